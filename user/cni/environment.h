@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * environment.h - the CNI_ variables a plugin is called with.
+ */
+#ifndef CNI_ENVIRONMENT_H
+#define CNI_ENVIRONMENT_H
+
+#include <stdbool.h>
+
+#include "cni/error.h"
+
+enum cni_command {
+	CNI_NO_COMMAND, /* CNI_COMMAND is unset or empty: run by a person */
+	CNI_ADD,
+	CNI_DEL,
+	CNI_CHECK,
+	CNI_GC,
+	CNI_STATUS,
+	CNI_VERSION,
+	CNI_UNKNOWN_COMMAND,
+};
+
+/* The strings belong to the environment and are never NULL: a variable that is
+ * unset is "", as CNI makes no difference between the two. */
+struct cni_environment {
+	enum cni_command command;
+	const char *command_name; /* as given, for messages */
+	const char *container_id;
+	const char *netns;
+	const char *ifname;
+	const char *args;
+	const char *path;
+	bool netns_override; /* CNI_NETNS_OVERRIDE: the plugin's own netns is meant */
+};
+
+void cni_environment_read(struct cni_environment *environment);
+
+/* Checks the variables that the command needs and no other, in the order in which
+ * libcni does. Code 4. A command that is unknown needs nothing here: it is reported
+ * by cni_network_config_parse(), after the configuration's own errors. CNI_PATH is
+ * never demanded: a plugin that delegates nothing does not need it. */
+int cni_environment_validate(const struct cni_environment *environment, struct cni_error *err);
+
+/* ^[A-Za-z0-9][A-Za-z0-9_.-]*$; code 4. */
+int cni_validate_container_id(const char *container_id, struct cni_error *err);
+/* The same letters; code 7, as the name is part of the configuration. */
+int cni_validate_network_name(const char *name, struct cni_error *err);
+/* 1-15 bytes, not . or .., no slash, colon or white space; code 4. */
+int cni_validate_ifname(const char *ifname, struct cni_error *err);
+
+/* Whether CNI_ARGS ("K=V;K=V") holds the key. What is not K=V is skipped. */
+bool cni_args_have_key(const char *args, const char *key);
+
+#endif

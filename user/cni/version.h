@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * version.h - the versions of CNI that we speak, and what they allow.
+ */
+#ifndef CNI_VERSION_H
+#define CNI_VERSION_H
+
+#include <stdbool.h>
+
+#include "cni/environment.h"
+#include "cni/error.h"
+
+#define CNI_VERSION_OLDEST "0.1.0" /* also what a missing or empty cniVersion means */
+#define CNI_VERSION_NEWEST "1.1.0"
+
+/* Oldest first, ends with NULL. */
+extern const char *const cni_versions[];
+
+/* Results of one family differ in their label only, or in keys that may be absent. */
+enum cni_version_family {
+	CNI_FAMILY_0_1, /* 0.1.0, 0.2.0: ip4, ip6 */
+	CNI_FAMILY_0_3, /* 0.3.0 to 0.4.0: interfaces, ips with version */
+	CNI_FAMILY_1_0, /* 1.0.0, 1.1.0: interfaces, ips */
+};
+
+/* Exact strings: "1.0" is none. */
+bool cni_version_is_supported(const char *version);
+
+/* Of a supported version. */
+enum cni_version_family cni_version_family(const char *version);
+
+/* *order is <0, 0, >0 as a is older than, equal to, newer than b: up to three
+ * integers separated by dots, missing ones 0. Code 6 for anything else. */
+int cni_version_compare(const char *a, const char *b, int *order, struct cni_error *err);
+
+/* Whether a plugin can do the command (ADD, DEL, CHECK, GC or STATUS) in the
+ * version of the configuration. Codes 1 and 6. */
+int cni_version_check(enum cni_command command, const char *version, struct cni_error *err);
+
+#endif

@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * conf.h - our own keys of the configuration and of runtimeConfig as a plain struct.
+ *
+ * Nothing here does I/O. DEL and GC need none of it: a mapping that ADD refused must
+ * not keep DEL from succeeding.
+ */
+#ifndef PLUGIN_CONF_H
+#define PLUGIN_CONF_H
+
+#include <jansson.h>
+#include <linux/types.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "abi.h"
+#include "cni/address.h"
+#include "cni/error.h"
+
+enum attach_mode {
+	ATTACH_AUTO,
+	ATTACH_CLSACT,
+	ATTACH_TCX,
+};
+
+/* What hostIP says. */
+enum host_address_kind {
+	ANY_ADDRESS, /* missing or empty: the families that the container has */
+	ANY_IPV4,    /* 0.0.0.0 */
+	ANY_IPV6,    /* :: */
+	ONE_ADDRESS,
+};
+
+/* One entry of runtimeConfig.portMappings. Ports in host byte order, never 0. */
+struct port_mapping {
+	enum protocol protocol;
+	enum host_address_kind kind;
+	uint16_t host_port;
+	uint16_t container_port;
+	uint8_t host_address[CNI_ADDRESS_SIZE]; /* as in portmap_key; ANY_ADDRESS: zero */
+};
+
+/* Begins as {0}. */
+struct conf {
+	bool masquerade4; /* ipMasq4, else ipMasq */
+	bool masquerade6;
+	enum attach_mode attach;
+	uint32_t flow_entries; /* a power of two, MIN_FLOWS to MAX_FLOWS; 0: not given */
+
+	struct port_mapping *mappings; /* in the order given */
+	size_t mapping_count;
+
+	bool bandwidth_limited;  /* runtimeConfig.bandwidth has a limit */
+	bool bandwidth_declared; /* our capabilities name bandwidth, so the above can be trusted */
+	bool kubernetes;         /* CNI_ARGS names a pod */
+
+	char **warnings; /* for stderr, one line each, without newline */
+	size_t warning_count;
+};
+
+/* An entry of the map portmaps to be. Nobody owns it yet. */
+struct port_claim {
+	struct portmap_key key;
+	uint8_t container_address[CNI_ADDRESS_SIZE];
+	uint16_t container_port;
+};
+
+/* Our options alone, for STATUS. Codes 2, 6, 7. */
+int conf_parse_options(struct conf *conf, const json_t *config, struct cni_error *err);
+
+/* Options and what the runtime asks for this container; `args` is CNI_ARGS. Codes 2,
+ * 6, 7. Two mappings of one host port to different targets are refused here. */
+int conf_parse(struct conf *conf, const json_t *config, const char *args, struct cni_error *err);
+void conf_release(struct conf *conf);
+
+/* The mappings as map entries for a container with these addresses (NULL: it has none
+ * of that family), each key once, sorted. *claims is malloc'ed. 7 where a mapping cannot
+ * be had: no address at all, or hostIP of a family the container lacks; 0.0.0.0 and ::
+ * are skipped then, with a warning added to conf. */
+int conf_claim_ports(struct conf *conf, const uint8_t *container_ipv4,
+		     const uint8_t *container_ipv6, struct port_claim **claims,
+		     size_t *claim_count, struct cni_error *err);
+
+#endif
