@@ -25,7 +25,8 @@ struct cni_attachment_list {
 	size_t count;
 };
 
-/* From cni.dev/valid-attachments, else cni.dev/attachments (libcni sends both). Code 6. */
+/* From cni.dev/valid-attachments, else cni.dev/attachments (libcni sends both). Codes
+ * 6 and 7; release the list also then. */
 int cni_attachment_list_read(struct cni_attachment_list *list, const json_t *config,
 			     struct cni_error *err);
 void cni_attachment_list_release(struct cni_attachment_list *list);

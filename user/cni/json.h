@@ -43,6 +43,9 @@ int cni_json_get_array(const json_t *object, const char *key, json_t **value,
 int cni_json_check_element(const json_t *element, const char *array, size_t index,
 			   struct cni_error *err);
 
+/* All spellings of the key. */
+void cni_json_delete(json_t *object, const char *key);
+
 /* Sets the key in exactly this spelling and removes its other spellings. Where the
  * spelling is there already it keeps its place. Steals the reference; code 5 (memory). */
 int cni_json_set_new(json_t *object, const char *key, json_t *value, struct cni_error *err);

@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * version.c - the versions of CNI that we speak, and what they allow.
+ */
+#define _GNU_SOURCE
+#include "cni/version.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cni/cleanup.h"
+
+#define VERSION_PARTS 3
+#define MAX_DIGITS 9 /* fits an int */
+
+const char *const cni_versions[] = {
+	"0.1.0", "0.2.0", "0.3.0", "0.3.1", "0.4.0", "1.0.0", CNI_VERSION_NEWEST, NULL,
+};
+
+bool cni_version_is_supported(const char *version)
+{
+	for (size_t i = 0; cni_versions[i]; i++) {
+		if (!strcmp(cni_versions[i], version))
+			return true;
+	}
+	return false;
+}
+
+enum cni_version_family cni_version_family(const char *version)
+{
+	if (version[0] != '0')
+		return CNI_FAMILY_1_0;
+	return version[2] < '3' ? CNI_FAMILY_0_1 : CNI_FAMILY_0_3;
+}
+
+static bool version_parse(const char *version, int parts[VERSION_PARTS])
+{
+	for (int i = 0; i < VERSION_PARTS; i++) {
+		size_t digits = strspn(version, "0123456789");
+
+		if (!digits || digits > MAX_DIGITS)
+			return false;
+		parts[i] = atoi(version);
+		version += digits;
+		if (!*version)
+			return true;
+		if (*version++ != '.')
+			return false;
+	}
+	return false;
+}
+
+int cni_version_compare(const char *a, const char *b, int *order, struct cni_error *err)
+{
+	int a_parts[VERSION_PARTS] = {0};
+	int b_parts[VERSION_PARTS] = {0};
+	bool a_valid = version_parse(a, a_parts);
+
+	if (!a_valid || !version_parse(b, b_parts))
+		return cni_error_set(err, CNI_ERROR_DECODE,
+				     "invalid version \"%s\": must be up to three numbers separated "
+				     "by dots, such as \"" CNI_VERSION_NEWEST "\"",
+				     a_valid ? b : a);
+	*order = 0;
+	for (int i = 0; i < VERSION_PARTS && !*order; i++)
+		*order = (a_parts[i] > b_parts[i]) - (a_parts[i] < b_parts[i]);
+	return 0;
+}
+
+/* "0.1.0, 0.2.0, ..."; malloc'ed, NULL where memory is short. */
+static char *versions_join(void)
+{
+	char *joined = NULL;
+	size_t size;
+	FILE *stream = open_memstream(&joined, &size);
+
+	if (!stream)
+		return NULL;
+	for (size_t i = 0; cni_versions[i]; i++)
+		fprintf(stream, "%s%s", i ? ", " : "", cni_versions[i]);
+	if (fclose(stream)) {
+		free(joined);
+		return NULL;
+	}
+	return joined;
+}
+
+static int version_refuse(const char *version, struct cni_error *err)
+{
+	cleanup_free char *supported = versions_join();
+
+	if (!supported)
+		return cni_error_no_memory(err);
+	cni_error_set(err, CNI_ERROR_INCOMPATIBLE_VERSION,
+		      "incompatible CNI versions: cniVersion \"%s\" is none of %s", version,
+		      supported);
+	return cni_error_set_details(err, "config is \"%s\", plugin supports [%s]", version,
+				     supported);
+}
+
+/* Since when a command exists; NULL: always. */
+static const char *command_since(enum cni_command command, const char **name)
+{
+	switch (command) {
+	case CNI_CHECK:
+		*name = "CHECK";
+		return "0.4.0";
+	case CNI_GC:
+		*name = "GC";
+		return "1.1.0";
+	case CNI_STATUS:
+		*name = "STATUS";
+		return "1.1.0";
+	default:
+		return NULL;
+	}
+}
+
+int cni_version_check(enum cni_command command, const char *version, struct cni_error *err)
+{
+	const char *name = NULL;
+	const char *since = command_since(command, &name);
+	int order;
+
+	if (since) {
+		if (cni_version_compare(version, since, &order, err))
+			return -1;
+		if (order < 0)
+			return cni_error_set(err, CNI_ERROR_INCOMPATIBLE_VERSION,
+					     "%s needs cniVersion %s or later, the configuration "
+					     "has \"%s\"",
+					     name, since, version);
+	}
+	return cni_version_is_supported(version) ? 0 : version_refuse(version, err);
+}
