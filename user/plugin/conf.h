@@ -48,7 +48,7 @@ struct conf {
 	enum attach_mode attach;
 	uint32_t flow_entries; /* a power of two, MIN_FLOWS to MAX_FLOWS; 0: not given */
 
-	struct port_mapping *mappings; /* in the order given */
+	struct port_mapping *mappings; /* as given: an entry may be there twice */
 	size_t mapping_count;
 
 	bool bandwidth_limited;  /* runtimeConfig.bandwidth has a limit */
@@ -66,6 +66,9 @@ struct port_claim {
 	uint16_t container_port;
 };
 
+/* "tcp"; for messages. */
+const char *conf_protocol_name(enum protocol protocol);
+
 /* Our options alone, for STATUS. Codes 2, 6, 7. */
 int conf_parse_options(struct conf *conf, const json_t *config, struct cni_error *err);
 
@@ -73,6 +76,10 @@ int conf_parse_options(struct conf *conf, const json_t *config, struct cni_error
  * 6, 7. Two mappings of one host port to different targets are refused here. */
 int conf_parse(struct conf *conf, const json_t *config, const char *args, struct cni_error *err);
 void conf_release(struct conf *conf);
+
+/* Adds a line to the warnings. */
+int conf_warn(struct conf *conf, struct cni_error *err, const char *format, ...)
+	__attribute__((format(printf, 3, 4)));
 
 /* The mappings as map entries for a container with these addresses (NULL: it has none
  * of that family), each key once, sorted. *claims is malloc'ed. 7 where a mapping cannot

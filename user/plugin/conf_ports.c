@@ -1,0 +1,301 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * conf_ports.c - port mappings: reading them, and what they claim on the host.
+ */
+#include "plugin/conf_ports.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "cni/cleanup.h"
+#include "cni/json.h"
+
+#define MAX_PORT 65535
+
+const char *conf_protocol_name(enum protocol protocol)
+{
+	switch (protocol) {
+	case PROTOCOL_TCP:
+		return "tcp";
+	case PROTOCOL_UDP:
+		return "udp";
+	default:
+		return "unknown protocol";
+	}
+}
+
+static int read_port(const json_t *entry, const char *key, uint16_t *port, struct cni_error *err)
+{
+	json_int_t value = 0;
+
+	if (!cni_json_get(entry, key))
+		return cni_error_set(err, CNI_ERROR_INVALID_CONFIGURATION,
+				     "\"%s\" is missing, must be 1 to %d", key, MAX_PORT);
+	if (cni_json_get_integer(entry, key, &value, err))
+		return -1;
+	if (value < 1 || value > MAX_PORT)
+		return cni_error_set(err, CNI_ERROR_INVALID_CONFIGURATION,
+				     "\"%s\" is %" JSON_INTEGER_FORMAT ", must be 1 to %d", key,
+				     value, MAX_PORT);
+	*port = (uint16_t)value;
+	return 0;
+}
+
+static int read_protocol(const json_t *entry, enum protocol *protocol, struct cni_error *err)
+{
+	const char *name = "";
+
+	if (cni_json_get_string(entry, "protocol", &name, err))
+		return -1;
+	if (!strcasecmp(name, "tcp"))
+		*protocol = PROTOCOL_TCP;
+	else if (!strcasecmp(name, "udp"))
+		*protocol = PROTOCOL_UDP;
+	else if (!strcasecmp(name, "sctp"))
+		return cni_error_set(err, CNI_ERROR_INVALID_CONFIGURATION,
+				     "\"protocol\" is \"%s\", which is not there yet in this version "
+				     "of bpf-portmap: map tcp and udp ports only",
+				     name);
+	else if (!*name)
+		return cni_error_set(err, CNI_ERROR_INVALID_CONFIGURATION,
+				     "\"protocol\" is missing, must be \"tcp\" or \"udp\"");
+	else
+		return cni_error_set(err, CNI_ERROR_INVALID_CONFIGURATION,
+				     "\"protocol\" is \"%s\", must be \"tcp\" or \"udp\"", name);
+	return 0;
+}
+
+/* Addresses that no packet to a mapped port can have: the mapping would stay silent. */
+static bool is_never_mapped(const uint8_t address[CNI_ADDRESS_SIZE])
+{
+	if (cni_address_is_ipv4(address))
+		return address[12] >= 224; /* multicast, reserved, broadcast */
+	return address[0] == 0xff || (address[0] == 0xfe && (address[1] & 0xc0) == 0x80);
+}
+
+static int check_host_address(const char *text, const uint8_t address[CNI_ADDRESS_SIZE],
+			      struct cni_error *err)
+{
+	if (cni_address_is_loopback(address))
+		return cni_error_set(err, CNI_ERROR_INVALID_CONFIGURATION,
+				     "\"hostIP\" is \"%s\": loopback addresses are not there yet in "
+				     "this version of bpf-portmap: leave hostIP out or give another "
+				     "address of the host",
+				     text);
+	if (is_never_mapped(address))
+		return cni_error_set(err, CNI_ERROR_INVALID_CONFIGURATION,
+				     "\"hostIP\" is \"%s\", where nothing can be mapped: multicast, "
+				     "broadcast and IPv6 link-local packets are left alone",
+				     text);
+	return 0;
+}
+
+static int read_host_address(const json_t *entry, struct port_mapping *mapping,
+			     struct cni_error *err)
+{
+	const char *text = "";
+
+	mapping->kind = ANY_ADDRESS;
+	if (cni_json_get_string(entry, "hostIP", &text, err))
+		return -1;
+	if (!*text)
+		return 0;
+	if (cni_address_parse(text, mapping->host_address))
+		return cni_error_set(err, CNI_ERROR_INVALID_CONFIGURATION,
+				     "\"hostIP\" is \"%s\", which is no IP address: give one without "
+				     "brackets, zone or prefix length; names are not resolved",
+				     text);
+	if (!memcmp(mapping->host_address, cni_address_any_ipv4, CNI_ADDRESS_SIZE))
+		mapping->kind = ANY_IPV4;
+	else if (!memcmp(mapping->host_address, cni_address_any_ipv6, CNI_ADDRESS_SIZE))
+		mapping->kind = ANY_IPV6;
+	else
+		mapping->kind = ONE_ADDRESS;
+	return mapping->kind == ONE_ADDRESS ? check_host_address(text, mapping->host_address, err)
+					    : 0;
+}
+
+static int read_mapping(const json_t *entry, struct port_mapping *mapping, struct cni_error *err)
+{
+	if (read_port(entry, "hostPort", &mapping->host_port, err) ||
+	    read_port(entry, "containerPort", &mapping->container_port, err) ||
+	    read_protocol(entry, &mapping->protocol, err))
+		return -1;
+	return read_host_address(entry, mapping, err);
+}
+
+static int read_mappings(struct conf *conf, const json_t *array, struct cni_error *err)
+{
+	json_t *entry;
+	size_t index;
+
+	conf->mappings = calloc(json_array_size(array), sizeof(*conf->mappings));
+	if (!conf->mappings)
+		return cni_error_no_memory(err);
+	json_array_foreach(array, index, entry) {
+		if (cni_json_check_element(entry, "runtimeConfig.portMappings", index, err))
+			return -1;
+		if (read_mapping(entry, &conf->mappings[index], err))
+			return cni_error_wrap(err, "runtimeConfig.portMappings[%zu]", index);
+		conf->mapping_count++;
+	}
+	return 0;
+}
+
+int conf_read_port_mappings(struct conf *conf, const json_t *runtime_config,
+			    struct cni_error *err)
+{
+	cleanup_free struct port_claim *claims = NULL;
+	json_t *array = NULL;
+	size_t count;
+
+	if (cni_json_get_array(runtime_config, "portMappings", &array, err))
+		return cni_error_wrap(err, "runtimeConfig");
+	if (!json_array_size(array))
+		return 0;
+	if (read_mappings(conf, array, err))
+		return -1;
+	/* A contradiction is one whatever families the container turns out to have, so
+	 * look for it as if it had both. */
+	return conf_claim_ports(conf, cni_address_any_ipv4, cni_address_any_ipv6, &claims, &count,
+				err);
+}
+
+static bool mapping_wants(const struct port_mapping *mapping, bool ipv4)
+{
+	switch (mapping->kind) {
+	case ANY_ADDRESS:
+		return true;
+	case ANY_IPV4:
+		return ipv4;
+	case ANY_IPV6:
+		return !ipv4;
+	case ONE_ADDRESS:
+		break;
+	}
+	return cni_address_is_ipv4(mapping->host_address) == ipv4;
+}
+
+static void claim_fill(struct port_claim *claim, const struct port_mapping *mapping, bool ipv4,
+		       const uint8_t *container_address)
+{
+	const uint8_t *host_address = mapping->host_address;
+
+	if (mapping->kind == ANY_ADDRESS)
+		host_address = ipv4 ? cni_address_any_ipv4 : cni_address_any_ipv6;
+	*claim = (struct port_claim){
+		.key = {.protocol = mapping->protocol, .host_port = mapping->host_port},
+		.container_port = mapping->container_port,
+	};
+	memcpy(claim->key.host_address, host_address, CNI_ADDRESS_SIZE);
+	memcpy(claim->container_address, container_address, CNI_ADDRESS_SIZE);
+}
+
+static int refuse_one_address(const struct port_mapping *mapping, bool ipv4,
+			      struct cni_error *err)
+{
+	char text[CNI_ADDRESS_TEXT_SIZE];
+
+	return cni_error_set(err, CNI_ERROR_INVALID_CONFIGURATION,
+			     "%s port %u of hostIP %s cannot be mapped: the container has no %s "
+			     "address",
+			     conf_protocol_name(mapping->protocol), mapping->host_port,
+			     cni_address_format(mapping->host_address, text),
+			     ipv4 ? "IPv4" : "IPv6");
+}
+
+static int warn_of_skipped(struct conf *conf, bool ipv4, size_t skipped, struct cni_error *err)
+{
+	if (!skipped)
+		return 0;
+	return conf_warn(conf, err,
+			 "%zu port mapping%s with hostIP %s skipped: the container has no %s address",
+			 skipped, skipped == 1 ? "" : "s", ipv4 ? "0.0.0.0" : "::",
+			 ipv4 ? "IPv4" : "IPv6");
+}
+
+/* Appends what the mappings claim in one family. */
+static int claim_family(struct conf *conf, bool ipv4, const uint8_t *container_address,
+			struct port_claim *claims, size_t *count, struct cni_error *err)
+{
+	size_t skipped = 0;
+
+	for (size_t i = 0; i < conf->mapping_count; i++) {
+		const struct port_mapping *mapping = &conf->mappings[i];
+
+		if (!mapping_wants(mapping, ipv4))
+			continue;
+		if (container_address)
+			claim_fill(&claims[(*count)++], mapping, ipv4, container_address);
+		else if (mapping->kind == ONE_ADDRESS)
+			return refuse_one_address(mapping, ipv4, err);
+		else if (mapping->kind != ANY_ADDRESS)
+			skipped++;
+	}
+	return warn_of_skipped(conf, ipv4, skipped, err);
+}
+
+static int claim_compare(const void *left, const void *right)
+{
+	const struct port_claim *a = left;
+	const struct port_claim *b = right;
+
+	return memcmp(&a->key, &b->key, sizeof(a->key));
+}
+
+static int refuse_contradiction(const struct port_claim *first, const struct port_claim *second,
+				struct cni_error *err)
+{
+	char text[CNI_ADDRESS_TEXT_SIZE];
+
+	return cni_error_set(err, CNI_ERROR_INVALID_CONFIGURATION,
+			     "runtimeConfig.portMappings: %s port %u of hostIP %s is mapped twice, "
+			     "to container ports %u and %u: remove one of the two",
+			     conf_protocol_name(first->key.protocol), first->key.host_port,
+			     cni_address_format(first->key.host_address, text),
+			     first->container_port, second->container_port);
+}
+
+/* Leaves each key once. */
+static int claims_unite(struct port_claim *claims, size_t *count, struct cni_error *err)
+{
+	size_t kept = 0;
+
+	qsort(claims, *count, sizeof(*claims), claim_compare);
+	for (size_t i = 0; i < *count; i++) {
+		if (!kept || claim_compare(&claims[kept - 1], &claims[i]))
+			claims[kept++] = claims[i];
+		else if (claims[kept - 1].container_port != claims[i].container_port)
+			return refuse_contradiction(&claims[kept - 1], &claims[i], err);
+	}
+	*count = kept;
+	return 0;
+}
+
+int conf_claim_ports(struct conf *conf, const uint8_t *container_ipv4,
+		     const uint8_t *container_ipv6, struct port_claim **claims,
+		     size_t *claim_count, struct cni_error *err)
+{
+	cleanup_free struct port_claim *built = NULL;
+	size_t count = 0;
+
+	*claims = NULL;
+	*claim_count = 0;
+	if (!conf->mapping_count)
+		return 0;
+	if (!container_ipv4 && !container_ipv6)
+		return cni_error_set(err, CNI_ERROR_INVALID_CONFIGURATION,
+				     "port mappings need an IP address to lead to: prevResult has "
+				     "none on this interface");
+	built = calloc(conf->mapping_count, 2 * sizeof(*built)); /* one for each family */
+	if (!built)
+		return cni_error_no_memory(err);
+	if (claim_family(conf, true, container_ipv4, built, &count, err) ||
+	    claim_family(conf, false, container_ipv6, built, &count, err) ||
+	    claims_unite(built, &count, err))
+		return -1;
+	*claims = TAKE(built);
+	*claim_count = count;
+	return 0;
+}
