@@ -1,0 +1,172 @@
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+# bpf-portmap. `make help` says what there is. Adding a source file needs no edit here.
+
+VERSION := 0.1.0
+PREFIX ?= /usr/local
+# Where container runtimes look for CNI plugins.
+CNIDIR ?= /opt/cni/bin
+BUILD := build
+
+CC ?= gcc
+CLANG ?= clang
+CLANG_FORMAT ?= clang-format
+# Ubuntu keeps bpftool with its kernels' tools, where PATH does not reach.
+BPFTOOL ?= $(firstword $(wildcard /usr/sbin/bpftool /usr/local/sbin/bpftool \
+	$(lastword $(sort $(wildcard /usr/lib/linux-tools/*/bpftool)))) bpftool)
+PKG_CONFIG ?= pkg-config
+
+PACKAGES_BUILD := gcc make clang libbpf-dev libelf-dev zlib1g-dev libjansson-dev \
+	libnl-route-3-dev pkg-config
+PACKAGES_CHECK := libcmocka-dev containernetworking-plugins iproute2 iptables nftables \
+	tcpdump conntrack curl busybox-static procps util-linux ethtool
+PACKAGES_LINT := clang-format shellcheck cppcheck
+
+CFLAGS ?= -O2 -g
+override CFLAGS += -std=gnu11 -Wall -Wextra -Werror -Wno-unused-parameter -Wshadow \
+	-Wmissing-prototypes -Wstrict-prototypes -fno-strict-aliasing -D_GNU_SOURCE
+CPPFLAGS += -Iinclude -Iuser -I$(BUILD) $(shell $(PKG_CONFIG) --cflags libnl-route-3.0 jansson 2>/dev/null)
+CPPFLAGS += -DPROGRAM_VERSION='"$(VERSION)"'
+BPF_CFLAGS := -target bpf -g -O2 -mcpu=v3 -Wall -Wextra -Werror -Ivmlinux -Iinclude -Ibpf
+
+LIBRARIES := libbpf jansson libnl-route-3.0 libnl-3.0
+# libelf of newer distributions wants libzstd when linked statically.
+STATIC_ZSTD := $(if $(wildcard /usr/lib/*/libzstd.a /usr/lib64/libzstd.a),-lzstd)
+ifdef DYNAMIC
+LDLIBS_PLUGIN = $(shell $(PKG_CONFIG) --libs $(LIBRARIES)) -lelf -lz
+LDLIBS_RUNTIME = $(shell $(PKG_CONFIG) --libs jansson)
+else
+STATIC := -static
+LDLIBS_PLUGIN = -lbpf -lelf -lz $(STATIC_ZSTD) -ljansson -lnl-route-3 -lnl-3 -lpthread -lm
+LDLIBS_RUNTIME = -ljansson
+endif
+
+ifeq ($(V),1)
+Q :=
+say =
+else
+Q := @
+say = @printf '  %-8s %s\n' $(1) $(2);
+endif
+
+objects = $(patsubst %.c,$(BUILD)/%.o,$(1))
+PLUGIN_OBJECTS := $(call objects,$(wildcard user/main.c user/cni/*.c user/plugin/*.c user/datapath/*.c user/net/*.c))
+RUNTIME_OBJECTS := $(call objects,$(wildcard user/cnirun/*.c user/cni/*.c))
+SKELETON := $(BUILD)/bpf/portmap.skel.h
+
+.DELETE_ON_ERROR:
+.SECONDARY:
+.PHONY: all demo check check-unit check-packet check-net lint format deps deps-check install uninstall clean help
+
+all: $(BUILD)/bpf-portmap $(BUILD)/cnirun
+
+help:
+	@echo 'make            build/bpf-portmap, the CNI plugin, and build/cnirun, a runtime for conflists'
+	@echo '                (static; DYNAMIC=1 links shared libraries; V=1 shows the commands)'
+	@echo 'make demo       as root: installs what it needs, builds, shows the main job in namespaces'
+	@echo 'make check      as root: installs what it needs, builds, runs all tests'
+	@echo '                (check-unit, check-packet, check-net: one layer, nothing installed)'
+	@echo 'make lint       format, static analysis, and the rules of the structure'
+	@echo 'make format     formats the C sources'
+	@echo 'make deps       installs the Debian or Ubuntu packages to build with'
+	@echo 'make install    to $$(DESTDIR)$$(CNIDIR) and $$(DESTDIR)$$(PREFIX)/bin [/opt/cni/bin, /usr/local]'
+	@echo 'make uninstall  removes what install put there'
+	@echo 'make clean      removes build/'
+
+# --- the program in the kernel ---------------------------------------------------------
+
+$(BUILD)/bpf/%.bpf.o: bpf/%.bpf.c $(wildcard bpf/*.h include/*.h vmlinux/*.h)
+	@mkdir -p $(@D)
+	$(call say,CLANG,$@)$(CLANG) $(BPF_CFLAGS) -c $< -o $@.tmp
+	$(Q)$(BPFTOOL) gen object $@ $@.tmp && rm -f $@.tmp # leaves out DWARF, keeps BTF
+
+$(BUILD)/bpf/%.skel.h: $(BUILD)/bpf/%.bpf.o
+	$(call say,SKEL,$@)$(BPFTOOL) gen skeleton $< name $*_bpf >$@
+
+# --- the programs that people run ------------------------------------------------------
+
+# Only the loader includes the skeleton, but it must exist before dependencies are known.
+$(BUILD)/user/%.o: user/%.c Makefile | $(SKELETON)
+	@mkdir -p $(@D)
+	$(call say,CC,$@)$(CC) $(CPPFLAGS) $(CFLAGS) -MMD -MP -c $< -o $@
+
+$(BUILD)/bpf-portmap: $(PLUGIN_OBJECTS)
+	$(call say,LINK,$@)$(CC) $(CFLAGS) $(LDFLAGS) $(STATIC) $^ $(LDLIBS_PLUGIN) -o $@
+
+$(BUILD)/cnirun: $(RUNTIME_OBJECTS)
+	$(call say,LINK,$@)$(CC) $(CFLAGS) $(LDFLAGS) $(STATIC) $^ $(LDLIBS_RUNTIME) -o $@
+
+# --- tests -----------------------------------------------------------------------------
+
+SANITIZE := -O1 -g -fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer
+UNIT_TESTS := $(patsubst tests/unit/%.c,$(BUILD)/tests/unit/%,$(wildcard tests/unit/*_test.c))
+# Everything without I/O on the machine, instrumented; programs' main files excepted.
+UNIT_SOURCES := $(filter-out user/cnirun/main.c,$(wildcard user/cni/*.c user/cnirun/*.c user/plugin/conf*.c user/net/port_ranges.c))
+UNIT_OBJECTS := $(patsubst %.c,$(BUILD)/sanitized/%.o,$(UNIT_SOURCES))
+
+$(BUILD)/sanitized/%.o: %.c Makefile | $(SKELETON)
+	@mkdir -p $(@D)
+	$(call say,CC,$@)$(CC) $(CPPFLAGS) $(CFLAGS) $(SANITIZE) -MMD -MP -c $< -o $@
+
+$(BUILD)/tests/unit/%: $(BUILD)/sanitized/tests/unit/%.o $(UNIT_OBJECTS)
+	@mkdir -p $(@D)
+	$(call say,LINK,$@)$(CC) $(CFLAGS) $(SANITIZE) $^ -lcmocka -ljansson -o $@
+
+# The plugin as a whole under the sanitizers, for the network tests that feed it bad input.
+$(BUILD)/sanitized/bpf-portmap: $(patsubst $(BUILD)/%,$(BUILD)/sanitized/%,$(PLUGIN_OBJECTS))
+	$(call say,LINK,$@)$(CC) $(CFLAGS) $(SANITIZE) $^ $(shell $(PKG_CONFIG) --libs $(LIBRARIES)) -lelf -lz -o $@
+
+PACKET_OBJECTS := $(patsubst %.c,$(BUILD)/sanitized/%.o,$(wildcard tests/packet/*.c))
+
+$(BUILD)/tests/packet: $(PACKET_OBJECTS)
+	$(call say,LINK,$@)$(CC) $(CFLAGS) $(SANITIZE) $^ -lbpf -lelf -lz -o $@
+
+NET_TOOLS := $(patsubst tests/net/%.c,$(BUILD)/tests/%,$(wildcard tests/net/*.c))
+
+$(BUILD)/tests/%: tests/net/%.c
+	@mkdir -p $(@D)
+	$(call say,CC,$@)$(CC) $(CPPFLAGS) $(CFLAGS) $(STATIC) $< -o $@
+
+check: deps-check
+	$(Q)$(MAKE) --no-print-directory all
+	$(Q)tests/check unit packet net
+
+check-unit check-packet check-net: check-%:
+	$(Q)tests/check $*
+
+# What tests/check asks for before it runs a layer.
+.PHONY: unit-tests packet-tests net-tests
+unit-tests: $(UNIT_TESTS)
+packet-tests: $(BUILD)/tests/packet
+net-tests: all $(NET_TOOLS) $(BUILD)/sanitized/bpf-portmap
+
+demo: deps-check
+	$(Q)$(MAKE) --no-print-directory all
+	$(Q)tests/demo
+
+# --- what a developer runs -------------------------------------------------------------
+
+C_FILES = $(shell git ls-files '*.c' '*.h' | grep -v '^vmlinux/')
+
+lint:
+	$(Q)tests/lint
+
+format:
+	$(Q)$(CLANG_FORMAT) -i $(C_FILES)
+
+deps:
+	$(Q)tests/deps $(PACKAGES_BUILD)
+
+deps-check:
+	$(Q)tests/deps $(PACKAGES_BUILD) $(PACKAGES_CHECK)
+
+install: all
+	install -D -m 0755 $(BUILD)/bpf-portmap $(DESTDIR)$(CNIDIR)/bpf-portmap
+	install -D -m 0755 $(BUILD)/cnirun $(DESTDIR)$(PREFIX)/bin/cnirun
+
+uninstall:
+	rm -f $(DESTDIR)$(CNIDIR)/bpf-portmap $(DESTDIR)$(PREFIX)/bin/cnirun
+
+clean:
+	rm -rf $(BUILD)
+
+-include $(shell find $(BUILD) -name '*.d' 2>/dev/null)

@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* address.h - addresses of both families as 16 bytes, IPv4 as ::ffff:a.b.c.d. */
+#ifndef BPF_PORTMAP_ADDRESS_H
+#define BPF_PORTMAP_ADDRESS_H
+
+#include "vmlinux.h"
+#include <bpf/bpf_endian.h>
+#include <bpf/bpf_helpers.h>
+
+#define ETH_P_IP 0x0800
+#define ETH_P_IPV6 0x86DD
+#define ETH_HLEN 14
+#define ETH_ALEN 6
+#define AF_INET 2
+#define AF_INET6 10
+
+struct address {
+	__u8 bytes[16];
+} __attribute__((aligned(8)));
+
+/* Every address lies in a struct aligned to 8, at a multiple of 8. */
+static __always_inline __u64 *address_halves(const __u8 *address)
+{
+	return (__u64 *)__builtin_assume_aligned(address, 8);
+}
+
+static __always_inline void address_copy(__u8 *to, const __u8 *from)
+{
+	address_halves(to)[0] = address_halves(from)[0];
+	address_halves(to)[1] = address_halves(from)[1];
+}
+
+static __always_inline bool address_equal(const __u8 *a, const __u8 *b)
+{
+	return address_halves(a)[0] == address_halves(b)[0] &&
+	       address_halves(a)[1] == address_halves(b)[1];
+}
+
+static __always_inline void address_from_ipv4(__u8 *address, __be32 ipv4)
+{
+	address_halves(address)[0] = 0;
+	address_halves(address)[1] = bpf_cpu_to_be64(0x0000ffff00000000ULL | bpf_ntohl(ipv4));
+}
+
+static __always_inline __be32 address_to_ipv4(const __u8 *address)
+{
+	return ((__be32 *)__builtin_assume_aligned(address, 8))[3];
+}
+
+static __always_inline bool address_is_ipv4(const __u8 *address)
+{
+	return address_halves(address)[0] == 0 &&
+	       (bpf_be64_to_cpu(address_halves(address)[1]) >> 32) == 0xffff;
+}
+
+/* "Any address" of the family: ::ffff:0.0.0.0 or ::, as portmaps has it. */
+static __always_inline void address_any(__u8 *any, bool ipv4)
+{
+	address_halves(any)[0] = 0;
+	address_halves(any)[1] = ipv4 ? bpf_cpu_to_be64(0x0000ffff00000000ULL) : 0;
+}
+
+static __always_inline bool address_is_unset(const __u8 *address)
+{
+	return address_halves(address)[0] == 0 && address_halves(address)[1] == 0;
+}
+
+static __always_inline bool address_is_ipv6_link_local(const __u8 *address)
+{
+	return address[0] == 0xfe && (address[1] & 0xc0) == 0x80;
+}
+
+/* Multicast of either family, and IPv4's limited broadcast. */
+static __always_inline bool address_is_group(const __u8 *address)
+{
+	if (!address_is_ipv4(address))
+		return address[0] == 0xff;
+	return (address[12] & 0xf0) == 0xe0 || address_to_ipv4(address) == 0xffffffff;
+}
+
+/* prefix_length counts in the address's own family. */
+static __always_inline bool address_same_subnet(const __u8 *a, const __u8 *b, __u8 prefix_length)
+{
+	__u64 difference_high = bpf_be64_to_cpu(address_halves(a)[0] ^ address_halves(b)[0]);
+	__u64 difference_low = bpf_be64_to_cpu(address_halves(a)[1] ^ address_halves(b)[1]);
+	__u32 bits = prefix_length + (address_is_ipv4(a) ? 96 : 0);
+
+	if (bits == 0)
+		return true;
+	if (bits <= 64)
+		return difference_high >> (64 - bits) == 0;
+	if (bits > 128)
+		bits = 128;
+	return difference_high == 0 && difference_low >> (128 - bits) == 0;
+}
+
+#endif

@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* maps.h - the pinned maps; what they hold is said in abi.h. */
+#ifndef BPF_PORTMAP_MAPS_H
+#define BPF_PORTMAP_MAPS_H
+
+#include "vmlinux.h"
+#include <bpf/bpf_helpers.h>
+#include "abi.h"
+
+/*
+ * A global function: the verifier checks it once, by itself, instead of anew in
+ * every state of every caller; with loops around them that is the difference
+ * between milliseconds and refusal. (Since 5.6; with pointers to structs since
+ * 5.12.) The price: it must say what it does with NULL, which nobody passes.
+ */
+#define VERIFIED_ONCE __attribute__((noinline))
+
+#define HASH_OF(map, key_type, value_type, entries) \
+	struct { \
+		__uint(type, BPF_MAP_TYPE_HASH); \
+		__uint(map_flags, BPF_F_NO_PREALLOC); \
+		__uint(max_entries, entries); \
+		__type(key, key_type); \
+		__type(value, value_type); \
+	} map SEC(".maps")
+
+#define LRU_OF(map, key_type, value_type, entries) \
+	struct { \
+		__uint(type, BPF_MAP_TYPE_LRU_HASH); \
+		__uint(max_entries, entries); \
+		__type(key, key_type); \
+		__type(value, value_type); \
+	} map SEC(".maps")
+
+#define ARRAY_OF(map, array_type, value_type, entries) \
+	struct { \
+		__uint(type, array_type); \
+		__uint(max_entries, entries); \
+		__type(key, __u32); \
+		__type(value, value_type); \
+	} map SEC(".maps")
+
+HASH_OF(portmaps, struct portmap_key, struct portmap, MAX_PORTMAPS);
+HASH_OF(endpoints, struct endpoint_key, struct endpoint, MAX_ENDPOINTS);
+HASH_OF(interfaces, __u32, struct interface, MAX_INTERFACES);
+/* No program reads it: it is user space's own, kept alive by being bound to the programs. */
+HASH_OF(attachments, struct attachment_key, struct attachment, MAX_SLOTS);
+ARRAY_OF(slots, BPF_MAP_TYPE_ARRAY, struct slot, MAX_SLOTS);
+ARRAY_OF(meta, BPF_MAP_TYPE_ARRAY, struct meta, 1);
+ARRAY_OF(counters, BPF_MAP_TYPE_PERCPU_ARRAY, struct counters, 1);
+/* The loader sets the size of flows from the machine's memory. */
+LRU_OF(flows, struct flow_key, struct flow, MIN_FLOWS);
+LRU_OF(flows_new, struct flow_key, struct flow, MAX_NEW_FLOWS);
+
+#endif

@@ -1,0 +1,219 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * portmap.bpf.c - the entry programs, and how the datapath works.
+ *
+ * Theory of operation
+ * ===================
+ *
+ *   client --> uplink -(from_uplink)-> IP stack --> bridge ---------> veth --> container
+ *   client <-- uplink <-(to_uplink)--- IP stack <-- bridge <-(from_container)- container
+ *
+ * A destination is rewritten where a packet enters the IP stack (tc ingress), a
+ * source where it leaves (tc egress): netfilter's order of PREROUTING and
+ * POSTROUTING, and for the same reason. A source that became a host address
+ * before routing would be a martian, and the stack, FORWARD rules and conntrack
+ * in between see one tuple in both directions, the one without NAT.
+ *
+ *   program         hangs at                                 does
+ *   from_uplink     uplinks, ingress                         decide_in
+ *   to_uplink       uplinks, egress                          decide_out
+ *   from_bridge     bridges, ingress: from neighbours that   decide_in
+ *                   have no from_container of ours
+ *   to_container    bridges and routed veths, egress         decide_out
+ *   from_container  containers' veths, ingress               decide_in, before the bridge
+ *
+ * decide_in (mapping.h): a live flow of this tuple; else a mapping of its
+ * destination, if that is an address of this host; else remember who reaches a
+ * container directly. "Is it a reply of mine" is asked before "is there a mapping".
+ *
+ * decide_out (masquerade.h): a live flow of this tuple; else masquerade what a
+ * container begins. What cannot be translated and must be is dropped. The host's
+ * own packets are never changed.
+ *
+ * Decisions read maps and fill a translation; rewrite.h alone writes packets.
+ *
+ * Neighbours on one bridge. from_container rewrites the request before the
+ * bridge sees it, so that bridge netfilter's conntrack has the final tuple. The
+ * reply would be switched straight to the neighbour, past the hook that must put
+ * the host's address back: from_container lifts it, by giving the frame the
+ * bridge's MAC, into the IP stack, and it leaves by the bridge's to_container.
+ */
+#include "vmlinux.h"
+#include <bpf/bpf_endian.h>
+#include <bpf/bpf_helpers.h>
+#include "mapping.h"
+#include "masquerade.h"
+#include "rewrite.h"
+
+#define PACKET_HOST 0
+
+/* Does what was decided. */
+static __always_inline int act(struct __sk_buff *skb, const struct packet *packet,
+			       const struct translation *translation, enum verdict verdict)
+{
+	if (verdict == VERDICT_DROP)
+		return TC_ACT_SHOT;
+	if (verdict == VERDICT_PASS || !translation_changes(translation, &packet->tuple))
+		return TC_ACT_UNSPEC;
+	if (rewrite_packet(skb, packet, translation)) {
+		count(drop_rewrite_failed);
+		return TC_ACT_SHOT; /* half changed: nobody can use it */
+	}
+	if (packet->tuple.direction == DIRECTION_IN)
+		count(rewritten_destination);
+	else
+		count(rewritten_source);
+	return TC_ACT_UNSPEC;
+}
+
+static __always_inline int enter(struct __sk_buff *skb, struct packet *packet)
+{
+	struct translation translation;
+	enum verdict verdict;
+
+	verdict = decide_in(skb, packet, skb->ifindex, &translation);
+	return act(skb, packet, &translation, verdict);
+}
+
+static __always_inline int leave(struct __sk_buff *skb)
+{
+	struct translation translation;
+	enum packet_kind kind;
+	struct packet packet;
+	enum verdict verdict;
+
+	kind = packet_parse(skb, &packet);
+	if (kind == PACKET_IGNORED)
+		return TC_ACT_UNSPEC;
+	packet.tuple.direction = DIRECTION_OUT;
+	if (skb->ingress_ifindex == 0) {
+		if (kind == PACKET_TRANSLATABLE && host_must_be_remembered(&packet))
+			host_remember(&packet);
+		return TC_ACT_UNSPEC;
+	}
+	verdict = decide_out(skb, &packet, kind == PACKET_TRANSLATABLE, &translation);
+	return act(skb, &packet, &translation, verdict);
+}
+
+SEC("tc")
+int from_uplink(struct __sk_buff *skb)
+{
+	struct packet packet;
+
+	if (skb->pkt_type != PACKET_HOST || packet_parse(skb, &packet) != PACKET_TRANSLATABLE)
+		return TC_ACT_UNSPEC;
+	return enter(skb, &packet);
+}
+
+SEC("tc")
+int to_uplink(struct __sk_buff *skb)
+{
+	return leave(skb);
+}
+
+SEC("tc")
+int from_bridge(struct __sk_buff *skb)
+{
+	struct endpoint *neighbour;
+	struct packet packet;
+
+	if (skb->pkt_type != PACKET_HOST || packet_parse(skb, &packet) != PACKET_TRANSLATABLE)
+		return TC_ACT_UNSPEC;
+	neighbour = bpf_map_lookup_elem(&endpoints, packet.tuple.source);
+	if (neighbour && owner_live(&neighbour->owner))
+		return TC_ACT_UNSPEC; /* from_container has seen it */
+	return enter(skb, &packet);
+}
+
+SEC("tc")
+int to_container(struct __sk_buff *skb)
+{
+	return leave(skb);
+}
+
+/* A reply, or the way there of a masqueraded flow: known to leave translated.
+ * Where it would be switched past the hook that does that, it is lifted. */
+static __always_inline int send_known(struct __sk_buff *skb, const struct packet *packet,
+				      struct flow *flow, const struct interface *port, bool routed)
+{
+	struct translation translation;
+
+	if (routed)
+		return TC_ACT_UNSPEC;
+	translation_of(flow, &translation);
+	if (!translation_changes(&translation, &packet->tuple)) {
+		flow_use(&packet->tuple, flow, packet, skb->len);
+		return TC_ACT_UNSPEC;
+	}
+	if (rewrite_destination_mac(skb, port->bridge_mac)) {
+		count(drop_rewrite_failed);
+		return TC_ACT_SHOT;
+	}
+	count(lifted_reply);
+	return TC_ACT_UNSPEC;
+}
+
+/* An interface that came up since the last ADD has no to_uplink: what must be
+ * masqueraded may not leave there. */
+VERIFIED_ONCE bool leaves_unclassified(struct __sk_buff *skb, const struct packet *packet,
+				       const struct endpoint *endpoint, __u32 ifindex)
+{
+	__u32 out = 0;
+
+	if (!packet || !endpoint)
+		return false;
+	if (!masquerade_wanted(packet, endpoint))
+		return false;
+	if (route_of(skb, packet, ifindex, &out) != ROUTE_FORWARDED)
+		return false;
+	return !bpf_map_lookup_elem(&interfaces, &out);
+}
+
+SEC("tc")
+int from_container(struct __sk_buff *skb)
+{
+	struct translation translation;
+	struct interface *interface;
+	struct endpoint *endpoint;
+	enum packet_kind kind;
+	struct packet packet;
+	enum verdict verdict;
+	struct flow *flow;
+	__u32 ifindex = skb->ifindex;
+	bool routed;
+
+	kind = packet_parse(skb, &packet);
+	if (kind == PACKET_IGNORED)
+		return TC_ACT_UNSPEC;
+	interface = bpf_map_lookup_elem(&interfaces, &ifindex);
+	if (!interface || !owner_live(&interface->owner)) {
+		/* Between our DEL and the one that takes the veth away. */
+		count(drop_no_attachment);
+		return TC_ACT_SHOT;
+	}
+	endpoint = bpf_map_lookup_elem(&endpoints, packet.tuple.source);
+	if (!endpoint || !owner_equal(&endpoint->owner, &interface->owner))
+		return TC_ACT_UNSPEC;
+	if (interface->role == ROLE_PORT) {
+		routed = packet_is_for_mac(skb, interface->bridge_mac);
+		ifindex = interface->bridge_ifindex;
+	} else {
+		routed = skb->pkt_type == PACKET_HOST;
+	}
+	if (kind == PACKET_TRANSLATABLE) {
+		packet.tuple.direction = DIRECTION_OUT;
+		flow = flow_find(&packet.tuple);
+		if (flow)
+			return send_known(skb, &packet, flow, interface, routed);
+		verdict = decide_in(skb, &packet, ifindex, &translation);
+		if (verdict != VERDICT_PASS)
+			return act(skb, &packet, &translation, verdict);
+	}
+	if (routed && leaves_unclassified(skb, &packet, endpoint, ifindex)) {
+		count(drop_unclassified_interface);
+		return TC_ACT_SHOT;
+	}
+	return TC_ACT_UNSPEC;
+}
+
+char LICENSE[] SEC("license") = "Dual BSD/GPL";

@@ -1,0 +1,163 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * rewrite.h - the only writer of packet bytes.
+ *
+ * Checksums are changed by the kernel's helpers, which know what state the
+ * skb's checksum is in (PARTIAL, COMPLETE, ...). One of them needs care: with
+ * BPF_F_PSEUDO_HDR bpf_l4_csum_replace() also adjusts a CHECKSUM_COMPLETE sum
+ * for the address, as if an IPv4 header checksum were to cancel it. IPv6 has
+ * none (fixed by BPF_F_IPV6, since 6.16). Storing the IPv6 address with
+ * BPF_F_RECOMPUTE_CSUM puts the sum right on every kernel, for that flag touches
+ * nothing but a COMPLETE sum.
+ */
+#ifndef BPF_PORTMAP_REWRITE_H
+#define BPF_PORTMAP_REWRITE_H
+
+#include "flow.h"
+
+#define IPV4_CHECKSUM 10
+#define IPV4_SOURCE 12
+#define IPV4_DESTINATION 16
+#define IPV6_SOURCE 8
+#define IPV6_DESTINATION 24
+#define SOURCE_PORT 0
+#define DESTINATION_PORT 2
+#define TCP_CHECKSUM 16
+#define UDP_CHECKSUM 6
+#define ICMP_CHECKSUM 2
+#define ICMP_IDENTIFIER 4
+
+struct rewrite {
+	struct __sk_buff *skb;
+	const struct packet *packet;
+	__u32 checksum; /* offset of the transport checksum */
+	__u64 flags;    /* for bpf_l4_csum_replace() */
+};
+
+static __always_inline bool rewrite_is_icmp(const struct packet *packet)
+{
+	return packet->tuple.protocol == PROTOCOL_ICMP || packet->tuple.protocol == PROTOCOL_ICMPV6;
+}
+
+static __always_inline __u32 rewrite_checksum_offset(const struct packet *packet)
+{
+	switch (packet->tuple.protocol) {
+	case PROTOCOL_TCP:
+		return packet->l4_offset + TCP_CHECKSUM;
+	case PROTOCOL_UDP:
+		return packet->l4_offset + UDP_CHECKSUM;
+	default:
+		return packet->l4_offset + ICMP_CHECKSUM;
+	}
+}
+
+static __always_inline long rewrite_ipv4(const struct rewrite *to, const __u8 *old_address,
+					 const __u8 *new_address, __u32 field)
+{
+	__be32 old = address_to_ipv4(old_address);
+	__be32 new = address_to_ipv4(new_address);
+	__u32 l3_offset = to->packet->l3_offset;
+	long error = 0;
+
+	if (to->packet->tuple.protocol != PROTOCOL_ICMP) /* has no pseudo-header */
+		error = bpf_l4_csum_replace(to->skb, to->checksum, old, new,
+					    to->flags | BPF_F_PSEUDO_HDR | sizeof(new));
+	error = error
+			?: bpf_l3_csum_replace(to->skb, l3_offset + IPV4_CHECKSUM, old, new,
+					       sizeof(new));
+	return error ?: bpf_skb_store_bytes(to->skb, l3_offset + field, &new, sizeof(new), 0);
+}
+
+static __always_inline long rewrite_ipv6(const struct rewrite *to, const __u8 *old_address,
+					 const __u8 *new_address, __u32 field)
+{
+	__s64 difference = bpf_csum_diff((__be32 *)old_address, 16, (__be32 *)new_address, 16, 0);
+	long error;
+
+	if (difference < 0)
+		return difference;
+	error = bpf_l4_csum_replace(to->skb, to->checksum, 0, difference,
+				    to->flags | BPF_F_PSEUDO_HDR);
+	return error
+		       ?: bpf_skb_store_bytes(to->skb, to->packet->l3_offset + field, new_address,
+					      16, BPF_F_RECOMPUTE_CSUM);
+}
+
+static __always_inline long rewrite_address(const struct rewrite *to, const __u8 *old_address,
+					    const __u8 *new_address, bool source)
+{
+	if (address_equal(old_address, new_address))
+		return 0;
+	if (to->packet->ipv4)
+		return rewrite_ipv4(to, old_address, new_address,
+				    source ? IPV4_SOURCE : IPV4_DESTINATION);
+	return rewrite_ipv6(to, old_address, new_address, source ? IPV6_SOURCE : IPV6_DESTINATION);
+}
+
+static __always_inline long rewrite_port(const struct rewrite *to, __u16 old_port, __u16 new_port,
+					 __u32 field)
+{
+	__be16 old = bpf_htons(old_port);
+	__be16 new = bpf_htons(new_port);
+	long error;
+
+	if (old == new)
+		return 0;
+	error = bpf_l4_csum_replace(to->skb, to->checksum, old, new, to->flags | sizeof(new));
+	return error
+		       ?: bpf_skb_store_bytes(to->skb, to->packet->l4_offset + field, &new,
+					      sizeof(new), 0);
+}
+
+/* The echo identifier stands in one place, whoever's port it is. */
+static __always_inline long rewrite_ports(const struct rewrite *to, __u16 source, __u16 destination)
+{
+	const struct packet *packet = to->packet;
+	const struct flow_key *tuple = &packet->tuple;
+	long error;
+
+	if (rewrite_is_icmp(packet))
+		return packet->echo_reply
+			       ? rewrite_port(to, tuple->destination_port, destination,
+					      ICMP_IDENTIFIER)
+			       : rewrite_port(to, tuple->source_port, source, ICMP_IDENTIFIER);
+	error = rewrite_port(to, tuple->source_port, source, SOURCE_PORT);
+	return error ?: rewrite_port(to, tuple->destination_port, destination, DESTINATION_PORT);
+}
+
+/* Applies the translation of the direction that packet->tuple has. */
+VERIFIED_ONCE int rewrite_packet(struct __sk_buff *skb, const struct packet *packet,
+				 const struct translation *translation)
+{
+	struct rewrite to = {.skb = skb, .packet = packet};
+	long error;
+	bool in;
+
+	if (!packet || !translation)
+		return -1;
+	in = packet->tuple.direction == DIRECTION_IN;
+	to.checksum = rewrite_checksum_offset(packet);
+	if (packet->tuple.protocol == PROTOCOL_UDP)
+		to.flags = BPF_F_MARK_MANGLED_0; /* a checksum of 0, "none", stays 0 */
+	if (in)
+		error = rewrite_address(&to, packet->tuple.destination, translation->address,
+					false);
+	else
+		error = rewrite_address(&to, packet->tuple.source, translation->address, true);
+	if (in)
+		error = error ?: rewrite_ports(&to, translation->peer_port, translation->port);
+	else
+		error = error ?: rewrite_ports(&to, translation->port, translation->peer_port);
+	return error ? -1 : 0;
+}
+
+/* Hands a frame that would be switched to the bridge itself, and so to the IP stack. */
+static __always_inline long rewrite_destination_mac(struct __sk_buff *skb, const __u8 *mac)
+{
+	__u8 copy[8] = {};
+
+	__builtin_memcpy(copy, mac, ETH_ALEN);
+	return bpf_skb_store_bytes(skb, 0, copy, ETH_ALEN, 0);
+}
+
+#endif

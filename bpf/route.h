@@ -1,0 +1,152 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* route.h - what the kernel's routing and its sockets say. */
+#ifndef BPF_PORTMAP_ROUTE_H
+#define BPF_PORTMAP_ROUTE_H
+
+#include "packet.h"
+#include "verdict.h"
+
+enum route {
+	ROUTE_LOCAL,     /* to this host; also what nobody has a route for */
+	ROUTE_FORWARDED, /* leaves by the interface found */
+	ROUTE_DISABLED,  /* forwarding is off where the packet came in */
+	ROUTE_REFUSED,   /* blackhole, unreachable, prohibit */
+};
+
+static __always_inline void route_query(struct bpf_fib_lookup *query, const struct packet *packet,
+					__u32 ifindex)
+{
+	const struct flow_key *tuple = &packet->tuple;
+
+	__builtin_memset(query, 0, sizeof(*query));
+	query->ifindex = ifindex;
+	query->l4_protocol = tuple->protocol;
+	query->sport = bpf_htons(tuple->source_port);
+	query->dport = bpf_htons(tuple->destination_port);
+	if (packet->ipv4) {
+		query->family = AF_INET;
+		query->ipv4_src = address_to_ipv4(tuple->source);
+		query->ipv4_dst = address_to_ipv4(tuple->destination);
+	} else {
+		query->family = AF_INET6;
+		__builtin_memcpy(query->ipv6_src, tuple->source, 16);
+		__builtin_memcpy(query->ipv6_dst, tuple->destination, 16);
+	}
+}
+
+/* Where would the packet go that came in at ifindex? *out: the outgoing
+ * interface, where it is forwarded. */
+VERIFIED_ONCE enum route route_of(struct __sk_buff *skb, const struct packet *packet, __u32 ifindex,
+				  __u32 *out)
+{
+	struct bpf_fib_lookup query;
+
+	if (!packet || !out)
+		return ROUTE_REFUSED;
+	route_query(&query, packet, ifindex);
+	switch (bpf_fib_lookup(skb, &query, sizeof(query), 0)) {
+	case BPF_FIB_LKUP_RET_NOT_FWDED: /* RTN_LOCAL, broadcast, or no route at all */
+		return ROUTE_LOCAL;
+	case BPF_FIB_LKUP_RET_FWD_DISABLED:
+		return ROUTE_DISABLED;
+	case BPF_FIB_LKUP_RET_SUCCESS:
+	case BPF_FIB_LKUP_RET_NO_NEIGH:    /* not resolved yet: the stack will */
+	case BPF_FIB_LKUP_RET_FRAG_NEEDED: /* larger than the MTU: the stack's to tell */
+	case BPF_FIB_LKUP_RET_UNSUPP_LWT:
+		*out = query.ifindex;
+		return ROUTE_FORWARDED;
+	default:
+		return ROUTE_REFUSED;
+	}
+}
+
+/* Unset where the choice is none to leave with. */
+static __always_inline void route_chosen_source(const struct bpf_fib_lookup *query, bool ipv4,
+						struct address *address)
+{
+	__builtin_memset(address, 0, sizeof(*address));
+	if (!ipv4)
+		__builtin_memcpy(address->bytes, query->ipv6_src, 16);
+	else if (query->ipv4_src)
+		address_from_ipv4(address->bytes, query->ipv4_src);
+	if (address_is_ipv6_link_local(address->bytes))
+		__builtin_memset(address, 0, sizeof(*address));
+}
+
+/* The address of the outgoing interface that routing would choose now for a
+ * socket of the host's own. False: there is none. */
+VERIFIED_ONCE bool route_source(struct __sk_buff *skb, const struct packet *packet,
+				struct address *address)
+{
+	struct bpf_fib_lookup query;
+	__u32 ifindex = skb->ifindex;
+	struct interface *interface;
+
+	if (!packet || !address)
+		return false;
+	route_query(&query, packet, ifindex);
+	__builtin_memset(query.ipv6_src, 0, sizeof(query.ipv6_src));
+	query.sport = 0;
+	if (bpf_fib_lookup(skb, &query, sizeof(query),
+			   BPF_FIB_LOOKUP_OUTPUT | BPF_FIB_LOOKUP_SKIP_NEIGH |
+				   BPF_FIB_LOOKUP_SRC) == BPF_FIB_LKUP_RET_SUCCESS) {
+		route_chosen_source(&query, packet->ipv4, address);
+		if (!address_is_unset(address->bytes))
+			return true;
+	}
+	/* Before 6.7 the kernel does not know the flag: what ADD wrote down. */
+	interface = bpf_map_lookup_elem(&interfaces, &ifindex);
+	if (!interface)
+		return false;
+	address_copy(address->bytes, packet->ipv4 ? interface->address4 : interface->address6);
+	return !address_is_unset(address->bytes);
+}
+
+enum socket_found {
+	SOCKET_NONE,
+	SOCKET_LISTENING, /* TCP listener */
+	SOCKET_FOUND,     /* any other */
+};
+
+/* Which socket of this host would get a packet with this tuple? */
+VERIFIED_ONCE enum socket_found socket_find(struct __sk_buff *skb, const struct flow_key *tuple)
+{
+	struct bpf_sock_tuple query = {};
+	enum socket_found found;
+	struct bpf_sock *socket;
+	__u32 size;
+
+	if (!tuple)
+		return SOCKET_NONE;
+	size = address_is_ipv4(tuple->source) ? sizeof(query.ipv4) : sizeof(query.ipv6);
+	if (address_is_ipv4(tuple->source)) {
+		query.ipv4.saddr = address_to_ipv4(tuple->source);
+		query.ipv4.daddr = address_to_ipv4(tuple->destination);
+		query.ipv4.sport = bpf_htons(tuple->source_port);
+		query.ipv4.dport = bpf_htons(tuple->destination_port);
+	} else {
+		__builtin_memcpy(query.ipv6.saddr, tuple->source, 16);
+		__builtin_memcpy(query.ipv6.daddr, tuple->destination, 16);
+		query.ipv6.sport = bpf_htons(tuple->source_port);
+		query.ipv6.dport = bpf_htons(tuple->destination_port);
+	}
+	/* Two calls and two reads: the verifier wants one type of pointer at each. */
+	if (tuple->protocol == PROTOCOL_TCP) {
+		socket = bpf_skc_lookup_tcp(skb, &query, size, BPF_F_CURRENT_NETNS, 0);
+		if (!socket)
+			return SOCKET_NONE;
+		found = socket->state == BPF_TCP_LISTEN ? SOCKET_LISTENING : SOCKET_FOUND;
+		bpf_sk_release(socket);
+		return found;
+	}
+	if (tuple->protocol == PROTOCOL_UDP) {
+		socket = bpf_sk_lookup_udp(skb, &query, size, BPF_F_CURRENT_NETNS, 0);
+		if (!socket)
+			return SOCKET_NONE;
+		bpf_sk_release(socket);
+		return SOCKET_FOUND;
+	}
+	return SOCKET_NONE;
+}
+
+#endif

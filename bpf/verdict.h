@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* verdict.h - what is decided about a packet, and counting the reason. */
+#ifndef BPF_PORTMAP_VERDICT_H
+#define BPF_PORTMAP_VERDICT_H
+
+#include "maps.h"
+
+/* Not TC_ACT_*: a decision is not yet an action. */
+enum verdict {
+	VERDICT_PASS,      /* untouched */
+	VERDICT_TRANSLATE, /* as the translation says */
+	VERDICT_DROP,      /* counted by whoever decided it */
+};
+
+/* The only two answers of a program. UNSPEC, also after a rewrite: whatever
+ * else hangs at this hook still gets to see the packet. */
+#define TC_ACT_UNSPEC -1
+#define TC_ACT_SHOT 2
+
+#define count(reason) \
+	do { \
+		__u32 only = 0; \
+		struct counters *mine = bpf_map_lookup_elem(&counters, &only); \
+		if (mine) \
+			mine->reason++; \
+	} while (0)
+
+/* A drop and its counter are one call. */
+#define drop(reason) \
+	({ \
+		count(drop_##reason); \
+		VERDICT_DROP; \
+	})
+
+#endif

@@ -1,0 +1,230 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * abi.h - what the programs in the kernel and the plugin say to each other:
+ * names, keys and values of the pinned maps.
+ *
+ * Both sides include this file; BPF code after vmlinux.h, user code after
+ * <linux/types.h>. Whoever reads the maps with bpftool reads these names too,
+ * hence: ports in host byte order; addresses as 16 bytes in network order, an
+ * IPv4 address as ::ffff:a.b.c.d (RFC 4291 2.5.5.2); packed enums; no unions;
+ * padding always named and always zero, because it is part of the hash.
+ *
+ * Changing anything here changes LAYOUT.
+ */
+#ifndef BPF_PORTMAP_ABI_H
+#define BPF_PORTMAP_ABI_H
+
+#include "counters.h"
+
+#define LAYOUT 1
+
+/* Where everything is pinned; another network namespace that shares the bpffs
+ * keeps its own set in NETNS_DIRECTORY<cookie> below it. */
+#define PIN_DIRECTORY "bpf-portmap"
+#define NETNS_DIRECTORY "netns-"
+
+#define MAX_PORTMAPS 65536
+#define MAX_SLOTS 16384
+#define MAX_ENDPOINTS 65536
+#define MAX_INTERFACES 32768
+#define MAX_NEW_FLOWS 65536
+#define MIN_FLOWS 16384
+#define MAX_FLOWS 524288
+
+#define ATTACHMENT_KEY_SIZE 256
+#define PROGRAM_VERSION_SIZE 32
+#define MASQUERADE_RANGES 16
+
+/* IANA protocol numbers of what is translated. */
+enum protocol {
+	PROTOCOL_NONE = 0,
+	PROTOCOL_ICMP = 1,
+	PROTOCOL_TCP = 6,
+	PROTOCOL_UDP = 17,
+	PROTOCOL_ICMPV6 = 58,
+} __attribute__((packed));
+
+/* Which side of the IP stack a tuple was seen on. */
+enum direction {
+	DIRECTION_IN = 1,  /* before routing: tc ingress */
+	DIRECTION_OUT = 2, /* after routing: tc egress */
+} __attribute__((packed));
+
+enum flow_kind {
+	FLOW_MAPPING = 1,    /* to a mapped port, and its replies */
+	FLOW_MASQUERADE = 2, /* begun by a container, and its replies */
+	FLOW_DIRECT = 3,     /* somebody reached the container's own address */
+	FLOW_HOST = 4,       /* replies to a socket of the host whose port is published */
+} __attribute__((packed));
+
+enum flow_state {
+	STATE_NEW = 0,         /* not answered yet: lives in flows_new */
+	STATE_ESTABLISHED = 1, /* both directions seen */
+	STATE_FIN = 2,         /* TCP: one side has sent FIN */
+	STATE_CLOSING = 3,     /* TCP: RST, or FIN from both sides */
+} __attribute__((packed));
+
+enum interface_role {
+	ROLE_UPLINK = 1, /* mapped ports are reached and containers leave here */
+	ROLE_BRIDGE = 2, /* the same, and neighbours enter here */
+	ROLE_PORT = 3,   /* host side of a container's veth, a bridge's port */
+	ROLE_ROUTED = 4, /* host side of a container's veth that routes (ptp) */
+} __attribute__((packed));
+
+enum attachment_state {
+	ATTACHMENT_ADDING = 1, /* the intent: whatever it owns is not valid yet */
+	ATTACHMENT_READY = 2,
+} __attribute__((packed));
+
+/* All that an attachment has carries its owner. Valid only while slots[slot]
+ * is live and has the same generation. {0, 0} belongs to nobody. */
+struct owner {
+	__u32 slot;
+	__u32 generation;
+} __attribute__((aligned(8)));
+
+/* portmaps: HASH. The one owner of a host port. */
+struct portmap_key {
+	enum protocol protocol;
+	__u8 reserved[5];
+	__u16 host_port;
+	__u8 host_address[16]; /* ::ffff:0.0.0.0: any IPv4 address, :: any IPv6 address of the host
+				*/
+} __attribute__((aligned(8)));
+
+struct portmap {
+	struct owner owner;
+	__u8 container_address[16];
+	__u16 container_port;
+	__u8 reserved[6];
+	__u64 flows; /* that began through this mapping */
+};
+
+/* slots: ARRAY by slot number. Slot 0 is never used. The programs read only the
+ * first eight bytes. User space never rewrites a slot that is live, save `live`. */
+struct slot {
+	__u32 generation;
+	__u32 live;
+	__u32 ifindex;    /* of the veth's host side */
+	__u8 host_mac[6]; /* of the veth's host side: an ifindex can come again */
+	__u8 reserved[6];
+	char attachment[ATTACHMENT_KEY_SIZE];
+} __attribute__((aligned(8)));
+
+/* endpoints: HASH by container address. */
+struct endpoint_key {
+	__u8 address[16];
+} __attribute__((aligned(8)));
+
+struct endpoint {
+	struct owner owner;
+	__u8 prefix_length; /* of the address's own subnet, counted in its own family */
+	__u8 masquerade;    /* 1: a flow it begins leaves with the outgoing interface's address */
+	__u8 reserved[6];
+};
+
+/* interfaces: HASH by ifindex. Every interface of the host that has been
+ * classified; what is not in here has not been seen. */
+struct interface {
+	struct owner owner; /* of a container's veth, else {0, 0} */
+	enum interface_role role;
+	__u8 reserved;
+	__u8 bridge_mac[6];   /* ROLE_PORT: its bridge's MAC, where frames to the gateway go */
+	__u32 bridge_ifindex; /* ROLE_PORT: its bridge */
+	__u32 reserved2;
+	/* The fallback where the kernel cannot say which source routing would choose
+	 * (BPF_FIB_LOOKUP_SRC: since 6.7); all zero: none. Refreshed by ADD and CHECK. */
+	__u8 address4[16];
+	__u8 address6[16];
+} __attribute__((aligned(8)));
+
+/* flows: LRU_HASH, answered flows. flows_new: LRU_HASH, half-open ones, so that
+ * a flood pushes out nothing but its like. A tuple is what a hook sees. */
+struct flow_key {
+	__u8 source[16];
+	__u8 destination[16];
+	/* ICMP echo: the identifier is the port of the side that asks, the other is 0 */
+	__u16 source_port;
+	__u16 destination_port;
+	enum protocol protocol;
+	enum direction direction;
+	__u8 reserved[2];
+} __attribute__((aligned(8)));
+
+/* One translated direction at one side. DIRECTION_IN: `address` and `port`
+ * replace the destination, `peer_port` the source port. DIRECTION_OUT: `address`
+ * and `port` replace the source, `peer_port` the destination port. What equals
+ * the key is not changed. The other entry of the pair follows from key and value. */
+struct flow {
+	struct owner owner; /* of the container's side; FLOW_HOST: {0, 0} */
+	__u8 address[16];
+	__u16 port;
+	__u16 peer_port;
+	enum flow_kind kind;
+	enum flow_state state;
+	__u8 reply;      /* 1: the half that packets back to the initiator take */
+	__u8 seen;       /* 1: a packet has taken this half */
+	__u32 last_seen; /* CLOCK_MONOTONIC, seconds; written at most once a second */
+	__u8 fin;        /* 1: TCP: a FIN has gone this way */
+	__u8 reserved[3];
+	__u64 packets; /* since the flow was answered */
+	__u64 bytes;
+};
+
+/* attachments: HASH by "network/containerID/ifname", zero-filled. */
+struct attachment_key {
+	char name[ATTACHMENT_KEY_SIZE];
+};
+
+struct attachment {
+	struct owner owner;
+	__u64 since;   /* CLOCK_REALTIME, seconds */
+	__u32 ifindex; /* of the veth's host side */
+	__u8 host_mac[6];
+	enum attachment_state state;
+	__u8 reserved;
+	__u32 host_ports; /* entries in portmaps it claimed */
+	__u32 reserved2;
+};
+
+struct port_range {
+	__u16 first;
+	__u16 last; /* inclusive */
+} __attribute__((aligned(4)));
+
+/* meta: ARRAY of one. */
+struct meta {
+	__u32 layout;
+	__u32 complete;     /* written last: everything is loaded, pinned, consistent */
+	__u64 netns_cookie; /* SO_NETNS_COOKIE of the host this set belongs to */
+	__u32 generation;   /* last one given out; never goes back */
+	__u32 next_slot;    /* where to look for a free slot first */
+	char program_version[PROGRAM_VERSION_SIZE];
+	/* Ports a masqueraded flow may leave with; {0, 0}: unused */
+	struct port_range masquerade_ports[MASQUERADE_RANGES];
+} __attribute__((aligned(8)));
+
+/* counters: PERCPU_ARRAY of one. */
+struct counters {
+#define X(name, meaning) __u64 name;
+	COUNTERS(X)
+#undef X
+};
+
+#define ASSERT_SIZE(type, size) \
+	_Static_assert(sizeof(type) == (size), #type " is part of layout " \
+						     "1")
+
+ASSERT_SIZE(struct owner, 8);
+ASSERT_SIZE(struct portmap_key, 24);
+ASSERT_SIZE(struct portmap, 40);
+ASSERT_SIZE(struct slot, 24 + ATTACHMENT_KEY_SIZE);
+ASSERT_SIZE(struct endpoint_key, 16);
+ASSERT_SIZE(struct endpoint, 16);
+ASSERT_SIZE(struct interface, 56);
+ASSERT_SIZE(struct flow_key, 40);
+ASSERT_SIZE(struct flow, 56);
+ASSERT_SIZE(struct attachment, 40);
+ASSERT_SIZE(struct meta, 24 + PROGRAM_VERSION_SIZE + 4 * MASQUERADE_RANGES);
+
+#endif

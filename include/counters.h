@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * counters.h - everything the programs count, in one list.
+ *
+ * COUNTERS(X) calls X(name, meaning) for each. The list makes the value type of
+ * the map `counters` (one struct of named u64 for each CPU, so that bpftool
+ * prints the names; an ARRAY indexed by an enum would lose its BTF) and the
+ * sentences that user space prints.
+ *
+ * A name that starts with drop_ counts packets that were dropped; every other
+ * one counts packets or flows that went on.
+ */
+#ifndef BPF_PORTMAP_COUNTERS_H
+#define BPF_PORTMAP_COUNTERS_H
+
+#define COUNTERS(X) \
+	X(rewritten_destination, "packets whose destination was rewritten on the way in") \
+	X(rewritten_source, "packets whose source was rewritten on the way out") \
+	X(flow_mapping, "new flows through a mapping") \
+	X(flow_masquerade, "new masqueraded flows, hairpin included") \
+	X(flow_direct, "new flows to a container's own address, remembered as untranslated") \
+	X(flow_host, "new flows of the host's own from a published port, remembered as untouched") \
+	X(flow_moved_port, "new flows whose source port had to move because the tuple was taken") \
+	X(flow_promoted, "half-open flows that were answered") \
+	X(flow_repaired, "flows that had lost one of their two entries and got it back") \
+	X(lifted_reply, "replies to a neighbour on the same bridge, lifted into the IP stack") \
+	X(forwarding_disabled, \
+	  "packets to a mapped port that came in where forwarding is disabled") \
+	X(drop_no_tuple, "no free port could be found for a new flow") \
+	X(drop_no_address, "no address of the outgoing interface to masquerade with") \
+	X(drop_unclassified_interface, \
+	  "new masqueraded flow towards an interface not seen by ADD") \
+	X(drop_untranslatable, "masqueraded container's packet that cannot be translated") \
+	X(drop_table_full, "a new flow could not be written to the flow table") \
+	X(drop_no_attachment, "packet from a container whose attachment was deleted") \
+	X(drop_rewrite_failed, "the kernel refused to change the packet")
+
+#endif
