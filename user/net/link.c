@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* link.c - one network interface, as rtnetlink tells it. */
+#include "net/link.h"
+
+#include <netlink/addr.h>
+#include <netlink/netlink.h>
+#include <netlink/route/link.h>
+#include <stdio.h>
+#include <string.h>
+
+static void copy_text(char *to, size_t size, const char *from)
+{
+	snprintf(to, size, "%s", from ? from : "");
+}
+
+static void fill_link(struct link *link, struct rtnl_link *from)
+{
+	struct nl_addr *mac = rtnl_link_get_addr(from);
+	int32_t netns_id;
+
+	link->ifindex = (uint32_t)rtnl_link_get_ifindex(from);
+	copy_text(link->name, sizeof(link->name), rtnl_link_get_name(from));
+	copy_text(link->kind, sizeof(link->kind), rtnl_link_get_type(from));
+	if (mac && nl_addr_get_len(mac) == LINK_MAC_SIZE)
+		memcpy(link->mac, nl_addr_get_binary_addr(mac), LINK_MAC_SIZE);
+	link->master = (uint32_t)rtnl_link_get_master(from);
+	link->peer = (uint32_t)rtnl_link_get_link(from);
+	link->peer_netns_id = -1;
+	if (!rtnl_link_get_link_netnsid(from, &netns_id))
+		link->peer_netns_id = netns_id;
+	link->flags = rtnl_link_get_flags(from);
+}
+
+int link_get(struct nl_sock *socket, uint32_t ifindex, const char *name, struct link *link,
+	     struct cni_error *err)
+{
+	struct rtnl_link *found = NULL;
+	int result = rtnl_link_get_kernel(socket, (int)ifindex, name, &found);
+
+	memset(link, 0, sizeof(*link));
+	if (result == -NLE_NODEV || result == -NLE_OBJ_NOTFOUND)
+		return 0;
+	if (result < 0) {
+		if (name)
+			return cni_error_set(err, CNI_ERROR_IO, "cannot look up interface %s: %s",
+					     name, nl_geterror(result));
+		return cni_error_set(err, CNI_ERROR_IO, "cannot look up interface number %u: %s",
+				     ifindex, nl_geterror(result));
+	}
+	fill_link(link, found);
+	rtnl_link_put(found);
+	return 0;
+}
+
+bool link_is_kind(const struct link *link, const char *kind)
+{
+	return strcmp(link->kind, kind) == 0;
+}
+
+bool link_has_mac(struct nl_sock *socket, uint32_t ifindex, const uint8_t mac[LINK_MAC_SIZE])
+{
+	struct cni_error ignored = {0};
+	struct link link;
+
+	if (link_get(socket, ifindex, NULL, &link, &ignored)) {
+		cni_error_release(&ignored);
+		return false;
+	}
+	return link.ifindex && memcmp(link.mac, mac, LINK_MAC_SIZE) == 0;
+}

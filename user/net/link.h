@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * link.h - one network interface, as rtnetlink tells it.
+ */
+#ifndef NET_LINK_H
+#define NET_LINK_H
+
+#include <net/if.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "cni/error.h"
+
+struct nl_sock;
+
+#define LINK_KIND_SIZE 32
+#define LINK_MAC_SIZE 6
+
+struct link {
+	uint32_t ifindex; /* 0: there is no such interface */
+	char name[IF_NAMESIZE];
+	char kind[LINK_KIND_SIZE]; /* "veth", "bridge", ...; "" for hardware */
+	uint8_t mac[LINK_MAC_SIZE]; /* zero where it has no Ethernet address */
+	uint32_t master;            /* ifindex of the bridge, bond or VRF it belongs to, or 0 */
+	uint32_t peer;              /* IFLA_LINK: of a veth the other end's ifindex, or 0 */
+	int peer_netns_id;          /* of the other end's namespace in ours; -1: ours */
+	uint32_t flags;             /* IFF_ */
+};
+
+/* By ifindex, or by name where that is not NULL. An interface that does not exist is
+ * no error: link->ifindex is 0 then. Code 5. */
+int link_get(struct nl_sock *socket, uint32_t ifindex, const char *name, struct link *link,
+	     struct cni_error *err);
+
+bool link_is_kind(const struct link *link, const char *kind);
+
+/* Whether the interface exists and has this MAC; false also when nobody can say. */
+bool link_has_mac(struct nl_sock *socket, uint32_t ifindex, const uint8_t mac[LINK_MAC_SIZE]);
+
+#endif

@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* netlink.c - rtnetlink sockets and single requests on them. */
+#include "net/netlink.h"
+
+#include <linux/rtnetlink.h>
+
+#include "net/netns.h"
+
+struct nl_sock *netlink_open(struct cni_error *err)
+{
+	struct nl_sock *socket = nl_socket_alloc();
+	int result;
+
+	if (!socket) {
+		cni_error_no_memory(err);
+		return NULL;
+	}
+	result = nl_connect(socket, NETLINK_ROUTE);
+	if (result < 0) {
+		nl_socket_free(socket);
+		cni_error_set(err, CNI_ERROR_IO, "cannot open an rtnetlink socket: %s",
+			      nl_geterror(result));
+		return NULL;
+	}
+	/* Only GETs are sent, and their reply is answer enough. */
+	nl_socket_disable_auto_ack(socket);
+	return socket;
+}
+
+static int open_here(void *context, struct cni_error *err)
+{
+	struct nl_sock **socket = context;
+
+	*socket = netlink_open(err);
+	return *socket ? 0 : -1;
+}
+
+struct nl_sock *netlink_open_in(int netns, struct cni_error *err)
+{
+	struct nl_sock *socket = NULL;
+
+	if (netns_call(netns, open_here, &socket, err))
+		return NULL;
+	return socket;
+}
+
+int netlink_get(struct nl_sock *socket, int type, int flags, void *header, size_t size,
+		int (*parse)(struct nl_msg *message, void *context), void *context)
+{
+	struct nl_cb *callbacks = nl_cb_alloc(NL_CB_DEFAULT);
+	int result;
+
+	if (!callbacks)
+		return -NLE_NOMEM;
+	nl_cb_set(callbacks, NL_CB_VALID, NL_CB_CUSTOM, parse, context);
+	result = nl_send_simple(socket, type, NLM_F_REQUEST | flags, header, size);
+	if (result >= 0)
+		result = nl_recvmsgs(socket, callbacks);
+	nl_cb_put(callbacks);
+	return result < 0 ? result : 0;
+}

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * netlink.h - rtnetlink sockets and single requests on them.
+ */
+#ifndef NET_NETLINK_H
+#define NET_NETLINK_H
+
+#include <netlink/msg.h>
+#include <netlink/netlink.h>
+
+#include "cni/error.h"
+
+/* A socket in the namespace the process is in. NULL and code 5. */
+struct nl_sock *netlink_open(struct cni_error *err);
+/* A socket that speaks for another namespace: only its making happens in there. */
+struct nl_sock *netlink_open_in(int netns, struct cni_error *err);
+
+/* Sends a request of this type with this fixed header and calls `parse` for every
+ * message that comes back, until the dump or the reply ends. 0, or libnl's negative
+ * NLE_ code, which for one object that does not exist is an ordinary answer. */
+int netlink_get(struct nl_sock *socket, int type, int flags, void *header, size_t size,
+		int (*parse)(struct nl_msg *message, void *context), void *context);
+
+static inline void netlink_cleanup(struct nl_sock **socket)
+{
+	nl_socket_free(*socket);
+}
+
+#define cleanup_netlink __attribute__((cleanup(netlink_cleanup)))
+
+#endif

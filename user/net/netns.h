@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * netns.h - network namespaces: opening, telling apart, entering for a moment.
+ */
+#ifndef NET_NETNS_H
+#define NET_NETNS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "cni/error.h"
+
+/* A file descriptor, or -1 and code 8 when the path does not open or is no
+ * network namespace. */
+int netns_open(const char *path, struct cni_error *err);
+
+/* Whether it is the one this process runs in: by device and inode, as paths to
+ * one namespace differ. Code 5. */
+int netns_is_own(int netns, bool *own, struct cni_error *err);
+
+/* SO_NETNS_COOKIE (Linux 5.14) of the namespace this process runs in. Code 102. */
+int netns_get_cookie(uint64_t *cookie, struct cni_error *err);
+
+/* Calls the function inside the namespace and comes back. Not coming back ends the
+ * process: nothing that follows may run in a container's namespace. */
+int netns_call(int netns, int (*function)(void *context, struct cni_error *err), void *context,
+	       struct cni_error *err);
+
+#endif

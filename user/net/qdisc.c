@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* qdisc.c - what sits at an interface's ingress. */
+#include "net/qdisc.h"
+
+#include <linux/pkt_sched.h>
+#include <linux/rtnetlink.h>
+#include <string.h>
+
+#include "net/netlink.h"
+
+static int parse_kind(struct nl_msg *message, void *context)
+{
+	struct nlattr *kind = nlmsg_find_attr(nlmsg_hdr(message), sizeof(struct tcmsg), TCA_KIND);
+	enum ingress_qdisc *found = context;
+
+	if (!kind)
+		return NL_OK;
+	if (!nla_strcmp(kind, "clsact"))
+		*found = INGRESS_QDISC_CLSACT;
+	else if (!nla_strcmp(kind, "ingress"))
+		*found = INGRESS_QDISC_INGRESS;
+	else
+		*found = INGRESS_QDISC_OTHER;
+	return NL_OK;
+}
+
+enum ingress_qdisc qdisc_at_ingress(struct nl_sock *socket, uint32_t ifindex)
+{
+	enum ingress_qdisc found = INGRESS_QDISC_NONE;
+	struct tcmsg header = {
+		.tcm_family = AF_UNSPEC,
+		.tcm_ifindex = (int)ifindex,
+		.tcm_parent = TC_H_INGRESS, /* the same number as TC_H_CLSACT */
+	};
+
+	/* An error is the kernel's way to say that there is none. */
+	netlink_get(socket, RTM_GETQDISC, 0, &header, sizeof(header), parse_kind, &found);
+	return found;
+}
