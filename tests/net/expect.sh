@@ -1,0 +1,146 @@
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+# shellcheck shell=bash
+#
+# expect.sh - what a test may demand; each says what it saw when it saw something else.
+
+fail() {
+	echo "$*" >&2
+	exit 1
+}
+
+skip() {
+	echo "$*"
+	exit 77
+}
+
+# host:port, with brackets where IPv6 needs them
+endpoint() {
+	case $1 in *:*) echo "[$1]:$2" ;; *) echo "$1:$2" ;; esac
+}
+
+# ask NAMESPACE|host tcp|udp ADDRESS PORT [OPTION...]: prints the answer
+ask() {
+	local who=$1
+	shift
+	if [ "$who" = host ]; then
+		"$peer" ask "$@" 2>&1
+	else
+		in_namespace "$who" "$peer" ask "$@" 2>&1
+	fi
+}
+
+field_of() { sed -n "s/.*\b$1=\([^ ]*\).*/\1/p" <<<"$2"; }
+
+# The host part of host:port
+address_part() { sed 's/:[0-9]*$//; s/[][]//g'; }
+
+# expect_answer NAMESPACE PROTOCOL ADDRESS PORT NAME [CLIENT-ADDRESS] [OPTION...]: NAME answers, from
+# the very address that was asked, and has seen CLIENT-ADDRESS ("-": any).
+expect_answer() {
+	local who=$1 protocol=$2 address=$3 port=$4 name=$5 client=${6:--} answer
+	shift $(($# < 6 ? $# : 6))
+	answer=$(ask "$who" "$protocol" "$address" "$port" "$@") ||
+		fail "$who asks $protocol $(endpoint "$address" "$port"): expected $name, got: $answer"
+	[ "$(field_of name "$answer")" = "$name" ] ||
+		fail "$who asks $protocol $(endpoint "$address" "$port"): expected $name, got: $answer"
+	[ "$(field_of from "$answer")" = "$(endpoint "$address" "$port")" ] ||
+		fail "$who asks $protocol $(endpoint "$address" "$port"): answered from elsewhere: $answer"
+	[ "$client" = - ] || [ "$(field_of client "$answer" | address_part)" = "$client" ] ||
+		fail "$who asks $protocol $(endpoint "$address" "$port"): should be seen as $client: $answer"
+}
+
+# The same over TCP and UDP
+expect_answers() {
+	local who=$1
+	shift
+	expect_answer "$who" tcp "$@"
+	expect_answer "$who" udp "$@"
+}
+
+# Nobody answers: refused or timed out
+expect_no_answer() {
+	local who=$1 protocol=$2 address=$3 port=$4 answer
+	shift 4
+	! answer=$(ask "$who" "$protocol" "$address" "$port" --timeout 300 "$@") ||
+		fail "$who asks $protocol $(endpoint "$address" "$port"): expected no answer, got: $answer"
+}
+
+expect_equal() {
+	[ "$1" = "$2" ] || fail "${3:-values differ}: expected '$1', got '$2'"
+}
+
+expect_contains() {
+	case $1 in *"$2"*) ;; *) fail "expected to find '$2' in: $1" ;; esac
+}
+
+# expect_failure COMMAND...: it must fail; what it printed is in $output
+expect_failure() {
+	! output=$("$@" 2>&1) || fail "should have failed: $*: $output"
+}
+
+expect_same_state() {
+	local now
+	now=$(state_show)
+	[ "$1" = "$now" ] || fail "state differs:
+$(diff <(echo "$1") <(echo "$now"))"
+}
+
+# A conversation over one socket: conversation_open NAME NAMESPACE PROTOCOL ADDRESS PORT [OPTION...],
+# then say NAME prints the next answer.
+conversation_open() {
+	local name=$1 who=$2
+	shift 2
+	mkfifo "/run/$name.in" "/run/$name.out"
+	ask "$who" "$@" --on-demand <"/run/$name.in" >"/run/$name.out" &
+	eval "$name=\$!"
+	exec {conversation_fd}>"/run/$name.in"
+	eval "${name}_in=$conversation_fd"
+	exec {conversation_fd}<"/run/$name.out"
+	eval "${name}_out=$conversation_fd"
+}
+
+say() {
+	local in=$1_in out=$1_out answer
+	echo >&"${!in}"
+	read -r -t 5 answer <&"${!out}" || answer='no answer'
+	echo "$answer"
+}
+
+expect_says() {
+	local answer
+	answer=$(say "$1")
+	expect_contains "$answer" "name=$2 "
+}
+
+conversation_close() {
+	local in=$1_in
+	echo bye >&"${!in}"
+	wait "${!1}" || true
+}
+
+# Watches an interface: capture_start NAME NAMESPACE|host INTERFACE FILTER, capture_stop NAME prints
+# what was seen. -U and the wait for "listening" so that nothing is missed.
+capture_start() {
+	local name=$1 who=$2 interface=$3
+	shift 3
+	local command=(tcpdump -n -l -i "$interface" "$*")
+	[ "$who" = host ] || command=(nsenter --net=/run/netns/"$who" "${command[@]}")
+	"${command[@]}" >"/run/$name.capture" 2>"/run/$name.log" &
+	eval "capture_$name=\$!"
+	wait_until 5 grep -q 'listening on' "/run/$name.log" || fail "tcpdump: $(cat "/run/$name.log")"
+}
+
+capture_stop() {
+	local pid=capture_$1
+	sleep 0.3
+	kill -INT "${!pid}"
+	wait "${!pid}" 2>/dev/null || true
+	cat "/run/$1.capture"
+}
+
+expect_captured_nothing() {
+	local seen
+	seen=$(capture_stop "$1")
+	[ -z "$seen" ] || fail "should never have been on the wire:
+$seen"
+}

@@ -1,0 +1,185 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * tcx.c - looks at, removes and adds programs at a device's TCX hooks, which
+ * older bpftool cannot; for tests that play somebody else who does so.
+ */
+#define _GNU_SOURCE
+#include <bpf/bpf.h>
+#include <errno.h>
+#include <linux/bpf.h>
+#include <net/if.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+/* linux/bpf.h of kernels before 6.6 lacks these. */
+#define TCX_INGRESS 46
+#define TCX_EGRESS 47
+#define MAX_PROGRAMS 64
+
+static const char usage[] =
+	"tcx show DEVICE ingress|egress           prints the name of each program there\n"
+	"tcx detach DEVICE ingress|egress NAME    removes the program of that name\n"
+	"tcx count DEVICE ingress|egress PIN      adds one that counts packets and lets them go on;\n"
+	"                                         its map is pinned at PIN\n"
+	"tcx pin PROGRAM-PIN PIN                  the same program, only pinned, for tc\n";
+
+static int fail(const char *what)
+{
+	fprintf(stderr, "tcx: %s: %s\n", what, strerror(errno));
+	return 1;
+}
+
+/* struct bpf_attr grew, so its TCX part is written as the kernel lays it out. */
+struct query {
+	uint32_t target_ifindex;
+	uint32_t attach_type;
+	uint32_t query_flags;
+	uint32_t attach_flags;
+	uint64_t program_ids;
+	uint32_t count;
+	uint32_t padding;
+	uint64_t program_attach_flags;
+	uint64_t link_ids;
+	uint64_t link_attach_flags;
+	uint64_t revision;
+};
+
+static int query_programs(int ifindex, int hook, uint32_t *ids)
+{
+	struct query query = {
+		.target_ifindex = ifindex, .attach_type = hook,
+		.program_ids = (uintptr_t)ids, .count = MAX_PROGRAMS,
+	};
+
+	if (syscall(SYS_bpf, BPF_PROG_QUERY, &query, sizeof(query)))
+		return -1;
+	return (int)query.count;
+}
+
+static int program_open(uint32_t id, char name[BPF_OBJ_NAME_LEN])
+{
+	struct bpf_prog_info info = { 0 };
+	uint32_t size = sizeof(info);
+	int fd = bpf_prog_get_fd_by_id(id);
+
+	if (fd < 0 || bpf_obj_get_info_by_fd(fd, &info, &size))
+		return -1;
+	memcpy(name, info.name, BPF_OBJ_NAME_LEN);
+	return fd;
+}
+
+static int visit(int ifindex, int hook, const char *detach)
+{
+	uint32_t ids[MAX_PROGRAMS];
+	int count = query_programs(ifindex, hook, ids);
+	bool found = false;
+
+	if (count < 0)
+		return fail("query");
+	for (int i = 0; i < count; i++) {
+		char name[BPF_OBJ_NAME_LEN];
+		int fd = program_open(ids[i], name);
+
+		if (fd < 0)
+			return fail("program");
+		if (!detach)
+			printf("tcx %s\n", name);
+		else if (strcmp(name, detach) == 0) {
+			if (bpf_prog_detach2(fd, ifindex, (enum bpf_attach_type)hook))
+				return fail("detach");
+			found = true;
+		}
+		close(fd);
+	}
+	return detach && !found;
+}
+
+static int counter_load(int map)
+{
+	/* counter[0] += 1; return TCX_NEXT; */
+	const struct bpf_insn program[] = {
+		{ .code = BPF_ST | BPF_MEM | BPF_W, .dst_reg = 10, .off = -4 },
+		{ .code = BPF_ALU64 | BPF_MOV | BPF_X, .dst_reg = 2, .src_reg = 10 },
+		{ .code = BPF_ALU64 | BPF_ADD | BPF_K, .dst_reg = 2, .imm = -4 },
+		{ .code = BPF_LD | BPF_DW | BPF_IMM, .dst_reg = 1, .src_reg = BPF_PSEUDO_MAP_FD,
+		  .imm = map },
+		{ 0 },
+		{ .code = BPF_JMP | BPF_CALL, .imm = BPF_FUNC_map_lookup_elem },
+		{ .code = BPF_JMP | BPF_JEQ | BPF_K, .dst_reg = 0, .off = 2 },
+		{ .code = BPF_ALU64 | BPF_MOV | BPF_K, .dst_reg = 1, .imm = 1 },
+		{ .code = BPF_STX | BPF_ATOMIC | BPF_DW, .dst_reg = 0, .src_reg = 1, .imm = BPF_ADD },
+		{ .code = BPF_ALU64 | BPF_MOV | BPF_K, .dst_reg = 0, .imm = -1 },
+		{ .code = BPF_JMP | BPF_EXIT },
+	};
+	union bpf_attr attributes = {
+		.prog_type = BPF_PROG_TYPE_SCHED_CLS,
+		.insn_cnt = sizeof(program) / sizeof(program[0]),
+		.insns = (uintptr_t)program,
+		.license = (uintptr_t)"GPL",
+		.prog_name = "somebody_elses",
+	};
+
+	return (int)syscall(SYS_bpf, BPF_PROG_LOAD, &attributes, sizeof(attributes));
+}
+
+/* Returns the program's descriptor, its map pinned at `pin`; or -1. */
+static int counter_make(const char *pin)
+{
+	union bpf_attr attributes = {
+		.map_type = BPF_MAP_TYPE_ARRAY, .key_size = 4, .value_size = 8, .max_entries = 1,
+	};
+	int map = (int)syscall(SYS_bpf, BPF_MAP_CREATE, &attributes, sizeof(attributes));
+
+	if (map < 0 || bpf_obj_pin(map, pin))
+		return -1;
+	return counter_load(map);
+}
+
+static int count_packets(int ifindex, int hook, const char *pin)
+{
+	int program = counter_make(pin);
+
+	if (program < 0)
+		return fail(pin);
+	if (bpf_prog_attach(program, ifindex, (enum bpf_attach_type)hook, 0))
+		return fail("attach");
+	return 0;
+}
+
+static int pin_program(const char *program_pin, const char *map_pin)
+{
+	int program = counter_make(map_pin);
+
+	if (program < 0 || bpf_obj_pin(program, program_pin))
+		return fail(program_pin);
+	return 0;
+}
+
+int main(int argc, char **argv)
+{
+	int ifindex, hook;
+
+	if (argc < 4) {
+		fputs(usage, stderr);
+		return 2;
+	}
+	if (strcmp(argv[1], "pin") == 0)
+		return pin_program(argv[2], argv[3]);
+	ifindex = (int)if_nametoindex(argv[2]);
+	if (!ifindex)
+		return fail(argv[2]);
+	hook = strcmp(argv[3], "ingress") == 0 ? TCX_INGRESS : TCX_EGRESS;
+	if (strcmp(argv[1], "show") == 0)
+		return visit(ifindex, hook, NULL);
+	if (strcmp(argv[1], "detach") == 0 && argc == 5)
+		return visit(ifindex, hook, argv[4]);
+	if (strcmp(argv[1], "count") == 0 && argc == 5)
+		return count_packets(ifindex, hook, argv[4]);
+	fputs(usage, stderr);
+	return 2;
+}

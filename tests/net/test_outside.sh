@@ -1,0 +1,330 @@
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+# shellcheck shell=bash
+#
+# test_outside.sh - from outside to a mapped port.
+
+answers_outside() {
+	local list=$1
+	container_start web "$list" -p 8080:80/tcp -p 8080:80/udp
+	expect_answers client "$host4" 8080 web "$client4"
+	expect_answers client "$host6" 8080 web "$client6"
+}
+
+# a client outside reaches a bridge container by TCP and UDP, IPv4 and IPv6, and is seen with its own address [s35][s113]
+test_outside_bridge() {
+	answers_outside bridge
+}
+
+# a client outside reaches a ptp container by TCP and UDP, IPv4 and IPv6, and is seen with its own address [s103]
+test_outside_ptp() {
+	answers_outside ptp
+}
+
+# a mapped port answers at every address of the host, also those of other interfaces and of the bridge
+test_outside_every_address() {
+	container_start web bridge -p 8080:80/tcp -p 8080:80/udp
+	local address
+	for address in "$host4" "$host4_second" "$bridge4"; do
+		expect_answers client "$address" 8080 web "$client4"
+	done
+	for address in "$host6" "$host6_second" "$bridge6"; do
+		expect_answers client "$address" 8080 web "$client6"
+	done
+	expect_answers server "$host4_second" 8080 web "$server4"
+	expect_answers server "$host6_second" 8080 web "$server6"
+}
+
+# an address that the host gets after ADD serves the mapped ports too
+test_outside_address_added_later() {
+	container_start web bridge -p 8080:80/tcp -p 8080:80/udp
+	expect_no_answer client tcp 192.0.2.7 8080
+	ip address add 192.0.2.7/24 dev eth0
+	ip address add 2001:db8:1::7/64 dev eth0 nodad
+	expect_answers client 192.0.2.7 8080 web "$client4"
+	expect_answers client 2001:db8:1::7 8080 web "$client6"
+}
+
+# a port that is not mapped, and the other protocol of one that is, stay the host's
+test_outside_unmapped_port() {
+	container_start web bridge -p 8080:80/tcp -p 9090:80/udp
+	serve_in web 8081
+	expect_answer client tcp "$host4" 8080 web
+	expect_answer client udp "$host4" 9090 web
+	expect_no_answer client udp "$host4" 8080
+	expect_no_answer client tcp "$host4" 9090
+	expect_no_answer client tcp "$host4" 8081
+	serve_on_host 8081
+	expect_answers client "$host4" 8081 host "$client4"
+}
+
+# TCP and UDP of one host port belong to different containers [s83][T25]
+test_outside_protocols_apart() {
+	container_start one bridge -p 5353:80/tcp
+	container_start two bridge -p 5353:80/udp
+	expect_answer client tcp "$host4" 5353 one "$client4"
+	expect_answer client udp "$host4" 5353 two "$client4"
+	expect_answer client tcp "$host6" 5353 one "$client6"
+	expect_answer client udp "$host6" 5353 two "$client6"
+}
+
+# IPv4 and IPv6 of one host port belong to different containers [s83][s71]
+test_outside_families_apart() {
+	conflist four bridge ".name = \"four\" | $only_ipv4"
+	conflist six bridge ".name = \"six\" | .plugins[0].bridge = \"cni6\" | $only_ipv6"
+	container_start one four -p 8080:80/tcp -p 8080:80/udp
+	container_start two six -p 8080:80/tcp -p 8080:80/udp
+	expect_answers client "$host4" 8080 one "$client4"
+	expect_answers client "$host6" 8080 two "$client6"
+}
+
+# hostIP 0.0.0.0 means every IPv4 address and :: every IPv6 address, not the other family [s71]
+test_outside_any_of_a_family() {
+	container_start four bridge -p 0.0.0.0:8004:80/tcp
+	container_start six bridge -p '[::]:8006:80/tcp'
+	expect_answer client tcp "$host4" 8004 four
+	expect_answer client tcp "$host4_second" 8004 four
+	expect_no_answer client tcp "$host6" 8004
+	expect_answer client tcp "$host6" 8006 six
+	expect_answer client tcp "$host6_second" 8006 six
+	expect_no_answer client tcp "$host4" 8006
+}
+
+# a mapping with a hostIP serves that address only [s72]
+test_outside_host_ip_only() {
+	container_start web bridge -p "$host4:8080:80/tcp" -p "$host4:8080:80/udp" -p "[$host6]:8080:80/tcp"
+	expect_answers client "$host4" 8080 web "$client4"
+	expect_answer client tcp "$host6" 8080 web "$client6"
+	expect_no_answer client tcp "$host4_second" 8080
+	expect_no_answer client udp "$host4_second" 8080
+	expect_no_answer client tcp "$host6_second" 8080
+}
+
+# an exact hostIP comes before any, whichever was added first [s80][T25]
+test_outside_exact_before_any() {
+	container_start any1 bridge -p 8080:80/tcp -p 8080:80/udp
+	container_start exact1 bridge -p "$host4:8080:80/tcp" -p "$host4:8080:80/udp"
+	container_start exact2 bridge -p "$host4:9090:80/tcp" -p "$host4:9090:80/udp"
+	container_start any2 bridge -p 9090:80/tcp -p 9090:80/udp
+	expect_answers client "$host4" 8080 exact1
+	expect_answers client "$host4_second" 8080 any1
+	expect_answers client "$host6" 8080 any1
+	expect_answers client "$host4" 9090 exact2
+	expect_answers client "$host4_second" 9090 any2
+}
+
+# one port on two host addresses belongs to two containers, each DEL takes its own [T25]
+test_outside_two_host_ips() {
+	container_start one bridge -p "$host4:8080:80/tcp"
+	container_start two bridge -p "$host4_second:8080:80/tcp"
+	expect_answer client tcp "$host4" 8080 one
+	expect_answer client tcp "$host4_second" 8080 two
+	container_remove one bridge
+	expect_no_answer client tcp "$host4" 8080
+	expect_answer client tcp "$host4_second" 8080 two
+}
+
+# a hostIP that the host gets only later is accepted and then served [s72]
+test_outside_host_ip_not_here_yet() {
+	container_start web bridge -p 192.0.2.9:8080:80/tcp
+	expect_no_answer client tcp 192.0.2.9 8080
+	ip address add 192.0.2.9/24 dev eth0
+	expect_answer client tcp 192.0.2.9 8080 web "$client4"
+	expect_no_answer client tcp "$host4" 8080
+}
+
+# one container has many ports of both families, and each leads where it should
+test_outside_many_ports() {
+	local port options=()
+	for port in $(seq 9001 9020); do options+=(-p "$port:$((port - 1000))/tcp"); done
+	container_add web bridge "${options[@]}"
+	for port in $(seq 8001 8020); do
+		in_namespace web "$peer" serve tcp any "$port" --name "port$port" --background
+	done
+	for port in $(seq 9001 9020); do
+		expect_answer client tcp "$host4" "$port" "port$((port - 1000))" "$client4"
+		expect_answer client tcp "$host6" "$port" "port$((port - 1000))" "$client6"
+	done
+}
+
+# packets through the host to the same port elsewhere are not touched [i01][T01][s84]
+test_outside_forwarded_untouched() {
+	container_start web bridge -p 8080:80/tcp -p 8080:80/udp
+	serve_in server 8080
+	container_start other bridge
+	serve_in other 8080
+	expect_answers client "$host4" 8080 web "$client4"
+	expect_answers client "$server4" 8080 server "$client4"
+	expect_answers client "$server6" 8080 server "$client6"
+	expect_answers client "$(address4 other)" 8080 other "$client4"
+	expect_answers client "$(address6 other)" 8080 other "$client6"
+}
+
+# a container's packets to the same port elsewhere are not touched [i01][T01]
+test_outside_container_to_same_port_elsewhere() {
+	container_start web bridge -p 8080:80/tcp -p 8080:80/udp
+	container_add other bridge
+	serve_in server 8080
+	expect_answers other "$host4" 8080 web
+	expect_answers other "$server4" 8080 server
+	expect_answers other "$server6" 8080 server
+	expect_answers web "$server4" 8080 server
+}
+
+# a frame with the mapped address and port but another MAC is not taken [i13]
+test_outside_foreign_frame() {
+	container_start web bridge -p 8080:80/udp
+	local mac
+	mac=$(mac_of eth0)
+	capture_start web web eth0 "udp port 80 and src host $client4"
+	in_namespace client "$peer" forge udp "$client4" 7001 "$host4" 8080 \
+		--interface eth0 --destination-mac 02:00:00:00:00:99
+	in_namespace client "$peer" forge udp "$client4" 7002 "$host4" 8080 \
+		--interface eth0 --destination-mac ff:ff:ff:ff:ff:ff
+	in_namespace client "$peer" forge udp "$client4" 7003 "$host4" 8080 \
+		--interface eth0 --destination-mac "$mac"
+	local seen
+	seen=$(capture_stop web)
+	expect_contains "$seen" "$client4.7003"
+	case $seen in *7001*) fail "a frame for another host was taken: $seen" ;; esac
+}
+
+# a client that reaches the container's own address gets replies from that address [i09]
+test_outside_direct_replies() {
+	local list
+	for list in bridge ptp; do
+		container_start "$list-web" "$list" -p 8080:80/tcp -p 8080:80/udp
+		expect_answers client "$(address4 "$list-web")" 80 "$list-web" "$client4"
+		expect_answers client "$(address6 "$list-web")" 80 "$list-web" "$client6"
+		container_remove "$list-web" "$list"
+	done
+}
+
+# a direct conversation stays un-masqueraded while it lasts [i09][i05]
+test_outside_direct_conversation() {
+	container_start web bridge -p 8080:80/tcp -p 8080:80/udp
+	local protocol answer
+	for protocol in tcp udp; do
+		conversation_open "direct_$protocol" client "$protocol" "$(address4 web)" 80
+		for _ in 1 2 3; do
+			answer=$(say "direct_$protocol")
+			expect_contains "$answer" "from=$(address4 web):80"
+		done
+	done
+}
+
+same_tuple_twice() {
+	local protocol=$1 host=$2 container=$3 answer
+	conversation_open "mapped_$protocol" client "$protocol" "$host" 80 --source-port 7000 --connected
+	conversation_open "direct_$protocol" client "$protocol" "$container" 80 --source-port 7000 --connected
+	for _ in 1 2 3; do
+		answer=$(say "mapped_$protocol")
+		expect_contains "$answer" "name=web"
+		expect_contains "$answer" "from=$(endpoint "$host" 80)"
+		answer=$(say "direct_$protocol")
+		expect_contains "$answer" "name=web"
+		expect_contains "$answer" "from=$(endpoint "$container" 80)"
+	done
+	conversation_close "mapped_$protocol"
+	conversation_close "direct_$protocol"
+}
+
+# one client socket's tuple to the host port and to the container's address are two connections, IPv4 [i10][T04]
+test_outside_same_tuple_twice_ipv4() {
+	container_start web bridge -p 80:80/tcp -p 80:80/udp
+	same_tuple_twice tcp "$host4" "$(address4 web)"
+	same_tuple_twice udp "$host4" "$(address4 web)"
+}
+
+# one client socket's tuple to the host port and to the container's address are two connections, IPv6 [i10][T04]
+test_outside_same_tuple_twice_ipv6() {
+	container_start web bridge -p 80:80/tcp -p 80:80/udp
+	same_tuple_twice tcp "$host6" "$(address6 web)"
+	same_tuple_twice udp "$host6" "$(address6 web)"
+}
+
+# one client socket's tuple to two host addresses are two connections [i10]
+test_outside_same_tuple_two_host_addresses() {
+	container_start web bridge -p 8080:80/tcp -p 8080:80/udp
+	local protocol
+	for protocol in tcp udp; do
+		conversation_open "first_$protocol" client "$protocol" "$host4" 8080 --source-port 7000 --connected
+		conversation_open "second_$protocol" client "$protocol" "$host4_second" 8080 --source-port 7000 --connected
+		for _ in 1 2 3; do
+			expect_contains "$(say "first_$protocol")" "from=$host4:8080"
+			expect_contains "$(say "second_$protocol")" "from=$host4_second:8080"
+		done
+	done
+}
+
+# a connection that comes again from the same client port works each time [T34]
+test_outside_same_client_port_again() {
+	container_start web bridge -p 8080:80/tcp -p 8080:80/udp
+	in_namespace client sysctl -qw net.ipv4.tcp_max_tw_buckets=0
+	for _ in 1 2 3 4; do
+		expect_answer client tcp "$host4" 8080 web "$client4" --source-port 7000
+		expect_answer client tcp "$host4" 8080 web "$client4" --source-port 7000 --reset
+		expect_answer client udp "$host4" 8080 web "$client4" --source-port 7000
+	done
+}
+
+# a forged RST outside the window does not end a connection [T33]
+test_outside_spurious_reset() {
+	container_start web bridge -p 8080:80/tcp
+	conversation_open talk client tcp "$host4" 8080 --source-port 7000
+	expect_says talk web
+	in_namespace client "$peer" forge tcp "$client4" 7000 "$host4" 8080 --tcp-flags R \
+		--interface eth0 --destination-mac "$(mac_of eth0)"
+	expect_says talk web
+	expect_says talk web
+}
+
+# a connection that was idle for long goes on after its flows were lost [T05]
+test_outside_flows_lost() {
+	container_start web bridge -p 8080:80/tcp -p 8080:80/udp
+	local protocol
+	for protocol in tcp udp; do
+		conversation_open "lost_$protocol" client "$protocol" "$host4" 8080
+		expect_says "lost_$protocol" web
+	done
+	flows_forget
+	for protocol in tcp udp; do
+		expect_contains "$(say "lost_$protocol")" "from=$host4:8080"
+		expect_contains "$(say "lost_$protocol")" "from=$host4:8080"
+	done
+}
+
+flows_forget() {
+	local map key
+	for map in flows flows_new; do
+		bpftool -j map dump pinned "$pins/$map" | jq -r '.[] | .key | join(" ")' | while read -r key; do
+			# shellcheck disable=SC2086
+			bpftool map delete pinned "$pins/$map" key hex ${key//0x/} 2>/dev/null || true
+		done
+	done
+}
+
+# a large file arrives whole through a mapped port, segmentation offload included [i11][T29]
+test_outside_large_transfer() {
+	container_add web bridge -p 8080:80/tcp
+	mkdir /run/www
+	head -c 20000000 /dev/urandom >/run/www/file
+	in_namespace web busybox httpd -p 80 -h /run/www
+	local address
+	for address in "$host4" "$host6"; do
+		in_namespace client curl -sS -m 30 -o /run/got "http://$(endpoint "$address" 8080)/file"
+		cmp /run/www/file /run/got || fail "the file differs over $address"
+	done
+}
+
+# without transmit checksum offload, every packet's checksum is still right [i11][T29]
+test_outside_no_checksum_offload() {
+	container_start web bridge -p 8080:80/tcp -p 8080:80/udp
+	checksum_offload_off web
+	checksum_offload_off client
+	expect_answers client "$host4" 8080 web "$client4"
+	expect_answers client "$host6" 8080 web "$client6"
+}
+
+checksum_offload_off() {
+	in_namespace "$1" ethtool -K eth0 tx off >/dev/null 2>&1 || skip "no ethtool"
+}

@@ -1,0 +1,272 @@
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+# shellcheck shell=bash disable=SC2034
+#
+# world.sh - the small world in which a test plays, and what one can do in it.
+#
+#   client 192.0.2.10 ---- eth0 192.0.2.1 [ this namespace plays ] 198.51.100.1 eth1 ---- server
+#          2001:db8:1::10       2001:db8:1::1 [     the host     ] 2001:db8:2::1          198.51.100.10
+#                                             cni0 ... | veth ...                         2001:db8:2::10
+#                                                  containers
+#
+# The test itself runs in the host's namespace. Everybody else is a namespace in /run/netns.
+# The client knows a route to everything behind the host, the server only one to the client's
+# network: what leaves un-masqueraded gets no answer there.
+
+project=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
+build=${BUILD:-$project/build}
+peer=$build/tests/peer
+plugin=${PLUGIN:-bpf-portmap}
+cnirun=${CNIRUN:-$build/cnirun}
+reference_plugins=${REFERENCE_PLUGINS:-/usr/lib/cni}
+pins=/sys/fs/bpf/bpf-portmap
+
+host4=192.0.2.1 host6=2001:db8:1::1
+client4=192.0.2.10 client6=2001:db8:1::10
+host4_second=198.51.100.1 host6_second=2001:db8:2::1
+server4=198.51.100.10 server6=2001:db8:2::10
+bridge4=10.88.0.1 bridge6=fd00:88::1
+
+export LC_ALL=C PATH=/usr/sbin:/usr/bin:/sbin:/bin
+export CNI_PATH=/run/cni-plugins
+
+world_make() {
+	mount_own_file_systems
+	sysctl_for_namespace
+	network_make client eth0 "$host4" "$host6" "$client4" "$client6"
+	network_make server eth1 "$host4_second" "$host6_second" "$server4" "$server6"
+	in_namespace client ip route add default via "$host4"
+	in_namespace client ip route add default via "$host6"
+	in_namespace server ip route add 192.0.2.0/24 via "$host4_second"
+	in_namespace server ip route add 2001:db8:1::/64 via "$host6_second"
+	plugins_install
+	conflist bridge bridge .
+	conflist ptp ptp .
+}
+
+mount_own_file_systems() {
+	mount -t tmpfs tmpfs /run
+	mount -t tmpfs tmpfs /var/lib
+	mount -t sysfs sysfs /sys
+	mount -t bpf bpf /sys/fs/bpf
+	mkdir -p /run/netns /run/conf /run/cni-plugins /run/results /var/lib/cni
+}
+
+# No duplicate address detection, so that nothing waits; strict reverse path filtering, because
+# many hosts have it.
+sysctl_for_namespace() {
+	sysctl -qw net.ipv6.conf.all.accept_dad=0 net.ipv6.conf.default.accept_dad=0 \
+		net.ipv4.conf.all.rp_filter=1 net.ipv4.conf.default.rp_filter=1
+	ip link set lo up
+}
+
+namespace_add() {
+	ip netns add "$1"
+	in_namespace "$1" bash -c "$(declare -f sysctl_for_namespace); sysctl_for_namespace"
+}
+
+# Not `ip netns exec`: that mounts another /sys and hides the bpffs.
+in_namespace() {
+	local name=$1
+	shift
+	nsenter --net=/run/netns/"$name" "$@"
+}
+
+# network_make NAMESPACE HOST-INTERFACE HOST4 HOST6 PEER4 PEER6
+network_make() {
+	namespace_add "$1"
+	ip link add "$2" type veth peer name eth0 netns "$1"
+	ip address add "$3/24" dev "$2"
+	ip address add "$4/64" dev "$2" nodad
+	ip link set "$2" up
+	ip -n "$1" address add "$5/24" dev eth0
+	ip -n "$1" address add "$6/64" dev eth0 nodad
+	ip -n "$1" link set eth0 up
+}
+
+plugins_install() {
+	ln -s "$reference_plugins"/* /run/cni-plugins/
+	[ ! -x "$build/bpf-portmap" ] || ln -s "$build/bpf-portmap" /run/cni-plugins/
+}
+
+# conflist NAME BASE FILTER: /run/conf/NAME.conflist is conf/BASE.conflist through a jq filter;
+# with "." it is the file that people copy, byte for byte.
+conflist() {
+	local name=$1 base=$2 filter=$3
+	if [ "$plugin" != bpf-portmap ]; then
+		jq "($filter) | $as_reference" "$project/conf/$base.conflist" >/run/conf/"$name".conflist
+	elif [ "$filter" = . ]; then
+		cp "$project/conf/$base.conflist" /run/conf/"$name".conflist
+	else
+		jq "$filter" "$project/conf/$base.conflist" >/run/conf/"$name".conflist
+	fi
+}
+
+as_reference='(.plugins[] | select(.type == "bridge" or .type == "ptp")).ipMasq = true |
+	(.plugins[] | select(.type == "bpf-portmap")) |= (.type = "portmap" | del(.ipMasq))'
+
+# Filters: only_main: the list without us; other_network: the same on a second bridge; ours(KEYS)
+only_main='.plugins |= map(select(.type != "bpf-portmap"))'
+other_network='.name = "other" | .plugins[0].bridge = "cni1" |
+	.plugins[0].ipam.ranges = [[{"subnet":"10.87.0.0/16"}],[{"subnet":"fd00:87::/64"}]]'
+only_ipv4='.plugins[0].ipam |= (.ranges |= .[:1] | .routes |= .[:1])'
+only_ipv6='.plugins[0].ipam |= (.ranges |= .[1:] | .routes |= .[1:])'
+
+with_ours() { echo "(.plugins[] | select(.type == \"bpf-portmap\")) |= (. + $1)"; }
+
+# container_add NAME CONFLIST [-p ...]: a namespace and its ADD; container_start: its server too.
+container_add() {
+	local name=$1 list=$2
+	shift 2
+	[ -e "/run/netns/$name" ] || namespace_add "$name"
+	runtime add "$list" "$name" "$@" >/run/results/"$name" || fail "ADD of $name: $(cat /run/results/"$name")"
+}
+
+container_del() {
+	runtime del "$2" "$1" || fail "DEL of $1"
+}
+
+container_check() { runtime check "$2" "$1"; }
+
+# What happens when a container has gone for good: DEL, then the namespace.
+container_remove() {
+	container_del "$1" "$2"
+	ip netns delete "$1"
+}
+
+container_start() {
+	container_add "$@"
+	serve_in "$1" 80
+}
+
+# runtime VERB CONFLIST NAMESPACE [OPTION...]
+runtime() {
+	local verb=$1 list=$2 name=$3
+	shift 3
+	"$cnirun" "$verb" /run/conf/"$list".conflist "$name" --id "$name" "$@"
+}
+
+# serve_in NAMESPACE PORT [NAME]: TCP and UDP on every address, IPv4 and IPv6
+serve_in() {
+	in_namespace "$1" "$peer" serve tcp any "$2" --name "${3:-$1}" --background
+	in_namespace "$1" "$peer" serve udp any "$2" --name "${3:-$1}" --background
+}
+
+serve_on_host() {
+	"$peer" serve tcp any "$1" --name host --background
+	"$peer" serve udp any "$1" --name host --background
+}
+
+# The address of a container's interface: address4 NAME [INTERFACE]
+address4() { address_of -4 "$@"; }
+address6() { address_of -6 "$@"; }
+address_of() {
+	ip -n "$2" "$1" -o address show dev "${3:-eth0}" scope global |
+		sed -n 's/.* inet6\{0,1\} \([^/]*\).*/\1/p' | head -n 1
+}
+
+mac_of() { cat "/sys/class/net/$1/address"; }
+
+# The host's interface that a container's eth0 hangs on.
+host_veth() {
+	local index
+	index=$(in_namespace "$1" ip -o link show "${2:-eth0}" | sed 's/.*@if\([0-9]*\).*/\1/')
+	ip -o link | awk -F': ' -v index_="$index" '$1 == index_ { sub(/@.*/, "", $2); print $2 }'
+}
+
+bridge_netfilter() {
+	[ -e /proc/sys/net/bridge/bridge-nf-call-iptables ] || skip "the kernel has no br_netfilter"
+	sysctl -qw net.bridge.bridge-nf-call-iptables="$1" net.bridge.bridge-nf-call-ip6tables="$1"
+}
+
+# Accept what a careful administrator would: established flows, new ones to and from containers.
+firewall_strict() {
+	nft -f - <<-'RULES'
+	table inet strict {
+		chain forward {
+			type filter hook forward priority filter; policy drop;
+			ct state invalid counter drop
+			ct state established,related accept
+			ct state new ip daddr { 10.87.0.0/16, 10.88.0.0/16, 10.89.0.0/16 } accept
+			ct state new ip saddr { 10.87.0.0/16, 10.88.0.0/16, 10.89.0.0/16 } accept
+			ct state new ip6 daddr fd00::/16 accept
+			ct state new ip6 saddr fd00::/16 accept
+			counter
+		}
+	}
+	RULES
+}
+
+# What is left of containers, whoever made it: interfaces, qdiscs, programs, map entries, pins.
+# The first ADD's permanent part (maps, programs, hooks of uplinks and bridges) is in it too.
+state_show() {
+	ip -o link | sed 's/^[0-9]*: //; s/@.*//; s/:.*//' | sort
+	tc qdisc show | grep -E 'clsact|ingress|tbf' | sort || true
+	programs_show
+	find /sys/fs/bpf -mindepth 1 | sort
+	local map
+	for map in portmaps endpoints attachments interfaces; do
+		[ ! -e "$pins/$map" ] || echo "$map: $(map_count "$map")"
+	done
+	[ ! -e "$pins/slots" ] || echo "live slots: $(live_slots)"
+}
+
+programs_show() {
+	local path
+	for path in /sys/class/net/*; do
+		attached "${path##*/}" ingress | sed "s/^/${path##*/} ingress /"
+		attached "${path##*/}" egress | sed "s/^/${path##*/} egress /"
+	done
+}
+
+# The programs at a hook, whoever attached them: attached DEVICE ingress|egress
+attached() {
+	"$build/tests/tcx" show "$1" "$2"
+	tc filter show dev "$1" "$2" 2>/dev/null | sed -n 's/.* name \([^ ]*\) tag .*/clsact \1/p'
+}
+
+map_count() { bpftool -j map dump pinned "$pins/$1" | jq length; }
+live_slots() { bpftool -j map dump pinned "$pins/slots" | jq '[.[] | select(.formatted.value.live != 0)] | length'; }
+
+# Waits until a condition holds: wait_until SECONDS COMMAND...
+wait_until() {
+	local rounds=$(($1 * 50))
+	shift
+	while ! "$@"; do
+		rounds=$((rounds - 1))
+		[ "$rounds" -gt 0 ] || return 1
+		sleep 0.02
+	done
+}
+
+# Below: our plugin alone, without a runtime, on a container that another plugin has connected.
+
+# container_add_plain NAME [LIST]: its network is there, our plugin never heard of it
+container_add_plain() {
+	local list=${2:-plain}
+	[ -e /run/conf/plain.conflist ] || conflist plain bridge "$only_main"
+	container_add "$1" "$list"
+}
+
+# plugin_config NAME [FILTER]: what a runtime would send, with port 8080 mapped to 80/tcp
+plugin_config() {
+	jq -c --slurpfile result /run/results/"$1" '.plugins[] | select(.type == "bpf-portmap") +
+		{"cniVersion": "1.0.0", "name": "bridge", "prevResult": $result[0], "runtimeConfig":
+		 {"portMappings": [{"hostPort": 8080, "containerPort": 80, "protocol": "tcp"}]}}
+		| '"${2:-.}" "$project/conf/bridge.conflist"
+}
+
+# plugin_run COMMAND NAME <CONFIG: IFNAME, NETNS, PREFIX (a command before ours) may be set
+plugin_run() {
+	env -u CNI_PATH CNI_COMMAND="$1" CNI_CONTAINERID="$2" CNI_IFNAME="${IFNAME:-eth0}" \
+		CNI_NETNS="${NETNS-/run/netns/$2}" ${PREFIX:-} "$build/bpf-portmap"
+}
+
+# plugin_call COMMAND NAME [FILTER]
+plugin_call() {
+	plugin_config "$2" "${3:-.}" | plugin_run "$1" "$2"
+}
+
+mapping() {
+	echo ".runtimeConfig.portMappings = [{\"hostPort\":$1,\"containerPort\":${2:-80},\"protocol\":\"${3:-tcp}\"}]"
+}
+
