@@ -203,46 +203,57 @@ static __noinline enum claim flow_claim(const struct flow_key *key, const struct
 	return flow_translates_alike(other, wanted) ? CLAIM_OK : CLAIM_TAKEN;
 }
 
+/* Both halves stand or none. A race with another CPU for the same flow is lost
+ * to whoever wrote this half first: *flow becomes what that one chose. */
+static __always_inline long flow_insert_first(const struct flow_key *key, struct flow *flow)
+{
+	long error = bpf_map_update_elem(&flows_new, key, flow, BPF_NOEXIST);
+	struct flow *faster;
+
+	if (error != -EEXIST)
+		return error;
+	faster = flow_find_in(&flows_new, key);
+	if (!faster)
+		return bpf_map_update_elem(&flows_new, key, flow, BPF_ANY);
+	if (flow_translates_alike(faster, flow))
+		return 0;
+	address_copy(flow->address, faster->address);
+	flow->port = faster->port;
+	flow->peer_port = faster->peer_port;
+	return -EEXIST;
+}
+
 /*
  * Creates a flow, both halves. key and flow are the half its first packet
  * takes. The other half goes first: its tuple is the one that another flow may
  * have, and nothing is translated before it stands.
- * If another CPU was faster with the same flow, *flow becomes what that one chose.
+ *
+ * Works on copies: before 6.2 the verifier does not let a map helper read what
+ * a global function was passed a pointer to.
  */
-VERIFIED_ONCE enum claim flow_create(const struct flow_key *key, struct flow *flow)
+VERIFIED_ONCE enum claim flow_create(const struct flow_key *wanted_key, struct flow *wanted)
 {
-	struct flow_key other_key;
-	struct flow other;
-	struct flow *faster;
+	struct flow_key key, other_key;
+	struct flow flow, other;
 	enum claim claim;
 	long error;
 
-	if (!key || !flow)
+	if (!wanted_key || !wanted)
 		return CLAIM_FULL;
-	flow->last_seen = flow_now();
-	flow->seen = 1;
-	flow_other_half(key, flow, &other_key, &other);
+	__builtin_memcpy(&key, wanted_key, sizeof(key));
+	__builtin_memcpy(&flow, wanted, sizeof(flow));
+	flow.last_seen = flow_now();
+	flow.seen = 1;
+	flow_other_half(&key, &flow, &other_key, &other);
 	claim = flow_claim(&other_key, &other);
 	if (claim != CLAIM_OK)
 		return claim;
-	error = bpf_map_update_elem(&flows_new, key, flow, BPF_NOEXIST);
-	if (error == -EEXIST) {
-		faster = flow_find_in(&flows_new, key);
-		if (faster && flow_translates_alike(faster, flow))
-			return CLAIM_OK;
-		if (faster) {
-			bpf_map_delete_elem(&flows_new, &other_key);
-			address_copy(flow->address, faster->address);
-			flow->port = faster->port;
-			flow->peer_port = faster->peer_port;
-			return CLAIM_OK;
-		}
-		error = bpf_map_update_elem(&flows_new, key, flow, BPF_ANY);
-	}
+	error = flow_insert_first(&key, &flow);
 	if (!error)
 		return CLAIM_OK;
 	bpf_map_delete_elem(&flows_new, &other_key);
-	return CLAIM_FULL;
+	__builtin_memcpy(wanted, &flow, sizeof(flow));
+	return error == -EEXIST ? CLAIM_OK : CLAIM_FULL;
 }
 
 static __always_inline void flow_move_half(const struct flow_key *key, const struct flow *flow)
@@ -252,19 +263,20 @@ static __always_inline void flow_move_half(const struct flow_key *key, const str
 }
 
 /* Answered: out of the flood's reach. */
-VERIFIED_ONCE int flow_promote(const struct flow_key *key, const struct flow *flow)
+VERIFIED_ONCE int flow_promote(const struct flow_key *answered_key, const struct flow *answered)
 {
-	struct flow_key other_key;
-	struct flow copy, other;
+	struct flow_key key, other_key;
+	struct flow flow, other;
 
-	if (!key || !flow)
+	if (!answered_key || !answered)
 		return 0;
-	__builtin_memcpy(&copy, flow, sizeof(copy));
-	copy.state = STATE_ESTABLISHED;
-	flow_other_half(key, &copy, &other_key, &other);
+	__builtin_memcpy(&key, answered_key, sizeof(key));
+	__builtin_memcpy(&flow, answered, sizeof(flow));
+	flow.state = STATE_ESTABLISHED;
+	flow_other_half(&key, &flow, &other_key, &other);
 	other.seen = 1;
 	flow_move_half(&other_key, &other);
-	flow_move_half(key, &copy);
+	flow_move_half(&key, &flow);
 	count(flow_promoted);
 	return 0;
 }
@@ -287,30 +299,34 @@ static __always_inline bool flow_is_answered(const struct flow_key *key, const s
 }
 
 /* Once a second: the other half must not grow old while packets go one way
- * only, and is put back if the LRU took it. */
-VERIFIED_ONCE int flow_refresh(const struct flow_key *key, struct flow *flow, __u32 now)
+ * only, and is put back if the LRU took it. True: the other half is among the
+ * answered ones already, so this one belongs there too. */
+VERIFIED_ONCE bool flow_refresh(const struct flow_key *key, struct flow *flow, __u32 now)
 {
 	struct flow_key other_key;
-	struct flow other;
-	struct flow *found;
+	struct flow other, *found;
+	bool answered;
 
 	if (!key || !flow)
-		return 0;
+		return false;
 	flow->last_seen = now;
 	flow_other_half(key, flow, &other_key, &other);
 	found = bpf_map_lookup_elem(&flows, &other_key);
+	answered = found;
 	if (!found)
 		found = bpf_map_lookup_elem(&flows_new, &other_key);
+	if (found && !flow_translates_alike(found, &other))
+		return false;
 	if (found) {
-		if (flow_translates_alike(found, &other))
-			found->last_seen = now;
-		return 0;
+		found->last_seen = now;
+		return answered;
 	}
 	other.seen = 1;
-	if (bpf_map_update_elem(flow->state == STATE_NEW ? (void *)&flows_new : (void *)&flows,
-				&other_key, &other, BPF_NOEXIST) == 0)
+	if (flow->state == STATE_NEW
+		    ? bpf_map_update_elem(&flows_new, &other_key, &other, BPF_NOEXIST) == 0
+		    : bpf_map_update_elem(&flows, &other_key, &other, BPF_NOEXIST) == 0)
 		count(flow_repaired);
-	return 0;
+	return false;
 }
 
 /* TCP: both halves learn of FIN, RST and a SYN that opens the tuple again, so
@@ -352,13 +368,14 @@ static __always_inline void flow_use(const struct flow_key *key, struct flow *fl
 				     const struct packet *packet, __u32 length)
 {
 	__u32 now = flow_now();
+	bool answered = false;
 
 	if (flow->last_seen != now)
-		flow_refresh(key, flow, now);
+		answered = flow_refresh(key, flow, now);
 	if (flow->state == STATE_NEW) {
 		if (!flow->seen)
 			flow->seen = 1;
-		if (flow_is_answered(key, flow, packet))
+		if (answered || flow_is_answered(key, flow, packet))
 			flow_promote(key, flow);
 		return;
 	}

@@ -17,47 +17,56 @@
 
 #define MASQUERADE_PORT_TRIES 64
 
-static __always_inline const struct meta *masquerade_settings(void)
+static __always_inline const struct port_range *masquerade_ranges(void)
 {
 	__u32 only = 0;
+	const struct meta *settings = bpf_map_lookup_elem(&meta, &only);
 
-	return bpf_map_lookup_elem(&meta, &only);
+	return settings ? settings->masquerade_ports : NULL;
 }
 
-static __always_inline bool masquerade_port_in_set(const struct meta *settings, __u16 port)
+/* How many ports. An unused range is {0, 0}, and port 0 is never in the set. */
+static __always_inline __u32 masquerade_range_size(const struct port_range *range)
 {
-	for (int i = 0; i < MASQUERADE_RANGES; i++) {
-		const struct port_range *range = &settings->masquerade_ports[i];
+	return range->last && range->first <= range->last ? range->last - range->first + 1 : 0;
+}
 
-		if (range->last && port >= range->first && port <= range->last)
+/* An echo identifier is no port of the host's: all 65,536 will do. */
+static __always_inline bool masquerade_any_port(enum protocol protocol)
+{
+	return protocol != PROTOCOL_TCP && protocol != PROTOCOL_UDP;
+}
+
+VERIFIED_ONCE bool masquerade_may_keep_port(enum protocol protocol, __u16 port)
+{
+	const struct port_range *ranges = masquerade_ranges();
+
+	if (masquerade_any_port(protocol) || !ranges)
+		return ranges;
+	for (int i = 0; i < MASQUERADE_RANGES; i++)
+		if (masquerade_range_size(&ranges[i]) && port >= ranges[i].first &&
+		    port <= ranges[i].last)
 			return true;
-	}
 	return false;
 }
 
 /* Any port of the set, each as likely. 0: the set is empty. */
-static __always_inline __u16 masquerade_random_port(const struct meta *settings)
+VERIFIED_ONCE __u16 masquerade_random_port(enum protocol protocol)
 {
-	__u32 total = 0, nth;
+	const struct port_range *ranges = masquerade_ranges();
+	__u32 total = 0, nth = bpf_get_prandom_u32(), size;
 
-	for (int i = 0; i < MASQUERADE_RANGES; i++) {
-		const struct port_range *range = &settings->masquerade_ports[i];
-
-		if (range->last && range->last >= range->first)
-			total += range->last - range->first + 1;
-	}
+	if (masquerade_any_port(protocol) || !ranges)
+		return nth;
+	for (int i = 0; i < MASQUERADE_RANGES; i++)
+		total += masquerade_range_size(&ranges[i]);
 	if (total == 0)
 		return 0;
-	nth = bpf_get_prandom_u32() % total;
+	nth %= total;
 	for (int i = 0; i < MASQUERADE_RANGES; i++) {
-		const struct port_range *range = &settings->masquerade_ports[i];
-		__u32 size;
-
-		if (!range->last || range->last < range->first)
-			continue;
-		size = range->last - range->first + 1;
+		size = masquerade_range_size(&ranges[i]);
 		if (nth < size)
-			return range->first + nth;
+			return ranges[i].first + nth;
 		nth -= size;
 	}
 	return 0;
@@ -77,46 +86,27 @@ VERIFIED_ONCE bool masquerade_port_has_owner(struct __sk_buff *skb, const struct
 	return socket_find(skb, &reply) != SOCKET_NONE;
 }
 
-VERIFIED_ONCE enum claim masquerade_try_port(struct __sk_buff *skb, const struct flow_key *key,
-					     struct flow *flow)
+static __always_inline enum claim masquerade_try_port(struct __sk_buff *skb,
+						      const struct flow_key *key, struct flow *flow)
 {
-	if (!key || !flow)
-		return CLAIM_FULL;
-	if (masquerade_port_has_owner(skb, key, flow))
-		return CLAIM_TAKEN;
-	return flow_create(key, flow);
-}
-
-/* An echo identifier is no port of the host's: all 65,536 will do. */
-static __always_inline __u16 masquerade_next_port(const struct meta *settings,
-						  enum protocol protocol)
-{
-	if (protocol == PROTOCOL_TCP || protocol == PROTOCOL_UDP)
-		return masquerade_random_port(settings);
-	return bpf_get_prandom_u32();
-}
-
-static __always_inline bool masquerade_may_keep_port(const struct meta *settings,
-						     const struct flow_key *key)
-{
-	return (key->protocol != PROTOCOL_TCP && key->protocol != PROTOCOL_UDP) ||
-	       masquerade_port_in_set(settings, key->source_port);
+	return masquerade_port_has_owner(skb, key, flow) ? CLAIM_TAKEN : flow_create(key, flow);
 }
 
 /* The container's own port where it may be kept, else a random one. */
 VERIFIED_ONCE enum claim masquerade_create_flow(struct __sk_buff *skb, const struct flow_key *key,
 						struct flow *flow)
 {
-	const struct meta *settings = masquerade_settings();
 	enum claim claim = CLAIM_TAKEN;
 
-	if (!key || !flow || !settings)
+	if (!key || !flow)
 		return CLAIM_FULL;
 	flow->port = key->source_port;
-	if (masquerade_may_keep_port(settings, key))
+	if (masquerade_may_keep_port(key->protocol, flow->port))
 		claim = masquerade_try_port(skb, key, flow);
 	for (int i = 0; i < MASQUERADE_PORT_TRIES && claim == CLAIM_TAKEN; i++) {
-		flow->port = masquerade_next_port(settings, key->protocol);
+		flow->port = masquerade_random_port(key->protocol);
+		if (flow->port == 0 && !masquerade_any_port(key->protocol))
+			return CLAIM_TAKEN;
 		claim = masquerade_try_port(skb, key, flow);
 	}
 	if (claim == CLAIM_OK && flow->port != key->source_port)
@@ -129,15 +119,13 @@ VERIFIED_ONCE enum verdict masquerade_decide(struct __sk_buff *skb, const struct
 					     struct translation *translation)
 {
 	struct flow flow = {};
-	struct address source;
 
 	if (!packet || !endpoint || !translation)
 		return VERDICT_PASS;
 	if (packet->echo_reply)
 		return drop(untranslatable); /* to a question nobody asked us */
-	if (!route_source(skb, packet, &source))
+	if (!route_source(skb, packet, (struct address *)flow.address))
 		return drop(no_address);
-	address_copy(flow.address, source.bytes);
 	flow.owner = endpoint->owner;
 	flow.kind = FLOW_MASQUERADE;
 	flow.peer_port = packet->tuple.destination_port;
@@ -190,29 +178,31 @@ static __always_inline bool masquerade_is_hairpin(const struct packet *packet,
 	return destination && owner_equal(&destination->owner, &endpoint->owner);
 }
 
-/* A socket of the host's own: where its port is published, its replies must
- * not be taken for requests. The packet itself is left alone in any case. */
-VERIFIED_ONCE int host_remember(const struct packet *packet)
+VERIFIED_ONCE int host_create_flow(const struct packet *packet)
 {
-	struct flow_key key;
 	struct flow flow = {};
-	struct flow *known;
 
 	if (!packet)
 		return 0;
-	__builtin_memcpy(&key, &packet->tuple, sizeof(key));
-	known = flow_find(&key);
-	if (known) {
-		flow_use(&key, known, packet, 0);
-		return 0;
-	}
 	flow.kind = FLOW_HOST;
-	address_copy(flow.address, key.source);
-	flow.port = key.source_port;
-	flow.peer_port = key.destination_port;
-	if (flow_create(&key, &flow) == CLAIM_OK)
+	address_copy(flow.address, packet->tuple.source);
+	flow.port = packet->tuple.source_port;
+	flow.peer_port = packet->tuple.destination_port;
+	if (flow_create(&packet->tuple, &flow) == CLAIM_OK)
 		count(flow_host);
 	return 0;
+}
+
+/* A socket of the host's own: where its port is published, its replies must
+ * not be taken for requests. The packet itself is left alone in any case. */
+static __always_inline void host_remember(const struct packet *packet)
+{
+	struct flow *flow = flow_find(&packet->tuple);
+
+	if (flow)
+		flow_use(&packet->tuple, flow, packet, 0);
+	else
+		host_create_flow(packet);
 }
 
 static __always_inline bool host_must_be_remembered(const struct packet *packet)
