@@ -1,0 +1,265 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * cni_environment_test.c - which command needs which variable, and what is valid.
+ */
+#include "cni_testing.h"
+
+#include "cni/environment.h"
+
+struct environment_row {
+	const char *name;
+	const char *command; /* NULL: unset */
+	const char *container_id;
+	const char *netns;
+	const char *ifname;
+	int code;
+	const char *message; /* the whole of it */
+};
+
+#define BAD_ID "/bad"
+#define BAD_IFNAME "eth:0"
+#define ALL_THREE "c1", "/run/netns/c1", "eth0"
+
+static const struct environment_row rows[] = {
+	{"[s2] ADD with all it needs", "ADD", ALL_THREE, 0, NULL},
+	{"[s2] CHECK with all it needs", "CHECK", ALL_THREE, 0, NULL},
+	{"[s2] DEL with all it needs", "DEL", "c1", NULL, "eth0", 0, NULL},
+	{"[s47] DEL with CNI_NETNS empty", "DEL", "c1", "", "eth0", 0, NULL},
+	{"[s2] GC needs no attachment", "GC", NULL, NULL, NULL, 0, NULL},
+	{"[s2] STATUS needs no attachment", "STATUS", NULL, NULL, NULL, 0, NULL},
+	{"[s2] VERSION needs nothing", "VERSION", NULL, NULL, NULL, 0, NULL},
+	{"[s3] ADD does not demand CNI_PATH", "ADD", ALL_THREE, 0, NULL},
+	{"[s4] ADD with nothing names all in order", "ADD", NULL, NULL, NULL, 4,
+	 "required env variables [CNI_CONTAINERID,CNI_NETNS,CNI_IFNAME] missing"},
+	{"[s2] an empty variable is missing", "ADD", "", "", "", 4,
+	 "required env variables [CNI_CONTAINERID,CNI_NETNS,CNI_IFNAME] missing"},
+	{"[s2] CHECK needs CNI_NETNS", "CHECK", "c1", NULL, "eth0", 4,
+	 "required env variables [CNI_NETNS] missing"},
+	{"[s4] DEL names what it needs, not CNI_NETNS", "DEL", NULL, NULL, NULL, 4,
+	 "required env variables [CNI_CONTAINERID,CNI_IFNAME] missing"},
+	{"[s5] a bad ifname is reported before a missing ID", "ADD", NULL, NULL, BAD_IFNAME, 4,
+	 "invalid interface name \"eth:0\": it contains a slash, a colon or white space"},
+	{"[s5] a bad ID is reported before a bad ifname", "ADD", BAD_ID, NULL, BAD_IFNAME, 4,
+	 "invalid characters in containerID \"/bad\": it must begin with a letter or digit, and "
+	 "letters, digits, '_', '.', '-' may follow"},
+	{"[s11] GC with bad ID and ifname passes", "GC", BAD_ID, NULL, BAD_IFNAME, 0, NULL},
+	{"[s11] STATUS with bad ID and ifname passes", "STATUS", BAD_ID, "x", BAD_IFNAME, 0, NULL},
+	{"[s11] VERSION with bad ID and ifname passes", "VERSION", BAD_ID, "x", BAD_IFNAME, 0,
+	 NULL},
+	{"[s22] VERSION with dummies", "VERSION", "dummy", "dummy", "dummy", 0, NULL},
+	{"[s6] an unknown command is left to the configuration", "add", NULL, NULL, NULL, 0, NULL},
+	{"[s4] no command needs only a command", NULL, NULL, NULL, NULL, 4,
+	 "required env variables [CNI_COMMAND] missing"},
+};
+
+static void set_or_unset(const char *name, const char *value)
+{
+	if (value)
+		setenv(name, value, 1);
+	else
+		unsetenv(name);
+}
+
+static void validates_as_libcni(void **state)
+{
+	const struct environment_row *row = *state;
+	struct cni_environment environment;
+	struct cni_error err = {0};
+	int result;
+
+	set_or_unset("CNI_COMMAND", row->command);
+	set_or_unset("CNI_CONTAINERID", row->container_id);
+	set_or_unset("CNI_NETNS", row->netns);
+	set_or_unset("CNI_IFNAME", row->ifname);
+	unsetenv("CNI_PATH");
+	cni_environment_read(&environment);
+	result = cni_environment_validate(&environment, &err);
+	assert_int_equal(result, row->code ? -1 : 0);
+	assert_int_equal(err.code, row->code);
+	if (row->code)
+		assert_string_equal(cni_error_message(&err), row->message);
+	cni_error_release(&err);
+}
+
+struct command_row {
+	const char *name;
+	const char *text;
+	enum cni_command command;
+};
+
+static const struct command_row command_rows[] = {
+	{"[s7] CNI_COMMAND unset is no command", NULL, CNI_NO_COMMAND},
+	{"[s7] CNI_COMMAND empty is no command", "", CNI_NO_COMMAND},
+	{"command ADD", "ADD", CNI_ADD},
+	{"command DEL", "DEL", CNI_DEL},
+	{"command CHECK", "CHECK", CNI_CHECK},
+	{"command GC", "GC", CNI_GC},
+	{"command STATUS", "STATUS", CNI_STATUS},
+	{"command VERSION", "VERSION", CNI_VERSION},
+	{"[s8] add is not ADD", "add", CNI_UNKNOWN_COMMAND},
+	{"[s8] a blank after ADD", "ADD ", CNI_UNKNOWN_COMMAND},
+	{"[s8] UPDATE is unknown", "UPDATE", CNI_UNKNOWN_COMMAND},
+};
+
+static void reads_the_command(void **state)
+{
+	const struct command_row *row = *state;
+	struct cni_environment environment;
+
+	set_or_unset("CNI_COMMAND", row->text);
+	cni_environment_read(&environment);
+	assert_int_equal(environment.command, row->command);
+	assert_string_equal(environment.command_name, row->text ? row->text : "");
+}
+
+struct override_row {
+	const char *name;
+	const char *text;
+	bool override;
+};
+
+static const struct override_row override_rows[] = {
+	{"[s12] CNI_NETNS_OVERRIDE unset", NULL, false},
+	{"[s12] CNI_NETNS_OVERRIDE=1", "1", true},
+	{"[s12] CNI_NETNS_OVERRIDE=true", "true", true},
+	{"[s12] CNI_NETNS_OVERRIDE=TRUE", "TRUE", true},
+	{"[s12] CNI_NETNS_OVERRIDE=0", "0", false},
+	{"[s12] CNI_NETNS_OVERRIDE=yes", "yes", false},
+	{"[s12] CNI_NETNS_OVERRIDE=11", "11", false},
+};
+
+static void reads_the_override(void **state)
+{
+	const struct override_row *row = *state;
+	struct cni_environment environment;
+
+	set_or_unset("CNI_NETNS_OVERRIDE", row->text);
+	cni_environment_read(&environment);
+	assert_int_equal(environment.netns_override, row->override);
+}
+
+static void unset_variables_are_empty_strings(void **state)
+{
+	struct cni_environment environment;
+
+	(void)state;
+	unsetenv("CNI_CONTAINERID");
+	unsetenv("CNI_NETNS");
+	unsetenv("CNI_IFNAME");
+	unsetenv("CNI_ARGS");
+	unsetenv("CNI_PATH");
+	cni_environment_read(&environment);
+	assert_string_equal(environment.container_id, "");
+	assert_string_equal(environment.netns, "");
+	assert_string_equal(environment.ifname, "");
+	assert_string_equal(environment.args, "");
+	assert_string_equal(environment.path, "");
+}
+
+struct text_row {
+	const char *name;
+	const char *text;
+	bool valid;
+};
+
+static const struct text_row identifier_rows[] = {
+	{"[s9] letters and digits", "Az09", true},
+	{"[s9] one digit", "0", true},
+	{"[s9] dot, dash, underscore inside", "a.b-c_d", true},
+	{"[s9] empty", "", false},
+	{"[s9] begins with a dot", ".a", false},
+	{"[s9] begins with a dash", "-a", false},
+	{"[s9] begins with an underscore", "_a", false},
+	{"[s9] slash", "a/b", false},
+	{"[s9] .. up a directory", "a/../b", false},
+	{"[s9] blank", "a b", false},
+	{"[s9] newline at the end", "a\n", false},
+	{"[s9] a letter beyond ASCII", "caf\xc3\xa9", false},
+	{"[s9] a byte that is not UTF-8", "a\xff", false},
+};
+
+static void container_id_and_network_name_follow_the_pattern(void **state)
+{
+	const struct text_row *row = *state;
+	struct cni_error err = {0};
+
+	assert_int_equal(cni_validate_container_id(row->text, &err), row->valid ? 0 : -1);
+	assert_error(&err, row->valid ? 0 : 4, row->text);
+	assert_int_equal(cni_validate_network_name(row->text, &err), row->valid ? 0 : -1);
+	if (!row->valid && *row->text)
+		assert_string_equal(cni_error_details(&err), row->text);
+	assert_error(&err, row->valid ? 0 : 7, row->text);
+}
+
+static void a_container_id_may_be_long(void **state)
+{
+	struct cni_error err = {0};
+	char text[5000];
+
+	(void)state;
+	memset(text, 'a', sizeof(text) - 1);
+	text[sizeof(text) - 1] = '\0';
+	assert_int_equal(cni_validate_container_id(text, &err), 0);
+}
+
+static const struct text_row ifname_rows[] = {
+	{"[s10] eth0", "eth0", true},
+	{"[s10] 1 byte", "e", true},
+	{"[s10] 15 bytes", "abcdefghijklmno", true},
+	{"[s10] 16 bytes", "abcdefghijklmnop", false},
+	{"[s10] 8 two-byte characters are 16 bytes",
+	 "\xc3\xa9\xc3\xa9\xc3\xa9\xc3\xa9\xc3\xa9\xc3\xa9\xc3\xa9\xc3\xa9", false},
+	{"[s10] empty", "", false},
+	{"[s10] dot", ".", false},
+	{"[s10] two dots", "..", false},
+	{"[s10] three dots", "...", true},
+	{"[s10] slash", "a/b", false},
+	{"[s10] colon", "eth0:1", false},
+	{"[s10] blank", "eth 0", false},
+	{"[s10] tab", "eth\t0", false},
+	{"[s10] newline", "eth0\n", false},
+	{"[s10] vertical tab", "e\v", false},
+};
+
+static void ifname_is_what_the_kernel_takes(void **state)
+{
+	const struct text_row *row = *state;
+	struct cni_error err = {0};
+
+	assert_int_equal(cni_validate_ifname(row->text, &err), row->valid ? 0 : -1);
+	assert_error(&err, row->valid ? 0 : 4, row->text);
+}
+
+static const struct text_row args_rows[] = {
+	{"[s152] the only pair", "K8S_POD_NAME=web", true},
+	{"[s152] in the middle", "IgnoreUnknown=1;K8S_POD_NAME=web;K8S_POD_UID=7", true},
+	{"[s152] an empty value counts", "A=1;K8S_POD_NAME=", true},
+	{"[s152] no CNI_ARGS", "", false},
+	{"[s152] a longer key", "XK8S_POD_NAME=web;K8S_POD_NAMESPACE=x", false},
+	{"[s152] without an equals sign", "K8S_POD_NAME", false},
+	{"[s152] as a value", "A=K8S_POD_NAME=1", false},
+	{"[s152] garbage passes", "garbage;;=", false},
+	{"[s152] after garbage", ";;=;garbage;K8S_POD_NAME=web", true},
+};
+
+static void finds_a_key_of_cni_args(void **state)
+{
+	const struct text_row *row = *state;
+
+	assert_int_equal(cni_args_have_key(row->text, "K8S_POD_NAME"), row->valid);
+}
+
+int main(void)
+{
+	static struct test_list list;
+
+	ADD_ROWS(&list, rows, validates_as_libcni);
+	ADD_ROWS(&list, command_rows, reads_the_command);
+	ADD_ROWS(&list, override_rows, reads_the_override);
+	ADD_TEST(&list, "[s2] unset variables are empty strings", unset_variables_are_empty_strings);
+	ADD_ROWS(&list, identifier_rows, container_id_and_network_name_follow_the_pattern);
+	ADD_TEST(&list, "[s9] a container ID has no length limit", a_container_id_may_be_long);
+	ADD_ROWS(&list, ifname_rows, ifname_is_what_the_kernel_takes);
+	ADD_ROWS(&list, args_rows, finds_a_key_of_cni_args);
+	return test_list_run(&list, "cni/environment");
+}

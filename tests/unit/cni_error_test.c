@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * cni_error_test.c - the one error of a run.
+ */
+#include "cni_testing.h"
+
+static void set_returns_failure_and_keeps_all_parts(void **state)
+{
+	struct cni_error err = {0};
+
+	(void)state;
+	assert_int_equal(cni_error_set(&err, CNI_ERROR_IO, "cannot read %s", "x"), -1);
+	assert_int_equal(cni_error_set_details(&err, "errno %d", 5), -1);
+	assert_int_equal(err.code, 5);
+	assert_string_equal(cni_error_message(&err), "cannot read x");
+	assert_string_equal(cni_error_details(&err), "errno 5");
+	cni_error_release(&err);
+}
+
+static void set_replaces_message_and_details(void **state)
+{
+	struct cni_error err = {0};
+
+	(void)state;
+	cni_error_set(&err, CNI_ERROR_IO, "first");
+	cni_error_set_details(&err, "of the first");
+	cni_error_set(&err, CNI_ERROR_DECODE, "second after %s", cni_error_message(&err));
+	assert_int_equal(err.code, 6);
+	assert_string_equal(cni_error_message(&err), "second after first");
+	assert_string_equal(cni_error_details(&err), "");
+	cni_error_release(&err);
+}
+
+static void wrap_puts_prefixes_in_front_and_keeps_the_code(void **state)
+{
+	struct cni_error err = {0};
+
+	(void)state;
+	cni_error_set(&err, CNI_ERROR_INVALID_CONFIGURATION, "bad port");
+	cni_error_set_details(&err, "70000");
+	assert_int_equal(cni_error_wrap(&err, "portMappings[%d]", 3), -1);
+	cni_error_wrap(&err, "runtimeConfig");
+	assert_string_equal(cni_error_message(&err), "runtimeConfig: portMappings[3]: bad port");
+	assert_string_equal(cni_error_details(&err), "70000");
+	assert_int_equal(err.code, 7);
+	cni_error_release(&err);
+}
+
+static void release_leaves_an_empty_error(void **state)
+{
+	struct cni_error err = {0};
+
+	(void)state;
+	cni_error_no_memory(&err);
+	assert_int_equal(err.code, CNI_ERROR_IO);
+	cni_error_release(&err);
+	cni_error_release(&err);
+	assert_int_equal(err.code, 0);
+	assert_string_equal(cni_error_details(&err), "");
+}
+
+static void codes_are_those_of_the_specification(void **state)
+{
+	(void)state;
+	assert_int_equal(CNI_ERROR_INCOMPATIBLE_VERSION, 1);
+	assert_int_equal(CNI_ERROR_UNSUPPORTED_FIELD, 2);
+	assert_int_equal(CNI_ERROR_UNKNOWN_CONTAINER, 3);
+	assert_int_equal(CNI_ERROR_INVALID_ENVIRONMENT, 4);
+	assert_int_equal(CNI_ERROR_IO, 5);
+	assert_int_equal(CNI_ERROR_DECODE, 6);
+	assert_int_equal(CNI_ERROR_INVALID_CONFIGURATION, 7);
+	assert_int_equal(CNI_ERROR_INVALID_NETNS, 8);
+	assert_int_equal(CNI_ERROR_TRY_AGAIN, 11);
+	assert_int_equal(CNI_ERROR_NOT_AVAILABLE, 50);
+	assert_int_equal(CNI_ERROR_LIMITED, 51);
+	assert_int_equal(CNI_ERROR_PORT_TAKEN, 101);
+	assert_int_equal(CNI_ERROR_KERNEL_REFUSED, 102);
+}
+
+int main(void)
+{
+	static struct test_list list;
+
+	ADD_TEST(&list, "error: set returns -1 and keeps code, message, details",
+		 set_returns_failure_and_keeps_all_parts);
+	ADD_TEST(&list, "error: set replaces message and details, and may quote them",
+		 set_replaces_message_and_details);
+	ADD_TEST(&list, "error: wrap puts prefixes in front and keeps the code",
+		 wrap_puts_prefixes_in_front_and_keeps_the_code);
+	ADD_TEST(&list, "error: release twice leaves an empty error", release_leaves_an_empty_error);
+	ADD_TEST(&list, "error: [s17] codes are those of the specification",
+		 codes_are_those_of_the_specification);
+	return test_list_run(&list, "cni/error");
+}

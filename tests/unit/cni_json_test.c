@@ -1,0 +1,355 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * cni_json_test.c - JSON from strangers.
+ */
+#include "cni_testing.h"
+
+#include <stdio.h>
+#include <unistd.h>
+
+#include "cni/cleanup.h"
+#include "cni/input.h"
+#include "cni/json.h"
+
+struct parse_row {
+	const char *name;
+	const char *text;
+	int code;
+	const char *fragment;
+};
+
+static const struct parse_row parse_rows[] = {
+	{"an object", "{\"a\": 1}", 0, NULL},
+	{"blanks around", " \n\t {} \r\n ", 0, NULL},
+	{"a 64-bit integer", "{\"a\": 9223372036854775807}", 0, NULL},
+	{"a number in an unknown key is no matter", "{\"a\": 80.5}", 0, NULL},
+	{"[s24] empty", "", 6, "is empty"},
+	{"[s24] only blanks", " \n\t\r", 6, "is empty"},
+	{"[s24] text after the object", "{} x", 6, "line 1"},
+	{"[s24] a second object", "{}{}", 6, "line 1"},
+	{"[s24] an array", "[]", 6, "must be a JSON object, found an array"},
+	{"[s24] a byte-order mark", "\xef\xbb\xbf{}", 6, "not valid JSON"},
+	{"[s24] null", "null", 6, "found null"},
+	{"a string", "\"x\"", 6, "found the string \"x\""},
+	{"not JSON", "hello", 6, "not valid JSON"},
+	{"an object that ends early", "{\"a\": ", 6, "not valid JSON"},
+	{"a comma at the end", "{\"a\": 1,}", 6, "not valid JSON"},
+	{"single quotes", "{'a': 1}", 6, "not valid JSON"},
+	{"a comment", "{} // x", 6, "not valid JSON"},
+	{"[s34] a 20-digit integer", "{\"a\": 12345678901234567890}", 6, "too big"},
+	{"[s34] a lone surrogate", "{\"a\": \"\\ud800\"}", 6, "not valid JSON"},
+	{"[s24] bytes that are not UTF-8", "{\"a\": \"\xff\xfe\"}", 6, "not valid JSON"},
+	{"a NUL in a string", "{\"a\": \"x\\u0000y\"}", 6, "not valid JSON"},
+	{"a NUL in a key", "{\"a\\u0000b\": 1}", 6, "not valid JSON"},
+	{"a real number out of range", "{\"a\": 1e999}", 6, "not valid JSON"},
+	{"NaN", "{\"a\": NaN}", 6, "not valid JSON"},
+	{"a leading zero", "{\"a\": 080}", 6, "not valid JSON"},
+};
+
+static void parses_or_says_why_not(void **state)
+{
+	const struct parse_row *row = *state;
+	struct cni_error err = {0};
+	json_t *json = cni_json_parse_object(row->text, strlen(row->text), "the input", &err);
+
+	assert_int_equal(json != NULL, row->code == 0);
+	json_decref(json);
+	if (row->code)
+		assert_int_equal(strncmp(cni_error_message(&err), "the input ", 10), 0);
+	assert_error(&err, row->code, row->fragment);
+}
+
+static void a_nul_byte_outside_a_string_is_refused(void **state)
+{
+	struct cni_error err = {0};
+
+	(void)state;
+	assert_null(cni_json_parse("{}\0{}", 5, "the input", &err));
+	assert_error(&err, 6, "not valid JSON");
+	assert_null(cni_json_parse("\0", 1, "the input", &err));
+	assert_error(&err, 6, "not valid JSON");
+}
+
+static void deep_nesting_is_refused(void **state)
+{
+	static const char *const openings[] = {"[", "{\"a\":"};
+	const size_t depth = 100000;
+
+	(void)state;
+	for (size_t i = 0; i < COUNT(openings); i++) {
+		struct cni_error err = {0};
+		size_t length = strlen(openings[i]);
+		char *text = malloc(depth * length + 1);
+
+		assert_non_null(text);
+		for (size_t j = 0; j < depth; j++)
+			memcpy(text + j * length, openings[i], length);
+		assert_null(cni_json_parse(text, depth * length, "the input", &err));
+		assert_error(&err, 6, "depth");
+		free(text);
+	}
+}
+
+static void a_megabyte_of_garbage_is_refused(void **state)
+{
+	const size_t length = 1 << 20;
+	char *text = malloc(length);
+	uint32_t random = 1;
+
+	(void)state;
+	assert_non_null(text);
+	for (int round = 0; round < 8; round++) {
+		struct cni_error err = {0};
+
+		for (size_t i = 0; i < length; i++) {
+			random = random * 1664525 + 1013904223;
+			text[i] = (char)(random >> 24);
+		}
+		text[0] = round & 1 ? '{' : '['; /* past the first byte, too */
+		assert_null(cni_json_parse(text, length, "the input", &err));
+		assert_true(strlen(cni_error_message(&err)) < 1000);
+		assert_error(&err, 6, "not valid JSON");
+	}
+	free(text);
+}
+
+struct get_row {
+	const char *name;
+	const char *object;
+	const char *expected; /* of key "hostPort"; NULL: missing */
+};
+
+static const struct get_row get_rows[] = {
+	{"[s23] the same case", "{\"hostPort\":1}", "1"},
+	{"[s23] another case", "{\"HOSTPORT\":1}", "1"},
+	{"[s23] of two the later wins", "{\"hostPort\":1,\"HostPort\":2}", "2"},
+	{"[s23] of two the later wins, other order", "{\"HostPort\":2,\"hostPort\":1}", "1"},
+	{"[s23] the same key twice", "{\"hostPort\":1,\"hostPort\":2}", "2"},
+	{"missing", "{\"port\":1}", NULL},
+	{"null is missing", "{\"hostPort\":null}", NULL},
+	{"a longer key is another", "{\"hostPorts\":1,\"hostPor\":2}", NULL},
+	{"no object at all", "[1]", NULL},
+};
+
+static void finds_the_key(void **state)
+{
+	const struct get_row *row = *state;
+	cleanup_json json_t *object = json_of(row->object);
+	const json_t *value = cni_json_get(object, "hostPort");
+
+	assert_int_equal(value != NULL, row->expected != NULL);
+	if (value)
+		assert_json_text(value, row->expected);
+}
+
+enum getter {
+	STRING,
+	INTEGER,
+	BOOLEAN,
+	OBJECT,
+	ARRAY,
+};
+
+static int get_any(enum getter getter, const json_t *object, struct cni_error *err)
+{
+	const char *string = NULL;
+	json_int_t integer;
+	bool boolean;
+	json_t *value = NULL;
+
+	switch (getter) {
+	case STRING:
+		return cni_json_get_string(object, "k", &string, err);
+	case INTEGER:
+		return cni_json_get_integer(object, "k", &integer, err);
+	case BOOLEAN:
+		return cni_json_get_boolean(object, "k", &boolean, err);
+	case OBJECT:
+		return cni_json_get_object(object, "k", &value, err);
+	default:
+		return cni_json_get_array(object, "k", &value, err);
+	}
+}
+
+struct type_row {
+	const char *name;
+	enum getter getter;
+	const char *object;
+	const char *message; /* NULL: accepted */
+};
+
+static const struct type_row type_rows[] = {
+	{"a string is a string", STRING, "{\"k\":\"v\"}", NULL},
+	{"a string may be missing", STRING, "{}", NULL},
+	{"a string may be null", STRING, "{\"k\":null}", NULL},
+	{"a number is no string", STRING, "{\"k\":6}", "\"k\" must be a string, found the number 6"},
+	{"an integer is an integer", INTEGER, "{\"k\":-1}", NULL},
+	{"an integer may be null", INTEGER, "{\"k\":null}", NULL},
+	{"[s65] \"80\" is no integer", INTEGER, "{\"k\":\"80\"}",
+	 "\"k\" must be an integer, found the string \"80\""},
+	{"[s65] 80.0 is no integer", INTEGER, "{\"k\":80.0}",
+	 "\"k\" must be an integer, found the number 80.0"},
+	{"[s65] 80.5 is no integer", INTEGER, "{\"k\":80.5}",
+	 "\"k\" must be an integer, found the number 80.5"},
+	{"[s65] 8e3 is no integer", INTEGER, "{\"k\":8e3}",
+	 "\"k\" must be an integer, found the number 8000.0"},
+	{"1e300 is no integer", INTEGER, "{\"k\":1e300}",
+	 "\"k\" must be an integer, found the number 1e+300"},
+	{"true is no integer", INTEGER, "{\"k\":true}", "\"k\" must be an integer, found true"},
+	{"true is a boolean", BOOLEAN, "{\"k\":true}", NULL},
+	{"false is a boolean", BOOLEAN, "{\"k\":false}", NULL},
+	{"[s92] \"false\" is no boolean", BOOLEAN, "{\"k\":\"false\"}",
+	 "\"k\" must be true or false, found the string \"false\""},
+	{"0 is no boolean", BOOLEAN, "{\"k\":0}", "\"k\" must be true or false, found the number 0"},
+	{"an object is an object", OBJECT, "{\"k\":{}}", NULL},
+	{"an array is no object", OBJECT, "{\"k\":[]}", "\"k\" must be an object, found an array"},
+	{"an array is an array", ARRAY, "{\"k\":[]}", NULL},
+	{"an object is no array", ARRAY, "{\"k\":{}}", "\"k\" must be an array, found an object"},
+	{"false is no array", ARRAY, "{\"k\":false}", "\"k\" must be an array, found false"},
+	{"a long string is cut in messages", INTEGER,
+	 "{\"k\":\"12345678901234567890123456789012345678901234567890\"}",
+	 "\"k\" must be an integer, found the string "
+	 "\"1234567890123456789012345678901234567890...\""},
+	{"a long string is cut between characters", INTEGER,
+	 "{\"k\":\"123456789012345678901234567890123456789\xc3\xa9xyz\"}",
+	 "\"k\" must be an integer, found the string "
+	 "\"123456789012345678901234567890123456789...\""},
+};
+
+static void getter_knows_its_type(void **state)
+{
+	const struct type_row *row = *state;
+	cleanup_json json_t *object = json_of(row->object);
+	struct cni_error err = {0};
+
+	assert_int_equal(get_any(row->getter, object, &err), row->message ? -1 : 0);
+	if (row->message)
+		assert_string_equal(cni_error_message(&err), row->message);
+	assert_error(&err, row->message ? 6 : 0, NULL);
+}
+
+static void defaults_stay_where_the_key_is_missing(void **state)
+{
+	cleanup_json json_t *object = json_of("{\"a\":null,\"K\":\"v\"}");
+	struct cni_error err = {0};
+	const char *string = "default";
+	json_int_t integer = 7;
+	bool boolean = true;
+
+	(void)state;
+	assert_int_equal(cni_json_get_string(object, "a", &string, &err), 0);
+	assert_string_equal(string, "default");
+	assert_int_equal(cni_json_get_integer(object, "b", &integer, &err), 0);
+	assert_int_equal(integer, 7);
+	assert_int_equal(cni_json_get_boolean(object, "a", &boolean, &err), 0);
+	assert_true(boolean);
+	assert_int_equal(cni_json_get_string(object, "k", &string, &err), 0);
+	assert_string_equal(string, "v");
+}
+
+struct set_row {
+	const char *name;
+	const char *before;
+	const char *after;
+};
+
+static const struct set_row set_rows[] = {
+	{"set keeps the key's place", "{\"a\":1,\"key\":2,\"b\":3}", "{\"a\":1,\"key\":9,\"b\":3}"},
+	{"set appends a new key", "{\"a\":1}", "{\"a\":1,\"key\":9}"},
+	{"set removes other spellings", "{\"KEY\":1,\"key\":2,\"Key\":3}", "{\"key\":9}"},
+	{"set replaces another spelling", "{\"KEY\":1,\"b\":3}", "{\"b\":3,\"key\":9}"},
+};
+
+static void sets_one_spelling(void **state)
+{
+	const struct set_row *row = *state;
+	cleanup_json json_t *object = json_of(row->before);
+	struct cni_error err = {0};
+
+	assert_int_equal(cni_json_set_new(object, "key", json_integer(9), &err), 0);
+	assert_json_text(object, row->after);
+	cni_json_delete(object, "KEY");
+	assert_null(cni_json_get(object, "key"));
+}
+
+/* The reading end of a pipe that holds the text; the text fits into it. */
+static int pipe_of(const char *text, size_t length)
+{
+	int ends[2];
+
+	assert_int_equal(pipe(ends), 0);
+	assert_int_equal(write(ends[1], text, length), (ssize_t)length);
+	close(ends[1]);
+	return ends[0];
+}
+
+static void input_is_read_to_its_end(void **state)
+{
+	static const char text[10000] = {[0] = 'a', [9999] = 'z'};
+	cleanup_close int fd = pipe_of(text, sizeof(text));
+	cleanup_free char *read_text = NULL;
+	struct cni_error err = {0};
+	size_t length;
+
+	(void)state;
+	assert_int_equal(cni_input_read(fd, sizeof(text), "stdin", &read_text, &length, &err), 0);
+	assert_int_equal(length, sizeof(text));
+	assert_memory_equal(read_text, text, sizeof(text));
+	assert_int_equal(read_text[length], '\0');
+}
+
+static void input_above_the_limit_is_refused(void **state)
+{
+	cleanup_close int fd = pipe_of("12345", 5);
+	cleanup_free char *text = NULL;
+	struct cni_error err = {0};
+	size_t length;
+
+	(void)state;
+	assert_int_equal(cni_input_read(fd, 4, "stdin", &text, &length, &err), -1);
+	assert_error(&err, 5, "stdin is longer than 4 bytes");
+}
+
+static void input_that_fails_is_an_io_error(void **state)
+{
+	cleanup_free char *text = NULL;
+	struct cni_error err = {0};
+	size_t length;
+
+	(void)state;
+	assert_int_equal(cni_input_read(-1, 4, "stdin", &text, &length, &err), -1);
+	assert_error(&err, 5, "cannot read stdin: Bad file descriptor");
+}
+
+static void empty_input_is_an_empty_text(void **state)
+{
+	cleanup_close int fd = pipe_of("", 0);
+	cleanup_free char *text = NULL;
+	struct cni_error err = {0};
+	size_t length = 99;
+
+	(void)state;
+	assert_int_equal(cni_input_read(fd, 4, "stdin", &text, &length, &err), 0);
+	assert_int_equal(length, 0);
+	assert_string_equal(text, "");
+}
+
+int main(void)
+{
+	static struct test_list list;
+
+	ADD_ROWS(&list, parse_rows, parses_or_says_why_not);
+	ADD_TEST(&list, "a NUL byte outside a string is 6", a_nul_byte_outside_a_string_is_refused);
+	ADD_TEST(&list, "nesting 100,000 deep is 6", deep_nesting_is_refused);
+	ADD_TEST(&list, "a megabyte of garbage is 6", a_megabyte_of_garbage_is_refused);
+	ADD_ROWS(&list, get_rows, finds_the_key);
+	ADD_ROWS(&list, type_rows, getter_knows_its_type);
+	ADD_TEST(&list, "defaults stay where the key is missing or null",
+		 defaults_stay_where_the_key_is_missing);
+	ADD_ROWS(&list, set_rows, sets_one_spelling);
+	ADD_TEST(&list, "input is read to its end", input_is_read_to_its_end);
+	ADD_TEST(&list, "[s6] input above the limit is 5", input_above_the_limit_is_refused);
+	ADD_TEST(&list, "[s6] input that fails is 5", input_that_fails_is_an_io_error);
+	ADD_TEST(&list, "empty input is an empty text", empty_input_is_an_empty_text);
+	return test_list_run(&list, "cni/json");
+}

@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * cni_testing.h - cmocka with rows: each row of a table is a test with its own name.
+ *
+ * [sN] in a name is the number of the protocol statement that the row proves.
+ */
+#ifndef CNI_TESTING_H
+#define CNI_TESTING_H
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+#include <jansson.h>
+
+#include "cni/error.h"
+
+#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
+#define MAX_TESTS 512
+
+struct test_list {
+	struct CMUnitTest tests[MAX_TESTS];
+	size_t count;
+};
+
+static inline void test_list_add(struct test_list *list, const char *name,
+				 CMUnitTestFunction function, const void *row)
+{
+	if (list->count == MAX_TESTS)
+		abort();
+	list->tests[list->count++] = (struct CMUnitTest){
+		.name = name,
+		.test_func = function,
+		.initial_state = (void *)row,
+	};
+}
+
+/* Every row begins with its name. */
+static inline void test_list_add_rows(struct test_list *list, const void *rows, size_t size,
+				      size_t count, CMUnitTestFunction function)
+{
+	for (size_t i = 0; i < count; i++) {
+		const char *const *row = (const void *)((const char *)rows + i * size);
+
+		test_list_add(list, *row, function, row);
+	}
+}
+
+#define ADD_ROWS(list, rows, function) \
+	test_list_add_rows(list, rows, sizeof((rows)[0]), COUNT(rows), function)
+#define ADD_TEST(list, name, function) test_list_add(list, name, function, NULL)
+
+static inline int test_list_run(struct test_list *list, const char *group)
+{
+	return _cmocka_run_group_tests(group, list->tests, list->count, NULL, NULL);
+}
+
+/* Code 0: no error. The message must contain the fragment. Releases the error. */
+static inline void assert_error(struct cni_error *err, int code, const char *fragment)
+{
+	if (err->code != code)
+		print_error("code %d, not %d: %s\n", err->code, code,
+			    err->code ? cni_error_message(err) : "no error");
+	else if (code && fragment && !strstr(cni_error_message(err), fragment))
+		print_error("no \"%s\" in: %s\n", fragment, cni_error_message(err));
+	assert_int_equal(err->code, code);
+	if (code && fragment)
+		assert_non_null(strstr(cni_error_message(err), fragment));
+	cni_error_release(err);
+}
+
+/* Of JSON that the test itself wrote. */
+static inline json_t *json_of(const char *text)
+{
+	json_t *json = json_loads(text, JSON_DECODE_ANY, NULL);
+
+	if (!json)
+		print_error("the test's own JSON is broken: %s\n", text);
+	assert_non_null(json);
+	return json;
+}
+
+static inline void assert_json_text(const json_t *json, const char *expected)
+{
+	char *text = json_dumps(json, JSON_COMPACT | JSON_ENCODE_ANY);
+
+	assert_non_null(text);
+	assert_string_equal(text, expected);
+	free(text);
+}
+
+#endif

@@ -1,0 +1,157 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * cni_version_test.c - versions: which are known, how they compare, what they allow.
+ */
+#include "cni_testing.h"
+
+#include "cni/version.h"
+
+struct check_row {
+	const char *name;
+	enum cni_command command;
+	const char *version;
+	int code;
+};
+
+static const struct check_row check_rows[] = {
+	{"[s18] ADD 0.1.0", CNI_ADD, "0.1.0", 0},
+	{"[s18] ADD 0.2.0", CNI_ADD, "0.2.0", 0},
+	{"[s18] ADD 0.3.0", CNI_ADD, "0.3.0", 0},
+	{"[s18] ADD 0.3.1", CNI_ADD, "0.3.1", 0},
+	{"[s18] ADD 0.4.0", CNI_ADD, "0.4.0", 0},
+	{"[s18] ADD 1.0.0", CNI_ADD, "1.0.0", 0},
+	{"[s18] ADD 1.1.0", CNI_ADD, "1.1.0", 0},
+	{"[s18] ADD 1.0 is no exact match", CNI_ADD, "1.0", 1},
+	{"[s18] ADD 0.9.9", CNI_ADD, "0.9.9", 1},
+	{"[s18] ADD abc", CNI_ADD, "abc", 1},
+	{"[s18] ADD 2.0.0", CNI_ADD, "2.0.0", 1},
+	{"[s18] ADD 1.1.0 with a blank", CNI_ADD, "1.1.0 ", 1},
+	{"[s18] DEL 2.0.0", CNI_DEL, "2.0.0", 1},
+	{"[s18] DEL 0.1.0", CNI_DEL, "0.1.0", 0},
+	{"[s20] CHECK 0.4.0", CNI_CHECK, "0.4.0", 0},
+	{"[s20] CHECK 1.0.0", CNI_CHECK, "1.0.0", 0},
+	{"[s20] CHECK 1.1.0", CNI_CHECK, "1.1.0", 0},
+	{"[s20] CHECK 0.3.1", CNI_CHECK, "0.3.1", 1},
+	{"[s20] CHECK 0.1.0", CNI_CHECK, "0.1.0", 1},
+	{"[s20] CHECK 0.4.9", CNI_CHECK, "0.4.9", 1},
+	{"[s20] CHECK 2.0.0", CNI_CHECK, "2.0.0", 1},
+	{"[s20] CHECK abc", CNI_CHECK, "abc", 6},
+	{"[s20] GC 1.1.0", CNI_GC, "1.1.0", 0},
+	{"[s20] GC 1.0.0", CNI_GC, "1.0.0", 1},
+	{"[s20] GC 1.1 is equal but no exact match", CNI_GC, "1.1", 1},
+	{"[s20] GC 1.1.0.0", CNI_GC, "1.1.0.0", 6},
+	{"[s20] GC x", CNI_GC, "x", 6},
+	{"[s20] STATUS 1.1.0", CNI_STATUS, "1.1.0", 0},
+	{"[s20] STATUS 1.0.0", CNI_STATUS, "1.0.0", 1},
+	{"[s20] STATUS 1.2.0", CNI_STATUS, "1.2.0", 1},
+	{"[s20] STATUS -1.1.0", CNI_STATUS, "-1.1.0", 6},
+};
+
+static void command_in_version(void **state)
+{
+	const struct check_row *row = *state;
+	struct cni_error err = {0};
+
+	assert_int_equal(cni_version_check(row->command, row->version, &err), row->code ? -1 : 0);
+	assert_error(&err, row->code, row->version);
+}
+
+static void refusal_names_both_sides(void **state)
+{
+	struct cni_error err = {0};
+
+	(void)state;
+	assert_int_equal(cni_version_check(CNI_ADD, "2.0.0", &err), -1);
+	assert_string_equal(cni_error_details(&err),
+			    "config is \"2.0.0\", plugin supports [0.1.0, 0.2.0, 0.3.0, 0.3.1, "
+			    "0.4.0, 1.0.0, 1.1.0]");
+	assert_error(&err, 1, "0.3.1, 0.4.0");
+}
+
+struct compare_row {
+	const char *name;
+	const char *a;
+	const char *b;
+	int order;
+};
+
+static const struct compare_row compare_rows[] = {
+	{"[s21] equal", "1.0.0", "1.0.0", 0},
+	{"[s21] missing parts are 0", "1", "1.0.0", 0},
+	{"[s21] 1.1 is 1.1.0", "1.1", "1.1.0", 0},
+	{"[s21] by number, not by letter", "0.10.0", "0.9.0", 1},
+	{"[s21] the first part decides", "0.9.9", "1.0.0", -1},
+	{"[s21] the last part decides", "0.3.1", "0.3.0", 1},
+	{"[s21] leading zeros", "01.0.0", "1.0.0", 0},
+};
+
+static void compares(void **state)
+{
+	const struct compare_row *row = *state;
+	struct cni_error err = {0};
+	int order = 99;
+
+	assert_int_equal(cni_version_compare(row->a, row->b, &order, &err), 0);
+	assert_int_equal(order, row->order);
+	assert_int_equal(cni_version_compare(row->b, row->a, &order, &err), 0);
+	assert_int_equal(order, -row->order);
+}
+
+static const struct compare_row invalid_rows[] = {
+	{"[s21] empty is no version", "", NULL, 0},
+	{"[s21] four parts", "1.0.0.0", NULL, 0},
+	{"[s21] a dot at the end", "1.", NULL, 0},
+	{"[s21] two dots", "1..0", NULL, 0},
+	{"[s21] a letter", "1.0.0a", NULL, 0},
+	{"[s21] a sign", "+1.0.0", NULL, 0},
+	{"[s21] a blank", " 1.0.0", NULL, 0},
+	{"[s21] a number of 20 digits", "12345678901234567890.0.0", NULL, 0},
+};
+
+static void refuses_to_compare(void **state)
+{
+	const struct compare_row *row = *state;
+	struct cni_error err = {0};
+	int order;
+
+	assert_int_equal(cni_version_compare(row->a, "1.0.0", &order, &err), -1);
+	assert_error(&err, 6, row->a);
+	assert_int_equal(cni_version_compare("1.0.0", row->a, &order, &err), -1);
+	assert_error(&err, 6, row->a);
+}
+
+struct family_row {
+	const char *name;
+	const char *version;
+	enum cni_version_family family;
+};
+
+static const struct family_row family_rows[] = {
+	{"[s25] family of 0.1.0", "0.1.0", CNI_FAMILY_0_1},
+	{"[s25] family of 0.2.0", "0.2.0", CNI_FAMILY_0_1},
+	{"[s25] family of 0.3.0", "0.3.0", CNI_FAMILY_0_3},
+	{"[s25] family of 0.3.1", "0.3.1", CNI_FAMILY_0_3},
+	{"[s25] family of 0.4.0", "0.4.0", CNI_FAMILY_0_3},
+	{"[s25] family of 1.0.0", "1.0.0", CNI_FAMILY_1_0},
+	{"[s25] family of 1.1.0", "1.1.0", CNI_FAMILY_1_0},
+};
+
+static void belongs_to_family(void **state)
+{
+	const struct family_row *row = *state;
+
+	assert_true(cni_version_is_supported(row->version));
+	assert_int_equal(cni_version_family(row->version), row->family);
+}
+
+int main(void)
+{
+	static struct test_list list;
+
+	ADD_ROWS(&list, check_rows, command_in_version);
+	ADD_TEST(&list, "[s18] the refusal of a version names both sides", refusal_names_both_sides);
+	ADD_ROWS(&list, compare_rows, compares);
+	ADD_ROWS(&list, invalid_rows, refuses_to_compare);
+	ADD_ROWS(&list, family_rows, belongs_to_family);
+	return test_list_run(&list, "cni/version");
+}
