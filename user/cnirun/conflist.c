@@ -1,0 +1,338 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * conflist.c - reads the text of a list: its name, switches, version and plugins.
+ *
+ * A list's own keys are matched exactly, as libcni does; only the keys of a plugin
+ * are matched without regard to case.
+ */
+#define _GNU_SOURCE
+#include "cnirun/conflist.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "cni/cleanup.h"
+#include "cni/environment.h"
+#include "cni/json.h"
+#include "cni/version.h"
+#include "cnirun/directory.h"
+
+static int refuse(struct cni_error *err, const char *what, const char *key, const char *wanted,
+		  const json_t *value)
+{
+	char found[CNI_JSON_DESCRIPTION_SIZE];
+
+	if (!value)
+		return cni_error_set(err, CNI_ERROR_INVALID_CONFIGURATION, "%s: no \"%s\": %s",
+				     what, key, wanted);
+	return cni_error_set(err, CNI_ERROR_INVALID_CONFIGURATION, "%s: \"%s\": %s, not %s", what,
+			     key, wanted, cni_json_describe(value, found));
+}
+
+static int read_name(struct conflist *list, const json_t *root, const char *what,
+		     struct cni_error *err)
+{
+	const json_t *name = json_object_get(root, "name");
+
+	if (!json_is_string(name))
+		return refuse(err, what, "name", "the network's name must be a string", name);
+	if (cni_validate_network_name(json_string_value(name), err))
+		return cni_error_wrap(err, "%s", what);
+	list->name = strdup(json_string_value(name));
+	return list->name ? 0 : cni_error_no_memory(err);
+}
+
+/* JSON booleans, or "true" and "false" in any case: early lists have strings. */
+static int read_switch(const json_t *root, const char *key, bool *value, const char *what,
+		       struct cni_error *err)
+{
+	const json_t *json = json_object_get(root, key);
+	const char *text = json_string_value(json);
+
+	if (!json)
+		return 0;
+	if (json_is_boolean(json))
+		*value = json_is_true(json);
+	else if (text && !strcasecmp(text, "true"))
+		*value = true;
+	else if (text && !strcasecmp(text, "false"))
+		*value = false;
+	else
+		return refuse(err, what, key, "must be true or false", json);
+	return 0;
+}
+
+/* Keeps the newer of the two among those that are not newer than we are. */
+static int prefer_version(const char **best, const char *candidate, struct cni_error *err)
+{
+	int order;
+
+	if (cni_version_compare(candidate, CNI_VERSION_NEWEST, &order, err))
+		return -1;
+	if (order > 0)
+		return 0;
+	if (*best && cni_version_compare(candidate, *best, &order, err))
+		return -1;
+	if (!*best || order > 0)
+		*best = candidate;
+	return 0;
+}
+
+static int check_version(const char *version, struct cni_error *err)
+{
+	int order;
+
+	if (!*version)
+		return 0;
+	return cni_version_compare(version, CNI_VERSION_NEWEST, &order, err);
+}
+
+/* A lone cniVersion is sent as it is, even one that is too new: the plugins answer. */
+static int choose_version(const char **version, const json_t *versions, const char *what,
+			  struct cni_error *err)
+{
+	const char *best = NULL;
+	const json_t *element;
+	size_t index;
+
+	json_array_foreach(versions, index, element) {
+		if (!json_is_string(element))
+			return refuse(err, what, "cniVersions", "must be strings", element);
+		if (prefer_version(&best, json_string_value(element), err))
+			return -1;
+	}
+	if (versions && **version && prefer_version(&best, *version, err))
+		return -1;
+	if (best)
+		*version = best;
+	return 0;
+}
+
+static int read_version(struct conflist *list, const json_t *root, const char *what,
+			struct cni_error *err)
+{
+	const json_t *lone = json_object_get(root, "cniVersion");
+	const json_t *versions = json_object_get(root, "cniVersions");
+	const char *version = lone ? json_string_value(lone) : "";
+
+	if (!version)
+		return refuse(err, what, "cniVersion", "must be a string", lone);
+	if (versions && !json_is_array(versions))
+		return refuse(err, what, "cniVersions", "must be an array", versions);
+	if (check_version(version, err) || choose_version(&version, versions, what, err))
+		return cni_error_wrap(err, "%s", what);
+	list->version = strdup(version);
+	return list->version ? 0 : cni_error_no_memory(err);
+}
+
+const char *plugin_type(const json_t *plugin)
+{
+	return json_string_value(cni_json_get(plugin, "type"));
+}
+
+bool plugin_has_capability(const json_t *plugin, const char *capability)
+{
+	return json_is_true(json_object_get(cni_json_get(plugin, "capabilities"), capability));
+}
+
+static int validate_capabilities(const json_t *capabilities, const char *what,
+				 struct cni_error *err)
+{
+	const char *name;
+	json_t *value;
+
+	if (capabilities && !json_is_object(capabilities))
+		return refuse(err, what, "capabilities", "must be an object", capabilities);
+	json_object_foreach((json_t *)capabilities, name, value) {
+		if (!json_is_boolean(value) && !json_is_null(value))
+			return refuse(err, what, name, "a capability must be true or false",
+				      value);
+	}
+	return 0;
+}
+
+int plugin_validate(const json_t *plugin, const char *what, struct cni_error *err)
+{
+	const json_t *type;
+
+	if (!json_is_object(plugin))
+		return refuse(err, what, "plugins", "a plugin must be an object", plugin);
+	type = cni_json_get(plugin, "type");
+	if (!json_is_string(type) || !json_string_length(type))
+		return refuse(err, what, "type", "a plugin's type must be the name of its file",
+			      type);
+	return validate_capabilities(cni_json_get(plugin, "capabilities"), what, err);
+}
+
+static int append_plugin(struct conflist *list, json_t *plugin, const char *what,
+			 struct cni_error *err)
+{
+	if (plugin_validate(plugin, what, err))
+		return -1;
+	return json_array_append(list->plugins, plugin) ? cni_error_no_memory(err) : 0;
+}
+
+static int read_plugins(struct conflist *list, const json_t *root, const char *what,
+			struct cni_error *err)
+{
+	const json_t *plugins = json_object_get(root, "plugins");
+	json_t *plugin;
+	size_t index;
+
+	if (!plugins)
+		return 0;
+	if (!json_is_array(plugins))
+		return refuse(err, what, "plugins", "must be an array", plugins);
+	if (!json_array_size(plugins))
+		return cni_error_set(err, CNI_ERROR_INVALID_CONFIGURATION,
+				     "%s: \"plugins\" is empty", what);
+	json_array_foreach(plugins, index, plugin) {
+		if (append_plugin(list, plugin, what, err))
+			return -1;
+	}
+	return 0;
+}
+
+static int append_plugin_file(struct conflist *list, const char *path, struct cni_error *err)
+{
+	cleanup_free char *text = NULL;
+	cleanup_json json_t *plugin = NULL;
+	size_t length;
+
+	if (directory_read_file(path, &text, &length, err))
+		return -1;
+	plugin = cni_json_parse_object(text, length, path, err);
+	return plugin ? append_plugin(list, plugin, path, err) : -1;
+}
+
+/* The folder beside the list that is named as the network (CNI 1.1.0). */
+static int append_plugin_folder(struct conflist *list, const char *directory,
+				struct cni_error *err)
+{
+	static const char *const suffixes[] = { ".conf", NULL };
+	cleanup_directory struct directory folder = { 0 };
+	int failed = 0;
+
+	if (directory_list(&folder, directory, list->name, suffixes, err))
+		return -1;
+	for (size_t i = 0; i < folder.count && !failed; i++)
+		failed = append_plugin_file(list, folder.paths[i], err);
+	return failed;
+}
+
+static int keep_text(struct conflist *list, const char *text, size_t length,
+		     struct cni_error *err)
+{
+	list->text = malloc(length + 1);
+	if (!list->text)
+		return cni_error_no_memory(err);
+	memcpy(list->text, text, length);
+	list->text[length] = '\0';
+	list->length = length;
+	return 0;
+}
+
+static int read_list(struct conflist *list, const json_t *root, const char *directory,
+		     const char *what, struct cni_error *err)
+{
+	bool only_inlined = false;
+
+	list->plugins = json_array();
+	if (!list->plugins)
+		return cni_error_no_memory(err);
+	if (read_name(list, root, what, err) || read_version(list, root, what, err) ||
+	    read_switch(root, "disableCheck", &list->disable_check, what, err) ||
+	    read_switch(root, "disableGC", &list->disable_gc, what, err) ||
+	    read_switch(root, "loadOnlyInlinedPlugins", &only_inlined, what, err) ||
+	    read_plugins(list, root, what, err))
+		return -1;
+	if (!only_inlined && directory && append_plugin_folder(list, directory, err))
+		return -1;
+	if (!json_array_size(list->plugins))
+		return cni_error_set(err, CNI_ERROR_INVALID_CONFIGURATION,
+				     "%s: no plugins: \"plugins\" is missing%s", what,
+				     only_inlined ? " and loadOnlyInlinedPlugins is true" :
+						    " and no folder of the network has any");
+	return 0;
+}
+
+int conflist_parse(struct conflist *list, const char *text, size_t length, const char *directory,
+		   const char *what, struct cni_error *err)
+{
+	cleanup_json json_t *root = cni_json_parse_object(text, length, what, err);
+
+	if (!root || keep_text(list, text, length, err))
+		return -1;
+	return read_list(list, root, directory, what, err);
+}
+
+/* Adds the plugin's own name and version to the list that wraps it. */
+static json_t *wrap_plugin(json_t *plugin)
+{
+	json_t *name = cni_json_get(plugin, "name");
+	json_t *version = cni_json_get(plugin, "cniVersion");
+	cleanup_json json_t *root = json_pack("{s:[O]}", "plugins", plugin);
+
+	if (!root || (name && json_object_set(root, "name", name)) ||
+	    (version && json_object_set(root, "cniVersion", version)))
+		return NULL;
+	return TAKE(root);
+}
+
+int conflist_parse_single(struct conflist *list, const char *text, size_t length,
+			  const char *what, struct cni_error *err)
+{
+	cleanup_json json_t *plugin = cni_json_parse_object(text, length, what, err);
+	cleanup_json json_t *root = NULL;
+
+	if (!plugin)
+		return -1;
+	if (!cni_json_get(plugin, "type") && json_object_get(plugin, "plugins"))
+		return cni_error_set(err, CNI_ERROR_INVALID_CONFIGURATION,
+				     "%s: no \"type\" but \"plugins\": it is a list, name it "
+				     "*.conflist", what);
+	if (plugin_validate(plugin, what, err))
+		return -1;
+	root = wrap_plugin(plugin);
+	if (!root)
+		return cni_error_no_memory(err);
+	list->text = json_dumps(root, JSON_COMPACT);
+	if (!list->text)
+		return cni_error_no_memory(err);
+	list->length = strlen(list->text);
+	return read_list(list, root, NULL, what, err);
+}
+
+bool conflist_version_reaches(const struct conflist *list, const char *version)
+{
+	const char *own = *list->version ? list->version : CNI_VERSION_OLDEST;
+	struct cni_error ignored = { 0 };
+	int order = -1;
+
+	/* read_version() has refused what cannot be compared. */
+	if (cni_version_compare(own, version, &order, &ignored))
+		cni_error_release(&ignored);
+	return order >= 0;
+}
+
+bool conflist_has_capability(const struct conflist *list, const char *capability)
+{
+	const json_t *plugin;
+	size_t index;
+
+	json_array_foreach(list->plugins, index, plugin) {
+		if (plugin_has_capability(plugin, capability))
+			return true;
+	}
+	return false;
+}
+
+void conflist_release(struct conflist *list)
+{
+	free(list->name);
+	free(list->version);
+	json_decref(list->plugins);
+	free(list->text);
+	*list = (struct conflist){ 0 };
+}

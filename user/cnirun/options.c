@@ -1,0 +1,315 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * options.c - the command line of a verb, completed from the environment.
+ *
+ * The variables are cnitool's: CNI_PATH, CNI_IFNAME, CNI_ARGS, CAP_ARGS.
+ */
+#define _GNU_SOURCE
+#include "cnirun/options.h"
+
+#include <getopt.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cni/cleanup.h"
+#include "cni/json.h"
+#include "cnirun/args.h"
+#include "cnirun/cache.h"
+#include "cnirun/netns.h"
+#include "cnirun/output.h"
+#include "cnirun/portmapping.h"
+
+#define PORT_MAPPINGS "portMappings"
+
+enum option_name {
+	OPTION_ID,
+	OPTION_IFNAME,
+	OPTION_PUBLISH,
+	OPTION_ARGS,
+	OPTION_CAPABILITY,
+	OPTION_CNI_PATH,
+	OPTION_CACHE_DIR,
+	OPTION_JSON,
+	OPTION_HELP,
+	OPTION_COUNT,
+};
+
+static const struct {
+	unsigned int set; /* 0: every verb's */
+	const char *name;
+	const char *argument; /* NULL: none */
+	const char *help;
+} descriptions[OPTION_COUNT] = {
+	[OPTION_ID] = { OPTIONS_ATTACHMENT, "id", "ID",
+			"container ID (default: cnitool- and 20 digits of the SHA-512 of the\n"
+			"netns' path, as cnitool has it)" },
+	[OPTION_IFNAME] = { OPTIONS_ATTACHMENT, "ifname", "NAME",
+			    "interface in the container (default: CNI_IFNAME, or eth0)" },
+	[OPTION_PUBLISH] = { OPTIONS_ATTACHMENT, "publish", "[HOSTIP:]HOSTPORT:CONTAINERPORT[/PROTO]",
+			     "(short: -p) map a host port; an IPv6 HOSTIP in brackets; ranges of one\n"
+			     "length (8000-8010:80-90); PROTO tcp (default), udp, sctp; may be repeated" },
+	[OPTION_ARGS] = { OPTIONS_ATTACHMENT, "args", "KEY=VALUE[;KEY=VALUE]...",
+			  "CNI_ARGS of the plugins (default: CNI_ARGS)" },
+	[OPTION_CAPABILITY] = { OPTIONS_ATTACHMENT, "capability", "NAME=JSON",
+				"runtimeConfig for plugins that declare the capability; may be repeated\n"
+				"(default: the object in CAP_ARGS)" },
+	[OPTION_CNI_PATH] = { OPTIONS_RUN, "cni-path", "DIRECTORY[:DIRECTORY]...",
+			      "where plugins are (default: CNI_PATH, or\n" OPTIONS_DEFAULT_CNI_PATH ")" },
+	[OPTION_CACHE_DIR] = { OPTIONS_CACHE, "cache-dir", "DIRECTORY",
+			       "its results/ keeps what was added (default: CNI_CACHE_DIR, or\n"
+			       CACHE_DEFAULT_DIRECTORY ")" },
+	[OPTION_JSON] = { OPTIONS_JSON, "json", NULL, "print JSON, not a table" },
+	[OPTION_HELP] = { 0, "help", NULL, "(short: -h) this text" },
+};
+
+/* What options are collected in before they are completed. */
+struct collection {
+	struct options *options;
+	json_t *port_mappings;
+	const char *id;
+};
+
+static int usage(struct cni_error *err, const char *verb, const char *problem, const char *value)
+{
+	return cni_error_set(err, CNI_ERROR_INVALID_ENVIRONMENT,
+			     "%s%s; `cnirun %s --help` tells more", problem, value, verb);
+}
+
+static const char *variable(const char *name, const char *otherwise)
+{
+	const char *value = getenv(name);
+
+	return value && *value ? value : otherwise;
+}
+
+static int parse_capability(json_t *capabilities, const char *text, struct cni_error *err)
+{
+	const char *equals = strchr(text, '=');
+	cleanup_free char *name = equals ? strndup(text, (size_t)(equals - text)) : NULL;
+	json_t *value;
+
+	if (!name || !*name)
+		return cni_error_set(err, CNI_ERROR_INVALID_ENVIRONMENT,
+				     "invalid --capability \"%s\": must be NAME=JSON", text);
+	value = cni_json_parse(equals + 1, strlen(equals + 1), name, err);
+	if (!value)
+		return cni_error_wrap(err, "invalid --capability");
+	if (json_object_set_new(capabilities, name, value))
+		return cni_error_no_memory(err);
+	return 0;
+}
+
+static int set_args(struct options *options, const char *text, struct cni_error *err)
+{
+	json_decref(options->args);
+	options->args = args_parse(text, err);
+	return options->args ? 0 : -1;
+}
+
+static int collect(struct collection *collection, enum option_name option, const char *value,
+		   struct cni_error *err)
+{
+	struct options *options = collection->options;
+
+	switch (option) {
+	case OPTION_ID:
+		collection->id = value;
+		return 0;
+	case OPTION_IFNAME:
+		options->ifname = value;
+		return 0;
+	case OPTION_PUBLISH:
+		return portmapping_parse(value, collection->port_mappings, err);
+	case OPTION_ARGS:
+		return set_args(options, value, err);
+	case OPTION_CAPABILITY:
+		return parse_capability(options->demanded, value, err);
+	case OPTION_CNI_PATH:
+		options->cni_path = value;
+		return 0;
+	case OPTION_CACHE_DIR:
+		options->cache_directory = value;
+		return 0;
+	case OPTION_JSON:
+		options->json = true;
+		return 0;
+	default:
+		options->help = true;
+		return 0;
+	}
+}
+
+static void describe_for_getopt(struct option getopt_options[OPTION_COUNT + 1])
+{
+	for (int i = 0; i < OPTION_COUNT; i++)
+		getopt_options[i] = (struct option){
+			.name = descriptions[i].name,
+			.has_arg = descriptions[i].argument ? required_argument : no_argument,
+			.val = i,
+		};
+	getopt_options[OPTION_COUNT] = (struct option){ 0 };
+}
+
+/* OPTION_COUNT where it is none, or none of the verb's. */
+static enum option_name option_of(int found, unsigned int set)
+{
+	if (found == 'p')
+		found = OPTION_PUBLISH;
+	if (found == 'h')
+		found = OPTION_HELP;
+	if (found < 0 || found >= OPTION_COUNT)
+		return OPTION_COUNT;
+	if (descriptions[found].set && !(descriptions[found].set & set))
+		return OPTION_COUNT;
+	return (enum option_name)found;
+}
+
+static int collect_all(struct collection *collection, int argc, char **argv, unsigned int set,
+		       struct cni_error *err)
+{
+	struct option getopt_options[OPTION_COUNT + 1];
+	int found;
+
+	describe_for_getopt(getopt_options);
+	opterr = 0;
+	optind = 0; /* glibc: begin anew, also after another command line */
+	while ((found = getopt_long(argc, argv, ":p:h", getopt_options, NULL)) != -1) {
+		enum option_name name = option_of(found, set);
+
+		if (found == ':')
+			return usage(err, argv[0], "no value after ", argv[optind - 1]);
+		if (name == OPTION_COUNT)
+			return usage(err, argv[0], "no such option here: ", argv[optind - 1]);
+		if (collect(collection, name, optarg, err))
+			return -1;
+	}
+	return 0;
+}
+
+static int take_operands(struct options *options, int argc, char **argv, unsigned int set,
+			 struct cni_error *err)
+{
+	int wanted = set & OPTIONS_ATTACHMENT ? 2 : 1;
+	int given = argc - optind;
+
+	if (options->help)
+		return 0;
+	if (given < 1)
+		return usage(err, argv[0], "missing operand: ", "CONFLIST");
+	if (given < wanted)
+		return usage(err, argv[0], "missing operand: ", "NETNS");
+	if (given > wanted)
+		return usage(err, argv[0], "one operand too many: ", argv[optind + wanted]);
+	options->conflist = argv[optind];
+	if (wanted < 2)
+		return 0;
+	options->netns = netns_resolve(argv[optind + 1], err);
+	return options->netns ? 0 : -1;
+}
+
+static int complete_id(struct options *options, const char *id, struct cni_error *err)
+{
+	if (!id && (!options->netns || !*options->netns))
+		return 0;
+	options->container_id = id ? strdup(id) : netns_default_container_id(options->netns);
+	return options->container_id ? 0 : cni_error_no_memory(err);
+}
+
+static int demand_port_mappings(struct options *options, json_t *port_mappings,
+				struct cni_error *err)
+{
+	if (!json_array_size(port_mappings))
+		return 0;
+	if (json_object_get(options->demanded, PORT_MAPPINGS))
+		return cni_error_set(err, CNI_ERROR_INVALID_ENVIRONMENT,
+				     "both -p and --capability " PORT_MAPPINGS ": give one of them");
+	if (json_object_set(options->demanded, PORT_MAPPINGS, port_mappings))
+		return cni_error_no_memory(err);
+	return 0;
+}
+
+/* What the command line names goes before what CAP_ARGS has. */
+static int complete_capabilities(struct options *options, struct cni_error *err)
+{
+	const char *inherited = variable("CAP_ARGS", NULL);
+
+	if (!inherited && !json_object_size(options->demanded))
+		return 0;
+	if (inherited)
+		options->capability_args = cni_json_parse_object(inherited, strlen(inherited),
+								 "CAP_ARGS", err);
+	else
+		options->capability_args = json_object();
+	if (!options->capability_args)
+		return inherited ? -1 : cni_error_no_memory(err);
+	if (json_object_update(options->capability_args, options->demanded))
+		return cni_error_no_memory(err);
+	return 0;
+}
+
+static int complete(struct collection *collection, unsigned int set, struct cni_error *err)
+{
+	struct options *options = collection->options;
+	const char *args = variable("CNI_ARGS", NULL);
+
+	if (options->help || !(set & OPTIONS_ATTACHMENT))
+		return 0;
+	if (!options->args && args && set_args(options, args, err))
+		return -1;
+	if (demand_port_mappings(options, collection->port_mappings, err) ||
+	    complete_capabilities(options, err))
+		return -1;
+	return complete_id(options, collection->id, err);
+}
+
+int options_parse(struct options *options, int argc, char **argv, unsigned int set,
+		  struct cni_error *err)
+{
+	cleanup_json json_t *port_mappings = json_array();
+	struct collection collection = { options, port_mappings, NULL };
+
+	options->ifname = variable("CNI_IFNAME", OPTIONS_DEFAULT_IFNAME);
+	options->cni_path = variable("CNI_PATH", OPTIONS_DEFAULT_CNI_PATH);
+	options->cache_directory = variable("CNI_CACHE_DIR", CACHE_DEFAULT_DIRECTORY);
+	options->demanded = json_object();
+	if (!port_mappings || !options->demanded)
+		return cni_error_no_memory(err);
+	if (collect_all(&collection, argc, argv, set, err) ||
+	    take_operands(options, argc, argv, set, err))
+		return -1;
+	return complete(&collection, set, err);
+}
+
+void options_release(struct options *options)
+{
+	free(options->netns);
+	free(options->container_id);
+	json_decref(options->args);
+	json_decref(options->capability_args);
+	json_decref(options->demanded);
+	*options = (struct options){ 0 };
+}
+
+static void print_indented(const char *text)
+{
+	while (*text) {
+		int length = (int)strcspn(text, "\n");
+
+		output_text("        %.*s\n", length, text);
+		text += length;
+		text += *text == '\n';
+	}
+}
+
+void options_print_help(unsigned int set)
+{
+	for (int i = 0; i < OPTION_COUNT; i++) {
+		const char *argument = descriptions[i].argument;
+
+		if (descriptions[i].set && !(descriptions[i].set & set))
+			continue;
+		output_text("  --%s%s%s\n", descriptions[i].name, argument ? " " : "",
+			    argument ? argument : "");
+		print_indented(descriptions[i].help);
+	}
+}

@@ -1,0 +1,172 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * portmapping.c - -p [HOSTIP:]HOSTPORT:CONTAINERPORT[/PROTO] to runtimeConfig.portMappings.
+ *
+ * CNI has no ranges: runtimes expand them.
+ */
+#define _GNU_SOURCE
+#include "cnirun/portmapping.h"
+
+#include <ctype.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "cni/address.h"
+#include "cni/cleanup.h"
+
+#define PORT_MAX 65535
+
+struct port_range {
+	long first;
+	long last;
+};
+
+/* Pieces of the argument, cut out of a copy of it. */
+struct publication {
+	const char *host_address; /* NULL: every address */
+	const char *host_ports;
+	const char *container_ports;
+	const char *protocol;
+};
+
+static int refuse(const char *text, const char *why, struct cni_error *err)
+{
+	return cni_error_set(err, CNI_ERROR_INVALID_ENVIRONMENT,
+			     "invalid -p \"%s\": %s; it is [HOSTIP:]HOSTPORT:CONTAINERPORT[/PROTO], "
+			     "such as 8080:80, 127.0.0.1:53:53/udp, [::1]:8000-8010:8000-8010",
+			     text, why);
+}
+
+static bool parse_port(const char **text, long *port)
+{
+	char *end;
+
+	if (!isdigit((unsigned char)**text))
+		return false;
+	*port = strtol(*text, &end, 10);
+	*text = end;
+	return *port >= 1 && *port <= PORT_MAX;
+}
+
+static bool parse_range(const char *text, struct port_range *range)
+{
+	if (!parse_port(&text, &range->first))
+		return false;
+	range->last = range->first;
+	if (*text == '-' && (text++, !parse_port(&text, &range->last)))
+		return false;
+	return !*text && range->first <= range->last;
+}
+
+/* Cuts "[HOSTIP]:" or "HOSTIP:" off, where it is there; returns the rest, or NULL. */
+static char *cut_host_address(char *text, struct publication *publication)
+{
+	char *end;
+
+	if (*text == '[') {
+		end = strstr(text, "]:");
+		if (!end)
+			return NULL;
+		*end = '\0';
+		publication->host_address = text + 1;
+		return end + 2;
+	}
+	end = strchr(text, ':');
+	if (!end || !strchr(end + 1, ':'))
+		return text;
+	*end = '\0';
+	publication->host_address = text;
+	return end + 1;
+}
+
+static int cut(char *copy, struct publication *publication, const char *text,
+	       struct cni_error *err)
+{
+	char *slash = strchr(copy, '/');
+	char *rest;
+	char *colon;
+
+	publication->protocol = slash ? slash + 1 : "tcp";
+	if (slash)
+		*slash = '\0';
+	rest = cut_host_address(copy, publication);
+	if (!rest)
+		return refuse(text, "the bracket is not closed", err);
+	colon = strchr(rest, ':');
+	if (!colon)
+		return refuse(text, "it has no container port", err);
+	if (strchr(colon + 1, ':'))
+		return refuse(text, "it has too many colons (an IPv6 address needs brackets)", err);
+	*colon = '\0';
+	publication->host_ports = rest;
+	publication->container_ports = colon + 1;
+	return 0;
+}
+
+/* Lower case, as not every plugin takes another. */
+static const char *find_protocol(const char *text)
+{
+	static const char *const protocols[] = { "tcp", "udp", "sctp" };
+
+	for (size_t i = 0; i < sizeof(protocols) / sizeof(protocols[0]); i++) {
+		if (!strcasecmp(text, protocols[i]))
+			return protocols[i];
+	}
+	return NULL;
+}
+
+static json_t *make_mapping(const struct publication *publication, long host_port,
+			    long container_port)
+{
+	cleanup_json json_t *mapping =
+		json_pack("{s:I, s:I, s:s}", "hostPort", (json_int_t)host_port, "containerPort",
+			  (json_int_t)container_port, "protocol", publication->protocol);
+
+	if (!mapping)
+		return NULL;
+	if (publication->host_address &&
+	    json_object_set_new(mapping, "hostIP", json_string(publication->host_address)))
+		return NULL;
+	return TAKE(mapping);
+}
+
+static int validate(struct publication *publication, struct port_range *host,
+		    struct port_range *container, const char *text, struct cni_error *err)
+{
+	uint8_t address[CNI_ADDRESS_SIZE];
+
+	publication->protocol = find_protocol(publication->protocol);
+	if (!publication->protocol)
+		return refuse(text, "the protocol is none of tcp, udp, sctp", err);
+	if (publication->host_address && cni_address_parse(publication->host_address, address))
+		return refuse(text, "the host address is no IP address", err);
+	if (!parse_range(publication->host_ports, host))
+		return refuse(text, "the host port is not within 1-65535", err);
+	if (!parse_range(publication->container_ports, container))
+		return refuse(text, "the container port is not within 1-65535", err);
+	if (host->last - host->first != container->last - container->first)
+		return refuse(text, "the two ranges are not of one length", err);
+	return 0;
+}
+
+int portmapping_parse(const char *text, json_t *mappings, struct cni_error *err)
+{
+	cleanup_free char *copy = strdup(text);
+	struct publication publication = { 0 };
+	struct port_range container;
+	struct port_range host;
+
+	if (!copy)
+		return cni_error_no_memory(err);
+	if (cut(copy, &publication, text, err) ||
+	    validate(&publication, &host, &container, text, err))
+		return -1;
+	for (long i = 0; host.first + i <= host.last; i++) {
+		if (json_array_append_new(mappings, make_mapping(&publication, host.first + i,
+								 container.first + i)))
+			return cni_error_no_memory(err);
+	}
+	return 0;
+}

@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * portmapping.h - -p [HOSTIP:]HOSTPORT:CONTAINERPORT[/PROTO] to runtimeConfig.portMappings.
+ */
+#ifndef CNIRUN_PORTMAPPING_H
+#define CNIRUN_PORTMAPPING_H
+
+#include <jansson.h>
+
+#include "cni/error.h"
+
+/* Appends one mapping to the array, or one for each port of two ranges of one length
+ * ("8000-8010:80-90"). An IPv6 host address stands in brackets. Code 4. */
+int portmapping_parse(const char *text, json_t *mappings, struct cni_error *err);
+
+#endif

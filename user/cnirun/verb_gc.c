@@ -1,0 +1,145 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * verb_gc.c - gc: a DEL for what the cache has and whose netns is gone, then the
+ * plugins' own GC with what is left.
+ */
+#include "cni/cleanup.h"
+#include "cnirun/attachment.h"
+#include "cnirun/cache.h"
+#include "cnirun/conflist.h"
+#include "cnirun/invoke.h"
+#include "cnirun/lock.h"
+#include "cnirun/netns.h"
+#include "cnirun/output.h"
+#include "cnirun/request.h"
+#include "cnirun/verbs.h"
+
+#define cleanup_conflist __attribute__((cleanup(conflist_release)))
+#define GC_SINCE "1.1.0"
+
+/* Goes on after an error and reports all: they become one, a line each. */
+static void join_errors(struct cni_error *all, struct cni_error *one)
+{
+	const char *details = cni_error_details(one);
+
+	if (all->code || all->message)
+		cni_error_set(all, all->code, "%s\n%s%s%s", cni_error_message(all),
+			      cni_error_message(one), *details ? "; " : "", details);
+	else
+		cni_error_set(all, one->code, "%s%s%s", cni_error_message(one),
+			      *details ? "; " : "", details);
+	cni_error_release(one);
+}
+
+/* Without a netns in the cache nothing tells that it is gone. */
+static bool is_stale(const struct cache_entry *entry)
+{
+	return entry->netns && *entry->netns && netns_is_gone(entry->netns);
+}
+
+static int del_stale(const struct conflist *list, const struct options *options,
+		     const struct cache_entry *entry, struct cni_error *err)
+{
+	const struct attachment attachment = {
+		.list = list,
+		.container_id = entry->container_id,
+		.ifname = entry->ifname,
+		.netns = entry->netns,
+		.path = options->cni_path,
+		.cache_directory = options->cache_directory,
+	};
+
+	return attachment_del(&attachment, err);
+}
+
+/* Returns the valid attachments, as GC wants them; NULL without memory. */
+static json_t *sort_out(const struct conflist *list, const struct options *options,
+			const struct cache_entries *entries, struct cni_error *all)
+{
+	cleanup_json json_t *valid = json_array();
+
+	for (size_t i = 0; valid && i < entries->count; i++) {
+		const struct cache_entry *entry = &entries->entries[i];
+		struct cni_error problem = { 0 };
+
+		if (is_stale(entry)) {
+			if (del_stale(list, options, entry, &problem))
+				join_errors(all, &problem);
+		} else if (json_array_append_new(valid, json_pack("{s:s, s:s}", "containerID",
+								  entry->container_id, "ifname",
+								  entry->ifname))) {
+			return NULL;
+		}
+	}
+	return TAKE(valid);
+}
+
+static int gc_plugin(const struct conflist *list, const struct options *options,
+		     const json_t *plugin, json_t *valid, struct cni_error *err)
+{
+	cleanup_json json_t *request = request_compose_gc(list, plugin, valid, err);
+	const struct execute_environment environment = {
+		.command = "GC", .container_id = "", .netns = "",
+		.ifname = "", .args = "", .path = options->cni_path,
+	};
+
+	return request ? invoke_plugin(list, plugin, &environment, request, NULL, err) : -1;
+}
+
+static void gc_plugins(const struct conflist *list, const struct options *options, json_t *valid,
+		       struct cni_error *all)
+{
+	const json_t *plugin;
+	size_t index;
+
+	json_array_foreach(list->plugins, index, plugin) {
+		struct cni_error problem = { 0 };
+
+		if (gc_plugin(list, options, plugin, valid, &problem))
+			join_errors(all, &problem);
+	}
+}
+
+static int collect(const struct conflist *list, const struct options *options,
+		   struct cni_error *err)
+{
+	cleanup_cache_entries struct cache_entries entries = { 0 };
+	cleanup_json json_t *valid = NULL;
+	struct cni_error all = { 0 };
+	struct cni_error unknown = { 0 };
+	size_t unreadable = 0;
+
+	if (cache_read_all(&entries, options->cache_directory, list->name, &unreadable, err))
+		return -1;
+	valid = sort_out(list, options, &entries, &all);
+	if (!valid)
+		cni_error_no_memory(&unknown);
+	else if (unreadable)
+		/* A live attachment may be behind such a file, and GC would take its ports. */
+		cni_error_set(&unknown, CNI_ERROR_DECODE,
+			      "the plugins were not told to collect: whose %zu cached results (named "
+			      "above) are is not known; delete those attachments, or the files",
+			      unreadable);
+	else if (conflist_version_reaches(list, GC_SINCE))
+		gc_plugins(list, options, valid, &all);
+	if (unknown.code)
+		join_errors(&all, &unknown);
+	if (!all.code && !all.message)
+		return 0;
+	*err = all;
+	return -1;
+}
+
+int verb_gc(const struct options *options, struct cni_error *err)
+{
+	cleanup_conflist struct conflist list = { 0 };
+	cleanup_lock struct lock lock = LOCK_NONE;
+
+	if (conflist_find(&list, options->conflist, err))
+		return -1;
+	if (list.disable_gc)
+		return 0;
+	if (lock_network(&lock, options->cache_directory, list.name, err))
+		return -1;
+	return collect(&list, options, err);
+}
