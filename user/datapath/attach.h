@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * attach.h - our programs at the interfaces of the host.
+ */
+#ifndef DATAPATH_ATTACH_H
+#define DATAPATH_ATTACH_H
+
+#include "datapath/datapath.h"
+#include "plugin/conf.h"
+
+struct nl_sock;
+
+/* How to attach where none of our programs is yet. */
+enum attach_way {
+	/* TCX where the kernel has it: an attach waits for RCU, but only once in an
+	 * interface's life, and nothing excludes it. */
+	ATTACH_WAY_TCX,
+	/* clsact: fast, for interfaces that come and go; TCX where another TCX program or
+	 * an `ingress` qdisc is there already. */
+	ATTACH_WAY_CLSACT,
+	/* TCX for a veth that is going to have an `ingress` qdisc, or may have. */
+	ATTACH_WAY_TCX_VETH,
+};
+
+struct attach_target {
+	uint32_t ifindex;
+	const char *name; /* for messages */
+	enum interface_role role;
+	enum attach_way way;
+	enum attach_mode mode; /* what the configuration insists on */
+};
+
+/* Makes each program that the role has stand at its hook exactly once and be the pinned
+ * one: attaches, replaces an older one, removes second copies. Never touches a program or
+ * qdisc that is not ours. Where somebody else was faster, that is fine. Takes the lock to
+ * make two copies one, so call it without. Codes 102, 7, 11. */
+int attach_interface(const struct datapath *datapath, struct nl_sock *socket,
+		     const struct attach_target *target, struct cni_error *err);
+
+/* A quick look, good enough for an interface that was attached to before: the pinned
+ * programs are at the role's hooks. */
+bool attach_is_settled(const struct datapath *datapath, uint32_t ifindex, enum interface_role role);
+
+/* True: the pinned programs, or older ones that use the pinned maps, are at the role's
+ * hooks. False: not so, and `missing` says what, as a phrase. */
+bool attach_verify(const struct datapath *datapath, uint32_t ifindex, enum interface_role role,
+		   char *missing, size_t size);
+
+/* Whether the interface has a program that only a container's veth has, of whichever set. */
+bool attach_is_container_veth(uint32_t ifindex);
+
+/* The maps of a program of ours, opened, if they are whole, of our layout and of this
+ * host. False: they are not, and nothing is open. */
+bool attach_maps_of_program(int program_fd, uint64_t netns_cookie, int maps[MAP_COUNT]);
+/* The same for whatever program of ours is at the interface's hooks. */
+bool attach_find_maps(uint32_t ifindex, uint64_t netns_cookie, int maps[MAP_COUNT]);
+
+/* Replaces our programs at all classified interfaces by the pinned ones, in place, where
+ * they are others; adds none. */
+void attach_refresh(const struct datapath *datapath);
+
+#endif

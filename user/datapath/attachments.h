@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * attachments.h - what an attachment owns in the maps: made as a whole, removed as a
+ * whole, whenever a run is killed.
+ *
+ * The order of writes is the crash safety. ADD: generation, slot (not live), record
+ * (the intent), ports, endpoints, interface, live, record (ready). DEL: not live, ports,
+ * endpoints, interface, record, slot. Whatever is left of a killed run either is found by
+ * its record, or is owned by nobody and free for the next one.
+ */
+#ifndef DATAPATH_ATTACHMENTS_H
+#define DATAPATH_ATTACHMENTS_H
+
+#include "datapath/datapath.h"
+#include "plugin/conf.h"
+
+struct nl_sock;
+
+struct endpoint_claim {
+	struct endpoint_key key;
+	uint8_t prefix_length;
+	bool masquerade;
+};
+
+struct attachment_claims {
+	struct attachment_key key;
+	uint32_t ifindex; /* of the veth's host side */
+	uint8_t host_mac[6];
+	struct interface interface; /* the veth's entry; the owner is filled in */
+	const struct port_claim *ports;
+	size_t port_count;
+	const struct endpoint_claim *endpoints;
+	size_t endpoint_count;
+};
+
+/* "network/containerID/ifname". Code 4 if that is too long. */
+int attachment_key_make(struct attachment_key *key, const char *network, const char *container_id,
+			const char *ifname, struct cni_error *err);
+
+/* Claims everything, under the lock, in place of whatever this attachment had before. A
+ * port whose owner is gone is taken over, with a warning. All or nothing; what it had
+ * before is gone also after a failure. Codes 101 naming the owner, 7 (the veth is gone),
+ * 11, 102. */
+int attachment_add(const struct datapath *datapath, struct nl_sock *socket,
+		   const struct attachment_claims *claims, struct cni_error *err);
+
+/* Removes all it owns. One that is not there: 0, without the lock. Codes 11, 102. */
+int attachment_remove(const struct datapath *datapath, const struct attachment_key *key,
+		      struct cni_error *err);
+
+/* Compares what is in the maps with the claims; the ports only if `with_ports`, else that
+ * there are as many as were claimed. Code 102 naming the first difference. */
+int attachment_verify(const struct datapath *datapath, const struct attachment_claims *claims,
+		      bool with_ports, struct cni_error *err);
+
+struct attachment_entry {
+	struct attachment_key key;
+	struct attachment attachment;
+};
+
+/* All attachments; *entries is malloc'ed. Code 102. */
+int attachment_list(const struct datapath *datapath, struct attachment_entry **entries,
+		    size_t *count, struct cni_error *err);
+
+/* Whether the veth of the attachment exists. */
+bool attachment_has_veth(struct nl_sock *socket, const struct attachment *attachment);
+
+#endif

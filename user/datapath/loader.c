@@ -1,0 +1,177 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* loader.c - puts our programs into the kernel; the only file that has them inside. */
+#include "datapath/loader.h"
+
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/sysinfo.h>
+#include <unistd.h>
+
+#include "bpf/portmap.skel.h"
+#include "cni/cleanup.h"
+#include "datapath/refusal.h"
+
+/* One flow for so many bytes of memory. */
+#define MEMORY_PER_FLOW (200ULL * 1024)
+
+/* libbpf loads a program that was refused once more with the verifier's log and prints
+ * that as a warning; its end says why. */
+static char log_tail[2048];
+
+static int keep_log_tail(enum libbpf_print_level level, const char *format, va_list arguments)
+{
+	static char text[1 << 16];
+	size_t length, kept = strlen(log_tail);
+
+	if (level != LIBBPF_WARN)
+		return 0;
+	vsnprintf(text, sizeof(text), format, arguments);
+	length = strlen(text);
+	if (length >= sizeof(log_tail)) {
+		memcpy(log_tail, text + length - (sizeof(log_tail) - 1), sizeof(log_tail));
+		return 0;
+	}
+	if (kept + length >= sizeof(log_tail)) {
+		size_t excess = kept + length - (sizeof(log_tail) - 1);
+
+		memmove(log_tail, log_tail + excess, kept - excess + 1);
+		kept -= excess;
+	}
+	memcpy(log_tail + kept, text, length + 1);
+	return 0;
+}
+
+static uint32_t default_flow_entries(void)
+{
+	struct sysinfo info;
+	uint64_t wanted = MIN_FLOWS, entries = MIN_FLOWS;
+
+	if (!sysinfo(&info))
+		wanted = (uint64_t)info.totalram * info.mem_unit / MEMORY_PER_FLOW;
+	/* The nearest power of two. */
+	while (entries < MAX_FLOWS && entries + entries / 2 < wanted)
+		entries *= 2;
+	return (uint32_t)entries;
+}
+
+static int prepare_maps(const struct portmap_bpf *skeleton, const struct objects *objects,
+			uint32_t flow_entries)
+{
+	for (int number = 0; number < MAP_COUNT; number++) {
+		struct bpf_map *map = bpf_object__find_map_by_name(
+			skeleton->obj, map_name((enum map_number)number));
+
+		if (!map) {
+			errno = ENOENT;
+			return -1;
+		}
+		if (objects->maps[number] >= 0 && bpf_map__reuse_fd(map, objects->maps[number]))
+			return -1;
+		if (objects->maps[number] < 0 && number == MAP_FLOWS &&
+		    bpf_map__set_max_entries(map, flow_entries))
+			return -1;
+	}
+	return 0;
+}
+
+static int open_and_load(struct portmap_bpf **skeleton, const struct objects *objects,
+			 uint32_t flow_entries)
+{
+	int saved;
+
+	*skeleton = portmap_bpf__open();
+	if (!*skeleton)
+		return -1;
+	if (!prepare_maps(*skeleton, objects, flow_entries) && !portmap_bpf__load(*skeleton))
+		return 0;
+	saved = errno;
+	portmap_bpf__destroy(*skeleton);
+	*skeleton = NULL;
+	errno = saved;
+	return -1;
+}
+
+/* The skeleton closes its own when it goes. */
+static int keep_fd(int fd)
+{
+	return fcntl(fd, F_DUPFD_CLOEXEC, 3);
+}
+
+static int keep_objects(const struct portmap_bpf *skeleton, struct objects *objects)
+{
+	for (int number = 0; number < MAP_COUNT; number++) {
+		const char *name = map_name((enum map_number)number);
+
+		objects->maps[number] =
+			keep_fd(bpf_object__find_map_fd_by_name(skeleton->obj, name));
+		if (objects->maps[number] < 0)
+			return -1;
+	}
+	for (int number = 0; number < PROGRAM_COUNT; number++) {
+		const char *name = program_name((enum program_number)number);
+		struct bpf_program *program = bpf_object__find_program_by_name(skeleton->obj, name);
+
+		if (!program)
+			return -1;
+		objects->programs[number] = keep_fd(bpf_program__fd(program));
+		objects->program_ids[number] =
+			program_id_of((enum program_number)number, objects->programs[number]);
+		if (!objects->program_ids[number])
+			return -1;
+	}
+	return 0;
+}
+
+static int bind_all(const struct objects *objects)
+{
+	for (int program = 0; program < PROGRAM_COUNT; program++)
+		for (int map = 0; map < MAP_COUNT; map++)
+			if (bpf_prog_bind_map(objects->programs[program], objects->maps[map], NULL))
+				return -1;
+	return 0;
+}
+
+static int refuse(struct cni_error *err, int errno_value)
+{
+	refusal_set(err, errno_value, "the kernel does not take the programs of bpf-portmap");
+	if (log_tail[0])
+		cni_error_set_details(err, "%s", log_tail);
+	return -1;
+}
+
+int loader_load(struct objects *objects, uint32_t flow_entries, struct cni_error *err)
+{
+	struct portmap_bpf *skeleton = NULL;
+	struct objects loaded;
+	int result;
+
+	libbpf_set_print(keep_log_tail);
+	objects_clear(&loaded);
+	flow_entries = flow_entries ? flow_entries : default_flow_entries();
+	result = open_and_load(&skeleton, objects, flow_entries);
+	/* A cgroup's limit may leave less than the machine has. */
+	while (result && errno == ENOMEM && flow_entries > MIN_FLOWS) {
+		flow_entries /= 2;
+		log_tail[0] = '\0';
+		result = open_and_load(&skeleton, objects, flow_entries);
+	}
+	if (!result) {
+		result = keep_objects(skeleton, &loaded) || bind_all(&loaded);
+		portmap_bpf__destroy(skeleton);
+	}
+	libbpf_set_print(NULL);
+	if (result) {
+		int saved = errno;
+
+		objects_close(&loaded);
+		return refuse(err, saved);
+	}
+	objects_close(objects);
+	*objects = loaded;
+	return 0;
+}

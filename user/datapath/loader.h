@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * loader.h - puts our programs into the kernel.
+ */
+#ifndef DATAPATH_LOADER_H
+#define DATAPATH_LOADER_H
+
+#include <stdint.h>
+
+#include "cni/error.h"
+#include "datapath/objects.h"
+
+/* Loads all programs over the maps that are open in `objects`, makes the others, and
+ * leaves everything open there. A new table of flows gets flow_entries; 0: as fits the
+ * machine. Every program is bound to every map, so that the maps live as long as one
+ * program does and can be found again by it. Code 102, the verifier's last words in
+ * the details; `objects` is then as it was. */
+int loader_load(struct objects *objects, uint32_t flow_entries, struct cni_error *err);
+
+#endif

@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* owners.c - slots, and who an owner {slot, generation} is. */
+#include "datapath/owners.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "net/link.h"
+
+static void key_of_slot(const struct slot *slot, struct attachment_key *key)
+{
+	memset(key, 0, sizeof(*key));
+	memcpy(key->name, slot->attachment, strnlen(slot->attachment, sizeof(key->name) - 1));
+}
+
+/* The slot's attachment, if its record points back. */
+static bool read_record(const struct objects *objects, uint32_t number, const struct slot *slot,
+			struct attachment *record)
+{
+	struct attachment_key key;
+
+	if (!slot->generation || !slot->attachment[0])
+		return false;
+	key_of_slot(slot, &key);
+	return attachment_read(objects, &key, record) &&
+	       owner_is(record->owner, (struct owner){number, slot->generation});
+}
+
+bool owner_is_alive(const struct objects *objects, struct nl_sock *socket, struct owner owner,
+		    struct slot *slot)
+{
+	struct attachment record;
+
+	if (!slot_read(objects, owner.slot, slot) || slot->generation != owner.generation) {
+		memset(slot, 0, sizeof(*slot));
+		return false;
+	}
+	/* Under the lock nobody is in the middle of ADD or DEL: who is not live was killed. */
+	return slot->live && read_record(objects, owner.slot, slot, &record) &&
+	       record.state == ATTACHMENT_READY &&
+	       link_has_mac(socket, slot->ifindex, slot->host_mac);
+}
+
+static uint32_t find_free_slot(const struct objects *objects, uint32_t hint)
+{
+	struct attachment record;
+	struct slot slot;
+
+	for (uint32_t tried = 1; tried < MAX_SLOTS; tried++, hint++) {
+		if (hint == 0 || hint >= MAX_SLOTS)
+			hint = 1;
+		if (slot_read(objects, hint, &slot) && !read_record(objects, hint, &slot, &record))
+			return hint;
+	}
+	return 0;
+}
+
+int owner_allocate(const struct objects *objects, struct owner *owner, struct cni_error *err)
+{
+	struct meta meta;
+
+	if (!meta_read(objects, &meta))
+		return cni_error_set(err, CNI_ERROR_KERNEL_REFUSED, "cannot read the map meta");
+	owner->slot = find_free_slot(objects, meta.next_slot);
+	if (!owner->slot)
+		return cni_error_set(err, CNI_ERROR_KERNEL_REFUSED,
+				     "there are %d attachments already, more than bpf-portmap can"
+				     " hold; GC removes those whose containers are gone",
+				     MAX_SLOTS - 1);
+	meta.generation++;
+	/* Zero means nobody. */
+	meta.generation += meta.generation == 0;
+	meta.next_slot = owner->slot + 1;
+	owner->generation = meta.generation;
+	return meta_write(objects, &meta, err);
+}
+
+int owner_set_live(const struct objects *objects, struct owner owner, bool live,
+		   struct cni_error *err)
+{
+	struct slot slot;
+
+	if (!slot_read(objects, owner.slot, &slot) || slot.generation != owner.generation)
+		return 0;
+	slot.live = live;
+	return slot_write(objects, owner.slot, &slot, err);
+}
+
+void owner_free(const struct objects *objects, struct owner owner)
+{
+	struct cni_error ignored = {0};
+	struct slot slot;
+
+	if (!slot_read(objects, owner.slot, &slot) || slot.generation != owner.generation)
+		return;
+	memset(&slot, 0, sizeof(slot));
+	/* Free it is anyway, as no record points to it. */
+	if (slot_write(objects, owner.slot, &slot, &ignored))
+		cni_error_release(&ignored);
+}

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * owners.h - slots, and who an owner {slot, generation} is.
+ *
+ * A slot is free if the attachment that it names has no record that points back. So
+ * whatever a killed run left behind is free by itself.
+ */
+#ifndef DATAPATH_OWNERS_H
+#define DATAPATH_OWNERS_H
+
+#include "datapath/maps.h"
+
+struct nl_sock;
+
+/* Whether the owner is an attachment that was completed, is not deleted and whose veth is
+ * there: its ifindex and its MAC, as an ifindex can come again. The slot is filled where
+ * it has the generation, else it is zero. Call it with the lock. */
+bool owner_is_alive(const struct objects *objects, struct nl_sock *socket, struct owner owner,
+		    struct slot *slot);
+
+/* A new owner: the next generation, in a free slot; the counter in meta is moved on.
+ * Call it with the lock. Code 102. */
+int owner_allocate(const struct objects *objects, struct owner *owner, struct cni_error *err);
+
+/* From this moment nothing that the owner has is valid. An owner that is no more: 0. */
+int owner_set_live(const struct objects *objects, struct owner owner, bool live,
+		   struct cni_error *err);
+
+/* Empties the slot if it is still the owner's. */
+void owner_free(const struct objects *objects, struct owner owner);
+
+#endif

@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* prepare.c - the cold path: from whatever state to a datapath that is ready. */
+#include "datapath/prepare.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "datapath/attach.h"
+#include "datapath/bpffs.h"
+#include "datapath/loader.h"
+#include "datapath/lock.h"
+#include "datapath/maps.h"
+#include "datapath/warning.h"
+#include "net/port_ranges.h"
+
+static bool find_running_maps(const struct address_list *addresses, uint64_t netns_cookie,
+			      int maps[MAP_COUNT])
+{
+	for (size_t i = 0; i < addresses->count; i++)
+		if (attach_find_maps(addresses->interfaces[i].ifindex, netns_cookie, maps))
+			return true;
+	return false;
+}
+
+static bool all_maps_are_open(const struct objects *objects)
+{
+	for (int map = 0; map < MAP_COUNT; map++)
+		if (objects->maps[map] < 0)
+			return false;
+	return true;
+}
+
+/* Every program is bound to every map, so one of ours, running or pinned, gives a set that
+ * is whole. Maps without any program count only if none is missing; what else is pinned
+ * serves nothing any more and is written over. */
+static void collect_maps(struct objects *objects, const struct address_list *addresses,
+			 uint64_t netns_cookie)
+{
+	struct objects whole;
+	bool found;
+
+	objects_clear(&whole);
+	found = find_running_maps(addresses, netns_cookie, whole.maps);
+	for (int program = 0; !found && program < PROGRAM_COUNT; program++)
+		if (objects->programs[program] >= 0)
+			found = attach_maps_of_program(objects->programs[program], netns_cookie,
+						       whole.maps);
+	if (!found && all_maps_are_open(objects)) {
+		memcpy(whole.maps, objects->maps, sizeof(whole.maps));
+		memset(objects->maps, 0xff, sizeof(objects->maps));
+	}
+	objects_close(objects);
+	*objects = whole;
+}
+
+/* The counters go on where there are any. */
+static int write_meta(const struct datapath *datapath, bool complete, struct cni_error *err)
+{
+	struct meta meta;
+
+	if (!meta_read(&datapath->objects, &meta))
+		memset(&meta, 0, sizeof(meta));
+	meta.layout = LAYOUT;
+	meta.complete = complete;
+	meta.netns_cookie = datapath->netns_cookie;
+	memset(meta.program_version, 0, sizeof(meta.program_version));
+	snprintf(meta.program_version, sizeof(meta.program_version), "%s", PROGRAM_VERSION);
+	if (!port_ranges_of_host(meta.masquerade_ports) && !complete)
+		warning("net.ipv4.ip_local_port_range leaves hardly a port to masquerade with, so"
+			" the host's own connections and the containers' share it");
+	return meta_write(&datapath->objects, &meta, err);
+}
+
+static int load(struct datapath *datapath, const struct address_list *addresses,
+		uint32_t flow_entries, struct cni_error *err)
+{
+	struct objects *objects = &datapath->objects;
+
+	collect_maps(objects, addresses, datapath->netns_cookie);
+	if (loader_load(objects, flow_entries, err) || write_meta(datapath, false, err) ||
+	    pins_write(datapath->directory, datapath->netns_cookie, objects, err))
+		return -1;
+	attach_refresh(datapath);
+	if (write_meta(datapath, true, err))
+		return -1;
+	datapath->state = DATAPATH_READY;
+	return 0;
+}
+
+int datapath_prepare(struct datapath *datapath, const struct address_list *addresses,
+		     uint32_t flow_entries, struct cni_error *err)
+{
+	cleanup_lock int lock = -1, directory_lock = -1;
+
+	if (datapath->state == DATAPATH_READY)
+		return 0;
+	lock = lock_take(err);
+	if (lock < 0 || bpffs_mount(err))
+		return -1;
+	/* Another host's first load may be about to take the same directory. */
+	directory_lock = lock_take_directory(BPFFS, "the BPF file system", err);
+	if (directory_lock < 0)
+		return -1;
+	datapath_close(datapath);
+	if (datapath_open(datapath, err))
+		return -1;
+	if (datapath->state == DATAPATH_READY)
+		return 0;
+	if (datapath->state == DATAPATH_FOREIGN)
+		return datapath_refuse_foreign(datapath, err);
+	return load(datapath, addresses, flow_entries, err);
+}
+
+bool datapath_is_running(const struct datapath *datapath, const struct address_list *addresses)
+{
+	struct objects running;
+	bool found;
+
+	objects_clear(&running);
+	found = find_running_maps(addresses, datapath->netns_cookie, running.maps);
+	objects_close(&running);
+	return found;
+}

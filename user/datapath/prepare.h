@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * prepare.h - the cold path: from whatever state to a datapath that is ready.
+ */
+#ifndef DATAPATH_PREPARE_H
+#define DATAPATH_PREPARE_H
+
+#include "datapath/datapath.h"
+#include "net/address_list.h"
+
+/* Loads, or repairs, or brings up to date, under the lock; an open datapath that is READY
+ * already costs nothing. Where pins are missing, the maps of our programs that run at the
+ * addressed interfaces are adopted, so that there is never a second set beside the first.
+ * flow_entries: for a new table of flows; 0: as fits the machine. Codes 102, 11. */
+int datapath_prepare(struct datapath *datapath, const struct address_list *addresses,
+		     uint32_t flow_entries, struct cni_error *err);
+
+/* Whether our programs of this host run at one of the interfaces, pinned or not. */
+bool datapath_is_running(const struct datapath *datapath, const struct address_list *addresses);
+
+#endif
