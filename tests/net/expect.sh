@@ -116,6 +116,7 @@ conversation_close() {
 	local in=$1_in
 	echo bye >&"${!in}"
 	wait "${!1}" || true
+	rm "/run/$1.in" "/run/$1.out"
 }
 
 # Watches an interface: capture_start NAME NAMESPACE|host INTERFACE FILTER, capture_stop NAME prints
@@ -143,4 +144,14 @@ expect_captured_nothing() {
 	seen=$(capture_stop "$1")
 	[ -z "$seen" ] || fail "should never have been on the wire:
 $seen"
+}
+
+# The error that expect_failure caught: expect_code CODE
+expect_code() {
+	local code
+	code=$(jq -r 'select(.code) | .code' <<<"$output" 2>/dev/null) ||
+		fail "expected one CNI error object with code $1, got: $output"
+	expect_equal "$1" "$code" "the error code of: $output"
+	jq -e '.cniVersion and (.msg | length > 0)' <<<"$output" >/dev/null ||
+		fail "an error object lacks cniVersion or msg: $output"
 }

@@ -10,17 +10,20 @@ answers_outside() {
 	expect_answers client "$host6" 8080 web "$client6"
 }
 
-# a client outside reaches a bridge container by TCP and UDP, IPv4 and IPv6, and is seen with its own address [s35][s113]
+# a client outside reaches a bridge container by TCP and UDP, IPv4 and IPv6, and is seen with
+# its own address [s35][s113]
 test_outside_bridge() {
 	answers_outside bridge
 }
 
-# a client outside reaches a ptp container by TCP and UDP, IPv4 and IPv6, and is seen with its own address [s103]
+# a client outside reaches a ptp container by TCP and UDP, IPv4 and IPv6, and is seen with its
+# own address [s103]
 test_outside_ptp() {
 	answers_outside ptp
 }
 
-# a mapped port answers at every address of the host, also those of other interfaces and of the bridge
+# a mapped port answers at every address of the host, also those of other interfaces and of the
+# bridge
 test_outside_every_address() {
 	container_start web bridge -p 8080:80/tcp -p 8080:80/udp
 	local address
@@ -228,14 +231,16 @@ same_tuple_twice() {
 	conversation_close "direct_$protocol"
 }
 
-# one client socket's tuple to the host port and to the container's address are two connections, IPv4 [i10][T04]
+# one client socket's tuple to the host port and to the container's address are two connections,
+# IPv4 [i10][T04]
 test_outside_same_tuple_twice_ipv4() {
 	container_start web bridge -p 80:80/tcp -p 80:80/udp
 	same_tuple_twice tcp "$host4" "$(address4 web)"
 	same_tuple_twice udp "$host4" "$(address4 web)"
 }
 
-# one client socket's tuple to the host port and to the container's address are two connections, IPv6 [i10][T04]
+# one client socket's tuple to the host port and to the container's address are two connections,
+# IPv6 [i10][T04]
 test_outside_same_tuple_twice_ipv6() {
 	container_start web bridge -p 80:80/tcp -p 80:80/udp
 	same_tuple_twice tcp "$host6" "$(address6 web)"
@@ -286,20 +291,11 @@ test_outside_flows_lost() {
 		conversation_open "lost_$protocol" client "$protocol" "$host4" 8080
 		expect_says "lost_$protocol" web
 	done
-	flows_forget
+	map_empty flows
+	map_empty flows_new
 	for protocol in tcp udp; do
 		expect_contains "$(say "lost_$protocol")" "from=$host4:8080"
 		expect_contains "$(say "lost_$protocol")" "from=$host4:8080"
-	done
-}
-
-flows_forget() {
-	local map key
-	for map in flows flows_new; do
-		bpftool -j map dump pinned "$pins/$map" | jq -r '.[] | .key | join(" ")' | while read -r key; do
-			# shellcheck disable=SC2086
-			bpftool map delete pinned "$pins/$map" key hex ${key//0x/} 2>/dev/null || true
-		done
 	done
 }
 

@@ -81,6 +81,18 @@ network_make() {
 	ip -n "$1" address add "$5/24" dev eth0
 	ip -n "$1" address add "$6/64" dev eth0 nodad
 	ip -n "$1" link set eth0 up
+	neighbours_make "$@"
+}
+
+# A new link's IPv6 answers neighbour solicitations only after up to a second.
+neighbours_make() {
+	local address
+	for address in "$5" "$6"; do
+		ip neighbour replace "$address" lladdr "$(mac_in "$1" eth0)" dev "$2" nud permanent
+	done
+	for address in "$3" "$4"; do
+		ip -n "$1" neighbour replace "$address" lladdr "$(mac_of "$2")" dev eth0 nud permanent
+	done
 }
 
 plugins_install() {
@@ -165,6 +177,7 @@ address_of() {
 }
 
 mac_of() { cat "/sys/class/net/$1/address"; }
+mac_in() { ip -n "$1" -o link show "$2" | sed 's|.*link/ether \([^ ]*\).*|\1|'; }
 
 # The host's interface that a container's eth0 hangs on.
 host_veth() {
@@ -270,3 +283,12 @@ mapping() {
 	echo ".runtimeConfig.portMappings = [{\"hostPort\":$1,\"containerPort\":${2:-80},\"protocol\":\"${3:-tcp}\"}]"
 }
 
+
+# Deletes every entry of a map, as time would.
+map_empty() {
+	bpftool -j map dump pinned "$pins/$1" | jq -r '.[].key | join(" ")' | sed 's/0x//g' |
+		while read -r key; do
+			# shellcheck disable=SC2086
+			bpftool map delete pinned "$pins/$1" key hex $key 2>/dev/null || true
+		done
+}

@@ -1,0 +1,198 @@
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+# shellcheck shell=bash
+#
+# test_host.sh - the host's own traffic, its settings, and what others made there, stay as they
+# are.
+
+# the host's own socket whose source port is published gets its replies [i08][i02]
+test_host_socket_on_published_port() {
+	container_start web bridge -p 8080:80/tcp -p 8080:80/udp
+	serve_in client 9000
+	serve_in server 9000
+	expect_answers client "$host4" 8080 web "$client4"
+	local address
+	for address in "$client4" "$client6" "$server4" "$server6"; do
+		local who=client
+		case $address in "$server4" | "$server6") who=server ;; esac
+		expect_answers host "$address" 9000 "$who" - --source-port 8080 --connected
+	done
+	expect_answers client "$host4" 8080 web "$client4"
+}
+
+# the host's own long conversation from a published port goes on, before and after the port was
+# published [i08]
+test_host_conversation_on_published_port() {
+	serve_in client 9000
+	container_add first bridge
+	local protocol
+	for protocol in tcp udp; do
+		conversation_open "before_$protocol" host "$protocol" "$client4" 9000 \
+			--source-port 8080 --connected
+		expect_says "before_$protocol" client
+	done
+	container_start web bridge -p 8080:80/tcp -p 8080:80/udp
+	for protocol in tcp udp; do
+		for _ in 1 2 3; do expect_says "before_$protocol" client; done
+		conversation_close "before_$protocol"
+		conversation_open "after_$protocol" host "$protocol" "$server4" 9000 \
+			--source-port 8080 --connected
+	done
+	serve_in server 9000
+	expect_says after_udp server
+	expect_answers server "$host4_second" 8080 web "$server4"
+}
+
+# the host's own socket on a published port gets its replies from a container too [i08]
+test_host_socket_to_container() {
+	container_start web bridge -p 8080:80/tcp -p 8080:80/udp
+	container_start routed ptp -p 8081:80/tcp
+	expect_answers host "$(address4 web)" 80 web "$bridge4" --source-port 8080 --connected
+	expect_answers host "$(address6 web)" 80 web "$bridge6" --source-port 8080 --connected
+	expect_answers host "$(address4 routed)" 80 routed - --source-port 8081 --connected
+}
+
+# the host's other services and pings go on as before [i08][i13]
+test_host_services() {
+	serve_on_host 9999
+	container_start web bridge -p 8080:80/tcp -p 8080:80/udp
+	serve_in client 9000
+	expect_answers client "$host4" 9999 host "$client4"
+	expect_answers client "$host6" 9999 host "$client6"
+	expect_answers host "$client4" 9000 client "$host4"
+	expect_answers host "$client6" 9000 client "$host6"
+	in_namespace client busybox ping -c 1 -W 1 "$host4" >/dev/null
+	in_namespace client busybox ping -6 -c 1 -W 1 "$host6" >/dev/null
+	busybox ping -c 1 -W 1 "$client4" >/dev/null
+	busybox ping -c 1 -W 1 "$(address4 web)" >/dev/null
+}
+
+# a connection to a listener of the host that was there first survives the ADD that publishes
+# its port [i08]
+test_host_listener_connection_survives() {
+	serve_on_host 8080
+	container_add first bridge
+	conversation_open old client tcp "$host4" 8080
+	expect_says old host
+	container_start web bridge -p 8080:80/tcp
+	expect_answer client tcp "$host4" 8080 web
+	expect_says old host
+	expect_says old host
+}
+
+settings_show() {
+	sysctl -a 2>/dev/null | grep -E '^(net|kernel\.bpf|kernel\.unpriv)' |
+		grep -vE 'nf_conntrack_(count|buckets)|\.stable_secret|random|uuid'
+	nft list ruleset
+	iptables-save | sed '/^#/d'
+	ip6tables-save | sed '/^#/d'
+	ip rule
+	ip -6 rule
+	ip route show table all
+}
+
+# ADD, CHECK and DEL change no sysctl, no firewall rule, no policy rule, no route [i12]
+test_host_settings_unchanged() {
+	container_add_plain web
+	iptables-save >/dev/null
+	ip6tables-save >/dev/null
+	settings_show >/run/before
+	plugin_call ADD web >/run/result || fail "$(cat /run/result)"
+	settings_show | diff /run/before - || fail "ADD changed the host's settings"
+	serve_in web 80
+	expect_answer client tcp "$host4" 8080 web
+	plugin_call CHECK web || fail "CHECK"
+	settings_show | diff /run/before - || fail "CHECK changed the host's settings"
+	plugin_call DEL web || fail "DEL"
+	settings_show | diff /run/before - || fail "DEL changed the host's settings"
+}
+
+# no packet ever carries a mark [i12]
+test_host_no_mark() {
+	container_start web bridge -p 8080:80/tcp -p 8080:80/udp
+	serve_in server 9000
+	nft -f - <<-'RULES'
+	table inet watch {
+		counter marked {}
+		counter seen {}
+		chain in { type filter hook prerouting priority raw; counter name seen; meta mark != 0 counter name marked; }
+		chain out { type filter hook postrouting priority 300; counter name seen; meta mark != 0 counter name marked; }
+	}
+	RULES
+	expect_answers client "$host4" 8080 web
+	expect_answers web "$host4" 8080 web
+	expect_answers web "$server4" 9000 server
+	[ "$(nft list counter inet watch seen | sed -n 's/.*packets \([0-9]*\).*/\1/p')" -gt 10 ] ||
+		fail "the watch saw nothing"
+	expect_equal 0 "$(nft list counter inet watch marked | sed -n 's/.*packets \([0-9]*\).*/\1/p')" \
+		"packets with a mark"
+}
+
+# nft flush ruleset changes nothing, neither for new connections nor for old ones [T13]
+test_host_firewall_flushed() {
+	container_start web bridge -p 8080:80/tcp -p 8080:80/udp
+	container_add near bridge
+	serve_in server 9000
+	firewall_strict
+	conversation_open old client tcp "$host4" 8080
+	expect_says old web
+	conversation_open out web udp "$server4" 9000
+	expect_says out server
+	nft flush ruleset
+	expect_says old web
+	expect_says out server
+	expect_answers client "$host4" 8080 web "$client4"
+	expect_answers near "$host4" 8080 web "$(address4 near)"
+	expect_answers web "$server4" 9000 server "$host4_second"
+	container_check web bridge
+}
+
+# a firewall that drops a new connection in FORWARD is obeyed
+test_host_firewall_obeyed() {
+	container_start web bridge -p 8080:80/tcp -p 8080:80/udp
+	expect_answers client "$host4" 8080 web
+	nft add table inet deny
+	nft 'add chain inet deny forward { type filter hook forward priority 0; policy accept; }'
+	nft add rule inet deny forward ip saddr "$client4" ip daddr "$(address4 web)" drop
+	expect_no_answer client tcp "$host4" 8080
+	expect_no_answer client udp "$host4" 8080
+	expect_answers client "$host6" 8080 web
+}
+
+# unrelated UDP flows keep their way and their ports through ADD and DEL of other containers
+# [T12][i05]
+test_host_unrelated_flows_survive() {
+	container_start web bridge -p 8080:80/udp
+	serve_in server 9000
+	serve_on_host 9999
+	conversation_open mapped client udp "$host4" 8080
+	conversation_open masqueraded web udp "$server4" 9000 --source-port 40000
+	conversation_open forwarded client udp "$server4" 9000
+	conversation_open own client udp "$host4" 9999
+	local before after name
+	before=$(for name in mapped masqueraded forwarded own; do say "$name"; done)
+	container_start other bridge -p 8081:80/udp -p 9001:80/tcp
+	expect_answer client udp "$host4" 8081 other
+	after=$(for name in mapped masqueraded forwarded own; do say "$name"; done)
+	expect_equal "$before" "$after" "the flows after ADD of another container"
+	container_remove other bridge
+	after=$(for name in mapped masqueraded forwarded own; do say "$name"; done)
+	expect_equal "$before" "$after" "the flows after DEL of another container"
+	expect_contains "$before" "name=host"
+	case $before in *timeout*) fail "$before" ;; esac
+}
+
+# a mapping for 127.0.0.1 cannot be reached from the wire [T24]
+test_host_forged_loopback() {
+	container_start web bridge -p 8080:80/udp
+	capture_start web web eth0 "udp port 80"
+	in_namespace client "$peer" forge udp "$client4" 7001 127.0.0.1 8080 \
+		--interface eth0 --destination-mac "$(mac_of eth0)"
+	in_namespace client "$peer" forge udp "$client6" 7001 ::1 8080 \
+		--interface eth0 --destination-mac "$(mac_of eth0)"
+	in_namespace client "$peer" forge udp "$client4" 7002 "$host4" 8080 \
+		--interface eth0 --destination-mac "$(mac_of eth0)"
+	local seen
+	seen=$(capture_stop web)
+	expect_contains "$seen" 7002
+	case $seen in *7001*) fail "127.0.0.1 or ::1 was taken from the wire: $seen" ;; esac
+}

@@ -1,0 +1,487 @@
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+# shellcheck shell=bash
+#
+# test_masquerade.sh - from a container to the world outside.
+
+leaves_masqueraded() {
+	local list=$1
+	serve_in client 9000
+	serve_in server 9000
+	container_add one "$list"
+	expect_answers one "$server4" 9000 server "$host4_second"
+	expect_answers one "$server6" 9000 server "$host6_second"
+	expect_answers one "$client4" 9000 client "$host4"
+	expect_answers one "$client6" 9000 client "$host6"
+}
+
+# a bridge container leaves by each uplink with that uplink's address, IPv4 and IPv6 [s93][s97]
+test_masquerade_bridge() {
+	leaves_masqueraded bridge
+}
+
+# a ptp container leaves by each uplink with that uplink's address, IPv4 and IPv6 [s93][s97]
+test_masquerade_ptp() {
+	leaves_masqueraded ptp
+}
+
+# with a strict firewall and br_netfilter, masquerade works the same [T28]
+test_masquerade_strict_firewall() {
+	bridge_netfilter 1
+	firewall_strict
+	leaves_masqueraded bridge
+}
+
+# a container pings outside and the reply finds it; outside sees the host's address
+test_masquerade_echo() {
+	container_add one bridge
+	container_add two bridge
+	capture_start wire server eth0 "icmp or icmp6"
+	in_namespace one busybox ping -c 3 -i 0.1 -W 1 "$server4" >/dev/null || fail "no reply to IPv4"
+	in_namespace two busybox ping -c 1 -W 1 "$server4" >/dev/null || fail "no reply to the second"
+	in_namespace one busybox ping -6 -c 3 -i 0.1 -W 1 "$server6" >/dev/null || fail "no reply to IPv6"
+	local seen
+	seen=$(capture_stop wire)
+	expect_contains "$seen" "$host4_second > $server4: ICMP echo request"
+	expect_contains "$seen" "$host6_second > $server6: ICMP6, echo request"
+	case $seen in *10.88.* | *fd00:*) fail "a container's address on the wire: $seen" ;; esac
+}
+
+port_seen() { field_of client "$1" | sed 's/.*://'; }
+
+# the container's own port is kept where it is free and not one of the host's ephemeral range
+# [i03]
+test_masquerade_keeps_port() {
+	sysctl -qw net.ipv4.ip_local_port_range='32768 60999'
+	serve_in server 9000
+	container_add one bridge
+	local port answer protocol
+	for protocol in tcp udp; do
+		answer=$(ask one "$protocol" "$server4" 9000 --source-port 5000)
+		expect_equal "$host4_second:5000" "$(field_of client "$answer")"
+		answer=$(ask one "$protocol" "$server4" 9000 --source-port 40000)
+		port=$(port_seen "$answer")
+		[ "$port" -lt 32768 ] || [ "$port" -gt 60999 ] || fail "port $port is the host's"
+	done
+}
+
+# containers that use one source port to one server get different ports, and each its own
+# answers [i10]
+test_masquerade_same_source_port() {
+	serve_in server 9000
+	local name protocol ports
+	for name in one two three; do container_add "$name" bridge; done
+	for protocol in tcp udp; do
+		ports=
+		for name in one two three; do
+			conversation_open "${name}_$protocol" "$name" "$protocol" "$server4" 9000 \
+				--source-port 5000 --connected
+		done
+		for name in one two three one two three; do
+			ports+=" $(port_seen "$(say "${name}_$protocol")")"
+		done
+		# shellcheck disable=SC2086
+		set -- $ports
+		expect_equal "$1 $2 $3" "$4 $5 $6" "a live flow's ports"
+		expect_equal 3 "$(printf '%s\n' "$1" "$2" "$3" | grep -cE '^[0-9]+$')" "answered, of $ports"
+		expect_equal 3 "$(printf '%s\n' "$1" "$2" "$3" | sort -u | wc -l)" "different ports of $ports"
+	done
+}
+
+# a masquerade port is never a published one, though the container asks from it [i03][T03]
+test_masquerade_not_a_published_port() {
+	serve_in server 9000
+	container_start web bridge -p 8080:80/tcp -p 8080:80/udp
+	container_add one bridge
+	local protocol answer name
+	for name in one web; do
+		for protocol in tcp udp; do
+			answer=$(ask "$name" "$protocol" "$server4" 9000 --source-port 8080)
+			expect_contains "$answer" "client=$host4_second:"
+			[ "$(port_seen "$answer")" != 8080 ] || fail "left with a published port: $answer"
+		done
+	done
+	expect_answers server "$host4_second" 8080 web "$server4" --source-port 9001
+}
+
+# a port that is published for one address of the host only is not used either [i03]
+test_masquerade_not_a_published_port_with_address() {
+	serve_in server 9000
+	container_start web bridge -p "$host4_second:8080:80/udp"
+	container_add one bridge
+	local answer
+	answer=$(ask one udp "$server4" 9000 --source-port 8080)
+	expect_contains "$answer" "client=$host4_second:"
+	[ "$(port_seen "$answer")" != 8080 ] || fail "left with a published port: $answer"
+}
+
+# a masquerade port is never one that a socket of the host has, connected or listening [i03]
+test_masquerade_not_a_host_socket() {
+	serve_in server 9000
+	container_add one bridge
+	local protocol answer
+	serve_on_host 5001
+	for protocol in tcp udp; do
+		conversation_open "host_$protocol" host "$protocol" "$server4" 9000 \
+			--source-port 5000 --connected
+		expect_says "host_$protocol" server
+		answer=$(ask one "$protocol" "$server4" 9000 --source-port 5000)
+		expect_contains "$answer" "client=$host4_second:"
+		[ "$(port_seen "$answer")" != 5000 ] || fail "took the port of the host's socket: $answer"
+		answer=$(ask one "$protocol" "$server4" 9000 --source-port 5001)
+		expect_contains "$answer" "client=$host4_second:"
+		[ "$(port_seen "$answer")" != 5001 ] || fail "took the port of the host's listener: $answer"
+		expect_says "host_$protocol" server
+	done
+}
+
+# ports that the administrator reserved are left alone [i03]
+test_masquerade_not_a_reserved_port() {
+	serve_in server 9000
+	sysctl -qw net.ipv4.ip_local_reserved_ports=5000-5009
+	container_add one bridge
+	local answer
+	answer=$(ask one udp "$server4" 9000 --source-port 5004)
+	expect_contains "$answer" "client=$host4_second:"
+	[ "$(port_seen "$answer")" -lt 5000 ] || [ "$(port_seen "$answer")" -gt 5009 ] ||
+		fail "left with a reserved port: $answer"
+}
+
+# when no port is left for one server, new flows are dropped, never leaked; other servers are
+# reached [i04][T06]
+test_masquerade_ports_exhausted() {
+	sysctl -qw net.ipv4.ip_local_port_range='1025 65529'
+	serve_in server 9000
+	serve_in client 9000
+	container_add one bridge
+	capture_start wire server eth0 "net 10.88.0.0/16"
+	local number failed=0 answer
+	for number in $(seq 1 12); do
+		conversation_open "talk$number" one udp "$server4" 9000 --timeout 300
+	done
+	local ports=
+	for number in $(seq 1 12); do
+		answer=$(say "talk$number")
+		case $answer in
+		timeout) failed=$((failed + 1)) ;;
+		*) ports+="$(port_seen "$answer") " ;;
+		esac
+	done
+	expect_equal 7 "$(tr ' ' '\n' <<<"$ports" | grep -c .)" "flows that got one of the 7 ports: $ports"
+	expect_equal 5 "$failed" "flows that got none"
+	expect_equal "$(tr ' ' '\n' <<<"$ports" | sort | grep .)" \
+		"$(tr ' ' '\n' <<<"$ports" | sort -u | grep .)" "each port once"
+	expect_answer one udp "$client4" 9000 client "$host4"
+	expect_captured_nothing wire
+}
+
+# when the uplink's address changes, new flows leave with the new one at once [s97][T22]
+test_masquerade_address_changed() {
+	serve_in server 9000
+	container_add one bridge
+	expect_answers one "$server4" 9000 server "$host4_second"
+	ip address add 198.51.100.2/24 dev eth1
+	ip address del "$host4_second/24" dev eth1
+	ip address replace 198.51.100.2/24 dev eth1
+	expect_answers one "$server4" 9000 server 198.51.100.2
+	ip address add 2001:db8:2::2/64 dev eth1 nodad
+	ip address del "$host6_second/64" dev eth1
+	expect_answers one "$server6" 9000 server 2001:db8:2::2
+}
+
+# a live flow keeps its address when routing would choose another for new ones [i05][T21][T22]
+test_masquerade_live_flow_keeps_address() {
+	serve_in server 9000
+	container_add one bridge
+	local protocol before
+	for protocol in tcp udp; do
+		conversation_open "old_$protocol" one "$protocol" "$server4" 9000
+		before=$(say "old_$protocol")
+		expect_contains "$before" "client=$host4_second:"
+		eval "before_$protocol=\$before"
+	done
+	ip address add 198.51.100.2/24 dev eth1
+	ip route change 198.51.100.0/24 dev eth1 src 198.51.100.2
+	expect_answers one "$server4" 9000 server 198.51.100.2
+	expect_equal "$before_tcp" "$(say old_tcp)"
+	expect_equal "$before_udp" "$(say old_udp)"
+}
+
+# of several addresses on the uplink the one that routing prefers is used, not the lowest [T21]
+test_masquerade_preferred_address() {
+	serve_in server 9000
+	container_add one bridge
+	ip address add 198.51.100.0/32 dev lo 2>/dev/null || true
+	ip address add 10.0.0.1/32 dev eth1
+	ip address add 198.51.100.200/24 dev eth1
+	expect_answers one "$server4" 9000 server "$host4_second"
+}
+
+# one address that lies behind two uplinks is reached by the one that routing has now [T20]
+test_masquerade_two_uplinks() {
+	local far=203.0.113.9 name
+	for name in client server; do
+		ip -n "$name" address add "$far/32" dev lo
+		serve_in "$name" 9000
+	done
+	container_add one bridge
+	ip route add "$far" via "$client4"
+	expect_answers one "$far" 9000 client "$host4"
+	ip route replace "$far" via "$server4"
+	expect_answers one "$far" 9000 server "$host4_second"
+}
+
+# policy routing by the container's address decides the uplink, and the address is that uplink's
+# [T20]
+test_masquerade_policy_by_container() {
+	local far=203.0.113.9 name
+	for name in client server; do
+		ip -n "$name" address add "$far/32" dev lo
+		serve_in "$name" 9000
+	done
+	container_add one bridge
+	ip route add "$far" via "$client4"
+	ip route add "$far" via "$server4" table 100
+	ip rule add from "$(address4 one)" lookup 100
+	reverse_path_loose
+	expect_answers one "$far" 9000 server "$host4_second"
+}
+
+reverse_path_loose() {
+	local path
+	for path in /proc/sys/net/ipv4/conf/*/rp_filter; do echo 2 >"$path"; done
+}
+
+# a reply leaves by the uplink that policy routing ties to the address that was asked [T20]
+test_masquerade_reply_by_second_uplink() {
+	local far=203.0.113.9
+	ip -n server address add "$far/32" dev lo
+	container_start web bridge -p 8080:80/tcp -p 8080:80/udp
+	reverse_path_loose
+	ip route add "$far" via "$client4"
+	ip route add "$far" via "$server4" table 100
+	ip rule add from "$host4_second" lookup 100
+	expect_answers server "$host4_second" 8080 web "$far" --from "$far"
+}
+
+# a flow that came in through a mapped port leaves with the address it was asked at [s95]
+test_masquerade_not_for_replies() {
+	container_start web bridge -p 8080:80/tcp -p 8080:80/udp
+	ip address add 192.0.2.3/24 dev eth0
+	conversation_open talk client udp 192.0.2.3 8080
+	expect_contains "$(say talk)" "from=192.0.2.3:8080"
+	expect_contains "$(say talk)" "from=192.0.2.3:8080"
+}
+
+# within its own subnet a container keeps its address; another container network sees the host's
+# [s94]
+test_masquerade_other_container_network() {
+	conflist other bridge "$other_network"
+	container_start near bridge
+	container_start far other
+	container_start routed ptp
+	container_add one bridge
+	expect_answers one "$(address4 near)" 80 near "$(address4 one)"
+	expect_answers one "$(address6 near)" 80 near "$(address6 one)"
+	expect_answers one "$(address4 far)" 80 far 10.87.0.1
+	expect_answers one "$(address6 far)" 80 far fd00:87::1
+	expect_answers one "$(address4 routed)" 80 routed
+	expect_answers routed "$(address4 near)" 80 near "$bridge4"
+}
+
+# traffic to the host's own addresses is not masqueraded [s96]
+test_masquerade_not_to_host() {
+	serve_on_host 9999
+	container_add one bridge
+	expect_answers one "$host4" 9999 host "$(address4 one)"
+	expect_answers one "$host4_second" 9999 host "$(address4 one)"
+	expect_answers one "$host6" 9999 host "$(address6 one)"
+}
+
+# with ipMasq false a container leaves with its own address
+test_masquerade_off() {
+	conflist open bridge "$(with_ours '{"ipMasq": false}')"
+	container_add one open
+	serve_in client 9000
+	expect_answers one "$client4" 9000 client "$(address4 one)"
+	expect_answers one "$client6" 9000 client "$(address6 one)"
+}
+
+# ipMasq4 and ipMasq6 are decided apart
+test_masquerade_one_family() {
+	conflist four bridge "$(with_ours '{"ipMasq4": true, "ipMasq6": false}')"
+	conflist six bridge "$(with_ours '{"ipMasq": false, "ipMasq6": true}')"
+	container_add one four
+	container_add two six
+	serve_in client 9000
+	expect_answers one "$client4" 9000 client "$host4"
+	expect_answers one "$client6" 9000 client "$(address6 one)"
+	expect_answers two "$client4" 9000 client "$(address4 two)"
+	expect_answers two "$client6" 9000 client "$host6"
+}
+
+# where bridge masquerades too, the packet that already has the host's address passes [s98]
+test_masquerade_twice() {
+	conflist both bridge '.plugins[0].ipMasq = true'
+	container_start one both -p 8080:80/tcp
+	serve_in server 9000
+	expect_answers one "$server4" 9000 server "$host4_second"
+	expect_answers one "$server6" 9000 server "$host6_second"
+	expect_answer client tcp "$host4" 8080 one "$client4"
+}
+
+# An address of a container network on the wire: what must never be seen there.
+leak='net 10.88.0.0/16 or net 10.89.0.0/16 or ip6 net fd00::/16'
+
+# a watch on the wire sees an un-masqueraded packet, and none while containers talk in every way
+# [i04][T14]
+test_masquerade_no_leak() {
+	serve_in server 9000
+	serve_in client 9000
+	container_start web bridge -p 8080:80/tcp -p 8080:80/udp
+	container_start routed ptp -p 8081:80/tcp
+	container_add_plain plain
+	capture_start control server eth0 "$leak"
+	ask plain udp "$server4" 9000 --timeout 200 >/dev/null || true
+	expect_contains "$(capture_stop control)" "$(address4 plain)"
+	ip netns delete plain
+	capture_start wire_server server eth0 "$leak"
+	capture_start wire_client client eth0 "$leak"
+	local name address
+	for name in web routed; do
+		for address in "$server4" "$server6"; do
+			expect_answers "$name" "$address" 9000 server
+			expect_answer "$name" tcp "$address" 9000 server - --reset
+			ask "$name" tcp "$address" 9999 >/dev/null || true
+			ask "$name" udp "$address" 9999 --connected >/dev/null || true
+		done
+		in_namespace "$name" busybox ping -c 1 -W 1 "$server4" >/dev/null
+	done
+	expect_answers client "$host4" 8080 web
+	expect_answer client tcp "$host4" 8080 web - --reset
+	expect_answer client tcp "$host4" 8081 routed - --reset
+	expect_captured_nothing wire_server
+	expect_captured_nothing wire_client
+}
+
+# a container's late RST, FIN and ACK, and those without any flow, do not leave with its address
+# [i04][T14]
+test_masquerade_late_segments() {
+	serve_in server 9000
+	container_start web bridge -p 8080:80/tcp
+	local gateway flags
+	gateway=$(mac_of cni0)
+	capture_start leak server eth0 "$leak"
+	capture_start client_leak client eth0 "$leak"
+	capture_start any server eth0 "tcp port 9000"
+	expect_answer web tcp "$server4" 9000 server "$host4_second" --source-port 5000
+	expect_answer client tcp "$host4" 8080 web "$client4" --source-port 7000
+	flows_end
+	for flags in R A FA RA PA SA; do
+		in_namespace web "$peer" forge tcp "$(address4 web)" 5000 "$server4" 9000 \
+			--tcp-flags "$flags" --interface eth0 --destination-mac "$gateway"
+		in_namespace web "$peer" forge tcp "$(address4 web)" 6000 "$server4" 9000 \
+			--tcp-flags "$flags" --interface eth0 --destination-mac "$gateway"
+		in_namespace web "$peer" forge tcp "$(address6 web)" 6000 "$server6" 9000 \
+			--tcp-flags "$flags" --interface eth0 --destination-mac "$gateway"
+		in_namespace web "$peer" forge tcp "$(address4 web)" 80 "$client4" 7000 \
+			--tcp-flags "$flags" --interface eth0 --destination-mac "$gateway"
+		in_namespace web "$peer" forge tcp "$(address4 web)" 80 "$client4" 7001 \
+			--tcp-flags "$flags" --interface eth0 --destination-mac "$gateway"
+	done
+	expect_contains "$(capture_stop any)" "$host4_second.5000"
+	expect_captured_nothing leak
+	expect_captured_nothing client_leak
+}
+
+# After a while the kernel's and our entries of a closed connection are gone; here, at once.
+flows_end() {
+	conntrack -F >/dev/null 2>&1 || true
+	[ ! -e "$pins/flows" ] || map_empty flows
+	[ ! -e "$pins/flows_new" ] || map_empty flows_new
+}
+
+# between our DEL and bridge's nothing leaves with the container's address, nor comes in
+# [i04][T15]
+test_masquerade_no_leak_after_del() {
+	serve_in server 9000
+	container_add_plain web
+	plugin_call ADD web >/run/result || fail "$(cat /run/result)"
+	serve_in web 80
+	expect_answer client tcp "$host4" 8080 web "$client4"
+	conversation_open out web udp "$server4" 9000
+	conversation_open stream web tcp "$server4" 9000
+	expect_says out server
+	expect_says stream server
+	capture_start leak server eth0 "$leak"
+	capture_start client_leak client eth0 "$leak"
+	plugin_call DEL web || fail DEL
+	expect_contains "$(say out)" timeout
+	expect_contains "$(say stream)" timeout
+	expect_no_answer web tcp "$server4" 9000
+	expect_no_answer web udp "$server6" 9000
+	expect_no_answer client tcp "$host4" 8080
+	expect_captured_nothing leak
+	expect_captured_nothing client_leak
+}
+
+# traffic of somebody who is no endpoint of ours is left alone, forwarded or not [i13]
+test_masquerade_not_for_others() {
+	container_start web bridge -p 8080:80/tcp
+	container_add_plain plain
+	serve_in client 9000
+	expect_answers plain "$client4" 9000 client "$(address4 plain)"
+	expect_answers client "$(address4 web)" 80 web "$client4"
+	serve_in server 9000
+	expect_answers client "$server4" 9000 server "$client4"
+}
+
+# an uplink that came after the last ADD leaks nothing, and serves after the next CHECK or ADD
+# [i04]
+test_masquerade_new_uplink() {
+	container_start web bridge -p 8080:80/tcp -p 8080:80/udp
+	network_make late eth2 203.0.113.1 2001:db8:3::1 203.0.113.10 2001:db8:3::10
+	serve_in late 9000
+	capture_start leak late eth0 "$leak"
+	expect_no_answer web udp 203.0.113.10 9000
+	expect_no_answer web tcp 203.0.113.10 9000
+	expect_captured_nothing leak
+	container_check web bridge
+	expect_answers web 203.0.113.10 9000 late 203.0.113.1
+	expect_answers late 203.0.113.1 8080 web 203.0.113.10
+	network_make later eth3 203.0.114.1 2001:db8:4::1 203.0.114.10 2001:db8:4::10
+	serve_in later 9000
+	container_add other bridge
+	expect_answers web 203.0.114.10 9000 later 203.0.114.1
+	expect_answers later 2001:db8:4::1 8080 web 2001:db8:4::10
+}
+
+# a bridge with an address is an uplink like any other [T19]
+test_masquerade_uplink_is_bridge() {
+	ip link add br0 type bridge
+	ip address flush dev eth1
+	ip link set eth1 master br0
+	ip address add "$host4_second/24" dev br0
+	ip address add "$host6_second/64" dev br0 nodad
+	ip link set br0 up
+	serve_in server 9000
+	container_start web bridge -p 8080:80/tcp -p 8080:80/udp
+	expect_answers web "$server4" 9000 server "$host4_second"
+	expect_answers web "$server6" 9000 server "$host6_second"
+	expect_answers server "$host4_second" 8080 web "$server4"
+	expect_answers server "$host6_second" 8080 web "$server6"
+}
+
+# an interface without Ethernet header is an uplink like any other [T19]
+test_masquerade_uplink_is_tun() {
+	ip tunnel add tun9 mode ipip local "$host4_second" remote "$server4" 2>/dev/null ||
+		skip "the kernel has no IPIP"
+	ip -n server tunnel add tun9 mode ipip local "$server4" remote "$host4_second"
+	ip address add 10.200.0.1/24 dev tun9
+	ip link set tun9 up
+	ip -n server address add 10.200.0.2/24 dev tun9
+	ip -n server link set tun9 up
+	serve_in server 9000
+	container_start web bridge -p 8080:80/tcp -p 8080:80/udp
+	expect_answers web 10.200.0.2 9000 server 10.200.0.1
+	expect_answers server 10.200.0.1 8080 web 10.200.0.2
+}

@@ -1,0 +1,222 @@
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+# shellcheck shell=bash
+#
+# test_neighbours.sh - from a container to a mapped port by the host's addresses, under each
+# setting of br_netfilter and of the firewall that changes what the stack makes of it.
+
+# each_firewall COMMAND...: with br_netfilter off and on, without a firewall and with a strict one
+each_firewall() {
+	local netfilter
+	bridge_netfilter 0
+	"$@"
+	bridge_netfilter 1
+	"$@"
+	firewall_strict
+	"$@"
+	bridge_netfilter 0
+	"$@"
+	nft delete table inet strict
+}
+
+# asks_everywhere WHO SEEN4 SEEN6: by every address of the host, the bridge's included
+asks_everywhere() {
+	local who=$1 seen4=$2 seen6=$3 address
+	for address in "$host4" "$host4_second" "$bridge4"; do
+		expect_answers "$who" "$address" 8080 web "$(as_seen "$seen4")"
+	done
+	for address in "$host6" "$host6_second" "$bridge6"; do
+		expect_answers "$who" "$address" 8080 web "$(as_seen "$seen6")"
+	done
+}
+
+# The reference shows its bridge's address in places where we show the neighbour's own.
+as_seen() {
+	if [ "$plugin" = bpf-portmap ]; then echo "$1"; else echo -; fi
+}
+
+web_add() {
+	container_start web bridge -p 8080:80/tcp -p 8080:80/udp
+}
+
+# a neighbour on the same bridge reaches a mapped port and is seen with its own address [T23][T28]
+test_neighbour_same_bridge() {
+	web_add
+	container_add near bridge -p 7070:70/tcp
+	each_firewall asks_everywhere near "$(address4 near)" "$(address6 near)"
+}
+
+# a neighbour that has no ports of its own reaches a mapped port [T23][T28]
+test_neighbour_without_ports() {
+	web_add
+	container_add near bridge
+	each_firewall asks_everywhere near "$(address4 near)" "$(address6 near)"
+}
+
+# a neighbour on another bridge reaches a mapped port and is seen with its own address [T23][T28]
+test_neighbour_other_bridge() {
+	web_add
+	conflist other bridge "$other_network"
+	container_add far other
+	each_firewall asks_everywhere far "$(address4 far)" "$(address6 far)"
+}
+
+# a neighbour behind ptp reaches a mapped port and is seen with its own address [T23][T28]
+test_neighbour_ptp() {
+	web_add
+	container_add routed ptp
+	each_firewall asks_everywhere routed "$(address4 routed)" "$(address6 routed)"
+}
+
+# a ptp container's mapped port is reached by a ptp neighbour and by a bridge's [T23][T28]
+test_neighbour_of_ptp() {
+	container_start web ptp -p 8080:80/tcp -p 8080:80/udp
+	container_add routed ptp
+	container_add bridged bridge
+	each_firewall asks_everywhere routed "$(address4 routed)" "$(address6 routed)"
+	each_firewall asks_everywhere bridged "$(address4 bridged)" "$(address6 bridged)"
+}
+
+# a container reaches its own mapped port and sees the bridge's address as the client
+# [T23][T28][s86]
+test_neighbour_itself() {
+	web_add
+	each_firewall asks_everywhere web "$bridge4" "$bridge6"
+}
+
+# a ptp container reaches its own mapped port and sees its gateway's address as the client
+# [T23][T28][s86]
+test_neighbour_itself_ptp() {
+	container_start web ptp -p 8080:80/tcp -p 8080:80/udp
+	local gateway4 gateway6
+	gateway4=$(ip -n web -4 route show default | sed 's/.*via \([^ ]*\).*/\1/')
+	gateway6=$(ip -n web -6 route show default | sed 's/.*via \([^ ]*\).*/\1/')
+	bridge4=$gateway4 bridge6=$gateway6
+	each_firewall asks_everywhere web "$gateway4" "$gateway6"
+}
+
+# a container reaches itself from the very port that is mapped [T23][i10]
+test_neighbour_itself_same_source_port() {
+	web_add
+	expect_answers web "$host4" 8080 web "$(as_seen "$bridge4")" --source-port 8080
+	expect_answers web "$host4" 8080 web "$(as_seen "$bridge4")" --source-port 8081
+	expect_answers web "$host6" 8080 web "$(as_seen "$bridge6")" --source-port 8080
+}
+
+# a neighbour on the same bridge that this plugin was never run for reaches a mapped port
+test_neighbour_unseen_same_bridge() {
+	conflist plain bridge "$only_main"
+	container_add near plain
+	web_add
+	bridge_netfilter 0
+	asks_everywhere near "$(address4 near)" "$(address6 near)"
+	firewall_strict
+	asks_everywhere near "$(address4 near)" "$(address6 near)"
+	nft delete table inet strict
+	bridge_netfilter 1
+	asks_everywhere near "$(address4 near)" "$(address6 near)"
+}
+
+# a neighbour on another bridge that this plugin was never run for reaches a mapped port
+test_neighbour_unseen_other_bridge() {
+	conflist other bridge "$other_network | $only_main"
+	container_add far other
+	web_add
+	each_firewall asks_everywhere far "$(address4 far)" "$(address6 far)"
+}
+
+# a neighbour on another bridge, made after the last ADD of ours, reaches a mapped port once
+# CHECK has run
+test_neighbour_unseen_later_bridge() {
+	web_add
+	conflist other bridge "$other_network | $only_main"
+	container_add far other
+	container_check web bridge
+	asks_everywhere far "$(address4 far)" "$(address6 far)"
+}
+
+# a ptp neighbour that this plugin was never run for reaches a mapped port
+test_neighbour_unseen_ptp() {
+	conflist plain ptp "$only_main"
+	container_add routed plain
+	web_add
+	each_firewall asks_everywhere routed "$(address4 routed)" "$(address6 routed)"
+}
+
+talks_for_long() {
+	local protocol answer host
+	for host in "$host4" "$host6"; do
+		for protocol in tcp udp; do
+			conversation_open talk near "$protocol" "$host" 8080
+			for _ in 1 2 3 4 5; do
+				answer=$(say talk)
+				expect_contains "$answer" "name=web"
+				expect_contains "$answer" "from=$(endpoint "$host" 8080)"
+			done
+			conversation_close talk
+		done
+	done
+}
+
+# a long conversation between neighbours on one bridge is consistent for the stack in both
+# directions [T28]
+test_neighbour_conversation() {
+	web_add
+	container_add near bridge
+	each_firewall talks_for_long
+}
+
+# a large file arrives whole between neighbours on one bridge, by the host's address [T29]
+test_neighbour_large_transfer() {
+	container_add web bridge -p 8080:80/tcp
+	container_add near bridge
+	mkdir /run/www
+	head -c 20000000 /dev/urandom >/run/www/file
+	in_namespace web busybox httpd -p 80 -h /run/www
+	local address
+	for address in "$host4" "$host6"; do
+		in_namespace near curl -sS -m 30 -o /run/got "http://$(endpoint "$address" 8080)/file"
+		cmp /run/www/file /run/got || fail "the file differs over $address"
+	done
+}
+
+# neighbours on one bridge reach each other directly, unchanged [i13][s94]
+test_neighbour_direct() {
+	web_add
+	container_start near bridge
+	expect_answers near "$(address4 web)" 80 web "$(address4 near)"
+	expect_answers near "$(address6 web)" 80 web "$(address6 near)"
+	expect_answers web "$(address4 near)" 80 near "$(address4 web)"
+	expect_answers web "$(address6 near)" 80 near "$(address6 web)"
+}
+
+# the same tuple of a neighbour to the container's address and to the host port are two
+# connections [i10][T04]
+test_neighbour_same_tuple_twice() {
+	container_start web bridge -p 80:80/tcp -p 80:80/udp
+	container_add near bridge
+	local protocol
+	for protocol in tcp udp; do
+		conversation_open "mapped_$protocol" near "$protocol" "$host4" 80 --source-port 7000 --connected
+		conversation_open "direct_$protocol" near "$protocol" "$(address4 web)" 80 \
+			--source-port 7000 --connected
+		for _ in 1 2 3; do
+			expect_contains "$(say "mapped_$protocol")" "from=$host4:80"
+			expect_contains "$(say "direct_$protocol")" "from=$(address4 web):80"
+		done
+	done
+}
+
+# a container's packets to its gateway, neighbours and the host's own services are not touched
+# [i13]
+test_neighbour_host_services() {
+	web_add
+	container_add near bridge
+	serve_on_host 9999
+	expect_answers near "$bridge4" 9999 host "$(address4 near)"
+	expect_answers near "$host4" 9999 host "$(address4 near)"
+	expect_answers near "$bridge6" 9999 host "$(address6 near)"
+	in_namespace near busybox ping -c 1 -W 1 "$bridge4" >/dev/null
+	in_namespace near busybox ping -c 1 -W 1 "$host4" >/dev/null
+	in_namespace near busybox ping -c 1 -W 1 "$(address4 web)" >/dev/null
+	in_namespace near busybox ping -6 -c 1 -W 1 "$bridge6" >/dev/null
+}

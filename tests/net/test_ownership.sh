@@ -1,0 +1,286 @@
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+# shellcheck shell=bash
+#
+# test_ownership.sh - whose port it is: conflicts, DEL, ADD again, generations.
+
+# a host port that another container owns is refused with code 101 that names the owner [s81][i07]
+test_ownership_conflict() {
+	container_start first bridge -p 8080:80/tcp -p 8081:80/tcp
+	local before
+	container_add_plain second
+	before=$(state_show)
+	expect_failure plugin_call ADD second "$(mapping 8080)"
+	expect_code 101
+	expect_contains "$output" first
+	expect_contains "$output" 8080
+	expect_same_state "$before"
+	expect_answer client tcp "$host4" 8080 first "$client4"
+	plugin_call DEL second || fail "DEL of the refused one"
+	expect_same_state "$before"
+	expect_answer client tcp "$host4" 8080 first "$client4"
+}
+
+# an ADD that fails at its last port leaves none of the others, and its bridge port is undone by DEL [s45][i07][T10]
+test_ownership_conflict_at_last_port() {
+	container_start first bridge -p 8085:80/tcp
+	namespace_add second
+	local before
+	before=$(state_show)
+	expect_failure runtime add bridge second -p 8081:80/tcp -p 8082:80/udp -p 8085:80/tcp
+	expect_contains "$output" first
+	expect_same_state "$before"
+	container_start second bridge -p 8081:80/tcp -p 8082:80/udp
+	expect_answer client tcp "$host4" 8081 second
+	expect_answer client udp "$host4" 8082 second
+	expect_answer client tcp "$host4" 8085 first
+}
+
+# any and a hostIP of different containers do not conflict; the same hostIP twice does [s80][s81]
+test_ownership_conflict_by_host_ip() {
+	container_add first bridge -p 8080:80/tcp
+	container_add second bridge -p "$host4:8080:80/tcp"
+	namespace_add third
+	expect_failure runtime add bridge third -p "$host4:8080:80/tcp"
+	expect_contains "$output" second
+	expect_failure runtime add bridge third -p 0.0.0.0:8080:80/tcp
+	expect_contains "$output" first
+	container_add third bridge -p "$host4_second:8080:80/tcp"
+}
+
+# after DEL the port answers no more, is free at once, and DEL works a second time [s47]
+test_ownership_del() {
+	container_start first bridge -p 8080:80/tcp -p 8080:80/udp
+	expect_answers client "$host4" 8080 first
+	container_remove first bridge
+	expect_no_answer client tcp "$host4" 8080
+	expect_no_answer client udp "$host4" 8080
+	runtime del bridge /run/netns/first --id first
+	container_start second bridge -p 8080:80/tcp -p 8080:80/udp
+	expect_answers client "$host4" 8080 second
+}
+
+# a UDP stream of one client socket reaches the new container at once after DEL and ADD [i06][T11]
+test_ownership_udp_stream_moves() {
+	local family host
+	for host in "$host4" "$host6"; do
+		container_start first bridge -p 8080:80/udp
+		conversation_open talk client udp "$host" 8080 --timeout 300
+		expect_says talk first
+		expect_says talk first
+		container_del first bridge
+		expect_contains "$(say talk)" timeout
+		container_start second bridge -p 8080:80/udp
+		expect_says talk second
+		expect_says talk second
+		container_remove second bridge
+		conversation_close talk
+		ip netns delete first
+	done
+}
+
+# the same without a gap in the stream, the new container with the old one's address [i06][T08][T11]
+test_ownership_udp_stream_same_address() {
+	container_start first bridge -p 8080:80/udp
+	local address
+	address=$(address4 first)
+	conversation_open talk client udp "$host4" 8080 --timeout 300
+	expect_says talk first
+	container_remove first bridge
+	rm /var/lib/cni/networks/bridge/last_reserved_ip.*
+	container_start second bridge -p 8080:80/udp
+	expect_equal "$address" "$(address4 second)"
+	expect_says talk second
+}
+
+# an old flow is not taken over by a new container that has the same address but not the port [i06][T08]
+test_ownership_address_reused() {
+	container_start first bridge -p 8080:80/udp
+	serve_in server 9000
+	conversation_open talk client udp "$host4" 8080 --timeout 300
+	expect_says talk first
+	container_remove first bridge
+	rm /var/lib/cni/networks/bridge/last_reserved_ip.*
+	container_start second bridge -p 8081:80/udp
+	expect_contains "$(say talk)" timeout
+	expect_answer client udp "$host4" 8081 second
+	expect_answers second "$server4" 9000 server "$host4_second"
+}
+
+# a UDP stream follows a port from a container to a process of the host and back [i06][T11]
+test_ownership_udp_stream_host_network() {
+	container_start first bridge -p 8080:80/udp
+	conversation_open talk client udp "$host4" 8080 --timeout 300
+	expect_says talk first
+	container_remove first bridge
+	serve_on_host 8080
+	expect_says talk host
+	expect_says talk host
+	container_start second bridge -p 8080:80/udp
+	expect_says talk second
+	expect_says talk second
+}
+
+# a UDP stream to a port that nobody had yet reaches the container once it is added [i06][T11]
+test_ownership_udp_stream_before_add() {
+	container_add other bridge
+	conversation_open talk client udp "$host4" 8080 --timeout 300 --keep-going
+	expect_contains "$(say talk)" timeout
+	container_start first bridge -p 8080:80/udp
+	expect_says talk first
+}
+
+# a neighbour's UDP stream reaches the new container at once too [i06][T11]
+test_ownership_udp_stream_neighbour() {
+	container_add near bridge
+	container_start first bridge -p 8080:80/udp
+	conversation_open talk near udp "$host4" 8080 --timeout 300
+	expect_says talk first
+	container_remove first bridge
+	container_start second bridge -p 8080:80/udp
+	expect_says talk second
+}
+
+# a TCP client's port that had a connection to the old container gets one to the new [i06]
+test_ownership_tcp_same_port_moves() {
+	container_start first bridge -p 8080:80/tcp
+	expect_answer client tcp "$host4" 8080 first "$client4" --source-port 7000 --reset
+	container_remove first bridge
+	container_start second bridge -p 8080:80/tcp
+	expect_answer client tcp "$host4" 8080 second "$client4" --source-port 7000 --reset
+}
+
+# the late DEL of a container that has gone does not touch the port's new owner [i07][T07]
+test_ownership_late_del() {
+	container_start first bridge -p 8080:80/tcp -p 8080:80/udp
+	ip netns delete first
+	wait_until 5 veths_are 0 || fail "the veth of the dead container stays"
+	container_start second bridge -p 8080:80/tcp -p 8080:80/udp
+	expect_answers client "$host4" 8080 second
+	local before
+	before=$(map_count portmaps)
+	runtime del bridge /run/netns/first --id first
+	expect_answers client "$host4" 8080 second
+	expect_answers client "$host6" 8080 second
+	expect_equal "$before" "$(map_count portmaps)" "entries in portmaps"
+	plugin_run DEL first <<<'{"cniVersion":"1.0.0","name":"bridge","type":"bpf-portmap"}'
+	expect_answers client "$host4" 8080 second
+	container_check second bridge
+}
+
+veths_are() { [ "$(ip -o link show type veth | grep -vc ' eth[0-9]')" = "$1" ]; }
+
+# a container's port is not taken over while its veth lives, though its namespace has lost its name [s81]
+test_ownership_not_taken_while_alive() {
+	container_start first bridge -p 8080:80/tcp
+	umount -l /run/netns/first
+	rm /run/netns/first
+	container_add_plain second
+	expect_failure plugin_call ADD second
+	expect_code 101
+	expect_answer client tcp "$host4" 8080 first
+}
+
+# ADD again without DEL replaces what the attachment had [s44]
+test_ownership_add_again() {
+	container_add_plain web
+	plugin_call ADD web "$(mapping 8080)" >/run/out || fail "$(cat /run/out)"
+	serve_in web 80
+	expect_answer client tcp "$host4" 8080 web
+	local before
+	before=$(state_show)
+	plugin_call ADD web "$(mapping 8080)" >/run/out || fail "$(cat /run/out)"
+	expect_same_state "$before"
+	expect_answer client tcp "$host4" 8080 web
+	plugin_call ADD web "$(mapping 9090)" >/run/out || fail "$(cat /run/out)"
+	expect_no_answer client tcp "$host4" 8080
+	expect_answer client tcp "$host4" 9090 web
+	expect_same_state "$before"
+}
+
+# an ADD again that fails voids what the attachment had before
+test_ownership_add_again_fails() {
+	container_add first bridge -p 9090:80/tcp
+	container_add_plain web
+	local before
+	before=$(state_show)
+	plugin_call ADD web "$(mapping 8080)" >/run/out || fail "$(cat /run/out)"
+	serve_in web 80
+	expect_answer client tcp "$host4" 8080 web
+	expect_failure plugin_call ADD web "$(mapping 9090)"
+	expect_code 101
+	expect_no_answer client tcp "$host4" 8080
+	plugin_call DEL web || fail DEL
+	expect_equal "$(grep -E 'portmaps|live|attach' <<<"$before")" \
+		"$(state_show | grep -E 'portmaps|live|attach')" "what the maps hold"
+}
+
+# DEL works without netns, prevResult and runtimeConfig, and finds everything [s47][s48][T09]
+test_ownership_del_without_anything() {
+	container_add_plain web
+	serve_in web 80
+	plugin_call ADD web "$(mapping 8080)" >/run/out || fail "$(cat /run/out)"
+	expect_answer client tcp "$host4" 8080 web
+	NETNS='' plugin_run DEL web <<<'{"cniVersion":"1.0.0","name":"bridge","type":"bpf-portmap"}' ||
+		fail DEL
+	expect_no_answer client tcp "$host4" 8080
+	expect_equal 0 "$(map_count portmaps)" portmaps
+	expect_equal 0 "$(map_count attachments)" attachments
+	expect_equal 0 "$(map_count endpoints)" endpoints
+	expect_equal 0 "$(live_slots)" "live slots"
+}
+
+# DEL where nothing was ever loaded succeeds and loads nothing [s47][T35]
+test_ownership_del_nothing() {
+	local before
+	before=$(state_show)
+	NETNS='' plugin_run DEL ghost <<<'{"cniVersion":"1.0.0","name":"bridge","type":"bpf-portmap"}' ||
+		fail DEL
+	NETNS=/run/netns/gone plugin_run DEL ghost <<<'{"cniVersion":"0.2.0","name":"x","type":"y"}' ||
+		fail DEL
+	expect_same_state "$before"
+}
+
+# DEL does not look into a broken prevResult or runtimeConfig [s49]
+test_ownership_del_broken_rest() {
+	container_add_plain web
+	plugin_call ADD web >/run/out || fail "$(cat /run/out)"
+	plugin_call DEL web '.prevResult = {"cniVersion": "0.2.0", "ips": 7} |
+		.runtimeConfig.portMappings = [{"hostPort": 0}]' || fail DEL
+	expect_equal 0 "$(map_count portmaps)" portmaps
+}
+
+# two attachments of one container are apart: DEL of one leaves the other [s50]
+test_ownership_two_attachments() {
+	conflist other bridge "$other_network"
+	container_start web bridge -p 8080:80/tcp
+	runtime add other web --ifname eth1 -p 9090:80/tcp >/run/out || fail "$(cat /run/out)"
+	expect_answer client tcp "$host4" 8080 web "$client4"
+	in_namespace web ip route add 198.51.100.0/24 via 10.87.0.1 dev eth1
+	in_namespace web sysctl -qw net.ipv4.conf.all.rp_filter=0 net.ipv4.conf.eth1.rp_filter=0
+	expect_answer server tcp "$host4_second" 9090 web "$server4"
+	runtime del other web --ifname eth1
+	expect_no_answer server tcp "$host4_second" 9090
+	expect_answer client tcp "$host4" 8080 web "$client4"
+	container_check web bridge
+}
+
+# an attachment of the same container ID and interface on another network is another [s50]
+test_ownership_network_name_is_part() {
+	container_add_plain web
+	plugin_call ADD web "$(mapping 8080)" >/run/out || fail "$(cat /run/out)"
+	serve_in web 80
+	plugin_run DEL web <<<'{"cniVersion":"1.0.0","name":"elsewhere","type":"bpf-portmap"}' || fail DEL
+	IFNAME=eth1 plugin_run DEL web <<<'{"cniVersion":"1.0.0","name":"bridge","type":"bpf-portmap"}' ||
+		fail DEL
+	expect_answer client tcp "$host4" 8080 web
+}
+
+# a container without ports and without masquerade leaves no trace in the kernel [s33][T31]
+test_ownership_nothing_to_do() {
+	container_add_plain web
+	local before
+	before=$(state_show)
+	plugin_call ADD web '.ipMasq = false | del(.runtimeConfig)' >/run/out || fail "$(cat /run/out)"
+	expect_same_state "$before"
+	expect_equal "$(jq -cS . /run/results/web)" "$(jq -cS . /run/out)"
+}
