@@ -1,0 +1,312 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * cni_result_test.c - results of every version: reading, passing through, converting.
+ */
+#include "cni_testing.h"
+
+#include <stdio.h>
+
+#include "cni/cleanup.h"
+#include "cni/result.h"
+
+struct read_row {
+	const char *name;
+	const char *version; /* of the configuration */
+	const char *json;
+	int code;
+	/* On success: every address as "address/length@interface ", then the interfaces
+	 * as "name,mac,sandbox ". Else a part of the message. */
+	const char *expected;
+};
+
+static const struct read_row read_rows[] = {
+	{"[s32] {} has nothing", "1.0.0", "{}", 0, ""},
+	{"[s25] 0.2.0 dual stack", "0.2.0",
+	 "{\"cniVersion\":\"0.2.0\",\"ip4\":{\"ip\":\"10.8.0.3/24\",\"gateway\":\"10.8.0.1\","
+	 "\"routes\":[{\"dst\":\"0.0.0.0/0\"}]},\"ip6\":{\"ip\":\"fd00:8::3/64\"},\"dns\":{}}",
+	 0, "10.8.0.3/24@-1 fd00:8::3/64@-1 "},
+	{"[s25] 0.1.0 IPv6 only", "0.1.0", "{\"ip6\":{\"ip\":\"fd00:8::3/64\"}}", 0,
+	 "fd00:8::3/64@-1 "},
+	{"[s25] 0.3.1 dual stack", "0.3.1",
+	 "{\"cniVersion\":\"0.3.1\",\"interfaces\":[{\"name\":\"eth0\",\"mac\":\"02:00:00:00:00:01\","
+	 "\"sandbox\":\"/run/netns/x\"}],\"ips\":[{\"version\":\"4\",\"address\":\"10.8.0.4/24\","
+	 "\"gateway\":\"10.8.0.1\",\"interface\":0},{\"version\":\"6\",\"address\":"
+	 "\"fd00:8::4/64\",\"interface\":0}],\"routes\":[],\"dns\":{}}",
+	 0, "10.8.0.4/24@0 fd00:8::4/64@0 eth0,02:00:00:00:00:01,/run/netns/x "},
+	{"[s25] 1.1.0 with its own keys", "1.1.0",
+	 "{\"cniVersion\":\"1.1.0\",\"interfaces\":[{\"name\":\"br0\"},{\"name\":\"eth0\",\"mtu\":1400,"
+	 "\"socketPath\":\"/x\",\"pciID\":\"1\",\"sandbox\":\"/n\"}],\"ips\":[{\"address\":"
+	 "\"10.8.0.4/24\",\"interface\":1}]}",
+	 0, "10.8.0.4/24@1 br0,, eth0,,/n "},
+	{"[s23] keys in any case", "1.0.0",
+	 "{\"IPs\":[{\"Address\":\"10.8.0.4/24\",\"Interface\":0}],\"Interfaces\":[{\"Name\":\"eth0\","
+	 "\"Sandbox\":\"/n\"}]}",
+	 0, "10.8.0.4/24@0 eth0,,/n "},
+	{"[s29] version missing in 0.3.1", "0.3.1", "{\"ips\":[{\"address\":\"10.8.0.4/24\"}]}", 0,
+	 "10.8.0.4/24@-1 "},
+	{"[s29] version empty in 0.4.0", "0.4.0",
+	 "{\"ips\":[{\"version\":\"\",\"address\":\"fd00::4/64\"}]}", 0, "fd00::4/64@-1 "},
+	{"[s29] the family comes from the address, not from version", "0.4.0",
+	 "{\"ips\":[{\"version\":\"6\",\"address\":\"10.8.0.4/24\"}]}", 0, "10.8.0.4/24@-1 "},
+	{"[s29] IPv4 in IPv6", "1.0.0", "{\"ips\":[{\"address\":\"::ffff:10.1.0.1/120\"}]}", 0,
+	 "10.1.0.1/24@-1 "},
+	{"[s28] ip4 under 1.0.0 is ignored", "1.0.0", "{\"ip4\":{\"ip\":\"10.8.0.3/24\"}}", 0, ""},
+	{"[s28] ips under 0.2.0 is ignored", "0.2.0", "{\"ips\":[{\"address\":\"10.8.0.4/24\"}]}",
+	 0, ""},
+	{"[s28] a broken ip4 under 1.0.0 is ignored", "1.0.0", "{\"ip4\":7}", 0, ""},
+	{"[s38] interface -1 is none", "1.0.0",
+	 "{\"ips\":[{\"address\":\"10.8.0.4/24\",\"interface\":-1}]}", 0, "10.8.0.4/24@-1 "},
+	{"[s38] interface out of range is none", "1.0.0",
+	 "{\"interfaces\":[{\"name\":\"a\"}],\"ips\":[{\"address\":\"10.8.0.4/24\",\"interface\":1}]}",
+	 0, "10.8.0.4/24@-1 a,, "},
+	{"[s38] interface far out of range is none", "1.0.0",
+	 "{\"interfaces\":[{\"name\":\"a\"}],\"ips\":[{\"address\":\"10.8.0.4/24\",\"interface\":"
+	 "4294967296}]}",
+	 0, "10.8.0.4/24@-1 a,, "},
+	{"[s38] interface null is none", "1.0.0",
+	 "{\"ips\":[{\"address\":\"10.8.0.4/24\",\"interface\":null}]}", 0, "10.8.0.4/24@-1 "},
+	{"[s38] interface a string", "1.0.0",
+	 "{\"ips\":[{\"address\":\"10.8.0.4/24\",\"interface\":\"0\"}]}", 6,
+	 "prevResult: ips[0]: \"interface\" must be an integer, found the string \"0\""},
+	{"[s38] interface a fraction", "1.0.0",
+	 "{\"ips\":[{\"address\":\"10.8.0.4/24\",\"interface\":0.5}]}", 6, "found the number 0.5"},
+	{"[s39] null inside ips", "1.0.0", "{\"ips\":[{\"address\":\"10.8.0.4/24\"},null]}", 6,
+	 "prevResult: ips[1] must be an object, found null"},
+	{"[s39] null inside interfaces", "1.0.0", "{\"interfaces\":[null]}", 6,
+	 "prevResult: interfaces[0] must be an object, found null"},
+	{"[s17] a string inside ips", "1.0.0", "{\"ips\":[\"10.8.0.4/24\"]}", 6, "ips[0] must be"},
+	{"[s17] ips is an object", "1.0.0", "{\"ips\":{}}", 6, "\"ips\" must be an array"},
+	{"[s17] interfaces is a string", "0.4.0", "{\"interfaces\":\"x\"}", 6,
+	 "\"interfaces\" must be an array"},
+	{"[s17] ip4 is an array", "0.2.0", "{\"ip4\":[]}", 6, "\"ip4\" must be an object"},
+	{"[s17] an address that is a number", "1.0.0", "{\"ips\":[{\"address\":1}]}", 6,
+	 "\"address\" must be a string"},
+	{"[s17] a name that is a number", "1.0.0", "{\"interfaces\":[{\"name\":1}]}", 6,
+	 "interfaces[0]: \"name\" must be a string"},
+	{"[s17] a sandbox that is true", "1.0.0", "{\"interfaces\":[{\"sandbox\":true}]}", 6,
+	 "\"sandbox\" must be a string, found true"},
+	{"[s17] a cniVersion that is a number", "1.0.0", "{\"cniVersion\":1}", 6,
+	 "\"cniVersion\" must be a string"},
+	{"null for ips and interfaces is none", "1.0.0", "{\"ips\":null,\"interfaces\":null}", 0, ""},
+	{"an address is missing", "1.0.0", "{\"ips\":[{}]}", 7, "ips[0]: \"address\" is missing"},
+	{"an ip is missing", "0.2.0", "{\"ip4\":{}}", 7, "ip4: \"ip\" is missing"},
+	{"an address that is none", "1.0.0", "{\"ips\":[{\"address\":\"junk\"}]}", 7, "\"junk\""},
+	{"an address without prefix length", "1.0.0", "{\"ips\":[{\"address\":\"10.8.0.4\"}]}", 7,
+	 "\"10.8.0.4\""},
+	{"an address with a bad prefix length", "0.2.0", "{\"ip4\":{\"ip\":\"10.8.0.4/33\"}}", 7,
+	 "\"10.8.0.4/33\""},
+	{"[s27] no cniVersion takes the configuration's", "0.4.0",
+	 "{\"ips\":[{\"address\":\"10.8.0.4/24\"}]}", 0, "10.8.0.4/24@-1 "},
+	{"[s27] another version of the family 0.3", "0.3.1",
+	 "{\"cniVersion\":\"0.4.0\",\"ips\":[{\"address\":\"10.8.0.4/24\"}]}", 0, "10.8.0.4/24@-1 "},
+	{"[s27] another version of the family 1.0", "1.1.0", "{\"cniVersion\":\"1.0.0\"}", 0, ""},
+	{"[s27] another version of the family 0.1", "0.1.0", "{\"cniVersion\":\"0.2.0\"}", 0, ""},
+	{"[s27] a result of 1.0.0 under 0.4.0", "0.4.0", "{\"cniVersion\":\"1.0.0\"}", 7,
+	 "a result of cniVersion \"1.0.0\" cannot be used with a configuration of cniVersion "
+	 "\"0.4.0\""},
+	{"[s27] a result of 0.2.0 under 0.3.0", "0.3.0", "{\"cniVersion\":\"0.2.0\"}", 7, "\"0.2.0\""},
+	{"[s27] a result of an unknown version", "1.0.0", "{\"cniVersion\":\"1.2.0\"}", 7, "\"1.2.0\""},
+};
+
+static void describe_result(const struct cni_result *result, char *text, size_t size)
+{
+	char address[CNI_ADDRESS_TEXT_SIZE];
+	size_t length = 0;
+
+	text[0] = '\0';
+	for (size_t i = 0; i < result->address_count; i++)
+		length += snprintf(text + length, size - length, "%s/%d@%d ",
+				   cni_address_format(result->addresses[i].address, address),
+				   result->addresses[i].prefix_length,
+				   result->addresses[i].interface);
+	for (size_t i = 0; i < result->interface_count; i++)
+		length += snprintf(text + length, size - length, "%s,%s,%s ",
+				   result->interfaces[i].name, result->interfaces[i].mac,
+				   result->interfaces[i].sandbox);
+}
+
+static void reads_result(void **state)
+{
+	const struct read_row *row = *state;
+	cleanup_json json_t *json = json_of(row->json);
+	struct cni_result result = {0};
+	struct cni_error err = {0};
+	char text[512];
+
+	assert_int_equal(cni_result_read(&result, json, row->version, &err), row->code ? -1 : 0);
+	describe_result(&result, text, sizeof(text));
+	assert_string_equal(text, row->code ? "" : row->expected);
+	assert_error(&err, row->code, row->expected);
+	cni_result_release(&result);
+}
+
+struct first_row {
+	const char *name;
+	const char *ips;
+	const char *ipv4; /* NULL: none */
+	const char *ipv6;
+};
+
+/* interfaces: 0 the bridge, 1 the host's veth, 2 eth0, 3 eth1; 4 eth0 without sandbox */
+static const struct first_row first_rows[] = {
+	{"[s37] eth0 of bridge's result", "[{\"address\":\"10.0.0.2/24\",\"interface\":2}]", "10.0.0.2",
+	 NULL},
+	{"[s37] an address of another interface is skipped",
+	 "[{\"address\":\"10.0.0.3/24\",\"interface\":3},{\"address\":\"10.0.0.2/24\","
+	 "\"interface\":2}]",
+	 "10.0.0.2", NULL},
+	{"[s37] an address on the host is skipped",
+	 "[{\"address\":\"10.0.0.1/24\",\"interface\":0},{\"address\":\"10.0.0.3/24\","
+	 "\"interface\":4}]",
+	 NULL, NULL},
+	{"[s38] an address without index is taken", "[{\"address\":\"10.0.0.2/24\"}]", "10.0.0.2",
+	 NULL},
+	{"[s38] an index out of range is taken", "[{\"address\":\"10.0.0.2/24\",\"interface\":9}]",
+	 "10.0.0.2", NULL},
+	{"[s40] of several the first is taken",
+	 "[{\"address\":\"10.0.0.2/24\",\"interface\":2},{\"address\":\"10.0.0.9/24\","
+	 "\"interface\":2}]",
+	 "10.0.0.2", NULL},
+	{"[s41] IPv6 only", "[{\"address\":\"fd00::2/64\",\"interface\":2}]", NULL, "fd00::2"},
+	{"[s37] the first of each family",
+	 "[{\"address\":\"fd00::2/64\",\"interface\":2},{\"address\":\"10.0.0.2/24\",\"interface\":2},"
+	 "{\"address\":\"fd00::3/64\",\"interface\":2}]",
+	 "10.0.0.2", "fd00::2"},
+};
+
+static void assert_address(const struct cni_result_address *address, const char *expected)
+{
+	char text[CNI_ADDRESS_TEXT_SIZE];
+
+	assert_int_equal(address != NULL, expected != NULL);
+	if (address)
+		assert_string_equal(cni_address_format(address->address, text), expected);
+}
+
+static void finds_the_first_address(void **state)
+{
+	const struct first_row *row = *state;
+	cleanup_json json_t *json = json_of(
+		"{\"interfaces\":[{\"name\":\"cni0\"},{\"name\":\"veth1\"},{\"name\":\"eth0\","
+		"\"sandbox\":\"/n\"},{\"name\":\"eth1\",\"sandbox\":\"/n\"},{\"name\":\"eth0\"}]}");
+	struct cni_result result = {0};
+	struct cni_error err = {0};
+
+	json_object_set_new(json, "ips", json_of(row->ips));
+	assert_int_equal(cni_result_read(&result, json, "1.0.0", &err), 0);
+	assert_address(cni_result_first_address(&result, true, "eth0"), row->ipv4);
+	assert_address(cni_result_first_address(&result, false, "eth0"), row->ipv6);
+	cni_result_release(&result);
+}
+
+struct convert_row {
+	const char *name;
+	const char *from;
+	const char *to;
+	const char *before;
+	int code;
+	const char *expected; /* JSON, or a part of the message */
+};
+
+static const struct convert_row relabel_rows[] = {
+	{"[s34] unknown keys and order survive", NULL, "0.3.1",
+	 "{\"z\":1,\"cniVersion\":\"0.4.0\",\"ips\":[{\"x\":[null,1.5],\"address\":\"10.0.0.1/24\"}],"
+	 "\"a\":{\"k\":9007199254740993}}",
+	 0,
+	 "{\"z\":1,\"cniVersion\":\"0.3.1\",\"ips\":[{\"x\":[null,1.5],\"address\":\"10.0.0.1/24\"}],"
+	 "\"a\":{\"k\":9007199254740993}}"},
+	{"[s26] cniVersion is added where missing", NULL, "1.0.0", "{\"dns\":{}}", 0,
+	 "{\"dns\":{},\"cniVersion\":\"1.0.0\"}"},
+	{"[s23] another spelling does not contradict", NULL, "1.0.0", "{\"CNIVersion\":\"1.1.0\"}", 0,
+	 "{\"cniVersion\":\"1.0.0\"}"},
+};
+
+static void relabels(void **state)
+{
+	const struct convert_row *row = *state;
+	cleanup_json json_t *before = json_of(row->before);
+	cleanup_json json_t *relabelled = NULL;
+	struct cni_error err = {0};
+
+	relabelled = cni_result_relabel(before, row->to, &err);
+	assert_non_null(relabelled);
+	assert_json_text(relabelled, row->expected);
+	assert_json_text(before, row->before);
+}
+
+static const struct convert_row convert_rows[] = {
+	{"[s30] 0.2.0 to 1.0.0", "0.2.0", "1.0.0",
+	 "{\"cniVersion\":\"0.2.0\",\"ip4\":{\"ip\":\"10.8.0.3/24\",\"gateway\":\"10.8.0.1\","
+	 "\"routes\":[{\"dst\":\"0.0.0.0/0\",\"gw\":\"10.8.0.1\"}]},\"ip6\":{\"ip\":\"fd00:8::3/64\","
+	 "\"routes\":[{\"dst\":\"::/0\"}]},\"dns\":{\"nameservers\":[\"1.1.1.1\"]}}",
+	 0,
+	 "{\"ips\":[{\"address\":\"10.8.0.3/24\",\"gateway\":\"10.8.0.1\"},{\"address\":"
+	 "\"fd00:8::3/64\"}],\"routes\":[{\"dst\":\"0.0.0.0/0\",\"gw\":\"10.8.0.1\"},{\"dst\":\"::/0\"}],"
+	 "\"dns\":{\"nameservers\":[\"1.1.1.1\"]},\"cniVersion\":\"1.0.0\"}"},
+	{"[s30] ip4 comes before ip6 whatever their order", "0.1.0", "0.4.0",
+	 "{\"ip6\":{\"ip\":\"fd00::3/64\"},\"ip4\":{\"ip\":\"10.8.0.3/24\"}}", 0,
+	 "{\"ips\":[{\"address\":\"10.8.0.3/24\",\"version\":\"4\"},{\"address\":\"fd00::3/64\","
+	 "\"version\":\"6\"}],\"cniVersion\":\"0.4.0\"}"},
+	{"[s30] 0.4.0 to 1.1.0 drops version", "0.4.0", "1.1.0",
+	 "{\"cniVersion\":\"0.4.0\",\"interfaces\":[{\"name\":\"eth0\"}],\"ips\":[{\"version\":\"4\","
+	 "\"address\":\"10.8.0.4/24\",\"interface\":0}]}",
+	 0,
+	 "{\"cniVersion\":\"1.1.0\",\"interfaces\":[{\"name\":\"eth0\"}],\"ips\":[{\"address\":"
+	 "\"10.8.0.4/24\",\"interface\":0}]}"},
+	{"[s30] 1.1.0 to 1.0.0 is a label only", "1.1.0", "1.0.0",
+	 "{\"cniVersion\":\"1.1.0\",\"interfaces\":[{\"name\":\"eth0\",\"mtu\":1400}]}", 0,
+	 "{\"cniVersion\":\"1.0.0\",\"interfaces\":[{\"name\":\"eth0\",\"mtu\":1400}]}"},
+	{"[s31] 1.1.0 to 0.3.1 adds version, drops newer keys", "1.1.0", "0.3.1",
+	 "{\"cniVersion\":\"1.1.0\",\"interfaces\":[{\"name\":\"eth0\",\"mtu\":1400,\"socketPath\":"
+	 "\"/s\",\"pciID\":\"1\"}],\"ips\":[{\"address\":\"10.8.0.4/24\"},{\"address\":\"fd00::4/64\"}],"
+	 "\"routes\":[{\"dst\":\"0.0.0.0/0\"}]}",
+	 0,
+	 "{\"cniVersion\":\"0.3.1\",\"interfaces\":[{\"name\":\"eth0\"}],\"ips\":[{\"address\":"
+	 "\"10.8.0.4/24\",\"version\":\"4\"},{\"address\":\"fd00::4/64\",\"version\":\"6\"}],"
+	 "\"routes\":[{\"dst\":\"0.0.0.0/0\"}]}"},
+	{"[s31] 1.0.0 to 0.2.0 keeps the first of each family", "1.0.0", "0.2.0",
+	 "{\"cniVersion\":\"1.0.0\",\"interfaces\":[{\"name\":\"eth0\"}],\"ips\":[{\"address\":"
+	 "\"10.8.0.4/24\",\"gateway\":\"10.8.0.1\"},{\"address\":\"10.8.0.5/24\"},{\"address\":"
+	 "\"fd00::4/64\"}],\"routes\":[{\"dst\":\"0.0.0.0/0\",\"mtu\":1400},{\"dst\":\"::/0\",\"gw\":"
+	 "\"fd00::1\"}],\"dns\":{}}",
+	 0,
+	 "{\"ip4\":{\"ip\":\"10.8.0.4/24\",\"gateway\":\"10.8.0.1\",\"routes\":[{\"dst\":\"0.0.0.0/0\"}]},"
+	 "\"ip6\":{\"ip\":\"fd00::4/64\",\"routes\":[{\"dst\":\"::/0\",\"gw\":\"fd00::1\"}]},"
+	 "\"dns\":{},\"cniVersion\":\"0.2.0\"}"},
+	{"[s31] 0.4.0 to 0.1.0 drops routes of the other family", "0.4.0", "0.1.0",
+	 "{\"ips\":[{\"address\":\"10.8.0.4/24\"}],\"routes\":[{\"dst\":\"::/0\"}]}", 0,
+	 "{\"ip4\":{\"ip\":\"10.8.0.4/24\"},\"cniVersion\":\"0.1.0\"}"},
+	{"[s31] 1.0.0 to 0.2.0 without an address", "1.0.0", "0.2.0",
+	 "{\"interfaces\":[{\"name\":\"eth0\"}]}", 7, "no IP address"},
+	{"a broken result is not converted", "1.0.0", "0.4.0", "{\"ips\":[null]}", 6, "ips[0]"},
+	{"a broken route is not converted", "1.0.0", "0.2.0",
+	 "{\"ips\":[{\"address\":\"10.8.0.4/24\"}],\"routes\":[null]}", 6, "routes[0]"},
+	{"a broken route of 0.2.0 is not converted", "0.2.0", "1.0.0",
+	 "{\"ip4\":{\"ip\":\"10.8.0.4/24\",\"routes\":[7]}}", 6, "routes[0]"},
+};
+
+static void converts(void **state)
+{
+	const struct convert_row *row = *state;
+	cleanup_json json_t *before = json_of(row->before);
+	cleanup_json json_t *converted = NULL;
+	struct cni_error err = {0};
+
+	converted = cni_result_convert(before, row->from, row->to, &err);
+	assert_int_equal(converted != NULL, !row->code);
+	if (converted)
+		assert_json_text(converted, row->expected);
+	assert_json_text(before, row->before);
+	assert_error(&err, row->code, row->expected);
+}
+
+int main(void)
+{
+	static struct test_list list;
+
+	ADD_ROWS(&list, read_rows, reads_result);
+	ADD_ROWS(&list, first_rows, finds_the_first_address);
+	ADD_ROWS(&list, relabel_rows, relabels);
+	ADD_ROWS(&list, convert_rows, converts);
+	return test_list_run(&list, "cni/result");
+}
