@@ -1,0 +1,347 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* fixture.c - loads the programs, fills their maps directly, reads them back. */
+#include <arpa/inet.h>
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+#include <err.h>
+#include <errno.h>
+#include <linux/bpf.h>
+#include <netinet/in.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "bpf/portmap.skel.h"
+#include "fixture.h"
+
+static struct portmap_bpf *skeleton;
+static uint32_t generations[ROUTED + 1];
+
+void fixture_load(void)
+{
+	skeleton = portmap_bpf__open();
+	if (!skeleton)
+		err(1, "opening the programs");
+	if (portmap_bpf__load(skeleton))
+		err(1, "loading the programs");
+}
+
+void fixture_unload(void)
+{
+	portmap_bpf__destroy(skeleton);
+}
+
+static int program_fd(enum hook hook)
+{
+	switch (hook) {
+	case FROM_UPLINK:
+		return bpf_program__fd(skeleton->progs.from_uplink);
+	case TO_UPLINK:
+		return bpf_program__fd(skeleton->progs.to_uplink);
+	case FROM_BRIDGE:
+		return bpf_program__fd(skeleton->progs.from_bridge);
+	case TO_CONTAINER:
+		return bpf_program__fd(skeleton->progs.to_container);
+	case FROM_CONTAINER:
+		return bpf_program__fd(skeleton->progs.from_container);
+	default:
+		abort();
+	}
+}
+
+int fixture_run(enum hook hook, enum device device, enum device came_in_by, struct frame *frame)
+{
+	struct __sk_buff context = { .ifindex = device, .ingress_ifindex = came_in_by };
+	uint8_t out[FRAME_SIZE];
+	DECLARE_LIBBPF_OPTS(bpf_test_run_opts, options,
+		.data_in = frame->bytes,
+		.data_size_in = (uint32_t)frame->length,
+		.data_out = out,
+		.data_size_out = sizeof(out),
+		.ctx_in = &context,
+		.ctx_size_in = sizeof(context),
+		.repeat = 1,
+	);
+
+	if (bpf_prog_test_run_opts(program_fd(hook), &options))
+		return -errno - 1000;
+	memcpy(frame->bytes, out, options.data_size_out);
+	frame->length = options.data_size_out;
+	return (int)options.retval;
+}
+
+void fixture_address(uint8_t *address, const char *text)
+{
+	memset(address, 0, 16);
+	if (inet_pton(AF_INET6, text, address) == 1)
+		return;
+	address[10] = 0xff;
+	address[11] = 0xff;
+	if (inet_pton(AF_INET, text, address + 12) != 1)
+		errx(1, "not an address: %s", text);
+}
+
+static void update(const struct bpf_map *map, const void *key, const void *value)
+{
+	if (bpf_map_update_elem(bpf_map__fd(map), key, value, BPF_ANY))
+		err(1, "writing to map %s", bpf_map__name(map));
+}
+
+static void clear(const struct bpf_map *map, size_t key_size)
+{
+	int fd = bpf_map__fd(map);
+	uint8_t key[256];
+
+	if (key_size > sizeof(key))
+		errx(1, "key of map %s is too big", bpf_map__name(map));
+	while (bpf_map_get_next_key(fd, NULL, key) == 0)
+		bpf_map_delete_elem(fd, key);
+}
+
+static struct owner owner_of(enum container container)
+{
+	return (struct owner){ .slot = container, .generation = generations[container] };
+}
+
+static void write_slot(enum container container, bool live)
+{
+	struct slot slot = { .generation = generations[container], .live = live };
+	uint32_t number = container;
+
+	update(skeleton->maps.slots, &number, &slot);
+}
+
+void fixture_kill(enum container container)
+{
+	write_slot(container, false);
+}
+
+void fixture_renew(enum container container)
+{
+	generations[container] += 100;
+	write_slot(container, true);
+}
+
+void fixture_set_endpoint(const char *address, enum container owner, uint8_t prefix_length,
+			  bool masquerade)
+{
+	struct endpoint endpoint = { .owner = owner_of(owner),
+				     .prefix_length = prefix_length,
+				     .masquerade = masquerade };
+	struct endpoint_key key;
+
+	fixture_address(key.address, address);
+	update(skeleton->maps.endpoints, &key, &endpoint);
+}
+
+static void portmap_key_of(struct portmap_key *key, int protocol, const char *host, int host_port)
+{
+	memset(key, 0, sizeof(*key));
+	key->protocol = (enum protocol)protocol;
+	key->host_port = (uint16_t)host_port;
+	fixture_address(key->host_address, host);
+}
+
+void fixture_map_port(int protocol, const char *host, int host_port, const char *container,
+		      int container_port, enum container owner)
+{
+	struct portmap portmap = { .owner = owner_of(owner),
+				   .container_port = (uint16_t)container_port };
+	struct portmap_key key;
+
+	portmap_key_of(&key, protocol, host, host_port);
+	fixture_address(portmap.container_address, container);
+	update(skeleton->maps.portmaps, &key, &portmap);
+}
+
+void fixture_unmap_port(int protocol, const char *host, int host_port)
+{
+	struct portmap_key key;
+
+	portmap_key_of(&key, protocol, host, host_port);
+	bpf_map_delete_elem(bpf_map__fd(skeleton->maps.portmaps), &key);
+}
+
+uint64_t fixture_mapping_flows(int protocol, const char *host, int host_port)
+{
+	struct portmap portmap;
+	struct portmap_key key;
+
+	portmap_key_of(&key, protocol, host, host_port);
+	if (bpf_map_lookup_elem(bpf_map__fd(skeleton->maps.portmaps), &key, &portmap))
+		err(1, "mapping of port %d", host_port);
+	return portmap.flows;
+}
+
+void fixture_set_masquerade_ports(uint16_t first, uint16_t last)
+{
+	struct meta meta = { .layout = LAYOUT, .complete = 1 };
+	uint32_t only = 0;
+
+	meta.masquerade_ports[0].first = first;
+	meta.masquerade_ports[0].last = last;
+	update(skeleton->maps.meta, &only, &meta);
+}
+
+static void classify(enum device device, enum interface_role role, enum container owner)
+{
+	struct interface interface = { .owner = owner_of(owner), .role = role };
+	uint32_t ifindex = device;
+
+	if (role == ROLE_PORT) {
+		interface.bridge_ifindex = BRIDGE;
+		memcpy(interface.bridge_mac, host_mac(BRIDGE), MAC_SIZE);
+	}
+	update(skeleton->maps.interfaces, &ifindex, &interface);
+}
+
+static void classify_all(void)
+{
+	classify(UPLINK, ROLE_UPLINK, NOBODY);
+	classify(SECOND_UPLINK, ROLE_UPLINK, NOBODY);
+	classify(BRIDGE, ROLE_BRIDGE, NOBODY);
+	classify(VETH_ONE, ROLE_PORT, ONE);
+	classify(VETH_TWO, ROLE_PORT, TWO);
+	classify(VETH_QUIET, ROLE_PORT, QUIET);
+	classify(VETH_ROUTED, ROLE_ROUTED, ROUTED);
+}
+
+static void add_containers(void)
+{
+	for (enum container container = ONE; container <= ROUTED; container++) {
+		generations[container] = 40 + container;
+		write_slot(container, true);
+	}
+	fixture_set_endpoint(v4_container_one, ONE, 16, true);
+	fixture_set_endpoint(v6_container_one, ONE, 64, true);
+	fixture_set_endpoint(v4_container_two, TWO, 16, true);
+	fixture_set_endpoint(v6_container_two, TWO, 64, true);
+	fixture_set_endpoint(v4_container_quiet, QUIET, 16, false);
+	fixture_set_endpoint(v6_container_quiet, QUIET, 64, false);
+	fixture_set_endpoint(v4_container_routed, ROUTED, 24, true);
+	fixture_set_endpoint(v6_container_routed, ROUTED, 64, true);
+}
+
+static void add_mappings(void)
+{
+	static const int protocols[] = { IPPROTO_TCP, IPPROTO_UDP };
+
+	for (int i = 0; i < 2; i++) {
+		fixture_map_port(protocols[i], "0.0.0.0", 8080, v4_container_one, 80, ONE);
+		fixture_map_port(protocols[i], "::", 8080, v6_container_one, 80, ONE);
+		/* Published by a container that is not masqueraded */
+		fixture_map_port(protocols[i], "0.0.0.0", 7070, v4_container_quiet, 70, QUIET);
+		/* A port of one address only, beside one of any address */
+		fixture_map_port(protocols[i], "0.0.0.0", 9090, v4_container_one, 90, ONE);
+		fixture_map_port(protocols[i], v4_host_other, 9090, v4_container_two, 91, TWO);
+		/* One family only */
+		fixture_map_port(protocols[i], "0.0.0.0", 4444, v4_container_one, 44, ONE);
+		fixture_map_port(protocols[i], "::", 6666, v6_container_one, 66, ONE);
+		fixture_map_port(protocols[i], "0.0.0.0", 5050, v4_container_routed, 50, ROUTED);
+		fixture_map_port(protocols[i], "::", 5050, v6_container_routed, 50, ROUTED);
+	}
+}
+
+void fixture_reset(void)
+{
+	clear(skeleton->maps.flows, sizeof(struct flow_key));
+	clear(skeleton->maps.flows_new, sizeof(struct flow_key));
+	clear(skeleton->maps.portmaps, sizeof(struct portmap_key));
+	clear(skeleton->maps.endpoints, sizeof(struct endpoint_key));
+	clear(skeleton->maps.interfaces, sizeof(uint32_t));
+	add_containers();
+	classify_all();
+	add_mappings();
+	fixture_set_masquerade_ports(20000, 29999);
+}
+
+static uint16_t port_of(int port, int chosen)
+{
+	return (uint16_t)(port == CHOSEN ? chosen : port);
+}
+
+void fixture_key(const struct entry *entry, int chosen, struct flow_key *key)
+{
+	memset(key, 0, sizeof(*key));
+	fixture_address(key->source, entry->from);
+	fixture_address(key->destination, entry->to);
+	key->source_port = port_of(entry->from_port, chosen);
+	key->destination_port = port_of(entry->to_port, chosen);
+	key->protocol = (enum protocol)entry->protocol;
+	key->direction = entry->direction;
+}
+
+static const struct bpf_map *table_map(enum table table)
+{
+	return table == ANSWERED ? skeleton->maps.flows : skeleton->maps.flows_new;
+}
+
+void fixture_put(const struct entry *entry)
+{
+	struct flow flow = { .owner = owner_of(entry->owner) };
+	struct flow_key key;
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	flow.last_seen = (uint32_t)now.tv_sec - entry->idle;
+	flow.owner.generation -= entry->older_generation;
+	fixture_key(entry, 0, &key);
+	fixture_address(flow.address, entry->address);
+	flow.port = (uint16_t)entry->port;
+	flow.peer_port = (uint16_t)entry->peer_port;
+	flow.kind = entry->kind;
+	flow.reply = entry->reply;
+	flow.state = entry->state;
+	flow.seen = entry->seen;
+	update(table_map(entry->table), &key, &flow);
+}
+
+void fixture_remove(const struct entry *entry)
+{
+	struct flow_key key;
+
+	fixture_key(entry, 0, &key);
+	if (bpf_map_delete_elem(bpf_map__fd(table_map(entry->table)), &key))
+		err(1, "removing an entry that should be there");
+}
+
+static void read_table(enum table table, struct stored_entries *stored)
+{
+	int fd = bpf_map__fd(table_map(table));
+	struct flow_key key, *last = NULL;
+
+	while (bpf_map_get_next_key(fd, last, &key) == 0 && stored->count < MAX_ENTRIES) {
+		struct stored_entry *entry = &stored->entries[stored->count++];
+
+		entry->table = table;
+		entry->key = key;
+		if (bpf_map_lookup_elem(fd, &key, &entry->flow))
+			err(1, "reading a flow");
+		last = &entry->key;
+	}
+}
+
+void fixture_read_flows(struct stored_entries *stored)
+{
+	memset(stored, 0, sizeof(*stored));
+	read_table(NEW, stored);
+	read_table(ANSWERED, stored);
+}
+
+void fixture_read_counters(struct counters *sum)
+{
+	size_t fields = sizeof(*sum) / sizeof(uint64_t);
+	int cpus = libbpf_num_possible_cpus();
+	uint64_t *total = (uint64_t *)sum;
+	uint32_t only = 0;
+	uint64_t *values;
+
+	memset(sum, 0, sizeof(*sum));
+	values = cpus > 0 ? calloc((size_t)cpus, sizeof(*sum)) : NULL;
+	if (!values || bpf_map_lookup_elem(bpf_map__fd(skeleton->maps.counters), &only, values))
+		err(1, "reading the counters");
+	for (size_t i = 0; i < fields * (size_t)cpus; i++)
+		total[i % fields] += values[i];
+	free(values);
+}

@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* fixture.h - the loaded programs, what stands in their maps, what they leave there. */
+#ifndef BPF_PORTMAP_TESTS_FIXTURE_H
+#define BPF_PORTMAP_TESTS_FIXTURE_H
+
+#include <linux/types.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "abi.h"
+#include "frame.h"
+#include "host.h"
+
+enum hook { FROM_UPLINK, TO_UPLINK, FROM_BRIDGE, TO_CONTAINER, FROM_CONTAINER, HOOKS };
+
+/* Slots, one a container; the generation is always generation_of(slot). */
+enum container { NOBODY = 0, ONE = 1, TWO = 2, QUIET = 3, ROUTED = 4 };
+
+enum table { NEW, ANSWERED };
+
+/* One entry of a flow table; .key as a hook sees a tuple. All zero: none. */
+struct entry {
+	enum table table;
+	enum direction direction;
+	int protocol;
+	const char *from;
+	int from_port;
+	const char *to;
+	int to_port;
+	const char *address; /* what the value has */
+	int port;
+	int peer_port;
+	enum flow_kind kind;
+	bool reply;
+	/* Of entries a row puts in by itself */
+	enum container owner;
+	bool older_generation;
+	uint32_t idle; /* seconds since it was used */
+	enum flow_state state;
+	bool seen;
+};
+
+#define MAX_ENTRIES 16
+
+struct stored_entry {
+	enum table table;
+	struct flow_key key;
+	struct flow flow;
+};
+
+struct stored_entries {
+	int count;
+	struct stored_entry entries[MAX_ENTRIES];
+};
+
+void fixture_load(void);
+void fixture_unload(void);
+
+/* Everything as it is when a row starts afresh: the four containers, their
+ * ports, the interfaces, empty flow tables, masquerade ports 20000-29999. */
+void fixture_reset(void);
+
+/* Runs a program on a frame. Returns the verdict, TC_ACT_*, or -errno - 1000
+ * where the kernel does not take the frame; *frame becomes what came out. */
+int fixture_run(enum hook hook, enum device device, enum device came_in_by, struct frame *frame);
+
+void fixture_map_port(int protocol, const char *host, int host_port, const char *container,
+		      int container_port, enum container owner);
+void fixture_unmap_port(int protocol, const char *host, int host_port);
+void fixture_set_masquerade_ports(uint16_t first, uint16_t last);
+void fixture_set_endpoint(const char *address, enum container owner, uint8_t prefix_length,
+			  bool masquerade);
+void fixture_kill(enum container container);
+void fixture_renew(enum container container); /* DEL and ADD again: another generation */
+void fixture_put(const struct entry *entry);
+void fixture_remove(const struct entry *entry);
+
+/* CHOSEN in an entry becomes chosen. Padding and what varies is zero. */
+void fixture_key(const struct entry *entry, int chosen, struct flow_key *key);
+void fixture_address(uint8_t *address, const char *text);
+void fixture_read_flows(struct stored_entries *stored);
+
+/* The sum over all CPUs. */
+void fixture_read_counters(struct counters *sum);
+uint64_t fixture_mapping_flows(int protocol, const char *host, int host_port);
+
+#endif

@@ -1,0 +1,466 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* frame.c - builds packets byte by byte; shares no code with what it tests. */
+#include <arpa/inet.h>
+#include <assert.h>
+#include <netinet/in.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "frame.h"
+
+#define ETHERTYPE_IPV4 0x0800
+#define ETHERTYPE_IPV6 0x86dd
+#define ETHERTYPE_VLAN 0x8100
+#define FRAGMENT_HEADER 44
+#define ROUTING_HEADER 43
+#define DESTINATION_OPTIONS 60
+#define TIME_TO_LIVE 61
+
+static void put8(struct frame *frame, unsigned int value)
+{
+	assert(frame->length < FRAME_SIZE);
+	frame->bytes[frame->length++] = value;
+}
+
+static void put16(struct frame *frame, unsigned int value)
+{
+	put8(frame, value >> 8 & 0xff);
+	put8(frame, value & 0xff);
+}
+
+static void put32(struct frame *frame, uint32_t value)
+{
+	put16(frame, value >> 16);
+	put16(frame, value & 0xffff);
+}
+
+static void put_bytes(struct frame *frame, const void *bytes, size_t size)
+{
+	assert(frame->length + size <= FRAME_SIZE);
+	memcpy(frame->bytes + frame->length, bytes, size);
+	frame->length += size;
+}
+
+static void write16(struct frame *frame, size_t offset, unsigned int value)
+{
+	frame->bytes[offset] = value >> 8 & 0xff;
+	frame->bytes[offset + 1] = value & 0xff;
+}
+
+static unsigned int read16(const struct frame *frame, size_t offset)
+{
+	return frame->bytes[offset] << 8 | frame->bytes[offset + 1];
+}
+
+/* RFC 1071: the sum of 16-bit words; an odd last byte is padded with zero. */
+static uint32_t sum_words(const uint8_t *bytes, size_t size, uint32_t sum)
+{
+	for (size_t i = 0; i < size; i++)
+		sum += i % 2 ? bytes[i] : (uint32_t)bytes[i] << 8;
+	return sum;
+}
+
+static uint16_t finish_sum(uint32_t sum)
+{
+	while (sum >> 16)
+		sum = (sum & 0xffff) + (sum >> 16);
+	return ~sum;
+}
+
+static size_t address_size(const struct frame *frame)
+{
+	return frame->ipv4 ? 4 : 16;
+}
+
+static const uint8_t *addresses(const struct frame *frame)
+{
+	return frame->bytes + frame->network + (frame->ipv4 ? 12 : 8);
+}
+
+static uint32_t sum_pseudo_header(const struct frame *frame, size_t length)
+{
+	uint32_t sum = sum_words(addresses(frame), 2 * address_size(frame), 0);
+
+	return sum + (uint32_t)length + (uint32_t)frame->protocol;
+}
+
+static size_t checksum_offset(int protocol)
+{
+	switch (protocol) {
+	case IPPROTO_TCP:
+		return 16;
+	case IPPROTO_UDP:
+		return 6;
+	default:
+		return 2;
+	}
+}
+
+static void write_transport_checksum(struct frame *frame, const struct packet *packet)
+{
+	size_t length = frame->length - frame->transport;
+	uint32_t sum = frame->protocol == IPPROTO_ICMP ? 0 : sum_pseudo_header(frame, length);
+	uint16_t checksum;
+
+	if (packet->without_checksum)
+		return;
+	checksum = finish_sum(sum_words(frame->bytes + frame->transport, length, sum));
+	if (frame->protocol == IPPROTO_UDP && checksum == 0)
+		checksum = 0xffff; /* RFC 768: 0 says that there is none */
+	write16(frame, frame->transport + checksum_offset(frame->protocol), checksum);
+}
+
+static void put_ethernet(struct frame *frame, const struct packet *packet, const uint8_t *to_mac,
+			 const uint8_t *from_mac)
+{
+	unsigned int ethertype = frame->ipv4 ? ETHERTYPE_IPV4 : ETHERTYPE_IPV6;
+
+	put_bytes(frame, to_mac, MAC_SIZE);
+	put_bytes(frame, from_mac, MAC_SIZE);
+	if (packet->vlan) {
+		put16(frame, ETHERTYPE_VLAN);
+		put16(frame, 7);
+	}
+	put16(frame, packet->ethertype ? packet->ethertype : ethertype);
+	frame->network = frame->length;
+}
+
+static void put_address(struct frame *frame, const char *text)
+{
+	uint8_t address[16];
+	int done = inet_pton(frame->ipv4 ? AF_INET : AF_INET6, text, address);
+
+	assert(done == 1);
+	put_bytes(frame, address, address_size(frame));
+}
+
+static void put_ipv4(struct frame *frame, const struct packet *packet)
+{
+	unsigned int ihl = 5 + packet->ipv4_options / 4;
+
+	put8(frame, (packet->ip_version ? packet->ip_version : 4) << 4 |
+			    (packet->ihl ? packet->ihl : ihl));
+	put8(frame, 0);
+	put16(frame, 0); /* total length: when all is there */
+	put16(frame, 0x1234);
+	switch (packet->fragment) {
+	case FIRST_FRAGMENT:
+		put16(frame, 0x2000);
+		break;
+	case LATER_FRAGMENT:
+		put16(frame, 64);
+		break;
+	default:
+		put16(frame, 0x4000);
+	}
+	put8(frame, TIME_TO_LIVE);
+	put8(frame, packet->protocol);
+	put16(frame, 0); /* header checksum: when the length is there */
+	put_address(frame, packet->from);
+	put_address(frame, packet->to);
+	for (unsigned int i = 0; i < packet->ipv4_options; i++)
+		put8(frame, 1); /* no operation */
+}
+
+static void finish_ipv4(struct frame *frame, const struct packet *packet)
+{
+	size_t header = 20 + packet->ipv4_options;
+
+	write16(frame, frame->network + 2,
+		frame->length - frame->network + packet->ip_length_off);
+	write16(frame, frame->network + 10,
+		finish_sum(sum_words(frame->bytes + frame->network, header, 0)));
+}
+
+static unsigned int extension_number(char letter)
+{
+	switch (letter) {
+	case 'h':
+		return 0;
+	case 'd':
+		return DESTINATION_OPTIONS;
+	case 'r':
+		return ROUTING_HEADER;
+	default:
+		assert(letter == 'n');
+		return IPPROTO_NONE;
+	}
+}
+
+static unsigned int next_header(const struct packet *packet, const char *extensions)
+{
+	if (*extensions)
+		return extension_number(*extensions);
+	return packet->fragment ? FRAGMENT_HEADER : (unsigned int)packet->protocol;
+}
+
+static void put_extension(struct frame *frame, const struct packet *packet, char letter,
+			  unsigned int next)
+{
+	put8(frame, next);
+	put8(frame, 0);
+	if (letter == 'r') {
+		put8(frame, 4); /* segment routing (RFC 8754); the kind does not matter here */
+		put8(frame, packet->segments_left);
+		put32(frame, 0);
+		return;
+	}
+	put8(frame, 1); /* PadN over the remaining four */
+	put8(frame, 4);
+	put32(frame, 0);
+}
+
+static void put_fragment_header(struct frame *frame, const struct packet *packet)
+{
+	put8(frame, packet->protocol);
+	put8(frame, 0);
+	switch (packet->fragment) {
+	case FIRST_FRAGMENT:
+		put16(frame, 1);
+		break;
+	case LATER_FRAGMENT:
+		put16(frame, 64 << 3);
+		break;
+	default:
+		put16(frame, 0);
+	}
+	put32(frame, 0x12345678);
+}
+
+static void put_ipv6(struct frame *frame, const struct packet *packet)
+{
+	const char *extensions = packet->extensions ? packet->extensions : "";
+
+	put32(frame, (packet->ip_version ? packet->ip_version : 6) << 28 | 0x12345);
+	put16(frame, 0); /* payload length: when all is there */
+	put8(frame, next_header(packet, extensions));
+	put8(frame, TIME_TO_LIVE);
+	put_address(frame, packet->from);
+	put_address(frame, packet->to);
+	for (; *extensions; extensions++)
+		put_extension(frame, packet, *extensions, next_header(packet, extensions + 1));
+	if (packet->fragment)
+		put_fragment_header(frame, packet);
+}
+
+static void finish_ipv6(struct frame *frame, const struct packet *packet)
+{
+	write16(frame, frame->network + 4,
+		frame->length - frame->network - 40 + packet->ip_length_off);
+}
+
+static unsigned int payload_size(const struct packet *packet)
+{
+	if (packet->empty)
+		return 0;
+	return packet->payload ? packet->payload : 7;
+}
+
+static void put_tcp(struct frame *frame, const struct packet *packet)
+{
+	put16(frame, packet->from_port);
+	put16(frame, packet->to_port);
+	put32(frame, 0x01020304);
+	put32(frame, packet->tcp_flags & ACK ? 0x05060708 : 0);
+	put8(frame, (packet->data_offset ? packet->data_offset : 5) << 4);
+	put8(frame, packet->tcp_flags);
+	put16(frame, 64240);
+	put16(frame, 0);
+	put16(frame, 0);
+}
+
+static void put_udp(struct frame *frame, const struct packet *packet)
+{
+	put16(frame, packet->from_port);
+	put16(frame, packet->to_port);
+	put16(frame, 8 + payload_size(packet) + packet->udp_length_off);
+	put16(frame, 0);
+}
+
+static void put_icmp(struct frame *frame, const struct packet *packet)
+{
+	put8(frame, packet->icmp_type);
+	put8(frame, packet->icmp_code);
+	put16(frame, 0);
+	put16(frame, packet->from_port);
+	put16(frame, 1); /* sequence */
+}
+
+static void put_transport(struct frame *frame, const struct packet *packet)
+{
+	frame->transport = frame->length;
+	switch (packet->protocol) {
+	case IPPROTO_TCP:
+		put_tcp(frame, packet);
+		break;
+	case IPPROTO_UDP:
+		put_udp(frame, packet);
+		break;
+	case IPPROTO_ICMP:
+	case IPPROTO_ICMPV6:
+		put_icmp(frame, packet);
+		break;
+	}
+	for (unsigned int i = 0; i < payload_size(packet); i++)
+		put8(frame, 'a' + i % 26);
+}
+
+static bool has_checksum(const struct packet *packet)
+{
+	return packet->protocol == IPPROTO_TCP || packet->protocol == IPPROTO_UDP ||
+	       packet->protocol == IPPROTO_ICMP || packet->protocol == IPPROTO_ICMPV6;
+}
+
+void frame_build(struct frame *frame, const struct packet *packet, const uint8_t *to_mac,
+		 const uint8_t *from_mac)
+{
+	memset(frame, 0, sizeof(*frame));
+	frame->ipv4 = !strchr(packet->from, ':');
+	frame->protocol = packet->protocol;
+	put_ethernet(frame, packet, to_mac, from_mac);
+	if (frame->ipv4)
+		put_ipv4(frame, packet);
+	else
+		put_ipv6(frame, packet);
+	put_transport(frame, packet);
+	if (has_checksum(packet))
+		write_transport_checksum(frame, packet);
+	if (packet->without_transport)
+		frame->length = frame->transport + 4;
+	if (frame->ipv4)
+		finish_ipv4(frame, packet);
+	else
+		finish_ipv6(frame, packet);
+	for (unsigned int i = 0; i < packet->padding; i++)
+		put8(frame, 0);
+}
+
+uint16_t frame_source_port(const struct frame *frame)
+{
+	bool echo = frame->protocol == IPPROTO_ICMP || frame->protocol == IPPROTO_ICMPV6;
+
+	return read16(frame, frame->transport + (echo ? 4 : 0));
+}
+
+bool frame_equal(const struct frame *a, const struct frame *b)
+{
+	return a->length == b->length && memcmp(a->bytes, b->bytes, a->length) == 0;
+}
+
+struct field {
+	size_t offset;
+	size_t size;
+	const char *name;
+};
+
+static const struct field ethernet_fields[] = {
+	{ 0, 6, "destination MAC" }, { 6, 6, "source MAC" }, { 12, 2, "ethertype" }, { 0, 0, NULL },
+};
+
+static const struct field ipv4_fields[] = {
+	{ 0, 1, "version and header length" },
+	{ 1, 1, "type of service" },
+	{ 2, 2, "total length" },
+	{ 4, 2, "identification" },
+	{ 6, 2, "fragment offset" },
+	{ 8, 1, "time to live" },
+	{ 9, 1, "protocol" },
+	{ 10, 2, "IPv4 header checksum" },
+	{ 12, 4, "source address" },
+	{ 16, 4, "destination address" },
+	{ 0, 0, NULL },
+};
+
+static const struct field ipv6_fields[] = {
+	{ 0, 4, "version, class, flow label" },
+	{ 4, 2, "payload length" },
+	{ 6, 1, "next header" },
+	{ 7, 1, "hop limit" },
+	{ 8, 16, "source address" },
+	{ 24, 16, "destination address" },
+	{ 0, 0, NULL },
+};
+
+static const struct field tcp_fields[] = {
+	{ 0, 2, "source port" },  { 2, 2, "destination port" },
+	{ 4, 4, "sequence" },     { 8, 4, "acknowledgement" },
+	{ 12, 2, "offset and flags" }, { 14, 2, "window" },
+	{ 16, 2, "TCP checksum" }, { 18, 2, "urgent pointer" },
+	{ 0, 0, NULL },
+};
+
+static const struct field udp_fields[] = {
+	{ 0, 2, "source port" },  { 2, 2, "destination port" },
+	{ 4, 2, "UDP length" },   { 6, 2, "UDP checksum" },
+	{ 0, 0, NULL },
+};
+
+static const struct field icmp_fields[] = {
+	{ 0, 1, "type" },       { 1, 1, "code" },     { 2, 2, "ICMP checksum" },
+	{ 4, 2, "identifier" }, { 6, 2, "sequence" }, { 0, 0, NULL },
+};
+
+static const struct field *transport_fields(int protocol)
+{
+	if (protocol == IPPROTO_TCP)
+		return tcp_fields;
+	return protocol == IPPROTO_UDP ? udp_fields : icmp_fields;
+}
+
+static const char *find_field(const struct field *fields, size_t offset)
+{
+	for (; fields->name; fields++)
+		if (offset >= fields->offset && offset < fields->offset + fields->size)
+			return fields->name;
+	return "options or payload";
+}
+
+static const char *field_name(const struct frame *frame, size_t offset)
+{
+	if (offset < frame->network)
+		return find_field(ethernet_fields, offset);
+	if (offset >= frame->transport)
+		return find_field(transport_fields(frame->protocol), offset - frame->transport);
+	return find_field(frame->ipv4 ? ipv4_fields : ipv6_fields, offset - frame->network);
+}
+
+static bool differs_at(const struct frame *a, const struct frame *b, size_t offset)
+{
+	if (offset >= a->length || offset >= b->length)
+		return offset < a->length || offset < b->length;
+	return a->bytes[offset] != b->bytes[offset];
+}
+
+static void print_line(const char *label, const struct frame *frame, const struct frame *other,
+		       size_t start)
+{
+	printf("#   %-8s %04zx ", label, start);
+	for (size_t i = start; i < start + 16; i++) {
+		if (i >= frame->length)
+			printf("    ");
+		else if (differs_at(frame, other, i))
+			printf("[%02x]", frame->bytes[i]);
+		else
+			printf(" %02x ", frame->bytes[i]);
+	}
+	putchar('\n');
+}
+
+void frame_print_difference(const struct frame *expected, const struct frame *got)
+{
+	size_t longest = expected->length > got->length ? expected->length : got->length;
+	const char *last = NULL;
+
+	for (size_t start = 0; start < longest; start += 16) {
+		print_line("expected", expected, got, start);
+		print_line("got", got, expected, start);
+	}
+	for (size_t i = 0; i < longest; i++) {
+		const char *name = field_name(expected, i);
+
+		if (differs_at(expected, got, i) && name != last) {
+			printf("#   differs at %zu: %s\n", i, name);
+			last = name;
+		}
+	}
+}

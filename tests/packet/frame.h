@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* frame.h - packets as a row describes them, and the bytes built from that. */
+#ifndef BPF_PORTMAP_TESTS_FRAME_H
+#define BPF_PORTMAP_TESTS_FRAME_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define FRAME_SIZE 2048
+#define MAC_SIZE 6
+
+#define FIN 0x01
+#define SYN 0x02
+#define RST 0x04
+#define PSH 0x08
+#define ACK 0x10
+
+/* A port which the program chooses: taken from the packet it puts out, checked,
+ * and remembered for the rows that go on from there. */
+#define CHOSEN (-1)
+
+enum mac {
+	MAC_USUAL, /* what a frame at this hook of this device is addressed to */
+	MAC_UPLINK,
+	MAC_BRIDGE,
+	MAC_CONTAINER_TWO,
+	MAC_FOREIGN,
+	MAC_BROADCAST,
+	MAC_MULTICAST,
+};
+
+enum fragment {
+	NOT_A_FRAGMENT,
+	FIRST_FRAGMENT,
+	LATER_FRAGMENT,
+	ATOMIC_FRAGMENT, /* IPv6: a fragment header, but all in one piece (RFC 6946) */
+};
+
+/* One packet. All zero: no packet. What is left out is what a sound packet has. */
+struct packet {
+	int protocol; /* IPPROTO_*; its header is built for TCP, UDP, ICMP, ICMPv6 */
+	const char *from;
+	int from_port; /* host byte order; of an echo: the identifier */
+	const char *to;
+	int to_port;
+	unsigned int tcp_flags;
+	unsigned int icmp_type;
+	unsigned int icmp_code;
+	bool without_checksum; /* UDP over IPv4: the checksum field is 0 */
+
+	enum mac to_mac;
+	bool vlan;                 /* an 802.1Q tag in the bytes */
+	unsigned int ethertype;    /* instead of the right one */
+	unsigned int ipv4_options; /* bytes of them, a multiple of 4 */
+	const char *extensions;    /* IPv6, a letter each: h(op-by-hop) d(estination) r(outing) n(one) */
+	unsigned int segments_left; /* in the routing header */
+	enum fragment fragment;
+	unsigned int payload; /* bytes behind the transport header; 0: an odd few */
+	bool empty;           /* no payload */
+	unsigned int padding; /* bytes behind the IP packet, as Ethernet pads */
+
+	/* Lies */
+	int ip_length_off;        /* added to the total or payload length */
+	int udp_length_off;       /* added to the UDP length */
+	unsigned int ip_version;  /* instead of 4 or 6 */
+	unsigned int ihl;         /* in words, instead of the right one */
+	unsigned int data_offset; /* TCP's, in words, instead of 5 */
+	bool without_transport;   /* the packet ends behind the ports */
+};
+
+struct frame {
+	uint8_t bytes[FRAME_SIZE];
+	size_t length;
+	size_t network;   /* offsets of the headers */
+	size_t transport;
+	bool ipv4;
+	int protocol;
+};
+
+/* Builds the bytes; every checksum is computed over the whole packet. The MACs
+ * are 6 bytes each. A wrong description ends the program. */
+void frame_build(struct frame *frame, const struct packet *packet, const uint8_t *to_mac,
+		 const uint8_t *from_mac);
+
+/* What a frame has as source port or echo identifier, host byte order. */
+uint16_t frame_source_port(const struct frame *frame);
+
+bool frame_equal(const struct frame *a, const struct frame *b);
+
+/* Prints both as TAP diagnostics, differing bytes marked and named. */
+void frame_print_difference(const struct frame *expected, const struct frame *got);
+
+#endif

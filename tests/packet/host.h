@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* host.h - the little host the programs run on: a network namespace of its own. */
+#ifndef BPF_PORTMAP_TESTS_HOST_H
+#define BPF_PORTMAP_TESTS_HOST_H
+
+#include <stdint.h>
+
+/* Interface indexes, given at creation. */
+enum device {
+	UPLINK = 10,
+	SECOND_UPLINK = 11,
+	BRIDGE = 12,
+	VETH_ONE = 13,   /* host side, a port of the bridge */
+	VETH_TWO = 14,
+	VETH_QUIET = 15, /* of the container that is not masqueraded */
+	VETH_ROUTED = 16,
+	VETH_DELETED = 17, /* a port whose attachment was deleted */
+	UNCLASSIFIED = 18, /* a VPN that came up after the last ADD */
+};
+
+/* The host's own */
+#define v4_host "192.0.2.1"
+#define v4_host_other "192.0.2.2"
+#define v4_second_uplink "203.0.113.1"
+#define v4_bridge "10.10.0.1"
+#define v4_unclassified "172.16.0.1"
+#define v6_host "2001:db8:1::1"
+#define v6_second_uplink "2001:db8:2::1"
+#define v6_bridge "fd00:10::1"
+
+/* Containers */
+#define v4_container_one "10.10.0.2"
+#define v4_container_two "10.10.0.3"
+#define v4_container_quiet "10.10.0.4"
+#define v4_container_routed "10.20.0.2"
+#define v6_container_one "fd00:10::2"
+#define v6_container_two "fd00:10::3"
+#define v6_container_quiet "fd00:10::4"
+#define v6_container_routed "fd00:20::2"
+/* A neighbour on the bridge this plugin never saw */
+#define v4_stranger "10.10.0.9"
+#define v6_stranger "fd00:10::9"
+
+/* Outside */
+#define v4_client "198.51.100.7"
+#define v4_client_other "198.51.100.8"
+#define v4_server "198.51.100.80"
+#define v4_server_second "203.0.113.80" /* by the second uplink */
+#define v4_server_vpn "172.16.0.80"     /* by the unclassified interface */
+#define v4_elsewhere "198.51.100.99"    /* where forwarded packets go */
+#define v6_client "2001:db8:99::7"
+#define v6_server "2001:db8:99::80"
+#define v6_server_second "2001:db8:2::80"
+#define v6_elsewhere "2001:db8:99::99"
+
+/* Leaves the machine's network and mounts behind and makes the host. Ends the
+ * program with a message if it cannot. */
+void host_create(void);
+
+/* A line for `ip -batch`, in the host. Ends the program if ip fails. */
+void host_configure(const char *batch);
+
+/* The MAC of a device made by host_create(), and of what is behind it. */
+const uint8_t *host_mac(enum device device);
+const uint8_t *host_neighbour_mac(void);
+const uint8_t *host_container_two_mac(void);
+
+/* Sockets of the host, open until host_close_sockets(). They end the program on failure. */
+void host_listen_tcp(const char *address, uint16_t port);
+void host_bind_udp(const char *address, uint16_t port);
+/* An established connection, made without sending anything. */
+void host_connect_tcp(const char *from, uint16_t from_port, const char *to, uint16_t to_port);
+void host_close_sockets(void);
+
+#endif

@@ -1,0 +1,321 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* lifetime_rows.c - flows that are void, idle, closing, or have lost a half. */
+#include "row.h"
+
+/* Longer than any time-out of a half-open or a UDP flow, shorter than TCP's. */
+#define IDLE 1000
+
+static void put_pair(const struct entry *pair, enum container owner, bool older_generation,
+		     uint32_t idle, enum flow_state state)
+{
+	for (int i = 0; i < 2; i++) {
+		struct entry entry = pair[i];
+
+		entry.owner = owner;
+		entry.older_generation = older_generation;
+		entry.idle = idle;
+		entry.state = state;
+		entry.seen = true;
+		fixture_put(&entry);
+	}
+}
+
+/* client:40000 -> host:8080, once the port of container two */
+static const struct entry mapped_to_two[] = { MAPPED(ANSWERED, IPPROTO_TCP, v4_client, 40000,
+						     v4_host, 8080, v4_container_two, 33, 40000) };
+static const struct entry mapped_udp_to_two[] = { MAPPED(ANSWERED, IPPROTO_UDP, v4_client, 5000,
+							 v4_host, 8080, v4_container_two, 33,
+							 5000) };
+static const struct entry half_open_to_two[] = { MAPPED(NEW, IPPROTO_UDP, v4_client, 5000, v4_host,
+							8080, v4_container_two, 33, 5000) };
+static const struct entry mapped_to_one[] = { MAPPED(ANSWERED, IPPROTO_TCP, v4_client, 40000,
+						     v4_host, 8080, v4_container_one, 80, 40000) };
+static const struct entry masqueraded_two[] = { MASQUERADED(
+	NEW, IPPROTO_UDP, v4_container_two, 21000, v4_server, 53, v4_host, 21000) };
+static const struct entry masqueraded_one[] = { MASQUERADED(
+	ANSWERED, IPPROTO_TCP, v4_container_one, 40000, v4_server, 443, v4_host, 23456) };
+
+static void given_older_generation(void)
+{
+	put_pair(mapped_to_two, TWO, true, 0, STATE_ESTABLISHED);
+}
+
+static void given_older_udp(void)
+{
+	put_pair(mapped_udp_to_two, TWO, true, 0, STATE_ESTABLISHED);
+}
+
+static void given_older_half_open(void)
+{
+	put_pair(half_open_to_two, TWO, true, 0, STATE_NEW);
+}
+
+static void given_older_masquerade(void)
+{
+	fixture_set_masquerade_ports(21000, 21000);
+	put_pair(masqueraded_two, TWO, true, 0, STATE_NEW);
+}
+
+static void given_idle_masquerade(void)
+{
+	fixture_set_masquerade_ports(21000, 21000);
+	put_pair(masqueraded_two, TWO, false, IDLE, STATE_NEW);
+}
+
+static void given_fresh_masquerade(void)
+{
+	fixture_set_masquerade_ports(21000, 21000);
+	put_pair(masqueraded_two, TWO, false, 0, STATE_NEW);
+}
+
+static void given_renewed(void)
+{
+	fixture_renew(ONE);
+}
+
+static void given_idle_udp(void)
+{
+	put_pair(mapped_udp_to_two, TWO, false, IDLE, STATE_ESTABLISHED);
+}
+
+static void given_idle_half_open(void)
+{
+	put_pair(half_open_to_two, TWO, false, IDLE, STATE_NEW);
+}
+
+static void given_idle_tcp(void)
+{
+	put_pair(mapped_to_two, TWO, false, IDLE, STATE_ESTABLISHED);
+}
+
+static void given_idle_closing_tcp(void)
+{
+	put_pair(mapped_to_two, TWO, false, IDLE, STATE_CLOSING);
+}
+
+static void given_idle_ping(void)
+{
+	static const struct entry pair[] = { MASQUERADED(
+		ANSWERED, IPPROTO_ICMP, v4_container_two, 5, v4_server, 0, v4_host, 5) };
+
+	put_pair(pair, TWO, false, IDLE, STATE_ESTABLISHED);
+}
+
+#define STALE_TWO_UDP(table)                                                                   \
+	ENTRY(table, DIRECTION_OUT, IPPROTO_UDP, v4_container_two, 33, v4_client, 5000, v4_host,      \
+	  8080, 5000, FLOW_MAPPING, true)
+
+static const struct row void_rows[] = {
+	{ .says = "[i06] a flow of an older generation is a miss: the mapping decides",
+	  .given = given_older_udp, .hook = FROM_UPLINK, .device = UPLINK,
+	  .in = UDP(v4_client, 5000, v4_host, 8080),
+	  .out = UDP(v4_client, 5000, v4_container_one, 80),
+	  .flows = { MAPPED(NEW, IPPROTO_UDP, v4_client, 5000, v4_host, 8080, v4_container_one, 80,
+			    5000),
+		     ENTRY(ANSWERED, DIRECTION_IN, IPPROTO_UDP, v4_client, 5000, v4_host, 8080,
+		       v4_container_two, 33, 5000, FLOW_MAPPING, false),
+		     STALE_TWO_UDP(ANSWERED) } },
+	{ .says = "[i06] the new container's reply replaces what was left of it", .then = true,
+	  .hook = TO_UPLINK, .device = UPLINK, .in = UDP(v4_container_one, 80, v4_client, 5000),
+	  .out = UDP(v4_host, 8080, v4_client, 5000),
+	  .flows = { MAPPED(ANSWERED, IPPROTO_UDP, v4_client, 5000, v4_host, 8080,
+			    v4_container_one, 80, 5000),
+		     STALE_TWO_UDP(ANSWERED) } },
+	{ .says = "[i06] a half-open flow of an older generation is a miss",
+	  .given = given_older_half_open, .hook = FROM_UPLINK, .device = UPLINK,
+	  .in = UDP(v4_client, 5000, v4_host, 8080),
+	  .out = UDP(v4_client, 5000, v4_container_one, 80),
+	  .flows = { MAPPED(NEW, IPPROTO_UDP, v4_client, 5000, v4_host, 8080, v4_container_one, 80,
+			    5000),
+		     STALE_TWO_UDP(NEW) } },
+	{ .says = "[i06] a reply of an older generation is masqueraded like anything new",
+	  .given = given_older_generation, .hook = TO_UPLINK, .device = UPLINK,
+	  .in = TCP(v4_container_two, 33, v4_client, 40000, ACK),
+	  .out = TCP(v4_host, CHOSEN, v4_client, 40000, ACK),
+	  .flows = { MASQUERADED(NEW, IPPROTO_TCP, v4_container_two, 33, v4_client, 40000, v4_host,
+				 CHOSEN),
+		     ENTRY(ANSWERED, DIRECTION_IN, IPPROTO_TCP, v4_client, 40000, v4_host, 8080,
+		       v4_container_two, 33, 40000, FLOW_MAPPING, false),
+		     ENTRY(ANSWERED, DIRECTION_OUT, IPPROTO_TCP, v4_container_two, 33, v4_client, 40000,
+		       v4_host, 8080, 40000, FLOW_MAPPING, true) } },
+	{ .says = "[i06] a masquerade port of an older generation is free",
+	  .given = given_older_masquerade, .hook = TO_UPLINK, .device = UPLINK,
+	  .in = UDP(v4_container_one, 21000, v4_server, 53),
+	  .out = UDP(v4_host, 21000, v4_server, 53),
+	  .flows = { MASQUERADED(NEW, IPPROTO_UDP, v4_container_one, 21000, v4_server, 53, v4_host,
+				 21000),
+		     ENTRY(NEW, DIRECTION_OUT, IPPROTO_UDP, v4_container_two, 21000, v4_server, 53,
+		       v4_host, 21000, 53, FLOW_MASQUERADE, false) } },
+	{ .says = "[i06] a mapped flow", .hook = FROM_UPLINK, .device = UPLINK,
+	  .in = UDP(v4_client, 5000, v4_host, 8080),
+	  .out = UDP(v4_client, 5000, v4_container_one, 80),
+	  .flows = { MAPPED(NEW, IPPROTO_UDP, v4_client, 5000, v4_host, 8080, v4_container_one, 80,
+			    5000) } },
+	{ .says = "[i06] is void at once when its container is added anew", .then = true,
+	  .given = given_renewed, .hook = FROM_UPLINK, .device = UPLINK,
+	  .in = UDP(v4_client, 5000, v4_host, 8080) },
+};
+
+static const struct row idle_rows[] = {
+	{ .says = "an idle UDP flow is a miss", .given = given_idle_udp,
+	  .hook = FROM_UPLINK, .device = UPLINK, .in = UDP(v4_client, 5000, v4_host, 8080),
+	  .out = UDP(v4_client, 5000, v4_container_one, 80),
+	  .flows = { MAPPED(NEW, IPPROTO_UDP, v4_client, 5000, v4_host, 8080, v4_container_one, 80,
+			    5000),
+		     ENTRY(ANSWERED, DIRECTION_IN, IPPROTO_UDP, v4_client, 5000, v4_host, 8080,
+		       v4_container_two, 33, 5000, FLOW_MAPPING, false),
+		     STALE_TWO_UDP(ANSWERED) } },
+	{ .says = "an idle half-open flow is a miss", .given = given_idle_half_open,
+	  .hook = FROM_UPLINK, .device = UPLINK, .in = UDP(v4_client, 5000, v4_host, 8080),
+	  .out = UDP(v4_client, 5000, v4_container_one, 80),
+	  .flows = { MAPPED(NEW, IPPROTO_UDP, v4_client, 5000, v4_host, 8080, v4_container_one, 80,
+			    5000),
+		     STALE_TWO_UDP(NEW) } },
+	{ .says = "an idle ping is a miss", .given = given_idle_ping,
+	  .hook = FROM_UPLINK, .device = UPLINK, .in = PONG4(v4_server, v4_host, 5),
+	  .flows = { MASQUERADED(ANSWERED, IPPROTO_ICMP, v4_container_two, 5, v4_server, 0,
+				 v4_host, 5) } },
+	{ .says = "an established TCP flow as idle as that still lives", .given = given_idle_tcp,
+	  .hook = FROM_UPLINK, .device = UPLINK, .in = TCP(v4_client, 40000, v4_host, 8080, ACK),
+	  .out = TCP(v4_client, 40000, v4_container_two, 33, ACK),
+	  .flows = { MAPPED(ANSWERED, IPPROTO_TCP, v4_client, 40000, v4_host, 8080,
+			    v4_container_two, 33, 40000) },
+	  .counts = { "rewritten_destination" } },
+	{ .says = "a closed TCP flow as idle as that is a miss", .given = given_idle_closing_tcp,
+	  .hook = FROM_UPLINK, .device = UPLINK, .in = TCP(v4_client, 40000, v4_host, 8080, SYN),
+	  .out = TCP(v4_client, 40000, v4_container_one, 80, SYN),
+	  .flows = { MAPPED(NEW, IPPROTO_TCP, v4_client, 40000, v4_host, 8080, v4_container_one, 80,
+			    40000),
+		     ENTRY(ANSWERED, DIRECTION_IN, IPPROTO_TCP, v4_client, 40000, v4_host, 8080,
+		       v4_container_two, 33, 40000, FLOW_MAPPING, false, .state = STATE_CLOSING),
+		     ENTRY(ANSWERED, DIRECTION_OUT, IPPROTO_TCP, v4_container_two, 33, v4_client, 40000,
+		       v4_host, 8080, 40000, FLOW_MAPPING, true, .state = STATE_CLOSING) } },
+	{ .says = "an idle flow's masquerade port is free", .given = given_idle_masquerade,
+	  .hook = TO_UPLINK, .device = UPLINK, .in = UDP(v4_container_one, 21000, v4_server, 53),
+	  .out = UDP(v4_host, 21000, v4_server, 53),
+	  .flows = { MASQUERADED(NEW, IPPROTO_UDP, v4_container_one, 21000, v4_server, 53, v4_host,
+				 21000),
+		     ENTRY(NEW, DIRECTION_OUT, IPPROTO_UDP, v4_container_two, 21000, v4_server, 53,
+		       v4_host, 21000, 53, FLOW_MASQUERADE, false) } },
+	{ .says = "[i10] a fresh flow's is not", .given = given_fresh_masquerade,
+	  .hook = TO_UPLINK, .device = UPLINK, .in = UDP(v4_container_one, 21000, v4_server, 53),
+	  .verdict = DROPPED,
+	  .flows = { MASQUERADED(NEW, IPPROTO_UDP, v4_container_two, 21000, v4_server, 53, v4_host,
+				 21000) },
+	  .counts = { "drop_no_tuple" } },
+};
+
+static void given_only_forward_half(void)
+{
+	put_pair(masqueraded_one, ONE, false, 30, STATE_ESTABLISHED);
+	fixture_remove(&masqueraded_one[1]);
+}
+
+static void given_only_reverse_half(void)
+{
+	put_pair(masqueraded_one, ONE, false, 30, STATE_ESTABLISHED);
+	fixture_remove(&masqueraded_one[0]);
+}
+
+static void given_only_request_half(void)
+{
+	put_pair(mapped_to_one, ONE, false, 30, STATE_ESTABLISHED);
+	fixture_remove(&mapped_to_one[1]);
+}
+
+static void given_only_reply_half(void)
+{
+	put_pair(mapped_to_one, ONE, false, 30, STATE_ESTABLISHED);
+	fixture_remove(&mapped_to_one[0]);
+}
+
+/* Within the second of its last use, when nothing is refreshed */
+static void given_only_reverse_half_fresh(void)
+{
+	put_pair(masqueraded_one, ONE, false, 0, STATE_ESTABLISHED);
+	fixture_remove(&masqueraded_one[0]);
+}
+
+#define MASQUERADED_ONE                                                                        \
+	MASQUERADED(ANSWERED, IPPROTO_TCP, v4_container_one, 40000, v4_server, 443, v4_host, 23456)
+#define MAPPED_ONE                                                                             \
+	MAPPED(ANSWERED, IPPROTO_TCP, v4_client, 40000, v4_host, 8080, v4_container_one, 80, 40000)
+
+static const struct row half_rows[] = {
+	{ .says = "[i05] the way out rebuilds the way back, with the same port",
+	  .given = given_only_forward_half, .hook = TO_UPLINK, .device = UPLINK,
+	  .in = TCP(v4_container_one, 40000, v4_server, 443, ACK),
+	  .out = TCP(v4_host, 23456, v4_server, 443, ACK), .flows = { MASQUERADED_ONE },
+	  .counts = { "flow_repaired" } },
+	{ .says = "[i05] the way back rebuilds the way out, with the same port",
+	  .given = given_only_reverse_half, .hook = FROM_UPLINK, .device = UPLINK,
+	  .in = TCP(v4_server, 443, v4_host, 23456, ACK),
+	  .out = TCP(v4_server, 443, v4_container_one, 40000, ACK), .flows = { MASQUERADED_ONE },
+	  .counts = { "flow_repaired" } },
+	{ .says = "[i05] a mapped request rebuilds its reply", .given = given_only_request_half,
+	  .hook = FROM_UPLINK, .device = UPLINK, .in = TCP(v4_client, 40000, v4_host, 8080, ACK),
+	  .out = TCP(v4_client, 40000, v4_container_one, 80, ACK), .flows = { MAPPED_ONE },
+	  .counts = { "flow_repaired" } },
+	{ .says = "[i05] a mapped reply rebuilds its request", .given = given_only_reply_half,
+	  .hook = TO_UPLINK, .device = UPLINK,
+	  .in = TCP(v4_container_one, 80, v4_client, 40000, ACK),
+	  .out = TCP(v4_host, 8080, v4_client, 40000, ACK), .flows = { MAPPED_ONE },
+	  .counts = { "flow_repaired" } },
+	{ .says = "[i05] a live way back keeps its port where the way out is lost this very second",
+	  .given = given_only_reverse_half_fresh, .hook = TO_UPLINK, .device = UPLINK,
+	  .in = TCP(v4_container_one, 40000, v4_server, 443, ACK),
+	  .out = TCP(v4_host, 23456, v4_server, 443, ACK), .flows = { MASQUERADED_ONE } },
+};
+
+static void given_established(void)
+{
+	put_pair(mapped_to_one, ONE, false, 0, STATE_ESTABLISHED);
+}
+
+static void given_closing(void)
+{
+	put_pair(mapped_to_one, ONE, false, 0, STATE_CLOSING);
+}
+
+#define MAPPED_ONE_IN(state_)                                                                  \
+	MAPPED(ANSWERED, IPPROTO_TCP, v4_client, 40000, v4_host, 8080, v4_container_one, 80, 40000, \
+	       .state = state_)
+
+static const struct row closing_rows[] = {
+	{ .says = "a FIN of one side", .given = given_established,
+	  .hook = FROM_UPLINK, .device = UPLINK,
+	  .in = TCP(v4_client, 40000, v4_host, 8080, FIN | ACK),
+	  .out = TCP(v4_client, 40000, v4_container_one, 80, FIN | ACK),
+	  .flows = { MAPPED_ONE_IN(STATE_FIN) } },
+	{ .says = "the same FIN again is not the other side's", .then = true,
+	  .hook = FROM_UPLINK, .device = UPLINK,
+	  .in = TCP(v4_client, 40000, v4_host, 8080, FIN | ACK),
+	  .out = TCP(v4_client, 40000, v4_container_one, 80, FIN | ACK) },
+	{ .says = "data the other way still passes", .then = true, .hook = TO_UPLINK,
+	  .device = UPLINK, .in = TCP(v4_container_one, 80, v4_client, 40000, ACK),
+	  .out = TCP(v4_host, 8080, v4_client, 40000, ACK) },
+	{ .says = "the other side's FIN closes", .then = true, .hook = TO_UPLINK, .device = UPLINK,
+	  .in = TCP(v4_container_one, 80, v4_client, 40000, FIN | ACK),
+	  .out = TCP(v4_host, 8080, v4_client, 40000, FIN | ACK),
+	  .flows = { MAPPED_ONE_IN(STATE_CLOSING) } },
+	{ .says = "[i04] the last ACK and a late RST are translated all the same", .then = true,
+	  .hook = TO_UPLINK, .device = UPLINK,
+	  .in = TCP(v4_container_one, 80, v4_client, 40000, RST),
+	  .out = TCP(v4_host, 8080, v4_client, 40000, RST) },
+	{ .says = "an RST closes", .given = given_established, .hook = TO_UPLINK, .device = UPLINK,
+	  .in = TCP(v4_container_one, 80, v4_client, 40000, RST),
+	  .out = TCP(v4_host, 8080, v4_client, 40000, RST),
+	  .flows = { MAPPED_ONE_IN(STATE_CLOSING) } },
+	{ .says = "[T34] a SYN on a closing flow opens it again, in the same place",
+	  .given = given_closing, .hook = FROM_UPLINK, .device = UPLINK,
+	  .in = TCP(v4_client, 40000, v4_host, 8080, SYN),
+	  .out = TCP(v4_client, 40000, v4_container_one, 80, SYN), .flows = { MAPPED_ONE } },
+};
+
+void lifetime_rows(void)
+{
+	ROWS_RUN(void_rows);
+	ROWS_RUN(idle_rows);
+	ROWS_RUN(half_rows);
+	ROWS_RUN(closing_rows);
+}

@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * main.c - packets through the real programs, by BPF_PROG_TEST_RUN.
+ *
+ * Every row puts one packet through one program at one device of a little host
+ * in namespaces of its own, and compares the verdict, the whole packet that
+ * comes out with one built from scratch, what is in the flow tables, and the
+ * counters. [i01] is an invariant of the design; [B6] a report from the field.
+ */
+#include <stdio.h>
+
+#include "row.h"
+
+int main(void)
+{
+	host_create();
+	fixture_load();
+	mapping_rows();
+	masquerade_rows();
+	direct_rows();
+	host_rows();
+	neighbour_rows();
+	lifetime_rows();
+	parsing_rows();
+	garbage_rows();
+	host_close_sockets();
+	fixture_unload();
+	return row_finish() ? 1 : 0;
+}

@@ -1,0 +1,278 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* mapping_rows.c - from outside to a mapped port, and the reply. */
+#include "row.h"
+
+static const struct row tcp_rows[] = {
+	{ .says = "a mapped TCP port: the SYN's destination is rewritten, the flow is half-open",
+	  .hook = FROM_UPLINK, .device = UPLINK,
+	  .in = TCP(v4_client, 40000, v4_host, 8080, SYN),
+	  .out = TCP(v4_client, 40000, v4_container_one, 80, SYN),
+	  .flows = { MAPPED(NEW, IPPROTO_TCP, v4_client, 40000, v4_host, 8080, v4_container_one, 80,
+			    40000) },
+	  .counts = { "flow_mapping", "rewritten_destination" } },
+	{ .says = "its SYN again changes nothing", .then = true,
+	  .hook = FROM_UPLINK, .device = UPLINK,
+	  .in = TCP(v4_client, 40000, v4_host, 8080, SYN),
+	  .out = TCP(v4_client, 40000, v4_container_one, 80, SYN),
+	  .counts = { "rewritten_destination" } },
+	{ .says = "its SYN-ACK leaves with the host's address and is no proof of a client", .then = true,
+	  .hook = TO_UPLINK, .device = UPLINK,
+	  .in = TCP(v4_container_one, 80, v4_client, 40000, SYN | ACK),
+	  .out = TCP(v4_host, 8080, v4_client, 40000, SYN | ACK),
+	  .counts = { "rewritten_source" } },
+	{ .says = "its ACK moves both entries to the table of answered flows", .then = true,
+	  .hook = FROM_UPLINK, .device = UPLINK,
+	  .in = TCP(v4_client, 40000, v4_host, 8080, ACK),
+	  .out = TCP(v4_client, 40000, v4_container_one, 80, ACK),
+	  .flows = { MAPPED(ANSWERED, IPPROTO_TCP, v4_client, 40000, v4_host, 8080,
+			    v4_container_one, 80, 40000) },
+	  .counts = { "flow_promoted", "rewritten_destination" } },
+	{ .says = "data of the container, an odd number of bytes", .then = true,
+	  .hook = TO_UPLINK, .device = UPLINK,
+	  .in = TCP(v4_container_one, 80, v4_client, 40000, ACK | PSH, .payload = 1001),
+	  .out = TCP(v4_host, 8080, v4_client, 40000, ACK | PSH, .payload = 1001) },
+	{ .says = "data of the client, IPv4 options, TTL and padding kept", .then = true,
+	  .hook = FROM_UPLINK, .device = UPLINK,
+	  .in = TCP(v4_client, 40000, v4_host, 8080, ACK, .empty = true, .ipv4_options = 12,
+		    .padding = 6),
+	  .out = TCP(v4_client, 40000, v4_container_one, 80, ACK, .empty = true,
+		     .ipv4_options = 12, .padding = 6) },
+	{ .says = "another client's flow stands beside it", .then = true,
+	  .hook = FROM_UPLINK, .device = UPLINK,
+	  .in = TCP(v4_client_other, 40000, v4_host, 8080, SYN),
+	  .out = TCP(v4_client_other, 40000, v4_container_one, 80, SYN),
+	  .flows = { MAPPED(ANSWERED, IPPROTO_TCP, v4_client, 40000, v4_host, 8080,
+			    v4_container_one, 80, 40000),
+		     MAPPED(NEW, IPPROTO_TCP, v4_client_other, 40000, v4_host, 8080,
+			    v4_container_one, 80, 40000) } },
+	{ .says = "a mapped TCP port over IPv6",
+	  .hook = FROM_UPLINK, .device = UPLINK,
+	  .in = TCP(v6_client, 40000, v6_host, 8080, SYN),
+	  .out = TCP(v6_client, 40000, v6_container_one, 80, SYN),
+	  .flows = { MAPPED(NEW, IPPROTO_TCP, v6_client, 40000, v6_host, 8080, v6_container_one, 80,
+			    40000) },
+	  .counts = { "flow_mapping" } },
+	{ .says = "its SYN-ACK over IPv6", .then = true,
+	  .hook = TO_UPLINK, .device = UPLINK,
+	  .in = TCP(v6_container_one, 80, v6_client, 40000, SYN | ACK),
+	  .out = TCP(v6_host, 8080, v6_client, 40000, SYN | ACK) },
+	{ .says = "its ACK over IPv6", .then = true,
+	  .hook = FROM_UPLINK, .device = UPLINK,
+	  .in = TCP(v6_client, 40000, v6_host, 8080, ACK),
+	  .out = TCP(v6_client, 40000, v6_container_one, 80, ACK),
+	  .flows = { MAPPED(ANSWERED, IPPROTO_TCP, v6_client, 40000, v6_host, 8080,
+			    v6_container_one, 80, 40000) },
+	  .counts = { "flow_promoted" } },
+	{ .says = "IPv6 hop-by-hop, routing (travelled) and destination headers before TCP",
+	  .hook = FROM_UPLINK, .device = UPLINK,
+	  .in = TCP(v6_client, 40000, v6_host, 8080, SYN, .extensions = "hrd"),
+	  .out = TCP(v6_client, 40000, v6_container_one, 80, SYN, .extensions = "hrd"),
+	  .flows = { MAPPED(NEW, IPPROTO_TCP, v6_client, 40000, v6_host, 8080, v6_container_one, 80,
+			    40000) } },
+	{ .says = "a routed container's port", .hook = FROM_UPLINK, .device = SECOND_UPLINK,
+	  .in = TCP(v4_server_second, 40000, v4_second_uplink, 5050, SYN),
+	  .out = TCP(v4_server_second, 40000, v4_container_routed, 50, SYN),
+	  .flows = { MAPPED(NEW, IPPROTO_TCP, v4_server_second, 40000, v4_second_uplink, 5050,
+			    v4_container_routed, 50, 40000) } },
+	{ .says = "its reply", .then = true, .hook = TO_UPLINK, .device = SECOND_UPLINK,
+	  .in = TCP(v4_container_routed, 50, v4_server_second, 40000, SYN | ACK),
+	  .out = TCP(v4_second_uplink, 5050, v4_server_second, 40000, SYN | ACK) },
+	{ .says = "any address of the host: the one of another interface too",
+	  .hook = FROM_UPLINK, .device = UPLINK,
+	  .in = TCP(v4_client, 40000, v4_bridge, 8080, SYN),
+	  .out = TCP(v4_client, 40000, v4_container_one, 80, SYN),
+	  .flows = { MAPPED(NEW, IPPROTO_TCP, v4_client, 40000, v4_bridge, 8080, v4_container_one,
+			    80, 40000) } },
+	{ .says = "a port published by a container without masquerade",
+	  .hook = FROM_UPLINK, .device = UPLINK,
+	  .in = TCP(v4_client, 40000, v4_host, 7070, SYN),
+	  .out = TCP(v4_client, 40000, v4_container_quiet, 70, SYN),
+	  .flows = { MAPPED(NEW, IPPROTO_TCP, v4_client, 40000, v4_host, 7070, v4_container_quiet,
+			    70, 40000) } },
+	{ .says = "its reply leaves with the host's address all the same", .then = true,
+	  .hook = TO_UPLINK, .device = UPLINK,
+	  .in = TCP(v4_container_quiet, 70, v4_client, 40000, SYN | ACK),
+	  .out = TCP(v4_host, 7070, v4_client, 40000, SYN | ACK) },
+};
+
+static const struct row udp_rows[] = {
+	{ .says = "a mapped UDP port", .hook = FROM_UPLINK, .device = UPLINK,
+	  .in = UDP(v4_client, 5000, v4_host, 8080),
+	  .out = UDP(v4_client, 5000, v4_container_one, 80),
+	  .flows = { MAPPED(NEW, IPPROTO_UDP, v4_client, 5000, v4_host, 8080, v4_container_one, 80,
+			    5000) },
+	  .counts = { "flow_mapping" } },
+	{ .says = "more of it, one way only, stays half-open", .then = true,
+	  .hook = FROM_UPLINK, .device = UPLINK,
+	  .in = UDP(v4_client, 5000, v4_host, 8080, .payload = 1400),
+	  .out = UDP(v4_client, 5000, v4_container_one, 80, .payload = 1400),
+	  .counts = { "rewritten_destination" } },
+	{ .says = "one reply answers it", .then = true, .hook = TO_UPLINK, .device = UPLINK,
+	  .in = UDP(v4_container_one, 80, v4_client, 5000),
+	  .out = UDP(v4_host, 8080, v4_client, 5000),
+	  .flows = { MAPPED(ANSWERED, IPPROTO_UDP, v4_client, 5000, v4_host, 8080,
+			    v4_container_one, 80, 5000) },
+	  .counts = { "flow_promoted" } },
+	{ .says = "[i11] a UDP checksum of 0 stays 0 on the way in",
+	  .hook = FROM_UPLINK, .device = UPLINK,
+	  .in = UDP(v4_client, 5000, v4_host, 8080, .without_checksum = true),
+	  .out = UDP(v4_client, 5000, v4_container_one, 80, .without_checksum = true),
+	  .flows = { MAPPED(NEW, IPPROTO_UDP, v4_client, 5000, v4_host, 8080, v4_container_one, 80,
+			    5000) } },
+	{ .says = "[i11] and on the way out", .then = true, .hook = TO_UPLINK, .device = UPLINK,
+	  .in = UDP(v4_container_one, 80, v4_client, 5000, .without_checksum = true),
+	  .out = UDP(v4_host, 8080, v4_client, 5000, .without_checksum = true),
+	  .flows = { MAPPED(ANSWERED, IPPROTO_UDP, v4_client, 5000, v4_host, 8080,
+			    v4_container_one, 80, 5000) } },
+	{ .says = "a mapped UDP port over IPv6", .hook = FROM_UPLINK, .device = UPLINK,
+	  .in = UDP(v6_client, 5000, v6_host, 8080),
+	  .out = UDP(v6_client, 5000, v6_container_one, 80),
+	  .flows = { MAPPED(NEW, IPPROTO_UDP, v6_client, 5000, v6_host, 8080, v6_container_one, 80,
+			    5000) } },
+	{ .says = "its reply over IPv6", .then = true, .hook = TO_UPLINK, .device = UPLINK,
+	  .in = UDP(v6_container_one, 80, v6_client, 5000, .extensions = "d"),
+	  .out = UDP(v6_host, 8080, v6_client, 5000, .extensions = "d"),
+	  .flows = { MAPPED(ANSWERED, IPPROTO_UDP, v6_client, 5000, v6_host, 8080,
+			    v6_container_one, 80, 5000) } },
+	{ .says = "an empty datagram", .hook = FROM_UPLINK, .device = UPLINK,
+	  .in = UDP(v4_client, 5000, v4_host, 8080, .empty = true, .padding = 18),
+	  .out = UDP(v4_client, 5000, v4_container_one, 80, .empty = true, .padding = 18),
+	  .flows = { MAPPED(NEW, IPPROTO_UDP, v4_client, 5000, v4_host, 8080, v4_container_one, 80,
+			    5000) } },
+};
+
+static void given_dead_exact_mapping(void)
+{
+	fixture_kill(TWO);
+}
+
+static void given_tcp_unmapped(void)
+{
+	fixture_unmap_port(IPPROTO_TCP, "0.0.0.0", 8080);
+}
+
+static const struct row choice_rows[] = {
+	{ .says = "[B6] an exact host address comes before any",
+	  .hook = FROM_UPLINK, .device = UPLINK,
+	  .in = TCP(v4_client, 40000, v4_host_other, 9090, SYN),
+	  .out = TCP(v4_client, 40000, v4_container_two, 91, SYN),
+	  .flows = { MAPPED(NEW, IPPROTO_TCP, v4_client, 40000, v4_host_other, 9090,
+			    v4_container_two, 91, 40000) } },
+	{ .says = "[B6] every other address gets the mapping of any",
+	  .hook = FROM_UPLINK, .device = UPLINK,
+	  .in = TCP(v4_client, 40000, v4_host, 9090, SYN),
+	  .out = TCP(v4_client, 40000, v4_container_one, 90, SYN),
+	  .flows = { MAPPED(NEW, IPPROTO_TCP, v4_client, 40000, v4_host, 9090, v4_container_one, 90,
+			    40000) } },
+	{ .says = "[i06] an exact mapping whose owner is dead hides nothing",
+	  .given = given_dead_exact_mapping, .hook = FROM_UPLINK, .device = UPLINK,
+	  .in = TCP(v4_client, 40000, v4_host_other, 9090, SYN),
+	  .out = TCP(v4_client, 40000, v4_container_one, 90, SYN),
+	  .flows = { MAPPED(NEW, IPPROTO_TCP, v4_client, 40000, v4_host_other, 9090,
+			    v4_container_one, 90, 40000) } },
+	{ .says = "a port mapped for IPv4 only is not for IPv6",
+	  .hook = FROM_UPLINK, .device = UPLINK, .in = TCP(v6_client, 40000, v6_host, 4444, SYN) },
+	{ .says = "a port mapped for IPv6 only is not for IPv4",
+	  .hook = FROM_UPLINK, .device = UPLINK, .in = TCP(v4_client, 40000, v4_host, 6666, SYN) },
+	{ .says = "a port mapped for UDP only is not for TCP", .given = given_tcp_unmapped,
+	  .hook = FROM_UPLINK, .device = UPLINK, .in = TCP(v4_client, 40000, v4_host, 8080, SYN) },
+	{ .says = "a port that nobody mapped", .hook = FROM_UPLINK, .device = UPLINK,
+	  .in = TCP(v4_client, 40000, v4_host, 8081, SYN) },
+	{ .says = "a container's port is not a port of the host",
+	  .hook = FROM_UPLINK, .device = UPLINK, .in = TCP(v4_client, 40000, v4_host, 80, SYN) },
+	{ .says = "[i01] a packet that only passes through to the same port, TCP",
+	  .hook = FROM_UPLINK, .device = SECOND_UPLINK,
+	  .in = TCP(v4_server_second, 40000, v4_elsewhere, 8080, SYN) },
+	{ .says = "[i01] a packet that only passes through to the same port, UDP",
+	  .hook = FROM_UPLINK, .device = SECOND_UPLINK,
+	  .in = UDP(v4_server_second, 40000, v4_elsewhere, 8080) },
+	{ .says = "[i01] a packet that only passes through to the same port, IPv6",
+	  .hook = FROM_UPLINK, .device = SECOND_UPLINK,
+	  .in = TCP(v6_server_second, 40000, v6_elsewhere, 8080, SYN) },
+	{ .says = "a flow of TCP", .hook = FROM_UPLINK, .device = UPLINK,
+	  .in = TCP(v4_client, 40000, v4_host, 8080, SYN),
+	  .out = TCP(v4_client, 40000, v4_container_one, 80, SYN),
+	  .flows = { MAPPED(NEW, IPPROTO_TCP, v4_client, 40000, v4_host, 8080, v4_container_one, 80,
+			    40000) } },
+	{ .says = "it outlives its mapping, while its container lives", .then = true,
+	  .given = given_tcp_unmapped, .hook = FROM_UPLINK, .device = UPLINK,
+	  .in = TCP(v4_client, 40000, v4_host, 8080, ACK),
+	  .out = TCP(v4_client, 40000, v4_container_one, 80, ACK) },
+};
+
+static void given_container_one_dead(void)
+{
+	fixture_kill(ONE);
+}
+
+static void given_host_connection(void)
+{
+	host_connect_tcp(v4_host, 8080, v4_client, 40000);
+}
+
+static void given_host_connection_v6(void)
+{
+	host_connect_tcp(v6_host, 8080, v6_client, 40000);
+}
+
+static void given_host_listener(void)
+{
+	host_listen_tcp("0.0.0.0", 8080);
+}
+
+static void given_host_datagram_socket(void)
+{
+	host_bind_udp("0.0.0.0", 8080);
+}
+
+static const struct row late_rows[] = {
+	{ .says = "[i06] no mapping of a container that is gone",
+	  .given = given_container_one_dead, .hook = FROM_UPLINK, .device = UPLINK,
+	  .in = TCP(v4_client, 40000, v4_host, 8080, SYN) },
+	{ .says = "TCP in mid-connection without a flow: rebuilt from the mapping",
+	  .hook = FROM_UPLINK, .device = UPLINK,
+	  .in = TCP(v4_client, 40000, v4_host, 8080, ACK),
+	  .out = TCP(v4_client, 40000, v4_container_one, 80, ACK),
+	  .flows = { MAPPED(NEW, IPPROTO_TCP, v4_client, 40000, v4_host, 8080, v4_container_one, 80,
+			    40000) } },
+	{ .says = "a listening socket of the host is no reason not to", .given = given_host_listener,
+	  .hook = FROM_UPLINK, .device = UPLINK,
+	  .in = TCP(v4_client, 40000, v4_host, 8080, ACK),
+	  .out = TCP(v4_client, 40000, v4_container_one, 80, ACK),
+	  .flows = { MAPPED(NEW, IPPROTO_TCP, v4_client, 40000, v4_host, 8080, v4_container_one, 80,
+			    40000) } },
+	{ .says = "[i08] but an established socket of the host gets its packets",
+	  .given = given_host_connection, .hook = FROM_UPLINK, .device = UPLINK,
+	  .in = TCP(v4_client, 40000, v4_host, 8080, ACK) },
+	{ .says = "[i08] its RST too", .then = true, .hook = FROM_UPLINK, .device = UPLINK,
+	  .in = TCP(v4_client, 40000, v4_host, 8080, RST) },
+	{ .says = "[i08] another client is no business of that socket's", .then = true,
+	  .hook = FROM_UPLINK, .device = UPLINK,
+	  .in = TCP(v4_client_other, 40000, v4_host, 8080, SYN),
+	  .out = TCP(v4_client_other, 40000, v4_container_one, 80, SYN),
+	  .flows = { MAPPED(NEW, IPPROTO_TCP, v4_client_other, 40000, v4_host, 8080,
+			    v4_container_one, 80, 40000) } },
+	{ .says = "[i08] an established socket of the host over IPv6",
+	  .given = given_host_connection_v6, .hook = FROM_UPLINK, .device = UPLINK,
+	  .in = TCP(v6_client, 40000, v6_host, 8080, FIN | ACK) },
+	{ .says = "a SYN goes by the mapping whoever listens", .given = given_host_listener,
+	  .hook = FROM_UPLINK, .device = UPLINK,
+	  .in = TCP(v4_client, 40000, v4_host, 8080, SYN),
+	  .out = TCP(v4_client, 40000, v4_container_one, 80, SYN),
+	  .flows = { MAPPED(NEW, IPPROTO_TCP, v4_client, 40000, v4_host, 8080, v4_container_one, 80,
+			    40000) } },
+	{ .says = "a datagram goes by the mapping whoever is bound there (as conmon is)",
+	  .given = given_host_datagram_socket, .hook = FROM_UPLINK, .device = UPLINK,
+	  .in = UDP(v4_client, 5000, v4_host, 8080),
+	  .out = UDP(v4_client, 5000, v4_container_one, 80),
+	  .flows = { MAPPED(NEW, IPPROTO_UDP, v4_client, 5000, v4_host, 8080, v4_container_one, 80,
+			    5000) } },
+};
+
+void mapping_rows(void)
+{
+	ROWS_RUN(tcp_rows);
+	ROWS_RUN(udp_rows);
+	ROWS_RUN(choice_rows);
+	ROWS_RUN(late_rows);
+}

@@ -1,0 +1,542 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* masquerade_rows.c - out of a container with the host's address, and back. */
+#include "row.h"
+
+static const struct row tcp_rows[] = {
+	{ .says = "masqueraded TCP leaves with the uplink's address, its own port kept in the set",
+	  .hook = TO_UPLINK, .device = UPLINK,
+	  .in = TCP(v4_container_one, 25000, v4_server, 443, SYN),
+	  .out = TCP(v4_host, 25000, v4_server, 443, SYN),
+	  .flows = { MASQUERADED(NEW, IPPROTO_TCP, v4_container_one, 25000, v4_server, 443, v4_host,
+				 25000) },
+	  .counts = { "flow_masquerade", "rewritten_source" } },
+	{ .says = "the server's SYN-ACK finds its way back", .then = true,
+	  .hook = FROM_UPLINK, .device = UPLINK,
+	  .in = TCP(v4_server, 443, v4_host, 25000, SYN | ACK),
+	  .out = TCP(v4_server, 443, v4_container_one, 25000, SYN | ACK),
+	  .counts = { "rewritten_destination" } },
+	{ .says = "the container's ACK moves the flow to the answered ones", .then = true,
+	  .hook = TO_UPLINK, .device = UPLINK,
+	  .in = TCP(v4_container_one, 25000, v4_server, 443, ACK),
+	  .out = TCP(v4_host, 25000, v4_server, 443, ACK),
+	  .flows = { MASQUERADED(ANSWERED, IPPROTO_TCP, v4_container_one, 25000, v4_server, 443,
+				 v4_host, 25000) },
+	  .counts = { "flow_promoted" } },
+	{ .says = "a port outside the set becomes one of the set",
+	  .hook = TO_UPLINK, .device = UPLINK,
+	  .in = TCP(v4_container_one, 40000, v4_server, 443, SYN),
+	  .out = TCP(v4_host, CHOSEN, v4_server, 443, SYN),
+	  .flows = { MASQUERADED(NEW, IPPROTO_TCP, v4_container_one, 40000, v4_server, 443, v4_host,
+				 CHOSEN) },
+	  .counts = { "flow_masquerade", "flow_moved_port" } },
+	{ .says = "[i05] and stays it: the SYN again", .then = true,
+	  .hook = TO_UPLINK, .device = UPLINK,
+	  .in = TCP(v4_container_one, 40000, v4_server, 443, SYN),
+	  .out = TCP(v4_host, CHOSEN, v4_server, 443, SYN), .counts = { "rewritten_source" } },
+	{ .says = "its reply gets the container's port back", .then = true,
+	  .hook = FROM_UPLINK, .device = UPLINK,
+	  .in = TCP(v4_server, 443, v4_host, CHOSEN, SYN | ACK),
+	  .out = TCP(v4_server, 443, v4_container_one, 40000, SYN | ACK) },
+	{ .says = "a reply from another port of the server is not one", .then = true,
+	  .hook = FROM_UPLINK, .device = UPLINK,
+	  .in = TCP(v4_server, 444, v4_host, CHOSEN, SYN | ACK) },
+	{ .says = "a port of the container that is below 1024",
+	  .hook = TO_UPLINK, .device = UPLINK,
+	  .in = TCP(v4_container_one, 80, v4_server, 443, SYN),
+	  .out = TCP(v4_host, CHOSEN, v4_server, 443, SYN),
+	  .flows = { MASQUERADED(NEW, IPPROTO_TCP, v4_container_one, 80, v4_server, 443, v4_host,
+				 CHOSEN) } },
+	{ .says = "masqueraded TCP over IPv6", .hook = TO_UPLINK, .device = UPLINK,
+	  .in = TCP(v6_container_one, 25000, v6_server, 443, SYN),
+	  .out = TCP(v6_host, 25000, v6_server, 443, SYN),
+	  .flows = { MASQUERADED(NEW, IPPROTO_TCP, v6_container_one, 25000, v6_server, 443, v6_host,
+				 25000) } },
+	{ .says = "its reply over IPv6", .then = true, .hook = FROM_UPLINK, .device = UPLINK,
+	  .in = TCP(v6_server, 443, v6_host, 25000, SYN | ACK),
+	  .out = TCP(v6_server, 443, v6_container_one, 25000, SYN | ACK) },
+	{ .says = "its ACK over IPv6", .then = true, .hook = TO_UPLINK, .device = UPLINK,
+	  .in = TCP(v6_container_one, 25000, v6_server, 443, ACK),
+	  .out = TCP(v6_host, 25000, v6_server, 443, ACK),
+	  .flows = { MASQUERADED(ANSWERED, IPPROTO_TCP, v6_container_one, 25000, v6_server, 443,
+				 v6_host, 25000) } },
+	{ .says = "[D3] by the second uplink, with that one's address",
+	  .hook = TO_UPLINK, .device = SECOND_UPLINK,
+	  .in = TCP(v4_container_one, 25000, v4_server_second, 443, SYN),
+	  .out = TCP(v4_second_uplink, 25000, v4_server_second, 443, SYN),
+	  .flows = { MASQUERADED(NEW, IPPROTO_TCP, v4_container_one, 25000, v4_server_second, 443,
+				 v4_second_uplink, 25000) } },
+	{ .says = "[D3] by the second uplink over IPv6",
+	  .hook = TO_UPLINK, .device = SECOND_UPLINK,
+	  .in = TCP(v6_container_one, 25000, v6_server_second, 443, SYN),
+	  .out = TCP(v6_second_uplink, 25000, v6_server_second, 443, SYN),
+	  .flows = { MASQUERADED(NEW, IPPROTO_TCP, v6_container_one, 25000, v6_server_second, 443,
+				 v6_second_uplink, 25000) } },
+	{ .says = "[i04] TCP in mid-connection whose flow is lost leaves with the host's address",
+	  .hook = TO_UPLINK, .device = UPLINK,
+	  .in = TCP(v4_container_one, 25000, v4_server, 443, ACK),
+	  .out = TCP(v4_host, 25000, v4_server, 443, ACK),
+	  .flows = { MASQUERADED(NEW, IPPROTO_TCP, v4_container_one, 25000, v4_server, 443, v4_host,
+				 25000) } },
+	{ .says = "[i04] a late RST too", .hook = TO_UPLINK, .device = UPLINK,
+	  .in = TCP(v4_container_one, 25000, v4_server, 443, RST),
+	  .out = TCP(v4_host, 25000, v4_server, 443, RST),
+	  .flows = { MASQUERADED(NEW, IPPROTO_TCP, v4_container_one, 25000, v4_server, 443, v4_host,
+				 25000) } },
+};
+
+static const struct row udp_rows[] = {
+	{ .says = "masqueraded UDP", .hook = TO_UPLINK, .device = UPLINK,
+	  .in = UDP(v4_container_one, 25000, v4_server, 53),
+	  .out = UDP(v4_host, 25000, v4_server, 53),
+	  .flows = { MASQUERADED(NEW, IPPROTO_UDP, v4_container_one, 25000, v4_server, 53, v4_host,
+				 25000) },
+	  .counts = { "flow_masquerade" } },
+	{ .says = "one reply answers it", .then = true, .hook = FROM_UPLINK, .device = UPLINK,
+	  .in = UDP(v4_server, 53, v4_host, 25000),
+	  .out = UDP(v4_server, 53, v4_container_one, 25000),
+	  .flows = { MASQUERADED(ANSWERED, IPPROTO_UDP, v4_container_one, 25000, v4_server, 53,
+				 v4_host, 25000) },
+	  .counts = { "flow_promoted" } },
+	{ .says = "[i11] masqueraded UDP, checksum 0, another port",
+	  .hook = TO_UPLINK, .device = UPLINK,
+	  .in = UDP(v4_container_one, 50000, v4_server, 53, .without_checksum = true),
+	  .out = UDP(v4_host, CHOSEN, v4_server, 53, .without_checksum = true),
+	  .flows = { MASQUERADED(NEW, IPPROTO_UDP, v4_container_one, 50000, v4_server, 53, v4_host,
+				 CHOSEN) } },
+	{ .says = "[i11] its reply, with a checksum", .then = true,
+	  .hook = FROM_UPLINK, .device = UPLINK, .in = UDP(v4_server, 53, v4_host, CHOSEN),
+	  .out = UDP(v4_server, 53, v4_container_one, 50000),
+	  .flows = { MASQUERADED(ANSWERED, IPPROTO_UDP, v4_container_one, 50000, v4_server, 53,
+				 v4_host, CHOSEN) } },
+	{ .says = "masqueraded UDP over IPv6, another port", .hook = TO_UPLINK, .device = UPLINK,
+	  .in = UDP(v6_container_one, 50000, v6_server, 53),
+	  .out = UDP(v6_host, CHOSEN, v6_server, 53),
+	  .flows = { MASQUERADED(NEW, IPPROTO_UDP, v6_container_one, 50000, v6_server, 53, v6_host,
+				 CHOSEN) } },
+	{ .says = "its reply over IPv6", .then = true, .hook = FROM_UPLINK, .device = UPLINK,
+	  .in = UDP(v6_server, 53, v6_host, CHOSEN),
+	  .out = UDP(v6_server, 53, v6_container_one, 50000),
+	  .flows = { MASQUERADED(ANSWERED, IPPROTO_UDP, v6_container_one, 50000, v6_server, 53,
+				 v6_host, CHOSEN) } },
+	{ .says = "[D18] the same port again for another destination", .then = true,
+	  .hook = TO_UPLINK, .device = UPLINK,
+	  .in = UDP(v6_container_one, 25000, v6_elsewhere, 53),
+	  .out = UDP(v6_host, 25000, v6_elsewhere, 53),
+	  .flows = { MASQUERADED(ANSWERED, IPPROTO_UDP, v6_container_one, 50000, v6_server, 53,
+				 v6_host, CHOSEN),
+		     MASQUERADED(NEW, IPPROTO_UDP, v6_container_one, 25000, v6_elsewhere, 53,
+				 v6_host, 25000) } },
+};
+
+static const struct row echo_rows[] = {
+	{ .says = "a masqueraded ping keeps its identifier", .hook = TO_UPLINK, .device = UPLINK,
+	  .in = PING4(v4_container_one, v4_server, 77), .out = PING4(v4_host, v4_server, 77),
+	  .flows = { MASQUERADED(NEW, IPPROTO_ICMP, v4_container_one, 77, v4_server, 0, v4_host,
+				 77) },
+	  .counts = { "flow_masquerade" } },
+	{ .says = "its answer", .then = true, .hook = FROM_UPLINK, .device = UPLINK,
+	  .in = PONG4(v4_server, v4_host, 77), .out = PONG4(v4_server, v4_container_one, 77),
+	  .flows = { MASQUERADED(ANSWERED, IPPROTO_ICMP, v4_container_one, 77, v4_server, 0,
+				 v4_host, 77) },
+	  .counts = { "flow_promoted" } },
+	{ .says = "[i10] another container's ping with the same identifier gets another", .then = true,
+	  .hook = TO_UPLINK, .device = UPLINK, .in = PING4(v4_container_two, v4_server, 77),
+	  .out = PING4(v4_host, v4_server, CHOSEN),
+	  .flows = { MASQUERADED(ANSWERED, IPPROTO_ICMP, v4_container_one, 77, v4_server, 0,
+				 v4_host, 77),
+		     MASQUERADED(NEW, IPPROTO_ICMP, v4_container_two, 77, v4_server, 0, v4_host,
+				 CHOSEN) },
+	  .counts = { "flow_masquerade", "flow_moved_port" } },
+	{ .says = "and the answer its own one back", .then = true,
+	  .hook = FROM_UPLINK, .device = UPLINK, .in = PONG4(v4_server, v4_host, CHOSEN),
+	  .out = PONG4(v4_server, v4_container_two, 77),
+	  .flows = { MASQUERADED(ANSWERED, IPPROTO_ICMP, v4_container_one, 77, v4_server, 0,
+				 v4_host, 77),
+		     MASQUERADED(ANSWERED, IPPROTO_ICMP, v4_container_two, 77, v4_server, 0,
+				 v4_host, CHOSEN) } },
+	{ .says = "a masqueraded ping over IPv6", .hook = TO_UPLINK, .device = UPLINK,
+	  .in = PING6(v6_container_one, v6_server, 77), .out = PING6(v6_host, v6_server, 77),
+	  .flows = { MASQUERADED(NEW, IPPROTO_ICMPV6, v6_container_one, 77, v6_server, 0, v6_host,
+				 77) } },
+	{ .says = "its answer over IPv6", .then = true, .hook = FROM_UPLINK, .device = UPLINK,
+	  .in = PONG6(v6_server, v6_host, 77), .out = PONG6(v6_server, v6_container_one, 77),
+	  .flows = { MASQUERADED(ANSWERED, IPPROTO_ICMPV6, v6_container_one, 77, v6_server, 0,
+				 v6_host, 77) } },
+	{ .says = "[i10] another container's ping with the same identifier over IPv6", .then = true,
+	  .hook = TO_UPLINK, .device = UPLINK, .in = PING6(v6_container_two, v6_server, 77),
+	  .out = PING6(v6_host, v6_server, CHOSEN),
+	  .flows = { MASQUERADED(ANSWERED, IPPROTO_ICMPV6, v6_container_one, 77, v6_server, 0,
+				 v6_host, 77),
+		     MASQUERADED(NEW, IPPROTO_ICMPV6, v6_container_two, 77, v6_server, 0, v6_host,
+				 CHOSEN) } },
+	{ .says = "a ping to the host is the host's", .hook = FROM_UPLINK, .device = UPLINK,
+	  .in = PING4(v4_client, v4_host, 77) },
+	{ .says = "an answer to a ping of the host's is the host's",
+	  .hook = FROM_UPLINK, .device = UPLINK, .in = PONG4(v4_server, v4_host, 77) },
+};
+
+static void given_one_free_port(void)
+{
+	fixture_set_masquerade_ports(21000, 21001);
+}
+
+static void given_published_port(void)
+{
+	given_one_free_port();
+	fixture_map_port(IPPROTO_TCP, "0.0.0.0", 21000, v4_container_two, 80, TWO);
+	fixture_map_port(IPPROTO_UDP, "0.0.0.0", 21000, v4_container_two, 80, TWO);
+}
+
+static void given_exactly_published_port(void)
+{
+	given_one_free_port();
+	fixture_map_port(IPPROTO_TCP, v4_host, 21000, v4_container_two, 80, TWO);
+}
+
+static void given_port_published_elsewhere(void)
+{
+	given_one_free_port();
+	fixture_map_port(IPPROTO_TCP, v4_host_other, 21000, v4_container_two, 80, TWO);
+	fixture_map_port(IPPROTO_UDP, "0.0.0.0", 21000, v4_container_two, 80, TWO);
+	fixture_map_port(IPPROTO_TCP, "::", 21000, v6_container_two, 80, TWO);
+}
+
+static void given_listener(void)
+{
+	given_one_free_port();
+	host_listen_tcp("0.0.0.0", 21000);
+}
+
+static void given_listener_v6(void)
+{
+	given_one_free_port();
+	host_listen_tcp(v6_host, 21000);
+}
+
+static void given_host_connection(void)
+{
+	given_one_free_port();
+	host_connect_tcp(v4_host, 21000, v4_server, 443);
+}
+
+static void given_datagram_socket(void)
+{
+	given_one_free_port();
+	host_bind_udp(v4_host, 21000);
+}
+
+static void given_datagram_socket_v6(void)
+{
+	given_one_free_port();
+	host_bind_udp("::", 21000);
+}
+
+static void given_all_ports_taken(void)
+{
+	given_one_free_port();
+	fixture_map_port(IPPROTO_TCP, "0.0.0.0", 21000, v4_container_two, 80, TWO);
+	host_listen_tcp(v4_host, 21001);
+}
+
+static void given_empty_set(void)
+{
+	fixture_set_masquerade_ports(0, 0);
+}
+
+static const struct row port_rows[] = {
+	{ .says = "[i03] a published port is not kept", .given = given_published_port,
+	  .hook = TO_UPLINK, .device = UPLINK,
+	  .in = TCP(v4_container_one, 21000, v4_server, 443, SYN),
+	  .out = TCP(v4_host, 21001, v4_server, 443, SYN),
+	  .flows = { MASQUERADED(NEW, IPPROTO_TCP, v4_container_one, 21000, v4_server, 443, v4_host,
+				 21001) },
+	  .counts = { "flow_masquerade", "flow_moved_port" } },
+	{ .says = "[i03] nor for UDP", .given = given_published_port,
+	  .hook = TO_UPLINK, .device = UPLINK,
+	  .in = UDP(v4_container_one, 21000, v4_server, 53),
+	  .out = UDP(v4_host, 21001, v4_server, 53),
+	  .flows = { MASQUERADED(NEW, IPPROTO_UDP, v4_container_one, 21000, v4_server, 53, v4_host,
+				 21001) } },
+	{ .says = "[i03] a port published at that address only is not kept",
+	  .given = given_exactly_published_port, .hook = TO_UPLINK, .device = UPLINK,
+	  .in = TCP(v4_container_one, 21000, v4_server, 443, SYN),
+	  .out = TCP(v4_host, 21001, v4_server, 443, SYN),
+	  .flows = { MASQUERADED(NEW, IPPROTO_TCP, v4_container_one, 21000, v4_server, 443, v4_host,
+				 21001) } },
+	{ .says = "a port published at another address, protocol and family is kept",
+	  .given = given_port_published_elsewhere, .hook = TO_UPLINK, .device = UPLINK,
+	  .in = TCP(v4_container_one, 21000, v4_server, 443, SYN),
+	  .out = TCP(v4_host, 21000, v4_server, 443, SYN),
+	  .flows = { MASQUERADED(NEW, IPPROTO_TCP, v4_container_one, 21000, v4_server, 443, v4_host,
+				 21000) } },
+	{ .says = "[i03] a port on which the host listens is not taken", .given = given_listener,
+	  .hook = TO_UPLINK, .device = UPLINK,
+	  .in = TCP(v4_container_one, 21000, v4_server, 443, SYN),
+	  .out = TCP(v4_host, 21001, v4_server, 443, SYN),
+	  .flows = { MASQUERADED(NEW, IPPROTO_TCP, v4_container_one, 21000, v4_server, 443, v4_host,
+				 21001) } },
+	{ .says = "[i03] a port on which the host listens, IPv6", .given = given_listener_v6,
+	  .hook = TO_UPLINK, .device = UPLINK,
+	  .in = TCP(v6_container_one, 21000, v6_server, 443, SYN),
+	  .out = TCP(v6_host, 21001, v6_server, 443, SYN),
+	  .flows = { MASQUERADED(NEW, IPPROTO_TCP, v6_container_one, 21000, v6_server, 443, v6_host,
+				 21001) } },
+	{ .says = "[i03] a port with which the host is connected there is not taken",
+	  .given = given_host_connection, .hook = TO_UPLINK, .device = UPLINK,
+	  .in = TCP(v4_container_one, 21000, v4_server, 443, SYN),
+	  .out = TCP(v4_host, 21001, v4_server, 443, SYN),
+	  .flows = { MASQUERADED(NEW, IPPROTO_TCP, v4_container_one, 21000, v4_server, 443, v4_host,
+				 21001) } },
+	{ .says = "but that connection is no obstacle to another destination",
+	  .given = given_host_connection, .hook = TO_UPLINK, .device = UPLINK,
+	  .in = TCP(v4_container_one, 21000, v4_elsewhere, 443, SYN),
+	  .out = TCP(v4_host, 21000, v4_elsewhere, 443, SYN),
+	  .flows = { MASQUERADED(NEW, IPPROTO_TCP, v4_container_one, 21000, v4_elsewhere, 443,
+				 v4_host, 21000) } },
+	{ .says = "[i03] the port of a UDP socket of the host is not taken",
+	  .given = given_datagram_socket, .hook = TO_UPLINK, .device = UPLINK,
+	  .in = UDP(v4_container_one, 21000, v4_server, 53),
+	  .out = UDP(v4_host, 21001, v4_server, 53),
+	  .flows = { MASQUERADED(NEW, IPPROTO_UDP, v4_container_one, 21000, v4_server, 53, v4_host,
+				 21001) } },
+	{ .says = "[i03] the port of a UDP socket of the host is not taken, IPv6",
+	  .given = given_datagram_socket_v6, .hook = TO_UPLINK, .device = UPLINK,
+	  .in = UDP(v6_container_one, 21000, v6_server, 53),
+	  .out = UDP(v6_host, 21001, v6_server, 53),
+	  .flows = { MASQUERADED(NEW, IPPROTO_UDP, v6_container_one, 21000, v6_server, 53, v6_host,
+				 21001) } },
+	{ .says = "[i04] no port left: dropped and counted", .given = given_all_ports_taken,
+	  .hook = TO_UPLINK, .device = UPLINK,
+	  .in = TCP(v4_container_one, 21000, v4_server, 443, SYN), .verdict = DROPPED,
+	  .counts = { "drop_no_tuple" } },
+	{ .says = "[i04] no ports at all: dropped and counted", .given = given_empty_set,
+	  .hook = TO_UPLINK, .device = UPLINK,
+	  .in = TCP(v4_container_one, 40000, v4_server, 443, SYN), .verdict = DROPPED,
+	  .counts = { "drop_no_tuple" } },
+	{ .says = "one container's flow", .given = given_one_free_port,
+	  .hook = TO_UPLINK, .device = UPLINK,
+	  .in = TCP(v4_container_one, 21000, v4_server, 443, SYN),
+	  .out = TCP(v4_host, 21000, v4_server, 443, SYN),
+	  .flows = { MASQUERADED(NEW, IPPROTO_TCP, v4_container_one, 21000, v4_server, 443, v4_host,
+				 21000) } },
+	{ .says = "[i10] another's from the same port gets another", .then = true,
+	  .hook = TO_UPLINK, .device = UPLINK,
+	  .in = TCP(v4_container_two, 21000, v4_server, 443, SYN),
+	  .out = TCP(v4_host, 21001, v4_server, 443, SYN),
+	  .flows = { MASQUERADED(NEW, IPPROTO_TCP, v4_container_one, 21000, v4_server, 443, v4_host,
+				 21000),
+		     MASQUERADED(NEW, IPPROTO_TCP, v4_container_two, 21000, v4_server, 443, v4_host,
+				 21001) } },
+	{ .says = "[i10] a third one gets none", .then = true, .hook = TO_UPLINK, .device = UPLINK,
+	  .in = TCP(v4_container_routed, 21000, v4_server, 443, SYN), .verdict = DROPPED,
+	  .counts = { "drop_no_tuple" } },
+	{ .says = "[i10] but the same ports serve another port of the server", .then = true,
+	  .hook = TO_UPLINK, .device = UPLINK,
+	  .in = TCP(v4_container_routed, 21000, v4_server, 80, SYN),
+	  .out = TCP(v4_host, 21000, v4_server, 80, SYN),
+	  .flows = { MASQUERADED(NEW, IPPROTO_TCP, v4_container_one, 21000, v4_server, 443, v4_host,
+				 21000),
+		     MASQUERADED(NEW, IPPROTO_TCP, v4_container_two, 21000, v4_server, 443, v4_host,
+				 21001),
+		     MASQUERADED(NEW, IPPROTO_TCP, v4_container_routed, 21000, v4_server, 80,
+				 v4_host, 21000) } },
+};
+
+static void given_answered_flow_of_two(void)
+{
+	static const struct entry entries[] = { MASQUERADED(
+		ANSWERED, IPPROTO_TCP, v4_container_two, 21000, v4_server, 443, v4_host, 21000) };
+
+	given_one_free_port();
+	for (int i = 0; i < 2; i++) {
+		struct entry entry = entries[i];
+
+		entry.owner = TWO;
+		entry.state = STATE_ESTABLISHED;
+		fixture_put(&entry);
+	}
+}
+
+static void given_port_published_later(void)
+{
+	fixture_map_port(IPPROTO_TCP, "0.0.0.0", 25000, v4_container_two, 80, TWO);
+}
+
+static void given_other_address(void)
+{
+	host_configure("addr del 192.0.2.1/24 dev uplink0\n"
+		       "addr add 192.0.2.2/24 dev uplink0\n"
+		       "route replace default via 192.0.2.254 dev uplink0\n");
+}
+
+static void address_back(void)
+{
+	host_configure("addr del 192.0.2.2/24 dev uplink0\n"
+		       "addr add 192.0.2.1/24 dev uplink0\naddr add 192.0.2.2/24 dev uplink0\n"
+		       "neigh replace 192.0.2.254 lladdr 02:00:00:00:02:54 dev uplink0\n"
+		       "route replace default via 192.0.2.254 dev uplink0\n");
+}
+
+static const struct row keeping_rows[] = {
+	{ .says = "[i10] an answered flow's port is taken too", .given = given_answered_flow_of_two,
+	  .hook = TO_UPLINK, .device = UPLINK,
+	  .in = TCP(v4_container_one, 21000, v4_server, 443, SYN),
+	  .out = TCP(v4_host, 21001, v4_server, 443, SYN),
+	  .flows = { MASQUERADED(ANSWERED, IPPROTO_TCP, v4_container_two, 21000, v4_server, 443,
+				 v4_host, 21000),
+		     MASQUERADED(NEW, IPPROTO_TCP, v4_container_one, 21000, v4_server, 443, v4_host,
+				 21001) } },
+	{ .says = "a masqueraded flow", .hook = TO_UPLINK, .device = UPLINK,
+	  .in = TCP(v4_container_one, 25000, v4_server, 443, SYN),
+	  .out = TCP(v4_host, 25000, v4_server, 443, SYN),
+	  .flows = { MASQUERADED(NEW, IPPROTO_TCP, v4_container_one, 25000, v4_server, 443, v4_host,
+				 25000) } },
+	{ .says = "[i02] its reply is its own, even if the port is published meanwhile", .then = true,
+	  .given = given_port_published_later, .hook = FROM_UPLINK, .device = UPLINK,
+	  .in = TCP(v4_server, 443, v4_host, 25000, SYN | ACK),
+	  .out = TCP(v4_server, 443, v4_container_one, 25000, SYN | ACK),
+	  .counts = { "rewritten_destination" } },
+	{ .says = "[i05] it keeps its address when the uplink's changes", .then = true,
+	  .given = given_other_address, .hook = TO_UPLINK, .device = UPLINK,
+	  .in = TCP(v4_container_one, 25000, v4_server, 443, ACK),
+	  .out = TCP(v4_host, 25000, v4_server, 443, ACK),
+	  .flows = { MASQUERADED(ANSWERED, IPPROTO_TCP, v4_container_one, 25000, v4_server, 443,
+				 v4_host, 25000) } },
+	{ .says = "[i05] a new flow has the new address", .then = true,
+	  .hook = TO_UPLINK, .device = UPLINK,
+	  .in = TCP(v4_container_one, 25001, v4_server, 443, SYN),
+	  .out = TCP(v4_host_other, 25001, v4_server, 443, SYN),
+	  .flows = { MASQUERADED(ANSWERED, IPPROTO_TCP, v4_container_one, 25000, v4_server, 443,
+				 v4_host, 25000),
+		     MASQUERADED(NEW, IPPROTO_TCP, v4_container_one, 25001, v4_server, 443,
+				 v4_host_other, 25001) },
+	  .afterwards = address_back },
+};
+
+static const struct row exception_rows[] = {
+	{ .says = "not within the container's own subnet", .hook = TO_UPLINK, .device = UPLINK,
+	  .in = TCP(v4_container_one, 25000, "10.10.200.5", 443, SYN) },
+	{ .says = "not within the container's own subnet, IPv6",
+	  .hook = TO_UPLINK, .device = UPLINK,
+	  .in = TCP(v6_container_one, 25000, "fd00:10::ffff", 443, SYN) },
+	{ .says = "but the first address behind the subnet is outside",
+	  .hook = TO_UPLINK, .device = UPLINK,
+	  .in = TCP(v4_container_one, 25000, "10.11.0.0", 443, SYN),
+	  .out = TCP(v4_host, 25000, "10.11.0.0", 443, SYN),
+	  .flows = { MASQUERADED(NEW, IPPROTO_TCP, v4_container_one, 25000, "10.11.0.0", 443,
+				 v4_host, 25000) } },
+	{ .says = "but the first address behind the subnet is outside, IPv6",
+	  .hook = TO_UPLINK, .device = UPLINK,
+	  .in = TCP(v6_container_one, 25000, "fd00:10:0:1::1", 443, SYN),
+	  .out = TCP(v6_host, 25000, "fd00:10:0:1::1", 443, SYN),
+	  .flows = { MASQUERADED(NEW, IPPROTO_TCP, v6_container_one, 25000, "fd00:10:0:1::1", 443,
+				 v6_host, 25000) } },
+	{ .says = "another container network of the host is masqueraded, by the bridge's address",
+	  .hook = TO_CONTAINER, .device = BRIDGE,
+	  .in = TCP(v4_container_routed, 25000, v4_container_one, 80, SYN),
+	  .out = TCP(v4_bridge, 25000, v4_container_one, 80, SYN),
+	  .flows = { MASQUERADED(NEW, IPPROTO_TCP, v4_container_routed, 25000, v4_container_one, 80,
+				 v4_bridge, 25000) } },
+	{ .says = "multicast is not masqueraded", .hook = TO_UPLINK, .device = UPLINK,
+	  .in = UDP(v4_container_one, 25000, "224.0.0.251", 5353) },
+	{ .says = "multicast is not masqueraded, IPv6", .hook = TO_UPLINK, .device = UPLINK,
+	  .in = UDP(v6_container_one, 25000, "ff02::fb", 5353) },
+	{ .says = "an endpoint without masquerade leaves as it is",
+	  .hook = TO_UPLINK, .device = UPLINK,
+	  .in = TCP(v4_container_quiet, 25000, v4_server, 443, SYN) },
+	{ .says = "an endpoint without masquerade leaves as it is, in fragments too",
+	  .hook = TO_UPLINK, .device = UPLINK,
+	  .in = UDP(v6_container_quiet, 25000, v6_server, 53, .fragment = FIRST_FRAGMENT) },
+	{ .says = "[D21] what already has the host's address is left alone",
+	  .hook = TO_UPLINK, .device = UPLINK, .in = TCP(v4_host, 40000, v4_server, 443, SYN) },
+	{ .says = "a forwarded packet of somebody else", .hook = TO_UPLINK, .device = UPLINK,
+	  .in = TCP(v4_stranger, 40000, v4_server, 443, SYN) },
+	{ .says = "a forwarded fragment of somebody else", .hook = TO_UPLINK, .device = UPLINK,
+	  .in = UDP(v4_stranger, 40000, v4_server, 53, .fragment = LATER_FRAGMENT) },
+};
+
+static void given_container_dead(void)
+{
+	fixture_kill(ONE);
+}
+
+#define OTHER_PROTOCOL(source, destination, number)                                            \
+	{ .protocol = number, .from = source, .to = destination, .payload = 32 }
+
+static const struct row drop_rows[] = {
+	{ .says = "[i04] a first fragment of a masqueraded container", .hook = TO_UPLINK,
+	  .device = UPLINK,
+	  .in = UDP(v4_container_one, 25000, v4_server, 53, .fragment = FIRST_FRAGMENT),
+	  .verdict = DROPPED, .counts = { "drop_untranslatable" } },
+	{ .says = "[i04] a later fragment", .hook = TO_UPLINK, .device = UPLINK,
+	  .in = UDP(v4_container_one, 25000, v4_server, 53, .fragment = LATER_FRAGMENT),
+	  .verdict = DROPPED, .counts = { "drop_untranslatable" } },
+	{ .says = "[i04] a first fragment, IPv6", .hook = TO_UPLINK, .device = UPLINK,
+	  .in = UDP(v6_container_one, 25000, v6_server, 53, .fragment = FIRST_FRAGMENT),
+	  .verdict = DROPPED, .counts = { "drop_untranslatable" } },
+	{ .says = "[i04] a later fragment, IPv6", .hook = TO_UPLINK, .device = UPLINK,
+	  .in = UDP(v6_container_one, 25000, v6_server, 53, .fragment = LATER_FRAGMENT,
+		    .extensions = "h"),
+	  .verdict = DROPPED, .counts = { "drop_untranslatable" } },
+	{ .says = "[i04] a protocol without ports: GRE", .hook = TO_UPLINK, .device = UPLINK,
+	  .in = OTHER_PROTOCOL(v4_container_one, v4_server, 47), .verdict = DROPPED,
+	  .counts = { "drop_untranslatable" } },
+	{ .says = "[i04] SCTP, not yet", .hook = TO_UPLINK, .device = UPLINK,
+	  .in = OTHER_PROTOCOL(v6_container_one, v6_server, IPPROTO_SCTP), .verdict = DROPPED,
+	  .counts = { "drop_untranslatable" } },
+	{ .says = "[i04] ICMPv6 in IPv4", .hook = TO_UPLINK, .device = UPLINK,
+	  .in = OTHER_PROTOCOL(v4_container_one, v4_server, IPPROTO_ICMPV6), .verdict = DROPPED,
+	  .counts = { "drop_untranslatable" } },
+	{ .says = "[i04] IPv6 without a next header", .hook = TO_UPLINK, .device = UPLINK,
+	  .in = { .protocol = 253, .from = v6_container_one, .to = v6_server, .extensions = "n" },
+	  .verdict = DROPPED, .counts = { "drop_untranslatable" } },
+	{ .says = "[i04] a route still to be travelled", .hook = TO_UPLINK, .device = UPLINK,
+	  .in = TCP(v6_container_one, 25000, v6_server, 443, SYN, .extensions = "r",
+		    .segments_left = 1),
+	  .verdict = DROPPED, .counts = { "drop_untranslatable" } },
+	{ .says = "[i04] more extension headers than anybody sends", .hook = TO_UPLINK,
+	  .device = UPLINK,
+	  .in = TCP(v6_container_one, 25000, v6_server, 443, SYN, .extensions = "dddddddddd"),
+	  .verdict = DROPPED, .counts = { "drop_untranslatable" } },
+	{ .says = "[i04] an ICMP error", .hook = TO_UPLINK, .device = UPLINK,
+	  .in = ICMP(IPPROTO_ICMP, 3, 3, v4_container_one, v4_server, 0),
+	  .verdict = DROPPED, .counts = { "drop_untranslatable" } },
+	{ .says = "[i04] a timestamp request", .hook = TO_UPLINK, .device = UPLINK,
+	  .in = ICMP(IPPROTO_ICMP, 13, 0, v4_container_one, v4_server, 5), .verdict = DROPPED,
+	  .counts = { "drop_untranslatable" } },
+	{ .says = "[i04] an answer to a ping that nobody sent", .hook = TO_UPLINK,
+	  .device = UPLINK, .in = PONG4(v4_container_one, v4_server, 5), .verdict = DROPPED,
+	  .counts = { "drop_untranslatable" } },
+	{ .says = "[i04] TCP whose header ends too early", .hook = TO_UPLINK, .device = UPLINK,
+	  .in = TCP(v4_container_one, 25000, v4_server, 443, SYN, .without_transport = true),
+	  .verdict = DROPPED, .counts = { "drop_untranslatable" } },
+	{ .says = "[i04] TCP whose data offset is impossible", .hook = TO_UPLINK,
+	  .device = UPLINK,
+	  .in = TCP(v4_container_one, 25000, v4_server, 443, SYN, .data_offset = 1),
+	  .verdict = DROPPED, .counts = { "drop_untranslatable" } },
+	{ .says = "[i04] UDP whose header ends too early, IPv6", .hook = TO_UPLINK,
+	  .device = UPLINK,
+	  .in = UDP(v6_container_one, 25000, v6_server, 53, .without_transport = true),
+	  .verdict = DROPPED, .counts = { "drop_untranslatable" } },
+	{ .says = "[i04] UDP whose length is impossible", .hook = TO_UPLINK, .device = UPLINK,
+	  .in = UDP(v4_container_one, 25000, v4_server, 53, .udp_length_off = -12),
+	  .verdict = DROPPED, .counts = { "drop_untranslatable" } },
+	{ .says = "[i04] a ping whose header ends too early", .hook = TO_UPLINK,
+	  .device = UPLINK, .in = PING4(v4_container_one, v4_server, 5, .without_transport = true),
+	  .verdict = DROPPED, .counts = { "drop_untranslatable" } },
+	{ .says = "[i04] a packet of a container whose attachment was just deleted",
+	  .given = given_container_dead, .hook = TO_UPLINK, .device = UPLINK,
+	  .in = TCP(v4_container_one, 25000, v4_server, 443, ACK), .verdict = DROPPED,
+	  .counts = { "drop_no_attachment" } },
+};
+
+void masquerade_rows(void)
+{
+	ROWS_RUN(tcp_rows);
+	ROWS_RUN(udp_rows);
+	ROWS_RUN(echo_rows);
+	ROWS_RUN(port_rows);
+	ROWS_RUN(keeping_rows);
+	ROWS_RUN(exception_rows);
+	ROWS_RUN(drop_rows);
+}

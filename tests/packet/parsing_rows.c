@@ -1,0 +1,183 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* parsing_rows.c - what is not understood passes untouched. */
+#include <string.h>
+
+#include "row.h"
+
+#define MAPPED_SYN(...) TCP(v4_client, 40000, v4_host, 8080, SYN, __VA_ARGS__)
+#define MAPPED_SYN6(...) TCP(v6_client, 40000, v6_host, 8080, SYN, __VA_ARGS__)
+#define MAPPED_DATAGRAM(...) UDP(v4_client, 5000, v4_host, 8080, __VA_ARGS__)
+#define MAPPED_DATAGRAM6(...) UDP(v6_client, 5000, v6_host, 8080, __VA_ARGS__)
+
+static const struct row ethernet_rows[] = {
+	{ .says = "[i13] a tagged frame", .hook = FROM_UPLINK, .device = UPLINK,
+	  .in = MAPPED_SYN(.vlan = true) },
+	{ .says = "[i13] a tagged frame on its way out", .hook = TO_UPLINK, .device = UPLINK,
+	  .in = TCP(v4_container_one, 25000, v4_server, 443, SYN, .vlan = true) },
+	{ .says = "a frame for another machine", .hook = FROM_UPLINK, .device = UPLINK,
+	  .in = MAPPED_SYN(.to_mac = MAC_FOREIGN) },
+	{ .says = "a frame for another machine, IPv6", .hook = FROM_UPLINK, .device = UPLINK,
+	  .in = MAPPED_SYN6(.to_mac = MAC_FOREIGN) },
+	{ .says = "a broadcast frame", .hook = FROM_UPLINK, .device = UPLINK,
+	  .in = MAPPED_DATAGRAM(.to_mac = MAC_BROADCAST) },
+	{ .says = "a multicast frame", .hook = FROM_UPLINK, .device = UPLINK,
+	  .in = MAPPED_DATAGRAM(.to_mac = MAC_MULTICAST) },
+	{ .says = "[i13] IPv4 under another ethertype", .hook = FROM_UPLINK, .device = UPLINK,
+	  .in = MAPPED_SYN(.ethertype = 0x88b5) },
+	{ .says = "[i13] IPv4 under the ethertype of IPv6", .hook = FROM_UPLINK, .device = UPLINK,
+	  .in = MAPPED_SYN(.ethertype = 0x86dd, .payload = 60) },
+	{ .says = "[i13] IPv6 under the ethertype of IPv4", .hook = FROM_UPLINK, .device = UPLINK,
+	  .in = MAPPED_SYN6(.ethertype = 0x0800) },
+};
+
+static const struct row address_rows[] = {
+	{ .says = "multicast", .hook = FROM_UPLINK, .device = UPLINK,
+	  .in = UDP(v4_client, 5000, "224.0.0.251", 8080) },
+	{ .says = "limited broadcast", .hook = FROM_UPLINK, .device = UPLINK,
+	  .in = UDP(v4_client, 5000, "255.255.255.255", 8080) },
+	{ .says = "multicast, IPv6", .hook = FROM_UPLINK, .device = UPLINK,
+	  .in = UDP(v6_client, 5000, "ff02::1", 8080) },
+	{ .says = "from a link-local address", .hook = FROM_UPLINK, .device = UPLINK,
+	  .in = TCP("fe80::1", 40000, v6_host, 8080, SYN) },
+	{ .says = "to a link-local address", .hook = FROM_UPLINK, .device = UPLINK,
+	  .in = TCP(v6_client, 40000, "fe80::ff:fe00:10", 8080, SYN) },
+	{ .says = "[i13] an IPv4-mapped address on the wire is not IPv4",
+	  .hook = FROM_UPLINK, .device = UPLINK,
+	  .in = TCP(v6_client, 40000, "::ffff:192.0.2.1", 8080, SYN) },
+	{ .says = "[i13] an IPv4-mapped source neither", .hook = TO_UPLINK, .device = UPLINK,
+	  .in = TCP("::ffff:10.10.0.2", 25000, v6_server, 443, SYN) },
+	{ .says = "to the subnet's broadcast address", .hook = FROM_UPLINK, .device = UPLINK,
+	  .in = UDP(v4_client, 5000, "192.0.2.255", 8080) },
+	{ .says = "to a loopback address from the wire", .hook = FROM_UPLINK, .device = UPLINK,
+	  .in = TCP(v4_client, 40000, "127.0.0.1", 8080, SYN) },
+	{ .says = "to the IPv6 loopback address from the wire", .hook = FROM_UPLINK,
+	  .device = UPLINK, .in = TCP(v6_client, 40000, "::1", 8080, SYN) },
+};
+
+static const struct row header_rows[] = {
+	{ .says = "[i13] a first fragment to a mapped port", .hook = FROM_UPLINK,
+	  .device = UPLINK, .in = MAPPED_DATAGRAM(.fragment = FIRST_FRAGMENT) },
+	{ .says = "[i13] a later fragment that looks like one", .hook = FROM_UPLINK,
+	  .device = UPLINK, .in = MAPPED_DATAGRAM(.fragment = LATER_FRAGMENT) },
+	{ .says = "[i13] a first fragment to a mapped port, IPv6", .hook = FROM_UPLINK,
+	  .device = UPLINK, .in = MAPPED_DATAGRAM6(.fragment = FIRST_FRAGMENT) },
+	{ .says = "[i13] a later fragment that looks like one, IPv6", .hook = FROM_UPLINK,
+	  .device = UPLINK, .in = MAPPED_DATAGRAM6(.fragment = LATER_FRAGMENT) },
+	{ .says = "[i13] IP version 5", .hook = FROM_UPLINK, .device = UPLINK,
+	  .in = MAPPED_SYN(.ip_version = 5) },
+	{ .says = "[i13] IP version 6 in an IPv4 header", .hook = FROM_UPLINK, .device = UPLINK,
+	  .in = MAPPED_SYN(.ip_version = 6, .payload = 60) },
+	{ .says = "[i13] IP version 4 in an IPv6 header", .hook = FROM_UPLINK, .device = UPLINK,
+	  .in = MAPPED_SYN6(.ip_version = 4) },
+	{ .says = "[i13] an IPv4 header of 16 bytes", .hook = FROM_UPLINK, .device = UPLINK,
+	  .in = MAPPED_SYN(.ihl = 4) },
+	{ .says = "[i13] an IPv4 header of 0 bytes", .hook = FROM_UPLINK, .device = UPLINK,
+	  .in = MAPPED_SYN(.ihl = 0, .ip_version = 4, .ip_length_off = -30) },
+	{ .says = "[i13] an IPv4 header longer than the packet", .hook = FROM_UPLINK,
+	  .device = UPLINK, .in = MAPPED_SYN(.ihl = 15) },
+	{ .says = "[i13] a total length beyond the frame", .hook = FROM_UPLINK,
+	  .device = UPLINK, .in = MAPPED_SYN(.ip_length_off = 1) },
+	{ .says = "[i13] a total length that cuts the TCP header off", .hook = FROM_UPLINK,
+	  .device = UPLINK, .in = MAPPED_SYN(.ip_length_off = -6) },
+	{ .says = "[i13] a payload length beyond the frame", .hook = FROM_UPLINK,
+	  .device = UPLINK, .in = MAPPED_SYN6(.ip_length_off = 1) },
+	{ .says = "[i13] a payload length that cuts the TCP header off", .hook = FROM_UPLINK,
+	  .device = UPLINK, .in = MAPPED_SYN6(.ip_length_off = -6) },
+	{ .says = "[i13] a payload length of 0", .hook = FROM_UPLINK, .device = UPLINK,
+	  .in = MAPPED_SYN6(.ip_length_off = -27) },
+	{ .says = "[i13] a TCP data offset of 4", .hook = FROM_UPLINK, .device = UPLINK,
+	  .in = MAPPED_SYN(.data_offset = 4) },
+	{ .says = "[i13] a TCP data offset beyond the packet", .hook = FROM_UPLINK,
+	  .device = UPLINK, .in = MAPPED_SYN(.data_offset = 15) },
+	{ .says = "[i13] a UDP length of 7", .hook = FROM_UPLINK, .device = UPLINK,
+	  .in = MAPPED_DATAGRAM(.udp_length_off = -8) },
+	{ .says = "[i13] a UDP length beyond the packet", .hook = FROM_UPLINK,
+	  .device = UPLINK, .in = MAPPED_DATAGRAM(.udp_length_off = 1) },
+	{ .says = "[i13] TCP in IPv6 without a next header", .hook = FROM_UPLINK,
+	  .device = UPLINK, .in = MAPPED_SYN6(.extensions = "n") },
+	{ .says = "[i13] a route still to be travelled", .hook = FROM_UPLINK, .device = UPLINK,
+	  .in = MAPPED_SYN6(.extensions = "r", .segments_left = 1) },
+	{ .says = "[i13] more extension headers than anybody sends", .hook = FROM_UPLINK,
+	  .device = UPLINK, .in = MAPPED_SYN6(.extensions = "dddddddddd") },
+	{ .says = "[i13] another protocol to the host", .hook = FROM_UPLINK, .device = UPLINK,
+	  .in = { .protocol = 47, .from = v4_client, .to = v4_host, .payload = 40 } },
+	{ .says = "[i13] ICMPv6 in IPv4", .hook = FROM_UPLINK, .device = UPLINK,
+	  .in = PING6(v4_client, v4_container_one, 5) },
+	{ .says = "[i13] ICMP in IPv6", .hook = FROM_UPLINK, .device = UPLINK,
+	  .in = PING4(v6_client, v6_container_one, 5) },
+	{ .says = "[i13] an ICMP error to the host", .hook = FROM_UPLINK, .device = UPLINK,
+	  .in = ICMP(IPPROTO_ICMP, 3, 1, v4_client, v4_host, 0, .payload = 28) },
+};
+
+/* Every length from a bare Ethernet header to all but the last byte. */
+static void run_truncated(const struct packet *packet, enum hook hook, enum device device,
+			  bool may_drop)
+{
+	struct frame whole, got, cut;
+
+	row_build(&whole, packet, hook, device);
+	for (size_t length = 14; length < whole.length; length++) {
+		int verdict;
+
+		fixture_reset();
+		cut = whole;
+		cut.length = length;
+		got = cut;
+		verdict = fixture_run(hook, device, hook == TO_UPLINK ? BRIDGE : device, &got);
+		if (verdict <= -1000)
+			continue; /* the kernel takes no frame as short as that */
+		if (verdict == 2 ? !may_drop : verdict != -1 || !frame_equal(&cut, &got)) {
+			row_fail("cut to %zu of %zu bytes: verdict %d, the packet is%s changed",
+				 length, whole.length, verdict,
+				 frame_equal(&cut, &got) ? " not" : "");
+			return;
+		}
+	}
+}
+
+struct truncation {
+	const char *says;
+	enum hook hook;
+	enum device device;
+	bool may_drop; /* [i04] rather than let it out as it is */
+	struct packet packet;
+};
+
+static const struct truncation truncations[] = {
+	{ "[i13] truncated at every byte: TCP to a mapped port", FROM_UPLINK, UPLINK, false,
+	  MAPPED_SYN(.ipv4_options = 8) },
+	{ "[i13] truncated at every byte: UDP to a mapped port", FROM_UPLINK, UPLINK, false,
+	  MAPPED_DATAGRAM(.payload = 20) },
+	{ "[i13] truncated at every byte: TCP to a mapped port, IPv6", FROM_UPLINK, UPLINK, false,
+	  MAPPED_SYN6(.extensions = "hd") },
+	{ "[i13] truncated at every byte: UDP to a mapped port, IPv6", FROM_UPLINK, UPLINK, false,
+	  MAPPED_DATAGRAM6(.payload = 20) },
+	{ "[i13] truncated at every byte: a neighbour's TCP", FROM_CONTAINER, VETH_TWO, false,
+	  TCP(v4_container_two, 40000, v4_host, 8080, SYN) },
+	{ "[i13] truncated at every byte: a stranger's UDP", FROM_BRIDGE, BRIDGE, false,
+	  UDP(v6_stranger, 40000, v6_host, 8080) },
+	{ "[i13] truncated at every byte: masqueraded TCP", TO_UPLINK, UPLINK, true,
+	  TCP(v4_container_one, 40000, v4_server, 443, SYN) },
+	{ "[i13] truncated at every byte: masqueraded UDP, IPv6", TO_UPLINK, UPLINK, true,
+	  UDP(v6_container_one, 40000, v6_server, 443, .extensions = "hrd") },
+	{ "[i13] truncated at every byte: a masqueraded ping", TO_UPLINK, UPLINK, true,
+	  PING4(v4_container_one, v4_server, 9) },
+	{ "[i13] truncated at every byte: a masqueraded ping, IPv6", TO_UPLINK, UPLINK, true,
+	  PING6(v6_container_one, v6_server, 9) },
+};
+
+void parsing_rows(void)
+{
+	ROWS_RUN(ethernet_rows);
+	ROWS_RUN(address_rows);
+	ROWS_RUN(header_rows);
+	host_close_sockets();
+	for (size_t i = 0; i < sizeof(truncations) / sizeof(truncations[0]); i++) {
+		const struct truncation *truncation = &truncations[i];
+
+		row_begin(truncation->says);
+		run_truncated(&truncation->packet, truncation->hook, truncation->device,
+			      truncation->may_drop);
+		row_end();
+	}
+}

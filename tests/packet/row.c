@@ -1,0 +1,310 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* row.c - runs rows, compares, and prints TAP. */
+#include <arpa/inet.h>
+#include <linux/pkt_cls.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "row.h"
+
+static int number;
+static int failures;
+static int chosen;
+static char complaints[8192];
+static const char *current;
+static struct stored_entries before;
+
+struct run {
+	const struct row *row;
+	struct frame in;
+	struct frame expected;
+	struct frame got;
+	struct counters counters_before;
+};
+
+void row_begin(const char *says)
+{
+	current = says;
+	complaints[0] = '\0';
+}
+
+void row_fail(const char *why, ...)
+{
+	size_t length = strlen(complaints);
+	va_list arguments;
+
+	if (length + 4 > sizeof(complaints))
+		return;
+	va_start(arguments, why);
+	memcpy(complaints + length, "# ", 3);
+	vsnprintf(complaints + length + 2, sizeof(complaints) - length - 3, why, arguments);
+	va_end(arguments);
+	length = strlen(complaints);
+	memcpy(complaints + length, "\n", 2);
+}
+
+void row_end(void)
+{
+	bool failed = complaints[0] != '\0';
+
+	failures += failed;
+	printf("%sok %d - %s\n%s", failed ? "not " : "", ++number, current, complaints);
+	fflush(stdout);
+}
+
+int row_finish(void)
+{
+	printf("1..%d\n", number);
+	return failures;
+}
+
+int row_chosen(void)
+{
+	return chosen;
+}
+
+static bool is_egress(enum hook hook)
+{
+	return hook == TO_UPLINK || hook == TO_CONTAINER;
+}
+
+static const uint8_t *mac_of(enum mac mac, enum hook hook, enum device device)
+{
+	static const uint8_t foreign[] = { 2, 0, 0, 0, 9, 9 };
+	static const uint8_t broadcast[] = { 255, 255, 255, 255, 255, 255 };
+	static const uint8_t multicast[] = { 1, 0, 0x5e, 0, 0, 1 };
+
+	switch (mac) {
+	case MAC_UPLINK:
+		return host_mac(UPLINK);
+	case MAC_BRIDGE:
+		return host_mac(BRIDGE);
+	case MAC_CONTAINER_TWO:
+		return host_container_two_mac();
+	case MAC_FOREIGN:
+		return foreign;
+	case MAC_BROADCAST:
+		return broadcast;
+	case MAC_MULTICAST:
+		return multicast;
+	default:
+		break;
+	}
+	if (is_egress(hook))
+		return host_neighbour_mac();
+	if (hook == FROM_CONTAINER && device != VETH_ROUTED)
+		return host_mac(BRIDGE);
+	return host_mac(device);
+}
+
+void row_build(struct frame *frame, const struct packet *packet, enum hook hook,
+	       enum device device)
+{
+	static const uint8_t sender[] = { 2, 0, 0, 0, 7, 7 };
+	struct packet copy = *packet;
+	uint8_t to_mac[MAC_SIZE];
+
+	if (copy.from_port == CHOSEN)
+		copy.from_port = chosen;
+	if (copy.to_port == CHOSEN)
+		copy.to_port = chosen;
+	memcpy(to_mac, mac_of(packet->to_mac, hook, device), MAC_SIZE);
+	frame_build(frame, &copy, to_mac, sender);
+}
+
+/* Where the packet is to leave with a port of the program's choice, sees which. */
+static void learn_choice(const struct row *row, const struct run *run)
+{
+	bool echo = row->in.protocol == IPPROTO_ICMP || row->in.protocol == IPPROTO_ICMPV6;
+
+	if (row->out.from_port != CHOSEN || row->in.from_port == CHOSEN)
+		return;
+	chosen = frame_source_port(&run->got);
+	if (chosen == row->in.from_port)
+		row_fail("source port %d should have been changed", chosen);
+	if (!echo && is_egress(row->hook) && (chosen < 20000 || chosen > 29999))
+		row_fail("source port %d is not in the masquerade set", chosen);
+}
+
+static void check_verdict(const struct row *row, int got)
+{
+	static const int actions[] = { TC_ACT_UNSPEC, TC_ACT_SHOT, TC_ACT_REDIRECT };
+
+	if (got != actions[row->verdict])
+		row_fail("verdict is %d, expected %d", got, actions[row->verdict]);
+}
+
+static void check_packet(struct run *run)
+{
+	const struct row *row = run->row;
+
+	if (row->out.protocol)
+		row_build(&run->expected, &row->out, row->hook, row->device);
+	else
+		run->expected = run->in;
+	if (row->verdict == DROPPED || frame_equal(&run->expected, &run->got))
+		return;
+	row_fail("the packet differs:");
+}
+
+static void format_address(char *text, size_t size, const uint8_t *address)
+{
+	static const uint8_t mapped[12] = { [10] = 0xff, [11] = 0xff };
+
+	if (memcmp(address, mapped, sizeof(mapped)) == 0)
+		inet_ntop(AF_INET, address + 12, text, (socklen_t)size);
+	else
+		inet_ntop(AF_INET6, address, text, (socklen_t)size);
+}
+
+static void describe(const char *what, const struct stored_entry *entry)
+{
+	char from[INET6_ADDRSTRLEN], to[INET6_ADDRSTRLEN], address[INET6_ADDRSTRLEN];
+	const struct flow_key *key = &entry->key;
+	const struct flow *flow = &entry->flow;
+
+	format_address(from, sizeof(from), key->source);
+	format_address(to, sizeof(to), key->destination);
+	format_address(address, sizeof(address), flow->address);
+	row_fail("%s: %s %s protocol %u %s:%u -> %s:%u: %s:%u peer %u kind %u state %u reply %u",
+		 what, entry->table == NEW ? "flows_new" : "flows",
+		 key->direction == DIRECTION_IN ? "in" : "out", key->protocol, from,
+		 key->source_port, to, key->destination_port, address, flow->port, flow->peer_port,
+		 flow->kind, flow->state, flow->reply);
+}
+
+static void expect_entry(struct stored_entry *stored, const struct entry *entry)
+{
+	memset(stored, 0, sizeof(*stored));
+	stored->table = entry->table;
+	fixture_key(entry, chosen, &stored->key);
+	fixture_address(stored->flow.address, entry->address);
+	stored->flow.port = (uint16_t)(entry->port == CHOSEN ? chosen : entry->port);
+	stored->flow.peer_port =
+		(uint16_t)(entry->peer_port == CHOSEN ? chosen : entry->peer_port);
+	stored->flow.kind = entry->kind;
+	stored->flow.reply = entry->reply;
+	stored->flow.state = entry->state;
+}
+
+static bool entry_matches(const struct stored_entry *a, const struct stored_entry *b)
+{
+	return a->table == b->table && memcmp(&a->key, &b->key, sizeof(a->key)) == 0 &&
+	       memcmp(a->flow.address, b->flow.address, sizeof(a->flow.address)) == 0 &&
+	       a->flow.port == b->flow.port && a->flow.peer_port == b->flow.peer_port &&
+	       a->flow.kind == b->flow.kind && a->flow.reply == b->flow.reply &&
+	       a->flow.state == b->flow.state;
+}
+
+static bool contains(const struct stored_entries *set, const struct stored_entry *entry)
+{
+	for (int i = 0; i < set->count; i++)
+		if (entry_matches(&set->entries[i], entry))
+			return true;
+	return false;
+}
+
+static void complain_of_missing(const char *what, const struct stored_entries *from,
+				const struct stored_entries *in)
+{
+	for (int i = 0; i < from->count; i++)
+		if (!contains(in, &from->entries[i]))
+			describe(what, &from->entries[i]);
+}
+
+static void check_flows(const struct row *row)
+{
+	struct stored_entries expected = { 0 }, got;
+
+	fixture_read_flows(&got);
+	if (row->then && !row->flows[0].from)
+		expected = before;
+	for (int i = 0; i < ROW_ENTRIES && row->flows[i].from; i++) {
+		struct stored_entry *entry = &expected.entries[expected.count++];
+
+		expect_entry(entry, &row->flows[i]);
+		if (entry->table == ANSWERED && entry->flow.state == STATE_NEW)
+			entry->flow.state = STATE_ESTABLISHED;
+	}
+	complain_of_missing("flow missing", &expected, &got);
+	complain_of_missing("flow not expected", &got, &expected);
+	before = got;
+}
+
+static bool is_counted(const struct row *row, const char *name)
+{
+	for (int i = 0; i < ROW_COUNTERS && row->counts[i]; i++)
+		if (strcmp(row->counts[i], name) == 0)
+			return true;
+	return false;
+}
+
+/* A drop is never unforeseen; a row that names one counter names them all, save
+ * those of each packet rewritten. */
+static void check_counter(const struct row *row, const char *name, uint64_t difference)
+{
+	bool drop = strncmp(name, "drop_", 5) == 0;
+	bool rewritten = strncmp(name, "rewritten_", 10) == 0;
+	bool named = is_counted(row, name);
+
+	if (named && difference != 1)
+		row_fail("%s went up by %llu, expected 1", name, (unsigned long long)difference);
+	if (!named && difference && (drop || (row->counts[0] && !rewritten)))
+		row_fail("%s went up by %llu, expected 0", name, (unsigned long long)difference);
+}
+
+static void check_counters(const struct run *run)
+{
+	struct counters now;
+
+	fixture_read_counters(&now);
+#define X(name, meaning) check_counter(run->row, #name, now.name - run->counters_before.name);
+	COUNTERS(X)
+#undef X
+}
+
+static enum device came_in_by(const struct row *row)
+{
+	if (!is_egress(row->hook))
+		return row->device;
+	if (row->of_the_host)
+		return 0;
+	return row->device == UPLINK || row->device == SECOND_UPLINK ? BRIDGE : UPLINK;
+}
+
+static void run_row(const struct row *row)
+{
+	static struct run run;
+	int verdict;
+
+	run.row = row;
+	row_begin(row->says);
+	if (!row->then) {
+		host_close_sockets();
+		fixture_reset();
+	}
+	if (row->given)
+		row->given();
+	row_build(&run.in, &row->in, row->hook, row->device);
+	run.got = run.in;
+	fixture_read_counters(&run.counters_before);
+	verdict = fixture_run(row->hook, row->device, came_in_by(row), &run.got);
+	check_verdict(row, verdict);
+	learn_choice(row, &run);
+	check_packet(&run);
+	check_flows(row);
+	check_counters(&run);
+	if (row->afterwards)
+		row->afterwards();
+	row_end();
+	if (row->verdict != DROPPED && !frame_equal(&run.expected, &run.got))
+		frame_print_difference(&run.expected, &run.got);
+}
+
+void row_run_all(const struct row *rows, size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+		run_row(&rows[i]);
+}

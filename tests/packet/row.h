@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* row.h - one packet through one hook, and all that must be so afterwards. */
+#ifndef BPF_PORTMAP_TESTS_ROW_H
+#define BPF_PORTMAP_TESTS_ROW_H
+
+#include <netinet/in.h>
+
+#include "fixture.h"
+
+enum verdict { PASSES, DROPPED, REDIRECTED };
+
+#define ROW_ENTRIES 10
+#define ROW_COUNTERS 4
+
+struct row {
+	const char *says;
+	bool then; /* goes on from the row before: maps and sockets as that left them */
+	void (*given)(void);
+
+	enum hook hook;
+	enum device device;
+	/* At an egress hook: a packet of the host's own, which came in nowhere. */
+	bool of_the_host;
+	struct packet in;
+
+	enum verdict verdict;
+	struct packet out; /* none: what went in, byte for byte */
+	/* All that is in both flow tables; none: nothing or, of a row that goes on,
+	 * what was there before. */
+	struct entry flows[ROW_ENTRIES];
+	const char *counts[ROW_COUNTERS]; /* these go up by one; no other drop_* ever does */
+	void (*afterwards)(void);         /* more to check; says so with row_fail() */
+};
+
+#define TCP(source, source_port, destination, destination_port, flags, ...)                    \
+	{ .protocol = IPPROTO_TCP, .from = source, .from_port = source_port, .to = destination,   \
+	  .to_port = destination_port, .tcp_flags = flags, ##__VA_ARGS__ }
+#define UDP(source, source_port, destination, destination_port, ...)                           \
+	{ .protocol = IPPROTO_UDP, .from = source, .from_port = source_port, .to = destination,   \
+	  .to_port = destination_port, ##__VA_ARGS__ }
+#define ICMP(protocol_, type, code, source, destination, identifier, ...)                      \
+	{ .protocol = protocol_, .icmp_type = type, .icmp_code = code, .from = source,            \
+	  .from_port = identifier, .to = destination, ##__VA_ARGS__ }
+#define PING4(source, destination, identifier, ...)                                            \
+	ICMP(IPPROTO_ICMP, 8, 0, source, destination, identifier, ##__VA_ARGS__)
+#define PONG4(source, destination, identifier, ...)                                            \
+	ICMP(IPPROTO_ICMP, 0, 0, source, destination, identifier, ##__VA_ARGS__)
+#define PING6(source, destination, identifier, ...)                                            \
+	ICMP(IPPROTO_ICMPV6, 128, 0, source, destination, identifier, ##__VA_ARGS__)
+#define PONG6(source, destination, identifier, ...)                                            \
+	ICMP(IPPROTO_ICMPV6, 129, 0, source, destination, identifier, ##__VA_ARGS__)
+
+/* One entry of a flow table: what a hook sees, and what its value says. */
+#define ENTRY(table_, direction_, protocol_, source, source_port, destination,                 \
+	      destination_port, address_, port_, peer_port_, kind_, reply_, ...)                   \
+	{ .table = table_, .direction = direction_, .protocol = protocol_, .from = source,        \
+	  .from_port = source_port, .to = destination, .to_port = destination_port,               \
+	  .address = address_, .port = port_, .peer_port = peer_port_, .kind = kind_,             \
+	  .reply = reply_, ##__VA_ARGS__ }
+
+/* Both entries of a flow through a mapping: what the client sends, and where it goes. */
+#define MAPPED(table_, protocol_, client, client_port, host, host_port, container,             \
+	       container_port, moved_port, ...)                                                   \
+	ENTRY(table_, DIRECTION_IN, protocol_, client, client_port, host, host_port, container,   \
+	      container_port, moved_port, FLOW_MAPPING, false, ##__VA_ARGS__),                    \
+	ENTRY(table_, DIRECTION_OUT, protocol_, container, container_port, client, moved_port,    \
+	      host, host_port, client_port, FLOW_MAPPING, true, ##__VA_ARGS__)
+
+/* Both entries of a masqueraded flow: what the container sends, and as whom it leaves. */
+#define MASQUERADED(table_, protocol_, container, container_port, server, server_port, host,   \
+		    host_port)                                                                    \
+	ENTRY(table_, DIRECTION_OUT, protocol_, container, container_port, server, server_port,   \
+	      host, host_port, server_port, FLOW_MASQUERADE, false),                              \
+	ENTRY(table_, DIRECTION_IN, protocol_, server, server_port, host, host_port, container,   \
+	      container_port, server_port, FLOW_MASQUERADE, true)
+
+/* Both entries of a flow that is left alone, begun from outside or by the host. */
+#define DIRECT(table_, protocol_, client, client_port, container, container_port)              \
+	ENTRY(table_, DIRECTION_IN, protocol_, client, client_port, container, container_port,    \
+	      container, container_port, client_port, FLOW_DIRECT, false),                        \
+	ENTRY(table_, DIRECTION_OUT, protocol_, container, container_port, client, client_port,   \
+	      container, container_port, client_port, FLOW_DIRECT, true)
+#define OF_HOST(table_, protocol_, host, host_port, server, server_port)                       \
+	ENTRY(table_, DIRECTION_OUT, protocol_, host, host_port, server, server_port, host,       \
+	      host_port, server_port, FLOW_HOST, false),                                          \
+	ENTRY(table_, DIRECTION_IN, protocol_, server, server_port, host, host_port, host,        \
+	      host_port, server_port, FLOW_HOST, true)
+
+/* Runs rows in their order, a TAP line each. */
+void row_run_all(const struct row *rows, size_t count);
+#define ROWS_RUN(rows) row_run_all(rows, sizeof(rows) / sizeof((rows)[0]))
+
+/* Rows that loop over many packets count as one line. */
+void row_begin(const char *says);
+void row_fail(const char *why, ...) __attribute__((format(printf, 1, 2)));
+void row_end(void);
+
+/* What the program last chose where a row says CHOSEN. */
+int row_chosen(void);
+
+/* The frame of a row's packet, with the MACs usual at this hook of this device. */
+void row_build(struct frame *frame, const struct packet *packet, enum hook hook,
+	       enum device device);
+
+/* Prints the plan. Returns the number of rows that failed. */
+int row_finish(void);
+
+/* The files of rows */
+void mapping_rows(void);
+void masquerade_rows(void);
+void direct_rows(void);
+void host_rows(void);
+void neighbour_rows(void);
+void lifetime_rows(void);
+void parsing_rows(void);
+void garbage_rows(void);
+
+#endif
