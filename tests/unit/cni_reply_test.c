@@ -1,0 +1,253 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * cni_reply_test.c - what reaches stdout and stderr, seen from outside the process.
+ */
+#include "cni_testing.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "cni/cleanup.h"
+#include "cni/input.h"
+#include "cni/reply.h"
+
+struct output {
+	char *stdout_text;
+	char *stderr_text;
+	int status; /* of wait() */
+};
+
+static char *read_all(int fd)
+{
+	struct cni_error err = {0};
+	char *text = NULL;
+	size_t length;
+
+	assert_int_equal(cni_input_read(fd, CNI_INPUT_LIMIT, "pipe", &text, &length, &err), 0);
+	close(fd);
+	return text;
+}
+
+/* Runs it in a child, as a reply is once in a process. stdout_fd: where stdout goes in
+ * place of the pipe, or -1. */
+static void run_child(int (*function)(void), int stdout_fd, struct output *output)
+{
+	int out[2];
+	int log[2];
+	pid_t child;
+
+	assert_int_equal(pipe(out), 0);
+	assert_int_equal(pipe(log), 0);
+	child = fork();
+	assert_true(child >= 0);
+	if (!child) {
+		dup2(stdout_fd >= 0 ? stdout_fd : out[1], STDOUT_FILENO);
+		dup2(log[1], STDERR_FILENO);
+		close(out[0]);
+		close(out[1]);
+		close(log[1]);
+		_exit(function() ? 1 : 0);
+	}
+	close(out[1]);
+	close(log[1]);
+	output->stdout_text = read_all(out[0]);
+	output->stderr_text = read_all(log[0]);
+	assert_int_equal(waitpid(child, &output->status, 0), child);
+}
+
+static void output_release(struct output *output)
+{
+	free(output->stdout_text);
+	free(output->stderr_text);
+}
+
+/* stdout must be one JSON document and a newline; returns it. */
+static json_t *one_document(const struct output *output)
+{
+	size_t length = strlen(output->stdout_text);
+	json_error_t error;
+	json_t *json = json_loads(output->stdout_text, 0, &error);
+
+	assert_non_null(json);
+	assert_int_equal(output->stdout_text[length - 1], '\n');
+	return json;
+}
+
+static int reply_result(void)
+{
+	cleanup_json json_t *result = json_of("{\"cniVersion\":\"1.0.0\",\"z\":1,\"a\":2}");
+	struct cni_error err = {0};
+
+	return cni_reply_result(result, &err);
+}
+
+static void result_is_one_document_with_its_order(void **state)
+{
+	cleanup_json json_t *json = NULL;
+	struct output output;
+
+	(void)state;
+	run_child(reply_result, -1, &output);
+	json = one_document(&output);
+	assert_json_text(json, "{\"cniVersion\":\"1.0.0\",\"z\":1,\"a\":2}");
+	assert_string_equal(output.stderr_text, "");
+	assert_int_equal(output.status, 0);
+	output_release(&output);
+}
+
+static int reply_versions(void)
+{
+	struct cni_error err = {0};
+
+	return cni_reply_versions(&err);
+}
+
+static void versions_are_one_line(void **state)
+{
+	struct output output;
+
+	(void)state;
+	run_child(reply_versions, -1, &output);
+	assert_string_equal(output.stdout_text,
+			    "{\"cniVersion\":\"1.1.0\",\"supportedVersions\":[\"0.1.0\",\"0.2.0\","
+			    "\"0.3.0\",\"0.3.1\",\"0.4.0\",\"1.0.0\",\"1.1.0\"]}\n");
+	output_release(&output);
+}
+
+static int reply_plain_error(void)
+{
+	struct cni_error err = {0};
+
+	cni_error_set(&err, CNI_ERROR_INVALID_CONFIGURATION, "bad port");
+	cni_reply_error("0.4.0", &err);
+	cni_error_release(&err);
+	return 0;
+}
+
+static void error_without_details_leaves_them_out(void **state)
+{
+	cleanup_json json_t *json = NULL;
+	struct output output;
+
+	(void)state;
+	run_child(reply_plain_error, -1, &output);
+	json = one_document(&output);
+	assert_json_text(json, "{\"cniVersion\":\"0.4.0\",\"code\":7,\"msg\":\"bad port\"}");
+	assert_string_equal(output.stderr_text, "");
+	output_release(&output);
+}
+
+static int reply_error_with_strange_text(void)
+{
+	struct cni_error err = {0};
+
+	cni_error_set(&err, CNI_ERROR_INVALID_ENVIRONMENT, "a\xff\xc3\xa9\xe2\x82 \"\n\x01z");
+	cni_error_set_details(&err, "%s", "\xc0\x80\xed\xa0\x80");
+	cni_reply_error("1.1.0", &err);
+	cni_error_release(&err);
+	return 0;
+}
+
+static void error_is_valid_json_whatever_it_quotes(void **state)
+{
+	cleanup_json json_t *json = NULL;
+	struct output output;
+
+	(void)state;
+	run_child(reply_error_with_strange_text, -1, &output);
+	json = one_document(&output);
+	assert_string_equal(json_string_value(json_object_get(json, "msg")),
+			    "a?\xc3\xa9?? \"\n\x01z");
+	assert_string_equal(json_string_value(json_object_get(json, "details")), "?????");
+	output_release(&output);
+}
+
+static int reply_result_then_error(void)
+{
+	struct cni_error err = {0};
+
+	reply_result();
+	cni_error_set(&err, CNI_ERROR_IO, "too late");
+	cni_reply_error("1.1.0", &err);
+	cni_error_release(&err);
+	return reply_result();
+}
+
+static void nothing_follows_a_reply(void **state)
+{
+	cleanup_json json_t *json = NULL;
+	struct output output;
+
+	(void)state;
+	run_child(reply_result_then_error, -1, &output);
+	json = one_document(&output);
+	assert_null(json_object_get(json, "code"));
+	assert_string_equal(output.stderr_text, "too late\n");
+	assert_int_equal(WEXITSTATUS(output.status), 1);
+	output_release(&output);
+}
+
+/* As main does: the reply fails, so the error is printed. */
+static int reply_and_report(void)
+{
+	cleanup_json json_t *result = json_of("{\"cniVersion\":\"1.0.0\"}");
+	struct cni_error err = {0};
+	int code;
+
+	if (!cni_reply_result(result, &err))
+		return 0;
+	cni_reply_error("1.0.0", &err);
+	code = err.code;
+	cni_error_release(&err);
+	return code == CNI_ERROR_IO;
+}
+
+static void full_device_is_an_io_error(void **state)
+{
+	cleanup_close int full = open("/dev/full", O_WRONLY);
+	struct output output;
+
+	(void)state;
+	assert_true(full >= 0);
+	run_child(reply_and_report, full, &output);
+	assert_string_equal(output.stderr_text,
+			    "cannot write the reply to stdout: No space left on device\n");
+	assert_int_equal(WEXITSTATUS(output.status), 1);
+	output_release(&output);
+}
+
+static void reader_that_has_gone_is_an_io_error(void **state)
+{
+	struct output output;
+	int ends[2];
+
+	(void)state;
+	assert_int_equal(pipe(ends), 0);
+	close(ends[0]);
+	run_child(reply_and_report, ends[1], &output);
+	close(ends[1]);
+	assert_true(WIFEXITED(output.status));
+	assert_int_equal(WEXITSTATUS(output.status), 1);
+	assert_string_equal(output.stderr_text, "cannot write the reply to stdout: Broken pipe\n");
+	output_release(&output);
+}
+
+int main(void)
+{
+	static struct test_list list;
+
+	ADD_TEST(&list, "[s1] a result is one document and keeps its order",
+		 result_is_one_document_with_its_order);
+	ADD_TEST(&list, "[s22] VERSION answers one line with our newest", versions_are_one_line);
+	ADD_TEST(&list, "[s14] an error has cniVersion, code, msg, and no empty details",
+		 error_without_details_leaves_them_out);
+	ADD_TEST(&list, "[s14] an error is valid JSON whatever it quotes",
+		 error_is_valid_json_whatever_it_quotes);
+	ADD_TEST(&list, "[s15] nothing follows a reply on stdout", nothing_follows_a_reply);
+	ADD_TEST(&list, "[s17] a full device is 5", full_device_is_an_io_error);
+	ADD_TEST(&list, "[s17] a reader that has gone is 5 and no signal",
+		 reader_that_has_gone_is_an_io_error);
+	return test_list_run(&list, "cni/reply");
+}

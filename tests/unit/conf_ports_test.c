@@ -1,0 +1,360 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * conf_ports_test.c - port mappings, and what they claim on the host.
+ */
+#define _GNU_SOURCE
+#include "cni_testing.h"
+
+#include <stdio.h>
+
+#include "cni/cleanup.h"
+#include "plugin/conf.h"
+
+#define CONTAINER_IPV4 "10.0.0.2"
+#define CONTAINER_IPV6 "fd00::2"
+#define MANY 10000
+
+struct claim_row {
+	const char *name;
+	const char *mappings; /* the value of runtimeConfig.portMappings */
+	const char *families; /* the container's: "4", "6", "46", "" */
+	int code;
+	/* On success: every claim as "protocol hostIP hostPort>container:port " in the order
+	 * of the map's key, then the warnings as "! text". Else a part of the message. */
+	const char *expected;
+};
+
+#define ENTRY(fields) "[{" fields "}]"
+#define TCP_80 "\"hostPort\":8080,\"containerPort\":80,\"protocol\":\"tcp\""
+#define TCP_80_AT(host_ip) ENTRY(TCP_80 ",\"hostIP\":\"" host_ip "\"")
+#define HOST_PORT(value) ENTRY("\"hostPort\":" value ",\"containerPort\":80,\"protocol\":\"tcp\"")
+#define CONTAINER_PORT(value) \
+	ENTRY("\"hostPort\":8080,\"containerPort\":" value ",\"protocol\":\"tcp\"")
+#define PROTOCOL(value) ENTRY("\"hostPort\":8080,\"containerPort\":80,\"protocol\":" value)
+
+static const struct claim_row claim_rows[] = {
+	{"[s35] no list", "null", "46", 0, ""},
+	{"[s35] an empty list", "[]", "46", 0, ""},
+	{"[s35] an empty list and no address", "[]", "", 0, ""},
+	{"one mapping", ENTRY(TCP_80), "4", 0, "tcp 0.0.0.0 8080>10.0.0.2:80 "},
+	{"[s61] keys in any case",
+	 ENTRY("\"HostPort\":8080,\"CONTAINERPORT\":80,\"Protocol\":\"tcp\",\"hostip\":\"1.2.3.4\""),
+	 "4", 0, "tcp 1.2.3.4 8080>10.0.0.2:80 "},
+	{"[s146] go-cni's keys",
+	 ENTRY("\"HostPort\":8080,\"ContainerPort\":80,\"Protocol\":\"udp\",\"HostIP\":\"\""), "4", 0,
+	 "udp 0.0.0.0 8080>10.0.0.2:80 "},
+	{"[s23] of hostPort and HostPort the later wins",
+	 ENTRY("\"hostPort\":1,\"HostPort\":2,\"containerPort\":80,\"protocol\":\"tcp\""), "4", 0,
+	 "tcp 0.0.0.0 2>10.0.0.2:80 "},
+	{"[s36] unknown keys of an entry are ignored", ENTRY(TCP_80 ",\"x\":[1]"), "4", 0,
+	 "tcp 0.0.0.0 8080>10.0.0.2:80 "},
+	{"[s62] hostPort missing", ENTRY("\"containerPort\":80,\"protocol\":\"tcp\""), "4", 7,
+	 "runtimeConfig.portMappings[0]: \"hostPort\" is missing, must be 1 to 65535"},
+	{"[s62] hostPort null", HOST_PORT("null"), "4", 7, "\"hostPort\" is missing"},
+	{"[s62] hostPort 0", HOST_PORT("0"), "4", 7, "\"hostPort\" is 0, must be 1 to 65535"},
+	{"[s62] hostPort negative", HOST_PORT("-1"), "4", 7, "\"hostPort\" is -1"},
+	{"[s62] containerPort missing", ENTRY("\"hostPort\":80,\"protocol\":\"tcp\""), "4", 7,
+	 "\"containerPort\" is missing"},
+	{"[s62] containerPort null", CONTAINER_PORT("null"), "4", 7, "\"containerPort\" is missing"},
+	{"[s62] containerPort 0", CONTAINER_PORT("0"), "4", 7, "\"containerPort\" is 0"},
+	{"[s62] containerPort negative", CONTAINER_PORT("-80"), "4", 7, "\"containerPort\" is -80"},
+	{"[s63] hostPort 1", HOST_PORT("1"), "4", 0, "tcp 0.0.0.0 1>10.0.0.2:80 "},
+	{"[s63] hostPort 65535", HOST_PORT("65535"), "4", 0, "tcp 0.0.0.0 65535>10.0.0.2:80 "},
+	{"[s63] hostPort 65536", HOST_PORT("65536"), "4", 7, "\"hostPort\" is 65536"},
+	{"[s63] hostPort 2^32 + 80", HOST_PORT("4294967376"), "4", 7, "\"hostPort\" is 4294967376"},
+	{"[s64] containerPort 65535", CONTAINER_PORT("65535"), "4", 0,
+	 "tcp 0.0.0.0 8080>10.0.0.2:65535 "},
+	{"[s64] containerPort 65536", CONTAINER_PORT("65536"), "4", 7, "\"containerPort\" is 65536"},
+	{"[s65] hostPort \"80\"", HOST_PORT("\"80\""), "4", 6,
+	 "runtimeConfig.portMappings[0]: \"hostPort\" must be an integer, found the string \"80\""},
+	{"[s65] hostPort 80.0", HOST_PORT("80.0"), "4", 6, "found the number 80.0"},
+	{"[s65] hostPort 1.5", HOST_PORT("1.5"), "4", 6, "found the number 1.5"},
+	{"[s65] hostPort 8e3", HOST_PORT("8e3"), "4", 6, "found the number 8000.0"},
+	{"[s65] hostPort true", HOST_PORT("true"), "4", 6, "found true"},
+	{"[s65] hostPort an array", HOST_PORT("[80]"), "4", 6, "found an array"},
+	{"[s65] containerPort \"80\"", CONTAINER_PORT("\"80\""), "4", 6, "\"containerPort\" must be"},
+	{"[s65] containerPort 80.5", CONTAINER_PORT("80.5"), "4", 6, "found the number 80.5"},
+	{"[s66] protocol missing", ENTRY("\"hostPort\":8080,\"containerPort\":80"), "4", 7,
+	 "\"protocol\" is missing, must be \"tcp\" or \"udp\""},
+	{"[s66] protocol empty", PROTOCOL("\"\""), "4", 7, "\"protocol\" is missing"},
+	{"[s66] protocol null", PROTOCOL("null"), "4", 7, "\"protocol\" is missing"},
+	{"[s67] protocol TCP", PROTOCOL("\"TCP\""), "4", 0, "tcp 0.0.0.0 8080>10.0.0.2:80 "},
+	{"[s67] protocol Udp", PROTOCOL("\"Udp\""), "4", 0, "udp 0.0.0.0 8080>10.0.0.2:80 "},
+	{"protocol sctp is not there yet", PROTOCOL("\"sctp\""), "4", 7, "not there yet"},
+	{"protocol SCTP is not there yet", PROTOCOL("\"SCTP\""), "4", 7, "not there yet"},
+	{"[s69] protocol \"6\"", PROTOCOL("\"6\""), "4", 7, "\"protocol\" is \"6\", must be"},
+	{"[s69] protocol icmp", PROTOCOL("\"icmp\""), "4", 7, "\"protocol\" is \"icmp\""},
+	{"[s69] protocol tcp,udp", PROTOCOL("\"tcp,udp\""), "4", 7, "\"tcp,udp\""},
+	{"[s69] protocol with a blank", PROTOCOL("\" tcp\""), "4", 7, "\" tcp\""},
+	{"[s92] protocol 6", PROTOCOL("6"), "4", 6, "\"protocol\" must be a string"},
+	{"[s70] hostIP missing: both families of the container", ENTRY(TCP_80), "46", 0,
+	 "tcp :: 8080>fd00::2:80 tcp 0.0.0.0 8080>10.0.0.2:80 "},
+	{"[s70] hostIP empty", TCP_80_AT(""), "46", 0,
+	 "tcp :: 8080>fd00::2:80 tcp 0.0.0.0 8080>10.0.0.2:80 "},
+	{"[s70] hostIP null", ENTRY(TCP_80 ",\"hostIP\":null"), "4", 0,
+	 "tcp 0.0.0.0 8080>10.0.0.2:80 "},
+	{"[s41] IPv6 only: only IPv6 is mapped", ENTRY(TCP_80), "6", 0, "tcp :: 8080>fd00::2:80 "},
+	{"[s71] hostIP 0.0.0.0 is IPv4 only", TCP_80_AT("0.0.0.0"), "46", 0,
+	 "tcp 0.0.0.0 8080>10.0.0.2:80 "},
+	{"[s71] hostIP :: is IPv6 only", TCP_80_AT("::"), "46", 0, "tcp :: 8080>fd00::2:80 "},
+	{"[s71] hostIP ::ffff:0.0.0.0 is any IPv4", TCP_80_AT("::ffff:0.0.0.0"), "46", 0,
+	 "tcp 0.0.0.0 8080>10.0.0.2:80 "},
+	{"[s72] one IPv4 address", TCP_80_AT("192.0.2.1"), "46", 0,
+	 "tcp 192.0.2.1 8080>10.0.0.2:80 "},
+	{"[s72] one IPv6 address", TCP_80_AT("2001:db8::1"), "46", 0,
+	 "tcp 2001:db8::1 8080>fd00::2:80 "},
+	{"hostIP 127.0.0.1 is not there yet", TCP_80_AT("127.0.0.1"), "4", 7, "not there yet"},
+	{"hostIP 127.1.2.3 is not there yet", TCP_80_AT("127.1.2.3"), "4", 7, "not there yet"},
+	{"hostIP ::1 is not there yet", TCP_80_AT("::1"), "6", 7, "not there yet"},
+	{"hostIP ::ffff:127.0.0.1 is not there yet", TCP_80_AT("::ffff:127.0.0.1"), "4", 7,
+	 "not there yet"},
+	{"[s74] hostIP ::ffff:1.2.3.4", TCP_80_AT("::ffff:1.2.3.4"), "46", 0,
+	 "tcp 1.2.3.4 8080>10.0.0.2:80 "},
+	{"[s75] hostIP junk", TCP_80_AT("junk"), "4", 7,
+	 "runtimeConfig.portMappings[0]: \"hostIP\" is \"junk\", which is no IP address"},
+	{"[s75] hostIP a host name", TCP_80_AT("localhost"), "46", 7, "\"localhost\""},
+	{"[s75] hostIP a prefix", TCP_80_AT("1.2.3.0/24"), "4", 7, "\"1.2.3.0/24\""},
+	{"[s75] hostIP with a blank", TCP_80_AT(" 1.2.3.4"), "4", 7, "\" 1.2.3.4\""},
+	{"[s76] hostIP in brackets", TCP_80_AT("[::1]"), "6", 7, "\"[::1]\""},
+	{"[s76] hostIP with a zone", TCP_80_AT("fe80::1%eth0"), "6", 7, "\"fe80::1%eth0\""},
+	{"hostIP link-local never matches", TCP_80_AT("fe80::1"), "6", 7, "nothing can be mapped"},
+	{"hostIP multicast never matches", TCP_80_AT("224.0.0.1"), "4", 7, "nothing can be mapped"},
+	{"hostIP IPv6 multicast never matches", TCP_80_AT("ff02::1"), "6", 7, "nothing can be"},
+	{"hostIP broadcast never matches", TCP_80_AT("255.255.255.255"), "4", 7, "nothing can be"},
+	{"[s92] hostIP a number", ENTRY(TCP_80 ",\"hostIP\":1"), "4", 6, "\"hostIP\" must be a string"},
+	{"[s77] hostIP 0.0.0.0 and the container has no IPv4", TCP_80_AT("0.0.0.0"), "6", 0,
+	 "! 1 port mapping with hostIP 0.0.0.0 skipped: the container has no IPv4 address"},
+	{"[s77] hostIP :: and the container has no IPv6, other mappings stay",
+	 "[{" TCP_80 "},{" TCP_80 ",\"hostIP\":\"::\"},{\"hostPort\":81,\"containerPort\":81,"
+	 "\"protocol\":\"tcp\",\"hostIP\":\"::\"}]",
+	 "4", 0,
+	 "tcp 0.0.0.0 8080>10.0.0.2:80 "
+	 "! 2 port mappings with hostIP :: skipped: the container has no IPv6 address"},
+	{"[s77] one IPv4 address and the container has no IPv4", TCP_80_AT("192.0.2.1"), "6", 7,
+	 "tcp port 8080 of hostIP 192.0.2.1 cannot be mapped: the container has no IPv4 address"},
+	{"[s77] one IPv6 address and the container has no IPv6", TCP_80_AT("2001:db8::1"), "4", 7,
+	 "hostIP 2001:db8::1 cannot be mapped: the container has no IPv6 address"},
+	{"[s41] mappings but no address at all", ENTRY(TCP_80), "", 7, "need an IP address"},
+	{"[s78] the same entry twice is one mapping", "[{" TCP_80 "},{" TCP_80 "}]", "46", 0,
+	 "tcp :: 8080>fd00::2:80 tcp 0.0.0.0 8080>10.0.0.2:80 "},
+	{"[s78] the same entry in other words is one mapping",
+	 "[{" TCP_80 ",\"hostIP\":\"1.2.3.4\"},{\"HostPort\":8080,\"containerPort\":80,\"protocol\":"
+	 "\"TCP\",\"hostIP\":\"::ffff:1.2.3.4\"}]",
+	 "4", 0, "tcp 1.2.3.4 8080>10.0.0.2:80 "},
+	{"[s78] hostIP empty and 0.0.0.0 with one target overlap",
+	 "[{" TCP_80 "},{" TCP_80 ",\"hostIP\":\"0.0.0.0\"}]", "46", 0,
+	 "tcp :: 8080>fd00::2:80 tcp 0.0.0.0 8080>10.0.0.2:80 "},
+	{"[s79] one host port to two targets",
+	 "[{" TCP_80 "},{\"hostPort\":8080,\"containerPort\":81,\"protocol\":\"tcp\"}]", "4", 7,
+	 "tcp port 8080 of hostIP"},
+	{"[s79] one port of one address to two targets",
+	 "[{" TCP_80 ",\"hostIP\":\"1.2.3.4\"},{\"hostPort\":8080,\"containerPort\":81,\"protocol\":"
+	 "\"tcp\",\"hostIP\":\"1.2.3.4\"}]",
+	 "4", 7, "tcp port 8080 of hostIP 1.2.3.4 is mapped twice"},
+	{"[s79] hostIP empty and :: to two targets, though the container has no IPv6",
+	 "[{" TCP_80 "},{\"hostPort\":8080,\"containerPort\":81,\"protocol\":\"tcp\",\"hostIP\":"
+	 "\"::\"}]",
+	 "4", 7, "tcp port 8080 of hostIP :: is mapped twice"},
+	{"[s80] any and one address on one port coexist",
+	 "[{" TCP_80 "},{\"hostPort\":8080,\"containerPort\":81,\"protocol\":\"tcp\",\"hostIP\":"
+	 "\"1.2.3.4\"}]",
+	 "4", 0, "tcp 0.0.0.0 8080>10.0.0.2:80 tcp 1.2.3.4 8080>10.0.0.2:81 "},
+	{"[s83] tcp and udp are apart",
+	 "[{" TCP_80 "},{\"hostPort\":8080,\"containerPort\":81,\"protocol\":\"udp\"}]", "4", 0,
+	 "tcp 0.0.0.0 8080>10.0.0.2:80 udp 0.0.0.0 8080>10.0.0.2:81 "},
+	{"[s83] IPv4 and IPv6 are apart",
+	 "[{" TCP_80 ",\"hostIP\":\"0.0.0.0\"},{\"hostPort\":8080,\"containerPort\":81,\"protocol\":"
+	 "\"tcp\",\"hostIP\":\"::\"}]",
+	 "46", 0, "tcp :: 8080>fd00::2:81 tcp 0.0.0.0 8080>10.0.0.2:80 "},
+	{"[s148] Nomad: every port as tcp and udp",
+	 "[{" TCP_80 "},{\"HostPort\":8080,\"ContainerPort\":80,\"Protocol\":\"udp\",\"HostIP\":\"\"}]",
+	 "4", 0, "tcp 0.0.0.0 8080>10.0.0.2:80 udp 0.0.0.0 8080>10.0.0.2:80 "},
+	{"two host ports to one target",
+	 "[{" TCP_80 "},{\"hostPort\":8081,\"containerPort\":80,\"protocol\":\"tcp\"}]", "4", 0,
+	 "tcp 0.0.0.0 8080>10.0.0.2:80 tcp 0.0.0.0 8081>10.0.0.2:80 "},
+	{"[s82] the list is an object", "{}", "4", 6,
+	 "runtimeConfig: \"portMappings\" must be an array, found an object"},
+	{"[s82] the list is a string", "\"8080:80\"", "4", 6, "must be an array"},
+	{"[s82] an entry is null", "[{" TCP_80 "},null]", "4", 6,
+	 "runtimeConfig.portMappings[1] must be an object, found null"},
+	{"[s82] an entry is a string", "[\"8080:80/tcp\"]", "4", 6, "must be an object"},
+	{"the wrong entry is named", "[{" TCP_80 "},{\"hostPort\":8081,\"protocol\":\"tcp\"}]", "4", 7,
+	 "runtimeConfig.portMappings[1]: \"containerPort\""},
+};
+
+static json_t *config_with(json_t *mappings)
+{
+	json_t *config = json_pack("{s:{s:o}}", "runtimeConfig", "portMappings", mappings);
+
+	assert_non_null(config);
+	return config;
+}
+
+/* The container's address of a family, or NULL if it has none. */
+static const uint8_t *container_address(const char *families, char family,
+					uint8_t address[CNI_ADDRESS_SIZE])
+{
+	if (!strchr(families, family))
+		return NULL;
+	assert_int_equal(cni_address_parse(family == '4' ? CONTAINER_IPV4 : CONTAINER_IPV6,
+					   address),
+			 0);
+	return address;
+}
+
+static int parse_and_claim(struct conf *conf, const json_t *config, const char *families,
+			   struct port_claim **claims, size_t *count, struct cni_error *err)
+{
+	uint8_t ipv4[CNI_ADDRESS_SIZE];
+	uint8_t ipv6[CNI_ADDRESS_SIZE];
+
+	if (conf_parse(conf, config, "", err))
+		return -1;
+	return conf_claim_ports(conf, container_address(families, '4', ipv4),
+				container_address(families, '6', ipv6), claims, count, err);
+}
+
+static void describe(const struct conf *conf, const struct port_claim *claims, size_t count,
+		     char *text, size_t size)
+{
+	char host[CNI_ADDRESS_TEXT_SIZE];
+	char container[CNI_ADDRESS_TEXT_SIZE];
+	size_t length = 0;
+
+	text[0] = '\0';
+	for (size_t i = 0; i < count; i++)
+		length += snprintf(text + length, size - length, "%s %s %u>%s:%u ",
+				   conf_protocol_name(claims[i].key.protocol),
+				   cni_address_format(claims[i].key.host_address, host),
+				   claims[i].key.host_port,
+				   cni_address_format(claims[i].container_address, container),
+				   claims[i].container_port);
+	for (size_t i = 0; i < conf->warning_count; i++)
+		length += snprintf(text + length, size - length, "! %s", conf->warnings[i]);
+}
+
+static void claims_what_the_mappings_say(void **state)
+{
+	const struct claim_row *row = *state;
+	cleanup_json json_t *config = config_with(json_of(row->mappings));
+	cleanup_free struct port_claim *claims = NULL;
+	struct cni_error err = {0};
+	struct conf conf = {0};
+	size_t count = 0;
+	char text[512];
+
+	assert_int_equal(parse_and_claim(&conf, config, row->families, &claims, &count, &err),
+			 row->code ? -1 : 0);
+	describe(&conf, claims, count, text, sizeof(text));
+	if (!row->code)
+		assert_string_equal(text, row->expected);
+	else
+		assert_null(claims);
+	assert_error(&err, row->code, row->expected);
+	conf_release(&conf);
+}
+
+/* The key is compared byte by byte in the kernel: what is not named must be zero. */
+static void unnamed_bytes_of_the_key_are_zero(void **state)
+{
+	cleanup_json json_t *config = config_with(json_of(TCP_80_AT("192.0.2.1")));
+	cleanup_free struct port_claim *claims = NULL;
+	struct portmap_key expected;
+	struct cni_error err = {0};
+	struct conf conf = {0};
+	size_t count;
+
+	(void)state;
+	memset(&expected, 0, sizeof(expected));
+	expected.protocol = PROTOCOL_TCP;
+	expected.host_port = 8080;
+	assert_int_equal(cni_address_parse("192.0.2.1", expected.host_address), 0);
+	assert_int_equal(parse_and_claim(&conf, config, "4", &claims, &count, &err), 0);
+	assert_int_equal(count, 1);
+	assert_memory_equal(&claims[0].key, &expected, sizeof(expected));
+	conf_release(&conf);
+}
+
+/* Shuffled, so that the order given is not the order of the keys. */
+static json_t *many_mappings(void)
+{
+	json_t *mappings = json_array();
+
+	for (int i = 0; i < MANY; i++) {
+		int port = 1 + (i * 7919) % MANY;
+
+		json_array_append_new(mappings, json_pack("{s:i,s:i,s:s,s:s}", "hostPort", port,
+							  "containerPort", port, "protocol",
+							  i & 1 ? "tcp" : "udp", "hostIP", ""));
+	}
+	return mappings;
+}
+
+static void many_mappings_are_all_claimed(void **state)
+{
+	cleanup_json json_t *config = config_with(many_mappings());
+	cleanup_free struct port_claim *claims = NULL;
+	struct cni_error err = {0};
+	struct conf conf = {0};
+	size_t count;
+
+	(void)state;
+	assert_int_equal(parse_and_claim(&conf, config, "46", &claims, &count, &err), 0);
+	assert_int_equal(conf.mapping_count, MANY);
+	assert_int_equal(count, 2 * MANY);
+	for (size_t i = 1; i < count; i++)
+		assert_true(memcmp(&claims[i - 1].key, &claims[i].key, sizeof(claims[i].key)) < 0);
+	for (size_t i = 0; i < count; i++)
+		assert_int_equal(claims[i].container_port, claims[i].key.host_port);
+	conf_release(&conf);
+}
+
+static void a_contradiction_among_many_is_found(void **state)
+{
+	json_t *mappings = many_mappings();
+	cleanup_json json_t *config = config_with(mappings);
+	struct cni_error err = {0};
+	struct conf conf = {0};
+
+	(void)state;
+	json_array_append_new(mappings, json_pack("{s:i,s:i,s:s}", "hostPort", 1, "containerPort",
+						  2, "protocol", "udp"));
+	assert_int_equal(conf_parse(&conf, config, "", &err), -1);
+	assert_error(&err, 7, "udp port 1 of hostIP");
+	conf_release(&conf);
+}
+
+static void mappings_are_kept_as_given(void **state)
+{
+	cleanup_json json_t *config =
+		config_with(json_of("[{" TCP_80 "},{" TCP_80 ",\"hostIP\":\"192.0.2.1\"}]"));
+	uint8_t expected[CNI_ADDRESS_SIZE];
+	struct cni_error err = {0};
+	struct conf conf = {0};
+
+	(void)state;
+	assert_int_equal(conf_parse(&conf, config, "", &err), 0);
+	assert_int_equal(conf.mapping_count, 2);
+	assert_int_equal(conf.mappings[0].protocol, PROTOCOL_TCP);
+	assert_int_equal(conf.mappings[0].kind, ANY_ADDRESS);
+	assert_int_equal(conf.mappings[0].host_port, 8080);
+	assert_int_equal(conf.mappings[0].container_port, 80);
+	assert_int_equal(conf.mappings[1].kind, ONE_ADDRESS);
+	assert_int_equal(cni_address_parse("192.0.2.1", expected), 0);
+	assert_memory_equal(conf.mappings[1].host_address, expected, CNI_ADDRESS_SIZE);
+	conf_release(&conf);
+}
+
+int main(void)
+{
+	static struct test_list list;
+
+	ADD_ROWS(&list, claim_rows, claims_what_the_mappings_say);
+	ADD_TEST(&list, "unnamed bytes of a claim's key are zero",
+		 unnamed_bytes_of_the_key_are_zero);
+	ADD_TEST(&list, "10,000 mappings are all claimed", many_mappings_are_all_claimed);
+	ADD_TEST(&list, "[s79] a contradiction among 10,000 mappings is found",
+		 a_contradiction_among_many_is_found);
+	ADD_TEST(&list, "mappings are kept as given", mappings_are_kept_as_given);
+	return test_list_run(&list, "plugin/conf_ports");
+}

@@ -1,0 +1,263 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * conf_test.c - our options and what runtimeConfig says, save port mappings.
+ */
+#include "cni_testing.h"
+
+#include "cni/cleanup.h"
+#include "plugin/conf.h"
+
+struct option_row {
+	const char *name;
+	const char *json;
+	int code;
+	const char *message; /* a part of the error, or of the one warning; NULL: no warning */
+};
+
+static const struct option_row option_rows[] = {
+	{"nothing at all", "{}", 0, NULL},
+	{"[s36] unknown keys are ignored", "{\"type\":\"x\",\"args\":5,\"ipMasqBackend\":\"x\"}", 0,
+	 NULL},
+	{"[s35] a portMappings outside runtimeConfig is ignored", "{\"portMappings\":7}", 0, NULL},
+	{"[s92] ipMasq of the wrong type", "{\"ipMasq\":\"false\"}", 6,
+	 "\"ipMasq\" must be true or false, found the string \"false\""},
+	{"[s92] ipMasq4 of the wrong type", "{\"ipMasq4\":1}", 6, "\"ipMasq4\""},
+	{"[s92] ipMasq6 of the wrong type", "{\"ipMasq6\":{}}", 6, "\"ipMasq6\""},
+	{"[s86] snat true", "{\"snat\":true}", 0, NULL},
+	{"[s86] snat false is not there yet", "{\"snat\":false}", 7,
+	 "\"snat\": false is not there yet in this version of bpf-portmap: remove the key or set it "
+	 "to true"},
+	{"[s92] snat of the wrong type", "{\"snat\":\"false\"}", 6, "\"snat\" must be true or false"},
+	{"[s23] snat in another case", "{\"SNAT\":false}", 7, "\"snat\": false"},
+	{"[s87] masqAll false", "{\"masqAll\":false}", 0, NULL},
+	{"[s87] masqAll true is not there yet", "{\"masqAll\":true}", 7, "\"masqAll\": true is not"},
+	{"[s92] masqAll of the wrong type", "{\"masqAll\":0}", 6, "\"masqAll\""},
+	{"[s88] markMasqBit is accepted with a warning", "{\"markMasqBit\":13}", 0, "markMasqBit"},
+	{"[s92] markMasqBit of the wrong type", "{\"markMasqBit\":\"13\"}", 6, "\"markMasqBit\""},
+	{"[s89] externalSetMarkChain is accepted with a warning",
+	 "{\"externalSetMarkChain\":\"KUBE-MARK-MASQ\"}", 0, "externalSetMarkChain"},
+	{"[s92] externalSetMarkChain of the wrong type", "{\"externalSetMarkChain\":[]}", 6,
+	 "\"externalSetMarkChain\""},
+	{"[s91] backend iptables is accepted with a warning", "{\"backend\":\"iptables\"}", 0,
+	 "backend"},
+	{"[s91] any backend is accepted with a warning", "{\"backend\":\"x\"}", 0, "backend"},
+	{"[s92] backend of the wrong type", "{\"backend\":true}", 6, "\"backend\""},
+	{"[s88] markMasqBit null", "{\"markMasqBit\":null}", 0, NULL},
+	{"[s90] conditionsV4 null", "{\"conditionsV4\":null}", 0, NULL},
+	{"[s90] conditionsV4 and V6 empty", "{\"conditionsV4\":[],\"conditionsV6\":[]}", 0, NULL},
+	{"[s90] conditionsV4", "{\"conditionsV4\":[\"-s\",\"10.0.0.0/8\"]}", 2,
+	 "unsupported field \"conditionsV4\": [\"-s\",\"10.0.0.0/8\"]"},
+	{"[s90] conditionsV6 with an empty text", "{\"conditionsV6\":[\"\"]}", 2,
+	 "unsupported field \"conditionsV6\": [\"\"]"},
+	{"[s92] conditionsV4 of the wrong type", "{\"conditionsV4\":\"-s\"}", 6, "\"conditionsV4\""},
+	{"fastPath off", "{\"fastPath\":\"off\"}", 0, NULL},
+	{"fastPath established is not there yet", "{\"fastPath\":\"established\"}", 7,
+	 "\"fastPath\": established is not there yet"},
+	{"fastPath always is not there yet", "{\"fastPath\":\"always\"}", 7, "not there yet"},
+	{"fastPath of an unknown value", "{\"fastPath\":\"on\"}", 7, "\"fastPath\" is \"on\", must be"},
+	{"[s92] fastPath of the wrong type", "{\"fastPath\":true}", 6, "\"fastPath\""},
+	{"localhost false", "{\"localhost\":false}", 0, NULL},
+	{"localhost true is not there yet", "{\"localhost\":true}", 7, "\"localhost\": true is not"},
+	{"reserveHostPorts false", "{\"reserveHostPorts\":false}", 0, NULL},
+	{"reserveHostPorts true is not there yet", "{\"reserveHostPorts\":true}", 7,
+	 "\"reserveHostPorts\": true is not there yet"},
+	{"masqPorts is not there yet", "{\"masqPorts\":\"1024-32767\"}", 7, "\"masqPorts\" is not"},
+	{"snatAddresses is not there yet", "{\"snatAddresses\":[\"203.0.113.7\"]}", 7,
+	 "\"snatAddresses\" is not there yet"},
+	{"nonMasqueradeCIDRs is not there yet", "{\"nonMasqueradeCIDRs\":[]}", 7,
+	 "\"nonMasqueradeCIDRs\" is not there yet"},
+	{"uplinks is not there yet", "{\"uplinks\":[\"eth*\"]}", 7, "\"uplinks\" is not there yet"},
+	{"sourceRanges is not there yet", "{\"sourceRanges\":[\"192.0.2.0/24\"]}", 7,
+	 "\"sourceRanges\" is not there yet"},
+	{"excludeInterfaces is not there yet", "{\"excludeInterfaces\":[\"kube-ipvs0\"]}", 7,
+	 "\"excludeInterfaces\" is not there yet"},
+	{"excludeCIDRs is not there yet", "{\"excludeCIDRs\":[]}", 7, "\"excludeCIDRs\" is not"},
+	{"options that are not there yet may be null", "{\"masqPorts\":null,\"uplinks\":null}", 0,
+	 NULL},
+	{"attach of an unknown value", "{\"attach\":\"xdp\"}", 7, "\"attach\" is \"xdp\", must be"},
+	{"[s92] attach of the wrong type", "{\"attach\":1}", 6, "\"attach\""},
+	{"flowEntries too few", "{\"flowEntries\":16383}", 7,
+	 "\"flowEntries\" is 16383, must be 16384 to 524288"},
+	{"flowEntries too many", "{\"flowEntries\":524289}", 7, "\"flowEntries\" is 524289"},
+	{"flowEntries beyond 32 bits", "{\"flowEntries\":4294983680}", 7, "\"flowEntries\""},
+	{"flowEntries 0", "{\"flowEntries\":0}", 7, "\"flowEntries\" is 0"},
+	{"flowEntries negative", "{\"flowEntries\":-1}", 7, "\"flowEntries\" is -1"},
+	{"[s92] flowEntries a string", "{\"flowEntries\":\"262144\"}", 6, "\"flowEntries\""},
+	{"[s92] flowEntries a fraction", "{\"flowEntries\":262144.5}", 6, "\"flowEntries\""},
+	{"[s92] capabilities of the wrong type", "{\"capabilities\":[]}", 6, "\"capabilities\""},
+	{"[s92] capabilities.bandwidth of the wrong type", "{\"capabilities\":{\"bandwidth\":1}}", 6,
+	 "capabilities: \"bandwidth\""},
+	{"[s92] runtimeConfig of the wrong type", "{\"runtimeConfig\":[]}", 6, "\"runtimeConfig\""},
+	{"[s35] runtimeConfig null", "{\"runtimeConfig\":null}", 0, NULL},
+	{"[s92] runtimeConfig.bandwidth of the wrong type",
+	 "{\"runtimeConfig\":{\"bandwidth\":5}}", 6, "runtimeConfig: \"bandwidth\""},
+	{"[s92] a rate of the wrong type",
+	 "{\"runtimeConfig\":{\"bandwidth\":{\"egressRate\":\"1M\"}}}", 6,
+	 "runtimeConfig.bandwidth: \"egressRate\" must be an integer, found the string \"1M\""},
+};
+
+static void judges_options(void **state)
+{
+	const struct option_row *row = *state;
+	cleanup_json json_t *json = json_of(row->json);
+	struct cni_error err = {0};
+	struct conf conf = {0};
+
+	assert_int_equal(conf_parse(&conf, json, "", &err), row->code ? -1 : 0);
+	if (!row->code) {
+		assert_int_equal(conf.warning_count, row->message ? 1 : 0);
+		if (row->message)
+			assert_non_null(strstr(conf.warnings[0], row->message));
+	}
+	assert_error(&err, row->code, row->message);
+	conf_release(&conf);
+	assert_null(conf.warnings);
+}
+
+struct masquerade_row {
+	const char *name;
+	const char *json;
+	bool ipv4;
+	bool ipv6;
+};
+
+static const struct masquerade_row masquerade_rows[] = {
+	{"[s93] no ipMasq", "{}", false, false},
+	{"[s93] ipMasq is for both families", "{\"ipMasq\":true}", true, true},
+	{"ipMasq6 off", "{\"ipMasq\":true,\"ipMasq6\":false}", true, false},
+	{"ipMasq4 off", "{\"ipMasq4\":false,\"ipMasq\":true}", false, true},
+	{"only ipMasq4", "{\"ipMasq4\":true}", true, false},
+	{"only ipMasq6", "{\"ipMasq6\":true}", false, true},
+	{"ipMasq4 null is as ipMasq", "{\"ipMasq\":true,\"ipMasq4\":null}", true, true},
+	{"ipMasq null is off", "{\"ipMasq\":null}", false, false},
+	{"[s23] IPMASQ in another case", "{\"IPMASQ\":true}", true, true},
+};
+
+static void masquerades_by_family(void **state)
+{
+	const struct masquerade_row *row = *state;
+	cleanup_json json_t *json = json_of(row->json);
+	struct cni_error err = {0};
+	struct conf conf = {0};
+
+	assert_int_equal(conf_parse_options(&conf, json, &err), 0);
+	assert_int_equal(conf.masquerade4, row->ipv4);
+	assert_int_equal(conf.masquerade6, row->ipv6);
+	conf_release(&conf);
+}
+
+struct number_row {
+	const char *name;
+	const char *json;
+	uint32_t flow_entries;
+	enum attach_mode attach;
+};
+
+static const struct number_row number_rows[] = {
+	{"flowEntries not given", "{}", 0, ATTACH_AUTO},
+	{"flowEntries the least", "{\"flowEntries\":16384}", 16384, ATTACH_AUTO},
+	{"flowEntries rounded up", "{\"flowEntries\":16385}", 32768, ATTACH_AUTO},
+	{"flowEntries 262144", "{\"flowEntries\":262144}", 262144, ATTACH_AUTO},
+	{"flowEntries the most", "{\"flowEntries\":524288}", 524288, ATTACH_AUTO},
+	{"flowEntries rounded up to the most", "{\"flowEntries\":262145}", 524288, ATTACH_AUTO},
+	{"attach auto", "{\"attach\":\"auto\"}", 0, ATTACH_AUTO},
+	{"attach clsact", "{\"attach\":\"clsact\"}", 0, ATTACH_CLSACT},
+	{"attach tcx", "{\"attach\":\"tcx\"}", 0, ATTACH_TCX},
+};
+
+static void reads_values(void **state)
+{
+	const struct number_row *row = *state;
+	cleanup_json json_t *json = json_of(row->json);
+	struct cni_error err = {0};
+	struct conf conf = {0};
+
+	assert_int_equal(conf_parse_options(&conf, json, &err), 0);
+	assert_int_equal(conf.flow_entries, row->flow_entries);
+	assert_int_equal(conf.attach, row->attach);
+	conf_release(&conf);
+}
+
+struct bandwidth_row {
+	const char *name;
+	const char *json;
+	const char *args;
+	bool limited;
+	bool declared;
+	bool kubernetes;
+};
+
+static const struct bandwidth_row bandwidth_rows[] = {
+	{"[s105] no bandwidth", "{}", "", false, false, false},
+	{"[s105] the capability is declared", "{\"capabilities\":{\"bandwidth\":true}}", "", false,
+	 true, false},
+	{"[s105] the capability is declared false", "{\"capabilities\":{\"bandwidth\":false}}", "",
+	 false, false, false},
+	{"[s105] egress limits",
+	 "{\"runtimeConfig\":{\"bandwidth\":{\"egressRate\":1000,\"egressBurst\":1000}}}", "", true,
+	 false, false},
+	{"[s105] ingress limits",
+	 "{\"runtimeConfig\":{\"bandwidth\":{\"ingressRate\":1000,\"ingressBurst\":1000}}}", "", true,
+	 false, false},
+	{"[s105] limits of 0 are none",
+	 "{\"runtimeConfig\":{\"bandwidth\":{\"ingressRate\":0,\"ingressBurst\":0,\"egressRate\":0,"
+	 "\"egressBurst\":0}}}",
+	 "", false, false, false},
+	{"[s152] a Kubernetes pod", "{}", "IgnoreUnknown=1;K8S_POD_NAME=web", false, false, true},
+	{"[s152] CNI_ARGS that are garbage", "{}", "garbage;;=", false, false, false},
+};
+
+static void knows_of_bandwidth(void **state)
+{
+	const struct bandwidth_row *row = *state;
+	cleanup_json json_t *json = json_of(row->json);
+	struct cni_error err = {0};
+	struct conf conf = {0};
+
+	assert_int_equal(conf_parse(&conf, json, row->args, &err), 0);
+	assert_int_equal(conf.bandwidth_limited, row->limited);
+	assert_int_equal(conf.bandwidth_declared, row->declared);
+	assert_int_equal(conf.kubernetes, row->kubernetes);
+	conf_release(&conf);
+}
+
+static void status_does_not_look_at_runtime_config(void **state)
+{
+	cleanup_json json_t *json = json_of("{\"runtimeConfig\":7,\"ipMasq\":true}");
+	struct cni_error err = {0};
+	struct conf conf = {0};
+
+	(void)state;
+	assert_int_equal(conf_parse_options(&conf, json, &err), 0);
+	assert_true(conf.masquerade4);
+	conf_release(&conf);
+}
+
+static void all_warnings_are_kept(void **state)
+{
+	cleanup_json json_t *json = json_of("{\"markMasqBit\":13,\"externalSetMarkChain\":\"X\","
+					    "\"backend\":\"nftables\"}");
+	struct cni_error err = {0};
+	struct conf conf = {0};
+
+	(void)state;
+	assert_int_equal(conf_parse_options(&conf, json, &err), 0);
+	assert_int_equal(conf.warning_count, 3);
+	for (size_t i = 0; i < conf.warning_count; i++)
+		assert_null(strchr(conf.warnings[i], '\n'));
+	conf_release(&conf);
+}
+
+int main(void)
+{
+	static struct test_list list;
+
+	ADD_ROWS(&list, option_rows, judges_options);
+	ADD_ROWS(&list, masquerade_rows, masquerades_by_family);
+	ADD_ROWS(&list, number_rows, reads_values);
+	ADD_ROWS(&list, bandwidth_rows, knows_of_bandwidth);
+	ADD_TEST(&list, "[s59] STATUS does not look at runtimeConfig",
+		 status_does_not_look_at_runtime_config);
+	ADD_TEST(&list, "all warnings are kept, one line each", all_warnings_are_kept);
+	return test_list_run(&list, "plugin/conf");
+}
