@@ -256,7 +256,8 @@ int main(void)
 	ADD_ROWS(&list, rows, validates_as_libcni);
 	ADD_ROWS(&list, command_rows, reads_the_command);
 	ADD_ROWS(&list, override_rows, reads_the_override);
-	ADD_TEST(&list, "[s2] unset variables are empty strings", unset_variables_are_empty_strings);
+	ADD_TEST(&list, "[s2] unset variables are empty strings",
+		 unset_variables_are_empty_strings);
 	ADD_ROWS(&list, identifier_rows, container_id_and_network_name_follow_the_pattern);
 	ADD_TEST(&list, "[s9] a container ID has no length limit", a_container_id_may_be_long);
 	ADD_ROWS(&list, ifname_rows, ifname_is_what_the_kernel_takes);

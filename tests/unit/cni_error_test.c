@@ -87,7 +87,8 @@ int main(void)
 		 set_replaces_message_and_details);
 	ADD_TEST(&list, "error: wrap puts prefixes in front and keeps the code",
 		 wrap_puts_prefixes_in_front_and_keeps_the_code);
-	ADD_TEST(&list, "error: release twice leaves an empty error", release_leaves_an_empty_error);
+	ADD_TEST(&list, "error: release twice leaves an empty error",
+		 release_leaves_an_empty_error);
 	ADD_TEST(&list, "error: [s17] codes are those of the specification",
 		 codes_are_those_of_the_specification);
 	return test_list_run(&list, "cni/error");

@@ -23,7 +23,8 @@ static const struct config_row config_rows[] = {
 	 "0.1.0"},
 	{"[s19] a cniVersion of null is 0.1.0", CNI_ADD, "{\"cniVersion\":null,\"name\":\"n\"}", 0,
 	 "0.1.0"},
-	{"[s23] keys in any case", CNI_ADD, "{\"CNIVERSION\":\"0.4.0\",\"Name\":\"n\"}", 0, "0.4.0"},
+	{"[s23] keys in any case", CNI_ADD, "{\"CNIVERSION\":\"0.4.0\",\"Name\":\"n\"}", 0,
+	 "0.4.0"},
 	{"[s23] of two versions the later wins", CNI_ADD,
 	 "{\"cniVersion\":\"9.9.9\",\"name\":\"n\",\"CniVersion\":\"0.4.0\"}", 0, "0.4.0"},
 	{"[s36] unknown keys are ignored", CNI_ADD,
@@ -73,8 +74,8 @@ static void parses_in_the_order_of_libcni(void **state)
 	};
 	struct cni_network_config config = {0};
 	struct cni_error err = {0};
-	int result = cni_network_config_parse(&config, row->text, strlen(row->text), &environment,
-					      &err);
+	int result =
+		cni_network_config_parse(&config, row->text, strlen(row->text), &environment, &err);
 
 	assert_int_equal(result, row->code ? -1 : 0);
 	if (!row->code) {
@@ -110,9 +111,9 @@ static void error_is_printed_in_version(void **state)
 	struct cni_network_config config = {0};
 	struct cni_error err = {0};
 
-	assert_int_equal(cni_network_config_parse(&config, row->text, strlen(row->text),
-						  &environment, &err),
-			 -1);
+	assert_int_equal(
+		cni_network_config_parse(&config, row->text, strlen(row->text), &environment, &err),
+		-1);
 	assert_string_equal(cni_network_config_reply_version(&config), row->version);
 	cni_error_release(&err);
 	cni_network_config_release(&config);

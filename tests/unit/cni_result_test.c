@@ -28,18 +28,21 @@ static const struct read_row read_rows[] = {
 	{"[s25] 0.1.0 IPv6 only", "0.1.0", "{\"ip6\":{\"ip\":\"fd00:8::3/64\"}}", 0,
 	 "fd00:8::3/64@-1 "},
 	{"[s25] 0.3.1 dual stack", "0.3.1",
-	 "{\"cniVersion\":\"0.3.1\",\"interfaces\":[{\"name\":\"eth0\",\"mac\":\"02:00:00:00:00:01\","
+	 "{\"cniVersion\":\"0.3.1\",\"interfaces\":[{\"name\":\"eth0\",\"mac\":\"02:00:00:00:00:"
+	 "01\","
 	 "\"sandbox\":\"/run/netns/x\"}],\"ips\":[{\"version\":\"4\",\"address\":\"10.8.0.4/24\","
 	 "\"gateway\":\"10.8.0.1\",\"interface\":0},{\"version\":\"6\",\"address\":"
 	 "\"fd00:8::4/64\",\"interface\":0}],\"routes\":[],\"dns\":{}}",
 	 0, "10.8.0.4/24@0 fd00:8::4/64@0 eth0,02:00:00:00:00:01,/run/netns/x "},
 	{"[s25] 1.1.0 with its own keys", "1.1.0",
-	 "{\"cniVersion\":\"1.1.0\",\"interfaces\":[{\"name\":\"br0\"},{\"name\":\"eth0\",\"mtu\":1400,"
+	 "{\"cniVersion\":\"1.1.0\",\"interfaces\":[{\"name\":\"br0\"},{\"name\":\"eth0\",\"mtu\":"
+	 "1400,"
 	 "\"socketPath\":\"/x\",\"pciID\":\"1\",\"sandbox\":\"/n\"}],\"ips\":[{\"address\":"
 	 "\"10.8.0.4/24\",\"interface\":1}]}",
 	 0, "10.8.0.4/24@1 br0,, eth0,,/n "},
 	{"[s23] keys in any case", "1.0.0",
-	 "{\"IPs\":[{\"Address\":\"10.8.0.4/24\",\"Interface\":0}],\"Interfaces\":[{\"Name\":\"eth0\","
+	 "{\"IPs\":[{\"Address\":\"10.8.0.4/"
+	 "24\",\"Interface\":0}],\"Interfaces\":[{\"Name\":\"eth0\","
 	 "\"Sandbox\":\"/n\"}]}",
 	 0, "10.8.0.4/24@0 eth0,,/n "},
 	{"[s29] version missing in 0.3.1", "0.3.1", "{\"ips\":[{\"address\":\"10.8.0.4/24\"}]}", 0,
@@ -57,7 +60,8 @@ static const struct read_row read_rows[] = {
 	{"[s38] interface -1 is none", "1.0.0",
 	 "{\"ips\":[{\"address\":\"10.8.0.4/24\",\"interface\":-1}]}", 0, "10.8.0.4/24@-1 "},
 	{"[s38] interface out of range is none", "1.0.0",
-	 "{\"interfaces\":[{\"name\":\"a\"}],\"ips\":[{\"address\":\"10.8.0.4/24\",\"interface\":1}]}",
+	 "{\"interfaces\":[{\"name\":\"a\"}],\"ips\":[{\"address\":\"10.8.0.4/"
+	 "24\",\"interface\":1}]}",
 	 0, "10.8.0.4/24@-1 a,, "},
 	{"[s38] interface far out of range is none", "1.0.0",
 	 "{\"interfaces\":[{\"name\":\"a\"}],\"ips\":[{\"address\":\"10.8.0.4/24\",\"interface\":"
@@ -87,7 +91,8 @@ static const struct read_row read_rows[] = {
 	 "\"sandbox\" must be a string, found true"},
 	{"[s17] a cniVersion that is a number", "1.0.0", "{\"cniVersion\":1}", 6,
 	 "\"cniVersion\" must be a string"},
-	{"null for ips and interfaces is none", "1.0.0", "{\"ips\":null,\"interfaces\":null}", 0, ""},
+	{"null for ips and interfaces is none", "1.0.0", "{\"ips\":null,\"interfaces\":null}", 0,
+	 ""},
 	{"an address is missing", "1.0.0", "{\"ips\":[{}]}", 7, "ips[0]: \"address\" is missing"},
 	{"an ip is missing", "0.2.0", "{\"ip4\":{}}", 7, "ip4: \"ip\" is missing"},
 	{"an address that is none", "1.0.0", "{\"ips\":[{\"address\":\"junk\"}]}", 7, "\"junk\""},
@@ -98,14 +103,17 @@ static const struct read_row read_rows[] = {
 	{"[s27] no cniVersion takes the configuration's", "0.4.0",
 	 "{\"ips\":[{\"address\":\"10.8.0.4/24\"}]}", 0, "10.8.0.4/24@-1 "},
 	{"[s27] another version of the family 0.3", "0.3.1",
-	 "{\"cniVersion\":\"0.4.0\",\"ips\":[{\"address\":\"10.8.0.4/24\"}]}", 0, "10.8.0.4/24@-1 "},
+	 "{\"cniVersion\":\"0.4.0\",\"ips\":[{\"address\":\"10.8.0.4/24\"}]}", 0,
+	 "10.8.0.4/24@-1 "},
 	{"[s27] another version of the family 1.0", "1.1.0", "{\"cniVersion\":\"1.0.0\"}", 0, ""},
 	{"[s27] another version of the family 0.1", "0.1.0", "{\"cniVersion\":\"0.2.0\"}", 0, ""},
 	{"[s27] a result of 1.0.0 under 0.4.0", "0.4.0", "{\"cniVersion\":\"1.0.0\"}", 7,
 	 "a result of cniVersion \"1.0.0\" cannot be used with a configuration of cniVersion "
 	 "\"0.4.0\""},
-	{"[s27] a result of 0.2.0 under 0.3.0", "0.3.0", "{\"cniVersion\":\"0.2.0\"}", 7, "\"0.2.0\""},
-	{"[s27] a result of an unknown version", "1.0.0", "{\"cniVersion\":\"1.2.0\"}", 7, "\"1.2.0\""},
+	{"[s27] a result of 0.2.0 under 0.3.0", "0.3.0", "{\"cniVersion\":\"0.2.0\"}", 7,
+	 "\"0.2.0\""},
+	{"[s27] a result of an unknown version", "1.0.0", "{\"cniVersion\":\"1.2.0\"}", 7,
+	 "\"1.2.0\""},
 };
 
 static void describe_result(const struct cni_result *result, char *text, size_t size)
@@ -149,8 +157,8 @@ struct first_row {
 
 /* interfaces: 0 the bridge, 1 the host's veth, 2 eth0, 3 eth1; 4 eth0 without sandbox */
 static const struct first_row first_rows[] = {
-	{"[s37] eth0 of bridge's result", "[{\"address\":\"10.0.0.2/24\",\"interface\":2}]", "10.0.0.2",
-	 NULL},
+	{"[s37] eth0 of bridge's result", "[{\"address\":\"10.0.0.2/24\",\"interface\":2}]",
+	 "10.0.0.2", NULL},
 	{"[s37] an address of another interface is skipped",
 	 "[{\"address\":\"10.0.0.3/24\",\"interface\":3},{\"address\":\"10.0.0.2/24\","
 	 "\"interface\":2}]",
@@ -169,7 +177,8 @@ static const struct first_row first_rows[] = {
 	 "10.0.0.2", NULL},
 	{"[s41] IPv6 only", "[{\"address\":\"fd00::2/64\",\"interface\":2}]", NULL, "fd00::2"},
 	{"[s37] the first of each family",
-	 "[{\"address\":\"fd00::2/64\",\"interface\":2},{\"address\":\"10.0.0.2/24\",\"interface\":2},"
+	 "[{\"address\":\"fd00::2/64\",\"interface\":2},{\"address\":\"10.0.0.2/"
+	 "24\",\"interface\":2},"
 	 "{\"address\":\"fd00::3/64\",\"interface\":2}]",
 	 "10.0.0.2", "fd00::2"},
 };
@@ -210,15 +219,17 @@ struct convert_row {
 
 static const struct convert_row relabel_rows[] = {
 	{"[s34] unknown keys and order survive", NULL, "0.3.1",
-	 "{\"z\":1,\"cniVersion\":\"0.4.0\",\"ips\":[{\"x\":[null,1.5],\"address\":\"10.0.0.1/24\"}],"
+	 "{\"z\":1,\"cniVersion\":\"0.4.0\",\"ips\":[{\"x\":[null,1.5],\"address\":\"10.0.0.1/"
+	 "24\"}],"
 	 "\"a\":{\"k\":9007199254740993}}",
 	 0,
-	 "{\"z\":1,\"cniVersion\":\"0.3.1\",\"ips\":[{\"x\":[null,1.5],\"address\":\"10.0.0.1/24\"}],"
+	 "{\"z\":1,\"cniVersion\":\"0.3.1\",\"ips\":[{\"x\":[null,1.5],\"address\":\"10.0.0.1/"
+	 "24\"}],"
 	 "\"a\":{\"k\":9007199254740993}}"},
 	{"[s26] cniVersion is added where missing", NULL, "1.0.0", "{\"dns\":{}}", 0,
 	 "{\"dns\":{},\"cniVersion\":\"1.0.0\"}"},
-	{"[s23] another spelling does not contradict", NULL, "1.0.0", "{\"CNIVersion\":\"1.1.0\"}", 0,
-	 "{\"cniVersion\":\"1.0.0\"}"},
+	{"[s23] another spelling does not contradict", NULL, "1.0.0", "{\"CNIVersion\":\"1.1.0\"}",
+	 0, "{\"cniVersion\":\"1.0.0\"}"},
 };
 
 static void relabels(void **state)
@@ -237,18 +248,21 @@ static void relabels(void **state)
 static const struct convert_row convert_rows[] = {
 	{"[s30] 0.2.0 to 1.0.0", "0.2.0", "1.0.0",
 	 "{\"cniVersion\":\"0.2.0\",\"ip4\":{\"ip\":\"10.8.0.3/24\",\"gateway\":\"10.8.0.1\","
-	 "\"routes\":[{\"dst\":\"0.0.0.0/0\",\"gw\":\"10.8.0.1\"}]},\"ip6\":{\"ip\":\"fd00:8::3/64\","
+	 "\"routes\":[{\"dst\":\"0.0.0.0/0\",\"gw\":\"10.8.0.1\"}]},\"ip6\":{\"ip\":\"fd00:8::3/"
+	 "64\","
 	 "\"routes\":[{\"dst\":\"::/0\"}]},\"dns\":{\"nameservers\":[\"1.1.1.1\"]}}",
 	 0,
 	 "{\"ips\":[{\"address\":\"10.8.0.3/24\",\"gateway\":\"10.8.0.1\"},{\"address\":"
-	 "\"fd00:8::3/64\"}],\"routes\":[{\"dst\":\"0.0.0.0/0\",\"gw\":\"10.8.0.1\"},{\"dst\":\"::/0\"}],"
+	 "\"fd00:8::3/64\"}],\"routes\":[{\"dst\":\"0.0.0.0/0\",\"gw\":\"10.8.0.1\"},{\"dst\":\"::/"
+	 "0\"}],"
 	 "\"dns\":{\"nameservers\":[\"1.1.1.1\"]},\"cniVersion\":\"1.0.0\"}"},
 	{"[s30] ip4 comes before ip6 whatever their order", "0.1.0", "0.4.0",
 	 "{\"ip6\":{\"ip\":\"fd00::3/64\"},\"ip4\":{\"ip\":\"10.8.0.3/24\"}}", 0,
 	 "{\"ips\":[{\"address\":\"10.8.0.3/24\",\"version\":\"4\"},{\"address\":\"fd00::3/64\","
 	 "\"version\":\"6\"}],\"cniVersion\":\"0.4.0\"}"},
 	{"[s30] 0.4.0 to 1.1.0 drops version", "0.4.0", "1.1.0",
-	 "{\"cniVersion\":\"0.4.0\",\"interfaces\":[{\"name\":\"eth0\"}],\"ips\":[{\"version\":\"4\","
+	 "{\"cniVersion\":\"0.4.0\",\"interfaces\":[{\"name\":\"eth0\"}],\"ips\":[{\"version\":"
+	 "\"4\","
 	 "\"address\":\"10.8.0.4/24\",\"interface\":0}]}",
 	 0,
 	 "{\"cniVersion\":\"1.1.0\",\"interfaces\":[{\"name\":\"eth0\"}],\"ips\":[{\"address\":"
@@ -258,7 +272,8 @@ static const struct convert_row convert_rows[] = {
 	 "{\"cniVersion\":\"1.0.0\",\"interfaces\":[{\"name\":\"eth0\",\"mtu\":1400}]}"},
 	{"[s31] 1.1.0 to 0.3.1 adds version, drops newer keys", "1.1.0", "0.3.1",
 	 "{\"cniVersion\":\"1.1.0\",\"interfaces\":[{\"name\":\"eth0\",\"mtu\":1400,\"socketPath\":"
-	 "\"/s\",\"pciID\":\"1\"}],\"ips\":[{\"address\":\"10.8.0.4/24\"},{\"address\":\"fd00::4/64\"}],"
+	 "\"/s\",\"pciID\":\"1\"}],\"ips\":[{\"address\":\"10.8.0.4/24\"},{\"address\":\"fd00::4/"
+	 "64\"}],"
 	 "\"routes\":[{\"dst\":\"0.0.0.0/0\"}]}",
 	 0,
 	 "{\"cniVersion\":\"0.3.1\",\"interfaces\":[{\"name\":\"eth0\"}],\"ips\":[{\"address\":"
@@ -267,10 +282,12 @@ static const struct convert_row convert_rows[] = {
 	{"[s31] 1.0.0 to 0.2.0 keeps the first of each family", "1.0.0", "0.2.0",
 	 "{\"cniVersion\":\"1.0.0\",\"interfaces\":[{\"name\":\"eth0\"}],\"ips\":[{\"address\":"
 	 "\"10.8.0.4/24\",\"gateway\":\"10.8.0.1\"},{\"address\":\"10.8.0.5/24\"},{\"address\":"
-	 "\"fd00::4/64\"}],\"routes\":[{\"dst\":\"0.0.0.0/0\",\"mtu\":1400},{\"dst\":\"::/0\",\"gw\":"
+	 "\"fd00::4/64\"}],\"routes\":[{\"dst\":\"0.0.0.0/0\",\"mtu\":1400},{\"dst\":\"::/"
+	 "0\",\"gw\":"
 	 "\"fd00::1\"}],\"dns\":{}}",
 	 0,
-	 "{\"ip4\":{\"ip\":\"10.8.0.4/24\",\"gateway\":\"10.8.0.1\",\"routes\":[{\"dst\":\"0.0.0.0/0\"}]},"
+	 "{\"ip4\":{\"ip\":\"10.8.0.4/24\",\"gateway\":\"10.8.0.1\",\"routes\":[{\"dst\":\"0.0.0.0/"
+	 "0\"}]},"
 	 "\"ip6\":{\"ip\":\"fd00::4/64\",\"routes\":[{\"dst\":\"::/0\",\"gw\":\"fd00::1\"}]},"
 	 "\"dns\":{},\"cniVersion\":\"0.2.0\"}"},
 	{"[s31] 0.4.0 to 0.1.0 drops routes of the other family", "0.4.0", "0.1.0",

@@ -149,7 +149,8 @@ int main(void)
 	static struct test_list list;
 
 	ADD_ROWS(&list, check_rows, command_in_version);
-	ADD_TEST(&list, "[s18] the refusal of a version names both sides", refusal_names_both_sides);
+	ADD_TEST(&list, "[s18] the refusal of a version names both sides",
+		 refusal_names_both_sides);
 	ADD_ROWS(&list, compare_rows, compares);
 	ADD_ROWS(&list, invalid_rows, refuses_to_compare);
 	ADD_ROWS(&list, family_rows, belongs_to_family);

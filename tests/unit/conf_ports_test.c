@@ -2,7 +2,6 @@
 /*
  * conf_ports_test.c - port mappings, and what they claim on the host.
  */
-#define _GNU_SOURCE
 #include "cni_testing.h"
 
 #include <stdio.h>
@@ -38,11 +37,12 @@ static const struct claim_row claim_rows[] = {
 	{"[s35] an empty list and no address", "[]", "", 0, ""},
 	{"one mapping", ENTRY(TCP_80), "4", 0, "tcp 0.0.0.0 8080>10.0.0.2:80 "},
 	{"[s61] keys in any case",
-	 ENTRY("\"HostPort\":8080,\"CONTAINERPORT\":80,\"Protocol\":\"tcp\",\"hostip\":\"1.2.3.4\""),
+	 ENTRY("\"HostPort\":8080,\"CONTAINERPORT\":80,\"Protocol\":\"tcp\",\"hostip\":\"1.2.3."
+	       "4\""),
 	 "4", 0, "tcp 1.2.3.4 8080>10.0.0.2:80 "},
 	{"[s146] go-cni's keys",
-	 ENTRY("\"HostPort\":8080,\"ContainerPort\":80,\"Protocol\":\"udp\",\"HostIP\":\"\""), "4", 0,
-	 "udp 0.0.0.0 8080>10.0.0.2:80 "},
+	 ENTRY("\"HostPort\":8080,\"ContainerPort\":80,\"Protocol\":\"udp\",\"HostIP\":\"\""), "4",
+	 0, "udp 0.0.0.0 8080>10.0.0.2:80 "},
 	{"[s23] of hostPort and HostPort the later wins",
 	 ENTRY("\"hostPort\":1,\"HostPort\":2,\"containerPort\":80,\"protocol\":\"tcp\""), "4", 0,
 	 "tcp 0.0.0.0 2>10.0.0.2:80 "},
@@ -55,7 +55,8 @@ static const struct claim_row claim_rows[] = {
 	{"[s62] hostPort negative", HOST_PORT("-1"), "4", 7, "\"hostPort\" is -1"},
 	{"[s62] containerPort missing", ENTRY("\"hostPort\":80,\"protocol\":\"tcp\""), "4", 7,
 	 "\"containerPort\" is missing"},
-	{"[s62] containerPort null", CONTAINER_PORT("null"), "4", 7, "\"containerPort\" is missing"},
+	{"[s62] containerPort null", CONTAINER_PORT("null"), "4", 7,
+	 "\"containerPort\" is missing"},
 	{"[s62] containerPort 0", CONTAINER_PORT("0"), "4", 7, "\"containerPort\" is 0"},
 	{"[s62] containerPort negative", CONTAINER_PORT("-80"), "4", 7, "\"containerPort\" is -80"},
 	{"[s63] hostPort 1", HOST_PORT("1"), "4", 0, "tcp 0.0.0.0 1>10.0.0.2:80 "},
@@ -64,7 +65,8 @@ static const struct claim_row claim_rows[] = {
 	{"[s63] hostPort 2^32 + 80", HOST_PORT("4294967376"), "4", 7, "\"hostPort\" is 4294967376"},
 	{"[s64] containerPort 65535", CONTAINER_PORT("65535"), "4", 0,
 	 "tcp 0.0.0.0 8080>10.0.0.2:65535 "},
-	{"[s64] containerPort 65536", CONTAINER_PORT("65536"), "4", 7, "\"containerPort\" is 65536"},
+	{"[s64] containerPort 65536", CONTAINER_PORT("65536"), "4", 7,
+	 "\"containerPort\" is 65536"},
 	{"[s65] hostPort \"80\"", HOST_PORT("\"80\""), "4", 6,
 	 "runtimeConfig.portMappings[0]: \"hostPort\" must be an integer, found the string \"80\""},
 	{"[s65] hostPort 80.0", HOST_PORT("80.0"), "4", 6, "found the number 80.0"},
@@ -72,7 +74,8 @@ static const struct claim_row claim_rows[] = {
 	{"[s65] hostPort 8e3", HOST_PORT("8e3"), "4", 6, "found the number 8000.0"},
 	{"[s65] hostPort true", HOST_PORT("true"), "4", 6, "found true"},
 	{"[s65] hostPort an array", HOST_PORT("[80]"), "4", 6, "found an array"},
-	{"[s65] containerPort \"80\"", CONTAINER_PORT("\"80\""), "4", 6, "\"containerPort\" must be"},
+	{"[s65] containerPort \"80\"", CONTAINER_PORT("\"80\""), "4", 6,
+	 "\"containerPort\" must be"},
 	{"[s65] containerPort 80.5", CONTAINER_PORT("80.5"), "4", 6, "found the number 80.5"},
 	{"[s66] protocol missing", ENTRY("\"hostPort\":8080,\"containerPort\":80"), "4", 7,
 	 "\"protocol\" is missing, must be \"tcp\" or \"udp\""},
@@ -121,7 +124,8 @@ static const struct claim_row claim_rows[] = {
 	{"hostIP multicast never matches", TCP_80_AT("224.0.0.1"), "4", 7, "nothing can be mapped"},
 	{"hostIP IPv6 multicast never matches", TCP_80_AT("ff02::1"), "6", 7, "nothing can be"},
 	{"hostIP broadcast never matches", TCP_80_AT("255.255.255.255"), "4", 7, "nothing can be"},
-	{"[s92] hostIP a number", ENTRY(TCP_80 ",\"hostIP\":1"), "4", 6, "\"hostIP\" must be a string"},
+	{"[s92] hostIP a number", ENTRY(TCP_80 ",\"hostIP\":1"), "4", 6,
+	 "\"hostIP\" must be a string"},
 	{"[s77] hostIP 0.0.0.0 and the container has no IPv4", TCP_80_AT("0.0.0.0"), "6", 0,
 	 "! 1 port mapping with hostIP 0.0.0.0 skipped: the container has no IPv4 address"},
 	{"[s77] hostIP :: and the container has no IPv6, other mappings stay",
@@ -138,7 +142,8 @@ static const struct claim_row claim_rows[] = {
 	{"[s78] the same entry twice is one mapping", "[{" TCP_80 "},{" TCP_80 "}]", "46", 0,
 	 "tcp :: 8080>fd00::2:80 tcp 0.0.0.0 8080>10.0.0.2:80 "},
 	{"[s78] the same entry in other words is one mapping",
-	 "[{" TCP_80 ",\"hostIP\":\"1.2.3.4\"},{\"HostPort\":8080,\"containerPort\":80,\"protocol\":"
+	 "[{" TCP_80
+	 ",\"hostIP\":\"1.2.3.4\"},{\"HostPort\":8080,\"containerPort\":80,\"protocol\":"
 	 "\"TCP\",\"hostIP\":\"::ffff:1.2.3.4\"}]",
 	 "4", 0, "tcp 1.2.3.4 8080>10.0.0.2:80 "},
 	{"[s78] hostIP empty and 0.0.0.0 with one target overlap",
@@ -148,7 +153,8 @@ static const struct claim_row claim_rows[] = {
 	 "[{" TCP_80 "},{\"hostPort\":8080,\"containerPort\":81,\"protocol\":\"tcp\"}]", "4", 7,
 	 "tcp port 8080 of hostIP"},
 	{"[s79] one port of one address to two targets",
-	 "[{" TCP_80 ",\"hostIP\":\"1.2.3.4\"},{\"hostPort\":8080,\"containerPort\":81,\"protocol\":"
+	 "[{" TCP_80
+	 ",\"hostIP\":\"1.2.3.4\"},{\"hostPort\":8080,\"containerPort\":81,\"protocol\":"
 	 "\"tcp\",\"hostIP\":\"1.2.3.4\"}]",
 	 "4", 7, "tcp port 8080 of hostIP 1.2.3.4 is mapped twice"},
 	{"[s79] hostIP empty and :: to two targets, though the container has no IPv6",
@@ -163,11 +169,13 @@ static const struct claim_row claim_rows[] = {
 	 "[{" TCP_80 "},{\"hostPort\":8080,\"containerPort\":81,\"protocol\":\"udp\"}]", "4", 0,
 	 "tcp 0.0.0.0 8080>10.0.0.2:80 udp 0.0.0.0 8080>10.0.0.2:81 "},
 	{"[s83] IPv4 and IPv6 are apart",
-	 "[{" TCP_80 ",\"hostIP\":\"0.0.0.0\"},{\"hostPort\":8080,\"containerPort\":81,\"protocol\":"
+	 "[{" TCP_80
+	 ",\"hostIP\":\"0.0.0.0\"},{\"hostPort\":8080,\"containerPort\":81,\"protocol\":"
 	 "\"tcp\",\"hostIP\":\"::\"}]",
 	 "46", 0, "tcp :: 8080>fd00::2:81 tcp 0.0.0.0 8080>10.0.0.2:80 "},
 	{"[s148] Nomad: every port as tcp and udp",
-	 "[{" TCP_80 "},{\"HostPort\":8080,\"ContainerPort\":80,\"Protocol\":\"udp\",\"HostIP\":\"\"}]",
+	 "[{" TCP_80
+	 "},{\"HostPort\":8080,\"ContainerPort\":80,\"Protocol\":\"udp\",\"HostIP\":\"\"}]",
 	 "4", 0, "tcp 0.0.0.0 8080>10.0.0.2:80 udp 0.0.0.0 8080>10.0.0.2:80 "},
 	{"two host ports to one target",
 	 "[{" TCP_80 "},{\"hostPort\":8081,\"containerPort\":80,\"protocol\":\"tcp\"}]", "4", 0,
@@ -178,8 +186,8 @@ static const struct claim_row claim_rows[] = {
 	{"[s82] an entry is null", "[{" TCP_80 "},null]", "4", 6,
 	 "runtimeConfig.portMappings[1] must be an object, found null"},
 	{"[s82] an entry is a string", "[\"8080:80/tcp\"]", "4", 6, "must be an object"},
-	{"the wrong entry is named", "[{" TCP_80 "},{\"hostPort\":8081,\"protocol\":\"tcp\"}]", "4", 7,
-	 "runtimeConfig.portMappings[1]: \"containerPort\""},
+	{"the wrong entry is named", "[{" TCP_80 "},{\"hostPort\":8081,\"protocol\":\"tcp\"}]", "4",
+	 7, "runtimeConfig.portMappings[1]: \"containerPort\""},
 };
 
 static json_t *config_with(json_t *mappings)
@@ -196,9 +204,8 @@ static const uint8_t *container_address(const char *families, char family,
 {
 	if (!strchr(families, family))
 		return NULL;
-	assert_int_equal(cni_address_parse(family == '4' ? CONTAINER_IPV4 : CONTAINER_IPV6,
-					   address),
-			 0);
+	assert_int_equal(
+		cni_address_parse(family == '4' ? CONTAINER_IPV4 : CONTAINER_IPV6, address), 0);
 	return address;
 }
 

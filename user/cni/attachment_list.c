@@ -25,15 +25,15 @@ static bool has_key(const json_t *config, const char *key)
 	const char *candidate;
 	json_t *value;
 
-	json_object_foreach(constless, candidate, value) {
+	json_object_foreach (constless, candidate, value) {
 		if (!strcasecmp(candidate, key))
 			return true;
 	}
 	return false;
 }
 
-static int read_attachment(struct cni_attachment *attachment, const json_t *entry,
-			   const char *key, size_t index, struct cni_error *err)
+static int read_attachment(struct cni_attachment *attachment, const json_t *entry, const char *key,
+			   size_t index, struct cni_error *err)
 {
 	if (cni_json_check_element(entry, key, index, err))
 		return -1;
@@ -68,7 +68,7 @@ int cni_attachment_list_read(struct cni_attachment_list *list, const json_t *con
 	list->attachments = calloc(json_array_size(array), sizeof(*list->attachments));
 	if (!list->attachments)
 		return cni_error_no_memory(err);
-	json_array_foreach(array, index, entry) {
+	json_array_foreach (array, index, entry) {
 		if (read_attachment(&list->attachments[index], entry, key, index, err))
 			return -1;
 		list->count++;

@@ -32,11 +32,11 @@ static inline void cleanup_close_pointer(int *fd)
 #define cleanup_json __attribute__((cleanup(cleanup_json_pointer)))
 #define cleanup_close __attribute__((cleanup(cleanup_close_pointer)))
 
-#define TAKE(pointer)                              \
-	__extension__({                            \
+#define TAKE(pointer) \
+	__extension__({ \
 		__typeof__(pointer) taken = (pointer); \
-		(pointer) = NULL;                  \
-		taken;                             \
+		(pointer) = NULL; \
+		taken; \
 	})
 
 #endif

@@ -2,7 +2,6 @@
 /*
  * error.c - the one error of a run: setting, wrapping, reading.
  */
-#define _GNU_SOURCE
 #include "cni/error.h"
 
 #include <stdarg.h>

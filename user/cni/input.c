@@ -53,8 +53,8 @@ int cni_input_read(int fd, size_t limit, const char *what, char **text, size_t *
 		used += (size_t)got;
 		if (used > limit)
 			return cni_error_set(err, CNI_ERROR_IO,
-					     "%s is longer than %zu bytes, which is the limit", what,
-					     limit);
+					     "%s is longer than %zu bytes, which is the limit",
+					     what, limit);
 	}
 	buffer[used] = '\0';
 	*text = TAKE(buffer);

@@ -51,7 +51,7 @@ json_t *cni_json_get(const json_t *object, const char *key)
 	const char *candidate;
 	json_t *value;
 
-	json_object_foreach(constless, candidate, value) {
+	json_object_foreach (constless, candidate, value) {
 		if (!strcasecmp(candidate, key))
 			found = value;
 	}
@@ -93,8 +93,7 @@ int cni_json_get_integer(const json_t *object, const char *key, json_int_t *valu
 	return 0;
 }
 
-int cni_json_get_boolean(const json_t *object, const char *key, bool *value,
-			 struct cni_error *err)
+int cni_json_get_boolean(const json_t *object, const char *key, bool *value, struct cni_error *err)
 {
 	const json_t *found = cni_json_get(object, key);
 
@@ -119,8 +118,7 @@ int cni_json_get_object(const json_t *object, const char *key, json_t **value,
 	return 0;
 }
 
-int cni_json_get_array(const json_t *object, const char *key, json_t **value,
-		       struct cni_error *err)
+int cni_json_get_array(const json_t *object, const char *key, json_t **value, struct cni_error *err)
 {
 	json_t *found = cni_json_get(object, key);
 
@@ -150,7 +148,7 @@ static void delete_spellings(json_t *object, const char *key, const char *spared
 	json_t *value;
 	void *next;
 
-	json_object_foreach_safe(object, next, candidate, value) {
+	json_object_foreach_safe (object, next, candidate, value) {
 		if (!strcasecmp(candidate, key) && !(spared && !strcmp(candidate, spared)))
 			json_object_del(object, candidate);
 	}

@@ -32,8 +32,7 @@ int cni_json_get_string(const json_t *object, const char *key, const char **valu
 			struct cni_error *err);
 int cni_json_get_integer(const json_t *object, const char *key, json_int_t *value,
 			 struct cni_error *err);
-int cni_json_get_boolean(const json_t *object, const char *key, bool *value,
-			 struct cni_error *err);
+int cni_json_get_boolean(const json_t *object, const char *key, bool *value, struct cni_error *err);
 int cni_json_get_object(const json_t *object, const char *key, json_t **value,
 			struct cni_error *err);
 int cni_json_get_array(const json_t *object, const char *key, json_t **value,

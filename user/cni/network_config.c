@@ -59,8 +59,8 @@ int cni_network_config_parse(struct cni_network_config *config, const char *text
 	if (cni_validate_network_name(config->name, err))
 		return -1;
 	if (environment->command == CNI_UNKNOWN_COMMAND)
-		return cni_error_set(err, CNI_ERROR_INVALID_ENVIRONMENT,
-				     "unknown CNI_COMMAND: %s", environment->command_name);
+		return cni_error_set(err, CNI_ERROR_INVALID_ENVIRONMENT, "unknown CNI_COMMAND: %s",
+				     environment->command_name);
 	return check_version(config->root, environment->command, err);
 }
 

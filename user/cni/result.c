@@ -37,7 +37,8 @@ static int read_cidr(struct cni_result_address *address, const json_t *object, c
 	if (cni_json_get_string(object, key, &text, err))
 		return -1;
 	if (!text)
-		return cni_error_set(err, CNI_ERROR_INVALID_CONFIGURATION, "\"%s\" is missing", key);
+		return cni_error_set(err, CNI_ERROR_INVALID_CONFIGURATION, "\"%s\" is missing",
+				     key);
 	if (cni_address_parse_cidr(text, address->address, &address->prefix_length))
 		return cni_error_set(err, CNI_ERROR_INVALID_CONFIGURATION,
 				     "\"%s\" is \"%s\", which is no address with a prefix length, "
@@ -93,7 +94,7 @@ static int read_interfaces(struct cni_result *result, const json_t *json, struct
 	result->interfaces = calloc(json_array_size(array), sizeof(*result->interfaces));
 	if (!result->interfaces)
 		return cni_error_no_memory(err);
-	json_array_foreach(array, index, entry) {
+	json_array_foreach (array, index, entry) {
 		if (cni_json_check_element(entry, "interfaces", index, err))
 			return -1;
 		if (read_interface(&result->interfaces[index], entry, err))
@@ -132,7 +133,7 @@ static int read_ips(struct cni_result *result, const json_t *json, struct cni_er
 	result->addresses = calloc(json_array_size(array), sizeof(*result->addresses));
 	if (!result->addresses)
 		return cni_error_no_memory(err);
-	json_array_foreach(array, index, entry) {
+	json_array_foreach (array, index, entry) {
 		if (cni_json_check_element(entry, "ips", index, err))
 			return -1;
 		if (read_ip(result, entry, err))
@@ -141,8 +142,8 @@ static int read_ips(struct cni_result *result, const json_t *json, struct cni_er
 	return 0;
 }
 
-static int read_shape(struct cni_result *result, const json_t *json,
-		      enum cni_version_family family, struct cni_error *err)
+static int read_shape(struct cni_result *result, const json_t *json, enum cni_version_family family,
+		      struct cni_error *err)
 {
 	if (family == CNI_FAMILY_0_1)
 		return read_ip4_ip6(result, json, err);

@@ -46,7 +46,7 @@ static int raise_routes(json_t *routes, const json_t *family, struct cni_error *
 
 	if (cni_json_get_array(family, "routes", &array, err))
 		return -1;
-	json_array_foreach(array, index, route) {
+	json_array_foreach (array, index, route) {
 		if (cni_json_check_element(route, "routes", index, err) ||
 		    append_route(routes, route, err))
 			return -1;
@@ -97,7 +97,7 @@ static int raise_from_0_3(json_t **json, struct cni_error *err)
 	size_t index;
 
 	(void)err;
-	json_array_foreach(cni_json_get(*json, "ips"), index, entry)
+	json_array_foreach (cni_json_get(*json, "ips"), index, entry)
 		cni_json_delete(entry, "version");
 	return 0;
 }
@@ -118,13 +118,13 @@ static int lower_to_0_3(json_t **json, struct cni_error *err)
 	json_t *entry;
 	size_t index;
 
-	json_array_foreach(cni_json_get(*json, "ips"), index, entry) {
+	json_array_foreach (cni_json_get(*json, "ips"), index, entry) {
 		bool ipv4 = is_ipv4_cidr(cni_json_get(entry, "address"));
 
 		if (cni_json_set_new(entry, "version", json_string(ipv4 ? "4" : "6"), err))
 			return -1;
 	}
-	json_array_foreach(cni_json_get(*json, "interfaces"), index, entry) {
+	json_array_foreach (cni_json_get(*json, "interfaces"), index, entry) {
 		for (size_t i = 0; i < sizeof(newer_keys) / sizeof(newer_keys[0]); i++)
 			cni_json_delete(entry, newer_keys[i]);
 	}
@@ -142,7 +142,7 @@ static int lower_routes(json_t *family, const json_t *json, bool ipv4, struct cn
 		return cni_error_no_memory(err);
 	if (cni_json_get_array(json, "routes", &array, err))
 		return -1;
-	json_array_foreach(array, index, route) {
+	json_array_foreach (array, index, route) {
 		if (cni_json_check_element(route, "routes", index, err))
 			return -1;
 		if (is_ipv4_cidr(cni_json_get(route, "dst")) == ipv4 &&
@@ -161,7 +161,7 @@ static int lower_family(json_t *lowered, const json_t *json, bool ipv4, struct c
 	json_t *entry;
 	size_t index;
 
-	json_array_foreach(cni_json_get(json, "ips"), index, entry) {
+	json_array_foreach (cni_json_get(json, "ips"), index, entry) {
 		if (is_ipv4_cidr(cni_json_get(entry, "address")) != ipv4)
 			continue;
 		family = json_object();
@@ -197,12 +197,12 @@ static int lower_to_0_1(json_t **json, struct cni_error *err)
 static int convert_family(json_t **json, enum cni_version_family from, enum cni_version_family to,
 			  struct cni_error *err)
 {
-	static int (*const raise[])(json_t **json, struct cni_error *err) = {
+	static int (*const raise[])(json_t * *json, struct cni_error * err) = {
 		[CNI_FAMILY_0_1] = raise_from_0_1,
 		[CNI_FAMILY_0_3] = raise_from_0_3,
 		[CNI_FAMILY_1_0] = NULL,
 	};
-	static int (*const lower[])(json_t **json, struct cni_error *err) = {
+	static int (*const lower[])(json_t * *json, struct cni_error * err) = {
 		[CNI_FAMILY_0_1] = lower_to_0_1,
 		[CNI_FAMILY_0_3] = lower_to_0_3,
 		[CNI_FAMILY_1_0] = NULL,

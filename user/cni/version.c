@@ -2,7 +2,6 @@
 /*
  * version.c - the versions of CNI that we speak, and what they allow.
  */
-#define _GNU_SOURCE
 #include "cni/version.h"
 
 #include <stdio.h>
@@ -58,10 +57,11 @@ int cni_version_compare(const char *a, const char *b, int *order, struct cni_err
 	bool a_valid = version_parse(a, a_parts);
 
 	if (!a_valid || !version_parse(b, b_parts))
-		return cni_error_set(err, CNI_ERROR_DECODE,
-				     "invalid version \"%s\": must be up to three numbers separated "
-				     "by dots, such as \"" CNI_VERSION_NEWEST "\"",
-				     a_valid ? b : a);
+		return cni_error_set(
+			err, CNI_ERROR_DECODE,
+			"invalid version \"%s\": must be up to three numbers separated "
+			"by dots, such as \"" CNI_VERSION_NEWEST "\"",
+			a_valid ? b : a);
 	*order = 0;
 	for (int i = 0; i < VERSION_PARTS && !*order; i++)
 		*order = (a_parts[i] > b_parts[i]) - (a_parts[i] < b_parts[i]);

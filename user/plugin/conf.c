@@ -2,7 +2,6 @@
 /*
  * conf.c - our own keys of the configuration as a plain struct, without any I/O.
  */
-#define _GNU_SOURCE
 #include "plugin/conf.h"
 
 #include <stdarg.h>
@@ -96,9 +95,9 @@ static int check_fast_path(const json_t *config, struct cni_error *err)
 	if (!strcmp(value, "established") || !strcmp(value, "always"))
 		return refuse_as_not_there_yet("fastPath", value,
 					       "remove the key or set it to \"off\"", err);
-	return cni_error_set(err, CNI_ERROR_INVALID_CONFIGURATION,
-			     "\"fastPath\" is \"%s\", must be \"off\", \"established\" or \"always\"",
-			     value);
+	return cni_error_set(
+		err, CNI_ERROR_INVALID_CONFIGURATION,
+		"\"fastPath\" is \"%s\", must be \"off\", \"established\" or \"always\"", value);
 }
 
 /* Raw iptables or nftables matches: nothing here could obey them. */
@@ -115,12 +114,13 @@ static int check_conditions(const json_t *config, struct cni_error *err)
 		if (!json_array_size(conditions))
 			continue;
 		text = json_dumps(conditions, JSON_COMPACT);
-		cni_error_set(err, CNI_ERROR_UNSUPPORTED_FIELD,
-			      "unsupported field \"%s\": %s: conditions are written for iptables or "
-			      "nftables, which bpf-portmap does not use; remove the key (the options "
-			      "\"sourceRanges\" and \"uplinks\" are meant for this, in a later "
-			      "version)",
-			      keys[i], text ? text : "[...]");
+		cni_error_set(
+			err, CNI_ERROR_UNSUPPORTED_FIELD,
+			"unsupported field \"%s\": %s: conditions are written for iptables or "
+			"nftables, which bpf-portmap does not use; remove the key (the options "
+			"\"sourceRanges\" and \"uplinks\" are meant for this, in a later "
+			"version)",
+			keys[i], text ? text : "[...]");
 		free(text);
 		return -1;
 	}
@@ -128,8 +128,7 @@ static int check_conditions(const json_t *config, struct cni_error *err)
 }
 
 /* Options of portmap that speak of iptables, so that its lists work unchanged. */
-static int warn_of_portmap_options(struct conf *conf, const json_t *config,
-				   struct cni_error *err)
+static int warn_of_portmap_options(struct conf *conf, const json_t *config, struct cni_error *err)
 {
 	static const char *const texts[] = {"externalSetMarkChain", "backend"};
 	const char *text = "";
@@ -144,9 +143,10 @@ static int warn_of_portmap_options(struct conf *conf, const json_t *config,
 		if (cni_json_get_string(config, texts[i], &text, err))
 			return -1;
 		if (cni_json_get(config, texts[i]) &&
-		    conf_warn(conf, err,
-			      "\"%s\" has no effect: bpf-portmap uses neither iptables nor nftables",
-			      texts[i]))
+		    conf_warn(
+			    conf, err,
+			    "\"%s\" has no effect: bpf-portmap uses neither iptables nor nftables",
+			    texts[i]))
 			return -1;
 	}
 	return 0;
@@ -183,7 +183,8 @@ static int read_attach(struct conf *conf, const json_t *config, struct cni_error
 		}
 	}
 	return cni_error_set(err, CNI_ERROR_INVALID_CONFIGURATION,
-			     "\"attach\" is \"%s\", must be \"auto\", \"clsact\" or \"tcx\"", value);
+			     "\"attach\" is \"%s\", must be \"auto\", \"clsact\" or \"tcx\"",
+			     value);
 }
 
 static int read_flow_entries(struct conf *conf, const json_t *config, struct cni_error *err)
@@ -233,7 +234,10 @@ int conf_parse_options(struct conf *conf, const json_t *config, struct cni_error
 static int read_bandwidth(struct conf *conf, const json_t *runtime_config, struct cni_error *err)
 {
 	static const char *const limits[] = {
-		"ingressRate", "ingressBurst", "egressRate", "egressBurst",
+		"ingressRate",
+		"ingressBurst",
+		"egressRate",
+		"egressBurst",
 	};
 	json_t *bandwidth = NULL;
 

@@ -86,7 +86,7 @@ int conf_warn(struct conf *conf, struct cni_error *err, const char *format, ...)
  * be had: no address at all, or hostIP of a family the container lacks; 0.0.0.0 and ::
  * are skipped then, with a warning added to conf. */
 int conf_claim_ports(struct conf *conf, const uint8_t *container_ipv4,
-		     const uint8_t *container_ipv6, struct port_claim **claims,
-		     size_t *claim_count, struct cni_error *err);
+		     const uint8_t *container_ipv6, struct port_claim **claims, size_t *claim_count,
+		     struct cni_error *err);
 
 #endif

@@ -53,10 +53,11 @@ static int read_protocol(const json_t *entry, enum protocol *protocol, struct cn
 	else if (!strcasecmp(name, "udp"))
 		*protocol = PROTOCOL_UDP;
 	else if (!strcasecmp(name, "sctp"))
-		return cni_error_set(err, CNI_ERROR_INVALID_CONFIGURATION,
-				     "\"protocol\" is \"%s\", which is not there yet in this version "
-				     "of bpf-portmap: map tcp and udp ports only",
-				     name);
+		return cni_error_set(
+			err, CNI_ERROR_INVALID_CONFIGURATION,
+			"\"protocol\" is \"%s\", which is not there yet in this version "
+			"of bpf-portmap: map tcp and udp ports only",
+			name);
 	else if (!*name)
 		return cni_error_set(err, CNI_ERROR_INVALID_CONFIGURATION,
 				     "\"protocol\" is missing, must be \"tcp\" or \"udp\"");
@@ -78,16 +79,18 @@ static int check_host_address(const char *text, const uint8_t address[CNI_ADDRES
 			      struct cni_error *err)
 {
 	if (cni_address_is_loopback(address))
-		return cni_error_set(err, CNI_ERROR_INVALID_CONFIGURATION,
-				     "\"hostIP\" is \"%s\": loopback addresses are not there yet in "
-				     "this version of bpf-portmap: leave hostIP out or give another "
-				     "address of the host",
-				     text);
+		return cni_error_set(
+			err, CNI_ERROR_INVALID_CONFIGURATION,
+			"\"hostIP\" is \"%s\": loopback addresses are not there yet in "
+			"this version of bpf-portmap: leave hostIP out or give another "
+			"address of the host",
+			text);
 	if (is_never_mapped(address))
-		return cni_error_set(err, CNI_ERROR_INVALID_CONFIGURATION,
-				     "\"hostIP\" is \"%s\", where nothing can be mapped: multicast, "
-				     "broadcast and IPv6 link-local packets are left alone",
-				     text);
+		return cni_error_set(
+			err, CNI_ERROR_INVALID_CONFIGURATION,
+			"\"hostIP\" is \"%s\", where nothing can be mapped: multicast, "
+			"broadcast and IPv6 link-local packets are left alone",
+			text);
 	return 0;
 }
 
@@ -102,10 +105,11 @@ static int read_host_address(const json_t *entry, struct port_mapping *mapping,
 	if (!*text)
 		return 0;
 	if (cni_address_parse(text, mapping->host_address))
-		return cni_error_set(err, CNI_ERROR_INVALID_CONFIGURATION,
-				     "\"hostIP\" is \"%s\", which is no IP address: give one without "
-				     "brackets, zone or prefix length; names are not resolved",
-				     text);
+		return cni_error_set(
+			err, CNI_ERROR_INVALID_CONFIGURATION,
+			"\"hostIP\" is \"%s\", which is no IP address: give one without "
+			"brackets, zone or prefix length; names are not resolved",
+			text);
 	if (!memcmp(mapping->host_address, cni_address_any_ipv4, CNI_ADDRESS_SIZE))
 		mapping->kind = ANY_IPV4;
 	else if (!memcmp(mapping->host_address, cni_address_any_ipv6, CNI_ADDRESS_SIZE))
@@ -133,7 +137,7 @@ static int read_mappings(struct conf *conf, const json_t *array, struct cni_erro
 	conf->mappings = calloc(json_array_size(array), sizeof(*conf->mappings));
 	if (!conf->mappings)
 		return cni_error_no_memory(err);
-	json_array_foreach(array, index, entry) {
+	json_array_foreach (array, index, entry) {
 		if (cni_json_check_element(entry, "runtimeConfig.portMappings", index, err))
 			return -1;
 		if (read_mapping(entry, &conf->mappings[index], err))
@@ -143,8 +147,7 @@ static int read_mappings(struct conf *conf, const json_t *array, struct cni_erro
 	return 0;
 }
 
-int conf_read_port_mappings(struct conf *conf, const json_t *runtime_config,
-			    struct cni_error *err)
+int conf_read_port_mappings(struct conf *conf, const json_t *runtime_config, struct cni_error *err)
 {
 	cleanup_free struct port_claim *claims = NULL;
 	json_t *array = NULL;
@@ -192,8 +195,7 @@ static void claim_fill(struct port_claim *claim, const struct port_mapping *mapp
 	memcpy(claim->container_address, container_address, CNI_ADDRESS_SIZE);
 }
 
-static int refuse_one_address(const struct port_mapping *mapping, bool ipv4,
-			      struct cni_error *err)
+static int refuse_one_address(const struct port_mapping *mapping, bool ipv4, struct cni_error *err)
 {
 	char text[CNI_ADDRESS_TEXT_SIZE];
 
@@ -209,10 +211,10 @@ static int warn_of_skipped(struct conf *conf, bool ipv4, size_t skipped, struct 
 {
 	if (!skipped)
 		return 0;
-	return conf_warn(conf, err,
-			 "%zu port mapping%s with hostIP %s skipped: the container has no %s address",
-			 skipped, skipped == 1 ? "" : "s", ipv4 ? "0.0.0.0" : "::",
-			 ipv4 ? "IPv4" : "IPv6");
+	return conf_warn(
+		conf, err,
+		"%zu port mapping%s with hostIP %s skipped: the container has no %s address",
+		skipped, skipped == 1 ? "" : "s", ipv4 ? "0.0.0.0" : "::", ipv4 ? "IPv4" : "IPv6");
 }
 
 /* Appends what the mappings claim in one family. */
@@ -274,8 +276,8 @@ static int claims_unite(struct port_claim *claims, size_t *count, struct cni_err
 }
 
 int conf_claim_ports(struct conf *conf, const uint8_t *container_ipv4,
-		     const uint8_t *container_ipv6, struct port_claim **claims,
-		     size_t *claim_count, struct cni_error *err)
+		     const uint8_t *container_ipv6, struct port_claim **claims, size_t *claim_count,
+		     struct cni_error *err)
 {
 	cleanup_free struct port_claim *built = NULL;
 	size_t count = 0;

@@ -10,7 +10,6 @@
 #include "plugin/conf.h"
 
 /* Codes 6 and 7; also for two entries that give one host port to different targets. */
-int conf_read_port_mappings(struct conf *conf, const json_t *runtime_config,
-			    struct cni_error *err);
+int conf_read_port_mappings(struct conf *conf, const json_t *runtime_config, struct cni_error *err);
 
 #endif
