@@ -20,7 +20,8 @@ test_ownership_conflict() {
 	expect_answer client tcp "$host4" 8080 first "$client4"
 }
 
-# an ADD that fails at its last port leaves none of the others, and its bridge port is undone by DEL [s45][i07][T10]
+# an ADD that fails at its last port leaves none of the others, and its bridge port is undone by
+# DEL [s45][i07][T10]
 test_ownership_conflict_at_last_port() {
 	container_start first bridge -p 8085:80/tcp
 	namespace_add second
@@ -78,7 +79,8 @@ test_ownership_udp_stream_moves() {
 	done
 }
 
-# the same without a gap in the stream, the new container with the old one's address [i06][T08][T11]
+# the same without a gap in the stream, the new container with the old one's address
+# [i06][T08][T11]
 test_ownership_udp_stream_same_address() {
 	container_start first bridge -p 8080:80/udp
 	local address
@@ -92,7 +94,8 @@ test_ownership_udp_stream_same_address() {
 	expect_says talk second
 }
 
-# an old flow is not taken over by a new container that has the same address but not the port [i06][T08]
+# an old flow is not taken over by a new container that has the same address but not the port
+# [i06][T08]
 test_ownership_address_reused() {
 	container_start first bridge -p 8080:80/udp
 	serve_in server 9000
@@ -169,7 +172,8 @@ test_ownership_late_del() {
 
 veths_are() { [ "$(ip -o link show type veth | grep -vc ' eth[0-9]')" = "$1" ]; }
 
-# a container's port is not taken over while its veth lives, though its namespace has lost its name [s81]
+# a container's port is not taken over while its veth lives, though its namespace has lost its
+# name [s81]
 test_ownership_not_taken_while_alive() {
 	container_start first bridge -p 8080:80/tcp
 	umount -l /run/netns/first

@@ -1,0 +1,175 @@
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+# shellcheck shell=bash
+#
+# test_coexistence.sh - beside other plugins, other programs and other rules.
+
+limits='bandwidth={"ingressRate":80000000,"ingressBurst":8000000,"egressRate":80000000,"egressBurst":8000000}'
+
+works_with_limits() {
+	local list=$1 veth
+	namespace_add web
+	runtime add "$list" web -p 8080:80/tcp -p 8080:80/udp --capability "$limits" >/run/out 2>&1 ||
+		fail "ADD: $(cat /run/out)"
+	serve_in web 80
+	serve_in server 9000
+	veth=$(host_veth web)
+	tc qdisc show dev "$veth" | grep -q tbf || fail "no limit on $veth: $(tc qdisc show dev "$veth")"
+	tc qdisc show dev "$veth" | grep -q 'qdisc ingress' || fail "no ingress qdisc on $veth"
+	expect_answers client "$host4" 8080 web "$client4"
+	expect_answers web "$server4" 9000 server "$host4_second"
+	runtime check "$list" web || fail CHECK
+	runtime del "$list" web || fail DEL
+	expect_no_answer client tcp "$host4" 8080
+}
+
+# bandwidth after us in the list: both work, from ADD to DEL [s105][s110][s112]
+test_coexistence_bandwidth_after() {
+	works_with_limits bridge-bandwidth
+}
+
+# bandwidth before us in the list: both work, from ADD to DEL [s105][s110][s112]
+test_coexistence_bandwidth_before() {
+	conflist before bridge-bandwidth '.name = "before" | .plugins = [.plugins[0, 2, 1]]'
+	works_with_limits before
+}
+
+# bandwidth with ptp, after us and before us [s110][s112]
+test_coexistence_bandwidth_ptp() {
+	conflist ptp-after ptp '.name = "ptp-after" |
+		.plugins += [{"type": "bandwidth", "capabilities": {"bandwidth": true}}]'
+	works_with_limits ptp-after
+	ip netns delete web
+	conflist ptp-before ptp '.name = "ptp-before" | .plugins |= [.[0],
+		{"type": "bandwidth", "capabilities": {"bandwidth": true}}, .[1]]'
+	works_with_limits ptp-before
+}
+
+# a list with bandwidth but no limits asked for works the same [s105]
+test_coexistence_bandwidth_without_limits() {
+	container_start web bridge-bandwidth -p 8080:80/tcp
+	expect_answer client tcp "$host4" 8080 web "$client4"
+	container_check web bridge-bandwidth
+	container_remove web bridge-bandwidth
+}
+
+# each way of attaching that one can ask for works, and no other is used [s110]
+test_coexistence_attach_option() {
+	local way veth
+	for way in clsact tcx; do
+		conflist "$way" bridge "$(with_ours "{\"attach\": \"$way\"}")"
+		container_start web "$way" -p 8080:80/tcp -p 8080:80/udp
+		veth=$(host_veth web)
+		expect_answers client "$host4" 8080 web "$client4"
+		case $(attached "$veth" ingress) in
+		"$way from_container") ;;
+		*) fail "with attach $way the veth has: $(attached "$veth" ingress)" ;;
+		esac
+		container_check web "$way"
+		container_remove web "$way"
+	done
+}
+
+# tuning after us changes the container's MAC, and everything goes on [s106]
+test_coexistence_tuning() {
+	conflist tuned bridge '.name = "tuned" | .plugins += [{"type": "tuning", "mac": "02:11:22:33:44:55"}]'
+	container_start web tuned -p 8080:80/tcp -p 8080:80/udp
+	container_add near tuned
+	expect_answers client "$host4" 8080 web "$client4"
+	expect_answers near "$host4" 8080 web
+	container_check web tuned
+	container_remove web tuned
+}
+
+counted() { bpftool -j map dump pinned "$1" | jq '[.[0].value[] | ltrimstr("0x")] | .[0] + .[1] | tostring'; }
+
+# somebody else's programs on the uplink, attached by TCX before and after ours, run and stay
+# [T26]
+test_coexistence_foreign_tcx() {
+	local tcx=$build/tests/tcx hook
+	for hook in ingress egress; do "$tcx" count eth0 "$hook" "/sys/fs/bpf/before_$hook"; done
+	container_start web bridge -p 8080:80/tcp -p 8080:80/udp
+	for hook in ingress egress; do "$tcx" count eth0 "$hook" "/sys/fs/bpf/after_$hook"; done
+	local before after name
+	before=$(for name in before after; do for hook in ingress egress; do
+		counted "/sys/fs/bpf/${name}_$hook"; done; done)
+	expect_answers client "$host4" 8080 web "$client4"
+	after=$(for name in before after; do for hook in ingress egress; do
+		counted "/sys/fs/bpf/${name}_$hook"; done; done)
+	paste <(echo "$before") <(echo "$after") | while read -r was is; do
+		[ "$was" != "$is" ] || fail "somebody else's program saw nothing: $before, then $after"
+	done
+	container_remove web bridge
+	expect_equal "2 2" "$(attached eth0 ingress | grep -c somebody) $(attached eth0 egress |
+		grep -c somebody)" "somebody else's programs after DEL"
+}
+
+# somebody else's clsact filter on the uplink and on the veth runs and stays, before and after
+# ours [T26]
+test_coexistence_foreign_clsact() {
+	local tcx=$build/tests/tcx veth hook
+	"$tcx" pin /sys/fs/bpf/program /sys/fs/bpf/count
+	tc qdisc add dev eth0 clsact
+	for hook in ingress egress; do
+		tc filter add dev eth0 "$hook" prio 1 protocol all bpf direct-action \
+			pinned /sys/fs/bpf/program
+	done
+	container_start web bridge -p 8080:80/tcp -p 8080:80/udp
+	local before
+	before=$(counted /sys/fs/bpf/count)
+	expect_answers client "$host4" 8080 web "$client4"
+	[ "$before" != "$(counted /sys/fs/bpf/count)" ] || fail "the uplink's other filter saw nothing"
+	veth=$(host_veth web)
+	tc qdisc add dev "$veth" clsact 2>/dev/null || true
+	tc filter del dev eth0 egress prio 1
+	tc filter del dev eth0 ingress prio 1
+	tc filter add dev "$veth" ingress prio 60000 protocol all bpf direct-action \
+		pinned /sys/fs/bpf/program
+	before=$(counted /sys/fs/bpf/count)
+	expect_answers client "$host4" 8080 web "$client4"
+	[ "$before" != "$(counted /sys/fs/bpf/count)" ] || fail "the veth's other filter saw nothing"
+	container_add other bridge -p 9090:80/tcp
+	container_check web bridge
+	expect_contains "$(attached "$veth" ingress)" somebody
+	tc qdisc show dev eth0 | grep -q clsact || fail "somebody else's qdisc was removed"
+}
+
+# a veth on which somebody made clsact first is used as it is, and DEL leaves that qdisc [T26]
+test_coexistence_foreign_clsact_on_veth_first() {
+	container_add_plain web
+	local veth
+	veth=$(host_veth web)
+	tc qdisc add dev "$veth" clsact
+	plugin_call ADD web >/run/out || fail "$(cat /run/out)"
+	serve_in web 80
+	expect_answer client tcp "$host4" 8080 web "$client4"
+	plugin_call DEL web || fail DEL
+	tc qdisc show dev "$veth" | grep -q clsact || fail "somebody else's qdisc was removed"
+}
+
+# a program removed by somebody is attached again by the next ADD, exactly once [T26]
+test_coexistence_programs_attached_once() {
+	container_start web bridge -p 8080:80/tcp
+	local hook
+	for hook in ingress egress; do
+		"$build/tests/tcx" detach eth0 "$hook" "$(attached eth0 "$hook" | awk '{print $2}')" ||
+			tc qdisc del dev eth0 clsact
+	done
+	expect_no_answer client tcp "$host4" 8080
+	container_start other bridge -p 9090:80/tcp
+	container_start third bridge -p 9091:80/tcp
+	expect_answer client tcp "$host4" 8080 web "$client4"
+	expect_equal "" "$(programs_show | sort | uniq -d)" "programs attached twice"
+	expect_equal 1 "$(attached eth0 ingress | grep -c from_uplink)"
+	expect_equal 1 "$(attached eth0 egress | grep -c to_uplink)"
+}
+
+# the reference's rules that are left behind from before do not stop a DEL or an ADD of ours
+# [s114]
+test_coexistence_swapped_from_portmap() {
+	conflist old bridge '(.plugins[] | select(.type == "bpf-portmap")) |=
+		{"type": "portmap", "capabilities": {"portMappings": true}}'
+	container_add web old -p 8080:80/tcp
+	plugin_run DEL web <<<'{"cniVersion":"1.0.0","name":"bridge","type":"bpf-portmap"}' || fail DEL
+	container_start other bridge -p 9090:80/tcp
+	expect_answer client tcp "$host4" 9090 other "$client4"
+}

@@ -1,0 +1,395 @@
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+# shellcheck shell=bash
+#
+# test_crash.sh - many at once, killed half-way, lost or broken pins, two hosts, long wear.
+
+one_loaded() {
+	container_add_plain warm
+	plugin_call ADD warm '.runtimeConfig = null' >/run/out || fail "$(cat /run/out)"
+}
+
+# limit 120 s
+# 50 ADDs at once with ports of their own all succeed, and 50 DELs at once leave nothing
+# [T31][s60]
+test_crash_parallel_own_ports() {
+	container_add first bridge
+	local before number pids=()
+	before=$(state_show)
+	for number in $(seq 50); do namespace_add "c$number"; done
+	for number in $(seq 50); do
+		runtime add bridge "c$number" -p "$((9000 + number)):80/tcp" >"/run/out.$number" 2>&1 &
+		pids+=($!)
+	done
+	for number in $(seq 50); do
+		wait "${pids[number - 1]}" || fail "ADD of c$number: $(cat "/run/out.$number")"
+	done
+	expect_equal 50 "$(map_count portmaps | awk '{print $1 / 2}')" "ports of 2 families each"
+	for number in 1 17 50; do
+		serve_in "c$number" 80
+		expect_answer client tcp "$host4" "$((9000 + number))" "c$number" "$client4"
+	done
+	pids=()
+	for number in $(seq 50); do
+		runtime del bridge "c$number" >"/run/out.$number" 2>&1 &
+		pids+=($!)
+	done
+	for number in $(seq 50); do
+		wait "${pids[number - 1]}" || fail "DEL of c$number: $(cat "/run/out.$number")"
+	done
+	expect_same_state "$before"
+}
+
+# limit 120 s
+# 50 ADDs at once for 10 ports, the first of all on this host: each port has exactly one owner
+# [T31][s81][i07]
+test_crash_parallel_same_ports() {
+	local number pids=() winners port owned
+	for number in $(seq 50); do container_add_plain "c$number"; done
+	for number in $(seq 50); do
+		plugin_call ADD "c$number" "$(mapping $((9000 + number % 10)))" >"/run/out.$number" 2>&1 &
+		pids+=($!)
+	done
+	for number in $(seq 50); do
+		wait "${pids[number - 1]}" && echo "$number $((9000 + number % 10))"
+	done >/run/winners || true
+	for number in $(seq 50); do
+		jq -e '.code == null or .code == 101' "/run/out.$number" >/dev/null ||
+			fail "c$number: $(cat "/run/out.$number")"
+	done
+	expect_equal 10 "$(wc -l </run/winners)" "successful ADDs"
+	expect_equal 10 "$(awk '{print $2}' /run/winners | sort -u | wc -l)" "ports with an owner"
+	expect_equal 10 "$(map_count attachments)" attachments
+	expect_equal 20 "$(map_count portmaps)" portmaps
+	while read -r number port; do
+		serve_in "c$number" 80
+		expect_answer client tcp "$host4" "$port" "c$number"
+	done </run/winners
+	for number in $(seq 50); do plugin_call DEL "c$number" || fail "DEL of c$number"; done
+	expect_equal 0 "$(map_count portmaps)" portmaps
+	expect_equal 0 "$(live_slots)" "live slots"
+}
+
+maps_are_empty() {
+	expect_equal "0 0 0" "$(map_count portmaps) $(map_count attachments) $(live_slots)" \
+		"portmaps, attachments, live slots ($1)"
+}
+
+# limit 180 s
+# 200 ADDs killed at random moments: the DEL after each leaves nothing, the next ADD works [i14]
+test_crash_add_killed() {
+	container_add_plain web
+	serve_in web 80
+	plugin_config web '.runtimeConfig.portMappings = [range(30) |
+		{"hostPort": (8080 + .), "containerPort": 80, "protocol": "tcp"}]' >/run/config
+	plugin_run ADD web </run/config >/run/out || fail "$(cat /run/out)"
+	plugin_run DEL web </run/config || fail DEL
+	local before round killed=0
+	before=$(state_show)
+	for round in $(seq 200); do
+		PREFIX="timeout --signal KILL 0.00$((RANDOM % 6))$((RANDOM % 10))$((RANDOM % 10))" \
+			plugin_run ADD web </run/config >/run/out 2>/dev/null || killed=$((killed + 1))
+		if [ $((round % 4)) = 0 ]; then
+			plugin_run ADD web </run/config >/run/out || fail "ADD again after a kill: $(cat /run/out)"
+			expect_answer client tcp "$host4" 8080 web "$client4"
+		fi
+		plugin_run DEL web </run/config || fail "DEL after a kill"
+		[ $((round % 10)) != 0 ] || expect_same_state "$before"
+	done
+	[ "$killed" -gt 20 ] || fail "only $killed of 200 were killed: nothing was tested"
+	[ "$killed" -lt 200 ] || fail "all were killed at the start: nothing was tested"
+}
+
+# limit 180 s
+# 60 DELs killed at random moments: DEL again leaves nothing, and another container gets the port
+test_crash_del_killed() {
+	container_add_plain web
+	container_add_plain other
+	plugin_config web '.runtimeConfig.portMappings = [range(30) |
+		{"hostPort": (8080 + .), "containerPort": 80, "protocol": "tcp"}]' >/run/config
+	plugin_config other '.runtimeConfig.portMappings = [range(30) |
+		{"hostPort": (8080 + .), "containerPort": 80, "protocol": "tcp"}]' >/run/other_config
+	local round killed=0
+	for round in $(seq 60); do
+		plugin_run ADD web </run/config >/run/out || fail "$(cat /run/out)"
+		PREFIX="timeout --signal KILL 0.00$((RANDOM % 4))$((RANDOM % 10))$((RANDOM % 10))" \
+			plugin_run DEL web </run/config 2>/dev/null || killed=$((killed + 1))
+		plugin_run DEL web </run/config || fail "DEL again"
+		maps_are_empty "round $round"
+		plugin_run ADD other </run/other_config >/run/out || fail "$(cat /run/out)"
+		plugin_run DEL other </run/other_config || fail DEL
+	done
+	[ "$killed" -gt 5 ] || fail "only $killed of 60 were killed: nothing was tested"
+}
+
+unload() {
+	rm -rf "$pins" "$pins-loading"
+	local device hook program
+	programs_show | while read -r device hook _ program; do
+		"$build/tests/tcx" detach "$device" "$hook" "$program" 2>/dev/null ||
+			tc qdisc del dev "$device" clsact 2>/dev/null || true
+	done
+}
+
+# limit 180 s
+# 60 first ADDs, which load everything, killed at random moments: the next ADD works, each hook
+# has
+# one program, DEL leaves no mapping
+test_crash_first_add_killed() {
+	container_add_plain web
+	serve_in web 80
+	plugin_config web >/run/config
+	local round killed=0 duration
+	for round in $(seq 60); do
+		unload
+		duration=$(printf '0.%03d' $((RANDOM % 120)))
+		PREFIX="timeout --signal KILL $duration" \
+			plugin_run ADD web </run/config >/run/out 2>/dev/null || killed=$((killed + 1))
+		plugin_run ADD web </run/config >/run/out || fail "ADD after a kill at $duration s: $(cat /run/out)"
+		expect_answer client tcp "$host4" 8080 web "$client4"
+		expect_equal "" "$(programs_show | grep -v somebody | sort | uniq -d)" \
+			"programs attached twice after a kill at $duration s"
+		expect_equal "bpf-portmap" "$(ls /sys/fs/bpf | grep portmap)" "pins after a kill at $duration s"
+		plugin_run DEL web </run/config || fail DEL
+		maps_are_empty "round $round, killed at $duration s"
+	done
+	[ "$killed" -gt 10 ] || fail "only $killed of 60 were killed: nothing was tested"
+}
+
+# pins removed by hand under a live mapping: traffic goes on, the next ADD adopts what runs, CHECK
+# and DEL find it [s51]
+test_crash_pins_removed() {
+	container_start web bridge -p 8080:80/tcp -p 8080:80/udp
+	conversation_open talk client tcp "$host4" 8080
+	expect_says talk web
+	rm -rf "$pins"
+	expect_answers client "$host4" 8080 web "$client4"
+	expect_says talk web
+	container_start other bridge -p 9090:80/tcp
+	expect_says talk web
+	expect_answers client "$host4" 8080 web "$client4"
+	expect_answer client tcp "$host4" 9090 other
+	container_check web bridge
+	container_check other bridge
+	namespace_add thief
+	expect_failure runtime add bridge thief -p 8080:80/tcp
+	expect_contains "$output" web
+	expect_equal "" "$(programs_show | sort | uniq -d)" "programs attached twice"
+	container_remove web bridge
+	expect_no_answer client tcp "$host4" 8080
+	expect_answer client tcp "$host4" 9090 other
+}
+
+# pins removed by hand: DEL alone finds the attachment and removes it
+test_crash_pins_removed_then_del() {
+	container_add_plain web
+	serve_in web 80
+	plugin_call ADD web >/run/out || fail "$(cat /run/out)"
+	expect_answer client tcp "$host4" 8080 web
+	rm -rf "$pins"
+	plugin_call DEL web || fail DEL
+	expect_no_answer client tcp "$host4" 8080
+	container_add_plain second
+	plugin_call ADD second >/run/out || fail "$(cat /run/out)"
+	serve_in second 80
+	expect_answer client tcp "$host4" 8080 second
+}
+
+# pins removed by hand: CHECK says so or mends it, and does not call a broken state whole
+test_crash_pins_removed_then_check() {
+	container_start web bridge -p 8080:80/tcp
+	rm -rf "$pins"
+	if container_check web bridge 2>/run/err; then
+		[ -e "$pins/portmaps" ] || fail "CHECK found everything in order without pins"
+	fi
+	container_start other bridge -p 9090:80/tcp
+	container_check web bridge
+}
+
+# an ADD that does not see the pins, because it runs under another mount of bpffs, makes no
+# second copy
+test_crash_pins_not_seen() {
+	container_start web bridge -p 8080:80/tcp
+	container_add_plain second
+	plugin_config second "$(mapping 9090)" >/run/config
+	unshare --mount bash -c 'mount -t bpf bpf /sys/fs/bpf && exec env CNI_COMMAND=ADD \
+		CNI_CONTAINERID=second CNI_IFNAME=eth0 CNI_NETNS=/run/netns/second "$0"' \
+		"$build/bpf-portmap" </run/config >/run/out || fail "$(cat /run/out)"
+	serve_in second 80
+	expect_answer client tcp "$host4" 9090 second
+	expect_answer client tcp "$host4" 8080 web
+	expect_equal "" "$(programs_show | sort | uniq -d)" "programs attached twice"
+	plugin_run DEL second </run/config || fail DEL
+	expect_no_answer client tcp "$host4" 9090
+}
+
+# some pins removed by hand: ADD repairs them or says clearly what is wrong; DEL works
+test_crash_some_pins_removed() {
+	local pin
+	container_start web bridge -p 8080:80/tcp
+	for pin in portmaps slots flows meta counters; do
+		rm "$pins/$pin"
+		container_start other bridge -p 9090:80/tcp
+		expect_answer client tcp "$host4" 9090 other
+		expect_answer client tcp "$host4" 8080 web
+		container_remove other bridge
+		expect_answer client tcp "$host4" 8080 web
+		[ -e "$pins/$pin" ] || fail "$pin was not pinned again"
+	done
+}
+
+# a pin directory with something else in it is repaired or refused with a clear error, DEL does
+# not fail
+# the container's end
+test_crash_corrupt_pins() {
+	container_add_plain web
+	mkdir "$pins"
+	"$build/tests/tcx" pin "$pins/program" "$pins/portmaps"
+	if plugin_call ADD web >/run/out; then
+		serve_in web 80
+		expect_answer client tcp "$host4" 8080 web
+	else
+		output=$(cat /run/out)
+		expect_contains "$output" portmaps
+		expect_contains "$output" '"code"'
+	fi
+	plugin_call DEL web || fail "DEL: $output"
+}
+
+# a loader's left-over directory is removed by the next loader
+test_crash_left_over_loading() {
+	mkdir "$pins-loading"
+	"$build/tests/tcx" pin "$pins-loading/program" "$pins-loading/portmaps"
+	container_start web bridge -p 8080:80/tcp
+	expect_answer client tcp "$host4" 8080 web
+	[ ! -e "$pins-loading" ] || fail "$pins-loading is still there"
+}
+
+# where no bpffs is mounted the plugin mounts one
+test_crash_no_bpffs() {
+	umount /sys/fs/bpf
+	container_start web bridge -p 8080:80/tcp
+	expect_answer client tcp "$host4" 8080 web
+	[ -e "$pins/portmaps" ] || fail "no pins"
+	container_remove web bridge
+	expect_equal 0 "$(map_count portmaps)" portmaps
+}
+
+# where the bpffs cannot be written ADD fails with a clear error and leaves nothing
+test_crash_read_only_bpffs() {
+	container_add_plain web
+	mount -o remount,ro /sys/fs/bpf 2>/dev/null || mount -o remount,bind,ro /sys/fs/bpf
+	! mkdir /sys/fs/bpf/probe 2>/dev/null || skip "bpffs cannot be made read-only"
+	local before
+	before=$(state_show)
+	expect_failure plugin_call ADD web
+	expect_code 102
+	expect_contains "$output" /sys/fs/bpf
+	expect_same_state "$before"
+	plugin_call DEL web || fail DEL
+}
+
+# two hosts, network namespaces that share one bpffs, have the same port each, and do not mix
+test_crash_two_hosts() {
+	container_start web bridge -p 8080:80/tcp
+	second_host container_add_second
+	in_namespace host2 "$peer" ask tcp "$(address_in_second_host)" 80 >/run/out ||
+		fail "host2 does not reach its container: $(cat /run/out)"
+	expect_answer client tcp "$host4" 8080 web "$client4"
+	expect_answer outside2 tcp 192.0.3.1 8080 web2 192.0.3.10
+	container_remove web bridge
+	expect_no_answer client tcp "$host4" 8080
+	expect_answer outside2 tcp 192.0.3.1 8080 web2 192.0.3.10
+	container_start again bridge -p 8080:80/tcp
+	second_host runtime del second web2
+	expect_no_answer outside2 tcp 192.0.3.1 8080
+	expect_answer client tcp "$host4" 8080 again "$client4"
+}
+
+second_host() {
+	if [ "$1" = container_add_second ]; then
+		namespace_add host2
+		namespace_add outside2
+		namespace_add web2
+		ip link add up2 netns host2 type veth peer name eth0 netns outside2
+		ip -n host2 address add 192.0.3.1/24 dev up2
+		ip -n host2 link set up2 up
+		ip -n outside2 address add 192.0.3.10/24 dev eth0
+		ip -n outside2 link set eth0 up
+		conflist second bridge '.name = "second" | .plugins[0].ipam.ranges =
+			[[{"subnet":"10.86.0.0/16"}],[{"subnet":"fd00:86::/64"}]]'
+		set -- "$cnirun" add /run/conf/second.conflist web2 --id web2 -p 8080:80/tcp
+		in_namespace host2 "$@" >/run/out 2>&1 || fail "ADD in the second host: $(cat /run/out)"
+		serve_in web2 80
+		return
+	fi
+	in_namespace host2 "$cnirun" del /run/conf/second.conflist web2 --id web2 || fail "DEL in the second host"
+}
+
+address_in_second_host() { address4 web2; }
+
+# limit 900 s
+# 1,000 ADD and DEL leave nothing: no entry, qdisc, program, pin or slot (CHURN=10000 for more)
+# [i14][T30]
+test_crash_churn() {
+	container_add_plain web
+	plugin_config web '.runtimeConfig.portMappings += [{"hostPort":5353,"containerPort":53,"protocol":"udp"}]' \
+		>/run/config
+	plugin_run ADD web </run/config >/run/out || fail "$(cat /run/out)"
+	plugin_run DEL web </run/config || fail DEL
+	local before
+	before=$(state_show; bpftool prog show | grep -c sched_cls; bpftool map show | grep -c '^[0-9]')
+	for _ in $(seq "${CHURN:-1000}"); do
+		plugin_run ADD web </run/config >/run/out || fail "$(cat /run/out)"
+		plugin_run DEL web </run/config || fail DEL
+	done
+	expect_equal "$before" "$(state_show; bpftool prog show | grep -c sched_cls
+		bpftool map show | grep -c '^[0-9]')" "what is left"
+	plugin_run ADD web </run/config >/run/out || fail "$(cat /run/out)"
+	serve_in web 80
+	expect_answer client tcp "$host4" 8080 web "$client4"
+}
+
+# limit 120 s
+# 60 whole lives of a container, bridge and ptp, leave nothing: no interface either [i14][T30]
+test_crash_churn_whole_list() {
+	container_add first bridge
+	container_add second ptp
+	container_remove first bridge
+	container_remove second ptp
+	local before number list
+	before=$(state_show)
+	for number in $(seq 30); do
+		for list in bridge ptp; do
+			container_add "c$number" "$list" -p 8080:80/tcp -p 8080:80/udp
+			container_remove "c$number" "$list"
+		done
+	done
+	expect_same_state "$before"
+}
+
+# an ADD with 1,000 ports works, and its DEL leaves nothing [T31]
+test_crash_many_ports() {
+	container_add_plain web
+	serve_in web 80
+	plugin_config web '.runtimeConfig.portMappings = [range(1000) |
+		{"hostPort": (20000 + .), "containerPort": 80, "protocol": "tcp"}]' >/run/config
+	plugin_run ADD web </run/config >/run/out || fail "$(cat /run/out)"
+	expect_equal 2000 "$(map_count portmaps)" portmaps
+	expect_answer client tcp "$host4" 20000 web
+	expect_answer client tcp "$host6" 20999 web
+	plugin_run CHECK web </run/config || fail CHECK
+	plugin_run DEL web </run/config || fail DEL
+	maps_are_empty "after DEL"
+}
+
+# after a reboot, with a stale cache and an empty bpffs, DEL succeeds and the first ADD builds
+# anew [T35]
+test_crash_reboot() {
+	container_start web bridge -p 8080:80/tcp
+	unload
+	ip netns delete web
+	ip link delete cni0
+	runtime del bridge /run/netns/web --id web || fail "DEL of a container from before the reboot"
+	container_start again bridge -p 8080:80/tcp
+	expect_answer client tcp "$host4" 8080 again "$client4"
+}

@@ -1,0 +1,481 @@
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+# shellcheck shell=bash
+#
+# test_protocol.sh - the CNI protocol through the real binary: versions, CHECK, GC, STATUS, and
+# input that nobody should send.
+
+# list_of_version VERSION: the bridge list in that version
+list_of_version() {
+	conflist "v$1" bridge ".cniVersion = \"$1\" | .name = \"v$1\""
+}
+
+serves_in_version() {
+	local version=$1 before
+	list_of_version "$version"
+	namespace_add web
+	runtime add "v$version" web -p 8080:80/tcp -p 8080:80/udp >/run/out 2>&1 || fail "$(cat /run/out)"
+	expect_equal "$version" "$(jq -r .cniVersion /run/out)" "cniVersion of the result"
+	serve_in web 80
+	expect_answers client "$host4" 8080 web "$client4"
+	expect_answers client "$host6" 8080 web "$client6"
+	case $version in
+	0.[123].*) expect_failure runtime check "v$version" web ;;
+	*) runtime check "v$version" web || fail CHECK ;;
+	esac
+	runtime del "v$version" web || fail DEL
+	expect_no_answer client tcp "$host4" 8080
+	expect_equal 0 "$(map_count portmaps)" portmaps
+	expect_equal 0 "$(map_count attachments)" attachments
+}
+
+# a list of CNI version 0.1.0 works from ADD to DEL [s18][s25][s41]
+test_protocol_version_0_1_0() { serves_in_version 0.1.0; }
+
+# a list of CNI version 0.2.0 works from ADD to DEL [s18][s25][s41]
+test_protocol_version_0_2_0() { serves_in_version 0.2.0; }
+
+# a list of CNI version 0.3.0 works from ADD to DEL [s18][s25]
+test_protocol_version_0_3_0() { serves_in_version 0.3.0; }
+
+# a list of CNI version 0.3.1 works from ADD to DEL [s18][s25]
+test_protocol_version_0_3_1() { serves_in_version 0.3.1; }
+
+# a list of CNI version 0.4.0 works from ADD to CHECK and DEL [s18][s25]
+test_protocol_version_0_4_0() { serves_in_version 0.4.0; }
+
+# a list of CNI version 1.0.0 works from ADD to CHECK and DEL [s18][s25]
+test_protocol_version_1_0_0() { serves_in_version 1.0.0; }
+
+# in CNI version 1.1.0 the plugin works from ADD to CHECK, STATUS, GC and DEL [s18][s25]
+test_protocol_version_1_1_0() {
+	container_add_plain web
+	local newest='.cniVersion = "1.1.0" | .prevResult.cniVersion = "1.1.0"'
+	plugin_call ADD web "$newest" >/run/out || fail "$(cat /run/out)"
+	expect_equal 1.1.0 "$(jq -r .cniVersion /run/out)" "cniVersion of the result"
+	serve_in web 80
+	expect_answer client tcp "$host4" 8080 web "$client4"
+	plugin_call CHECK web "$newest" || fail CHECK
+	plugin_call STATUS web "$newest" || fail STATUS
+	plugin_call GC web "$newest | .\"cni.dev/valid-attachments\" = [{\"containerID\":\"web\",\"ifname\":\"eth0\"}]" ||
+		fail GC
+	expect_answer client tcp "$host4" 8080 web "$client4"
+	plugin_call DEL web "$newest" || fail DEL
+	expect_no_answer client tcp "$host4" 8080
+}
+
+# the previous result passes through with every key it had, unknown ones too [s34]
+test_protocol_result_passes_through() {
+	container_add_plain web
+	local foreign='.prevResult.dns = {"nameservers": ["192.0.2.53"]} | .prevResult.example = {"a": [1, null]}
+		| .prevResult.interfaces[0].color = "blue" | .prevResult.big = 9007199254740993'
+	plugin_config web "$foreign" | jq -cS .prevResult >/run/expected
+	plugin_call ADD web "$foreign" >/run/out || fail "$(cat /run/out)"
+	diff /run/expected <(jq -cS . /run/out) || fail "the result differs"
+}
+
+# VERSION and a run by hand answer without configuration [s7][s22]
+test_protocol_version_command() {
+	output=$(CNI_COMMAND=VERSION "$build/bpf-portmap" </dev/null)
+	expect_equal '["0.1.0","0.2.0","0.3.0","0.3.1","0.4.0","1.0.0","1.1.0"]' \
+		"$(jq -c .supportedVersions <<<"$output")"
+	output=$(env -u CNI_COMMAND "$build/bpf-portmap" 2>&1 >/run/out </dev/null)
+	expect_contains "$output" bpf-portmap
+	expect_contains "$output" 1.1.0
+	expect_equal "" "$(cat /run/out)" "stdout of a run by hand"
+}
+
+check_fails_with() {
+	expect_failure container_check web bridge
+	expect_contains "$output" "$1"
+}
+
+# CHECK succeeds right after ADD, and again [s51][s53]
+test_protocol_check() {
+	container_start web bridge -p 8080:80/tcp -p "$host4:8080:80/udp"
+	container_add routed ptp -p 8081:80/tcp
+	container_check web bridge
+	container_check routed ptp
+	local before
+	before=$(state_show)
+	container_check web bridge
+	expect_same_state "$before"
+}
+
+# CHECK finds a mapping that was removed [s51]
+test_protocol_check_mapping_removed() {
+	container_start web bridge -p 8080:80/tcp
+	container_check web bridge
+	map_empty portmaps
+	check_fails_with 8080
+}
+
+# CHECK finds an endpoint that was removed [s51]
+test_protocol_check_endpoint_removed() {
+	container_start web bridge -p 8080:80/tcp
+	container_check web bridge
+	map_empty endpoints
+	check_fails_with "$(address4 web)"
+}
+
+# CHECK finds that an attachment's record was removed [s51]
+test_protocol_check_attachment_removed() {
+	container_start web bridge -p 8080:80/tcp
+	container_check web bridge
+	map_empty attachments
+	check_fails_with web
+}
+
+# CHECK finds that the program was removed from the container's veth, and names it [s51][T26]
+test_protocol_check_program_removed_from_veth() {
+	container_start web bridge -p 8080:80/tcp
+	container_check web bridge
+	local veth
+	veth=$(host_veth web)
+	detach_ours "$veth" ingress from_container
+	check_fails_with "$veth"
+}
+
+# CHECK repairs or names a program that was removed from an uplink or the bridge [s51][T26]
+test_protocol_check_program_removed_from_uplink() {
+	container_start web bridge -p 8080:80/tcp
+	local hook
+	for hook in 'eth0 ingress from_uplink' 'eth0 egress to_uplink' \
+		'cni0 ingress from_bridge' 'cni0 egress to_container'; do
+		container_check web bridge
+		# shellcheck disable=SC2086
+		detach_ours $hook
+		check_fails_with "${hook%% *}"
+		namespace_add "helper"
+		runtime add bridge helper >/run/out || fail "the next ADD: $(cat /run/out)"
+		container_remove helper bridge
+		expect_answer client tcp "$host4" 8080 web "$client4"
+	done
+}
+
+# detach_ours DEVICE HOOK PROGRAM
+detach_ours() {
+	"$build/tests/tcx" detach "$@" || tc qdisc del dev "$1" clsact
+	case $(attached "$1" "$2") in *"$3"*) fail "$3 is still on $1 $2" ;; esac
+}
+
+# CHECK finds that the veth is gone [s51]
+test_protocol_check_veth_gone() {
+	container_add_plain web
+	plugin_call ADD web >/run/out || fail "$(cat /run/out)"
+	plugin_call CHECK web || fail CHECK
+	ip link delete "$(host_veth web)"
+	expect_failure plugin_call CHECK web
+}
+
+# CHECK compares the given mappings with those there are [s51]
+test_protocol_check_other_mappings() {
+	container_add_plain web
+	plugin_call ADD web "$(mapping 8080)" >/run/out || fail "$(cat /run/out)"
+	plugin_call CHECK web "$(mapping 8080)" || fail CHECK
+	expect_failure plugin_call CHECK web "$(mapping 9090)"
+	expect_contains "$output" 9090
+	expect_failure plugin_call CHECK web "$(mapping 8080 81)"
+	expect_contains "$output" 8080
+}
+
+# CHECK accepts a MAC and an interface that a later plugin changed or added [s52]
+test_protocol_check_final_result() {
+	container_add_plain web
+	plugin_call ADD web >/run/out || fail "$(cat /run/out)"
+	plugin_call CHECK web '.prevResult.interfaces += [{"name":"bwp1234"}] |
+		(.prevResult.interfaces[] | select(.name == "eth0")).mac = "02:11:22:33:44:55"' || fail CHECK
+}
+
+# CHECK without prevResult is an error with code 7 [s51]
+test_protocol_check_without_result() {
+	container_add_plain web
+	plugin_call ADD web >/run/out || fail "$(cat /run/out)"
+	expect_failure plugin_call CHECK web 'del(.prevResult)'
+	expect_code 7
+}
+
+gc() {
+	plugin_run GC any <<<"{\"cniVersion\":\"1.1.0\",\"name\":\"bridge\",\"type\":\"bpf-portmap\"$1}"
+}
+
+# GC removes the attachments that are not valid any more, of its own network only [s54][s57]
+test_protocol_gc() {
+	conflist other bridge "$other_network"
+	container_start one bridge -p 8081:80/tcp
+	container_start two bridge -p 8082:80/tcp
+	container_start three other -p 8083:80/tcp
+	gc ',"cni.dev/valid-attachments":[{"containerID":"one","ifname":"eth0"}]' || fail GC
+	expect_answer client tcp "$host4" 8081 one
+	expect_no_answer client tcp "$host4" 8082
+	expect_answer client tcp "$host4" 8083 three
+	gc ',"cni.dev/attachments":[{"containerID":"one","ifname":"eth1"}]' || fail GC
+	expect_no_answer client tcp "$host4" 8081
+	expect_answer client tcp "$host4" 8083 three
+}
+
+# GC with null removes all of the network, GC without a list only those whose veth is gone
+# [s55][s56]
+test_protocol_gc_null_and_absent() {
+	container_start one bridge -p 8081:80/tcp
+	container_start two bridge -p 8082:80/tcp
+	ip netns delete two
+	wait_until 5 veths_are 1 || fail "the veth of the dead container stays"
+	gc '' || fail GC
+	expect_answer client tcp "$host4" 8081 one
+	expect_equal 1 "$(map_count attachments)" attachments
+	gc ',"cni.dev/valid-attachments":null' || fail GC
+	expect_no_answer client tcp "$host4" 8081
+	expect_equal 0 "$(map_count attachments)" attachments
+	expect_equal 0 "$(map_count portmaps)" portmaps
+}
+
+veths_are() { [ "$(ip -o link show type veth | grep -vc ' eth[0-9]')" = "$1" ]; }
+
+# cnirun gc removes what is in the cache but whose namespace is gone [s135]
+test_protocol_gc_by_runtime() {
+	container_start one bridge -p 8081:80/tcp
+	container_start two bridge -p 8082:80/tcp
+	ip netns delete two
+	"$cnirun" gc /run/conf/bridge.conflist || fail GC
+	expect_answer client tcp "$host4" 8081 one
+	expect_equal 1 "$(map_count attachments)" attachments
+	container_start three bridge -p 8082:80/tcp
+}
+
+status() { plugin_run STATUS any <<<'{"cniVersion":"1.1.0","name":"bridge","type":"bpf-portmap"}'; }
+
+# STATUS says that ADD would work, and does nothing, before and after the first ADD [s59]
+test_protocol_status() {
+	local before
+	before=$(state_show)
+	status || fail STATUS
+	expect_same_state "$before"
+	container_add web bridge -p 8080:80/tcp
+	status || fail STATUS
+}
+
+# STATUS without the right to use BPF fails with code 50 and says why [s59]
+test_protocol_status_no_permission() {
+	PREFIX='setpriv --bounding-set -all --inh-caps -all --reuid 65534 --clear-groups'
+	expect_failure status
+	expect_code 50
+}
+
+# STATUS with attachments whose hooks are gone fails with code 51 [s59]
+test_protocol_status_hooks_gone() {
+	container_start web bridge -p 8080:80/tcp
+	detach_ours eth0 ingress from_uplink
+	expect_failure status
+	expect_code 51
+	expect_contains "$output" eth0
+}
+
+# ADD without the right to use BPF fails with code 102 and leaves nothing
+test_protocol_add_no_permission() {
+	container_add_plain web
+	local before
+	before=$(state_show)
+	PREFIX='setpriv --bounding-set -bpf,-sys_admin --inh-caps -bpf,-sys_admin'
+	expect_failure plugin_call ADD web
+	expect_code 102
+	expect_same_state "$before"
+}
+
+# refuses CODE FILTER: ADD with this configuration must fail so, and leave nothing
+refuses() {
+	output=
+	if plugin_call ADD web "$2" >/run/out 2>/run/err; then fail "accepted: $2"; fi
+	output=$(cat /run/out)
+	expect_code "$1"
+	expect_same_state "$state_before"
+}
+
+bad_world() {
+	container_add_plain web
+	plugin_call ADD web >/run/out || fail "$(cat /run/out)"
+	plugin_call DEL web || fail DEL
+	state_before=$(state_show)
+}
+
+# a mapping that makes no sense is refused with code 7, one of the wrong type with code 6;
+# nothing is left
+# [s62][s63][s64][s65][s66][s69][s75][s76][s77][s79][s82]
+test_protocol_bad_mappings() {
+	bad_world
+	local value
+	for value in 0 -1 65536 1000000; do
+		refuses 7 "$(mapping "$value")"
+		refuses 7 "$(mapping 8080 "$value")"
+	done
+	for value in 1.5 '"80"' true '[80]' '{}'; do
+		refuses 6 "$(mapping "\"X\"" | sed "s/\"X\"/$value/")"
+	done
+	for value in '""' '"icmp"' '"6"' '"tcp,udp"' '" tcp"' '"sctpx"'; do
+		refuses 7 ".runtimeConfig.portMappings[0].protocol = $value"
+	done
+	refuses 6 '.runtimeConfig.portMappings[0].protocol = 6'
+	for value in '"junk"' '"1.2.3.0/24"' '" 1.2.3.4"' '"[::1]"' '"fe80::1%eth0"' '"localhost"'; do
+		refuses 7 ".runtimeConfig.portMappings[0].hostIP = $value"
+	done
+	refuses 6 '.runtimeConfig.portMappings[0].hostIP = 5'
+	refuses 7 'del(.runtimeConfig.portMappings[0].hostPort)'
+	refuses 7 'del(.runtimeConfig.portMappings[0].protocol)'
+	refuses 7 '.runtimeConfig.portMappings += [.runtimeConfig.portMappings[0] | .containerPort = 81]'
+	refuses 6 '.runtimeConfig.portMappings = {}'
+	refuses 6 '.runtimeConfig.portMappings = [null]'
+	refuses 6 '.runtimeConfig = []'
+}
+
+# null for a port is refused [s62]
+test_protocol_bad_port_null() {
+	bad_world
+	if plugin_call ADD web '.runtimeConfig.portMappings[0].hostPort = null' >/run/out; then
+		fail "accepted a port null"
+	fi
+	expect_same_state "$state_before"
+}
+
+# a previous result that is missing or broken is refused, and nothing is left [s32][s39][s41][s43]
+test_protocol_bad_results() {
+	bad_world
+	refuses 7 'del(.prevResult)'
+	refuses 7 '.prevResult = null'
+	refuses 6 '.prevResult = 5'
+	refuses 6 '.prevResult.ips = [null]'
+	refuses 6 '.prevResult.interfaces = [null]'
+	refuses 6 '.prevResult.ips[0].interface = "0"'
+	refuses 7 '.prevResult.ips = []'
+	refuses 7 '.prevResult.cniVersion = "0.2.0"'
+}
+
+# an option that does not work yet is refused with code 7, a firewall's condition with code 2
+# [s90]
+test_protocol_bad_options() {
+	bad_world
+	refuses 7 '.masqPorts = "1024-2047"'
+	refuses 7 '.snatAddresses = ["192.0.2.1"]'
+	refuses 7 '.nonMasqueradeCIDRs = ["10.0.0.0/8"]'
+	refuses 7 '.sourceRanges = ["192.0.2.0/24"]'
+	refuses 7 '.reserveHostPorts = true'
+	refuses 7 '.uplinks = ["eth*"]'
+	refuses 7 '.fastPath = "always"'
+	refuses 2 '.conditionsV4 = ["-s", "192.0.2.0/24"]'
+	refuses 2 '.conditionsV6 = [""]'
+	refuses 6 '.ipMasq = "true"'
+	refuses 6 '.snat = "false"'
+	refuses 7 '.attach = "nonsense"'
+}
+
+# a network namespace that is not there, or has no such interface, is refused [s2]
+test_protocol_bad_netns() {
+	bad_world
+	NETNS=/run/netns/nowhere refuses 8 .
+	NETNS=/etc/passwd refuses 8 .
+	IFNAME=eth7 refuses 7 .
+	NETNS=/proc/self/ns/net refuses 8 .
+}
+
+# refuses_input CODE: what comes on stdin must fail so
+refuses_input() {
+	if plugin_run ADD web >/run/out 2>/run/err; then fail "accepted broken input"; fi
+	output=$(cat /run/out)
+	expect_code "$1"
+	expect_same_state "$state_before"
+}
+
+# input that is no configuration at all is refused, whatever its size and depth, and nothing is
+# left [s24]
+test_protocol_bad_json() {
+	bad_world
+	refuses_input 6 </dev/null
+	refuses_input 6 <<<'{'
+	refuses_input 6 <<<'[]'
+	refuses_input 7 <<<'null'
+	refuses_input 6 <<<'{"cniVersion":"1.0.0","name":"x"} trailing'
+	refuses_input 6 <<<$'\xef\xbb\xbf{"cniVersion":"1.0.0","name":"x"}'
+	head -c 1000000 /dev/urandom >/run/garbage
+	refuses_input 6 </run/garbage
+	head -c 1000000 /dev/zero | tr '\0' '[' >/run/garbage
+	refuses_input 6 </run/garbage
+	{ printf '{"cniVersion":"1.0.0","name":"x","a":'; head -c 100000 /dev/zero | tr '\0' '['
+		head -c 100000 /dev/zero | tr '\0' ']'; printf '}'; } >/run/garbage
+	refuses_input 6 </run/garbage
+	refuses_input 1 <<<'{"cniVersion":"2.0.0","name":"x"}'
+	refuses_input 6 <<<'{"cniVersion":1,"name":"x"}'
+	refuses_input 7 <<<'{"cniVersion":"1.0.0"}'
+	refuses_input 7 <<<'{"cniVersion":"1.0.0","name":"a/b"}'
+}
+
+# bad environment variables are refused with code 4 [s4][s8][s9][s10]
+test_protocol_bad_environment() {
+	bad_world
+	expect_failure plugin_run ADD 'a/b' <<<'{"cniVersion":"1.0.0","name":"x"}'
+	expect_code 4
+	IFNAME=a/b expect_failure plugin_run ADD web <<<'{"cniVersion":"1.0.0","name":"x"}'
+	expect_code 4
+	NETNS='' expect_failure plugin_run ADD web <<<'{"cniVersion":"1.0.0","name":"x"}'
+	expect_code 4
+	expect_failure plugin_run add web <<<'{"cniVersion":"1.0.0","name":"x"}'
+	expect_code 4
+	expect_same_state "$state_before"
+}
+
+# keys and protocol are understood in any case [s23][s61][s67]
+test_protocol_keys_in_any_case() {
+	container_add_plain web
+	serve_in web 80
+	plugin_call ADD web '.runtimeConfig.portMappings =
+		[{"HostPort": 8080, "CONTAINERPORT": 80, "Protocol": "TCP", "HostIP": ""}]' >/run/out ||
+		fail "$(cat /run/out)"
+	expect_answer client tcp "$host4" 8080 web
+	expect_answer client tcp "$host6" 8080 web
+}
+
+# a hostIP written as ::ffff:a.b.c.d is that IPv4 address [s74]
+test_protocol_mapped_host_ip() {
+	container_add_plain web
+	serve_in web 80
+	plugin_call ADD web ".runtimeConfig.portMappings[0].hostIP = \"::ffff:$host4\"" >/run/out ||
+		fail "$(cat /run/out)"
+	expect_answer client tcp "$host4" 8080 web
+	expect_no_answer client tcp "$host4_second" 8080
+}
+
+# the same entry twice is one mapping [s78]
+test_protocol_same_entry_twice() {
+	container_add_plain web
+	plugin_call ADD web '.runtimeConfig.portMappings += .runtimeConfig.portMappings' >/run/out ||
+		fail "$(cat /run/out)"
+	serve_in web 80
+	expect_answer client tcp "$host4" 8080 web
+}
+
+# a container without a veth is refused with code 7 that names the kind of its device [s43]
+test_protocol_no_veth() {
+	bad_world
+	namespace_add other
+	ip link add mv0 link eth0 type macvlan 2>/dev/null || skip "the kernel has no macvlan"
+	ip link set mv0 netns other name eth0
+	cp /run/results/web /run/results/other
+	state_before=$(state_show)
+	expect_failure plugin_call ADD other
+	expect_code 7
+	expect_contains "$output" macvlan
+	expect_same_state "$state_before"
+}
+
+# bpftool shows the maps so that a person can read them: named fields, ports as numbers
+test_protocol_maps_read_well() {
+	container_start web bridge -p 8080:80/tcp
+	expect_answer client tcp "$host4" 8080 web
+	output=$(bpftool map dump pinned "$pins/portmaps")
+	expect_contains "$output" '"host_port": 8080'
+	expect_contains "$output" '"container_port": 80'
+	expect_contains "$output" PROTOCOL_TCP
+	output=$(bpftool map dump pinned "$pins/attachments")
+	expect_contains "$output" ATTACHMENT_READY
+	local map
+	for map in slots endpoints interfaces flows counters meta; do
+		bpftool map dump pinned "$pins/$map" | grep -q '"value"' || fail "$map has no BTF"
+	done
+}
