@@ -15,6 +15,8 @@
 #include "bpf/portmap.skel.h"
 #include "fixture.h"
 
+#define MARK 0x5a5a /* what somebody else wrote on the packet */
+
 static struct portmap_bpf *skeleton;
 static uint32_t generations[ROUTED + 1];
 
@@ -52,7 +54,9 @@ static int program_fd(enum hook hook)
 
 int fixture_run(enum hook hook, enum device device, enum device came_in_by, struct frame *frame)
 {
-	struct __sk_buff context = { .ifindex = device, .ingress_ifindex = came_in_by };
+	struct __sk_buff context = { .ifindex = device, .ingress_ifindex = came_in_by,
+				     .mark = MARK, .priority = MARK };
+	struct __sk_buff context_out = { 0 };
 	uint8_t out[FRAME_SIZE];
 	DECLARE_LIBBPF_OPTS(bpf_test_run_opts, options,
 		.data_in = frame->bytes,
@@ -61,13 +65,17 @@ int fixture_run(enum hook hook, enum device device, enum device came_in_by, stru
 		.data_size_out = sizeof(out),
 		.ctx_in = &context,
 		.ctx_size_in = sizeof(context),
+		.ctx_out = &context_out,
+		.ctx_size_out = sizeof(context_out),
 		.repeat = 1,
 	);
 
 	if (bpf_prog_test_run_opts(program_fd(hook), &options))
-		return -errno - 1000;
+		return FIXTURE_REFUSED - errno;
 	memcpy(frame->bytes, out, options.data_size_out);
 	frame->length = options.data_size_out;
+	if (context_out.mark != MARK || context_out.priority != MARK)
+		return FIXTURE_MARKED;
 	return (int)options.retval;
 }
 

@@ -60,8 +60,11 @@ void fixture_unload(void);
  * ports, the interfaces, empty flow tables, masquerade ports 20000-29999. */
 void fixture_reset(void);
 
-/* Runs a program on a frame. Returns the verdict, TC_ACT_*, or -errno - 1000
- * where the kernel does not take the frame; *frame becomes what came out. */
+/* Runs a program on a frame; *frame becomes what came out. Returns the verdict,
+ * TC_ACT_*; FIXTURE_MARKED where mark or priority were changed [i12]; or less
+ * than FIXTURE_REFUSED where the kernel does not take such a frame. */
+#define FIXTURE_MARKED (-999)
+#define FIXTURE_REFUSED (-1000)
 int fixture_run(enum hook hook, enum device device, enum device came_in_by, struct frame *frame);
 
 void fixture_map_port(int protocol, const char *host, int host_port, const char *container,

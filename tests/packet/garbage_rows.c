@@ -28,7 +28,7 @@ static bool run_on(enum hook hook, struct frame *frame, int *verdict)
 	bool egress = hook == TO_UPLINK || hook == TO_CONTAINER;
 
 	*verdict = fixture_run(hook, devices[hook], egress ? VETH_ROUTED : devices[hook], frame);
-	return *verdict > -1000;
+	return *verdict > FIXTURE_REFUSED;
 }
 
 /* Noise behind an Ethernet header is never a packet that anybody mapped. */

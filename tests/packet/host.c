@@ -112,6 +112,14 @@ void host_create(void)
 	host_configure(addresses);
 }
 
+void host_set_forwarding(const char *device, bool on)
+{
+	char path[128];
+
+	snprintf(path, sizeof(path), "/proc/sys/net/ipv4/conf/%s/forwarding", device);
+	write_file(path, on ? "1" : "0");
+}
+
 const uint8_t *host_mac(enum device device)
 {
 	static uint8_t mac[6] = { 2, 0, 0, 0, 0, 0 };

@@ -3,6 +3,7 @@
 #ifndef BPF_PORTMAP_TESTS_HOST_H
 #define BPF_PORTMAP_TESTS_HOST_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 /* Interface indexes, given at creation. */
@@ -59,6 +60,9 @@ void host_create(void);
 
 /* A line for `ip -batch`, in the host. Ends the program if ip fails. */
 void host_configure(const char *batch);
+
+/* IPv4 forwarding of what comes in by a device. */
+void host_set_forwarding(const char *device, bool on);
 
 /* The MAC of a device made by host_create(), and of what is behind it. */
 const uint8_t *host_mac(enum device device);

@@ -229,11 +229,20 @@ static void given_only_reply_half(void)
 	fixture_remove(&mapped_to_one[0]);
 }
 
-/* Within the second of its last use, when nothing is refreshed */
-static void given_only_reverse_half_fresh(void)
+/* Used this very second, when nothing is refreshed, and with the container's own port. */
+static void given_only_way_back(void)
 {
-	put_pair(masqueraded_one, ONE, false, 0, STATE_ESTABLISHED);
-	fixture_remove(&masqueraded_one[0]);
+	static const struct entry pair[] = { MASQUERADED(
+		ANSWERED, IPPROTO_TCP, v4_container_one, 23456, v4_server, 443, v4_host, 23456) };
+
+	put_pair(pair, ONE, false, 0, STATE_ESTABLISHED);
+	fixture_remove(&pair[0]);
+}
+
+static void given_lost_request_half(void)
+{
+	put_pair(mapped_to_one, ONE, false, 0, STATE_ESTABLISHED);
+	fixture_remove(&mapped_to_one[0]);
 }
 
 #define MASQUERADED_ONE                                                                        \
@@ -261,10 +270,17 @@ static const struct row half_rows[] = {
 	  .in = TCP(v4_container_one, 80, v4_client, 40000, ACK),
 	  .out = TCP(v4_host, 8080, v4_client, 40000, ACK), .flows = { MAPPED_ONE },
 	  .counts = { "flow_repaired" } },
-	{ .says = "[i05] a live way back keeps its port where the way out is lost this very second",
-	  .given = given_only_reverse_half_fresh, .hook = TO_UPLINK, .device = UPLINK,
-	  .in = TCP(v4_container_one, 40000, v4_server, 443, ACK),
-	  .out = TCP(v4_host, 23456, v4_server, 443, ACK), .flows = { MASQUERADED_ONE } },
+	{ .says = "[i05] a way out that is lost this very second finds its own port again",
+	  .given = given_only_way_back, .hook = TO_UPLINK, .device = UPLINK,
+	  .in = TCP(v4_container_one, 23456, v4_server, 443, ACK),
+	  .out = TCP(v4_host, 23456, v4_server, 443, ACK),
+	  .flows = { MASQUERADED(ANSWERED, IPPROTO_TCP, v4_container_one, 23456, v4_server, 443,
+				 v4_host, 23456) } },
+	{ .says = "[i05] a request that is lost this very second is rebuilt from the mapping",
+	  .given = given_lost_request_half, .hook = FROM_UPLINK, .device = UPLINK,
+	  .in = TCP(v4_client, 40000, v4_host, 8080, ACK),
+	  .out = TCP(v4_client, 40000, v4_container_one, 80, ACK),
+	  .flows = { MAPPED_ONE } },
 };
 
 static void given_established(void)

@@ -22,6 +22,7 @@ int main(void)
 	neighbour_rows();
 	lifetime_rows();
 	parsing_rows();
+	checksum_rows();
 	garbage_rows();
 	host_close_sockets();
 	fixture_unload();

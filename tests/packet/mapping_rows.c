@@ -2,6 +2,14 @@
 /* mapping_rows.c - from outside to a mapped port, and the reply. */
 #include "row.h"
 
+static void check_one_flow(void)
+{
+	uint64_t flows = fixture_mapping_flows(IPPROTO_TCP, "0.0.0.0", 8080);
+
+	if (flows != 1)
+		row_fail("the mapping counts %llu flows, expected 1", (unsigned long long)flows);
+}
+
 static const struct row tcp_rows[] = {
 	{ .says = "a mapped TCP port: the SYN's destination is rewritten, the flow is half-open",
 	  .hook = FROM_UPLINK, .device = UPLINK,
@@ -9,12 +17,12 @@ static const struct row tcp_rows[] = {
 	  .out = TCP(v4_client, 40000, v4_container_one, 80, SYN),
 	  .flows = { MAPPED(NEW, IPPROTO_TCP, v4_client, 40000, v4_host, 8080, v4_container_one, 80,
 			    40000) },
-	  .counts = { "flow_mapping", "rewritten_destination" } },
+	  .counts = { "flow_mapping", "rewritten_destination" }, .afterwards = check_one_flow },
 	{ .says = "its SYN again changes nothing", .then = true,
 	  .hook = FROM_UPLINK, .device = UPLINK,
 	  .in = TCP(v4_client, 40000, v4_host, 8080, SYN),
 	  .out = TCP(v4_client, 40000, v4_container_one, 80, SYN),
-	  .counts = { "rewritten_destination" } },
+	  .counts = { "rewritten_destination" }, .afterwards = check_one_flow },
 	{ .says = "its SYN-ACK leaves with the host's address and is no proof of a client", .then = true,
 	  .hook = TO_UPLINK, .device = UPLINK,
 	  .in = TCP(v4_container_one, 80, v4_client, 40000, SYN | ACK),
@@ -200,6 +208,31 @@ static const struct row choice_rows[] = {
 	  .out = TCP(v4_client, 40000, v4_container_one, 80, ACK) },
 };
 
+static void given_forwarding_off(void)
+{
+	host_set_forwarding("uplink1", false);
+}
+
+static void forwarding_on_again(void)
+{
+	host_set_forwarding("uplink1", true);
+}
+
+static void given_blackhole(void)
+{
+	host_configure("route replace blackhole 198.18.0.0/15\n");
+}
+
+static const struct row route_rows[] = {
+	{ .says = "forwarding is off where it came in: untouched, counted",
+	  .given = given_forwarding_off, .hook = FROM_UPLINK, .device = SECOND_UPLINK,
+	  .in = TCP(v4_server_second, 40000, v4_second_uplink, 8080, SYN),
+	  .counts = { "forwarding_disabled" }, .afterwards = forwarding_on_again },
+	{ .says = "[i01] a packet to the same port down a black hole", .given = given_blackhole,
+	  .hook = FROM_UPLINK, .device = UPLINK, .in = TCP(v4_client, 40000, "198.18.0.1", 8080,
+							   SYN) },
+};
+
 static void given_container_one_dead(void)
 {
 	fixture_kill(ONE);
@@ -274,5 +307,6 @@ void mapping_rows(void)
 	ROWS_RUN(tcp_rows);
 	ROWS_RUN(udp_rows);
 	ROWS_RUN(choice_rows);
+	ROWS_RUN(route_rows);
 	ROWS_RUN(late_rows);
 }

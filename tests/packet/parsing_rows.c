@@ -78,11 +78,11 @@ static const struct row header_rows[] = {
 	{ .says = "[i13] a total length beyond the frame", .hook = FROM_UPLINK,
 	  .device = UPLINK, .in = MAPPED_SYN(.ip_length_off = 1) },
 	{ .says = "[i13] a total length that cuts the TCP header off", .hook = FROM_UPLINK,
-	  .device = UPLINK, .in = MAPPED_SYN(.ip_length_off = -6) },
+	  .device = UPLINK, .in = MAPPED_SYN(.ip_length_off = -8) },
 	{ .says = "[i13] a payload length beyond the frame", .hook = FROM_UPLINK,
 	  .device = UPLINK, .in = MAPPED_SYN6(.ip_length_off = 1) },
 	{ .says = "[i13] a payload length that cuts the TCP header off", .hook = FROM_UPLINK,
-	  .device = UPLINK, .in = MAPPED_SYN6(.ip_length_off = -6) },
+	  .device = UPLINK, .in = MAPPED_SYN6(.ip_length_off = -8) },
 	{ .says = "[i13] a payload length of 0", .hook = FROM_UPLINK, .device = UPLINK,
 	  .in = MAPPED_SYN6(.ip_length_off = -27) },
 	{ .says = "[i13] a TCP data offset of 4", .hook = FROM_UPLINK, .device = UPLINK,
@@ -124,7 +124,7 @@ static void run_truncated(const struct packet *packet, enum hook hook, enum devi
 		cut.length = length;
 		got = cut;
 		verdict = fixture_run(hook, device, hook == TO_UPLINK ? BRIDGE : device, &got);
-		if (verdict <= -1000)
+		if (verdict < FIXTURE_REFUSED)
 			continue; /* the kernel takes no frame as short as that */
 		if (verdict == 2 ? !may_drop : verdict != -1 || !frame_equal(&cut, &got)) {
 			row_fail("cut to %zu of %zu bytes: verdict %d, the packet is%s changed",

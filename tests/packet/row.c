@@ -228,9 +228,11 @@ static void check_flows(const struct row *row)
 		if (entry->table == ANSWERED && entry->flow.state == STATE_NEW)
 			entry->flow.state = STATE_ESTABLISHED;
 	}
+	before = got;
+	if (row->flows_unchecked)
+		return;
 	complain_of_missing("flow missing", &expected, &got);
 	complain_of_missing("flow not expected", &got, &expected);
-	before = got;
 }
 
 static bool is_counted(const struct row *row, const char *name)

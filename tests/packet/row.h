@@ -28,6 +28,7 @@ struct row {
 	/* All that is in both flow tables; none: nothing or, of a row that goes on,
 	 * what was there before. */
 	struct entry flows[ROW_ENTRIES];
+	bool flows_unchecked;
 	const char *counts[ROW_COUNTERS]; /* these go up by one; no other drop_* ever does */
 	void (*afterwards)(void);         /* more to check; says so with row_fail() */
 };
@@ -113,6 +114,7 @@ void host_rows(void);
 void neighbour_rows(void);
 void lifetime_rows(void);
 void parsing_rows(void);
+void checksum_rows(void);
 void garbage_rows(void);
 
 #endif
