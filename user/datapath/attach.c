@@ -156,10 +156,12 @@ static bool needs_egress(enum interface_role role)
 
 /* A qdisc that takes filters at the hooks of the role. */
 static int prepare_clsact(struct nl_sock *socket, const struct attach_target *target,
-			  struct cni_error *err)
+			  struct attach_undo *undo, struct cni_error *err)
 {
-	if (!clsact_create(target->ifindex))
+	if (!clsact_create(target->ifindex)) {
+		undo->qdisc = true;
 		return 0;
+	}
 	if (errno != EEXIST)
 		return refusal_set(err, errno, "cannot add a clsact qdisc to interface %s",
 				   target->name);
@@ -182,9 +184,13 @@ static bool wants_tcx(struct nl_sock *socket, const struct attach_target *target
 }
 
 static int attach_by_tcx(const struct attach_target *target, enum hook hook, int program_fd,
-			 struct cni_error *err)
+			 struct attach_undo *undo, struct cni_error *err)
 {
-	if (!tcx_attach(target->ifindex, hook, program_fd, -1) || errno == EEXIST)
+	if (!tcx_attach(target->ifindex, hook, program_fd, -1)) {
+		undo->tcx[hook] = true;
+		return 0;
+	}
+	if (errno == EEXIST)
 		return 0;
 	if (errno == EINVAL && target->mode == ATTACH_TCX && !tcx_is_supported(target->ifindex))
 		return cni_error_set(err, CNI_ERROR_KERNEL_REFUSED,
@@ -195,11 +201,16 @@ static int attach_by_tcx(const struct attach_target *target, enum hook hook, int
 }
 
 static int attach_by_clsact(struct nl_sock *socket, const struct attach_target *target,
-			    enum hook hook, int program_fd, struct cni_error *err)
+			    enum hook hook, int program_fd, struct attach_undo *undo,
+			    struct cni_error *err)
 {
-	if (prepare_clsact(socket, target, err))
+	if (prepare_clsact(socket, target, undo, err))
 		return -1;
-	if (!clsact_attach(target->ifindex, hook, program_fd, false) || errno == EEXIST)
+	if (!clsact_attach(target->ifindex, hook, program_fd, false)) {
+		undo->filter[hook] = true;
+		return 0;
+	}
+	if (errno == EEXIST)
 		return 0;
 	return refusal_set(err, errno, "cannot attach %s as a filter to %s of interface %s",
 			   program_name(programs_of_role[target->role][hook]), hook_names[hook],
@@ -208,15 +219,17 @@ static int attach_by_clsact(struct nl_sock *socket, const struct attach_target *
 
 /* Where it was attached by somebody else meanwhile, the next look finds out. */
 static int attach_first(struct nl_sock *socket, const struct attach_target *target, enum hook hook,
-			int program_fd, const struct copies *copies, struct cni_error *err)
+			int program_fd, const struct copies *copies, struct attach_undo *undo,
+			struct cni_error *err)
 {
 	if (wants_tcx(socket, target, copies))
-		return attach_by_tcx(target, hook, program_fd, err);
-	return attach_by_clsact(socket, target, hook, program_fd, err);
+		return attach_by_tcx(target, hook, program_fd, undo, err);
+	return attach_by_clsact(socket, target, hook, program_fd, undo, err);
 }
 
 static int attach_hook(const struct datapath *datapath, struct nl_sock *socket,
-		       const struct attach_target *target, enum hook hook, struct cni_error *err)
+		       const struct attach_target *target, enum hook hook, struct attach_undo *undo,
+		       struct cni_error *err)
 {
 	enum program_number program = programs_of_role[target->role][hook];
 	int fd = datapath->objects.programs[program];
@@ -229,7 +242,7 @@ static int attach_hook(const struct datapath *datapath, struct nl_sock *socket,
 		if (copies.count == 1 && copies.list[0].id == id)
 			return 0;
 		if (!copies.count) {
-			if (attach_first(socket, target, hook, fd, &copies, err))
+			if (attach_first(socket, target, hook, fd, &copies, undo, err))
 				return -1;
 		} else if (make_copies_one(target->ifindex, hook, fd, id, err)) {
 			return -1;
@@ -245,13 +258,30 @@ static int attach_hook(const struct datapath *datapath, struct nl_sock *socket,
 }
 
 int attach_interface(const struct datapath *datapath, struct nl_sock *socket,
-		     const struct attach_target *target, struct cni_error *err)
+		     const struct attach_target *target, struct attach_undo *undo,
+		     struct cni_error *err)
 {
 	for (int hook = 0; hook < HOOK_COUNT; hook++)
 		if (programs_of_role[target->role][hook] != PROGRAM_COUNT &&
-		    attach_hook(datapath, socket, target, (enum hook)hook, err))
+		    attach_hook(datapath, socket, target, (enum hook)hook, undo, err))
 			return -1;
 	return 0;
+}
+
+void attach_take_back(const struct datapath *datapath, const struct attach_target *target,
+		      const struct attach_undo *undo)
+{
+	for (int hook = 0; hook < HOOK_COUNT; hook++) {
+		enum program_number program = programs_of_role[target->role][hook];
+
+		if (undo->tcx[hook])
+			tcx_detach(target->ifindex, (enum hook)hook,
+				   datapath->objects.programs[program]);
+		if (undo->filter[hook])
+			clsact_detach(target->ifindex, (enum hook)hook);
+	}
+	if (undo->qdisc)
+		clsact_destroy(target->ifindex);
 }
 
 static bool hook_is_settled(uint32_t ifindex, enum hook hook, uint32_t id)

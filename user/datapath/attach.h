@@ -30,12 +30,24 @@ struct attach_target {
 	enum attach_mode mode; /* what the configuration insists on */
 };
 
+/* What one call attached where nothing of ours was before, to take it back when the rest
+ * of an ADD fails: a program on a veth without an attachment drops all packets. */
+struct attach_undo {
+	bool qdisc;  /* clsact was added */
+	bool tcx[2]; /* by enum hook */
+	bool filter[2];
+};
+
 /* Makes each program that the role has stand at its hook exactly once and be the pinned
  * one: attaches, replaces an older one, removes second copies. Never touches a program or
  * qdisc that is not ours. Where somebody else was faster, that is fine. Takes the lock to
- * make two copies one, so call it without. Codes 102, 7, 11. */
+ * make two copies one, so call it without. What it attached is added to *undo, also when it
+ * fails. Codes 102, 11. */
 int attach_interface(const struct datapath *datapath, struct nl_sock *socket,
-		     const struct attach_target *target, struct cni_error *err);
+		     const struct attach_target *target, struct attach_undo *undo,
+		     struct cni_error *err);
+void attach_take_back(const struct datapath *datapath, const struct attach_target *target,
+		      const struct attach_undo *undo);
 
 /* A quick look, good enough for an interface that was attached to before: the pinned
  * programs are at the role's hooks. */

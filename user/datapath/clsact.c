@@ -31,6 +31,14 @@ int clsact_create(uint32_t ifindex)
 	return keep_errno(bpf_tc_hook_create(&hook));
 }
 
+void clsact_destroy(uint32_t ifindex)
+{
+	DECLARE_LIBBPF_OPTS(bpf_tc_hook, hook, .ifindex = (int)ifindex,
+			    .attach_point = BPF_TC_INGRESS | BPF_TC_EGRESS);
+
+	bpf_tc_hook_destroy(&hook);
+}
+
 uint32_t clsact_find(uint32_t ifindex, enum hook at)
 {
 	HOOK_OPTIONS(hook, ifindex, at);

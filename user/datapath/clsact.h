@@ -13,6 +13,8 @@
 
 /* Makes the qdisc. EEXIST: a qdisc is there, this or `ingress`. 0, or -1 and errno. */
 int clsact_create(uint32_t ifindex);
+/* Removes the qdisc with all that hangs there: only for who has just made it. */
+void clsact_destroy(uint32_t ifindex);
 
 /* The id of the program at our handle and priority, or 0. */
 uint32_t clsact_find(uint32_t ifindex, enum hook hook);

@@ -37,6 +37,8 @@ int interface_write(const struct objects *objects, uint32_t ifindex,
 int interface_write_new(const struct objects *objects, uint32_t ifindex,
 			const struct interface *interface, struct cni_error *err);
 
+void interface_delete(const struct objects *objects, uint32_t ifindex);
+
 bool endpoint_read(const struct objects *objects, const struct endpoint_key *key,
 		   struct endpoint *endpoint);
 bool portmap_read(const struct objects *objects, const struct portmap_key *key,

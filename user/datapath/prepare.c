@@ -13,11 +13,17 @@
 #include "datapath/warning.h"
 #include "net/port_ranges.h"
 
-static bool find_running_maps(const struct address_list *addresses, uint64_t netns_cookie,
-			      int maps[MAP_COUNT])
+/* By the programs that run, else by those that are pinned. Every program is bound to
+ * every map, so one of ours gives a set that is whole. */
+static bool find_maps(const struct objects *pinned, const struct address_list *addresses,
+		      uint64_t netns_cookie, int maps[MAP_COUNT])
 {
 	for (size_t i = 0; i < addresses->count; i++)
 		if (attach_find_maps(addresses->interfaces[i].ifindex, netns_cookie, maps))
+			return true;
+	for (int program = 0; program < PROGRAM_COUNT; program++)
+		if (pinned->programs[program] >= 0 &&
+		    attach_maps_of_program(pinned->programs[program], netns_cookie, maps))
 			return true;
 	return false;
 }
@@ -30,24 +36,19 @@ static bool all_maps_are_open(const struct objects *objects)
 	return true;
 }
 
-/* Every program is bound to every map, so one of ours, running or pinned, gives a set that
- * is whole. Maps without any program count only if none is missing; what else is pinned
- * serves nothing any more and is written over. */
+/* Maps without any program count only if none is missing; what else is pinned serves
+ * nothing any more and is written over. */
 static void collect_maps(struct objects *objects, const struct address_list *addresses,
 			 uint64_t netns_cookie)
 {
 	struct objects whole;
-	bool found;
 
 	objects_clear(&whole);
-	found = find_running_maps(addresses, netns_cookie, whole.maps);
-	for (int program = 0; !found && program < PROGRAM_COUNT; program++)
-		if (objects->programs[program] >= 0)
-			found = attach_maps_of_program(objects->programs[program], netns_cookie,
-						       whole.maps);
-	if (!found && all_maps_are_open(objects)) {
+	if (!find_maps(objects, addresses, netns_cookie, whole.maps) &&
+	    all_maps_are_open(objects)) {
 		memcpy(whole.maps, objects->maps, sizeof(whole.maps));
-		memset(objects->maps, 0xff, sizeof(objects->maps));
+		for (int map = 0; map < MAP_COUNT; map++)
+			objects->maps[map] = -1;
 	}
 	objects_close(objects);
 	*objects = whole;
@@ -111,13 +112,23 @@ int datapath_prepare(struct datapath *datapath, const struct address_list *addre
 	return load(datapath, addresses, flow_entries, err);
 }
 
-bool datapath_is_running(const struct datapath *datapath, const struct address_list *addresses)
+static bool is_recoverable(const struct datapath *datapath, const struct address_list *addresses)
 {
-	struct objects running;
-	bool found;
+	struct objects found;
+	bool whole;
 
-	objects_clear(&running);
-	found = find_running_maps(addresses, datapath->netns_cookie, running.maps);
-	objects_close(&running);
-	return found;
+	objects_clear(&found);
+	whole = find_maps(&datapath->objects, addresses, datapath->netns_cookie, found.maps) ||
+		all_maps_are_open(&datapath->objects);
+	objects_close(&found);
+	return whole;
+}
+
+int datapath_recover(struct datapath *datapath, const struct address_list *addresses,
+		     struct cni_error *err)
+{
+	if (datapath_is_usable(datapath) || datapath->state == DATAPATH_FOREIGN ||
+	    !is_recoverable(datapath, addresses))
+		return 0;
+	return datapath_prepare(datapath, addresses, 0, err);
 }

@@ -15,7 +15,10 @@
 int datapath_prepare(struct datapath *datapath, const struct address_list *addresses,
 		     uint32_t flow_entries, struct cni_error *err);
 
-/* Whether our programs of this host run at one of the interfaces, pinned or not. */
-bool datapath_is_running(const struct datapath *datapath, const struct address_list *addresses);
+/* For DEL and GC, which must find what is there, but load nothing new: as
+ * datapath_prepare() where there are maps to be found. Leaves a datapath that is not
+ * usable where there are none. */
+int datapath_recover(struct datapath *datapath, const struct address_list *addresses,
+		     struct cni_error *err);
 
 #endif

@@ -109,7 +109,8 @@ static int parse_address(struct nl_msg *message, void *context)
 	uint8_t address[CNI_ADDRESS_SIZE];
 	size_t index;
 
-	if (!read_address(message, address) || is_link_local(address))
+	if (!read_address(message, address) || is_link_local(address) ||
+	    cni_address_is_loopback(address))
 		return NL_OK;
 	index = find_or_append(collector, header->ifa_index);
 	if (index == SIZE_MAX)

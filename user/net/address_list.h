@@ -13,7 +13,7 @@
 
 struct nl_sock;
 
-/* An interface with at least one address that is not link-local. The addresses are
+/* An interface with at least one address that is neither link-local nor loopback. They are
  * those to masquerade with where the kernel can't say better, zero if it has none of
  * the family: the first, if possible neither secondary, temporary nor deprecated. */
 struct addressed_interface {

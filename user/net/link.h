@@ -19,7 +19,7 @@ struct nl_sock;
 struct link {
 	uint32_t ifindex; /* 0: there is no such interface */
 	char name[IF_NAMESIZE];
-	char kind[LINK_KIND_SIZE]; /* "veth", "bridge", ...; "" for hardware */
+	char kind[LINK_KIND_SIZE];  /* "veth", "bridge", ...; "" for hardware */
 	uint8_t mac[LINK_MAC_SIZE]; /* zero where it has no Ethernet address */
 	uint32_t master;            /* ifindex of the bridge, bond or VRF it belongs to, or 0 */
 	uint32_t peer;              /* IFLA_LINK: of a veth the other end's ifindex, or 0 */

@@ -16,10 +16,11 @@ static int get_container_end(int netns, const char *ifname, struct link *link,
 	if (!there || link_get(there, 0, ifname, link, err))
 		return -1;
 	if (!link->ifindex)
-		return cni_error_set(err, CNI_ERROR_INVALID_CONFIGURATION,
-				     "there is no interface %s in the container's network namespace;"
-				     " a plugin earlier in the list must make it",
-				     ifname);
+		return cni_error_set(
+			err, CNI_ERROR_INVALID_CONFIGURATION,
+			"there is no interface %s in the container's network namespace;"
+			" a plugin earlier in the list must make it",
+			ifname);
 	if (!link_is_kind(link, "veth"))
 		return cni_error_set(err, CNI_ERROR_INVALID_CONFIGURATION,
 				     "interface %s of the container is of kind %s, but only a veth"
@@ -30,8 +31,8 @@ static int get_container_end(int netns, const char *ifname, struct link *link,
 
 static int parse_netns_id(struct nl_msg *message, void *context)
 {
-	struct nlattr *id = nlmsg_find_attr(nlmsg_hdr(message), NLMSG_ALIGN(sizeof(struct rtgenmsg)),
-					    NETNSA_NSID);
+	struct nlattr *id = nlmsg_find_attr(nlmsg_hdr(message),
+					    NLMSG_ALIGN(sizeof(struct rtgenmsg)), NETNSA_NSID);
 
 	if (id)
 		*(int *)context = (int)nla_get_u32(id);
@@ -77,10 +78,11 @@ int veth_find_host_end(struct nl_sock *socket, int netns, const char *ifname,
 	    link_get(socket, container.peer, NULL, &veth->link, err))
 		return -1;
 	if (!points_back(socket, &veth->link, netns, &container))
-		return cni_error_set(err, CNI_ERROR_INVALID_CONFIGURATION,
-				     "the other end of the container's veth %s is not in the network"
-				     " namespace that bpf-portmap runs in; run it on the host",
-				     ifname);
+		return cni_error_set(
+			err, CNI_ERROR_INVALID_CONFIGURATION,
+			"the other end of the container's veth %s is not in the network"
+			" namespace that bpf-portmap runs in; run it on the host",
+			ifname);
 	if (!veth->link.master)
 		return 0;
 	if (link_get(socket, veth->link.master, NULL, &veth->bridge, err))

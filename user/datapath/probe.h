@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * probe.h - whether this host could run the programs, asked without loading any.
+ */
+#ifndef DATAPATH_PROBE_H
+#define DATAPATH_PROBE_H
+
+#include "cni/error.h"
+
+/* Code 50 and why not: kernel too old, no BPF, no permission, lockdown, user namespace. */
+int probe_kernel(struct cni_error *err);
+
+#endif

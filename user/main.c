@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* main.c - CNI_COMMAND -> one function; prints the one error. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "cni/cleanup.h"
+#include "cni/environment.h"
+#include "cni/error.h"
+#include "cni/input.h"
+#include "cni/network_config.h"
+#include "cni/reply.h"
+#include "cni/version.h"
+#include "plugin/commands.h"
+
+typedef int (*command_function)(const struct cni_environment *environment,
+				const struct cni_network_config *config, struct cni_error *err);
+
+static const command_function functions[] = {
+	[CNI_ADD] = command_add, [CNI_DEL] = command_del,       [CNI_CHECK] = command_check,
+	[CNI_GC] = command_gc,   [CNI_STATUS] = command_status,
+};
+
+/* For a person. stdout belongs to CNI and stays empty. */
+static void introduce(void)
+{
+	fputs("bpf-portmap " PROGRAM_VERSION ": a chained CNI plugin that gives containers host"
+	      " ports and masquerade with eBPF\nCNI versions:",
+	      stderr);
+	for (size_t i = 0; cni_versions[i]; i++)
+		fprintf(stderr, " %s", cni_versions[i]);
+	fputs("\nIt is run by a container runtime, which sets CNI_COMMAND. By hand: `cnirun"
+	      " --help`.\n",
+	      stderr);
+}
+
+static int read_config(const struct cni_environment *environment, struct cni_network_config *config,
+		       struct cni_error *err)
+{
+	cleanup_free char *text = NULL;
+	size_t length;
+
+	if (cni_input_read(STDIN_FILENO, CNI_INPUT_LIMIT, "the network configuration on stdin",
+			   &text, &length, err))
+		return -1;
+	return cni_network_config_parse(config, text, length, environment, err);
+}
+
+static int run(const struct cni_environment *environment, struct cni_network_config *config,
+	       struct cni_error *err)
+{
+	if (cni_environment_validate(environment, err))
+		return -1;
+	if (environment->command == CNI_VERSION)
+		return cni_reply_versions(err);
+	if (read_config(environment, config, err))
+		return -1;
+	return functions[environment->command](environment, config, err);
+}
+
+int main(void)
+{
+	struct cni_environment environment;
+	struct cni_network_config config = {0};
+	struct cni_error err = {0};
+	int status = EXIT_SUCCESS;
+
+	cni_environment_read(&environment);
+	if (environment.command == CNI_NO_COMMAND) {
+		introduce();
+		return EXIT_SUCCESS;
+	}
+	if (run(&environment, &config, &err)) {
+		cni_reply_error(cni_network_config_reply_version(&config), &err);
+		status = EXIT_FAILURE;
+	}
+	cni_network_config_release(&config);
+	cni_error_release(&err);
+	return status;
+}

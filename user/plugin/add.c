@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* add.c - ADD: all that the container asks for, or nothing. */
+#include "cni/cleanup.h"
+#include "cni/reply.h"
+#include "datapath/prepare.h"
+#include "datapath/warning.h"
+#include "plugin/commands.h"
+#include "plugin/container.h"
+#include "plugin/interfaces.h"
+#include "plugin/own_netns.h"
+
+/* Attaching may take milliseconds, so it comes before the lock that claiming takes. */
+static int attach_and_claim(struct host *host, struct container *container,
+			    struct attach_undo *undo, struct cni_error *err)
+{
+	if (interfaces_attach(host, &container->conf, &container->veth, true, err) ||
+	    attach_interface(&host->datapath, host->socket, &container->target, undo, err))
+		return -1;
+	return attachment_add(&host->datapath, host->socket, &container->claims, err);
+}
+
+static int set_up(struct host *host, struct container *container,
+		  const struct cni_environment *environment, struct attach_undo *undo,
+		  struct cni_error *err)
+{
+	if (container_find_veth(container, environment, host, err) ||
+	    datapath_prepare(&host->datapath, &host->addresses, container->conf.flow_entries, err))
+		return -1;
+	if (!attach_and_claim(host, container, undo, err))
+		return 0;
+	attach_take_back(&host->datapath, &container->target, undo);
+	return -1;
+}
+
+static void tear_down(struct host *host, const struct container *container,
+		      const struct attach_undo *undo)
+{
+	struct cni_error failure = {0};
+
+	if (attachment_remove(&host->datapath, &container->claims.key, &failure)) {
+		warning("cannot undo a failed ADD: %s", cni_error_message(&failure));
+		cni_error_release(&failure);
+	}
+	attach_take_back(&host->datapath, &container->target, undo);
+}
+
+/* Neither ports nor masquerade: nothing need be done for this container. But where others
+ * have ports it may be their neighbour, and br_netfilter's conntrack must see what it
+ * sends as from_container leaves it; so where the programs are loaded it gets one, if that
+ * is to be had. */
+static void set_up_neighbour(struct container *container, const struct cni_environment *environment)
+{
+	cleanup_host struct host host = {0};
+	struct attach_undo undo = {0};
+	struct cni_error failure = {0};
+
+	if (!host_open(&host, &failure) && datapath_is_usable(&host.datapath))
+		set_up(&host, container, environment, &undo, &failure);
+	cni_error_release(&failure);
+}
+
+static int set_up_and_reply(struct container *container, const struct cni_environment *environment,
+			    const json_t *reply, struct cni_error *err)
+{
+	cleanup_host struct host host = {0};
+	struct attach_undo undo = {0};
+
+	if (host_open(&host, err) || set_up(&host, container, environment, &undo, err))
+		return -1;
+	if (!cni_reply_result(reply, err))
+		return 0;
+	tear_down(&host, container, &undo);
+	return -1;
+}
+
+int command_add(const struct cni_environment *environment, const struct cni_network_config *config,
+		struct cni_error *err)
+{
+	cleanup_container struct container container = {.netns = -1};
+	cleanup_json json_t *reply = NULL;
+
+	if (own_netns_refuse(environment, err) ||
+	    container_read(&container, environment, config, err))
+		return -1;
+	reply = cni_result_relabel(container.prev_result, config->version, err);
+	if (!reply)
+		return -1;
+	if (!container_wants_nothing(&container))
+		return set_up_and_reply(&container, environment, reply, err);
+	set_up_neighbour(&container, environment);
+	return cni_reply_result(reply, err);
+}

@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* check.c - CHECK: compares what was asked for with what the kernel has. */
+#include "cni/cleanup.h"
+#include "datapath/maps.h"
+#include "datapath/prepare.h"
+#include "plugin/commands.h"
+#include "plugin/container.h"
+#include "plugin/interfaces.h"
+
+static int require_datapath(struct host *host, struct cni_error *err)
+{
+	if (host->datapath.state == DATAPATH_FOREIGN)
+		return datapath_refuse_foreign(&host->datapath, err);
+	/* Pins that were lost under running programs are made again. */
+	if (datapath_recover(&host->datapath, &host->addresses, err))
+		return -1;
+	if (datapath_is_usable(&host->datapath))
+		return 0;
+	return cni_error_set(err, CNI_ERROR_KERNEL_REFUSED,
+			     "the maps and programs of bpf-portmap are not loaded; the next ADD"
+			     " loads them, but this container must be added again");
+}
+
+static int verify_veth(const struct host *host, const struct container *container,
+		       struct cni_error *err)
+{
+	const struct attach_target *target = &container->target;
+	char missing[256];
+
+	if (attach_verify(&host->datapath, target->ifindex, target->role, missing, sizeof(missing)))
+		return 0;
+	return cni_error_set(err, CNI_ERROR_KERNEL_REFUSED,
+			     "the host's end %s of the container's veth: %s", target->name,
+			     missing);
+}
+
+static int verify(struct host *host, struct container *container, struct cni_error *err)
+{
+	bool with_ports = container->conf.mapping_count > 0;
+
+	/* An interface that came up since is attached to here rather than complained of. */
+	if (attachment_verify(&host->datapath, &container->claims, with_ports, err) ||
+	    verify_veth(host, container, err) ||
+	    interfaces_attach(host, &container->conf, &container->veth, false, err))
+		return -1;
+	return interfaces_verify(host, err);
+}
+
+/* A container that asked for nothing need not be known. */
+static bool is_unknown(const struct host *host, const struct container *container)
+{
+	struct attachment record;
+
+	return !datapath_is_usable(&host->datapath) ||
+	       !attachment_read(&host->datapath.objects, &container->claims.key, &record);
+}
+
+int command_check(const struct cni_environment *environment,
+		  const struct cni_network_config *config, struct cni_error *err)
+{
+	cleanup_container struct container container = {.netns = -1};
+	cleanup_host struct host host = {0};
+
+	if (container_read(&container, environment, config, err) || host_open(&host, err))
+		return -1;
+	if (container_wants_nothing(&container) && is_unknown(&host, &container))
+		return 0;
+	if (require_datapath(&host, err) ||
+	    container_find_veth(&container, environment, &host, err))
+		return -1;
+	return verify(&host, &container, err);
+}

@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * container.h - what one container asks for, from its environment and configuration to
+ * claims on the maps and a veth to attach to.
+ */
+#ifndef PLUGIN_CONTAINER_H
+#define PLUGIN_CONTAINER_H
+
+#include <jansson.h>
+
+#include "cni/environment.h"
+#include "cni/network_config.h"
+#include "cni/result.h"
+#include "datapath/attach.h"
+#include "datapath/attachments.h"
+#include "net/veth.h"
+#include "plugin/conf.h"
+#include "plugin/host.h"
+
+struct container {
+	struct conf conf;
+	json_t *prev_result; /* borrowed from the configuration */
+	struct cni_result result;
+	struct port_claim *ports;
+	struct endpoint_claim *endpoints;
+	struct attachment_claims claims;
+	int netns;
+	/* From container_find_veth() on. */
+	struct host_veth veth;
+	struct attach_target target;
+};
+
+/* For ADD and CHECK: reads prevResult and our options, and works out the claims. Prints the
+ * warnings. Release it also after a failure. Codes 4, 6, 7, 2. */
+int container_read(struct container *container, const struct cni_environment *environment,
+		   const struct cni_network_config *config, struct cni_error *err);
+void container_release(struct container *container);
+
+/* Neither ports nor masquerade. */
+bool container_wants_nothing(const struct container *container);
+
+/* Opens CNI_NETNS, finds the veth's end on the host, and fills what depends on it. Codes 8, 7. */
+int container_find_veth(struct container *container, const struct cni_environment *environment,
+			struct host *host, struct cni_error *err);
+
+#define cleanup_container __attribute__((cleanup(container_release)))
+
+#endif

@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* gc.c - GC: removes attachments of this network that are no longer valid. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "cni/attachment_list.h"
+#include "cni/cleanup.h"
+#include "datapath/attachments.h"
+#include "datapath/prepare.h"
+#include "net/netlink.h"
+#include "plugin/commands.h"
+#include "plugin/host.h"
+#include "plugin/interfaces.h"
+
+/* The parts of "network/containerID/ifname", in a copy. */
+struct attachment_name {
+	struct attachment_key key;
+	const char *network, *container_id, *ifname;
+};
+
+static bool split_name(const struct attachment_key *key, struct attachment_name *name)
+{
+	char *container_id, *ifname;
+
+	name->key = *key;
+	container_id = strchr(name->key.name, '/');
+	ifname = container_id ? strchr(container_id + 1, '/') : NULL;
+	if (!ifname)
+		return false;
+	*container_id = *ifname = '\0';
+	name->network = name->key.name;
+	name->container_id = container_id + 1;
+	name->ifname = ifname + 1;
+	return true;
+}
+
+static bool is_stale(struct host *host, const struct cni_attachment_list *valid,
+		     const char *network, const struct attachment_entry *entry)
+{
+	struct attachment_name name;
+
+	if (!split_name(&entry->key, &name) || strcmp(name.network, network) != 0)
+		return false;
+	if (valid->given)
+		return !cni_attachment_list_has(valid, name.container_id, name.ifname);
+	/* Nothing is said about what is valid: only what is certainly gone. */
+	return !attachment_has_veth(host->socket, &entry->attachment);
+}
+
+/* Goes on after an error; all are reported. */
+static void collect_failure(struct cni_error *err, struct cni_error *failure, const char *name)
+{
+	cni_error_wrap(failure, "%s", name);
+	if (!err->code)
+		cni_error_set(err, failure->code, "%s", cni_error_message(failure));
+	else
+		cni_error_wrap(err, "%s", cni_error_message(failure));
+	cni_error_release(failure);
+}
+
+static int remove_stale(struct host *host, const struct cni_attachment_list *valid,
+			const char *network, struct cni_error *err)
+{
+	cleanup_free struct attachment_entry *entries = NULL;
+	struct cni_error failures = {0};
+	size_t count;
+
+	if (attachment_list(&host->datapath, &entries, &count, err))
+		return -1;
+	for (size_t i = 0; i < count; i++) {
+		struct cni_error failure = {0};
+
+		if (is_stale(host, valid, network, &entries[i]) &&
+		    attachment_remove(&host->datapath, &entries[i].key, &failure))
+			collect_failure(&failures, &failure, entries[i].key.name);
+	}
+	if (!failures.code)
+		return 0;
+	*err = failures;
+	return -1;
+}
+
+static int collect(const struct cni_attachment_list *valid, const char *network,
+		   struct cni_error *err)
+{
+	cleanup_host struct host host = {0};
+
+	if (host_open(&host, err) || datapath_recover(&host.datapath, &host.addresses, err))
+		return -1;
+	if (!datapath_is_usable(&host.datapath))
+		return 0;
+	interfaces_sweep(&host);
+	return remove_stale(&host, valid, network, err);
+}
+
+int command_gc(const struct cni_environment *environment, const struct cni_network_config *config,
+	       struct cni_error *err)
+{
+	struct cni_attachment_list valid = {0};
+	int result = cni_attachment_list_read(&valid, config->root, err);
+
+	if (!result)
+		result = collect(&valid, config->name, err);
+	cni_attachment_list_release(&valid);
+	return result;
+}

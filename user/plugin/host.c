@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* host.c - the host during one command. */
+#include "plugin/host.h"
+
+#include <string.h>
+
+#include "datapath/prepare.h"
+#include "datapath/warning.h"
+#include "net/netlink.h"
+
+static void host_begin(struct host *host)
+{
+	memset(host, 0, sizeof(*host));
+	objects_clear(&host->datapath.objects);
+	host->opened = true;
+}
+
+static int open_net(struct host *host, struct cni_error *err)
+{
+	host->socket = netlink_open(err);
+	if (!host->socket)
+		return -1;
+	return address_list_read(&host->addresses, host->socket, err);
+}
+
+int host_open(struct host *host, struct cni_error *err)
+{
+	host_begin(host);
+	if (open_net(host, err))
+		return -1;
+	return datapath_open(&host->datapath, err);
+}
+
+void host_close(struct host *host)
+{
+	if (!host->opened)
+		return;
+	datapath_close(&host->datapath);
+	address_list_release(&host->addresses);
+	if (host->socket)
+		nl_socket_free(host->socket);
+	memset(host, 0, sizeof(*host));
+}
+
+static void warn_about_layout(const struct datapath *datapath)
+{
+	struct cni_error why = {0};
+
+	datapath_refuse_foreign(datapath, &why);
+	warning("nothing was cleaned up: %s", cni_error_message(&why));
+	cni_error_release(&why);
+}
+
+int host_open_to_clean(struct host *host, bool *usable, struct cni_error *err)
+{
+	*usable = false;
+	host_begin(host);
+	if (datapath_open(&host->datapath, err))
+		return -1;
+	if (host->datapath.state == DATAPATH_FOREIGN) {
+		warn_about_layout(&host->datapath);
+		return 0;
+	}
+	if (!datapath_is_usable(&host->datapath) &&
+	    (open_net(host, err) || datapath_recover(&host->datapath, &host->addresses, err)))
+		return -1;
+	*usable = datapath_is_usable(&host->datapath);
+	return 0;
+}

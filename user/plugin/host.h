@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * host.h - the host during one command: its rtnetlink, its addresses, its datapath.
+ */
+#ifndef PLUGIN_HOST_H
+#define PLUGIN_HOST_H
+
+#include "datapath/datapath.h"
+#include "net/address_list.h"
+
+struct nl_sock;
+
+/* Begins as {0}. */
+struct host {
+	bool opened; /* zeros are no file descriptors to close */
+	struct nl_sock *socket;
+	struct address_list addresses;
+	struct datapath datapath;
+};
+
+/* Looks at all three and changes nothing. Close it also after a failure. */
+int host_open(struct host *host, struct cni_error *err);
+void host_close(struct host *host);
+
+/* For commands that clean up. Opens the datapath alone, and the rest only where pins are
+ * lost and must be found by what runs. *usable: there is something to clean up in; where
+ * the maps are of another layout there is not, and a warning is printed. */
+int host_open_to_clean(struct host *host, bool *usable, struct cni_error *err);
+
+#define cleanup_host __attribute__((cleanup(host_close)))
+
+#endif

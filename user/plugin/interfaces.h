@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * interfaces.h - which of the host's interfaces the programs must be at.
+ *
+ * Every interface with an address of its own, except loopback, a bond's slaves, bridge
+ * ports and containers' veths; and the bridge of every container. What has been
+ * classified stands in the map interfaces.
+ */
+#ifndef PLUGIN_INTERFACES_H
+#define PLUGIN_INTERFACES_H
+
+#include "net/veth.h"
+#include "plugin/conf.h"
+#include "plugin/host.h"
+
+/* Classifies and attaches to what is new, and writes down addresses that changed. `repair`:
+ * also looks whether the programs are still at those known, and attaches them again.
+ * `veth` is the container at hand. Codes 102, 5, 11. */
+int interfaces_attach(struct host *host, const struct conf *conf, const struct host_veth *veth,
+		      bool repair, struct cni_error *err);
+
+/* Whether the programs are at all interfaces known. Code 102, naming one and what it lacks. */
+int interfaces_verify(struct host *host, struct cni_error *err);
+
+/* Forgets interfaces that are gone. */
+void interfaces_sweep(struct host *host);
+
+#endif

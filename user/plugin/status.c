@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* status.c - STATUS: whether an ADD would work; loads and mounts nothing. */
+#include <stdlib.h>
+
+#include "cni/cleanup.h"
+#include "datapath/attachments.h"
+#include "datapath/probe.h"
+#include "plugin/commands.h"
+#include "plugin/conf.h"
+#include "plugin/host.h"
+#include "plugin/interfaces.h"
+
+static int check_options(const struct cni_network_config *config, struct cni_error *err)
+{
+	struct conf conf = {0};
+	int result = conf_parse_options(&conf, config->root, err);
+
+	conf_release(&conf);
+	return result;
+}
+
+/* The facts are found with the codes that ADD would give. */
+static int recode(struct cni_error *err, int code)
+{
+	err->code = code;
+	return -1;
+}
+
+static int has_live_attachment(struct host *host, bool *found, struct cni_error *err)
+{
+	cleanup_free struct attachment_entry *entries = NULL;
+	size_t count;
+
+	*found = false;
+	if (attachment_list(&host->datapath, &entries, &count, err))
+		return -1;
+	for (size_t i = 0; i < count && !*found; i++)
+		*found = attachment_has_veth(host->socket, &entries[i].attachment);
+	return 0;
+}
+
+/* What the next ADD would repair matters only to containers that are there. */
+static int check_running(struct host *host, struct cni_error *err)
+{
+	struct cni_error missing = {0};
+	bool live;
+
+	if (!interfaces_verify(host, &missing))
+		return 0;
+	if (has_live_attachment(host, &live, err)) {
+		cni_error_release(&missing);
+		return recode(err, CNI_ERROR_NOT_AVAILABLE);
+	}
+	if (live) {
+		*err = missing;
+		return recode(err, CNI_ERROR_LIMITED);
+	}
+	cni_error_release(&missing);
+	return 0;
+}
+
+int command_status(const struct cni_environment *environment,
+		   const struct cni_network_config *config, struct cni_error *err)
+{
+	cleanup_host struct host host = {0};
+
+	if (check_options(config, err) || probe_kernel(err))
+		return -1;
+	if (host_open(&host, err))
+		return recode(err, CNI_ERROR_NOT_AVAILABLE);
+	if (host.datapath.state == DATAPATH_FOREIGN) {
+		datapath_refuse_foreign(&host.datapath, err);
+		return recode(err, CNI_ERROR_NOT_AVAILABLE);
+	}
+	/* What is absent or damaged is loaded, adopted or repaired by the next ADD. */
+	if (!datapath_is_usable(&host.datapath))
+		return 0;
+	return check_running(&host, err);
+}
