@@ -50,7 +50,10 @@ static int refuse_missing_options(const json_t *config, struct cni_error *err)
 	};
 
 	for (size_t i = 0; i < COUNT(keys); i++) {
-		if (cni_json_get(config, keys[i]))
+		const json_t *value = cni_json_get(config, keys[i]);
+
+		/* An empty list asks for nothing. */
+		if (value && !(json_is_array(value) && json_array_size(value) == 0))
 			return refuse_as_not_there_yet(keys[i], "", "remove the key", err);
 	}
 	return 0;
