@@ -20,7 +20,8 @@ static int parse_pair(json_t *pairs, const char *text, size_t length, struct cni
 	if (!key || key + 1 == length)
 		return cni_error_set(err, CNI_ERROR_INVALID_ENVIRONMENT,
 				     "invalid CNI_ARGS pair \"%.*s\": must be KEY=VALUE, pairs are "
-				     "separated by semicolons", (int)length, text);
+				     "separated by semicolons",
+				     (int)length, text);
 	pair = json_pack("[s%, s%]", text, key, equals + 1, length - key - 1);
 	if (!pair)
 		return cni_error_set(err, CNI_ERROR_INVALID_ENVIRONMENT,
@@ -59,7 +60,7 @@ char *args_format(const json_t *pairs)
 
 	if (!stream)
 		return NULL;
-	json_array_foreach(pairs, index, pair)
+	json_array_foreach (pairs, index, pair)
 		fprintf(stream, "%s%s=%s", index ? ";" : "",
 			json_string_value(json_array_get(pair, 0)),
 			json_string_value(json_array_get(pair, 1)));

@@ -34,9 +34,8 @@ static int run(const struct attachment *attachment, const char *command, const j
 	       json_t *prev_result, json_t **result, struct cni_error *err)
 {
 	cleanup_free char *args = args_format(attachment->args);
-	cleanup_json json_t *request =
-		request_compose(attachment->list, plugin, prev_result,
-				attachment->capability_args, err);
+	cleanup_json json_t *request = request_compose(attachment->list, plugin, prev_result,
+						       attachment->capability_args, err);
 	const struct execute_environment environment = {
 		.command = command,
 		.container_id = attachment->container_id,
@@ -79,8 +78,8 @@ static int write_cache(const struct attachment *attachment, json_t *result, stru
 static int look_for_earlier_add(const struct attachment *attachment, bool *added_before,
 				struct cni_error *err)
 {
-	cleanup_cache_entry struct cache_entry entry = { 0 };
-	struct cni_error problem = { 0 };
+	cleanup_cache_entry struct cache_entry entry = {0};
+	struct cni_error problem = {0};
 	int failed = read_cache(attachment, &entry, &problem);
 
 	*added_before = !failed && entry.root;
@@ -92,13 +91,12 @@ static int look_for_earlier_add(const struct attachment *attachment, bool *added
 	return 0;
 }
 
-static int add_in_order(const struct attachment *attachment, json_t **result,
-			struct cni_error *err)
+static int add_in_order(const struct attachment *attachment, json_t **result, struct cni_error *err)
 {
 	const json_t *plugin;
 	size_t index;
 
-	json_array_foreach(attachment->list->plugins, index, plugin) {
+	json_array_foreach (attachment->list->plugins, index, plugin) {
 		json_t *answer = NULL;
 
 		if (run(attachment, "ADD", plugin, *result, &answer, err))
@@ -129,7 +127,7 @@ static void clean_up_after_add(const struct attachment *attachment, json_t *last
 		prev_result = NULL;
 	while (index--) {
 		const json_t *plugin = json_array_get(attachment->list->plugins, index);
-		struct cni_error problem = { 0 };
+		struct cni_error problem = {0};
 
 		if (run(attachment, "DEL", plugin, prev_result, NULL, &problem))
 			add_cleanup_error(err, &problem);
@@ -178,7 +176,8 @@ static int result_of_cache(const struct attachment *attachment, const struct cac
 	else
 		return cni_error_set(err, CNI_ERROR_INCOMPATIBLE_VERSION,
 				     "%s: the cached result is of version \"%s\", the list of "
-				     "\"%s\"", entry->path, version, wanted);
+				     "\"%s\"",
+				     entry->path, version, wanted);
 	return *result ? 0 : cni_error_wrap(err, "%s", entry->path);
 }
 
@@ -215,7 +214,7 @@ static int del_in_reverse(const struct attachment *attachment, json_t *prev_resu
 static void read_for_del(const struct attachment *attachment, struct cache_entry *entry,
 			 json_t **prev_result)
 {
-	struct cni_error problem = { 0 };
+	struct cni_error problem = {0};
 	int failed = read_cache(attachment, entry, &problem);
 
 	if (!failed && conflist_version_reaches(attachment->list, PREV_RESULT_FOR_DEL_SINCE))
@@ -227,7 +226,7 @@ static void read_for_del(const struct attachment *attachment, struct cache_entry
 
 int attachment_del(const struct attachment *attachment, struct cni_error *err)
 {
-	cleanup_cache_entry struct cache_entry entry = { 0 };
+	cleanup_cache_entry struct cache_entry entry = {0};
 	cleanup_json json_t *prev_result = NULL;
 	struct attachment completed;
 
@@ -249,7 +248,7 @@ static int check_in_order(const struct attachment *attachment, json_t *prev_resu
 	const json_t *plugin;
 	size_t index;
 
-	json_array_foreach(attachment->list->plugins, index, plugin) {
+	json_array_foreach (attachment->list->plugins, index, plugin) {
 		if (run(attachment, "CHECK", plugin, prev_result, NULL, err))
 			return -1;
 	}
@@ -258,14 +257,15 @@ static int check_in_order(const struct attachment *attachment, json_t *prev_resu
 
 int attachment_check(const struct attachment *attachment, struct cni_error *err)
 {
-	cleanup_cache_entry struct cache_entry entry = { 0 };
+	cleanup_cache_entry struct cache_entry entry = {0};
 	cleanup_json json_t *prev_result = NULL;
 	struct attachment completed;
 
 	if (!conflist_version_reaches(attachment->list, CHECK_SINCE))
 		return cni_error_set(err, CNI_ERROR_INCOMPATIBLE_VERSION,
 				     "configuration version \"%s\" does not support the CHECK "
-				     "command", attachment->list->version);
+				     "command",
+				     attachment->list->version);
 	if (attachment->list->disable_check)
 		return 0;
 	if (attachment_validate(attachment, err) || read_cache(attachment, &entry, err) ||
@@ -274,8 +274,9 @@ int attachment_check(const struct attachment *attachment, struct cni_error *err)
 	if (!prev_result)
 		return cni_error_set(err, CNI_ERROR_INVALID_CONFIGURATION,
 				     "no cached result %s: container \"%s\" was never added to "
-				     "network \"%s\" as %s", entry.path, attachment->container_id,
-				     attachment->list->name, attachment->ifname);
+				     "network \"%s\" as %s",
+				     entry.path, attachment->container_id, attachment->list->name,
+				     attachment->ifname);
 	completed = complete(attachment, &entry);
 	return check_in_order(&completed, prev_result, err);
 }

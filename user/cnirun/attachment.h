@@ -17,10 +17,10 @@ struct attachment {
 	const struct conflist *list;
 	const char *container_id;
 	const char *ifname;
-	const char *netns;          /* absolute path; DEL takes that of the cache for "" */
-	json_t *args;               /* pairs; NULL: not given, DEL and CHECK look into the cache */
-	json_t *capability_args;    /* an object; NULL: as args */
-	const char *path;           /* where plugins are, separated by colons */
+	const char *netns;       /* absolute path; DEL takes that of the cache for "" */
+	json_t *args;            /* pairs; NULL: not given, DEL and CHECK look into the cache */
+	json_t *capability_args; /* an object; NULL: as args */
+	const char *path;        /* where plugins are, separated by colons */
 	const char *cache_directory;
 };
 

@@ -54,7 +54,7 @@ static int check_args(const json_t *args, struct cni_error *err)
 	const json_t *pair;
 	size_t index;
 
-	json_array_foreach(args, index, pair) {
+	json_array_foreach (args, index, pair) {
 		if (json_array_size(pair) != 2 || !json_is_string(json_array_get(pair, 0)) ||
 		    !json_is_string(json_array_get(pair, 1)))
 			return cni_error_set(err, CNI_ERROR_DECODE,
@@ -98,8 +98,8 @@ static int read_entry(struct cache_entry *entry, char *path, struct cni_error *e
 	return 0;
 }
 
-static int check_owner(struct cache_entry *entry, const char *network,
-		       const char *container_id, const char *ifname, struct cni_error *err)
+static int check_owner(struct cache_entry *entry, const char *network, const char *container_id,
+		       const char *ifname, struct cni_error *err)
 {
 	if (!entry->network ||
 	    (!strcmp(entry->network, network) && !strcmp(entry->container_id, container_id) &&
@@ -108,8 +108,8 @@ static int check_owner(struct cache_entry *entry, const char *network,
 	entry->foreign = true;
 	return cni_error_set(err, CNI_ERROR_DECODE,
 			     "the cached result %s is that of network \"%s\", container \"%s\", "
-			     "interface \"%s\": choose another container ID", entry->path,
-			     entry->network, entry->container_id, entry->ifname);
+			     "interface \"%s\": choose another container ID",
+			     entry->path, entry->network, entry->container_id, entry->ifname);
 }
 
 int cache_read(struct cache_entry *entry, const char *directory, const char *network,
@@ -188,8 +188,8 @@ static int write_atomically(const char *folder, const char *path, const char *te
 int cache_write(const struct cache_record *record, const char *directory, struct cni_error *err)
 {
 	cleanup_free char *text = record_dump(record);
-	cleanup_free char *path = entry_path(directory, record->list->name, record->container_id,
-					     record->ifname);
+	cleanup_free char *path =
+		entry_path(directory, record->list->name, record->container_id, record->ifname);
 	cleanup_free char *folder = NULL;
 
 	if (!text || !path)
@@ -232,15 +232,15 @@ static int keep_entry(struct cache_entries *entries, struct cache_entry *entry,
 		return cni_error_no_memory(err);
 	entries->entries = grown;
 	grown[entries->count++] = *entry;
-	*entry = (struct cache_entry){ 0 };
+	*entry = (struct cache_entry){0};
 	return 0;
 }
 
 static int read_one_of_all(struct cache_entries *entries, const char *path, const char *network,
 			   size_t *unreadable, struct cni_error *err)
 {
-	cleanup_cache_entry struct cache_entry entry = { 0 };
-	struct cni_error problem = { 0 };
+	cleanup_cache_entry struct cache_entry entry = {0};
+	struct cni_error problem = {0};
 
 	if (read_entry(&entry, strdup(path), &problem)) {
 		output_warn("%s", cni_error_message(&problem));
@@ -261,7 +261,7 @@ static int read_one_of_all(struct cache_entries *entries, const char *path, cons
 int cache_read_all(struct cache_entries *entries, const char *directory, const char *network,
 		   size_t *unreadable, struct cni_error *err)
 {
-	cleanup_directory struct directory files = { 0 };
+	cleanup_directory struct directory files = {0};
 	int failed;
 
 	failed = directory_list(&files, directory, FOLDER, NULL, err);
@@ -276,7 +276,7 @@ void cache_release(struct cache_entry *entry)
 {
 	json_decref(entry->root);
 	free(entry->path);
-	*entry = (struct cache_entry){ 0 };
+	*entry = (struct cache_entry){0};
 }
 
 void cache_release_all(struct cache_entries *entries)
@@ -284,5 +284,5 @@ void cache_release_all(struct cache_entries *entries)
 	for (size_t i = 0; i < entries->count; i++)
 		cache_release(&entries->entries[i]);
 	free(entries->entries);
-	*entries = (struct cache_entries){ 0 };
+	*entries = (struct cache_entries){0};
 }

@@ -35,7 +35,7 @@ struct cache_record {
 	const char *container_id;
 	const char *ifname;
 	const char *netns;
-	json_t *args;            /* NULL or empty: left out, as the next one */
+	json_t *args; /* NULL or empty: left out, as the next one */
 	json_t *capability_args;
 	json_t *result;
 };

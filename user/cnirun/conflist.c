@@ -96,7 +96,7 @@ static int choose_version(const char **version, const json_t *versions, const ch
 	const json_t *element;
 	size_t index;
 
-	json_array_foreach(versions, index, element) {
+	json_array_foreach (versions, index, element) {
 		if (!json_is_string(element))
 			return refuse(err, what, "cniVersions", "must be strings", element);
 		if (prefer_version(&best, json_string_value(element), err))
@@ -144,10 +144,9 @@ static int validate_capabilities(const json_t *capabilities, const char *what,
 
 	if (capabilities && !json_is_object(capabilities))
 		return refuse(err, what, "capabilities", "must be an object", capabilities);
-	json_object_foreach((json_t *)capabilities, name, value) {
+	json_object_foreach ((json_t *)capabilities, name, value) {
 		if (!json_is_boolean(value) && !json_is_null(value))
-			return refuse(err, what, name, "a capability must be true or false",
-				      value);
+			return refuse(err, what, name, "a capability must be true or false", value);
 	}
 	return 0;
 }
@@ -163,6 +162,16 @@ int plugin_validate(const json_t *plugin, const char *what, struct cni_error *er
 		return refuse(err, what, "type", "a plugin's type must be the name of its file",
 			      type);
 	return validate_capabilities(cni_json_get(plugin, "capabilities"), what, err);
+}
+
+int plugin_validate_single(const json_t *plugin, const char *what, struct cni_error *err)
+{
+	if (!cni_json_get(plugin, "type") && json_object_get(plugin, "plugins"))
+		return cni_error_set(err, CNI_ERROR_INVALID_CONFIGURATION,
+				     "%s: no \"type\" but \"plugins\": it is a list, name it "
+				     "*.conflist",
+				     what);
+	return plugin_validate(plugin, what, err);
 }
 
 static int append_plugin(struct conflist *list, json_t *plugin, const char *what,
@@ -187,7 +196,7 @@ static int read_plugins(struct conflist *list, const json_t *root, const char *w
 	if (!json_array_size(plugins))
 		return cni_error_set(err, CNI_ERROR_INVALID_CONFIGURATION,
 				     "%s: \"plugins\" is empty", what);
-	json_array_foreach(plugins, index, plugin) {
+	json_array_foreach (plugins, index, plugin) {
 		if (append_plugin(list, plugin, what, err))
 			return -1;
 	}
@@ -207,11 +216,10 @@ static int append_plugin_file(struct conflist *list, const char *path, struct cn
 }
 
 /* The folder beside the list that is named as the network (CNI 1.1.0). */
-static int append_plugin_folder(struct conflist *list, const char *directory,
-				struct cni_error *err)
+static int append_plugin_folder(struct conflist *list, const char *directory, struct cni_error *err)
 {
-	static const char *const suffixes[] = { ".conf", NULL };
-	cleanup_directory struct directory folder = { 0 };
+	static const char *const suffixes[] = {".conf", NULL};
+	cleanup_directory struct directory folder = {0};
 	int failed = 0;
 
 	if (directory_list(&folder, directory, list->name, suffixes, err))
@@ -221,8 +229,7 @@ static int append_plugin_folder(struct conflist *list, const char *directory,
 	return failed;
 }
 
-static int keep_text(struct conflist *list, const char *text, size_t length,
-		     struct cni_error *err)
+static int keep_text(struct conflist *list, const char *text, size_t length, struct cni_error *err)
 {
 	list->text = malloc(length + 1);
 	if (!list->text)
@@ -252,8 +259,8 @@ static int read_list(struct conflist *list, const json_t *root, const char *dire
 	if (!json_array_size(list->plugins))
 		return cni_error_set(err, CNI_ERROR_INVALID_CONFIGURATION,
 				     "%s: no plugins: \"plugins\" is missing%s", what,
-				     only_inlined ? " and loadOnlyInlinedPlugins is true" :
-						    " and no folder of the network has any");
+				     only_inlined ? " and loadOnlyInlinedPlugins is true"
+						  : " and no folder of the network has any");
 	return 0;
 }
 
@@ -280,19 +287,15 @@ static json_t *wrap_plugin(json_t *plugin)
 	return TAKE(root);
 }
 
-int conflist_parse_single(struct conflist *list, const char *text, size_t length,
-			  const char *what, struct cni_error *err)
+int conflist_parse_single(struct conflist *list, const char *text, size_t length, const char *what,
+			  struct cni_error *err)
 {
 	cleanup_json json_t *plugin = cni_json_parse_object(text, length, what, err);
 	cleanup_json json_t *root = NULL;
 
 	if (!plugin)
 		return -1;
-	if (!cni_json_get(plugin, "type") && json_object_get(plugin, "plugins"))
-		return cni_error_set(err, CNI_ERROR_INVALID_CONFIGURATION,
-				     "%s: no \"type\" but \"plugins\": it is a list, name it "
-				     "*.conflist", what);
-	if (plugin_validate(plugin, what, err))
+	if (plugin_validate_single(plugin, what, err))
 		return -1;
 	root = wrap_plugin(plugin);
 	if (!root)
@@ -307,7 +310,7 @@ int conflist_parse_single(struct conflist *list, const char *text, size_t length
 bool conflist_version_reaches(const struct conflist *list, const char *version)
 {
 	const char *own = *list->version ? list->version : CNI_VERSION_OLDEST;
-	struct cni_error ignored = { 0 };
+	struct cni_error ignored = {0};
 	int order = -1;
 
 	/* read_version() has refused what cannot be compared. */
@@ -321,7 +324,7 @@ bool conflist_has_capability(const struct conflist *list, const char *capability
 	const json_t *plugin;
 	size_t index;
 
-	json_array_foreach(list->plugins, index, plugin) {
+	json_array_foreach (list->plugins, index, plugin) {
 		if (plugin_has_capability(plugin, capability))
 			return true;
 	}
@@ -334,5 +337,5 @@ void conflist_release(struct conflist *list)
 	free(list->version);
 	json_decref(list->plugins);
 	free(list->text);
-	*list = (struct conflist){ 0 };
+	*list = (struct conflist){0};
 }

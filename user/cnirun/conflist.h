@@ -37,12 +37,12 @@ int conflist_read_file(struct conflist *list, const char *path, struct cni_error
 
 /* Takes a list's text. `directory` holds the folder of further plugins, named as the
  * network; NULL: there is none. `what` names the text in messages. */
-int conflist_parse(struct conflist *list, const char *text, size_t length,
-		   const char *directory, const char *what, struct cni_error *err);
+int conflist_parse(struct conflist *list, const char *text, size_t length, const char *directory,
+		   const char *what, struct cni_error *err);
 
 /* The configuration of a single plugin, wrapped as a list of one. */
-int conflist_parse_single(struct conflist *list, const char *text, size_t length,
-			  const char *what, struct cni_error *err);
+int conflist_parse_single(struct conflist *list, const char *text, size_t length, const char *what,
+			  struct cni_error *err);
 
 /* Whether the list's version is this one or newer. */
 bool conflist_version_reaches(const struct conflist *list, const char *version);
@@ -58,5 +58,7 @@ bool plugin_has_capability(const json_t *plugin, const char *capability);
 /* What conflist_parse() asks of each plugin: an object, a type, capabilities of
  * booleans. Code 7. */
 int plugin_validate(const json_t *plugin, const char *what, struct cni_error *err);
+/* The same of a file of its own, which may be a list in the wrong place. */
+int plugin_validate_single(const json_t *plugin, const char *what, struct cni_error *err);
 
 #endif

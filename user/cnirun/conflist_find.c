@@ -11,8 +11,8 @@
 #include "cnirun/conflist.h"
 #include "cnirun/directory.h"
 
-static const char *const list_suffixes[] = { ".conflist", NULL };
-static const char *const single_suffixes[] = { ".conf", ".json", NULL };
+static const char *const list_suffixes[] = {".conflist", NULL};
+static const char *const single_suffixes[] = {".conf", ".json", NULL};
 
 static bool ends_in(const char *text, const char *suffix)
 {
@@ -34,8 +34,8 @@ static char *directory_of(const char *path)
 	return slash ? strndup(path, slash == path ? 1 : (size_t)(slash - path)) : strdup(".");
 }
 
-static int read_list_file(struct conflist *list, const char *path, const char *text,
-			  size_t length, struct cni_error *err)
+static int read_list_file(struct conflist *list, const char *path, const char *text, size_t length,
+			  struct cni_error *err)
 {
 	cleanup_free char *directory = directory_of(path);
 
@@ -47,7 +47,7 @@ static int read_list_file(struct conflist *list, const char *path, const char *t
 /* A path's own words count for more than its suffix: a list in a .json file is common. */
 static bool holds_list(const char *path, const char *text, size_t length)
 {
-	struct cni_error ignored = { 0 };
+	struct cni_error ignored = {0};
 	cleanup_json json_t *root = NULL;
 
 	if (ends_in(path, ".conflist"))
@@ -80,7 +80,7 @@ static int read_single_name(const char *path, char **text, size_t *length, char 
 	if (directory_read_file(path, text, length, err))
 		return -1;
 	plugin = cni_json_parse_object(*text, *length, path, err);
-	if (!plugin || plugin_validate(plugin, path, err))
+	if (!plugin || plugin_validate_single(plugin, path, err))
 		return -1;
 	if (cni_json_get_string(plugin, "name", &found, err))
 		return cni_error_wrap(err, "%s", path);
@@ -124,7 +124,7 @@ typedef int (*try_file)(struct conflist *, const char *, const char *, struct cn
 static int search(struct conflist *list, const char *directory, const char *wanted,
 		  const char *const *suffixes, try_file try, struct cni_error *err)
 {
-	cleanup_directory struct directory files = { 0 };
+	cleanup_directory struct directory files = {0};
 	int outcome = 0;
 
 	if (directory_list(&files, directory, NULL, suffixes, err))
@@ -145,7 +145,8 @@ int conflist_find_in_directory(struct conflist *list, const char *directory, con
 		return outcome > 0 ? 0 : -1;
 	return cni_error_set(err, CNI_ERROR_INVALID_CONFIGURATION,
 			     "no network named \"%s\" in %s: give the path of its .conflist, or "
-			     "set NETCONFPATH to its directory", name, directory);
+			     "set NETCONFPATH to its directory",
+			     name, directory);
 }
 
 int conflist_find(struct conflist *list, const char *path_or_name, struct cni_error *err)

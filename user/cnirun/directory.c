@@ -97,7 +97,7 @@ void directory_release(struct directory *found)
 	for (size_t i = 0; i < found->count; i++)
 		free(found->paths[i]);
 	free(found->paths);
-	*found = (struct directory){ 0 };
+	*found = (struct directory){0};
 }
 
 int directory_read_file(const char *path, char **text, size_t *length, struct cni_error *err)

@@ -69,16 +69,18 @@ char *execute_find(const char *type, const char *path, struct cni_error *err)
 		directory += length;
 		directory += *directory == ':';
 	}
-	cni_error_set(err, CNI_ERROR_INVALID_CONFIGURATION,
-		      "failed to find plugin \"%s\" in path [%s]: install it, or name its directory "
-		      "with --cni-path or CNI_PATH", type, path);
+	cni_error_set(
+		err, CNI_ERROR_INVALID_CONFIGURATION,
+		"failed to find plugin \"%s\" in path [%s]: install it, or name its directory "
+		"with --cni-path or CNI_PATH",
+		type, path);
 	return NULL;
 }
 
 static bool is_replaced(const char *variable)
 {
-	static const char *const names[] = { "CNI_COMMAND=", "CNI_CONTAINERID=", "CNI_NETNS=",
-					     "CNI_IFNAME=",  "CNI_ARGS=",	 "CNI_PATH=" };
+	static const char *const names[] = {"CNI_COMMAND=", "CNI_CONTAINERID=", "CNI_NETNS=",
+					    "CNI_IFNAME=",  "CNI_ARGS=",        "CNI_PATH="};
 
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
 		if (!strncmp(variable, names[i], strlen(names[i])))
@@ -136,7 +138,7 @@ static char **environment_build(const struct execute_environment *environment)
 static int spawn_with_default_signals(pid_t *pid, const char *file,
 				      const posix_spawn_file_actions_t *actions, char **variables)
 {
-	char *const arguments[] = { (char *)file, NULL };
+	char *const arguments[] = {(char *)file, NULL};
 	posix_spawnattr_t attributes;
 	sigset_t signals;
 	int error;
@@ -258,8 +260,8 @@ static int exchange_all(struct exchange *exchange, const char *file, struct cni_
 {
 	while (exchange->output >= 0 || exchange->input >= 0) {
 		struct pollfd ends[] = {
-			{ .fd = exchange->input, .events = POLLOUT },
-			{ .fd = exchange->output, .events = POLLIN },
+			{.fd = exchange->input, .events = POLLOUT},
+			{.fd = exchange->output, .events = POLLIN},
 		};
 
 		if (poll(ends, 2, -1) < 0 && errno != EINTR)
@@ -311,12 +313,11 @@ static int start(struct exchange *exchange, pid_t *pid, const char *file,
 	return spawn(pid, file, environment, their_input, their_output, err);
 }
 
-int execute_run(const char *file, const struct execute_environment *environment,
-		const char *input, size_t length, struct execute_output *output,
-		struct cni_error *err)
+int execute_run(const char *file, const struct execute_environment *environment, const char *input,
+		size_t length, struct execute_output *output, struct cni_error *err)
 {
-	struct exchange exchange = { -1, -1, input, length, 0, output };
-	struct cni_error ignored = { 0 };
+	struct exchange exchange = {-1, -1, input, length, 0, output};
+	struct cni_error ignored = {0};
 	pid_t pid = -1;
 	int failed = start(&exchange, &pid, file, environment, err);
 
@@ -336,5 +337,5 @@ int execute_run(const char *file, const struct execute_environment *environment,
 void execute_release(struct execute_output *output)
 {
 	free(output->text);
-	*output = (struct execute_output){ 0 };
+	*output = (struct execute_output){0};
 }

@@ -33,9 +33,8 @@ char *execute_find(const char *type, const char *path, struct cni_error *err);
 /* Waits for its end; stderr is ours. A file that is busy (being written) is tried again
  * for some seconds. Code 5 when it cannot be run or writes more than a result can be:
  * then it is killed. */
-int execute_run(const char *file, const struct execute_environment *environment,
-		const char *input, size_t length, struct execute_output *output,
-		struct cni_error *err);
+int execute_run(const char *file, const struct execute_environment *environment, const char *input,
+		size_t length, struct execute_output *output, struct cni_error *err);
 
 void execute_release(struct execute_output *output);
 

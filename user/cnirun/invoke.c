@@ -25,9 +25,9 @@ static void release_output(struct execute_output *output)
 /* libcni's words for the operations. */
 static const char *operation_name(const char *command)
 {
-	static const char *const names[][2] = { { "ADD", "add" },	{ "DEL", "delete" },
-						{ "CHECK", "check" },	{ "GC", "gc" },
-						{ "STATUS", "status" }, { "VERSION", "version" } };
+	static const char *const names[][2] = {{"ADD", "add"},       {"DEL", "delete"},
+					       {"CHECK", "check"},   {"GC", "gc"},
+					       {"STATUS", "status"}, {"VERSION", "version"}};
 
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
 		if (!strcmp(names[i][0], command))
@@ -51,13 +51,14 @@ static int report_silence(int status, struct cni_error *err)
 				     WTERMSIG(status), strsignal(WTERMSIG(status)));
 	return cni_error_set(err, CNI_ERROR_IO,
 			     "exit status %d with no error message on stdout (stderr, above, may "
-			     "tell why)", WEXITSTATUS(status));
+			     "tell why)",
+			     WEXITSTATUS(status));
 }
 
 /* The plugin's error object; where it printed something else, that is quoted. */
 static int report_failure(const struct execute_output *output, struct cni_error *err)
 {
-	struct cni_error ignored = { 0 };
+	struct cni_error ignored = {0};
 	cleanup_json json_t *root = NULL;
 	const char *message;
 	const char *details;
@@ -107,7 +108,8 @@ static int complete_version(json_t *result, const struct conflist *list, struct 
 		return 0;
 	return cni_error_set(err, CNI_ERROR_INCOMPATIBLE_VERSION,
 			     "its result is of version \"%s\", which is none that cnirun knows "
-			     "(%s to %s)", version, CNI_VERSION_OLDEST, CNI_VERSION_NEWEST);
+			     "(%s to %s)",
+			     version, CNI_VERSION_OLDEST, CNI_VERSION_NEWEST);
 }
 
 static json_t *parse_result(const struct execute_output *output, const struct conflist *list,
@@ -137,7 +139,7 @@ int invoke_plugin(const struct conflist *list, const json_t *plugin,
 		  const struct execute_environment *environment, const json_t *request,
 		  json_t **result, struct cni_error *err)
 {
-	cleanup_output struct execute_output output = { 0 };
+	cleanup_output struct execute_output output = {0};
 	int failed;
 
 	failed = execute(plugin, environment, request, environment->path, &output, err);
@@ -153,10 +155,14 @@ json_t *invoke_version(const struct conflist *list, const json_t *plugin, const 
 {
 	/* libcni's values: plugins before 0.3 demanded them for VERSION too. */
 	static const struct execute_environment dummy = {
-		.command = "VERSION", .container_id = "", .netns = "dummy",
-		.ifname = "dummy", .args = "", .path = "dummy",
+		.command = "VERSION",
+		.container_id = "",
+		.netns = "dummy",
+		.ifname = "dummy",
+		.args = "",
+		.path = "dummy",
 	};
-	cleanup_output struct execute_output output = { 0 };
+	cleanup_output struct execute_output output = {0};
 	cleanup_json json_t *request = json_pack("{s:s}", "cniVersion", CNI_VERSION_NEWEST);
 	json_t *answer = NULL;
 
@@ -175,7 +181,7 @@ int invoke_find_all(const struct conflist *list, const char *path, struct cni_er
 	const json_t *plugin;
 	size_t index;
 
-	json_array_foreach(list->plugins, index, plugin) {
+	json_array_foreach (list->plugins, index, plugin) {
 		cleanup_free char *file = execute_find(plugin_type(plugin), path, err);
 
 		if (!file)

@@ -17,7 +17,10 @@ struct lock {
 	char *attachment_path;
 };
 
-#define LOCK_NONE { .network = -1, .attachment = -1 }
+#define LOCK_NONE \
+	{ \
+		.network = -1, .attachment = -1 \
+	}
 
 /* Both wait as long as it takes; a killed holder lets go. Files are in DIRECTORY/locks.
  * Code 5. */

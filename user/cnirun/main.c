@@ -24,27 +24,27 @@ struct verb {
 #define ON_ATTACHMENT (OPTIONS_ATTACHMENT | OPTIONS_RUN | OPTIONS_CACHE)
 
 static const struct verb verbs[] = {
-	{ "add", "CONFLIST NETNS", ON_ATTACHMENT, verb_add,
-	  "attach a network namespace to the network, print the result",
-	  "Runs ADD of each plugin in order. When one fails, all of them get a DEL, unless an\n"
-	  "earlier add of this attachment succeeded and was not deleted.\n" },
-	{ "del", "CONFLIST NETNS", ON_ATTACHMENT, verb_del, "detach it",
-	  "Runs DEL of each plugin in reverse order, with what add was given where it is not\n"
-	  "given again. NETNS need not exist any more; it may be \"\" with --id.\n" },
-	{ "check", "CONFLIST NETNS", ON_ATTACHMENT, verb_check, "ask whether all is still in place",
-	  "Runs CHECK of each plugin in order, with the result of add (lists of CNI 0.4.0 and\n"
-	  "later; nothing where the list has disableCheck).\n" },
-	{ "gc", "CONFLIST", OPTIONS_RUN | OPTIONS_CACHE, verb_gc,
-	  "delete what was added and whose network namespace is gone",
-	  "Then runs GC of each plugin with what is still valid (lists of CNI 1.1.0; nothing\n"
-	  "where the list has disableGC).\n" },
-	{ "status", "CONFLIST", OPTIONS_RUN, verb_status, "ask whether an add would work",
-	  "Runs STATUS of each plugin (lists of CNI 1.1.0).\n" },
-	{ "version", "CONFLIST", OPTIONS_RUN, verb_version,
-	  "ask each plugin for the versions of CNI that it speaks",
-	  "The second column tells whether the list's own version is among them.\n" },
-	{ "list", "CONFLIST", OPTIONS_CACHE | OPTIONS_JSON, verb_list, "what was added",
-	  "A table of what the cache has for the network.\n" },
+	{"add", "CONFLIST NETNS", ON_ATTACHMENT, verb_add,
+	 "attach a network namespace to the network, print the result",
+	 "Runs ADD of each plugin in order. When one fails, all of them get a DEL, unless an\n"
+	 "earlier add of this attachment succeeded and was not deleted.\n"},
+	{"del", "CONFLIST NETNS", ON_ATTACHMENT, verb_del, "detach it",
+	 "Runs DEL of each plugin in reverse order, with what add was given where it is not\n"
+	 "given again. NETNS need not exist any more; it may be \"\" with --id.\n"},
+	{"check", "CONFLIST NETNS", ON_ATTACHMENT, verb_check, "ask whether all is still in place",
+	 "Runs CHECK of each plugin in order, with the result of add (lists of CNI 0.4.0 and\n"
+	 "later; nothing where the list has disableCheck).\n"},
+	{"gc", "CONFLIST", OPTIONS_RUN | OPTIONS_CACHE, verb_gc,
+	 "delete what was added and whose network namespace is gone",
+	 "Then runs GC of each plugin with what is still valid (lists of CNI 1.1.0; nothing\n"
+	 "where the list has disableGC).\n"},
+	{"status", "CONFLIST", OPTIONS_RUN, verb_status, "ask whether an add would work",
+	 "Runs STATUS of each plugin (lists of CNI 1.1.0).\n"},
+	{"version", "CONFLIST", OPTIONS_RUN, verb_version,
+	 "ask each plugin for the versions of CNI that it speaks",
+	 "The second column tells whether the list's own version is among them.\n"},
+	{"list", "CONFLIST", OPTIONS_CACHE | OPTIONS_JSON, verb_list, "what was added",
+	 "A table of what the cache has for the network.\n"},
 };
 
 #define VERB_COUNT (sizeof(verbs) / sizeof(verbs[0]))
@@ -63,7 +63,8 @@ static int print_help(struct cni_error *err)
 		output_text("  %-8s %-15s %s\n", verbs[i].name, verbs[i].operands,
 			    verbs[i].summary);
 	output_text("\n%s%s\n`cnirun VERB --help` tells more. Exit status: 0, or 1 after an error, "
-		    "which is on stderr.\n", conflist_help, netns_help);
+		    "which is on stderr.\n",
+		    conflist_help, netns_help);
 	return output_flush(err);
 }
 
@@ -80,7 +81,7 @@ static int print_verb_help(const struct verb *verb, struct cni_error *err)
 
 static int run_verb(const struct verb *verb, int argc, char **argv, struct cni_error *err)
 {
-	struct options options = { 0 };
+	struct options options = {0};
 	int failed = options_parse(&options, argc, argv, verb->options, err);
 
 	if (!failed)
@@ -101,8 +102,8 @@ static int run(int argc, char **argv, struct cni_error *err)
 		return print_help(err);
 	return cni_error_set(err, CNI_ERROR_INVALID_ENVIRONMENT,
 			     "%s%s%s: it is one of add, del, check, gc, status, version, list; "
-			     "`cnirun --help` tells more", *name ? "unknown verb \"" : "no verb",
-			     name, *name ? "\"" : "");
+			     "`cnirun --help` tells more",
+			     *name ? "unknown verb \"" : "no verb", name, *name ? "\"" : "");
 }
 
 /* A pipe that took the place of a closed stdout would get the result in a plugin's stdin. */
@@ -119,7 +120,7 @@ static void open_standard_streams(void)
 
 int main(int argc, char **argv)
 {
-	struct cni_error err = { 0 };
+	struct cni_error err = {0};
 	int failed;
 
 	open_standard_streams();

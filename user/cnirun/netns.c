@@ -36,7 +36,8 @@ char *netns_resolve(const char *path_or_name, struct cni_error *err)
 	if (!strcmp(path_or_name, ".") || !strcmp(path_or_name, "..")) {
 		cni_error_set(err, CNI_ERROR_INVALID_ENVIRONMENT,
 			      "\"%s\" is no network namespace: give a path, or a name that `ip "
-			      "netns` lists", path_or_name);
+			      "netns` lists",
+			      path_or_name);
 		return NULL;
 	}
 	if (!strchr(path_or_name, '/'))

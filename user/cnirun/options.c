@@ -40,26 +40,29 @@ static const struct {
 	const char *argument; /* NULL: none */
 	const char *help;
 } descriptions[OPTION_COUNT] = {
-	[OPTION_ID] = { OPTIONS_ATTACHMENT, "id", "ID",
-			"container ID (default: cnitool- and 20 digits of the SHA-512 of the\n"
-			"netns' path, as cnitool has it)" },
-	[OPTION_IFNAME] = { OPTIONS_ATTACHMENT, "ifname", "NAME",
-			    "interface in the container (default: CNI_IFNAME, or eth0)" },
-	[OPTION_PUBLISH] = { OPTIONS_ATTACHMENT, "publish", "[HOSTIP:]HOSTPORT:CONTAINERPORT[/PROTO]",
-			     "(short: -p) map a host port; an IPv6 HOSTIP in brackets; ranges of one\n"
-			     "length (8000-8010:80-90); PROTO tcp (default), udp, sctp; may be repeated" },
-	[OPTION_ARGS] = { OPTIONS_ATTACHMENT, "args", "KEY=VALUE[;KEY=VALUE]...",
-			  "CNI_ARGS of the plugins (default: CNI_ARGS)" },
-	[OPTION_CAPABILITY] = { OPTIONS_ATTACHMENT, "capability", "NAME=JSON",
-				"runtimeConfig for plugins that declare the capability; may be repeated\n"
-				"(default: the object in CAP_ARGS)" },
-	[OPTION_CNI_PATH] = { OPTIONS_RUN, "cni-path", "DIRECTORY[:DIRECTORY]...",
-			      "where plugins are (default: CNI_PATH, or\n" OPTIONS_DEFAULT_CNI_PATH ")" },
-	[OPTION_CACHE_DIR] = { OPTIONS_CACHE, "cache-dir", "DIRECTORY",
-			       "its results/ keeps what was added (default: CNI_CACHE_DIR, or\n"
-			       CACHE_DEFAULT_DIRECTORY ")" },
-	[OPTION_JSON] = { OPTIONS_JSON, "json", NULL, "print JSON, not a table" },
-	[OPTION_HELP] = { 0, "help", NULL, "(short: -h) this text" },
+	[OPTION_ID] = {OPTIONS_ATTACHMENT, "id", "ID",
+		       "container ID (default: cnitool- and 20 digits of the SHA-512 of the\n"
+		       "netns' path, as cnitool has it)"},
+	[OPTION_IFNAME] = {OPTIONS_ATTACHMENT, "ifname", "NAME",
+			   "interface in the container (default: CNI_IFNAME, or eth0)"},
+	[OPTION_PUBLISH] =
+		{OPTIONS_ATTACHMENT, "publish", "[HOSTIP:]HOSTPORT:CONTAINERPORT[/PROTO]",
+		 "(short: -p) map a host port; an IPv6 HOSTIP in brackets; ranges of one\n"
+		 "length (8000-8010:80-90); PROTO tcp (default), udp, sctp; may be repeated"},
+	[OPTION_ARGS] = {OPTIONS_ATTACHMENT, "args", "KEY=VALUE[;KEY=VALUE]...",
+			 "CNI_ARGS of the plugins (default: CNI_ARGS)"},
+	[OPTION_CAPABILITY] =
+		{OPTIONS_ATTACHMENT, "capability", "NAME=JSON",
+		 "runtimeConfig for plugins that declare the capability; may be repeated\n"
+		 "(default: the object in CAP_ARGS)"},
+	[OPTION_CNI_PATH] = {OPTIONS_RUN, "cni-path", "DIRECTORY[:DIRECTORY]...",
+			     "where plugins are (default: CNI_PATH, or\n" OPTIONS_DEFAULT_CNI_PATH
+			     ")"},
+	[OPTION_CACHE_DIR] = {OPTIONS_CACHE, "cache-dir", "DIRECTORY",
+			      "its results/ keeps what was added (default: CNI_CACHE_DIR, "
+			      "or\n" CACHE_DEFAULT_DIRECTORY ")"},
+	[OPTION_JSON] = {OPTIONS_JSON, "json", NULL, "print JSON, not a table"},
+	[OPTION_HELP] = {0, "help", NULL, "(short: -h) this text"},
 };
 
 /* What options are collected in before they are completed. */
@@ -147,7 +150,7 @@ static void describe_for_getopt(struct option getopt_options[OPTION_COUNT + 1])
 			.has_arg = descriptions[i].argument ? required_argument : no_argument,
 			.val = i,
 		};
-	getopt_options[OPTION_COUNT] = (struct option){ 0 };
+	getopt_options[OPTION_COUNT] = (struct option){0};
 }
 
 /* OPTION_COUNT where it is none, or none of the verb's. */
@@ -222,7 +225,8 @@ static int demand_port_mappings(struct options *options, json_t *port_mappings,
 		return 0;
 	if (json_object_get(options->demanded, PORT_MAPPINGS))
 		return cni_error_set(err, CNI_ERROR_INVALID_ENVIRONMENT,
-				     "both -p and --capability " PORT_MAPPINGS ": give one of them");
+				     "both -p and --capability " PORT_MAPPINGS
+				     ": give one of them");
 	if (json_object_set(options->demanded, PORT_MAPPINGS, port_mappings))
 		return cni_error_no_memory(err);
 	return 0;
@@ -236,8 +240,8 @@ static int complete_capabilities(struct options *options, struct cni_error *err)
 	if (!inherited && !json_object_size(options->demanded))
 		return 0;
 	if (inherited)
-		options->capability_args = cni_json_parse_object(inherited, strlen(inherited),
-								 "CAP_ARGS", err);
+		options->capability_args =
+			cni_json_parse_object(inherited, strlen(inherited), "CAP_ARGS", err);
 	else
 		options->capability_args = json_object();
 	if (!options->capability_args)
@@ -266,7 +270,7 @@ int options_parse(struct options *options, int argc, char **argv, unsigned int s
 		  struct cni_error *err)
 {
 	cleanup_json json_t *port_mappings = json_array();
-	struct collection collection = { options, port_mappings, NULL };
+	struct collection collection = {options, port_mappings, NULL};
 
 	options->ifname = variable("CNI_IFNAME", OPTIONS_DEFAULT_IFNAME);
 	options->cni_path = variable("CNI_PATH", OPTIONS_DEFAULT_CNI_PATH);
@@ -287,7 +291,7 @@ void options_release(struct options *options)
 	json_decref(options->args);
 	json_decref(options->capability_args);
 	json_decref(options->demanded);
-	*options = (struct options){ 0 };
+	*options = (struct options){0};
 }
 
 static void print_indented(const char *text)

@@ -33,10 +33,11 @@ struct publication {
 
 static int refuse(const char *text, const char *why, struct cni_error *err)
 {
-	return cni_error_set(err, CNI_ERROR_INVALID_ENVIRONMENT,
-			     "invalid -p \"%s\": %s; it is [HOSTIP:]HOSTPORT:CONTAINERPORT[/PROTO], "
-			     "such as 8080:80, 127.0.0.1:53:53/udp, [::1]:8000-8010:8000-8010",
-			     text, why);
+	return cni_error_set(
+		err, CNI_ERROR_INVALID_ENVIRONMENT,
+		"invalid -p \"%s\": %s; it is [HOSTIP:]HOSTPORT:CONTAINERPORT[/PROTO], "
+		"such as 8080:80, 127.0.0.1:53:53/udp, [::1]:8000-8010:8000-8010",
+		text, why);
 }
 
 static bool parse_port(const char **text, long *port)
@@ -81,8 +82,7 @@ static char *cut_host_address(char *text, struct publication *publication)
 	return end + 1;
 }
 
-static int cut(char *copy, struct publication *publication, const char *text,
-	       struct cni_error *err)
+static int cut(char *copy, struct publication *publication, const char *text, struct cni_error *err)
 {
 	char *slash = strchr(copy, '/');
 	char *rest;
@@ -108,7 +108,7 @@ static int cut(char *copy, struct publication *publication, const char *text,
 /* Lower case, as not every plugin takes another. */
 static const char *find_protocol(const char *text)
 {
-	static const char *const protocols[] = { "tcp", "udp", "sctp" };
+	static const char *const protocols[] = {"tcp", "udp", "sctp"};
 
 	for (size_t i = 0; i < sizeof(protocols) / sizeof(protocols[0]); i++) {
 		if (!strcasecmp(text, protocols[i]))
@@ -154,7 +154,7 @@ static int validate(struct publication *publication, struct port_range *host,
 int portmapping_parse(const char *text, json_t *mappings, struct cni_error *err)
 {
 	cleanup_free char *copy = strdup(text);
-	struct publication publication = { 0 };
+	struct publication publication = {0};
 	struct port_range container;
 	struct port_range host;
 

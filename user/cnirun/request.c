@@ -30,7 +30,7 @@ static json_t *declared_arguments(const json_t *plugin, const json_t *capability
 	const char *capability;
 	json_t *value;
 
-	json_object_foreach((json_t *)capability_args, capability, value) {
+	json_object_foreach ((json_t *)capability_args, capability, value) {
 		if (plugin_has_capability(plugin, capability) &&
 		    json_object_set(declared, capability, value))
 			return NULL;
@@ -38,8 +38,8 @@ static json_t *declared_arguments(const json_t *plugin, const json_t *capability
 	return TAKE(declared);
 }
 
-static int add_runtime_config(json_t *request, const json_t *plugin,
-			      const json_t *capability_args, struct cni_error *err)
+static int add_runtime_config(json_t *request, const json_t *plugin, const json_t *capability_args,
+			      struct cni_error *err)
 {
 	cleanup_json json_t *declared = declared_arguments(plugin, capability_args);
 
@@ -57,8 +57,7 @@ json_t *request_compose(const struct conflist *list, const json_t *plugin, json_
 
 	if (!request)
 		return NULL;
-	if (prev_result &&
-	    cni_json_set_new(request, "prevResult", json_incref(prev_result), err))
+	if (prev_result && cni_json_set_new(request, "prevResult", json_incref(prev_result), err))
 		return NULL;
 	if (add_runtime_config(request, plugin, capability_args, err))
 		return NULL;

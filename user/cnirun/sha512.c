@@ -103,7 +103,7 @@ static void hash_block(uint64_t H[WORDS], const uint8_t *block)
 void sha512(const void *data, size_t length, uint8_t digest[SHA512_SIZE])
 {
 	const uint8_t *bytes = data;
-	uint8_t padded[2 * BLOCK_SIZE] = { 0 };
+	uint8_t padded[2 * BLOCK_SIZE] = {0};
 	size_t whole = length / BLOCK_SIZE * BLOCK_SIZE;
 	size_t rest = length - whole;
 	size_t end = rest + 1 + LENGTH_SIZE <= BLOCK_SIZE ? BLOCK_SIZE : 2 * BLOCK_SIZE;

@@ -47,7 +47,8 @@ static int require_netns(const struct options *options, struct cni_error *err)
 		return 0;
 	return cni_error_set(err, CNI_ERROR_INVALID_NETNS,
 			     "there is no network namespace %s: make it with `ip netns add`, or "
-			     "give the path of another", options->netns);
+			     "give the path of another",
+			     options->netns);
 }
 
 /* A port that was asked for and that no plugin would map is not to be dropped silently. */
@@ -57,20 +58,20 @@ static int require_capabilities(const struct conflist *list, const struct option
 	const char *capability;
 	json_t *value;
 
-	json_object_foreach(options->demanded, capability, value) {
+	json_object_foreach (options->demanded, capability, value) {
 		if (!conflist_has_capability(list, capability))
 			return cni_error_set(err, CNI_ERROR_INVALID_CONFIGURATION,
 					     "no plugin of the list \"%s\" declares the capability "
 					     "\"%s\": add \"capabilities\": {\"%s\": true} to the "
-					     "plugin that has it", list->name, capability,
-					     capability);
+					     "plugin that has it",
+					     list->name, capability, capability);
 	}
 	return 0;
 }
 
 int verb_add(const struct options *options, struct cni_error *err)
 {
-	cleanup_conflist struct conflist list = { 0 };
+	cleanup_conflist struct conflist list = {0};
 	cleanup_lock struct lock lock = LOCK_NONE;
 	cleanup_json json_t *result = NULL;
 	struct attachment attachment;
@@ -85,7 +86,7 @@ int verb_add(const struct options *options, struct cni_error *err)
 
 int verb_del(const struct options *options, struct cni_error *err)
 {
-	cleanup_conflist struct conflist list = { 0 };
+	cleanup_conflist struct conflist list = {0};
 	cleanup_lock struct lock lock = LOCK_NONE;
 	struct attachment attachment;
 
@@ -97,7 +98,7 @@ int verb_del(const struct options *options, struct cni_error *err)
 
 int verb_check(const struct options *options, struct cni_error *err)
 {
-	cleanup_conflist struct conflist list = { 0 };
+	cleanup_conflist struct conflist list = {0};
 	cleanup_lock struct lock lock = LOCK_NONE;
 	struct attachment attachment;
 

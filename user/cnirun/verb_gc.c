@@ -60,7 +60,7 @@ static json_t *sort_out(const struct conflist *list, const struct options *optio
 
 	for (size_t i = 0; valid && i < entries->count; i++) {
 		const struct cache_entry *entry = &entries->entries[i];
-		struct cni_error problem = { 0 };
+		struct cni_error problem = {0};
 
 		if (is_stale(entry)) {
 			if (del_stale(list, options, entry, &problem))
@@ -79,8 +79,12 @@ static int gc_plugin(const struct conflist *list, const struct options *options,
 {
 	cleanup_json json_t *request = request_compose_gc(list, plugin, valid, err);
 	const struct execute_environment environment = {
-		.command = "GC", .container_id = "", .netns = "",
-		.ifname = "", .args = "", .path = options->cni_path,
+		.command = "GC",
+		.container_id = "",
+		.netns = "",
+		.ifname = "",
+		.args = "",
+		.path = options->cni_path,
 	};
 
 	return request ? invoke_plugin(list, plugin, &environment, request, NULL, err) : -1;
@@ -92,8 +96,8 @@ static void gc_plugins(const struct conflist *list, const struct options *option
 	const json_t *plugin;
 	size_t index;
 
-	json_array_foreach(list->plugins, index, plugin) {
-		struct cni_error problem = { 0 };
+	json_array_foreach (list->plugins, index, plugin) {
+		struct cni_error problem = {0};
 
 		if (gc_plugin(list, options, plugin, valid, &problem))
 			join_errors(all, &problem);
@@ -103,10 +107,10 @@ static void gc_plugins(const struct conflist *list, const struct options *option
 static int collect(const struct conflist *list, const struct options *options,
 		   struct cni_error *err)
 {
-	cleanup_cache_entries struct cache_entries entries = { 0 };
+	cleanup_cache_entries struct cache_entries entries = {0};
 	cleanup_json json_t *valid = NULL;
-	struct cni_error all = { 0 };
-	struct cni_error unknown = { 0 };
+	struct cni_error all = {0};
+	struct cni_error unknown = {0};
 	size_t unreadable = 0;
 
 	if (cache_read_all(&entries, options->cache_directory, list->name, &unreadable, err))
@@ -116,10 +120,11 @@ static int collect(const struct conflist *list, const struct options *options,
 		cni_error_no_memory(&unknown);
 	else if (unreadable)
 		/* A live attachment may be behind such a file, and GC would take its ports. */
-		cni_error_set(&unknown, CNI_ERROR_DECODE,
-			      "the plugins were not told to collect: whose %zu cached results (named "
-			      "above) are is not known; delete those attachments, or the files",
-			      unreadable);
+		cni_error_set(
+			&unknown, CNI_ERROR_DECODE,
+			"the plugins were not told to collect: whose %zu cached results (named "
+			"above) are is not known; delete those attachments, or the files",
+			unreadable);
 	else if (conflist_version_reaches(list, GC_SINCE))
 		gc_plugins(list, options, valid, &all);
 	if (unknown.code)
@@ -132,7 +137,7 @@ static int collect(const struct conflist *list, const struct options *options,
 
 int verb_gc(const struct options *options, struct cni_error *err)
 {
-	cleanup_conflist struct conflist list = { 0 };
+	cleanup_conflist struct conflist list = {0};
 	cleanup_lock struct lock lock = LOCK_NONE;
 
 	if (conflist_find(&list, options->conflist, err))

@@ -38,7 +38,7 @@ static void print_addresses(const json_t *result)
 
 	print_address(cni_json_get(result, "ip4"), "ip", &separator);
 	print_address(cni_json_get(result, "ip6"), "ip", &separator);
-	json_array_foreach(cni_json_get(result, "ips"), index, address)
+	json_array_foreach (cni_json_get(result, "ips"), index, address)
 		print_address(address, "address", &separator);
 	if (!*separator)
 		output_text("-");
@@ -51,11 +51,11 @@ static void print_ports(const json_t *capability_args)
 	const json_t *mapping;
 	size_t index;
 
-	json_array_foreach(cni_json_get(capability_args, "portMappings"), index, mapping) {
+	json_array_foreach (cni_json_get(capability_args, "portMappings"), index, mapping) {
 		const char *host = text_of(mapping, "hostIP");
 
-		output_text("%s%s%s%" JSON_INTEGER_FORMAT "->%" JSON_INTEGER_FORMAT "/%s", separator,
-			    host, *host ? ":" : "",
+		output_text("%s%s%s%" JSON_INTEGER_FORMAT "->%" JSON_INTEGER_FORMAT "/%s",
+			    separator, host, *host ? ":" : "",
 			    json_integer_value(cni_json_get(mapping, "hostPort")),
 			    json_integer_value(cni_json_get(mapping, "containerPort")),
 			    text_of(mapping, "protocol"));
@@ -97,8 +97,8 @@ static int print_json(const struct cache_entries *entries, struct cni_error *err
 
 int verb_list(const struct options *options, struct cni_error *err)
 {
-	cleanup_cache_entries struct cache_entries entries = { 0 };
-	cleanup_conflist struct conflist list = { 0 };
+	cleanup_cache_entries struct cache_entries entries = {0};
+	cleanup_conflist struct conflist list = {0};
 	size_t unreadable = 0;
 
 	if (conflist_find(&list, options->conflist, err) ||

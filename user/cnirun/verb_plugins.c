@@ -22,8 +22,12 @@ static int ask_status(const struct conflist *list, const struct options *options
 {
 	cleanup_json json_t *request = request_compose(list, plugin, NULL, NULL, err);
 	const struct execute_environment environment = {
-		.command = "STATUS", .container_id = "", .netns = "",
-		.ifname = "", .args = "", .path = options->cni_path,
+		.command = "STATUS",
+		.container_id = "",
+		.netns = "",
+		.ifname = "",
+		.args = "",
+		.path = options->cni_path,
 	};
 
 	return request ? invoke_plugin(list, plugin, &environment, request, NULL, err) : -1;
@@ -31,7 +35,7 @@ static int ask_status(const struct conflist *list, const struct options *options
 
 int verb_status(const struct options *options, struct cni_error *err)
 {
-	cleanup_conflist struct conflist list = { 0 };
+	cleanup_conflist struct conflist list = {0};
 	const json_t *plugin;
 	size_t index;
 
@@ -39,7 +43,7 @@ int verb_status(const struct options *options, struct cni_error *err)
 		return -1;
 	if (!conflist_version_reaches(&list, STATUS_SINCE))
 		return 0;
-	json_array_foreach(list.plugins, index, plugin) {
+	json_array_foreach (list.plugins, index, plugin) {
 		if (ask_status(&list, options, plugin, err))
 			return -1;
 	}
@@ -51,7 +55,7 @@ static bool speaks(const json_t *versions, const char *wanted)
 	const json_t *version;
 	size_t index;
 
-	json_array_foreach(versions, index, version) {
+	json_array_foreach (versions, index, version) {
 		if (json_is_string(version) && !strcmp(json_string_value(version), wanted))
 			return true;
 	}
@@ -64,7 +68,7 @@ static void print_versions(const char *type, const json_t *versions, const char 
 	size_t index;
 
 	output_text("%-20s %-7s", type, speaks(versions, wanted) ? "yes" : "no");
-	json_array_foreach(versions, index, version) {
+	json_array_foreach (versions, index, version) {
 		if (json_is_string(version))
 			output_text(" %s", json_string_value(version));
 	}
@@ -85,7 +89,7 @@ static int ask_version(const struct conflist *list, const struct options *option
 
 int verb_version(const struct options *options, struct cni_error *err)
 {
-	cleanup_conflist struct conflist list = { 0 };
+	cleanup_conflist struct conflist list = {0};
 	const char *wanted;
 	const json_t *plugin;
 	size_t index;
@@ -94,7 +98,7 @@ int verb_version(const struct options *options, struct cni_error *err)
 		return -1;
 	wanted = *list.version ? list.version : CNI_VERSION_OLDEST;
 	output_text("%-20s %-7s VERSIONS\n", "PLUGIN", wanted);
-	json_array_foreach(list.plugins, index, plugin) {
+	json_array_foreach (list.plugins, index, plugin) {
 		if (ask_version(&list, options, plugin, wanted, err))
 			return -1;
 	}

@@ -1,0 +1,365 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * cnirun_cache_test.c - the cache: libcni's format, old and broken files, locks.
+ */
+#include "cnirun_testing.h"
+
+#include <sys/file.h>
+
+#include "cnirun/base64.h"
+#include "cnirun/cache.h"
+#include "cnirun/lock.h"
+
+#define FILE_NAME "results/n-c-eth0"
+
+/* As libcni 1.3.0 writes it. */
+static const char libcni_file[] =
+	"{\"kind\":\"cniCacheV1\",\"containerId\":\"c\",\"config\":\"e30=\",\"ifName\":\"eth0\","
+	"\"networkName\":\"n\",\"netns\":\"/run/netns/c\",\"cniArgs\":[[\"A\",\"1\"]],"
+	"\"capabilityArgs\":{\"mac\":\"00:11\"},\"result\":{\"cniVersion\":\"1.0.0\",\"dns\":{}}}";
+
+static struct conflist list = {
+	.name = (char *)"n",
+	.version = (char *)"1.0.0",
+	.text = (char *)"{\"name\": \"n\"}\n",
+	.length = 14,
+};
+
+static void write_file(const char *text)
+{
+	sandbox_make_directory("results");
+	sandbox_write(FILE_NAME, text);
+}
+
+static int write_entry(json_t *args, json_t *capability_args, json_t *result, struct cni_error *err)
+{
+	const struct cache_record record = {
+		.list = &list,
+		.container_id = "c",
+		.ifname = "eth0",
+		.netns = "/run/netns/c",
+		.args = args,
+		.capability_args = capability_args,
+		.result = result,
+	};
+
+	return cache_write(&record, sandbox, err);
+}
+
+static void all_fields_written(void **state)
+{
+	struct cni_error err = {0};
+	json_t *args = json_of("[[\"A\",\"1\"]]");
+	json_t *capability_args = json_of("{\"mac\":\"00:11\"}");
+	json_t *result = json_of("{\"cniVersion\":\"1.0.0\",\"x\":9007199254740993}");
+
+	(void)state;
+	assert_int_equal(write_entry(args, capability_args, result, &err), 0);
+	assert_string_equal(sandbox_read(FILE_NAME),
+			    "{\"kind\":\"cniCacheV1\",\"containerId\":\"c\",\"config\":"
+			    "\"eyJuYW1lIjogIm4ifQo=\","
+			    "\"ifName\":\"eth0\",\"networkName\":\"n\",\"netns\":\"/run/netns/c\","
+			    "\"cniArgs\":[[\"A\",\"1\"]],\"capabilityArgs\":{\"mac\":\"00:11\"},"
+			    "\"result\":{\"cniVersion\":\"1.0.0\",\"x\":9007199254740993}}");
+	json_decref(result);
+	json_decref(capability_args);
+	json_decref(args);
+}
+
+static void empty_fields_left_out(void **state)
+{
+	struct cni_error err = {0};
+	json_t *empty = json_array();
+
+	(void)state;
+	assert_int_equal(write_entry(empty, NULL, NULL, &err), 0);
+	assert_null(strstr(sandbox_read(FILE_NAME), "cniArgs"));
+	assert_null(strstr(sandbox_read(FILE_NAME), "capabilityArgs"));
+	assert_null(strstr(sandbox_read(FILE_NAME), "result"));
+	json_decref(empty);
+}
+
+static unsigned int mode_of(const char *name)
+{
+	struct stat status;
+
+	assert_int_equal(stat(sandbox_path(name), &status), 0);
+	return status.st_mode & 07777;
+}
+
+static void modes(void **state)
+{
+	struct cni_error err = {0};
+	mode_t before = umask(0);
+
+	(void)state;
+	assert_int_equal(write_entry(NULL, NULL, NULL, &err), 0);
+	umask(before);
+	assert_int_equal(mode_of("results"), 0700);
+	assert_int_equal(mode_of(FILE_NAME), 0600);
+}
+
+static int count_files(void)
+{
+	int count = 0;
+	char command[PATH_SIZE * 2];
+	FILE *files;
+
+	snprintf(command, sizeof(command), "ls -A '%s'", sandbox_path("results"));
+	files = popen(command, "r");
+	assert_non_null(files);
+	for (int byte = fgetc(files); byte != EOF; byte = fgetc(files))
+		count += byte == '\n';
+	pclose(files);
+	return count;
+}
+
+/* A reader that opened the old file still has all of it. */
+static void replaced_not_overwritten(void **state)
+{
+	struct cni_error err = {0};
+	struct stat old;
+	struct stat new;
+
+	(void)state;
+	assert_int_equal(write_entry(NULL, NULL, NULL, &err), 0);
+	assert_int_equal(stat(sandbox_path(FILE_NAME), &old), 0);
+	assert_int_equal(link(sandbox_path(FILE_NAME), sandbox_path("old")), 0);
+	assert_int_equal(write_entry(NULL, NULL, NULL, &err), 0);
+	assert_int_equal(stat(sandbox_path(FILE_NAME), &new), 0);
+	assert_true(old.st_ino != new.st_ino);
+	assert_int_equal(count_files(), 1);
+}
+
+static void no_place(void **state)
+{
+	struct cni_error err = {0};
+
+	(void)state;
+	sandbox_write("results", "a file");
+	assert_int_equal(write_entry(NULL, NULL, NULL, &err), -1);
+	assert_error(&err, 5, "results");
+}
+
+static void libcni_file_read(void **state)
+{
+	struct cache_entry entry = {0};
+	struct cni_error err = {0};
+
+	(void)state;
+	write_file(libcni_file);
+	assert_int_equal(cache_read(&entry, sandbox, "n", "c", "eth0", &err), 0);
+	assert_string_equal(entry.network, "n");
+	assert_string_equal(entry.container_id, "c");
+	assert_string_equal(entry.ifname, "eth0");
+	assert_string_equal(entry.netns, "/run/netns/c");
+	assert_json_text(entry.args, "[[\"A\",\"1\"]]");
+	assert_json_text(entry.capability_args, "{\"mac\":\"00:11\"}");
+	assert_json_text(entry.result, "{\"cniVersion\":\"1.0.0\",\"dns\":{}}");
+	cache_release(&entry);
+}
+
+static void old_format_read(void **state)
+{
+	struct cache_entry entry = {0};
+	struct cni_error err = {0};
+
+	(void)state;
+	write_file("{\"cniVersion\":\"0.4.0\",\"ips\":[]}");
+	assert_int_equal(cache_read(&entry, sandbox, "n", "c", "eth0", &err), 0);
+	assert_json_text(entry.result, "{\"cniVersion\":\"0.4.0\",\"ips\":[]}");
+	assert_null(entry.args);
+	cache_release(&entry);
+}
+
+static void missing_file(void **state)
+{
+	struct cache_entry entry = {0};
+	struct cni_error err = {0};
+
+	(void)state;
+	assert_int_equal(cache_read(&entry, sandbox, "n", "c", "eth0", &err), 0);
+	assert_null(entry.root);
+	cache_release(&entry);
+	assert_int_equal(cache_remove(sandbox, "n", "c", "eth0", &err), 0);
+}
+
+struct broken_row {
+	const char *name;
+	const char *text;
+};
+
+#define KEYS \
+	"\"kind\":\"cniCacheV1\",\"containerId\":\"c\",\"ifName\":\"eth0\",\"networkName\":\"n\""
+
+static const struct broken_row broken_rows[] = {
+	{"[s133] an empty file", ""},
+	{"[s133] a file cut short", "{\"kind\":\"cniCacheV1\",\"contai"},
+	{"[s133] an array", "[]"},
+	{"[s133] another kind", "{\"kind\":\"cniCacheV2\"}"},
+	{"[s133] kind is a number", "{\"kind\":1}"},
+	{"[s133] no container ID",
+	 "{\"kind\":\"cniCacheV1\",\"ifName\":\"e\",\"networkName\":\"n\"}"},
+	{"[s133] result is a string", "{" KEYS ",\"result\":\"x\"}"},
+	{"[s133] cniArgs is an object", "{" KEYS ",\"cniArgs\":{}}"},
+	{"[s133] cniArgs holds a string", "{" KEYS ",\"cniArgs\":[\"A=1\"]}"},
+	{"[s133] cniArgs holds three", "{" KEYS ",\"cniArgs\":[[\"A\",\"1\",\"2\"]]}"},
+	{"[s133] cniArgs holds numbers", "{" KEYS ",\"cniArgs\":[[\"A\",1]]}"},
+	{"[s133] capabilityArgs is an array", "{" KEYS ",\"capabilityArgs\":[]}"},
+};
+
+static void broken_file(void **state)
+{
+	const struct broken_row *row = *state;
+	struct cache_entry entry = {0};
+	struct cni_error err = {0};
+
+	write_file(row->text);
+	assert_int_equal(cache_read(&entry, sandbox, "n", "c", "eth0", &err), -1);
+	assert_false(entry.foreign);
+	assert_error(&err, 6, FILE_NAME);
+	cache_release(&entry);
+}
+
+/* a-b and c, a and b-c: one file name. */
+static void foreign_file(void **state)
+{
+	struct cache_entry entry = {0};
+	struct cni_error err = {0};
+
+	(void)state;
+	sandbox_make_directory("results");
+	sandbox_write("results/a-b-c-eth0",
+		      "{\"kind\":\"cniCacheV1\",\"containerId\":\"c\",\"ifName\":\"eth0\","
+		      "\"networkName\":\"a-b\"}");
+	assert_int_equal(cache_read(&entry, sandbox, "a", "b-c", "eth0", &err), -1);
+	assert_true(entry.foreign);
+	assert_error(&err, 6, "\"a-b\"");
+	cache_release(&entry);
+	assert_int_equal(cache_read(&entry, sandbox, "a-b", "c", "eth0", &err), 0);
+	assert_non_null(entry.root);
+	cache_release(&entry);
+}
+
+static void all_of_a_network(void **state)
+{
+	struct cache_entries entries = {0};
+	struct cni_error err = {0};
+	size_t unreadable = 0;
+
+	(void)state;
+	write_file(libcni_file);
+	sandbox_write("results/n-m-c-eth0",
+		      "{\"kind\":\"cniCacheV1\",\"containerId\":\"c\",\"ifName\":\"eth0\","
+		      "\"networkName\":\"n-m\"}");
+	sandbox_write("results/other-c-eth0", "broken, but not ours");
+	assert_int_equal(cache_read_all(&entries, sandbox, "n", &unreadable, &err), 0);
+	assert_int_equal(entries.count, 1);
+	assert_string_equal(entries.entries[0].network, "n");
+	assert_int_equal(unreadable, 0);
+	cache_release_all(&entries);
+}
+
+/* Whether another open file could take the lock. */
+static bool is_free(const char *name)
+{
+	int fd = open(sandbox_path(name), O_RDWR | O_CLOEXEC);
+	int failed = fd < 0 ? 0 : flock(fd, LOCK_EX | LOCK_NB);
+
+	if (fd >= 0)
+		close(fd);
+	return !failed;
+}
+
+static void attachment_locked(void **state)
+{
+	struct lock lock = LOCK_NONE;
+	struct lock other = LOCK_NONE;
+	struct cni_error err = {0};
+
+	(void)state;
+	assert_int_equal(lock_attachment(&lock, sandbox, "n", "c", "eth0", &err), 0);
+	assert_false(is_free("locks/n"));
+	assert_false(is_free("locks/n,c,eth0"));
+	/* Would hang if attachments excluded one another. */
+	assert_int_equal(lock_attachment(&other, sandbox, "n", "c", "eth1", &err), 0);
+	lock_release(&other);
+	lock_release(&lock);
+	assert_true(is_free("locks/n"));
+	assert_false(sandbox_has("locks/n,c,eth0"));
+}
+
+static void network_locked(void **state)
+{
+	struct lock lock = LOCK_NONE;
+	struct lock other = LOCK_NONE;
+	struct cni_error err = {0};
+
+	(void)state;
+	assert_int_equal(lock_network(&lock, sandbox, "n", &err), 0);
+	assert_false(is_free("locks/n"));
+	assert_int_equal(lock_attachment(&other, sandbox, "m", "c", "eth0", &err), 0);
+	lock_release(&other);
+	lock_release(&lock);
+	assert_true(is_free("locks/n"));
+}
+
+/* Children that add one to a number in a file, slowly: none of them may be lost. */
+static void count_up(void)
+{
+	struct lock lock = LOCK_NONE;
+	struct cni_error err = {0};
+	char text[32];
+	int number;
+
+	if (lock_attachment(&lock, sandbox, "n", "c", "eth0", &err))
+		_exit(1);
+	number = atoi(sandbox_read("number"));
+	usleep(2000);
+	snprintf(text, sizeof(text), "%d", number + 1);
+	sandbox_write("number", text);
+	lock_release(&lock);
+	_exit(0);
+}
+
+static void contended(void **state)
+{
+	enum { CHILDREN = 30 };
+	pid_t children[CHILDREN];
+	int status;
+
+	(void)state;
+	for (int i = 0; i < CHILDREN; i++) {
+		children[i] = fork();
+		if (!children[i])
+			count_up();
+	}
+	for (int i = 0; i < CHILDREN; i++) {
+		assert_int_equal(waitpid(children[i], &status, 0), children[i]);
+		assert_int_equal(status, 0);
+	}
+	assert_string_equal(sandbox_read("number"), "30");
+}
+
+int main(void)
+{
+	static struct test_list tests;
+
+	ADD_SANDBOXED(&tests, "[s130] all fields, in libcni's order", all_fields_written);
+	ADD_SANDBOXED(&tests, "[s130] empty fields are left out", empty_fields_left_out);
+	ADD_SANDBOXED(&tests, "[s130] directory 0700, file 0600", modes);
+	ADD_SANDBOXED(&tests, "[s130] a file is replaced, not overwritten",
+		      replaced_not_overwritten);
+	ADD_SANDBOXED(&tests, "[s130] a cache that cannot be written", no_place);
+	ADD_SANDBOXED(&tests, "[s130] a file of libcni is read", libcni_file_read);
+	ADD_SANDBOXED(&tests, "[s133] a file without kind is a bare result", old_format_read);
+	ADD_SANDBOXED(&tests, "[s131] no file is no error", missing_file);
+	ADD_SANDBOXED(&tests, "[s130] names with dashes do not meet", foreign_file);
+	ADD_SANDBOXED(&tests, "[s135] entries of one network", all_of_a_network);
+	ADD_SANDBOXED(&tests, "[s137] the lock of an attachment", attachment_locked);
+	ADD_SANDBOXED(&tests, "[s137] the lock of a network", network_locked);
+	ADD_SANDBOXED(&tests, "[s137] 30 processes at one attachment", contended);
+	ADD_ROWS(&tests, broken_rows, broken_file);
+	test_list_set_fixture(&tests, tests.count - COUNT(broken_rows), sandbox_setup);
+	return test_list_run(&tests, "cnirun_cache");
+}

@@ -1,0 +1,409 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * cnirun_conflist_test.c - lists: what is read, what is refused, which one is found.
+ */
+#include "cnirun_testing.h"
+
+#include "cnirun/conflist.h"
+
+struct list_row {
+	const char *name;
+	const char *text;
+	const char *expected; /* a part of the message; NULL: accepted */
+	int code;
+};
+
+#define PLUGINS "\"plugins\":[{\"type\":\"bridge\"}]"
+#define NAMED "{\"name\":\"n\","
+
+static const struct list_row list_rows[] = {
+	{"[s118] a list", NAMED PLUGINS "}", NULL, 0},
+	{"[s118] unknown keys are ignored", NAMED "\"x\":[null]," PLUGINS "}", NULL, 0},
+	{"[s118] no name", "{" PLUGINS "}", "name", 7},
+	{"[s118] name is a number", "{\"name\":1," PLUGINS "}", "name", 7},
+	{"[s118] name is empty", "{\"name\":\"\"," PLUGINS "}", "name", 7},
+	{"[s126] name would leave the cache", "{\"name\":\"../n\"," PLUGINS "}", "name", 7},
+	{"[s117] the list's keys are exact", "{\"Name\":\"n\"," PLUGINS "}", "name", 7},
+	{"[s117] a plugin's are not", NAMED "\"plugins\":[{\"TYPE\":\"bridge\"}]}", NULL, 0},
+	{"[s118] plugins empty", NAMED "\"plugins\":[]}", "empty", 7},
+	{"[s118] plugins an object", NAMED "\"plugins\":{\"type\":\"a\"}}", "array", 7},
+	{"[s118] plugins null", NAMED "\"plugins\":null}", "array", 7},
+	{"[s118] a plugin is a string", NAMED "\"plugins\":[\"bridge\"]}", "object", 7},
+	{"[s118] a plugin is null", NAMED "\"plugins\":[null]}", "object", 7},
+	{"[s118] a plugin without type", NAMED "\"plugins\":[{}]}", "type", 7},
+	{"[s118] a plugin's type is empty", NAMED "\"plugins\":[{\"type\":\"\"}]}", "type", 7},
+	{"[s118] a plugin's type is a number", NAMED "\"plugins\":[{\"type\":1}]}", "type", 7},
+	{"[s118] capabilities an array",
+	 NAMED "\"plugins\":[{\"type\":\"a\",\"capabilities\":[]}]}", "capabilities", 7},
+	{"[s118] a capability is a string",
+	 NAMED "\"plugins\":[{\"type\":\"a\",\"capabilities\":{\"b\":\"true\"}}]}", "true or false",
+	 7},
+	{"[s120] no plugins anywhere", "{\"name\":\"n\"}", "no plugins", 7},
+	{"[s120] loadOnlyInlinedPlugins without plugins", NAMED "\"loadOnlyInlinedPlugins\":true}",
+	 "loadOnlyInlinedPlugins", 7},
+	{"[s119] disableCheck is a number", NAMED "\"disableCheck\":1," PLUGINS "}", "disableCheck",
+	 7},
+	{"[s119] disableGC is another string", NAMED "\"disableGC\":\"yes\"," PLUGINS "}",
+	 "disableGC", 7},
+	{"[s119] loadOnlyInlinedPlugins is null",
+	 NAMED "\"loadOnlyInlinedPlugins\":null," PLUGINS "}", "loadOnlyInlinedPlugins", 7},
+	{"[s121] cniVersion is a number", NAMED "\"cniVersion\":1," PLUGINS "}", "cniVersion", 7},
+	{"[s121] cniVersion is no version", NAMED "\"cniVersion\":\"abc\"," PLUGINS "}", "abc", 6},
+	{"[s121] cniVersions is a string", NAMED "\"cniVersions\":\"1.0.0\"," PLUGINS "}",
+	 "cniVersions", 7},
+	{"[s121] cniVersions holds a number", NAMED "\"cniVersions\":[1]," PLUGINS "}",
+	 "cniVersions", 7},
+	{"[s121] cniVersions holds no version", NAMED "\"cniVersions\":[\"x\"]," PLUGINS "}", "x",
+	 6},
+	{"no JSON", "plugins", "the list", 6},
+	{"an array", "[]", "the list", 6},
+	{"text after the list", NAMED PLUGINS "}x", "the list", 6},
+	{"nothing", "", "the list", 6},
+};
+
+static void list_read(void **state)
+{
+	const struct list_row *row = *state;
+	struct conflist list = {0};
+	struct cni_error err = {0};
+	int failed = conflist_parse(&list, row->text, strlen(row->text), NULL, "the list", &err);
+
+	assert_int_equal(failed, row->code ? -1 : 0);
+	assert_error(&err, row->code, row->expected);
+	conflist_release(&list);
+}
+
+static void deep_list(void **state)
+{
+	enum { DEPTH = 100000 };
+	static char text[DEPTH + 1];
+	struct conflist list = {0};
+	struct cni_error err = {0};
+
+	(void)state;
+	memset(text, '[', DEPTH);
+	assert_int_equal(conflist_parse(&list, text, DEPTH, NULL, "the list", &err), -1);
+	assert_error(&err, 6, "the list");
+	conflist_release(&list);
+}
+
+struct version_row {
+	const char *name;
+	const char *keys;
+	const char *version;
+};
+
+static const struct version_row version_rows[] = {
+	{"[s121] no version", "", ""},
+	{"[s121] a lone cniVersion", "\"cniVersion\":\"0.4.0\",", "0.4.0"},
+	{"[s121] a lone cniVersion that is too new is sent", "\"cniVersion\":\"2.0.0\",", "2.0.0"},
+	{"[s121] the highest of cniVersions", "\"cniVersions\":[\"0.4.0\",\"1.0.0\",\"0.3.1\"],",
+	 "1.0.0"},
+	{"[s121] too new ones are left out", "\"cniVersions\":[\"1.1.0\",\"1.2.0\",\"2.0.0\"],",
+	 "1.1.0"},
+	{"[s121] cniVersion counts with the others",
+	 "\"cniVersion\":\"1.0.0\",\"cniVersions\":[\"0.4.0\"],", "1.0.0"},
+	{"[s121] cniVersions may beat cniVersion",
+	 "\"cniVersion\":\"0.4.0\",\"cniVersions\":[\"1.1.0\"],", "1.1.0"},
+	{"[s121] all of cniVersions too new",
+	 "\"cniVersion\":\"0.4.0\",\"cniVersions\":[\"3.0.0\"],", "0.4.0"},
+	{"[s121] everything too new", "\"cniVersion\":\"2.0.0\",\"cniVersions\":[\"3.0.0\"],",
+	 "2.0.0"},
+	{"[s121] 10 is more than 9", "\"cniVersions\":[\"0.10.0\",\"0.9.0\"],", "0.10.0"},
+};
+
+static void version_chosen(void **state)
+{
+	const struct version_row *row = *state;
+	struct conflist list = {0};
+	struct cni_error err = {0};
+	char text[512];
+
+	snprintf(text, sizeof(text), "{%s\"name\":\"n\"," PLUGINS "}", row->keys);
+	assert_int_equal(conflist_parse(&list, text, strlen(text), NULL, "the list", &err), 0);
+	assert_string_equal(list.version, row->version);
+	conflist_release(&list);
+}
+
+struct switch_row {
+	const char *name;
+	const char *value;
+	bool expected;
+};
+
+static const struct switch_row switch_rows[] = {
+	{"[s119] true", "true", true},
+	{"[s119] false", "false", false},
+	{"[s119] \"true\"", "\"true\"", true},
+	{"[s119] \"TRUE\"", "\"TRUE\"", true},
+	{"[s119] \"False\"", "\"False\"", false},
+};
+
+static void switch_read(void **state)
+{
+	const struct switch_row *row = *state;
+	struct conflist list = {0};
+	struct cni_error err = {0};
+	char text[512];
+
+	snprintf(text, sizeof(text),
+		 "{\"name\":\"n\",\"disableCheck\":%s,\"disableGC\":%s," PLUGINS "}", row->value,
+		 row->value);
+	assert_int_equal(conflist_parse(&list, text, strlen(text), NULL, "the list", &err), 0);
+	assert_true(list.disable_check == row->expected);
+	assert_true(list.disable_gc == row->expected);
+	conflist_release(&list);
+}
+
+static void write_list(const char *file, const char *name, const char *type)
+{
+	char text[512];
+
+	snprintf(text, sizeof(text), "{\"name\":\"%s\",\"plugins\":[{\"type\":\"%s\"}]}", name,
+		 type);
+	sandbox_write(file, text);
+}
+
+static void write_single(const char *file, const char *name, const char *type)
+{
+	char text[512];
+
+	snprintf(text, sizeof(text), "{\"name\":\"%s\",\"type\":\"%s\"}", name, type);
+	sandbox_write(file, text);
+}
+
+static void assert_found(const char *name, const char *types)
+{
+	struct conflist list = {0};
+	struct cni_error err = {0};
+	char found[128] = "";
+	json_t *plugin;
+	size_t index;
+
+	if (conflist_find_in_directory(&list, sandbox, name, &err))
+		print_error("%s\n", cni_error_message(&err));
+	assert_error(&err, 0, NULL);
+	json_array_foreach (list.plugins, index, plugin) {
+		strncat(found, index ? " " : "", 1);
+		strncat(found, plugin_type(plugin), 32);
+	}
+	assert_string_equal(found, types);
+	conflist_release(&list);
+}
+
+static void assert_not_found(const char *name, int code, const char *message)
+{
+	struct conflist list = {0};
+	struct cni_error err = {0};
+
+	assert_int_equal(conflist_find_in_directory(&list, sandbox, name, &err), -1);
+	assert_error(&err, code, message);
+	conflist_release(&list);
+}
+
+static void first_by_name(void **state)
+{
+	(void)state;
+	write_list("20.conflist", "n", "second");
+	write_list("10.conflist", "n", "first");
+	write_list("05.conflist", "other", "third");
+	assert_found("n", "first");
+}
+
+static void lists_before_singles(void **state)
+{
+	(void)state;
+	write_single("00.conf", "n", "single");
+	write_list("99.conflist", "n", "list");
+	assert_found("n", "list");
+}
+
+static void singles_together(void **state)
+{
+	(void)state;
+	write_single("20.conf", "n", "conf");
+	write_single("15.json", "n", "json");
+	assert_found("n", "json");
+}
+
+static void single_is_wrapped(void **state)
+{
+	struct conflist list = {0};
+	struct cni_error err = {0};
+
+	(void)state;
+	sandbox_write("1.conf", "{\"cniVersion\":\"0.4.0\",\"Name\":\"n\",\"Type\":\"a\",\"x\":1}");
+	assert_int_equal(conflist_find_in_directory(&list, sandbox, "n", &err), 0);
+	assert_string_equal(list.name, "n");
+	assert_string_equal(list.version, "0.4.0");
+	assert_json_text(list.plugins,
+			 "[{\"cniVersion\":\"0.4.0\",\"Name\":\"n\",\"Type\":\"a\",\"x\":1}]");
+	assert_non_null(strstr(list.text, "\"plugins\":[{"));
+	conflist_release(&list);
+}
+
+static void other_files_ignored(void **state)
+{
+	(void)state;
+	write_list("1.conflist.bak", "n", "backup");
+	write_list("1.txt", "n", "text");
+	sandbox_make_directory("2.conflist");
+	write_list("3.conflist", "n", "right");
+	assert_found("n", "right");
+}
+
+static void not_found(void **state)
+{
+	(void)state;
+	write_list("1.conflist", "other", "a");
+	assert_not_found("n", 7, "no network named \"n\"");
+}
+
+static void no_directory(void **state)
+{
+	struct conflist list = {0};
+	struct cni_error err = {0};
+
+	(void)state;
+	assert_int_equal(conflist_find_in_directory(&list, sandbox_path("none"), "n", &err), -1);
+	assert_error(&err, 7, "no network named");
+}
+
+static void broken_before(void **state)
+{
+	(void)state;
+	sandbox_write("1.conflist", "{");
+	write_list("2.conflist", "n", "a");
+	assert_not_found("n", 6, "1.conflist");
+}
+
+static void broken_after(void **state)
+{
+	(void)state;
+	sandbox_write("2.conflist", "{");
+	write_list("1.conflist", "n", "a");
+	assert_found("n", "a");
+}
+
+static void broken_single_before(void **state)
+{
+	(void)state;
+	write_list("1.json", "n", "a");
+	assert_not_found("n", 7, ".conflist");
+}
+
+static void folder_appended(void **state)
+{
+	(void)state;
+	write_list("1.conflist", "n", "inlined");
+	sandbox_make_directory("n");
+	sandbox_write("n/20.conf", "{\"type\":\"later\"}");
+	sandbox_write("n/10.conf", "{\"type\":\"sooner\"}");
+	sandbox_write("n/30.json", "{\"type\":\"other\"}");
+	assert_found("n", "inlined sooner later");
+}
+
+static void folder_alone(void **state)
+{
+	(void)state;
+	sandbox_write("1.conflist", "{\"name\":\"n\"}");
+	sandbox_make_directory("n");
+	sandbox_write("n/1.conf", "{\"type\":\"only\"}");
+	assert_found("n", "only");
+}
+
+static void folder_unwanted(void **state)
+{
+	(void)state;
+	sandbox_write("1.conflist",
+		      "{\"name\":\"n\",\"loadOnlyInlinedPlugins\":\"true\"," PLUGINS "}");
+	sandbox_make_directory("n");
+	sandbox_write("n/1.conf", "{\"type\":\"unwanted\"}");
+	assert_found("n", "bridge");
+}
+
+static void folder_broken(void **state)
+{
+	(void)state;
+	write_list("1.conflist", "n", "a");
+	sandbox_make_directory("n");
+	sandbox_write("n/1.conf", "{\"name\":\"n\"}");
+	assert_not_found("n", 7, "n/1.conf");
+}
+
+static void found_by_environment(void **state)
+{
+	struct conflist list = {0};
+	struct cni_error err = {0};
+
+	(void)state;
+	write_list("1.conflist", "n", "a");
+	setenv("NETCONFPATH", sandbox, 1);
+	assert_int_equal(conflist_find(&list, "n", &err), 0);
+	unsetenv("NETCONFPATH");
+	conflist_release(&list);
+}
+
+static void assert_path_type(const char *file, const char *type)
+{
+	struct conflist list = {0};
+	struct cni_error err = {0};
+
+	assert_int_equal(conflist_find(&list, sandbox_path(file), &err), 0);
+	assert_string_equal(plugin_type(json_array_get(list.plugins, 0)), type);
+	conflist_release(&list);
+}
+
+static void found_by_path(void **state)
+{
+	(void)state;
+	write_list("a.conflist", "n", "list");
+	write_list("b.json", "n", "list-as-json");
+	write_single("c.conf", "n", "single");
+	assert_path_type("a.conflist", "list");
+	assert_path_type("b.json", "list-as-json");
+	assert_path_type("c.conf", "single");
+}
+
+static void path_missing(void **state)
+{
+	struct conflist list = {0};
+	struct cni_error err = {0};
+
+	(void)state;
+	assert_int_equal(conflist_find(&list, "none.conflist", &err), -1);
+	assert_error(&err, 5, "none.conflist");
+}
+
+static void add_searches(struct test_list *list)
+{
+	ADD_SANDBOXED(list, "[s115] the first of the name, by file name", first_by_name);
+	ADD_SANDBOXED(list, "[s115] *.conflist before *.conf", lists_before_singles);
+	ADD_SANDBOXED(list, "[s115] 15.json beats 20.conf", singles_together);
+	ADD_SANDBOXED(list, "[s115] a single plugin is wrapped", single_is_wrapped);
+	ADD_SANDBOXED(list, "[s115] other files are ignored", other_files_ignored);
+	ADD_SANDBOXED(list, "[s115] no such network", not_found);
+	ADD_SANDBOXED(list, "[s115] no such directory", no_directory);
+	ADD_SANDBOXED(list, "[s115] NETCONFPATH", found_by_environment);
+	ADD_SANDBOXED(list, "[s116] a broken file before the match", broken_before);
+	ADD_SANDBOXED(list, "[s116] a broken file after the match", broken_after);
+	ADD_SANDBOXED(list, "[s116] a list named .json before the match", broken_single_before);
+	ADD_SANDBOXED(list, "[s120] the network's folder is appended", folder_appended);
+	ADD_SANDBOXED(list, "[s120] the network's folder alone", folder_alone);
+	ADD_SANDBOXED(list, "[s120] loadOnlyInlinedPlugins", folder_unwanted);
+	ADD_SANDBOXED(list, "[s120] a broken file in the folder", folder_broken);
+	ADD_SANDBOXED(list, "a list by its path", found_by_path);
+	ADD_SANDBOXED(list, "a path that does not exist", path_missing);
+}
+
+int main(void)
+{
+	static struct test_list list;
+
+	ADD_ROWS(&list, list_rows, list_read);
+	ADD_TEST(&list, "a list of 100,000 brackets", deep_list);
+	ADD_ROWS(&list, version_rows, version_chosen);
+	ADD_ROWS(&list, switch_rows, switch_read);
+	add_searches(&list);
+	return test_list_run(&list, "cnirun_conflist");
+}

@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * cnirun_request_test.c - what plugins find on stdin.
+ */
+#include "cni_testing.h"
+
+#include "cnirun/request.h"
+
+struct request_row {
+	const char *name;
+	const char *plugin;
+	const char *prev_result;     /* NULL: none */
+	const char *capability_args; /* NULL: none */
+	const char *expected;
+};
+
+#define ENDS "\"name\":\"n\",\"cniVersion\":\"1.0.0\""
+
+static const struct request_row rows[] = {
+	{"[s123] name and version are set", "{\"type\":\"a\"}", NULL, NULL,
+	 "{\"type\":\"a\"," ENDS "}"},
+	{"[s123] name and version are overwritten, in every spelling",
+	 "{\"Name\":\"x\",\"cniversion\":\"9\",\"type\":\"a\"}", NULL, NULL,
+	 "{\"type\":\"a\"," ENDS "}"},
+	{"[s123] prevResult", "{\"type\":\"a\"}", "{\"ips\":[]}", NULL,
+	 "{\"type\":\"a\"," ENDS ",\"prevResult\":{\"ips\":[]}}"},
+	{"[s123] declared arguments only",
+	 "{\"type\":\"a\",\"capabilities\":{\"mac\":true,\"ips\":false}}", NULL,
+	 "{\"mac\":\"00:11\",\"ips\":[1],\"portMappings\":[]}",
+	 "{\"type\":\"a\",\"capabilities\":{\"mac\":true,\"ips\":false}," ENDS
+	 ",\"runtimeConfig\":{\"mac\":\"00:11\"}}"},
+	{"[s123] capabilities in another spelling",
+	 "{\"type\":\"a\",\"Capabilities\":{\"mac\":true}}", NULL, "{\"mac\":\"00:11\"}",
+	 "{\"type\":\"a\",\"Capabilities\":{\"mac\":true}," ENDS
+	 ",\"runtimeConfig\":{\"mac\":\"00:11\"}}"},
+	{"[s123] a declared capability without arguments",
+	 "{\"type\":\"a\",\"capabilities\":{\"mac\":true}}", NULL, "{\"ips\":[]}",
+	 "{\"type\":\"a\",\"capabilities\":{\"mac\":true}," ENDS "}"},
+	{"[s123] without arguments runtimeConfig is left as it was",
+	 "{\"type\":\"a\",\"runtimeConfig\":{\"x\":1}}", NULL, "{\"mac\":\"00:11\"}",
+	 "{\"type\":\"a\",\"runtimeConfig\":{\"x\":1}," ENDS "}"},
+	{"[s123] with arguments it is replaced",
+	 "{\"runtimeConfig\":{\"x\":1},\"type\":\"a\",\"capabilities\":{\"mac\":true}}", NULL,
+	 "{\"mac\":\"00:11\"}",
+	 "{\"runtimeConfig\":{\"mac\":\"00:11\"},\"type\":\"a\",\"capabilities\":{\"mac\":true}"
+	 "," ENDS "}"},
+	{"[s124] 64-bit integers and the order of keys are kept",
+	 "{\"z\":9007199254740993,\"type\":\"a\",\"b\":-9223372036854775808}", NULL, NULL,
+	 "{\"z\":9007199254740993,\"type\":\"a\",\"b\":-9223372036854775808," ENDS "}"},
+};
+
+static void request_composed(void **state)
+{
+	const struct request_row *row = *state;
+	const struct conflist list = {.name = (char *)"n", .version = (char *)"1.0.0"};
+	json_t *plugin = json_of(row->plugin);
+	json_t *before = json_deep_copy(plugin);
+	json_t *prev_result = row->prev_result ? json_of(row->prev_result) : NULL;
+	json_t *args = row->capability_args ? json_of(row->capability_args) : NULL;
+	struct cni_error err = {0};
+	json_t *request = request_compose(&list, plugin, prev_result, args, &err);
+
+	assert_json_text(request, row->expected);
+	/* The list serves the next operation, too. */
+	assert_true(json_equal(plugin, before));
+	json_decref(request);
+	json_decref(args);
+	json_decref(prev_result);
+	json_decref(before);
+	json_decref(plugin);
+}
+
+static void version_missing(void **state)
+{
+	const struct conflist list = {.name = (char *)"n", .version = (char *)""};
+	json_t *plugin = json_of("{\"type\":\"a\"}");
+	struct cni_error err = {0};
+	json_t *request = request_compose(&list, plugin, NULL, NULL, &err);
+
+	(void)state;
+	assert_json_text(request, "{\"type\":\"a\",\"name\":\"n\",\"cniVersion\":\"\"}");
+	json_decref(request);
+	json_decref(plugin);
+}
+
+static void gc_has_both_keys(void **state)
+{
+	const struct conflist list = {.name = (char *)"n", .version = (char *)"1.1.0"};
+	json_t *plugin = json_of("{\"type\":\"a\"}");
+	json_t *valid = json_of("[{\"containerID\":\"c\",\"ifname\":\"eth0\"}]");
+	struct cni_error err = {0};
+	json_t *request = request_compose_gc(&list, plugin, valid, &err);
+
+	(void)state;
+	assert_json_text(
+		request,
+		"{\"type\":\"a\",\"name\":\"n\",\"cniVersion\":\"1.1.0\","
+		"\"cni.dev/valid-attachments\":[{\"containerID\":\"c\",\"ifname\":\"eth0\"}],"
+		"\"cni.dev/attachments\":[{\"containerID\":\"c\",\"ifname\":\"eth0\"}]}");
+	json_decref(request);
+	json_decref(valid);
+	json_decref(plugin);
+}
+
+int main(void)
+{
+	static struct test_list list;
+
+	ADD_ROWS(&list, rows, request_composed);
+	ADD_TEST(&list, "[s19] a list without version sends an empty one", version_missing);
+	ADD_TEST(&list, "[s135] GC has both keys", gc_has_both_keys);
+	return test_list_run(&list, "cnirun_request");
+}

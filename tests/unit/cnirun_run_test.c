@@ -1,0 +1,934 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * cnirun_run_test.c - the whole of cnirun with plugins that are shell scripts: what they
+ * are told, in which order, and what becomes of their answers.
+ */
+#include "cnirun_testing.h"
+
+/* Its main() is called in a child of each test. */
+int cnirun_main(int argc, char **argv);
+#define main cnirun_main
+#include "cnirun/main.c"
+#undef main
+
+#define ID "c1"
+/* It exists, and no script looks into it. */
+#define NETNS "/proc/self/ns/net"
+
+/* Notes each call and its stdin; FAKE/TYPE.COMMAND, where it exists, is what it does
+ * beyond that; else ADD answers with a result that names the plugin. */
+static const char script[] =
+	"#!/bin/sh\n"
+	"me=${0##*/}\n"
+	"cat >\"$FAKE/stdin.$me.$CNI_COMMAND\"\n"
+	"env | grep ^CNI_ | sort >\"$FAKE/env.$me.$CNI_COMMAND\"\n"
+	"echo \"$CNI_COMMAND $me\" >>\"$FAKE/calls\"\n"
+	"if [ -e \"$FAKE/$me.$CNI_COMMAND\" ]; then . \"$FAKE/$me.$CNI_COMMAND\"; fi\n"
+	"if [ \"$CNI_COMMAND\" = ADD ]; then echo \"{\\\"cniVersion\\\":\\\"1.1.0\\\","
+	"\\\"by\\\":\\\"$me\\\"}\"; fi\n"
+	"if [ \"$CNI_COMMAND\" = VERSION ]; then echo '{\"cniVersion\":\"1.0.0\","
+	"\"supportedVersions\":[\"0.4.0\",\"1.0.0\"]}'; fi\n";
+
+static int exit_status;
+static char last_output[FILE_SIZE];
+static char last_errors[FILE_SIZE];
+
+static void make_plugin(const char *type)
+{
+	char name[64];
+
+	snprintf(name, sizeof(name), "bin/%s", type);
+	sandbox_write(name, script);
+	assert_int_equal(chmod(sandbox_path(name), 0755), 0);
+}
+
+/* What the plugin does at that command, before its ordinary answer. */
+static void instruct(const char *type_and_command, const char *commands)
+{
+	sandbox_write(type_and_command, commands);
+}
+
+static void write_list(const char *version, const char *keys, const char *plugins)
+{
+	char text[2048];
+
+	snprintf(text, sizeof(text), "{\"cniVersion\":\"%s\",\"name\":\"n\",%s\"plugins\":[%s]}",
+		 version, keys, plugins);
+	sandbox_write("n.conflist", text);
+}
+
+#define THREE "{\"type\":\"a\"},{\"type\":\"b\"},{\"type\":\"c\"}"
+
+static int setup(void **state)
+{
+	if (sandbox_setup(state))
+		return -1;
+	sandbox_make_directory("bin");
+	make_plugin("a");
+	make_plugin("b");
+	make_plugin("c");
+	write_list("1.1.0", "", THREE);
+	setenv("FAKE", sandbox, 1);
+	setenv("CNI_PATH", sandbox_path("bin"), 1);
+	setenv("CNI_CACHE_DIR", sandbox_path("cni"), 1);
+	return 0;
+}
+
+static void redirect(const char *name, int to)
+{
+	int fd = open(sandbox_path(name), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+
+	if (fd < 0 || dup2(fd, to) < 0)
+		_exit(99);
+}
+
+static void run_in_child(char **arguments)
+{
+	int count = 0;
+
+	while (arguments[count])
+		count++;
+	redirect("stdout", STDOUT_FILENO);
+	redirect("stderr", STDERR_FILENO);
+	/* exit, not _exit: buffers are written and leaks are looked for. */
+	exit(cnirun_main(count, arguments));
+}
+
+/* "cnirun VERB ...", the list's path for "LIST"; ends with NULL. */
+static int run_cnirun(const char *verb, ...)
+{
+	static char list_path[PATH_SIZE * 2];
+	char *arguments[24] = {(char *)"cnirun", (char *)verb};
+	int count = 2;
+	int status;
+	va_list list;
+	pid_t pid;
+
+	snprintf(list_path, sizeof(list_path), "%s", sandbox_path("n.conflist"));
+	va_start(list, verb);
+	for (char *next = va_arg(list, char *); next; next = va_arg(list, char *))
+		arguments[count++] = strcmp(next, "LIST") ? next : list_path;
+	va_end(list);
+	fflush(NULL);
+	pid = fork();
+	assert_true(pid >= 0);
+	if (!pid)
+		run_in_child(arguments);
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	snprintf(last_output, sizeof(last_output), "%s", sandbox_read("stdout"));
+	snprintf(last_errors, sizeof(last_errors), "%s", sandbox_read("stderr"));
+	exit_status = WIFEXITED(status) ? WEXITSTATUS(status) : 1000 + WTERMSIG(status);
+	return exit_status;
+}
+
+#define ADD(...) run_cnirun("add", "LIST", NETNS, "--id", ID, ##__VA_ARGS__, NULL)
+#define DEL(...) run_cnirun("del", "LIST", NETNS, "--id", ID, ##__VA_ARGS__, NULL)
+#define CHECK(...) run_cnirun("check", "LIST", NETNS, "--id", ID, ##__VA_ARGS__, NULL)
+#define GC() run_cnirun("gc", "LIST", NULL)
+#define CACHE_FILE "cni/results/n-" ID "-eth0"
+
+static void assert_success(void)
+{
+	if (exit_status)
+		print_error("exit status %d: %s\n", exit_status, last_errors);
+	assert_int_equal(exit_status, 0);
+}
+
+static void assert_failure(const char *message)
+{
+	if (!strstr(last_errors, message))
+		print_error("no \"%s\" in: %s\n", message, last_errors);
+	assert_int_equal(exit_status, 1);
+	assert_non_null(strstr(last_errors, message));
+	assert_string_equal(last_output, "");
+}
+
+/* And forgets them. */
+static void assert_calls(const char *expected)
+{
+	assert_string_equal(sandbox_read("calls"), expected);
+	unlink(sandbox_path("calls"));
+}
+
+/* Of the object the plugin found on stdin; "" where the key is missing. */
+static void assert_stdin(const char *plugin_and_command, const char *key, const char *expected)
+{
+	char name[64];
+	json_t *object;
+
+	snprintf(name, sizeof(name), "stdin.%s", plugin_and_command);
+	object = json_of(sandbox_read(name));
+	if (*expected)
+		assert_json_text(json_object_get(object, key), expected);
+	else
+		assert_null(json_object_get(object, key));
+	json_decref(object);
+}
+
+#define RESULT_OF_A "{\"cniVersion\":\"1.1.0\",\"by\":\"a\"}"
+#define RESULT_OF_B "{\"cniVersion\":\"1.1.0\",\"by\":\"b\"}"
+#define RESULT_OF_C "{\"cniVersion\":\"1.1.0\",\"by\":\"c\"}"
+
+static void assert_output_json(const char *expected)
+{
+	json_t *json = json_of(last_output);
+
+	assert_json_text(json, expected);
+	json_decref(json);
+}
+
+static void add_in_order(void **state)
+{
+	(void)state;
+	ADD();
+	assert_success();
+	assert_calls("ADD a\nADD b\nADD c\n");
+	assert_stdin("a.ADD", "prevResult", "");
+	assert_stdin("b.ADD", "prevResult", RESULT_OF_A);
+	assert_stdin("c.ADD", "prevResult", RESULT_OF_B);
+	assert_output_json(RESULT_OF_C);
+	assert_true(sandbox_has(CACHE_FILE));
+}
+
+static void del_in_reverse(void **state)
+{
+	(void)state;
+	ADD();
+	assert_calls("ADD a\nADD b\nADD c\n");
+	DEL();
+	assert_success();
+	assert_string_equal(last_output, "");
+	assert_calls("DEL c\nDEL b\nDEL a\n");
+	assert_stdin("c.DEL", "prevResult", RESULT_OF_C);
+	assert_stdin("a.DEL", "prevResult", RESULT_OF_C);
+	assert_false(sandbox_has(CACHE_FILE));
+	DEL();
+	assert_success();
+	assert_stdin("c.DEL", "prevResult", "");
+}
+
+static void del_before_040(void **state)
+{
+	(void)state;
+	write_list("0.3.1", "", "{\"type\":\"a\"}");
+	instruct("a.ADD", "echo '{\"cniVersion\":\"0.3.1\"}'; exit 0\n");
+	ADD();
+	assert_success();
+	DEL();
+	assert_success();
+	assert_stdin("a.DEL", "prevResult", "");
+}
+
+static void environment_passed(void **state)
+{
+	char expected[PATH_SIZE * 4];
+
+	(void)state;
+	setenv("CNI_CONTAINERID", "stale", 1);
+	ADD("--ifname", "net7", "--args", "A=1;B=2");
+	unsetenv("CNI_CONTAINERID");
+	assert_success();
+	snprintf(expected, sizeof(expected),
+		 "CNI_ARGS=A=1;B=2\nCNI_CACHE_DIR=%s/cni\nCNI_COMMAND=ADD\nCNI_CONTAINERID=c1\n"
+		 "CNI_IFNAME=net7\nCNI_NETNS=" NETNS "\nCNI_PATH=%s/bin\n",
+		 sandbox, sandbox);
+	assert_string_equal(sandbox_read("env.a.ADD"), expected);
+}
+
+static void environment_of_status(void **state)
+{
+	char expected[PATH_SIZE * 4];
+
+	(void)state;
+	setenv("CNI_IFNAME", "stale", 1);
+	run_cnirun("status", "LIST", NULL);
+	unsetenv("CNI_IFNAME");
+	assert_success();
+	snprintf(expected, sizeof(expected),
+		 "CNI_ARGS=\nCNI_CACHE_DIR=%s/cni\nCNI_COMMAND=STATUS\nCNI_CONTAINERID=\n"
+		 "CNI_IFNAME=\nCNI_NETNS=\nCNI_PATH=%s/bin\n",
+		 sandbox, sandbox);
+	assert_string_equal(sandbox_read("env.a.STATUS"), expected);
+}
+
+struct name_row {
+	const char *name;
+	const char *option;
+	const char *value;
+};
+
+static const struct name_row name_rows[] = {
+	{"[s126] container ID with a slash", "--id", "../c"},
+	{"[s126] container ID empty", "--id", ""},
+	{"[s126] container ID that begins with a dot", "--id", ".c"},
+	{"[s126] ifname of 16 bytes", "--ifname", "abcdefghijklmnop"},
+	{"[s126] ifname with a slash", "--ifname", "a/b"},
+	{"[s126] ifname empty", "--ifname", ""},
+	{"[s126] ifname ..", "--ifname", ".."},
+};
+
+static void bad_name(void **state)
+{
+	const struct name_row *row = *state;
+
+	ADD(row->option, row->value);
+	assert_failure("cnirun: ");
+	assert_calls("");
+}
+
+static void failed_add_is_undone(void **state)
+{
+	(void)state;
+	instruct("b.ADD",
+		 "echo '{\"code\":101,\"msg\":\"port 80 is taken\",\"details\":\"by x\"}'\n"
+		 "exit 1\n");
+	ADD();
+	assert_failure(
+		"cnirun: plugin type=\"b\" name=\"n\" failed (add): port 80 is taken; by x\n");
+	assert_calls("ADD a\nADD b\nDEL c\nDEL b\nDEL a\n");
+	assert_stdin("b.DEL", "prevResult", RESULT_OF_A);
+	assert_false(sandbox_has(CACHE_FILE));
+}
+
+static void undoing_goes_on(void **state)
+{
+	(void)state;
+	instruct("c.ADD", "echo '{\"code\":7,\"msg\":\"first\"}'; exit 1\n");
+	instruct("b.DEL", "echo '{\"code\":7,\"msg\":\"second\"}'; exit 1\n");
+	ADD();
+	assert_failure("failed (add): first; when cleaning up: plugin type=\"b\" name=\"n\" failed "
+		       "(delete): second");
+	assert_calls("ADD a\nADD b\nADD c\nDEL c\nDEL b\nDEL a\n");
+}
+
+static void failed_add_keeps_older(void **state)
+{
+	char before[FILE_SIZE];
+
+	(void)state;
+	ADD();
+	snprintf(before, sizeof(before), "%s", sandbox_read(CACHE_FILE));
+	assert_calls("ADD a\nADD b\nADD c\n");
+	instruct("a.ADD", "echo '{\"code\":7,\"msg\":\"exists\"}'; exit 1\n");
+	ADD();
+	assert_failure("exists");
+	assert_calls("ADD a\n");
+	assert_string_equal(sandbox_read(CACHE_FILE), before);
+}
+
+static void failed_del_keeps_cache(void **state)
+{
+	(void)state;
+	ADD();
+	assert_calls("ADD a\nADD b\nADD c\n");
+	instruct("b.DEL", "echo '{\"code\":5,\"msg\":\"busy\"}'; exit 1\n");
+	DEL();
+	assert_failure("plugin type=\"b\" name=\"n\" failed (delete): busy\n");
+	assert_calls("DEL c\nDEL b\n");
+	assert_true(sandbox_has(CACHE_FILE));
+}
+
+static void missing_plugin(void **state)
+{
+	(void)state;
+	unlink(sandbox_path("bin/c"));
+	ADD();
+	assert_failure("plugin type=\"c\" name=\"n\" failed (add): failed to find plugin \"c\"");
+	assert_calls("");
+}
+
+static void missing_plugin_of_del(void **state)
+{
+	(void)state;
+	ADD();
+	assert_calls("ADD a\nADD b\nADD c\n");
+	unlink(sandbox_path("bin/b"));
+	DEL();
+	assert_failure("(delete): failed to find plugin \"b\"");
+	assert_calls("DEL c\n");
+}
+
+static void first_file_wins(void **state)
+{
+	char path[PATH_SIZE * 8];
+
+	(void)state;
+	write_list("1.1.0", "", "{\"type\":\"a\"}");
+	sandbox_make_directory("1");
+	sandbox_make_directory("1/a");
+	snprintf(path, sizeof(path), "%s:/nonexistent::%s", sandbox_path("1"), sandbox_path("bin"));
+	ADD("--cni-path", path);
+	assert_success();
+	sandbox_make_directory("2");
+	sandbox_write("2/a", "not executable");
+	snprintf(path, sizeof(path), "%s:%s", sandbox_path("2"), sandbox_path("bin"));
+	ADD("--cni-path", path);
+	assert_failure("2/a: Permission denied");
+}
+
+static void slash_in_type(void **state)
+{
+	(void)state;
+	write_list("1.1.0", "", "{\"type\":\"../bin/a\"}");
+	ADD();
+	assert_failure("invalid plugin type \"../bin/a\"");
+	assert_calls("");
+}
+
+struct answer_row {
+	const char *name;
+	const char *commands; /* of a, the only plugin, at ADD */
+	const char *failure;  /* NULL: success */
+	const char *expected; /* the result, then */
+};
+
+static const struct answer_row answer_rows[] = {
+	{"[s128] a result without version takes the list's", "echo '{\"x\":1}'; exit 0", NULL,
+	 "{\"x\":1,\"cniVersion\":\"1.1.0\"}"},
+	{"[s128] a result with an empty version, too", "echo '{\"cniVersion\":\"\"}'; exit 0", NULL,
+	 "{\"cniVersion\":\"1.1.0\"}"},
+	{"[s128] null is an empty result", "echo null; exit 0", NULL, "{\"cniVersion\":\"1.1.0\"}"},
+	{"[s128] another supported version is taken", "echo '{\"cniVersion\":\"0.3.1\"}'; exit 0",
+	 NULL, "{\"cniVersion\":\"0.3.1\"}"},
+	{"[s124] a result's keys, order and integers stay",
+	 "echo '{\"z\":9007199254740993,\"cniVersion\":\"1.1.0\",\"a\":[]}'; exit 0", NULL,
+	 "{\"z\":9007199254740993,\"cniVersion\":\"1.1.0\",\"a\":[]}"},
+	{"[s121] a result of an unknown version", "echo '{\"cniVersion\":\"2.0.0\"}'; exit 0",
+	 "failed (add): its result is of version \"2.0.0\"", NULL},
+	{"[s128] empty stdout", "exit 0", "failed (add): succeeded, but with no result", NULL},
+	{"[s128] stdout that is no JSON", "echo hello; exit 0", "failed (add): ", NULL},
+	{"[s128] stdout that is an array", "echo '[]'; exit 0", "is not an object", NULL},
+	{"[s128] two results", "echo '{}{}'; exit 0", "failed (add): ", NULL},
+	{"[s129] failure without a word", "exit 3", "failed (add): exit status 3 with no error",
+	 NULL},
+	{"[s129] failure without JSON", "echo oops; exit 1", "no CNI error: \"oops", NULL},
+	{"[s129] failure with other JSON", "echo '{\"msg\":1}'; exit 1", "no CNI error: ", NULL},
+	{"[s129] killed by a signal", "kill -9 $$", "failed (add): killed by signal 9", NULL},
+	{"[s16] stderr is passed through", "echo why >&2; exit 1", "why\ncnirun: plugin", NULL},
+	{"a plugin that writes without end", "exec cat /dev/zero", "wrote more than", NULL},
+};
+
+static void answer(void **state)
+{
+	const struct answer_row *row = *state;
+
+	write_list("1.1.0", "", "{\"type\":\"a\"}");
+	instruct("a.ADD", row->commands);
+	ADD();
+	if (row->failure) {
+		assert_failure(row->failure);
+		assert_calls("ADD a\nDEL a\n");
+	} else {
+		assert_success();
+		assert_output_json(row->expected);
+	}
+}
+
+/* More than a pipe holds, both ways at once: the plugin writes first and then reads. */
+static void large_streams(void **state)
+{
+	enum { SIZE = 300000 };
+	static char capability[SIZE + 64];
+	struct stat status;
+
+	(void)state;
+	snprintf(capability, sizeof(capability), "big=\"%0*d\"", SIZE, 0);
+	write_list("1.1.0", "", "{\"type\":\"a\",\"capabilities\":{\"big\":true}}");
+	sandbox_write("bin/a", "#!/bin/sh\nhead -c 300000 /dev/zero | tr '\\0' ' '\n"
+			       "cat >\"$FAKE/stdin.a.ADD\"\necho '{}'\n");
+	ADD("--capability", capability);
+	assert_success();
+	assert_output_json("{\"cniVersion\":\"1.1.0\"}");
+	assert_int_equal(stat(sandbox_path("stdin.a.ADD"), &status), 0);
+	assert_true(status.st_size > SIZE);
+}
+
+static void stdin_unread(void **state)
+{
+	enum { SIZE = 300000 };
+	static char capability[SIZE + 64];
+
+	(void)state;
+	snprintf(capability, sizeof(capability), "big=\"%0*d\"", SIZE, 0);
+	write_list("1.1.0", "", "{\"type\":\"a\",\"capabilities\":{\"big\":true}}");
+	sandbox_write("bin/a", "#!/bin/sh\nexec <&-\necho '{}'\n");
+	ADD("--capability", capability);
+	assert_success();
+}
+
+static void capabilities_given(void **state)
+{
+	(void)state;
+	write_list("1.1.0", "",
+		   "{\"type\":\"a\"},{\"type\":\"b\",\"capabilities\":{\"portMappings\":true}}");
+	ADD("-p", "8080:80", "-p", "[::1]:53:53/udp");
+	assert_success();
+	assert_stdin("a.ADD", "runtimeConfig", "");
+	assert_stdin(
+		"b.ADD", "runtimeConfig",
+		"{\"portMappings\":[{\"hostPort\":8080,\"containerPort\":80,\"protocol\":\"tcp\"},"
+		"{\"hostPort\":53,\"containerPort\":53,\"protocol\":\"udp\",\"hostIP\":\"::1\"}]}");
+}
+
+static void capability_undeclared(void **state)
+{
+	(void)state;
+	ADD("-p", "8080:80");
+	assert_failure("declares the capability \"portMappings\"");
+	assert_calls("");
+}
+
+static void capabilities_of_cnitool(void **state)
+{
+	(void)state;
+	write_list("1.1.0", "", "{\"type\":\"a\",\"capabilities\":{\"mac\":true,\"ips\":true}}");
+	setenv("CAP_ARGS", "{\"mac\":\"00:11\",\"ips\":[1],\"undeclared\":1}", 1);
+	setenv("CNI_ARGS", "K=V", 1);
+	setenv("CNI_IFNAME", "net0", 1);
+	ADD("--capability", "ips=[2]");
+	unsetenv("CAP_ARGS");
+	unsetenv("CNI_ARGS");
+	unsetenv("CNI_IFNAME");
+	assert_success();
+	assert_stdin("a.ADD", "runtimeConfig", "{\"mac\":\"00:11\",\"ips\":[2]}");
+	assert_non_null(strstr(sandbox_read("env.a.ADD"), "CNI_ARGS=K=V\n"));
+	assert_non_null(strstr(sandbox_read("env.a.ADD"), "CNI_IFNAME=net0\n"));
+}
+
+static void from_cache_when_not_given(void **state)
+{
+	(void)state;
+	write_list("1.1.0", "", "{\"type\":\"a\",\"capabilities\":{\"portMappings\":true}}");
+	ADD("-p", "8080:80", "--args", "A=1");
+	assert_success();
+	CHECK();
+	assert_success();
+	assert_non_null(strstr(sandbox_read("env.a.CHECK"), "CNI_ARGS=A=1\n"));
+	DEL();
+	assert_success();
+	assert_stdin("a.DEL", "runtimeConfig",
+		     "{\"portMappings\":[{\"hostPort\":8080,\"containerPort\":80,\"protocol\":"
+		     "\"tcp\"}]}");
+	assert_non_null(strstr(sandbox_read("env.a.DEL"), "CNI_ARGS=A=1\n"));
+}
+
+static void given_beats_cache(void **state)
+{
+	(void)state;
+	write_list("1.1.0", "", "{\"type\":\"a\",\"capabilities\":{\"portMappings\":true}}");
+	ADD("-p", "8080:80", "--args", "A=1");
+	DEL("--capability", "portMappings=[]", "--args", "B=2");
+	assert_success();
+	assert_stdin("a.DEL", "runtimeConfig", "{\"portMappings\":[]}");
+	assert_non_null(strstr(sandbox_read("env.a.DEL"), "CNI_ARGS=B=2\n"));
+}
+
+static void del_without_netns(void **state)
+{
+	(void)state;
+	ADD();
+	run_cnirun("del", "LIST", "", "--id", ID, NULL);
+	assert_success();
+	assert_non_null(strstr(sandbox_read("env.a.DEL"), "CNI_NETNS=" NETNS "\n"));
+	run_cnirun("del", "LIST", "", NULL);
+	assert_failure("--id");
+}
+
+static void add_without_netns(void **state)
+{
+	(void)state;
+	run_cnirun("add", "LIST", "no-such-netns", NULL);
+	assert_failure("no network namespace /run/netns/no-such-netns");
+	run_cnirun("add", "LIST", "", "--id", ID, NULL);
+	assert_failure("NETNS is empty");
+	assert_calls("");
+}
+
+static void corrupt_cache(void **state)
+{
+	(void)state;
+	ADD();
+	sandbox_write(CACHE_FILE, "{\"kind\":\"cniCacheV1\"");
+	CHECK();
+	assert_failure(CACHE_FILE);
+	DEL();
+	assert_success();
+	assert_stdin("a.DEL", "prevResult", "");
+	assert_false(sandbox_has(CACHE_FILE));
+}
+
+static void old_cache(void **state)
+{
+	(void)state;
+	ADD();
+	sandbox_write(CACHE_FILE, "{\"cniVersion\":\"1.1.0\",\"old\":true}");
+	DEL();
+	assert_success();
+	assert_stdin("a.DEL", "prevResult", "{\"cniVersion\":\"1.1.0\",\"old\":true}");
+}
+
+/* The list was rewritten since: the cached result is given in its new version. */
+static void cache_of_another_version(void **state)
+{
+	(void)state;
+	write_list("0.4.0", "", "{\"type\":\"a\"}");
+	instruct("a.ADD", "echo '{\"cniVersion\":\"0.4.0\",\"ips\":[{\"version\":\"4\",\"address\":"
+			  "\"10.0.0.2/24\"}]}'; exit 0\n");
+	ADD();
+	assert_success();
+	write_list("1.0.0", "", "{\"type\":\"a\"}");
+	DEL();
+	assert_success();
+	assert_stdin("a.DEL", "prevResult",
+		     "{\"cniVersion\":\"1.0.0\",\"ips\":[{\"address\":\"10.0.0.2/24\"}]}");
+}
+
+static void cache_of_another_attachment(void **state)
+{
+	(void)state;
+	ADD();
+	assert_calls("ADD a\nADD b\nADD c\n");
+	sandbox_write("n.conflist",
+		      "{\"name\":\"n-c1\",\"cniVersion\":\"1.1.0\",\"plugins\":[" THREE "]}");
+	run_cnirun("add", "LIST", NETNS, "--id", "eth0", "--ifname", "x", NULL);
+	assert_success();
+	rename(sandbox_path(CACHE_FILE), sandbox_path("cni/results/n-c1-d-eth0"));
+	unlink(sandbox_path("calls"));
+	run_cnirun("add", "LIST", NETNS, "--id", "d", NULL);
+	assert_failure("choose another container ID");
+	assert_calls("");
+	run_cnirun("del", "LIST", NETNS, "--id", "d", NULL);
+	assert_success();
+	assert_true(sandbox_has("cni/results/n-c1-d-eth0"));
+}
+
+static void check_in_order(void **state)
+{
+	(void)state;
+	ADD();
+	assert_calls("ADD a\nADD b\nADD c\n");
+	CHECK();
+	assert_success();
+	assert_string_equal(last_output, "");
+	assert_calls("CHECK a\nCHECK b\nCHECK c\n");
+	assert_stdin("a.CHECK", "prevResult", RESULT_OF_C);
+	instruct("b.CHECK", "echo '{\"code\":7,\"msg\":\"gone\"}'; exit 1\n");
+	CHECK();
+	assert_failure("plugin type=\"b\" name=\"n\" failed (check): gone\n");
+	assert_calls("CHECK a\nCHECK b\n");
+}
+
+static void check_too_old(void **state)
+{
+	(void)state;
+	write_list("0.3.1", "", THREE);
+	CHECK();
+	assert_failure("does not support the CHECK command");
+}
+
+static void check_disabled(void **state)
+{
+	(void)state;
+	write_list("1.1.0", "\"disableCheck\":true,", THREE);
+	CHECK();
+	assert_success();
+	assert_calls("");
+}
+
+static void check_never_added(void **state)
+{
+	(void)state;
+	CHECK();
+	assert_failure("never added");
+	assert_calls("");
+}
+
+/* An attachment whose netns is a file of ours, which can be removed. */
+static void add_with_netns(const char *id)
+{
+	sandbox_write(id, "");
+	run_cnirun("add", "LIST", sandbox_path(id), "--id", id, "--args", "A=1", NULL);
+	assert_success();
+}
+
+static void gc_deletes_stale(void **state)
+{
+	(void)state;
+	add_with_netns("live");
+	add_with_netns("stale");
+	unlink(sandbox_path("stale"));
+	unlink(sandbox_path("calls"));
+	GC();
+	assert_success();
+	assert_string_equal(last_output, "");
+	assert_calls("DEL c\nDEL b\nDEL a\nGC a\nGC b\nGC c\n");
+	assert_non_null(strstr(sandbox_read("env.a.DEL"), "CNI_CONTAINERID=stale\n"));
+	assert_non_null(strstr(sandbox_read("env.a.DEL"), "CNI_ARGS=A=1\n"));
+	assert_non_null(strstr(sandbox_read("env.a.DEL"), "/stale\n"));
+	assert_stdin("a.DEL", "prevResult", RESULT_OF_C);
+	assert_stdin("c.GC", "cni.dev/valid-attachments",
+		     "[{\"containerID\":\"live\",\"ifname\":\"eth0\"}]");
+	assert_stdin("c.GC", "cni.dev/attachments",
+		     "[{\"containerID\":\"live\",\"ifname\":\"eth0\"}]");
+	assert_false(sandbox_has("cni/results/n-stale-eth0"));
+	assert_true(sandbox_has("cni/results/n-live-eth0"));
+}
+
+static void gc_before_110(void **state)
+{
+	(void)state;
+	write_list("1.0.0", "", "{\"type\":\"a\"}");
+	add_with_netns("stale");
+	unlink(sandbox_path("stale"));
+	unlink(sandbox_path("calls"));
+	GC();
+	assert_success();
+	assert_calls("DEL a\n");
+}
+
+static void gc_disabled(void **state)
+{
+	(void)state;
+	write_list("1.1.0", "\"disableGC\":true,", THREE);
+	GC();
+	assert_success();
+	assert_calls("");
+}
+
+static void gc_goes_on(void **state)
+{
+	(void)state;
+	instruct("c.DEL", "echo '{\"code\":5,\"msg\":\"first\"}'; exit 1\n");
+	instruct("a.GC", "echo '{\"code\":5,\"msg\":\"second\"}'; exit 1\n");
+	add_with_netns("stale");
+	unlink(sandbox_path("stale"));
+	unlink(sandbox_path("calls"));
+	GC();
+	assert_failure("failed (delete): first\n");
+	assert_failure("failed (gc): second\n");
+	assert_calls("DEL c\nGC a\nGC b\nGC c\n");
+}
+
+/* What a broken file is about may live: the plugins must not be told that it does not. */
+static void gc_of_unreadable(void **state)
+{
+	(void)state;
+	add_with_netns("live");
+	unlink(sandbox_path("calls"));
+	sandbox_write("cni/results/n-live-eth0", "broken");
+	GC();
+	assert_failure("the plugins were not told to collect");
+	assert_calls("");
+}
+
+static void status_asks_all(void **state)
+{
+	(void)state;
+	run_cnirun("status", "LIST", NULL);
+	assert_success();
+	assert_calls("STATUS a\nSTATUS b\nSTATUS c\n");
+	instruct("b.STATUS", "echo '{\"code\":50,\"msg\":\"no BPF\"}'; exit 1\n");
+	run_cnirun("status", "LIST", NULL);
+	assert_failure("plugin type=\"b\" name=\"n\" failed (status): no BPF\n");
+	assert_calls("STATUS a\nSTATUS b\n");
+}
+
+static void status_before_110(void **state)
+{
+	(void)state;
+	write_list("1.0.0", "", THREE);
+	run_cnirun("status", "LIST", NULL);
+	assert_success();
+	assert_calls("");
+}
+
+static void version_table(void **state)
+{
+	(void)state;
+	write_list("0.4.0", "", "{\"type\":\"a\"},{\"type\":\"b\"}");
+	instruct("b.VERSION", "echo '{\"supportedVersions\":[\"0.1.0\"]}'; exit 0\n");
+	run_cnirun("version", "LIST", NULL);
+	assert_success();
+	assert_string_equal(last_output, "PLUGIN               0.4.0   VERSIONS\n"
+					 "a                    yes     0.4.0 1.0.0\n"
+					 "b                    no      0.1.0\n");
+	assert_non_null(strstr(sandbox_read("env.a.VERSION"), "CNI_NETNS=dummy\n"));
+	assert_stdin("a.VERSION", "cniVersion", "\"1.1.0\"");
+}
+
+static void list_of_cache(void **state)
+{
+	(void)state;
+	write_list("1.1.0", "", "{\"type\":\"a\",\"capabilities\":{\"portMappings\":true}}");
+	instruct("a.ADD", "echo '{\"ips\":[{\"address\":\"10.0.0.2/24\"}]}'; exit 0\n");
+	ADD("-p", "127.0.0.1:8080:80");
+	run_cnirun("list", "LIST", NULL);
+	assert_success();
+	assert_non_null(strstr(last_output, NETNS " 10.0.0.2/24 127.0.0.1:8080->80/tcp\n"));
+	run_cnirun("list", "LIST", "--json", NULL);
+	assert_success();
+	assert_non_null(strstr(last_output, "\"containerId\": \"" ID "\""));
+}
+
+struct usage_row {
+	const char *name;
+	const char *arguments[6];
+	const char *message;
+};
+
+static const struct usage_row usage_rows[] = {
+	{"[s139] an unknown verb", {"ad", NULL}, "unknown verb \"ad\""},
+	{"[s139] a verb in capitals", {"ADD", "LIST", NETNS, NULL}, "unknown verb \"ADD\""},
+	{"no list", {"add", NULL}, "missing operand: CONFLIST"},
+	{"no netns", {"add", "LIST", NULL}, "missing operand: NETNS"},
+	{"too many operands", {"gc", "LIST", NETNS, NULL}, "one operand too many"},
+	{"an unknown option", {"add", "LIST", NETNS, "--foo", NULL}, "no such option here: --foo"},
+	{"an unknown letter", {"add", "LIST", NETNS, "-x", NULL}, "no such option here: -x"},
+	{"another verb's option", {"gc", "LIST", "-p", "80:80", NULL}, "no such option here"},
+	{"an option without value", {"add", "LIST", NETNS, "--id", NULL}, "no value after --id"},
+	{"a bad -p", {"add", "LIST", NETNS, "-p", "0:80", NULL}, "invalid -p \"0:80\""},
+	{"[s139] a bad --args", {"add", "LIST", NETNS, "--args", "A", NULL}, "CNI_ARGS pair \"A\""},
+	{"a --capability without value",
+	 {"add", "LIST", NETNS, "--capability", "x", NULL},
+	 "NAME=JSON"},
+	{"a --capability that is no JSON",
+	 {"add", "LIST", NETNS, "--capability", "x={", NULL},
+	 "invalid --capability"},
+	{"a list that does not exist",
+	 {"gc", "/nonexistent.conflist", NULL},
+	 "/nonexistent.conflist"},
+};
+
+static void usage_refused(void **state)
+{
+	const struct usage_row *row = *state;
+	const char *const *words = row->arguments;
+
+	run_cnirun(words[0], words[1], words[2], words[3], words[4], words[5], NULL);
+	assert_failure(row->message);
+	assert_calls("");
+}
+
+static void both_ways_of_ports(void **state)
+{
+	(void)state;
+	ADD("-p", "80:80", "--capability", "portMappings=[]");
+	assert_failure("both -p and --capability portMappings");
+}
+
+static void help_of_verbs(void **state)
+{
+	(void)state;
+	run_cnirun("--help", NULL);
+	assert_success();
+	for (size_t i = 0; i < VERB_COUNT; i++) {
+		assert_non_null(strstr(last_output, verbs[i].summary));
+		run_cnirun(verbs[i].name, "--help", NULL);
+		assert_success();
+		assert_non_null(strstr(last_output, verbs[i].summary));
+		assert_true(!strstr(last_output, "--publish") ==
+			    !(verbs[i].options & OPTIONS_ATTACHMENT));
+		run_cnirun("--help", NULL);
+	}
+}
+
+/* A file that is being written cannot be executed; here it stays so for 1.5 seconds. */
+static void busy_file(void **state)
+{
+	pid_t writer;
+	int status;
+
+	(void)state;
+	write_list("1.1.0", "", "{\"type\":\"a\"}");
+	writer = fork();
+	if (!writer) {
+		int fd = open(sandbox_path("bin/a"), O_WRONLY | O_CLOEXEC);
+
+		sandbox_write("busy", "");
+		usleep(1500000);
+		close(fd);
+		_exit(0);
+	}
+	for (int i = 0; i < 1000 && !sandbox_has("busy"); i++)
+		usleep(1000);
+	ADD();
+	assert_int_equal(waitpid(writer, &status, 0), writer);
+	assert_success();
+	assert_calls("ADD a\n");
+}
+
+static void still_busy_file(void **state)
+{
+	int fd;
+
+	(void)state;
+	write_list("1.1.0", "", "{\"type\":\"a\"}");
+	fd = open(sandbox_path("bin/a"), O_WRONLY | O_CLOEXEC);
+	ADD();
+	close(fd);
+	assert_failure("bin/a: Text file busy");
+}
+
+struct case_row {
+	const char *name;
+	CMUnitTestFunction function;
+};
+
+static const struct case_row cases[] = {
+	{"[s127] ADD in order, each result the next one's prevResult", add_in_order},
+	{"[s132] DEL in reverse order, with the cached result", del_in_reverse},
+	{"[s132] DEL below 0.4.0 has no prevResult", del_before_040},
+	{"[s125] the CNI_ variables of ADD", environment_passed},
+	{"[s125] the CNI_ variables of STATUS", environment_of_status},
+	{"[s140] after a failed ADD the whole list gets a DEL", failed_add_is_undone},
+	{"[s140] which goes on after an error", undoing_goes_on},
+	{"[s131] a failed ADD leaves an older one as it was", failed_add_keeps_older},
+	{"[s131] a failed DEL keeps the cache", failed_del_keeps_cache},
+	{"[s122] a plugin that is missing fails ADD before anything ran", missing_plugin},
+	{"[s132] a plugin that is missing stops DEL", missing_plugin_of_del},
+	{"[s122] the first regular file along CNI_PATH", first_file_wins},
+	{"[s122] a slash in the type", slash_in_type},
+	{"streams larger than a pipe", large_streams},
+	{"a large stdin that is not read", stdin_unread},
+	{"[s123] -p goes to who declares it", capabilities_given},
+	{"-p that nobody declares", capability_undeclared},
+	{"[s138] cnitool's variables", capabilities_of_cnitool},
+	{"[s132] arguments from the cache when not given", from_cache_when_not_given},
+	{"[s132] given arguments beat the cache", given_beats_cache},
+	{"[s140] DEL without netns", del_without_netns},
+	{"[s140] ADD without netns", add_without_netns},
+	{"[s133] a corrupt cache: DEL goes on, CHECK fails", corrupt_cache},
+	{"[s133] a cache of the old format", old_cache},
+	{"a cache of another version", cache_of_another_version},
+	{"a cache of another attachment", cache_of_another_attachment},
+	{"[s134] CHECK in ADD's order with the final result", check_in_order},
+	{"[s134] CHECK below 0.4.0", check_too_old},
+	{"[s134] disableCheck", check_disabled},
+	{"[s134] CHECK of what was never added", check_never_added},
+	{"[s135] GC: stale ones get a DEL, then plugins a GC", gc_deletes_stale},
+	{"[s135] GC below 1.1.0: only DEL", gc_before_110},
+	{"[s135] disableGC", gc_disabled},
+	{"[s135] GC goes on and reports all", gc_goes_on},
+	{"[s135] GC with a file that cannot be read", gc_of_unreadable},
+	{"[s136] STATUS stops at the first error", status_asks_all},
+	{"[s136] STATUS below 1.1.0 asks nobody", status_before_110},
+	{"[s22] VERSION of each plugin", version_table},
+	{"list", list_of_cache},
+	{"-p beside --capability portMappings", both_ways_of_ports},
+	{"--help of each verb", help_of_verbs},
+	{"[s129] a busy file is tried again", busy_file},
+	{"[s129] a file that stays busy is an error", still_busy_file},
+};
+
+int main(void)
+{
+	static struct test_list list;
+
+	for (size_t i = 0; i < COUNT(cases); i++)
+		test_list_add(&list, cases[i].name, cases[i].function, NULL);
+	ADD_ROWS(&list, name_rows, bad_name);
+	ADD_ROWS(&list, answer_rows, answer);
+	ADD_ROWS(&list, usage_rows, usage_refused);
+	test_list_set_fixture(&list, 0, setup);
+	return test_list_run(&list, "cnirun_run");
+}

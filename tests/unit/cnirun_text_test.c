@@ -1,0 +1,250 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * cnirun_text_test.c - what cnirun makes of text: base64, SHA-512, CNI_ARGS, -p, NETNS.
+ */
+#include "cni_testing.h"
+
+#include <stdio.h>
+#include <unistd.h>
+
+#include "cnirun/args.h"
+#include "cnirun/base64.h"
+#include "cnirun/netns.h"
+#include "cnirun/portmapping.h"
+#include "cnirun/sha512.h"
+
+struct pair_row {
+	const char *name;
+	const char *plain;
+	const char *other; /* NULL: refused */
+};
+
+/* RFC 4648, section 10. */
+static const struct pair_row base64_rows[] = {
+	{"[s130] base64 of nothing", "", ""},
+	{"[s130] base64 of f", "f", "Zg=="},
+	{"[s130] base64 of fo", "fo", "Zm8="},
+	{"[s130] base64 of foo", "foo", "Zm9v"},
+	{"[s130] base64 of foob", "foob", "Zm9vYg=="},
+	{"[s130] base64 of fooba", "fooba", "Zm9vYmE="},
+	{"[s130] base64 of foobar", "foobar", "Zm9vYmFy"},
+	{"[s130] base64 with + and /", "\xfb\xef\xbe\xff\xff\xff", "++++////"},
+};
+
+static void base64_both_ways(void **state)
+{
+	const struct pair_row *row = *state;
+	char *text = base64_encode(row->plain, strlen(row->plain));
+	size_t length;
+	char *bytes = base64_decode(row->other, &length);
+
+	assert_string_equal(text, row->other);
+	assert_int_equal(length, strlen(row->plain));
+	assert_string_equal(bytes, row->plain);
+	free(text);
+	free(bytes);
+}
+
+static const struct pair_row base64_bad_rows[] = {
+	{"[s130] base64 without padding", "Zg", NULL},
+	{"[s130] base64 cut short", "Zm9vY", NULL},
+	{"[s130] base64 with a blank", "Zm 9", NULL},
+	{"[s130] base64 padded in the middle", "Zg==Zg==", NULL},
+	{"[s130] base64 of three pads", "Z===", NULL},
+	{"[s130] base64 of pads alone", "====", NULL},
+	{"[s130] base64 for URLs", "Zm-_", NULL},
+};
+
+static void base64_refused(void **state)
+{
+	const struct pair_row *row = *state;
+	size_t length;
+
+	assert_null(base64_decode(row->plain, &length));
+}
+
+/* FIPS 180-4's examples, and lengths around a block. */
+static const struct pair_row sha512_rows[] = {
+	{"sha512 of nothing", "",
+	 "cf83e1357eefb8bdf1542850d66d8007d620e4050b5715dc83f4a921d36ce9ce"
+	 "47d0d13c5d85f2b0ff8318d2877eec2f63b931bd47417a81a538327af927da3e"},
+	{"sha512 of abc", "abc",
+	 "ddaf35a193617abacc417349ae20413112e6fa4e89a97ea20a9eeee64b55d39a"
+	 "2192992a274fc1a836ba3c23a3feebbd454d4423643ce80e2a9ac94fa54ca49f"},
+	{"sha512 of 112 bytes, two blocks",
+	 "abcdefghbcdefghicdefghijdefghijkefghijklfghijklmghijklmn"
+	 "hijklmnoijklmnopjklmnopqklmnopqrlmnopqrsmnopqrstnopqrstu",
+	 "8e959b75dae313da8cf4f72814fc143f8f7779c6eb9f7fa17299aeadb6889018"
+	 "501d289e4900f7e4331b99dec4b5433ac7d329eeb6dd26545e96e55b874be909"},
+};
+
+static void sha512_as_published(void **state)
+{
+	const struct pair_row *row = *state;
+	uint8_t digest[SHA512_SIZE];
+	char text[2 * SHA512_SIZE + 1];
+
+	sha512(row->plain, strlen(row->plain), digest);
+	for (size_t i = 0; i < SHA512_SIZE; i++)
+		snprintf(text + 2 * i, 3, "%02x", digest[i]);
+	assert_string_equal(text, row->other);
+}
+
+static void id_as_cnitool(void **state)
+{
+	char *id = netns_default_container_id("/run/netns/c1");
+
+	(void)state;
+	assert_string_equal(id, "cnitool-20b4ff582526573bbe7d");
+	free(id);
+}
+
+static const struct pair_row netns_rows[] = {
+	{"a name of ip netns", "c1", "/run/netns/c1"},
+	{"an absolute path", "/proc/1/ns/net", "/proc/1/ns/net"},
+	{"[s138] a relative path becomes absolute", "ns/a", "/tmp/ns/a"},
+	{"no netns stays none", "", ""},
+	{"netns .. is refused", "..", NULL},
+	{"netns . is refused", ".", NULL},
+};
+
+static void netns_resolved(void **state)
+{
+	const struct pair_row *row = *state;
+	struct cni_error err = {0};
+	char *path;
+
+	assert_int_equal(chdir("/tmp"), 0);
+	path = netns_resolve(row->plain, &err);
+	if (row->other)
+		assert_string_equal(path, row->other);
+	else
+		assert_null(path);
+	assert_error(&err, row->other ? 0 : 4, "ip netns");
+	free(path);
+}
+
+static const struct pair_row args_rows[] = {
+	{"[s125] CNI_ARGS empty", "", "[]"},
+	{"[s125] CNI_ARGS of one pair", "A=1", "[[\"A\",\"1\"]]"},
+	{"[s125] CNI_ARGS of two, order kept", "B=1;A=2", "[[\"B\",\"1\"],[\"A\",\"2\"]]"},
+	{"[s125] CNI_ARGS value with =", "A=b=c", "[[\"A\",\"b=c\"]]"},
+	{"[s139] CNI_ARGS pair without =", "A", NULL},
+	{"[s139] CNI_ARGS pair without key", "=1", NULL},
+	{"[s139] CNI_ARGS pair without value", "A=", NULL},
+	{"[s139] CNI_ARGS with an empty pair", "A=1;;B=2", NULL},
+	{"[s139] CNI_ARGS with an empty last pair", "A=1;", NULL},
+	{"[s139] CNI_ARGS that is only ;", ";", NULL},
+	{"[s139] CNI_ARGS that is no UTF-8", "A=\xff", NULL},
+};
+
+static void args_parsed(void **state)
+{
+	const struct pair_row *row = *state;
+	struct cni_error err = {0};
+	json_t *pairs = args_parse(row->plain, &err);
+	char *text;
+
+	assert_error(&err, row->other ? 0 : 4, "CNI_ARGS pair");
+	if (!row->other) {
+		assert_null(pairs);
+		return;
+	}
+	assert_json_text(pairs, row->other);
+	text = args_format(pairs);
+	assert_string_equal(text, row->plain);
+	free(text);
+	json_decref(pairs);
+}
+
+static const struct pair_row port_rows[] = {
+	{"-p 8080:80", "8080:80",
+	 "[{\"hostPort\":8080,\"containerPort\":80,\"protocol\":\"tcp\"}]"},
+	{"-p 1:65535/udp", "1:65535/udp",
+	 "[{\"hostPort\":1,\"containerPort\":65535,\"protocol\":\"udp\"}]"},
+	{"-p with a protocol in capitals", "53:53/SCTP",
+	 "[{\"hostPort\":53,\"containerPort\":53,\"protocol\":\"sctp\"}]"},
+	{"-p with an IPv4 address", "127.0.0.1:8080:80",
+	 "[{\"hostPort\":8080,\"containerPort\":80,\"protocol\":\"tcp\",\"hostIP\":\"127.0.0.1\"}"
+	 "]"},
+	{"-p with an IPv6 address", "[::1]:80:80",
+	 "[{\"hostPort\":80,\"containerPort\":80,\"protocol\":\"tcp\",\"hostIP\":\"::1\"}]"},
+	{"-p with any IPv6 address", "[::]:80:80/tcp",
+	 "[{\"hostPort\":80,\"containerPort\":80,\"protocol\":\"tcp\",\"hostIP\":\"::\"}]"},
+	{"-p with ranges", "8000-8002:80-82",
+	 "[{\"hostPort\":8000,\"containerPort\":80,\"protocol\":\"tcp\"},"
+	 "{\"hostPort\":8001,\"containerPort\":81,\"protocol\":\"tcp\"},"
+	 "{\"hostPort\":8002,\"containerPort\":82,\"protocol\":\"tcp\"}]"},
+	{"-p with a range of one", "80-80:80",
+	 "[{\"hostPort\":80,\"containerPort\":80,\"protocol\":\"tcp\"}]"},
+	{"-p of nothing", "", NULL},
+	{"-p of one port", "80", NULL},
+	{"-p of :", ":", NULL},
+	{"-p without host port", ":80", NULL},
+	{"-p without container port", "80:", NULL},
+	{"-p with host port 0", "0:80", NULL},
+	{"-p with container port 0", "80:0", NULL},
+	{"-p with host port 65536", "65536:80", NULL},
+	{"-p with container port 65536", "80:65536", NULL},
+	{"-p with 20 digits", "99999999999999999999:80", NULL},
+	{"-p with port -1", "-1:80", NULL},
+	{"-p with port +1", "+1:80", NULL},
+	{"-p with a blank", " 80:80", NULL},
+	{"-p with port 80.5", "80.5:80", NULL},
+	{"-p with a name of a port", "http:80", NULL},
+	{"-p with protocol icmp", "80:80/icmp", NULL},
+	{"-p with an empty protocol", "80:80/", NULL},
+	{"-p with two protocols", "80:80/tcp/udp", NULL},
+	{"-p with an empty address", ":80:80", NULL},
+	{"-p with an empty bracket", "[]:80:80", NULL},
+	{"-p with an open bracket", "[::1:80:80", NULL},
+	{"-p with a bracket and no port", "[::1]:80", NULL},
+	{"-p with an IPv6 address without brackets", "::1:80:80", NULL},
+	{"-p with a host name, never resolved", "localhost:80:80", NULL},
+	{"-p with an address and prefix", "10.0.0.0/8:80:80", NULL},
+	{"-p with ranges of two lengths", "80-82:80-81", NULL},
+	{"-p with a range backwards", "82-80:82-80", NULL},
+	{"-p with an open range", "80-:80-", NULL},
+};
+
+static void port_parsed(void **state)
+{
+	const struct pair_row *row = *state;
+	struct cni_error err = {0};
+	json_t *mappings = json_array();
+	int failed = portmapping_parse(row->plain, mappings, &err);
+
+	assert_int_equal(failed, row->other ? 0 : -1);
+	assert_json_text(mappings, row->other ? row->other : "[]");
+	assert_error(&err, row->other ? 0 : 4, "HOSTPORT:CONTAINERPORT");
+	json_decref(mappings);
+}
+
+static void all_ports(void **state)
+{
+	struct cni_error err = {0};
+	json_t *mappings = json_array();
+
+	(void)state;
+	assert_int_equal(portmapping_parse("1-65535:1-65535/udp", mappings, &err), 0);
+	assert_int_equal(json_array_size(mappings), 65535);
+	assert_int_equal(json_integer_value(
+				 json_object_get(json_array_get(mappings, 65534), "containerPort")),
+			 65535);
+	json_decref(mappings);
+}
+
+int main(void)
+{
+	static struct test_list list;
+
+	ADD_ROWS(&list, base64_rows, base64_both_ways);
+	ADD_ROWS(&list, base64_bad_rows, base64_refused);
+	ADD_ROWS(&list, sha512_rows, sha512_as_published);
+	ADD_TEST(&list, "[s138] container ID as cnitool makes it", id_as_cnitool);
+	ADD_ROWS(&list, netns_rows, netns_resolved);
+	ADD_ROWS(&list, args_rows, args_parsed);
+	ADD_ROWS(&list, port_rows, port_parsed);
+	ADD_TEST(&list, "-p with all ports", all_ports);
+	return test_list_run(&list, "cnirun_text");
+}
