@@ -2,6 +2,7 @@
 /* datapath.c - the maps and programs of the host we run on. */
 #include "datapath/datapath.h"
 
+#include <bpf/libbpf.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -46,6 +47,8 @@ int datapath_open(struct datapath *datapath, struct cni_error *err)
 {
 	size_t found = 0;
 
+	/* It would write to stderr what are ordinary answers here. */
+	libbpf_set_print(NULL);
 	memset(datapath, 0, sizeof(*datapath));
 	objects_clear(&datapath->objects);
 	if (netns_get_cookie(&datapath->netns_cookie, err))

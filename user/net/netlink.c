@@ -3,6 +3,7 @@
 #include "net/netlink.h"
 
 #include <linux/rtnetlink.h>
+#include <stdbool.h>
 
 #include "net/netns.h"
 
@@ -22,8 +23,6 @@ struct nl_sock *netlink_open(struct cni_error *err)
 			      nl_geterror(result));
 		return NULL;
 	}
-	/* Only GETs are sent, and their reply is answer enough. */
-	nl_socket_disable_auto_ack(socket);
 	return socket;
 }
 
@@ -44,6 +43,25 @@ struct nl_sock *netlink_open_in(int netns, struct cni_error *err)
 	return socket;
 }
 
+/* A single reply is followed by an acknowledgement, a dump ends by itself. */
+static int finish(struct nl_msg *message, void *context)
+{
+	*(bool *)context = true;
+	return NL_STOP;
+}
+
+static int receive(struct nl_sock *socket, struct nl_cb *callbacks)
+{
+	bool finished = false;
+	int result = 0;
+
+	nl_cb_set(callbacks, NL_CB_ACK, NL_CB_CUSTOM, finish, &finished);
+	nl_cb_set(callbacks, NL_CB_FINISH, NL_CB_CUSTOM, finish, &finished);
+	while (!finished && result >= 0)
+		result = nl_recvmsgs(socket, callbacks);
+	return result < 0 ? result : 0;
+}
+
 int netlink_get(struct nl_sock *socket, int type, int flags, void *header, size_t size,
 		int (*parse)(struct nl_msg *message, void *context), void *context)
 {
@@ -55,7 +73,7 @@ int netlink_get(struct nl_sock *socket, int type, int flags, void *header, size_
 	nl_cb_set(callbacks, NL_CB_VALID, NL_CB_CUSTOM, parse, context);
 	result = nl_send_simple(socket, type, NLM_F_REQUEST | flags, header, size);
 	if (result >= 0)
-		result = nl_recvmsgs(socket, callbacks);
+		result = receive(socket, callbacks);
 	nl_cb_put(callbacks);
-	return result < 0 ? result : 0;
+	return result;
 }
