@@ -14,13 +14,13 @@ struct pair {
 
 /* Only the client's port is missing. */
 static const struct pair pairs[] = {
-	{ "TCP", TCP(v4_client, 0, v4_host, 8080, SYN),
-	  TCP(v4_client, 0, v4_container_one, 80, SYN) },
-	{ "UDP", UDP(v4_client, 0, v4_host, 8080), UDP(v4_client, 0, v4_container_one, 80) },
-	{ "TCP over IPv6", TCP(v6_client, 0, v6_host, 8080, SYN),
-	  TCP(v6_client, 0, v6_container_one, 80, SYN) },
-	{ "UDP over IPv6", UDP(v6_client, 0, v6_host, 8080),
-	  UDP(v6_client, 0, v6_container_one, 80) },
+	{"TCP", TCP(v4_client, 0, v4_host, 8080, SYN),
+	 TCP(v4_client, 0, v4_container_one, 80, SYN)},
+	{"UDP", UDP(v4_client, 0, v4_host, 8080), UDP(v4_client, 0, v4_container_one, 80)},
+	{"TCP over IPv6", TCP(v6_client, 0, v6_host, 8080, SYN),
+	 TCP(v6_client, 0, v6_container_one, 80, SYN)},
+	{"UDP over IPv6", UDP(v6_client, 0, v6_host, 8080),
+	 UDP(v6_client, 0, v6_container_one, 80)},
 };
 
 static unsigned int checksum_of(const struct frame *frame)

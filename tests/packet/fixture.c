@@ -54,21 +54,15 @@ static int program_fd(enum hook hook)
 
 int fixture_run(enum hook hook, enum device device, enum device came_in_by, struct frame *frame)
 {
-	struct __sk_buff context = { .ifindex = device, .ingress_ifindex = came_in_by,
-				     .mark = MARK, .priority = MARK };
-	struct __sk_buff context_out = { 0 };
+	struct __sk_buff context = {
+		.ifindex = device, .ingress_ifindex = came_in_by, .mark = MARK, .priority = MARK};
+	struct __sk_buff context_out = {0};
 	uint8_t out[FRAME_SIZE];
-	DECLARE_LIBBPF_OPTS(bpf_test_run_opts, options,
-		.data_in = frame->bytes,
-		.data_size_in = (uint32_t)frame->length,
-		.data_out = out,
-		.data_size_out = sizeof(out),
-		.ctx_in = &context,
-		.ctx_size_in = sizeof(context),
-		.ctx_out = &context_out,
-		.ctx_size_out = sizeof(context_out),
-		.repeat = 1,
-	);
+	DECLARE_LIBBPF_OPTS(bpf_test_run_opts, options, .data_in = frame->bytes,
+			    .data_size_in = (uint32_t)frame->length, .data_out = out,
+			    .data_size_out = sizeof(out), .ctx_in = &context,
+			    .ctx_size_in = sizeof(context), .ctx_out = &context_out,
+			    .ctx_size_out = sizeof(context_out), .repeat = 1, );
 
 	if (bpf_prog_test_run_opts(program_fd(hook), &options))
 		return FIXTURE_REFUSED - errno;
@@ -109,12 +103,12 @@ static void clear(const struct bpf_map *map, size_t key_size)
 
 static struct owner owner_of(enum container container)
 {
-	return (struct owner){ .slot = container, .generation = generations[container] };
+	return (struct owner){.slot = container, .generation = generations[container]};
 }
 
 static void write_slot(enum container container, bool live)
 {
-	struct slot slot = { .generation = generations[container], .live = live };
+	struct slot slot = {.generation = generations[container], .live = live};
 	uint32_t number = container;
 
 	update(skeleton->maps.slots, &number, &slot);
@@ -134,9 +128,8 @@ void fixture_renew(enum container container)
 void fixture_set_endpoint(const char *address, enum container owner, uint8_t prefix_length,
 			  bool masquerade)
 {
-	struct endpoint endpoint = { .owner = owner_of(owner),
-				     .prefix_length = prefix_length,
-				     .masquerade = masquerade };
+	struct endpoint endpoint = {
+		.owner = owner_of(owner), .prefix_length = prefix_length, .masquerade = masquerade};
 	struct endpoint_key key;
 
 	fixture_address(key.address, address);
@@ -154,8 +147,8 @@ static void portmap_key_of(struct portmap_key *key, int protocol, const char *ho
 void fixture_map_port(int protocol, const char *host, int host_port, const char *container,
 		      int container_port, enum container owner)
 {
-	struct portmap portmap = { .owner = owner_of(owner),
-				   .container_port = (uint16_t)container_port };
+	struct portmap portmap = {.owner = owner_of(owner),
+				  .container_port = (uint16_t)container_port};
 	struct portmap_key key;
 
 	portmap_key_of(&key, protocol, host, host_port);
@@ -184,7 +177,7 @@ uint64_t fixture_mapping_flows(int protocol, const char *host, int host_port)
 
 void fixture_set_masquerade_ports(uint16_t first, uint16_t last)
 {
-	struct meta meta = { .layout = LAYOUT, .complete = 1 };
+	struct meta meta = {.layout = LAYOUT, .complete = 1};
 	uint32_t only = 0;
 
 	meta.masquerade_ports[0].first = first;
@@ -194,7 +187,7 @@ void fixture_set_masquerade_ports(uint16_t first, uint16_t last)
 
 static void classify(enum device device, enum interface_role role, enum container owner)
 {
-	struct interface interface = { .owner = owner_of(owner), .role = role };
+	struct interface interface = {.owner = owner_of(owner), .role = role};
 	uint32_t ifindex = device;
 
 	if (role == ROLE_PORT) {
@@ -233,7 +226,7 @@ static void add_containers(void)
 
 static void add_mappings(void)
 {
-	static const int protocols[] = { IPPROTO_TCP, IPPROTO_UDP };
+	static const int protocols[] = {IPPROTO_TCP, IPPROTO_UDP};
 
 	for (int i = 0; i < 2; i++) {
 		fixture_map_port(protocols[i], "0.0.0.0", 8080, v4_container_one, 80, ONE);
@@ -287,7 +280,7 @@ static const struct bpf_map *table_map(enum table table)
 
 void fixture_put(const struct entry *entry)
 {
-	struct flow flow = { .owner = owner_of(entry->owner) };
+	struct flow flow = {.owner = owner_of(entry->owner)};
 	struct flow_key key;
 	struct timespec now;
 

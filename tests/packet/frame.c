@@ -166,8 +166,7 @@ static void finish_ipv4(struct frame *frame, const struct packet *packet)
 {
 	size_t header = 20 + packet->ipv4_options;
 
-	write16(frame, frame->network + 2,
-		frame->length - frame->network + packet->ip_length_off);
+	write16(frame, frame->network + 2, frame->length - frame->network + packet->ip_length_off);
 	write16(frame, frame->network + 10,
 		finish_sum(sum_words(frame->bytes + frame->network, header, 0)));
 }
@@ -178,6 +177,7 @@ static unsigned int extension_number(char letter)
 	case 'h':
 		return 0;
 	case 'd':
+	case 'D':
 		return DESTINATION_OPTIONS;
 	case 'r':
 		return ROUTING_HEADER;
@@ -194,20 +194,31 @@ static unsigned int next_header(const struct packet *packet, const char *extensi
 	return packet->fragment ? FRAGMENT_HEADER : (unsigned int)packet->protocol;
 }
 
+static void put_options(struct frame *frame, unsigned int size)
+{
+	put8(frame, size / 8 - 1);
+	put8(frame, 1); /* PadN over what remains */
+	put8(frame, size - 4);
+	for (unsigned int i = 4; i < size; i++)
+		put8(frame, 0);
+}
+
+static void put_routing(struct frame *frame, unsigned int segments_left)
+{
+	put8(frame, 0);
+	put8(frame, 4); /* segment routing (RFC 8754); the kind does not matter here */
+	put8(frame, segments_left);
+	put32(frame, 0);
+}
+
 static void put_extension(struct frame *frame, const struct packet *packet, char letter,
 			  unsigned int next)
 {
 	put8(frame, next);
-	put8(frame, 0);
-	if (letter == 'r') {
-		put8(frame, 4); /* segment routing (RFC 8754); the kind does not matter here */
-		put8(frame, packet->segments_left);
-		put32(frame, 0);
-		return;
-	}
-	put8(frame, 1); /* PadN over the remaining four */
-	put8(frame, 4);
-	put32(frame, 0);
+	if (letter == 'r')
+		put_routing(frame, packet->segments_left);
+	else
+		put_options(frame, letter == 'D' ? 24 : 8);
 }
 
 static void put_fragment_header(struct frame *frame, const struct packet *packet)
@@ -354,50 +365,51 @@ struct field {
 };
 
 static const struct field ethernet_fields[] = {
-	{ 0, 6, "destination MAC" }, { 6, 6, "source MAC" }, { 12, 2, "ethertype" }, { 0, 0, NULL },
+	{0, 6, "destination MAC"},
+	{6, 6, "source MAC"},
+	{12, 2, "ethertype"},
+	{0, 0, NULL},
 };
 
 static const struct field ipv4_fields[] = {
-	{ 0, 1, "version and header length" },
-	{ 1, 1, "type of service" },
-	{ 2, 2, "total length" },
-	{ 4, 2, "identification" },
-	{ 6, 2, "fragment offset" },
-	{ 8, 1, "time to live" },
-	{ 9, 1, "protocol" },
-	{ 10, 2, "IPv4 header checksum" },
-	{ 12, 4, "source address" },
-	{ 16, 4, "destination address" },
-	{ 0, 0, NULL },
+	{0, 1, "version and header length"},
+	{1, 1, "type of service"},
+	{2, 2, "total length"},
+	{4, 2, "identification"},
+	{6, 2, "fragment offset"},
+	{8, 1, "time to live"},
+	{9, 1, "protocol"},
+	{10, 2, "IPv4 header checksum"},
+	{12, 4, "source address"},
+	{16, 4, "destination address"},
+	{0, 0, NULL},
 };
 
 static const struct field ipv6_fields[] = {
-	{ 0, 4, "version, class, flow label" },
-	{ 4, 2, "payload length" },
-	{ 6, 1, "next header" },
-	{ 7, 1, "hop limit" },
-	{ 8, 16, "source address" },
-	{ 24, 16, "destination address" },
-	{ 0, 0, NULL },
+	{0, 4, "version, class, flow label"},
+	{4, 2, "payload length"},
+	{6, 1, "next header"},
+	{7, 1, "hop limit"},
+	{8, 16, "source address"},
+	{24, 16, "destination address"},
+	{0, 0, NULL},
 };
 
 static const struct field tcp_fields[] = {
-	{ 0, 2, "source port" },  { 2, 2, "destination port" },
-	{ 4, 4, "sequence" },     { 8, 4, "acknowledgement" },
-	{ 12, 2, "offset and flags" }, { 14, 2, "window" },
-	{ 16, 2, "TCP checksum" }, { 18, 2, "urgent pointer" },
-	{ 0, 0, NULL },
+	{0, 2, "source port"},     {2, 2, "destination port"},  {4, 4, "sequence"},
+	{8, 4, "acknowledgement"}, {12, 2, "offset and flags"}, {14, 2, "window"},
+	{16, 2, "TCP checksum"},   {18, 2, "urgent pointer"},   {0, 0, NULL},
 };
 
 static const struct field udp_fields[] = {
-	{ 0, 2, "source port" },  { 2, 2, "destination port" },
-	{ 4, 2, "UDP length" },   { 6, 2, "UDP checksum" },
-	{ 0, 0, NULL },
+	{0, 2, "source port"}, {2, 2, "destination port"},
+	{4, 2, "UDP length"},  {6, 2, "UDP checksum"},
+	{0, 0, NULL},
 };
 
 static const struct field icmp_fields[] = {
-	{ 0, 1, "type" },       { 1, 1, "code" },     { 2, 2, "ICMP checksum" },
-	{ 4, 2, "identifier" }, { 6, 2, "sequence" }, { 0, 0, NULL },
+	{0, 1, "type"},       {1, 1, "code"},     {2, 2, "ICMP checksum"},
+	{4, 2, "identifier"}, {6, 2, "sequence"}, {0, 0, NULL},
 };
 
 static const struct field *transport_fields(int protocol)

@@ -53,7 +53,8 @@ struct packet {
 	bool vlan;                 /* an 802.1Q tag in the bytes */
 	unsigned int ethertype;    /* instead of the right one */
 	unsigned int ipv4_options; /* bytes of them, a multiple of 4 */
-	const char *extensions;    /* IPv6, a letter each: h(op-by-hop) d(estination) r(outing) n(one) */
+	/* IPv6, a letter each: h(op-by-hop), d(estination), D, a long one, r(outing), n(o next) */
+	const char *extensions;
 	unsigned int segments_left; /* in the routing header */
 	enum fragment fragment;
 	unsigned int payload; /* bytes behind the transport header; 0: an odd few */
@@ -72,7 +73,7 @@ struct packet {
 struct frame {
 	uint8_t bytes[FRAME_SIZE];
 	size_t length;
-	size_t network;   /* offsets of the headers */
+	size_t network; /* offsets of the headers */
 	size_t transport;
 	bool ipv4;
 	int protocol;

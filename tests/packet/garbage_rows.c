@@ -19,9 +19,9 @@ static uint32_t next_random(void)
 	return random_state;
 }
 
-static const enum device devices[HOOKS] = { UPLINK, UPLINK, BRIDGE, BRIDGE, VETH_ONE };
-static const char *const names[HOOKS] = { "from_uplink", "to_uplink", "from_bridge",
-					  "to_container", "from_container" };
+static const enum device devices[HOOKS] = {UPLINK, UPLINK, BRIDGE, BRIDGE, VETH_ONE};
+static const char *const names[HOOKS] = {"from_uplink", "to_uplink", "from_bridge", "to_container",
+					 "from_container"};
 
 static bool run_on(enum hook hook, struct frame *frame, int *verdict)
 {
@@ -34,7 +34,7 @@ static bool run_on(enum hook hook, struct frame *frame, int *verdict)
 /* Noise behind an Ethernet header is never a packet that anybody mapped. */
 static void make_noise(struct frame *frame)
 {
-	static const uint16_t types[] = { 0x0800, 0x86dd, 0x0806, 0x8100 };
+	static const uint16_t types[] = {0x0800, 0x86dd, 0x0806, 0x8100};
 	uint16_t type = types[next_random() % 4];
 
 	memset(frame, 0, sizeof(*frame));
@@ -142,7 +142,8 @@ static void run_damaged(enum hook hook)
 		if (!run_on(hook, &out, &verdict) || verdict == 2 || frame_equal(&in, &out))
 			continue;
 		if (verdict != -1 || !changed_soundly(&in, &out)) {
-			row_fail("frame %d: verdict %d, changed where it should not be", i, verdict);
+			row_fail("frame %d: verdict %d, changed where it should not be", i,
+				 verdict);
 			frame_print_difference(&in, &out);
 			return;
 		}

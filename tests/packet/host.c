@@ -25,33 +25,32 @@ extern char **environ;
 static int sockets[MAX_SOCKETS];
 static int socket_count;
 
-static const char devices[] =
-	"link set lo up\n"
-	"link add uplink0 index 10 address 02:00:00:00:00:10 type veth"
-	" peer name wire0 index 110 address 02:00:00:00:01:10\n"
-	"link add uplink1 index 11 address 02:00:00:00:00:11 type veth"
-	" peer name wire1 index 111 address 02:00:00:00:01:11\n"
-	"link add bridge0 index 12 address 02:00:00:00:00:12 type bridge\n"
-	"link add veth1 index 13 address 02:00:00:00:00:13 type veth"
-	" peer name inside1 index 113 address 02:00:00:00:01:13\n"
-	"link add veth2 index 14 address 02:00:00:00:00:14 type veth"
-	" peer name inside2 index 114 address 02:00:00:00:01:14\n"
-	"link add veth3 index 15 address 02:00:00:00:00:15 type veth"
-	" peer name inside3 index 115 address 02:00:00:00:01:15\n"
-	"link add veth4 index 16 address 02:00:00:00:00:16 type veth"
-	" peer name inside4 index 116 address 02:00:00:00:01:16\n"
-	"link add veth5 index 17 address 02:00:00:00:00:17 type veth"
-	" peer name inside5 index 117 address 02:00:00:00:01:17\n"
-	"link add vpn0 index 18 address 02:00:00:00:00:18 type veth"
-	" peer name wire2 index 118 address 02:00:00:00:01:18\n"
-	"link set veth1 master bridge0\nlink set veth2 master bridge0\n"
-	"link set veth3 master bridge0\nlink set veth5 master bridge0\n"
-	"link set wire0 up\nlink set wire1 up\nlink set wire2 up\n"
-	"link set inside1 up\nlink set inside2 up\nlink set inside3 up\n"
-	"link set inside4 up\nlink set inside5 up\n"
-	"link set uplink0 up\nlink set uplink1 up\nlink set vpn0 up\n"
-	"link set veth1 up\nlink set veth2 up\nlink set veth3 up\n"
-	"link set veth4 up\nlink set veth5 up\nlink set bridge0 up\n";
+static const char devices[] = "link set lo up\n"
+			      "link add uplink0 index 10 address 02:00:00:00:00:10 type veth"
+			      " peer name wire0 index 110 address 02:00:00:00:01:10\n"
+			      "link add uplink1 index 11 address 02:00:00:00:00:11 type veth"
+			      " peer name wire1 index 111 address 02:00:00:00:01:11\n"
+			      "link add bridge0 index 12 address 02:00:00:00:00:12 type bridge\n"
+			      "link add veth1 index 13 address 02:00:00:00:00:13 type veth"
+			      " peer name inside1 index 113 address 02:00:00:00:01:13\n"
+			      "link add veth2 index 14 address 02:00:00:00:00:14 type veth"
+			      " peer name inside2 index 114 address 02:00:00:00:01:14\n"
+			      "link add veth3 index 15 address 02:00:00:00:00:15 type veth"
+			      " peer name inside3 index 115 address 02:00:00:00:01:15\n"
+			      "link add veth4 index 16 address 02:00:00:00:00:16 type veth"
+			      " peer name inside4 index 116 address 02:00:00:00:01:16\n"
+			      "link add veth5 index 17 address 02:00:00:00:00:17 type veth"
+			      " peer name inside5 index 117 address 02:00:00:00:01:17\n"
+			      "link add vpn0 index 18 address 02:00:00:00:00:18 type veth"
+			      " peer name wire2 index 118 address 02:00:00:00:01:18\n"
+			      "link set veth1 master bridge0\nlink set veth2 master bridge0\n"
+			      "link set veth3 master bridge0\nlink set veth5 master bridge0\n"
+			      "link set wire0 up\nlink set wire1 up\nlink set wire2 up\n"
+			      "link set inside1 up\nlink set inside2 up\nlink set inside3 up\n"
+			      "link set inside4 up\nlink set inside5 up\n"
+			      "link set uplink0 up\nlink set uplink1 up\nlink set vpn0 up\n"
+			      "link set veth1 up\nlink set veth2 up\nlink set veth3 up\n"
+			      "link set veth4 up\nlink set veth5 up\nlink set bridge0 up\n";
 
 static const char addresses[] =
 	"addr add 192.0.2.1/24 dev uplink0\naddr add 192.0.2.2/24 dev uplink0\n"
@@ -77,7 +76,7 @@ static void write_file(const char *path, const char *text)
 
 void host_configure(const char *batch)
 {
-	char *const arguments[] = { "ip", "-batch", "-", NULL };
+	char *const arguments[] = {"ip", "-batch", "-", NULL};
 	posix_spawn_file_actions_t actions;
 	int pipe_ends[2], status;
 	pid_t child;
@@ -122,7 +121,7 @@ void host_set_forwarding(const char *device, bool on)
 
 const uint8_t *host_mac(enum device device)
 {
-	static uint8_t mac[6] = { 2, 0, 0, 0, 0, 0 };
+	static uint8_t mac[6] = {2, 0, 0, 0, 0, 0};
 
 	mac[5] = (uint8_t)(device / 10 << 4 | device % 10);
 	return mac;
@@ -130,14 +129,14 @@ const uint8_t *host_mac(enum device device)
 
 const uint8_t *host_neighbour_mac(void)
 {
-	static const uint8_t mac[6] = { 2, 0, 0, 0, 2, 0x54 };
+	static const uint8_t mac[6] = {2, 0, 0, 0, 2, 0x54};
 
 	return mac;
 }
 
 const uint8_t *host_container_two_mac(void)
 {
-	static const uint8_t mac[6] = { 2, 0, 0, 0, 1, 0x14 };
+	static const uint8_t mac[6] = {2, 0, 0, 0, 1, 0x14};
 
 	return mac;
 }

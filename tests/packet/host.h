@@ -11,7 +11,7 @@ enum device {
 	UPLINK = 10,
 	SECOND_UPLINK = 11,
 	BRIDGE = 12,
-	VETH_ONE = 13,   /* host side, a port of the bridge */
+	VETH_ONE = 13, /* host side, a port of the bridge */
 	VETH_TWO = 14,
 	VETH_QUIET = 15, /* of the container that is not masqueraded */
 	VETH_ROUTED = 16,

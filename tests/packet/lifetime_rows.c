@@ -21,19 +21,18 @@ static void put_pair(const struct entry *pair, enum container owner, bool older_
 }
 
 /* client:40000 -> host:8080, once the port of container two */
-static const struct entry mapped_to_two[] = { MAPPED(ANSWERED, IPPROTO_TCP, v4_client, 40000,
-						     v4_host, 8080, v4_container_two, 33, 40000) };
-static const struct entry mapped_udp_to_two[] = { MAPPED(ANSWERED, IPPROTO_UDP, v4_client, 5000,
-							 v4_host, 8080, v4_container_two, 33,
-							 5000) };
-static const struct entry half_open_to_two[] = { MAPPED(NEW, IPPROTO_UDP, v4_client, 5000, v4_host,
-							8080, v4_container_two, 33, 5000) };
-static const struct entry mapped_to_one[] = { MAPPED(ANSWERED, IPPROTO_TCP, v4_client, 40000,
-						     v4_host, 8080, v4_container_one, 80, 40000) };
-static const struct entry masqueraded_two[] = { MASQUERADED(
-	NEW, IPPROTO_UDP, v4_container_two, 21000, v4_server, 53, v4_host, 21000) };
-static const struct entry masqueraded_one[] = { MASQUERADED(
-	ANSWERED, IPPROTO_TCP, v4_container_one, 40000, v4_server, 443, v4_host, 23456) };
+static const struct entry mapped_to_two[] = {MAPPED(ANSWERED, IPPROTO_TCP, v4_client, 40000,
+						    v4_host, 8080, v4_container_two, 33, 40000)};
+static const struct entry mapped_udp_to_two[] = {
+	MAPPED(ANSWERED, IPPROTO_UDP, v4_client, 5000, v4_host, 8080, v4_container_two, 33, 5000)};
+static const struct entry half_open_to_two[] = {
+	MAPPED(NEW, IPPROTO_UDP, v4_client, 5000, v4_host, 8080, v4_container_two, 33, 5000)};
+static const struct entry mapped_to_one[] = {MAPPED(ANSWERED, IPPROTO_TCP, v4_client, 40000,
+						    v4_host, 8080, v4_container_one, 80, 40000)};
+static const struct entry masqueraded_two[] = {
+	MASQUERADED(NEW, IPPROTO_UDP, v4_container_two, 21000, v4_server, 53, v4_host, 21000)};
+static const struct entry masqueraded_one[] = {MASQUERADED(ANSWERED, IPPROTO_TCP, v4_container_one,
+							   40000, v4_server, 443, v4_host, 23456)};
 
 static void given_older_generation(void)
 {
@@ -95,114 +94,137 @@ static void given_idle_closing_tcp(void)
 
 static void given_idle_ping(void)
 {
-	static const struct entry pair[] = { MASQUERADED(
-		ANSWERED, IPPROTO_ICMP, v4_container_two, 5, v4_server, 0, v4_host, 5) };
+	static const struct entry pair[] = {
+		MASQUERADED(ANSWERED, IPPROTO_ICMP, v4_container_two, 5, v4_server, 0, v4_host, 5)};
 
 	put_pair(pair, TWO, false, IDLE, STATE_ESTABLISHED);
 }
 
-#define STALE_TWO_UDP(table)                                                                   \
-	ENTRY(table, DIRECTION_OUT, IPPROTO_UDP, v4_container_two, 33, v4_client, 5000, v4_host,      \
-	  8080, 5000, FLOW_MAPPING, true)
+#define STALE_TWO_UDP(table) \
+	ENTRY(table, DIRECTION_OUT, IPPROTO_UDP, v4_container_two, 33, v4_client, 5000, v4_host, \
+	      8080, 5000, FLOW_MAPPING, true)
 
 static const struct row void_rows[] = {
-	{ .says = "[i06] a flow of an older generation is a miss: the mapping decides",
-	  .given = given_older_udp, .hook = FROM_UPLINK, .device = UPLINK,
-	  .in = UDP(v4_client, 5000, v4_host, 8080),
-	  .out = UDP(v4_client, 5000, v4_container_one, 80),
-	  .flows = { MAPPED(NEW, IPPROTO_UDP, v4_client, 5000, v4_host, 8080, v4_container_one, 80,
-			    5000),
-		     ENTRY(ANSWERED, DIRECTION_IN, IPPROTO_UDP, v4_client, 5000, v4_host, 8080,
-		       v4_container_two, 33, 5000, FLOW_MAPPING, false),
-		     STALE_TWO_UDP(ANSWERED) } },
-	{ .says = "[i06] the new container's reply replaces what was left of it", .then = true,
-	  .hook = TO_UPLINK, .device = UPLINK, .in = UDP(v4_container_one, 80, v4_client, 5000),
-	  .out = UDP(v4_host, 8080, v4_client, 5000),
-	  .flows = { MAPPED(ANSWERED, IPPROTO_UDP, v4_client, 5000, v4_host, 8080,
-			    v4_container_one, 80, 5000),
-		     STALE_TWO_UDP(ANSWERED) } },
-	{ .says = "[i06] a half-open flow of an older generation is a miss",
-	  .given = given_older_half_open, .hook = FROM_UPLINK, .device = UPLINK,
-	  .in = UDP(v4_client, 5000, v4_host, 8080),
-	  .out = UDP(v4_client, 5000, v4_container_one, 80),
-	  .flows = { MAPPED(NEW, IPPROTO_UDP, v4_client, 5000, v4_host, 8080, v4_container_one, 80,
-			    5000),
-		     STALE_TWO_UDP(NEW) } },
-	{ .says = "[i06] a reply of an older generation is masqueraded like anything new",
-	  .given = given_older_generation, .hook = TO_UPLINK, .device = UPLINK,
-	  .in = TCP(v4_container_two, 33, v4_client, 40000, ACK),
-	  .out = TCP(v4_host, CHOSEN, v4_client, 40000, ACK),
-	  .flows = { MASQUERADED(NEW, IPPROTO_TCP, v4_container_two, 33, v4_client, 40000, v4_host,
-				 CHOSEN),
-		     ENTRY(ANSWERED, DIRECTION_IN, IPPROTO_TCP, v4_client, 40000, v4_host, 8080,
-		       v4_container_two, 33, 40000, FLOW_MAPPING, false),
-		     ENTRY(ANSWERED, DIRECTION_OUT, IPPROTO_TCP, v4_container_two, 33, v4_client, 40000,
-		       v4_host, 8080, 40000, FLOW_MAPPING, true) } },
-	{ .says = "[i06] a masquerade port of an older generation is free",
-	  .given = given_older_masquerade, .hook = TO_UPLINK, .device = UPLINK,
-	  .in = UDP(v4_container_one, 21000, v4_server, 53),
-	  .out = UDP(v4_host, 21000, v4_server, 53),
-	  .flows = { MASQUERADED(NEW, IPPROTO_UDP, v4_container_one, 21000, v4_server, 53, v4_host,
-				 21000),
-		     ENTRY(NEW, DIRECTION_OUT, IPPROTO_UDP, v4_container_two, 21000, v4_server, 53,
-		       v4_host, 21000, 53, FLOW_MASQUERADE, false) } },
-	{ .says = "[i06] a mapped flow", .hook = FROM_UPLINK, .device = UPLINK,
-	  .in = UDP(v4_client, 5000, v4_host, 8080),
-	  .out = UDP(v4_client, 5000, v4_container_one, 80),
-	  .flows = { MAPPED(NEW, IPPROTO_UDP, v4_client, 5000, v4_host, 8080, v4_container_one, 80,
-			    5000) } },
-	{ .says = "[i06] is void at once when its container is added anew", .then = true,
-	  .given = given_renewed, .hook = FROM_UPLINK, .device = UPLINK,
-	  .in = UDP(v4_client, 5000, v4_host, 8080) },
+	{.says = "[i06] a flow of an older generation is a miss: the mapping decides",
+	 .given = given_older_udp,
+	 AT(FROM_UPLINK, UPLINK),
+	 .in = UDP(v4_client, 5000, v4_host, 8080),
+	 .out = UDP(v4_client, 5000, v4_container_one, 80),
+	 .flows = {MAPPED(NEW, IPPROTO_UDP, v4_client, 5000, v4_host, 8080, v4_container_one, 80,
+			  5000),
+		   ENTRY(ANSWERED, DIRECTION_IN, IPPROTO_UDP, v4_client, 5000, v4_host, 8080,
+			 v4_container_two, 33, 5000, FLOW_MAPPING, false),
+		   STALE_TWO_UDP(ANSWERED)}},
+	{.says = "[i06] the new container's reply replaces what was left of it",
+	 .then = true,
+	 AT(TO_UPLINK, UPLINK),
+	 .in = UDP(v4_container_one, 80, v4_client, 5000),
+	 .out = UDP(v4_host, 8080, v4_client, 5000),
+	 .flows = {MAPPED(ANSWERED, IPPROTO_UDP, v4_client, 5000, v4_host, 8080, v4_container_one,
+			  80, 5000),
+		   STALE_TWO_UDP(ANSWERED)}},
+	{.says = "[i06] a half-open flow of an older generation is a miss",
+	 .given = given_older_half_open,
+	 AT(FROM_UPLINK, UPLINK),
+	 .in = UDP(v4_client, 5000, v4_host, 8080),
+	 .out = UDP(v4_client, 5000, v4_container_one, 80),
+	 .flows = {MAPPED(NEW, IPPROTO_UDP, v4_client, 5000, v4_host, 8080, v4_container_one, 80,
+			  5000),
+		   STALE_TWO_UDP(NEW)}},
+	{.says = "[i06] a reply of an older generation is masqueraded like anything new",
+	 .given = given_older_generation,
+	 AT(TO_UPLINK, UPLINK),
+	 .in = TCP(v4_container_two, 33, v4_client, 40000, ACK),
+	 .out = TCP(v4_host, CHOSEN, v4_client, 40000, ACK),
+	 .flows = {MASQUERADED(NEW, IPPROTO_TCP, v4_container_two, 33, v4_client, 40000, v4_host,
+			       CHOSEN),
+		   ENTRY(ANSWERED, DIRECTION_IN, IPPROTO_TCP, v4_client, 40000, v4_host, 8080,
+			 v4_container_two, 33, 40000, FLOW_MAPPING, false),
+		   ENTRY(ANSWERED, DIRECTION_OUT, IPPROTO_TCP, v4_container_two, 33, v4_client,
+			 40000, v4_host, 8080, 40000, FLOW_MAPPING, true)}},
+	{.says = "[i06] a masquerade port of an older generation is free",
+	 .given = given_older_masquerade,
+	 AT(TO_UPLINK, UPLINK),
+	 .in = UDP(v4_container_one, 21000, v4_server, 53),
+	 .out = UDP(v4_host, 21000, v4_server, 53),
+	 .flows = {MASQUERADED(NEW, IPPROTO_UDP, v4_container_one, 21000, v4_server, 53, v4_host,
+			       21000),
+		   ENTRY(NEW, DIRECTION_OUT, IPPROTO_UDP, v4_container_two, 21000, v4_server, 53,
+			 v4_host, 21000, 53, FLOW_MASQUERADE, false)}},
+	{.says = "[i06] a mapped flow",
+	 AT(FROM_UPLINK, UPLINK),
+	 .in = UDP(v4_client, 5000, v4_host, 8080),
+	 .out = UDP(v4_client, 5000, v4_container_one, 80),
+	 .flows = {MAPPED(NEW, IPPROTO_UDP, v4_client, 5000, v4_host, 8080, v4_container_one, 80,
+			  5000)}},
+	{.says = "[i06] is void at once when its container is added anew",
+	 .then = true,
+	 .given = given_renewed,
+	 AT(FROM_UPLINK, UPLINK),
+	 .in = UDP(v4_client, 5000, v4_host, 8080)},
 };
 
 static const struct row idle_rows[] = {
-	{ .says = "an idle UDP flow is a miss", .given = given_idle_udp,
-	  .hook = FROM_UPLINK, .device = UPLINK, .in = UDP(v4_client, 5000, v4_host, 8080),
-	  .out = UDP(v4_client, 5000, v4_container_one, 80),
-	  .flows = { MAPPED(NEW, IPPROTO_UDP, v4_client, 5000, v4_host, 8080, v4_container_one, 80,
-			    5000),
-		     ENTRY(ANSWERED, DIRECTION_IN, IPPROTO_UDP, v4_client, 5000, v4_host, 8080,
-		       v4_container_two, 33, 5000, FLOW_MAPPING, false),
-		     STALE_TWO_UDP(ANSWERED) } },
-	{ .says = "an idle half-open flow is a miss", .given = given_idle_half_open,
-	  .hook = FROM_UPLINK, .device = UPLINK, .in = UDP(v4_client, 5000, v4_host, 8080),
-	  .out = UDP(v4_client, 5000, v4_container_one, 80),
-	  .flows = { MAPPED(NEW, IPPROTO_UDP, v4_client, 5000, v4_host, 8080, v4_container_one, 80,
-			    5000),
-		     STALE_TWO_UDP(NEW) } },
-	{ .says = "an idle ping is a miss", .given = given_idle_ping,
-	  .hook = FROM_UPLINK, .device = UPLINK, .in = PONG4(v4_server, v4_host, 5),
-	  .flows = { MASQUERADED(ANSWERED, IPPROTO_ICMP, v4_container_two, 5, v4_server, 0,
-				 v4_host, 5) } },
-	{ .says = "an established TCP flow as idle as that still lives", .given = given_idle_tcp,
-	  .hook = FROM_UPLINK, .device = UPLINK, .in = TCP(v4_client, 40000, v4_host, 8080, ACK),
-	  .out = TCP(v4_client, 40000, v4_container_two, 33, ACK),
-	  .flows = { MAPPED(ANSWERED, IPPROTO_TCP, v4_client, 40000, v4_host, 8080,
-			    v4_container_two, 33, 40000) },
-	  .counts = { "rewritten_destination" } },
-	{ .says = "a closed TCP flow as idle as that is a miss", .given = given_idle_closing_tcp,
-	  .hook = FROM_UPLINK, .device = UPLINK, .in = TCP(v4_client, 40000, v4_host, 8080, SYN),
-	  .out = TCP(v4_client, 40000, v4_container_one, 80, SYN),
-	  .flows = { MAPPED(NEW, IPPROTO_TCP, v4_client, 40000, v4_host, 8080, v4_container_one, 80,
-			    40000),
-		     ENTRY(ANSWERED, DIRECTION_IN, IPPROTO_TCP, v4_client, 40000, v4_host, 8080,
-		       v4_container_two, 33, 40000, FLOW_MAPPING, false, .state = STATE_CLOSING),
-		     ENTRY(ANSWERED, DIRECTION_OUT, IPPROTO_TCP, v4_container_two, 33, v4_client, 40000,
-		       v4_host, 8080, 40000, FLOW_MAPPING, true, .state = STATE_CLOSING) } },
-	{ .says = "an idle flow's masquerade port is free", .given = given_idle_masquerade,
-	  .hook = TO_UPLINK, .device = UPLINK, .in = UDP(v4_container_one, 21000, v4_server, 53),
-	  .out = UDP(v4_host, 21000, v4_server, 53),
-	  .flows = { MASQUERADED(NEW, IPPROTO_UDP, v4_container_one, 21000, v4_server, 53, v4_host,
-				 21000),
-		     ENTRY(NEW, DIRECTION_OUT, IPPROTO_UDP, v4_container_two, 21000, v4_server, 53,
-		       v4_host, 21000, 53, FLOW_MASQUERADE, false) } },
-	{ .says = "[i10] a fresh flow's is not", .given = given_fresh_masquerade,
-	  .hook = TO_UPLINK, .device = UPLINK, .in = UDP(v4_container_one, 21000, v4_server, 53),
-	  .verdict = DROPPED,
-	  .flows = { MASQUERADED(NEW, IPPROTO_UDP, v4_container_two, 21000, v4_server, 53, v4_host,
-				 21000) },
-	  .counts = { "drop_no_tuple" } },
+	{.says = "an idle UDP flow is a miss",
+	 .given = given_idle_udp,
+	 AT(FROM_UPLINK, UPLINK),
+	 .in = UDP(v4_client, 5000, v4_host, 8080),
+	 .out = UDP(v4_client, 5000, v4_container_one, 80),
+	 .flows = {MAPPED(NEW, IPPROTO_UDP, v4_client, 5000, v4_host, 8080, v4_container_one, 80,
+			  5000),
+		   ENTRY(ANSWERED, DIRECTION_IN, IPPROTO_UDP, v4_client, 5000, v4_host, 8080,
+			 v4_container_two, 33, 5000, FLOW_MAPPING, false),
+		   STALE_TWO_UDP(ANSWERED)}},
+	{.says = "an idle half-open flow is a miss",
+	 .given = given_idle_half_open,
+	 AT(FROM_UPLINK, UPLINK),
+	 .in = UDP(v4_client, 5000, v4_host, 8080),
+	 .out = UDP(v4_client, 5000, v4_container_one, 80),
+	 .flows = {MAPPED(NEW, IPPROTO_UDP, v4_client, 5000, v4_host, 8080, v4_container_one, 80,
+			  5000),
+		   STALE_TWO_UDP(NEW)}},
+	{.says = "an idle ping is a miss",
+	 .given = given_idle_ping,
+	 AT(FROM_UPLINK, UPLINK),
+	 .in = PONG4(v4_server, v4_host, 5),
+	 .flows = {MASQUERADED(ANSWERED, IPPROTO_ICMP, v4_container_two, 5, v4_server, 0, v4_host,
+			       5)}},
+	{.says = "an established TCP flow as idle as that still lives",
+	 .given = given_idle_tcp,
+	 AT(FROM_UPLINK, UPLINK),
+	 .in = TCP(v4_client, 40000, v4_host, 8080, ACK),
+	 .out = TCP(v4_client, 40000, v4_container_two, 33, ACK),
+	 .flows = {MAPPED(ANSWERED, IPPROTO_TCP, v4_client, 40000, v4_host, 8080, v4_container_two,
+			  33, 40000)},
+	 .counts = {"rewritten_destination"}},
+	{.says = "a closed TCP flow as idle as that is a miss",
+	 .given = given_idle_closing_tcp,
+	 AT(FROM_UPLINK, UPLINK),
+	 .in = TCP(v4_client, 40000, v4_host, 8080, SYN),
+	 .out = TCP(v4_client, 40000, v4_container_one, 80, SYN),
+	 .flows = {MAPPED(NEW, IPPROTO_TCP, v4_client, 40000, v4_host, 8080, v4_container_one, 80,
+			  40000),
+		   ENTRY(ANSWERED, DIRECTION_IN, IPPROTO_TCP, v4_client, 40000, v4_host, 8080,
+			 v4_container_two, 33, 40000, FLOW_MAPPING, false, .state = STATE_CLOSING),
+		   ENTRY(ANSWERED, DIRECTION_OUT, IPPROTO_TCP, v4_container_two, 33, v4_client,
+			 40000, v4_host, 8080, 40000, FLOW_MAPPING, true, .state = STATE_CLOSING)}},
+	{.says = "an idle flow's masquerade port is free",
+	 .given = given_idle_masquerade,
+	 AT(TO_UPLINK, UPLINK),
+	 .in = UDP(v4_container_one, 21000, v4_server, 53),
+	 .out = UDP(v4_host, 21000, v4_server, 53),
+	 .flows = {MASQUERADED(NEW, IPPROTO_UDP, v4_container_one, 21000, v4_server, 53, v4_host,
+			       21000),
+		   ENTRY(NEW, DIRECTION_OUT, IPPROTO_UDP, v4_container_two, 21000, v4_server, 53,
+			 v4_host, 21000, 53, FLOW_MASQUERADE, false)}},
+	{.says = "[i10] a fresh flow's is not",
+	 .given = given_fresh_masquerade,
+	 AT(TO_UPLINK, UPLINK),
+	 .in = UDP(v4_container_one, 21000, v4_server, 53),
+	 .verdict = DROPPED,
+	 .flows = {MASQUERADED(NEW, IPPROTO_UDP, v4_container_two, 21000, v4_server, 53, v4_host,
+			       21000)},
+	 .counts = {"drop_no_tuple"}},
 };
 
 static void given_only_forward_half(void)
@@ -232,8 +254,8 @@ static void given_only_reply_half(void)
 /* Used this very second, when nothing is refreshed, and with the container's own port. */
 static void given_only_way_back(void)
 {
-	static const struct entry pair[] = { MASQUERADED(
-		ANSWERED, IPPROTO_TCP, v4_container_one, 23456, v4_server, 443, v4_host, 23456) };
+	static const struct entry pair[] = {MASQUERADED(ANSWERED, IPPROTO_TCP, v4_container_one,
+							23456, v4_server, 443, v4_host, 23456)};
 
 	put_pair(pair, ONE, false, 0, STATE_ESTABLISHED);
 	fixture_remove(&pair[0]);
@@ -245,42 +267,53 @@ static void given_lost_request_half(void)
 	fixture_remove(&mapped_to_one[0]);
 }
 
-#define MASQUERADED_ONE                                                                        \
+#define MASQUERADED_ONE \
 	MASQUERADED(ANSWERED, IPPROTO_TCP, v4_container_one, 40000, v4_server, 443, v4_host, 23456)
-#define MAPPED_ONE                                                                             \
+#define MAPPED_ONE \
 	MAPPED(ANSWERED, IPPROTO_TCP, v4_client, 40000, v4_host, 8080, v4_container_one, 80, 40000)
 
 static const struct row half_rows[] = {
-	{ .says = "[i05] the way out rebuilds the way back, with the same port",
-	  .given = given_only_forward_half, .hook = TO_UPLINK, .device = UPLINK,
-	  .in = TCP(v4_container_one, 40000, v4_server, 443, ACK),
-	  .out = TCP(v4_host, 23456, v4_server, 443, ACK), .flows = { MASQUERADED_ONE },
-	  .counts = { "flow_repaired" } },
-	{ .says = "[i05] the way back rebuilds the way out, with the same port",
-	  .given = given_only_reverse_half, .hook = FROM_UPLINK, .device = UPLINK,
-	  .in = TCP(v4_server, 443, v4_host, 23456, ACK),
-	  .out = TCP(v4_server, 443, v4_container_one, 40000, ACK), .flows = { MASQUERADED_ONE },
-	  .counts = { "flow_repaired" } },
-	{ .says = "[i05] a mapped request rebuilds its reply", .given = given_only_request_half,
-	  .hook = FROM_UPLINK, .device = UPLINK, .in = TCP(v4_client, 40000, v4_host, 8080, ACK),
-	  .out = TCP(v4_client, 40000, v4_container_one, 80, ACK), .flows = { MAPPED_ONE },
-	  .counts = { "flow_repaired" } },
-	{ .says = "[i05] a mapped reply rebuilds its request", .given = given_only_reply_half,
-	  .hook = TO_UPLINK, .device = UPLINK,
-	  .in = TCP(v4_container_one, 80, v4_client, 40000, ACK),
-	  .out = TCP(v4_host, 8080, v4_client, 40000, ACK), .flows = { MAPPED_ONE },
-	  .counts = { "flow_repaired" } },
-	{ .says = "[i05] a way out that is lost this very second finds its own port again",
-	  .given = given_only_way_back, .hook = TO_UPLINK, .device = UPLINK,
-	  .in = TCP(v4_container_one, 23456, v4_server, 443, ACK),
-	  .out = TCP(v4_host, 23456, v4_server, 443, ACK),
-	  .flows = { MASQUERADED(ANSWERED, IPPROTO_TCP, v4_container_one, 23456, v4_server, 443,
-				 v4_host, 23456) } },
-	{ .says = "[i05] a request that is lost this very second is rebuilt from the mapping",
-	  .given = given_lost_request_half, .hook = FROM_UPLINK, .device = UPLINK,
-	  .in = TCP(v4_client, 40000, v4_host, 8080, ACK),
-	  .out = TCP(v4_client, 40000, v4_container_one, 80, ACK),
-	  .flows = { MAPPED_ONE } },
+	{.says = "[i05] the way out rebuilds the way back, with the same port",
+	 .given = given_only_forward_half,
+	 AT(TO_UPLINK, UPLINK),
+	 .in = TCP(v4_container_one, 40000, v4_server, 443, ACK),
+	 .out = TCP(v4_host, 23456, v4_server, 443, ACK),
+	 .flows = {MASQUERADED_ONE},
+	 .counts = {"flow_repaired"}},
+	{.says = "[i05] the way back rebuilds the way out, with the same port",
+	 .given = given_only_reverse_half,
+	 AT(FROM_UPLINK, UPLINK),
+	 .in = TCP(v4_server, 443, v4_host, 23456, ACK),
+	 .out = TCP(v4_server, 443, v4_container_one, 40000, ACK),
+	 .flows = {MASQUERADED_ONE},
+	 .counts = {"flow_repaired"}},
+	{.says = "[i05] a mapped request rebuilds its reply",
+	 .given = given_only_request_half,
+	 AT(FROM_UPLINK, UPLINK),
+	 .in = TCP(v4_client, 40000, v4_host, 8080, ACK),
+	 .out = TCP(v4_client, 40000, v4_container_one, 80, ACK),
+	 .flows = {MAPPED_ONE},
+	 .counts = {"flow_repaired"}},
+	{.says = "[i05] a mapped reply rebuilds its request",
+	 .given = given_only_reply_half,
+	 AT(TO_UPLINK, UPLINK),
+	 .in = TCP(v4_container_one, 80, v4_client, 40000, ACK),
+	 .out = TCP(v4_host, 8080, v4_client, 40000, ACK),
+	 .flows = {MAPPED_ONE},
+	 .counts = {"flow_repaired"}},
+	{.says = "[i05] a way out that is lost this very second finds its own port again",
+	 .given = given_only_way_back,
+	 AT(TO_UPLINK, UPLINK),
+	 .in = TCP(v4_container_one, 23456, v4_server, 443, ACK),
+	 .out = TCP(v4_host, 23456, v4_server, 443, ACK),
+	 .flows = {MASQUERADED(ANSWERED, IPPROTO_TCP, v4_container_one, 23456, v4_server, 443,
+			       v4_host, 23456)}},
+	{.says = "[i05] a request that is lost this very second is rebuilt from the mapping",
+	 .given = given_lost_request_half,
+	 AT(FROM_UPLINK, UPLINK),
+	 .in = TCP(v4_client, 40000, v4_host, 8080, ACK),
+	 .out = TCP(v4_client, 40000, v4_container_one, 80, ACK),
+	 .flows = {MAPPED_ONE}},
 };
 
 static void given_established(void)
@@ -293,39 +326,50 @@ static void given_closing(void)
 	put_pair(mapped_to_one, ONE, false, 0, STATE_CLOSING);
 }
 
-#define MAPPED_ONE_IN(state_)                                                                  \
-	MAPPED(ANSWERED, IPPROTO_TCP, v4_client, 40000, v4_host, 8080, v4_container_one, 80, 40000, \
-	       .state = state_)
+#define MAPPED_ONE_IN(state_) \
+	MAPPED(ANSWERED, IPPROTO_TCP, v4_client, 40000, v4_host, 8080, v4_container_one, 80, \
+	       40000, .state = state_)
 
 static const struct row closing_rows[] = {
-	{ .says = "a FIN of one side", .given = given_established,
-	  .hook = FROM_UPLINK, .device = UPLINK,
-	  .in = TCP(v4_client, 40000, v4_host, 8080, FIN | ACK),
-	  .out = TCP(v4_client, 40000, v4_container_one, 80, FIN | ACK),
-	  .flows = { MAPPED_ONE_IN(STATE_FIN) } },
-	{ .says = "the same FIN again is not the other side's", .then = true,
-	  .hook = FROM_UPLINK, .device = UPLINK,
-	  .in = TCP(v4_client, 40000, v4_host, 8080, FIN | ACK),
-	  .out = TCP(v4_client, 40000, v4_container_one, 80, FIN | ACK) },
-	{ .says = "data the other way still passes", .then = true, .hook = TO_UPLINK,
-	  .device = UPLINK, .in = TCP(v4_container_one, 80, v4_client, 40000, ACK),
-	  .out = TCP(v4_host, 8080, v4_client, 40000, ACK) },
-	{ .says = "the other side's FIN closes", .then = true, .hook = TO_UPLINK, .device = UPLINK,
-	  .in = TCP(v4_container_one, 80, v4_client, 40000, FIN | ACK),
-	  .out = TCP(v4_host, 8080, v4_client, 40000, FIN | ACK),
-	  .flows = { MAPPED_ONE_IN(STATE_CLOSING) } },
-	{ .says = "[i04] the last ACK and a late RST are translated all the same", .then = true,
-	  .hook = TO_UPLINK, .device = UPLINK,
-	  .in = TCP(v4_container_one, 80, v4_client, 40000, RST),
-	  .out = TCP(v4_host, 8080, v4_client, 40000, RST) },
-	{ .says = "an RST closes", .given = given_established, .hook = TO_UPLINK, .device = UPLINK,
-	  .in = TCP(v4_container_one, 80, v4_client, 40000, RST),
-	  .out = TCP(v4_host, 8080, v4_client, 40000, RST),
-	  .flows = { MAPPED_ONE_IN(STATE_CLOSING) } },
-	{ .says = "[T34] a SYN on a closing flow opens it again, in the same place",
-	  .given = given_closing, .hook = FROM_UPLINK, .device = UPLINK,
-	  .in = TCP(v4_client, 40000, v4_host, 8080, SYN),
-	  .out = TCP(v4_client, 40000, v4_container_one, 80, SYN), .flows = { MAPPED_ONE } },
+	{.says = "a FIN of one side",
+	 .given = given_established,
+	 AT(FROM_UPLINK, UPLINK),
+	 .in = TCP(v4_client, 40000, v4_host, 8080, FIN | ACK),
+	 .out = TCP(v4_client, 40000, v4_container_one, 80, FIN | ACK),
+	 .flows = {MAPPED_ONE_IN(STATE_FIN)}},
+	{.says = "the same FIN again is not the other side's",
+	 .then = true,
+	 AT(FROM_UPLINK, UPLINK),
+	 .in = TCP(v4_client, 40000, v4_host, 8080, FIN | ACK),
+	 .out = TCP(v4_client, 40000, v4_container_one, 80, FIN | ACK)},
+	{.says = "data the other way still passes",
+	 .then = true,
+	 AT(TO_UPLINK, UPLINK),
+	 .in = TCP(v4_container_one, 80, v4_client, 40000, ACK),
+	 .out = TCP(v4_host, 8080, v4_client, 40000, ACK)},
+	{.says = "the other side's FIN closes",
+	 .then = true,
+	 AT(TO_UPLINK, UPLINK),
+	 .in = TCP(v4_container_one, 80, v4_client, 40000, FIN | ACK),
+	 .out = TCP(v4_host, 8080, v4_client, 40000, FIN | ACK),
+	 .flows = {MAPPED_ONE_IN(STATE_CLOSING)}},
+	{.says = "[i04] the last ACK and a late RST are translated all the same",
+	 .then = true,
+	 AT(TO_UPLINK, UPLINK),
+	 .in = TCP(v4_container_one, 80, v4_client, 40000, RST),
+	 .out = TCP(v4_host, 8080, v4_client, 40000, RST)},
+	{.says = "an RST closes",
+	 .given = given_established,
+	 AT(TO_UPLINK, UPLINK),
+	 .in = TCP(v4_container_one, 80, v4_client, 40000, RST),
+	 .out = TCP(v4_host, 8080, v4_client, 40000, RST),
+	 .flows = {MAPPED_ONE_IN(STATE_CLOSING)}},
+	{.says = "[T34] a SYN on a closing flow opens it again, in the same place",
+	 .given = given_closing,
+	 AT(FROM_UPLINK, UPLINK),
+	 .in = TCP(v4_client, 40000, v4_host, 8080, SYN),
+	 .out = TCP(v4_client, 40000, v4_container_one, 80, SYN),
+	 .flows = {MAPPED_ONE}},
 };
 
 void lifetime_rows(void)

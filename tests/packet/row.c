@@ -72,9 +72,9 @@ static bool is_egress(enum hook hook)
 
 static const uint8_t *mac_of(enum mac mac, enum hook hook, enum device device)
 {
-	static const uint8_t foreign[] = { 2, 0, 0, 0, 9, 9 };
-	static const uint8_t broadcast[] = { 255, 255, 255, 255, 255, 255 };
-	static const uint8_t multicast[] = { 1, 0, 0x5e, 0, 0, 1 };
+	static const uint8_t foreign[] = {2, 0, 0, 0, 9, 9};
+	static const uint8_t broadcast[] = {255, 255, 255, 255, 255, 255};
+	static const uint8_t multicast[] = {1, 0, 0x5e, 0, 0, 1};
 
 	switch (mac) {
 	case MAC_UPLINK:
@@ -99,10 +99,9 @@ static const uint8_t *mac_of(enum mac mac, enum hook hook, enum device device)
 	return host_mac(device);
 }
 
-void row_build(struct frame *frame, const struct packet *packet, enum hook hook,
-	       enum device device)
+void row_build(struct frame *frame, const struct packet *packet, enum hook hook, enum device device)
 {
-	static const uint8_t sender[] = { 2, 0, 0, 0, 7, 7 };
+	static const uint8_t sender[] = {2, 0, 0, 0, 7, 7};
 	struct packet copy = *packet;
 	uint8_t to_mac[MAC_SIZE];
 
@@ -130,7 +129,7 @@ static void learn_choice(const struct row *row, const struct run *run)
 
 static void check_verdict(const struct row *row, int got)
 {
-	static const int actions[] = { TC_ACT_UNSPEC, TC_ACT_SHOT, TC_ACT_REDIRECT };
+	static const int actions[] = {TC_ACT_UNSPEC, TC_ACT_SHOT, TC_ACT_REDIRECT};
 
 	if (got != actions[row->verdict])
 		row_fail("verdict is %d, expected %d", got, actions[row->verdict]);
@@ -151,7 +150,7 @@ static void check_packet(struct run *run)
 
 static void format_address(char *text, size_t size, const uint8_t *address)
 {
-	static const uint8_t mapped[12] = { [10] = 0xff, [11] = 0xff };
+	static const uint8_t mapped[12] = {[10] = 0xff, [11] = 0xff};
 
 	if (memcmp(address, mapped, sizeof(mapped)) == 0)
 		inet_ntop(AF_INET, address + 12, text, (socklen_t)size);
@@ -182,8 +181,7 @@ static void expect_entry(struct stored_entry *stored, const struct entry *entry)
 	fixture_key(entry, chosen, &stored->key);
 	fixture_address(stored->flow.address, entry->address);
 	stored->flow.port = (uint16_t)(entry->port == CHOSEN ? chosen : entry->port);
-	stored->flow.peer_port =
-		(uint16_t)(entry->peer_port == CHOSEN ? chosen : entry->peer_port);
+	stored->flow.peer_port = (uint16_t)(entry->peer_port == CHOSEN ? chosen : entry->peer_port);
 	stored->flow.kind = entry->kind;
 	stored->flow.reply = entry->reply;
 	stored->flow.state = entry->state;
@@ -216,7 +214,7 @@ static void complain_of_missing(const char *what, const struct stored_entries *f
 
 static void check_flows(const struct row *row)
 {
-	struct stored_entries expected = { 0 }, got;
+	struct stored_entries expected = {0}, got;
 
 	fixture_read_flows(&got);
 	if (row->then && !row->flows[0].from)

@@ -33,59 +33,69 @@ struct row {
 	void (*afterwards)(void);         /* more to check; says so with row_fail() */
 };
 
-#define TCP(source, source_port, destination, destination_port, flags, ...)                    \
-	{ .protocol = IPPROTO_TCP, .from = source, .from_port = source_port, .to = destination,   \
-	  .to_port = destination_port, .tcp_flags = flags, ##__VA_ARGS__ }
-#define UDP(source, source_port, destination, destination_port, ...)                           \
-	{ .protocol = IPPROTO_UDP, .from = source, .from_port = source_port, .to = destination,   \
-	  .to_port = destination_port, ##__VA_ARGS__ }
-#define ICMP(protocol_, type, code, source, destination, identifier, ...)                      \
-	{ .protocol = protocol_, .icmp_type = type, .icmp_code = code, .from = source,            \
-	  .from_port = identifier, .to = destination, ##__VA_ARGS__ }
-#define PING4(source, destination, identifier, ...)                                            \
+#define AT(hook_, device_) .hook = hook_, .device = device_
+
+#define TCP(source, source_port, destination, destination_port, flags, ...) \
+	{ \
+		.protocol = IPPROTO_TCP, .from = source, .from_port = source_port, \
+		.to = destination, .to_port = destination_port, .tcp_flags = flags, ##__VA_ARGS__ \
+	}
+#define UDP(source, source_port, destination, destination_port, ...) \
+	{ \
+		.protocol = IPPROTO_UDP, .from = source, .from_port = source_port, \
+		.to = destination, .to_port = destination_port, ##__VA_ARGS__ \
+	}
+#define ICMP(protocol_, type, code, source, destination, identifier, ...) \
+	{ \
+		.protocol = protocol_, .icmp_type = type, .icmp_code = code, .from = source, \
+		.from_port = identifier, .to = destination, ##__VA_ARGS__ \
+	}
+#define PING4(source, destination, identifier, ...) \
 	ICMP(IPPROTO_ICMP, 8, 0, source, destination, identifier, ##__VA_ARGS__)
-#define PONG4(source, destination, identifier, ...)                                            \
+#define PONG4(source, destination, identifier, ...) \
 	ICMP(IPPROTO_ICMP, 0, 0, source, destination, identifier, ##__VA_ARGS__)
-#define PING6(source, destination, identifier, ...)                                            \
+#define PING6(source, destination, identifier, ...) \
 	ICMP(IPPROTO_ICMPV6, 128, 0, source, destination, identifier, ##__VA_ARGS__)
-#define PONG6(source, destination, identifier, ...)                                            \
+#define PONG6(source, destination, identifier, ...) \
 	ICMP(IPPROTO_ICMPV6, 129, 0, source, destination, identifier, ##__VA_ARGS__)
 
 /* One entry of a flow table: what a hook sees, and what its value says. */
-#define ENTRY(table_, direction_, protocol_, source, source_port, destination,                 \
-	      destination_port, address_, port_, peer_port_, kind_, reply_, ...)                   \
-	{ .table = table_, .direction = direction_, .protocol = protocol_, .from = source,        \
-	  .from_port = source_port, .to = destination, .to_port = destination_port,               \
-	  .address = address_, .port = port_, .peer_port = peer_port_, .kind = kind_,             \
-	  .reply = reply_, ##__VA_ARGS__ }
+#define ENTRY(table_, direction_, protocol_, source, source_port, destination, destination_port, \
+	      address_, port_, peer_port_, kind_, reply_, ...) \
+	{ \
+		.table = table_, .direction = direction_, .protocol = protocol_, .from = source, \
+		.from_port = source_port, .to = destination, .to_port = destination_port, \
+		.address = address_, .port = port_, .peer_port = peer_port_, .kind = kind_, \
+		.reply = reply_, ##__VA_ARGS__ \
+	}
 
 /* Both entries of a flow through a mapping: what the client sends, and where it goes. */
-#define MAPPED(table_, protocol_, client, client_port, host, host_port, container,             \
-	       container_port, moved_port, ...)                                                   \
-	ENTRY(table_, DIRECTION_IN, protocol_, client, client_port, host, host_port, container,   \
-	      container_port, moved_port, FLOW_MAPPING, false, ##__VA_ARGS__),                    \
-	ENTRY(table_, DIRECTION_OUT, protocol_, container, container_port, client, moved_port,    \
-	      host, host_port, client_port, FLOW_MAPPING, true, ##__VA_ARGS__)
+#define MAPPED(table_, protocol_, client, client_port, host, host_port, container, container_port, \
+	       moved_port, ...) \
+	ENTRY(table_, DIRECTION_IN, protocol_, client, client_port, host, host_port, container, \
+	      container_port, moved_port, FLOW_MAPPING, false, ##__VA_ARGS__), \
+		ENTRY(table_, DIRECTION_OUT, protocol_, container, container_port, client, \
+		      moved_port, host, host_port, client_port, FLOW_MAPPING, true, ##__VA_ARGS__)
 
 /* Both entries of a masqueraded flow: what the container sends, and as whom it leaves. */
-#define MASQUERADED(table_, protocol_, container, container_port, server, server_port, host,   \
-		    host_port)                                                                    \
-	ENTRY(table_, DIRECTION_OUT, protocol_, container, container_port, server, server_port,   \
-	      host, host_port, server_port, FLOW_MASQUERADE, false),                              \
-	ENTRY(table_, DIRECTION_IN, protocol_, server, server_port, host, host_port, container,   \
-	      container_port, server_port, FLOW_MASQUERADE, true)
+#define MASQUERADED(table_, protocol_, container, container_port, server, server_port, host, \
+		    host_port) \
+	ENTRY(table_, DIRECTION_OUT, protocol_, container, container_port, server, server_port, \
+	      host, host_port, server_port, FLOW_MASQUERADE, false), \
+		ENTRY(table_, DIRECTION_IN, protocol_, server, server_port, host, host_port, \
+		      container, container_port, server_port, FLOW_MASQUERADE, true)
 
 /* Both entries of a flow that is left alone, begun from outside or by the host. */
-#define DIRECT(table_, protocol_, client, client_port, container, container_port)              \
-	ENTRY(table_, DIRECTION_IN, protocol_, client, client_port, container, container_port,    \
-	      container, container_port, client_port, FLOW_DIRECT, false),                        \
-	ENTRY(table_, DIRECTION_OUT, protocol_, container, container_port, client, client_port,   \
-	      container, container_port, client_port, FLOW_DIRECT, true)
-#define OF_HOST(table_, protocol_, host, host_port, server, server_port)                       \
-	ENTRY(table_, DIRECTION_OUT, protocol_, host, host_port, server, server_port, host,       \
-	      host_port, server_port, FLOW_HOST, false),                                          \
-	ENTRY(table_, DIRECTION_IN, protocol_, server, server_port, host, host_port, host,        \
-	      host_port, server_port, FLOW_HOST, true)
+#define DIRECT(table_, protocol_, client, client_port, container, container_port) \
+	ENTRY(table_, DIRECTION_IN, protocol_, client, client_port, container, container_port, \
+	      container, container_port, client_port, FLOW_DIRECT, false), \
+		ENTRY(table_, DIRECTION_OUT, protocol_, container, container_port, client, \
+		      client_port, container, container_port, client_port, FLOW_DIRECT, true)
+#define OF_HOST(table_, protocol_, host, host_port, server, server_port) \
+	ENTRY(table_, DIRECTION_OUT, protocol_, host, host_port, server, server_port, host, \
+	      host_port, server_port, FLOW_HOST, false), \
+		ENTRY(table_, DIRECTION_IN, protocol_, server, server_port, host, host_port, host, \
+		      host_port, server_port, FLOW_HOST, true)
 
 /* Runs rows in their order, a TAP line each. */
 void row_run_all(const struct row *rows, size_t count);
