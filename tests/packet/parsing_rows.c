@@ -61,7 +61,7 @@ static const struct row address_rows[] = {
 	 .in = TCP("::ffff:10.10.0.2", 25000, v6_server, 443, SYN)},
 	{.says = "to the subnet's broadcast address",
 	 AT(FROM_UPLINK, UPLINK),
-	 .in = UDP(v4_client, 5000, "192.0.2.255", 8080)},
+	 .in = UDP(v4_client, 5000, "192.0.2.255", 8080, .to_mac = MAC_BROADCAST)},
 	{.says = "to a loopback address from the wire",
 	 AT(FROM_UPLINK, UPLINK),
 	 .in = TCP(v4_client, 40000, "127.0.0.1", 8080, SYN)},
