@@ -296,7 +296,7 @@ static void undoing_goes_on(void **state)
 	instruct("c.ADD", "echo '{\"code\":7,\"msg\":\"first\"}'; exit 1\n");
 	instruct("b.DEL", "echo '{\"code\":7,\"msg\":\"second\"}'; exit 1\n");
 	ADD();
-	assert_failure("failed (add): first; when cleaning up: plugin type=\"b\" name=\"n\" failed "
+	assert_failure("failed (add): first\nwhen cleaning up: plugin type=\"b\" name=\"n\" failed "
 		       "(delete): second");
 	assert_calls("ADD a\nADD b\nADD c\nDEL c\nDEL b\nDEL a\n");
 }
@@ -761,10 +761,11 @@ static void list_of_cache(void **state)
 	(void)state;
 	write_list("1.1.0", "", "{\"type\":\"a\",\"capabilities\":{\"portMappings\":true}}");
 	instruct("a.ADD", "echo '{\"ips\":[{\"address\":\"10.0.0.2/24\"}]}'; exit 0\n");
-	ADD("-p", "127.0.0.1:8080:80");
+	ADD("-p", "127.0.0.1:8080:80", "-p", "[::1]:9:9/udp");
 	run_cnirun("list", "LIST", NULL);
 	assert_success();
-	assert_non_null(strstr(last_output, NETNS " 10.0.0.2/24 127.0.0.1:8080->80/tcp\n"));
+	assert_non_null(
+		strstr(last_output, NETNS " 10.0.0.2/24 127.0.0.1:8080->80/tcp,[::1]:9->9/udp\n"));
 	run_cnirun("list", "LIST", "--json", NULL);
 	assert_success();
 	assert_non_null(strstr(last_output, "\"containerId\": \"" ID "\""));

@@ -14,6 +14,7 @@
 #include "cni/version.h"
 #include "cnirun/args.h"
 #include "cnirun/cache.h"
+#include "cnirun/errors.h"
 #include "cnirun/invoke.h"
 #include "cnirun/output.h"
 #include "cnirun/request.h"
@@ -107,15 +108,6 @@ static int add_in_order(const struct attachment *attachment, json_t **result, st
 	return 0;
 }
 
-static void add_cleanup_error(struct cni_error *err, const struct cni_error *cleanup)
-{
-	const char *details = cni_error_details(err);
-
-	cni_error_set_details(err, "%s%swhen cleaning up: %s%s%s", details, *details ? "; " : "",
-			      cni_error_message(cleanup), *cni_error_details(cleanup) ? "; " : "",
-			      cni_error_details(cleanup));
-}
-
 /* Unlike attachment_del() it goes on after an error: whatever can be freed is. */
 static void clean_up_after_add(const struct attachment *attachment, json_t *last_result,
 			       struct cni_error *err)
@@ -129,9 +121,10 @@ static void clean_up_after_add(const struct attachment *attachment, json_t *last
 		const json_t *plugin = json_array_get(attachment->list->plugins, index);
 		struct cni_error problem = {0};
 
-		if (run(attachment, "DEL", plugin, prev_result, NULL, &problem))
-			add_cleanup_error(err, &problem);
-		cni_error_release(&problem);
+		if (run(attachment, "DEL", plugin, prev_result, NULL, &problem)) {
+			cni_error_wrap(&problem, "when cleaning up");
+			errors_join(err, &problem);
+		}
 	}
 }
 

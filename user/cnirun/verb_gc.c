@@ -7,6 +7,7 @@
 #include "cnirun/attachment.h"
 #include "cnirun/cache.h"
 #include "cnirun/conflist.h"
+#include "cnirun/errors.h"
 #include "cnirun/invoke.h"
 #include "cnirun/lock.h"
 #include "cnirun/netns.h"
@@ -16,20 +17,6 @@
 
 #define cleanup_conflist __attribute__((cleanup(conflist_release)))
 #define GC_SINCE "1.1.0"
-
-/* Goes on after an error and reports all: they become one, a line each. */
-static void join_errors(struct cni_error *all, struct cni_error *one)
-{
-	const char *details = cni_error_details(one);
-
-	if (all->code || all->message)
-		cni_error_set(all, all->code, "%s\n%s%s%s", cni_error_message(all),
-			      cni_error_message(one), *details ? "; " : "", details);
-	else
-		cni_error_set(all, one->code, "%s%s%s", cni_error_message(one),
-			      *details ? "; " : "", details);
-	cni_error_release(one);
-}
 
 /* Without a netns in the cache nothing tells that it is gone. */
 static bool is_stale(const struct cache_entry *entry)
@@ -64,7 +51,7 @@ static json_t *sort_out(const struct conflist *list, const struct options *optio
 
 		if (is_stale(entry)) {
 			if (del_stale(list, options, entry, &problem))
-				join_errors(all, &problem);
+				errors_join(all, &problem);
 		} else if (json_array_append_new(valid, json_pack("{s:s, s:s}", "containerID",
 								  entry->container_id, "ifname",
 								  entry->ifname))) {
@@ -100,7 +87,7 @@ static void gc_plugins(const struct conflist *list, const struct options *option
 		struct cni_error problem = {0};
 
 		if (gc_plugin(list, options, plugin, valid, &problem))
-			join_errors(all, &problem);
+			errors_join(all, &problem);
 	}
 }
 
@@ -128,7 +115,7 @@ static int collect(const struct conflist *list, const struct options *options,
 	else if (conflist_version_reaches(list, GC_SINCE))
 		gc_plugins(list, options, valid, &all);
 	if (unknown.code)
-		join_errors(&all, &unknown);
+		errors_join(&all, &unknown);
 	if (!all.code && !all.message)
 		return 0;
 	*err = all;

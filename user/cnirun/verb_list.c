@@ -2,6 +2,8 @@
 /*
  * verb_list.c - list: what the cache has for a network.
  */
+#include <string.h>
+
 #include "cni/cleanup.h"
 #include "cni/json.h"
 #include "cnirun/cache.h"
@@ -44,6 +46,14 @@ static void print_addresses(const json_t *result)
 		output_text("-");
 }
 
+static void print_host_address(const char *address)
+{
+	if (strchr(address, ':'))
+		output_text("[%s]:", address);
+	else if (*address)
+		output_text("%s:", address);
+}
+
 /* "127.0.0.1:8080->80/tcp" */
 static void print_ports(const json_t *capability_args)
 {
@@ -52,10 +62,9 @@ static void print_ports(const json_t *capability_args)
 	size_t index;
 
 	json_array_foreach (cni_json_get(capability_args, "portMappings"), index, mapping) {
-		const char *host = text_of(mapping, "hostIP");
-
-		output_text("%s%s%s%" JSON_INTEGER_FORMAT "->%" JSON_INTEGER_FORMAT "/%s",
-			    separator, host, *host ? ":" : "",
+		output_text("%s", separator);
+		print_host_address(text_of(mapping, "hostIP"));
+		output_text("%" JSON_INTEGER_FORMAT "->%" JSON_INTEGER_FORMAT "/%s",
 			    json_integer_value(cni_json_get(mapping, "hostPort")),
 			    json_integer_value(cni_json_get(mapping, "containerPort")),
 			    text_of(mapping, "protocol"));
