@@ -29,6 +29,12 @@ static const enum program_number programs_of_role[][HOOK_COUNT] = {
 	[ROLE_ROUTED] = {PROGRAM_FROM_CONTAINER, PROGRAM_TO_CONTAINER},
 };
 
+static const enum hook hook_of_program[PROGRAM_COUNT] = {
+	[PROGRAM_FROM_UPLINK] = HOOK_INGRESS,    [PROGRAM_TO_UPLINK] = HOOK_EGRESS,
+	[PROGRAM_FROM_BRIDGE] = HOOK_INGRESS,    [PROGRAM_TO_CONTAINER] = HOOK_EGRESS,
+	[PROGRAM_FROM_CONTAINER] = HOOK_INGRESS,
+};
+
 static const char *const hook_names[HOOK_COUNT] = {
 	[HOOK_INGRESS] = "ingress",
 	[HOOK_EGRESS] = "egress",
@@ -75,7 +81,8 @@ static void find_copies(uint32_t ifindex, enum hook hook, struct copies *copies)
 	if (filter) {
 		enum program_number program = program_by_id(filter);
 
-		if (program != PROGRAM_COUNT)
+		/* An `ingress` qdisc answers for egress with what is at ingress. */
+		if (program != PROGRAM_COUNT && hook_of_program[program] == hook)
 			copies->list[copies->count++] =
 				(struct copy){MECHANISM_CLSACT, program, filter};
 	}

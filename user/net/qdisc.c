@@ -33,7 +33,8 @@ enum ingress_qdisc qdisc_at_ingress(struct nl_sock *socket, uint32_t ifindex)
 		.tcm_parent = TC_H_INGRESS, /* the same number as TC_H_CLSACT */
 	};
 
-	/* An error is the kernel's way to say that there is none. */
-	netlink_get(socket, RTM_GETQDISC, 0, &header, sizeof(header), parse_kind, &found);
+	/* An error is the kernel's way to say that there is none. Without ECHO it tells the
+	 * answer to its listeners, but not to us. */
+	netlink_get(socket, RTM_GETQDISC, NLM_F_ECHO, &header, sizeof(header), parse_kind, &found);
 	return found;
 }

@@ -12,8 +12,19 @@ static bool belongs_to_container(const struct interface *interface)
 	return interface->owner.slot != 0;
 }
 
+/* The option `attach` decides about containers; for the host's interfaces it is a wish,
+ * as one container's list must not fail because of what is on them. */
+static enum attach_way choose_way(const struct conf *conf, const struct link *link)
+{
+	/* A veth may come and go with a container that this plugin never sees. */
+	if (conf->attach == ATTACH_CLSACT || link_is_kind(link, "veth"))
+		return ATTACH_WAY_CLSACT;
+	return ATTACH_WAY_TCX;
+}
+
 /* False: not one to attach to. */
-static bool classify(struct host *host, const struct link *link, struct attach_target *target)
+static bool classify(struct host *host, const struct conf *conf, const struct link *link,
+		     struct attach_target *target)
 {
 	struct cni_error ignored = {0};
 	struct link master = {0};
@@ -24,17 +35,16 @@ static bool classify(struct host *host, const struct link *link, struct attach_t
 		cni_error_release(&ignored);
 	if (link_is_kind(&master, "bridge"))
 		return false;
-	target->ifindex = link->ifindex;
-	target->name = link->name;
-	target->role = link_is_kind(link, "bridge") ? ROLE_BRIDGE : ROLE_UPLINK;
-	target->way = ATTACH_WAY_TCX;
-	if (!link_is_kind(link, "veth"))
-		return true;
 	/* A ptp container's, whose own ADD is under way or whose DEL has begun. */
-	if (attach_is_container_veth(link->ifindex))
+	if (link_is_kind(link, "veth") && attach_is_container_veth(link->ifindex))
 		return false;
-	/* It may come and go with a container that this plugin never sees. */
-	target->way = ATTACH_WAY_CLSACT;
+	*target = (struct attach_target){
+		.ifindex = link->ifindex,
+		.name = link->name,
+		.role = link_is_kind(link, "bridge") ? ROLE_BRIDGE : ROLE_UPLINK,
+		.way = choose_way(conf, link),
+		.mode = ATTACH_AUTO,
+	};
 	return true;
 }
 
@@ -69,11 +79,11 @@ static int attach_and_write(struct host *host, const struct attach_target *targe
 static int attach_link(struct host *host, const struct conf *conf, const struct link *link,
 		       bool replace, struct cni_error *err)
 {
-	struct attach_target target = {.mode = conf->attach};
+	struct attach_target target;
 	struct cni_error failure = {0};
 	struct link again;
 
-	if (!classify(host, link, &target) ||
+	if (!classify(host, conf, link, &target) ||
 	    !attach_and_write(host, &target, link, replace, &failure))
 		return 0;
 	if (!link_get(host->socket, link->ifindex, NULL, &again, &failure) && !again.ifindex) {
