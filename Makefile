@@ -18,12 +18,12 @@ PKG_CONFIG ?= pkg-config
 PACKAGES_BUILD := gcc make clang libbpf-dev libelf-dev zlib1g-dev libjansson-dev \
 	libnl-route-3-dev pkg-config
 PACKAGES_CHECK := libcmocka-dev containernetworking-plugins iproute2 iptables nftables \
-	tcpdump conntrack curl busybox-static procps util-linux ethtool
+	tcpdump conntrack curl jq busybox-static procps util-linux ethtool
 PACKAGES_LINT := clang-format shellcheck cppcheck
 
 CFLAGS ?= -O2 -g
 override CFLAGS += -std=gnu11 -Wall -Wextra -Werror -Wno-unused-parameter -Wshadow \
-	-Wmissing-prototypes -Wstrict-prototypes -fno-strict-aliasing -D_GNU_SOURCE
+	-Wmissing-prototypes -Wstrict-prototypes -fno-strict-aliasing -D_GNU_SOURCE=
 CPPFLAGS += -Iinclude -Iuser -I$(BUILD) $(shell $(PKG_CONFIG) --cflags libnl-route-3.0 jansson 2>/dev/null)
 CPPFLAGS += -DPROGRAM_VERSION='"$(VERSION)"'
 BPF_CFLAGS := -target bpf -g -O2 -mcpu=v3 -Wall -Wextra -Werror -Ivmlinux -Iinclude -Ibpf
@@ -124,7 +124,7 @@ NET_TOOLS := $(patsubst tests/net/%.c,$(BUILD)/tests/%,$(wildcard tests/net/*.c)
 
 $(BUILD)/tests/%: tests/net/%.c
 	@mkdir -p $(@D)
-	$(call say,CC,$@)$(CC) $(CPPFLAGS) $(CFLAGS) $(STATIC) $< -o $@
+	$(call say,CC,$@)$(CC) $(CPPFLAGS) $(CFLAGS) $(STATIC) $< -lbpf -lelf -lz $(STATIC_ZSTD) -o $@
 
 check: deps-check
 	$(Q)$(MAKE) --no-print-directory all
