@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * tcx.c - looks at, removes and adds programs at a device's TCX hooks, which
- * older bpftool cannot; for tests that play somebody else who does so.
+ * older bpftool cannot, for tests that play somebody else who does so; and
+ * counts live slots, which bpftool takes a second for.
  */
 #define _GNU_SOURCE
 #include <bpf/bpf.h>
 #include <errno.h>
 #include <linux/bpf.h>
+#include <linux/types.h>
 #include <net/if.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -15,6 +17,8 @@
 #include <string.h>
 #include <sys/syscall.h>
 #include <unistd.h>
+
+#include "abi.h"
 
 /* linux/bpf.h of kernels before 6.6 lacks these. */
 #define TCX_INGRESS 46
@@ -26,7 +30,8 @@ static const char usage[] =
 	"tcx detach DEVICE ingress|egress NAME    removes the program of that name\n"
 	"tcx count DEVICE ingress|egress PIN      adds one that counts packets and lets them go on;\n"
 	"                                         its map is pinned at PIN\n"
-	"tcx pin PROGRAM-PIN PIN                  the same program, only pinned, for tc\n";
+	"tcx pin PROGRAM-PIN PIN                  the same program, only pinned, for tc\n"
+	"tcx live PIN                             how many elements of the map slots are live\n";
 
 static int fail(const char *what)
 {
@@ -160,10 +165,26 @@ static int pin_program(const char *program_pin, const char *map_pin)
 	return 0;
 }
 
+static int count_live(const char *pin)
+{
+	int map = bpf_obj_get(pin);
+	unsigned int live = 0;
+	struct slot slot;
+
+	if (map < 0)
+		return fail(pin);
+	for (uint32_t number = 0; bpf_map_lookup_elem(map, &number, &slot) == 0; number++)
+		live += slot.live != 0;
+	printf("%u\n", live);
+	return 0;
+}
+
 int main(int argc, char **argv)
 {
 	int ifindex, hook;
 
+	if (argc == 3 && strcmp(argv[1], "live") == 0)
+		return count_live(argv[2]);
 	if (argc < 4) {
 		fputs(usage, stderr);
 		return 2;

@@ -41,6 +41,7 @@ world_make() {
 	plugins_install
 	conflist bridge bridge .
 	conflist ptp ptp .
+	conflist bridge-bandwidth bridge-bandwidth .
 }
 
 mount_own_file_systems() {
@@ -238,7 +239,7 @@ attached() {
 }
 
 map_count() { bpftool -j map dump pinned "$pins/$1" | jq length; }
-live_slots() { bpftool -j map dump pinned "$pins/slots" | jq '[.[] | select(.formatted.value.live != 0)] | length'; }
+live_slots() { "$build/tests/tcx" live "$pins/slots"; }
 
 # Waits until a condition holds: wait_until SECONDS COMMAND...
 wait_until() {
