@@ -112,6 +112,20 @@ int datapath_prepare(struct datapath *datapath, const struct address_list *addre
 	return load(datapath, addresses, flow_entries, err);
 }
 
+/* Something else lies where one of our maps was pinned, but the programs know it. It is
+ * used, and nothing pinned: that is for somebody who knows what the other thing is. */
+static void use_running_maps(struct datapath *datapath, const struct address_list *addresses)
+{
+	struct objects found;
+
+	objects_clear(&found);
+	if (!find_maps(&datapath->objects, addresses, datapath->netns_cookie, found.maps))
+		return;
+	objects_close(&datapath->objects);
+	datapath->objects = found;
+	datapath->state = DATAPATH_OUTDATED;
+}
+
 static bool is_recoverable(const struct datapath *datapath, const struct address_list *addresses)
 {
 	struct objects found;
@@ -127,8 +141,13 @@ static bool is_recoverable(const struct datapath *datapath, const struct address
 int datapath_recover(struct datapath *datapath, const struct address_list *addresses,
 		     struct cni_error *err)
 {
-	if (datapath_is_usable(datapath) || datapath->state == DATAPATH_FOREIGN ||
-	    !is_recoverable(datapath, addresses))
+	if (datapath_is_usable(datapath))
+		return 0;
+	if (datapath->state == DATAPATH_FOREIGN) {
+		use_running_maps(datapath, addresses);
+		return 0;
+	}
+	if (!is_recoverable(datapath, addresses))
 		return 0;
 	return datapath_prepare(datapath, addresses, 0, err);
 }

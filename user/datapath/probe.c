@@ -26,17 +26,14 @@ static bool kernel_is_too_old(const char *release)
 	       (kernel_major == KERNEL_MAJOR && kernel_minor < KERNEL_MINOR);
 }
 
-/* It needs the capability that the rest needs too, and changes nothing. */
-static int ask_bpf(struct cni_error *err)
+/* The look-up needs the capability that the rest needs too, and changes nothing. */
+int probe_permission(struct cni_error *err)
 {
 	__u32 id;
-	int refused = bpf_prog_get_next_id(0, &id) ? errno : 0;
-	const char *reason = refusal_reason(refused);
 
-	if (!refused || refused == ENOENT)
+	if (!bpf_prog_get_next_id(0, &id) || errno == ENOENT)
 		return 0;
-	return cni_error_set(err, CNI_ERROR_NOT_AVAILABLE, "the kernel refuses bpf(): %s%s%s",
-			     strerror(refused), *reason ? ": " : "", reason);
+	return refusal_set(err, errno, "the kernel refuses bpf()");
 }
 
 int probe_kernel(struct cni_error *err)
@@ -47,8 +44,10 @@ int probe_kernel(struct cni_error *err)
 		return cni_error_set(err, CNI_ERROR_NOT_AVAILABLE,
 				     "this kernel is Linux %s, bpf-portmap needs %d.%d or newer",
 				     system.release, KERNEL_MAJOR, KERNEL_MINOR);
-	if (ask_bpf(err))
+	if (probe_permission(err)) {
+		err->code = CNI_ERROR_NOT_AVAILABLE;
 		return -1;
+	}
 	if (access(BPFFS, F_OK))
 		return cni_error_set(err, CNI_ERROR_NOT_AVAILABLE,
 				     "there is no " BPFFS " to pin maps in (%s); is sysfs mounted?",

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "datapath/prepare.h"
+#include "datapath/probe.h"
 #include "datapath/warning.h"
 #include "net/netlink.h"
 
@@ -26,7 +27,7 @@ static int open_net(struct host *host, struct cni_error *err)
 int host_open(struct host *host, struct cni_error *err)
 {
 	host_begin(host);
-	if (open_net(host, err))
+	if (probe_permission(err) || open_net(host, err))
 		return -1;
 	return datapath_open(&host->datapath, err);
 }
@@ -53,17 +54,19 @@ static void warn_about_layout(const struct datapath *datapath)
 
 int host_open_to_clean(struct host *host, bool *usable, struct cni_error *err)
 {
-	*usable = false;
 	host_begin(host);
+	*usable = false;
 	if (datapath_open(&host->datapath, err))
 		return -1;
-	if (host->datapath.state == DATAPATH_FOREIGN) {
-		warn_about_layout(&host->datapath);
-		return 0;
+	if (!datapath_is_usable(&host->datapath)) {
+		/* Without permission nothing would be found, which must not pass for
+		 * "nothing is there". */
+		if (probe_permission(err) || open_net(host, err) ||
+		    datapath_recover(&host->datapath, &host->addresses, err))
+			return -1;
+		if (host->datapath.state == DATAPATH_FOREIGN)
+			warn_about_layout(&host->datapath);
 	}
-	if (!datapath_is_usable(&host->datapath) &&
-	    (open_net(host, err) || datapath_recover(&host->datapath, &host->addresses, err)))
-		return -1;
 	*usable = datapath_is_usable(&host->datapath);
 	return 0;
 }

@@ -24,7 +24,7 @@ void host_close(struct host *host);
 
 /* For commands that clean up. Opens the datapath alone, and the rest only where pins are
  * lost and must be found by what runs. *usable: there is something to clean up in; where
- * the maps are of another layout there is not, and a warning is printed. */
+ * all maps are of another layout there is not, and a warning is printed. Codes 102, 11, 5. */
 int host_open_to_clean(struct host *host, bool *usable, struct cni_error *err);
 
 #define cleanup_host __attribute__((cleanup(host_close)))
