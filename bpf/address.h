@@ -70,6 +70,14 @@ static __always_inline bool address_is_ipv6_link_local(const __u8 *address)
 	return address[0] == 0xfe && (address[1] & 0xc0) == 0x80;
 }
 
+/* From the wire it is a martian that the IP stack drops. */
+static __always_inline bool address_is_loopback(const __u8 *address)
+{
+	if (address_is_ipv4(address))
+		return address[12] == 127;
+	return address_halves(address)[0] == 0 && address_halves(address)[1] == bpf_cpu_to_be64(1);
+}
+
 /* Multicast of either family, and IPv4's limited broadcast. */
 static __always_inline bool address_is_group(const __u8 *address)
 {

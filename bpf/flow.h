@@ -57,9 +57,10 @@ static __always_inline bool translation_changes(const struct translation *transl
 }
 
 enum claim {
-	CLAIM_OK,    /* ours now, or was ours already */
-	CLAIM_TAKEN, /* another live flow has this tuple */
-	CLAIM_FULL,  /* the table refused */
+	CLAIM_OK,       /* ours now, or was ours already */
+	CLAIM_ANSWERED, /* was ours already, in flows: only the other half is lost */
+	CLAIM_TAKEN,    /* another live flow has this tuple */
+	CLAIM_FULL,     /* the table refused */
 };
 
 static __always_inline __u32 flow_now(void)
@@ -200,7 +201,7 @@ static __noinline enum claim flow_claim(const struct flow_key *key, const struct
 	if (!other)
 		return CLAIM_OK;
 	bpf_map_delete_elem(&flows_new, key);
-	return flow_translates_alike(other, wanted) ? CLAIM_OK : CLAIM_TAKEN;
+	return flow_translates_alike(other, wanted) ? CLAIM_ANSWERED : CLAIM_TAKEN;
 }
 
 /* Both halves stand or none. A race with another CPU for the same flow is lost
@@ -221,6 +222,16 @@ static __always_inline long flow_insert_first(const struct flow_key *key, struct
 	flow->port = faster->port;
 	flow->peer_port = faster->peer_port;
 	return -EEXIST;
+}
+
+/* Puts back a half that the LRU took from an answered flow. */
+static __always_inline enum claim flow_restore(const struct flow_key *key, struct flow *flow)
+{
+	flow->state = STATE_ESTABLISHED;
+	if (bpf_map_update_elem(&flows, key, flow, BPF_ANY))
+		return CLAIM_FULL;
+	count(flow_repaired);
+	return CLAIM_OK;
 }
 
 /*
@@ -246,6 +257,8 @@ VERIFIED_ONCE enum claim flow_create(const struct flow_key *wanted_key, struct f
 	flow.seen = 1;
 	flow_other_half(&key, &flow, &other_key, &other);
 	claim = flow_claim(&other_key, &other);
+	if (claim == CLAIM_ANSWERED)
+		return flow_restore(&key, &flow);
 	if (claim != CLAIM_OK)
 		return claim;
 	error = flow_insert_first(&key, &flow);

@@ -143,14 +143,15 @@ VERIFIED_ONCE enum verdict direct_decide(const struct packet *packet,
 	return verdict;
 }
 
-/* A packet on its way into the stack at the interface ifindex (the one routing
- * sees: a bridge rather than its port). */
+/* A packet that arrives at the interface ifindex (the one routing sees: a bridge
+ * rather than its port). routed: on its way into the IP stack, not switched. */
 static __always_inline enum verdict decide_in(struct __sk_buff *skb, struct packet *packet,
-					      __u32 ifindex, struct translation *translation)
+					      __u32 ifindex, bool routed,
+					      struct translation *translation)
 {
 	struct flow_key *tuple = &packet->tuple;
 	struct endpoint *endpoint;
-	struct portmap *mapping;
+	struct portmap *mapping = NULL;
 	struct flow *flow;
 	enum route route;
 	__u32 out;
@@ -162,7 +163,9 @@ static __always_inline enum verdict decide_in(struct __sk_buff *skb, struct pack
 		flow_use(tuple, flow, packet, skb->len);
 		return VERDICT_TRANSLATE;
 	}
-	mapping = mapping_find(tuple->destination, tuple->destination_port, tuple->protocol);
+	if (routed)
+		mapping =
+			mapping_find(tuple->destination, tuple->destination_port, tuple->protocol);
 	if (mapping) {
 		route = route_of(skb, packet, ifindex, &out);
 		if (route == ROUTE_LOCAL)

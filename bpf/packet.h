@@ -29,7 +29,7 @@
 #define ICMPV6_ECHO_REPLY 129
 
 enum packet_kind {
-	PACKET_IGNORED,     /* not IP, tagged, malformed IP, link-local or group traffic */
+	PACKET_IGNORED,     /* not IP, tagged, malformed IP; addresses of no concern */
 	PACKET_OPAQUE,      /* sound IP, but nothing that has a tuple to translate */
 	PACKET_TRANSLATABLE /* TCP, UDP or ICMP echo */
 };
@@ -82,13 +82,13 @@ static __always_inline enum packet_kind packet_parse_echo(struct __sk_buff *skb,
 }
 
 static __always_inline enum packet_kind packet_parse_udp(struct __sk_buff *skb,
-							 struct packet *packet)
+							 struct packet *packet, __u32 end)
 {
 	struct udphdr udp;
 
 	if (!packet_load(skb, packet->l4_offset, &udp, sizeof(udp)))
 		return PACKET_OPAQUE;
-	if (bpf_ntohs(udp.len) < sizeof(udp))
+	if (bpf_ntohs(udp.len) < sizeof(udp) || packet->l4_offset + bpf_ntohs(udp.len) > end)
 		return PACKET_OPAQUE;
 	packet->tuple.source_port = bpf_ntohs(udp.source);
 	packet->tuple.destination_port = bpf_ntohs(udp.dest);
@@ -96,13 +96,13 @@ static __always_inline enum packet_kind packet_parse_udp(struct __sk_buff *skb,
 }
 
 static __always_inline enum packet_kind packet_parse_tcp(struct __sk_buff *skb,
-							 struct packet *packet)
+							 struct packet *packet, __u32 end)
 {
 	struct tcphdr tcp;
 
 	if (!packet_load(skb, packet->l4_offset, &tcp, sizeof(tcp)))
 		return PACKET_OPAQUE;
-	if (tcp.doff * 4 < sizeof(tcp))
+	if (tcp.doff * 4 < sizeof(tcp) || packet->l4_offset + tcp.doff * 4 > end)
 		return PACKET_OPAQUE;
 	packet->tuple.source_port = bpf_ntohs(tcp.source);
 	packet->tuple.destination_port = bpf_ntohs(tcp.dest);
@@ -124,10 +124,20 @@ static __always_inline enum packet_kind packet_parse_transport(struct __sk_buff 
 	if (packet->l4_offset + least > end)
 		return PACKET_OPAQUE;
 	if (protocol == PROTOCOL_TCP)
-		return packet_parse_tcp(skb, packet);
+		return packet_parse_tcp(skb, packet, end);
 	if (protocol == PROTOCOL_UDP)
-		return packet_parse_udp(skb, packet);
+		return packet_parse_udp(skb, packet, end);
 	return packet_parse_echo(skb, packet);
+}
+
+/* Groups, IPv6 link-local and loopback: nothing there is mapped or masqueraded. */
+static __always_inline bool packet_has_odd_address(const struct packet *packet)
+{
+	const struct flow_key *tuple = &packet->tuple;
+
+	return address_is_group(tuple->destination) || address_is_loopback(tuple->destination) ||
+	       address_is_loopback(tuple->source) || address_is_ipv6_link_local(tuple->source) ||
+	       address_is_ipv6_link_local(tuple->destination);
 }
 
 static __always_inline enum packet_kind packet_parse_ipv4(struct __sk_buff *skb,
@@ -150,7 +160,7 @@ static __always_inline enum packet_kind packet_parse_ipv4(struct __sk_buff *skb,
 	packet->l4_offset = packet->l3_offset + header_length;
 	address_from_ipv4(packet->tuple.source, ip.saddr);
 	address_from_ipv4(packet->tuple.destination, ip.daddr);
-	if (address_is_group(packet->tuple.destination))
+	if (packet_has_odd_address(packet))
 		return PACKET_IGNORED;
 	if (bpf_ntohs(ip.frag_off) & IPV4_FRAGMENT)
 		return PACKET_OPAQUE;
@@ -215,9 +225,7 @@ static __always_inline enum packet_kind packet_parse_ipv6(struct __sk_buff *skb,
 	address_copy(packet->tuple.destination, (__u8 *)ip.destination);
 	/* A v4-mapped address has no business on the wire, and would alias IPv4. */
 	if (address_is_ipv4(packet->tuple.source) || address_is_ipv4(packet->tuple.destination) ||
-	    address_is_group(packet->tuple.destination) ||
-	    address_is_ipv6_link_local(packet->tuple.source) ||
-	    address_is_ipv6_link_local(packet->tuple.destination))
+	    packet_has_odd_address(packet))
 		return PACKET_IGNORED;
 	protocol = packet_skip_extension_headers(skb, packet, ip.next);
 	if (protocol < 0)

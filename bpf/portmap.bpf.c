@@ -71,7 +71,7 @@ static __always_inline int enter(struct __sk_buff *skb, struct packet *packet)
 	struct translation translation;
 	enum verdict verdict;
 
-	verdict = decide_in(skb, packet, skb->ifindex, &translation);
+	verdict = decide_in(skb, packet, skb->ifindex, true, &translation);
 	return act(skb, packet, &translation, verdict);
 }
 
@@ -131,15 +131,13 @@ int to_container(struct __sk_buff *skb)
 	return leave(skb);
 }
 
-/* A reply, or the way there of a masqueraded flow: known to leave translated.
- * Where it would be switched past the hook that does that, it is lifted. */
-static __always_inline int send_known(struct __sk_buff *skb, const struct packet *packet,
-				      struct flow *flow, const struct interface *port, bool routed)
+/* A packet that is known to leave the stack translated, a reply or part of a
+ * masqueraded flow, but would be switched past the hook that does that: lifted. */
+static __always_inline int lift(struct __sk_buff *skb, const struct packet *packet,
+				struct flow *flow, const struct interface *port)
 {
 	struct translation translation;
 
-	if (routed)
-		return TC_ACT_UNSPEC;
 	translation_of(flow, &translation);
 	if (!translation_changes(&translation, &packet->tuple)) {
 		flow_use(&packet->tuple, flow, packet, skb->len);
@@ -153,8 +151,8 @@ static __always_inline int send_known(struct __sk_buff *skb, const struct packet
 	return TC_ACT_UNSPEC;
 }
 
-/* An interface that came up since the last ADD has no to_uplink: what must be
- * masqueraded may not leave there. */
+/* An interface that came up since the last ADD has no to_uplink: what a
+ * masqueraded container sends may not leave there, be it of an old flow. */
 VERIFIED_ONCE bool leaves_unclassified(struct __sk_buff *skb, const struct packet *packet,
 				       const struct endpoint *endpoint, __u32 ifindex)
 {
@@ -203,9 +201,10 @@ int from_container(struct __sk_buff *skb)
 	if (kind == PACKET_TRANSLATABLE) {
 		packet.tuple.direction = DIRECTION_OUT;
 		flow = flow_find(&packet.tuple);
-		if (flow)
-			return send_known(skb, &packet, flow, interface, routed);
-		verdict = decide_in(skb, &packet, ifindex, &translation);
+		if (flow && !routed)
+			return lift(skb, &packet, flow, interface);
+		verdict = flow ? VERDICT_PASS
+			       : decide_in(skb, &packet, ifindex, routed, &translation);
 		if (verdict != VERDICT_PASS)
 			return act(skb, &packet, &translation, verdict);
 	}
