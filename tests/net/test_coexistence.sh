@@ -7,14 +7,15 @@ limits='bandwidth={"ingressRate":80000000,"ingressBurst":8000000,"egressRate":80
 
 works_with_limits() {
 	local list=$1 veth
+	[ -e /run/served ] || serve_in server 9000
+	touch /run/served
 	namespace_add web
 	runtime add "$list" web -p 8080:80/tcp -p 8080:80/udp --capability "$limits" >/run/out 2>&1 ||
 		fail "ADD: $(cat /run/out)"
 	serve_in web 80
-	serve_in server 9000
 	veth=$(host_veth web)
-	tc qdisc show dev "$veth" | grep -q tbf || fail "no limit on $veth: $(tc qdisc show dev "$veth")"
-	tc qdisc show dev "$veth" | grep -q 'qdisc ingress' || fail "no ingress qdisc on $veth"
+	expect_contains "$(tc qdisc show dev "$veth")" tbf
+	expect_contains "$(tc qdisc show dev "$veth")" 'qdisc ingress'
 	expect_answers client "$host4" 8080 web "$client4"
 	expect_answers web "$server4" 9000 server "$host4_second"
 	runtime check "$list" web || fail CHECK
@@ -38,17 +39,17 @@ test_coexistence_bandwidth_ptp() {
 	conflist ptp-after ptp '.name = "ptp-after" |
 		.plugins += [{"type": "bandwidth", "capabilities": {"bandwidth": true}}]'
 	works_with_limits ptp-after
-	ip netns delete web
+	container_die web
 	conflist ptp-before ptp '.name = "ptp-before" | .plugins |= [.[0],
 		{"type": "bandwidth", "capabilities": {"bandwidth": true}}, .[1]]'
 	works_with_limits ptp-before
 }
 
-# a list with bandwidth but no limits asked for works the same [s105]
+# a list with bandwidth but no limits asked for works the same; bandwidth 1.1.1 itself panics at
+# CHECK then [s105]
 test_coexistence_bandwidth_without_limits() {
 	container_start web bridge-bandwidth -p 8080:80/tcp
 	expect_answer client tcp "$host4" 8080 web "$client4"
-	container_check web bridge-bandwidth
 	container_remove web bridge-bandwidth
 }
 
@@ -71,9 +72,9 @@ test_coexistence_attach_option() {
 
 # tuning after us changes the container's MAC, and everything goes on [s106]
 test_coexistence_tuning() {
-	conflist tuned bridge '.name = "tuned" | .plugins += [{"type": "tuning", "mac": "02:11:22:33:44:55"}]'
+	conflist tuned bridge '.plugins += [{"type": "tuning", "mac": "02:11:22:33:44:55"}]'
 	container_start web tuned -p 8080:80/tcp -p 8080:80/udp
-	container_add near tuned
+	container_add near bridge
 	expect_answers client "$host4" 8080 web "$client4"
 	expect_answers near "$host4" 8080 web
 	container_check web tuned
@@ -130,7 +131,7 @@ test_coexistence_foreign_clsact() {
 	container_add other bridge -p 9090:80/tcp
 	container_check web bridge
 	expect_contains "$(attached "$veth" ingress)" somebody
-	tc qdisc show dev eth0 | grep -q clsact || fail "somebody else's qdisc was removed"
+	expect_contains "$(tc qdisc show dev eth0)" clsact
 }
 
 # a veth on which somebody made clsact first is used as it is, and DEL leaves that qdisc [T26]
@@ -143,7 +144,7 @@ test_coexistence_foreign_clsact_on_veth_first() {
 	serve_in web 80
 	expect_answer client tcp "$host4" 8080 web "$client4"
 	plugin_call DEL web || fail DEL
-	tc qdisc show dev "$veth" | grep -q clsact || fail "somebody else's qdisc was removed"
+	expect_contains "$(tc qdisc show dev "$veth")" clsact
 }
 
 # a program removed by somebody is attached again by the next ADD, exactly once [T26]
@@ -151,8 +152,7 @@ test_coexistence_programs_attached_once() {
 	container_start web bridge -p 8080:80/tcp
 	local hook
 	for hook in ingress egress; do
-		"$build/tests/tcx" detach eth0 "$hook" "$(attached eth0 "$hook" | awk '{print $2}')" ||
-			tc qdisc del dev eth0 clsact
+		detach_ours eth0 "$hook" "$(attached eth0 "$hook" | awk '{print $2}')"
 	done
 	expect_no_answer client tcp "$host4" 8080
 	container_start other bridge -p 9090:80/tcp

@@ -46,7 +46,8 @@ test_crash_parallel_same_ports() {
 	local number pids=() winners port owned
 	for number in $(seq 50); do container_add_plain "c$number"; done
 	for number in $(seq 50); do
-		plugin_call ADD "c$number" "$(mapping $((9000 + number % 10)))" >"/run/out.$number" 2>&1 &
+		plugin_call ADD "c$number" "$(mapping $((9000 + number % 10)))" >"/run/out.$number" \
+			2>/dev/null &
 		pids+=($!)
 	done
 	for number in $(seq 50); do
@@ -122,7 +123,7 @@ test_crash_del_killed() {
 }
 
 unload() {
-	rm -rf "$pins" "$pins-loading"
+	rm -rf "$pins"
 	local device hook program
 	programs_show | while read -r device hook _ program; do
 		"$build/tests/tcx" detach "$device" "$hook" "$program" 2>/dev/null ||
@@ -257,11 +258,16 @@ test_crash_corrupt_pins() {
 
 # a loader's left-over directory is removed by the next loader
 test_crash_left_over_loading() {
-	mkdir "$pins-loading"
-	"$build/tests/tcx" pin "$pins-loading/program" "$pins-loading/portmaps"
+	local loading
+	one_loaded
+	loading=$pins-loading-$(bpftool -j map dump pinned "$pins/meta" |
+		jq '.[0].formatted.value.netns_cookie')
+	unload
+	mkdir "$loading"
+	"$build/tests/tcx" pin "$loading/from_uplink" "$loading/portmaps"
 	container_start web bridge -p 8080:80/tcp
 	expect_answer client tcp "$host4" 8080 web
-	[ ! -e "$pins-loading" ] || fail "$pins-loading is still there"
+	[ ! -e "$loading" ] || fail "$loading is still there"
 }
 
 # where no bpffs is mounted the plugin mounts one
@@ -291,41 +297,35 @@ test_crash_read_only_bpffs() {
 # two hosts, network namespaces that share one bpffs, have the same port each, and do not mix
 test_crash_two_hosts() {
 	container_start web bridge -p 8080:80/tcp
-	second_host container_add_second
-	in_namespace host2 "$peer" ask tcp "$(address_in_second_host)" 80 >/run/out ||
-		fail "host2 does not reach its container: $(cat /run/out)"
+	second_host_make
 	expect_answer client tcp "$host4" 8080 web "$client4"
 	expect_answer outside2 tcp 192.0.3.1 8080 web2 192.0.3.10
 	container_remove web bridge
 	expect_no_answer client tcp "$host4" 8080
 	expect_answer outside2 tcp 192.0.3.1 8080 web2 192.0.3.10
 	container_start again bridge -p 8080:80/tcp
-	second_host runtime del second web2
+	in_namespace host2 "$cnirun" del /run/conf/second.conflist web2 --id web2 ||
+		fail "DEL in the second host"
 	expect_no_answer outside2 tcp 192.0.3.1 8080
 	expect_answer client tcp "$host4" 8080 again "$client4"
 }
 
-second_host() {
-	if [ "$1" = container_add_second ]; then
-		namespace_add host2
-		namespace_add outside2
-		namespace_add web2
-		ip link add up2 netns host2 type veth peer name eth0 netns outside2
-		ip -n host2 address add 192.0.3.1/24 dev up2
-		ip -n host2 link set up2 up
-		ip -n outside2 address add 192.0.3.10/24 dev eth0
-		ip -n outside2 link set eth0 up
-		conflist second bridge '.name = "second" | .plugins[0].ipam.ranges =
-			[[{"subnet":"10.86.0.0/16"}],[{"subnet":"fd00:86::/64"}]]'
-		set -- "$cnirun" add /run/conf/second.conflist web2 --id web2 -p 8080:80/tcp
-		in_namespace host2 "$@" >/run/out 2>&1 || fail "ADD in the second host: $(cat /run/out)"
-		serve_in web2 80
-		return
-	fi
-	in_namespace host2 "$cnirun" del /run/conf/second.conflist web2 --id web2 || fail "DEL in the second host"
+# A second host with a container web2 and a client outside2, on the same bpffs
+second_host_make() {
+	namespace_add host2
+	namespace_add outside2
+	namespace_add web2
+	ip link add up2 netns host2 type veth peer name eth0 netns outside2
+	ip -n host2 address add 192.0.3.1/24 dev up2
+	ip -n host2 link set up2 up
+	ip -n outside2 address add 192.0.3.10/24 dev eth0
+	ip -n outside2 link set eth0 up
+	conflist second bridge '.name = "second" | .plugins[0].ipam.ranges =
+		[[{"subnet":"10.86.0.0/16"}],[{"subnet":"fd00:86::/64"}]]'
+	in_namespace host2 "$cnirun" add /run/conf/second.conflist web2 --id web2 -p 8080:80/tcp \
+		>/run/out 2>&1 || fail "ADD in the second host: $(cat /run/out)"
+	serve_in web2 80
 }
-
-address_in_second_host() { address4 web2; }
 
 # limit 900 s
 # 1,000 ADD and DEL leave nothing: no entry, qdisc, program, pin or slot (CHURN=10000 for more)
@@ -337,13 +337,12 @@ test_crash_churn() {
 	plugin_run ADD web </run/config >/run/out || fail "$(cat /run/out)"
 	plugin_run DEL web </run/config || fail DEL
 	local before
-	before=$(state_show; bpftool prog show | grep -c sched_cls; bpftool map show | grep -c '^[0-9]')
+	before=$(state_show)
 	for _ in $(seq "${CHURN:-1000}"); do
 		plugin_run ADD web </run/config >/run/out || fail "$(cat /run/out)"
 		plugin_run DEL web </run/config || fail DEL
 	done
-	expect_equal "$before" "$(state_show; bpftool prog show | grep -c sched_cls
-		bpftool map show | grep -c '^[0-9]')" "what is left"
+	expect_same_state "$before"
 	plugin_run ADD web </run/config >/run/out || fail "$(cat /run/out)"
 	serve_in web 80
 	expect_answer client tcp "$host4" 8080 web "$client4"

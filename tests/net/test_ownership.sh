@@ -155,8 +155,7 @@ test_ownership_tcp_same_port_moves() {
 # the late DEL of a container that has gone does not touch the port's new owner [i07][T07]
 test_ownership_late_del() {
 	container_start first bridge -p 8080:80/tcp -p 8080:80/udp
-	ip netns delete first
-	wait_until 5 veths_are 0 || fail "the veth of the dead container stays"
+	container_die first
 	container_start second bridge -p 8080:80/tcp -p 8080:80/udp
 	expect_answers client "$host4" 8080 second
 	local before
@@ -169,8 +168,6 @@ test_ownership_late_del() {
 	expect_answers client "$host4" 8080 second
 	container_check second bridge
 }
-
-veths_are() { [ "$(ip -o link show type veth | grep -vc ' eth[0-9]')" = "$1" ]; }
 
 # a container's port is not taken over while its veth lives, though its namespace has lost its
 # name [s81]
@@ -255,7 +252,7 @@ test_ownership_del_broken_rest() {
 
 # two attachments of one container are apart: DEL of one leaves the other [s50]
 test_ownership_two_attachments() {
-	conflist other bridge "$other_network"
+	conflist other bridge "$other_network | .plugins[0].ipam.routes = []"
 	container_start web bridge -p 8080:80/tcp
 	runtime add other web --ifname eth1 -p 9090:80/tcp >/run/out || fail "$(cat /run/out)"
 	expect_answer client tcp "$host4" 8080 web "$client4"

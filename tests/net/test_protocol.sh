@@ -152,12 +152,6 @@ test_protocol_check_program_removed_from_uplink() {
 	done
 }
 
-# detach_ours DEVICE HOOK PROGRAM
-detach_ours() {
-	"$build/tests/tcx" detach "$@" || tc qdisc del dev "$1" clsact
-	case $(attached "$1" "$2") in *"$3"*) fail "$3 is still on $1 $2" ;; esac
-}
-
 # CHECK finds that the veth is gone [s51]
 test_protocol_check_veth_gone() {
 	container_add_plain web
@@ -218,8 +212,7 @@ test_protocol_gc() {
 test_protocol_gc_null_and_absent() {
 	container_start one bridge -p 8081:80/tcp
 	container_start two bridge -p 8082:80/tcp
-	ip netns delete two
-	wait_until 5 veths_are 1 || fail "the veth of the dead container stays"
+	container_die two
 	gc '' || fail GC
 	expect_answer client tcp "$host4" 8081 one
 	expect_equal 1 "$(map_count attachments)" attachments
@@ -229,13 +222,11 @@ test_protocol_gc_null_and_absent() {
 	expect_equal 0 "$(map_count portmaps)" portmaps
 }
 
-veths_are() { [ "$(ip -o link show type veth | grep -vc ' eth[0-9]')" = "$1" ]; }
-
 # cnirun gc removes what is in the cache but whose namespace is gone [s135]
 test_protocol_gc_by_runtime() {
 	container_start one bridge -p 8081:80/tcp
 	container_start two bridge -p 8082:80/tcp
-	ip netns delete two
+	container_die two
 	"$cnirun" gc /run/conf/bridge.conflist || fail GC
 	expect_answer client tcp "$host4" 8081 one
 	expect_equal 1 "$(map_count attachments)" attachments
@@ -270,24 +261,39 @@ test_protocol_status_hooks_gone() {
 	expect_contains "$output" eth0
 }
 
-# ADD without the right to use BPF fails with code 102 and leaves nothing
+# ADD without the rights it needs says so and leaves nothing
 test_protocol_add_no_permission() {
 	container_add_plain web
 	local before
 	before=$(state_show)
 	PREFIX='setpriv --bounding-set -bpf,-sys_admin --inh-caps -bpf,-sys_admin'
 	expect_failure plugin_call ADD web
-	expect_code 102
+	expect_contains "$output" 'not permitted'
 	expect_same_state "$before"
 }
 
 # refuses CODE FILTER: ADD with this configuration must fail so, and leave nothing
 refuses() {
-	output=
-	if plugin_call ADD web "$2" >/run/out 2>/run/err; then fail "accepted: $2"; fi
-	output=$(cat /run/out)
-	expect_code "$1"
-	expect_same_state "$state_before"
+	plugin_config web "$2" >/run/config
+	refuses_input "$1" </run/config
+}
+
+# refuses_input CODE: what comes on stdin must fail so, also under ASan and UBSan
+refuses_input() {
+	local binary input
+	input=$(mktemp -p /run)
+	cat >"$input"
+	for binary in "$build/bpf-portmap" "$build/sanitized/bpf-portmap"; do
+		[ -x "$binary" ] || continue
+		if plugin_run ADD web <"$input" >/run/out 2>/run/err; then
+			fail "accepted: $(head -c 500 "$input")"
+		fi
+		! grep -aE 'Sanitizer|runtime error' /run/err || fail "of: $(head -c 500 "$input")"
+		output=$(cat /run/out)
+		expect_code "$1"
+		expect_same_state "$state_before"
+	done
+	rm "$input"
 }
 
 bad_world() {
@@ -373,14 +379,6 @@ test_protocol_bad_netns() {
 	NETNS=/etc/passwd refuses 8 .
 	IFNAME=eth7 refuses 7 .
 	NETNS=/proc/self/ns/net refuses 8 .
-}
-
-# refuses_input CODE: what comes on stdin must fail so
-refuses_input() {
-	if plugin_run ADD web >/run/out 2>/run/err; then fail "accepted broken input"; fi
-	output=$(cat /run/out)
-	expect_code "$1"
-	expect_same_state "$state_before"
 }
 
 # input that is no configuration at all is refused, whatever its size and depth, and nothing is
@@ -476,6 +474,7 @@ test_protocol_maps_read_well() {
 	expect_contains "$output" ATTACHMENT_READY
 	local map
 	for map in slots endpoints interfaces flows counters meta; do
-		bpftool map dump pinned "$pins/$map" | grep -q '"value"' || fail "$map has no BTF"
+		output=$(bpftool map dump pinned "$pins/$map" | sed -n 1,20p)
+		case $output in *'"value'*) ;; *) fail "$map has no BTF: $output" ;; esac
 	done
 }

@@ -238,6 +238,12 @@ attached() {
 	tc filter show dev "$1" "$2" 2>/dev/null | sed -n 's/.* name \([^ ]*\) tag .*/clsact \1/p'
 }
 
+# detach_ours DEVICE HOOK PROGRAM
+detach_ours() {
+	"$build/tests/tcx" detach "$@" || tc filter del dev "$1" "$2"
+	case $(attached "$1" "$2") in *"$3"*) fail "$3 is still on $1 $2" ;; esac
+}
+
 map_count() { bpftool -j map dump pinned "$pins/$1" | jq length; }
 live_slots() { "$build/tests/tcx" live "$pins/slots"; }
 
@@ -269,10 +275,10 @@ plugin_config() {
 		| '"${2:-.}" "$project/conf/bridge.conflist"
 }
 
-# plugin_run COMMAND NAME <CONFIG: IFNAME, NETNS, PREFIX (a command before ours) may be set
+# plugin_run COMMAND NAME <CONFIG: IFNAME, NETNS, PREFIX (a command before ours), binary may be set
 plugin_run() {
 	env -u CNI_PATH CNI_COMMAND="$1" CNI_CONTAINERID="$2" CNI_IFNAME="${IFNAME:-eth0}" \
-		CNI_NETNS="${NETNS-/run/netns/$2}" ${PREFIX:-} "$build/bpf-portmap"
+		CNI_NETNS="${NETNS-/run/netns/$2}" ${PREFIX:-} "${binary:-$build/bpf-portmap}"
 }
 
 # plugin_call COMMAND NAME [FILTER]
@@ -284,6 +290,19 @@ mapping() {
 	echo ".runtimeConfig.portMappings = [{\"hostPort\":$1,\"containerPort\":${2:-80},\"protocol\":\"${3:-tcp}\"}]"
 }
 
+
+# A container that ends without DEL: its processes, then its namespace.
+container_die() {
+	local pids veth
+	veth=$(host_veth "$1" 2>/dev/null) || true
+	pids=$(ip netns pids "$1")
+	# shellcheck disable=SC2086
+	[ -z "$pids" ] || kill -9 $pids
+	ip netns delete "$1"
+	[ -z "$veth" ] || wait_until 5 no_interface "$veth" || fail "$veth, of the dead $1, stays"
+}
+
+no_interface() { [ ! -e "/sys/class/net/$1" ]; }
 
 # Deletes every entry of a map, as time would.
 map_empty() {
