@@ -15,6 +15,8 @@
 #include "datapath/refusal.h"
 
 #define ROOT BPFFS "/" PIN_DIRECTORY
+/* No dot in it: the BPF file system refuses those. */
+#define LOADING ROOT "-loading"
 /* A directory, a slash and an object's name. */
 #define PIN_PATH_SIZE (PIN_DIRECTORY_SIZE + 32)
 
@@ -208,17 +210,12 @@ static int move_to_place(const char *from, const char *to, struct cni_error *err
 	return refusal_set(err, errno, "cannot move %s to %s", from, to);
 }
 
-int pins_write(const char *directory, uint64_t netns_cookie, const struct objects *objects,
-	       struct cni_error *err)
+int pins_write(const char *directory, const struct objects *objects, struct cni_error *err)
 {
-	char loading[PIN_DIRECTORY_SIZE];
-
-	/* No dot in it: the BPF file system refuses those. */
-	snprintf(loading, sizeof(loading), BPFFS "/" PIN_DIRECTORY "-loading-%" PRIu64,
-		 netns_cookie);
-	remove_directory(loading);
-	if (!pin_into(loading, objects, err) && !move_to_place(loading, directory, err))
+	/* What a killed loader left. */
+	remove_directory(LOADING);
+	if (!pin_into(LOADING, objects, err) && !move_to_place(LOADING, directory, err))
 		return 0;
-	remove_directory(loading);
+	remove_directory(LOADING);
 	return -1;
 }

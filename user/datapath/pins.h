@@ -25,8 +25,7 @@ int pins_open(const char *directory, struct objects *objects, size_t *found, con
 
 /* Pins all objects into a directory of its own and moves that, or what is in it, to its
  * place, meta last: whoever looks sees the old set, or the new, or that it is damaged.
- * Call it with the lock of BPFFS. Code 102. */
-int pins_write(const char *directory, uint64_t netns_cookie, const struct objects *objects,
-	       struct cni_error *err);
+ * Call it with the lock of BPFFS, which all hosts on it share. Code 102. */
+int pins_write(const char *directory, const struct objects *objects, struct cni_error *err);
 
 #endif

@@ -79,7 +79,7 @@ static int load(struct datapath *datapath, const struct address_list *addresses,
 
 	collect_maps(objects, addresses, datapath->netns_cookie);
 	if (loader_load(objects, flow_entries, err) || write_meta(datapath, false, err) ||
-	    pins_write(datapath->directory, datapath->netns_cookie, objects, err))
+	    pins_write(datapath->directory, objects, err))
 		return -1;
 	attach_refresh(datapath);
 	if (write_meta(datapath, true, err))

@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* describe.c - what stands in the maps, in words for messages. */
+#include "datapath/describe.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+#include "cni/address.h"
+#include "datapath/maps.h"
+
+static const char *protocol_name(enum protocol protocol)
+{
+	return protocol == PROTOCOL_UDP ? "udp" : "tcp";
+}
+
+void describe_port(const struct portmap_key *key, char text[DESCRIBED_PORT_SIZE])
+{
+	char address[CNI_ADDRESS_TEXT_SIZE];
+	const char *where = cni_address_format(key->host_address, address);
+
+	if (!memcmp(key->host_address, cni_address_any_ipv4, CNI_ADDRESS_SIZE))
+		where = "any IPv4 address";
+	else if (!memcmp(key->host_address, cni_address_any_ipv6, CNI_ADDRESS_SIZE))
+		where = "any IPv6 address";
+	snprintf(text, DESCRIBED_PORT_SIZE, "host port %u/%s of %s", key->host_port,
+		 protocol_name(key->protocol), where);
+}
+
+static void describe_time(uint64_t seconds, char *text, size_t size)
+{
+	time_t time = (time_t)seconds;
+	struct tm parts;
+
+	if (!gmtime_r(&time, &parts) || !strftime(text, size, "%Y-%m-%dT%H:%M:%SZ", &parts))
+		snprintf(text, size, "an unknown time");
+}
+
+void describe_attachment(const char *name, char text[DESCRIBED_ATTACHMENT_SIZE])
+{
+	char parts[ATTACHMENT_KEY_SIZE];
+	char *container, *ifname;
+
+	snprintf(parts, sizeof(parts), "%s", name);
+	container = strchr(parts, '/');
+	ifname = container ? strchr(container + 1, '/') : NULL;
+	if (!ifname) {
+		snprintf(text, DESCRIBED_ATTACHMENT_SIZE, "an unknown attachment");
+		return;
+	}
+	*container = *ifname = '\0';
+	snprintf(text, DESCRIBED_ATTACHMENT_SIZE, "container %s, interface %s, network %s",
+		 container + 1, ifname + 1, parts);
+}
+
+int refuse_taken_port(const struct objects *objects, const struct portmap_key *key,
+		      const struct slot *owner, struct cni_error *err)
+{
+	char port[DESCRIBED_PORT_SIZE], who[DESCRIBED_ATTACHMENT_SIZE],
+		since[32] = "an unknown time";
+	struct attachment_key owner_key = {0};
+	struct attachment record;
+
+	memcpy(owner_key.name, owner->attachment, sizeof(owner_key.name));
+	if (attachment_read(objects, &owner_key, &record))
+		describe_time(record.since, since, sizeof(since));
+	describe_port(key, port);
+	describe_attachment(owner->attachment, who);
+	return cni_error_set(err, CNI_ERROR_PORT_TAKEN,
+			     "%s is taken by %s, since %s; choose another host port or hostIP, or"
+			     " delete that container",
+			     port, who, since);
+}

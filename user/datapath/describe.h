@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * describe.h - what stands in the maps, in words for messages.
+ */
+#ifndef DATAPATH_DESCRIBE_H
+#define DATAPATH_DESCRIBE_H
+
+#include <stddef.h>
+
+#include "cni/error.h"
+#include "datapath/objects.h"
+
+#define DESCRIBED_PORT_SIZE 128
+#define DESCRIBED_ATTACHMENT_SIZE (ATTACHMENT_KEY_SIZE + 64)
+
+/* "host port 8080/tcp of any IPv4 address" */
+void describe_port(const struct portmap_key *key, char text[DESCRIBED_PORT_SIZE]);
+
+/* "container x, interface eth0, network y" from "y/x/eth0" */
+void describe_attachment(const char *name, char text[DESCRIBED_ATTACHMENT_SIZE]);
+
+/* Sets code 101: which port, whose it is, since when, and what to do. -1. */
+int refuse_taken_port(const struct objects *objects, const struct portmap_key *key,
+		      const struct slot *owner, struct cni_error *err);
+
+#endif
