@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* attach_verify.c - whether our programs are where they must be. */
+#include <bpf/bpf.h>
+#include <stdio.h>
+
+#include "cni/cleanup.h"
+#include "datapath/attach.h"
+#include "datapath/clsact.h"
+#include "datapath/hooks.h"
+
+static bool hook_is_settled(uint32_t ifindex, enum hook hook, uint32_t id)
+{
+	uint32_t ids[TCX_PROGRAMS];
+	size_t count;
+
+	if (tcx_list(ifindex, hook, ids, &count))
+		count = 0;
+	for (size_t i = 0; i < count; i++)
+		if (ids[i] == id)
+			return true;
+	return clsact_find(ifindex, hook) == id;
+}
+
+bool attach_is_settled(const struct datapath *datapath, uint32_t ifindex, enum interface_role role)
+{
+	for (int hook = 0; hook < HOOK_COUNT; hook++) {
+		enum program_number program = program_of_role(role, hook);
+
+		if (program != PROGRAM_COUNT &&
+		    !hook_is_settled(ifindex, hook, datapath->objects.program_ids[program]))
+			return false;
+	}
+	return true;
+}
+
+/* An older program does as well as long as it uses the very maps that are pinned. */
+static bool uses_pinned_maps(const struct datapath *datapath, uint32_t id)
+{
+	cleanup_close int program = bpf_prog_get_fd_by_id(id);
+	struct objects used;
+	bool same = program >= 0;
+
+	objects_clear(&used);
+	if (same)
+		objects_open_maps_of(program, used.maps);
+	for (int map = 0; same && map < MAP_COUNT; map++)
+		same = map_id_of(used.maps[map]) == map_id_of(datapath->objects.maps[map]);
+	objects_close(&used);
+	return same;
+}
+
+static bool verify_hook(const struct datapath *datapath, uint32_t ifindex, enum interface_role role,
+			enum hook hook, char *missing, size_t size)
+{
+	enum program_number program = program_of_role(role, hook);
+	struct copies copies;
+
+	hook_find_copies(ifindex, hook, &copies);
+	for (size_t i = 0; i < copies.count; i++) {
+		if (copies.list[i].program != program)
+			continue;
+		if (copies.list[i].id == datapath->objects.program_ids[program] ||
+		    uses_pinned_maps(datapath, copies.list[i].id))
+			return true;
+		snprintf(missing, size, "%s at %s uses other maps than those in %s",
+			 program_name(program), hook_name(hook), datapath->directory);
+		return false;
+	}
+	snprintf(missing, size, "%s is not attached at %s", program_name(program), hook_name(hook));
+	return false;
+}
+
+bool attach_verify(const struct datapath *datapath, uint32_t ifindex, enum interface_role role,
+		   char *missing, size_t size)
+{
+	for (int hook = 0; hook < HOOK_COUNT; hook++)
+		if (program_of_role(role, hook) != PROGRAM_COUNT &&
+		    !verify_hook(datapath, ifindex, role, hook, missing, size))
+			return false;
+	return true;
+}
+
+bool attach_is_container_veth(uint32_t ifindex)
+{
+	struct copies copies;
+
+	hook_find_copies(ifindex, HOOK_INGRESS, &copies);
+	for (size_t i = 0; i < copies.count; i++)
+		if (copies.list[i].program == PROGRAM_FROM_CONTAINER)
+			return true;
+	return false;
+}
