@@ -13,6 +13,8 @@
 /* IFA_F_SECONDARY and IFA_F_TEMPORARY are one bit. */
 #define SECOND_CHOICE (IFA_F_SECONDARY | IFA_F_DEPRECATED | IFA_F_TENTATIVE | IFA_F_DADFAILED)
 
+#define DUMP_TRIES 1000
+
 struct collector {
 	struct address_list *list;
 	size_t capacity;
@@ -124,7 +126,7 @@ static int parse_address(struct nl_msg *message, void *context)
 	return NL_OK;
 }
 
-int address_list_read(struct address_list *list, struct nl_sock *socket, struct cni_error *err)
+static int dump_addresses(struct address_list *list, struct nl_sock *socket)
 {
 	struct collector collector = {.list = list};
 	struct ifaddrmsg header = {.ifa_family = AF_UNSPEC};
@@ -133,6 +135,18 @@ int address_list_read(struct address_list *list, struct nl_sock *socket, struct 
 
 	free(collector.second4);
 	free(collector.second6);
+	return result;
+}
+
+int address_list_read(struct address_list *list, struct nl_sock *socket, struct cni_error *err)
+{
+	int result = -NLE_DUMP_INTR;
+
+	/* Other containers come and go while we read: as often as it takes, but not for ever. */
+	for (int i = 0; i < DUMP_TRIES && result == -NLE_DUMP_INTR; i++) {
+		address_list_release(list);
+		result = dump_addresses(list, socket);
+	}
 	if (!result)
 		return 0;
 	address_list_release(list);

@@ -50,16 +50,27 @@ static int finish(struct nl_msg *message, void *context)
 	return NL_STOP;
 }
 
+/* Said by any message of a dump during which the list changed. The rest is still to be
+ * read: it must not be taken for the answer to the next request. */
+static int interrupt(struct nl_msg *message, void *context)
+{
+	*(bool *)context = true;
+	return NL_OK;
+}
+
 static int receive(struct nl_sock *socket, struct nl_cb *callbacks)
 {
-	bool finished = false;
+	bool finished = false, interrupted = false;
 	int result = 0;
 
+	nl_cb_set(callbacks, NL_CB_DUMP_INTR, NL_CB_CUSTOM, interrupt, &interrupted);
 	nl_cb_set(callbacks, NL_CB_ACK, NL_CB_CUSTOM, finish, &finished);
 	nl_cb_set(callbacks, NL_CB_FINISH, NL_CB_CUSTOM, finish, &finished);
 	while (!finished && result >= 0)
 		result = nl_recvmsgs(socket, callbacks);
-	return result < 0 ? result : 0;
+	if (result < 0)
+		return result;
+	return interrupted ? -NLE_DUMP_INTR : 0;
 }
 
 int netlink_get(struct nl_sock *socket, int type, int flags, void *header, size_t size,

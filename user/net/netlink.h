@@ -17,7 +17,8 @@ struct nl_sock *netlink_open_in(int netns, struct cni_error *err);
 
 /* Sends a request of this type with this fixed header and calls `parse` for every
  * message that comes back, until the dump or the reply ends. 0, or libnl's negative
- * NLE_ code, which for one object that does not exist is an ordinary answer. */
+ * NLE_ code, which for one object that does not exist is an ordinary answer;
+ * -NLE_DUMP_INTR: the list changed meanwhile, ask again. */
 int netlink_get(struct nl_sock *socket, int type, int flags, void *header, size_t size,
 		int (*parse)(struct nl_msg *message, void *context), void *context);
 
