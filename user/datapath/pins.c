@@ -3,6 +3,7 @@
 #include "datapath/pins.h"
 
 #include <bpf/bpf.h>
+#include <dirent.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -16,7 +17,8 @@
 
 #define ROOT BPFFS "/" PIN_DIRECTORY
 /* No dot in it: the BPF file system refuses those. */
-#define LOADING ROOT "-loading"
+#define LOADING_NAME PIN_DIRECTORY "-loading"
+#define LOADING BPFFS "/" LOADING_NAME
 /* A directory, a slash and an object's name. */
 #define PIN_PATH_SIZE (PIN_DIRECTORY_SIZE + 32)
 
@@ -172,6 +174,24 @@ static void remove_directory(const char *directory)
 	rmdir(directory);
 }
 
+/* What killed loaders left, also those of versions that gave it another name. Nobody else
+ * is loading: all hosts that share this file system share the lock. */
+static void remove_leftovers(void)
+{
+	char path[PIN_DIRECTORY_SIZE];
+	struct dirent *entry;
+	DIR *directory = opendir(BPFFS);
+
+	while (directory && (entry = readdir(directory))) {
+		if (strncmp(entry->d_name, LOADING_NAME, strlen(LOADING_NAME)) != 0)
+			continue;
+		if (snprintf(path, sizeof(path), BPFFS "/%s", entry->d_name) < (int)sizeof(path))
+			remove_directory(path);
+	}
+	if (directory)
+		closedir(directory);
+}
+
 static int pin_into(const char *directory, const struct objects *objects, struct cni_error *err)
 {
 	char path[PIN_PATH_SIZE];
@@ -212,8 +232,7 @@ static int move_to_place(const char *from, const char *to, struct cni_error *err
 
 int pins_write(const char *directory, const struct objects *objects, struct cni_error *err)
 {
-	/* What a killed loader left. */
-	remove_directory(LOADING);
+	remove_leftovers();
 	if (!pin_into(LOADING, objects, err) && !move_to_place(LOADING, directory, err))
 		return 0;
 	remove_directory(LOADING);
