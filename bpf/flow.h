@@ -34,6 +34,7 @@ struct translation {
 	__u8 address[16];
 	__u16 port;
 	__u16 peer_port;
+	__u32 out_ifindex; /* to leave by this interface instead; 0: no */
 } __attribute__((aligned(8)));
 
 static __always_inline void translation_of(const struct flow *flow, struct translation *translation)
@@ -41,6 +42,7 @@ static __always_inline void translation_of(const struct flow *flow, struct trans
 	address_copy(translation->address, flow->address);
 	translation->port = flow->port;
 	translation->peer_port = flow->peer_port;
+	translation->out_ifindex = flow->out_ifindex;
 }
 
 /* Has it anything to change? */
@@ -235,28 +237,29 @@ static __always_inline enum claim flow_restore(const struct flow_key *key, struc
 }
 
 /*
- * Creates a flow, both halves. key and flow are the half its first packet
+ * Creates a flow, both halves. first_key and first are the half its first packet
  * takes. The other half goes first: its tuple is the one that another flow may
  * have, and nothing is translated before it stands.
  *
- * Works on copies: before 6.2 the verifier does not let a map helper read what
- * a global function was passed a pointer to.
+ * key and flow are one half after the other: before 6.2 the verifier does not
+ * let a map helper read what a global function was passed a pointer to, and
+ * the stacks of all that call each other may not exceed 512 bytes.
  */
-VERIFIED_ONCE enum claim flow_create(const struct flow_key *wanted_key, struct flow *wanted)
+VERIFIED_ONCE enum claim flow_create(const struct flow_key *first_key, struct flow *first)
 {
-	struct flow_key key, other_key;
-	struct flow flow, other;
+	struct flow_key key;
+	struct flow flow;
 	enum claim claim;
 	long error;
 
-	if (!wanted_key || !wanted)
+	if (!first_key || !first)
 		return CLAIM_FULL;
-	__builtin_memcpy(&key, wanted_key, sizeof(key));
-	__builtin_memcpy(&flow, wanted, sizeof(flow));
-	flow.last_seen = flow_now();
-	flow.seen = 1;
-	flow_other_half(&key, &flow, &other_key, &other);
-	claim = flow_claim(&other_key, &other);
+	first->last_seen = flow_now();
+	first->seen = 1;
+	flow_other_half(first_key, first, &key, &flow);
+	claim = flow_claim(&key, &flow);
+	__builtin_memcpy(&key, first_key, sizeof(key));
+	__builtin_memcpy(&flow, first, sizeof(flow));
 	if (claim == CLAIM_ANSWERED)
 		return flow_restore(&key, &flow);
 	if (claim != CLAIM_OK)
@@ -264,8 +267,9 @@ VERIFIED_ONCE enum claim flow_create(const struct flow_key *wanted_key, struct f
 	error = flow_insert_first(&key, &flow);
 	if (!error)
 		return CLAIM_OK;
-	bpf_map_delete_elem(&flows_new, &other_key);
-	__builtin_memcpy(wanted, &flow, sizeof(flow));
+	flow_other_key(first_key, first, &key);
+	bpf_map_delete_elem(&flows_new, &key);
+	__builtin_memcpy(first, &flow, sizeof(flow));
 	return error == -EEXIST ? CLAIM_OK : CLAIM_FULL;
 }
 
@@ -278,17 +282,18 @@ static __always_inline void flow_move_half(const struct flow_key *key, const str
 /* Answered: out of the flood's reach. */
 VERIFIED_ONCE int flow_promote(const struct flow_key *answered_key, const struct flow *answered)
 {
-	struct flow_key key, other_key;
-	struct flow flow, other;
+	struct flow_key key;
+	struct flow flow;
 
 	if (!answered_key || !answered)
 		return 0;
+	flow_other_half(answered_key, answered, &key, &flow);
+	flow.state = STATE_ESTABLISHED;
+	flow.seen = 1;
+	flow_move_half(&key, &flow);
 	__builtin_memcpy(&key, answered_key, sizeof(key));
 	__builtin_memcpy(&flow, answered, sizeof(flow));
 	flow.state = STATE_ESTABLISHED;
-	flow_other_half(&key, &flow, &other_key, &other);
-	other.seen = 1;
-	flow_move_half(&other_key, &other);
 	flow_move_half(&key, &flow);
 	count(flow_promoted);
 	return 0;

@@ -42,12 +42,10 @@ static __always_inline struct portmap *mapping_find(const __u8 *address, __u16 p
 /* Writes a destination flow. Where the tuple behind the rewrite is another
  * flow's (the client reached the container another way with the same source
  * port), the source port moves, as netfilter's does. */
-VERIFIED_ONCE enum claim mapping_create_flow(const struct flow_key *key, struct flow *flow)
+static __always_inline enum claim mapping_create_flow(const struct flow_key *key, struct flow *flow)
 {
 	enum claim claim = CLAIM_TAKEN;
 
-	if (!key || !flow)
-		return CLAIM_FULL;
 	/* A container that reaches its own port from that very port: the tuple
 	 * would be its own reply. */
 	if (!address_equal(flow->address, key->source) || flow->port != key->source_port)
@@ -67,10 +65,10 @@ VERIFIED_ONCE enum claim mapping_create_flow(const struct flow_key *key, struct 
 	return claim;
 }
 
-static __always_inline enum verdict mapping_begin(const struct flow_key *key, struct flow *flow,
+static __always_inline enum verdict mapping_begin(const struct packet *packet, struct flow *flow,
 						  struct translation *translation)
 {
-	switch (mapping_create_flow(key, flow)) {
+	switch (mapping_create_flow(&packet->tuple, flow)) {
 	case CLAIM_OK:
 		translation_of(flow, translation);
 		return VERDICT_TRANSLATE;
@@ -106,7 +104,7 @@ VERIFIED_ONCE enum verdict mapping_decide(struct __sk_buff *skb, const struct pa
 	address_copy(flow.address, mapping->container_address);
 	flow.port = mapping->container_port;
 	flow.peer_port = packet->tuple.source_port;
-	verdict = mapping_begin(&packet->tuple, &flow, translation);
+	verdict = mapping_begin(packet, &flow, translation);
 	if (verdict == VERDICT_TRANSLATE) {
 		__sync_fetch_and_add(&((struct portmap *)mapping)->flows, 1);
 		count(flow_mapping);
@@ -137,7 +135,7 @@ VERIFIED_ONCE enum verdict direct_decide(const struct packet *packet,
 	address_copy(flow.address, tuple->destination);
 	flow.port = tuple->destination_port;
 	flow.peer_port = tuple->source_port;
-	verdict = mapping_begin(tuple, &flow, translation);
+	verdict = mapping_begin(packet, &flow, translation);
 	if (verdict == VERDICT_TRANSLATE)
 		count(flow_direct);
 	return verdict;

@@ -93,13 +93,12 @@ static __always_inline enum claim masquerade_try_port(struct __sk_buff *skb,
 }
 
 /* The container's own port where it may be kept, else a random one. */
-VERIFIED_ONCE enum claim masquerade_create_flow(struct __sk_buff *skb, const struct flow_key *key,
-						struct flow *flow)
+static __always_inline enum claim masquerade_create_flow(struct __sk_buff *skb,
+							 const struct flow_key *key,
+							 struct flow *flow)
 {
 	enum claim claim = CLAIM_TAKEN;
 
-	if (!key || !flow)
-		return CLAIM_FULL;
 	flow->port = key->source_port;
 	if (masquerade_may_keep_port(key->protocol, flow->port))
 		claim = masquerade_try_port(skb, key, flow);
@@ -233,6 +232,9 @@ static __always_inline enum verdict decide_out(struct __sk_buff *skb, struct pac
 	tuple->direction = DIRECTION_OUT;
 	flow = flow_find(tuple);
 	if (flow) {
+		if (!flow->seen || flow->last_seen != flow_now())
+			flow->out_ifindex =
+				route_by_source(skb, packet, (struct address *)flow->address);
 		translation_of(flow, translation);
 		flow_use(tuple, flow, packet, skb->len);
 		return VERDICT_TRANSLATE;

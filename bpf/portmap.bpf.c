@@ -28,7 +28,8 @@
  *
  * decide_out (masquerade.h): a live flow of this tuple; else masquerade what a
  * container begins. What cannot be translated and must be is dropped. The host's
- * own packets are never changed.
+ * own packets are never changed. Where routing ties the new source to another
+ * uplink, the packet is handed over to that one.
  *
  * Decisions read maps and fill a translation; rewrite.h alone writes packets.
  *
@@ -59,11 +60,15 @@ static __always_inline int act(struct __sk_buff *skb, const struct packet *packe
 		count(drop_rewrite_failed);
 		return TC_ACT_SHOT; /* half changed: nobody can use it */
 	}
-	if (packet->tuple.direction == DIRECTION_IN)
+	if (packet->tuple.direction == DIRECTION_IN) {
 		count(rewritten_destination);
-	else
-		count(rewritten_source);
-	return TC_ACT_UNSPEC;
+		return TC_ACT_UNSPEC;
+	}
+	count(rewritten_source);
+	if (!translation->out_ifindex)
+		return TC_ACT_UNSPEC;
+	count(rerouted);
+	return bpf_redirect_neigh(translation->out_ifindex, NULL, 0, 0);
 }
 
 static __always_inline int enter(struct __sk_buff *skb, struct packet *packet)

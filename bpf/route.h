@@ -60,6 +60,28 @@ VERIFIED_ONCE enum route route_of(struct __sk_buff *skb, const struct packet *pa
 	}
 }
 
+/* Routing chose the way of a packet by the source it had in the stack. Where it
+ * would choose another interface for the source that the packet is to have
+ * (`ip rule from ...`, two uplinks): that one, else 0. */
+VERIFIED_ONCE __u32 route_by_source(struct __sk_buff *skb, const struct packet *packet,
+				    const struct address *source)
+{
+	struct bpf_fib_lookup query;
+	long result;
+
+	if (!packet || !source)
+		return 0;
+	route_query(&query, packet, skb->ingress_ifindex);
+	if (packet->ipv4)
+		query.ipv4_src = address_to_ipv4(source->bytes);
+	else
+		__builtin_memcpy(query.ipv6_src, source->bytes, 16);
+	result = bpf_fib_lookup(skb, &query, sizeof(query), 0);
+	if (result != BPF_FIB_LKUP_RET_SUCCESS && result != BPF_FIB_LKUP_RET_NO_NEIGH)
+		return 0;
+	return query.ifindex == skb->ifindex ? 0 : query.ifindex;
+}
+
 /* Unset where the choice is none to leave with. */
 static __always_inline void route_chosen_source(const struct bpf_fib_lookup *query, bool ipv4,
 						struct address *address)

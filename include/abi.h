@@ -167,6 +167,10 @@ struct flow {
 	__u32 last_seen; /* CLOCK_MONOTONIC, seconds; written at most once a second */
 	__u8 fin;        /* 1: TCP: a FIN has gone this way */
 	__u8 reserved[3];
+	/* DIRECTION_OUT: where routing by the new source wants it to leave, looked up
+	 * once a second; 0: where it is */
+	__u32 out_ifindex;
+	__u32 reserved2;
 	__u64 packets; /* since the flow was answered */
 	__u64 bytes;
 };
@@ -223,7 +227,7 @@ ASSERT_SIZE(struct endpoint_key, 16);
 ASSERT_SIZE(struct endpoint, 16);
 ASSERT_SIZE(struct interface, 56);
 ASSERT_SIZE(struct flow_key, 40);
-ASSERT_SIZE(struct flow, 56);
+ASSERT_SIZE(struct flow, 64);
 ASSERT_SIZE(struct attachment, 40);
 ASSERT_SIZE(struct meta, 24 + PROGRAM_VERSION_SIZE + 4 * MASQUERADE_RANGES);
 

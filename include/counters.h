@@ -16,6 +16,8 @@
 #define COUNTERS(X) \
 	X(rewritten_destination, "packets whose destination was rewritten on the way in") \
 	X(rewritten_source, "packets whose source was rewritten on the way out") \
+	X(rerouted, \
+	  "packets that left by another interface, where routing wants their new source") \
 	X(flow_mapping, "new flows through a mapping") \
 	X(flow_masquerade, "new masqueraded flows, hairpin included") \
 	X(flow_direct, "new flows to a container's own address, remembered as untranslated") \
