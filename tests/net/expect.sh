@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-# shellcheck shell=bash
+# shellcheck shell=bash disable=SC2154
 #
 # expect.sh - what a test may demand; each says what it saw when it saw something else.
 
@@ -34,8 +34,8 @@ field_of() { sed -n "s/.*\b$1=\([^ ]*\).*/\1/p" <<<"$2"; }
 # The host part of host:port
 address_part() { sed 's/:[0-9]*$//; s/[][]//g'; }
 
-# expect_answer NAMESPACE PROTOCOL ADDRESS PORT NAME [CLIENT-ADDRESS] [OPTION...]: NAME answers, from
-# the very address that was asked, and has seen CLIENT-ADDRESS ("-": any).
+# expect_answer NAMESPACE PROTOCOL ADDRESS PORT NAME [CLIENT-ADDRESS] [OPTION...]: NAME answers,
+# from the very address that was asked, and has seen CLIENT-ADDRESS ("-": any).
 expect_answer() {
 	local who=$1 protocol=$2 address=$3 port=$4 name=$5 client=${6:--} answer
 	shift $(($# < 6 ? $# : 6))
@@ -82,10 +82,11 @@ expect_same_state() {
 	local now
 	now=$(state_show)
 	[ "$1" = "$now" ] || fail "state differs:
-$(diff <(echo "$1") <(echo "$now"))"
+$(diff <(echo "$1") <(echo "$now") || true)"
 }
 
-# A conversation over one socket: conversation_open NAME NAMESPACE PROTOCOL ADDRESS PORT [OPTION...],
+# A conversation over one socket:
+# conversation_open NAME NAMESPACE PROTOCOL ADDRESS PORT [OPTION...],
 # then say NAME prints the next answer.
 conversation_open() {
 	local name=$1 who=$2
@@ -128,7 +129,7 @@ capture_start() {
 	[ "$who" = host ] || command=(nsenter --net=/run/netns/"$who" "${command[@]}")
 	"${command[@]}" >"/run/$name.capture" 2>"/run/$name.log" &
 	eval "capture_$name=\$!"
-	wait_until 5 grep -q 'listening on' "/run/$name.log" || fail "tcpdump: $(cat "/run/$name.log")"
+	wait_until 5 grep -qs 'listening on' "/run/$name.log" || fail "tcpdump: $(cat "/run/$name.log")"
 }
 
 capture_stop() {

@@ -53,11 +53,13 @@ struct options {
 
 static const char usage[] =
 	"peer serve tcp|udp ADDRESS PORT [--name NAME] [--background]\n"
-	"     answers each line or datagram with: name=... client=... local=...; ADDRESS may be any\n"
+	"     answers each line or datagram with: name=... client=... local=...; ADDRESS may be "
+	"any\n"
 	"peer ask tcp|udp ADDRESS PORT [--from ADDRESS] [--source-port N] [--count N]\n"
 	"     [--interval MS] [--timeout MS] [--on-demand] [--keep-going] [--reset]\n"
 	"     prints each answer and from=..., or timeout, refused, closed\n"
-	"     --on-demand: asks once for each line of standard input, over one socket, until \"bye\"\n"
+	"     --on-demand: asks once for each line of standard input, over one socket, until "
+	"\"bye\"\n"
 	"     --connected: a UDP socket that takes answers from the server only\n"
 	"     --keep-going: a question without an answer does not end it\n"
 	"     --reset: ends the connection by RST\n"
@@ -89,7 +91,7 @@ static int parse_number(const char *text, int low, int high)
 /* Every address of this program is IPv6; IPv4 is v4-mapped (RFC 4291 2.5.5.2). */
 static struct sockaddr_in6 parse_address(const char *text, int port)
 {
-	struct sockaddr_in6 address = { .sin6_family = AF_INET6, .sin6_port = htons(port) };
+	struct sockaddr_in6 address = {.sin6_family = AF_INET6, .sin6_port = htons(port)};
 	char mapped[INET6_ADDRSTRLEN + 8];
 
 	if (strcmp(text, "any") == 0)
@@ -111,7 +113,8 @@ static const char *format_address(const struct sockaddr_in6 *address, char *text
 		inet_ntop(AF_INET, &address->sin6_addr.s6_addr[12], host, sizeof(host));
 	else
 		inet_ntop(AF_INET6, &address->sin6_addr, host, sizeof(host));
-	snprintf(text, ENDPOINT_SIZE, mapped ? "%s:%u" : "[%s]:%u", host, ntohs(address->sin6_port));
+	snprintf(text, ENDPOINT_SIZE, mapped ? "%s:%u" : "[%s]:%u", host,
+		 ntohs(address->sin6_port));
 	return text;
 }
 
@@ -185,12 +188,15 @@ static void serve_datagram(int fd, int port, const struct options *options)
 {
 	char buffer[LINE_SIZE], line[LINE_SIZE];
 	char control[CMSG_SPACE(sizeof(struct in6_pktinfo))];
-	struct sockaddr_in6 client, local = { .sin6_family = AF_INET6, .sin6_port = htons(port) };
-	struct iovec data = { buffer, sizeof(buffer) };
+	struct sockaddr_in6 client, local = {.sin6_family = AF_INET6, .sin6_port = htons(port)};
+	struct iovec data = {buffer, sizeof(buffer)};
 	struct msghdr message = {
-		.msg_name = &client, .msg_namelen = sizeof(client),
-		.msg_iov = &data, .msg_iovlen = 1,
-		.msg_control = control, .msg_controllen = sizeof(control),
+		.msg_name = &client,
+		.msg_namelen = sizeof(client),
+		.msg_iov = &data,
+		.msg_iovlen = 1,
+		.msg_control = control,
+		.msg_controllen = sizeof(control),
 	};
 
 	if (recvmsg(fd, &message, 0) < 0)
@@ -228,7 +234,7 @@ static _Noreturn void command_serve(bool tcp, const char *address, int port,
 
 static int connect_within(int fd, const struct sockaddr_in6 *address, int timeout)
 {
-	struct timeval limit = { timeout / 1000, timeout % 1000 * 1000 };
+	struct timeval limit = {timeout / 1000, timeout % 1000 * 1000};
 
 	if (setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof(limit)))
 		die("SO_SNDTIMEO");
@@ -260,14 +266,15 @@ static int report_failed_read(ssize_t got)
 	return EXIT_BROKEN;
 }
 
-/* UDP stays unconnected unless told otherwise, so that an answer from elsewhere is seen, not filtered. */
+/* UDP stays unconnected unless told otherwise, so that an answer from elsewhere is
+ * seen, not filtered. */
 static int ask_once(int fd, bool tcp, const struct sockaddr_in6 *server, int timeout)
 {
 	static const char question[] = "who?\n";
 	char line[LINE_SIZE], from_text[ENDPOINT_SIZE];
 	struct sockaddr_in6 from = *server;
 	socklen_t size = sizeof(from);
-	struct pollfd readable = { .fd = fd, .events = POLLIN };
+	struct pollfd readable = {.fd = fd, .events = POLLIN};
 	ssize_t got;
 
 	if (sendto(fd, question, sizeof(question) - 1, MSG_NOSIGNAL,
@@ -303,7 +310,7 @@ static int ask_on_demand(int fd, bool tcp, const struct sockaddr_in6 *server,
 
 static void sleep_milliseconds(int milliseconds)
 {
-	struct timespec pause = { milliseconds / 1000, milliseconds % 1000 * 1000000L };
+	struct timespec pause = {milliseconds / 1000, milliseconds % 1000 * 1000000L};
 
 	nanosleep(&pause, NULL);
 }
@@ -331,7 +338,7 @@ static int command_ask(bool tcp, const char *address, int port, const struct opt
 {
 	struct sockaddr_in6 server = parse_address(address, port);
 	struct sockaddr_in6 local = parse_address(options->from, options->source_port);
-	struct linger no_linger = { .l_onoff = 1, .l_linger = 0 };
+	struct linger no_linger = {.l_onoff = 1, .l_linger = 0};
 	int fd = open_socket(tcp), result;
 
 	setvbuf(stdout, NULL, _IOLBF, 0);
@@ -400,8 +407,11 @@ static size_t build_tcp(uint8_t *segment, const struct sockaddr_in6 *source,
 			const struct sockaddr_in6 *destination, const char *flags)
 {
 	struct tcphdr header = {
-		.source = source->sin6_port, .dest = destination->sin6_port,
-		.seq = htonl(1000), .doff = 5, .window = htons(1000),
+		.source = source->sin6_port,
+		.dest = destination->sin6_port,
+		.seq = htonl(1000),
+		.doff = 5,
+		.window = htons(1000),
 	};
 	uint16_t sum;
 
@@ -418,7 +428,9 @@ static size_t build_udp(uint8_t *segment, const struct sockaddr_in6 *source,
 	static const char question[] = "who?\n";
 	size_t size = sizeof(struct udphdr) + sizeof(question) - 1;
 	struct udphdr header = {
-		.source = source->sin6_port, .dest = destination->sin6_port, .len = htons(size),
+		.source = source->sin6_port,
+		.dest = destination->sin6_port,
+		.len = htons(size),
 	};
 	uint16_t sum;
 
@@ -433,10 +445,13 @@ static size_t build_ip(uint8_t *packet, const struct sockaddr_in6 *source,
 		       const struct sockaddr_in6 *destination, int protocol, size_t payload)
 {
 	struct iphdr ip4 = {
-		.version = 4, .ihl = 5, .ttl = 64, .protocol = protocol,
+		.version = 4,
+		.ihl = 5,
+		.ttl = 64,
+		.protocol = protocol,
 		.tot_len = htons(sizeof(ip4) + payload),
 	};
-	struct ip6_hdr ip6 = { .ip6_src = source->sin6_addr, .ip6_dst = destination->sin6_addr };
+	struct ip6_hdr ip6 = {.ip6_src = source->sin6_addr, .ip6_dst = destination->sin6_addr};
 
 	if (IN6_IS_ADDR_V4MAPPED(&source->sin6_addr)) {
 		memcpy(&ip4.saddr, &source->sin6_addr.s6_addr[12], 4);
@@ -463,7 +478,7 @@ static void parse_mac(const char *text, uint8_t *mac)
 static void send_frame(const uint8_t *frame, size_t size, const char *interface)
 {
 	int fd = socket(AF_PACKET, SOCK_RAW | SOCK_CLOEXEC, 0);
-	struct sockaddr_ll to = { .sll_family = AF_PACKET, .sll_halen = ETH_ALEN };
+	struct sockaddr_ll to = {.sll_family = AF_PACKET, .sll_halen = ETH_ALEN};
 
 	if (fd < 0)
 		die("packet socket");
@@ -477,7 +492,7 @@ static void send_frame(const uint8_t *frame, size_t size, const char *interface)
 
 static void get_own_mac(const char *interface, uint8_t *mac)
 {
-	struct ifreq request = { 0 };
+	struct ifreq request = {0};
 	int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
 
 	snprintf(request.ifr_name, sizeof(request.ifr_name), "%s", interface);
@@ -489,10 +504,11 @@ static void get_own_mac(const char *interface, uint8_t *mac)
 
 static int command_forge(bool tcp, char **endpoints, const struct options *options)
 {
-	struct sockaddr_in6 source = parse_address(endpoints[0], parse_number(endpoints[1], 0, 65535));
+	struct sockaddr_in6 source =
+		parse_address(endpoints[0], parse_number(endpoints[1], 0, 65535));
 	struct sockaddr_in6 destination =
 		parse_address(endpoints[2], parse_number(endpoints[3], 0, 65535));
-	uint8_t frame[256] = { 0 }, segment[128];
+	uint8_t frame[256] = {0}, segment[128];
 	struct ether_header *ethernet = (struct ether_header *)frame;
 	size_t size, payload;
 
@@ -500,8 +516,8 @@ static int command_forge(bool tcp, char **endpoints, const struct options *optio
 		die_usage();
 	parse_mac(options->destination_mac, ethernet->ether_dhost);
 	get_own_mac(options->interface, ethernet->ether_shost);
-	ethernet->ether_type = htons(IN6_IS_ADDR_V4MAPPED(&source.sin6_addr) ? ETHERTYPE_IP
-									     : ETHERTYPE_IPV6);
+	ethernet->ether_type =
+		htons(IN6_IS_ADDR_V4MAPPED(&source.sin6_addr) ? ETHERTYPE_IP : ETHERTYPE_IPV6);
 	payload = tcp ? build_tcp(segment, &source, &destination, options->tcp_flags)
 		      : build_udp(segment, &source, &destination);
 	size = sizeof(*ethernet);
@@ -515,41 +531,70 @@ static int command_forge(bool tcp, char **endpoints, const struct options *optio
 static void parse_options(int argc, char **argv, struct options *options)
 {
 	static const struct option names[] = {
-		{ "name", required_argument, NULL, 'n' },
-		{ "from", required_argument, NULL, 'f' },
-		{ "source-port", required_argument, NULL, 's' },
-		{ "count", required_argument, NULL, 'c' },
-		{ "interval", required_argument, NULL, 'i' },
-		{ "timeout", required_argument, NULL, 't' },
-		{ "interface", required_argument, NULL, 'I' },
-		{ "destination-mac", required_argument, NULL, 'd' },
-		{ "tcp-flags", required_argument, NULL, 'F' },
-		{ "background", no_argument, NULL, 'b' },
-		{ "on-demand", no_argument, NULL, 'o' },
-		{ "keep-going", no_argument, NULL, 'k' },
-		{ "reset", no_argument, NULL, 'r' },
-		{ "connected", no_argument, NULL, 'C' },
-		{ NULL, 0, NULL, 0 },
+		{"name", required_argument, NULL, 'n'},
+		{"from", required_argument, NULL, 'f'},
+		{"source-port", required_argument, NULL, 's'},
+		{"count", required_argument, NULL, 'c'},
+		{"interval", required_argument, NULL, 'i'},
+		{"timeout", required_argument, NULL, 't'},
+		{"interface", required_argument, NULL, 'I'},
+		{"destination-mac", required_argument, NULL, 'd'},
+		{"tcp-flags", required_argument, NULL, 'F'},
+		{"background", no_argument, NULL, 'b'},
+		{"on-demand", no_argument, NULL, 'o'},
+		{"keep-going", no_argument, NULL, 'k'},
+		{"reset", no_argument, NULL, 'r'},
+		{"connected", no_argument, NULL, 'C'},
+		{NULL, 0, NULL, 0},
 	};
 	int letter;
 
 	while ((letter = getopt_long(argc, argv, "", names, NULL)) != -1) {
 		switch (letter) {
-		case 'n': options->name = optarg; break;
-		case 'f': options->from = optarg; break;
-		case 's': options->source_port = parse_number(optarg, 0, 65535); break;
-		case 'c': options->count = parse_number(optarg, 1, 1000000); break;
-		case 'i': options->interval = parse_number(optarg, 0, 100000); break;
-		case 't': options->timeout = parse_number(optarg, 1, 100000); break;
-		case 'I': options->interface = optarg; break;
-		case 'd': options->destination_mac = optarg; break;
-		case 'F': options->tcp_flags = optarg; break;
-		case 'b': options->background = true; break;
-		case 'o': options->on_demand = true; break;
-		case 'k': options->keep_going = true; break;
-		case 'r': options->reset = true; break;
-		case 'C': options->connected = true; break;
-		default: die_usage();
+		case 'n':
+			options->name = optarg;
+			break;
+		case 'f':
+			options->from = optarg;
+			break;
+		case 's':
+			options->source_port = parse_number(optarg, 0, 65535);
+			break;
+		case 'c':
+			options->count = parse_number(optarg, 1, 1000000);
+			break;
+		case 'i':
+			options->interval = parse_number(optarg, 0, 100000);
+			break;
+		case 't':
+			options->timeout = parse_number(optarg, 1, 100000);
+			break;
+		case 'I':
+			options->interface = optarg;
+			break;
+		case 'd':
+			options->destination_mac = optarg;
+			break;
+		case 'F':
+			options->tcp_flags = optarg;
+			break;
+		case 'b':
+			options->background = true;
+			break;
+		case 'o':
+			options->on_demand = true;
+			break;
+		case 'k':
+			options->keep_going = true;
+			break;
+		case 'r':
+			options->reset = true;
+			break;
+		case 'C':
+			options->connected = true;
+			break;
+		default:
+			die_usage();
 		}
 	}
 }
@@ -557,7 +602,11 @@ static void parse_options(int argc, char **argv, struct options *options)
 int main(int argc, char **argv)
 {
 	struct options options = {
-		.name = "peer", .from = "any", .tcp_flags = "S", .count = 1, .timeout = 1000,
+		.name = "peer",
+		.from = "any",
+		.tcp_flags = "S",
+		.count = 1,
+		.timeout = 1000,
 	};
 	bool tcp;
 	int arguments;

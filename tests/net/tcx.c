@@ -28,7 +28,8 @@
 static const char usage[] =
 	"tcx show DEVICE ingress|egress           prints the name of each program there\n"
 	"tcx detach DEVICE ingress|egress NAME    removes the program of that name\n"
-	"tcx count DEVICE ingress|egress PIN      adds one that counts packets and lets them go on;\n"
+	"tcx count DEVICE ingress|egress PIN      adds one that counts packets and lets them go "
+	"on;\n"
 	"                                         its map is pinned at PIN\n"
 	"tcx pin PROGRAM-PIN PIN                  the same program, only pinned, for tc\n"
 	"tcx live PIN                             how many elements of the map slots are live\n";
@@ -57,8 +58,10 @@ struct query {
 static int query_programs(int ifindex, int hook, uint32_t *ids)
 {
 	struct query query = {
-		.target_ifindex = ifindex, .attach_type = hook,
-		.program_ids = (uintptr_t)ids, .count = MAX_PROGRAMS,
+		.target_ifindex = ifindex,
+		.attach_type = hook,
+		.program_ids = (uintptr_t)ids,
+		.count = MAX_PROGRAMS,
 	};
 
 	if (syscall(SYS_bpf, BPF_PROG_QUERY, &query, sizeof(query)))
@@ -68,7 +71,7 @@ static int query_programs(int ifindex, int hook, uint32_t *ids)
 
 static int program_open(uint32_t id, char name[BPF_OBJ_NAME_LEN])
 {
-	struct bpf_prog_info info = { 0 };
+	struct bpf_prog_info info = {0};
 	uint32_t size = sizeof(info);
 	int fd = bpf_prog_get_fd_by_id(id);
 
@@ -108,24 +111,26 @@ static int counter_load(int map)
 {
 	/* counter[0] += 1; return TCX_NEXT; */
 	const struct bpf_insn program[] = {
-		{ .code = BPF_ST | BPF_MEM | BPF_W, .dst_reg = 10, .off = -4 },
-		{ .code = BPF_ALU64 | BPF_MOV | BPF_X, .dst_reg = 2, .src_reg = 10 },
-		{ .code = BPF_ALU64 | BPF_ADD | BPF_K, .dst_reg = 2, .imm = -4 },
-		{ .code = BPF_LD | BPF_DW | BPF_IMM, .dst_reg = 1, .src_reg = BPF_PSEUDO_MAP_FD,
-		  .imm = map },
-		{ 0 },
-		{ .code = BPF_JMP | BPF_CALL, .imm = BPF_FUNC_map_lookup_elem },
-		{ .code = BPF_JMP | BPF_JEQ | BPF_K, .dst_reg = 0, .off = 2 },
-		{ .code = BPF_ALU64 | BPF_MOV | BPF_K, .dst_reg = 1, .imm = 1 },
-		{ .code = BPF_STX | BPF_ATOMIC | BPF_DW, .dst_reg = 0, .src_reg = 1, .imm = BPF_ADD },
-		{ .code = BPF_ALU64 | BPF_MOV | BPF_K, .dst_reg = 0, .imm = -1 },
-		{ .code = BPF_JMP | BPF_EXIT },
+		{.code = BPF_ST | BPF_MEM | BPF_W, .dst_reg = 10, .off = -4},
+		{.code = BPF_ALU64 | BPF_MOV | BPF_X, .dst_reg = 2, .src_reg = 10},
+		{.code = BPF_ALU64 | BPF_ADD | BPF_K, .dst_reg = 2, .imm = -4},
+		{.code = BPF_LD | BPF_DW | BPF_IMM,
+		 .dst_reg = 1,
+		 .src_reg = BPF_PSEUDO_MAP_FD,
+		 .imm = map},
+		{0},
+		{.code = BPF_JMP | BPF_CALL, .imm = BPF_FUNC_map_lookup_elem},
+		{.code = BPF_JMP | BPF_JEQ | BPF_K, .dst_reg = 0, .off = 2},
+		{.code = BPF_ALU64 | BPF_MOV | BPF_K, .dst_reg = 1, .imm = 1},
+		{.code = BPF_STX | BPF_ATOMIC | BPF_DW, .dst_reg = 0, .src_reg = 1, .imm = BPF_ADD},
+		{.code = BPF_ALU64 | BPF_MOV | BPF_K, .dst_reg = 0, .imm = -1},
+		{.code = BPF_JMP | BPF_EXIT},
 	};
 	union bpf_attr attributes = {
 		.prog_type = BPF_PROG_TYPE_SCHED_CLS,
 		.insn_cnt = sizeof(program) / sizeof(program[0]),
 		.insns = (uintptr_t)program,
-		.license = (uintptr_t)"GPL",
+		.license = (uintptr_t) "GPL",
 		.prog_name = "somebody_elses",
 	};
 
@@ -136,7 +141,10 @@ static int counter_load(int map)
 static int counter_make(const char *pin)
 {
 	union bpf_attr attributes = {
-		.map_type = BPF_MAP_TYPE_ARRAY, .key_size = 4, .value_size = 8, .max_entries = 1,
+		.map_type = BPF_MAP_TYPE_ARRAY,
+		.key_size = 4,
+		.value_size = 8,
+		.max_entries = 1,
 	};
 	int map = (int)syscall(SYS_bpf, BPF_MAP_CREATE, &attributes, sizeof(attributes));
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-# shellcheck shell=bash
+# shellcheck shell=bash disable=SC2154 # the world's names: world.sh
 #
 # test_host.sh - the host's own traffic, its settings, and what others made there, stay as they
 # are.
@@ -114,8 +114,16 @@ test_host_no_mark() {
 	table inet watch {
 		counter marked {}
 		counter seen {}
-		chain in { type filter hook prerouting priority raw; counter name seen; meta mark != 0 counter name marked; }
-		chain out { type filter hook postrouting priority 300; counter name seen; meta mark != 0 counter name marked; }
+		chain in {
+			type filter hook prerouting priority raw
+			counter name seen
+			meta mark != 0 counter name marked
+		}
+		chain out {
+			type filter hook postrouting priority 300
+			counter name seen
+			meta mark != 0 counter name marked
+		}
 	}
 	RULES
 	expect_answers client "$host4" 8080 web

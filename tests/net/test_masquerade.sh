@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-# shellcheck shell=bash
+# shellcheck shell=bash disable=SC2154 # the world's names: world.sh
 #
 # test_masquerade.sh - from a container to the world outside.
 
@@ -285,6 +285,9 @@ test_masquerade_other_container_network() {
 	expect_answers one "$(address6 far)" 80 far fd00:87::1
 	expect_answers one "$(address4 routed)" 80 routed
 	expect_answers routed "$(address4 near)" 80 near "$bridge4"
+	container_add routed_too ptp
+	expect_answers routed_too "$(address4 routed)" 80 routed "$(address4 routed_too)"
+	expect_answers routed_too "$(address6 routed)" 80 routed "$(address6 routed_too)"
 }
 
 # traffic to the host's own addresses is not masqueraded [s96]

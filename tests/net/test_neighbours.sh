@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-# shellcheck shell=bash
+# shellcheck shell=bash disable=SC2154 # the world's names: world.sh
 #
 # test_neighbours.sh - from a container to a mapped port by the host's addresses, under each
 # setting of br_netfilter and of the firewall that changes what the stack makes of it.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-# shellcheck shell=bash
+# shellcheck shell=bash disable=SC2154 # the world's names: world.sh
 #
 # test_ownership.sh - whose port it is: conflicts, DEL, ADD again, generations.
 
@@ -62,7 +62,7 @@ test_ownership_del() {
 
 # a UDP stream of one client socket reaches the new container at once after DEL and ADD [i06][T11]
 test_ownership_udp_stream_moves() {
-	local family host
+	local host
 	for host in "$host4" "$host6"; do
 		container_start first bridge -p 8080:80/udp
 		conversation_open talk client udp "$host" 8080 --timeout 300
@@ -107,6 +107,22 @@ test_ownership_address_reused() {
 	expect_contains "$(say talk)" timeout
 	expect_answer client udp "$host4" 8081 second
 	expect_answers second "$server4" 9000 server "$host4_second"
+}
+
+# an old flow is void though a new container has got the old one's slot and address [i06][T08]
+test_ownership_slot_reused() {
+	container_start first bridge -p 8080:80/udp
+	local slot
+	slot=$(slot_of bridge/first/eth0)
+	conversation_open talk client udp "$host4" 8080 --timeout 300
+	expect_says talk first
+	container_remove first bridge
+	rm /var/lib/cni/networks/bridge/last_reserved_ip.*
+	next_slot_set "$slot"
+	container_start second bridge -p 8081:80/udp
+	expect_equal "$slot" "$(slot_of bridge/second/eth0)" "the slot"
+	expect_contains "$(say talk)" timeout
+	expect_answer client udp "$host4" 8081 second
 }
 
 # a UDP stream follows a port from a container to a process of the host and back [i06][T11]

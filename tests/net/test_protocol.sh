@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-# shellcheck shell=bash
+# shellcheck shell=bash disable=SC2154 # the world's names: world.sh
 #
 # test_protocol.sh - the CNI protocol through the real binary: versions, CHECK, GC, STATUS, and
 # input that nobody should send.
@@ -56,8 +56,8 @@ test_protocol_version_1_1_0() {
 	expect_answer client tcp "$host4" 8080 web "$client4"
 	plugin_call CHECK web "$newest" || fail CHECK
 	plugin_call STATUS web "$newest" || fail STATUS
-	plugin_call GC web "$newest | .\"cni.dev/valid-attachments\" = [{\"containerID\":\"web\",\"ifname\":\"eth0\"}]" ||
-		fail GC
+	plugin_call GC web "$newest | .\"cni.dev/valid-attachments\" =
+		[{\"containerID\": \"web\", \"ifname\": \"eth0\"}]" || fail GC
 	expect_answer client tcp "$host4" 8080 web "$client4"
 	plugin_call DEL web "$newest" || fail DEL
 	expect_no_answer client tcp "$host4" 8080
@@ -66,7 +66,8 @@ test_protocol_version_1_1_0() {
 # the previous result passes through with every key it had, unknown ones too [s34]
 test_protocol_result_passes_through() {
 	container_add_plain web
-	local foreign='.prevResult.dns = {"nameservers": ["192.0.2.53"]} | .prevResult.example = {"a": [1, null]}
+	local foreign='.prevResult.dns = {"nameservers": ["192.0.2.53"]}
+		| .prevResult.example = {"a": [1, null]}
 		| .prevResult.interfaces[0].color = "blue" | .prevResult.big = 9007199254740993'
 	plugin_config web "$foreign" | jq -cS .prevResult >/run/expected
 	plugin_call ADD web "$foreign" >/run/out || fail "$(cat /run/out)"
@@ -247,8 +248,8 @@ test_protocol_status() {
 
 # STATUS without the right to use BPF fails with code 50 and says why [s59]
 test_protocol_status_no_permission() {
-	PREFIX='setpriv --bounding-set -all --inh-caps -all --reuid 65534 --clear-groups'
-	expect_failure status
+	PREFIX='setpriv --bounding-set -all --inh-caps -all --reuid 65534 --clear-groups' \
+		expect_failure status
 	expect_code 50
 }
 
@@ -266,8 +267,8 @@ test_protocol_add_no_permission() {
 	container_add_plain web
 	local before
 	before=$(state_show)
-	PREFIX='setpriv --bounding-set -bpf,-sys_admin --inh-caps -bpf,-sys_admin'
-	expect_failure plugin_call ADD web
+	PREFIX='setpriv --bounding-set -bpf,-sys_admin --inh-caps -bpf,-sys_admin' \
+		expect_failure plugin_call ADD web
 	expect_contains "$output" 'not permitted'
 	expect_same_state "$before"
 }

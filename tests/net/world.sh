@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-# shellcheck shell=bash disable=SC2034
+# shellcheck shell=bash disable=SC2034,SC2154
 #
 # world.sh - the small world in which a test plays, and what one can do in it.
 #
-#   client 192.0.2.10 ---- eth0 192.0.2.1 [ this namespace plays ] 198.51.100.1 eth1 ---- server
-#          2001:db8:1::10       2001:db8:1::1 [     the host     ] 2001:db8:2::1          198.51.100.10
-#                                             cni0 ... | veth ...                         2001:db8:2::10
-#                                                  containers
+#   client --------- eth0 [ this namespace plays the host ] eth1 --------- server
+#   192.0.2.10       192.0.2.1                        198.51.100.1         198.51.100.10
+#   2001:db8:1::10   2001:db8:1::1                    2001:db8:2::1        2001:db8:2::10
+#                            cni0 ... | veth ...
+#                                containers
 #
 # The test itself runs in the host's namespace. Everybody else is a namespace in /run/netns.
 # The client knows a route to everything behind the host, the server only one to the client's
@@ -131,7 +132,8 @@ container_add() {
 	local name=$1 list=$2
 	shift 2
 	[ -e "/run/netns/$name" ] || namespace_add "$name"
-	runtime add "$list" "$name" "$@" >/run/results/"$name" || fail "ADD of $name: $(cat /run/results/"$name")"
+	runtime add "$list" "$name" "$@" >/run/results/"$name" ||
+		fail "ADD of $name: $(cat /run/results/"$name")"
 }
 
 container_del() {
@@ -277,6 +279,7 @@ plugin_config() {
 
 # plugin_run COMMAND NAME <CONFIG: IFNAME, NETNS, PREFIX (a command before ours), binary may be set
 plugin_run() {
+	# shellcheck disable=SC2086
 	env -u CNI_PATH CNI_COMMAND="$1" CNI_CONTAINERID="$2" CNI_IFNAME="${IFNAME:-eth0}" \
 		CNI_NETNS="${NETNS-/run/netns/$2}" ${PREFIX:-} "${binary:-$build/bpf-portmap}"
 }
@@ -287,7 +290,8 @@ plugin_call() {
 }
 
 mapping() {
-	echo ".runtimeConfig.portMappings = [{\"hostPort\":$1,\"containerPort\":${2:-80},\"protocol\":\"${3:-tcp}\"}]"
+	echo ".runtimeConfig.portMappings =
+		[{\"hostPort\": $1, \"containerPort\": ${2:-80}, \"protocol\": \"${3:-tcp}\"}]"
 }
 
 
@@ -303,6 +307,22 @@ container_die() {
 }
 
 no_interface() { [ ! -e "/sys/class/net/$1" ]; }
+
+# The slot of an attachment, and: the next ADD is to look there first.
+slot_of() {
+	bpftool -j map dump pinned "$pins/attachments" |
+		jq ".[].formatted | select(.key.name == \"$1\").value.owner.slot"
+}
+
+next_slot_set() {
+	local value
+	value=$(bpftool -j map dump pinned "$pins/meta" | jq -r --argjson slot "$1" \
+		'.[0].value | map(ltrimstr("0x")) | .[20] = "00" | .[21:24] = ["00", "00", "00"] | join(" ")')
+	# shellcheck disable=SC2086
+	set -- "$1" $value
+	bpftool map update pinned "$pins/meta" key hex 00 00 00 00 value hex "${@:2:20}" \
+		"$(printf %02x "$1")" "${@:23}"
+}
 
 # Deletes every entry of a map, as time would.
 map_empty() {
