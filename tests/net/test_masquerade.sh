@@ -260,6 +260,14 @@ test_masquerade_reply_by_second_uplink() {
 	ip route add "$far" via "$server4" table 100
 	ip rule add from "$host4_second" lookup 100
 	expect_answers server "$host4_second" 8080 web "$far" --from "$far"
+	local protocol
+	for protocol in tcp udp; do
+		conversation_open "talk_$protocol" server "$protocol" "$host4_second" 8080 --from "$far"
+	done
+	for _ in 1 2 3; do
+		for protocol in tcp udp; do expect_says "talk_$protocol" web; done
+		sleep 0.7
+	done
 }
 
 # a flow that came in through a mapped port leaves with the address it was asked at [s95]
