@@ -42,7 +42,7 @@ static __always_inline void translation_of(const struct flow *flow, struct trans
 	address_copy(translation->address, flow->address);
 	translation->port = flow->port;
 	translation->peer_port = flow->peer_port;
-	translation->out_ifindex = flow->out_ifindex;
+	translation->out_ifindex = 0;
 }
 
 /* Has it anything to change? */

@@ -232,10 +232,12 @@ static __always_inline enum verdict decide_out(struct __sk_buff *skb, struct pac
 	tuple->direction = DIRECTION_OUT;
 	flow = flow_find(tuple);
 	if (flow) {
-		if (!flow->seen || flow->last_seen != flow_now())
+		if (!flow->out_ifindex || flow->last_seen != flow_now())
 			flow->out_ifindex =
 				route_by_source(skb, packet, (struct address *)flow->address);
 		translation_of(flow, translation);
+		if (flow->out_ifindex != skb->ifindex)
+			translation->out_ifindex = flow->out_ifindex;
 		flow_use(tuple, flow, packet, skb->len);
 		return VERDICT_TRANSLATE;
 	}

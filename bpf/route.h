@@ -60,9 +60,9 @@ VERIFIED_ONCE enum route route_of(struct __sk_buff *skb, const struct packet *pa
 	}
 }
 
-/* Routing chose the way of a packet by the source it had in the stack. Where it
- * would choose another interface for the source that the packet is to have
- * (`ip rule from ...`, two uplinks): that one, else 0. */
+/* Routing chose the way of a packet by the source it had in the stack. The
+ * interface it would choose for the source that the packet is to have, another
+ * one where `ip rule from ...` says so. */
 VERIFIED_ONCE __u32 route_by_source(struct __sk_buff *skb, const struct packet *packet,
 				    const struct address *source)
 {
@@ -70,7 +70,7 @@ VERIFIED_ONCE __u32 route_by_source(struct __sk_buff *skb, const struct packet *
 	long result;
 
 	if (!packet || !source)
-		return 0;
+		return skb->ifindex;
 	route_query(&query, packet, skb->ingress_ifindex);
 	if (packet->ipv4)
 		query.ipv4_src = address_to_ipv4(source->bytes);
@@ -78,8 +78,8 @@ VERIFIED_ONCE __u32 route_by_source(struct __sk_buff *skb, const struct packet *
 		__builtin_memcpy(query.ipv6_src, source->bytes, 16);
 	result = bpf_fib_lookup(skb, &query, sizeof(query), 0);
 	if (result != BPF_FIB_LKUP_RET_SUCCESS && result != BPF_FIB_LKUP_RET_NO_NEIGH)
-		return 0;
-	return query.ifindex == skb->ifindex ? 0 : query.ifindex;
+		return skb->ifindex;
+	return query.ifindex;
 }
 
 /* Unset where the choice is none to leave with. */

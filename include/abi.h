@@ -167,8 +167,8 @@ struct flow {
 	__u32 last_seen; /* CLOCK_MONOTONIC, seconds; written at most once a second */
 	__u8 fin;        /* 1: TCP: a FIN has gone this way */
 	__u8 reserved[3];
-	/* DIRECTION_OUT: where routing by the new source wants it to leave, looked up
-	 * once a second; 0: where it is */
+	/* DIRECTION_OUT: the interface that routing wants it to leave by, with its new
+	 * source; looked up once a second. 0: not looked up yet */
 	__u32 out_ifindex;
 	__u32 reserved2;
 	__u64 packets; /* since the flow was answered */
