@@ -111,6 +111,7 @@ test_host_no_mark() {
 	# (The kernel's own IGMP and MLD reports do, now and then, with or without us.)
 	container_start web bridge -p 8080:80/tcp -p 8080:80/udp
 	serve_in server 9000
+	# TCP and UDP only: the kernel's multicast listener reports keep something else in that field.
 	nft -f - <<-'RULES'
 	table inet watch {
 		counter marked {}
