@@ -214,6 +214,21 @@ static __always_inline bool host_must_be_remembered(const struct packet *packet)
 	       mapping_find(tuple->source, tuple->source_port, tuple->protocol);
 }
 
+/* Routing chose the way of a reply by the container's address; the one that it is
+ * to have may belong to another uplink. Returns that, or 0. A masqueraded flow has
+ * the address of the interface that routing chose, and is left there. */
+static __always_inline __u32 reply_reroute(struct __sk_buff *skb, const struct packet *packet,
+					   struct flow *flow)
+{
+	__u32 now = flow_now();
+
+	if (!flow->out_ifindex || flow->out_looked_up != now) {
+		flow->out_looked_up = now;
+		flow->out_ifindex = route_by_source(skb, packet, (struct address *)flow->address);
+	}
+	return flow->out_ifindex == skb->ifindex ? 0 : flow->out_ifindex;
+}
+
 /* A forwarded packet that leaves the stack. */
 static __always_inline enum verdict decide_out(struct __sk_buff *skb, struct packet *packet,
 					       bool translatable, struct translation *translation)
@@ -232,12 +247,9 @@ static __always_inline enum verdict decide_out(struct __sk_buff *skb, struct pac
 	tuple->direction = DIRECTION_OUT;
 	flow = flow_find(tuple);
 	if (flow) {
-		if (!flow->out_ifindex || flow->last_seen != flow_now())
-			flow->out_ifindex =
-				route_by_source(skb, packet, (struct address *)flow->address);
 		translation_of(flow, translation);
-		if (flow->out_ifindex != skb->ifindex)
-			translation->out_ifindex = flow->out_ifindex;
+		if (flow->kind == FLOW_MAPPING && flow->reply)
+			translation->out_ifindex = reply_reroute(skb, packet, flow);
 		flow_use(tuple, flow, packet, skb->len);
 		return VERDICT_TRANSLATE;
 	}

@@ -60,9 +60,8 @@ VERIFIED_ONCE enum route route_of(struct __sk_buff *skb, const struct packet *pa
 	}
 }
 
-/* Routing chose the way of a packet by the source it had in the stack. The
- * interface it would choose for the source that the packet is to have, another
- * one where `ip rule from ...` says so. */
+/* The interface that routing would choose for the source that the packet is to
+ * have: another one where `ip rule from ...` says so. */
 VERIFIED_ONCE __u32 route_by_source(struct __sk_buff *skb, const struct packet *packet,
 				    const struct address *source)
 {

@@ -167,10 +167,10 @@ struct flow {
 	__u32 last_seen; /* CLOCK_MONOTONIC, seconds; written at most once a second */
 	__u8 fin;        /* 1: TCP: a FIN has gone this way */
 	__u8 reserved[3];
-	/* DIRECTION_OUT: the interface that routing wants it to leave by, with its new
-	 * source; looked up once a second. 0: not looked up yet */
+	/* The way back through a mapping: the interface that routing wants it to leave by
+	 * with its new source, and the second it was looked up in */
 	__u32 out_ifindex;
-	__u32 reserved2;
+	__u32 out_looked_up;
 	__u64 packets; /* since the flow was answered */
 	__u64 bytes;
 };
