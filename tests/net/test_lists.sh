@@ -1,0 +1,273 @@
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+# shellcheck shell=bash disable=SC2154 # the world's names: world.sh
+#
+# test_lists.sh - the other plugins of a list, and the results they leave us.
+
+# bridge with hairpinMode works like bridge without, for neighbours and for the container itself
+# [s102]
+test_lists_bridge_hairpin_mode() {
+	conflist hairpin bridge '.plugins[0].hairpinMode = true'
+	container_start web hairpin -p 8080:80/tcp -p 8080:80/udp
+	container_add near hairpin
+	expect_equal 1 "$(cat "/sys/class/net/$(host_veth web)/brport/hairpin_mode")" hairpin_mode
+	expect_answers client "$host4" 8080 web "$client4"
+	expect_answers near "$host4" 8080 web "$(address4 near)"
+	expect_answers web "$host4" 8080 web "$bridge4"
+	container_check web hairpin
+}
+
+# bridge without ipam gives no address: ports are refused with code 7, without ports ADD succeeds
+# [s102][s41]
+test_lists_bridge_without_ipam() {
+	conflist bare bridge '.plugins[0] |= del(.ipam, .isGateway)'
+	namespace_add web
+	runtime add bare web >/run/out 2>&1 || fail "$(cat /run/out)"
+	container_del web bare
+	expect_failure runtime add bare web -p 8080:80/tcp
+	expect_contains "$output" 'bpf-portmap'
+	expect_contains "$output" 'need an IP address'
+	in_namespace web ip link show eth0 >/dev/null 2>&1 && fail "the failed ADD left eth0"
+	return 0
+}
+
+# a container with IPv6 alone: its ports are those of the host's IPv6 addresses, 0.0.0.0 is skipped
+# with a warning, an IPv4 address of the host is refused [s41][s77]
+test_lists_only_ipv6() {
+	conflist six bridge "$only_ipv6"
+	container_start web six -p 8080:80/tcp -p 8080:80/udp
+	expect_answers client "$host6" 8080 web "$client6"
+	expect_no_answer client tcp "$host4" 8080
+	namespace_add other
+	runtime add six other -p 0.0.0.0:8081:80/tcp >/run/out 2>&1 || fail "$(cat /run/out)"
+	expect_contains "$(cat /run/out)" 'no IPv4 address'
+	namespace_add third
+	expect_failure runtime add six third -p "$host4:8082:80/tcp"
+	expect_contains "$output" "$host4"
+}
+
+# a container with IPv4 alone: its ports are those of the host's IPv4 addresses [s41]
+test_lists_only_ipv4() {
+	conflist four bridge "$only_ipv4"
+	container_start web four -p 8080:80/tcp -p 8080:80/udp
+	expect_answers client "$host4" 8080 web "$client4"
+	expect_no_answer client tcp "$host6" 8080
+	container_check web four
+}
+
+# without the capability in the list no port is mapped, though the caller asks for one [s35]
+test_lists_without_capability() {
+	conflist silent bridge "$(with_ours '{"capabilities": {}}')"
+	namespace_add web
+	runtime add silent web -p 8080:80/tcp >/run/out 2>&1 || true
+	ip -n web link show eth0 >/dev/null 2>&1 && serve_in web 80
+	expect_no_answer client tcp "$host4" 8080
+	runtime del silent web || fail DEL
+}
+
+# the veth is found by the container's interface: names in the result, of whatever kind, are hints
+# [s42]
+test_lists_names_are_hints() {
+	container_add_plain web
+	serve_in web 80
+	local before filter
+	plugin_call ADD web >/run/out || fail "$(cat /run/out)"
+	plugin_call DEL web || fail DEL
+	before=$(state_show)
+	for filter in \
+		'.prevResult.interfaces |= map(select(.name == "eth0"))
+			| .prevResult.ips |= map(.interface = 0)' \
+		'(.prevResult.interfaces[] | select(.sandbox == null)).name = "nosuchdevice"' \
+		'(.prevResult.interfaces[] | select(.sandbox == null)).name = "eth0"' \
+		'(.prevResult.interfaces[] | select(.sandbox == null)).name = "eth1"' \
+		'.prevResult.interfaces |= reverse | .prevResult.ips |= map(.interface = 0)' \
+		'.prevResult.interfaces += [{"name": "ifb0"}, {"name": "eth0.7"}]' \
+		'.prevResult |= del(.interfaces) | .prevResult.ips |= map(del(.interface))'; do
+		plugin_call ADD web "$filter" >/run/out || fail "$filter: $(cat /run/out)"
+		expect_answer client tcp "$host4" 8080 web "$client4"
+		expect_answer client tcp "$host6" 8080 web "$client6"
+		plugin_call CHECK web "$filter" || fail "CHECK: $filter"
+		plugin_call DEL web || fail "DEL: $filter"
+		expect_same_state "$before"
+	done
+}
+
+# of several addresses of a family the first gets the ports, all of them are masqueraded, each but
+# within its own subnet [s40][s99]
+test_lists_several_addresses() {
+	container_add_plain web
+	serve_in web 80
+	serve_in server 9000
+	container_add_plain near
+	serve_in near 80
+	ip address add 10.77.0.1/24 dev cni0
+	ip -n web address add 10.77.0.2/24 dev eth0
+	ip -n web address add 10.77.0.3/24 dev eth0
+	ip -n near address add 10.77.0.9/24 dev eth0
+	local more='.prevResult.ips += [{"address": "10.77.0.2/24", "interface": 2},
+		{"address": "10.77.0.3/24", "interface": 2}]'
+	plugin_call ADD web "$more" >/run/out || fail "$(cat /run/out)"
+	expect_equal 2 "$(map_count portmaps)" "portmaps, one of each family"
+	expect_answer client tcp "$host4" 8080 web "$client4"
+	local address
+	for address in "$(address4 web)" 10.77.0.2 10.77.0.3; do
+		expect_answers web "$server4" 9000 server "$host4_second" --from "$address"
+	done
+	expect_answers web 10.77.0.9 80 near 10.77.0.2 --from 10.77.0.2
+	expect_answers web "$(address4 near)" 80 near "$(address4 web)" --from "$(address4 web)"
+	plugin_call CHECK web "$more" || fail CHECK
+	plugin_call DEL web || fail DEL
+	expect_equal 0 "$(map_count endpoints)" endpoints
+}
+
+# two interfaces of one container on one network are two attachments, with ports of their own [s46]
+test_lists_two_interfaces() {
+	conflist bare-routes bridge '.plugins[0].ipam.routes = []'
+	container_start web bridge -p 8080:80/tcp
+	# host-local gives one container ID one address of a network, the ID differs so
+	runtime add bare-routes web --id web-b --ifname eth1 -p 9090:80/tcp >/run/out 2>&1 ||
+		fail "$(cat /run/out)"
+	in_namespace web sysctl -qw net.ipv4.conf.all.rp_filter=0 net.ipv4.conf.eth1.rp_filter=0
+	expect_equal 2 "$(map_count attachments)" attachments
+	expect_answer client tcp "$host4" 8080 web "$client4"
+	runtime del bare-routes web --id web-b --ifname eth1 || fail "DEL of eth1"
+	# eth1 has answered ARP for eth0's address too
+	ip neighbour flush dev cni0
+	expect_equal 1 "$(map_count attachments)" attachments
+	expect_answer client tcp "$host4" 8080 web "$client4"
+}
+
+# firewall after us and before us: its rules accept what comes from and goes to the container
+# [s107][s112]
+test_lists_firewall() {
+	local list
+	command -v iptables >/dev/null || skip "no iptables for the firewall plugin"
+	conflist wall-after bridge '.name = "wall" | .plugins += [{"type": "firewall"}]'
+	conflist wall-before bridge '.name = "wall" | .plugins |= [.[0], {"type": "firewall"}, .[1]]'
+	serve_in server 9000
+	for list in wall-after wall-before; do
+		namespace_add web
+		runtime add "$list" web -p 8080:80/tcp -p 8080:80/udp >/run/out 2>&1 ||
+			fail "$list: $(cat /run/out)"
+		serve_in web 80
+		expect_answers client "$host4" 8080 web "$client4"
+		expect_answers web "$server4" 9000 server "$host4_second"
+		runtime check "$list" web || fail "$list: CHECK"
+		container_remove web "$list"
+		expect_no_answer client tcp "$host4" 8080
+	done
+}
+
+# the firewall plugin with FORWARD at drop: what the container begins passes, and its replies; new
+# connections inwards are the administrator's to accept, as with portmap [s107]
+test_lists_firewall_drops() {
+	command -v iptables >/dev/null || skip "no iptables for the firewall plugin"
+	conflist wall bridge '.name = "wall" | .plugins += [{"type": "firewall"}]'
+	iptables -P FORWARD DROP
+	serve_in server 9000
+	container_start web wall -p 8080:80/tcp
+	expect_answers web "$server4" 9000 server "$host4_second"
+	expect_no_answer client tcp "$host4" 8080
+	iptables -A FORWARD -d 10.88.0.0/16 -p tcp --dport 80 -j ACCEPT
+	expect_answer client tcp "$host4" 8080 web "$client4"
+}
+
+# sbr after us moves the container's routes to a table of its own, and everything goes on [s108]
+test_lists_sbr() {
+	conflist sourced bridge '.name = "sourced" | .plugins += [{"type": "sbr"}]'
+	serve_in server 9000
+	container_start web sourced -p 8080:80/tcp -p 8080:80/udp
+	expect_answers client "$host4" 8080 web "$client4"
+	expect_answers web "$server4" 9000 server "$host4_second" --from "$(address4 web)"
+	# bridge's own CHECK fails, as it looks for the route that sbr moved, so ours is asked alone
+	jq -c '.prevResult = input | .cniVersion = "1.0.0" | .name = "sourced"' \
+		<(jq '.plugins[1]' /run/conf/sourced.conflist) /run/results/web >/run/config
+	plugin_run CHECK web </run/config || fail CHECK
+	container_remove web sourced
+	expect_equal 0 "$(map_count attachments)" attachments
+}
+
+# loopback before us passes the result through, and we find the same container [s109]
+test_lists_loopback() {
+	conflist looped bridge '.plugins |= [.[0], {"type": "loopback"}, .[1]]'
+	container_start web looped -p 8080:80/tcp -p 8080:80/udp
+	expect_answers client "$host4" 8080 web "$client4"
+	container_check web looped
+	container_remove web looped
+}
+
+# a chained plugin calls no IPAM plugin, though its configuration has an ipam section [s141]
+test_lists_no_ipam_called() {
+	container_add_plain web
+	mkdir /run/trap
+	printf '#!/bin/sh\ntouch /run/called\n' >/run/trap/host-local
+	chmod +x /run/trap/host-local
+	plugin_config web '.ipam = {"type": "host-local", "subnet": "10.1.0.0/16"}' >/run/config
+	local command
+	for command in ADD CHECK DEL; do
+		CNI_COMMAND=$command CNI_CONTAINERID=web CNI_IFNAME=eth0 CNI_NETNS=/run/netns/web \
+			CNI_PATH=/run/trap PATH=/run/trap:$PATH "$build/bpf-portmap" </run/config \
+			>/run/out || fail "$command: $(cat /run/out)"
+	done
+	[ ! -e /run/called ] || fail "the IPAM plugin was called"
+}
+
+# after DEL host-local has the address again, after a refused ADD too, and gives it to another
+# container in the end [s142]
+test_lists_host_local_gets_address_back() {
+	conflist narrow bridge '.name = "narrow" | .plugins[0].ipam.ranges =
+		[[{"subnet": "10.85.0.0/29"}]]'
+	local leases=/var/lib/cni/networks/narrow round address first=''
+	container_add owner narrow -p 9090:80/tcp
+	for round in $(seq 10); do
+		container_start web narrow -p 8080:80/tcp -p 8080:80/udp
+		address=$(address4 web)
+		first=${first:-$address}
+		[ "$round" = 1 ] || [ "$address" != "$first" ] || echo again >/run/again
+		[ -e "$leases/$address" ] || fail "host-local does not know $address"
+		# ARP keeps an entry for a second, whatever the new owner announces
+		ip neighbour flush dev cni0
+		expect_answers client "$host4" 8080 web "$client4"
+		container_remove web narrow
+		[ ! -e "$leases/$address" ] || fail "host-local still has $address"
+		namespace_add web
+		expect_failure runtime add narrow web -p 9090:80/tcp
+		expect_equal 1 "$(find "$leases" -name '10.*' | wc -l)" "leases after a refused ADD"
+		ip netns delete web
+	done
+	[ -e /run/again ] || fail "no address was given twice: nothing was tested"
+}
+
+# static gives the addresses that the configuration says, and the ports lead to them [s142]
+test_lists_static_addresses() {
+	conflist fixed bridge '.name = "fixed" | .plugins[0].ipam = {"type": "static", "addresses":
+		[{"address": "10.84.0.7/24", "gateway": "10.84.0.1"}], "routes": [{"dst": "0.0.0.0/0"}]}'
+	serve_in server 9000
+	container_start web fixed -p 8080:80/tcp -p 8080:80/udp
+	expect_equal 10.84.0.7 "$(address4 web)"
+	expect_answers client "$host4" 8080 web "$client4"
+	expect_answers web "$server4" 9000 server "$host4_second"
+}
+
+# a configuration written for portmap works with the type changed and nothing else: its options are
+# accepted, and those that mean nothing here are said on stderr [s86][s87][s88][s89][s91]
+test_lists_portmap_options() {
+	local old='{"type": "portmap", "capabilities": {"portMappings": true}, "snat": true,
+		"masqAll": false, "markMasqBit": 12, "externalSetMarkChain": "KUBE-MARK-MASQ",
+		"backend": "iptables", "conditionsV4": null, "conditionsV6": []}'
+	conflist swapped bridge ".name = \"swapped\" | .plugins[0].ipMasq = true
+		| .plugins[1] = ($old | .type = \"bpf-portmap\")"
+	namespace_add web
+	runtime add swapped web -p 8080:80/tcp -p 8080:80/udp >/run/out 2>/run/err ||
+		fail "$(cat /run/out /run/err)"
+	local option
+	for option in markMasqBit externalSetMarkChain backend; do
+		expect_contains "$(cat /run/err)" "$option"
+	done
+	jq -e .ips /run/out >/dev/null || fail "stdout is no result: $(cat /run/out)"
+	serve_in web 80
+	expect_answers client "$host4" 8080 web "$client4"
+	expect_answers web "$host4" 8080 web "$bridge4"
+	runtime check swapped web 2>/dev/null || fail CHECK
+	runtime del swapped web 2>/dev/null || fail DEL
+	expect_no_answer client tcp "$host4" 8080
+}
