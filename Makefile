@@ -118,13 +118,14 @@ $(BUILD)/sanitized/bpf-portmap: $(patsubst $(BUILD)/%,$(BUILD)/sanitized/%,$(PLU
 PACKET_OBJECTS := $(patsubst %.c,$(BUILD)/sanitized/%.o,$(wildcard tests/packet/*.c))
 
 $(BUILD)/tests/packet: $(PACKET_OBJECTS)
+	@mkdir -p $(@D)
 	$(call say,LINK,$@)$(CC) $(CFLAGS) $(SANITIZE) $^ -lbpf -lelf -lz -o $@
 
 NET_TOOLS := $(patsubst tests/net/%.c,$(BUILD)/tests/%,$(wildcard tests/net/*.c))
 
 $(BUILD)/tests/%: tests/net/%.c
 	@mkdir -p $(@D)
-	$(call say,CC,$@)$(CC) $(CPPFLAGS) $(CFLAGS) $(STATIC) $< -lbpf -lelf -lz $(STATIC_ZSTD) -o $@
+	$(call say,CC,$@)$(CC) $(CPPFLAGS) $(CFLAGS) $< -lbpf -lelf -lz -o $@
 
 check: deps-check
 	$(Q)$(MAKE) --no-print-directory all
