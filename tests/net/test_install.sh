@@ -1,0 +1,159 @@
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+# shellcheck shell=bash disable=SC2154 # the world's names: world.sh
+#
+# test_install.sh - what a user gets: the two programs, where they are put, what they say of
+# themselves, and what they say where they cannot work.
+
+install_make() {
+	make -C "$project" --no-print-directory --old-file all DESTDIR=/run/root "$@" >/run/out 2>&1 ||
+		fail "make $*: $(cat /run/out)"
+}
+
+# both programs are static: they run in a root that holds nothing else
+test_install_programs_are_static() {
+	mkdir /run/empty
+	cp "$build/bpf-portmap" "$build/cnirun" /run/empty
+	output=$(CNI_COMMAND=VERSION chroot /run/empty /bpf-portmap) || fail "$output"
+	expect_contains "$output" 1.1.0
+	output=$(chroot /run/empty /cnirun --help) || fail "$output"
+	expect_contains "$output" CONFLIST
+}
+
+# both programs still have their symbols, which a bug report needs
+test_install_programs_have_symbols() {
+	local program
+	for program in bpf-portmap cnirun; do
+		grep -aq -m 1 command_add "$build/$program" || [ "$program" = cnirun ] ||
+			fail "$program has no symbol table"
+		# shellcheck disable=SC2016
+		grep -aq -m 1 '\.symtab' "$build/$program" || fail "$program has no symbol table"
+	done
+}
+
+# make install puts two files where CNIDIR and PREFIX say, and make uninstall leaves nothing
+test_install_and_uninstall() {
+	install_make install
+	expect_equal "/run/root/opt/cni/bin/bpf-portmap /run/root/usr/local/bin/cnirun" \
+		"$(find /run/root -type f | sort | xargs)" "files"
+	CNI_COMMAND=VERSION /run/root/opt/cni/bin/bpf-portmap >/run/out || fail "it does not run"
+	install_make uninstall
+	expect_equal "" "$(find /run/root -type f)" "files after uninstall"
+	install_make install PREFIX=/usr CNIDIR=/usr/lib/cni
+	expect_equal "/run/root/usr/bin/cnirun /run/root/usr/lib/cni/bpf-portmap" \
+		"$(find /run/root -type f | sort | xargs)" "files"
+	install_make uninstall PREFIX=/usr CNIDIR=/usr/lib/cni
+	expect_equal "" "$(find /run/root -type f)" "files after uninstall"
+}
+
+# cnirun explains each verb, and on a wrong one says which there are
+test_install_cnirun_help() {
+	local verb
+	output=$("$cnirun" --help) || fail "--help"
+	for verb in add del check gc status version list; do
+		expect_contains "$output" "$verb"
+		"$cnirun" "$verb" --help >/run/out || fail "$verb --help"
+		expect_contains "$(cat /run/out)" "cnirun $verb"
+	done
+	expect_failure "$cnirun" destroy
+	expect_contains "$output" destroy
+}
+
+# the drop-in recipe: a list for bridge, or ptp, with portmap works, and the same with the type
+# changed; both times the container answers
+test_install_drop_in() {
+	local main type list
+	for main in bridge ptp; do
+		for type in portmap bpf-portmap; do
+			list=$main-$type
+			jq ".name = \"$list\" | .plugins[0].ipMasq = true | .plugins[1] =
+				{\"type\": \"$type\", \"capabilities\": {\"portMappings\": true}}" \
+				"$project/conf/$main.conflist" >/run/conf/"$list".conflist
+			container_start web "$list" -p 8080:80/tcp -p 8080:80/udp
+			expect_answers client "$host4" 8080 web "$client4"
+			container_remove web "$list"
+			expect_no_answer client tcp "$host4" 8080
+		done
+	done
+}
+
+# in a user namespace, where BPF is not allowed, STATUS says so with code 50, and ADD fails and
+# leaves nothing [s59]
+test_install_user_namespace() {
+	container_add_plain web
+	local before
+	before=$(state_show)
+	export PREFIX='unshare --user --map-root-user'
+	$PREFIX true 2>/dev/null || skip "user namespaces are not allowed here"
+	expect_failure plugin_call STATUS web 'del(.prevResult, .runtimeConfig) | .cniVersion = "1.1.0"'
+	expect_code 50
+	expect_contains "$output" 'user namespace'
+	expect_failure plugin_call ADD web
+	expect_contains "$output" 'user namespace'
+	expect_same_state "$before"
+}
+
+# meta_set OFFSET BYTE: as a bpf-portmap of another time would have written it
+meta_set() {
+	local value
+	value=$(bpftool -j map dump pinned "$pins/meta" | jq -r \
+		'.[0].value | map(ltrimstr("0x")) | .['"$1"'] = "'"$2"'" | join(" ")')
+	# shellcheck disable=SC2086
+	bpftool map update pinned "$pins/meta" key hex 00 00 00 00 value hex $value
+}
+
+# maps of another layout: ADD, CHECK and STATUS refuse and say what to do, DEL succeeds so that the
+# plugins before us give the address back, nothing is changed, and traffic goes on
+test_install_other_layout() {
+	container_start web bridge -p 8080:80/tcp
+	container_add_plain second
+	meta_set 0 63
+	local before command
+	before=$(state_show)
+	for command in ADD CHECK; do
+		expect_failure plugin_call "$command" second "$(mapping 9090)"
+		expect_code 102
+		expect_contains "$output" 'layout 99'
+		expect_contains "$output" 'stop all containers'
+	done
+	expect_failure plugin_call STATUS second 'del(.prevResult) | .cniVersion = "1.1.0"'
+	expect_code 50
+	plugin_call DEL second 2>/run/err || fail DEL
+	expect_contains "$(cat /run/err)" 'layout 99'
+	expect_same_state "$before"
+	expect_answer client tcp "$host4" 8080 web "$client4"
+	meta_set 0 01
+	plugin_call ADD second "$(mapping 9090)" >/run/out || fail "$(cat /run/out)"
+}
+
+# maps that are not complete, as after a kill while loading, are mended by the next ADD
+test_install_incomplete_maps() {
+	container_start web bridge -p 8080:80/tcp
+	meta_set 4 00
+	container_start other bridge -p 9090:80/tcp
+	expect_answer client tcp "$host4" 9090 other "$client4"
+	expect_answer client tcp "$host4" 8080 web "$client4"
+	expect_equal "" "$(programs_show | sort | uniq -d)" "programs attached twice"
+}
+
+# an older version's programs are replaced by the next ADD, once, under a live conversation; an
+# older plugin does not put its own back
+test_install_upgrade() {
+	container_start web bridge -p 8080:80/tcp
+	conversation_open talk client tcp "$host4" 8080
+	expect_says talk web
+	local before after offset
+	before=$(bpftool -j prog show pinned "$pins/from_uplink" | jq .id)
+	for offset in 24 26 28; do meta_set "$offset" 30; done
+	container_start other bridge -p 9090:80/tcp
+	after=$(bpftool -j prog show pinned "$pins/from_uplink" | jq .id)
+	[ "$before" != "$after" ] || fail "the programs were not replaced"
+	expect_says talk web
+	expect_equal "" "$(programs_show | sort | uniq -d)" "programs attached twice"
+	container_check web bridge
+	meta_set 24 39
+	container_start third bridge -p 9091:80/tcp
+	expect_equal "$after" "$(bpftool -j prog show pinned "$pins/from_uplink" | jq .id)" \
+		"the program, after an ADD by an older plugin"
+	expect_answer client tcp "$host4" 9091 third "$client4"
+	expect_says talk web
+}
