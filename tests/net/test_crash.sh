@@ -52,6 +52,38 @@ test_crash_parallel_own_ports() {
 }
 
 # limit 120 s
+# ptp containers whose ADDs run at once, each seeing the others' veths as interfaces with an
+# address, get the programs of a container [T31]
+test_crash_parallel_ptp() {
+	local number round pids
+	conflist plain_ptp ptp "$only_main"
+	container_add first bridge
+	for number in $(seq 20); do
+		container_add_plain "c$number" plain_ptp
+		plugin_config "c$number" ".name = \"ptp\" | $(mapping 9000 | tr -d '\n') |
+			.runtimeConfig.portMappings[0].hostPort += $number" >"/run/config.$number"
+	done
+	for round in $(seq 6); do
+		pids=()
+		for number in $(seq 20); do
+			plugin_run ADD "c$number" <"/run/config.$number" >"/run/out.$number" 2>&1 &
+			pids+=($!)
+		done
+		for number in $(seq 20); do
+			wait "${pids[number - 1]}" || fail "ADD of c$number: $(cat "/run/out.$number")"
+		done
+		for number in $(seq 20); do
+			plugin_run CHECK "c$number" <"/run/config.$number" >/run/out ||
+				fail "CHECK of c$number, round $round: $(cat /run/out)"
+		done
+		for number in $(seq 20); do
+			plugin_run DEL "c$number" <"/run/config.$number" || fail DEL
+			tc qdisc del dev "$(host_veth "c$number")" clsact
+		done
+	done
+}
+
+# limit 120 s
 # 50 ADDs at once for 10 ports, the first of all on this host: each port has exactly one owner
 # [T31][s81][i07]
 test_crash_parallel_same_ports() {

@@ -149,6 +149,34 @@ static int attach_first(struct nl_sock *socket, const struct attach_target *targ
 	return attach_by_clsact(socket, target, hook, program_fd, undo, err);
 }
 
+/* A container's ADD runs beside us and has found its veth, which we took for an uplink. */
+static bool is_a_containers(enum interface_role role, enum program_number program,
+			    const struct copies *copies)
+{
+	if (role == ROLE_PORT || role == ROLE_ROUTED)
+		return false;
+	for (size_t i = 0; i < copies->count; i++)
+		if (copies->list[i].program != program)
+			return true;
+	return false;
+}
+
+/* Leaves the hook to the container's program. Whoever of the two looks last sees both. */
+static int retreat(uint32_t ifindex, enum hook hook, enum program_number program,
+		   struct cni_error *err)
+{
+	cleanup_lock int lock = lock_take(err);
+	struct copies copies;
+
+	if (lock < 0)
+		return -1;
+	hook_find_copies(ifindex, hook, &copies);
+	for (size_t i = 0; i < copies.count; i++)
+		if (copies.list[i].program == program)
+			remove_copy(ifindex, hook, &copies.list[i]);
+	return 0;
+}
+
 static int attach_hook(const struct datapath *datapath, struct nl_sock *socket,
 		       const struct attach_target *target, enum hook hook, struct attach_undo *undo,
 		       struct cni_error *err)
@@ -163,6 +191,8 @@ static int attach_hook(const struct datapath *datapath, struct nl_sock *socket,
 		hook_find_copies(target->ifindex, hook, &copies);
 		if (copies.count == 1 && copies.list[0].id == id)
 			return 0;
+		if (is_a_containers(target->role, program, &copies))
+			return retreat(target->ifindex, hook, program, err);
 		if (!copies.count) {
 			if (attach_first(socket, target, hook, fd, &copies, undo, err))
 				return -1;

@@ -40,7 +40,8 @@ struct attach_undo {
 
 /* Makes each program that the role has stand at its hook exactly once and be the pinned
  * one: attaches, replaces an older one, removes second copies. Never touches a program or
- * qdisc that is not ours. Where somebody else was faster, that is fine. Takes the lock to
+ * qdisc that is not ours. Where somebody else was faster, that is fine; a host's interface
+ * that turns out to be a container's veth is left to the container. Takes the lock to
  * make two copies one, so call it without. What it attached is added to *undo, also when it
  * fails. Codes 102, 11. */
 int attach_interface(const struct datapath *datapath, struct nl_sock *socket,

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "datapath/attach.h"
+#include "datapath/lock.h"
 #include "datapath/maps.h"
 
 static bool belongs_to_container(const struct interface *interface)
@@ -67,6 +68,9 @@ static int attach_and_write(struct host *host, const struct attach_target *targe
 
 	if (attach_interface(&host->datapath, host->socket, target, &ignored, err))
 		return -1;
+	/* It has become one meanwhile. */
+	if (attach_is_container_veth(link->ifindex))
+		return 0;
 	fill_addresses(&interface, address_list_find(&host->addresses, link->ifindex));
 	if (target->role == ROLE_BRIDGE)
 		memcpy(interface.bridge_mac, link->mac, sizeof(interface.bridge_mac));
@@ -97,12 +101,22 @@ static int attach_link(struct host *host, const struct conf *conf, const struct 
 static int refresh_addresses(struct host *host, const struct addressed_interface *addressed,
 			     struct interface *interface, struct cni_error *err)
 {
+	const struct objects *objects = &host->datapath.objects;
 	struct interface before = *interface;
+	cleanup_lock int lock = -1;
 
 	fill_addresses(interface, addressed);
 	if (!memcmp(&before, interface, sizeof(before)))
 		return 0;
-	return interface_write(&host->datapath.objects, addressed->ifindex, interface, err);
+	/* A container's ADD or DEL beside us may change the entry. */
+	lock = lock_take(err);
+	if (lock < 0)
+		return -1;
+	if (!interface_read(objects, addressed->ifindex, interface) ||
+	    belongs_to_container(interface))
+		return 0;
+	fill_addresses(interface, addressed);
+	return interface_write(objects, addressed->ifindex, interface, err);
 }
 
 static int attach_addressed(struct host *host, const struct conf *conf,
@@ -149,9 +163,14 @@ static int follow_bridge_mac(struct host *host, const struct link *bridge, struc
 			     struct cni_error *err)
 {
 	struct mac_change change = {&host->datapath.objects, bridge};
+	cleanup_lock int lock = -1;
 
 	if (!memcmp(known->bridge_mac, bridge->mac, sizeof(known->bridge_mac)))
 		return 0;
+	/* What a DEL removes meanwhile must not be written again. */
+	lock = lock_take(err);
+	if (lock < 0)
+		return -1;
 	memcpy(known->bridge_mac, bridge->mac, sizeof(known->bridge_mac));
 	if (interface_write(change.objects, bridge->ifindex, known, err))
 		return -1;
