@@ -25,12 +25,16 @@ static char log_tail[2048];
 
 static int keep_log_tail(enum libbpf_print_level level, const char *format, va_list arguments)
 {
-	static char text[1 << 16];
+	cleanup_free char *text = NULL;
 	size_t length, kept = strlen(log_tail);
 
+	/* As long as the verifier's log, of which only the end is wanted. */
 	if (level != LIBBPF_WARN)
 		return 0;
-	vsnprintf(text, sizeof(text), format, arguments);
+	if (vasprintf(&text, format, arguments) < 0) {
+		text = NULL;
+		return 0;
+	}
 	length = strlen(text);
 	if (length >= sizeof(log_tail)) {
 		memcpy(log_tail, text + length - (sizeof(log_tail) - 1), sizeof(log_tail));
