@@ -47,16 +47,16 @@ static void tear_down(struct host *host, const struct container *container,
 /* Neither ports nor masquerade: nothing need be done for this container. But where others
  * have ports it may be their neighbour, and br_netfilter's conntrack must see what it
  * sends as from_container leaves it; so where the programs are loaded it gets one, if that
- * is to be had. */
-static void set_up_neighbour(struct container *container, const struct cni_environment *environment)
+ * is to be had. Whether it did. */
+static bool set_up_neighbour(struct host *host, struct container *container,
+			     const struct cni_environment *environment, struct attach_undo *undo)
 {
-	cleanup_host struct host host = {0};
-	struct attach_undo undo = {0};
 	struct cni_error failure = {0};
+	bool done = !host_open(host, &failure) && datapath_is_usable(&host->datapath) &&
+		    !set_up(host, container, environment, undo, &failure);
 
-	if (!host_open(&host, &failure) && datapath_is_usable(&host.datapath))
-		set_up(&host, container, environment, &undo, &failure);
 	cni_error_release(&failure);
+	return done;
 }
 
 static int set_up_and_reply(struct container *container, const struct cni_environment *environment,
@@ -64,12 +64,16 @@ static int set_up_and_reply(struct container *container, const struct cni_enviro
 {
 	cleanup_host struct host host = {0};
 	struct attach_undo undo = {0};
+	bool done = true;
 
-	if (host_open(&host, err) || set_up(&host, container, environment, &undo, err))
+	if (container_wants_nothing(container))
+		done = set_up_neighbour(&host, container, environment, &undo);
+	else if (host_open(&host, err) || set_up(&host, container, environment, &undo, err))
 		return -1;
 	if (!cni_reply_result(reply, err))
 		return 0;
-	tear_down(&host, container, &undo);
+	if (done)
+		tear_down(&host, container, &undo);
 	return -1;
 }
 
@@ -85,8 +89,5 @@ int command_add(const struct cni_environment *environment, const struct cni_netw
 	reply = cni_result_relabel(container.prev_result, config->version, err);
 	if (!reply)
 		return -1;
-	if (!container_wants_nothing(&container))
-		return set_up_and_reply(&container, environment, reply, err);
-	set_up_neighbour(&container, environment);
-	return cni_reply_result(reply, err);
+	return set_up_and_reply(&container, environment, reply, err);
 }
