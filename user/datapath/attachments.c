@@ -8,7 +8,6 @@
 #include <string.h>
 #include <time.h>
 
-#include "datapath/describe.h"
 #include "datapath/lock.h"
 #include "datapath/maps.h"
 #include "datapath/owners.h"
@@ -151,92 +150,6 @@ int attachment_remove(const struct datapath *datapath, const struct attachment_k
 	return remove_locked(&datapath->objects, key, err);
 }
 
-static void warn_about_dead_owner(const struct portmap_key *key, const struct slot *owner)
-{
-	char port[DESCRIBED_PORT_SIZE], who[DESCRIBED_ATTACHMENT_SIZE];
-
-	describe_port(key, port);
-	describe_attachment(owner->attachment, who);
-	warning("%s is taken over from %s, whose veth is gone or whose ADD or DEL was not finished",
-		port, who);
-}
-
-static int take_over_port(const struct objects *objects, struct nl_sock *socket,
-			  const struct portmap_key *key, const struct portmap *portmap,
-			  struct cni_error *err)
-{
-	struct portmap old;
-	struct slot owner;
-
-	if (portmap_read(objects, key, &old)) {
-		if (owner_is_alive(objects, socket, old.owner, &owner))
-			return refuse_taken_port(objects, key, &owner, err);
-		warn_about_dead_owner(key, &owner);
-		if (owner_set_live(objects, old.owner, false, err))
-			return -1;
-	}
-	if (bpf_map_update_elem(objects->maps[MAP_PORTMAPS], key, portmap, BPF_ANY))
-		return refusal_set(err, errno, "cannot write to the map portmaps");
-	return 0;
-}
-
-static int claim_port(const struct objects *objects, struct nl_sock *socket,
-		      const struct port_claim *claim, struct owner owner, struct cni_error *err)
-{
-	struct portmap portmap = {.owner = owner, .container_port = claim->container_port};
-
-	memcpy(portmap.container_address, claim->container_address, CNI_ADDRESS_SIZE);
-	if (!bpf_map_update_elem(objects->maps[MAP_PORTMAPS], &claim->key, &portmap, BPF_NOEXIST))
-		return 0;
-	if (errno == EEXIST)
-		return take_over_port(objects, socket, &claim->key, &portmap, err);
-	if (errno == E2BIG)
-		return cni_error_set(err, CNI_ERROR_KERNEL_REFUSED,
-				     "all %d port mappings that a host can have are in use",
-				     MAX_PORTMAPS);
-	return refusal_set(err, errno, "cannot write to the map portmaps");
-}
-
-static int claim_endpoint(const struct objects *objects, struct nl_sock *socket,
-			  const struct endpoint_claim *claim, struct owner owner,
-			  struct cni_error *err)
-{
-	struct endpoint endpoint = {
-		.owner = owner,
-		.prefix_length = claim->prefix_length,
-		.masquerade = claim->masquerade,
-	};
-	char address[CNI_ADDRESS_TEXT_SIZE], who[DESCRIBED_ATTACHMENT_SIZE];
-	struct endpoint old;
-	struct slot old_owner;
-
-	if (endpoint_read(objects, &claim->key, &old) &&
-	    owner_is_alive(objects, socket, old.owner, &old_owner)) {
-		describe_attachment(old_owner.attachment, who);
-		warning("address %s belongs to %s too; the newest has it now",
-			cni_address_format(claim->key.address, address), who);
-	}
-	if (bpf_map_update_elem(objects->maps[MAP_ENDPOINTS], &claim->key, &endpoint, BPF_ANY))
-		return refusal_set(err, errno, "cannot write to the map endpoints");
-	return 0;
-}
-
-static int claim_all(const struct objects *objects, struct nl_sock *socket,
-		     const struct attachment_claims *claims, struct owner owner,
-		     struct cni_error *err)
-{
-	struct interface interface = claims->interface;
-
-	for (size_t i = 0; i < claims->port_count; i++)
-		if (claim_port(objects, socket, &claims->ports[i], owner, err))
-			return -1;
-	for (size_t i = 0; i < claims->endpoint_count; i++)
-		if (claim_endpoint(objects, socket, &claims->endpoints[i], owner, err))
-			return -1;
-	interface.owner = owner;
-	return interface_write(objects, claims->ifindex, &interface, err);
-}
-
 static int write_slot(const struct objects *objects, const struct attachment_claims *claims,
 		      struct owner owner, struct cni_error *err)
 {
@@ -261,7 +174,7 @@ static int add_locked(const struct objects *objects, struct nl_sock *socket,
 	if (owner_allocate(objects, &record.owner, err) ||
 	    write_slot(objects, claims, record.owner, err) ||
 	    attachment_write(objects, &claims->key, &record, err) ||
-	    claim_all(objects, socket, claims, record.owner, err) ||
+	    claims_write(objects, socket, claims, record.owner, err) ||
 	    owner_set_live(objects, record.owner, true, err))
 		return -1;
 	record.state = ATTACHMENT_READY;

@@ -11,27 +11,8 @@
 #ifndef DATAPATH_ATTACHMENTS_H
 #define DATAPATH_ATTACHMENTS_H
 
+#include "datapath/claims.h"
 #include "datapath/datapath.h"
-#include "plugin/conf.h"
-
-struct nl_sock;
-
-struct endpoint_claim {
-	struct endpoint_key key;
-	uint8_t prefix_length;
-	bool masquerade;
-};
-
-struct attachment_claims {
-	struct attachment_key key;
-	uint32_t ifindex; /* of the veth's host side */
-	uint8_t host_mac[6];
-	struct interface interface; /* the veth's entry; the owner is filled in */
-	const struct port_claim *ports;
-	size_t port_count;
-	const struct endpoint_claim *endpoints;
-	size_t endpoint_count;
-};
 
 /* "network/containerID/ifname". Code 4 if that is too long. */
 int attachment_key_make(struct attachment_key *key, const char *network, const char *container_id,

@@ -1,0 +1,182 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* claims.c - getting what an attachment asks for. */
+#include "datapath/claims.h"
+
+#include <bpf/bpf.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "datapath/describe.h"
+#include "datapath/owners.h"
+#include "datapath/refusal.h"
+#include "datapath/warning.h"
+
+/* Ports in one system call: most of what thousands cost is entering the kernel. */
+#define PORT_BATCH 256U
+
+static void warn_about_dead_owner(const struct portmap_key *key, const struct slot *owner)
+{
+	char port[DESCRIBED_PORT_SIZE], who[DESCRIBED_ATTACHMENT_SIZE];
+
+	describe_port(key, port);
+	describe_attachment(owner->attachment, who);
+	warning("%s is taken over from %s, whose veth is gone or whose ADD or DEL was not finished",
+		port, who);
+}
+
+static int take_over_port(const struct objects *objects, struct nl_sock *socket,
+			  const struct portmap_key *key, const struct portmap *portmap,
+			  struct cni_error *err)
+{
+	struct portmap old;
+	struct slot owner;
+
+	if (portmap_read(objects, key, &old)) {
+		if (owner_is_alive(objects, socket, old.owner, &owner))
+			return refuse_taken_port(objects, key, &owner, err);
+		warn_about_dead_owner(key, &owner);
+		if (owner_set_live(objects, old.owner, false, err))
+			return -1;
+	}
+	if (bpf_map_update_elem(objects->maps[MAP_PORTMAPS], key, portmap, BPF_ANY))
+		return refusal_set(err, errno, "cannot write to the map portmaps");
+	return 0;
+}
+
+static int refuse_write(int errno_value, struct cni_error *err)
+{
+	if (errno_value == E2BIG)
+		return cni_error_set(err, CNI_ERROR_KERNEL_REFUSED,
+				     "all %d port mappings that a host can have are in use",
+				     MAX_PORTMAPS);
+	return refusal_set(err, errno_value, "cannot write to the map portmaps");
+}
+
+static void fill_portmap(struct portmap *portmap, const struct port_claim *claim,
+			 struct owner owner)
+{
+	*portmap = (struct portmap){.owner = owner, .container_port = claim->container_port};
+	memcpy(portmap->container_address, claim->container_address, CNI_ADDRESS_SIZE);
+}
+
+static int claim_port(const struct objects *objects, struct nl_sock *socket,
+		      const struct port_claim *claim, struct owner owner, struct cni_error *err)
+{
+	struct portmap portmap;
+
+	fill_portmap(&portmap, claim, owner);
+	if (!bpf_map_update_elem(objects->maps[MAP_PORTMAPS], &claim->key, &portmap, BPF_NOEXIST))
+		return 0;
+	if (errno == EEXIST)
+		return take_over_port(objects, socket, &claim->key, &portmap, err);
+	return refuse_write(errno, err);
+}
+
+struct search {
+	const struct attachment_claims *claims;
+	size_t visited;
+	bool given_up;
+};
+
+static int compare_key(const void *key, const void *claim)
+{
+	return memcmp(key, &((const struct port_claim *)claim)->key, sizeof(struct portmap_key));
+}
+
+static bool search_entry(const void *key, const void *value, void *context)
+{
+	struct search *search = context;
+	const struct attachment_claims *claims = search->claims;
+
+	/* Looking through more than that costs more than it saves. */
+	search->given_up = ++search->visited > claims->port_count ||
+			   bsearch(key, claims->ports, claims->port_count, sizeof(*claims->ports),
+				   compare_key);
+	return !search->given_up;
+}
+
+/* False: at least one is not, or it takes too long to find out. */
+static bool ports_are_all_free(const struct objects *objects,
+			       const struct attachment_claims *claims)
+{
+	struct search search = {.claims = claims};
+
+	return !maps_walk(objects->maps[MAP_PORTMAPS], sizeof(struct portmap_key),
+			  sizeof(struct portmap), search_entry, &search) &&
+	       !search.given_up;
+}
+
+static int write_batch(const struct objects *objects, const struct port_claim *claims,
+		       uint32_t count, struct owner owner, struct cni_error *err)
+{
+	struct portmap_key keys[PORT_BATCH];
+	struct portmap portmaps[PORT_BATCH];
+
+	for (uint32_t i = 0; i < count; i++) {
+		keys[i] = claims[i].key;
+		fill_portmap(&portmaps[i], &claims[i], owner);
+	}
+	if (bpf_map_update_batch(objects->maps[MAP_PORTMAPS], keys, portmaps, &count, NULL))
+		return refuse_write(errno, err);
+	return 0;
+}
+
+/* A batch cannot be told to leave what is there, so it is for ports seen to be free: under
+ * the lock they remain so. */
+static int claim_ports(const struct objects *objects, struct nl_sock *socket,
+		       const struct attachment_claims *claims, struct owner owner,
+		       struct cni_error *err)
+{
+	size_t step = 1;
+
+	if (claims->port_count > PORT_BATCH && ports_are_all_free(objects, claims))
+		step = PORT_BATCH;
+	for (size_t i = 0; i < claims->port_count; i += step) {
+		size_t left = claims->port_count - i;
+
+		if (step == 1 ? claim_port(objects, socket, &claims->ports[i], owner, err)
+			      : write_batch(objects, &claims->ports[i],
+					    (uint32_t)(left < step ? left : step), owner, err))
+			return -1;
+	}
+	return 0;
+}
+
+static int claim_endpoint(const struct objects *objects, struct nl_sock *socket,
+			  const struct endpoint_claim *claim, struct owner owner,
+			  struct cni_error *err)
+{
+	struct endpoint endpoint = {
+		.owner = owner,
+		.prefix_length = claim->prefix_length,
+		.masquerade = claim->masquerade,
+	};
+	char address[CNI_ADDRESS_TEXT_SIZE], who[DESCRIBED_ATTACHMENT_SIZE];
+	struct endpoint old;
+	struct slot old_owner;
+
+	if (endpoint_read(objects, &claim->key, &old) &&
+	    owner_is_alive(objects, socket, old.owner, &old_owner)) {
+		describe_attachment(old_owner.attachment, who);
+		warning("address %s belongs to %s too; the newest has it now",
+			cni_address_format(claim->key.address, address), who);
+	}
+	if (bpf_map_update_elem(objects->maps[MAP_ENDPOINTS], &claim->key, &endpoint, BPF_ANY))
+		return refusal_set(err, errno, "cannot write to the map endpoints");
+	return 0;
+}
+
+int claims_write(const struct objects *objects, struct nl_sock *socket,
+		 const struct attachment_claims *claims, struct owner owner, struct cni_error *err)
+{
+	struct interface interface = claims->interface;
+
+	if (claim_ports(objects, socket, claims, owner, err))
+		return -1;
+	for (size_t i = 0; i < claims->endpoint_count; i++)
+		if (claim_endpoint(objects, socket, &claims->endpoints[i], owner, err))
+			return -1;
+	interface.owner = owner;
+	return interface_write(objects, claims->ifindex, &interface, err);
+}

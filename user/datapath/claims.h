@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * claims.h - what an attachment asks for, and getting it for its owner.
+ */
+#ifndef DATAPATH_CLAIMS_H
+#define DATAPATH_CLAIMS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "cni/error.h"
+#include "datapath/objects.h"
+#include "plugin/conf.h"
+
+struct nl_sock;
+
+struct endpoint_claim {
+	struct endpoint_key key;
+	uint8_t prefix_length;
+	bool masquerade;
+};
+
+struct attachment_claims {
+	struct attachment_key key;
+	uint32_t ifindex; /* of the veth's host side */
+	uint8_t host_mac[6];
+	struct interface interface;     /* the veth's entry; the owner is filled in */
+	const struct port_claim *ports; /* sorted by key, each key once */
+	size_t port_count;
+	const struct endpoint_claim *endpoints;
+	size_t endpoint_count;
+};
+
+/* Writes ports, endpoints and the interface for the owner. Takes over, with a warning, a
+ * port whose owner is dead, and an address whoever has it. What was written before a failure
+ * stays. Call it with the lock. Codes 101 naming the owner, 102. */
+int claims_write(const struct objects *objects, struct nl_sock *socket,
+		 const struct attachment_claims *claims, struct owner owner, struct cni_error *err);
+
+#endif
