@@ -36,6 +36,30 @@ test_ownership_conflict_at_last_port() {
 	expect_answer client tcp "$host4" 8085 first
 }
 
+# an ADD of 1,200 ports, one of them another's, leaves nothing; it has all when that one's container
+# is gone [s45][s81][i07]
+test_ownership_conflict_of_many() {
+	container_add first bridge -p 9100:80/tcp
+	container_add_plain second
+	local before many='.runtimeConfig.portMappings = [range(600) | {"hostPort": (9000 + .),
+		"containerPort": 80, "protocol": "tcp"}, {"hostPort": (9000 + .), "containerPort": 80,
+		"protocol": "udp"}]'
+	before=$(state_show)
+	expect_failure plugin_call ADD second "$many"
+	expect_code 101
+	expect_contains "$output" "host port 9100/tcp"
+	expect_contains "$output" first
+	expect_same_state "$before"
+	container_die first
+	plugin_call ADD second "$many" >/run/out 2>/run/warnings || fail "$(cat /run/out)"
+	expect_contains "$(cat /run/warnings)" "9100/tcp of any IPv4 address is taken over"
+	expect_equal 2400 "$(map_count portmaps)" portmaps
+	serve_in second 80
+	expect_answer client tcp "$host4" 9100 second
+	plugin_call DEL second || fail DEL
+	expect_equal 0 "$(map_count portmaps)" portmaps
+}
+
 # any and a hostIP of different containers do not conflict; the same hostIP twice does [s80][s81]
 test_ownership_conflict_by_host_ip() {
 	container_add first bridge -p 8080:80/tcp
@@ -197,6 +221,20 @@ test_ownership_not_taken_while_alive() {
 	expect_answer client tcp "$host4" 8080 first
 }
 
+# a port is not taken over because its veth got another MAC, as udev gives new veths [s81]
+test_ownership_not_taken_after_new_mac() {
+	container_add_plain first
+	plugin_call ADD first >/run/out || fail "$(cat /run/out)"
+	serve_in first 80
+	ip link set "$(host_veth first)" address 02:11:22:33:44:55
+	container_add_plain second
+	expect_failure plugin_call ADD second
+	expect_code 101
+	plugin_run GC any <<<'{"cniVersion":"1.1.0","name":"bridge","type":"bpf-portmap"}' || fail GC
+	plugin_call CHECK first || fail CHECK
+	expect_answer client tcp "$host4" 8080 first
+}
+
 # ADD again without DEL replaces what the attachment had [s44]
 test_ownership_add_again() {
 	container_add_plain web
@@ -300,4 +338,18 @@ test_ownership_nothing_to_do() {
 	plugin_call ADD web '.ipMasq = false | del(.runtimeConfig)' >/run/out || fail "$(cat /run/out)"
 	expect_same_state "$before"
 	expect_equal "$(jq -cS . /run/results/web)" "$(jq -cS . /run/out)"
+}
+
+# an ADD whose reply nobody takes leaves nothing, with ports or without any [s45]
+test_ownership_reply_lost() {
+	container_add first bridge -p 9090:80/tcp
+	container_add_plain web
+	local before
+	before=$(state_show)
+	plugin_config web >/run/config
+	! plugin_run ADD web </run/config >/dev/full 2>/dev/null || fail "ADD succeeded with ports"
+	expect_same_state "$before"
+	plugin_config web '.ipMasq = false | del(.runtimeConfig)' >/run/config
+	! plugin_run ADD web </run/config >/dev/full 2>/dev/null || fail "ADD succeeded without ports"
+	expect_same_state "$before"
 }

@@ -150,6 +150,20 @@ int attachment_remove(const struct datapath *datapath, const struct attachment_k
 	return remove_locked(&datapath->objects, key, err);
 }
 
+int attachment_remove_stale(const struct datapath *datapath, const struct attachment_entry *entry,
+			    struct cni_error *err)
+{
+	cleanup_lock int lock = lock_take(err);
+	struct attachment record;
+
+	if (lock < 0)
+		return -1;
+	if (!attachment_read(&datapath->objects, &entry->key, &record) ||
+	    !owner_is(record.owner, entry->attachment.owner))
+		return 0;
+	return remove_locked(&datapath->objects, &entry->key, err);
+}
+
 static int write_slot(const struct objects *objects, const struct attachment_claims *claims,
 		      struct owner owner, struct cni_error *err)
 {
@@ -187,11 +201,12 @@ int attachment_add(const struct datapath *datapath, struct nl_sock *socket,
 	const struct objects *objects = &datapath->objects;
 	struct cni_error undoing = {0};
 	cleanup_lock int lock = lock_take(err);
+	struct link veth;
 
-	if (lock < 0)
-		return -1;
 	/* Before it may claim anything: the container may have been deleted meanwhile. */
-	if (!link_has_mac(socket, claims->ifindex, claims->host_mac))
+	if (lock < 0 || link_get(socket, claims->ifindex, NULL, &veth, err))
+		return -1;
+	if (!veth.ifindex)
 		return cni_error_set(err, CNI_ERROR_INVALID_CONFIGURATION,
 				     "the host's end of the container's veth (interface number %u)"
 				     " went away during ADD",

@@ -43,7 +43,9 @@ struct attachment_entry {
 int attachment_list(const struct datapath *datapath, struct attachment_entry **entries,
 		    size_t *count, struct cni_error *err);
 
-/* Whether the veth of the attachment exists. */
-bool attachment_has_veth(struct nl_sock *socket, const struct attachment *attachment);
+/* Removes all it owns, unless it was deleted or added again since it was listed. Codes 11,
+ * 102. */
+int attachment_remove_stale(const struct datapath *datapath, const struct attachment_entry *entry,
+			    struct cni_error *err);
 
 #endif

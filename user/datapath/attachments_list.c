@@ -7,12 +7,6 @@
 #include "datapath/attachments.h"
 #include "datapath/maps.h"
 #include "datapath/refusal.h"
-#include "net/link.h"
-
-bool attachment_has_veth(struct nl_sock *socket, const struct attachment *attachment)
-{
-	return link_has_mac(socket, attachment->ifindex, attachment->host_mac);
-}
 
 struct listing {
 	struct attachment_entry *entries;

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "datapath/attach.h"
 #include "net/link.h"
 
 static void key_of_slot(const struct slot *slot, struct attachment_key *key)
@@ -26,6 +27,25 @@ static bool read_record(const struct objects *objects, uint32_t number, const st
 	       owner_is(record->owner, (struct owner){number, slot->generation});
 }
 
+bool owner_has_veth(const struct objects *objects, struct nl_sock *socket,
+		    const struct attachment *record)
+{
+	struct cni_error ignored = {0};
+	struct interface interface;
+	struct link link;
+
+	if (link_get(socket, record->ifindex, NULL, &link, &ignored)) {
+		cni_error_release(&ignored);
+		return true;
+	}
+	if (!link.ifindex)
+		return false;
+	return !memcmp(link.mac, record->host_mac, LINK_MAC_SIZE) ||
+	       (interface_read(objects, record->ifindex, &interface) &&
+		owner_is(interface.owner, record->owner) &&
+		attach_is_container_veth(record->ifindex));
+}
+
 bool owner_is_alive(const struct objects *objects, struct nl_sock *socket, struct owner owner,
 		    struct slot *slot)
 {
@@ -37,8 +57,7 @@ bool owner_is_alive(const struct objects *objects, struct nl_sock *socket, struc
 	}
 	/* Under the lock nobody is in the middle of ADD or DEL: who is not live was killed. */
 	return slot->live && read_record(objects, owner.slot, slot, &record) &&
-	       record.state == ATTACHMENT_READY &&
-	       link_has_mac(socket, slot->ifindex, slot->host_mac);
+	       record.state == ATTACHMENT_READY && owner_has_veth(objects, socket, &record);
 }
 
 static uint32_t find_free_slot(const struct objects *objects, uint32_t hint)

@@ -12,9 +12,15 @@
 
 struct nl_sock;
 
+/* Whether the veth of an attachment is there. Its ifindex can come again for another one: it
+ * is told by its MAC, or, as udev and people change those, by its entry in interfaces and our
+ * program on it. True where rtnetlink can't say: nothing is taken from who may be alive. */
+bool owner_has_veth(const struct objects *objects, struct nl_sock *socket,
+		    const struct attachment *record);
+
 /* Whether the owner is an attachment that was completed, is not deleted and whose veth is
- * there: its ifindex and its MAC, as an ifindex can come again. The slot is filled where
- * it has the generation, else it is zero. Call it with the lock. */
+ * there. The slot is filled where it has the generation, else it is zero. Call it with the
+ * lock. */
 bool owner_is_alive(const struct objects *objects, struct nl_sock *socket, struct owner owner,
 		    struct slot *slot);
 

@@ -56,15 +56,3 @@ bool link_is_kind(const struct link *link, const char *kind)
 {
 	return strcmp(link->kind, kind) == 0;
 }
-
-bool link_has_mac(struct nl_sock *socket, uint32_t ifindex, const uint8_t mac[LINK_MAC_SIZE])
-{
-	struct cni_error ignored = {0};
-	struct link link;
-
-	if (link_get(socket, ifindex, NULL, &link, &ignored)) {
-		cni_error_release(&ignored);
-		return false;
-	}
-	return link.ifindex && memcmp(link.mac, mac, LINK_MAC_SIZE) == 0;
-}

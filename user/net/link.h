@@ -34,7 +34,4 @@ int link_get(struct nl_sock *socket, uint32_t ifindex, const char *name, struct 
 
 bool link_is_kind(const struct link *link, const char *kind);
 
-/* Whether the interface exists and has this MAC; false also when nobody can say. */
-bool link_has_mac(struct nl_sock *socket, uint32_t ifindex, const uint8_t mac[LINK_MAC_SIZE]);
-
 #endif

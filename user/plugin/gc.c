@@ -6,6 +6,7 @@
 #include "cni/attachment_list.h"
 #include "cni/cleanup.h"
 #include "datapath/attachments.h"
+#include "datapath/owners.h"
 #include "datapath/prepare.h"
 #include "net/netlink.h"
 #include "plugin/commands.h"
@@ -44,7 +45,7 @@ static bool is_stale(struct host *host, const struct cni_attachment_list *valid,
 	if (valid->given)
 		return !cni_attachment_list_has(valid, name.container_id, name.ifname);
 	/* Nothing is said about what is valid: only what is certainly gone. */
-	return !attachment_has_veth(host->socket, &entry->attachment);
+	return !owner_has_veth(&host->datapath.objects, host->socket, &entry->attachment);
 }
 
 /* Goes on after an error; all are reported. */
@@ -71,7 +72,7 @@ static int remove_stale(struct host *host, const struct cni_attachment_list *val
 		struct cni_error failure = {0};
 
 		if (is_stale(host, valid, network, &entries[i]) &&
-		    attachment_remove(&host->datapath, &entries[i].key, &failure))
+		    attachment_remove_stale(&host->datapath, &entries[i], &failure))
 			collect_failure(&failures, &failure, entries[i].key.name);
 	}
 	if (!failures.code)

@@ -4,6 +4,7 @@
 
 #include "cni/cleanup.h"
 #include "datapath/attachments.h"
+#include "datapath/owners.h"
 #include "datapath/probe.h"
 #include "plugin/commands.h"
 #include "plugin/conf.h"
@@ -35,7 +36,8 @@ static int has_live_attachment(struct host *host, bool *found, struct cni_error 
 	if (attachment_list(&host->datapath, &entries, &count, err))
 		return -1;
 	for (size_t i = 0; i < count && !*found; i++)
-		*found = attachment_has_veth(host->socket, &entries[i].attachment);
+		*found = owner_has_veth(&host->datapath.objects, host->socket,
+					&entries[i].attachment);
 	return 0;
 }
 
