@@ -149,6 +149,25 @@ test_masquerade_not_a_reserved_port() {
 		fail "left with a reserved port: $answer"
 }
 
+# what the administrator reserves later counts from the next ADD on [i03]
+test_masquerade_ports_reserved_later() {
+	serve_in server 9000
+	container_add one bridge
+	expect_equal 5004 "$(port_seen "$(ask one udp "$server4" 9000 --source-port 5004)")" \
+		"the port seen before"
+	sysctl -qw net.ipv4.ip_local_reserved_ports=5000-5009 net.ipv4.ip_local_port_range='6000 7000'
+	container_add two bridge
+	local port answer
+	for port in 5005 6500; do
+		answer=$(ask one udp "$server4" 9000 --source-port "$port")
+		expect_contains "$answer" "client=$host4_second:"
+		[[ ! "$(port_seen "$answer")" =~ ^(500[0-9]|6[0-9]{3}|7000)$ ]] ||
+			fail "left with a port of the host's own: $answer"
+	done
+	expect_equal 40000 "$(port_seen "$(ask one udp "$server4" 9000 --source-port 40000)")" \
+		"a port that is no longer the host's own"
+}
+
 # when no port is left for one server, new flows are dropped, never leaked; other servers are
 # reached [i03][i04][T06]
 test_masquerade_ports_exhausted() {

@@ -10,6 +10,7 @@
 
 #include "datapath/lock.h"
 #include "datapath/maps.h"
+#include "datapath/masquerade_ports.h"
 #include "datapath/owners.h"
 #include "datapath/refusal.h"
 #include "datapath/warning.h"
@@ -185,7 +186,7 @@ static int add_locked(const struct objects *objects, struct nl_sock *socket,
 	};
 
 	memcpy(record.host_mac, claims->host_mac, sizeof(record.host_mac));
-	if (owner_allocate(objects, &record.owner, err) ||
+	if (masquerade_ports_refresh(objects, err) || owner_allocate(objects, &record.owner, err) ||
 	    write_slot(objects, claims, record.owner, err) ||
 	    attachment_write(objects, &claims->key, &record, err) ||
 	    claims_write(objects, socket, claims, record.owner, err) ||

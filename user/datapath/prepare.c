@@ -10,8 +10,7 @@
 #include "datapath/loader.h"
 #include "datapath/lock.h"
 #include "datapath/maps.h"
-#include "datapath/warning.h"
-#include "net/port_ranges.h"
+#include "datapath/masquerade_ports.h"
 
 /* By the programs that run, else by those that are pinned. Every program is bound to
  * every map, so one of ours gives a set that is whole. */
@@ -66,9 +65,7 @@ static int write_meta(const struct datapath *datapath, bool complete, struct cni
 	meta.netns_cookie = datapath->netns_cookie;
 	memset(meta.program_version, 0, sizeof(meta.program_version));
 	snprintf(meta.program_version, sizeof(meta.program_version), "%s", PROGRAM_VERSION);
-	if (!port_ranges_of_host(meta.masquerade_ports) && !complete)
-		warning("net.ipv4.ip_local_port_range leaves hardly a port to masquerade with, so"
-			" the host's own connections and the containers' share it");
+	masquerade_ports_choose(&meta);
 	return meta_write(&datapath->objects, &meta, err);
 }
 
