@@ -304,6 +304,7 @@ bad_world() {
 	state_before=$(state_show)
 }
 
+# limit 180 s
 # a mapping that makes no sense is refused with code 7, one of the wrong type with code 6;
 # nothing is left
 # [s62][s63][s64][s65][s66][s69][s75][s76][s77][s79][s82]
@@ -382,6 +383,7 @@ test_protocol_bad_netns() {
 	NETNS=/proc/self/ns/net refuses 8 .
 }
 
+# limit 120 s
 # input that is no configuration at all is refused, whatever its size and depth, and nothing is
 # left [s24]
 test_protocol_bad_json() {
