@@ -69,6 +69,7 @@ help:
 	@echo 'make format     formats the C sources'
 	@echo 'make deps       installs the Debian or Ubuntu packages to build with'
 	@echo 'make install    to $$(DESTDIR)$$(CNIDIR) and $$(DESTDIR)$$(PREFIX)/bin [/opt/cni/bin, /usr/local]'
+	@echo '                (with DYNAMIC=1 if it was built so)'
 	@echo 'make uninstall  removes what install put there'
 	@echo 'make clean      removes build/'
 
@@ -89,11 +90,18 @@ $(BUILD)/user/%.o: user/%.c Makefile | $(SKELETON)
 	@mkdir -p $(@D)
 	$(call say,CC,$@)$(CC) $(CPPFLAGS) $(CFLAGS) -MMD -MP -c $< -o $@
 
-$(BUILD)/bpf-portmap: $(PLUGIN_OBJECTS)
-	$(call say,LINK,$@)$(CC) $(CFLAGS) $(LDFLAGS) $(STATIC) $^ $(LDLIBS_PLUGIN) -o $@
+$(BUILD)/bpf-portmap: $(PLUGIN_OBJECTS) $(BUILD)/linked
+	$(call say,LINK,$@)$(CC) $(CFLAGS) $(LDFLAGS) $(STATIC) $(filter %.o,$^) $(LDLIBS_PLUGIN) -o $@
 
-$(BUILD)/cnirun: $(RUNTIME_OBJECTS)
-	$(call say,LINK,$@)$(CC) $(CFLAGS) $(LDFLAGS) $(STATIC) $^ $(LDLIBS_RUNTIME) -o $@
+$(BUILD)/cnirun: $(RUNTIME_OBJECTS) $(BUILD)/linked
+	$(call say,LINK,$@)$(CC) $(CFLAGS) $(LDFLAGS) $(STATIC) $(filter %.o,$^) $(LDLIBS_RUNTIME) -o $@
+
+# How they were linked last, so that DYNAMIC=1 after a static build is not "up to date".
+.PHONY: FORCE
+$(BUILD)/linked: export HOW = $(CC) $(LDFLAGS) $(STATIC)
+$(BUILD)/linked: FORCE
+	@mkdir -p $(@D)
+	@printf '%s\n' "$$HOW" | cmp -s - $@ || printf '%s\n' "$$HOW" >$@
 
 # --- tests -----------------------------------------------------------------------------
 
