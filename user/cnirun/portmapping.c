@@ -36,7 +36,7 @@ static int refuse(const char *text, const char *why, struct cni_error *err)
 	return cni_error_set(
 		err, CNI_ERROR_INVALID_ENVIRONMENT,
 		"invalid -p \"%s\": %s; it is [HOSTIP:]HOSTPORT:CONTAINERPORT[/PROTO], "
-		"such as 8080:80, 127.0.0.1:53:53/udp, [::1]:8000-8010:8000-8010",
+		"such as 8080:80, 192.0.2.1:53:53/udp, [2001:db8::1]:8000-8010:80-90",
 		text, why);
 }
 
