@@ -18,15 +18,16 @@
 /* The kernel's default, for a /proc that cannot be read. */
 #define DEFAULT_EPHEMERAL ((struct port_range){32768, 60999})
 
-static void exclude(bool *usable, unsigned long first, unsigned long last)
+/* One byte for each port: 1 or 0. */
+static void exclude(char *usable, unsigned long first, unsigned long last)
 {
 	if (last >= PORTS)
 		last = PORTS - 1;
 	if (first <= last)
-		memset(usable + first, false, last - first + 1);
+		memset(usable + first, 0, last - first + 1);
 }
 
-static void exclude_list(bool *usable, const char *list)
+static void exclude_list(char *usable, const char *list)
 {
 	while (*list) {
 		char *end;
@@ -72,22 +73,22 @@ static void move_unused_last(struct port_range ranges[MASQUERADE_RANGES])
 	memset(ranges + MASQUERADE_RANGES - unused, 0, unused * sizeof(*ranges));
 }
 
-static unsigned int collect(const bool *usable, struct port_range ranges[MASQUERADE_RANGES])
+/* In every ADD: memchr takes two microseconds for what a loop takes fifty. */
+static unsigned int find(const char *usable, unsigned int from, char wanted)
 {
-	const bool *end = usable + PORTS;
-	const bool *first = memchr(usable + FIRST_PORT, true, PORTS - FIRST_PORT);
-	unsigned int total = 0;
+	const char *found = memchr(usable + from, wanted, PORTS - from);
+
+	return found ? (unsigned int)(found - usable) : PORTS;
+}
+
+static unsigned int collect(const char *usable, struct port_range ranges[MASQUERADE_RANGES])
+{
+	unsigned int first = find(usable, FIRST_PORT, 1), after, total = 0;
 
 	memset(ranges, 0, MASQUERADE_RANGES * sizeof(*ranges));
-	/* In every ADD: memchr takes a microsecond for what a loop takes fifty. */
-	while (first) {
-		const bool *after = memchr(first, false, (size_t)(end - first));
-
-		if (!after)
-			after = end;
-		keep_largest(ranges, (struct port_range){(__u16)(first - usable),
-							 (__u16)(after - usable - 1)});
-		first = memchr(after, true, (size_t)(end - after));
+	for (; first < PORTS; first = find(usable, after, 1)) {
+		after = find(usable, first, 0);
+		keep_largest(ranges, (struct port_range){(__u16)first, (__u16)(after - 1)});
 	}
 	move_unused_last(ranges);
 	for (size_t i = 0; i < MASQUERADE_RANGES; i++)
@@ -98,14 +99,14 @@ static unsigned int collect(const bool *usable, struct port_range ranges[MASQUER
 bool port_ranges_choose(struct port_range ephemeral, const char *reserved,
 			struct port_range ranges[MASQUERADE_RANGES])
 {
-	bool usable[PORTS];
+	char usable[PORTS];
 
-	memset(usable, true, sizeof(usable));
+	memset(usable, 1, sizeof(usable));
 	exclude_list(usable, reserved);
 	exclude(usable, ephemeral.first, ephemeral.last);
 	if (collect(usable, ranges) >= ENOUGH_PORTS)
 		return true;
-	memset(usable, true, sizeof(usable));
+	memset(usable, 1, sizeof(usable));
 	exclude_list(usable, reserved);
 	if (collect(usable, ranges) < ENOUGH_PORTS) {
 		memset(ranges, 0, MASQUERADE_RANGES * sizeof(*ranges));
