@@ -756,6 +756,17 @@ static void version_table(void **state)
 	assert_stdin("a.VERSION", "cniVersion", "\"1.1.0\"");
 }
 
+/* How far into its line the text stands. */
+static long column_of(const char *text)
+{
+	const char *found = strstr(last_output, text), *line = found;
+
+	assert_non_null(found);
+	while (line > last_output && line[-1] != '\n')
+		line--;
+	return found - line;
+}
+
 static void list_of_cache(void **state)
 {
 	(void)state;
@@ -766,6 +777,8 @@ static void list_of_cache(void **state)
 	assert_success();
 	assert_non_null(
 		strstr(last_output, NETNS " 10.0.0.2/24 127.0.0.1:8080->80/tcp,[::1]:9->9/udp\n"));
+	assert_int_equal(column_of("ADDRESSES"), column_of("10.0.0.2/24"));
+	assert_int_equal(column_of("PORTS"), column_of("127.0.0.1:8080"));
 	run_cnirun("list", "LIST", "--json", NULL);
 	assert_success();
 	assert_non_null(strstr(last_output, "\"containerId\": \"" ID "\""));

@@ -2,6 +2,8 @@
 /*
  * verb_list.c - list: what the cache has for a network.
  */
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "cni/cleanup.h"
@@ -22,73 +24,143 @@ static const char *text_of(const json_t *object, const char *key)
 	return text ? text : "";
 }
 
-static void print_address(const json_t *object, const char *key, const char **separator)
+/* The cells of a line; a table is as wide as its widest ones. */
+enum column { CONTAINER, INTERFACE, NETNS, ADDRESSES, PORTS, COLUMNS };
+
+static const char *const titles[COLUMNS] = {"CONTAINER", "INTERFACE", "NETNS", "ADDRESSES",
+					    "PORTS"};
+
+static void write_address(FILE *cell, const json_t *object, const char *key)
 {
 	const char *address = text_of(object, key);
 
-	if (!*address)
-		return;
-	output_text("%s%s", *separator, address);
-	*separator = ",";
+	if (*address)
+		fprintf(cell, "%s%s", ftell(cell) > 0 ? "," : "", address);
 }
 
-static void print_addresses(const json_t *result)
+static void write_addresses(FILE *cell, const json_t *result)
 {
-	const char *separator = "";
 	const json_t *address;
 	size_t index;
 
-	print_address(cni_json_get(result, "ip4"), "ip", &separator);
-	print_address(cni_json_get(result, "ip6"), "ip", &separator);
+	write_address(cell, cni_json_get(result, "ip4"), "ip");
+	write_address(cell, cni_json_get(result, "ip6"), "ip");
 	json_array_foreach (cni_json_get(result, "ips"), index, address)
-		print_address(address, "address", &separator);
-	if (!*separator)
-		output_text("-");
+		write_address(cell, address, "address");
 }
 
-static void print_host_address(const char *address)
+static void write_host_address(FILE *cell, const char *address)
 {
 	if (strchr(address, ':'))
-		output_text("[%s]:", address);
+		fprintf(cell, "[%s]:", address);
 	else if (*address)
-		output_text("%s:", address);
+		fprintf(cell, "%s:", address);
 }
 
-/* "127.0.0.1:8080->80/tcp" */
-static void print_ports(const json_t *capability_args)
+/* "192.0.2.1:8080->80/tcp" */
+static void write_ports(FILE *cell, const json_t *capability_args)
 {
-	const char *separator = " ";
 	const json_t *mapping;
 	size_t index;
 
 	json_array_foreach (cni_json_get(capability_args, "portMappings"), index, mapping) {
-		output_text("%s", separator);
-		print_host_address(text_of(mapping, "hostIP"));
-		output_text("%" JSON_INTEGER_FORMAT "->%" JSON_INTEGER_FORMAT "/%s",
-			    json_integer_value(cni_json_get(mapping, "hostPort")),
-			    json_integer_value(cni_json_get(mapping, "containerPort")),
-			    text_of(mapping, "protocol"));
-		separator = ",";
+		fputs(index ? "," : "", cell);
+		write_host_address(cell, text_of(mapping, "hostIP"));
+		fprintf(cell, "%" JSON_INTEGER_FORMAT "->%" JSON_INTEGER_FORMAT "/%s",
+			json_integer_value(cni_json_get(mapping, "hostPort")),
+			json_integer_value(cni_json_get(mapping, "containerPort")),
+			text_of(mapping, "protocol"));
 	}
 }
 
-static void print_entry(const struct cache_entry *entry)
+static void write_netns(FILE *cell, const char *netns)
 {
-	const char *netns = entry->netns && *entry->netns ? entry->netns : "-";
+	if (netns && *netns)
+		fprintf(cell, "%s%s", netns, netns_is_gone(netns) ? "(gone)" : "");
+}
 
-	output_text("%-28s %-10s %s%s ", entry->container_id, entry->ifname, netns,
-		    netns_is_gone(netns) && *netns != '-' ? "(gone)" : "");
-	print_addresses(entry->result);
-	print_ports(entry->capability_args);
-	output_text("\n");
+static void write_cell(FILE *cell, const struct cache_entry *entry, enum column column)
+{
+	switch (column) {
+	case CONTAINER:
+		fputs(entry->container_id, cell);
+		break;
+	case INTERFACE:
+		fputs(entry->ifname, cell);
+		break;
+	case NETNS:
+		write_netns(cell, entry->netns);
+		break;
+	case ADDRESSES:
+		write_addresses(cell, entry->result);
+		break;
+	default:
+		write_ports(cell, entry->capability_args);
+	}
+	/* So that every line has as many words as the title. */
+	if (!ftell(cell))
+		fputc('-', cell);
+}
+
+/* NULL without memory. */
+static char *make_cell(const struct cache_entry *entry, enum column column)
+{
+	char *text = NULL;
+	size_t size;
+	FILE *cell = open_memstream(&text, &size);
+
+	if (!cell)
+		return NULL;
+	write_cell(cell, entry, column);
+	if (!fclose(cell))
+		return text;
+	free(text);
+	return NULL;
+}
+
+static void print_line(const char *const cells[COLUMNS], const int widths[COLUMNS])
+{
+	for (int column = 0; column < PORTS; column++)
+		output_text("%-*s ", widths[column], cells[column]);
+	output_text("%s\n", cells[PORTS]);
+}
+
+static int make_cells(char *(*rows)[COLUMNS], int widths[COLUMNS],
+		      const struct cache_entries *entries)
+{
+	for (int column = 0; column < COLUMNS; column++) {
+		widths[column] = (int)strlen(titles[column]);
+		for (size_t i = 0; i < entries->count; i++) {
+			char *cell = make_cell(&entries->entries[i], column);
+
+			if (!cell)
+				return -1;
+			rows[i][column] = cell;
+			if ((int)strlen(cell) > widths[column])
+				widths[column] = (int)strlen(cell);
+		}
+	}
+	return 0;
 }
 
 static int print_table(const struct cache_entries *entries, struct cni_error *err)
 {
-	output_text("%-28s %-10s NETNS ADDRESSES PORTS\n", "CONTAINER", "INTERFACE");
+	char *(*rows)[COLUMNS] = calloc(entries->count + 1, sizeof(*rows));
+	int widths[COLUMNS], result;
+
+	if (!rows)
+		return cni_error_no_memory(err);
+	result = make_cells(rows, widths, entries);
+	if (!result) {
+		print_line(titles, widths);
+		for (size_t i = 0; i < entries->count; i++)
+			print_line((const char *const *)rows[i], widths);
+	}
 	for (size_t i = 0; i < entries->count; i++)
-		print_entry(&entries->entries[i]);
-	return output_flush(err);
+		for (int column = 0; column < COLUMNS; column++)
+			free(rows[i][column]);
+	free(rows);
+	return result ? cni_error_no_memory(err) : output_flush(err);
 }
 
 /* The cache's own objects, without the list that each of them carries. */
