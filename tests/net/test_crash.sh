@@ -125,7 +125,7 @@ maps_are_empty() {
 test_crash_add_killed() {
 	container_add_plain web
 	serve_in web 80
-	plugin_config web '.runtimeConfig.portMappings = [range(30) |
+	plugin_config web '.runtimeConfig.portMappings = [range(300) |
 		{"hostPort": (8080 + .), "containerPort": 80, "protocol": "tcp"}]' >/run/config
 	plugin_run ADD web </run/config >/run/out || fail "$(cat /run/out)"
 	plugin_run DEL web </run/config || fail DEL

@@ -51,8 +51,10 @@ static int make_copies_one(uint32_t ifindex, enum hook hook, int program_fd, uin
 	for (size_t i = 0; i < copies.count; i++)
 		if (i != kept)
 			remove_copy(ifindex, hook, &copies.list[i]);
+	/* Where either is gone meanwhile, the next look finds out. */
 	if (copies.count && copies.list[kept].id != id &&
-	    hook_replace_copy(ifindex, hook, &copies.list[kept], program_fd) && errno != ENODEV)
+	    hook_replace_copy(ifindex, hook, &copies.list[kept], program_fd) && errno != ENODEV &&
+	    errno != ENOENT)
 		return refusal_set(err, errno,
 				   "cannot replace an older program at %s of interface"
 				   " number %u",
@@ -73,7 +75,7 @@ static int refuse_ingress_qdisc(const struct attach_target *target, struct cni_e
 
 static bool needs_egress(enum interface_role role)
 {
-	return program_of_role(role, (enum hook)HOOK_EGRESS) != PROGRAM_COUNT;
+	return program_of_role(role, HOOK_EGRESS) != PROGRAM_COUNT;
 }
 
 /* A qdisc that takes filters at the hooks of the role. */

@@ -8,11 +8,7 @@
 
 #include "cni/address.h"
 #include "datapath/maps.h"
-
-static const char *protocol_name(enum protocol protocol)
-{
-	return protocol == PROTOCOL_UDP ? "udp" : "tcp";
-}
+#include "plugin/conf.h"
 
 void describe_port(const struct portmap_key *key, char text[DESCRIBED_PORT_SIZE])
 {
@@ -24,7 +20,7 @@ void describe_port(const struct portmap_key *key, char text[DESCRIBED_PORT_SIZE]
 	else if (!memcmp(key->host_address, cni_address_any_ipv6, CNI_ADDRESS_SIZE))
 		where = "any IPv6 address";
 	snprintf(text, DESCRIBED_PORT_SIZE, "host port %u/%s of %s", key->host_port,
-		 protocol_name(key->protocol), where);
+		 conf_protocol_name(key->protocol), where);
 }
 
 static void describe_time(uint64_t seconds, char *text, size_t size)
