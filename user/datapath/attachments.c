@@ -36,7 +36,22 @@ struct removal {
 	struct owner owner;
 	uint32_t left; /* stop after so many */
 	int failure;   /* errno */
+	struct portmap_key ports[PORT_BATCH];
+	uint32_t port_count;
 };
+
+static void delete_ports(struct removal *removal)
+{
+	int map = removal->objects->maps[MAP_PORTMAPS];
+	uint32_t count = removal->port_count;
+
+	/* A batch ends at a key that somebody else has deleted, so then each for itself. */
+	if (count && bpf_map_delete_batch(map, removal->ports, &count, NULL))
+		for (uint32_t i = 0; i < removal->port_count; i++)
+			if (bpf_map_delete_elem(map, &removal->ports[i]) && errno != ENOENT)
+				removal->failure = errno;
+	removal->port_count = 0;
+}
 
 static bool remove_portmap(const void *key, const void *value, void *context)
 {
@@ -45,8 +60,9 @@ static bool remove_portmap(const void *key, const void *value, void *context)
 
 	if (!owner_is(portmap->owner, removal->owner))
 		return true;
-	if (bpf_map_delete_elem(removal->objects->maps[MAP_PORTMAPS], key) && errno != ENOENT)
-		removal->failure = errno;
+	memcpy(&removal->ports[removal->port_count++], key, sizeof(removal->ports[0]));
+	if (removal->port_count == PORT_BATCH)
+		delete_ports(removal);
 	return --removal->left > 0;
 }
 
@@ -77,6 +93,7 @@ static int remove_ports(const struct objects *objects, const struct attachment *
 	if (maps_walk(objects->maps[MAP_PORTMAPS], sizeof(struct portmap_key),
 		      sizeof(struct portmap), remove_portmap, &removal))
 		removal.failure = errno;
+	delete_ports(&removal);
 	if (removal.failure)
 		return refusal_set(err, removal.failure, "cannot delete from the map portmaps");
 	return 0;

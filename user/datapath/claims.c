@@ -12,9 +12,6 @@
 #include "datapath/refusal.h"
 #include "datapath/warning.h"
 
-/* Ports in one system call: most of what thousands cost is entering the kernel. */
-#define PORT_BATCH 256U
-
 static void warn_about_dead_owner(const struct portmap_key *key, const struct slot *owner)
 {
 	char port[DESCRIBED_PORT_SIZE], who[DESCRIBED_ATTACHMENT_SIZE];

@@ -15,6 +15,9 @@
 
 struct nl_sock;
 
+/* Ports in one system call: most of what thousands cost is entering the kernel. */
+#define PORT_BATCH 256U
+
 struct endpoint_claim {
 	struct endpoint_key key;
 	uint8_t prefix_length;
