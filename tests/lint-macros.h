@@ -6,4 +6,4 @@
 	for (void *at = json_object_iter(object); \
 	     (key = json_object_iter_key(at)) && (value = json_object_iter_value(at)); \
 	     at = json_object_iter_next(object, at))
-#define DECLARE_LIBBPF_OPTS(type, name, ...) struct type name = { __VA_ARGS__ }
+#define DECLARE_LIBBPF_OPTS(type, name, ...) struct type name = {__VA_ARGS__}
