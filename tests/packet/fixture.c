@@ -17,6 +17,11 @@
 
 #define MARK 0x5a5a /* what somebody else wrote on the packet */
 
+/* Linux 6.11; older headers lack it: the frame comes in with a CHECKSUM_COMPLETE sum, as
+ * from a network card, and EBADMSG says that it no longer fits what came out. */
+#define TEST_CHECKSUM_COMPLETE (1U << 2)
+
+static uint32_t run_flags;
 static struct portmap_bpf *skeleton;
 static uint32_t generations[ROUTED + 1];
 
@@ -62,15 +67,26 @@ int fixture_run(enum hook hook, enum device device, enum device came_in_by, stru
 			    .data_size_in = (uint32_t)frame->length, .data_out = out,
 			    .data_size_out = sizeof(out), .ctx_in = &context,
 			    .ctx_size_in = sizeof(context), .ctx_out = &context_out,
-			    .ctx_size_out = sizeof(context_out), .repeat = 1, );
+			    .ctx_size_out = sizeof(context_out), .repeat = 1, .flags = run_flags, );
 
 	if (bpf_prog_test_run_opts(program_fd(hook), &options))
-		return FIXTURE_REFUSED - errno;
+		return errno == EBADMSG ? FIXTURE_BAD_SUM : FIXTURE_REFUSED - errno;
 	memcpy(frame->bytes, out, options.data_size_out);
 	frame->length = options.data_size_out;
 	if (context_out.mark != MARK || context_out.priority != MARK)
 		return FIXTURE_MARKED;
 	return (int)options.retval;
+}
+
+bool fixture_set_checksum_complete(bool complete)
+{
+	struct frame frame = {.length = 64};
+
+	run_flags = complete ? TEST_CHECKSUM_COMPLETE : 0;
+	if (fixture_run(FROM_UPLINK, UPLINK, UPLINK, &frame) != FIXTURE_REFUSED - EINVAL)
+		return true;
+	run_flags = 0;
+	return false;
 }
 
 void fixture_address(uint8_t *address, const char *text)

@@ -61,11 +61,17 @@ void fixture_unload(void);
 void fixture_reset(void);
 
 /* Runs a program on a frame; *frame becomes what came out. Returns the verdict,
- * TC_ACT_*; FIXTURE_MARKED where mark or priority were changed [i12]; or less
- * than FIXTURE_REFUSED where the kernel does not take such a frame. */
+ * TC_ACT_*; FIXTURE_MARKED where mark or priority were changed [i12];
+ * FIXTURE_BAD_SUM where the skb's own sum is wrong now [i11]; or less than
+ * FIXTURE_REFUSED where the kernel does not take such a frame. */
+#define FIXTURE_BAD_SUM (-998)
 #define FIXTURE_MARKED (-999)
 #define FIXTURE_REFUSED (-1000)
 int fixture_run(enum hook hook, enum device device, enum device came_in_by, struct frame *frame);
+
+/* Whether frames come in with the sum that a network card computed (CHECKSUM_COMPLETE)
+ * or without (CHECKSUM_NONE). False: this kernel cannot, and nothing has changed. */
+bool fixture_set_checksum_complete(bool complete);
 
 void fixture_map_port(int protocol, const char *host, int host_port, const char *container,
 		      int container_port, enum container owner);
