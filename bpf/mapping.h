@@ -141,6 +141,21 @@ VERIFIED_ONCE enum verdict direct_decide(const struct packet *packet,
 	return verdict;
 }
 
+/* An ICMP error that arrives, about a packet that left translated. It neither
+ * begins a flow nor keeps one alive (RFC 5508 4). */
+static __always_inline enum verdict decide_error_in(struct packet *packet,
+						    struct translation *translation)
+{
+	struct flow *flow;
+
+	packet->tuple.direction = DIRECTION_IN;
+	flow = flow_find(&packet->tuple);
+	if (!flow)
+		return VERDICT_PASS;
+	translation_of(flow, translation);
+	return VERDICT_TRANSLATE;
+}
+
 /* A packet that arrives at the interface ifindex (the one routing sees: a bridge
  * rather than its port). routed: on its way into the IP stack, not switched. */
 static __always_inline enum verdict decide_in(struct __sk_buff *skb, struct packet *packet,

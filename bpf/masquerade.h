@@ -141,12 +141,17 @@ VERIFIED_ONCE enum verdict masquerade_decide(struct __sk_buff *skb, const struct
 }
 
 /* Is this packet to leave with another source, were it to begin a flow? */
+static __always_inline bool masquerade_wanted_to(const __u8 *source, const __u8 *destination,
+						 const struct endpoint *endpoint)
+{
+	return endpoint->masquerade &&
+	       !address_same_subnet(source, destination, endpoint->prefix_length);
+}
+
 static __always_inline bool masquerade_wanted(const struct packet *packet,
 					      const struct endpoint *endpoint)
 {
-	return endpoint->masquerade &&
-	       !address_same_subnet(packet->tuple.source, packet->tuple.destination,
-				    endpoint->prefix_length);
+	return masquerade_wanted_to(packet->tuple.source, packet->tuple.destination, endpoint);
 }
 
 /* Part of a flow that is translated on its way back: the request of a neighbour
@@ -227,6 +232,30 @@ static __always_inline __u32 reply_reroute(struct __sk_buff *skb, const struct p
 		flow->out_ifindex = route_by_source(skb, packet, (struct address *)flow->address);
 	}
 	return flow->out_ifindex == skb->ifindex ? 0 : flow->out_ifindex;
+}
+
+/* An ICMP error that leaves, about a packet that arrived translated: a
+ * container's, a router's behind it, or the host's own, of which only the quoted
+ * packet is changed. */
+static __always_inline enum verdict decide_error_out(struct __sk_buff *skb, struct packet *packet,
+						     struct translation *translation)
+{
+	struct endpoint *sender = NULL;
+	struct flow *flow;
+
+	if (skb->ingress_ifindex)
+		sender = bpf_map_lookup_elem(&endpoints, packet->sender);
+	packet->tuple.direction = DIRECTION_OUT;
+	flow = flow_find(&packet->tuple);
+	if (!flow)
+		return sender && masquerade_wanted_to(packet->sender, packet->tuple.destination,
+						      sender)
+			       ? drop(untranslatable)
+			       : VERDICT_PASS;
+	translation_of(flow, translation);
+	translation->out_ifindex = 0;
+	packet->from_endpoint = sender;
+	return VERDICT_TRANSLATE;
 }
 
 /* A forwarded packet that leaves the stack. */

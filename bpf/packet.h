@@ -20,6 +20,7 @@
 #define TCP_RST 0x04
 #define TCP_ACK 0x10
 
+#define IPV4_FRAGMENT_OFFSET 0x1fff
 #define IPV4_FRAGMENT 0x3fff     /* more fragments, or an offset */
 #define IPV6_EXTENSION_HEADERS 6 /* more than this many: not understood */
 
@@ -27,21 +28,35 @@
 #define ICMP_ECHO_REQUEST 8
 #define ICMPV6_ECHO_REQUEST 128
 #define ICMPV6_ECHO_REPLY 129
+#define ICMP_DEST_UNREACH 3
+#define ICMP_TIME_EXCEEDED 11
+#define ICMP_PARAMETERPROB 12
+#define ICMPV6_DEST_UNREACH 1
+#define ICMPV6_PARAMPROB 4
 
 enum packet_kind {
-	PACKET_IGNORED,     /* not IP, tagged, malformed IP; addresses of no concern */
-	PACKET_OPAQUE,      /* sound IP, but nothing that has a tuple to translate */
-	PACKET_TRANSLATABLE /* TCP, UDP or ICMP echo */
+	PACKET_IGNORED,      /* not IP, tagged, malformed IP; addresses of no concern */
+	PACKET_OPAQUE,       /* sound IP, but nothing that has a tuple to translate */
+	PACKET_TRANSLATABLE, /* TCP, UDP or ICMP echo */
+	PACKET_ERROR,        /* an ICMP error that quotes such a packet */
 };
 
 struct packet {
-	struct flow_key tuple; /* as the packet has it; direction is the caller's */
+	/* As the packet has it; direction is the caller's. Of an error: what a packet
+	 * back to the sender of the quoted one would have. */
+	struct flow_key tuple;
+	__u8 sender[16]; /* whose packet it is: its source, also that of an error */
+	__u32 end;       /* offset of the first byte behind the IP packet */
 	__u16 l3_offset;
 	__u16 l4_offset;
+	__u16 quoted_l3_offset; /* of an error */
+	__u16 quoted_l4_offset;
 	__u8 tcp_flags;
 	bool ipv4;
-	bool echo_reply; /* ICMP: the side that asked is the destination */
-};
+	bool error;
+	bool from_endpoint; /* of an error on its way out: the sender is a container */
+	bool echo_reply;    /* ICMP: the side that asked is the destination */
+} __attribute__((aligned(8)));
 
 struct transport_ports {
 	__be16 source;
@@ -61,6 +76,149 @@ static __always_inline bool packet_load(struct __sk_buff *skb, __u32 offset, voi
 	return bpf_skb_load_bytes(skb, offset, to, size) == 0;
 }
 
+/* struct ipv6hdr, with addresses that can be copied by halves. */
+struct ipv6_header {
+	__u32 version_class_label;
+	__be16 payload_length;
+	__u8 next;
+	__u8 hop_limit;
+	__u64 source[2];
+	__u64 destination[2];
+};
+
+#define NEXTHDR_HOP 0
+#define NEXTHDR_ROUTING 43
+#define NEXTHDR_DESTINATION 60
+
+/* Walks *offset to the transport header. Returns its protocol, or -1 where it
+ * cannot be had: no end of headers, a route still to be travelled. */
+static __always_inline int packet_skip_extension_headers(struct __sk_buff *skb, __u16 *offset,
+							 __u8 protocol)
+{
+	struct {
+		__u8 next;
+		__u8 length; /* in units of 8 bytes, the first not counted (RFC 8200 4.2) */
+		__u8 type;
+		__u8 segments_left;
+	} extension;
+
+	for (int i = 0; i < IPV6_EXTENSION_HEADERS; i++) {
+		if (protocol != NEXTHDR_HOP && protocol != NEXTHDR_ROUTING &&
+		    protocol != NEXTHDR_DESTINATION)
+			return protocol;
+		if (!packet_load(skb, *offset, &extension, sizeof(extension)))
+			return -1;
+		if (protocol == NEXTHDR_ROUTING && extension.segments_left)
+			return -1;
+		protocol = extension.next;
+		*offset += 8 + extension.length * 8;
+	}
+	return -1;
+}
+
+/* The transport header's first eight bytes, all that an error is sure to quote. */
+union quoted_transport {
+	struct transport_ports ports;
+	struct echo_header echo;
+};
+
+static __always_inline bool packet_read_quoted_ports(struct __sk_buff *skb, struct packet *packet,
+						     struct flow_key *back)
+{
+	union quoted_transport quoted;
+	bool request;
+
+	if (packet->quoted_l4_offset + sizeof(quoted) > packet->end ||
+	    !packet_load(skb, packet->quoted_l4_offset, &quoted, sizeof(quoted)))
+		return false;
+	if (back->protocol == PROTOCOL_TCP || back->protocol == PROTOCOL_UDP) {
+		back->source_port = bpf_ntohs(quoted.ports.destination);
+		back->destination_port = bpf_ntohs(quoted.ports.source);
+		return true;
+	}
+	if (back->protocol != (packet->ipv4 ? PROTOCOL_ICMP : PROTOCOL_ICMPV6))
+		return false;
+	request = quoted.echo.type == (packet->ipv4 ? ICMP_ECHO_REQUEST : ICMPV6_ECHO_REQUEST);
+	if (!request && quoted.echo.type != (packet->ipv4 ? ICMP_ECHO_REPLY : ICMPV6_ECHO_REPLY))
+		return false;
+	/* Whoever asked would get an answer back. */
+	packet->echo_reply = request;
+	if (request)
+		back->destination_port = bpf_ntohs(quoted.echo.identifier);
+	else
+		back->source_port = bpf_ntohs(quoted.echo.identifier);
+	return true;
+}
+
+static __always_inline bool packet_read_quoted_ipv4(struct __sk_buff *skb, struct packet *packet,
+						    struct flow_key *back)
+{
+	struct iphdr ip;
+
+	if (packet->quoted_l3_offset + sizeof(ip) > packet->end ||
+	    !packet_load(skb, packet->quoted_l3_offset, &ip, sizeof(ip)))
+		return false;
+	if (ip.version != 4 || ip.ihl * 4 < sizeof(ip))
+		return false;
+	if (bpf_ntohs(ip.frag_off) & IPV4_FRAGMENT_OFFSET)
+		return false; /* what looks like ports is payload */
+	address_from_ipv4(back->destination, ip.saddr);
+	address_from_ipv4(back->source, ip.daddr);
+	back->protocol = ip.protocol;
+	packet->quoted_l4_offset = packet->quoted_l3_offset + ip.ihl * 4;
+	return true;
+}
+
+static __always_inline bool packet_read_quoted_ipv6(struct __sk_buff *skb, struct packet *packet,
+						    struct flow_key *back)
+{
+	struct ipv6_header ip;
+	int protocol;
+
+	if (packet->quoted_l3_offset + sizeof(ip) > packet->end ||
+	    !packet_load(skb, packet->quoted_l3_offset, &ip, sizeof(ip)))
+		return false;
+	if ((bpf_ntohl(ip.version_class_label) >> 28) != 6)
+		return false;
+	address_copy(back->destination, (__u8 *)ip.source);
+	address_copy(back->source, (__u8 *)ip.destination);
+	packet->quoted_l4_offset = packet->quoted_l3_offset + sizeof(ip);
+	protocol = packet_skip_extension_headers(skb, &packet->quoted_l4_offset, ip.next);
+	if (protocol < 0)
+		return false;
+	back->protocol = protocol;
+	return true;
+}
+
+static __always_inline bool packet_is_error_type(bool ipv4, __u8 type)
+{
+	if (ipv4)
+		return type == ICMP_DEST_UNREACH || type == ICMP_TIME_EXCEEDED ||
+		       type == ICMP_PARAMETERPROB;
+	return type >= ICMPV6_DEST_UNREACH && type <= ICMPV6_PARAMPROB;
+}
+
+/* An error goes to whoever sent the packet that it quotes, so the flow that it
+ * belongs to is found by the way back: the quoted tuple, turned round. */
+static __always_inline enum packet_kind packet_parse_error(struct __sk_buff *skb,
+							   struct packet *packet, __u8 type)
+{
+	struct flow_key back = {};
+
+	if (!packet_is_error_type(packet->ipv4, type))
+		return PACKET_OPAQUE;
+	packet->quoted_l3_offset = packet->l4_offset + sizeof(struct echo_header);
+	if (packet->ipv4 ? !packet_read_quoted_ipv4(skb, packet, &back)
+			 : !packet_read_quoted_ipv6(skb, packet, &back))
+		return PACKET_OPAQUE;
+	if (!packet_read_quoted_ports(skb, packet, &back) ||
+	    !address_equal(back.destination, packet->tuple.destination))
+		return PACKET_OPAQUE;
+	packet->tuple = back;
+	packet->error = true;
+	return PACKET_ERROR;
+}
+
 static __always_inline enum packet_kind packet_parse_echo(struct __sk_buff *skb,
 							  struct packet *packet)
 {
@@ -72,7 +230,9 @@ static __always_inline enum packet_kind packet_parse_echo(struct __sk_buff *skb,
 		return PACKET_OPAQUE;
 	request = echo.type == (packet->ipv4 ? ICMP_ECHO_REQUEST : ICMPV6_ECHO_REQUEST);
 	packet->echo_reply = echo.type == (packet->ipv4 ? ICMP_ECHO_REPLY : ICMPV6_ECHO_REPLY);
-	if ((!request && !packet->echo_reply) || echo.code != 0)
+	if (!request && !packet->echo_reply)
+		return packet_parse_error(skb, packet, echo.type);
+	if (echo.code != 0)
 		return PACKET_OPAQUE;
 	if (request)
 		tuple->source_port = bpf_ntohs(echo.identifier);
@@ -82,13 +242,14 @@ static __always_inline enum packet_kind packet_parse_echo(struct __sk_buff *skb,
 }
 
 static __always_inline enum packet_kind packet_parse_udp(struct __sk_buff *skb,
-							 struct packet *packet, __u32 end)
+							 struct packet *packet)
 {
 	struct udphdr udp;
 
 	if (!packet_load(skb, packet->l4_offset, &udp, sizeof(udp)))
 		return PACKET_OPAQUE;
-	if (bpf_ntohs(udp.len) < sizeof(udp) || packet->l4_offset + bpf_ntohs(udp.len) > end)
+	if (bpf_ntohs(udp.len) < sizeof(udp) ||
+	    packet->l4_offset + bpf_ntohs(udp.len) > packet->end)
 		return PACKET_OPAQUE;
 	packet->tuple.source_port = bpf_ntohs(udp.source);
 	packet->tuple.destination_port = bpf_ntohs(udp.dest);
@@ -96,13 +257,13 @@ static __always_inline enum packet_kind packet_parse_udp(struct __sk_buff *skb,
 }
 
 static __always_inline enum packet_kind packet_parse_tcp(struct __sk_buff *skb,
-							 struct packet *packet, __u32 end)
+							 struct packet *packet)
 {
 	struct tcphdr tcp;
 
 	if (!packet_load(skb, packet->l4_offset, &tcp, sizeof(tcp)))
 		return PACKET_OPAQUE;
-	if (tcp.doff * 4 < sizeof(tcp) || packet->l4_offset + tcp.doff * 4 > end)
+	if (tcp.doff * 4 < sizeof(tcp) || packet->l4_offset + tcp.doff * 4 > packet->end)
 		return PACKET_OPAQUE;
 	packet->tuple.source_port = bpf_ntohs(tcp.source);
 	packet->tuple.destination_port = bpf_ntohs(tcp.dest);
@@ -110,10 +271,8 @@ static __always_inline enum packet_kind packet_parse_tcp(struct __sk_buff *skb,
 	return PACKET_TRANSLATABLE;
 }
 
-/* end: offset of the first byte behind the IP packet. */
 static __always_inline enum packet_kind packet_parse_transport(struct __sk_buff *skb,
-							       struct packet *packet, __u8 protocol,
-							       __u32 end)
+							       struct packet *packet, __u8 protocol)
 {
 	__u32 least = protocol == PROTOCOL_TCP ? sizeof(struct tcphdr) : sizeof(struct udphdr);
 
@@ -121,12 +280,12 @@ static __always_inline enum packet_kind packet_parse_transport(struct __sk_buff 
 	if (protocol != PROTOCOL_TCP && protocol != PROTOCOL_UDP &&
 	    protocol != (packet->ipv4 ? PROTOCOL_ICMP : PROTOCOL_ICMPV6))
 		return PACKET_OPAQUE;
-	if (packet->l4_offset + least > end)
+	if (packet->l4_offset + least > packet->end)
 		return PACKET_OPAQUE;
 	if (protocol == PROTOCOL_TCP)
-		return packet_parse_tcp(skb, packet, end);
+		return packet_parse_tcp(skb, packet);
 	if (protocol == PROTOCOL_UDP)
-		return packet_parse_udp(skb, packet, end);
+		return packet_parse_udp(skb, packet);
 	return packet_parse_echo(skb, packet);
 }
 
@@ -143,7 +302,7 @@ static __always_inline bool packet_has_odd_address(const struct packet *packet)
 static __always_inline enum packet_kind packet_parse_ipv4(struct __sk_buff *skb,
 							  struct packet *packet)
 {
-	__u32 header_length, end;
+	__u32 header_length;
 	struct iphdr ip;
 
 	if (!packet_load(skb, packet->l3_offset, &ip, sizeof(ip)))
@@ -151,64 +310,27 @@ static __always_inline enum packet_kind packet_parse_ipv4(struct __sk_buff *skb,
 	header_length = ip.ihl * 4;
 	if (ip.version != 4 || header_length < sizeof(ip))
 		return PACKET_IGNORED;
-	end = packet->l3_offset + bpf_ntohs(ip.tot_len);
+	packet->end = packet->l3_offset + bpf_ntohs(ip.tot_len);
 	if (ip.tot_len == 0 && skb->len > 0xffff) /* BIG TCP (since 6.3) says 0 */
-		end = skb->len;
-	if (end > skb->len || packet->l3_offset + header_length > end)
+		packet->end = skb->len;
+	if (packet->end > skb->len || packet->l3_offset + header_length > packet->end)
 		return PACKET_IGNORED;
 	packet->ipv4 = true;
 	packet->l4_offset = packet->l3_offset + header_length;
 	address_from_ipv4(packet->tuple.source, ip.saddr);
+	address_copy(packet->sender, packet->tuple.source);
 	address_from_ipv4(packet->tuple.destination, ip.daddr);
 	if (packet_has_odd_address(packet))
 		return PACKET_IGNORED;
 	if (bpf_ntohs(ip.frag_off) & IPV4_FRAGMENT)
 		return PACKET_OPAQUE;
-	return packet_parse_transport(skb, packet, ip.protocol, end);
-}
-
-#define NEXTHDR_HOP 0
-#define NEXTHDR_ROUTING 43
-#define NEXTHDR_DESTINATION 60
-
-/* Walks to the transport header. Returns its protocol, or -1 where it cannot
- * be had: a fragment, no next header, a route still to be travelled. */
-static __always_inline int packet_skip_extension_headers(struct __sk_buff *skb,
-							 struct packet *packet, __u8 protocol)
-{
-	struct {
-		__u8 next;
-		__u8 length; /* in units of 8 bytes, the first not counted (RFC 8200 4.2) */
-		__u8 type;
-		__u8 segments_left;
-	} extension;
-
-	for (int i = 0; i < IPV6_EXTENSION_HEADERS; i++) {
-		if (protocol != NEXTHDR_HOP && protocol != NEXTHDR_ROUTING &&
-		    protocol != NEXTHDR_DESTINATION)
-			return protocol;
-		if (!packet_load(skb, packet->l4_offset, &extension, sizeof(extension)))
-			return -1;
-		if (protocol == NEXTHDR_ROUTING && extension.segments_left)
-			return -1;
-		protocol = extension.next;
-		packet->l4_offset += 8 + extension.length * 8;
-	}
-	return -1;
+	return packet_parse_transport(skb, packet, ip.protocol);
 }
 
 static __always_inline enum packet_kind packet_parse_ipv6(struct __sk_buff *skb,
 							  struct packet *packet)
 {
-	struct {
-		__u32 version_class_label;
-		__be16 payload_length;
-		__u8 next;
-		__u8 hop_limit;
-		__u64 source[2];
-		__u64 destination[2];
-	} ip;
-	__u32 end;
+	struct ipv6_header ip;
 	int protocol;
 
 	if (!packet_load(skb, packet->l3_offset, &ip, sizeof(ip)))
@@ -216,21 +338,22 @@ static __always_inline enum packet_kind packet_parse_ipv6(struct __sk_buff *skb,
 	if ((bpf_ntohl(ip.version_class_label) >> 28) != 6)
 		return PACKET_IGNORED;
 	packet->l4_offset = packet->l3_offset + sizeof(ip);
-	end = packet->l4_offset + bpf_ntohs(ip.payload_length);
+	packet->end = packet->l4_offset + bpf_ntohs(ip.payload_length);
 	if (ip.payload_length == 0 && skb->len > 0xffff) /* BIG TCP (since 5.19) says 0 */
-		end = skb->len;
-	if (end > skb->len)
+		packet->end = skb->len;
+	if (packet->end > skb->len)
 		return PACKET_IGNORED;
 	address_copy(packet->tuple.source, (__u8 *)ip.source);
+	address_copy(packet->sender, packet->tuple.source);
 	address_copy(packet->tuple.destination, (__u8 *)ip.destination);
 	/* A v4-mapped address has no business on the wire, and would alias IPv4. */
 	if (address_is_ipv4(packet->tuple.source) || address_is_ipv4(packet->tuple.destination) ||
 	    packet_has_odd_address(packet))
 		return PACKET_IGNORED;
-	protocol = packet_skip_extension_headers(skb, packet, ip.next);
+	protocol = packet_skip_extension_headers(skb, &packet->l4_offset, ip.next);
 	if (protocol < 0)
 		return PACKET_OPAQUE;
-	return packet_parse_transport(skb, packet, protocol, end);
+	return packet_parse_transport(skb, packet, protocol);
 }
 
 static __always_inline enum packet_kind packet_parse(struct __sk_buff *skb, struct packet *packet)

@@ -56,9 +56,14 @@ static __always_inline int act(struct __sk_buff *skb, const struct packet *packe
 		return TC_ACT_SHOT;
 	if (verdict == VERDICT_PASS || !translation_changes(translation, &packet->tuple))
 		return TC_ACT_UNSPEC;
-	if (rewrite_packet(skb, packet, translation)) {
+	if (packet->error ? rewrite_error(skb, packet, translation)
+			  : rewrite_packet(skb, packet, translation)) {
 		count(drop_rewrite_failed);
 		return TC_ACT_SHOT; /* half changed: nobody can use it */
+	}
+	if (packet->error) {
+		count(rewritten_error);
+		return TC_ACT_UNSPEC;
 	}
 	if (packet->tuple.direction == DIRECTION_IN) {
 		count(rewritten_destination);
@@ -76,7 +81,10 @@ static __always_inline int enter(struct __sk_buff *skb, struct packet *packet)
 	struct translation translation;
 	enum verdict verdict;
 
-	verdict = decide_in(skb, packet, skb->ifindex, true, &translation);
+	if (packet->error)
+		verdict = decide_error_in(packet, &translation);
+	else
+		verdict = decide_in(skb, packet, skb->ifindex, true, &translation);
 	return act(skb, packet, &translation, verdict);
 }
 
@@ -90,6 +98,10 @@ static __always_inline int leave(struct __sk_buff *skb)
 	kind = packet_parse(skb, &packet);
 	if (kind == PACKET_IGNORED)
 		return TC_ACT_UNSPEC;
+	if (kind == PACKET_ERROR) {
+		verdict = decide_error_out(skb, &packet, &translation);
+		return act(skb, &packet, &translation, verdict);
+	}
 	packet.tuple.direction = DIRECTION_OUT;
 	if (skb->ingress_ifindex == 0) {
 		if (kind == PACKET_TRANSLATABLE && host_must_be_remembered(&packet))
@@ -105,7 +117,7 @@ int from_uplink(struct __sk_buff *skb)
 {
 	struct packet packet;
 
-	if (skb->pkt_type != PACKET_HOST || packet_parse(skb, &packet) != PACKET_TRANSLATABLE)
+	if (skb->pkt_type != PACKET_HOST || packet_parse(skb, &packet) < PACKET_TRANSLATABLE)
 		return TC_ACT_UNSPEC;
 	return enter(skb, &packet);
 }
@@ -122,9 +134,9 @@ int from_bridge(struct __sk_buff *skb)
 	struct endpoint *neighbour;
 	struct packet packet;
 
-	if (skb->pkt_type != PACKET_HOST || packet_parse(skb, &packet) != PACKET_TRANSLATABLE)
+	if (skb->pkt_type != PACKET_HOST || packet_parse(skb, &packet) < PACKET_TRANSLATABLE)
 		return TC_ACT_UNSPEC;
-	neighbour = bpf_map_lookup_elem(&endpoints, packet.tuple.source);
+	neighbour = bpf_map_lookup_elem(&endpoints, packet.sender);
 	if (neighbour && owner_live(&neighbour->owner))
 		return TC_ACT_UNSPEC; /* from_container has seen it */
 	return enter(skb, &packet);
@@ -145,7 +157,8 @@ static __always_inline int lift(struct __sk_buff *skb, const struct packet *pack
 
 	translation_of(flow, &translation);
 	if (!translation_changes(&translation, &packet->tuple)) {
-		flow_use(&packet->tuple, flow, packet, skb->len);
+		if (!packet->error)
+			flow_use(&packet->tuple, flow, packet, skb->len);
 		return TC_ACT_UNSPEC;
 	}
 	if (rewrite_destination_mac(skb, port->bridge_mac)) {
@@ -194,7 +207,7 @@ int from_container(struct __sk_buff *skb)
 		count(drop_no_attachment);
 		return TC_ACT_SHOT;
 	}
-	endpoint = bpf_map_lookup_elem(&endpoints, packet.tuple.source);
+	endpoint = bpf_map_lookup_elem(&endpoints, packet.sender);
 	if (!endpoint || !owner_equal(&endpoint->owner, &interface->owner))
 		return TC_ACT_UNSPEC;
 	if (interface->role == ROLE_PORT) {

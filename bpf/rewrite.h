@@ -30,8 +30,9 @@
 struct rewrite {
 	struct __sk_buff *skb;
 	const struct packet *packet;
-	__u32 checksum; /* offset of the transport checksum */
-	__u64 flags;    /* for bpf_l4_csum_replace() */
+	__u32 checksum;     /* offset of the transport checksum */
+	__u64 flags;        /* for bpf_l4_csum_replace() */
+	bool pseudo_header; /* the checksum covers the addresses */
 };
 
 static __always_inline bool rewrite_is_icmp(const struct packet *packet)
@@ -59,7 +60,7 @@ static __always_inline long rewrite_ipv4(const struct rewrite *to, const __u8 *o
 	__u32 l3_offset = to->packet->l3_offset;
 	long error = 0;
 
-	if (to->packet->tuple.protocol != PROTOCOL_ICMP) /* has no pseudo-header */
+	if (to->pseudo_header)
 		error = bpf_l4_csum_replace(to->skb, to->checksum, old, new,
 					    to->flags | BPF_F_PSEUDO_HDR | sizeof(new));
 	error = error
@@ -137,6 +138,7 @@ VERIFIED_ONCE int rewrite_packet(struct __sk_buff *skb, const struct packet *pac
 		return -1;
 	in = packet->tuple.direction == DIRECTION_IN;
 	to.checksum = rewrite_checksum_offset(packet);
+	to.pseudo_header = packet->tuple.protocol != PROTOCOL_ICMP;
 	if (packet->tuple.protocol == PROTOCOL_UDP)
 		to.flags = BPF_F_MARK_MANGLED_0; /* a checksum of 0, "none", stays 0 */
 	if (in)
@@ -148,6 +150,174 @@ VERIFIED_ONCE int rewrite_packet(struct __sk_buff *skb, const struct packet *pac
 		error = error ?: rewrite_ports(&to, translation->peer_port, translation->port);
 	else
 		error = error ?: rewrite_ports(&to, translation->port, translation->peer_port);
+	return error ? -1 : 0;
+}
+
+/*
+ * ICMP errors. What is changed in the quoted packet is data to the error's own
+ * checksum, which follows every single write; it does not matter then which of
+ * the quoted checksums were quoted, and how they depend on each other.
+ */
+static __always_inline long rewrite_quoted_word(const struct rewrite *to, __u32 offset, __be16 old,
+						__be16 new)
+{
+	long error;
+
+	if (old == new)
+		return 0;
+	error = bpf_l4_csum_replace(to->skb, to->checksum, old, new, sizeof(new));
+	return error ?: bpf_skb_store_bytes(to->skb, offset, &new, sizeof(new), 0);
+}
+
+/* A checksum in the quoted packet, of whose data so much has changed. */
+static __always_inline long rewrite_quoted_checksum(const struct rewrite *to, __u32 offset,
+						    __u64 difference, bool zero_is_none)
+{
+	__u16 old, new;
+	__u64 sum;
+
+	if (offset + sizeof(old) > to->packet->end)
+		return 0; /* not quoted */
+	if (!packet_load(to->skb, offset, &old, sizeof(old)))
+		return -1;
+	if (zero_is_none && !old)
+		return 0;
+	sum = (__u16)~old + difference;
+	for (int i = 0; i < 4; i++)
+		sum = (sum & 0xffff) + (sum >> 16);
+	new = ~sum;
+	if (zero_is_none && !new)
+		new = 0xffff;
+	return rewrite_quoted_word(to, offset, old, new);
+}
+
+static __always_inline __u64 rewrite_word_difference(__u16 old, __u16 new)
+{
+	return (__u64)(__u16)~bpf_htons(old) + bpf_htons(new);
+}
+
+/* These two return what the change of address does to a checksum over it, or an error. */
+static __always_inline __s64 rewrite_quoted_ipv4(const struct rewrite *to, __u32 field,
+						 const __u8 *old_address, const __u8 *new_address)
+{
+	__be32 old = address_to_ipv4(old_address);
+	__be32 new = address_to_ipv4(new_address);
+	__u32 l3_offset = to->packet->quoted_l3_offset;
+	__s64 difference = bpf_csum_diff(&old, sizeof(old), &new, sizeof(new), 0);
+	long error;
+
+	if (difference < 0)
+		return difference;
+	error = bpf_l4_csum_replace(to->skb, to->checksum, old, new, sizeof(new));
+	error = error ?: bpf_skb_store_bytes(to->skb, l3_offset + field, &new, sizeof(new), 0);
+	error = error ?: rewrite_quoted_checksum(to, l3_offset + IPV4_CHECKSUM, difference, false);
+	return error ? -1 : difference;
+}
+
+static __always_inline __s64 rewrite_quoted_ipv6(const struct rewrite *to, __u32 field,
+						 const __u8 *old_address, const __u8 *new_address)
+{
+	__s64 difference = bpf_csum_diff((__be32 *)old_address, 16, (__be32 *)new_address, 16, 0);
+	long error;
+
+	if (difference < 0)
+		return difference;
+	error = bpf_l4_csum_replace(to->skb, to->checksum, 0, difference, 0);
+	error = error
+			?: bpf_skb_store_bytes(to->skb, to->packet->quoted_l3_offset + field,
+					       new_address, 16, 0);
+	return error ? -1 : difference;
+}
+
+static __always_inline __s64 rewrite_quoted_address(const struct rewrite *to, bool source,
+						    const __u8 *old_address,
+						    const __u8 *new_address)
+{
+	if (to->packet->ipv4)
+		return rewrite_quoted_ipv4(to, source ? IPV4_SOURCE : IPV4_DESTINATION, old_address,
+					   new_address);
+	return rewrite_quoted_ipv6(to, source ? IPV6_SOURCE : IPV6_DESTINATION, old_address,
+				   new_address);
+}
+
+/* The quoted ports: of the side whose address is translated, and of its peer. */
+static __always_inline long rewrite_quoted_ports(const struct rewrite *to, __u32 own_field,
+						 __u16 own_old, __u16 own_new, __u32 peer_field,
+						 __u16 peer_old, __u16 peer_new)
+{
+	__u32 l4_offset = to->packet->quoted_l4_offset;
+	long error;
+
+	error = rewrite_quoted_word(to, l4_offset + own_field, bpf_htons(own_old),
+				    bpf_htons(own_new));
+	return error
+		       ?: rewrite_quoted_word(to, l4_offset + peer_field, bpf_htons(peer_old),
+					      bpf_htons(peer_new));
+}
+
+static __always_inline __u32 rewrite_quoted_checksum_offset(const struct packet *packet)
+{
+	switch (packet->tuple.protocol) {
+	case PROTOCOL_TCP:
+		return packet->quoted_l4_offset + TCP_CHECKSUM;
+	case PROTOCOL_UDP:
+		return packet->quoted_l4_offset + UDP_CHECKSUM;
+	default:
+		return packet->quoted_l4_offset + ICMP_CHECKSUM;
+	}
+}
+
+/* The quoted packet went the other way: its source is our destination (IN), its
+ * destination our source (OUT). An echo identifier stands in one place. */
+static __always_inline long rewrite_quoted_packet(const struct rewrite *to,
+						  const struct translation *translation)
+{
+	const struct flow_key *tuple = &to->packet->tuple;
+	bool in = tuple->direction == DIRECTION_IN;
+	__u16 own_old = in ? tuple->destination_port : tuple->source_port;
+	__u16 peer_old = in ? tuple->source_port : tuple->destination_port;
+	__u8 protocol = tuple->protocol;
+	__s64 difference;
+	__u64 total;
+	long error;
+
+	difference = rewrite_quoted_address(to, in, in ? tuple->destination : tuple->source,
+					    translation->address);
+	if (difference < 0)
+		return -1;
+	if (protocol == PROTOCOL_TCP || protocol == PROTOCOL_UDP)
+		error = rewrite_quoted_ports(to, in ? SOURCE_PORT : DESTINATION_PORT, own_old,
+					     translation->port, in ? DESTINATION_PORT : SOURCE_PORT,
+					     peer_old, translation->peer_port);
+	else
+		error = rewrite_quoted_ports(to, ICMP_IDENTIFIER, own_old, translation->port,
+					     ICMP_IDENTIFIER, peer_old, translation->peer_port);
+	if (error)
+		return error;
+	total = protocol == PROTOCOL_ICMP ? 0 : difference;
+	total += rewrite_word_difference(own_old, translation->port);
+	total += rewrite_word_difference(peer_old, translation->peer_port);
+	return rewrite_quoted_checksum(to, rewrite_quoted_checksum_offset(to->packet), total,
+				       protocol == PROTOCOL_UDP);
+}
+
+/* Applies the translation of a flow to an error about one of its packets. */
+VERIFIED_ONCE int rewrite_error(struct __sk_buff *skb, const struct packet *packet,
+				const struct translation *translation)
+{
+	struct rewrite to = {.skb = skb, .packet = packet};
+	long error = 0;
+
+	if (!packet || !translation)
+		return -1;
+	to.checksum = packet->l4_offset + ICMP_CHECKSUM;
+	to.pseudo_header = !packet->ipv4;
+	if (packet->tuple.direction == DIRECTION_IN)
+		error = rewrite_address(&to, packet->tuple.destination, translation->address,
+					false);
+	else if (packet->from_endpoint)
+		error = rewrite_address(&to, packet->sender, translation->address, true);
+	error = error ?: rewrite_quoted_packet(&to, translation);
 	return error ? -1 : 0;
 }
 

@@ -16,6 +16,7 @@
 #define COUNTERS(X) \
 	X(rewritten_destination, "packets whose destination was rewritten on the way in") \
 	X(rewritten_source, "packets whose source was rewritten on the way out") \
+	X(rewritten_error, "ICMP errors rewritten, the quoted packet included, either way") \
 	X(rerouted, \
 	  "packets that left by another interface, where routing wants their new source") \
 	X(flow_mapping, "new flows through a mapping") \
