@@ -141,17 +141,12 @@ VERIFIED_ONCE enum verdict masquerade_decide(struct __sk_buff *skb, const struct
 }
 
 /* Is this packet to leave with another source, were it to begin a flow? */
-static __always_inline bool masquerade_wanted_to(const __u8 *source, const __u8 *destination,
-						 const struct endpoint *endpoint)
-{
-	return endpoint->masquerade &&
-	       !address_same_subnet(source, destination, endpoint->prefix_length);
-}
-
 static __always_inline bool masquerade_wanted(const struct packet *packet,
 					      const struct endpoint *endpoint)
 {
-	return masquerade_wanted_to(packet->tuple.source, packet->tuple.destination, endpoint);
+	return endpoint->masquerade &&
+	       !address_same_subnet(packet->sender, packet->tuple.destination,
+				    endpoint->prefix_length);
 }
 
 /* Part of a flow that is translated on its way back: the request of a neighbour
@@ -248,10 +243,8 @@ static __always_inline enum verdict decide_error_out(struct __sk_buff *skb, stru
 	packet->tuple.direction = DIRECTION_OUT;
 	flow = flow_find(&packet->tuple);
 	if (!flow)
-		return sender && masquerade_wanted_to(packet->sender, packet->tuple.destination,
-						      sender)
-			       ? drop(untranslatable)
-			       : VERDICT_PASS;
+		return sender && masquerade_wanted(packet, sender) ? drop(untranslatable)
+								   : VERDICT_PASS;
 	translation_of(flow, translation);
 	translation->out_ifindex = 0;
 	packet->from_endpoint = sender;

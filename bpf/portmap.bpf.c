@@ -216,13 +216,17 @@ int from_container(struct __sk_buff *skb)
 	} else {
 		routed = skb->pkt_type == PACKET_HOST;
 	}
-	if (kind == PACKET_TRANSLATABLE) {
+	if (kind >= PACKET_TRANSLATABLE) {
 		packet.tuple.direction = DIRECTION_OUT;
 		flow = flow_find(&packet.tuple);
 		if (flow && !routed)
 			return lift(skb, &packet, flow, interface);
-		verdict = flow ? VERDICT_PASS
-			       : decide_in(skb, &packet, ifindex, routed, &translation);
+		if (flow)
+			verdict = VERDICT_PASS;
+		else if (packet.error)
+			verdict = decide_error_in(&packet, &translation);
+		else
+			verdict = decide_in(skb, &packet, ifindex, routed, &translation);
 		if (verdict != VERDICT_PASS)
 			return act(skb, &packet, &translation, verdict);
 	}

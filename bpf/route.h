@@ -25,11 +25,11 @@ static __always_inline void route_query(struct bpf_fib_lookup *query, const stru
 	query->dport = bpf_htons(tuple->destination_port);
 	if (packet->ipv4) {
 		query->family = AF_INET;
-		query->ipv4_src = address_to_ipv4(tuple->source);
+		query->ipv4_src = address_to_ipv4(packet->sender);
 		query->ipv4_dst = address_to_ipv4(tuple->destination);
 	} else {
 		query->family = AF_INET6;
-		__builtin_memcpy(query->ipv6_src, tuple->source, 16);
+		__builtin_memcpy(query->ipv6_src, packet->sender, 16);
 		__builtin_memcpy(query->ipv6_dst, tuple->destination, 16);
 	}
 }

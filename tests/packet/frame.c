@@ -293,8 +293,29 @@ static void put_icmp(struct frame *frame, const struct packet *packet)
 	put8(frame, packet->icmp_type);
 	put8(frame, packet->icmp_code);
 	put16(frame, 0);
+	if (packet->quotes) {
+		put32(frame, packet->icmp_rest);
+		return;
+	}
 	put16(frame, packet->from_port);
 	put16(frame, 1); /* sequence */
+}
+
+/* The quoted packet is built whole, its checksums over all of it, and cut off then. */
+static void put_quoted(struct frame *frame, const struct packet *packet)
+{
+	static const uint8_t no_mac[MAC_SIZE];
+	struct frame quoted;
+	size_t size;
+
+	frame_build(&quoted, packet->quotes, no_mac, no_mac);
+	size = quoted.length - quoted.network;
+	if (packet->quotes_eight)
+		size = quoted.transport + 8 - quoted.network;
+	if (packet->quoted_bytes)
+		size = packet->quoted_bytes;
+	assert(size <= quoted.length - quoted.network);
+	put_bytes(frame, quoted.bytes + quoted.network, size);
 }
 
 static void put_transport(struct frame *frame, const struct packet *packet)
@@ -311,6 +332,10 @@ static void put_transport(struct frame *frame, const struct packet *packet)
 	case IPPROTO_ICMPV6:
 		put_icmp(frame, packet);
 		break;
+	}
+	if (packet->quotes) {
+		put_quoted(frame, packet);
+		return;
 	}
 	for (unsigned int i = 0; i < payload_size(packet); i++)
 		put8(frame, 'a' + i % 26);

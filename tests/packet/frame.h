@@ -61,6 +61,12 @@ struct packet {
 	bool empty;           /* no payload */
 	unsigned int padding; /* bytes behind the IP packet, as Ethernet pads */
 
+	/* An ICMP error instead of an echo: the packet it quotes, in place of a payload */
+	const struct packet *quotes;
+	unsigned int quoted_bytes; /* of the quoted IP packet; 0: all of it */
+	bool quotes_eight;         /* of its transport only the first 8 bytes (RFC 792) */
+	uint32_t icmp_rest;        /* what stands behind the checksum: MTU, pointer */
+
 	/* Lies */
 	int ip_length_off;        /* added to the total or payload length */
 	int udp_length_off;       /* added to the UDP length */

@@ -23,6 +23,7 @@ int main(void)
 	lifetime_rows();
 	parsing_rows();
 	checksum_rows();
+	error_rows();
 	garbage_rows();
 	host_close_sockets();
 	fixture_unload();

@@ -99,16 +99,27 @@ static const uint8_t *mac_of(enum mac mac, enum hook hook, enum device device)
 	return host_mac(device);
 }
 
-void row_build(struct frame *frame, const struct packet *packet, enum hook hook, enum device device)
+static struct packet with_choice(const struct packet *packet)
 {
-	static const uint8_t sender[] = {2, 0, 0, 0, 7, 7};
 	struct packet copy = *packet;
-	uint8_t to_mac[MAC_SIZE];
 
 	if (copy.from_port == CHOSEN)
 		copy.from_port = chosen;
 	if (copy.to_port == CHOSEN)
 		copy.to_port = chosen;
+	return copy;
+}
+
+void row_build(struct frame *frame, const struct packet *packet, enum hook hook, enum device device)
+{
+	static const uint8_t sender[] = {2, 0, 0, 0, 7, 7};
+	struct packet copy = with_choice(packet), quoted;
+	uint8_t to_mac[MAC_SIZE];
+
+	if (packet->quotes) {
+		quoted = with_choice(packet->quotes);
+		copy.quotes = &quoted;
+	}
 	memcpy(to_mac, mac_of(packet->to_mac, hook, device), MAC_SIZE);
 	frame_build(frame, &copy, to_mac, sender);
 }

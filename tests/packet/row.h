@@ -58,6 +58,16 @@ struct row {
 	ICMP(IPPROTO_ICMPV6, 128, 0, source, destination, identifier, ##__VA_ARGS__)
 #define PONG6(source, destination, identifier, ...) \
 	ICMP(IPPROTO_ICMPV6, 129, 0, source, destination, identifier, ##__VA_ARGS__)
+/* An ICMP error that quotes a packet. */
+#define ERROR(protocol_, type, code, source, destination, quoted, ...) \
+	{ \
+		.protocol = protocol_, .icmp_type = type, .icmp_code = code, .from = source, \
+		.to = destination, .quotes = &(const struct packet)quoted, ##__VA_ARGS__ \
+	}
+#define ERROR4(type, code, source, destination, quoted, ...) \
+	ERROR(IPPROTO_ICMP, type, code, source, destination, quoted, ##__VA_ARGS__)
+#define ERROR6(type, code, source, destination, quoted, ...) \
+	ERROR(IPPROTO_ICMPV6, type, code, source, destination, quoted, ##__VA_ARGS__)
 
 /* One entry of a flow table: what a hook sees, and what its value says. */
 #define ENTRY(table_, direction_, protocol_, source, source_port, destination, destination_port, \
@@ -125,6 +135,7 @@ void neighbour_rows(void);
 void lifetime_rows(void);
 void parsing_rows(void);
 void checksum_rows(void);
+void error_rows(void);
 void garbage_rows(void);
 
 #endif

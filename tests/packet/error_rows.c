@@ -1,0 +1,722 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* error_rows.c - ICMP errors about translated packets, whoever sends them. */
+#include <stdio.h>
+#include <string.h>
+
+#include "row.h"
+
+#define IDLE 30 /* seconds that the flows have been idle: an error would show */
+#define ROUTER4 "198.51.100.99"
+#define ROUTER6 "2001:db8:99::99"
+#define V4 IPPROTO_ICMP
+#define V6 IPPROTO_ICMPV6
+
+/* A flow as either side sees it. Of an echo the container's and the host's port are
+ * the identifier, the peer's are 0. */
+struct known_flow {
+	const char *says;
+	int icmp; /* V4, V6 */
+	int protocol;
+	enum flow_kind kind;
+	const char *container;
+	int container_port;
+	const char *host;
+	int host_port;
+	const char *peer;
+	int peer_port_inside;
+	int peer_port_outside;
+};
+
+#define MAPPED4(protocol, moved) \
+	V4, protocol, FLOW_MAPPING, v4_container_one, 80, v4_host, 8080, v4_client, moved, 40000
+#define MAPPED6(protocol, moved) \
+	V6, protocol, FLOW_MAPPING, v6_container_one, 80, v6_host, 8080, v6_client, moved, 40000
+#define LEFT4(protocol, port, peer_port) \
+	V4, protocol, FLOW_MASQUERADE, v4_container_one, 25000, v4_host, port, v4_server, \
+		peer_port, peer_port
+#define LEFT6(protocol, port, peer_port) \
+	V6, protocol, FLOW_MASQUERADE, v6_container_one, 25000, v6_host, port, v6_server, \
+		peer_port, peer_port
+
+static const struct known_flow known_flows[] = {
+	{"mapped TCP", MAPPED4(IPPROTO_TCP, 40000)},
+	{"mapped TCP, client's port moved", MAPPED4(IPPROTO_TCP, 50123)},
+	{"mapped UDP", MAPPED4(IPPROTO_UDP, 40000)},
+	{"mapped UDP, client's port moved", MAPPED4(IPPROTO_UDP, 50123)},
+	{"mapped TCP over IPv6", MAPPED6(IPPROTO_TCP, 40000)},
+	{"mapped TCP over IPv6, client's port moved", MAPPED6(IPPROTO_TCP, 50123)},
+	{"mapped UDP over IPv6", MAPPED6(IPPROTO_UDP, 40000)},
+	{"mapped UDP over IPv6, client's port moved", MAPPED6(IPPROTO_UDP, 50123)},
+	{"masqueraded TCP", LEFT4(IPPROTO_TCP, 25000, 443)},
+	{"masqueraded TCP, port moved", LEFT4(IPPROTO_TCP, 20777, 443)},
+	{"masqueraded UDP", LEFT4(IPPROTO_UDP, 25000, 53)},
+	{"masqueraded UDP, port moved", LEFT4(IPPROTO_UDP, 20777, 53)},
+	{"masqueraded ping", LEFT4(IPPROTO_ICMP, 25000, 0)},
+	{"masqueraded ping, identifier moved", LEFT4(IPPROTO_ICMP, 777, 0)},
+	{"masqueraded TCP over IPv6", LEFT6(IPPROTO_TCP, 25000, 443)},
+	{"masqueraded TCP over IPv6, port moved", LEFT6(IPPROTO_TCP, 20777, 443)},
+	{"masqueraded UDP over IPv6", LEFT6(IPPROTO_UDP, 25000, 53)},
+	{"masqueraded UDP over IPv6, port moved", LEFT6(IPPROTO_UDP, 20777, 53)},
+	{"masqueraded ping over IPv6", LEFT6(IPPROTO_ICMPV6, 25000, 0)},
+	{"masqueraded ping over IPv6, identifier moved", LEFT6(IPPROTO_ICMPV6, 777, 0)},
+};
+
+/* What is said, and what stands where the MTU, a pointer or a length does. */
+struct message {
+	int icmp;
+	unsigned int type;
+	unsigned int last_code;
+	uint32_t rest;
+};
+
+static const struct message messages[] = {
+	{V4, 3, 15, 1300},   {V4, 11, 1, 0},         {V4, 12, 2, 0x14000000}, {V4, 11, 1, 0x200000},
+	{V6, 1, 6, 0},       {V6, 2, 0, 1280},       {V6, 3, 1, 0},           {V6, 4, 2, 40},
+	{V6, 1, 6, 0x4000000},
+};
+
+/* Ways to quote, and to be sent. */
+struct form {
+	bool eight;
+	unsigned int payload; /* of the quoted packet */
+	bool options;         /* the quoted packet has IPv4 options or IPv6 extension headers */
+	bool outer_options;   /* so has the error */
+	bool without_checksum;
+	enum fragment fragment;
+};
+
+static const struct form forms[] = {
+	{.payload = 7},
+	{.payload = 528},
+	{.eight = true, .payload = 1400},
+	{.options = true, .payload = 20},
+	{.options = true, .eight = true, .payload = 33},
+	{.outer_options = true, .payload = 20},
+	{.without_checksum = true, .payload = 21},
+	{.without_checksum = true, .eight = true, .payload = 1},
+	{.fragment = FIRST_FRAGMENT, .payload = 48},
+};
+
+enum sender {
+	ROUTER_OUTSIDE, /* about what left */
+	THE_CONTAINER,  /* about what it got */
+	THE_HOST,       /* about what is on its way to the container */
+	ROUTER_INSIDE,  /* one that is no container of ours */
+};
+
+static const char *const senders[] = {"a router's error", "the container's error",
+				      "the host's own error", "an error of a router inside"};
+
+static bool is_echo(const struct known_flow *flow)
+{
+	return flow->protocol == IPPROTO_ICMP || flow->protocol == IPPROTO_ICMPV6;
+}
+
+static void put_flow(const struct known_flow *flow)
+{
+	struct entry out = {
+		.table = ANSWERED,
+		.direction = DIRECTION_OUT,
+		.protocol = flow->protocol,
+		.from = flow->container,
+		.from_port = flow->container_port,
+		.to = flow->peer,
+		.to_port = flow->peer_port_inside,
+		.address = flow->host,
+		.port = flow->host_port,
+		.peer_port = flow->peer_port_outside,
+		.kind = flow->kind,
+		.reply = flow->kind == FLOW_MAPPING,
+		.owner = ONE,
+		.idle = IDLE,
+		.state = STATE_ESTABLISHED,
+		.seen = true,
+	};
+	struct entry in = out;
+
+	in.direction = DIRECTION_IN;
+	in.from = flow->peer;
+	in.from_port = flow->peer_port_outside;
+	in.to = flow->host;
+	in.to_port = flow->host_port;
+	in.address = flow->container;
+	in.port = flow->container_port;
+	in.peer_port = flow->peer_port_inside;
+	in.reply = !out.reply;
+	fixture_put(&out);
+	fixture_put(&in);
+}
+
+/* The packet of a flow that is quoted: towards the peer or from it, inside or outside. */
+static struct packet packet_of(const struct known_flow *flow, bool to_peer, bool inside)
+{
+	const char *own = inside ? flow->container : flow->host;
+	int own_port = inside ? flow->container_port : flow->host_port;
+	int peer_port = inside ? flow->peer_port_inside : flow->peer_port_outside;
+	struct packet packet = {.protocol = flow->protocol, .tcp_flags = ACK};
+
+	packet.from = to_peer ? own : flow->peer;
+	packet.to = to_peer ? flow->peer : own;
+	packet.from_port = to_peer ? own_port : peer_port;
+	packet.to_port = to_peer ? peer_port : own_port;
+	if (is_echo(flow)) {
+		packet.from_port = own_port;
+		packet.to_port = 0;
+		packet.icmp_type = flow->icmp == V4 ? (to_peer ? 8 : 0) : to_peer ? 128 : 129;
+	}
+	return packet;
+}
+
+static void apply_form(struct packet *error, struct packet *quoted, const struct form *form)
+{
+	bool ipv4 = error->protocol == IPPROTO_ICMP;
+
+	error->quotes_eight = form->eight;
+	quoted->payload = form->payload;
+	quoted->without_checksum = form->without_checksum;
+	quoted->fragment = form->fragment;
+	if (form->options) {
+		quoted->ipv4_options = ipv4 ? 12 : 0;
+		quoted->extensions = ipv4 ? NULL : "hdD";
+	}
+	if (form->outer_options) {
+		error->ipv4_options = ipv4 ? 8 : 0;
+		error->extensions = ipv4 ? NULL : "d";
+	}
+}
+
+static bool form_applies(const struct known_flow *flow, const struct form *form)
+{
+	/* Over IPv6 a UDP checksum of 0 is no more than a router's to quote. */
+	if (form->without_checksum)
+		return flow->protocol == IPPROTO_UDP;
+	return !form->fragment || flow->icmp == V4;
+}
+
+struct passage {
+	struct packet in;
+	struct packet out;
+	struct packet quoted_in;
+	struct packet quoted_out;
+	enum hook hook;
+	enum device came_in_by;
+};
+
+static const char *sender_address(const struct known_flow *flow, enum sender sender)
+{
+	bool ipv4 = flow->icmp == V4;
+
+	switch (sender) {
+	case ROUTER_OUTSIDE:
+		return ipv4 ? ROUTER4 : ROUTER6;
+	case THE_CONTAINER:
+		return flow->container;
+	case THE_HOST:
+		return flow->host;
+	default:
+		return ipv4 ? v4_stranger : v6_stranger;
+	}
+}
+
+static void describe_passage(struct passage *passage, const struct known_flow *flow,
+			     enum sender sender, const struct message *message, unsigned int code,
+			     const struct form *form)
+{
+	bool inwards = sender == ROUTER_OUTSIDE;
+
+	memset(passage, 0, sizeof(*passage));
+	passage->hook = inwards ? FROM_UPLINK : TO_UPLINK;
+	passage->came_in_by = inwards ? UPLINK : sender == THE_HOST ? 0 : BRIDGE;
+	passage->quoted_in = packet_of(flow, inwards, !inwards);
+	passage->quoted_out = packet_of(flow, inwards, inwards);
+	passage->in = (struct packet){
+		.protocol = flow->icmp,
+		.icmp_type = message->type,
+		.icmp_code = code,
+		.icmp_rest = message->rest,
+		.from = sender_address(flow, sender),
+		.to = passage->quoted_in.from,
+		.quotes = &passage->quoted_in,
+	};
+	passage->out = passage->in;
+	passage->out.quotes = &passage->quoted_out;
+	passage->out.to = passage->quoted_out.from;
+	if (sender == THE_CONTAINER)
+		passage->out.from = flow->host;
+	apply_form(&passage->in, &passage->quoted_in, form);
+	apply_form(&passage->out, &passage->quoted_out, form);
+}
+
+static void run_passage(const struct passage *passage, const char *what)
+{
+	struct frame got, expected;
+	int verdict;
+
+	row_build(&got, &passage->in, passage->hook, UPLINK);
+	row_build(&expected, &passage->out, passage->hook, UPLINK);
+	verdict = fixture_run(passage->hook, UPLINK, passage->came_in_by, &got);
+	if (verdict != -1)
+		row_fail("%s: verdict %d, expected -1", what, verdict);
+	if (frame_equal(&got, &expected))
+		return;
+	row_fail("%s: the packet differs", what);
+	frame_print_difference(&expected, &got);
+}
+
+static void run_message(const struct known_flow *flow, enum sender sender,
+			const struct message *message)
+{
+	struct passage passage;
+	char what[80];
+
+	for (unsigned int code = 0; code <= message->last_code; code++) {
+		for (size_t i = 0; i < sizeof(forms) / sizeof(forms[0]); i++) {
+			if (!form_applies(flow, &forms[i]))
+				continue;
+			describe_passage(&passage, flow, sender, message, code, &forms[i]);
+			snprintf(what, sizeof(what), "type %u code %u form %zu", message->type,
+				 code, i);
+			run_passage(&passage, what);
+		}
+	}
+}
+
+/* An error keeps no flow alive, and changes no state of it (RFC 5508 4). */
+static void check_flows_unchanged(const struct stored_entries *before)
+{
+	struct stored_entries now;
+
+	fixture_read_flows(&now);
+	if (memcmp(&now, before, sizeof(now)) != 0)
+		row_fail("the flows changed");
+}
+
+static void run_flow(const struct known_flow *flow, enum sender sender)
+{
+	struct stored_entries before;
+	char says[160];
+
+	snprintf(says, sizeof(says), "[i11][T16] %s about %s, every type and way of quoting",
+		 senders[sender], flow->says);
+	row_begin(says);
+	fixture_reset();
+	put_flow(flow);
+	fixture_read_flows(&before);
+	for (size_t i = 0; i < sizeof(messages) / sizeof(messages[0]); i++)
+		if (messages[i].icmp == flow->icmp)
+			run_message(flow, sender, &messages[i]);
+	check_flows_unchanged(&before);
+	row_end();
+}
+
+/* So much of the transport header must be quoted. */
+#define LEAST_QUOTED 8
+
+static void run_cut(const struct known_flow *flow, enum sender sender, unsigned int size)
+{
+	static const struct form plain = {.payload = 7};
+	struct message message = {flow->icmp, flow->icmp == V4 ? 3 : 2, 0, 1300};
+	unsigned int header = flow->icmp == V4 ? 20 : 40;
+	struct frame got, in, expected;
+	struct passage passage;
+	int verdict;
+
+	describe_passage(&passage, flow, sender, &message, 0, &plain);
+	passage.in.quoted_bytes = size;
+	passage.out.quoted_bytes = size;
+	row_build(&in, &passage.in, passage.hook, UPLINK);
+	row_build(&expected, &passage.out, passage.hook, UPLINK);
+	got = in;
+	verdict = fixture_run(passage.hook, UPLINK, passage.came_in_by, &got);
+	if (size < header + LEAST_QUOTED) {
+		if (verdict != (sender == THE_CONTAINER ? 2 : -1) || !frame_equal(&got, &in))
+			row_fail("%u bytes quoted: verdict %d, or changed", size, verdict);
+		return;
+	}
+	if (verdict != -1)
+		row_fail("%u bytes quoted: verdict %d", size, verdict);
+	/* Half a TCP checksum cannot be put right, and nobody looks at it. */
+	if (flow->protocol == IPPROTO_TCP && size == header + 17)
+		return;
+	if (!frame_equal(&got, &expected))
+		row_fail("%u bytes quoted: the packet differs", size);
+}
+
+static void run_cuts(const struct known_flow *flow)
+{
+	static const enum sender some[] = {ROUTER_OUTSIDE, THE_CONTAINER, THE_HOST};
+	struct packet quoted = packet_of(flow, true, true);
+	struct frame whole;
+	char says[160];
+
+	row_build(&whole, &quoted, TO_UPLINK, UPLINK);
+	snprintf(says, sizeof(says), "[i13] errors that quote %s, cut off at every byte",
+		 flow->says);
+	row_begin(says);
+	fixture_reset();
+	put_flow(flow);
+	for (int i = 0; i < 3; i++)
+		for (unsigned int size = 1; size <= whole.length - whole.network; size++)
+			run_cut(flow, some[i], size);
+	row_end();
+}
+
+static void all_flows(void)
+{
+	for (size_t i = 0; i < sizeof(known_flows) / sizeof(known_flows[0]); i++) {
+		for (int sender = ROUTER_OUTSIDE; sender <= ROUTER_INSIDE; sender++)
+			run_flow(&known_flows[i], (enum sender)sender);
+		run_cuts(&known_flows[i]);
+	}
+}
+
+/* What follows begins with this flow each time: two answered ones. */
+static void given_flows(void)
+{
+	static const struct known_flow mapped = {"", MAPPED4(IPPROTO_UDP, 40000)};
+	static const struct known_flow mapped6 = {"", MAPPED6(IPPROTO_UDP, 40000)};
+	static const struct known_flow left = {"", LEFT4(IPPROTO_UDP, 25000, 53)};
+	static const struct known_flow left6 = {"", LEFT6(IPPROTO_UDP, 25000, 53)};
+
+	put_flow(&mapped);
+	put_flow(&mapped6);
+	put_flow(&left);
+	put_flow(&left6);
+}
+
+#define GIVEN_FLOWS .given = given_flows, .flows_unchecked = true
+
+static const struct row foreign_rows[] = {
+	{.says = "an error that quotes a packet not sent by whom it goes to",
+	 GIVEN_FLOWS,
+	 AT(FROM_UPLINK, UPLINK),
+	 .in = ERROR4(3, 1, ROUTER4, v4_host_other, UDP(v4_host, 25000, v4_server, 53))},
+	{.says = "[i04] nor does a masqueraded container's leave",
+	 GIVEN_FLOWS,
+	 AT(TO_UPLINK, UPLINK),
+	 .in = ERROR4(3, 1, v4_container_one, v4_elsewhere,
+		      UDP(v4_server, 53, v4_container_one, 25000)),
+	 .verdict = DROPPED,
+	 .counts = {"drop_untranslatable"}},
+	{.says = "[i01] an error to somebody else, forwarded",
+	 GIVEN_FLOWS,
+	 AT(FROM_UPLINK, UPLINK),
+	 .in = ERROR4(3, 4, ROUTER4, v4_elsewhere, UDP(v4_elsewhere, 25000, v4_server, 53))},
+	{.says = "[i13] an error about a packet of the host's own",
+	 GIVEN_FLOWS,
+	 AT(FROM_UPLINK, UPLINK),
+	 .in = ERROR4(3, 4, ROUTER4, v4_host, TCP(v4_host, 25000, v4_server, 53, ACK))},
+	{.says = "[i08] the host's own error about a packet to itself",
+	 GIVEN_FLOWS,
+	 .of_the_host = true,
+	 AT(TO_UPLINK, UPLINK),
+	 .in = ERROR4(3, 3, v4_host, v4_client, UDP(v4_client, 40000, v4_host, 9999))},
+	{.says = "[i08] the host's own error about a packet to a published port's number",
+	 GIVEN_FLOWS,
+	 .of_the_host = true,
+	 AT(TO_UPLINK, UPLINK),
+	 .in = ERROR4(3, 3, v4_host, v4_client, UDP(v4_client, 40000, v4_host, 8080))},
+	{.says = "an error that quotes a later fragment: no ports there",
+	 GIVEN_FLOWS,
+	 AT(FROM_UPLINK, UPLINK),
+	 .in = ERROR4(11, 1, ROUTER4, v4_host,
+		      UDP(v4_host, 25000, v4_server, 53, .fragment = LATER_FRAGMENT))},
+	{.says = "an error that quotes a later fragment over IPv6",
+	 GIVEN_FLOWS,
+	 AT(FROM_UPLINK, UPLINK),
+	 .in = ERROR6(3, 1, ROUTER6, v6_host,
+		      UDP(v6_host, 25000, v6_server, 53, .fragment = LATER_FRAGMENT))},
+	{.says = "[i04] a masqueraded container's, dropped",
+	 GIVEN_FLOWS,
+	 AT(TO_UPLINK, UPLINK),
+	 .in = ERROR4(11, 1, v4_container_one, v4_server,
+		      UDP(v4_server, 53, v4_container_one, 25000, .fragment = LATER_FRAGMENT)),
+	 .verdict = DROPPED,
+	 .counts = {"drop_untranslatable"}},
+	{.says = "[i04] a masqueraded container's over IPv6, dropped",
+	 GIVEN_FLOWS,
+	 AT(TO_UPLINK, UPLINK),
+	 .in = ERROR6(3, 1, v6_container_one, v6_server,
+		      UDP(v6_server, 53, v6_container_one, 25000, .fragment = LATER_FRAGMENT)),
+	 .verdict = DROPPED,
+	 .counts = {"drop_untranslatable"}},
+	{.says = "an error in fragments itself",
+	 GIVEN_FLOWS,
+	 AT(FROM_UPLINK, UPLINK),
+	 .in = ERROR4(3, 3, ROUTER4, v4_host, UDP(v4_host, 25000, v4_server, 53),
+		      .fragment = FIRST_FRAGMENT)},
+	{.says = "an error about an error",
+	 GIVEN_FLOWS,
+	 AT(FROM_UPLINK, UPLINK),
+	 .in = ERROR4(3, 3, ROUTER4, v4_host, ICMP(IPPROTO_ICMP, 3, 3, v4_host, v4_server, 25000))},
+	{.says = "[E4] an ICMP message that is no error: redirect",
+	 GIVEN_FLOWS,
+	 AT(FROM_UPLINK, UPLINK),
+	 .in = ERROR4(5, 1, ROUTER4, v4_host, UDP(v4_host, 25000, v4_server, 53))},
+	{.says = "[E4] an error about a protocol that is not translated",
+	 GIVEN_FLOWS,
+	 AT(FROM_UPLINK, UPLINK),
+	 .in = ERROR4(3, 2, ROUTER4, v4_host,
+		      {.protocol = 47, .from = v4_host, .to = v4_server, .payload = 30})},
+	{.says = "an error that quotes the wrong version of IP",
+	 GIVEN_FLOWS,
+	 AT(FROM_UPLINK, UPLINK),
+	 .in = ERROR4(3, 3, ROUTER4, v4_host,
+		      UDP(v4_host, 25000, v4_server, 53, .ip_version = 6))},
+	{.says = "an error that quotes an IPv4 header of less than 20 bytes",
+	 GIVEN_FLOWS,
+	 AT(FROM_UPLINK, UPLINK),
+	 .in = ERROR4(3, 3, ROUTER4, v4_host, UDP(v4_host, 25000, v4_server, 53, .ihl = 4))},
+	{.says = "an error that quotes a route still to be travelled",
+	 GIVEN_FLOWS,
+	 AT(FROM_UPLINK, UPLINK),
+	 .in = ERROR6(3, 0, ROUTER6, v6_host,
+		      UDP(v6_host, 25000, v6_server, 53, .extensions = "r", .segments_left = 1))},
+	{.says = "an error at another host's MAC",
+	 GIVEN_FLOWS,
+	 AT(FROM_UPLINK, UPLINK),
+	 .in = ERROR4(3, 3, ROUTER4, v4_host, UDP(v4_host, 25000, v4_server, 53),
+		      .to_mac = MAC_FOREIGN)},
+	{.says = "an error in a VLAN",
+	 GIVEN_FLOWS,
+	 AT(FROM_UPLINK, UPLINK),
+	 .in = ERROR4(3, 3, ROUTER4, v4_host, UDP(v4_host, 25000, v4_server, 53), .vlan = true)},
+};
+
+static void given_container_one_renewed(void)
+{
+	given_flows();
+	fixture_renew(ONE);
+	fixture_set_endpoint(v4_container_one, ONE, 16, true);
+}
+
+static void given_direct_flow(void)
+{
+	static const struct entry halves[] = {
+		DIRECT(ANSWERED, IPPROTO_UDP, v4_client, 5000, v4_container_one, 80)};
+
+	for (int i = 0; i < 2; i++) {
+		struct entry half = halves[i];
+
+		half.owner = ONE;
+		fixture_put(&half);
+	}
+}
+
+static const struct row flowless_rows[] = {
+	{.says = "[i04] an error without a flow, of a masqueraded container",
+	 AT(TO_UPLINK, UPLINK),
+	 .in = ERROR4(3, 3, v4_container_one, v4_server,
+		      UDP(v4_server, 53, v4_container_one, 25000)),
+	 .verdict = DROPPED,
+	 .counts = {"drop_untranslatable"}},
+	{.says = "[i04] an error without a flow, of a masqueraded container over IPv6",
+	 AT(TO_UPLINK, UPLINK),
+	 .in = ERROR6(1, 4, v6_container_one, v6_server,
+		      UDP(v6_server, 53, v6_container_one, 25000)),
+	 .verdict = DROPPED,
+	 .counts = {"drop_untranslatable"}},
+	{.says = "one of a container that is not masqueraded",
+	 AT(TO_UPLINK, UPLINK),
+	 .in = ERROR4(3, 3, v4_container_quiet, v4_server,
+		      UDP(v4_server, 53, v4_container_quiet, 25000))},
+	{.says = "one to the container's own subnet",
+	 AT(TO_CONTAINER, BRIDGE),
+	 .in = ERROR4(3, 3, v4_container_one, v4_stranger,
+		      UDP(v4_stranger, 53, v4_container_one, 25000))},
+	{.says = "one from outside",
+	 AT(FROM_UPLINK, UPLINK),
+	 .in = ERROR4(3, 3, ROUTER4, v4_host, UDP(v4_host, 25000, v4_server, 53))},
+	{.says = "one from outside, on its way to a container",
+	 AT(TO_CONTAINER, BRIDGE),
+	 .in = ERROR4(3, 3, ROUTER4, v4_container_one, UDP(v4_container_one, 25000, v4_server, 53))},
+	{.says = "[i06] a flow of an older generation is none, inwards",
+	 .given = given_container_one_renewed,
+	 .flows_unchecked = true,
+	 AT(FROM_UPLINK, UPLINK),
+	 .in = ERROR4(3, 3, ROUTER4, v4_host, UDP(v4_host, 25000, v4_server, 53))},
+	{.says = "[i06][i04] nor outwards",
+	 .given = given_container_one_renewed,
+	 .flows_unchecked = true,
+	 AT(TO_UPLINK, UPLINK),
+	 .in = ERROR4(3, 3, v4_container_one, v4_server,
+		      UDP(v4_server, 53, v4_container_one, 25000)),
+	 .verdict = DROPPED,
+	 .counts = {"drop_untranslatable"}},
+	{.says = "[i09] to a client that reached the container directly: untouched",
+	 .given = given_direct_flow,
+	 .flows_unchecked = true,
+	 AT(TO_UPLINK, UPLINK),
+	 .in = ERROR4(3, 3, v4_container_one, v4_client,
+		      UDP(v4_client, 5000, v4_container_one, 80))},
+	{.says = "[i09] and that client's own",
+	 .given = given_direct_flow,
+	 .flows_unchecked = true,
+	 AT(FROM_UPLINK, UPLINK),
+	 .in = ERROR4(3, 3, v4_client, v4_container_one,
+		      UDP(v4_container_one, 80, v4_client, 5000))},
+	{.says = "[i04] towards an interface nobody classified",
+	 .given = given_flows,
+	 .flows_unchecked = true,
+	 AT(FROM_CONTAINER, VETH_ONE),
+	 .in = ERROR4(3, 3, v4_container_one, v4_server_vpn,
+		      UDP(v4_server_vpn, 53, v4_container_one, 25000)),
+	 .verdict = DROPPED,
+	 .counts = {"drop_unclassified_interface"}},
+	{.says = "[i04] there, quoting a packet to somebody in that network",
+	 .given = given_flows,
+	 .flows_unchecked = true,
+	 AT(FROM_CONTAINER, VETH_ONE),
+	 .in = ERROR4(3, 3, v4_container_one, v4_server_vpn,
+		      UDP(v4_server_vpn, 53, "172.16.0.81", 25000)),
+	 .verdict = DROPPED,
+	 .counts = {"drop_unclassified_interface"}},
+	{.says = "from a container about what it got, on its way into the stack: untouched there",
+	 .given = given_flows,
+	 .flows_unchecked = true,
+	 AT(FROM_CONTAINER, VETH_ONE),
+	 .in = ERROR4(3, 3, v4_container_one, v4_server,
+		      UDP(v4_server, 53, v4_container_one, 25000))},
+};
+
+#define NEIGHBOURS4 \
+	MAPPED(NEW, IPPROTO_UDP, v4_container_two, 5000, v4_host, 8080, v4_container_one, 80, 5000)
+#define NEIGHBOURS6 \
+	MAPPED(NEW, IPPROTO_UDP, v6_container_two, 5000, v6_host, 8080, v6_container_one, 80, 5000)
+#define HAIRPIN \
+	MAPPED(NEW, IPPROTO_UDP, v4_container_one, 25000, v4_host, 8080, v4_container_one, 80, \
+	       25000)
+#define TO_ROUTED \
+	ENTRY(NEW, DIRECTION_IN, IPPROTO_UDP, v4_container_one, 25000, v4_container_routed, 50, \
+	      v4_container_routed, 50, 25000, FLOW_DIRECT, false), \
+		ENTRY(NEW, DIRECTION_OUT, IPPROTO_UDP, v4_container_routed, 50, v4_container_one, \
+		      25000, v4_container_routed, 50, 25000, FLOW_DIRECT, true)
+
+static const struct row neighbour_error_rows[] = {
+	{.says = "a neighbour on the bridge asks a mapped port where nobody listens",
+	 AT(FROM_CONTAINER, VETH_TWO),
+	 .in = UDP(v4_container_two, 5000, v4_host, 8080),
+	 .out = UDP(v4_container_two, 5000, v4_container_one, 80),
+	 .flows = {NEIGHBOURS4}},
+	{.says = "the error, switched, is lifted into the IP stack",
+	 .then = true,
+	 AT(FROM_CONTAINER, VETH_ONE),
+	 .in = ERROR4(3, 3, v4_container_one, v4_container_two,
+		      UDP(v4_container_two, 5000, v4_container_one, 80),
+		      .to_mac = MAC_CONTAINER_TWO),
+	 .out = ERROR4(3, 3, v4_container_one, v4_container_two,
+		       UDP(v4_container_two, 5000, v4_container_one, 80), .to_mac = MAC_BRIDGE),
+	 .counts = {"lifted_reply"}},
+	{.says = "and comes from the host at the bridge's egress",
+	 .then = true,
+	 AT(TO_CONTAINER, BRIDGE),
+	 .in = ERROR4(3, 3, v4_container_one, v4_container_two,
+		      UDP(v4_container_two, 5000, v4_container_one, 80)),
+	 .out = ERROR4(3, 3, v4_host, v4_container_two, UDP(v4_container_two, 5000, v4_host, 8080)),
+	 .counts = {"rewritten_error"}},
+	{.says = "the neighbour's own error about the reply, at its veth",
+	 .then = true,
+	 AT(FROM_CONTAINER, VETH_TWO),
+	 .in = ERROR4(3, 3, v4_container_two, v4_host, UDP(v4_host, 8080, v4_container_two, 5000)),
+	 .out = ERROR4(3, 3, v4_container_two, v4_container_one,
+		       UDP(v4_container_one, 80, v4_container_two, 5000)),
+	 .counts = {"rewritten_error"}},
+	{.says = "a neighbour on the bridge over IPv6",
+	 AT(FROM_CONTAINER, VETH_TWO),
+	 .in = UDP(v6_container_two, 5000, v6_host, 8080),
+	 .out = UDP(v6_container_two, 5000, v6_container_one, 80),
+	 .flows = {NEIGHBOURS6}},
+	{.says = "the error over IPv6 is lifted",
+	 .then = true,
+	 AT(FROM_CONTAINER, VETH_ONE),
+	 .in = ERROR6(1, 4, v6_container_one, v6_container_two,
+		      UDP(v6_container_two, 5000, v6_container_one, 80),
+		      .to_mac = MAC_CONTAINER_TWO),
+	 .out = ERROR6(1, 4, v6_container_one, v6_container_two,
+		       UDP(v6_container_two, 5000, v6_container_one, 80), .to_mac = MAC_BRIDGE),
+	 .counts = {"lifted_reply"}},
+	{.says = "and comes from the host over IPv6",
+	 .then = true,
+	 AT(TO_CONTAINER, BRIDGE),
+	 .in = ERROR6(1, 4, v6_container_one, v6_container_two,
+		      UDP(v6_container_two, 5000, v6_container_one, 80)),
+	 .out = ERROR6(1, 4, v6_host, v6_container_two, UDP(v6_container_two, 5000, v6_host, 8080)),
+	 .counts = {"rewritten_error"}},
+	{.says = "an error among neighbours that talk directly stays switched",
+	 AT(FROM_CONTAINER, VETH_ONE),
+	 .in = ERROR4(3, 3, v4_container_one, v4_container_two,
+		      UDP(v4_container_two, 5000, v4_container_one, 80),
+		      .to_mac = MAC_CONTAINER_TWO)},
+	{.says = "a neighbour this plugin never saw asks a mapped port",
+	 AT(FROM_BRIDGE, BRIDGE),
+	 .in = UDP(v4_stranger, 5000, v4_host, 8080),
+	 .out = UDP(v4_stranger, 5000, v4_container_one, 80),
+	 .flows = {MAPPED(NEW, IPPROTO_UDP, v4_stranger, 5000, v4_host, 8080, v4_container_one, 80,
+			  5000)}},
+	{.says = "its error about the reply, at the bridge",
+	 .then = true,
+	 AT(FROM_BRIDGE, BRIDGE),
+	 .in = ERROR4(3, 3, v4_stranger, v4_host, UDP(v4_host, 8080, v4_stranger, 5000)),
+	 .out = ERROR4(3, 3, v4_stranger, v4_container_one,
+		       UDP(v4_container_one, 80, v4_stranger, 5000)),
+	 .counts = {"rewritten_error"}},
+	{.says = "[B17] a container to its own mapped port where nobody listens",
+	 AT(FROM_CONTAINER, VETH_ONE),
+	 .in = UDP(v4_container_one, 25000, v4_host, 8080),
+	 .out = UDP(v4_container_one, 25000, v4_container_one, 80),
+	 .flows = {HAIRPIN}},
+	{.says = "[B17] with the bridge's source",
+	 .then = true,
+	 AT(TO_CONTAINER, BRIDGE),
+	 .in = UDP(v4_container_one, 25000, v4_container_one, 80),
+	 .out = UDP(v4_bridge, 25000, v4_container_one, 80),
+	 .flows = {HAIRPIN, MASQUERADED(NEW, IPPROTO_UDP, v4_container_one, 25000,
+					v4_container_one, 80, v4_bridge, 25000)}},
+	{.says = "[B17] its error to the bridge, at its veth",
+	 .then = true,
+	 AT(FROM_CONTAINER, VETH_ONE),
+	 .in = ERROR4(3, 3, v4_container_one, v4_bridge,
+		      UDP(v4_bridge, 25000, v4_container_one, 80)),
+	 .out = ERROR4(3, 3, v4_container_one, v4_container_one,
+		       UDP(v4_container_one, 25000, v4_container_one, 80)),
+	 .counts = {"rewritten_error"}},
+	{.says = "[B17] and at the bridge's egress",
+	 .then = true,
+	 AT(TO_CONTAINER, BRIDGE),
+	 .in = ERROR4(3, 3, v4_container_one, v4_container_one,
+		      UDP(v4_container_one, 25000, v4_container_one, 80)),
+	 .out = ERROR4(3, 3, v4_host, v4_container_one, UDP(v4_container_one, 25000, v4_host, 8080)),
+	 .counts = {"rewritten_error"}},
+	{.says = "a container asks one of another network directly",
+	 AT(FROM_CONTAINER, VETH_ONE),
+	 .in = UDP(v4_container_one, 25000, v4_container_routed, 50),
+	 .flows = {TO_ROUTED}},
+	{.says = "and is masqueraded there",
+	 .then = true,
+	 AT(TO_CONTAINER, VETH_ROUTED),
+	 .in = UDP(v4_container_one, 25000, v4_container_routed, 50),
+	 .out = UDP("10.20.0.1", 25000, v4_container_routed, 50),
+	 .flows = {TO_ROUTED, MASQUERADED(NEW, IPPROTO_UDP, v4_container_one, 25000,
+					  v4_container_routed, 50, "10.20.0.1", 25000)}},
+	{.says = "that one's error finds its way back at its veth",
+	 .then = true,
+	 AT(FROM_CONTAINER, VETH_ROUTED),
+	 .in = ERROR4(3, 3, v4_container_routed, "10.20.0.1",
+		      UDP("10.20.0.1", 25000, v4_container_routed, 50)),
+	 .out = ERROR4(3, 3, v4_container_routed, v4_container_one,
+		       UDP(v4_container_one, 25000, v4_container_routed, 50)),
+	 .counts = {"rewritten_error"}},
+	{.says = "and passes the bridge's egress",
+	 .then = true,
+	 AT(TO_CONTAINER, BRIDGE),
+	 .in = ERROR4(3, 3, v4_container_routed, v4_container_one,
+		      UDP(v4_container_one, 25000, v4_container_routed, 50))},
+};
+
+void error_rows(void)
+{
+	all_flows();
+	ROWS_RUN(foreign_rows);
+	ROWS_RUN(flowless_rows);
+	ROWS_RUN(neighbour_error_rows);
+}
