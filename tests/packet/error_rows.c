@@ -70,9 +70,9 @@ struct message {
 };
 
 static const struct message messages[] = {
-	{V4, 3, 15, 1300},   {V4, 11, 1, 0},         {V4, 12, 2, 0x14000000}, {V4, 11, 1, 0x200000},
-	{V6, 1, 6, 0},       {V6, 2, 0, 1280},       {V6, 3, 1, 0},           {V6, 4, 2, 40},
-	{V6, 1, 6, 0x4000000},
+	{V4, 3, 15, 1300},     {V4, 11, 1, 0}, {V4, 12, 2, 0x14000000},
+	{V4, 11, 1, 0x200000}, {V6, 1, 6, 0},  {V6, 2, 0, 1280},
+	{V6, 3, 1, 0},         {V6, 4, 2, 40}, {V6, 1, 6, 0x4000000},
 };
 
 /* Ways to quote, and to be sent. */
@@ -461,8 +461,7 @@ static const struct row foreign_rows[] = {
 	{.says = "an error that quotes the wrong version of IP",
 	 GIVEN_FLOWS,
 	 AT(FROM_UPLINK, UPLINK),
-	 .in = ERROR4(3, 3, ROUTER4, v4_host,
-		      UDP(v4_host, 25000, v4_server, 53, .ip_version = 6))},
+	 .in = ERROR4(3, 3, ROUTER4, v4_host, UDP(v4_host, 25000, v4_server, 53, .ip_version = 6))},
 	{.says = "an error that quotes an IPv4 header of less than 20 bytes",
 	 GIVEN_FLOWS,
 	 AT(FROM_UPLINK, UPLINK),
@@ -529,7 +528,8 @@ static const struct row flowless_rows[] = {
 	 .in = ERROR4(3, 3, ROUTER4, v4_host, UDP(v4_host, 25000, v4_server, 53))},
 	{.says = "one from outside, on its way to a container",
 	 AT(TO_CONTAINER, BRIDGE),
-	 .in = ERROR4(3, 3, ROUTER4, v4_container_one, UDP(v4_container_one, 25000, v4_server, 53))},
+	 .in = ERROR4(3, 3, ROUTER4, v4_container_one,
+		      UDP(v4_container_one, 25000, v4_server, 53))},
 	{.says = "[i06] a flow of an older generation is none, inwards",
 	 .given = given_container_one_renewed,
 	 .flows_unchecked = true,
@@ -670,8 +670,8 @@ static const struct row neighbour_error_rows[] = {
 	 AT(TO_CONTAINER, BRIDGE),
 	 .in = UDP(v4_container_one, 25000, v4_container_one, 80),
 	 .out = UDP(v4_bridge, 25000, v4_container_one, 80),
-	 .flows = {HAIRPIN, MASQUERADED(NEW, IPPROTO_UDP, v4_container_one, 25000,
-					v4_container_one, 80, v4_bridge, 25000)}},
+	 .flows = {HAIRPIN, MASQUERADED(NEW, IPPROTO_UDP, v4_container_one, 25000, v4_container_one,
+					80, v4_bridge, 25000)}},
 	{.says = "[B17] its error to the bridge, at its veth",
 	 .then = true,
 	 AT(FROM_CONTAINER, VETH_ONE),
@@ -685,7 +685,8 @@ static const struct row neighbour_error_rows[] = {
 	 AT(TO_CONTAINER, BRIDGE),
 	 .in = ERROR4(3, 3, v4_container_one, v4_container_one,
 		      UDP(v4_container_one, 25000, v4_container_one, 80)),
-	 .out = ERROR4(3, 3, v4_host, v4_container_one, UDP(v4_container_one, 25000, v4_host, 8080)),
+	 .out = ERROR4(3, 3, v4_host, v4_container_one,
+		       UDP(v4_container_one, 25000, v4_host, 8080)),
 	 .counts = {"rewritten_error"}},
 	{.says = "a container asks one of another network directly",
 	 AT(FROM_CONTAINER, VETH_ONE),
