@@ -44,6 +44,7 @@ struct options {
 	int count;
 	int interval;
 	int timeout;
+	int ttl;
 	bool background;
 	bool on_demand;
 	bool reset;
@@ -56,7 +57,7 @@ static const char usage[] =
 	"     answers each line or datagram with: name=... client=... local=...; ADDRESS may be "
 	"any\n"
 	"peer ask tcp|udp ADDRESS PORT [--from ADDRESS] [--source-port N] [--count N]\n"
-	"     [--interval MS] [--timeout MS] [--on-demand] [--keep-going] [--reset]\n"
+	"     [--interval MS] [--timeout MS] [--on-demand] [--keep-going] [--reset] [--ttl N]\n"
 	"     prints each answer and from=..., or timeout, refused, closed\n"
 	"     --on-demand: asks once for each line of standard input, over one socket, until "
 	"\"bye\"\n"
@@ -334,6 +335,19 @@ static int ask_counted(int fd, bool tcp, const struct sockaddr_in6 *server,
 	return result;
 }
 
+/* IPv4 goes by IP_TTL, from an IPv6 socket too. A UDP socket hears of an exceeded
+ * hop limit only if it wants every error. */
+static void limit_hops(int fd, int hops)
+{
+	int on = 1;
+
+	if (setsockopt(fd, IPPROTO_IPV6, IPV6_UNICAST_HOPS, &hops, sizeof(hops)) ||
+	    setsockopt(fd, IPPROTO_IP, IP_TTL, &hops, sizeof(hops)) ||
+	    setsockopt(fd, IPPROTO_IPV6, IPV6_RECVERR, &on, sizeof(on)) ||
+	    setsockopt(fd, IPPROTO_IP, IP_RECVERR, &on, sizeof(on)))
+		die("hop limit");
+}
+
 static int command_ask(bool tcp, const char *address, int port, const struct options *options)
 {
 	struct sockaddr_in6 server = parse_address(address, port);
@@ -344,6 +358,8 @@ static int command_ask(bool tcp, const char *address, int port, const struct opt
 	setvbuf(stdout, NULL, _IOLBF, 0);
 	if (bind(fd, (struct sockaddr *)&local, sizeof(local)))
 		die("bind");
+	if (options->ttl)
+		limit_hops(fd, options->ttl);
 	if (tcp || options->connected) {
 		result = connect_within(fd, &server, options->timeout);
 		if (result)
@@ -537,6 +553,7 @@ static void parse_options(int argc, char **argv, struct options *options)
 		{"count", required_argument, NULL, 'c'},
 		{"interval", required_argument, NULL, 'i'},
 		{"timeout", required_argument, NULL, 't'},
+		{"ttl", required_argument, NULL, 'T'},
 		{"interface", required_argument, NULL, 'I'},
 		{"destination-mac", required_argument, NULL, 'd'},
 		{"tcp-flags", required_argument, NULL, 'F'},
@@ -568,6 +585,9 @@ static void parse_options(int argc, char **argv, struct options *options)
 			break;
 		case 't':
 			options->timeout = parse_number(optarg, 1, 100000);
+			break;
+		case 'T':
+			options->ttl = parse_number(optarg, 1, 255);
 			break;
 		case 'I':
 			options->interface = optarg;

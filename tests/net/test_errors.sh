@@ -1,0 +1,385 @@
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+# shellcheck shell=bash disable=SC2154 # the world's names: world.sh
+#
+# test_errors.sh - ICMP errors about translated packets: refused ports, path MTU, traceroute.
+
+far4=203.0.113.10 far6=2001:db8:9::10
+hop4=10.99.0.2 hop6=2001:db8:8::2
+
+# client becomes a router, a link with an MTU of 1300 behind it, then another router, then far:
+#   far -1500- hop -1300- client -1500- eth0 [ host ]
+path_make() {
+	local name
+	namespace_add hop
+	namespace_add far
+	link_make client middle "10.99.0.1/24 2001:db8:8::1/64" hop eth0 "$hop4/24 $hop6/64"
+	link_make hop eth1 "203.0.113.1/24 2001:db8:9::1/64" far eth0 "$far4/24 $far6/64"
+	ip -n client link set middle mtu 1300
+	ip -n hop link set eth0 mtu 1300
+	for name in client hop; do
+		in_namespace "$name" sysctl -qw net.ipv4.ip_forward=1 net.ipv6.conf.all.forwarding=1
+	done
+	ip -n client route replace default via "$hop4"
+	ip -n client route replace default via "$hop6"
+	ip -n hop route add default via 10.99.0.1
+	ip -n hop route add default via 2001:db8:8::1
+	ip -n far route add default via 203.0.113.1
+	ip -n far route add default via 2001:db8:9::1
+	ip route add 203.0.113.0/24 via "$client4"
+	ip route add 10.99.0.0/24 via "$client4"
+	ip route add 2001:db8:8::/64 via "$client6"
+	ip route add 2001:db8:9::/64 via "$client6"
+	for name in host client hop far; do errors_unlimited "$name"; done
+}
+
+# link_make NAMESPACE INTERFACE ADDRESSES NAMESPACE INTERFACE ADDRESSES
+link_make() {
+	local address
+	ip link add "$2" netns "$1" type veth peer name "$5" netns "$4"
+	for address in $3; do ip -n "$1" address add "$address" dev "$2"; done
+	for address in $6; do ip -n "$4" address add "$address" dev "$5"; done
+	ip -n "$1" link set "$2" up
+	ip -n "$4" link set "$5" up
+}
+
+# The kernel sends few errors a second to one peer; here all of them count.
+errors_unlimited() {
+	local run=(in_namespace "$1")
+	[ "$1" != host ] || run=()
+	"${run[@]}" sysctl -qw net.ipv4.icmp_ratelimit=0 net.ipv6.icmp.ratelimit=0
+}
+
+size=10485760
+
+# A file to fetch, and somebody who counts what is sent: files_serve NAMESPACE PORT
+files_serve() {
+	if [ ! -e /run/www ]; then
+		mkdir -p /run/www/cgi-bin
+		head -c "$size" /dev/zero >/run/www/file
+		printf '#!/bin/sh\necho\nwc -c\n' >/run/www/cgi-bin/count
+		chmod +x /run/www/cgi-bin/count
+	fi
+	in_namespace "$1" busybox httpd -p "$2" -h /run/www
+}
+
+url() { echo "http://$(endpoint "$1" "$2")"; }
+
+# expect_download NAMESPACE ADDRESS PORT [CURL-OPTION...], expect_upload likewise
+expect_download() {
+	local who=$1 where got
+	where=$(url "$2" "$3")
+	shift 3
+	got=$(in_namespace "$who" curl -sS --max-time 15 -o /dev/null -w '%{size_download}' "$@" \
+		"$where/file") || fail "$who got $got bytes of $where/file"
+	expect_equal "$size" "$got" "bytes of $where/file"
+}
+
+expect_upload() {
+	local who=$1 where got
+	where=$(url "$2" "$3")
+	shift 3
+	got=$(in_namespace "$who" curl -sS --max-time 15 -H Expect: --data-binary @/run/www/file \
+		"$@" "$where/cgi-bin/count") || fail "$who could not send to $where"
+	expect_equal "$size" "$(tr -d ' \n' <<<"$got")" "bytes sent to $where"
+}
+
+# Each transfer has to find the path's MTU out anew: what far knows of it shows in its MSS.
+expect_transfers() {
+	local transfer
+	for transfer in expect_download expect_upload; do
+		ip -n far route flush cache
+		ip -n far -6 route flush cache
+		"$transfer" "$@"
+	done
+}
+
+expect_refused() {
+	local who=$1 protocol=$2 address=$3 port=$4 answer
+	shift 4
+	answer=$(ask "$who" "$protocol" "$address" "$port" "$@") || true
+	expect_equal refused "$answer" "$who asks $protocol $(endpoint "$address" "$port")"
+}
+
+# A container's address where an ICMP error quotes it, or as its sender or receiver.
+quoted_leak='(icmp and (icmp[20:2] = 0x0a58 or icmp[20:2] = 0x0a59 or icmp[24:2] = 0x0a58 or
+	icmp[24:2] = 0x0a59)) or (ip6[6] = 58 and (ip6[56:2] = 0xfd00 or ip6[72:2] = 0xfd00)) or
+	net 10.88.0.0/16 or net 10.89.0.0/16 or ip6 net fd00::/16'
+
+refused_through_mapping() {
+	container_add web "$1" -p 8080:80/tcp -p 8080:80/udp
+	errors_unlimited web
+	local address
+	for address in "$host4" "$host6"; do
+		expect_refused client udp "$address" 8080 --connected
+		expect_refused client tcp "$address" 8080
+	done
+}
+
+# a closed UDP port behind a mapping says so to the client, IPv4 and IPv6 [E2][T16]
+test_errors_refused_through_mapping() {
+	capture_start wire client eth0 "$quoted_leak"
+	refused_through_mapping bridge
+	expect_captured_nothing wire
+}
+
+# behind a ptp container too [E2]
+test_errors_refused_through_mapping_ptp() {
+	capture_start wire client eth0 "$quoted_leak"
+	refused_through_mapping ptp
+	expect_captured_nothing wire
+}
+
+# and with a strict firewall and bridge netfilter: to the firewall it belongs to the flow [T28]
+test_errors_refused_through_mapping_strict() {
+	bridge_netfilter 1
+	firewall_strict
+	refused_through_mapping bridge
+}
+
+# a closed UDP port outside says so to the masqueraded container, the port kept or moved
+# [E1][T16]
+test_errors_refused_through_masquerade() {
+	errors_unlimited server
+	container_add one bridge
+	container_add two ptp
+	capture_start wire server eth0 "$quoted_leak"
+	local name address
+	for name in one two; do
+		for address in "$server4" "$server6"; do
+			expect_refused "$name" udp "$address" 9999 --connected
+			expect_refused "$name" udp "$address" 9998 --connected --source-port 5000
+			expect_refused "$name" udp "$address" 9998 --connected --source-port 40000
+		done
+	done
+	expect_captured_nothing wire
+}
+
+# a neighbour, the container itself, and another network of containers are told too
+test_errors_refused_to_neighbour() {
+	conflist other bridge "$other_network"
+	container_add web bridge -p 8080:80/udp
+	container_add near bridge
+	container_add routed ptp
+	container_add apart other
+	local name address
+	for name in near routed apart web; do
+		errors_unlimited "$name"
+		for address in "$host4" "$host6"; do
+			expect_refused "$name" udp "$address" 8080 --connected
+		done
+	done
+	for name in near routed apart; do
+		expect_refused "$name" udp "$(address4 web)" 80 --connected
+		expect_refused "$name" udp "$(address6 web)" 80 --connected
+	done
+}
+
+# a neighbour is told under a strict firewall and with bridge netfilter too [T28]
+test_errors_refused_to_neighbour_strict() {
+	container_add web bridge -p 8080:80/udp
+	container_add near bridge
+	errors_unlimited web
+	local setting
+	for setting in 0 1; do
+		bridge_netfilter "$setting"
+		neighbour_is_refused
+	done
+	# Only now: it lets no neighbour discovery through, which the containers have behind them.
+	firewall_strict
+	for setting in 1 0; do
+		bridge_netfilter "$setting"
+		neighbour_is_refused
+	done
+}
+
+neighbour_is_refused() {
+	expect_refused near udp "$host4" 8080 --connected
+	expect_refused near udp "$host6" 8080 --connected
+}
+
+# limit 120 s
+# 10 MB come and go through a mapping over a path with a smaller MTU, IPv4 and IPv6 [E1][T16]
+test_errors_path_mtu_mapping() {
+	path_make
+	container_add web bridge -p 8080:80/tcp
+	files_serve web 80
+	capture_start errors client eth0 "icmp[0:2] = 0x0304 or (ip6[6] = 58 and ip6[40] = 2)"
+	capture_start leak client eth0 "$quoted_leak"
+	expect_transfers far "$host4" 8080
+	expect_transfers far "$host6" 8080
+	local seen
+	seen=$(capture_stop errors)
+	expect_contains "$seen" "need to frag"
+	expect_contains "$seen" "packet too big"
+	expect_captured_nothing leak
+}
+
+# limit 120 s
+# 10 MB come and go through masquerade over a path with a smaller MTU, IPv4 and IPv6 [E1][T16]
+test_errors_path_mtu_masquerade() {
+	path_make
+	files_serve far 80
+	container_add one bridge
+	container_add two ptp
+	capture_start errors client eth0 "icmp[0:2] = 0x0304 or (ip6[6] = 58 and ip6[40] = 2)"
+	capture_start leak client eth0 "$quoted_leak"
+	local name
+	for name in one two; do
+		expect_transfers "$name" "$far4" 80
+		expect_transfers "$name" "$far6" 80
+	done
+	local seen
+	seen=$(capture_stop errors)
+	expect_contains "$seen" "need to frag"
+	expect_contains "$seen" "packet too big"
+	expect_captured_nothing leak
+}
+
+# limit 120 s
+# the same with a strict firewall: errors are related, not invalid [T28][T16]
+test_errors_path_mtu_strict() {
+	bridge_netfilter 1
+	firewall_strict
+	path_make
+	files_serve far 80
+	container_add web bridge -p 8080:80/tcp
+	files_serve web 80
+	expect_transfers web "$far4" 80
+	expect_transfers web "$far6" 80
+	expect_transfers far "$host4" 8080
+	expect_transfers far "$host6" 8080
+}
+
+# mtu_shrink NAME: both ends of a container's link; its bridge follows
+mtu_shrink() {
+	ip link set "$(host_veth "$1")" mtu 1280
+	ip -n "$1" link set eth0 mtu 1280
+}
+
+# While something is sent slowly to or from NAME: shrinks_meanwhile NAME COMMAND...
+shrinks_meanwhile() {
+	local name=$1 sent
+	shift
+	"$@" --limit-rate 5M &
+	sent=$!
+	sleep 0.7
+	mtu_shrink "$name"
+	wait "$sent"
+}
+
+shrinks_in_mid_connection() {
+	local list=$1 address number=0 name
+	files_serve client 9000
+	capture_start errors client eth0 "icmp[0:2] = 0x0304 or (ip6[6] = 58 and ip6[40] = 2)"
+	capture_start leak client eth0 "$quoted_leak"
+	for address in "$host4" "$host6"; do
+		number=$((number + 1)) name=web$number
+		container_add "$name" "$list" -p "808$number:80/tcp"
+		errors_unlimited "$name"
+		files_serve "$name" 80
+		shrinks_meanwhile "$name" expect_upload client "$address" "808$number"
+		container_remove_hard "$name" "$list"
+	done
+	for address in "$client4" "$client6"; do
+		number=$((number + 1)) name=one$number
+		container_add "$name" "$list"
+		shrinks_meanwhile "$name" expect_download "$name" "$address" 9000
+		container_remove_hard "$name" "$list"
+	done
+	local seen
+	seen=$(capture_stop errors)
+	expect_contains "$seen" "$host4 > $client4: ICMP $host4 unreachable - need to frag"
+	expect_contains "$seen" "$host6 > $client6: ICMP6, packet too big"
+	expect_captured_nothing leak
+}
+
+# Its servers end with it, else the namespace and the small MTU would stay.
+container_remove_hard() {
+	container_del "$1" "$2"
+	local pids
+	pids=$(ip netns pids "$1")
+	# shellcheck disable=SC2086
+	[ -z "$pids" ] || kill -9 $pids
+	ip netns delete "$1"
+}
+
+# limit 120 s
+# a container's MTU that shrinks in mid-connection: the host's own errors tell the peer,
+# in its own words [E2][T16]
+test_errors_container_mtu_shrinks() {
+	errors_unlimited host
+	shrinks_in_mid_connection bridge
+}
+
+# limit 120 s
+# so for a ptp container [T16]
+test_errors_container_mtu_shrinks_ptp() {
+	errors_unlimited host
+	shrinks_in_mid_connection ptp
+}
+
+# traceroute through masquerade shows every hop, by UDP and by ping [E4][T18]
+test_errors_traceroute() {
+	path_make
+	local name list seen tool
+	for list in bridge ptp; do
+		name=from_$list
+		container_add "$name" "$list"
+		errors_unlimited "$name"
+		capture_start "wire_$list" client eth0 "$quoted_leak"
+		for tool in traceroute "traceroute -I"; do
+			# shellcheck disable=SC2086
+			seen=$(in_namespace "$name" busybox $tool -n -q 1 -w 2 -m 6 "$far4" 2>&1)
+			expect_hops "$seen" "$client4" "$hop4" "$far4"
+		done
+		seen=$(in_namespace "$name" busybox traceroute6 -n -q 1 -w 2 -m 6 "$far6" 2>&1)
+		expect_hops "$seen" "$client6" "$hop6" "$far6"
+		expect_captured_nothing "wire_$list"
+	done
+}
+
+# Line 2 is the first hop outside, for line 1 is the host.
+expect_hops() {
+	local seen=$1 number=2 line
+	shift
+	while [ $# -gt 0 ]; do
+		line=$(sed -n "s/^ *$number  //p" <<<"$seen")
+		case $line in "$1 "*) ;; *) fail "hop $number should be $1: $seen" ;; esac
+		number=$((number + 1))
+		shift
+	done
+}
+
+# traceroute from outside to a mapped port ends at the host's own address [T18]
+test_errors_traceroute_to_mapping() {
+	path_make
+	container_add web bridge -p 33000:33000/udp
+	errors_unlimited web
+	capture_start wire client eth0 "$quoted_leak"
+	local answer ttl
+	for ttl in 1 2 3 4 5; do
+		answer=$(ask far udp "$host4" 33000 --connected --ttl "$ttl") || true
+		echo "$ttl $answer"
+	done >/run/answers
+	expect_equal "1 broken: No route to host
+2 broken: No route to host
+3 broken: No route to host
+4 refused
+5 refused" "$(cat /run/answers)"
+	expect_captured_nothing wire
+}
+
+# a watch that sees a container's address in errors sees those of a container without masquerade
+# [i04]
+test_errors_leak_is_seen() {
+	conflist open bridge "$(with_ours '{"ipMasq": false}')"
+	container_add one open
+	errors_unlimited one
+	capture_start wire client eth0 "$quoted_leak"
+	expect_refused client udp "$(address4 one)" 80 --connected
+	expect_refused client udp "$(address6 one)" 80 --connected
+	local seen
+	seen=$(capture_stop wire)
+	expect_contains "$seen" "$(address4 one) udp port 80 unreachable"
+	expect_contains "$seen" "unreachable port, $(address6 one) udp port 80"
+}
