@@ -312,7 +312,8 @@ static void run_flow(const struct known_flow *flow, enum sender sender)
 /* So much of the transport header must be quoted. */
 #define LEAST_QUOTED 8
 
-static void run_cut(const struct known_flow *flow, enum sender sender, unsigned int size)
+static void run_cut(const struct known_flow *flow, enum sender sender, unsigned int size,
+		    unsigned int padding)
 {
 	static const struct form plain = {.payload = 7};
 	struct message message = {flow->icmp, flow->icmp == V4 ? 3 : 2, 0, 1300};
@@ -324,6 +325,8 @@ static void run_cut(const struct known_flow *flow, enum sender sender, unsigned 
 	describe_passage(&passage, flow, sender, &message, 0, &plain);
 	passage.in.quoted_bytes = size;
 	passage.out.quoted_bytes = size;
+	passage.in.padding = padding;
+	passage.out.padding = padding;
 	row_build(&in, &passage.in, passage.hook, UPLINK);
 	row_build(&expected, &passage.out, passage.hook, UPLINK);
 	got = in;
@@ -357,12 +360,52 @@ static void run_cuts(const struct known_flow *flow)
 	put_flow(flow);
 	for (int i = 0; i < 3; i++)
 		for (unsigned int size = 1; size <= whole.length - whole.network; size++)
-			run_cut(flow, some[i], size);
+			for (unsigned int padding = 0; padding <= 60; padding += 60)
+				run_cut(flow, some[i], size, padding);
+	row_end();
+}
+
+/* A client's port with which the container's view of the packet sums up to a checksum
+ * of 0, which UDP writes as 0xffff (RFC 768). */
+static int find_port_for_no_sum(struct known_flow *flow)
+{
+	struct packet packet;
+	struct frame frame;
+
+	for (int port = 1024; port < 65536; port++) {
+		flow->peer_port_inside = port;
+		packet = packet_of(flow, true, true);
+		row_build(&frame, &packet, TO_UPLINK, UPLINK);
+		if (frame.bytes[frame.transport + 6] == 0xff &&
+		    frame.bytes[frame.transport + 7] == 0xff)
+			return port;
+	}
+	return 0;
+}
+
+static void run_no_sum(struct known_flow flow)
+{
+	static const struct form plain = {.payload = 7};
+	struct message message = {flow.icmp, flow.icmp == V4 ? 3 : 1, 3, 0};
+	struct passage passage;
+	char says[160];
+
+	snprintf(says, sizeof(says), "[i11] %s, a checksum of 0 quoted as 0xffff", flow.says);
+	row_begin(says);
+	fixture_reset();
+	if (!find_port_for_no_sum(&flow))
+		row_fail("no port makes it 0");
+	put_flow(&flow);
+	describe_passage(&passage, &flow, ROUTER_OUTSIDE, &message, 3, &plain);
+	run_passage(&passage, "inwards");
 	row_end();
 }
 
 static void all_flows(void)
 {
+	run_no_sum((struct known_flow){"mapped UDP", MAPPED4(IPPROTO_UDP, 0)});
+	run_no_sum((struct known_flow){"mapped UDP over IPv6", MAPPED6(IPPROTO_UDP, 0)});
+
 	for (size_t i = 0; i < sizeof(known_flows) / sizeof(known_flows[0]); i++) {
 		for (int sender = ROUTER_OUTSIDE; sender <= ROUTER_INSIDE; sender++)
 			run_flow(&known_flows[i], (enum sender)sender);
