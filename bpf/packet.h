@@ -55,6 +55,7 @@ struct packet {
 	bool ipv4;
 	bool error;
 	bool from_endpoint; /* of an error on its way out: the sender is a container */
+	bool no_checksum;   /* UDP over IPv4 may have none (RFC 768) */
 	bool echo_reply;    /* ICMP: the side that asked is the destination */
 } __attribute__((aligned(8)));
 
@@ -251,6 +252,7 @@ static __always_inline enum packet_kind packet_parse_udp(struct __sk_buff *skb,
 	if (bpf_ntohs(udp.len) < sizeof(udp) ||
 	    packet->l4_offset + bpf_ntohs(udp.len) > packet->end)
 		return PACKET_OPAQUE;
+	packet->no_checksum = udp.check == 0;
 	packet->tuple.source_port = bpf_ntohs(udp.source);
 	packet->tuple.destination_port = bpf_ntohs(udp.dest);
 	return PACKET_TRANSLATABLE;

@@ -105,9 +105,12 @@ static __always_inline long rewrite_port(const struct rewrite *to, __u16 old_por
 	if (old == new)
 		return 0;
 	error = bpf_l4_csum_replace(to->skb, to->checksum, old, new, to->flags | sizeof(new));
+	/* A CHECKSUM_COMPLETE sum stays right because the transport checksum changes
+	 * the other way; where there is none, the sum must follow. */
 	return error
 		       ?: bpf_skb_store_bytes(to->skb, to->packet->l4_offset + field, &new,
-					      sizeof(new), 0);
+					      sizeof(new),
+					      to->packet->no_checksum ? BPF_F_RECOMPUTE_CSUM : 0);
 }
 
 /* The echo identifier stands in one place, whoever's port it is. */
