@@ -210,8 +210,7 @@ static __always_inline bool host_must_be_remembered(const struct packet *packet)
 
 	if (tuple->protocol == PROTOCOL_ICMP || tuple->protocol == PROTOCOL_ICMPV6)
 		return !packet->echo_reply;
-	return !(packet->tcp_flags & TCP_RST) &&
-	       mapping_find(tuple->source, tuple->source_port, tuple->protocol);
+	return mapping_find(tuple->source, tuple->source_port, tuple->protocol);
 }
 
 /* Routing chose the way of a reply by the container's address; the one that it is
@@ -242,9 +241,11 @@ static __always_inline enum verdict decide_error_out(struct __sk_buff *skb, stru
 		sender = bpf_map_lookup_elem(&endpoints, packet->sender);
 	packet->tuple.direction = DIRECTION_OUT;
 	flow = flow_find(&packet->tuple);
+	if (!flow && sender && masquerade_wanted(packet, sender) &&
+	    !masquerade_is_settled(&packet->tuple))
+		return drop(untranslatable);
 	if (!flow)
-		return sender && masquerade_wanted(packet, sender) ? drop(untranslatable)
-								   : VERDICT_PASS;
+		return VERDICT_PASS;
 	translation_of(flow, translation);
 	translation->out_ifindex = 0;
 	packet->from_endpoint = sender;

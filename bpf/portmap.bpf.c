@@ -88,6 +88,8 @@ static __always_inline int enter(struct __sk_buff *skb, struct packet *packet)
 	return act(skb, packet, &translation, verdict);
 }
 
+/* A RST that came in nowhere may be a container's: the firewall's REJECT makes it in
+ * its name. */
 static __always_inline int leave(struct __sk_buff *skb)
 {
 	struct translation translation;
@@ -103,7 +105,7 @@ static __always_inline int leave(struct __sk_buff *skb)
 		return act(skb, &packet, &translation, verdict);
 	}
 	packet.tuple.direction = DIRECTION_OUT;
-	if (skb->ingress_ifindex == 0) {
+	if (skb->ingress_ifindex == 0 && !(packet.tcp_flags & TCP_RST)) {
 		if (kind == PACKET_TRANSLATABLE && host_must_be_remembered(&packet))
 			host_remember(&packet);
 		return TC_ACT_UNSPEC;

@@ -369,6 +369,35 @@ test_errors_traceroute_to_mapping() {
 	expect_captured_nothing wire
 }
 
+# what the firewall rejects after the destination was rewritten is said in the host's words: by
+# ICMP, and by RST, which the kernel sends as if it were the container [i04]
+test_errors_firewall_rejects() {
+	container_start web bridge -p 8080:80/tcp -p 8080:80/udp
+	local address rejection
+	errors_unlimited host
+	capture_start leak client eth0 "$quoted_leak"
+	for rejection in "" "with tcp reset"; do
+		nft -f - <<-RULES
+			table inet rejecting
+			delete table inet rejecting
+			table inet rejecting {
+				chain forward {
+					type filter hook forward priority filter;
+					meta l4proto tcp reject $rejection
+					meta l4proto udp reject
+				}
+			}
+		RULES
+		for address in "$host4" "$host6"; do
+			# The error may come while the socket is still busy sending its first SYN:
+			# only the one about the second then counts.
+			expect_refused client tcp "$address" 8080 --timeout 3000
+			expect_refused client udp "$address" 8080 --connected
+		done
+	done
+	expect_captured_nothing leak
+}
+
 # a watch that sees a container's address in errors sees those of a container without masquerade
 # [i04]
 test_errors_leak_is_seen() {

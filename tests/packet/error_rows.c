@@ -622,6 +622,43 @@ static const struct row flowless_rows[] = {
 		      UDP(v4_server, 53, v4_container_one, 25000))},
 };
 
+static void given_mapped_tcp(void)
+{
+	static const struct known_flow mapped = {"", MAPPED4(IPPROTO_TCP, 50123)};
+	static const struct known_flow left = {"", LEFT6(IPPROTO_TCP, 20777, 443)};
+
+	put_flow(&mapped);
+	put_flow(&left);
+}
+
+/* What the firewall rejects it answers in the receiver's name. */
+static const struct row rejected_rows[] = {
+	{.says = "[i04] the firewall's RST in the name of a container, to a client",
+	 .given = given_mapped_tcp,
+	 .flows_unchecked = true,
+	 .of_the_host = true,
+	 AT(TO_UPLINK, UPLINK),
+	 .in = TCP(v4_container_one, 80, v4_client, 50123, RST | ACK),
+	 .out = TCP(v4_host, 8080, v4_client, 40000, RST | ACK)},
+	{.says = "[i04] and to a server over IPv6",
+	 .given = given_mapped_tcp,
+	 .flows_unchecked = true,
+	 .of_the_host = true,
+	 AT(TO_UPLINK, UPLINK),
+	 .in = TCP(v6_container_one, 25000, v6_server, 443, RST | ACK),
+	 .out = TCP(v6_host, 20777, v6_server, 443, RST | ACK)},
+	{.says = "[i08] a RST of the host's own from a published port",
+	 .of_the_host = true,
+	 AT(TO_UPLINK, UPLINK),
+	 .in = TCP(v4_host, 8080, v4_client, 40000, RST)},
+	{.says = "[i08] the firewall's RST in the name of a server, to a container",
+	 .given = given_mapped_tcp,
+	 .flows_unchecked = true,
+	 .of_the_host = true,
+	 AT(TO_CONTAINER, BRIDGE),
+	 .in = TCP(v6_server, 443, v6_container_one, 25000, RST | ACK)},
+};
+
 #define NEIGHBOURS4 \
 	MAPPED(NEW, IPPROTO_UDP, v4_container_two, 5000, v4_host, 8080, v4_container_one, 80, 5000)
 #define NEIGHBOURS6 \
@@ -634,6 +671,16 @@ static const struct row flowless_rows[] = {
 	      v4_container_routed, 50, 25000, FLOW_DIRECT, false), \
 		ENTRY(NEW, DIRECTION_OUT, IPPROTO_UDP, v4_container_routed, 50, v4_container_one, \
 		      25000, v4_container_routed, 50, 25000, FLOW_DIRECT, true)
+
+static void given_routed_masqueraded(void)
+{
+	static const struct known_flow left = {
+		"",    V4,          IPPROTO_UDP, FLOW_MASQUERADE,     v4_container_one,
+		25000, "10.20.0.1", 25000,       v4_container_routed, 50,
+		50};
+
+	put_flow(&left);
+}
 
 static const struct row neighbour_error_rows[] = {
 	{.says = "a neighbour on the bridge asks a mapped port where nobody listens",
@@ -755,6 +802,31 @@ static const struct row neighbour_error_rows[] = {
 	 AT(TO_CONTAINER, BRIDGE),
 	 .in = ERROR4(3, 3, v4_container_routed, v4_container_one,
 		      UDP(v4_container_one, 25000, v4_container_routed, 50))},
+	{.says = "and without the direct flow, that the table may lose",
+	 .given = given_routed_masqueraded,
+	 .flows_unchecked = true,
+	 AT(TO_CONTAINER, BRIDGE),
+	 .in = ERROR4(3, 3, v4_container_routed, v4_container_one,
+		      UDP(v4_container_one, 25000, v4_container_routed, 50))},
+	{.says = "a container of another network asks a mapped port",
+	 AT(FROM_CONTAINER, VETH_ROUTED),
+	 .in = UDP(v4_container_routed, 5000, v4_host, 8080),
+	 .out = UDP(v4_container_routed, 5000, v4_container_one, 80),
+	 .flows = {MAPPED(NEW, IPPROTO_UDP, v4_container_routed, 5000, v4_host, 8080,
+			  v4_container_one, 80, 5000)}},
+	{.says = "its error about the answer is rewritten at its veth",
+	 .then = true,
+	 AT(FROM_CONTAINER, VETH_ROUTED),
+	 .in = ERROR4(3, 3, v4_container_routed, v4_host,
+		      UDP(v4_host, 8080, v4_container_routed, 5000)),
+	 .out = ERROR4(3, 3, v4_container_routed, v4_container_one,
+		       UDP(v4_container_one, 80, v4_container_routed, 5000)),
+	 .counts = {"rewritten_error"}},
+	{.says = "and passes the bridge's egress, as its requests do",
+	 .then = true,
+	 AT(TO_CONTAINER, BRIDGE),
+	 .in = ERROR4(3, 3, v4_container_routed, v4_container_one,
+		      UDP(v4_container_one, 80, v4_container_routed, 5000))},
 };
 
 void error_rows(void)
@@ -762,5 +834,6 @@ void error_rows(void)
 	all_flows();
 	ROWS_RUN(foreign_rows);
 	ROWS_RUN(flowless_rows);
+	ROWS_RUN(rejected_rows);
 	ROWS_RUN(neighbour_error_rows);
 }
