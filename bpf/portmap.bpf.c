@@ -28,8 +28,9 @@
  *
  * decide_out (masquerade.h): a live flow of this tuple; else masquerade what a
  * container begins. What cannot be translated and must be is dropped. The host's
- * own packets are never changed, but for its ICMP errors about translated ones. Where routing ties the new source to another
- * uplink, the packet is handed over to that one.
+ * own packets are never changed, but for its ICMP errors about translated ones.
+ * Where routing ties the new source to another uplink, the packet is handed over
+ * to that one.
  *
  * ICMP errors. One belongs to the flow that an answer to the quoted packet would
  * take; its tuple is that one, the quoted one turned round (packet.h), and the same
