@@ -171,7 +171,7 @@ static __always_inline bool flow_translates_alike(const struct flow *a, const st
 static __always_inline bool flow_reclaim(const struct flow_key *key, struct flow *flow)
 {
 	__u64 *owner = (__u64 *)&flow->owner;
-	__u64 seen = *owner;
+	__u64 seen = *(volatile __u64 *)owner; /* before its owner is judged */
 
 	if (flow_live(key, flow))
 		return false;
@@ -279,21 +279,28 @@ static __always_inline void flow_move_half(const struct flow_key *key, const str
 		bpf_map_delete_elem(&flows_new, key);
 }
 
-/* Answered: out of the flood's reach. */
+/* Answered: out of the flood's reach. The entry may have been recycled by another
+ * CPU since it was found, and the other half's tuple be another flow's by now:
+ * only what still stands as it was copied is moved. */
 VERIFIED_ONCE int flow_promote(const struct flow_key *answered_key, const struct flow *answered)
 {
-	struct flow_key key;
-	struct flow flow;
+	struct flow_key key, other_key;
+	struct flow flow, other, *standing;
 
 	if (!answered_key || !answered)
 		return 0;
-	flow_other_half(answered_key, answered, &key, &flow);
-	flow.state = STATE_ESTABLISHED;
-	flow.seen = 1;
-	flow_move_half(&key, &flow);
 	__builtin_memcpy(&key, answered_key, sizeof(key));
 	__builtin_memcpy(&flow, answered, sizeof(flow));
+	standing = bpf_map_lookup_elem(&flows_new, &key);
+	if (!standing || !flow_translates_alike(standing, &flow))
+		return 0;
 	flow.state = STATE_ESTABLISHED;
+	flow_other_half(&key, &flow, &other_key, &other);
+	standing = flow_find(&other_key);
+	if (standing && !flow_translates_alike(standing, &other))
+		return 0;
+	other.seen = 1;
+	flow_move_half(&other_key, &other);
 	flow_move_half(&key, &flow);
 	count(flow_promoted);
 	return 0;
@@ -316,35 +323,54 @@ static __always_inline bool flow_is_answered(const struct flow_key *key, const s
 	return other && other->seen;
 }
 
-/* Once a second: the other half must not grow old while packets go one way
- * only, and is put back if the LRU took it. True: the other half is among the
- * answered ones already, so this one belongs there too. */
-VERIFIED_ONCE bool flow_refresh(const struct flow_key *key, struct flow *flow, __u32 now)
+enum other_half {
+	OTHER_HALF_NEW,
+	OTHER_HALF_ANSWERED, /* in flows: where this half belongs too */
+	OTHER_HALF_LOST,     /* another flow has its tuple by now */
+};
+
+/* Puts back the half that the LRU took, unless its tuple was given away meanwhile. */
+static __always_inline enum other_half flow_repair(const struct flow_key *other_key,
+						   struct flow *other)
+{
+	enum claim claim;
+
+	other->seen = other->state != STATE_NEW;
+	claim = flow_claim(other_key, other);
+	if (claim == CLAIM_TAKEN)
+		return OTHER_HALF_LOST;
+	if (claim == CLAIM_OK && other->state != STATE_NEW)
+		flow_move_half(other_key, other);
+	count(flow_repaired);
+	return OTHER_HALF_NEW;
+}
+
+/* Once a second: the other half must not grow old while packets go one way only,
+ * and is put back if the LRU took it. A half whose other one is lost expires on
+ * the spot: what it sends would come back to somebody else. */
+VERIFIED_ONCE int flow_refresh(const struct flow_key *key, struct flow *flow, __u32 now)
 {
 	struct flow_key other_key;
 	struct flow other, *found;
-	bool answered;
+	enum other_half half;
 
 	if (!key || !flow)
-		return false;
+		return OTHER_HALF_NEW;
 	flow->last_seen = now;
 	flow_other_half(key, flow, &other_key, &other);
-	found = bpf_map_lookup_elem(&flows, &other_key);
-	answered = found;
+	found = flow_find_in(&flows, &other_key);
+	half = found ? OTHER_HALF_ANSWERED : OTHER_HALF_NEW;
 	if (!found)
-		found = bpf_map_lookup_elem(&flows_new, &other_key);
-	if (found && !flow_translates_alike(found, &other))
-		return false;
-	if (found) {
+		found = flow_find_in(&flows_new, &other_key);
+	if (!found)
+		half = flow_repair(&other_key, &other);
+	else if (flow_translates_alike(found, &other))
 		found->last_seen = now;
-		return answered;
-	}
-	other.seen = 1;
-	if (flow->state == STATE_NEW
-		    ? bpf_map_update_elem(&flows_new, &other_key, &other, BPF_NOEXIST) == 0
-		    : bpf_map_update_elem(&flows, &other_key, &other, BPF_NOEXIST) == 0)
-		count(flow_repaired);
-	return false;
+	else
+		half = OTHER_HALF_LOST;
+	if (half == OTHER_HALF_LOST)
+		flow->last_seen = now - TIMEOUT_TCP_ESTABLISHED - 1;
+	return half;
 }
 
 /* TCP: both halves learn of FIN, RST and a SYN that opens the tuple again, so
@@ -357,7 +383,7 @@ VERIFIED_ONCE int flow_follow_tcp(const struct flow_key *key, struct flow *flow,
 	if (!key || !flow)
 		return 0;
 	flow_other_key(key, flow, &other_key);
-	other = bpf_map_lookup_elem(&flows, &other_key);
+	other = flow_find_in(&flows, &other_key);
 	if (!other)
 		return 0;
 	if (flags & TCP_SYN) {
@@ -380,27 +406,31 @@ static __always_inline bool flow_changes_state(const struct flow *flow, const st
 	return packet_begins_tcp(packet) && flow->state != STATE_ESTABLISHED;
 }
 
-/* A packet takes this half: keeps it alive, and moves its state. flow lies in
- * a map and may move away from under us; nothing is read from it afterwards. */
-static __always_inline void flow_use(const struct flow_key *key, struct flow *flow,
+/* A packet takes this half: keeps it alive, and moves its state. False: the flow has
+ * lost its tuple and is no more. flow lies in a map and may move away from under
+ * us; nothing is read from it afterwards. */
+static __always_inline bool flow_use(const struct flow_key *key, struct flow *flow,
 				     const struct packet *packet, __u32 length)
 {
+	enum other_half half = OTHER_HALF_NEW;
 	__u32 now = flow_now();
-	bool answered = false;
 
 	if (flow->last_seen != now)
-		answered = flow_refresh(key, flow, now);
+		half = flow_refresh(key, flow, now);
+	if (half == OTHER_HALF_LOST)
+		return false;
 	if (flow->state == STATE_NEW) {
 		if (!flow->seen)
 			flow->seen = 1;
-		if (answered || flow_is_answered(key, flow, packet))
+		if (half == OTHER_HALF_ANSWERED || flow_is_answered(key, flow, packet))
 			flow_promote(key, flow);
-		return;
+		return true;
 	}
 	flow->packets++;
 	flow->bytes += length;
 	if (flow_changes_state(flow, packet))
 		flow_follow_tcp(key, flow, packet->tcp_flags);
+	return true;
 }
 
 #endif

@@ -79,13 +79,12 @@ static __always_inline enum verdict mapping_begin(const struct packet *packet, s
 	}
 }
 
-/* TCP in mid-connection whose flow is gone: a socket of the host's own, or a
- * mapped connection that lost its flow. */
+/* No flow, but for a socket of the host's own that is connected to the sender; else
+ * TCP in mid-connection is a mapped one that lost its flow. */
 static __always_inline bool mapping_belongs_to_host(struct __sk_buff *skb,
 						    const struct packet *packet)
 {
-	return packet->tuple.protocol == PROTOCOL_TCP && !packet_begins_tcp(packet) &&
-	       socket_find(skb, &packet->tuple) == SOCKET_FOUND;
+	return !packet_begins_tcp(packet) && socket_find(skb, &packet->tuple) == SOCKET_CONNECTED;
 }
 
 VERIFIED_ONCE enum verdict mapping_decide(struct __sk_buff *skb, const struct packet *packet,
@@ -173,8 +172,8 @@ static __always_inline enum verdict decide_in(struct __sk_buff *skb, struct pack
 	flow = flow_find(tuple);
 	if (flow) {
 		translation_of(flow, translation);
-		flow_use(tuple, flow, packet, skb->len);
-		return VERDICT_TRANSLATE;
+		if (flow_use(tuple, flow, packet, skb->len))
+			return VERDICT_TRANSLATE;
 	}
 	if (routed)
 		mapping =

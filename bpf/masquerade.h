@@ -198,9 +198,7 @@ static __always_inline void host_remember(const struct packet *packet)
 {
 	struct flow *flow = flow_find(&packet->tuple);
 
-	if (flow)
-		flow_use(&packet->tuple, flow, packet, 0);
-	else
+	if (!flow || !flow_use(&packet->tuple, flow, packet, 0))
 		host_create_flow(packet);
 }
 
@@ -210,7 +208,8 @@ static __always_inline bool host_must_be_remembered(const struct packet *packet)
 
 	if (tuple->protocol == PROTOCOL_ICMP || tuple->protocol == PROTOCOL_ICMPV6)
 		return !packet->echo_reply;
-	return mapping_find(tuple->source, tuple->source_port, tuple->protocol);
+	return !(packet->tcp_flags & TCP_RST) &&
+	       mapping_find(tuple->source, tuple->source_port, tuple->protocol);
 }
 
 /* Routing chose the way of a reply by the container's address; the one that it is
@@ -231,14 +230,12 @@ static __always_inline __u32 reply_reroute(struct __sk_buff *skb, const struct p
 /* An ICMP error that leaves, about a packet that arrived translated: a
  * container's, a router's behind it, or the host's own, of which only the quoted
  * packet is changed. */
-static __always_inline enum verdict decide_error_out(struct __sk_buff *skb, struct packet *packet,
+static __always_inline enum verdict decide_error_out(struct packet *packet,
 						     struct translation *translation)
 {
-	struct endpoint *sender = NULL;
+	struct endpoint *sender = bpf_map_lookup_elem(&endpoints, packet->sender);
 	struct flow *flow;
 
-	if (skb->ingress_ifindex)
-		sender = bpf_map_lookup_elem(&endpoints, packet->sender);
 	packet->tuple.direction = DIRECTION_OUT;
 	flow = flow_find(&packet->tuple);
 	if (!flow && sender && masquerade_wanted(packet, sender) &&
@@ -247,7 +244,6 @@ static __always_inline enum verdict decide_error_out(struct __sk_buff *skb, stru
 	if (!flow)
 		return VERDICT_PASS;
 	translation_of(flow, translation);
-	translation->out_ifindex = 0;
 	packet->from_endpoint = sender;
 	return VERDICT_TRANSLATE;
 }
@@ -273,8 +269,8 @@ static __always_inline enum verdict decide_out(struct __sk_buff *skb, struct pac
 		translation_of(flow, translation);
 		if (flow->kind == FLOW_MAPPING && flow->reply)
 			translation->out_ifindex = reply_reroute(skb, packet, flow);
-		flow_use(tuple, flow, packet, skb->len);
-		return VERDICT_TRANSLATE;
+		if (flow_use(tuple, flow, packet, skb->len))
+			return VERDICT_TRANSLATE;
 	}
 	if (!masquerade_is_hairpin(packet, endpoint) &&
 	    (!masquerade_wanted(packet, endpoint) || masquerade_is_settled(tuple)))

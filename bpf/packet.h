@@ -20,6 +20,7 @@
 #define TCP_RST 0x04
 #define TCP_ACK 0x10
 
+#define VLAN_VID_MASK 0x0fff
 #define IPV4_FRAGMENT_OFFSET 0x1fff
 #define IPV4_FRAGMENT 0x3fff     /* more fragments, or an offset */
 #define IPV6_EXTENSION_HEADERS 6 /* more than this many: not understood */
@@ -348,10 +349,12 @@ static __always_inline enum packet_kind packet_parse_ipv6(struct __sk_buff *skb,
 	address_copy(packet->tuple.source, (__u8 *)ip.source);
 	address_copy(packet->sender, packet->tuple.source);
 	address_copy(packet->tuple.destination, (__u8 *)ip.destination);
-	/* A v4-mapped address has no business on the wire, and would alias IPv4. */
-	if (address_is_ipv4(packet->tuple.source) || address_is_ipv4(packet->tuple.destination) ||
-	    packet_has_odd_address(packet))
+	/* A v4-mapped address has no business on the wire, and would alias IPv4. The
+	 * stack drops such a source, but forwards such a destination. */
+	if (address_is_ipv4(packet->tuple.source) || packet_has_odd_address(packet))
 		return PACKET_IGNORED;
+	if (address_is_ipv4(packet->tuple.destination))
+		return PACKET_OPAQUE;
 	protocol = packet_skip_extension_headers(skb, &packet->l4_offset, ip.next);
 	if (protocol < 0)
 		return PACKET_OPAQUE;
@@ -362,8 +365,9 @@ static __always_inline enum packet_kind packet_parse(struct __sk_buff *skb, stru
 {
 	__builtin_memset(packet, 0, sizeof(*packet));
 	packet->l3_offset = ETH_HLEN;
-	if (skb->vlan_present)
-		return PACKET_IGNORED; /* seen again, untagged, on the VLAN device */
+	/* Seen again, untagged, on the VLAN device. VID 0 is a priority, and no VLAN. */
+	if (skb->vlan_present && (skb->vlan_tci & VLAN_VID_MASK))
+		return PACKET_IGNORED;
 	if (skb->protocol == bpf_htons(ETH_P_IP))
 		return packet_parse_ipv4(skb, packet);
 	if (skb->protocol == bpf_htons(ETH_P_IPV6))

@@ -93,8 +93,9 @@ static __always_inline int enter(struct __sk_buff *skb, struct packet *packet)
 	return act(skb, packet, &translation, verdict);
 }
 
-/* A RST that came in nowhere may be a container's: the firewall's REJECT makes it in
- * its name. */
+/* What came in nowhere is the host's own, but for what the stack makes in a
+ * container's name: a RST of the firewall's REJECT, and the pieces into which
+ * ip6_fragment() cuts a packet again. */
 static __always_inline int leave(struct __sk_buff *skb)
 {
 	struct translation translation;
@@ -106,11 +107,11 @@ static __always_inline int leave(struct __sk_buff *skb)
 	if (kind == PACKET_IGNORED)
 		return TC_ACT_UNSPEC;
 	if (kind == PACKET_ERROR) {
-		verdict = decide_error_out(skb, &packet, &translation);
+		verdict = decide_error_out(&packet, &translation);
 		return act(skb, &packet, &translation, verdict);
 	}
 	packet.tuple.direction = DIRECTION_OUT;
-	if (skb->ingress_ifindex == 0 && !(packet.tcp_flags & TCP_RST)) {
+	if (skb->ingress_ifindex == 0 && !bpf_map_lookup_elem(&endpoints, packet.sender)) {
 		if (kind == PACKET_TRANSLATABLE && host_must_be_remembered(&packet))
 			host_remember(&packet);
 		return TC_ACT_UNSPEC;

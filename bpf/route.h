@@ -125,8 +125,8 @@ VERIFIED_ONCE bool route_source(struct __sk_buff *skb, const struct packet *pack
 
 enum socket_found {
 	SOCKET_NONE,
-	SOCKET_LISTENING, /* TCP listener */
-	SOCKET_FOUND,     /* any other */
+	SOCKET_UNCONNECTED, /* a TCP listener, a UDP socket for anybody */
+	SOCKET_CONNECTED,   /* to the sender of the packet */
 };
 
 /* Which socket of this host would get a packet with this tuple? */
@@ -156,7 +156,7 @@ VERIFIED_ONCE enum socket_found socket_find(struct __sk_buff *skb, const struct 
 		socket = bpf_skc_lookup_tcp(skb, &query, size, BPF_F_CURRENT_NETNS, 0);
 		if (!socket)
 			return SOCKET_NONE;
-		found = socket->state == BPF_TCP_LISTEN ? SOCKET_LISTENING : SOCKET_FOUND;
+		found = socket->state == BPF_TCP_LISTEN ? SOCKET_UNCONNECTED : SOCKET_CONNECTED;
 		bpf_sk_release(socket);
 		return found;
 	}
@@ -164,8 +164,10 @@ VERIFIED_ONCE enum socket_found socket_find(struct __sk_buff *skb, const struct 
 		socket = bpf_sk_lookup_udp(skb, &query, size, BPF_F_CURRENT_NETNS, 0);
 		if (!socket)
 			return SOCKET_NONE;
+		found = socket->state == BPF_TCP_ESTABLISHED ? SOCKET_CONNECTED
+							     : SOCKET_UNCONNECTED;
 		bpf_sk_release(socket);
-		return SOCKET_FOUND;
+		return found;
 	}
 	return SOCKET_NONE;
 }

@@ -511,3 +511,43 @@ test_masquerade_uplink_is_tun() {
 	expect_answers web 10.200.0.2 9000 server 10.200.0.1
 	expect_answers server 10.200.0.1 8080 web 10.200.0.2
 }
+
+# an uplink without Ethernet headers, which the programs cannot read, lets no container out [i04]
+test_masquerade_tunnel_is_closed() {
+	ip tuntap add tun0 mode tun
+	ip address add 203.0.113.1/24 dev tun0
+	ip link set tun0 up
+	container_add one bridge
+	local tunnel
+	tunnel=$(cat /sys/class/net/tun0/ifindex)
+	bpftool -j map dump pinned "$pins/interfaces" | jq -e --argjson tunnel "$tunnel" \
+		'all(.[]; .formatted.key != $tunnel)' >/dev/null || fail "tun0 is classified"
+	in_namespace one "$peer" ask udp 203.0.113.9 53 --timeout 200 >/dev/null || true
+	bpftool -j map dump pinned "$pins/counters" | jq -e \
+		'[.[0].formatted.values[].value.drop_unclassified_interface] | add > 0' >/dev/null ||
+		fail "nothing was dropped"
+}
+
+# a flow that has lost its way back to another container takes another port, within a second
+# [i05][i10][T05]
+test_masquerade_lost_tuple() {
+	serve_in server 9000
+	container_add one bridge
+	container_add two bridge
+	# Nobody answers port 9001: the flow stays half-open, where the LRU takes entries.
+	conversation_open first one udp "$server4" 9001 --source-port 5000
+	say first >/dev/null || true
+	bpftool -j map dump pinned "$pins/flows_new" | jq -c '.[] | select(.formatted.key.direction ==
+		"DIRECTION_IN" and .formatted.value.kind == "FLOW_MASQUERADE") | .key | join(" ")' -r |
+		while read -r key; do
+			# shellcheck disable=SC2086 # the bytes of the key, a word each
+			bpftool map delete pinned "$pins/flows_new" key hex ${key//0x/}
+		done
+	conversation_open second two udp "$server4" 9001 --source-port 5000
+	say second >/dev/null || true
+	sleep 1.1
+	say first >/dev/null || true
+	bpftool -j map dump pinned "$pins/flows_new" | jq -e '[.[].formatted | select(.key.direction ==
+		"DIRECTION_IN" and .value.kind == "FLOW_MASQUERADE") | .key.destination_port] |
+		length == 2 and .[0] != .[1]' >/dev/null || fail "both still leave as one"
+}

@@ -202,6 +202,17 @@ void host_bind_udp(const char *address, uint16_t port)
 	open_bound(SOCK_DGRAM, address, port);
 }
 
+void host_connect_udp(const char *from, uint16_t from_port, const char *to, uint16_t to_port)
+{
+	struct sockaddr_storage peer;
+	socklen_t size = socket_address(&peer, to, to_port);
+	int fd = open_socket(SOCK_DGRAM, from);
+
+	bind_socket(fd, from, from_port);
+	if (connect(fd, (struct sockaddr *)&peer, size))
+		err(1, "connecting %s to %s", from, to);
+}
+
 void host_connect_tcp(const char *from, uint16_t from_port, const char *to, uint16_t to_port)
 {
 	struct sockaddr_storage peer;

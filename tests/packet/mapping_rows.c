@@ -291,6 +291,11 @@ static void given_host_connection_v6(void)
 	host_connect_tcp(v6_host, 8080, v6_client, 40000);
 }
 
+static void given_host_datagrams_of_client(void)
+{
+	host_connect_udp(v4_host, 8080, v4_client, 7000);
+}
+
 static void given_host_listener(void)
 {
 	host_listen_tcp("0.0.0.0", 8080);
@@ -338,6 +343,17 @@ static const struct row late_rows[] = {
 	 .given = given_host_connection_v6,
 	 AT(FROM_UPLINK, UPLINK),
 	 .in = TCP(v6_client, 40000, v6_host, 8080, FIN | ACK)},
+	{.says = "[i08] a connected datagram socket of the host gets its peer's answers",
+	 .given = given_host_datagrams_of_client,
+	 AT(FROM_UPLINK, UPLINK),
+	 .in = UDP(v4_client, 7000, v4_host, 8080)},
+	{.says = "[i08] and nobody else's",
+	 .then = true,
+	 AT(FROM_UPLINK, UPLINK),
+	 .in = UDP(v4_client, 7001, v4_host, 8080),
+	 .out = UDP(v4_client, 7001, v4_container_one, 80),
+	 .flows = {MAPPED(NEW, IPPROTO_UDP, v4_client, 7001, v4_host, 8080, v4_container_one, 80,
+			  7001)}},
 	{.says = "a SYN goes by the mapping whoever listens",
 	 .given = given_host_listener,
 	 AT(FROM_UPLINK, UPLINK),

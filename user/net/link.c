@@ -2,6 +2,7 @@
 /* link.c - one network interface, as rtnetlink tells it. */
 #include "net/link.h"
 
+#include <net/if_arp.h>
 #include <netlink/addr.h>
 #include <netlink/netlink.h>
 #include <netlink/route/link.h>
@@ -23,6 +24,7 @@ static void fill_link(struct link *link, struct rtnl_link *from)
 	copy_text(link->kind, sizeof(link->kind), rtnl_link_get_type(from));
 	if (mac && nl_addr_get_len(mac) == LINK_MAC_SIZE)
 		memcpy(link->mac, nl_addr_get_binary_addr(mac), LINK_MAC_SIZE);
+	link->has_ethernet = rtnl_link_get_arptype(from) == ARPHRD_ETHER;
 	link->master = (uint32_t)rtnl_link_get_master(from);
 	link->peer = (uint32_t)rtnl_link_get_link(from);
 	link->peer_netns_id = -1;

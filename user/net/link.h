@@ -21,6 +21,7 @@ struct link {
 	char name[IF_NAMESIZE];
 	char kind[LINK_KIND_SIZE];  /* "veth", "bridge", ...; "" for hardware */
 	uint8_t mac[LINK_MAC_SIZE]; /* zero where it has no Ethernet address */
+	bool has_ethernet;          /* its frames begin with an Ethernet header */
 	uint32_t master;            /* ifindex of the bridge, bond or VRF it belongs to, or 0 */
 	uint32_t peer;              /* IFLA_LINK: of a veth the other end's ifindex, or 0 */
 	int peer_netns_id;          /* of the other end's namespace in ours; -1: ours */

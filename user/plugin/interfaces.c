@@ -32,6 +32,10 @@ static bool classify(struct host *host, const struct conf *conf, const struct li
 
 	if (!link->ifindex || (link->flags & (IFF_LOOPBACK | IFF_SLAVE)))
 		return false;
+	/* tun, WireGuard, PPP: the programs would look for the IP header in the wrong place.
+	 * Not classified means that from_container lets nothing masqueraded out there. */
+	if (!link->has_ethernet)
+		return false;
 	if (link->master && link_get(host->socket, link->master, NULL, &master, &ignored))
 		cni_error_release(&ignored);
 	if (link_is_kind(&master, "bridge"))
