@@ -25,12 +25,13 @@
  * decide_in (mapping.h): a live flow of this tuple; else a mapping of its
  * destination, if that is an address of this host; else remember who reaches a
  * container directly. "Is it a reply of mine" is asked before "is there a mapping".
+ * from_container asks first whether the packet is to leave translated (decide_out).
  *
  * decide_out (masquerade.h): a live flow of this tuple; else masquerade what a
  * container begins. What cannot be translated and must be is dropped. The host's
  * own packets are never changed, but for its ICMP errors about translated ones.
- * Where routing ties the new source to another uplink, the packet is handed over
- * to that one.
+ * Where routing ties a reply's new source to another uplink, it is handed over to
+ * that one.
  *
  * ICMP errors. One belongs to the flow that an answer to the quoted packet would
  * take; its tuple is that one, the quoted one turned round (packet.h), and the same

@@ -37,7 +37,6 @@
 
 /* IANA protocol numbers of what is translated. */
 enum protocol {
-	PROTOCOL_NONE = 0,
 	PROTOCOL_ICMP = 1,
 	PROTOCOL_TCP = 6,
 	PROTOCOL_UDP = 17,
