@@ -433,4 +433,19 @@ static __always_inline bool flow_use(const struct flow_key *key, struct flow *fl
 	return true;
 }
 
+/* The verdict about a packet that begins a flow. */
+static __always_inline enum verdict flow_begun(enum claim claim, const struct flow *flow,
+					       struct translation *translation)
+{
+	switch (claim) {
+	case CLAIM_OK:
+		translation_of(flow, translation);
+		return VERDICT_TRANSLATE;
+	case CLAIM_TAKEN:
+		return drop(no_tuple);
+	default:
+		return drop(table_full);
+	}
+}
+
 #endif

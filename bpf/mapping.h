@@ -65,20 +65,6 @@ static __always_inline enum claim mapping_create_flow(const struct flow_key *key
 	return claim;
 }
 
-static __always_inline enum verdict mapping_begin(const struct packet *packet, struct flow *flow,
-						  struct translation *translation)
-{
-	switch (mapping_create_flow(&packet->tuple, flow)) {
-	case CLAIM_OK:
-		translation_of(flow, translation);
-		return VERDICT_TRANSLATE;
-	case CLAIM_TAKEN:
-		return drop(no_tuple);
-	default:
-		return drop(table_full);
-	}
-}
-
 /* No flow, but for a socket of the host's own that is connected to the sender; else
  * TCP in mid-connection is a mapped one that lost its flow. */
 static __always_inline bool mapping_belongs_to_host(struct __sk_buff *skb,
@@ -103,7 +89,7 @@ VERIFIED_ONCE enum verdict mapping_decide(struct __sk_buff *skb, const struct pa
 	address_copy(flow.address, mapping->container_address);
 	flow.port = mapping->container_port;
 	flow.peer_port = packet->tuple.source_port;
-	verdict = mapping_begin(packet, &flow, translation);
+	verdict = flow_begun(mapping_create_flow(&packet->tuple, &flow), &flow, translation);
 	if (verdict == VERDICT_TRANSLATE) {
 		__sync_fetch_and_add(&((struct portmap *)mapping)->flows, 1);
 		count(flow_mapping);
@@ -134,7 +120,7 @@ VERIFIED_ONCE enum verdict direct_decide(const struct packet *packet,
 	address_copy(flow.address, tuple->destination);
 	flow.port = tuple->destination_port;
 	flow.peer_port = tuple->source_port;
-	verdict = mapping_begin(packet, &flow, translation);
+	verdict = flow_begun(mapping_create_flow(&packet->tuple, &flow), &flow, translation);
 	if (verdict == VERDICT_TRANSLATE)
 		count(flow_direct);
 	return verdict;

@@ -118,6 +118,7 @@ VERIFIED_ONCE enum verdict masquerade_decide(struct __sk_buff *skb, const struct
 					     struct translation *translation)
 {
 	struct flow flow = {};
+	enum verdict verdict;
 
 	if (!packet || !endpoint || !translation)
 		return VERDICT_PASS;
@@ -128,16 +129,11 @@ VERIFIED_ONCE enum verdict masquerade_decide(struct __sk_buff *skb, const struct
 	flow.owner = endpoint->owner;
 	flow.kind = FLOW_MASQUERADE;
 	flow.peer_port = packet->tuple.destination_port;
-	switch (masquerade_create_flow(skb, &packet->tuple, &flow)) {
-	case CLAIM_OK:
+	verdict =
+		flow_begun(masquerade_create_flow(skb, &packet->tuple, &flow), &flow, translation);
+	if (verdict == VERDICT_TRANSLATE)
 		count(flow_masquerade);
-		translation_of(&flow, translation);
-		return VERDICT_TRANSLATE;
-	case CLAIM_TAKEN:
-		return drop(no_tuple);
-	default:
-		return drop(table_full);
-	}
+	return verdict;
 }
 
 /* Is this packet to leave with another source, were it to begin a flow? */
