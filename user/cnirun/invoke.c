@@ -150,6 +150,21 @@ int invoke_plugin(const struct conflist *list, const json_t *plugin,
 	return failed ? name_plugin(list, plugin, environment->command, err) : 0;
 }
 
+int invoke_for_network(const struct conflist *list, const json_t *plugin, const char *command,
+		       const char *path, const json_t *request, struct cni_error *err)
+{
+	const struct execute_environment environment = {
+		.command = command,
+		.container_id = "",
+		.netns = "",
+		.ifname = "",
+		.args = "",
+		.path = path,
+	};
+
+	return invoke_plugin(list, plugin, &environment, request, NULL, err);
+}
+
 json_t *invoke_version(const struct conflist *list, const json_t *plugin, const char *path,
 		       struct cni_error *err)
 {

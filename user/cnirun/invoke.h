@@ -18,6 +18,10 @@ int invoke_plugin(const struct conflist *list, const json_t *plugin,
 		  const struct execute_environment *environment, const json_t *request,
 		  json_t **result, struct cni_error *err);
 
+/* The same for a command that concerns a network, not a container: GC, STATUS. */
+int invoke_for_network(const struct conflist *list, const json_t *plugin, const char *command,
+		       const char *path, const json_t *request, struct cni_error *err);
+
 /* The object with which a plugin answers VERSION; a new reference, or NULL. */
 json_t *invoke_version(const struct conflist *list, const json_t *plugin, const char *path,
 		       struct cni_error *err);

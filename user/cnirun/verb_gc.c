@@ -65,16 +65,9 @@ static int gc_plugin(const struct conflist *list, const struct options *options,
 		     const json_t *plugin, json_t *valid, struct cni_error *err)
 {
 	cleanup_json json_t *request = request_compose_gc(list, plugin, valid, err);
-	const struct execute_environment environment = {
-		.command = "GC",
-		.container_id = "",
-		.netns = "",
-		.ifname = "",
-		.args = "",
-		.path = options->cni_path,
-	};
 
-	return request ? invoke_plugin(list, plugin, &environment, request, NULL, err) : -1;
+	return request ? invoke_for_network(list, plugin, "GC", options->cni_path, request, err)
+		       : -1;
 }
 
 static void gc_plugins(const struct conflist *list, const struct options *options, json_t *valid,

@@ -21,16 +21,9 @@ static int ask_status(const struct conflist *list, const struct options *options
 		      const json_t *plugin, struct cni_error *err)
 {
 	cleanup_json json_t *request = request_compose(list, plugin, NULL, NULL, err);
-	const struct execute_environment environment = {
-		.command = "STATUS",
-		.container_id = "",
-		.netns = "",
-		.ifname = "",
-		.args = "",
-		.path = options->cni_path,
-	};
 
-	return request ? invoke_plugin(list, plugin, &environment, request, NULL, err) : -1;
+	return request ? invoke_for_network(list, plugin, "STATUS", options->cni_path, request, err)
+		       : -1;
 }
 
 int verb_status(const struct options *options, struct cni_error *err)

@@ -31,6 +31,23 @@ int attachment_key_make(struct attachment_key *key, const char *network, const c
 			     length - 2, sizeof(key->name) - 3);
 }
 
+bool attachment_name_split(const char key[ATTACHMENT_KEY_SIZE], struct attachment_name *name)
+{
+	char *container_id, *ifname;
+
+	memcpy(name->text, key, ATTACHMENT_KEY_SIZE);
+	name->text[ATTACHMENT_KEY_SIZE] = '\0';
+	container_id = strchr(name->text, '/');
+	ifname = container_id ? strchr(container_id + 1, '/') : NULL;
+	if (!ifname)
+		return false;
+	*container_id = *ifname = '\0';
+	name->network = name->text;
+	name->container_id = container_id + 1;
+	name->ifname = ifname + 1;
+	return true;
+}
+
 struct removal {
 	const struct objects *objects;
 	struct owner owner;

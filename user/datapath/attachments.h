@@ -18,6 +18,15 @@
 int attachment_key_make(struct attachment_key *key, const char *network, const char *container_id,
 			const char *ifname, struct cni_error *err);
 
+/* The parts of "network/containerID/ifname". */
+struct attachment_name {
+	char text[ATTACHMENT_KEY_SIZE + 1]; /* where they lie */
+	const char *network, *container_id, *ifname;
+};
+
+/* Of a key as it stands in a map. False: it is none. */
+bool attachment_name_split(const char key[ATTACHMENT_KEY_SIZE], struct attachment_name *name);
+
 /* Claims everything, under the lock, in place of whatever this attachment had before. A
  * port whose owner is gone is taken over, with a warning. All or nothing; what it had
  * before is gone also after a failure. Codes 101 naming the owner, 7 (the veth is gone),

@@ -7,6 +7,7 @@
 #include <time.h>
 
 #include "cni/address.h"
+#include "datapath/attachments.h"
 #include "datapath/maps.h"
 #include "plugin/conf.h"
 
@@ -32,21 +33,15 @@ static void describe_time(uint64_t seconds, char *text, size_t size)
 		snprintf(text, size, "an unknown time");
 }
 
-void describe_attachment(const char *name, char text[DESCRIBED_ATTACHMENT_SIZE])
+void describe_attachment(const char key[ATTACHMENT_KEY_SIZE], char text[DESCRIBED_ATTACHMENT_SIZE])
 {
-	char parts[ATTACHMENT_KEY_SIZE];
-	char *container, *ifname;
+	struct attachment_name name;
 
-	snprintf(parts, sizeof(parts), "%s", name);
-	container = strchr(parts, '/');
-	ifname = container ? strchr(container + 1, '/') : NULL;
-	if (!ifname) {
+	if (!attachment_name_split(key, &name))
 		snprintf(text, DESCRIBED_ATTACHMENT_SIZE, "an unknown attachment");
-		return;
-	}
-	*container = *ifname = '\0';
-	snprintf(text, DESCRIBED_ATTACHMENT_SIZE, "container %s, interface %s, network %s",
-		 container + 1, ifname + 1, parts);
+	else
+		snprintf(text, DESCRIBED_ATTACHMENT_SIZE, "container %s, interface %s, network %s",
+			 name.container_id, name.ifname, name.network);
 }
 
 int refuse_taken_port(const struct objects *objects, const struct portmap_key *key,

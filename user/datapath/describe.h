@@ -17,7 +17,7 @@
 void describe_port(const struct portmap_key *key, char text[DESCRIBED_PORT_SIZE]);
 
 /* "container x, interface eth0, network y" from "y/x/eth0" */
-void describe_attachment(const char *name, char text[DESCRIBED_ATTACHMENT_SIZE]);
+void describe_attachment(const char key[ATTACHMENT_KEY_SIZE], char text[DESCRIBED_ATTACHMENT_SIZE]);
 
 /* Sets code 101: which port, whose it is, since when, and what to do. -1. */
 int refuse_taken_port(const struct objects *objects, const struct portmap_key *key,

@@ -13,34 +13,12 @@
 #include "plugin/host.h"
 #include "plugin/interfaces.h"
 
-/* The parts of "network/containerID/ifname", in a copy. */
-struct attachment_name {
-	struct attachment_key key;
-	const char *network, *container_id, *ifname;
-};
-
-static bool split_name(const struct attachment_key *key, struct attachment_name *name)
-{
-	char *container_id, *ifname;
-
-	name->key = *key;
-	container_id = strchr(name->key.name, '/');
-	ifname = container_id ? strchr(container_id + 1, '/') : NULL;
-	if (!ifname)
-		return false;
-	*container_id = *ifname = '\0';
-	name->network = name->key.name;
-	name->container_id = container_id + 1;
-	name->ifname = ifname + 1;
-	return true;
-}
-
 static bool is_stale(struct host *host, const struct cni_attachment_list *valid,
 		     const char *network, const struct attachment_entry *entry)
 {
 	struct attachment_name name;
 
-	if (!split_name(&entry->key, &name) || strcmp(name.network, network) != 0)
+	if (!attachment_name_split(entry->key.name, &name) || strcmp(name.network, network) != 0)
 		return false;
 	if (valid->given)
 		return !cni_attachment_list_has(valid, name.container_id, name.ifname);
