@@ -34,6 +34,8 @@
 #define ATTACHMENT_KEY_SIZE 256
 #define PROGRAM_VERSION_SIZE 32
 #define MASQUERADE_RANGES 16
+#define POLICY_RANGES 32
+#define POLICY_ADDRESSES 8
 
 /* IANA protocol numbers of what is translated. */
 enum protocol {
@@ -41,6 +43,7 @@ enum protocol {
 	PROTOCOL_TCP = 6,
 	PROTOCOL_UDP = 17,
 	PROTOCOL_ICMPV6 = 58,
+	PROTOCOL_SCTP = 132,
 } __attribute__((packed));
 
 /* Which side of the IP stack a tuple was seen on. */
@@ -64,10 +67,11 @@ enum flow_state {
 } __attribute__((packed));
 
 enum interface_role {
-	ROLE_UPLINK = 1, /* mapped ports are reached and containers leave here */
-	ROLE_BRIDGE = 2, /* the same, and neighbours enter here */
-	ROLE_PORT = 3,   /* host side of a container's veth, a bridge's port */
-	ROLE_ROUTED = 4, /* host side of a container's veth that routes (ptp) */
+	ROLE_UPLINK = 1,   /* mapped ports are reached and containers leave here */
+	ROLE_BRIDGE = 2,   /* the same, and neighbours enter here */
+	ROLE_PORT = 3,     /* host side of a container's veth, a bridge's port */
+	ROLE_ROUTED = 4,   /* host side of a container's veth that routes (ptp) */
+	ROLE_EXCLUDED = 5, /* left alone on purpose: no programs, and no masquerade out there */
 } __attribute__((packed));
 
 enum attachment_state {
@@ -81,6 +85,11 @@ struct owner {
 	__u32 slot;
 	__u32 generation;
 } __attribute__((aligned(8)));
+
+struct port_range {
+	__u16 first;
+	__u16 last; /* inclusive; {0, 0}: unused */
+} __attribute__((aligned(4)));
 
 /* portmaps: HASH. The one owner of a host port. */
 struct portmap_key {
@@ -122,14 +131,44 @@ struct endpoint {
 	__u8 reserved[6];
 };
 
+struct address_range {
+	__u8 address[16];   /* network order, host bits zero */
+	__u8 prefix_length; /* in the address's own family */
+	__u8 exception;     /* 1: what lies in here is not meant ("!10.1.0.0/16") */
+	__u8 reserved[6];
+} __attribute__((aligned(8)));
+
+/* policies: HASH by slot number. What an attachment's configuration says about its flows
+ * where that is not the default; an attachment with nothing but defaults has no entry.
+ * Written before the slot goes live, never changed, deleted after the slot is dead. Ranges
+ * are ordered, the longest prefix first: the first that holds an address decides. */
+struct policy {
+	struct owner owner;
+	__u32 max_flows;          /* maxFlows: answered flows at a time; 0: no limit of its own */
+	__u8 masquerade_all;      /* masqAll: who comes by a mapping is masqueraded too */
+	__u8 keep_hairpin_source; /* snat false: who reaches itself by a mapping is not */
+	__u8 source4_count;       /* snatAddresses: so many of the arrays below are used */
+	__u8 source6_count;
+	__u8 unmasqueraded_count; /* nonMasqueradeCIDRs */
+	__u8 source_range_count;  /* sourceRanges; 0: everybody may reach the mapped ports */
+	__u8 excluded_count;      /* excludeCIDRs: host addresses that are never mapped */
+	__u8 reserved[5];
+	struct port_range masquerade_ports[MASQUERADE_RANGES]; /* masqPorts; empty: the host's */
+	__u8 sources4[POLICY_ADDRESSES][16];
+	__u8 sources6[POLICY_ADDRESSES][16];
+	struct address_range unmasqueraded[POLICY_RANGES];
+	struct address_range source_ranges[POLICY_RANGES];
+	struct address_range excluded[POLICY_RANGES];
+} __attribute__((aligned(8)));
+
 /* interfaces: HASH by ifindex. Every interface of the host that has been
  * classified; what is not in here has not been seen. */
 struct interface {
 	struct owner owner; /* of a container's veth, else {0, 0} */
 	enum interface_role role;
-	__u8 reserved;
-	__u8 bridge_mac[6];   /* ROLE_PORT: its bridge's MAC, where frames to the gateway go */
-	__u32 bridge_ifindex; /* ROLE_PORT: its bridge */
+	__u8 without_link_header; /* 1: frames begin with the IP header (tun, WireGuard, PPP) */
+	__u8 bridge_mac[6];       /* ROLE_PORT: its bridge's MAC, where frames to the gateway go */
+	__u32 bridge_ifindex;     /* ROLE_PORT: its bridge */
 	__u32 reserved2;
 	/* The fallback where the kernel cannot say which source routing would choose
 	 * (BPF_FIB_LOOKUP_SRC: since 6.7); all zero: none. Refreshed by ADD and CHECK. */
@@ -190,11 +229,6 @@ struct attachment {
 	__u32 reserved2;
 };
 
-struct port_range {
-	__u16 first;
-	__u16 last; /* inclusive */
-} __attribute__((aligned(4)));
-
 /* meta: ARRAY of one. */
 struct meta {
 	__u32 layout;
@@ -203,8 +237,9 @@ struct meta {
 	__u32 generation;   /* last one given out; never goes back */
 	__u32 next_slot;    /* where to look for a free slot first */
 	char program_version[PROGRAM_VERSION_SIZE];
-	/* Ports a masqueraded flow may leave with; {0, 0}: unused */
+	/* Ports a masqueraded flow may leave with, where its policy does not say */
 	struct port_range masquerade_ports[MASQUERADE_RANGES];
+	__u64 port_seed; /* random, written once: no outsider can tell which port comes next */
 } __attribute__((aligned(8)));
 
 /* counters: PERCPU_ARRAY of one. */
@@ -224,10 +259,12 @@ ASSERT_SIZE(struct portmap, 40);
 ASSERT_SIZE(struct slot, 24 + ATTACHMENT_KEY_SIZE);
 ASSERT_SIZE(struct endpoint_key, 16);
 ASSERT_SIZE(struct endpoint, 16);
+ASSERT_SIZE(struct policy,
+	    24 + 4 * MASQUERADE_RANGES + 32 * POLICY_ADDRESSES + 3 * 24 * POLICY_RANGES);
 ASSERT_SIZE(struct interface, 56);
 ASSERT_SIZE(struct flow_key, 40);
 ASSERT_SIZE(struct flow, 64);
 ASSERT_SIZE(struct attachment, 40);
-ASSERT_SIZE(struct meta, 24 + PROGRAM_VERSION_SIZE + 4 * MASQUERADE_RANGES);
+ASSERT_SIZE(struct meta, 32 + PROGRAM_VERSION_SIZE + 4 * MASQUERADE_RANGES);
 
 #endif

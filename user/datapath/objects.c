@@ -26,6 +26,7 @@ static const struct map_shape shapes[MAP_COUNT] = {
 			   sizeof(struct endpoint)},
 	[MAP_INTERFACES] = {"interfaces", BPF_MAP_TYPE_HASH, sizeof(__u32),
 			    sizeof(struct interface)},
+	[MAP_POLICIES] = {"policies", BPF_MAP_TYPE_HASH, sizeof(__u32), sizeof(struct policy)},
 	[MAP_FLOWS] = {"flows", BPF_MAP_TYPE_LRU_HASH, sizeof(struct flow_key),
 		       sizeof(struct flow)},
 	[MAP_FLOWS_NEW] = {"flows_new", BPF_MAP_TYPE_LRU_HASH, sizeof(struct flow_key),

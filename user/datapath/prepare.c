@@ -2,8 +2,10 @@
 /* prepare.c - the cold path: from whatever state to a datapath that is ready. */
 #include "datapath/prepare.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/random.h>
 
 #include "datapath/attach.h"
 #include "datapath/bpffs.h"
@@ -65,6 +67,9 @@ static int write_meta(const struct datapath *datapath, bool complete, struct cni
 	meta.netns_cookie = datapath->netns_cookie;
 	memset(meta.program_version, 0, sizeof(meta.program_version));
 	snprintf(meta.program_version, sizeof(meta.program_version), "%s", PROGRAM_VERSION);
+	if (!meta.port_seed && getrandom(&meta.port_seed, sizeof(meta.port_seed), 0) < 0)
+		return cni_error_set(err, CNI_ERROR_KERNEL_REFUSED, "cannot read random bytes: %s",
+				     strerror(errno));
 	masquerade_ports_choose(&meta);
 	return meta_write(&datapath->objects, &meta, err);
 }
