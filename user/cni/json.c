@@ -141,6 +141,18 @@ int cni_json_check_element(const json_t *element, const char *array, size_t inde
 			     index, cni_json_describe(element, found));
 }
 
+int cni_json_get_string_element(const json_t *element, const char *array, size_t index,
+				const char **value, struct cni_error *err)
+{
+	char found[CNI_JSON_DESCRIPTION_SIZE];
+
+	*value = json_string_value(element);
+	if (*value)
+		return 0;
+	return cni_error_set(err, CNI_ERROR_DECODE, "\"%s\"[%zu] must be a string, found %s", array,
+			     index, cni_json_describe(element, found));
+}
+
 /* `spared`: a spelling that stays, or NULL. */
 static void delete_spellings(json_t *object, const char *key, const char *spared)
 {

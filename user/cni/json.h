@@ -42,6 +42,10 @@ int cni_json_get_array(const json_t *object, const char *key, json_t **value,
 int cni_json_check_element(const json_t *element, const char *array, size_t index,
 			   struct cni_error *err);
 
+/* An element of an array must be a string, which is borrowed: code 6 as above. */
+int cni_json_get_string_element(const json_t *element, const char *array, size_t index,
+				const char **value, struct cni_error *err);
+
 /* All spellings of the key. */
 void cni_json_delete(json_t *object, const char *key);
 

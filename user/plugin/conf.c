@@ -11,6 +11,7 @@
 
 #include "cni/environment.h"
 #include "cni/json.h"
+#include "plugin/conf_interfaces.h"
 #include "plugin/conf_ports.h"
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
@@ -45,8 +46,7 @@ static int refuse_as_not_there_yet(const char *key, const char *value, const cha
 static int refuse_missing_options(const json_t *config, struct cni_error *err)
 {
 	static const char *const keys[] = {
-		"masqPorts",    "snatAddresses",     "nonMasqueradeCIDRs", "uplinks",
-		"sourceRanges", "excludeInterfaces", "excludeCIDRs",
+		"masqPorts", "snatAddresses", "nonMasqueradeCIDRs", "sourceRanges", "excludeCIDRs",
 	};
 
 	for (size_t i = 0; i < COUNT(keys); i++) {
@@ -229,7 +229,7 @@ int conf_parse_options(struct conf *conf, const json_t *config, struct cni_error
 	    check_fast_path(config, err) || check_conditions(config, err) ||
 	    warn_of_portmap_options(conf, config, err) || read_masquerade(conf, config, err) ||
 	    read_attach(conf, config, err) || read_flow_entries(conf, config, err) ||
-	    read_capabilities(conf, config, err))
+	    conf_read_interfaces(conf, config, err) || read_capabilities(conf, config, err))
 		return -1;
 	return 0;
 }
@@ -278,5 +278,6 @@ void conf_release(struct conf *conf)
 		free(conf->warnings[i]);
 	free(conf->warnings);
 	free(conf->mappings);
+	conf_release_interfaces(conf);
 	*conf = (struct conf){0};
 }

@@ -41,12 +41,21 @@ struct port_mapping {
 	uint8_t host_address[CNI_ADDRESS_SIZE]; /* as in portmap_key; ANY_ADDRESS: zero */
 };
 
+/* Names of interfaces and globs, as in fnmatch(3). */
+struct interface_names {
+	char **patterns;
+	size_t count;
+};
+
 /* Begins as {0}. */
 struct conf {
 	bool masquerade4; /* ipMasq4, else ipMasq */
 	bool masquerade6;
 	enum attach_mode attach;
 	uint32_t flow_entries; /* a power of two, MIN_FLOWS to MAX_FLOWS; 0: not given */
+
+	struct interface_names uplinks;             /* none: every interface that can be one */
+	struct interface_names excluded_interfaces; /* excludeInterfaces */
 
 	struct port_mapping *mappings; /* as given: an entry may be there twice */
 	size_t mapping_count;
@@ -76,6 +85,9 @@ int conf_parse_options(struct conf *conf, const json_t *config, struct cni_error
  * 6, 7. Two mappings of one host port to different targets are refused here. */
 int conf_parse(struct conf *conf, const json_t *config, const char *args, struct cni_error *err);
 void conf_release(struct conf *conf);
+
+/* Whether a name or glob of the list is that of the interface. */
+bool conf_names_interface(const struct interface_names *names, const char *interface);
 
 /* Adds a line to the warnings. */
 int conf_warn(struct conf *conf, struct cni_error *err, const char *format, ...)

@@ -1,0 +1,177 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * conf_interfaces_test.c - uplinks and excludeInterfaces.
+ */
+#include "cni_testing.h"
+
+#include <stdio.h>
+
+#include "cni/cleanup.h"
+#include "plugin/conf.h"
+
+struct row {
+	const char *name;
+	const char *list; /* of uplinks, and again of excludeInterfaces */
+	int code;
+	const char *expected; /* what was read, separated by blanks; or a part of the error */
+};
+
+#define NAME_OF_15 "abcdefghijklmno"
+#define GLOB_OF_64 "[abcdefghijklmnopqrstuvwxyz0123456789ABCDEFGHIJKLMNOPQRSTUVWXY]*"
+
+static const struct row rows[] = {
+	{"null", "null", 0, ""},
+	{"an empty list", "[]", 0, ""},
+	{"a name", "[\"eth0\"]", 0, "eth0 "},
+	{"names and globs stay in order", "[\"wg?\",\"eth*\",\"bond[01]\",\"eth0\"]", 0,
+	 "wg? eth* bond[01] eth0 "},
+	{"a name of 15 bytes", "[\"" NAME_OF_15 "\"]", 0, NAME_OF_15 " "},
+	{"a name of 16 bytes", "[\"" NAME_OF_15 "p\"]", 7,
+	 "[0] is \"" NAME_OF_15 "p\", which is longer than 15 bytes: give the name"},
+	{"a glob may be longer than a name", "[\"" NAME_OF_15 "[pq]\"]", 0, NAME_OF_15 "[pq] "},
+	{"a glob of 64 bytes", "[\"" GLOB_OF_64 "\"]", 0, GLOB_OF_64 " "},
+	{"a glob of 65 bytes", "[\"" GLOB_OF_64 "*\"]", 7, "which is longer than 64 bytes"},
+	{"a class in a glob", "[\"eth[[:digit:]]\"]", 0, "eth[[:digit:]] "},
+	{"a name beyond ASCII", "[\"\\u00fcplink\"]", 0, "\xc3\xbcplink "},
+	{"an empty name", "[\"eth0\",\"\"]", 7, "[1] is \"\", which is empty"},
+	{"a name with a slash", "[\"eth0/1\"]", 7, "[0] is \"eth0/1\", which has a slash"},
+	{"a glob with a slash", "[\"/sys/*\"]", 7, "has a slash"},
+	{"a name with a blank", "[\"eth0 eth1\"]", 7, "has a blank"},
+	{"a name with a newline", "[\"eth0\\n\"]", 7, "has a blank"},
+	{"a name with an escape character", "[\"\\u001b[2J\"]", 7, "control character"},
+	{"a name with a colon", "[\"eth0:1\"]", 7, "has a colon"},
+	{"a dot", "[\".\"]", 7, "is a directory"},
+	{"two dots", "[\"..\"]", 7, "is a directory"},
+	{"a string in place of the list", "\"eth0\"", 6,
+	 " must be an array, found the string \"eth0\""},
+	{"an object in place of the list", "{\"eth0\":true}", 6, " must be an array"},
+	{"true in place of the list", "true", 6, " must be an array"},
+	{"a number in the list", "[\"eth0\",7]", 6, "[1] must be a string, found the number 7"},
+	{"null in the list", "[null]", 6, "[0] must be a string, found null"},
+	{"a list in the list", "[[\"eth0\"]]", 6, "[0] must be a string, found an array"},
+};
+
+static void assert_names(const struct interface_names *names, const char *expected)
+{
+	char text[512] = "";
+
+	for (size_t i = 0; i < names->count; i++) {
+		size_t length = strlen(text);
+
+		snprintf(text + length, sizeof(text) - length, "%s ", names->patterns[i]);
+	}
+	assert_string_equal(text, expected);
+}
+
+static void read_key(const struct row *row, const char *key)
+{
+	cleanup_json json_t *config = json_pack("{s:o}", key, json_of(row->list));
+	char message[256] = "";
+	struct cni_error err = {0};
+	struct conf conf = {0};
+
+	assert_int_equal(conf_parse_options(&conf, config, &err), row->code ? -1 : 0);
+	if (!row->code) {
+		assert_names(&conf.uplinks, !strcmp(key, "uplinks") ? row->expected : "");
+		assert_names(&conf.excluded_interfaces,
+			     !strcmp(key, "uplinks") ? "" : row->expected);
+	}
+	/* The message names the key too. */
+	snprintf(message, sizeof(message), "\"%s\"%s", key,
+		 row->expected[0] == '[' || row->expected[0] == ' ' ? row->expected : "");
+	if (row->code)
+		assert_non_null(strstr(cni_error_message(&err), message));
+	assert_error(&err, row->code, row->expected);
+	conf_release(&conf);
+}
+
+static void reads_names(void **state)
+{
+	read_key(*state, "uplinks");
+	read_key(*state, "excludeInterfaces");
+}
+
+static json_t *config_of(size_t count)
+{
+	json_t *array = json_array();
+
+	for (size_t i = 0; i < count; i++)
+		json_array_append_new(array, json_string("eth*"));
+	return json_pack("{s:o}", "uplinks", array);
+}
+
+static void takes_64(void **state)
+{
+	cleanup_json json_t *config = config_of(64);
+	struct cni_error err = {0};
+	struct conf conf = {0};
+
+	(void)state;
+	assert_int_equal(conf_parse_options(&conf, config, &err), 0);
+	assert_int_equal(conf.uplinks.count, 64);
+	conf_release(&conf);
+}
+
+static void refuses_more(void **state)
+{
+	static const size_t counts[] = {65, 1000000};
+
+	(void)state;
+	for (size_t i = 0; i < COUNT(counts); i++) {
+		cleanup_json json_t *config = config_of(counts[i]);
+		struct cni_error err = {0};
+		struct conf conf = {0};
+
+		assert_int_equal(conf_parse_options(&conf, config, &err), -1);
+		assert_error(&err, 7, "\"uplinks\" has ");
+		conf_release(&conf);
+	}
+}
+
+struct match_row {
+	const char *name;
+	const char *list;
+	const char *interface;
+	bool named;
+};
+
+static const struct match_row match_rows[] = {
+	{"no list names nothing", "[]", "eth0", false},
+	{"a name is itself", "[\"eth0\"]", "eth0", true},
+	{"a name is no prefix", "[\"eth\"]", "eth0", false},
+	{"a name is no part", "[\"th0\"]", "eth0", false},
+	{"names are told by case", "[\"ETH0\"]", "eth0", false},
+	{"a star", "[\"eth*\"]", "eth0.100", true},
+	{"a star is nothing too", "[\"eth*\"]", "eth", true},
+	{"a star alone", "[\"*\"]", "wg0", true},
+	{"a star is no dot file's", "[\"*\"]", ".x", true},
+	{"a question mark", "[\"eth?\"]", "eth10", false},
+	{"a bracket", "[\"eth[0-3]\"]", "eth3", true},
+	{"not in a bracket", "[\"eth[!0-3]\"]", "eth3", false},
+	{"an escaped star", "[\"eth\\\\*\"]", "eth0", false},
+	{"the second of two", "[\"wg0\",\"eth0\"]", "eth0", true},
+	{"none of two", "[\"wg0\",\"eth1\"]", "eth0", false},
+};
+
+static void matches(void **state)
+{
+	const struct match_row *row = *state;
+	cleanup_json json_t *config = json_pack("{s:o}", "uplinks", json_of(row->list));
+	struct cni_error err = {0};
+	struct conf conf = {0};
+
+	assert_int_equal(conf_parse_options(&conf, config, &err), 0);
+	assert_int_equal(conf_names_interface(&conf.uplinks, row->interface), row->named);
+	conf_release(&conf);
+}
+
+int main(void)
+{
+	static struct test_list list;
+
+	ADD_ROWS(&list, rows, reads_names);
+	ADD_TEST(&list, "64 names", takes_64);
+	ADD_TEST(&list, "more than 64 names", refuses_more);
+	ADD_ROWS(&list, match_rows, matches);
+	return test_list_run(&list, "plugin/conf_interfaces");
+}
