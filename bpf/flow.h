@@ -27,7 +27,11 @@
 #define TIMEOUT_TCP_TRANSITORY 240   /* RFC 5382 REQ-5: at least 4 min */
 #define TIMEOUT_UDP_NEW 120          /* RFC 4787 REQ-5: at least 2 min */
 #define TIMEOUT_UDP 300              /* RFC 4787 REQ-5: 5 min or more is recommended */
-#define TIMEOUT_ICMP 60              /* RFC 5508 REQ-1: at least 60 s */
+/* Association setup retransmits at most 60 s apart (RFC 9260 16, RTO.Max); heartbeats of an idle
+ * one come every 30 s and a retransmission timeout (8.3): two may be lost. netfilter: 210 s. */
+#define TIMEOUT_SCTP_NEW 120
+#define TIMEOUT_SCTP 300
+#define TIMEOUT_ICMP 60 /* RFC 5508 REQ-1: at least 60 s */
 
 /* What to put in place of what the tuple has; see struct flow. */
 struct translation {
@@ -90,6 +94,8 @@ static __always_inline __u32 flow_timeout(enum protocol protocol, enum flow_stat
 									: TIMEOUT_TCP_TRANSITORY;
 	if (protocol == PROTOCOL_UDP)
 		return state == STATE_NEW ? TIMEOUT_UDP_NEW : TIMEOUT_UDP;
+	if (protocol == PROTOCOL_SCTP)
+		return state == STATE_NEW ? TIMEOUT_SCTP_NEW : TIMEOUT_SCTP;
 	return TIMEOUT_ICMP;
 }
 

@@ -30,7 +30,7 @@ static __always_inline struct portmap *mapping_find(const __u8 *address, __u16 p
 	struct portmap *mapping;
 	struct address any;
 
-	if (protocol != PROTOCOL_TCP && protocol != PROTOCOL_UDP)
+	if (!packet_protocol_has_ports(protocol))
 		return NULL;
 	mapping = mapping_find_at(address, port, protocol);
 	if (mapping)

@@ -34,7 +34,7 @@ static __always_inline __u32 masquerade_range_size(const struct port_range *rang
 /* An echo identifier is no port of the host's: all 65,536 will do. */
 static __always_inline bool masquerade_any_port(enum protocol protocol)
 {
-	return protocol != PROTOCOL_TCP && protocol != PROTOCOL_UDP;
+	return !packet_protocol_has_ports(protocol);
 }
 
 VERIFIED_ONCE bool masquerade_may_keep_port(enum protocol protocol, __u16 port)

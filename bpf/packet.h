@@ -38,7 +38,7 @@
 enum packet_kind {
 	PACKET_IGNORED,      /* not IP, tagged, malformed IP; addresses of no concern */
 	PACKET_OPAQUE,       /* sound IP, but nothing that has a tuple to translate */
-	PACKET_TRANSLATABLE, /* TCP, UDP or ICMP echo */
+	PACKET_TRANSLATABLE, /* TCP, UDP, SCTP or ICMP echo */
 	PACKET_ERROR,        /* an ICMP error that quotes such a packet */
 };
 
@@ -65,6 +65,13 @@ struct transport_ports {
 	__be16 destination;
 };
 
+/* RFC 9260 3.1; behind it come chunks. */
+struct sctp_header {
+	struct transport_ports ports;
+	__be32 verification_tag;
+	__u32 checksum; /* little endian */
+};
+
 struct echo_header {
 	__u8 type;
 	__u8 code;
@@ -72,6 +79,11 @@ struct echo_header {
 	__be16 identifier;
 	__be16 sequence;
 };
+
+static __always_inline bool packet_protocol_has_ports(enum protocol protocol)
+{
+	return protocol == PROTOCOL_TCP || protocol == PROTOCOL_UDP || protocol == PROTOCOL_SCTP;
+}
 
 static __always_inline bool packet_load(struct __sk_buff *skb, __u32 offset, void *to, __u32 size)
 {
@@ -133,7 +145,7 @@ static __always_inline bool packet_read_quoted_ports(struct __sk_buff *skb, stru
 	if (packet->quoted_l4_offset + sizeof(quoted) > packet->end ||
 	    !packet_load(skb, packet->quoted_l4_offset, &quoted, sizeof(quoted)))
 		return false;
-	if (back->protocol == PROTOCOL_TCP || back->protocol == PROTOCOL_UDP) {
+	if (packet_protocol_has_ports(back->protocol)) {
 		back->source_port = bpf_ntohs(quoted.ports.destination);
 		back->destination_port = bpf_ntohs(quoted.ports.source);
 		return true;
@@ -274,21 +286,45 @@ static __always_inline enum packet_kind packet_parse_tcp(struct __sk_buff *skb,
 	return PACKET_TRANSLATABLE;
 }
 
+static __always_inline enum packet_kind packet_parse_sctp(struct __sk_buff *skb,
+							  struct packet *packet)
+{
+	struct sctp_header sctp;
+
+	if (!packet_load(skb, packet->l4_offset, &sctp, sizeof(sctp)))
+		return PACKET_OPAQUE;
+	packet->tuple.source_port = bpf_ntohs(sctp.ports.source);
+	packet->tuple.destination_port = bpf_ntohs(sctp.ports.destination);
+	return PACKET_TRANSLATABLE;
+}
+
+static __always_inline __u32 packet_header_size(enum protocol protocol)
+{
+	switch (protocol) {
+	case PROTOCOL_TCP:
+		return sizeof(struct tcphdr);
+	case PROTOCOL_SCTP:
+		return sizeof(struct sctp_header);
+	default:
+		return sizeof(struct udphdr);
+	}
+}
+
 static __always_inline enum packet_kind packet_parse_transport(struct __sk_buff *skb,
 							       struct packet *packet, __u8 protocol)
 {
-	__u32 least = protocol == PROTOCOL_TCP ? sizeof(struct tcphdr) : sizeof(struct udphdr);
-
 	packet->tuple.protocol = protocol;
-	if (protocol != PROTOCOL_TCP && protocol != PROTOCOL_UDP &&
+	if (!packet_protocol_has_ports(protocol) &&
 	    protocol != (packet->ipv4 ? PROTOCOL_ICMP : PROTOCOL_ICMPV6))
 		return PACKET_OPAQUE;
-	if (packet->l4_offset + least > packet->end)
+	if (packet->l4_offset + packet_header_size(protocol) > packet->end)
 		return PACKET_OPAQUE;
 	if (protocol == PROTOCOL_TCP)
 		return packet_parse_tcp(skb, packet);
 	if (protocol == PROTOCOL_UDP)
 		return packet_parse_udp(skb, packet);
+	if (protocol == PROTOCOL_SCTP)
+		return packet_parse_sctp(skb, packet);
 	return packet_parse_echo(skb, packet);
 }
 

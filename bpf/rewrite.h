@@ -9,10 +9,17 @@
  * none (fixed by BPF_F_IPV6, since 6.16). Storing the IPv6 address with
  * BPF_F_RECOMPUTE_CSUM puts the sum right on every kernel, for that flag touches
  * nothing but a COMPLETE sum.
+ *
+ * SCTP has no part in that: its CRC32c covers no address, and nothing in it cancels a
+ * COMPLETE sum, which must follow what is written. A sender whose interface is to compute
+ * the CRC (any veth; the kernel does at the last moment what the card cannot) leaves the
+ * field 0, and programs are not told: 0 stays 0, anything else is changed. One packet in
+ * 2^32 has a CRC that really is 0, is taken for such a one, and lost.
  */
 #ifndef BPF_PORTMAP_REWRITE_H
 #define BPF_PORTMAP_REWRITE_H
 
+#include "crc32c.h"
 #include "flow.h"
 
 #define IPV4_CHECKSUM 10
@@ -25,6 +32,10 @@
 #define TCP_CHECKSUM 16
 #define UDP_CHECKSUM 6
 #define ICMP_CHECKSUM 2
+#define SCTP_CHECKSUM 8
+#define IPV4_TOTAL_LENGTH 2
+#define IPV6_PAYLOAD_LENGTH 4
+#define IPV6_HEADER_SIZE 40
 #define ICMP_IDENTIFIER 4
 
 struct rewrite {
@@ -34,6 +45,8 @@ struct rewrite {
 	__u64 flags;        /* for bpf_l4_csum_replace() */
 	bool pseudo_header; /* the checksum covers the addresses */
 };
+
+_Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "a CRC32c is read as it lies there");
 
 static __always_inline bool rewrite_is_icmp(const struct packet *packet)
 {
@@ -47,6 +60,8 @@ static __always_inline __u32 rewrite_checksum_offset(const struct packet *packet
 		return packet->l4_offset + TCP_CHECKSUM;
 	case PROTOCOL_UDP:
 		return packet->l4_offset + UDP_CHECKSUM;
+	case PROTOCOL_SCTP:
+		return packet->l4_offset + SCTP_CHECKSUM;
 	default:
 		return packet->l4_offset + ICMP_CHECKSUM;
 	}
@@ -77,8 +92,10 @@ static __always_inline long rewrite_ipv6(const struct rewrite *to, const __u8 *o
 
 	if (difference < 0)
 		return difference;
-	error = bpf_l4_csum_replace(to->skb, to->checksum, 0, difference,
-				    to->flags | BPF_F_PSEUDO_HDR);
+	error = 0;
+	if (to->pseudo_header)
+		error = bpf_l4_csum_replace(to->skb, to->checksum, 0, difference,
+					    to->flags | BPF_F_PSEUDO_HDR);
 	return error
 		       ?: bpf_skb_store_bytes(to->skb, to->packet->l3_offset + field, new_address,
 					      16, BPF_F_RECOMPUTE_CSUM);
@@ -113,6 +130,43 @@ static __always_inline long rewrite_port(const struct rewrite *to, __u16 old_por
 					      to->packet->no_checksum ? BPF_F_RECOMPUTE_CSUM : 0);
 }
 
+/* Four bytes from the wire, both ports, as the CRC32c sees them. */
+static __always_inline __u32 rewrite_ports_word(__u16 source, __u16 destination)
+{
+	return bpf_htons(source) | (__u32)bpf_htons(destination) << 16;
+}
+
+/* The CRC32c of an SCTP packet, at its offset, of `length` bytes whose ports change so.
+ * False: it stays as it is. */
+static __always_inline bool rewrite_sctp_checksum(__u32 *checksum, __u32 change, __u32 length)
+{
+	if (*checksum == 0)
+		return false;
+	*checksum ^= crc32c_change(change, length);
+	return true;
+}
+
+static __always_inline long rewrite_sctp_ports(const struct rewrite *to, __u16 source,
+					       __u16 destination)
+{
+	const struct packet *packet = to->packet;
+	__u32 new = rewrite_ports_word(source, destination);
+	__u32 change =
+		new ^ rewrite_ports_word(packet->tuple.source_port, packet->tuple.destination_port);
+	__u32 checksum;
+
+	if (!change)
+		return 0;
+	if (!packet_load(to->skb, to->checksum, &checksum, sizeof(checksum)))
+		return -1;
+	if (rewrite_sctp_checksum(&checksum, change, packet->end - packet->l4_offset) &&
+	    bpf_skb_store_bytes(to->skb, to->checksum, &checksum, sizeof(checksum),
+				BPF_F_RECOMPUTE_CSUM))
+		return -1;
+	return bpf_skb_store_bytes(to->skb, packet->l4_offset, &new, sizeof(new),
+				   BPF_F_RECOMPUTE_CSUM);
+}
+
 /* The echo identifier stands in one place, whoever's port it is. */
 static __always_inline long rewrite_ports(const struct rewrite *to, __u16 source, __u16 destination)
 {
@@ -125,6 +179,8 @@ static __always_inline long rewrite_ports(const struct rewrite *to, __u16 source
 			       ? rewrite_port(to, tuple->destination_port, destination,
 					      ICMP_IDENTIFIER)
 			       : rewrite_port(to, tuple->source_port, source, ICMP_IDENTIFIER);
+	if (tuple->protocol == PROTOCOL_SCTP)
+		return rewrite_sctp_ports(to, source, destination);
 	error = rewrite_port(to, tuple->source_port, source, SOURCE_PORT);
 	return error ?: rewrite_port(to, tuple->destination_port, destination, DESTINATION_PORT);
 }
@@ -141,7 +197,8 @@ VERIFIED_ONCE int rewrite_packet(struct __sk_buff *skb, const struct packet *pac
 		return -1;
 	in = packet->tuple.direction == DIRECTION_IN;
 	to.checksum = rewrite_checksum_offset(packet);
-	to.pseudo_header = packet->tuple.protocol != PROTOCOL_ICMP;
+	to.pseudo_header =
+		packet->tuple.protocol != PROTOCOL_ICMP && packet->tuple.protocol != PROTOCOL_SCTP;
 	if (packet->tuple.protocol == PROTOCOL_UDP)
 		to.flags = BPF_F_MARK_MANGLED_0; /* a checksum of 0, "none", stays 0 */
 	if (in)
@@ -192,6 +249,40 @@ static __always_inline long rewrite_quoted_checksum(const struct rewrite *to, __
 	if (zero_is_none && !new)
 		new = 0xffff;
 	return rewrite_quoted_word(to, offset, old, new);
+}
+
+/* The quoted packet's own length: of its end no more may be quoted. 0: it lies. */
+static __always_inline __u32 rewrite_quoted_transport_length(const struct rewrite *to)
+{
+	const struct packet *packet = to->packet;
+	__u32 header_size = packet->quoted_l4_offset - packet->quoted_l3_offset;
+	__u32 field = packet->ipv4 ? IPV4_TOTAL_LENGTH : IPV6_PAYLOAD_LENGTH;
+	__u32 size = packet->ipv4 ? 0 : IPV6_HEADER_SIZE;
+	__be16 length;
+
+	if (!packet_load(to->skb, packet->quoted_l3_offset + field, &length, sizeof(length)))
+		return 0;
+	size += bpf_ntohs(length);
+	return size > header_size ? size - header_size : 0;
+}
+
+/* It can be put right without the data behind it, which most errors do not quote. */
+static __always_inline long rewrite_quoted_sctp_checksum(const struct rewrite *to, __u32 change)
+{
+	__u32 offset = to->packet->quoted_l4_offset + SCTP_CHECKSUM;
+	__u32 length = rewrite_quoted_transport_length(to);
+	__u32 old, new;
+	long error;
+
+	if (offset + sizeof(old) > to->packet->end || length < sizeof(struct sctp_header))
+		return 0; /* not quoted */
+	if (!packet_load(to->skb, offset, &old, sizeof(old)))
+		return -1;
+	new = old;
+	if (!change || !rewrite_sctp_checksum(&new, change, length))
+		return 0;
+	error = bpf_l4_csum_replace(to->skb, to->checksum, old, new, sizeof(new));
+	return error ?: bpf_skb_store_bytes(to->skb, offset, &new, sizeof(new), 0);
 }
 
 static __always_inline __u64 rewrite_word_difference(__u16 old, __u16 new)
@@ -288,7 +379,7 @@ static __always_inline long rewrite_quoted_packet(const struct rewrite *to,
 					    translation->address);
 	if (difference < 0)
 		return -1;
-	if (protocol == PROTOCOL_TCP || protocol == PROTOCOL_UDP)
+	if (packet_protocol_has_ports(protocol))
 		error = rewrite_quoted_ports(to, in ? SOURCE_PORT : DESTINATION_PORT, own_old,
 					     translation->port, in ? DESTINATION_PORT : SOURCE_PORT,
 					     peer_old, translation->peer_port);
@@ -297,6 +388,12 @@ static __always_inline long rewrite_quoted_packet(const struct rewrite *to,
 					     ICMP_IDENTIFIER, peer_old, translation->peer_port);
 	if (error)
 		return error;
+	if (protocol == PROTOCOL_SCTP)
+		return rewrite_quoted_sctp_checksum(
+			to, in ? rewrite_ports_word(own_old ^ translation->port,
+						    peer_old ^ translation->peer_port)
+			       : rewrite_ports_word(peer_old ^ translation->peer_port,
+						    own_old ^ translation->port));
 	total = protocol == PROTOCOL_ICMP ? 0 : difference;
 	total += rewrite_word_difference(own_old, translation->port);
 	total += rewrite_word_difference(peer_old, translation->peer_port);

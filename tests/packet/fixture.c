@@ -242,9 +242,9 @@ static void add_containers(void)
 
 static void add_mappings(void)
 {
-	static const int protocols[] = {IPPROTO_TCP, IPPROTO_UDP};
+	static const int protocols[] = {IPPROTO_TCP, IPPROTO_UDP, IPPROTO_SCTP};
 
-	for (int i = 0; i < 2; i++) {
+	for (int i = 0; i < 3; i++) {
 		fixture_map_port(protocols[i], "0.0.0.0", 8080, v4_container_one, 80, ONE);
 		fixture_map_port(protocols[i], "::", 8080, v6_container_one, 80, ONE);
 		/* Published by a container that is not masqueraded */

@@ -96,6 +96,31 @@ static size_t checksum_offset(int protocol)
 	}
 }
 
+/* RFC 9260 appendix A, a bit at a time, over the packet with a checksum of 0. */
+static uint32_t crc32c(const uint8_t *bytes, size_t size)
+{
+	uint32_t crc = 0xffffffff;
+
+	for (size_t i = 0; i < size; i++) {
+		crc ^= bytes[i];
+		for (int bit = 0; bit < 8; bit++)
+			crc = crc & 1 ? crc >> 1 ^ 0x82f63b78 : crc >> 1;
+	}
+	return ~crc;
+}
+
+static void write_sctp_checksum(struct frame *frame, const struct packet *packet)
+{
+	uint8_t *transport = frame->bytes + frame->transport;
+	uint32_t crc;
+
+	if (packet->without_checksum)
+		return;
+	crc = crc32c(transport, frame->length - frame->transport);
+	for (int i = 0; i < 4; i++)
+		transport[8 + i] = crc >> 8 * i & 0xff;
+}
+
 static void write_transport_checksum(struct frame *frame, const struct packet *packet)
 {
 	size_t length = frame->length - frame->transport;
@@ -301,6 +326,14 @@ static void put_icmp(struct frame *frame, const struct packet *packet)
 	put16(frame, 1); /* sequence */
 }
 
+static void put_sctp(struct frame *frame, const struct packet *packet)
+{
+	put16(frame, packet->from_port);
+	put16(frame, packet->to_port);
+	put32(frame, 0x0a0b0c0d); /* verification tag */
+	put32(frame, 0);
+}
+
 /* The quoted packet is built whole, its checksums over all of it, and cut off then. */
 static void put_quoted(struct frame *frame, const struct packet *packet)
 {
@@ -327,6 +360,9 @@ static void put_transport(struct frame *frame, const struct packet *packet)
 		break;
 	case IPPROTO_UDP:
 		put_udp(frame, packet);
+		break;
+	case IPPROTO_SCTP:
+		put_sctp(frame, packet);
 		break;
 	case IPPROTO_ICMP:
 	case IPPROTO_ICMPV6:
@@ -359,7 +395,9 @@ void frame_build(struct frame *frame, const struct packet *packet, const uint8_t
 	else
 		put_ipv6(frame, packet);
 	put_transport(frame, packet);
-	if (has_checksum(packet))
+	if (packet->protocol == IPPROTO_SCTP)
+		write_sctp_checksum(frame, packet);
+	else if (has_checksum(packet))
 		write_transport_checksum(frame, packet);
 	if (packet->without_transport)
 		frame->length = frame->transport + 4;
@@ -432,6 +470,14 @@ static const struct field udp_fields[] = {
 	{0, 0, NULL},
 };
 
+static const struct field sctp_fields[] = {
+	{0, 2, "source port"},
+	{2, 2, "destination port"},
+	{4, 4, "verification tag"},
+	{8, 4, "SCTP checksum"},
+	{0, 0, NULL},
+};
+
 static const struct field icmp_fields[] = {
 	{0, 1, "type"},       {1, 1, "code"},     {2, 2, "ICMP checksum"},
 	{4, 2, "identifier"}, {6, 2, "sequence"}, {0, 0, NULL},
@@ -441,6 +487,8 @@ static const struct field *transport_fields(int protocol)
 {
 	if (protocol == IPPROTO_TCP)
 		return tcp_fields;
+	if (protocol == IPPROTO_SCTP)
+		return sctp_fields;
 	return protocol == IPPROTO_UDP ? udp_fields : icmp_fields;
 }
 

@@ -39,7 +39,7 @@ enum fragment {
 
 /* One packet. All zero: no packet. What is left out is what a sound packet has. */
 struct packet {
-	int protocol; /* IPPROTO_*; its header is built for TCP, UDP, ICMP, ICMPv6 */
+	int protocol; /* IPPROTO_*; its header is built for TCP, UDP, SCTP, ICMP, ICMPv6 */
 	const char *from;
 	int from_port; /* host byte order; of an echo: the identifier */
 	const char *to;
@@ -47,7 +47,7 @@ struct packet {
 	unsigned int tcp_flags;
 	unsigned int icmp_type;
 	unsigned int icmp_code;
-	bool without_checksum; /* UDP over IPv4: the checksum field is 0 */
+	bool without_checksum; /* UDP over IPv4, SCTP: the checksum field is 0 */
 
 	enum mac to_mac;
 	bool vlan;                 /* an 802.1Q tag in the bytes */

@@ -24,6 +24,7 @@ int main(void)
 	parsing_rows();
 	checksum_rows();
 	error_rows();
+	sctp_rows();
 	garbage_rows();
 	host_close_sockets();
 	fixture_unload();

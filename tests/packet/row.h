@@ -45,6 +45,11 @@ struct row {
 		.protocol = IPPROTO_UDP, .from = source, .from_port = source_port, \
 		.to = destination, .to_port = destination_port, ##__VA_ARGS__ \
 	}
+#define SCTP(source, source_port, destination, destination_port, ...) \
+	{ \
+		.protocol = IPPROTO_SCTP, .from = source, .from_port = source_port, \
+		.to = destination, .to_port = destination_port, ##__VA_ARGS__ \
+	}
 #define ICMP(protocol_, type, code, source, destination, identifier, ...) \
 	{ \
 		.protocol = protocol_, .icmp_type = type, .icmp_code = code, .from = source, \
@@ -136,6 +141,7 @@ void lifetime_rows(void);
 void parsing_rows(void);
 void checksum_rows(void);
 void error_rows(void);
+void sctp_rows(void);
 void garbage_rows(void);
 
 #endif

@@ -1,0 +1,357 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* sctp_rows.c - SCTP, whose CRC32c changes with the ports and with no address. */
+#include <stdio.h>
+
+#include "row.h"
+
+static const struct row mapping_rows_[] = {
+	{.says = "[s68] a mapped SCTP port: the INIT's destination is rewritten",
+	 AT(FROM_UPLINK, UPLINK),
+	 .in = SCTP(v4_client, 40000, v4_host, 8080, .payload = 20),
+	 .out = SCTP(v4_client, 40000, v4_container_one, 80, .payload = 20),
+	 .flows = {MAPPED(NEW, IPPROTO_SCTP, v4_client, 40000, v4_host, 8080, v4_container_one, 80,
+			  40000)},
+	 .counts = {"flow_mapping", "rewritten_destination"}},
+	{.says = "its INIT ACK leaves with the host's address and port",
+	 .then = true,
+	 .flows_unchecked = true,
+	 AT(TO_UPLINK, UPLINK),
+	 .in = SCTP(v4_container_one, 80, v4_client, 40000, .payload = 323),
+	 .out = SCTP(v4_host, 8080, v4_client, 40000, .payload = 323)},
+	{.says = "its COOKIE ECHO finds it answered, IPv4 options and padding kept",
+	 .then = true,
+	 AT(FROM_UPLINK, UPLINK),
+	 .in = SCTP(v4_client, 40000, v4_host, 8080, .payload = 301, .ipv4_options = 8,
+		    .padding = 3),
+	 .out = SCTP(v4_client, 40000, v4_container_one, 80, .payload = 301, .ipv4_options = 8,
+		     .padding = 3),
+	 .flows = {MAPPED(ANSWERED, IPPROTO_SCTP, v4_client, 40000, v4_host, 8080, v4_container_one,
+			  80, 40000)}},
+	{.says = "[s83] the same port over UDP is another flow",
+	 .then = true,
+	 .flows_unchecked = true,
+	 AT(FROM_UPLINK, UPLINK),
+	 .in = UDP(v4_client, 40000, v4_host, 8080),
+	 .out = UDP(v4_client, 40000, v4_container_one, 80)},
+	{.says = "[s68] a mapped SCTP port over IPv6, with extension headers",
+	 AT(FROM_UPLINK, UPLINK),
+	 .in = SCTP(v6_client, 40000, v6_host, 8080, .extensions = "hd", .payload = 20),
+	 .out = SCTP(v6_client, 40000, v6_container_one, 80, .extensions = "hd", .payload = 20),
+	 .flows = {MAPPED(NEW, IPPROTO_SCTP, v6_client, 40000, v6_host, 8080, v6_container_one, 80,
+			  40000)},
+	 .counts = {"flow_mapping", "rewritten_destination"}},
+	{.says = "its answer",
+	 .then = true,
+	 .flows_unchecked = true,
+	 AT(TO_UPLINK, UPLINK),
+	 .in = SCTP(v6_container_one, 80, v6_client, 40000),
+	 .out = SCTP(v6_host, 8080, v6_client, 40000)},
+	{.says = "[i11] a checksum of 0 is left to the interface that is to compute it",
+	 .flows_unchecked = true,
+	 AT(FROM_UPLINK, UPLINK),
+	 .in = SCTP(v4_client, 40000, v4_host, 8080, .without_checksum = true),
+	 .out = SCTP(v4_client, 40000, v4_container_one, 80, .without_checksum = true)},
+	{.says = "[i11] over IPv6 too",
+	 .flows_unchecked = true,
+	 AT(FROM_UPLINK, UPLINK),
+	 .in = SCTP(v6_client, 40000, v6_host, 8080, .without_checksum = true),
+	 .out = SCTP(v6_client, 40000, v6_container_one, 80, .without_checksum = true)},
+	{.says = "no chunk at all",
+	 .flows_unchecked = true,
+	 AT(FROM_UPLINK, UPLINK),
+	 .in = SCTP(v4_client, 40000, v4_host, 8080, .empty = true),
+	 .out = SCTP(v4_client, 40000, v4_container_one, 80, .empty = true)},
+	{.says = "[i01] a port nobody mapped",
+	 AT(FROM_UPLINK, UPLINK),
+	 .in = SCTP(v4_client, 40000, v4_host, 8081)},
+	{.says = "[i13] half an SCTP header",
+	 AT(FROM_UPLINK, UPLINK),
+	 .in = SCTP(v4_client, 40000, v4_host, 8080, .empty = true, .ip_length_off = -1)},
+	{.says = "[i13] a first fragment has no end to count from",
+	 AT(FROM_UPLINK, UPLINK),
+	 .in = SCTP(v4_client, 40000, v4_host, 8080, .fragment = FIRST_FRAGMENT)},
+	{.says = "[i13] nor over IPv6",
+	 AT(FROM_UPLINK, UPLINK),
+	 .in = SCTP(v6_client, 40000, v6_host, 8080, .fragment = FIRST_FRAGMENT)},
+};
+
+static const struct row masquerade_rows_[] = {
+	{.says = "an association begun by a container keeps its port where that is in the set",
+	 AT(TO_UPLINK, UPLINK),
+	 .in = SCTP(v4_container_one, 25000, v4_server, 3868, .payload = 20),
+	 .out = SCTP(v4_host, 25000, v4_server, 3868, .payload = 20),
+	 .flows = {MASQUERADED(NEW, IPPROTO_SCTP, v4_container_one, 25000, v4_server, 3868, v4_host,
+			       25000)},
+	 .counts = {"flow_masquerade", "rewritten_source"}},
+	{.says = "its answer",
+	 .then = true,
+	 .flows_unchecked = true,
+	 AT(FROM_UPLINK, UPLINK),
+	 .in = SCTP(v4_server, 3868, v4_host, 25000, .payload = 323),
+	 .out = SCTP(v4_server, 3868, v4_container_one, 25000, .payload = 323)},
+	{.says = "[i10] another container's with the same port gets another",
+	 .then = true,
+	 .flows_unchecked = true,
+	 AT(TO_UPLINK, UPLINK),
+	 .in = SCTP(v4_container_two, 25000, v4_server, 3868),
+	 .out = SCTP(v4_host, CHOSEN, v4_server, 3868),
+	 .counts = {"flow_masquerade", "flow_moved_port"}},
+	{.says = "the answer to that",
+	 .then = true,
+	 .flows_unchecked = true,
+	 AT(FROM_UPLINK, UPLINK),
+	 .in = SCTP(v4_server, 3868, v4_host, CHOSEN),
+	 .out = SCTP(v4_server, 3868, v4_container_two, 25000)},
+	{.says = "a port outside the set moves, IPv6",
+	 AT(TO_UPLINK, UPLINK),
+	 .in = SCTP(v6_container_one, 3868, v6_server, 3868),
+	 .out = SCTP(v6_host, CHOSEN, v6_server, 3868),
+	 .flows = {MASQUERADED(NEW, IPPROTO_SCTP, v6_container_one, 3868, v6_server, 3868, v6_host,
+			       CHOSEN)},
+	 .counts = {"flow_masquerade", "flow_moved_port"}},
+	{.says = "[i04] half an SCTP header is dropped",
+	 AT(TO_UPLINK, UPLINK),
+	 .in = SCTP(v4_container_one, 25000, v4_server, 3868, .empty = true, .ip_length_off = -1),
+	 .verdict = DROPPED,
+	 .counts = {"drop_untranslatable"}},
+};
+
+static void given_published_in_set(void)
+{
+	fixture_map_port(IPPROTO_SCTP, "0.0.0.0", 25000, v4_container_two, 90, TWO);
+}
+
+static void given_idle(uint32_t idle, enum flow_state state)
+{
+	struct entry halves[] = {MAPPED(ANSWERED, IPPROTO_SCTP, v4_client, 40000, v4_host, 9999,
+					v4_container_one, 80, 40000)};
+
+	for (int i = 0; i < 2; i++) {
+		halves[i].table = state == STATE_NEW ? NEW : ANSWERED;
+		halves[i].owner = ONE;
+		halves[i].state = state;
+		halves[i].idle = idle;
+		fixture_put(&halves[i]);
+	}
+}
+
+static void given_between_heartbeats(void)
+{
+	given_idle(299, STATE_ESTABLISHED);
+}
+
+static void given_no_heartbeats(void)
+{
+	given_idle(302, STATE_ESTABLISHED);
+}
+
+static void given_slow_setup(void)
+{
+	given_idle(119, STATE_NEW);
+}
+
+static void given_no_setup(void)
+{
+	given_idle(122, STATE_NEW);
+}
+
+static const struct row state_rows[] = {
+	{.says = "[i03] a published SCTP port is nobody's to masquerade with",
+	 .given = given_published_in_set,
+	 .flows_unchecked = true,
+	 AT(TO_UPLINK, UPLINK),
+	 .in = SCTP(v4_container_one, 25000, v4_server, 3868),
+	 .out = SCTP(v4_host, CHOSEN, v4_server, 3868),
+	 .counts = {"flow_masquerade", "flow_moved_port"}},
+	{.says = "[i08] the host's own association from a published port is remembered",
+	 AT(TO_UPLINK, UPLINK),
+	 .of_the_host = true,
+	 .in = SCTP(v4_host, 8080, v4_server, 3868),
+	 .flows = {OF_HOST(NEW, IPPROTO_SCTP, v4_host, 8080, v4_server, 3868)},
+	 .counts = {"flow_host"}},
+	{.says = "[i08][i02] and the answer is the host's",
+	 .then = true,
+	 .flows_unchecked = true,
+	 AT(FROM_UPLINK, UPLINK),
+	 .in = SCTP(v4_server, 3868, v4_host, 8080)},
+	{.says = "[i09] a client that reached the container directly",
+	 AT(FROM_UPLINK, UPLINK),
+	 .in = SCTP(v4_client, 40000, v4_container_one, 80),
+	 .flows = {DIRECT(NEW, IPPROTO_SCTP, v4_client, 40000, v4_container_one, 80)}},
+	{.says = "[i09] is not answered by the host's address",
+	 .then = true,
+	 .flows_unchecked = true,
+	 AT(TO_UPLINK, UPLINK),
+	 .in = SCTP(v4_container_one, 80, v4_client, 40000)},
+	{.says = "an association between heartbeats lives",
+	 .given = given_between_heartbeats,
+	 .flows_unchecked = true,
+	 AT(FROM_UPLINK, UPLINK),
+	 .in = SCTP(v4_client, 40000, v4_host, 9999),
+	 .out = SCTP(v4_client, 40000, v4_container_one, 80)},
+	{.says = "one without them is a miss",
+	 .given = given_no_heartbeats,
+	 .flows_unchecked = true,
+	 AT(FROM_UPLINK, UPLINK),
+	 .in = SCTP(v4_client, 40000, v4_host, 9999)},
+	{.says = "one that is being set up outlives a retransmission",
+	 .given = given_slow_setup,
+	 .flows_unchecked = true,
+	 AT(FROM_UPLINK, UPLINK),
+	 .in = SCTP(v4_client, 40000, v4_host, 9999),
+	 .out = SCTP(v4_client, 40000, v4_container_one, 80)},
+	{.says = "and is a miss after two",
+	 .given = given_no_setup,
+	 .flows_unchecked = true,
+	 AT(FROM_UPLINK, UPLINK),
+	 .in = SCTP(v4_client, 40000, v4_host, 9999)},
+};
+
+static const struct row neighbour_rows_[] = {
+	{.says = "a container to its own mapped port: the destination, before the bridge",
+	 .flows_unchecked = true,
+	 AT(FROM_CONTAINER, VETH_ONE),
+	 .in = SCTP(v4_container_one, 25000, v4_host, 8080),
+	 .out = SCTP(v4_container_one, 25000, v4_container_one, 80),
+	 .counts = {"flow_mapping"}},
+	{.says = "and the source, as it leaves the bridge",
+	 .then = true,
+	 .flows_unchecked = true,
+	 AT(TO_CONTAINER, BRIDGE),
+	 .in = SCTP(v4_container_one, 25000, v4_container_one, 80),
+	 .out = SCTP(v4_bridge, 25000, v4_container_one, 80),
+	 .counts = {"flow_masquerade"}},
+	{.says = "a neighbour's request keeps its source",
+	 .flows_unchecked = true,
+	 AT(FROM_CONTAINER, VETH_TWO),
+	 .in = SCTP(v6_container_two, 25000, v6_host, 8080),
+	 .out = SCTP(v6_container_two, 25000, v6_container_one, 80),
+	 .counts = {"flow_mapping"}},
+	{.says = "and is answered through the stack",
+	 .then = true,
+	 .flows_unchecked = true,
+	 AT(FROM_CONTAINER, VETH_ONE),
+	 .in = SCTP(v6_container_one, 80, v6_container_two, 25000, .to_mac = MAC_CONTAINER_TWO),
+	 .out = SCTP(v6_container_one, 80, v6_container_two, 25000, .to_mac = MAC_BRIDGE),
+	 .counts = {"lifted_reply"}},
+	{.says = "with the host's address",
+	 .then = true,
+	 .flows_unchecked = true,
+	 AT(TO_CONTAINER, BRIDGE),
+	 .in = SCTP(v6_container_one, 80, v6_container_two, 25000),
+	 .out = SCTP(v6_host, 8080, v6_container_two, 25000)},
+};
+
+#define RANDOM_FLOWS 300
+#define LONGEST_PAYLOAD 1900
+
+/* Always the same ones. */
+static uint32_t next_random(uint32_t *state)
+{
+	*state = *state * 1664525u + 1013904223u;
+	return *state >> 8;
+}
+
+struct random_flow {
+	const char *peer;
+	const char *host;
+	const char *container;
+	int peer_port_outside;
+	int peer_port_inside;
+	int host_port;
+	int container_port;
+};
+
+static struct random_flow random_flow(uint32_t *state, bool ipv4)
+{
+	return (struct random_flow){
+		.peer = ipv4 ? v4_client : v6_client,
+		.host = ipv4 ? v4_host : v6_host,
+		.container = ipv4 ? v4_container_one : v6_container_one,
+		.peer_port_outside = (int)(next_random(state) % 65536),
+		.peer_port_inside = (int)(next_random(state) % 65536),
+		.host_port = (int)(next_random(state) % 65536),
+		.container_port = (int)(next_random(state) % 65536),
+	};
+}
+
+static void put_random_flow(const struct random_flow *flow)
+{
+	struct entry halves[] = {MAPPED(ANSWERED, IPPROTO_SCTP, flow->peer, flow->peer_port_outside,
+					flow->host, flow->host_port, flow->container,
+					flow->container_port, flow->peer_port_inside)};
+
+	for (int i = 0; i < 2; i++) {
+		halves[i].owner = ONE;
+		halves[i].state = STATE_ESTABLISHED;
+		fixture_put(&halves[i]);
+	}
+}
+
+static void check_packet(enum hook hook, const struct packet *in, const struct packet *out)
+{
+	struct frame got, expected;
+	int verdict;
+
+	row_build(&got, in, hook, UPLINK);
+	row_build(&expected, out, hook, UPLINK);
+	verdict = fixture_run(hook, UPLINK, hook == FROM_UPLINK ? UPLINK : BRIDGE, &got);
+	if (verdict != -1)
+		row_fail("verdict %d with a payload of %u", verdict, in->payload);
+	if (frame_equal(&got, &expected))
+		return;
+	row_fail("the packet differs with a payload of %u", in->payload);
+	frame_print_difference(&expected, &got);
+}
+
+static void check_random_flow(const struct random_flow *flow, unsigned int payload, bool no_sum)
+{
+#define SIZED .payload = payload, .empty = payload == 0, .without_checksum = no_sum
+	struct packet request =
+		SCTP(flow->peer, flow->peer_port_outside, flow->host, flow->host_port, SIZED);
+	struct packet request_inside = SCTP(flow->peer, flow->peer_port_inside, flow->container,
+					    flow->container_port, SIZED);
+	struct packet reply_inside = SCTP(flow->container, flow->container_port, flow->peer,
+					  flow->peer_port_inside, SIZED);
+	struct packet reply =
+		SCTP(flow->host, flow->host_port, flow->peer, flow->peer_port_outside, SIZED);
+#undef SIZED
+
+	put_random_flow(flow);
+	check_packet(FROM_UPLINK, &request, &request_inside);
+	check_packet(TO_UPLINK, &reply_inside, &reply);
+}
+
+static void random_rows(bool ipv4, const char *state)
+{
+	uint32_t random = 4711;
+	char says[120];
+
+	snprintf(says, sizeof(says), "[i11] SCTP over IPv%d, %d flows, all lengths: the CRC32c%s",
+		 ipv4 ? 4 : 6, RANDOM_FLOWS, state);
+	row_begin(says);
+	fixture_reset();
+	for (unsigned int i = 0; i < RANDOM_FLOWS; i++) {
+		struct random_flow flow = random_flow(&random, ipv4);
+		unsigned int payload = i < 70 ? i : next_random(&random) % LONGEST_PAYLOAD;
+
+		check_random_flow(&flow, payload, i % 8 == 7);
+	}
+	row_end();
+}
+
+void sctp_rows(void)
+{
+	ROWS_RUN(mapping_rows_);
+	ROWS_RUN(masquerade_rows_);
+	ROWS_RUN(state_rows);
+	ROWS_RUN(neighbour_rows_);
+	host_close_sockets();
+	for (int complete = 0; complete <= 1; complete++) {
+		if (!fixture_set_checksum_complete(complete))
+			break;
+		random_rows(true, complete ? ", summed by a network card" : "");
+		random_rows(false, complete ? ", summed by a network card" : "");
+	}
+	fixture_set_checksum_complete(false);
+}
