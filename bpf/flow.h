@@ -144,6 +144,18 @@ static __always_inline void flow_other_key(const struct flow_key *key, const str
 	}
 }
 
+/* The tuple of a packet back, untranslated, where it leaves the stack. */
+static __always_inline void flow_way_back(const struct flow_key *key, struct flow_key *back)
+{
+	__builtin_memset(back, 0, sizeof(*back));
+	address_copy(back->source, key->destination);
+	address_copy(back->destination, key->source);
+	back->source_port = key->destination_port;
+	back->destination_port = key->source_port;
+	back->protocol = key->protocol;
+	back->direction = DIRECTION_OUT;
+}
+
 /* The entry that translates packets the other way at the other side. */
 static __always_inline void flow_other_half(const struct flow_key *key, const struct flow *flow,
 					    struct flow_key *other_key, struct flow *other)

@@ -97,33 +97,129 @@ VERIFIED_ONCE enum verdict mapping_decide(struct __sk_buff *skb, const struct pa
 	return verdict;
 }
 
-/* Somebody reaches the container by its own address: remembered, so that the
- * replies are not masqueraded. TCP only by its first packet: a late one must
- * not leave an entry that suppresses masquerade. */
+/* Only its first packet begins a direct flow: a late one must not leave an entry that
+ * suppresses masquerade. */
+static __always_inline bool direct_begins(const struct packet *packet)
+{
+	if (packet->tuple.protocol == PROTOCOL_TCP)
+		return packet_begins_tcp(packet);
+	return !packet->echo_reply;
+}
+
+static __always_inline void direct_flow(const struct flow_key *tuple, struct owner owner,
+					struct flow *flow)
+{
+	__builtin_memset(flow, 0, sizeof(*flow));
+	flow->owner = owner;
+	flow->kind = FLOW_DIRECT;
+	address_copy(flow->address, tuple->destination);
+	flow->port = tuple->destination_port;
+	flow->peer_port = tuple->source_port;
+}
+
+/* Is what the container would answer with part of a flow already? */
+VERIFIED_ONCE bool direct_is_known(const struct flow_key *tuple)
+{
+	struct flow_key back;
+
+	if (!tuple)
+		return false;
+	flow_way_back(tuple, &back);
+	return flow_find(&back);
+}
+
+/* Whoever sent this may not be who it says: noted only, until the stack lets it through. */
+VERIFIED_ONCE int direct_note(const struct flow_key *tuple, const struct endpoint *endpoint)
+{
+	struct flow_key key;
+	struct flow flow;
+
+	if (!tuple || !endpoint)
+		return 0;
+	__builtin_memcpy(&key, tuple, sizeof(key));
+	direct_flow(&key, endpoint->owner, &flow);
+	flow.unconfirmed = 1;
+	flow.last_seen = flow_now();
+	flow.seen = 1;
+	return bpf_map_update_elem(&flows_new, &key, &flow, BPF_ANY);
+}
+
+VERIFIED_ONCE int direct_forget_note(const struct flow_key *tuple)
+{
+	struct flow_key key;
+
+	if (!tuple)
+		return 0;
+	__builtin_memcpy(&key, tuple, sizeof(key));
+	return bpf_map_delete_elem(&flows_new, &key);
+}
+
+/*
+ * Somebody reaches the container by its own address: remembered, so that the replies
+ * are not masqueraded. Only a container's own veth vouches for the sender. Anywhere else
+ * a forged packet would choose which of the container's flows is not masqueraded: there
+ * it is noted, and direct_confirm() remembers what reverse path filter and firewall have
+ * passed. But where another flow has the replies' tuple the source port must move now.
+ */
 VERIFIED_ONCE enum verdict direct_decide(const struct packet *packet,
-					 const struct endpoint *endpoint,
+					 const struct endpoint *endpoint, bool vouched,
 					 struct translation *translation)
 {
-	const struct flow_key *tuple;
-	struct flow flow = {};
-	enum verdict verdict;
+	struct flow flow;
+	enum claim claim;
 
 	if (!packet || !endpoint || !translation)
 		return VERDICT_PASS;
-	tuple = &packet->tuple;
-	if (!owner_live(&endpoint->owner) || packet->echo_reply)
+	if (!owner_live(&endpoint->owner) || !direct_begins(packet))
 		return VERDICT_PASS;
-	if (tuple->protocol == PROTOCOL_TCP && !packet_begins_tcp(packet))
+	if (!vouched && !direct_is_known(&packet->tuple)) {
+		direct_note(&packet->tuple, endpoint);
 		return VERDICT_PASS;
-	flow.owner = endpoint->owner;
-	flow.kind = FLOW_DIRECT;
-	address_copy(flow.address, tuple->destination);
-	flow.port = tuple->destination_port;
-	flow.peer_port = tuple->source_port;
-	verdict = flow_begun(mapping_create_flow(&packet->tuple, &flow), &flow, translation);
-	if (verdict == VERDICT_TRANSLATE)
+	}
+	direct_forget_note(&packet->tuple);
+	direct_flow(&packet->tuple, endpoint->owner, &flow);
+	claim = mapping_create_flow(&packet->tuple, &flow);
+	if (claim == CLAIM_FULL)
+		return VERDICT_PASS;
+	if (claim == CLAIM_OK)
 		count(flow_direct);
-	return verdict;
+	return flow_begun(claim, &flow, translation);
+}
+
+/* A packet leaves the stack towards a container: what was noted on its way in is true. */
+VERIFIED_ONCE int direct_confirm(const struct packet *packet)
+{
+	struct flow_key key, other_key;
+	struct flow *noted, other;
+
+	if (!packet || !direct_begins(packet))
+		return 0;
+	__builtin_memcpy(&key, &packet->tuple, sizeof(key));
+	key.direction = DIRECTION_IN;
+	noted = flow_find_in(&flows_new, &key);
+	if (!noted || !noted->unconfirmed)
+		return 0;
+	flow_other_half(&key, noted, &other_key, &other);
+	if (flow_claim(&other_key, &other) > CLAIM_ANSWERED)
+		return 0;
+	noted->unconfirmed = 0;
+	count(flow_direct);
+	return 0;
+}
+
+/* The host's own RST in the container's name: the firewall does not let the client, who
+ * was noted on the way in, through to it. */
+VERIFIED_ONCE bool direct_is_refused(const struct packet *packet)
+{
+	struct flow *noted;
+	struct flow_key key;
+
+	if (!packet || !(packet->tcp_flags & TCP_RST))
+		return false;
+	flow_way_back(&packet->tuple, &key);
+	key.direction = DIRECTION_IN;
+	noted = flow_find_in(&flows_new, &key);
+	return noted && noted->unconfirmed;
 }
 
 /* An ICMP error that arrives, about a packet that left translated. It neither
@@ -142,9 +238,10 @@ static __always_inline enum verdict decide_error_in(struct packet *packet,
 }
 
 /* A packet that arrives at the interface ifindex (the one routing sees: a bridge
- * rather than its port). routed: on its way into the IP stack, not switched. */
+ * rather than its port). routed: on its way into the IP stack, not switched. vouched:
+ * the sender has the address that it claims. */
 static __always_inline enum verdict decide_in(struct __sk_buff *skb, struct packet *packet,
-					      __u32 ifindex, bool routed,
+					      __u32 ifindex, bool routed, bool vouched,
 					      struct translation *translation)
 {
 	struct flow_key *tuple = &packet->tuple;
@@ -156,7 +253,7 @@ static __always_inline enum verdict decide_in(struct __sk_buff *skb, struct pack
 
 	tuple->direction = DIRECTION_IN;
 	flow = flow_find(tuple);
-	if (flow) {
+	if (flow && !flow->unconfirmed) {
 		translation_of(flow, translation);
 		if (flow_use(tuple, flow, packet, skb->len))
 			return VERDICT_TRANSLATE;
@@ -173,7 +270,7 @@ static __always_inline enum verdict decide_in(struct __sk_buff *skb, struct pack
 	}
 	endpoint = bpf_map_lookup_elem(&endpoints, tuple->destination);
 	if (endpoint)
-		return direct_decide(packet, endpoint, translation);
+		return direct_decide(packet, endpoint, vouched, translation);
 	return VERDICT_PASS;
 }
 

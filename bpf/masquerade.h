@@ -253,8 +253,11 @@ static __always_inline enum verdict decide_out(struct __sk_buff *skb, struct pac
 	struct flow *flow;
 
 	endpoint = bpf_map_lookup_elem(&endpoints, tuple->source);
-	if (!endpoint)
+	if (!endpoint) {
+		if (translatable)
+			direct_confirm(packet);
 		return VERDICT_PASS;
+	}
 	if (!owner_live(&endpoint->owner))
 		return masquerade_wanted(packet, endpoint) ? drop(no_attachment) : VERDICT_PASS;
 	if (!translatable)
@@ -268,6 +271,8 @@ static __always_inline enum verdict decide_out(struct __sk_buff *skb, struct pac
 		if (flow_use(tuple, flow, packet, skb->len))
 			return VERDICT_TRANSLATE;
 	}
+	if (skb->ingress_ifindex == 0 && direct_is_refused(packet))
+		return VERDICT_PASS;
 	if (!masquerade_is_hairpin(packet, endpoint) &&
 	    (!masquerade_wanted(packet, endpoint) || masquerade_is_settled(tuple)))
 		return VERDICT_PASS;

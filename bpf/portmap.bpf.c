@@ -23,8 +23,10 @@
  *   from_container  containers' veths, ingress               decide_in, before the bridge
  *
  * decide_in (mapping.h): a live flow of this tuple; else a mapping of its
- * destination, if that is an address of this host; else remember who reaches a
+ * destination, if that is an address of this host; else note who reaches a
  * container directly. "Is it a reply of mine" is asked before "is there a mapping".
+ * tc comes before reverse path filter and FORWARD: what was noted here becomes a flow
+ * when it leaves the stack for the container, and means nothing until then.
  * from_container asks first whether the packet is to leave translated (decide_out).
  *
  * decide_out (masquerade.h): a live flow of this tuple; else masquerade what a
@@ -90,7 +92,7 @@ static __always_inline int enter(struct __sk_buff *skb, struct packet *packet)
 	if (packet->error)
 		verdict = decide_error_in(packet, &translation);
 	else
-		verdict = decide_in(skb, packet, skb->ifindex, true, &translation);
+		verdict = decide_in(skb, packet, skb->ifindex, true, false, &translation);
 	return act(skb, packet, &translation, verdict);
 }
 
@@ -235,7 +237,7 @@ int from_container(struct __sk_buff *skb)
 		else if (packet.error)
 			verdict = decide_error_in(&packet, &translation);
 		else
-			verdict = decide_in(skb, &packet, ifindex, routed, &translation);
+			verdict = decide_in(skb, &packet, ifindex, routed, true, &translation);
 		if (verdict != VERDICT_PASS)
 			return act(skb, &packet, &translation, verdict);
 	}

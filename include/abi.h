@@ -204,7 +204,9 @@ struct flow {
 	__u8 seen;       /* 1: a packet has taken this half */
 	__u32 last_seen; /* CLOCK_MONOTONIC, seconds; written at most once a second */
 	__u8 fin;        /* 1: TCP: a FIN has gone this way */
-	__u8 reserved[3];
+	/* 1: FLOW_DIRECT that the stack has not let through yet: it has no other half */
+	__u8 unconfirmed;
+	__u8 reserved[2];
 	/* The way back through a mapping: the interface that routing wants it to leave by
 	 * with its new source, and the second it was looked up in */
 	__u32 out_ifindex;

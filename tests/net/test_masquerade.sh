@@ -450,6 +450,65 @@ test_masquerade_no_leak_after_del() {
 	expect_captured_nothing client_leak
 }
 
+# forge_direct PROTOCOL SOURCE CONTAINER: as though its port 9000 reached the container's 5000
+forge_direct() {
+	local mac
+	mac=$(mac_of eth0)
+	for _ in 1 2; do
+		in_namespace client "$peer" forge "$1" "$2" 9000 "$3" 5000 --interface eth0 \
+			--destination-mac "$mac"
+	done
+}
+
+# a packet with a forged source, which the reverse path filter or the firewall drops, does not keep
+# a container's flow to that very address from being masqueraded [i04]
+test_masquerade_forged_direct_client() {
+	serve_in server 9000
+	serve_in client 9000
+	container_add one bridge
+	container_add routed ptp
+	nft add table inet deny
+	nft 'add chain inet deny forward { type filter hook forward priority 0; policy accept; }'
+	nft add rule inet deny forward iifname eth0 udp sport 9000 ct state new drop
+	nft add rule inet deny forward iifname eth0 tcp sport 9000 ct state new drop
+	local name protocol
+	for name in one routed; do
+		for protocol in tcp udp; do
+			forge_direct "$protocol" "$server4" "$(address4 "$name")"
+			forge_direct "$protocol" "$client4" "$(address4 "$name")"
+			forge_direct "$protocol" "$client6" "$(address6 "$name")"
+			expect_answer "$name" "$protocol" "$server4" 9000 server "$host4_second" \
+				--source-port 5000
+			expect_answer "$name" "$protocol" "$client4" 9000 client "$host4" --source-port 5000
+			expect_answer "$name" "$protocol" "$client6" 9000 client "$host6" --source-port 5000
+		done
+	done
+}
+
+# a client that reaches containers by their own addresses is answered by them, with NAT or without
+# on the way; refused by the firewall, it hears of it [i09]
+test_masquerade_direct_clients() {
+	conflist other bridge "$other_network"
+	container_start one bridge -p 8080:80/tcp -p 8080:80/udp
+	container_start routed ptp
+	container_start far other
+	container_add_plain plain
+	local name
+	for name in one routed far; do
+		expect_answers client "$(address4 "$name")" 80 "$name" "$client4"
+		expect_answers client "$(address6 "$name")" 80 "$name" "$client6"
+		in_namespace client busybox ping -c 1 -W 1 "$(address4 "$name")" >/dev/null
+		in_namespace client busybox ping -6 -c 1 -W 1 "$(address6 "$name")" >/dev/null
+		expect_answers plain "$(address4 "$name")" 80 "$name" "$(address4 plain)"
+	done
+	expect_answers client "$(address4 one)" 80 one "$client4" --source-port 7000
+	expect_answers client "$host4" 8080 one "$client4" --source-port 7001
+	nft add table inet deny
+	nft 'add chain inet deny forward { type filter hook forward priority 0; policy accept; }'
+	nft add rule inet deny forward ip saddr "$client4" tcp dport 80 reject with tcp reset
+	expect_contains "$(ask client tcp "$(address4 one)" 80)" refused
+}
+
 # traffic of somebody who is no endpoint of ours is left alone, forwarded or not [i13]
 test_masquerade_not_for_others() {
 	container_start web bridge -p 8080:80/tcp

@@ -309,6 +309,7 @@ void fixture_put(const struct entry *entry)
 	flow.peer_port = (uint16_t)entry->peer_port;
 	flow.kind = entry->kind;
 	flow.reply = entry->reply;
+	flow.unconfirmed = entry->unconfirmed;
 	flow.state = entry->state;
 	flow.seen = entry->seen;
 	update(table_map(entry->table), &key, &flow);

@@ -32,6 +32,7 @@ struct entry {
 	int peer_port;
 	enum flow_kind kind;
 	bool reply;
+	bool unconfirmed;
 	/* Of entries a row puts in by itself */
 	enum container owner;
 	bool older_generation;

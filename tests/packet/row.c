@@ -178,11 +178,11 @@ static void describe(const char *what, const struct stored_entry *entry)
 	format_address(from, sizeof(from), key->source);
 	format_address(to, sizeof(to), key->destination);
 	format_address(address, sizeof(address), flow->address);
-	row_fail("%s: %s %s protocol %u %s:%u -> %s:%u: %s:%u peer %u kind %u state %u reply %u",
+	row_fail("%s: %s %s protocol %u %s:%u -> %s:%u: %s:%u peer %u kind %u state %u reply %u%s",
 		 what, entry->table == NEW ? "flows_new" : "flows",
 		 key->direction == DIRECTION_IN ? "in" : "out", key->protocol, from,
 		 key->source_port, to, key->destination_port, address, flow->port, flow->peer_port,
-		 flow->kind, flow->state, flow->reply);
+		 flow->kind, flow->state, flow->reply, flow->unconfirmed ? " unconfirmed" : "");
 }
 
 static void expect_entry(struct stored_entry *stored, const struct entry *entry)
@@ -195,6 +195,7 @@ static void expect_entry(struct stored_entry *stored, const struct entry *entry)
 	stored->flow.peer_port = (uint16_t)(entry->peer_port == CHOSEN ? chosen : entry->peer_port);
 	stored->flow.kind = entry->kind;
 	stored->flow.reply = entry->reply;
+	stored->flow.unconfirmed = entry->unconfirmed;
 	stored->flow.state = entry->state;
 }
 
@@ -204,7 +205,7 @@ static bool entry_matches(const struct stored_entry *a, const struct stored_entr
 	       memcmp(a->flow.address, b->flow.address, sizeof(a->flow.address)) == 0 &&
 	       a->flow.port == b->flow.port && a->flow.peer_port == b->flow.peer_port &&
 	       a->flow.kind == b->flow.kind && a->flow.reply == b->flow.reply &&
-	       a->flow.state == b->flow.state;
+	       a->flow.state == b->flow.state && a->flow.unconfirmed == b->flow.unconfirmed;
 }
 
 static bool contains(const struct stored_entries *set, const struct stored_entry *entry)

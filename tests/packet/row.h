@@ -106,6 +106,10 @@ struct row {
 	      container, container_port, client_port, FLOW_DIRECT, false), \
 		ENTRY(table_, DIRECTION_OUT, protocol_, container, container_port, client, \
 		      client_port, container, container_port, client_port, FLOW_DIRECT, true)
+/* A direct flow that came from anywhere, before the stack has let it through. */
+#define NOTED(protocol_, client, client_port, container, container_port) \
+	ENTRY(NEW, DIRECTION_IN, protocol_, client, client_port, container, container_port, \
+	      container, container_port, client_port, FLOW_DIRECT, false, .unconfirmed = true)
 #define OF_HOST(table_, protocol_, host, host_port, server, server_port) \
 	ENTRY(table_, DIRECTION_OUT, protocol_, host, host_port, server, server_port, host, \
 	      host_port, server_port, FLOW_HOST, false), \
