@@ -451,6 +451,22 @@ static __always_inline bool flow_use(const struct flow_key *key, struct flow *fl
 	return true;
 }
 
+/* Both halves, wherever they are. */
+VERIFIED_ONCE int flow_forget(const struct flow_key *forgotten, const struct flow *flow)
+{
+	struct flow_key key;
+
+	if (!forgotten || !flow)
+		return 0;
+	flow_other_key(forgotten, flow, &key);
+	bpf_map_delete_elem(&flows, &key);
+	bpf_map_delete_elem(&flows_new, &key);
+	__builtin_memcpy(&key, forgotten, sizeof(key));
+	bpf_map_delete_elem(&flows, &key);
+	bpf_map_delete_elem(&flows_new, &key);
+	return 0;
+}
+
 /* The verdict about a packet that begins a flow. */
 static __always_inline enum verdict flow_begun(enum claim claim, const struct flow *flow,
 					       struct translation *translation)

@@ -70,7 +70,20 @@ static __always_inline enum claim mapping_create_flow(const struct flow_key *key
 static __always_inline bool mapping_belongs_to_host(struct __sk_buff *skb,
 						    const struct packet *packet)
 {
-	return !packet_begins_tcp(packet) && socket_find(skb, &packet->tuple) == SOCKET_CONNECTED;
+	return !packet_begins_tcp(packet) && socket_find(skb, &packet->tuple) >= SOCKET_LINGERING;
+}
+
+/* A flow of the host's own whose socket has gone: its peer, that uses its port again,
+ * means the mapping. */
+VERIFIED_ONCE bool mapping_follows_host(struct __sk_buff *skb, const struct packet *packet)
+{
+	if (!packet)
+		return false;
+	if (packet->tuple.protocol == PROTOCOL_TCP)
+		return packet_begins_tcp(packet) &&
+		       socket_find(skb, &packet->tuple) != SOCKET_CONNECTED;
+	return packet->tuple.protocol == PROTOCOL_UDP &&
+	       socket_find(skb, &packet->tuple) == SOCKET_NONE;
 }
 
 VERIFIED_ONCE enum verdict mapping_decide(struct __sk_buff *skb, const struct packet *packet,
@@ -253,6 +266,10 @@ static __always_inline enum verdict decide_in(struct __sk_buff *skb, struct pack
 
 	tuple->direction = DIRECTION_IN;
 	flow = flow_find(tuple);
+	if (flow && flow->kind == FLOW_HOST && mapping_follows_host(skb, packet)) {
+		flow_forget(tuple, flow);
+		flow = NULL;
+	}
 	if (flow && !flow->unconfirmed) {
 		translation_of(flow, translation);
 		if (flow_use(tuple, flow, packet, skb->len))

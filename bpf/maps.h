@@ -48,6 +48,7 @@ HASH_OF(policies, __u32, struct policy, MAX_SLOTS);
 HASH_OF(attachments, struct attachment_key, struct attachment, MAX_SLOTS);
 ARRAY_OF(slots, BPF_MAP_TYPE_ARRAY, struct slot, MAX_SLOTS);
 ARRAY_OF(meta, BPF_MAP_TYPE_ARRAY, struct meta, 1);
+ARRAY_OF(noticed, BPF_MAP_TYPE_ARRAY, struct noticed, 1);
 ARRAY_OF(counters, BPF_MAP_TYPE_PERCPU_ARRAY, struct counters, 1);
 /* The loader sets the size of flows from the machine's memory. */
 LRU_OF(flows, struct flow_key, struct flow, MIN_FLOWS);

@@ -13,6 +13,7 @@
 
 #include "flow.h"
 #include "mapping.h"
+#include "noticed.h"
 #include "route.h"
 
 #define MASQUERADE_PORT_TRIES 64
@@ -72,7 +73,8 @@ VERIFIED_ONCE __u16 masquerade_random_port(enum protocol protocol)
 	return 0;
 }
 
-/* Would a packet back to this address and port be somebody else's? */
+/* Would a packet back to this address and port be somebody else's? The port is marked
+ * first: a socket that the search does not find yet sends its packets after that. */
 VERIFIED_ONCE bool masquerade_port_has_owner(struct __sk_buff *skb, const struct flow_key *key,
 					     const struct flow *flow)
 {
@@ -81,6 +83,7 @@ VERIFIED_ONCE bool masquerade_port_has_owner(struct __sk_buff *skb, const struct
 	if (!key || !flow)
 		return true;
 	flow_other_key(key, flow, &reply);
+	noticed_mark_port(reply.destination_port);
 	if (mapping_find(reply.destination, reply.destination_port, reply.protocol))
 		return true;
 	return socket_find(skb, &reply) != SOCKET_NONE;
@@ -171,41 +174,6 @@ static __always_inline bool masquerade_is_hairpin(const struct packet *packet,
 
 	destination = bpf_map_lookup_elem(&endpoints, packet->tuple.destination);
 	return destination && owner_equal(&destination->owner, &endpoint->owner);
-}
-
-VERIFIED_ONCE int host_create_flow(const struct packet *packet)
-{
-	struct flow flow = {};
-
-	if (!packet)
-		return 0;
-	flow.kind = FLOW_HOST;
-	address_copy(flow.address, packet->tuple.source);
-	flow.port = packet->tuple.source_port;
-	flow.peer_port = packet->tuple.destination_port;
-	if (flow_create(&packet->tuple, &flow) == CLAIM_OK)
-		count(flow_host);
-	return 0;
-}
-
-/* A socket of the host's own: where its port is published, its replies must
- * not be taken for requests. The packet itself is left alone in any case. */
-static __always_inline void host_remember(const struct packet *packet)
-{
-	struct flow *flow = flow_find(&packet->tuple);
-
-	if (!flow || !flow_use(&packet->tuple, flow, packet, 0))
-		host_create_flow(packet);
-}
-
-static __always_inline bool host_must_be_remembered(const struct packet *packet)
-{
-	const struct flow_key *tuple = &packet->tuple;
-
-	if (tuple->protocol == PROTOCOL_ICMP || tuple->protocol == PROTOCOL_ICMPV6)
-		return !packet->echo_reply;
-	return !(packet->tcp_flags & TCP_RST) &&
-	       mapping_find(tuple->source, tuple->source_port, tuple->protocol);
 }
 
 /* Routing chose the way of a reply by the container's address; the one that it is

@@ -50,6 +50,7 @@
 #include "vmlinux.h"
 #include <bpf/bpf_endian.h>
 #include <bpf/bpf_helpers.h>
+#include "host.h"
 #include "mapping.h"
 #include "masquerade.h"
 #include "rewrite.h"

@@ -126,6 +126,7 @@ VERIFIED_ONCE bool route_source(struct __sk_buff *skb, const struct packet *pack
 enum socket_found {
 	SOCKET_NONE,
 	SOCKET_UNCONNECTED, /* a TCP listener, a UDP socket for anybody */
+	SOCKET_LINGERING,   /* was connected to the sender of the packet: TIME_WAIT */
 	SOCKET_CONNECTED,   /* to the sender of the packet */
 };
 
@@ -156,7 +157,9 @@ VERIFIED_ONCE enum socket_found socket_find(struct __sk_buff *skb, const struct 
 		socket = bpf_skc_lookup_tcp(skb, &query, size, BPF_F_CURRENT_NETNS, 0);
 		if (!socket)
 			return SOCKET_NONE;
-		found = socket->state == BPF_TCP_LISTEN ? SOCKET_UNCONNECTED : SOCKET_CONNECTED;
+		found = socket->state == BPF_TCP_LISTEN      ? SOCKET_UNCONNECTED
+			: socket->state == BPF_TCP_TIME_WAIT ? SOCKET_LINGERING
+							     : SOCKET_CONNECTED;
 		bpf_sk_release(socket);
 		return found;
 	}

@@ -244,6 +244,12 @@ struct meta {
 	__u64 port_seed; /* random, written once: no outsider can tell which port comes next */
 } __attribute__((aligned(8)));
 
+/* noticed: ARRAY of one. What the programs have done at least once, so that nobody who does
+ * not use it pays for looking whether it concerns him. Written by the programs alone. */
+struct noticed {
+	__u64 masquerade_ports[65536 / 64]; /* a bit each: masqueraded flows have left with it */
+};
+
 /* counters: PERCPU_ARRAY of one. */
 struct counters {
 #define X(name, meaning) __u64 name;
@@ -267,6 +273,7 @@ ASSERT_SIZE(struct interface, 56);
 ASSERT_SIZE(struct flow_key, 40);
 ASSERT_SIZE(struct flow, 64);
 ASSERT_SIZE(struct attachment, 40);
+ASSERT_SIZE(struct noticed, 8192);
 ASSERT_SIZE(struct meta, 32 + PROGRAM_VERSION_SIZE + 4 * MASQUERADE_RANGES);
 
 #endif

@@ -22,7 +22,8 @@
 	X(flow_mapping, "new flows through a mapping") \
 	X(flow_masquerade, "new masqueraded flows, hairpin included") \
 	X(flow_direct, "new flows to a container's own address, remembered as untranslated") \
-	X(flow_host, "new flows of the host's own from a published port, remembered as untouched") \
+	X(flow_host, "new flows of the host's own that something here would take for another's") \
+	X(flow_displaced, "masqueraded flows that lost their port to a later socket of the host") \
 	X(flow_moved_port, "new flows whose source port had to move because the tuple was taken") \
 	X(flow_promoted, "half-open flows that were answered") \
 	X(flow_repaired, "flows that had lost one of their two entries and got it back") \

@@ -51,6 +51,35 @@ test_host_socket_to_container() {
 	expect_answers host "$(address4 routed)" 80 routed - --source-port 8081 --connected
 }
 
+# a socket of the host that begins later, with the source port of a container's flow to the same
+# server, gets its replies; the flow goes on with another port [i08][i03]
+test_host_socket_after_masquerade() {
+	serve_in server 9000
+	container_add one bridge
+	local port
+	conversation_open theirs one udp "$server4" 9000 --source-port 5000
+	expect_contains "$(say theirs)" "client=$host4_second:5000 "
+	expect_answer host udp "$server4" 9000 server "$host4_second" --source-port 5000 --connected
+	sleep 1.1
+	port=$(field_of client "$(say theirs)")
+	expect_equal "$host4_second" "$(address_part <<<"$port")" "the flow's address afterwards"
+	[ "$port" != "$host4_second:5000" ] || fail "the host's port is still the flow's"
+	expect_contains "$(say theirs)" "client=$port "
+}
+
+# a client that uses a port again, after a socket of the host on a published port has talked to it
+# and gone, reaches the container
+test_host_socket_on_published_port_gone() {
+	container_start web bridge -p 8080:80/tcp -p 8080:80/udp
+	serve_in client 9000
+	expect_answer host udp "$client4" 9000 client - --source-port 8080 --connected
+	ip netns pids client | xargs -r kill
+	wait_until 5 no_server_in client
+	expect_answer client udp "$host4" 8080 web "$client4" --source-port 9000
+}
+
+no_server_in() { [ -z "$(ip netns pids "$1")" ]; }
+
 # the host's other services and pings go on as before [i08][i13]
 test_host_services() {
 	serve_on_host 9999

@@ -260,8 +260,26 @@ static void add_mappings(void)
 	}
 }
 
+static void clear_noticed(void)
+{
+	struct noticed noticed = {0};
+	uint32_t only = 0;
+
+	update(skeleton->maps.noticed, &only, &noticed);
+}
+
+void fixture_notice_port(uint16_t port)
+{
+	struct noticed noticed = {0};
+	uint32_t only = 0;
+
+	noticed.masquerade_ports[port / 64] = 1ULL << port % 64;
+	update(skeleton->maps.noticed, &only, &noticed);
+}
+
 void fixture_reset(void)
 {
+	clear_noticed();
 	clear(skeleton->maps.flows, sizeof(struct flow_key));
 	clear(skeleton->maps.flows_new, sizeof(struct flow_key));
 	clear(skeleton->maps.portmaps, sizeof(struct portmap_key));

@@ -78,6 +78,8 @@ void fixture_map_port(int protocol, const char *host, int host_port, const char 
 		      int container_port, enum container owner);
 void fixture_unmap_port(int protocol, const char *host, int host_port);
 void fixture_set_masquerade_ports(uint16_t first, uint16_t last);
+/* As though a masqueraded flow had left with it. */
+void fixture_notice_port(uint16_t port);
 void fixture_set_endpoint(const char *address, enum container owner, uint8_t prefix_length,
 			  bool masquerade);
 void fixture_kill(enum container container);

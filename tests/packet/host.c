@@ -202,6 +202,27 @@ void host_bind_udp(const char *address, uint16_t port)
 	open_bound(SOCK_DGRAM, address, port);
 }
 
+static int open_v6_only(int type, uint16_t port)
+{
+	int fd = open_socket(type, "::"), yes = 1;
+
+	if (setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &yes, sizeof(yes)))
+		err(1, "IPV6_V6ONLY");
+	bind_socket(fd, "::", port);
+	return fd;
+}
+
+void host_listen_tcp_v6_only(uint16_t port)
+{
+	if (listen(open_v6_only(SOCK_STREAM, port), 8))
+		err(1, "listening on :: port %u", port);
+}
+
+void host_bind_udp_v6_only(uint16_t port)
+{
+	open_v6_only(SOCK_DGRAM, port);
+}
+
 void host_connect_udp(const char *from, uint16_t from_port, const char *to, uint16_t to_port)
 {
 	struct sockaddr_storage peer;

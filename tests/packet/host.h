@@ -72,6 +72,9 @@ const uint8_t *host_container_two_mac(void);
 /* Sockets of the host, open until host_close_sockets(). They end the program on failure. */
 void host_listen_tcp(const char *address, uint16_t port);
 void host_bind_udp(const char *address, uint16_t port);
+/* On every address; IPv4 is not meant. */
+void host_listen_tcp_v6_only(uint16_t port);
+void host_bind_udp_v6_only(uint16_t port);
 /* Takes datagrams of that peer alone. */
 void host_connect_udp(const char *from, uint16_t from_port, const char *to, uint16_t to_port);
 /* An established connection, made without sending anything. */

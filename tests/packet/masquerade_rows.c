@@ -269,6 +269,31 @@ static void given_datagram_socket_v6(void)
 	host_bind_udp("::", 21000);
 }
 
+static void given_dual_stack_listener(void)
+{
+	given_one_free_port();
+	host_listen_tcp("::", 21000);
+}
+
+static void given_dual_stack_datagram_socket(void)
+{
+	given_one_free_port();
+	host_bind_udp("::", 21000);
+}
+
+static void given_v6_only_sockets(void)
+{
+	given_one_free_port();
+	host_listen_tcp_v6_only(21000);
+	host_bind_udp_v6_only(21000);
+}
+
+static void given_datagram_socket_connected(void)
+{
+	given_one_free_port();
+	host_connect_udp("::ffff:" v4_host, 21000, "::ffff:" v4_server, 53);
+}
+
 static void given_all_ports_taken(void)
 {
 	given_one_free_port();
@@ -353,6 +378,41 @@ static const struct row port_rows[] = {
 	 .out = UDP(v6_host, 21001, v6_server, 53),
 	 .flows = {MASQUERADED(NEW, IPPROTO_UDP, v6_container_one, 21000, v6_server, 53, v6_host,
 			       21001)}},
+	{.says = "[i03] a port on which the host listens for both families, IPv4",
+	 .given = given_dual_stack_listener,
+	 AT(TO_UPLINK, UPLINK),
+	 .in = TCP(v4_container_one, 21000, v4_server, 443, SYN),
+	 .out = TCP(v4_host, 21001, v4_server, 443, SYN),
+	 .flows = {MASQUERADED(NEW, IPPROTO_TCP, v4_container_one, 21000, v4_server, 443, v4_host,
+			       21001)}},
+	{.says = "[i03] the port of a UDP socket for both families, IPv4",
+	 .given = given_dual_stack_datagram_socket,
+	 AT(TO_UPLINK, UPLINK),
+	 .in = UDP(v4_container_one, 21000, v4_server, 53),
+	 .out = UDP(v4_host, 21001, v4_server, 53),
+	 .flows = {MASQUERADED(NEW, IPPROTO_UDP, v4_container_one, 21000, v4_server, 53, v4_host,
+			       21001)}},
+	{.says = "[i03] the port of an IPv6 socket that is connected over IPv4",
+	 .given = given_datagram_socket_connected,
+	 AT(TO_UPLINK, UPLINK),
+	 .in = UDP(v4_container_one, 21000, v4_server, 53),
+	 .out = UDP(v4_host, 21001, v4_server, 53),
+	 .flows = {MASQUERADED(NEW, IPPROTO_UDP, v4_container_one, 21000, v4_server, 53, v4_host,
+			       21001)}},
+	{.says = "a listener for IPv6 alone is no obstacle to IPv4",
+	 .given = given_v6_only_sockets,
+	 AT(TO_UPLINK, UPLINK),
+	 .in = TCP(v4_container_one, 21000, v4_server, 443, SYN),
+	 .out = TCP(v4_host, 21000, v4_server, 443, SYN),
+	 .flows = {MASQUERADED(NEW, IPPROTO_TCP, v4_container_one, 21000, v4_server, 443, v4_host,
+			       21000)}},
+	{.says = "nor is a UDP socket for IPv6 alone",
+	 .given = given_v6_only_sockets,
+	 AT(TO_UPLINK, UPLINK),
+	 .in = UDP(v4_container_one, 21000, v4_server, 53),
+	 .out = UDP(v4_host, 21000, v4_server, 53),
+	 .flows = {MASQUERADED(NEW, IPPROTO_UDP, v4_container_one, 21000, v4_server, 53, v4_host,
+			       21000)}},
 	{.says = "[i04] no port left: dropped and counted",
 	 .given = given_all_ports_taken,
 	 AT(TO_UPLINK, UPLINK),

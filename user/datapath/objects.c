@@ -33,6 +33,7 @@ static const struct map_shape shapes[MAP_COUNT] = {
 			   sizeof(struct flow)},
 	[MAP_ATTACHMENTS] = {"attachments", BPF_MAP_TYPE_HASH, sizeof(struct attachment_key),
 			     sizeof(struct attachment)},
+	[MAP_NOTICED] = {"noticed", BPF_MAP_TYPE_ARRAY, sizeof(__u32), sizeof(struct noticed)},
 	[MAP_COUNTERS] = {"counters", BPF_MAP_TYPE_PERCPU_ARRAY, sizeof(__u32),
 			  sizeof(struct counters)},
 	[MAP_META] = {"meta", BPF_MAP_TYPE_ARRAY, sizeof(__u32), sizeof(struct meta)},

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* noticed.h - what was done at least once, and so has to be looked for. */
+#ifndef BPF_PORTMAP_NOTICED_H
+#define BPF_PORTMAP_NOTICED_H
+
+#include "maps.h"
+
+static __always_inline struct noticed *noticed_get(void)
+{
+	__u32 only = 0;
+
+	return bpf_map_lookup_elem(&noticed, &only);
+}
+
+static __always_inline void noticed_mark_port(__u16 port)
+{
+	struct noticed *marks = noticed_get();
+	__u64 bit = 1ULL << (port & 63);
+
+	if (marks && !(marks->masquerade_ports[port >> 6] & bit))
+		__sync_fetch_and_or(&marks->masquerade_ports[port >> 6], bit);
+}
+
+static __always_inline bool noticed_port(__u16 port)
+{
+	struct noticed *marks = noticed_get();
+
+	return marks && (marks->masquerade_ports[port >> 6] >> (port & 63) & 1);
+}
+
+#endif
