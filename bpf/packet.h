@@ -397,10 +397,12 @@ static __always_inline enum packet_kind packet_parse_ipv6(struct __sk_buff *skb,
 	return packet_parse_transport(skb, packet, protocol);
 }
 
-static __always_inline enum packet_kind packet_parse(struct __sk_buff *skb, struct packet *packet)
+/* l3_offset: where the IP header is; 0 at an interface whose frames begin with it. */
+static __always_inline enum packet_kind packet_parse(struct __sk_buff *skb, struct packet *packet,
+						     __u16 l3_offset)
 {
 	__builtin_memset(packet, 0, sizeof(*packet));
-	packet->l3_offset = ETH_HLEN;
+	packet->l3_offset = l3_offset;
 	/* Seen again, untagged, on the VLAN device. VID 0 is a priority, and no VLAN. */
 	if (skb->vlan_present && (skb->vlan_tci & VLAN_VID_MASK))
 		return PACKET_IGNORED;

@@ -17,6 +17,8 @@
  *   program         hangs at                                 does
  *   from_uplink     uplinks, ingress                         decide_in
  *   to_uplink       uplinks, egress                          decide_out
+ *   from_uplink_raw, to_uplink_raw: the same for uplinks whose frames begin with the
+ *                   IP header (tun, WireGuard, PPP)
  *   from_bridge     bridges, ingress: from neighbours that   decide_in
  *                   have no from_container of ours
  *   to_container    bridges and routed veths, egress         decide_out
@@ -81,6 +83,10 @@ static __always_inline int act(struct __sk_buff *skb, const struct packet *packe
 	count(rewritten_source);
 	if (!translation->out_ifindex)
 		return TC_ACT_UNSPEC;
+	if (rewrite_make_room_for_link_header(skb, packet)) {
+		count(drop_rewrite_failed);
+		return TC_ACT_SHOT;
+	}
 	count(rerouted);
 	return bpf_redirect_neigh(translation->out_ifindex, NULL, 0, 0);
 }
@@ -100,14 +106,14 @@ static __always_inline int enter(struct __sk_buff *skb, struct packet *packet)
 /* What came in nowhere is the host's own, but for what the stack makes in a
  * container's name: a RST of the firewall's REJECT, and the pieces into which
  * ip6_fragment() cuts a packet again. */
-static __always_inline int leave(struct __sk_buff *skb)
+static __always_inline int leave(struct __sk_buff *skb, __u16 l3_offset)
 {
 	struct translation translation;
 	enum packet_kind kind;
 	struct packet packet;
 	enum verdict verdict;
 
-	kind = packet_parse(skb, &packet);
+	kind = packet_parse(skb, &packet, l3_offset);
 	if (kind == PACKET_IGNORED)
 		return TC_ACT_UNSPEC;
 	if (kind == PACKET_ERROR) {
@@ -129,7 +135,8 @@ int from_uplink(struct __sk_buff *skb)
 {
 	struct packet packet;
 
-	if (skb->pkt_type != PACKET_HOST || packet_parse(skb, &packet) < PACKET_TRANSLATABLE)
+	if (skb->pkt_type != PACKET_HOST ||
+	    packet_parse(skb, &packet, ETH_HLEN) < PACKET_TRANSLATABLE)
 		return TC_ACT_UNSPEC;
 	return enter(skb, &packet);
 }
@@ -137,7 +144,24 @@ int from_uplink(struct __sk_buff *skb)
 SEC("tc")
 int to_uplink(struct __sk_buff *skb)
 {
-	return leave(skb);
+	return leave(skb, ETH_HLEN);
+}
+
+/* No MAC says whose packet it is: all of them are given to the IP stack. */
+SEC("tc")
+int from_uplink_raw(struct __sk_buff *skb)
+{
+	struct packet packet;
+
+	if (packet_parse(skb, &packet, 0) < PACKET_TRANSLATABLE)
+		return TC_ACT_UNSPEC;
+	return enter(skb, &packet);
+}
+
+SEC("tc")
+int to_uplink_raw(struct __sk_buff *skb)
+{
+	return leave(skb, 0);
 }
 
 SEC("tc")
@@ -146,7 +170,8 @@ int from_bridge(struct __sk_buff *skb)
 	struct endpoint *neighbour;
 	struct packet packet;
 
-	if (skb->pkt_type != PACKET_HOST || packet_parse(skb, &packet) < PACKET_TRANSLATABLE)
+	if (skb->pkt_type != PACKET_HOST ||
+	    packet_parse(skb, &packet, ETH_HLEN) < PACKET_TRANSLATABLE)
 		return TC_ACT_UNSPEC;
 	neighbour = bpf_map_lookup_elem(&endpoints, packet.sender);
 	if (neighbour && owner_live(&neighbour->owner))
@@ -157,7 +182,7 @@ int from_bridge(struct __sk_buff *skb)
 SEC("tc")
 int to_container(struct __sk_buff *skb)
 {
-	return leave(skb);
+	return leave(skb, ETH_HLEN);
 }
 
 /* A packet that is known to leave the stack translated, a reply or part of a
@@ -210,7 +235,7 @@ int from_container(struct __sk_buff *skb)
 	__u32 ifindex = skb->ifindex;
 	bool routed;
 
-	kind = packet_parse(skb, &packet);
+	kind = packet_parse(skb, &packet, ETH_HLEN);
 	if (kind == PACKET_IGNORED)
 		return TC_ACT_UNSPEC;
 	interface = bpf_map_lookup_elem(&interfaces, &ifindex);

@@ -421,6 +421,14 @@ VERIFIED_ONCE int rewrite_error(struct __sk_buff *skb, const struct packet *pack
 	return error ? -1 : 0;
 }
 
+/* bpf_redirect_neigh() makes a new Ethernet header in the place of an old one, and drops
+ * what has none, as a packet that is about to leave by tun or WireGuard. */
+static __always_inline long rewrite_make_room_for_link_header(struct __sk_buff *skb,
+							      const struct packet *packet)
+{
+	return packet->l3_offset ? 0 : bpf_skb_change_head(skb, ETH_HLEN, 0);
+}
+
 /* Hands a frame that would be switched to the bridge itself, and so to the IP stack. */
 static __always_inline long rewrite_destination_mac(struct __sk_buff *skb, const __u8 *mac)
 {

@@ -556,22 +556,6 @@ test_masquerade_uplink_is_bridge() {
 	expect_answers server "$host6_second" 8080 web "$server6"
 }
 
-# an uplink without Ethernet headers, which the programs cannot read, lets no container out [i04][T19]
-test_masquerade_tunnel_is_closed() {
-	ip tuntap add tun0 mode tun
-	ip address add 203.0.113.1/24 dev tun0
-	ip link set tun0 up
-	container_add one bridge
-	local tunnel
-	tunnel=$(cat /sys/class/net/tun0/ifindex)
-	bpftool -j map dump pinned "$pins/interfaces" | jq -e --argjson tunnel "$tunnel" \
-		'all(.[]; .formatted.key != $tunnel)' >/dev/null || fail "tun0 is classified"
-	in_namespace one "$peer" ask udp 203.0.113.9 53 --timeout 200 >/dev/null || true
-	bpftool -j map dump pinned "$pins/counters" | jq -e \
-		'[.[0].formatted.values[].value.drop_unclassified_interface] | add > 0' >/dev/null ||
-		fail "nothing was dropped"
-}
-
 # a flow that has lost its way back to another container takes another port, within a second
 # [i05][i10][T05]
 test_masquerade_lost_tuple() {

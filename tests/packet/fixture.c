@@ -46,6 +46,10 @@ static int program_fd(enum hook hook)
 		return bpf_program__fd(skeleton->progs.from_uplink);
 	case TO_UPLINK:
 		return bpf_program__fd(skeleton->progs.to_uplink);
+	case FROM_UPLINK_RAW:
+		return bpf_program__fd(skeleton->progs.from_uplink_raw);
+	case TO_UPLINK_RAW:
+		return bpf_program__fd(skeleton->progs.to_uplink_raw);
 	case FROM_BRIDGE:
 		return bpf_program__fd(skeleton->progs.from_bridge);
 	case TO_CONTAINER:

@@ -11,7 +11,16 @@
 #include "frame.h"
 #include "host.h"
 
-enum hook { FROM_UPLINK, TO_UPLINK, FROM_BRIDGE, TO_CONTAINER, FROM_CONTAINER, HOOKS };
+enum hook {
+	FROM_UPLINK,
+	TO_UPLINK,
+	FROM_BRIDGE,
+	TO_CONTAINER,
+	FROM_CONTAINER,
+	ETHERNET_HOOKS,
+	FROM_UPLINK_RAW = ETHERNET_HOOKS, /* without a link header: raw_rows.c */
+	TO_UPLINK_RAW,
+};
 
 /* Slots, one a container; the generation is always generation_of(slot). */
 enum container { NOBODY = 0, ONE = 1, TWO = 2, QUIET = 3, ROUTED = 4 };

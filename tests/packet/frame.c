@@ -409,6 +409,14 @@ void frame_build(struct frame *frame, const struct packet *packet, const uint8_t
 		put8(frame, 0);
 }
 
+void frame_strip_ethernet(struct frame *frame)
+{
+	frame->length -= frame->network;
+	memmove(frame->bytes, frame->bytes + frame->network, frame->length);
+	frame->transport -= frame->network;
+	frame->network = 0;
+}
+
 uint16_t frame_source_port(const struct frame *frame)
 {
 	bool echo = frame->protocol == IPPROTO_ICMP || frame->protocol == IPPROTO_ICMPV6;

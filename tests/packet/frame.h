@@ -90,6 +90,9 @@ struct frame {
 void frame_build(struct frame *frame, const struct packet *packet, const uint8_t *to_mac,
 		 const uint8_t *from_mac);
 
+/* The same packet where there is no link header. */
+void frame_strip_ethernet(struct frame *frame);
+
 /* What a frame has as source port or echo identifier, host byte order. */
 uint16_t frame_source_port(const struct frame *frame);
 

@@ -19,9 +19,9 @@ static uint32_t next_random(void)
 	return random_state;
 }
 
-static const enum device devices[HOOKS] = {UPLINK, UPLINK, BRIDGE, BRIDGE, VETH_ONE};
-static const char *const names[HOOKS] = {"from_uplink", "to_uplink", "from_bridge", "to_container",
-					 "from_container"};
+static const enum device devices[ETHERNET_HOOKS] = {UPLINK, UPLINK, BRIDGE, BRIDGE, VETH_ONE};
+static const char *const names[ETHERNET_HOOKS] = {"from_uplink", "to_uplink", "from_bridge",
+						  "to_container", "from_container"};
 
 static bool run_on(enum hook hook, struct frame *frame, int *verdict)
 {
@@ -214,7 +214,7 @@ static void run_on_all(const char *what, void (*run)(enum hook hook))
 {
 	char says[120];
 
-	for (int hook = 0; hook < HOOKS; hook++) {
+	for (int hook = 0; hook < ETHERNET_HOOKS; hook++) {
 		fixture_reset();
 		snprintf(says, sizeof(says), "[i13] %s, through %s", what, names[hook]);
 		row_begin(says);

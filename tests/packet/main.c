@@ -25,6 +25,7 @@ int main(void)
 	checksum_rows();
 	error_rows();
 	sctp_rows();
+	raw_rows();
 	garbage_rows();
 	host_close_sockets();
 	fixture_unload();

@@ -67,7 +67,7 @@ int row_chosen(void)
 
 static bool is_egress(enum hook hook)
 {
-	return hook == TO_UPLINK || hook == TO_CONTAINER;
+	return hook == TO_UPLINK || hook == TO_UPLINK_RAW || hook == TO_CONTAINER;
 }
 
 static const uint8_t *mac_of(enum mac mac, enum hook hook, enum device device)
@@ -122,6 +122,8 @@ void row_build(struct frame *frame, const struct packet *packet, enum hook hook,
 	}
 	memcpy(to_mac, mac_of(packet->to_mac, hook, device), MAC_SIZE);
 	frame_build(frame, &copy, to_mac, sender);
+	if (hook == FROM_UPLINK_RAW || hook == TO_UPLINK_RAW)
+		frame_strip_ethernet(frame);
 }
 
 /* Where the packet is to leave with a port of the program's choice, sees which. */

@@ -147,5 +147,6 @@ void checksum_rows(void);
 void error_rows(void);
 void sctp_rows(void);
 void garbage_rows(void);
+void raw_rows(void);
 
 #endif

@@ -73,9 +73,9 @@ static int refuse_ingress_qdisc(const struct attach_target *target, struct cni_e
 		target->name);
 }
 
-static bool needs_egress(enum interface_role role)
+static bool needs_egress(const struct interface *interface)
 {
-	return program_of_role(role, HOOK_EGRESS) != PROGRAM_COUNT;
+	return program_at(interface, HOOK_EGRESS) != PROGRAM_COUNT;
 }
 
 /* A qdisc that takes filters at the hooks of the role. */
@@ -90,7 +90,7 @@ static int prepare_clsact(struct nl_sock *socket, const struct attach_target *ta
 		return refusal_set(err, errno, "cannot add a clsact qdisc to interface %s",
 				   target->name);
 	if (qdisc_at_ingress(socket, target->ifindex) == INGRESS_QDISC_INGRESS &&
-	    needs_egress(target->role))
+	    needs_egress(&target->interface))
 		return refuse_ingress_qdisc(target, err);
 	return 0;
 }
@@ -120,7 +120,7 @@ static int attach_by_tcx(const struct attach_target *target, enum hook hook, int
 		return cni_error_set(err, CNI_ERROR_KERNEL_REFUSED,
 				     "\"attach\": \"tcx\" needs Linux 6.6 or newer; use \"auto\"");
 	return refusal_set(err, errno, "cannot attach %s by TCX to %s of interface %s",
-			   program_name(program_of_role(target->role, hook)), hook_name(hook),
+			   program_name(program_at(&target->interface, hook)), hook_name(hook),
 			   target->name);
 }
 
@@ -137,7 +137,7 @@ static int attach_by_clsact(struct nl_sock *socket, const struct attach_target *
 	if (errno == EEXIST)
 		return 0;
 	return refusal_set(err, errno, "cannot attach %s as a filter to %s of interface %s",
-			   program_name(program_of_role(target->role, hook)), hook_name(hook),
+			   program_name(program_at(&target->interface, hook)), hook_name(hook),
 			   target->name);
 }
 
@@ -183,7 +183,7 @@ static int attach_hook(const struct datapath *datapath, struct nl_sock *socket,
 		       const struct attach_target *target, enum hook hook, struct attach_undo *undo,
 		       struct cni_error *err)
 {
-	enum program_number program = program_of_role(target->role, hook);
+	enum program_number program = program_at(&target->interface, hook);
 	int fd = datapath->objects.programs[program];
 	uint32_t id = datapath->objects.program_ids[program];
 	struct copies copies;
@@ -193,7 +193,7 @@ static int attach_hook(const struct datapath *datapath, struct nl_sock *socket,
 		hook_find_copies(target->ifindex, hook, &copies);
 		if (copies.count == 1 && copies.list[0].id == id)
 			return 0;
-		if (is_a_containers(target->role, program, &copies))
+		if (is_a_containers(target->interface.role, program, &copies))
 			return retreat(target->ifindex, hook, program, err);
 		if (!copies.count) {
 			if (attach_first(socket, target, hook, fd, &copies, undo, err))
@@ -216,7 +216,7 @@ int attach_interface(const struct datapath *datapath, struct nl_sock *socket,
 		     struct cni_error *err)
 {
 	for (int hook = 0; hook < HOOK_COUNT; hook++)
-		if (program_of_role(target->role, hook) != PROGRAM_COUNT &&
+		if (program_at(&target->interface, hook) != PROGRAM_COUNT &&
 		    attach_hook(datapath, socket, target, hook, undo, err))
 			return -1;
 	return 0;
@@ -226,7 +226,7 @@ void attach_take_back(const struct datapath *datapath, const struct attach_targe
 		      const struct attach_undo *undo)
 {
 	for (int hook = 0; hook < HOOK_COUNT; hook++) {
-		enum program_number program = program_of_role(target->role, hook);
+		enum program_number program = program_at(&target->interface, hook);
 
 		if (undo->tcx[hook])
 			tcx_detach(target->ifindex, hook, datapath->objects.programs[program]);

@@ -24,8 +24,8 @@ enum attach_way {
 
 struct attach_target {
 	uint32_t ifindex;
-	const char *name; /* for messages */
-	enum interface_role role;
+	const char *name;           /* for messages */
+	struct interface interface; /* to be: role and link header say which programs */
 	enum attach_way way;
 	enum attach_mode mode; /* what the configuration insists on */
 };
@@ -52,12 +52,13 @@ void attach_take_back(const struct datapath *datapath, const struct attach_targe
 
 /* A quick look, good enough for an interface that was attached to before: the pinned
  * programs are at the role's hooks. */
-bool attach_is_settled(const struct datapath *datapath, uint32_t ifindex, enum interface_role role);
+bool attach_is_settled(const struct datapath *datapath, uint32_t ifindex,
+		       const struct interface *interface);
 
 /* True: the pinned programs, or older ones that use the pinned maps, are at the role's
  * hooks. False: not so, and `missing` says what, as a phrase. */
-bool attach_verify(const struct datapath *datapath, uint32_t ifindex, enum interface_role role,
-		   char *missing, size_t size);
+bool attach_verify(const struct datapath *datapath, uint32_t ifindex,
+		   const struct interface *interface, char *missing, size_t size);
 
 /* Whether the interface has a program that only a container's veth has, of whichever set. */
 bool attach_is_container_veth(uint32_t ifindex);

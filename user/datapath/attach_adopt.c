@@ -59,7 +59,7 @@ static bool refresh_interface(const void *key, const void *value, void *context)
 	struct copies copies;
 
 	for (int hook = 0; hook < HOOK_COUNT; hook++) {
-		enum program_number program = program_of_role(interface->role, hook);
+		enum program_number program = program_at(interface, hook);
 
 		if (program == PROGRAM_COUNT)
 			continue;

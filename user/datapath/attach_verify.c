@@ -21,10 +21,11 @@ static bool hook_is_settled(uint32_t ifindex, enum hook hook, uint32_t id)
 	return clsact_find(ifindex, hook) == id;
 }
 
-bool attach_is_settled(const struct datapath *datapath, uint32_t ifindex, enum interface_role role)
+bool attach_is_settled(const struct datapath *datapath, uint32_t ifindex,
+		       const struct interface *interface)
 {
 	for (int hook = 0; hook < HOOK_COUNT; hook++) {
-		enum program_number program = program_of_role(role, hook);
+		enum program_number program = program_at(interface, hook);
 
 		if (program != PROGRAM_COUNT &&
 		    !hook_is_settled(ifindex, hook, datapath->objects.program_ids[program]))
@@ -49,10 +50,11 @@ static bool uses_pinned_maps(const struct datapath *datapath, uint32_t id)
 	return same;
 }
 
-static bool verify_hook(const struct datapath *datapath, uint32_t ifindex, enum interface_role role,
-			enum hook hook, char *missing, size_t size)
+static bool verify_hook(const struct datapath *datapath, uint32_t ifindex,
+			const struct interface *interface, enum hook hook, char *missing,
+			size_t size)
 {
-	enum program_number program = program_of_role(role, hook);
+	enum program_number program = program_at(interface, hook);
 	struct copies copies;
 
 	hook_find_copies(ifindex, hook, &copies);
@@ -70,12 +72,12 @@ static bool verify_hook(const struct datapath *datapath, uint32_t ifindex, enum 
 	return false;
 }
 
-bool attach_verify(const struct datapath *datapath, uint32_t ifindex, enum interface_role role,
-		   char *missing, size_t size)
+bool attach_verify(const struct datapath *datapath, uint32_t ifindex,
+		   const struct interface *interface, char *missing, size_t size)
 {
 	for (int hook = 0; hook < HOOK_COUNT; hook++)
-		if (program_of_role(role, hook) != PROGRAM_COUNT &&
-		    !verify_hook(datapath, ifindex, role, hook, missing, size))
+		if (program_at(interface, hook) != PROGRAM_COUNT &&
+		    !verify_hook(datapath, ifindex, interface, hook, missing, size))
 			return false;
 	return true;
 }

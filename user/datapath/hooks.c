@@ -15,9 +15,16 @@ static const enum program_number programs_of_role[][HOOK_COUNT] = {
 	[ROLE_ROUTED] = {PROGRAM_FROM_CONTAINER, PROGRAM_TO_CONTAINER},
 };
 
+/* Of an uplink whose frames begin with the IP header. */
+static const enum program_number raw_programs[HOOK_COUNT] = {
+	PROGRAM_FROM_UPLINK_RAW,
+	PROGRAM_TO_UPLINK_RAW,
+};
+
 static const enum hook hook_of_program[PROGRAM_COUNT] = {
-	[PROGRAM_FROM_UPLINK] = HOOK_INGRESS,    [PROGRAM_TO_UPLINK] = HOOK_EGRESS,
-	[PROGRAM_FROM_BRIDGE] = HOOK_INGRESS,    [PROGRAM_TO_CONTAINER] = HOOK_EGRESS,
+	[PROGRAM_FROM_UPLINK] = HOOK_INGRESS,     [PROGRAM_TO_UPLINK] = HOOK_EGRESS,
+	[PROGRAM_FROM_UPLINK_RAW] = HOOK_INGRESS, [PROGRAM_TO_UPLINK_RAW] = HOOK_EGRESS,
+	[PROGRAM_FROM_BRIDGE] = HOOK_INGRESS,     [PROGRAM_TO_CONTAINER] = HOOK_EGRESS,
 	[PROGRAM_FROM_CONTAINER] = HOOK_INGRESS,
 };
 
@@ -26,10 +33,14 @@ static const char *const hook_names[HOOK_COUNT] = {
 	[HOOK_EGRESS] = "egress",
 };
 
-enum program_number program_of_role(enum interface_role role, enum hook hook)
+enum program_number program_at(const struct interface *interface, enum hook hook)
 {
+	enum interface_role role = interface->role;
+
 	if (role < ROLE_UPLINK || role > ROLE_ROUTED)
 		return PROGRAM_COUNT;
+	if (role == ROLE_UPLINK && interface->without_link_header)
+		return raw_programs[hook];
 	return programs_of_role[role][hook];
 }
 

@@ -26,8 +26,9 @@ struct copies {
 	size_t foreign_tcx; /* programs of others at the TCX hook */
 };
 
-/* PROGRAM_COUNT: the role has none at this hook, or is not known. */
-enum program_number program_of_role(enum interface_role role, enum hook hook);
+/* Of an interface's entry only what says which programs belong there is looked at.
+ * PROGRAM_COUNT: none at this hook, or the role is not known. */
+enum program_number program_at(const struct interface *interface, enum hook hook);
 
 /* "ingress", "egress" */
 const char *hook_name(enum hook hook);

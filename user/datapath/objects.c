@@ -40,8 +40,9 @@ static const struct map_shape shapes[MAP_COUNT] = {
 };
 
 static const char *const program_names[PROGRAM_COUNT] = {
-	[PROGRAM_FROM_UPLINK] = "from_uplink",       [PROGRAM_TO_UPLINK] = "to_uplink",
-	[PROGRAM_FROM_BRIDGE] = "from_bridge",       [PROGRAM_TO_CONTAINER] = "to_container",
+	[PROGRAM_FROM_UPLINK] = "from_uplink",         [PROGRAM_TO_UPLINK] = "to_uplink",
+	[PROGRAM_FROM_UPLINK_RAW] = "from_uplink_raw", [PROGRAM_TO_UPLINK_RAW] = "to_uplink_raw",
+	[PROGRAM_FROM_BRIDGE] = "from_bridge",         [PROGRAM_TO_CONTAINER] = "to_container",
 	[PROGRAM_FROM_CONTAINER] = "from_container",
 };
 

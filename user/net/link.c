@@ -2,7 +2,7 @@
 /* link.c - one network interface, as rtnetlink tells it. */
 #include "net/link.h"
 
-#include <net/if_arp.h>
+#include <linux/if_arp.h>
 #include <netlink/addr.h>
 #include <netlink/netlink.h>
 #include <netlink/route/link.h>
@@ -12,6 +12,42 @@
 static void copy_text(char *to, size_t size, const char *from)
 {
 	snprintf(to, size, "%s", from ? from : "");
+}
+
+/* A GRE tunnel with one other end has none; one with many ends writes the outer header as
+ * if it were a link header. IFLA_BROADCAST is the other end's address. */
+static bool has_one_end(struct rtnl_link *link)
+{
+	static const uint8_t none[16];
+	struct nl_addr *remote = rtnl_link_get_broadcast(link);
+	const uint8_t *bytes = remote ? nl_addr_get_binary_addr(remote) : NULL;
+	size_t length = remote ? nl_addr_get_len(remote) : 0;
+
+	if (length != 4 && length != 16)
+		return false;
+	if (!memcmp(bytes, none, length))
+		return false;
+	return length == 4 ? (bytes[0] & 0xf0) != 0xe0 : bytes[0] != 0xff;
+}
+
+static enum link_header header_of(struct rtnl_link *link)
+{
+	switch (rtnl_link_get_arptype(link)) {
+	case ARPHRD_ETHER:
+		return LINK_HEADER_ETHERNET;
+	case ARPHRD_NONE: /* tun, WireGuard, xfrm */
+	case ARPHRD_PPP:
+	case ARPHRD_RAWIP:  /* modems */
+	case ARPHRD_TUNNEL: /* ipip, vti */
+	case ARPHRD_TUNNEL6:
+	case ARPHRD_SIT:
+		return LINK_HEADER_NONE;
+	case ARPHRD_IPGRE:
+	case ARPHRD_IP6GRE:
+		return has_one_end(link) ? LINK_HEADER_NONE : LINK_HEADER_OTHER;
+	default:
+		return LINK_HEADER_OTHER;
+	}
 }
 
 static void fill_link(struct link *link, struct rtnl_link *from)
@@ -24,7 +60,7 @@ static void fill_link(struct link *link, struct rtnl_link *from)
 	copy_text(link->kind, sizeof(link->kind), rtnl_link_get_type(from));
 	if (mac && nl_addr_get_len(mac) == LINK_MAC_SIZE)
 		memcpy(link->mac, nl_addr_get_binary_addr(mac), LINK_MAC_SIZE);
-	link->has_ethernet = rtnl_link_get_arptype(from) == ARPHRD_ETHER;
+	link->header = header_of(from);
 	link->master = (uint32_t)rtnl_link_get_master(from);
 	link->peer = (uint32_t)rtnl_link_get_link(from);
 	link->peer_netns_id = -1;

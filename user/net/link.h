@@ -13,6 +13,13 @@
 
 struct nl_sock;
 
+/* What frames begin with where tc programs see them. */
+enum link_header {
+	LINK_HEADER_ETHERNET,
+	LINK_HEADER_NONE, /* the IP header: tun, WireGuard, PPP, ipip, sit, GRE from end to end */
+	LINK_HEADER_OTHER,
+};
+
 #define LINK_KIND_SIZE 32
 #define LINK_MAC_SIZE 6
 
@@ -21,11 +28,11 @@ struct link {
 	char name[IF_NAMESIZE];
 	char kind[LINK_KIND_SIZE];  /* "veth", "bridge", ...; "" for hardware */
 	uint8_t mac[LINK_MAC_SIZE]; /* zero where it has no Ethernet address */
-	bool has_ethernet;          /* its frames begin with an Ethernet header */
-	uint32_t master;            /* ifindex of the bridge, bond or VRF it belongs to, or 0 */
-	uint32_t peer;              /* IFLA_LINK: of a veth the other end's ifindex, or 0 */
-	int peer_netns_id;          /* of the other end's namespace in ours; -1: ours */
-	uint32_t flags;             /* IFF_ */
+	enum link_header header;
+	uint32_t master;   /* ifindex of the bridge, bond or VRF it belongs to, or 0 */
+	uint32_t peer;     /* IFLA_LINK: of a veth the other end's ifindex, or 0 */
+	int peer_netns_id; /* of the other end's namespace in ours; -1: ours */
+	uint32_t flags;    /* IFF_ */
 };
 
 /* By ifindex, or by name where that is not NULL. An interface that does not exist is

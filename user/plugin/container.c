@@ -137,7 +137,7 @@ int container_find_veth(struct container *container, const struct cni_environmen
 	container->target = (struct attach_target){
 		.ifindex = veth->link.ifindex,
 		.name = veth->link.name,
-		.role = container->claims.interface.role,
+		.interface = container->claims.interface,
 		.way = choose_way(&container->conf),
 		.mode = container->conf.attach,
 	};

@@ -32,9 +32,9 @@ static bool classify(struct host *host, const struct conf *conf, const struct li
 
 	if (!link->ifindex || (link->flags & (IFF_LOOPBACK | IFF_SLAVE)))
 		return false;
-	/* tun, WireGuard, PPP: the programs would look for the IP header in the wrong place.
-	 * Not classified means that from_container lets nothing masqueraded out there. */
-	if (!link->has_ethernet)
+	/* The programs would look for the IP header in the wrong place. Not classified means
+	 * that from_container lets nothing masqueraded out there. */
+	if (link->header == LINK_HEADER_OTHER)
 		return false;
 	if (link->master && link_get(host->socket, link->master, NULL, &master, &ignored))
 		cni_error_release(&ignored);
@@ -46,7 +46,8 @@ static bool classify(struct host *host, const struct conf *conf, const struct li
 	*target = (struct attach_target){
 		.ifindex = link->ifindex,
 		.name = link->name,
-		.role = link_is_kind(link, "bridge") ? ROLE_BRIDGE : ROLE_UPLINK,
+		.interface.role = link_is_kind(link, "bridge") ? ROLE_BRIDGE : ROLE_UPLINK,
+		.interface.without_link_header = link->header == LINK_HEADER_NONE,
 		.way = choose_way(conf, link),
 		.mode = ATTACH_AUTO,
 	};
@@ -67,7 +68,7 @@ static int attach_and_write(struct host *host, const struct attach_target *targe
 			    const struct link *link, bool replace, struct cni_error *err)
 {
 	const struct objects *objects = &host->datapath.objects;
-	struct interface interface = {.role = target->role};
+	struct interface interface = target->interface;
 	struct attach_undo ignored = {0};
 
 	if (attach_interface(&host->datapath, host->socket, target, &ignored, err))
@@ -76,7 +77,7 @@ static int attach_and_write(struct host *host, const struct attach_target *targe
 	if (attach_is_container_veth(link->ifindex))
 		return 0;
 	fill_addresses(&interface, address_list_find(&host->addresses, link->ifindex));
-	if (target->role == ROLE_BRIDGE)
+	if (target->interface.role == ROLE_BRIDGE)
 		memcpy(interface.bridge_mac, link->mac, sizeof(interface.bridge_mac));
 	if (replace)
 		return interface_write(objects, link->ifindex, &interface, err);
@@ -133,8 +134,7 @@ static int attach_addressed(struct host *host, const struct conf *conf,
 
 	if (is_known && belongs_to_container(&known))
 		return 0;
-	if (is_known &&
-	    (!repair || attach_is_settled(&host->datapath, addressed->ifindex, known.role)))
+	if (is_known && (!repair || attach_is_settled(&host->datapath, addressed->ifindex, &known)))
 		return refresh_addresses(host, addressed, &known, err);
 	*grown = true;
 	if (link_get(host->socket, addressed->ifindex, NULL, &link, err))
@@ -192,8 +192,7 @@ static int attach_bridge(struct host *host, const struct conf *conf, const struc
 	if (!bridge->ifindex)
 		return 0;
 	is_known = interface_read(&host->datapath.objects, bridge->ifindex, &known);
-	if (is_known &&
-	    (!repair || attach_is_settled(&host->datapath, bridge->ifindex, known.role)))
+	if (is_known && (!repair || attach_is_settled(&host->datapath, bridge->ifindex, &known)))
 		return follow_bridge_mac(host, bridge, &known, err);
 	return attach_link(host, conf, bridge, is_known, err);
 }
@@ -235,8 +234,7 @@ static bool verify_interface(const void *key, const void *value, void *context)
 	struct link link;
 
 	if (belongs_to_container(interface) ||
-	    attach_verify(&survey->host->datapath, ifindex, interface->role, missing,
-			  sizeof(missing)))
+	    attach_verify(&survey->host->datapath, ifindex, interface, missing, sizeof(missing)))
 		return true;
 	if (!link_get(survey->host->socket, ifindex, NULL, &link, survey->err) && !link.ifindex)
 		return true;

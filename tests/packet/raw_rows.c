@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * raw_rows.c - packets that begin with the IP header: tun, WireGuard, PPP.
+ *
+ * The kernel takes the ethertype of a test packet from bytes 12 and 13, which are part of
+ * the source address here. So sources are 8.0.x.x (0x0800) and 2001:db8:86dd::x (0x86dd).
+ */
+#include "row.h"
+
+#define v4_peer "8.0.0.7"
+#define v4_peer_other "8.0.0.8"
+#define v6_peer "2001:db8:86dd::7"
+#define v4_inside "8.0.1.2" /* a container's */
+#define v6_inside "2001:db8:86dd:1::2"
+
+static void containers_with_odd_addresses(void)
+{
+	fixture_set_endpoint(v4_inside, ONE, 24, true);
+	fixture_set_endpoint(v6_inside, ONE, 64, true);
+	fixture_map_port(IPPROTO_TCP, "0.0.0.0", 8080, v4_inside, 80, ONE);
+	fixture_map_port(IPPROTO_UDP, "::", 8080, v6_inside, 80, ONE);
+}
+
+static const struct row rows[] = {
+	{.says = "[T19] TCP to a mapped port, without a link header",
+	 .given = containers_with_odd_addresses,
+	 AT(FROM_UPLINK_RAW, UPLINK),
+	 .in = TCP(v4_peer, 40000, v4_host, 8080, SYN),
+	 .out = TCP(v4_peer, 40000, v4_inside, 80, SYN),
+	 .flows = {MAPPED(NEW, IPPROTO_TCP, v4_peer, 40000, v4_host, 8080, v4_inside, 80, 40000)}},
+	{.says = "[T19] its answer leaves with the host's address",
+	 .then = true,
+	 AT(TO_UPLINK_RAW, UPLINK),
+	 .in = TCP(v4_inside, 80, v4_peer, 40000, SYN | ACK),
+	 .out = TCP(v4_host, 8080, v4_peer, 40000, SYN | ACK),
+	 .flows_unchecked = true},
+	{.says = "[T19] UDP to a mapped port, IPv6",
+	 .given = containers_with_odd_addresses,
+	 AT(FROM_UPLINK_RAW, UPLINK),
+	 .in = UDP(v6_peer, 5000, v6_host, 8080),
+	 .out = UDP(v6_peer, 5000, v6_inside, 80),
+	 .flows = {MAPPED(NEW, IPPROTO_UDP, v6_peer, 5000, v6_host, 8080, v6_inside, 80, 5000)}},
+	{.says = "[T19] its answer",
+	 .then = true,
+	 AT(TO_UPLINK_RAW, UPLINK),
+	 .in = UDP(v6_inside, 80, v6_peer, 5000),
+	 .out = UDP(v6_host, 8080, v6_peer, 5000),
+	 .flows_unchecked = true},
+	{.says = "[T19] an error about it",
+	 .then = true,
+	 AT(FROM_UPLINK_RAW, UPLINK),
+	 .in = ERROR6(1, 4, v6_peer, v6_host, UDP(v6_host, 8080, v6_peer, 5000)),
+	 .out = ERROR6(1, 4, v6_peer, v6_inside, UDP(v6_inside, 80, v6_peer, 5000)),
+	 .flows_unchecked = true},
+	{.says = "[T19][i04] a container's datagram leaves with the uplink's address",
+	 .given = containers_with_odd_addresses,
+	 AT(TO_UPLINK_RAW, UPLINK),
+	 .in = UDP(v4_inside, 25000, v4_server, 53),
+	 .out = UDP(v4_host, 25000, v4_server, 53),
+	 .flows = {MASQUERADED(NEW, IPPROTO_UDP, v4_inside, 25000, v4_server, 53, v4_host, 25000)}},
+	{.says = "[i04] what cannot be translated does not leave there either",
+	 .given = containers_with_odd_addresses,
+	 AT(TO_UPLINK_RAW, UPLINK),
+	 .in = {.protocol = 47, .from = v4_inside, .to = v4_server, .payload = 40},
+	 .verdict = DROPPED,
+	 .counts = {"drop_untranslatable"}},
+	{.says = "[i01] without a link header: a port that is not mapped",
+	 .given = containers_with_odd_addresses,
+	 AT(FROM_UPLINK_RAW, UPLINK),
+	 .in = TCP(v4_peer, 40000, v4_host, 8081, SYN)},
+	{.says = "[i01] without a link header: the mapped port elsewhere",
+	 .given = containers_with_odd_addresses,
+	 AT(FROM_UPLINK_RAW, UPLINK),
+	 .in = TCP(v4_peer, 40000, v4_elsewhere, 8080, SYN)},
+	{.says = "[i13] a header that says IP version 6 where IPv4 is announced",
+	 .given = containers_with_odd_addresses,
+	 AT(FROM_UPLINK_RAW, UPLINK),
+	 .in = TCP(v4_peer_other, 40000, v4_host, 8080, SYN, .ip_version = 6, .payload = 60)},
+};
+
+void raw_rows(void)
+{
+	ROWS_RUN(rows);
+}
