@@ -360,12 +360,8 @@ test_protocol_bad_results() {
 # [s90]
 test_protocol_bad_options() {
 	bad_world
-	refuses 7 '.masqPorts = "1024-2047"'
-	refuses 7 '.snatAddresses = ["192.0.2.1"]'
-	refuses 7 '.nonMasqueradeCIDRs = ["10.0.0.0/8"]'
-	refuses 7 '.sourceRanges = ["192.0.2.0/24"]'
+	refuses 7 '.localhost = true'
 	refuses 7 '.reserveHostPorts = true'
-	refuses 7 '.uplinks = ["eth*"]'
 	refuses 7 '.fastPath = "always"'
 	refuses 2 '.conditionsV4 = ["-s", "192.0.2.0/24"]'
 	refuses 2 '.conditionsV6 = [""]'

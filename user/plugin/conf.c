@@ -11,7 +11,9 @@
 
 #include "cni/environment.h"
 #include "cni/json.h"
+#include "plugin/conf_foreign.h"
 #include "plugin/conf_interfaces.h"
+#include "plugin/conf_policy.h"
 #include "plugin/conf_ports.h"
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
@@ -31,127 +33,6 @@ int conf_warn(struct conf *conf, struct cni_error *err, const char *format, ...)
 	if (length < 0)
 		return cni_error_no_memory(err);
 	conf->warning_count++;
-	return 0;
-}
-
-/* Accepting an option and not obeying it would be worse than refusing it. */
-static int refuse_as_not_there_yet(const char *key, const char *value, const char *advice,
-				   struct cni_error *err)
-{
-	return cni_error_set(err, CNI_ERROR_INVALID_CONFIGURATION,
-			     "\"%s\"%s%s is not there yet in this version of bpf-portmap: %s", key,
-			     *value ? ": " : "", value, advice);
-}
-
-static int refuse_missing_options(const json_t *config, struct cni_error *err)
-{
-	static const char *const keys[] = {
-		"masqPorts", "snatAddresses", "nonMasqueradeCIDRs", "sourceRanges", "excludeCIDRs",
-	};
-
-	for (size_t i = 0; i < COUNT(keys); i++) {
-		const json_t *value = cni_json_get(config, keys[i]);
-
-		/* An empty list asks for nothing. */
-		if (value && !(json_is_array(value) && json_array_size(value) == 0))
-			return refuse_as_not_there_yet(keys[i], "", "remove the key", err);
-	}
-	return 0;
-}
-
-/* Switches of which one position works. */
-static int check_switches(const json_t *config, struct cni_error *err)
-{
-	static const struct {
-		const char *key;
-		bool works;
-	} switches[] = {
-		{"snat", true},
-		{"masqAll", false},
-		{"localhost", false},
-		{"reserveHostPorts", false},
-	};
-
-	for (size_t i = 0; i < COUNT(switches); i++) {
-		bool works = switches[i].works;
-		bool value = works;
-
-		if (cni_json_get_boolean(config, switches[i].key, &value, err))
-			return -1;
-		if (value != works)
-			return refuse_as_not_there_yet(switches[i].key, value ? "true" : "false",
-						       works ? "remove the key or set it to true"
-							     : "remove the key or set it to false",
-						       err);
-	}
-	return 0;
-}
-
-static int check_fast_path(const json_t *config, struct cni_error *err)
-{
-	const char *value = "off";
-
-	if (cni_json_get_string(config, "fastPath", &value, err))
-		return -1;
-	if (!strcmp(value, "off"))
-		return 0;
-	if (!strcmp(value, "established") || !strcmp(value, "always"))
-		return refuse_as_not_there_yet("fastPath", value,
-					       "remove the key or set it to \"off\"", err);
-	return cni_error_set(
-		err, CNI_ERROR_INVALID_CONFIGURATION,
-		"\"fastPath\" is \"%s\", must be \"off\", \"established\" or \"always\"", value);
-}
-
-/* Raw iptables or nftables matches: nothing here could obey them. */
-static int check_conditions(const json_t *config, struct cni_error *err)
-{
-	static const char *const keys[] = {"conditionsV4", "conditionsV6"};
-
-	for (size_t i = 0; i < COUNT(keys); i++) {
-		json_t *conditions = NULL;
-		char *text;
-
-		if (cni_json_get_array(config, keys[i], &conditions, err))
-			return -1;
-		if (!json_array_size(conditions))
-			continue;
-		text = json_dumps(conditions, JSON_COMPACT);
-		cni_error_set(
-			err, CNI_ERROR_UNSUPPORTED_FIELD,
-			"unsupported field \"%s\": %s: conditions are written for iptables or "
-			"nftables, which bpf-portmap does not use; remove the key (the options "
-			"\"sourceRanges\" and \"uplinks\" are meant for this, in a later "
-			"version)",
-			keys[i], text ? text : "[...]");
-		free(text);
-		return -1;
-	}
-	return 0;
-}
-
-/* Options of portmap that speak of iptables, so that its lists work unchanged. */
-static int warn_of_portmap_options(struct conf *conf, const json_t *config, struct cni_error *err)
-{
-	static const char *const texts[] = {"externalSetMarkChain", "backend"};
-	const char *text = "";
-	json_int_t bit;
-
-	if (cni_json_get_integer(config, "markMasqBit", &bit, err))
-		return -1;
-	if (cni_json_get(config, "markMasqBit") &&
-	    conf_warn(conf, err, "\"markMasqBit\" has no effect: bpf-portmap marks no packets"))
-		return -1;
-	for (size_t i = 0; i < COUNT(texts); i++) {
-		if (cni_json_get_string(config, texts[i], &text, err))
-			return -1;
-		if (cni_json_get(config, texts[i]) &&
-		    conf_warn(
-			    conf, err,
-			    "\"%s\" has no effect: bpf-portmap uses neither iptables nor nftables",
-			    texts[i]))
-			return -1;
-	}
 	return 0;
 }
 
@@ -225,13 +106,11 @@ static int read_capabilities(struct conf *conf, const json_t *config, struct cni
 
 int conf_parse_options(struct conf *conf, const json_t *config, struct cni_error *err)
 {
-	if (refuse_missing_options(config, err) || check_switches(config, err) ||
-	    check_fast_path(config, err) || check_conditions(config, err) ||
-	    warn_of_portmap_options(conf, config, err) || read_masquerade(conf, config, err) ||
-	    read_attach(conf, config, err) || read_flow_entries(conf, config, err) ||
-	    conf_read_interfaces(conf, config, err) || read_capabilities(conf, config, err))
+	if (conf_check_foreign(conf, config, err) || read_masquerade(conf, config, err) ||
+	    conf_read_policy(conf, config, err) || conf_read_interfaces(conf, config, err) ||
+	    read_attach(conf, config, err) || read_flow_entries(conf, config, err))
 		return -1;
-	return 0;
+	return read_capabilities(conf, config, err);
 }
 
 static int read_bandwidth(struct conf *conf, const json_t *runtime_config, struct cni_error *err)
@@ -267,9 +146,10 @@ int conf_parse(struct conf *conf, const json_t *config, const char *args, struct
 		return -1;
 	if (!runtime_config)
 		return 0;
-	if (read_bandwidth(conf, runtime_config, err))
+	if (read_bandwidth(conf, runtime_config, err) ||
+	    conf_read_port_mappings(conf, runtime_config, err))
 		return -1;
-	return conf_read_port_mappings(conf, runtime_config, err);
+	return conf_check_excluded(conf, err);
 }
 
 void conf_release(struct conf *conf)

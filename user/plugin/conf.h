@@ -51,6 +51,7 @@ struct interface_names {
 struct conf {
 	bool masquerade4; /* ipMasq4, else ipMasq */
 	bool masquerade6;
+	struct policy policy; /* as it stands in the map, without owner; all zero: the defaults */
 	enum attach_mode attach;
 	uint32_t flow_entries; /* a power of two, MIN_FLOWS to MAX_FLOWS; 0: not given */
 

@@ -20,6 +20,8 @@ const char *conf_protocol_name(enum protocol protocol)
 		return "tcp";
 	case PROTOCOL_UDP:
 		return "udp";
+	case PROTOCOL_SCTP:
+		return "sctp";
 	default:
 		return "unknown protocol";
 	}
@@ -53,17 +55,15 @@ static int read_protocol(const json_t *entry, enum protocol *protocol, struct cn
 	else if (!strcasecmp(name, "udp"))
 		*protocol = PROTOCOL_UDP;
 	else if (!strcasecmp(name, "sctp"))
+		*protocol = PROTOCOL_SCTP;
+	else if (!*name)
 		return cni_error_set(
 			err, CNI_ERROR_INVALID_CONFIGURATION,
-			"\"protocol\" is \"%s\", which is not there yet in this version "
-			"of bpf-portmap: map tcp and udp ports only",
-			name);
-	else if (!*name)
-		return cni_error_set(err, CNI_ERROR_INVALID_CONFIGURATION,
-				     "\"protocol\" is missing, must be \"tcp\" or \"udp\"");
+			"\"protocol\" is missing, must be \"tcp\", \"udp\" or \"sctp\"");
 	else
 		return cni_error_set(err, CNI_ERROR_INVALID_CONFIGURATION,
-				     "\"protocol\" is \"%s\", must be \"tcp\" or \"udp\"", name);
+				     "\"protocol\" is \"%s\", must be \"tcp\", \"udp\" or \"sctp\"",
+				     name);
 	return 0;
 }
 
