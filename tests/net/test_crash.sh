@@ -115,9 +115,9 @@ test_crash_parallel_same_ports() {
 }
 
 maps_are_empty() {
-	expect_equal "0 0 0 0" \
-		"$(map_count portmaps) $(map_count attachments) $(map_count endpoints) $(live_slots)" \
-		"portmaps, attachments, endpoints, live slots ($1)"
+	expect_equal "0 0 0 0 0" "$(map_count portmaps) $(map_count attachments) \
+$(map_count endpoints) $(map_count policies) $(live_slots)" \
+		"portmaps, attachments, endpoints, policies, live slots ($1)"
 }
 
 # limit 180 s

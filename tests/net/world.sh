@@ -220,7 +220,7 @@ state_show() {
 	programs_show
 	find /sys/fs/bpf -mindepth 1 | sort
 	local map
-	for map in portmaps endpoints attachments interfaces; do
+	for map in portmaps endpoints attachments interfaces policies; do
 		[ ! -e "$pins/$map" ] || echo "$map: $(map_count "$map")"
 	done
 	[ ! -e "$pins/slots" ] || echo "live slots: $(live_slots)"

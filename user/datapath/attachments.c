@@ -12,6 +12,7 @@
 #include "datapath/maps.h"
 #include "datapath/masquerade_ports.h"
 #include "datapath/owners.h"
+#include "datapath/policies.h"
 #include "datapath/refusal.h"
 #include "datapath/warning.h"
 #include "net/link.h"
@@ -148,7 +149,8 @@ static int remove_locked(const struct objects *objects, const struct attachment_
 	if (!attachment_read(objects, key, &record))
 		return 0;
 	if (owner_set_live(objects, record.owner, false, err) ||
-	    remove_ports(objects, &record, err) || remove_endpoints(objects, &record, err))
+	    remove_ports(objects, &record, err) || remove_endpoints(objects, &record, err) ||
+	    policy_delete(objects, record.owner, err))
 		return -1;
 	remove_interface(objects, &record);
 	if (bpf_map_delete_elem(objects->maps[MAP_ATTACHMENTS], key) && errno != ENOENT)
@@ -223,6 +225,7 @@ static int add_locked(const struct objects *objects, struct nl_sock *socket,
 	if (masquerade_ports_refresh(objects, err) || owner_allocate(objects, &record.owner, err) ||
 	    write_slot(objects, claims, record.owner, err) ||
 	    attachment_write(objects, &claims->key, &record, err) ||
+	    policy_write(objects, record.owner, claims->policy, err) ||
 	    claims_write(objects, socket, claims, record.owner, err) ||
 	    owner_set_live(objects, record.owner, true, err))
 		return -1;

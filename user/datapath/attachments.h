@@ -4,9 +4,9 @@
  * whole, whenever a run is killed.
  *
  * The order of writes is the crash safety. ADD: generation, slot (not live), record
- * (the intent), ports, endpoints, interface, live, record (ready). DEL: not live, ports,
- * endpoints, interface, record, slot. Whatever is left of a killed run either is found by
- * its record, or is owned by nobody and free for the next one.
+ * (the intent), policy, ports, endpoints, interface, live, record (ready). DEL: not live,
+ * ports, endpoints, policy, interface, record, slot. Whatever is left of a killed run either
+ * is found by its record, or is owned by nobody and free for the next one.
  */
 #ifndef DATAPATH_ATTACHMENTS_H
 #define DATAPATH_ATTACHMENTS_H

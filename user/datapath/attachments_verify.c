@@ -6,6 +6,7 @@
 #include "datapath/attachments.h"
 #include "datapath/describe.h"
 #include "datapath/maps.h"
+#include "datapath/policies.h"
 #include "datapath/refusal.h"
 
 static int verify_port(const struct objects *objects, const struct port_claim *claim,
@@ -120,7 +121,8 @@ int attachment_verify(const struct datapath *datapath, const struct attachment_c
 	const struct objects *objects = &datapath->objects;
 	struct attachment record;
 
-	if (verify_record(objects, claims, &record, err))
+	if (verify_record(objects, claims, &record, err) ||
+	    policy_verify(objects, record.owner, claims->policy, err))
 		return -1;
 	for (size_t i = 0; i < claims->endpoint_count; i++)
 		if (verify_endpoint(objects, &claims->endpoints[i], record.owner, err))

@@ -33,6 +33,7 @@ struct attachment_claims {
 	size_t port_count;
 	const struct endpoint_claim *endpoints;
 	size_t endpoint_count;
+	const struct policy *policy; /* names no owner */
 };
 
 /* Writes ports, endpoints and the interface for the owner. Takes over, with a warning, a

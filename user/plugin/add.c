@@ -8,6 +8,7 @@
 #include "plugin/container.h"
 #include "plugin/interfaces.h"
 #include "plugin/own_netns.h"
+#include "plugin/sources.h"
 
 /* Attaching may take milliseconds, so it comes before the lock that claiming takes. */
 static int attach_and_claim(struct host *host, struct container *container,
@@ -26,6 +27,7 @@ static int set_up(struct host *host, struct container *container,
 	if (container_find_veth(container, environment, host, err) ||
 	    datapath_prepare(&host->datapath, &host->addresses, container->conf.flow_entries, err))
 		return -1;
+	sources_warn_of_absent(host, &container->conf);
 	if (!attach_and_claim(host, container, undo, err))
 		return 0;
 	attach_take_back(&host->datapath, &container->target, undo);

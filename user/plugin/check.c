@@ -6,6 +6,7 @@
 #include "plugin/commands.h"
 #include "plugin/container.h"
 #include "plugin/interfaces.h"
+#include "plugin/sources.h"
 
 static int require_datapath(struct host *host, struct cni_error *err)
 {
@@ -39,6 +40,7 @@ static int verify(struct host *host, struct container *container, struct cni_err
 {
 	bool with_ports = container->conf.mapping_count > 0;
 
+	sources_warn_of_absent(host, &container->conf);
 	/* An interface that came up since is attached to here rather than complained of. */
 	if (attachment_verify(&host->datapath, &container->claims, with_ports, err) ||
 	    verify_veth(host, container, err) ||

@@ -63,6 +63,7 @@ int container_read(struct container *container, const struct cni_environment *en
 
 	memset(container, 0, sizeof(*container));
 	container->netns = -1;
+	container->claims.policy = &container->conf.policy;
 	if (!attachment_key_make(&container->claims.key, config->name, environment->container_id,
 				 environment->ifname, err) &&
 	    !cni_network_config_get_prev_result(config, &container->prev_result, err) &&

@@ -1,0 +1,307 @@
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+# shellcheck shell=bash disable=SC2034,SC2154 # the world's names: world.sh
+#
+# test_options.sh - options on their way into the map policies, and out of it.
+
+all_options='. += {
+	"masqPorts": ["3000-4000,1024-2000", 5000], "snatAddresses": ["198.51.100.1", "2001:db8:2::1"],
+	"nonMasqueradeCIDRs": ["10.0.0.0/8", "!10.1.0.0/16", "fd00::/8"], "maxFlows": 1000,
+	"sourceRanges": ["192.0.2.0/24", "192.0.2.66/32", "2001:db8::/32"], "excludeCIDRs": ["203.0.113.9"],
+	"masqAll": true}'
+
+# The one policy there is, as jq sees it
+policy() {
+	bpftool -j map dump pinned "$pins/policies" | jq -e "select(length == 1) | .[0].formatted | $1" ||
+		fail "there is not one policy: $(bpftool map dump pinned "$pins/policies")"
+}
+
+# A list of ranges of the policy, in words
+ranges() {
+	policy "[.value as \$policy | \$policy.$1[:\$policy.$2][] |
+		(if .exception == 1 then \"!\" else \"\" end) +
+		([.address[], .prefix_length] | map(tostring) | join(\".\"))] | join(\" \")" | jq -r .
+}
+
+# A byte of the one policy, by its number, becomes 0x5a.
+policy_damage() {
+	local key value
+	key=$(bpftool -j map dump pinned "$pins/policies" | jq -r '.[0].key | join(" ")' | sed 's/0x//g')
+	value=$(bpftool -j map dump pinned "$pins/policies" |
+		jq -r --argjson byte "$1" '.[0].value | .[$byte] = "0x5a" | join(" ")' | sed 's/0x//g')
+	# shellcheck disable=SC2086
+	bpftool map update pinned "$pins/policies" key hex $key value hex $value
+}
+
+# The record of the one attachment goes, as if it had never been written.
+record_lose() {
+	map_empty attachments
+}
+
+# every option is in policies after ADD, with its owner, and gone after DEL; CHECK agrees
+test_options_all_of_them() {
+	container_add_plain web
+	plugin_config web "$all_options" >/run/config
+	plugin_run ADD web </run/config >/run/out 2>/run/err || fail "$(cat /run/out)"
+	expect_equal "" "$(cat /run/err)" "what ADD says on stderr"
+	expect_equal "$(slot_of bridge/web/eth0)" "$(policy .key)" "the slot"
+	expect_equal "$(bpftool -j map dump pinned "$pins/attachments" |
+		jq -c '.[0].formatted.value.owner')" "$(policy .value.owner | jq -c .)" "the owner"
+	expect_equal '[1000,1,0]' "$(policy '.value | [.max_flows, .masquerade_all,
+		.keep_hairpin_source]' | jq -c .)" "maxFlows, masqAll, snat"
+	expect_equal '["1024-2000","3000-4000","5000-5000"]' "$(policy '[.value.masquerade_ports[] |
+		select(.last > 0) | "\(.first)-\(.last)"]' | jq -c .)" masqPorts
+	expect_equal '[1,198,51,100,1,1,32,1]' "$(policy '.value | [.source4_count,
+		.sources4[0][12:][], .source6_count, .sources6[0][0], .sources6[0][15]]' | jq -c .)" \
+		snatAddresses
+	expect_equal "!0.0.0.0.0.0.0.0.0.0.255.255.10.1.0.0.16 0.0.0.0.0.0.0.0.0.0.255.255.10.0.0.0.8 \
+253.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.8" "$(ranges unmasqueraded unmasqueraded_count)" nonMasqueradeCIDRs
+	expect_equal "0.0.0.0.0.0.0.0.0.0.255.255.192.0.2.66.32 0.0.0.0.0.0.0.0.0.0.255.255.192.0.2.0.24 \
+32.1.13.184.0.0.0.0.0.0.0.0.0.0.0.0.32" "$(ranges source_ranges source_range_count)" sourceRanges
+	expect_equal 0.0.0.0.0.0.0.0.0.0.255.255.203.0.113.9.32 "$(ranges excluded excluded_count)" \
+		excludeCIDRs
+	plugin_run CHECK web </run/config || fail CHECK
+	plugin_run DEL web </run/config || fail DEL
+	expect_equal 0 "$(map_count policies)" "policies after DEL"
+}
+
+# the list that shows the options is a working one, and leaves nothing
+test_options_list() {
+	conflist options options .
+	container_add first options
+	container_remove first options
+	local before
+	before=$(state_show)
+	container_start web options -p 8080:80/tcp -p 8080:80/udp
+	expect_equal 1 "$(map_count policies)" policies
+	expect_equal 10000 "$(policy .value.max_flows)" maxFlows
+	expect_answers client "$host4" 8080 web "$client4"
+	expect_answers client "$host6" 8080 web "$client6"
+	container_check web options
+	container_remove web options
+	expect_same_state "$before"
+}
+
+# without options, or with what they are anyway, there is no policy
+test_options_defaults() {
+	container_add_plain web
+	plugin_call ADD web '. += {"snat": true, "masqAll": false, "sourceRanges": [], "masqPorts": null,
+		"excludeCIDRs": [], "nonMasqueradeCIDRs": [], "snatAddresses": []}' >/run/out ||
+		fail "$(cat /run/out)"
+	expect_equal 0 "$(map_count policies)" policies
+	plugin_call CHECK web || fail CHECK
+}
+
+# ADD with other options replaces the policy, ADD without any deletes it
+test_options_added_again() {
+	container_add_plain web
+	plugin_call ADD web '.maxFlows = 5' >/run/out || fail "$(cat /run/out)"
+	plugin_call ADD web '.masqPorts = 7' >/run/out || fail "$(cat /run/out)"
+	expect_equal '[0,7]' "$(policy '.value | [.max_flows, .masquerade_ports[0].first]' | jq -c .)"
+	plugin_call ADD web >/run/out || fail "$(cat /run/out)"
+	expect_equal 0 "$(map_count policies)" policies
+}
+
+# two containers have a policy each, DEL of one and GC leave the other's
+test_options_two_containers() {
+	container_add_plain web
+	container_add_plain other
+	plugin_call ADD web '.maxFlows = 5' >/run/out || fail "$(cat /run/out)"
+	plugin_call ADD other "$(mapping 9090) | .maxFlows = 6" >/run/out || fail "$(cat /run/out)"
+	expect_equal 2 "$(map_count policies)" policies
+	plugin_call DEL web || fail DEL
+	expect_equal 6 "$(policy .value.max_flows)" "the other's maxFlows"
+	plugin_call ADD web '.maxFlows = 5' >/run/out || fail "$(cat /run/out)"
+	plugin_call GC web '.cniVersion = "1.1.0" | ."cni.dev/valid-attachments" =
+		[{"containerID": "other", "ifname": "eth0"}]' || fail GC
+	expect_equal 6 "$(policy .value.max_flows)" "the other's maxFlows"
+	plugin_call CHECK other "$(mapping 9090) | .maxFlows = 6" || fail CHECK
+}
+
+# the next user of a slot has its own policy or none, whatever a lost attachment left there
+test_options_slot_used_again() {
+	local slot
+	container_add_plain web
+	container_add_plain other
+	plugin_call ADD web "$all_options" >/run/out || fail "$(cat /run/out)"
+	slot=$(slot_of bridge/web/eth0)
+	record_lose
+	next_slot_set "$slot"
+	plugin_call ADD other "$(mapping 9090) | .maxFlows = 7" >/run/out || fail "$(cat /run/out)"
+	expect_equal "[$slot,7,0]" "$(policy '[.key, .value.max_flows, .value.masquerade_all]' | jq -c .)"
+	plugin_call CHECK other "$(mapping 9090) | .maxFlows = 7" || fail CHECK
+	record_lose
+	next_slot_set "$slot"
+	plugin_call ADD other "$(mapping 9090)" >/run/out || fail "$(cat /run/out)"
+	expect_equal "$slot" "$(slot_of bridge/other/eth0)" "the slot"
+	expect_equal 0 "$(map_count policies)" "policies of the slot's former users"
+}
+
+# DEL leaves a policy alone that is no longer its attachment's
+test_options_del_of_an_old_owner() {
+	container_add_plain web
+	plugin_call ADD web '.maxFlows = 5' >/run/out || fail "$(cat /run/out)"
+	policy_damage 4
+	plugin_call DEL web || fail DEL
+	expect_equal 1 "$(map_count policies)" policies
+}
+
+# CHECK names the option whose part of the policy was changed, or that the policy is gone
+test_options_check() {
+	local byte option
+	container_add_plain web
+	plugin_config web "$all_options" >/run/config
+	while read -r byte option; do
+		plugin_run ADD web </run/config >/run/out || fail "$(cat /run/out)"
+		plugin_run CHECK web </run/config || fail "CHECK before byte $byte"
+		policy_damage "$byte"
+		expect_failure plugin_run CHECK web </run/config
+		expect_code 102
+		expect_contains "$output" "\\\"$option\\\" is not what the map policies says"
+	done <<-'BYTES'
+		8 maxFlows
+		12 masqAll
+		13 snat
+		14 snatAddresses
+		15 snatAddresses
+		16 nonMasqueradeCIDRs
+		17 sourceRanges
+		18 excludeCIDRs
+		87 masqPorts
+		103 snatAddresses
+		343 snatAddresses
+		344 nonMasqueradeCIDRs
+		1112 sourceRanges
+		2647 excludeCIDRs
+		0 maxFlows
+	BYTES
+	plugin_run ADD web </run/config >/run/out || fail "$(cat /run/out)"
+	map_empty policies
+	expect_failure plugin_run CHECK web </run/config
+	expect_contains "$output" maxFlows
+	plugin_call ADD web '.maxFlows = 5' >/run/out || fail "$(cat /run/out)"
+	expect_failure plugin_call CHECK web
+	expect_contains "$output" maxFlows
+}
+
+# a snatAddresses that the host does not have is warned of by ADD and CHECK, until it has it
+test_options_source_of_nobody() {
+	container_add_plain web
+	plugin_config web '.snatAddresses = ["203.0.113.7", "2001:db8::7", "198.51.100.1"]' >/run/config
+	plugin_run ADD web </run/config >/run/out 2>/run/err || fail "$(cat /run/out)"
+	expect_contains "$(cat /run/err)" 'the host does not have 203.0.113.7 now'
+	expect_contains "$(cat /run/err)" 'the host does not have 2001:db8::7 now'
+	expect_equal 2 "$(grep -c warning /run/err)" warnings
+	plugin_run CHECK web </run/config 2>/run/err || fail CHECK
+	expect_equal 2 "$(grep -c 'the host does not have' /run/err)" "warnings of CHECK"
+	ip address add 203.0.113.7/32 dev lo
+	ip -6 route add local 2001:db8::/64 dev lo
+	plugin_run CHECK web </run/config 2>/run/err || fail CHECK
+	expect_equal "" "$(cat /run/err)" "what CHECK says on stderr"
+	ip address delete 203.0.113.7/32 dev lo
+	ip route add unreachable 203.0.113.0/24
+	plugin_run CHECK web </run/config 2>/run/err || fail CHECK
+	expect_contains "$(cat /run/err)" 203.0.113.7
+}
+
+# an ADD that fails behind its policy takes the policy back
+test_options_failed_add() {
+	container_add_plain web
+	container_add_plain other
+	plugin_call ADD web >/run/out || fail "$(cat /run/out)"
+	expect_failure plugin_call ADD other '.maxFlows = 5'
+	expect_code 101
+	expect_equal 0 "$(map_count policies)" policies
+	exec 7>/dev/full
+	plugin_call ADD other "$(mapping 9090) | .maxFlows = 5" >&7 2>/dev/null &&
+		fail "ADD that could not print its result"
+	expect_equal 0 "$(map_count policies)" policies
+}
+
+# limit 180 s
+# ADD, ADD again and DEL with options, killed at random moments: DEL leaves nothing, and the next
+# user of the slot has no policy
+test_options_killed() {
+	local round duration killed=0
+	container_add_plain web
+	container_add_plain other
+	plugin_config web "$all_options | .runtimeConfig.portMappings = [range(50) |
+		{\"hostPort\": (8080 + .), \"containerPort\": 80, \"protocol\": \"tcp\"}]" >/run/config
+	plugin_config other "$(mapping 9090)" >/run/other_config
+	plugin_run ADD web </run/config >/run/out || fail "$(cat /run/out)"
+	duration=${EPOCHREALTIME/./}
+	plugin_run ADD web </run/config >/run/out || fail "$(cat /run/out)"
+	duration=$((${EPOCHREALTIME/./} - duration))
+	for round in $(seq 120); do
+		killed_at_random ADD
+		[ $((round % 3)) != 0 ] || plugin_run ADD web </run/config >/run/out || fail "ADD again"
+		[ $((round % 2)) != 0 ] || killed_at_random DEL
+		plugin_run DEL web </run/config || fail "DEL, round $round"
+		expect_equal "0 0" "$(map_count policies) $(map_count attachments)" "round $round"
+		plugin_run ADD other </run/other_config >/run/out || fail "$(cat /run/out)"
+		expect_equal 0 "$(map_count policies)" "policies beside the other, round $round"
+		plugin_run DEL other </run/other_config || fail DEL
+	done
+	[ "$killed" -gt 20 ] || fail "only $killed were killed: nothing was tested"
+}
+
+killed_at_random() {
+	PREFIX=$(printf 'timeout --signal KILL 0.%06d' $(((RANDOM * 32768 + RANDOM) % duration + 1))) \
+		plugin_run "$1" web </run/config >/run/out 2>/dev/null || killed=$((killed + 1))
+}
+
+# an option that makes no sense is refused with code 7, one of the wrong type with code 6, and the
+# message names key and value; STATUS says the same; nothing is left
+test_options_bad() {
+	local before filter code words
+	container_add_plain web
+	plugin_call ADD web >/run/out || fail "$(cat /run/out)"
+	plugin_call DEL web || fail DEL
+	before=$(state_show)
+	while IFS='|' read -r code filter words; do
+		expect_failure plugin_call ADD web ".$filter"
+		expect_code "$code"
+		expect_contains "$(jq -r .msg <<<"$output")" "$words"
+		expect_failure plugin_call STATUS web ".cniVersion = \"1.1.0\" | .$filter"
+		expect_contains "$(jq -r .msg <<<"$output")" "$words"
+	done <<-'OPTIONS'
+		7|masqPorts = "2000-1024"|"masqPorts": the string "2000-1024" is not a list of ports
+		7|masqPorts = 0|"masqPorts": the number 0
+		7|masqPorts = [range(1; 64; 2)]|"masqPorts" is more than 16 ranges
+		6|masqPorts = {}|"masqPorts" must be a string, an integer or an array of those, found an object
+		7|snatAddresses = ["::ffff:192.0.2.1"]|"snatAddresses"[0] is "::ffff:192.0.2.1"
+		7|snatAddresses = ["192.0.2.1", "127.0.0.1"]|"snatAddresses"[1] is "127.0.0.1"
+		6|snatAddresses = "192.0.2.1"|"snatAddresses" must be an array
+		7|nonMasqueradeCIDRs = ["10.0.0.0/33"]|"nonMasqueradeCIDRs"[0] is "10.0.0.0/33"
+		7|nonMasqueradeCIDRs = ["10.0.0.0/8", "!10.0.0.0/8"]|"nonMasqueradeCIDRs" has "10.0.0.0/8" and
+		7|nonMasqueradeCIDRs = [["10.0.0.1"][range(33) * 0]]|"nonMasqueradeCIDRs" has 33 entries, at most 32
+		7|sourceRanges = ["!192.0.2.0/24"]|"sourceRanges" has nothing but exceptions
+		6|sourceRanges = [7]|"sourceRanges"[0] must be a string, found the number 7
+		7|excludeCIDRs = [""]|"excludeCIDRs"[0] is ""
+		7|maxFlows = 0|"maxFlows" is 0, must be 1 to
+		6|maxFlows = "many"|"maxFlows" must be an integer, found the string "many"
+		6|masqAll = 1|"masqAll" must be true or false
+		6|snat = "no"|"snat" must be true or false
+		7|uplinks = ["eth0/1"]|"uplinks"[0] is "eth0/1", which has a slash
+		6|excludeInterfaces = "wg0"|"excludeInterfaces" must be an array
+	OPTIONS
+	expect_same_state "$before"
+	plugin_call DEL web '.masqPorts = {}' || fail "DEL must not look at options"
+}
+
+# the same options under the sanitizers, and huge and deep ones
+test_options_bad_sanitized() {
+	local filter
+	container_add_plain web
+	export ASAN_OPTIONS=detect_leaks=1
+	local binary=$build/sanitized/bpf-portmap
+	plugin_call ADD web "$all_options" >/run/out 2>/run/err || fail "$(cat /run/out /run/err)"
+	plugin_call CHECK web "$all_options" || fail CHECK
+	for filter in '.masqPorts = [range(20000) * 3 + 1]' '.snatAddresses = [range(9) | "1.0.0.\(.)"]' \
+		'.sourceRanges = [range(50000) | "1.0.0.0/8"]' '.excludeCIDRs = [[[[[[[[[[]]]]]]]]]]' \
+		'.uplinks = [range(50000) | "eth*"]' '.nonMasqueradeCIDRs = ["!" * 100000]' \
+		'.nonMasqueradeCIDRs = ["10.0.0.0/8", "10.0.0.0/99"]' '.uplinks = ["eth0", "/"]'; do
+		expect_failure plugin_call ADD web "$filter"
+		jq -e '.code == 6 or .code == 7' <<<"$output" >/dev/null || fail "$filter: ${output:0:2000}"
+	done
+	plugin_call DEL web || fail DEL
+}
