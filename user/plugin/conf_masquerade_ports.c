@@ -87,28 +87,27 @@ static int add_values(port_set wanted, const json_t *value, struct cni_error *er
 	return 0;
 }
 
-static const char *find(const port_set wanted, const char *from, char value)
+/* PORTS: there is none. */
+static unsigned int find(const port_set wanted, unsigned int from, char value)
 {
-	const char *end = wanted + PORTS;
-	const char *found = memchr(from, value, (size_t)(end - from));
+	const char *found = memchr(wanted + from, value, PORTS - from);
 
-	return found ? found : end;
+	return found ? (unsigned int)(found - wanted) : PORTS;
 }
 
 static int collect(const port_set wanted, struct port_range ranges[MASQUERADE_RANGES],
 		   struct cni_error *err)
 {
-	const char *first = find(wanted, wanted, 1), *after;
+	unsigned int first = find(wanted, 1, 1), after;
 
-	for (size_t count = 0; first < wanted + PORTS; first = find(wanted, after, 1)) {
+	for (size_t count = 0; first < PORTS; first = find(wanted, after, 1)) {
 		if (count == MASQUERADE_RANGES)
 			return cni_error_set(err, CNI_ERROR_INVALID_CONFIGURATION,
 					     "\"" KEY "\" is more than %d ranges, which is all "
 					     "that are possible: unite some of them",
 					     MASQUERADE_RANGES);
 		after = find(wanted, first, 0);
-		ranges[count++] =
-			(struct port_range){(__u16)(first - wanted), (__u16)(after - 1 - wanted)};
+		ranges[count++] = (struct port_range){(__u16)first, (__u16)(after - 1)};
 	}
 	return 0;
 }

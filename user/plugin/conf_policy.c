@@ -126,21 +126,41 @@ static int check_source_ranges(const struct policy *policy, struct cni_error *er
 			     "\"0.0.0.0/0\" and \"::/0\"");
 }
 
-int conf_read_policy(struct conf *conf, const json_t *config, struct cni_error *err)
+static int warn_of_idle_exceptions(struct conf *conf, struct cni_error *err)
+{
+	const struct policy *policy = &conf->policy;
+
+	if (conf_warn_of_idle_exceptions(conf, "nonMasqueradeCIDRs", policy->unmasqueraded,
+					 policy->unmasqueraded_count, err) ||
+	    conf_warn_of_idle_exceptions(conf, "sourceRanges", policy->source_ranges,
+					 policy->source_range_count, err))
+		return -1;
+	return conf_warn_of_idle_exceptions(conf, "excludeCIDRs", policy->excluded,
+					    policy->excluded_count, err);
+}
+
+static int read_ranges(struct conf *conf, const json_t *config, struct cni_error *err)
 {
 	struct policy *policy = &conf->policy;
 
-	if (read_switches(conf, config, err) || read_max_flows(policy, config, err) ||
-	    conf_read_masquerade_ports(config, policy->masquerade_ports, err) ||
-	    read_sources(policy, config, err) ||
-	    conf_read_ranges(conf, config, "nonMasqueradeCIDRs", policy->unmasqueraded,
+	if (conf_read_ranges(conf, config, "nonMasqueradeCIDRs", policy->unmasqueraded,
 			     &policy->unmasqueraded_count, err) ||
 	    conf_read_ranges(conf, config, "sourceRanges", policy->source_ranges,
 			     &policy->source_range_count, err) ||
 	    conf_read_ranges(conf, config, "excludeCIDRs", policy->excluded,
-			     &policy->excluded_count, err))
+			     &policy->excluded_count, err) ||
+	    check_source_ranges(policy, err))
 		return -1;
-	return check_source_ranges(policy, err);
+	return warn_of_idle_exceptions(conf, err);
+}
+
+int conf_read_policy(struct conf *conf, const json_t *config, struct cni_error *err)
+{
+	if (read_switches(conf, config, err) || read_max_flows(&conf->policy, config, err) ||
+	    conf_read_masquerade_ports(config, conf->policy.masquerade_ports, err) ||
+	    read_sources(&conf->policy, config, err))
+		return -1;
+	return read_ranges(conf, config, err);
 }
 
 int conf_check_excluded(const struct conf *conf, struct cni_error *err)

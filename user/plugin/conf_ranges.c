@@ -137,14 +137,15 @@ static int unite_ranges(struct address_range *ranges, __u8 *count, const char *k
 }
 
 /* An exception is one of the next larger range, or it is none. */
-static int warn_of_idle_exceptions(struct conf *conf, const struct address_range *ranges,
-				   __u8 count, const char *key, struct cni_error *err)
+int conf_warn_of_idle_exceptions(struct conf *conf, const char *key,
+				 const struct address_range *ranges, size_t count,
+				 struct cni_error *err)
 {
 	char text[RANGE_TEXT_SIZE];
 
-	for (__u8 i = 0; i < count; i++)
+	for (size_t i = 0; i < count; i++)
 		if (ranges[i].exception &&
-		    !conf_ranges_hold(&ranges[i + 1], count - i - 1U, ranges[i].address) &&
+		    !conf_ranges_hold(&ranges[i + 1], count - i - 1, ranges[i].address) &&
 		    conf_warn(conf, err,
 			      "\"%s\": \"%s\" has no effect: its addresses are left out anyway",
 			      key, format_range(&ranges[i], text)))
@@ -172,7 +173,5 @@ int conf_read_ranges(struct conf *conf, const json_t *config, const char *key,
 			return -1;
 		++*count;
 	}
-	if (unite_ranges(ranges, count, key, err))
-		return -1;
-	return warn_of_idle_exceptions(conf, ranges, *count, key, err);
+	return unite_ranges(ranges, count, key, err);
 }

@@ -10,11 +10,15 @@
 #include "plugin/conf.h"
 
 /* Reads `key`: ["10.0.0.0/8", "!10.1.0.0/16", "192.0.2.1"]. Bits behind the prefix are
- * cleared, each range is kept once, the longest prefix first. What cannot matter is warned
- * of. Codes 6 and 7. */
+ * cleared, with a warning; each range is kept once, the longest prefix first. Codes 6 and 7. */
 int conf_read_ranges(struct conf *conf, const json_t *config, const char *key,
 		     struct address_range ranges[POLICY_RANGES], __u8 *count,
 		     struct cni_error *err);
+
+/* Of exceptions that change nothing. */
+int conf_warn_of_idle_exceptions(struct conf *conf, const char *key,
+				 const struct address_range *ranges, size_t count,
+				 struct cni_error *err);
 
 /* Whether the address is meant: the first range that holds it decides; in none: false. */
 bool conf_ranges_hold(const struct address_range *ranges, size_t count,
