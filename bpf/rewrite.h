@@ -251,7 +251,7 @@ static __always_inline long rewrite_quoted_checksum(const struct rewrite *to, __
 	return rewrite_quoted_word(to, offset, old, new);
 }
 
-/* The quoted packet's own length: of its end no more may be quoted. 0: it lies. */
+/* By the quoted header: its end need not be quoted. Nonsense where that lies. */
 static __always_inline __u32 rewrite_quoted_transport_length(const struct rewrite *to)
 {
 	const struct packet *packet = to->packet;
@@ -263,7 +263,7 @@ static __always_inline __u32 rewrite_quoted_transport_length(const struct rewrit
 	if (!packet_load(to->skb, packet->quoted_l3_offset + field, &length, sizeof(length)))
 		return 0;
 	size += bpf_ntohs(length);
-	return size > header_size ? size - header_size : 0;
+	return size - header_size;
 }
 
 /* It can be put right without the data behind it, which most errors do not quote. */
@@ -274,12 +274,12 @@ static __always_inline long rewrite_quoted_sctp_checksum(const struct rewrite *t
 	__u32 old, new;
 	long error;
 
-	if (offset + sizeof(old) > to->packet->end || length < sizeof(struct sctp_header))
+	if (offset + sizeof(old) > to->packet->end)
 		return 0; /* not quoted */
 	if (!packet_load(to->skb, offset, &old, sizeof(old)))
 		return -1;
 	new = old;
-	if (!change || !rewrite_sctp_checksum(&new, change, length))
+	if (!rewrite_sctp_checksum(&new, change, length))
 		return 0;
 	error = bpf_l4_csum_replace(to->skb, to->checksum, old, new, sizeof(new));
 	return error ?: bpf_skb_store_bytes(to->skb, offset, &new, sizeof(new), 0);
