@@ -18,14 +18,15 @@ endpoint() {
 	case $1 in *:*) echo "[$1]:$2" ;; *) echo "$1:$2" ;; esac
 }
 
-# ask NAMESPACE|host tcp|udp ADDRESS PORT [OPTION...]: prints the answer
+# ask NAMESPACE|host tcp|udp|sctp ADDRESS PORT [OPTION...]: prints the answer
 ask() {
-	local who=$1
+	local who=$1 tool=$peer
 	shift
+	[ "$1" != sctp ] || tool=$sctp
 	if [ "$who" = host ]; then
-		"$peer" ask "$@" 2>&1
+		"$tool" ask "$@" 2>&1
 	else
-		in_namespace "$who" "$peer" ask "$@" 2>&1
+		in_namespace "$who" "$tool" ask "$@" 2>&1
 	fi
 }
 

@@ -53,10 +53,10 @@ struct options {
 };
 
 static const char usage[] =
-	"peer serve tcp|udp ADDRESS PORT [--name NAME] [--background]\n"
+	"peer serve tcp|udp|sctp ADDRESS PORT [--name NAME] [--background]\n"
 	"     answers each line or datagram with: name=... client=... local=...; ADDRESS may be "
 	"any\n"
-	"peer ask tcp|udp ADDRESS PORT [--from ADDRESS] [--source-port N] [--count N]\n"
+	"peer ask tcp|udp|sctp ADDRESS PORT [--from ADDRESS] [--source-port N] [--count N]\n"
 	"     [--interval MS] [--timeout MS] [--on-demand] [--keep-going] [--reset] [--ttl N]\n"
 	"     prints each answer and from=..., or timeout, refused, closed\n"
 	"     --on-demand: asks once for each line of standard input, over one socket, until "
@@ -66,6 +66,9 @@ static const char usage[] =
 	"     --reset: ends the connection by RST\n"
 	"peer forge tcp|udp SOURCE PORT DESTINATION PORT --interface NAME --destination-mac MAC\n"
 	"     [--tcp-flags LETTERS of SAFRP]: sends one packet, whatever the stack thinks of it\n";
+
+/* What "tcp" below stands for: SCTP's streams behave alike, where the kernel has them. */
+static int stream_protocol = IPPROTO_TCP;
 
 static _Noreturn void die(const char *what)
 {
@@ -122,7 +125,8 @@ static const char *format_address(const struct sockaddr_in6 *address, char *text
 static int open_socket(bool tcp)
 {
 	int on = 1, off = 0;
-	int fd = socket(AF_INET6, (tcp ? SOCK_STREAM : SOCK_DGRAM) | SOCK_CLOEXEC, 0);
+	int fd = tcp ? socket(AF_INET6, SOCK_STREAM | SOCK_CLOEXEC, stream_protocol)
+		     : socket(AF_INET6, SOCK_DGRAM | SOCK_CLOEXEC, 0);
 
 	if (fd < 0)
 		die("socket");
@@ -634,14 +638,18 @@ int main(int argc, char **argv)
 	parse_options(argc, argv, &options);
 	argv += optind;
 	arguments = argc - optind;
-	if (arguments < 4 || (strcmp(argv[1], "tcp") != 0 && strcmp(argv[1], "udp") != 0))
+	if (arguments < 4)
 		die_usage();
-	tcp = strcmp(argv[1], "tcp") == 0;
+	if (strcmp(argv[1], "sctp") == 0)
+		stream_protocol = IPPROTO_SCTP;
+	else if (strcmp(argv[1], "tcp") != 0 && strcmp(argv[1], "udp") != 0)
+		die_usage();
+	tcp = strcmp(argv[1], "udp") != 0;
 	if (strcmp(argv[0], "serve") == 0 && arguments == 4)
 		command_serve(tcp, argv[2], parse_number(argv[3], 1, 65535), &options);
 	if (strcmp(argv[0], "ask") == 0 && arguments == 4)
 		return command_ask(tcp, argv[2], parse_number(argv[3], 1, 65535), &options);
-	if (strcmp(argv[0], "forge") == 0 && arguments == 6)
+	if (strcmp(argv[0], "forge") == 0 && arguments == 6 && stream_protocol == IPPROTO_TCP)
 		return command_forge(tcp, argv + 2, &options);
 	die_usage();
 }

@@ -16,6 +16,9 @@
 project=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
 build=${BUILD:-$project/build}
 peer=$build/tests/peer
+# SCTP: the kernel's own, where it has any, else over raw sockets
+sctp=$peer
+[ -e /proc/net/sctp ] || sctp=$build/tests/sctp
 plugin=${PLUGIN:-bpf-portmap}
 cnirun=${CNIRUN:-$build/cnirun}
 reference_plugins=${REFERENCE_PLUGINS:-/usr/lib/cni}
@@ -164,6 +167,10 @@ runtime() {
 serve_in() {
 	in_namespace "$1" "$peer" serve tcp any "$2" --name "${3:-$1}" --background
 	in_namespace "$1" "$peer" serve udp any "$2" --name "${3:-$1}" --background
+}
+
+serve_sctp_in() {
+	in_namespace "$1" "$sctp" serve sctp any "$2" --name "${3:-$1}" --background
 }
 
 serve_on_host() {

@@ -4,7 +4,7 @@
 
 #include "row.h"
 
-static const struct row mapping_rows_[] = {
+static const struct row mapped_rows[] = {
 	{.says = "[s68] a mapped SCTP port: the INIT's destination is rewritten",
 	 AT(FROM_UPLINK, UPLINK),
 	 .in = SCTP(v4_client, 40000, v4_host, 8080, .payload = 20),
@@ -75,7 +75,7 @@ static const struct row mapping_rows_[] = {
 	 .in = SCTP(v6_client, 40000, v6_host, 8080, .fragment = FIRST_FRAGMENT)},
 };
 
-static const struct row masquerade_rows_[] = {
+static const struct row masqueraded_rows[] = {
 	{.says = "an association begun by a container keeps its port where that is in the set",
 	 AT(TO_UPLINK, UPLINK),
 	 .in = SCTP(v4_container_one, 25000, v4_server, 3868, .payload = 20),
@@ -212,7 +212,7 @@ static const struct row state_rows[] = {
 	 .in = SCTP(v4_client, 40000, v4_host, 9999)},
 };
 
-static const struct row neighbour_rows_[] = {
+static const struct row bridge_rows[] = {
 	{.says = "a container to its own mapped port: the destination, before the bridge",
 	 .flows_unchecked = true,
 	 AT(FROM_CONTAINER, VETH_ONE),
@@ -347,10 +347,10 @@ static void random_rows(bool ipv4, const char *state)
 
 void sctp_rows(void)
 {
-	ROWS_RUN(mapping_rows_);
-	ROWS_RUN(masquerade_rows_);
+	ROWS_RUN(mapped_rows);
+	ROWS_RUN(masqueraded_rows);
 	ROWS_RUN(state_rows);
-	ROWS_RUN(neighbour_rows_);
+	ROWS_RUN(bridge_rows);
 	host_close_sockets();
 	for (int complete = 0; complete <= 1; complete++) {
 		if (!fixture_set_checksum_complete(complete))

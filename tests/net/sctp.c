@@ -1,0 +1,410 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * sctp.c - as much SCTP (RFC 9260) as a NAT sees, over raw sockets, for kernels that have
+ * none: a client's INIT, and a server's INIT ACK that tells whom it saw. Both ends check
+ * the CRC32c of what they get. Says what peer.c says; peer.c speaks it where the kernel does.
+ */
+#define _GNU_SOURCE
+#include <arpa/inet.h>
+#include <errno.h>
+#include <getopt.h>
+#include <netinet/in.h>
+#include <netinet/ip.h>
+#include <poll.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <time.h>
+#include <unistd.h>
+
+#define PACKET_SIZE 65536
+#define ENDPOINT_SIZE (INET6_ADDRSTRLEN + 9)
+#define TEXT_SIZE 512
+#define CHUNK_INIT 1
+#define CHUNK_INIT_ACK 2
+#define PARAMETER_STATE_COOKIE 7
+
+enum exit_code { EXIT_TIMEOUT = 1, EXIT_USAGE = 2, EXIT_BROKEN = 4 };
+
+static const char usage[] =
+	"sctp serve sctp any PORT [--name NAME] [--background]\n"
+	"     answers each INIT, as long as it was, with: name=... client=... local=...\n"
+	"sctp ask sctp ADDRESS PORT [--source-port N] [--count N] [--size BYTES] [--timeout MS]\n"
+	"     [--damaged]\n"
+	"     prints each answer and from=..., or timeout; BYTES: of the SCTP packet; "
+	"damaged: with a wrong CRC32c\n";
+
+struct options {
+	const char *name;
+	int source_port;
+	int count;
+	int size;
+	int timeout;
+	bool background;
+	bool damaged;
+};
+
+struct common_header {
+	uint16_t source;
+	uint16_t destination;
+	uint32_t verification_tag;
+	uint32_t checksum; /* little endian */
+};
+
+/* INIT and INIT ACK, and one parameter: the text in it goes back and forth. */
+struct init {
+	struct common_header common;
+	uint8_t type;
+	uint8_t flags;
+	uint16_t length;
+	uint32_t initiate_tag;
+	uint32_t window;
+	uint16_t streams_out;
+	uint16_t streams_in;
+	uint32_t first_number;
+	uint16_t parameter_type;
+	uint16_t parameter_length;
+	char text[];
+};
+
+struct message {
+	struct sockaddr_in6 from; /* IPv4 as v4-mapped */
+	struct sockaddr_in6 to;
+	size_t size;
+	union {
+		struct init init;
+		uint8_t bytes[PACKET_SIZE];
+	};
+};
+
+static _Noreturn void die(const char *what)
+{
+	fprintf(stderr, "sctp: %s: %s\n", what, strerror(errno));
+	exit(EXIT_USAGE);
+}
+
+static _Noreturn void die_usage(void)
+{
+	fputs(usage, stderr);
+	exit(EXIT_USAGE);
+}
+
+static int parse_number(const char *text, int low, int high)
+{
+	char *end;
+	long number = strtol(text, &end, 10);
+
+	if (!*text || *end || number < low || number > high)
+		die_usage();
+	return (int)number;
+}
+
+static struct sockaddr_in6 parse_address(const char *text, int port)
+{
+	struct sockaddr_in6 address = {.sin6_family = AF_INET6, .sin6_port = htons(port)};
+	char mapped[INET6_ADDRSTRLEN + 8];
+
+	snprintf(mapped, sizeof(mapped), "%s%s", strchr(text, ':') ? "" : "::ffff:", text);
+	if (inet_pton(AF_INET6, mapped, &address.sin6_addr) != 1)
+		die_usage();
+	return address;
+}
+
+static bool is_ipv4(const struct sockaddr_in6 *address)
+{
+	return IN6_IS_ADDR_V4MAPPED(&address->sin6_addr);
+}
+
+static void set_ipv4(struct sockaddr_in6 *address, uint32_t ipv4)
+{
+	address->sin6_addr = (struct in6_addr){.s6_addr = {[10] = 0xff, [11] = 0xff}};
+	memcpy(&address->sin6_addr.s6_addr[12], &ipv4, 4);
+}
+
+static const char *format_address(const struct sockaddr_in6 *address, char *text)
+{
+	char host[INET6_ADDRSTRLEN];
+
+	if (is_ipv4(address))
+		inet_ntop(AF_INET, &address->sin6_addr.s6_addr[12], host, sizeof(host));
+	else
+		inet_ntop(AF_INET6, &address->sin6_addr, host, sizeof(host));
+	snprintf(text, ENDPOINT_SIZE, is_ipv4(address) ? "%s:%u" : "[%s]:%u", host,
+		 ntohs(address->sin6_port));
+	return text;
+}
+
+/* RFC 9260 appendix A, a bit at a time, with a checksum of 0 */
+static uint32_t crc32c(const struct message *message)
+{
+	uint32_t crc = 0xffffffff;
+
+	for (size_t i = 0; i < message->size; i++) {
+		crc ^= i >= 8 && i < 12 ? 0 : message->bytes[i];
+		for (int bit = 0; bit < 8; bit++)
+			crc = crc & 1 ? crc >> 1 ^ 0x82f63b78 : crc >> 1;
+	}
+	return htole32(~crc);
+}
+
+static int open_socket(int family)
+{
+	int fd = socket(family, SOCK_RAW | SOCK_CLOEXEC, IPPROTO_SCTP), on = 1, size = 1 << 20;
+
+	if (fd < 0 || setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &size, sizeof(size)) ||
+	    setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &size, sizeof(size)))
+		die("raw socket");
+	if (family == AF_INET6 && setsockopt(fd, IPPROTO_IPV6, IPV6_RECVPKTINFO, &on, sizeof(on)))
+		die("IPV6_RECVPKTINFO");
+	return fd;
+}
+
+/* What a raw IPv4 socket gets begins with the IP header. */
+static bool receive_ipv4(int fd, struct message *message)
+{
+	ssize_t got = recv(fd, message->bytes, sizeof(message->bytes), 0);
+	struct iphdr ip;
+	size_t header;
+
+	if (got < (ssize_t)sizeof(ip))
+		return false;
+	memcpy(&ip, message->bytes, sizeof(ip));
+	header = ip.ihl * 4;
+	set_ipv4(&message->from, ip.saddr);
+	set_ipv4(&message->to, ip.daddr);
+	message->size = (size_t)got - header;
+	memmove(message->bytes, message->bytes + header, message->size);
+	return true;
+}
+
+static bool receive_ipv6(int fd, struct message *message)
+{
+	char control[CMSG_SPACE(sizeof(struct in6_pktinfo))];
+	struct iovec data = {message->bytes, sizeof(message->bytes)};
+	struct msghdr header = {
+		.msg_name = &message->from,
+		.msg_namelen = sizeof(message->from),
+		.msg_iov = &data,
+		.msg_iovlen = 1,
+		.msg_control = control,
+		.msg_controllen = sizeof(control),
+	};
+	ssize_t got = recvmsg(fd, &header, 0);
+	struct cmsghdr *first = CMSG_FIRSTHDR(&header);
+	struct in6_pktinfo where;
+
+	if (got < 0 || !first || first->cmsg_type != IPV6_PKTINFO)
+		return false;
+	memcpy(&where, CMSG_DATA(first), sizeof(where));
+	message->to.sin6_addr = where.ipi6_addr;
+	message->size = (size_t)got;
+	return true;
+}
+
+/* Of what every raw socket gets: a sound packet of this type to this port. */
+static bool receive(int fd, bool ipv4, int type, int port, struct message *message)
+{
+	if (ipv4 ? !receive_ipv4(fd, message) : !receive_ipv6(fd, message))
+		return false;
+	if (message->size < sizeof(struct init) || message->init.type != type ||
+	    ntohs(message->init.common.destination) != port)
+		return false;
+	message->from.sin6_port = message->init.common.source;
+	message->to.sin6_port = message->init.common.destination;
+	if (message->init.common.checksum == crc32c(message))
+		return true;
+	fprintf(stderr, "sctp: wrong CRC32c in %zu bytes to port %d\n", message->size, port);
+	return false;
+}
+
+static void send_message(int fd, struct message *message, uint32_t damage)
+{
+	struct sockaddr_in6 to6 = message->to;
+	struct sockaddr_in to4 = {.sin_family = AF_INET};
+	bool ipv4 = is_ipv4(&message->to);
+	ssize_t sent;
+
+	to6.sin6_port = 0; /* of a raw socket: the protocol, or 0 */
+	memcpy(&to4.sin_addr, &to6.sin6_addr.s6_addr[12], 4);
+	message->init.common.source = message->from.sin6_port;
+	message->init.common.destination = message->to.sin6_port;
+	message->init.length = htons(message->size - sizeof(struct common_header));
+	message->init.parameter_length =
+		htons(message->size - offsetof(struct init, parameter_type));
+	message->init.common.checksum = crc32c(message) ^ damage;
+	sent = sendto(fd, message->bytes, message->size, 0,
+		      ipv4 ? (struct sockaddr *)&to4 : (struct sockaddr *)&to6,
+		      ipv4 ? sizeof(to4) : sizeof(to6));
+	if (sent != (ssize_t)message->size)
+		fprintf(stderr, "sctp: sending %zu bytes: %s\n", message->size, strerror(errno));
+}
+
+static void answer(int fd, struct message *message, const struct options *options)
+{
+	char client[ENDPOINT_SIZE], local[ENDPOINT_SIZE];
+	struct sockaddr_in6 client_address = message->from;
+	size_t room = message->size - sizeof(struct init);
+	char text[TEXT_SIZE];
+	size_t length;
+
+	snprintf(text, sizeof(text), "name=%s client=%s local=%s", options->name,
+		 format_address(&message->from, client), format_address(&message->to, local));
+	length = strlen(text) + 1;
+	memcpy(message->init.text, text, length);
+	if (length > room)
+		message->size = sizeof(struct init) + length;
+	message->from = message->to;
+	message->to = client_address;
+	message->init.type = CHUNK_INIT_ACK;
+	message->init.common.verification_tag = message->init.initiate_tag;
+	send_message(fd, message, 0);
+}
+
+static _Noreturn void command_serve(int port, const struct options *options)
+{
+	static struct message message;
+	struct pollfd readable[2] = {{.fd = open_socket(AF_INET), .events = POLLIN},
+				     {.fd = open_socket(AF_INET6), .events = POLLIN}};
+
+	if (options->background && daemon(1, 1))
+		die("daemon");
+	for (;;) {
+		if (poll(readable, 2, -1) < 0)
+			die("poll");
+		for (int i = 0; i < 2; i++)
+			if (readable[i].revents &&
+			    receive(readable[i].fd, i == 0, CHUNK_INIT, port, &message))
+				answer(readable[i].fd, &message, options);
+	}
+}
+
+static int64_t milliseconds_now(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return now.tv_sec * 1000LL + now.tv_nsec / 1000000;
+}
+
+static bool await_answer(int fd, bool ipv4, uint32_t tag, int port, int timeout,
+			 struct message *message)
+{
+	int64_t end = milliseconds_now() + timeout, left;
+	struct pollfd readable = {.fd = fd, .events = POLLIN};
+
+	while ((left = end - milliseconds_now()) > 0) {
+		if (poll(&readable, 1, (int)left) > 0 &&
+		    receive(fd, ipv4, CHUNK_INIT_ACK, port, message) &&
+		    message->init.common.verification_tag == tag)
+			return true;
+	}
+	return false;
+}
+
+static int ask_once(int fd, const struct sockaddr_in6 *server, int port,
+		    const struct options *options)
+{
+	static struct message message;
+	uint32_t tag = (uint32_t)random() | 1;
+	char from[ENDPOINT_SIZE];
+
+	memset(&message, 0, sizeof(message));
+	message.to = *server;
+	message.from.sin6_port = htons(port);
+	message.size = (size_t)options->size;
+	message.init.type = CHUNK_INIT;
+	message.init.initiate_tag = tag;
+	message.init.parameter_type = htons(PARAMETER_STATE_COOKIE);
+	for (size_t i = sizeof(struct init); i < message.size; i++)
+		message.bytes[i] = (uint8_t)random();
+	send_message(fd, &message, options->damaged);
+	if (!await_answer(fd, is_ipv4(server), tag, port, options->timeout, &message)) {
+		puts("timeout");
+		return EXIT_TIMEOUT;
+	}
+	if (message.size < (size_t)options->size) {
+		puts("broken: cut off");
+		return EXIT_BROKEN;
+	}
+	printf("%s from=%s\n", message.init.text, format_address(&message.from, from));
+	return 0;
+}
+
+static int command_ask(const char *address, int port, const struct options *options)
+{
+	struct sockaddr_in6 server = parse_address(address, port);
+	int fd = open_socket(is_ipv4(&server) ? AF_INET : AF_INET6), code;
+	int own;
+
+	srandom((unsigned int)(getpid() ^ milliseconds_now()));
+	own = options->source_port ?: 1024 + (int)(random() % 64512);
+	setvbuf(stdout, NULL, _IOLBF, 0);
+	for (int i = 0; i < options->count; i++) {
+		code = ask_once(fd, &server, own, options);
+		if (code)
+			return code;
+	}
+	return 0;
+}
+
+static void parse_options(int argc, char **argv, struct options *options)
+{
+	static const struct option names[] = {
+		{"name", required_argument, NULL, 'n'},
+		{"source-port", required_argument, NULL, 's'},
+		{"count", required_argument, NULL, 'c'},
+		{"size", required_argument, NULL, 'S'},
+		{"timeout", required_argument, NULL, 't'},
+		{"background", no_argument, NULL, 'b'},
+		{"damaged", no_argument, NULL, 'd'},
+		{NULL, 0, NULL, 0},
+	};
+	int letter;
+
+	while ((letter = getopt_long(argc, argv, "", names, NULL)) != -1) {
+		switch (letter) {
+		case 'n':
+			options->name = optarg;
+			break;
+		case 's':
+			options->source_port = parse_number(optarg, 1, 65535);
+			break;
+		case 'c':
+			options->count = parse_number(optarg, 1, 100000);
+			break;
+		case 'S':
+			options->size = parse_number(optarg, sizeof(struct init), PACKET_SIZE - 1);
+			break;
+		case 't':
+			options->timeout = parse_number(optarg, 1, 100000);
+			break;
+		case 'b':
+			options->background = true;
+			break;
+		case 'd':
+			options->damaged = true;
+			break;
+		default:
+			die_usage();
+		}
+	}
+}
+
+int main(int argc, char **argv)
+{
+	struct options options = {.name = "sctp", .count = 1, .size = 100, .timeout = 1000};
+
+	parse_options(argc, argv, &options);
+	argv += optind;
+	if (argc - optind != 4 || strcmp(argv[1], "sctp") != 0)
+		die_usage();
+	if (strcmp(argv[0], "serve") == 0)
+		command_serve(parse_number(argv[3], 1, 65535), &options);
+	if (strcmp(argv[0], "ask") == 0)
+		return command_ask(argv[2], parse_number(argv[3], 1, 65535), &options);
+	die_usage();
+}

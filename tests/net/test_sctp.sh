@@ -1,0 +1,145 @@
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+# shellcheck shell=bash disable=SC2154 # the world's names: world.sh
+#
+# test_sctp.sh - SCTP through mapped ports and masquerade; who gets a packet checks its CRC32c.
+
+# sizes_of CLIENT ADDRESS PORT: packets of every kind of length, an odd one and the longest too
+expect_sctp_sizes() {
+	local size
+	[ "$sctp" != "$peer" ] || return 0 # the kernel's own choose theirs
+	for size in 36 61 600 1400 1480 4711 9001 33333 65001; do
+		expect_answer "$1" sctp "$2" "$3" "$4" - --size "$size"
+	done
+}
+
+# A long packet is one packet all the way.
+long_frames() {
+	local name
+	ip link set eth0 mtu 65535
+	ip link set eth1 mtu 65535
+	ip -n client link set eth0 mtu 65535
+	ip -n server link set eth0 mtu 65535
+	for name; do
+		ip link set "$(host_veth "$name")" mtu 65535
+		ip -n "$name" link set eth0 mtu 65535
+	done
+}
+
+sctp_through_mapping() {
+	container_add web "$1" -p 9999:3868/sctp
+	serve_sctp_in web 3868
+	long_frames web
+	local address
+	for address in "$host4" "$host6"; do
+		expect_sctp_sizes client "$address" 9999 web
+	done
+	expect_answer client sctp "$host4" 9999 web "$client4"
+	expect_answer client sctp "$host6" 9999 web "$client6"
+}
+
+# a mapped SCTP port with another number inside answers, IPv4 and IPv6, packets of 36 bytes to
+# 64 kB [s68][i11]
+test_sctp_mapping() {
+	capture_start leak client eth0 net 10.88.0.0/16 or ip6 net fd00::/16
+	sctp_through_mapping bridge
+	expect_captured_nothing leak
+}
+
+# so for a ptp container [s68]
+test_sctp_mapping_ptp() {
+	sctp_through_mapping ptp
+}
+
+# and with a strict firewall and bridge netfilter [s68]
+test_sctp_mapping_strict() {
+	bridge_netfilter 1
+	firewall_strict
+	sctp_through_mapping bridge
+}
+
+# associations begun by containers leave with the host's address, two with the same port with two
+# ports, IPv4 and IPv6 [i04][i10][i11]
+test_sctp_masquerade() {
+	container_add one bridge
+	container_add two ptp
+	serve_sctp_in server 3868
+	long_frames one two
+	capture_start leak server eth0 net 10.88.0.0/16 or net 10.89.0.0/16 or ip6 net fd00::/16
+	local name port
+	for name in one two; do
+		expect_sctp_sizes "$name" "$server4" 3868 server
+		expect_sctp_sizes "$name" "$server6" 3868 server
+		for port in 5000 25000; do
+			expect_answer "$name" sctp "$server4" 3868 server "$host4_second" \
+				--source-port "$port"
+			expect_answer "$name" sctp "$server6" 3868 server "$host6_second" \
+				--source-port "$port"
+		done
+	done
+	expect_captured_nothing leak
+}
+
+# a neighbour on the bridge, one on a ptp link and the container itself reach a mapped SCTP port;
+# the neighbour keeps its address [i11]
+test_sctp_neighbours() {
+	container_add web bridge -p 9999:3868/sctp
+	container_add near bridge
+	container_add routed ptp
+	serve_sctp_in web 3868
+	long_frames web near routed
+	local name
+	for name in near routed web; do
+		expect_sctp_sizes "$name" "$host4" 9999 web
+		expect_sctp_sizes "$name" "$host6" 9999 web
+	done
+	expect_answer near sctp "$host4" 9999 web "$(address4 near)"
+	expect_answer near sctp "$host6" 9999 web "$(address6 near)"
+	expect_answer web sctp "$host4" 9999 web "$bridge4"
+	expect_answer web sctp "$host6" 9999 web "$bridge6"
+}
+
+# the same port number over TCP, UDP and SCTP is three ports [s83]
+test_sctp_own_port_space() {
+	container_start one bridge -p 9999:80/tcp
+	container_start two bridge -p 9999:80/udp
+	container_add three bridge -p 9999:80/sctp
+	serve_sctp_in three 80
+	expect_answer client tcp "$host4" 9999 one
+	expect_answer client udp "$host4" 9999 two
+	expect_answer client sctp "$host4" 9999 three
+	expect_failure container_add four bridge -p 9999:80/sctp
+	expect_contains "$output" three
+	container_del three bridge
+	expect_no_answer client sctp "$host4" 9999
+}
+
+# nobody listens: the client is told so in the host's words, IPv4 and IPv6 [T16][i04]
+test_sctp_refused() {
+	[ "$sctp" != "$peer" ] || skip "the kernel's own SCTP refuses by ABORT"
+	container_add web bridge -p 9999:3868/sctp
+	# "Protocol unreachable" and "unrecognized next header", about a packet to the host's port
+	capture_start told client eth0 "(icmp[0:2] = 0x0302 and icmp[24:4] = 0xc0000201 and
+		icmp[30:2] = 9999) or (ip6[6] = 58 and ip6[40:2] = 0x0401 and
+		ip6[72:4] = 0x20010db8 and ip6[90:2] = 9999)"
+	capture_start leak client eth0 "net 10.88.0.0/16 or ip6 net fd00::/16 or
+		(icmp and icmp[24:2] = 0x0a58) or (ip6[6] = 58 and ip6[72:2] = 0xfd00)"
+	expect_no_answer client sctp "$host4" 9999
+	expect_no_answer client sctp "$host6" 9999
+	expect_captured_nothing leak
+	local seen
+	seen=$(capture_stop told)
+	expect_contains "$seen" "$host4 > $client4: ICMP"
+	expect_contains "$seen" "$host6 > $client6: ICMP6"
+}
+
+# those who check: a CRC32c that is wrong by a bit gets no answer
+test_sctp_ends_check() {
+	[ "$sctp" != "$peer" ] || skip "the kernel's own SCTP makes no mistakes"
+	container_add web bridge
+	serve_sctp_in web 3868
+	local address
+	for address in "$(address4 web)" "$(address6 web)"; do
+		expect_answer client sctp "$address" 3868 web -
+		expect_no_answer client sctp "$address" 3868 --damaged
+	done
+}
