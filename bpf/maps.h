@@ -53,5 +53,7 @@ ARRAY_OF(counters, BPF_MAP_TYPE_PERCPU_ARRAY, struct counters, 1);
 /* The loader sets the size of flows from the machine's memory. */
 LRU_OF(flows, struct flow_key, struct flow, MIN_FLOWS);
 LRU_OF(flows_new, struct flow_key, struct flow, MAX_NEW_FLOWS);
+LRU_OF(fragments, struct fragment_key, struct fragment, MAX_FRAGMENTED);
+ARRAY_OF(held, BPF_MAP_TYPE_ARRAY, struct held_fragment, MAX_HELD);
 
 #endif

@@ -12,6 +12,7 @@
 #define BPF_PORTMAP_MASQUERADE_H
 
 #include "flow.h"
+#include "fragment.h"
 #include "mapping.h"
 #include "noticed.h"
 #include "route.h"
@@ -212,6 +213,24 @@ static __always_inline enum verdict decide_error_out(struct packet *packet,
 	return VERDICT_TRANSLATE;
 }
 
+/* A later fragment that leaves takes the way of its first one. Where that is not known,
+ * a container's address stays inside. */
+static __always_inline enum verdict decide_fragment_out(const struct packet *packet,
+							const struct endpoint *endpoint,
+							struct translation *translation)
+{
+	switch (fragment_follow(packet, translation)) {
+	case FRAGMENT_TRANSLATED:
+		return VERDICT_TRANSLATE;
+	case FRAGMENT_PASSED:
+		return VERDICT_PASS;
+	case FRAGMENT_DROPPED:
+		return VERDICT_DROP;
+	default:
+		return masquerade_wanted(packet, endpoint) ? drop(untranslatable) : VERDICT_PASS;
+	}
+}
+
 /* A forwarded packet that leaves the stack. */
 static __always_inline enum verdict decide_out(struct __sk_buff *skb, struct packet *packet,
 					       bool translatable, struct translation *translation)
@@ -228,9 +247,11 @@ static __always_inline enum verdict decide_out(struct __sk_buff *skb, struct pac
 	}
 	if (!owner_live(&endpoint->owner))
 		return masquerade_wanted(packet, endpoint) ? drop(no_attachment) : VERDICT_PASS;
+	tuple->direction = DIRECTION_OUT;
+	if (packet->fragment == LATER_FRAGMENT)
+		return decide_fragment_out(packet, endpoint, translation);
 	if (!translatable)
 		return masquerade_wanted(packet, endpoint) ? drop(untranslatable) : VERDICT_PASS;
-	tuple->direction = DIRECTION_OUT;
 	flow = flow_find(tuple);
 	if (flow) {
 		translation_of(flow, translation);

@@ -22,7 +22,9 @@
 
 #define VLAN_VID_MASK 0x0fff
 #define IPV4_FRAGMENT_OFFSET 0x1fff
-#define IPV4_FRAGMENT 0x3fff     /* more fragments, or an offset */
+#define IPV4_FRAGMENT 0x3fff /* more fragments, or an offset */
+#define IPV6_FRAGMENT_OFFSET 0xfff8
+#define IPV6_FRAGMENT 0xfff9
 #define IPV6_EXTENSION_HEADERS 6 /* more than this many: not understood */
 
 #define ICMP_ECHO_REPLY 0
@@ -38,21 +40,30 @@
 enum packet_kind {
 	PACKET_IGNORED,      /* not IP, tagged, malformed IP; addresses of no concern */
 	PACKET_OPAQUE,       /* sound IP, but nothing that has a tuple to translate */
-	PACKET_TRANSLATABLE, /* TCP, UDP, SCTP or ICMP echo */
+	PACKET_FRAGMENT,     /* a later fragment of what may be TCP, UDP or ICMP echo */
+	PACKET_TRANSLATABLE, /* TCP, UDP, SCTP or ICMP echo, or the first fragment of it */
 	PACKET_ERROR,        /* an ICMP error that quotes such a packet */
 };
+
+enum fragment_place {
+	NO_FRAGMENT,
+	FIRST_FRAGMENT, /* has the ports; its checksum is the whole datagram's */
+	LATER_FRAGMENT, /* neither */
+} __attribute__((packed));
 
 struct packet {
 	/* As the packet has it; direction is the caller's. Of an error: what a packet
 	 * back to the sender of the quoted one would have. */
 	struct flow_key tuple;
-	__u8 sender[16]; /* whose packet it is: its source, also that of an error */
-	__u32 end;       /* offset of the first byte behind the IP packet */
+	__u8 sender[16];      /* whose packet it is: its source, also that of an error */
+	__u32 identification; /* of a fragment's datagram */
+	__u32 end;            /* offset of the first byte behind the IP packet */
 	__u16 l3_offset;
 	__u16 l4_offset;
 	__u16 quoted_l3_offset; /* of an error */
 	__u16 quoted_l4_offset;
 	__u8 tcp_flags;
+	enum fragment_place fragment;
 	bool ipv4;
 	bool error;
 	bool from_endpoint; /* of an error on its way out: the sender is a container */
@@ -102,30 +113,77 @@ struct ipv6_header {
 
 #define NEXTHDR_HOP 0
 #define NEXTHDR_ROUTING 43
+#define NEXTHDR_FRAGMENT 44
 #define NEXTHDR_DESTINATION 60
 
-/* Walks *offset to the transport header. Returns its protocol, or -1 where it
- * cannot be had: no end of headers, a route still to be travelled. */
-static __always_inline int packet_skip_extension_headers(struct __sk_buff *skb, __u16 *offset,
-							 __u8 protocol)
+/* The first half of every extension header that is walked over. */
+struct extension_header {
+	__u8 next;
+	__u8 length; /* in units of 8 bytes, the first not counted (RFC 8200 4.2) */
+	union {
+		struct {
+			__u8 type;
+			__u8 segments_left;
+		} routing;
+		__be16 fragment;
+	};
+};
+
+struct extension_walk {
+	__u16 offset;   /* where it has come to */
+	__u16 fragment; /* offset and flag of the fragment header; 0: none, or all in one piece */
+	__u32 identification;
+	__u8 first_header; /* behind the fragment header: all that a later fragment tells */
+	bool has_fragment_header;
+};
+
+static __always_inline bool packet_walk_fragment_header(struct __sk_buff *skb,
+							struct extension_walk *walk,
+							const struct extension_header *header)
 {
-	struct {
-		__u8 next;
-		__u8 length; /* in units of 8 bytes, the first not counted (RFC 8200 4.2) */
-		__u8 type;
-		__u8 segments_left;
-	} extension;
+	__be32 identification;
+
+	if (walk->has_fragment_header || !packet_load(skb, walk->offset + sizeof(*header),
+						      &identification, sizeof(identification)))
+		return false;
+	walk->has_fragment_header = true;
+	walk->fragment = bpf_ntohs(header->fragment) & IPV6_FRAGMENT;
+	walk->identification = bpf_ntohl(identification);
+	walk->first_header = header->next;
+	walk->offset += 8;
+	return true;
+}
+
+static __always_inline bool packet_is_extension(__u8 protocol)
+{
+	return protocol == NEXTHDR_HOP || protocol == NEXTHDR_ROUTING ||
+	       protocol == NEXTHDR_DESTINATION;
+}
+
+/* Walks to the transport header, of a later fragment to what is in its place. Returns
+ * its protocol, or -1 where it cannot be had: no end of headers, a route still to be
+ * travelled. */
+static __always_inline int packet_skip_extension_headers(struct __sk_buff *skb,
+							 struct extension_walk *walk, __u8 protocol)
+{
+	struct extension_header header;
 
 	for (int i = 0; i < IPV6_EXTENSION_HEADERS; i++) {
-		if (protocol != NEXTHDR_HOP && protocol != NEXTHDR_ROUTING &&
-		    protocol != NEXTHDR_DESTINATION)
+		if (protocol != NEXTHDR_FRAGMENT && !packet_is_extension(protocol))
 			return protocol;
-		if (!packet_load(skb, *offset, &extension, sizeof(extension)))
+		if (!packet_load(skb, walk->offset, &header, sizeof(header)))
 			return -1;
-		if (protocol == NEXTHDR_ROUTING && extension.segments_left)
-			return -1;
-		protocol = extension.next;
-		*offset += 8 + extension.length * 8;
+		if (protocol == NEXTHDR_FRAGMENT) {
+			if (!packet_walk_fragment_header(skb, walk, &header))
+				return -1;
+			if (walk->fragment & IPV6_FRAGMENT_OFFSET)
+				return header.next;
+		} else {
+			if (protocol == NEXTHDR_ROUTING && header.routing.segments_left)
+				return -1;
+			walk->offset += 8 + header.length * 8;
+		}
+		protocol = header.next;
 	}
 	return -1;
 }
@@ -186,6 +244,7 @@ static __always_inline bool packet_read_quoted_ipv4(struct __sk_buff *skb, struc
 static __always_inline bool packet_read_quoted_ipv6(struct __sk_buff *skb, struct packet *packet,
 						    struct flow_key *back)
 {
+	struct extension_walk walk = {};
 	struct ipv6_header ip;
 	int protocol;
 
@@ -196,10 +255,11 @@ static __always_inline bool packet_read_quoted_ipv6(struct __sk_buff *skb, struc
 		return false;
 	address_copy(back->destination, (__u8 *)ip.source);
 	address_copy(back->source, (__u8 *)ip.destination);
-	packet->quoted_l4_offset = packet->quoted_l3_offset + sizeof(ip);
-	protocol = packet_skip_extension_headers(skb, &packet->quoted_l4_offset, ip.next);
-	if (protocol < 0)
+	walk.offset = packet->quoted_l3_offset + sizeof(ip);
+	protocol = packet_skip_extension_headers(skb, &walk, ip.next);
+	if (protocol < 0 || (walk.fragment & IPV6_FRAGMENT_OFFSET))
 		return false;
+	packet->quoted_l4_offset = walk.offset;
 	back->protocol = protocol;
 	return true;
 }
@@ -219,7 +279,7 @@ static __always_inline enum packet_kind packet_parse_error(struct __sk_buff *skb
 {
 	struct flow_key back = {};
 
-	if (!packet_is_error_type(packet->ipv4, type))
+	if (!packet_is_error_type(packet->ipv4, type) || packet->fragment)
 		return PACKET_OPAQUE;
 	packet->quoted_l3_offset = packet->l4_offset + sizeof(struct echo_header);
 	if (packet->ipv4 ? !packet_read_quoted_ipv4(skb, packet, &back)
@@ -263,7 +323,7 @@ static __always_inline enum packet_kind packet_parse_udp(struct __sk_buff *skb,
 	if (!packet_load(skb, packet->l4_offset, &udp, sizeof(udp)))
 		return PACKET_OPAQUE;
 	if (bpf_ntohs(udp.len) < sizeof(udp) ||
-	    packet->l4_offset + bpf_ntohs(udp.len) > packet->end)
+	    (!packet->fragment && packet->l4_offset + bpf_ntohs(udp.len) > packet->end))
 		return PACKET_OPAQUE;
 	packet->no_checksum = udp.check == 0;
 	packet->tuple.source_port = bpf_ntohs(udp.source);
@@ -310,12 +370,17 @@ static __always_inline __u32 packet_header_size(enum protocol protocol)
 	}
 }
 
+static __always_inline bool packet_has_transport(const struct packet *packet, int protocol)
+{
+	return packet_protocol_has_ports(protocol) ||
+	       protocol == (packet->ipv4 ? PROTOCOL_ICMP : PROTOCOL_ICMPV6);
+}
+
 static __always_inline enum packet_kind packet_parse_transport(struct __sk_buff *skb,
 							       struct packet *packet, __u8 protocol)
 {
 	packet->tuple.protocol = protocol;
-	if (!packet_protocol_has_ports(protocol) &&
-	    protocol != (packet->ipv4 ? PROTOCOL_ICMP : PROTOCOL_ICMPV6))
+	if (!packet_has_transport(packet, protocol))
 		return PACKET_OPAQUE;
 	if (packet->l4_offset + packet_header_size(protocol) > packet->end)
 		return PACKET_OPAQUE;
@@ -326,6 +391,33 @@ static __always_inline enum packet_kind packet_parse_transport(struct __sk_buff 
 	if (protocol == PROTOCOL_SCTP)
 		return packet_parse_sctp(skb, packet);
 	return packet_parse_echo(skb, packet);
+}
+
+/*
+ * A fragment with an offset, 0 if it is the first one; first_header is what the later
+ * ones tell of the protocol. The ports must be in the first one (RFC 7112), and nothing
+ * may come later that lies over them: TCP's flags at an offset of 8 bytes (RFC 1858).
+ */
+static __always_inline enum packet_kind packet_parse_fragment(struct __sk_buff *skb,
+							      struct packet *packet, int protocol,
+							      __u8 first_header,
+							      __u32 identification, __u16 offset)
+{
+	if (first_header == PROTOCOL_SCTP || protocol == PROTOCOL_SCTP)
+		return PACKET_OPAQUE; /* how its checksum changes depends on the whole length */
+	if (!packet_has_transport(packet, first_header) &&
+	    (packet->ipv4 || !packet_is_extension(first_header)))
+		return PACKET_OPAQUE;
+	packet->tuple.protocol = first_header;
+	packet->identification = identification;
+	packet->fragment = offset ? LATER_FRAGMENT : FIRST_FRAGMENT;
+	if (!offset)
+		return protocol < 0 ? PACKET_OPAQUE : packet_parse_transport(skb, packet, protocol);
+	if (first_header == PROTOCOL_TCP && offset == (packet->ipv4 ? 1 : 8)) {
+		packet->fragment = NO_FRAGMENT;
+		return PACKET_OPAQUE;
+	}
+	return PACKET_FRAGMENT;
 }
 
 /* Groups, IPv6 link-local and loopback: nothing there is mapped or masqueraded. */
@@ -341,6 +433,7 @@ static __always_inline bool packet_has_odd_address(const struct packet *packet)
 static __always_inline enum packet_kind packet_parse_ipv4(struct __sk_buff *skb,
 							  struct packet *packet)
 {
+	__u16 fragment;
 	__u32 header_length;
 	struct iphdr ip;
 
@@ -361,14 +454,17 @@ static __always_inline enum packet_kind packet_parse_ipv4(struct __sk_buff *skb,
 	address_from_ipv4(packet->tuple.destination, ip.daddr);
 	if (packet_has_odd_address(packet))
 		return PACKET_IGNORED;
-	if (bpf_ntohs(ip.frag_off) & IPV4_FRAGMENT)
-		return PACKET_OPAQUE;
+	fragment = bpf_ntohs(ip.frag_off) & IPV4_FRAGMENT;
+	if (fragment)
+		return packet_parse_fragment(skb, packet, ip.protocol, ip.protocol,
+					     bpf_ntohs(ip.id), fragment & IPV4_FRAGMENT_OFFSET);
 	return packet_parse_transport(skb, packet, ip.protocol);
 }
 
 static __always_inline enum packet_kind packet_parse_ipv6(struct __sk_buff *skb,
 							  struct packet *packet)
 {
+	struct extension_walk walk = {};
 	struct ipv6_header ip;
 	int protocol;
 
@@ -391,10 +487,28 @@ static __always_inline enum packet_kind packet_parse_ipv6(struct __sk_buff *skb,
 		return PACKET_IGNORED;
 	if (address_is_ipv4(packet->tuple.destination))
 		return PACKET_OPAQUE;
-	protocol = packet_skip_extension_headers(skb, &packet->l4_offset, ip.next);
+	walk.offset = packet->l4_offset;
+	protocol = packet_skip_extension_headers(skb, &walk, ip.next);
+	packet->l4_offset = walk.offset;
+	if (walk.fragment)
+		return packet_parse_fragment(skb, packet, protocol, walk.first_header,
+					     walk.identification,
+					     walk.fragment & IPV6_FRAGMENT_OFFSET);
 	if (protocol < 0)
 		return PACKET_OPAQUE;
 	return packet_parse_transport(skb, packet, protocol);
+}
+
+/* A function of its own keeps what it needs while it reads off its callers' stacks. */
+VERIFIED_ONCE enum packet_kind packet_parse_ip(struct __sk_buff *skb, struct packet *packet)
+{
+	if (!packet)
+		return PACKET_IGNORED;
+	if (skb->protocol == bpf_htons(ETH_P_IP))
+		return packet_parse_ipv4(skb, packet);
+	if (skb->protocol == bpf_htons(ETH_P_IPV6))
+		return packet_parse_ipv6(skb, packet);
+	return PACKET_IGNORED;
 }
 
 /* l3_offset: where the IP header is; 0 at an interface whose frames begin with it. */
@@ -406,11 +520,7 @@ static __always_inline enum packet_kind packet_parse(struct __sk_buff *skb, stru
 	/* Seen again, untagged, on the VLAN device. VID 0 is a priority, and no VLAN. */
 	if (skb->vlan_present && (skb->vlan_tci & VLAN_VID_MASK))
 		return PACKET_IGNORED;
-	if (skb->protocol == bpf_htons(ETH_P_IP))
-		return packet_parse_ipv4(skb, packet);
-	if (skb->protocol == bpf_htons(ETH_P_IPV6))
-		return packet_parse_ipv6(skb, packet);
-	return PACKET_IGNORED;
+	return packet_parse_ip(skb, packet);
 }
 
 /* Is the frame addressed to this MAC? Where it is switched, pkt_type cannot tell. */

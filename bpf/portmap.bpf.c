@@ -52,6 +52,7 @@
 #include "vmlinux.h"
 #include <bpf/bpf_endian.h>
 #include <bpf/bpf_helpers.h>
+#include "held.h"
 #include "host.h"
 #include "mapping.h"
 #include "masquerade.h"
@@ -91,16 +92,68 @@ static __always_inline int act(struct __sk_buff *skb, const struct packet *packe
 	return bpf_redirect_neigh(translation->out_ifindex, NULL, 0, 0);
 }
 
-static __always_inline int enter(struct __sk_buff *skb, struct packet *packet)
+/* Does what was decided about a packet that enters, and sees to the other fragments. */
+static __always_inline int act_in(struct __sk_buff *skb, const struct packet *packet,
+				  const struct translation *translation, enum verdict verdict)
+{
+	__u32 newest = 0;
+
+	if (packet->fragment == FIRST_FRAGMENT)
+		newest = fragment_remember(packet, translation, fragment_fate_of(verdict));
+	if (newest) {
+		held_release_all(skb, packet, newest);
+		return TC_ACT_SHOT; /* on its way once more, before the others */
+	}
+	return act(skb, packet, translation, verdict);
+}
+
+/* What became of the first fragment. Where it has not come yet, a fragment that may
+ * have to be translated waits for it: one to this host, or a container's own. */
+VERIFIED_ONCE int later_fragment(struct __sk_buff *skb, const struct packet *packet,
+				 struct translation *translation, __u32 ifindex)
+{
+	enum fragment_fate fate;
+	__u32 out;
+
+	if (!packet || !translation)
+		return FRAGMENT_WAITING;
+	fate = fragment_follow(packet, translation);
+	if (fate != FRAGMENT_WAITING)
+		return fate;
+	if (ifindex && route_of(skb, packet, ifindex, &out) != ROUTE_LOCAL)
+		return FRAGMENT_PASSED;
+	if (held_keep(skb, packet))
+		return FRAGMENT_DROPPED;
+	fate = fragment_follow(packet, translation);
+	if (fate == FRAGMENT_WAITING)
+		count(fragment_not_held);
+	return fate;
+}
+
+static __always_inline int enter(struct __sk_buff *skb, struct packet *packet,
+				 enum packet_kind kind)
 {
 	struct translation translation;
-	enum verdict verdict;
+	enum verdict verdict = VERDICT_PASS;
 
+	if (kind < PACKET_TRANSLATABLE && !packet->fragment)
+		return TC_ACT_UNSPEC;
+	packet->tuple.direction = DIRECTION_IN;
+	if (kind == PACKET_FRAGMENT) {
+		switch (later_fragment(skb, packet, &translation, skb->ifindex)) {
+		case FRAGMENT_TRANSLATED:
+			return act(skb, packet, &translation, VERDICT_TRANSLATE);
+		case FRAGMENT_DROPPED:
+			return TC_ACT_SHOT;
+		default:
+			return TC_ACT_UNSPEC;
+		}
+	}
 	if (packet->error)
 		verdict = decide_error_in(packet, &translation);
-	else
+	else if (kind == PACKET_TRANSLATABLE)
 		verdict = decide_in(skb, packet, skb->ifindex, true, false, &translation);
-	return act(skb, packet, &translation, verdict);
+	return act_in(skb, packet, &translation, verdict);
 }
 
 /* What came in nowhere is the host's own, but for what the stack makes in a
@@ -108,7 +161,7 @@ static __always_inline int enter(struct __sk_buff *skb, struct packet *packet)
  * ip6_fragment() cuts a packet again. */
 static __always_inline int leave(struct __sk_buff *skb, __u16 l3_offset)
 {
-	struct translation translation;
+	struct translation translation = {};
 	enum packet_kind kind;
 	struct packet packet;
 	enum verdict verdict;
@@ -127,18 +180,22 @@ static __always_inline int leave(struct __sk_buff *skb, __u16 l3_offset)
 		return TC_ACT_UNSPEC;
 	}
 	verdict = decide_out(skb, &packet, kind == PACKET_TRANSLATABLE, &translation);
+	if (packet.fragment == FIRST_FRAGMENT &&
+	    (verdict != VERDICT_PASS || bpf_map_lookup_elem(&endpoints, packet.sender)))
+		fragment_remember(&packet, &translation, fragment_fate_of(verdict));
 	return act(skb, &packet, &translation, verdict);
 }
 
 SEC("tc")
 int from_uplink(struct __sk_buff *skb)
 {
+	enum packet_kind kind;
 	struct packet packet;
 
-	if (skb->pkt_type != PACKET_HOST ||
-	    packet_parse(skb, &packet, ETH_HLEN) < PACKET_TRANSLATABLE)
+	if (skb->pkt_type != PACKET_HOST)
 		return TC_ACT_UNSPEC;
-	return enter(skb, &packet);
+	kind = packet_parse(skb, &packet, ETH_HLEN);
+	return enter(skb, &packet, kind);
 }
 
 SEC("tc")
@@ -151,11 +208,11 @@ int to_uplink(struct __sk_buff *skb)
 SEC("tc")
 int from_uplink_raw(struct __sk_buff *skb)
 {
+	enum packet_kind kind;
 	struct packet packet;
 
-	if (packet_parse(skb, &packet, 0) < PACKET_TRANSLATABLE)
-		return TC_ACT_UNSPEC;
-	return enter(skb, &packet);
+	kind = packet_parse(skb, &packet, 0);
+	return enter(skb, &packet, kind);
 }
 
 SEC("tc")
@@ -168,15 +225,18 @@ SEC("tc")
 int from_bridge(struct __sk_buff *skb)
 {
 	struct endpoint *neighbour;
+	enum packet_kind kind;
 	struct packet packet;
 
-	if (skb->pkt_type != PACKET_HOST ||
-	    packet_parse(skb, &packet, ETH_HLEN) < PACKET_TRANSLATABLE)
+	if (skb->pkt_type != PACKET_HOST)
+		return TC_ACT_UNSPEC;
+	kind = packet_parse(skb, &packet, ETH_HLEN);
+	if (kind == PACKET_IGNORED)
 		return TC_ACT_UNSPEC;
 	neighbour = bpf_map_lookup_elem(&endpoints, packet.sender);
 	if (neighbour && owner_live(&neighbour->owner))
 		return TC_ACT_UNSPEC; /* from_container has seen it */
-	return enter(skb, &packet);
+	return enter(skb, &packet, kind);
 }
 
 SEC("tc")
@@ -187,23 +247,37 @@ int to_container(struct __sk_buff *skb)
 
 /* A packet that is known to leave the stack translated, a reply or part of a
  * masqueraded flow, but would be switched past the hook that does that: lifted. */
-static __always_inline int lift(struct __sk_buff *skb, const struct packet *packet,
-				struct flow *flow, const struct interface *port)
+static __always_inline int lift(struct __sk_buff *skb, const struct interface *port)
 {
-	struct translation translation;
-
-	translation_of(flow, &translation);
-	if (!translation_changes(&translation, &packet->tuple)) {
-		if (!packet->error)
-			flow_use(&packet->tuple, flow, packet, skb->len);
-		return TC_ACT_UNSPEC;
-	}
 	if (rewrite_destination_mac(skb, port->bridge_mac)) {
 		count(drop_rewrite_failed);
 		return TC_ACT_SHOT;
 	}
 	count(lifted_reply);
 	return TC_ACT_UNSPEC;
+}
+
+/* A packet of a flow that leaves the stack translated, or is none of ours, but is
+ * about to be switched. */
+static __always_inline int switched(struct __sk_buff *skb, struct packet *packet, struct flow *flow,
+				    const struct interface *port, struct translation *translation)
+{
+	__u32 newest = 0;
+	bool lifted;
+
+	translation_of(flow, translation);
+	lifted = translation_changes(translation, &packet->tuple);
+	if (!lifted && !packet->error)
+		flow_use(&packet->tuple, flow, packet, skb->len);
+	packet->tuple.direction = DIRECTION_IN;
+	if (packet->fragment == FIRST_FRAGMENT)
+		newest = fragment_remember(packet, translation,
+					   lifted ? FRAGMENT_LIFTED : FRAGMENT_PASSED);
+	if (newest) {
+		held_release_all(skb, packet, newest);
+		return TC_ACT_SHOT;
+	}
+	return lifted ? lift(skb, port) : TC_ACT_UNSPEC;
 }
 
 /* An interface that came up since the last ADD has no to_uplink: what a
@@ -225,7 +299,7 @@ VERIFIED_ONCE bool leaves_unclassified(struct __sk_buff *skb, const struct packe
 SEC("tc")
 int from_container(struct __sk_buff *skb)
 {
-	struct translation translation;
+	struct translation translation = {};
 	struct interface *interface;
 	struct endpoint *endpoint;
 	enum packet_kind kind;
@@ -253,25 +327,37 @@ int from_container(struct __sk_buff *skb)
 	} else {
 		routed = skb->pkt_type == PACKET_HOST;
 	}
+	if (kind == PACKET_FRAGMENT) {
+		packet.tuple.direction = DIRECTION_IN;
+		switch (later_fragment(skb, &packet, &translation, 0)) {
+		case FRAGMENT_TRANSLATED:
+			return act(skb, &packet, &translation, VERDICT_TRANSLATE);
+		case FRAGMENT_DROPPED:
+			return TC_ACT_SHOT;
+		case FRAGMENT_LIFTED:
+			return lift(skb, interface);
+		}
+	}
 	if (kind >= PACKET_TRANSLATABLE) {
 		packet.tuple.direction = DIRECTION_OUT;
 		flow = flow_find(&packet.tuple);
 		if (flow && !routed)
-			return lift(skb, &packet, flow, interface);
+			return switched(skb, &packet, flow, interface, &translation);
 		if (flow)
 			verdict = VERDICT_PASS;
 		else if (packet.error)
 			verdict = decide_error_in(&packet, &translation);
 		else
 			verdict = decide_in(skb, &packet, ifindex, routed, true, &translation);
+		packet.tuple.direction = DIRECTION_IN;
 		if (verdict != VERDICT_PASS)
-			return act(skb, &packet, &translation, verdict);
+			return act_in(skb, &packet, &translation, verdict);
 	}
 	if (routed && leaves_unclassified(skb, &packet, endpoint, ifindex)) {
 		count(drop_unclassified_interface);
 		return TC_ACT_SHOT;
 	}
-	return TC_ACT_UNSPEC;
+	return act_in(skb, &packet, &translation, VERDICT_PASS);
 }
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";

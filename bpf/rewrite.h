@@ -88,11 +88,10 @@ static __always_inline long rewrite_ipv6(const struct rewrite *to, const __u8 *o
 					 const __u8 *new_address, __u32 field)
 {
 	__s64 difference = bpf_csum_diff((__be32 *)old_address, 16, (__be32 *)new_address, 16, 0);
-	long error;
+	long error = 0;
 
 	if (difference < 0)
 		return difference;
-	error = 0;
 	if (to->pseudo_header)
 		error = bpf_l4_csum_replace(to->skb, to->checksum, 0, difference,
 					    to->flags | BPF_F_PSEUDO_HDR);
@@ -197,8 +196,10 @@ VERIFIED_ONCE int rewrite_packet(struct __sk_buff *skb, const struct packet *pac
 		return -1;
 	in = packet->tuple.direction == DIRECTION_IN;
 	to.checksum = rewrite_checksum_offset(packet);
-	to.pseudo_header =
-		packet->tuple.protocol != PROTOCOL_ICMP && packet->tuple.protocol != PROTOCOL_SCTP;
+	/* A later fragment has no checksum, and no ports that could differ. */
+	to.pseudo_header = packet->tuple.protocol != PROTOCOL_ICMP &&
+			   packet->tuple.protocol != PROTOCOL_SCTP &&
+			   packet->fragment != LATER_FRAGMENT;
 	if (packet->tuple.protocol == PROTOCOL_UDP)
 		to.flags = BPF_F_MARK_MANGLED_0; /* a checksum of 0, "none", stays 0 */
 	if (in)
@@ -427,6 +428,15 @@ static __always_inline long rewrite_make_room_for_link_header(struct __sk_buff *
 							      const struct packet *packet)
 {
 	return packet->l3_offset ? 0 : bpf_skb_change_head(skb, ETH_HLEN, 0);
+}
+
+/* Puts another IP packet of the same datagram into the frame. */
+static __always_inline long rewrite_whole(struct __sk_buff *skb, __u32 l3_offset, const __u8 *bytes,
+					  __u32 length)
+{
+	long error = bpf_skb_change_tail(skb, l3_offset + length, 0);
+
+	return error ?: bpf_skb_store_bytes(skb, l3_offset, bytes, length, BPF_F_RECOMPUTE_CSUM);
 }
 
 /* Hands a frame that would be switched to the bridge itself, and so to the IP stack. */

@@ -30,12 +30,15 @@
 #define MAX_NEW_FLOWS 65536
 #define MIN_FLOWS 16384
 #define MAX_FLOWS 524288
+#define MAX_FRAGMENTED 8192
+#define MAX_HELD 512 /* a power of two */
 
 #define ATTACHMENT_KEY_SIZE 256
 #define PROGRAM_VERSION_SIZE 32
 #define MASQUERADE_RANGES 16
 #define POLICY_RANGES 32
 #define POLICY_ADDRESSES 8
+#define HELD_SIZE 1584
 
 /* IANA protocol numbers of what is translated. */
 enum protocol {
@@ -215,6 +218,44 @@ struct flow {
 	__u64 bytes;
 };
 
+enum fragment_fate {
+	FRAGMENT_WAITING = 0, /* the first one has not come: nobody knows yet */
+	FRAGMENT_PASSED = 1,
+	FRAGMENT_TRANSLATED = 2,
+	FRAGMENT_DROPPED = 3,
+	FRAGMENT_LIFTED = 4, /* a reply to a neighbour: into the IP stack */
+} __attribute__((packed));
+
+/* fragments: LRU_HASH, datagrams that come in pieces, as a hook sees them. Only the first
+ * fragment has ports: what is done to it is done to the others. */
+struct fragment_key {
+	__u8 source[16];
+	__u8 destination[16];
+	__u32 identification;
+	enum protocol protocol; /* 0: IPv6, where it is no part of the identity (RFC 8200 4.5) */
+	enum direction direction;
+	__u8 reserved[2];
+} __attribute__((aligned(8)));
+
+struct fragment {
+	__u8 address[16];  /* FRAGMENT_TRANSLATED: as in struct flow */
+	__u32 out_ifindex; /* to leave by this interface instead; 0: no */
+	__u32 last_seen;   /* CLOCK_MONOTONIC, seconds */
+	__u32 newest;      /* the ticket of the one held last; 0: none */
+	__u32 held;        /* how many were */
+	enum fragment_fate fate;
+	__u8 reserved[7];
+} __attribute__((aligned(8)));
+
+/* held: ARRAY. Fragments that came before their datagram's first one, from the IP header on. */
+struct held_fragment {
+	__u32 ticket; /* a random number whose remainder is the index; 0: free, 1: being written */
+	__u32 previous; /* the ticket of the one held before it, of the same datagram; 0: none */
+	__u32 since;    /* CLOCK_MONOTONIC, seconds */
+	__u32 length;
+	__u8 bytes[HELD_SIZE];
+} __attribute__((aligned(8)));
+
 /* attachments: HASH by "network/containerID/ifname", zero-filled. */
 struct attachment_key {
 	char name[ATTACHMENT_KEY_SIZE];
@@ -272,6 +313,9 @@ ASSERT_SIZE(struct policy,
 ASSERT_SIZE(struct interface, 56);
 ASSERT_SIZE(struct flow_key, 40);
 ASSERT_SIZE(struct flow, 64);
+ASSERT_SIZE(struct fragment_key, 40);
+ASSERT_SIZE(struct fragment, 40);
+ASSERT_SIZE(struct held_fragment, 1600);
 ASSERT_SIZE(struct attachment, 40);
 ASSERT_SIZE(struct noticed, 8192);
 ASSERT_SIZE(struct meta, 32 + PROGRAM_VERSION_SIZE + 4 * MASQUERADE_RANGES);

@@ -28,6 +28,10 @@
 	X(flow_promoted, "half-open flows that were answered") \
 	X(flow_repaired, "flows that had lost one of their two entries and got it back") \
 	X(lifted_reply, "replies to a neighbour on the same bridge, lifted into the IP stack") \
+	X(fragment_held, "fragments that came before their datagram's first one, and were held") \
+	X(fragment_released, "held fragments that were sent on behind the first one") \
+	X(fragment_not_held, \
+	  "such fragments that there was no room for: they went on as they were") \
 	X(forwarding_disabled, \
 	  "packets to a mapped port that came in where forwarding is disabled") \
 	X(drop_no_tuple, "no free port could be found for a new flow") \

@@ -87,7 +87,7 @@ struct form {
 	bool options;         /* the quoted packet has IPv4 options or IPv6 extension headers */
 	bool outer_options;   /* so has the error */
 	bool without_checksum;
-	enum fragment fragment;
+	enum fragmentation fragment;
 };
 
 static const struct form forms[] = {
@@ -196,7 +196,7 @@ static bool form_applies(const struct known_flow *flow, const struct form *form)
 	 * quoted where an interface was to compute it. */
 	if (form->without_checksum)
 		return flow->protocol == IPPROTO_UDP || flow->protocol == IPPROTO_SCTP;
-	return !form->fragment || flow->icmp == V4;
+	return true;
 }
 
 struct passage {

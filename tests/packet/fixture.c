@@ -281,11 +281,76 @@ void fixture_notice_port(uint16_t port)
 	update(skeleton->maps.noticed, &only, &noticed);
 }
 
+static void read_held(uint32_t place, struct held_fragment *fragment)
+{
+	if (bpf_map_lookup_elem(bpf_map__fd(skeleton->maps.held), &place, fragment))
+		err(1, "reading a held fragment");
+}
+
+int fixture_count_held(void)
+{
+	static struct held_fragment fragment;
+	int count = 0;
+
+	for (uint32_t place = 0; place < MAX_HELD; place++) {
+		read_held(place, &fragment);
+		count += fragment.ticket != 0;
+	}
+	return count;
+}
+
+int fixture_count_fragmented(void)
+{
+	int fd = bpf_map__fd(skeleton->maps.fragments), count = 0;
+	struct fragment_key key, *last = NULL;
+
+	for (; bpf_map_get_next_key(fd, last, &key) == 0; last = &key)
+		count++;
+	return count;
+}
+
+void fixture_age_fragments(uint32_t seconds)
+{
+	int fd = bpf_map__fd(skeleton->maps.fragments);
+	static struct held_fragment held;
+	struct fragment_key key, *last = NULL;
+	struct fragment fragment;
+
+	for (; bpf_map_get_next_key(fd, last, &key) == 0; last = &key) {
+		if (bpf_map_lookup_elem(fd, &key, &fragment))
+			err(1, "reading a datagram's record");
+		fragment.last_seen -= seconds;
+		update(skeleton->maps.fragments, &key, &fragment);
+	}
+	for (uint32_t place = 0; place < MAX_HELD; place++) {
+		read_held(place, &held);
+		held.since -= seconds;
+		update(skeleton->maps.held, &place, &held);
+	}
+}
+
+/* The many places are written only where something may have been left there. */
+static void clear_fragments(void)
+{
+	static const struct held_fragment nothing;
+	static uint64_t held_before;
+	struct counters counters;
+
+	clear(skeleton->maps.fragments, sizeof(struct fragment_key));
+	fixture_read_counters(&counters);
+	if (counters.fragment_held == held_before)
+		return;
+	held_before = counters.fragment_held;
+	for (uint32_t place = 0; place < MAX_HELD; place++)
+		update(skeleton->maps.held, &place, &nothing);
+}
+
 void fixture_reset(void)
 {
 	clear_noticed();
 	clear(skeleton->maps.flows, sizeof(struct flow_key));
 	clear(skeleton->maps.flows_new, sizeof(struct flow_key));
+	clear_fragments();
 	clear(skeleton->maps.portmaps, sizeof(struct portmap_key));
 	clear(skeleton->maps.endpoints, sizeof(struct endpoint_key));
 	clear(skeleton->maps.interfaces, sizeof(uint32_t));

@@ -96,6 +96,12 @@ void fixture_renew(enum container container); /* DEL and ADD again: another gene
 void fixture_put(const struct entry *entry);
 void fixture_remove(const struct entry *entry);
 
+/* How many fragments are held, and how many datagrams are known. */
+int fixture_count_held(void);
+int fixture_count_fragmented(void);
+/* So much time passes for all of them. */
+void fixture_age_fragments(uint32_t seconds);
+
 /* CHOSEN in an entry becomes chosen. Padding and what varies is zero. */
 void fixture_key(const struct entry *entry, int chosen, struct flow_key *key);
 void fixture_address(uint8_t *address, const char *text);

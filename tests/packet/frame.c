@@ -167,7 +167,7 @@ static void put_ipv4(struct frame *frame, const struct packet *packet)
 			    (packet->ihl ? packet->ihl : ihl));
 	put8(frame, 0);
 	put16(frame, 0); /* total length: when all is there */
-	put16(frame, 0x1234);
+	put16(frame, packet->identification ? packet->identification : 0x1234);
 	switch (packet->fragment) {
 	case FIRST_FRAGMENT:
 		put16(frame, 0x2000);
@@ -260,7 +260,7 @@ static void put_fragment_header(struct frame *frame, const struct packet *packet
 	default:
 		put16(frame, 0);
 	}
-	put32(frame, 0x12345678);
+	put32(frame, packet->identification ? packet->identification : 0x12345678);
 }
 
 static void put_ipv6(struct frame *frame, const struct packet *packet)
@@ -377,6 +377,22 @@ static void put_transport(struct frame *frame, const struct packet *packet)
 		put8(frame, 'a' + i % 26);
 }
 
+/* Leaves one piece of the datagram; its header is to say where that belongs. */
+static void cut_piece(struct frame *frame, const struct packet *packet)
+{
+	size_t whole = frame->length - frame->transport;
+	bool more = packet->piece_offset + packet->piece_size < whole;
+
+	assert(packet->fragment && packet->piece_offset + packet->piece_size <= whole);
+	memmove(frame->bytes + frame->transport,
+		frame->bytes + frame->transport + packet->piece_offset, packet->piece_size);
+	frame->length = frame->transport + packet->piece_size;
+	if (frame->ipv4)
+		write16(frame, frame->network + 6, packet->piece_offset / 8 | (more ? 0x2000 : 0));
+	else
+		write16(frame, frame->transport - 6, packet->piece_offset | (more ? 1 : 0));
+}
+
 static bool has_checksum(const struct packet *packet)
 {
 	return packet->protocol == IPPROTO_TCP || packet->protocol == IPPROTO_UDP ||
@@ -399,6 +415,8 @@ void frame_build(struct frame *frame, const struct packet *packet, const uint8_t
 		write_sctp_checksum(frame, packet);
 	else if (has_checksum(packet))
 		write_transport_checksum(frame, packet);
+	if (packet->piece_size)
+		cut_piece(frame, packet);
 	if (packet->without_transport)
 		frame->length = frame->transport + 4;
 	if (frame->ipv4)

@@ -30,7 +30,7 @@ enum mac {
 	MAC_MULTICAST,
 };
 
-enum fragment {
+enum fragmentation {
 	NOT_A_FRAGMENT,
 	FIRST_FRAGMENT,
 	LATER_FRAGMENT,
@@ -56,7 +56,12 @@ struct packet {
 	/* IPv6, a letter each: h(op-by-hop), d(estination), D, a long one, r(outing), n(o next) */
 	const char *extensions;
 	unsigned int segments_left; /* in the routing header */
-	enum fragment fragment;
+	enum fragmentation fragment;
+	unsigned int identification; /* of its datagram; 0: the usual one */
+	/* Of the datagram described here only these bytes, counted from the transport header;
+	 * more follow unless they are its last. piece_size 0: all, whatever its header says. */
+	unsigned int piece_offset;
+	unsigned int piece_size;
 	unsigned int payload; /* bytes behind the transport header; 0: an odd few */
 	bool empty;           /* no payload */
 	unsigned int padding; /* bytes behind the IP packet, as Ethernet pads */

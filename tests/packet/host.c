@@ -5,6 +5,8 @@
 #include <err.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/if_packet.h>
+#include <net/ethernet.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <sched.h>
@@ -247,6 +249,39 @@ void host_connect_tcp(const char *from, uint16_t from_port, const char *to, uint
 	bind_socket(fd, from, from_port);
 	if (connect(fd, (struct sockaddr *)&peer, size))
 		err(1, "connecting %s to %s", from, to);
+}
+
+static int watching = -1;
+
+void host_watch(enum device device)
+{
+	struct sockaddr_ll address = {
+		.sll_family = AF_PACKET, .sll_protocol = htons(ETH_P_ALL), .sll_ifindex = device};
+
+	host_watch_end();
+	watching = socket(AF_PACKET, SOCK_RAW | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	if (watching < 0 || bind(watching, (struct sockaddr *)&address, sizeof(address)))
+		err(1, "watching device %d", device);
+}
+
+void host_watch_end(void)
+{
+	if (watching >= 0)
+		close(watching);
+	watching = -1;
+}
+
+size_t host_watched(uint8_t *frame, size_t size)
+{
+	struct sockaddr_ll from;
+	socklen_t from_size;
+	ssize_t got;
+
+	do {
+		from_size = sizeof(from);
+		got = recvfrom(watching, frame, size, 0, (struct sockaddr *)&from, &from_size);
+	} while (got >= 0 && from.sll_pkttype == PACKET_OUTGOING);
+	return got < 0 ? 0 : (size_t)got;
 }
 
 void host_close_sockets(void)

@@ -4,6 +4,7 @@
 #define BPF_PORTMAP_TESTS_HOST_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 /* Interface indexes, given at creation. */
@@ -53,6 +54,12 @@ enum device {
 #define v6_server "2001:db8:99::80"
 #define v6_server_second "2001:db8:2::80"
 #define v6_elsewhere "2001:db8:99::99"
+
+/* What enters a device from now on, the programs' own doing included, is kept until
+ * host_watched() hands it out in its order: its length, 0: no more. */
+void host_watch(enum device device);
+size_t host_watched(uint8_t *frame, size_t size);
+void host_watch_end(void);
 
 /* Leaves the machine's network and mounts behind and makes the host. Ends the
  * program with a message if it cannot. */

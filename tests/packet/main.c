@@ -26,6 +26,7 @@ int main(void)
 	error_rows();
 	sctp_rows();
 	raw_rows();
+	fragment_rows();
 	garbage_rows();
 	host_close_sockets();
 	fixture_unload();

@@ -71,18 +71,6 @@ static const struct row address_rows[] = {
 };
 
 static const struct row header_rows[] = {
-	{.says = "[i13] a first fragment to a mapped port",
-	 AT(FROM_UPLINK, UPLINK),
-	 .in = MAPPED_DATAGRAM(.fragment = FIRST_FRAGMENT)},
-	{.says = "[i13] a later fragment that looks like one",
-	 AT(FROM_UPLINK, UPLINK),
-	 .in = MAPPED_DATAGRAM(.fragment = LATER_FRAGMENT)},
-	{.says = "[i13] a first fragment to a mapped port, IPv6",
-	 AT(FROM_UPLINK, UPLINK),
-	 .in = MAPPED_DATAGRAM6(.fragment = FIRST_FRAGMENT)},
-	{.says = "[i13] a later fragment that looks like one, IPv6",
-	 AT(FROM_UPLINK, UPLINK),
-	 .in = MAPPED_DATAGRAM6(.fragment = LATER_FRAGMENT)},
 	{.says = "[i13] IP version 5", AT(FROM_UPLINK, UPLINK), .in = MAPPED_SYN(.ip_version = 5)},
 	{.says = "[i13] IP version 6 in an IPv4 header",
 	 AT(FROM_UPLINK, UPLINK),

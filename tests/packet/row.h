@@ -146,6 +146,7 @@ void parsing_rows(void);
 void checksum_rows(void);
 void error_rows(void);
 void sctp_rows(void);
+void fragment_rows(void);
 void garbage_rows(void);
 void raw_rows(void);
 

@@ -1,0 +1,165 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * held.h - fragments that come before their datagram's first one.
+ *
+ * A program cannot keep a packet, only a copy of its bytes. When the first fragment
+ * comes, it is sent in once more, and its datagram's others behind it, each in a clone
+ * that gets their bytes: they wait in the CPU's backlog until the first one has been
+ * all the way through the stack, and find what was done to it.
+ *
+ * Nothing here lasts. A copy is given up after FRAGMENT_SECONDS, a fragment that finds
+ * no free place goes on as it is, and one datagram may have MAX_HELD_EACH: a flood of
+ * fragments without a first one keeps others from being held, and that is all. To send
+ * them round until the first one comes would need no memory, but a CPU for each.
+ */
+#ifndef BPF_PORTMAP_HELD_H
+#define BPF_PORTMAP_HELD_H
+
+#include "fragment.h"
+#include "rewrite.h"
+
+#define BPF_F_INGRESS 1
+#define MAX_HELD_EACH 64 /* 64 kB over IPv6's smallest MTU are 54 */
+#define HELD_PLACES_TRIED 8
+#define HELD_CHAIN_TRIES 4
+#define TICKET_FREE 0
+#define TICKET_WRITING 1
+#define TICKET_VALID 0x80000000
+
+static __always_inline struct held_fragment *held_at(__u32 ticket)
+{
+	__u32 index = ticket % MAX_HELD;
+
+	return bpf_map_lookup_elem(&held, &index);
+}
+
+/* Two comparisons, which the compiler may not make into one that the verifier cannot follow. */
+#define HELD_LENGTH_FITS(length) \
+	({ \
+		bool fits = (length) <= HELD_SIZE; \
+		barrier_var(length); \
+		fits && (length) >= sizeof(struct iphdr); \
+	})
+
+/* Takes a place that nobody has, or has no more use for. */
+static __always_inline bool held_take(struct held_fragment *place)
+{
+	__u32 seen = *(volatile __u32 *)&place->ticket;
+
+	if (seen == TICKET_WRITING || (seen != TICKET_FREE && fragment_is_recent(place->since)))
+		return false;
+	return __sync_val_compare_and_swap(&place->ticket, seen, TICKET_WRITING) == seen;
+}
+
+static __always_inline bool held_give_up(struct held_fragment *place, __u32 ticket)
+{
+	return __sync_val_compare_and_swap(&place->ticket, ticket, TICKET_FREE) == ticket;
+}
+
+/* Copies the IP packet. Returns its ticket, or 0: there is no room for it. */
+VERIFIED_ONCE __u32 held_store(struct __sk_buff *skb, const struct packet *packet)
+{
+	struct held_fragment *place;
+	__u32 length, ticket;
+
+	if (!packet)
+		return 0;
+	length = packet->end - packet->l3_offset;
+	if (!HELD_LENGTH_FITS(length))
+		return 0;
+	for (int i = 0; i < HELD_PLACES_TRIED; i++) {
+		ticket = bpf_get_prandom_u32() | TICKET_VALID;
+		place = held_at(ticket);
+		if (!place)
+			return 0;
+		if (!held_take(place))
+			continue;
+		place->since = flow_now();
+		place->length = length;
+		if (!packet_load(skb, packet->l3_offset, place->bytes, length))
+			ticket = 0;
+		*(volatile __u32 *)&place->ticket = ticket;
+		return ticket;
+	}
+	return 0;
+}
+
+/* Puts it at the head of its datagram's chain. */
+static __always_inline bool held_chain(struct fragment *fragment, struct held_fragment *place,
+				       __u32 ticket)
+{
+	__u32 newest;
+
+	for (int i = 0; i < HELD_CHAIN_TRIES; i++) {
+		newest = *(volatile __u32 *)&fragment->newest;
+		place->previous = newest;
+		if (__sync_val_compare_and_swap(&fragment->newest, newest, ticket) == newest)
+			return true;
+	}
+	return false;
+}
+
+/* False: the fragment goes on, as its first one did if that has come meanwhile. */
+VERIFIED_ONCE bool held_keep(struct __sk_buff *skb, const struct packet *packet)
+{
+	struct held_fragment *place;
+	struct fragment *fragment;
+	struct fragment_key key;
+	__u32 ticket;
+
+	if (!packet)
+		return false;
+	fragment_key_of(packet, &key);
+	fragment = fragment_open(&key);
+	if (!fragment || fragment->held >= MAX_HELD_EACH)
+		return false;
+	ticket = held_store(skb, packet);
+	place = held_at(ticket);
+	if (!ticket || !place)
+		return false;
+	__sync_fetch_and_add(&fragment->held, 1);
+	if (!held_chain(fragment, place, ticket))
+		return !held_give_up(place, ticket);
+	/* Whoever brings the first one tells its fate before it takes the chain. */
+	if (*(volatile enum fragment_fate *)&fragment->fate != FRAGMENT_WAITING)
+		return !held_give_up(place, ticket);
+	count(fragment_held);
+	return true;
+}
+
+/* Sends one in, in a clone of skb. Returns the ticket of the one held before it, 0: none. */
+VERIFIED_ONCE __u32 held_release(struct __sk_buff *skb, const struct packet *packet, __u32 ticket)
+{
+	struct held_fragment *place = held_at(ticket);
+	__u32 previous, length;
+	long error;
+
+	if (!packet || !place || place->ticket != ticket)
+		return 0;
+	previous = place->previous;
+	length = place->length;
+	if (!HELD_LENGTH_FITS(length))
+		return 0;
+	error = rewrite_whole(skb, packet->l3_offset, place->bytes, length);
+	if (!fragment_is_recent(place->since))
+		error = -1;
+	if (!held_give_up(place, ticket))
+		return 0; /* another one's by now, and so may the bytes be */
+	if (!error && !bpf_clone_redirect(skb, skb->ifindex, BPF_F_INGRESS))
+		count(fragment_released);
+	return previous;
+}
+
+/* The first fragment, as it came, and the others behind it. skb is of no use afterwards. */
+VERIFIED_ONCE int held_release_all(struct __sk_buff *skb, const struct packet *packet, __u32 newest)
+{
+	__u32 ticket = newest;
+
+	if (!packet || bpf_clone_redirect(skb, skb->ifindex, BPF_F_INGRESS))
+		return 0;
+	for (int i = 0; i < MAX_HELD_EACH && ticket; i++)
+		ticket = held_release(skb, packet, ticket);
+	return 0;
+}
+
+#endif
