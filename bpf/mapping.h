@@ -199,25 +199,26 @@ VERIFIED_ONCE enum verdict direct_decide(const struct packet *packet,
 	return flow_begun(claim, &flow, translation);
 }
 
-/* A packet leaves the stack towards a container: what was noted on its way in is true. */
-VERIFIED_ONCE int direct_confirm(const struct packet *packet)
+/* A packet leaves the stack towards a container: what was noted on its way in is true.
+ * False: nothing was. */
+VERIFIED_ONCE bool direct_confirm(const struct packet *packet)
 {
 	struct flow_key key, other_key;
 	struct flow *noted, other;
 
 	if (!packet || !direct_begins(packet))
-		return 0;
+		return false;
 	__builtin_memcpy(&key, &packet->tuple, sizeof(key));
 	key.direction = DIRECTION_IN;
 	noted = flow_find_in(&flows_new, &key);
 	if (!noted || !noted->unconfirmed)
-		return 0;
+		return false;
 	flow_other_half(&key, noted, &other_key, &other);
 	if (flow_claim(&other_key, &other) > CLAIM_ANSWERED)
-		return 0;
+		return false;
 	noted->unconfirmed = 0;
 	count(flow_direct);
-	return 0;
+	return true;
 }
 
 /* The host's own RST in the container's name: the firewall does not let the client, who

@@ -175,6 +175,9 @@ static __always_inline int leave(struct __sk_buff *skb, __u16 l3_offset)
 	}
 	packet.tuple.direction = DIRECTION_OUT;
 	if (skb->ingress_ifindex == 0 && !bpf_map_lookup_elem(&endpoints, packet.sender)) {
+		if (packet.fragment == FIRST_FRAGMENT && kind == PACKET_TRANSLATABLE &&
+		    direct_confirm(&packet))
+			return TC_ACT_UNSPEC; /* a client's, cut again */
 		if (kind == PACKET_TRANSLATABLE && host_must_be_remembered(&packet))
 			host_remember(&packet);
 		return TC_ACT_UNSPEC;

@@ -36,6 +36,11 @@ static void given_six_seconds(void)
 	fixture_age_fragments(6);
 }
 
+static void given_host_socket(void)
+{
+	host_bind_udp(v4_host, 8080);
+}
+
 static void given_no_ports(void)
 {
 	fixture_set_masquerade_ports(0, 0);
@@ -247,7 +252,13 @@ static const struct row masqueraded_rows[] = {
 	{.says = "the first one of a client that knows the container's address",
 	 AT(FROM_UPLINK, UPLINK),
 	 .in = UDP(v4_client, 5000, v4_container_one, 80, FIRST()),
-	 .flows = {DIRECT(NEW, IPPROTO_UDP, v4_client, 5000, v4_container_one, 80)}},
+	 .flows = {NOTED(IPPROTO_UDP, v4_client, 5000, v4_container_one, 80)}},
+	{.says = "the stack lets it through: remembered",
+	 .then = true,
+	 AT(TO_CONTAINER, BRIDGE),
+	 .in = UDP(v4_client, 5000, v4_container_one, 80, FIRST()),
+	 .flows = {DIRECT(NEW, IPPROTO_UDP, v4_client, 5000, v4_container_one, 80)},
+	 .counts = {"flow_direct"}},
 	{.says = "its later one",
 	 .then = true,
 	 AT(FROM_UPLINK, UPLINK),
@@ -261,6 +272,22 @@ static const struct row masqueraded_rows[] = {
 	 .then = true,
 	 AT(TO_UPLINK, UPLINK),
 	 .in = UDP(v4_container_one, 80, v4_client, 5000, LAST())},
+	{.says = "the first one of such a client, IPv6",
+	 AT(FROM_UPLINK, UPLINK),
+	 .in = UDP(v6_client, 8080, v6_container_one, 80, FIRST()),
+	 .flows = {NOTED(IPPROTO_UDP, v6_client, 8080, v6_container_one, 80)}},
+	{.says = "cut anew by the stack, it came in nowhere, but is the client's: remembered",
+	 .then = true,
+	 AT(TO_CONTAINER, BRIDGE),
+	 .of_the_host = true,
+	 .in = UDP(v6_client, 8080, v6_container_one, 80, FIRST(.identification = 77)),
+	 .flows = {DIRECT(NEW, IPPROTO_UDP, v6_client, 8080, v6_container_one, 80)},
+	 .counts = {"flow_direct"}},
+	{.says = "its later one",
+	 .then = true,
+	 .of_the_host = true,
+	 AT(TO_CONTAINER, BRIDGE),
+	 .in = UDP(v6_client, 8080, v6_container_one, 80, LAST(.identification = 77))},
 };
 
 static const struct row neighbour_rows_in_fragments[] = {
@@ -327,6 +354,7 @@ static const struct row host_rows_in_fragments[] = {
 	 .of_the_host = true,
 	 .in = UDP(v4_host, 5050, v4_server, 53, LAST())},
 	{.says = "[i08] from a published port the first is remembered",
+	 .given = given_host_socket,
 	 AT(TO_UPLINK, UPLINK),
 	 .of_the_host = true,
 	 .in = UDP(v4_host, 8080, v4_server, 53, FIRST()),
