@@ -29,6 +29,8 @@ static const struct row rows[] = {
 	{"a name of 16 bytes", "[\"" NAME_OF_15 "p\"]", 7,
 	 "[0] is \"" NAME_OF_15 "p\", which is longer than 15 bytes: give the name"},
 	{"a glob may be longer than a name", "[\"" NAME_OF_15 "[pq]\"]", 0, NAME_OF_15 "[pq] "},
+	{"a question mark makes a glob", "[\"" NAME_OF_15 "?\"]", 0, NAME_OF_15 "? "},
+	{"a backslash makes a glob", "[\"" NAME_OF_15 "\\\\*\"]", 0, NAME_OF_15 "\\* "},
 	{"a glob of 64 bytes", "[\"" GLOB_OF_64 "\"]", 0, GLOB_OF_64 " "},
 	{"a glob of 65 bytes", "[\"" GLOB_OF_64 "*\"]", 7, "which is longer than 64 bytes"},
 	{"a class in a glob", "[\"eth[[:digit:]]\"]", 0, "eth[[:digit:]] "},

@@ -80,6 +80,7 @@ static const struct row rows[] = {
 	 "masqPorts=1-9 masqPorts=11-20 "},
 	{"masqPorts a range of one", "{\"masqPorts\":\"7-7\"}", 0, "masqPorts=7-7 "},
 	{"masqPorts with leading zeros", "{\"masqPorts\":\"00080\"}", 0, "masqPorts=80-80 "},
+	{"masqPorts of six digits", "{\"masqPorts\":\"000080\"}", 7, "\"000080\""},
 	{"masqPorts of 16 ranges",
 	 "{\"masqPorts\":[1,3,5,7,9,11,13,15,17,19,21,23,25,27,29,65535]}", 0,
 	 "masqPorts=1-1 masqPorts=3-3 masqPorts=5-5 masqPorts=7-7 masqPorts=9-9 masqPorts=11-11 "
@@ -324,6 +325,8 @@ static const struct row range_rows[] = {
 	 "\"!10.1.0.0/16\""},
 	{"bits behind a prefix within a byte", "[\"10.255.255.255/9\"]", 0,
 	 "10.128.0.0/9 ! \"KEY\"[0] is \"10.255.255.255/9\", which is taken as \"10.128.0.0/9\""},
+	{"the last bit of a byte behind a prefix", "[\"10.3.0.0/15\"]", 0,
+	 "10.2.0.0/15 ! \"KEY\"[0] is \"10.3.0.0/15\", which is taken as \"10.2.0.0/15\""},
 	{"bits behind an IPv6 prefix", "[\"2001:db8:ffff::1/33\"]", 0,
 	 "2001:db8:8000::/33 ! \"KEY\"[0] is \"2001:db8:ffff::1/33\", which is taken as "
 	 "\"2001:db8:8000::/33\""},

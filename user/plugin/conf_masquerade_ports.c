@@ -15,13 +15,13 @@
  * named, ranges fall out of it. */
 typedef char port_set[PORTS];
 
-/* One to five digits; 0: not a port. */
+/* At most five digits; 0: not a port. */
 static unsigned int parse_port(const char **text)
 {
 	size_t digits = strspn(*text, "0123456789");
 	unsigned int port = 0;
 
-	if (!digits || digits > 5)
+	if (digits > 5)
 		return 0;
 	for (; digits; digits--)
 		port = port * 10 + (unsigned int)(*(*text)++ - '0');
