@@ -1,0 +1,133 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * sums.c - in what state the checksums of packets are that come in at a device, as far
+ * as a program there can tell: whether the test has really staged what it says.
+ */
+#define _GNU_SOURCE
+#include <bpf/bpf.h>
+#include <errno.h>
+#include <linux/bpf.h>
+#include <net/if.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#define TCX_INGRESS 46 /* linux/bpf.h of kernels before 6.6 lacks it */
+
+static const char usage[] =
+	"sums watch DEVICE PIN    counts what comes in at DEVICE, in a map pinned at PIN\n"
+	"sums show PIN            prints STATE=PACKETS, and the same for GSO packets\n";
+
+/* Of NONE and PARTIAL a program cannot tell which; a GSO packet is PARTIAL. */
+static const char *const states[] = {"complete",     "unnecessary",     "other",
+				     "complete_gso", "unnecessary_gso", "other_gso"};
+
+#define STATES (sizeof(states) / sizeof(states[0]))
+
+static int fail(const char *what)
+{
+	fprintf(stderr, "sums: %s: %s\n", what, strerror(errno));
+	return 1;
+}
+
+static int load(int map)
+{
+	const struct bpf_insn program[] = {
+		/* r6 = packet; r7 = gso_size ? 3 : 0 */
+		{.code = BPF_ALU64 | BPF_MOV | BPF_X, .dst_reg = 6, .src_reg = 1},
+		{.code = BPF_ALU64 | BPF_MOV | BPF_K, .dst_reg = 7, .imm = 0},
+		{.code = BPF_LDX | BPF_MEM | BPF_W,
+		 .dst_reg = 1,
+		 .src_reg = 6,
+		 .off = offsetof(struct __sk_buff, gso_size)},
+		{.code = BPF_JMP | BPF_JEQ | BPF_K, .dst_reg = 1, .off = 1},
+		{.code = BPF_ALU64 | BPF_MOV | BPF_K, .dst_reg = 7, .imm = 3},
+		/* bpf_csum_update(packet, 0) succeeds only if COMPLETE */
+		{.code = BPF_ALU64 | BPF_MOV | BPF_X, .dst_reg = 1, .src_reg = 6},
+		{.code = BPF_ALU64 | BPF_MOV | BPF_K, .dst_reg = 2, .imm = 0},
+		{.code = BPF_JMP | BPF_CALL, .imm = BPF_FUNC_csum_update},
+		{.code = BPF_JMP | BPF_JSGE | BPF_K, .dst_reg = 0, .off = 6},
+		/* bpf_csum_level(packet, BPF_CSUM_LEVEL_QUERY) only if UNNECESSARY */
+		{.code = BPF_ALU64 | BPF_ADD | BPF_K, .dst_reg = 7, .imm = 1},
+		{.code = BPF_ALU64 | BPF_MOV | BPF_X, .dst_reg = 1, .src_reg = 6},
+		{.code = BPF_ALU64 | BPF_MOV | BPF_K, .dst_reg = 2, .imm = BPF_CSUM_LEVEL_QUERY},
+		{.code = BPF_JMP | BPF_CALL, .imm = BPF_FUNC_csum_level},
+		{.code = BPF_JMP | BPF_JSGE | BPF_K, .dst_reg = 0, .off = 1},
+		{.code = BPF_ALU64 | BPF_ADD | BPF_K, .dst_reg = 7, .imm = 1},
+		/* counter[r7] += 1; return TCX_NEXT; */
+		{.code = BPF_STX | BPF_MEM | BPF_W, .dst_reg = 10, .src_reg = 7, .off = -4},
+		{.code = BPF_ALU64 | BPF_MOV | BPF_X, .dst_reg = 2, .src_reg = 10},
+		{.code = BPF_ALU64 | BPF_ADD | BPF_K, .dst_reg = 2, .imm = -4},
+		{.code = BPF_LD | BPF_DW | BPF_IMM,
+		 .dst_reg = 1,
+		 .src_reg = BPF_PSEUDO_MAP_FD,
+		 .imm = map},
+		{0},
+		{.code = BPF_JMP | BPF_CALL, .imm = BPF_FUNC_map_lookup_elem},
+		{.code = BPF_JMP | BPF_JEQ | BPF_K, .dst_reg = 0, .off = 2},
+		{.code = BPF_ALU64 | BPF_MOV | BPF_K, .dst_reg = 1, .imm = 1},
+		{.code = BPF_STX | BPF_ATOMIC | BPF_DW, .dst_reg = 0, .src_reg = 1, .imm = BPF_ADD},
+		{.code = BPF_ALU64 | BPF_MOV | BPF_K, .dst_reg = 0, .imm = -1},
+		{.code = BPF_JMP | BPF_EXIT},
+	};
+	union bpf_attr attributes = {
+		.prog_type = BPF_PROG_TYPE_SCHED_CLS,
+		.insn_cnt = sizeof(program) / sizeof(program[0]),
+		.insns = (uintptr_t)program,
+		.license = (uintptr_t) "GPL",
+		.prog_name = "sums",
+	};
+
+	return (int)syscall(SYS_bpf, BPF_PROG_LOAD, &attributes, sizeof(attributes));
+}
+
+static int watch(const char *device, const char *pin)
+{
+	union bpf_attr attributes = {
+		.map_type = BPF_MAP_TYPE_ARRAY,
+		.key_size = 4,
+		.value_size = 8,
+		.max_entries = STATES,
+	};
+	int map = (int)syscall(SYS_bpf, BPF_MAP_CREATE, &attributes, sizeof(attributes));
+	int program;
+
+	if (map < 0 || bpf_obj_pin(map, pin))
+		return fail(pin);
+	program = load(map);
+	if (program < 0)
+		return fail("program");
+	if (bpf_prog_attach(program, (int)if_nametoindex(device), (enum bpf_attach_type)TCX_INGRESS,
+			    0))
+		return fail(device);
+	return 0;
+}
+
+static int show(const char *pin)
+{
+	int map = bpf_obj_get(pin);
+	uint64_t packets;
+
+	if (map < 0)
+		return fail(pin);
+	for (uint32_t i = 0; i < STATES; i++) {
+		if (bpf_map_lookup_elem(map, &i, &packets))
+			return fail(pin);
+		printf("%s=%llu%s", states[i], (unsigned long long)packets,
+		       i + 1 < STATES ? " " : "\n");
+	}
+	return 0;
+}
+
+int main(int argc, char **argv)
+{
+	if (argc == 4 && strcmp(argv[1], "watch") == 0)
+		return watch(argv[2], argv[3]);
+	if (argc == 3 && strcmp(argv[1], "show") == 0)
+		return show(argv[2]);
+	fputs(usage, stderr);
+	return 2;
+}

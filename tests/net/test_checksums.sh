@@ -1,0 +1,345 @@
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+# shellcheck shell=bash disable=SC2154 # the world's names: world.sh
+#
+# test_checksums.sh - transport checksums in every state in which devices leave them to the
+# programs. 2 MB of known bytes go both ways, and no stack may have seen a wrong checksum.
+
+bulk=$build/tests/bulk
+sums=$build/tests/sums
+
+# web has a mapped port, one is masqueraded; both are asked and ask by everything there is.
+checksums_make() {
+	container_add web "$1" -p 8080:80/tcp -p 8080:80/udp -p 8081:81/udp
+	container_add one "$1"
+	in_namespace web "$bulk" serve 80 --background
+	in_namespace server "$bulk" serve 9000 --background
+	"$sums" watch eth0 /sys/fs/bpf/from_client
+	"$sums" watch eth1 /sys/fs/bpf/from_server
+}
+
+# features WHERE FEATURE on|off ...: at the senders outside, at the host's uplinks, at the
+# containers' own ends, at the host's ends of those; or everywhere
+features() {
+	local where=$1 end
+	shift
+	for end in $(ends_of "$where"); do
+		local run=(in_namespace "${end%/*}")
+		[ "${end%/*}" != host ] || run=()
+		"${run[@]}" ethtool -K "${end#*/}" "$@" >/run/ethtool 2>&1 ||
+			fail "ethtool -K ${end#*/} $*: $(cat /run/ethtool)"
+	done
+}
+
+# On a veth every packet is an interrupt, behind which GRO would have nothing to wait for.
+gro_waits() {
+	local end
+	for end in $(ends_of uplinks) $(ends_of veths); do
+		echo 1000000 >"/sys/class/net/${end#*/}/gro_flush_timeout"
+	done
+}
+
+ends_of() {
+	case $1 in
+	outside) echo client/eth0 server/eth0 ;;
+	uplinks) echo host/eth0 host/eth1 ;;
+	containers) echo web/eth0 one/eth0 ;;
+	veths) echo "host/$(host_veth web)" "host/$(host_veth one)" ;;
+	everywhere) for end in outside uplinks containers veths; do ends_of "$end"; done ;;
+	esac
+}
+
+expect_bulk() {
+	local who=$1 answer
+	shift
+	answer=$(in_namespace "$who" "$bulk" ask "$@" 2>&1) || true
+	expect_equal ok "$answer" "$who: $*"
+}
+
+expect_tcp() {
+	local address
+	for address in "$host4" "$host6"; do expect_bulk client tcp "$address" 8080 "$@"; done
+	for address in "$server4" "$server6"; do expect_bulk one tcp "$address" 9000 "$@"; done
+}
+
+expect_udp() {
+	local address
+	for address in "$host4" "$host6"; do expect_bulk client udp "$address" 8080 "$@"; done
+	for address in "$server4" "$server6"; do expect_bulk one udp "$address" 9000 "$@"; done
+}
+
+expect_udp_without_checksum() {
+	expect_bulk client udp "$host4" 8080 --plain --without-checksum
+	expect_bulk one udp "$server4" 9000 --plain --without-checksum
+}
+
+expect_transfers_whole() {
+	expect_tcp
+	expect_udp
+	expect_udp --plain
+	expect_udp_without_checksum
+	expect_no_checksum_errors
+}
+
+# What every stack on the way counted: TCP, UDP, UDP over IPv6, ICMP
+expect_no_checksum_errors() {
+	local name errors run
+	for name in host client server web one; do
+		run=(in_namespace "$name")
+		[ "$name" != host ] || run=()
+		errors=$("${run[@]}" nstat -asz 2>/dev/null | awk '/CsumErrors/ && $2 > 0 { print $1 "=" $2 }')
+		expect_equal "" "$errors" "checksum errors seen by $name"
+	done
+}
+
+# expect_seen DEVICE-WATCH STATE...: each was there
+expect_seen() {
+	local seen state
+	seen=$("$sums" show "/sys/fs/bpf/$1")
+	shift
+	for state; do
+		[ "$(field_of "$state" "$seen")" -gt 0 ] || fail "no packet was $state: $seen"
+	done
+}
+
+expect_not_seen() {
+	local seen state
+	seen=$("$sums" show "/sys/fs/bpf/$1")
+	shift
+	for state; do expect_equal 0 "$(field_of "$state" "$seen")" "$state, of $seen"; done
+}
+
+# as devices are: checksums left to the receiver, packets of up to 64 kB [i11][T29]
+test_checksums_partial() {
+	checksums_make bridge
+	expect_transfers_whole
+	expect_seen from_client other_gso
+	expect_seen from_server other_gso
+}
+
+# so for a ptp container [i11][T29]
+test_checksums_partial_ptp() {
+	checksums_make ptp
+	expect_transfers_whole
+}
+
+# every sender computes its own, one packet at a time [i11][T29]
+test_checksums_none() {
+	checksums_make bridge
+	features everywhere tx off tso off gso off gro off
+	expect_transfers_whole
+	expect_seen from_client other
+	expect_not_seen from_client other_gso unnecessary complete
+}
+
+# computed by senders, and verified on arrival by GRO, which joins packets [i11][T29]
+test_checksums_unnecessary() {
+	checksums_make bridge
+	features outside tx off tso off gso off
+	features containers tx off tso off gso off
+	features uplinks gro on
+	features veths gro on
+	gro_waits
+	expect_transfers_whole
+	expect_seen from_client unnecessary other_gso
+	expect_seen from_server unnecessary other_gso
+}
+
+# nobody segments for anybody: checksums alone are left to the receiver [i11][T29]
+test_checksums_without_segmentation() {
+	checksums_make bridge
+	features everywhere tso off gso off tx-udp-segmentation off
+	expect_transfers_whole
+}
+
+# the kernel segments in software, behind our programs on the way out [i11][T29]
+test_checksums_software_segmentation() {
+	checksums_make bridge
+	features everywhere tx off sg off tso off gso on tx-udp-segmentation off
+	expect_transfers_whole
+}
+
+# GRO makes lists of whole packets, of which programs see the first alone [i11][T29]
+test_checksums_fraglist() {
+	checksums_make bridge
+	features uplinks gro on rx-gro-list on
+	features veths gro on rx-gro-list on
+	gro_waits
+	expect_udp --plain
+	# Nothing else joins datagrams to be forwarded.
+	expect_seen from_client other_gso
+	expect_transfers_whole
+	features outside tx off tso off gso off
+	features containers tx off tso off gso off
+	expect_transfers_whole
+}
+
+# such lists segmented in software towards every receiver [i11][T29]
+test_checksums_fraglist_segmented() {
+	checksums_make ptp
+	features uplinks gro on rx-gro-list on
+	features veths gro on rx-gro-list on
+	gro_waits
+	features everywhere tx off tso off
+	expect_transfers_whole
+	expect_seen from_client unnecessary
+}
+
+# datagrams joined by GRO on their way through [i11][T29]
+test_checksums_udp_forwarding() {
+	checksums_make bridge
+	features uplinks gro on rx-udp-gro-forwarding on
+	features veths gro on rx-udp-gro-forwarding on
+	gro_waits
+	expect_udp --plain
+	expect_seen from_client other_gso
+	expect_transfers_whole
+	features outside tx off tso off gso off
+	features containers tx off tso off gso off
+	expect_transfers_whole
+}
+
+# receivers without any checksum offload [i11][T29]
+test_checksums_receivers_verify() {
+	checksums_make bridge
+	features everywhere rx off
+	features outside tx off
+	features containers tx off
+	features uplinks tx off
+	features veths tx off
+	expect_transfers_whole
+}
+
+# Somebody outside the stacks who computes the checksum of everything: wire_start NAMESPACE...
+wire_start() {
+	local name
+	for name; do
+		nsenter --net=/run/netns/"$name" tcpdump -n -vv -i eth0 "ip or ip6" >"/run/$name.wire" \
+			2>"/run/$name.wire-log" &
+		eval "wire_$name=\$!"
+		wait_until 5 grep -qs 'listening on' "/run/$name.wire-log" ||
+			fail "tcpdump: $(cat "/run/$name.wire-log")"
+	done
+}
+
+wire_expect_right() {
+	local name pid
+	for name; do
+		pid=wire_$name
+		kill -INT "${!pid}"
+		wait "${!pid}" 2>/dev/null || true
+		! grep -B 1 -E '\bbad\b|incorrect|wrong' "/run/$name.wire" | head -n 6 | grep . ||
+			fail "a wrong checksum on the wire to $name"
+		grep -qE 'cksum.*correct' "/run/$name.wire" || fail "no TCP seen by $name"
+		grep -q 'udp sum ok' "/run/$name.wire" || fail "no UDP seen by $name"
+	done
+}
+
+# The last sender before a wire computes what was left to it.
+wires_computed() {
+	local where
+	for where in outside uplinks containers veths; do features "$where" tx off; done
+}
+
+ping_for() {
+	case $1 in *:*) echo ping6 ;; *) echo ping ;; esac
+}
+
+expect_refused() {
+	local answer
+	answer=$(ask "$@" --connected) || true
+	expect_equal refused "$answer" "$*"
+}
+
+# every packet on every wire has the right checksums, ICMP errors and the packets they quote too
+# [i11][T29]
+test_checksums_on_the_wire() {
+	checksums_make bridge
+	wires_computed
+	wire_start client server web one
+	expect_tcp --bytes 200000
+	expect_udp --bytes 100000
+	expect_udp --bytes 100000 --plain
+	expect_udp_without_checksum
+	local address
+	for address in "$host4" "$host6"; do
+		expect_refused client udp "$address" 8081
+	done
+	for address in "$server4" "$server6"; do
+		expect_refused one udp "$address" 9999
+		in_namespace one busybox "$(ping_for "$address")" -q -c 1 -W 1 "$address"
+	done
+	wire_expect_right client server web one
+	expect_no_checksum_errors
+}
+
+# mtu_set BYTES: of both links outside
+mtu_set() {
+	ip link set eth0 mtu "$1"
+	ip link set eth1 mtu "$1"
+	ip -n client link set eth0 mtu "$1"
+	ip -n server link set eth0 mtu "$1"
+}
+
+# MTU of 9000, then of 1280, then of 1500 in the midst of transfers [i11][T29][T16]
+test_checksums_mtu_changes() {
+	checksums_make bridge
+	local protocol address pids=() pid
+	mtu_set 9000
+	for protocol in tcp udp; do
+		for address in "$host4" "$host6"; do
+			expect_bulk client "$protocol" "$address" 8080 --pause 700 --bytes 4000000 &
+			pids+=($!)
+		done
+		for address in "$server4" "$server6"; do
+			expect_bulk one "$protocol" "$address" 9000 --pause 700 --bytes 4000000 &
+			pids+=($!)
+		done
+	done
+	sleep 0.4
+	mtu_set 1280
+	sleep 0.6
+	mtu_set 1500
+	for pid in "${pids[@]}"; do wait "$pid"; done
+	expect_no_checksum_errors
+}
+
+# vxlan_make: another uplink, through which the client's packets come with a sum that is known:
+# the kernel had to compute it for the outer packet
+vxlan_make() {
+	local outer='id 7 dstport 4789 udpcsum noudp6zerocsumrx'
+	# shellcheck disable=SC2086
+	ip link add vx0 type vxlan $outer local "$host4" remote "$client4" dev eth0
+	# shellcheck disable=SC2086
+	ip -n client link add vx0 type vxlan $outer local "$client4" remote "$host4" dev eth0
+	ip address add 172.31.0.1/24 dev vx0
+	ip address add 2001:db8:31::1/64 dev vx0 nodad
+	ip -n client address add 172.31.0.10/24 dev vx0
+	ip -n client address add 2001:db8:31::10/64 dev vx0 nodad
+	ip link set vx0 up
+	ip -n client link set vx0 up
+	ethtool -K vx0 gro off >/dev/null
+}
+
+# from a device that hands over the sum of each packet (CHECKSUM_COMPLETE), IPv6 too: a tunnel
+# whose outer checksum was verified [i11][T29]
+test_checksums_complete() {
+	vxlan_make
+	checksums_make bridge
+	"$sums" watch vx0 /sys/fs/bpf/from_tunnel
+	in_namespace client "$bulk" serve 9001 --background
+	features outside tx off
+	local address
+	for address in 172.31.0.1 2001:db8:31::1; do
+		expect_bulk client tcp "$address" 8080
+		expect_bulk client udp "$address" 8080
+		expect_bulk client udp "$address" 8080 --plain
+	done
+	expect_bulk client udp 172.31.0.1 8080 --plain --without-checksum
+	for address in 172.31.0.10 2001:db8:31::10; do
+		expect_bulk one tcp "$address" 9001
+		expect_bulk one udp "$address" 9001
+	done
+	expect_seen from_tunnel complete
+	expect_not_seen from_tunnel other other_gso
+	expect_no_checksum_errors
+}
