@@ -13,24 +13,10 @@
 
 #include "cni/cleanup.h"
 #include "cni/version.h"
+#include "cni/write_all.h"
 
 /* Something may have reached stdout: nothing more must follow. */
 static bool begun;
-
-static int write_all(const char *text, size_t length)
-{
-	while (length) {
-		ssize_t written = write(STDOUT_FILENO, text, length);
-
-		if (written < 0 && errno == EINTR)
-			continue;
-		if (written < 0)
-			return -1;
-		text += written;
-		length -= (size_t)written;
-	}
-	return 0;
-}
 
 /* A reader that has gone is an error to report, not a reason to die. */
 static int write_stdout(const char *text, size_t length)
@@ -41,7 +27,7 @@ static int write_stdout(const char *text, size_t length)
 	int number;
 
 	sigaction(SIGPIPE, &ignore, &before);
-	result = write_all(text, length);
+	result = cni_write_all(STDOUT_FILENO, text, length);
 	number = errno;
 	sigaction(SIGPIPE, &before, NULL);
 	errno = number;

@@ -14,6 +14,7 @@
 
 #include "cni/cleanup.h"
 #include "cni/json.h"
+#include "cni/write_all.h"
 #include "cnirun/base64.h"
 #include "cnirun/directory.h"
 #include "cnirun/output.h"
@@ -146,23 +147,6 @@ static char *record_dump(const struct cache_record *record)
 	return json_dumps(root, JSON_COMPACT);
 }
 
-static int write_all(int fd, const char *text)
-{
-	size_t length = strlen(text);
-
-	while (length) {
-		ssize_t written = write(fd, text, length);
-
-		if (written < 0 && errno == EINTR)
-			continue;
-		if (written < 0)
-			return -1;
-		text += written;
-		length -= (size_t)written;
-	}
-	return 0;
-}
-
 /* Readers see the old file or the new one, never a part of it. */
 static int write_atomically(const char *folder, const char *path, const char *text,
 			    struct cni_error *err)
@@ -178,7 +162,7 @@ static int write_atomically(const char *folder, const char *path, const char *te
 	if (fd < 0)
 		return cni_error_set(err, CNI_ERROR_IO, "cannot write in %s: %s", folder,
 				     strerror(errno));
-	if (!write_all(fd, text) && !rename(temporary, path))
+	if (!cni_write_all(fd, text, strlen(text)) && !rename(temporary, path))
 		return 0;
 	cni_error_set(err, CNI_ERROR_IO, "cannot write %s: %s", path, strerror(errno));
 	unlink(temporary);

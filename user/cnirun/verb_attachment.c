@@ -84,7 +84,10 @@ int verb_add(const struct options *options, struct cni_error *err)
 	return output_json(result, err);
 }
 
-int verb_del(const struct options *options, struct cni_error *err)
+/* A verb that needs the attachment and nothing else. */
+static int call(const struct options *options,
+		int (*verb)(const struct attachment *attachment, struct cni_error *err),
+		struct cni_error *err)
 {
 	cleanup_conflist struct conflist list = {0};
 	cleanup_lock struct lock lock = LOCK_NONE;
@@ -93,17 +96,15 @@ int verb_del(const struct options *options, struct cni_error *err)
 	if (conflist_find(&list, options->conflist, err) ||
 	    describe(&attachment, &list, options, err) || lock_for(&lock, &attachment, err))
 		return -1;
-	return attachment_del(&attachment, err);
+	return verb(&attachment, err);
+}
+
+int verb_del(const struct options *options, struct cni_error *err)
+{
+	return call(options, attachment_del, err);
 }
 
 int verb_check(const struct options *options, struct cni_error *err)
 {
-	cleanup_conflist struct conflist list = {0};
-	cleanup_lock struct lock lock = LOCK_NONE;
-	struct attachment attachment;
-
-	if (conflist_find(&list, options->conflist, err) ||
-	    describe(&attachment, &list, options, err) || lock_for(&lock, &attachment, err))
-		return -1;
-	return attachment_check(&attachment, err);
+	return call(options, attachment_check, err);
 }
