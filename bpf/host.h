@@ -11,7 +11,7 @@
 #ifndef BPF_PORTMAP_HOST_H
 #define BPF_PORTMAP_HOST_H
 
-#include "flow.h"
+#include "flow_use.h"
 #include "mapping.h"
 #include "noticed.h"
 
@@ -57,7 +57,7 @@ static __always_inline void host_remember(const struct packet *packet)
 {
 	struct flow *flow = flow_find(&packet->tuple);
 
-	if (!flow || !flow_use(&packet->tuple, flow, packet, 0))
+	if (!flow || flow_use(&packet->tuple, flow, packet, 0) == VERDICT_PASS)
 		host_create_flow(packet);
 }
 

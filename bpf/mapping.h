@@ -6,7 +6,7 @@
 #ifndef BPF_PORTMAP_MAPPING_H
 #define BPF_PORTMAP_MAPPING_H
 
-#include "flow.h"
+#include "flow_use.h"
 #include "route.h"
 
 #define MOVED_PORT_TRIES 32
@@ -153,7 +153,6 @@ VERIFIED_ONCE int direct_note(const struct flow_key *tuple, const struct endpoin
 	direct_flow(&key, endpoint->owner, &flow);
 	flow.unconfirmed = 1;
 	flow.last_seen = flow_now();
-	flow.seen = 1;
 	return bpf_map_update_elem(&flows_new, &key, &flow, BPF_ANY);
 }
 
@@ -261,6 +260,7 @@ static __always_inline enum verdict decide_in(struct __sk_buff *skb, struct pack
 	struct flow_key *tuple = &packet->tuple;
 	struct endpoint *endpoint;
 	struct portmap *mapping = NULL;
+	enum verdict verdict;
 	struct flow *flow;
 	enum route route;
 	__u32 out;
@@ -273,8 +273,9 @@ static __always_inline enum verdict decide_in(struct __sk_buff *skb, struct pack
 	}
 	if (flow && !flow->unconfirmed) {
 		translation_of(flow, translation);
-		if (flow_use(tuple, flow, packet, skb->len))
-			return VERDICT_TRANSLATE;
+		verdict = flow_use(tuple, flow, packet, skb->len);
+		if (verdict != VERDICT_PASS)
+			return verdict;
 	}
 	if (routed)
 		mapping =

@@ -50,8 +50,15 @@ ARRAY_OF(slots, BPF_MAP_TYPE_ARRAY, struct slot, MAX_SLOTS);
 ARRAY_OF(meta, BPF_MAP_TYPE_ARRAY, struct meta, 1);
 ARRAY_OF(noticed, BPF_MAP_TYPE_ARRAY, struct noticed, 1);
 ARRAY_OF(counters, BPF_MAP_TYPE_PERCPU_ARRAY, struct counters, 1);
-/* The loader sets the size of flows from the machine's memory. */
-LRU_OF(flows, struct flow_key, struct flow, MIN_FLOWS);
+/* The loader sets the sizes of flows and flow_pairs from the machine's memory. flows is
+ * allocated as a whole: an entry must be had when there is a pair for it. */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, MIN_FLOWS);
+	__type(key, struct flow_key);
+	__type(value, struct flow);
+} flows SEC(".maps");
+ARRAY_OF(flow_pairs, BPF_MAP_TYPE_ARRAY, struct flow_pair, FLOW_PAIRS(MIN_FLOWS));
 LRU_OF(flows_new, struct flow_key, struct flow, MAX_NEW_FLOWS);
 LRU_OF(fragments, struct fragment_key, struct fragment, MAX_FRAGMENTED);
 ARRAY_OF(held, BPF_MAP_TYPE_ARRAY, struct held_fragment, MAX_HELD);

@@ -11,7 +11,6 @@
 #ifndef BPF_PORTMAP_MASQUERADE_H
 #define BPF_PORTMAP_MASQUERADE_H
 
-#include "flow.h"
 #include "fragment.h"
 #include "mapping.h"
 #include "noticed.h"
@@ -237,6 +236,7 @@ static __always_inline enum verdict decide_out(struct __sk_buff *skb, struct pac
 {
 	struct flow_key *tuple = &packet->tuple;
 	struct endpoint *endpoint;
+	enum verdict verdict;
 	struct flow *flow;
 
 	endpoint = bpf_map_lookup_elem(&endpoints, tuple->source);
@@ -257,8 +257,9 @@ static __always_inline enum verdict decide_out(struct __sk_buff *skb, struct pac
 		translation_of(flow, translation);
 		if (flow->kind == FLOW_MAPPING && flow->reply)
 			translation->out_ifindex = reply_reroute(skb, packet, flow);
-		if (flow_use(tuple, flow, packet, skb->len))
-			return VERDICT_TRANSLATE;
+		verdict = flow_use(tuple, flow, packet, skb->len);
+		if (verdict != VERDICT_PASS)
+			return verdict;
 	}
 	if (skb->ingress_ifindex == 0 && direct_is_refused(packet))
 		return VERDICT_PASS;

@@ -62,6 +62,9 @@ struct packet {
 	__u16 l4_offset;
 	__u16 quoted_l3_offset; /* of an error */
 	__u16 quoted_l4_offset;
+	__u32 tcp_sequence;
+	__u32 tcp_acknowledgment;
+	__u32 tcp_sequence_length; /* payload; SYN and FIN count one each */
 	__u8 tcp_flags;
 	enum fragment_place fragment;
 	bool ipv4;
@@ -343,6 +346,10 @@ static __always_inline enum packet_kind packet_parse_tcp(struct __sk_buff *skb,
 	packet->tuple.source_port = bpf_ntohs(tcp.source);
 	packet->tuple.destination_port = bpf_ntohs(tcp.dest);
 	packet->tcp_flags = ((__u8 *)&tcp)[13];
+	packet->tcp_sequence = bpf_ntohl(tcp.seq);
+	packet->tcp_acknowledgment = bpf_ntohl(tcp.ack_seq);
+	packet->tcp_sequence_length =
+		packet->end - packet->l4_offset - tcp.doff * 4 + tcp.syn + tcp.fin;
 	return PACKET_TRANSLATABLE;
 }
 

@@ -32,6 +32,8 @@
 #define MAX_FLOWS 524288
 #define MAX_FRAGMENTED 8192
 #define MAX_HELD 512 /* a power of two */
+/* So many pairs for so many entries in flows: 0 is no number. */
+#define FLOW_PAIRS(flows) ((flows) / 2 + 1)
 
 #define ATTACHMENT_KEY_SIZE 256
 #define PROGRAM_VERSION_SIZE 32
@@ -111,8 +113,9 @@ struct portmap {
 	__u64 flows; /* that began through this mapping */
 };
 
-/* slots: ARRAY by slot number. Slot 0 is never used. The programs read only the
- * first eight bytes. User space never rewrites a slot that is live, save `live`. */
+/* slots: ARRAY by slot number. Slot 0 is nobody's; its `flows` counts the host's own. The
+ * programs read the first eight bytes and count `flows`. User space never rewrites a slot
+ * that is live, save `live`. */
 struct slot {
 	__u32 generation;
 	__u32 live;
@@ -120,6 +123,8 @@ struct slot {
 	__u8 host_mac[6]; /* of the veth's host side: an ifindex can come again */
 	__u8 reserved[6];
 	char attachment[ATTACHMENT_KEY_SIZE];
+	__u32 flows; /* pairs it has in flow_pairs */
+	__u32 reserved2;
 } __attribute__((aligned(8)));
 
 /* endpoints: HASH by container address. */
@@ -147,7 +152,7 @@ struct address_range {
  * are ordered, the longest prefix first: the first that holds an address decides. */
 struct policy {
 	struct owner owner;
-	__u32 max_flows;          /* maxFlows: answered flows at a time; 0: no limit of its own */
+	__u32 max_flows;          /* maxFlows: answered flows at a time; 0: half the table */
 	__u8 masquerade_all;      /* masqAll: who comes by a mapping is masqueraded too */
 	__u8 keep_hairpin_source; /* snat false: who reaches itself by a mapping is not */
 	__u8 source4_count;       /* snatAddresses: so many of the arrays below are used */
@@ -179,8 +184,8 @@ struct interface {
 	__u8 address6[16];
 } __attribute__((aligned(8)));
 
-/* flows: LRU_HASH, answered flows. flows_new: LRU_HASH, half-open ones, so that
- * a flood pushes out nothing but its like. A tuple is what a hook sees. */
+/* flows: HASH, answered flows: nothing is ever pushed out. flows_new: LRU_HASH, half-open
+ * ones, so that a flood pushes out nothing but its like. A tuple is what a hook sees. */
 struct flow_key {
 	__u8 source[16];
 	__u8 destination[16];
@@ -204,19 +209,41 @@ struct flow {
 	enum flow_kind kind;
 	enum flow_state state;
 	__u8 reply;      /* 1: the half that packets back to the initiator take */
-	__u8 seen;       /* 1: a packet has taken this half */
+	__u8 answered;   /* 1: a packet has come back to the initiator */
 	__u32 last_seen; /* CLOCK_MONOTONIC, seconds; written at most once a second */
-	__u8 fin;        /* 1: TCP: a FIN has gone this way */
-	/* 1: FLOW_DIRECT that the stack has not let through yet: it has no other half */
-	__u8 unconfirmed;
-	__u8 reserved[2];
+	__u32 pair;      /* in flows: its number in flow_pairs */
 	/* The way back through a mapping: the interface that routing wants it to leave by
 	 * with its new source, and the second it was looked up in */
 	__u32 out_ifindex;
 	__u32 out_looked_up;
 	__u64 packets; /* since the flow was answered */
 	__u64 bytes;
+	/* TCP, what has gone this way (RFC 9293 3.3.1) */
+	__u32 sequence_end; /* behind the last of the sequence space */
+	__u32 acknowledged; /* the last acknowledgment */
+	__u8 sequence_known;
+	__u8 acknowledged_known;
+	__u8 fin;     /* 1: a FIN */
+	__u8 awaited; /* 1: closed by RST, or opened by SYN again, and silent since */
+	/* 1: FLOW_DIRECT that the stack has not let through yet: it has no other half */
+	__u8 unconfirmed;
+	__u8 reserved[3];
 };
+
+enum pair_state {
+	PAIR_FREE = 0,
+	PAIR_TAKEN = 1,
+	PAIR_BUSY = 2, /* being given to another flow */
+};
+
+/* flow_pairs: ARRAY. One for each two entries in flows, which are a flow's two halves: who
+ * has none is not let in, and whose flow is dead is reclaimed. Number 0 is never used. */
+struct flow_pair {
+	__u32 state;        /* enum pair_state */
+	__u32 alive_before; /* CLOCK_MONOTONIC, seconds: until then only a close can end it */
+	struct owner owner;
+	struct flow_key key; /* of either half; the other one follows from it */
+} __attribute__((aligned(8)));
 
 enum fragment_fate {
 	FRAGMENT_WAITING = 0, /* the first one has not come: nobody knows yet */
@@ -305,17 +332,18 @@ struct counters {
 ASSERT_SIZE(struct owner, 8);
 ASSERT_SIZE(struct portmap_key, 24);
 ASSERT_SIZE(struct portmap, 40);
-ASSERT_SIZE(struct slot, 24 + ATTACHMENT_KEY_SIZE);
+ASSERT_SIZE(struct slot, 32 + ATTACHMENT_KEY_SIZE);
 ASSERT_SIZE(struct endpoint_key, 16);
 ASSERT_SIZE(struct endpoint, 16);
 ASSERT_SIZE(struct policy,
 	    24 + 4 * MASQUERADE_RANGES + 32 * POLICY_ADDRESSES + 3 * 24 * POLICY_RANGES);
 ASSERT_SIZE(struct interface, 56);
 ASSERT_SIZE(struct flow_key, 40);
-ASSERT_SIZE(struct flow, 64);
 ASSERT_SIZE(struct fragment_key, 40);
 ASSERT_SIZE(struct fragment, 40);
 ASSERT_SIZE(struct held_fragment, 1600);
+ASSERT_SIZE(struct flow, 80);
+ASSERT_SIZE(struct flow_pair, 56);
 ASSERT_SIZE(struct attachment, 40);
 ASSERT_SIZE(struct noticed, 8192);
 ASSERT_SIZE(struct meta, 32 + PROGRAM_VERSION_SIZE + 4 * MASQUERADE_RANGES);

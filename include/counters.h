@@ -39,7 +39,8 @@
 	X(drop_unclassified_interface, \
 	  "new masqueraded flow towards an interface not seen by ADD") \
 	X(drop_untranslatable, "masqueraded container's packet that cannot be translated") \
-	X(drop_table_full, "a new flow could not be written to the flow table") \
+	X(drop_table_full, "a flow was new or just answered, and the table full of live ones") \
+	X(drop_flow_limit, "a new flow of a container that has as many as it may have") \
 	X(drop_no_attachment, "packet from a container whose attachment was deleted") \
 	X(drop_rewrite_failed, "the kernel refused to change the packet")
 

@@ -135,7 +135,7 @@ static void put_flow(const struct known_flow *flow)
 		.owner = ONE,
 		.idle = IDLE,
 		.state = STATE_ESTABLISHED,
-		.seen = true,
+		.answered = true,
 	};
 	struct entry in = out;
 

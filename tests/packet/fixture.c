@@ -398,8 +398,23 @@ void fixture_put(const struct entry *entry)
 	flow.reply = entry->reply;
 	flow.unconfirmed = entry->unconfirmed;
 	flow.state = entry->state;
-	flow.seen = entry->seen;
+	flow.answered = entry->answered;
 	update(table_map(entry->table), &key, &flow);
+}
+
+void fixture_put_pair(const struct entry pair[2], enum container owner, bool older_generation,
+		      uint32_t idle, enum flow_state state)
+{
+	for (int i = 0; i < 2; i++) {
+		struct entry entry = pair[i];
+
+		entry.owner = owner;
+		entry.older_generation = older_generation;
+		entry.idle = idle;
+		entry.state = state;
+		entry.answered = true;
+		fixture_put(&entry);
+	}
 }
 
 void fixture_remove(const struct entry *entry)

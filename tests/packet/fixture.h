@@ -47,7 +47,7 @@ struct entry {
 	bool older_generation;
 	uint32_t idle; /* seconds since it was used */
 	enum flow_state state;
-	bool seen;
+	bool answered;
 };
 
 #define MAX_ENTRIES 16
@@ -94,6 +94,8 @@ void fixture_set_endpoint(const char *address, enum container owner, uint8_t pre
 void fixture_kill(enum container container);
 void fixture_renew(enum container container); /* DEL and ADD again: another generation */
 void fixture_put(const struct entry *entry);
+void fixture_put_pair(const struct entry pair[2], enum container owner, bool older_generation,
+		      uint32_t idle, enum flow_state state);
 void fixture_remove(const struct entry *entry);
 
 /* How many fragments are held, and how many datagrams are known. */

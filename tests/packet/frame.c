@@ -296,8 +296,11 @@ static void put_tcp(struct frame *frame, const struct packet *packet)
 {
 	put16(frame, packet->from_port);
 	put16(frame, packet->to_port);
-	put32(frame, 0x01020304);
-	put32(frame, packet->tcp_flags & ACK ? 0x05060708 : 0);
+	put32(frame, packet->sequence ? packet->sequence : 0x01020304);
+	if (packet->tcp_flags & ACK)
+		put32(frame, packet->acknowledgment ? packet->acknowledgment : 0x05060708);
+	else
+		put32(frame, 0);
 	put8(frame, (packet->data_offset ? packet->data_offset : 5) << 4);
 	put8(frame, packet->tcp_flags);
 	put16(frame, 64240);

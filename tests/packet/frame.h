@@ -45,6 +45,8 @@ struct packet {
 	const char *to;
 	int to_port;
 	unsigned int tcp_flags;
+	uint32_t sequence; /* TCP; 0: some number */
+	uint32_t acknowledgment;
 	unsigned int icmp_type;
 	unsigned int icmp_code;
 	bool without_checksum; /* UDP over IPv4, SCTP: the checksum field is 0 */

@@ -21,6 +21,7 @@ int main(void)
 	host_rows();
 	neighbour_rows();
 	lifetime_rows();
+	tcp_state_rows();
 	parsing_rows();
 	checksum_rows();
 	error_rows();

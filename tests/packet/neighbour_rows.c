@@ -134,7 +134,7 @@ static const struct row other_rows[] = {
 	 AT(TO_CONTAINER, BRIDGE),
 	 .in = UDP(v6_container_routed, 50, v6_container_one, 5000),
 	 .out = UDP(v6_bridge, 5050, v6_container_one, 5000),
-	 .flows = {MAPPED(ANSWERED, IPPROTO_UDP, v6_container_one, 5000, v6_bridge, 5050,
+	 .flows = {MAPPED(NEW, IPPROTO_UDP, v6_container_one, 5000, v6_bridge, 5050,
 			  v6_container_routed, 50, 5000)}},
 	{.says = "a neighbour that this plugin never saw, by the bridge",
 	 AT(FROM_BRIDGE, BRIDGE),

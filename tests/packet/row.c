@@ -279,13 +279,19 @@ static void check_counters(const struct run *run)
 #undef X
 }
 
-static enum device came_in_by(const struct row *row)
+static enum device came_in_by(enum hook hook, enum device device)
 {
-	if (!is_egress(row->hook))
-		return row->device;
-	if (row->of_the_host)
-		return 0;
-	return row->device == UPLINK || row->device == SECOND_UPLINK ? BRIDGE : UPLINK;
+	if (!is_egress(hook))
+		return device;
+	return device == UPLINK || device == SECOND_UPLINK ? BRIDGE : UPLINK;
+}
+
+int row_send(enum hook hook, enum device device, const struct packet *packet)
+{
+	struct frame frame;
+
+	row_build(&frame, packet, hook, device);
+	return fixture_run(hook, device, came_in_by(hook, device), &frame);
 }
 
 static void run_row(const struct row *row)
@@ -304,7 +310,8 @@ static void run_row(const struct row *row)
 	row_build(&run.in, &row->in, row->hook, row->device);
 	run.got = run.in;
 	fixture_read_counters(&run.counters_before);
-	verdict = fixture_run(row->hook, row->device, came_in_by(row), &run.got);
+	verdict = fixture_run(row->hook, row->device,
+			      row->of_the_host ? 0 : came_in_by(row->hook, row->device), &run.got);
 	check_verdict(row, verdict);
 	learn_choice(row, &run);
 	check_packet(&run);

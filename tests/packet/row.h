@@ -132,6 +132,9 @@ int row_chosen(void);
 void row_build(struct frame *frame, const struct packet *packet, enum hook hook,
 	       enum device device);
 
+/* A packet before the row's own: returns TC_ACT_*. */
+int row_send(enum hook hook, enum device device, const struct packet *packet);
+
 /* Prints the plan. Returns the number of rows that failed. */
 int row_finish(void);
 
@@ -142,6 +145,7 @@ void direct_rows(void);
 void host_rows(void);
 void neighbour_rows(void);
 void lifetime_rows(void);
+void tcp_state_rows(void);
 void parsing_rows(void);
 void checksum_rows(void);
 void error_rows(void);

@@ -63,6 +63,11 @@ static uint32_t default_flow_entries(void)
 	return (uint32_t)entries;
 }
 
+static uint32_t flow_pairs_for(const struct portmap_bpf *skeleton)
+{
+	return FLOW_PAIRS(bpf_map__max_entries(skeleton->maps.flows));
+}
+
 static int prepare_maps(const struct portmap_bpf *skeleton, const struct objects *objects,
 			uint32_t flow_entries)
 {
@@ -78,6 +83,9 @@ static int prepare_maps(const struct portmap_bpf *skeleton, const struct objects
 			return -1;
 		if (objects->maps[number] < 0 && number == MAP_FLOWS &&
 		    bpf_map__set_max_entries(map, flow_entries))
+			return -1;
+		if (objects->maps[number] < 0 && number == MAP_FLOW_PAIRS &&
+		    bpf_map__set_max_entries(map, flow_pairs_for(skeleton)))
 			return -1;
 	}
 	return 0;

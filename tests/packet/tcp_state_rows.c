@@ -1,0 +1,319 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* tcp_state_rows.c - the states of a TCP flow: FIN, RST true and forged, a tuple used again. */
+#include "row.h"
+
+/* The client's and the container's initial sequence numbers */
+#define CLIENT 1000
+#define SERVER 0xfffffff0u /* wraps */
+
+#define TO_HOST(flags, ...) TCP(v4_client, 40000, v4_host, 8080, flags, ##__VA_ARGS__)
+#define TO_ONE(flags, ...) TCP(v4_client, 40000, v4_container_one, 80, flags, ##__VA_ARGS__)
+#define BY_ONE(flags, ...) TCP(v4_container_one, 80, v4_client, 40000, flags, ##__VA_ARGS__)
+#define BY_HOST(flags, ...) TCP(v4_host, 8080, v4_client, 40000, flags, ##__VA_ARGS__)
+
+/* A packet of the client's, or the container's: flags, what it adds to its sender's and
+ * acknowledges of the receiver's numbers, bytes of payload */
+#define NUMBERS(sequence_, acknowledgment_, payload_) \
+	.sequence = (sequence_), .acknowledgment = (acknowledgment_), .payload = (payload_), \
+	.empty = !(payload_)
+#define CLIENT_SENDS(flags, sent, acknowledged, payload) \
+	AT(FROM_UPLINK, UPLINK), \
+		.in = TO_HOST(flags, NUMBERS(CLIENT + (sent), SERVER + (acknowledged), payload)), \
+		.out = TO_ONE(flags, NUMBERS(CLIENT + (sent), SERVER + (acknowledged), payload))
+#define CONTAINER_SENDS(flags, sent, acknowledged, payload) \
+	AT(TO_UPLINK, UPLINK), \
+		.in = BY_ONE(flags, NUMBERS(SERVER + (sent), CLIENT + (acknowledged), payload)), \
+		.out = BY_HOST(flags, NUMBERS(SERVER + (sent), CLIENT + (acknowledged), payload))
+
+#define FLOW_IN(state_) \
+	.flows = {MAPPED(ANSWERED, IPPROTO_TCP, v4_client, 40000, v4_host, 8080, v4_container_one, \
+			 80, 40000, .state = state_)}
+#define FLOW_HALF_OPEN \
+	.flows = {MAPPED(NEW, IPPROTO_TCP, v4_client, 40000, v4_host, 8080, v4_container_one, 80, \
+			 40000)}
+
+static void given_half_open(void)
+{
+	row_send(FROM_UPLINK, UPLINK, &(const struct packet)TO_HOST(SYN, NUMBERS(CLIENT, 0, 0)));
+	row_send(TO_UPLINK, UPLINK,
+		 &(const struct packet)BY_ONE(SYN | ACK, NUMBERS(SERVER, CLIENT + 1, 0)));
+}
+
+static void given_connected(void)
+{
+	given_half_open();
+	row_send(FROM_UPLINK, UPLINK,
+		 &(const struct packet)TO_HOST(ACK, NUMBERS(CLIENT + 1, SERVER + 1, 0)));
+}
+
+static const struct entry pair[] = {MAPPED(ANSWERED, IPPROTO_TCP, v4_client, 40000, v4_host, 8080,
+					   v4_container_one, 80, 40000)};
+
+/* Nothing is known of its numbers. */
+static void given_rebuilt(void)
+{
+	fixture_put_pair(pair, ONE, false, 0, STATE_ESTABLISHED);
+}
+
+static void given_closed(void)
+{
+	given_connected();
+	row_send(FROM_UPLINK, UPLINK,
+		 &(const struct packet)TO_HOST(FIN | ACK, NUMBERS(CLIENT + 1, SERVER + 1, 0)));
+	row_send(TO_UPLINK, UPLINK,
+		 &(const struct packet)BY_ONE(FIN | ACK, NUMBERS(SERVER + 1, CLIENT + 2, 0)));
+}
+
+static void given_reset(void)
+{
+	given_connected();
+	row_send(FROM_UPLINK, UPLINK,
+		 &(const struct packet)TO_HOST(RST, NUMBERS(CLIENT + 1, 0, 0)));
+}
+
+static void given_forgotten(void)
+{
+	given_connected();
+	fixture_remove(&pair[0]);
+	fixture_remove(&pair[1]);
+}
+
+static const struct row closing_rows[] = {
+	{.says = "a FIN of one side",
+	 .given = given_connected,
+	 CLIENT_SENDS(FIN | ACK, 1, 1, 0),
+	 FLOW_IN(STATE_FIN)},
+	{.says = "the same FIN again is not the other side's",
+	 .then = true,
+	 CLIENT_SENDS(FIN | ACK, 1, 1, 0),
+	 FLOW_IN(STATE_FIN)},
+	{.says = "half-closed: data the other way still passes",
+	 .then = true,
+	 CONTAINER_SENDS(ACK, 1, 2, 100),
+	 FLOW_IN(STATE_FIN)},
+	{.says = "and is acknowledged",
+	 .then = true,
+	 CLIENT_SENDS(ACK, 2, 101, 0),
+	 FLOW_IN(STATE_FIN)},
+	{.says = "the other side's FIN closes",
+	 .then = true,
+	 CONTAINER_SENDS(FIN | ACK, 101, 2, 0),
+	 FLOW_IN(STATE_CLOSING)},
+	{.says = "the last ACK",
+	 .then = true,
+	 CLIENT_SENDS(ACK, 2, 102, 0),
+	 FLOW_IN(STATE_CLOSING)},
+	{.says = "[i04] [T14] a late RST is translated all the same",
+	 .then = true,
+	 CONTAINER_SENDS(RST, 102, 0, 0),
+	 FLOW_IN(STATE_CLOSING)},
+	{.says = "the container closes first",
+	 .given = given_connected,
+	 CONTAINER_SENDS(FIN | ACK, 1, 1, 0),
+	 FLOW_IN(STATE_FIN)},
+	{.says = "the client after it",
+	 .then = true,
+	 CLIENT_SENDS(FIN | ACK, 1, 2, 0),
+	 FLOW_IN(STATE_CLOSING)},
+	{.says = "the packet that answers the flow has a FIN",
+	 .given = given_half_open,
+	 CLIENT_SENDS(FIN | ACK, 1, 1, 0),
+	 FLOW_IN(STATE_FIN),
+	 .counts = {"flow_promoted"}},
+	{.says = "and the other side's FIN closes",
+	 .then = true,
+	 CONTAINER_SENDS(FIN | ACK, 1, 2, 0),
+	 FLOW_IN(STATE_CLOSING)},
+	{.says = "the container's FIN is seen before the flow is answered",
+	 .given = given_half_open,
+	 CONTAINER_SENDS(FIN | ACK, 1, 1, 0),
+	 FLOW_HALF_OPEN},
+	{.says = "and is not forgotten",
+	 .then = true,
+	 CLIENT_SENDS(ACK, 1, 2, 0),
+	 FLOW_IN(STATE_FIN)},
+	{.says = "an RST answers no half-open flow",
+	 .given = given_half_open,
+	 CLIENT_SENDS(RST, 1, 0, 0),
+	 FLOW_HALF_OPEN},
+};
+
+static const struct row reset_rows[] = {
+	{.says = "[T33] an RST at what the container has acknowledged closes",
+	 .given = given_connected,
+	 CLIENT_SENDS(RST, 1, 0, 0),
+	 FLOW_IN(STATE_CLOSING)},
+	{.says = "[T33] an RST of the container at what the client has acknowledged closes",
+	 .given = given_connected,
+	 CONTAINER_SENDS(RST | ACK, 1, 1, 0),
+	 FLOW_IN(STATE_CLOSING)},
+	{.says = "[T33] an RST one byte on changes nothing, and is translated",
+	 .given = given_connected,
+	 CLIENT_SENDS(RST, 2, 0, 0),
+	 FLOW_IN(STATE_ESTABLISHED)},
+	{.says = "[T33] an RST one byte back neither",
+	 .then = true,
+	 CLIENT_SENDS(RST, 0, 0, 0),
+	 FLOW_IN(STATE_ESTABLISHED)},
+	{.says = "[T33] nor one of the container's",
+	 .then = true,
+	 CONTAINER_SENDS(RST, 2, 0, 0),
+	 FLOW_IN(STATE_ESTABLISHED)},
+	{.says = "data",
+	 .given = given_connected,
+	 CLIENT_SENDS(ACK, 1, 1, 10),
+	 FLOW_IN(STATE_ESTABLISHED)},
+	{.says = "[T33] and an RST right behind it closes, though nobody has acknowledged",
+	 .then = true,
+	 CLIENT_SENDS(RST | ACK, 11, 1, 0),
+	 FLOW_IN(STATE_CLOSING)},
+	{.says = "forged data far from where the client is",
+	 .given = given_connected,
+	 CLIENT_SENDS(ACK, 0x7000000, 1, 10),
+	 FLOW_IN(STATE_ESTABLISHED)},
+	{.says = "[T33] does not make an RST behind it true",
+	 .then = true,
+	 CLIENT_SENDS(RST, 0x700000a, 0, 0),
+	 FLOW_IN(STATE_ESTABLISHED)},
+	{.says = "forged data close to where the client is, acknowledging nonsense",
+	 .given = given_connected,
+	 CLIENT_SENDS(ACK, 500, 0x7000000, 10),
+	 FLOW_IN(STATE_ESTABLISHED)},
+	{.says = "[T33] does not either",
+	 .then = true,
+	 CLIENT_SENDS(RST, 510, 0, 0),
+	 FLOW_IN(STATE_ESTABLISHED)},
+	{.says = "nor without any acknowledgment",
+	 .given = given_connected,
+	 CLIENT_SENDS(SYN, 500, 0, 0),
+	 FLOW_IN(STATE_ESTABLISHED)},
+	{.says = "[T33] an RST behind that SYN",
+	 .then = true,
+	 CLIENT_SENDS(RST, 501, 0, 0),
+	 FLOW_IN(STATE_ESTABLISHED)},
+	{.says = "data sent again",
+	 .given = given_connected,
+	 CLIENT_SENDS(ACK, 1, 1, 10),
+	 FLOW_IN(STATE_ESTABLISHED)},
+	{.says = "data sent again, a part of it",
+	 .then = true,
+	 CLIENT_SENDS(ACK, 1, 1, 5),
+	 FLOW_IN(STATE_ESTABLISHED)},
+	{.says = "[T33] does not move the end back",
+	 .then = true,
+	 CLIENT_SENDS(RST, 6, 0, 0),
+	 FLOW_IN(STATE_ESTABLISHED)},
+	{.says = "a flow rebuilt in mid-connection knows no numbers: any RST closes",
+	 .given = given_rebuilt,
+	 CLIENT_SENDS(RST, 77777, 0, 0),
+	 FLOW_IN(STATE_CLOSING)},
+};
+
+static const struct row life_rows[] = {
+	{.says = "[T33] after an RST that the container refused it answers",
+	 .given = given_reset,
+	 CONTAINER_SENDS(ACK, 1, 1, 0),
+	 FLOW_IN(STATE_CLOSING)},
+	{.says = "[T33] and the client goes on: the flow lives",
+	 .then = true,
+	 CLIENT_SENDS(ACK, 1, 1, 10),
+	 FLOW_IN(STATE_ESTABLISHED)},
+	{.says = "[T33] a keep-alive shows life too",
+	 .given = given_reset,
+	 CLIENT_SENDS(ACK, 0, 1, 0),
+	 FLOW_IN(STATE_CLOSING)},
+	{.says = "[T33] with its answer",
+	 .then = true,
+	 CONTAINER_SENDS(ACK, 1, 1, 0),
+	 FLOW_IN(STATE_ESTABLISHED)},
+	{.says = "after a true RST the container's data is still on its way",
+	 .given = given_reset,
+	 CONTAINER_SENDS(ACK, 1, 1, 100),
+	 FLOW_IN(STATE_CLOSING)},
+	{.says = "is answered by another RST",
+	 .then = true,
+	 CLIENT_SENDS(RST, 1, 0, 0),
+	 FLOW_IN(STATE_CLOSING)},
+	{.says = "and what the client had sent before comes late",
+	 .then = true,
+	 CLIENT_SENDS(ACK, -20, 1, 10),
+	 FLOW_IN(STATE_CLOSING)},
+	{.says = "[T34] a SYN on a closed flow opens it again, in the same place",
+	 .given = given_closed,
+	 CLIENT_SENDS(SYN, 90000, 0, 0),
+	 FLOW_IN(STATE_CLOSING)},
+	{.says = "[T34] the SYN-ACK",
+	 .then = true,
+	 CONTAINER_SENDS(SYN | ACK, 70000, 90001, 0),
+	 FLOW_IN(STATE_CLOSING)},
+	{.says = "[T34] the ACK: connected",
+	 .then = true,
+	 CLIENT_SENDS(ACK, 90001, 70001, 0),
+	 FLOW_IN(STATE_ESTABLISHED)},
+	{.says = "[T34] with the new numbers",
+	 .then = true,
+	 CLIENT_SENDS(RST, 1, 0, 0),
+	 FLOW_IN(STATE_ESTABLISHED)},
+	{.says = "[T34] for either side",
+	 .then = true,
+	 CONTAINER_SENDS(RST, 70001, 0, 0),
+	 FLOW_IN(STATE_CLOSING)},
+	{.says = "[T34] a SYN of the container's opens a closed flow as well",
+	 .given = given_closed,
+	 CONTAINER_SENDS(SYN, 50000, 0, 0),
+	 FLOW_IN(STATE_CLOSING)},
+	{.says = "[T34] the client's SYN-ACK",
+	 .then = true,
+	 CLIENT_SENDS(SYN | ACK, 60000, 50001, 0),
+	 FLOW_IN(STATE_CLOSING)},
+	{.says = "[T34] the container's ACK: connected",
+	 .then = true,
+	 CONTAINER_SENDS(ACK, 50001, 60001, 0),
+	 FLOW_IN(STATE_ESTABLISHED)},
+	{.says = "the client has lost its connection and begins another",
+	 .given = given_connected,
+	 CLIENT_SENDS(SYN, 800000000, 0, 0),
+	 FLOW_IN(STATE_ESTABLISHED)},
+	{.says = "which the container takes",
+	 .then = true,
+	 CONTAINER_SENDS(SYN | ACK, 700000000, 800000001, 0),
+	 FLOW_IN(STATE_ESTABLISHED)},
+	{.says = "and the client goes on with",
+	 .then = true,
+	 CLIENT_SENDS(ACK, 800000001, 700000001, 0),
+	 FLOW_IN(STATE_ESTABLISHED)},
+	{.says = "[T33] its new numbers count",
+	 .then = true,
+	 CLIENT_SENDS(RST, 1, 0, 0),
+	 FLOW_IN(STATE_ESTABLISHED)},
+	{.says = "[T33] and close",
+	 .then = true,
+	 CLIENT_SENDS(RST, 800000001, 0, 0),
+	 FLOW_IN(STATE_CLOSING)},
+};
+
+/* Both leave as a flow of the container's own would, with the host's address. */
+static const struct row late_rows[] = {
+	{.says = "[T14] [i04] a late FIN, its flow gone, leaves with the host's address",
+	 .given = given_forgotten,
+	 AT(TO_UPLINK, UPLINK),
+	 .in = BY_ONE(FIN | ACK),
+	 .out = TCP(v4_host, CHOSEN, v4_client, 40000, FIN | ACK),
+	 .flows = {MASQUERADED(NEW, IPPROTO_TCP, v4_container_one, 80, v4_client, 40000, v4_host,
+			       CHOSEN)}},
+	{.says = "[T14] [i04] and so does a late RST",
+	 .given = given_forgotten,
+	 AT(TO_UPLINK, UPLINK),
+	 .in = BY_ONE(RST),
+	 .out = TCP(v4_host, CHOSEN, v4_client, 40000, RST),
+	 .flows = {MASQUERADED(NEW, IPPROTO_TCP, v4_container_one, 80, v4_client, 40000, v4_host,
+			       CHOSEN)}},
+};
+
+void tcp_state_rows(void)
+{
+	ROWS_RUN(closing_rows);
+	ROWS_RUN(reset_rows);
+	ROWS_RUN(life_rows);
+	ROWS_RUN(late_rows);
+}
