@@ -139,6 +139,7 @@ struct endpoint {
 	__u8 reserved[6];
 };
 
+/* Holds addresses of its own family alone: ::/0 is no range of IPv4. */
 struct address_range {
 	__u8 address[16];   /* network order, host bits zero */
 	__u8 prefix_length; /* in the address's own family */

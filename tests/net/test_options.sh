@@ -145,6 +145,21 @@ test_options_del_of_an_old_owner() {
 	expect_equal 1 "$(map_count policies)" policies
 }
 
+# a policy outlives its map's pin: the next ADD pins the same map again
+test_options_pin_removed() {
+	container_add_plain web
+	container_add_plain other
+	plugin_call ADD web "$all_options" >/run/out || fail "$(cat /run/out)"
+	rm "$pins/policies"
+	plugin_call ADD other "$(mapping 9090)" >/run/out || fail "$(cat /run/out)"
+	expect_equal 1000 "$(policy .value.max_flows)" maxFlows
+	rm -r "$pins"
+	plugin_call CHECK web "$all_options" || fail CHECK
+	expect_equal 1000 "$(policy .value.max_flows)" maxFlows
+	plugin_call DEL web || fail DEL
+	expect_equal 0 "$(map_count policies)" policies
+}
+
 # CHECK names the option whose part of the policy was changed, or that the policy is gone
 test_options_check() {
 	local byte option
