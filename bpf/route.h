@@ -61,7 +61,7 @@ VERIFIED_ONCE enum route route_of(struct __sk_buff *skb, const struct packet *pa
 }
 
 /* The interface that routing would choose for the source that the packet is to
- * have: another one where `ip rule from ...` says so. */
+ * have: another one where `ip rule from ...` says so. 0: it does not say. */
 VERIFIED_ONCE __u32 route_by_source(struct __sk_buff *skb, const struct packet *packet,
 				    const struct address *source)
 {
@@ -69,7 +69,7 @@ VERIFIED_ONCE __u32 route_by_source(struct __sk_buff *skb, const struct packet *
 	long result;
 
 	if (!packet || !source)
-		return skb->ifindex;
+		return 0;
 	route_query(&query, packet, skb->ingress_ifindex);
 	if (packet->ipv4)
 		query.ipv4_src = address_to_ipv4(source->bytes);
@@ -77,7 +77,7 @@ VERIFIED_ONCE __u32 route_by_source(struct __sk_buff *skb, const struct packet *
 		__builtin_memcpy(query.ipv6_src, source->bytes, 16);
 	result = bpf_fib_lookup(skb, &query, sizeof(query), 0);
 	if (result != BPF_FIB_LKUP_RET_SUCCESS && result != BPF_FIB_LKUP_RET_NO_NEIGH)
-		return skb->ifindex;
+		return 0;
 	return query.ifindex;
 }
 

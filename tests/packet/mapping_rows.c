@@ -123,6 +123,36 @@ static const struct row tcp_rows[] = {
 	 .out = TCP(v4_host, 7070, v4_client, 40000, SYN | ACK)},
 };
 
+static const struct row other_uplink_rows[] = {
+	{.says = "a client whose way back is by another uplink",
+	 AT(FROM_UPLINK, SECOND_UPLINK),
+	 .in = TCP(v4_client, 40000, v4_second_uplink, 8080, SYN),
+	 .out = TCP(v4_client, 40000, v4_container_one, 80, SYN),
+	 .flows = {MAPPED(NEW, IPPROTO_TCP, v4_client, 40000, v4_second_uplink, 8080,
+			  v4_container_one, 80, 40000)}},
+	{.says = "a RST that the stack made itself leaves where it is: nobody knows how it came in",
+	 .then = true,
+	 AT(TO_UPLINK, SECOND_UPLINK),
+	 .of_the_host = true,
+	 .in = TCP(v4_container_one, 80, v4_client, 40000, RST),
+	 .out = TCP(v4_second_uplink, 8080, v4_client, 40000, RST),
+	 .flows_unchecked = true},
+	{.says = "a reply at the uplink that routing wants is not sent after the RST",
+	 .then = true,
+	 AT(TO_UPLINK, UPLINK),
+	 .in = TCP(v4_container_one, 80, v4_client, 40000, SYN | ACK),
+	 .out = TCP(v4_second_uplink, 8080, v4_client, 40000, SYN | ACK),
+	 .flows_unchecked = true},
+	{.says = "a reply at another uplink is handed over",
+	 .then = true,
+	 AT(TO_UPLINK, SECOND_UPLINK),
+	 .in = TCP(v4_container_one, 80, v4_client, 40000, SYN | ACK),
+	 .verdict = REDIRECTED,
+	 .out = TCP(v4_second_uplink, 8080, v4_client, 40000, SYN | ACK),
+	 .flows_unchecked = true,
+	 .counts = {"rerouted"}},
+};
+
 static const struct row udp_rows[] = {
 	{.says = "a mapped UDP port",
 	 AT(FROM_UPLINK, UPLINK),
@@ -372,6 +402,7 @@ static const struct row late_rows[] = {
 void mapping_rows(void)
 {
 	ROWS_RUN(tcp_rows);
+	ROWS_RUN(other_uplink_rows);
 	ROWS_RUN(udp_rows);
 	ROWS_RUN(choice_rows);
 	ROWS_RUN(route_rows);
