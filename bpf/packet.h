@@ -432,8 +432,9 @@ static __always_inline bool packet_has_odd_address(const struct packet *packet)
 {
 	const struct flow_key *tuple = &packet->tuple;
 
-	return address_is_group(tuple->destination) || address_is_loopback(tuple->destination) ||
-	       address_is_loopback(tuple->source) || address_is_ipv6_link_local(tuple->source) ||
+	return address_is_group(tuple->destination) || address_is_group(tuple->source) ||
+	       address_is_loopback(tuple->destination) || address_is_loopback(tuple->source) ||
+	       address_is_ipv6_link_local(tuple->source) ||
 	       address_is_ipv6_link_local(tuple->destination);
 }
 

@@ -360,6 +360,7 @@ int from_container(struct __sk_buff *skb)
 		count(drop_unclassified_interface);
 		return TC_ACT_SHOT;
 	}
+	packet.tuple.direction = DIRECTION_IN;
 	return act_in(skb, &packet, &translation, VERDICT_PASS);
 }
 

@@ -344,6 +344,22 @@ static const struct row neighbour_rows_in_fragments[] = {
 	 .then = true,
 	 AT(FROM_CONTAINER, VETH_QUIET),
 	 .in = UDP(v4_container_quiet, 5000, v4_stranger, 99, LAST(), .to_mac = MAC_FOREIGN)},
+	{.says = "a container's first fragment without ports",
+	 AT(FROM_CONTAINER, VETH_QUIET),
+	 .in = UDP(v4_container_quiet, 5000, v4_client, 99, .fragment = FIRST_FRAGMENT,
+		   .without_transport = true)},
+	{.says = "the later one does not wait for another",
+	 .then = true,
+	 AT(FROM_CONTAINER, VETH_QUIET),
+	 .in = UDP(v4_container_quiet, 5000, v4_client, 99, LAST())},
+	{.says = "an ICMP error in fragments is none",
+	 AT(FROM_CONTAINER, VETH_QUIET),
+	 .in = ERROR4(3, 3, v4_container_quiet, v4_client,
+		      UDP(v4_client, 99, v4_container_quiet, 5000), .fragment = FIRST_FRAGMENT)},
+	{.says = "its later fragment goes the same way",
+	 .then = true,
+	 AT(FROM_CONTAINER, VETH_QUIET),
+	 .in = ICMP(IPPROTO_ICMP, 3, 3, v4_container_quiet, v4_client, 0, LAST())},
 };
 
 static const struct row host_rows_in_fragments[] = {

@@ -17,7 +17,6 @@ int main(void)
 	fixture_load();
 	mapping_rows();
 	masquerade_rows();
-	policy_rows();
 	direct_rows();
 	host_rows();
 	neighbour_rows();
