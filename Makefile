@@ -18,7 +18,7 @@ PKG_CONFIG ?= pkg-config
 PACKAGES_BUILD := gcc make clang libbpf-dev libelf-dev zlib1g-dev libjansson-dev \
 	libnl-route-3-dev pkg-config
 PACKAGES_CHECK := libcmocka-dev containernetworking-plugins iproute2 iptables nftables \
-	tcpdump conntrack curl jq busybox-static procps util-linux ethtool
+	tcpdump conntrack curl jq busybox-static procps util-linux ethtool libclang-rt-dev
 PACKAGES_LINT := clang-format shellcheck cppcheck
 
 CFLAGS ?= -O2 -g
@@ -55,7 +55,7 @@ SKELETON := $(BUILD)/bpf/portmap.skel.h
 
 .DELETE_ON_ERROR:
 .SECONDARY:
-.PHONY: all demo check check-unit check-packet check-net lint format deps deps-check install uninstall clean help
+.PHONY: all demo check check-unit check-packet check-net check-fuzz fuzz lint format deps deps-check install uninstall clean help
 
 all: $(BUILD)/bpf-portmap $(BUILD)/cnirun
 
@@ -64,7 +64,9 @@ help:
 	@echo '                (static; DYNAMIC=1 links shared libraries; V=1 shows the commands)'
 	@echo 'make demo       as root: installs what it needs, builds, shows the main job in namespaces'
 	@echo 'make check      as root: installs what it needs, builds, runs all tests'
-	@echo '                (check-unit, check-packet, check-net: one layer, nothing installed)'
+	@echo '                (check-unit, check-packet, check-fuzz, check-net: one layer, nothing installed)'
+	@echo 'make fuzz       as root: random packets through the programs, random JSON through the parsers'
+	@echo '                (FUZZ_SECONDS=60 each, FUZZ_SEED=)'
 	@echo 'make lint       format, static analysis, and the rules of the structure'
 	@echo 'make format     formats the C sources'
 	@echo 'make deps       installs the Debian or Ubuntu packages to build with'
@@ -123,11 +125,37 @@ $(BUILD)/tests/unit/%: $(BUILD)/sanitized/tests/unit/%.o $(UNIT_OBJECTS)
 $(BUILD)/sanitized/bpf-portmap: $(patsubst $(BUILD)/%,$(BUILD)/sanitized/%,$(PLUGIN_OBJECTS))
 	$(call say,LINK,$@)$(CC) $(CFLAGS) $(SANITIZE) $^ $(shell $(PKG_CONFIG) --libs $(LIBRARIES)) -lelf -lz -o $@
 
+PACKET_FUZZ_OBJECTS := $(patsubst %.c,$(BUILD)/sanitized/%.o,$(filter-out tests/fuzz/json_%,$(wildcard tests/fuzz/*.c)))
+
+$(BUILD)/tests/packet_fuzz: $(PACKET_FUZZ_OBJECTS) $(BUILD)/sanitized/tests/packet/host.o
+	@mkdir -p $(@D)
+	$(call say,LINK,$@)$(CC) $(CFLAGS) $(SANITIZE) $^ -lbpf -lelf -lz -o $@
+
 PACKET_OBJECTS := $(patsubst %.c,$(BUILD)/sanitized/%.o,$(wildcard tests/packet/*.c))
 
 $(BUILD)/tests/packet: $(PACKET_OBJECTS)
 	@mkdir -p $(@D)
 	$(call say,LINK,$@)$(CC) $(CFLAGS) $(SANITIZE) $^ -lbpf -lelf -lz -o $@
+
+# libFuzzer's targets, with what they test instrumented for it.
+FUZZ_SANITIZE := -O1 -g -fsanitize=address,undefined -fno-sanitize-recover=undefined
+FUZZ_OBJECTS := $(patsubst %.c,$(BUILD)/fuzz/%.o,$(UNIT_SOURCES))
+JSON_FUZZERS := $(BUILD)/tests/json_plugin $(BUILD)/tests/json_cnirun
+
+$(BUILD)/fuzz/%.o: %.c Makefile | $(SKELETON)
+	@mkdir -p $(@D)
+	$(call say,CLANG,$@)$(CLANG) $(CPPFLAGS) $(CFLAGS) $(FUZZ_SANITIZE) -fsanitize=fuzzer-no-link -MMD -MP -c $< -o $@
+
+$(JSON_FUZZERS): $(BUILD)/tests/%: $(BUILD)/fuzz/tests/fuzz/%.o $(FUZZ_OBJECTS)
+	@mkdir -p $(@D)
+	$(call say,LINK,$@)$(CLANG) $(CFLAGS) $(FUZZ_SANITIZE) -fsanitize=fuzzer $^ -ljansson -o $@
+
+$(BUILD)/fuzz/dictionary: tests/fuzz/seeds $(wildcard conf/* user/*/*.c tests/unit/*.c)
+	$(call say,SEEDS,$(BUILD)/fuzz)tests/fuzz/seeds
+
+# Not every clang comes with it.
+libfuzzer = $(shell echo 'int LLVMFuzzerTestOneInput(const char *d, long n) { return !d || n; }' | \
+	$(CLANG) -x c -fsanitize=fuzzer - -o /dev/null 2>/dev/null && echo yes)
 
 NET_TOOLS := $(patsubst tests/net/%.c,$(BUILD)/tests/%,$(wildcard tests/net/*.c))
 
@@ -137,16 +165,22 @@ $(BUILD)/tests/%: tests/net/%.c
 
 check: deps-check
 	$(Q)$(MAKE) --no-print-directory all
-	$(Q)tests/check unit packet net
+	$(Q)tests/check unit packet fuzz net
 
-check-unit check-packet check-net: check-%:
+check-unit check-packet check-net check-fuzz: check-%:
 	$(Q)tests/check $*
 
 # What tests/check asks for before it runs a layer.
-.PHONY: unit-tests packet-tests net-tests
+.PHONY: unit-tests packet-tests fuzz-tests net-tests
 unit-tests: $(UNIT_TESTS)
 packet-tests: $(BUILD)/tests/packet
+fuzz-tests: $(BUILD)/tests/packet_fuzz
+	$(Q)$(if $(libfuzzer),$(MAKE) --no-print-directory $(JSON_FUZZERS) $(BUILD)/fuzz/dictionary)
 net-tests: all $(NET_TOOLS) $(BUILD)/sanitized/bpf-portmap
+
+# FUZZ_SECONDS= for each of the fuzzers, FUZZ_SEED= to repeat what was found.
+fuzz: fuzz-tests
+	$(Q)tests/fuzz/run $(or $(FUZZ_SECONDS),60) $(FUZZ_SEED)
 
 demo: deps-check
 	$(Q)$(MAKE) --no-print-directory all

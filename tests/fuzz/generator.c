@@ -1,0 +1,250 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* generator.c - the next packet: new ones, answers to and errors about those before. */
+#include "generator.h"
+
+#include <netinet/in.h>
+#include <string.h>
+
+#include "../packet/host.h"
+#include "craft.h"
+#include "pools.h"
+#include "random.h"
+
+static uint8_t random_flags(void)
+{
+	static const uint8_t flags[] = {WIRE_SYN,
+					WIRE_SYN,
+					WIRE_SYN,
+					WIRE_SYN | WIRE_ACK,
+					WIRE_ACK,
+					WIRE_ACK,
+					WIRE_ACK | WIRE_FIN,
+					WIRE_RST,
+					WIRE_RST | WIRE_ACK,
+					WIRE_SYN | WIRE_FIN,
+					0xff};
+
+	return random_one_in(16) ? (uint8_t)random_number() : RANDOM_OF(flags);
+}
+
+static uint8_t random_protocol(bool v4)
+{
+	static const uint8_t protocols[] = {IPPROTO_TCP, IPPROTO_TCP, IPPROTO_TCP,
+					    IPPROTO_UDP, IPPROTO_UDP, IPPROTO_SCTP};
+
+	if (random_one_in(40))
+		return (uint8_t)random_number();
+	if (random_one_in(5))
+		return v4 ? IPPROTO_ICMP : IPPROTO_ICMPV6;
+	return RANDOM_OF(protocols);
+}
+
+static void any_address(uint8_t *address, bool v4)
+{
+	switch (random_below(3)) {
+	case 0:
+		pool_container(address, (int)random_below(POOL_CONTAINERS), v4);
+		break;
+	case 1:
+		pool_host(address, v4);
+		break;
+	default:
+		pool_outside(address, v4);
+	}
+}
+
+static void craft_new(struct craft *craft)
+{
+	bool v4 = random_below(2);
+
+	any_address(craft->source, v4);
+	any_address(craft->destination, v4);
+	craft->source_port = pool_port();
+	craft->destination_port = pool_port();
+	craft->protocol = random_protocol(v4);
+	craft->echo_reply = random_one_in(3);
+}
+
+static void craft_of_key(struct craft *craft, const struct flow_key *key)
+{
+	memcpy(craft->source, key->source, 16);
+	memcpy(craft->destination, key->destination, 16);
+	craft->source_port = key->source_port;
+	craft->destination_port = key->destination_port;
+	craft->protocol = key->protocol;
+	craft->echo_reply = key->destination_port && !key->source_port;
+}
+
+/* False: the frame has no tuple. */
+static bool craft_of_frame(struct craft *craft, const struct frame *frame, bool answer)
+{
+	struct wire wire;
+	const struct wire_header *outer = &wire.outer;
+
+	wire_read(frame, &wire);
+	if (wire.kind != WIRE_FLOW)
+		return false;
+	memcpy(craft->source, answer ? outer->destination : outer->source, 16);
+	memcpy(craft->destination, answer ? outer->source : outer->destination, 16);
+	craft->source_port = answer ? outer->destination_port : outer->source_port;
+	craft->destination_port = answer ? outer->source_port : outer->destination_port;
+	craft->protocol = outer->protocol;
+	craft->echo_reply = outer->echo_reply != answer;
+	return true;
+}
+
+/* An error about the frame, of whoever it was for or of a router on its way. */
+static bool craft_error(struct craft *craft, const struct frame *about)
+{
+	if (about->length <= 14 || !craft_of_frame(craft, about, true))
+		return false;
+	if (random_one_in(3))
+		any_address(craft->source, wire_is_ipv4(craft->destination));
+	craft->protocol = wire_is_ipv4(craft->source) ? IPPROTO_ICMP : IPPROTO_ICMPV6;
+	craft->about = about;
+	return true;
+}
+
+/* An error about a packet that is sent nowhere but would take, or answer, a known flow. */
+static bool craft_error_of_key(struct craft *craft, const struct flow_key *key)
+{
+	static struct frame quoted;
+	struct craft imagined = {.tcp_flags = random_flags()};
+	struct frame answer;
+
+	craft_of_key(&imagined, key);
+	craft_frame(&answer, &imagined);
+	if (!craft_of_frame(&imagined, &answer, true))
+		return false;
+	craft_frame(&quoted, &imagined);
+	return craft_error(craft, &quoted);
+}
+
+static const struct passage *earlier(const struct history *history)
+{
+	int known = history->count < HISTORY ? history->count : HISTORY;
+
+	return &history->passages[random_below((uint32_t)known)];
+}
+
+static bool craft_from_before(struct craft *craft, const struct history *history, uint32_t how)
+{
+	const struct passage *passage = earlier(history);
+	const struct frame *last = passage->out.length ? &passage->out : &passage->in;
+
+	switch (how) {
+	case 0:
+	case 1:
+		return craft_of_frame(craft, last, true);
+	case 2:
+		return craft_of_frame(craft, &passage->in, false);
+	case 3:
+		return craft_of_frame(craft, last, false);
+	default:
+		return craft_error(craft, random_below(2) ? last : &passage->in);
+	}
+}
+
+static void choose_tuple(const struct world *world, const struct history *history,
+			 struct craft *craft, struct visit *visit)
+{
+	uint32_t how = random_below(10);
+	uint32_t flow = random_below(WORLD_FLOWS);
+
+	visit->hook = HOOKS;
+	if (how < 6 && history->count && craft_from_before(craft, history, how))
+		return;
+	if (how > 6 && world->flow_count) {
+		const struct flow_key *key = &world->flows[flow % (uint32_t)world->flow_count].key;
+
+		visit->hook = key->direction == DIRECTION_IN ? FROM_UPLINK : TO_UPLINK;
+		if (how == 9 && craft_error_of_key(craft, key))
+			return;
+		craft->about = NULL;
+		craft_of_key(craft, key);
+		return;
+	}
+	memset(craft, 0, sizeof(*craft));
+	craft_new(craft);
+}
+
+static void enter_by(struct visit *visit, const struct craft *craft)
+{
+	int container = pool_container_of(craft->source);
+
+	if (container == 4) {
+		visit->hook = FROM_BRIDGE;
+		visit->device = BRIDGE;
+	} else if (container >= 0) {
+		visit->hook = FROM_CONTAINER;
+		visit->device = pool_device_of_container(container);
+	} else {
+		visit->hook = FROM_UPLINK;
+		visit->device = random_one_in(4) ? SECOND_UPLINK : UPLINK;
+	}
+	visit->came_in_by = visit->device;
+}
+
+static void leave_by(struct visit *visit, const struct craft *craft)
+{
+	int container = pool_container_of(craft->source);
+
+	visit->device = world_route(craft->destination);
+	if (!visit->device || random_one_in(16))
+		visit->device = random_below(2) ? UPLINK : BRIDGE;
+	visit->hook =
+		visit->device == BRIDGE || visit->device == VETH_ROUTED ? TO_CONTAINER : TO_UPLINK;
+	visit->came_in_by = UPLINK;
+	if (container >= 0)
+		visit->came_in_by = container == 3 ? VETH_ROUTED : BRIDGE;
+	else if (world_route(craft->source) == 0 || random_one_in(8))
+		visit->came_in_by = 0;
+}
+
+/* Mostly where such a packet would be seen. */
+static void choose_hook(struct visit *visit, const struct craft *craft)
+{
+	static const uint32_t devices[] = {UPLINK,     SECOND_UPLINK, BRIDGE,       VETH_ONE,
+					   VETH_QUIET, VETH_ROUTED,   VETH_DELETED, UNCLASSIFIED};
+	bool out = visit->hook == HOOKS ? random_below(2) : visit->hook == TO_UPLINK;
+
+	if (random_one_in(24)) {
+		visit->hook = (enum hook)random_below(HOOKS);
+		visit->device = RANDOM_OF(devices);
+		visit->came_in_by = random_below(2) * UPLINK;
+	} else if (out) {
+		leave_by(visit, craft);
+	} else {
+		enter_by(visit, craft);
+	}
+}
+
+static void write_macs(struct visit *visit)
+{
+	static const uint8_t others[][MAC_SIZE] = {
+		{2, 0, 0, 0, 9, 9}, {255, 255, 255, 255, 255, 255}, {1, 0, 0x5e, 0, 0, 1}};
+	bool port = visit->hook == FROM_CONTAINER && visit->device != VETH_ROUTED;
+	const uint8_t *to = host_mac(port ? BRIDGE : (enum device)visit->device);
+
+	if (random_one_in(12))
+		to = RANDOM_OF(others);
+	else if (random_one_in(port ? 4 : 12))
+		to = host_container_two_mac();
+	memcpy(visit->frame.bytes, to, MAC_SIZE);
+	memcpy(visit->frame.bytes + MAC_SIZE, "\2\0\0\0\7\7", MAC_SIZE);
+}
+
+void generator_visit(const struct world *world, const struct history *history, struct visit *visit)
+{
+	struct craft craft = {0};
+
+	memset(visit, 0, sizeof(*visit));
+	choose_tuple(world, history, &craft, visit);
+	craft.tcp_flags = random_flags();
+	choose_hook(visit, &craft);
+	craft_frame(&visit->frame, &craft);
+	write_macs(visit);
+	if (random_one_in(6))
+		craft_spoil(&visit->frame);
+	wire_read(&visit->frame, &visit->wire);
+}

@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* generator.h - random worlds, and packets that have something to do with them. */
+#ifndef BPF_PORTMAP_TESTS_GENERATOR_H
+#define BPF_PORTMAP_TESTS_GENERATOR_H
+
+#include "oracle.h"
+
+#define HISTORY 8
+
+/* What went before in this sequence. */
+struct passage {
+	enum hook hook;
+	uint32_t device;
+	struct frame in;
+	struct frame out; /* length 0: dropped */
+};
+
+struct history {
+	struct passage passages[HISTORY];
+	int count;
+};
+
+void generator_world(struct world *world);
+/* The frame is read already. */
+void generator_visit(const struct world *world, const struct history *history, struct visit *visit);
+
+#endif

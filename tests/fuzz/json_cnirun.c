@@ -1,0 +1,158 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * json_cnirun.c - libFuzzer on what people and files hand to cnirun.
+ *
+ * The first byte of an input says what the rest is: l, a list; s, a single plugin's
+ * configuration; c, a file of the cache; anything else: arguments of -p and --args,
+ * one a line.
+ */
+#include <fcntl.h>
+#include <jansson.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "cni/cleanup.h"
+#include "cnirun/args.h"
+#include "cnirun/base64.h"
+#include "cnirun/cache.h"
+#include "cnirun/conflist.h"
+#include "cnirun/portmapping.h"
+#include "cnirun/request.h"
+#include "json_fuzz.h"
+
+#define MAX_LINES 4 /* each may stand for 65,535 mappings */
+
+static void compose(const struct conflist *list)
+{
+	cleanup_json json_t *capabilities =
+		json_pack("{s:[{s:i, s:i}], s:{}}", "portMappings", "hostPort", 1, "containerPort",
+			  2, "bandwidth");
+	cleanup_json json_t *prev_result = json_pack("{s:s}", "cniVersion", "1.0.0");
+	struct cni_error err = {0};
+	const json_t *plugin;
+	size_t index;
+
+	MUST(json_array_size(list->plugins) > 0 && *list->name);
+	json_array_foreach (list->plugins, index, plugin) {
+		cleanup_json json_t *request = NULL;
+
+		MUST(plugin_type(plugin));
+		request = request_compose(list, plugin, prev_result, capabilities, &err);
+		MUST(checked_json(request, &err));
+		MUST(json_object_get(request, "name"));
+	}
+	conflist_version_reaches(list, "1.1.0");
+	conflist_has_capability(list, "portMappings");
+}
+
+static void take_list(const char *text, size_t length, bool single)
+{
+	struct conflist list = {0};
+	struct cni_error err = {0};
+	int result = single ? conflist_parse_single(&list, text, length, "the text", &err)
+			    : conflist_parse(&list, text, length, NULL, "the text", &err);
+
+	if (!checked(result, &err))
+		compose(&list);
+	conflist_release(&list);
+}
+
+/* The one thing here that is read from a file: one in memory, but for its name. */
+static const char *cache_directory(void)
+{
+	static char directory[] = "/dev/shm/json_cnirun.XXXXXX";
+	static char results[sizeof(directory) + 16];
+
+	if (*results)
+		return directory;
+	MUST(mkdtemp(directory));
+	snprintf(results, sizeof(results), "%s/results", directory);
+	MUST(mkdir(results, 0700) == 0);
+	return directory;
+}
+
+static void remove_cache(void)
+{
+	char path[64];
+
+	snprintf(path, sizeof(path), "%s/results", cache_directory());
+	rmdir(path);
+	rmdir(cache_directory());
+}
+
+static void take_cache(const char *text, size_t length)
+{
+	static bool registered;
+	struct cni_error err = {0};
+	struct cache_entry entry = {0};
+	char path[64];
+	int fd;
+
+	if (!registered)
+		atexit(remove_cache);
+	registered = true;
+	snprintf(path, sizeof(path), "%s/results/n-c-eth0", cache_directory());
+	fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+	MUST(fd >= 0 && write(fd, text, length) == (ssize_t)length);
+	close(fd);
+	if (!checked(cache_read(&entry, cache_directory(), "n", "c", "eth0", &err), &err)) {
+		cleanup_free char *args = args_format(entry.args);
+
+		MUST(entry.root && args);
+	}
+	cache_release(&entry);
+	unlink(path);
+}
+
+static void take_args(const char *line)
+{
+	struct cni_error err = {0};
+	cleanup_json json_t *pairs = args_parse(line, &err);
+	cleanup_free char *text = NULL;
+
+	if (!checked_json(pairs, &err))
+		return;
+	text = args_format(pairs);
+	MUST(text && strcmp(text, line) == 0);
+}
+
+static void take_base64(const char *line)
+{
+	size_t length;
+	cleanup_free char *bytes = base64_decode(line, &length);
+	cleanup_free char *text = bytes ? base64_encode(bytes, length) : NULL;
+
+	MUST(!bytes || (text && strlen(text) == strlen(line)));
+}
+
+static void take_arguments(const char *text, size_t length)
+{
+	cleanup_free char *copy = strndup(text, length);
+	cleanup_json json_t *mappings = json_array();
+	struct cni_error err = {0};
+	char *rest = copy;
+
+	MUST(copy && mappings);
+	for (int i = 0; i < MAX_LINES && rest; i++) {
+		const char *line = strsep(&rest, "\n");
+
+		checked(portmapping_parse(line, mappings, &err), &err);
+		take_args(line);
+		take_base64(line);
+	}
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	const char *text = (const char *)data + 1;
+
+	if (size == 0)
+		return 0;
+	if (*data == 'l' || *data == 's')
+		take_list(text, size - 1, *data == 's');
+	else if (*data == 'c')
+		take_cache(text, size - 1);
+	else
+		take_arguments(text, size - 1);
+	return 0;
+}

@@ -1,0 +1,142 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * json_plugin.c - libFuzzer on what a runtime hands to the plugin.
+ *
+ * The first line of an input is the environment, CNI_ variables separated by tabs; the
+ * rest is what comes on stdin.
+ */
+#include <jansson.h>
+#include <unistd.h>
+
+#include "cni/attachment_list.h"
+#include "cni/cleanup.h"
+#include "cni/environment.h"
+#include "cni/network_config.h"
+#include "cni/result.h"
+#include "cni/version.h"
+#include "json_fuzz.h"
+#include "plugin/conf.h"
+
+#define VARIABLES 16
+
+/* Writes over the line: tabs end a variable. */
+static void read_environment(char *line, struct cni_environment *environment)
+{
+	static char *variables[VARIABLES + 1];
+	size_t count = 0;
+
+	for (char *next; line && count < VARIABLES; line = next) {
+		next = strchr(line, '\t');
+		if (next)
+			*next++ = '\0';
+		if (strchr(line, '='))
+			variables[count++] = line;
+	}
+	variables[count] = NULL;
+	environ = variables;
+	cni_environment_read(environment);
+}
+
+static int claim_compare(const struct port_claim *a, const struct port_claim *b)
+{
+	return memcmp(&a->key, &b->key, sizeof(a->key));
+}
+
+static void claim_ports(struct conf *conf, const struct cni_result *result, const char *ifname)
+{
+	const struct cni_result_address *v4 = cni_result_first_address(result, true, ifname);
+	const struct cni_result_address *v6 = cni_result_first_address(result, false, ifname);
+	cleanup_free struct port_claim *claims = NULL;
+	struct cni_error err = {0};
+	size_t count = 0;
+
+	if (checked(conf_claim_ports(conf, v4 ? v4->address : NULL, v6 ? v6->address : NULL,
+				     &claims, &count, &err),
+		    &err))
+		return;
+	for (size_t i = 0; i < count; i++) {
+		MUST(claims[i].key.host_port && claims[i].container_port);
+		for (size_t j = 0; j < i && count < 64; j++)
+			MUST(claim_compare(&claims[j], &claims[i]));
+	}
+}
+
+/* Whatever we print for another version, we must be able to read again. */
+static void convert(const json_t *json, const char *version, const struct cni_result *original)
+{
+	struct cni_error err = {0};
+
+	for (size_t i = 0; cni_versions[i]; i++) {
+		struct cni_result result = {0};
+		cleanup_json json_t *converted =
+			cni_result_convert(json, version, cni_versions[i], &err);
+
+		if (!checked_json(converted, &err))
+			continue;
+		if (!checked(cni_result_read(&result, converted, cni_versions[i], &err), &err))
+			MUST(result.address_count <= original->address_count);
+		cni_result_release(&result);
+	}
+}
+
+static void take_prev_result(const struct cni_network_config *config, struct conf *conf,
+			     const char *ifname)
+{
+	cleanup_json json_t *relabelled = NULL;
+	struct cni_result result = {0};
+	struct cni_error err = {0};
+	json_t *json;
+
+	if (checked(cni_network_config_get_prev_result(config, &json, &err), &err))
+		return;
+	if (!checked(cni_result_read(&result, json, config->version, &err), &err)) {
+		claim_ports(conf, &result, ifname);
+		convert(json, config->version, &result);
+		relabelled = cni_result_relabel(json, config->version, &err);
+		MUST(checked_json(relabelled, &err));
+	}
+	cni_result_release(&result);
+}
+
+static void take_config(const struct cni_network_config *config,
+			const struct cni_environment *environment)
+{
+	struct cni_attachment_list list = {0};
+	struct conf options = {0}, conf = {0};
+	struct cni_error err = {0};
+	int result;
+
+	result = checked(conf_parse_options(&options, config->root, &err), &err);
+	conf_release(&options);
+	if (!checked(conf_parse(&conf, config->root, environment->args, &err), &err)) {
+		MUST(result == 0);
+		take_prev_result(config, &conf, environment->ifname);
+	}
+	conf_release(&conf);
+	if (!checked(cni_attachment_list_read(&list, config->root, &err), &err))
+		cni_attachment_list_has(&list, environment->container_id, environment->ifname);
+	cni_attachment_list_release(&list);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	const uint8_t *end = memchr(data, '\n', size);
+	size_t line = end ? (size_t)(end - data) : size;
+	cleanup_free char *text = strndup((const char *)data, line);
+	size_t skip = end ? line + 1 : size;
+	struct cni_network_config config = {0};
+	struct cni_environment environment;
+	struct cni_error err = {0};
+	char **before = environ;
+
+	MUST(text);
+	read_environment(text, &environment);
+	checked(cni_environment_validate(&environment, &err), &err);
+	if (!checked(cni_network_config_parse(&config, (const char *)data + skip, size - skip,
+					      &environment, &err),
+		     &err))
+		take_config(&config, &environment);
+	cni_network_config_release(&config);
+	environ = before;
+	return 0;
+}

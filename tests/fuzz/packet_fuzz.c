@@ -1,0 +1,241 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * packet_fuzz.c - random packets through the real programs, judged by an oracle.
+ *
+ * usage: packet_fuzz SECONDS [SEED [SEQUENCE]]
+ *
+ * A sequence is some packets in a row on random maps, answers to and errors about earlier
+ * ones among them. Seed and number of a sequence repeat it, but for the ports that the
+ * programs choose.
+ */
+#include <err.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <time.h>
+
+#include "../packet/host.h"
+#include "generator.h"
+#include "random.h"
+#include "report.h"
+#include "verify.h"
+
+static struct world world;
+static struct history history;
+static uint64_t executions;
+static uint64_t refused;
+static uint64_t answered[ANSWERS];
+
+static void read_other_halves(const struct flow_key *key)
+{
+	struct flow_key other_key;
+	struct flow other;
+
+	for (enum table table = 0; table < TABLES; table++) {
+		const struct world_flow *flow = world_flow(&world, table, key);
+
+		if (!flow)
+			continue;
+		world_other_half(&flow->key, &flow->value, &other_key, &other);
+		machine_read_flow(&world, &other_key);
+	}
+}
+
+/* Of what stood there before, too. */
+static void read_with_other_half(const struct flow_key *key)
+{
+	read_other_halves(key);
+	machine_read_flow(&world, key);
+	read_other_halves(key);
+}
+
+static void read_flows(const struct wire *wire, const struct expectation *expected)
+{
+	struct flow_key key = expected->key;
+
+	if (wire->kind < WIRE_FLOW)
+		return;
+	read_with_other_half(&key);
+	key.direction = key.direction == DIRECTION_IN ? DIRECTION_OUT : DIRECTION_IN;
+	read_with_other_half(&key);
+}
+
+static void remember(const struct visit *visit, const struct outcome *outcome)
+{
+	struct passage *passage = &history.passages[history.count++ % HISTORY];
+
+	passage->hook = visit->hook;
+	passage->device = visit->device;
+	passage->in = visit->frame;
+	passage->out = outcome->frame;
+	if (outcome->verdict == 2)
+		passage->out.length = 0;
+}
+
+static void read_fragment(const struct visit *visit)
+{
+	struct fragment_key key;
+
+	if (visit->wire.kind != WIRE_FRAGMENT && !visit->wire.first_fragment)
+		return;
+	oracle_fragment_key(visit, &key);
+	machine_read_fragment(&world, &key);
+}
+
+/* NULL: as it should be. */
+static const char *step(struct visit *visit, struct expectation *expected, struct outcome *outcome)
+{
+	int flows_before = world.flow_count;
+	const char *wrong;
+
+	world.now = machine_now();
+	if (!visit->came_in_by)
+		machine_read_noticed(&world);
+	read_fragment(visit);
+	oracle_ask(&world, visit, expected);
+	outcome->frame = visit->frame;
+	outcome->verdict =
+		machine_run(visit->hook, visit->device, visit->came_in_by, &outcome->frame);
+	if (outcome->verdict == MACHINE_REFUSED) {
+		refused++;
+		return NULL;
+	}
+	executions++;
+	answered[expected->answer]++;
+	if (machine_now() != world.now) { /* the second changed, who knows when */
+		read_flows(&visit->wire, expected);
+		return NULL;
+	}
+	wrong = verify_invariants(&world, visit, outcome);
+	if (!wrong && !expected->unsure)
+		wrong = verify_outcome(&world, visit, expected, outcome);
+	if (wrong)
+		return wrong;
+	read_flows(&visit->wire, expected);
+	read_fragment(visit);
+	if (!expected->unsure)
+		wrong = verify_fragment(&world, expected);
+	if (wrong || expected->unsure)
+		return wrong;
+	return verify_flows(&world, visit, expected, flows_before);
+}
+
+static int count_flows(enum table table)
+{
+	int count = 0;
+
+	for (int i = 0; i < world.flow_count; i++)
+		count += world.flows[i].table == table;
+	return count;
+}
+
+/* Every entry that is there must be one that was seen to come, and none have gone unseen. */
+static const char *verify_tables(void)
+{
+	static struct flow_key keys[WORLD_FLOWS];
+
+	for (enum table table = 0; table < TABLES; table++) {
+		int count = machine_read_table(table, keys, WORLD_FLOWS);
+
+		if (count < count_flows(table))
+			return "an entry of the flow tables has gone";
+		for (int i = 0; i < count; i++)
+			if (!world_flow(&world, table, &keys[i]))
+				return "an entry of the flow tables has come from nowhere";
+	}
+	return NULL;
+}
+
+static int run_sequence(uint64_t seed, uint64_t sequence)
+{
+	static struct visit visit;
+	static struct expectation expected;
+	static struct outcome outcome;
+	const char *wrong = NULL;
+	uint32_t number = 0, steps;
+	struct world before;
+
+	random_seed(seed * 0x100000001b3 + sequence);
+	generator_world(&world);
+	machine_write(&world);
+	history.count = 0;
+	steps = 1 + random_below(24);
+	for (; number < steps && !wrong; number++) {
+		generator_visit(&world, &history, &visit);
+		before = world;
+		wrong = step(&visit, &expected, &outcome);
+		remember(&visit, &outcome);
+	}
+	if (!wrong)
+		wrong = verify_tables();
+	if (!wrong)
+		return 0;
+	printf("FAILED: %s\nrepeat it with: packet_fuzz 1 %llu %llu; packet %u\n", wrong,
+	       (unsigned long long)seed, (unsigned long long)sequence, number);
+	report_world(&before);
+	report_packet(&visit, &expected, &outcome);
+	return -1;
+}
+
+static void open_sockets(void)
+{
+	for (const struct world_socket *socket = world_sockets; socket->address; socket++) {
+		bool tcp = socket->protocol == PROTOCOL_TCP;
+
+		if (socket->peer && tcp)
+			host_connect_tcp(socket->address, socket->port, socket->peer,
+					 socket->peer_port);
+		else if (socket->peer)
+			host_connect_udp(socket->address, socket->port, socket->peer,
+					 socket->peer_port);
+		else if (tcp)
+			host_listen_tcp(socket->address, socket->port);
+		else
+			host_bind_udp(socket->address, socket->port);
+	}
+}
+
+static double seconds_now(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
+}
+
+static uint64_t any_seed(void)
+{
+	uint32_t seed;
+
+	if (getrandom(&seed, sizeof(seed), 0) != sizeof(seed))
+		err(1, "getrandom");
+	return seed;
+}
+
+int main(int argc, char **argv)
+{
+	double wanted = argc > 1 ? atof(argv[1]) : 10;
+	uint64_t seed = argc > 2 ? strtoull(argv[2], NULL, 0) : any_seed();
+	uint64_t sequence = argc > 3 ? strtoull(argv[3], NULL, 0) : 0;
+	bool only_one = argc > 3;
+	double start, took;
+
+	host_create();
+	open_sockets();
+	machine_load();
+	start = seconds_now();
+	do {
+		if (run_sequence(seed, sequence++))
+			return 1;
+		took = seconds_now() - start;
+	} while (took < wanted && !only_one);
+	printf("packets: %llu executions, %.0f/s, %llu sequences, seed %llu (%llu passed, %llu "
+	       "dropped, %llu translated, %llu lifted)\n",
+	       (unsigned long long)executions, (double)executions / took,
+	       (unsigned long long)sequence, (unsigned long long)seed,
+	       (unsigned long long)answered[ANSWER_PASS], (unsigned long long)answered[ANSWER_DROP],
+	       (unsigned long long)answered[ANSWER_TRANSLATE],
+	       (unsigned long long)answered[ANSWER_LIFT]);
+	return 0;
+}

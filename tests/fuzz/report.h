@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* report.h - all that is needed to understand a failure. */
+#ifndef BPF_PORTMAP_TESTS_REPORT_H
+#define BPF_PORTMAP_TESTS_REPORT_H
+
+#include "oracle.h"
+#include "verify.h"
+
+void report_packet(const struct visit *visit, const struct expectation *expected,
+		   const struct outcome *outcome);
+void report_world(const struct world *world);
+
+#endif

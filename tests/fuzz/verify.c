@@ -1,0 +1,277 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* verify.c - verdict and bytes against the oracle's; the flow tables; the invariants. */
+#include "verify.h"
+
+#include <linux/pkt_cls.h>
+#include <netinet/in.h>
+#include <string.h>
+
+static bool equal(const struct frame *a, const struct frame *b)
+{
+	return a->length == b->length && memcmp(a->bytes, b->bytes, a->length) == 0;
+}
+
+/* In ones' complement 0 and 0xffff are the same number. Where the input's checksum was
+ * right, verify_invariants() asks for a right one. */
+static void unify_zero(struct frame *frame, size_t checksum)
+{
+	if (checksum + 2 <= frame->length && wire_read16(frame, checksum) == 0xffff)
+		wire_write16(frame, checksum, 0);
+}
+
+static void unify_header(struct frame *frame, const struct wire *wire,
+			 const struct wire_header *header)
+{
+	if (wire->ipv4)
+		unify_zero(frame, header->network + 10);
+	if (header->protocol == IPPROTO_SCTP)
+		return;
+	if (header->protocol != IPPROTO_UDP && wire_checksum_offset(header->protocol))
+		unify_zero(frame, header->transport + wire_checksum_offset(header->protocol));
+}
+
+static bool equal_but_for_zeros(const struct frame *a, const struct frame *b,
+				const struct wire *wire)
+{
+	struct frame left = *a, right = *b;
+
+	if (equal(a, b))
+		return true;
+	unify_header(&left, wire, &wire->outer);
+	unify_header(&right, wire, &wire->outer);
+	if (wire->kind == WIRE_ERROR) {
+		unify_header(&left, wire, &wire->quoted);
+		unify_header(&right, wire, &wire->quoted);
+	}
+	return equal(&left, &right);
+}
+
+static const char *learn_choice(const struct world *world, struct expectation *expected,
+				const struct frame *out)
+{
+	uint16_t own = expected->key.source_port, chosen;
+	struct wire wire;
+
+	wire_read(out, &wire);
+	chosen = wire.outer.source_port;
+	if (expected->choice == CHOICE_MASQUERADE) {
+		expected->flow.port = chosen;
+		if (!oracle_port_in_set(world, expected, chosen))
+			return "the port chosen is not in the set";
+		if (!oracle_port_free(world, expected, chosen))
+			return "the port chosen is somebody else's";
+		return chosen == own ? "its own port, which it should not have" : NULL;
+	}
+	expected->flow.peer_port = chosen;
+	if (chosen < 1024)
+		return "the client's port was moved below 1024";
+	return oracle_tuple_free(world, expected)
+		       ? NULL
+		       : "the client's port was moved to one that is another flow's";
+}
+
+static const char *verify_verdict(const struct expectation *expected, int verdict)
+{
+	int wanted = TC_ACT_UNSPEC;
+
+	if (expected->answer == ANSWER_DROP ||
+	    (expected->answer == ANSWER_HOLD && verdict == TC_ACT_SHOT))
+		wanted = TC_ACT_SHOT;
+	else if (expected->answer == ANSWER_TRANSLATE && expected->redirect)
+		wanted = TC_ACT_REDIRECT;
+	if (verdict == wanted)
+		return NULL;
+	return verdict == TC_ACT_SHOT ? "dropped, should not have been" : "another verdict";
+}
+
+const char *verify_outcome(const struct world *world, const struct visit *visit,
+			   struct expectation *expected, struct outcome *outcome)
+{
+	const char *wrong = verify_verdict(expected, outcome->verdict);
+
+	outcome->expected = visit->frame;
+	if (wrong || outcome->verdict == TC_ACT_SHOT)
+		return wrong;
+	if (expected->choice != CHOICE_NONE)
+		wrong = learn_choice(world, expected, &outcome->frame);
+	if (expected->answer == ANSWER_TRANSLATE)
+		oracle_translate(visit, expected,
+				 world_endpoint(world, visit->wire.outer.source) != NULL,
+				 &outcome->expected);
+	if (expected->answer == ANSWER_LIFT)
+		memcpy(outcome->expected.bytes, expected->mac, MAC_SIZE);
+	if (wrong)
+		return wrong;
+	return equal_but_for_zeros(&outcome->expected, &outcome->frame, &visit->wire)
+		       ? NULL
+		       : "other bytes";
+}
+
+static bool stands(const struct world *world, const struct flow_key *key, const struct flow *flow)
+{
+	const struct world_flow *standing = world_live_flow(world, key);
+
+	return standing && world_same_translation(&standing->value, flow);
+}
+
+static const char *verify_other_half(const struct world *world, const struct flow_key *key,
+				     const struct flow *flow)
+{
+	struct flow_key other_key;
+	struct flow other;
+
+	world_other_half(key, flow, &other_key, &other);
+	return stands(world, &other_key, &other) ? NULL : "the flow's other half is not there";
+}
+
+/* Whoever came through the stack is no longer only noted. */
+static const char *verify_confirmed(const struct world *world, const struct expectation *expected)
+{
+	struct flow_key key = expected->key;
+	const struct world_flow *standing;
+
+	key.direction = DIRECTION_IN;
+	standing = world_live_flow(world, &key);
+	if (!standing || standing->value.unconfirmed)
+		return "not confirmed";
+	return verify_other_half(world, &standing->key, &standing->value);
+}
+
+const char *verify_flows(const struct world *world, const struct visit *visit,
+			 const struct expectation *expected, int flows_before)
+{
+	const struct world_flow *standing = world_live_flow(world, &expected->key);
+
+	if (expected->notes)
+		return standing && standing->value.unconfirmed ? NULL : "not noted";
+	if (expected->confirms)
+		return verify_confirmed(world, expected);
+	if (world->flow_count > flows_before &&
+	    (visit->wire.kind != WIRE_FLOW || (!expected->begins_flow && !expected->touches_flow)))
+		return "a flow has come into being";
+	if (visit->wire.kind != WIRE_FLOW || (!expected->begins_flow && !expected->repairs_flow))
+		return NULL;
+	if (!standing)
+		return "the flow is not there";
+	if (expected->takes_flow && !world_same_translation(&standing->value, &expected->flow))
+		return "the flow is another one";
+	return verify_other_half(world, &standing->key, &standing->value);
+}
+
+const char *verify_fragment(const struct world *world, const struct expectation *expected)
+{
+	const struct fragment *fragment = &world->fragment;
+
+	if (!expected->remembers)
+		return NULL;
+	if (!fragment->last_seen || fragment->fate != expected->fate)
+		return "something else is remembered for the other fragments";
+	if (expected->fate == FRAGMENT_TRANSLATED &&
+	    memcmp(fragment->address, expected->flow.address, 16) != 0)
+		return "another address is remembered for the other fragments";
+	return NULL;
+}
+
+/* The packet that an error quotes, as a frame of its own. */
+static void take_quoted(const struct frame *frame, const struct wire *wire, struct frame *quoted)
+{
+	quoted->length = 14 + wire->end - wire->quoted.network;
+	memcpy(quoted->bytes, frame->bytes, 14);
+	memcpy(quoted->bytes + 14, frame->bytes + wire->quoted.network, quoted->length - 14);
+}
+
+static const char *verify_checksums(const struct frame *in, const struct frame *out)
+{
+	struct frame quoted_in, quoted_out;
+	struct wire before, after;
+
+	wire_read(in, &before);
+	wire_read(out, &after);
+	if (before.kind == WIRE_FOREIGN)
+		return NULL;
+	if (after.kind != before.kind)
+		return "another kind of packet";
+	if (wire_network_checksum_right(in, &before) && !wire_network_checksum_right(out, &after))
+		return "the IPv4 header checksum is wrong now";
+	if (before.kind < WIRE_FLOW)
+		return NULL;
+	if (wire_transport_checksum_right(in, &before) &&
+	    !wire_transport_checksum_right(out, &after))
+		return "the transport checksum is wrong now";
+	if (before.kind != WIRE_ERROR)
+		return NULL;
+	take_quoted(in, &before, &quoted_in);
+	take_quoted(out, &after, &quoted_out);
+	return verify_checksums(&quoted_in, &quoted_out);
+}
+
+/* May a packet leave by an uplink with the address of a container that is masqueraded? */
+static bool may_keep_address(const struct world *world, const struct wire *wire)
+{
+	const struct wire_header *outer = &wire->outer;
+	struct flow_key key = {.direction = DIRECTION_OUT,
+			       .protocol = (enum protocol)outer->protocol,
+			       .source_port = outer->source_port,
+			       .destination_port = outer->destination_port};
+	const struct world_flow *flow;
+
+	memcpy(key.source, outer->source, 16);
+	memcpy(key.destination, outer->destination, 16);
+	if (wire->kind == WIRE_FRAGMENT)
+		return world->fragment.fate == FRAGMENT_PASSED ||
+		       (world->fragment.fate == FRAGMENT_TRANSLATED &&
+			!memcmp(world->fragment.address, outer->source, 16));
+	flow = world_live_flow(world, &key);
+	if (flow && flow->value.kind == FLOW_DIRECT)
+		return true;
+	memcpy(key.source, outer->destination, 16);
+	memcpy(key.destination, outer->source, 16);
+	key.source_port = outer->destination_port;
+	key.destination_port = outer->source_port;
+	flow = world_live_flow(world, &key);
+	return flow && flow->value.kind != FLOW_DIRECT && flow->value.kind != FLOW_HOST;
+}
+
+static const char *verify_leak(const struct world *world, const struct visit *visit,
+			       const struct wire *out)
+{
+	const struct endpoint *from = world_endpoint(world, out->outer.source);
+	int bits = from ? from->prefix_length + (out->ipv4 ? 96 : 0) : 0;
+
+	if (!visit->came_in_by && out->tcp_flags & WIRE_RST)
+		return NULL; /* the stack's own, to a direct client that the firewall refuses */
+	if (visit->hook != TO_UPLINK || out->kind == WIRE_FOREIGN || out->kind == WIRE_ERROR)
+		return NULL;
+	if (!from || !from->masquerade)
+		return NULL;
+	for (int i = 0; i < 16; i++) {
+		int left = bits - 8 * i;
+		int mask = left >= 8 ? 0xff : left > 0 ? 0xff00 >> left & 0xff : 0;
+
+		if ((out->outer.source[i] ^ out->outer.destination[i]) & mask)
+			return may_keep_address(world, &visit->wire)
+				       ? NULL
+				       : "a container's address leaks";
+	}
+	return NULL;
+}
+
+const char *verify_invariants(const struct world *world, const struct visit *visit,
+			      const struct outcome *outcome)
+{
+	bool of_the_host = (visit->hook == TO_UPLINK || visit->hook == TO_CONTAINER) &&
+			   !visit->came_in_by && !world_endpoint(world, visit->wire.outer.source);
+	const char *wrong;
+	struct wire out;
+
+	if (of_the_host && visit->wire.kind != WIRE_ERROR &&
+	    (outcome->verdict != TC_ACT_UNSPEC || !equal(&visit->frame, &outcome->frame)))
+		return "the host's own packet was not let alone";
+	if (outcome->verdict == TC_ACT_SHOT)
+		return NULL;
+	if (outcome->frame.length != visit->frame.length)
+		return "another length";
+	wire_read(&outcome->frame, &out);
+	wrong = verify_checksums(&visit->frame, &outcome->frame);
+	return wrong ? wrong : verify_leak(world, visit, &out);
+}

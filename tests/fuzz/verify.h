@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* verify.h - compares what came out with what should have. */
+#ifndef BPF_PORTMAP_TESTS_VERIFY_H
+#define BPF_PORTMAP_TESTS_VERIFY_H
+
+#include "oracle.h"
+
+struct outcome {
+	int verdict;
+	struct frame frame;
+	/* What should have come out, as far as it is known by now. */
+	struct frame expected;
+};
+
+/* NULL: all is as it must be. Fills in the choice of a port, where there was one. */
+const char *verify_outcome(const struct world *world, const struct visit *visit,
+			   struct expectation *expected, struct outcome *outcome);
+
+/* The same of the flow tables, which the world has read again. */
+const char *verify_flows(const struct world *world, const struct visit *visit,
+			 const struct expectation *expected, int flows_before);
+
+/* What is remembered of a first fragment, which the world has read again. */
+const char *verify_fragment(const struct world *world, const struct expectation *expected);
+
+/* What must be so whatever the oracle says. */
+const char *verify_invariants(const struct world *world, const struct visit *visit,
+			      const struct outcome *outcome);
+
+#endif

@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * wire.h - what a frame is, read by the RFCs alone; the oracle's eyes.
+ */
+#ifndef BPF_PORTMAP_TESTS_WIRE_H
+#define BPF_PORTMAP_TESTS_WIRE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define FRAME_SIZE 2048
+#define MAC_SIZE 6
+
+enum {
+	WIRE_FIN = 0x01,
+	WIRE_SYN = 0x02,
+	WIRE_RST = 0x04,
+	WIRE_ACK = 0x10,
+};
+
+struct frame {
+	uint8_t bytes[FRAME_SIZE];
+	size_t length;
+};
+
+enum wire_kind {
+	WIRE_FOREIGN,  /* no IP that adds up, or addresses that NAT has nothing to do with */
+	WIRE_OPAQUE,   /* IP, but nothing in it that NAT understands */
+	WIRE_FRAGMENT, /* a later one of what NAT may understand */
+	WIRE_FLOW,
+	WIRE_ERROR, /* ICMP that quotes a packet of a flow */
+};
+
+struct wire_header {
+	size_t network; /* offsets in the frame */
+	size_t transport;
+	uint8_t protocol;
+	uint8_t source[16];
+	uint8_t destination[16];
+	uint16_t source_port;
+	uint16_t destination_port;
+	bool echo_reply;
+};
+
+struct wire {
+	enum wire_kind kind;
+	bool ipv4;
+	size_t end; /* behind the IP packet */
+	struct wire_header outer;
+	struct wire_header quoted; /* of an error */
+	uint8_t tcp_flags;
+	bool first_fragment; /* its checksum is that of the whole datagram */
+	uint32_t identification;
+	uint8_t first_header; /* behind the fragment header */
+};
+
+void wire_read(const struct frame *frame, struct wire *wire);
+
+bool wire_is_ipv4(const uint8_t address[16]);
+uint16_t wire_read16(const struct frame *frame, size_t offset);
+void wire_write16(struct frame *frame, size_t offset, uint16_t value);
+
+/* TCP, UDP, SCTP. */
+bool wire_has_ports(uint8_t protocol);
+
+/* CRC32c of RFC 9260 without inversions, of bytes and of so many zeros behind them. */
+uint32_t wire_crc32c(uint32_t start, const uint8_t *bytes, size_t size, size_t zeros);
+uint32_t wire_read32_little(const struct frame *frame, size_t offset);
+
+/* Where the checksum of a transport header stands in it; 0: it has none that we know. */
+size_t wire_checksum_offset(uint8_t protocol);
+
+/* Recomputed over everything. Also true where there is none: UDP over IPv4 without. */
+bool wire_network_checksum_right(const struct frame *frame, const struct wire *wire);
+bool wire_transport_checksum_right(const struct frame *frame, const struct wire *wire);
+/* Makes both right. */
+void wire_write_checksums(struct frame *frame, const struct wire *wire);
+
+#endif

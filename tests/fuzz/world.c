@@ -1,0 +1,296 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* world.c - looks things up in the model, with the times that RFCs and README give. */
+#include "world.h"
+
+#include <arpa/inet.h>
+#include <err.h>
+#include <netinet/in.h>
+#include <string.h>
+
+#include "../packet/host.h"
+#include "wire.h"
+
+void world_address(uint8_t *address, const char *text)
+{
+	static const uint8_t prefix[12] = {[10] = 0xff, [11] = 0xff};
+
+	if (inet_pton(AF_INET6, text, address) == 1)
+		return;
+	memcpy(address, prefix, sizeof(prefix));
+	if (inet_pton(AF_INET, text, address + 12) != 1)
+		errx(1, "not an address: %s", text);
+}
+
+/* The routing table of tests/packet/host.c: the longest prefix is the first that fits. */
+static const struct {
+	const char *prefix;
+	int length;
+	uint32_t device;
+	bool local; /* broadcasts, and IPv6's anycast of subnet routers, too */
+} routes[] = {
+	{v4_host, 32, UPLINK, true},
+	{v4_host_other, 32, UPLINK, true},
+	{v4_second_uplink, 32, SECOND_UPLINK, true},
+	{v4_unclassified, 32, UNCLASSIFIED, true},
+	{v4_bridge, 32, BRIDGE, true},
+	{"10.20.0.1", 32, VETH_ROUTED, true},
+	{"192.0.2.255", 32, UPLINK, true},
+	{"203.0.113.255", 32, SECOND_UPLINK, true},
+	{"172.16.0.255", 32, UNCLASSIFIED, true},
+	{"10.10.255.255", 32, BRIDGE, true},
+	{v4_container_routed, 32, VETH_ROUTED, false},
+	{"192.0.2.0", 24, UPLINK, false},
+	{"203.0.113.0", 24, SECOND_UPLINK, false},
+	{"172.16.0.0", 24, UNCLASSIFIED, false},
+	{"10.10.0.0", 16, BRIDGE, false},
+	{"0.0.0.0", 0, UPLINK, false},
+	{v6_host, 128, UPLINK, true},
+	{v6_second_uplink, 128, SECOND_UPLINK, true},
+	{v6_bridge, 128, BRIDGE, true},
+	{"fd00:20::1", 128, VETH_ROUTED, true},
+	{"2001:db8:1::", 128, UPLINK, true},
+	{"2001:db8:2::", 128, SECOND_UPLINK, true},
+	{"fd00:10::", 128, BRIDGE, true},
+	{v6_container_routed, 128, VETH_ROUTED, false},
+	{"2001:db8:1::", 64, UPLINK, false},
+	{"2001:db8:2::", 64, SECOND_UPLINK, false},
+	{"fd00:10::", 64, BRIDGE, false},
+	{"::", 0, UPLINK, false},
+};
+
+#define ROUTES (sizeof(routes) / sizeof(routes[0]))
+
+static bool in_prefix(const uint8_t *address, const uint8_t *prefix, int bits)
+{
+	int bytes = bits / 8;
+
+	if (memcmp(address, prefix, (size_t)bytes) != 0)
+		return false;
+	return bits % 8 == 0 || (address[bytes] ^ prefix[bytes]) >> (8 - bits % 8) == 0;
+}
+
+/* `device`: only routes by it; 0: all. The host's own addresses, and none: 0. */
+static uint32_t route_by(const uint8_t *destination, uint32_t device)
+{
+	static uint8_t prefixes[ROUTES][16];
+	static bool parsed;
+
+	for (size_t i = 0; i < ROUTES && !parsed; i++)
+		world_address(prefixes[i], routes[i].prefix);
+	parsed = true;
+	for (size_t i = 0; i < ROUTES; i++) {
+		bool ipv4 = wire_is_ipv4(prefixes[i]);
+
+		if (ipv4 == wire_is_ipv4(destination) && (!device || routes[i].device == device) &&
+		    in_prefix(destination, prefixes[i], routes[i].length + (ipv4 ? 96 : 0)))
+			return routes[i].local ? 0 : routes[i].device;
+	}
+	return 0;
+}
+
+uint32_t world_route(const uint8_t *destination)
+{
+	return route_by(destination, 0);
+}
+
+static const char *device_address(uint32_t device, bool ipv4)
+{
+	switch (device) {
+	case UPLINK:
+		return ipv4 ? v4_host : v6_host;
+	case SECOND_UPLINK:
+		return ipv4 ? v4_second_uplink : v6_second_uplink;
+	case BRIDGE:
+		return ipv4 ? v4_bridge : v6_bridge;
+	case VETH_ROUTED:
+		return ipv4 ? "10.20.0.1" : "fd00:20::1";
+	case UNCLASSIFIED:
+		return ipv4 ? v4_unclassified : NULL;
+	default:
+		return NULL;
+	}
+}
+
+bool world_source(const struct world *world, uint32_t device, const uint8_t *destination,
+		  uint8_t *address)
+{
+	static const uint8_t none[16];
+	const struct interface *interface = world_interface(world, device);
+	bool ipv4 = wire_is_ipv4(destination);
+	/* IPv6 takes the outgoing interface for a wish, where there is no route by it. */
+	const char *text = device_address(route_by(destination, ipv4 ? device : 0), ipv4);
+
+	if (text) {
+		world_address(address, text);
+		return true;
+	}
+	if (!interface)
+		return false;
+	memcpy(address, ipv4 ? interface->address4 : interface->address6, 16);
+	return memcmp(address, none, 16) != 0;
+}
+
+const struct world_socket world_sockets[] = {
+	{IPPROTO_TCP, v4_host, 20001, v4_server, 80},
+	{IPPROTO_TCP, v4_host, 8080, v4_client, 33333},
+	{IPPROTO_TCP, v4_host, 20002, NULL, 0},
+	{IPPROTO_UDP, v4_host, 20001, v4_server, 80},
+	{IPPROTO_UDP, v4_host, 8080, v4_client, 33333},
+	{IPPROTO_UDP, v4_host, 20002, NULL, 0},
+	{IPPROTO_TCP, v6_host, 20001, v6_server, 80},
+	{IPPROTO_TCP, v6_host, 20002, NULL, 0},
+	{IPPROTO_UDP, v6_host, 20001, v6_server, 80},
+	{IPPROTO_UDP, v6_host, 20002, NULL, 0},
+	{0, NULL, 0, NULL, 0},
+};
+
+static bool is_address(const uint8_t *address, const char *text)
+{
+	uint8_t other[16];
+
+	world_address(other, text);
+	return memcmp(address, other, 16) == 0;
+}
+
+enum world_socket_found world_socket(const struct flow_key *tuple)
+{
+	enum world_socket_found found = SOCKET_NONE;
+
+	for (const struct world_socket *socket = world_sockets; socket->address; socket++) {
+		if (socket->protocol != (int)tuple->protocol ||
+		    socket->port != tuple->destination_port ||
+		    !is_address(tuple->destination, socket->address))
+			continue;
+		if (!socket->peer)
+			found = SOCKET_OF_ANYBODY;
+		else if (socket->peer_port == tuple->source_port &&
+			 is_address(tuple->source, socket->peer))
+			return SOCKET_OF_PEER;
+	}
+	return found;
+}
+
+const struct endpoint *world_endpoint(const struct world *world, const uint8_t *address)
+{
+	for (int i = 0; i < WORLD_ENDPOINTS; i++)
+		if (world->endpoints[i].present &&
+		    memcmp(world->endpoints[i].key.address, address, 16) == 0)
+			return &world->endpoints[i].value;
+	return NULL;
+}
+
+const struct interface *world_interface(const struct world *world, uint32_t ifindex)
+{
+	for (int i = 0; i < WORLD_INTERFACES; i++)
+		if (world->interfaces[i].present && world->interfaces[i].ifindex == ifindex)
+			return &world->interfaces[i].value;
+	return NULL;
+}
+
+static const struct portmap *mapping_at(const struct world *world, uint8_t protocol,
+					const uint8_t *address, uint16_t port)
+{
+	for (int i = 0; i < world->portmap_count; i++) {
+		const struct portmap_key *key = &world->portmaps[i].key;
+
+		if (key->protocol == protocol && key->host_port == port &&
+		    memcmp(key->host_address, address, 16) == 0 &&
+		    world_owner_live(world, &world->portmaps[i].value.owner))
+			return &world->portmaps[i].value;
+	}
+	return NULL;
+}
+
+/* The exact address is preferred to any of its family. */
+const struct portmap *world_mapping(const struct world *world, uint8_t protocol,
+				    const uint8_t *address, uint16_t port)
+{
+	static const uint8_t any4[16] = {[10] = 0xff, [11] = 0xff}, any6[16];
+	const struct portmap *exact;
+
+	if (!wire_has_ports(protocol))
+		return NULL;
+	exact = mapping_at(world, protocol, address, port);
+	if (exact)
+		return exact;
+	return mapping_at(world, protocol, wire_is_ipv4(address) ? any4 : any6, port);
+}
+
+struct world_flow *world_flow(struct world *world, enum table table, const struct flow_key *key)
+{
+	for (int i = 0; i < world->flow_count; i++)
+		if (world->flows[i].table == table &&
+		    memcmp(&world->flows[i].key, key, sizeof(*key)) == 0)
+			return &world->flows[i];
+	return NULL;
+}
+
+bool world_owner_live(const struct world *world, const struct owner *owner)
+{
+	const struct slot *slot = &world->slots[owner->slot];
+
+	return owner->slot < WORLD_SLOTS && slot->live && slot->generation == owner->generation;
+}
+
+static uint32_t longest_idle(const struct world_flow *flow)
+{
+	enum flow_state state = flow->value.state;
+
+	switch (flow->key.protocol) {
+	case IPPROTO_TCP:
+		return state == STATE_ESTABLISHED || state == STATE_FIN ? 7440 : 240;
+	case IPPROTO_UDP:
+	case IPPROTO_SCTP:
+		return state == STATE_NEW ? 120 : 300;
+	default:
+		return 60;
+	}
+}
+
+bool world_flow_live(const struct world *world, const struct world_flow *flow)
+{
+	int32_t idle = (int32_t)(world->now - flow->value.last_seen);
+
+	if (idle > 0 && (uint32_t)idle > longest_idle(flow))
+		return false;
+	return flow->value.kind == FLOW_HOST || world_owner_live(world, &flow->value.owner);
+}
+
+const struct world_flow *world_live_flow(const struct world *world, const struct flow_key *key)
+{
+	const enum table tables[] = {ANSWERED, NEW};
+
+	for (int i = 0; i < TABLES; i++) {
+		const struct world_flow *flow = world_flow((struct world *)world, tables[i], key);
+
+		if (flow && world_flow_live(world, flow))
+			return flow;
+	}
+	return NULL;
+}
+
+void world_other_half(const struct flow_key *key, const struct flow *flow, struct flow_key *other,
+		      struct flow *other_flow)
+{
+	bool in = key->direction == DIRECTION_IN;
+
+	memset(other, 0, sizeof(*other));
+	*other_flow = *flow;
+	other_flow->unconfirmed = 0;
+	other_flow->reply = !flow->reply;
+	other->protocol = key->protocol;
+	other->direction = in ? DIRECTION_OUT : DIRECTION_IN;
+	memcpy(in ? other->source : other->destination, flow->address, 16);
+	memcpy(in ? other->destination : other->source, in ? key->source : key->destination, 16);
+	memcpy(other_flow->address, in ? key->destination : key->source, 16);
+	other->source_port = in ? flow->port : flow->peer_port;
+	other->destination_port = in ? flow->peer_port : flow->port;
+	other_flow->port = in ? key->destination_port : key->source_port;
+	other_flow->peer_port = in ? key->source_port : key->destination_port;
+}
+
+bool world_same_translation(const struct flow *a, const struct flow *b)
+{
+	return memcmp(a->address, b->address, 16) == 0 && a->port == b->port &&
+	       a->peer_port == b->peer_port;
+}
