@@ -22,7 +22,10 @@ endpoint() {
 ask() {
 	local who=$1 tool=$peer
 	shift
-	[ "$1" != sctp ] || tool=$sctp
+	if [ "$1" = sctp ]; then
+		tool=$sctp
+		[ "$sctp" != "$peer" ] || set -- "$@" --from "$(source_towards "$who" "$2")"
+	fi
 	if [ "$who" = host ]; then
 		"$tool" ask "$@" 2>&1
 	else

@@ -143,3 +143,49 @@ test_sctp_ends_check() {
 		expect_no_answer client sctp "$address" 3868 --damaged
 	done
 }
+
+sctp_checksum_left() {
+	local setting=$1 name
+	shift
+	for name; do
+		if [ "$name" = host ]; then
+			ethtool -K eth0 tx-checksum-sctp "$setting"
+			ethtool -K eth1 tx-checksum-sctp "$setting"
+			ethtool -K "$(host_veth web)" tx-checksum-sctp "$setting"
+		else
+			in_namespace "$name" ethtool -K eth0 tx-checksum-sctp "$setting"
+		fi
+	done >/dev/null
+}
+
+expect_sctp_everywhere() {
+	local address name
+	for address in "$host4" "$host6"; do
+		expect_answer client sctp "$address" 9999 web - --timeout 5000
+		expect_answer web sctp "$address" 9999 web - --timeout 5000
+	done
+	for address in "$server4" "$server6"; do
+		expect_answer web sctp "$address" 3868 server - --timeout 5000
+	done
+	for name in client server web; do
+		expect_equal 0 "$(in_namespace "$name" awk '$1 == "SctpChecksumErrors" { print $2 }' \
+			/proc/net/sctp/snmp)" "wrong CRCs that $name saw"
+	done
+}
+
+# limit 120 s
+# the kernel's own SCTP, its CRC32c left to the receiver, computed by the sender, and left by the
+# sender to be computed on the host's way out [i11][T29]
+test_sctp_offloads() {
+	[ "$sctp" = "$peer" ] || skip "the kernel has no SCTP"
+	container_add web bridge -p 9999:3868/sctp
+	serve_sctp_in web 3868
+	serve_sctp_in server 3868
+	expect_sctp_everywhere
+	sctp_checksum_left off client server web
+	expect_sctp_everywhere
+	sctp_checksum_left off host
+	expect_sctp_everywhere
+	sctp_checksum_left on client server web
+	expect_sctp_everywhere
+}

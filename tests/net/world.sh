@@ -169,9 +169,17 @@ serve_in() {
 	in_namespace "$1" "$peer" serve udp any "$2" --name "${3:-$1}" --background
 }
 
+# A socket on every address would name them all to its peer (multi-homing), which no NAT survives.
 serve_sctp_in() {
-	in_namespace "$1" "$sctp" serve sctp any "$2" --name "${3:-$1}" --background
+	local address addresses=any
+	[ "$sctp" != "$peer" ] || addresses="$(address4 "$1") $(address6 "$1")"
+	for address in $addresses; do
+		in_namespace "$1" "$sctp" serve sctp "$address" "$2" --name "${3:-$1}" --background
+	done
 }
+
+# The address that a namespace's routing chooses towards another: source_towards NAME ADDRESS
+source_towards() { ip -n "$1" -o route get "$2" | sed 's/.* src \([^ ]*\).*/\1/'; }
 
 serve_on_host() {
 	"$peer" serve tcp any "$1" --name host --background
