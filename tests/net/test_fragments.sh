@@ -1,0 +1,236 @@
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+# shellcheck shell=bash disable=SC2154 # the world's names: world.sh
+#
+# test_fragments.sh - datagrams larger than the MTU, in order and not.
+
+datagrams=$build/tests/datagrams
+large=65000
+
+# A container's address on an uplink: what must never be seen there.
+leak='net 10.88.0.0/16 or net 10.89.0.0/16 or ip6 net fd00::/16'
+
+# echo_in NAMESPACE|host PORT [HOW...]
+echo_in() {
+	local who=$1
+	shift
+	if [ "$who" = host ]; then
+		"$datagrams" echo "$@" --background
+	else
+		in_namespace "$who" "$datagrams" echo "$@" --background
+	fi
+}
+
+# expect_whole NAMESPACE|host ADDRESS PORT [OPTION...]: a large datagram comes back as it went
+expect_whole() {
+	local who=$1 address=$2 port=$3 answer
+	shift 3
+	local run=(in_namespace "$who")
+	[ "$who" != host ] || run=()
+	answer=$("${run[@]}" "$datagrams" ask "$address" "$port" "$large" "$@") ||
+		fail "$who sends $large bytes to $(endpoint "$address" "$port") $*: ${answer##*$'\n'}"
+}
+
+# Options for one who sends fragments by hand: by_hand ORDER NAMESPACE INTERFACE-OF-THE-NEXT-HOP
+by_hand() { echo "--order $1 --interface eth0 --destination-mac $(mac_of "$2")"; }
+
+# in_every_order NAMESPACE ADDRESS PORT NEXT-HOP
+in_every_order() {
+	local order
+	expect_whole "$1" "$2" "$3" --count 3
+	for order in forward backward twice; do
+		# shellcheck disable=SC2046
+		expect_whole "$1" "$2" "$3" --count 3 $(by_hand "$order" "$4")
+	done
+}
+
+# Both directions through a mapping and through masquerade, where the one who answers does it
+# in order on port 9000 (80 in the container), backwards on 9001 (81).
+fragments_everywhere() {
+	local list=$1 gateway port
+	container_add one "$list" -p 8080:80/udp -p 8081:81/udp
+	gateway=$(host_veth one)
+	[ "$list" = ptp ] || gateway=cni0
+	echo_in one 80
+	# shellcheck disable=SC2046
+	echo_in one 81 $(by_hand backward "$gateway")
+	echo_in server 9000
+	# shellcheck disable=SC2046
+	echo_in server 9001 $(by_hand backward eth1)
+	capture_start client_wire client eth0 "$leak"
+	capture_start server_wire server eth0 "$leak"
+	for port in 8080 8081; do
+		in_every_order client "$host4" "$port" eth0
+		in_every_order client "$host6" "$port" eth0
+	done
+	for port in 9000 9001; do
+		in_every_order one "$server4" "$port" "$gateway"
+		in_every_order one "$server6" "$port" "$gateway"
+	done
+	expect_captured_nothing client_wire
+	expect_captured_nothing server_wire
+}
+
+# limit 90 s
+# 64 kB of UDP in both directions, mapped and masqueraded, IPv4 and IPv6, in order and backwards,
+# without conntrack's defragmentation [T17]
+test_fragments_bare() {
+	fragments_everywhere bridge
+}
+
+# limit 90 s
+# the same where conntrack puts datagrams together and the stack cuts them anew [T17][T28]
+test_fragments_conntrack() {
+	firewall_strict
+	fragments_everywhere bridge
+}
+
+# limit 90 s
+# the same with bridge netfilter [T17][T28]
+test_fragments_bridge_netfilter() {
+	bridge_netfilter 1
+	firewall_strict
+	fragments_everywhere bridge
+}
+
+# limit 90 s
+# the same behind a ptp container [T17]
+test_fragments_ptp() {
+	fragments_everywhere ptp
+}
+
+expect_echo() {
+	local who=$1
+	shift
+	in_namespace "$who" busybox ping "$@" >/run/ping || fail "$who: ping $*: $(cat /run/ping)"
+}
+
+pings_larger_than_the_mtu() {
+	local size
+	capture_start wire server eth0 "$leak"
+	for size in 1473 4000 60000; do
+		expect_echo one -c 2 -i 0.1 -W 1 -s "$size" "$server4"
+		expect_echo one -6 -c 2 -i 0.1 -W 1 -s "$size" "$server6"
+		expect_echo one -c 1 -W 1 -s "$size" "$host4"
+		expect_echo one -6 -c 1 -W 1 -s "$size" "$host6"
+		expect_echo one -c 1 -W 1 -s "$size" "$bridge4"
+		expect_echo server -c 1 -W 1 -s "$size" "$host4_second"
+		expect_echo server -6 -c 1 -W 1 -s "$size" "$host6_second"
+	done
+	expect_captured_nothing wire
+}
+
+# pings larger than the MTU: masqueraded, to the host, and from outside to the host [T17]
+test_fragments_ping() {
+	container_add one bridge -p 8080:80
+	pings_larger_than_the_mtu
+}
+
+# the same with conntrack [T17][T28]
+test_fragments_ping_conntrack() {
+	firewall_strict
+	container_add one bridge -p 8080:80
+	pings_larger_than_the_mtu
+}
+
+# an error about a masqueraded ping in fragments finds the container [T17][E1]
+test_fragments_error() {
+	container_add one bridge
+	in_namespace server sysctl -qw net.ipv4.ip_forward=1 net.ipv6.conf.all.forwarding=1
+	ip route add 203.0.113.0/24 via "$server4"
+	ip route add 2001:db8:9::/64 via "$server6"
+	local seen
+	capture_start errors one eth0 "icmp[0] == 3 or icmp6[0] == 1"
+	in_namespace one busybox ping -c 1 -W 1 -s 4000 203.0.113.10 >/dev/null || true
+	in_namespace one busybox ping -6 -c 1 -W 1 -s 4000 2001:db8:9::10 >/dev/null || true
+	seen=$(capture_stop errors)
+	expect_contains "$seen" "$server4 > $(address4 one): ICMP net 203.0.113.10 unreachable"
+	expect_contains "$seen" "$server6 > $(address6 one): ICMP6, destination unreachable"
+}
+
+# neighbours_in_fragments [COMMAND...]: the commands once they know each other's MAC, which a
+# firewall on the bridge would not let them ask for
+neighbours_in_fragments() {
+	local address port
+	container_add one bridge -p 8080:80/udp -p 8081:81/udp
+	container_add two bridge
+	echo_in one 80
+	# shellcheck disable=SC2046
+	echo_in one 81 $(by_hand backward cni0)
+	expect_whole two "$(address4 one)" 80
+	expect_whole two "$(address6 one)" 80
+	"$@"
+	for address in "$host4" "$host6"; do
+		for port in 8080 8081; do
+			in_every_order two "$address" "$port" cni0
+		done
+		in_every_order one "$address" 8080 cni0
+	done
+}
+
+# limit 90 s
+# neighbours on one bridge, and the container itself, by the host's address [T17]
+test_fragments_neighbours() {
+	neighbours_in_fragments true
+}
+
+# limit 90 s
+# neighbours on one bridge with a strict firewall and bridge netfilter [T17][T28]
+test_fragments_neighbours_strict() {
+	bridge_netfilter 1
+	neighbours_in_fragments firewall_strict
+}
+
+# the host's own large datagrams, sent and received, while a mapping exists [i08][T17]
+test_fragments_host() {
+	container_add one bridge -p 8080:80/udp
+	echo_in host 9000
+	echo_in server 9000
+	# shellcheck disable=SC2046
+	echo_in server 9001 $(by_hand backward eth1)
+	in_every_order client "$host4" 9000 eth0
+	in_every_order client "$host6" 9000 eth0
+	local address port
+	for address in "$server4" "$server6"; do
+		for port in 9000 9001; do
+			expect_whole host "$address" "$port" --count 3
+			expect_whole host "$address" "$port" --source-port 8080
+		done
+	done
+}
+
+# who reaches the container's own address gets large answers from there [i09][T17]
+test_fragments_direct() {
+	container_add one bridge
+	echo_in one 80
+	expect_whole client "$(address4 one)" 80 --count 3
+	expect_whole client "$(address6 one)" 80 --count 3
+	firewall_strict
+	expect_whole client "$(address4 one)" 80 --count 3 --source-port 80
+	expect_whole client "$(address6 one)" 80 --count 3 --source-port 80
+}
+
+# thousands of fragments without a first one, overlapping ones: datagrams in order go on meanwhile,
+# those out of order a few seconds later; the host's own always [T17][i08]
+test_fragments_flood() {
+	container_add one bridge -p 8080:80/udp
+	echo_in one 80
+	echo_in host 9000
+	local orphans backward
+	orphans="--count 14 $(by_hand first-lost eth0)"
+	backward=$(by_hand backward eth0)
+	# shellcheck disable=SC2086
+	in_namespace client "$datagrams" ask "$host4" 8080 "$large" $orphans
+	# shellcheck disable=SC2086
+	in_namespace client "$datagrams" ask "$host6" 8080 "$large" $orphans
+	expect_whole client "$host4" 8080 --count 3
+	expect_whole client "$host6" 8080 --count 3
+	# shellcheck disable=SC2086
+	expect_whole client "$host4" 9000 --count 3 $backward
+	# shellcheck disable=SC2046
+	in_namespace client "$datagrams" ask "$host4" 8080 "$large" $(by_hand overlapping eth0) || true
+	sleep 7
+	# shellcheck disable=SC2086
+	expect_whole client "$host4" 8080 --count 3 $backward
+	# shellcheck disable=SC2086
+	expect_whole client "$host6" 8080 --count 3 $backward
+}
