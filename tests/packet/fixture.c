@@ -290,11 +290,14 @@ static void read_held(uint32_t place, struct held_fragment *fragment)
 int fixture_count_held(void)
 {
 	static struct held_fragment fragment;
+	struct timespec now;
 	int count = 0;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
 
 	for (uint32_t place = 0; place < MAX_HELD; place++) {
 		read_held(place, &fragment);
-		count += fragment.ticket != 0;
+		count += fragment.ticket && (uint32_t)now.tv_sec - fragment.since <= 5;
 	}
 	return count;
 }
@@ -309,19 +312,29 @@ int fixture_count_fragmented(void)
 	return count;
 }
 
-void fixture_age_fragments(uint32_t seconds)
+/* An update puts an entry where a walk may come by again: first all keys. */
+static void age_records(uint32_t seconds)
 {
-	int fd = bpf_map__fd(skeleton->maps.fragments);
-	static struct held_fragment held;
-	struct fragment_key key, *last = NULL;
+	int fd = bpf_map__fd(skeleton->maps.fragments), count = 0;
+	static struct fragment_key keys[MAX_FRAGMENTED];
 	struct fragment fragment;
 
-	for (; bpf_map_get_next_key(fd, last, &key) == 0; last = &key) {
-		if (bpf_map_lookup_elem(fd, &key, &fragment))
-			err(1, "reading a datagram's record");
+	while (count < MAX_FRAGMENTED &&
+	       bpf_map_get_next_key(fd, count ? &keys[count - 1] : NULL, &keys[count]) == 0)
+		count++;
+	for (int i = 0; i < count; i++) {
+		if (bpf_map_lookup_elem(fd, &keys[i], &fragment))
+			continue;
 		fragment.last_seen -= seconds;
-		update(skeleton->maps.fragments, &key, &fragment);
+		update(skeleton->maps.fragments, &keys[i], &fragment);
 	}
+}
+
+void fixture_age_fragments(uint32_t seconds)
+{
+	static struct held_fragment held;
+
+	age_records(seconds);
 	for (uint32_t place = 0; place < MAX_HELD; place++) {
 		read_held(place, &held);
 		held.since -= seconds;

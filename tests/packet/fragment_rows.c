@@ -447,13 +447,18 @@ struct disorder {
 	struct packet middle;
 };
 
-static bool step(const struct disorder *test, const struct packet *packet, int expected)
+static int run_at(const struct disorder *test, const struct packet *packet)
 {
 	struct frame frame;
-	int verdict;
 
 	row_build(&frame, packet, test->hook, test->device);
-	verdict = fixture_run(test->hook, test->device, test->device, &frame);
+	return fixture_run(test->hook, test->device, test->device, &frame);
+}
+
+static bool step(const struct disorder *test, const struct packet *packet, int expected)
+{
+	int verdict = run_at(test, packet);
+
 	if (verdict != expected)
 		row_fail("verdict %d, expected %d", verdict, expected);
 	return verdict == expected;
@@ -484,27 +489,38 @@ static void expect_no_more_watched(void)
 #define SHOT 2
 #define GOES_ON (-1)
 
-static void run_disorder(const struct disorder *test)
+static void expect_held(int expected)
 {
-	fixture_reset();
+	int count = fixture_count_held();
+
+	if (count != expected)
+		row_fail("%d fragments are held, expected %d", count, expected);
+}
+
+static void run_disorder_again(const struct disorder *test)
+{
 	host_watch(test->device);
 	step(test, &test->last, SHOT);
 	step(test, &test->middle, SHOT);
-	if (fixture_count_held() != 2)
-		row_fail("%d fragments are held, expected 2", fixture_count_held());
+	expect_held(2);
 	expect_no_more_watched();
 	step(test, &test->first, SHOT);
 	expect_watched(test, &test->first);
 	expect_watched(test, &test->middle);
 	expect_watched(test, &test->last);
 	expect_no_more_watched();
-	if (fixture_count_held() != 0)
-		row_fail("%d fragments are still held", fixture_count_held());
+	expect_held(0);
 	step(test, &test->first, GOES_ON);
 	step(test, &test->middle, GOES_ON);
 	step(test, &test->last, GOES_ON);
 	expect_no_more_watched();
 	host_watch_end();
+}
+
+static void run_disorder(const struct disorder *test)
+{
+	fixture_reset();
+	run_disorder_again(test);
 }
 
 #define DISORDER(says_, hook_, device_, packet) \
@@ -531,16 +547,221 @@ static const struct disorder disorders[] = {
 	DISORDER("[T17] out of order: a neighbour's", FROM_CONTAINER, VETH_TWO, NEIGHBOUR),
 };
 
-void fragment_rows(void)
+/* What is held costs a bounded memory for a bounded time. */
+
+#define MAX_HELD_EACH 64
+
+static const struct disorder *const mapped = &disorders[0];
+static const struct disorder *const to_host = &disorders[2];
+static const struct disorder *const from_container = &disorders[5];
+
+static uint64_t count_not_held(void)
+{
+	struct counters counters;
+
+	fixture_read_counters(&counters);
+	return counters.fragment_not_held;
+}
+
+/* So many fragments of datagrams that nobody has seen the first one of. */
+static void run_orphans(const struct disorder *test, int count, bool of_one_datagram)
+{
+	struct packet orphan = test->last;
+
+	for (int i = 0; i < count; i++) {
+		orphan.identification = of_one_datagram ? 9 : 1000 + (unsigned int)i;
+		run_at(test, &orphan);
+	}
+}
+
+static void each_datagram_has_its_share(void)
+{
+	uint64_t before = count_not_held();
+
+	run_orphans(mapped, MAX_HELD_EACH, true);
+	expect_held(MAX_HELD_EACH);
+	run_orphans(mapped, 10, true);
+	expect_held(MAX_HELD_EACH);
+	if (count_not_held() - before != 10)
+		row_fail("%d more were not counted", 10);
+	step(mapped, &mapped->last, SHOT);
+	expect_held(MAX_HELD_EACH + 1);
+}
+
+static void flood_ends_at_the_last_place(void)
+{
+	run_orphans(mapped, 8 * MAX_HELD, false);
+	expect_held(MAX_HELD);
+	step(to_host, &to_host->last, GOES_ON);
+	step(to_host, &to_host->first, GOES_ON);
+	step(to_host, &to_host->middle, GOES_ON);
+	step(mapped, &mapped->first, GOES_ON);
+	step(mapped, &mapped->last, GOES_ON);
+	step(from_container, &from_container->middle, GOES_ON);
+}
+
+static void places_are_free_after_seconds(void)
+{
+	run_orphans(mapped, 8 * MAX_HELD, false);
+	fixture_age_fragments(6);
+	run_disorder_again(mapped);
+}
+
+/* Older than the datagram's identification is good for: not part of it. */
+static void old_ones_are_not_released(void)
+{
+	host_watch(mapped->device);
+	step(mapped, &mapped->last, SHOT);
+	fixture_age_fragments(6);
+	step(mapped, &mapped->first, GOES_ON);
+	step(mapped, &mapped->middle, GOES_ON);
+	expect_no_more_watched();
+	host_watch_end();
+}
+
+static void old_ones_in_a_living_chain_are_not(void)
+{
+	host_watch(mapped->device);
+	step(mapped, &mapped->last, SHOT);
+	fixture_age_fragments(4);
+	step(mapped, &mapped->middle, SHOT);
+	fixture_age_fragments(4);
+	step(mapped, &mapped->first, SHOT);
+	expect_watched(mapped, &mapped->first);
+	expect_watched(mapped, &mapped->middle);
+	expect_no_more_watched();
+	host_watch_end();
+}
+
+/* A datagram that cannot be translated takes what was held of it along. */
+static void dropped_first_releases_none(void)
+{
+	struct packet first = CONTAINER6(FIRST);
+
+	host_watch(from_container->device);
+	step(from_container, &from_container->last, SHOT);
+	fixture_set_masquerade_ports(0, 0);
+	fixture_kill(ONE);
+	step(from_container, &first, SHOT);
+	expect_no_more_watched();
+	host_watch_end();
+}
+
+static void too_large_ones_go_on(void)
+{
+	struct packet large =
+		UDP(v4_client, 5000, v4_host, 8080, .payload = 1900, .fragment = LATER_FRAGMENT,
+		    .piece_offset = 8, .piece_size = 1600);
+	uint64_t before = count_not_held();
+
+	step(mapped, &large, GOES_ON);
+	expect_held(0);
+	if (count_not_held() != before + 1)
+		row_fail("it was not counted");
+	large.piece_size = HELD_SIZE - 20 - 4;
+	step(mapped, &large, SHOT);
+	expect_held(1);
+}
+
+/* Ethernet's padding is no part of the fragment. */
+static void padding_is_left_behind(void)
+{
+	struct packet last = UDP(v4_client, 5000, v4_host, 8080, .payload = 1595,
+				 .fragment = LATER_FRAGMENT, .piece_offset = 1600, .piece_size = 3);
+	struct packet padded = last;
+
+	padded.padding = 23;
+	host_watch(mapped->device);
+	step(mapped, &padded, SHOT);
+	step(mapped, &mapped->first, SHOT);
+	expect_watched(mapped, &mapped->first);
+	expect_watched(mapped, &last);
+	host_watch_end();
+}
+
+static void other_datagrams_are_left(void)
+{
+	struct packet other = mapped->last, third = mapped->last;
+
+	other.identification = 5;
+	third.from = v4_client_other;
+	host_watch(mapped->device);
+	step(mapped, &other, SHOT);
+	step(mapped, &third, SHOT);
+	step(to_host, &to_host->last, SHOT);
+	step(mapped, &mapped->first, SHOT);
+	expect_watched(mapped, &mapped->first);
+	expect_watched(mapped, &mapped->last);
+	expect_no_more_watched();
+	expect_held(2);
+	host_watch_end();
+}
+
+/* Where the two are of one length: else the kernel gives the sum up. */
+static void sum_follows_the_bytes(const struct disorder *test)
+{
+	host_watch(test->device);
+	step(test, &test->middle, SHOT);
+	step(test, &test->first, SHOT);
+	expect_watched(test, &test->first);
+	expect_watched(test, &test->middle);
+	host_watch_end();
+}
+
+struct bound {
+	const char *says;
+	void (*run)(void);
+};
+
+static const struct bound bounds[] = {
+	{"[T17] one datagram's fragments take no more than their share",
+	 each_datagram_has_its_share},
+	{"[T17] [i08] no more places than there are: then fragments go on as they are",
+	 flood_ends_at_the_last_place},
+	{"[T17] a flood's places are free again after seconds", places_are_free_after_seconds},
+	{"[T17] what was held for longer than seconds is not sent on", old_ones_are_not_released},
+	{"[T17] nor with younger ones", old_ones_in_a_living_chain_are_not},
+	{"[T17] [i04] nor behind a first one that was dropped", dropped_first_releases_none},
+	{"[T17] fragments larger than a place go on as they are", too_large_ones_go_on},
+	{"[T17] a short last fragment, padded by Ethernet", padding_is_left_behind},
+	{"[T17] other datagrams' fragments stay held", other_datagrams_are_left},
+};
+
+static void run_all_disorders(void)
+{
+	for (size_t i = 0; i < sizeof(disorders) / sizeof(disorders[0]); i++) {
+		row_begin(disorders[i].says);
+		run_disorder(&disorders[i]);
+		row_end();
+	}
+}
+
+static void run_all_rows(void)
 {
 	ROWS_RUN(mapped_rows);
 	ROWS_RUN(masqueraded_rows);
 	ROWS_RUN(neighbour_rows_in_fragments);
 	ROWS_RUN(host_rows_in_fragments);
 	host_close_sockets();
-	for (size_t i = 0; i < sizeof(disorders) / sizeof(disorders[0]); i++) {
-		row_begin(disorders[i].says);
-		run_disorder(&disorders[i]);
+}
+
+void fragment_rows(void)
+{
+	run_all_rows();
+	run_all_disorders();
+	for (size_t i = 0; i < sizeof(bounds) / sizeof(bounds[0]); i++) {
+		row_begin(bounds[i].says);
+		fixture_reset();
+		bounds[i].run();
 		row_end();
 	}
+	if (!fixture_set_checksum_complete(true))
+		return;
+	run_all_rows();
+	row_begin("[i11] a held fragment, summed by a network card");
+	fixture_reset();
+	sum_follows_the_bytes(&disorders[0]);
+	sum_follows_the_bytes(&disorders[1]);
+	row_end();
+	fixture_set_checksum_complete(false);
 }
