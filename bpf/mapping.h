@@ -7,6 +7,8 @@
 #define BPF_PORTMAP_MAPPING_H
 
 #include "flow_use.h"
+#include "noticed.h"
+#include "policy.h"
 #include "route.h"
 
 #define MOVED_PORT_TRIES 32
@@ -37,6 +39,12 @@ static __always_inline struct portmap *mapping_find(const __u8 *address, __u16 p
 		return mapping;
 	address_any(any.bytes, address_is_ipv4(address));
 	return mapping_find_at(any.bytes, port, protocol);
+}
+
+/* Of the destination. */
+VERIFIED_ONCE bool mapping_exists(const struct flow_key *tuple)
+{
+	return tuple && mapping_find(tuple->destination, tuple->destination_port, tuple->protocol);
 }
 
 /* Writes a destination flow. Where the tuple behind the rewrite is another
@@ -97,6 +105,10 @@ VERIFIED_ONCE enum verdict mapping_decide(struct __sk_buff *skb, const struct pa
 		return VERDICT_PASS;
 	if (mapping_belongs_to_host(skb, packet))
 		return VERDICT_PASS;
+	if (!policy_admits(&mapping->owner, packet->sender))
+		return drop(source_range);
+	if (policy_masquerades_all(&mapping->owner))
+		noticed_mark_masquerade_all();
 	flow.owner = mapping->owner;
 	flow.kind = FLOW_MAPPING;
 	address_copy(flow.address, mapping->container_address);
@@ -280,6 +292,8 @@ static __always_inline enum verdict decide_in(struct __sk_buff *skb, struct pack
 	if (routed)
 		mapping =
 			mapping_find(tuple->destination, tuple->destination_port, tuple->protocol);
+	if (mapping && policy_excludes(&mapping->owner, tuple->destination))
+		mapping = NULL;
 	if (mapping) {
 		route = route_of(skb, packet, ifindex, &out);
 		if (route == ROUTE_LOCAL)

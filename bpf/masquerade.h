@@ -14,67 +14,37 @@
 #include "fragment.h"
 #include "mapping.h"
 #include "noticed.h"
+#include "policy.h"
+#include "port_choice.h"
 #include "route.h"
 
-#define MASQUERADE_PORT_TRIES 64
+enum port_state {
+	PORT_FREE,
+	PORT_OURS,  /* this very flow's, which has lost its other half */
+	PORT_TAKEN, /* another flow's */
+};
 
-static __always_inline const struct port_range *masquerade_ranges(void)
+/* Does a flow have the tuple of packets back to this address and port? */
+VERIFIED_ONCE enum port_state masquerade_port_state(const struct flow_key *key,
+						    const struct flow *flow)
 {
-	__u32 only = 0;
-	const struct meta *settings = bpf_map_lookup_elem(&meta, &only);
+	struct flow_key reply;
+	struct flow *other;
 
-	return settings ? settings->masquerade_ports : NULL;
+	if (!key || !flow)
+		return PORT_TAKEN;
+	flow_other_key(key, flow, &reply);
+	other = flow_find(&reply);
+	if (!other)
+		return PORT_FREE;
+	if (address_equal(other->address, key->source) && other->port == key->source_port &&
+	    other->peer_port == key->destination_port)
+		return PORT_OURS;
+	return PORT_TAKEN;
 }
 
-/* How many ports. An unused range is {0, 0}, and port 0 is never in the set. */
-static __always_inline __u32 masquerade_range_size(const struct port_range *range)
-{
-	return range->last && range->first <= range->last ? range->last - range->first + 1 : 0;
-}
-
-/* An echo identifier is no port of the host's: all 65,536 will do. */
-static __always_inline bool masquerade_any_port(enum protocol protocol)
-{
-	return !packet_protocol_has_ports(protocol);
-}
-
-VERIFIED_ONCE bool masquerade_may_keep_port(enum protocol protocol, __u16 port)
-{
-	const struct port_range *ranges = masquerade_ranges();
-
-	if (masquerade_any_port(protocol) || !ranges)
-		return ranges;
-	for (int i = 0; i < MASQUERADE_RANGES; i++)
-		if (masquerade_range_size(&ranges[i]) && port >= ranges[i].first &&
-		    port <= ranges[i].last)
-			return true;
-	return false;
-}
-
-/* Any port of the set, each as likely. 0: the set is empty. */
-VERIFIED_ONCE __u16 masquerade_random_port(enum protocol protocol)
-{
-	const struct port_range *ranges = masquerade_ranges();
-	__u32 total = 0, nth = bpf_get_prandom_u32(), size;
-
-	if (masquerade_any_port(protocol) || !ranges)
-		return nth;
-	for (int i = 0; i < MASQUERADE_RANGES; i++)
-		total += masquerade_range_size(&ranges[i]);
-	if (total == 0)
-		return 0;
-	nth %= total;
-	for (int i = 0; i < MASQUERADE_RANGES; i++) {
-		size = masquerade_range_size(&ranges[i]);
-		if (nth < size)
-			return ranges[i].first + nth;
-		nth -= size;
-	}
-	return 0;
-}
-
-/* Would a packet back to this address and port be somebody else's? The port is marked
- * first: a socket that the search does not find yet sends its packets after that. */
+/* Would they be somebody else's, who is no flow? The port is marked before sockets are
+ * looked for: one that is not found yet sends its packets after that. */
 VERIFIED_ONCE bool masquerade_port_has_owner(struct __sk_buff *skb, const struct flow_key *key,
 					     const struct flow *flow)
 {
@@ -82,70 +52,149 @@ VERIFIED_ONCE bool masquerade_port_has_owner(struct __sk_buff *skb, const struct
 
 	if (!key || !flow)
 		return true;
+	if (!packet_protocol_has_ports(key->protocol))
+		return false;
 	flow_other_key(key, flow, &reply);
 	noticed_mark_port(reply.destination_port);
-	if (mapping_find(reply.destination, reply.destination_port, reply.protocol))
-		return true;
-	return socket_find(skb, &reply) != SOCKET_NONE;
+	return mapping_exists(&reply) || socket_find(skb, &reply) != SOCKET_NONE;
 }
 
-static __always_inline enum claim masquerade_try_port(struct __sk_buff *skb,
-						      const struct flow_key *key, struct flow *flow)
+/* A flow to be, and the ports that it tries. In one, for a function more would not fit
+ * onto the stack of older kernels. */
+struct attempt {
+	struct flow flow;
+	struct port_order order;
+};
+
+/* The next port of the order that is this flow's to take. */
+VERIFIED_ONCE bool masquerade_next_port(struct __sk_buff *skb, const struct flow_key *key,
+					struct attempt *attempt, const struct port_set *set)
 {
-	return masquerade_port_has_owner(skb, key, flow) ? CLAIM_TAKEN : flow_create(key, flow);
+	enum port_state state;
+
+	if (!key || !attempt || !set)
+		return false;
+	for (int i = 0; i < PORT_PLACES && attempt->order.next < PORT_PLACES; i++) {
+		attempt->flow.port = port_at(&attempt->order, set, attempt->order.next);
+		attempt->order.next++;
+		state = masquerade_port_state(key, &attempt->flow);
+		if (state == PORT_OURS ||
+		    (state == PORT_FREE && !masquerade_port_has_owner(skb, key, &attempt->flow)))
+			return true;
+	}
+	return false;
 }
 
-/* The container's own port where it may be kept, else a random one. */
+static __always_inline void masquerade_count_tries(__u32 tries)
+{
+	if (tries == 1)
+		count(masquerade_tries_1);
+	else if (tries <= 4)
+		count(masquerade_tries_2_to_4);
+	else if (tries <= 16)
+		count(masquerade_tries_5_to_16);
+	else if (tries <= 64)
+		count(masquerade_tries_17_to_64);
+	else
+		count(masquerade_tries_65_or_more);
+}
+
+/* TCP in mid-connection has had a port: its own is looked for before another is taken. */
+VERIFIED_ONCE bool masquerade_find_port(const struct packet *packet, struct flow *flow,
+					const struct port_set *set, const struct port_order *order)
+{
+	if (!packet || !flow || !set || !order)
+		return false;
+	if (packet->tuple.protocol != PROTOCOL_TCP || packet_begins_tcp(packet))
+		return false;
+	for (__u32 place = 0; place < PORT_PLACES_TO_FIND; place++) {
+		flow->port = port_at(order, set, place);
+		if (masquerade_port_state(&packet->tuple, flow) == PORT_OURS)
+			return true;
+	}
+	return false;
+}
+
+/* A port that another CPU takes at this moment is passed over. */
 static __always_inline enum claim masquerade_create_flow(struct __sk_buff *skb,
-							 const struct flow_key *key,
-							 struct flow *flow)
+							 const struct packet *packet,
+							 struct attempt *attempt)
 {
+	const struct port_set *set = port_set_of(&attempt->flow.owner);
+	struct port_order *order = &attempt->order;
+	struct flow *flow = &attempt->flow;
 	enum claim claim = CLAIM_TAKEN;
 
-	flow->port = key->source_port;
-	if (masquerade_may_keep_port(key->protocol, flow->port))
-		claim = masquerade_try_port(skb, key, flow);
-	for (int i = 0; i < MASQUERADE_PORT_TRIES && claim == CLAIM_TAKEN; i++) {
-		flow->port = masquerade_random_port(key->protocol);
-		if (flow->port == 0 && !masquerade_any_port(key->protocol))
+	if (!set || !port_order_of(&packet->tuple, &flow->owner, set, order))
+		return CLAIM_TAKEN;
+	if (masquerade_find_port(packet, flow, set, order))
+		return flow_create(&packet->tuple, flow);
+	for (int i = 0; i < PORT_RACES && claim == CLAIM_TAKEN; i++) {
+		if (!masquerade_next_port(skb, &packet->tuple, attempt, set))
 			return CLAIM_TAKEN;
-		claim = masquerade_try_port(skb, key, flow);
+		claim = flow_create(&packet->tuple, flow);
 	}
-	if (claim == CLAIM_OK && flow->port != key->source_port)
+	if (claim != CLAIM_OK)
+		return claim;
+	masquerade_count_tries(order->next);
+	if (flow->port != packet->tuple.source_port)
 		count(flow_moved_port);
 	return claim;
 }
 
+static __always_inline bool masquerade_choose_source(struct __sk_buff *skb,
+						     const struct packet *packet, bool outward,
+						     struct flow *flow)
+{
+	struct address *chosen = (struct address *)flow->address;
+
+	if (outward && policy_source(&flow->owner, packet->tuple.source, chosen))
+		return true;
+	return route_source(skb, packet, chosen);
+}
+
+/* owner: the container's side. outward: the container's own flow, with the host's address;
+ * else one to the container by way of a mapping, with the address that the host has there. */
 VERIFIED_ONCE enum verdict masquerade_decide(struct __sk_buff *skb, const struct packet *packet,
-					     const struct endpoint *endpoint,
+					     const struct owner *owner, bool outward,
 					     struct translation *translation)
 {
-	struct flow flow = {};
+	struct attempt attempt = {};
 	enum verdict verdict;
 
-	if (!packet || !endpoint || !translation)
+	if (!packet || !owner || !translation)
 		return VERDICT_PASS;
 	if (packet->echo_reply)
 		return drop(untranslatable); /* to a question nobody asked us */
-	if (!route_source(skb, packet, (struct address *)flow.address))
+	attempt.flow.owner = *owner;
+	attempt.flow.kind = FLOW_MASQUERADE;
+	attempt.flow.peer_port = packet->tuple.destination_port;
+	if (!masquerade_choose_source(skb, packet, outward, &attempt.flow))
 		return drop(no_address);
-	flow.owner = endpoint->owner;
-	flow.kind = FLOW_MASQUERADE;
-	flow.peer_port = packet->tuple.destination_port;
-	verdict =
-		flow_begun(masquerade_create_flow(skb, &packet->tuple, &flow), &flow, translation);
+	verdict = flow_begun(masquerade_create_flow(skb, packet, &attempt), &attempt.flow,
+			     translation);
 	if (verdict == VERDICT_TRANSLATE)
 		count(flow_masquerade);
 	return verdict;
 }
 
 /* Is this packet to leave with another source, were it to begin a flow? */
-static __always_inline bool masquerade_wanted(const struct packet *packet,
-					      const struct endpoint *endpoint)
+VERIFIED_ONCE bool masquerade_wanted(const struct packet *packet, const struct endpoint *endpoint)
 {
-	return endpoint->masquerade &&
-	       !address_same_subnet(packet->sender, packet->tuple.destination,
-				    endpoint->prefix_length);
+	if (!packet || !endpoint || !endpoint->masquerade)
+		return false;
+	return !address_same_subnet(packet->sender, packet->tuple.destination,
+				    endpoint->prefix_length) &&
+	       !policy_leaves_source(&endpoint->owner, packet->tuple.destination);
+}
+
+/* The flow that an answer to this packet would leave the stack by. */
+static __always_inline struct flow *masquerade_find_back(const struct flow_key *tuple)
+{
+	struct flow_key back;
+
+	flow_way_back(tuple, &back);
+	return flow_find(&back);
 }
 
 /* Part of a flow that is translated on its way back: the request of a neighbour
@@ -153,17 +202,29 @@ static __always_inline bool masquerade_wanted(const struct packet *packet,
  * masqueraded neighbour, already addressed to it. */
 static __always_inline bool masquerade_is_settled(const struct flow_key *tuple)
 {
-	struct flow_key back = *tuple;
-	struct flow *flow;
+	struct flow *back = masquerade_find_back(tuple);
 
-	address_copy(back.source, tuple->destination);
-	address_copy(back.destination, tuple->source);
-	back.source_port = tuple->destination_port;
-	back.destination_port = tuple->source_port;
-	flow = flow_find(&back);
-	if (!flow)
+	if (!back)
 		return false;
-	return flow->kind == FLOW_MAPPING ? flow->reply : flow->kind == FLOW_MASQUERADE;
+	return back->kind == FLOW_MAPPING ? back->reply : back->kind == FLOW_MASQUERADE;
+}
+
+/* A container that is to see nobody but the host (masqAll), or NULL. */
+static __always_inline const struct endpoint *masquerade_all_endpoint(const struct packet *packet)
+{
+	const struct endpoint *destination;
+
+	if (!noticed_masquerade_all())
+		return NULL;
+	destination = bpf_map_lookup_elem(&endpoints, packet->tuple.destination);
+	return destination && policy_masquerades_all(&destination->owner) ? destination : NULL;
+}
+
+static __always_inline bool masquerade_came_by_mapping(const struct flow_key *tuple)
+{
+	struct flow *back = masquerade_find_back(tuple);
+
+	return back && back->kind == FLOW_MAPPING && back->reply;
 }
 
 /* To itself, by way of a mapping: with its own address as source it would never answer us. */
@@ -173,7 +234,8 @@ static __always_inline bool masquerade_is_hairpin(const struct packet *packet,
 	struct endpoint *destination;
 
 	destination = bpf_map_lookup_elem(&endpoints, packet->tuple.destination);
-	return destination && owner_equal(&destination->owner, &endpoint->owner);
+	return destination && owner_equal(&destination->owner, &endpoint->owner) &&
+	       !policy_keeps_hairpin_source(&endpoint->owner);
 }
 
 /* Routing chose the way of a reply by the container's address; the one that it is
@@ -230,43 +292,63 @@ static __always_inline enum verdict decide_fragment_out(const struct packet *pac
 	}
 }
 
+/* A live flow of this packet on its way out. VERDICT_PASS: there is none. */
+static __always_inline enum verdict leave_by_flow(struct __sk_buff *skb, struct packet *packet,
+						  struct translation *translation)
+{
+	struct flow_key *tuple = &packet->tuple;
+	struct flow *flow = flow_find(tuple);
+
+	if (!flow)
+		return VERDICT_PASS;
+	translation_of(flow, translation);
+	if (flow->kind == FLOW_MAPPING && flow->reply)
+		translation->out_ifindex = reply_reroute(skb, packet, flow);
+	return flow_use(tuple, flow, packet, skb->len);
+}
+
+/* A container's packet that no flow has. */
+static __always_inline enum verdict decide_out_of_container(struct __sk_buff *skb,
+							    struct packet *packet,
+							    const struct endpoint *endpoint,
+							    struct translation *translation)
+{
+	if (skb->ingress_ifindex == 0 && direct_is_refused(packet))
+		return VERDICT_PASS;
+	if (masquerade_is_hairpin(packet, endpoint))
+		return masquerade_decide(skb, packet, &endpoint->owner, false, translation);
+	if (!masquerade_wanted(packet, endpoint) || masquerade_is_settled(&packet->tuple))
+		return VERDICT_PASS;
+	return masquerade_decide(skb, packet, &endpoint->owner, true, translation);
+}
+
 /* A forwarded packet that leaves the stack. */
 static __always_inline enum verdict decide_out(struct __sk_buff *skb, struct packet *packet,
 					       bool translatable, struct translation *translation)
 {
 	struct flow_key *tuple = &packet->tuple;
-	struct endpoint *endpoint;
-	enum verdict verdict;
-	struct flow *flow;
+	const struct endpoint *endpoint, *shy;
+	enum verdict verdict = VERDICT_PASS;
 
 	endpoint = bpf_map_lookup_elem(&endpoints, tuple->source);
-	if (!endpoint) {
-		if (translatable)
-			direct_confirm(packet);
-		return VERDICT_PASS;
-	}
-	if (!owner_live(&endpoint->owner))
+	if (endpoint && !owner_live(&endpoint->owner))
 		return masquerade_wanted(packet, endpoint) ? drop(no_attachment) : VERDICT_PASS;
 	tuple->direction = DIRECTION_OUT;
-	if (packet->fragment == LATER_FRAGMENT)
+	shy = masquerade_all_endpoint(packet);
+	if (packet->fragment == LATER_FRAGMENT && (endpoint || shy))
 		return decide_fragment_out(packet, endpoint, translation);
 	if (!translatable)
 		return masquerade_wanted(packet, endpoint) ? drop(untranslatable) : VERDICT_PASS;
-	flow = flow_find(tuple);
-	if (flow) {
-		translation_of(flow, translation);
-		if (flow->kind == FLOW_MAPPING && flow->reply)
-			translation->out_ifindex = reply_reroute(skb, packet, flow);
-		verdict = flow_use(tuple, flow, packet, skb->len);
-		if (verdict != VERDICT_PASS)
-			return verdict;
-	}
-	if (skb->ingress_ifindex == 0 && direct_is_refused(packet))
-		return VERDICT_PASS;
-	if (!masquerade_is_hairpin(packet, endpoint) &&
-	    (!masquerade_wanted(packet, endpoint) || masquerade_is_settled(tuple)))
-		return VERDICT_PASS;
-	return masquerade_decide(skb, packet, endpoint, translation);
+	if (endpoint || shy)
+		verdict = leave_by_flow(skb, packet, translation);
+	if (verdict != VERDICT_PASS)
+		return verdict;
+	if (shy && masquerade_came_by_mapping(tuple))
+		return masquerade_decide(skb, packet, &shy->owner, false, translation);
+	if (endpoint)
+		return decide_out_of_container(skb, packet, endpoint, translation);
+	direct_confirm(packet);
+	return VERDICT_PASS;
 }
 
 #endif

@@ -28,4 +28,20 @@ static __always_inline bool noticed_port(__u16 port)
 	return marks && (marks->masquerade_ports[port >> 6] >> (port & 63) & 1);
 }
 
+/* A mapping of an attachment with masqAll was used. */
+static __always_inline void noticed_mark_masquerade_all(void)
+{
+	struct noticed *marks = noticed_get();
+
+	if (marks && !marks->masquerade_all)
+		marks->masquerade_all = 1;
+}
+
+static __always_inline bool noticed_masquerade_all(void)
+{
+	struct noticed *marks = noticed_get();
+
+	return marks && marks->masquerade_all;
+}
+
 #endif

@@ -317,6 +317,7 @@ struct meta {
  * not use it pays for looking whether it concerns him. Written by the programs alone. */
 struct noticed {
 	__u64 masquerade_ports[65536 / 64]; /* a bit each: masqueraded flows have left with it */
+	__u64 masquerade_all;               /* 1: masqAll has had something to do */
 };
 
 /* counters: PERCPU_ARRAY of one. */
@@ -346,7 +347,7 @@ ASSERT_SIZE(struct held_fragment, 1600);
 ASSERT_SIZE(struct flow, 80);
 ASSERT_SIZE(struct flow_pair, 56);
 ASSERT_SIZE(struct attachment, 40);
-ASSERT_SIZE(struct noticed, 8192);
+ASSERT_SIZE(struct noticed, 8200);
 ASSERT_SIZE(struct meta, 32 + PROGRAM_VERSION_SIZE + 4 * MASQUERADE_RANGES);
 
 #endif

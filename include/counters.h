@@ -25,6 +25,11 @@
 	X(flow_host, "new flows of the host's own that something here would take for another's") \
 	X(flow_displaced, "masqueraded flows that lost their port to a later socket of the host") \
 	X(flow_moved_port, "new flows whose source port had to move because the tuple was taken") \
+	X(masquerade_tries_1, "masqueraded flows that got the first port that they tried") \
+	X(masquerade_tries_2_to_4, "masqueraded flows that tried 2 to 4 ports") \
+	X(masquerade_tries_5_to_16, "masqueraded flows that tried 5 to 16 ports") \
+	X(masquerade_tries_17_to_64, "masqueraded flows that tried 17 to 64 ports") \
+	X(masquerade_tries_65_or_more, "masqueraded flows that tried 65 to 256 ports") \
 	X(flow_promoted, "half-open flows that were answered") \
 	X(flow_repaired, "flows that had lost one of their two entries and got it back") \
 	X(lifted_reply, "replies to a neighbour on the same bridge, lifted into the IP stack") \
@@ -35,6 +40,7 @@
 	X(forwarding_disabled, \
 	  "packets to a mapped port that came in where forwarding is disabled") \
 	X(drop_no_tuple, "no free port could be found for a new flow") \
+	X(drop_source_range, "a new flow to a mapped port from outside its sourceRanges") \
 	X(drop_no_address, "no address of the outgoing interface to masquerade with") \
 	X(drop_unclassified_interface, \
 	  "new masqueraded flow towards an interface not seen by ADD") \

@@ -156,6 +156,22 @@ void fixture_set_endpoint(const char *address, enum container owner, uint8_t pre
 	update(skeleton->maps.endpoints, &key, &endpoint);
 }
 
+void fixture_set_policy(enum container owner, struct policy policy)
+{
+	uint32_t slot = owner;
+
+	policy.owner = owner_of(owner);
+	update(skeleton->maps.policies, &slot, &policy);
+}
+
+struct address_range fixture_range(const char *address, uint8_t prefix_length, bool exception)
+{
+	struct address_range range = {.prefix_length = prefix_length, .exception = exception};
+
+	fixture_address(range.address, address);
+	return range;
+}
+
 static void portmap_key_of(struct portmap_key *key, int protocol, const char *host, int host_port)
 {
 	memset(key, 0, sizeof(*key));
@@ -358,15 +374,21 @@ static void clear_fragments(void)
 		update(skeleton->maps.held, &place, &nothing);
 }
 
+void fixture_clear_flows(void)
+{
+	clear(skeleton->maps.flows, sizeof(struct flow_key));
+	clear(skeleton->maps.flows_new, sizeof(struct flow_key));
+}
+
 void fixture_reset(void)
 {
 	clear_noticed();
-	clear(skeleton->maps.flows, sizeof(struct flow_key));
-	clear(skeleton->maps.flows_new, sizeof(struct flow_key));
+	fixture_clear_flows();
 	clear_fragments();
 	clear(skeleton->maps.portmaps, sizeof(struct portmap_key));
 	clear(skeleton->maps.endpoints, sizeof(struct endpoint_key));
 	clear(skeleton->maps.interfaces, sizeof(uint32_t));
+	clear(skeleton->maps.policies, sizeof(uint32_t));
 	add_containers();
 	classify_all();
 	add_mappings();

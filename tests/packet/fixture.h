@@ -69,6 +69,7 @@ void fixture_unload(void);
 /* Everything as it is when a row starts afresh: the four containers, their
  * ports, the interfaces, empty flow tables, masquerade ports 20000-29999. */
 void fixture_reset(void);
+void fixture_clear_flows(void);
 
 /* Runs a program on a frame; *frame becomes what came out. Returns the verdict,
  * TC_ACT_*; FIXTURE_MARKED where mark or priority were changed [i12];
@@ -91,6 +92,10 @@ void fixture_set_masquerade_ports(uint16_t first, uint16_t last);
 void fixture_notice_port(uint16_t port);
 void fixture_set_endpoint(const char *address, enum container owner, uint8_t prefix_length,
 			  bool masquerade);
+/* Its owner is filled in. */
+void fixture_set_policy(enum container owner, struct policy policy);
+/* The n-th entry of a list in a policy: an address, a prefix length, an exception or not */
+struct address_range fixture_range(const char *address, uint8_t prefix_length, bool exception);
 void fixture_kill(enum container container);
 void fixture_renew(enum container container); /* DEL and ADD again: another generation */
 void fixture_put(const struct entry *entry);

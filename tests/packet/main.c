@@ -17,6 +17,7 @@ int main(void)
 	fixture_load();
 	mapping_rows();
 	masquerade_rows();
+	policy_rows();
 	direct_rows();
 	host_rows();
 	neighbour_rows();

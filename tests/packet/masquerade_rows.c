@@ -534,6 +534,129 @@ static const struct row keeping_rows[] = {
 	 .afterwards = address_back},
 };
 
+static void lose(enum table table, int protocol, int port, int server_port)
+{
+	struct entry entry = {.table = table,
+			      .direction = DIRECTION_OUT,
+			      .protocol = protocol,
+			      .from = v4_container_one,
+			      .from_port = port,
+			      .to = v4_server,
+			      .to_port = server_port};
+
+	fixture_remove(&entry);
+}
+
+static void lose_answered_way_out(void)
+{
+	lose(ANSWERED, IPPROTO_TCP, 40000, 443);
+}
+
+static void lose_new_way_out(void)
+{
+	lose(NEW, IPPROTO_UDP, 40000, 53);
+}
+
+/* Seven of eight ports are published when the flow begins. */
+static void given_seven_ports_published(void)
+{
+	fixture_set_masquerade_ports(21000, 21007);
+	for (int port = 21000; port < 21007; port++)
+		fixture_map_port(IPPROTO_TCP, "0.0.0.0", port, v4_container_two, 80, TWO);
+}
+
+/* When it has lost its half, all are free, and its own has been published. */
+static void given_another_port_published(void)
+{
+	for (int port = 21000; port < 21007; port++)
+		fixture_unmap_port(IPPROTO_TCP, "0.0.0.0", port);
+	fixture_map_port(IPPROTO_TCP, "0.0.0.0", 21007, v4_container_two, 80, TWO);
+	lose_answered_way_out();
+}
+
+#define AT_LAST_PORT(table) \
+	MASQUERADED(table, IPPROTO_TCP, v4_container_one, 40000, v4_server, 443, v4_host, 21007)
+
+static const struct row healing_rows[] = {
+	{.says = "a flow whose port had to move",
+	 AT(TO_UPLINK, UPLINK),
+	 .in = TCP(v4_container_one, 40000, v4_server, 443, SYN),
+	 .out = TCP(v4_host, CHOSEN, v4_server, 443, SYN),
+	 .flows_unchecked = true},
+	{.says = "is answered",
+	 .then = true,
+	 .flows_unchecked = true,
+	 AT(FROM_UPLINK, UPLINK),
+	 .in = TCP(v4_server, 443, v4_host, CHOSEN, SYN | ACK),
+	 .out = TCP(v4_server, 443, v4_container_one, 40000, SYN | ACK)},
+	{.says = "and answers",
+	 .then = true,
+	 AT(TO_UPLINK, UPLINK),
+	 .in = TCP(v4_container_one, 40000, v4_server, 443, ACK),
+	 .out = TCP(v4_host, CHOSEN, v4_server, 443, ACK),
+	 .flows = {MASQUERADED(ANSWERED, IPPROTO_TCP, v4_container_one, 40000, v4_server, 443,
+			       v4_host, CHOSEN)}},
+	{.says = "[i05][T05] it loses the half that knew the port: healed, with the same one",
+	 .then = true,
+	 .given = lose_answered_way_out,
+	 .flows_unchecked = true,
+	 AT(TO_UPLINK, UPLINK),
+	 .in = TCP(v4_container_one, 40000, v4_server, 443, ACK),
+	 .out = TCP(v4_host, CHOSEN, v4_server, 443, ACK)},
+	{.says = "[T05] and the next packet finds it as it was",
+	 .then = true,
+	 AT(TO_UPLINK, UPLINK),
+	 .in = TCP(v4_container_one, 40000, v4_server, 443, ACK),
+	 .out = TCP(v4_host, CHOSEN, v4_server, 443, ACK),
+	 .flows = {MASQUERADED(ANSWERED, IPPROTO_TCP, v4_container_one, 40000, v4_server, 443,
+			       v4_host, CHOSEN)}},
+	{.says = "a half-open flow whose port had to move",
+	 AT(TO_UPLINK, UPLINK),
+	 .in = UDP(v4_container_one, 40000, v4_server, 53),
+	 .out = UDP(v4_host, CHOSEN, v4_server, 53),
+	 .flows = {MASQUERADED(NEW, IPPROTO_UDP, v4_container_one, 40000, v4_server, 53, v4_host,
+			       CHOSEN)}},
+	{.says = "[i05][T05] that loses the half that knew the port: healed, with the same one",
+	 .then = true,
+	 .given = lose_new_way_out,
+	 AT(TO_UPLINK, UPLINK),
+	 .in = UDP(v4_container_one, 40000, v4_server, 53),
+	 .out = UDP(v4_host, CHOSEN, v4_server, 53),
+	 .flows = {MASQUERADED(NEW, IPPROTO_UDP, v4_container_one, 40000, v4_server, 53, v4_host,
+			       CHOSEN)}},
+	{.says = "a flow that gets the only port which is free",
+	 .given = given_seven_ports_published,
+	 AT(TO_UPLINK, UPLINK),
+	 .in = TCP(v4_container_one, 40000, v4_server, 443, SYN),
+	 .out = TCP(v4_host, 21007, v4_server, 443, SYN),
+	 .flows = {AT_LAST_PORT(NEW)}},
+	{.says = "is answered",
+	 .then = true,
+	 .flows_unchecked = true,
+	 AT(FROM_UPLINK, UPLINK),
+	 .in = TCP(v4_server, 443, v4_host, 21007, SYN | ACK),
+	 .out = TCP(v4_server, 443, v4_container_one, 40000, SYN | ACK)},
+	{.says = "and answers",
+	 .then = true,
+	 AT(TO_UPLINK, UPLINK),
+	 .in = TCP(v4_container_one, 40000, v4_server, 443, ACK),
+	 .out = TCP(v4_host, 21007, v4_server, 443, ACK),
+	 .flows = {AT_LAST_PORT(ANSWERED)}},
+	{.says = "[i05][T05] healed with that one, though others are free now, and it is published",
+	 .then = true,
+	 .given = given_another_port_published,
+	 .flows_unchecked = true,
+	 AT(TO_UPLINK, UPLINK),
+	 .in = TCP(v4_container_one, 40000, v4_server, 443, ACK),
+	 .out = TCP(v4_host, 21007, v4_server, 443, ACK)},
+	{.says = "[T05] and the next packet finds it as it was",
+	 .then = true,
+	 AT(TO_UPLINK, UPLINK),
+	 .in = TCP(v4_container_one, 40000, v4_server, 443, ACK),
+	 .out = TCP(v4_host, 21007, v4_server, 443, ACK),
+	 .flows = {AT_LAST_PORT(ANSWERED)}},
+};
+
 static const struct row exception_rows[] = {
 	{.says = "not within the container's own subnet",
 	 AT(TO_UPLINK, UPLINK),
@@ -696,6 +819,7 @@ void masquerade_rows(void)
 	ROWS_RUN(echo_rows);
 	ROWS_RUN(port_rows);
 	ROWS_RUN(keeping_rows);
+	ROWS_RUN(healing_rows);
 	ROWS_RUN(exception_rows);
 	ROWS_RUN(drop_rows);
 }

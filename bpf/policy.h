@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* policy.h - what the configuration of an attachment says about its flows. */
+#ifndef BPF_PORTMAP_POLICY_H
+#define BPF_PORTMAP_POLICY_H
+
+#include "flow.h"
+
+/* Arrays of struct policy, as a global function can be passed them. */
+struct address_ranges {
+	struct address_range entries[POLICY_RANGES];
+};
+
+struct address_choice {
+	struct address entries[POLICY_ADDRESSES];
+};
+
+/* NULL: nothing but defaults. */
+static __always_inline const struct policy *policy_of(const struct owner *owner)
+{
+	__u32 slot = owner->slot;
+	const struct policy *policy = bpf_map_lookup_elem(&policies, &slot);
+
+	return policy && owner_equal(&policy->owner, owner) ? policy : NULL;
+}
+
+/* The first range that holds the address decides; none: it is not meant. */
+VERIFIED_ONCE bool policy_find_range(const struct address_ranges *ranges, __u32 count,
+				     const struct address *address)
+{
+	const struct address_range *range;
+
+	if (!ranges || !address)
+		return false;
+	for (__u32 i = 0; i < POLICY_RANGES && i < count; i++) {
+		range = &ranges->entries[i];
+		if (address_is_ipv4(range->address) == address_is_ipv4(address->bytes) &&
+		    address_same_subnet(range->address, address->bytes, range->prefix_length))
+			return !range->exception;
+	}
+	return false;
+}
+
+static __always_inline bool policy_means(const struct address_range *ranges, __u32 count,
+					 const __u8 *address)
+{
+	return policy_find_range((const struct address_ranges *)ranges, count,
+				 (const struct address *)address);
+}
+
+/* nonMasqueradeCIDRs */
+static __always_inline bool policy_leaves_source(const struct owner *owner, const __u8 *destination)
+{
+	const struct policy *policy = policy_of(owner);
+
+	return policy && policy->unmasqueraded_count &&
+	       policy_means(policy->unmasqueraded, policy->unmasqueraded_count, destination);
+}
+
+/* excludeCIDRs */
+static __always_inline bool policy_excludes(const struct owner *owner, const __u8 *host_address)
+{
+	const struct policy *policy = policy_of(owner);
+
+	return policy && policy->excluded_count &&
+	       policy_means(policy->excluded, policy->excluded_count, host_address);
+}
+
+/* sourceRanges */
+static __always_inline bool policy_admits(const struct owner *owner, const __u8 *source)
+{
+	const struct policy *policy = policy_of(owner);
+
+	return !policy || !policy->source_range_count ||
+	       policy_means(policy->source_ranges, policy->source_range_count, source);
+}
+
+/* snat: false */
+static __always_inline bool policy_keeps_hairpin_source(const struct owner *owner)
+{
+	const struct policy *policy = policy_of(owner);
+
+	return policy && policy->keep_hairpin_source;
+}
+
+/* masqAll, which snat: false takes back, as portmap has it. */
+static __always_inline bool policy_masquerades_all(const struct owner *owner)
+{
+	const struct policy *policy = policy_of(owner);
+
+	return policy && policy->masquerade_all && !policy->keep_hairpin_source;
+}
+
+VERIFIED_ONCE int policy_choose(const struct address_choice *choice, __u32 count,
+				const struct address *container, struct address *chosen)
+{
+	__u64 hash;
+	__u32 nth;
+
+	if (!choice || !container || !chosen || count == 0)
+		return 0;
+	hash = address_halves(container->bytes)[0] ^ address_halves(container->bytes)[1];
+	nth = (hash * 0x9e3779b97f4a7c15ULL >> 32) % count;
+	if (nth >= POLICY_ADDRESSES)
+		return 0;
+	address_copy(chosen->bytes, choice->entries[nth].bytes);
+	return 1;
+}
+
+/* snatAddresses: always the same one for the same container. False: none of the family. */
+static __always_inline bool policy_source(const struct owner *owner, const __u8 *container,
+					  struct address *chosen)
+{
+	const struct policy *policy = policy_of(owner);
+
+	if (!policy)
+		return false;
+	if (address_is_ipv4(container))
+		return policy_choose((const struct address_choice *)policy->sources4,
+				     policy->source4_count, (const struct address *)container,
+				     chosen);
+	return policy_choose((const struct address_choice *)policy->sources6, policy->source6_count,
+			     (const struct address *)container, chosen);
+}
+
+#endif

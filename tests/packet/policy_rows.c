@@ -1,0 +1,542 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* policy_rows.c - what the options of a list change about its containers' flows. */
+#include <stdio.h>
+
+#include "row.h"
+
+#define v4_source "203.0.113.99"
+#define v4_source_other "203.0.113.98"
+#define v6_source "2001:db8:2::99"
+
+static void given_ports(void)
+{
+	fixture_set_policy(ONE,
+			   (struct policy){.masquerade_ports = {{30000, 30000}, {31000, 31000}}});
+}
+
+static void given_ports_of_the_one_before(void)
+{
+	given_ports();
+	fixture_renew(ONE);
+	fixture_set_endpoint(v4_container_one, ONE, 16, true);
+}
+
+static void given_one_port_taken(void)
+{
+	given_ports();
+	host_bind_udp("0.0.0.0", 30000);
+}
+
+static void given_no_port_left(void)
+{
+	given_one_port_taken();
+	fixture_map_port(IPPROTO_UDP, "0.0.0.0", 31000, v4_container_two, 80, TWO);
+}
+
+static const struct row port_rows[] = {
+	{.says = "masqPorts: a port of the list is kept",
+	 .given = given_ports,
+	 AT(TO_UPLINK, UPLINK),
+	 .in = TCP(v4_container_one, 31000, v4_server, 443, SYN),
+	 .out = TCP(v4_host, 31000, v4_server, 443, SYN),
+	 .flows = {MASQUERADED(NEW, IPPROTO_TCP, v4_container_one, 31000, v4_server, 443, v4_host,
+			       31000)},
+	 .counts = {"flow_masquerade", "masquerade_tries_1"}},
+	{.says = "masqPorts: one of the host's default set is not",
+	 .given = given_one_port_taken,
+	 AT(TO_UPLINK, UPLINK),
+	 .in = UDP(v4_container_one, 25000, v4_server, 53),
+	 .out = UDP(v4_host, 31000, v4_server, 53),
+	 .flows = {MASQUERADED(NEW, IPPROTO_UDP, v4_container_one, 25000, v4_server, 53, v4_host,
+			       31000)},
+	 .counts = {"flow_masquerade", "flow_moved_port"}},
+	{.says = "[i03] masqPorts: a socket's and a published port are no choice, though in the "
+		 "list",
+	 .given = given_no_port_left,
+	 AT(TO_UPLINK, UPLINK),
+	 .in = UDP(v4_container_one, 31000, v4_server, 53),
+	 .verdict = DROPPED,
+	 .counts = {"drop_no_tuple"}},
+	{.says = "masqPorts: another container has the default set",
+	 .given = given_ports,
+	 AT(TO_UPLINK, UPLINK),
+	 .in = UDP(v4_container_two, 25000, v4_server, 53),
+	 .out = UDP(v4_host, 25000, v4_server, 53),
+	 .flows = {MASQUERADED(NEW, IPPROTO_UDP, v4_container_two, 25000, v4_server, 53, v4_host,
+			       25000)}},
+	{.says = "[i06] masqPorts: so has the container that has the slot now",
+	 .given = given_ports_of_the_one_before,
+	 AT(TO_UPLINK, UPLINK),
+	 .in = UDP(v4_container_one, 25000, v4_server, 53),
+	 .out = UDP(v4_host, 25000, v4_server, 53),
+	 .flows = {MASQUERADED(NEW, IPPROTO_UDP, v4_container_one, 25000, v4_server, 53, v4_host,
+			       25000)}},
+	{.says = "masqPorts: a ping keeps its identifier",
+	 .given = given_ports,
+	 AT(TO_UPLINK, UPLINK),
+	 .in = PING4(v4_container_one, v4_server, 77),
+	 .out = PING4(v4_host, v4_server, 77),
+	 .flows = {MASQUERADED(NEW, IPPROTO_ICMP, v4_container_one, 77, v4_server, 0, v4_host,
+			       77)}},
+};
+
+static void given_unmasqueraded(void)
+{
+	fixture_set_policy(
+		ONE, (struct policy){.unmasqueraded_count = 5,
+				     .unmasqueraded = {fixture_range(v4_server, 32, true),
+						       fixture_range("2001:db8:99::", 64, false),
+						       fixture_range("198.51.100.0", 24, false),
+						       fixture_range("172.16.0.0", 12, false),
+						       fixture_range("::", 0, true)}});
+}
+
+static void given_unmasqueraded_all_ipv6(void)
+{
+	fixture_set_policy(ONE, (struct policy){.unmasqueraded_count = 1,
+						.unmasqueraded = {fixture_range("::", 0, false)}});
+}
+
+static void given_unmasqueraded_last(void)
+{
+	struct policy policy = {.unmasqueraded_count = POLICY_RANGES};
+
+	for (int i = 0; i < POLICY_RANGES - 1; i++)
+		policy.unmasqueraded[i] = fixture_range("240.0.0.0", 32, true);
+	policy.unmasqueraded[POLICY_RANGES - 1] = fixture_range("0.0.0.0", 0, false);
+	fixture_set_policy(ONE, policy);
+}
+
+static const struct row unmasqueraded_rows[] = {
+	{.says = "nonMasqueradeCIDRs: a destination in there sees the container's own address",
+	 .given = given_unmasqueraded,
+	 AT(TO_UPLINK, UPLINK),
+	 .in = TCP(v4_container_one, 25000, v4_elsewhere, 443, SYN)},
+	{.says = "nonMasqueradeCIDRs: its fragments too",
+	 .given = given_unmasqueraded,
+	 AT(TO_UPLINK, UPLINK),
+	 .in = UDP(v4_container_one, 25000, v4_elsewhere, 53, .fragment = LATER_FRAGMENT)},
+	{.says = "nonMasqueradeCIDRs: other protocols",
+	 .given = given_unmasqueraded,
+	 AT(TO_UPLINK, UPLINK),
+	 .in = {.protocol = 47, .from = v4_container_one, .to = v4_elsewhere, .payload = 32}},
+	{.says = "nonMasqueradeCIDRs: IPv6",
+	 .given = given_unmasqueraded,
+	 AT(TO_UPLINK, UPLINK),
+	 .in = TCP(v6_container_one, 25000, v6_server, 443, SYN)},
+	{.says = "nonMasqueradeCIDRs: an exception, which comes first, is masqueraded",
+	 .given = given_unmasqueraded,
+	 AT(TO_UPLINK, UPLINK),
+	 .in = TCP(v4_container_one, 25000, v4_server, 443, SYN),
+	 .out = TCP(v4_host, 25000, v4_server, 443, SYN),
+	 .flows = {MASQUERADED(NEW, IPPROTO_TCP, v4_container_one, 25000, v4_server, 443, v4_host,
+			       25000)}},
+	{.says = "nonMasqueradeCIDRs: what is in no range is masqueraded",
+	 .given = given_unmasqueraded,
+	 AT(TO_UPLINK, SECOND_UPLINK),
+	 .in = TCP(v4_container_one, 25000, v4_server_second, 443, SYN),
+	 .out = TCP(v4_second_uplink, 25000, v4_server_second, 443, SYN),
+	 .flows = {MASQUERADED(NEW, IPPROTO_TCP, v4_container_one, 25000, v4_server_second, 443,
+			       v4_second_uplink, 25000)}},
+	{.says = "nonMasqueradeCIDRs: all of IPv6 is nothing of IPv4",
+	 .given = given_unmasqueraded_all_ipv6,
+	 AT(TO_UPLINK, UPLINK),
+	 .in = UDP(v4_container_one, 25000, v4_server, 53),
+	 .out = UDP(v4_host, 25000, v4_server, 53),
+	 .flows = {MASQUERADED(NEW, IPPROTO_UDP, v4_container_one, 25000, v4_server, 53, v4_host,
+			       25000)}},
+	{.says = "nonMasqueradeCIDRs: the last of a full list counts",
+	 .given = given_unmasqueraded_last,
+	 AT(TO_UPLINK, UPLINK),
+	 .in = UDP(v4_container_one, 25000, v4_server, 53)},
+	{.says = "nonMasqueradeCIDRs: nor is it another container's",
+	 .given = given_unmasqueraded,
+	 AT(TO_UPLINK, UPLINK),
+	 .in = TCP(v4_container_two, 25000, v4_elsewhere, 443, SYN),
+	 .out = TCP(v4_host, 25000, v4_elsewhere, 443, SYN),
+	 .flows = {MASQUERADED(NEW, IPPROTO_TCP, v4_container_two, 25000, v4_elsewhere, 443,
+			       v4_host, 25000)}},
+	{.says = "nonMasqueradeCIDRs: towards an interface nobody classified it may go",
+	 .given = given_unmasqueraded,
+	 AT(FROM_CONTAINER, VETH_ONE),
+	 .in = TCP(v4_container_one, 25000, v4_server_vpn, 443, SYN)},
+};
+
+static void given_sources(void)
+{
+	struct policy policy = {.source4_count = 1, .source6_count = 1};
+
+	fixture_address(policy.sources4[0], v4_source);
+	fixture_address(policy.sources6[0], v6_source);
+	fixture_set_policy(ONE, policy);
+}
+
+static void given_source_of_ipv4(void)
+{
+	struct policy policy = {.source4_count = 1};
+
+	fixture_address(policy.sources4[0], v4_source);
+	fixture_set_policy(ONE, policy);
+}
+
+static void given_other_source(void)
+{
+	struct policy policy = {.source4_count = 1};
+
+	fixture_address(policy.sources4[0], v4_source_other);
+	fixture_set_policy(ONE, policy);
+}
+
+static const struct row source_rows[] = {
+	{.says = "snatAddresses: a flow leaves with the address of the list",
+	 .given = given_sources,
+	 AT(TO_UPLINK, UPLINK),
+	 .in = TCP(v4_container_one, 25000, v4_server, 443, SYN),
+	 .out = TCP(v4_source, 25000, v4_server, 443, SYN),
+	 .flows = {MASQUERADED(NEW, IPPROTO_TCP, v4_container_one, 25000, v4_server, 443, v4_source,
+			       25000)}},
+	{.says = "snatAddresses: and its reply comes back by it",
+	 .then = true,
+	 AT(FROM_UPLINK, SECOND_UPLINK),
+	 .in = TCP(v4_server, 443, v4_source, 25000, SYN | ACK),
+	 .out = TCP(v4_server, 443, v4_container_one, 25000, SYN | ACK)},
+	{.says = "[i05] snatAddresses: a live flow keeps its address when the list changes",
+	 .then = true,
+	 .given = given_other_source,
+	 .flows_unchecked = true,
+	 AT(TO_UPLINK, UPLINK),
+	 .in = TCP(v4_container_one, 25000, v4_server, 443, ACK),
+	 .out = TCP(v4_source, 25000, v4_server, 443, ACK)},
+	{.says = "snatAddresses: IPv6",
+	 .given = given_sources,
+	 AT(TO_UPLINK, UPLINK),
+	 .in = UDP(v6_container_one, 25000, v6_server, 53),
+	 .out = UDP(v6_source, 25000, v6_server, 53),
+	 .flows = {MASQUERADED(NEW, IPPROTO_UDP, v6_container_one, 25000, v6_server, 53, v6_source,
+			       25000)}},
+	{.says = "snatAddresses: a family without one has the interface's",
+	 .given = given_source_of_ipv4,
+	 AT(TO_UPLINK, UPLINK),
+	 .in = UDP(v6_container_one, 25000, v6_server, 53),
+	 .out = UDP(v6_host, 25000, v6_server, 53),
+	 .flows = {MASQUERADED(NEW, IPPROTO_UDP, v6_container_one, 25000, v6_server, 53, v6_host,
+			       25000)}},
+	{.says = "snatAddresses: to itself a container goes by the bridge's address",
+	 .given = given_sources,
+	 AT(TO_CONTAINER, BRIDGE),
+	 .in = TCP(v4_container_one, 25000, v4_container_one, 80, SYN),
+	 .out = TCP(v4_bridge, 25000, v4_container_one, 80, SYN),
+	 .flows = {MASQUERADED(NEW, IPPROTO_TCP, v4_container_one, 25000, v4_container_one, 80,
+			       v4_bridge, 25000)}},
+};
+
+static int source_seen(const char *container)
+{
+	const struct packet ping = PING4(container, v4_server, 5);
+	struct frame frame;
+
+	row_build(&frame, &ping, TO_UPLINK, UPLINK);
+	fixture_run(TO_UPLINK, UPLINK, BRIDGE, &frame);
+	return frame.bytes[14 + 15];
+}
+
+/* Of several addresses each container always has the same, and none stays unused. */
+static void several_sources_row(void)
+{
+	struct policy policy = {.source4_count = 3};
+	int used[3] = {0};
+	char container[32];
+
+	row_begin("snatAddresses: of several a container always has the same, and none is idle");
+	fixture_reset();
+	fixture_address(policy.sources4[0], "203.0.113.0");
+	fixture_address(policy.sources4[1], "203.0.113.1");
+	fixture_address(policy.sources4[2], "203.0.113.2");
+	fixture_set_policy(ONE, policy);
+	for (int i = 2; i < 62; i++) {
+		int seen;
+
+		snprintf(container, sizeof(container), "10.10.0.%d", i);
+		fixture_set_endpoint(container, ONE, 16, true);
+		seen = source_seen(container);
+		if (seen > 2) {
+			row_fail("%s left as 203.0.113.%d", container, seen);
+			break;
+		}
+		used[seen]++;
+		fixture_clear_flows();
+		if (source_seen(container) != seen)
+			row_fail("%s left with another address", container);
+	}
+	for (int i = 0; i < 3; i++)
+		if (used[i] < 10)
+			row_fail("203.0.113.%d is used by %d of 60", i, used[i]);
+	row_end();
+}
+
+static void given_hairpin_source_kept(void)
+{
+	fixture_set_policy(ONE, (struct policy){.keep_hairpin_source = 1});
+}
+
+static void given_masquerade_all(void)
+{
+	fixture_set_policy(ONE, (struct policy){.masquerade_all = 1});
+	fixture_set_policy(ROUTED, (struct policy){.masquerade_all = 1});
+}
+
+static void given_masquerade_all_without_snat(void)
+{
+	fixture_set_policy(ONE, (struct policy){.masquerade_all = 1, .keep_hairpin_source = 1});
+}
+
+#define MAPPED_TCP(table, client, host) \
+	MAPPED(table, IPPROTO_TCP, client, 25000, host, 8080, v4_container_one, 80, 25000)
+#define MASQUERADED_IN(table, client) \
+	MASQUERADED(table, IPPROTO_TCP, client, 25000, v4_container_one, 80, v4_bridge, 25000)
+
+static const struct row inward_rows[] = {
+	{.says = "snat false: a container that reaches itself keeps its source",
+	 .given = given_hairpin_source_kept,
+	 AT(TO_CONTAINER, BRIDGE),
+	 .in = TCP(v4_container_one, 25000, v4_container_one, 80, SYN)},
+	{.says = "snat false: outside it is masqueraded as ever",
+	 .given = given_hairpin_source_kept,
+	 AT(TO_UPLINK, UPLINK),
+	 .in = TCP(v4_container_one, 25000, v4_server, 443, SYN),
+	 .out = TCP(v4_host, 25000, v4_server, 443, SYN),
+	 .flows = {MASQUERADED(NEW, IPPROTO_TCP, v4_container_one, 25000, v4_server, 443, v4_host,
+			       25000)}},
+	{.says = "masqAll: a client by a mapped port",
+	 .given = given_masquerade_all,
+	 AT(FROM_UPLINK, UPLINK),
+	 .in = TCP(v4_client, 25000, v4_host, 8080, SYN),
+	 .out = TCP(v4_client, 25000, v4_container_one, 80, SYN),
+	 .flows = {MAPPED_TCP(NEW, v4_client, v4_host)}},
+	{.says = "masqAll: the container sees the bridge's address",
+	 .then = true,
+	 AT(TO_CONTAINER, BRIDGE),
+	 .in = TCP(v4_client, 25000, v4_container_one, 80, SYN),
+	 .out = TCP(v4_bridge, 25000, v4_container_one, 80, SYN),
+	 .flows = {MAPPED_TCP(NEW, v4_client, v4_host), MASQUERADED_IN(NEW, v4_client)},
+	 .counts = {"flow_masquerade"}},
+	{.says = "masqAll: it answers that",
+	 .then = true,
+	 AT(FROM_CONTAINER, VETH_ONE),
+	 .in = TCP(v4_container_one, 80, v4_bridge, 25000, SYN | ACK),
+	 .out = TCP(v4_container_one, 80, v4_client, 25000, SYN | ACK)},
+	{.says = "masqAll: and the client hears from the host",
+	 .then = true,
+	 AT(TO_UPLINK, UPLINK),
+	 .in = TCP(v4_container_one, 80, v4_client, 25000, SYN | ACK),
+	 .out = TCP(v4_host, 8080, v4_client, 25000, SYN | ACK)},
+	{.says = "masqAll: the client's ACK",
+	 .then = true,
+	 .flows_unchecked = true,
+	 AT(FROM_UPLINK, UPLINK),
+	 .in = TCP(v4_client, 25000, v4_host, 8080, ACK),
+	 .out = TCP(v4_client, 25000, v4_container_one, 80, ACK)},
+	{.says = "masqAll: answers both flows",
+	 .then = true,
+	 AT(TO_CONTAINER, BRIDGE),
+	 .in = TCP(v4_client, 25000, v4_container_one, 80, ACK),
+	 .out = TCP(v4_bridge, 25000, v4_container_one, 80, ACK),
+	 .flows = {MAPPED_TCP(ANSWERED, v4_client, v4_host), MASQUERADED_IN(ANSWERED, v4_client)}},
+	{.says = "masqAll: who reaches the container directly is seen as it is",
+	 .then = true,
+	 .flows_unchecked = true,
+	 AT(TO_CONTAINER, BRIDGE),
+	 .in = TCP(v4_client_other, 25000, v4_container_one, 80, SYN)},
+	{.says = "masqAll: a server's answer to the container too",
+	 .then = true,
+	 .flows_unchecked = true,
+	 AT(TO_CONTAINER, BRIDGE),
+	 .in = UDP(v4_server, 53, v4_container_one, 5000)},
+	{.says = "masqAll: a neighbour by the mapped port",
+	 .given = given_masquerade_all,
+	 AT(FROM_CONTAINER, VETH_TWO),
+	 .in = TCP(v4_container_two, 25000, v4_host, 8080, SYN),
+	 .out = TCP(v4_container_two, 25000, v4_container_one, 80, SYN),
+	 .flows = {MAPPED_TCP(NEW, v4_container_two, v4_host)}},
+	{.says = "masqAll: is seen as the bridge",
+	 .then = true,
+	 AT(TO_CONTAINER, BRIDGE),
+	 .in = TCP(v4_container_two, 25000, v4_container_one, 80, SYN),
+	 .out = TCP(v4_bridge, 25000, v4_container_one, 80, SYN),
+	 .flows = {MAPPED_TCP(NEW, v4_container_two, v4_host),
+		   MASQUERADED_IN(NEW, v4_container_two)}},
+	{.says = "masqAll: a routed container's client, IPv6",
+	 .given = given_masquerade_all,
+	 AT(FROM_UPLINK, UPLINK),
+	 .in = UDP(v6_client, 25000, v6_host, 5050),
+	 .out = UDP(v6_client, 25000, v6_container_routed, 50),
+	 .flows = {MAPPED(NEW, IPPROTO_UDP, v6_client, 25000, v6_host, 5050, v6_container_routed,
+			  50, 25000)}},
+	{.says = "masqAll: is seen as the veth",
+	 .then = true,
+	 AT(TO_CONTAINER, VETH_ROUTED),
+	 .in = UDP(v6_client, 25000, v6_container_routed, 50),
+	 .out = UDP("fd00:20::1", 25000, v6_container_routed, 50),
+	 .flows = {MAPPED(NEW, IPPROTO_UDP, v6_client, 25000, v6_host, 5050, v6_container_routed,
+			  50, 25000),
+		   MASQUERADED(NEW, IPPROTO_UDP, v6_client, 25000, v6_container_routed, 50,
+			       "fd00:20::1", 25000)}},
+	{.says = "masqAll: a client of another container's",
+	 .then = true,
+	 .flows_unchecked = true,
+	 AT(FROM_UPLINK, UPLINK),
+	 .in = TCP(v4_client, 25000, v4_host, 7070, SYN),
+	 .out = TCP(v4_client, 25000, v4_container_quiet, 70, SYN)},
+	{.says = "masqAll: is seen as itself",
+	 .then = true,
+	 .flows_unchecked = true,
+	 AT(TO_CONTAINER, BRIDGE),
+	 .in = TCP(v4_client, 25000, v4_container_quiet, 70, SYN)},
+	{.says = "masqAll with snat false: a client",
+	 .given = given_masquerade_all_without_snat,
+	 .flows_unchecked = true,
+	 AT(FROM_UPLINK, UPLINK),
+	 .in = TCP(v4_client, 25000, v4_host, 8080, SYN),
+	 .out = TCP(v4_client, 25000, v4_container_one, 80, SYN)},
+	{.says = "masqAll with snat false: keeps its source, as with portmap",
+	 .then = true,
+	 AT(TO_CONTAINER, BRIDGE),
+	 .in = TCP(v4_client, 25000, v4_container_one, 80, SYN)},
+};
+
+static void given_source_ranges(void)
+{
+	fixture_set_policy(
+		ONE, (struct policy){.source_range_count = 4,
+				     .source_ranges = {fixture_range(v4_client_other, 32, true),
+						       fixture_range(v6_client, 128, false),
+						       fixture_range("198.51.100.0", 28, false),
+						       fixture_range("192.0.2.0", 24, false)}});
+}
+
+static const struct row source_range_rows[] = {
+	{.says = "sourceRanges: a client from there",
+	 .given = given_source_ranges,
+	 AT(FROM_UPLINK, UPLINK),
+	 .in = TCP(v4_client, 25000, v4_host, 8080, SYN),
+	 .out = TCP(v4_client, 25000, v4_container_one, 80, SYN),
+	 .flows = {MAPPED_TCP(NEW, v4_client, v4_host)}},
+	{.says = "sourceRanges: a client from there, IPv6",
+	 .given = given_source_ranges,
+	 AT(FROM_UPLINK, UPLINK),
+	 .in = UDP(v6_client, 25000, v6_host, 8080),
+	 .out = UDP(v6_client, 25000, v6_container_one, 80),
+	 .flows = {MAPPED(NEW, IPPROTO_UDP, v6_client, 25000, v6_host, 8080, v6_container_one, 80,
+			  25000)}},
+	{.says = "sourceRanges: one from elsewhere is dropped and counted",
+	 .given = given_source_ranges,
+	 AT(FROM_UPLINK, UPLINK),
+	 .in = TCP(v4_server, 25000, v4_host, 8080, SYN),
+	 .verdict = DROPPED,
+	 .counts = {"drop_source_range"}},
+	{.says = "sourceRanges: so is its datagram, IPv6",
+	 .given = given_source_ranges,
+	 AT(FROM_UPLINK, UPLINK),
+	 .in = UDP(v6_server, 25000, v6_host, 8080),
+	 .verdict = DROPPED,
+	 .counts = {"drop_source_range"}},
+	{.says = "sourceRanges: so is an exception of a range",
+	 .given = given_source_ranges,
+	 AT(FROM_UPLINK, UPLINK),
+	 .in = UDP(v4_client_other, 25000, v4_host, 8080),
+	 .verdict = DROPPED,
+	 .counts = {"drop_source_range"}},
+	{.says = "sourceRanges: so is a neighbour",
+	 .given = given_source_ranges,
+	 AT(FROM_CONTAINER, VETH_TWO),
+	 .in = TCP(v4_container_two, 25000, v4_host, 8080, SYN),
+	 .verdict = DROPPED,
+	 .counts = {"drop_source_range"}},
+	{.says = "sourceRanges: and one that this plugin never saw",
+	 .given = given_source_ranges,
+	 AT(FROM_BRIDGE, BRIDGE),
+	 .in = TCP(v4_stranger, 25000, v4_host, 8080, SYN),
+	 .verdict = DROPPED,
+	 .counts = {"drop_source_range"}},
+	{.says = "sourceRanges: and TCP in mid-connection that has no flow",
+	 .given = given_source_ranges,
+	 AT(FROM_UPLINK, UPLINK),
+	 .in = TCP(v4_server, 25000, v4_host, 8080, ACK),
+	 .verdict = DROPPED,
+	 .counts = {"drop_source_range"}},
+	{.says = "sourceRanges: another container's port is open",
+	 .given = given_source_ranges,
+	 AT(FROM_UPLINK, UPLINK),
+	 .in = TCP(v4_server, 25000, v4_host, 7070, SYN),
+	 .out = TCP(v4_server, 25000, v4_container_quiet, 70, SYN),
+	 .flows_unchecked = true},
+	{.says = "sourceRanges: the container's own address is the firewall's affair",
+	 .given = given_source_ranges,
+	 AT(FROM_UPLINK, UPLINK),
+	 .in = TCP(v4_server, 25000, v4_container_one, 80, SYN),
+	 .flows_unchecked = true},
+	{.says = "a client's flow",
+	 AT(FROM_UPLINK, UPLINK),
+	 .in = UDP(v4_server, 25000, v4_host, 8080),
+	 .out = UDP(v4_server, 25000, v4_container_one, 80),
+	 .flows_unchecked = true},
+	{.says = "[i05] sourceRanges: goes on if ranges without it come later",
+	 .then = true,
+	 .given = given_source_ranges,
+	 AT(FROM_UPLINK, UPLINK),
+	 .in = UDP(v4_server, 25000, v4_host, 8080),
+	 .out = UDP(v4_server, 25000, v4_container_one, 80)},
+};
+
+static void given_excluded(void)
+{
+	fixture_set_policy(ONE,
+			   (struct policy){.excluded_count = 3,
+					   .excluded = {fixture_range(v4_host, 32, true),
+							fixture_range("192.0.2.0", 24, false),
+							fixture_range("2001:db8:1::", 64, false)}});
+}
+
+static const struct row excluded_rows[] = {
+	{.says = "excludeCIDRs: a host address in there is never mapped",
+	 .given = given_excluded,
+	 AT(FROM_UPLINK, UPLINK),
+	 .in = TCP(v4_client, 25000, v4_host_other, 8080, SYN)},
+	{.says = "excludeCIDRs: nor for UDP over IPv6",
+	 .given = given_excluded,
+	 AT(FROM_UPLINK, UPLINK),
+	 .in = UDP(v6_client, 25000, v6_host, 8080)},
+	{.says = "excludeCIDRs: nor for a neighbour",
+	 .given = given_excluded,
+	 AT(FROM_CONTAINER, VETH_TWO),
+	 .in = TCP(v4_container_two, 25000, v4_host_other, 8080, SYN)},
+	{.says = "excludeCIDRs: an exception is mapped",
+	 .given = given_excluded,
+	 AT(FROM_UPLINK, UPLINK),
+	 .in = TCP(v4_client, 25000, v4_host, 8080, SYN),
+	 .out = TCP(v4_client, 25000, v4_container_one, 80, SYN),
+	 .flows = {MAPPED_TCP(NEW, v4_client, v4_host)}},
+	{.says = "excludeCIDRs: so is an address in no range",
+	 .given = given_excluded,
+	 AT(FROM_UPLINK, SECOND_UPLINK),
+	 .in = TCP(v4_client, 25000, v4_second_uplink, 8080, SYN),
+	 .out = TCP(v4_client, 25000, v4_container_one, 80, SYN),
+	 .flows = {MAPPED_TCP(NEW, v4_client, v4_second_uplink)}},
+	{.says = "excludeCIDRs: another container's port there is mapped",
+	 .given = given_excluded,
+	 AT(FROM_UPLINK, UPLINK),
+	 .in = TCP(v4_client, 25000, v4_host_other, 7070, SYN),
+	 .out = TCP(v4_client, 25000, v4_container_quiet, 70, SYN),
+	 .flows_unchecked = true},
+};
+
+void policy_rows(void)
+{
+	ROWS_RUN(port_rows);
+	ROWS_RUN(unmasqueraded_rows);
+	ROWS_RUN(source_rows);
+	several_sources_row();
+	ROWS_RUN(inward_rows);
+	ROWS_RUN(source_range_rows);
+	ROWS_RUN(excluded_rows);
+}
