@@ -292,7 +292,8 @@ static __always_inline enum verdict decide_in(struct __sk_buff *skb, struct pack
 	if (routed)
 		mapping =
 			mapping_find(tuple->destination, tuple->destination_port, tuple->protocol);
-	if (mapping && policy_excludes(&mapping->owner, tuple->destination))
+	if (mapping && (bpf_map_lookup_elem(&excluded, tuple->destination) ||
+			policy_excludes(&mapping->owner, tuple->destination)))
 		mapping = NULL;
 	if (mapping) {
 		route = route_of(skb, packet, ifindex, &out);

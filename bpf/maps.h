@@ -43,8 +43,11 @@
 HASH_OF(portmaps, struct portmap_key, struct portmap, MAX_PORTMAPS);
 HASH_OF(endpoints, struct endpoint_key, struct endpoint, MAX_ENDPOINTS);
 HASH_OF(interfaces, __u32, struct interface, MAX_INTERFACES);
+HASH_OF(excluded, struct excluded_key, struct excluded, MAX_EXCLUDED);
 HASH_OF(policies, __u32, struct policy, MAX_SLOTS);
-/* No program reads it: it is user space's own, kept alive by being bound to the programs. */
+/* No program reads these: they are user space's own, kept alive by being bound to the
+ * programs. */
+HASH_OF(networks, struct network_key, struct network, MAX_NETWORKS);
 HASH_OF(attachments, struct attachment_key, struct attachment, MAX_SLOTS);
 ARRAY_OF(slots, BPF_MAP_TYPE_ARRAY, struct slot, MAX_SLOTS);
 ARRAY_OF(meta, BPF_MAP_TYPE_ARRAY, struct meta, 1);

@@ -27,6 +27,8 @@
 #define MAX_SLOTS 16384
 #define MAX_ENDPOINTS 65536
 #define MAX_INTERFACES 32768
+#define MAX_EXCLUDED 65536
+#define MAX_NETWORKS 1024
 #define MAX_NEW_FLOWS 65536
 #define MIN_FLOWS 16384
 #define MAX_FLOWS 524288
@@ -39,6 +41,7 @@
 #define PROGRAM_VERSION_SIZE 32
 #define MASQUERADE_RANGES 16
 #define POLICY_RANGES 32
+#define INTERFACE_NAMES_SIZE 1024
 #define POLICY_ADDRESSES 8
 #define HELD_SIZE 1584
 
@@ -178,12 +181,37 @@ struct interface {
 	__u8 without_link_header; /* 1: frames begin with the IP header (tun, WireGuard, PPP) */
 	__u8 bridge_mac[6];       /* ROLE_PORT: its bridge's MAC, where frames to the gateway go */
 	__u32 bridge_ifindex;     /* ROLE_PORT: its bridge */
-	__u32 reserved2;
+	__u8 addresses_excluded;  /* 1: excludeInterfaces of some list: none of them is mapped */
+	__u8 reserved2[3];
 	/* The fallback where the kernel cannot say which source routing would choose
 	 * (BPF_FIB_LOOKUP_SRC: since 6.7); all zero: none. Refreshed by ADD and CHECK. */
 	__u8 address4[16];
 	__u8 address6[16];
 } __attribute__((aligned(8)));
+
+/* excluded: HASH. Addresses that look local to routing, but no port is mapped at them:
+ * those of excluded interfaces (a service's, on kube-ipvs0) and subnets' broadcast
+ * addresses, as they were at the last ADD, CHECK or attach. */
+struct excluded_key {
+	__u8 address[16];
+} __attribute__((aligned(8)));
+
+struct excluded {
+	__u32 ifindex; /* whose it is */
+	__u32 reserved;
+};
+
+/* networks: HASH by the list's name, zero-filled. What the list said at its last ADD, for
+ * who must classify interfaces without a configuration at hand. Names and globs, each ended
+ * by a zero byte. */
+struct network_key {
+	char name[ATTACHMENT_KEY_SIZE];
+};
+
+struct network {
+	char uplinks[INTERFACE_NAMES_SIZE]; /* empty: every interface that can be one */
+	char excluded_interfaces[INTERFACE_NAMES_SIZE];
+};
 
 /* flows: HASH, answered flows: nothing is ever pushed out. flows_new: LRU_HASH, half-open
  * ones, so that a flood pushes out nothing but its like. A tuple is what a hook sees. */
@@ -340,6 +368,9 @@ ASSERT_SIZE(struct endpoint, 16);
 ASSERT_SIZE(struct policy,
 	    24 + 4 * MASQUERADE_RANGES + 32 * POLICY_ADDRESSES + 3 * 24 * POLICY_RANGES);
 ASSERT_SIZE(struct interface, 56);
+ASSERT_SIZE(struct excluded_key, 16);
+ASSERT_SIZE(struct excluded, 8);
+ASSERT_SIZE(struct network, 2 * INTERFACE_NAMES_SIZE);
 ASSERT_SIZE(struct flow_key, 40);
 ASSERT_SIZE(struct fragment_key, 40);
 ASSERT_SIZE(struct fragment, 40);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* main.c - CNI_COMMAND -> one function; prints the one error. */
+/* main.c - CNI_COMMAND, or a word on the command line -> one function; prints the one error. */
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "cni/cleanup.h"
@@ -13,6 +14,8 @@
 #include "cni/version.h"
 #include "plugin/commands.h"
 
+#define EXIT_USAGE 2
+
 typedef int (*command_function)(const struct cni_environment *environment,
 				const struct cni_network_config *config, struct cni_error *err);
 
@@ -20,6 +23,16 @@ static const command_function functions[] = {
 	[CNI_ADD] = command_add, [CNI_DEL] = command_del,       [CNI_CHECK] = command_check,
 	[CNI_GC] = command_gc,   [CNI_STATUS] = command_status,
 };
+
+static const char usage[] =
+	"It is run by a container runtime, which sets CNI_COMMAND. By hand:\n"
+	"  bpf-portmap attach [INTERFACE...]\n"
+	"      attaches to interfaces that came up since the last ADD, as the lists of the "
+	"running\n"
+	"      containers say, or to those named; repairs what somebody removed; prints what it\n"
+	"      changed. Does nothing where no container was ever added. A udev rule may call it.\n"
+	"  cnirun --help\n"
+	"      a runtime for lists\n";
 
 /* For a person. stdout belongs to CNI and stays empty. */
 static void introduce(void)
@@ -29,9 +42,7 @@ static void introduce(void)
 	      stderr);
 	for (size_t i = 0; cni_versions[i]; i++)
 		fprintf(stderr, " %s", cni_versions[i]);
-	fputs("\nIt is run by a container runtime, which sets CNI_COMMAND. By hand: `cnirun"
-	      " --help`.\n",
-	      stderr);
+	fprintf(stderr, "\n%s", usage);
 }
 
 static int read_config(const struct cni_environment *environment, struct cni_network_config *config,
@@ -58,13 +69,34 @@ static int run(const struct cni_environment *environment, struct cni_network_con
 	return functions[environment->command](environment, config, err);
 }
 
-int main(void)
+static int run_by_hand(char *const *arguments)
+{
+	struct cni_error err = {0};
+
+	if (!strcmp(arguments[0], "--help") || !strcmp(arguments[0], "-h")) {
+		introduce();
+		return EXIT_SUCCESS;
+	}
+	if (strcmp(arguments[0], "attach") || (arguments[1] && arguments[1][0] == '-')) {
+		fputs(usage, stderr);
+		return EXIT_USAGE;
+	}
+	if (!command_attach(arguments + 1, &err))
+		return EXIT_SUCCESS;
+	fprintf(stderr, "bpf-portmap: %s\n", cni_error_message(&err));
+	cni_error_release(&err);
+	return EXIT_FAILURE;
+}
+
+int main(int argc, char **argv)
 {
 	struct cni_environment environment;
 	struct cni_network_config config = {0};
 	struct cni_error err = {0};
 	int status = EXIT_SUCCESS;
 
+	if (argc > 1)
+		return run_by_hand(argv + 1);
 	cni_environment_read(&environment);
 	if (environment.command == CNI_NO_COMMAND) {
 		introduce();

@@ -223,3 +223,303 @@ test_uplink_reroute_into_tunnel() {
 	expect_answers office "$tunnel4" 8080 web "$far4" --from "$far4"
 	expect_answers office "$tunnel6" 8080 web "$far6" --from "$far6"
 }
+
+# attach_by_hand [INTERFACE...]: prints what it changed
+attach_by_hand() { "$build/bpf-portmap" attach "$@"; }
+
+role_of() {
+	bpftool -j map dump pinned "$pins/interfaces" | jq -r \
+		".[].formatted | select(.key == $(cat "/sys/class/net/$1/ifindex")).value.role"
+}
+
+# service_make INTERFACE ADDRESS...: an interface that has services' addresses; a process of the
+# host listens there, as the service's proxy would
+service_make() {
+	local interface=$1 address
+	shift
+	ip tuntap add "$interface" mode tun
+	ip link set "$interface" up
+	for address; do ip address add "$address" dev "$interface"; done
+}
+
+# the addresses of kube-ipvs0 and nodelocaldns are never mapped, whoever asks, and both are never
+# attached to [T02]
+test_uplink_services_not_mapped() {
+	service_make kube-ipvs0 10.96.0.10/32
+	service_make nodelocaldns 169.254.20.10/32
+	serve_on_host 8080
+	container_start web bridge -p 8080:80/tcp -p 8080:80/udp
+	container_add other bridge
+	expect_equal ROLE_EXCLUDED "$(role_of kube-ipvs0)"
+	expect_equal '' "$(attached kube-ipvs0 ingress)$(attached nodelocaldns ingress)"
+	local address
+	for address in 10.96.0.10 169.254.20.10; do
+		expect_answers client "$address" 8080 host "$client4"
+		expect_answers other "$address" 8080 host
+		expect_answers web "$address" 8080 host
+	done
+	expect_answers client "$host4" 8080 web "$client4"
+}
+
+# a service's address that comes later is excluded by CHECK, by ADD and by attach, and one that
+# goes is forgotten [T02]
+test_uplink_services_come_and_go() {
+	service_make kube-ipvs0 10.96.0.10/32
+	serve_on_host 8080
+	container_start web bridge -p 8080:80/tcp
+	ip address add 10.96.0.11/32 dev kube-ipvs0
+	container_check web bridge
+	expect_answer client tcp 10.96.0.11 8080 host
+	ip address add 10.96.0.12/32 dev kube-ipvs0
+	container_add other bridge
+	expect_answer client tcp 10.96.0.12 8080 host
+	ip address add 10.96.0.13/32 dev kube-ipvs0
+	attach_by_hand
+	expect_answer client tcp 10.96.0.13 8080 host
+	ip address del 10.96.0.13/32 dev kube-ipvs0
+	ip address add 10.96.0.13/32 dev eth0
+	attach_by_hand
+	expect_answer client tcp 10.96.0.13 8080 web
+	ip link delete kube-ipvs0
+	ip address add 10.96.0.10/32 dev eth0
+	attach_by_hand
+	expect_answer client tcp 10.96.0.10 8080 web
+}
+
+# a frame to this host whose destination is the subnet's broadcast address is not mapped [i01]
+test_uplink_broadcast_not_mapped() {
+	container_start web bridge -p 8080:80/udp
+	capture_start web web eth0 "udp port 80 and src host $client4"
+	in_namespace client "$peer" forge udp "$client4" 7001 192.0.2.255 8080 \
+		--interface eth0 --destination-mac "$(mac_of eth0)"
+	in_namespace client "$peer" forge udp "$client4" 7002 10.88.255.255 8080 \
+		--interface eth0 --destination-mac "$(mac_of eth0)"
+	in_namespace client "$peer" forge udp "$client4" 7003 "$host4" 8080 \
+		--interface eth0 --destination-mac "$(mac_of eth0)"
+	local seen
+	seen=$(capture_stop web)
+	expect_contains "$seen" "$client4.7003"
+	case $seen in *700[12]*) fail "a broadcast was taken: $seen" ;; esac
+}
+
+# excludeInterfaces takes names and globs in place of the default [T02]
+test_uplink_exclude_interfaces() {
+	conflist only-vip bridge "$(with_ours '{"excludeInterfaces": ["vip*"]}')"
+	service_make vip0 10.96.0.10/32
+	service_make kube-ipvs0 10.96.0.20/32
+	serve_on_host 8080
+	container_start web only-vip -p 8080:80/tcp
+	expect_answer client tcp 10.96.0.10 8080 host
+	expect_answer client tcp 10.96.0.20 8080 web
+	expect_equal '' "$(attached vip0 ingress)$(attached vip0 egress)"
+	attach_by_hand
+	expect_answer client tcp 10.96.0.10 8080 host
+	expect_equal 'vip0            attached' "$(attach_by_hand vip0)"
+	expect_answer client tcp 10.96.0.10 8080 web
+}
+
+# an interface that another list made an uplink stays one, but its addresses are not mapped where
+# excludeInterfaces names it
+test_uplink_exclude_what_is_one() {
+	conflist exclude bridge "$other_network | $(with_ours '{"excludeInterfaces": ["eth1"]}')"
+	container_start web bridge -p 8080:80/tcp
+	expect_answer server tcp "$host4_second" 8080 web
+	container_add other exclude
+	expect_no_answer server tcp "$host4_second" 8080
+	expect_answer server tcp "$host4" 8080 web
+	container_check web bridge
+	container_add third bridge
+	expect_no_answer server tcp "$host4_second" 8080
+	expect_equal ROLE_UPLINK "$(role_of eth1)"
+}
+
+# with "uplinks" only those named are uplinks; elsewhere ports are not reached, and containers
+# leave as they are
+test_uplink_named() {
+	conflist named bridge "$(with_ours '{"uplinks": ["eth0", "ppp*"]}')"
+	ip -n server route add 10.88.0.0/16 via "$host4_second"
+	serve_in server 9000
+	serve_in client 9000
+	container_start web named -p 8080:80/tcp -p 8080:80/udp
+	expect_equal ROLE_EXCLUDED "$(role_of eth1)"
+	expect_equal '' "$(attached eth1 ingress)$(attached eth1 egress)"
+	expect_answers client "$host4" 8080 web "$client4"
+	expect_answers web "$client4" 9000 client "$host4"
+	expect_no_answer server tcp "$host4_second" 8080
+	expect_no_answer server udp "$host4_second" 8080
+	expect_answers web "$server4" 9000 server "$(address4 web)"
+	container_check web named
+}
+
+# what one list leaves alone another one makes an uplink, and nothing makes it less again
+test_uplink_of_another_list() {
+	conflist named bridge "$(with_ours '{"uplinks": ["eth0"]}')"
+	conflist other bridge "$other_network"
+	serve_in server 9000
+	container_start web named -p 8080:80/tcp
+	container_add second other
+	expect_equal ROLE_UPLINK "$(role_of eth1)"
+	expect_answer server tcp "$host4_second" 8080 web "$server4"
+	expect_answers web "$server4" 9000 server "$host4_second"
+	container_add third named
+	container_check web named
+	expect_answer server tcp "$host4_second" 8080 web "$server4"
+	expect_equal ROLE_UPLINK "$(role_of eth1)"
+}
+
+# an uplink without an address of its own works where "uplinks" names it, by name or glob
+# (BGP unnumbered) [B3][T19]
+test_uplink_unnumbered() {
+	local list
+	network_make fabric eth2 10.255.0.1 2001:db8:3::1 203.0.113.10 2001:db8:3::10
+	ip address flush dev eth2 scope global
+	ip route add 203.0.113.10 dev eth2 src "$host4"
+	ip route add 2001:db8:3::10 dev eth2 src "$host6"
+	ip -n fabric route add default dev eth0
+	ip -n fabric neighbour replace "$host4" lladdr "$(mac_of eth2)" dev eth0 nud permanent
+	serve_in fabric 9000
+	conflist name bridge "$(with_ours '{"uplinks": ["eth0", "eth2"]}')"
+	conflist glob bridge "$(with_ours '{"uplinks": ["eth[02]"]}')"
+	for list in name glob; do
+		container_start web "$list" -p 8080:80/tcp -p 8080:80/udp
+		expect_contains "$(attached eth2 ingress)" from_uplink
+		expect_answers fabric "$host4" 8080 web 203.0.113.10
+		expect_answers web 203.0.113.10 9000 fabric "$host4"
+		container_check web "$list"
+		container_remove web "$list"
+		ip link set eth2 down
+		detach_ours eth2 ingress from_uplink
+		detach_ours eth2 egress to_uplink
+		bpftool map delete pinned "$pins/interfaces" key \
+			"$(cat /sys/class/net/eth2/ifindex)" 0 0 0
+		ip link set eth2 up
+		ip route replace 203.0.113.10 dev eth2 src "$host4"
+	done
+}
+
+# attach does nothing and says nothing where no container was ever added, and what it is not
+# asked properly it refuses with 2
+test_attach_nothing_loaded() {
+	expect_equal '' "$(attach_by_hand 2>&1)"
+	expect_equal '' "$(attach_by_hand eth0 2>&1)"
+	expect_equal '' "$(attached eth0 ingress)"
+	[ ! -e "$pins" ] || fail "something was pinned"
+	local code=0
+	"$build/bpf-portmap" attach --all >/run/out 2>&1 || code=$?
+	expect_equal 2 "$code"
+	code=0
+	"$build/bpf-portmap" atach >/run/out 2>&1 || code=$?
+	expect_equal 2 "$code"
+	expect_contains "$(cat /run/out)" 'attach [INTERFACE...]'
+}
+
+# an uplink that came after the last ADD leaks nothing and serves after attach [i04]
+test_attach_new_uplink() {
+	container_start web bridge -p 8080:80/tcp -p 8080:80/udp
+	network_make late eth2 203.0.113.1 2001:db8:3::1 203.0.113.10 2001:db8:3::10
+	serve_in late 9000
+	capture_start leak late eth0 'net 10.88.0.0/16 or ip6 net fd00::/16'
+	expect_no_answer web udp 203.0.113.10 9000
+	expect_captured_nothing leak
+	expect_equal 'eth2            attached' "$(attach_by_hand)"
+	expect_equal '' "$(attach_by_hand)"
+	expect_answers web 203.0.113.10 9000 late 203.0.113.1
+	expect_answers web 2001:db8:3::10 9000 late 2001:db8:3::1
+	expect_answers late 203.0.113.1 8080 web 203.0.113.10
+}
+
+# attach obeys the "uplinks" of the lists whose containers run, and a name given to it before them
+test_attach_obeys_lists() {
+	conflist named bridge "$(with_ours '{"uplinks": ["eth*"]}')"
+	container_start web named -p 8080:80/tcp -p 8080:80/udp
+	network_make office vpn0 203.0.113.1 2001:db8:3::1 203.0.113.10 2001:db8:3::10
+	expect_equal '' "$(attach_by_hand)"
+	expect_equal ROLE_EXCLUDED "$(role_of vpn0)"
+	expect_no_answer office tcp 203.0.113.1 8080
+	expect_equal 'vpn0            attached' "$(attach_by_hand vpn0)"
+	expect_answers office 203.0.113.1 8080 web 203.0.113.10
+	container_add second named
+	expect_equal '' "$(attach_by_hand)"
+	expect_answers office 203.0.113.1 8080 web 203.0.113.10
+	expect_failure attach_by_hand lo
+	expect_contains "$output" 'is the loopback interface'
+	expect_failure attach_by_hand "$(host_veth web)"
+	expect_contains "$output" 'interface veth'
+	expect_failure attach_by_hand nowhere
+	expect_contains "$output" 'does not exist'
+}
+
+# when the last container of a list is gone, attach forgets what the list said
+test_attach_forgets_lists() {
+	conflist other bridge "$other_network"
+	conflist named bridge "$(with_ours '{"uplinks": ["eth*"]}')"
+	container_add web named
+	container_add second other
+	container_remove second other
+	network_make office vpn0 203.0.113.1 2001:db8:3::1 203.0.113.10 2001:db8:3::10
+	expect_equal '' "$(attach_by_hand)"
+	expect_equal 1 "$(map_count networks)"
+}
+
+# clsact or a program of ours that somebody removes: CHECK says so, and attach or the next ADD
+# repairs it, on uplinks, bridges and containers' veths [T26]
+test_attach_repairs() {
+	local list hooks device hook program
+	for list in clsact bridge ptp; do
+		local of=$list
+		case $list in clsact) of=bridge; conflist clsact bridge "$(with_ours '{"attach": "clsact"}')" ;; esac
+		container_start web "$list" -p 8080:80/tcp
+		hooks="eth0 ingress from_uplink:eth0 egress to_uplink:$(host_veth web) ingress from_container"
+		[ "$of" = ptp ] || hooks="$hooks:cni0 egress to_container:cni0 ingress from_bridge"
+		while read -r device hook program; do
+			detach_ours "$device" "$hook" "$program"
+			expect_failure container_check web "$list"
+			expect_contains "$output" "$program is not attached"
+			expect_contains "$(attach_by_hand)" "attached again"
+			expect_contains "$(attached "$device" "$hook")" "$program"
+			container_check web "$list"
+		done <<<"${hooks//:/$'\n'}"
+		expect_answer client tcp "$host4" 8080 web
+		container_remove web "$list"
+		detach_ours eth0 ingress from_uplink
+		detach_ours eth0 egress to_uplink
+		ip link delete cni0 2>/dev/null || true
+	done
+	container_start web bridge -p 8080:80/tcp
+	expect_answer client tcp "$host4" 8080 web
+	tc qdisc del dev "$(host_veth web)" clsact
+	expect_failure container_check web bridge
+	attach_by_hand >/run/out
+	container_check web bridge
+	container_start two bridge -p 8081:80/tcp
+	detach_ours eth0 ingress from_uplink
+	container_add other bridge
+	expect_answer client tcp "$host4" 8080 web
+}
+
+# an uplink that becomes a bridge's port hands over to the bridge, by attach or by the next ADD,
+# and back [T19]
+test_attach_uplink_becomes_port() {
+	serve_in server 9000
+	container_start web bridge -p 8080:80/tcp -p 8080:80/udp
+	ip link add br0 type bridge
+	ip address flush dev eth1
+	ip link set eth1 master br0
+	ip address add "$host4_second/24" dev br0
+	ip address add "$host6_second/64" dev br0 nodad
+	ip link set br0 up
+	attach_by_hand >/run/out
+	grep -q '^br0 *attached$' /run/out || fail "br0: $(cat /run/out)"
+	grep -q '^eth1 *left' /run/out || fail "eth1: $(cat /run/out)"
+	expect_equal '' "$(attached eth1 ingress)$(attached eth1 egress)"
+	expect_answers web "$server4" 9000 server "$host4_second"
+	expect_answers web "$server6" 9000 server "$host6_second"
+	expect_answers server "$host4_second" 8080 web "$server4"
+	ip link set eth1 nomaster
+	ip link delete br0
+	ip address add "$host4_second/24" dev eth1
+	ip address add "$host6_second/64" dev eth1 nodad
+	container_add other bridge
+	expect_answers web "$server4" 9000 server "$host4_second"
+	expect_answers server "$host6_second" 8080 web "$server6"
+}

@@ -192,6 +192,15 @@ void fixture_map_port(int protocol, const char *host, int host_port, const char 
 	update(skeleton->maps.portmaps, &key, &portmap);
 }
 
+void fixture_exclude(const char *address)
+{
+	struct excluded_key key;
+	struct excluded value = {.ifindex = UPLINK};
+
+	fixture_address(key.address, address);
+	update(skeleton->maps.excluded, &key, &value);
+}
+
 void fixture_unmap_port(int protocol, const char *host, int host_port)
 {
 	struct portmap_key key;
@@ -389,6 +398,7 @@ void fixture_reset(void)
 	clear(skeleton->maps.endpoints, sizeof(struct endpoint_key));
 	clear(skeleton->maps.interfaces, sizeof(uint32_t));
 	clear(skeleton->maps.policies, sizeof(uint32_t));
+	clear(skeleton->maps.excluded, sizeof(struct excluded_key));
 	add_containers();
 	classify_all();
 	add_mappings();

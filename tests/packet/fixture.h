@@ -86,6 +86,7 @@ bool fixture_set_checksum_complete(bool complete);
 
 void fixture_map_port(int protocol, const char *host, int host_port, const char *container,
 		      int container_port, enum container owner);
+void fixture_exclude(const char *address); /* as excludeInterfaces does */
 void fixture_unmap_port(int protocol, const char *host, int host_port);
 void fixture_set_masquerade_ports(uint16_t first, uint16_t last);
 /* As though a masqueraded flow had left with it. */

@@ -277,6 +277,34 @@ static const struct row choice_rows[] = {
 	 .out = TCP(v4_client, 40000, v4_container_one, 80, ACK)},
 };
 
+static void given_excluded_address(void)
+{
+	fixture_exclude(v4_host_other);
+	fixture_exclude(v6_host);
+}
+
+static const struct row excluded_rows[] = {
+	{.says = "[T02] the address of an excluded interface is not mapped",
+	 .given = given_excluded_address,
+	 AT(FROM_UPLINK, UPLINK),
+	 .in = TCP(v4_client, 40000, v4_host_other, 8080, SYN)},
+	{.says = "[T02] not even where a mapping names it",
+	 .given = given_excluded_address,
+	 AT(FROM_UPLINK, UPLINK),
+	 .in = UDP(v4_client, 5000, v4_host_other, 9090)},
+	{.says = "[T02] nor for a container, IPv6",
+	 .given = given_excluded_address,
+	 AT(FROM_CONTAINER, VETH_TWO),
+	 .in = UDP(v6_container_two, 5000, v6_host, 8080)},
+	{.says = "[T02] the host's other addresses are",
+	 .given = given_excluded_address,
+	 AT(FROM_UPLINK, UPLINK),
+	 .in = TCP(v4_client, 40000, v4_host, 8080, SYN),
+	 .out = TCP(v4_client, 40000, v4_container_one, 80, SYN),
+	 .flows = {MAPPED(NEW, IPPROTO_TCP, v4_client, 40000, v4_host, 8080, v4_container_one, 80,
+			  40000)}},
+};
+
 static void given_forwarding_off(void)
 {
 	host_set_forwarding("uplink1", false);
@@ -405,6 +433,7 @@ void mapping_rows(void)
 	ROWS_RUN(other_uplink_rows);
 	ROWS_RUN(udp_rows);
 	ROWS_RUN(choice_rows);
+	ROWS_RUN(excluded_rows);
 	ROWS_RUN(route_rows);
 	ROWS_RUN(late_rows);
 }

@@ -93,6 +93,26 @@ static void reads_names(void **state)
 	read_key(*state, "excludeInterfaces");
 }
 
+/* One that is empty is a list too: nothing is excluded then. */
+static void excludes_by_default(void **state)
+{
+	cleanup_json json_t *without = json_pack("{}");
+	cleanup_json json_t *empty = json_pack("{s:[]}", "excludeInterfaces");
+	cleanup_json json_t *other = json_pack("{s:[s]}", "EXCLUDEINTERFACES", "vip*");
+	const json_t *configs[] = {without, empty, other};
+	const char *expected[] = {"kube-ipvs0 nodelocaldns ", "", "vip* "};
+	struct cni_error err = {0};
+
+	(void)state;
+	for (size_t i = 0; i < 3; i++) {
+		struct conf conf = {0};
+
+		assert_int_equal(conf_parse_options(&conf, configs[i], &err), 0);
+		assert_names(conf_excluded_interfaces(&conf), expected[i]);
+		conf_release(&conf);
+	}
+}
+
 static json_t *config_of(size_t count)
 {
 	json_t *array = json_array();
@@ -172,6 +192,7 @@ int main(void)
 	static struct test_list list;
 
 	ADD_ROWS(&list, rows, reads_names);
+	ADD_TEST(&list, "what is excluded by default", excludes_by_default);
 	ADD_TEST(&list, "64 names", takes_64);
 	ADD_TEST(&list, "more than 64 names", refuses_more);
 	ADD_ROWS(&list, match_rows, matches);

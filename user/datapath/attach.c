@@ -236,3 +236,15 @@ void attach_take_back(const struct datapath *datapath, const struct attach_targe
 	if (undo->qdisc)
 		clsact_destroy(target->ifindex);
 }
+
+void attach_leave(uint32_t ifindex, const struct interface *interface)
+{
+	struct copies copies;
+
+	for (int hook = 0; hook < HOOK_COUNT; hook++) {
+		hook_find_copies(ifindex, hook, &copies);
+		for (size_t i = 0; i < copies.count; i++)
+			if (copies.list[i].program == program_at(interface, hook))
+				remove_copy(ifindex, hook, &copies.list[i]);
+	}
+}

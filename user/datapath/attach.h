@@ -50,6 +50,10 @@ int attach_interface(const struct datapath *datapath, struct nl_sock *socket,
 void attach_take_back(const struct datapath *datapath, const struct attach_target *target,
 		      const struct attach_undo *undo);
 
+/* Takes the programs that belong to an interface with this entry away again, whoever
+ * attached them. */
+void attach_leave(uint32_t ifindex, const struct interface *interface);
+
 /* A quick look, good enough for an interface that was attached to before: the pinned
  * programs are at the role's hooks. */
 bool attach_is_settled(const struct datapath *datapath, uint32_t ifindex,

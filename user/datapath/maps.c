@@ -126,6 +126,11 @@ int interface_write_new(const struct objects *objects, uint32_t ifindex,
 	return refusal_set(err, errno, "cannot write to the map interfaces");
 }
 
+bool interface_is_containers(const struct interface *interface)
+{
+	return interface->owner.slot != 0;
+}
+
 void interface_delete(const struct objects *objects, uint32_t ifindex)
 {
 	bpf_map_delete_elem(objects->maps[MAP_INTERFACES], &ifindex);

@@ -18,17 +18,21 @@
 struct collector {
 	struct address_list *list;
 	size_t capacity;
+	size_t address_capacity;
 	/* Which address was taken last and whether it was a second choice: the kernel
 	 * dumps one family after the other, each interface's addresses together. */
 	bool *second4;
 	bool *second6;
 };
 
-static bool is_link_local(const uint8_t address[CNI_ADDRESS_SIZE])
+static bool is_ipv6_link_local(const uint8_t address[CNI_ADDRESS_SIZE])
 {
-	if (cni_address_is_ipv4(address))
-		return address[12] == 169 && address[13] == 254;
 	return address[0] == 0xfe && (address[1] & 0xc0) == 0x80;
+}
+
+static bool is_ipv4_link_local(const uint8_t address[CNI_ADDRESS_SIZE])
+{
+	return cni_address_is_ipv4(address) && address[12] == 169 && address[13] == 254;
 }
 
 static bool read_address(struct nl_msg *message, uint8_t address[CNI_ADDRESS_SIZE])
@@ -101,6 +105,42 @@ static void keep_better(uint8_t kept[CNI_ADDRESS_SIZE], bool *kept_is_second,
 	*kept_is_second = is_second;
 }
 
+static int append_address(struct collector *collector, size_t interface,
+			  const uint8_t address[CNI_ADDRESS_SIZE], bool is_broadcast)
+{
+	struct address_list *list = collector->list;
+	size_t capacity = collector->address_capacity ? 2 * collector->address_capacity : 32;
+	struct local_address *added;
+
+	if (list->address_count == collector->address_capacity) {
+		void *grown = realloc(list->addresses, capacity * sizeof(*list->addresses));
+
+		if (!grown)
+			return -1;
+		list->addresses = grown;
+		collector->address_capacity = capacity;
+	}
+	added = &list->addresses[list->address_count++];
+	*added = (struct local_address){.interface = interface, .is_broadcast = is_broadcast};
+	memcpy(added->address, address, CNI_ADDRESS_SIZE);
+	return 0;
+}
+
+/* The kernel takes the last address of a subnet for its broadcast address, whatever else
+ * has been set. */
+static int append_broadcast(struct collector *collector, size_t interface,
+			    unsigned int prefix_length, const uint8_t address[CNI_ADDRESS_SIZE])
+{
+	uint8_t broadcast[CNI_ADDRESS_SIZE];
+
+	if (!cni_address_is_ipv4(address) || prefix_length >= 31)
+		return 0;
+	memcpy(broadcast, address, CNI_ADDRESS_SIZE);
+	for (unsigned int bit = 96 + prefix_length; bit < 128; bit++)
+		broadcast[bit / 8] |= (uint8_t)(0x80 >> bit % 8);
+	return append_address(collector, interface, broadcast, true);
+}
+
 static int parse_address(struct nl_msg *message, void *context)
 {
 	struct collector *collector = context;
@@ -111,12 +151,16 @@ static int parse_address(struct nl_msg *message, void *context)
 	uint8_t address[CNI_ADDRESS_SIZE];
 	size_t index;
 
-	if (!read_address(message, address) || is_link_local(address) ||
+	if (!read_address(message, address) || is_ipv6_link_local(address) ||
 	    cni_address_is_loopback(address))
 		return NL_OK;
 	index = find_or_append(collector, header->ifa_index);
-	if (index == SIZE_MAX)
+	if (index == SIZE_MAX || append_address(collector, index, address, false) ||
+	    append_broadcast(collector, index, header->ifa_prefixlen, address))
 		return -NLE_NOMEM;
+	if (is_ipv4_link_local(address))
+		return NL_OK;
+	collector->list->interfaces[index].is_reachable = true;
 	if (cni_address_is_ipv4(address))
 		keep_better(collector->list->interfaces[index].address4, &collector->second4[index],
 			    address, second);
@@ -157,6 +201,7 @@ int address_list_read(struct address_list *list, struct nl_sock *socket, struct 
 void address_list_release(struct address_list *list)
 {
 	free(list->interfaces);
+	free(list->addresses);
 	*list = (struct address_list){0};
 }
 

@@ -5,6 +5,7 @@
 #ifndef NET_ADDRESS_LIST_H
 #define NET_ADDRESS_LIST_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -13,19 +14,30 @@
 
 struct nl_sock;
 
-/* An interface with at least one address that is neither link-local nor loopback. They are
- * those to masquerade with where the kernel can't say better, zero if it has none of
- * the family: the first, if possible neither secondary, temporary nor deprecated. */
+/* An interface that has addresses. Those here are to masquerade with where the kernel can't
+ * say better, zero if it has none of the family: the first that is not link-local, if
+ * possible neither secondary, temporary nor deprecated. */
 struct addressed_interface {
 	uint32_t ifindex;
+	bool is_reachable; /* one of them is not link-local */
+	bool is_excluded;  /* not read, but for who classifies to write down */
 	uint8_t address4[CNI_ADDRESS_SIZE];
 	uint8_t address6[CNI_ADDRESS_SIZE];
+};
+
+/* Any address but loopback and IPv6 link-local ones. */
+struct local_address {
+	size_t interface;  /* where in the list of interfaces */
+	bool is_broadcast; /* not the interface's own, but its subnet's */
+	uint8_t address[CNI_ADDRESS_SIZE];
 };
 
 /* Begins as {0}. */
 struct address_list {
 	struct addressed_interface *interfaces;
 	size_t count;
+	struct local_address *addresses;
+	size_t address_count;
 };
 
 /* One RTM_GETADDR. Code 5. */

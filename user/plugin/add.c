@@ -2,6 +2,7 @@
 /* add.c - ADD: all that the container asks for, or nothing. */
 #include "cni/cleanup.h"
 #include "cni/reply.h"
+#include "datapath/networks.h"
 #include "datapath/prepare.h"
 #include "datapath/warning.h"
 #include "plugin/commands.h"
@@ -10,6 +11,14 @@
 #include "plugin/own_netns.h"
 #include "plugin/sources.h"
 
+static void remember_network(const struct host *host, const struct container *container)
+{
+	struct attachment_name name;
+
+	if (attachment_name_split(container->claims.key.name, &name))
+		network_remember(&host->datapath.objects, name.network, &container->conf);
+}
+
 /* Attaching may take milliseconds, so it comes before the lock that claiming takes. */
 static int attach_and_claim(struct host *host, struct container *container,
 			    struct attach_undo *undo, struct cni_error *err)
@@ -17,6 +26,7 @@ static int attach_and_claim(struct host *host, struct container *container,
 	if (interfaces_attach(host, &container->conf, &container->veth, true, err) ||
 	    attach_interface(&host->datapath, host->socket, &container->target, undo, err))
 		return -1;
+	remember_network(host, container);
 	return attachment_add(&host->datapath, host->socket, &container->claims, err);
 }
 

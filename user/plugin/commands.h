@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * commands.h - what CNI_COMMAND can ask of this plugin; one file for each.
+ * commands.h - what can be asked of this plugin; one file for each.
  *
  * VERSION needs none, it is answered in main.c.
  */
@@ -21,5 +21,9 @@ int command_gc(const struct cni_environment *environment, const struct cni_netwo
 	       struct cni_error *err);
 int command_status(const struct cni_environment *environment,
 		   const struct cni_network_config *config, struct cni_error *err);
+
+/* Not of CNI: `bpf-portmap attach [INTERFACE...]`, a list ended by NULL. Prints a line for
+ * every interface that it changes. Codes 102, 5, 11, 7. */
+int command_attach(char *const *interfaces, struct cni_error *err);
 
 #endif

@@ -56,7 +56,8 @@ struct conf {
 	uint32_t flow_entries; /* a power of two, MIN_FLOWS to MAX_FLOWS; 0: not given */
 
 	struct interface_names uplinks;             /* none: every interface that can be one */
-	struct interface_names excluded_interfaces; /* excludeInterfaces */
+	struct interface_names excluded_interfaces; /* excludeInterfaces, where it is given */
+	bool excluded_interfaces_given;
 
 	struct port_mapping *mappings; /* as given: an entry may be there twice */
 	size_t mapping_count;
@@ -86,6 +87,11 @@ int conf_parse_options(struct conf *conf, const json_t *config, struct cni_error
  * 6, 7. Two mappings of one host port to different targets are refused here. */
 int conf_parse(struct conf *conf, const json_t *config, const char *args, struct cni_error *err);
 void conf_release(struct conf *conf);
+
+/* As given, else kube-ipvs0 and nodelocaldns. */
+const struct interface_names *conf_excluded_interfaces(const struct conf *conf);
+
+bool conf_is_glob(const char *pattern);
 
 /* Whether a name or glob of the list is that of the interface. */
 bool conf_names_interface(const struct interface_names *names, const char *interface);

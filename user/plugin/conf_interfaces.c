@@ -24,7 +24,16 @@ bool conf_names_interface(const struct interface_names *names, const char *inter
 	return false;
 }
 
-static bool is_glob(const char *pattern)
+/* Interfaces of Kubernetes that hold services' addresses, which are nobody's on this host. */
+const struct interface_names *conf_excluded_interfaces(const struct conf *conf)
+{
+	static char *patterns[] = {"kube-ipvs0", "nodelocaldns"};
+	static const struct interface_names by_default = {patterns, 2};
+
+	return conf->excluded_interfaces_given ? &conf->excluded_interfaces : &by_default;
+}
+
+bool conf_is_glob(const char *pattern)
 {
 	return strpbrk(pattern, "*?[\\") != NULL;
 }
@@ -39,7 +48,7 @@ static const char *find_fault(const char *pattern)
 	for (const char *byte = pattern; *byte; byte++)
 		if (isspace((unsigned char)*byte) || iscntrl((unsigned char)*byte))
 			return "has a blank or control character";
-	if (is_glob(pattern))
+	if (conf_is_glob(pattern))
 		return strlen(pattern) > MAX_PATTERN_LENGTH ? "is longer than 64 bytes" : NULL;
 	if (strchr(pattern, ':'))
 		return "has a colon";
@@ -97,6 +106,7 @@ int conf_read_interfaces(struct conf *conf, const json_t *config, struct cni_err
 {
 	if (read_names(&conf->uplinks, config, "uplinks", err))
 		return -1;
+	conf->excluded_interfaces_given = json_is_array(cni_json_get(config, "excludeInterfaces"));
 	return read_names(&conf->excluded_interfaces, config, "excludeInterfaces", err);
 }
 

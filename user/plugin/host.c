@@ -9,9 +9,15 @@
 #include "datapath/warning.h"
 #include "net/netlink.h"
 
+void host_report(const struct host *host, const char *interface, const char *what)
+{
+	if (host->report)
+		host->report(interface, what);
+}
+
 static void host_begin(struct host *host)
 {
-	memset(host, 0, sizeof(*host));
+	*host = (struct host){.report = host->report};
 	objects_clear(&host->datapath.objects);
 	host->opened = true;
 }

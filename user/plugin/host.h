@@ -13,10 +13,15 @@ struct nl_sock;
 /* Begins as {0}. */
 struct host {
 	bool opened; /* zeros are no file descriptors to close */
+	/* Told of every interface that was changed; NULL: nobody wants to know. Survives
+	 * host_open(). */
+	void (*report)(const char *interface, const char *what);
 	struct nl_sock *socket;
 	struct address_list addresses;
 	struct datapath datapath;
 };
+
+void host_report(const struct host *host, const char *interface, const char *what);
 
 /* Looks at all three and changes nothing. Close it also after a failure. */
 int host_open(struct host *host, struct cni_error *err);

@@ -2,57 +2,17 @@
 /* interfaces.c - which of the host's interfaces the programs must be at. */
 #include "plugin/interfaces.h"
 
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
+#include "cni/cleanup.h"
 #include "datapath/attach.h"
+#include "datapath/excluded.h"
 #include "datapath/lock.h"
 #include "datapath/maps.h"
-
-static bool belongs_to_container(const struct interface *interface)
-{
-	return interface->owner.slot != 0;
-}
-
-/* The option `attach` decides about containers; for the host's interfaces it is a wish,
- * as one container's list must not fail because of what is on them. */
-static enum attach_way choose_way(const struct conf *conf, const struct link *link)
-{
-	/* A veth may come and go with a container that this plugin never sees. */
-	if (conf->attach == ATTACH_CLSACT || link_is_kind(link, "veth"))
-		return ATTACH_WAY_CLSACT;
-	return ATTACH_WAY_TCX;
-}
-
-/* False: not one to attach to. */
-static bool classify(struct host *host, const struct conf *conf, const struct link *link,
-		     struct attach_target *target)
-{
-	struct cni_error ignored = {0};
-	struct link master = {0};
-
-	if (!link->ifindex || (link->flags & (IFF_LOOPBACK | IFF_SLAVE)))
-		return false;
-	/* The programs would look for the IP header in the wrong place. Not classified means
-	 * that from_container lets nothing masqueraded out there. */
-	if (link->header == LINK_HEADER_OTHER)
-		return false;
-	if (link->master && link_get(host->socket, link->master, NULL, &master, &ignored))
-		cni_error_release(&ignored);
-	if (link_is_kind(&master, "bridge"))
-		return false;
-	/* A ptp container's, whose own ADD is under way or whose DEL has begun. */
-	if (link_is_kind(link, "veth") && attach_is_container_veth(link->ifindex))
-		return false;
-	*target = (struct attach_target){
-		.ifindex = link->ifindex,
-		.name = link->name,
-		.interface.role = link_is_kind(link, "bridge") ? ROLE_BRIDGE : ROLE_UPLINK,
-		.interface.without_link_header = link->header == LINK_HEADER_NONE,
-		.way = choose_way(conf, link),
-		.mode = ATTACH_AUTO,
-	};
-	return true;
-}
+#include "net/link_names.h"
+#include "plugin/uplinks.h"
 
 static void fill_addresses(struct interface *interface, const struct addressed_interface *addressed)
 {
@@ -62,10 +22,11 @@ static void fill_addresses(struct interface *interface, const struct addressed_i
 	memcpy(interface->address6, addressed->address6, sizeof(interface->address6));
 }
 
-/* Whether a new entry replaces an older one is for the caller: a container's ADD, which
- * runs beside us, may have written its own meanwhile. */
+/* Where there was no entry none is replaced: a container's ADD, which runs beside us, may have
+ * written its own meanwhile. */
 static int attach_and_write(struct host *host, const struct attach_target *target,
-			    const struct link *link, bool replace, struct cni_error *err)
+			    const struct link *link, const struct interface *known,
+			    struct cni_error *err)
 {
 	const struct objects *objects = &host->datapath.objects;
 	struct interface interface = target->interface;
@@ -79,22 +40,29 @@ static int attach_and_write(struct host *host, const struct attach_target *targe
 	fill_addresses(&interface, address_list_find(&host->addresses, link->ifindex));
 	if (target->interface.role == ROLE_BRIDGE)
 		memcpy(interface.bridge_mac, link->mac, sizeof(interface.bridge_mac));
-	if (replace)
-		return interface_write(objects, link->ifindex, &interface, err);
-	return interface_write_new(objects, link->ifindex, &interface, err);
+	if (!known)
+		return interface_write_new(objects, link->ifindex, &interface, err);
+	interface.addresses_excluded = known->addresses_excluded;
+	return interface_write(objects, link->ifindex, &interface, err);
 }
 
 /* One that went away meanwhile is nobody's problem. */
 static int attach_link(struct host *host, const struct conf *conf, const struct link *link,
-		       bool replace, struct cni_error *err)
+		       const struct interface *known, struct cni_error *err)
 {
 	struct attach_target target;
 	struct cni_error failure = {0};
+	char why_not[WHY_NOT_SIZE];
 	struct link again;
 
-	if (!classify(host, conf, link, &target) ||
-	    !attach_and_write(host, &target, link, replace, &failure))
+	if (!uplink_is_possible(host, link, why_not))
 		return 0;
+	uplink_target(conf, link, &target);
+	if (!attach_and_write(host, &target, link, known, &failure)) {
+		host_report(host, link->name,
+			    known && known->role != ROLE_EXCLUDED ? "attached again" : "attached");
+		return 0;
+	}
 	if (!link_get(host->socket, link->ifindex, NULL, &again, &failure) && !again.ifindex) {
 		cni_error_release(&failure);
 		return 0;
@@ -118,28 +86,142 @@ static int refresh_addresses(struct host *host, const struct addressed_interface
 	if (lock < 0)
 		return -1;
 	if (!interface_read(objects, addressed->ifindex, interface) ||
-	    belongs_to_container(interface))
+	    interface_is_containers(interface))
 		return 0;
 	fill_addresses(interface, addressed);
 	return interface_write(objects, addressed->ifindex, interface, err);
 }
 
+/* Neither an uplink nor unseen: from_container lets containers out there as they are. What
+ * could be no uplink anyway remains unseen. */
+static int leave_alone(struct host *host, const struct link *link, struct cni_error *err)
+{
+	struct interface interface = {.role = ROLE_EXCLUDED};
+	char why_not[WHY_NOT_SIZE];
+
+	if (!uplink_is_possible(host, link, why_not))
+		return 0;
+	return interface_write_new(&host->datapath.objects, link->ifindex, &interface, err);
+}
+
+/* Whatever it is otherwise, none of its addresses is mapped. */
+static int exclude(struct host *host, const struct link *link, struct cni_error *err)
+{
+	const struct objects *objects = &host->datapath.objects;
+	struct interface interface;
+	cleanup_lock int lock = lock_take(err);
+
+	if (lock < 0)
+		return -1;
+	if (!interface_read(objects, link->ifindex, &interface))
+		interface = (struct interface){.role = ROLE_EXCLUDED};
+	if (interface_is_containers(&interface))
+		return 0;
+	interface.addresses_excluded = 1;
+	host_report(host, link->name, "excluded");
+	return interface_write(objects, link->ifindex, &interface, err);
+}
+static int take_step(struct host *host, const struct conf *conf, uint32_t ifindex, enum step step,
+		     const struct interface *known, struct cni_error *err)
+{
+	struct link link;
+
+	if (link_get(host->socket, ifindex, NULL, &link, err))
+		return -1;
+	if (!link.ifindex)
+		return 0;
+	switch (step) {
+	case STEP_LEAVE_ALONE:
+		return leave_alone(host, &link, err);
+	case STEP_EXCLUDE:
+		return exclude(host, &link, err);
+	default:
+		return attach_link(host, conf, &link, known, err);
+	}
+}
+
+static bool is_settled(const struct host *host, uint32_t ifindex, const struct interface *known)
+{
+	return attach_is_settled(&host->datapath, ifindex, known);
+}
 static int attach_addressed(struct host *host, const struct conf *conf,
-			    const struct addressed_interface *addressed, bool repair, bool *grown,
+			    struct addressed_interface *addressed, bool repair, bool *grown,
 			    struct cni_error *err)
 {
-	struct interface known;
-	struct link link;
-	bool is_known = interface_read(&host->datapath.objects, addressed->ifindex, &known);
+	uint32_t ifindex = addressed->ifindex;
+	struct interface entry, *known = NULL;
+	char name[IF_NAMESIZE];
+	enum step step;
 
-	if (is_known && belongs_to_container(&known))
+	if (interface_read(&host->datapath.objects, ifindex, &entry))
+		known = &entry;
+	if ((known && interface_is_containers(known)) || !link_name(ifindex, name))
 		return 0;
-	if (is_known && (!repair || attach_is_settled(&host->datapath, addressed->ifindex, &known)))
-		return refresh_addresses(host, addressed, &known, err);
+	step = uplink_step(uplink_wish(conf, name), known, addressed->is_reachable);
+	if (known && step == STEP_ATTACH)
+		known->addresses_excluded = 0;
+	addressed->is_excluded = step == STEP_EXCLUDE || (known && known->addresses_excluded);
+	if (step == STEP_KEEP && known && repair && !is_settled(host, ifindex, known))
+		step = STEP_ATTACH;
+	if (step == STEP_KEEP)
+		return known ? refresh_addresses(host, addressed, known, err) : 0;
 	*grown = true;
-	if (link_get(host->socket, addressed->ifindex, NULL, &link, err))
+	return take_step(host, conf, ifindex, step, known, err);
+}
+
+/* An uplink that "uplinks" names may have no address of its own (BGP unnumbered). */
+static int attach_named(struct host *host, const struct conf *conf, const struct link_name *link,
+			bool repair, struct cni_error *err)
+{
+	struct interface entry, *known = NULL;
+	enum step step;
+
+	if (uplink_wish(conf, link->name) != WISH_NAMED ||
+	    address_list_find(&host->addresses, link->ifindex))
+		return 0;
+	if (interface_read(&host->datapath.objects, link->ifindex, &entry))
+		known = &entry;
+	if (known && interface_is_containers(known))
+		return 0;
+	step = uplink_step(WISH_NAMED, known, false);
+	if (step == STEP_KEEP && repair && !is_settled(host, link->ifindex, known))
+		step = STEP_ATTACH;
+	return step == STEP_ATTACH ? take_step(host, conf, link->ifindex, step, known, err) : 0;
+}
+
+/* All interfaces are listed only where somebody asks for what they are called. */
+static int list_candidates(struct host *host, const struct interface_names *names,
+			   struct link_name **links, size_t *count, struct cni_error *err)
+{
+	for (size_t i = 0; i < names->count; i++)
+		if (conf_is_glob(names->patterns[i]))
+			return link_names_read(host->socket, links, count, err);
+	*links = calloc(names->count, sizeof(**links));
+	if (!*links)
+		return cni_error_no_memory(err);
+	for (*count = 0; *count < names->count; (*count)++) {
+		struct link_name *link = &(*links)[*count];
+
+		link->ifindex = link_index(names->patterns[*count]);
+		snprintf(link->name, sizeof(link->name), "%s", names->patterns[*count]);
+	}
+	return 0;
+}
+
+static int attach_unnumbered(struct host *host, const struct conf *conf, bool repair,
+			     struct cni_error *err)
+{
+	cleanup_free struct link_name *links = NULL;
+	size_t count;
+
+	if (!conf->uplinks.count)
+		return 0;
+	if (list_candidates(host, &conf->uplinks, &links, &count, err))
 		return -1;
-	return attach_link(host, conf, &link, is_known, err);
+	for (size_t i = 0; i < count; i++)
+		if (links[i].ifindex && attach_named(host, conf, &links[i], repair, err))
+			return -1;
+	return 0;
 }
 
 struct mac_change {
@@ -183,18 +265,28 @@ static int follow_bridge_mac(struct host *host, const struct link *bridge, struc
 	return 0;
 }
 
+static void mark_excluded(struct host *host, uint32_t ifindex)
+{
+	for (size_t i = 0; i < host->addresses.count; i++)
+		if (host->addresses.interfaces[i].ifindex == ifindex)
+			host->addresses.interfaces[i].is_excluded = true;
+}
+
 static int attach_bridge(struct host *host, const struct conf *conf, const struct link *bridge,
 			 bool repair, struct cni_error *err)
 {
-	struct interface known;
-	bool is_known;
+	struct interface entry, *known = NULL;
 
 	if (!bridge->ifindex)
 		return 0;
-	is_known = interface_read(&host->datapath.objects, bridge->ifindex, &known);
-	if (is_known && (!repair || attach_is_settled(&host->datapath, bridge->ifindex, &known)))
-		return follow_bridge_mac(host, bridge, &known, err);
-	return attach_link(host, conf, bridge, is_known, err);
+	if (interface_read(&host->datapath.objects, bridge->ifindex, &entry))
+		known = &entry;
+	if (known && known->addresses_excluded)
+		mark_excluded(host, bridge->ifindex);
+	if (known && known->role == ROLE_BRIDGE &&
+	    (!repair || is_settled(host, bridge->ifindex, known)))
+		return follow_bridge_mac(host, bridge, known, err);
+	return attach_link(host, conf, bridge, known, err);
 }
 
 int interfaces_attach(struct host *host, const struct conf *conf, const struct host_veth *veth,
@@ -203,7 +295,7 @@ int interfaces_attach(struct host *host, const struct conf *conf, const struct h
 	bool grown = false;
 
 	for (size_t i = 0; i < host->addresses.count; i++) {
-		const struct addressed_interface *addressed = &host->addresses.interfaces[i];
+		struct addressed_interface *addressed = &host->addresses.interfaces[i];
 
 		if (addressed->ifindex == veth->link.ifindex ||
 		    addressed->ifindex == veth->bridge.ifindex)
@@ -211,7 +303,9 @@ int interfaces_attach(struct host *host, const struct conf *conf, const struct h
 		if (attach_addressed(host, conf, addressed, repair, &grown, err))
 			return -1;
 	}
-	if (attach_bridge(host, conf, &veth->bridge, repair, err))
+	if (attach_unnumbered(host, conf, repair, err) ||
+	    attach_bridge(host, conf, &veth->bridge, repair, err) ||
+	    excluded_refresh(&host->datapath.objects, &host->addresses, err))
 		return -1;
 	/* Interfaces come and go together; when nothing comes, nothing is looked for. */
 	if (grown)
@@ -219,62 +313,44 @@ int interfaces_attach(struct host *host, const struct conf *conf, const struct h
 	return 0;
 }
 
-struct survey {
-	struct host *host;
-	struct cni_error *err;
-	int result;
-};
-
-static bool verify_interface(const void *key, const void *value, void *context)
+static int attach_anyway(struct host *host, const struct link *link, struct cni_error *err)
 {
-	const struct interface *interface = value;
-	struct survey *survey = context;
-	uint32_t ifindex = *(const uint32_t *)key;
-	char missing[256];
+	const struct objects *objects = &host->datapath.objects;
+	struct conf none = {0};
+	struct interface known;
+
+	if (!interface_read(objects, link->ifindex, &known))
+		return attach_link(host, &none, link, NULL, err);
+	if (known.role != ROLE_EXCLUDED && !known.addresses_excluded &&
+	    is_settled(host, link->ifindex, &known))
+		return 0;
+	known.addresses_excluded = 0;
+	return attach_link(host, &none, link, &known, err);
+}
+
+int interfaces_attach_named(struct host *host, const char *name, struct cni_error *err)
+{
+	char why_not[WHY_NOT_SIZE];
 	struct link link;
 
-	if (belongs_to_container(interface) ||
-	    attach_verify(&survey->host->datapath, ifindex, interface, missing, sizeof(missing)))
-		return true;
-	if (!link_get(survey->host->socket, ifindex, NULL, &link, survey->err) && !link.ifindex)
-		return true;
-	survey->result = cni_error_set(survey->err, CNI_ERROR_KERNEL_REFUSED,
-				       "interface %s of the host: %s; the next ADD repairs it",
-				       link.name, missing);
-	return false;
+	if (link_get(host->socket, 0, name, &link, err))
+		return -1;
+	if (!uplink_is_possible(host, &link, why_not))
+		return cni_error_set(err, CNI_ERROR_INVALID_CONFIGURATION,
+				     "interface %s cannot be attached to: it %s", name, why_not);
+	return attach_anyway(host, &link, err);
 }
 
-int interfaces_verify(struct host *host, struct cni_error *err)
+int interfaces_refresh_excluded(struct host *host, struct cni_error *err)
 {
-	struct survey survey = {.host = host, .err = err};
+	const struct objects *objects = &host->datapath.objects;
 
-	if (maps_walk(host->datapath.objects.maps[MAP_INTERFACES], sizeof(uint32_t),
-		      sizeof(struct interface), verify_interface, &survey))
-		return cni_error_set(err, CNI_ERROR_KERNEL_REFUSED,
-				     "cannot read the map interfaces");
-	return survey.result;
-}
+	for (size_t i = 0; i < host->addresses.count; i++) {
+		struct addressed_interface *addressed = &host->addresses.interfaces[i];
+		struct interface known;
 
-static bool sweep_interface(const void *key, const void *value, void *context)
-{
-	const struct interface *interface = value;
-	struct host *host = context;
-	uint32_t ifindex = *(const uint32_t *)key;
-	struct cni_error ignored = {0};
-	struct link link;
-
-	/* A container's goes with its attachment. */
-	if (belongs_to_container(interface))
-		return true;
-	if (link_get(host->socket, ifindex, NULL, &link, &ignored))
-		cni_error_release(&ignored);
-	else if (!link.ifindex)
-		interface_delete(&host->datapath.objects, ifindex);
-	return true;
-}
-
-void interfaces_sweep(struct host *host)
-{
-	maps_walk(host->datapath.objects.maps[MAP_INTERFACES], sizeof(uint32_t),
-		  sizeof(struct interface), sweep_interface, host);
+		addressed->is_excluded = interface_read(objects, addressed->ifindex, &known) &&
+					 known.addresses_excluded;
+	}
+	return excluded_refresh(objects, &host->addresses, err);
 }

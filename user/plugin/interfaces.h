@@ -2,8 +2,9 @@
 /*
  * interfaces.h - which of the host's interfaces the programs must be at.
  *
- * Every interface with an address of its own, except loopback, a bond's slaves, bridge
- * ports and containers' veths; and the bridge of every container. What has been
+ * Every interface with an address of its own that the configuration does not leave out,
+ * except loopback, a bond's slaves, bridge ports and containers' veths; those that "uplinks"
+ * names, with an address or without; and the bridge of every container. What has been
  * classified stands in the map interfaces.
  */
 #ifndef PLUGIN_INTERFACES_H
@@ -19,10 +20,21 @@
 int interfaces_attach(struct host *host, const struct conf *conf, const struct host_veth *veth,
 		      bool repair, struct cni_error *err);
 
+/* One that a person names, whatever the lists say. Code 7 where it cannot be. */
+int interfaces_attach_named(struct host *host, const char *name, struct cni_error *err);
+
+/* Brings the map of excluded addresses up to date; interfaces_attach() does that too. */
+int interfaces_refresh_excluded(struct host *host, struct cni_error *err);
+
+/* Attaches to whatever known interface lacks its programs, containers' veths too. Codes 102,
+ * 5, 11. */
+int interfaces_repair(struct host *host, struct cni_error *err);
+
 /* Whether the programs are at all interfaces known. Code 102, naming one and what it lacks. */
 int interfaces_verify(struct host *host, struct cni_error *err);
 
-/* Forgets interfaces that are gone. */
+/* Forgets interfaces that are gone, and leaves those that are no uplinks any more because
+ * they were put into a bridge or a bond. */
 void interfaces_sweep(struct host *host);
 
 #endif
