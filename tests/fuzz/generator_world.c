@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* generator_world.c - random maps: mostly sound ones. */
 #include <netinet/in.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "../packet/host.h"
@@ -28,6 +29,54 @@ static void make_slots(struct world *world)
 		world->slots[i].generation = 40 + i + random_below(2);
 		world->slots[i].live = !random_one_in(10);
 	}
+}
+
+static int make_address_ranges(struct address_range *ranges)
+{
+	static const char *const prefixes[] = {"198.51.100.0/24", "198.51.100.80/32",
+					       "10.10.0.0/16",    "192.0.2.1/32",
+					       "2001:db8::/32",   "2001:db8:99::80/128",
+					       "fd00:10::/64",    "2001:db8:1::1/128",
+					       "0.0.0.0/0",       "::/0"};
+	int count = random_one_in(3) ? 1 + (int)random_below(3) : 0;
+
+	for (int i = 0; i < count; i++) {
+		char text[32];
+		int length;
+
+		sscanf(RANDOM_OF(prefixes), "%31[^/]/%d", text, &length);
+		world_address(ranges[i].address, text);
+		ranges[i].prefix_length = (uint8_t)length;
+		ranges[i].exception = random_one_in(3);
+	}
+	return count;
+}
+
+static void make_policy(struct world *world, uint32_t slot)
+{
+	struct policy *policy = &world->policies[slot];
+
+	world->has_policy[slot] = true;
+	policy->owner.slot = slot;
+	policy->owner.generation = world->slots[slot].generation - random_one_in(8);
+	policy->masquerade_all = random_one_in(3);
+	policy->keep_hairpin_source = random_one_in(4);
+	policy->source4_count = random_one_in(4);
+	policy->source6_count = random_one_in(4);
+	world_address(policy->sources4[0], v4_host_other);
+	world_address(policy->sources6[0], v6_second_uplink);
+	policy->unmasqueraded_count = (uint8_t)make_address_ranges(policy->unmasqueraded);
+	policy->source_range_count = (uint8_t)make_address_ranges(policy->source_ranges);
+	policy->excluded_count = (uint8_t)make_address_ranges(policy->excluded);
+	if (random_one_in(4))
+		policy->masquerade_ports[0] = (struct port_range){20001, 20003};
+}
+
+static void make_policies(struct world *world)
+{
+	for (uint32_t slot = 1; slot < WORLD_SLOTS; slot++)
+		if (random_one_in(4))
+			make_policy(world, slot);
 }
 
 static void make_endpoints(struct world *world)
@@ -237,6 +286,7 @@ void generator_world(struct world *world)
 	memset(world, 0, sizeof(*world));
 	world->now = machine_now();
 	make_slots(world);
+	make_policies(world);
 	make_endpoints(world);
 	make_interfaces(world);
 	make_ranges(world);

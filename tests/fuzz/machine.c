@@ -63,6 +63,18 @@ static void write_slots(const struct world *world)
 		update(bpf_map__fd(skeleton->maps.slots), &i, &world->slots[i]);
 }
 
+static void write_policies(const struct world *world)
+{
+	int map = bpf_map__fd(skeleton->maps.policies);
+
+	for (uint32_t i = 1; i < WORLD_SLOTS; i++) {
+		if (world->has_policy[i])
+			update(map, &i, &world->policies[i]);
+		else if (written.has_policy[i])
+			bpf_map_delete_elem(map, &i);
+	}
+}
+
 static void write_endpoints(const struct world *world)
 {
 	int map = bpf_map__fd(skeleton->maps.endpoints);
@@ -132,6 +144,7 @@ static void write_flows(const struct world *world)
 void machine_write(const struct world *world)
 {
 	write_slots(world);
+	write_policies(world);
 	write_endpoints(world);
 	write_interfaces(world);
 	write_portmaps(world);

@@ -19,20 +19,6 @@ static bool same_owner(const struct owner *a, const struct owner *b)
 	return a->slot == b->slot && a->generation == b->generation;
 }
 
-static bool same_subnet(const uint8_t *a, const uint8_t *b, int bits)
-{
-	bits += wire_is_ipv4(a) ? 96 : 0;
-	for (int i = 0; i < 16; i++) {
-		int left = bits - i * 8;
-
-		if (left <= 0)
-			return true;
-		if (left >= 8 ? a[i] != b[i] : (a[i] ^ b[i]) >> (8 - left))
-			return false;
-	}
-	return true;
-}
-
 static void answer(struct question *question, enum answer answer, const char *because)
 {
 	question->expected->answer = answer;
@@ -154,10 +140,16 @@ static void begin_inward_flow(struct question *question, struct flow *flow, cons
 static void ask_mapping(struct question *question, const struct portmap *mapping)
 {
 	const struct flow_key *key = &question->expected->key;
+	const struct policy *policy = world_policy(question->world, &mapping->owner);
 	struct flow flow = {.owner = mapping->owner, .kind = FLOW_MAPPING};
 
 	if (!begins_tcp(&question->visit->wire) && world_socket(key) == SOCKET_OF_PEER) {
 		answer(question, ANSWER_PASS, "a connection of the host's own");
+		return;
+	}
+	if (policy && policy->source_range_count &&
+	    !world_in_ranges(policy->source_ranges, policy->source_range_count, key->source)) {
+		answer(question, ANSWER_DROP, "from outside sourceRanges");
 		return;
 	}
 	memcpy(flow.address, mapping->container_address, 16);
@@ -203,6 +195,15 @@ static void ask_direct(struct question *question, const struct endpoint *endpoin
 	begin_inward_flow(question, &flow, "to a container itself");
 }
 
+/* excludeCIDRs */
+static bool is_excluded(const struct world *world, const struct portmap *mapping,
+			const uint8_t *address)
+{
+	const struct policy *policy = world_policy(world, &mapping->owner);
+
+	return policy && world_in_ranges(policy->excluded, policy->excluded_count, address);
+}
+
 /* The peer of a socket that has gone uses its port again. */
 static bool host_is_done(const struct question *question, const struct world_flow *flow)
 {
@@ -237,6 +238,8 @@ static void ask_in(struct question *question, bool routed)
 	if (routed && world_route(key->destination) == 0)
 		mapping = world_mapping(world, key->protocol, key->destination,
 					key->destination_port);
+	if (mapping && is_excluded(world, mapping, key->destination))
+		mapping = NULL;
 	endpoint = world_endpoint(world, key->destination);
 	if (mapping)
 		ask_mapping(question, mapping);
@@ -301,30 +304,54 @@ static bool ask_first_fragment(struct question *question)
 	return true;
 }
 
-static bool wants_masquerade(const struct visit *visit, const struct endpoint *endpoint)
+static bool wants_masquerade(const struct world *world, const struct visit *visit,
+			     const struct endpoint *endpoint)
 {
 	const struct wire_header *outer = &visit->wire.outer;
 
+	const struct policy *policy = world_policy(world, &endpoint->owner);
+
+	if (policy &&
+	    world_in_ranges(policy->unmasqueraded, policy->unmasqueraded_count, outer->destination))
+		return false;
 	return endpoint->masquerade &&
-	       !same_subnet(outer->source, outer->destination, endpoint->prefix_length);
+	       !world_same_subnet(outer->source, outer->destination, endpoint->prefix_length);
+}
+
+static const struct world_flow *flow_back(const struct world *world, const struct flow_key *key)
+{
+	struct flow_key back;
+
+	way_back(key, &back);
+	return world_live_flow(world, &back);
+}
+
+static bool came_by_mapping(const struct world *world, const struct flow_key *key)
+{
+	const struct world_flow *flow = flow_back(world, key);
+
+	return flow && flow->value.kind == FLOW_MAPPING && flow->value.reply;
 }
 
 /* A request that came by a mapping, or an answer to a masqueraded one: translated on its way back.
  */
 static bool is_settled(const struct world *world, const struct flow_key *key)
 {
-	struct flow_key back = *key;
-	const struct world_flow *flow;
+	const struct world_flow *flow = flow_back(world, key);
 
-	memcpy(back.source, key->destination, 16);
-	memcpy(back.destination, key->source, 16);
-	back.source_port = key->destination_port;
-	back.destination_port = key->source_port;
-	flow = world_live_flow(world, &back);
-	if (!flow)
-		return false;
-	return flow->value.kind == FLOW_MASQUERADE ||
-	       (flow->value.kind == FLOW_MAPPING && flow->value.reply);
+	return came_by_mapping(world, key) || (flow && flow->value.kind == FLOW_MASQUERADE);
+}
+
+/* masqAll: the container is to see nobody but the host. */
+static const struct endpoint *shy_endpoint(const struct world *world, const uint8_t *address)
+{
+	const struct endpoint *endpoint = world_endpoint(world, address);
+	const struct policy *policy = endpoint ? world_policy(world, &endpoint->owner) : NULL;
+
+	return policy && policy->masquerade_all && !policy->keep_hairpin_source &&
+			       world->noticed.masquerade_all
+		       ? endpoint
+		       : NULL;
 }
 
 static bool any_identifier(const struct flow_key *key)
@@ -332,16 +359,40 @@ static bool any_identifier(const struct flow_key *key)
 	return !wire_has_ports(key->protocol);
 }
 
+static const struct port_range *port_ranges(const struct world *world,
+					    const struct expectation *expected)
+{
+	const struct policy *policy = world_policy(world, &expected->flow.owner);
+
+	return policy && policy->masquerade_ports[0].last ? policy->masquerade_ports
+							  : world->ranges;
+}
+
 bool oracle_port_in_set(const struct world *world, const struct expectation *expected,
 			uint16_t port)
 {
+	const struct port_range *ranges = port_ranges(world, expected);
+
 	if (any_identifier(&expected->key))
 		return true;
 	for (int i = 0; i < MASQUERADE_RANGES; i++)
-		if (world->ranges[i].last && port >= world->ranges[i].first &&
-		    port <= world->ranges[i].last)
+		if (ranges[i].last && port >= ranges[i].first && port <= ranges[i].last)
 			return true;
 	return false;
+}
+
+/* The flow's own, whose other half is lost, or nobody's. */
+static bool is_own_port(const struct world *world, const struct expectation *expected,
+			uint16_t port)
+{
+	struct flow flow = expected->flow, other;
+	struct flow_key reply;
+	const struct world_flow *standing;
+
+	flow.port = port;
+	world_other_half(&expected->key, &flow, &reply, &other);
+	standing = world_live_flow(world, &reply);
+	return standing && world_same_translation(&standing->value, &other);
 }
 
 bool oracle_port_free(const struct world *world, const struct expectation *expected, uint16_t port)
@@ -352,8 +403,28 @@ bool oracle_port_free(const struct world *world, const struct expectation *expec
 
 	flow.port = port;
 	world_other_half(key, &flow, &reply, &ignored);
+	if (is_own_port(world, expected, port))
+		return true;
 	return !world_mapping(world, key->protocol, flow.address, port) &&
-	       world_socket(&reply) == SOCKET_NONE && !taken(world, key, &flow);
+	       world_socket(&reply) == SOCKET_NONE && !world_live_flow(world, &reply);
+}
+
+/* TCP in mid-connection looks for the port that it had before it takes another. */
+static bool may_find_old_port(const struct question *question)
+{
+	const struct world *world = question->world;
+	const struct expectation *expected = question->expected;
+
+	if (expected->key.protocol != PROTOCOL_TCP || begins_tcp(&question->visit->wire))
+		return false;
+	for (int i = 0; i < world->flow_count; i++) {
+		uint16_t port = world->flows[i].key.destination_port;
+
+		if (world->flows[i].key.direction == DIRECTION_IN &&
+		    port != expected->key.source_port && is_own_port(world, expected, port))
+			return true;
+	}
+	return false;
 }
 
 static bool any_port_free(const struct world *world, const struct expectation *expected)
@@ -361,7 +432,7 @@ static bool any_port_free(const struct world *world, const struct expectation *e
 	if (any_identifier(&expected->key))
 		return true;
 	for (int i = 0; i < MASQUERADE_RANGES; i++) {
-		const struct port_range *range = &world->ranges[i];
+		const struct port_range *range = &port_ranges(world, expected)[i];
 
 		for (uint32_t port = range->first; range->last && port <= range->last; port++)
 			if (oracle_port_free(world, expected, (uint16_t)port))
@@ -370,7 +441,23 @@ static bool any_port_free(const struct world *world, const struct expectation *e
 	return false;
 }
 
-static void ask_masquerade(struct question *question, const struct endpoint *endpoint)
+/* snatAddresses, for what a container begins. */
+static bool choose_source(const struct question *question, bool outward, uint8_t *address)
+{
+	const struct expectation *expected = question->expected;
+	const struct policy *policy = world_policy(question->world, &expected->flow.owner);
+	bool v4 = question->visit->wire.ipv4;
+
+	if (outward && policy && (v4 ? policy->source4_count : policy->source6_count)) {
+		memcpy(address, v4 ? policy->sources4[0] : policy->sources6[0], 16);
+		return true;
+	}
+	return world_source(question->world, question->visit->device, expected->key.destination,
+			    address);
+}
+
+/* outward: the container's own, else to a container. */
+static void ask_masquerade(struct question *question, const struct endpoint *endpoint, bool outward)
 {
 	struct expectation *expected = question->expected;
 	const struct world *world = question->world;
@@ -381,10 +468,9 @@ static void ask_masquerade(struct question *question, const struct endpoint *end
 	expected->flow.peer_port = expected->key.destination_port;
 	if (question->visit->wire.outer.echo_reply) {
 		answer(question, ANSWER_DROP, "an answer that nobody asked for");
-	} else if (!world_source(world, question->visit->device, expected->key.destination,
-				 expected->flow.address)) {
+	} else if (!choose_source(question, outward, expected->flow.address)) {
 		answer(question, ANSWER_DROP, "no address to leave with");
-	} else if (oracle_port_in_set(world, expected, own) &&
+	} else if (!may_find_old_port(question) && oracle_port_in_set(world, expected, own) &&
 		   oracle_port_free(world, expected, own)) {
 		begin_flow(question, &expected->flow, "masqueraded, with its own port");
 	} else if (any_port_free(world, expected)) {
@@ -444,47 +530,74 @@ static bool is_refusal(const struct question *question)
 	return !visit->came_in_by && visit->wire.tcp_flags & WIRE_RST && live_note(question, &key);
 }
 
+static bool is_hairpin(const struct world *world, const struct endpoint *from,
+		       const struct endpoint *to)
+{
+	const struct policy *policy = world_policy(world, &from->owner);
+
+	return to && same_owner(&to->owner, &from->owner) &&
+	       !(policy && policy->keep_hairpin_source);
+}
+
+/* Of no flow. */
+static void ask_out_of_container(struct question *question, const struct endpoint *from)
+{
+	const struct visit *visit = question->visit;
+	const struct world *world = question->world;
+	const struct endpoint *to = world_endpoint(world, visit->wire.outer.destination);
+
+	if (is_refusal(question))
+		answer(question, ANSWER_PASS, "the firewall refuses a direct client");
+	else if (is_hairpin(world, from, to))
+		ask_masquerade(question, from, false);
+	else if (wants_masquerade(world, visit, from) &&
+		 !is_settled(world, &question->expected->key))
+		ask_masquerade(question, from, true);
+	else
+		answer(question, ANSWER_PASS, "not to be masqueraded");
+}
+
+static void ask_out_by_flow(struct question *question, const struct endpoint *from,
+			    const struct endpoint *shy)
+{
+	struct expectation *expected = question->expected;
+	const struct world_flow *flow = known_flow(question);
+
+	if (flow) {
+		take_flow(question, &flow->value, "a flow outwards");
+		if (expected->answer == ANSWER_TRANSLATE)
+			expected->redirect = other_way_out(question, &flow->value);
+	} else if (shy && came_by_mapping(question->world, &expected->key)) {
+		ask_masquerade(question, shy, false);
+	} else if (from) {
+		ask_out_of_container(question, from);
+	} else {
+		expected->confirms = confirms_note(question);
+	}
+}
+
 /* A packet that leaves the IP stack and is not the host's own. */
 static void ask_out(struct question *question)
 {
 	const struct visit *visit = question->visit;
 	const struct world *world = question->world;
 	const struct endpoint *from = world_endpoint(world, visit->wire.outer.source);
-	const struct endpoint *to = world_endpoint(world, visit->wire.outer.destination);
-	const struct world_flow *flow;
-	bool wanted, hairpin;
+	const struct endpoint *shy = shy_endpoint(world, visit->wire.outer.destination);
+	bool wanted = from && wants_masquerade(world, visit, from);
 
 	tuple_of(&visit->wire, DIRECTION_OUT, &question->expected->key);
+	answer(question, wanted ? ANSWER_DROP : ANSWER_PASS, "nothing to translate");
+	if (from && !world_owner_live(world, &from->owner))
+		return;
+	if (visit->wire.kind == WIRE_FRAGMENT && (from || shy))
+		ask_first_fragment(question);
+	if (visit->wire.kind < WIRE_FLOW)
+		return;
 	answer(question, ANSWER_PASS, "not from a container");
-	if (!from) {
-		question->expected->confirms = confirms_note(question);
-		return;
-	}
-	wanted = wants_masquerade(visit, from);
-	if (visit->wire.kind == WIRE_FRAGMENT && world_owner_live(world, &from->owner) &&
-	    ask_first_fragment(question))
-		return;
-	if (!world_owner_live(world, &from->owner) || visit->wire.kind < WIRE_FLOW) {
-		answer(question, wanted ? ANSWER_DROP : ANSWER_PASS,
-		       "a dead container's, or nothing to translate");
-		return;
-	}
-	flow = known_flow(question);
-	if (flow) {
-		take_flow(question, &flow->value, "a flow outwards");
-		if (question->expected->answer == ANSWER_TRANSLATE)
-			question->expected->redirect = other_way_out(question, &flow->value);
-		return;
-	}
-	if (is_refusal(question)) {
-		answer(question, ANSWER_PASS, "the firewall refuses a direct client");
-		return;
-	}
-	hairpin = to && same_owner(&to->owner, &from->owner);
-	if (hairpin || (wanted && !is_settled(world, &question->expected->key)))
-		ask_masquerade(question, from);
+	if (from || shy)
+		ask_out_by_flow(question, from, shy);
 	else
-		answer(question, ANSWER_PASS, "not to be masqueraded");
+		question->expected->confirms = confirms_note(question);
 }
 
 static void ask_error_out(struct question *question)
@@ -497,7 +610,7 @@ static void ask_error_out(struct question *question)
 	flow = world_live_flow(question->world, &question->expected->key);
 	if (flow)
 		take_flow(question, &flow->value, "an error about a flow, outwards");
-	else if (from && wants_masquerade(visit, from) &&
+	else if (from && wants_masquerade(question->world, visit, from) &&
 		 !is_settled(question->world, &question->expected->key))
 		answer(question, ANSWER_DROP, "a container's error about nothing");
 	else
@@ -561,9 +674,10 @@ static void ask_leave(struct question *question)
 
 	if (visit->wire.kind == WIRE_ERROR)
 		ask_error_out(question);
-	else if (!visit->came_in_by && !world_endpoint(question->world, visit->wire.outer.source))
+	else if (!visit->came_in_by && !world_endpoint(question->world, visit->wire.outer.source)) {
 		ask_host(question);
-	else
+		return;
+	} else
 		ask_out(question);
 	if (visit->wire.kind != WIRE_ERROR &&
 	    world_endpoint(question->world, visit->wire.outer.source))
@@ -650,7 +764,7 @@ static bool leaves_unclassified(const struct question *question, const struct en
 	const uint8_t *destination = question->visit->wire.outer.destination;
 	uint32_t device = world_route(destination);
 
-	return wants_masquerade(question->visit, from) && device != 0 &&
+	return wants_masquerade(question->world, question->visit, from) && device != 0 &&
 	       !world_interface(question->world, device);
 }
 

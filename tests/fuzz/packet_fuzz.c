@@ -90,8 +90,7 @@ static const char *step(struct visit *visit, struct expectation *expected, struc
 	const char *wrong;
 
 	world.now = machine_now();
-	if (!visit->came_in_by)
-		machine_read_noticed(&world);
+	machine_read_noticed(&world);
 	read_fragment(visit);
 	oracle_ask(&world, visit, expected);
 	outcome->frame = visit->frame;

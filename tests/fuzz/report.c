@@ -73,11 +73,33 @@ void report_packet(const struct visit *visit, const struct expectation *expected
 	report_frame("got", &outcome->frame);
 }
 
+static void report_ranges(const char *what, const struct address_range *ranges, int count)
+{
+	for (int i = 0; i < count; i++)
+		printf(" %s %s%s/%u", what, ranges[i].exception ? "!" : "",
+		       text_of(ranges[i].address), ranges[i].prefix_length);
+}
+
+static void report_policy(const struct policy *policy)
+{
+	printf("policy %u/%u: masquerade_all %u keep_hairpin_source %u sources %u %u",
+	       policy->owner.slot, policy->owner.generation, policy->masquerade_all,
+	       policy->keep_hairpin_source, policy->source4_count, policy->source6_count);
+	report_ranges("unmasqueraded", policy->unmasqueraded, policy->unmasqueraded_count);
+	report_ranges("source", policy->source_ranges, policy->source_range_count);
+	report_ranges("excluded", policy->excluded, policy->excluded_count);
+	printf(" ports %u-%u\n", policy->masquerade_ports[0].first,
+	       policy->masquerade_ports[0].last);
+}
+
 void report_world(const struct world *world)
 {
 	for (uint32_t i = 1; i < WORLD_SLOTS; i++)
 		printf("slot %u: generation %u live %u\n", i, world->slots[i].generation,
 		       world->slots[i].live);
+	for (uint32_t i = 1; i < WORLD_SLOTS; i++)
+		if (world->has_policy[i])
+			report_policy(&world->policies[i]);
 	for (int i = 0; i < WORLD_ENDPOINTS; i++)
 		if (world->endpoints[i].present)
 			printf("endpoint %s/%u owner %u/%u masquerade %u\n",

@@ -60,13 +60,18 @@ static const struct {
 
 #define ROUTES (sizeof(routes) / sizeof(routes[0]))
 
-static bool in_prefix(const uint8_t *address, const uint8_t *prefix, int bits)
+bool world_same_subnet(const uint8_t *a, const uint8_t *b, int bits)
 {
-	int bytes = bits / 8;
+	bits += wire_is_ipv4(a) ? 96 : 0;
+	for (int i = 0; i < 16; i++) {
+		int left = bits - i * 8;
 
-	if (memcmp(address, prefix, (size_t)bytes) != 0)
-		return false;
-	return bits % 8 == 0 || (address[bytes] ^ prefix[bytes]) >> (8 - bits % 8) == 0;
+		if (left <= 0)
+			return true;
+		if (left >= 8 ? a[i] != b[i] : (a[i] ^ b[i]) >> (8 - left))
+			return false;
+	}
+	return true;
 }
 
 /* `device`: only routes by it; 0: all. The host's own addresses, and none: 0. */
@@ -79,10 +84,9 @@ static uint32_t route_by(const uint8_t *destination, uint32_t device)
 		world_address(prefixes[i], routes[i].prefix);
 	parsed = true;
 	for (size_t i = 0; i < ROUTES; i++) {
-		bool ipv4 = wire_is_ipv4(prefixes[i]);
-
-		if (ipv4 == wire_is_ipv4(destination) && (!device || routes[i].device == device) &&
-		    in_prefix(destination, prefixes[i], routes[i].length + (ipv4 ? 96 : 0)))
+		if (wire_is_ipv4(prefixes[i]) == wire_is_ipv4(destination) &&
+		    (!device || routes[i].device == device) &&
+		    world_same_subnet(prefixes[i], destination, routes[i].length))
 			return routes[i].local ? 0 : routes[i].device;
 	}
 	return 0;
@@ -223,6 +227,25 @@ struct world_flow *world_flow(struct world *world, enum table table, const struc
 		    memcmp(&world->flows[i].key, key, sizeof(*key)) == 0)
 			return &world->flows[i];
 	return NULL;
+}
+
+const struct policy *world_policy(const struct world *world, const struct owner *owner)
+{
+	const struct policy *policy = &world->policies[owner->slot];
+
+	return owner->slot < WORLD_SLOTS && world->has_policy[owner->slot] &&
+			       policy->owner.generation == owner->generation
+		       ? policy
+		       : NULL;
+}
+
+bool world_in_ranges(const struct address_range *ranges, int count, const uint8_t *address)
+{
+	for (int i = 0; i < count; i++)
+		if (wire_is_ipv4(ranges[i].address) == wire_is_ipv4(address) &&
+		    world_same_subnet(ranges[i].address, address, ranges[i].prefix_length))
+			return !ranges[i].exception;
+	return false;
 }
 
 bool world_owner_live(const struct world *world, const struct owner *owner)

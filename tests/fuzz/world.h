@@ -16,7 +16,7 @@
 #define WORLD_ENDPOINTS 10
 #define WORLD_INTERFACES 9
 #define WORLD_PORTMAPS 16
-#define WORLD_FLOWS 512
+#define WORLD_FLOWS 192
 
 enum table { NEW, ANSWERED, TABLES };
 
@@ -45,6 +45,8 @@ struct world_flow {
 
 struct world {
 	struct slot slots[WORLD_SLOTS];
+	bool has_policy[WORLD_SLOTS];
+	struct policy policies[WORLD_SLOTS];
 	struct world_endpoint endpoints[WORLD_ENDPOINTS];
 	struct world_interface interfaces[WORLD_INTERFACES];
 	struct world_portmap portmaps[WORLD_PORTMAPS];
@@ -60,6 +62,9 @@ struct world {
 
 /* What bpf_fib_lookup() says; 0: it is this host's. */
 uint32_t world_route(const uint8_t *destination);
+
+/* The number of leading bits counts in the address's own family. */
+bool world_same_subnet(const uint8_t *a, const uint8_t *b, int bits);
 
 /* The address that a socket of the host would leave with; false: none. */
 bool world_source(const struct world *world, uint32_t device, const uint8_t *destination,
@@ -86,6 +91,11 @@ const struct interface *world_interface(const struct world *world, uint32_t ifin
 const struct portmap *world_mapping(const struct world *world, uint8_t protocol,
 				    const uint8_t *address, uint16_t port);
 struct world_flow *world_flow(struct world *world, enum table table, const struct flow_key *key);
+
+/* NULL: all defaults. */
+const struct policy *world_policy(const struct world *world, const struct owner *owner);
+/* Whether a list of ranges means the address: the first one that holds it decides. */
+bool world_in_ranges(const struct address_range *ranges, int count, const uint8_t *address);
 
 bool world_owner_live(const struct world *world, const struct owner *owner);
 bool world_flow_live(const struct world *world, const struct world_flow *flow);
