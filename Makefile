@@ -27,6 +27,10 @@ override CFLAGS += -std=gnu11 -Wall -Wextra -Werror -Wno-unused-parameter -Wshad
 CPPFLAGS += -Iinclude -Iuser -I$(BUILD) $(shell $(PKG_CONFIG) --cflags libnl-route-3.0 jansson 2>/dev/null)
 CPPFLAGS += -DPROGRAM_VERSION='"$(VERSION)"'
 BPF_CFLAGS := -target bpf -g -O2 -mcpu=v3 -Wall -Wextra -Werror -Ivmlinux -Iinclude -Ibpf
+# FALLBACKS=1: the programs do without what kernels older than this one lack. For tests.
+ifdef FALLBACKS
+BPF_CFLAGS += -DFALLBACKS
+endif
 
 LIBRARIES := libbpf jansson libnl-route-3.0 libnl-3.0
 # libelf of newer distributions wants libzstd when linked statically.
@@ -174,6 +178,7 @@ check-unit check-packet check-net check-fuzz: check-%:
 .PHONY: unit-tests packet-tests fuzz-tests net-tests
 unit-tests: $(UNIT_TESTS)
 packet-tests: $(BUILD)/tests/packet
+	$(Q)$(MAKE) --no-print-directory BUILD=$(BUILD)/fallbacks FALLBACKS=1 $(BUILD)/fallbacks/tests/packet
 fuzz-tests: $(BUILD)/tests/packet_fuzz
 	$(Q)$(if $(libfuzzer),$(MAKE) --no-print-directory $(JSON_FUZZERS) $(BUILD)/fuzz/dictionary)
 net-tests: all $(NET_TOOLS) $(BUILD)/sanitized/bpf-portmap

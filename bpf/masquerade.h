@@ -18,15 +18,26 @@
 #include "port_choice.h"
 #include "route.h"
 
+#define CLOSED_SECONDS 10 /* netfilter's time-out after RST */
+
 enum port_state {
 	PORT_FREE,
 	PORT_OURS,  /* this very flow's, which has lost its other half */
 	PORT_TAKEN, /* another flow's */
 };
 
-/* Does a flow have the tuple of packets back to this address and port? */
+/* Closed, and late segments are not to be expected any more, though it would be
+ * remembered for some minutes: RFC 5382 REQ-5 means those with ports to spare. */
+static __always_inline bool masquerade_has_closed(const struct flow *flow)
+{
+	return flow->kind == FLOW_MASQUERADE && flow->state == STATE_CLOSING &&
+	       (__s32)(flow_now() - flow->last_seen) > CLOSED_SECONDS;
+}
+
+/* Does a flow have the tuple of packets back to this address and port? evict: a closed
+ * one does not count. */
 VERIFIED_ONCE enum port_state masquerade_port_state(const struct flow_key *key,
-						    const struct flow *flow)
+						    const struct flow *flow, bool evict)
 {
 	struct flow_key reply;
 	struct flow *other;
@@ -40,7 +51,11 @@ VERIFIED_ONCE enum port_state masquerade_port_state(const struct flow_key *key,
 	if (address_equal(other->address, key->source) && other->port == key->source_port &&
 	    other->peer_port == key->destination_port)
 		return PORT_OURS;
-	return PORT_TAKEN;
+	if (!evict || !masquerade_has_closed(other))
+		return PORT_TAKEN;
+	flow_forget(&reply, other);
+	count(flow_evicted);
+	return PORT_FREE;
 }
 
 /* Would they be somebody else's, who is no flow? The port is marked before sockets are
@@ -77,7 +92,8 @@ VERIFIED_ONCE bool masquerade_next_port(struct __sk_buff *skb, const struct flow
 	for (int i = 0; i < PORT_PLACES && attempt->order.next < PORT_PLACES; i++) {
 		attempt->flow.port = port_at(&attempt->order, set, attempt->order.next);
 		attempt->order.next++;
-		state = masquerade_port_state(key, &attempt->flow);
+		state = masquerade_port_state(key, &attempt->flow,
+					      attempt->order.next > PORT_PLACES_SCATTERED);
 		if (state == PORT_OURS ||
 		    (state == PORT_FREE && !masquerade_port_has_owner(skb, key, &attempt->flow)))
 			return true;
@@ -109,7 +125,7 @@ VERIFIED_ONCE bool masquerade_find_port(const struct packet *packet, struct flow
 		return false;
 	for (__u32 place = 0; place < PORT_PLACES_TO_FIND; place++) {
 		flow->port = port_at(order, set, place);
-		if (masquerade_port_state(&packet->tuple, flow) == PORT_OURS)
+		if (masquerade_port_state(&packet->tuple, flow, false) == PORT_OURS)
 			return true;
 	}
 	return false;

@@ -94,6 +94,12 @@ static __always_inline void route_chosen_source(const struct bpf_fib_lookup *que
 		__builtin_memset(address, 0, sizeof(*address));
 }
 
+#ifdef FALLBACKS
+#define ROUTE_FIND_SOURCE (1U << 31) /* refused, as BPF_FIB_LOOKUP_SRC is before 6.7 */
+#else
+#define ROUTE_FIND_SOURCE BPF_FIB_LOOKUP_SRC
+#endif
+
 /* The address of the outgoing interface that routing would choose now for a
  * socket of the host's own. False: there is none. */
 VERIFIED_ONCE bool route_source(struct __sk_buff *skb, const struct packet *packet,
@@ -109,8 +115,8 @@ VERIFIED_ONCE bool route_source(struct __sk_buff *skb, const struct packet *pack
 	__builtin_memset(query.ipv6_src, 0, sizeof(query.ipv6_src));
 	query.sport = 0;
 	if (bpf_fib_lookup(skb, &query, sizeof(query),
-			   BPF_FIB_LOOKUP_OUTPUT | BPF_FIB_LOOKUP_SKIP_NEIGH |
-				   BPF_FIB_LOOKUP_SRC) == BPF_FIB_LKUP_RET_SUCCESS) {
+			   BPF_FIB_LOOKUP_OUTPUT | BPF_FIB_LOOKUP_SKIP_NEIGH | ROUTE_FIND_SOURCE) ==
+	    BPF_FIB_LKUP_RET_SUCCESS) {
 		route_chosen_source(&query, packet->ipv4, address);
 		if (!address_is_unset(address->bytes))
 			return true;

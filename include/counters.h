@@ -25,6 +25,7 @@
 	X(flow_host, "new flows of the host's own that something here would take for another's") \
 	X(flow_displaced, "masqueraded flows that lost their port to a later socket of the host") \
 	X(flow_moved_port, "new flows whose source port had to move because the tuple was taken") \
+	X(flow_evicted, "closed flows whose port went to another early, for want of any") \
 	X(masquerade_tries_1, "masqueraded flows that got the first port that they tried") \
 	X(masquerade_tries_2_to_4, "masqueraded flows that tried 2 to 4 ports") \
 	X(masquerade_tries_5_to_16, "masqueraded flows that tried 5 to 16 ports") \

@@ -230,6 +230,18 @@ void fixture_set_masquerade_ports(uint16_t first, uint16_t last)
 	update(skeleton->maps.meta, &only, &meta);
 }
 
+void fixture_set_addresses(enum device device, const char *address4, const char *address6)
+{
+	uint32_t ifindex = device;
+	struct interface interface;
+
+	if (bpf_map_lookup_elem(bpf_map__fd(skeleton->maps.interfaces), &ifindex, &interface))
+		err(1, "reading an interface");
+	fixture_address(interface.address4, address4);
+	fixture_address(interface.address6, address6);
+	update(skeleton->maps.interfaces, &ifindex, &interface);
+}
+
 static void classify(enum device device, enum interface_role role, enum container owner)
 {
 	struct interface interface = {.owner = owner_of(owner), .role = role};
@@ -251,6 +263,10 @@ static void classify_all(void)
 	classify(VETH_TWO, ROLE_PORT, TWO);
 	classify(VETH_QUIET, ROLE_PORT, QUIET);
 	classify(VETH_ROUTED, ROLE_ROUTED, ROUTED);
+	fixture_set_addresses(UPLINK, v4_host, v6_host);
+	fixture_set_addresses(SECOND_UPLINK, v4_second_uplink, v6_second_uplink);
+	fixture_set_addresses(BRIDGE, v4_bridge, v6_bridge);
+	fixture_set_addresses(VETH_ROUTED, "10.20.0.1", "fd00:20::1");
 }
 
 static void add_containers(void)

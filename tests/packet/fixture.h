@@ -84,6 +84,8 @@ int fixture_run(enum hook hook, enum device device, enum device came_in_by, stru
  * or without (CHECKSUM_NONE). False: this kernel cannot, and nothing has changed. */
 bool fixture_set_checksum_complete(bool complete);
 
+/* What ADD or CHECK has written down of an interface: what kernels before 6.7 have. */
+void fixture_set_addresses(enum device device, const char *address4, const char *address6);
 void fixture_map_port(int protocol, const char *host, int host_port, const char *container,
 		      int container_port, enum container owner);
 void fixture_exclude(const char *address); /* as excludeInterfaces does */

@@ -481,6 +481,7 @@ static void given_other_address(void)
 	host_configure("addr del 192.0.2.1/24 dev uplink0\n"
 		       "addr add 192.0.2.2/24 dev uplink0\n"
 		       "route replace default via 192.0.2.254 dev uplink0\n");
+	fixture_set_addresses(UPLINK, v4_host_other, v6_host);
 }
 
 static void address_back(void)
@@ -490,6 +491,70 @@ static void address_back(void)
 		       "neigh replace 192.0.2.254 lladdr 02:00:00:00:02:54 dev uplink0\n"
 		       "route replace default via 192.0.2.254 dev uplink0\n");
 }
+
+/* Both ports are another container's. */
+static void put_flows_of_two(enum flow_state state, uint32_t idle)
+{
+	struct entry entries[] = {
+		MASQUERADED(ANSWERED, IPPROTO_TCP, v4_container_two, 5000, v4_server, 443, v4_host,
+			    21000),
+		MASQUERADED(ANSWERED, IPPROTO_TCP, v4_container_two, 5001, v4_server, 443, v4_host,
+			    21001),
+	};
+
+	given_one_free_port();
+	for (int i = 0; i < 4; i++) {
+		entries[i].owner = TWO;
+		entries[i].state = state;
+		entries[i].idle = idle;
+		fixture_put(&entries[i]);
+	}
+}
+
+static void given_established(void)
+{
+	put_flows_of_two(STATE_ESTABLISHED, 600);
+}
+
+static void given_closing(void)
+{
+	put_flows_of_two(STATE_CLOSING, 30);
+}
+
+static void given_closing_just_now(void)
+{
+	put_flows_of_two(STATE_CLOSING, 1);
+}
+
+static const struct row reuse_rows[] = {
+	{.says = "where every port is an established flow's there is none, idle or not",
+	 .given = given_established,
+	 .flows_unchecked = true,
+	 AT(TO_UPLINK, UPLINK),
+	 .in = TCP(v4_container_one, 40000, v4_server, 443, SYN),
+	 .verdict = DROPPED,
+	 .counts = {"drop_no_tuple"}},
+	{.says = "where every port is a closed one's, that one's is taken",
+	 .given = given_closing,
+	 .flows_unchecked = true,
+	 AT(TO_UPLINK, UPLINK),
+	 .in = TCP(v4_container_one, 40000, v4_server, 443, SYN),
+	 .out = TCP(v4_host, CHOSEN, v4_server, 443, SYN),
+	 .counts = {"flow_masquerade", "flow_moved_port", "flow_evicted"}},
+	{.says = "its reply is the new flow's",
+	 .then = true,
+	 .flows_unchecked = true,
+	 AT(FROM_UPLINK, UPLINK),
+	 .in = TCP(v4_server, 443, v4_host, CHOSEN, SYN | ACK),
+	 .out = TCP(v4_server, 443, v4_container_one, 40000, SYN | ACK)},
+	{.says = "but not where it was closed a moment ago",
+	 .given = given_closing_just_now,
+	 .flows_unchecked = true,
+	 AT(TO_UPLINK, UPLINK),
+	 .in = TCP(v4_container_one, 40000, v4_server, 443, SYN),
+	 .verdict = DROPPED,
+	 .counts = {"drop_no_tuple"}},
+};
 
 static const struct row keeping_rows[] = {
 	{.says = "[i10] an answered flow's port is taken too",
@@ -819,6 +884,7 @@ void masquerade_rows(void)
 	ROWS_RUN(echo_rows);
 	ROWS_RUN(port_rows);
 	ROWS_RUN(keeping_rows);
+	ROWS_RUN(reuse_rows);
 	ROWS_RUN(healing_rows);
 	ROWS_RUN(exception_rows);
 	ROWS_RUN(drop_rows);
