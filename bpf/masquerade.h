@@ -266,7 +266,9 @@ static __always_inline __u32 reply_reroute(struct __sk_buff *skb, const struct p
 		flow->out_looked_up = now;
 		flow->out_ifindex = route_by_source(skb, packet, (struct address *)flow->address);
 	}
-	return flow->out_ifindex == skb->ifindex ? 0 : flow->out_ifindex;
+	if (flow->out_ifindex == skb->ifindex || !route_fits(skb, packet, flow->out_ifindex))
+		return 0;
+	return flow->out_ifindex;
 }
 
 /* An ICMP error that leaves, about a packet that arrived translated: a

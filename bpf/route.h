@@ -60,6 +60,23 @@ VERIFIED_ONCE enum route route_of(struct __sk_buff *skb, const struct packet *pa
 	}
 }
 
+#define MTU_SEGMENTS 1 /* BPF_MTU_CHK_SEGS: of a packet to be segmented, each of them */
+
+/* The stack has made sure that the packet fits the interface that it chose, and tells the
+ * sender where not; of another one nobody would tell it. */
+static __always_inline bool route_fits(struct __sk_buff *skb, const struct packet *packet,
+				       __u32 ifindex)
+{
+	__u32 length = packet->end - packet->l3_offset;
+
+	if (!ifindex)
+		return true;
+	if (!skb->gso_size)
+		return bpf_check_mtu(skb, ifindex, &length, 0, 0) <= 0;
+	length = 0;
+	return bpf_check_mtu(skb, ifindex, &length, 0, MTU_SEGMENTS) <= 0;
+}
+
 /* The interface that routing would choose for the source that the packet is to
  * have: another one where `ip rule from ...` says so. 0: it does not say. */
 VERIFIED_ONCE __u32 route_by_source(struct __sk_buff *skb, const struct packet *packet,

@@ -523,3 +523,44 @@ test_attach_uplink_becomes_port() {
 	expect_answers web "$server4" 9000 server "$host4_second"
 	expect_answers server "$host6_second" 8080 web "$server6"
 }
+
+# what is too large for the uplink that a reply's address belongs to goes where routing sends it:
+# a file arrives though the other uplink's MTU is smaller, joined by segmentation offload or not
+# [T20][T28]
+test_uplink_reroute_smaller_mtu() {
+	local far=192.0.113.9 far6=2001:db8:9::9
+	ip link add shortcut netns client type veth peer name shortcut netns server
+	ip -n client address add 10.99.0.1/24 dev shortcut
+	ip -n client address add 2001:db8:8::1/64 dev shortcut nodad
+	ip -n server address add 10.99.0.2/24 dev shortcut
+	ip -n server address add 2001:db8:8::2/64 dev shortcut nodad
+	ip -n client link set shortcut up
+	ip -n server link set shortcut up
+	ip -n server address add "$far/32" dev lo
+	ip -n server address add "$far6/128" dev lo nodad
+	ip -n client route add "$far" via 10.99.0.2
+	ip -n client route add "$far6" via 2001:db8:8::2
+	in_namespace client sysctl -qw net.ipv4.ip_forward=1 net.ipv6.conf.all.forwarding=1
+	container_add web bridge -p 8080:80/tcp
+	file_serve web 80
+	reverse_path_loose
+	in_namespace server bash -c "$(declare -f reverse_path_loose); reverse_path_loose"
+	ip link set eth1 mtu 1280
+	ip -n server link set eth0 mtu 1280
+	ip -n server route add "$host4_second" dev eth0 src "$far" advmss 1460
+	ip -n server route add "$host6_second" dev eth0 src "$far6" advmss 1440
+	ip route add "$far" via "$client4"
+	ip route add "$far6" via "$client6"
+	ip route add "$far" via "$server4" table 100
+	ip rule add from "$host4_second" lookup 100
+	ip -6 route add "$far6" via "$server6" table 100
+	ip -6 rule add from "$host6_second" lookup 100
+	local offload address
+	for offload in on off; do
+		in_namespace web ethtool -K eth0 tso "$offload" gso "$offload"
+		for address in "$host4_second" "$host6_second"; do
+			expect_file server "$address" 8080
+		done
+	done
+	expect_count_above 0 rerouted
+}

@@ -123,6 +123,16 @@ static const struct row tcp_rows[] = {
 	 .out = TCP(v4_host, 7070, v4_client, 40000, SYN | ACK)},
 };
 
+static void given_small_mtu(void)
+{
+	host_configure("link set uplink0 mtu 1280\n");
+}
+
+static void large_mtu_again(void)
+{
+	host_configure("link set uplink0 mtu 1500\n");
+}
+
 static const struct row other_uplink_rows[] = {
 	{.says = "a client whose way back is by another uplink",
 	 AT(FROM_UPLINK, SECOND_UPLINK),
@@ -151,6 +161,22 @@ static const struct row other_uplink_rows[] = {
 	 .out = TCP(v4_second_uplink, 8080, v4_client, 40000, SYN | ACK),
 	 .flows_unchecked = true,
 	 .counts = {"rerouted"}},
+	{.says = "as large as that uplink takes, within the same second",
+	 .then = true,
+	 .given = given_small_mtu,
+	 AT(TO_UPLINK, SECOND_UPLINK),
+	 .in = TCP(v4_container_one, 80, v4_client, 40000, ACK, .payload = 1240),
+	 .verdict = REDIRECTED,
+	 .out = TCP(v4_second_uplink, 8080, v4_client, 40000, ACK, .payload = 1240),
+	 .flows_unchecked = true,
+	 .counts = {"rerouted"}},
+	{.says = "[T28] what is larger leaves where the stack found that it fits",
+	 .then = true,
+	 AT(TO_UPLINK, SECOND_UPLINK),
+	 .in = TCP(v4_container_one, 80, v4_client, 40000, ACK, .payload = 1241),
+	 .out = TCP(v4_second_uplink, 8080, v4_client, 40000, ACK, .payload = 1241),
+	 .flows_unchecked = true,
+	 .afterwards = large_mtu_again},
 };
 
 static const struct row udp_rows[] = {
