@@ -28,11 +28,13 @@ static __always_inline bool flow_reclaim(const struct flow_key *key, struct flow
 }
 
 /* The insertion with NOEXIST is the allocation: there is no moment between a
- * check and a write. flows is looked at afterwards, for what was answered. */
+ * check and a write. flows is looked at afterwards, for what was answered.
+ * error is an int: before 6.4 a map's functions return one, and as the verifier has
+ * calls of them made without the helper between, the upper half of a long is 0. */
 static __noinline enum claim flow_claim(const struct flow_key *key, const struct flow *wanted)
 {
 	struct flow *other;
-	long error = bpf_map_update_elem(&flows_new, key, wanted, BPF_NOEXIST);
+	int error = bpf_map_update_elem(&flows_new, key, wanted, BPF_NOEXIST);
 
 	if (error == -EEXIST) {
 		other = bpf_map_lookup_elem(&flows_new, key);
@@ -55,9 +57,9 @@ static __noinline enum claim flow_claim(const struct flow_key *key, const struct
 
 /* Both halves stand or none. A race with another CPU for the same flow is lost
  * to whoever wrote this half first: *flow becomes what that one chose. */
-static __always_inline long flow_insert_first(const struct flow_key *key, struct flow *flow)
+static __always_inline int flow_insert_first(const struct flow_key *key, struct flow *flow)
 {
-	long error = bpf_map_update_elem(&flows_new, key, flow, BPF_NOEXIST);
+	int error = bpf_map_update_elem(&flows_new, key, flow, BPF_NOEXIST);
 	struct flow *faster;
 
 	if (error != -EEXIST)
@@ -101,7 +103,7 @@ VERIFIED_ONCE enum claim flow_create(const struct flow_key *first_key, struct fl
 	struct flow_key key;
 	struct flow flow;
 	enum claim claim;
-	long error;
+	int error;
 
 	if (!first_key || !first)
 		return CLAIM_FULL;
