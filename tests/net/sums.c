@@ -7,7 +7,6 @@
 #include <bpf/bpf.h>
 #include <errno.h>
 #include <linux/bpf.h>
-#include <net/if.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -15,11 +14,9 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#define TCX_INGRESS 46 /* linux/bpf.h of kernels before 6.6 lacks it */
-
 static const char usage[] =
-	"sums watch DEVICE PIN    counts what comes in at DEVICE, in a map pinned at PIN\n"
-	"sums show PIN            prints STATE=PACKETS, and the same for GSO packets\n";
+	"sums make PROGRAM-PIN PIN    a program for tc that counts in the map pinned at PIN\n"
+	"sums show PIN                prints STATE=PACKETS, and the same for GSO packets\n";
 
 /* Of NONE and PARTIAL a program cannot tell which; a GSO packet is PARTIAL. */
 static const char *const states[] = {"complete",     "unnecessary",     "other",
@@ -57,7 +54,7 @@ static int load(int map)
 		{.code = BPF_JMP | BPF_CALL, .imm = BPF_FUNC_csum_level},
 		{.code = BPF_JMP | BPF_JSGE | BPF_K, .dst_reg = 0, .off = 1},
 		{.code = BPF_ALU64 | BPF_ADD | BPF_K, .dst_reg = 7, .imm = 1},
-		/* counter[r7] += 1; return TCX_NEXT; */
+		/* counter[r7] += 1; return TC_ACT_UNSPEC; */
 		{.code = BPF_STX | BPF_MEM | BPF_W, .dst_reg = 10, .src_reg = 7, .off = -4},
 		{.code = BPF_ALU64 | BPF_MOV | BPF_X, .dst_reg = 2, .src_reg = 10},
 		{.code = BPF_ALU64 | BPF_ADD | BPF_K, .dst_reg = 2, .imm = -4},
@@ -84,7 +81,7 @@ static int load(int map)
 	return (int)syscall(SYS_bpf, BPF_PROG_LOAD, &attributes, sizeof(attributes));
 }
 
-static int watch(const char *device, const char *pin)
+static int make(const char *program_pin, const char *pin)
 {
 	union bpf_attr attributes = {
 		.map_type = BPF_MAP_TYPE_ARRAY,
@@ -98,11 +95,8 @@ static int watch(const char *device, const char *pin)
 	if (map < 0 || bpf_obj_pin(map, pin))
 		return fail(pin);
 	program = load(map);
-	if (program < 0)
-		return fail("program");
-	if (bpf_prog_attach(program, (int)if_nametoindex(device), (enum bpf_attach_type)TCX_INGRESS,
-			    0))
-		return fail(device);
+	if (program < 0 || bpf_obj_pin(program, program_pin))
+		return fail(program_pin);
 	return 0;
 }
 
@@ -124,8 +118,8 @@ static int show(const char *pin)
 
 int main(int argc, char **argv)
 {
-	if (argc == 4 && strcmp(argv[1], "watch") == 0)
-		return watch(argv[2], argv[3]);
+	if (argc == 4 && strcmp(argv[1], "make") == 0)
+		return make(argv[2], argv[3]);
 	if (argc == 3 && strcmp(argv[1], "show") == 0)
 		return show(argv[2]);
 	fputs(usage, stderr);

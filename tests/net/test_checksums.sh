@@ -13,8 +13,16 @@ checksums_make() {
 	container_add one "$1"
 	in_namespace web "$bulk" serve 80 --background
 	in_namespace server "$bulk" serve 9000 --background
-	"$sums" watch eth0 /sys/fs/bpf/from_client
-	"$sums" watch eth1 /sys/fs/bpf/from_server
+	watch_sums eth0 from_client
+	watch_sums eth1 from_server
+}
+
+# watch_sums DEVICE NAME: behind our program there
+watch_sums() {
+	"$sums" make "/sys/fs/bpf/$2-program" "/sys/fs/bpf/$2"
+	tc qdisc add dev "$1" clsact 2>/dev/null || true
+	tc filter add dev "$1" ingress prio 65000 handle 9 bpf direct-action \
+		object-pinned "/sys/fs/bpf/$2-program"
 }
 
 # features WHERE FEATURE on|off ...: at the senders outside, at the host's uplinks, at the
@@ -325,7 +333,7 @@ vxlan_make() {
 test_checksums_complete() {
 	vxlan_make
 	checksums_make bridge
-	"$sums" watch vx0 /sys/fs/bpf/from_tunnel
+	watch_sums vx0 from_tunnel
 	in_namespace client "$bulk" serve 9001 --background
 	features outside tx off
 	local address
