@@ -87,7 +87,6 @@ VERIFIED_ONCE __u32 fragment_remember(const struct packet *packet,
 	*(volatile enum fragment_fate *)&fragment->fate = fate;
 	if (fate == FRAGMENT_DROPPED)
 		return 0;
-	fragment->held = 0;
 	/* After the fate is told: whoever holds one looks at that afterwards. */
 	return __sync_lock_test_and_set(&fragment->newest, 0);
 }

@@ -206,17 +206,26 @@ static unsigned int extension_number(char letter)
 		return DESTINATION_OPTIONS;
 	case 'r':
 		return ROUTING_HEADER;
+	case 'f':
+		return FRAGMENT_HEADER;
 	default:
 		assert(letter == 'n');
 		return IPPROTO_NONE;
 	}
 }
 
+/* Among its extensions, rather than behind them. */
+static bool has_fragment_header(const struct packet *packet)
+{
+	return packet->extensions && strchr(packet->extensions, 'f');
+}
+
 static unsigned int next_header(const struct packet *packet, const char *extensions)
 {
 	if (*extensions)
 		return extension_number(*extensions);
-	return packet->fragment ? FRAGMENT_HEADER : (unsigned int)packet->protocol;
+	return packet->fragment && !has_fragment_header(packet) ? FRAGMENT_HEADER
+								: (unsigned int)packet->protocol;
 }
 
 static void put_options(struct frame *frame, unsigned int size)
@@ -236,19 +245,10 @@ static void put_routing(struct frame *frame, unsigned int segments_left)
 	put32(frame, 0);
 }
 
-static void put_extension(struct frame *frame, const struct packet *packet, char letter,
-			  unsigned int next)
+static void put_fragment_header(struct frame *frame, const struct packet *packet, unsigned int next)
 {
+	frame->fragment_header = frame->length;
 	put8(frame, next);
-	if (letter == 'r')
-		put_routing(frame, packet->segments_left);
-	else
-		put_options(frame, letter == 'D' ? 24 : 8);
-}
-
-static void put_fragment_header(struct frame *frame, const struct packet *packet)
-{
-	put8(frame, packet->protocol);
 	put8(frame, 0);
 	switch (packet->fragment) {
 	case FIRST_FRAGMENT:
@@ -263,6 +263,20 @@ static void put_fragment_header(struct frame *frame, const struct packet *packet
 	put32(frame, packet->identification ? packet->identification : 0x12345678);
 }
 
+static void put_extension(struct frame *frame, const struct packet *packet, char letter,
+			  unsigned int next)
+{
+	if (letter == 'f') {
+		put_fragment_header(frame, packet, next);
+		return;
+	}
+	put8(frame, next);
+	if (letter == 'r')
+		put_routing(frame, packet->segments_left);
+	else
+		put_options(frame, letter == 'D' ? 24 : 8);
+}
+
 static void put_ipv6(struct frame *frame, const struct packet *packet)
 {
 	const char *extensions = packet->extensions ? packet->extensions : "";
@@ -275,8 +289,8 @@ static void put_ipv6(struct frame *frame, const struct packet *packet)
 	put_address(frame, packet->to);
 	for (; *extensions; extensions++)
 		put_extension(frame, packet, *extensions, next_header(packet, extensions + 1));
-	if (packet->fragment)
-		put_fragment_header(frame, packet);
+	if (packet->fragment && !has_fragment_header(packet))
+		put_fragment_header(frame, packet, (unsigned int)packet->protocol);
 }
 
 static void finish_ipv6(struct frame *frame, const struct packet *packet)
@@ -393,7 +407,7 @@ static void cut_piece(struct frame *frame, const struct packet *packet)
 	if (frame->ipv4)
 		write16(frame, frame->network + 6, packet->piece_offset / 8 | (more ? 0x2000 : 0));
 	else
-		write16(frame, frame->transport - 6, packet->piece_offset | (more ? 1 : 0));
+		write16(frame, frame->fragment_header + 2, packet->piece_offset | (more ? 1 : 0));
 }
 
 static bool has_checksum(const struct packet *packet)

@@ -55,7 +55,8 @@ struct packet {
 	bool vlan;                 /* an 802.1Q tag in the bytes */
 	unsigned int ethertype;    /* instead of the right one */
 	unsigned int ipv4_options; /* bytes of them, a multiple of 4 */
-	/* IPv6, a letter each: h(op-by-hop), d(estination), D, a long one, r(outing), n(o next) */
+	/* IPv6, a letter each: h(op-by-hop), d(estination), D, a long one, r(outing), n(o next),
+	 * and f(ragment) where the fragment header is not to be the last */
 	const char *extensions;
 	unsigned int segments_left; /* in the routing header */
 	enum fragmentation fragment;
@@ -88,6 +89,7 @@ struct frame {
 	size_t length;
 	size_t network; /* offsets of the headers */
 	size_t transport;
+	size_t fragment_header; /* of IPv6 */
 	bool ipv4;
 	int protocol;
 };
