@@ -41,6 +41,10 @@
  * take; its tuple is that one, the quoted one turned round (packet.h), and the same
  * two directions apply. Errors begin no flow and keep none alive.
  *
+ * Fragments. The first one has the ports and is decided about like any packet; at
+ * each hook, what was done to it is done to the others (fragment.h). Those that enter
+ * before it are held until it comes (held.h).
+ *
  * Decisions read maps and fill a translation; rewrite.h alone writes packets.
  *
  * Neighbours on one bridge. from_container rewrites the request before the
