@@ -20,7 +20,7 @@ struct port_set {
  * container's own port, where that may be kept. Then they are scattered, so that a free one is
  * found fast; the rest go through the set in a row, so that of a small one none is left out. */
 #define PORT_PLACES 256
-#define PORT_PLACES_SCATTERED 128
+#define PORT_PLACES_SCATTERED 64
 /* So often another CPU may be faster. */
 #define PORT_RACES 8
 /* Where a flow is looked for that has lost the half that knew its port. */

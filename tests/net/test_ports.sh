@@ -1,0 +1,123 @@
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+# shellcheck shell=bash disable=SC2154 # the world's names: world.sh
+#
+# test_ports.sh - very many masqueraded flows to one destination.
+#
+# FLOWS=60000 makes so many where it says FLOWS below; the sets of ports grow with it.
+
+crowd=$build/tests/crowd
+flows=${FLOWS:-4000}
+crowds=
+
+crowd_serve() {
+	in_namespace "$1" sysctl -qw net.core.somaxconn=4096 net.ipv4.tcp_max_syn_backlog=8192
+	in_namespace "$1" "$crowd" serve "$2" --background
+}
+
+# Containers choose source ports that are no others' choice: from 1024 on.
+crowd_container() {
+	container_add "$@"
+	in_namespace "$1" sysctl -qw net.ipv4.ip_local_port_range='1024 65535'
+}
+
+# crowd_ask NAMESPACE|host COUNT [OPTION...]: in the background, by processes of 10,000 at most
+crowd_ask() {
+	local who=$1 count=$2 part
+	shift 2
+	while [ "$count" -gt 0 ]; do
+		part=$((count > 10000 ? 10000 : count)) count=$((count > 10000 ? count - 10000 : 0))
+		if [ "$who" = host ]; then
+			"$crowd" ask "$server4" 9000 "$part" "$@" >"/run/crowd.$who.$count" &
+		else
+			in_namespace "$who" "$crowd" ask "$server4" 9000 "$part" "$@" >"/run/crowd.$who.$count" &
+		fi
+		crowds+=" $!:$who.$count"
+	done
+}
+
+# Those begun since the last time have lost nothing.
+crowds_expect_ok() {
+	local one
+	for one in $crowds; do
+		wait "${one%%:*}" || fail "${one#*:}: $(cat "/run/crowd.${one#*:}"); $(port_counters)"
+		echo "# ${one#*:}: $(cat "/run/crowd.${one#*:}")"
+	done
+	crowds=
+}
+
+port_counters() {
+	bpftool -j map dump pinned "$pins/counters" | jq -c '[.[0].formatted.values[].value | to_entries[]] |
+		group_by(.key) | map({(.[0].key): map(.value) | add}) | add |
+		with_entries(select(.value > 0 and (.key | test("tries|drop|moved|evicted|displaced"))))'
+}
+
+counted() {
+	bpftool -j map dump pinned "$pins/counters" |
+		jq "[.[0].formatted.values[].value.$1] | add"
+}
+
+# Two containers ask the same server at once, and all of them once more.
+crowds_of_two() {
+	local list=$1
+	crowd_serve server 9000
+	crowd_container one "$list"
+	crowd_container two "$list"
+	crowd_ask one $((flows / 2)) --rounds 2
+	crowd_ask two $((flows / 2)) --rounds 2
+	crowds_expect_ok
+	echo "# $(port_counters)"
+	expect_equal 0 "$(counted drop_no_tuple)" "flows without a port"
+}
+
+# half of FLOWS at a time from two containers, all CPUs at once, with the default ports [i10][T06]
+# limit 300 s
+test_ports_default() {
+	flows=$((flows / 2)) crowds_of_two bridge
+}
+
+# FLOWS at a time from two containers, with 93 % of the ports there are [i10][T06]
+# limit 300 s
+test_ports_nearly_all() {
+	conflist ports bridge "$(with_ours "{\"masqPorts\": \"1024-$((1023 + flows * 64512 / 60000))\"}")"
+	crowds_of_two ports
+	[ "$(counted masquerade_tries_5_to_16)" -gt 0 ] || fail "$(port_counters)"
+}
+
+# 3,000 connections of the host beside 1,000 of a container to one server: none lost [i08][i03]
+# limit 120 s
+test_ports_beside_the_host() {
+	crowd_serve server 9000
+	crowd_container one bridge
+	crowd_ask host 3000 --rounds 5
+	crowd_ask one 1000 --rounds 5
+	crowds_expect_ok
+}
+
+# where the container may have the host's own ephemeral ports the host loses nothing either
+# [i08][i03]
+# limit 120 s
+test_ports_shared_with_the_host() {
+	conflist ports bridge "$(with_ours '{"masqPorts": "30000-40000"}')"
+	sysctl -qw net.ipv4.ip_local_port_range='30000 40000'
+	crowd_serve server 9000
+	crowd_container one ports
+	crowd_ask one 1000 --rounds 5
+	crowds= # they may lose theirs
+	crowd_ask host 3000 --rounds 5
+	crowds_expect_ok
+}
+
+# where every port was used and its connection closed, new ones get through before long
+# limit 120 s
+test_ports_closed_ones_again() {
+	conflist ports bridge "$(with_ours '{"masqPorts": "30000-30149"}')"
+	crowd_serve server 9000
+	crowd_container one ports
+	crowd_container two ports
+	crowd_ask one 150
+	crowds_expect_ok
+	sleep 11
+	crowd_ask two 150
+	crowds_expect_ok
+	expect_equal 150 "$(counted flow_evicted)" "flows evicted"
+}
