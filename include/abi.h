@@ -191,12 +191,14 @@ struct interface {
 
 /* excluded: HASH. Addresses that look local to routing, but no port is mapped at them:
  * those of excluded interfaces (a service's, on kube-ipvs0) and subnets' broadcast
- * addresses, as they were at the last ADD, CHECK or attach. */
+ * addresses, as they were at the last ADD, CHECK or attach. The entry :: is no address: its
+ * digest is that of all others, so that nobody need read them to know that they are right. */
 struct excluded_key {
 	__u8 address[16];
 } __attribute__((aligned(8)));
 
 struct excluded {
+	__u64 digest;
 	__u32 ifindex; /* whose it is */
 	__u32 reserved;
 };
@@ -369,7 +371,7 @@ ASSERT_SIZE(struct policy,
 	    24 + 4 * MASQUERADE_RANGES + 32 * POLICY_ADDRESSES + 3 * 24 * POLICY_RANGES);
 ASSERT_SIZE(struct interface, 56);
 ASSERT_SIZE(struct excluded_key, 16);
-ASSERT_SIZE(struct excluded, 8);
+ASSERT_SIZE(struct excluded, 16);
 ASSERT_SIZE(struct network, 2 * INTERFACE_NAMES_SIZE);
 ASSERT_SIZE(struct flow_key, 40);
 ASSERT_SIZE(struct fragment_key, 40);

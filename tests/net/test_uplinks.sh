@@ -312,7 +312,13 @@ test_uplink_exclude_interfaces() {
 	expect_answer client tcp 10.96.0.10 8080 host
 	expect_answer client tcp 10.96.0.20 8080 web
 	expect_equal '' "$(attached vip0 ingress)$(attached vip0 egress)"
+	container_add second bridge
 	attach_by_hand
+	expect_answer client tcp 10.96.0.10 8080 host
+	expect_equal ROLE_EXCLUDED "$(role_of vip0)"
+	container_remove second bridge
+	container_remove web only-vip
+	container_start web bridge -p 8080:80/tcp
 	expect_answer client tcp 10.96.0.10 8080 host
 	expect_equal 'vip0            attached' "$(attach_by_hand vip0)"
 	expect_answer client tcp 10.96.0.10 8080 web
@@ -331,6 +337,25 @@ test_uplink_exclude_what_is_one() {
 	container_add third bridge
 	expect_no_answer server tcp "$host4_second" 8080
 	expect_equal ROLE_UPLINK "$(role_of eth1)"
+	detach_ours eth1 ingress from_uplink
+	container_add fourth bridge
+	expect_contains "$(attached eth1 ingress)" from_uplink
+	container_check fourth bridge
+	expect_no_answer server tcp "$host4_second" 8080
+	expect_answer server tcp "$host4" 8080 web
+}
+
+# a containers' bridge whose address another list excludes goes on serving, but not at its address
+test_uplink_exclude_bridge() {
+	conflist exclude bridge "$other_network | $(with_ours '{"excludeInterfaces": ["cni0"]}')"
+	container_start web bridge -p 8080:80/tcp
+	expect_answer client tcp "$bridge4" 8080 web
+	container_add other exclude
+	expect_no_answer client tcp "$bridge4" 8080
+	container_add neighbour bridge
+	expect_no_answer client tcp "$bridge4" 8080
+	expect_answer client tcp "$host4" 8080 web
+	expect_answer neighbour tcp "$host4" 8080 web
 }
 
 # with "uplinks" only those named are uplinks; elsewhere ports are not reached, and containers
@@ -367,10 +392,29 @@ test_uplink_of_another_list() {
 	expect_equal ROLE_UPLINK "$(role_of eth1)"
 }
 
+# a bridge that one list leaves alone serves the containers of the list whose bridge it is
+test_uplink_bridge_left_alone_before() {
+	conflist named bridge "$(with_ours '{"uplinks": ["eth0"]}')"
+	conflist other bridge "$other_network"
+	conflist other-plain bridge "$other_network | $only_main"
+	container_add_plain stranger other-plain
+	container_add first named
+	expect_equal ROLE_EXCLUDED "$(role_of cni1)"
+	container_start web other -p 8080:80/tcp
+	container_add neighbour other
+	expect_equal ROLE_BRIDGE "$(role_of cni1)"
+	expect_answer neighbour tcp "$host4" 8080 web
+	expect_answer stranger tcp "$host4" 8080 web
+	container_add second named
+	expect_equal ROLE_BRIDGE "$(role_of cni1)"
+}
+
 # an uplink without an address of its own works where "uplinks" names it, by name or glob
 # (BGP unnumbered) [B3][T19]
 test_uplink_unnumbered() {
 	local list
+	ip link add eth3 type veth peer name eth3peer
+	ip link set eth3 up
 	network_make fabric eth2 10.255.0.1 2001:db8:3::1 203.0.113.10 2001:db8:3::10
 	ip address flush dev eth2 scope global
 	ip route add 203.0.113.10 dev eth2 src "$host4"
@@ -383,6 +427,7 @@ test_uplink_unnumbered() {
 	for list in name glob; do
 		container_start web "$list" -p 8080:80/tcp -p 8080:80/udp
 		expect_contains "$(attached eth2 ingress)" from_uplink
+		expect_equal '' "$(attached eth3 ingress)"
 		expect_answers fabric "$host4" 8080 web 203.0.113.10
 		expect_answers web 203.0.113.10 9000 fabric "$host4"
 		container_check web "$list"

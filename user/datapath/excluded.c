@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cni/cleanup.h"
+#include "datapath/lock.h"
 #include "datapath/maps.h"
 #include "datapath/refusal.h"
 
@@ -81,30 +81,67 @@ static bool compare_entry(const void *key, const void *value, void *context)
 	return true;
 }
 
-static int add_missing(const struct comparison *comparison, struct cni_error *err)
+static int write_entry(const struct comparison *comparison, const struct excluded_key *key,
+		       const struct excluded *value, struct cni_error *err)
 {
-	for (size_t i = 0; i < comparison->count; i++) {
-		const struct wanted *wanted = &comparison->wanted[i];
+	if (!bpf_map_update_elem(comparison->map, key, value, BPF_ANY))
+		return 0;
+	return refusal_set(err, errno, "cannot write to the map excluded");
+}
 
-		if (!wanted->is_there &&
-		    bpf_map_update_elem(comparison->map, &wanted->key, &wanted->value, BPF_ANY))
-			return refusal_set(err, errno, "cannot write to the map excluded");
-	}
+static int synchronize(const struct comparison *comparison, struct cni_error *err)
+{
+	if (maps_walk(comparison->map, sizeof(struct excluded_key), sizeof(struct excluded),
+		      compare_entry, (void *)comparison))
+		return refusal_set(err, errno, "cannot read the map excluded");
+	for (size_t i = 0; i < comparison->count; i++)
+		if (!comparison->wanted[i].is_there &&
+		    write_entry(comparison, &comparison->wanted[i].key,
+				&comparison->wanted[i].value, err))
+			return -1;
 	return 0;
+}
+
+/* FNV-1a, 64 bits. */
+static uint64_t digest_of(const struct comparison *comparison)
+{
+	uint64_t digest = 0xcbf29ce484222325;
+
+	for (size_t i = 0; i < comparison->count; i++)
+		for (size_t byte = 0; byte < CNI_ADDRESS_SIZE; byte++)
+			digest = (digest ^ comparison->wanted[i].key.address[byte]) * 0x100000001b3;
+	return digest;
+}
+
+/* Reading a map costs as many steps as it may have entries, so it is read only where
+ * something has changed; the digest is written last, and all under the lock. */
+static int update(const struct comparison *comparison, struct cni_error *err)
+{
+	struct excluded_key no_address = {0};
+	struct excluded all = {.digest = digest_of(comparison)}, before;
+	cleanup_lock int lock = -1;
+
+	if (!bpf_map_lookup_elem(comparison->map, &no_address, &before) &&
+	    before.digest == all.digest)
+		return 0;
+	lock = lock_take(err);
+	if (lock < 0 || synchronize(comparison, err))
+		return -1;
+	return write_entry(comparison, &no_address, &all, err);
 }
 
 int excluded_refresh(const struct objects *objects, const struct address_list *addresses,
 		     struct cni_error *err)
 {
 	/* One more, so that none is no special case. */
-	cleanup_free struct wanted *wanted = calloc(addresses->address_count + 1, sizeof(*wanted));
+	struct wanted *wanted = calloc(addresses->address_count + 1, sizeof(*wanted));
 	struct comparison comparison = {objects->maps[MAP_EXCLUDED], wanted, 0};
+	int result;
 
 	if (!wanted)
 		return cni_error_no_memory(err);
 	comparison.count = sort(wanted, collect(addresses, wanted));
-	if (maps_walk(comparison.map, sizeof(struct excluded_key), sizeof(struct excluded),
-		      compare_entry, &comparison))
-		return refusal_set(err, errno, "cannot read the map excluded");
-	return add_missing(&comparison, err);
+	result = update(&comparison, err);
+	free(wanted);
+	return result;
 }
