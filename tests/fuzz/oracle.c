@@ -81,6 +81,26 @@ static bool flow_lost(const struct world *world, const struct world_flow *flow)
 	return standing && !world_same_translation(&standing->value, &other);
 }
 
+/* What must be seen of the packet in the flow tables, where both halves stand there. */
+static void follow_states(struct question *question, const struct world_flow *flow)
+{
+	struct expectation *expected = question->expected;
+	uint8_t flags = question->visit->wire.tcp_flags;
+	const struct world_flow *standing;
+	struct flow_key other_key;
+	struct flow other;
+
+	world_other_half(&flow->key, &flow->value, &other_key, &other);
+	standing = world_live_flow(question->world, &other_key);
+	if (question->visit->wire.kind != WIRE_FLOW || !standing ||
+	    standing->table != flow->table || !world_same_translation(&standing->value, &other))
+		return;
+	expected->promotes = flow->table == NEW && flow->value.answered && !flow->value.reply &&
+			     !(flags & (WIRE_SYN | WIRE_RST));
+	expected->sees_fin =
+		flow->table == ANSWERED && flags & WIRE_FIN && !(flags & (WIRE_SYN | WIRE_RST));
+}
+
 static const struct world_flow *known_flow(struct question *question)
 {
 	const struct world_flow *flow = world_live_flow(question->world, &question->expected->key);
@@ -88,6 +108,7 @@ static const struct world_flow *known_flow(struct question *question)
 	if (!flow || flow_lost(question->world, flow))
 		return NULL;
 	question->expected->touches_flow = true;
+	follow_states(question, flow);
 	question->expected->repairs_flow = flow->value.last_seen != question->world->now;
 	return flow;
 }
@@ -381,8 +402,7 @@ bool oracle_port_in_set(const struct world *world, const struct expectation *exp
 	return false;
 }
 
-/* The flow's own, whose other half is lost, or nobody's. */
-static bool is_own_port(const struct world *world, const struct expectation *expected,
+bool oracle_port_is_own(const struct world *world, const struct expectation *expected,
 			uint16_t port)
 {
 	struct flow flow = expected->flow, other;
@@ -403,7 +423,7 @@ bool oracle_port_free(const struct world *world, const struct expectation *expec
 
 	flow.port = port;
 	world_other_half(key, &flow, &reply, &ignored);
-	if (is_own_port(world, expected, port))
+	if (oracle_port_is_own(world, expected, port))
 		return true;
 	return !world_mapping(world, key->protocol, flow.address, port) &&
 	       world_socket(&reply) == SOCKET_NONE && !world_live_flow(world, &reply);
@@ -421,7 +441,7 @@ static bool may_find_old_port(const struct question *question)
 		uint16_t port = world->flows[i].key.destination_port;
 
 		if (world->flows[i].key.direction == DIRECTION_IN &&
-		    port != expected->key.source_port && is_own_port(world, expected, port))
+		    port != expected->key.source_port && oracle_port_is_own(world, expected, port))
 			return true;
 	}
 	return false;
@@ -466,6 +486,7 @@ static void ask_masquerade(struct question *question, const struct endpoint *end
 	expected->flow = (struct flow){.owner = endpoint->owner, .kind = FLOW_MASQUERADE};
 	expected->flow.port = own;
 	expected->flow.peer_port = expected->key.destination_port;
+	expected->notices = wire_has_ports(expected->key.protocol);
 	if (question->visit->wire.outer.echo_reply) {
 		answer(question, ANSWER_DROP, "an answer that nobody asked for");
 	} else if (!choose_source(question, outward, expected->flow.address)) {
@@ -632,7 +653,7 @@ static bool must_be_remembered(const struct question *question)
 	if (world_mapping(question->world, key->protocol, key->source, port))
 		return true;
 	return (key->protocol == PROTOCOL_UDP || begins_tcp(wire)) &&
-	       question->world->noticed.masquerade_ports[port / 64] >> port % 64 & 1;
+	       world_noticed(question->world, port);
 }
 
 /* The host's own packet is let alone, but its answer must not be taken for a request, nor
@@ -703,7 +724,7 @@ static void remember_fragment(struct question *question)
 	if (expected->answer != ANSWER_DROP && fragment->last_seen && fragment->newest &&
 	    (int32_t)(question->world->now - fragment->last_seen) <= 5 &&
 	    !leaves(question->visit)) {
-		expected->choice = CHOICE_NONE;
+		expected->unsure |= expected->choice != CHOICE_NONE; /* nobody sees the port */
 		answer(question, ANSWER_DROP, "sent in once more, before the others");
 	}
 }

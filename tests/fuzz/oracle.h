@@ -46,8 +46,11 @@ struct expectation {
 	bool begins_flow;
 	bool touches_flow; /* a half that is lost may be put back */
 	bool repairs_flow; /* must be put back: once a second */
-	bool notes;        /* a direct client, not believed yet */
-	bool confirms;     /* that it is what it says */
+	bool promotes;     /* an answered flow goes on */
+	bool sees_fin;
+	bool notices;  /* the port of a new masqueraded flow */
+	bool notes;    /* a direct client, not believed yet */
+	bool confirms; /* that it is what it says */
 	/* What is to be remembered of a first fragment's datagram */
 	bool remembers;
 	enum fragment_fate fate;
@@ -64,6 +67,9 @@ void oracle_ask(const struct world *world, const struct visit *visit, struct exp
 void oracle_fragment_key(const struct visit *visit, struct fragment_key *key);
 /* Whether the tuple behind the expected translation is no other flow's. */
 bool oracle_tuple_free(const struct world *world, const struct expectation *expected);
+/* The flow's own, whose other half is lost. */
+bool oracle_port_is_own(const struct world *world, const struct expectation *expected,
+			uint16_t port);
 /* A masquerade port that the set allows and nobody else has. */
 bool oracle_port_free(const struct world *world, const struct expectation *expected, uint16_t port);
 bool oracle_port_in_set(const struct world *world, const struct expectation *expected,

@@ -113,6 +113,7 @@ static const char *step(struct visit *visit, struct expectation *expected, struc
 		return wrong;
 	read_flows(&visit->wire, expected);
 	read_fragment(visit);
+	machine_read_noticed(&world);
 	if (!expected->unsure)
 		wrong = verify_fragment(&world, expected);
 	if (wrong || expected->unsure)

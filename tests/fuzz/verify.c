@@ -94,6 +94,9 @@ const char *verify_outcome(const struct world *world, const struct visit *visit,
 		return wrong;
 	if (expected->choice != CHOICE_NONE)
 		wrong = learn_choice(world, expected, &outcome->frame);
+	if (expected->notices)
+		expected->notices = expected->begins_flow &&
+				    !oracle_port_is_own(world, expected, expected->flow.port);
 	if (expected->answer == ANSWER_TRANSLATE)
 		oracle_translate(visit, expected,
 				 world_endpoint(world, visit->wire.outer.source) != NULL,
@@ -137,15 +140,33 @@ static const char *verify_confirmed(const struct world *world, const struct expe
 	return verify_other_half(world, &standing->key, &standing->value);
 }
 
+static const char *verify_states(const struct world *world, const struct expectation *expected)
+{
+	const struct world_flow *standing = world_live_flow(world, &expected->key);
+
+	if (expected->promotes && (!standing || standing->table != ANSWERED))
+		return "an answered flow has not come into flows";
+	if (expected->notices && expected->begins_flow &&
+	    !world_noticed(world, expected->flow.port))
+		return "a masquerade port has not been noticed";
+	if (expected->sees_fin && (!standing || !standing->value.fin))
+		return "a FIN has not been seen";
+	return NULL;
+}
+
 const char *verify_flows(const struct world *world, const struct visit *visit,
 			 const struct expectation *expected, int flows_before)
 {
 	const struct world_flow *standing = world_live_flow(world, &expected->key);
+	const char *wrong;
 
 	if (expected->notes)
 		return standing && standing->value.unconfirmed ? NULL : "not noted";
 	if (expected->confirms)
 		return verify_confirmed(world, expected);
+	wrong = verify_states(world, expected);
+	if (wrong)
+		return wrong;
 	if (world->flow_count > flows_before &&
 	    (visit->wire.kind != WIRE_FLOW || (!expected->begins_flow && !expected->touches_flow)))
 		return "a flow has come into being";

@@ -248,6 +248,11 @@ bool world_in_ranges(const struct address_range *ranges, int count, const uint8_
 	return false;
 }
 
+bool world_noticed(const struct world *world, uint16_t port)
+{
+	return world->noticed.masquerade_ports[port / 64] >> port % 64 & 1;
+}
+
 bool world_owner_live(const struct world *world, const struct owner *owner)
 {
 	const struct slot *slot = &world->slots[owner->slot];

@@ -97,6 +97,9 @@ const struct policy *world_policy(const struct world *world, const struct owner 
 /* Whether a list of ranges means the address: the first one that holds it decides. */
 bool world_in_ranges(const struct address_range *ranges, int count, const uint8_t *address);
 
+/* Has a masqueraded flow left with this port? */
+bool world_noticed(const struct world *world, uint16_t port);
+
 bool world_owner_live(const struct world *world, const struct owner *owner);
 bool world_flow_live(const struct world *world, const struct world_flow *flow);
 /* The one that counts for the tuple. */
