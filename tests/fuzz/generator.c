@@ -145,27 +145,53 @@ static bool craft_from_before(struct craft *craft, const struct history *history
 	}
 }
 
+/* To a published port, or out of a container: what begins flows. */
+static void craft_beginning(const struct world *world, struct craft *craft)
+{
+	const struct portmap_key *key;
+	bool v4 = random_below(2);
+
+	craft_new(craft);
+	if (world->portmap_count && random_below(2)) {
+		key = &world->portmaps[random_below((uint32_t)world->portmap_count)].key;
+		v4 = wire_is_ipv4(key->host_address);
+		pool_host(craft->destination, v4);
+		if (random_below(2) && world_route(key->host_address) == 0)
+			memcpy(craft->destination, key->host_address, 16);
+		craft->destination_port = key->host_port;
+		craft->protocol = key->protocol;
+		pool_outside(craft->source, v4);
+	} else {
+		pool_container(craft->source, (int)random_below(4), v4);
+		pool_outside(craft->destination, v4);
+		craft->protocol = random_protocol(v4);
+	}
+}
+
 static void choose_tuple(const struct world *world, const struct history *history,
 			 struct craft *craft, struct visit *visit)
 {
-	uint32_t how = random_below(10);
+	uint32_t how = random_below(14);
 	uint32_t flow = random_below(WORLD_FLOWS);
 
 	visit->hook = HOOKS;
 	if (how < 6 && history->count && craft_from_before(craft, history, how))
 		return;
-	if (how > 6 && world->flow_count) {
+	if (how > 6 && how < 11 && world->flow_count) {
 		const struct flow_key *key = &world->flows[flow % (uint32_t)world->flow_count].key;
 
 		visit->hook = key->direction == DIRECTION_IN ? FROM_UPLINK : TO_UPLINK;
-		if (how == 9 && craft_error_of_key(craft, key))
+		if (how == 10 && craft_error_of_key(craft, key))
 			return;
 		craft->about = NULL;
 		craft_of_key(craft, key);
 		return;
 	}
 	memset(craft, 0, sizeof(*craft));
-	craft_new(craft);
+	if (how > 6)
+		craft_beginning(world, craft);
+	else
+		craft_new(craft);
 }
 
 static void enter_by(struct visit *visit, const struct craft *craft)

@@ -415,9 +415,18 @@ bool oracle_port_is_own(const struct world *world, const struct expectation *exp
 	return standing && world_same_translation(&standing->value, &other);
 }
 
-bool oracle_port_free(const struct world *world, const struct expectation *expected, uint16_t port)
+/* Closed for longer than late segments take: its port goes to another where there is no other. */
+static bool is_closed(const struct world *world, const struct world_flow *flow)
+{
+	return flow->value.kind == FLOW_MASQUERADE && flow->value.state == STATE_CLOSING &&
+	       (int32_t)(world->now - flow->value.last_seen) > 10;
+}
+
+static bool port_free(const struct world *world, const struct expectation *expected, uint16_t port,
+		      bool evict)
 {
 	const struct flow_key *key = &expected->key;
+	const struct world_flow *standing;
 	struct flow_key reply;
 	struct flow flow = expected->flow, ignored;
 
@@ -425,8 +434,16 @@ bool oracle_port_free(const struct world *world, const struct expectation *expec
 	world_other_half(key, &flow, &reply, &ignored);
 	if (oracle_port_is_own(world, expected, port))
 		return true;
-	return !world_mapping(world, key->protocol, flow.address, port) &&
-	       world_socket(&reply) == SOCKET_NONE && !world_live_flow(world, &reply);
+	standing = world_live_flow(world, &reply);
+	if (standing && !(evict && is_closed(world, standing)))
+		return false;
+	return any_identifier(key) || (!world_mapping(world, key->protocol, flow.address, port) &&
+				       world_socket(&reply) == SOCKET_NONE);
+}
+
+bool oracle_port_free(const struct world *world, const struct expectation *expected, uint16_t port)
+{
+	return port_free(world, expected, port, expected->evicts);
 }
 
 /* TCP in mid-connection looks for the port that it had before it takes another. */
@@ -459,6 +476,15 @@ static bool any_port_free(const struct world *world, const struct expectation *e
 				return true;
 	}
 	return false;
+}
+
+/* Also where only a closed flow's is to be had. */
+static bool find_any_port(const struct world *world, struct expectation *expected)
+{
+	if (any_port_free(world, expected))
+		return true;
+	expected->evicts = true;
+	return any_port_free(world, expected);
 }
 
 /* snatAddresses, for what a container begins. */
@@ -494,7 +520,7 @@ static void ask_masquerade(struct question *question, const struct endpoint *end
 	} else if (!may_find_old_port(question) && oracle_port_in_set(world, expected, own) &&
 		   oracle_port_free(world, expected, own)) {
 		begin_flow(question, &expected->flow, "masqueraded, with its own port");
-	} else if (any_port_free(world, expected)) {
+	} else if (find_any_port(world, expected)) {
 		expected->choice = CHOICE_MASQUERADE;
 		expected->begins_flow = true;
 		expected->takes_flow = true;

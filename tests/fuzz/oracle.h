@@ -46,6 +46,7 @@ struct expectation {
 	bool begins_flow;
 	bool touches_flow; /* a half that is lost may be put back */
 	bool repairs_flow; /* must be put back: once a second */
+	bool evicts;       /* a closed flow's port will do */
 	bool promotes;     /* an answered flow goes on */
 	bool sees_fin;
 	bool notices;  /* the port of a new masqueraded flow */

@@ -27,7 +27,7 @@ static uint64_t executions;
 static uint64_t refused;
 static uint64_t answered[ANSWERS];
 
-static void read_other_halves(const struct flow_key *key)
+static void read_other_halves(const struct flow_key *key, int deep)
 {
 	struct flow_key other_key;
 	struct flow other;
@@ -38,6 +38,8 @@ static void read_other_halves(const struct flow_key *key)
 		if (!flow)
 			continue;
 		world_other_half(&flow->key, &flow->value, &other_key, &other);
+		if (deep)
+			read_other_halves(&other_key, deep - 1);
 		machine_read_flow(&world, &other_key);
 	}
 }
@@ -45,9 +47,9 @@ static void read_other_halves(const struct flow_key *key)
 /* Of what stood there before, too. */
 static void read_with_other_half(const struct flow_key *key)
 {
-	read_other_halves(key);
+	read_other_halves(key, 1);
 	machine_read_flow(&world, key);
-	read_other_halves(key);
+	read_other_halves(key, 1);
 }
 
 static void read_flows(const struct wire *wire, const struct expectation *expected)
