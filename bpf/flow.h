@@ -50,17 +50,24 @@ static __always_inline void translation_of(const struct flow *flow, struct trans
 	translation->out_ifindex = 0;
 }
 
+static __always_inline bool translation_changes_ports(const struct translation *translation,
+						      const struct flow_key *tuple)
+{
+	if (tuple->direction == DIRECTION_IN)
+		return translation->port != tuple->destination_port ||
+		       translation->peer_port != tuple->source_port;
+	return translation->port != tuple->source_port ||
+	       translation->peer_port != tuple->destination_port;
+}
+
 /* Has it anything to change? */
 static __always_inline bool translation_changes(const struct translation *translation,
 						const struct flow_key *tuple)
 {
-	if (tuple->direction == DIRECTION_IN)
-		return translation->port != tuple->destination_port ||
-		       translation->peer_port != tuple->source_port ||
-		       !address_equal(translation->address, tuple->destination);
-	return translation->port != tuple->source_port ||
-	       translation->peer_port != tuple->destination_port ||
-	       !address_equal(translation->address, tuple->source);
+	const __u8 *old = tuple->direction == DIRECTION_IN ? tuple->destination : tuple->source;
+
+	return translation_changes_ports(translation, tuple) ||
+	       !address_equal(translation->address, old);
 }
 
 static __always_inline __u32 flow_now(void)

@@ -115,6 +115,19 @@ VERIFIED_ONCE enum fragment_fate fragment_follow(const struct packet *packet,
 	return fragment->fate;
 }
 
+/* How SCTP's checksum changes with the ports depends on the length of the whole, which only
+ * the last fragment tells; with ports that stay it does not change. */
+static __always_inline enum verdict fragment_verdict(const struct packet *packet,
+						     const struct translation *translation,
+						     enum verdict verdict)
+{
+	if (packet->fragment != FIRST_FRAGMENT || packet->tuple.protocol != PROTOCOL_SCTP)
+		return verdict;
+	if (verdict != VERDICT_TRANSLATE || !translation_changes_ports(translation, &packet->tuple))
+		return verdict;
+	return drop(sctp_fragment);
+}
+
 static __always_inline enum fragment_fate fragment_fate_of(enum verdict verdict)
 {
 	switch (verdict) {

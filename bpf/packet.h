@@ -410,8 +410,6 @@ static __always_inline enum packet_kind packet_parse_fragment(struct __sk_buff *
 							      __u8 first_header,
 							      __u32 identification, __u16 offset)
 {
-	if (first_header == PROTOCOL_SCTP || protocol == PROTOCOL_SCTP)
-		return PACKET_OPAQUE; /* how its checksum changes depends on the whole length */
 	if (!packet_has_transport(packet, first_header) &&
 	    (packet->ipv4 || !packet_is_extension(first_header)))
 		return PACKET_OPAQUE;

@@ -102,6 +102,7 @@ static __always_inline int act_in(struct __sk_buff *skb, const struct packet *pa
 {
 	__u32 newest = 0;
 
+	verdict = fragment_verdict(packet, translation, verdict);
 	if (packet->fragment == FIRST_FRAGMENT)
 		newest = fragment_remember(packet, translation, fragment_fate_of(verdict));
 	if (newest) {
@@ -187,6 +188,7 @@ static __always_inline int leave(struct __sk_buff *skb, __u16 l3_offset)
 		return TC_ACT_UNSPEC;
 	}
 	verdict = decide_out(skb, &packet, kind == PACKET_TRANSLATABLE, &translation);
+	verdict = fragment_verdict(&packet, &translation, verdict);
 	if (packet.fragment == FIRST_FRAGMENT &&
 	    (verdict != VERDICT_PASS || bpf_map_lookup_elem(&endpoints, packet.sender)))
 		fragment_remember(&packet, &translation, fragment_fate_of(verdict));

@@ -67,12 +67,6 @@ static const struct row mapped_rows[] = {
 	{.says = "[i13] half an SCTP header",
 	 AT(FROM_UPLINK, UPLINK),
 	 .in = SCTP(v4_client, 40000, v4_host, 8080, .empty = true, .ip_length_off = -1)},
-	{.says = "[i13] a first fragment has no end to count from",
-	 AT(FROM_UPLINK, UPLINK),
-	 .in = SCTP(v4_client, 40000, v4_host, 8080, .fragment = FIRST_FRAGMENT)},
-	{.says = "[i13] nor over IPv6",
-	 AT(FROM_UPLINK, UPLINK),
-	 .in = SCTP(v6_client, 40000, v6_host, 8080, .fragment = FIRST_FRAGMENT)},
 };
 
 static const struct row masqueraded_rows[] = {
@@ -114,6 +108,90 @@ static const struct row masqueraded_rows[] = {
 	 .in = SCTP(v4_container_one, 25000, v4_server, 3868, .empty = true, .ip_length_off = -1),
 	 .verdict = DROPPED,
 	 .counts = {"drop_untranslatable"}},
+};
+
+static void given_same_port(void)
+{
+	fixture_map_port(IPPROTO_SCTP, "0.0.0.0", 3868, v4_container_one, 3868, ONE);
+	fixture_map_port(IPPROTO_SCTP, "::", 3868, v6_container_one, 3868, ONE);
+}
+
+/* A packet of 1,812 bytes in two pieces; the CRC32c in the first is the whole one's. */
+#define FIRST .payload = 1800, .fragment = FIRST_FRAGMENT, .piece_offset = 0, .piece_size = 1000
+#define LAST .payload = 1800, .fragment = LATER_FRAGMENT, .piece_offset = 1000, .piece_size = 812
+
+static const struct row fragment_rows_of_sctp[] = {
+	{.says = "[T17] fragments to a mapped port that keeps its number",
+	 .given = given_same_port,
+	 .flows_unchecked = true,
+	 AT(FROM_UPLINK, UPLINK),
+	 .in = SCTP(v4_client, 40000, v4_host, 3868, FIRST),
+	 .out = SCTP(v4_client, 40000, v4_container_one, 3868, FIRST)},
+	{.says = "[T17] the last one",
+	 .then = true,
+	 .flows_unchecked = true,
+	 AT(FROM_UPLINK, UPLINK),
+	 .in = SCTP(v4_client, 40000, v4_host, 3868, LAST),
+	 .out = SCTP(v4_client, 40000, v4_container_one, 3868, LAST)},
+	{.says = "[T17] the answer's first one",
+	 .then = true,
+	 .flows_unchecked = true,
+	 AT(TO_UPLINK, UPLINK),
+	 .in = SCTP(v4_container_one, 3868, v4_client, 40000, FIRST),
+	 .out = SCTP(v4_host, 3868, v4_client, 40000, FIRST)},
+	{.says = "[T17] the answer's last one",
+	 .then = true,
+	 .flows_unchecked = true,
+	 AT(TO_UPLINK, UPLINK),
+	 .in = SCTP(v4_container_one, 3868, v4_client, 40000, LAST),
+	 .out = SCTP(v4_host, 3868, v4_client, 40000, LAST)},
+	{.says = "[T17] fragments to a mapped port that keeps its number, IPv6",
+	 .given = given_same_port,
+	 .flows_unchecked = true,
+	 AT(FROM_UPLINK, UPLINK),
+	 .in = SCTP(v6_client, 40000, v6_host, 3868, FIRST),
+	 .out = SCTP(v6_client, 40000, v6_container_one, 3868, FIRST)},
+	{.says = "[T17] the last one, IPv6",
+	 .then = true,
+	 .flows_unchecked = true,
+	 AT(FROM_UPLINK, UPLINK),
+	 .in = SCTP(v6_client, 40000, v6_host, 3868, LAST),
+	 .out = SCTP(v6_client, 40000, v6_container_one, 3868, LAST)},
+	{.says = "fragments to a port whose number changes cannot be sound",
+	 .flows_unchecked = true,
+	 AT(FROM_UPLINK, UPLINK),
+	 .in = SCTP(v4_client, 40000, v4_host, 8080, FIRST),
+	 .verdict = DROPPED,
+	 .counts = {"flow_mapping", "drop_sctp_fragment"}},
+	{.says = "nor is the last one wanted then",
+	 .then = true,
+	 .flows_unchecked = true,
+	 AT(FROM_UPLINK, UPLINK),
+	 .in = SCTP(v4_client, 40000, v4_host, 8080, LAST),
+	 .verdict = DROPPED},
+	{.says = "[T17] masqueraded fragments where the port is kept",
+	 .flows_unchecked = true,
+	 AT(TO_UPLINK, UPLINK),
+	 .in = SCTP(v4_container_one, 25000, v4_server, 3868, FIRST),
+	 .out = SCTP(v4_host, 25000, v4_server, 3868, FIRST)},
+	{.says = "[T17] the last of them",
+	 .then = true,
+	 .flows_unchecked = true,
+	 AT(TO_UPLINK, UPLINK),
+	 .in = SCTP(v4_container_one, 25000, v4_server, 3868, LAST),
+	 .out = SCTP(v4_host, 25000, v4_server, 3868, LAST)},
+	{.says = "[i04] masqueraded fragments where the port moves are dropped",
+	 .flows_unchecked = true,
+	 AT(TO_UPLINK, UPLINK),
+	 .in = SCTP(v6_container_one, 3868, v6_server, 3868, FIRST),
+	 .verdict = DROPPED,
+	 .counts = {"flow_masquerade", "flow_moved_port", "drop_sctp_fragment"}},
+	{.says = "[i04] the last of them too",
+	 .then = true,
+	 .flows_unchecked = true,
+	 AT(TO_UPLINK, UPLINK),
+	 .in = SCTP(v6_container_one, 3868, v6_server, 3868, LAST),
+	 .verdict = DROPPED},
 };
 
 static void given_published_in_set(void)
@@ -349,6 +427,7 @@ void sctp_rows(void)
 {
 	ROWS_RUN(mapped_rows);
 	ROWS_RUN(masqueraded_rows);
+	ROWS_RUN(fragment_rows_of_sctp);
 	ROWS_RUN(state_rows);
 	ROWS_RUN(bridge_rows);
 	host_close_sockets();
