@@ -100,6 +100,12 @@ static __always_inline __u32 flow_timeout(enum protocol protocol, enum flow_stat
 	return TIMEOUT_ICMP;
 }
 
+/* The host's own flows and those of others' NAT belong to no container. */
+static __always_inline bool flow_has_owner(const struct flow *flow)
+{
+	return flow->kind != FLOW_HOST && flow->kind != FLOW_FOREIGN;
+}
+
 static __always_inline bool flow_live(const struct flow_key *key, const struct flow *flow)
 {
 	__u32 idle = flow_now() - flow->last_seen;
@@ -107,7 +113,7 @@ static __always_inline bool flow_live(const struct flow_key *key, const struct f
 	/* Another CPU's clock may be a tick ahead: a negative idle time is none. */
 	if ((__s32)idle > 0 && idle > flow_timeout(key->protocol, flow->state))
 		return false;
-	return flow->kind == FLOW_HOST || owner_live(&flow->owner);
+	return !flow_has_owner(flow) || owner_live(&flow->owner);
 }
 
 /* NULL: no live flow has this tuple. */

@@ -205,7 +205,7 @@ VERIFIED_ONCE int flow_answer(const struct flow_key *key, struct flow *flow)
 static __always_inline enum verdict flow_use_new(const struct flow_key *key, struct flow *flow,
 						 const struct packet *packet, enum other_half half)
 {
-	bool untranslated = flow->kind == FLOW_HOST || flow->kind == FLOW_DIRECT;
+	bool untranslated = !flow_has_owner(flow) || flow->kind == FLOW_DIRECT;
 	enum claim claim;
 
 	if (key->protocol == PROTOCOL_TCP)

@@ -34,14 +34,14 @@ VERIFIED_ONCE bool host_displace(const struct flow_key *key, const struct flow *
 	return true;
 }
 
-VERIFIED_ONCE int host_create_flow(const struct packet *packet)
+VERIFIED_ONCE int host_create_flow(const struct packet *packet, enum flow_kind kind)
 {
 	struct flow flow = {};
 	enum claim claim;
 
 	if (!packet)
 		return 0;
-	flow.kind = FLOW_HOST;
+	flow.kind = kind;
 	address_copy(flow.address, packet->tuple.source);
 	flow.port = packet->tuple.source_port;
 	flow.peer_port = packet->tuple.destination_port;
@@ -58,7 +58,30 @@ static __always_inline void host_remember(const struct packet *packet)
 	struct flow *flow = flow_find(&packet->tuple);
 
 	if (!flow || flow_use(&packet->tuple, flow, packet, 0) == VERDICT_PASS)
-		host_create_flow(packet);
+		host_create_flow(packet, FLOW_HOST);
+}
+
+/* Does this forwarded packet begin a flow with the interface's own address, given by
+ * somebody else's NAT (iptables' MASQUERADE)? No socket will be found for what that chose. */
+static __always_inline bool host_translated(struct __sk_buff *skb, const struct packet *packet)
+{
+	const struct interface *interface;
+	__u32 ifindex = skb->ifindex;
+
+	if (packet->tuple.protocol == PROTOCOL_TCP ? !packet_begins_tcp(packet)
+						   : packet->echo_reply)
+		return false;
+	interface = bpf_map_lookup_elem(&interfaces, &ifindex);
+	return interface && address_equal(packet->sender,
+					  packet->ipv4 ? interface->address4 : interface->address6);
+}
+
+/* A half-open entry is enough to keep the port, and all that others' flows may have: none of
+ * them takes a place in the table of answered ones. */
+static __always_inline void host_note_translated(const struct packet *packet)
+{
+	if (!flow_find(&packet->tuple))
+		host_create_flow(packet, FLOW_FOREIGN);
 }
 
 /* Nothing tells whose an echo identifier or an SCTP port is. A socket of TCP or UDP that

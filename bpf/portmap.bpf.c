@@ -161,10 +161,29 @@ static __always_inline int enter(struct __sk_buff *skb, struct packet *packet,
 	return act_in(skb, packet, &translation, verdict);
 }
 
-/* What came in nowhere is the host's own, but for what the stack makes in a
- * container's name: a RST of the firewall's REJECT, and the pieces into which
- * ip6_fragment() cuts a packet again. */
-static __always_inline int leave(struct __sk_buff *skb, __u16 l3_offset)
+/* The host's own, which came in nowhere, but for what the stack makes in a container's name (a
+ * RST of the firewall's REJECT, and the pieces into which ip6_fragment() cuts a packet
+ * again); and what bears the host's address because somebody else translates too. Left alone,
+ * at most remembered. */
+static __always_inline bool leave_as_hosts(struct __sk_buff *skb, const struct packet *packet,
+					   bool translatable, bool uplink)
+{
+	if (bpf_map_lookup_elem(&endpoints, packet->sender))
+		return false;
+	if (skb->ingress_ifindex != 0) {
+		if (!uplink || !translatable || !host_translated(skb, packet))
+			return false;
+		host_note_translated(packet);
+		return true;
+	}
+	if (translatable && packet->fragment == FIRST_FRAGMENT && direct_confirm(packet))
+		return true; /* a client's, cut again */
+	if (translatable && host_must_be_remembered(packet))
+		host_remember(packet);
+	return true;
+}
+
+static __always_inline int leave(struct __sk_buff *skb, __u16 l3_offset, bool uplink)
 {
 	struct translation translation = {};
 	enum packet_kind kind;
@@ -179,14 +198,8 @@ static __always_inline int leave(struct __sk_buff *skb, __u16 l3_offset)
 		return act(skb, &packet, &translation, verdict);
 	}
 	packet.tuple.direction = DIRECTION_OUT;
-	if (skb->ingress_ifindex == 0 && !bpf_map_lookup_elem(&endpoints, packet.sender)) {
-		if (packet.fragment == FIRST_FRAGMENT && kind == PACKET_TRANSLATABLE &&
-		    direct_confirm(&packet))
-			return TC_ACT_UNSPEC; /* a client's, cut again */
-		if (kind == PACKET_TRANSLATABLE && host_must_be_remembered(&packet))
-			host_remember(&packet);
+	if (leave_as_hosts(skb, &packet, kind == PACKET_TRANSLATABLE, uplink))
 		return TC_ACT_UNSPEC;
-	}
 	verdict = decide_out(skb, &packet, kind == PACKET_TRANSLATABLE, &translation);
 	verdict = fragment_verdict(&packet, &translation, verdict);
 	if (packet.fragment == FIRST_FRAGMENT &&
@@ -210,7 +223,7 @@ int from_uplink(struct __sk_buff *skb)
 SEC("tc")
 int to_uplink(struct __sk_buff *skb)
 {
-	return leave(skb, ETH_HLEN);
+	return leave(skb, ETH_HLEN, true);
 }
 
 /* No MAC says whose packet it is: all of them are given to the IP stack. */
@@ -227,7 +240,7 @@ int from_uplink_raw(struct __sk_buff *skb)
 SEC("tc")
 int to_uplink_raw(struct __sk_buff *skb)
 {
-	return leave(skb, 0);
+	return leave(skb, 0, true);
 }
 
 SEC("tc")
@@ -251,7 +264,7 @@ int from_bridge(struct __sk_buff *skb)
 SEC("tc")
 int to_container(struct __sk_buff *skb)
 {
-	return leave(skb, ETH_HLEN);
+	return leave(skb, ETH_HLEN, false);
 }
 
 /* A packet that is known to leave the stack translated, a reply or part of a

@@ -64,7 +64,8 @@ enum flow_kind {
 	FLOW_MAPPING = 1,    /* to a mapped port, and its replies */
 	FLOW_MASQUERADE = 2, /* begun by a container, and its replies */
 	FLOW_DIRECT = 3,     /* somebody reached the container's own address */
-	FLOW_HOST = 4,       /* replies to a socket of the host whose port is published */
+	FLOW_HOST = 4,       /* replies to a socket of the host */
+	FLOW_FOREIGN = 5, /* begun by somebody behind another NAT of this host, with its address */
 } __attribute__((packed));
 
 enum flow_state {
@@ -233,7 +234,7 @@ struct flow_key {
  * and `port` replace the source, `peer_port` the destination port. What equals
  * the key is not changed. The other entry of the pair follows from key and value. */
 struct flow {
-	struct owner owner; /* of the container's side; FLOW_HOST: {0, 0} */
+	struct owner owner; /* of the container's side; FLOW_HOST and FLOW_FOREIGN: {0, 0} */
 	__u8 address[16];
 	__u16 port;
 	__u16 peer_port;

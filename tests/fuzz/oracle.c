@@ -713,6 +713,42 @@ static void ask_host(struct question *question)
 		begin_flow(question, &flow, "the host's own, remembered");
 }
 
+/* Somebody else's NAT has given it the address of the interface by which it leaves. */
+static bool is_foreign(const struct question *question)
+{
+	const struct visit *visit = question->visit;
+	const struct interface *interface = world_interface(question->world, visit->device);
+	const struct wire *wire = &visit->wire;
+	bool begins =
+		wire->outer.protocol == PROTOCOL_TCP ? begins_tcp(wire) : !wire->outer.echo_reply;
+
+	return visit->came_in_by && visit->hook == TO_UPLINK && wire->kind == WIRE_FLOW && begins &&
+	       interface &&
+	       memcmp(wire->ipv4 ? interface->address4 : interface->address6, wire->outer.source,
+		      16) == 0;
+}
+
+static void ask_foreign(struct question *question)
+{
+	const struct flow_key *key = &question->expected->key;
+	struct flow flow = {.kind = FLOW_FOREIGN}, other;
+	const struct world_flow *standing;
+	struct flow_key other_key;
+
+	answer(question, ANSWER_PASS, "somebody else's");
+	tuple_of(&question->visit->wire, DIRECTION_OUT, &question->expected->key);
+	if (world_live_flow(question->world, key))
+		return;
+	memcpy(flow.address, key->source, 16);
+	flow.port = key->source_port;
+	flow.peer_port = key->destination_port;
+	world_other_half(key, &flow, &other_key, &other);
+	standing = world_live_flow(question->world, &other_key);
+	if (!taken(question->world, key, &flow) ||
+	    (standing && standing->value.kind == FLOW_MASQUERADE))
+		begin_flow(question, &flow, "somebody else's, remembered");
+}
+
 static void remember_fragment(struct question *question);
 
 static void ask_leave(struct question *question)
@@ -723,6 +759,10 @@ static void ask_leave(struct question *question)
 		ask_error_out(question);
 	else if (!visit->came_in_by && !world_endpoint(question->world, visit->wire.outer.source)) {
 		ask_host(question);
+		return;
+	} else if (!world_endpoint(question->world, visit->wire.outer.source) &&
+		   is_foreign(question)) {
+		ask_foreign(question);
 		return;
 	} else
 		ask_out(question);

@@ -250,7 +250,7 @@ static bool may_keep_address(const struct world *world, const struct wire *wire)
 	key.source_port = outer->destination_port;
 	key.destination_port = outer->source_port;
 	flow = world_live_flow(world, &key);
-	return flow && flow->value.kind != FLOW_DIRECT && flow->value.kind != FLOW_HOST;
+	return flow && flow->value.kind < FLOW_DIRECT;
 }
 
 static const char *verify_leak(const struct world *world, const struct visit *visit,

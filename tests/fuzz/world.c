@@ -281,7 +281,7 @@ bool world_flow_live(const struct world *world, const struct world_flow *flow)
 
 	if (idle > 0 && (uint32_t)idle > longest_idle(flow))
 		return false;
-	return flow->value.kind == FLOW_HOST || world_owner_live(world, &flow->value.owner);
+	return flow->value.kind >= FLOW_HOST || world_owner_live(world, &flow->value.owner);
 }
 
 const struct world_flow *world_live_flow(const struct world *world, const struct flow_key *key)

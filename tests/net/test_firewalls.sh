@@ -194,3 +194,21 @@ test_firewalls_beside_reference() {
 	expect_answers client "$host4" 9090 old "$client4"
 	expect_no_answer client tcp "$host4" 8080
 }
+
+# somebody else's MASQUERADE with the same address: a container of ours does not take the port of
+# a flow that it does not know, TCP and UDP, and both go on
+test_firewalls_foreign_masquerade_first() {
+	local protocol
+	serve_in server 9000
+	reference_list
+	container_add old reference
+	container_add web bridge
+	for protocol in tcp udp; do
+		conversation_open "old_$protocol" old "$protocol" "$server4" 9000 --source-port 5555
+		expect_contains "$(say "old_$protocol")" "client=$host4_second:5555 "
+		conversation_open "web_$protocol" web "$protocol" "$server4" 9000 --source-port 5555
+		expect_says "web_$protocol" server
+		expect_says "old_$protocol" server
+		expect_says "web_$protocol" server
+	done
+}

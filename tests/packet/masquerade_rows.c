@@ -761,7 +761,7 @@ static const struct row exception_rows[] = {
 	 .in = UDP(v6_container_quiet, 25000, v6_server, 53, .fragment = FIRST_FRAGMENT)},
 	{.says = "[D21] what already has the host's address is left alone",
 	 AT(TO_UPLINK, UPLINK),
-	 .in = TCP(v4_host, 40000, v4_server, 443, SYN)},
+	 .in = TCP(v4_host, 40000, v4_server, 443, ACK)},
 	{.says = "a forwarded packet of somebody else",
 	 AT(TO_UPLINK, UPLINK),
 	 .in = TCP(v4_stranger, 40000, v4_server, 443, SYN)},

@@ -116,6 +116,12 @@ struct row {
 		ENTRY(table_, DIRECTION_IN, protocol_, server, server_port, host, host_port, host, \
 		      host_port, server_port, FLOW_HOST, true)
 
+#define FOREIGN(table_, protocol_, host, host_port, server, server_port) \
+	ENTRY(table_, DIRECTION_OUT, protocol_, host, host_port, server, server_port, host, \
+	      host_port, server_port, FLOW_FOREIGN, false), \
+		ENTRY(table_, DIRECTION_IN, protocol_, server, server_port, host, host_port, host, \
+		      host_port, server_port, FLOW_FOREIGN, true)
+
 /* Runs rows in their order, a TAP line each. */
 void row_run_all(const struct row *rows, size_t count);
 #define ROWS_RUN(rows) row_run_all(rows, sizeof(rows) / sizeof((rows)[0]))
