@@ -609,3 +609,49 @@ test_uplink_reroute_smaller_mtu() {
 	done
 	expect_count_above 0 rerouted
 }
+
+# attach finds maps again whose pins were lost, and puts the programs of a tunnel right too [T26]
+test_attach_after_pins_were_lost() {
+	tunnel_make
+	container_start web bridge -p 8080:80/tcp
+	rm -r "$pins"
+	detach_ours tun0 ingress from_uplink_raw
+	attach_by_hand >/run/out
+	expect_contains "$(attached tun0 ingress)" from_uplink_raw
+	expect_answer office tcp "$tunnel4" 8080 web "$office4"
+	container_check web bridge
+	expect_failure container_add two bridge -p 8080:80/tcp
+	expect_contains "$output" 'is taken by'
+}
+
+# attach beside ADD and DEL of many containers disturbs none of them, and leaves nothing
+test_attach_beside_containers() {
+	local before round n pids
+	container_start one bridge -p 8080:80/tcp
+	container_add warm ptp
+	container_remove warm ptp
+	before=$(state_show)
+	touch /run/go-on
+	while [ -e /run/go-on ]; do attach_by_hand; done >/run/out 2>&1 &
+	for round in 1 2 3; do
+		pids=()
+		for n in 1 2 3 4 5 6; do
+			(
+				list=bridge
+				[ $((n % 2)) = 0 ] || list=ptp
+				container_start "c$n" "$list" -p "$((9000 + n)):80/tcp"
+				expect_answer client tcp "$host4" "$((9000 + n))" "c$n" "$client4"
+				container_check "c$n" "$list"
+				container_remove "c$n" "$list"
+			) &
+			pids+=($!)
+		done
+		for n in "${pids[@]}"; do wait "$n" || fail "round $round: a container failed"; done
+	done
+	rm /run/go-on
+	wait
+	# A ptp container's veth may be seen before the container's ADD has come to it.
+	! grep -v '^veth.* attached$' /run/out || fail "attach changed something, or failed"
+	expect_same_state "$before"
+	expect_answer client tcp "$host4" 8080 one "$client4"
+}

@@ -11,6 +11,7 @@
 #include "plugin/own_netns.h"
 #include "plugin/sources.h"
 
+/* After the attachment is there: a network without any is forgotten by `attach`. */
 static void remember_network(const struct host *host, const struct container *container)
 {
 	struct attachment_name name;
@@ -26,8 +27,10 @@ static int attach_and_claim(struct host *host, struct container *container,
 	if (interfaces_attach(host, &container->conf, &container->veth, true, err) ||
 	    attach_interface(&host->datapath, host->socket, &container->target, undo, err))
 		return -1;
+	if (attachment_add(&host->datapath, host->socket, &container->claims, err))
+		return -1;
 	remember_network(host, container);
-	return attachment_add(&host->datapath, host->socket, &container->claims, err);
+	return 0;
 }
 
 static int set_up(struct host *host, struct container *container,

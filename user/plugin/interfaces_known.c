@@ -51,11 +51,14 @@ static int repair_interface(struct host *host, uint32_t ifindex, const struct in
 {
 	struct attach_undo ignored = {0};
 	struct attach_target target;
+	char why_not[WHY_NOT_SIZE];
 	struct link link;
 
 	if (link_get(host->socket, ifindex, NULL, &link, err))
 		return -1;
-	if (!link.ifindex)
+	/* What was the host's may be a container's by now, whose ADD is under way. */
+	if (!link.ifindex ||
+	    (!interface_is_containers(known) && !uplink_is_possible(host, &link, why_not)))
 		return 0;
 	target = (struct attach_target){
 		.ifindex = ifindex,
