@@ -175,32 +175,39 @@ static __always_inline bool pair_make_way(const struct flow_key *key)
 	return true;
 }
 
-/* Frees what is dead of the next CLOCK_STEPS pairs. */
-VERIFIED_ONCE int pair_sweep_some(void)
+/* Frees what is dead of the next CLOCK_STEPS pairs. Returns one that was, or 0. */
+VERIFIED_ONCE __u32 pair_sweep_some(void)
 {
-	__u32 numbers = pair_numbers() - 1, hand = clock_hand, number;
+	__u32 numbers = pair_numbers() - 1, hand = clock_hand, number, freed = 0;
 	struct flow_pair *pair;
 
 	for (__u32 i = 1; i <= CLOCK_STEPS; i++) {
 		number = 1 + (hand + i) % numbers;
 		pair = bpf_map_lookup_elem(&flow_pairs, &number);
-		if (pair && pair->state == PAIR_TAKEN && pair_claim(number))
-			pair_free(number);
+		if (!pair || pair->state != PAIR_TAKEN || !pair_claim(number))
+			continue;
+		pair_free(number);
+		freed = number;
 	}
 	clock_hand = (hand + CLOCK_STEPS) % numbers;
-	return 0;
+	return freed;
 }
 
-/* Somebody was refused. */
+/* Somebody was refused. When he tries again the hand is where there is room. */
 VERIFIED_ONCE int pair_sweep(void)
 {
-	__u32 now = flow_now();
+	__u32 numbers = pair_numbers() - 1, now = flow_now(), freed, room = 0;
 
 	if (clock_swept == now)
 		return 0;
 	clock_swept = now;
-	for (int i = 0; i < CLOCK_SWEEP; i++)
-		pair_sweep_some();
+	for (int i = 0; i < CLOCK_SWEEP; i++) {
+		freed = pair_sweep_some();
+		if (freed)
+			room = freed;
+	}
+	if (room)
+		clock_hand = (room - 2 + numbers) % numbers;
 	return 0;
 }
 

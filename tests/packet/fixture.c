@@ -405,8 +405,58 @@ void fixture_clear_flows(void)
 	clear(skeleton->maps.flows_new, sizeof(struct flow_key));
 }
 
+static uint32_t last_taken_pair;
+
+static void take_flow_pair(uint32_t number, const struct flow_pair *pair)
+{
+	update(skeleton->maps.flow_pairs, &number, pair);
+	if (number > last_taken_pair)
+		last_taken_pair = number;
+}
+
+static void clear_flow_pairs(void)
+{
+	const struct flow_pair free = {0};
+	uint32_t all = bpf_map__max_entries(skeleton->maps.flow_pairs) - 1, last = last_taken_pair;
+
+	if (last < skeleton->bss->clock_hand + 1)
+		last = skeleton->bss->clock_hand + 1;
+	/* The hand has been all round. */
+	if (skeleton->bss->clock_swept || last > all)
+		last = all;
+	for (uint32_t number = 1; number <= last; number++)
+		take_flow_pair(number, &free);
+	last_taken_pair = 0;
+	skeleton->bss->clock_hand = 0;
+	skeleton->bss->clock_swept = 0;
+}
+
+void fixture_take_flow_pair(const struct entry *entry)
+{
+	struct flow_pair pair = {.state = PAIR_TAKEN, .owner = owner_of(entry->owner)};
+
+	fixture_key(entry, 0, &pair.key);
+	take_flow_pair(entry->pair, &pair);
+}
+
+int32_t fixture_flow_pairs_of(enum container container)
+{
+	uint32_t number = container;
+	struct slot slot;
+
+	if (bpf_map_lookup_elem(bpf_map__fd(skeleton->maps.slots), &number, &slot))
+		err(1, "reading a slot");
+	return (int32_t)slot.flows;
+}
+
+void fixture_let_second_pass(void)
+{
+	skeleton->bss->clock_swept = 0;
+}
+
 void fixture_reset(void)
 {
+	clear_flow_pairs();
 	clear_noticed();
 	fixture_clear_flows();
 	clear_fragments();
@@ -460,6 +510,7 @@ void fixture_put(const struct entry *entry)
 	flow.unconfirmed = entry->unconfirmed;
 	flow.state = entry->state;
 	flow.answered = entry->answered;
+	flow.pair = entry->pair;
 	update(table_map(entry->table), &key, &flow);
 }
 

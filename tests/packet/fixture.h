@@ -48,6 +48,7 @@ struct entry {
 	uint32_t idle; /* seconds since it was used */
 	enum flow_state state;
 	bool answered;
+	uint32_t pair; /* its number in flow_pairs; 0: none */
 };
 
 #define MAX_ENTRIES 16
@@ -104,6 +105,12 @@ void fixture_renew(enum container container); /* DEL and ADD again: another gene
 void fixture_put(const struct entry *entry);
 void fixture_put_pair(const struct entry pair[2], enum container owner, bool older_generation,
 		      uint32_t idle, enum flow_state state);
+/* The pair that the entry and its other half have. */
+void fixture_take_flow_pair(const struct entry *entry);
+/* Pairs that the container is counted to have. */
+int32_t fixture_flow_pairs_of(enum container container);
+/* The table may be swept again. */
+void fixture_let_second_pass(void);
 void fixture_remove(const struct entry *entry);
 
 /* How many fragments are held, and how many datagrams are known. */

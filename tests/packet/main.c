@@ -23,6 +23,7 @@ int main(void)
 	neighbour_rows();
 	lifetime_rows();
 	tcp_state_rows();
+	table_rows();
 	parsing_rows();
 	checksum_rows();
 	error_rows();

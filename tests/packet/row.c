@@ -287,12 +287,23 @@ static enum device came_in_by(enum hook hook, enum device device)
 	return device == UPLINK || device == SECOND_UPLINK ? BRIDGE : UPLINK;
 }
 
-int row_send(enum hook hook, enum device device, const struct packet *packet)
+static int send_from(enum hook hook, enum device device, enum device came_in,
+		     const struct packet *packet)
 {
 	struct frame frame;
 
 	row_build(&frame, packet, hook, device);
-	return fixture_run(hook, device, came_in_by(hook, device), &frame);
+	return fixture_run(hook, device, came_in, &frame);
+}
+
+int row_send(enum hook hook, enum device device, const struct packet *packet)
+{
+	return send_from(hook, device, came_in_by(hook, device), packet);
+}
+
+int row_send_of_host(enum hook hook, enum device device, const struct packet *packet)
+{
+	return send_from(hook, device, 0, packet);
 }
 
 static void run_row(const struct row *row)

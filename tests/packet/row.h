@@ -140,6 +140,7 @@ void row_build(struct frame *frame, const struct packet *packet, enum hook hook,
 
 /* A packet before the row's own: returns TC_ACT_*. */
 int row_send(enum hook hook, enum device device, const struct packet *packet);
+int row_send_of_host(enum hook hook, enum device device, const struct packet *packet);
 
 /* Prints the plan. Returns the number of rows that failed. */
 int row_finish(void);
@@ -153,6 +154,7 @@ void host_rows(void);
 void neighbour_rows(void);
 void lifetime_rows(void);
 void tcp_state_rows(void);
+void table_rows(void);
 void parsing_rows(void);
 void checksum_rows(void);
 void error_rows(void);
