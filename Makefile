@@ -161,7 +161,16 @@ $(BUILD)/fuzz/dictionary: tests/fuzz/seeds $(wildcard conf/* user/*/*.c tests/un
 libfuzzer = $(shell echo 'int LLVMFuzzerTestOneInput(const char *d, long n) { return !d || n; }' | \
 	$(CLANG) -x c -fsanitize=fuzzer - -o /dev/null 2>/dev/null && echo yes)
 
-NET_TOOLS := $(patsubst tests/net/%.c,$(BUILD)/tests/%,$(wildcard tests/net/*.c))
+NET_TOOLS := $(patsubst tests/net/%.c,$(BUILD)/tests/%,$(filter-out %.bpf.c,$(wildcard tests/net/*.c)))
+
+$(BUILD)/tests/%.bpf.o: tests/net/%.bpf.c $(wildcard tests/net/*.h vmlinux/*.h)
+	@mkdir -p $(@D)
+	$(call say,CLANG,$@)$(CLANG) $(BPF_CFLAGS) -c $< -o $@
+
+$(BUILD)/tests/%.skel.h: $(BUILD)/tests/%.bpf.o
+	$(call say,SKEL,$@)$(BPFTOOL) gen skeleton $< name $*_bpf >$@
+
+$(BUILD)/tests/flood: $(BUILD)/tests/flood.skel.h
 
 $(BUILD)/tests/%: tests/net/%.c
 	@mkdir -p $(@D)
