@@ -245,8 +245,6 @@ static enum wire_kind read_fragment(const struct frame *frame, struct wire *wire
 {
 	uint8_t first = fragment->next;
 
-	if (first == IPPROTO_SCTP || (!unreadable && wire->outer.protocol == IPPROTO_SCTP))
-		return WIRE_OPAQUE;
 	if (!wire_has_ports(first) && !is_icmp(wire, first) && (wire->ipv4 || !is_extension(first)))
 		return WIRE_OPAQUE;
 	if (offset && first == IPPROTO_TCP && offset == 8)
