@@ -548,7 +548,7 @@ static void expect_watched(const struct disorder *test, const struct packet *pac
 	struct frame expected, got = {0};
 
 	row_build(&expected, packet, test->hook, test->device);
-	got.length = host_watched(got.bytes, sizeof(got.bytes));
+	got.length = host_watched(got.bytes, sizeof(got.bytes), 1000);
 	if (got.length == 0)
 		row_fail("a fragment was not sent on");
 	else if (!frame_equal(&expected, &got)) {
@@ -561,7 +561,7 @@ static void expect_no_more_watched(void)
 {
 	uint8_t bytes[FRAME_SIZE];
 
-	if (host_watched(bytes, sizeof(bytes)))
+	if (host_watched(bytes, sizeof(bytes), 0))
 		row_fail("something else was sent on");
 }
 

@@ -9,6 +9,7 @@
 #include <net/ethernet.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
+#include <poll.h>
 #include <sched.h>
 #include <spawn.h>
 #include <stdio.h>
@@ -271,14 +272,16 @@ void host_watch_end(void)
 	watching = -1;
 }
 
-size_t host_watched(uint8_t *frame, size_t size)
+size_t host_watched(uint8_t *frame, size_t size, int wait)
 {
+	struct pollfd readable = {.fd = watching, .events = POLLIN};
 	struct sockaddr_ll from;
 	socklen_t from_size;
 	ssize_t got;
 
 	do {
 		from_size = sizeof(from);
+		poll(&readable, 1, wait);
 		got = recvfrom(watching, frame, size, 0, (struct sockaddr *)&from, &from_size);
 	} while (got >= 0 && from.sll_pkttype == PACKET_OUTGOING);
 	return got < 0 ? 0 : (size_t)got;

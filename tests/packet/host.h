@@ -56,9 +56,9 @@ enum device {
 #define v6_elsewhere "2001:db8:99::99"
 
 /* What enters a device from now on, the programs' own doing included, is kept until
- * host_watched() hands it out in its order: its length, 0: no more. */
+ * host_watched() hands it out in its order: its length, 0: no more within `wait` ms. */
 void host_watch(enum device device);
-size_t host_watched(uint8_t *frame, size_t size);
+size_t host_watched(uint8_t *frame, size_t size, int wait);
 void host_watch_end(void);
 
 /* Leaves the machine's network and mounts behind and makes the host. Ends the
