@@ -65,7 +65,7 @@ static int query_programs(int ifindex, int hook, uint32_t *ids)
 	};
 
 	if (syscall(SYS_bpf, BPF_PROG_QUERY, &query, sizeof(query)))
-		return -1;
+		return errno == EINVAL ? 0 : -1; /* a kernel before 6.6 has no TCX */
 	return (int)query.count;
 }
 

@@ -6,6 +6,12 @@
 limits='bandwidth={"ingressRate":80000000,"ingressBurst":8000000,
 	"egressRate":80000000,"egressBurst":8000000}'
 
+# Without it, clsact and the ingress qdisc of `bandwidth` exclude each other.
+tcx_needed() { [ "$(kernel_or 6.6)" = 6.6 ] || skip "the kernel has no TCX, which came with 6.6"; }
+
+# The older one of this kernel's version and the given one.
+kernel_or() { printf '%s\n' "$1" "$(uname -r)" | sort -V | head -n 1; }
+
 works_with_limits() {
 	local list=$1 veth
 	[ -e /run/served ] || serve_in server 9000
@@ -26,6 +32,7 @@ works_with_limits() {
 
 # bandwidth after us in the list: both work, from ADD to DEL [s105][s110][s112]
 test_coexistence_bandwidth_after() {
+	tcx_needed
 	works_with_limits bridge-bandwidth
 }
 
@@ -37,6 +44,7 @@ test_coexistence_bandwidth_before() {
 
 # bandwidth with ptp, after us and before us [s110][s112]
 test_coexistence_bandwidth_ptp() {
+	tcx_needed
 	conflist ptp-after ptp '.name = "ptp-after" |
 		.plugins += [{"type": "bandwidth", "capabilities": {"bandwidth": true}}]'
 	works_with_limits ptp-after
@@ -56,6 +64,7 @@ test_coexistence_bandwidth_without_limits() {
 
 # each way of attaching that one can ask for works, and no other is used [s110]
 test_coexistence_attach_option() {
+	tcx_needed
 	local way veth
 	for way in clsact tcx; do
 		conflist "$way" bridge "$(with_ours "{\"attach\": \"$way\"}")"
@@ -90,6 +99,7 @@ counted() {
 # somebody else's programs on the uplink, attached by TCX before and after ours, run and stay
 # [T26]
 test_coexistence_foreign_tcx() {
+	tcx_needed
 	local tcx=$build/tests/tcx hook
 	for hook in ingress egress; do "$tcx" count eth0 "$hook" "/sys/fs/bpf/before_$hook"; done
 	container_start web bridge -p 8080:80/tcp -p 8080:80/udp
