@@ -19,6 +19,7 @@ PACKAGES_BUILD := gcc make clang libbpf-dev libelf-dev zlib1g-dev libjansson-dev
 	libnl-route-3-dev pkg-config
 PACKAGES_CHECK := libcmocka-dev containernetworking-plugins iproute2 iptables nftables \
 	tcpdump conntrack curl jq busybox-static procps util-linux ethtool libclang-rt-dev
+PACKAGES_KERNEL := qemu-system-x86 cpio kmod xz-utils ppp wireguard-tools
 PACKAGES_LINT := clang-format shellcheck cppcheck
 
 CFLAGS ?= -O2 -g
@@ -59,7 +60,7 @@ SKELETON := $(BUILD)/bpf/portmap.skel.h
 
 .DELETE_ON_ERROR:
 .SECONDARY:
-.PHONY: all demo check check-unit check-packet check-net check-fuzz fuzz lint format deps deps-check install uninstall clean help
+.PHONY: all demo check check-unit check-packet check-net check-fuzz check-kernel fuzz lint format deps deps-check install uninstall clean help
 
 all: $(BUILD)/bpf-portmap $(BUILD)/cnirun
 
@@ -71,6 +72,8 @@ help:
 	@echo '                (check-unit, check-packet, check-fuzz, check-net: one layer, nothing installed)'
 	@echo 'make fuzz       as root: random packets through the programs, random JSON through the parsers'
 	@echo '                (FUZZ_SECONDS=60 each, FUZZ_SEED=)'
+	@echo 'make check-kernel  as root, on Debian: installs qemu too, boots the kernels of Debian 12'
+	@echo '                and 13 in it, runs the main part of the tests on each, prints a table'
 	@echo 'make lint       format, static analysis, and the rules of the structure'
 	@echo 'make format     formats the C sources'
 	@echo 'make deps       installs the Debian or Ubuntu packages to build with'
@@ -182,6 +185,20 @@ check: deps-check
 
 check-unit check-packet check-net check-fuzz: check-%:
 	$(Q)tests/check $*
+
+# Other kernels in qemu: no sanitizers, which are slow there.
+$(BUILD)/tests/packet-plain: $(wildcard tests/packet/*.c tests/packet/*.h bpf/*.h include/*.h) $(SKELETON)
+	@mkdir -p $(@D)
+	$(call say,CC,$@)$(CC) $(CPPFLAGS) $(CFLAGS) $(filter %.c,$^) -lbpf -lelf -lz -o $@
+
+$(BUILD)/tests/verify: tests/kernel/verify.c
+	@mkdir -p $(@D)
+	$(call say,CC,$@)$(CC) $(CPPFLAGS) $(CFLAGS) $< -lbpf -lelf -lz -o $@
+
+check-kernel: deps-check
+	$(Q)tests/deps $(PACKAGES_KERNEL)
+	$(Q)$(MAKE) --no-print-directory all net-tests $(BUILD)/tests/packet-plain $(BUILD)/tests/verify
+	$(Q)tests/kernel/run
 
 # What tests/check asks for before it runs a layer.
 .PHONY: unit-tests packet-tests fuzz-tests net-tests

@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * verify.c - loads every program of an object, as the plugin does, and says in TAP lines what
+ * this kernel's verifier made of each: "ok 1 - the verifier accepts NAME # INSTRUCTIONS, MS".
+ */
+#include <bpf/libbpf.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define LOG_STATS 4 /* BPF_LOG_STATS: how much work it was, and nothing else */
+#define LOG_SIZE (1 << 16)
+#define MAX_PROGRAMS 64
+
+static char logs[MAX_PROGRAMS][LOG_SIZE];
+
+static int print_warning(enum libbpf_print_level level, const char *format, va_list arguments)
+{
+	return level == LIBBPF_WARN ? vfprintf(stderr, format, arguments) : 0;
+}
+
+static void collect_logs(struct bpf_object *object)
+{
+	struct bpf_program *program;
+	int count = 0;
+
+	bpf_object__for_each_program(program, object)
+	{
+		if (count == MAX_PROGRAMS) {
+			fprintf(stderr, "verify: more programs than expected\n");
+			exit(2);
+		}
+		bpf_program__set_log_level(program, LOG_STATS);
+		bpf_program__set_log_buf(program, logs[count], sizeof(logs[count]));
+		count++;
+	}
+}
+
+/* The number behind (or before) the words in a log; -1: it does not say. */
+static long number_behind(const char *log, const char *words)
+{
+	const char *at = strstr(log, words);
+
+	return at ? strtol(at + strlen(words), NULL, 10) : -1;
+}
+
+static int report(struct bpf_object *object)
+{
+	struct bpf_program *program;
+	int index = 0, refused = 0;
+
+	bpf_object__for_each_program(program, object)
+	{
+		const char *log = logs[index++];
+		int accepted = bpf_program__fd(program) >= 0;
+
+		refused += !accepted;
+		printf("%s %d - the verifier accepts %s # %ld, %ld\n", accepted ? "ok" : "not ok",
+		       index, bpf_program__name(program), number_behind(log, "processed "),
+		       number_behind(log, "verification time ") / 1000);
+	}
+	return refused;
+}
+
+int main(int argc, char **argv)
+{
+	struct bpf_object *object;
+
+	if (argc != 2) {
+		fprintf(stderr, "verify FILE.bpf.o\n");
+		return 2;
+	}
+	libbpf_set_print(print_warning);
+	object = bpf_object__open_file(argv[1], NULL);
+	if (!object)
+		return 2;
+	collect_logs(object);
+	bpf_object__load(object);
+	return report(object) ? 1 : 0;
+}
