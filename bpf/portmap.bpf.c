@@ -32,10 +32,12 @@
  * from_container asks first whether the packet is to leave translated (decide_out).
  *
  * decide_out (masquerade.h): a live flow of this tuple; else masquerade what a
- * container begins. What cannot be translated and must be is dropped. The host's
- * own packets are never changed, but for its ICMP errors about translated ones.
- * Where routing ties a reply's new source to another uplink, it is handed over to
- * that one.
+ * container begins, and what comes to it by a mapping where its policy says so
+ * (policy.h). Ports are tried in an order that is the flow's own (port_choice.h). What
+ * cannot be translated and must be is dropped. The host's own packets are never
+ * changed, but for its ICMP errors about translated ones; those whose replies something
+ * here would take for another's are remembered (host.h). Where routing ties a reply's
+ * new source to another uplink, it is handed over to that one.
  *
  * ICMP errors. One belongs to the flow that an answer to the quoted packet would
  * take; its tuple is that one, the quoted one turned round (packet.h), and the same

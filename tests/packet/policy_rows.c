@@ -4,6 +4,11 @@
 
 #include "row.h"
 
+#define PIECE(kind, offset, size) \
+	.payload = 1000, .fragment = kind, .piece_offset = offset, .piece_size = size
+#define FIRST PIECE(FIRST_FRAGMENT, 0, 800)
+#define LAST PIECE(LATER_FRAGMENT, 800, 208)
+
 #define v4_source "203.0.113.99"
 #define v4_source_other "203.0.113.98"
 #define v6_source "2001:db8:2::99"
@@ -352,6 +357,41 @@ static const struct row inward_rows[] = {
 	 .flows_unchecked = true,
 	 AT(TO_CONTAINER, BRIDGE),
 	 .in = UDP(v4_server, 53, v4_container_one, 5000)},
+	{.says = "masqAll: the container's own question",
+	 .given = given_masquerade_all,
+	 AT(FROM_UPLINK, UPLINK),
+	 .in = UDP(v4_client, 25000, v4_host, 8080),
+	 .out = UDP(v4_client, 25000, v4_container_one, 80),
+	 .flows_unchecked = true},
+	{.says = "masqAll: leaves as the host",
+	 .then = true,
+	 .flows_unchecked = true,
+	 AT(TO_UPLINK, UPLINK),
+	 .in = UDP(v4_container_one, 25000, v4_server, 53),
+	 .out = UDP(v4_host, 25000, v4_server, 53)},
+	{.says = "masqAll: and the answer keeps the server's address",
+	 .then = true,
+	 .flows_unchecked = true,
+	 AT(TO_CONTAINER, BRIDGE),
+	 .in = UDP(v4_server, 53, v4_container_one, 25000)},
+	{.says = "masqAll: a datagram in fragments",
+	 .given = given_masquerade_all,
+	 .flows_unchecked = true,
+	 AT(FROM_UPLINK, UPLINK),
+	 .in = UDP(v4_client, 25000, v4_host, 8080, FIRST),
+	 .out = UDP(v4_client, 25000, v4_container_one, 80, FIRST)},
+	{.says = "masqAll: comes from the bridge",
+	 .then = true,
+	 .flows_unchecked = true,
+	 AT(TO_CONTAINER, BRIDGE),
+	 .in = UDP(v4_client, 25000, v4_container_one, 80, FIRST),
+	 .out = UDP(v4_bridge, 25000, v4_container_one, 80, FIRST)},
+	{.says = "masqAll: and so do the others of it",
+	 .then = true,
+	 .flows_unchecked = true,
+	 AT(TO_CONTAINER, BRIDGE),
+	 .in = UDP(v4_client, 25000, v4_container_one, 80, LAST),
+	 .out = UDP(v4_bridge, 25000, v4_container_one, 80, LAST)},
 	{.says = "masqAll: a neighbour by the mapped port",
 	 .given = given_masquerade_all,
 	 AT(FROM_CONTAINER, VETH_TWO),
