@@ -200,6 +200,25 @@ VERIFIED_ONCE int flow_answer(const struct flow_key *key, struct flow *flow)
 	return 0;
 }
 
+/* A forged request is answered too, but who forged it does not know the number that the answer
+ * began with, and is not to have an established flow for two hours. Where nothing is known of
+ * that (it was begun in mid-connection), anything will do. */
+VERIFIED_ONCE bool flow_acknowledges(const struct flow_key *key, const struct flow *flow,
+				     const struct packet *packet)
+{
+	struct flow_key other_key;
+	struct flow *other;
+
+	if (!key || !flow || !packet || (packet->tcp_flags & (TCP_SYN | TCP_RST)))
+		return true;
+	flow_other_key(key, flow, &other_key);
+	other = bpf_map_lookup_elem(&flows_new, &other_key);
+	if (!other || !flow_is_other_half(key, other) || !other->sequence_known)
+		return true;
+	return (packet->tcp_flags & TCP_ACK) &&
+	       other->sequence_end - packet->tcp_acknowledgment <= SEQUENCE_BEHIND;
+}
+
 /* A packet of a half-open flow. Where the flow is answered and cannot be taken into
  * flows, the packet is dropped; not what is left untranslated anyway. */
 static __always_inline enum verdict flow_use_new(const struct flow_key *key, struct flow *flow,
@@ -208,8 +227,12 @@ static __always_inline enum verdict flow_use_new(const struct flow_key *key, str
 	bool untranslated = !flow_has_owner(flow) || flow->kind == FLOW_DIRECT;
 	enum claim claim;
 
-	if (key->protocol == PROTOCOL_TCP)
+	if (key->protocol == PROTOCOL_TCP) {
+		if (flow->answered && !flow->reply && half != OTHER_HALF_ANSWERED &&
+		    !flow_acknowledges(key, flow, packet))
+			return VERDICT_TRANSLATE;
 		tcp_track_new(flow, packet);
+	}
 	if (flow->reply && !flow->answered)
 		flow_answer(key, flow);
 	if (half != OTHER_HALF_ANSWERED &&

@@ -46,7 +46,8 @@ VERIFIED_ONCE int host_create_flow(const struct packet *packet, enum flow_kind k
 	flow.port = packet->tuple.source_port;
 	flow.peer_port = packet->tuple.destination_port;
 	claim = flow_create(&packet->tuple, &flow);
-	if (claim == CLAIM_TAKEN && host_displace(&packet->tuple, &flow))
+	/* A forwarded packet may bear the host's address without right: over IPv6 nobody asks. */
+	if (claim == CLAIM_TAKEN && kind == FLOW_HOST && host_displace(&packet->tuple, &flow))
 		claim = flow_create(&packet->tuple, &flow);
 	if (claim == CLAIM_OK)
 		count(flow_host);

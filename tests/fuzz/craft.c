@@ -110,8 +110,9 @@ static void put_tcp(struct frame *frame, const struct craft *craft)
 
 	put16(frame, craft->source_port);
 	put16(frame, craft->destination_port);
-	put32(frame, random_number());
-	put32(frame, random_number());
+	/* Mostly one number, so that answers are acknowledged */
+	put32(frame, random_one_in(8) ? random_number() : 0x01020304);
+	put32(frame, random_one_in(8) ? random_number() : 0x01020304);
 	put8(frame, (5 + options) << 4 | random_below(16));
 	put8(frame, craft->tcp_flags);
 	put16(frame, random_number());

@@ -81,6 +81,14 @@ static bool flow_lost(const struct world *world, const struct world_flow *flow)
 	return standing && !world_same_translation(&standing->value, &other);
 }
 
+/* What establishes a connection acknowledges what its other half has sent, or 64 kB less. */
+static bool acknowledges(const struct wire *wire, const struct flow *other)
+{
+	return wire->outer.protocol != IPPROTO_TCP || !other->sequence_known ||
+	       (wire->tcp_flags & WIRE_ACK &&
+		other->sequence_end - wire->tcp_acknowledgment <= 65536);
+}
+
 /* What must be seen of the packet in the flow tables, where both halves stand there. */
 static void follow_states(struct question *question, const struct world_flow *flow)
 {
@@ -96,7 +104,8 @@ static void follow_states(struct question *question, const struct world_flow *fl
 	    standing->table != flow->table || !world_same_translation(&standing->value, &other))
 		return;
 	expected->promotes = flow->table == NEW && flow->value.answered && !flow->value.reply &&
-			     !(flags & (WIRE_SYN | WIRE_RST));
+			     !(flags & (WIRE_SYN | WIRE_RST)) &&
+			     acknowledges(&question->visit->wire, &standing->value);
 	expected->sees_fin =
 		flow->table == ANSWERED && flags & WIRE_FIN && !(flags & (WIRE_SYN | WIRE_RST));
 }
@@ -731,9 +740,7 @@ static bool is_foreign(const struct question *question)
 static void ask_foreign(struct question *question)
 {
 	const struct flow_key *key = &question->expected->key;
-	struct flow flow = {.kind = FLOW_FOREIGN}, other;
-	const struct world_flow *standing;
-	struct flow_key other_key;
+	struct flow flow = {.kind = FLOW_FOREIGN};
 
 	answer(question, ANSWER_PASS, "somebody else's");
 	tuple_of(&question->visit->wire, DIRECTION_OUT, &question->expected->key);
@@ -742,10 +749,7 @@ static void ask_foreign(struct question *question)
 	memcpy(flow.address, key->source, 16);
 	flow.port = key->source_port;
 	flow.peer_port = key->destination_port;
-	world_other_half(key, &flow, &other_key, &other);
-	standing = world_live_flow(question->world, &other_key);
-	if (!taken(question->world, key, &flow) ||
-	    (standing && standing->value.kind == FLOW_MASQUERADE))
+	if (!taken(question->world, key, &flow))
 		begin_flow(question, &flow, "somebody else's, remembered");
 }
 

@@ -223,6 +223,9 @@ static enum wire_kind read_transport(const struct frame *frame, struct wire *wir
 		if (room < 20 || transport[12] >> 4 < 5 || (transport[12] >> 4) * 4u > room)
 			return WIRE_OPAQUE;
 		wire->tcp_flags = transport[13];
+		wire->tcp_acknowledgment = (uint32_t)wire_read16(frame, outer->transport + 8)
+						   << 16 |
+					   wire_read16(frame, outer->transport + 10);
 	} else if (outer->protocol == IPPROTO_UDP) {
 		uint16_t length = wire_read16(frame, outer->transport + 4);
 

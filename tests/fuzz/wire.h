@@ -50,6 +50,7 @@ struct wire {
 	struct wire_header outer;
 	struct wire_header quoted; /* of an error */
 	uint8_t tcp_flags;
+	uint32_t tcp_acknowledgment;
 	bool first_fragment; /* its checksum is that of the whole datagram */
 	uint32_t identification;
 	uint8_t first_header; /* behind the fragment header */

@@ -312,7 +312,7 @@ static void put_tcp(struct frame *frame, const struct packet *packet)
 	put16(frame, packet->to_port);
 	put32(frame, packet->sequence ? packet->sequence : 0x01020304);
 	if (packet->tcp_flags & ACK)
-		put32(frame, packet->acknowledgment ? packet->acknowledgment : 0x05060708);
+		put32(frame, packet->acknowledgment ? packet->acknowledgment : 0x01020304);
 	else
 		put32(frame, 0);
 	put8(frame, (packet->data_offset ? packet->data_offset : 5) << 4);
