@@ -102,7 +102,7 @@ meta_set() {
 }
 
 # maps of another layout: ADD, CHECK and STATUS refuse and say what to do, DEL succeeds so that the
-# plugins before us give the address back, nothing is changed, and traffic goes on
+# plugins before us give the address back, nothing is changed, and traffic goes on [T27]
 test_install_other_layout() {
 	container_start web bridge -p 8080:80/tcp
 	container_add_plain second
@@ -136,7 +136,7 @@ test_install_incomplete_maps() {
 }
 
 # an older version's programs are replaced by the next ADD, once, under a live conversation; an
-# older plugin does not put its own back
+# older plugin does not put its own back [T27]
 test_install_upgrade() {
 	container_start web bridge -p 8080:80/tcp
 	conversation_open talk client tcp "$host4" 8080
