@@ -121,7 +121,7 @@ static __always_inline bool tcp_changes_state(const struct flow_key *key, const 
 	if ((packet->tcp_flags & TCP_RST) || tcp_begins_anew(key, flow, packet))
 		return true;
 	return ((packet->tcp_flags & TCP_FIN) && !flow->fin) ||
-	       (flow->awaited && !packet_begins_tcp(packet) && tcp_shows_life(flow, packet));
+	       (flow->awaited && tcp_shows_life(flow, packet));
 }
 
 static __always_inline void tcp_begin_anew(struct flow *flow, bool awaited)
