@@ -31,6 +31,11 @@
 #define MASQUERADED_FLOW(table) \
 	MASQUERADED(table, IPPROTO_UDP, v4_container_one, 25000, v4_server, 53, v4_host, 25000)
 
+static void given_four_seconds(void)
+{
+	fixture_age_fragments(4);
+}
+
 static void given_six_seconds(void)
 {
 	fixture_age_fragments(6);
@@ -86,6 +91,18 @@ static const struct row mapped_rows[] = {
 	 .in = TCP(v4_container_one, 80, v4_client, 5000, ACK, LAST()),
 	 .verdict = DROPPED,
 	 .counts = {"drop_untranslatable"}},
+	{.says = "[T17] slow ones keep it alive",
+	 .then = true,
+	 .given = given_four_seconds,
+	 AT(TO_UPLINK, UPLINK),
+	 .in = ANSWER(MIDDLE),
+	 .out = ANSWER_OUT(MIDDLE)},
+	{.says = "[T17] each the next",
+	 .then = true,
+	 .given = given_four_seconds,
+	 AT(TO_UPLINK, UPLINK),
+	 .in = ANSWER(LAST),
+	 .out = ANSWER_OUT(LAST)},
 	{.says = "[i04] nor what is older than a few seconds",
 	 .then = true,
 	 .given = given_six_seconds,
