@@ -26,8 +26,9 @@ struct port_set {
 /* Where a flow is looked for that has lost the half that knew its port. */
 #define PORT_PLACES_TO_FIND 64
 
-/* An echo identifier is no port of the host's: all 65,536 will do. */
-#define PORTS_OF_ECHO 65536
+/* An echo identifier is no port of the host's: all will do, but for 0, which would make a
+ * request look like a reply. */
+#define PORTS_OF_ECHO 65535
 
 struct port_order {
 	__u64 start;         /* what the flow has for itself */
@@ -173,7 +174,7 @@ VERIFIED_ONCE bool port_order_of(const struct flow_key *key, const struct owner 
 	order->own = key->source_port;
 	order->next = 0;
 	order->number = PORTS_OF_ECHO;
-	order->keeps_own = 1;
+	order->keeps_own = order->own != 0;
 	if (packet_protocol_has_ports(key->protocol)) {
 		order->number = port_set_size(set);
 		order->keeps_own = port_set_has(set, order->own);
@@ -193,7 +194,7 @@ VERIFIED_ONCE __u16 port_at(const struct port_order *order, const struct port_se
 	if (place < PORT_PLACES_SCATTERED)
 		nth = port_scatter(order->start + place * 0x9e3779b97f4a7c15ULL);
 	if (order->number == PORTS_OF_ECHO)
-		return nth;
+		return nth % PORTS_OF_ECHO + 1;
 	return port_set_nth(set, nth % order->number);
 }
 
