@@ -203,10 +203,13 @@ ppp_make() {
 	pppd $options "$uplink4:$office4" ifname ppp0 pty \
 		"exec nsenter --net=/run/netns/office pppd notty $options $office4:$uplink4 ifname ppp0" \
 		>/run/pppd.log 2>&1 &
-	wait_until 10 ppp_up || skip "pppd makes no connection here: $(tail -n 1 /run/pppd.log)"
+	pppd=$!
+	wait_until 10 ppp_settled && ppp_up || fail "pppd: $(cat /run/pppd.log)"
 	ip address add "$uplink6/64" dev ppp0 nodad
 	ip -n office address add "$office6/64" dev ppp0 nodad
 }
+
+ppp_settled() { ppp_up || ! kill -0 "$pppd" 2>/dev/null; }
 
 ppp_up() {
 	ip -4 -o address show dev ppp0 2>/dev/null | grep -q "$uplink4" &&
