@@ -30,16 +30,33 @@ works_with_limits() {
 	expect_no_answer client tcp "$host4" 8080
 }
 
-# bandwidth after us in the list: both work, from ADD to DEL [s105][s110][s112]
-test_coexistence_bandwidth_after() {
-	tcx_needed
+# bandwidth before us in the list, as we ship it: both work, from ADD to DEL [s105][s110][s112]
+test_coexistence_bandwidth_before() {
 	works_with_limits bridge-bandwidth
 }
 
-# bandwidth before us in the list: both work, from ADD to DEL [s105][s110][s112]
-test_coexistence_bandwidth_before() {
-	conflist before bridge-bandwidth '.name = "before" | .plugins = [.plugins[0, 2, 1]]'
-	works_with_limits before
+# bandwidth after us in the list: both work, from ADD to DEL [s105][s110][s112]
+test_coexistence_bandwidth_after() {
+	tcx_needed
+	conflist after bridge-bandwidth '.name = "after" | .plugins = [.plugins[0, 2, 1]]'
+	works_with_limits after
+}
+
+# on a kernel without TCX bandwidth's qdisc leaves no room for us on a ptp container's veth: ADD says
+# so, and leaves nothing [s110]
+test_coexistence_bandwidth_ptp_without_tcx() {
+	[ "$(kernel_or 6.6)" != 6.6 ] || skip "the kernel has TCX"
+	conflist first ptp '.name = "first"'
+	container_start first first -p 8080:80/tcp
+	container_remove first first
+	conflist ptp-before ptp '.name = "ptp-before" | .plugins |= [.[0],
+		{"type": "bandwidth", "capabilities": {"bandwidth": true}}, .[1]]'
+	namespace_add web
+	local before
+	before=$(map_count portmaps)
+	expect_failure runtime add ptp-before web -p 8080:80/tcp --capability "$limits"
+	expect_contains "$output" 'TCX (Linux 6.6'
+	expect_equal "$before" "$(map_count portmaps)"
 }
 
 # bandwidth with ptp, after us and before us [s110][s112]
