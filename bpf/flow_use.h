@@ -233,7 +233,7 @@ static __always_inline enum verdict flow_use_new(const struct flow_key *key, str
 			return VERDICT_TRANSLATE;
 		tcp_track_new(flow, packet);
 	}
-	if (flow->reply && !flow->answered)
+	if (flow->reply && !flow->answered && !(packet->tcp_flags & TCP_RST))
 		flow_answer(key, flow);
 	if (half != OTHER_HALF_ANSWERED &&
 	    (flow->reply || !flow->answered || (packet->tcp_flags & (TCP_SYN | TCP_RST))))

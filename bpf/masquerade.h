@@ -340,15 +340,15 @@ static __always_inline enum verdict decide_out_of_container(struct __sk_buff *sk
 	return masquerade_decide(skb, packet, &endpoint->owner, true, translation);
 }
 
-/* A forwarded packet that leaves the stack. */
+/* A forwarded packet that leaves the stack. endpoint: its sender's, if that is a container. */
 static __always_inline enum verdict decide_out(struct __sk_buff *skb, struct packet *packet,
-					       bool translatable, struct translation *translation)
+					       bool translatable, const struct endpoint *endpoint,
+					       struct translation *translation)
 {
 	struct flow_key *tuple = &packet->tuple;
-	const struct endpoint *endpoint, *shy;
+	const struct endpoint *shy;
 	enum verdict verdict = VERDICT_PASS;
 
-	endpoint = bpf_map_lookup_elem(&endpoints, tuple->source);
 	if (endpoint && !owner_live(&endpoint->owner))
 		return masquerade_wanted(packet, endpoint) ? drop(no_attachment) : VERDICT_PASS;
 	tuple->direction = DIRECTION_OUT;

@@ -163,15 +163,13 @@ static __always_inline int enter(struct __sk_buff *skb, struct packet *packet,
 	return act_in(skb, packet, &translation, verdict);
 }
 
-/* The host's own, which came in nowhere, but for what the stack makes in a container's name (a
- * RST of the firewall's REJECT, and the pieces into which ip6_fragment() cuts a packet
- * again); and what bears the host's address because somebody else translates too. Left alone,
- * at most remembered. */
+/* No container's (the stack makes packets in a container's name: a RST of the firewall's REJECT,
+ * and the pieces into which ip6_fragment() cuts a packet again) but the host's own, which
+ * came in nowhere; or what bears the host's address because somebody else translates too. Left
+ * alone, at most remembered. */
 static __always_inline bool leave_as_hosts(struct __sk_buff *skb, const struct packet *packet,
 					   bool translatable, bool uplink)
 {
-	if (bpf_map_lookup_elem(&endpoints, packet->sender))
-		return false;
 	if (skb->ingress_ifindex != 0) {
 		if (!uplink || !translatable || !host_translated(skb, packet))
 			return false;
@@ -188,6 +186,7 @@ static __always_inline bool leave_as_hosts(struct __sk_buff *skb, const struct p
 static __always_inline int leave(struct __sk_buff *skb, __u16 l3_offset, bool uplink)
 {
 	struct translation translation = {};
+	const struct endpoint *endpoint;
 	enum packet_kind kind;
 	struct packet packet;
 	enum verdict verdict;
@@ -200,12 +199,12 @@ static __always_inline int leave(struct __sk_buff *skb, __u16 l3_offset, bool up
 		return act(skb, &packet, &translation, verdict);
 	}
 	packet.tuple.direction = DIRECTION_OUT;
-	if (leave_as_hosts(skb, &packet, kind == PACKET_TRANSLATABLE, uplink))
+	endpoint = bpf_map_lookup_elem(&endpoints, packet.sender);
+	if (!endpoint && leave_as_hosts(skb, &packet, kind == PACKET_TRANSLATABLE, uplink))
 		return TC_ACT_UNSPEC;
-	verdict = decide_out(skb, &packet, kind == PACKET_TRANSLATABLE, &translation);
+	verdict = decide_out(skb, &packet, kind == PACKET_TRANSLATABLE, endpoint, &translation);
 	verdict = fragment_verdict(&packet, &translation, verdict);
-	if (packet.fragment == FIRST_FRAGMENT &&
-	    (verdict != VERDICT_PASS || bpf_map_lookup_elem(&endpoints, packet.sender)))
+	if (packet.fragment == FIRST_FRAGMENT && (verdict != VERDICT_PASS || endpoint))
 		fragment_remember(&packet, &translation, fragment_fate_of(verdict));
 	return act(skb, &packet, &translation, verdict);
 }
