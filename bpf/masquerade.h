@@ -346,23 +346,27 @@ static __always_inline enum verdict decide_out(struct __sk_buff *skb, struct pac
 					       struct translation *translation)
 {
 	struct flow_key *tuple = &packet->tuple;
-	const struct endpoint *shy;
+	const struct endpoint *destination;
+	bool concerned;
 	enum verdict verdict = VERDICT_PASS;
 
 	if (endpoint && !owner_live(&endpoint->owner))
 		return masquerade_wanted(packet, endpoint) ? drop(no_attachment) : VERDICT_PASS;
 	tuple->direction = DIRECTION_OUT;
-	shy = masquerade_all_endpoint(packet);
-	if (packet->fragment == LATER_FRAGMENT && (endpoint || shy))
+	destination = masquerade_all_endpoint(packet);
+	concerned = endpoint;
+	barrier_var(concerned); /* or compilers "or" the two pointers: clang 19 does */
+	concerned = concerned || destination;
+	if (packet->fragment == LATER_FRAGMENT && concerned)
 		return decide_fragment_out(packet, endpoint, translation);
 	if (!translatable)
 		return masquerade_wanted(packet, endpoint) ? drop(untranslatable) : VERDICT_PASS;
-	if (endpoint || shy)
+	if (concerned)
 		verdict = leave_by_flow(skb, packet, translation);
 	if (verdict != VERDICT_PASS)
 		return verdict;
-	if (shy && masquerade_came_by_mapping(tuple))
-		return masquerade_decide(skb, packet, &shy->owner, false, translation);
+	if (destination && masquerade_came_by_mapping(tuple))
+		return masquerade_decide(skb, packet, &destination->owner, false, translation);
 	if (endpoint)
 		return decide_out_of_container(skb, packet, endpoint, translation);
 	direct_confirm(packet);
