@@ -93,13 +93,13 @@ static __always_inline bool policy_masquerades_all(const struct owner *owner)
 VERIFIED_ONCE int policy_choose(const struct address_choice *choice, __u32 count,
 				const struct address *container, struct address *chosen)
 {
-	__u64 hash;
-	__u32 nth;
+	__u64 hash, nth;
 
 	if (!choice || !container || !chosen || count == 0)
 		return 0;
 	hash = address_halves(container->bytes)[0] ^ address_halves(container->bytes)[1];
 	nth = (hash * 0x9e3779b97f4a7c15ULL >> 32) % count;
+	barrier_var(nth); /* or the verifier learns the bounds of one half of the register */
 	if (nth >= POLICY_ADDRESSES)
 		return 0;
 	address_copy(chosen->bytes, choice->entries[nth].bytes);
