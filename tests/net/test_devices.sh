@@ -179,7 +179,7 @@ wireguard_make() {
 	ends_up wg0 client wg0
 }
 
-# WireGuard as uplink, for bridge and ptp containers, a large file too [T19]
+# WireGuard as uplink, for bridge and ptp containers [T19]
 test_devices_wireguard() {
 	kernel_needs wireguard
 	command -v wg >/dev/null || skip "no wg (package wireguard-tools)"
