@@ -163,6 +163,15 @@ static __always_inline void flow_way_back(const struct flow_key *key, struct flo
 	back->direction = DIRECTION_OUT;
 }
 
+/* The flow that an answer to this packet would leave the stack by; NULL: none. */
+static __always_inline struct flow *flow_find_back(const struct flow_key *key)
+{
+	struct flow_key back;
+
+	flow_way_back(key, &back);
+	return flow_find(&back);
+}
+
 /* What stands at key becomes what must stand at the other key. */
 static __always_inline void flow_turn_round(const struct flow_key *key, struct flow *flow)
 {

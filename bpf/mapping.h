@@ -145,12 +145,7 @@ static __always_inline void direct_flow(const struct flow_key *tuple, struct own
 /* Is what the container would answer with part of a flow already? */
 VERIFIED_ONCE bool direct_is_known(const struct flow_key *tuple)
 {
-	struct flow_key back;
-
-	if (!tuple)
-		return false;
-	flow_way_back(tuple, &back);
-	return flow_find(&back);
+	return tuple && flow_find_back(tuple);
 }
 
 /* Whoever sent this may not be who it says: noted only, until the stack lets it through. */

@@ -204,21 +204,12 @@ VERIFIED_ONCE bool masquerade_wanted(const struct packet *packet, const struct e
 	       !policy_leaves_source(&endpoint->owner, packet->tuple.destination);
 }
 
-/* The flow that an answer to this packet would leave the stack by. */
-static __always_inline struct flow *masquerade_find_back(const struct flow_key *tuple)
-{
-	struct flow_key back;
-
-	flow_way_back(tuple, &back);
-	return flow_find(&back);
-}
-
 /* Part of a flow that is translated on its way back: the request of a neighbour
  * through a mapping (the container is to see who asked), or the answer to a
  * masqueraded neighbour, already addressed to it. */
 static __always_inline bool masquerade_is_settled(const struct flow_key *tuple)
 {
-	struct flow *back = masquerade_find_back(tuple);
+	struct flow *back = flow_find_back(tuple);
 
 	if (!back)
 		return false;
@@ -238,7 +229,7 @@ static __always_inline const struct endpoint *masquerade_all_endpoint(const stru
 
 static __always_inline bool masquerade_came_by_mapping(const struct flow_key *tuple)
 {
-	struct flow *back = masquerade_find_back(tuple);
+	struct flow *back = flow_find_back(tuple);
 
 	return back && back->kind == FLOW_MAPPING && back->reply;
 }
