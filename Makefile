@@ -175,7 +175,7 @@ $(BUILD)/tests/%.skel.h: $(BUILD)/tests/%.bpf.o
 
 $(BUILD)/tests/flood: $(BUILD)/tests/flood.skel.h
 
-$(BUILD)/tests/%: tests/net/%.c
+$(BUILD)/tests/%: tests/net/%.c tests/net/tool.h
 	@mkdir -p $(@D)
 	$(call say,CC,$@)$(CC) $(CPPFLAGS) $(CFLAGS) $< -lbpf -lelf -lz -o $@
 

@@ -21,10 +21,12 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "tool.h"
+
 #define BUFFER_SIZE 65536
 #define BURST 32 /* datagrams */
 
-static const char usage[] =
+const char tool_usage[] =
 	"bulk serve PORT [--background]\n"
 	"bulk ask tcp|udp ADDRESS PORT [--bytes N] [--size N] [--plain] [--without-checksum]\n"
 	"     [--pause MS]\n"
@@ -40,43 +42,10 @@ struct options {
 	bool without_checksum;
 };
 
-static _Noreturn void die(const char *what)
-{
-	fprintf(stderr, "bulk: %s: %s\n", what, strerror(errno));
-	exit(2);
-}
-
-static _Noreturn void die_usage(void)
-{
-	fputs(usage, stderr);
-	exit(2);
-}
-
 static _Noreturn void broken(const char *what, long where)
 {
 	printf("broken: %s at %ld\n", what, where);
 	exit(1);
-}
-
-static long parse_number(const char *text, long low, long high)
-{
-	char *end;
-	long number = strtol(text, &end, 10);
-
-	if (!*text || *end || number < low || number > high)
-		die_usage();
-	return number;
-}
-
-static struct sockaddr_in6 parse_address(const char *text, long port)
-{
-	struct sockaddr_in6 address = {.sin6_family = AF_INET6, .sin6_port = htons(port)};
-	char mapped[INET6_ADDRSTRLEN + 8];
-
-	snprintf(mapped, sizeof(mapped), "%s%s", strchr(text, ':') ? "" : "::ffff:", text);
-	if (inet_pton(AF_INET6, mapped, &address.sin6_addr) != 1)
-		die_usage();
-	return address;
 }
 
 /* No two positions nearby are alike, nor do swapped words have the same sum. */

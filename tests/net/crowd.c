@@ -22,13 +22,15 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "tool.h"
+
 #define MOST 100000   /* connections of one process */
 #define UNDER_WAY 256 /* SYNs without an answer */
 #define EVENTS 256
 #define SERVERS 6
 #define PATIENCE 20000 /* ms without any progress */
 
-static const char usage[] =
+const char tool_usage[] =
 	"crowd serve PORT [--background]\n"
 	"     answers each question with the question, in several processes\n"
 	"crowd ask ADDRESS PORT COUNT [--rounds N] [--first-port PORT] [--reset] [--hold]\n"
@@ -39,28 +41,6 @@ static const char usage[] =
 
 static int connections[MOST];
 static int poller;
-
-static _Noreturn void die(const char *what)
-{
-	fprintf(stderr, "crowd: %s: %s\n", what, strerror(errno));
-	exit(2);
-}
-
-static _Noreturn void die_usage(void)
-{
-	fputs(usage, stderr);
-	exit(2);
-}
-
-static int parse_number(const char *text, int low, int high)
-{
-	char *end;
-	long number = strtol(text, &end, 10);
-
-	if (!*text || *end || number < low || number > high)
-		die_usage();
-	return (int)number;
-}
 
 static void raise_limit(void)
 {
@@ -156,17 +136,6 @@ static _Noreturn void command_serve(int port, bool background)
 				answer(events[i].data.fd);
 		}
 	}
-}
-
-static struct sockaddr_in6 parse_address(const char *text, int port)
-{
-	struct sockaddr_in6 address = {.sin6_family = AF_INET6, .sin6_port = htons((uint16_t)port)};
-	char mapped[INET6_ADDRSTRLEN + 8];
-
-	snprintf(mapped, sizeof(mapped), "%s%s", strchr(text, ':') ? "" : "::ffff:", text);
-	if (inet_pton(AF_INET6, mapped, &address.sin6_addr) != 1)
-		die_usage();
-	return address;
 }
 
 static int begin(const struct sockaddr_in6 *server, int source_port)

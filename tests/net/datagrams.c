@@ -26,6 +26,8 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "tool.h"
+
 #define MAX_DATAGRAM 65508
 #define FRAGMENT_HEADER 44
 #define PIECE 1448 /* fits a frame of either family */
@@ -47,52 +49,13 @@ struct fragment_header {
 	uint32_t identification;
 };
 
-static const char usage[] =
+const char tool_usage[] =
 	"datagrams echo PORT [--background] [HOW]      sends back what comes\n"
 	"datagrams ask ADDRESS PORT SIZE [--source-port N] [--count N] [--timeout MS] [HOW]\n"
 	"     sends datagrams of SIZE bytes, waits for each to come back: whole, differs, timeout\n"
 	"HOW: --order forward|backward|twice|overlapping|first-lost --interface NAME\n"
 	"     --destination-mac MAC; without it the stack cuts. Nothing is waited for where the\n"
 	"     first fragment is lost.\n";
-
-static _Noreturn void die(const char *what)
-{
-	fprintf(stderr, "datagrams: %s: %s\n", what, strerror(errno));
-	exit(2);
-}
-
-static _Noreturn void die_usage(void)
-{
-	fputs(usage, stderr);
-	exit(2);
-}
-
-static int parse_number(const char *text, int low, int high)
-{
-	char *end;
-	long number = strtol(text, &end, 10);
-
-	if (!*text || *end || number < low || number > high)
-		die_usage();
-	return (int)number;
-}
-
-/* Every address of this program is IPv6; IPv4 is v4-mapped (RFC 4291 2.5.5.2). */
-static struct sockaddr_in6 parse_address(const char *text, int port)
-{
-	struct sockaddr_in6 address = {.sin6_family = AF_INET6, .sin6_port = htons(port)};
-	char mapped[INET6_ADDRSTRLEN + 8];
-
-	snprintf(mapped, sizeof(mapped), "%s%s", strchr(text, ':') ? "" : "::ffff:", text);
-	if (inet_pton(AF_INET6, mapped, &address.sin6_addr) != 1)
-		die_usage();
-	return address;
-}
-
-static bool is_ipv4(const struct sockaddr_in6 *address)
-{
-	return IN6_IS_ADDR_V4MAPPED(&address->sin6_addr);
-}
 
 static uint32_t sum_words(uint32_t sum, const void *data, size_t size)
 {

@@ -29,10 +29,11 @@
 #include <time.h>
 #include <unistd.h>
 
-#define LINE_SIZE 512
-#define ENDPOINT_SIZE (INET6_ADDRSTRLEN + 9)
+#include "tool.h"
 
-enum exit_code { EXIT_TIMEOUT = 1, EXIT_USAGE = 2, EXIT_REFUSED = 3, EXIT_BROKEN = 4 };
+#define LINE_SIZE 512
+
+enum exit_code { EXIT_TIMEOUT = 1, EXIT_REFUSED = 3, EXIT_BROKEN = 4 };
 
 struct options {
 	const char *name;
@@ -52,7 +53,7 @@ struct options {
 	bool keep_going;
 };
 
-static const char usage[] =
+const char tool_usage[] =
 	"peer serve tcp|udp|sctp ADDRESS PORT [--name NAME] [--background]\n"
 	"     answers each line or datagram with: name=... client=... local=...; ADDRESS may be "
 	"any\n"
@@ -70,56 +71,11 @@ static const char usage[] =
 /* What "tcp" below stands for: SCTP's streams behave alike, where the kernel has them. */
 static int stream_protocol = IPPROTO_TCP;
 
-static _Noreturn void die(const char *what)
+static struct sockaddr_in6 parse_any_address(const char *text, int port)
 {
-	fprintf(stderr, "peer: %s: %s\n", what, strerror(errno));
-	exit(EXIT_USAGE);
-}
-
-static _Noreturn void die_usage(void)
-{
-	fputs(usage, stderr);
-	exit(EXIT_USAGE);
-}
-
-static int parse_number(const char *text, int low, int high)
-{
-	char *end;
-	long number = strtol(text, &end, 10);
-
-	if (!*text || *end || number < low || number > high)
-		die_usage();
-	return (int)number;
-}
-
-/* Every address of this program is IPv6; IPv4 is v4-mapped (RFC 4291 2.5.5.2). */
-static struct sockaddr_in6 parse_address(const char *text, int port)
-{
-	struct sockaddr_in6 address = {.sin6_family = AF_INET6, .sin6_port = htons(port)};
-	char mapped[INET6_ADDRSTRLEN + 8];
-
 	if (strcmp(text, "any") == 0)
-		return address;
-	snprintf(mapped, sizeof(mapped), "%s%s", strchr(text, ':') ? "" : "::ffff:", text);
-	if (inet_pton(AF_INET6, mapped, &address.sin6_addr) != 1) {
-		fprintf(stderr, "peer: %s is no address\n", text);
-		exit(EXIT_USAGE);
-	}
-	return address;
-}
-
-static const char *format_address(const struct sockaddr_in6 *address, char *text)
-{
-	char host[INET6_ADDRSTRLEN];
-	bool mapped = IN6_IS_ADDR_V4MAPPED(&address->sin6_addr);
-
-	if (mapped)
-		inet_ntop(AF_INET, &address->sin6_addr.s6_addr[12], host, sizeof(host));
-	else
-		inet_ntop(AF_INET6, &address->sin6_addr, host, sizeof(host));
-	snprintf(text, ENDPOINT_SIZE, mapped ? "%s:%u" : "[%s]:%u", host,
-		 ntohs(address->sin6_port));
-	return text;
+		return (struct sockaddr_in6){.sin6_family = AF_INET6, .sin6_port = htons(port)};
+	return parse_address(text, port);
 }
 
 static int open_socket(bool tcp)
@@ -216,7 +172,7 @@ static void serve_datagram(int fd, int port, const struct options *options)
 static _Noreturn void command_serve(bool tcp, const char *address, int port,
 				    const struct options *options)
 {
-	struct sockaddr_in6 local = parse_address(address, port);
+	struct sockaddr_in6 local = parse_any_address(address, port);
 	int fd = open_socket(tcp), on = 1;
 
 	signal(SIGCHLD, SIG_IGN);
@@ -354,8 +310,8 @@ static void limit_hops(int fd, int hops)
 
 static int command_ask(bool tcp, const char *address, int port, const struct options *options)
 {
-	struct sockaddr_in6 server = parse_address(address, port);
-	struct sockaddr_in6 local = parse_address(options->from, options->source_port);
+	struct sockaddr_in6 server = parse_any_address(address, port);
+	struct sockaddr_in6 local = parse_any_address(options->from, options->source_port);
 	struct linger no_linger = {.l_onoff = 1, .l_linger = 0};
 	int fd = open_socket(tcp), result;
 
@@ -400,7 +356,7 @@ static uint16_t transport_checksum(const struct sockaddr_in6 *source,
 				   const struct sockaddr_in6 *destination, int protocol,
 				   const void *segment, size_t size)
 {
-	size_t skip = IN6_IS_ADDR_V4MAPPED(&source->sin6_addr) ? 12 : 0;
+	size_t skip = is_ipv4(source) ? 12 : 0;
 	uint32_t sum = protocol + size;
 
 	sum = checksum_add(sum, &source->sin6_addr.s6_addr[skip], 16 - skip);
@@ -473,7 +429,7 @@ static size_t build_ip(uint8_t *packet, const struct sockaddr_in6 *source,
 	};
 	struct ip6_hdr ip6 = {.ip6_src = source->sin6_addr, .ip6_dst = destination->sin6_addr};
 
-	if (IN6_IS_ADDR_V4MAPPED(&source->sin6_addr)) {
+	if (is_ipv4(source)) {
 		memcpy(&ip4.saddr, &source->sin6_addr.s6_addr[12], 4);
 		memcpy(&ip4.daddr, &destination->sin6_addr.s6_addr[12], 4);
 		ip4.check = checksum_finish(checksum_add(0, &ip4, sizeof(ip4)));
@@ -525,9 +481,9 @@ static void get_own_mac(const char *interface, uint8_t *mac)
 static int command_forge(bool tcp, char **endpoints, const struct options *options)
 {
 	struct sockaddr_in6 source =
-		parse_address(endpoints[0], parse_number(endpoints[1], 0, 65535));
+		parse_any_address(endpoints[0], parse_number(endpoints[1], 0, 65535));
 	struct sockaddr_in6 destination =
-		parse_address(endpoints[2], parse_number(endpoints[3], 0, 65535));
+		parse_any_address(endpoints[2], parse_number(endpoints[3], 0, 65535));
 	uint8_t frame[256] = {0}, segment[128];
 	struct ether_header *ethernet = (struct ether_header *)frame;
 	size_t size, payload;
@@ -536,8 +492,7 @@ static int command_forge(bool tcp, char **endpoints, const struct options *optio
 		die_usage();
 	parse_mac(options->destination_mac, ethernet->ether_dhost);
 	get_own_mac(options->interface, ethernet->ether_shost);
-	ethernet->ether_type =
-		htons(IN6_IS_ADDR_V4MAPPED(&source.sin6_addr) ? ETHERTYPE_IP : ETHERTYPE_IPV6);
+	ethernet->ether_type = htons(is_ipv4(&source) ? ETHERTYPE_IP : ETHERTYPE_IPV6);
 	payload = tcp ? build_tcp(segment, &source, &destination, options->tcp_flags)
 		      : build_udp(segment, &source, &destination);
 	size = sizeof(*ethernet);

@@ -21,16 +21,17 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "tool.h"
+
 #define PACKET_SIZE 65536
-#define ENDPOINT_SIZE (INET6_ADDRSTRLEN + 9)
 #define TEXT_SIZE 512
 #define CHUNK_INIT 1
 #define CHUNK_INIT_ACK 2
 #define PARAMETER_STATE_COOKIE 7
 
-enum exit_code { EXIT_TIMEOUT = 1, EXIT_USAGE = 2, EXIT_BROKEN = 4 };
+enum exit_code { EXIT_TIMEOUT = 1, EXIT_BROKEN = 4 };
 
-static const char usage[] =
+const char tool_usage[] =
 	"sctp serve sctp any PORT [--name NAME] [--background]\n"
 	"     answers each INIT, as long as it was, with: name=... client=... local=...\n"
 	"sctp ask sctp ADDRESS PORT [--source-port N] [--count N] [--size BYTES] [--timeout MS]\n"
@@ -81,61 +82,10 @@ struct message {
 	};
 };
 
-static _Noreturn void die(const char *what)
-{
-	fprintf(stderr, "sctp: %s: %s\n", what, strerror(errno));
-	exit(EXIT_USAGE);
-}
-
-static _Noreturn void die_usage(void)
-{
-	fputs(usage, stderr);
-	exit(EXIT_USAGE);
-}
-
-static int parse_number(const char *text, int low, int high)
-{
-	char *end;
-	long number = strtol(text, &end, 10);
-
-	if (!*text || *end || number < low || number > high)
-		die_usage();
-	return (int)number;
-}
-
-static struct sockaddr_in6 parse_address(const char *text, int port)
-{
-	struct sockaddr_in6 address = {.sin6_family = AF_INET6, .sin6_port = htons(port)};
-	char mapped[INET6_ADDRSTRLEN + 8];
-
-	snprintf(mapped, sizeof(mapped), "%s%s", strchr(text, ':') ? "" : "::ffff:", text);
-	if (inet_pton(AF_INET6, mapped, &address.sin6_addr) != 1)
-		die_usage();
-	return address;
-}
-
-static bool is_ipv4(const struct sockaddr_in6 *address)
-{
-	return IN6_IS_ADDR_V4MAPPED(&address->sin6_addr);
-}
-
 static void set_ipv4(struct sockaddr_in6 *address, uint32_t ipv4)
 {
 	address->sin6_addr = (struct in6_addr){.s6_addr = {[10] = 0xff, [11] = 0xff}};
 	memcpy(&address->sin6_addr.s6_addr[12], &ipv4, 4);
-}
-
-static const char *format_address(const struct sockaddr_in6 *address, char *text)
-{
-	char host[INET6_ADDRSTRLEN];
-
-	if (is_ipv4(address))
-		inet_ntop(AF_INET, &address->sin6_addr.s6_addr[12], host, sizeof(host));
-	else
-		inet_ntop(AF_INET6, &address->sin6_addr, host, sizeof(host));
-	snprintf(text, ENDPOINT_SIZE, is_ipv4(address) ? "%s:%u" : "[%s]:%u", host,
-		 ntohs(address->sin6_port));
-	return text;
 }
 
 /* RFC 9260 appendix A, a bit at a time, with a checksum of 0 */
