@@ -47,6 +47,14 @@ VERIFIED_ONCE bool mapping_exists(const struct flow_key *tuple)
 	return tuple && mapping_find(tuple->destination, tuple->destination_port, tuple->protocol);
 }
 
+/* Local to routing, but a service's or a subnet's. */
+static __always_inline bool mapping_is_excluded(const struct owner *owner, const __u8 *address)
+{
+	const struct host_address *known = bpf_map_lookup_elem(&host_addresses, address);
+
+	return (known && known->excluded) || policy_excludes(owner, address);
+}
+
 /* Writes a destination flow. Where the tuple behind the rewrite is another
  * flow's (the client reached the container another way with the same source
  * port), the source port moves, as netfilter's does. */
@@ -287,8 +295,7 @@ static __always_inline enum verdict decide_in(struct __sk_buff *skb, struct pack
 	if (routed)
 		mapping =
 			mapping_find(tuple->destination, tuple->destination_port, tuple->protocol);
-	if (mapping && (bpf_map_lookup_elem(&excluded, tuple->destination) ||
-			policy_excludes(&mapping->owner, tuple->destination)))
+	if (mapping && mapping_is_excluded(&mapping->owner, tuple->destination))
 		mapping = NULL;
 	if (mapping) {
 		route = route_of(skb, packet, ifindex, &out);

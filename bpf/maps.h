@@ -43,7 +43,7 @@
 HASH_OF(portmaps, struct portmap_key, struct portmap, MAX_PORTMAPS);
 HASH_OF(endpoints, struct endpoint_key, struct endpoint, MAX_ENDPOINTS);
 HASH_OF(interfaces, __u32, struct interface, MAX_INTERFACES);
-HASH_OF(excluded, struct excluded_key, struct excluded, MAX_EXCLUDED);
+HASH_OF(host_addresses, struct host_address_key, struct host_address, MAX_HOST_ADDRESSES);
 HASH_OF(policies, __u32, struct policy, MAX_SLOTS);
 /* No program reads these: they are user space's own, kept alive by being bound to the
  * programs. */
@@ -63,6 +63,7 @@ struct {
 } flows SEC(".maps");
 ARRAY_OF(flow_pairs, BPF_MAP_TYPE_ARRAY, struct flow_pair, FLOW_PAIRS(MIN_FLOWS));
 LRU_OF(flows_new, struct flow_key, struct flow, MAX_NEW_FLOWS);
+LRU_OF(socket_flows, struct socket_flow_key, struct socket_flow, MAX_SOCKET_FLOWS);
 LRU_OF(fragments, struct fragment_key, struct fragment, MAX_FRAGMENTED);
 ARRAY_OF(held, BPF_MAP_TYPE_ARRAY, struct held_fragment, MAX_HELD);
 

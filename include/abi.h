@@ -27,13 +27,14 @@
 #define MAX_SLOTS 16384
 #define MAX_ENDPOINTS 65536
 #define MAX_INTERFACES 32768
-#define MAX_EXCLUDED 65536
+#define MAX_HOST_ADDRESSES 65536
 #define MAX_NETWORKS 1024
 #define MAX_NEW_FLOWS 65536
 #define MIN_FLOWS 16384
 #define MAX_FLOWS 524288
 #define MAX_FRAGMENTED 8192
 #define MAX_HELD 512 /* a power of two */
+#define MAX_SOCKET_FLOWS 32768
 /* So many pairs for so many entries in flows: 0 is no number. */
 #define FLOW_PAIRS(flows) ((flows) / 2 + 1)
 
@@ -113,7 +114,9 @@ struct portmap {
 	struct owner owner;
 	__u8 container_address[16];
 	__u16 container_port;
-	__u8 reserved[6];
+	__u8 localhost;        /* 1: processes of the host reach it, at loopback addresses too */
+	__u8 reserved_on_host; /* reserveHostPorts: processes of the host cannot bind to it */
+	__u8 reserved[4];
 	__u64 flows; /* that began through this mapping */
 };
 
@@ -190,18 +193,20 @@ struct interface {
 	__u8 address6[16];
 } __attribute__((aligned(8)));
 
-/* excluded: HASH. Addresses that look local to routing, but no port is mapped at them:
- * those of excluded interfaces (a service's, on kube-ipvs0) and subnets' broadcast
- * addresses, as they were at the last ADD, CHECK or attach. The entry :: is no address: its
- * digest is that of all others, so that nobody need read them to know that they are right. */
-struct excluded_key {
+/* host_addresses: HASH. What is local to routing, as it was at the last ADD, CHECK or
+ * attach, loopback and IPv6 link-local addresses left out: socket hooks cannot ask routing.
+ * No port is mapped at an excluded one: those of excluded interfaces (a service's, on
+ * kube-ipvs0) and subnets' broadcast addresses. The entry :: is no address: its digest is
+ * that of all others, so that nobody need read them to know that they are right. */
+struct host_address_key {
 	__u8 address[16];
 } __attribute__((aligned(8)));
 
-struct excluded {
+struct host_address {
 	__u64 digest;
 	__u32 ifindex; /* whose it is */
-	__u32 reserved;
+	__u8 excluded; /* 1: no port is mapped at it */
+	__u8 reserved[3];
 };
 
 /* networks: HASH by the list's name, zero-filled. What the list said at its last ADD, for
@@ -315,6 +320,23 @@ struct held_fragment {
 	__u8 bytes[HELD_SIZE];
 } __attribute__((aligned(8)));
 
+/* socket_flows: LRU_HASH. A socket of the host that asked for a mapped port is connected,
+ * or sends, to the container itself; the value is what the program asked for, and believes
+ * to talk to. */
+struct socket_flow_key {
+	__u64 cookie; /* SO_COOKIE of the socket */
+	__u8 container_address[16];
+	__u16 container_port;
+	enum protocol protocol;
+	__u8 reserved[5];
+} __attribute__((aligned(8)));
+
+struct socket_flow {
+	__u8 address[16];
+	__u16 port;
+	__u8 reserved[6];
+} __attribute__((aligned(8)));
+
 /* attachments: HASH by "network/containerID/ifname", zero-filled. */
 struct attachment_key {
 	char name[ATTACHMENT_KEY_SIZE];
@@ -371,8 +393,10 @@ ASSERT_SIZE(struct endpoint, 16);
 ASSERT_SIZE(struct policy,
 	    24 + 4 * MASQUERADE_RANGES + 32 * POLICY_ADDRESSES + 3 * 24 * POLICY_RANGES);
 ASSERT_SIZE(struct interface, 56);
-ASSERT_SIZE(struct excluded_key, 16);
-ASSERT_SIZE(struct excluded, 16);
+ASSERT_SIZE(struct host_address_key, 16);
+ASSERT_SIZE(struct host_address, 16);
+ASSERT_SIZE(struct socket_flow_key, 32);
+ASSERT_SIZE(struct socket_flow, 24);
 ASSERT_SIZE(struct network, 2 * INTERFACE_NAMES_SIZE);
 ASSERT_SIZE(struct flow_key, 40);
 ASSERT_SIZE(struct fragment_key, 40);

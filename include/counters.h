@@ -38,6 +38,11 @@
 	X(fragment_released, "held fragments that were sent on behind the first one") \
 	X(fragment_not_held, \
 	  "such fragments that there was no room for: they went on as they were") \
+	X(local_connect, "sockets of the host that were connected to a mapped port's container") \
+	X(local_send, "datagrams of unconnected sockets of the host to a mapped port") \
+	X(local_bound_to_loopback, \
+	  "sockets of the host, bound to a loopback address, that asked for a mapped port: they" \
+	  " cannot reach a container") \
 	X(forwarding_disabled, \
 	  "packets to a mapped port that came in where forwarding is disabled") \
 	X(drop_no_tuple, "no free port could be found for a new flow") \

@@ -194,11 +194,11 @@ void fixture_map_port(int protocol, const char *host, int host_port, const char 
 
 void fixture_exclude(const char *address)
 {
-	struct excluded_key key;
-	struct excluded value = {.ifindex = UPLINK};
+	struct host_address_key key;
+	struct host_address value = {.ifindex = UPLINK, .excluded = 1};
 
 	fixture_address(key.address, address);
-	update(skeleton->maps.excluded, &key, &value);
+	update(skeleton->maps.host_addresses, &key, &value);
 }
 
 void fixture_unmap_port(int protocol, const char *host, int host_port)
@@ -464,7 +464,7 @@ void fixture_reset(void)
 	clear(skeleton->maps.endpoints, sizeof(struct endpoint_key));
 	clear(skeleton->maps.interfaces, sizeof(uint32_t));
 	clear(skeleton->maps.policies, sizeof(uint32_t));
-	clear(skeleton->maps.excluded, sizeof(struct excluded_key));
+	clear(skeleton->maps.host_addresses, sizeof(struct host_address_key));
 	add_containers();
 	classify_all();
 	add_mappings();

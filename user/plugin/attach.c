@@ -44,7 +44,7 @@ static int attach(struct host *host, char *const *names, struct cni_error *err)
 		   : networks_visit(&host->datapath, attach_for_network, host, err))
 		return -1;
 	interfaces_sweep(host);
-	if (interfaces_repair(host, err) || interfaces_refresh_excluded(host, err))
+	if (interfaces_repair(host, err) || interfaces_refresh_addresses(host, err))
 		return -1;
 	return refresh_ports(host, err);
 }

@@ -8,7 +8,7 @@
 
 #include "cni/cleanup.h"
 #include "datapath/attach.h"
-#include "datapath/excluded.h"
+#include "datapath/host_addresses.h"
 #include "datapath/lock.h"
 #include "datapath/maps.h"
 #include "net/link_names.h"
@@ -305,7 +305,7 @@ int interfaces_attach(struct host *host, const struct conf *conf, const struct h
 	}
 	if (attach_unnumbered(host, conf, repair, err) ||
 	    attach_bridge(host, conf, &veth->bridge, repair, err) ||
-	    excluded_refresh(&host->datapath.objects, &host->addresses, err))
+	    host_addresses_refresh(&host->datapath.objects, &host->addresses, err))
 		return -1;
 	/* Interfaces come and go together; when nothing comes, nothing is looked for. */
 	if (grown)
@@ -341,7 +341,7 @@ int interfaces_attach_named(struct host *host, const char *name, struct cni_erro
 	return attach_anyway(host, &link, err);
 }
 
-int interfaces_refresh_excluded(struct host *host, struct cni_error *err)
+int interfaces_refresh_addresses(struct host *host, struct cni_error *err)
 {
 	const struct objects *objects = &host->datapath.objects;
 
@@ -352,5 +352,5 @@ int interfaces_refresh_excluded(struct host *host, struct cni_error *err)
 		addressed->is_excluded = interface_read(objects, addressed->ifindex, &known) &&
 					 known.addresses_excluded;
 	}
-	return excluded_refresh(objects, &host->addresses, err);
+	return host_addresses_refresh(objects, &host->addresses, err);
 }

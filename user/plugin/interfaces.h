@@ -23,8 +23,8 @@ int interfaces_attach(struct host *host, const struct conf *conf, const struct h
 /* One that a person names, whatever the lists say. Code 7 where it cannot be. */
 int interfaces_attach_named(struct host *host, const char *name, struct cni_error *err);
 
-/* Brings the map of excluded addresses up to date; interfaces_attach() does that too. */
-int interfaces_refresh_excluded(struct host *host, struct cni_error *err);
+/* Brings the map of the host's addresses up to date; interfaces_attach() does that too. */
+int interfaces_refresh_addresses(struct host *host, struct cni_error *err);
 
 /* Attaches to whatever known interface lacks its programs, containers' veths too. Codes 102,
  * 5, 11. */

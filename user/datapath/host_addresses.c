@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* excluded.c - the map of addresses that look local but are never mapped. */
-#include "datapath/excluded.h"
+/* host_addresses.c - the map of what is local to routing. */
+#include "datapath/host_addresses.h"
 
 #include <bpf/bpf.h>
 #include <errno.h>
@@ -12,8 +12,8 @@
 #include "datapath/refusal.h"
 
 struct wanted {
-	struct excluded_key key;
-	struct excluded value;
+	struct host_address_key key;
+	struct host_address value;
 	bool is_there;
 };
 
@@ -25,7 +25,7 @@ struct comparison {
 
 static int compare_keys(const void *a, const void *b)
 {
-	return memcmp(a, b, sizeof(struct excluded_key));
+	return memcmp(a, b, sizeof(struct host_address_key));
 }
 
 /* With a longer prefix one interface's last address may be another's own. */
@@ -38,6 +38,7 @@ static bool is_own(const struct address_list *addresses, const uint8_t address[C
 	return false;
 }
 
+/* A broadcast address stands here as an excluded one. */
 static size_t collect(const struct address_list *addresses, struct wanted *wanted)
 {
 	size_t count = 0;
@@ -47,24 +48,27 @@ static size_t collect(const struct address_list *addresses, struct wanted *wante
 		const struct addressed_interface *interface =
 			&addresses->interfaces[address->interface];
 
-		if (address->is_broadcast ? is_own(addresses, address->address)
-					  : !interface->is_excluded)
+		if (address->is_broadcast && is_own(addresses, address->address))
 			continue;
 		memcpy(wanted[count].key.address, address->address, CNI_ADDRESS_SIZE);
-		wanted[count++].value.ifindex = interface->ifindex;
+		wanted[count].value.ifindex = interface->ifindex;
+		wanted[count++].value.excluded = address->is_broadcast || interface->is_excluded;
 	}
 	return count;
 }
 
-/* Sorts, and leaves out what is there twice. */
+/* Sorts, and leaves out what is there twice: where one of them is excluded, it is. */
 static size_t sort(struct wanted *wanted, size_t count)
 {
 	size_t kept = 0;
 
 	qsort(wanted, count, sizeof(*wanted), compare_keys);
-	for (size_t i = 0; i < count; i++)
+	for (size_t i = 0; i < count; i++) {
 		if (!kept || compare_keys(&wanted[kept - 1], &wanted[i]))
 			wanted[kept++] = wanted[i];
+		else
+			wanted[kept - 1].value.excluded |= wanted[i].value.excluded;
+	}
 	return kept;
 }
 
@@ -75,25 +79,26 @@ static bool compare_entry(const void *key, const void *value, void *context)
 				       sizeof(*comparison->wanted), compare_keys);
 
 	if (found)
-		found->is_there = true;
+		found->is_there =
+			((const struct host_address *)value)->excluded == found->value.excluded;
 	else
 		bpf_map_delete_elem(comparison->map, key);
 	return true;
 }
 
-static int write_entry(const struct comparison *comparison, const struct excluded_key *key,
-		       const struct excluded *value, struct cni_error *err)
+static int write_entry(const struct comparison *comparison, const struct host_address_key *key,
+		       const struct host_address *value, struct cni_error *err)
 {
 	if (!bpf_map_update_elem(comparison->map, key, value, BPF_ANY))
 		return 0;
-	return refusal_set(err, errno, "cannot write to the map excluded");
+	return refusal_set(err, errno, "cannot write to the map host_addresses");
 }
 
 static int synchronize(const struct comparison *comparison, struct cni_error *err)
 {
-	if (maps_walk(comparison->map, sizeof(struct excluded_key), sizeof(struct excluded),
+	if (maps_walk(comparison->map, sizeof(struct host_address_key), sizeof(struct host_address),
 		      compare_entry, (void *)comparison))
-		return refusal_set(err, errno, "cannot read the map excluded");
+		return refusal_set(err, errno, "cannot read the map host_addresses");
 	for (size_t i = 0; i < comparison->count; i++)
 		if (!comparison->wanted[i].is_there &&
 		    write_entry(comparison, &comparison->wanted[i].key,
@@ -102,14 +107,20 @@ static int synchronize(const struct comparison *comparison, struct cni_error *er
 	return 0;
 }
 
+#define FNV_PRIME 0x100000001b3
+
 /* FNV-1a, 64 bits. */
 static uint64_t digest_of(const struct comparison *comparison)
 {
 	uint64_t digest = 0xcbf29ce484222325;
 
-	for (size_t i = 0; i < comparison->count; i++)
+	for (size_t i = 0; i < comparison->count; i++) {
+		const struct wanted *wanted = &comparison->wanted[i];
+
 		for (size_t byte = 0; byte < CNI_ADDRESS_SIZE; byte++)
-			digest = (digest ^ comparison->wanted[i].key.address[byte]) * 0x100000001b3;
+			digest = (digest ^ wanted->key.address[byte]) * FNV_PRIME;
+		digest = (digest ^ wanted->value.excluded) * FNV_PRIME;
+	}
 	return digest;
 }
 
@@ -117,8 +128,8 @@ static uint64_t digest_of(const struct comparison *comparison)
  * something has changed; the digest is written last, and all under the lock. */
 static int update(const struct comparison *comparison, struct cni_error *err)
 {
-	struct excluded_key no_address = {0};
-	struct excluded all = {.digest = digest_of(comparison)}, before;
+	struct host_address_key no_address = {0};
+	struct host_address all = {.digest = digest_of(comparison)}, before;
 	cleanup_lock int lock = -1;
 
 	if (!bpf_map_lookup_elem(comparison->map, &no_address, &before) &&
@@ -130,12 +141,12 @@ static int update(const struct comparison *comparison, struct cni_error *err)
 	return write_entry(comparison, &no_address, &all, err);
 }
 
-int excluded_refresh(const struct objects *objects, const struct address_list *addresses,
-		     struct cni_error *err)
+int host_addresses_refresh(const struct objects *objects, const struct address_list *addresses,
+			   struct cni_error *err)
 {
 	/* One more, so that none is no special case. */
 	struct wanted *wanted = calloc(addresses->address_count + 1, sizeof(*wanted));
-	struct comparison comparison = {objects->maps[MAP_EXCLUDED], wanted, 0};
+	struct comparison comparison = {objects->maps[MAP_HOST_ADDRESSES], wanted, 0};
 	int result;
 
 	if (!wanted)
