@@ -23,6 +23,7 @@ plugin=${PLUGIN:-bpf-portmap}
 cnirun=${CNIRUN:-$build/cnirun}
 reference_plugins=${REFERENCE_PLUGINS:-/usr/lib/cni}
 pins=/sys/fs/bpf/bpf-portmap
+cgroup=/sys/fs/cgroup # the root of cgroup2 as the test sees it: nobody else's processes
 
 host4=192.0.2.1 host6=2001:db8:1::1
 client4=192.0.2.10 client6=2001:db8:1::10
@@ -53,8 +54,12 @@ mount_own_file_systems() {
 	mount -t tmpfs tmpfs /var/lib
 	mount -t sysfs sysfs /sys
 	mount -t bpf bpf /sys/fs/bpf
+	[ -z "${CGROUP_OF_RUN:-}" ] || mount -t cgroup2 cgroup2 "$cgroup"
 	mkdir -p /run/netns /run/conf /run/cni-plugins /run/results /var/lib/cni
 }
+
+# For tests of what is attached to cgroups; cgroups.sh makes them.
+needs_cgroup() { mountpoint -q "$cgroup" || skip "no cgroup2 can be had here"; }
 
 # No duplicate address detection, so that nothing waits; strict reverse path filtering, because
 # many hosts have it.
