@@ -175,20 +175,26 @@ static __always_inline bool pair_make_way(const struct flow_key *key)
 	return true;
 }
 
-/* Frees what is dead of the next CLOCK_STEPS pairs. Returns one that was, or 0. */
-VERIFIED_ONCE __u32 pair_sweep_some(void)
+/* Frees the pair if what it holds is dead. Returns its number then, else what was freed
+ * before it. */
+VERIFIED_ONCE __u32 pair_sweep_one(__u32 number, __u32 freed)
 {
-	__u32 numbers = pair_numbers() - 1, hand = clock_hand, number, freed = 0;
-	struct flow_pair *pair;
+	struct flow_pair *pair = pair_of(number);
 
-	for (__u32 i = 1; i <= CLOCK_STEPS; i++) {
-		number = 1 + (hand + i) % numbers;
-		pair = bpf_map_lookup_elem(&flow_pairs, &number);
-		if (!pair || pair->state != PAIR_TAKEN || !pair_claim(number))
-			continue;
-		pair_free(number);
-		freed = number;
-	}
+	if (!pair || pair->state != PAIR_TAKEN || !pair_claim(number))
+		return freed;
+	pair_free(number);
+	return number;
+}
+
+/* Frees what is dead of the next CLOCK_STEPS pairs. Returns the last that was, or what was
+ * freed before. */
+VERIFIED_ONCE __u32 pair_sweep_some(__u32 freed)
+{
+	__u32 numbers = pair_numbers() - 1, hand = clock_hand;
+
+	for (__u32 i = 1; i <= CLOCK_STEPS; i++)
+		freed = pair_sweep_one(1 + (hand + i) % numbers, freed);
 	clock_hand = (hand + CLOCK_STEPS) % numbers;
 	return freed;
 }
@@ -196,16 +202,13 @@ VERIFIED_ONCE __u32 pair_sweep_some(void)
 /* Somebody was refused. When he tries again the hand is where there is room. */
 VERIFIED_ONCE int pair_sweep(void)
 {
-	__u32 numbers = pair_numbers() - 1, now = flow_now(), freed, room = 0;
+	__u32 numbers = pair_numbers() - 1, now = flow_now(), room = 0;
 
 	if (clock_swept == now)
 		return 0;
 	clock_swept = now;
-	for (int i = 0; i < CLOCK_SWEEP; i++) {
-		freed = pair_sweep_some();
-		if (freed)
-			room = freed;
-	}
+	for (int i = 0; i < CLOCK_SWEEP; i++)
+		room = pair_sweep_some(room);
 	if (room)
 		clock_hand = (room - 2 + numbers) % numbers;
 	return 0;

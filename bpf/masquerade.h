@@ -81,7 +81,8 @@ struct attempt {
 	struct port_order order;
 };
 
-/* The next port of the order that is this flow's to take. */
+/* The next port of the order that is this flow's to take, if it is among the next
+ * PORT_PLACES_A_ROUND. */
 VERIFIED_ONCE bool masquerade_next_port(struct __sk_buff *skb, const struct flow_key *key,
 					struct attempt *attempt, const struct port_set *set)
 {
@@ -89,7 +90,7 @@ VERIFIED_ONCE bool masquerade_next_port(struct __sk_buff *skb, const struct flow
 
 	if (!key || !attempt || !set)
 		return false;
-	for (int i = 0; i < PORT_PLACES && attempt->order.next < PORT_PLACES; i++) {
+	for (int i = 0; i < PORT_PLACES_A_ROUND && attempt->order.next < PORT_PLACES; i++) {
 		attempt->flow.port = port_at(&attempt->order, set, attempt->order.next);
 		attempt->order.next++;
 		state = masquerade_port_state(key, &attempt->flow,
@@ -145,11 +146,9 @@ static __always_inline enum claim masquerade_create_flow(struct __sk_buff *skb,
 		return CLAIM_TAKEN;
 	if (masquerade_find_port(packet, flow, set, order))
 		return flow_create(&packet->tuple, flow);
-	for (int i = 0; i < PORT_RACES && claim == CLAIM_TAKEN; i++) {
-		if (!masquerade_next_port(skb, &packet->tuple, attempt, set))
-			return CLAIM_TAKEN;
-		claim = flow_create(&packet->tuple, flow);
-	}
+	for (int i = 0; i < PORT_ROUNDS + PORT_RACES && claim == CLAIM_TAKEN; i++)
+		if (masquerade_next_port(skb, &packet->tuple, attempt, set))
+			claim = flow_create(&packet->tuple, flow);
 	if (claim != CLAIM_OK)
 		return claim;
 	masquerade_count_tries(order->next);

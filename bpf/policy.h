@@ -23,6 +23,14 @@ static __always_inline const struct policy *policy_of(const struct owner *owner)
 	return policy && owner_equal(&policy->owner, owner) ? policy : NULL;
 }
 
+VERIFIED_ONCE bool policy_range_holds(const struct address_range *range,
+				      const struct address *address)
+{
+	return range && address &&
+	       address_is_ipv4(range->address) == address_is_ipv4(address->bytes) &&
+	       address_same_subnet(range->address, address->bytes, range->prefix_length);
+}
+
 /* The first range that holds the address decides; none: it is not meant. */
 VERIFIED_ONCE bool policy_find_range(const struct address_ranges *ranges, __u32 count,
 				     const struct address *address)
@@ -33,8 +41,7 @@ VERIFIED_ONCE bool policy_find_range(const struct address_ranges *ranges, __u32 
 		return false;
 	for (__u32 i = 0; i < POLICY_RANGES && i < count; i++) {
 		range = &ranges->entries[i];
-		if (address_is_ipv4(range->address) == address_is_ipv4(address->bytes) &&
-		    address_same_subnet(range->address, address->bytes, range->prefix_length))
+		if (policy_range_holds(range, address))
 			return !range->exception;
 	}
 	return false;

@@ -21,6 +21,10 @@ struct port_set {
  * found fast; the rest go through the set in a row, so that of a small one none is left out. */
 #define PORT_PLACES 256
 #define PORT_PLACES_SCATTERED 64
+/* Tried in rounds: the verifier walks through every turn of a loop, and two short ones, one in
+ * a function of its own, are soon walked through. */
+#define PORT_PLACES_A_ROUND 16
+#define PORT_ROUNDS (PORT_PLACES / PORT_PLACES_A_ROUND)
 /* So often another CPU may be faster. */
 #define PORT_RACES 8
 /* Where a flow is looked for that has lost the half that knew its port. */
