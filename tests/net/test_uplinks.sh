@@ -624,6 +624,39 @@ test_attach_after_pins_were_lost() {
 	expect_contains "$output" 'is taken by'
 }
 
+# interface_set INTERFACE BYTE VALUE...: changes the first bytes of an entry in interfaces
+interface_set() {
+	local index value
+	index=$(printf '%02x 00 00 00' "$(cat "/sys/class/net/$1/ifindex")")
+	# shellcheck disable=SC2086
+	value=$(bpftool -j map lookup pinned "$pins/interfaces" key hex $index |
+		jq -r '.value | map(ltrimstr("0x")) | join(" ")')
+	shift
+	# shellcheck disable=SC2086
+	set -- $index value hex "$@" $(cut -d ' ' -f "$(($# + 1))-" <<<"$value")
+	bpftool map update pinned "$pins/interfaces" key hex "$@"
+}
+
+# a container's veth that attach took for an uplink while its ADD was under way is no fault of the
+# host in the eyes of CHECK and STATUS, but an uplink without its program is
+test_attach_container_taken_for_uplink() {
+	local veth status='{"cniVersion": "1.1.0", "name": "bridge", "type": "bpf-portmap"}'
+	container_start one bridge -p 8080:80/tcp
+	container_add under-way ptp -p 8081:80/tcp
+	veth=$(host_veth under-way)
+	interface_set "$veth" 00 00 00 00 00 00 00 00 01
+	expect_equal ROLE_UPLINK "$(role_of "$veth")"
+	container_check one bridge
+	plugin_run STATUS '' <<<"$status" >/run/out || fail "STATUS: $(cat /run/out)"
+	expect_equal "" "$(attach_by_hand)"
+	expect_contains "$(attached "$veth" ingress)" from_container
+	detach_ours eth0 ingress from_uplink
+	expect_failure container_check one bridge
+	expect_contains "$output" 'eth0 of the host: from_uplink is not attached at ingress'
+	expect_failure plugin_run STATUS '' <<<"$status"
+	expect_contains "$output" 'from_uplink is not attached at ingress'
+}
+
 # attach beside ADD and DEL of many containers disturbs none of them, and leaves nothing
 test_attach_beside_containers() {
 	local before round n pids

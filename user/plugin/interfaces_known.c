@@ -2,6 +2,7 @@
 /* interfaces_known.c - whether what has been classified is still so: verifying, repairing,
  * forgetting. */
 #include <stdio.h>
+#include <string.h>
 
 #include "datapath/attach.h"
 #include "datapath/lock.h"
@@ -15,6 +16,25 @@ struct survey {
 	int result;
 };
 
+/* Nobody need complain of, or mend, what is not as it was read any more: what is gone, and what
+ * was the host's and is a container's by now, whose ADD is under way. Then link->ifindex is 0. */
+static int get_link_if_unchanged(struct host *host, uint32_t ifindex, const struct interface *known,
+				 struct link *link, struct cni_error *err)
+{
+	char why_not[WHY_NOT_SIZE];
+	struct interface now;
+
+	memset(link, 0, sizeof(*link));
+	if (!interface_read(&host->datapath.objects, ifindex, &now) ||
+	    !owner_is(now.owner, known->owner) || now.role != known->role)
+		return 0;
+	if (link_get(host->socket, ifindex, NULL, link, err))
+		return -1;
+	if (!interface_is_containers(known) && !uplink_is_possible(host, link, why_not))
+		memset(link, 0, sizeof(*link));
+	return 0;
+}
+
 static bool verify_interface(const void *key, const void *value, void *context)
 {
 	const struct interface *interface = value;
@@ -26,13 +46,14 @@ static bool verify_interface(const void *key, const void *value, void *context)
 	if (interface_is_containers(interface) ||
 	    attach_verify(&survey->host->datapath, ifindex, interface, missing, sizeof(missing)))
 		return true;
-	if (!link_get(survey->host->socket, ifindex, NULL, &link, survey->err) && !link.ifindex)
-		return true;
-	survey->result = cni_error_set(
-		survey->err, CNI_ERROR_KERNEL_REFUSED,
-		"interface %s of the host: %s; the next ADD or `bpf-portmap attach` repairs it",
-		link.name, missing);
-	return false;
+	survey->result =
+		get_link_if_unchanged(survey->host, ifindex, interface, &link, survey->err);
+	if (!survey->result && link.ifindex)
+		survey->result = cni_error_set(survey->err, CNI_ERROR_KERNEL_REFUSED,
+					       "interface %s of the host: %s; the next ADD or"
+					       " `bpf-portmap attach` repairs it",
+					       link.name, missing);
+	return !survey->result;
 }
 
 int interfaces_verify(struct host *host, struct cni_error *err)
@@ -51,14 +72,11 @@ static int repair_interface(struct host *host, uint32_t ifindex, const struct in
 {
 	struct attach_undo ignored = {0};
 	struct attach_target target;
-	char why_not[WHY_NOT_SIZE];
 	struct link link;
 
-	if (link_get(host->socket, ifindex, NULL, &link, err))
+	if (get_link_if_unchanged(host, ifindex, known, &link, err))
 		return -1;
-	/* What was the host's may be a container's by now, whose ADD is under way. */
-	if (!link.ifindex ||
-	    (!interface_is_containers(known) && !uplink_is_possible(host, &link, why_not)))
+	if (!link.ifindex)
 		return 0;
 	target = (struct attach_target){
 		.ifindex = ifindex,
@@ -73,17 +91,13 @@ static int repair_interface(struct host *host, uint32_t ifindex, const struct in
 	return 0;
 }
 
-/* A container's may have been deleted since it was read, and its veth with it. */
 static bool repair_known(const void *key, const void *value, void *context)
 {
 	const struct interface *known = value;
 	struct survey *survey = context;
 	uint32_t ifindex = *(const uint32_t *)key;
-	struct interface now;
 
-	if (attach_is_settled(&survey->host->datapath, ifindex, known) ||
-	    !interface_read(&survey->host->datapath.objects, ifindex, &now) ||
-	    !owner_is(now.owner, known->owner))
+	if (attach_is_settled(&survey->host->datapath, ifindex, known))
 		return true;
 	survey->result = repair_interface(survey->host, ifindex, known, survey->err);
 	return !survey->result;
@@ -119,6 +133,9 @@ static void forget(struct host *host, uint32_t ifindex, const struct link *link,
 	if (!link->ifindex)
 		return;
 	attach_leave(ifindex, &now);
+	/* A container's, whose ADD is under way: nothing of the host was left. */
+	if (attach_is_container_veth(ifindex))
+		return;
 	snprintf(what, sizeof(what), "left: it %s", why);
 	host_report(host, link->name, what);
 }
