@@ -60,7 +60,7 @@ SKELETON := $(BUILD)/bpf/portmap.skel.h
 
 .DELETE_ON_ERROR:
 .SECONDARY:
-.PHONY: all demo check check-unit check-packet check-net check-fuzz check-kernel fuzz lint format deps deps-check install uninstall clean help
+.PHONY: all demo check check-unit check-packet check-net check-fuzz check-engines check-kernel fuzz lint format deps deps-check install uninstall clean help
 
 all: $(BUILD)/bpf-portmap $(BUILD)/cnirun
 
@@ -70,6 +70,8 @@ help:
 	@echo 'make demo       as root: installs what it needs, builds, shows the main job in namespaces'
 	@echo 'make check      as root: installs what it needs, builds, runs all tests'
 	@echo '                (check-unit, check-packet, check-fuzz, check-net: one layer, nothing installed)'
+	@echo 'make check-engines  as root: installs container engines too (podman), runs the tests with them,'
+	@echo '                which are the last layer of make check'
 	@echo 'make fuzz       as root: random packets through the programs, random JSON through the parsers'
 	@echo '                (FUZZ_SECONDS=60 each, FUZZ_SEED=)'
 	@echo 'make check-kernel  as root, on Debian: installs qemu too, boots the kernels of Debian 12'
@@ -181,7 +183,11 @@ $(BUILD)/tests/%: tests/net/%.c tests/net/tool.h
 
 check: deps-check
 	$(Q)$(MAKE) --no-print-directory all
-	$(Q)tests/check unit packet fuzz net
+	$(Q)tests/check unit packet fuzz net engines
+
+check-engines: deps-check
+	$(Q)$(MAKE) --no-print-directory all
+	$(Q)tests/check engines
 
 check-unit check-packet check-net check-fuzz: check-%:
 	$(Q)tests/check $*
@@ -201,13 +207,15 @@ check-kernel: deps-check
 	$(Q)tests/kernel/run
 
 # What tests/check asks for before it runs a layer.
-.PHONY: unit-tests packet-tests fuzz-tests net-tests
+.PHONY: unit-tests packet-tests fuzz-tests net-tests engines-tests
 unit-tests: $(UNIT_TESTS)
 packet-tests: $(BUILD)/tests/packet
 	$(Q)$(MAKE) --no-print-directory BUILD=$(BUILD)/fallbacks FALLBACKS=1 $(BUILD)/fallbacks/tests/packet
 fuzz-tests: $(BUILD)/tests/packet_fuzz
 	$(Q)$(if $(libfuzzer),$(MAKE) --no-print-directory $(JSON_FUZZERS) $(BUILD)/fuzz/dictionary)
 net-tests: all $(NET_TOOLS) $(BUILD)/sanitized/bpf-portmap
+engines-tests: net-tests
+	$(Q)tests/engines/install
 
 # FUZZ_SECONDS= for each of the fuzzers, FUZZ_SEED= to repeat what was found.
 fuzz: fuzz-tests

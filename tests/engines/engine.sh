@@ -1,0 +1,75 @@
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+# shellcheck shell=bash disable=SC2034,SC2154 # the world's names: tests/net/world.sh
+#
+# engine.sh - what an engine needs to run in a test's world, and how its calls are recorded.
+
+engine_data=$project/tests/engines/data
+rootfs=/run/rootfs
+
+# engine_missing ENGINE: ends the test, with the reason why there is none
+engine_missing() {
+	skip "$(cat "$project/build/engines/$1.missing" 2>/dev/null ||
+		echo "$1 is not installed; make check-engines does that")"
+}
+
+# An engine that finds cgroup2 where a host of today has it, and may hand out its controllers:
+# only a cgroup without processes of its own may.
+engine_world() {
+	needs_cgroup
+	mkdir "$cgroup/test"
+	echo $$ >"$cgroup/test/cgroup.procs"
+	mount -t tmpfs tmpfs /var/tmp
+	rootfs_make
+}
+
+# A container's file system: /bin/peer, and /bin/sh to start several of them
+rootfs_make() {
+	local file
+	mkdir -p "$rootfs"/{bin,etc,dev,proc,sys,tmp}
+	cp "$(command -v busybox)" "$rootfs/bin/busybox"
+	ln -s busybox "$rootfs/bin/sh"
+	cp "$peer" "$rootfs/bin/peer"
+	ldd "$peer" | grep -o '/[^ ]*' | while read -r file; do
+		mkdir -p "$rootfs$(dirname "$file")"
+		cp "$file" "$rootfs$file"
+	done
+}
+
+# For a container's command line: serving NAME PROTOCOL/PORT...
+serving() {
+	local name=$1 port
+	shift
+	for port; do
+		echo "/bin/peer serve ${port%/*} any ${port#*/} --name $name &"
+	done
+	echo wait
+}
+
+recorder_install() {
+	mkdir /run/recorder
+	mv /run/cni-plugins/bpf-portmap /run/recorder/plugin
+	cp "$project/tests/engines/recorder" /run/cni-plugins/bpf-portmap
+	touch /run/recorder/calls /run/recorder/listening
+}
+
+# during TEXT COMMAND...: what is recorded now is recorded as part of that
+during() {
+	echo "$1" >/run/recorder/during
+	shift
+	"$@"
+}
+
+# What differs from one run to the next.
+recorded_essence() {
+	sed -E 's/[0-9a-f]{64}/ID/g; s/[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}/UUID/g
+		s/([0-9a-f]{2}:){5}[0-9a-f]{2}/MAC/g; s/veth[0-9a-f]{8}/VETH/g; s/-[0-9a-f]{8}"/-ID"/g' "$1"
+}
+
+# expect_recorded NAME: what was recorded is what stands in data/NAME.jsonl. RECORD=1 writes it.
+expect_recorded() {
+	local data=$engine_data/$1.jsonl
+	[ -z "${RECORD:-}" ] || cp /run/recorder/calls "$data"
+	diff <(recorded_essence "$data") <(recorded_essence /run/recorder/calls) >/run/difference ||
+		fail "$1 sends something else than $data has:
+$(cat /run/difference)"
+}

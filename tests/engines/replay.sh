@@ -1,0 +1,160 @@
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+# shellcheck shell=bash disable=SC2154 # the world's names: tests/net/world.sh
+#
+# replay.sh - calls our plugin as an engine called it, from a file of data/, in the world of a test.
+# What stands in for the engine's part: namespaces, servers in them, and the real bridge plugin,
+# whose result takes the place of the recorded one.
+
+# The call at hand: its line of the file, and what is often asked of it
+declare call call_command call_container call_interface call_network
+# PROTOCOL HOST-IP HOST-PORT -> the container that has it; NETNS as recorded -> the one here
+declare -A mapping_owner=() replay_netns=() replay_bridge=()
+
+replay() {
+	local line=0
+	while read -r call; do
+		line=$((line + 1))
+		replay_read_call
+		replay_call || fail "${1##*/}:$line ($call_command during $(of_call .during)): $(cat /run/answer)"
+	done <"$1"
+	[ "${#mapping_owner[@]}" -gt 0 ] || fail "${1##*/} maps no port"
+	expect_equal "0 0" "$(map_count portmaps) $(map_count attachments)" \
+		"portmaps, attachments after all that $1 has"
+}
+
+of_call() { jq -r "$1" <<<"$call"; }
+
+replay_read_call() {
+	call_command=$(of_call .env.CNI_COMMAND)
+	call_container=$(of_call .env.CNI_CONTAINERID)
+	call_interface=$(of_call .env.CNI_IFNAME)
+	# of an object in which keys are compared exactly, or of text
+	call_network=$(of_call '.stdin | if type == "string" then fromjson else . end | .name')
+}
+
+replay_call() {
+	local netns
+	[ "$call_command" != ADD ] || replay_connect
+	netns=$(of_call '.env.CNI_NETNS // ""')
+	if replay_plugin "${replay_netns[$netns]:-$netns}" >/run/answer 2>&1; then
+		replay_expect_exit 0 && replay_succeeded
+	else
+		replay_expect_exit 1
+	fi
+	expect_all_mappings
+	[ "$call_command" != DEL ] || replay_disconnect
+}
+
+replay_expect_exit() { [ "$(of_call '.exit | if . == 0 then 0 else 1 end')" = "$1" ]; }
+
+# replay_plugin NETNS: with the recorded environment and nothing else of CNI's
+replay_plugin() {
+	local variables
+	mapfile -t variables < <(of_call '.env | del(.CNI_NETNS) | to_entries[] | "\(.key)=\(.value)"')
+	replay_stdin | env -i PATH="$PATH" "${variables[@]}" CNI_NETNS="$1" "$build/bpf-portmap"
+}
+
+# The very bytes, but for the previous result.
+replay_stdin() {
+	local result=/run/results/$call_container.$call_network.$call_interface
+	[ -e "$result" ] || result=/dev/null
+	of_call '.stdin | if type == "string" then . else tojson end' | if [ -s "$result" ] &&
+		of_call .stdin | grep -q '"prevResult"'; then
+		jq -c --slurpfile result "$result" '.prevResult = $result[0]'
+	else
+		cat
+	fi | tr -d '\n'
+}
+
+# The engine's part of an ADD: a namespace, and the plugin before ours.
+replay_connect() {
+	local netns name
+	netns=$(of_call .env.CNI_NETNS)
+	if [ -z "${replay_netns[$netns]:-}" ]; then
+		name=container${#replay_netns[@]}
+		namespace_add "$name"
+		replay_netns[$netns]=$(replay_netns_path "$netns" "$name")
+		replay_serve "$name"
+	fi
+	replay_bridge ADD "${replay_netns[$netns]}" \
+		>/run/results/"$call_container.$call_network.$call_interface" ||
+		fail "bridge: $(cat /run/results/"$call_container.$call_network.$call_interface")"
+}
+
+# Of the same form as recorded: /proc/PID/ns/net, or a file elsewhere
+replay_netns_path() {
+	case $1 in
+	/proc/*)
+		nsenter --net=/run/netns/"$2" sleep 1000 >/dev/null 2>&1 &
+		wait_until 5 grep -q sleep "/proc/$!/comm" || fail "no process in $2"
+		echo "/proc/$!/ns/net" ;;
+	*)
+		mkdir -p "$(dirname "$1")"
+		touch "$1"
+		mount --bind /run/netns/"$2" "$1"
+		echo "$1" ;;
+	esac
+}
+
+# Every port that the call maps, by the container's ID
+replay_serve() {
+	local protocol address host_port port
+	call_mappings | sort -u -k 1,1 -k 4,4 | while read -r protocol address host_port port; do
+		in_namespace "$1" "$peer" serve "$protocol" any "$port" --name "$call_container" --background
+	done
+}
+
+# PROTOCOL HOST-IP HOST-PORT CONTAINER-PORT, a line each; Go's names or JavaScript's, "-": any
+call_mappings() {
+	of_call '.stdin | if type == "string" then fromjson else . end |
+		.runtimeConfig.portMappings // [] | .[] | with_entries(.key |= ascii_downcase) |
+		select(.hostport > 0) | [(.protocol // "tcp" | ascii_downcase),
+		 (.hostip // "" | if . == "" then "-" else . end), .hostport, .containerport] | @tsv'
+}
+
+# replay_bridge ADD|DEL NETNS: of the families that the recorded result has
+replay_bridge() {
+	local bridge=${replay_bridge[$call_network]:=${#replay_bridge[@]}}
+	of_call '.stdin | if type == "string" then fromjson else . end' | jq -c --argjson bridge "$bridge" \
+		--slurpfile list "$project/conf/bridge.conflist" '
+		([.prevResult.ips // [] | .[].address | contains(":")] | any) as $ipv6 |
+		$list[0].plugins[0] + {name, cniVersion, bridge: "cni\($bridge)"} |
+		.ipam.ranges = [[{subnet: "10.\(88 - $bridge).0.0/16"}],
+			if $ipv6 then [{subnet: "fd00:\(88 - $bridge)::/64"}] else empty end] |
+		.ipam.routes |= if $ipv6 then . else .[:1] end' |
+		CNI_COMMAND=$1 CNI_NETNS=$2 CNI_CONTAINERID=$call_container CNI_IFNAME=$call_interface \
+			"$CNI_PATH/bridge"
+}
+
+replay_disconnect() {
+	local netns
+	netns=$(of_call '.env.CNI_NETNS // ""')
+	replay_bridge DEL "${replay_netns[$netns]:-$netns}" || fail "bridge DEL"
+}
+
+replay_succeeded() {
+	local protocol address host_port port key
+	[ "$call_command" = ADD ] || [ "$call_command" = DEL ] || return 0
+	for key in "${!mapping_owner[@]}"; do
+		[ "${mapping_owner[$key]}" != "$call_container" ] || mapping_owner[$key]=
+	done
+	[ "$call_command" = ADD ] || return 0
+	call_mappings >/run/mappings
+	while read -r protocol address host_port port; do
+		mapping_owner["$protocol $address $host_port"]=$call_container
+	done </run/mappings
+}
+
+# Every port ever mapped has the answer that it should have now.
+expect_all_mappings() {
+	local key protocol address host_port
+	for key in "${!mapping_owner[@]}"; do
+		read -r protocol address host_port <<<"$key"
+		case $address in -|0.0.0.0) address=$host4 ;; ::) address=$host6 ;; esac
+		if [ -n "${mapping_owner[$key]}" ]; then
+			expect_answer client "$protocol" "$address" "$host_port" "${mapping_owner[$key]}" -
+		else
+			expect_no_answer client "$protocol" "$address" "$host_port"
+		fi
+	done
+}
