@@ -56,7 +56,7 @@ endif
 objects = $(patsubst %.c,$(BUILD)/%.o,$(1))
 PLUGIN_OBJECTS := $(call objects,$(wildcard user/main.c user/cni/*.c user/plugin/*.c user/datapath/*.c user/net/*.c))
 RUNTIME_OBJECTS := $(call objects,$(wildcard user/cnirun/*.c user/cni/*.c))
-SKELETON := $(BUILD)/bpf/portmap.skel.h
+SKELETONS := $(patsubst %.bpf.c,$(BUILD)/%.skel.h,$(wildcard bpf/*.bpf.c))
 
 .DELETE_ON_ERROR:
 .SECONDARY:
@@ -97,7 +97,7 @@ $(BUILD)/bpf/%.skel.h: $(BUILD)/bpf/%.bpf.o
 # --- the programs that people run ------------------------------------------------------
 
 # Only the loader includes the skeleton, but it must exist before dependencies are known.
-$(BUILD)/user/%.o: user/%.c Makefile | $(SKELETON)
+$(BUILD)/user/%.o: user/%.c Makefile | $(SKELETONS)
 	@mkdir -p $(@D)
 	$(call say,CC,$@)$(CC) $(CPPFLAGS) $(CFLAGS) -MMD -MP -c $< -o $@
 
@@ -122,7 +122,7 @@ UNIT_TESTS := $(patsubst tests/unit/%.c,$(BUILD)/tests/unit/%,$(wildcard tests/u
 UNIT_SOURCES := $(filter-out user/cnirun/main.c,$(wildcard user/cni/*.c user/cnirun/*.c user/plugin/conf*.c user/net/port_ranges.c))
 UNIT_OBJECTS := $(patsubst %.c,$(BUILD)/sanitized/%.o,$(UNIT_SOURCES))
 
-$(BUILD)/sanitized/%.o: %.c Makefile | $(SKELETON)
+$(BUILD)/sanitized/%.o: %.c Makefile | $(SKELETONS)
 	@mkdir -p $(@D)
 	$(call say,CC,$@)$(CC) $(CPPFLAGS) $(CFLAGS) $(SANITIZE) -MMD -MP -c $< -o $@
 
@@ -151,7 +151,7 @@ FUZZ_SANITIZE := -O1 -g -fsanitize=address,undefined -fno-sanitize-recover=undef
 FUZZ_OBJECTS := $(patsubst %.c,$(BUILD)/fuzz/%.o,$(UNIT_SOURCES))
 JSON_FUZZERS := $(BUILD)/tests/json_plugin $(BUILD)/tests/json_cnirun
 
-$(BUILD)/fuzz/%.o: %.c Makefile | $(SKELETON)
+$(BUILD)/fuzz/%.o: %.c Makefile | $(SKELETONS)
 	@mkdir -p $(@D)
 	$(call say,CLANG,$@)$(CLANG) $(CPPFLAGS) $(CFLAGS) $(FUZZ_SANITIZE) -fsanitize=fuzzer-no-link -MMD -MP -c $< -o $@
 
@@ -193,7 +193,7 @@ check-unit check-packet check-net check-fuzz: check-%:
 	$(Q)tests/check $*
 
 # Other kernels in qemu: no sanitizers, which are slow there.
-$(BUILD)/tests/packet-plain: $(wildcard tests/packet/*.c tests/packet/*.h bpf/*.h include/*.h) $(SKELETON)
+$(BUILD)/tests/packet-plain: $(wildcard tests/packet/*.c tests/packet/*.h bpf/*.h include/*.h) $(SKELETONS)
 	@mkdir -p $(@D)
 	$(call say,CC,$@)$(CC) $(CPPFLAGS) $(CFLAGS) $(filter %.c,$^) -lbpf -lelf -lz -o $@
 

@@ -17,6 +17,7 @@
 #ifndef BPF_PORTMAP_FLOW_H
 #define BPF_PORTMAP_FLOW_H
 
+#include "owner.h"
 #include "packet.h"
 #include "verdict.h"
 
@@ -73,19 +74,6 @@ static __always_inline bool translation_changes(const struct translation *transl
 static __always_inline __u32 flow_now(void)
 {
 	return bpf_ktime_get_coarse_ns() / NSEC_PER_SEC;
-}
-
-static __always_inline bool owner_live(const struct owner *owner)
-{
-	__u32 number = owner->slot;
-	struct slot *slot = bpf_map_lookup_elem(&slots, &number);
-
-	return slot && slot->live && slot->generation == owner->generation;
-}
-
-static __always_inline bool owner_equal(const struct owner *a, const struct owner *b)
-{
-	return a->slot == b->slot && a->generation == b->generation;
 }
 
 static __always_inline __u32 flow_timeout(enum protocol protocol, enum flow_state state)

@@ -9,50 +9,22 @@
 #include "flow_use.h"
 #include "noticed.h"
 #include "policy.h"
+#include "portmap.h"
 #include "route.h"
 
 #define MOVED_PORT_TRIES 32
 #define MOVED_PORT_FIRST 1024
 
-static __always_inline struct portmap *mapping_find_at(const __u8 *address, __u16 port,
-						       enum protocol protocol)
-{
-	struct portmap_key key = {.protocol = protocol, .host_port = port};
-	struct portmap *mapping;
-
-	address_copy(key.host_address, address);
-	mapping = bpf_map_lookup_elem(&portmaps, &key);
-	return mapping && owner_live(&mapping->owner) ? mapping : NULL;
-}
-
-/* The mapping of (address, port): the exact address before any of its family. */
 static __always_inline struct portmap *mapping_find(const __u8 *address, __u16 port,
 						    enum protocol protocol)
 {
-	struct portmap *mapping;
-	struct address any;
-
-	if (!packet_protocol_has_ports(protocol))
-		return NULL;
-	mapping = mapping_find_at(address, port, protocol);
-	if (mapping)
-		return mapping;
-	address_any(any.bytes, address_is_ipv4(address));
-	return mapping_find_at(any.bytes, port, protocol);
+	return packet_protocol_has_ports(protocol) ? portmap_find(address, port, protocol) : NULL;
 }
 
 /* Of the destination. */
 VERIFIED_ONCE bool mapping_exists(const struct flow_key *tuple)
 {
 	return tuple && mapping_find(tuple->destination, tuple->destination_port, tuple->protocol);
-}
-
-/* Local to routing, but a service's or a subnet's. */
-static __always_inline bool mapping_is_excluded(const struct owner *owner, const __u8 *address)
-{
-	const struct host_address *known = bpf_map_lookup_elem(&host_addresses, address);
-
-	return (known && known->excluded) || policy_excludes(owner, address);
 }
 
 /* Writes a destination flow. Where the tuple behind the rewrite is another
@@ -295,7 +267,7 @@ static __always_inline enum verdict decide_in(struct __sk_buff *skb, struct pack
 	if (routed)
 		mapping =
 			mapping_find(tuple->destination, tuple->destination_port, tuple->protocol);
-	if (mapping && mapping_is_excluded(&mapping->owner, tuple->destination))
+	if (mapping && portmap_is_excluded(&mapping->owner, tuple->destination))
 		mapping = NULL;
 	if (mapping) {
 		route = route_of(skb, packet, ifindex, &out);

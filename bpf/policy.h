@@ -3,7 +3,8 @@
 #ifndef BPF_PORTMAP_POLICY_H
 #define BPF_PORTMAP_POLICY_H
 
-#include "flow.h"
+#include "address.h"
+#include "owner.h"
 
 /* Arrays of struct policy, as a global function can be passed them. */
 struct address_ranges {

@@ -177,6 +177,21 @@ struct __sk_buff {
 	__u64 hwtstamp;
 };
 
+struct bpf_sock_addr {
+	__u32 user_family;
+	__u32 user_ip4;
+	__u32 user_ip6[4];
+	__u32 user_port;
+	__u32 family;
+	__u32 type;
+	__u32 protocol;
+	__u32 msg_src_ip4;
+	__u32 msg_src_ip6[4];
+	union {
+		struct bpf_sock *sk;
+	};
+};
+
 struct ethhdr {
 	unsigned char h_dest[6];
 	unsigned char h_source[6];

@@ -53,7 +53,11 @@ static int refuse_write(int errno_value, struct cni_error *err)
 static void fill_portmap(struct portmap *portmap, const struct port_claim *claim,
 			 struct owner owner)
 {
-	*portmap = (struct portmap){.owner = owner, .container_port = claim->container_port};
+	*portmap = (struct portmap){
+		.owner = owner,
+		.container_port = claim->container_port,
+		.localhost = claim->localhost,
+	};
 	memcpy(portmap->container_address, claim->container_address, CNI_ADDRESS_SIZE);
 }
 

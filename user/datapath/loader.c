@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "bpf/portmap.skel.h"
+#include "bpf/socket.skel.h"
 #include "cni/cleanup.h"
 #include "datapath/refusal.h"
 
@@ -66,6 +67,18 @@ static uint32_t default_flow_entries(void)
 static uint32_t flow_pairs_for(const struct portmap_bpf *skeleton)
 {
 	return FLOW_PAIRS(bpf_map__max_entries(skeleton->maps.flows));
+}
+
+static int reuse_maps(struct bpf_object *object, const struct objects *objects)
+{
+	struct bpf_map *map;
+
+	for (int number = 0; number < MAP_COUNT; number++) {
+		map = bpf_object__find_map_by_name(object, map_name((enum map_number)number));
+		if (map && bpf_map__reuse_fd(map, objects->maps[number]))
+			return -1;
+	}
+	return 0;
 }
 
 static int prepare_maps(const struct portmap_bpf *skeleton, const struct objects *objects,
@@ -186,4 +199,40 @@ int loader_load(struct objects *objects, uint32_t flow_entries, struct cni_error
 	objects_close(objects);
 	*objects = loaded;
 	return 0;
+}
+
+static int keep_socket_programs(const struct socket_bpf *skeleton, struct socket_programs *programs)
+{
+	for (int number = 0; number < SOCKET_PROGRAM_COUNT; number++)
+		programs->fds[number] = -1;
+	for (int number = 0; number < SOCKET_PROGRAM_COUNT; number++) {
+		const char *name = socket_program_name((enum socket_program)number);
+		struct bpf_program *program = bpf_object__find_program_by_name(skeleton->obj, name);
+
+		if (program)
+			programs->fds[number] = keep_fd(bpf_program__fd(program));
+		if (programs->fds[number] >= 0)
+			continue;
+		socket_programs_close(programs);
+		return -1;
+	}
+	return 0;
+}
+
+int loader_load_socket_programs(const struct objects *objects, struct socket_programs *programs,
+				struct cni_error *err)
+{
+	struct socket_bpf *skeleton;
+	int saved, result = -1;
+
+	log_tail[0] = '\0';
+	libbpf_set_print(keep_log_tail);
+	skeleton = socket_bpf__open();
+	if (skeleton && !reuse_maps(skeleton->obj, objects) && !socket_bpf__load(skeleton))
+		result = keep_socket_programs(skeleton, programs);
+	saved = errno;
+	if (skeleton)
+		socket_bpf__destroy(skeleton);
+	libbpf_set_print(NULL);
+	return result ? refuse(err, saved) : 0;
 }

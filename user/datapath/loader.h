@@ -9,6 +9,7 @@
 
 #include "cni/error.h"
 #include "datapath/objects.h"
+#include "datapath/socket_programs.h"
 
 /* Loads all programs over the maps that are open in `objects`, makes the others, and
  * leaves everything open there. A new table of flows gets flow_entries; 0: as fits the
@@ -16,5 +17,10 @@
  * program does and can be found again by it. Code 102, the verifier's last words in
  * the details; `objects` is then as it was. */
 int loader_load(struct objects *objects, uint32_t flow_entries, struct cni_error *err);
+
+/* Loads those for the host's sockets, over the maps in `objects`, which are all open. Close
+ * them. Code 102, with details as above. */
+int loader_load_socket_programs(const struct objects *objects, struct socket_programs *programs,
+				struct cni_error *err);
 
 #endif

@@ -13,6 +13,7 @@
 #include "datapath/lock.h"
 #include "datapath/maps.h"
 #include "datapath/masquerade_ports.h"
+#include "datapath/socket_hooks.h"
 
 /* By the programs that run, else by those that are pinned. Every program is bound to
  * every map, so one of ours gives a set that is whole. */
@@ -84,6 +85,7 @@ static int load(struct datapath *datapath, const struct address_list *addresses,
 	    pins_write(datapath->directory, objects, err))
 		return -1;
 	attach_refresh(datapath);
+	socket_hooks_refresh(datapath);
 	if (write_meta(datapath, true, err))
 		return -1;
 	datapath->state = DATAPATH_READY;

@@ -8,6 +8,7 @@
 #include "plugin/commands.h"
 #include "plugin/container.h"
 #include "plugin/interfaces.h"
+#include "plugin/localhost.h"
 #include "plugin/own_netns.h"
 #include "plugin/sources.h"
 
@@ -41,6 +42,7 @@ static int set_up(struct host *host, struct container *container,
 	    datapath_prepare(&host->datapath, &host->addresses, container->conf.flow_entries, err))
 		return -1;
 	sources_warn_of_absent(host, &container->conf);
+	localhost_set_up(host, &container->conf);
 	if (!attach_and_claim(host, container, undo, err))
 		return 0;
 	attach_take_back(&host->datapath, &container->target, undo);

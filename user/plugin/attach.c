@@ -9,6 +9,7 @@
 #include "datapath/prepare.h"
 #include "plugin/commands.h"
 #include "plugin/interfaces.h"
+#include "plugin/localhost.h"
 
 static void print_change(const char *interface, const char *what)
 {
@@ -46,7 +47,7 @@ static int attach(struct host *host, char *const *names, struct cni_error *err)
 	interfaces_sweep(host);
 	if (interfaces_repair(host, err) || interfaces_refresh_addresses(host, err))
 		return -1;
-	return refresh_ports(host, err);
+	return refresh_ports(host, err) ? -1 : localhost_repair(host, err);
 }
 
 int command_attach(char *const *interfaces, struct cni_error *err)

@@ -53,6 +53,7 @@ struct conf {
 	bool masquerade6;
 	struct policy policy; /* as it stands in the map, without owner; all zero: the defaults */
 	enum attach_mode attach;
+	bool localhost;        /* the host's own processes reach the ports */
 	uint32_t flow_entries; /* a power of two, MIN_FLOWS to MAX_FLOWS; 0: not given */
 
 	struct interface_names uplinks;             /* none: every interface that can be one */
@@ -75,6 +76,7 @@ struct port_claim {
 	struct portmap_key key;
 	uint8_t container_address[CNI_ADDRESS_SIZE];
 	uint16_t container_port;
+	bool localhost;
 };
 
 /* "tcp"; for messages. */

@@ -20,21 +20,15 @@ static int refuse_as_not_there_yet(const char *key, const char *value, const cha
 			     value, advice);
 }
 
-/* Switches that can only be off. */
-static int check_switches(const json_t *config, struct cni_error *err)
+static int check_reservation(const json_t *config, struct cni_error *err)
 {
-	static const char *const keys[] = {"localhost", "reserveHostPorts"};
+	bool value = false;
 
-	for (size_t i = 0; i < COUNT(keys); i++) {
-		bool value = false;
-
-		if (cni_json_get_boolean(config, keys[i], &value, err))
-			return -1;
-		if (value)
-			return refuse_as_not_there_yet(keys[i], "true",
-						       "remove the key or set it to false", err);
-	}
-	return 0;
+	if (cni_json_get_boolean(config, "reserveHostPorts", &value, err))
+		return -1;
+	return value ? refuse_as_not_there_yet("reserveHostPorts", "true",
+					       "remove the key or set it to false", err)
+		     : 0;
 }
 
 static int check_fast_path(const json_t *config, struct cni_error *err)
@@ -106,7 +100,7 @@ static int warn_of_portmap_options(struct conf *conf, const json_t *config, stru
 
 int conf_check_foreign(struct conf *conf, const json_t *config, struct cni_error *err)
 {
-	if (check_switches(config, err) || check_fast_path(config, err) ||
+	if (check_reservation(config, err) || check_fast_path(config, err) ||
 	    check_conditions(config, err))
 		return -1;
 	return warn_of_portmap_options(conf, config, err);

@@ -78,13 +78,6 @@ static bool is_never_mapped(const uint8_t address[CNI_ADDRESS_SIZE])
 static int check_host_address(const char *text, const uint8_t address[CNI_ADDRESS_SIZE],
 			      struct cni_error *err)
 {
-	if (cni_address_is_loopback(address))
-		return cni_error_set(
-			err, CNI_ERROR_INVALID_CONFIGURATION,
-			"\"hostIP\" is \"%s\": loopback addresses are not there yet in "
-			"this version of bpf-portmap: leave hostIP out or give another "
-			"address of the host",
-			text);
 	if (is_never_mapped(address))
 		return cni_error_set(
 			err, CNI_ERROR_INVALID_CONFIGURATION,
@@ -120,6 +113,29 @@ static int read_host_address(const json_t *entry, struct port_mapping *mapping,
 					    : 0;
 }
 
+/* Only sockets of the host's own processes reach it, and only where they are helped to. */
+static int check_loopback(const struct conf *conf, const struct port_mapping *mapping,
+			  struct cni_error *err)
+{
+	char text[CNI_ADDRESS_TEXT_SIZE];
+
+	if (mapping->kind != ONE_ADDRESS || !cni_address_is_loopback(mapping->host_address))
+		return 0;
+	cni_address_format(mapping->host_address, text);
+	if (!conf->localhost)
+		return cni_error_set(err, CNI_ERROR_INVALID_CONFIGURATION,
+				     "\"hostIP\" is \"%s\", where nobody would reach the port: "
+				     "\"localhost\" is false; leave one of the two out",
+				     text);
+	if (mapping->protocol == PROTOCOL_SCTP)
+		return cni_error_set(
+			err, CNI_ERROR_INVALID_CONFIGURATION,
+			"\"hostIP\" is \"%s\", where SCTP cannot be mapped: the kernel "
+			"has no hook at SCTP sockets; give another address of the host",
+			text);
+	return 0;
+}
+
 static int read_mapping(const json_t *entry, struct port_mapping *mapping, struct cni_error *err)
 {
 	if (read_port(entry, "hostPort", &mapping->host_port, err) ||
@@ -140,7 +156,8 @@ static int read_mappings(struct conf *conf, const json_t *array, struct cni_erro
 	json_array_foreach (array, index, entry) {
 		if (cni_json_check_element(entry, "runtimeConfig.portMappings", index, err))
 			return -1;
-		if (read_mapping(entry, &conf->mappings[index], err))
+		if (read_mapping(entry, &conf->mappings[index], err) ||
+		    check_loopback(conf, &conf->mappings[index], err))
 			return cni_error_wrap(err, "runtimeConfig.portMappings[%zu]", index);
 		conf->mapping_count++;
 	}
@@ -180,7 +197,8 @@ static bool mapping_wants(const struct port_mapping *mapping, bool ipv4)
 	return cni_address_is_ipv4(mapping->host_address) == ipv4;
 }
 
-static void claim_fill(struct port_claim *claim, const struct port_mapping *mapping, bool ipv4,
+static void claim_fill(struct port_claim *claim, const struct conf *conf,
+		       const struct port_mapping *mapping, bool ipv4,
 		       const uint8_t *container_address)
 {
 	const uint8_t *host_address = mapping->host_address;
@@ -190,6 +208,7 @@ static void claim_fill(struct port_claim *claim, const struct port_mapping *mapp
 	*claim = (struct port_claim){
 		.key = {.protocol = mapping->protocol, .host_port = mapping->host_port},
 		.container_port = mapping->container_port,
+		.localhost = conf->localhost,
 	};
 	memcpy(claim->key.host_address, host_address, CNI_ADDRESS_SIZE);
 	memcpy(claim->container_address, container_address, CNI_ADDRESS_SIZE);
@@ -229,7 +248,7 @@ static int claim_family(struct conf *conf, bool ipv4, const uint8_t *container_a
 		if (!mapping_wants(mapping, ipv4))
 			continue;
 		if (container_address)
-			claim_fill(&claims[(*count)++], mapping, ipv4, container_address);
+			claim_fill(&claims[(*count)++], conf, mapping, ipv4, container_address);
 		else if (mapping->kind == ONE_ADDRESS)
 			return refuse_one_address(mapping, ipv4, err);
 		else if (mapping->kind != ANY_ADDRESS)

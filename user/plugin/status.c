@@ -10,15 +10,7 @@
 #include "plugin/conf.h"
 #include "plugin/host.h"
 #include "plugin/interfaces.h"
-
-static int check_options(const struct cni_network_config *config, struct cni_error *err)
-{
-	struct conf conf = {0};
-	int result = conf_parse_options(&conf, config->root, err);
-
-	conf_release(&conf);
-	return result;
-}
+#include "plugin/localhost.h"
 
 /* The facts are found with the codes that ADD would give. */
 static int recode(struct cni_error *err, int code)
@@ -61,21 +53,33 @@ static int check_running(struct host *host, struct cni_error *err)
 	return 0;
 }
 
-int command_status(const struct cni_environment *environment,
-		   const struct cni_network_config *config, struct cni_error *err)
+static int check_host(const struct conf *conf, struct cni_error *err)
 {
 	cleanup_host struct host host = {0};
 
-	if (check_options(config, err) || probe_kernel(err))
-		return -1;
 	if (host_open(&host, err))
 		return recode(err, CNI_ERROR_NOT_AVAILABLE);
 	if (host.datapath.state == DATAPATH_FOREIGN) {
 		datapath_refuse_foreign(&host.datapath, err);
 		return recode(err, CNI_ERROR_NOT_AVAILABLE);
 	}
+	localhost_warn(&host, conf);
 	/* What is absent or damaged is loaded, adopted or repaired by the next ADD. */
 	if (!datapath_is_usable(&host.datapath))
 		return 0;
 	return check_running(&host, err);
+}
+
+int command_status(const struct cni_environment *environment,
+		   const struct cni_network_config *config, struct cni_error *err)
+{
+	struct conf conf = {0};
+	int result = conf_parse_options(&conf, config->root, err);
+
+	if (!result)
+		result = probe_kernel(err);
+	if (!result)
+		result = check_host(&conf, err);
+	conf_release(&conf);
+	return result;
 }

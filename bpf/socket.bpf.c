@@ -1,0 +1,191 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * socket.bpf.c - the entry programs at the host's own sockets.
+ *
+ * A process of the host that asks for a mapped port, at a loopback address or at any other
+ * of the host, gets a socket to the container itself: nothing has to be rewritten in its
+ * packets, no loopback address is ever seen outside lo (net.ipv4.conf.*.route_localnet
+ * stays 0: CVE-2020-8558), and the container sees the host's address towards it.
+ *
+ *   program          runs at                                        does
+ *   connect4, 6      connect(2), before there is a route            asked -> container
+ *   sendmsg4, 6      sendto(2), sendmsg(2) of unconnected UDP       asked -> container
+ *   recvmsg4, 6      recvfrom(2), recvmsg(2) of UDP                 container -> asked
+ *   getpeername4, 6  getpeername(2)                                 container -> asked
+ *
+ * An IPv6 socket that asks for an IPv4 address: connect, receive and getpeername run the
+ * programs of IPv6 with a mapped address, sendto runs sendmsg4.
+ *
+ * They hang at the root of cgroup2 and see the sockets of every process, those of
+ * containers too: what counts is the network namespace. They never refuse anything.
+ */
+#include "vmlinux.h"
+#include <bpf/bpf_endian.h>
+#include <bpf/bpf_helpers.h>
+#include "socket.h"
+
+#define ALLOW 1
+
+/* The kernel takes loads from the context one by one only. */
+#define READ_ADDRESS6(address, field) \
+	do { \
+		__u32 *words = (__u32 *)(address); \
+		words[0] = (field)[0]; \
+		words[1] = (field)[1]; \
+		words[2] = (field)[2]; \
+		words[3] = (field)[3]; \
+	} while (0)
+
+static __always_inline bool read_peer4(struct bpf_sock_addr *ctx, struct socket_peer *peer)
+{
+	__builtin_memset(peer, 0, sizeof(*peer));
+	if (!socket_has_ports(ctx->protocol) || !socket_is_of_host(ctx))
+		return false;
+	address_from_ipv4(peer->address.bytes, ctx->user_ip4);
+	peer->port = bpf_ntohs(ctx->user_port);
+	peer->protocol = ctx->protocol;
+	return true;
+}
+
+static __always_inline bool read_peer6(struct bpf_sock_addr *ctx, struct socket_peer *peer)
+{
+	__builtin_memset(peer, 0, sizeof(*peer));
+	if (!socket_has_ports(ctx->protocol) || !socket_is_of_host(ctx))
+		return false;
+	READ_ADDRESS6(peer->address.bytes, ctx->user_ip6);
+	peer->port = bpf_ntohs(ctx->user_port);
+	peer->protocol = ctx->protocol;
+	return true;
+}
+
+static __always_inline void write_peer4(struct bpf_sock_addr *ctx, const struct socket_peer *peer)
+{
+	ctx->user_ip4 = address_to_ipv4(peer->address.bytes);
+	ctx->user_port = bpf_htons(peer->port);
+}
+
+static __always_inline void write_peer6(struct bpf_sock_addr *ctx, const struct socket_peer *peer)
+{
+	const __u32 *words = (const __u32 *)peer->address.bytes;
+
+	ctx->user_ip6[0] = words[0];
+	ctx->user_ip6[1] = words[1];
+	ctx->user_ip6[2] = words[2];
+	ctx->user_ip6[3] = words[3];
+	ctx->user_port = bpf_htons(peer->port);
+}
+
+static __always_inline bool is_loopback4(__u32 address)
+{
+	return (bpf_ntohl(address) >> 24) == 127;
+}
+
+/* Also to an IPv4 one, mapped. */
+static __always_inline bool is_bound_to_loopback(struct bpf_sock_addr *ctx)
+{
+	struct bpf_sock *sk = ctx->sk;
+	struct address source;
+
+	if (!sk)
+		return false;
+	if (is_loopback4(sk->src_ip4))
+		return true;
+	READ_ADDRESS6(source.bytes, sk->src_ip6);
+	return address_is_loopback(source.bytes);
+}
+
+SEC("cgroup/connect4")
+int connect4(struct bpf_sock_addr *ctx)
+{
+	struct socket_peer peer;
+
+	if (read_peer4(ctx, &peer) &&
+	    socket_choose(ctx, &peer, ctx->sk && is_loopback4(ctx->sk->src_ip4))) {
+		write_peer4(ctx, &peer);
+		count(local_connect);
+	}
+	return ALLOW;
+}
+
+SEC("cgroup/connect6")
+int connect6(struct bpf_sock_addr *ctx)
+{
+	struct socket_peer peer;
+
+	if (read_peer6(ctx, &peer) && socket_choose(ctx, &peer, is_bound_to_loopback(ctx))) {
+		write_peer6(ctx, &peer);
+		count(local_connect);
+	}
+	return ALLOW;
+}
+
+SEC("cgroup/sendmsg4")
+int sendmsg4(struct bpf_sock_addr *ctx)
+{
+	struct socket_peer peer;
+
+	if (read_peer4(ctx, &peer) && socket_choose(ctx, &peer, is_loopback4(ctx->msg_src_ip4))) {
+		write_peer4(ctx, &peer);
+		count(local_send);
+	}
+	return ALLOW;
+}
+
+SEC("cgroup/sendmsg6")
+int sendmsg6(struct bpf_sock_addr *ctx)
+{
+	struct socket_peer peer;
+	struct address source;
+
+	READ_ADDRESS6(source.bytes, ctx->msg_src_ip6);
+	if (read_peer6(ctx, &peer) &&
+	    socket_choose(ctx, &peer, address_is_loopback(source.bytes))) {
+		write_peer6(ctx, &peer);
+		count(local_send);
+	}
+	return ALLOW;
+}
+
+static __always_inline int tell_asked4(struct bpf_sock_addr *ctx)
+{
+	struct socket_peer peer;
+
+	if (read_peer4(ctx, &peer) && socket_recall(ctx, &peer))
+		write_peer4(ctx, &peer);
+	return ALLOW;
+}
+
+static __always_inline int tell_asked6(struct bpf_sock_addr *ctx)
+{
+	struct socket_peer peer;
+
+	if (read_peer6(ctx, &peer) && socket_recall(ctx, &peer))
+		write_peer6(ctx, &peer);
+	return ALLOW;
+}
+
+SEC("cgroup/recvmsg4")
+int recvmsg4(struct bpf_sock_addr *ctx)
+{
+	return tell_asked4(ctx);
+}
+
+SEC("cgroup/recvmsg6")
+int recvmsg6(struct bpf_sock_addr *ctx)
+{
+	return tell_asked6(ctx);
+}
+
+SEC("cgroup/getpeername4")
+int getpeername4(struct bpf_sock_addr *ctx)
+{
+	return tell_asked4(ctx);
+}
+
+SEC("cgroup/getpeername6")
+int getpeername6(struct bpf_sock_addr *ctx)
+{
+	return tell_asked6(ctx);
+}
+
+char LICENSE[] SEC("license") = "Dual BSD/GPL";

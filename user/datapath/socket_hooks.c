@@ -1,0 +1,262 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* socket_hooks.c - our programs at the sockets of the host's processes. */
+#include "datapath/socket_hooks.h"
+
+#include <bpf/bpf.h>
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cni/cleanup.h"
+#include "datapath/cgroup_root.h"
+#include "datapath/loader.h"
+#include "datapath/lock.h"
+#include "datapath/refusal.h"
+#include "datapath/warning.h"
+
+/* What the kernel allows at one hook of one cgroup (BPF_CGROUP_MAX_PROGS). */
+#define PROGRAMS_PER_HOOK 64
+#define LINK_PATH_SIZE (PIN_DIRECTORY_SIZE + 32)
+
+static void link_path(const struct datapath *datapath, enum socket_program program,
+		      char path[LINK_PATH_SIZE])
+{
+	snprintf(path, LINK_PATH_SIZE, "%s/%s", datapath->directory, socket_program_name(program));
+}
+
+static bool serves(enum socket_program program, enum socket_purpose purpose)
+{
+	return purpose == SOCKETS_REACH_PORTS && program < SOCKET_PROGRAM_COUNT;
+}
+
+/* A link whose cgroup is gone, or that somebody has detached, is still there. */
+static bool read_link(int fd, struct bpf_link_info *info)
+{
+	uint32_t size = sizeof(*info);
+
+	memset(info, 0, sizeof(*info));
+	return !bpf_obj_get_info_by_fd(fd, info, &size) && info->type == BPF_LINK_TYPE_CGROUP &&
+	       info->cgroup.cgroup_id;
+}
+
+/* Its pinned link, or -1. */
+static int open_link(const struct datapath *datapath, enum socket_program program)
+{
+	char path[LINK_PATH_SIZE];
+	struct bpf_link_info info;
+	int fd;
+
+	link_path(datapath, program, path);
+	fd = bpf_obj_get(path);
+	if (fd < 0 || read_link(fd, &info))
+		return fd;
+	close(fd);
+	return -1;
+}
+
+static bool is_attached(const struct datapath *datapath, enum socket_program program)
+{
+	cleanup_close int fd = open_link(datapath, program);
+
+	return fd >= 0;
+}
+
+static bool are_attached(const struct datapath *datapath, enum socket_purpose purpose)
+{
+	for (int program = 0; program < SOCKET_PROGRAM_COUNT; program++)
+		if (serves(program, purpose) && !is_attached(datapath, program))
+			return false;
+	return true;
+}
+
+static int refuse_attach(enum socket_program program, const char *path, struct cni_error *err)
+{
+	const char *name = socket_program_name(program);
+
+	switch (errno) {
+	case E2BIG:
+		return cni_error_set(err, CNI_ERROR_KERNEL_REFUSED,
+				     "the hook %s of cgroup %s has all the %d programs that it can"
+				     " have; `bpftool cgroup show %s` lists them",
+				     name, path, PROGRAMS_PER_HOOK, path);
+	case EPERM:
+		return cni_error_set(err, CNI_ERROR_KERNEL_REFUSED,
+				     "the hook %s of cgroup %s is taken by a program that allows no"
+				     " other; `bpftool cgroup show %s` lists it",
+				     name, path, path);
+	default:
+		return refusal_set(err, errno, "cannot attach %s to cgroup %s", name, path);
+	}
+}
+
+/* What was attached here alone is gone with its file descriptor. */
+struct links {
+	int fds[SOCKET_PROGRAM_COUNT];
+};
+
+static void links_begin(struct links *links)
+{
+	for (int program = 0; program < SOCKET_PROGRAM_COUNT; program++)
+		links->fds[program] = -1;
+}
+
+static void links_close(struct links *links)
+{
+	for (int program = 0; program < SOCKET_PROGRAM_COUNT; program++)
+		cleanup_close_pointer(&links->fds[program]);
+}
+
+static int create_links(const struct datapath *datapath, enum socket_purpose purpose,
+			const struct cgroup_root *root, const struct socket_programs *programs,
+			struct links *links, struct cni_error *err)
+{
+	for (int program = 0; program < SOCKET_PROGRAM_COUNT; program++) {
+		if (!serves(program, purpose) || is_attached(datapath, program))
+			continue;
+		links->fds[program] = bpf_link_create(programs->fds[program], root->fd,
+						      socket_program_hook(program), NULL);
+		if (links->fds[program] < 0)
+			return refuse_attach(program, root->path, err);
+	}
+	return 0;
+}
+
+static int pin_links(const struct datapath *datapath, const struct links *links,
+		     struct cni_error *err)
+{
+	char path[LINK_PATH_SIZE];
+
+	for (int program = 0; program < SOCKET_PROGRAM_COUNT; program++) {
+		if (links->fds[program] < 0)
+			continue;
+		link_path(datapath, program, path);
+		/* Whatever is there is no link that is attached. */
+		unlink(path);
+		if (bpf_obj_pin(links->fds[program], path))
+			return refusal_set(err, errno, "cannot pin %s", path);
+	}
+	return 0;
+}
+
+static int attach_with(const struct datapath *datapath, enum socket_purpose purpose,
+		       const struct cgroup_root *root, struct cni_error *err)
+{
+	struct socket_programs programs;
+	struct links links;
+	int result;
+
+	if (loader_load_socket_programs(&datapath->objects, &programs, err))
+		return -1;
+	links_begin(&links);
+	result = create_links(datapath, purpose, root, &programs, &links, err) ||
+				 pin_links(datapath, &links, err)
+			 ? -1
+			 : 0;
+	links_close(&links);
+	socket_programs_close(&programs);
+	return result;
+}
+
+int socket_hooks_attach(const struct datapath *datapath, enum socket_purpose purpose,
+			struct cni_error *err)
+{
+	cleanup_lock int lock = -1;
+	struct cgroup_root root;
+	int result;
+
+	if (are_attached(datapath, purpose))
+		return 0;
+	if (cgroup_root_open(&root, err))
+		return -1;
+	lock = lock_take(err);
+	result = lock < 0 ? -1 : attach_with(datapath, purpose, &root, err);
+	close(root.fd);
+	if (!result && !root.is_real)
+		warning("%s is only a part of the host's cgroups: processes outside of it are not"
+			" covered",
+			root.path);
+	return result;
+}
+
+static bool uses_pinned_maps(const struct datapath *datapath, uint32_t program_id)
+{
+	cleanup_close int program = bpf_prog_get_fd_by_id(program_id);
+	struct objects used;
+	bool same;
+
+	if (program < 0)
+		return false;
+	objects_clear(&used);
+	same = !objects_open_maps_of(program, used.maps) &&
+	       map_id_of(used.maps[MAP_META]) == map_id_of(datapath->objects.maps[MAP_META]);
+	objects_close(&used);
+	return same;
+}
+
+static int verify_program(const struct datapath *datapath, enum socket_program program,
+			  struct cni_error *err)
+{
+	cleanup_close int fd = open_link(datapath, program);
+	struct bpf_link_info info;
+
+	if (fd < 0 || !read_link(fd, &info))
+		return cni_error_set(err, CNI_ERROR_KERNEL_REFUSED,
+				     "%s is not attached to the root of cgroup2: processes of the"
+				     " host do not reach mapped ports; the next ADD attaches it",
+				     socket_program_name(program));
+	if (!uses_pinned_maps(datapath, info.prog_id))
+		return cni_error_set(err, CNI_ERROR_KERNEL_REFUSED,
+				     "%s at the root of cgroup2 uses other maps than those in %s",
+				     socket_program_name(program), datapath->directory);
+	return 0;
+}
+
+int socket_hooks_verify(const struct datapath *datapath, enum socket_purpose purpose,
+			struct cni_error *err)
+{
+	for (int program = 0; program < SOCKET_PROGRAM_COUNT; program++)
+		if (serves(program, purpose) && verify_program(datapath, program, err))
+			return -1;
+	return 0;
+}
+
+bool socket_hooks_are_used(const struct datapath *datapath, enum socket_purpose purpose)
+{
+	char path[LINK_PATH_SIZE];
+
+	for (int program = 0; program < SOCKET_PROGRAM_COUNT; program++) {
+		link_path(datapath, program, path);
+		if (serves(program, purpose) && !access(path, F_OK))
+			return true;
+	}
+	return false;
+}
+
+static void refresh_program(const struct datapath *datapath, enum socket_program program,
+			    const struct socket_programs *programs)
+{
+	cleanup_close int fd = open_link(datapath, program);
+	char path[LINK_PATH_SIZE];
+
+	if (fd < 0 || (programs && !bpf_link_update(fd, programs->fds[program], NULL)))
+		return;
+	link_path(datapath, program, path);
+	unlink(path);
+}
+
+void socket_hooks_refresh(const struct datapath *datapath)
+{
+	struct cni_error ignored = {0};
+	struct socket_programs programs;
+	bool loaded;
+
+	if (!socket_hooks_are_used(datapath, SOCKETS_REACH_PORTS))
+		return;
+	loaded = !loader_load_socket_programs(&datapath->objects, &programs, &ignored);
+	for (int program = 0; program < SOCKET_PROGRAM_COUNT; program++)
+		refresh_program(datapath, program, loaded ? &programs : NULL);
+	if (loaded)
+		socket_programs_close(&programs);
+	cni_error_release(&ignored);
+}

@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * socket_hooks.h - our programs at the sockets of the host's processes.
+ *
+ * Attached to the root of cgroup2 by bpf_links, which are pinned beside the maps: where the
+ * pins go, the programs go. Other programs at these hooks are not touched.
+ */
+#ifndef DATAPATH_SOCKET_HOOKS_H
+#define DATAPATH_SOCKET_HOOKS_H
+
+#include <stdbool.h>
+
+#include "datapath/datapath.h"
+
+/* What asks for them: a hook is there once somebody needs it, and stays. */
+enum socket_purpose {
+	SOCKETS_REACH_PORTS, /* "localhost": the host's processes reach mapped ports */
+	SOCKET_PURPOSES,
+};
+
+/* Attaches those of the purpose that are missing: all of them or, on failure, none more.
+ * Where nothing is missing it takes no lock and costs microseconds. Codes 102, saying what
+ * is in the way, and 11. */
+int socket_hooks_attach(const struct datapath *datapath, enum socket_purpose purpose,
+			struct cni_error *err);
+
+/* Whether those of the purpose are attached and use the pinned maps. Code 102, naming one
+ * that does not. */
+int socket_hooks_verify(const struct datapath *datapath, enum socket_purpose purpose,
+			struct cni_error *err);
+
+/* Whether one of the purpose was ever attached, and its pin is still there. */
+bool socket_hooks_are_used(const struct datapath *datapath, enum socket_purpose purpose);
+
+/* After the maps or programs were loaded anew: gives those that are attached the new
+ * programs. One that cannot be given them is detached, for its maps are nobody's. */
+void socket_hooks_refresh(const struct datapath *datapath);
+
+#endif

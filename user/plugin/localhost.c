@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* localhost.c - the host's own processes as clients of mapped ports. */
+#include "plugin/localhost.h"
+
+#include <unistd.h>
+
+#include "datapath/cgroup_root.h"
+#include "datapath/socket_hooks.h"
+#include "datapath/warning.h"
+
+static void warn(struct cni_error *why)
+{
+	warning("processes of this host do not reach mapped ports (\"localhost\"; set it to false"
+		" where that is no matter): %s",
+		cni_error_message(why));
+	cni_error_release(why);
+}
+
+void localhost_set_up(const struct host *host, const struct conf *conf)
+{
+	struct cni_error why = {0};
+
+	if (conf->localhost && conf->mapping_count &&
+	    socket_hooks_attach(&host->datapath, SOCKETS_REACH_PORTS, &why))
+		warn(&why);
+}
+
+int localhost_verify(const struct host *host, const struct conf *conf, struct cni_error *err)
+{
+	struct cni_error why = {0};
+
+	if (!conf->localhost || !conf->mapping_count ||
+	    !socket_hooks_verify(&host->datapath, SOCKETS_REACH_PORTS, &why))
+		return 0;
+	if (socket_hooks_are_used(&host->datapath, SOCKETS_REACH_PORTS)) {
+		*err = why;
+		return -1;
+	}
+	/* ADD could not attach them either, and said so. */
+	warn(&why);
+	return 0;
+}
+
+/* Nothing is tried out: that would be loading. */
+static int find_obstacle(const struct host *host, struct cni_error *err)
+{
+	struct cgroup_root root;
+
+	if (cgroup_root_open(&root, err))
+		return -1;
+	close(root.fd);
+	if (!datapath_is_usable(&host->datapath) ||
+	    !socket_hooks_are_used(&host->datapath, SOCKETS_REACH_PORTS))
+		return 0;
+	return socket_hooks_verify(&host->datapath, SOCKETS_REACH_PORTS, err);
+}
+
+void localhost_warn(const struct host *host, const struct conf *conf)
+{
+	struct cni_error why = {0};
+
+	if (conf->localhost && find_obstacle(host, &why))
+		warn(&why);
+}
+
+int localhost_repair(const struct host *host, struct cni_error *err)
+{
+	if (!socket_hooks_are_used(&host->datapath, SOCKETS_REACH_PORTS))
+		return 0;
+	return socket_hooks_attach(&host->datapath, SOCKETS_REACH_PORTS, err);
+}
