@@ -20,6 +20,80 @@ test_ownership_conflict() {
 	expect_answer client tcp "$host4" 8080 first "$client4"
 }
 
+# add_as ID NAME: the ADD of NAME under another container ID; its warnings are in /run/warnings
+add_as() {
+	plugin_config "$2" "$(mapping 8080)" |
+		NETNS=/run/netns/$2 plugin_run ADD "$1" >/run/out 2>/run/warnings || fail "$(cat /run/out)"
+}
+
+# the error for a taken port is one line that names network, container, interface, since when, and
+# commands that free it, which do
+test_ownership_conflict_text() {
+	local id now text details
+	id=4c01db0b339c$(printf '%052d' 7)
+	container_add_plain first
+	container_add_plain second
+	now=$(date +%s)
+	add_as "$id" first
+	expect_failure plugin_call ADD second
+	expect_code 101
+	text=$(jq -r .msg <<<"$output")
+	expect_equal "host port 8080/tcp of any IPv6 address is taken by container $id, interface eth0,\
+ network bridge, since" "${text% *}"
+	[ "$(($(date +%s --date "${text##* }") - now))" -le 60 ] || fail "since when: $text"
+	details=$(jq -r .details <<<"$output")
+	expect_equal "choose another host port or hostIP, or remove that container (\`podman rm -f\
+ 4c01db0b339c\`; Kubernetes: the pod that \`crictl inspectp 4c01db0b339c\` shows), or \`ip link\
+ delete $(host_veth first)\` where no engine knows it any more" "$details"
+	eval "$(grep -o 'ip link delete [a-z0-9]*' <<<"$details")"
+	add_as second second
+	expect_contains "$(cat /run/warnings)" "host port 8080/tcp of any IPv4 address is taken over from\
+ container $id, interface eth0, network bridge, whose veth is gone"
+	expect_equal 2 "$(grep -c 'taken over' /run/warnings)" "lines about what was taken over"
+}
+
+# the error for a taken port gives no engine's command for an ID that is no engine's
+test_ownership_conflict_text_own_id() {
+	container_add_plain first
+	container_add_plain second
+	add_as first first
+	expect_failure plugin_call ADD second
+	expect_equal "choose another host port or hostIP, or remove that container, or \`ip link delete\
+ $(host_veth first)\` where no engine knows it any more" "$(jq -r .details <<<"$output")"
+}
+
+# a hostIP that the host does not have is warned of by ADD and CHECK, and the port is reached there
+# as soon as it comes
+test_ownership_host_address_absent() {
+	local address command
+	container_add_plain web
+	serve_in web 80
+	plugin_config web '.runtimeConfig.portMappings = [("203.0.113.7", "2001:db8:9::7",
+		"192.0.2.1" | {"hostIP": ., "hostPort": 8080, "containerPort": 80, "protocol": "TCP"},
+		{"hostIP": ., "hostPort": 8080, "containerPort": 80, "protocol": "UDP"})]' >/run/config
+	plugin_run ADD web </run/config >/run/out 2>/run/err || fail "$(cat /run/out)"
+	for command in ADD CHECK; do
+		plugin_run "$command" web </run/config >/run/out 2>/run/err || fail "$(cat /run/out)"
+		expect_contains "$(cat /run/err)" '"hostIP": the host does not have 203.0.113.7 now'
+		expect_contains "$(cat /run/err)" '"hostIP": the host does not have 2001:db8:9::7 now'
+		expect_equal 2 "$(grep -c warning /run/err)" "warnings of $command"
+	done
+	ip address add 203.0.113.7/32 dev eth1
+	ip address add 2001:db8:9::7/128 dev eth1 nodad
+	for address in 203.0.113.7 2001:db8:9::7; do
+		expect_answers client "$address" 8080 web
+	done
+	plugin_run CHECK web </run/config 2>/run/err || fail CHECK
+	expect_equal "" "$(cat /run/err)" "what CHECK says on stderr"
+	plugin_run DEL web </run/config || fail DEL
+	maps_are_empty
+}
+
+maps_are_empty() {
+	expect_equal "0 0 0 0" "$(map_count portmaps) $(map_count attachments) $(map_count endpoints) \
+$(live_slots)" "portmaps, attachments, endpoints, live slots"
+}
+
 # an ADD that fails at its last port leaves none of the others, and its bridge port is undone by
 # DEL [s45][i07][T10]
 test_ownership_conflict_at_last_port() {

@@ -9,6 +9,7 @@
 #include "cni/address.h"
 #include "datapath/attachments.h"
 #include "datapath/maps.h"
+#include "net/link_names.h"
 #include "plugin/conf.h"
 
 void describe_port(const struct portmap_key *key, char text[DESCRIBED_PORT_SIZE])
@@ -44,6 +45,32 @@ void describe_attachment(const char key[ATTACHMENT_KEY_SIZE], char text[DESCRIBE
 			 name.container_id, name.ifname, name.network);
 }
 
+/* Engines name containers by 64 hexadecimal digits, and know them by the first ones. */
+static bool is_engines_id(const char *container_id)
+{
+	return strlen(container_id) == 64 && strspn(container_id, "0123456789abcdef") == 64;
+}
+
+static void advise_removal(const char key[ATTACHMENT_KEY_SIZE], uint32_t ifindex,
+			   struct cni_error *err)
+{
+	struct attachment_name name;
+	char engines[160] = "", without_engine[80] = "", veth[IF_NAMESIZE];
+	bool known = attachment_name_split(key, &name) && is_engines_id(name.container_id);
+
+	if (known)
+		snprintf(engines, sizeof(engines),
+			 " (`podman rm -f %.12s`; Kubernetes: the pod that"
+			 " `crictl inspectp %.12s` shows)",
+			 name.container_id, name.container_id);
+	if (link_name(ifindex, veth))
+		snprintf(without_engine, sizeof(without_engine),
+			 ", or `ip link delete %s` where no engine knows it any more", veth);
+	cni_error_set_details(err,
+			      "choose another host port or hostIP, or remove that container%s%s",
+			      engines, without_engine);
+}
+
 int refuse_taken_port(const struct objects *objects, const struct portmap_key *key,
 		      const struct slot *owner, struct cni_error *err)
 {
@@ -52,13 +79,12 @@ int refuse_taken_port(const struct objects *objects, const struct portmap_key *k
 	struct attachment_key owner_key = {0};
 	struct attachment record;
 
-	memcpy(owner_key.name, owner->attachment, sizeof(owner_key.name));
+	memcpy(owner_key.name, owner->attachment, strnlen(owner->attachment, ATTACHMENT_KEY_SIZE));
 	if (attachment_read(objects, &owner_key, &record))
 		describe_time(record.since, since, sizeof(since));
 	describe_port(key, port);
 	describe_attachment(owner->attachment, who);
-	return cni_error_set(err, CNI_ERROR_PORT_TAKEN,
-			     "%s is taken by %s, since %s; choose another host port or hostIP, or"
-			     " delete that container",
-			     port, who, since);
+	cni_error_set(err, CNI_ERROR_PORT_TAKEN, "%s is taken by %s, since %s", port, who, since);
+	advise_removal(owner->attachment, owner->ifindex, err);
+	return -1;
 }

@@ -5,12 +5,12 @@
 #include "datapath/networks.h"
 #include "datapath/prepare.h"
 #include "datapath/warning.h"
+#include "plugin/absent_addresses.h"
 #include "plugin/commands.h"
 #include "plugin/container.h"
 #include "plugin/interfaces.h"
 #include "plugin/localhost.h"
 #include "plugin/own_netns.h"
-#include "plugin/sources.h"
 
 /* After the attachment is there: a network without any is forgotten by `attach`. */
 static void remember_network(const struct host *host, const struct container *container)
@@ -41,7 +41,7 @@ static int set_up(struct host *host, struct container *container,
 	if (container_find_veth(container, environment, host, err) ||
 	    datapath_prepare(&host->datapath, &host->addresses, container->conf.flow_entries, err))
 		return -1;
-	sources_warn_of_absent(host, &container->conf);
+	absent_addresses_warn(host, container);
 	localhost_set_up(host, &container->conf);
 	if (!attach_and_claim(host, container, undo, err))
 		return 0;

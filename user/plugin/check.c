@@ -3,11 +3,11 @@
 #include "cni/cleanup.h"
 #include "datapath/maps.h"
 #include "datapath/prepare.h"
+#include "plugin/absent_addresses.h"
 #include "plugin/commands.h"
 #include "plugin/container.h"
 #include "plugin/interfaces.h"
 #include "plugin/localhost.h"
-#include "plugin/sources.h"
 
 static int require_datapath(struct host *host, struct cni_error *err)
 {
@@ -41,7 +41,7 @@ static int verify(struct host *host, struct container *container, struct cni_err
 {
 	bool with_ports = container->conf.mapping_count > 0;
 
-	sources_warn_of_absent(host, &container->conf);
+	absent_addresses_warn(host, container);
 	/* An interface that came up since is attached to here rather than complained of. */
 	if (attachment_verify(&host->datapath, &container->claims, with_ports, err) ||
 	    verify_veth(host, container, err) ||
