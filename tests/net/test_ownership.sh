@@ -393,6 +393,58 @@ test_ownership_two_attachments() {
 	container_check web bridge
 }
 
+# a port that the container has by another interface stays there, as engines ask for it on every
+# network: ADD and CHECK of the second succeed, it gets what is free, somebody else's port is
+# refused, and its DEL leaves the port [s50][s81]
+test_ownership_same_container_on_two_networks() {
+	conflist four bridge "$only_ipv4"
+	conflist other bridge "$other_network"
+	container_add first other -p 9090:80/tcp
+	container_add web four
+	container_del web four
+	local before
+	before=$(state_show)
+	container_start web four -p 8080:80/tcp
+	two_networks_route_loosely web
+	runtime add other web --ifname eth1 -p 8080:80/tcp -p 8081:80/tcp >/run/out || fail "$(cat /run/out)"
+	expect_answer client tcp "$host4" 8080 web "$client4"
+	expect_equal "$(address4 web):80" "$(field_of local "$(ask client tcp "$host4" 8080)")"
+	expect_answer client tcp "$host6" 8080 web
+	expect_answer client tcp "$host4" 8081 web
+	runtime check four web -p 8080:80/tcp || fail "CHECK of eth0"
+	runtime check other web --ifname eth1 -p 8080:80/tcp -p 8081:80/tcp || fail "CHECK of eth1"
+	runtime del other web --ifname eth1 || fail "DEL of eth1"
+	expect_answer client tcp "$host4" 8080 web "$client4"
+	expect_no_answer client tcp "$host4" 8081
+	runtime check four web -p 8080:80/tcp || fail "CHECK after DEL of eth1"
+	expect_failure runtime add other web --ifname eth1 -p 8080:80/tcp -p 9090:80/tcp
+	expect_contains "$output" 'taken by container first, interface eth0, network other'
+	runtime del other web --ifname eth1 || fail "DEL after the failed ADD"
+	expect_answer client tcp "$host4" 8080 web "$client4"
+	container_del web four
+	expect_same_state "$before"
+}
+
+# A container with two default routes answers by either: strict reverse path filters do not like it.
+two_networks_route_loosely() {
+	in_namespace "$1" sysctl -qw net.ipv4.conf.all.rp_filter=2
+	sysctl -qw net.ipv4.conf.all.rp_filter=2
+}
+
+# once the interface that had the port is gone, CHECK of the other misses it, and ADD again gets it
+# [s50]
+test_ownership_interface_with_the_port_is_gone() {
+	conflist other bridge "$other_network"
+	container_start web bridge -p 8080:80/tcp
+	runtime add other web --ifname eth1 -p 8080:80/tcp >/run/out || fail "$(cat /run/out)"
+	runtime del bridge web || fail DEL
+	expect_failure runtime check other web --ifname eth1 -p 8080:80/tcp
+	expect_contains "$output" "is not mapped"
+	runtime del other web --ifname eth1 || fail DEL
+	runtime add other web --ifname eth1 -p 8080:80/tcp >/run/out || fail "$(cat /run/out)"
+	expect_answer client tcp "$host4" 8080 web
+}
+
 # an attachment of the same container ID and interface on another network is another [s50]
 test_ownership_network_name_is_part() {
 	container_add_plain web

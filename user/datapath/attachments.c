@@ -49,6 +49,15 @@ bool attachment_name_split(const char key[ATTACHMENT_KEY_SIZE], struct attachmen
 	return true;
 }
 
+bool attachments_are_of_one_container(const char one[ATTACHMENT_KEY_SIZE],
+				      const char other[ATTACHMENT_KEY_SIZE])
+{
+	struct attachment_name one_name, other_name;
+
+	return attachment_name_split(one, &one_name) && attachment_name_split(other, &other_name) &&
+	       !strcmp(one_name.container_id, other_name.container_id);
+}
+
 struct removal {
 	const struct objects *objects;
 	struct owner owner;
@@ -226,7 +235,7 @@ static int add_locked(const struct objects *objects, struct nl_sock *socket,
 	    write_slot(objects, claims, record.owner, err) ||
 	    attachment_write(objects, &claims->key, &record, err) ||
 	    policy_write(objects, record.owner, claims->policy, err) ||
-	    claims_write(objects, socket, claims, record.owner, err) ||
+	    claims_write(objects, socket, claims, &record, err) ||
 	    owner_set_live(objects, record.owner, true, err))
 		return -1;
 	record.state = ATTACHMENT_READY;

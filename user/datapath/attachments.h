@@ -27,6 +27,9 @@ struct attachment_name {
 /* Of a key as it stands in a map. False: it is none. */
 bool attachment_name_split(const char key[ATTACHMENT_KEY_SIZE], struct attachment_name *name);
 
+bool attachments_are_of_one_container(const char one[ATTACHMENT_KEY_SIZE],
+				      const char other[ATTACHMENT_KEY_SIZE]);
+
 /* Claims everything, under the lock, in place of whatever this attachment had before. A
  * port whose owner is gone is taken over, with a warning. All or nothing; what it had
  * before is gone also after a failure. Codes 101 naming the owner, 7 (the veth is gone),

@@ -9,24 +9,35 @@
 #include "datapath/policies.h"
 #include "datapath/refusal.h"
 
-static int verify_port(const struct objects *objects, const struct port_claim *claim,
-		       struct owner owner, struct cni_error *err)
+static int verify_port_owner(const struct objects *objects, const struct attachment_claims *claims,
+			     const struct portmap_key *key, struct owner owner,
+			     struct cni_error *err)
+{
+	char port[DESCRIBED_PORT_SIZE];
+	struct slot other;
+
+	if (!slot_read(objects, owner.slot, &other) || other.generation != owner.generation) {
+		describe_port(key, port);
+		return cni_error_set(err, CNI_ERROR_KERNEL_REFUSED,
+				     "%s belongs to an attachment that is gone", port);
+	}
+	if (attachments_are_of_one_container(other.attachment, claims->key.name))
+		return 0;
+	return refuse_taken_port(objects, key, &other, err);
+}
+
+static int verify_port(const struct objects *objects, const struct attachment_claims *claims,
+		       const struct port_claim *claim, struct owner owner, struct cni_error *err)
 {
 	struct portmap portmap;
-	struct slot other;
 	char port[DESCRIBED_PORT_SIZE];
 
 	describe_port(&claim->key, port);
 	if (!portmap_read(objects, &claim->key, &portmap))
 		return cni_error_set(err, CNI_ERROR_KERNEL_REFUSED,
 				     "%s is not mapped: its entry in portmaps is missing", port);
-	if (!owner_is(portmap.owner, owner)) {
-		if (slot_read(objects, portmap.owner.slot, &other) &&
-		    other.generation == portmap.owner.generation)
-			return refuse_taken_port(objects, &claim->key, &other, err);
-		return cni_error_set(err, CNI_ERROR_KERNEL_REFUSED,
-				     "%s belongs to an attachment that is gone", port);
-	}
+	if (!owner_is(portmap.owner, owner))
+		return verify_port_owner(objects, claims, &claim->key, portmap.owner, err);
 	if (portmap.container_port != claim->container_port ||
 	    memcmp(portmap.container_address, claim->container_address, CNI_ADDRESS_SIZE))
 		return cni_error_set(err, CNI_ERROR_KERNEL_REFUSED,
@@ -128,7 +139,7 @@ int attachment_verify(const struct datapath *datapath, const struct attachment_c
 		if (verify_endpoint(objects, &claims->endpoints[i], record.owner, err))
 			return -1;
 	for (size_t i = 0; with_ports && i < claims->port_count; i++)
-		if (verify_port(objects, &claims->ports[i], record.owner, err))
+		if (verify_port(objects, claims, &claims->ports[i], record.owner, err))
 			return -1;
 	return verify_port_count(objects, &record, err);
 }

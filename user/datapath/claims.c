@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "datapath/attachments.h"
 #include "datapath/describe.h"
 #include "datapath/owners.h"
 #include "datapath/refusal.h"
@@ -22,23 +23,42 @@ static void warn_about_dead_owner(const struct portmap_key *key, const struct sl
 		port, who);
 }
 
-static int take_over_port(const struct objects *objects, struct nl_sock *socket,
-			  const struct portmap_key *key, const struct portmap *portmap,
-			  struct cni_error *err)
+struct claiming {
+	const struct objects *objects;
+	struct nl_sock *socket;
+	const struct attachment_claims *claims;
+	struct owner owner;
+	uint32_t ports; /* that it has got */
+};
+
+static int write_port(struct claiming *claiming, const struct portmap_key *key,
+		      const struct portmap *portmap, struct cni_error *err)
 {
+	if (bpf_map_update_elem(claiming->objects->maps[MAP_PORTMAPS], key, portmap, BPF_ANY))
+		return refusal_set(err, errno, "cannot write to the map portmaps");
+	claiming->ports++;
+	return 0;
+}
+
+static int take_over_port(struct claiming *claiming, const struct portmap_key *key,
+			  const struct portmap *portmap, struct cni_error *err)
+{
+	const struct objects *objects = claiming->objects;
 	struct portmap old;
 	struct slot owner;
 
-	if (portmap_read(objects, key, &old)) {
-		if (owner_is_alive(objects, socket, old.owner, &owner))
-			return refuse_taken_port(objects, key, &owner, err);
-		warn_about_dead_owner(key, &owner);
-		if (owner_set_live(objects, old.owner, false, err))
-			return -1;
+	if (!portmap_read(objects, key, &old))
+		return write_port(claiming, key, portmap, err);
+	if (owner_is_alive(objects, claiming->socket, old.owner, &owner)) {
+		/* Engines ask for a container's ports on each of its networks. */
+		if (attachments_are_of_one_container(owner.attachment, claiming->claims->key.name))
+			return 0;
+		return refuse_taken_port(objects, key, &owner, err);
 	}
-	if (bpf_map_update_elem(objects->maps[MAP_PORTMAPS], key, portmap, BPF_ANY))
-		return refusal_set(err, errno, "cannot write to the map portmaps");
-	return 0;
+	warn_about_dead_owner(key, &owner);
+	if (owner_set_live(objects, old.owner, false, err))
+		return -1;
+	return write_port(claiming, key, portmap, err);
 }
 
 static int refuse_write(int errno_value, struct cni_error *err)
@@ -61,17 +81,20 @@ static void fill_portmap(struct portmap *portmap, const struct port_claim *claim
 	memcpy(portmap->container_address, claim->container_address, CNI_ADDRESS_SIZE);
 }
 
-static int claim_port(const struct objects *objects, struct nl_sock *socket,
-		      const struct port_claim *claim, struct owner owner, struct cni_error *err)
+static int claim_port(struct claiming *claiming, const struct port_claim *claim,
+		      struct cni_error *err)
 {
 	struct portmap portmap;
 
-	fill_portmap(&portmap, claim, owner);
-	if (!bpf_map_update_elem(objects->maps[MAP_PORTMAPS], &claim->key, &portmap, BPF_NOEXIST))
-		return 0;
-	if (errno == EEXIST)
-		return take_over_port(objects, socket, &claim->key, &portmap, err);
-	return refuse_write(errno, err);
+	fill_portmap(&portmap, claim, claiming->owner);
+	if (bpf_map_update_elem(claiming->objects->maps[MAP_PORTMAPS], &claim->key, &portmap,
+				BPF_NOEXIST)) {
+		if (errno == EEXIST)
+			return take_over_port(claiming, &claim->key, &portmap, err);
+		return refuse_write(errno, err);
+	}
+	claiming->ports++;
+	return 0;
 }
 
 struct search {
@@ -108,37 +131,38 @@ static bool ports_are_all_free(const struct objects *objects,
 	       !search.given_up;
 }
 
-static int write_batch(const struct objects *objects, const struct port_claim *claims,
-		       uint32_t count, struct owner owner, struct cni_error *err)
+static int write_batch(struct claiming *claiming, const struct port_claim *claims, uint32_t count,
+		       struct cni_error *err)
 {
 	struct portmap_key keys[PORT_BATCH];
 	struct portmap portmaps[PORT_BATCH];
 
 	for (uint32_t i = 0; i < count; i++) {
 		keys[i] = claims[i].key;
-		fill_portmap(&portmaps[i], &claims[i], owner);
+		fill_portmap(&portmaps[i], &claims[i], claiming->owner);
 	}
-	if (bpf_map_update_batch(objects->maps[MAP_PORTMAPS], keys, portmaps, &count, NULL))
+	if (bpf_map_update_batch(claiming->objects->maps[MAP_PORTMAPS], keys, portmaps, &count,
+				 NULL))
 		return refuse_write(errno, err);
+	claiming->ports += count;
 	return 0;
 }
 
 /* A batch cannot be told to leave what is there, so it is for ports seen to be free: under
  * the lock they remain so. */
-static int claim_ports(const struct objects *objects, struct nl_sock *socket,
-		       const struct attachment_claims *claims, struct owner owner,
-		       struct cni_error *err)
+static int claim_ports(struct claiming *claiming, struct cni_error *err)
 {
+	const struct attachment_claims *claims = claiming->claims;
 	size_t step = 1;
 
-	if (claims->port_count > PORT_BATCH && ports_are_all_free(objects, claims))
+	if (claims->port_count > PORT_BATCH && ports_are_all_free(claiming->objects, claims))
 		step = PORT_BATCH;
 	for (size_t i = 0; i < claims->port_count; i += step) {
 		size_t left = claims->port_count - i;
 
-		if (step == 1 ? claim_port(objects, socket, &claims->ports[i], owner, err)
-			      : write_batch(objects, &claims->ports[i],
-					    (uint32_t)(left < step ? left : step), owner, err))
+		if (step == 1 ? claim_port(claiming, &claims->ports[i], err)
+			      : write_batch(claiming, &claims->ports[i],
+					    (uint32_t)(left < step ? left : step), err))
 			return -1;
 	}
 	return 0;
@@ -169,15 +193,18 @@ static int claim_endpoint(const struct objects *objects, struct nl_sock *socket,
 }
 
 int claims_write(const struct objects *objects, struct nl_sock *socket,
-		 const struct attachment_claims *claims, struct owner owner, struct cni_error *err)
+		 const struct attachment_claims *claims, struct attachment *record,
+		 struct cni_error *err)
 {
+	struct claiming claiming = {objects, socket, claims, record->owner, .ports = 0};
 	struct interface interface = claims->interface;
 
-	if (claim_ports(objects, socket, claims, owner, err))
+	if (claim_ports(&claiming, err))
 		return -1;
+	record->host_ports = claiming.ports;
 	for (size_t i = 0; i < claims->endpoint_count; i++)
-		if (claim_endpoint(objects, socket, &claims->endpoints[i], owner, err))
+		if (claim_endpoint(objects, socket, &claims->endpoints[i], record->owner, err))
 			return -1;
-	interface.owner = owner;
+	interface.owner = record->owner;
 	return interface_write(objects, claims->ifindex, &interface, err);
 }

@@ -36,10 +36,12 @@ struct attachment_claims {
 	const struct policy *policy; /* names no owner */
 };
 
-/* Writes ports, endpoints and the interface for the owner. Takes over, with a warning, a
- * port whose owner is dead, and an address whoever has it. What was written before a failure
- * stays. Call it with the lock. Codes 101 naming the owner, 102. */
+/* Writes ports, endpoints and the interface for the record's owner, and how many ports it got
+ * into the record: those that the same container has by another interface stay there. Takes
+ * over, with a warning, a port whose owner is dead, and an address whoever has it. What was
+ * written before a failure stays. Call it with the lock. Codes 101 naming the owner, 102. */
 int claims_write(const struct objects *objects, struct nl_sock *socket,
-		 const struct attachment_claims *claims, struct owner owner, struct cni_error *err);
+		 const struct attachment_claims *claims, struct attachment *record,
+		 struct cni_error *err);
 
 #endif
