@@ -119,12 +119,22 @@ int connect6(struct bpf_sock_addr *ctx)
 	return ALLOW;
 }
 
+/* send(2) of an IPv6 socket that is connected to an IPv4 address runs sendmsg4 too. */
+static __always_inline bool is_connected_there4(struct bpf_sock_addr *ctx)
+{
+	struct bpf_sock *sk = ctx->sk;
+
+	return sk && sk->state == BPF_TCP_ESTABLISHED && sk->dst_ip4 == ctx->user_ip4 &&
+	       sk->dst_port == (__be16)ctx->user_port;
+}
+
 SEC("cgroup/sendmsg4")
 int sendmsg4(struct bpf_sock_addr *ctx)
 {
 	struct socket_peer peer;
 
-	if (read_peer4(ctx, &peer) && socket_choose(ctx, &peer, is_loopback4(ctx->msg_src_ip4))) {
+	if (!is_connected_there4(ctx) && read_peer4(ctx, &peer) &&
+	    socket_choose(ctx, &peer, is_loopback4(ctx->msg_src_ip4))) {
 		write_peer4(ctx, &peer);
 		count(local_send);
 	}
@@ -146,7 +156,36 @@ int sendmsg6(struct bpf_sock_addr *ctx)
 	return ALLOW;
 }
 
-static __always_inline int tell_asked4(struct bpf_sock_addr *ctx)
+SEC("cgroup/recvmsg4")
+int recvmsg4(struct bpf_sock_addr *ctx)
+{
+	struct socket_peer sender;
+
+	if (!read_peer4(ctx, &sender))
+		return ALLOW;
+	if (socket_recall(ctx, &sender))
+		write_peer4(ctx, &sender);
+	else
+		socket_note_sender(ctx, &sender);
+	return ALLOW;
+}
+
+SEC("cgroup/recvmsg6")
+int recvmsg6(struct bpf_sock_addr *ctx)
+{
+	struct socket_peer sender;
+
+	if (!read_peer6(ctx, &sender))
+		return ALLOW;
+	if (socket_recall(ctx, &sender))
+		write_peer6(ctx, &sender);
+	else
+		socket_note_sender(ctx, &sender);
+	return ALLOW;
+}
+
+SEC("cgroup/getpeername4")
+int getpeername4(struct bpf_sock_addr *ctx)
 {
 	struct socket_peer peer;
 
@@ -155,37 +194,14 @@ static __always_inline int tell_asked4(struct bpf_sock_addr *ctx)
 	return ALLOW;
 }
 
-static __always_inline int tell_asked6(struct bpf_sock_addr *ctx)
+SEC("cgroup/getpeername6")
+int getpeername6(struct bpf_sock_addr *ctx)
 {
 	struct socket_peer peer;
 
 	if (read_peer6(ctx, &peer) && socket_recall(ctx, &peer))
 		write_peer6(ctx, &peer);
 	return ALLOW;
-}
-
-SEC("cgroup/recvmsg4")
-int recvmsg4(struct bpf_sock_addr *ctx)
-{
-	return tell_asked4(ctx);
-}
-
-SEC("cgroup/recvmsg6")
-int recvmsg6(struct bpf_sock_addr *ctx)
-{
-	return tell_asked6(ctx);
-}
-
-SEC("cgroup/getpeername4")
-int getpeername4(struct bpf_sock_addr *ctx)
-{
-	return tell_asked4(ctx);
-}
-
-SEC("cgroup/getpeername6")
-int getpeername6(struct bpf_sock_addr *ctx)
-{
-	return tell_asked6(ctx);
 }
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";

@@ -97,6 +97,30 @@ static __always_inline void socket_forget(struct bpf_sock_addr *ctx,
 		bpf_map_delete_elem(&socket_flows, &key);
 }
 
+/* Somebody on the host whose own port is a mapped one has sent to this socket: what is sent
+ * back is for him. */
+static __always_inline void socket_note_sender(struct bpf_sock_addr *ctx,
+					       const struct socket_peer *sender)
+{
+	struct socket_flow flow = {.port = sender->port};
+	struct socket_flow_key key;
+
+	if (!socket_find_mapping(sender))
+		return;
+	socket_key(ctx, sender->address.bytes, sender->port, sender->protocol, &key);
+	address_copy(flow.address, sender->address.bytes);
+	bpf_map_update_elem(&socket_flows, &key, &flow, BPF_NOEXIST);
+}
+
+static __always_inline bool socket_is_answer(struct bpf_sock_addr *ctx,
+					     const struct socket_peer *asked)
+{
+	struct socket_flow_key key;
+
+	socket_key(ctx, asked->address.bytes, asked->port, asked->protocol, &key);
+	return bpf_map_lookup_elem(&socket_flows, &key);
+}
+
 /* The container's address and port in place of what is asked for. False: as it is. */
 static __always_inline bool socket_choose(struct bpf_sock_addr *ctx, struct socket_peer *asked,
 					  bool bound_to_loopback)
@@ -109,6 +133,8 @@ static __always_inline bool socket_choose(struct bpf_sock_addr *ctx, struct sock
 		socket_forget(ctx, asked);
 		return false;
 	}
+	if (socket_is_answer(ctx, asked))
+		return false;
 	if (bound_to_loopback) {
 		/* The kernel routes nothing from there to anywhere else. */
 		count(local_bound_to_loopback);

@@ -1,0 +1,171 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * sockhook.c - somebody else's programs at the socket hooks of a cgroup.
+ */
+#define _GNU_SOURCE
+#include <bpf/bpf.h>
+#include <fcntl.h>
+#include <linux/bpf.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "tool.h"
+
+const char tool_usage[] =
+	"sockhook count CGROUP HOOK PIN      attaches one that counts its calls; its map is "
+	"pinned\n"
+	"                                    at PIN\n"
+	"sockhook fill CGROUP HOOK COUNT     attaches so many that do nothing\n"
+	"sockhook alone CGROUP HOOK          attaches one that shares the hook with nobody\n"
+	"sockhook show CGROUP HOOK           prints the names of those attached, in their order\n"
+	"     HOOK: connect4, connect6, sendmsg4, sendmsg6, recvmsg4, recvmsg6, getpeername4,\n"
+	"     getpeername6, bind4, bind6\n";
+
+#define MAX_PROGRAMS 64 /* at one hook of one cgroup: the kernel's own limit */
+
+static const struct {
+	const char *name;
+	enum bpf_attach_type type;
+} hooks[] = {
+	{"connect4", BPF_CGROUP_INET4_CONNECT},
+	{"connect6", BPF_CGROUP_INET6_CONNECT},
+	{"sendmsg4", BPF_CGROUP_UDP4_SENDMSG},
+	{"sendmsg6", BPF_CGROUP_UDP6_SENDMSG},
+	{"recvmsg4", BPF_CGROUP_UDP4_RECVMSG},
+	{"recvmsg6", BPF_CGROUP_UDP6_RECVMSG},
+	{"getpeername4", BPF_CGROUP_INET4_GETPEERNAME},
+	{"getpeername6", BPF_CGROUP_INET6_GETPEERNAME},
+	{"bind4", BPF_CGROUP_INET4_BIND},
+	{"bind6", BPF_CGROUP_INET6_BIND},
+};
+
+static enum bpf_attach_type hook_find(const char *name)
+{
+	for (size_t i = 0; i < sizeof(hooks) / sizeof(*hooks); i++)
+		if (strcmp(hooks[i].name, name) == 0)
+			return hooks[i].type;
+	die_usage();
+}
+
+static int program_load(enum bpf_attach_type type, const struct bpf_insn *instructions,
+			size_t count)
+{
+	union bpf_attr attributes = {
+		.prog_type = BPF_PROG_TYPE_CGROUP_SOCK_ADDR,
+		.expected_attach_type = type,
+		.insn_cnt = count,
+		.insns = (uintptr_t)instructions,
+		.license = (uintptr_t) "GPL",
+		.prog_name = "somebody_elses",
+	};
+	int program = (int)syscall(SYS_bpf, BPF_PROG_LOAD, &attributes, sizeof(attributes));
+
+	if (program < 0)
+		die("BPF_PROG_LOAD");
+	return program;
+}
+
+static int load_idle(enum bpf_attach_type type)
+{
+	static const struct bpf_insn instructions[] = {
+		{.code = BPF_ALU64 | BPF_MOV | BPF_K, .dst_reg = 0, .imm = 1},
+		{.code = BPF_JMP | BPF_EXIT},
+	};
+
+	return program_load(type, instructions, sizeof(instructions) / sizeof(*instructions));
+}
+
+static int load_counting(enum bpf_attach_type type, int map)
+{
+	/* counter[0] += 1; return 1; */
+	const struct bpf_insn instructions[] = {
+		{.code = BPF_ST | BPF_MEM | BPF_W, .dst_reg = 10, .off = -4},
+		{.code = BPF_ALU64 | BPF_MOV | BPF_X, .dst_reg = 2, .src_reg = 10},
+		{.code = BPF_ALU64 | BPF_ADD | BPF_K, .dst_reg = 2, .imm = -4},
+		{.code = BPF_LD | BPF_DW | BPF_IMM,
+		 .dst_reg = 1,
+		 .src_reg = BPF_PSEUDO_MAP_FD,
+		 .imm = map},
+		{0},
+		{.code = BPF_JMP | BPF_CALL, .imm = BPF_FUNC_map_lookup_elem},
+		{.code = BPF_JMP | BPF_JEQ | BPF_K, .dst_reg = 0, .off = 2},
+		{.code = BPF_ALU64 | BPF_MOV | BPF_K, .dst_reg = 1, .imm = 1},
+		{.code = BPF_STX | BPF_ATOMIC | BPF_DW, .dst_reg = 0, .src_reg = 1, .imm = BPF_ADD},
+		{.code = BPF_ALU64 | BPF_MOV | BPF_K, .dst_reg = 0, .imm = 1},
+		{.code = BPF_JMP | BPF_EXIT},
+	};
+
+	return program_load(type, instructions, sizeof(instructions) / sizeof(*instructions));
+}
+
+static void attach(int program, int cgroup, enum bpf_attach_type type, unsigned int flags)
+{
+	if (bpf_prog_attach(program, cgroup, type, flags))
+		die("attach");
+}
+
+static void count_calls(int cgroup, enum bpf_attach_type type, const char *pin)
+{
+	union bpf_attr attributes = {
+		.map_type = BPF_MAP_TYPE_ARRAY,
+		.key_size = 4,
+		.value_size = 8,
+		.max_entries = 1,
+	};
+	int map = (int)syscall(SYS_bpf, BPF_MAP_CREATE, &attributes, sizeof(attributes));
+
+	if (map < 0 || bpf_obj_pin(map, pin))
+		die(pin);
+	attach(load_counting(type, map), cgroup, type, BPF_F_ALLOW_MULTI);
+}
+
+static void print_name(uint32_t id)
+{
+	struct bpf_prog_info info = {0};
+	uint32_t size = sizeof(info);
+	int program = bpf_prog_get_fd_by_id(id);
+
+	if (program < 0 || bpf_obj_get_info_by_fd(program, &info, &size))
+		die("program");
+	puts(info.name);
+	close(program);
+}
+
+static void show(int cgroup, enum bpf_attach_type type)
+{
+	uint32_t ids[MAX_PROGRAMS], count = MAX_PROGRAMS;
+
+	if (bpf_prog_query(cgroup, type, 0, NULL, ids, &count))
+		die("query");
+	for (uint32_t i = 0; i < count; i++)
+		print_name(ids[i]);
+}
+
+int main(int argc, char **argv)
+{
+	enum bpf_attach_type type;
+	int cgroup;
+
+	if (argc < 4)
+		die_usage();
+	cgroup = open(argv[2], O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (cgroup < 0)
+		die(argv[2]);
+	type = hook_find(argv[3]);
+	if (strcmp(argv[1], "count") == 0 && argc == 5)
+		count_calls(cgroup, type, argv[4]);
+	else if (strcmp(argv[1], "fill") == 0 && argc == 5)
+		for (int left = parse_number(argv[4], 1, MAX_PROGRAMS); left; left--)
+			attach(load_idle(type), cgroup, type, BPF_F_ALLOW_MULTI);
+	else if (strcmp(argv[1], "alone") == 0 && argc == 4)
+		attach(load_idle(type), cgroup, type, 0);
+	else if (strcmp(argv[1], "show") == 0 && argc == 4)
+		show(cgroup, type);
+	else
+		die_usage();
+	return 0;
+}

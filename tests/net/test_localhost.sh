@@ -1,0 +1,571 @@
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+# shellcheck shell=bash disable=SC2154 # the world's names: world.sh
+#
+# test_localhost.sh - the host's own processes reach mapped ports, without route_localnet. What
+# becomes of the hooks that do it: test_sockethooks.sh.
+
+socket_tool=$build/tests/local
+both='-p 8080:80/tcp -p 8080:80/udp'
+
+# web_start [CONFLIST [-p ...]]: a container that serves port 8080 by TCP and UDP
+web_start() {
+	needs_cgroup
+	local list=${1:-bridge}
+	shift $(($# > 0 ? 1 : 0))
+	# shellcheck disable=SC2086
+	container_start web "$list" ${@:-$both}
+}
+
+# on_host SOCKET STEP...: what a program of the host is told
+on_host() { "$socket_tool" "$@" 2>&1 || true; }
+
+# An address as a socket of that kind shows it: shown SOCKET ADDRESS PORT
+shown() {
+	case $1:$2 in
+	???6:*:*) echo "[$2]:$3" ;;
+	???6:*) echo "[::ffff:$2]:$3" ;;
+	*) echo "$2:$3" ;;
+	esac
+}
+
+# The address that the host has towards a container: what the container sees.
+host_towards() { ip -o route get "$1" | sed 's/.* src \([^ ]*\).*/\1/'; }
+
+# Which kinds of sockets can ask an address: sockets_for tcp|udp ADDRESS
+sockets_for() {
+	case $2 in *:*) echo "${1}6" ;; *) echo "${1}4 ${1}6" ;; esac
+}
+
+# expect_lines COMMAND-OUTPUT PATTERN...: line by line, each a glob
+expect_lines() {
+	local said=$1 line pattern
+	shift
+	while read -r line; do
+		pattern=${1-(no more)}
+		# shellcheck disable=SC2053
+		[[ $line == $pattern ]] || fail "expected '$pattern', got '$line', of:
+$said"
+		shift $(($# > 0 ? 1 : 0))
+	done <<<"$said"
+	[ $# -eq 0 ] || fail "expected '$1' too, after:
+$said"
+}
+
+# expect_connected SOCKET ADDRESS PORT NAME [SEEN]: connects and asks; NAME has seen SEEN, and the
+# socket says that its peer is what was asked for.
+expect_connected() {
+	local socket=$1 address=$2 port=$3 name=$4 seen=${5:-*} asked from=none
+	asked=$(shown "$socket" "$address" "$port")
+	[ "${socket%?}" = tcp ] || from=$asked
+	expect_lines "$(on_host "$socket" connect "$address" "$port" names ask)" \
+		"connect ok" "peer=${asked//[/\\[} own=*" \
+		"name=$name client=${seen//[/\\[}:* local=* from=${from//[/\\[}"
+}
+
+# expect_datagrams SOCKET ADDRESS PORT NAME [SEEN]: the same unconnected, by every call there is
+expect_datagrams() {
+	local socket=$1 address=$2 port=$3 name=$4 seen=${5:-*} from
+	from=$(shown "$socket" "$address" "$port")
+	local answer="name=$name client=${seen//[/\\[}:* local=* from=${from//[/\\[}"
+	expect_lines "$(on_host "$socket" sendto "$address" "$port" recvfrom \
+		sendmsg "$address" "$port" recvmsg sendmmsg "$address" "$port" recvmmsg names)" \
+		"sendto ok" "$answer" "sendmsg ok" "$answer" "sendmmsg ok" "$answer" "peer=none own=*"
+}
+
+# expect_local ADDRESS PORT NAME [SEEN]: by every kind of socket there is
+expect_local() {
+	local socket
+	for socket in $(sockets_for tcp "$1") $(sockets_for udp "$1"); do
+		expect_connected "$socket" "$@"
+	done
+	for socket in $(sockets_for udp "$1"); do expect_datagrams "$socket" "$@"; done
+}
+
+# expect_not_local ADDRESS PORT: refused by the host itself, whatever asks
+expect_not_local() {
+	local socket
+	for socket in $(sockets_for tcp "$1"); do
+		expect_lines "$(on_host "$socket" connect "$1" "$2")" "connect: Connection refused"
+	done
+	for socket in $(sockets_for udp "$1"); do
+		expect_lines "$(on_host "$socket" connect "$1" "$2" ask)" \
+			"connect ok" "ask: Connection refused"
+	done
+}
+
+# The same, but for a namespace's processes
+expect_not_from() {
+	local who=$1
+	shift
+	expect_no_answer "$who" tcp "$@"
+	expect_no_answer "$who" udp "$@" --connected
+}
+
+local_counted() {
+	bpftool -j map dump pinned "$pins/counters" |
+		jq "[.[0].formatted.values[].value.$1] | add"
+}
+
+# a process of the host reaches a mapped port at 127.0.0.1, at any 127/8 address and at ::1; TCP,
+# UDP connected and not, IPv4 from sockets of IPv6; it is told what it asked for [T24][s73]
+test_localhost_loopback() {
+	web_start
+	local address
+	for address in 127.0.0.1 127.1.2.3 127.255.255.254 ::1; do
+		expect_local "$address" 8080 web
+	done
+}
+
+# ... and at every address of the host, of uplinks and bridges
+test_localhost_host_addresses() {
+	web_start
+	local address
+	for address in "$host4" "$host4_second" "$bridge4" "$host6" "$host6_second" "$bridge6"; do
+		expect_local "$address" 8080 web
+	done
+}
+
+# the container sees the host's address towards it, with both families, on a bridge and routed
+test_localhost_source() {
+	needs_cgroup
+	local name address4 address6
+	container_start bridged bridge -p 8080:80/tcp -p 8080:80/udp
+	container_start routed ptp -p 8081:80/tcp -p 8081:80/udp
+	for name in bridged:8080 routed:8081; do
+		address4=$(host_towards "$(address4 "${name%:*}")")
+		address6=$(host_towards "$(address6 "${name%:*}")")
+		expect_local 127.0.0.1 "${name#*:}" "${name%:*}" "$address4"
+		expect_local "$host4" "${name#*:}" "${name%:*}" "$address4"
+		expect_local ::1 "${name#*:}" "${name%:*}" "[$address6]"
+	done
+}
+
+# 0.0.0.0 and :: mean the host itself to connect and sendto: mapped ports are reached there
+test_localhost_any_address() {
+	web_start
+	local socket
+	for socket in tcp4 tcp6 udp4 udp6; do
+		expect_contains "$(on_host "$socket" connect 0.0.0.0 8080 ask)" name=web
+	done
+	for socket in tcp6 udp6; do
+		expect_contains "$(on_host "$socket" connect :: 8080 ask)" name=web
+	done
+	expect_contains "$(on_host udp4 sendto 0.0.0.0 8080 recvfrom)" name=web
+	expect_contains "$(on_host udp6 sendto 0.0.0.0 8080 recvfrom)" name=web
+	expect_contains "$(on_host udp6 sendto :: 8080 recvfrom)" name=web
+}
+
+# ports that are not mapped stay the host's own, also the container's own port number
+test_localhost_other_ports() {
+	web_start
+	serve_on_host 9999
+	serve_on_host 80
+	expect_local 127.0.0.1 9999 host 127.0.0.1
+	expect_local "$host4" 9999 host "$host4"
+	expect_local ::1 9999 host "[::1]"
+	expect_local 127.0.0.1 80 host 127.0.0.1
+	expect_not_local 127.0.0.1 8081
+	expect_not_local ::1 8081
+	expect_answer host tcp "$(address4 web)" 80 web
+	expect_answer host udp "$(address4 web)" 80 web
+}
+
+# a mapping of TCP leaves UDP alone, and the other way round
+test_localhost_protocols() {
+	web_start bridge -p 8080:80/tcp -p 8081:80/udp
+	serve_on_host 8081
+	expect_connected tcp4 127.0.0.1 8080 web
+	expect_lines "$(on_host udp4 connect 127.0.0.1 8080 ask)" "connect ok" \
+		"ask: Connection refused"
+	expect_connected tcp4 127.0.0.1 8081 host
+	expect_connected udp4 127.0.0.1 8081 web
+}
+
+# a container's own 127.0.0.1 and ::1 stay its own, whatever is mapped; a process in another
+# network namespace that shares the cgroup is unaffected [T24]
+test_localhost_other_namespaces() {
+	web_start
+	container_start near bridge
+	local who
+	for who in web near client; do
+		expect_not_from "$who" 127.0.0.1 8080
+		expect_not_from "$who" ::1 8080
+		serve_in "$who" 8080 "own-$who"
+		expect_answers "$who" 127.0.0.1 8080 "own-$who" 127.0.0.1
+		expect_answers "$who" ::1 8080 "own-$who" ::1
+	done
+	namespace_add alone
+	in_namespace alone ip address add "$host4/32" dev lo
+	serve_in alone 8080
+	expect_answers alone "$host4" 8080 alone
+	expect_local 127.0.0.1 8080 web
+}
+
+# neighbours and clients from outside still reach the ports, and the host others' containers
+test_localhost_others() {
+	web_start
+	container_start near bridge -p 8081:80/tcp -p 8081:80/udp
+	expect_answers client "$host4" 8080 web "$client4"
+	expect_answers client "$host6" 8081 near "$client6"
+	expect_answers near "$host4" 8080 web "$(address4 near)"
+	expect_answers web "$host4" 8080 web
+	expect_local 127.0.0.1 8080 web
+	expect_local 127.0.0.1 8081 near
+}
+
+# processes in cgroups below count as well
+test_localhost_sub_cgroup() {
+	web_start
+	mkdir -p "$cgroup/machine/service"
+	answer=$(echo "$BASHPID" >"$cgroup/machine/service/cgroup.procs" &&
+		on_host tcp4 connect 127.0.0.1 8080 ask)
+	expect_contains "$answer" name=web
+}
+
+# hostIP 127.0.0.1 and ::1: reached from the host, and there alone
+test_localhost_only() {
+	web_start bridge -p 127.0.0.1:8080:80/tcp -p 127.0.0.1:8080:80/udp \
+		-p '[::1]:8080:80/tcp' -p '[::1]:8080:80/udp'
+	container_start near bridge
+	local address
+	expect_local 127.0.0.1 8080 web
+	expect_local ::1 8080 web
+	for address in 127.0.0.2 "$host4" "$bridge4" "$host6" "$bridge6"; do
+		expect_not_local "$address" 8080
+	done
+	for address in "$host4" "$host6" 127.0.0.1 ::1; do expect_not_from client "$address" 8080; done
+	for address in "$bridge4" "$host4" "$bridge6"; do expect_not_from near "$address" 8080; done
+	container_check web bridge
+}
+
+# hostIP 127.0.0.2 answers there only
+test_localhost_second_loopback() {
+	web_start bridge -p 127.0.0.2:8080:80/tcp -p 127.0.0.2:8080:80/udp
+	expect_local 127.0.0.2 8080 web
+	expect_not_local 127.0.0.1 8080
+	expect_not_local ::1 8080
+	expect_not_local "$host4" 8080
+}
+
+# what comes from the wire with a loopback address, as source or destination, gets nothing, neither
+# with hostIP 127.0.0.1 nor with any [T24]
+test_localhost_forged() {
+	web_start bridge -p 127.0.0.1:8080:80/tcp -p 127.0.0.1:8080:80/udp -p 8081:80/tcp \
+		-p 8081:80/udp -p '[::1]:8080:80/udp'
+	# As a careless administrator, or another plugin, might have it.
+	sysctl -qw net.ipv4.conf.eth0.rp_filter=0 net.ipv4.conf.all.rp_filter=0
+	capture_start web web eth0 "port 80"
+	local port protocol mac
+	mac=$(mac_of eth0)
+	for port in 8080 8081; do
+		for protocol in tcp udp; do
+			in_namespace client "$peer" forge "$protocol" "$client4" 7001 127.0.0.1 "$port" \
+				--interface eth0 --destination-mac "$mac"
+			in_namespace client "$peer" forge "$protocol" 127.0.0.1 7001 127.0.0.1 "$port" \
+				--interface eth0 --destination-mac "$mac"
+			in_namespace client "$peer" forge "$protocol" 127.0.0.1 7001 "$host4" "$port" \
+				--interface eth0 --destination-mac "$mac"
+			in_namespace client "$peer" forge "$protocol" "$client6" 7001 ::1 "$port" \
+				--interface eth0 --destination-mac "$mac"
+			in_namespace client "$peer" forge "$protocol" ::1 7001 "$host6" "$port" \
+				--interface eth0 --destination-mac "$mac"
+		done
+	done
+	in_namespace client "$peer" forge udp "$client4" 7002 "$host4" 8081 \
+		--interface eth0 --destination-mac "$mac"
+	local seen
+	seen=$(capture_stop web)
+	expect_contains "$seen" 7002
+	case $seen in *7001*) fail "a loopback address was taken from the wire: $seen" ;; esac
+}
+
+# an exact address is preferred to any, loopback and other, IPv4 and IPv6
+test_localhost_specific() {
+	web_start
+	container_start two bridge -p 127.0.0.2:8080:80/tcp -p 127.0.0.2:8080:80/udp
+	container_start three bridge -p "$host4:8080:80/tcp" -p "$host4:8080:80/udp" \
+		-p '[::1]:8080:80/tcp' -p '[::1]:8080:80/udp'
+	expect_local 127.0.0.1 8080 web
+	expect_local 127.0.0.2 8080 two
+	expect_local "$host4" 8080 three
+	expect_local ::1 8080 three
+	expect_local "$host6" 8080 web
+	container_remove two bridge
+	container_remove three bridge
+	expect_local 127.0.0.2 8080 web
+	expect_local ::1 8080 web
+}
+
+# hostIP 0.0.0.0 and :: mean one family, for the host too
+test_localhost_one_family() {
+	web_start bridge -p 0.0.0.0:8080:80/tcp -p 0.0.0.0:8080:80/udp -p '[::]:8081:80/tcp' \
+		-p '[::]:8081:80/udp'
+	expect_local 127.0.0.1 8080 web
+	expect_local ::1 8081 web
+	expect_not_local ::1 8080
+	expect_not_local 127.0.0.1 8081
+}
+
+# containers with one family are reached at that family's addresses
+test_localhost_single_stack() {
+	conflist four bridge "$only_ipv4"
+	conflist six bridge "$only_ipv6"' | .name = "six" | .plugins[0].bridge = "cni6"'
+	web_start four
+	container_start six six -p 8081:80/tcp -p 8081:80/udp
+	expect_local 127.0.0.1 8080 web
+	expect_local "$host4" 8080 web
+	expect_not_local ::1 8080
+	expect_local ::1 8081 six
+	expect_local "$host6" 8081 six
+	expect_not_local 127.0.0.1 8081
+}
+
+# "localhost": false, and the host's own processes find what the host itself has there; others
+# reach the port
+test_localhost_off() {
+	conflist off bridge "$(with_ours '{"localhost": false}')"
+	web_start off
+	container_start near bridge -p 8081:80/tcp -p 8081:80/udp
+	local address
+	for address in 127.0.0.1 ::1 "$host4" "$host6"; do expect_not_local "$address" 8080; done
+	serve_on_host 8080
+	expect_local 127.0.0.1 8080 host 127.0.0.1
+	expect_local ::1 8080 host "[::1]"
+	expect_answers client "$host4" 8080 web "$client4"
+	expect_local 127.0.0.1 8081 near
+}
+
+# sourceRanges are about who comes from elsewhere: the host itself reaches the port
+test_localhost_source_ranges() {
+	conflist ranges bridge "$(with_ours '{"sourceRanges": ["203.0.113.0/24", "2001:db8:9::/64"]}')"
+	web_start ranges
+	expect_local 127.0.0.1 8080 web
+	expect_local "$host4" 8080 web
+	expect_local ::1 8080 web
+	expect_not_from client "$host4" 8080
+}
+
+# at excluded addresses the host's processes find what the host has there
+test_localhost_excluded() {
+	conflist excluded bridge "$(with_ours "{\"excludeCIDRs\": [\"$host4_second/32\", \"127.9.0.0/16\"]}")"
+	ip link add kube-ipvs0 up type bridge
+	ip address add 10.96.0.10/32 dev kube-ipvs0
+	ip address add 2001:db8:96::10/128 dev kube-ipvs0 nodad
+	web_start excluded
+	serve_on_host 8080
+	expect_local 10.96.0.10 8080 host
+	expect_local 2001:db8:96::10 8080 host
+	expect_local "$host4_second" 8080 host
+	expect_local 127.9.9.9 8080 host
+	expect_local "$host4" 8080 web
+	expect_local 127.0.0.1 8080 web
+}
+
+# what is not an address of the host is nobody's mapping: a server elsewhere with the same port
+test_localhost_foreign_addresses() {
+	web_start
+	serve_in server 8080
+	expect_local "$server4" 8080 server "$host4_second"
+	expect_local "$server6" 8080 server "[$host6_second]"
+}
+
+# a socket that is bound to an address of the host, or to a port, keeps both
+test_localhost_bound() {
+	web_start
+	expect_lines "$(on_host tcp4 bind "$host4" 5001 connect 127.0.0.1 8080 names ask)" \
+		"bind ok" "connect ok" "peer=127.0.0.1:8080 own=$host4:5001" \
+		"name=web client=$host4:5001 *"
+	expect_lines "$(on_host tcp4 bind 0.0.0.0 5002 connect 127.0.0.1 8080 ask)" \
+		"bind ok" "connect ok" "name=web client=$bridge4:5002 *"
+	expect_lines "$(on_host tcp6 bind :: 5003 connect ::1 8080 ask)" \
+		"bind ok" "connect ok" "name=web client=\\[$bridge6]:5003 *"
+	expect_lines "$(on_host udp4 bind "$host4" 5004 sendto "$host4" 8080 recvfrom)" \
+		"bind ok" "sendto ok" "name=web client=$host4:5004 * from=$host4:8080"
+	expect_lines "$(on_host udp6 bind :: 5005 sendto 127.0.0.1 8080 recvmsg)" \
+		"bind ok" "sendto ok" "name=web client=$bridge4:5005 * from=\\[::ffff:127.0.0.1]:8080"
+}
+
+# a socket that is bound to a loopback address cannot reach a container: it is left alone, and
+# counted
+test_localhost_bound_to_loopback() {
+	web_start
+	expect_lines "$(on_host tcp4 bind 127.0.0.1 0 connect 127.0.0.1 8080)" \
+		"bind ok" "connect: Connection refused"
+	expect_lines "$(on_host tcp6 bind ::1 0 connect ::1 8080)" \
+		"bind ok" "connect: Connection refused"
+	expect_lines "$(on_host tcp6 bind 127.0.0.1 0 connect 127.0.0.1 8080)" \
+		"bind ok" "connect: Connection refused"
+	expect_lines "$(on_host udp4 bind 127.0.0.1 0 connect 127.0.0.1 8080 ask)" \
+		"bind ok" "connect ok" "ask: Connection refused"
+	expect_equal 4 "$(local_counted local_bound_to_loopback)" local_bound_to_loopback
+	serve_on_host 8080
+	expect_lines "$(on_host udp4 bind 127.0.0.1 0 sendto 127.0.0.1 8080 recvfrom)" \
+		"bind ok" "sendto ok" "name=host client=127.0.0.1:* from=127.0.0.1:8080"
+	expect_lines "$(on_host udp6 bind ::1 0 sendto ::1 8080 recvfrom)" \
+		"bind ok" "sendto ok" "name=host client=\\[::1]:* from=\\[::1]:8080"
+	expect_lines "$(on_host tcp4 bind 127.0.0.1 0 connect 127.0.0.1 8080 ask)" \
+		"bind ok" "connect ok" "name=host *"
+	expect_equal 7 "$(local_counted local_bound_to_loopback)" local_bound_to_loopback
+}
+
+# one unconnected socket talks to mapped ports of two containers, by several addresses, and to the
+# host's own, in turn
+test_localhost_one_socket_many_peers() {
+	web_start
+	container_start near bridge -p 8081:80/udp
+	serve_on_host 9999
+	serve_in server 9000
+	local round steps=() expected=()
+	for round in 127.0.0.1:8080=web 127.0.0.1:8081=near 127.0.0.1:9999=host "$host4":8080=web \
+		"$server4":9000=server 127.0.0.5:8080=web 127.0.0.1:8080=web; do
+		local address=${round%%:*} port=${round#*:}
+		steps+=(sendto "$address" "${port%=*}" recvmsg)
+		expected+=("sendto ok" "name=${port#*=} * from=$address:${port%=*}")
+	done
+	expect_lines "$(on_host udp4 "${steps[@]}")" "${expected[@]}"
+}
+
+# one UDP socket is connected again and again, and to nobody (from 127.0.0.1, where it is by
+# then, no container can be reached)
+test_localhost_reconnected() {
+	web_start
+	container_start near bridge -p 8081:80/udp
+	serve_on_host 9999
+	expect_lines "$(on_host udp4 connect 127.0.0.1 8080 names ask connect 127.0.0.3 8080 names ask \
+		connect 127.0.0.1 9999 names ask unconnect names connect "$host4" 8081 names ask)" \
+		"connect ok" "peer=127.0.0.1:8080 *" "name=web * from=127.0.0.1:8080" \
+		"connect ok" "peer=127.0.0.3:8080 *" "name=web * from=127.0.0.3:8080" \
+		"connect ok" "peer=127.0.0.1:9999 *" "name=host * from=127.0.0.1:9999" \
+		"unconnect ok" "peer=none *" \
+		"connect ok" "peer=$host4:8081 *" "name=near * from=$host4:8081"
+}
+
+# a connected UDP socket that sends elsewhere in between
+test_localhost_connected_sends_elsewhere() {
+	web_start
+	container_start near bridge -p 8081:80/udp
+	expect_lines "$(on_host udp4 connect 127.0.0.1 8080 ask sendto 127.0.0.1 8080 recvmsg)" \
+		"connect ok" "name=web * from=127.0.0.1:8080" \
+		"sendto ok" "name=web * from=127.0.0.1:8080"
+}
+
+# a datagram that is sent from a source of its own, by a control message
+test_localhost_source_of_datagram() {
+	web_start
+	expect_lines "$(on_host udp4 sendmsg-from "$host4" 127.0.0.1 8080 recvmsg)" \
+		"sendmsg-from ok" "name=web client=$host4:* from=127.0.0.1:8080"
+	serve_on_host 8080
+	expect_lines "$(on_host udp4 sendmsg-from 127.0.0.1 127.0.0.1 8080 recvmsg)" \
+		"sendmsg-from ok" "name=host client=127.0.0.1:* from=127.0.0.1:8080"
+	expect_lines "$(on_host udp6 sendmsg-from ::1 ::1 8080 recvmsg)" \
+		"sendmsg-from ok" "name=host client=\\[::1]:* from=\\[::1]:8080"
+}
+
+# TCP fast open, and a connect that does not wait
+test_localhost_other_connects() {
+	web_start
+	sysctl -qw net.ipv4.tcp_fastopen=1
+	expect_lines "$(on_host tcp4 fast-open 127.0.0.1 8080 names receive)" \
+		"fast-open ok" "peer=127.0.0.1:8080 *" "name=web *"
+	expect_lines "$(on_host tcp6 fast-open ::1 8080 names receive)" \
+		"fast-open ok" "peer=\\[::1]:8080 *" "name=web *"
+	expect_lines "$(on_host tcp4 connect-nonblocking 127.0.0.1 8080 names ask)" \
+		"connect-nonblocking ok" "peer=127.0.0.1:8080 *" "name=web *"
+	expect_lines "$(on_host tcp6 connect-nonblocking 127.0.0.1 8080 names ask)" \
+		"connect-nonblocking ok" "peer=\\[::ffff:127.0.0.1]:8080 *" "name=web *"
+}
+
+# a mapped port on which the container does not listen: refused, as by any host
+test_localhost_nobody_listens() {
+	needs_cgroup
+	container_add web bridge -p 8080:80/tcp -p 8080:80/udp
+	expect_not_local 127.0.0.1 8080
+	expect_not_local "$host4" 8080
+	expect_not_local ::1 8080
+}
+
+# a server of the host answers a client of the host whose port happens to be a mapped one [i08]
+test_localhost_client_with_mapped_port() {
+	web_start
+	serve_on_host 9999
+	local round
+	for round in 1 2; do
+		expect_lines "$(on_host udp4 bind 127.0.0.1 8080 sendto 127.0.0.1 9999 recvmsg)" \
+			"bind ok" "sendto ok" "name=host client=127.0.0.1:8080 * from=127.0.0.1:9999"
+		expect_lines "$(on_host udp4 bind 0.0.0.0 8080 sendto "$host4" 9999 recvmsg)" \
+			"bind ok" "sendto ok" "name=host client=$host4:8080 * from=$host4:9999"
+		expect_lines "$(on_host udp6 bind ::1 8080 connect ::1 9999 ask)" \
+			"bind ok" "connect ok" "name=host client=\\[::1]:8080 * from=\\[::1]:9999"
+	done
+	expect_lines "$(on_host tcp4 bind 127.0.0.1 8080 connect 127.0.0.1 9999 ask)" \
+		"bind ok" "connect ok" "name=host client=127.0.0.1:8080 *"
+	expect_local 127.0.0.1 8080 web
+}
+
+# many at a time: each process is told about its own peer
+test_localhost_side_by_side() {
+	web_start
+	container_start near bridge -p 8081:80/tcp -p 8081:80/udp
+	local number pids=()
+	for number in $(seq 40); do
+		expect_connected "$([ $((number % 2)) = 0 ] && echo tcp4 || echo udp4)" \
+			"127.0.0.$number" $((8080 + number % 3 / 2)) \
+			"$([ $((number % 3)) = 2 ] && echo near || echo web)" &
+		pids+=($!)
+	done
+	for number in "${pids[@]}"; do wait "$number" || fail "one of them"; done
+}
+
+# no sysctl is changed: route_localnet stays off
+test_localhost_no_route_localnet() {
+	web_start
+	expect_local 127.0.0.1 8080 web
+	local setting
+	for setting in /proc/sys/net/ipv4/conf/*/route_localnet; do
+		expect_equal 0 "$(cat "$setting")" "$setting"
+	done
+}
+
+# a connection that lives when its container goes ends, and new ones are refused
+test_localhost_container_gone() {
+	web_start
+	conversation_open old host tcp 127.0.0.1 8080
+	expect_says old web
+	container_remove web bridge
+	expect_not_local 127.0.0.1 8080
+	expect_not_local ::1 8080
+	case $(say old) in *name=*) fail "somebody answered" ;; esac
+	serve_on_host 8080
+	expect_local 127.0.0.1 8080 host
+}
+
+# ... and new ones reach the next container with that port, also when it begins again
+test_localhost_container_replaced() {
+	web_start
+	local round
+	for round in 1 2; do
+		container_remove web bridge
+		web_start
+		expect_local 127.0.0.1 8080 web
+		expect_local ::1 8080 web
+	done
+	container_remove web bridge
+	container_start other bridge -p 8080:80/tcp -p 8080:80/udp
+	expect_local 127.0.0.1 8080 other
+}
+
+# says_now CONVERSATION NAME: whether NAME answers now
+says_now() {
+	case $(say "$1") in *"name=$2 "*) ;; *) return 1 ;; esac
+}
+
+# an unconnected UDP socket reaches the new container too
+test_localhost_udp_container_replaced() {
+	web_start
+	conversation_open old host udp 127.0.0.1 8080 --timeout 300
+	expect_says old web
+	container_remove web bridge
+	container_start other bridge -p 8080:80/udp
+	wait_until 5 says_now old other || fail "it says: $(say old)"
+	expect_contains "$(say old)" "from=127.0.0.1:8080"
+}
