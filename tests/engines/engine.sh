@@ -59,10 +59,11 @@ during() {
 	"$@"
 }
 
-# What differs from one run to the next.
+# Without what differs from one run to the next: names that are chosen anew, the order in which
+# go-cni puts the pairs of CNI_ARGS.
 recorded_essence() {
-	sed -E 's/[0-9a-f]{64}/ID/g; s/[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}/UUID/g
-		s/([0-9a-f]{2}:){5}[0-9a-f]{2}/MAC/g; s/veth[0-9a-f]{8}/VETH/g; s/-[0-9a-f]{8}"/-ID"/g' "$1"
+	jq -c '.env.CNI_ARGS |= (split(";") | sort | join(";"))' "$1" | sed -E 's/[0-9a-f]{64}/ID/g; s/[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}/UUID/g
+		s/([0-9a-f]{2}:){5}[0-9a-f]{2}/MAC/g; s/veth[0-9a-f]{8}/VETH/g; s/-[0-9a-f]{8}"/-ID"/g'
 }
 
 # expect_recorded NAME: what was recorded is what stands in data/NAME.jsonl. RECORD=1 writes it.

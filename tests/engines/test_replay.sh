@@ -11,3 +11,33 @@
 test_replay_podman() {
 	replay "$folder/data/podman-4.3.1.jsonl"
 }
+
+# as containerd's CRI calls: go-cni's keys, an empty hostIP, DEL repeated without a namespace and
+# without a result [s146][s152]
+test_replay_containerd() {
+	replay "$folder/data/containerd-1.6.20.jsonl"
+}
+
+# as nerdctl calls: DEL before each ADD, hostIP 0.0.0.0, the namespace of a process, none at DEL
+# [s147][s152]
+test_replay_nerdctl() {
+	replay "$folder/data/nerdctl-2.0.jsonl"
+}
+
+# as Nomad calls: every port as TCP and UDP at the address of a host network, CHECK after the
+# agent's restart, DEL without arguments [s148][s152]
+test_replay_nomad() {
+	replay "$folder/data/nomad-1.9.5.jsonl"
+}
+
+# as CRI-O calls, which maps host ports itself: CHECK right after every ADD, STATUS, GC also without
+# a list [s150][s53]
+test_replay_crio() {
+	replay "$folder/data/cri-o-1.31.jsonl" no-ports
+}
+
+# as cri-dockerd calls: a list of ports even if it is empty, the namespace of a process, none at DEL
+# [s151][s152]
+test_replay_cri_dockerd() {
+	replay "$folder/data/cri-dockerd-0.3.jsonl"
+}

@@ -1,0 +1,296 @@
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+# shellcheck shell=bash disable=SC2154 # the world's names: world.sh
+#
+# test_containerd.sh - containerd itself, asked as kubelet asks, with conf/bridge.conflist.
+
+# shellcheck source=tests/engines/engine.sh
+. "$folder/engine.sh"
+# shellcheck source=tests/engines/cri.sh
+. "$folder/cri.sh"
+# shellcheck source=tests/engines/containerd.sh
+. "$folder/containerd.sh"
+
+# sandbox_add NAME PORT...: its ID is in $id
+sandbox_add() {
+	local output
+	output=$(sandbox_run "$@") || fail "RunPodSandbox of $1: $output"
+	id=$output
+	wait_until 10 sandbox_serves "$id" || fail "$1 does not serve"
+}
+
+sandbox_process() { containerd_ctr -n k8s.io task ls | awk -v id="$1" '$1 == id { print $2 }'; }
+
+# It runs before its servers do.
+sandbox_serves() {
+	local process listening
+	process=$(sandbox_process "$1")
+	listening=$(nsenter --target "$process" --net ss -Hltun 'sport = 80' | wc -l)
+	[ "$listening" -ge 2 ]
+}
+
+sandbox_delete() {
+	local output
+	output=$(sandbox_stop "$1") || fail "StopPodSandbox: $output"
+	output=$(sandbox_remove "$1") || fail "RemovePodSandbox: $output"
+}
+
+# The state of a host that has had a sandbox, and has none: in $before
+state_without_sandbox() {
+	sandbox_add first 8080:80/tcp
+	sandbox_delete "$id"
+	before=$(state_show)
+}
+
+expect_nothing_left() {
+	expect_same_state "$before"
+	expect_equal "0 0" "$(map_count portmaps) $(map_count attachments)" "portmaps, attachments"
+	expect_equal '' "$(find /run/netns -name 'cni-*')" "namespaces of sandboxes"
+}
+
+# a pod's sandbox with hostPort, TCP and UDP, through containerd's CRI: reached from outside and from
+# the host itself, by IPv4 and IPv6; after stop nobody answers, after remove nothing is left [s146]
+test_containerd_sandbox() {
+	local before id
+	containerd_world
+	state_without_sandbox
+	sandbox_add web 8080:80/tcp 8080:80/udp
+	expect_answers client "$host4" 8080 web "$client4"
+	expect_answers client "$host6" 8080 web "$client6"
+	expect_answers server "$host4_second" 8080 web "$server4"
+	expect_answers host 127.0.0.1 8080 web
+	expect_answers host ::1 8080 web
+	sandbox_stop "$id" || fail StopPodSandbox
+	expect_no_answer client tcp "$host4" 8080
+	expect_no_answer client udp "$host4" 8080
+	expect_no_answer host tcp 127.0.0.1 8080
+	expect_no_answer host udp 127.0.0.1 8080
+	sandbox_stop "$id" || fail "StopPodSandbox once more"
+	sandbox_remove "$id" || fail RemovePodSandbox
+	expect_nothing_left
+}
+
+# a sandbox's hostIP: the port answers at that address and at no other; the same port of another
+# address is another sandbox's, that of 127.0.0.1 the host's own processes reach only
+test_containerd_host_address() {
+	local before id first
+	containerd_world
+	state_without_sandbox
+	sandbox_add here "8080:80/tcp@$host4" "8080:80/udp@$host4"
+	first=$id
+	expect_answers client "$host4" 8080 here "$client4"
+	expect_no_answer client tcp "$host6" 8080
+	expect_no_answer server tcp "$host4_second" 8080
+	expect_no_answer host tcp 127.0.0.1 8080
+	expect_answers host "$host4" 8080 here
+	sandbox_add there "8080:80/tcp@$host4_second" "8080:80/tcp@$host6"
+	expect_answer server tcp "$host4_second" 8080 there "$server4"
+	expect_answer client tcp "$host6" 8080 there "$client6"
+	expect_answers client "$host4" 8080 here "$client4"
+	sandbox_delete "$id"
+	sandbox_add inside 8080:80/tcp@127.0.0.1
+	expect_answer host tcp 127.0.0.1 8080 inside
+	expect_no_answer client tcp "$host6" 8080
+	expect_answers client "$host4" 8080 here "$client4"
+	sandbox_delete "$id"
+	sandbox_delete "$first"
+	expect_nothing_left
+}
+
+# a second sandbox with a hostPort that is taken: kubelet gets our error with the owner in it,
+# nothing of the second stays, the first is served on; once it is removed the second can have it
+test_containerd_conflict() {
+	local before id first
+	containerd_world
+	state_without_sandbox
+	sandbox_add web 8080:80/tcp
+	first=$id
+	expect_failure sandbox_run second 9090:80/tcp 8080:80/tcp
+	expect_contains "$output" 'failed to setup network for sandbox'
+	expect_contains "$output" 'plugin type="bpf-portmap" failed (add): host port 8080/tcp '
+	expect_contains "$output" "taken by container $first, interface eth0, network bridge, since 20"
+	expect_answer client tcp "$host4" 8080 web "$client4"
+	expect_no_answer client tcp "$host4" 9090
+	expect_equal 1 "$(find /run/netns -name 'cni-*' | wc -l)" "namespaces of sandboxes"
+	sandbox_delete "$first"
+	sandbox_add second 9090:80/tcp 8080:80/tcp
+	expect_answer client tcp "$host4" 8080 second "$client4"
+	expect_answer client tcp "$host4" 9090 second "$client4"
+	sandbox_delete "$id"
+	expect_nothing_left
+}
+
+# four sandboxes at once that want the same hostPort: one gets it, the others an error each
+test_containerd_race() {
+	local before id number process processes='' winner=''
+	containerd_world
+	state_without_sandbox
+	for number in 1 2 3 4; do
+		sandbox_run "pod$number" 8080:80/tcp >"/run/results/pod$number" &
+		processes="$processes $!"
+	done
+	for process in $processes; do
+		number=$((number % 4 + 1))
+		if wait "$process"; then
+			expect_equal '' "$winner" "the other winner"
+			winner=pod$number
+		else
+			expect_contains "$(cat "/run/results/pod$number")" 'host port 8080/tcp '
+		fi
+	done
+	[ -n "$winner" ] || fail "none: $(cat /run/results/pod1)"
+	id=$(cat "/run/results/$winner")
+	wait_until 10 sandbox_serves "$id" || fail "$winner does not serve"
+	expect_answer client tcp "$host4" 8080 "$winner" "$client4"
+	sandbox_delete "$id"
+	expect_nothing_left
+}
+
+# containerd killed with -9: sandboxes are served on; started again it knows them, and what it
+# removes leaves nothing
+test_containerd_killed() {
+	local before id first
+	containerd_world
+	state_without_sandbox
+	sandbox_add web 8080:80/tcp 8080:80/udp
+	first=$id
+	containerd_kill
+	expect_answers client "$host4" 8080 web "$client4"
+	expect_answers host 127.0.0.1 8080 web
+	containerd_start
+	expect_contains "$(sandboxes)" "$first"
+	expect_answers client "$host6" 8080 web "$client6"
+	expect_failure sandbox_run second 8080:80/tcp
+	expect_contains "$output" "taken by container $first"
+	sandbox_delete "$first"
+	sandbox_add second 8080:80/tcp
+	expect_answer client tcp "$host4" 8080 second "$client4"
+	sandbox_delete "$id"
+	expect_nothing_left
+}
+
+# a sandbox whose process was killed with -9: kubelet stops it and asks for its successor, which
+# has the port at once; the dead one is removed later, and takes nothing along
+test_containerd_dead_sandbox() {
+	local before id first
+	containerd_world
+	state_without_sandbox
+	sandbox_add web 8080:80/tcp 8080:80/udp
+	first=$id
+	kill -9 "$(sandbox_process "$first")"
+	wait_until 10 sandbox_is_dead "$first" || fail "$(sandboxes)"
+	expect_no_answer client tcp "$host4" 8080
+	sandbox_stop "$first" || fail StopPodSandbox
+	attempt=1 sandbox_add web 8080:80/tcp 8080:80/udp
+	expect_answers client "$host4" 8080 web "$client4"
+	sandbox_remove "$first" || fail RemovePodSandbox
+	expect_answers client "$host4" 8080 web "$client4"
+	sandbox_delete "$id"
+	expect_nothing_left
+}
+
+sandbox_is_dead() { sandboxes | grep -A 9 "$1" | grep -q 'state: 1'; }
+
+# containerd killed with -9 while our ADD runs: where it forgot the sandbox, the next one is told
+# who has the port, and gets it as soon as that one's namespace is deleted
+test_containerd_killed_during_add() {
+	local before id
+	containerd_world
+	state_without_sandbox
+	plugin_waits_after_add
+	sandbox_run web 8080:80/tcp >/dev/null 2>&1 &
+	wait_until 20 test -e /run/added || fail "no ADD"
+	expect_equal "1 2" "$(map_count attachments) $(map_count portmaps)" "attachments, portmaps"
+	containerd_kill
+	plugin_waits_no_more
+	containerd_start
+	forget_sandboxes
+	sandbox_add web 8080:80/tcp
+	expect_answer client tcp "$host4" 8080 web "$client4"
+	sandbox_delete "$id"
+	expect_nothing_left
+}
+
+# Our plugin, which does its work, but does not come back from ADD
+plugin_waits_after_add() {
+	mkfifo /run/go-on
+	mv /run/cni-plugins/bpf-portmap /run/waiting-plugin
+	cat >/run/cni-plugins/bpf-portmap <<-'SH'
+	#!/bin/sh
+	/run/waiting-plugin || exit
+	[ "$CNI_COMMAND" != ADD ] || { touch /run/added; read -r _ </run/go-on; }
+	SH
+	chmod +x /run/cni-plugins/bpf-portmap
+}
+
+plugin_waits_no_more() {
+	mv /run/waiting-plugin /run/cni-plugins/bpf-portmap
+	echo >/run/go-on
+}
+
+# What containerd still knows kubelet removes; of what it forgot the namespace is there.
+forget_sandboxes() {
+	local name
+	for id in $(sandboxes | sed -n 's/^ *id: "\(.*\)"$/\1/p'); do
+		sandbox_delete "$id"
+	done
+	name=$(cd /run/netns && ls -d cni-* 2>/dev/null) || return 0
+	expect_failure sandbox_run web 8080:80/tcp
+	expect_contains "$output" 'host port 8080/tcp '
+	ip netns delete "$name"
+}
+
+# ctr run --cni, which knows no ports: the container reaches a server outside by the host's
+# address; the DEL after its end, for a process that is gone, leaves nothing
+test_containerd_ctr() {
+	containerd_world
+	image_import default
+	lists_where_ctr_looks
+	local before
+	serve_in server 80
+	ctr_runs first
+	before=$(state_show)
+	ctr_runs second
+	expect_same_state "$before"
+	expect_equal 0 "$(map_count attachments)" attachments
+}
+
+# It looks nowhere else.
+lists_where_ctr_looks() {
+	cp -a /etc /run/etc
+	mount --bind /run/etc /etc
+	mount -t tmpfs tmpfs /opt
+	rm -rf /etc/cni
+	mkdir -p /etc/cni /opt/cni
+	ln -s "$containerd_home/lists" /etc/cni/net.d
+	ln -s "$CNI_PATH" /opt/cni/bin
+}
+
+# ctr_runs NAME: a container that asks the server and ends
+ctr_runs() {
+	local answer
+	answer=$(containerd_ctr run --rm --cni --cpu-shares 0 --snapshotter native "$image" "$1" \
+		/bin/peer ask tcp "$server4" 80) || fail "ctr run: $answer"
+	expect_contains "$answer" "name=server "
+	expect_contains "$answer" "client=$host4_second:"
+}
+
+# what containerd sends is what data/ has, for those who cannot run it [s146]
+test_containerd_sends() {
+	local version id first
+	containerd_world
+	version=$(containerd_version)
+	[ -e "$engine_data/containerd-$version.jsonl" ] || [ -n "${RECORD:-}" ] ||
+		skip "containerd $version is not in data/"
+	recorder_install
+	during 'RunPodSandbox with hostPort, TCP and UDP' sandbox_add web 8080:80/tcp 8080:80/udp
+	first=$id
+	during 'RunPodSandbox with the same hostPort' expect_failure sandbox_run second 8080:80/tcp
+	during 'StopPodSandbox of the first' sandbox_stop "$first"
+	during 'StopPodSandbox once more' sandbox_stop "$first"
+	during 'RemovePodSandbox of the first' sandbox_remove "$first"
+	during 'RunPodSandbox with hostIP' sandbox_add third "8080:80/tcp@$host4_second"
+	during 'StopPodSandbox of that' sandbox_stop "$id"
+	during 'RunPodSandbox without ports' sandbox_add fourth
+	during 'StopPodSandbox of that' sandbox_stop "$id"
+	expect_recorded "containerd-$version"
+}
