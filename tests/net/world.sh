@@ -233,12 +233,14 @@ firewall_strict() {
 }
 
 # What is left of containers, whoever made it: interfaces, qdiscs, programs, map entries, pins.
-# The first ADD's permanent part (maps, programs, hooks of uplinks and bridges) is in it too.
+# The first ADD's permanent part (maps, programs, hooks of uplinks and bridges) is in it too;
+# not the programs at sockets, which come with the first ports.
+socket_programs='(connect|sendmsg|recvmsg|getpeername)[46]'
 state_show() {
 	ip -o link | sed 's/^[0-9]*: //; s/@.*//; s/:.*//' | sort
 	tc qdisc show | grep -E 'clsact|ingress|tbf' | sort || true
 	programs_show
-	find /sys/fs/bpf -mindepth 1 | sort
+	find /sys/fs/bpf -mindepth 1 | grep -vE "/$socket_programs\$" | sort
 	local map
 	for map in portmaps endpoints attachments interfaces policies; do
 		[ ! -e "$pins/$map" ] || echo "$map: $(map_count "$map")"
