@@ -12,13 +12,28 @@ static __always_inline struct noticed *noticed_get(void)
 	return bpf_map_lookup_elem(&noticed, &only);
 }
 
+static __always_inline void noticed_mark(__u64 *ports, __u16 port)
+{
+	__u64 bit = 1ULL << (port & 63);
+
+	if (!(ports[port >> 6] & bit))
+		__sync_fetch_and_or(&ports[port >> 6], bit);
+}
+
 static __always_inline void noticed_mark_port(__u16 port)
 {
 	struct noticed *marks = noticed_get();
-	__u64 bit = 1ULL << (port & 63);
 
-	if (marks && !(marks->masquerade_ports[port >> 6] & bit))
-		__sync_fetch_and_or(&marks->masquerade_ports[port >> 6], bit);
+	if (marks)
+		noticed_mark(marks->masquerade_ports, port);
+}
+
+static __always_inline void noticed_mark_local_udp(__u16 port)
+{
+	struct noticed *marks = noticed_get();
+
+	if (marks)
+		noticed_mark(marks->local_udp_ports, port);
 }
 
 static __always_inline bool noticed_port(__u16 port)

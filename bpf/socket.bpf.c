@@ -75,21 +75,41 @@ static __always_inline void write_peer6(struct bpf_sock_addr *ctx, const struct 
 	ctx->user_port = bpf_htons(peer->port);
 }
 
+/* connect(2): what is asked for is where all that follows goes. */
+static __always_inline bool choose_peer(struct bpf_sock_addr *ctx, struct socket_peer *peer,
+					bool bound_to_loopback)
+{
+	socket_name_loopback(&peer->address);
+	socket_notice(peer);
+	if (!socket_choose(ctx, peer, bound_to_loopback))
+		return false;
+	count(local_connect);
+	return true;
+}
+
+static __always_inline bool choose_receiver(struct bpf_sock_addr *ctx, struct socket_peer *peer,
+					    bool bound_to_loopback)
+{
+	socket_name_loopback(&peer->address);
+	if (!socket_choose(ctx, peer, bound_to_loopback))
+		return false;
+	count(local_send);
+	return true;
+}
+
 static __always_inline bool is_loopback4(__u32 address)
 {
 	return (bpf_ntohl(address) >> 24) == 127;
 }
 
-/* Also to an IPv4 one, mapped. */
-static __always_inline bool is_bound_to_loopback(struct bpf_sock_addr *ctx)
+/* Also to an IPv4 one, mapped. (src_ip4 of an IPv6 socket is 127.0.0.6 whatever it is.) */
+static __always_inline bool is_bound_to_loopback6(struct bpf_sock_addr *ctx)
 {
 	struct bpf_sock *sk = ctx->sk;
 	struct address source;
 
 	if (!sk)
 		return false;
-	if (is_loopback4(sk->src_ip4))
-		return true;
 	READ_ADDRESS6(source.bytes, sk->src_ip6);
 	return address_is_loopback(source.bytes);
 }
@@ -100,10 +120,8 @@ int connect4(struct bpf_sock_addr *ctx)
 	struct socket_peer peer;
 
 	if (read_peer4(ctx, &peer) &&
-	    socket_choose(ctx, &peer, ctx->sk && is_loopback4(ctx->sk->src_ip4))) {
+	    choose_peer(ctx, &peer, ctx->sk && is_loopback4(ctx->sk->src_ip4)))
 		write_peer4(ctx, &peer);
-		count(local_connect);
-	}
 	return ALLOW;
 }
 
@@ -112,10 +130,8 @@ int connect6(struct bpf_sock_addr *ctx)
 {
 	struct socket_peer peer;
 
-	if (read_peer6(ctx, &peer) && socket_choose(ctx, &peer, is_bound_to_loopback(ctx))) {
+	if (read_peer6(ctx, &peer) && choose_peer(ctx, &peer, is_bound_to_loopback6(ctx)))
 		write_peer6(ctx, &peer);
-		count(local_connect);
-	}
 	return ALLOW;
 }
 
@@ -134,10 +150,8 @@ int sendmsg4(struct bpf_sock_addr *ctx)
 	struct socket_peer peer;
 
 	if (!is_connected_there4(ctx) && read_peer4(ctx, &peer) &&
-	    socket_choose(ctx, &peer, is_loopback4(ctx->msg_src_ip4))) {
+	    choose_receiver(ctx, &peer, is_loopback4(ctx->msg_src_ip4)))
 		write_peer4(ctx, &peer);
-		count(local_send);
-	}
 	return ALLOW;
 }
 
@@ -149,10 +163,8 @@ int sendmsg6(struct bpf_sock_addr *ctx)
 
 	READ_ADDRESS6(source.bytes, ctx->msg_src_ip6);
 	if (read_peer6(ctx, &peer) &&
-	    socket_choose(ctx, &peer, address_is_loopback(source.bytes))) {
+	    choose_receiver(ctx, &peer, address_is_loopback(source.bytes)))
 		write_peer6(ctx, &peer);
-		count(local_send);
-	}
 	return ALLOW;
 }
 

@@ -6,6 +6,7 @@
 #ifndef BPF_PORTMAP_SOCKET_H
 #define BPF_PORTMAP_SOCKET_H
 
+#include "noticed.h"
 #include "portmap.h"
 #include "verdict.h"
 
@@ -43,6 +44,14 @@ static __always_inline void socket_name_loopback(struct address *address)
 static __always_inline bool socket_reaches_host(const __u8 *address)
 {
 	return address_is_loopback(address) || bpf_map_lookup_elem(&host_addresses, address);
+}
+
+/* Connected, it would stay with whoever has the port now, or nobody: user space is told
+ * where to look when the port changes hands. */
+static __always_inline void socket_notice(const struct socket_peer *asked)
+{
+	if (asked->protocol == PROTOCOL_UDP && socket_reaches_host(asked->address.bytes))
+		noticed_mark_local_udp(asked->port);
 }
 
 /* NULL: what is asked for is none of ours. */
@@ -127,7 +136,6 @@ static __always_inline bool socket_choose(struct bpf_sock_addr *ctx, struct sock
 {
 	struct portmap *portmap;
 
-	socket_name_loopback(&asked->address);
 	portmap = socket_find_mapping(asked);
 	if (!portmap) {
 		socket_forget(ctx, asked);

@@ -371,6 +371,9 @@ struct meta {
 struct noticed {
 	__u64 masquerade_ports[65536 / 64]; /* a bit each: masqueraded flows have left with it */
 	__u64 masquerade_all;               /* 1: masqAll has had something to do */
+	/* A bit each: a UDP socket was connected to this port of a local address, be it
+	 * mapped or not */
+	__u64 local_udp_ports[65536 / 64];
 };
 
 /* counters: PERCPU_ARRAY of one. */
@@ -405,7 +408,7 @@ ASSERT_SIZE(struct held_fragment, 1600);
 ASSERT_SIZE(struct flow, 80);
 ASSERT_SIZE(struct flow_pair, 56);
 ASSERT_SIZE(struct attachment, 40);
-ASSERT_SIZE(struct noticed, 8200);
+ASSERT_SIZE(struct noticed, 16392);
 ASSERT_SIZE(struct meta, 32 + PROGRAM_VERSION_SIZE + 4 * MASQUERADE_RANGES);
 
 #endif

@@ -14,6 +14,7 @@
 #include "datapath/owners.h"
 #include "datapath/policies.h"
 #include "datapath/refusal.h"
+#include "datapath/udp_clients.h"
 #include "datapath/warning.h"
 #include "net/link.h"
 
@@ -65,6 +66,8 @@ struct removal {
 	int failure;   /* errno */
 	struct portmap_key ports[PORT_BATCH];
 	uint32_t port_count;
+	struct noticed noticed;
+	bool udp_clients;
 };
 
 static void delete_ports(struct removal *removal)
@@ -87,6 +90,8 @@ static bool remove_portmap(const void *key, const void *value, void *context)
 
 	if (!owner_is(portmap->owner, removal->owner))
 		return true;
+	if (udp_clients_are_known(&removal->noticed, key))
+		removal->udp_clients = true;
 	memcpy(&removal->ports[removal->port_count++], key, sizeof(removal->ports[0]));
 	if (removal->port_count == PORT_BATCH)
 		delete_ports(removal);
@@ -105,7 +110,7 @@ static bool remove_endpoint(const void *key, const void *value, void *context)
 }
 
 static int remove_ports(const struct objects *objects, const struct attachment *record,
-			struct cni_error *err)
+			bool *udp_clients, struct cni_error *err)
 {
 	/* All that it claimed, if it claimed them all. */
 	bool known = record->state == ATTACHMENT_READY;
@@ -117,10 +122,12 @@ static int remove_ports(const struct objects *objects, const struct attachment *
 
 	if (!removal.left)
 		return 0;
+	noticed_read(objects, &removal.noticed);
 	if (maps_walk(objects->maps[MAP_PORTMAPS], sizeof(struct portmap_key),
 		      sizeof(struct portmap), remove_portmap, &removal))
 		removal.failure = errno;
 	delete_ports(&removal);
+	*udp_clients |= removal.udp_clients;
 	if (removal.failure)
 		return refusal_set(err, removal.failure, "cannot delete from the map portmaps");
 	return 0;
@@ -151,21 +158,29 @@ static void remove_interface(const struct objects *objects, const struct attachm
 }
 
 static int remove_locked(const struct objects *objects, const struct attachment_key *key,
-			 struct cni_error *err)
+			 bool *udp_clients, struct cni_error *err)
 {
 	struct attachment record;
 
 	if (!attachment_read(objects, key, &record))
 		return 0;
 	if (owner_set_live(objects, record.owner, false, err) ||
-	    remove_ports(objects, &record, err) || remove_endpoints(objects, &record, err) ||
-	    policy_delete(objects, record.owner, err))
+	    remove_ports(objects, &record, udp_clients, err) ||
+	    remove_endpoints(objects, &record, err) || policy_delete(objects, record.owner, err))
 		return -1;
 	remove_interface(objects, &record);
 	if (bpf_map_delete_elem(objects->maps[MAP_ATTACHMENTS], key) && errno != ENOENT)
 		return refusal_set(err, errno, "cannot delete from the map attachments");
 	owner_free(objects, record.owner);
 	return 0;
+}
+
+/* What takes milliseconds is not done under the lock. */
+static void follow_udp_clients(const struct objects *objects, bool known, int *lock)
+{
+	lock_release(lock);
+	if (known)
+		udp_clients_reconnect(objects);
 }
 
 /* Only a look-up that finds nothing means that nothing is there. */
@@ -184,7 +199,8 @@ int attachment_remove(const struct datapath *datapath, const struct attachment_k
 		      struct cni_error *err)
 {
 	cleanup_lock int lock = -1;
-	bool found;
+	bool found, udp_clients = false;
+	int result;
 
 	if (exists(&datapath->objects, key, &found, err))
 		return -1;
@@ -193,7 +209,9 @@ int attachment_remove(const struct datapath *datapath, const struct attachment_k
 	lock = lock_take(err);
 	if (lock < 0)
 		return -1;
-	return remove_locked(&datapath->objects, key, err);
+	result = remove_locked(&datapath->objects, key, &udp_clients, err);
+	follow_udp_clients(&datapath->objects, udp_clients, &lock);
+	return result;
 }
 
 int attachment_remove_stale(const struct datapath *datapath, const struct attachment_entry *entry,
@@ -201,13 +219,17 @@ int attachment_remove_stale(const struct datapath *datapath, const struct attach
 {
 	cleanup_lock int lock = lock_take(err);
 	struct attachment record;
+	bool udp_clients = false;
+	int result;
 
 	if (lock < 0)
 		return -1;
 	if (!attachment_read(&datapath->objects, &entry->key, &record) ||
 	    !owner_is(record.owner, entry->attachment.owner))
 		return 0;
-	return remove_locked(&datapath->objects, &entry->key, err);
+	result = remove_locked(&datapath->objects, &entry->key, &udp_clients, err);
+	follow_udp_clients(&datapath->objects, udp_clients, &lock);
+	return result;
 }
 
 static int write_slot(const struct objects *objects, const struct attachment_claims *claims,
@@ -242,30 +264,63 @@ static int add_locked(const struct objects *objects, struct nl_sock *socket,
 	return attachment_write(objects, &claims->key, &record, err);
 }
 
-int attachment_add(const struct datapath *datapath, struct nl_sock *socket,
-		   const struct attachment_claims *claims, struct cni_error *err)
+static int require_veth(struct nl_sock *socket, uint32_t ifindex, struct cni_error *err)
 {
-	const struct objects *objects = &datapath->objects;
-	struct cni_error undoing = {0};
-	cleanup_lock int lock = lock_take(err);
 	struct link veth;
 
-	/* Before it may claim anything: the container may have been deleted meanwhile. */
-	if (lock < 0 || link_get(socket, claims->ifindex, NULL, &veth, err))
+	if (link_get(socket, ifindex, NULL, &veth, err))
 		return -1;
-	if (!veth.ifindex)
-		return cni_error_set(err, CNI_ERROR_INVALID_CONFIGURATION,
-				     "the host's end of the container's veth (interface number %u)"
-				     " went away during ADD",
-				     claims->ifindex);
-	/* What it had before goes first, so that a killed re-ADD leaves one owner to find. */
-	if (remove_locked(objects, &claims->key, err))
-		return -1;
-	if (!add_locked(objects, socket, claims, err))
+	if (veth.ifindex)
 		return 0;
-	if (remove_locked(objects, &claims->key, &undoing)) {
+	return cni_error_set(err, CNI_ERROR_INVALID_CONFIGURATION,
+			     "the host's end of the container's veth (interface number %u)"
+			     " went away during ADD",
+			     ifindex);
+}
+
+static bool has_udp_clients(const struct objects *objects, const struct attachment_claims *claims)
+{
+	struct noticed noticed;
+
+	noticed_read(objects, &noticed);
+	for (size_t i = 0; i < claims->port_count; i++)
+		if (claims->ports[i].localhost &&
+		    udp_clients_are_known(&noticed, &claims->ports[i].key))
+			return true;
+	return false;
+}
+
+static int replace_locked(const struct objects *objects, struct nl_sock *socket,
+			  const struct attachment_claims *claims, bool *udp_clients,
+			  struct cni_error *err)
+{
+	struct cni_error undoing = {0};
+
+	/* What it had before goes first, so that a killed re-ADD leaves one owner to find. */
+	if (remove_locked(objects, &claims->key, udp_clients, err))
+		return -1;
+	if (!add_locked(objects, socket, claims, err)) {
+		*udp_clients |= claims->port_count && has_udp_clients(objects, claims);
+		return 0;
+	}
+	if (remove_locked(objects, &claims->key, udp_clients, &undoing)) {
 		warning("cannot undo a failed ADD: %s", cni_error_message(&undoing));
 		cni_error_release(&undoing);
 	}
 	return -1;
+}
+
+int attachment_add(const struct datapath *datapath, struct nl_sock *socket,
+		   const struct attachment_claims *claims, struct cni_error *err)
+{
+	cleanup_lock int lock = lock_take(err);
+	bool udp_clients = false;
+	int result;
+
+	/* Before it may claim anything: the container may have been deleted meanwhile. */
+	if (lock < 0 || require_veth(socket, claims->ifindex, err))
+		return -1;
+	result = replace_locked(&datapath->objects, socket, claims, &udp_clients, err);
+	follow_udp_clients(&datapath->objects, udp_clients, &lock);
+	return result;
 }

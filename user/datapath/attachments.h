@@ -7,6 +7,9 @@
  * (the intent), policy, ports, endpoints, interface, live, record (ready). DEL: not live,
  * ports, endpoints, policy, interface, record, slot. Whatever is left of a killed run either
  * is found by its record, or is owned by nobody and free for the next one.
+ *
+ * Processes of the host whose connected UDP sockets are concerned are seen to as well
+ * (udp_clients.h).
  */
 #ifndef DATAPATH_ATTACHMENTS_H
 #define DATAPATH_ATTACHMENTS_H

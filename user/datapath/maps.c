@@ -5,6 +5,7 @@
 #include <bpf/bpf.h>
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "datapath/refusal.h"
 
@@ -146,6 +147,14 @@ bool portmap_read(const struct objects *objects, const struct portmap_key *key,
 		  struct portmap *portmap)
 {
 	return !bpf_map_lookup_elem(objects->maps[MAP_PORTMAPS], key, portmap);
+}
+
+void noticed_read(const struct objects *objects, struct noticed *noticed)
+{
+	uint32_t only = 0;
+
+	if (bpf_map_lookup_elem(objects->maps[MAP_NOTICED], &only, noticed))
+		memset(noticed, 0, sizeof(*noticed));
 }
 
 bool meta_read(const struct objects *objects, struct meta *meta)

@@ -47,6 +47,9 @@ bool endpoint_read(const struct objects *objects, const struct endpoint_key *key
 bool portmap_read(const struct objects *objects, const struct portmap_key *key,
 		  struct portmap *portmap);
 
+/* All zero where it cannot be read. */
+void noticed_read(const struct objects *objects, struct noticed *noticed);
+
 bool meta_read(const struct objects *objects, struct meta *meta);
 int meta_write(const struct objects *objects, const struct meta *meta, struct cni_error *err);
 

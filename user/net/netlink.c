@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* netlink.c - rtnetlink sockets and single requests on them. */
+/* netlink.c - netlink sockets and single requests on them. */
 #include "net/netlink.h"
 
 #include <linux/rtnetlink.h>
@@ -7,7 +7,7 @@
 
 #include "net/netns.h"
 
-struct nl_sock *netlink_open(struct cni_error *err)
+struct nl_sock *netlink_open_protocol(int protocol, struct cni_error *err)
 {
 	struct nl_sock *socket = nl_socket_alloc();
 	int result;
@@ -16,14 +16,19 @@ struct nl_sock *netlink_open(struct cni_error *err)
 		cni_error_no_memory(err);
 		return NULL;
 	}
-	result = nl_connect(socket, NETLINK_ROUTE);
+	result = nl_connect(socket, protocol);
 	if (result < 0) {
 		nl_socket_free(socket);
-		cni_error_set(err, CNI_ERROR_IO, "cannot open an rtnetlink socket: %s",
+		cni_error_set(err, CNI_ERROR_IO, "cannot open a netlink socket: %s",
 			      nl_geterror(result));
 		return NULL;
 	}
 	return socket;
+}
+
+struct nl_sock *netlink_open(struct cni_error *err)
+{
+	return netlink_open_protocol(NETLINK_ROUTE, err);
 }
 
 static int open_here(void *context, struct cni_error *err)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * netlink.h - rtnetlink sockets and single requests on them.
+ * netlink.h - netlink sockets and single requests on them.
  */
 #ifndef NET_NETLINK_H
 #define NET_NETLINK_H
@@ -10,8 +10,10 @@
 
 #include "cni/error.h"
 
-/* A socket in the namespace the process is in. NULL and code 5. */
+/* A socket in the namespace the process is in, to talk to rtnetlink. NULL and code 5. */
 struct nl_sock *netlink_open(struct cni_error *err);
+/* The same to talk to another part of the kernel: NETLINK_SOCK_DIAG. */
+struct nl_sock *netlink_open_protocol(int protocol, struct cni_error *err);
 /* A socket that speaks for another namespace: only its making happens in there. */
 struct nl_sock *netlink_open_in(int netns, struct cni_error *err);
 

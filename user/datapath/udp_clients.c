@@ -1,0 +1,186 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* udp_clients.c - UDP sockets of the host's processes that are connected to a mapped port. */
+#include "datapath/udp_clients.h"
+
+#include <arpa/inet.h>
+#include <bpf/bpf.h>
+#include <errno.h>
+#include <netinet/tcp.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+
+#include "cni/cleanup.h"
+#include "datapath/maps.h"
+#include "datapath/warning.h"
+#include "net/socket_holder.h"
+#include "net/socket_list.h"
+
+struct peer {
+	uint8_t address[CNI_ADDRESS_SIZE];
+	uint16_t port;
+};
+
+bool udp_clients_are_known(const struct noticed *noticed, const struct portmap_key *key)
+{
+	return key->protocol == PROTOCOL_UDP &&
+	       (noticed->local_udp_ports[key->host_port / 64] >> (key->host_port % 64) & 1);
+}
+
+static bool peer_equal(const struct peer *a, const struct peer *b)
+{
+	return a->port == b->port && !memcmp(a->address, b->address, CNI_ADDRESS_SIZE);
+}
+
+/* What the program asked for. */
+static void read_asked(const struct objects *objects, const struct inet_socket *socket,
+		       struct peer *asked)
+{
+	struct socket_flow_key key = {
+		.cookie = socket->cookie,
+		.container_port = socket->destination_port,
+		.protocol = PROTOCOL_UDP,
+	};
+	struct socket_flow flow;
+
+	memcpy(key.container_address, socket->destination, CNI_ADDRESS_SIZE);
+	if (bpf_map_lookup_elem(objects->maps[MAP_SOCKET_FLOWS], &key, &flow)) {
+		memcpy(flow.address, socket->destination, CNI_ADDRESS_SIZE);
+		flow.port = socket->destination_port;
+	}
+	memcpy(asked->address, flow.address, CNI_ADDRESS_SIZE);
+	asked->port = flow.port;
+}
+
+static bool is_of_host(const struct objects *objects, const uint8_t address[CNI_ADDRESS_SIZE])
+{
+	struct host_address_key key;
+	struct host_address known;
+
+	memcpy(key.address, address, CNI_ADDRESS_SIZE);
+	return cni_address_is_loopback(address) ||
+	       !bpf_map_lookup_elem(objects->maps[MAP_HOST_ADDRESSES], &key, &known);
+}
+
+static bool find_portmap(const struct objects *objects, const struct peer *asked,
+			 struct portmap *portmap)
+{
+	struct portmap_key key = {.protocol = PROTOCOL_UDP, .host_port = asked->port};
+
+	memcpy(key.host_address, asked->address, CNI_ADDRESS_SIZE);
+	if (portmap_read(objects, &key, portmap))
+		return true;
+	memcpy(key.host_address,
+	       cni_address_is_ipv4(asked->address) ? cni_address_any_ipv4 : cni_address_any_ipv6,
+	       CNI_ADDRESS_SIZE);
+	return portmap_read(objects, &key, portmap);
+}
+
+/* What connect(2) would probably make of it. It is the program at connect(2) that decides:
+ * where the two differ, a socket is connected once more for nothing. */
+static void expect_peer(const struct objects *objects, const struct peer *asked, struct peer *peer)
+{
+	struct portmap portmap;
+
+	*peer = *asked;
+	if (!is_of_host(objects, asked->address) || !find_portmap(objects, asked, &portmap) ||
+	    !portmap.localhost)
+		return;
+	memcpy(peer->address, portmap.container_address, CNI_ADDRESS_SIZE);
+	peer->port = portmap.container_port;
+}
+
+static bool is_same_socket(int fd, uint64_t cookie)
+{
+	uint64_t found = 0;
+	socklen_t size = sizeof(found);
+
+	return !getsockopt(fd, SOL_SOCKET, SO_COOKIE, &found, &size) && found == cookie;
+}
+
+static socklen_t fill_name(int fd, const struct peer *peer, struct sockaddr_storage *name)
+{
+	struct sockaddr_in6 *ipv6 = (struct sockaddr_in6 *)name;
+	struct sockaddr_in *ipv4 = (struct sockaddr_in *)name;
+	int family = AF_INET6;
+	socklen_t size = sizeof(family);
+
+	memset(name, 0, sizeof(*name));
+	getsockopt(fd, SOL_SOCKET, SO_DOMAIN, &family, &size);
+	name->ss_family = (sa_family_t)family;
+	if (family == AF_INET) {
+		memcpy(&ipv4->sin_addr, peer->address + 12, sizeof(ipv4->sin_addr));
+		ipv4->sin_port = htons(peer->port);
+		return sizeof(*ipv4);
+	}
+	memcpy(&ipv6->sin6_addr, peer->address, sizeof(ipv6->sin6_addr));
+	ipv6->sin6_port = htons(peer->port);
+	return sizeof(*ipv6);
+}
+
+static int connect_again(int fd, const struct inet_socket *socket, const struct peer *asked)
+{
+	static const struct sockaddr nobody = {.sa_family = AF_UNSPEC};
+	struct sockaddr_storage name;
+	socklen_t size;
+
+	if (!is_same_socket(fd, socket->cookie))
+		return 0;
+	/* It got the loopback address together with its peer, and would keep it. */
+	if (cni_address_is_loopback(socket->source) && connect(fd, &nobody, sizeof(nobody)))
+		return -1;
+	size = fill_name(fd, asked, &name);
+	return connect(fd, (struct sockaddr *)&name, size);
+}
+
+static void warn_about_client(const struct peer *asked, const char *who, const char *why)
+{
+	char address[CNI_ADDRESS_TEXT_SIZE];
+
+	warning("%s goes on sending UDP to the container that had host port %u at %s, until it"
+		" connects again: %s",
+		who, asked->port, cni_address_format(asked->address, address), why);
+}
+
+static void reconnect(const struct inet_socket *socket, const struct peer *asked)
+{
+	struct socket_holder holder;
+	cleanup_close int fd = -1;
+	char who[64];
+
+	if (!socket_holder_find(socket->inode, &holder)) {
+		warn_about_client(asked, "a process", "/proc does not show which it is");
+		return;
+	}
+	fd = socket_holder_borrow(&holder);
+	if (fd >= 0 && !connect_again(fd, socket, asked))
+		return;
+	/* The process has gone, or has closed it. */
+	if (errno == ESRCH || errno == EBADF)
+		return;
+	snprintf(who, sizeof(who), "process %d (%s)", (int)holder.pid, holder.command);
+	warn_about_client(asked, who, strerror(errno));
+}
+
+void udp_clients_reconnect(const struct objects *objects)
+{
+	cleanup_free struct inet_socket *sockets = NULL;
+	struct cni_error ignored = {0};
+	size_t count = 0;
+
+	if (socket_list_read(IPPROTO_UDP, 1U << TCP_ESTABLISHED, &sockets, &count, &ignored)) {
+		warning("connected UDP sockets of processes of this host may go on sending to a"
+			" container that is gone: %s",
+			cni_error_message(&ignored));
+		cni_error_release(&ignored);
+	}
+	for (size_t i = 0; i < count; i++) {
+		struct peer now = {.port = sockets[i].destination_port}, asked, wanted;
+
+		memcpy(now.address, sockets[i].destination, CNI_ADDRESS_SIZE);
+		read_asked(objects, &sockets[i], &asked);
+		expect_peer(objects, &asked, &wanted);
+		if (!peer_equal(&now, &wanted))
+			reconnect(&sockets[i], &asked);
+	}
+}
