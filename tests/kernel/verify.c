@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * verify.c - loads every program of an object, as the plugin does, and says in TAP lines what
+ * verify.c - loads every program of objects, as the plugin does, and says in TAP lines what
  * this kernel's verifier made of each: "ok 1 - the verifier accepts NAME # INSTRUCTIONS, MS".
  */
 #include <bpf/libbpf.h>
@@ -45,7 +45,8 @@ static long number_behind(const char *log, const char *words)
 	return at ? strtol(at + strlen(words), NULL, 10) : -1;
 }
 
-static int report(struct bpf_object *object)
+/* How many are refused. *number counts the lines. */
+static int report(struct bpf_object *object, int *number)
 {
 	struct bpf_program *program;
 	int index = 0, refused = 0;
@@ -57,25 +58,36 @@ static int report(struct bpf_object *object)
 
 		refused += !accepted;
 		printf("%s %d - the verifier accepts %s # %ld, %ld\n", accepted ? "ok" : "not ok",
-		       index, bpf_program__name(program), number_behind(log, "processed "),
+		       ++*number, bpf_program__name(program), number_behind(log, "processed "),
 		       number_behind(log, "verification time ") / 1000);
 	}
 	return refused;
 }
 
+static int verify(const char *path, int *number)
+{
+	struct bpf_object *object = bpf_object__open_file(path, NULL);
+	int refused;
+
+	if (!object)
+		return 1;
+	collect_logs(object);
+	bpf_object__load(object);
+	refused = report(object, number);
+	bpf_object__close(object);
+	return refused;
+}
+
 int main(int argc, char **argv)
 {
-	struct bpf_object *object;
+	int number = 0, refused = 0;
 
-	if (argc != 2) {
-		fprintf(stderr, "verify FILE.bpf.o\n");
+	if (argc < 2) {
+		fprintf(stderr, "verify FILE.bpf.o...\n");
 		return 2;
 	}
 	libbpf_set_print(print_warning);
-	object = bpf_object__open_file(argv[1], NULL);
-	if (!object)
-		return 2;
-	collect_logs(object);
-	bpf_object__load(object);
-	return report(object) ? 1 : 0;
+	for (int i = 1; i < argc; i++)
+		refused += verify(argv[i], &number);
+	return refused ? 1 : 0;
 }
