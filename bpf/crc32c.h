@@ -43,9 +43,9 @@ __attribute__((noinline)) __u32 crc32c_multiply(__u32 a, __u32 b)
 	__u32 product = 0;
 
 	for (int i = 0; i < 32; i++) {
-		product ^= a & -(b >> 31);
+		product ^= a * (b >> 31);
 		b <<= 1;
-		a = (a >> 1) ^ (CRC32C_POLYNOMIAL & -(a & 1));
+		a = (a >> 1) ^ CRC32C_POLYNOMIAL * (a & 1);
 	}
 	return product;
 }

@@ -79,11 +79,10 @@ static __always_inline int flow_insert_first(const struct flow_key *key, struct 
 static __always_inline enum claim flow_claim_within_limit(const struct flow_key *key,
 							  const struct flow *flow)
 {
+	bool limited = flow->kind == FLOW_MAPPING || flow->kind == FLOW_MASQUERADE;
 	struct flow *standing;
 
-	if (flow->kind != FLOW_MAPPING && flow->kind != FLOW_MASQUERADE)
-		return flow_claim(key, flow);
-	if (!pair_limit_reached(flow->owner.slot, flow->owner.generation))
+	if (!limited || !pair_limit_reached(flow->owner.slot, flow->owner.generation))
 		return flow_claim(key, flow);
 	standing = flow_find_in(&flows, key);
 	return standing && flow_translates_alike(standing, flow) ? CLAIM_ANSWERED : CLAIM_LIMITED;

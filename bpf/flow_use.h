@@ -221,12 +221,15 @@ VERIFIED_ONCE bool flow_acknowledges(const struct flow_key *key, const struct fl
 
 /* A packet of a half-open flow. Where the flow is answered and cannot be taken into
  * flows, the packet is dropped; not what is left untranslated anyway. */
-static __always_inline enum verdict flow_use_new(const struct flow_key *key, struct flow *flow,
-						 const struct packet *packet, enum other_half half)
+VERIFIED_ONCE enum verdict flow_use_new(const struct flow_key *key, struct flow *flow,
+					const struct packet *packet, enum other_half half)
 {
-	bool untranslated = !flow_has_owner(flow) || flow->kind == FLOW_DIRECT;
+	bool untranslated;
 	enum claim claim;
 
+	if (!key || !flow || !packet)
+		return VERDICT_PASS;
+	untranslated = !flow_has_owner(flow) || flow->kind == FLOW_DIRECT;
 	if (key->protocol == PROTOCOL_TCP) {
 		if (flow->answered && !flow->reply && half != OTHER_HALF_ANSWERED &&
 		    !flow_acknowledges(key, flow, packet))

@@ -157,12 +157,13 @@ static __always_inline enum claim masquerade_create_flow(struct __sk_buff *skb,
 	return claim;
 }
 
-static __always_inline bool masquerade_choose_source(struct __sk_buff *skb,
-						     const struct packet *packet, bool outward,
-						     struct flow *flow)
+VERIFIED_ONCE bool masquerade_choose_source(struct __sk_buff *skb, const struct packet *packet,
+					    bool outward, struct flow *flow)
 {
 	struct address *chosen = (struct address *)flow->address;
 
+	if (!packet || !flow)
+		return false;
 	if (outward && policy_source(&flow->owner, packet->tuple.source, chosen))
 		return true;
 	return route_source(skb, packet, chosen);

@@ -25,7 +25,7 @@
 #define IPV4_FRAGMENT 0x3fff /* more fragments, or an offset */
 #define IPV6_FRAGMENT_OFFSET 0xfff8
 #define IPV6_FRAGMENT 0xfff9
-#define IPV6_EXTENSION_HEADERS 6 /* more than this many: not understood */
+#define IPV6_EXTENSION_HEADERS 6 /* so many: not understood */
 
 #define ICMP_ECHO_REPLY 0
 #define ICMP_ECHO_REQUEST 8
@@ -55,13 +55,17 @@ struct packet {
 	/* As the packet has it; direction is the caller's. Of an error: what a packet
 	 * back to the sender of the quoted one would have. */
 	struct flow_key tuple;
-	__u8 sender[16];      /* whose packet it is: its source, also that of an error */
-	__u32 identification; /* of a fragment's datagram */
-	__u32 end;            /* offset of the first byte behind the IP packet */
+	__u8 sender[16]; /* whose packet it is: its source, also that of an error */
+	union {
+		__u32 identification; /* of a fragment's datagram */
+		struct {
+			__u16 quoted_l3_offset; /* of an error, which is no fragment */
+			__u16 quoted_l4_offset;
+		};
+	};
+	__u32 end; /* offset of the first byte behind the IP packet */
 	__u16 l3_offset;
 	__u16 l4_offset;
-	__u16 quoted_l3_offset; /* of an error */
-	__u16 quoted_l4_offset;
 	__u32 tcp_sequence;
 	__u32 tcp_acknowledgment;
 	__u32 tcp_sequence_length; /* payload; SYN and FIN count one each */
@@ -132,28 +136,33 @@ struct extension_header {
 	};
 };
 
-struct extension_walk {
-	__u16 offset;   /* where it has come to */
-	__u16 fragment; /* offset and flag of the fragment header; 0: none, or all in one piece */
+/* What the IP headers say of what they carry. */
+struct ip_payload {
 	__u32 identification;
-	__u8 first_header; /* behind the fragment header: all that a later fragment tells */
+	__u16 offset; /* where it is, or where the walk over extension headers has come to */
+	__u16 fragment_offset; /* in bytes */
+	__u8 first_header;     /* behind the fragment header: all that a later fragment tells */
+	bool fragment;         /* not all in one piece */
 	bool has_fragment_header;
+	__u8 reserved;
 };
 
 static __always_inline bool packet_walk_fragment_header(struct __sk_buff *skb,
-							struct extension_walk *walk,
+							struct ip_payload *payload,
 							const struct extension_header *header)
 {
+	__u16 fragment = bpf_ntohs(header->fragment) & IPV6_FRAGMENT;
 	__be32 identification;
 
-	if (walk->has_fragment_header || !packet_load(skb, walk->offset + sizeof(*header),
-						      &identification, sizeof(identification)))
+	if (payload->has_fragment_header || !packet_load(skb, payload->offset + sizeof(*header),
+							 &identification, sizeof(identification)))
 		return false;
-	walk->has_fragment_header = true;
-	walk->fragment = bpf_ntohs(header->fragment) & IPV6_FRAGMENT;
-	walk->identification = bpf_ntohl(identification);
-	walk->first_header = header->next;
-	walk->offset += 8;
+	payload->has_fragment_header = true;
+	payload->fragment = fragment != 0;
+	payload->fragment_offset = fragment & IPV6_FRAGMENT_OFFSET;
+	payload->identification = bpf_ntohl(identification);
+	payload->first_header = header->next;
+	payload->offset += 8;
 	return true;
 }
 
@@ -163,32 +172,53 @@ static __always_inline bool packet_is_extension(__u8 protocol)
 	       protocol == NEXTHDR_DESTINATION;
 }
 
-/* Walks to the transport header, of a later fragment to what is in its place. Returns
- * its protocol, or -1 where it cannot be had: no end of headers, a route still to be
- * travelled. */
-static __always_inline int packet_skip_extension_headers(struct __sk_buff *skb,
-							 struct extension_walk *walk, __u8 protocol)
+static __always_inline bool packet_is_walked_over(__u8 protocol)
+{
+	return protocol == NEXTHDR_FRAGMENT || packet_is_extension(protocol);
+}
+
+/* Walks over one header. Returns the protocol of what comes next, or -1 where that cannot
+ * be had: no such header, a route still to be travelled. */
+static __always_inline int packet_skip_extension_header(struct __sk_buff *skb,
+							struct ip_payload *payload, __u8 protocol)
 {
 	struct extension_header header;
 
+	if (!packet_load(skb, payload->offset, &header, sizeof(header)))
+		return -1;
+	if (protocol == NEXTHDR_FRAGMENT)
+		return packet_walk_fragment_header(skb, payload, &header) ? header.next : -1;
+	if (protocol == NEXTHDR_ROUTING && header.routing.segments_left)
+		return -1;
+	payload->offset += 8 + header.length * 8;
+	return header.next;
+}
+
+/* Walks to the transport header, of a later fragment to what is in its place. Returns
+ * its protocol, or -1: there is no end of headers, or one that cannot be walked over. */
+VERIFIED_ONCE int packet_skip_extension_headers(struct __sk_buff *skb, struct ip_payload *payload,
+						__u8 first)
+{
+	int protocol = first;
+
+	if (!payload)
+		return -1;
 	for (int i = 0; i < IPV6_EXTENSION_HEADERS; i++) {
-		if (protocol != NEXTHDR_FRAGMENT && !packet_is_extension(protocol))
+		if (protocol < 0 || !packet_is_walked_over(protocol))
 			return protocol;
-		if (!packet_load(skb, walk->offset, &header, sizeof(header)))
-			return -1;
-		if (protocol == NEXTHDR_FRAGMENT) {
-			if (!packet_walk_fragment_header(skb, walk, &header))
-				return -1;
-			if (walk->fragment & IPV6_FRAGMENT_OFFSET)
-				return header.next;
-		} else {
-			if (protocol == NEXTHDR_ROUTING && header.routing.segments_left)
-				return -1;
-			walk->offset += 8 + header.length * 8;
-		}
-		protocol = header.next;
+		protocol = packet_skip_extension_header(skb, payload, protocol);
+		if (payload->fragment_offset)
+			return protocol;
 	}
 	return -1;
+}
+
+/* Most packets have no extension header. */
+static __always_inline int packet_find_transport(struct __sk_buff *skb, struct ip_payload *payload,
+						 __u8 next)
+{
+	return packet_is_walked_over(next) ? packet_skip_extension_headers(skb, payload, next)
+					   : next;
 }
 
 /* The transport header's first eight bytes, all that an error is sure to quote. */
@@ -247,7 +277,7 @@ static __always_inline bool packet_read_quoted_ipv4(struct __sk_buff *skb, struc
 static __always_inline bool packet_read_quoted_ipv6(struct __sk_buff *skb, struct packet *packet,
 						    struct flow_key *back)
 {
-	struct extension_walk walk = {};
+	struct ip_payload payload = {};
 	struct ipv6_header ip;
 	int protocol;
 
@@ -258,11 +288,11 @@ static __always_inline bool packet_read_quoted_ipv6(struct __sk_buff *skb, struc
 		return false;
 	address_copy(back->destination, (__u8 *)ip.source);
 	address_copy(back->source, (__u8 *)ip.destination);
-	walk.offset = packet->quoted_l3_offset + sizeof(ip);
-	protocol = packet_skip_extension_headers(skb, &walk, ip.next);
-	if (protocol < 0 || (walk.fragment & IPV6_FRAGMENT_OFFSET))
+	payload.offset = packet->quoted_l3_offset + sizeof(ip);
+	protocol = packet_find_transport(skb, &payload, ip.next);
+	if (protocol < 0 || payload.fragment_offset)
 		return false;
-	packet->quoted_l4_offset = walk.offset;
+	packet->quoted_l4_offset = payload.offset;
 	back->protocol = protocol;
 	return true;
 }
@@ -277,12 +307,12 @@ static __always_inline bool packet_is_error_type(bool ipv4, __u8 type)
 
 /* An error goes to whoever sent the packet that it quotes, so the flow that it
  * belongs to is found by the way back: the quoted tuple, turned round. */
-static __always_inline enum packet_kind packet_parse_error(struct __sk_buff *skb,
-							   struct packet *packet, __u8 type)
+VERIFIED_ONCE enum packet_kind packet_parse_error(struct __sk_buff *skb, struct packet *packet,
+						  __u8 type)
 {
 	struct flow_key back = {};
 
-	if (!packet_is_error_type(packet->ipv4, type) || packet->fragment)
+	if (!packet || !packet_is_error_type(packet->ipv4, type) || packet->fragment)
 		return PACKET_OPAQUE;
 	packet->quoted_l3_offset = packet->l4_offset + sizeof(struct echo_header);
 	if (packet->ipv4 ? !packet_read_quoted_ipv4(skb, packet, &back)
@@ -384,8 +414,10 @@ static __always_inline bool packet_has_transport(const struct packet *packet, in
 }
 
 static __always_inline enum packet_kind packet_parse_transport(struct __sk_buff *skb,
-							       struct packet *packet, __u8 protocol)
+							       struct packet *packet, int protocol)
 {
+	if (protocol < 0)
+		return PACKET_OPAQUE;
 	packet->tuple.protocol = protocol;
 	if (!packet_has_transport(packet, protocol))
 		return PACKET_OPAQUE;
@@ -401,24 +433,24 @@ static __always_inline enum packet_kind packet_parse_transport(struct __sk_buff 
 }
 
 /*
- * A fragment with an offset, 0 if it is the first one; first_header is what the later
- * ones tell of the protocol. The ports must be in the first one (RFC 7112), and nothing
- * may come later that lies over them: TCP's flags at an offset of 8 bytes (RFC 1858).
+ * A later fragment, or PACKET_TRANSLATABLE: the first one, whose transport header is still
+ * to be read. The ports must be in that (RFC 7112), and nothing may come later that lies
+ * over them: TCP's flags at an offset of 8 bytes (RFC 1858).
  */
-static __always_inline enum packet_kind packet_parse_fragment(struct __sk_buff *skb,
-							      struct packet *packet, int protocol,
-							      __u8 first_header,
-							      __u32 identification, __u16 offset)
+static __always_inline enum packet_kind packet_parse_fragment(struct packet *packet,
+							      const struct ip_payload *payload)
 {
+	__u8 first_header = payload->first_header;
+
 	if (!packet_has_transport(packet, first_header) &&
 	    (packet->ipv4 || !packet_is_extension(first_header)))
 		return PACKET_OPAQUE;
 	packet->tuple.protocol = first_header;
-	packet->identification = identification;
-	packet->fragment = offset ? LATER_FRAGMENT : FIRST_FRAGMENT;
-	if (!offset)
-		return protocol < 0 ? PACKET_OPAQUE : packet_parse_transport(skb, packet, protocol);
-	if (first_header == PROTOCOL_TCP && offset == (packet->ipv4 ? 1 : 8)) {
+	packet->identification = payload->identification;
+	packet->fragment = payload->fragment_offset ? LATER_FRAGMENT : FIRST_FRAGMENT;
+	if (!payload->fragment_offset)
+		return PACKET_TRANSLATABLE;
+	if (first_header == PROTOCOL_TCP && payload->fragment_offset == 8) {
 		packet->fragment = NO_FRAGMENT;
 		return PACKET_OPAQUE;
 	}
@@ -436,11 +468,14 @@ static __always_inline bool packet_has_odd_address(const struct packet *packet)
 	       address_is_ipv6_link_local(tuple->destination);
 }
 
+/* These two return PACKET_TRANSLATABLE where all is well, the payload's protocol (or -1) and
+ * what else the header says of it. */
 static __always_inline enum packet_kind packet_parse_ipv4(struct __sk_buff *skb,
-							  struct packet *packet)
+							  struct packet *packet,
+							  struct ip_payload *payload, int *protocol)
 {
-	__u16 fragment;
 	__u32 header_length;
+	__u16 fragment;
 	struct iphdr ip;
 
 	if (!packet_load(skb, packet->l3_offset, &ip, sizeof(ip)))
@@ -454,38 +489,35 @@ static __always_inline enum packet_kind packet_parse_ipv4(struct __sk_buff *skb,
 	if (packet->end > skb->len || packet->l3_offset + header_length > packet->end)
 		return PACKET_IGNORED;
 	packet->ipv4 = true;
-	packet->l4_offset = packet->l3_offset + header_length;
 	address_from_ipv4(packet->tuple.source, ip.saddr);
-	address_copy(packet->sender, packet->tuple.source);
 	address_from_ipv4(packet->tuple.destination, ip.daddr);
-	if (packet_has_odd_address(packet))
-		return PACKET_IGNORED;
 	fragment = bpf_ntohs(ip.frag_off) & IPV4_FRAGMENT;
-	if (fragment)
-		return packet_parse_fragment(skb, packet, ip.protocol, ip.protocol,
-					     bpf_ntohs(ip.id), fragment & IPV4_FRAGMENT_OFFSET);
-	return packet_parse_transport(skb, packet, ip.protocol);
+	payload->fragment = fragment != 0;
+	payload->fragment_offset = (fragment & IPV4_FRAGMENT_OFFSET) << 3;
+	payload->identification = bpf_ntohs(ip.id);
+	payload->first_header = ip.protocol;
+	payload->offset = packet->l3_offset + header_length;
+	*protocol = ip.protocol;
+	return packet_has_odd_address(packet) ? PACKET_IGNORED : PACKET_TRANSLATABLE;
 }
 
 static __always_inline enum packet_kind packet_parse_ipv6(struct __sk_buff *skb,
-							  struct packet *packet)
+							  struct packet *packet,
+							  struct ip_payload *payload, int *protocol)
 {
-	struct extension_walk walk = {};
 	struct ipv6_header ip;
-	int protocol;
 
 	if (!packet_load(skb, packet->l3_offset, &ip, sizeof(ip)))
 		return PACKET_IGNORED;
 	if ((bpf_ntohl(ip.version_class_label) >> 28) != 6)
 		return PACKET_IGNORED;
-	packet->l4_offset = packet->l3_offset + sizeof(ip);
-	packet->end = packet->l4_offset + bpf_ntohs(ip.payload_length);
+	payload->offset = packet->l3_offset + sizeof(ip);
+	packet->end = payload->offset + bpf_ntohs(ip.payload_length);
 	if (ip.payload_length == 0 && skb->len > 0xffff) /* BIG TCP (since 5.19) says 0 */
 		packet->end = skb->len;
 	if (packet->end > skb->len)
 		return PACKET_IGNORED;
 	address_copy(packet->tuple.source, (__u8 *)ip.source);
-	address_copy(packet->sender, packet->tuple.source);
 	address_copy(packet->tuple.destination, (__u8 *)ip.destination);
 	/* A v4-mapped address has no business on the wire, and would alias IPv4. The
 	 * stack drops such a source, but forwards such a destination. */
@@ -493,28 +525,28 @@ static __always_inline enum packet_kind packet_parse_ipv6(struct __sk_buff *skb,
 		return PACKET_IGNORED;
 	if (address_is_ipv4(packet->tuple.destination))
 		return PACKET_OPAQUE;
-	walk.offset = packet->l4_offset;
-	protocol = packet_skip_extension_headers(skb, &walk, ip.next);
-	packet->l4_offset = walk.offset;
-	if (walk.fragment)
-		return packet_parse_fragment(skb, packet, protocol, walk.first_header,
-					     walk.identification,
-					     walk.fragment & IPV6_FRAGMENT_OFFSET);
-	if (protocol < 0)
-		return PACKET_OPAQUE;
-	return packet_parse_transport(skb, packet, protocol);
+	*protocol = packet_find_transport(skb, payload, ip.next);
+	return PACKET_TRANSLATABLE;
 }
 
 /* A function of its own keeps what it needs while it reads off its callers' stacks. */
 VERIFIED_ONCE enum packet_kind packet_parse_ip(struct __sk_buff *skb, struct packet *packet)
 {
+	struct ip_payload payload = {};
+	enum packet_kind kind = PACKET_IGNORED;
+	int protocol = -1;
+
 	if (!packet)
 		return PACKET_IGNORED;
 	if (skb->protocol == bpf_htons(ETH_P_IP))
-		return packet_parse_ipv4(skb, packet);
-	if (skb->protocol == bpf_htons(ETH_P_IPV6))
-		return packet_parse_ipv6(skb, packet);
-	return PACKET_IGNORED;
+		kind = packet_parse_ipv4(skb, packet, &payload, &protocol);
+	else if (skb->protocol == bpf_htons(ETH_P_IPV6))
+		kind = packet_parse_ipv6(skb, packet, &payload, &protocol);
+	packet->l4_offset = payload.offset;
+	address_copy(packet->sender, packet->tuple.source);
+	if (kind == PACKET_TRANSLATABLE && payload.fragment)
+		kind = packet_parse_fragment(packet, &payload);
+	return kind == PACKET_TRANSLATABLE ? packet_parse_transport(skb, packet, protocol) : kind;
 }
 
 /* l3_offset: where the IP header is; 0 at an interface whose frames begin with it. */

@@ -61,10 +61,13 @@ static __always_inline const struct port_set *port_set_of(const struct owner *ow
 	return (const struct port_set *)settings->masquerade_ports;
 }
 
-/* An unused range is {0, 0}, and port 0 is never in the set. */
+/* An unused range is {0, 0}, and port 0 is never in the set. Without branches, for the
+ * verifier walks through every turn of the loops below. */
 static __always_inline __u32 port_range_size(const struct port_range *range)
 {
-	return range->last && range->first <= range->last ? range->last - range->first + 1 : 0;
+	__u32 used = (range->last + 0xffffU) >> 16; /* 1, or 0 for no port */
+
+	return range->last - range->first + used;
 }
 
 VERIFIED_ONCE bool port_set_has(const struct port_set *set, __u16 port)
@@ -72,8 +75,7 @@ VERIFIED_ONCE bool port_set_has(const struct port_set *set, __u16 port)
 	if (!set)
 		return false;
 	for (int i = 0; i < MASQUERADE_RANGES; i++)
-		if (port_range_size(&set->ranges[i]) && port >= set->ranges[i].first &&
-		    port <= set->ranges[i].last)
+		if ((__u32)(port - set->ranges[i].first) < port_range_size(&set->ranges[i]))
 			return true;
 	return false;
 }

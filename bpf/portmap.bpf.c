@@ -270,9 +270,9 @@ int to_container(struct __sk_buff *skb)
 
 /* A packet that is known to leave the stack translated, a reply or part of a
  * masqueraded flow, but would be switched past the hook that does that: lifted. */
-static __always_inline int lift(struct __sk_buff *skb, const struct interface *port)
+VERIFIED_ONCE int lift(struct __sk_buff *skb, const struct interface *port)
 {
-	if (rewrite_destination_mac(skb, port->bridge_mac)) {
+	if (!port || rewrite_destination_mac(skb, port->bridge_mac)) {
 		count(drop_rewrite_failed);
 		return TC_ACT_SHOT;
 	}
