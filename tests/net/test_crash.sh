@@ -120,6 +120,84 @@ $(map_count endpoints) $(map_count policies) $(live_slots)" \
 		"portmaps, attachments, endpoints, policies, live slots ($1)"
 }
 
+# What a process does to a container in the fight: one command, killed anywhere or not
+fight() {
+	RANDOM=$seed
+	local command=(plugin_run) prefix=()
+	case $((RANDOM % 16)) in
+	0 | 1 | 2) command+=(DEL "c$1") ;;
+	3) command+=(CHECK "c$1") ;;
+	4) command+=(GC "c$1") ;;
+	5) command=("$build/bpf-portmap" attach) ;;
+	*) command+=(ADD "c$1") ;;
+	esac
+	[ $((RANDOM % 2)) = 0 ] || prefix=("$build/tests/killer" $((RANDOM % 90 + 1)))
+	[ "${command[0]}" = plugin_run ] || exec "${prefix[@]}" "${command[@]}" >/dev/null 2>&1
+	PREFIX=${prefix[*]} "${command[@]}" <"/run/config.$1" >/dev/null 2>&1
+}
+
+fighter_runs() { plugin_run "$1" "c$2" <"/run/config.$2" >"/run/out.$2" 2>/run/err; }
+
+# all_at_once PROCESSES COMMAND...: each with the number of one of the 20 fighters; fills `codes`
+all_at_once() {
+	local process processes=$1 pids=()
+	shift
+	for process in $(seq "$processes"); do
+		seed=$((seed + 1))
+		"$@" $((process % 20)) &
+		pids+=($!)
+	done
+	codes=()
+	for process in $(seq "$processes"); do
+		codes[process]=0
+		wait "${pids[process - 1]}" 2>/dev/null || codes[process]=$?
+	done
+}
+
+expect_one_owner() {
+	local port=$1 number winners=()
+	for number in "$((port - 9000))" "$((port - 8990))"; do
+		[ "${codes[number]}" != 0 ] || winners+=("$number")
+		jq -e '.code == null or .code == 101' "/run/out.$number" >/dev/null ||
+			fail "seed $seed, ADD of c$number: $(cat "/run/out.$number")"
+	done
+	expect_equal 1 "${#winners[@]}" "seed $seed, owners of port $port"
+	fighter_runs CHECK "${winners[0]}" || fail "CHECK: $(cat "/run/out.${winners[0]}")"
+	serve_in "c${winners[0]}" 80
+	expect_answer client tcp "$host4" "$port" "c${winners[0]}"
+}
+
+# limit 120 s
+# 50 at once fight for 10 ports by ADD, ADD again and DEL, beside CHECK, GC and attach, half of them
+# killed anywhere: then an ADD of each leaves every port with exactly one owner, and a DEL of each
+# nothing [T31][s81][i07][i14]
+test_crash_parallel_killed() {
+	local before number port killed=0 seed=${SEED:-7} codes
+	container_add warm bridge -p 8080:80/tcp
+	container_remove warm bridge
+	before=$(state_show)
+	for number in $(seq 0 19); do
+		container_add_plain "c$number"
+		plugin_config "c$number" ".maxFlows = 5 | $(mapping $((9000 + number % 10)))" \
+			>"/run/config.$number"
+	done
+	for _ in 1 2 3 4 5; do
+		all_at_once 50 fight
+		for number in "${codes[@]}"; do [ "$number" != 137 ] || killed=$((killed + 1)); done
+	done
+	[ "$killed" -gt 40 ] || fail "only $killed of 250 were killed: nothing was tested"
+	all_at_once 20 fighter_runs ADD
+	codes[0]=${codes[20]}
+	for port in $(seq 9000 9009); do expect_one_owner "$port"; done
+	expect_equal "10 20 20 10 10" "$(map_count attachments) $(map_count portmaps) \
+$(map_count endpoints) $(map_count policies) $(live_slots)" \
+		"seed $seed, attachments, portmaps, endpoints, policies, live slots"
+	all_at_once 20 fighter_runs DEL
+	expect_equal "" "$(cat /run/out.*)" "seed $seed, what DEL says"
+	for number in $(seq 0 19); do container_die "c$number"; done
+	expect_same_state "$before"
+}
+
 # limit 180 s
 # 200 ADDs killed at random moments: the DEL after each leaves nothing, the next ADD works [i14]
 test_crash_add_killed() {
