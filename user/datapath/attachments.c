@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* attachments.c - making and removing what an attachment owns in the maps. */
+/* attachments.c - making what an attachment owns in the maps. */
 #include "datapath/attachments.h"
 
 #include <bpf/bpf.h>
@@ -11,9 +11,10 @@
 #include "datapath/lock.h"
 #include "datapath/maps.h"
 #include "datapath/masquerade_ports.h"
+#include "datapath/orphans.h"
 #include "datapath/owners.h"
 #include "datapath/policies.h"
-#include "datapath/refusal.h"
+#include "datapath/removal.h"
 #include "datapath/udp_clients.h"
 #include "datapath/warning.h"
 #include "net/link.h"
@@ -57,179 +58,6 @@ bool attachments_are_of_one_container(const char one[ATTACHMENT_KEY_SIZE],
 
 	return attachment_name_split(one, &one_name) && attachment_name_split(other, &other_name) &&
 	       !strcmp(one_name.container_id, other_name.container_id);
-}
-
-struct removal {
-	const struct objects *objects;
-	struct owner owner;
-	uint32_t left; /* stop after so many */
-	int failure;   /* errno */
-	struct portmap_key ports[PORT_BATCH];
-	uint32_t port_count;
-	struct noticed noticed;
-	bool udp_clients;
-};
-
-static void delete_ports(struct removal *removal)
-{
-	int map = removal->objects->maps[MAP_PORTMAPS];
-	uint32_t count = removal->port_count;
-
-	/* A batch ends at a key that somebody else has deleted, so then each for itself. */
-	if (count && bpf_map_delete_batch(map, removal->ports, &count, NULL))
-		for (uint32_t i = 0; i < removal->port_count; i++)
-			if (bpf_map_delete_elem(map, &removal->ports[i]) && errno != ENOENT)
-				removal->failure = errno;
-	removal->port_count = 0;
-}
-
-static bool remove_portmap(const void *key, const void *value, void *context)
-{
-	const struct portmap *portmap = value;
-	struct removal *removal = context;
-
-	if (!owner_is(portmap->owner, removal->owner))
-		return true;
-	if (udp_clients_are_known(&removal->noticed, key))
-		removal->udp_clients = true;
-	memcpy(&removal->ports[removal->port_count++], key, sizeof(removal->ports[0]));
-	if (removal->port_count == PORT_BATCH)
-		delete_ports(removal);
-	return --removal->left > 0;
-}
-
-static bool remove_endpoint(const void *key, const void *value, void *context)
-{
-	const struct endpoint *endpoint = value;
-	struct removal *removal = context;
-
-	if (owner_is(endpoint->owner, removal->owner) &&
-	    bpf_map_delete_elem(removal->objects->maps[MAP_ENDPOINTS], key) && errno != ENOENT)
-		removal->failure = errno;
-	return true;
-}
-
-static int remove_ports(const struct objects *objects, const struct attachment *record,
-			bool *udp_clients, struct cni_error *err)
-{
-	/* All that it claimed, if it claimed them all. */
-	bool known = record->state == ATTACHMENT_READY;
-	struct removal removal = {
-		.objects = objects,
-		.owner = record->owner,
-		.left = known ? record->host_ports : UINT32_MAX,
-	};
-
-	if (!removal.left)
-		return 0;
-	noticed_read(objects, &removal.noticed);
-	if (maps_walk(objects->maps[MAP_PORTMAPS], sizeof(struct portmap_key),
-		      sizeof(struct portmap), remove_portmap, &removal))
-		removal.failure = errno;
-	delete_ports(&removal);
-	*udp_clients |= removal.udp_clients;
-	if (removal.failure)
-		return refusal_set(err, removal.failure, "cannot delete from the map portmaps");
-	return 0;
-}
-
-static int remove_endpoints(const struct objects *objects, const struct attachment *record,
-			    struct cni_error *err)
-{
-	struct removal removal = {.objects = objects, .owner = record->owner};
-
-	if (maps_walk(objects->maps[MAP_ENDPOINTS], sizeof(struct endpoint_key),
-		      sizeof(struct endpoint), remove_endpoint, &removal))
-		removal.failure = errno;
-	if (removal.failure)
-		return refusal_set(err, removal.failure, "cannot delete from the map endpoints");
-	return 0;
-}
-
-/* The program stays on the veth and drops what the container still sends, until the
- * veth goes: nothing leaves un-NATed in between. */
-static void remove_interface(const struct objects *objects, const struct attachment *record)
-{
-	struct interface interface;
-
-	if (interface_read(objects, record->ifindex, &interface) &&
-	    owner_is(interface.owner, record->owner))
-		bpf_map_delete_elem(objects->maps[MAP_INTERFACES], &record->ifindex);
-}
-
-static int remove_locked(const struct objects *objects, const struct attachment_key *key,
-			 bool *udp_clients, struct cni_error *err)
-{
-	struct attachment record;
-
-	if (!attachment_read(objects, key, &record))
-		return 0;
-	if (owner_set_live(objects, record.owner, false, err) ||
-	    remove_ports(objects, &record, udp_clients, err) ||
-	    remove_endpoints(objects, &record, err) || policy_delete(objects, record.owner, err))
-		return -1;
-	remove_interface(objects, &record);
-	if (bpf_map_delete_elem(objects->maps[MAP_ATTACHMENTS], key) && errno != ENOENT)
-		return refusal_set(err, errno, "cannot delete from the map attachments");
-	owner_free(objects, record.owner);
-	return 0;
-}
-
-/* What takes milliseconds is not done under the lock. */
-static void follow_udp_clients(const struct objects *objects, bool known, int *lock)
-{
-	lock_release(lock);
-	if (known)
-		udp_clients_reconnect(objects);
-}
-
-/* Only a look-up that finds nothing means that nothing is there. */
-static int exists(const struct objects *objects, const struct attachment_key *key, bool *found,
-		  struct cni_error *err)
-{
-	struct attachment record;
-
-	*found = attachment_read(objects, key, &record);
-	if (*found || errno == ENOENT)
-		return 0;
-	return refusal_set(err, errno, "cannot read the map attachments");
-}
-
-int attachment_remove(const struct datapath *datapath, const struct attachment_key *key,
-		      struct cni_error *err)
-{
-	cleanup_lock int lock = -1;
-	bool found, udp_clients = false;
-	int result;
-
-	if (exists(&datapath->objects, key, &found, err))
-		return -1;
-	if (!found)
-		return 0;
-	lock = lock_take(err);
-	if (lock < 0)
-		return -1;
-	result = remove_locked(&datapath->objects, key, &udp_clients, err);
-	follow_udp_clients(&datapath->objects, udp_clients, &lock);
-	return result;
-}
-
-int attachment_remove_stale(const struct datapath *datapath, const struct attachment_entry *entry,
-			    struct cni_error *err)
-{
-	cleanup_lock int lock = lock_take(err);
-	struct attachment record;
-	bool udp_clients = false;
-	int result;
-
-	if (lock < 0)
-		return -1;
-	if (!attachment_read(&datapath->objects, &entry->key, &record) ||
-	    !owner_is(record.owner, entry->attachment.owner))
-		return 0;
-	result = remove_locked(&datapath->objects, &entry->key, &udp_clients, err);
-	follow_udp_clients(&datapath->objects, udp_clients, &lock);
-	return result;
 }
 
 static int write_slot(const struct objects *objects, const struct attachment_claims *claims,
@@ -290,20 +118,35 @@ static bool has_udp_clients(const struct objects *objects, const struct attachme
 	return false;
 }
 
+/* What it had before, also where the record of that is lost. */
+static int remove_before_add(const struct objects *objects, const struct attachment_claims *claims,
+			     struct removed *removed, struct cni_error *err)
+{
+	struct endpoint endpoint;
+
+	if (removal_of_attachment(objects, &claims->key, removed, err))
+		return -1;
+	for (size_t i = 0; !removed->found && i < claims->endpoint_count; i++)
+		if (endpoint_read(objects, &claims->endpoints[i].key, &endpoint) &&
+		    owner_is_of(objects, endpoint.owner, &claims->key))
+			return orphans_remove(objects, &claims->key, removed, err);
+	return 0;
+}
+
 static int replace_locked(const struct objects *objects, struct nl_sock *socket,
-			  const struct attachment_claims *claims, bool *udp_clients,
+			  const struct attachment_claims *claims, struct removed *removed,
 			  struct cni_error *err)
 {
 	struct cni_error undoing = {0};
 
 	/* What it had before goes first, so that a killed re-ADD leaves one owner to find. */
-	if (remove_locked(objects, &claims->key, udp_clients, err))
+	if (remove_before_add(objects, claims, removed, err))
 		return -1;
 	if (!add_locked(objects, socket, claims, err)) {
-		*udp_clients |= claims->port_count && has_udp_clients(objects, claims);
+		removed->udp_clients |= claims->port_count && has_udp_clients(objects, claims);
 		return 0;
 	}
-	if (remove_locked(objects, &claims->key, udp_clients, &undoing)) {
+	if (removal_of_attachment(objects, &claims->key, removed, &undoing)) {
 		warning("cannot undo a failed ADD: %s", cni_error_message(&undoing));
 		cni_error_release(&undoing);
 	}
@@ -314,13 +157,13 @@ int attachment_add(const struct datapath *datapath, struct nl_sock *socket,
 		   const struct attachment_claims *claims, struct cni_error *err)
 {
 	cleanup_lock int lock = lock_take(err);
-	bool udp_clients = false;
+	struct removed removed = {0};
 	int result;
 
 	/* Before it may claim anything: the container may have been deleted meanwhile. */
 	if (lock < 0 || require_veth(socket, claims->ifindex, err))
 		return -1;
-	result = replace_locked(&datapath->objects, socket, claims, &udp_clients, err);
-	follow_udp_clients(&datapath->objects, udp_clients, &lock);
+	result = replace_locked(&datapath->objects, socket, claims, &removed, err);
+	removal_finish(&datapath->objects, &removed, &lock);
 	return result;
 }

@@ -50,7 +50,7 @@ int attachment_verify(const struct datapath *datapath, const struct attachment_c
 		      bool with_ports, struct cni_error *err);
 
 struct attachment_entry {
-	struct attachment_key key;
+	struct attachment_key key; /* as it stands in the map: a damaged one need not end */
 	struct attachment attachment;
 };
 

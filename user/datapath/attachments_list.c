@@ -31,7 +31,6 @@ static bool append_entry(const void *key, const void *value, void *context)
 	}
 	memcpy(&listing->entries[listing->count].key, key, sizeof(struct attachment_key));
 	memcpy(&listing->entries[listing->count].attachment, value, sizeof(struct attachment));
-	listing->entries[listing->count].key.name[ATTACHMENT_KEY_SIZE - 1] = '\0';
 	listing->count++;
 	return true;
 }

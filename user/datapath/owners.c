@@ -8,23 +8,40 @@
 #include "datapath/attach.h"
 #include "net/link.h"
 
-static void key_of_slot(const struct slot *slot, struct attachment_key *key)
+bool owner_read(const struct objects *objects, struct owner owner, struct slot *slot)
+{
+	return owner.slot && slot_read(objects, owner.slot, slot) &&
+	       slot->generation == owner.generation;
+}
+
+void slot_get_key(const struct slot *slot, struct attachment_key *key)
 {
 	memset(key, 0, sizeof(*key));
 	memcpy(key->name, slot->attachment, strnlen(slot->attachment, sizeof(key->name) - 1));
 }
 
-/* The slot's attachment, if its record points back. */
-static bool read_record(const struct objects *objects, uint32_t number, const struct slot *slot,
-			struct attachment *record)
+bool slot_read_record(const struct objects *objects, uint32_t number, const struct slot *slot,
+		      struct attachment *record)
 {
 	struct attachment_key key;
 
 	if (!slot->generation || !slot->attachment[0])
 		return false;
-	key_of_slot(slot, &key);
+	slot_get_key(slot, &key);
 	return attachment_read(objects, &key, record) &&
 	       owner_is(record->owner, (struct owner){number, slot->generation});
+}
+
+bool owner_is_of(const struct objects *objects, struct owner owner,
+		 const struct attachment_key *key)
+{
+	struct attachment_key owner_key;
+	struct slot slot;
+
+	if (!owner_read(objects, owner, &slot))
+		return false;
+	slot_get_key(&slot, &owner_key);
+	return !memcmp(&owner_key, key, sizeof(owner_key));
 }
 
 bool owner_has_veth(const struct objects *objects, struct nl_sock *socket,
@@ -56,7 +73,7 @@ bool owner_is_alive(const struct objects *objects, struct nl_sock *socket, struc
 		return false;
 	}
 	/* Under the lock nobody is in the middle of ADD or DEL: who is not live was killed. */
-	return slot->live && read_record(objects, owner.slot, slot, &record) &&
+	return slot->live && slot_read_record(objects, owner.slot, slot, &record) &&
 	       record.state == ATTACHMENT_READY && owner_has_veth(objects, socket, &record);
 }
 
@@ -68,7 +85,8 @@ static uint32_t find_free_slot(const struct objects *objects, uint32_t hint)
 	for (uint32_t tried = 1; tried < MAX_SLOTS; tried++, hint++) {
 		if (hint == 0 || hint >= MAX_SLOTS)
 			hint = 1;
-		if (slot_read(objects, hint, &slot) && !read_record(objects, hint, &slot, &record))
+		if (slot_read(objects, hint, &slot) &&
+		    !slot_read_record(objects, hint, &slot, &record))
 			return hint;
 	}
 	return 0;

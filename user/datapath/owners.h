@@ -12,6 +12,19 @@
 
 struct nl_sock;
 
+/* The owner's slot. False: nobody is that owner any more. */
+bool owner_read(const struct objects *objects, struct owner owner, struct slot *slot);
+
+void slot_get_key(const struct slot *slot, struct attachment_key *key);
+
+/* The record of the attachment that a slot names. False: there is none that points back. */
+bool slot_read_record(const struct objects *objects, uint32_t number, const struct slot *slot,
+		      struct attachment *record);
+
+/* Whether it is what the attachment's slot says too. */
+bool owner_is_of(const struct objects *objects, struct owner owner,
+		 const struct attachment_key *key);
+
 /* Whether the veth of an attachment is there. Its ifindex can come again for another one: it
  * is told by its MAC, or, as udev and people change those, by its entry in interfaces and our
  * program on it. True where rtnetlink can't say: nothing is taken from who may be alive. */

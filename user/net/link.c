@@ -2,6 +2,7 @@
 /* link.c - one network interface, as rtnetlink tells it. */
 #include "net/link.h"
 
+#include <limits.h>
 #include <linux/if_arp.h>
 #include <netlink/addr.h>
 #include <netlink/netlink.h>
@@ -73,9 +74,13 @@ int link_get(struct nl_sock *socket, uint32_t ifindex, const char *name, struct 
 	     struct cni_error *err)
 {
 	struct rtnl_link *found = NULL;
-	int result = rtnl_link_get_kernel(socket, (int)ifindex, name, &found);
+	int result;
 
 	memset(link, 0, sizeof(*link));
+	/* libnl takes a number that no interface can have for a mistake to abort at. */
+	if (!name && (ifindex == 0 || ifindex > INT_MAX))
+		return 0;
+	result = rtnl_link_get_kernel(socket, (int)ifindex, name, &found);
 	if (result == -NLE_NODEV || result == -NLE_OBJ_NOTFOUND)
 		return 0;
 	if (result < 0) {

@@ -6,6 +6,7 @@
 #include "cni/attachment_list.h"
 #include "cni/cleanup.h"
 #include "datapath/attachments.h"
+#include "datapath/orphans.h"
 #include "datapath/owners.h"
 #include "datapath/prepare.h"
 #include "net/netlink.h"
@@ -13,23 +14,36 @@
 #include "plugin/host.h"
 #include "plugin/interfaces.h"
 
+static bool is_gone(struct host *host, const struct attachment_entry *entry)
+{
+	const struct objects *objects = &host->datapath.objects;
+	struct slot slot;
+
+	return !owner_read(objects, entry->attachment.owner, &slot) ||
+	       !owner_has_veth(objects, host->socket, &entry->attachment);
+}
+
 static bool is_stale(struct host *host, const struct cni_attachment_list *valid,
 		     const char *network, const struct attachment_entry *entry)
 {
 	struct attachment_name name;
 
-	if (!attachment_name_split(entry->key.name, &name) || strcmp(name.network, network) != 0)
+	/* Damaged: no command can name it. */
+	if (!attachment_name_split(entry->key.name, &name))
+		return is_gone(host, entry);
+	if (strcmp(name.network, network) != 0)
 		return false;
 	if (valid->given)
 		return !cni_attachment_list_has(valid, name.container_id, name.ifname);
 	/* Nothing is said about what is valid: only what is certainly gone. */
-	return !owner_has_veth(&host->datapath.objects, host->socket, &entry->attachment);
+	return is_gone(host, entry);
 }
 
 /* Goes on after an error; all are reported. */
-static void collect_failure(struct cni_error *err, struct cni_error *failure, const char *name)
+static void collect_failure(struct cni_error *err, struct cni_error *failure,
+			    const struct attachment_key *key)
 {
-	cni_error_wrap(failure, "%s", name);
+	cni_error_wrap(failure, "%.*s", ATTACHMENT_KEY_SIZE, key->name);
 	if (!err->code)
 		cni_error_set(err, failure->code, "%s", cni_error_message(failure));
 	else
@@ -37,26 +51,37 @@ static void collect_failure(struct cni_error *err, struct cni_error *failure, co
 	cni_error_release(failure);
 }
 
-static int remove_stale(struct host *host, const struct cni_attachment_list *valid,
-			const char *network, struct cni_error *err)
+static void remove_stale(struct host *host, const struct cni_attachment_list *valid,
+			 const char *network, const struct attachment_entry *entries, size_t count,
+			 struct cni_error *failures)
 {
-	cleanup_free struct attachment_entry *entries = NULL;
-	struct cni_error failures = {0};
-	size_t count;
-
-	if (attachment_list(&host->datapath, &entries, &count, err))
-		return -1;
 	for (size_t i = 0; i < count; i++) {
 		struct cni_error failure = {0};
 
 		if (is_stale(host, valid, network, &entries[i]) &&
 		    attachment_remove_stale(&host->datapath, &entries[i], &failure))
-			collect_failure(&failures, &failure, entries[i].key.name);
+			collect_failure(failures, &failure, &entries[i].key);
 	}
-	if (!failures.code)
-		return 0;
-	*err = failures;
-	return -1;
+}
+
+static int remove_all_stale(struct host *host, const struct cni_attachment_list *valid,
+			    const char *network, struct cni_error *err)
+{
+	cleanup_free struct attachment_entry *recorded = NULL, *orphans = NULL;
+	struct cni_error failures = {0};
+	size_t recorded_count, orphan_count;
+
+	if (attachment_list(&host->datapath, &recorded, &recorded_count, err) ||
+	    orphans_list(&host->datapath.objects, &orphans, &orphan_count, err))
+		return -1;
+	/* In this order: a damaged record may have no other owner than an orphan. */
+	remove_stale(host, valid, network, orphans, orphan_count, &failures);
+	remove_stale(host, valid, network, recorded, recorded_count, &failures);
+	if (failures.code) {
+		*err = failures;
+		return -1;
+	}
+	return orphans_sweep(&host->datapath.objects, err);
 }
 
 static int collect(const struct cni_attachment_list *valid, const char *network,
@@ -69,7 +94,7 @@ static int collect(const struct cni_attachment_list *valid, const char *network,
 	if (!datapath_is_usable(&host.datapath))
 		return 0;
 	interfaces_sweep(&host);
-	return remove_stale(&host, valid, network, err);
+	return remove_all_stale(&host, valid, network, err);
 }
 
 int command_gc(const struct cni_environment *environment, const struct cni_network_config *config,

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * removal.h - removing from the maps what an owner has.
+ */
+#ifndef DATAPATH_REMOVAL_H
+#define DATAPATH_REMOVAL_H
+
+#include <stdbool.h>
+
+#include "cni/error.h"
+#include "datapath/objects.h"
+
+/* Begins as {0}. */
+struct removed {
+	bool found;       /* there was a record of the attachment, damaged or not */
+	bool udp_clients; /* sockets of the host's processes have been connected to its ports */
+};
+
+/* Everything but the record and the slot, which is not live from then on: they are what a
+ * killed run is found by. Call it with the lock. Code 102. */
+int removal_run(const struct objects *objects, const struct attachment *record,
+		struct removed *removed, struct cni_error *err);
+
+/* All that an attachment has, if there is a record of it, in front of whatever ADD makes anew.
+ * Call it with the lock. Code 102. */
+int removal_of_attachment(const struct objects *objects, const struct attachment_key *key,
+			  struct removed *removed, struct cni_error *err);
+
+/* Releases the lock, and lets go on elsewhere who was connected to what was removed. */
+void removal_finish(const struct objects *objects, const struct removed *removed, int *lock);
+
+#endif
