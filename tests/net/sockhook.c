@@ -21,7 +21,7 @@ const char tool_usage[] =
 	"                                    at PIN\n"
 	"sockhook fill CGROUP HOOK COUNT     attaches so many that do nothing\n"
 	"sockhook alone CGROUP HOOK          attaches one that shares the hook with nobody\n"
-	"sockhook show CGROUP HOOK           prints the names of those attached, in their order\n"
+	"sockhook show CGROUP                prints those attached: HOOK NAME, in their order\n"
 	"     HOOK: connect4, connect6, sendmsg4, sendmsg6, recvmsg4, recvmsg6, getpeername4,\n"
 	"     getpeername6, bind4, bind6\n";
 
@@ -123,7 +123,7 @@ static void count_calls(int cgroup, enum bpf_attach_type type, const char *pin)
 	attach(load_counting(type, map), cgroup, type, BPF_F_ALLOW_MULTI);
 }
 
-static void print_name(uint32_t id)
+static void print_program(const char *hook, uint32_t id)
 {
 	struct bpf_prog_info info = {0};
 	uint32_t size = sizeof(info);
@@ -131,18 +131,30 @@ static void print_name(uint32_t id)
 
 	if (program < 0 || bpf_obj_get_info_by_fd(program, &info, &size))
 		die("program");
-	puts(info.name);
+	printf("%s %s\n", hook, info.name);
 	close(program);
 }
 
-static void show(int cgroup, enum bpf_attach_type type)
+static void show(int cgroup)
 {
-	uint32_t ids[MAX_PROGRAMS], count = MAX_PROGRAMS;
+	uint32_t ids[MAX_PROGRAMS], count;
 
-	if (bpf_prog_query(cgroup, type, 0, NULL, ids, &count))
-		die("query");
-	for (uint32_t i = 0; i < count; i++)
-		print_name(ids[i]);
+	for (size_t hook = 0; hook < sizeof(hooks) / sizeof(*hooks); hook++) {
+		count = MAX_PROGRAMS;
+		if (bpf_prog_query(cgroup, hooks[hook].type, 0, NULL, ids, &count))
+			die("query");
+		for (uint32_t i = 0; i < count; i++)
+			print_program(hooks[hook].name, ids[i]);
+	}
+}
+
+static int open_cgroup(const char *path)
+{
+	int cgroup = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+	if (cgroup < 0)
+		die(path);
+	return cgroup;
 }
 
 int main(int argc, char **argv)
@@ -150,11 +162,15 @@ int main(int argc, char **argv)
 	enum bpf_attach_type type;
 	int cgroup;
 
+	if (argc < 3)
+		die_usage();
+	cgroup = open_cgroup(argv[2]);
+	if (strcmp(argv[1], "show") == 0 && argc == 3) {
+		show(cgroup);
+		return 0;
+	}
 	if (argc < 4)
 		die_usage();
-	cgroup = open(argv[2], O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	if (cgroup < 0)
-		die(argv[2]);
 	type = hook_find(argv[3]);
 	if (strcmp(argv[1], "count") == 0 && argc == 5)
 		count_calls(cgroup, type, argv[4]);
@@ -163,8 +179,6 @@ int main(int argc, char **argv)
 			attach(load_idle(type), cgroup, type, BPF_F_ALLOW_MULTI);
 	else if (strcmp(argv[1], "alone") == 0 && argc == 4)
 		attach(load_idle(type), cgroup, type, 0);
-	else if (strcmp(argv[1], "show") == 0 && argc == 4)
-		show(cgroup, type);
 	else
 		die_usage();
 	return 0;

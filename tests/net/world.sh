@@ -241,6 +241,7 @@ state_show() {
 	tc qdisc show | grep -E 'clsact|ingress|tbf' | sort || true
 	programs_show
 	find /sys/fs/bpf -mindepth 1 | grep -vE "/$socket_programs\$" | sort
+	socket_hooks_show | sort | uniq -d
 	local map
 	for map in portmaps endpoints attachments interfaces policies; do
 		[ ! -e "$pins/$map" ] || echo "$map: $(map_count "$map")"
@@ -254,6 +255,11 @@ programs_show() {
 		attached "${path##*/}" ingress | sed "s/^/${path##*/} ingress /"
 		attached "${path##*/}" egress | sed "s/^/${path##*/} egress /"
 	done
+}
+
+# The programs at the sockets of the test's processes, each behind its hook's name
+socket_hooks_show() {
+	! mountpoint -q "$cgroup" || "$build/tests/sockhook" show "$cgroup"
 }
 
 # The programs at a hook, whoever attached them: attached DEVICE ingress|egress

@@ -13,7 +13,7 @@
 
 struct cgroup_root {
 	int fd;
-	bool is_real; /* else a part of the tree: processes outside of it are not seen */
+	bool is_whole; /* else a part of the tree: there are processes outside of it */
 	char path[PATH_MAX];
 };
 

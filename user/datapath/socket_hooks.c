@@ -172,7 +172,7 @@ int socket_hooks_attach(const struct datapath *datapath, enum socket_purpose pur
 	lock = lock_take(err);
 	result = lock < 0 ? -1 : attach_with(datapath, purpose, &root, err);
 	close(root.fd);
-	if (!result && !root.is_real)
+	if (!result && !root.is_whole)
 		warning("%s is only a part of the host's cgroups: processes outside of it are not"
 			" covered",
 			root.path);
