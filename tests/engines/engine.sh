@@ -19,6 +19,8 @@ engine_world() {
 	mkdir "$cgroup/test"
 	echo $$ >"$cgroup/test/cgroup.procs"
 	mount -t tmpfs tmpfs /var/tmp
+	# Podman keeps locks there, for all Podmans that see it.
+	mount -t tmpfs tmpfs /dev/shm
 	rootfs_make
 }
 
@@ -59,10 +61,13 @@ during() {
 	"$@"
 }
 
-# Without what differs from one run to the next: names that are chosen anew, the order in which
-# go-cni puts the pairs of CNI_ARGS.
+# Without what differs from one run to the next: names that are chosen anew, the order of ports, and
+# that in which go-cni puts the pairs of CNI_ARGS.
 recorded_essence() {
-	jq -c '.env.CNI_ARGS |= (split(";") | sort | join(";"))' "$1" | sed -E 's/[0-9a-f]{64}/ID/g; s/[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}/UUID/g
+	jq '.env.CNI_ARGS |= (split(";") | sort | join(";")) |
+		if (.stdin | type) == "object" and .stdin.runtimeConfig.portMappings
+		then .stdin.runtimeConfig.portMappings |= sort_by(tojson) else . end' "$1" | sed -E '
+		s/[0-9a-f]{64}/ID/g; s/[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}/UUID/g
 		s/([0-9a-f]{2}:){5}[0-9a-f]{2}/MAC/g; s/veth[0-9a-f]{8}/VETH/g; s/-[0-9a-f]{8}"/-ID"/g'
 }
 
@@ -70,7 +75,7 @@ recorded_essence() {
 expect_recorded() {
 	local data=$engine_data/$1.jsonl
 	[ -z "${RECORD:-}" ] || cp /run/recorder/calls "$data"
-	diff <(recorded_essence "$data") <(recorded_essence /run/recorder/calls) >/run/difference ||
+	diff -U4 <(recorded_essence "$data") <(recorded_essence /run/recorder/calls) >/run/difference ||
 		fail "$1 sends something else than $data has:
-$(cat /run/difference)"
+$(head -n 50 /run/difference)"
 }

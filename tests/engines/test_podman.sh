@@ -6,6 +6,8 @@
 # shellcheck source=tests/engines/engine.sh
 . "$folder/engine.sh"
 
+podman_list=/etc/cni/net.d/87-podman-bridge.conflist
+
 podman() {
 	command podman --root /run/podman/storage --runroot /run/podman/run --storage-driver vfs \
 		"$@" </dev/null
@@ -25,6 +27,7 @@ podman_world() {
 		[containers]
 		pids_limit = 0
 		seccomp_profile = "unconfined"
+		apparmor_profile = "unconfined"
 		default_ulimits = ["nofile=1024:1024", "nproc=1000:1000"]
 		[network]
 		network_backend = "cni"
@@ -40,10 +43,14 @@ podman_world() {
 
 # network_create NAME [OPTION...]: the list that Podman makes of it, with portmap's type changed
 network_create() {
-	local name=${1}
+	local name=$1
 	podman network create "${@:2}" "$name" >/dev/null
-	sed -i 's/"type": "portmap"/"type": "bpf-portmap"/' "/run/podman/networks/$name.conflist"
-	grep -q bpf-portmap "/run/podman/networks/$name.conflist" || fail "no portmap in $name"
+	type_change "$name"
+}
+
+type_change() {
+	sed -i 's/"type": "portmap"/"type": "bpf-portmap"/' "/run/podman/networks/$1.conflist"
+	grep -q bpf-portmap "/run/podman/networks/$1.conflist" || fail "no portmap in $1"
 }
 
 # podman_run NAME "PROTOCOL/PORT..." OPTION...: a container that serves there
@@ -74,36 +81,312 @@ listens() { nsenter --net=/proc/"$1"/ns/net ss -Hln "--$2" "sport = $3" | grep -
 
 podman_remove() { podman rm -f -t 0 "$1" >/dev/null || fail "podman rm $1"; }
 
+podman_kill_all_of() {
+	local pid pids
+	pids=$(podman inspect -f '{{.State.ConmonPid}} {{.State.Pid}}' "$1")
+	# shellcheck disable=SC2086
+	kill -9 $pids
+	for pid in $pids; do
+		wait_until 10 no_process "$pid" || fail "process $pid of $1 stays"
+	done
+}
+
+no_process() { [ ! -e "/proc/$1" ]; }
+
+nothing_left() {
+	[ "$(map_count portmaps) $(map_count attachments) $(live_slots)" = "0 0 0" ]
+}
+
+expect_nothing_left() {
+	expect_equal "0 0 0" "$(map_count portmaps) $(map_count attachments) $(live_slots)" \
+		"portmaps, attachments, live slots"
+}
+
+# limit 180 s
 # podman run -p by Podman's own list with the type changed: a client outside is answered by the
-# container, who sees the client; after podman rm nothing is left
+# container, who sees the client; its own connections leave with the host's address, and reach itself
+# by its host port; after podman rm nothing is left
 test_podman_run() {
 	podman_world
 	network_create web
 	podman_run web tcp/80 --network web -p 8080:80
 	podman_remove web
-	local before
+	local before answer
 	before=$(state_show)
 	podman_run web tcp/80 --network web -p 8080:80
 	expect_answer client tcp "$host4" 8080 web "$client4"
+	answer=$(podman exec web /bin/peer ask tcp "$host4" 8080) || fail "container to itself: $answer"
+	expect_equal 10.89.0.1 "$(field_of client "$answer" | address_part)" "seen by itself"
+	serve_in server 80
+	answer=$(podman exec web /bin/peer ask tcp "$server4" 80) || fail "container to server: $answer"
+	expect_equal "$host4_second" "$(field_of client "$answer" | address_part)" "seen by the server"
 	podman_remove web
 	expect_no_answer client tcp "$host4" 8080
 	expect_same_state "$before"
-	expect_equal "0 0" "$(map_count portmaps) $(map_count attachments)" "portmaps, attachments"
+	expect_nothing_left
 }
 
+# By the default network
+podman_list_serves() {
+	cp "$podman_list" /run/podman/networks/podman.conflist
+	type_change podman
+	podman_run web tcp/80 -p 8080:80
+	expect_answer client tcp "$host4" 8080 web "$client4"
+	podman_remove web
+	expect_no_answer client tcp "$host4" 8080
+	expect_nothing_left
+}
+
+# limit 180 s
+# podman run by the list that Debian's package brings, with the type changed; TCP and UDP, a host
+# address, a range, IPv6
+test_podman_ports() {
+	podman_world
+	[ ! -e "$podman_list" ] || podman_list_serves
+	network_create web --ipv6
+	podman_run web 'tcp/80 udp/80 tcp/9001 tcp/9003' --network web -p 8080:80 -p 8080:80/udp \
+		-p "$host4_second":8081:80 -p 9000-9003:9000-9003 -p "[$host6]":8082:80 -p '[::]:8083:80/udp'
+	expect_answers client "$host4" 8080 web "$client4"
+	expect_answers client "$host6" 8080 web "$client6"
+	expect_answer client tcp "$host4_second" 8081 web "$client4"
+	expect_no_answer client tcp "$host4" 8081
+	expect_answer client tcp "$host4" 9001 web "$client4"
+	expect_answer client tcp "$host4" 9003 web "$client4"
+	expect_no_answer client tcp "$host4" 9002
+	expect_answer client tcp "$host6" 8082 web "$client6"
+	expect_no_answer client tcp "$host6_second" 8082
+	expect_answer client udp "$host6" 8083 web "$client6"
+	expect_no_answer client udp "$host4" 8083
+	podman_remove web
+	expect_no_answer client tcp "$host4" 9001
+	expect_no_answer client udp "$host6" 8083
+	expect_nothing_left
+}
+
+# limit 180 s
+# processes of the host reach a container's ports by 127.0.0.1, ::1 and the host's addresses, past
+# conmon, who listens there; not what is mapped at another address
+test_podman_from_host() {
+	podman_world
+	network_create web --ipv6
+	podman_run web 'tcp/80 udp/80' --network web -p 8080:80 -p 8080:80/udp -p 127.0.0.1:8081:80
+	local address
+	for address in 127.0.0.1 ::1 "$host4" "$host6"; do
+		expect_answers host "$address" 8080 web
+	done
+	expect_answer host tcp 127.0.0.1 8081 web
+	expect_no_answer host tcp "$host4" 8081
+	expect_no_answer client tcp "$host4" 8081
+	podman_remove web
+	expect_no_answer host tcp 127.0.0.1 8080
+	expect_no_answer host tcp 127.0.0.1 8081
+	expect_nothing_left
+}
+
+# limit 180 s
+# podman restart, network reload, and stop and start many times: the container has another address
+# each time, and a client's UDP stream finds it
+test_podman_restart() {
+	podman_world
+	network_create web
+	podman_run web 'tcp/80 udp/80' --network web -p 8080:80 -p 8080:80/udp
+	conversation_open talk client udp "$host4" 8080 --keep-going
+	expect_says talk web
+	local round
+	for round in 1 2; do
+		podman restart -t 0 web >/dev/null || fail "podman restart $round"
+		podman_serves web tcp/80 udp/80 || fail "it does not serve after restart $round"
+		expect_answer client tcp "$host4" 8080 web "$client4"
+		expect_says talk web
+	done
+	podman network reload web >/dev/null || fail "podman network reload"
+	expect_answer client tcp "$host4" 8080 web "$client4"
+	expect_says talk web
+	for round in 1 2 3; do
+		podman stop -t 0 web >/dev/null || fail "podman stop $round"
+		expect_no_answer client tcp "$host4" 8080
+		expect_nothing_left
+		podman start web >/dev/null || fail "podman start $round"
+	done
+	podman_serves web tcp/80 udp/80 || fail "it does not serve after start"
+	expect_answer client tcp "$host4" 8080 web "$client4"
+	expect_says talk web
+	podman_remove web
+	expect_nothing_left
+}
+
+# limit 180 s
+# a container on two networks: Podman asks for its ports on both, and one network has them; a network
+# more and one less while it runs
+test_podman_two_networks() {
+	podman_world
+	network_create web
+	network_create six --ipv6
+	sysctl -qw net.ipv4.conf.all.rp_filter=2
+	podman_run web tcp/80 --network web,six -p 8080:80
+	nsenter --net=/proc/"$(podman_pid web)"/ns/net sysctl -qw net.ipv4.conf.all.rp_filter=2
+	expect_answer client tcp "$host4" 8080 web "$client4"
+	expect_answer client tcp "$host6" 8080 web "$client6"
+	podman restart -t 0 web >/dev/null || fail "podman restart"
+	podman_serves web tcp/80 || fail "it does not serve after restart"
+	expect_answer client tcp "$host6" 8080 web "$client6"
+	podman_remove web
+	expect_no_answer client tcp "$host4" 8080
+	expect_nothing_left
+	network_create more
+	podman_run web tcp/80 --network web -p 8080:80
+	podman network connect more web || fail "podman network connect"
+	podman network disconnect more web || fail "podman network disconnect"
+	expect_answer client tcp "$host4" 8080 web "$client4"
+	podman_remove web
+	expect_nothing_left
+}
+
+# limit 180 s
+# a second container with a port that is taken: the error names the owner, the first goes on, what
+# Podman leaves of the second is removed; of four at the same time one has the port
+test_podman_conflict() {
+	podman_world
+	network_create web
+	network_create other
+	podman_run web tcp/80 --network web -p 8080:80
+	expect_failure podman_run second tcp/80 --network other -p 9090:80 -p 8080:80
+	expect_contains "$output" "host port 8080/tcp of any IPv4 address is taken by container \
+$(podman inspect -f '{{.Id}}' web), interface eth0, network web, since 20"
+	expect_contains "$output" 'choose another host port'
+	expect_equal 1 "$(map_count portmaps)" portmaps
+	expect_answer client tcp "$host4" 8080 web "$client4"
+	podman_remove second
+	expect_answer client tcp "$host4" 8080 web "$client4"
+	podman_remove web
+	podman_run second tcp/80 --network other -p 9090:80 -p 8080:80
+	expect_answer client tcp "$host4" 8080 second "$client4"
+	podman_remove second
+	expect_nothing_left
+	four_want_one_port
+}
+
+four_want_one_port() {
+	local name pids=() succeeded=0
+	for name in a b c d; do
+		podman run -d --name "$name" --network web -p 8080:80 --rootfs "$rootfs" \
+			/bin/peer serve tcp any 80 --name "$name" >/run/results/"$name" 2>&1 &
+		pids+=($!)
+	done
+	for name in "${pids[@]}"; do
+		! wait "$name" || succeeded=$((succeeded + 1))
+	done
+	expect_equal 1 "$succeeded" "containers that run: $(tail /run/results/[abcd])"
+	expect_equal 1 "$(map_count portmaps)" portmaps
+	name=$(podman ps --format '{{.Names}}')
+	podman_serves "$name" tcp/80
+	expect_answer client tcp "$host4" 8080 "$name" "$client4"
+	podman rm -f -t 0 a b c d >/dev/null
+	expect_nothing_left
+}
+
+# limit 180 s
+# two containers have the same port at two addresses of the host; any address beside them is refused
+# by the kernel, as conmon's sockets are, and nothing of that is left
+test_podman_host_addresses() {
+	podman_world
+	network_create web
+	podman_run one tcp/80 --network web -p "$host4":8080:80
+	podman_run two tcp/80 --network web -p "$host4_second":8080:80
+	expect_answer client tcp "$host4" 8080 one "$client4"
+	expect_answer client tcp "$host4_second" 8080 two "$client4"
+	expect_failure podman_run any tcp/80 --network web -p 8080:80
+	expect_contains "$output" 'address already in use'
+	podman_remove any
+	expect_equal 2 "$(map_count portmaps)" portmaps
+	podman_remove one
+	expect_no_answer client tcp "$host4" 8080
+	expect_answer client tcp "$host4_second" 8080 two "$client4"
+	podman_remove two
+	expect_nothing_left
+}
+
+# limit 180 s
+# a container killed with -9: conmon cleans up, and podman start has the port again. With its conmon:
+# nobody has told us, so it keeps the port until podman rm. With its namespace: the next one takes the
+# port over, and keeps it when the first is removed
+test_podman_killed() {
+	podman_world
+	network_create web
+	killed_without_conmon
+	killed_with_conmon
+	killed_with_namespace
+}
+
+killed_without_conmon() {
+	podman_run web tcp/80 --network web -p 8080:80
+	kill -9 "$(podman_pid web)"
+	podman wait web >/dev/null
+	wait_until 30 nothing_left || fail "still mapped: $(bpftool map dump pinned "$pins/portmaps")"
+	podman start web >/dev/null || fail "podman start"
+	podman_serves web tcp/80
+	expect_answer client tcp "$host4" 8080 web "$client4"
+	podman_remove web
+	expect_nothing_left
+}
+
+killed_with_conmon() {
+	podman_run web tcp/80 --network web -p 8080:80
+	podman_kill_all_of web
+	expect_no_answer client tcp "$host4" 8080
+	expect_failure podman_run second tcp/80 --network web -p 8080:80
+	expect_contains "$output" "taken by container $(podman inspect -f '{{.Id}}' web)"
+	podman rm -f -t 0 second web >/dev/null 2>&1
+	expect_nothing_left
+	podman_run web tcp/80 --network web -p 8080:80
+	expect_answer client tcp "$host4" 8080 web "$client4"
+	podman_remove web
+	expect_nothing_left
+}
+
+# Podman sends no DEL then.
+killed_with_namespace() {
+	local veth path
+	podman_run web tcp/80 --network web -p 8080:80
+	veth=$(ip -o link show type veth | sed -n 's/^[0-9]*: \(veth[^@:]*\).*/\1/p')
+	path=$(podman inspect -f '{{.NetworkSettings.SandboxKey}}' web)
+	podman_kill_all_of web
+	umount "$path"
+	rm "$path"
+	wait_until 10 no_interface "$veth" || fail "$veth stays"
+	podman_run second tcp/80 --network web -p 8080:80
+	expect_answer client tcp "$host4" 8080 second "$client4"
+	podman rm -f -t 0 web >/dev/null 2>&1 || true
+	expect_answer client tcp "$host4" 8080 second "$client4"
+	podman_remove second
+	expect_equal 0 "$(map_count portmaps)" portmaps
+}
+
+# limit 180 s
 # what Podman sends is what data/ has, for those who can't run it
 test_podman_sends() {
 	podman_world
 	[ "$(podman_version)" = 4.3.1 ] || skip "podman $(podman_version), and the data is of 4.3.1"
+	local published="-p 8080:80 -p 8080:80/udp -p $host4:8081:80 -p 9000-9001:9000-9001"
 	recorder_install
-	during 'podman network create web' network_create web
-	during 'podman run -p 8080:80 -p 8080:80/udp' \
-		podman_run web 'tcp/80 udp/80' --network web -p 8080:80 -p 8080:80/udp
+	during 'podman network create' network_create web --ipv6 --subnet 10.89.0.0/24 --subnet fd00:89::/64
+	# shellcheck disable=SC2086
+	during "podman run $published" podman_run web 'tcp/80 udp/80' --network web $published
 	during 'podman restart' podman restart -t 0 web >/dev/null
 	during 'podman network reload' podman network reload web >/dev/null
-	during 'podman run of another container with the same port' \
+	during 'podman run -p 8080:80, which is taken' \
 		expect_failure podman_run second tcp/80 --network web -p 8080:80
 	during 'podman rm of that' podman_remove second
+	during 'the container is killed' kill -9 "$(podman_pid web)"
+	wait_until 30 nothing_left || fail "no DEL after the container's end"
+	during 'podman start' podman start web >/dev/null
 	during 'podman rm -f' podman_remove web
+	during 'podman run -p 8082:80' podman_run third tcp/80 --network web -p 8082:80
+	podman_kill_all_of third
+	during 'podman rm -f of a container that was killed with its conmon' podman_remove third
 	expect_recorded podman-4.3.1
+	expect_equal '' "$(grep "^ADD during podman run $published" /run/recorder/listening)" \
+		'who listens at ADD'
+	expect_equal 'conmon' "$(sed -n 's/^ADD during podman network reload: .*:8080 .*"\(.*\)".*/\1/p' \
+		/run/recorder/listening | sort -u)" 'who listens when it is added again'
 }

@@ -4,26 +4,6 @@
 # test_runtimes.sh - what runtimes may do, and callers that make mistakes. What each of them really
 # sends: tests/engines.
 
-# as Podman calls: a list of 0.4.0 with firewall and tuning, DEL with the cached result, once more
-# after the namespace is gone, and after an ADD that failed [s149]
-test_runtimes_podman() {
-	conflist podman bridge '.cniVersion = "0.4.0" | .name = "podman" | .plugins[0].ipMasq = true
-		| .plugins[0].hairpinMode = true | del(.plugins[1].ipMasq)
-		| .plugins += [{"type": "firewall", "backend": ""}, {"type": "tuning"}]'
-	container_start web podman -p 8080:80/tcp -p 8080:80/udp
-	expect_answers client "$host4" 8080 web "$client4"
-	expect_answers web "$host4" 8080 web "$bridge4"
-	namespace_add second
-	expect_failure runtime add podman second -p 8080:80/tcp
-	expect_contains "$output" 'taken by container web'
-	runtime del podman second || fail "DEL after the failed ADD"
-	expect_answer client tcp "$host4" 8080 web "$client4"
-	container_die web
-	runtime del podman web || fail "DEL of what is gone"
-	runtime del podman web || fail "DEL once more"
-	expect_equal "0 0" "$(map_count portmaps) $(map_count attachments)" "portmaps, attachments"
-}
-
 # a namespace is the same by whatever name: CHECK and DEL by the path of a process in it, then of a
 # process that is gone [s152]
 test_runtimes_namespace_by_another_name() {
