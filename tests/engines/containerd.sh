@@ -8,7 +8,9 @@ containerd_home=/run/containerd-home
 cri_socket=$containerd_home/socket
 image=localhost/serves-80:1
 
-containerd_version() { containerd --version 2>/dev/null | sed 's/.* v\{0,1\}\([0-9.]*\).*/\1/'; }
+containerd_version() {
+	containerd --version 2>/dev/null | grep -o ' v\{0,1\}[0-9][0-9.]*' | head -n 1 | tr -d ' v'
+}
 
 containerd_world() {
 	local program
@@ -16,16 +18,29 @@ containerd_world() {
 		command -v "$program" >/dev/null || engine_missing containerd
 	done
 	engine_world
-	mkdir -p "$containerd_home/lists"
+	mkdir -p "$containerd_home/lists" "$containerd_home/bin"
 	cp "$project/conf/bridge.conflist" "$containerd_home/lists/"
+	runc_without_limits
 	containerd_configuration >"$containerd_home/configuration"
 	containerd_start
 	image_make "$containerd_home/image"
 	image_import k8s.io
 }
 
-# cgroup2 may have none of the controllers that limits would need, and lowering the score of the
-# out-of-memory killer is a capability that root may lack.
+# cgroup2 may have none of the controllers that limits need. containerd calls runc in the folder
+# that has the container's configuration.
+runc_without_limits() {
+	cat >"$containerd_home/bin/runc" <<-SH
+	#!/bin/sh
+	if [ -e config.json ]; then
+		jq -c 'del(.linux.resources)' config.json >limitless.json && mv limitless.json config.json
+	fi
+	exec $(command -v runc) "\$@"
+	SH
+	chmod +x "$containerd_home/bin/runc"
+}
+
+# Lowering the score of the out-of-memory killer is a capability that root may lack.
 containerd_configuration() {
 	cat <<-TOML
 	version = 2
@@ -37,7 +52,6 @@ containerd_configuration() {
 	  path = "$containerd_home/opt"
 	[plugins."io.containerd.grpc.v1.cri"]
 	  sandbox_image = "$image"
-	  disable_cgroup = true
 	  disable_apparmor = true
 	  restrict_oom_score_adj = true
 	[plugins."io.containerd.grpc.v1.cri".cni]
@@ -49,7 +63,7 @@ containerd_configuration() {
 }
 
 containerd_start() {
-	env -i PATH="$PATH" containerd --config "$containerd_home/configuration" \
+	env -i PATH="$containerd_home/bin:$PATH" containerd --config "$containerd_home/configuration" \
 		>>"$containerd_home/log" 2>&1 &
 	containerd=$!
 	wait_until 30 containerd_answers || fail "containerd: $(tail -n 20 "$containerd_home/log")"

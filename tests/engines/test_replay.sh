@@ -12,10 +12,15 @@ test_replay_podman() {
 	replay "$folder/data/podman-4.3.1.jsonl"
 }
 
-# as containerd's CRI calls: go-cni's keys, an empty hostIP, DEL repeated without a namespace and
-# without a result [s146][s152]
-test_replay_containerd() {
+# as the CRI of containerd 1.6 and 1.7 calls: go-cni's keys, an empty hostIP, DEL repeated without a
+# namespace and without a result [s146][s152]
+test_replay_containerd_1() {
 	replay "$folder/data/containerd-1.6.20.jsonl"
+}
+
+# as that of containerd 2 calls, whose results have no dns [s146][s152]
+test_replay_containerd_2() {
+	replay "$folder/data/containerd-2.1.9.jsonl"
 }
 
 # as nerdctl calls: DEL before each ADD, hostIP 0.0.0.0, the namespace of a process, none at DEL
