@@ -7,12 +7,16 @@
 
 # The call at hand: its line of the file, and what is often asked of it
 declare call call_command call_container call_interface call_network
+# Not empty: containers have IPv6 here
+declare replay_has_ipv6=
 # PROTOCOL HOST-IP HOST-PORT -> the container that has it; NETNS as recorded -> the one here
 declare -A mapping_owner=() replay_netns=() replay_bridge=()
 
 # replay FILE [no-ports]: FILE must map a port, unless its engine never does
 replay() {
 	local line=0
+	needs_cgroup
+	replay_has_ipv6=$(jq -r '.stdin.prevResult?.ips[]?.address | select(contains(":"))' "$1")
 	while read -r call; do
 		line=$((line + 1))
 		replay_read_call
@@ -151,15 +155,26 @@ replay_succeeded() {
 
 # Every port ever mapped has the answer that it should have now.
 expect_all_mappings() {
-	local key protocol address host_port
+	local key protocol mapped port asker address
 	for key in "${!mapping_owner[@]}"; do
-		read -r protocol address host_port <<<"$key"
-		case $address in -|0.0.0.0) address=$host4 ;; ::) address=$host6 ;; esac
-		if [ -n "${mapping_owner[$key]}" ]; then
-			expect_answer client "$protocol" "$address" "$host_port" "${mapping_owner[$key]}" -
-			expect_answer host "$protocol" "$address" "$host_port" "${mapping_owner[$key]}" -
-		else
-			expect_no_answer client "$protocol" "$address" "$host_port"
-		fi
+		read -r protocol mapped port <<<"$key"
+		replay_questions "$mapped" >/run/questions
+		while read -r asker address; do
+			if [ -n "${mapping_owner[$key]}" ]; then
+				expect_answer "$asker" "$protocol" "$address" "$port" "${mapping_owner[$key]}" -
+			else
+				expect_no_answer "$asker" "$protocol" "$address" "$port"
+			fi
+		done </run/questions
 	done
+}
+
+# replay_questions MAPPED-ADDRESS: WHO ADDRESS, a line each, of those that reach it
+replay_questions() {
+	case $1 in
+	-) replay_questions 0.0.0.0; [ -z "$replay_has_ipv6" ] || replay_questions :: ;;
+	0.0.0.0) replay_questions "$host4"; echo "host 127.0.0.1" ;;
+	::) replay_questions "$host6"; echo "host ::1" ;;
+	*) echo "client $1"; echo "host $1" ;;
+	esac
 }
