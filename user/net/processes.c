@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* processes.c - which process has a socket open. */
+#include "net/processes.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cni/cleanup.h"
+
+struct search {
+	struct socket_holder *holders;
+	size_t count;
+	size_t missing;
+};
+
+static int compare_inodes(const void *left, const void *right)
+{
+	const struct socket_holder *a = left, *b = right;
+
+	return a->inode < b->inode ? -1 : a->inode > b->inode;
+}
+
+/* What a process calls itself goes into logs and JSON: as plain text. */
+static void read_name(int directory, char name[PROCESS_NAME_SIZE])
+{
+	cleanup_close int fd = openat(directory, "comm", O_RDONLY | O_CLOEXEC);
+	ssize_t length = fd < 0 ? -1 : read(fd, name, PROCESS_NAME_SIZE - 1);
+
+	if (length <= 0) {
+		snprintf(name, PROCESS_NAME_SIZE, "a process");
+		return;
+	}
+	if (name[length - 1] == '\n')
+		length--;
+	name[length] = '\0';
+	for (char *c = name; *c; c++)
+		if (*c < ' ' || *c > '~')
+			*c = '?';
+}
+
+/* The inode of "socket:[123]", or 0. */
+static uint32_t socket_inode(int directory, const char *name)
+{
+	static const char prefix[] = "socket:[";
+	char target[64];
+	ssize_t length = readlinkat(directory, name, target, sizeof(target) - 1);
+
+	if (length <= 0)
+		return 0;
+	target[length] = '\0';
+	if (strncmp(target, prefix, strlen(prefix)) != 0)
+		return 0;
+	return (uint32_t)strtoul(target + strlen(prefix), NULL, 10);
+}
+
+static void note_holder(struct search *search, uint32_t inode, int directory, pid_t pid)
+{
+	struct socket_holder wanted = {.inode = inode};
+	struct socket_holder *holder = bsearch(&wanted, search->holders, search->count,
+					       sizeof(wanted), compare_inodes);
+
+	if (!holder || holder->pid)
+		return;
+	holder->pid = pid;
+	read_name(directory, holder->name);
+	search->missing--;
+}
+
+static void search_descriptors(struct search *search, int directory, pid_t pid)
+{
+	int fd = openat(directory, "fd", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	DIR *descriptors = fd < 0 ? NULL : fdopendir(fd);
+	struct dirent *entry;
+
+	if (!descriptors) {
+		if (fd >= 0)
+			close(fd);
+		return;
+	}
+	while (search->missing && (entry = readdir(descriptors))) {
+		uint32_t inode = socket_inode(fd, entry->d_name);
+
+		if (inode)
+			note_holder(search, inode, directory, pid);
+	}
+	closedir(descriptors);
+}
+
+static void search_process(struct search *search, int proc, const char *name)
+{
+	pid_t pid = (pid_t)strtol(name, NULL, 10); /* 0: it is no process */
+	cleanup_close int directory = -1;
+
+	if (!pid)
+		return;
+	directory = openat(proc, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (directory >= 0)
+		search_descriptors(search, directory, pid);
+}
+
+void processes_find(struct socket_holder *holders, size_t count)
+{
+	struct search search = {.holders = holders, .count = count, .missing = count};
+	DIR *proc = opendir("/proc");
+	struct dirent *entry;
+
+	qsort(holders, count, sizeof(*holders), compare_inodes);
+	while (proc && search.missing && (entry = readdir(proc)))
+		search_process(&search, dirfd(proc), entry->d_name);
+	if (proc)
+		closedir(proc);
+}

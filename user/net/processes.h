@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * processes.h - which process has a socket open.
+ */
+#ifndef NET_PROCESSES_H
+#define NET_PROCESSES_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#define PROCESS_NAME_SIZE 64
+
+struct socket_holder {
+	uint32_t inode; /* of the socket */
+	pid_t pid;      /* 0: /proc shows none */
+	char name[PROCESS_NAME_SIZE];
+};
+
+/* Fills in the first process, by number, that has each of the sockets: that is the oldest
+ * one, mostly, of a server and its workers. Leaves the holders ordered by inode. Reads what
+ * every process has open, until all are found: milliseconds, for who knows that there is
+ * something to be found. */
+void processes_find(struct socket_holder *holders, size_t count);
+
+#endif
