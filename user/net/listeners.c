@@ -2,10 +2,10 @@
 /*
  * listeners.c - sockets of the host that take what comes to a port from anybody.
  *
- * By dumps of sock_diag, which the kernel filters: what a dump costs is walking the hash
- * tables, 15 us each with the usual sizes, whether one port is asked for or all. A look-up of one socket
- * would be cheaper, but finds only one that is bound to the very address. Trying to bind
- * the port ourselves would too, but for that moment nobody else could.
+ * By dumps of sock_diag, filtered by the kernel. A dump walks a hash table from end to end,
+ * whether one port is asked for or all: a few hundred microseconds if none of it is in the
+ * cache. bindable.h is for who asks about a few ports. (A look-up of a single socket would
+ * be cheap too, but finds only one that is bound to the very address.)
  */
 #include "net/listeners.h"
 
@@ -56,13 +56,13 @@ static void fill_filter(struct request *request, const struct listener_query *qu
 
 		filter->first[0] = (struct inet_diag_bc_op){INET_DIAG_BC_S_GE, to_last, next};
 		filter->first[1].no = query->ranges[i].first;
-		filter->last[0] = (struct inet_diag_bc_op){
-			INET_DIAG_BC_S_LE, (unsigned char)(to_accept - to_last),
-			(uint16_t)(next - to_last)};
+		filter->last[0] = (struct inet_diag_bc_op){INET_DIAG_BC_S_LE,
+							   (unsigned char)(to_accept - to_last),
+							   (uint16_t)(next - to_last)};
 		filter->last[1].no = query->ranges[i].last;
-		filter->accept = (struct inet_diag_bc_op){
-			INET_DIAG_BC_JMP, sizeof(struct inet_diag_bc_op),
-			(uint16_t)(left - to_accept)};
+		filter->accept =
+			(struct inet_diag_bc_op){INET_DIAG_BC_JMP, sizeof(struct inet_diag_bc_op),
+						 (uint16_t)(left - to_accept)};
 	}
 	request->attribute.rta_type = INET_DIAG_REQ_BYTECODE;
 	request->attribute.rta_len = (uint16_t)RTA_LENGTH(query->range_count * size);
@@ -110,9 +110,8 @@ static void fill_address(struct listener *listener, const struct inet_diag_msg *
 
 static bool is_only_ipv6(const struct nlmsghdr *header)
 {
-	const struct nlattr *only =
-		nlmsg_find_attr((struct nlmsghdr *)header, sizeof(struct inet_diag_msg),
-				INET_DIAG_SKV6ONLY);
+	const struct nlattr *only = nlmsg_find_attr(
+		(struct nlmsghdr *)header, sizeof(struct inet_diag_msg), INET_DIAG_SKV6ONLY);
 
 	return only && nla_get_u8(only);
 }
@@ -166,8 +165,8 @@ static int find_family(struct reading *reading, struct nl_sock *socket, int fami
 			   .sdiag_protocol = query->protocol,
 			   .idiag_states = wanted_states(query)},
 	};
-	size_t size = offsetof(struct request, filter) +
-		      query->range_count * sizeof(struct range_filter);
+	size_t size =
+		offsetof(struct request, filter) + query->range_count * sizeof(struct range_filter);
 	int result;
 
 	fill_filter(&request, query);

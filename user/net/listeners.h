@@ -21,7 +21,7 @@ struct listener {
 	enum protocol protocol;
 	bool both_families; /* at ::, and takes IPv4 too */
 	uint16_t port;
-	uint32_t inode; /* of the socket; 0: it belongs to no process but to the kernel */
+	uint32_t inode; /* of the socket */
 	uint8_t address[CNI_ADDRESS_SIZE];
 };
 
@@ -39,7 +39,7 @@ struct listener_query {
 	size_t range_count;
 };
 
-/* Adds what the kernel has in the namespace of the socket, which netlink_open_diag() opened.
+/* Adds what the kernel has in the namespace of the socket, which speaks NETLINK_SOCK_DIAG.
  * Nothing is ever added of a protocol that the kernel doesn't have. Code 102: it has the
  * protocol, but cannot say (no udp_diag or tcp_diag). */
 int listeners_find(struct listener_list *list, struct nl_sock *socket,

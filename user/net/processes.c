@@ -12,15 +12,18 @@
 
 #include "cni/cleanup.h"
 
+#define MAX_COMMAND_LINE 65536
+
 struct search {
-	struct socket_holder *holders;
+	struct socket_process *holders;
 	size_t count;
 	size_t missing;
+	const char *argument;
 };
 
 static int compare_inodes(const void *left, const void *right)
 {
-	const struct socket_holder *a = left, *b = right;
+	const struct socket_process *a = left, *b = right;
 
 	return a->inode < b->inode ? -1 : a->inode > b->inode;
 }
@@ -43,6 +46,25 @@ static void read_name(int directory, char name[PROCESS_NAME_SIZE])
 			*c = '?';
 }
 
+/* Among the first 64 KiB, each ended by a zero byte. */
+static bool has_argument(int directory, const char *argument)
+{
+	cleanup_close int fd = openat(directory, "cmdline", O_RDONLY | O_CLOEXEC);
+	cleanup_free char *text = malloc(MAX_COMMAND_LINE + 1);
+	size_t length = 0;
+	ssize_t got;
+
+	while (text && fd >= 0 && length < MAX_COMMAND_LINE &&
+	       (got = read(fd, text + length, MAX_COMMAND_LINE - length)) > 0)
+		length += (size_t)got;
+	for (size_t i = 0; i < length; i += strlen(text + i) + 1) {
+		text[length] = '\0';
+		if (!strcmp(text + i, argument))
+			return true;
+	}
+	return false;
+}
+
 /* The inode of "socket:[123]", or 0. */
 static uint32_t socket_inode(int directory, const char *name)
 {
@@ -58,16 +80,22 @@ static uint32_t socket_inode(int directory, const char *name)
 	return (uint32_t)strtoul(target + strlen(prefix), NULL, 10);
 }
 
+static void *find_holder(const struct socket_process *holders, size_t count, uint32_t inode)
+{
+	struct socket_process wanted = {.inode = inode};
+
+	return bsearch(&wanted, holders, count, sizeof(wanted), compare_inodes);
+}
+
 static void note_holder(struct search *search, uint32_t inode, int directory, pid_t pid)
 {
-	struct socket_holder wanted = {.inode = inode};
-	struct socket_holder *holder = bsearch(&wanted, search->holders, search->count,
-					       sizeof(wanted), compare_inodes);
+	struct socket_process *holder = find_holder(search->holders, search->count, inode);
 
 	if (!holder || holder->pid)
 		return;
 	holder->pid = pid;
 	read_name(directory, holder->name);
+	holder->has_argument = search->argument && has_argument(directory, search->argument);
 	search->missing--;
 }
 
@@ -103,9 +131,14 @@ static void search_process(struct search *search, int proc, const char *name)
 		search_descriptors(search, directory, pid);
 }
 
-void processes_find(struct socket_holder *holders, size_t count)
+void processes_find(struct socket_process *holders, size_t count, const char *argument)
 {
-	struct search search = {.holders = holders, .count = count, .missing = count};
+	struct search search = {
+		.holders = holders,
+		.count = count,
+		.missing = count,
+		.argument = argument,
+	};
 	DIR *proc = opendir("/proc");
 	struct dirent *entry;
 
@@ -114,4 +147,10 @@ void processes_find(struct socket_holder *holders, size_t count)
 		search_process(&search, dirfd(proc), entry->d_name);
 	if (proc)
 		closedir(proc);
+}
+
+const struct socket_process *processes_of_socket(const struct socket_process *holders, size_t count,
+						 uint32_t inode)
+{
+	return find_holder(holders, count, inode);
 }

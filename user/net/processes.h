@@ -5,22 +5,28 @@
 #ifndef NET_PROCESSES_H
 #define NET_PROCESSES_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
 
 #define PROCESS_NAME_SIZE 64
 
-struct socket_holder {
+struct socket_process {
 	uint32_t inode; /* of the socket */
-	pid_t pid;      /* 0: /proc shows none */
+	pid_t pid;      /* 0: /proc shows none; the kernel has sockets, too */
 	char name[PROCESS_NAME_SIZE];
+	bool has_argument; /* that was asked for */
 };
 
 /* Fills in the first process, by number, that has each of the sockets: that is the oldest
- * one, mostly, of a server and its workers. Leaves the holders ordered by inode. Reads what
- * every process has open, until all are found: milliseconds, for who knows that there is
- * something to be found. */
-void processes_find(struct socket_holder *holders, size_t count);
+ * one, mostly, of a server and its workers. Says whether its command line has the argument.
+ * Leaves the holders ordered by inode. Reads what every process has open, until all are
+ * found: milliseconds, for who knows that there is something to be found. */
+void processes_find(struct socket_process *holders, size_t count, const char *argument);
+
+/* NULL: it is not among the sockets that were looked for. */
+const struct socket_process *processes_of_socket(const struct socket_process *holders, size_t count,
+						 uint32_t inode);
 
 #endif

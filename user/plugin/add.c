@@ -9,6 +9,7 @@
 #include "plugin/commands.h"
 #include "plugin/container.h"
 #include "plugin/interfaces.h"
+#include "plugin/listening.h"
 #include "plugin/localhost.h"
 #include "plugin/own_netns.h"
 
@@ -43,8 +44,10 @@ static int set_up(struct host *host, struct container *container,
 		return -1;
 	absent_addresses_warn(host, container);
 	localhost_set_up(host, &container->conf);
-	if (!attach_and_claim(host, container, undo, err))
+	if (!attach_and_claim(host, container, undo, err)) {
+		listening_warn(host, container, environment->container_id);
 		return 0;
+	}
 	attach_take_back(&host->datapath, &container->target, undo);
 	return -1;
 }

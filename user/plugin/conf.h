@@ -98,6 +98,9 @@ bool conf_is_glob(const char *pattern);
 /* Whether a name or glob of the list is that of the interface. */
 bool conf_names_interface(const struct interface_names *names, const char *interface);
 
+/* Addresses that no packet to a mapped port can have: a mapping would stay silent. */
+bool conf_is_never_mapped(const uint8_t address[CNI_ADDRESS_SIZE]);
+
 /* Adds a line to the warnings. */
 int conf_warn(struct conf *conf, struct cni_error *err, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));

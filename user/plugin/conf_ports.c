@@ -67,8 +67,7 @@ static int read_protocol(const json_t *entry, enum protocol *protocol, struct cn
 	return 0;
 }
 
-/* Addresses that no packet to a mapped port can have: the mapping would stay silent. */
-static bool is_never_mapped(const uint8_t address[CNI_ADDRESS_SIZE])
+bool conf_is_never_mapped(const uint8_t address[CNI_ADDRESS_SIZE])
 {
 	if (cni_address_is_ipv4(address))
 		return address[12] >= 224; /* multicast, reserved, broadcast */
@@ -78,7 +77,7 @@ static bool is_never_mapped(const uint8_t address[CNI_ADDRESS_SIZE])
 static int check_host_address(const char *text, const uint8_t address[CNI_ADDRESS_SIZE],
 			      struct cni_error *err)
 {
-	if (is_never_mapped(address))
+	if (conf_is_never_mapped(address))
 		return cni_error_set(
 			err, CNI_ERROR_INVALID_CONFIGURATION,
 			"\"hostIP\" is \"%s\", where nothing can be mapped: multicast, "
