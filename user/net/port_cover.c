@@ -31,7 +31,7 @@ static void join_nearest(struct port_range *ranges, size_t *count)
 
 size_t port_cover(uint16_t *ports, size_t count, struct port_range ranges[PORT_COVER_RANGES])
 {
-	struct port_range found[PORT_COVER_RANGES + 1];
+	struct port_range found[PORT_COVER_RANGES + 1] = {0};
 	size_t found_count = 0;
 
 	qsort(ports, count, sizeof(*ports), compare_ports);
