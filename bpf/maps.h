@@ -51,6 +51,7 @@ HASH_OF(networks, struct network_key, struct network, MAX_NETWORKS);
 HASH_OF(attachments, struct attachment_key, struct attachment, MAX_SLOTS);
 ARRAY_OF(slots, BPF_MAP_TYPE_ARRAY, struct slot, MAX_SLOTS);
 ARRAY_OF(meta, BPF_MAP_TYPE_ARRAY, struct meta, 1);
+ARRAY_OF(published_ports, BPF_MAP_TYPE_ARRAY, __u64, PORT_WORDS);
 ARRAY_OF(noticed, BPF_MAP_TYPE_ARRAY, struct noticed, 1);
 ARRAY_OF(counters, BPF_MAP_TYPE_PERCPU_ARRAY, struct counters, 1);
 /* The loader sets the sizes of flows and flow_pairs from the machine's memory. flows is

@@ -36,6 +36,22 @@ static __always_inline void noticed_mark_local_udp(__u16 port)
 		noticed_mark(marks->local_udp_ports, port);
 }
 
+static __always_inline void noticed_mark_local_container(__u16 port)
+{
+	struct noticed *marks = noticed_get();
+
+	if (marks)
+		noticed_mark(marks->local_container_ports, port);
+}
+
+/* False: socket_flows has nothing about it. */
+static __always_inline bool noticed_local_container(__u16 port)
+{
+	struct noticed *marks = noticed_get();
+
+	return marks && (marks->local_container_ports[port >> 6] >> (port & 63) & 1);
+}
+
 static __always_inline bool noticed_port(__u16 port)
 {
 	struct noticed *marks = noticed_get();

@@ -18,13 +18,25 @@ static __always_inline struct portmap *portmap_find_at(const __u8 *address, __u1
 	return portmap && owner_live(&portmap->owner) ? portmap : NULL;
 }
 
+/* False: nobody has it mapped, or ever had. */
+static __always_inline bool portmap_is_published(__u16 port)
+{
+	__u32 word = port >> 6;
+	const __u64 *bits = bpf_map_lookup_elem(&published_ports, &word);
+
+	return bits && (*bits >> (port & 63) & 1);
+}
+
 /* The exact address before any of its family. */
 static __always_inline struct portmap *portmap_find(const __u8 *address, __u16 port,
 						    enum protocol protocol)
 {
-	struct portmap *portmap = portmap_find_at(address, port, protocol);
+	struct portmap *portmap;
 	struct address any;
 
+	if (!portmap_is_published(port))
+		return NULL;
+	portmap = portmap_find_at(address, port, protocol);
 	if (portmap)
 		return portmap;
 	address_any(any.bytes, address_is_ipv4(address));

@@ -91,6 +91,7 @@ static __always_inline void socket_remember(struct bpf_sock_addr *ctx,
 	    address_equal(known->address, asked->address.bytes))
 		return;
 	address_copy(flow.address, asked->address.bytes);
+	noticed_mark_local_container(key.container_port);
 	bpf_map_update_elem(&socket_flows, &key, &flow, BPF_ANY);
 }
 
@@ -101,6 +102,8 @@ static __always_inline void socket_forget(struct bpf_sock_addr *ctx,
 {
 	struct socket_flow_key key;
 
+	if (!noticed_local_container(asked->port))
+		return;
 	socket_key(ctx, asked->address.bytes, asked->port, asked->protocol, &key);
 	if (bpf_map_lookup_elem(&socket_flows, &key))
 		bpf_map_delete_elem(&socket_flows, &key);
@@ -118,6 +121,7 @@ static __always_inline void socket_note_sender(struct bpf_sock_addr *ctx,
 		return;
 	socket_key(ctx, sender->address.bytes, sender->port, sender->protocol, &key);
 	address_copy(flow.address, sender->address.bytes);
+	noticed_mark_local_container(sender->port);
 	bpf_map_update_elem(&socket_flows, &key, &flow, BPF_NOEXIST);
 }
 
@@ -161,6 +165,8 @@ static __always_inline bool socket_recall(struct bpf_sock_addr *ctx, struct sock
 	const struct socket_flow *flow;
 	struct socket_flow_key key;
 
+	if (!noticed_local_container(peer->port))
+		return false;
 	socket_key(ctx, peer->address.bytes, peer->port, peer->protocol, &key);
 	flow = bpf_map_lookup_elem(&socket_flows, &key);
 	if (!flow)

@@ -35,6 +35,7 @@
 #define MAX_FRAGMENTED 8192
 #define MAX_HELD 512 /* a power of two */
 #define MAX_SOCKET_FLOWS 32768
+#define PORT_WORDS (65536 / 64) /* a bit for each port */
 /* So many pairs for so many entries in flows: 0 is no number. */
 #define FLOW_PAIRS(flows) ((flows) / 2 + 1)
 
@@ -119,6 +120,9 @@ struct portmap {
 	__u8 reserved[4];
 	__u64 flows; /* that began through this mapping */
 };
+
+/* published_ports: ARRAY of PORT_WORDS words, a bit for each port. Set before a mapping of the
+ * port is written, and never cleared: most packets and sockets need not look into portmaps. */
 
 /* slots: ARRAY by slot number. Slot 0 is nobody's; its `flows` counts the host's own. The
  * programs read the first eight bytes and count `flows`. User space never rewrites a slot
@@ -369,11 +373,13 @@ struct meta {
 /* noticed: ARRAY of one. What the programs have done at least once, so that nobody who does
  * not use it pays for looking whether it concerns him. Written by the programs alone. */
 struct noticed {
-	__u64 masquerade_ports[65536 / 64]; /* a bit each: masqueraded flows have left with it */
+	__u64 masquerade_ports[PORT_WORDS]; /* a bit each: masqueraded flows have left with it */
 	__u64 masquerade_all;               /* 1: masqAll has had something to do */
 	/* A bit each: a UDP socket was connected to this port of a local address, be it
 	 * mapped or not */
-	__u64 local_udp_ports[65536 / 64];
+	__u64 local_udp_ports[PORT_WORDS];
+	/* A bit each: socket_flows has had an entry with this port */
+	__u64 local_container_ports[PORT_WORDS];
 };
 
 /* counters: PERCPU_ARRAY of one. */
@@ -408,7 +414,7 @@ ASSERT_SIZE(struct held_fragment, 1600);
 ASSERT_SIZE(struct flow, 80);
 ASSERT_SIZE(struct flow_pair, 56);
 ASSERT_SIZE(struct attachment, 40);
-ASSERT_SIZE(struct noticed, 16392);
+ASSERT_SIZE(struct noticed, 8 + 3 * 8 * PORT_WORDS);
 ASSERT_SIZE(struct meta, 32 + PROGRAM_VERSION_SIZE + 4 * MASQUERADE_RANGES);
 
 #endif

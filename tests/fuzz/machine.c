@@ -107,14 +107,27 @@ static void write_interfaces(const struct world *world)
 	}
 }
 
+static void publish_port(__u16 port)
+{
+	int map = bpf_map__fd(skeleton->maps.published_ports);
+	__u32 word = port / 64;
+	__u64 bits = 0;
+
+	bpf_map_lookup_elem(map, &word, &bits);
+	bits |= 1ULL << (port % 64);
+	update(map, &word, &bits);
+}
+
 static void write_portmaps(const struct world *world)
 {
 	int map = bpf_map__fd(skeleton->maps.portmaps);
 
 	for (int i = 0; i < written.portmap_count; i++)
 		bpf_map_delete_elem(map, &written.portmaps[i].key);
-	for (int i = 0; i < world->portmap_count; i++)
+	for (int i = 0; i < world->portmap_count; i++) {
+		publish_port(world->portmaps[i].key.host_port);
 		update(map, &world->portmaps[i].key, &world->portmaps[i].value);
+	}
 }
 
 static void write_settings(const struct world *world)

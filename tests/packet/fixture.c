@@ -180,6 +180,16 @@ static void portmap_key_of(struct portmap_key *key, int protocol, const char *ho
 	fixture_address(key->host_address, host);
 }
 
+static void publish_port(int host_port)
+{
+	__u32 word = (__u32)host_port / 64;
+	__u64 bits = 0;
+
+	bpf_map_lookup_elem(bpf_map__fd(skeleton->maps.published_ports), &word, &bits);
+	bits |= 1ULL << (host_port % 64);
+	update(skeleton->maps.published_ports, &word, &bits);
+}
+
 void fixture_map_port(int protocol, const char *host, int host_port, const char *container,
 		      int container_port, enum container owner)
 {
@@ -189,6 +199,7 @@ void fixture_map_port(int protocol, const char *host, int host_port, const char 
 
 	portmap_key_of(&key, protocol, host, host_port);
 	fixture_address(portmap.container_address, container);
+	publish_port(host_port);
 	update(skeleton->maps.portmaps, &key, &portmap);
 }
 

@@ -10,6 +10,7 @@
 #include "datapath/attachments.h"
 #include "datapath/describe.h"
 #include "datapath/owners.h"
+#include "datapath/published_ports.h"
 #include "datapath/refusal.h"
 #include "datapath/warning.h"
 
@@ -199,7 +200,7 @@ int claims_write(const struct objects *objects, struct nl_sock *socket,
 	struct claiming claiming = {objects, socket, claims, record->owner, .ports = 0};
 	struct interface interface = claims->interface;
 
-	if (claim_ports(&claiming, err))
+	if (published_ports_mark(objects, claims, err) || claim_ports(&claiming, err))
 		return -1;
 	record->host_ports = claiming.ports;
 	for (size_t i = 0; i < claims->endpoint_count; i++)

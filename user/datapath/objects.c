@@ -21,6 +21,8 @@ struct map_shape {
 static const struct map_shape shapes[MAP_COUNT] = {
 	[MAP_PORTMAPS] = {"portmaps", BPF_MAP_TYPE_HASH, sizeof(struct portmap_key),
 			  sizeof(struct portmap)},
+	[MAP_PUBLISHED_PORTS] = {"published_ports", BPF_MAP_TYPE_ARRAY, sizeof(__u32),
+				 sizeof(__u64)},
 	[MAP_SLOTS] = {"slots", BPF_MAP_TYPE_ARRAY, sizeof(__u32), sizeof(struct slot)},
 	[MAP_ENDPOINTS] = {"endpoints", BPF_MAP_TYPE_HASH, sizeof(struct endpoint_key),
 			   sizeof(struct endpoint)},

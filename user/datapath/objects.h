@@ -16,6 +16,7 @@
  * the others are. */
 enum map_number {
 	MAP_PORTMAPS,
+	MAP_PUBLISHED_PORTS,
 	MAP_SLOTS,
 	MAP_ENDPOINTS,
 	MAP_INTERFACES,
