@@ -443,23 +443,6 @@ test_crash_two_hosts() {
 	expect_answer client tcp "$host4" 8080 again "$client4"
 }
 
-# A second host with a container web2 and a client outside2, on the same bpffs
-second_host_make() {
-	namespace_add host2
-	namespace_add outside2
-	namespace_add web2
-	ip link add up2 netns host2 type veth peer name eth0 netns outside2
-	ip -n host2 address add 192.0.3.1/24 dev up2
-	ip -n host2 link set up2 up
-	ip -n outside2 address add 192.0.3.10/24 dev eth0
-	ip -n outside2 link set eth0 up
-	conflist second bridge '.name = "second" | .plugins[0].ipam.ranges =
-		[[{"subnet":"10.86.0.0/16"}],[{"subnet":"fd00:86::/64"}]]'
-	in_namespace host2 "$cnirun" add /run/conf/second.conflist web2 --id web2 -p 8080:80/tcp \
-		>/run/out 2>&1 || fail "ADD in the second host: $(cat /run/out)"
-	serve_in web2 80
-}
-
 # limit 900 s
 # 1,000 ADD and DEL leave nothing: no entry, qdisc, program, pin or slot (CHURN=10000 for more)
 # [i14][T30]

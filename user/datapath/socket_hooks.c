@@ -179,6 +179,34 @@ int socket_hooks_attach(const struct datapath *datapath, enum socket_purpose pur
 	return result;
 }
 
+static int probe_hook(enum socket_program program, const struct cgroup_root *root,
+		      struct cni_error *err)
+{
+	uint32_t flags = 0, count = 0;
+
+	if (bpf_prog_query(root->fd, socket_program_hook(program), 0, &flags, NULL, &count))
+		return refuse_attach(program, root->path, err);
+	errno = count >= PROGRAMS_PER_HOOK              ? E2BIG
+		: count && !(flags & BPF_F_ALLOW_MULTI) ? EPERM
+							: 0;
+	return errno ? refuse_attach(program, root->path, err) : 0;
+}
+
+int socket_hooks_probe(const struct datapath *datapath, enum socket_purpose purpose,
+		       struct cni_error *err)
+{
+	struct cgroup_root root;
+	int result = 0;
+
+	if (cgroup_root_open(&root, err))
+		return -1;
+	for (int program = 0; program < SOCKET_PROGRAM_COUNT && !result; program++)
+		if (serves(program, purpose) && !is_attached(datapath, program))
+			result = probe_hook(program, &root, err);
+	close(root.fd);
+	return result;
+}
+
 static bool uses_pinned_maps(const struct datapath *datapath, uint32_t program_id)
 {
 	cleanup_close int program = bpf_prog_get_fd_by_id(program_id);

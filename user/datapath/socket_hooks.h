@@ -24,6 +24,11 @@ enum socket_purpose {
 int socket_hooks_attach(const struct datapath *datapath, enum socket_purpose purpose,
 			struct cni_error *err);
 
+/* Whether there is room for those of the purpose that are missing; loads nothing. Code 102,
+ * saying what is in the way. */
+int socket_hooks_probe(const struct datapath *datapath, enum socket_purpose purpose,
+		       struct cni_error *err);
+
 /* Whether those of the purpose are attached and use the pinned maps. Code 102, naming one
  * that does not. */
 int socket_hooks_verify(const struct datapath *datapath, enum socket_purpose purpose,

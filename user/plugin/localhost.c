@@ -2,9 +2,6 @@
 /* localhost.c - the host's own processes as clients of mapped ports. */
 #include "plugin/localhost.h"
 
-#include <unistd.h>
-
-#include "datapath/cgroup_root.h"
 #include "datapath/socket_hooks.h"
 #include "datapath/warning.h"
 
@@ -44,11 +41,8 @@ int localhost_verify(const struct host *host, const struct conf *conf, struct cn
 /* Nothing is tried out: that would be loading. */
 static int find_obstacle(const struct host *host, struct cni_error *err)
 {
-	struct cgroup_root root;
-
-	if (cgroup_root_open(&root, err))
+	if (socket_hooks_probe(&host->datapath, SOCKETS_REACH_PORTS, err))
 		return -1;
-	close(root.fd);
 	if (!datapath_is_usable(&host->datapath) ||
 	    !socket_hooks_are_used(&host->datapath, SOCKETS_REACH_PORTS))
 		return 0;

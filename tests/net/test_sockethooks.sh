@@ -1,0 +1,380 @@
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+# shellcheck shell=bash disable=SC2154 # the world's names: world.sh
+#
+# test_sockethooks.sh - the programs at sockets of the host's processes: where they are attached,
+# beside whom, and what is left where they cannot be. What they do: test_localhost.sh.
+
+sockhook=$build/tests/sockhook
+socket_tool=$build/tests/local
+both='-p 8080:80/tcp -p 8080:80/udp'
+
+# Ours, one line each
+our_hooks="connect4 connect4
+connect6 connect6
+sendmsg4 sendmsg4
+sendmsg6 sendmsg6
+recvmsg4 recvmsg4
+recvmsg6 recvmsg6
+getpeername4 getpeername4
+getpeername6 getpeername6"
+
+expect_our_hooks() {
+	expect_equal "$our_hooks" "$(socket_hooks_show | grep -v somebody)" "programs at sockets"
+}
+
+# web_start: its ADD's standard error stands in /run/stderr
+web_start() {
+	# shellcheck disable=SC2086
+	container_start web bridge $both 2>/run/stderr
+}
+
+expect_reached() {
+	local address
+	for address in 127.0.0.1 ::1 "$host4"; do expect_answers host "$address" 8080 "${1:-web}"; done
+	# A socket of IPv4, which peer has none of
+	expect_contains "$("$socket_tool" tcp4 connect 127.0.0.1 8080 ask)" "name=${1:-web} "
+}
+
+expect_not_reached() {
+	local address
+	for address in 127.0.0.1 ::1; do
+		expect_no_answer host tcp "$address" 8080
+		expect_no_answer host udp "$address" 8080 --connected
+	done
+}
+
+status() { plugin_run STATUS any <<<'{"cniVersion":"1.1.0","name":"bridge","type":"bpf-portmap"}'; }
+
+# expect_warned WHAT: by the ADD, and by STATUS, which succeeds
+expect_warned() {
+	expect_contains "$(cat /run/stderr)" warning
+	expect_contains "$(cat /run/stderr)" "$1"
+	status >/run/out 2>/run/status || fail "STATUS: $(cat /run/out)"
+	expect_contains "$(cat /run/status)" warning
+	expect_contains "$(cat /run/status)" "$1"
+}
+
+expect_outside_works() {
+	expect_answers client "$host4" 8080 web "$client4"
+	expect_answers client "$host6" 8080 web "$client6"
+}
+
+# the first container with ports brings the programs, one at each hook, and later ones no more
+test_sockethooks_once() {
+	needs_cgroup
+	container_add none bridge
+	expect_equal "" "$(socket_hooks_show)" "programs at sockets without ports"
+	web_start
+	expect_equal "" "$(cat /run/stderr)" "standard error of ADD"
+	expect_our_hooks
+	container_start other bridge -p 8081:80/tcp
+	expect_our_hooks
+	container_remove web bridge
+	container_remove other bridge
+	expect_our_hooks
+	status >/run/out 2>&1 || fail "STATUS: $(cat /run/out)"
+	expect_equal "" "$(cat /run/out)" "what STATUS says"
+}
+
+# no container whose list says "localhost": false brings them
+test_sockethooks_not_wanted() {
+	needs_cgroup
+	conflist off bridge "$(with_ours '{"localhost": false}')"
+	container_start web off -p 8080:80/tcp
+	expect_equal "" "$(socket_hooks_show)" "programs at sockets"
+	container_check web off
+}
+
+# no cgroup2 at all: ADD works with a warning, STATUS warns, outside traffic works; once it is
+# there, the next ADD attaches
+test_sockethooks_no_cgroup2() {
+	needs_cgroup
+	umount "$cgroup"
+	web_start
+	expect_warned cgroup2
+	expect_not_reached
+	expect_outside_works
+	container_check web bridge 2>/run/out || fail "CHECK: $(cat /run/out)"
+	mount -t cgroup2 cgroup2 "$cgroup"
+	container_add other bridge -p 8081:80/tcp
+	expect_our_hooks
+	expect_reached
+}
+
+# cgroup2 mounted read-only is enough
+test_sockethooks_read_only() {
+	needs_cgroup
+	mount -o remount,bind,ro "$cgroup"
+	! mkdir "$cgroup/probe" 2>/dev/null || skip "cgroup2 cannot be made read-only"
+	web_start
+	expect_equal "" "$(cat /run/stderr)" "standard error of ADD"
+	expect_reached
+}
+
+# a hook that others' programs have filled, of the first and of the last of ours: a warning names
+# it, none of ours stays, the rest works; when there is room again, the next ADD takes it
+test_sockethooks_full() {
+	needs_cgroup
+	local hook
+	for hook in connect4 getpeername6; do
+		"$sockhook" fill "$cgroup" "$hook" 64
+		web_start
+		expect_warned "$hook"
+		expect_outside_works
+		expect_equal "" "$(socket_hooks_show | grep -v somebody)" "ours at sockets"
+		container_check web bridge 2>/run/out || fail "CHECK: $(cat /run/out)"
+		socket_hooks_empty "$hook"
+		container_remove web bridge
+		web_start
+		expect_equal "" "$(cat /run/stderr)" "standard error of ADD"
+		expect_our_hooks
+		expect_reached
+		container_remove web bridge
+		rm "$pins"/*[46]
+	done
+}
+
+# socket_hooks_empty HOOK: somebody else takes his programs away
+socket_hooks_empty() {
+	local id
+	for id in $(bpftool -j cgroup show "$cgroup" |
+		jq -r '.[] | select(.name == "somebody_elses") | .id'); do
+		bpftool cgroup detach "$cgroup" "$1" id "$id"
+	done
+}
+
+# a hook whose program admits no other
+test_sockethooks_exclusive() {
+	needs_cgroup
+	"$sockhook" alone "$cgroup" connect6
+	web_start
+	expect_warned connect6
+	expect_outside_works
+	expect_equal "connect6 somebody_elses" "$(socket_hooks_show)" "programs at sockets"
+}
+
+# others' programs on the same hooks, attached before and after ours, are called, and stay
+test_sockethooks_others() {
+	needs_cgroup
+	local name hook before
+	for hook in connect4 sendmsg4 recvmsg4 getpeername4; do
+		"$sockhook" count "$cgroup" "$hook" "/sys/fs/bpf/before_$hook"
+	done
+	web_start
+	expect_equal "" "$(cat /run/stderr)" "standard error of ADD"
+	for hook in connect4 sendmsg4 recvmsg4 getpeername4; do
+		"$sockhook" count "$cgroup" "$hook" "/sys/fs/bpf/after_$hook"
+	done
+	expect_contains "$("$socket_tool" tcp4 connect 127.0.0.1 8080 names ask)" "name=web "
+	expect_contains "$("$socket_tool" udp4 sendto 127.0.0.1 8080 recvmsg)" "name=web "
+	for name in /sys/fs/bpf/before_* /sys/fs/bpf/after_*; do
+		[ "$(map_counted "$name")" -gt 0 ] || fail "$name was not called"
+	done
+	container_remove web bridge
+	rm -rf "$pins"
+	wait_until 5 no_hooks_of_ours || fail "left: $(socket_hooks_show)"
+	expect_equal 8 "$(socket_hooks_show | grep -c somebody)" "somebody else's programs"
+	before=$(map_counted /sys/fs/bpf/after_connect4)
+	"$socket_tool" tcp4 connect 127.0.0.1 8080 >/run/out || true
+	[ "$(map_counted /sys/fs/bpf/after_connect4)" -gt "$before" ] || fail "no longer called"
+}
+
+map_counted() { bpftool -j map dump pinned "$1" | jq -r '.[0].formatted.value // (.[0].value |
+	map(ltrimstr("0x")) | reverse | join("") | ascii_downcase | explode |
+	reduce .[] as $c (0; . * 16 + (if $c > 96 then $c - 87 else $c - 48 end)))'; }
+
+no_hooks_of_ours() { ! socket_hooks_show | grep -qv somebody; }
+
+# systemd's way: cgroup2 at /sys/fs/cgroup/unified beside version 1
+test_sockethooks_hybrid() {
+	needs_cgroup
+	umount "$cgroup"
+	mount -t tmpfs tmpfs "$cgroup"
+	mkdir "$cgroup/unified" "$cgroup/systemd"
+	mount -t cgroup2 cgroup2 "$cgroup/unified"
+	web_start
+	expect_equal "" "$(cat /run/stderr)" "standard error of ADD"
+	expect_reached
+	cgroup=$cgroup/unified expect_our_hooks
+}
+
+# several mounts of cgroup2, one with a space in its name, one of a part of the tree, one that
+# another file system hides: attached once, to the highest
+test_sockethooks_several_mounts() {
+	needs_cgroup
+	umount "$cgroup"
+	mkdir -p "/run/a part" /run/hidden "/run/the whole"
+	mount -t cgroup2 cgroup2 /run/hidden
+	mkdir /run/hidden/part
+	mount --bind /run/hidden/part "/run/a part"
+	mount -t tmpfs tmpfs /run/hidden
+	mount -t cgroup2 cgroup2 "/run/the whole"
+	web_start
+	expect_equal "" "$(cat /run/stderr)" "standard error of ADD"
+	expect_reached
+	cgroup="/run/the whole" expect_our_hooks
+	expect_equal "" "$("$sockhook" show "/run/a part")" "programs at the part"
+}
+
+# mount_part NAME: of all of cgroup2 only this cgroup is to be had
+mount_part() {
+	mkdir -p "$cgroup/$1"
+	mount --bind "$cgroup/$1" /mnt
+	umount "$cgroup"
+	mount --bind /mnt "$cgroup"
+	umount /mnt
+}
+
+# where only a part of the tree is to be had, ADD says that processes outside are not covered
+test_sockethooks_part() {
+	needs_cgroup
+	mount_part part
+	web_start
+	expect_contains "$(cat /run/stderr)" "only a part"
+	expect_not_reached
+	echo "$BASHPID" >"$cgroup/cgroup.procs"
+	expect_reached
+}
+
+# a link that somebody removed or detached: CHECK says so, ADD and attach repair it
+test_sockethooks_repaired() {
+	needs_cgroup
+	web_start
+	local round=0 hook
+	for hook in connect4 sendmsg6 recvmsg4 getpeername4; do
+		round=$((round + 1))
+		if [ $((round % 2)) = 0 ]; then
+			rm "$pins/$hook"
+		else
+			bpftool link detach pinned "$pins/$hook"
+		fi
+		expect_failure container_check web bridge
+		expect_contains "$output" "$hook"
+		status >/run/out 2>&1 || fail "STATUS: $(cat /run/out)"
+		expect_contains "$(cat /run/out)" "$hook"
+		if [ "$round" -lt 3 ]; then
+			container_start "other$round" bridge -p "$((8080 + round)):80/tcp"
+		else
+			"$build/bpf-portmap" attach >/run/out 2>&1 || fail "attach: $(cat /run/out)"
+		fi
+		container_check web bridge
+		expect_our_hooks
+		expect_reached
+	done
+}
+
+# all pins removed by hand: nothing of ours is left at the hooks; the next ADD brings all back
+test_sockethooks_pins_removed() {
+	needs_cgroup
+	web_start
+	rm -rf "$pins"
+	wait_until 5 no_hooks_of_ours || fail "left: $(socket_hooks_show)"
+	expect_outside_works
+	container_start other bridge -p 8081:80/tcp
+	expect_our_hooks
+	expect_reached
+	expect_answers client "$host4" 8080 web "$client4"
+}
+
+# the cgroup that they are attached to goes, and with it the programs: the next ADD attaches to the
+# one there is
+test_sockethooks_cgroup_gone() {
+	needs_cgroup
+	namespace_add web
+	unshare --mount bash -c "
+		set -e
+		cgroup='$cgroup'
+		$(declare -f mount_part)
+		mount_part old
+		exec '$cnirun' add /run/conf/bridge.conflist web --id web $both" >/run/out 2>&1 ||
+		fail "ADD: $(cat /run/out)"
+	expect_equal "$our_hooks" "$("$sockhook" show "$cgroup/old")" "programs at the part"
+	rmdir "$cgroup/old"
+	serve_in web 80
+	wait_until 5 check_fails || fail "CHECK misses that the cgroup is gone"
+	container_start other bridge -p 8081:80/tcp
+	expect_our_hooks
+	expect_reached
+}
+
+check_fails() { ! container_check web bridge >/run/out 2>&1; }
+
+# two hosts, network namespaces that share the bpffs and the cgroup, have the same port each, at the
+# same address, and do not mix
+test_sockethooks_two_hosts() {
+	needs_cgroup
+	web_start
+	second_host_make
+	in_namespace host2 ip address add "$host4/32" dev lo
+	in_namespace host2 "$build/bpf-portmap" attach >/run/out 2>&1 || fail "attach: $(cat /run/out)"
+	expect_reached
+	expect_answer host2 tcp 127.0.0.1 8080 web2
+	expect_answer host2 tcp 127.0.0.1 8080 web2
+	expect_answer host2 tcp ::1 8080 web2
+	expect_answer host2 tcp "$host4" 8080 web2
+	expect_equal 16 "$(socket_hooks_show | wc -l)" "programs of both hosts"
+	in_namespace host2 "$cnirun" del /run/conf/second.conflist web2 --id web2 ||
+		fail "DEL in the second host"
+	expect_no_answer host2 tcp 127.0.0.1 8080
+	expect_reached
+}
+
+# killed_within MICROSECONDS: a command prefix that kills at a random moment in that time
+killed_within() {
+	printf 'timeout --signal KILL 0.%06d\n' $(((RANDOM * 32768 + RANDOM) % $1 + 1))
+}
+
+# limit 180 s
+# 190 ADDs, each with a hook to repair, killed at random moments: never two programs of ours at a
+# hook, and the next ADD makes it whole
+test_sockethooks_killed() {
+	needs_cgroup
+	container_add_plain web
+	plugin_config web >/run/config
+	plugin_run ADD web </run/config >/run/out || fail "$(cat /run/out)"
+	expect_our_hooks
+	local hooks=(connect4 connect6 sendmsg4 sendmsg6 recvmsg4 recvmsg6 getpeername4 getpeername6)
+	local round killed=0 begin=${EPOCHREALTIME/./} whole
+	rm "$pins/connect4"
+	plugin_run ADD web </run/config >/run/out || fail "$(cat /run/out)"
+	whole=$((${EPOCHREALTIME/./} - begin))
+	for round in $(seq 190); do
+		rm -f "$pins/${hooks[round % 8]}"
+		PREFIX=$(killed_within "$whole") \
+			plugin_run ADD web </run/config >/run/out 2>/dev/null || killed=$((killed + 1))
+		[ $((round % 10)) = 0 ] || continue
+		expect_equal "" "$(socket_hooks_show | sort | uniq -d)" "programs attached twice"
+	done
+	plugin_run ADD web </run/config >/run/out || fail "$(cat /run/out)"
+	expect_our_hooks
+	[ "$killed" -gt 20 ] || fail "only $killed of 190 were killed: nothing was tested"
+	echo "note: $killed killed"
+}
+
+# A world within the world, that attaches to the same hooks: its own network, mounts, processes
+world_within() {
+	exec unshare --net --mount --pid --fork --kill-child --mount-proc --propagation private bash -c "
+		set -e
+		. '$project/tests/net/world.sh' && . '$project/tests/net/expect.sh'
+		world_make
+		container_start web bridge $both
+		sleep 1"
+}
+
+# limit 120 s
+# 10 whole worlds killed at random moments leave the hooks as they were, with others' programs
+test_sockethooks_world_killed() {
+	needs_cgroup
+	"$sockhook" count "$cgroup" connect4 /sys/fs/bpf/others
+	local round pids=()
+	for round in $(seq 10); do
+		(timeout --foreground --signal KILL "$((RANDOM % 5)).$((RANDOM % 10))1" \
+			bash -c "$(declare -p project both); $(declare -f world_within); world_within" \
+			>"/run/world.$round" 2>&1 || true) &
+		pids+=($!)
+		[ $((round % 2)) = 1 ] || wait "${pids[@]}"
+	done
+	wait "${pids[@]}"
+	wait_until 10 no_hooks_of_ours || fail "left: $(socket_hooks_show)"
+	expect_equal "connect4 somebody_elses" "$(socket_hooks_show)" "programs at sockets"
+}
