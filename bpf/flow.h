@@ -94,7 +94,8 @@ static __always_inline bool flow_has_owner(const struct flow *flow)
 	return flow->kind != FLOW_HOST && flow->kind != FLOW_FOREIGN;
 }
 
-static __always_inline bool flow_live(const struct flow_key *key, const struct flow *flow)
+/* The same as flow_live(), for where every packet comes by, or no stack is left for a call. */
+static __always_inline bool flow_lives(const struct flow_key *key, const struct flow *flow)
 {
 	__u32 idle = flow_now() - flow->last_seen;
 
@@ -102,6 +103,11 @@ static __always_inline bool flow_live(const struct flow_key *key, const struct f
 	if ((__s32)idle > 0 && idle > flow_timeout(key->protocol, flow->state))
 		return false;
 	return !flow_has_owner(flow) || owner_live(&flow->owner);
+}
+
+VERIFIED_ONCE bool flow_live(const struct flow_key *key, const struct flow *flow)
+{
+	return key && flow && flow_lives(key, flow);
 }
 
 /* NULL: no live flow has this tuple. */
@@ -117,6 +123,17 @@ static __always_inline struct flow *flow_find(const struct flow_key *key)
 	struct flow *flow = flow_find_in(&flows, key);
 
 	return flow ?: flow_find_in(&flows_new, key);
+}
+
+/* The same, for the tuple of every packet. */
+static __always_inline struct flow *flow_of(const struct flow_key *tuple)
+{
+	struct flow *flow = bpf_map_lookup_elem(&flows, tuple);
+
+	if (flow && flow_lives(tuple, flow))
+		return flow;
+	flow = bpf_map_lookup_elem(&flows_new, tuple);
+	return flow && flow_lives(tuple, flow) ? flow : NULL;
 }
 
 static __always_inline void flow_other_key(const struct flow_key *key, const struct flow *flow,

@@ -21,7 +21,11 @@
 #include "flow.h"
 
 #define CLOCK_STEPS 128
-#define CLOCK_SWEEP 256 /* times CLOCK_STEPS: 32,768 pairs take about 0.3 ms */
+/* The verifier walks through every turn of a loop: short ones, one inside the other and each
+ * in a function of its own, are soon walked through. */
+#define CLOCK_STEPS_A_ROUND 16
+#define CLOCK_ROUNDS (CLOCK_STEPS / CLOCK_STEPS_A_ROUND)
+#define CLOCK_SWEEP 32 /* to the power of three: 32,768 pairs take about 0.3 ms */
 
 /* What the kernel says of a map, at the same name in all its versions. */
 struct bpf_map {
@@ -53,7 +57,7 @@ static __always_inline bool pair_lives(__u32 number, struct flow_pair *pair)
 	if ((__s32)(pair->alive_before - flow_now()) > 0)
 		return true;
 	flow = bpf_map_lookup_elem(&flows, &pair->key);
-	if (!flow || flow->pair != number || !flow_live(&pair->key, flow))
+	if (!flow || flow->pair != number || !flow_lives(&pair->key, flow))
 		return false;
 	pair->alive_before = flow->last_seen + flow_timeout(pair->key.protocol, flow->state);
 	return true;
@@ -118,44 +122,55 @@ VERIFIED_ONCE bool pair_claim(__u32 number)
 	return true;
 }
 
-/* The number of a pair that is PAIR_BUSY and empty; 0: the table is full. */
-VERIFIED_ONCE __u32 pair_claim_any(void)
+VERIFIED_ONCE __u32 pair_claim_some(void)
 {
 	__u32 numbers = pair_numbers() - 1, hand = clock_hand, number;
 
-	for (__u32 i = 1; i <= CLOCK_STEPS; i++) {
+	for (__u32 i = 1; i <= CLOCK_STEPS_A_ROUND; i++) {
 		number = 1 + (hand + i) % numbers;
 		if (pair_claim(number)) {
 			clock_hand = number - 1;
 			return number;
 		}
 	}
-	clock_hand = (hand + CLOCK_STEPS) % numbers;
+	clock_hand = (hand + CLOCK_STEPS_A_ROUND) % numbers;
 	return 0;
 }
 
-static __always_inline void pair_hold(__u32 number, const struct flow_key *key,
-				      const struct owner *owner)
+/* The number of a pair that is PAIR_BUSY and empty; 0: the table is full. */
+VERIFIED_ONCE __u32 pair_claim_any(void)
+{
+	__u32 number = 0;
+
+	for (int i = 0; i < CLOCK_ROUNDS && !number; i++)
+		number = pair_claim_some();
+	return number;
+}
+
+VERIFIED_ONCE int pair_hold(__u32 number, const struct flow_key *key, const struct owner *owner)
 {
 	struct flow_pair *pair = pair_of(number);
-	struct slot *slot = pair_slot(owner);
+	struct slot *slot;
 
-	if (!pair)
-		return;
+	if (!pair || !key || !owner)
+		return 0;
+	slot = pair_slot(owner);
 	__builtin_memcpy(&pair->key, key, sizeof(*key));
 	pair->owner = *owner;
 	pair->alive_before = 0;
 	if (slot)
 		__sync_fetch_and_add(&slot->flows, 1);
 	__sync_lock_test_and_set(&pair->state, PAIR_TAKEN);
+	return 0;
 }
 
-static __always_inline void pair_free(__u32 number)
+VERIFIED_ONCE int pair_free(__u32 number)
 {
 	struct flow_pair *pair = pair_of(number);
 
 	if (pair)
 		__sync_lock_test_and_set(&pair->state, PAIR_FREE);
+	return 0;
 }
 
 /* Takes a dead entry, and the pair it belongs to, out of the way. False: there is a live one. */
@@ -187,15 +202,22 @@ VERIFIED_ONCE __u32 pair_sweep_one(__u32 number, __u32 freed)
 	return number;
 }
 
-/* Frees what is dead of the next CLOCK_STEPS pairs. Returns the last that was, or what was
+/* Frees what is dead of the next CLOCK_SWEEP pairs. Returns the last that was, or what was
  * freed before. */
 VERIFIED_ONCE __u32 pair_sweep_some(__u32 freed)
 {
 	__u32 numbers = pair_numbers() - 1, hand = clock_hand;
 
-	for (__u32 i = 1; i <= CLOCK_STEPS; i++)
+	for (__u32 i = 1; i <= CLOCK_SWEEP; i++)
 		freed = pair_sweep_one(1 + (hand + i) % numbers, freed);
-	clock_hand = (hand + CLOCK_STEPS) % numbers;
+	clock_hand = (hand + CLOCK_SWEEP) % numbers;
+	return freed;
+}
+
+VERIFIED_ONCE __u32 pair_sweep_more(__u32 freed)
+{
+	for (int i = 0; i < CLOCK_SWEEP; i++)
+		freed = pair_sweep_some(freed);
 	return freed;
 }
 
@@ -208,7 +230,7 @@ VERIFIED_ONCE int pair_sweep(void)
 		return 0;
 	clock_swept = now;
 	for (int i = 0; i < CLOCK_SWEEP; i++)
-		room = pair_sweep_some(room);
+		room = pair_sweep_more(room);
 	if (room)
 		clock_hand = (room - 2 + numbers) % numbers;
 	return 0;

@@ -253,7 +253,7 @@ static __always_inline enum verdict decide_in(struct __sk_buff *skb, struct pack
 	__u32 out;
 
 	tuple->direction = DIRECTION_IN;
-	flow = flow_find(tuple);
+	flow = flow_of(tuple);
 	if (flow && flow->kind == FLOW_HOST && mapping_follows_host(skb, packet)) {
 		flow_forget(tuple, flow);
 		flow = NULL;

@@ -306,7 +306,7 @@ static __always_inline enum verdict leave_by_flow(struct __sk_buff *skb, struct 
 						  struct translation *translation)
 {
 	struct flow_key *tuple = &packet->tuple;
-	struct flow *flow = flow_find(tuple);
+	struct flow *flow = flow_of(tuple);
 
 	if (!flow)
 		return VERDICT_PASS;

@@ -72,12 +72,15 @@ static __always_inline __u32 port_range_size(const struct port_range *range)
 
 VERIFIED_ONCE bool port_set_has(const struct port_set *set, __u16 port)
 {
+	bool inside = false;
+
 	if (!set)
 		return false;
-	for (int i = 0; i < MASQUERADE_RANGES; i++)
-		if ((__u32)(port - set->ranges[i].first) < port_range_size(&set->ranges[i]))
-			return true;
-	return false;
+	for (int i = 0; i < MASQUERADE_RANGES && !inside; i++) {
+		inside = (__u32)(port - set->ranges[i].first) < port_range_size(&set->ranges[i]);
+		barrier_var(inside); /* or compilers ask twice, and the verifier takes it for two */
+	}
+	return inside;
 }
 
 VERIFIED_ONCE __u32 port_set_size(const struct port_set *set)

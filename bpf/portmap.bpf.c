@@ -84,10 +84,10 @@ static __always_inline int act(struct __sk_buff *skb, const struct packet *packe
 		return TC_ACT_UNSPEC;
 	}
 	if (packet->tuple.direction == DIRECTION_IN) {
-		count(rewritten_destination);
+		count_here(rewritten_destination);
 		return TC_ACT_UNSPEC;
 	}
-	count(rewritten_source);
+	count_here(rewritten_source);
 	if (!translation->out_ifindex)
 		return TC_ACT_UNSPEC;
 	if (rewrite_make_room_for_link_header(skb, packet)) {
@@ -363,7 +363,7 @@ int from_container(struct __sk_buff *skb)
 	}
 	if (kind >= PACKET_TRANSLATABLE) {
 		packet.tuple.direction = DIRECTION_OUT;
-		flow = flow_find(&packet.tuple);
+		flow = flow_of(&packet.tuple);
 		if (flow && !routed)
 			return switched(skb, &packet, flow, interface, &translation);
 		if (flow)
