@@ -40,9 +40,10 @@ replay_read_call() {
 replay_call() {
 	[ "$call_command" != ADD ] || replay_connect
 	if replay_plugin "$(replay_call_netns)" >/run/answer 2>&1; then
-		replay_expect_exit 0 && replay_succeeded
+		replay_expect_exit 0 || return 1
+		replay_succeeded
 	else
-		replay_expect_exit 1
+		replay_expect_exit 1 || return 1
 	fi
 	expect_all_mappings
 	[ "$call_command" != DEL ] || replay_disconnect
@@ -54,7 +55,8 @@ replay_expect_exit() { [ "$(of_call '.exit | if . == 0 then 0 else 1 end')" = "$
 replay_plugin() {
 	local variables
 	mapfile -t variables < <(of_call '.env | del(.CNI_NETNS) | to_entries[] | "\(.key)=\(.value)"')
-	replay_stdin | env -i PATH="$PATH" "${variables[@]}" CNI_NETNS="$1" "$build/bpf-portmap"
+	replay_stdin >/run/stdin
+	env -i PATH="$PATH" "${variables[@]}" CNI_NETNS="$1" "$build/bpf-portmap" </run/stdin
 }
 
 # The very bytes, but for the previous result.
