@@ -13,7 +13,7 @@
 #include "cni/cleanup.h"
 #include "datapath/maps.h"
 #include "datapath/warning.h"
-#include "net/socket_holder.h"
+#include "net/processes.h"
 #include "net/socket_list.h"
 
 struct peer {
@@ -142,45 +142,85 @@ static void warn_about_client(const struct peer *asked, const char *who, const c
 		who, asked->port, cni_address_format(asked->address, address), why);
 }
 
-static void reconnect(const struct inet_socket *socket, const struct peer *asked)
-{
-	struct socket_holder holder;
-	cleanup_close int fd = -1;
-	char who[64];
+/* A socket that is not connected to what it should be. */
+struct client {
+	const struct inet_socket *socket;
+	struct peer asked;
+};
 
-	if (!socket_holder_find(socket->inode, &holder)) {
-		warn_about_client(asked, "a process", "/proc does not show which it is");
+static void reconnect(const struct client *client, const struct socket_process *holder)
+{
+	char who[PROCESS_NAME_SIZE + 32];
+	cleanup_close int fd = -1;
+
+	if (!holder || !holder->pid) {
+		warn_about_client(&client->asked, "a process", "/proc does not show which it is");
 		return;
 	}
-	fd = socket_holder_borrow(&holder);
-	if (fd >= 0 && !connect_again(fd, socket, asked))
+	fd = processes_borrow_socket(holder);
+	if (fd >= 0 && !connect_again(fd, client->socket, &client->asked))
 		return;
 	/* The process has gone, or has closed it. */
 	if (errno == ESRCH || errno == EBADF)
 		return;
-	snprintf(who, sizeof(who), "process %d (%s)", (int)holder.pid, holder.command);
-	warn_about_client(asked, who, strerror(errno));
+	snprintf(who, sizeof(who), "process %d (%s)", (int)holder->pid, holder->name);
+	warn_about_client(&client->asked, who, strerror(errno));
+}
+
+static void reconnect_all(const struct client *clients, size_t count)
+{
+	cleanup_free struct socket_process *holders = calloc(count, sizeof(*holders));
+
+	for (size_t i = 0; holders && i < count; i++)
+		holders[i].inode = clients[i].socket->inode;
+	if (holders)
+		processes_find(holders, count, NULL);
+	for (size_t i = 0; i < count; i++)
+		reconnect(&clients[i],
+			  holders ? processes_of_socket(holders, count, clients[i].socket->inode)
+				  : NULL);
+}
+
+static bool is_astray(const struct objects *objects, const struct inet_socket *socket,
+		      struct peer *asked)
+{
+	struct peer now = {.port = socket->destination_port}, wanted;
+
+	memcpy(now.address, socket->destination, CNI_ADDRESS_SIZE);
+	read_asked(objects, socket, asked);
+	expect_peer(objects, asked, &wanted);
+	return !peer_equal(&now, &wanted);
+}
+
+static int find_and_reconnect(const struct objects *objects, struct cni_error *err)
+{
+	cleanup_free struct inet_socket *sockets = NULL;
+	cleanup_free struct client *clients = NULL;
+	size_t count = 0, astray = 0;
+
+	if (socket_list_read(IPPROTO_UDP, 1U << TCP_ESTABLISHED, &sockets, &count, err))
+		return -1;
+	clients = calloc(count + 1, sizeof(*clients));
+	if (!clients)
+		return cni_error_no_memory(err);
+	for (size_t i = 0; i < count; i++) {
+		clients[astray].socket = &sockets[i];
+		if (is_astray(objects, &sockets[i], &clients[astray].asked))
+			astray++;
+	}
+	if (astray)
+		reconnect_all(clients, astray);
+	return 0;
 }
 
 void udp_clients_reconnect(const struct objects *objects)
 {
-	cleanup_free struct inet_socket *sockets = NULL;
-	struct cni_error ignored = {0};
-	size_t count = 0;
+	struct cni_error why = {0};
 
-	if (socket_list_read(IPPROTO_UDP, 1U << TCP_ESTABLISHED, &sockets, &count, &ignored)) {
-		warning("connected UDP sockets of processes of this host may go on sending to a"
-			" container that is gone: %s",
-			cni_error_message(&ignored));
-		cni_error_release(&ignored);
-	}
-	for (size_t i = 0; i < count; i++) {
-		struct peer now = {.port = sockets[i].destination_port}, asked, wanted;
-
-		memcpy(now.address, sockets[i].destination, CNI_ADDRESS_SIZE);
-		read_asked(objects, &sockets[i], &asked);
-		expect_peer(objects, &asked, &wanted);
-		if (!peer_equal(&now, &wanted))
-			reconnect(&sockets[i], &asked);
-	}
+	if (!find_and_reconnect(objects, &why))
+		return;
+	warning("connected UDP sockets of processes of this host may go on sending to a container"
+		" that is gone: %s",
+		cni_error_message(&why));
+	cni_error_release(&why);
 }
