@@ -12,19 +12,28 @@
  *   sendmsg4, 6      sendto(2), sendmsg(2) of unconnected UDP       asked -> container
  *   recvmsg4, 6      recvfrom(2), recvmsg(2) of UDP                 container -> asked
  *   getpeername4, 6  getpeername(2)                                 container -> asked
+ *   bind4, 6         bind(2), where somebody reserves ports         refuses
  *
  * An IPv6 socket that asks for an IPv4 address: connect, receive and getpeername run the
  * programs of IPv6 with a mapped address, sendto runs sendmsg4.
  *
  * They hang at the root of cgroup2 and see the sockets of every process, those of
- * containers too: what counts is the network namespace. They never refuse anything.
+ * containers too: what counts is the network namespace. bind4 and bind6 alone ever refuse
+ * anything.
  */
 #include "vmlinux.h"
+#include <bpf/bpf_core_read.h>
 #include <bpf/bpf_endian.h>
 #include <bpf/bpf_helpers.h>
+#include "reserve.h"
 #include "socket.h"
 
+#define REFUSE 0
 #define ALLOW 1
+#define EADDRINUSE 98
+
+/* Whether bind(2) can say why it fails (bpf_set_retval, at this hook since 6.1); else EPERM. */
+const volatile bool can_give_reason = false;
 
 /* The kernel takes loads from the context one by one only. */
 #define READ_ADDRESS6(address, field) \
@@ -214,6 +223,69 @@ int getpeername6(struct bpf_sock_addr *ctx)
 	if (read_peer6(ctx, &peer) && socket_recall(ctx, &peer))
 		write_peer6(ctx, &peer);
 	return ALLOW;
+}
+
+/* The kernel's own, of which this is all that counts here. */
+struct sock_common___ipv6 {
+	unsigned char skc_ipv6only : 1;
+} __attribute__((preserve_access_index));
+
+static __always_inline bool is_ipv6_only(struct bpf_sock_addr *ctx)
+{
+	const struct sock_common___ipv6 *sk;
+
+	if (!ctx->sk)
+		return false;
+	if (ctx->protocol == PROTOCOL_TCP)
+		sk = (const void *)bpf_skc_to_tcp6_sock(ctx->sk);
+	else
+		sk = (const void *)bpf_skc_to_udp6_sock(ctx->sk);
+	return sk && BPF_CORE_READ_BITFIELD(sk, skc_ipv6only);
+}
+
+static __always_inline int answer_bind(struct reserve_request *request)
+{
+	if (!reserve_refuses(request))
+		return ALLOW;
+	count(bind_refused);
+	if (can_give_reason)
+		bpf_set_retval(-EADDRINUSE);
+	return REFUSE;
+}
+
+SEC("cgroup/bind4")
+int bind4(struct bpf_sock_addr *ctx)
+{
+	struct reserve_request request = {.ipv4 = true};
+
+	if (!ctx->user_port || !socket_has_ports(ctx->protocol) || !socket_is_of_host(ctx))
+		return ALLOW;
+	address_from_ipv4(request.address.bytes, ctx->user_ip4);
+	request.port = bpf_ntohs(ctx->user_port);
+	request.protocol = ctx->protocol;
+	request.any = !ctx->user_ip4;
+	return answer_bind(&request);
+}
+
+SEC("cgroup/bind6")
+int bind6(struct bpf_sock_addr *ctx)
+{
+	struct reserve_request request = {};
+
+	if (!ctx->user_port || !socket_has_ports(ctx->protocol) || !socket_is_of_host(ctx))
+		return ALLOW;
+	READ_ADDRESS6(request.address.bytes, ctx->user_ip6);
+	request.port = bpf_ntohs(ctx->user_port);
+	request.protocol = ctx->protocol;
+	if (address_is_ipv4(request.address.bytes)) {
+		request.ipv4 = true;
+		request.any = !address_to_ipv4(request.address.bytes);
+	} else {
+		request.ipv6 = true;
+		request.any = address_is_unset(request.address.bytes);
+		request.ipv4 = request.any && !is_ipv6_only(ctx);
+	}
+	return answer_bind(&request);
 }
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";

@@ -43,6 +43,7 @@
 	X(local_bound_to_loopback, \
 	  "sockets of the host, bound to a loopback address, that asked for a mapped port: they" \
 	  " cannot reach a container") \
+	X(bind_refused, "binds of the host's processes to a port that reserveHostPorts keeps") \
 	X(forwarding_disabled, \
 	  "packets to a mapped port that came in where forwarding is disabled") \
 	X(drop_no_tuple, "no free port could be found for a new flow") \

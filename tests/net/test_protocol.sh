@@ -361,7 +361,7 @@ test_protocol_bad_results() {
 test_protocol_bad_options() {
 	bad_world
 	refuses 7 '.localhost = false | .runtimeConfig.portMappings[0].hostIP = "127.0.0.1"'
-	refuses 7 '.reserveHostPorts = true'
+	refuses 6 '.reserveHostPorts = "true"'
 	refuses 7 '.fastPath = "always"'
 	refuses 2 '.conditionsV4 = ["-s", "192.0.2.0/24"]'
 	refuses 2 '.conditionsV6 = [""]'

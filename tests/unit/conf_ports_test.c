@@ -265,6 +265,26 @@ static void claims_what_the_mappings_say(void **state)
 	conf_release(&conf);
 }
 
+/* What is reserved, and that SCTP cannot be. */
+static void reserved_ports_are_marked(void **state)
+{
+	cleanup_json json_t *config =
+		config_with(json_of("[{" TCP_80 "},{\"hostPort\":9,\"containerPort\":9,"
+				    "\"protocol\":\"sctp\"}]"));
+	cleanup_free struct port_claim *claims = NULL;
+	struct cni_error err = {0};
+	struct conf conf = {0};
+	size_t count = 0;
+
+	json_object_set_new(config, "reserveHostPorts", json_true());
+	assert_int_equal(parse_and_claim(&conf, config, "4", &claims, &count, &err), 0);
+	assert_int_equal(count, 2);
+	assert_true(claims[0].reserved_on_host);
+	assert_int_equal(conf.warning_count, 1);
+	assert_non_null(strstr(conf.warnings[0], "no effect on SCTP"));
+	conf_release(&conf);
+}
+
 /* The key is compared byte by byte in the kernel: what is not named must be zero. */
 static void unnamed_bytes_of_the_key_are_zero(void **state)
 {

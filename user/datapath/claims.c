@@ -78,6 +78,7 @@ static void fill_portmap(struct portmap *portmap, const struct port_claim *claim
 		.owner = owner,
 		.container_port = claim->container_port,
 		.localhost = claim->localhost,
+		.reserved_on_host = claim->reserved_on_host,
 	};
 	memcpy(portmap->container_address, claim->container_address, CNI_ADDRESS_SIZE);
 }

@@ -201,7 +201,25 @@ int loader_load(struct objects *objects, uint32_t flow_entries, struct cni_error
 	return 0;
 }
 
-static int keep_socket_programs(const struct socket_bpf *skeleton, struct socket_programs *programs)
+/* Each purpose's programs are loaded for themselves: what one needs of the kernel the other
+ * may do without. */
+static void choose_socket_programs(const struct socket_bpf *skeleton, enum socket_purpose purpose)
+{
+	for (int number = 0; number < SOCKET_PROGRAM_COUNT; number++) {
+		const char *name = socket_program_name((enum socket_program)number);
+		struct bpf_program *program = bpf_object__find_program_by_name(skeleton->obj, name);
+
+		if (program)
+			bpf_program__set_autoload(program,
+						  socket_program_purpose(number) == purpose);
+	}
+	skeleton->rodata->can_give_reason = purpose == SOCKETS_LEAVE_PORTS &&
+					    libbpf_probe_bpf_helper(BPF_PROG_TYPE_CGROUP_SOCK_ADDR,
+								    BPF_FUNC_set_retval, NULL) == 1;
+}
+
+static int keep_socket_programs(const struct socket_bpf *skeleton, enum socket_purpose purpose,
+				struct socket_programs *programs)
 {
 	for (int number = 0; number < SOCKET_PROGRAM_COUNT; number++)
 		programs->fds[number] = -1;
@@ -209,6 +227,8 @@ static int keep_socket_programs(const struct socket_bpf *skeleton, struct socket
 		const char *name = socket_program_name((enum socket_program)number);
 		struct bpf_program *program = bpf_object__find_program_by_name(skeleton->obj, name);
 
+		if (socket_program_purpose(number) != purpose)
+			continue;
 		if (program)
 			programs->fds[number] = keep_fd(bpf_program__fd(program));
 		if (programs->fds[number] >= 0)
@@ -219,8 +239,8 @@ static int keep_socket_programs(const struct socket_bpf *skeleton, struct socket
 	return 0;
 }
 
-int loader_load_socket_programs(const struct objects *objects, struct socket_programs *programs,
-				struct cni_error *err)
+int loader_load_socket_programs(const struct objects *objects, enum socket_purpose purpose,
+				struct socket_programs *programs, struct cni_error *err)
 {
 	struct socket_bpf *skeleton;
 	int saved, result = -1;
@@ -228,8 +248,10 @@ int loader_load_socket_programs(const struct objects *objects, struct socket_pro
 	log_tail[0] = '\0';
 	libbpf_set_print(keep_log_tail);
 	skeleton = socket_bpf__open();
+	if (skeleton)
+		choose_socket_programs(skeleton, purpose);
 	if (skeleton && !reuse_maps(skeleton->obj, objects) && !socket_bpf__load(skeleton))
-		result = keep_socket_programs(skeleton, programs);
+		result = keep_socket_programs(skeleton, purpose, programs);
 	saved = errno;
 	if (skeleton)
 		socket_bpf__destroy(skeleton);

@@ -20,7 +20,7 @@ int loader_load(struct objects *objects, uint32_t flow_entries, struct cni_error
 
 /* Loads those for the host's sockets, over the maps in `objects`, which are all open. Close
  * them. Code 102, with details as above. */
-int loader_load_socket_programs(const struct objects *objects, struct socket_programs *programs,
-				struct cni_error *err);
+int loader_load_socket_programs(const struct objects *objects, enum socket_purpose purpose,
+				struct socket_programs *programs, struct cni_error *err);
 
 #endif

@@ -27,7 +27,7 @@ static void link_path(const struct datapath *datapath, enum socket_program progr
 
 static bool serves(enum socket_program program, enum socket_purpose purpose)
 {
-	return purpose == SOCKETS_REACH_PORTS && program < SOCKET_PROGRAM_COUNT;
+	return socket_program_purpose(program) == purpose;
 }
 
 /* A link whose cgroup is gone, or that somebody has detached, is still there. */
@@ -146,7 +146,7 @@ static int attach_with(const struct datapath *datapath, enum socket_purpose purp
 	struct links links;
 	int result;
 
-	if (loader_load_socket_programs(&datapath->objects, &programs, err))
+	if (loader_load_socket_programs(&datapath->objects, purpose, &programs, err))
 		return -1;
 	links_begin(&links);
 	result = create_links(datapath, purpose, root, &programs, &links, err) ||
@@ -222,6 +222,13 @@ static bool uses_pinned_maps(const struct datapath *datapath, uint32_t program_i
 	return same;
 }
 
+static const char *meaning_of_absence(enum socket_program program)
+{
+	return socket_program_purpose(program) == SOCKETS_REACH_PORTS
+		       ? "processes of the host do not reach mapped ports"
+		       : "processes of the host can bind to reserved ports";
+}
+
 static int verify_program(const struct datapath *datapath, enum socket_program program,
 			  struct cni_error *err)
 {
@@ -230,9 +237,9 @@ static int verify_program(const struct datapath *datapath, enum socket_program p
 
 	if (fd < 0 || !read_link(fd, &info))
 		return cni_error_set(err, CNI_ERROR_KERNEL_REFUSED,
-				     "%s is not attached to the root of cgroup2: processes of the"
-				     " host do not reach mapped ports; the next ADD attaches it",
-				     socket_program_name(program));
+				     "%s is not attached to the root of cgroup2: %s; the next ADD"
+				     " attaches it",
+				     socket_program_name(program), meaning_of_absence(program));
 	if (!uses_pinned_maps(datapath, info.prog_id))
 		return cni_error_set(err, CNI_ERROR_KERNEL_REFUSED,
 				     "%s at the root of cgroup2 uses other maps than those in %s",
@@ -273,18 +280,25 @@ static void refresh_program(const struct datapath *datapath, enum socket_program
 	unlink(path);
 }
 
-void socket_hooks_refresh(const struct datapath *datapath)
+static void refresh_purpose(const struct datapath *datapath, enum socket_purpose purpose)
 {
 	struct cni_error ignored = {0};
 	struct socket_programs programs;
 	bool loaded;
 
-	if (!socket_hooks_are_used(datapath, SOCKETS_REACH_PORTS))
+	if (!socket_hooks_are_used(datapath, purpose))
 		return;
-	loaded = !loader_load_socket_programs(&datapath->objects, &programs, &ignored);
+	loaded = !loader_load_socket_programs(&datapath->objects, purpose, &programs, &ignored);
 	for (int program = 0; program < SOCKET_PROGRAM_COUNT; program++)
-		refresh_program(datapath, program, loaded ? &programs : NULL);
+		if (serves(program, purpose))
+			refresh_program(datapath, program, loaded ? &programs : NULL);
 	if (loaded)
 		socket_programs_close(&programs);
 	cni_error_release(&ignored);
+}
+
+void socket_hooks_refresh(const struct datapath *datapath)
+{
+	for (int purpose = 0; purpose < SOCKET_PURPOSES; purpose++)
+		refresh_purpose(datapath, (enum socket_purpose)purpose);
 }

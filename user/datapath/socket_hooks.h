@@ -11,12 +11,7 @@
 #include <stdbool.h>
 
 #include "datapath/datapath.h"
-
-/* What asks for them: a hook is there once somebody needs it, and stays. */
-enum socket_purpose {
-	SOCKETS_REACH_PORTS, /* "localhost": the host's processes reach mapped ports */
-	SOCKET_PURPOSES,
-};
+#include "datapath/socket_programs.h"
 
 /* Attaches those of the purpose that are missing: all of them or, on failure, none more.
  * Where nothing is missing it takes no lock and costs microseconds. Codes 102, saying what

@@ -16,11 +16,19 @@ static const struct {
 	[SOCKET_RECVMSG6] = {"recvmsg6", BPF_CGROUP_UDP6_RECVMSG},
 	[SOCKET_GETPEERNAME4] = {"getpeername4", BPF_CGROUP_INET4_GETPEERNAME},
 	[SOCKET_GETPEERNAME6] = {"getpeername6", BPF_CGROUP_INET6_GETPEERNAME},
+	[SOCKET_BIND4] = {"bind4", BPF_CGROUP_INET4_BIND},
+	[SOCKET_BIND6] = {"bind6", BPF_CGROUP_INET6_BIND},
 };
 
 const char *socket_program_name(enum socket_program program)
 {
 	return programs[program].name;
+}
+
+enum socket_purpose socket_program_purpose(enum socket_program program)
+{
+	return program == SOCKET_BIND4 || program == SOCKET_BIND6 ? SOCKETS_LEAVE_PORTS
+								  : SOCKETS_REACH_PORTS;
 }
 
 enum bpf_attach_type socket_program_hook(enum socket_program program)

@@ -12,6 +12,7 @@
 #include "plugin/listening.h"
 #include "plugin/localhost.h"
 #include "plugin/own_netns.h"
+#include "plugin/reservation.h"
 
 /* After the attachment is there: a network without any is forgotten by `attach`. */
 static void remember_network(const struct host *host, const struct container *container)
@@ -24,32 +25,18 @@ static void remember_network(const struct host *host, const struct container *co
 
 /* Attaching may take milliseconds, so it comes before the lock that claiming takes. */
 static int attach_and_claim(struct host *host, struct container *container,
-			    struct attach_undo *undo, struct cni_error *err)
+			    const char *container_id, struct attach_undo *undo,
+			    struct cni_error *err)
 {
 	if (interfaces_attach(host, &container->conf, &container->veth, true, err) ||
-	    attach_interface(&host->datapath, host->socket, &container->target, undo, err))
+	    attach_interface(&host->datapath, host->socket, &container->target, undo, err) ||
+	    reservation_set_up(host, &container->conf, err) ||
+	    listening_check(host, container, container_id, LISTENING_UNCLAIMED, err))
 		return -1;
 	if (attachment_add(&host->datapath, host->socket, &container->claims, err))
 		return -1;
 	remember_network(host, container);
 	return 0;
-}
-
-static int set_up(struct host *host, struct container *container,
-		  const struct cni_environment *environment, struct attach_undo *undo,
-		  struct cni_error *err)
-{
-	if (container_find_veth(container, environment, host, err) ||
-	    datapath_prepare(&host->datapath, &host->addresses, container->conf.flow_entries, err))
-		return -1;
-	absent_addresses_warn(host, container);
-	localhost_set_up(host, &container->conf);
-	if (!attach_and_claim(host, container, undo, err)) {
-		listening_warn(host, container, environment->container_id);
-		return 0;
-	}
-	attach_take_back(&host->datapath, &container->target, undo);
-	return -1;
 }
 
 static void tear_down(struct host *host, const struct container *container,
@@ -62,6 +49,25 @@ static void tear_down(struct host *host, const struct container *container,
 		cni_error_release(&failure);
 	}
 	attach_take_back(&host->datapath, &container->target, undo);
+}
+
+static int set_up(struct host *host, struct container *container,
+		  const struct cni_environment *environment, struct attach_undo *undo,
+		  struct cni_error *err)
+{
+	if (container_find_veth(container, environment, host, err) ||
+	    datapath_prepare(&host->datapath, &host->addresses, container->conf.flow_entries, err))
+		return -1;
+	absent_addresses_warn(host, container);
+	localhost_set_up(host, &container->conf);
+	if (attach_and_claim(host, container, environment->container_id, undo, err)) {
+		attach_take_back(&host->datapath, &container->target, undo);
+		return -1;
+	}
+	if (!listening_check(host, container, environment->container_id, LISTENING_CLAIMED, err))
+		return 0;
+	tear_down(host, container, undo);
+	return -1;
 }
 
 /* Neither ports nor masquerade: nothing need be done for this container. But where others

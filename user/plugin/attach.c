@@ -10,6 +10,7 @@
 #include "plugin/commands.h"
 #include "plugin/interfaces.h"
 #include "plugin/localhost.h"
+#include "plugin/reservation.h"
 
 static void print_change(const char *interface, const char *what)
 {
@@ -47,7 +48,9 @@ static int attach(struct host *host, char *const *names, struct cni_error *err)
 	interfaces_sweep(host);
 	if (interfaces_repair(host, err) || interfaces_refresh_addresses(host, err))
 		return -1;
-	return refresh_ports(host, err) ? -1 : localhost_repair(host, err);
+	if (refresh_ports(host, err) || localhost_repair(host, err))
+		return -1;
+	return reservation_repair(host, err);
 }
 
 int command_attach(char *const *interfaces, struct cni_error *err)

@@ -8,6 +8,7 @@
 #include "plugin/container.h"
 #include "plugin/interfaces.h"
 #include "plugin/localhost.h"
+#include "plugin/reservation.h"
 
 static int require_datapath(struct host *host, struct cni_error *err)
 {
@@ -47,7 +48,9 @@ static int verify(struct host *host, struct container *container, struct cni_err
 	    verify_veth(host, container, err) ||
 	    interfaces_attach(host, &container->conf, &container->veth, false, err))
 		return -1;
-	return interfaces_verify(host, err) ? -1 : localhost_verify(host, &container->conf, err);
+	if (interfaces_verify(host, err) || localhost_verify(host, &container->conf, err))
+		return -1;
+	return reservation_verify(host, &container->conf, err);
 }
 
 /* A container that asked for nothing need not be known. */

@@ -49,10 +49,12 @@ static int read_masquerade(struct conf *conf, const json_t *config, struct cni_e
 	return cni_json_get_boolean(config, "ipMasq6", &conf->masquerade6, err);
 }
 
-static int read_localhost(struct conf *conf, const json_t *config, struct cni_error *err)
+static int read_host_processes(struct conf *conf, const json_t *config, struct cni_error *err)
 {
 	conf->localhost = true;
-	return cni_json_get_boolean(config, "localhost", &conf->localhost, err);
+	if (cni_json_get_boolean(config, "localhost", &conf->localhost, err))
+		return -1;
+	return cni_json_get_boolean(config, "reserveHostPorts", &conf->reserve_host_ports, err);
 }
 
 static int read_attach(struct conf *conf, const json_t *config, struct cni_error *err)
@@ -115,7 +117,7 @@ int conf_parse_options(struct conf *conf, const json_t *config, struct cni_error
 	if (conf_check_foreign(conf, config, err) || read_masquerade(conf, config, err) ||
 	    conf_read_policy(conf, config, err) || conf_read_interfaces(conf, config, err) ||
 	    read_attach(conf, config, err) || read_flow_entries(conf, config, err) ||
-	    read_localhost(conf, config, err))
+	    read_host_processes(conf, config, err))
 		return -1;
 	return read_capabilities(conf, config, err);
 }

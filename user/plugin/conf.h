@@ -53,8 +53,9 @@ struct conf {
 	bool masquerade6;
 	struct policy policy; /* as it stands in the map, without owner; all zero: the defaults */
 	enum attach_mode attach;
-	bool localhost;        /* the host's own processes reach the ports */
-	uint32_t flow_entries; /* a power of two, MIN_FLOWS to MAX_FLOWS; 0: not given */
+	bool localhost;          /* the host's own processes reach the ports */
+	bool reserve_host_ports; /* and cannot bind to them */
+	uint32_t flow_entries;   /* a power of two, MIN_FLOWS to MAX_FLOWS; 0: not given */
 
 	struct interface_names uplinks;             /* none: every interface that can be one */
 	struct interface_names excluded_interfaces; /* excludeInterfaces, where it is given */
@@ -77,6 +78,7 @@ struct port_claim {
 	uint8_t container_address[CNI_ADDRESS_SIZE];
 	uint16_t container_port;
 	bool localhost;
+	bool reserved_on_host;
 };
 
 /* "tcp"; for messages. */

@@ -20,17 +20,6 @@ static int refuse_as_not_there_yet(const char *key, const char *value, const cha
 			     value, advice);
 }
 
-static int check_reservation(const json_t *config, struct cni_error *err)
-{
-	bool value = false;
-
-	if (cni_json_get_boolean(config, "reserveHostPorts", &value, err))
-		return -1;
-	return value ? refuse_as_not_there_yet("reserveHostPorts", "true",
-					       "remove the key or set it to false", err)
-		     : 0;
-}
-
 static int check_fast_path(const json_t *config, struct cni_error *err)
 {
 	const char *value = "off";
@@ -100,8 +89,7 @@ static int warn_of_portmap_options(struct conf *conf, const json_t *config, stru
 
 int conf_check_foreign(struct conf *conf, const json_t *config, struct cni_error *err)
 {
-	if (check_reservation(config, err) || check_fast_path(config, err) ||
-	    check_conditions(config, err))
+	if (check_fast_path(config, err) || check_conditions(config, err))
 		return -1;
 	return warn_of_portmap_options(conf, config, err);
 }

@@ -163,6 +163,18 @@ static int read_mappings(struct conf *conf, const json_t *array, struct cni_erro
 	return 0;
 }
 
+/* The kernel has no hook where SCTP sockets are bound. */
+static int warn_of_unreserved(struct conf *conf, struct cni_error *err)
+{
+	for (size_t i = 0; conf->reserve_host_ports && i < conf->mapping_count; i++)
+		if (conf->mappings[i].protocol == PROTOCOL_SCTP)
+			return conf_warn(conf, err,
+					 "\"reserveHostPorts\" has no effect on SCTP: processes of"
+					 " the host can bind to port %u",
+					 conf->mappings[i].host_port);
+	return 0;
+}
+
 int conf_read_port_mappings(struct conf *conf, const json_t *runtime_config, struct cni_error *err)
 {
 	cleanup_free struct port_claim *claims = NULL;
@@ -173,7 +185,7 @@ int conf_read_port_mappings(struct conf *conf, const json_t *runtime_config, str
 		return cni_error_wrap(err, "runtimeConfig");
 	if (!json_array_size(array))
 		return 0;
-	if (read_mappings(conf, array, err))
+	if (read_mappings(conf, array, err) || warn_of_unreserved(conf, err))
 		return -1;
 	/* A contradiction is one whatever families the container turns out to have, so
 	 * look for it as if it had both. */
@@ -208,6 +220,7 @@ static void claim_fill(struct port_claim *claim, const struct conf *conf,
 		.key = {.protocol = mapping->protocol, .host_port = mapping->host_port},
 		.container_port = mapping->container_port,
 		.localhost = conf->localhost,
+		.reserved_on_host = conf->reserve_host_ports,
 	};
 	memcpy(claim->key.host_address, host_address, CNI_ADDRESS_SIZE);
 	memcpy(claim->container_address, container_address, CNI_ADDRESS_SIZE);

@@ -90,13 +90,14 @@ static void leave_out_free_ports(struct wanted_ports *wanted)
 }
 
 static int find_in_kernel(struct listener_list *found, const struct wanted_ports *wanted,
-			  struct cni_error *err)
+			  bool bound_too, struct cni_error *err)
 {
 	cleanup_netlink struct nl_sock *socket = netlink_open_protocol(NETLINK_SOCK_DIAG, err);
 	struct port_range ranges[PORT_COVER_RANGES];
 	struct listener_query query = {
 		.protocol = wanted->protocol,
 		.ipv4 = wanted->ipv4,
+		.bound_too = bound_too,
 		.ranges = ranges,
 		.range_count = port_cover(wanted->ports, wanted->count, ranges),
 	};
@@ -104,8 +105,10 @@ static int find_in_kernel(struct listener_list *found, const struct wanted_ports
 	return socket ? listeners_find(found, socket, &query, err) : -1;
 }
 
+/* reserved: the ports are, so that trying them would find that alone; and who is bound and
+ * about to listen will never be asked again. */
 static int find_listeners(struct listener_list *found, const struct attachment_claims *claims,
-			  struct cni_error *err)
+			  bool reserved, struct cni_error *err)
 {
 	static const enum protocol protocols[] = {PROTOCOL_TCP, PROTOCOL_UDP, PROTOCOL_SCTP};
 	cleanup_free uint16_t *ports = calloc(claims->port_count, sizeof(*ports));
@@ -116,9 +119,9 @@ static int find_listeners(struct listener_list *found, const struct attachment_c
 		struct wanted_ports wanted = {.protocol = protocols[i], .ports = ports};
 
 		collect_ports(claims, &wanted);
-		if (wanted.count <= MAX_TRIED)
+		if (wanted.count <= MAX_TRIED && !reserved)
 			leave_out_free_ports(&wanted);
-		if (wanted.count && find_in_kernel(found, &wanted, err))
+		if (wanted.count && find_in_kernel(found, &wanted, reserved, err))
 			return -1;
 	}
 	return 0;
@@ -188,13 +191,14 @@ static int name_holders(struct taken_list *taken, const char *container_id, stru
 }
 
 static int find_taken(const struct host *host, const struct container *container,
-		      const char *container_id, struct taken_list *taken, struct cni_error *err)
+		      const char *container_id, bool reserved, struct taken_list *taken,
+		      struct cni_error *err)
 {
 	cleanup_listeners struct listener_list found = {0};
 
 	if (!container->claims.port_count)
 		return 0;
-	if (find_listeners(&found, &container->claims, err))
+	if (find_listeners(&found, &container->claims, reserved, err))
 		return -1;
 	if (!found.count)
 		return 0;
@@ -215,21 +219,55 @@ static void warn_of_process(const struct taken_port *ports, size_t count)
 		text, taken_ports_are_loopback(ports, count) ? "from the host" : "from outside");
 }
 
-void listening_warn(const struct host *host, const struct container *container,
-		    const char *container_id)
+static void warn_of_taken(const struct taken_list *taken)
 {
-	cleanup_taken struct taken_list taken = {0};
-	struct cni_error ignored = {0};
 	size_t processes = 0, length;
 
-	if (find_taken(host, container, container_id, &taken, &ignored))
-		cni_error_release(&ignored);
-	for (size_t i = 0; i < taken.count; i += length) {
-		length = taken_ports_of_first(&taken.ports[i], taken.count - i);
+	for (size_t i = 0; i < taken->count; i += length) {
+		length = taken_ports_of_first(&taken->ports[i], taken->count - i);
 		if (processes++ == MAX_PROCESSES) {
 			warning("more processes of the host hold ports that are mapped now");
 			break;
 		}
-		warn_of_process(&taken.ports[i], length);
+		warn_of_process(&taken->ports[i], length);
 	}
+}
+
+static int refuse_taken(const struct taken_list *taken, struct cni_error *err)
+{
+	char text[TAKEN_PORTS_TEXT_SIZE];
+
+	taken_ports_describe(taken->ports, taken_ports_of_first(taken->ports, taken->count), text);
+	return cni_error_set(err, CNI_ERROR_PORT_TAKEN,
+			     "%s, and \"reserveHostPorts\" is true: stop that process, or map"
+			     " another hostPort or hostIP",
+			     text);
+}
+
+static int check_reserved(const struct host *host, const struct container *container,
+			  const char *container_id, bool claimed, struct cni_error *err)
+{
+	cleanup_taken struct taken_list taken = {0};
+
+	if (find_taken(host, container, container_id, claimed, &taken, err))
+		return cni_error_wrap(err, "\"reserveHostPorts\"");
+	return taken.count ? refuse_taken(&taken, err) : 0;
+}
+
+int listening_check(const struct host *host, const struct container *container,
+		    const char *container_id, enum listening_stage stage, struct cni_error *err)
+{
+	cleanup_taken struct taken_list taken = {0};
+	bool claimed = stage == LISTENING_CLAIMED;
+	struct cni_error ignored = {0};
+
+	if (container->conf.reserve_host_ports)
+		return check_reserved(host, container, container_id, claimed, err);
+	if (!claimed)
+		return 0;
+	if (find_taken(host, container, container_id, false, &taken, &ignored))
+		cni_error_release(&ignored);
+	else
+		warn_of_taken(&taken);
+	return 0;
 }

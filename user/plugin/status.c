@@ -11,6 +11,7 @@
 #include "plugin/host.h"
 #include "plugin/interfaces.h"
 #include "plugin/localhost.h"
+#include "plugin/reservation.h"
 
 /* The facts are found with the codes that ADD would give. */
 static int recode(struct cni_error *err, int code)
@@ -64,6 +65,8 @@ static int check_host(const struct conf *conf, struct cni_error *err)
 		return recode(err, CNI_ERROR_NOT_AVAILABLE);
 	}
 	localhost_warn(&host, conf);
+	if (reservation_probe(conf, err))
+		return recode(err, CNI_ERROR_NOT_AVAILABLE);
 	/* What is absent or damaged is loaded, adopted or repaired by the next ADD. */
 	if (!datapath_is_usable(&host.datapath))
 		return 0;
