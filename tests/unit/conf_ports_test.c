@@ -383,6 +383,7 @@ int main(void)
 	ADD_ROWS(&list, claim_rows, claims_what_the_mappings_say);
 	ADD_TEST(&list, "unnamed bytes of a claim's key are zero",
 		 unnamed_bytes_of_the_key_are_zero);
+	ADD_TEST(&list, "reserved ports are marked", reserved_ports_are_marked);
 	ADD_TEST(&list, "10,000 mappings are all claimed", many_mappings_are_all_claimed);
 	ADD_TEST(&list, "[s79] a contradiction among 10,000 mappings is found",
 		 a_contradiction_among_many_is_found);
