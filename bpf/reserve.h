@@ -67,8 +67,8 @@ static __always_inline bool reserve_has_any(const struct reserve_request *reques
 	return portmap && portmap->reserved_on_host;
 }
 
-/* At any address, where a single one may be reserved. Only hosts where somebody reserves
- * ports have this program, so a walk through all mappings is no matter. */
+/* At any address, where a single one may be reserved: a walk through all mappings, but only
+ * for ports that have one, or had, on hosts where somebody reserves ports. */
 static __always_inline bool reserve_has_one(struct reserve_request *request)
 {
 	if ((request->ipv4 && reserve_has_any(request, true)) ||
@@ -80,7 +80,7 @@ static __always_inline bool reserve_has_one(struct reserve_request *request)
 
 static __always_inline bool reserve_refuses(struct reserve_request *request)
 {
-	if (!request->port)
+	if (!request->port || !portmap_is_published(request->port))
 		return false;
 	return request->any ? reserve_has_one(request) : reserve_has_address(request);
 }

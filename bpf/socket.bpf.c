@@ -258,7 +258,7 @@ int bind4(struct bpf_sock_addr *ctx)
 {
 	struct reserve_request request = {.ipv4 = true};
 
-	if (!ctx->user_port || !socket_has_ports(ctx->protocol) || !socket_is_of_host(ctx))
+	if (!socket_has_ports(ctx->protocol) || !socket_is_of_host(ctx))
 		return ALLOW;
 	address_from_ipv4(request.address.bytes, ctx->user_ip4);
 	request.port = bpf_ntohs(ctx->user_port);
@@ -272,7 +272,7 @@ int bind6(struct bpf_sock_addr *ctx)
 {
 	struct reserve_request request = {};
 
-	if (!ctx->user_port || !socket_has_ports(ctx->protocol) || !socket_is_of_host(ctx))
+	if (!socket_has_ports(ctx->protocol) || !socket_is_of_host(ctx))
 		return ALLOW;
 	READ_ADDRESS6(request.address.bytes, ctx->user_ip6);
 	request.port = bpf_ntohs(ctx->user_port);
