@@ -38,6 +38,7 @@ replay_read_call() {
 }
 
 replay_call() {
+	: >/run/concerned
 	[ "$call_command" != ADD ] || replay_connect
 	if replay_plugin "$(replay_call_netns)" >/run/answer 2>&1; then
 		replay_expect_exit 0 || return 1
@@ -146,7 +147,9 @@ replay_succeeded() {
 	local protocol address host_port port key
 	[ "$call_command" = ADD ] || [ "$call_command" = DEL ] || return 0
 	for key in "${!mapping_owner[@]}"; do
-		[ "${mapping_owner[$key]}" != "$call_container" ] || mapping_owner[$key]=
+		[ "${mapping_owner[$key]}" = "$call_container" ] || continue
+		mapping_owner[$key]=
+		echo "$key" >>/run/concerned
 	done
 	[ "$call_command" = ADD ] || return 0
 	call_mappings >/run/mappings
@@ -155,20 +158,45 @@ replay_succeeded() {
 	done </run/mappings
 }
 
-# Every port ever mapped has the answer that it should have now.
+# Every port that the call speaks of, and that its container had, has the answer that it should have
+# now, whoever asks; those of other containers go on.
 expect_all_mappings() {
-	local key protocol mapped port asker address
+	local key protocol address port
+	call_mappings | cut -f 1-3 | tr '\t' ' ' >>/run/concerned
 	for key in "${!mapping_owner[@]}"; do
-		read -r protocol mapped port <<<"$key"
-		replay_questions "$mapped" >/run/questions
-		while read -r asker address; do
-			if [ -n "${mapping_owner[$key]}" ]; then
-				expect_answer "$asker" "$protocol" "$address" "$port" "${mapping_owner[$key]}" -
-			else
-				expect_no_answer "$asker" "$protocol" "$address" "$port"
-			fi
-		done </run/questions
+		read -r protocol address port <<<"$key"
+		if grep -qxF -- "$key" /run/concerned; then
+			expect_mapping "$key" "$protocol" "$address" "$port"
+		elif [ -n "${mapping_owner[$key]}" ]; then
+			replay_questions "$address" | head -n 1 >/run/questions
+			expect_answers_of "${mapping_owner[$key]}" "$protocol" "$port"
+		fi
 	done
+}
+
+# expect_mapping KEY PROTOCOL ADDRESS PORT: KEY is the other three
+expect_mapping() {
+	replay_questions "$3" >/run/questions
+	expect_answers_of "${mapping_owner[$1]}" "$2" "$4"
+	replay_is_mapped_elsewhere "$2" "$3" "$4" || expect_no_answer host "$2" 127.0.0.1 "$4"
+}
+
+# expect_answers_of NAME PROTOCOL PORT: to all questions; "": nobody's
+expect_answers_of() {
+	local asker address
+	while read -r asker address; do
+		if [ -n "$1" ]; then
+			expect_answer "$asker" "$2" "$address" "$3" "$1" -
+		else
+			expect_no_answer "$asker" "$2" "$address" "$3"
+		fi
+	done </run/questions
+}
+
+# At an address, and so perhaps not at others
+replay_is_mapped_elsewhere() {
+	case $2 in -|0.0.0.0|::) return ;; esac
+	[ -n "${mapping_owner["$1 - $3"]:-}${mapping_owner["$1 0.0.0.0 $3"]:-}" ]
 }
 
 # replay_questions MAPPED-ADDRESS: WHO ADDRESS, a line each, of those that reach it
