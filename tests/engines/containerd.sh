@@ -9,7 +9,7 @@ cri_socket=$containerd_home/socket
 image=localhost/serves-80:1
 
 containerd_version() {
-	containerd --version 2>/dev/null | grep -o ' v\{0,1\}[0-9][0-9.]*' | head -n 1 | tr -d ' v'
+	containerd --version 2>/dev/null | grep -o ' v\{0,1\}[0-9][0-9.]*' | sed -n 1p | tr -d ' v'
 }
 
 containerd_world() {

@@ -65,7 +65,7 @@ replay_stdin() {
 	local result=/run/results/$call_container.$call_network.$call_interface
 	[ -e "$result" ] || result=/dev/null
 	of_call '.stdin | if type == "string" then . else tojson end' | if [ -s "$result" ] &&
-		of_call .stdin | grep -q '"prevResult"'; then
+		of_call .stdin | grep '"prevResult"' >/dev/null; then
 		jq -c --slurpfile result "$result" '.prevResult = $result[0] + {cniVersion}'
 	else
 		cat
@@ -168,7 +168,7 @@ expect_all_mappings() {
 		if grep -qxF -- "$key" /run/concerned; then
 			expect_mapping "$key" "$protocol" "$address" "$port"
 		elif [ -n "${mapping_owner[$key]}" ]; then
-			replay_questions "$address" | head -n 1 >/run/questions
+			replay_questions "$address" | sed -n 1p >/run/questions
 			expect_answers_of "${mapping_owner[$key]}" "$protocol" "$port"
 		fi
 	done
@@ -195,7 +195,7 @@ expect_answers_of() {
 
 # At an address, and so perhaps not at others
 replay_is_mapped_elsewhere() {
-	case $2 in -|0.0.0.0|::) return ;; esac
+	case $2 in -|0.0.0.0|::) return 0 ;; esac
 	[ -n "${mapping_owner["$1 - $3"]:-}${mapping_owner["$1 0.0.0.0 $3"]:-}" ]
 }
 

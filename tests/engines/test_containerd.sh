@@ -188,7 +188,9 @@ test_containerd_dead_sandbox() {
 	expect_nothing_left
 }
 
-sandbox_is_dead() { sandboxes | grep -A 9 "$1" | grep -q 'state: 1'; }
+sandbox_is_dead() {
+	case $(sandboxes | sed -n "/$1/,/^}/p") in *'state: 1'*) ;; *) false ;; esac
+}
 
 # containerd killed with -9 while our ADD runs: the next sandbox gets the port as soon as the first
 # one's namespace is gone, whether containerd calls DEL for it (1.6) or not (1.7)
@@ -273,7 +275,7 @@ ctr_runs() {
 	wait_until 10 no_veth || fail "the interface of $1 stays"
 }
 
-no_veth() { ! find /sys/class/net -name 'veth*' | grep -q .; }
+no_veth() { [ -z "$(find /sys/class/net -name 'veth*')" ]; }
 
 # what containerd sends is what data/ has, for those who cannot run it [s146]
 test_containerd_sends() {
