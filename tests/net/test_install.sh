@@ -92,15 +92,6 @@ test_install_user_namespace() {
 	expect_same_state "$before"
 }
 
-# meta_set OFFSET BYTE: as a bpf-portmap of another time would have written it
-meta_set() {
-	local value
-	value=$(bpftool -j map dump pinned "$pins/meta" | jq -r \
-		'.[0].value | map(ltrimstr("0x")) | .['"$1"'] = "'"$2"'" | join(" ")')
-	# shellcheck disable=SC2086
-	bpftool map update pinned "$pins/meta" key hex 00 00 00 00 value hex $value
-}
-
 # maps of another layout: ADD, CHECK and STATUS refuse and say what to do, DEL succeeds so that the
 # plugins before us give the address back, nothing is changed, and traffic goes on [T27]
 test_install_other_layout() {

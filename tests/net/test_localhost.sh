@@ -335,6 +335,32 @@ test_localhost_off() {
 	expect_local 127.0.0.1 8081 near
 }
 
+# ... for a mapping of one address, where another container has the others
+test_localhost_off_for_one_address() {
+	conflist off bridge "$(with_ours '{"localhost": false}')"
+	web_start
+	container_start near off -p "$host4:8080:80/tcp" -p "$host4:8080:80/udp"
+	expect_not_local "$host4" 8080
+	expect_local "$host4_second" 8080 web
+	expect_local 127.0.0.1 8080 web
+	expect_answers client "$host4" 8080 near "$client4"
+}
+
+# an address that the host gets later is reached after the next ADD, CHECK or attach; one that it
+# loses is somebody else's
+test_localhost_addresses_change() {
+	web_start
+	ip address add 203.0.113.5/32 dev eth1
+	container_check web bridge
+	expect_local 203.0.113.5 8080 web
+	ip address del 203.0.113.5/32 dev eth1
+	in_namespace server ip address add 203.0.113.5/32 dev eth0
+	ip route add 203.0.113.5 via "$server4"
+	serve_in server 8080
+	"$build/bpf-portmap" attach >/run/out 2>&1 || fail "attach: $(cat /run/out)"
+	expect_local 203.0.113.5 8080 server "$host4_second"
+}
+
 # sourceRanges are about who comes from elsewhere: the host itself reaches the port
 test_localhost_source_ranges() {
 	conflist ranges bridge "$(with_ours '{"sourceRanges": ["203.0.113.0/24", "2001:db8:9::/64"]}')"
@@ -403,9 +429,11 @@ test_localhost_bound_to_loopback() {
 		"bind ok" "sendto ok" "name=host client=127.0.0.1:* from=127.0.0.1:8080"
 	expect_lines "$(on_host udp6 bind ::1 0 sendto ::1 8080 recvfrom)" \
 		"bind ok" "sendto ok" "name=host client=\\[::1]:* from=\\[::1]:8080"
+	expect_lines "$(on_host udp6 bind 127.0.0.1 0 sendto 127.0.0.1 8080 recvfrom)" \
+		"bind ok" "sendto ok" "name=host client=127.0.0.1:* from=\\[::ffff:127.0.0.1]:8080"
 	expect_lines "$(on_host tcp4 bind 127.0.0.1 0 connect 127.0.0.1 8080 ask)" \
 		"bind ok" "connect ok" "name=host *"
-	expect_equal 7 "$(local_counted local_bound_to_loopback)" local_bound_to_loopback
+	expect_equal 8 "$(local_counted local_bound_to_loopback)" local_bound_to_loopback
 }
 
 # one unconnected socket talks to mapped ports of two containers, by several addresses, and to the
@@ -447,6 +475,22 @@ test_localhost_connected_sends_elsewhere() {
 	expect_lines "$(on_host udp4 connect 127.0.0.1 8080 ask sendto 127.0.0.1 8080 recvmsg)" \
 		"connect ok" "name=web * from=127.0.0.1:8080" \
 		"sendto ok" "name=web * from=127.0.0.1:8080"
+}
+
+# a socket that has asked for a mapped port, and then for the container itself, is told of that
+test_localhost_then_direct() {
+	web_start
+	local address
+	address=$(address4 web)
+	expect_lines "$(on_host udp4 connect 127.0.0.1 8080 names ask connect "$address" 80 names ask)" \
+		"connect ok" "peer=127.0.0.1:8080 *" "name=web * from=127.0.0.1:8080" \
+		"connect ok" "peer=$address:80 *" "name=web * from=$address:80"
+	expect_lines "$(on_host udp6 sendto ::1 8080 recvmsg sendto "$(address6 web)" 80 recvmsg \
+		sendto 127.0.0.1 8080 recvmsg sendto "$address" 80 recvmsg)" \
+		"sendto ok" "name=web * from=\\[::1]:8080" \
+		"sendto ok" "name=web * from=\\[$(address6 web)]:80" \
+		"sendto ok" "name=web * from=\\[::ffff:127.0.0.1]:8080" \
+		"sendto ok" "name=web * from=\\[::ffff:$address]:80"
 }
 
 # a datagram that is sent from a source of its own, by a control message
@@ -499,6 +543,8 @@ test_localhost_client_with_mapped_port() {
 	done
 	expect_lines "$(on_host tcp4 bind 127.0.0.1 8080 connect 127.0.0.1 9999 ask)" \
 		"bind ok" "connect ok" "name=host client=127.0.0.1:8080 *"
+	expect_lines "$(on_host udp6 bind :: 8080 sendto "$host6" 9999 recvmsg)" \
+		"bind ok" "sendto ok" "name=host client=\\[$host6]:8080 * from=\\[$host6]:9999"
 	expect_local 127.0.0.1 8080 web
 }
 

@@ -276,6 +276,47 @@ test_sockethooks_pins_removed() {
 	expect_answers client "$host4" 8080 web "$client4"
 }
 
+hook_ids() { bpftool -j cgroup show "$cgroup" | jq -c 'map(.id) | sort'; }
+
+# what is pinned in a link's place, and is none, gives way
+test_sockethooks_something_else_pinned() {
+	needs_cgroup
+	web_start
+	rm "$pins/connect4" "$pins/recvmsg6"
+	bpftool map create "$pins/connect4" type array key 4 value 4 entries 1 name nonsense
+	mkdir "$pins/recvmsg6"
+	expect_failure container_check web bridge
+	container_start other bridge -p 8081:80/tcp 2>/run/stderr
+	if [ -d "$pins/recvmsg6" ]; then
+		expect_contains "$(cat /run/stderr)" recvmsg6
+		rmdir "$pins/recvmsg6"
+		"$build/bpf-portmap" attach >/run/out 2>&1 || fail "attach: $(cat /run/out)"
+	fi
+	expect_our_hooks
+	expect_reached
+}
+
+# a newer plugin's programs take the place of the older ones', one at each hook, and connections
+# and what programs were told live on
+test_sockethooks_upgrade() {
+	needs_cgroup
+	web_start
+	conversation_open tcp host tcp 127.0.0.1 8080
+	conversation_open udp host udp 127.0.0.1 8080 --connected
+	expect_says tcp web
+	expect_says udp web
+	local before offset
+	before=$(hook_ids)
+	for offset in 24 26 28; do meta_set "$offset" 30; done
+	container_start other bridge -p 8081:80/tcp
+	[ "$before" != "$(hook_ids)" ] || fail "the programs were not replaced"
+	expect_our_hooks
+	container_check web bridge
+	expect_says tcp web
+	expect_contains "$(say udp)" "from=127.0.0.1:8080"
+	expect_reached
+}
+
 # the cgroup that they are attached to goes, and with it the programs: the next ADD attaches to the
 # one there is
 test_sockethooks_cgroup_gone() {

@@ -369,6 +369,15 @@ next_slot_set() {
 		"$(printf %02x "$1")" "${@:23}"
 }
 
+# meta_set OFFSET BYTE: as a bpf-portmap of another time would have written it
+meta_set() {
+	local value
+	value=$(bpftool -j map dump pinned "$pins/meta" | jq -r \
+		'.[0].value | map(ltrimstr("0x")) | .['"$1"'] = "'"$2"'" | join(" ")')
+	# shellcheck disable=SC2086
+	bpftool map update pinned "$pins/meta" key hex 00 00 00 00 value hex $value
+}
+
 # Deletes every entry of a map, as time would.
 map_empty() {
 	bpftool -j map dump pinned "$pins/$1" | jq -r '.[].key | join(" ")' | sed 's/0x//g' |
