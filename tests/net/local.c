@@ -22,8 +22,8 @@
 #include "tool.h"
 
 #define LINE_SIZE 512
-#define RECEIVE_TIMEOUT 1000 /* milliseconds */
-#define CONNECT_TIMEOUT 2    /* seconds */
+#define RECEIVE_TIMEOUT 5000 /* milliseconds */
+#define CONNECT_TIMEOUT 5    /* seconds */
 
 const char tool_usage[] =
 	"local tcp4|tcp6|udp4|udp6 STEP...\n"

@@ -236,6 +236,22 @@ test_sockethooks_part() {
 	expect_reached
 }
 
+# ... and so does one in a cgroup namespace of its own, where the host's first process is outside
+test_sockethooks_cgroup_namespace() {
+	needs_cgroup
+	namespace_add web
+	mkdir "$cgroup/inner"
+	(
+		echo "$BASHPID" >"$cgroup/inner/cgroup.procs"
+		exec unshare --cgroup --mount bash -c "
+			umount '$cgroup' && mount -t cgroup2 cgroup2 '$cgroup' &&
+			exec '$cnirun' add /run/conf/bridge.conflist web --id web $both"
+	) >/run/out 2>/run/stderr || fail "ADD: $(cat /run/out)"
+	expect_contains "$(cat /run/stderr)" "only a part"
+	expect_equal "$our_hooks" "$("$sockhook" show "$cgroup/inner")" "programs inside"
+	expect_equal "" "$(socket_hooks_show)" "programs outside"
+}
+
 # a link that somebody removed or detached: CHECK says so, ADD and attach repair it
 test_sockethooks_repaired() {
 	needs_cgroup
@@ -375,10 +391,14 @@ test_sockethooks_killed() {
 	plugin_run ADD web </run/config >/run/out || fail "$(cat /run/out)"
 	expect_our_hooks
 	local hooks=(connect4 connect6 sendmsg4 sendmsg6 recvmsg4 recvmsg6 getpeername4 getpeername6)
-	local round killed=0 begin=${EPOCHREALTIME/./} whole
-	rm "$pins/connect4"
-	plugin_run ADD web </run/config >/run/out || fail "$(cat /run/out)"
-	whole=$((${EPOCHREALTIME/./} - begin))
+	local round killed=0 begin took whole=10000000
+	for round in 1 2 3; do
+		rm "$pins/connect4"
+		begin=${EPOCHREALTIME/./}
+		plugin_run ADD web </run/config >/run/out || fail "$(cat /run/out)"
+		took=$((${EPOCHREALTIME/./} - begin))
+		whole=$((took < whole ? took : whole))
+	done
 	for round in $(seq 190); do
 		rm -f "$pins/${hooks[round % 8]}"
 		PREFIX=$(killed_within "$whole") \
@@ -418,4 +438,26 @@ test_sockethooks_world_killed() {
 	wait "${pids[@]}"
 	wait_until 10 no_hooks_of_ours || fail "left: $(socket_hooks_show)"
 	expect_equal "connect4 somebody_elses" "$(socket_hooks_show)" "programs at sockets"
+}
+
+# what a killed run of these tests left in cgroup2 is swept by the next, not what a living run has
+test_sockethooks_run_sweeps() {
+	needs_cgroup
+	# shellcheck source=tests/net/cgroups.sh
+	. "$project/tests/net/cgroups.sh"
+	mkdir -p "$cgroup/${cgroup_prefix}dead/test/below" "$cgroup/${cgroup_prefix}alive/test" \
+		"$cgroup/others/test"
+	exec {alive}<"$cgroup/${cgroup_prefix}alive"
+	flock --shared "$alive"
+	cgroups_open
+	expect_equal "$cgroup" "${cgroup_of_run%/*}" "where a run has its cgroup"
+	[ ! -e "$cgroup/${cgroup_prefix}dead" ] || fail "the dead run's is still there"
+	[ -d "$cgroup/${cgroup_prefix}alive/test" ] || fail "the living run's is gone"
+	[ -d "$cgroup/others/test" ] || fail "another's is gone"
+	exec {alive}<&-
+	cgroups_sweep "$cgroup"
+	[ ! -e "$cgroup/${cgroup_prefix}alive" ] || fail "what nobody has any more is still there"
+	[ -d "$cgroup_of_run" ] || fail "our own is gone"
+	cgroups_close
+	[ ! -e "$cgroup_of_run" ] || fail "our own is still there"
 }
