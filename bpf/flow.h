@@ -192,12 +192,13 @@ static __always_inline void flow_turn_round(const struct flow_key *key, struct f
 	flow->reply = !flow->reply;
 }
 
-/* The entry that translates packets the other way at the other side. */
-static __always_inline void flow_other_half(const struct flow_key *key, const struct flow *flow,
-					    struct flow_key *other_key, struct flow *other)
+/* The entry that translates packets the other way at the other side, where all is zero yet. */
+VERIFIED_ONCE int flow_other_half(const struct flow_key *key, const struct flow *flow,
+				  struct flow_key *other_key, struct flow *other)
 {
+	if (!key || !flow || !other_key || !other)
+		return 0;
 	flow_other_key(key, flow, other_key);
-	__builtin_memset(other, 0, sizeof(*other));
 	other->owner = flow->owner;
 	other->kind = flow->kind;
 	other->state = flow->state;
@@ -206,6 +207,7 @@ static __always_inline void flow_other_half(const struct flow_key *key, const st
 	other->last_seen = flow->last_seen;
 	other->pair = flow->pair;
 	flow_turn_round(key, other);
+	return 0;
 }
 
 static __always_inline bool flow_translates_alike(const struct flow *a, const struct flow *b)

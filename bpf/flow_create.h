@@ -99,8 +99,8 @@ static __always_inline enum claim flow_claim_within_limit(const struct flow_key 
  */
 VERIFIED_ONCE enum claim flow_create(const struct flow_key *first_key, struct flow *first)
 {
-	struct flow_key key;
-	struct flow flow;
+	struct flow_key key = {};
+	struct flow flow = {};
 	enum claim claim;
 	int error;
 

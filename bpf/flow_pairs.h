@@ -138,7 +138,7 @@ VERIFIED_ONCE __u32 pair_claim_some(void)
 }
 
 /* The number of a pair that is PAIR_BUSY and empty; 0: the table is full. */
-VERIFIED_ONCE __u32 pair_claim_any(void)
+static __always_inline __u32 pair_claim_any(void)
 {
 	__u32 number = 0;
 

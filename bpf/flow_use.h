@@ -95,8 +95,8 @@ static __always_inline void flow_join(const struct flow_key *key, const struct f
 VERIFIED_ONCE enum claim flow_promote(const struct flow_key *answered_key,
 				      const struct flow *answered)
 {
-	struct flow_key key, other_key;
-	struct flow flow, *joined;
+	struct flow_key key, other_key = {};
+	struct flow flow = {}, *joined;
 	enum claim claim;
 
 	if (!answered_key || !answered)
@@ -157,8 +157,8 @@ static __always_inline void flow_end(const struct flow_key *key, struct flow *fl
  * and is put back if it is lost. */
 VERIFIED_ONCE int flow_refresh(const struct flow_key *used_key, struct flow *flow, __u32 now)
 {
-	struct flow_key key;
-	struct flow other, *found;
+	struct flow_key key = {};
+	struct flow other = {}, *found;
 	enum other_half half;
 
 	if (!used_key || !flow)

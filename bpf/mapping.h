@@ -189,8 +189,8 @@ VERIFIED_ONCE enum verdict direct_decide(const struct packet *packet,
  * False: nothing was. */
 VERIFIED_ONCE bool direct_confirm(const struct packet *packet)
 {
-	struct flow_key key, other_key;
-	struct flow *noted, other;
+	struct flow_key key, other_key = {};
+	struct flow *noted, other = {};
 
 	if (!packet || !direct_begins(packet))
 		return false;
