@@ -47,6 +47,7 @@ expect_nothing_left() {
 	expect_equal '' "$(find /run/netns -name 'cni-*')" "namespaces of sandboxes"
 }
 
+# limit 180 s
 # a pod's sandbox with hostPort, TCP and UDP, through containerd's CRI: reached from outside and from
 # the host itself, by IPv4 and IPv6; after stop nobody answers, after remove nothing is left [s146]
 test_containerd_sandbox() {
@@ -69,6 +70,7 @@ test_containerd_sandbox() {
 	expect_nothing_left
 }
 
+# limit 180 s
 # a sandbox's hostIP: the port answers at that address and at no other; the same port of another
 # address is another sandbox's, that of 127.0.0.1 the host's own processes reach only
 test_containerd_host_address() {
@@ -96,6 +98,7 @@ test_containerd_host_address() {
 	expect_nothing_left
 }
 
+# limit 180 s
 # a second sandbox with a hostPort that is taken: kubelet gets our error with the owner in it,
 # nothing of the second stays, the first is served on; once it is removed the second can have it
 test_containerd_conflict() {
@@ -119,6 +122,7 @@ test_containerd_conflict() {
 	expect_nothing_left
 }
 
+# limit 180 s
 # four sandboxes at once that want the same hostPort: one gets it, the others an error each
 test_containerd_race() {
 	local before id number process processes='' winner=''
@@ -145,6 +149,7 @@ test_containerd_race() {
 	expect_nothing_left
 }
 
+# limit 180 s
 # containerd killed with -9: sandboxes are served on; started again it knows them, and what it
 # removes leaves nothing
 test_containerd_killed() {
@@ -168,6 +173,7 @@ test_containerd_killed() {
 	expect_nothing_left
 }
 
+# limit 180 s
 # a sandbox whose process was killed with -9: kubelet stops it and asks for its successor, which
 # has the port at once; the dead one is removed later, and takes nothing along
 test_containerd_dead_sandbox() {
@@ -192,6 +198,7 @@ sandbox_is_dead() {
 	case $(sandboxes | sed -n "/$1/,/^}/p") in *'state: 1'*) ;; *) false ;; esac
 }
 
+# limit 180 s
 # containerd killed with -9 while our ADD runs: the next sandbox gets the port as soon as the first
 # one's namespace is gone, whether containerd calls DEL for it (1.6) or not (1.7)
 test_containerd_killed_during_add() {
@@ -229,7 +236,7 @@ plugin_waits_after_add() {
 
 plugin_waits_no_more() {
 	mv /run/waiting-plugin /run/cni-plugins/bpf-portmap
-	echo >/run/go-on
+	timeout 5 sh -c 'echo >/run/go-on' || true
 }
 
 # As kubelet does, of what is not ready
@@ -239,6 +246,7 @@ remove_sandboxes() {
 	done
 }
 
+# limit 180 s
 # ctr run --cni, which knows no ports: the container reaches a server outside by the host's
 # address; the DEL after its end, for a process that is gone, leaves nothing
 test_containerd_ctr() {
@@ -277,6 +285,7 @@ ctr_runs() {
 
 no_veth() { [ -z "$(find /sys/class/net -name 'veth*')" ]; }
 
+# limit 180 s
 # what containerd sends is what data/ has, for those who cannot run it [s146]
 test_containerd_sends() {
 	local id first data
