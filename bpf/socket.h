@@ -76,19 +76,26 @@ static __always_inline void socket_key(struct bpf_sock_addr *ctx, const __u8 *ad
 	key->protocol = protocol;
 }
 
+/* The socket has asked the container of the mapping by this very name. */
+static __always_inline bool socket_knows(const struct socket_flow_key *container,
+					 const struct socket_peer *asked)
+{
+	const struct socket_flow *known = bpf_map_lookup_elem(&socket_flows, container);
+
+	return known && known->port == asked->port &&
+	       address_equal(known->address, asked->address.bytes);
+}
+
 /* Writing to an LRU map costs more than looking: a socket sends to the same port again. */
 static __always_inline void socket_remember(struct bpf_sock_addr *ctx,
 					    const struct portmap *portmap,
 					    const struct socket_peer *asked)
 {
 	struct socket_flow flow = {.port = asked->port};
-	const struct socket_flow *known;
 	struct socket_flow_key key;
 
 	socket_key(ctx, portmap->container_address, portmap->container_port, asked->protocol, &key);
-	known = bpf_map_lookup_elem(&socket_flows, &key);
-	if (known && known->port == asked->port &&
-	    address_equal(known->address, asked->address.bytes))
+	if (socket_knows(&key, asked))
 		return;
 	address_copy(flow.address, asked->address.bytes);
 	noticed_mark_local_container(key.container_port);
@@ -110,14 +117,19 @@ static __always_inline void socket_forget(struct bpf_sock_addr *ctx,
 }
 
 /* Somebody on the host whose own port is a mapped one has sent to this socket: what is sent
- * back is for him. */
+ * back is for him. But he gets nothing of a conversation with the container. */
 static __always_inline void socket_note_sender(struct bpf_sock_addr *ctx,
 					       const struct socket_peer *sender)
 {
+	const struct portmap *portmap = socket_find_mapping(sender);
 	struct socket_flow flow = {.port = sender->port};
 	struct socket_flow_key key;
 
-	if (!socket_find_mapping(sender))
+	if (!portmap)
+		return;
+	socket_key(ctx, portmap->container_address, portmap->container_port, sender->protocol,
+		   &key);
+	if (socket_knows(&key, sender))
 		return;
 	socket_key(ctx, sender->address.bytes, sender->port, sender->protocol, &key);
 	address_copy(flow.address, sender->address.bytes);

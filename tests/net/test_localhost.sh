@@ -548,6 +548,23 @@ test_localhost_client_with_mapped_port() {
 	expect_local 127.0.0.1 8080 web
 }
 
+# ... and whoever takes such a port for its own does not get what is meant for the container: a
+# conversation with that goes on
+test_localhost_conversation_not_taken_over() {
+	web_start
+	mkfifo /run/go
+	on_host udp4 bind 0.0.0.0 7777 sendto 127.0.0.1 8080 recvfrom wait recvfrom \
+		sendto 127.0.0.1 8080 recvfrom </run/go >/run/said &
+	local victim=$! go
+	exec {go}>/run/go
+	wait_until 5 grep -q name=web /run/said
+	expect_lines "$(on_host udp4 bind 127.0.0.1 8080 sendto 127.0.0.1 7777)" "bind ok" "sendto ok"
+	echo >&"$go"
+	wait "$victim"
+	expect_lines "$(cat /run/said)" "bind ok" "sendto ok" "name=web * from=127.0.0.1:8080" \
+		"* from=127.0.0.1:8080" "sendto ok" "name=web * from=127.0.0.1:8080"
+}
+
 # many at a time: each process is told about its own peer
 test_localhost_side_by_side() {
 	web_start
