@@ -194,6 +194,18 @@ static int claim_endpoint(const struct objects *objects, struct nl_sock *socket,
 	return 0;
 }
 
+/* The bridge's MAC may have changed since ADD read it: who sees that first writes it to all that
+ * are there, under the lock. */
+static void read_bridge_mac(const struct objects *objects, struct interface *interface)
+{
+	struct interface bridge;
+
+	if (interface->role == ROLE_PORT &&
+	    interface_read(objects, interface->bridge_ifindex, &bridge) &&
+	    bridge.role == ROLE_BRIDGE)
+		memcpy(interface->bridge_mac, bridge.bridge_mac, sizeof(interface->bridge_mac));
+}
+
 int claims_write(const struct objects *objects, struct nl_sock *socket,
 		 const struct attachment_claims *claims, struct attachment *record,
 		 struct cni_error *err)
@@ -208,5 +220,6 @@ int claims_write(const struct objects *objects, struct nl_sock *socket,
 		if (claim_endpoint(objects, socket, &claims->endpoints[i], record->owner, err))
 			return -1;
 	interface.owner = record->owner;
+	read_bridge_mac(objects, &interface);
 	return interface_write(objects, claims->ifindex, &interface, err);
 }

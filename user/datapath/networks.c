@@ -9,6 +9,7 @@
 
 #include "cni/cleanup.h"
 #include "datapath/attachments.h"
+#include "datapath/lock.h"
 #include "datapath/maps.h"
 #include "datapath/refusal.h"
 #include "datapath/warning.h"
@@ -79,6 +80,7 @@ static bool is_used(const char *network, const struct attachment_entry *entries,
 }
 
 struct visit {
+	const struct datapath *datapath;
 	int map;
 	const struct attachment_entry *entries;
 	size_t entry_count;
@@ -87,6 +89,21 @@ struct visit {
 	struct cni_error *err;
 	int result;
 };
+/* Its first ADD may have come since the attachments were listed: then it stands there now, for
+ * that is written before the network is. */
+static void forget_network(const struct datapath *datapath, const struct network_key *key)
+{
+	cleanup_free struct attachment_entry *entries = NULL;
+	struct cni_error ignored = {0};
+	cleanup_lock int lock = lock_take(&ignored);
+	size_t count;
+
+	if (lock >= 0 && !attachment_list(datapath, &entries, &count, &ignored) &&
+	    !is_used(key->name, entries, count))
+		bpf_map_delete_elem(datapath->objects.maps[MAP_NETWORKS], key);
+	cni_error_release(&ignored);
+}
+
 static bool visit_network(const void *key, const void *value, void *context)
 {
 	char *uplinks[MAX_NAMES], *excluded[MAX_NAMES];
@@ -96,7 +113,7 @@ static bool visit_network(const void *key, const void *value, void *context)
 	struct network network;
 
 	if (!is_used(name->name, visit->entries, visit->entry_count)) {
-		bpf_map_delete_elem(visit->map, key);
+		forget_network(visit->datapath, name);
 		return true;
 	}
 	memcpy(&network, value, sizeof(network));
@@ -111,7 +128,7 @@ int networks_visit(const struct datapath *datapath,
 		   void *context, struct cni_error *err)
 {
 	cleanup_free struct attachment_entry *entries = NULL;
-	struct visit walk = {.visit = visit, .context = context, .err = err};
+	struct visit walk = {.datapath = datapath, .visit = visit, .context = context, .err = err};
 
 	walk.map = datapath->objects.maps[MAP_NETWORKS];
 	if (attachment_list(datapath, &entries, &walk.entry_count, err))

@@ -2,6 +2,8 @@
 /* add.c - ADD: all that the container asks for, or nothing. */
 #include "cni/cleanup.h"
 #include "cni/reply.h"
+#include "datapath/lock.h"
+#include "datapath/maps.h"
 #include "datapath/networks.h"
 #include "datapath/prepare.h"
 #include "datapath/warning.h"
@@ -39,6 +41,22 @@ static int attach_and_claim(struct host *host, struct container *container,
 	return 0;
 }
 
+/* Others who took the veth for an uplink meanwhile may have lost their programs by it. */
+static void take_back(struct host *host, const struct container *container,
+		      const struct attach_undo *undo)
+{
+	const struct objects *objects = &host->datapath.objects;
+	uint32_t ifindex = container->target.ifindex;
+	struct cni_error ignored = {0};
+	struct interface now;
+	cleanup_lock int lock = lock_take(&ignored);
+
+	cni_error_release(&ignored);
+	attach_take_back(&host->datapath, &container->target, undo);
+	if (lock >= 0 && interface_read(objects, ifindex, &now) && !interface_is_containers(&now))
+		interface_delete(objects, ifindex);
+}
+
 static void tear_down(struct host *host, const struct container *container,
 		      const struct attach_undo *undo)
 {
@@ -48,7 +66,7 @@ static void tear_down(struct host *host, const struct container *container,
 		warning("cannot undo a failed ADD: %s", cni_error_message(&failure));
 		cni_error_release(&failure);
 	}
-	attach_take_back(&host->datapath, &container->target, undo);
+	take_back(host, container, undo);
 }
 
 static int set_up(struct host *host, struct container *container,
@@ -61,7 +79,7 @@ static int set_up(struct host *host, struct container *container,
 	absent_addresses_warn(host, container);
 	localhost_set_up(host, &container->conf);
 	if (attach_and_claim(host, container, environment->container_id, undo, err)) {
-		attach_take_back(&host->datapath, &container->target, undo);
+		take_back(host, container, undo);
 		return -1;
 	}
 	if (!listening_check(host, container, environment->container_id, LISTENING_CLAIMED, err))

@@ -6,6 +6,7 @@
 #include "cni/attachment_list.h"
 #include "cni/cleanup.h"
 #include "datapath/attachments.h"
+#include "datapath/lock.h"
 #include "datapath/orphans.h"
 #include "datapath/owners.h"
 #include "datapath/prepare.h"
@@ -14,11 +15,17 @@
 #include "plugin/host.h"
 #include "plugin/interfaces.h"
 
+/* Under the lock, so that no ADD is in the midst of making it. */
 static bool is_gone(struct host *host, const struct attachment_entry *entry)
 {
 	const struct objects *objects = &host->datapath.objects;
+	struct cni_error ignored = {0};
+	cleanup_lock int lock = lock_take(&ignored);
 	struct slot slot;
 
+	cni_error_release(&ignored);
+	if (lock < 0)
+		return false;
 	return !owner_read(objects, entry->attachment.owner, &slot) ||
 	       !owner_has_veth(objects, host->socket, &entry->attachment);
 }

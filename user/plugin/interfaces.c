@@ -22,28 +22,39 @@ static void fill_addresses(struct interface *interface, const struct addressed_i
 	memcpy(interface->address6, addressed->address6, sizeof(interface->address6));
 }
 
-/* Where there was no entry none is replaced: a container's ADD, which runs beside us, may have
- * written its own meanwhile. */
+/* Under the lock: a container's ADD beside us may have found that it is its own veth, and
+ * replaced what we attached or taken it back with its own. Then there is nothing to write. */
+static int write_attached(struct host *host, const struct interface *interface, uint32_t ifindex,
+			  struct cni_error *err)
+{
+	cleanup_lock int lock = lock_take(err);
+	struct interface now;
+
+	if (lock < 0)
+		return -1;
+	if (!attach_is_settled(&host->datapath, ifindex, interface) ||
+	    attach_is_container_veth(ifindex) ||
+	    (interface_read(&host->datapath.objects, ifindex, &now) &&
+	     interface_is_containers(&now)))
+		return 0;
+	return interface_write(&host->datapath.objects, ifindex, interface, err);
+}
+
 static int attach_and_write(struct host *host, const struct attach_target *target,
 			    const struct link *link, const struct interface *known,
 			    struct cni_error *err)
 {
-	const struct objects *objects = &host->datapath.objects;
 	struct interface interface = target->interface;
 	struct attach_undo ignored = {0};
 
 	if (attach_interface(&host->datapath, host->socket, target, &ignored, err))
 		return -1;
-	/* It has become one meanwhile. */
-	if (attach_is_container_veth(link->ifindex))
-		return 0;
 	fill_addresses(&interface, address_list_find(&host->addresses, link->ifindex));
 	if (target->interface.role == ROLE_BRIDGE)
 		memcpy(interface.bridge_mac, link->mac, sizeof(interface.bridge_mac));
-	if (!known)
-		return interface_write_new(objects, link->ifindex, &interface, err);
-	interface.addresses_excluded = known->addresses_excluded;
-	return interface_write(objects, link->ifindex, &interface, err);
+	if (known)
+		interface.addresses_excluded = known->addresses_excluded;
+	return write_attached(host, &interface, link->ifindex, err);
 }
 
 /* One that went away meanwhile is nobody's problem. */
@@ -245,20 +256,25 @@ static bool change_port(const void *key, const void *value, void *context)
 }
 
 /* A bridge without a MAC of its own takes the lowest of its ports', which change. */
-static int follow_bridge_mac(struct host *host, const struct link *bridge, struct interface *known,
-			     struct cni_error *err)
+static int follow_bridge_mac(struct host *host, const struct link *bridge,
+			     const struct interface *known, struct cni_error *err)
 {
-	struct mac_change change = {&host->datapath.objects, bridge};
+	struct link again;
+	struct mac_change change = {&host->datapath.objects, &again};
 	cleanup_lock int lock = -1;
+	struct interface now;
 
 	if (!memcmp(known->bridge_mac, bridge->mac, sizeof(known->bridge_mac)))
 		return 0;
-	/* What a DEL removes meanwhile must not be written again. */
+	/* What others know better meanwhile, or have removed, must not be written again. */
 	lock = lock_take(err);
-	if (lock < 0)
+	if (lock < 0 || link_get(host->socket, bridge->ifindex, NULL, &again, err))
 		return -1;
-	memcpy(known->bridge_mac, bridge->mac, sizeof(known->bridge_mac));
-	if (interface_write(change.objects, bridge->ifindex, known, err))
+	if (!again.ifindex || !interface_read(change.objects, bridge->ifindex, &now) ||
+	    now.role != ROLE_BRIDGE)
+		return 0;
+	memcpy(now.bridge_mac, again.mac, sizeof(now.bridge_mac));
+	if (interface_write(change.objects, bridge->ifindex, &now, err))
 		return -1;
 	maps_walk(change.objects->maps[MAP_INTERFACES], sizeof(uint32_t), sizeof(struct interface),
 		  change_port, &change);

@@ -7,6 +7,7 @@
 #include "datapath/attach.h"
 #include "datapath/lock.h"
 #include "datapath/maps.h"
+#include "net/link_names.h"
 #include "plugin/interfaces.h"
 #include "plugin/uplinks.h"
 
@@ -67,10 +68,29 @@ int interfaces_verify(struct host *host, struct cni_error *err)
 	return survey.result;
 }
 
+/* One that went away meanwhile is nobody's problem. */
+static int attach_again(struct host *host, const struct attach_target *target,
+			struct cni_error *err)
+{
+	struct attach_undo ignored = {0};
+	struct cni_error failure = {0};
+	char name[IF_NAMESIZE];
+
+	if (!attach_interface(&host->datapath, host->socket, target, &ignored, &failure)) {
+		host_report(host, target->name, "attached again");
+		return 0;
+	}
+	if (!link_name(target->ifindex, name)) {
+		cni_error_release(&failure);
+		return 0;
+	}
+	*err = failure;
+	return -1;
+}
+
 static int repair_interface(struct host *host, uint32_t ifindex, const struct interface *known,
 			    struct cni_error *err)
 {
-	struct attach_undo ignored = {0};
 	struct attach_target target;
 	struct link link;
 
@@ -85,10 +105,7 @@ static int repair_interface(struct host *host, uint32_t ifindex, const struct in
 		.way = link_is_kind(&link, "veth") ? ATTACH_WAY_CLSACT : ATTACH_WAY_TCX,
 		.mode = ATTACH_AUTO,
 	};
-	if (attach_interface(&host->datapath, host->socket, &target, &ignored, err))
-		return -1;
-	host_report(host, link.name, "attached again");
-	return 0;
+	return attach_again(host, &target, err);
 }
 
 static bool repair_known(const void *key, const void *value, void *context)

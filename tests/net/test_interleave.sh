@@ -1,0 +1,160 @@
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+# shellcheck shell=bash disable=SC2154 # the world's names: world.sh
+#
+# test_interleave.sh - one command runs while another one is stopped half-way: neither of them fails
+# of it, nor what is asked afterwards. At some of the places where it matters; STEP=1: at all.
+
+# meanwhile COMMAND NAME: what runs while another command is stopped
+meanwhile() {
+	cat >/run/meanwhile <<-SCRIPT
+		#!/bin/sh
+		export CNI_COMMAND=$1 CNI_CONTAINERID=$2 CNI_IFNAME=eth0 CNI_NETNS=/run/netns/$2
+		exec $build/bpf-portmap $([ "$1" != attach ] || echo attach) \
+			</run/config.$2 >/run/out.meanwhile 2>&1
+	SCRIPT
+	chmod +x /run/meanwhile
+}
+
+stopped_at() { PREFIX="$build/tests/interleave $1 /run/meanwhile" plugin_run "$2" "$3"; }
+
+attach_stopped_at() {
+	"$build/tests/interleave" "$1" /run/meanwhile "$build/bpf-portmap" attach
+}
+
+# `late` is a container whose veth has an address on the host, and whose ADD has not come yet.
+two_containers() {
+	conflist plain_ptp ptp "$only_main"
+	container_add_plain one
+	plugin_config one '.cniVersion = "1.1.0"' >/run/config.one
+	plugin_run ADD one </run/config.one >/run/out || fail "$(cat /run/out)"
+	container_add_plain late plain_ptp
+	plugin_config late ".name = \"ptp\" | $(mapping "${1:-9090}")" >/run/config.late
+	late_veth=$(host_veth late)
+	late_index=$(cat "/sys/class/net/$late_veth/ifindex")
+	late_index="$((late_index & 255)) $((late_index >> 8)) 0 0"
+	in_order at first
+}
+
+# As if its main plugin had just made it.
+late_again() {
+	plugin_run DEL late </run/config.late || fail "DEL of late"
+	tc qdisc del dev "$late_veth" clsact 2>/dev/null || true
+	# shellcheck disable=SC2086
+	bpftool map delete pinned "$pins/interfaces" key $late_index 2>/dev/null || true
+}
+
+expect_plugin() {
+	plugin_run "$1" "$2" <"/run/config.$2" >/run/out 2>/run/err ||
+		fail "$1 of $2 after ${*:3}: $(cat /run/out /run/err)"
+}
+
+in_order() {
+	expect_plugin CHECK one "$@"
+	expect_plugin STATUS one "$@"
+}
+
+# each_step STRIDE COMMAND...: with the number of the call to stop at, every so many, until there is
+# no such call. `before` makes the state for each, `afterwards` judges the exit code and what is
+# left.
+each_step() {
+	local step code steps=0 stride=${STEP:-$1}
+	shift
+	for ((step = (stride + 1) / 2; ; step += stride)); do
+		late_again
+		"$before"
+		code=0
+		"$1" "$step" "${@:2}" >/run/out.stopped 2>&1 </run/config.stopped || code=$?
+		[ "$code" != 99 ] || break
+		steps=$((steps + 1))
+		"$afterwards" "$code" "step $step of $*"
+	done
+	[ "$steps" -ge 4 ] || fail "only $steps steps of $*"
+	echo "note: $SECONDS s, $steps steps of $*, meanwhile $(sed -n 's/.*CNI_COMMAND=\([^ ]*\).*/\1/p' /run/meanwhile)"
+}
+
+both_succeeded() {
+	[ "$1" = 0 ] || fail "$2 ended with $1: $(cat /run/out.stopped /run/out.meanwhile)"
+	in_order "$2"
+}
+
+late_is_in_order() {
+	both_succeeded "$@"
+	expect_plugin CHECK late "$2"
+	expect_contains "$(bpftool -j map dump pinned "$pins/networks" | jq -r '.[].formatted.key.name')" ptp
+}
+
+late_is_in_order_silently() {
+	late_is_in_order "$@"
+	! grep -v "^$late_veth *attached\( again\)\?\$" /run/out.stopped || fail "what attach says, $2"
+}
+
+one_is_in_order() { in_order "$2"; }
+
+late_add() { plugin_run ADD late </run/config.late >/run/out || fail "$(cat /run/out)"; }
+
+# attach took it for an uplink, and somebody has removed what that attached.
+late_lost_uplink() {
+	"$build/bpf-portmap" attach >/run/out || fail "$(cat /run/out)"
+	tc qdisc del dev "$late_veth" clsact
+}
+
+# limit 120 s
+# attach, ADD, CHECK and STATUS are stopped at any place for a container's ADD: none of them fails,
+# nor CHECK of any container afterwards
+test_interleave_add() {
+	local before=true afterwards late_veth late_index
+	two_containers
+	meanwhile ADD late
+	cp /run/config.late /run/config.stopped
+	afterwards=late_is_in_order_silently
+	each_step 13 attach_stopped_at
+	before=late_lost_uplink
+	each_step 19 attach_stopped_at
+	before=true afterwards=late_is_in_order
+	cp /run/config.one /run/config.stopped
+	each_step 23 stopped_at ADD one
+	each_step 101 stopped_at CHECK one
+	each_step 139 stopped_at STATUS one
+}
+
+# limit 120 s
+# a container's ADD is stopped at any place for attach, and for CHECK and ADD of another one
+test_interleave_stopped_add() {
+	local before=true afterwards=late_is_in_order late_veth late_index command
+	two_containers
+	cp /run/config.late /run/config.stopped
+	for command in attach ADD CHECK; do
+		meanwhile "$command" one
+		each_step 23 stopped_at ADD late
+	done
+}
+
+# limit 120 s
+# a container's ADD that is refused, stopped for attach or in the midst of it, harms no other one
+test_interleave_refused_add() {
+	local before=true afterwards=one_is_in_order late_veth late_index
+	two_containers 8080
+	cp /run/config.late /run/config.stopped
+	meanwhile attach one
+	each_step 11 stopped_at ADD late
+	meanwhile ADD late
+	each_step 23 attach_stopped_at
+	cp /run/config.one /run/config.stopped
+	each_step 139 stopped_at CHECK one
+}
+
+# limit 120 s
+# attach and CHECK are stopped at any place for a container's DEL, and that for them
+test_interleave_del() {
+	local before=late_add afterwards=both_succeeded late_veth late_index command
+	two_containers
+	meanwhile DEL late
+	cp /run/config.one /run/config.stopped
+	each_step 101 stopped_at CHECK one
+	each_step 23 attach_stopped_at
+	cp /run/config.late /run/config.stopped
+	for command in attach CHECK; do
+		meanwhile "$command" one
+		each_step 11 stopped_at DEL late
+	done
+}
