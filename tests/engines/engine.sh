@@ -51,7 +51,7 @@ recorder_install() {
 	mkdir /run/recorder
 	mv /run/cni-plugins/bpf-portmap /run/recorder/plugin
 	cp "$project/tests/engines/recorder" /run/cni-plugins/bpf-portmap
-	touch /run/recorder/calls /run/recorder/listening
+	touch /run/recorder/{calls,listening,stderr}
 }
 
 # during TEXT COMMAND...: what is recorded now is recorded as part of that

@@ -294,7 +294,8 @@ four_want_one_port() {
 
 # limit 180 s
 # two containers have the same port at two addresses of the host; any address beside them is refused
-# by the kernel, as conmon's sockets are, and nothing of that is left
+# by the kernel, as conmon's sockets are, and nothing of that is left. So is every port if the plugin
+# reserves it from processes of the host
 test_podman_host_addresses() {
 	podman_world
 	network_create web
@@ -310,6 +311,11 @@ test_podman_host_addresses() {
 	expect_no_answer client tcp "$host4" 8080
 	expect_answer client tcp "$host4_second" 8080 two "$client4"
 	podman_remove two
+	expect_nothing_left
+	sed -i 's/"type": "bpf-portmap",/& "reserveHostPorts": true,/' /run/podman/networks/web.conflist
+	expect_failure podman_run reserved tcp/80 --network web -p 8080:80
+	expect_contains "$output" 'address already in use'
+	podman_remove reserved
 	expect_nothing_left
 }
 
@@ -396,4 +402,5 @@ test_podman_sends() {
 		'who listens at ADD'
 	expect_equal 'conmon' "$(sed -n 's/^ADD during podman network reload: .*:8080 .*"\(.*\)".*/\1/p' \
 		/run/recorder/listening | sort -u)" 'who listens when it is added again'
+	expect_equal '' "$(cat /run/recorder/stderr)" 'no warning, of conmon either'
 }
