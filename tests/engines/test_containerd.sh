@@ -99,6 +99,18 @@ test_containerd_host_address() {
 }
 
 # limit 180 s
+# what we warn of when ADD succeeds is in containerd's own log
+test_containerd_warning() {
+	local before id
+	containerd_world
+	state_without_sandbox
+	sandbox_add web 8080:80/tcp@203.0.113.9
+	expect_contains "$(grep 'bpf-portmap: warning: ' "$containerd_home/log")" 203.0.113.9
+	sandbox_delete "$id"
+	expect_nothing_left
+}
+
+# limit 180 s
 # a second sandbox with a hostPort that is taken: kubelet gets our error with the owner in it,
 # nothing of the second stays, the first is served on; once it is removed the second can have it
 test_containerd_conflict() {
