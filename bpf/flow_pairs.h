@@ -27,20 +27,13 @@
 #define CLOCK_ROUNDS (CLOCK_STEPS / CLOCK_STEPS_A_ROUND)
 #define CLOCK_SWEEP 32 /* to the power of three: 32,768 pairs take about 0.3 ms */
 
-/* What the kernel says of a map, at the same name in all its versions. */
-struct bpf_map {
-	__u32 max_entries;
-} __attribute__((preserve_access_index));
-
+/* How many entries flow_pairs has: the loader says so. The kernel could, but to find where it
+ * keeps that libbpf reads the description of all its types, for some 15 ms. */
+volatile __u32 pair_numbers SEC(".data") = FLOW_PAIRS(MIN_FLOWS);
 /* The pair that was looked at last, less one. Two CPUs may write it at once: then some
  * pairs are looked at twice. */
-volatile __u32 clock_hand;
-volatile __u32 clock_swept; /* the second of the last sweep */
-
-static __always_inline __u32 pair_numbers(void)
-{
-	return ((struct bpf_map *)&flow_pairs)->max_entries;
-}
+volatile __u32 clock_hand SEC(".data") = 0;
+volatile __u32 clock_swept SEC(".data") = 0; /* the second of the last sweep */
 
 static __always_inline struct flow_pair *pair_of(__u32 number)
 {
@@ -124,7 +117,7 @@ VERIFIED_ONCE bool pair_claim(__u32 number)
 
 VERIFIED_ONCE __u32 pair_claim_some(void)
 {
-	__u32 numbers = pair_numbers() - 1, hand = clock_hand, number;
+	__u32 numbers = pair_numbers - 1, hand = clock_hand, number;
 
 	for (__u32 i = 1; i <= CLOCK_STEPS_A_ROUND; i++) {
 		number = 1 + (hand + i) % numbers;
@@ -206,7 +199,7 @@ VERIFIED_ONCE __u32 pair_sweep_one(__u32 number, __u32 freed)
  * freed before. */
 VERIFIED_ONCE __u32 pair_sweep_some(__u32 freed)
 {
-	__u32 numbers = pair_numbers() - 1, hand = clock_hand;
+	__u32 numbers = pair_numbers - 1, hand = clock_hand;
 
 	for (__u32 i = 1; i <= CLOCK_SWEEP; i++)
 		freed = pair_sweep_one(1 + (hand + i) % numbers, freed);
@@ -224,7 +217,7 @@ VERIFIED_ONCE __u32 pair_sweep_more(__u32 freed)
 /* Somebody was refused. When he tries again the hand is where there is room. */
 VERIFIED_ONCE int pair_sweep(void)
 {
-	__u32 numbers = pair_numbers() - 1, now = flow_now(), room = 0;
+	__u32 numbers = pair_numbers - 1, now = flow_now(), room = 0;
 
 	if (clock_swept == now)
 		return 0;
@@ -242,7 +235,7 @@ VERIFIED_ONCE bool pair_limit_reached(__u32 number, __u32 generation)
 {
 	struct owner owner = {.slot = number, .generation = generation};
 	struct slot *slot = pair_slot(&owner);
-	__u32 limit = pair_numbers() / 2;
+	__u32 limit = pair_numbers / 2;
 	struct policy *policy;
 
 	if (!slot || (__s32)slot->flows <= 0)

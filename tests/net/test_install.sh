@@ -148,3 +148,28 @@ test_install_upgrade() {
 	expect_answer client tcp "$host4" 9091 third "$client4"
 	expect_says talk web
 }
+
+# How many entries of flow_pairs the programs use, and how many there are
+pairs_used() {
+	local map
+	for map in $(bpftool -j prog show pinned "$pins/from_uplink" | jq '.map_ids[]'); do
+		bpftool -j map show id "$map" | jq -e '.name | endswith(".data")' >/run/out || continue
+		bpftool -j map dump id "$map" |
+			jq '.[0].formatted.value[".data"][] | .pair_numbers // empty'
+	done
+}
+
+pairs_there() { bpftool -j map show pinned "$pins/flow_pairs" | jq .max_entries; }
+
+# the programs use the whole of the table that the list asks for, also those that come later to it
+test_install_table_size() {
+	local offset
+	conflist sized bridge "$(with_ours '{flowEntries: 65536}')"
+	container_start web sized -p 8080:80/tcp
+	expect_equal 32769 "$(pairs_there)" "pairs in the table"
+	expect_equal 32769 "$(pairs_used)" "pairs that the programs use"
+	for offset in 24 26 28; do meta_set "$offset" 30; done
+	container_start other bridge -p 9090:80/tcp
+	expect_equal 32769 "$(pairs_there)" "pairs in the table, after an upgrade by another list"
+	expect_equal 32769 "$(pairs_used)" "pairs that the new programs use"
+}

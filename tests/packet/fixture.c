@@ -430,16 +430,16 @@ static void clear_flow_pairs(void)
 	const struct flow_pair free = {0};
 	uint32_t all = bpf_map__max_entries(skeleton->maps.flow_pairs) - 1, last = last_taken_pair;
 
-	if (last < skeleton->bss->clock_hand + 1)
-		last = skeleton->bss->clock_hand + 1;
+	if (last < skeleton->data->clock_hand + 1)
+		last = skeleton->data->clock_hand + 1;
 	/* The hand has been all round. */
-	if (skeleton->bss->clock_swept || last > all)
+	if (skeleton->data->clock_swept || last > all)
 		last = all;
 	for (uint32_t number = 1; number <= last; number++)
 		take_flow_pair(number, &free);
 	last_taken_pair = 0;
-	skeleton->bss->clock_hand = 0;
-	skeleton->bss->clock_swept = 0;
+	skeleton->data->clock_hand = 0;
+	skeleton->data->clock_swept = 0;
 }
 
 void fixture_take_flow_pair(const struct entry *entry)
@@ -462,7 +462,7 @@ int32_t fixture_flow_pairs_of(enum container container)
 
 void fixture_let_second_pass(void)
 {
-	skeleton->bss->clock_swept = 0;
+	skeleton->data->clock_swept = 0;
 }
 
 void fixture_reset(void)

@@ -101,6 +101,7 @@ static int prepare_maps(const struct portmap_bpf *skeleton, const struct objects
 		    bpf_map__set_max_entries(map, flow_pairs_for(skeleton)))
 			return -1;
 	}
+	skeleton->data->pair_numbers = bpf_map__max_entries(skeleton->maps.flow_pairs);
 	return 0;
 }
 
