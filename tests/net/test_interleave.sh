@@ -158,3 +158,19 @@ test_interleave_del() {
 		each_step 11 stopped_at DEL late
 	done
 }
+
+# what attach puts on a veth before its container's ADD comes is not in the way of the bandwidth
+# plugin, which comes after that and wants its own qdisc there
+test_interleave_bandwidth() {
+	local before=true late_veth late_index
+	two_containers
+	[ -n "$(attached cni0 ingress | grep -v clsact)" ] || skip "the kernel has no TCX"
+	"$build/bpf-portmap" attach >/run/out || fail "$(cat /run/out)"
+	expect_equal 'clsact from_uplink' "$(attached "$late_veth" ingress)"
+	plugin_config late ".name = \"ptp\" | $(mapping 9090) | .capabilities.bandwidth = true |
+		.runtimeConfig.bandwidth = {\"egressRate\": 8000000, \"egressBurst\": 80000}" >/run/config.late
+	late_add
+	tc qdisc add dev "$late_veth" ingress || fail "the bandwidth plugin could not add its qdisc"
+	expect_plugin CHECK late
+	in_order bandwidth
+}

@@ -146,6 +146,48 @@ test_ownership_conflict_by_host_ip() {
 	container_add third bridge -p "$host4_second:8080:80/tcp"
 }
 
+# four containers have one port: any IPv4, any IPv6 and one address of each family; the one
+# address wins from outside and from the host, and hands over to any with its DEL [s80]
+test_ownership_any_and_specific() {
+	local host
+	container_start four bridge -p 0.0.0.0:8080:80/tcp -p 0.0.0.0:8080:80/udp
+	container_start six bridge -p '[::]:8080:80/tcp' -p '[::]:8080:80/udp'
+	container_start one4 bridge -p "$host4:8080:80/tcp" -p "$host4:8080:80/udp"
+	container_start one6 bridge -p "[$host6]:8080:80/tcp" -p "[$host6]:8080:80/udp"
+	for host in client host; do
+		expect_answers "$host" "$host4" 8080 one4
+		expect_answers "$host" "$host6" 8080 one6
+		expect_answers "$host" "$host4_second" 8080 four
+		expect_answers "$host" "$host6_second" 8080 six
+	done
+	container_remove one4 bridge
+	container_remove one6 bridge
+	for host in client host; do
+		expect_answers "$host" "$host4" 8080 four
+		expect_answers "$host" "$host6" 8080 six
+	done
+}
+
+# what a refused ADD attached, policy and all, is gone: bridge and ptp, clsact and TCX [s45]
+test_ownership_refused_leaves_nothing() {
+	local before name list way
+	container_start first bridge -p 8080:80/tcp
+	conflist plain_ptp ptp "$only_main"
+	for list in plain plain_ptp; do
+		name=$list-container
+		container_add_plain "$name" "$list"
+		for way in clsact tcx; do
+			before=$(state_show)
+			expect_failure plugin_call ADD "$name" ".attach = \"$way\" | .maxFlows = 5 |
+				.runtimeConfig.portMappings = [8079, 8080, 8081 |
+				 {\"hostPort\": ., \"containerPort\": 80, \"protocol\": \"tcp\"}]"
+			expect_code 101
+			expect_same_state "$before"
+		done
+	done
+	expect_answer client tcp "$host4" 8080 first
+}
+
 # after DEL the port answers no more, is free at once, and DEL works a second time [s47]
 test_ownership_del() {
 	container_start first bridge -p 8080:80/tcp -p 8080:80/udp

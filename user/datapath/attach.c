@@ -211,10 +211,40 @@ static int attach_hook(const struct datapath *datapath, struct nl_sock *socket,
 			     program_name(program), hook_name(hook), target->name);
 }
 
+static bool leave_uplink_hook(uint32_t ifindex, enum hook hook)
+{
+	const struct interface uplink = {.role = ROLE_UPLINK};
+	struct copies copies;
+	bool left = false;
+
+	hook_find_copies(ifindex, hook, &copies);
+	for (size_t i = 0; i < copies.count; i++)
+		if (copies.list[i].mechanism == MECHANISM_CLSACT &&
+		    copies.list[i].program == program_at(&uplink, hook)) {
+			remove_copy(ifindex, hook, &copies.list[i]);
+			left = true;
+		}
+	return left;
+}
+
+/* Before its container's ADD came others may have taken the veth for an uplink; beside the
+ * qdisc that they made there, the one that is to come cannot be. */
+static void leave_uplink_qdisc(struct nl_sock *socket, uint32_t ifindex)
+{
+	bool left = leave_uplink_hook(ifindex, HOOK_INGRESS);
+
+	left |= leave_uplink_hook(ifindex, HOOK_EGRESS);
+	if (left && qdisc_is_empty_clsact(socket, ifindex))
+		clsact_destroy(ifindex);
+}
+
 int attach_interface(const struct datapath *datapath, struct nl_sock *socket,
 		     const struct attach_target *target, struct attach_undo *undo,
 		     struct cni_error *err)
 {
+	if ((target->way == ATTACH_WAY_TCX_VETH || target->mode == ATTACH_TCX) &&
+	    tcx_is_supported(target->ifindex))
+		leave_uplink_qdisc(socket, target->ifindex);
 	for (int hook = 0; hook < HOOK_COUNT; hook++)
 		if (program_at(&target->interface, hook) != PROGRAM_COUNT &&
 		    attach_hook(datapath, socket, target, hook, undo, err))

@@ -38,3 +38,31 @@ enum ingress_qdisc qdisc_at_ingress(struct nl_sock *socket, uint32_t ifindex)
 	netlink_get(socket, RTM_GETQDISC, NLM_F_ECHO, &header, sizeof(header), parse_kind, &found);
 	return found;
 }
+
+static int count_filter(struct nl_msg *message, void *context)
+{
+	if (nlmsg_hdr(message)->nlmsg_type == RTM_NEWTFILTER)
+		++*(size_t *)context;
+	return NL_OK;
+}
+
+static bool has_filters(struct nl_sock *socket, uint32_t ifindex, uint32_t parent)
+{
+	struct tcmsg header = {
+		.tcm_family = AF_UNSPEC,
+		.tcm_ifindex = (int)ifindex,
+		.tcm_parent = parent,
+	};
+	size_t count = 0;
+
+	return netlink_get(socket, RTM_GETTFILTER, NLM_F_DUMP, &header, sizeof(header),
+			   count_filter, &count) ||
+	       count;
+}
+
+bool qdisc_is_empty_clsact(struct nl_sock *socket, uint32_t ifindex)
+{
+	return qdisc_at_ingress(socket, ifindex) == INGRESS_QDISC_CLSACT &&
+	       !has_filters(socket, ifindex, TC_H_MAKE(TC_H_CLSACT, TC_H_MIN_INGRESS)) &&
+	       !has_filters(socket, ifindex, TC_H_MAKE(TC_H_CLSACT, TC_H_MIN_EGRESS));
+}

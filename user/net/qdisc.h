@@ -6,6 +6,7 @@
 #ifndef NET_QDISC_H
 #define NET_QDISC_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 struct nl_sock;
@@ -19,5 +20,8 @@ enum ingress_qdisc {
 
 /* An interface that is gone has none. */
 enum ingress_qdisc qdisc_at_ingress(struct nl_sock *socket, uint32_t ifindex);
+
+/* Whether it is clsact and nothing hangs there. */
+bool qdisc_is_empty_clsact(struct nl_sock *socket, uint32_t ifindex);
 
 #endif
