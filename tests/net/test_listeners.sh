@@ -99,6 +99,15 @@ test_listeners_loopback() {
 	list=outside expect_no_warning -p 53:53/udp
 }
 
+# servers that share their port (SO_REUSEADDR) are found too
+test_listeners_reuse() {
+	local protocol
+	for protocol in tcp udp; do
+		listener sharing "$protocol" 0.0.0.0 8080 --reuse
+		expect_warning "sharing (pid $listener)" -p "8080:80/$protocol"
+	done
+}
+
 # nothing is said of other ports, connected sockets, TCP that does not listen, other namespaces, and
 # addresses where nothing is mapped
 test_listeners_that_do_not_matter() {
@@ -172,8 +181,12 @@ test_listeners_unseen() {
 		"a process that /proc does not show, or the kernel, already holds host port 8080/tcp at 0.0.0.0: "
 }
 
-# what the container's own engine holds is left out: its command line has the container's ID
+# what the container's own engine holds is left out: its command line has the container's ID; a
+# short ID may be any word
 test_listeners_of_engine() {
+	listener short tcp 0.0.0.0 8079 --argument web
+	expect_warning "short (pid $listener)" -p 8079:80
+	ip netns delete web
 	local id=0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef
 	container_add_plain web
 	plugin_call ADD web >/run/out 2>/dev/null && plugin_call DEL web

@@ -188,6 +188,25 @@ test_reservation_goes_with_its_owner() {
 	binds tcp 0.0.0.0 8080
 }
 
+# what a killed ADD or DEL left behind in the map reserves nothing
+test_reservation_of_nobody() {
+	reservation_world
+	local entries address
+	for address in 0.0.0.0 "$host4"; do
+		container_add web reserved4 -p "$address:8080:80"
+		cannot_bind tcp 0.0.0.0 8080
+		entries=$(bpftool -j map dump pinned "$pins/portmaps" | jq -r '.[] |
+			"key hex \(.key | join(" ")) value hex \(.value | join(" "))"' | sed 's/0x//g')
+		container_del web reserved4
+		# shellcheck disable=SC2086
+		bpftool map update pinned "$pins/portmaps" $entries
+		expect_equal 1 "$(map_count portmaps)" "entries of nobody"
+		binds tcp 0.0.0.0 8080
+		binds tcp "$host4" 8080
+		map_empty portmaps
+	done
+}
+
 # without cgroup2 ADD fails and says why, STATUS too; nothing stays
 test_reservation_without_cgroup2() {
 	reservation_world
