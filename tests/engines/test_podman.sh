@@ -223,6 +223,32 @@ test_podman_restart() {
 }
 
 # limit 180 s
+# ADD warns of a process that listens on the port, not of the container's own conmon when the network
+# is reloaded. (Podman keeps to itself what a plugin that succeeds says on stderr.)
+test_podman_listeners() {
+	podman_world
+	network_create web
+	rm /run/cni-plugins/bpf-portmap
+	cat >/run/cni-plugins/bpf-portmap <<-END
+		#!/bin/sh
+		exec $build/bpf-portmap 2>>/run/said
+	END
+	chmod +x /run/cni-plugins/bpf-portmap
+	"$build/tests/hold" tcp 0.0.0.0 8081 --name taker --background >/run/hold
+	expect_failure podman run -d --name second --network web -p 8081:80 --rootfs "$rootfs" /bin/true
+	expect_contains "$output" "address already in use"
+	expect_contains "$(cat /run/said)" \
+		"taker (pid $(sed -n 's/^pid //p' /run/hold)) already holds host port 8081/tcp at 0.0.0.0: "
+	podman_run web tcp/80 --network web -p 8080:80
+	ss -Hlntp sport = 8080 | grep -q conmon || fail "conmon does not listen"
+	: >/run/said
+	podman network reload web >/dev/null || fail "podman network reload"
+	expect_equal '' "$(cat /run/said)" "what ADD says of the engine's own"
+	expect_answer client tcp "$host4" 8080 web "$client4"
+	podman_remove web
+}
+
+# limit 180 s
 # a container on two networks: Podman asks for its ports on both, and one network has them; a network
 # more and one less while it runs
 test_podman_two_networks() {
