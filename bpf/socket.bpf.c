@@ -12,6 +12,7 @@
  *   sendmsg4, 6      sendto(2), sendmsg(2) of unconnected UDP       asked -> container
  *   recvmsg4, 6      recvfrom(2), recvmsg(2) of UDP                 container -> asked
  *   getpeername4, 6  getpeername(2)                                 container -> asked
+ *   sock_release     the last close(2)                              forgets what was asked
  *   bind4, 6         bind(2), where somebody reserves ports         refuses
  *
  * An IPv6 socket that asks for an IPv4 address: connect, receive and getpeername run the
@@ -286,6 +287,31 @@ int bind6(struct bpf_sock_addr *ctx)
 		request.ipv4 = request.any && !is_ipv6_only(ctx);
 	}
 	return answer_bind(&request);
+}
+
+/* Connected ones alone: what others asked for is pushed out of the map in time. */
+static __always_inline bool read_connected_peer(struct bpf_sock *sk, struct socket_peer *peer)
+{
+	__builtin_memset(peer, 0, sizeof(*peer));
+	peer->port = bpf_ntohs(sk->dst_port);
+	peer->protocol = sk->protocol;
+	if (!peer->port || !socket_has_ports(sk->protocol) || !socket_is_of_host(sk))
+		return false;
+	if (sk->family == AF_INET)
+		address_from_ipv4(peer->address.bytes, sk->dst_ip4);
+	else
+		READ_ADDRESS6(peer->address.bytes, sk->dst_ip6);
+	return true;
+}
+
+SEC("cgroup/sock_release")
+int sock_release(struct bpf_sock *sk)
+{
+	struct socket_peer peer;
+
+	if (read_connected_peer(sk, &peer))
+		socket_forget(sk, &peer);
+	return ALLOW;
 }
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";

@@ -18,7 +18,7 @@ struct socket_peer {
 };
 
 /* Not a container's, nor another host's whose processes share the cgroup. */
-static __always_inline bool socket_is_of_host(struct bpf_sock_addr *ctx)
+static __always_inline bool socket_is_of_host(void *ctx)
 {
 	__u32 only = 0;
 	const struct meta *host = bpf_map_lookup_elem(&meta, &only);
@@ -66,7 +66,7 @@ static __always_inline struct portmap *socket_find_mapping(const struct socket_p
 	return portmap;
 }
 
-static __always_inline void socket_key(struct bpf_sock_addr *ctx, const __u8 *address, __u16 port,
+static __always_inline void socket_key(void *ctx, const __u8 *address, __u16 port,
 				       enum protocol protocol, struct socket_flow_key *key)
 {
 	__builtin_memset(key, 0, sizeof(*key));
@@ -102,16 +102,15 @@ static __always_inline void socket_remember(struct bpf_sock_addr *ctx,
 	bpf_map_update_elem(&socket_flows, &key, &flow, BPF_ANY);
 }
 
-/* The program asks for the container itself now, from a socket that once asked for a mapped
- * port: it is to be told what it asks for. */
-static __always_inline void socket_forget(struct bpf_sock_addr *ctx,
-					  const struct socket_peer *asked)
+/* The socket is gone; or its program asks for the container itself now, after it asked for a
+ * mapped port before, and is to be told what it asks for. */
+static __always_inline void socket_forget(void *ctx, const struct socket_peer *container)
 {
 	struct socket_flow_key key;
 
-	if (!noticed_local_container(asked->port))
+	if (!noticed_local_container(container->port))
 		return;
-	socket_key(ctx, asked->address.bytes, asked->port, asked->protocol, &key);
+	socket_key(ctx, container->address.bytes, container->port, container->protocol, &key);
 	if (bpf_map_lookup_elem(&socket_flows, &key))
 		bpf_map_delete_elem(&socket_flows, &key);
 }

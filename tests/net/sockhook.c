@@ -39,6 +39,7 @@ static const struct {
 	{"recvmsg6", BPF_CGROUP_UDP6_RECVMSG},
 	{"getpeername4", BPF_CGROUP_INET4_GETPEERNAME},
 	{"getpeername6", BPF_CGROUP_INET6_GETPEERNAME},
+	{"sock_release", BPF_CGROUP_INET_SOCK_RELEASE},
 	{"bind4", BPF_CGROUP_INET4_BIND},
 	{"bind6", BPF_CGROUP_INET6_BIND},
 };

@@ -565,6 +565,23 @@ test_localhost_conversation_not_taken_over() {
 		"* from=127.0.0.1:8080" "sendto ok" "name=web * from=127.0.0.1:8080"
 }
 
+# what a connected socket asked for is forgotten when it is closed, so that those that live long
+# are not pushed out by many that come and go
+test_localhost_forgotten() {
+	web_start
+	conversation_open stays host udp 127.0.0.1 8080 --connected
+	expect_says stays web
+	expect_equal 1 "$(map_count socket_flows)" "sockets that are remembered"
+	expect_connected tcp4 127.0.0.1 8080 web
+	expect_connected tcp6 127.0.0.1 8080 web
+	expect_connected tcp6 ::1 8080 web
+	expect_connected udp4 127.0.0.1 8080 web
+	expect_connected udp6 127.0.0.1 8080 web
+	expect_connected udp6 ::1 8080 web
+	expect_equal 1 "$(map_count socket_flows)" "sockets that are remembered, the others closed"
+	expect_contains "$(say stays)" "from=127.0.0.1:8080"
+}
+
 # many at a time: each process is told about its own peer
 test_localhost_side_by_side() {
 	web_start

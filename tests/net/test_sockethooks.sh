@@ -16,7 +16,8 @@ sendmsg6 sendmsg6
 recvmsg4 recvmsg4
 recvmsg6 recvmsg6
 getpeername4 getpeername4
-getpeername6 getpeername6"
+getpeername6 getpeername6
+sock_release sock_release"
 
 expect_our_hooks() {
 	expect_equal "$our_hooks" "$(socket_hooks_show | grep -v somebody)" "programs at sockets"
@@ -130,7 +131,7 @@ test_sockethooks_full() {
 		expect_our_hooks
 		expect_reached
 		container_remove web bridge
-		rm "$pins"/*[46]
+		rm "$pins"/*[46] "$pins/sock_release"
 	done
 }
 
@@ -257,7 +258,7 @@ test_sockethooks_repaired() {
 	needs_cgroup
 	web_start
 	local round=0 hook
-	for hook in connect4 sendmsg6 recvmsg4 getpeername4; do
+	for hook in connect4 sendmsg6 recvmsg4 sock_release; do
 		round=$((round + 1))
 		if [ $((round % 2)) = 0 ]; then
 			rm "$pins/$hook"
@@ -369,7 +370,7 @@ test_sockethooks_two_hosts() {
 	expect_answer host2 tcp 127.0.0.1 8080 web2
 	expect_answer host2 tcp ::1 8080 web2
 	expect_answer host2 tcp "$host4" 8080 web2
-	expect_equal 16 "$(socket_hooks_show | wc -l)" "programs of both hosts"
+	expect_equal 18 "$(socket_hooks_show | wc -l)" "programs of both hosts"
 	in_namespace host2 "$cnirun" del /run/conf/second.conflist web2 --id web2 ||
 		fail "DEL in the second host"
 	expect_no_answer host2 tcp 127.0.0.1 8080
@@ -390,7 +391,7 @@ test_sockethooks_killed() {
 	plugin_config web >/run/config
 	plugin_run ADD web </run/config >/run/out || fail "$(cat /run/out)"
 	expect_our_hooks
-	local hooks=(connect4 connect6 sendmsg4 sendmsg6 recvmsg4 recvmsg6 getpeername4 getpeername6)
+	local hooks=(connect4 connect6 sendmsg4 sendmsg6 recvmsg4 recvmsg6 getpeername4 sock_release)
 	local round killed=0 begin took whole=10000000
 	for round in 1 2 3; do
 		rm "$pins/connect4"

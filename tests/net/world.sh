@@ -252,7 +252,7 @@ firewall_strict() {
 # What is left of containers, whoever made it: interfaces, qdiscs, programs, map entries, pins.
 # The first ADD's permanent part (maps, programs, hooks of uplinks and bridges) is in it too;
 # not the programs at sockets, which come with the first ports.
-socket_programs='(connect|sendmsg|recvmsg|getpeername)[46]'
+socket_programs='((bind|connect|sendmsg|recvmsg|getpeername)[46]|sock_release)'
 state_show() {
 	ip -o link | sed 's/^[0-9]*: //; s/@.*//; s/:.*//' | sort
 	tc qdisc show | grep -E 'clsact|ingress|tbf' | sort || true
