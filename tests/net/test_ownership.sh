@@ -132,6 +132,11 @@ test_ownership_conflict_of_many() {
 	expect_answer client tcp "$host4" 9100 second
 	plugin_call DEL second || fail DEL
 	expect_equal 0 "$(map_count portmaps)" portmaps
+	# where all are free
+	plugin_call ADD second "$many" >/run/out || fail "$(cat /run/out)"
+	plugin_call CHECK second "$many" || fail CHECK
+	plugin_call DEL second || fail DEL
+	expect_equal 0 "$(map_count portmaps)" portmaps
 }
 
 # any and a hostIP of different containers do not conflict; the same hostIP twice does [s80][s81]
