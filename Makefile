@@ -209,7 +209,7 @@ check-kernel: deps-check
 # What tests/check asks for before it runs a layer.
 .PHONY: unit-tests packet-tests fuzz-tests net-tests engines-tests
 unit-tests: $(UNIT_TESTS)
-packet-tests: $(BUILD)/tests/packet
+packet-tests: $(BUILD)/tests/packet $(BUILD)/tests/verify
 	$(Q)$(MAKE) --no-print-directory BUILD=$(BUILD)/fallbacks FALLBACKS=1 $(BUILD)/fallbacks/tests/packet
 fuzz-tests: $(BUILD)/tests/packet_fuzz
 	$(Q)$(if $(libfuzzer),$(MAKE) --no-print-directory $(JSON_FUZZERS) $(BUILD)/fuzz/dictionary)
