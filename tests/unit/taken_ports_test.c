@@ -19,9 +19,9 @@ static struct port_claim claim(enum protocol protocol, const char *address, uint
 	return made;
 }
 
-static struct listener listener(enum protocol protocol, const char *address, uint16_t port)
+static struct host_socket listener(enum protocol protocol, const char *address, uint16_t port)
 {
-	struct listener made = {.protocol = protocol, .port = port};
+	struct host_socket made = {.protocol = protocol, .port = port};
 
 	assert_int_equal(cni_address_parse(address, made.address), 0);
 	return made;
@@ -31,7 +31,7 @@ static struct listener listener(enum protocol protocol, const char *address, uin
 static bool meets(const char *mapped, const char *listens, bool both_families, bool localhost)
 {
 	struct port_claim one = claim(PROTOCOL_TCP, mapped, 80);
-	struct listener other = listener(PROTOCOL_TCP, listens, 80);
+	struct host_socket other = listener(PROTOCOL_TCP, listens, 80);
 
 	one.localhost = localhost;
 	other.both_families = both_families;
@@ -73,7 +73,7 @@ static int compare_claims(const void *a, const void *b)
 static void test_among_many(void **state)
 {
 	struct port_claim claims[2000];
-	struct listener other;
+	struct host_socket other;
 
 	for (uint16_t i = 0; i < 2000; i++)
 		claims[i] = claim(i % 2 ? PROTOCOL_TCP : PROTOCOL_UDP,

@@ -5,7 +5,7 @@
 #include <arpa/inet.h>
 #include <bpf/bpf.h>
 #include <errno.h>
-#include <netinet/tcp.h>
+#include <linux/netlink.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -13,8 +13,9 @@
 #include "cni/cleanup.h"
 #include "datapath/maps.h"
 #include "datapath/warning.h"
+#include "net/netlink.h"
 #include "net/processes.h"
-#include "net/socket_list.h"
+#include "net/sockets.h"
 
 struct peer {
 	uint8_t address[CNI_ADDRESS_SIZE];
@@ -33,20 +34,20 @@ static bool peer_equal(const struct peer *a, const struct peer *b)
 }
 
 /* What the program asked for. */
-static void read_asked(const struct objects *objects, const struct inet_socket *socket,
+static void read_asked(const struct objects *objects, const struct host_socket *socket,
 		       struct peer *asked)
 {
 	struct socket_flow_key key = {
 		.cookie = socket->cookie,
-		.container_port = socket->destination_port,
+		.container_port = socket->peer_port,
 		.protocol = PROTOCOL_UDP,
 	};
 	struct socket_flow flow;
 
-	memcpy(key.container_address, socket->destination, CNI_ADDRESS_SIZE);
+	memcpy(key.container_address, socket->peer, CNI_ADDRESS_SIZE);
 	if (bpf_map_lookup_elem(objects->maps[MAP_SOCKET_FLOWS], &key, &flow)) {
-		memcpy(flow.address, socket->destination, CNI_ADDRESS_SIZE);
-		flow.port = socket->destination_port;
+		memcpy(flow.address, socket->peer, CNI_ADDRESS_SIZE);
+		flow.port = socket->peer_port;
 	}
 	memcpy(asked->address, flow.address, CNI_ADDRESS_SIZE);
 	asked->port = flow.port;
@@ -118,7 +119,7 @@ static socklen_t fill_name(int fd, const struct peer *peer, struct sockaddr_stor
 	return sizeof(*ipv6);
 }
 
-static int connect_again(int fd, const struct inet_socket *socket, const struct peer *asked)
+static int connect_again(int fd, const struct host_socket *socket, const struct peer *asked)
 {
 	static const struct sockaddr nobody = {.sa_family = AF_UNSPEC};
 	struct sockaddr_storage name;
@@ -127,7 +128,7 @@ static int connect_again(int fd, const struct inet_socket *socket, const struct 
 	if (!is_same_socket(fd, socket->cookie))
 		return 0;
 	/* It got the loopback address together with its peer, and would keep it. */
-	if (cni_address_is_loopback(socket->source) && connect(fd, &nobody, sizeof(nobody)))
+	if (cni_address_is_loopback(socket->address) && connect(fd, &nobody, sizeof(nobody)))
 		return -1;
 	size = fill_name(fd, asked, &name);
 	return connect(fd, (struct sockaddr *)&name, size);
@@ -144,7 +145,7 @@ static void warn_about_client(const struct peer *asked, const char *who, const c
 
 /* A socket that is not connected to what it should be. */
 struct client {
-	const struct inet_socket *socket;
+	const struct host_socket *socket;
 	struct peer asked;
 };
 
@@ -181,36 +182,50 @@ static void reconnect_all(const struct client *clients, size_t count)
 				  : NULL);
 }
 
-static bool is_astray(const struct objects *objects, const struct inet_socket *socket,
+static bool is_astray(const struct objects *objects, const struct host_socket *socket,
 		      struct peer *asked)
 {
-	struct peer now = {.port = socket->destination_port}, wanted;
+	struct peer now = {.port = socket->peer_port}, wanted;
 
-	memcpy(now.address, socket->destination, CNI_ADDRESS_SIZE);
+	memcpy(now.address, socket->peer, CNI_ADDRESS_SIZE);
 	read_asked(objects, socket, asked);
 	expect_peer(objects, asked, &wanted);
 	return !peer_equal(&now, &wanted);
 }
 
-static int find_and_reconnect(const struct objects *objects, struct cni_error *err)
+static int reconnect_astray(const struct objects *objects, const struct socket_list *found,
+			    struct cni_error *err)
 {
-	cleanup_free struct inet_socket *sockets = NULL;
-	cleanup_free struct client *clients = NULL;
-	size_t count = 0, astray = 0;
+	cleanup_free struct client *clients = calloc(found->count + 1, sizeof(*clients));
+	size_t count = 0;
 
-	if (socket_list_read(IPPROTO_UDP, 1U << TCP_ESTABLISHED, &sockets, &count, err))
-		return -1;
-	clients = calloc(count + 1, sizeof(*clients));
 	if (!clients)
 		return cni_error_no_memory(err);
-	for (size_t i = 0; i < count; i++) {
-		clients[astray].socket = &sockets[i];
-		if (is_astray(objects, &sockets[i], &clients[astray].asked))
-			astray++;
+	for (size_t i = 0; i < found->count; i++) {
+		clients[count].socket = &found->sockets[i];
+		if (is_astray(objects, &found->sockets[i], &clients[count].asked))
+			count++;
 	}
-	if (astray)
-		reconnect_all(clients, astray);
+	if (count)
+		reconnect_all(clients, count);
 	return 0;
+}
+
+static int find_and_reconnect(const struct objects *objects, struct cni_error *err)
+{
+	cleanup_netlink struct nl_sock *socket = netlink_open_protocol(NETLINK_SOCK_DIAG, err);
+	struct socket_query query = {
+		.protocol = PROTOCOL_UDP, .ipv4 = true, .state = SOCKET_CONNECTED};
+	struct socket_list found = {0};
+	int result;
+
+	if (!socket)
+		return -1;
+	result = sockets_find(&found, socket, &query, err);
+	if (!result)
+		result = reconnect_astray(objects, &found, err);
+	sockets_release(&found);
+	return result;
 }
 
 void udp_clients_reconnect(const struct objects *objects)

@@ -9,7 +9,7 @@
 #include "cni/cleanup.h"
 #include "datapath/warning.h"
 #include "net/bindable.h"
-#include "net/listeners.h"
+#include "net/sockets.h"
 #include "net/netlink.h"
 #include "net/port_cover.h"
 #include "net/processes.h"
@@ -39,7 +39,7 @@ static void taken_list_release(struct taken_list *list)
 	free(list->ports);
 }
 
-#define cleanup_listeners __attribute__((cleanup(listeners_release)))
+#define cleanup_sockets __attribute__((cleanup(sockets_release)))
 #define cleanup_taken __attribute__((cleanup(taken_list_release)))
 
 /* Ports of one protocol. */
@@ -89,25 +89,25 @@ static void leave_out_free_ports(struct wanted_ports *wanted)
 	wanted->count = kept;
 }
 
-static int find_in_kernel(struct listener_list *found, const struct wanted_ports *wanted,
+static int find_in_kernel(struct socket_list *found, const struct wanted_ports *wanted,
 			  bool bound_too, struct cni_error *err)
 {
 	cleanup_netlink struct nl_sock *socket = netlink_open_protocol(NETLINK_SOCK_DIAG, err);
 	struct port_range ranges[PORT_COVER_RANGES];
-	struct listener_query query = {
+	struct socket_query query = {
 		.protocol = wanted->protocol,
 		.ipv4 = wanted->ipv4,
-		.bound_too = bound_too,
+		.state = bound_too ? SOCKET_BOUND : SOCKET_LISTENING,
 		.ranges = ranges,
 		.range_count = port_cover(wanted->ports, wanted->count, ranges),
 	};
 
-	return socket ? listeners_find(found, socket, &query, err) : -1;
+	return socket ? sockets_find(found, socket, &query, err) : -1;
 }
 
 /* reserved: the ports are, so that trying them would find that alone; and who is bound and
  * about to listen will never be asked again. */
-static int find_listeners(struct listener_list *found, const struct attachment_claims *claims,
+static int find_listeners(struct socket_list *found, const struct attachment_claims *claims,
 			  bool reserved, struct cni_error *err)
 {
 	static const enum protocol protocols[] = {PROTOCOL_TCP, PROTOCOL_UDP, PROTOCOL_SCTP};
@@ -142,7 +142,7 @@ static bool is_left_out(const struct host *host, const struct conf *conf,
 	return conf_is_never_mapped(address);
 }
 
-static int keep_taken(struct taken_list *taken, const struct listener_list *found,
+static int keep_taken(struct taken_list *taken, const struct socket_list *found,
 		      const struct host *host, const struct container *container,
 		      struct cni_error *err)
 {
@@ -152,7 +152,7 @@ static int keep_taken(struct taken_list *taken, const struct listener_list *foun
 	if (!taken->ports)
 		return cni_error_no_memory(err);
 	for (size_t i = 0; i < found->count; i++) {
-		const struct listener *listener = &found->listeners[i];
+		const struct host_socket *listener = &found->sockets[i];
 
 		if (claims_take_from(claims->ports, claims->port_count, listener) &&
 		    !is_left_out(host, &container->conf, listener->address))
@@ -194,7 +194,7 @@ static int find_taken(const struct host *host, const struct container *container
 		      const char *container_id, bool reserved, struct taken_list *taken,
 		      struct cni_error *err)
 {
-	cleanup_listeners struct listener_list found = {0};
+	cleanup_sockets struct socket_list found = {0};
 
 	if (!container->claims.port_count)
 		return 0;

@@ -16,7 +16,7 @@ static bool is_any(const uint8_t address[CNI_ADDRESS_SIZE])
 }
 
 /* A specific address and any of its family overlap, two specific ones if they are the same. */
-static bool addresses_overlap(const struct port_claim *claim, const struct listener *listener)
+static bool addresses_overlap(const struct port_claim *claim, const struct host_socket *listener)
 {
 	const uint8_t *wanted = claim->key.host_address, *has = listener->address;
 
@@ -51,7 +51,7 @@ static size_t first_of_port(const struct port_claim *claims, size_t count,
 }
 
 bool claims_take_from(const struct port_claim *claims, size_t count,
-		      const struct listener *listener)
+		      const struct host_socket *listener)
 {
 	struct portmap_key wanted = {.protocol = listener->protocol, .host_port = listener->port};
 
@@ -157,7 +157,7 @@ static void add_range(struct text *text, const struct taken_port *ports, size_t 
 		      bool is_last_at_address)
 {
 	char address[CNI_ADDRESS_TEXT_SIZE];
-	const struct listener *first = &ports[0].socket;
+	const struct host_socket *first = &ports[0].socket;
 
 	add(text, "%u", first->port);
 	if (length > 1)

@@ -6,20 +6,20 @@
 #ifndef PLUGIN_TAKEN_PORTS_H
 #define PLUGIN_TAKEN_PORTS_H
 
-#include "net/listeners.h"
+#include "net/sockets.h"
 #include "net/processes.h"
 #include "plugin/conf.h"
 
 #define TAKEN_PORTS_TEXT_SIZE 768
 
 struct taken_port {
-	struct listener socket;
+	struct host_socket socket;
 	struct socket_process holder;
 };
 
 /* Whether one of the claims, sorted by key, means a packet that the socket would get. */
 bool claims_take_from(const struct port_claim *claims, size_t count,
-		      const struct listener *listener);
+		      const struct host_socket *listener);
 
 /* In the order that they are told in: what a process has lies together. Returns how many
  * are left when those are told once that are alike. */

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * listeners.c - sockets of the host that take what comes to a port from anybody.
+ * sockets.c - sockets of the host, as the kernel lists them.
  *
  * By dumps of sock_diag, filtered by the kernel. A dump walks a hash table from end to end,
  * whether one port is asked for or all: a few hundred microseconds if none of it is in the
  * cache. bindable.h is for who asks about a few ports. (A look-up of a single socket would
  * be cheap too, but finds only one that is bound to the very address.)
  */
-#include "net/listeners.h"
+#include "net/sockets.h"
 
 #include <linux/inet_diag.h>
 #include <linux/rtnetlink.h>
@@ -41,7 +41,7 @@ struct request {
 };
 
 /* A jump to the end is "yes", one beyond it "no"; distances are from the instruction itself. */
-static void fill_filter(struct request *request, const struct listener_query *query)
+static void fill_filter(struct request *request, const struct socket_query *query)
 {
 	const size_t size = sizeof(struct range_filter);
 
@@ -68,44 +68,46 @@ static void fill_filter(struct request *request, const struct listener_query *qu
 	request->attribute.rta_len = (uint16_t)RTA_LENGTH(query->range_count * size);
 }
 
-static uint32_t wanted_states(const struct listener_query *query)
+static uint32_t wanted_states(const struct socket_query *query)
 {
+	if (query->state == SOCKET_CONNECTED)
+		return 1U << TCP_ESTABLISHED;
 	if (query->protocol == PROTOCOL_UDP)
 		return 1U << TCP_CLOSE; /* neither connected nor anything else */
-	if (query->protocol == PROTOCOL_TCP && query->bound_too)
+	if (query->protocol == PROTOCOL_TCP && query->state == SOCKET_BOUND)
 		return 1U << TCP_LISTEN | 1U << TCP_BOUND_INACTIVE;
 	return 1U << TCP_LISTEN;
 }
 
-static struct listener *append(struct listener_list *list)
+static struct host_socket *append(struct socket_list *list)
 {
 	bool is_full = !list->count ||
 		       (list->count >= FIRST_ALLOCATION && !(list->count & (list->count - 1)));
 
 	if (is_full) {
 		size_t size = list->count ? 2 * list->count : FIRST_ALLOCATION;
-		struct listener *grown = reallocarray(list->listeners, size, sizeof(*grown));
+		struct host_socket *grown = reallocarray(list->sockets, size, sizeof(*grown));
 
 		if (!grown)
 			return NULL;
-		list->listeners = grown;
+		list->sockets = grown;
 	}
-	return &list->listeners[list->count++];
+	return &list->sockets[list->count++];
 }
 
 struct reading {
-	struct listener_list *list;
-	const struct listener_query *query;
+	struct socket_list *list;
+	const struct socket_query *query;
 };
 
-static void fill_address(struct listener *listener, const struct inet_diag_msg *socket)
+static void read_address(uint8_t address[CNI_ADDRESS_SIZE], uint8_t family, const __be32 words[4])
 {
-	if (socket->idiag_family == AF_INET6) {
-		memcpy(listener->address, socket->id.idiag_src, CNI_ADDRESS_SIZE);
+	if (family == AF_INET6) {
+		memcpy(address, words, CNI_ADDRESS_SIZE);
 		return;
 	}
-	memcpy(listener->address, cni_address_any_ipv4, CNI_ADDRESS_SIZE);
-	memcpy(listener->address + 12, socket->id.idiag_src, 4);
+	memcpy(address, cni_address_any_ipv4, CNI_ADDRESS_SIZE);
+	memcpy(address + 12, words, 4);
 }
 
 static bool is_only_ipv6(const struct nlmsghdr *header)
@@ -119,36 +121,38 @@ static bool is_only_ipv6(const struct nlmsghdr *header)
 static int parse_socket(struct nl_msg *message, void *context)
 {
 	const struct nlmsghdr *header = nlmsg_hdr(message);
-	const struct inet_diag_msg *socket = nlmsg_data(header);
+	const struct inet_diag_msg *said = nlmsg_data(header);
 	struct reading *reading = context;
-	struct listener *listener = append(reading->list);
+	struct host_socket *socket = append(reading->list);
 
-	if (!listener)
+	if (!socket)
 		return -NLE_NOMEM;
-	*listener = (struct listener){
+	*socket = (struct host_socket){
 		.protocol = reading->query->protocol,
-		.port = ntohs(socket->id.idiag_sport),
-		.inode = socket->idiag_inode,
+		.port = ntohs(said->id.idiag_sport),
+		.peer_port = ntohs(said->id.idiag_dport),
+		.inode = said->idiag_inode,
+		.cookie = (uint64_t)said->id.idiag_cookie[1] << 32 | said->id.idiag_cookie[0],
 	};
-	fill_address(listener, socket);
-	listener->both_families =
-		!memcmp(listener->address, cni_address_any_ipv6, CNI_ADDRESS_SIZE) &&
-		!is_only_ipv6(header);
+	read_address(socket->address, said->idiag_family, said->id.idiag_src);
+	read_address(socket->peer, said->idiag_family, said->id.idiag_dst);
+	socket->both_families = !memcmp(socket->address, cni_address_any_ipv6, CNI_ADDRESS_SIZE) &&
+				!is_only_ipv6(header);
 	return NL_OK;
 }
 
 /* With SCTP not loaded there are no sockets either, and loading it is not our business. */
-static bool protocol_is_absent(const struct listener_query *query)
+static bool protocol_is_absent(const struct socket_query *query)
 {
 	return query->protocol == PROTOCOL_SCTP && access("/proc/net/sctp", F_OK) != 0;
 }
 
-static int refuse(const struct listener_query *query, int result, struct cni_error *err)
+static int refuse(const struct socket_query *query, int result, struct cni_error *err)
 {
 	if (result == -NLE_NOMEM)
 		return cni_error_no_memory(err);
 	return cni_error_set(err, CNI_ERROR_KERNEL_REFUSED,
-			     "the kernel does not tell which processes listen: %s (it needs"
+			     "the kernel does not tell which sockets the host has: %s (it needs"
 			     " %s_diag, CONFIG_INET_DIAG)",
 			     nl_geterror(result),
 			     query->protocol == PROTOCOL_UDP   ? "udp"
@@ -159,17 +163,20 @@ static int refuse(const struct listener_query *query, int result, struct cni_err
 static int find_family(struct reading *reading, struct nl_sock *socket, int family,
 		       struct cni_error *err)
 {
-	const struct listener_query *query = reading->query;
+	const struct socket_query *query = reading->query;
 	struct request request = {
 		.header = {.sdiag_family = (uint8_t)family,
 			   .sdiag_protocol = query->protocol,
 			   .idiag_states = wanted_states(query)},
 	};
-	size_t size =
-		offsetof(struct request, filter) + query->range_count * sizeof(struct range_filter);
+	size_t size = offsetof(struct request, attribute);
 	int result;
 
-	fill_filter(&request, query);
+	if (query->range_count) {
+		fill_filter(&request, query);
+		size = offsetof(struct request, filter) +
+		       query->range_count * sizeof(struct range_filter);
+	}
 	result = netlink_get(socket, SOCK_DIAG_BY_FAMILY, NLM_F_DUMP, &request, size, parse_socket,
 			     reading);
 	if (result < 0 && result != -NLE_DUMP_INTR)
@@ -177,20 +184,20 @@ static int find_family(struct reading *reading, struct nl_sock *socket, int fami
 	return 0;
 }
 
-int listeners_find(struct listener_list *list, struct nl_sock *socket,
-		   const struct listener_query *query, struct cni_error *err)
+int sockets_find(struct socket_list *list, struct nl_sock *socket, const struct socket_query *query,
+		 struct cni_error *err)
 {
 	struct reading reading = {.list = list, .query = query};
 
-	if (!query->range_count || protocol_is_absent(query))
+	if ((!query->range_count && query->state != SOCKET_CONNECTED) || protocol_is_absent(query))
 		return 0;
 	if (query->ipv4 && find_family(&reading, socket, AF_INET, err))
 		return -1;
 	return find_family(&reading, socket, AF_INET6, err);
 }
 
-void listeners_release(struct listener_list *list)
+void sockets_release(struct socket_list *list)
 {
-	free(list->listeners);
-	*list = (struct listener_list){0};
+	free(list->sockets);
+	*list = (struct socket_list){0};
 }
