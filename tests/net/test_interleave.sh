@@ -174,3 +174,31 @@ test_interleave_bandwidth() {
 	expect_plugin CHECK late
 	in_order bandwidth
 }
+
+ports_know_their_bridge() {
+	both_succeeded "$@"
+	expect_equal "$(mac_of cni0)" "$(bpftool -j map dump pinned "$pins/interfaces" |
+		jq -r '[.[].formatted.value | select(.role == "ROLE_PORT" or .role == "ROLE_BRIDGE") |
+			.bridge_mac | join(" ")] | unique[]' | while read -r mac; do
+			# shellcheck disable=SC2086
+			printf '%02x:%02x:%02x:%02x:%02x:%02x\n' $mac
+		done)" "what is known of the bridge's MAC, $2"
+}
+
+# limit 120 s
+# a bridge's MAC changes, and CHECK sees that, while a container's ADD is stopped that has read the
+# one before: it is the new one that all ports go by
+test_interleave_bridge_mac() {
+	local before=true afterwards=ports_know_their_bridge late_veth late_index
+	two_containers
+	plugin_run DEL late </run/config.late || fail DEL
+	container_add_plain port
+	late_veth=$(host_veth port)
+	late_index="$(cat "/sys/class/net/$late_veth/ifindex") 0 0 0"
+	plugin_config port "$(mapping 9091)" >/run/config.stopped
+	meanwhile CHECK one
+	sed -i '1s/.*/#!\/bin\/bash/; 2i \
+ip link set cni0 address 02:11:22:33:$(printf %02x:%02x $((RANDOM % 256)) $((RANDOM % 256)))' \
+		/run/meanwhile
+	each_step 11 stopped_at ADD port
+}
