@@ -247,32 +247,33 @@ test_localhost_second_loopback() {
 	expect_not_local "$host4" 8080
 }
 
-# what comes from the wire with a loopback address, as source or destination, gets nothing, neither
-# with hostIP 127.0.0.1 nor with any [T24]
+# forge_loopback NAMESPACE HOST-INTERFACE OWN4 OWN6: with source port 7001, whatever may be tried
+forge_loopback() {
+	local port protocol pair mac
+	mac=$(mac_of "$2")
+	for port in 8080 8081; do
+		for protocol in tcp udp; do
+			for pair in "$3 127.0.0.1" "127.0.0.1 127.0.0.1" "127.0.0.1 $host4" \
+				"127.0.0.1 $bridge4" "$4 ::1" "::1 ::1" "::1 $host6" "::1 $bridge6"; do
+				in_namespace "$1" "$peer" forge "$protocol" "${pair% *}" 7001 "${pair#* }" \
+					"$port" --interface eth0 --destination-mac "$mac"
+			done
+		done
+	done
+}
+
+# what comes from the wire, or from a neighbour, with a loopback address, as source or destination,
+# gets nothing, neither with hostIP 127.0.0.1 nor with any, whatever sysctl others have set [T24]
 test_localhost_forged() {
 	web_start bridge -p 127.0.0.1:8080:80/tcp -p 127.0.0.1:8080:80/udp -p 8081:80/tcp \
 		-p 8081:80/udp -p '[::1]:8080:80/udp'
-	# As a careless administrator, or another plugin, might have it.
-	sysctl -qw net.ipv4.conf.eth0.rp_filter=0 net.ipv4.conf.all.rp_filter=0
+	container_start near bridge
+	sysctl -qw net.ipv4.conf.{all,eth0,cni0}.{rp_filter=0,route_localnet=1}
 	capture_start web web eth0 "port 80"
-	local port protocol mac
-	mac=$(mac_of eth0)
-	for port in 8080 8081; do
-		for protocol in tcp udp; do
-			in_namespace client "$peer" forge "$protocol" "$client4" 7001 127.0.0.1 "$port" \
-				--interface eth0 --destination-mac "$mac"
-			in_namespace client "$peer" forge "$protocol" 127.0.0.1 7001 127.0.0.1 "$port" \
-				--interface eth0 --destination-mac "$mac"
-			in_namespace client "$peer" forge "$protocol" 127.0.0.1 7001 "$host4" "$port" \
-				--interface eth0 --destination-mac "$mac"
-			in_namespace client "$peer" forge "$protocol" "$client6" 7001 ::1 "$port" \
-				--interface eth0 --destination-mac "$mac"
-			in_namespace client "$peer" forge "$protocol" ::1 7001 "$host6" "$port" \
-				--interface eth0 --destination-mac "$mac"
-		done
-	done
+	forge_loopback client eth0 "$client4" "$client6"
+	forge_loopback near cni0 "$(address4 near)" "$(address6 near)"
 	in_namespace client "$peer" forge udp "$client4" 7002 "$host4" 8081 \
-		--interface eth0 --destination-mac "$mac"
+		--interface eth0 --destination-mac "$(mac_of eth0)"
 	local seen
 	seen=$(capture_stop web)
 	expect_contains "$seen" 7002
