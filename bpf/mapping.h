@@ -250,7 +250,7 @@ static __always_inline enum verdict decide_in(struct __sk_buff *skb, struct pack
 	enum verdict verdict;
 	struct flow *flow;
 	enum route route;
-	__u32 out;
+	__u32 out = 0;
 
 	tuple->direction = DIRECTION_IN;
 	flow = flow_of(tuple);

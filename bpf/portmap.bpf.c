@@ -120,7 +120,7 @@ VERIFIED_ONCE int later_fragment(struct __sk_buff *skb, const struct packet *pac
 				 struct translation *translation, __u32 ifindex)
 {
 	enum fragment_fate fate;
-	__u32 out;
+	__u32 out = 0;
 
 	if (!packet || !translation)
 		return FRAGMENT_WAITING;
