@@ -502,6 +502,10 @@ test_localhost_source_of_datagram() {
 	serve_on_host 8080
 	expect_lines "$(on_host udp4 sendmsg-from 127.0.0.1 127.0.0.1 8080 recvmsg)" \
 		"sendmsg-from ok" "name=host client=127.0.0.1:* from=127.0.0.1:8080"
+	expect_lines "$(on_host udp6 sendmsg-from 127.0.0.1 127.0.0.1 8080 recvmsg)" \
+		"sendmsg-from ok" "name=host client=127.0.0.1:* from=\\[::ffff:127.0.0.1]:8080"
+	expect_lines "$(on_host udp6 sendmsg-from "$host4" 127.0.0.1 8080 recvmsg)" \
+		"sendmsg-from ok" "name=web client=$host4:* from=\\[::ffff:127.0.0.1]:8080"
 	expect_lines "$(on_host udp6 sendmsg-from ::1 ::1 8080 recvmsg)" \
 		"sendmsg-from ok" "name=host client=\\[::1]:* from=\\[::1]:8080"
 }
