@@ -71,7 +71,8 @@ static int write_slot(const struct objects *objects, const struct attachment_cla
 }
 
 static int add_locked(const struct objects *objects, struct nl_sock *socket,
-		      const struct attachment_claims *claims, struct cni_error *err)
+		      const struct attachment_claims *claims, struct removed *removed,
+		      struct cni_error *err)
 {
 	struct attachment record = {
 		.since = (uint64_t)time(NULL),
@@ -85,7 +86,7 @@ static int add_locked(const struct objects *objects, struct nl_sock *socket,
 	    write_slot(objects, claims, record.owner, err) ||
 	    attachment_write(objects, &claims->key, &record, err) ||
 	    policy_write(objects, record.owner, claims->policy, err) ||
-	    claims_write(objects, socket, claims, &record, err) ||
+	    claims_write(objects, socket, claims, &record, removed, err) ||
 	    owner_set_live(objects, record.owner, true, err))
 		return -1;
 	record.state = ATTACHMENT_READY;
@@ -142,7 +143,7 @@ static int replace_locked(const struct objects *objects, struct nl_sock *socket,
 	/* What it had before goes first, so that a killed re-ADD leaves one owner to find. */
 	if (remove_before_add(objects, claims, removed, err))
 		return -1;
-	if (!add_locked(objects, socket, claims, err)) {
+	if (!add_locked(objects, socket, claims, removed, err)) {
 		removed->udp_clients |= claims->port_count && has_udp_clients(objects, claims);
 		return 0;
 	}

@@ -29,7 +29,8 @@ struct claiming {
 	struct nl_sock *socket;
 	const struct attachment_claims *claims;
 	struct owner owner;
-	uint32_t ports; /* that it has got */
+	struct removed *removed; /* what it has cost others */
+	uint32_t ports;          /* that it has got */
 };
 
 static int write_port(struct claiming *claiming, const struct portmap_key *key,
@@ -39,6 +40,21 @@ static int write_port(struct claiming *claiming, const struct portmap_key *key,
 		return refusal_set(err, errno, "cannot write to the map portmaps");
 	claiming->ports++;
 	return 0;
+}
+
+/* Nobody may ever call DEL for it: engines forget what was killed together with its namespace.
+ * So all that it has goes, not just what somebody wants. */
+static int remove_dead_owner(struct claiming *claiming, const struct portmap *portmap,
+			     const struct slot *owner, struct cni_error *err)
+{
+	struct attachment_key key;
+	struct attachment record;
+
+	slot_get_key(owner, &key);
+	if (attachment_read(claiming->objects, &key, &record) &&
+	    owner_is(record.owner, portmap->owner))
+		return removal_of_attachment(claiming->objects, &key, claiming->removed, err);
+	return owner_set_live(claiming->objects, portmap->owner, false, err);
 }
 
 static int take_over_port(struct claiming *claiming, const struct portmap_key *key,
@@ -57,7 +73,7 @@ static int take_over_port(struct claiming *claiming, const struct portmap_key *k
 		return refuse_taken_port(objects, key, &owner, err);
 	}
 	warn_about_dead_owner(key, &owner);
-	if (owner_set_live(objects, old.owner, false, err))
+	if (remove_dead_owner(claiming, &old, &owner, err))
 		return -1;
 	return write_port(claiming, key, portmap, err);
 }
@@ -150,21 +166,30 @@ static int write_batch(struct claiming *claiming, const struct port_claim *claim
 	return 0;
 }
 
+static int claim_each(struct claiming *claiming, struct cni_error *err)
+{
+	const struct attachment_claims *claims = claiming->claims;
+
+	/* IPv4 is behind IPv6, and what people look for in a message. */
+	for (size_t i = claims->port_count; i-- > 0;)
+		if (claim_port(claiming, &claims->ports[i], err))
+			return -1;
+	return 0;
+}
+
 /* A batch cannot be told to leave what is there, so it is for ports seen to be free: under
  * the lock they remain so. */
 static int claim_ports(struct claiming *claiming, struct cni_error *err)
 {
 	const struct attachment_claims *claims = claiming->claims;
-	size_t step = 1;
 
-	if (claims->port_count > PORT_BATCH && ports_are_all_free(claiming->objects, claims))
-		step = PORT_BATCH;
-	for (size_t i = 0; i < claims->port_count; i += step) {
+	if (claims->port_count <= PORT_BATCH || !ports_are_all_free(claiming->objects, claims))
+		return claim_each(claiming, err);
+	for (size_t i = 0; i < claims->port_count; i += PORT_BATCH) {
 		size_t left = claims->port_count - i;
 
-		if (step == 1 ? claim_port(claiming, &claims->ports[i], err)
-			      : write_batch(claiming, &claims->ports[i],
-					    (uint32_t)(left < step ? left : step), err))
+		if (write_batch(claiming, &claims->ports[i],
+				(uint32_t)(left < PORT_BATCH ? left : PORT_BATCH), err))
 			return -1;
 	}
 	return 0;
@@ -208,9 +233,9 @@ static void read_bridge_mac(const struct objects *objects, struct interface *int
 
 int claims_write(const struct objects *objects, struct nl_sock *socket,
 		 const struct attachment_claims *claims, struct attachment *record,
-		 struct cni_error *err)
+		 struct removed *removed, struct cni_error *err)
 {
-	struct claiming claiming = {objects, socket, claims, record->owner, .ports = 0};
+	struct claiming claiming = {objects, socket, claims, record->owner, removed, .ports = 0};
 	struct interface interface = claims->interface;
 
 	if (published_ports_mark(objects, claims, err) || claim_ports(&claiming, err))

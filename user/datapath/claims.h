@@ -11,6 +11,7 @@
 
 #include "cni/error.h"
 #include "datapath/objects.h"
+#include "datapath/removal.h"
 #include "plugin/conf.h"
 
 struct nl_sock;
@@ -38,10 +39,11 @@ struct attachment_claims {
 
 /* Writes ports, endpoints and the interface for the record's owner, and how many ports it got
  * into the record: those that the same container has by another interface stay there. Takes
- * over, with a warning, a port whose owner is dead, and an address whoever has it. What was
- * written before a failure stays. Call it with the lock. Codes 101 naming the owner, 102. */
+ * over, with a warning, a port whose owner is dead, who loses all he has, and an address whoever
+ * has it. What was written before a failure stays. Call it with the lock. Codes 101 naming the
+ * owner, 102. */
 int claims_write(const struct objects *objects, struct nl_sock *socket,
 		 const struct attachment_claims *claims, struct attachment *record,
-		 struct cni_error *err);
+		 struct removed *removed, struct cni_error *err);
 
 #endif
