@@ -95,9 +95,10 @@ static __always_inline bool flow_has_owner(const struct flow *flow)
 }
 
 /* The same as flow_live(), for where every packet comes by, or no stack is left for a call. */
-static __always_inline bool flow_lives(const struct flow_key *key, const struct flow *flow)
+static __always_inline bool flow_lives(const struct flow_key *key, const struct flow *flow,
+				       __u32 now)
 {
-	__u32 idle = flow_now() - flow->last_seen;
+	__u32 idle = now - flow->last_seen;
 
 	/* Another CPU's clock may be a tick ahead: a negative idle time is none. */
 	if ((__s32)idle > 0 && idle > flow_timeout(key->protocol, flow->state))
@@ -107,7 +108,7 @@ static __always_inline bool flow_lives(const struct flow_key *key, const struct 
 
 VERIFIED_ONCE bool flow_live(const struct flow_key *key, const struct flow *flow)
 {
-	return key && flow && flow_lives(key, flow);
+	return key && flow && flow_lives(key, flow, flow_now());
 }
 
 /* NULL: no live flow has this tuple. */
@@ -125,15 +126,21 @@ static __always_inline struct flow *flow_find(const struct flow_key *key)
 	return flow ?: flow_find_in(&flows_new, key);
 }
 
-/* The same, for the tuple of every packet. */
-static __always_inline struct flow *flow_of(const struct flow_key *tuple)
+/* The same, for the tuple of every packet. Where there is one, it is *now. */
+static __always_inline struct flow *flow_of(const struct flow_key *tuple, __u32 *now)
 {
 	struct flow *flow = bpf_map_lookup_elem(&flows, tuple);
 
-	if (flow && flow_lives(tuple, flow))
-		return flow;
+	if (flow) {
+		*now = flow_now();
+		if (flow_lives(tuple, flow, *now))
+			return flow;
+	}
 	flow = bpf_map_lookup_elem(&flows_new, tuple);
-	return flow && flow_lives(tuple, flow) ? flow : NULL;
+	if (!flow)
+		return NULL;
+	*now = flow_now();
+	return flow_lives(tuple, flow, *now) ? flow : NULL;
 }
 
 static __always_inline void flow_other_key(const struct flow_key *key, const struct flow *flow,

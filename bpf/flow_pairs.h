@@ -44,13 +44,15 @@ static __always_inline struct flow_pair *pair_of(__u32 number)
 static __always_inline bool pair_lives(__u32 number, struct flow_pair *pair)
 {
 	struct flow *flow;
+	__u32 now;
 
 	if (pair->owner.slot && !owner_live(&pair->owner))
 		return false;
-	if ((__s32)(pair->alive_before - flow_now()) > 0)
+	now = flow_now();
+	if ((__s32)(pair->alive_before - now) > 0)
 		return true;
 	flow = bpf_map_lookup_elem(&flows, &pair->key);
-	if (!flow || flow->pair != number || !flow_lives(&pair->key, flow))
+	if (!flow || flow->pair != number || !flow_lives(&pair->key, flow, now))
 		return false;
 	pair->alive_before = flow->last_seen + flow_timeout(pair->key.protocol, flow->state);
 	return true;

@@ -254,10 +254,9 @@ VERIFIED_ONCE enum verdict flow_use_new(const struct flow_key *key, struct flow 
  * has lost its tuple and is no more. flow lies in a map and may move away from under us;
  * nothing is read from it afterwards. */
 static __always_inline enum verdict flow_use(const struct flow_key *key, struct flow *flow,
-					     const struct packet *packet, __u32 length)
+					     const struct packet *packet, __u32 length, __u32 now)
 {
 	enum other_half half = OTHER_HALF_NEW;
-	__u32 now = flow_now();
 
 	if (flow->last_seen != now)
 		half = flow_refresh(key, flow, now);

@@ -58,7 +58,7 @@ static __always_inline void host_remember(const struct packet *packet)
 {
 	struct flow *flow = flow_find(&packet->tuple);
 
-	if (!flow || flow_use(&packet->tuple, flow, packet, 0) == VERDICT_PASS)
+	if (!flow || flow_use(&packet->tuple, flow, packet, 0, flow_now()) == VERDICT_PASS)
 		host_create_flow(packet, FLOW_HOST);
 }
 

@@ -250,17 +250,17 @@ static __always_inline enum verdict decide_in(struct __sk_buff *skb, struct pack
 	enum verdict verdict;
 	struct flow *flow;
 	enum route route;
-	__u32 out = 0;
+	__u32 out = 0, now;
 
 	tuple->direction = DIRECTION_IN;
-	flow = flow_of(tuple);
+	flow = flow_of(tuple, &now);
 	if (flow && flow->kind == FLOW_HOST && mapping_follows_host(skb, packet)) {
 		flow_forget(tuple, flow);
 		flow = NULL;
 	}
 	if (flow && !flow->unconfirmed) {
 		translation_of(flow, translation);
-		verdict = flow_use(tuple, flow, packet, skb->len);
+		verdict = flow_use(tuple, flow, packet, skb->len, now);
 		if (verdict != VERDICT_PASS)
 			return verdict;
 	}

@@ -249,10 +249,8 @@ static __always_inline bool masquerade_is_hairpin(const struct packet *packet,
  * to have may belong to another uplink. Returns that, or 0. A masqueraded flow has
  * the address of the interface that routing chose, and is left there. */
 static __always_inline __u32 reply_reroute(struct __sk_buff *skb, const struct packet *packet,
-					   struct flow *flow)
+					   struct flow *flow, __u32 now)
 {
-	__u32 now = flow_now();
-
 	if (!flow->out_ifindex || flow->out_looked_up != now) {
 		flow->out_looked_up = now;
 		flow->out_ifindex = route_by_source(skb, packet, (struct address *)flow->address);
@@ -306,14 +304,15 @@ static __always_inline enum verdict leave_by_flow(struct __sk_buff *skb, struct 
 						  struct translation *translation)
 {
 	struct flow_key *tuple = &packet->tuple;
-	struct flow *flow = flow_of(tuple);
+	__u32 now;
+	struct flow *flow = flow_of(tuple, &now);
 
 	if (!flow)
 		return VERDICT_PASS;
 	translation_of(flow, translation);
 	if (flow->kind == FLOW_MAPPING && flow->reply)
-		translation->out_ifindex = reply_reroute(skb, packet, flow);
-	return flow_use(tuple, flow, packet, skb->len);
+		translation->out_ifindex = reply_reroute(skb, packet, flow, now);
+	return flow_use(tuple, flow, packet, skb->len, now);
 }
 
 /* A container's packet that no flow has. */

@@ -80,7 +80,7 @@ static __always_inline int act(struct __sk_buff *skb, const struct packet *packe
 		return TC_ACT_SHOT; /* half changed: nobody can use it */
 	}
 	if (packet->error) {
-		count(rewritten_error);
+		count_here(rewritten_error);
 		return TC_ACT_UNSPEC;
 	}
 	if (packet->tuple.direction == DIRECTION_IN) {
@@ -283,7 +283,8 @@ VERIFIED_ONCE int lift(struct __sk_buff *skb, const struct interface *port)
 /* A packet of a flow that leaves the stack translated, or is none of ours, but is
  * about to be switched. */
 static __always_inline int switched(struct __sk_buff *skb, struct packet *packet, struct flow *flow,
-				    const struct interface *port, struct translation *translation)
+				    const struct interface *port, struct translation *translation,
+				    __u32 now)
 {
 	__u32 newest = 0;
 	bool lifted;
@@ -291,7 +292,7 @@ static __always_inline int switched(struct __sk_buff *skb, struct packet *packet
 	translation_of(flow, translation);
 	lifted = translation_changes(translation, &packet->tuple);
 	if (!lifted && !packet->error)
-		flow_use(&packet->tuple, flow, packet, skb->len);
+		flow_use(&packet->tuple, flow, packet, skb->len, now);
 	packet->tuple.direction = DIRECTION_IN;
 	if (packet->fragment == FIRST_FRAGMENT)
 		newest = fragment_remember(packet, translation,
@@ -329,7 +330,7 @@ int from_container(struct __sk_buff *skb)
 	struct packet packet;
 	enum verdict verdict;
 	struct flow *flow;
-	__u32 ifindex = skb->ifindex;
+	__u32 ifindex = skb->ifindex, now;
 	bool routed;
 
 	kind = packet_parse(skb, &packet, ETH_HLEN);
@@ -363,9 +364,9 @@ int from_container(struct __sk_buff *skb)
 	}
 	if (kind >= PACKET_TRANSLATABLE) {
 		packet.tuple.direction = DIRECTION_OUT;
-		flow = flow_of(&packet.tuple);
+		flow = flow_of(&packet.tuple, &now);
 		if (flow && !routed)
-			return switched(skb, &packet, flow, interface, &translation);
+			return switched(skb, &packet, flow, interface, &translation, now);
 		if (flow)
 			verdict = VERDICT_PASS;
 		else if (packet.error)

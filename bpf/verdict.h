@@ -17,7 +17,7 @@ enum verdict {
 #define TC_ACT_UNSPEC -1
 #define TC_ACT_SHOT 2
 
-/* What every packet passes counts without a call. */
+/* What is done to packet after packet is counted without a call. */
 #define count_here(reason) \
 	do { \
 		__u32 only = 0; \
