@@ -86,6 +86,25 @@ test_udp_clients_unrelated() {
 	done
 }
 
+# a socket that its program bound to a loopback address cannot be helped, and keeps its port too:
+# a conversation with the host's own server goes on
+test_udp_clients_bound() {
+	needs_cgroup
+	container_start first bridge -p 9999:80/udp
+	serve_on_host 8080
+	mkfifo /run/go
+	"$build/tests/local" udp4 bind 127.0.0.1 0 connect 127.0.0.1 8080 names ask wait names ask \
+		</run/go >/run/said &
+	local client=$! go
+	exec {go}>/run/go
+	wait_until 5 grep -q name=host /run/said
+	container_start web bridge -p 8080:80/udp
+	container_remove web bridge
+	echo >&"$go"
+	wait "$client"
+	expect_equal "$(sed -n 3,4p /run/said)" "$(sed -n 5,6p /run/said)" "before and after"
+}
+
 # where no process of the host was ever connected to the port, nobody looks for one
 test_udp_clients_not_looked_for() {
 	needs_cgroup

@@ -146,6 +146,9 @@ static int attach_with(const struct datapath *datapath, enum socket_purpose purp
 	struct links links;
 	int result;
 
+	/* Others may have waited for the same lock. */
+	if (are_attached(datapath, purpose))
+		return 0;
 	if (loader_load_socket_programs(&datapath->objects, purpose, &programs, err))
 		return -1;
 	links_begin(&links);

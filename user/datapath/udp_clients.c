@@ -13,9 +13,17 @@
 #include "cni/cleanup.h"
 #include "datapath/maps.h"
 #include "datapath/warning.h"
+#include "net/apart.h"
 #include "net/netlink.h"
 #include "net/processes.h"
 #include "net/sockets.h"
+
+/* Connecting takes microseconds. But a process can put something in the place of a socket that
+ * we borrow, and closing that again may wait for ever: FUSE asks its server first. */
+#define PATIENCE 2000 /* milliseconds */
+
+/* Enough for a reader: a line each. */
+#define MAX_TOLD 16
 
 struct peer {
 	uint8_t address[CNI_ADDRESS_SIZE];
@@ -119,16 +127,46 @@ static socklen_t fill_name(int fd, const struct peer *peer, struct sockaddr_stor
 	return sizeof(*ipv6);
 }
 
-static int connect_again(int fd, const struct host_socket *socket, const struct peer *asked)
+/* To an address; struct sockaddr_in has its port where this one has it. */
+static bool is_bound(const struct sockaddr_in6 *name)
+{
+	static const struct in6_addr none;
+
+	if (name->sin6_family == AF_INET)
+		return ((const struct sockaddr_in *)name)->sin_addr.s_addr != 0;
+	return memcmp(&name->sin6_addr, &none, sizeof(none)) != 0;
+}
+
+/* It got the loopback address together with its peer, and would keep it. One that was bound to
+ * it does, and so cannot be helped: then it shall have its port again, too. */
+static int disconnect(int fd)
 {
 	static const struct sockaddr nobody = {.sa_family = AF_UNSPEC};
+	struct sockaddr_in6 before = {0}, after = {0};
+	socklen_t size = sizeof(before), after_size = sizeof(after);
+	int device = 0;
+	socklen_t device_size = sizeof(device);
+
+	getsockopt(fd, SOL_SOCKET, SO_BINDTOIFINDEX, &device, &device_size);
+	if (getsockname(fd, (struct sockaddr *)&before, &size) ||
+	    connect(fd, &nobody, sizeof(nobody)) ||
+	    getsockname(fd, (struct sockaddr *)&after, &after_size))
+		return -1;
+	if (device)
+		setsockopt(fd, SOL_SOCKET, SO_BINDTOIFINDEX, &device, sizeof(device));
+	if (!after.sin6_port && is_bound(&after))
+		bind(fd, (struct sockaddr *)&before, size);
+	return 0;
+}
+
+static int connect_again(int fd, const struct host_socket *socket, const struct peer *asked)
+{
 	struct sockaddr_storage name;
 	socklen_t size;
 
 	if (!is_same_socket(fd, socket->cookie))
 		return 0;
-	/* It got the loopback address together with its peer, and would keep it. */
-	if (cni_address_is_loopback(socket->address) && connect(fd, &nobody, sizeof(nobody)))
+	if (cni_address_is_loopback(socket->address) && disconnect(fd))
 		return -1;
 	size = fill_name(fd, asked, &name);
 	return connect(fd, (struct sockaddr *)&name, size);
@@ -149,37 +187,58 @@ struct client {
 	struct peer asked;
 };
 
-static void reconnect(const struct client *client, const struct socket_process *holder)
+/* -1 and errno. */
+static int reconnect(const struct client *client, const struct socket_process *holder)
 {
-	char who[PROCESS_NAME_SIZE + 32];
 	cleanup_close int fd = -1;
 
-	if (!holder || !holder->pid) {
-		warn_about_client(&client->asked, "a process", "/proc does not show which it is");
-		return;
+	if (!holder->pid) {
+		errno = ENOENT;
+		return -1;
 	}
 	fd = processes_borrow_socket(holder);
 	if (fd >= 0 && !connect_again(fd, client->socket, &client->asked))
-		return;
+		return 0;
 	/* The process has gone, or has closed it. */
-	if (errno == ESRCH || errno == EBADF)
-		return;
-	snprintf(who, sizeof(who), "process %d (%s)", (int)holder->pid, holder->name);
-	warn_about_client(&client->asked, who, strerror(errno));
+	return errno == ESRCH || errno == EBADF ? 0 : -1;
 }
 
-static void reconnect_all(const struct client *clients, size_t count)
+static void complain(const struct client *client, const struct socket_process *holder)
 {
-	cleanup_free struct socket_process *holders = calloc(count, sizeof(*holders));
+	char who[PROCESS_NAME_SIZE + 32];
+	int why = errno;
 
-	for (size_t i = 0; holders && i < count; i++)
-		holders[i].inode = clients[i].socket->inode;
-	if (holders)
-		processes_find(holders, count, NULL);
-	for (size_t i = 0; i < count; i++)
-		reconnect(&clients[i],
-			  holders ? processes_of_socket(holders, count, clients[i].socket->inode)
-				  : NULL);
+	snprintf(who, sizeof(who), "process %d (%s)", (int)holder->pid, holder->name);
+	if (holder->pid)
+		warn_about_client(&client->asked, who, strerror(why));
+	else
+		warn_about_client(&client->asked, "a process", "/proc does not show which it is");
+}
+
+struct clients {
+	struct client *all;
+	struct socket_process *holders;
+	size_t count;
+};
+
+static void reconnect_all(void *context)
+{
+	const struct clients *clients = context;
+	size_t failed = 0;
+
+	for (size_t i = 0; i < clients->count; i++)
+		clients->holders[i].inode = clients->all[i].socket->inode;
+	processes_find(clients->holders, clients->count, NULL);
+	for (size_t i = 0; i < clients->count; i++) {
+		const struct client *client = &clients->all[i];
+		const struct socket_process *holder = processes_of_socket(
+			clients->holders, clients->count, client->socket->inode);
+
+		if (reconnect(client, holder) && failed++ < MAX_TOLD)
+			complain(client, holder);
+	}
+	if (failed > MAX_TOLD)
+		warning("and so do %zu more sockets", failed - MAX_TOLD);
 }
 
 static bool is_astray(const struct objects *objects, const struct host_socket *socket,
@@ -193,22 +252,35 @@ static bool is_astray(const struct objects *objects, const struct host_socket *s
 	return !peer_equal(&now, &wanted);
 }
 
+static int reconnect_apart(struct clients *clients, struct cni_error *err)
+{
+	cleanup_free struct socket_process *holders =
+		calloc(clients->count, sizeof(*clients->holders));
+
+	if (!holders)
+		return cni_error_no_memory(err);
+	clients->holders = holders;
+	if (run_apart(reconnect_all, clients, PATIENCE))
+		return 0;
+	return cni_error_set(err, CNI_ERROR_IO,
+			     "connecting %zu of them again takes longer than %d ms", clients->count,
+			     PATIENCE);
+}
+
 static int reconnect_astray(const struct objects *objects, const struct socket_list *found,
 			    struct cni_error *err)
 {
-	cleanup_free struct client *clients = calloc(found->count + 1, sizeof(*clients));
-	size_t count = 0;
+	cleanup_free struct client *all = calloc(found->count + 1, sizeof(*all));
+	struct clients clients = {.all = all};
 
-	if (!clients)
+	if (!all)
 		return cni_error_no_memory(err);
 	for (size_t i = 0; i < found->count; i++) {
-		clients[count].socket = &found->sockets[i];
-		if (is_astray(objects, &found->sockets[i], &clients[count].asked))
-			count++;
+		all[clients.count].socket = &found->sockets[i];
+		if (is_astray(objects, &found->sockets[i], &all[clients.count].asked))
+			clients.count++;
 	}
-	if (count)
-		reconnect_all(clients, count);
-	return 0;
+	return clients.count ? reconnect_apart(&clients, err) : 0;
 }
 
 static int find_and_reconnect(const struct objects *objects, struct cni_error *err)
