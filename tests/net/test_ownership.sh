@@ -110,6 +110,24 @@ test_ownership_conflict_at_last_port() {
 	expect_answer client tcp "$host4" 8085 first
 }
 
+# ports of several owners that have gone are taken over with a line for each owner
+test_ownership_take_over_of_many() {
+	container_add first bridge -p 8080:80/tcp -p 8082:80/tcp
+	container_add second bridge -p "$host4:8081:80/tcp"
+	container_die first
+	container_die second
+	container_add_plain third
+	plugin_call ADD third '.runtimeConfig.portMappings = [8080, 8081, 8082, 8083 |
+		{"hostPort": ., "containerPort": 80, "protocol": "tcp"}] + [{"hostIP": "'"$host4"'",
+		"hostPort": 8081, "containerPort": 80, "protocol": "tcp"}]' >/run/out 2>/run/warnings ||
+		fail "$(cat /run/out)"
+	expect_equal 2 "$(grep -c 'taken over' /run/warnings)" "lines: $(cat /run/warnings)"
+	expect_contains "$(cat /run/warnings)" 'address is taken over from container first,'
+	expect_contains "$(cat /run/warnings)" "host port 8081/tcp of $host4 is taken over from\
+ container second,"
+	expect_equal 1 "$(map_count attachments)" attachments
+}
+
 # an ADD of 1,200 ports, one of them another's, leaves nothing; it has all when that one's container
 # is gone [s45][s81][i07]
 test_ownership_conflict_of_many() {

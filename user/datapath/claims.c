@@ -9,6 +9,7 @@
 
 #include "datapath/attachments.h"
 #include "datapath/describe.h"
+#include "datapath/orphans.h"
 #include "datapath/owners.h"
 #include "datapath/published_ports.h"
 #include "datapath/refusal.h"
@@ -20,7 +21,8 @@ static void warn_about_dead_owner(const struct portmap_key *key, const struct sl
 
 	describe_port(key, port);
 	describe_attachment(owner->attachment, who);
-	warning("%s is taken over from %s, whose veth is gone or whose ADD or DEL was not finished",
+	warning("%s is taken over from %s, whose veth is gone, or whose record is unfinished or"
+		" damaged",
 		port, who);
 }
 
@@ -54,7 +56,7 @@ static int remove_dead_owner(struct claiming *claiming, const struct portmap *po
 	if (attachment_read(claiming->objects, &key, &record) &&
 	    owner_is(record.owner, portmap->owner))
 		return removal_of_attachment(claiming->objects, &key, claiming->removed, err);
-	return owner_set_live(claiming->objects, portmap->owner, false, err);
+	return orphan_remove(claiming->objects, portmap->owner, claiming->removed, err);
 }
 
 static int take_over_port(struct claiming *claiming, const struct portmap_key *key,
