@@ -228,8 +228,9 @@ static bool uses_pinned_maps(const struct datapath *datapath, uint32_t program_i
 static const char *meaning_of_absence(enum socket_program program)
 {
 	return socket_program_purpose(program) == SOCKETS_REACH_PORTS
-		       ? "processes of the host do not reach mapped ports"
-		       : "processes of the host can bind to reserved ports";
+		       ? "processes of the host do not reach mapped ports; the next ADD attaches it"
+		       : "processes of the host can bind to reserved ports; the next ADD with"
+			 " \"reserveHostPorts\" attaches it";
 }
 
 static int verify_program(const struct datapath *datapath, enum socket_program program,
@@ -240,8 +241,7 @@ static int verify_program(const struct datapath *datapath, enum socket_program p
 
 	if (fd < 0 || !read_link(fd, &info))
 		return cni_error_set(err, CNI_ERROR_KERNEL_REFUSED,
-				     "%s is not attached to the root of cgroup2: %s; the next ADD"
-				     " attaches it",
+				     "%s is not attached to the root of cgroup2: %s",
 				     socket_program_name(program), meaning_of_absence(program));
 	if (!uses_pinned_maps(datapath, info.prog_id))
 		return cni_error_set(err, CNI_ERROR_KERNEL_REFUSED,
