@@ -9,18 +9,37 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "cni/cleanup.h"
 
 #define MAX_COMMAND_LINE 65536
 
+/* Somebody may have opened millions of files, to keep us busy. Seconds of our own CPU time:
+ * that others are busy is no reason to stop early. */
+#define MAX_SECONDS 0.5
+
 struct search {
 	struct socket_process *holders;
 	size_t count;
 	size_t missing;
+	double end;
 	const char *argument;
 };
+
+static double time_used(void)
+{
+	struct timespec time;
+
+	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time);
+	return (double)time.tv_sec + (double)time.tv_nsec / 1e9;
+}
+
+static bool goes_on(const struct search *search)
+{
+	return search->missing && time_used() < search->end;
+}
 
 static int compare_inodes(const void *left, const void *right)
 {
@@ -113,7 +132,7 @@ static void search_descriptors(struct search *search, int directory, pid_t pid)
 			close(fd);
 		return;
 	}
-	while (search->missing && (entry = readdir(descriptors))) {
+	while (goes_on(search) && (entry = readdir(descriptors))) {
 		uint32_t inode = socket_inode(fd, entry->d_name);
 
 		if (inode)
@@ -140,13 +159,14 @@ void processes_find(struct socket_process *holders, size_t count, const char *ar
 		.holders = holders,
 		.count = count,
 		.missing = count,
+		.end = time_used() + MAX_SECONDS,
 		.argument = argument,
 	};
 	DIR *proc = opendir("/proc");
 	struct dirent *entry;
 
 	qsort(holders, count, sizeof(*holders), compare_inodes);
-	while (proc && search.missing && (entry = readdir(proc)))
+	while (proc && goes_on(&search) && (entry = readdir(proc)))
 		search_process(&search, dirfd(proc), entry->d_name);
 	if (proc)
 		closedir(proc);

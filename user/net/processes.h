@@ -23,7 +23,8 @@ struct socket_process {
 /* Fills in the first process, by number, that has each of the sockets: that is the oldest
  * one, mostly, of a server and its workers. Says whether its command line has the argument.
  * Leaves the holders ordered by inode. Reads what every process has open, until all are
- * found: milliseconds, for who knows that there is something to be found. */
+ * found: milliseconds, for who knows that there is something to be found. Stops where that
+ * takes half a second of CPU time. */
 void processes_find(struct socket_process *holders, size_t count, const char *argument);
 
 /* A second file descriptor of the socket for ourselves (pidfd_getfd: Linux 5.6), or -1 and
