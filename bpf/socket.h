@@ -87,7 +87,7 @@ static __always_inline bool socket_knows(const struct socket_flow_key *container
 }
 
 /* Writing to an LRU map costs more than looking: a socket sends to the same port again. */
-static __always_inline void socket_remember(struct bpf_sock_addr *ctx,
+static __always_inline bool socket_remember(struct bpf_sock_addr *ctx,
 					    const struct portmap *portmap,
 					    const struct socket_peer *asked)
 {
@@ -96,10 +96,11 @@ static __always_inline void socket_remember(struct bpf_sock_addr *ctx,
 
 	socket_key(ctx, portmap->container_address, portmap->container_port, asked->protocol, &key);
 	if (socket_knows(&key, asked))
-		return;
+		return false;
 	address_copy(flow.address, asked->address.bytes);
 	noticed_mark_local_container(key.container_port);
 	bpf_map_update_elem(&socket_flows, &key, &flow, BPF_ANY);
+	return true;
 }
 
 /* The socket is gone; or its program asks for the container itself now, after it asked for a
@@ -163,8 +164,8 @@ static __always_inline bool socket_choose(struct bpf_sock_addr *ctx, struct sock
 		count(local_bound_to_loopback);
 		return false;
 	}
-	socket_remember(ctx, portmap, asked);
-	__sync_fetch_and_add(&portmap->flows, 1);
+	if (socket_remember(ctx, portmap, asked))
+		__sync_fetch_and_add(&portmap->flows, 1);
 	address_copy(asked->address.bytes, portmap->container_address);
 	asked->port = portmap->container_port;
 	return true;

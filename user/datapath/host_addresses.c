@@ -124,35 +124,81 @@ static uint64_t digest_of(const struct comparison *comparison)
 	return digest;
 }
 
+static bool has_digest(const struct comparison *comparison, uint64_t digest)
+{
+	const struct host_address_key no_address = {0};
+	struct host_address all;
+
+	return !bpf_map_lookup_elem(comparison->map, &no_address, &all) && all.digest == digest;
+}
+
+static int compare_with(struct comparison *comparison, const struct address_list *addresses,
+			struct cni_error *err)
+{
+	/* One more, so that none is no special case. */
+	comparison->wanted = calloc(addresses->address_count + 1, sizeof(*comparison->wanted));
+	if (!comparison->wanted)
+		return cni_error_no_memory(err);
+	comparison->count = sort(comparison->wanted, collect(addresses, comparison->wanted));
+	return 0;
+}
+
 /* Reading a map costs as many steps as it may have entries, so it is read only where
- * something has changed; the digest is written last, and all under the lock. */
+ * something has changed. While it is being written it has no digest. */
 static int update(const struct comparison *comparison, struct cni_error *err)
 {
-	struct host_address_key no_address = {0};
-	struct host_address all = {.digest = digest_of(comparison)}, before;
-	cleanup_lock int lock = -1;
+	const struct host_address_key no_address = {0};
+	struct host_address all = {.digest = digest_of(comparison)};
 
-	if (!bpf_map_lookup_elem(comparison->map, &no_address, &before) &&
-	    before.digest == all.digest)
+	if (has_digest(comparison, all.digest))
 		return 0;
-	lock = lock_take(err);
-	if (lock < 0 || synchronize(comparison, err))
+	bpf_map_delete_elem(comparison->map, &no_address);
+	if (synchronize(comparison, err))
 		return -1;
 	return write_entry(comparison, &no_address, &all, err);
 }
 
-int host_addresses_refresh(const struct objects *objects, const struct address_list *addresses,
-			   struct cni_error *err)
+void host_addresses_mark_excluded(const struct objects *objects, struct address_list *addresses)
 {
-	/* One more, so that none is no special case. */
-	struct wanted *wanted = calloc(addresses->address_count + 1, sizeof(*wanted));
-	struct comparison comparison = {objects->maps[MAP_HOST_ADDRESSES], wanted, 0};
+	for (size_t i = 0; i < addresses->count; i++) {
+		struct addressed_interface *addressed = &addresses->interfaces[i];
+		struct interface known;
+
+		addressed->is_excluded = interface_read(objects, addressed->ifindex, &known) &&
+					 known.addresses_excluded;
+	}
+}
+
+/* The addresses are read once more: those that were read before the lock may be older than
+ * what somebody else has written meanwhile. */
+static int update_locked(const struct objects *objects, struct nl_sock *socket,
+			 struct cni_error *err)
+{
+	struct comparison comparison = {.map = objects->maps[MAP_HOST_ADDRESSES]};
+	cleanup_lock int lock = lock_take(err);
+	struct address_list now = {0};
 	int result;
 
-	if (!wanted)
-		return cni_error_no_memory(err);
-	comparison.count = sort(wanted, collect(addresses, wanted));
-	result = update(&comparison, err);
-	free(wanted);
+	if (lock < 0 || address_list_read(&now, socket, err))
+		return -1;
+	host_addresses_mark_excluded(objects, &now);
+	result = compare_with(&comparison, &now, err);
+	if (!result)
+		result = update(&comparison, err);
+	free(comparison.wanted);
+	address_list_release(&now);
 	return result;
+}
+
+int host_addresses_refresh(const struct objects *objects, struct nl_sock *socket,
+			   const struct address_list *addresses, struct cni_error *err)
+{
+	struct comparison comparison = {.map = objects->maps[MAP_HOST_ADDRESSES]};
+	bool settled;
+
+	if (compare_with(&comparison, addresses, err))
+		return -1;
+	settled = has_digest(&comparison, digest_of(&comparison));
+	free(comparison.wanted);
+	return settled ? 0 : update_locked(objects, socket, err);
 }

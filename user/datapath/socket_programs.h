@@ -14,16 +14,18 @@ enum socket_purpose {
 	SOCKET_PURPOSES,
 };
 
+/* In the order in which they are attached: where a run is killed on the way, no socket is given
+ * what the programs that are there would not tell of rightly. */
 enum socket_program {
-	SOCKET_CONNECT4,
-	SOCKET_CONNECT6,
-	SOCKET_SENDMSG4,
-	SOCKET_SENDMSG6,
 	SOCKET_RECVMSG4,
 	SOCKET_RECVMSG6,
 	SOCKET_GETPEERNAME4,
 	SOCKET_GETPEERNAME6,
 	SOCKET_RELEASE,
+	SOCKET_SENDMSG4,
+	SOCKET_SENDMSG6,
+	SOCKET_CONNECT4,
+	SOCKET_CONNECT6,
 	SOCKET_BIND4,
 	SOCKET_BIND6,
 	SOCKET_PROGRAM_COUNT,

@@ -321,7 +321,7 @@ int interfaces_attach(struct host *host, const struct conf *conf, const struct h
 	}
 	if (attach_unnumbered(host, conf, repair, err) ||
 	    attach_bridge(host, conf, &veth->bridge, repair, err) ||
-	    host_addresses_refresh(&host->datapath.objects, &host->addresses, err))
+	    host_addresses_refresh(&host->datapath.objects, host->socket, &host->addresses, err))
 		return -1;
 	/* Interfaces come and go together; when nothing comes, nothing is looked for. */
 	if (grown)
@@ -361,12 +361,6 @@ int interfaces_refresh_addresses(struct host *host, struct cni_error *err)
 {
 	const struct objects *objects = &host->datapath.objects;
 
-	for (size_t i = 0; i < host->addresses.count; i++) {
-		struct addressed_interface *addressed = &host->addresses.interfaces[i];
-		struct interface known;
-
-		addressed->is_excluded = interface_read(objects, addressed->ifindex, &known) &&
-					 known.addresses_excluded;
-	}
-	return host_addresses_refresh(objects, &host->addresses, err);
+	host_addresses_mark_excluded(objects, &host->addresses);
+	return host_addresses_refresh(objects, host->socket, &host->addresses, err);
 }
