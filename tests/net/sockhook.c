@@ -5,14 +5,13 @@
 #define _GNU_SOURCE
 #include <bpf/bpf.h>
 #include <fcntl.h>
-#include <linux/bpf.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
+#include "program.h"
 #include "tool.h"
 
 const char tool_usage[] =
@@ -52,19 +51,13 @@ static enum bpf_attach_type hook_find(const char *name)
 	die_usage();
 }
 
-static int program_load(enum bpf_attach_type type, const struct bpf_insn *instructions,
-			size_t count)
+static struct program_place place_of(enum bpf_attach_type type)
 {
-	union bpf_attr attributes = {
-		.prog_type = BPF_PROG_TYPE_CGROUP_SOCK_ADDR,
-		.expected_attach_type = type,
-		.insn_cnt = count,
-		.insns = (uintptr_t)instructions,
-		.license = (uintptr_t) "GPL",
-		.prog_name = "somebody_elses",
-	};
-	int program = (int)syscall(SYS_bpf, BPF_PROG_LOAD, &attributes, sizeof(attributes));
+	return (struct program_place){BPF_PROG_TYPE_CGROUP_SOCK_ADDR, type};
+}
 
+static int require_loaded(int program)
+{
 	if (program < 0)
 		die("BPF_PROG_LOAD");
 	return program;
@@ -77,30 +70,13 @@ static int load_idle(enum bpf_attach_type type)
 		{.code = BPF_JMP | BPF_EXIT},
 	};
 
-	return program_load(type, instructions, sizeof(instructions) / sizeof(*instructions));
+	return require_loaded(program_load(place_of(type), instructions,
+					   sizeof(instructions) / sizeof(*instructions)));
 }
 
 static int load_counting(enum bpf_attach_type type, int map)
 {
-	/* counter[0] += 1; return 1; */
-	const struct bpf_insn instructions[] = {
-		{.code = BPF_ST | BPF_MEM | BPF_W, .dst_reg = 10, .off = -4},
-		{.code = BPF_ALU64 | BPF_MOV | BPF_X, .dst_reg = 2, .src_reg = 10},
-		{.code = BPF_ALU64 | BPF_ADD | BPF_K, .dst_reg = 2, .imm = -4},
-		{.code = BPF_LD | BPF_DW | BPF_IMM,
-		 .dst_reg = 1,
-		 .src_reg = BPF_PSEUDO_MAP_FD,
-		 .imm = map},
-		{0},
-		{.code = BPF_JMP | BPF_CALL, .imm = BPF_FUNC_map_lookup_elem},
-		{.code = BPF_JMP | BPF_JEQ | BPF_K, .dst_reg = 0, .off = 2},
-		{.code = BPF_ALU64 | BPF_MOV | BPF_K, .dst_reg = 1, .imm = 1},
-		{.code = BPF_STX | BPF_ATOMIC | BPF_DW, .dst_reg = 0, .src_reg = 1, .imm = BPF_ADD},
-		{.code = BPF_ALU64 | BPF_MOV | BPF_K, .dst_reg = 0, .imm = 1},
-		{.code = BPF_JMP | BPF_EXIT},
-	};
-
-	return program_load(type, instructions, sizeof(instructions) / sizeof(*instructions));
+	return require_loaded(program_load_counter(place_of(type), map, 1));
 }
 
 static void attach(int program, int cgroup, enum bpf_attach_type type, unsigned int flags)

@@ -18,6 +18,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "program.h"
+
 #include "abi.h"
 
 /* linux/bpf.h of kernels before 6.6 lacks these. */
@@ -107,36 +109,6 @@ static int visit(int ifindex, int hook, const char *detach)
 	return detach && !found;
 }
 
-static int counter_load(int map)
-{
-	/* counter[0] += 1; return TCX_NEXT; */
-	const struct bpf_insn program[] = {
-		{.code = BPF_ST | BPF_MEM | BPF_W, .dst_reg = 10, .off = -4},
-		{.code = BPF_ALU64 | BPF_MOV | BPF_X, .dst_reg = 2, .src_reg = 10},
-		{.code = BPF_ALU64 | BPF_ADD | BPF_K, .dst_reg = 2, .imm = -4},
-		{.code = BPF_LD | BPF_DW | BPF_IMM,
-		 .dst_reg = 1,
-		 .src_reg = BPF_PSEUDO_MAP_FD,
-		 .imm = map},
-		{0},
-		{.code = BPF_JMP | BPF_CALL, .imm = BPF_FUNC_map_lookup_elem},
-		{.code = BPF_JMP | BPF_JEQ | BPF_K, .dst_reg = 0, .off = 2},
-		{.code = BPF_ALU64 | BPF_MOV | BPF_K, .dst_reg = 1, .imm = 1},
-		{.code = BPF_STX | BPF_ATOMIC | BPF_DW, .dst_reg = 0, .src_reg = 1, .imm = BPF_ADD},
-		{.code = BPF_ALU64 | BPF_MOV | BPF_K, .dst_reg = 0, .imm = -1},
-		{.code = BPF_JMP | BPF_EXIT},
-	};
-	union bpf_attr attributes = {
-		.prog_type = BPF_PROG_TYPE_SCHED_CLS,
-		.insn_cnt = sizeof(program) / sizeof(program[0]),
-		.insns = (uintptr_t)program,
-		.license = (uintptr_t) "GPL",
-		.prog_name = "somebody_elses",
-	};
-
-	return (int)syscall(SYS_bpf, BPF_PROG_LOAD, &attributes, sizeof(attributes));
-}
-
 /* Returns the program's descriptor, its map pinned at `pin`; or -1. */
 static int counter_make(const char *pin)
 {
@@ -150,7 +122,8 @@ static int counter_make(const char *pin)
 
 	if (map < 0 || bpf_obj_pin(map, pin))
 		return -1;
-	return counter_load(map);
+	/* TCX_NEXT: the next program sees the packet too. */
+	return program_load_counter((struct program_place){BPF_PROG_TYPE_SCHED_CLS, 0}, map, -1);
 }
 
 static int count_packets(int ifindex, int hook, const char *pin)

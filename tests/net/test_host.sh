@@ -219,19 +219,3 @@ test_host_unrelated_flows_survive() {
 	expect_contains "$before" "name=host"
 	case $before in *timeout*) fail "$before" ;; esac
 }
-
-# a mapping for 127.0.0.1 cannot be reached from the wire [T24]
-test_host_forged_loopback() {
-	container_start web bridge -p 8080:80/udp
-	capture_start web web eth0 "udp port 80"
-	in_namespace client "$peer" forge udp "$client4" 7001 127.0.0.1 8080 \
-		--interface eth0 --destination-mac "$(mac_of eth0)"
-	in_namespace client "$peer" forge udp "$client6" 7001 ::1 8080 \
-		--interface eth0 --destination-mac "$(mac_of eth0)"
-	in_namespace client "$peer" forge udp "$client4" 7002 "$host4" 8080 \
-		--interface eth0 --destination-mac "$(mac_of eth0)"
-	local seen
-	seen=$(capture_stop web)
-	expect_contains "$seen" 7002
-	case $seen in *7001*) fail "127.0.0.1 or ::1 was taken from the wire: $seen" ;; esac
-}

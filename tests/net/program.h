@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * program.h - other people's programs, as the tools play them.
+ */
+#ifndef BPF_PORTMAP_TESTS_PROGRAM_H
+#define BPF_PORTMAP_TESTS_PROGRAM_H
+
+#include <linux/bpf.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+/* Where it is to be used: what BPF_PROG_LOAD asks for. */
+struct program_place {
+	enum bpf_prog_type type;
+	enum bpf_attach_type hook; /* 0 where the type says it all */
+};
+
+/* -1 and errno. */
+static inline int program_load(struct program_place place, const struct bpf_insn *instructions,
+			       size_t count)
+{
+	union bpf_attr attributes = {
+		.prog_type = place.type,
+		.expected_attach_type = place.hook,
+		.insn_cnt = (uint32_t)count,
+		.insns = (uintptr_t)instructions,
+		.license = (uintptr_t) "GPL",
+		.prog_name = "somebody_elses",
+	};
+
+	return (int)syscall(SYS_bpf, BPF_PROG_LOAD, &attributes, sizeof(attributes));
+}
+
+/* Adds one to the first entry of the map at each call, and returns the answer. */
+static inline int program_load_counter(struct program_place place, int map, int answer)
+{
+	const struct bpf_insn instructions[] = {
+		{.code = BPF_ST | BPF_MEM | BPF_W, .dst_reg = 10, .off = -4},
+		{.code = BPF_ALU64 | BPF_MOV | BPF_X, .dst_reg = 2, .src_reg = 10},
+		{.code = BPF_ALU64 | BPF_ADD | BPF_K, .dst_reg = 2, .imm = -4},
+		{.code = BPF_LD | BPF_DW | BPF_IMM,
+		 .dst_reg = 1,
+		 .src_reg = BPF_PSEUDO_MAP_FD,
+		 .imm = map},
+		{0},
+		{.code = BPF_JMP | BPF_CALL, .imm = BPF_FUNC_map_lookup_elem},
+		{.code = BPF_JMP | BPF_JEQ | BPF_K, .dst_reg = 0, .off = 2},
+		{.code = BPF_ALU64 | BPF_MOV | BPF_K, .dst_reg = 1, .imm = 1},
+		{.code = BPF_STX | BPF_ATOMIC | BPF_DW, .dst_reg = 0, .src_reg = 1, .imm = BPF_ADD},
+		{.code = BPF_ALU64 | BPF_MOV | BPF_K, .dst_reg = 0, .imm = answer},
+		{.code = BPF_JMP | BPF_EXIT},
+	};
+
+	return program_load(place, instructions, sizeof(instructions) / sizeof(*instructions));
+}
+
+#endif
