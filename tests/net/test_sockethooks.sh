@@ -377,11 +377,6 @@ test_sockethooks_two_hosts() {
 	expect_reached
 }
 
-# killed_within MICROSECONDS: a command prefix that kills at a random moment in that time
-killed_within() {
-	printf 'timeout --signal KILL 0.%06d\n' $(((RANDOM * 32768 + RANDOM) % $1 + 1))
-}
-
 # limit 180 s
 # 190 ADDs, each with a hook to repair, killed at random moments: never two programs of ours at a
 # hook, and the next ADD makes it whole
@@ -392,18 +387,10 @@ test_sockethooks_killed() {
 	plugin_run ADD web </run/config >/run/out || fail "$(cat /run/out)"
 	expect_our_hooks
 	local hooks=(connect4 connect6 sendmsg4 sendmsg6 recvmsg4 recvmsg6 getpeername4 sock_release)
-	local round killed=0 begin took whole=10000000
-	for round in 1 2 3; do
-		rm "$pins/connect4"
-		begin=${EPOCHREALTIME/./}
-		plugin_run ADD web </run/config >/run/out || fail "$(cat /run/out)"
-		took=$((${EPOCHREALTIME/./} - begin))
-		whole=$((took < whole ? took : whole))
-	done
+	local round killed=0 kill_window=50000 kill_moment
 	for round in $(seq 190); do
 		rm -f "$pins/${hooks[round % 8]}"
-		PREFIX=$(killed_within "$whole") \
-			plugin_run ADD web </run/config >/run/out 2>/dev/null || killed=$((killed + 1))
+		killed_at_random plugin_run ADD web </run/config >/run/out 2>/dev/null
 		[ $((round % 10)) = 0 ] || continue
 		expect_equal "" "$(socket_hooks_show | sort | uniq -d)" "programs attached twice"
 	done

@@ -341,6 +341,20 @@ mapping() {
 }
 
 
+# Plugin calls that are killed at a random moment of the microseconds in $kill_window, which grow
+# with each that was killed and shrink with each that was not: about half of them are, whatever
+# pace the machine has just now.
+# killed_at_random COMMAND...: counts in $killed; $kill_moment is when it was, or would have been
+killed_at_random() {
+	kill_moment=$(printf '0.%06d' $(((RANDOM * 32768 + RANDOM) % kill_window + 1)))
+	if PREFIX="timeout --signal KILL $kill_moment" "$@"; then
+		kill_window=$((kill_window * 9 / 10 + 10))
+	else
+		killed=$((killed + 1))
+		kill_window=$((kill_window < 800000 ? kill_window * 11 / 10 : kill_window))
+	fi
+}
+
 # A container that ends without DEL: its processes, then its namespace.
 container_die() {
 	local pids veth
