@@ -5,9 +5,11 @@
 #ifndef BPF_PORTMAP_TESTS_PROGRAM_H
 #define BPF_PORTMAP_TESTS_PROGRAM_H
 
+#include <bpf/bpf.h>
 #include <linux/bpf.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -15,6 +17,7 @@
 struct program_place {
 	enum bpf_prog_type type;
 	enum bpf_attach_type hook; /* 0 where the type says it all */
+	const char *name;
 };
 
 /* -1 and errno. */
@@ -27,10 +30,25 @@ static inline int program_load(struct program_place place, const struct bpf_insn
 		.insn_cnt = (uint32_t)count,
 		.insns = (uintptr_t)instructions,
 		.license = (uintptr_t) "GPL",
-		.prog_name = "somebody_elses",
 	};
 
+	snprintf(attributes.prog_name, sizeof(attributes.prog_name), "%s", place.name);
+
 	return (int)syscall(SYS_bpf, BPF_PROG_LOAD, &attributes, sizeof(attributes));
+}
+
+/* An array of counters, pinned. -1 and errno. */
+static inline int counters_make(uint32_t count, const char *pin)
+{
+	union bpf_attr attributes = {
+		.map_type = BPF_MAP_TYPE_ARRAY,
+		.key_size = 4,
+		.value_size = 8,
+		.max_entries = count,
+	};
+	int map = (int)syscall(SYS_bpf, BPF_MAP_CREATE, &attributes, sizeof(attributes));
+
+	return map < 0 || bpf_obj_pin(map, pin) ? -1 : map;
 }
 
 /* Adds one to the first entry of the map at each call, and returns the answer. */

@@ -53,7 +53,7 @@ static enum bpf_attach_type hook_find(const char *name)
 
 static struct program_place place_of(enum bpf_attach_type type)
 {
-	return (struct program_place){BPF_PROG_TYPE_CGROUP_SOCK_ADDR, type};
+	return (struct program_place){BPF_PROG_TYPE_CGROUP_SOCK_ADDR, type, "somebody_elses"};
 }
 
 static int require_loaded(int program)
@@ -87,15 +87,9 @@ static void attach(int program, int cgroup, enum bpf_attach_type type, unsigned 
 
 static void count_calls(int cgroup, enum bpf_attach_type type, const char *pin)
 {
-	union bpf_attr attributes = {
-		.map_type = BPF_MAP_TYPE_ARRAY,
-		.key_size = 4,
-		.value_size = 8,
-		.max_entries = 1,
-	};
-	int map = (int)syscall(SYS_bpf, BPF_MAP_CREATE, &attributes, sizeof(attributes));
+	int map = counters_make(1, pin);
 
-	if (map < 0 || bpf_obj_pin(map, pin))
+	if (map < 0)
 		die(pin);
 	attach(load_counting(type, map), cgroup, type, BPF_F_ALLOW_MULTI);
 }

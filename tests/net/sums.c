@@ -14,6 +14,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "program.h"
+
 static const char usage[] =
 	"sums make PROGRAM-PIN PIN    a program for tc that counts in the map pinned at PIN\n"
 	"sums show PIN                prints STATE=PACKETS, and the same for GSO packets\n";
@@ -70,29 +72,17 @@ static int load(int map)
 		{.code = BPF_ALU64 | BPF_MOV | BPF_K, .dst_reg = 0, .imm = -1},
 		{.code = BPF_JMP | BPF_EXIT},
 	};
-	union bpf_attr attributes = {
-		.prog_type = BPF_PROG_TYPE_SCHED_CLS,
-		.insn_cnt = sizeof(program) / sizeof(program[0]),
-		.insns = (uintptr_t)program,
-		.license = (uintptr_t) "GPL",
-		.prog_name = "sums",
-	};
+	const struct program_place place = {BPF_PROG_TYPE_SCHED_CLS, 0, "sums"};
 
-	return (int)syscall(SYS_bpf, BPF_PROG_LOAD, &attributes, sizeof(attributes));
+	return program_load(place, program, sizeof(program) / sizeof(program[0]));
 }
 
 static int make(const char *program_pin, const char *pin)
 {
-	union bpf_attr attributes = {
-		.map_type = BPF_MAP_TYPE_ARRAY,
-		.key_size = 4,
-		.value_size = 8,
-		.max_entries = STATES,
-	};
-	int map = (int)syscall(SYS_bpf, BPF_MAP_CREATE, &attributes, sizeof(attributes));
+	int map = counters_make(STATES, pin);
 	int program;
 
-	if (map < 0 || bpf_obj_pin(map, pin))
+	if (map < 0)
 		return fail(pin);
 	program = load(map);
 	if (program < 0 || bpf_obj_pin(program, program_pin))

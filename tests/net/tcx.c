@@ -112,18 +112,13 @@ static int visit(int ifindex, int hook, const char *detach)
 /* Returns the program's descriptor, its map pinned at `pin`; or -1. */
 static int counter_make(const char *pin)
 {
-	union bpf_attr attributes = {
-		.map_type = BPF_MAP_TYPE_ARRAY,
-		.key_size = 4,
-		.value_size = 8,
-		.max_entries = 1,
-	};
-	int map = (int)syscall(SYS_bpf, BPF_MAP_CREATE, &attributes, sizeof(attributes));
+	const struct program_place place = {BPF_PROG_TYPE_SCHED_CLS, 0, "somebody_elses"};
+	int map = counters_make(1, pin);
 
-	if (map < 0 || bpf_obj_pin(map, pin))
+	if (map < 0)
 		return -1;
 	/* TCX_NEXT: the next program sees the packet too. */
-	return program_load_counter((struct program_place){BPF_PROG_TYPE_SCHED_CLS, 0}, map, -1);
+	return program_load_counter(place, map, -1);
 }
 
 static int count_packets(int ifindex, int hook, const char *pin)

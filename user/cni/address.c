@@ -14,6 +14,12 @@
 const uint8_t cni_address_any_ipv4[CNI_ADDRESS_SIZE] = {[10] = 0xff, [11] = 0xff};
 const uint8_t cni_address_any_ipv6[CNI_ADDRESS_SIZE] = {0};
 
+bool cni_address_is_any(const uint8_t address[CNI_ADDRESS_SIZE])
+{
+	return !memcmp(address, cni_address_any_ipv4, CNI_ADDRESS_SIZE) ||
+	       !memcmp(address, cni_address_any_ipv6, CNI_ADDRESS_SIZE);
+}
+
 bool cni_address_is_ipv4(const uint8_t address[CNI_ADDRESS_SIZE])
 {
 	return !memcmp(address, cni_address_any_ipv4, IPV4_OFFSET);

@@ -19,6 +19,8 @@
 extern const uint8_t cni_address_any_ipv4[CNI_ADDRESS_SIZE]; /* ::ffff:0.0.0.0 */
 extern const uint8_t cni_address_any_ipv6[CNI_ADDRESS_SIZE]; /* :: */
 
+/* Any address of either family. */
+bool cni_address_is_any(const uint8_t address[CNI_ADDRESS_SIZE]);
 bool cni_address_is_ipv4(const uint8_t address[CNI_ADDRESS_SIZE]);
 bool cni_address_is_loopback(const uint8_t address[CNI_ADDRESS_SIZE]);
 

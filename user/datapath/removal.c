@@ -21,7 +21,7 @@ struct removal {
 	int failure;   /* errno */
 	struct portmap_key ports[PORT_BATCH];
 	uint32_t port_count;
-	struct noticed noticed;
+	const struct noticed *noticed; /* of ports only */
 	bool udp_clients;
 };
 
@@ -45,7 +45,7 @@ static bool remove_portmap(const void *key, const void *value, void *context)
 
 	if (!owner_is(portmap->owner, removal->owner))
 		return true;
-	if (udp_clients_are_known(&removal->noticed, key))
+	if (udp_clients_are_known(removal->noticed, key))
 		removal->udp_clients = true;
 	memcpy(&removal->ports[removal->port_count++], key, sizeof(removal->ports[0]));
 	if (removal->port_count == PORT_BATCH)
@@ -69,15 +69,17 @@ static int remove_ports(const struct objects *objects, const struct attachment *
 {
 	/* All that it claimed, if it claimed them all. */
 	bool known = record->state == ATTACHMENT_READY;
+	struct noticed noticed;
 	struct removal removal = {
 		.objects = objects,
 		.owner = record->owner,
+		.noticed = &noticed,
 		.left = known ? record->host_ports : UINT32_MAX,
 	};
 
 	if (!removal.left)
 		return 0;
-	noticed_read(objects, &removal.noticed);
+	noticed_read(objects, &noticed);
 	if (maps_walk(objects->maps[MAP_PORTMAPS], sizeof(struct portmap_key),
 		      sizeof(struct portmap), remove_portmap, &removal))
 		removal.failure = errno;

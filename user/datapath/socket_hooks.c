@@ -271,6 +271,15 @@ bool socket_hooks_are_used(const struct datapath *datapath, enum socket_purpose 
 	return false;
 }
 
+int socket_hooks_repair(const struct datapath *datapath, struct cni_error *err)
+{
+	for (int purpose = 0; purpose < SOCKET_PURPOSES; purpose++)
+		if (socket_hooks_are_used(datapath, purpose) &&
+		    socket_hooks_attach(datapath, purpose, err))
+			return -1;
+	return 0;
+}
+
 static void refresh_program(const struct datapath *datapath, enum socket_program program,
 			    const struct socket_programs *programs)
 {

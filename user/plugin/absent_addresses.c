@@ -23,12 +23,6 @@ static void warn_of_sources(const struct host *host, const __u8 (*addresses)[CNI
 				cni_address_format(addresses[i], text));
 }
 
-static bool is_any(const uint8_t address[CNI_ADDRESS_SIZE])
-{
-	return !memcmp(address, cni_address_any_ipv4, CNI_ADDRESS_SIZE) ||
-	       !memcmp(address, cni_address_any_ipv6, CNI_ADDRESS_SIZE);
-}
-
 static bool is_among(const uint8_t (*addresses)[CNI_ADDRESS_SIZE], size_t count,
 		     const uint8_t address[CNI_ADDRESS_SIZE])
 {
@@ -48,7 +42,7 @@ static void warn_of_host_addresses(const struct host *host, const struct port_cl
 	for (size_t i = 0; i < count && seen_count < MAX_TOLD; i++) {
 		const uint8_t *address = ports[i].key.host_address;
 
-		if (is_any(address) || is_among(seen, seen_count, address))
+		if (cni_address_is_any(address) || is_among(seen, seen_count, address))
 			continue;
 		memcpy(seen[seen_count++], address, CNI_ADDRESS_SIZE);
 		if (!local_address_exists(host->socket, address))

@@ -7,10 +7,9 @@
 #include "datapath/masquerade_ports.h"
 #include "datapath/networks.h"
 #include "datapath/prepare.h"
+#include "datapath/socket_hooks.h"
 #include "plugin/commands.h"
 #include "plugin/interfaces.h"
-#include "plugin/localhost.h"
-#include "plugin/reservation.h"
 
 static void print_change(const char *interface, const char *what)
 {
@@ -48,9 +47,7 @@ static int attach(struct host *host, char *const *names, struct cni_error *err)
 	interfaces_sweep(host);
 	if (interfaces_repair(host, err) || interfaces_refresh_addresses(host, err))
 		return -1;
-	if (refresh_ports(host, err) || localhost_repair(host, err))
-		return -1;
-	return reservation_repair(host, err);
+	return refresh_ports(host, err) ? -1 : socket_hooks_repair(&host->datapath, err);
 }
 
 int command_attach(char *const *interfaces, struct cni_error *err)

@@ -56,10 +56,3 @@ void localhost_warn(const struct host *host, const struct conf *conf)
 	if (conf->localhost && find_obstacle(host, &why))
 		warn(&why);
 }
-
-int localhost_repair(const struct host *host, struct cni_error *err)
-{
-	if (!socket_hooks_are_used(&host->datapath, SOCKETS_REACH_PORTS))
-		return 0;
-	return socket_hooks_attach(&host->datapath, SOCKETS_REACH_PORTS, err);
-}

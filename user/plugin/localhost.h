@@ -21,7 +21,4 @@ int localhost_verify(const struct host *host, const struct conf *conf, struct cn
 /* Without a container: warns where it is wanted and could not be had, or has gone. */
 void localhost_warn(const struct host *host, const struct conf *conf);
 
-/* Attaches again what somebody has detached. */
-int localhost_repair(const struct host *host, struct cni_error *err);
-
 #endif

@@ -42,10 +42,3 @@ int reservation_probe(const struct conf *conf, struct cni_error *err)
 	close(root.fd);
 	return 0;
 }
-
-int reservation_repair(const struct host *host, struct cni_error *err)
-{
-	if (!socket_hooks_are_used(&host->datapath, SOCKETS_LEAVE_PORTS))
-		return 0;
-	return socket_hooks_attach(&host->datapath, SOCKETS_LEAVE_PORTS, err);
-}

@@ -21,7 +21,4 @@ int reservation_verify(const struct host *host, const struct conf *conf, struct 
  * anything. Code 102. */
 int reservation_probe(const struct conf *conf, struct cni_error *err);
 
-/* Attaches again what somebody has detached. */
-int reservation_repair(const struct host *host, struct cni_error *err);
-
 #endif

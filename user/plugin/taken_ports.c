@@ -9,12 +9,6 @@
 /* So many are told of one process: 8000-8999/tcp is one. */
 #define MAX_TOLD 8
 
-static bool is_any(const uint8_t address[CNI_ADDRESS_SIZE])
-{
-	return !memcmp(address, cni_address_any_ipv4, CNI_ADDRESS_SIZE) ||
-	       !memcmp(address, cni_address_any_ipv6, CNI_ADDRESS_SIZE);
-}
-
 /* A specific address and any of its family overlap, two specific ones if they are the same. */
 static bool addresses_overlap(const struct port_claim *claim, const struct host_socket *listener)
 {
@@ -23,9 +17,10 @@ static bool addresses_overlap(const struct port_claim *claim, const struct host_
 	if (cni_address_is_ipv4(wanted) != cni_address_is_ipv4(has))
 		return listener->both_families;
 	/* No packet from outside has such a destination. */
-	if (is_any(wanted) && cni_address_is_loopback(has))
+	if (cni_address_is_any(wanted) && cni_address_is_loopback(has))
 		return claim->localhost;
-	return is_any(wanted) || is_any(has) || !memcmp(wanted, has, CNI_ADDRESS_SIZE);
+	return cni_address_is_any(wanted) || cni_address_is_any(has) ||
+	       !memcmp(wanted, has, CNI_ADDRESS_SIZE);
 }
 
 /* The claims of one protocol and port lie together: only the address comes behind. */
