@@ -90,6 +90,21 @@ enum attachment_state {
 	ATTACHMENT_READY = 2,
 } __attribute__((packed));
 
+/* fastPath: which flows of an attachment skip the IP stack. */
+enum fast_path {
+	FAST_PATH_OFF = 0,
+	FAST_PATH_ESTABLISHED = 1, /* those that the stack has let through in both directions */
+	FAST_PATH_ALWAYS = 2,      /* those to a mapped port from their first packet on, too */
+} __attribute__((packed));
+
+/* How packets of a flow, in one direction, go on from the hook where they enter. */
+enum flow_path {
+	PATH_UNDECIDED = 0, /* through the IP stack, so far */
+	PATH_STACK = 1,     /* through the IP stack, for good */
+	PATH_CONTAINER = 2, /* straight into the container behind out_ifindex */
+	PATH_OUT = 3,       /* straight out of out_ifindex */
+} __attribute__((packed));
+
 /* All that an attachment has carries its owner. Valid only while slots[slot]
  * is live and has the same generation. {0, 0} belongs to nobody. */
 struct owner {
@@ -125,17 +140,18 @@ struct portmap {
  * port is written, and never cleared: most packets and sockets need not look into portmaps. */
 
 /* slots: ARRAY by slot number. Slot 0 is nobody's; its `flows` counts the host's own. The
- * programs read the first eight bytes and count `flows`. User space never rewrites a slot
- * that is live, save `live`. */
+ * programs read the first 32 bytes, which are in one cache line, and count `flows`. User
+ * space never rewrites a slot that is live, save `live`. */
 struct slot {
 	__u32 generation;
 	__u32 live;
-	__u32 ifindex;    /* of the veth's host side */
-	__u8 host_mac[6]; /* of the veth's host side: an ifindex can come again */
-	__u8 reserved[6];
+	__u32 ifindex;            /* of the veth's host side */
+	__u8 host_mac[6];         /* of the veth's host side: an ifindex can come again */
+	__u8 gateway_mac[6];      /* where frames to the gateway go: the bridge's, or host_mac */
+	__u32 flows;              /* pairs it has in flow_pairs */
+	enum fast_path fast_path; /* OFF also where packets must pass its veth's qdiscs */
+	__u8 reserved[3];
 	char attachment[ATTACHMENT_KEY_SIZE];
-	__u32 flows; /* pairs it has in flow_pairs */
-	__u32 reserved2;
 } __attribute__((aligned(8)));
 
 /* endpoints: HASH by container address. */
@@ -190,7 +206,8 @@ struct interface {
 	__u8 bridge_mac[6];       /* ROLE_PORT: its bridge's MAC, where frames to the gateway go */
 	__u32 bridge_ifindex;     /* ROLE_PORT: its bridge */
 	__u8 addresses_excluded;  /* 1: excludeInterfaces of some list: none of them is mapped */
-	__u8 reserved2[3];
+	__u8 without_fast_path;   /* 1: somebody else's programs must see what passes here */
+	__u8 reserved2[2];
 	/* The fallback where the kernel cannot say which source routing would choose
 	 * (BPF_FIB_LOOKUP_SRC: since 6.7); all zero: none. Refreshed by ADD and CHECK. */
 	__u8 address4[16];
@@ -253,8 +270,9 @@ struct flow {
 	__u8 answered;   /* 1: a packet has come back to the initiator */
 	__u32 last_seen; /* CLOCK_MONOTONIC, seconds; written at most once a second */
 	__u32 pair;      /* in flows: its number in flow_pairs */
-	/* The way back through a mapping: the interface that routing wants it to leave by
-	 * with its new source, and the second it was looked up in */
+	/* Where it leaves, as of the second (CLOCK_MONOTONIC) it was looked up in: on the way
+	 * back through a mapping, the interface that routing wants with the new source; on the
+	 * fast path (`path`) the uplink, or the host side of the container's veth */
 	__u32 out_ifindex;
 	__u32 out_looked_up;
 	__u64 packets; /* since the flow was answered */
@@ -268,7 +286,14 @@ struct flow {
 	__u8 awaited; /* 1: closed by RST, or opened by SYN again, and silent since */
 	/* 1: FLOW_DIRECT that the stack has not let through yet: it has no other half */
 	__u8 unconfirmed;
-	__u8 reserved[3];
+	enum flow_path path;
+	__u16 path_mtu;           /* of the IP packet, where it leaves */
+	__u8 path_destination[6]; /* MACs of the frame there; all zero: the neighbour is not known
+				   */
+	__u8 path_source[6];
+	/* CLOCK_MONOTONIC, seconds: when one of its packets left the IP stack last, still with
+	 * the tuple of this flow; 0: none has */
+	__u32 left_stack;
 };
 
 enum pair_state {
@@ -368,6 +393,9 @@ struct meta {
 	/* Ports a masqueraded flow may leave with, where its policy does not say */
 	struct port_range masquerade_ports[MASQUERADE_RANGES];
 	__u64 port_seed; /* random, written once: no outsider can tell which port comes next */
+	/* CLOCK_MONOTONIC, seconds: what left the stack in this second or before does not count */
+	__u32 offload_dropped;
+	__u32 reserved;
 } __attribute__((aligned(8)));
 
 /* noticed: ARRAY of one. What the programs have done at least once, so that nobody who does
@@ -411,10 +439,10 @@ ASSERT_SIZE(struct flow_key, 40);
 ASSERT_SIZE(struct fragment_key, 40);
 ASSERT_SIZE(struct fragment, 40);
 ASSERT_SIZE(struct held_fragment, 1600);
-ASSERT_SIZE(struct flow, 80);
+ASSERT_SIZE(struct flow, 96);
 ASSERT_SIZE(struct flow_pair, 56);
 ASSERT_SIZE(struct attachment, 40);
 ASSERT_SIZE(struct noticed, 8 + 3 * 8 * PORT_WORDS);
-ASSERT_SIZE(struct meta, 32 + PROGRAM_VERSION_SIZE + 4 * MASQUERADE_RANGES);
+ASSERT_SIZE(struct meta, 40 + PROGRAM_VERSION_SIZE + 4 * MASQUERADE_RANGES);
 
 #endif

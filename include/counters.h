@@ -19,6 +19,9 @@
 	X(rewritten_error, "ICMP errors rewritten, the quoted packet included, either way") \
 	X(rerouted, \
 	  "packets that left by another interface, where routing wants their new source") \
+	X(fast_into_container, "packets that skipped the IP stack, straight into a container") \
+	X(fast_out, "packets that skipped the IP stack, straight out of an uplink") \
+	X(flow_offloaded, "flows that began to skip the IP stack, both ways") \
 	X(flow_mapping, "new flows through a mapping") \
 	X(flow_masquerade, "new masqueraded flows, hairpin included") \
 	X(flow_direct, "new flows to a container's own address, remembered as untranslated") \
