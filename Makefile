@@ -181,6 +181,10 @@ $(BUILD)/tests/%: tests/net/%.c $(wildcard tests/net/*.h)
 	@mkdir -p $(@D)
 	$(call say,CC,$@)$(CC) $(CPPFLAGS) $(CFLAGS) $< -lbpf -lelf -lz -o $@
 
+$(BUILD)/bench/%: tests/bench/%.c
+	@mkdir -p $(@D)
+	$(call say,CC,$@)$(CC) $(CPPFLAGS) $(CFLAGS) $< -o $@
+
 check: deps-check
 	$(Q)$(MAKE) --no-print-directory all
 	$(Q)tests/check unit packet fuzz net engines
