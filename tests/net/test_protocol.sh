@@ -356,13 +356,14 @@ test_protocol_bad_results() {
 	refuses 7 '.prevResult.cniVersion = "0.2.0"'
 }
 
-# an option that does not work yet is refused with code 7, a firewall's condition with code 2
-# [s90]
+# an option whose value makes no sense is refused with code 7, one of the wrong type with code 6,
+# a firewall's condition with code 2 [s90]
 test_protocol_bad_options() {
 	bad_world
 	refuses 7 '.localhost = false | .runtimeConfig.portMappings[0].hostIP = "127.0.0.1"'
 	refuses 6 '.reserveHostPorts = "true"'
-	refuses 7 '.fastPath = "always"'
+	refuses 7 '.fastPath = "on"'
+	refuses 6 '.fastPath = true'
 	refuses 2 '.conditionsV4 = ["-s", "192.0.2.0/24"]'
 	refuses 2 '.conditionsV6 = [""]'
 	refuses 6 '.ipMasq = "true"'

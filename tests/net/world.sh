@@ -112,9 +112,11 @@ plugins_install() {
 }
 
 # conflist NAME BASE FILTER: /run/conf/NAME.conflist is conf/BASE.conflist through a jq filter;
-# with "." it is the file that people copy, byte for byte.
+# with "." it is the file that people copy, byte for byte. Where FAST_PATH is set in the environment
+# our entry has that fastPath, unless the filter says otherwise.
 conflist() {
 	local name=$1 base=$2 filter=$3
+	[ -z "${FAST_PATH:-}" ] || filter="$(fast_path_filter) | $filter"
 	if [ "$plugin" != bpf-portmap ]; then
 		jq "($filter) | $as_reference" "$project/conf/$base.conflist" >/run/conf/"$name".conflist
 	elif [ "$filter" = . ]; then
@@ -135,6 +137,10 @@ only_ipv4='.plugins[0].ipam |= (.ranges |= .[:1] | .routes |= .[:1])'
 only_ipv6='.plugins[0].ipam |= (.ranges |= .[1:] | .routes |= .[1:])'
 
 with_ours() { echo "(.plugins[] | select(.type == \"bpf-portmap\")) |= (. + $1)"; }
+
+fast_path_filter() {
+	[ -n "${FAST_PATH:-}" ] && with_ours "{\"fastPath\": \"$FAST_PATH\"}" || echo .
+}
 
 # container_add NAME CONFLIST [-p ...]: a namespace and its ADD; container_start: its server too.
 container_add() {
@@ -317,7 +323,7 @@ container_add_plain() {
 
 # plugin_config NAME [FILTER]: what a runtime would send, with port 8080 mapped to 80/tcp
 plugin_config() {
-	jq -c --slurpfile result /run/results/"$1" '.plugins[] | select(.type == "bpf-portmap") +
+	jq -c --slurpfile result /run/results/"$1" "$(fast_path_filter)"' | .plugins[] | select(.type == "bpf-portmap") +
 		{"cniVersion": "1.0.0", "name": "bridge", "prevResult": $result[0], "runtimeConfig":
 		 {"portMappings": [{"hostPort": 8080, "containerPort": 80, "protocol": "tcp"}]}}
 		| '"${2:-.}" "$project/conf/bridge.conflist"

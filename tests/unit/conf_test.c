@@ -43,11 +43,10 @@ static const struct option_row option_rows[] = {
 	{"[s92] conditionsV4 of the wrong type", "{\"conditionsV4\":\"-s\"}", 6,
 	 "\"conditionsV4\""},
 	{"fastPath off", "{\"fastPath\":\"off\"}", 0, NULL},
-	{"fastPath established is not there yet", "{\"fastPath\":\"established\"}", 7,
-	 "\"fastPath\": established is not there yet"},
-	{"fastPath always is not there yet", "{\"fastPath\":\"always\"}", 7, "not there yet"},
+	{"fastPath established", "{\"fastPath\":\"established\"}", 0, NULL},
+	{"fastPath always", "{\"fastPath\":\"always\"}", 0, NULL},
 	{"fastPath of an unknown value", "{\"fastPath\":\"on\"}", 7,
-	 "\"fastPath\" is \"on\", must be"},
+	 "\"fastPath\" is \"on\", must be \"off\", \"established\" or \"always\""},
 	{"[s92] fastPath of the wrong type", "{\"fastPath\":true}", 6, "\"fastPath\""},
 	{"localhost false", "{\"localhost\":false}", 0, NULL},
 	{"localhost true", "{\"localhost\":true}", 0, NULL},
@@ -147,6 +146,32 @@ static const struct number_row number_rows[] = {
 	{"attach tcx", "{\"attach\":\"tcx\"}", 0, ATTACH_TCX},
 };
 
+struct fast_path_row {
+	const char *name;
+	const char *json;
+	enum fast_path fast_path;
+};
+
+static const struct fast_path_row fast_path_rows[] = {
+	{"fastPath not given", "{}", FAST_PATH_ESTABLISHED},
+	{"fastPath null", "{\"fastPath\":null}", FAST_PATH_ESTABLISHED},
+	{"fastPath \"off\"", "{\"fastPath\":\"off\"}", FAST_PATH_OFF},
+	{"fastPath \"established\"", "{\"fastPath\":\"established\"}", FAST_PATH_ESTABLISHED},
+	{"fastPath \"always\"", "{\"fastPath\":\"always\"}", FAST_PATH_ALWAYS},
+};
+
+static void chooses_fast_path(void **state)
+{
+	const struct fast_path_row *row = *state;
+	cleanup_json json_t *json = json_of(row->json);
+	struct cni_error err = {0};
+	struct conf conf = {0};
+
+	assert_int_equal(conf_parse_options(&conf, json, &err), 0);
+	assert_int_equal(conf.fast_path, row->fast_path);
+	conf_release(&conf);
+}
+
 static void reads_values(void **state)
 {
 	const struct number_row *row = *state;
@@ -167,26 +192,31 @@ struct bandwidth_row {
 	bool limited;
 	bool declared;
 	bool kubernetes;
+	bool may_limit;
 };
 
 static const struct bandwidth_row bandwidth_rows[] = {
-	{"[s105] no bandwidth", "{}", "", false, false, false},
+	{"[s105] no bandwidth", "{}", "", false, false, false, false},
 	{"[s105] the capability is declared", "{\"capabilities\":{\"bandwidth\":true}}", "", false,
-	 true, false},
+	 true, false, false},
 	{"[s105] the capability is declared false", "{\"capabilities\":{\"bandwidth\":false}}", "",
-	 false, false, false},
+	 false, false, false, false},
 	{"[s105] egress limits",
 	 "{\"runtimeConfig\":{\"bandwidth\":{\"egressRate\":1000,\"egressBurst\":1000}}}", "", true,
-	 false, false},
+	 false, false, true},
 	{"[s105] ingress limits",
 	 "{\"runtimeConfig\":{\"bandwidth\":{\"ingressRate\":1000,\"ingressBurst\":1000}}}", "",
-	 true, false, false},
+	 true, false, false, true},
 	{"[s105] limits of 0 are none",
 	 "{\"runtimeConfig\":{\"bandwidth\":{\"ingressRate\":0,\"ingressBurst\":0,\"egressRate\":0,"
 	 "\"egressBurst\":0}}}",
-	 "", false, false, false},
-	{"[s152] a Kubernetes pod", "{}", "IgnoreUnknown=1;K8S_POD_NAME=web", false, false, true},
-	{"[s152] CNI_ARGS that are garbage", "{}", "garbage;;=", false, false, false},
+	 "", false, false, false, false},
+	{"[s152] a Kubernetes pod", "{}", "IgnoreUnknown=1;K8S_POD_NAME=web", false, false, true,
+	 true},
+	{"[s152] a Kubernetes pod whose limits we would be told",
+	 "{\"capabilities\":{\"bandwidth\":true}}", "IgnoreUnknown=1;K8S_POD_NAME=web", false, true,
+	 true, false},
+	{"[s152] CNI_ARGS that are garbage", "{}", "garbage;;=", false, false, false, false},
 };
 
 static void knows_of_bandwidth(void **state)
@@ -200,6 +230,7 @@ static void knows_of_bandwidth(void **state)
 	assert_int_equal(conf.bandwidth_limited, row->limited);
 	assert_int_equal(conf.bandwidth_declared, row->declared);
 	assert_int_equal(conf.kubernetes, row->kubernetes);
+	assert_int_equal(conf_may_limit_bandwidth(&conf), row->may_limit);
 	conf_release(&conf);
 }
 
@@ -237,6 +268,7 @@ int main(void)
 	ADD_ROWS(&list, option_rows, judges_options);
 	ADD_ROWS(&list, masquerade_rows, masquerades_by_family);
 	ADD_ROWS(&list, number_rows, reads_values);
+	ADD_ROWS(&list, fast_path_rows, chooses_fast_path);
 	ADD_ROWS(&list, bandwidth_rows, knows_of_bandwidth);
 	ADD_TEST(&list, "[s59] STATUS does not look at runtimeConfig",
 		 status_does_not_look_at_runtime_config);

@@ -63,9 +63,14 @@ bool attachments_are_of_one_container(const char one[ATTACHMENT_KEY_SIZE],
 static int write_slot(const struct objects *objects, const struct attachment_claims *claims,
 		      struct owner owner, struct cni_error *err)
 {
-	struct slot slot = {.generation = owner.generation, .ifindex = claims->ifindex};
+	struct slot slot = {
+		.generation = owner.generation,
+		.ifindex = claims->ifindex,
+		.fast_path = claims->fast_path,
+	};
 
 	memcpy(slot.host_mac, claims->host_mac, sizeof(slot.host_mac));
+	memcpy(slot.gateway_mac, claims->gateway_mac, sizeof(slot.gateway_mac));
 	memcpy(slot.attachment, claims->key.name, sizeof(slot.attachment));
 	return slot_write(objects, owner.slot, &slot, err);
 }

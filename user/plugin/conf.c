@@ -57,6 +57,31 @@ static int read_host_processes(struct conf *conf, const json_t *config, struct c
 	return cni_json_get_boolean(config, "reserveHostPorts", &conf->reserve_host_ports, err);
 }
 
+/* The value's place among the names; `chosen` before is the default. */
+static int read_choice(const json_t *config, const char *key, const char *const names[],
+		       size_t count, size_t *chosen, struct cni_error *err)
+{
+	const char *value = names[*chosen];
+	char list[64] = "";
+	size_t length = 0;
+
+	if (cni_json_get_string(config, key, &value, err))
+		return -1;
+	for (size_t i = 0; i < count; i++) {
+		if (!strcmp(names[i], value)) {
+			*chosen = i;
+			return 0;
+		}
+		length += (size_t)snprintf(list + length, sizeof(list) - length, "%s\"%s\"",
+					   i == 0          ? ""
+					   : i + 1 < count ? ", "
+							   : " or ",
+					   names[i]);
+	}
+	return cni_error_set(err, CNI_ERROR_INVALID_CONFIGURATION, "\"%s\" is \"%s\", must be %s",
+			     key, value, list);
+}
+
 static int read_attach(struct conf *conf, const json_t *config, struct cni_error *err)
 {
 	static const char *const names[] = {
@@ -64,19 +89,27 @@ static int read_attach(struct conf *conf, const json_t *config, struct cni_error
 		[ATTACH_CLSACT] = "clsact",
 		[ATTACH_TCX] = "tcx",
 	};
-	const char *value = names[ATTACH_AUTO];
+	size_t chosen = ATTACH_AUTO;
 
-	if (cni_json_get_string(config, "attach", &value, err))
+	if (read_choice(config, "attach", names, COUNT(names), &chosen, err))
 		return -1;
-	for (size_t i = 0; i < COUNT(names); i++) {
-		if (!strcmp(names[i], value)) {
-			conf->attach = (enum attach_mode)i;
-			return 0;
-		}
-	}
-	return cni_error_set(err, CNI_ERROR_INVALID_CONFIGURATION,
-			     "\"attach\" is \"%s\", must be \"auto\", \"clsact\" or \"tcx\"",
-			     value);
+	conf->attach = (enum attach_mode)chosen;
+	return 0;
+}
+
+static int read_fast_path(struct conf *conf, const json_t *config, struct cni_error *err)
+{
+	static const char *const names[] = {
+		[FAST_PATH_OFF] = "off",
+		[FAST_PATH_ESTABLISHED] = "established",
+		[FAST_PATH_ALWAYS] = "always",
+	};
+	size_t chosen = FAST_PATH_ESTABLISHED;
+
+	if (read_choice(config, "fastPath", names, COUNT(names), &chosen, err))
+		return -1;
+	conf->fast_path = (enum fast_path)chosen;
+	return 0;
 }
 
 static int read_flow_entries(struct conf *conf, const json_t *config, struct cni_error *err)
@@ -116,8 +149,8 @@ int conf_parse_options(struct conf *conf, const json_t *config, struct cni_error
 {
 	if (conf_check_foreign(conf, config, err) || read_masquerade(conf, config, err) ||
 	    conf_read_policy(conf, config, err) || conf_read_interfaces(conf, config, err) ||
-	    read_attach(conf, config, err) || read_flow_entries(conf, config, err) ||
-	    read_host_processes(conf, config, err))
+	    read_attach(conf, config, err) || read_fast_path(conf, config, err) ||
+	    read_flow_entries(conf, config, err) || read_host_processes(conf, config, err))
 		return -1;
 	return read_capabilities(conf, config, err);
 }
@@ -159,6 +192,11 @@ int conf_parse(struct conf *conf, const json_t *config, const char *args, struct
 	    conf_read_port_mappings(conf, runtime_config, err))
 		return -1;
 	return conf_check_excluded(conf, err);
+}
+
+bool conf_may_limit_bandwidth(const struct conf *conf)
+{
+	return conf->bandwidth_limited || (conf->kubernetes && !conf->bandwidth_declared);
 }
 
 void conf_release(struct conf *conf)

@@ -53,6 +53,7 @@ struct conf {
 	bool masquerade6;
 	struct policy policy; /* as it stands in the map, without owner; all zero: the defaults */
 	enum attach_mode attach;
+	enum fast_path fast_path;
 	bool localhost;          /* the host's own processes reach the ports */
 	bool reserve_host_ports; /* and cannot bind to them */
 	uint32_t flow_entries;   /* a power of two, MIN_FLOWS to MAX_FLOWS; 0: not given */
@@ -94,6 +95,10 @@ void conf_release(struct conf *conf);
 
 /* As given, else kube-ipvs0 and nodelocaldns. */
 const struct interface_names *conf_excluded_interfaces(const struct conf *conf);
+
+/* Whether another plugin limits, or may limit without our knowing, what the container's veth lets
+ * through: it wants the `ingress` qdisc there, and packets must pass its qdiscs. */
+bool conf_may_limit_bandwidth(const struct conf *conf);
 
 bool conf_is_glob(const char *pattern);
 

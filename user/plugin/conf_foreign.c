@@ -5,36 +5,10 @@
 #include "plugin/conf_foreign.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 #include "cni/json.h"
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
-
-/* Accepting an option and not obeying it would be worse than refusing it. */
-static int refuse_as_not_there_yet(const char *key, const char *value, const char *advice,
-				   struct cni_error *err)
-{
-	return cni_error_set(err, CNI_ERROR_INVALID_CONFIGURATION,
-			     "\"%s\": %s is not there yet in this version of bpf-portmap: %s", key,
-			     value, advice);
-}
-
-static int check_fast_path(const json_t *config, struct cni_error *err)
-{
-	const char *value = "off";
-
-	if (cni_json_get_string(config, "fastPath", &value, err))
-		return -1;
-	if (!strcmp(value, "off"))
-		return 0;
-	if (!strcmp(value, "established") || !strcmp(value, "always"))
-		return refuse_as_not_there_yet("fastPath", value,
-					       "remove the key or set it to \"off\"", err);
-	return cni_error_set(
-		err, CNI_ERROR_INVALID_CONFIGURATION,
-		"\"fastPath\" is \"%s\", must be \"off\", \"established\" or \"always\"", value);
-}
 
 /* Raw iptables or nftables matches: nothing here could obey them. */
 static int check_conditions(const json_t *config, struct cni_error *err)
@@ -89,7 +63,7 @@ static int warn_of_portmap_options(struct conf *conf, const json_t *config, stru
 
 int conf_check_foreign(struct conf *conf, const json_t *config, struct cni_error *err)
 {
-	if (check_fast_path(config, err) || check_conditions(config, err))
+	if (check_conditions(config, err))
 		return -1;
 	return warn_of_portmap_options(conf, config, err);
 }

@@ -97,16 +97,6 @@ bool container_wants_nothing(const struct container *container)
 	return container->claims.port_count == 0;
 }
 
-/* What the other plugins have done or will do to the veth decides about the way. */
-static enum attach_way choose_way(const struct conf *conf)
-{
-	if (conf->bandwidth_limited)
-		return ATTACH_WAY_TCX_VETH;
-	if (conf->kubernetes && !conf->bandwidth_declared)
-		return ATTACH_WAY_TCX_VETH;
-	return ATTACH_WAY_CLSACT;
-}
-
 static void fill_interface(struct container *container, const struct host *host)
 {
 	struct interface *interface = &container->claims.interface;
@@ -123,6 +113,17 @@ static void fill_interface(struct container *container, const struct host *host)
 	memcpy(interface->address6, addressed->address6, sizeof(interface->address6));
 }
 
+static void fill_slot(struct attachment_claims *claims, const struct host_veth *veth,
+		      const struct conf *conf)
+{
+	const struct link *gateway = veth->bridge.ifindex ? &veth->bridge : &veth->link;
+
+	claims->ifindex = veth->link.ifindex;
+	memcpy(claims->host_mac, veth->link.mac, sizeof(claims->host_mac));
+	memcpy(claims->gateway_mac, gateway->mac, sizeof(claims->gateway_mac));
+	claims->fast_path = conf_may_limit_bandwidth(conf) ? FAST_PATH_OFF : conf->fast_path;
+}
+
 int container_find_veth(struct container *container, const struct cni_environment *environment,
 			struct host *host, struct cni_error *err)
 {
@@ -132,14 +133,14 @@ int container_find_veth(struct container *container, const struct cni_environmen
 	if (container->netns < 0 ||
 	    veth_find_host_end(host->socket, container->netns, environment->ifname, veth, err))
 		return -1;
-	container->claims.ifindex = veth->link.ifindex;
-	memcpy(container->claims.host_mac, veth->link.mac, sizeof(container->claims.host_mac));
+	fill_slot(&container->claims, veth, &container->conf);
 	fill_interface(container, host);
 	container->target = (struct attach_target){
 		.ifindex = veth->link.ifindex,
 		.name = veth->link.name,
 		.interface = container->claims.interface,
-		.way = choose_way(&container->conf),
+		.way = conf_may_limit_bandwidth(&container->conf) ? ATTACH_WAY_TCX_VETH
+								  : ATTACH_WAY_CLSACT,
 		.mode = container->conf.attach,
 	};
 	return 0;
