@@ -40,6 +40,7 @@ struct options {
 	int count;
 	int timeout;
 	bool background;
+	bool pause;
 };
 
 struct fragment_header {
@@ -51,8 +52,10 @@ struct fragment_header {
 
 const char tool_usage[] =
 	"datagrams echo PORT [--background] [HOW]      sends back what comes\n"
-	"datagrams ask ADDRESS PORT SIZE [--source-port N] [--count N] [--timeout MS] [HOW]\n"
+	"datagrams ask ADDRESS PORT SIZE [--source-port N] [--count N] [--timeout MS] [--pause]\n"
+	"     [HOW]\n"
 	"     sends datagrams of SIZE bytes, waits for each to come back: whole, differs, timeout\n"
+	"     --pause: waits for a line of standard input behind each first fragment\n"
 	"HOW: --order forward|backward|twice|overlapping|first-lost --interface NAME\n"
 	"     --destination-mac MAC; without it the stack cuts. Nothing is waited for where the\n"
 	"     first fragment is lost.\n";
@@ -195,9 +198,19 @@ static void send_piece(struct wire *wire, const uint8_t *datagram, size_t whole,
 		die("sending a fragment");
 }
 
-static void send_pieces(struct wire *wire, const uint8_t *datagram, size_t whole, const char *order)
+static void await_line(void)
+{
+	char line[16];
+
+	if (!fgets(line, sizeof(line), stdin))
+		die("standard input");
+}
+
+static void send_pieces(struct wire *wire, const uint8_t *datagram, size_t whole,
+			const struct options *options)
 {
 	size_t pieces = (whole + PIECE - 1) / PIECE;
+	const char *order = options->order;
 
 	wire->identification++;
 	if (strcmp(order, "backward") == 0) {
@@ -211,6 +224,8 @@ static void send_pieces(struct wire *wire, const uint8_t *datagram, size_t whole
 			send_piece(wire, datagram, whole, i * PIECE);
 		if (strcmp(order, "overlapping") == 0)
 			send_piece(wire, datagram, whole, i * PIECE + 16);
+		if (options->pause && i == 0)
+			await_line();
 	}
 }
 
@@ -230,7 +245,7 @@ static void send_datagram(int fd, struct wire *wire, const struct options *optio
 	wire->source = *source;
 	wire->destination = *destination;
 	whole = build_datagram(datagram, source, destination, payload, size);
-	send_pieces(wire, datagram, whole, options->order);
+	send_pieces(wire, datagram, whole, options);
 }
 
 static int open_socket(int port)
@@ -356,6 +371,7 @@ static void parse_options(int argc, char **argv, struct options *options)
 		{"count", required_argument, NULL, 'c'},
 		{"timeout", required_argument, NULL, 't'},
 		{"background", no_argument, NULL, 'b'},
+		{"pause", no_argument, NULL, 'p'},
 		{NULL, 0, NULL, 0},
 	};
 	int letter;
@@ -382,6 +398,9 @@ static void parse_options(int argc, char **argv, struct options *options)
 			break;
 		case 'b':
 			options->background = true;
+			break;
+		case 'p':
+			options->pause = true;
 			break;
 		default:
 			die_usage();

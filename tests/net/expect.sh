@@ -124,6 +124,31 @@ conversation_close() {
 	rm "/run/$1.in" "/run/$1.out"
 }
 
+# expect_fast NAME ANSWER PROTOCOL: the conversation goes on, and no packet of it through the IP
+# stack (stack_watch); of UDP, one in some seconds does.
+expect_fast() {
+	local name=$1 answer=$2 protocol=$3 rounds=1 before
+	[ "$protocol" = tcp ] || rounds=5
+	while :; do
+		before=$(forwarded "$protocol")
+		expect_says "$name" "$answer"
+		[ "$(forwarded "$protocol")" != "$before" ] || return 0
+		rounds=$((rounds - 1))
+		[ "$rounds" -gt 0 ] || fail "$name goes through the IP stack"
+	done
+}
+
+# expect_slow NAME ANSWER PROTOCOL: every question and every answer goes through the IP stack.
+expect_slow() {
+	local before after round
+	for round in 1 2 3 4; do
+		before=$(forwarded "$3")
+		expect_says "$1" "$2"
+		after=$(forwarded "$3")
+		[ $((after - before)) -ge 2 ] || fail "$1 skips the IP stack, question $round"
+	done
+}
+
 # Watches an interface: capture_start NAME NAMESPACE|host INTERFACE FILTER, capture_stop NAME prints
 # what was seen. -U and the wait for "listening" so that nothing is missed.
 capture_start() {

@@ -51,6 +51,7 @@ struct options {
 	bool reset;
 	bool connected;
 	bool keep_going;
+	bool ip_options;
 };
 
 const char tool_usage[] =
@@ -59,12 +60,14 @@ const char tool_usage[] =
 	"any\n"
 	"peer ask tcp|udp|sctp ADDRESS PORT [--from ADDRESS] [--source-port N] [--count N]\n"
 	"     [--interval MS] [--timeout MS] [--on-demand] [--keep-going] [--reset] [--ttl N]\n"
+	"     [--ip-options]\n"
 	"     prints each answer and from=..., or timeout, refused, closed\n"
 	"     --on-demand: asks once for each line of standard input, over one socket, until "
 	"\"bye\"\n"
 	"     --connected: a UDP socket that takes answers from the server only\n"
 	"     --keep-going: a question without an answer does not end it\n"
 	"     --reset: ends the connection by RST\n"
+	"     --ip-options: each packet has some that mean nothing; IPv4\n"
 	"peer forge tcp|udp SOURCE PORT DESTINATION PORT --interface NAME --destination-mac MAC\n"
 	"     [--tcp-flags LETTERS of SAFRP]: sends one packet, whatever the stack thinks of it\n";
 
@@ -308,6 +311,15 @@ static void limit_hops(int fd, int hops)
 		die("hop limit");
 }
 
+/* No operation, four times (RFC 791 3.1) */
+static void add_ip_options(int fd)
+{
+	static const uint8_t options[] = {1, 1, 1, 1};
+
+	if (setsockopt(fd, IPPROTO_IP, IP_OPTIONS, options, sizeof(options)))
+		die("IP_OPTIONS");
+}
+
 static int command_ask(bool tcp, const char *address, int port, const struct options *options)
 {
 	struct sockaddr_in6 server = parse_any_address(address, port);
@@ -320,6 +332,8 @@ static int command_ask(bool tcp, const char *address, int port, const struct opt
 		die("bind");
 	if (options->ttl)
 		limit_hops(fd, options->ttl);
+	if (options->ip_options)
+		add_ip_options(fd);
 	if (tcp || options->connected) {
 		result = connect_within(fd, &server, options->timeout);
 		if (result)
@@ -521,6 +535,7 @@ static void parse_options(int argc, char **argv, struct options *options)
 		{"keep-going", no_argument, NULL, 'k'},
 		{"reset", no_argument, NULL, 'r'},
 		{"connected", no_argument, NULL, 'C'},
+		{"ip-options", no_argument, NULL, 'O'},
 		{NULL, 0, NULL, 0},
 	};
 	int letter;
@@ -571,6 +586,9 @@ static void parse_options(int argc, char **argv, struct options *options)
 			break;
 		case 'C':
 			options->connected = true;
+			break;
+		case 'O':
+			options->ip_options = true;
 			break;
 		default:
 			die_usage();

@@ -301,6 +301,60 @@ detach_ours() {
 map_count() { bpftool -j map dump pinned "$pins/$1" | jq length; }
 live_slots() { "$build/tests/tcx" live "$pins/slots"; }
 
+# A counter of the programs, all CPUs together
+counted() {
+	bpftool -j map dump pinned "$pins/counters" | jq "[.[0].formatted.values[].value.$1] | add"
+}
+
+# Packets that skipped the IP stack, as the programs count them
+fast_packets() {
+	bpftool -j map dump pinned "$pins/counters" |
+		jq '[.[0].formatted.values[].value | .fast_into_container, .fast_out] | add'
+}
+
+# stack_watch: from now on `forwarded tcp|udp|icmp|sctp` says how many packets of that protocol the
+# IP stack has forwarded, whatever a firewall made of them. Turns conntrack on for nobody.
+stack_watch() {
+	nft -f - <<-'RULES'
+	table inet watch {
+		counter seen_tcp { }
+		counter seen_udp { }
+		counter seen_icmp { }
+		counter seen_sctp { }
+		chain forward {
+			type filter hook forward priority -400;
+			meta l4proto tcp counter name seen_tcp
+			meta l4proto udp counter name seen_udp
+			meta l4proto { icmp, ipv6-icmp } counter name seen_icmp
+			meta l4proto sctp counter name seen_sctp
+		}
+	}
+	RULES
+}
+
+forwarded() {
+	nft -j list counter inet watch "seen_$1" | jq '.nftables[] | select(.counter).counter.packets'
+}
+
+# Whoever sets up a firewall anew may say so: flows skip the stack only once it has let them
+# through again.
+drop_offload() { "$build/bpf-portmap" drop-offload || fail "drop-offload"; }
+
+# flows_age SECONDS: as if the last packet that each flow has sent through the stack were so much
+# older. left_stack is the last word of a flow.
+flows_age() {
+	bpftool -j map dump pinned "$pins/flows" |
+		jq -r --argjson age "$1" '.[] | select(.formatted.value.left_stack > 0) |
+			"\(.formatted.value.left_stack - $age) \(.key | join(" ")) \(.value | .[:-4] | join(" "))"' |
+		sed 's/0x//g' | while read -r when bytes; do
+			# shellcheck disable=SC2086
+			set -- $bytes
+			bpftool map update pinned "$pins/flows" key hex "${@:1:40}" value hex "${@:41}" \
+				$(printf '%02x %02x %02x %02x' $((when & 255)) $((when >> 8 & 255)) \
+				$((when >> 16 & 255)) $((when >> 24 & 255)))
+		done
+}
+
 # Waits until a condition holds: wait_until SECONDS COMMAND...
 wait_until() {
 	local rounds=$(($1 * 50))
