@@ -55,6 +55,23 @@ static __noinline enum claim flow_claim(const struct flow_key *key, const struct
 	return flow_translates_alike(other, wanted) ? CLAIM_ANSWERED : CLAIM_TAKEN;
 }
 
+/* Room for flows where none is left on the stack. Programs at tc are not interrupted by others
+ * of this CPU, so whoever fills one has it to himself until he returns. */
+enum scratch {
+	SCRATCH_BEGUN, /* a flow to be */
+	SCRATCH_HALF,  /* what is written of it: one half after the other */
+	SCRATCHES,
+};
+
+static __always_inline struct flow *flow_scratch(__u32 which)
+{
+	struct flow *flow = bpf_map_lookup_elem(&scratch, &which);
+
+	if (flow)
+		__builtin_memset(flow, 0, sizeof(*flow));
+	return flow;
+}
+
 /* Both halves stand or none. A race with another CPU for the same flow is lost
  * to whoever wrote this half first: *flow becomes what that one chose. */
 static __always_inline int flow_insert_first(const struct flow_key *key, struct flow *flow)
@@ -93,33 +110,33 @@ static __always_inline enum claim flow_claim_within_limit(const struct flow_key 
  * takes. The other half goes first: its tuple is the one that another flow may
  * have, and nothing is translated before it stands.
  *
- * key and flow are one half after the other: before 6.2 the verifier does not
+ * key and *flow are one half after the other: before 6.2 the verifier does not
  * let a map helper read what a global function was passed a pointer to, and
  * the stacks of all that call each other may not exceed 512 bytes.
  */
 VERIFIED_ONCE enum claim flow_create(const struct flow_key *first_key, struct flow *first)
 {
+	struct flow *flow = flow_scratch(SCRATCH_HALF);
 	struct flow_key key = {};
-	struct flow flow = {};
 	enum claim claim;
 	int error;
 
-	if (!first_key || !first)
+	if (!first_key || !first || !flow)
 		return CLAIM_FULL;
 	first->last_seen = flow_now();
-	flow_other_half(first_key, first, &key, &flow);
-	claim = flow_claim_within_limit(&key, &flow);
+	flow_other_half(first_key, first, &key, flow);
+	claim = flow_claim_within_limit(&key, flow);
 	__builtin_memcpy(&key, first_key, sizeof(key));
-	__builtin_memcpy(&flow, first, sizeof(flow));
+	__builtin_memcpy(flow, first, sizeof(*flow));
 	if (claim > CLAIM_ANSWERED)
 		return claim;
-	flow.answered = claim == CLAIM_ANSWERED; /* its next packet takes it back to flows */
-	error = flow_insert_first(&key, &flow);
+	flow->answered = claim == CLAIM_ANSWERED; /* its next packet takes it back to flows */
+	error = flow_insert_first(&key, flow);
 	if (!error)
 		return CLAIM_OK;
 	flow_other_key(first_key, first, &key);
 	bpf_map_delete_elem(&flows_new, &key);
-	__builtin_memcpy(first, &flow, sizeof(flow));
+	__builtin_memcpy(first, flow, sizeof(*flow));
 	return error == -EEXIST ? CLAIM_OK : CLAIM_FULL;
 }
 

@@ -31,8 +31,10 @@ static __always_inline enum claim flow_claim_pair(const struct owner *owner, __u
 	return *pair ? CLAIM_OK : CLAIM_FULL;
 }
 
-static __always_inline void flow_copy_tcp(struct flow *to, const struct flow *from)
+/* What each half has seen for itself */
+static __always_inline void flow_copy_seen(struct flow *to, const struct flow *from)
 {
+	to->left_stack = from->left_stack;
 	to->sequence_end = from->sequence_end;
 	to->acknowledged = from->acknowledged;
 	to->sequence_known = from->sequence_known;
@@ -62,12 +64,12 @@ static __always_inline bool flow_move_pair(const struct flow_key *key,
 	if (!other && flow_find_in(&flows_new, other_key))
 		return false;
 	if (other)
-		flow_copy_tcp(flow, other);
+		flow_copy_seen(flow, other);
 	flow->state = tcp_state_of(half, flow);
 	if (!flow_move_half(other_key, flow))
 		return false;
 	flow_turn_round(other_key, flow);
-	flow_copy_tcp(flow, half);
+	flow_copy_seen(flow, half);
 	if (flow_move_half(key, flow))
 		return true;
 	bpf_map_delete_elem(&flows, other_key);
@@ -89,34 +91,35 @@ static __always_inline void flow_join(const struct flow_key *key, const struct f
 /*
  * Answered: out of the flood's reach. The entry may have been recycled by another CPU
  * since it was found, and the other half's tuple be another flow's by now: only what
- * still stands as it was copied is moved. One half after the other in one place, for
- * stacks are short.
+ * still stands as it was copied is moved. One half after the other in one place.
  */
 VERIFIED_ONCE enum claim flow_promote(const struct flow_key *answered_key,
 				      const struct flow *answered)
 {
+	struct flow *flow = flow_scratch(SCRATCH_HALF), *joined;
 	struct flow_key key, other_key = {};
-	struct flow flow = {}, *joined;
 	enum claim claim;
+	__u32 pair = 0;
 
-	if (!answered_key || !answered)
+	if (!answered_key || !answered || !flow)
 		return CLAIM_OK;
 	__builtin_memcpy(&key, answered_key, sizeof(key));
-	flow_other_half(&key, answered, &other_key, &flow);
-	flow.answered = 1;
+	flow_other_half(&key, answered, &other_key, flow);
+	flow->answered = 1;
 	joined = flow_find_in(&flows, &other_key);
 	if (joined) {
-		flow_join(&key, &other_key, &flow, joined);
+		flow_join(&key, &other_key, flow, joined);
 		return CLAIM_OK;
 	}
-	claim = flow_claim_pair(&flow.owner, &flow.pair);
+	claim = flow_claim_pair(&flow->owner, &pair);
 	if (claim != CLAIM_OK)
 		return claim;
-	if (!flow_move_pair(&key, &other_key, &flow)) {
-		pair_free(flow.pair);
+	flow->pair = pair;
+	if (!flow_move_pair(&key, &other_key, flow)) {
+		pair_free(pair);
 		return CLAIM_OK;
 	}
-	pair_hold(flow.pair, &key, &flow.owner);
+	pair_hold(pair, &key, &flow->owner);
 	count(flow_promoted);
 	return CLAIM_OK;
 }

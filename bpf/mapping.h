@@ -78,10 +78,10 @@ VERIFIED_ONCE enum verdict mapping_decide(struct __sk_buff *skb, const struct pa
 					  const struct portmap *mapping,
 					  struct translation *translation)
 {
-	struct flow flow = {};
+	struct flow *flow = flow_scratch(SCRATCH_BEGUN);
 	enum verdict verdict;
 
-	if (!packet || !mapping || !translation)
+	if (!packet || !mapping || !translation || !flow)
 		return VERDICT_PASS;
 	if (mapping_belongs_to_host(skb, packet))
 		return VERDICT_PASS;
@@ -89,12 +89,12 @@ VERIFIED_ONCE enum verdict mapping_decide(struct __sk_buff *skb, const struct pa
 		return drop(source_range);
 	if (policy_masquerades_all(&mapping->owner))
 		noticed_mark_masquerade_all();
-	flow.owner = mapping->owner;
-	flow.kind = FLOW_MAPPING;
-	address_copy(flow.address, mapping->container_address);
-	flow.port = mapping->container_port;
-	flow.peer_port = packet->tuple.source_port;
-	verdict = flow_begun(mapping_create_flow(&packet->tuple, &flow), &flow, translation);
+	flow->owner = mapping->owner;
+	flow->kind = FLOW_MAPPING;
+	address_copy(flow->address, mapping->container_address);
+	flow->port = mapping->container_port;
+	flow->peer_port = packet->tuple.source_port;
+	verdict = flow_begun(mapping_create_flow(&packet->tuple, flow), flow, translation);
 	if (verdict == VERDICT_TRANSLATE) {
 		__sync_fetch_and_add(&((struct portmap *)mapping)->flows, 1);
 		count(flow_mapping);
@@ -164,10 +164,10 @@ VERIFIED_ONCE enum verdict direct_decide(const struct packet *packet,
 					 const struct endpoint *endpoint, bool vouched,
 					 struct translation *translation)
 {
-	struct flow flow;
+	struct flow *flow = flow_scratch(SCRATCH_BEGUN);
 	enum claim claim;
 
-	if (!packet || !endpoint || !translation)
+	if (!packet || !endpoint || !translation || !flow)
 		return VERDICT_PASS;
 	if (!owner_live(&endpoint->owner) || !direct_begins(packet))
 		return VERDICT_PASS;
@@ -176,13 +176,13 @@ VERIFIED_ONCE enum verdict direct_decide(const struct packet *packet,
 		return VERDICT_PASS;
 	}
 	direct_forget_note(&packet->tuple);
-	direct_flow(&packet->tuple, endpoint->owner, &flow);
-	claim = mapping_create_flow(&packet->tuple, &flow);
+	direct_flow(&packet->tuple, endpoint->owner, flow);
+	claim = mapping_create_flow(&packet->tuple, flow);
 	if (claim == CLAIM_FULL)
 		return VERDICT_PASS;
 	if (claim == CLAIM_OK)
 		count(flow_direct);
-	return flow_begun(claim, &flow, translation);
+	return flow_begun(claim, flow, translation);
 }
 
 /* A packet leaves the stack towards a container: what was noted on its way in is true.

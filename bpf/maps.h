@@ -60,6 +60,7 @@ ARRAY_OF(meta, BPF_MAP_TYPE_ARRAY, struct meta, 1);
 ARRAY_OF(published_ports, BPF_MAP_TYPE_ARRAY, __u64, PORT_WORDS);
 ARRAY_OF(noticed, BPF_MAP_TYPE_ARRAY, struct noticed, 1);
 ARRAY_OF(counters, BPF_MAP_TYPE_PERCPU_ARRAY, struct counters, 1);
+ARRAY_OF(scratch, BPF_MAP_TYPE_PERCPU_ARRAY, struct flow, 2); /* see flow_create.h */
 /* The loader sets the sizes of flows and flow_pairs from the machine's memory. flows is
  * allocated as a whole: an entry must be had when there is a pair for it. */
 struct {

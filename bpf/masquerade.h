@@ -74,29 +74,22 @@ VERIFIED_ONCE bool masquerade_port_has_owner(struct __sk_buff *skb, const struct
 	return mapping_exists(&reply) || socket_find(skb, &reply) != SOCKET_NONE;
 }
 
-/* A flow to be, and the ports that it tries. In one, for a function more would not fit
- * onto the stack of older kernels. */
-struct attempt {
-	struct flow flow;
-	struct port_order order;
-};
-
 /* The next port of the order that is this flow's to take, if it is among the next
  * PORT_PLACES_A_ROUND. */
 VERIFIED_ONCE bool masquerade_next_port(struct __sk_buff *skb, const struct flow_key *key,
-					struct attempt *attempt, const struct port_set *set)
+					struct flow *flow, struct port_order *order,
+					const struct port_set *set)
 {
 	enum port_state state;
 
-	if (!key || !attempt || !set)
+	if (!key || !flow || !order || !set)
 		return false;
-	for (int i = 0; i < PORT_PLACES_A_ROUND && attempt->order.next < PORT_PLACES; i++) {
-		attempt->flow.port = port_at(&attempt->order, set, attempt->order.next);
-		attempt->order.next++;
-		state = masquerade_port_state(key, &attempt->flow,
-					      attempt->order.next > PORT_PLACES_SCATTERED);
+	for (int i = 0; i < PORT_PLACES_A_ROUND && order->next < PORT_PLACES; i++) {
+		flow->port = port_at(order, set, order->next);
+		order->next++;
+		state = masquerade_port_state(key, flow, order->next > PORT_PLACES_SCATTERED);
 		if (state == PORT_OURS ||
-		    (state == PORT_FREE && !masquerade_port_has_owner(skb, key, &attempt->flow)))
+		    (state == PORT_FREE && !masquerade_port_has_owner(skb, key, flow)))
 			return true;
 	}
 	return false;
@@ -135,23 +128,22 @@ VERIFIED_ONCE bool masquerade_find_port(const struct packet *packet, struct flow
 /* A port that another CPU takes at this moment is passed over. */
 static __always_inline enum claim masquerade_create_flow(struct __sk_buff *skb,
 							 const struct packet *packet,
-							 struct attempt *attempt)
+							 struct flow *flow)
 {
-	const struct port_set *set = port_set_of(&attempt->flow.owner);
-	struct port_order *order = &attempt->order;
-	struct flow *flow = &attempt->flow;
+	const struct port_set *set = port_set_of(&flow->owner);
 	enum claim claim = CLAIM_TAKEN;
+	struct port_order order = {};
 
-	if (!set || !port_order_of(&packet->tuple, &flow->owner, set, order))
+	if (!set || !port_order_of(&packet->tuple, &flow->owner, set, &order))
 		return CLAIM_TAKEN;
-	if (masquerade_find_port(packet, flow, set, order))
+	if (masquerade_find_port(packet, flow, set, &order))
 		return flow_create(&packet->tuple, flow);
 	for (int i = 0; i < PORT_ROUNDS + PORT_RACES && claim == CLAIM_TAKEN; i++)
-		if (masquerade_next_port(skb, &packet->tuple, attempt, set))
+		if (masquerade_next_port(skb, &packet->tuple, flow, &order, set))
 			claim = flow_create(&packet->tuple, flow);
 	if (claim != CLAIM_OK)
 		return claim;
-	masquerade_count_tries(order->next);
+	masquerade_count_tries(order.next);
 	if (flow->port != packet->tuple.source_port)
 		count(flow_moved_port);
 	return claim;
@@ -175,20 +167,19 @@ VERIFIED_ONCE enum verdict masquerade_decide(struct __sk_buff *skb, const struct
 					     const struct owner *owner, bool outward,
 					     struct translation *translation)
 {
-	struct attempt attempt = {};
+	struct flow *flow = flow_scratch(SCRATCH_BEGUN);
 	enum verdict verdict;
 
-	if (!packet || !owner || !translation)
+	if (!packet || !owner || !translation || !flow)
 		return VERDICT_PASS;
 	if (packet->echo_reply)
 		return drop(untranslatable); /* to a question nobody asked us */
-	attempt.flow.owner = *owner;
-	attempt.flow.kind = FLOW_MASQUERADE;
-	attempt.flow.peer_port = packet->tuple.destination_port;
-	if (!masquerade_choose_source(skb, packet, outward, &attempt.flow))
+	flow->owner = *owner;
+	flow->kind = FLOW_MASQUERADE;
+	flow->peer_port = packet->tuple.destination_port;
+	if (!masquerade_choose_source(skb, packet, outward, flow))
 		return drop(no_address);
-	verdict = flow_begun(masquerade_create_flow(skb, packet, &attempt), &attempt.flow,
-			     translation);
+	verdict = flow_begun(masquerade_create_flow(skb, packet, flow), flow, translation);
 	if (verdict == VERDICT_TRANSLATE)
 		count(flow_masquerade);
 	return verdict;
