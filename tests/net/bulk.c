@@ -29,9 +29,11 @@
 const char tool_usage[] =
 	"bulk serve PORT [--background]\n"
 	"bulk ask tcp|udp ADDRESS PORT [--bytes N] [--size N] [--plain] [--without-checksum]\n"
-	"     [--pause MS]\n"
+	"     [--pause MS] [--on-demand]\n"
 	"     sends and gets back so many bytes and prints ok, or what was wrong. UDP: in\n"
-	"     datagrams of --size, one system call each with --plain; --pause: in the middle\n";
+	"     datagrams of --size, one system call each with --plain; --pause: in the middle\n"
+	"     --on-demand: TCP; there and back in two halves, each of which waits for a line of\n"
+	"     standard input; prints half when the first one is through\n";
 
 struct options {
 	long bytes;
@@ -40,6 +42,7 @@ struct options {
 	bool background;
 	bool plain;
 	bool without_checksum;
+	bool on_demand;
 };
 
 static _Noreturn void broken(const char *what, long where)
@@ -116,10 +119,10 @@ static void serve_connection(int fd)
 {
 	long bytes;
 
-	if (recv(fd, &bytes, sizeof(bytes), MSG_WAITALL) != sizeof(bytes))
-		return;
-	receive_known(fd, 0, bytes);
-	send_known(fd, 0, bytes);
+	while (recv(fd, &bytes, sizeof(bytes), MSG_WAITALL) == sizeof(bytes)) {
+		receive_known(fd, 0, bytes);
+		send_known(fd, 0, bytes);
+	}
 }
 
 static void accept_connection(int listener)
@@ -248,6 +251,19 @@ static void pause_for(int milliseconds)
 	nanosleep(&pause, NULL);
 }
 
+/* Once there is a line to read */
+static void there_and_back(int fd, long bytes)
+{
+	char line[8];
+
+	if (!fgets(line, sizeof(line), stdin))
+		broken("standard input", 0);
+	if (send(fd, &bytes, sizeof(bytes), MSG_NOSIGNAL) < 0)
+		broken(strerror(errno), -1);
+	send_known(fd, 0, bytes);
+	receive_known(fd, 0, bytes);
+}
+
 static void ask_tcp(const struct sockaddr_in6 *server, const struct options *options)
 {
 	struct timeval limit = {.tv_sec = 5};
@@ -258,6 +274,12 @@ static void ask_tcp(const struct sockaddr_in6 *server, const struct options *opt
 		die("timeout");
 	if (connect(fd, (const struct sockaddr *)server, sizeof(*server)))
 		broken(strerror(errno), -1);
+	if (options->on_demand) {
+		there_and_back(fd, options->bytes / 2);
+		puts("half");
+		there_and_back(fd, options->bytes / 2);
+		return;
+	}
 	if (send(fd, &options->bytes, sizeof(options->bytes), MSG_NOSIGNAL) < 0)
 		broken(strerror(errno), -1);
 	send_known(fd, 0, options->bytes / 2);
@@ -337,6 +359,7 @@ static void parse_options(int argc, char **argv, struct options *options)
 		{"plain", no_argument, NULL, 'P'},
 		{"without-checksum", no_argument, NULL, 'w'},
 		{"background", no_argument, NULL, 'B'},
+		{"on-demand", no_argument, NULL, 'o'},
 		{NULL, 0, NULL, 0},
 	};
 	int letter;
@@ -361,6 +384,9 @@ static void parse_options(int argc, char **argv, struct options *options)
 		case 'B':
 			options->background = true;
 			break;
+		case 'o':
+			options->on_demand = true;
+			break;
 		default:
 			die_usage();
 		}
@@ -373,6 +399,7 @@ int main(int argc, char **argv)
 	struct sockaddr_in6 server;
 
 	parse_options(argc, argv, &options);
+	setvbuf(stdout, NULL, _IOLBF, 0);
 	argv += optind;
 	if (argc - optind == 2 && strcmp(argv[0], "serve") == 0)
 		command_serve(parse_number(argv[1], 1, 65535), &options);

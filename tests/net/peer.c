@@ -46,6 +46,8 @@ struct options {
 	int interval;
 	int timeout;
 	int ttl;
+	int tos;
+	int priority;
 	bool background;
 	bool on_demand;
 	bool reset;
@@ -60,7 +62,7 @@ const char tool_usage[] =
 	"any\n"
 	"peer ask tcp|udp|sctp ADDRESS PORT [--from ADDRESS] [--source-port N] [--count N]\n"
 	"     [--interval MS] [--timeout MS] [--on-demand] [--keep-going] [--reset] [--ttl N]\n"
-	"     [--ip-options]\n"
+	"     [--ip-options] [--tos N] [--priority N]\n"
 	"     prints each answer and from=..., or timeout, refused, closed\n"
 	"     --on-demand: asks once for each line of standard input, over one socket, until "
 	"\"bye\"\n"
@@ -68,6 +70,7 @@ const char tool_usage[] =
 	"     --keep-going: a question without an answer does not end it\n"
 	"     --reset: ends the connection by RST\n"
 	"     --ip-options: each packet has some that mean nothing; IPv4\n"
+	"     --tos: IPv4's type of service; --priority: the socket's own, SO_PRIORITY\n"
 	"peer forge tcp|udp SOURCE PORT DESTINATION PORT --interface NAME --destination-mac MAC\n"
 	"     [--tcp-flags LETTERS of SAFRP]: sends one packet, whatever the stack thinks of it\n";
 
@@ -320,6 +323,15 @@ static void add_ip_options(int fd)
 		die("IP_OPTIONS");
 }
 
+static void set_priorities(int fd, const struct options *options)
+{
+	if (options->tos && setsockopt(fd, IPPROTO_IP, IP_TOS, &options->tos, sizeof(options->tos)))
+		die("IP_TOS");
+	if (options->priority &&
+	    setsockopt(fd, SOL_SOCKET, SO_PRIORITY, &options->priority, sizeof(options->priority)))
+		die("SO_PRIORITY");
+}
+
 static int command_ask(bool tcp, const char *address, int port, const struct options *options)
 {
 	struct sockaddr_in6 server = parse_any_address(address, port);
@@ -334,6 +346,7 @@ static int command_ask(bool tcp, const char *address, int port, const struct opt
 		limit_hops(fd, options->ttl);
 	if (options->ip_options)
 		add_ip_options(fd);
+	set_priorities(fd, options);
 	if (tcp || options->connected) {
 		result = connect_within(fd, &server, options->timeout);
 		if (result)
@@ -527,6 +540,8 @@ static void parse_options(int argc, char **argv, struct options *options)
 		{"interval", required_argument, NULL, 'i'},
 		{"timeout", required_argument, NULL, 't'},
 		{"ttl", required_argument, NULL, 'T'},
+		{"tos", required_argument, NULL, 'y'},
+		{"priority", required_argument, NULL, 'p'},
 		{"interface", required_argument, NULL, 'I'},
 		{"destination-mac", required_argument, NULL, 'd'},
 		{"tcp-flags", required_argument, NULL, 'F'},
@@ -562,6 +577,12 @@ static void parse_options(int argc, char **argv, struct options *options)
 			break;
 		case 'T':
 			options->ttl = parse_number(optarg, 1, 255);
+			break;
+		case 'y':
+			options->tos = parse_number(optarg, 0, 255);
+			break;
+		case 'p':
+			options->priority = parse_number(optarg, 0, 7);
 			break;
 		case 'I':
 			options->interface = optarg;

@@ -38,17 +38,13 @@ expect_uplink_works() {
 	expect_answers "$container" "$office6" 9000 "$who" "$uplink6"
 }
 
-count_of() {
-	bpftool -j map dump pinned "$pins/counters" | jq "[.[0].formatted.values[].value.$1] | add"
-}
-
 # A datagram and its answer are rewritten once each, whatever devices they pass.
 expect_rewritten_once() {
 	local in out
-	in=$(count_of rewritten_destination) out=$(count_of rewritten_source)
+	in=$(counted rewritten_destination) out=$(counted rewritten_source)
 	expect_answer "$1" udp "$uplink4" 8080 "$2" "$office4"
-	expect_equal $((in + 1)) "$(count_of rewritten_destination)" "destinations rewritten"
-	expect_equal $((out + 1)) "$(count_of rewritten_source)" "sources rewritten"
+	expect_equal $((in + 1)) "$(counted rewritten_destination)" "destinations rewritten"
+	expect_equal $((out + 1)) "$(counted rewritten_source)" "sources rewritten"
 }
 
 vlan_make() {
