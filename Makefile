@@ -20,6 +20,8 @@ PACKAGES_BUILD := gcc make clang libbpf-dev libelf-dev zlib1g-dev libjansson-dev
 PACKAGES_CHECK := libcmocka-dev containernetworking-plugins iproute2 iptables nftables \
 	tcpdump conntrack curl jq busybox-static procps util-linux ethtool libclang-rt-dev strace
 PACKAGES_KERNEL := qemu-system-x86 cpio kmod xz-utils ppp wireguard-tools
+PACKAGES_BENCH := containernetworking-plugins iproute2 iptables nftables conntrack jq procps \
+	util-linux ethtool
 PACKAGES_LINT := clang-format shellcheck cppcheck
 
 CFLAGS ?= -O2 -g
@@ -60,7 +62,7 @@ SKELETONS := $(patsubst %.bpf.c,$(BUILD)/%.skel.h,$(wildcard bpf/*.bpf.c))
 
 .DELETE_ON_ERROR:
 .SECONDARY:
-.PHONY: all demo check check-unit check-packet check-net check-fuzz check-engines check-kernel fuzz lint format deps deps-check install uninstall clean help
+.PHONY: all bench demo check check-unit check-packet check-net check-fuzz check-engines check-kernel fuzz lint format deps deps-check install uninstall clean help
 
 all: $(BUILD)/bpf-portmap $(BUILD)/cnirun
 
@@ -68,6 +70,8 @@ help:
 	@echo 'make            build/bpf-portmap, the CNI plugin, and build/cnirun, a runtime for conflists'
 	@echo '                (static; DYNAMIC=1 links shared libraries; V=1 shows the commands)'
 	@echo 'make demo       as root: installs what it needs, builds, shows the main job in namespaces'
+	@echo 'make bench      as root: installs what it needs, builds, measures the reference plugins, plain'
+	@echo '                routing and bpf-portmap side by side (BENCH=quick: in under three minutes)'
 	@echo 'make check      as root: installs what it needs, builds, runs all tests'
 	@echo '                (check-unit, check-packet, check-fuzz, check-net: one layer, nothing installed)'
 	@echo 'make check-engines  as root: installs container engines too (podman, containerd), runs the'
@@ -228,6 +232,32 @@ fuzz: fuzz-tests
 demo: deps-check
 	$(Q)$(MAKE) --no-print-directory all
 	$(Q)tests/demo
+
+# --- the benchmark ---------------------------------------------------------------------
+
+BENCH_TOOLS := $(patsubst tests/bench/%.c,$(BUILD)/bench/%,$(filter-out %.bpf.c,$(wildcard tests/bench/*.c)))
+
+$(BUILD)/bench/%.bpf.o: tests/bench/%.bpf.c $(wildcard tests/bench/*.h vmlinux/*.h)
+	@mkdir -p $(@D)
+	$(call say,CLANG,$@)$(CLANG) $(BPF_CFLAGS) -c $< -o $@
+
+$(BUILD)/bench/%.skel.h: $(BUILD)/bench/%.bpf.o
+	$(call say,SKEL,$@)$(BPFTOOL) gen skeleton $< name $*_bpf >$@
+
+BENCH_SKELETONS := $(patsubst tests/bench/%.bpf.c,$(BUILD)/bench/%.skel.h,$(wildcard tests/bench/*.bpf.c))
+
+$(BUILD)/bench/%: tests/bench/%.c $(wildcard tests/bench/*.h tests/net/tool.h) $(BENCH_SKELETONS)
+	@mkdir -p $(@D)
+	$(call say,CC,$@)$(CC) $(CPPFLAGS) -Itests/net $(CFLAGS) $< -lbpf -lelf -lz -o $@
+
+.PHONY: bench-tools
+bench-tools: $(BENCH_TOOLS)
+
+bench:
+	$(Q)tests/deps $(PACKAGES_BUILD) $(PACKAGES_BENCH)
+	$(Q)$(MAKE) --no-print-directory all bench-tools $(BUILD)/tests/tcx $(BUILD)/tests/peer
+	$(Q)tests/bench/newest $(BUILD)/bench/newest
+	$(Q)tests/bench/run
 
 # --- what a developer runs -------------------------------------------------------------
 

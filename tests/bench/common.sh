@@ -1,0 +1,47 @@
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+# shellcheck shell=bash disable=SC2034,SC2154
+#
+# common.sh - what the run and its worlds both know: the settings, and the tables of rows and
+# measures, which rows_*.sh fill.
+#
+# row NAME UNIT higher|lower TITLE
+#   a line of the report; higher or lower is better.
+# measure WHEN CONTENDERS LIMIT FUNCTION [ARGUMENT...]
+#   WHEN: quick (always) or full (not with BENCH=quick); quick/1, full/1: one round is enough.
+#   CONTENDERS: who takes part, in a list with commas: $everyone, $translators, $ours, ...
+#   LIMIT: seconds after which one run of the function is killed, and counts as failed.
+#   FUNCTION runs in the contender's world (see world), and prints by `result ROW VALUE [NOTE]`.
+
+build=${BUILD:-$project/build}
+bench=${BENCH:-full}
+if [ "$bench" = quick ]; then
+	bench_rounds=${BENCH_ROUNDS:-3} bench_seconds=${BENCH_SECONDS:-0.5}
+	bench_limit=${BENCH_LIMIT:-600}
+else
+	bench_rounds=${BENCH_ROUNDS:-5} bench_seconds=${BENCH_SECONDS:-2}
+	bench_limit=${BENCH_LIMIT:-3600}
+fi
+
+all_contenders='plain portmap nftables established off always'
+contenders=${CONTENDERS:-$all_contenders}
+everyone=plain,portmap,nftables,established,off,always
+translators=portmap,nftables,established,off,always
+ours=established,off,always
+
+# Where the newest reference plugins are, if they could be had: tests/bench/newest.
+export NEWEST=${NEWEST:-$build/bench/newest}
+newest_plugins=$NEWEST/usr/lib/cni
+
+available() {
+	[ "$1" != nftables ] || [ -x "$newest_plugins/portmap" ] || return 1
+}
+
+rows=()
+measures=()
+row() { rows+=("$1"$'\t'"$2"$'\t'"$3"$'\t'"$4"); }
+measure() { measures+=("$*"); }
+
+for file in "$here"/rows_*.sh; do
+	# shellcheck source=/dev/null
+	. "$file"
+done
