@@ -185,10 +185,6 @@ $(BUILD)/tests/%: tests/net/%.c $(wildcard tests/net/*.h)
 	@mkdir -p $(@D)
 	$(call say,CC,$@)$(CC) $(CPPFLAGS) $(CFLAGS) $< -lbpf -lelf -lz -o $@
 
-$(BUILD)/bench/%: tests/bench/%.c
-	@mkdir -p $(@D)
-	$(call say,CC,$@)$(CC) $(CPPFLAGS) $(CFLAGS) $< -o $@
-
 check: deps-check
 	$(Q)$(MAKE) --no-print-directory all
 	$(Q)tests/check unit packet fuzz net engines
@@ -248,7 +244,10 @@ BENCH_SKELETONS := $(patsubst tests/bench/%.bpf.c,$(BUILD)/bench/%.skel.h,$(wild
 
 $(BUILD)/bench/%: tests/bench/%.c $(wildcard tests/bench/*.h tests/net/tool.h) $(BENCH_SKELETONS)
 	@mkdir -p $(@D)
-	$(call say,CC,$@)$(CC) $(CPPFLAGS) -Itests/net $(CFLAGS) $< -lbpf -lelf -lz -o $@
+	$(call say,CC,$@)$(CC) $(CPPFLAGS) -Itests/net $(CFLAGS) $(LDFLAGS) $< -lbpf -lelf -lz -o $@
+
+# The kernel counts the memory of who starts a process as the process's own: little, hence.
+$(BUILD)/bench/spawn $(BUILD)/bench/nothing: LDFLAGS += -static
 
 .PHONY: bench-tools
 bench-tools: $(BENCH_TOOLS)

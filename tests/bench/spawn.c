@@ -213,7 +213,7 @@ static double run_case(struct spawn_case *spawn)
 	static struct copy copies[MAX_COPIES];
 	double began, took;
 
-	memset(copies, 0, sizeof(copies));
+	memset(copies, 0, (size_t)spawn->copies * sizeof(*copies));
 	for (int i = 0; i < spawn->copies; i++)
 		copy_prepare(&copies[i], spawn, i);
 	began = now();
@@ -266,8 +266,8 @@ int main(int argc, char **argv)
 		if (!cases[count++].microseconds)
 			die("no memory");
 	}
-	/* One round for the caches. */
-	for (int round = -1; round < rounds; round++)
+	/* One round for the caches; a single one is for what takes long, or is done once. */
+	for (int round = rounds > 1 ? -1 : 0; round < rounds; round++)
 		for (int i = 0; i < count; i++)
 			cases[i].microseconds[round < 0 ? 0 : round] = run_case(&cases[i]);
 	for (int i = 0; i < count; i++) {

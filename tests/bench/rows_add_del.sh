@@ -1,0 +1,274 @@
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+# shellcheck shell=bash disable=SC2154
+#
+# rows_add_del.sh - ADD and DEL, from the process's start to its exit, and the memory of ADD. The
+# port mapper alone is called, with the result of the real bridge plugin before it.
+#
+# The reference runs iptables many times for each port, and for UDP looks through conntrack once
+# for each: what takes it minutes is left out, or done once.
+
+mappers=portmap,nftables,established
+
+ports_word() { if [ "$1" = 1 ]; then echo port; else echo ports; fi; }
+
+for ports in 0 1 10 100 1000 10000; do
+	row "add_tcp_$ports" ms lower "ADD, $ports TCP $(ports_word "$ports")"
+	row "del_tcp_$ports" ms lower "DEL, $ports TCP $(ports_word "$ports")"
+done
+row add_udp_1000 ms lower 'ADD, 1000 UDP ports'
+row del_udp_1000 ms lower 'DEL, 1000 UDP ports'
+row add_nothing ms lower 'a static program that does nothing, for comparison'
+row add_first ms lower 'the first ADD after boot, which loads the programs'
+row add_resident_first KiB lower 'memory of the process, the first ADD after boot'
+for ports in 1 1000 10000; do
+	row "add_resident_$ports" KiB lower "memory of the process, ADD, $ports TCP $(ports_word "$ports")"
+done
+row add_50_in_turn ms lower '50 ADD of one port, one after another'
+row add_50_at_once ms lower '50 ADD of one port, all at once'
+row del_50_in_turn ms lower '50 DEL of one port, one after another'
+row del_50_at_once ms lower '50 DEL of one port, all at once'
+for mappings in 1 1000 10000; do
+	row "add_beside_mappings_$mappings" ms lower "ADD, 1 TCP port, another container has $mappings"
+	row "del_beside_mappings_$mappings" ms lower "DEL, 1 TCP port, another container has $mappings"
+done
+for containers in 1 100 1000; do
+	row "add_beside_containers_$containers" ms lower \
+		"ADD, 1 TCP port, $containers other containers have one each"
+	row "del_beside_containers_$containers" ms lower \
+		"DEL, 1 TCP port, $containers other containers have one each"
+done
+
+measure quick established 20 add_nothing
+measure quick established 20 add_first
+measure quick "$mappers" 20 add_del tcp 0
+measure quick "$mappers" 20 add_del tcp 1
+measure quick "$mappers" 20 add_del tcp 10
+measure quick nftables,established 30 add_del tcp 100
+measure quick/1 portmap 30 add_del tcp 100
+measure quick nftables,established 30 add_del tcp 1000
+measure full/1 portmap 240 add_del tcp 1000
+measure quick established 30 add_del tcp 10000
+measure full/1 nftables 120 add_del tcp 10000
+measure quick established 30 add_del udp 1000
+measure full/1 portmap,nftables 240 add_del udp 1000
+measure quick established 20 add_many
+measure full/1 portmap,nftables 120 add_many
+for mappings in 1 1000 10000; do
+	measure quick established 30 add_beside_mappings "$mappings"
+done
+measure quick nftables 30 add_beside_mappings 1
+measure quick/1 nftables 30 add_beside_mappings 1000
+measure full/1 nftables 120 add_beside_mappings 10000
+measure quick portmap 30 add_beside_mappings 1
+measure full/1 portmap 240 add_beside_mappings 1000
+for containers in 1 100; do
+	measure quick established 30 add_beside_containers "$containers"
+	measure quick/1 portmap,nftables 60 add_beside_containers "$containers"
+done
+measure full established 60 add_beside_containers 1000
+measure full/1 nftables 240 add_beside_containers 1000
+
+# --- containers that another plugin has connected ---------------------------------------
+
+mapper_program() {
+	if is_ours; then echo "$build/bpf-portmap"; else echo "$reference_plugins/portmap"; fi
+}
+
+# The container `caller`, connected by the list without its last plugin; once for all measures.
+caller_make() {
+	[ ! -e /run/caller ] || return 0
+	jq '.plugins |= map(select(.type != "portmap" and .type != "bpf-portmap"))' \
+		/run/conf/bench.conflist >/run/conf/unmapped.conflist
+	container_add caller unmapped
+	mkdir /run/calls
+	namespace_add others
+	echo 0 >/run/caller
+}
+
+# others_make COUNT: interfaces eth0, eth1 ... of the namespace `others`, which stand for as many
+# containers. Made by ip, for the bridge plugin takes a twentieth of a second for each.
+others_make() {
+	local number first
+	first=$(cat /run/caller)
+	[ "$first" -lt "$1" ] || return 0
+	for ((number = first; number < $1; number++)); do
+		echo "link add other$number type veth peer name eth$number netns others"
+		echo "link set other$number master cni0 up"
+	done >/run/links
+	ip -batch /run/links
+	for ((number = first; number < $1; number++)); do echo "link set eth$number up"; done >/run/links
+	ip -n others -batch /run/links
+	echo "$1" >/run/caller
+}
+
+# call_config PROTOCOL FIRST COUNT: what a runtime would send for `caller`, with COUNT ports
+call_config() {
+	jq -c --slurpfile result /run/results/caller --arg protocol "$1" --argjson first "$2" \
+		--argjson count "$3" '.plugins[-1] + {"cniVersion": "1.0.0", "name": "bridge",
+			"prevResult": $result[0], "runtimeConfig": {"portMappings": [
+				range($first; $first + $count) |
+				{"hostPort": ., "containerPort": (. % 30000 + 1), "protocol": $protocol}]}}' \
+		/run/conf/bench.conflist
+}
+
+# others_config COUNT PORTS: /run/calls/other0 ..., each with so many ports
+others_config() {
+	local number=0 line
+	while read -r line; do
+		echo "$line" >/run/calls/other$number
+		number=$((number + 1))
+	done < <(call_config tcp 20001 "$2" | jq -c --argjson count "$1" --argjson ports "$2" '
+		range($count) as $number |
+		.prevResult.interfaces[1].name = "other\($number)" |
+		.prevResult.interfaces[2].name = "eth\($number)" |
+		.prevResult.ips[0].address =
+			"10.88.\(100 + ($number / 250 | floor)).\($number % 250 + 2)/16" |
+		.prevResult.ips[1].address = "fd00:88::1:\($number)/64" |
+		.runtimeConfig.portMappings[].hostPort += $number * $ports')
+}
+
+# --- calling the port mapper ------------------------------------------------------------
+
+# Arguments for spawn, in the array `words`: call_words COMMAND[*COPIES|@COPIES] ID IFNAME NETNS CONFIG
+call_words() {
+	words=("$1" CNI_COMMAND="${1%%[*@]*}" PATH="$PATH" CNI_PATH="$CNI_PATH" CNI_CONTAINERID="$2"
+		CNI_IFNAME="$3" CNI_NETNS="/run/netns/$4" "<$5" "$(mapper_program)")
+}
+
+caller_is=(caller eth0 caller /run/calls/caller)
+other_is=('other{}' 'eth{}' others '/run/calls/other{}')
+
+# calls ROUNDS COPIES WHO: ADD and DEL in turns; COPIES is empty, *N or @N
+calls() {
+	local -n who=$3
+	local words adds
+	call_words "ADD$2" "${who[@]}"
+	adds=("${words[@]}")
+	call_words "DEL$2" "${who[@]}"
+	"$tools/spawn" "$1" "${adds[@]}" + "${words[@]}"
+}
+
+# call COMMAND COPIES WHO: once
+call() {
+	local -n who=$3
+	local words
+	call_words "$1$2" "${who[@]}"
+	"$tools/spawn" 1 "${words[@]}" >/dev/null
+}
+
+# What an ADD before this has left, when it was killed for taking too long.
+calls_begin() {
+	caller_make
+	if [ -e /run/calls/unfinished ]; then
+		read -r copies </run/calls/unfinished
+		call DEL '' caller_is
+		[ -z "$copies" ] || call DEL "$copies" other_is
+	fi
+	echo "${1:-}" >/run/calls/unfinished
+}
+
+calls_end() { rm -f /run/calls/unfinished; }
+
+# Another host, `fresh`, which on the same bpffs has programs and maps of its own; with a container
+# `guest`. For fresh_add's KEYS see call_config.
+fresh_make() {
+	fresh_remove
+	namespace_add fresh
+	namespace_add guest
+	in_namespace fresh "$cnirun" add /run/conf/unmapped.conflist guest --id guest >/run/results/guest
+}
+
+# fresh_add [FILTER]: its first ADD, with what a jq filter does to its configuration
+fresh_add() {
+	local words
+	call_config tcp 10001 1 | jq --slurpfile result /run/results/guest \
+		".prevResult = \$result[0] | ${1:-.}" >/run/calls/guest
+	call_words ADD guest eth0 guest /run/calls/guest
+	in_namespace fresh "$tools/spawn" 1 "${words[@]}"
+}
+
+fresh_remove() {
+	[ -e /run/netns/fresh ] || return 0
+	in_namespace fresh "$cnirun" del /run/conf/unmapped.conflist guest --id guest || true
+	ip netns delete guest || true
+	ip netns delete fresh
+	rm -rf "$pins"/netns-*
+}
+
+# Of how many calls a round's figure is the median.
+repeats() {
+	if ! is_ours; then
+		echo 1
+	elif [ "$1" -le 1000 ]; then
+		echo 20
+	else
+		echo 5
+	fi
+}
+
+# times_of SUFFIX: spawn's lines into results add_SUFFIX and del_SUFFIX, in milliseconds
+times_of() {
+	local command time
+	while read -r command time; do
+		result "${command,,}_$1" "$time"
+	done < <(jq -r '"\(.name) \(.median_us / 1000)"' /run/calls/measured)
+}
+
+# --- what is measured -------------------------------------------------------------------
+
+add_nothing() {
+	result add_nothing "$("$tools/spawn" 200 ADD "$tools/nothing" | jq '.median_us / 1000')"
+}
+
+# add_del PROTOCOL PORTS
+add_del() {
+	calls_begin
+	call_config "$1" 10001 "$2" >/run/calls/caller
+	calls "$(repeats "$2")" '' caller_is >/run/calls/measured
+	calls_end
+	times_of "$1_$2"
+	case $1_$2 in
+	tcp_1 | tcp_1000 | tcp_10000)
+		result "add_resident_$2" "$(jq 'select(.name == "ADD").max_rss_kib' /run/calls/measured)" ;;
+	esac
+}
+
+add_many() {
+	local rounds=1
+	! is_ours || rounds=5
+	calls_begin '*50'
+	others_make 50
+	others_config 50 1
+	calls "$rounds" '*50' other_is >/run/calls/measured
+	times_of 50_in_turn
+	calls "$rounds" @50 other_is >/run/calls/measured
+	times_of 50_at_once
+	calls_end
+}
+
+# add_beside COUNT PORTS SUFFIX: one port, and so many other containers with so many ports
+add_beside() {
+	calls_begin "*$1"
+	others_make "$1"
+	others_config "$1" "$2"
+	call ADD "*$1" other_is
+	call_config tcp 10001 1 >/run/calls/caller
+	calls "$(repeats 1)" '' caller_is >/run/calls/measured
+	call DEL "*$1" other_is
+	calls_end
+	times_of "beside_$3"
+}
+
+add_beside_mappings() { add_beside 1 "$1" "mappings_$1"; }
+add_beside_containers() { add_beside "$1" 1 "containers_$1"; }
+
+# On another host, which on the same bpffs has programs and maps of its own.
+add_first() {
+	calls_begin
+	fresh_make
+	fresh_add >/run/calls/measured
+	fresh_remove
+	calls_end
+	result add_first "$(jq '.median_us / 1000' /run/calls/measured)"
+	result add_resident_first "$(jq .max_rss_kib /run/calls/measured)"
+}
