@@ -205,6 +205,16 @@ $(BUILD)/tests/verify: tests/kernel/verify.c
 	@mkdir -p $(@D)
 	$(call say,CC,$@)$(CC) $(CPPFLAGS) $(CFLAGS) $< -lbpf -lelf -lz -o $@
 
+# What a packet costs in each program (tests/bench/programs.c).
+$(BUILD)/tests/programs.bpf.o: tests/bench/programs.bpf.c tests/bench/programs.h $(wildcard vmlinux/*.h)
+	@mkdir -p $(@D)
+	$(call say,CLANG,$@)$(CLANG) $(BPF_CFLAGS) -c $< -o $@
+
+$(BUILD)/tests/programs: $(addprefix tests/bench/,programs.c measured.c) $(addprefix tests/packet/,host.c frame.c) \
+		$(wildcard tests/bench/*.h tests/packet/*.h include/*.h) $(BUILD)/tests/programs.skel.h
+	@mkdir -p $(@D)
+	$(call say,CC,$@)$(CC) $(CPPFLAGS) -Itests $(CFLAGS) $(filter %.c,$^) -lbpf -lelf -lz -o $@
+
 check-kernel: deps-check
 	$(Q)tests/deps $(PACKAGES_KERNEL)
 	$(Q)$(MAKE) --no-print-directory all net-tests $(BUILD)/tests/packet-plain $(BUILD)/tests/verify

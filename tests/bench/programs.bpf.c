@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * programs.bpf.c - gives a program one packet after another, each of another flow.
+ *
+ * BPF_PROG_TEST_RUN repeats a program on one packet, which the program has changed after the
+ * first time, and whose flow lies in the nearest cache. So what is repeated is next_packet:
+ * it writes the packet anew, of a random flow, and goes on as the program to be measured.
+ * What that takes by itself is measured with `nothing` in the program's place.
+ */
+#include "vmlinux.h"
+#include <bpf/bpf_endian.h>
+#include <bpf/bpf_helpers.h>
+#include "programs.h"
+
+struct {
+	__uint(type, BPF_MAP_TYPE_PROG_ARRAY);
+	__uint(max_entries, MAX_MEASURED);
+	__type(key, __u32);
+	__type(value, __u32);
+} measured SEC(".maps");
+
+struct traffic traffic = {};
+__u64 random_state = 0x9e3779b97f4a7c15ULL;
+__u32 next_in_order = 0;
+
+static __always_inline __u32 choose_flow(void)
+{
+	__u64 random = random_state;
+	__u32 next = next_in_order;
+
+	if (traffic.in_order) {
+		next_in_order = next + 1 < traffic.flows ? next + 1 : 0;
+		return next;
+	}
+	random ^= random << 13;
+	random ^= random >> 7;
+	random ^= random << 17;
+	random_state = random;
+	return (random & 0xffffffff) * traffic.flows >> 32;
+}
+
+/* Writes a peer's address and port where they belong. False: that is not in the packet. */
+static __always_inline bool write_peer(struct __sk_buff *skb, __u32 flow)
+{
+	void *data = (void *)(long)skb->data, *end = (void *)(long)skb->data_end;
+	__be16 *address = data + (traffic.address_offset & 0x7f);
+	__be16 *port = data + (traffic.port_offset & 0x7f);
+
+	if ((void *)(address + 1) > end || (void *)(port + 1) > end)
+		return false;
+	*address = bpf_htons(PEER_ADDRESS(flow));
+	*port = bpf_htons(PEER_PORT(flow));
+	return true;
+}
+
+SEC("tc")
+int next_packet(struct __sk_buff *skb)
+{
+	void *data = (void *)(long)skb->data, *end = (void *)(long)skb->data_end;
+
+	if (data + HEADERS_SIZE > end)
+		return -1;
+	__builtin_memcpy(data, traffic.headers, HEADERS_SIZE);
+	if (!write_peer(skb, choose_flow()))
+		return -1;
+	skb->tc_index = traffic.tc_index;
+	bpf_tail_call(skb, &measured, traffic.program);
+	return -1;
+}
+
+SEC("tc")
+int nothing(struct __sk_buff *skb)
+{
+	return skb ? -1 : 0;
+}
+
+char LICENSE[] SEC("license") = "Dual BSD/GPL";

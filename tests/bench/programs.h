@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* programs.h - what programs.c tells programs.bpf.c about the packets to be made. */
+#ifndef BPF_PORTMAP_TESTS_PROGRAMS_H
+#define BPF_PORTMAP_TESTS_PROGRAMS_H
+
+#define HEADERS_SIZE 80
+#define MAX_MEASURED 64
+
+/* The end of every flow that differs: the low 16 bits of its address, and its port. */
+#define PEER_ADDRESS(flow) ((flow)&0xffff)
+#define PEER_PORT(flow) (1024 + ((flow) >> 16))
+
+struct traffic {
+	__u8 headers[HEADERS_SIZE]; /* of every packet, from the Ethernet header on */
+	__u32 address_offset;       /* where PEER_ADDRESS stands */
+	__u32 port_offset;
+	__u32 flows;
+	__u32 program; /* its index in the map `measured` */
+	__u32 tc_index;
+	__u32 in_order; /* 1: one flow after the other; 0: at random */
+};
+
+#endif
