@@ -2,9 +2,9 @@
 /*
  * packet.h - the only reader of packet bytes.
  *
- * Headers are copied out with bpf_skb_load_bytes(), which does not care where
- * in the skb they lie: direct access sees the linear part only, and a driver or
- * GRO may leave nothing there. Any bytes may arrive. Where the IP header does
+ * Headers are read where they lie, in the linear part of the skb; where a driver or
+ * GRO has left nothing there, bpf_skb_load_bytes() copies them out, which does not care
+ * and takes longer. Any bytes may arrive. Where the IP header does
  * not add up the packet is IGNORED, that is passed untouched, for the IP stack
  * drops it; where only what it carries does not, it is OPAQUE: the stack would
  * forward it, with a container's address.
@@ -19,6 +19,13 @@
 #define TCP_SYN 0x02
 #define TCP_RST 0x04
 #define TCP_ACK 0x10
+
+/* Only headers that begin before this are looked for in the linear part. */
+#ifdef FALLBACKS
+#define LINEAR_HEADERS 0 /* all are somewhere else */
+#else
+#define LINEAR_HEADERS 256
+#endif
 
 #define VLAN_VID_MASK 0x0fff
 #define IPV4_FRAGMENT_OFFSET 0x1fff
@@ -103,9 +110,23 @@ static __always_inline bool packet_protocol_has_ports(enum protocol protocol)
 	return protocol == PROTOCOL_TCP || protocol == PROTOCOL_UDP || protocol == PROTOCOL_SCTP;
 }
 
+/* Of any size, from anywhere in the skb. */
 static __always_inline bool packet_load(struct __sk_buff *skb, __u32 offset, void *to, __u32 size)
 {
 	return bpf_skb_load_bytes(skb, offset, to, size) == 0;
+}
+
+/* The same for the headers that every packet has: of a constant size, and nearly always in
+ * the linear part. Nothing there is aligned, but to say so would make bytes of every load. */
+static __always_inline bool packet_load_header(struct __sk_buff *skb, __u32 offset, void *to,
+					       __u32 size)
+{
+	const void *at = (const void *)(long)skb->data + offset;
+
+	if (offset >= LINEAR_HEADERS || at + size > (const void *)(long)skb->data_end)
+		return packet_load(skb, offset, to, size);
+	__builtin_memcpy(to, __builtin_assume_aligned(at, 8), size);
+	return true;
 }
 
 /* struct ipv6hdr, with addresses that can be copied by halves. */
@@ -353,7 +374,7 @@ static __always_inline enum packet_kind packet_parse_udp(struct __sk_buff *skb,
 {
 	struct udphdr udp;
 
-	if (!packet_load(skb, packet->l4_offset, &udp, sizeof(udp)))
+	if (!packet_load_header(skb, packet->l4_offset, &udp, sizeof(udp)))
 		return PACKET_OPAQUE;
 	if (bpf_ntohs(udp.len) < sizeof(udp) ||
 	    (!packet->fragment && packet->l4_offset + bpf_ntohs(udp.len) > packet->end))
@@ -369,7 +390,7 @@ static __always_inline enum packet_kind packet_parse_tcp(struct __sk_buff *skb,
 {
 	struct tcphdr tcp;
 
-	if (!packet_load(skb, packet->l4_offset, &tcp, sizeof(tcp)))
+	if (!packet_load_header(skb, packet->l4_offset, &tcp, sizeof(tcp)))
 		return PACKET_OPAQUE;
 	if (tcp.doff * 4 < sizeof(tcp) || packet->l4_offset + tcp.doff * 4 > packet->end)
 		return PACKET_OPAQUE;
@@ -478,7 +499,7 @@ static __always_inline enum packet_kind packet_parse_ipv4(struct __sk_buff *skb,
 	__u16 fragment;
 	struct iphdr ip;
 
-	if (!packet_load(skb, packet->l3_offset, &ip, sizeof(ip)))
+	if (!packet_load_header(skb, packet->l3_offset, &ip, sizeof(ip)))
 		return PACKET_IGNORED;
 	header_length = ip.ihl * 4;
 	if (ip.version != 4 || header_length < sizeof(ip))
@@ -507,7 +528,7 @@ static __always_inline enum packet_kind packet_parse_ipv6(struct __sk_buff *skb,
 {
 	struct ipv6_header ip;
 
-	if (!packet_load(skb, packet->l3_offset, &ip, sizeof(ip)))
+	if (!packet_load_header(skb, packet->l3_offset, &ip, sizeof(ip)))
 		return PACKET_IGNORED;
 	if ((bpf_ntohl(ip.version_class_label) >> 28) != 6)
 		return PACKET_IGNORED;
@@ -566,7 +587,7 @@ static __always_inline bool packet_is_for_mac(struct __sk_buff *skb, const __u8 
 {
 	__u8 destination[8] = {};
 
-	if (!packet_load(skb, 0, destination, ETH_ALEN))
+	if (!packet_load_header(skb, 0, destination, ETH_ALEN))
 		return false;
 	for (int i = 0; i < ETH_ALEN; i++)
 		if (destination[i] != mac[i])

@@ -2,13 +2,14 @@
 /*
  * rewrite.h - the only writer of packet bytes.
  *
- * Checksums are changed by the kernel's helpers, which know what state the
- * skb's checksum is in (PARTIAL, COMPLETE, ...). One of them needs care: with
+ * Transport checksums are changed by the kernel's helpers, which know what state the
+ * skb's checksum is in (PARTIAL, COMPLETE, ...); the rest of a header that lies in the linear
+ * part without a call. One helper needs care: with
  * BPF_F_PSEUDO_HDR bpf_l4_csum_replace() also adjusts a CHECKSUM_COMPLETE sum
  * for the address, as if an IPv4 header checksum were to cancel it. IPv6 has
  * none (fixed by BPF_F_IPV6, since 6.16). Storing the IPv6 address with
- * BPF_F_RECOMPUTE_CSUM puts the sum right on every kernel, for that flag touches
- * nothing but a COMPLETE sum.
+ * BPF_F_RECOMPUTE_CSUM, or bpf_csum_update(), puts the sum right on every kernel, for
+ * they touch nothing but a COMPLETE sum.
  *
  * SCTP has no part in that: its CRC32c covers no address, and nothing in it cancels a
  * COMPLETE sum, which must follow what is written. A sender whose interface is to compute
@@ -67,37 +68,100 @@ static __always_inline __u32 rewrite_checksum_offset(const struct packet *packet
 	}
 }
 
+/* Where a header lies in the linear part it is written directly. NULL: it does not, and a
+ * helper must write it. Packets that are somebody else's too have been copied before. */
+static __always_inline void *rewrite_linear(struct __sk_buff *skb, __u32 offset, __u32 size)
+{
+	void *at = (void *)(long)skb->data + offset;
+
+	if (offset >= LINEAR_HEADERS || at + size > (void *)(long)skb->data_end)
+		return NULL;
+	return at;
+}
+
+/* RFC 1624: a sum of 16-bit words, of which some have changed by so much. */
+static __always_inline __u16 rewrite_sum(__u16 checksum, __u64 difference)
+{
+	__u64 sum = (__u16)~checksum + difference;
+
+	sum = (sum & 0xffffffff) + (sum >> 32);
+	sum = (sum & 0xffff) + (sum >> 16);
+	sum = (sum & 0xffff) + (sum >> 16);
+	sum = (sum & 0xffff) + (sum >> 16);
+	return ~sum;
+}
+
+/* The header's own checksum cancels the change of address, so a COMPLETE sum stays right. */
+static __always_inline long rewrite_ipv4_header(struct __sk_buff *skb, __u32 l3_offset, __be32 old,
+						__be32 new, __u32 field)
+{
+	void *ip = rewrite_linear(skb, l3_offset, sizeof(struct iphdr));
+	long error;
+
+	if (ip) {
+		__u16 *checksum = ip + IPV4_CHECKSUM;
+
+		*checksum = rewrite_sum(*checksum, (__u64)(__u32)~old + new);
+		*(__be32 *)(ip + field) = new;
+		return 0;
+	}
+	error = bpf_l3_csum_replace(skb, l3_offset + IPV4_CHECKSUM, old, new, sizeof(new));
+	return error ?: bpf_skb_store_bytes(skb, l3_offset + field, &new, sizeof(new), 0);
+}
+
 static __always_inline long rewrite_ipv4(const struct rewrite *to, const __u8 *old_address,
 					 const __u8 *new_address, __u32 field)
 {
 	__be32 old = address_to_ipv4(old_address);
 	__be32 new = address_to_ipv4(new_address);
-	__u32 l3_offset = to->packet->l3_offset;
 	long error = 0;
 
 	if (to->pseudo_header)
 		error = bpf_l4_csum_replace(to->skb, to->checksum, old, new,
 					    to->flags | BPF_F_PSEUDO_HDR | sizeof(new));
-	error = error
-			?: bpf_l3_csum_replace(to->skb, l3_offset + IPV4_CHECKSUM, old, new,
-					       sizeof(new));
-	return error ?: bpf_skb_store_bytes(to->skb, l3_offset + field, &new, sizeof(new), 0);
+	return error ?: rewrite_ipv4_header(to->skb, to->packet->l3_offset, old, new, field);
+}
+
+/* What a sum over the address changes by, folded to 32 bits. */
+static __always_inline __u32 rewrite_ipv6_difference(const __u8 *old_address,
+						     const __u8 *new_address)
+{
+	const __u32 *old = (const __u32 *)address_halves((__u8 *)old_address);
+	const __u32 *new = (const __u32 *)address_halves((__u8 *)new_address);
+	__u64 sum = 0;
+
+	for (int i = 0; i < 4; i++)
+		sum += (__u64)(__u32)~old[i] + new[i];
+	sum = (sum & 0xffffffff) + (sum >> 32);
+	return sum + (sum >> 32);
+}
+
+/* A COMPLETE sum follows what is written. */
+static __always_inline long rewrite_ipv6_header(struct __sk_buff *skb, __u32 offset,
+						const __u8 *new_address, __u32 difference)
+{
+	__u64 *address = rewrite_linear(skb, offset, 16);
+
+	if (!address)
+		return bpf_skb_store_bytes(skb, offset, new_address, 16, BPF_F_RECOMPUTE_CSUM);
+	address[0] = address_halves((__u8 *)new_address)[0];
+	address[1] = address_halves((__u8 *)new_address)[1];
+	bpf_csum_update(skb, difference); /* refuses where there is no such sum */
+	return 0;
 }
 
 static __always_inline long rewrite_ipv6(const struct rewrite *to, const __u8 *old_address,
 					 const __u8 *new_address, __u32 field)
 {
-	__s64 difference = bpf_csum_diff((__be32 *)old_address, 16, (__be32 *)new_address, 16, 0);
+	__u32 difference = rewrite_ipv6_difference(old_address, new_address);
 	long error = 0;
 
-	if (difference < 0)
-		return difference;
 	if (to->pseudo_header)
 		error = bpf_l4_csum_replace(to->skb, to->checksum, 0, difference,
 					    to->flags | BPF_F_PSEUDO_HDR);
 	return error
-		       ?: bpf_skb_store_bytes(to->skb, to->packet->l3_offset + field, new_address,
-					      16, BPF_F_RECOMPUTE_CSUM);
+		       ?: rewrite_ipv6_header(to->skb, to->packet->l3_offset + field, new_address,
+					      difference);
 }
 
 static __always_inline long rewrite_address(const struct rewrite *to, const __u8 *old_address,
@@ -114,19 +178,25 @@ static __always_inline long rewrite_address(const struct rewrite *to, const __u8
 static __always_inline long rewrite_port(const struct rewrite *to, __u16 old_port, __u16 new_port,
 					 __u32 field)
 {
+	__u32 offset = to->packet->l4_offset + field;
 	__be16 old = bpf_htons(old_port);
 	__be16 new = bpf_htons(new_port);
+	__be16 *linear;
 	long error;
 
 	if (old == new)
 		return 0;
-	error = bpf_l4_csum_replace(to->skb, to->checksum, old, new, to->flags | sizeof(new));
 	/* A CHECKSUM_COMPLETE sum stays right because the transport checksum changes
 	 * the other way; where there is none, the sum must follow. */
-	return error
-		       ?: bpf_skb_store_bytes(to->skb, to->packet->l4_offset + field, &new,
-					      sizeof(new),
-					      to->packet->no_checksum ? BPF_F_RECOMPUTE_CSUM : 0);
+	if (to->packet->no_checksum)
+		return bpf_skb_store_bytes(to->skb, offset, &new, sizeof(new),
+					   BPF_F_RECOMPUTE_CSUM);
+	error = bpf_l4_csum_replace(to->skb, to->checksum, old, new, to->flags | sizeof(new));
+	linear = rewrite_linear(to->skb, offset, sizeof(new));
+	if (!linear)
+		return error ?: bpf_skb_store_bytes(to->skb, offset, &new, sizeof(new), 0);
+	*linear = new;
+	return error;
 }
 
 /* Four bytes from the wire, both ports, as the CRC32c sees them. */
@@ -199,7 +269,7 @@ VERIFIED_ONCE int rewrite_packet(struct __sk_buff *skb, const struct packet *pac
 	/* A later fragment has no checksum, and no ports that could differ. */
 	to.pseudo_header = packet->tuple.protocol != PROTOCOL_ICMP &&
 			   packet->tuple.protocol != PROTOCOL_SCTP &&
-			   packet->fragment != LATER_FRAGMENT;
+			   packet->fragment != LATER_FRAGMENT && !packet->no_checksum;
 	if (packet->tuple.protocol == PROTOCOL_UDP)
 		to.flags = BPF_F_MARK_MANGLED_0; /* a checksum of 0, "none", stays 0 */
 	if (in)
