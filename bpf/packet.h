@@ -116,16 +116,28 @@ static __always_inline bool packet_load(struct __sk_buff *skb, __u32 offset, voi
 	return bpf_skb_load_bytes(skb, offset, to, size) == 0;
 }
 
-/* The same for the headers that every packet has: of a constant size, and nearly always in
- * the linear part. Nothing there is aligned, but to say so would make bytes of every load. */
+/* Bytes of the linear part; NULL: they are not all there. Nothing there is aligned, but to
+ * tell so would make bytes of every load. */
+static __always_inline void *packet_linear(struct __sk_buff *skb, __u64 offset, __u32 size)
+{
+	void *at;
+
+	barrier_var(offset); /* or it is another register that is compared */
+	if (offset >= LINEAR_HEADERS)
+		return NULL;
+	at = (void *)(long)skb->data + offset;
+	return at + size <= (void *)(long)skb->data_end ? at : NULL;
+}
+
+/* The same as packet_load(), for the headers that every packet has. */
 static __always_inline bool packet_load_header(struct __sk_buff *skb, __u32 offset, void *to,
 					       __u32 size)
 {
-	const void *at = (const void *)(long)skb->data + offset;
+	const void *header = packet_linear(skb, offset, size);
 
-	if (offset >= LINEAR_HEADERS || at + size > (const void *)(long)skb->data_end)
+	if (!header)
 		return packet_load(skb, offset, to, size);
-	__builtin_memcpy(to, __builtin_assume_aligned(at, 8), size);
+	__builtin_memcpy(to, __builtin_assume_aligned(header, 8), size);
 	return true;
 }
 

@@ -3,8 +3,9 @@
  * rewrite.h - the only writer of packet bytes.
  *
  * Transport checksums are changed by the kernel's helpers, which know what state the
- * skb's checksum is in (PARTIAL, COMPLETE, ...); the rest of a header that lies in the linear
- * part without a call. One helper needs care: with
+ * skb's checksum is in (PARTIAL, COMPLETE, ...). The rest of a header is written where it lies,
+ * if that is in the linear part; the kernel has seen to it that nobody else has a share in
+ * that. One of the helpers needs care: with
  * BPF_F_PSEUDO_HDR bpf_l4_csum_replace() also adjusts a CHECKSUM_COMPLETE sum
  * for the address, as if an IPv4 header checksum were to cancel it. IPv6 has
  * none (fixed by BPF_F_IPV6, since 6.16). Storing the IPv6 address with
@@ -68,17 +69,6 @@ static __always_inline __u32 rewrite_checksum_offset(const struct packet *packet
 	}
 }
 
-/* Where a header lies in the linear part it is written directly. NULL: it does not, and a
- * helper must write it. Packets that are somebody else's too have been copied before. */
-static __always_inline void *rewrite_linear(struct __sk_buff *skb, __u32 offset, __u32 size)
-{
-	void *at = (void *)(long)skb->data + offset;
-
-	if (offset >= LINEAR_HEADERS || at + size > (void *)(long)skb->data_end)
-		return NULL;
-	return at;
-}
-
 /* RFC 1624: a sum of 16-bit words, of which some have changed by so much. */
 static __always_inline __u16 rewrite_sum(__u16 checksum, __u64 difference)
 {
@@ -95,7 +85,7 @@ static __always_inline __u16 rewrite_sum(__u16 checksum, __u64 difference)
 static __always_inline long rewrite_ipv4_header(struct __sk_buff *skb, __u32 l3_offset, __be32 old,
 						__be32 new, __u32 field)
 {
-	void *ip = rewrite_linear(skb, l3_offset, sizeof(struct iphdr));
+	void *ip = packet_linear(skb, l3_offset, sizeof(struct iphdr));
 	long error;
 
 	if (ip) {
@@ -140,7 +130,7 @@ static __always_inline __u32 rewrite_ipv6_difference(const __u8 *old_address,
 static __always_inline long rewrite_ipv6_header(struct __sk_buff *skb, __u32 offset,
 						const __u8 *new_address, __u32 difference)
 {
-	__u64 *address = rewrite_linear(skb, offset, 16);
+	__u64 *address = packet_linear(skb, offset, 16);
 
 	if (!address)
 		return bpf_skb_store_bytes(skb, offset, new_address, 16, BPF_F_RECOMPUTE_CSUM);
@@ -192,7 +182,7 @@ static __always_inline long rewrite_port(const struct rewrite *to, __u16 old_por
 		return bpf_skb_store_bytes(to->skb, offset, &new, sizeof(new),
 					   BPF_F_RECOMPUTE_CSUM);
 	error = bpf_l4_csum_replace(to->skb, to->checksum, old, new, to->flags | sizeof(new));
-	linear = rewrite_linear(to->skb, offset, sizeof(new));
+	linear = packet_linear(to->skb, offset, sizeof(new));
 	if (!linear)
 		return error ?: bpf_skb_store_bytes(to->skb, offset, &new, sizeof(new), 0);
 	*linear = new;
