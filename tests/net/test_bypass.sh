@@ -37,3 +37,202 @@ test_bypass_slots() {
 		expect_fast_path "$value" "FAST_PATH_${value^^}"
 	done
 }
+
+# What the map interfaces says of one: without_fast_path INTERFACE
+without_fast_path() {
+	local number
+	number=$(cat "/sys/class/net/$1/ifindex")
+	# shellcheck disable=SC2046
+	bpftool -j map lookup pinned "$pins/interfaces" key hex $(printf '%02x %02x 00 00' \
+		$((number & 255)) $((number >> 8))) | jq .formatted.value.without_fast_path
+}
+
+# somebody_at DEVICE ingress|egress PRIORITY: his filter, which lets everything go on
+somebody_at() {
+	[ -e /sys/fs/bpf/program ] || "$build/tests/tcx" pin /sys/fs/bpf/program /sys/fs/bpf/count
+	tc qdisc add dev "$1" clsact 2>/dev/null || true
+	tc filter add dev "$1" "$2" prio "$3" protocol all bpf direct-action pinned /sys/fs/bpf/program
+}
+
+nobody_at() { tc filter del dev "$1" "$2" prio "$3"; }
+
+# bypass_world: the container web is connected, but our plugin has not heard of it
+bypass_world() {
+	export FAST_PATH=always
+	container_add_plain web
+	veth=$(host_veth web)
+}
+
+# expect_added_as STATE: after an ADD of web, and a CHECK
+expect_added_as() {
+	plugin_call ADD web >/run/out || fail "$(cat /run/out)"
+	expect_fast_path web "FAST_PATH_$1"
+	plugin_call CHECK web >/run/out || fail "$(cat /run/out)"
+	expect_fast_path web "FAST_PATH_$1"
+}
+
+# a container whose veth has somebody's qdisc, filter or TCX program when ADD comes is never
+# offloaded; one whose veth has an empty clsact is, and so is one whose bridge has our programs only
+test_bypass_veth() {
+	bypass_world
+	expect_added_as ALWAYS
+	tc qdisc add dev "$veth" root tbf rate 100mbit burst 100k latency 50ms 2>/dev/null ||
+		tc qdisc add dev "$veth" root pfifo
+	expect_added_as OFF
+	tc qdisc del dev "$veth" root
+	expect_added_as ALWAYS
+	local hook
+	for hook in ingress egress; do
+		somebody_at "$veth" "$hook" 1
+		expect_added_as OFF
+		nobody_at "$veth" "$hook" 1
+		expect_added_as ALWAYS
+	done
+	plugin_call DEL web || fail DEL
+	tc qdisc add dev "$veth" clsact 2>/dev/null || true
+	expect_added_as ALWAYS
+}
+
+# the same with an ingress qdisc, and with somebody's TCX program at either hook
+test_bypass_veth_tcx() {
+	tcx_needed
+	bypass_world
+	local hook
+	tc qdisc add dev "$veth" ingress
+	expect_added_as OFF
+	plugin_call DEL web || fail DEL
+	tc qdisc del dev "$veth" ingress
+	expect_added_as ALWAYS
+	for hook in ingress egress; do
+		"$build/tests/tcx" count "$veth" "$hook" "/sys/fs/bpf/$hook"
+		expect_added_as OFF
+		"$build/tests/tcx" detach "$veth" "$hook" somebody_elses
+		expect_added_as ALWAYS
+	done
+}
+
+# a bridge that somebody shapes, or has a program at, keeps all its containers from being offloaded
+test_bypass_bridge() {
+	bypass_world
+	expect_added_as ALWAYS
+	tc qdisc add dev cni0 root pfifo
+	expect_added_as OFF
+	tc qdisc del dev cni0 root
+	somebody_at cni0 egress 1
+	expect_added_as OFF
+	nobody_at cni0 egress 1
+	expect_added_as ALWAYS
+}
+
+# what comes to a veth or a bridge after ADD is seen by CHECK, and by `attach` for all containers;
+# the slot stays live, and keeps its count of flows
+test_bypass_later() {
+	export FAST_PATH=established
+	conflist bridge bridge .
+	conflist ptp ptp .
+	container_start web bridge -p 8080:80/tcp -p 8080:80/udp
+	container_start other bridge -p 9090:80/tcp
+	container_start routed ptp -p 9091:80/tcp
+	expect_answers client "$host4" 8080 web "$client4"
+	local flows attachment
+	flows=$(slot web .flows)
+	[ "$flows" -gt 0 ] || fail "no flow is counted"
+	tc qdisc add dev "$(host_veth web)" root pfifo
+	tc qdisc add dev "$(host_veth routed)" root pfifo
+	expect_equal "" "$("$build/bpf-portmap" attach | grep -v ' without the fast path: ')"
+	expect_fast_path web FAST_PATH_OFF
+	expect_fast_path routed FAST_PATH_OFF ptp/routed/eth0
+	expect_fast_path other FAST_PATH_ESTABLISHED
+	expect_equal "" "$("$build/bpf-portmap" attach)" "what a second attach changes"
+	expect_equal "1 $flows" "$(slot web '"\(.live) \(.flows)"' | tr -d '"')" "live and flows"
+	expect_answers client "$host4" 8080 web "$client4"
+	tc qdisc del dev "$(host_veth web)" root
+	container_check web bridge || fail CHECK
+	expect_fast_path web FAST_PATH_ESTABLISHED
+	tc qdisc add dev cni0 root pfifo
+	expect_contains "$("$build/bpf-portmap" attach)" "somebody has a qdisc at cni0"
+	for attachment in web other; do expect_fast_path "$attachment" FAST_PATH_OFF; done
+	tc qdisc del dev cni0 root
+	for attachment in web other; do
+		container_check "$attachment" bridge || fail CHECK
+		expect_fast_path "$attachment" FAST_PATH_ESTABLISHED
+	done
+}
+
+# CHECK brings fastPath up to what the list says by now
+test_bypass_changed_list() {
+	bypass_world
+	expect_added_as ALWAYS
+	FAST_PATH=off plugin_call CHECK web || fail CHECK
+	expect_fast_path web FAST_PATH_OFF
+	FAST_PATH=established plugin_call CHECK web || fail CHECK
+	expect_fast_path web FAST_PATH_ESTABLISHED
+}
+
+# an uplink at whose ingress somebody's filter stands behind our program is marked by the ADD that
+# attaches to it, by the next ADD, by CHECK and by attach; not one with a filter before ours, or at
+# egress
+test_bypass_uplink() {
+	export FAST_PATH=established
+	conflist clsact bridge "$(with_ours '{"attach": "clsact"}')"
+	somebody_at eth0 ingress 60000
+	somebody_at eth1 ingress 1
+	somebody_at eth1 egress 60000
+	container_add web clsact
+	expect_equal "1 0" "$(without_fast_path eth0) $(without_fast_path eth1)" "at the first ADD"
+	nobody_at eth0 ingress 60000
+	container_add second clsact
+	expect_equal "0 0" "$(without_fast_path eth0) $(without_fast_path eth1)" "at the next ADD"
+	somebody_at eth1 ingress 3
+	container_check web clsact || fail CHECK
+	expect_equal "0 1" "$(without_fast_path eth0) $(without_fast_path eth1)" "at CHECK"
+	nobody_at eth1 ingress 3
+	somebody_at eth0 ingress 2
+	expect_contains "$("$build/bpf-portmap" attach)" 'without the fast path'
+	expect_equal "1 0" "$(without_fast_path eth0) $(without_fast_path eth1)" "at attach"
+	expect_equal "" "$("$build/bpf-portmap" attach eth0)" "what a second attach changes"
+}
+
+# the same with somebody's TCX programs, and where ours are attached by TCX all filters are behind
+test_bypass_uplink_tcx() {
+	tcx_needed
+	export FAST_PATH=established
+	conflist bridge bridge .
+	local tcx=$build/tests/tcx
+	"$tcx" count eth0 ingress /sys/fs/bpf/before
+	"$tcx" count eth1 ingress /sys/fs/bpf/before1
+	"$tcx" count eth1 egress /sys/fs/bpf/before1_egress
+	container_add web bridge
+	expect_equal "0 0" "$(without_fast_path eth0) $(without_fast_path eth1)" "before ours"
+	"$tcx" count eth0 ingress /sys/fs/bpf/behind
+	"$tcx" count eth1 egress /sys/fs/bpf/behind1_egress
+	container_add other bridge
+	expect_equal "1 0" "$(without_fast_path eth0) $(without_fast_path eth1)" "behind ours"
+	somebody_at eth1 ingress 1
+	container_check web bridge || fail CHECK
+	expect_equal "1 1" "$(without_fast_path eth0) $(without_fast_path eth1)" "a filter"
+}
+
+# a bridge that takes another MAC, because it has none of its own, says so in its containers' slots:
+# at the next ADD, and CHECK
+test_bypass_gateway_mac() {
+	export FAST_PATH=established
+	local name
+	for name in web other third; do
+		container_add_plain "$name"
+		[ "$name" != third ] || ip link set cni0 address 02:00:00:00:00:07
+		plugin_call ADD "$name" 'del(.runtimeConfig)' >/run/out || fail "$(cat /run/out)"
+	done
+	for name in web other third; do
+		expect_equal "$(mac_as_json 02:00:00:00:00:07)" "$(slot "$name" .gateway_mac)" \
+			"gateway_mac of $name after ADD"
+	done
+	ip link set cni0 address 02:00:00:00:00:08
+	plugin_call CHECK web 'del(.runtimeConfig)' || fail CHECK
+	for name in web other third; do
+		expect_equal "$(mac_as_json 02:00:00:00:00:08)" "$(slot "$name" .gateway_mac)" \
+			"gateway_mac of $name after CHECK"
+		expect_equal "1 FAST_PATH_ESTABLISHED" \
+			"$(slot "$name" '"\(.live) \(.fast_path)"' | tr -d '"')" "the rest of $name"
+	done
+}

@@ -7,11 +7,6 @@ limits='bandwidth={"ingressRate":80000000,"ingressBurst":8000000,
 	"egressRate":80000000,"egressBurst":8000000}'
 
 # Without it, clsact and the ingress qdisc of `bandwidth` exclude each other.
-tcx_needed() { [ "$(kernel_or 6.6)" = 6.6 ] || skip "the kernel has no TCX, which came with 6.6"; }
-
-# The older one of this kernel's version and the given one.
-kernel_or() { printf '%s\n' "$1" "$(uname -r)" | sort -V | head -n 1; }
-
 works_with_limits() {
 	local list=$1 veth
 	[ -e /run/served ] || serve_in server 9000

@@ -75,8 +75,8 @@ damage() {
 	'no interface') poke_record first 16 '00 00 00 00' ;;
 	'the loopback as interface') poke_record first 16 '01 00 00 00' ;;
 	'no ports counted') poke_record first 28 '00 00 00 00' ;;
-	'a slot without end of name') poke_slot first 24 "$(bytes 256 41)" ;;
-	'a slot with an empty name') poke_slot first 24 00 ;;
+	'a slot without end of name') poke_slot first 32 "$(bytes 256 41)" ;;
+	'a slot with an empty name') poke_slot first 32 00 ;;
 	'a slot of zeros') poke_slot first 0 "$(bytes 288 00)" ;;
 	*) fail "no such damage: $1" ;;
 	esac

@@ -355,6 +355,11 @@ flows_age() {
 		done
 }
 
+tcx_needed() { [ "$(kernel_or 6.6)" = 6.6 ] || skip "the kernel has no TCX, which came with 6.6"; }
+
+# The older one of this kernel's version and the given one.
+kernel_or() { printf '%s\n' "$1" "$(uname -r)" | sort -V | head -n 1; }
+
 # Waits until a condition holds: wait_until SECONDS COMMAND...
 wait_until() {
 	local rounds=$(($1 * 50))

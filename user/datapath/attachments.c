@@ -70,7 +70,7 @@ static int write_slot(const struct objects *objects, const struct attachment_cla
 	};
 
 	memcpy(slot.host_mac, claims->host_mac, sizeof(slot.host_mac));
-	memcpy(slot.gateway_mac, claims->gateway_mac, sizeof(slot.gateway_mac));
+	claims_find_gateway(objects, claims, slot.gateway_mac);
 	memcpy(slot.attachment, claims->key.name, sizeof(slot.attachment));
 	return slot_write(objects, owner.slot, &slot, err);
 }

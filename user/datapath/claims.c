@@ -221,16 +221,19 @@ static int claim_endpoint(const struct objects *objects, struct nl_sock *socket,
 	return 0;
 }
 
-/* The bridge's MAC may have changed since ADD read it: who sees that first writes it to all that
- * are there, under the lock. */
-static void read_bridge_mac(const struct objects *objects, struct interface *interface)
+void claims_find_gateway(const struct objects *objects, const struct attachment_claims *claims,
+			 uint8_t mac[6])
 {
+	const struct interface *veth = &claims->interface;
 	struct interface bridge;
 
-	if (interface->role == ROLE_PORT &&
-	    interface_read(objects, interface->bridge_ifindex, &bridge) &&
-	    bridge.role == ROLE_BRIDGE)
-		memcpy(interface->bridge_mac, bridge.bridge_mac, sizeof(interface->bridge_mac));
+	if (veth->role != ROLE_PORT)
+		memcpy(mac, claims->host_mac, sizeof(claims->host_mac));
+	else if (interface_read(objects, veth->bridge_ifindex, &bridge) &&
+		 bridge.role == ROLE_BRIDGE)
+		memcpy(mac, bridge.bridge_mac, sizeof(bridge.bridge_mac));
+	else
+		memcpy(mac, veth->bridge_mac, sizeof(veth->bridge_mac));
 }
 
 int claims_write(const struct objects *objects, struct nl_sock *socket,
@@ -247,6 +250,7 @@ int claims_write(const struct objects *objects, struct nl_sock *socket,
 		if (claim_endpoint(objects, socket, &claims->endpoints[i], record->owner, err))
 			return -1;
 	interface.owner = record->owner;
-	read_bridge_mac(objects, &interface);
+	if (interface.role == ROLE_PORT)
+		claims_find_gateway(objects, claims, interface.bridge_mac);
 	return interface_write(objects, claims->ifindex, &interface, err);
 }

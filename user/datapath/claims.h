@@ -29,7 +29,6 @@ struct attachment_claims {
 	struct attachment_key key;
 	uint32_t ifindex; /* of the veth's host side */
 	uint8_t host_mac[6];
-	uint8_t gateway_mac[6]; /* where the container's frames to its gateway go */
 	enum fast_path fast_path;
 	struct interface interface;     /* the veth's entry; the owner is filled in */
 	const struct port_claim *ports; /* sorted by key, each key once */
@@ -47,5 +46,11 @@ struct attachment_claims {
 int claims_write(const struct objects *objects, struct nl_sock *socket,
 		 const struct attachment_claims *claims, struct attachment *record,
 		 struct removed *removed, struct cni_error *err);
+
+/* Where the container's frames to its gateway go, as slots have it: to the bridge, or to the
+ * veth's own end. Who sees first that a bridge's MAC has changed writes it to all that are there,
+ * under the lock. */
+void claims_find_gateway(const struct objects *objects, const struct attachment_claims *claims,
+			 uint8_t mac[6]);
 
 #endif

@@ -5,11 +5,6 @@
 #include <bpf/libbpf.h>
 #include <errno.h>
 
-/* One place in the order of filters and one name there, so that a second attach meets
- * the first. Early, but after priority 1, which others take for granted. */
-#define FILTER_PRIORITY 2
-#define FILTER_HANDLE 0x706d
-
 #define HOOK_OPTIONS(name, interface, at) \
 	DECLARE_LIBBPF_OPTS(bpf_tc_hook, name, .ifindex = (int)(interface), \
 			    .attach_point = (at) == HOOK_INGRESS ? BPF_TC_INGRESS : BPF_TC_EGRESS)

@@ -51,6 +51,14 @@ static enum link_header header_of(struct rtnl_link *link)
 	}
 }
 
+/* The kernel has names for none, too; that of an interface which is down is "noop". */
+static bool has_root_qdisc(struct rtnl_link *link)
+{
+	const char *kind = rtnl_link_get_qdisc(link);
+
+	return kind && strcmp(kind, "noqueue") != 0 && strcmp(kind, "noop") != 0;
+}
+
 static void fill_link(struct link *link, struct rtnl_link *from)
 {
 	struct nl_addr *mac = rtnl_link_get_addr(from);
@@ -68,6 +76,7 @@ static void fill_link(struct link *link, struct rtnl_link *from)
 	if (!rtnl_link_get_link_netnsid(from, &netns_id))
 		link->peer_netns_id = netns_id;
 	link->flags = rtnl_link_get_flags(from);
+	link->queues = has_root_qdisc(from);
 }
 
 int link_get(struct nl_sock *socket, uint32_t ifindex, const char *name, struct link *link,

@@ -39,30 +39,64 @@ enum ingress_qdisc qdisc_at_ingress(struct nl_sock *socket, uint32_t ifindex)
 	return found;
 }
 
-static int count_filter(struct nl_msg *message, void *context)
+struct search {
+	bool (*is_meant)(const struct filter *filter);
+	bool found;
+};
+
+static int look_at_filter(struct nl_msg *message, void *context)
 {
-	if (nlmsg_hdr(message)->nlmsg_type == RTM_NEWTFILTER)
-		++*(size_t *)context;
+	const struct tcmsg *header = nlmsg_data(nlmsg_hdr(message));
+	struct search *search = context;
+	struct filter filter;
+
+	if (nlmsg_hdr(message)->nlmsg_type != RTM_NEWTFILTER)
+		return NL_OK;
+	filter.priority = TC_H_MAJ(header->tcm_info) >> 16;
+	filter.handle = header->tcm_handle;
+	search->found |= search->is_meant(&filter);
 	return NL_OK;
 }
 
-static bool has_filters(struct nl_sock *socket, uint32_t ifindex, uint32_t parent)
+static int search_filters(struct nl_sock *socket, uint32_t ifindex, bool ingress,
+			  struct search *search)
 {
 	struct tcmsg header = {
 		.tcm_family = AF_UNSPEC,
 		.tcm_ifindex = (int)ifindex,
-		.tcm_parent = parent,
+		.tcm_parent = TC_H_MAKE(TC_H_CLSACT, ingress ? TC_H_MIN_INGRESS : TC_H_MIN_EGRESS),
 	};
-	size_t count = 0;
 
 	return netlink_get(socket, RTM_GETTFILTER, NLM_F_DUMP, &header, sizeof(header),
-			   count_filter, &count) ||
-	       count;
+			   look_at_filter, search);
+}
+
+bool qdisc_has_filter(struct nl_sock *socket, uint32_t ifindex, bool ingress,
+		      bool (*is_meant)(const struct filter *filter))
+{
+	struct search search = {.is_meant = is_meant};
+
+	search_filters(socket, ifindex, ingress, &search);
+	return search.found;
+}
+
+static bool is_any(const struct filter *filter)
+{
+	(void)filter;
+	return true;
+}
+
+/* What cannot be read may be there. */
+static bool may_have_filters(struct nl_sock *socket, uint32_t ifindex, bool ingress)
+{
+	struct search search = {.is_meant = is_any};
+
+	return search_filters(socket, ifindex, ingress, &search) || search.found;
 }
 
 bool qdisc_is_empty_clsact(struct nl_sock *socket, uint32_t ifindex)
 {
 	return qdisc_at_ingress(socket, ifindex) == INGRESS_QDISC_CLSACT &&
-	       !has_filters(socket, ifindex, TC_H_MAKE(TC_H_CLSACT, TC_H_MIN_INGRESS)) &&
-	       !has_filters(socket, ifindex, TC_H_MAKE(TC_H_CLSACT, TC_H_MIN_EGRESS));
+	       !may_have_filters(socket, ifindex, true) &&
+	       !may_have_filters(socket, ifindex, false);
 }

@@ -21,6 +21,18 @@ enum ingress_qdisc {
 /* An interface that is gone has none. */
 enum ingress_qdisc qdisc_at_ingress(struct nl_sock *socket, uint32_t ifindex);
 
+/* One filter at ingress or egress: they run in the order of their priorities. A handle of 0 is the
+ * kernel's announcement of all of one priority. */
+struct filter {
+	uint32_t priority;
+	uint32_t handle;
+};
+
+/* Whether the interface has a filter that the function says yes to, at ingress or else at egress.
+ * Where only an `ingress` qdisc is, both mean ingress. What cannot be read is not there. */
+bool qdisc_has_filter(struct nl_sock *socket, uint32_t ifindex, bool ingress,
+		      bool (*is_meant)(const struct filter *filter));
+
 /* Whether it is clsact and nothing hangs there. */
 bool qdisc_is_empty_clsact(struct nl_sock *socket, uint32_t ifindex);
 

@@ -10,6 +10,7 @@
 #include "plugin/absent_addresses.h"
 #include "plugin/commands.h"
 #include "plugin/container.h"
+#include "plugin/fast_path.h"
 #include "plugin/interfaces.h"
 #include "plugin/listening.h"
 #include "plugin/localhost.h"
@@ -31,8 +32,10 @@ static int attach_and_claim(struct host *host, struct container *container,
 			    struct cni_error *err)
 {
 	if (interfaces_attach(host, &container->conf, &container->veth, true, err) ||
-	    attach_interface(&host->datapath, host->socket, &container->target, undo, err) ||
-	    reservation_set_up(host, &container->conf, err) ||
+	    attach_interface(&host->datapath, host->socket, &container->target, undo, err))
+		return -1;
+	fast_path_decide(host, container, undo->qdisc);
+	if (reservation_set_up(host, &container->conf, err) ||
 	    listening_check(host, container, container_id, LISTENING_UNCLAIMED, err))
 		return -1;
 	if (attachment_add(&host->datapath, host->socket, &container->claims, err))

@@ -9,6 +9,7 @@
 #include "datapath/prepare.h"
 #include "datapath/socket_hooks.h"
 #include "plugin/commands.h"
+#include "plugin/fast_path.h"
 #include "plugin/interfaces.h"
 
 static void print_change(const char *interface, const char *what)
@@ -45,7 +46,8 @@ static int attach(struct host *host, char *const *names, struct cni_error *err)
 		   : networks_visit(&host->datapath, attach_for_network, host, err))
 		return -1;
 	interfaces_sweep(host);
-	if (interfaces_repair(host, err) || interfaces_refresh_addresses(host, err))
+	if (interfaces_repair(host, err) || fast_path_refresh(host, err) ||
+	    interfaces_refresh_addresses(host, err))
 		return -1;
 	return refresh_ports(host, err) ? -1 : socket_hooks_repair(&host->datapath, err);
 }

@@ -6,6 +6,7 @@
 #include "plugin/absent_addresses.h"
 #include "plugin/commands.h"
 #include "plugin/container.h"
+#include "plugin/fast_path.h"
 #include "plugin/interfaces.h"
 #include "plugin/localhost.h"
 #include "plugin/reservation.h"
@@ -47,6 +48,11 @@ static int verify(struct host *host, struct container *container, struct cni_err
 	if (attachment_verify(&host->datapath, &container->claims, with_ports, err) ||
 	    verify_veth(host, container, err) ||
 	    interfaces_attach(host, &container->conf, &container->veth, false, err))
+		return -1;
+	/* So is what came that packets must not skip. */
+	fast_path_decide(host, container, false);
+	if (fast_path_refresh_uplinks(host, err) ||
+	    attachment_amend(&host->datapath, &container->claims, err))
 		return -1;
 	if (interfaces_verify(host, err) || localhost_verify(host, &container->conf, err))
 		return -1;

@@ -113,17 +113,6 @@ static void fill_interface(struct container *container, const struct host *host)
 	memcpy(interface->address6, addressed->address6, sizeof(interface->address6));
 }
 
-static void fill_slot(struct attachment_claims *claims, const struct host_veth *veth,
-		      const struct conf *conf)
-{
-	const struct link *gateway = veth->bridge.ifindex ? &veth->bridge : &veth->link;
-
-	claims->ifindex = veth->link.ifindex;
-	memcpy(claims->host_mac, veth->link.mac, sizeof(claims->host_mac));
-	memcpy(claims->gateway_mac, gateway->mac, sizeof(claims->gateway_mac));
-	claims->fast_path = conf_may_limit_bandwidth(conf) ? FAST_PATH_OFF : conf->fast_path;
-}
-
 int container_find_veth(struct container *container, const struct cni_environment *environment,
 			struct host *host, struct cni_error *err)
 {
@@ -133,7 +122,11 @@ int container_find_veth(struct container *container, const struct cni_environmen
 	if (container->netns < 0 ||
 	    veth_find_host_end(host->socket, container->netns, environment->ifname, veth, err))
 		return -1;
-	fill_slot(&container->claims, veth, &container->conf);
+	container->claims.ifindex = veth->link.ifindex;
+	memcpy(container->claims.host_mac, veth->link.mac, sizeof(container->claims.host_mac));
+	container->claims.fast_path = conf_may_limit_bandwidth(&container->conf)
+					      ? FAST_PATH_OFF
+					      : container->conf.fast_path;
 	fill_interface(container, host);
 	container->target = (struct attach_target){
 		.ifindex = veth->link.ifindex,

@@ -11,8 +11,13 @@
 #include "datapath/host_addresses.h"
 #include "datapath/lock.h"
 #include "datapath/maps.h"
+#include "datapath/owners.h"
+#include "datapath/slot_amend.h"
 #include "net/link_names.h"
+#include "plugin/fast_path.h"
 #include "plugin/uplinks.h"
+
+#define MANY_INTERFACES 8
 
 static void fill_addresses(struct interface *interface, const struct addressed_interface *addressed)
 {
@@ -54,6 +59,8 @@ static int attach_and_write(struct host *host, const struct attach_target *targe
 		memcpy(interface.bridge_mac, link->mac, sizeof(interface.bridge_mac));
 	if (known)
 		interface.addresses_excluded = known->addresses_excluded;
+	interface.without_fast_path =
+		fast_path_is_barred_at_uplink(host, link->ifindex, &interface);
 	return write_attached(host, &interface, link->ifindex, err);
 }
 
@@ -101,6 +108,17 @@ static int refresh_addresses(struct host *host, const struct addressed_interface
 		return 0;
 	fill_addresses(interface, addressed);
 	return interface_write(objects, addressed->ifindex, interface, err);
+}
+
+/* A look at each of very many would cost ADD more than it may. */
+static int refresh(struct host *host, const struct addressed_interface *addressed,
+		   struct interface *known, struct cni_error *err)
+{
+	if (refresh_addresses(host, addressed, known, err))
+		return -1;
+	return host->addresses.count > MANY_INTERFACES
+		       ? 0
+		       : fast_path_refresh_uplink(host, addressed->ifindex, known, err);
 }
 
 /* Neither an uplink nor unseen: from_container lets containers out there as they are. What
@@ -175,7 +193,7 @@ static int attach_addressed(struct host *host, const struct conf *conf,
 	if (step == STEP_KEEP && known && repair && !is_settled(host, ifindex, known))
 		step = STEP_ATTACH;
 	if (step == STEP_KEEP)
-		return known ? refresh_addresses(host, addressed, known, err) : 0;
+		return known ? refresh(host, addressed, known, err) : 0;
 	*grown = true;
 	return take_step(host, conf, ifindex, step, known, err);
 }
@@ -238,7 +256,20 @@ static int attach_unnumbered(struct host *host, const struct conf *conf, bool re
 struct mac_change {
 	const struct objects *objects;
 	const struct link *bridge;
+	int amender;
 };
+
+static void change_slot(const struct mac_change *change, struct owner owner)
+{
+	struct cni_error ignored = {0};
+	struct slot slot;
+
+	if (change->amender < 0 || !owner_read(change->objects, owner, &slot))
+		return;
+	memcpy(slot.gateway_mac, change->bridge->mac, sizeof(slot.gateway_mac));
+	if (slot_amend(change->amender, owner.slot, &slot, &ignored))
+		cni_error_release(&ignored);
+}
 
 static bool change_port(const void *key, const void *value, void *context)
 {
@@ -252,17 +283,30 @@ static bool change_port(const void *key, const void *value, void *context)
 	memcpy(interface.bridge_mac, change->bridge->mac, sizeof(interface.bridge_mac));
 	if (interface_write(change->objects, *(const uint32_t *)key, &interface, &ignored))
 		cni_error_release(&ignored);
+	change_slot(change, interface.owner);
 	return true;
+}
+
+/* Where slots cannot be changed, what the containers send goes through the stack. */
+static void change_ports(const struct objects *objects, const struct link *bridge)
+{
+	struct cni_error ignored = {0};
+	cleanup_close int amender = slot_amender_open(objects, &ignored);
+	struct mac_change change = {objects, bridge, amender};
+
+	cni_error_release(&ignored);
+	maps_walk(objects->maps[MAP_INTERFACES], sizeof(uint32_t), sizeof(struct interface),
+		  change_port, &change);
 }
 
 /* A bridge without a MAC of its own takes the lowest of its ports', which change. */
 static int follow_bridge_mac(struct host *host, const struct link *bridge,
 			     const struct interface *known, struct cni_error *err)
 {
-	struct link again;
-	struct mac_change change = {&host->datapath.objects, &again};
+	const struct objects *objects = &host->datapath.objects;
 	cleanup_lock int lock = -1;
 	struct interface now;
+	struct link again;
 
 	if (!memcmp(known->bridge_mac, bridge->mac, sizeof(known->bridge_mac)))
 		return 0;
@@ -270,14 +314,13 @@ static int follow_bridge_mac(struct host *host, const struct link *bridge,
 	lock = lock_take(err);
 	if (lock < 0 || link_get(host->socket, bridge->ifindex, NULL, &again, err))
 		return -1;
-	if (!again.ifindex || !interface_read(change.objects, bridge->ifindex, &now) ||
+	if (!again.ifindex || !interface_read(objects, bridge->ifindex, &now) ||
 	    now.role != ROLE_BRIDGE)
 		return 0;
 	memcpy(now.bridge_mac, again.mac, sizeof(now.bridge_mac));
-	if (interface_write(change.objects, bridge->ifindex, &now, err))
+	if (interface_write(objects, bridge->ifindex, &now, err))
 		return -1;
-	maps_walk(change.objects->maps[MAP_INTERFACES], sizeof(uint32_t), sizeof(struct interface),
-		  change_port, &change);
+	change_ports(objects, &again);
 	return 0;
 }
 
