@@ -31,6 +31,10 @@ static const char usage[] =
 	"running\n"
 	"      containers say, or to those named; repairs what somebody removed; prints what it\n"
 	"      changed. Does nothing where no container was ever added. A udev rule may call it.\n"
+	"  bpf-portmap drop-offload\n"
+	"      lets no flow skip the IP stack until its firewall has let it through again: for "
+	"who\n"
+	"      changed the rules, and wants them to bite at once\n"
 	"  cnirun --help\n"
 	"      a runtime for lists\n";
 
@@ -69,6 +73,19 @@ static int run(const struct cni_environment *environment, struct cni_network_con
 	return functions[environment->command](environment, config, err);
 }
 
+static int run_verb(char *const *arguments, struct cni_error *err)
+{
+	return strcmp(arguments[0], "attach") ? command_drop_offload(err)
+					      : command_attach(arguments + 1, err);
+}
+
+static bool verb_is_known(char *const *arguments)
+{
+	if (!strcmp(arguments[0], "attach"))
+		return !arguments[1] || arguments[1][0] != '-';
+	return !strcmp(arguments[0], "drop-offload") && !arguments[1];
+}
+
 static int run_by_hand(char *const *arguments)
 {
 	struct cni_error err = {0};
@@ -77,11 +94,11 @@ static int run_by_hand(char *const *arguments)
 		introduce();
 		return EXIT_SUCCESS;
 	}
-	if (strcmp(arguments[0], "attach") || (arguments[1] && arguments[1][0] == '-')) {
+	if (!verb_is_known(arguments)) {
 		fputs(usage, stderr);
 		return EXIT_USAGE;
 	}
-	if (!command_attach(arguments + 1, &err))
+	if (!run_verb(arguments, &err))
 		return EXIT_SUCCESS;
 	fprintf(stderr, "bpf-portmap: %s\n", cni_error_message(&err));
 	cni_error_release(&err);

@@ -26,4 +26,7 @@ int command_status(const struct cni_environment *environment,
  * every interface that it changes. Codes 102, 5, 11, 7. */
 int command_attach(char *const *interfaces, struct cni_error *err);
 
+/* Not of CNI: `bpf-portmap drop-offload`. Prints what it did. Codes 102, 5, 11. */
+int command_drop_offload(struct cni_error *err);
+
 #endif

@@ -1,0 +1,44 @@
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+# shellcheck shell=bash disable=SC2154
+# `bpf-portmap drop-offload`: for who has changed a firewall's rules.
+
+meta_field() { bpftool -j map dump pinned "$pins/meta" | jq -c ".[0].formatted.value | $1"; }
+
+newest_flow() {
+	bpftool -j map dump pinned "$pins/flows" | jq '[.[].formatted.value.last_seen] | max'
+}
+
+# drop-offload writes down the second, by the clock that the programs read, and nothing else; it
+# says what it did
+test_drop_offload_writes() {
+	local before rest
+	container_start web bridge -p 8080:80/tcp -p 8080:80/udp
+	expect_equal 0 "$(meta_field .offload_dropped)" "offload_dropped"
+	expect_answers client "$host4" 8080 web "$client4"
+	rest=$(meta_field 'del(.offload_dropped)')
+	before=$(newest_flow)
+	expect_contains "$("$build/bpf-portmap" drop-offload)" "until its firewall has let it through"
+	[ "$(meta_field .offload_dropped)" -ge "$before" ] || fail "before $before"
+	expect_equal "$rest" "$(meta_field 'del(.offload_dropped)')" "the rest of meta"
+	expect_answers client "$host4" 8080 web "$client4"
+	[ "$(meta_field .offload_dropped)" -le "$(newest_flow)" ] || fail "in the future"
+	before=$(meta_field .offload_dropped)
+	container_add other bridge
+	expect_equal "$before" "$(meta_field .offload_dropped)" "offload_dropped after an ADD"
+}
+
+# where nothing was ever loaded there is nothing to drop, and nothing is loaded; with maps of another
+# layout it fails; what else is said behind it is refused
+test_drop_offload_without() {
+	local said code=0
+	said=$("$build/bpf-portmap" drop-offload) || fail "exit code $?"
+	expect_contains "$said" "nothing to drop"
+	[ ! -e "$pins" ] || fail "it loaded something"
+	"$build/bpf-portmap" drop-offload now >/run/out 2>&1 || code=$?
+	expect_equal 2 "$code" "exit code with a word too much"
+	expect_contains "$("$build/bpf-portmap" --help 2>&1)" "bpf-portmap drop-offload"
+	container_add web bridge
+	meta_set 0 63
+	expect_failure "$build/bpf-portmap" drop-offload
+	expect_contains "$output" layout
+}

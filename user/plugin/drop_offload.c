@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* drop_offload.c - `bpf-portmap drop-offload`: every flow goes through the IP stack, and what the
+ * firewall says by now, before it may skip them again. */
+#include <stdio.h>
+#include <time.h>
+
+#include "datapath/lock.h"
+#include "datapath/maps.h"
+#include "datapath/prepare.h"
+#include "plugin/commands.h"
+#include "plugin/host.h"
+
+/* Under the lock, for ADD writes meta too. What else is in there stays as it is, so that nobody
+ * finds anything half written. */
+static int drop(const struct objects *objects, struct cni_error *err)
+{
+	cleanup_lock int lock = lock_take(err);
+	struct timespec now;
+	struct meta meta;
+
+	if (lock < 0)
+		return -1;
+	if (!meta_read(objects, &meta))
+		return cni_error_set(err, CNI_ERROR_KERNEL_REFUSED, "cannot read the map meta");
+	/* The clock that the programs read. */
+	clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
+	meta.offload_dropped = (uint32_t)now.tv_sec;
+	return meta_write(objects, &meta, err);
+}
+
+int command_drop_offload(struct cni_error *err)
+{
+	cleanup_host struct host host = {0};
+
+	if (host_open(&host, err))
+		return -1;
+	if (host.datapath.state == DATAPATH_FOREIGN)
+		return datapath_refuse_foreign(&host.datapath, err);
+	if (datapath_recover(&host.datapath, &host.addresses, err))
+		return -1;
+	if (!datapath_is_usable(&host.datapath)) {
+		puts("no container was ever added: there is nothing to drop");
+		return 0;
+	}
+	if (drop(&host.datapath.objects, err))
+		return -1;
+	puts("no flow skips the IP stack until its firewall has let it through again");
+	return 0;
+}
