@@ -40,7 +40,12 @@ struct translation {
 	__u8 address[16];
 	__u16 port;
 	__u16 peer_port;
-	__u32 out_ifindex; /* to leave by this interface instead; 0: no */
+	__u32 out_ifindex;   /* to leave by this interface instead; 0: no. On a path: its end */
+	enum flow_path path; /* PATH_CONTAINER, PATH_OUT: past the IP stack */
+	__u8 report;         /* 1: to be told of where the packet leaves the stack */
+	__u8 frame_destination[6]; /* on a path: MACs, as a frame begins; zero: not known */
+	__u8 frame_source[6];
+	__u8 reserved[2];
 } __attribute__((aligned(8)));
 
 static __always_inline void translation_of(const struct flow *flow, struct translation *translation)
@@ -49,6 +54,17 @@ static __always_inline void translation_of(const struct flow *flow, struct trans
 	translation->port = flow->port;
 	translation->peer_port = flow->peer_port;
 	translation->out_ifindex = 0;
+	translation->path = PATH_UNDECIDED;
+	translation->report = 0;
+	__builtin_memset(translation->frame_destination, 0, ETH_ALEN);
+}
+
+/* Is the neighbour's MAC known? */
+static __always_inline bool translation_has_frame(const struct translation *translation)
+{
+	const __u8 *mac = translation->frame_destination;
+
+	return mac[0] | mac[1] | mac[2] | mac[3] | mac[4] | mac[5];
 }
 
 static __always_inline bool translation_changes_ports(const struct translation *translation,

@@ -64,6 +64,27 @@ static __always_inline struct fragment *fragment_open(const struct fragment_key 
 	return fragment;
 }
 
+static __always_inline void fragment_keep_translation(struct fragment *fragment,
+						      const struct translation *translation)
+{
+	address_copy(fragment->address, translation->address);
+	fragment->out_ifindex = translation->out_ifindex;
+	fragment->path = translation->path;
+	__builtin_memcpy(fragment->path_destination, translation->frame_destination, ETH_ALEN);
+	__builtin_memcpy(fragment->path_source, translation->frame_source, ETH_ALEN);
+}
+
+static __always_inline void fragment_translation(const struct fragment *fragment,
+						 struct translation *translation)
+{
+	__builtin_memset(translation, 0, sizeof(*translation));
+	address_copy(translation->address, fragment->address);
+	translation->out_ifindex = fragment->out_ifindex;
+	translation->path = fragment->path;
+	__builtin_memcpy(translation->frame_destination, fragment->path_destination, ETH_ALEN);
+	__builtin_memcpy(translation->frame_source, fragment->path_source, ETH_ALEN);
+}
+
 /* Remembers what is done to a first fragment. Returns the ticket of the newest of
  * those held, which are the caller's to release now; 0: there are none. */
 VERIFIED_ONCE __u32 fragment_remember(const struct packet *packet,
@@ -79,10 +100,8 @@ VERIFIED_ONCE __u32 fragment_remember(const struct packet *packet,
 	fragment = fragment_open(&key);
 	if (!fragment)
 		return 0;
-	if (fate == FRAGMENT_TRANSLATED) {
-		address_copy(fragment->address, translation->address);
-		fragment->out_ifindex = translation->out_ifindex;
-	}
+	if (fate == FRAGMENT_TRANSLATED || fate == FRAGMENT_LEFT)
+		fragment_keep_translation(fragment, translation);
 	fragment->last_seen = flow_now();
 	*(volatile enum fragment_fate *)&fragment->fate = fate;
 	if (fate == FRAGMENT_DROPPED)
@@ -107,11 +126,8 @@ VERIFIED_ONCE enum fragment_fate fragment_follow(const struct packet *packet,
 		return FRAGMENT_WAITING;
 	if (fragment->last_seen != now)
 		fragment->last_seen = now;
-	if (fragment->fate == FRAGMENT_TRANSLATED) {
-		__builtin_memset(translation, 0, sizeof(*translation));
-		address_copy(translation->address, fragment->address);
-		translation->out_ifindex = fragment->out_ifindex;
-	}
+	if (fragment->fate == FRAGMENT_TRANSLATED || fragment->fate == FRAGMENT_LEFT)
+		fragment_translation(fragment, translation);
 	return fragment->fate;
 }
 

@@ -8,6 +8,7 @@
 
 #include "flow_use.h"
 #include "noticed.h"
+#include "offload.h"
 #include "policy.h"
 #include "portmap.h"
 #include "route.h"
@@ -224,7 +225,8 @@ VERIFIED_ONCE bool direct_is_refused(const struct packet *packet)
 
 /* An ICMP error that arrives, about a packet that left translated. It neither
  * begins a flow nor keeps one alive (RFC 5508 4). */
-static __always_inline enum verdict decide_error_in(struct packet *packet,
+static __always_inline enum verdict decide_error_in(struct __sk_buff *skb, struct packet *packet,
+						    __u32 ifindex, bool may_skip,
 						    struct translation *translation)
 {
 	struct flow *flow;
@@ -234,15 +236,55 @@ static __always_inline enum verdict decide_error_in(struct packet *packet,
 	if (!flow)
 		return VERDICT_PASS;
 	translation_of(flow, translation);
+	if (may_skip)
+		offload_choose(skb, packet, flow, ifindex, flow_now(), translation);
 	return VERDICT_TRANSLATE;
+}
+
+/* A packet of a live flow. VERDICT_PASS: the flow has lost its tuple and is no more. */
+static __always_inline enum verdict enter_by_flow(struct __sk_buff *skb, struct packet *packet,
+						  struct flow *flow, __u32 ifindex, bool may_skip,
+						  __u32 now, struct translation *translation)
+{
+	struct flow_key *tuple = &packet->tuple;
+	enum verdict verdict;
+	bool open = false;
+
+	translation_of(flow, translation);
+	if (may_skip) {
+		offload_choose(skb, packet, flow, ifindex, now, translation);
+		open = offload_is_open(packet, flow, now);
+		translation->report = offload_wants_report(tuple, flow, now);
+	}
+	verdict = flow_use(tuple, flow, packet, skb->len, now);
+	if (open && verdict == VERDICT_TRANSLATE)
+		offload_open(skb, packet, ifindex, translation);
+	return verdict;
+}
+
+/* A packet to a mapped port that no flow has. */
+static __always_inline enum verdict enter_by_mapping(struct __sk_buff *skb, struct packet *packet,
+						     const struct portmap *mapping, __u32 ifindex,
+						     bool may_skip, struct translation *translation)
+{
+	enum verdict verdict = mapping_decide(skb, packet, mapping, translation);
+	enum fast_path mode;
+
+	if (!may_skip || verdict != VERDICT_TRANSLATE)
+		return verdict;
+	mode = offload_mode(&mapping->owner);
+	translation->report = mode == FAST_PATH_ESTABLISHED;
+	if (mode == FAST_PATH_ALWAYS)
+		offload_open(skb, packet, ifindex, translation);
+	return verdict;
 }
 
 /* A packet that arrives at the interface ifindex (the one routing sees: a bridge
  * rather than its port). routed: on its way into the IP stack, not switched. vouched:
- * the sender has the address that it claims. */
+ * the sender has the address that it claims. may_skip: the packet may skip the stack. */
 static __always_inline enum verdict decide_in(struct __sk_buff *skb, struct packet *packet,
 					      __u32 ifindex, bool routed, bool vouched,
-					      struct translation *translation)
+					      bool may_skip, struct translation *translation)
 {
 	struct flow_key *tuple = &packet->tuple;
 	struct endpoint *endpoint;
@@ -259,8 +301,7 @@ static __always_inline enum verdict decide_in(struct __sk_buff *skb, struct pack
 		flow = NULL;
 	}
 	if (flow && !flow->unconfirmed) {
-		translation_of(flow, translation);
-		verdict = flow_use(tuple, flow, packet, skb->len, now);
+		verdict = enter_by_flow(skb, packet, flow, ifindex, may_skip, now, translation);
 		if (verdict != VERDICT_PASS)
 			return verdict;
 	}
@@ -272,7 +313,8 @@ static __always_inline enum verdict decide_in(struct __sk_buff *skb, struct pack
 	if (mapping) {
 		route = route_of(skb, packet, ifindex, &out);
 		if (route == ROUTE_LOCAL)
-			return mapping_decide(skb, packet, mapping, translation);
+			return enter_by_mapping(skb, packet, mapping, ifindex, may_skip,
+						translation);
 		if (route == ROUTE_DISABLED)
 			count(forwarding_disabled);
 	}

@@ -242,13 +242,15 @@ static __always_inline bool masquerade_is_hairpin(const struct packet *packet,
 static __always_inline __u32 reply_reroute(struct __sk_buff *skb, const struct packet *packet,
 					   struct flow *flow, __u32 now)
 {
-	if (!flow->out_ifindex || flow->out_looked_up != now) {
+	__u32 out = flow->out_ifindex;
+
+	if (!out || flow->out_looked_up != now || flow->path >= PATH_CONTAINER)
+		out = route_by_source(skb, packet, (struct address *)flow->address);
+	if (flow->path < PATH_CONTAINER) {
 		flow->out_looked_up = now;
-		flow->out_ifindex = route_by_source(skb, packet, (struct address *)flow->address);
+		flow->out_ifindex = out;
 	}
-	if (flow->out_ifindex == skb->ifindex || !route_fits(skb, packet, flow->out_ifindex))
-		return 0;
-	return flow->out_ifindex;
+	return out == skb->ifindex || !route_fits(skb, packet, out) ? 0 : out;
 }
 
 /* An ICMP error that leaves, about a packet that arrived translated: a
@@ -303,6 +305,7 @@ static __always_inline enum verdict leave_by_flow(struct __sk_buff *skb, struct 
 	translation_of(flow, translation);
 	if (flow->kind == FLOW_MAPPING && flow->reply)
 		translation->out_ifindex = reply_reroute(skb, packet, flow, now);
+	offload_note(flow, now);
 	return flow_use(tuple, flow, packet, skb->len, now);
 }
 
@@ -352,6 +355,40 @@ static __always_inline enum verdict decide_out(struct __sk_buff *skb, struct pac
 		return decide_out_of_container(skb, packet, endpoint, translation);
 	direct_confirm(packet);
 	return VERDICT_PASS;
+}
+
+/* A container's packet of a live flow takes its path past the stack, if it has one. */
+VERIFIED_ONCE enum verdict leave_by_path(struct __sk_buff *skb, const struct packet *packet,
+					 struct flow *flow, __u32 ifindex,
+					 struct translation *translation)
+{
+	__u32 now = flow_now();
+
+	if (!packet || !flow || !translation)
+		return VERDICT_PASS;
+	translation_of(flow, translation);
+	offload_choose(skb, packet, flow, ifindex, now, translation);
+	/* What the stack gets is counted where it leaves; but if it is time to decide about the
+	 * flow, that must have moved to flows before. */
+	if (packet->error || (!translation->path && flow->state != STATE_NEW))
+		return VERDICT_TRANSLATE;
+	return flow_use(&packet->tuple, flow, packet, skb->len, now);
+}
+
+/* VERDICT_PASS: the packet, of a live flow, is the stack's. ifindex: where that sees it come in. */
+static __always_inline enum verdict leave_past_stack(struct __sk_buff *skb, struct packet *packet,
+						     struct flow *flow, __u32 ifindex, __u32 now,
+						     struct translation *translation)
+{
+	bool open = offload_is_open(packet, flow, now);
+	enum verdict verdict;
+
+	if (!open && flow->path < PATH_CONTAINER)
+		return VERDICT_PASS;
+	verdict = leave_by_path(skb, packet, flow, ifindex, translation);
+	if (open && verdict == VERDICT_TRANSLATE)
+		offload_open(skb, packet, ifindex, translation);
+	return verdict == VERDICT_TRANSLATE && !translation->path ? VERDICT_PASS : verdict;
 }
 
 #endif

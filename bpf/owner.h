@@ -5,12 +5,18 @@
 
 #include "maps.h"
 
-static __always_inline bool owner_live(const struct owner *owner)
+/* NULL: that one is gone. */
+static __always_inline const struct slot *owner_slot(const struct owner *owner)
 {
 	__u32 number = owner->slot;
-	struct slot *slot = bpf_map_lookup_elem(&slots, &number);
+	const struct slot *slot = bpf_map_lookup_elem(&slots, &number);
 
-	return slot && slot->live && slot->generation == owner->generation;
+	return slot && slot->live && slot->generation == owner->generation ? slot : NULL;
+}
+
+static __always_inline bool owner_live(const struct owner *owner)
+{
+	return owner_slot(owner);
 }
 
 static __always_inline bool owner_equal(const struct owner *a, const struct owner *b)

@@ -80,9 +80,11 @@ struct packet {
 	enum fragment_place fragment;
 	bool ipv4;
 	bool error;
-	bool from_endpoint; /* of an error on its way out: the sender is a container */
-	bool no_checksum;   /* UDP over IPv4 may have none (RFC 768) */
-	bool echo_reply;    /* ICMP: the side that asked is the destination */
+	bool from_endpoint;   /* of an error on its way out: the sender is a container */
+	bool no_checksum;     /* UDP over IPv4 may have none (RFC 768) */
+	bool echo_reply;      /* ICMP: the side that asked is the destination */
+	__u8 hop_limit;       /* or time to live */
+	__u8 type_of_service; /* IPv4 */
 } __attribute__((aligned(8)));
 
 struct transport_ports {
@@ -522,6 +524,8 @@ static __always_inline enum packet_kind packet_parse_ipv4(struct __sk_buff *skb,
 	if (packet->end > skb->len || packet->l3_offset + header_length > packet->end)
 		return PACKET_IGNORED;
 	packet->ipv4 = true;
+	packet->hop_limit = ip.ttl;
+	packet->type_of_service = ip.tos;
 	address_from_ipv4(packet->tuple.source, ip.saddr);
 	address_from_ipv4(packet->tuple.destination, ip.daddr);
 	fragment = bpf_ntohs(ip.frag_off) & IPV4_FRAGMENT;
@@ -544,6 +548,7 @@ static __always_inline enum packet_kind packet_parse_ipv6(struct __sk_buff *skb,
 		return PACKET_IGNORED;
 	if ((bpf_ntohl(ip.version_class_label) >> 28) != 6)
 		return PACKET_IGNORED;
+	packet->hop_limit = ip.hop_limit;
 	payload->offset = packet->l3_offset + sizeof(ip);
 	packet->end = payload->offset + bpf_ntohs(ip.payload_length);
 	if (ip.payload_length == 0 && skb->len > 0xffff) /* BIG TCP (since 5.19) says 0 */
@@ -605,6 +610,16 @@ static __always_inline bool packet_is_for_mac(struct __sk_buff *skb, const __u8 
 		if (destination[i] != mac[i])
 			return false;
 	return true;
+}
+
+/* IPv4 options, or IPv6 extension headers; a fragment's own is none. */
+static __always_inline bool packet_has_options(const struct packet *packet)
+{
+	__u32 size = packet->l4_offset - packet->l3_offset;
+
+	if (packet->ipv4)
+		return size != sizeof(struct iphdr);
+	return size != sizeof(struct ipv6_header) && (!packet->fragment || size != 48);
 }
 
 static __always_inline bool packet_begins_tcp(const struct packet *packet)

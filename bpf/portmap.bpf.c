@@ -47,6 +47,10 @@
  * each hook, what was done to it is done to the others (fragment.h). Those that enter
  * before it are held until it comes (held.h).
  *
+ * The fast path. A flow that the stack has let through both ways skips it from then on:
+ * from_uplink and from_container do all that the stack and the hooks behind it would do, and
+ * send the packet straight into the container or out of the uplink (offload.h).
+ *
  * Decisions read maps and fill a translation; rewrite.h alone writes packets.
  *
  * Neighbours on one bridge. from_container rewrites the request before the
@@ -66,6 +70,36 @@
 
 #define PACKET_HOST 0
 
+/* The kernel's ip_tos2prio: by the two bits of RFC 1349 that it looks at. */
+static __always_inline __u32 priority_of(__u8 type_of_service)
+{
+	return 0x4620 >> (type_of_service >> 3 & 3) * 4 & 0xf;
+}
+
+/* Past the IP stack. */
+static __always_inline int send(struct __sk_buff *skb, const struct packet *packet,
+				const struct translation *translation)
+{
+	if (packet->hop_limit <= 1)
+		return TC_ACT_SHOT; /* a later fragment: nobody is told of it (RFC 1122 3.2.2) */
+	if (rewrite_forwarded(skb, packet, translation)) {
+		count(drop_rewrite_failed);
+		return TC_ACT_SHOT;
+	}
+	if (translation->path == PATH_CONTAINER) {
+		count_here(fast_into_container);
+		skb->mark = 0; /* the kernel does that since 6.15 */
+		return bpf_redirect_peer(translation->out_ifindex, 0);
+	}
+	count_here(fast_out);
+	skb->tc_index = TC_INDEX_SENT;
+	if (packet->ipv4)
+		skb->priority = priority_of(packet->type_of_service);
+	return translation_has_frame(translation)
+		       ? bpf_redirect(translation->out_ifindex, 0)
+		       : bpf_redirect_neigh(translation->out_ifindex, NULL, 0, 0);
+}
+
 /* Does what was decided. */
 static __always_inline int act(struct __sk_buff *skb, const struct packet *packet,
 			       const struct translation *translation, enum verdict verdict)
@@ -79,10 +113,14 @@ static __always_inline int act(struct __sk_buff *skb, const struct packet *packe
 		count(drop_rewrite_failed);
 		return TC_ACT_SHOT; /* half changed: nobody can use it */
 	}
+	if (translation->path)
+		return send(skb, packet, translation);
 	if (packet->error) {
 		count_here(rewritten_error);
 		return TC_ACT_UNSPEC;
 	}
+	if (translation->report)
+		skb->tc_index = TC_INDEX_REPORT;
 	if (packet->tuple.direction == DIRECTION_IN) {
 		count_here(rewritten_destination);
 		return TC_ACT_UNSPEC;
@@ -114,6 +152,24 @@ static __always_inline int act_in(struct __sk_buff *skb, const struct packet *pa
 	return act(skb, packet, translation, verdict);
 }
 
+/* The same for what leaves from where it enters: its source is translated. */
+static __always_inline int act_out(struct __sk_buff *skb, struct packet *packet,
+				   const struct translation *translation, enum verdict verdict)
+{
+	__u32 newest = 0;
+
+	if (packet->fragment == FIRST_FRAGMENT && verdict == VERDICT_TRANSLATE) {
+		packet->tuple.direction = DIRECTION_IN; /* where the others will be seen */
+		newest = fragment_remember(packet, translation, FRAGMENT_LEFT);
+		packet->tuple.direction = DIRECTION_OUT;
+	}
+	if (newest) {
+		held_release_all(skb, packet, newest);
+		return TC_ACT_SHOT;
+	}
+	return act(skb, packet, translation, verdict);
+}
+
 /* What became of the first fragment. Where it has not come yet, a fragment that may
  * have to be translated waits for it: one to this host, or a container's own. */
 VERIFIED_ONCE int later_fragment(struct __sk_buff *skb, const struct packet *packet,
@@ -138,7 +194,7 @@ VERIFIED_ONCE int later_fragment(struct __sk_buff *skb, const struct packet *pac
 }
 
 static __always_inline int enter(struct __sk_buff *skb, struct packet *packet,
-				 enum packet_kind kind)
+				 enum packet_kind kind, bool may_skip)
 {
 	struct translation translation;
 	enum verdict verdict = VERDICT_PASS;
@@ -157,9 +213,9 @@ static __always_inline int enter(struct __sk_buff *skb, struct packet *packet,
 		}
 	}
 	if (packet->error)
-		verdict = decide_error_in(packet, &translation);
+		verdict = decide_error_in(skb, packet, skb->ifindex, may_skip, &translation);
 	else if (kind == PACKET_TRANSLATABLE)
-		verdict = decide_in(skb, packet, skb->ifindex, true, false, &translation);
+		verdict = decide_in(skb, packet, skb->ifindex, true, false, may_skip, &translation);
 	return act_in(skb, packet, &translation, verdict);
 }
 
@@ -190,7 +246,12 @@ static __always_inline int leave(struct __sk_buff *skb, __u16 l3_offset, bool up
 	enum packet_kind kind;
 	struct packet packet;
 	enum verdict verdict;
+	__u16 index = skb->tc_index;
 
+	if (index)
+		skb->tc_index = 0;
+	if (uplink && index == TC_INDEX_SENT)
+		return TC_ACT_UNSPEC;
 	kind = packet_parse(skb, &packet, l3_offset);
 	if (kind == PACKET_IGNORED)
 		return TC_ACT_UNSPEC;
@@ -203,6 +264,8 @@ static __always_inline int leave(struct __sk_buff *skb, __u16 l3_offset, bool up
 	if (!endpoint && leave_as_hosts(skb, &packet, kind == PACKET_TRANSLATABLE, uplink))
 		return TC_ACT_UNSPEC;
 	verdict = decide_out(skb, &packet, kind == PACKET_TRANSLATABLE, endpoint, &translation);
+	if (index == TC_INDEX_REPORT && verdict == VERDICT_PASS)
+		offload_saw_leaving(&packet);
 	verdict = fragment_verdict(&packet, &translation, verdict);
 	if (packet.fragment == FIRST_FRAGMENT && (verdict != VERDICT_PASS || endpoint))
 		fragment_remember(&packet, &translation, fragment_fate_of(verdict));
@@ -218,7 +281,7 @@ int from_uplink(struct __sk_buff *skb)
 	if (skb->pkt_type != PACKET_HOST)
 		return TC_ACT_UNSPEC;
 	kind = packet_parse(skb, &packet, ETH_HLEN);
-	return enter(skb, &packet, kind);
+	return enter(skb, &packet, kind, true);
 }
 
 SEC("tc")
@@ -235,7 +298,7 @@ int from_uplink_raw(struct __sk_buff *skb)
 	struct packet packet;
 
 	kind = packet_parse(skb, &packet, 0);
-	return enter(skb, &packet, kind);
+	return enter(skb, &packet, kind, false);
 }
 
 SEC("tc")
@@ -259,7 +322,7 @@ int from_bridge(struct __sk_buff *skb)
 	neighbour = bpf_map_lookup_elem(&endpoints, packet.sender);
 	if (neighbour && owner_live(&neighbour->owner))
 		return TC_ACT_UNSPEC; /* from_container has seen it */
-	return enter(skb, &packet, kind);
+	return enter(skb, &packet, kind, false);
 }
 
 SEC("tc")
@@ -333,6 +396,8 @@ int from_container(struct __sk_buff *skb)
 	__u32 ifindex = skb->ifindex, now;
 	bool routed;
 
+	if (skb->tc_index)
+		skb->tc_index = 0; /* whatever the container may have meant by it */
 	kind = packet_parse(skb, &packet, ETH_HLEN);
 	if (kind == PACKET_IGNORED)
 		return TC_ACT_UNSPEC;
@@ -360,6 +425,9 @@ int from_container(struct __sk_buff *skb)
 			return TC_ACT_SHOT;
 		case FRAGMENT_LIFTED:
 			return lift(skb, interface);
+		case FRAGMENT_LEFT:
+			packet.tuple.direction = DIRECTION_OUT;
+			return act(skb, &packet, &translation, VERDICT_TRANSLATE);
 		}
 	}
 	if (kind >= PACKET_TRANSLATABLE) {
@@ -367,12 +435,17 @@ int from_container(struct __sk_buff *skb)
 		flow = flow_of(&packet.tuple, &now);
 		if (flow && !routed)
 			return switched(skb, &packet, flow, interface, &translation, now);
-		if (flow)
-			verdict = VERDICT_PASS;
-		else if (packet.error)
-			verdict = decide_error_in(&packet, &translation);
-		else
-			verdict = decide_in(skb, &packet, ifindex, routed, true, &translation);
+		if (flow) {
+			packet.from_endpoint = true;
+			verdict = leave_past_stack(skb, &packet, flow, ifindex, now, &translation);
+			if (verdict != VERDICT_PASS)
+				return act_out(skb, &packet, &translation, verdict);
+		} else if (packet.error) {
+			verdict = decide_error_in(skb, &packet, ifindex, routed, &translation);
+		} else {
+			verdict = decide_in(skb, &packet, ifindex, routed, true, routed,
+					    &translation);
+		}
 		packet.tuple.direction = DIRECTION_IN;
 		if (verdict != VERDICT_PASS)
 			return act_in(skb, &packet, &translation, verdict);

@@ -24,9 +24,11 @@
 #include "crc32c.h"
 #include "flow.h"
 
+#define IPV4_TIME_TO_LIVE 8
 #define IPV4_CHECKSUM 10
 #define IPV4_SOURCE 12
 #define IPV4_DESTINATION 16
+#define IPV6_HOP_LIMIT 7
 #define IPV6_SOURCE 8
 #define IPV6_DESTINATION 24
 #define SOURCE_PORT 0
@@ -480,6 +482,35 @@ VERIFIED_ONCE int rewrite_error(struct __sk_buff *skb, const struct packet *pack
 		error = rewrite_address(&to, packet->sender, translation->address, true);
 	error = error ?: rewrite_quoted_packet(&to, translation);
 	return error ? -1 : 0;
+}
+
+/* One hop less, as routing does it. */
+static __always_inline long rewrite_hop_limit(struct __sk_buff *skb, const struct packet *packet)
+{
+	__u32 l3_offset = packet->l3_offset;
+	__u8 new = packet->hop_limit - 1;
+	long error;
+
+	if (!packet->ipv4)
+		return bpf_skb_store_bytes(skb, l3_offset + IPV6_HOP_LIMIT, &new, sizeof(new),
+					   BPF_F_RECOMPUTE_CSUM);
+	error = bpf_l3_csum_replace(skb, l3_offset + IPV4_CHECKSUM,
+				    bpf_htons(packet->hop_limit << 8), bpf_htons(new << 8),
+				    sizeof(__be16));
+	return error
+		       ?: bpf_skb_store_bytes(skb, l3_offset + IPV4_TIME_TO_LIVE, &new, sizeof(new),
+					      0);
+}
+
+/* What else the IP stack changes in a packet on its way through. */
+static __always_inline long rewrite_forwarded(struct __sk_buff *skb, const struct packet *packet,
+					      const struct translation *translation)
+{
+	long error = rewrite_hop_limit(skb, packet);
+
+	return error
+		       ?: bpf_skb_store_bytes(skb, 0, translation->frame_destination, 2 * ETH_ALEN,
+					      0);
 }
 
 /* bpf_redirect_neigh() makes a new Ethernet header in the place of an old one, and drops

@@ -317,6 +317,7 @@ enum fragment_fate {
 	FRAGMENT_TRANSLATED = 2,
 	FRAGMENT_DROPPED = 3,
 	FRAGMENT_LIFTED = 4, /* a reply to a neighbour: into the IP stack */
+	FRAGMENT_LEFT = 5,   /* past the IP stack, with another source */
 } __attribute__((packed));
 
 /* fragments: LRU_HASH, datagrams that come in pieces, as a hook sees them. Only the first
@@ -331,13 +332,16 @@ struct fragment_key {
 } __attribute__((aligned(8)));
 
 struct fragment {
-	__u8 address[16];  /* FRAGMENT_TRANSLATED: as in struct flow */
+	__u8 address[16];  /* FRAGMENT_TRANSLATED, FRAGMENT_LEFT: as in struct flow */
 	__u32 out_ifindex; /* to leave by this interface instead; 0: no */
 	__u32 last_seen;   /* CLOCK_MONOTONIC, seconds */
 	__u32 newest;      /* the ticket of the one held last; 0: none */
 	__u32 held;        /* how many were */
 	enum fragment_fate fate;
-	__u8 reserved[7];
+	enum flow_path path;      /* past the IP stack: the datagram's others, too */
+	__u8 path_destination[6]; /* MACs */
+	__u8 path_source[6];
+	__u8 reserved[2];
 } __attribute__((aligned(8)));
 
 /* held: ARRAY. Fragments that came before their datagram's first one, from the IP header on. */
@@ -437,7 +441,7 @@ ASSERT_SIZE(struct socket_flow, 24);
 ASSERT_SIZE(struct network, 2 * INTERFACE_NAMES_SIZE);
 ASSERT_SIZE(struct flow_key, 40);
 ASSERT_SIZE(struct fragment_key, 40);
-ASSERT_SIZE(struct fragment, 40);
+ASSERT_SIZE(struct fragment, 48);
 ASSERT_SIZE(struct held_fragment, 1600);
 ASSERT_SIZE(struct flow, 96);
 ASSERT_SIZE(struct flow_pair, 56);
