@@ -150,12 +150,14 @@ expect_slow() {
 }
 
 # Watches an interface: capture_start NAME NAMESPACE|host INTERFACE FILTER, capture_stop NAME prints
-# what was seen. -U and the wait for "listening" so that nothing is missed.
+# what was seen. The wait for "listening" so that nothing is missed in the beginning, and immediate
+# mode in the end: else the kernel hands packets over after up to a second.
 capture_start() {
 	local name=$1 who=$2 interface=$3
 	shift 3
-	local command=(tcpdump -n -l -i "$interface" "$*")
+	local command=(tcpdump --immediate-mode -n -l -i "$interface" "$*")
 	[ "$who" = host ] || command=(nsenter --net=/run/netns/"$who" "${command[@]}")
+	rm -f "/run/$name.log"
 	"${command[@]}" >"/run/$name.capture" 2>"/run/$name.log" &
 	eval "capture_$name=\$!"
 	wait_until 5 grep -qs 'listening on' "/run/$name.log" || fail "tcpdump: $(cat "/run/$name.log")"

@@ -46,7 +46,10 @@ talks() {
 	for name; do echo "${name}_tcp4 ${name}_tcp6 ${name}_udp4 ${name}_udp6"; done
 }
 
-goes_on() { case $(say "$1") in name=*) ;; *) return 1 ;; esac; }
+goes_on() {
+	last_answer=$(say "$1" 2>&1)
+	case $last_answer in name=*) ;; *) return 1 ;; esac
+}
 
 # try_often COMMAND...: a few seconds, where each try takes its time
 try_often() {
@@ -61,14 +64,14 @@ try_often() {
 # Something may get lost, but not all: expect_goes_on TALK...
 expect_goes_on() {
 	local name
-	for name; do try_often goes_on "$name" || fail "$name: nobody answers any more"; done
+	for name; do try_often goes_on "$name" || fail "$name: nobody answers any more: $last_answer"; done
 }
 
 # Nothing gets lost: expect_steady TALK...
 expect_steady() {
 	local name
 	for name; do
-		for _ in 1 2 3 4 5; do goes_on "$name" || fail "$name: no answer"; done
+		for _ in 1 2 3 4 5; do goes_on "$name" || fail "$name: $last_answer"; done
 	done
 }
 
@@ -119,7 +122,7 @@ expect_passes_stack() {
 	local name before
 	before=$(fast_each_way)
 	for name; do
-		for _ in 1 2 3 4 5 6; do goes_on "$name" || fail "$name: no answer"; done
+		for _ in 1 2 3 4 5 6; do goes_on "$name" || fail "$name: $last_answer"; done
 		expect_equal "$before" "$(fast_each_way)" "packets of $name that have skipped the stack"
 	done
 }

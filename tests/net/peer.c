@@ -139,16 +139,20 @@ static void accept_connection(int fd, const struct options *options)
 	close(connection);
 }
 
-/* The address that the datagram came to, so that the reply leaves with it. */
+/* The address that the datagram came to, so that the reply leaves with it, by whatever
+ * interface routing chooses. */
 static void get_local_address(struct msghdr *message, struct sockaddr_in6 *local)
 {
 	struct cmsghdr *control;
+	struct in6_pktinfo *info;
 
-	for (control = CMSG_FIRSTHDR(message); control; control = CMSG_NXTHDR(message, control))
-		if (control->cmsg_level == IPPROTO_IPV6 && control->cmsg_type == IPV6_PKTINFO)
-			memcpy(&local->sin6_addr,
-			       CMSG_DATA(control) + offsetof(struct in6_pktinfo, ipi6_addr),
-			       sizeof(local->sin6_addr));
+	for (control = CMSG_FIRSTHDR(message); control; control = CMSG_NXTHDR(message, control)) {
+		if (control->cmsg_level != IPPROTO_IPV6 || control->cmsg_type != IPV6_PKTINFO)
+			continue;
+		info = (struct in6_pktinfo *)CMSG_DATA(control);
+		local->sin6_addr = info->ipi6_addr;
+		info->ipi6_ifindex = 0;
+	}
 }
 
 static void serve_datagram(int fd, int port, const struct options *options)
