@@ -22,6 +22,7 @@ struct {
 struct traffic traffic = {};
 __u64 random_state = 0x9e3779b97f4a7c15ULL;
 __u32 next_in_order = 0;
+volatile __u64 clock = 0;
 
 static __always_inline __u32 choose_flow(void)
 {
@@ -60,10 +61,13 @@ int next_packet(struct __sk_buff *skb)
 
 	if (data + HEADERS_SIZE > end)
 		return -1;
-	__builtin_memcpy(data, traffic.headers, HEADERS_SIZE);
+	__builtin_memcpy(__builtin_assume_aligned(data, 8), traffic.headers, HEADERS_SIZE);
 	if (!write_peer(skb, choose_flow()))
 		return -1;
 	skb->tc_index = traffic.tc_index;
+	/* Reading the clock waits for what goes before. Else this packet would be half done while
+	 * the one before it still is, and what was just written not yet be there to be read. */
+	clock = bpf_ktime_get_ns();
 	bpf_tail_call(skb, &measured, traffic.program);
 	return -1;
 }

@@ -162,28 +162,54 @@ static bool row_is_wanted(const struct row *row, const struct world *world)
 	return row->population == world->population && strstr(name, only);
 }
 
-/* Samples of every row, round and object. */
-static double samples[ROWS][OBJECTS][MAX_ROUNDS];
+/* Samples of every row, round and object: with the program, and with nothing in its place. */
+static double with[ROWS][OBJECTS][MAX_ROUNDS], without[ROWS][OBJECTS][MAX_ROUNDS];
+
+/* The lowest is nearly free of what else the machine does. */
+struct result {
+	double median, lowest;
+};
+
+static struct result result_of(size_t row, int object)
+{
+	struct result result;
+
+	result.median = median(with[row][object], rounds) - median(without[row][object], rounds);
+	result.lowest = with[row][object][0] - without[row][object][0]; /* in order by now */
+	return result;
+}
+
+static void print_json(const char *name, uint32_t flows, const struct result *results)
+{
+	const struct result *last = &results[objects - 1];
+
+	printf("{\"name\": \"%s\", \"flows\": %u, \"ns\": %.0f, \"lowest_ns\": %.0f", name, flows,
+	       last->median, last->lowest);
+	if (objects == 2)
+		printf(", \"base_ns\": %.0f, \"base_lowest_ns\": %.0f", results[0].median,
+		       results[0].lowest);
+	printf("}\n");
+}
 
 static void print_row(size_t index, const struct world *world)
 {
-	double ns[OBJECTS];
+	struct result results[OBJECTS];
 	char name[128];
 
 	row_name(name, sizeof(name), &rows[index], world);
 	for (int i = 0; i < objects; i++)
-		ns[i] = median(samples[index][i], rounds);
-	if (json && objects == 2)
-		printf("{\"name\": \"%s\", \"flows\": %u, \"base_ns\": %.0f, \"ns\": %.0f}\n", name,
-		       world->flows, ns[0], ns[1]);
-	else if (json)
-		printf("{\"name\": \"%s\", \"flows\": %u, \"ns\": %.0f}\n", name, world->flows,
-		       ns[0]);
-	else if (objects == 2)
-		printf("%-52s %8u %7.0f %7.0f  %+6.1f %%\n", name, world->flows, ns[0], ns[1],
-		       100 * (ns[1] - ns[0]) / ns[0]);
-	else
-		printf("%-52s %8u %7.0f\n", name, world->flows, ns[0]);
+		results[i] = result_of(index, i);
+	if (json) {
+		print_json(name, world->flows, results);
+	} else {
+		printf("%-48s %8u", name, world->flows);
+		for (int i = 0; i < objects; i++)
+			printf(" %6.0f (%.0f)", results[i].median, results[i].lowest);
+		if (objects == 2)
+			printf(" %+6.0f (%+.0f)", results[1].median - results[0].median,
+			       results[1].lowest - results[0].lowest);
+		printf("\n");
+	}
 	fflush(stdout);
 }
 
@@ -196,8 +222,6 @@ static void set_program(uint32_t index, int fd)
 /* Every row of this world once, each object in turn. Index 0 is `nothing`. */
 static void measure_round(const struct world *world, struct bpf_object **loaded, int round)
 {
-	uint32_t alone, ns;
-
 	for (size_t i = 0; i < ROWS; i++) {
 		if (!row_is_wanted(&rows[i], world))
 			continue;
@@ -205,9 +229,8 @@ static void measure_round(const struct world *world, struct bpf_object **loaded,
 			int object = (k + round) % objects; /* nobody is always the first */
 
 			set_program(1, measured_program(loaded[object], rows[i].program));
-			alone = measure(&rows[i], world, 0);
-			ns = measure(&rows[i], world, 1);
-			samples[i][object][round] = (double)ns - alone;
+			without[i][object][round] = measure(&rows[i], world, 0);
+			with[i][object][round] = measure(&rows[i], world, 1);
 		}
 	}
 }

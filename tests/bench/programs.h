@@ -11,8 +11,9 @@
 #define PEER_PORT(flow) (1024 + ((flow) >> 16))
 
 struct traffic {
-	__u8 headers[HEADERS_SIZE]; /* of every packet, from the Ethernet header on */
-	__u32 address_offset;       /* where PEER_ADDRESS stands */
+	/* Of every packet, from the Ethernet header on */
+	__u8 headers[HEADERS_SIZE] __attribute__((aligned(8)));
+	__u32 address_offset; /* where PEER_ADDRESS stands */
 	__u32 port_offset;
 	__u32 flows;
 	__u32 program; /* its index in the map `measured` */
