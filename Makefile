@@ -205,13 +205,14 @@ $(BUILD)/tests/verify: tests/kernel/verify.c
 	@mkdir -p $(@D)
 	$(call say,CC,$@)$(CC) $(CPPFLAGS) $(CFLAGS) $< -lbpf -lelf -lz -o $@
 
-# What a packet costs in each program (tests/bench/programs.c).
-$(BUILD)/tests/programs.bpf.o: tests/bench/programs.bpf.c tests/bench/programs.h $(wildcard vmlinux/*.h)
+# What a packet costs in each program.
+$(BUILD)/tests/programs.bpf.o: $(wildcard tests/bench/programs/*.bpf.c tests/bench/programs/*.h vmlinux/*.h)
 	@mkdir -p $(@D)
 	$(call say,CLANG,$@)$(CLANG) $(BPF_CFLAGS) -c $< -o $@
 
-$(BUILD)/tests/programs: $(addprefix tests/bench/,programs.c measured.c) $(addprefix tests/packet/,host.c frame.c) \
-		$(wildcard tests/bench/*.h tests/packet/*.h include/*.h) $(BUILD)/tests/programs.skel.h
+$(BUILD)/tests/programs: $(addprefix tests/bench/programs/,programs.c measured.c) \
+		$(addprefix tests/packet/,host.c frame.c) $(BUILD)/tests/programs.skel.h \
+		$(wildcard tests/bench/programs/*.h tests/packet/*.h include/*.h)
 	@mkdir -p $(@D)
 	$(call say,CC,$@)$(CC) $(CPPFLAGS) -Itests $(CFLAGS) $(filter %.c,$^) -lbpf -lelf -lz -o $@
 

@@ -24,6 +24,8 @@ enum side {
 enum population {
 	MAPPINGS,
 	MASQUERADES,
+	FAST_MAPPINGS, /* they skip the IP stack */
+	FAST_MASQUERADES,
 	NO_FLOWS,
 };
 
@@ -31,7 +33,6 @@ struct world {
 	enum population population;
 	bool ipv6;
 	bool udp;
-	enum fast_path fast_path;
 	uint32_t flows;
 };
 

@@ -37,8 +37,10 @@ int side_port(enum side side, const struct world *world)
 {
 	switch (world->population) {
 	case MAPPINGS:
+	case FAST_MAPPINGS:
 		return sides[side].mapping_port;
 	case MASQUERADES:
+	case FAST_MASQUERADES:
 		return sides[side].masquerade_port;
 	default:
 		return sides[side].other_port;
@@ -99,12 +101,17 @@ static void add_endpoint(const struct bpf_object *object, const char *address, u
 	update(object, "endpoints", &key, &endpoint);
 }
 
+static bool is_fast(const struct world *world)
+{
+	return world->population == FAST_MAPPINGS || world->population == FAST_MASQUERADES;
+}
+
 static void add_container(const struct bpf_object *object, uint32_t number, enum device veth,
-			  enum side side, enum fast_path fast_path)
+			  enum side side, bool fast)
 {
 	struct slot slot = {.generation = GENERATION, .live = 1, .ifindex = veth};
 
-	slot.fast_path = fast_path;
+	slot.fast_path = fast ? FAST_PATH_ESTABLISHED : FAST_PATH_OFF;
 	memcpy(slot.host_mac, host_mac(veth), sizeof(slot.host_mac));
 	memcpy(slot.gateway_mac, host_mac(BRIDGE), sizeof(slot.gateway_mac));
 	update(object, "slots", &number, &slot);
@@ -138,8 +145,8 @@ static void fill_small_maps(const struct bpf_object *object, const struct world 
 	add_interface(object, UPLINK, ROLE_UPLINK, 0);
 	add_interface(object, SECOND_UPLINK, ROLE_UPLINK, 0);
 	add_interface(object, BRIDGE, ROLE_BRIDGE, 0);
-	add_container(object, SLOT_CONTAINER, VETH_ONE, CONTAINER, world->fast_path);
-	add_container(object, SLOT_QUIET, VETH_QUIET, QUIET, world->fast_path);
+	add_container(object, SLOT_CONTAINER, VETH_ONE, CONTAINER, is_fast(world));
+	add_container(object, SLOT_QUIET, VETH_QUIET, QUIET, is_fast(world));
 	for (int i = 0; i < 2; i++) {
 		enum protocol protocol = i ? PROTOCOL_TCP : PROTOCOL_UDP;
 
@@ -165,6 +172,7 @@ struct halves {
 static void begin_halves(struct halves *halves, const struct world *world)
 {
 	struct flow_key *in = &halves->keys[0], *out = &halves->keys[1];
+	bool mapping = world->population == MAPPINGS || world->population == FAST_MAPPINGS;
 	uint32_t now = seconds_now();
 
 	memset(halves, 0, sizeof(*halves));
@@ -180,11 +188,12 @@ static void begin_halves(struct halves *halves, const struct world *world)
 		struct flow *flow = &halves->flows[i];
 
 		flow->owner = owner_of(SLOT_CONTAINER);
-		flow->kind = world->population == MAPPINGS ? FLOW_MAPPING : FLOW_MASQUERADE;
+		flow->kind = mapping ? FLOW_MAPPING : FLOW_MASQUERADE;
 		flow->state = STATE_ESTABLISHED;
 		flow->answered = 1;
-		flow->reply = (i == 1) == (world->population == MAPPINGS);
-		flow->last_seen = flow->left_stack = now;
+		flow->reply = (i == 1) == mapping;
+		flow->last_seen = now;
+		flow->left_stack = now + 3600; /* UDP's turn to be seen by the stack is far off */
 	}
 	memcpy(halves->flows[0].address, out->source, sizeof(out->source));
 	memcpy(halves->flows[1].address, in->destination, sizeof(in->destination));

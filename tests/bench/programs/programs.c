@@ -23,6 +23,8 @@
 #define MAX_ROUNDS 101
 #define MAX_COUNTS 8
 #define MOST_WITHOUT_FLOWS 100000
+#define TC_INDEX_SENT 0x6251
+#define TC_ACT_REDIRECT 7
 
 struct row {
 	enum population population;
@@ -30,23 +32,34 @@ struct row {
 	const char *says;
 	enum device device, came_in_by;
 	enum side from, to;
+	uint32_t tc_index;
 };
 
 static const struct row rows[] = {
-	{MAPPINGS, "from_uplink", "to a mapped port", UPLINK, UPLINK, PEER, HOST},
-	{MAPPINGS, "to_container", "to a mapped port", BRIDGE, UPLINK, PEER, CONTAINER},
-	{MAPPINGS, "from_container", "answer", VETH_ONE, VETH_ONE, CONTAINER, PEER},
-	{MAPPINGS, "to_uplink", "answer", UPLINK, BRIDGE, CONTAINER, PEER},
-	{MASQUERADES, "from_container", "masqueraded", VETH_ONE, VETH_ONE, CONTAINER, PEER},
-	{MASQUERADES, "to_uplink", "masqueraded", UPLINK, BRIDGE, CONTAINER, PEER},
-	{MASQUERADES, "from_uplink", "answer to masqueraded", UPLINK, UPLINK, PEER, HOST},
-	{MASQUERADES, "to_container", "answer to masqueraded", BRIDGE, UPLINK, PEER, CONTAINER},
-	{NO_FLOWS, "from_uplink", "to the host", UPLINK, UPLINK, PEER, HOST},
-	{NO_FLOWS, "to_uplink", "of the host", UPLINK, 0, HOST, PEER},
-	{NO_FLOWS, "from_uplink", "forwarded", UPLINK, UPLINK, PEER, ELSEWHERE},
-	{NO_FLOWS, "to_uplink", "forwarded", UPLINK, SECOND_UPLINK, ELSEWHERE, PEER},
-	{NO_FLOWS, "from_container", "not masqueraded", VETH_QUIET, VETH_QUIET, QUIET, PEER},
-	{NO_FLOWS, "to_uplink", "not masqueraded", UPLINK, BRIDGE, QUIET, PEER},
+	{MAPPINGS, "from_uplink", "to a mapped port", UPLINK, UPLINK, PEER, HOST, 0},
+	{MAPPINGS, "to_container", "to a mapped port", BRIDGE, UPLINK, PEER, CONTAINER, 0},
+	{MAPPINGS, "from_container", "answer", VETH_ONE, VETH_ONE, CONTAINER, PEER, 0},
+	{MAPPINGS, "to_uplink", "answer", UPLINK, BRIDGE, CONTAINER, PEER, 0},
+	{MASQUERADES, "from_container", "masqueraded", VETH_ONE, VETH_ONE, CONTAINER, PEER, 0},
+	{MASQUERADES, "to_uplink", "masqueraded", UPLINK, BRIDGE, CONTAINER, PEER, 0},
+	{MASQUERADES, "from_uplink", "answer to masqueraded", UPLINK, UPLINK, PEER, HOST, 0},
+	{MASQUERADES, "to_container", "answer to masqueraded", BRIDGE, UPLINK, PEER, CONTAINER, 0},
+	{FAST_MAPPINGS, "from_uplink", "to a mapped port, past the stack", UPLINK, UPLINK, PEER,
+	 HOST, 0},
+	{FAST_MAPPINGS, "from_container", "answer, past the stack", VETH_ONE, VETH_ONE, CONTAINER,
+	 PEER, 0},
+	{FAST_MASQUERADES, "from_container", "masqueraded, past the stack", VETH_ONE, VETH_ONE,
+	 CONTAINER, PEER, 0},
+	{FAST_MASQUERADES, "from_uplink", "answer to masqueraded, past the stack", UPLINK, UPLINK,
+	 PEER, HOST, 0},
+	{NO_FLOWS, "to_uplink", "sent by the fast path", UPLINK, VETH_ONE, HOST, PEER,
+	 TC_INDEX_SENT},
+	{NO_FLOWS, "from_uplink", "to the host", UPLINK, UPLINK, PEER, HOST, 0},
+	{NO_FLOWS, "to_uplink", "of the host", UPLINK, 0, HOST, PEER, 0},
+	{NO_FLOWS, "from_uplink", "forwarded", UPLINK, UPLINK, PEER, ELSEWHERE, 0},
+	{NO_FLOWS, "to_uplink", "forwarded", UPLINK, SECOND_UPLINK, ELSEWHERE, PEER, 0},
+	{NO_FLOWS, "from_container", "not masqueraded", VETH_QUIET, VETH_QUIET, QUIET, PEER, 0},
+	{NO_FLOWS, "to_uplink", "not masqueraded", UPLINK, BRIDGE, QUIET, PEER, 0},
 };
 
 #define ROWS (sizeof(rows) / sizeof(rows[0]))
@@ -99,9 +112,15 @@ static void set_traffic(const struct frame *frame, const struct row *row, const 
 	traffic->address_offset = (uint32_t)(address + size - 2);
 	traffic->port_offset = (uint32_t)frame->transport + (row->to == PEER ? 2 : 0);
 	traffic->flows = world->flows;
+	traffic->tc_index = row->tc_index;
 }
 
-static void run(const struct frame *frame, const struct row *row, uint32_t repeat, uint32_t *ns)
+static bool is_fast(const struct row *row)
+{
+	return row->population == FAST_MAPPINGS || row->population == FAST_MASQUERADES;
+}
+
+static uint32_t run(const struct frame *frame, const struct row *row, uint32_t repeat)
 {
 	struct __sk_buff context = {.ifindex = row->device, .ingress_ifindex = row->came_in_by};
 	DECLARE_LIBBPF_OPTS(bpf_test_run_opts, options, .data_in = frame->bytes,
@@ -110,7 +129,10 @@ static void run(const struct frame *frame, const struct row *row, uint32_t repea
 
 	if (bpf_prog_test_run_opts(bpf_program__fd(driver->progs.next_packet), &options))
 		err(1, "running %s", row->program);
-	*ns = options.duration;
+	if (driver->bss->traffic.program && (options.retval == TC_ACT_REDIRECT) != is_fast(row))
+		errx(1, "%s: the last packet takes another way (%d)", row->says,
+		     (int)options.retval);
+	return options.duration;
 }
 
 static uint32_t between(uint32_t low, uint32_t value, uint32_t high)
@@ -123,16 +145,14 @@ static uint32_t measure(const struct row *row, const struct world *world, uint32
 {
 	struct traffic *traffic = &driver->bss->traffic;
 	struct frame frame = {0};
-	uint32_t ns;
 
 	build_frame(&frame, row, world);
 	set_traffic(&frame, row, world);
 	traffic->program = program;
 	traffic->in_order = 1;
-	run(&frame, row, between(100, world->flows, 100000), &ns);
+	run(&frame, row, between(100, world->flows, 100000));
 	traffic->in_order = 0;
-	run(&frame, row, between(20000, 2 * world->flows, 100000), &ns);
-	return ns;
+	return run(&frame, row, between(20000, 2 * world->flows, 100000));
 }
 
 static int compare(const void *a, const void *b)
@@ -323,6 +343,8 @@ int main(int argc, char **argv)
 	int count = parse_options(argc, argv, counts);
 
 	host_create();
+	host_configure("neigh add " v4_container_one " lladdr 02:00:00:00:01:13 dev bridge0\n"
+		       "neigh add " v6_container_one " lladdr 02:00:00:00:01:13 dev bridge0\n");
 	driver = programs_bpf__open_and_load();
 	if (!driver)
 		err(1, "loading the generator of packets");
