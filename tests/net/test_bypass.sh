@@ -236,3 +236,77 @@ test_bypass_gateway_mac() {
 			"$(slot "$name" '"\(.live) \(.fast_path)"' | tr -d '"')" "the rest of $name"
 	done
 }
+
+limits='bandwidth={"ingressRate":80000000,"ingressBurst":8000000,
+	"egressRate":80000000,"egressBurst":8000000}'
+bandwidth='{"type": "bandwidth", "capabilities": {"bandwidth": true}}'
+
+# How many packets the bandwidth plugin's qdiscs have seen: of the veth, of the device that it
+# sends to what comes out of it
+limited() {
+	local device
+	for device in "$(host_veth web)" "$(ip -o link show type ifb | sed 's/^[0-9]*: \([^:@]*\).*/\1/')"; do
+		tc -s -j qdisc show dev "$device" | jq '.[] | select(.kind == "tbf").packets'
+	done | paste -sd ' '
+}
+
+# expect_limited CONVERSATION: each packet of it, either way, passes those qdiscs
+expect_limited() {
+	local before after round
+	for round in 1 2 3; do expect_says "$1" web; done
+	before=$(limited)
+	for round in 1 2 3 4 5 6 7 8 9 10; do expect_says "$1" web; done
+	after=$(limited)
+	[ "$(awk '{ print ($3 - $1 >= 10) && ($4 - $2 >= 10) }' <<<"$before $after")" = 1 ] ||
+		fail "$1: the qdiscs have seen $before, and $after after ten questions and answers"
+}
+
+# keeps_limits LIST [OPTION...]: of a container whose flows are as old as they need be to be
+# offloaded, in all modes
+keeps_limits() {
+	local list=$1 protocol
+	shift
+	[ -e /run/netns/web ] || namespace_add web
+	runtime add "$list" web -p 8080:80/tcp -p 8080:80/udp --capability "$limits" "$@" >/run/out 2>&1 ||
+		fail "ADD: $(cat /run/out)"
+	serve_in web 80
+	for protocol in tcp udp; do
+		conversation_open "$protocol" client "$protocol" "$host4" 8080
+		expect_limited "$protocol"
+		conversation_close "$protocol"
+	done
+	runtime del "$list" web || fail DEL
+	container_die web
+}
+
+# a container behind the bandwidth plugin keeps its limits, both ways, be that before us in the list
+# or after; where we are not told of limits, too: where its qdiscs are there when we come, and in
+# Kubernetes [s105][s110]
+test_bypass_bandwidth() {
+	tcx_needed
+	local FAST_PATH untold
+	untold=$(with_ours '{"capabilities": {"portMappings": true}}')
+	for FAST_PATH in established always; do
+		conflist before bridge-bandwidth '.name = "before"'
+		keeps_limits before
+		conflist after bridge-bandwidth '.name = "after" | .plugins = [.plugins[0, 2, 1]]'
+		keeps_limits after
+		conflist before bridge-bandwidth ".name = \"before\" | $untold"
+		keeps_limits before
+		conflist after bridge-bandwidth \
+			".name = \"after\" | .plugins = [.plugins[0, 2, 1]] | $untold"
+		keeps_limits after --args 'IgnoreUnknown=1;K8S_POD_NAME=web'
+	done
+}
+
+# the same with ptp
+test_bypass_bandwidth_ptp() {
+	tcx_needed
+	local FAST_PATH
+	for FAST_PATH in established always; do
+		conflist before ptp ".name = \"before\" | .plugins |= [.[0], $bandwidth, .[1]]"
+		keeps_limits before
+		conflist after ptp ".name = \"after\" | .plugins += [$bandwidth]"
+		keeps_limits after
+	done
+}
