@@ -6,6 +6,10 @@
 #
 # row NAME UNIT higher|lower TITLE
 #   a line of the report; higher or lower is better.
+# budget ROW CONTENDER at-most VALUE
+# budget ROW CONTENDER times VALUE OTHER
+#   what a row is meant to reach: a value, or so many times better than another contender; the
+#   report says whether it does.
 # measure WHEN CONTENDERS LIMIT FUNCTION [ARGUMENT...]
 #   WHEN: quick (always) or full (not with BENCH=quick); quick/1, full/1: one round is enough.
 #   CONTENDERS: who takes part, in a list with commas: $everyone, $translators, $ours, ...
@@ -38,8 +42,10 @@ available() {
 
 rows=()
 measures=()
+budgets=()
 row() { rows+=("$1"$'\t'"$2"$'\t'"$3"$'\t'"$4"); }
 measure() { measures+=("$*"); }
+budget() { budgets+=("$*"); }
 
 for file in "$here"/rows_*.sh; do
 	# shellcheck source=/dev/null

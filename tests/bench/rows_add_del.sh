@@ -27,6 +27,8 @@ row add_50_in_turn ms lower '50 ADD of one port, one after another'
 row add_50_at_once ms lower '50 ADD of one port, all at once'
 row del_50_in_turn ms lower '50 DEL of one port, one after another'
 row del_50_at_once ms lower '50 DEL of one port, all at once'
+row add_50_ratio times lower '50 ADD all at once, to one after another'
+row del_50_ratio times lower '50 DEL all at once, to one after another'
 for mappings in 1 1000 10000; do
 	row "add_beside_mappings_$mappings" ms lower "ADD, 1 TCP port, another container has $mappings"
 	row "del_beside_mappings_$mappings" ms lower "DEL, 1 TCP port, another container has $mappings"
@@ -37,6 +39,14 @@ for containers in 1 100 1000; do
 	row "del_beside_containers_$containers" ms lower \
 		"DEL, 1 TCP port, $containers other containers have one each"
 done
+
+budget add_tcp_1 established at-most 1
+budget del_tcp_1 established at-most 1
+budget add_tcp_1 established times 25 nftables
+budget del_tcp_1 established times 25 nftables
+budget add_50_ratio established at-most 1
+budget add_tcp_1000 established at-most 5
+budget add_tcp_10000 established at-most 40
 
 measure quick established 20 add_nothing
 measure quick established 20 add_first
@@ -209,12 +219,12 @@ repeats() {
 	fi
 }
 
-# times_of SUFFIX: spawn's lines into results add_SUFFIX and del_SUFFIX, in milliseconds
+# times_of SUFFIX [FILE]: spawn's lines into results add_SUFFIX and del_SUFFIX, in milliseconds
 times_of() {
 	local command time
 	while read -r command time; do
 		result "${command,,}_$1" "$time"
-	done < <(jq -r '"\(.name) \(.median_us / 1000)"' /run/calls/measured)
+	done < <(jq -r '"\(.name) \(.median_us / 1000)"' "${2:-/run/calls/measured}")
 }
 
 # --- what is measured -------------------------------------------------------------------
@@ -237,16 +247,20 @@ add_del() {
 }
 
 add_many() {
-	local rounds=1
+	local rounds=1 command value
 	! is_ours || rounds=5
 	calls_begin '*50'
 	others_make 50
 	others_config 50 1
-	calls "$rounds" '*50' other_is >/run/calls/measured
-	times_of 50_in_turn
-	calls "$rounds" @50 other_is >/run/calls/measured
-	times_of 50_at_once
+	calls "$rounds" '*50' other_is >/run/calls/in_turn
+	calls "$rounds" @50 other_is >/run/calls/at_once
 	calls_end
+	times_of 50_in_turn /run/calls/in_turn
+	times_of 50_at_once /run/calls/at_once
+	while read -r command value; do
+		result "${command,,}_50_ratio" "$value"
+	done < <(jq -rs '"ADD \(.[2].median_us / .[0].median_us)", "DEL \(.[3].median_us / .[1].median_us)"' \
+		/run/calls/in_turn /run/calls/at_once)
 }
 
 # add_beside COUNT PORTS SUFFIX: one port, and so many other containers with so many ports

@@ -8,6 +8,10 @@ row host_tcp_connect ns lower 'a process of the host: TCP connect, accept and cl
 row host_udp_connect ns lower 'a process of the host: UDP socket, connect and close'
 row host_udp_send ns lower 'a process of the host: UDP sendto and recvfrom over loopback'
 
+for what in tcp_connect udp_connect udp_send; do
+	budget "host_$what" established times 0.98 plain
+done
+
 measure quick plain,established 20 host_sockets tcp-connect
 measure quick plain,established 20 host_sockets udp-connect
 measure quick plain,established 20 host_sockets udp-send

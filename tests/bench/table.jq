@@ -33,5 +33,9 @@ def spread: if .median == 0 then "" else
 		+ (.value.to_plain | times | right(10))
 		+ (if .value.notes == [] then "" else "  " + (.value.notes | join("; ")) end))),
   "",
+  (.budgets[] | "\(if .ok then "ok    " else "MISSED" end)  \(.title), \(.contender): "
+	+ (if .kind == "at-most" then "\(.reached | number) \(.unit), at most \(.value | number)"
+	   else "\(.reached * 100 | round / 100) times better than \(.other), at least \(.value)" end)),
+  "",
   (.failed | group_by([.failed, .contender])[]
 	| "FAILED: \(.[0].failed), \(.[0].contender), \(length) times: \(.[0].error)")
