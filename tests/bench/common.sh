@@ -25,6 +25,7 @@ else
 	bench_rounds=${BENCH_ROUNDS:-5} bench_seconds=${BENCH_SECONDS:-2}
 	bench_limit=${BENCH_LIMIT:-3600}
 fi
+bench_nice=${BENCH_NICE:--10}
 
 all_contenders='plain portmap nftables established off always'
 contenders=${CONTENDERS:-$all_contenders}

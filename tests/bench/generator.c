@@ -1,0 +1,265 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * generator.c - datagrams of many flows, as fast as one core gives: an XDP program run on
+ * frames that it redirects out of a veth (Linux 5.18). The other end's GRO must be on.
+ *
+ * usage: generator INTERFACE MAC SOURCE DESTINATION PORT [--flows N] [--first FLOW]
+ *            [--to-many] [--size BYTES] [--pace PER-SECOND]
+ *            --count PACKETS | --seconds S --sink NAME | --arrivals N --sink NAME
+ *   --flows     round and round through so many; sources vary (or with --to-many destinations),
+ *               32,768 flows an address, counted up from the one given
+ *   --first     begins with this flow, to have others than before
+ *   --size      of the Ethernet frame, without its checksum
+ *   --count     ends after so many packets (30 s at most)
+ *   --seconds   after a fifth of them as a start, what arrives at the sink is measured
+ *   --arrivals  measured from the first packet on, until so many have arrived (30 s at most)
+ * Prints sent, sent per second, and what arrived at the sink per second.
+ */
+#include <arpa/inet.h>
+#include <bpf/bpf.h>
+#include <getopt.h>
+#include <linux/bpf.h>
+#include <linux/if_ether.h>
+#include <linux/ip.h>
+#include <linux/udp.h>
+#include <limits.h>
+#include <net/if.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "generator.h"
+#include "bench/generator.skel.h"
+#include "sink_count.h"
+
+#define LARGEST 1514
+#define SAMPLE 1000 /* microseconds */
+#define LONGEST 30.0
+
+struct order {
+	unsigned long long arrivals;
+	double seconds;
+	int size;
+	int sink;
+};
+
+struct moment {
+	double time;
+	unsigned long long arrived;
+	unsigned long long sent;
+};
+
+static struct generator_plan plan = {.flows = 1};
+static struct order order = {.size = 60, .sink = -1};
+static char frame[LARGEST];
+
+static _Noreturn void die_usage(void)
+{
+	errx(2, "usage: generator INTERFACE MAC SOURCE DESTINATION PORT OPTION...");
+}
+
+static uint32_t sum_words(const void *bytes, size_t size, uint32_t sum)
+{
+	const uint8_t *byte = bytes;
+
+	for (size_t i = 0; i + 1 < size; i += 2)
+		sum += (uint32_t)byte[i] << 8 | byte[i + 1];
+	return sum;
+}
+
+static void parse_options(int argc, char **argv)
+{
+	static const struct option options[] = {
+		{"flows", required_argument, NULL, 'f'},
+		{"first", required_argument, NULL, 'b'},
+		{"to-many", no_argument, NULL, 'm'},
+		{"size", required_argument, NULL, 's'},
+		{"pace", required_argument, NULL, 'p'},
+		{"count", required_argument, NULL, 'c'},
+		{"seconds", required_argument, NULL, 't'},
+		{"arrivals", required_argument, NULL, 'a'},
+		{"sink", required_argument, NULL, 'k'},
+		{0},
+	};
+	int letter;
+
+	while ((letter = getopt_long(argc, argv, "", options, NULL)) != -1) {
+		switch (letter) {
+		case 'f':
+			plan.flows = (__u32)atol(optarg);
+			break;
+		case 'b':
+			plan.first = (__u32)atol(optarg);
+			break;
+		case 'm':
+			plan.to_many = 1;
+			break;
+		case 's':
+			order.size = atoi(optarg);
+			break;
+		case 'p':
+			plan.interval = (__u64)(1e9 / atof(optarg));
+			break;
+		case 'c':
+			plan.count = (__u64)atoll(optarg);
+			break;
+		case 't':
+			order.seconds = atof(optarg);
+			break;
+		case 'a':
+			order.arrivals = (unsigned long long)atoll(optarg);
+			break;
+		case 'k':
+			order.sink = sink_open(optarg, "arrived");
+			break;
+		default:
+			die_usage();
+		}
+	}
+	if (order.size < 60 || order.size > LARGEST || !plan.flows)
+		die_usage();
+}
+
+static void plan_ethernet(struct ethhdr *ethernet, const char *destination)
+{
+	unsigned int mac[ETH_ALEN];
+
+	if (sscanf(destination, "%x:%x:%x:%x:%x:%x", &mac[0], &mac[1], &mac[2], &mac[3], &mac[4],
+		   &mac[5]) != ETH_ALEN)
+		errx(2, "not a MAC: %s", destination);
+	for (int i = 0; i < ETH_ALEN; i++)
+		ethernet->h_dest[i] = (uint8_t)mac[i];
+	ethernet->h_source[0] = 2;
+	ethernet->h_proto = htons(ETH_P_IP);
+}
+
+/* The one that varies stays zero: it counts as nothing in the sums. */
+static void plan_addresses(struct generator_headers *headers, const char *source,
+			   const char *destination)
+{
+	struct in_addr from, to;
+
+	if (inet_pton(AF_INET, source, &from) != 1 || inet_pton(AF_INET, destination, &to) != 1)
+		errx(2, "not an IPv4 address: %s %s", source, destination);
+	plan.base = ntohl(plan.to_many ? to.s_addr : from.s_addr);
+	headers->ip.saddr = plan.to_many ? from.s_addr : 0;
+	headers->ip.daddr = plan.to_many ? 0 : to.s_addr;
+}
+
+static void plan_packet(char **arguments)
+{
+	struct generator_headers *headers = &plan.headers;
+	uint16_t datagram = (uint16_t)(order.size - ETH_HLEN - (int)sizeof(headers->ip));
+
+	plan.ifindex = if_nametoindex(arguments[0]);
+	plan_ethernet(&headers->ethernet, arguments[1]);
+	plan_addresses(headers, arguments[2], arguments[3]);
+	headers->ip.version = 4;
+	headers->ip.ihl = 5;
+	headers->ip.ttl = 64;
+	headers->ip.protocol = IPPROTO_UDP;
+	headers->ip.tot_len = htons((uint16_t)(order.size - ETH_HLEN));
+	headers->udp.dest = htons((uint16_t)atoi(arguments[4]));
+	headers->udp.len = htons(datagram);
+	plan.ip_sum = sum_words(&headers->ip, sizeof(headers->ip), 0);
+	plan.udp_sum = sum_words(
+		&headers->ip.saddr, 8,
+		sum_words(&headers->udp, sizeof(headers->udp), (uint32_t)IPPROTO_UDP + datagram));
+}
+
+static struct moment moment_now(const struct generator_plan *live)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (struct moment){.time = (double)now.tv_sec + (double)now.tv_nsec / 1e9,
+			       .arrived = order.sink < 0 ? 0 : sink_count(order.sink),
+			       .sent = *(volatile const __u64 *)&live->sent};
+}
+
+static bool is_done(const struct moment *begin, const struct moment *now)
+{
+	double longest = plan.count || order.arrivals ? LONGEST : order.seconds;
+
+	if (now->time - begin->time >= longest)
+		return true;
+	if (plan.count)
+		return now->sent >= plan.count;
+	return order.arrivals && now->arrived - begin->arrived >= order.arrivals;
+}
+
+/* One call to the kernel that goes on until it is killed: each takes milliseconds to end. */
+static pid_t start_sending(int program)
+{
+	DECLARE_LIBBPF_OPTS(bpf_test_run_opts, options, .data_in = frame,
+			    .data_size_in = (__u32)order.size, .batch_size = 64, .repeat = INT_MAX,
+			    .flags = BPF_F_TEST_XDP_LIVE_FRAMES, );
+	pid_t child = fork();
+
+	if (child < 0)
+		err(2, "fork");
+	if (child)
+		return child;
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	if (bpf_prog_test_run_opts(program, &options))
+		err(2, "sending");
+	exit(2);
+}
+
+static void wait_for_first(const struct generator_plan *live, pid_t child)
+{
+	while (!moment_now(live).sent) {
+		if (waitpid(child, NULL, WNOHANG))
+			errx(2, "nothing was sent");
+		usleep(SAMPLE);
+	}
+}
+
+/* The program counts in what `live` points to. */
+static void send_until_done(int program, const struct generator_plan *live, struct moment *begin,
+			    struct moment *now)
+{
+	pid_t child = start_sending(program);
+
+	wait_for_first(live, child);
+	if (order.seconds > 0)
+		usleep((useconds_t)(order.seconds / 5 * 1e6));
+	*begin = *now = moment_now(live);
+	while (!is_done(begin, now)) {
+		usleep(SAMPLE);
+		*now = moment_now(live);
+	}
+	kill(child, SIGKILL);
+	waitpid(child, NULL, 0);
+}
+
+int main(int argc, char **argv)
+{
+	struct generator_bpf *skeleton;
+	struct moment begin, end;
+	double seconds;
+
+	parse_options(argc, argv);
+	if (argc - optind != 5)
+		die_usage();
+	plan_packet(argv + optind);
+	skeleton = generator_bpf__open();
+	if (!skeleton)
+		err(2, "opening the program");
+	skeleton->bss->plan = plan;
+	if (generator_bpf__load(skeleton))
+		err(2, "loading the program");
+	send_until_done(bpf_program__fd(skeleton->progs.generate), &skeleton->bss->plan, &begin,
+			&end);
+	seconds = end.time - begin.time;
+	printf("sent=%llu sent_per_second=%.0f arrived_per_second=%.0f\n", end.sent,
+	       (double)(end.sent - begin.sent) / seconds,
+	       (double)(end.arrived - begin.arrived) / seconds);
+	generator_bpf__destroy(skeleton);
+	return 0;
+}

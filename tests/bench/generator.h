@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* generator.h - what generator.c tells generator.bpf.c; after vmlinux.h or the kernel's own. */
+#ifndef TESTS_BENCH_GENERATOR_H
+#define TESTS_BENCH_GENERATOR_H
+
+#define GENERATOR_PORTS 32768 /* flows that differ by their source port alone */
+#define GENERATOR_FIRST_PORT 1024
+
+struct generator_headers {
+	struct ethhdr ethernet;
+	struct iphdr ip;
+	struct udphdr udp;
+} __attribute__((packed));
+
+/* A flow is a number: its lower bits are the source port, the others are added to the base of
+ * the address that varies. The sums are of all that does not vary. User space reads `sent` and
+ * `next` while the program writes them. */
+struct generator_plan {
+	__u32 ifindex;
+	__u32 to_many; /* 1: destinations vary, 0: sources do */
+	__u32 first;   /* flow */
+	__u32 flows;
+	__u32 next;      /* counted on by the program */
+	__u64 sent;      /* likewise */
+	__u64 count;     /* so many and no more; 0: no limit */
+	__u64 interval;  /* nanoseconds from one packet to the next; 0: as fast as can be */
+	__u64 next_time; /* set by the program */
+	__u32 base;      /* address, in host byte order */
+	__u32 ip_sum;
+	__u32 udp_sum;
+	struct generator_headers headers;
+};
+
+#endif

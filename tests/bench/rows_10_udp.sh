@@ -1,0 +1,181 @@
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+# shellcheck shell=bash disable=SC2154
+#
+# rows_10_udp.sh - UDP packets a second. The generator in the server's namespace has CPU 0 for
+# itself; the thread that polls the host's end of its link (threaded NAPI) has CPU 1, and does all
+# the rest there: the host's work, the container's end of its veth, and the sink.
+#
+# The sink is a tc program where the packets arrive: it counts and drops. So what is measured is
+# the host, from its uplink to the container's interface, and nothing of the container's own
+# stack. It is the same for all contenders.
+
+row generator 'packets/s' higher 'the generator alone, into a sink at the host, 64 bytes'
+row generator_1400 'packets/s' higher 'the generator alone, into a sink at the host, 1,400 bytes'
+row udp_in_1 'packets/s' higher 'UDP to the container, 1 flow, 64 bytes'
+row udp_in_30000 'packets/s' higher 'UDP to the container, 30,000 flows, 64 bytes'
+row udp_in_30000_1400 'packets/s' higher 'UDP to the container, 30,000 flows, 1,400 bytes'
+row udp_in_new 'packets/s' higher 'UDP to the container, 200,000 new flows, 64 bytes'
+row udp_in_new_1400 'packets/s' higher 'UDP to the container, 200,000 new flows, 1,400 bytes'
+row udp_in_1_1400 'packets/s' higher 'UDP to the container, 1 flow, 1,400 bytes'
+row udp_out_1 'packets/s' higher 'UDP out of the container, masqueraded, 1 flow, 64 bytes'
+row udp_out_30000 'packets/s' higher 'UDP out of the container, masqueraded, 30,000 flows, 64 bytes'
+row udp_out_30000_1400 'packets/s' higher 'UDP out of the container, masqueraded, 30,000 flows, 1,400 bytes'
+row udp_out_new 'packets/s' higher 'UDP out of the container, masqueraded, 200,000 new flows, 64 bytes'
+row udp_foreign 'packets/s' higher 'routing of packets that are not ours, 30,000 flows, 64 bytes'
+
+measure quick plain 20 udp_alone generator 60
+measure full plain 20 udp_alone generator_1400 1400
+measure quick "$everyone" 20 udp_in udp_in_1 1 60
+measure full "$everyone" 20 udp_in udp_in_1_1400 1 1400
+measure quick "$everyone" 20 udp_in udp_in_30000 30000 60
+measure full "$everyone" 20 udp_in udp_in_30000_1400 30000 1400
+measure quick "$everyone" 20 udp_in_new udp_in_new 60
+measure full "$everyone" 20 udp_in_new udp_in_new_1400 1400
+measure full "$everyone" 20 udp_out udp_out_1 1 60
+measure quick "$everyone" 20 udp_out udp_out_30000 30000 60
+measure full "$everyone" 20 udp_out udp_out_30000_1400 30000 1400
+measure full "$everyone" 20 udp_out_new udp_out_new 60
+measure quick "$everyone" 20 udp_foreign udp_foreign
+
+many_clients=100.64.0.0 # and up: RFC 6598
+many_servers=100.96.0.0
+
+# polled_by_thread INTERFACE: its packets come in on CPU 1
+polled_by_thread() {
+	ethtool -K "$1" gro on >/dev/null
+	echo 1 >"/sys/class/net/$1/threaded"
+	pin_threads "$1" 1 || echo "note: the thread that polls $1 is not pinned" >&2
+}
+
+# Once in each world.
+udp_prepare() {
+	[ ! -e /run/udp.ready ] || return 0
+	ip route add 100.64.0.0/10 via "$server4"
+	polled_by_thread eth1
+	in_namespace web "$tools/sink" attach eth0 80 web
+	in_namespace server "$tools/sink" attach eth0 0 server
+	in_namespace client "$tools/sink" attach eth0 9 client
+	: >/run/udp.ready
+}
+
+said() { sed -n "s/.*\b$1=\([0-9.]*\).*/\1/p" /run/said; }
+
+# generate NAMESPACE ARGUMENT...: on CPU 0; what it says is in /run/said
+generate() {
+	local who=$1
+	shift
+	in_namespace "$who" taskset -c 0 "$tools/generator" eth0 "$@" >/run/said
+}
+
+# generate_in ARGUMENT...: from many clients to the container's port
+generate_in() {
+	local target=$host4_second port=8080
+	[ "$plugin" != none ] || { target=$(address4 web); port=80; }
+	generate server "$(mac_of eth1)" "$many_clients" "$target" "$port" "$@"
+}
+
+generate_out() {
+	generate "$generating" "$(mac_of cni0)" "$(address4 "$generating")" "$many_servers" 9 \
+		--to-many "$@"
+}
+
+# answered_flows SINK FLOWS COMMAND...: each flow's packets have come and been answered about four
+# times, so that everybody knows them as established. On a busy machine some get lost, and more
+# are sent.
+answered_flows() {
+	local sink=$1 flows=$2 before arrived=0 passes=0
+	shift 2
+	"$tools/sink" answer "$sink"
+	before=$("$tools/sink" count "$sink")
+	while [ "$arrived" -lt $((flows * 39 / 10)) ] && [ "$passes" -lt 12 ]; do
+		"$@" --flows "$flows" --count "$flows" --pace 150000
+		arrived=$(($("$tools/sink" count "$sink") - before))
+		passes=$((passes + 1))
+	done
+	"$tools/sink" drop "$sink"
+	[ "$passes" -lt 12 ] || fail "of $passes packets for each of $flows flows only $arrived arrived"
+}
+
+counter() {
+	bpftool -j map dump pinned "$pins/counters" |
+		jq "[.[0].formatted.values[].value.$1] | add"
+}
+
+# report_rate ROW: what has arrived; and whether it is all that was sent
+report_rate() {
+	local note=
+	[ "$(($(said sent_per_second) * 97))" -gt "$(($(said arrived_per_second) * 100))" ] ||
+		note='the generator is the limit'
+	result "$1" "$(said arrived_per_second)" "$note"
+}
+
+udp_in() {
+	udp_prepare
+	answered_flows web "$2" generate_in
+	generate_in --flows "$2" --size "$3" --seconds "$bench_seconds" --sink web
+	report_rate "$1"
+}
+
+# Flows that nobody has seen before: other numbers in each round.
+udp_new_first() {
+	local first
+	first=$(cat /run/flows.used 2>/dev/null || echo 4000000)
+	echo $((first + 20000000)) >/run/flows.used
+	[ "$plugin" != portmap ] || conntrack -F >/dev/null 2>&1
+	echo "$first"
+}
+
+udp_in_new() {
+	udp_prepare
+	generate_in --flows 20000000 --first "$(udp_new_first)" --size "$2" --arrivals 200000 \
+		--sink web
+	report_rate "$1"
+}
+
+# A second container, whose veth's host end a thread polls; `web` has none, as usual.
+udp_out_prepare() {
+	udp_prepare
+	generating=outwards
+	[ ! -e /run/udp_out.ready ] || return 0
+	container_plus "$generating"
+	polled_by_thread "$(host_veth "$generating")"
+	: >/run/udp_out.ready
+}
+
+udp_out() {
+	udp_out_prepare
+	answered_flows server "$2" generate_out
+	generate_out --flows "$2" --size "$3" --seconds "$bench_seconds" --sink server
+	report_rate "$1"
+}
+
+udp_out_new() {
+	udp_out_prepare
+	generate_out --flows 20000000 --first "$(udp_new_first)" --size "$2" --arrivals 200000 \
+		--sink server
+	report_rate "$1"
+}
+
+# From the server's network to the client's, past all mappings.
+udp_foreign() {
+	udp_prepare
+	generate server "$(mac_of eth1)" "$many_clients" "$client4" 9 --flows 30000 \
+		--seconds "$bench_seconds" --sink client
+	report_rate "$1"
+}
+
+# Packets that end at the host's own interface: the most that generator and thread can do.
+udp_alone() {
+	if [ ! -e /run/udp_alone.ready ]; then
+		ip netns add alone
+		ip link add alone0 type veth peer name eth0 netns alone
+		ip link set alone0 up
+		ip -n alone link set eth0 up
+		polled_by_thread alone0
+		"$tools/sink" attach alone0 0 alone
+		: >/run/udp_alone.ready
+	fi
+	generate alone "$(mac_of alone0)" "$many_clients" 192.0.2.1 9 --flows 30000 --size "$2" \
+		--seconds "$bench_seconds" --sink alone
+	result "$1" "$(said arrived_per_second)"
+}

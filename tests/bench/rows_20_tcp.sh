@@ -1,0 +1,127 @@
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+# shellcheck shell=bash disable=SC2154
+#
+# rows_20_tcp.sh - TCP from a client to the container, to the host, and from the host. Who asks has
+# CPU 0, who answers CPU 1; the host's work is done on whichever of them sent. The veths' own
+# segmentation offload is on, and GRO at the host's end of the client's link.
+
+row tcp_stream 'Mbit/s' higher 'TCP stream to the container'
+row tcp_requests 'requests/s' higher 'TCP request and answer, one after the other'
+row tcp_requests_p50 'us' lower 'TCP request and answer, median'
+row tcp_requests_p99 'us' lower 'TCP request and answer, 99 %'
+row tcp_connect 'connections/s' higher 'TCP connect, request, answer, close; 16 at a time'
+row tcp_connect_p50 'us' lower 'TCP connect, request, answer, close; alone: median'
+row tcp_connect_p99 'us' lower 'TCP connect, request, answer, close; alone: 99 %'
+row tcp_connect_p999 'us' lower 'TCP connect, request, answer, close; alone: 99.9 %'
+row tcp_local 'connections/s' higher 'the same from the host to 127.0.0.1 (plain: to the container), 16 at a time'
+row tcp_local_stream 'Mbit/s' higher 'TCP stream from the host to 127.0.0.1 (plain: to the container)'
+row tcp_host 'connections/s' higher "TCP to the host's own server, not ours: connect, request, answer, close"
+row tcp_host_stream 'Mbit/s' higher "TCP stream to the host's own server, not ours"
+
+measure quick "$everyone" 20 tcp_stream tcp_stream
+measure quick "$everyone" 20 tcp_requests
+measure quick "$everyone" 20 tcp_connect tcp_connect
+measure quick "$everyone" 20 tcp_latency
+measure quick "$everyone" 20 tcp_local
+measure full "$everyone" 20 tcp_local_stream
+measure quick "$everyone" 20 tcp_host
+measure full "$everyone" 20 tcp_host_stream
+
+# tcp_serve NAMESPACE PORT; `host` is the host itself
+tcp_serve() {
+	local who=$1 port=$2 enter=(in_namespace "$1")
+	[ "$who" != host ] || enter=()
+	[ ! -e "/run/tcp_serve.$who.$port" ] || return 0
+	mkfifo "/run/tcp_serve.$who.$port"
+	"${enter[@]}" taskset -c 1 "$tools/tcp" serve "$port" >"/run/tcp_serve.$who.$port" 2>&1 &
+	read -r -t 5 _ <"/run/tcp_serve.$who.$port" || fail "no server in $who"
+}
+
+tcp_prepare() {
+	tcp_serve web 80
+	[ ! -e /run/tcp.ready ] || return 0
+	ethtool -K eth0 gro on >/dev/null
+	in_namespace client sysctl -qw net.ipv4.ip_local_port_range='1024 65535'
+	: >/run/tcp.ready
+}
+
+tcp_said() { sed -n "s/.*\b$1=\([0-9.]*\).*/\1/p" /run/tcp.said; }
+
+# tcp_ask NAMESPACE COMMAND ADDRESS PORT ARGUMENT...: on CPU 0
+tcp_ask() {
+	local who=$1 enter=(in_namespace "$1")
+	shift
+	[ "$who" != host ] || enter=()
+	"${enter[@]}" taskset -c 0 "$tools/tcp" "$@" >/run/tcp.said
+}
+
+# tcp_ask_container COMMAND ARGUMENT...: by its mapping, where there is any
+tcp_ask_container() {
+	local command=$1 target=$host4 port=8080
+	shift
+	[ "$plugin" != none ] || { target=$(address4 web); port=80; }
+	tcp_ask client "$command" "$target" "$port" "$bench_seconds" "$@"
+}
+
+tcp_ask_localhost() {
+	local command=$1 target=127.0.0.1 port=8080
+	shift
+	[ "$plugin" != none ] || { target=$(address4 web); port=80; }
+	tcp_ask host "$command" "$target" "$port" "$bench_seconds" "$@"
+}
+
+megabits() { awk "BEGIN { printf \"%.0f\", $(tcp_said per_second) * 8 / 1e6 }"; }
+
+tcp_stream() {
+	tcp_prepare
+	tcp_ask_container stream
+	result "$1" "$(megabits)"
+}
+
+tcp_requests() {
+	tcp_prepare
+	tcp_ask_container requests
+	result tcp_requests "$(tcp_said per_second)"
+	result tcp_requests_p50 "$(tcp_said p50)"
+	result tcp_requests_p99 "$(tcp_said p99)"
+}
+
+tcp_connect() {
+	tcp_prepare
+	tcp_ask_container connect 16
+	result "$1" "$(tcp_said per_second)"
+}
+
+tcp_latency() {
+	tcp_prepare
+	tcp_ask_container connect 1
+	result tcp_connect_p50 "$(tcp_said p50)"
+	result tcp_connect_p99 "$(tcp_said p99)"
+	result tcp_connect_p999 "$(tcp_said p999)"
+}
+
+tcp_local() {
+	tcp_prepare
+	tcp_ask_localhost connect 16
+	result tcp_local "$(tcp_said per_second)"
+}
+
+tcp_local_stream() {
+	tcp_prepare
+	tcp_ask_localhost stream
+	result tcp_local_stream "$(megabits)"
+}
+
+tcp_host() {
+	tcp_prepare
+	tcp_serve host 9000
+	tcp_ask client connect "$host4" 9000 "$bench_seconds" 16
+	result tcp_host "$(tcp_said per_second)"
+}
+
+tcp_host_stream() {
+	tcp_prepare
+	tcp_serve host 9000
+	tcp_ask client stream "$host4" 9000 "$bench_seconds"
+	result tcp_host_stream "$(megabits)"
+}
