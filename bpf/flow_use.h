@@ -35,6 +35,7 @@ static __always_inline enum claim flow_claim_pair(const struct owner *owner, __u
 static __always_inline void flow_copy_seen(struct flow *to, const struct flow *from)
 {
 	to->left_stack = from->left_stack;
+	to->out_ifindex = from->out_ifindex;
 	to->sequence_end = from->sequence_end;
 	to->acknowledged = from->acknowledged;
 	to->sequence_known = from->sequence_known;

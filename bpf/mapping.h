@@ -254,7 +254,7 @@ static __always_inline enum verdict enter_by_flow(struct __sk_buff *skb, struct 
 	if (may_skip) {
 		offload_choose(skb, packet, flow, ifindex, now, translation);
 		open = offload_is_open(packet, flow, now);
-		translation->report = offload_wants_report(tuple, flow, now);
+		translation->report = !translation->path && offload_wants_report(tuple, flow, now);
 	}
 	verdict = flow_use(tuple, flow, packet, skb->len, now);
 	if (open && verdict == VERDICT_TRANSLATE)

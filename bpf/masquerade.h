@@ -305,6 +305,8 @@ static __always_inline enum verdict leave_by_flow(struct __sk_buff *skb, struct 
 	translation_of(flow, translation);
 	if (flow->kind == FLOW_MAPPING && flow->reply)
 		translation->out_ifindex = reply_reroute(skb, packet, flow, now);
+	else if (flow->path < PATH_CONTAINER && flow->left_stack != now)
+		flow->out_ifindex = skb->ifindex;
 	offload_note(flow, now);
 	return flow_use(tuple, flow, packet, skb->len, now);
 }

@@ -192,14 +192,18 @@ static __always_inline const struct slot *offload_container(const __u8 *address)
 	return endpoint ? owner_slot(&endpoint->owner) : NULL;
 }
 
-/* How packets of this half, which come in at ifindex, go on. PATH_UNDECIDED: not now. */
+/* How packets of this half, which come in at ifindex, go on. left: where the stack has sent them;
+ * another interface now means that it knows more than can be asked here (a packet's mark, say).
+ * 0: that is no matter. PATH_UNDECIDED: not now. */
 VERIFIED_ONCE int offload_find_path(struct __sk_buff *skb, const struct flow_key *key,
-				    struct flow *flow, __u32 ifindex)
+				    struct flow *flow, __u32 ifindex, __u32 left)
 {
 	const struct slot *container;
 
 	if (!key || !flow || !offload_look_up(skb, key, flow, ifindex))
 		return PATH_UNDECIDED;
+	if (left && left != flow->out_ifindex)
+		return PATH_STACK;
 	if (!offload_may_pass(bpf_map_lookup_elem(&interfaces, &ifindex)))
 		return PATH_STACK;
 	if (key->direction == DIRECTION_IN)
@@ -279,13 +283,14 @@ static __always_inline enum flow_path offload_find_paths(struct __sk_buff *skb,
 	if (!slot || !offload_is_containers(&halves->out_key, halves->out) ||
 	    policy_masquerades_all(&halves->out->owner))
 		return PATH_STACK;
-	out = offload_find_path(skb, &halves->out_key, halves->out, offload_gateway(slot->ifindex));
+	out = offload_find_path(skb, &halves->out_key, halves->out, offload_gateway(slot->ifindex),
+				halves->out->out_ifindex);
 	if (out < PATH_CONTAINER)
 		return out;
 	if (offload_is_narrow(skb, halves->out, slot->ifindex))
 		return PATH_STACK;
 	*in = offload_find_path(skb, &halves->in_key, halves->in,
-				ifindex ?: halves->out->out_ifindex);
+				ifindex ?: halves->out->out_ifindex, 0);
 	return *in < PATH_CONTAINER ? *in : out;
 }
 
@@ -308,6 +313,14 @@ static __always_inline void offload_decide(struct __sk_buff *skb, const struct p
 	halves->out->path = out;
 }
 
+/* It was not time to decide yet: not asked again in this second. */
+static __always_inline void offload_postpone(struct flow *flow, bool in)
+{
+	flow->out_looked_up = flow_now();
+	if (!in)
+		flow->out_ifindex = 0; /* it was not looked up, after all */
+}
+
 /* Is it time to decide? */
 static __always_inline bool offload_is_open(const struct packet *packet, const struct flow *flow,
 					    __u32 now)
@@ -315,7 +328,8 @@ static __always_inline bool offload_is_open(const struct packet *packet, const s
 	if (flow->path != PATH_UNDECIDED || flow->out_looked_up == now || packet->error ||
 	    !offload_concerns(&packet->tuple, flow))
 		return false;
-	if (flow->left_stack && !(packet->tcp_flags & TCP_SYN))
+	if (flow->left_stack && !(packet->tcp_flags & TCP_SYN) &&
+	    (flow->state != STATE_NEW || flow->answered))
 		return true;
 	return offload_mode(&flow->owner) == FAST_PATH_ALWAYS;
 }
@@ -362,7 +376,7 @@ VERIFIED_ONCE int offload_refresh(struct __sk_buff *skb, const struct flow_key *
 	if (!key || !flow)
 		return 0;
 	flow->out_looked_up = flow_now();
-	path = offload_find_path(skb, key, flow, ifindex);
+	path = offload_find_path(skb, key, flow, ifindex, 0);
 	if (path < PATH_CONTAINER)
 		flow->out_ifindex = 0;
 	else
@@ -409,12 +423,15 @@ VERIFIED_ONCE int offload_open(struct __sk_buff *skb, const struct packet *packe
 	struct flow *flow;
 	bool in;
 
-	if (!packet || !translation || !offload_find_halves(&packet->tuple, &halves) ||
-	    !offload_is_due(&halves))
+	if (!packet || !translation || !offload_find_halves(&packet->tuple, &halves))
 		return 0;
 	in = packet->tuple.direction == DIRECTION_IN;
-	offload_decide(skb, packet, &halves, in ? ifindex : 0);
 	flow = in ? halves.in : halves.out;
+	if (!offload_is_due(&halves)) {
+		offload_postpone(flow, in);
+		return 0;
+	}
+	offload_decide(skb, packet, &halves, in ? ifindex : 0);
 	offload_take(skb, packet, flow, flow_now(), translation);
 	return 0;
 }

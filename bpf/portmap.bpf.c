@@ -113,7 +113,7 @@ static __always_inline int act(struct __sk_buff *skb, const struct packet *packe
 		count(drop_rewrite_failed);
 		return TC_ACT_SHOT; /* half changed: nobody can use it */
 	}
-	if (translation->path)
+	if (translation->path && packet->l3_offset)
 		return send(skb, packet, translation);
 	if (packet->error) {
 		count_here(rewritten_error);

@@ -271,8 +271,9 @@ struct flow {
 	__u32 last_seen; /* CLOCK_MONOTONIC, seconds; written at most once a second */
 	__u32 pair;      /* in flows: its number in flow_pairs */
 	/* Where it leaves, as of the second (CLOCK_MONOTONIC) it was looked up in: on the way
-	 * back through a mapping, the interface that routing wants with the new source; on the
-	 * fast path (`path`) the uplink, or the host side of the container's veth */
+	 * back through a mapping, the interface that routing wants with the new source, and of
+	 * a masqueraded flow the one that routing took; on the fast path (`path`) the uplink,
+	 * or the host side of the container's veth */
 	__u32 out_ifindex;
 	__u32 out_looked_up;
 	__u64 packets; /* since the flow was answered */
