@@ -204,7 +204,8 @@ VERIFIED_ONCE int offload_find_path(struct __sk_buff *skb, const struct flow_key
 		return PATH_UNDECIDED;
 	if (left && left != flow->out_ifindex)
 		return PATH_STACK;
-	if (!offload_may_pass(bpf_map_lookup_elem(&interfaces, &ifindex)))
+	if (offload_mode(&flow->owner) == FAST_PATH_OFF ||
+	    !offload_may_pass(bpf_map_lookup_elem(&interfaces, &ifindex)))
 		return PATH_STACK;
 	if (key->direction == DIRECTION_IN)
 		return offload_into(flow, owner_slot(&flow->owner), ifindex);

@@ -310,3 +310,54 @@ test_bypass_bandwidth_ptp() {
 		keeps_limits after
 	done
 }
+
+is_slow() { (expect_slow "$@") 2>/dev/null; }
+
+# expect_slow_soon CONVERSATION ANSWER PROTOCOL: from a second on at the latest
+expect_slow_soon() { wait_until 5 is_slow "$@" || fail "$1 goes on skipping the IP stack"; }
+
+# conversations_fast: from outside and to outside, all of which skip the IP stack
+conversations_fast() {
+	local protocol
+	stack_watch
+	serve_in server 9000
+	for protocol in tcp udp; do
+		conversation_open "in_$protocol" client "$protocol" "$host4" 8080
+		conversation_open "out_$protocol" web "$protocol" "$server4" 9000
+		say "in_$protocol" >/dev/null
+		say "out_$protocol" >/dev/null
+	done
+	each_conversation expect_fast
+}
+
+each_conversation() {
+	local protocol
+	for protocol in tcp udp; do
+		"$1" "in_$protocol" web "$protocol"
+		"$1" "out_$protocol" server "$protocol"
+	done
+}
+
+# flows that live, too, come back to the IP stack, both ways, when `attach` has found somebody's
+# qdisc at the container's veth
+test_bypass_living_flows_veth() {
+	export FAST_PATH=established
+	conflist bridge bridge .
+	container_start web bridge -p 8080:80/tcp -p 8080:80/udp
+	conversations_fast
+	tc qdisc add dev "$(host_veth web)" root pfifo
+	"$build/bpf-portmap" attach >/run/out || fail "$(cat /run/out)"
+	each_conversation expect_slow_soon
+}
+
+# the same when it has found somebody's program at the uplinks' ingress, behind ours
+test_bypass_living_flows_uplink() {
+	export FAST_PATH=established
+	conflist bridge bridge .
+	container_start web bridge -p 8080:80/tcp -p 8080:80/udp
+	conversations_fast
+	somebody_at eth0 ingress 60000
+	somebody_at eth1 ingress 60000
+	"$build/bpf-portmap" attach >/run/out || fail "$(cat /run/out)"
+	each_conversation expect_slow_soon
+}
