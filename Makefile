@@ -242,9 +242,8 @@ demo: deps-check
 
 # --- the benchmark ---------------------------------------------------------------------
 
-# programs.c is made of several sources, see above.
-BENCH_TOOLS := $(patsubst tests/bench/%.c,$(BUILD)/bench/%,$(filter-out %.bpf.c %/programs.c %/measured.c, \
-	$(wildcard tests/bench/*.c))) $(BUILD)/tests/programs
+BENCH_TOOLS := $(patsubst tests/bench/%.c,$(BUILD)/bench/%,$(filter-out %.bpf.c,$(wildcard tests/bench/*.c))) \
+	$(BUILD)/tests/programs
 
 $(BUILD)/bench/%.bpf.o: tests/bench/%.bpf.c $(wildcard tests/bench/*.h vmlinux/*.h)
 	@mkdir -p $(@D)
@@ -253,8 +252,7 @@ $(BUILD)/bench/%.bpf.o: tests/bench/%.bpf.c $(wildcard tests/bench/*.h vmlinux/*
 $(BUILD)/bench/%.skel.h: $(BUILD)/bench/%.bpf.o
 	$(call say,SKEL,$@)$(BPFTOOL) gen skeleton $< name $*_bpf >$@
 
-BENCH_SKELETONS := $(patsubst tests/bench/%.bpf.c,$(BUILD)/bench/%.skel.h,$(filter-out %/programs.bpf.c, \
-	$(wildcard tests/bench/*.bpf.c)))
+BENCH_SKELETONS := $(patsubst tests/bench/%.bpf.c,$(BUILD)/bench/%.skel.h,$(wildcard tests/bench/*.bpf.c))
 
 $(BUILD)/bench/%: tests/bench/%.c $(wildcard tests/bench/*.h tests/net/tool.h) $(BENCH_SKELETONS)
 	@mkdir -p $(@D)
