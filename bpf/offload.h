@@ -415,26 +415,45 @@ static __always_inline void offload_choose(struct __sk_buff *skb, const struct p
 		__builtin_memset(translation->frame_destination, 0, ETH_ALEN);
 }
 
-/* Decides about the flow of this packet, which came in at ifindex as routing sees it, and sends
- * it on accordingly. */
-VERIFIED_ONCE int offload_open(struct __sk_buff *skb, const struct packet *packet, __u32 ifindex,
-			       struct translation *translation)
+/* Decides about the flow of this packet, which came in at ifindex as routing sees it. */
+VERIFIED_ONCE int offload_consider(struct __sk_buff *skb, const struct packet *packet,
+				   __u32 ifindex)
 {
 	struct halves halves = {};
-	struct flow *flow;
 	bool in;
 
-	if (!packet || !translation || !offload_find_halves(&packet->tuple, &halves))
+	if (!packet || !offload_find_halves(&packet->tuple, &halves))
 		return 0;
 	in = packet->tuple.direction == DIRECTION_IN;
-	flow = in ? halves.in : halves.out;
-	if (!offload_is_due(&halves)) {
-		offload_postpone(flow, in);
-		return 0;
-	}
-	offload_decide(skb, packet, &halves, in ? ifindex : 0);
-	offload_take(skb, packet, flow, flow_now(), translation);
+	if (offload_is_due(&halves))
+		offload_decide(skb, packet, &halves, in ? ifindex : 0);
+	else
+		offload_postpone(in ? halves.in : halves.out, in);
 	return 0;
+}
+
+/* Sends it on as was decided. The flow may stand in another table by now. */
+VERIFIED_ONCE int offload_follow(struct __sk_buff *skb, const struct packet *packet,
+				 struct translation *translation)
+{
+	struct flow_key key;
+	struct flow *flow;
+
+	if (!packet || !translation)
+		return 0;
+	__builtin_memcpy(&key, &packet->tuple, sizeof(key));
+	flow = flow_find(&key);
+	if (flow)
+		offload_take(skb, packet, flow, flow_now(), translation);
+	return 0;
+}
+
+/* One after the other, for stacks are short. */
+static __always_inline void offload_open(struct __sk_buff *skb, const struct packet *packet,
+					 __u32 ifindex, struct translation *translation)
+{
+	offload_consider(skb, packet, ifindex);
+	offload_follow(skb, packet, translation);
 }
 
 #endif
