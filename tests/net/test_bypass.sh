@@ -361,3 +361,26 @@ test_bypass_living_flows_uplink() {
 	"$build/bpf-portmap" attach >/run/out || fail "$(cat /run/out)"
 	each_conversation expect_slow_soon
 }
+
+# an uplink without an address is marked by the next ADD as well; one of very many interfaces by
+# CHECK only
+test_bypass_uplink_others() {
+	local number
+	export FAST_PATH=established
+	ip link add bare type veth peer name bare-peer
+	ip link set bare up
+	conflist bridge bridge "$(with_ours '{"uplinks": ["eth*", "bare"], "attach": "clsact"}')"
+	container_add web bridge
+	expect_equal "0 0" "$(without_fast_path eth0) $(without_fast_path bare)" "at the first ADD"
+	somebody_at bare ingress 60000
+	container_add second bridge
+	expect_equal 1 "$(without_fast_path bare)" "without an address"
+	for number in 1 2 3 4 5 6 7 8; do
+		ip link add "many$number" type veth peer name "many-peer$number"
+		ip address add "172.16.$number.1/24" dev "many$number"
+	done
+	somebody_at eth0 ingress 60000
+	container_add third bridge
+	container_check web bridge || fail CHECK
+	expect_equal 1 "$(without_fast_path eth0)" "of many"
+}

@@ -215,7 +215,9 @@ static int attach_named(struct host *host, const struct conf *conf, const struct
 	step = uplink_step(WISH_NAMED, known, false);
 	if (step == STEP_KEEP && repair && !is_settled(host, link->ifindex, known))
 		step = STEP_ATTACH;
-	return step == STEP_ATTACH ? take_step(host, conf, link->ifindex, step, known, err) : 0;
+	if (step == STEP_ATTACH)
+		return take_step(host, conf, link->ifindex, step, known, err);
+	return known ? fast_path_refresh_uplink(host, link->ifindex, known, err) : 0;
 }
 
 /* All interfaces are listed only where somebody asks for what they are called. */
