@@ -132,8 +132,8 @@ test_fastpath_allowed_server_dies() {
 	expect_fast talk web tcp
 	wait_until 10 no_conntrack tcp || fail "conntrack keeps: $(conntrack_list tcp)"
 	for pid in $(ip netns pids web); do kill -9 "$pid"; done
-	wait_until 5 no_connection web || fail "the container's side has not ended"
 	expect_contains "$(say talk)" closed
+	wait_until 5 no_connection client web || fail "one side has not ended"
 	expect_equal 2 "$(forwarded tcp)" "TCP packets through the IP stack"
 }
 

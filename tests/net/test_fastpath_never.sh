@@ -145,7 +145,7 @@ test_fastpath_never_sctp() {
 	container_add web bridge -p 9999:3868/sctp
 	serve_sctp_in web 3868
 	ask client sctp "$host4" 9999 --count 3 >/run/answers || fail "$(cat /run/answers)"
-	[ "$(forwarded sctp)" -gt 6 ] || fail "$(forwarded sctp) packets through the IP stack"
+	[ "$(forwarded sctp)" -ge 6 ] || fail "$(forwarded sctp) packets through the IP stack"
 	expect_only_usual_skips
 }
 
