@@ -192,8 +192,8 @@ test_fastpath_error_from_router() {
 }
 
 route_mtu_set() {
-	ip route change 192.0.2.0/24 dev eth0 proto kernel scope link src "$host4" mtu "$1"
-	ip -6 route change 2001:db8:1::/64 dev eth0 proto kernel metric 256 mtu "$1"
+	ip route change 192.0.2.0/24 dev eth0 proto kernel scope link src "$host4" mtu lock "$1"
+	ip -6 route change 2001:db8:1::/64 dev eth0 proto kernel metric 256 mtu lock "$1"
 }
 
 # route_shrinks_for NAMESPACE ADDRESS PORT: in mid-connection
@@ -330,17 +330,17 @@ test_fastpath_error_forgotten() {
 	conversations_each expect_says tcp
 	conversations_each expect_fast tcp
 	wait_until 10 no_conntrack tcp || fail "conntrack keeps: $(conntrack_list tcp)"
-	capture_start outside client eth0 "icmp or ip6[6] = 58 and ip6[40] = 1"
-	capture_start inside web eth0 "(icmp or ip6[6] = 58 and ip6[40] = 1) and not src net 10.88.0.0/16 and not src net fd00:88::/64"
+	capture_start outside client eth0 "icmp or (ip6[6] = 58 and ip6[40] = 1)"
+	capture_start inside web eth0 "(icmp or (ip6[6] = 58 and ip6[40] = 1)) and not src net 10.88.0.0/16 and not src net fd00:88::/64"
 	administratively_prohibits web 80
 	administratively_prohibits server 9000
 	conversations_each say tcp
 	seen=$(capture_stop outside)
 	expect_contains "$seen" "IP $host4 > $client4: ICMP host $host4 unreachable - admin prohibited"
-	expect_contains "$seen" "IP6 $host6 > $client6: ICMP6, destination unreachable, unreachable prohibited $host6"
+	expect_contains "$seen" "IP6 $host6 > $client6: ICMP6, destination unreachable,  unreachable prohibited $host6"
 	seen=$(capture_stop inside)
 	expect_contains "$seen" "IP $server4 > $(address4 web): ICMP host $server4 unreachable - admin prohibited"
-	expect_contains "$seen" "IP6 $server6 > $(address6 web): ICMP6, destination unreachable, unreachable prohibited $server6"
+	expect_contains "$seen" "IP6 $server6 > $(address6 web): ICMP6, destination unreachable,  unreachable prohibited $server6"
 	expect_equal 8 "$(forwarded tcp)" "TCP packets through the IP stack"
 	expect_equal 0 "$(forwarded icmp)" "errors through the IP stack"
 	expect_no_invalid
