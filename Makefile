@@ -16,7 +16,7 @@ BPFTOOL ?= $(firstword $(wildcard /usr/sbin/bpftool /usr/local/sbin/bpftool \
 PKG_CONFIG ?= pkg-config
 
 PACKAGES_BUILD := gcc make clang libbpf-dev libelf-dev zlib1g-dev libjansson-dev \
-	libnl-route-3-dev pkg-config
+	libnl-3-dev pkg-config
 PACKAGES_CHECK := libcmocka-dev containernetworking-plugins iproute2 iptables nftables \
 	tcpdump conntrack curl jq busybox-static procps util-linux ethtool libclang-rt-dev strace
 PACKAGES_KERNEL := qemu-system-x86 cpio kmod xz-utils ppp wireguard-tools
@@ -27,7 +27,7 @@ PACKAGES_LINT := clang-format shellcheck cppcheck
 CFLAGS ?= -O2 -g
 override CFLAGS += -std=gnu11 -Wall -Wextra -Werror -Wno-unused-parameter -Wshadow \
 	-Wmissing-prototypes -Wstrict-prototypes -fno-strict-aliasing -D_GNU_SOURCE=
-CPPFLAGS += -Iinclude -Iuser -I$(BUILD) $(shell $(PKG_CONFIG) --cflags libnl-route-3.0 jansson 2>/dev/null)
+CPPFLAGS += -Iinclude -Iuser -I$(BUILD) $(shell $(PKG_CONFIG) --cflags libnl-3.0 jansson 2>/dev/null)
 CPPFLAGS += -DPROGRAM_VERSION='"$(VERSION)"'
 BPF_CFLAGS := -target bpf -g -O2 -mcpu=v3 -Wall -Wextra -Werror -Ivmlinux -Iinclude -Ibpf
 # FALLBACKS=1: the programs do without what kernels older than this one lack. For tests.
@@ -35,7 +35,7 @@ ifdef FALLBACKS
 BPF_CFLAGS += -DFALLBACKS
 endif
 
-LIBRARIES := libbpf jansson libnl-route-3.0 libnl-3.0
+LIBRARIES := libbpf jansson libnl-3.0
 # libelf of newer distributions wants libzstd when linked statically.
 STATIC_ZSTD := $(if $(wildcard /usr/lib/*/libzstd.a /usr/lib64/libzstd.a),-lzstd)
 ifdef DYNAMIC
@@ -43,7 +43,7 @@ LDLIBS_PLUGIN = $(shell $(PKG_CONFIG) --libs $(LIBRARIES)) -lelf -lz
 LDLIBS_RUNTIME = $(shell $(PKG_CONFIG) --libs jansson)
 else
 STATIC := -static
-LDLIBS_PLUGIN = -lbpf -lelf -lz $(STATIC_ZSTD) -ljansson -lnl-route-3 -lnl-3 -lpthread -lm
+LDLIBS_PLUGIN = -lbpf -lelf -lz $(STATIC_ZSTD) -ljansson -lnl-3 -lpthread -lm
 LDLIBS_RUNTIME = -ljansson
 endif
 

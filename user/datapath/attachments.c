@@ -15,7 +15,6 @@
 #include "datapath/owners.h"
 #include "datapath/policies.h"
 #include "datapath/removal.h"
-#include "datapath/udp_clients.h"
 #include "datapath/warning.h"
 #include "net/link.h"
 
@@ -112,16 +111,11 @@ static int require_veth(struct nl_sock *socket, uint32_t ifindex, struct cni_err
 			     ifindex);
 }
 
-static bool has_udp_clients(const struct objects *objects, const struct attachment_claims *claims)
+static void note_udp_ports(const struct attachment_claims *claims, struct removed *removed)
 {
-	struct noticed noticed;
-
-	noticed_read(objects, &noticed);
 	for (size_t i = 0; i < claims->port_count; i++)
-		if (claims->ports[i].localhost &&
-		    udp_clients_are_known(&noticed, &claims->ports[i].key))
-			return true;
-	return false;
+		if (claims->ports[i].localhost)
+			udp_ports_add(&removed->udp_ports, &claims->ports[i].key);
 }
 
 /* What it had before, also where the record of that is lost. */
@@ -149,7 +143,7 @@ static int replace_locked(const struct objects *objects, struct nl_sock *socket,
 	if (remove_before_add(objects, claims, removed, err))
 		return -1;
 	if (!add_locked(objects, socket, claims, removed, err)) {
-		removed->udp_clients |= claims->port_count && has_udp_clients(objects, claims);
+		note_udp_ports(claims, removed);
 		return 0;
 	}
 	if (removal_of_attachment(objects, &claims->key, removed, &undoing)) {
@@ -170,6 +164,6 @@ int attachment_add(const struct datapath *datapath, struct nl_sock *socket,
 	if (lock < 0 || require_veth(socket, claims->ifindex, err))
 		return -1;
 	result = replace_locked(&datapath->objects, socket, claims, &removed, err);
-	removal_finish(&datapath->objects, &removed, &lock);
+	removal_finish(datapath, &removed, &lock);
 	return result;
 }

@@ -100,7 +100,7 @@ int attachment_remove(const struct datapath *datapath, const struct attachment_k
 	result = removal_of_attachment(objects, key, &removed, err);
 	if (!result && !removed.found)
 		result = orphans_remove(objects, key, &removed, err);
-	removal_finish(objects, &removed, &lock);
+	removal_finish(datapath, &removed, &lock);
 	return result;
 }
 
@@ -120,6 +120,6 @@ int attachment_remove_stale(const struct datapath *datapath, const struct attach
 		result = removal_of_attachment(objects, &entry->key, &removed, err);
 	else
 		result = orphan_remove(objects, entry->attachment.owner, &removed, err);
-	removal_finish(objects, &removed, &lock);
+	removal_finish(datapath, &removed, &lock);
 	return result;
 }

@@ -2,68 +2,86 @@
 /* clsact.c - programs as direct-action filters. */
 #include "datapath/clsact.h"
 
-#include <bpf/libbpf.h>
+#include <bpf/bpf.h>
 #include <errno.h>
+#include <stdio.h>
+#include <string.h>
 
-#define HOOK_OPTIONS(name, interface, at) \
-	DECLARE_LIBBPF_OPTS(bpf_tc_hook, name, .ifindex = (int)(interface), \
-			    .attach_point = (at) == HOOK_INGRESS ? BPF_TC_INGRESS : BPF_TC_EGRESS)
+#include "net/filter.h"
+#include "net/netlink.h"
+#include "net/qdisc.h"
 
-/* libbpf before 1.0 only returns the error. */
-static int keep_errno(int result)
+/* libbpf has these calls too, with a socket of its own for each: that is most of what they
+ * cost. */
+static struct nl_sock *own_socket(void)
 {
-	if (result >= 0)
-		return 0;
-	errno = -result;
+	static struct nl_sock *socket;
+	struct cni_error ignored = {0};
+
+	if (!socket)
+		socket = netlink_open(&ignored);
+	cni_error_release(&ignored);
+	return socket;
+}
+
+static struct filter_place place_at(uint32_t ifindex, enum hook at)
+{
+	return (struct filter_place){
+		.ifindex = ifindex,
+		.egress = at == HOOK_EGRESS,
+		.priority = FILTER_PRIORITY,
+		.handle = FILTER_HANDLE,
+	};
+}
+
+static int refuse(void)
+{
+	errno = ENOBUFS;
 	return -1;
 }
 
 int clsact_create(uint32_t ifindex)
 {
-	DECLARE_LIBBPF_OPTS(bpf_tc_hook, hook, .ifindex = (int)ifindex,
-			    .attach_point = BPF_TC_INGRESS | BPF_TC_EGRESS);
+	struct nl_sock *socket = own_socket();
 
-	return keep_errno(bpf_tc_hook_create(&hook));
+	return socket ? qdisc_add_clsact(socket, ifindex) : refuse();
 }
 
 void clsact_destroy(uint32_t ifindex)
 {
-	DECLARE_LIBBPF_OPTS(bpf_tc_hook, hook, .ifindex = (int)ifindex,
-			    .attach_point = BPF_TC_INGRESS | BPF_TC_EGRESS);
+	struct nl_sock *socket = own_socket();
 
-	bpf_tc_hook_destroy(&hook);
+	if (socket)
+		qdisc_delete_clsact(socket, ifindex);
 }
 
 uint32_t clsact_find(uint32_t ifindex, enum hook at)
 {
-	HOOK_OPTIONS(hook, ifindex, at);
-	DECLARE_LIBBPF_OPTS(bpf_tc_opts, options, .handle = FILTER_HANDLE,
-			    .priority = FILTER_PRIORITY);
+	struct filter_place place = place_at(ifindex, at);
+	struct nl_sock *socket = own_socket();
 
-	return bpf_tc_query(&hook, &options) ? 0 : options.prog_id;
+	return socket ? filter_find(socket, &place) : 0;
 }
 
 int clsact_attach(uint32_t ifindex, enum hook at, int program_fd, bool replace)
 {
-	HOOK_OPTIONS(hook, ifindex, at);
-	DECLARE_LIBBPF_OPTS(bpf_tc_opts, options, .prog_fd = program_fd, .handle = FILTER_HANDLE,
-			    .priority = FILTER_PRIORITY, .flags = replace ? BPF_TC_F_REPLACE : 0);
+	struct filter_place place = place_at(ifindex, at);
+	struct nl_sock *socket = own_socket();
+	struct bpf_prog_info info;
+	uint32_t size = sizeof(info);
+	char name[64];
 
-	if (keep_errno(bpf_tc_attach(&hook, &options)))
+	memset(&info, 0, sizeof(info));
+	if (bpf_obj_get_info_by_fd(program_fd, &info, &size))
 		return -1;
-	/* The kernel echoes the filter as it now stands. */
-	if (!options.prog_id) {
-		errno = ENOENT;
-		return -1;
-	}
-	return 0;
+	snprintf(name, sizeof(name), "%s:[%u]", info.name, info.id);
+	return socket ? filter_add(socket, &place, program_fd, name, replace) : refuse();
 }
 
 int clsact_detach(uint32_t ifindex, enum hook at)
 {
-	HOOK_OPTIONS(hook, ifindex, at);
-	DECLARE_LIBBPF_OPTS(bpf_tc_opts, options, .handle = FILTER_HANDLE,
-			    .priority = FILTER_PRIORITY);
+	struct filter_place place = place_at(ifindex, at);
+	struct nl_sock *socket = own_socket();
 
-	return keep_errno(bpf_tc_detach(&hook, &options));
+	return socket ? filter_delete(socket, &place) : refuse();
 }

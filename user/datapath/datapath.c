@@ -3,8 +3,10 @@
 #include "datapath/datapath.h"
 
 #include <bpf/libbpf.h>
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "datapath/bpffs.h"
 #include "datapath/refusal.h"
@@ -26,40 +28,59 @@ static bool is_older(const char *a, const char *b)
 	return false;
 }
 
-static enum datapath_state judge(struct datapath *datapath, size_t found)
+static enum datapath_state judge(struct datapath *datapath, const struct pins *pins, size_t found)
 {
-	struct meta_head head;
-
 	if (!found)
 		return DATAPATH_ABSENT;
-	if (datapath->objects.maps[MAP_META] < 0 ||
-	    meta_head_read(datapath->objects.maps[MAP_META], &head))
+	if (datapath->objects.maps[MAP_META] < 0 || !pins->has_head)
 		return datapath->foreign ? DATAPATH_FOREIGN : DATAPATH_DAMAGED;
-	datapath->layout = head.layout;
-	if (head.layout != LAYOUT || datapath->foreign)
+	datapath->layout = pins->head.layout;
+	if (pins->head.layout != LAYOUT || datapath->foreign)
 		return DATAPATH_FOREIGN;
-	if (found < OBJECT_COUNT || !head.complete)
+	if (found < OBJECT_COUNT || !pins->head.complete)
 		return DATAPATH_DAMAGED;
-	return is_older(head.program_version, PROGRAM_VERSION) ? DATAPATH_OUTDATED : DATAPATH_READY;
+	return is_older(pins->head.program_version, PROGRAM_VERSION) ? DATAPATH_OUTDATED
+								     : DATAPATH_READY;
 }
 
-int datapath_open(struct datapath *datapath, struct cni_error *err)
+static int open_and_judge(struct datapath *datapath, const struct pins *pins, enum pins_use use,
+			  struct cni_error *err)
 {
 	size_t found = 0;
 
+	objects_close(&datapath->objects);
+	if (pins_open(pins, use, &datapath->objects, &found, &datapath->foreign, err))
+		return -1;
+	datapath->state = judge(datapath, pins, found);
+	return 0;
+}
+
+/* What is not whole is for those who mend it. */
+static int open_pins(struct datapath *datapath, enum pins_use use, struct cni_error *err)
+{
+	struct pins pins;
+	int result;
+
+	pins_clear(&pins);
+	result = pins_find(datapath->netns_cookie, &pins, err);
+	memcpy(datapath->directory, pins.directory, sizeof(datapath->directory));
+	if (!result)
+		result = open_and_judge(datapath, &pins, use, err);
+	if (!result && use != PINS_ALL && !datapath_is_usable(datapath))
+		result = open_and_judge(datapath, &pins, PINS_ALL, err);
+	pins_close(&pins);
+	return result;
+}
+
+int datapath_open(struct datapath *datapath, enum pins_use use, struct cni_error *err)
+{
 	/* It would write to stderr what are ordinary answers here. */
 	libbpf_set_print(NULL);
 	memset(datapath, 0, sizeof(*datapath));
 	objects_clear(&datapath->objects);
 	if (netns_get_cookie(&datapath->netns_cookie, err))
 		return -1;
-	if (!bpffs_is_mounted())
-		return 0;
-	if (pins_find_directory(datapath->netns_cookie, datapath->directory, err) ||
-	    pins_open(datapath->directory, &datapath->objects, &found, &datapath->foreign, err))
-		return -1;
-	datapath->state = judge(datapath, found);
-	return 0;
+	return bpffs_is_mounted() ? open_pins(datapath, use, err) : 0;
 }
 
 void datapath_close(struct datapath *datapath)
@@ -70,6 +91,30 @@ void datapath_close(struct datapath *datapath)
 bool datapath_is_usable(const struct datapath *datapath)
 {
 	return datapath->state == DATAPATH_READY || datapath->state == DATAPATH_OUTDATED;
+}
+
+int datapath_borrow_maps(const struct datapath *datapath, struct objects *all,
+			 struct cni_error *err)
+{
+	*all = datapath->objects;
+	for (int map = 0; map < MAP_COUNT; map++) {
+		if (all->maps[map] < 0)
+			all->maps[map] = pins_open_map(datapath->directory, (enum map_number)map);
+		if (all->maps[map] >= 0)
+			continue;
+		refusal_set(err, errno, "cannot open the map %s in %s",
+			    map_name((enum map_number)map), datapath->directory);
+		datapath_return_maps(datapath, all);
+		return -1;
+	}
+	return 0;
+}
+
+void datapath_return_maps(const struct datapath *datapath, struct objects *all)
+{
+	for (int map = 0; map < MAP_COUNT; map++)
+		if (all->maps[map] >= 0 && datapath->objects.maps[map] < 0)
+			close(all->maps[map]);
 }
 
 int datapath_refuse_foreign(const struct datapath *datapath, struct cni_error *err)

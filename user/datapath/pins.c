@@ -5,10 +5,12 @@
 #include <bpf/bpf.h>
 #include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "cni/cleanup.h"
@@ -49,7 +51,30 @@ static int object_fd(const struct objects *objects, int object)
 	return objects->maps[object - PROGRAM_COUNT];
 }
 
-static int open_pin(const char *directory, const char *name)
+/* enum bpf_attr of Linux 6.5; older headers lack path_fd. */
+#define PATH_FD (1U << 14) /* BPF_F_PATH_FD */
+
+struct get_at {
+	uint64_t path;
+	uint32_t bpf_fd;
+	uint32_t flags;
+	int32_t path_fd;
+	uint32_t reserved;
+};
+
+/* A name in an open directory: half of what a whole path costs. */
+static int open_at(int directory, const char *name)
+{
+	struct get_at attributes = {
+		.path = (uint64_t)(uintptr_t)name,
+		.flags = PATH_FD,
+		.path_fd = directory,
+	};
+
+	return (int)syscall(SYS_bpf, BPF_OBJ_GET, &attributes, sizeof(attributes));
+}
+
+static int open_path(const char *directory, const char *name)
 {
 	char path[PIN_PATH_SIZE];
 
@@ -57,14 +82,41 @@ static int open_pin(const char *directory, const char *name)
 	return bpf_obj_get(path);
 }
 
+struct open_directory {
+	const char *path;
+	int fd;
+	bool present[OBJECT_COUNT]; /* by the order of object_name() */
+	size_t count;
+};
+
+static int open_pin(const struct open_directory *directory, const char *name)
+{
+	int fd = open_at(directory->fd, name);
+
+	if (fd >= 0 || errno != EINVAL)
+		return fd;
+	return open_path(directory->path, name);
+}
+
+int pins_open_map(const char *directory, enum map_number map)
+{
+	int fd = open_path(directory, map_name(map));
+
+	if (fd < 0 || map_has_our_shape(map, fd))
+		return fd;
+	close(fd);
+	errno = EINVAL;
+	return -1;
+}
+
 /* A directory without meta may still have a program, which knows its meta. */
 static int open_meta(const char *directory)
 {
-	int fd = open_pin(directory, map_name(MAP_META));
+	int fd = open_path(directory, map_name(MAP_META));
 
 	for (int program = 0; fd < 0 && errno == ENOENT && program < PROGRAM_COUNT; program++) {
 		cleanup_close int program_fd =
-			open_pin(directory, program_name((enum program_number)program));
+			open_path(directory, program_name((enum program_number)program));
 		struct objects used;
 
 		if (program_fd < 0)
@@ -79,88 +131,200 @@ static int open_meta(const char *directory)
 	return fd;
 }
 
-static enum belongs whose_directory(const char *directory, uint64_t netns_cookie)
+void pins_clear(struct pins *pins)
 {
-	cleanup_close int meta = open_meta(directory);
-	struct meta_head head;
-
-	if (meta < 0)
-		return errno == ENOENT ? BELONGS_TO_NOBODY : BELONGS_UNREADABLE;
-	if (meta_head_read(meta, &head))
-		return errno == EINVAL ? BELONGS_TO_NOBODY : BELONGS_UNREADABLE;
-	return head.netns_cookie == netns_cookie ? BELONGS_TO_US : BELONGS_TO_OTHER;
+	*pins = (struct pins){.meta = -1};
 }
 
-int pins_find_directory(uint64_t netns_cookie, char directory[PIN_DIRECTORY_SIZE],
-			struct cni_error *err)
+void pins_close(struct pins *pins)
 {
-	enum belongs root = whose_directory(ROOT, netns_cookie);
+	cleanup_close_pointer(&pins->meta);
+	pins->meta = -1;
+}
+
+static enum belongs whose_directory(const char *directory, uint64_t netns_cookie, struct pins *pins)
+{
+	pins_close(pins);
+	pins->has_head = false;
+	pins->meta = open_meta(directory);
+	if (pins->meta < 0)
+		return errno == ENOENT ? BELONGS_TO_NOBODY : BELONGS_UNREADABLE;
+	if (meta_head_read(pins->meta, &pins->head))
+		return errno == EINVAL ? BELONGS_TO_NOBODY : BELONGS_UNREADABLE;
+	pins->has_head = true;
+	return pins->head.netns_cookie == netns_cookie ? BELONGS_TO_US : BELONGS_TO_OTHER;
+}
+
+int pins_find(uint64_t netns_cookie, struct pins *pins, struct cni_error *err)
+{
+	enum belongs root = whose_directory(ROOT, netns_cookie, pins);
 
 	if (root == BELONGS_UNREADABLE)
 		return refusal_set(err, errno, "cannot read the maps in " ROOT);
-	snprintf(directory, PIN_DIRECTORY_SIZE, ROOT "/" NETNS_DIRECTORY "%" PRIu64, netns_cookie);
-	if (root == BELONGS_TO_OTHER)
+	snprintf(pins->directory, PIN_DIRECTORY_SIZE, ROOT);
+	if (root == BELONGS_TO_US)
 		return 0;
-	if (root == BELONGS_TO_NOBODY && whose_directory(directory, netns_cookie) == BELONGS_TO_US)
+	snprintf(pins->directory, PIN_DIRECTORY_SIZE, ROOT "/" NETNS_DIRECTORY "%" PRIu64,
+		 netns_cookie);
+	if (whose_directory(pins->directory, netns_cookie, pins) == BELONGS_TO_US ||
+	    root == BELONGS_TO_OTHER)
 		return 0;
-	snprintf(directory, PIN_DIRECTORY_SIZE, ROOT);
+	snprintf(pins->directory, PIN_DIRECTORY_SIZE, ROOT);
+	whose_directory(ROOT, netns_cookie, pins);
+	return 0;
+}
+static int object_by_name(const char *name)
+{
+	int object;
+
+	for (object = 0; object < OBJECT_COUNT; object++)
+		if (strcmp(name, object_name(object)) == 0)
+			break;
+	return object;
+}
+
+static void mark_present(struct open_directory *directory, const char *entries, size_t size)
+{
+	const struct dirent64 *entry;
+
+	for (size_t at = 0; at < size; at += entry->d_reclen) {
+		int object;
+
+		entry = (const struct dirent64 *)(entries + at);
+		object = object_by_name(entry->d_name);
+		if (object == OBJECT_COUNT || entry->d_type != DT_REG)
+			continue;
+		directory->present[object] = true;
+		directory->count++;
+	}
+}
+
+/* Whether all is there costs two system calls; to open all, two for each. */
+static int list_directory(struct open_directory *directory)
+{
+	char entries[4096] __attribute__((aligned(8)));
+	ssize_t size;
+
+	while (directory->count < OBJECT_COUNT &&
+	       (size = getdents64(directory->fd, entries, sizeof(entries))) != 0) {
+		if (size < 0)
+			return -1;
+		mark_present(directory, entries, (size_t)size);
+	}
 	return 0;
 }
 
-static int open_maps(const char *directory, struct objects *objects, size_t *found,
-		     const char **foreign)
+static int map_object(enum map_number map)
 {
-	for (int map = 0; map < MAP_COUNT; map++) {
-		int fd = open_pin(directory, map_name((enum map_number)map));
+	return PROGRAM_COUNT + (int)map;
+}
 
-		if (fd < 0 && errno == ENOENT)
-			continue;
-		if (fd < 0)
-			return -1;
-		(*found)++;
-		if (map_has_our_shape((enum map_number)map, fd)) {
-			objects->maps[map] = fd;
-			continue;
-		}
-		*foreign = map_name((enum map_number)map);
+/* It was listed; who has removed it since has removed it. */
+static void is_gone(struct open_directory *directory, int object)
+{
+	directory->present[object] = false;
+	directory->count--;
+}
+
+static int open_map(struct open_directory *directory, enum map_number map, int fd,
+		    struct objects *objects, const char **foreign)
+{
+	if (fd < 0)
+		fd = open_pin(directory, map_name(map));
+	if (fd < 0 && errno != ENOENT)
+		return -1;
+	if (fd < 0) {
+		is_gone(directory, map_object(map));
+	} else if (map_has_our_shape(map, fd)) {
+		objects->maps[map] = fd;
+	} else {
+		*foreign = map_name(map);
 		close(fd);
 	}
 	return 0;
 }
 
-static int open_programs(const char *directory, struct objects *objects, size_t *found)
+static int open_program(struct open_directory *directory, enum program_number program,
+			struct objects *objects)
 {
-	for (int program = 0; program < PROGRAM_COUNT; program++) {
-		int fd = open_pin(directory, program_name((enum program_number)program));
+	int fd = open_pin(directory, program_name(program));
 
-		if (fd < 0 && errno == ENOENT)
-			continue;
-		if (fd < 0)
-			return -1;
-		objects->program_ids[program] = program_id_of((enum program_number)program, fd);
-		if (objects->program_ids[program]) {
-			objects->programs[program] = fd;
-			(*found)++;
-		} else {
-			/* Something else under our name: it will be written over. */
-			close(fd);
-		}
+	if (fd < 0 && errno != ENOENT)
+		return -1;
+	objects->program_ids[program] = fd < 0 ? 0 : program_id_of(program, fd);
+	if (objects->program_ids[program]) {
+		objects->programs[program] = fd;
+		return 0;
 	}
+	/* Something else under our name: it will be written over. */
+	if (fd >= 0)
+		close(fd);
+	is_gone(directory, (int)program);
 	return 0;
 }
 
-int pins_open(const char *directory, struct objects *objects, size_t *found, const char **foreign,
-	      struct cni_error *err)
+/* What user space neither reads nor writes, and what only a few need: udp_clients.h. */
+static bool is_used(enum map_number map, enum pins_use use)
 {
+	switch (map) {
+	case MAP_PORTMAPS:
+	case MAP_SLOTS:
+	case MAP_ENDPOINTS:
+	case MAP_INTERFACES:
+	case MAP_POLICIES:
+	case MAP_ATTACHMENTS:
+	case MAP_META:
+		return true;
+	case MAP_PUBLISHED_PORTS:
+	case MAP_HOST_ADDRESSES:
+	case MAP_NETWORKS:
+		return use != PINS_TO_REMOVE;
+	default:
+		return use == PINS_ALL;
+	}
+}
+
+static int open_used(const struct pins *pins, enum pins_use use, struct open_directory *directory,
+		     struct objects *objects, const char **foreign)
+{
+	for (int map = 0; map < MAP_COUNT; map++) {
+		int known = map == MAP_META && pins->meta >= 0
+				    ? fcntl(pins->meta, F_DUPFD_CLOEXEC, 3)
+				    : -1;
+
+		if (is_used((enum map_number)map, use) &&
+		    directory->present[map_object((enum map_number)map)] &&
+		    open_map(directory, (enum map_number)map, known, objects, foreign))
+			return -1;
+	}
+	for (int program = 0; program < PROGRAM_COUNT; program++)
+		if (use != PINS_TO_REMOVE && directory->present[program] &&
+		    open_program(directory, (enum program_number)program, objects))
+			return -1;
+	return 0;
+}
+
+int pins_open(const struct pins *pins, enum pins_use use, struct objects *objects, size_t *found,
+	      const char **foreign, struct cni_error *err)
+{
+	struct open_directory directory = {.path = pins->directory};
+	int result = -1;
+
 	objects_clear(objects);
 	*found = 0;
 	*foreign = NULL;
-	if (!open_maps(directory, objects, found, foreign) &&
-	    !open_programs(directory, objects, found))
+	directory.fd = open(pins->directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (directory.fd < 0 && errno == ENOENT)
 		return 0;
-	refusal_set(err, errno, "cannot open what is pinned in %s", directory);
-	objects_close(objects);
-	return -1;
+	if (directory.fd >= 0 && !list_directory(&directory))
+		result = open_used(pins, use, &directory, objects, foreign);
+	if (result) {
+		refusal_set(err, errno, "cannot open what is pinned in %s", pins->directory);
+		objects_close(objects);
+	}
+	*found = directory.count;
+	cleanup_close_pointer(&directory.fd);
+	return result;
 }
 
 static void remove_directory(const char *directory)

@@ -5,6 +5,7 @@
 #ifndef DATAPATH_PINS_H
 #define DATAPATH_PINS_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -13,15 +14,35 @@
 
 #define PIN_DIRECTORY_SIZE 96
 
+/* Which objects a command works with. The others are only seen to be pinned. */
+enum pins_use {
+	PINS_ALL,
+	PINS_TO_ADD,
+	PINS_TO_REMOVE,
+};
+
+/* Where a host's objects are, and its meta, which says so. Begins with pins_clear(). */
+struct pins {
+	char directory[PIN_DIRECTORY_SIZE];
+	int meta; /* its file descriptor; -1: not pinned */
+	bool has_head;
+	struct meta_head head;
+};
+
+void pins_clear(struct pins *pins);
+void pins_close(struct pins *pins);
+
 /* The directory of the host with this netns cookie: the first host on a BPF file system
  * has PIN_DIRECTORY, each other one a directory below. It need not exist. Code 102. */
-int pins_find_directory(uint64_t netns_cookie, char directory[PIN_DIRECTORY_SIZE],
-			struct cni_error *err);
+int pins_find(uint64_t netns_cookie, struct pins *pins, struct cni_error *err);
 
-/* Opens what is pinned there. *found counts it. A map of another shape than ours is left
- * out and named in *foreign (else NULL). Code 102. */
-int pins_open(const char *directory, struct objects *objects, size_t *found, const char **foreign,
-	      struct cni_error *err);
+/* Opens what is pinned there and used. *found counts all that is pinned there. A map of
+ * another shape than ours is left out and named in *foreign (else NULL). Code 102. */
+int pins_open(const struct pins *pins, enum pins_use use, struct objects *objects, size_t *found,
+	      const char **foreign, struct cni_error *err);
+
+/* Opens a single map, or -1 and errno. */
+int pins_open_map(const char *directory, enum map_number map);
 
 /* Pins all objects into a directory of its own and moves that, or what is in it, to its
  * place, meta last: whoever looks sees the old set, or the new, or that it is damaged.

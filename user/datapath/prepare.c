@@ -107,7 +107,7 @@ int datapath_prepare(struct datapath *datapath, const struct address_list *addre
 	if (directory_lock < 0)
 		return -1;
 	datapath_close(datapath);
-	if (datapath_open(datapath, err))
+	if (datapath_open(datapath, PINS_ALL, err))
 		return -1;
 	if (datapath->state == DATAPATH_READY)
 		return 0;

@@ -12,7 +12,6 @@
 #include "datapath/owners.h"
 #include "datapath/policies.h"
 #include "datapath/refusal.h"
-#include "datapath/udp_clients.h"
 
 struct removal {
 	const struct objects *objects;
@@ -21,8 +20,7 @@ struct removal {
 	int failure;   /* errno */
 	struct portmap_key ports[PORT_BATCH];
 	uint32_t port_count;
-	const struct noticed *noticed; /* of ports only */
-	bool udp_clients;
+	struct udp_ports *udp_ports; /* of ports only */
 };
 
 static void delete_ports(struct removal *removal)
@@ -45,8 +43,7 @@ static bool remove_portmap(const void *key, const void *value, void *context)
 
 	if (!owner_is(portmap->owner, removal->owner))
 		return true;
-	if (udp_clients_are_known(removal->noticed, key))
-		removal->udp_clients = true;
+	udp_ports_add(removal->udp_ports, key);
 	memcpy(&removal->ports[removal->port_count++], key, sizeof(removal->ports[0]));
 	if (removal->port_count == PORT_BATCH)
 		delete_ports(removal);
@@ -69,22 +66,19 @@ static int remove_ports(const struct objects *objects, const struct attachment *
 {
 	/* All that it claimed, if it claimed them all. */
 	bool known = record->state == ATTACHMENT_READY;
-	struct noticed noticed;
 	struct removal removal = {
 		.objects = objects,
 		.owner = record->owner,
-		.noticed = &noticed,
+		.udp_ports = &removed->udp_ports,
 		.left = known ? record->host_ports : UINT32_MAX,
 	};
 
 	if (!removal.left)
 		return 0;
-	noticed_read(objects, &noticed);
 	if (maps_walk(objects->maps[MAP_PORTMAPS], sizeof(struct portmap_key),
 		      sizeof(struct portmap), remove_portmap, &removal))
 		removal.failure = errno;
 	delete_ports(&removal);
-	removed->udp_clients |= removal.udp_clients;
 	if (removal.failure)
 		return refusal_set(err, removal.failure, "cannot delete from the map portmaps");
 	return 0;
@@ -129,9 +123,8 @@ int removal_run(const struct objects *objects, const struct attachment *record,
 }
 
 /* What takes milliseconds is not done under the lock. */
-void removal_finish(const struct objects *objects, const struct removed *removed, int *lock)
+void removal_finish(const struct datapath *datapath, const struct removed *removed, int *lock)
 {
 	lock_release(lock);
-	if (removed->udp_clients)
-		udp_clients_reconnect(objects);
+	udp_clients_reconnect(datapath, &removed->udp_ports);
 }

@@ -8,12 +8,12 @@
 #include <stdbool.h>
 
 #include "cni/error.h"
-#include "datapath/objects.h"
+#include "datapath/udp_clients.h"
 
 /* Begins as {0}. */
 struct removed {
-	bool found;       /* there was a record of the attachment, damaged or not */
-	bool udp_clients; /* sockets of the host's processes have been connected to its ports */
+	bool found;                 /* there was a record of the attachment, damaged or not */
+	struct udp_ports udp_ports; /* to which sockets of the host may be connected */
 };
 
 /* Everything but the record and the slot, which is not live from then on: they are what a
@@ -27,6 +27,6 @@ int removal_of_attachment(const struct objects *objects, const struct attachment
 			  struct removed *removed, struct cni_error *err);
 
 /* Releases the lock, and lets go on elsewhere who was connected to what was removed. */
-void removal_finish(const struct objects *objects, const struct removed *removed, int *lock);
+void removal_finish(const struct datapath *datapath, const struct removed *removed, int *lock);
 
 #endif

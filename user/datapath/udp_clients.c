@@ -30,10 +30,12 @@ struct peer {
 	uint16_t port;
 };
 
-bool udp_clients_are_known(const struct noticed *noticed, const struct portmap_key *key)
+void udp_ports_add(struct udp_ports *ports, const struct portmap_key *key)
 {
-	return key->protocol == PROTOCOL_UDP &&
-	       (noticed->local_udp_ports[key->host_port / 64] >> (key->host_port % 64) & 1);
+	if (key->protocol != PROTOCOL_UDP)
+		return;
+	ports->any = true;
+	ports->bits[key->host_port / 64] |= 1ULL << (key->host_port % 64);
 }
 
 static bool peer_equal(const struct peer *a, const struct peer *b)
@@ -300,11 +302,36 @@ static int find_and_reconnect(const struct objects *objects, struct cni_error *e
 	return result;
 }
 
-void udp_clients_reconnect(const struct objects *objects)
+static bool are_noticed(const struct objects *objects, const struct udp_ports *ports)
+{
+	struct noticed noticed;
+
+	noticed_read(objects, &noticed);
+	for (size_t word = 0; word < PORT_WORDS; word++)
+		if (ports->bits[word] & noticed.local_udp_ports[word])
+			return true;
+	return false;
+}
+
+static int reconnect_if_noticed(const struct datapath *datapath, const struct udp_ports *ports,
+				struct cni_error *err)
+{
+	struct objects objects;
+	int result = 0;
+
+	if (datapath_borrow_maps(datapath, &objects, err))
+		return -1;
+	if (are_noticed(&objects, ports))
+		result = find_and_reconnect(&objects, err);
+	datapath_return_maps(datapath, &objects);
+	return result;
+}
+
+void udp_clients_reconnect(const struct datapath *datapath, const struct udp_ports *ports)
 {
 	struct cni_error why = {0};
 
-	if (!find_and_reconnect(objects, &why))
+	if (!ports->any || !reconnect_if_noticed(datapath, ports, &why))
 		return;
 	warning("connected UDP sockets of processes of this host may go on sending to a container"
 		" that is gone: %s",

@@ -12,15 +12,20 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "datapath/objects.h"
+#include "datapath/datapath.h"
 
-/* Whether a process of the host has ever connected a UDP socket to this port of one of the
- * host's addresses, going by what the programs have noticed: to look for such sockets is
- * dear. */
-bool udp_clients_are_known(const struct noticed *noticed, const struct portmap_key *key);
+/* Host ports that change hands. Begins as {0}. */
+struct udp_ports {
+	bool any;
+	uint64_t bits[PORT_WORDS];
+};
+
+void udp_ports_add(struct udp_ports *ports, const struct portmap_key *key);
 
 /* Connects each whose peer is not the one that connect(2) would give it now. Warns of those
- * that cannot be helped. Takes milliseconds: not under the lock. */
-void udp_clients_reconnect(const struct objects *objects);
+ * that cannot be helped. Looks for them only where a process of the host has ever connected a
+ * UDP socket to one of these ports at one of the host's addresses, going by what the programs
+ * have noticed. Takes milliseconds: not under the lock. */
+void udp_clients_reconnect(const struct datapath *datapath, const struct udp_ports *ports);
 
 #endif

@@ -2,6 +2,7 @@
 /* qdisc.c - what sits at an interface's ingress. */
 #include "net/qdisc.h"
 
+#include <errno.h>
 #include <linux/pkt_sched.h>
 #include <linux/rtnetlink.h>
 #include <string.h>
@@ -35,8 +36,38 @@ enum ingress_qdisc qdisc_at_ingress(struct nl_sock *socket, uint32_t ifindex)
 
 	/* An error is the kernel's way to say that there is none. Without ECHO it tells the
 	 * answer to its listeners, but not to us. */
-	netlink_get(socket, RTM_GETQDISC, NLM_F_ECHO, &header, sizeof(header), parse_kind, &found);
+	netlink_get(socket, RTM_GETQDISC, NLM_F_ECHO | NLM_F_ACK, &header, sizeof(header),
+		    parse_kind, &found);
 	return found;
+}
+
+static int change(struct nl_sock *socket, int type, int flags, uint32_t ifindex)
+{
+	struct nl_msg *request = nlmsg_alloc_simple(type, NLM_F_REQUEST | NLM_F_ACK | flags);
+	struct tcmsg header = {
+		.tcm_family = AF_UNSPEC,
+		.tcm_ifindex = (int)ifindex,
+		.tcm_handle = TC_H_MAKE(TC_H_CLSACT, 0),
+		.tcm_parent = TC_H_CLSACT,
+	};
+
+	if (request && (nlmsg_append(request, &header, sizeof(header), NLMSG_ALIGNTO) ||
+			nla_put_string(request, TCA_KIND, "clsact"))) {
+		nlmsg_free(request);
+		request = NULL;
+	}
+	errno = ENOMEM;
+	return netlink_request(socket, request, NULL, NULL) ? -1 : 0;
+}
+
+int qdisc_add_clsact(struct nl_sock *socket, uint32_t ifindex)
+{
+	return change(socket, RTM_NEWQDISC, NLM_F_CREATE | NLM_F_EXCL, ifindex);
+}
+
+int qdisc_delete_clsact(struct nl_sock *socket, uint32_t ifindex)
+{
+	return change(socket, RTM_DELQDISC, 0, ifindex);
 }
 
 struct search {

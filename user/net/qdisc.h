@@ -33,6 +33,11 @@ struct filter {
 bool qdisc_has_filter(struct nl_sock *socket, uint32_t ifindex, bool ingress,
 		      bool (*is_meant)(const struct filter *filter));
 
+/* EEXIST: a qdisc is there, this or `ingress`. 0, or -1 and errno. */
+int qdisc_add_clsact(struct nl_sock *socket, uint32_t ifindex);
+/* With all that hangs there. */
+int qdisc_delete_clsact(struct nl_sock *socket, uint32_t ifindex);
+
 /* Whether it is clsact and nothing hangs there. */
 bool qdisc_is_empty_clsact(struct nl_sock *socket, uint32_t ifindex);
 

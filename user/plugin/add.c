@@ -99,7 +99,8 @@ static bool set_up_neighbour(struct host *host, struct container *container,
 			     const struct cni_environment *environment, struct attach_undo *undo)
 {
 	struct cni_error failure = {0};
-	bool done = !host_open(host, &failure) && datapath_is_usable(&host->datapath) &&
+	bool done = !host_open(host, PINS_TO_ADD, &failure) &&
+		    datapath_is_usable(&host->datapath) &&
 		    !set_up(host, container, environment, undo, &failure);
 
 	cni_error_release(&failure);
@@ -115,7 +116,8 @@ static int set_up_and_reply(struct container *container, const struct cni_enviro
 
 	if (container_wants_nothing(container))
 		done = set_up_neighbour(&host, container, environment, &undo);
-	else if (host_open(&host, err) || set_up(&host, container, environment, &undo, err))
+	else if (host_open(&host, PINS_TO_ADD, err) ||
+		 set_up(&host, container, environment, &undo, err))
 		return -1;
 	if (!cni_reply_result(reply, err))
 		return 0;

@@ -56,7 +56,7 @@ int command_attach(char *const *interfaces, struct cni_error *err)
 {
 	cleanup_host struct host host = {.report = print_change};
 
-	if (host_open(&host, err))
+	if (host_open(&host, PINS_ALL, err))
 		return -1;
 	if (host.datapath.state == DATAPATH_FOREIGN)
 		return datapath_refuse_foreign(&host.datapath, err);

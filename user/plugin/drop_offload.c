@@ -32,7 +32,7 @@ int command_drop_offload(struct cni_error *err)
 {
 	cleanup_host struct host host = {0};
 
-	if (host_open(&host, err))
+	if (host_open(&host, PINS_ALL, err))
 		return -1;
 	if (host.datapath.state == DATAPATH_FOREIGN)
 		return datapath_refuse_foreign(&host.datapath, err);

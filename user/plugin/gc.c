@@ -96,7 +96,8 @@ static int collect(const struct cni_attachment_list *valid, const char *network,
 {
 	cleanup_host struct host host = {0};
 
-	if (host_open(&host, err) || datapath_recover(&host.datapath, &host.addresses, err))
+	if (host_open(&host, PINS_ALL, err) ||
+	    datapath_recover(&host.datapath, &host.addresses, err))
 		return -1;
 	if (!datapath_is_usable(&host.datapath))
 		return 0;

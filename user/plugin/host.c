@@ -30,12 +30,13 @@ static int open_net(struct host *host, struct cni_error *err)
 	return address_list_read(&host->addresses, host->socket, err);
 }
 
-int host_open(struct host *host, struct cni_error *err)
+int host_open(struct host *host, enum pins_use use, struct cni_error *err)
 {
 	host_begin(host);
-	if (probe_permission(err) || open_net(host, err))
+	if (open_net(host, err) || datapath_open(&host->datapath, use, err))
 		return -1;
-	return datapath_open(&host->datapath, err);
+	/* Who has opened pins may call bpf(). */
+	return datapath_is_usable(&host->datapath) ? 0 : probe_permission(err);
 }
 
 void host_close(struct host *host)
@@ -62,7 +63,7 @@ int host_open_to_clean(struct host *host, bool *usable, struct cni_error *err)
 {
 	host_begin(host);
 	*usable = false;
-	if (datapath_open(&host->datapath, err))
+	if (datapath_open(&host->datapath, PINS_TO_REMOVE, err))
 		return -1;
 	if (!datapath_is_usable(&host->datapath)) {
 		/* Without permission nothing would be found, which must not pass for

@@ -24,7 +24,7 @@ struct host {
 void host_report(const struct host *host, const char *interface, const char *what);
 
 /* Looks at all three and changes nothing. Close it also after a failure. */
-int host_open(struct host *host, struct cni_error *err);
+int host_open(struct host *host, enum pins_use use, struct cni_error *err);
 void host_close(struct host *host);
 
 /* For commands that clean up. Opens the datapath alone, and the rest only where pins are
