@@ -7,3 +7,6 @@
 	     (key = json_object_iter_key(at)) && (value = json_object_iter_value(at)); \
 	     at = json_object_iter_next(object, at))
 #define DECLARE_LIBBPF_OPTS(type, name, ...) struct type name = {__VA_ARGS__}
+#define nlmsg_for_each_attr(attribute, message, header_size, rest) \
+	for (attribute = nlmsg_attrdata(message, header_size), rest = 0; nla_ok(attribute, rest); \
+	     attribute = nla_next(attribute, &rest))

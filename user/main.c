@@ -9,6 +9,7 @@
 #include "cni/environment.h"
 #include "cni/error.h"
 #include "cni/input.h"
+#include "cni/json.h"
 #include "cni/network_config.h"
 #include "cni/reply.h"
 #include "cni/version.h"
@@ -114,6 +115,7 @@ int main(int argc, char **argv)
 
 	if (argc > 1)
 		return run_by_hand(argv + 1);
+	cni_json_begin();
 	cni_environment_read(&environment);
 	if (environment.command == CNI_NO_COMMAND) {
 		introduce();

@@ -7,8 +7,17 @@
 #include <stdio.h>
 #include <string.h>
 #include <strings.h>
+#include <sys/auxv.h>
 
 #define QUOTED_BYTES 40 /* of a string that is quoted in a message */
+
+void cni_json_begin(void)
+{
+	const size_t *random_bytes = (const size_t *)getauxval(AT_RANDOM);
+
+	/* 0: jansson shall find some itself. */
+	json_object_seed(random_bytes ? random_bytes[1] : 0);
+}
 
 json_t *cni_json_parse(const char *text, size_t length, const char *what, struct cni_error *err)
 {

@@ -15,6 +15,10 @@
 
 #include "cni/error.h"
 
+/* Where the order of keys is to be unpredictable for strangers without asking a device: with
+ * what the kernel gave to the process. */
+void cni_json_begin(void);
+
 /* One JSON value and nothing after it; `what` names the text in messages ("the
  * configuration on stdin"). Key order is kept. A new reference, or NULL and code 6. */
 json_t *cni_json_parse(const char *text, size_t length, const char *what, struct cni_error *err);

@@ -16,7 +16,7 @@
 #include "datapath/policies.h"
 #include "datapath/removal.h"
 #include "datapath/warning.h"
-#include "net/link.h"
+#include "net/link_names.h"
 
 int attachment_key_make(struct attachment_key *key, const char *network, const char *container_id,
 			const char *ifname, struct cni_error *err)
@@ -74,10 +74,32 @@ static int write_slot(const struct objects *objects, const struct attachment_cla
 	return slot_write(objects, owner.slot, &slot, err);
 }
 
-static int add_locked(const struct objects *objects, struct nl_sock *socket,
-		      const struct attachment_claims *claims, struct removed *removed,
-		      struct cni_error *err)
+/* What an ADD does under the lock, and what was made ready for it before. */
+struct adding {
+	const struct objects *objects;
+	struct nl_sock *socket;
+	const struct attachment_claims *claims;
+	struct masquerade_ports masquerade_ports;
+	struct removed removed;
+};
+
+static int begin_owner(const struct adding *adding, struct owner *owner, struct cni_error *err)
 {
+	struct meta meta;
+
+	if (!meta_read(adding->objects, &meta))
+		return cni_error_set(err, CNI_ERROR_KERNEL_REFUSED, "cannot read the map meta");
+	masquerade_ports_follow(&meta, &adding->masquerade_ports);
+	if (owner_allocate(adding->objects, &meta, owner, err) ||
+	    meta_write(adding->objects, &meta, err))
+		return -1;
+	return write_slot(adding->objects, adding->claims, *owner, err);
+}
+
+static int add_locked(struct adding *adding, struct cni_error *err)
+{
+	const struct attachment_claims *claims = adding->claims;
+	const struct objects *objects = adding->objects;
 	struct attachment record = {
 		.since = (uint64_t)time(NULL),
 		.ifindex = claims->ifindex,
@@ -86,11 +108,10 @@ static int add_locked(const struct objects *objects, struct nl_sock *socket,
 	};
 
 	memcpy(record.host_mac, claims->host_mac, sizeof(record.host_mac));
-	if (masquerade_ports_refresh(objects, err) || owner_allocate(objects, &record.owner, err) ||
-	    write_slot(objects, claims, record.owner, err) ||
+	if (begin_owner(adding, &record.owner, err) ||
 	    attachment_write(objects, &claims->key, &record, err) ||
 	    policy_write(objects, record.owner, claims->policy, err) ||
-	    claims_write(objects, socket, claims, &record, removed, err) ||
+	    claims_write(objects, adding->socket, claims, &record, &adding->removed, err) ||
 	    owner_set_live(objects, record.owner, true, err))
 		return -1;
 	record.state = ATTACHMENT_READY;
@@ -99,11 +120,9 @@ static int add_locked(const struct objects *objects, struct nl_sock *socket,
 
 static int require_veth(struct nl_sock *socket, uint32_t ifindex, struct cni_error *err)
 {
-	struct link veth;
+	char name[IF_NAMESIZE];
 
-	if (link_get(socket, ifindex, NULL, &veth, err))
-		return -1;
-	if (veth.ifindex)
+	if (link_name(socket, ifindex, name))
 		return 0;
 	return cni_error_set(err, CNI_ERROR_INVALID_CONFIGURATION,
 			     "the host's end of the container's veth (interface number %u)"
@@ -119,9 +138,11 @@ static void note_udp_ports(const struct attachment_claims *claims, struct remove
 }
 
 /* What it had before, also where the record of that is lost. */
-static int remove_before_add(const struct objects *objects, const struct attachment_claims *claims,
-			     struct removed *removed, struct cni_error *err)
+static int remove_before_add(struct adding *adding, struct cni_error *err)
 {
+	const struct attachment_claims *claims = adding->claims;
+	const struct objects *objects = adding->objects;
+	struct removed *removed = &adding->removed;
 	struct endpoint endpoint;
 
 	if (removal_of_attachment(objects, &claims->key, removed, err))
@@ -133,20 +154,19 @@ static int remove_before_add(const struct objects *objects, const struct attachm
 	return 0;
 }
 
-static int replace_locked(const struct objects *objects, struct nl_sock *socket,
-			  const struct attachment_claims *claims, struct removed *removed,
-			  struct cni_error *err)
+static int replace_locked(struct adding *adding, struct cni_error *err)
 {
+	const struct attachment_claims *claims = adding->claims;
 	struct cni_error undoing = {0};
 
 	/* What it had before goes first, so that a killed re-ADD leaves one owner to find. */
-	if (remove_before_add(objects, claims, removed, err))
+	if (remove_before_add(adding, err))
 		return -1;
-	if (!add_locked(objects, socket, claims, removed, err)) {
-		note_udp_ports(claims, removed);
+	if (!add_locked(adding, err)) {
+		note_udp_ports(claims, &adding->removed);
 		return 0;
 	}
-	if (removal_of_attachment(objects, &claims->key, removed, &undoing)) {
+	if (removal_of_attachment(adding->objects, &claims->key, &adding->removed, &undoing)) {
 		warning("cannot undo a failed ADD: %s", cni_error_message(&undoing));
 		cni_error_release(&undoing);
 	}
@@ -156,14 +176,16 @@ static int replace_locked(const struct objects *objects, struct nl_sock *socket,
 int attachment_add(const struct datapath *datapath, struct nl_sock *socket,
 		   const struct attachment_claims *claims, struct cni_error *err)
 {
-	cleanup_lock int lock = lock_take(err);
-	struct removed removed = {0};
+	struct adding adding = {.objects = &datapath->objects, .socket = socket, .claims = claims};
+	cleanup_lock int lock = -1;
 	int result;
 
+	masquerade_ports_read(&adding.masquerade_ports);
+	lock = lock_take(err);
 	/* Before it may claim anything: the container may have been deleted meanwhile. */
 	if (lock < 0 || require_veth(socket, claims->ifindex, err))
 		return -1;
-	result = replace_locked(&datapath->objects, socket, claims, &removed, err);
-	removal_finish(datapath, &removed, &lock);
+	result = replace_locked(&adding, err);
+	removal_finish(datapath, &adding.removed, &lock);
 	return result;
 }

@@ -2,6 +2,7 @@
 /* describe.c - what stands in the maps, in words for messages. */
 #include "datapath/describe.h"
 
+#include <net/if.h>
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
@@ -9,7 +10,6 @@
 #include "cni/address.h"
 #include "datapath/attachments.h"
 #include "datapath/maps.h"
-#include "net/link_names.h"
 #include "plugin/conf.h"
 
 void describe_port(const struct portmap_key *key, char text[DESCRIBED_PORT_SIZE])
@@ -63,7 +63,7 @@ static void advise_removal(const char key[ATTACHMENT_KEY_SIZE], uint32_t ifindex
 			 " (`podman rm -f %.12s`; Kubernetes: the pod that"
 			 " `crictl inspectp %.12s` shows)",
 			 name.container_id, name.container_id);
-	if (link_name(ifindex, veth))
+	if (if_indextoname(ifindex, veth))
 		snprintf(without_engine, sizeof(without_engine),
 			 ", or `ip link delete %s` where no engine knows it any more", veth);
 	cni_error_set_details(err,

@@ -8,18 +8,33 @@
 #include "datapath/warning.h"
 #include "net/port_ranges.h"
 
+void masquerade_ports_read(struct masquerade_ports *ports)
+{
+	ports->enough = port_ranges_of_host(ports->ranges);
+}
+
+static bool are_same(const struct meta *meta, const struct masquerade_ports *ports)
+{
+	return !memcmp(meta->masquerade_ports, ports->ranges, sizeof(ports->ranges));
+}
+
 bool masquerade_ports_choose(struct meta *meta)
 {
-	struct port_range ranges[MASQUERADE_RANGES];
-	bool enough = port_ranges_of_host(ranges);
+	struct masquerade_ports ports;
 
-	if (!memcmp(meta->masquerade_ports, ranges, sizeof(ranges)))
+	masquerade_ports_read(&ports);
+	if (are_same(meta, &ports))
 		return false;
-	if (!enough)
+	if (!ports.enough)
 		warning("net.ipv4.ip_local_port_range leaves hardly a port to masquerade with, so"
 			" the host's own connections and the containers' share it");
-	memcpy(meta->masquerade_ports, ranges, sizeof(ranges));
+	memcpy(meta->masquerade_ports, ports.ranges, sizeof(ports.ranges));
 	return true;
+}
+
+bool masquerade_ports_follow(struct meta *meta, const struct masquerade_ports *ports)
+{
+	return !are_same(meta, ports) && masquerade_ports_choose(meta);
 }
 
 /* A program that finds a range half new may at worst try a port of the host's own range; it

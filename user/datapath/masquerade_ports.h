@@ -11,9 +11,21 @@
 #include "cni/error.h"
 #include "datapath/objects.h"
 
+/* As the host's settings have them now. */
+struct masquerade_ports {
+	struct port_range ranges[MASQUERADE_RANGES];
+	bool enough;
+};
+
+/* Reads files, so not under the lock. */
+void masquerade_ports_read(struct masquerade_ports *ports);
+
 /* Fills meta->masquerade_ports. False: they are the same as before. Warns where they are
  * others and the host leaves hardly one. */
 bool masquerade_ports_choose(struct meta *meta);
+
+/* The same with ports read a little while ago: reads them again only where they are others. */
+bool masquerade_ports_follow(struct meta *meta, const struct masquerade_ports *ports);
 
 /* Writes them to the map if they are others than before. A flow that lives keeps its port.
  * Call it with the lock. Code 102. */

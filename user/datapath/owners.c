@@ -92,24 +92,21 @@ static uint32_t find_free_slot(const struct objects *objects, uint32_t hint)
 	return 0;
 }
 
-int owner_allocate(const struct objects *objects, struct owner *owner, struct cni_error *err)
+int owner_allocate(const struct objects *objects, struct meta *meta, struct owner *owner,
+		   struct cni_error *err)
 {
-	struct meta meta;
-
-	if (!meta_read(objects, &meta))
-		return cni_error_set(err, CNI_ERROR_KERNEL_REFUSED, "cannot read the map meta");
-	owner->slot = find_free_slot(objects, meta.next_slot);
+	owner->slot = find_free_slot(objects, meta->next_slot);
 	if (!owner->slot)
 		return cni_error_set(err, CNI_ERROR_KERNEL_REFUSED,
 				     "there are %d attachments already, more than bpf-portmap can"
 				     " hold; GC removes those whose containers are gone",
 				     MAX_SLOTS - 1);
-	meta.generation++;
+	meta->generation++;
 	/* Zero means nobody. */
-	meta.generation += meta.generation == 0;
-	meta.next_slot = owner->slot + 1;
-	owner->generation = meta.generation;
-	return meta_write(objects, &meta, err);
+	meta->generation += meta->generation == 0;
+	meta->next_slot = owner->slot + 1;
+	owner->generation = meta->generation;
+	return 0;
 }
 
 int owner_set_live(const struct objects *objects, struct owner owner, bool live,

@@ -37,9 +37,10 @@ bool owner_has_veth(const struct objects *objects, struct nl_sock *socket,
 bool owner_is_alive(const struct objects *objects, struct nl_sock *socket, struct owner owner,
 		    struct slot *slot);
 
-/* A new owner: the next generation, in a free slot; the counter in meta is moved on.
- * Call it with the lock. Code 102. */
-int owner_allocate(const struct objects *objects, struct owner *owner, struct cni_error *err);
+/* A new owner: the next generation, in a free slot; the counter in meta, to be written in front of
+ * anything else, is moved on. Call it with the lock. Code 102. */
+int owner_allocate(const struct objects *objects, struct meta *meta, struct owner *owner,
+		   struct cni_error *err);
 
 /* From this moment nothing that the owner has is valid. An owner that is no more: 0. */
 int owner_set_live(const struct objects *objects, struct owner owner, bool live,

@@ -4,6 +4,8 @@
 
 #include <linux/rtnetlink.h>
 #include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
 
 #include "net/netlink.h"
 
@@ -12,9 +14,16 @@ struct listing {
 	size_t count, capacity;
 };
 
-bool link_name(uint32_t ifindex, char name[IF_NAMESIZE])
+/* Any socket serves, and rtnetlink would wait for whoever changes interfaces just now. */
+bool link_name(struct nl_sock *socket, uint32_t ifindex, char name[IF_NAMESIZE])
 {
-	return if_indextoname(ifindex, name) != NULL;
+	struct ifreq request = {.ifr_ifindex = (int)ifindex};
+
+	if (ioctl(nl_socket_get_fd(socket), SIOCGIFNAME, &request))
+		return false;
+	memcpy(name, request.ifr_name, IF_NAMESIZE);
+	name[IF_NAMESIZE - 1] = '\0';
+	return true;
 }
 
 uint32_t link_index(const char *name)

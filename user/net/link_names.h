@@ -15,7 +15,7 @@
 struct nl_sock;
 
 /* False: it is gone. */
-bool link_name(uint32_t ifindex, char name[IF_NAMESIZE]);
+bool link_name(struct nl_sock *socket, uint32_t ifindex, char name[IF_NAMESIZE]);
 /* 0: there is none. */
 uint32_t link_index(const char *name);
 

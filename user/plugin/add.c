@@ -99,8 +99,7 @@ static bool set_up_neighbour(struct host *host, struct container *container,
 			     const struct cni_environment *environment, struct attach_undo *undo)
 {
 	struct cni_error failure = {0};
-	bool done = !host_open(host, PINS_TO_ADD, &failure) &&
-		    datapath_is_usable(&host->datapath) &&
+	bool done = !host_open_if_usable(host, &failure) && datapath_is_usable(&host->datapath) &&
 		    !set_up(host, container, environment, undo, &failure);
 
 	cni_error_release(&failure);
@@ -132,7 +131,8 @@ int command_add(const struct cni_environment *environment, const struct cni_netw
 	cleanup_container struct container container = {.netns = -1};
 	cleanup_json json_t *reply = NULL;
 
-	if (own_netns_refuse(environment, err) ||
+	container_open_netns(&container, environment);
+	if (own_netns_refuse_open(environment, container.netns, err) ||
 	    container_read(&container, environment, config, err))
 		return -1;
 	reply = cni_result_relabel(container.prev_result, config->version, err);

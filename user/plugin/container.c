@@ -61,8 +61,6 @@ int container_read(struct container *container, const struct cni_environment *en
 {
 	int result = -1;
 
-	memset(container, 0, sizeof(*container));
-	container->netns = -1;
 	container->claims.policy = &container->conf.policy;
 	if (!attachment_key_make(&container->claims.key, config->name, environment->container_id,
 				 environment->ifname, err) &&
@@ -87,6 +85,14 @@ void container_release(struct container *container)
 		close(container->netns);
 	memset(container, 0, sizeof(*container));
 	container->netns = -1;
+}
+
+void container_open_netns(struct container *container, const struct cni_environment *environment)
+{
+	struct cni_error ignored = {0};
+
+	container->netns = netns_open(environment->netns, &ignored);
+	cni_error_release(&ignored);
 }
 
 bool container_wants_nothing(const struct container *container)
@@ -118,7 +124,8 @@ int container_find_veth(struct container *container, const struct cni_environmen
 {
 	struct host_veth *veth = &container->veth;
 
-	container->netns = netns_open(environment->netns, err);
+	if (container->netns < 0)
+		container->netns = netns_open(environment->netns, err);
 	if (container->netns < 0 ||
 	    veth_find_host_end(host->socket, container->netns, environment->ifname, veth, err))
 		return -1;

@@ -24,11 +24,15 @@ struct container {
 	struct port_claim *ports;
 	struct endpoint_claim *endpoints;
 	struct attachment_claims claims;
-	int netns;
+	int netns; /* begins as -1 */
 	/* From container_find_veth() on. */
 	struct host_veth veth;
 	struct attach_target target;
 };
+
+/* As early as somebody wants to look at it; where it does not open, container_find_veth() says
+ * so. */
+void container_open_netns(struct container *container, const struct cni_environment *environment);
 
 /* For ADD and CHECK: reads prevResult and our options, and works out the claims. Prints the
  * warnings. Release it also after a failure. Codes 4, 6, 7, 2. */

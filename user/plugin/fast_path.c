@@ -32,7 +32,7 @@ static void report(const struct host *host, uint32_t ifindex, const char *what)
 {
 	char name[IF_NAMESIZE];
 
-	if (link_name(ifindex, name))
+	if (link_name(host->socket, ifindex, name))
 		host_report(host, name, what);
 }
 

@@ -39,6 +39,14 @@ int host_open(struct host *host, enum pins_use use, struct cni_error *err)
 	return datapath_is_usable(&host->datapath) ? 0 : probe_permission(err);
 }
 
+int host_open_if_usable(struct host *host, struct cni_error *err)
+{
+	host_begin(host);
+	if (datapath_open(&host->datapath, PINS_TO_ADD, err))
+		return -1;
+	return datapath_is_usable(&host->datapath) ? open_net(host, err) : 0;
+}
+
 void host_close(struct host *host)
 {
 	if (!host->opened)

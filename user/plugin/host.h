@@ -25,6 +25,9 @@ void host_report(const struct host *host, const char *interface, const char *wha
 
 /* Looks at all three and changes nothing. Close it also after a failure. */
 int host_open(struct host *host, enum pins_use use, struct cni_error *err);
+/* The same for an ADD that can do without: the network is looked at only where the datapath is
+ * usable. */
+int host_open_if_usable(struct host *host, struct cni_error *err);
 void host_close(struct host *host);
 
 /* For commands that clean up. Opens the datapath alone, and the rest only where pins are

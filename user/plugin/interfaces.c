@@ -184,7 +184,7 @@ static int attach_addressed(struct host *host, const struct conf *conf,
 
 	if (interface_read(&host->datapath.objects, ifindex, &entry))
 		known = &entry;
-	if ((known && interface_is_containers(known)) || !link_name(ifindex, name))
+	if ((known && interface_is_containers(known)) || !link_name(host->socket, ifindex, name))
 		return 0;
 	step = uplink_step(uplink_wish(conf, name), known, addressed->is_reachable);
 	if (known && step == STEP_ATTACH)

@@ -80,7 +80,7 @@ static int attach_again(struct host *host, const struct attach_target *target,
 		host_report(host, target->name, "attached again");
 		return 0;
 	}
-	if (!link_name(target->ifindex, name)) {
+	if (!link_name(host->socket, target->ifindex, name)) {
 		cni_error_release(&failure);
 		return 0;
 	}

@@ -12,4 +12,8 @@
  * does not open is no error here: DEL comes when the namespace has gone. */
 int own_netns_refuse(const struct cni_environment *environment, struct cni_error *err);
 
+/* The same of a namespace that is open. */
+int own_netns_refuse_open(const struct cni_environment *environment, int netns,
+			  struct cni_error *err);
+
 #endif
