@@ -177,10 +177,6 @@ VERIFIED_ONCE enum verdict masquerade_decide(struct __sk_buff *skb, const struct
 	flow->owner = *owner;
 	flow->kind = FLOW_MASQUERADE;
 	flow->peer_port = packet->tuple.destination_port;
-	if (outward) { /* its first packet has been through the stack */
-		flow->left_stack = flow_now();
-		flow->out_ifindex = skb->ifindex;
-	}
 	if (!masquerade_choose_source(skb, packet, outward, flow))
 		return drop(no_address);
 	verdict = flow_begun(masquerade_create_flow(skb, packet, flow), flow, translation);
@@ -309,8 +305,8 @@ static __always_inline enum verdict leave_by_flow(struct __sk_buff *skb, struct 
 	translation_of(flow, translation);
 	if (flow->kind == FLOW_MAPPING && flow->reply)
 		translation->out_ifindex = reply_reroute(skb, packet, flow, now);
-	else if (flow->path < PATH_CONTAINER && flow->left_stack != now)
-		flow->out_ifindex = skb->ifindex;
+	else
+		offload_note_way(flow, skb->ifindex, now);
 	offload_note(flow, now);
 	return flow_use(tuple, flow, packet, skb->len, now);
 }

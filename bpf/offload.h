@@ -62,6 +62,16 @@ static __always_inline void offload_note(struct flow *flow, __u32 now)
 	flow->left_stack = now;
 }
 
+/* A masqueraded packet leaves the stack by ifindex. Where that is another way than the flow's path,
+ * it is decided about anew: the stack may know more by now than can be asked. */
+static __always_inline void offload_note_way(struct flow *flow, __u32 ifindex, __u32 now)
+{
+	if (flow->path == PATH_OUT && flow->out_ifindex && flow->out_ifindex != ifindex)
+		flow->path = PATH_UNDECIDED;
+	if (flow->path < PATH_CONTAINER && flow->left_stack != now)
+		flow->out_ifindex = ifindex;
+}
+
 /* Shall the hook at the far end of the stack tell? Once a second. */
 static __always_inline bool offload_wants_report(const struct flow_key *tuple,
 						 const struct flow *flow, __u32 now)
@@ -332,7 +342,7 @@ static __always_inline bool offload_is_open(const struct packet *packet, const s
 	if (flow->left_stack && !(packet->tcp_flags & TCP_SYN) &&
 	    (flow->state != STATE_NEW || flow->answered))
 		return true;
-	return flow->kind == FLOW_MAPPING && offload_mode(&flow->owner) == FAST_PATH_ALWAYS;
+	return offload_mode(&flow->owner) == FAST_PATH_ALWAYS;
 }
 
 /* Of what TCP would have segmented by the time it leaves: one of the segments. */
@@ -413,6 +423,33 @@ static __always_inline void offload_choose(struct __sk_buff *skb, const struct p
 	offload_take(skb, packet, flow, now, translation);
 	if (!fresh && translation->path == PATH_OUT)
 		__builtin_memset(translation->frame_destination, 0, ETH_ALEN);
+}
+
+/* Out to a neighbour that the kernel asks for. It is told the next hop: by itself it would look for
+ * one with the source that the packet has by now, where routing chose by the container's. */
+VERIFIED_ONCE int offload_to_next_hop(struct __sk_buff *skb, const struct packet *packet,
+				      const struct translation *translation)
+{
+	struct bpf_redir_neigh next_hop = {};
+	struct bpf_fib_lookup query;
+	struct flow_key key;
+	struct flow *flow;
+	long result;
+
+	if (!packet || !translation)
+		return TC_ACT_SHOT;
+	__builtin_memcpy(&key, &packet->tuple, sizeof(key));
+	flow = flow_find(&key);
+	route_query(&query, packet, offload_gateway(skb->ifindex));
+	if (flow && flow->kind == FLOW_MAPPING)
+		route_query_source(&query, translation->address);
+	result = bpf_fib_lookup(skb, &query, sizeof(query), 0);
+	if ((result != BPF_FIB_LKUP_RET_SUCCESS && result != BPF_FIB_LKUP_RET_NO_NEIGH) ||
+	    query.ifindex != translation->out_ifindex)
+		return bpf_redirect_neigh(translation->out_ifindex, NULL, 0, 0);
+	next_hop.nh_family = query.family;
+	__builtin_memcpy(next_hop.ipv6_nh, query.ipv6_dst, sizeof(next_hop.ipv6_nh));
+	return bpf_redirect_neigh(translation->out_ifindex, &next_hop, sizeof(next_hop), 0);
 }
 
 /* Decides about the flow of this packet, which came in at ifindex as routing sees it. */

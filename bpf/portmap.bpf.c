@@ -95,9 +95,8 @@ static __always_inline int send(struct __sk_buff *skb, const struct packet *pack
 	skb->tc_index = TC_INDEX_SENT;
 	if (packet->ipv4)
 		skb->priority = priority_of(packet->type_of_service);
-	return translation_has_frame(translation)
-		       ? bpf_redirect(translation->out_ifindex, 0)
-		       : bpf_redirect_neigh(translation->out_ifindex, NULL, 0, 0);
+	return translation_has_frame(translation) ? bpf_redirect(translation->out_ifindex, 0)
+						  : offload_to_next_hop(skb, packet, translation);
 }
 
 /* Does what was decided. */

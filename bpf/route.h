@@ -34,6 +34,15 @@ static __always_inline void route_query(struct bpf_fib_lookup *query, const stru
 	}
 }
 
+/* As though the packet had this source. */
+static __always_inline void route_query_source(struct bpf_fib_lookup *query, const __u8 *source)
+{
+	if (query->family == AF_INET)
+		query->ipv4_src = address_to_ipv4(source);
+	else
+		__builtin_memcpy(query->ipv6_src, source, 16);
+}
+
 /* Where would the packet go that came in at ifindex? *out: the outgoing
  * interface, where it is forwarded. */
 VERIFIED_ONCE enum route route_of(struct __sk_buff *skb, const struct packet *packet, __u32 ifindex,
@@ -88,10 +97,7 @@ VERIFIED_ONCE __u32 route_by_source(struct __sk_buff *skb, const struct packet *
 	if (!packet || !source)
 		return 0;
 	route_query(&query, packet, skb->ingress_ifindex);
-	if (packet->ipv4)
-		query.ipv4_src = address_to_ipv4(source->bytes);
-	else
-		__builtin_memcpy(query.ipv6_src, source->bytes, 16);
+	route_query_source(&query, source->bytes);
 	result = bpf_fib_lookup(skb, &query, sizeof(query), 0);
 	if (result != BPF_FIB_LKUP_RET_SUCCESS && result != BPF_FIB_LKUP_RET_NO_NEIGH)
 		return 0;

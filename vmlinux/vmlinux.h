@@ -370,6 +370,14 @@ struct bpf_fib_lookup {
 	};
 };
 
+struct bpf_redir_neigh {
+	__u32 nh_family;
+	union {
+		__be32 ipv4_nh;
+		__u32 ipv6_nh[4];
+	};
+};
+
 enum {
 	BPF_F_CURRENT_NETNS = -1,
 };
