@@ -1,0 +1,748 @@
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+# shellcheck shell=bash
+# shellcheck disable=SC2154,SC2086,SC2046 # the world's names; conversations are words
+#
+# test_fastpath_change.sh - flows that skip the IP stack, while the network changes around them:
+# what they do is what the stack would do.
+
+far4=203.0.113.9 far6=2001:db8:9::9
+router4=198.51.100.11 router6=2001:db8:2::11
+# A container's address on an uplink: what must never be seen there.
+leak='net 10.87.0.0/16 or net 10.88.0.0/16 or net 10.89.0.0/16 or ip6 net fd00::/16'
+
+watch_wire() {
+	capture_start wire_client client eth0 "$leak"
+	capture_start wire_server server eth0 "$leak"
+}
+
+expect_no_leak() {
+	expect_captured_nothing wire_client
+	expect_captured_nothing wire_server
+}
+
+# web has a mapped port that the client asks, one is masqueraded and asks the server: four
+# conversations in, four out, and all of them skip the stack.
+flows_make() {
+	local list=${1:-fast}
+	fast_lists
+	serve_in server 9000
+	container_start web "$list" -p 8080:80/tcp -p 8080:80/udp
+	container_add one "$list"
+	watch_wire
+	talks_open in client "$host4" "$host6" 8080
+	talks_open out one "$server4" "$server6" 9000
+	flows=$(talks in out)
+		expect_skips_stack $flows
+}
+
+expect_flows_skip_stack() {
+	expect_goes_on $flows
+	expect_skips_stack $flows
+}
+
+# frames_start NAME NAMESPACE INTERFACE FILTER, frames_stop NAME: a line each, with MACs, TTL and
+# what the checksum is worth
+frames_start() {
+	local name=$1 who=$2 interface=$3
+	shift 3
+	rm -f "/run/$name.log"
+	nsenter --net=/run/netns/"$who" tcpdump --immediate-mode -n -l -e -vv -i "$interface" "$*" \
+		>"/run/$name.capture" 2>"/run/$name.log" &
+	eval "capture_$name=\$!"
+	wait_until 5 grep -qs 'listening on' "/run/$name.log" || fail "tcpdump: $(cat "/run/$name.log")"
+}
+
+frames_stop() { capture_stop "$1" | sed -e ':a' -e 'N;$!ba' -e 's/\n[ \t]\+/ /g'; }
+
+# What others send: the first frames that are captured, libpcap cannot tell whether they are inbound.
+not_from() { echo "not ether src $(mac_in "$1" eth0)"; }
+
+# expect_frames NAME COUNT FROM-MAC TO-MAC: at least so many, routed once, and sound
+expect_frames() {
+	local frames bad
+	frames=$(frames_stop "$1")
+	[ "$(wc -l <<<"$frames")" -ge "$2" ] || fail "$1: too few frames: $frames"
+	bad=$(grep -vE "$3 > $4,.*(ttl 63|hlim 63),.*(\(correct\)|udp sum ok)" <<<"$frames") || return 0
+	fail "$1: expected $3 > $4, TTL 63 and right checksums, not: $bad"
+}
+
+# Senders compute their checksums: no frame is on the wire without.
+checksums_computed() {
+	local name
+	for name; do in_namespace "$name" ethtool -K eth0 tx off >/dev/null; done
+}
+
+# Every exchange that a capture is to show has skipped the stack.
+talk_fast() {
+	local name
+	for name; do
+		for _ in 1 2 3; do expect_skips_stack $name; done
+	done
+}
+
+frames_are_routed() {
+	local list=$1 gateway container
+	checksums_computed client server
+	flows_make "$list"
+	checksums_computed web one
+		expect_flows_skip_stack
+	for container in web one; do
+		gateway=$(mac_of "$(host_veth "$container")")
+		[ "$list" != fast ] || gateway=$(mac_of cni0)
+		eval "gateway_$container=$gateway"
+		frames_start "to_$container" "$container" eth0 "(tcp or udp) and $(not_from "$container")"
+	done
+	frames_start to_client client eth0 "(tcp or udp) and $(not_from client)"
+	frames_start to_server server eth0 "(tcp or udp) and $(not_from server)"
+		talk_fast $flows
+	expect_frames to_web 12 "$gateway_web" "$(mac_in web eth0)"
+	expect_frames to_one 12 "$gateway_one" "$(mac_in one eth0)"
+	expect_frames to_client 12 "$(mac_of eth0)" "$(mac_in client eth0)"
+	expect_frames to_server 12 "$(mac_of eth1)" "$(mac_in server eth0)"
+	expect_no_leak
+}
+
+# packets of flows that skip the stack are like routed ones: TTL less by one, the next hop's MACs,
+# right checksums, into and out of a bridge's containers, and no container's address outside
+# [i04][i11][T14]
+test_fastpath_frames_bridge() { frames_are_routed fast; }
+
+# so for ptp containers [i04][i11][T14]
+test_fastpath_frames_ptp() { frames_are_routed fast-ptp; }
+
+# Everybody asks everybody else's host port: two bridges and two ptp links.
+inside_make() {
+	local list port=8080
+	fast_lists
+	for list in fast fast-other fast-ptp; do
+		container_start "$list" "$list" -p "$port:80/tcp" -p "$port:80/udp"
+		port=$((port + 1))
+	done
+	container_start ptp2 fast-ptp -p 8083:80/tcp -p 8083:80/udp
+}
+
+# containers on different bridges and ptp links reach each other by the host port past the stack,
+# both ways, with TTL less by one and the right MACs [i11]
+test_fastpath_between_containers() {
+	inside_make
+	local from to port protocol
+	while read -r from to port; do
+		checksums_computed "$from" "$to"
+		for protocol in tcp udp; do
+			talk_open "a_$protocol" "$from" "$protocol" "$host4" "$port"
+			talk_open "b_$protocol" "$from" "$protocol" "$host6" "$port"
+		done
+		expect_skips_stack_inside a_tcp b_tcp a_udp b_udp
+		frames_start to_server "$to" eth0 "(tcp or udp) and $(not_from "$to")"
+		frames_start to_client "$from" eth0 "(tcp or udp) and $(not_from "$from")"
+		expect_skips_stack_inside a_tcp b_tcp a_udp b_udp
+		expect_frames to_server 4 "$(gateway_of "$to")" "$(mac_in "$to" eth0)"
+		expect_frames to_client 4 "$(gateway_of "$from")" "$(mac_in "$from" eth0)"
+		for protocol in tcp udp; do
+			conversation_close "a_$protocol"
+			conversation_close "b_$protocol"
+		done
+	done <<-'PAIRS'
+	fast fast-other 8081
+	fast-other fast 8080
+	fast fast-ptp 8082
+	fast-ptp fast-other 8081
+	fast-ptp ptp2 8083
+	PAIRS
+}
+
+# The MAC that frames to a container come from
+gateway_of() {
+	case $1 in
+	fast) mac_of cni0 ;;
+	fast-other) mac_of cni1 ;;
+	*) mac_of "$(host_veth "$1")" ;;
+	esac
+}
+
+loose() {
+	local path name
+	for path in /proc/sys/net/ipv4/conf/*/rp_filter; do echo 2 >"$path"; done
+	for name in client server; do
+		in_namespace "$name" sysctl -qw net.ipv4.conf.all.rp_filter=2 net.ipv4.ip_forward=1 \
+			net.ipv6.conf.all.forwarding=1
+	done
+}
+
+# Client and server have a link of their own, and forward to each other what came in wrong.
+# far_make OWNER: who has the far addresses
+far_make() {
+	local owner=$1
+	loose
+	ip link add shortcut netns client type veth peer name shortcut netns server
+	ip -n client address add 10.99.0.1/24 dev shortcut
+	ip -n client address add 2001:db8:8::1/64 dev shortcut nodad
+	ip -n server address add 10.99.0.2/24 dev shortcut
+	ip -n server address add 2001:db8:8::2/64 dev shortcut nodad
+	ip -n client link set shortcut up
+	ip -n server link set shortcut up
+	ip -n "$owner" address add "$far4/32" dev lo
+	ip -n "$owner" address add "$far6/128" dev lo nodad
+	if [ "$owner" = server ]; then
+		ip -n client route add "$far4" via 10.99.0.2
+		ip -n client route add "$far6" via 2001:db8:8::2
+	else
+		ip -n server route add "$far4" via 10.99.0.1
+		ip -n server route add "$far6" via 2001:db8:8::1
+	fi
+}
+
+# far_by client|server|router [OPTION...]: the host's route to far
+far_by() {
+	local who=$1 via4 via6
+	shift
+	case $who in
+	client) via4=$client4 via6=$client6 ;;
+	server) via4=$server4 via6=$server6 ;;
+	router) via4=$router4 via6=$router6 ;;
+	esac
+	ip route replace "$far4" via "$via4" "$@"
+	ip -6 route replace "$far6" via "$via6" "$@"
+}
+
+# The server becomes another router, too: with another MAC on the same wire
+router_make() {
+	ip -n server link add link eth0 name eth0b type macvlan mode bridge
+	ip -n server address add "$router4/24" dev eth0b
+	ip -n server address add "$router6/64" dev eth0b nodad
+	ip -n server link set eth0b up
+	ip neighbour replace "$router4" lladdr "$(mac_in server eth0b)" dev eth1 nud permanent
+	ip neighbour replace "$router6" lladdr "$(mac_in server eth0b)" dev eth1 nud permanent
+}
+
+# one asks far, which is the server
+far_asked_by_one() {
+	fast_lists
+	serve_in server 9000
+	container_add one fast
+	watch_wire
+	talks_open out one "$far4" "$far6" 9000
+	flows=$(talks out)
+		expect_skips_stack $flows
+}
+
+# far, which is the client, asks web
+far_asks_web() {
+	fast_lists
+	container_start web fast -p 8080:80/tcp -p 8080:80/udp
+	watch_wire
+	talks_open in client "$host4" "$host6" 8080 "--from $far4" "--from $far6"
+	flows=$(talks in)
+		expect_skips_stack $flows
+}
+
+# a masqueraded flow follows its route to another router on the same uplink [i05]
+test_fastpath_route_to_another_router() {
+	far_make server
+	router_make
+	far_by server
+	far_asked_by_one
+	hits_count server eth0b
+	far_by router
+	expect_arrives_at server $flows
+	expect_skips_stack $flows
+	expect_arrives_at server $flows
+	expect_no_leak
+}
+
+# a masqueraded flow follows its route to another uplink, with the address that it has [i05][i04]
+test_fastpath_route_to_another_uplink() {
+	far_make server
+	far_by server
+	far_asked_by_one
+	capture_start other client eth0 "dst port 9000 and (src $host4_second or src $host6_second)"
+	hits_count client eth0 9000
+	far_by client
+	expect_arrives_at client $flows
+	expect_skips_stack $flows
+	local seen
+	seen=$(capture_stop other)
+	expect_contains "$seen" "IP $host4_second"
+	expect_contains "$seen" "IP6 $host6_second"
+	expect_no_leak
+}
+
+# replies of a mapped port follow their route to another uplink, with the address that was asked
+# [i05]
+test_fastpath_reply_to_another_uplink() {
+	far_make client
+	far_by client
+	far_asks_web
+	hits_count server eth0
+	far_by server
+	expect_arrives_at server $flows
+	expect_skips_stack $flows
+	far_by client
+	expect_goes_on $flows
+	expect_skips_stack $flows
+	expect_no_leak
+}
+
+# where the route is gone, or a blackhole, a flow stops, and goes on when there is one again
+test_fastpath_route_gone() {
+	far_make server
+	far_by server
+	far_asked_by_one
+	local gone
+	for gone in del blackhole; do
+		if [ "$gone" = del ]; then
+			ip route del "$far4"
+			ip -6 route del "$far6"
+		else
+			ip route replace blackhole "$far4"
+			ip -6 route del "$far6"
+			ip -6 route add blackhole "$far6"
+		fi
+		expect_stops $(talks out | tr ' ' '\n' | grep udp)
+		[ "$gone" = del ] || ip -6 route del blackhole "$far6"
+		far_by server
+		expect_goes_on $flows
+		expect_skips_stack $flows
+	done
+	expect_no_leak
+}
+
+# policy routing by the container's address that comes and goes takes its flow along [T20]
+test_fastpath_policy_by_container() {
+	far_make server
+	far_by server
+	far_asked_by_one
+	hits_count client eth0 9000
+	ip route add "$far4" via "$client4" table 100
+	ip -6 route add "$far6" via "$client6" table 100
+	ip rule add from "$(address4 one)" lookup 100
+	ip -6 rule add from "$(address6 one)" lookup 100
+	expect_arrives_at client $flows
+	expect_skips_stack $flows
+	ip rule del from "$(address4 one)" lookup 100
+	ip -6 rule del from "$(address6 one)" lookup 100
+	try_often hits_stand_still client $flows || fail "the flow stays with the rule that is gone"
+	expect_skips_stack $flows
+	expect_no_leak
+}
+
+hits_stand_still() {
+	local who=$1 before name
+	shift
+	before=$(hits "$who")
+	for name; do goes_on "$name" || return 1; done
+	[ "$(hits "$who")" = "$before" ]
+}
+
+# replies that policy routing ties to the uplink that was asked leave by it past the stack, also
+# when the rule comes and goes under the flow [T20]
+test_fastpath_reply_tied_to_uplink() {
+	far_make server
+	far_by client
+	fast_lists
+	container_start web fast -p 8080:80/tcp -p 8080:80/udp
+	watch_wire
+	ip route add "$far4" via "$server4" table 100
+	ip -6 route add "$far6" via "$server6" table 100
+	ip rule add from "$host4_second" lookup 100
+	ip -6 rule add from "$host6_second" lookup 100
+	hits_count client eth0
+	talks_open in server "$host4_second" "$host6_second" 8080 "--from $far4" "--from $far6"
+	flows=$(talks in)
+	expect_skips_stack $flows
+	expect_equal 0 "$(hits client)" "replies by the other uplink"
+	ip rule del from "$host4_second" lookup 100
+	ip -6 rule del from "$host6_second" lookup 100
+	expect_arrives_at client $flows
+	expect_skips_stack $flows
+	ip rule add from "$host4_second" lookup 100
+	ip -6 rule add from "$host6_second" lookup 100
+	try_often hits_stand_still client $flows || fail "the flow does not follow its new rule"
+	expect_skips_stack $flows
+	expect_no_leak
+}
+
+# neighbour_set MAC|none [STATE]: what the host knows of client and server
+neighbours_know() {
+	local address device
+	while read -r address device; do
+		"$@" "$address" dev "$device"
+	done <<-NEIGHBOURS
+	$client4 eth0
+	$client6 eth0
+	$server4 eth1
+	$server6 eth1
+	NEIGHBOURS
+}
+
+neighbour_is_at() {
+	local name=client
+	[ "$3" = eth0 ] || name=server
+	ip neighbour replace "$1" lladdr "$(mac_in "$name" eth0)" dev "$3" nud permanent
+}
+
+# when the next hop's MAC changes, flows follow within moments
+test_fastpath_neighbour_has_another_mac() {
+	flows_make
+	ip -n client link set eth0 address 02:00:00:00:07:01
+	ip -n server link set eth0 address 02:00:00:00:07:02
+	neighbours_know neighbour_is_at
+	expect_flows_skip_stack
+	expect_steady $flows
+	expect_no_leak
+}
+
+# when the neighbour's entry is gone, or has failed, it is asked for, and flows go on
+test_fastpath_neighbour_forgotten() {
+	flows_make
+	neighbours_know ip neighbour del
+	expect_flows_skip_stack
+	neighbours_know neighbour_failed
+	expect_flows_skip_stack
+	expect_steady $flows
+	expect_contains "$(ip neighbour show "$server4")" lladdr
+	expect_no_leak
+}
+
+neighbour_failed() { ip neighbour replace "$1" dev "$3" nud failed; }
+
+# a neighbour that answers nobody for a while is found again
+test_fastpath_neighbour_silent() {
+	flows_make
+	ip -n server link set eth0 arp off
+	neighbours_know ip neighbour del
+	expect_stops out_udp4
+	ip -n server link set eth0 arp on
+	expect_flows_skip_stack
+	expect_no_leak
+}
+
+# bulk_open NAME NAMESPACE ADDRESS PORT: much data both ways in two halves, each on demand
+bulk_open() {
+	local name=$1 who=$2
+	mkfifo "/run/$name.in"
+	in_namespace "$who" "$build/tests/bulk" ask tcp "$3" "$4" --on-demand \
+		<"/run/$name.in" >"/run/$name.out" 2>&1 &
+	eval "$name=\$!"
+	exec {conversation_fd}>"/run/$name.in"
+	eval "${name}_in=$conversation_fd"
+}
+
+# bulk_half NAME ANSWER: half, and ok after the second one
+bulk_half() {
+	local in=$1_in
+	echo >&"${!in}"
+	wait_until 20 grep -qx "$2" "/run/$1.out" || fail "$1: expected $2: $(cat "/run/$1.out")"
+}
+
+# Large transfers in and out, half done, past the stack: transfers_make on|off OWNER-OF-FAR, with
+# segmentation offload or without
+transfers_make() {
+	fast_lists
+	sysctl -qw net.ipv4.icmp_ratelimit=0 net.ipv6.icmp.ratelimit=0
+	container_add web fast -p 8080:80/tcp
+	in_namespace web "$build/tests/bulk" serve 80 --background
+	in_namespace "$2" "$build/tests/bulk" serve 9000 --background
+	in_namespace web ethtool -K eth0 tso "$1" gso "$1"
+	watch_wire
+	bulk_open in4 client "$host4" 8080
+	bulk_open in6 client "$host6" 8080
+	bulk_open out4 web "$far4" 9000
+	bulk_open out6 web "$far6" 9000
+	local name before
+	for name in in4 in6 out4 out6; do
+		before=$(counted fast_out)
+		bulk_half "$name" half
+		[ $(($(counted fast_out) - before)) -gt 10 ] || fail "$name passes the stack: $(paths_show)"
+	done
+}
+
+# expect_path_mtu MTU ADDRESS...: web has learned it
+expect_path_mtu() {
+	local mtu=$1 address
+	shift
+	for address; do
+		expect_contains "$(ip -n web route get "$address")" "mtu $mtu"
+	done
+}
+
+# Flows ask in the next second of the clock.
+routing_is_asked_again() { sleep 1.1; }
+
+mtu_shrinks() {
+	local name
+	far_make server
+	far_by server
+	transfers_make "$1" server
+	ip link set eth0 mtu 1400
+	ip link set eth1 mtu 1400
+	routing_is_asked_again
+	capture_start large_client client eth0 "greater 1415 and $(not_from client)"
+	capture_start large_server server eth0 "greater 1415 and $(not_from server)"
+	for name in in4 in6 out4 out6; do bulk_half "$name" ok; done
+	expect_path_mtu 1400 "$client4" "$client6" "$far4" "$far6"
+	if [ "$1" = off ]; then
+		expect_captured_nothing large_client
+		expect_captured_nothing large_server
+	fi
+	expect_no_leak
+}
+
+# an uplink whose MTU shrinks under a flow: its sender is told, and everything arrives [T28]
+test_fastpath_mtu_shrinks() { mtu_shrinks off; }
+
+# the same where the packets are joined for segmentation offload [T28][T29]
+test_fastpath_mtu_shrinks_offload() { mtu_shrinks on; }
+
+# a route whose MTU shrinks under a flow, locked (of another one of IPv4 programs are not told): its
+# sender is told, and everything arrives [T28]
+test_fastpath_route_mtu_shrinks() {
+	far_make server
+	far_by server
+	transfers_make off server
+	far_by server mtu lock 1350
+	routing_is_asked_again
+	capture_start large server eth0 "greater 1365 and $(not_from server)"
+	bulk_half out4 ok
+	bulk_half out6 ok
+	expect_path_mtu 1350 "$far4" "$far6"
+	expect_captured_nothing large
+	expect_no_leak
+}
+
+# a router further on that can take less tells the sender, past the stack too [T28][T16]
+test_fastpath_path_mtu_behind() {
+	far_make client
+	far_by server
+	in_namespace server sysctl -qw net.ipv4.icmp_ratelimit=0 net.ipv6.icmp.ratelimit=0
+	transfers_make on client
+	ip -n server link set shortcut mtu 1300
+	ip -n client link set shortcut mtu 1300
+	bulk_half out4 ok
+	bulk_half out6 ok
+	expect_path_mtu 1300 "$far4" "$far6"
+	expect_no_leak
+}
+
+# an uplink that goes down and comes up again
+test_fastpath_uplink_down_and_up() {
+	local device
+	flows_make
+	sysctl -qw net.ipv6.conf.all.keep_addr_on_down=1
+	for device in eth0 eth1; do ip link set "$device" down; done
+	expect_stops in_udp4 out_udp4
+	for device in eth0 eth1; do ip link set "$device" up; done
+	neighbours_know neighbour_is_at
+	expect_flows_skip_stack
+	expect_no_leak
+}
+
+one_address='.plugins[0].ipam.ranges = [[{"subnet":"10.88.0.0/16", "rangeStart":"10.88.0.50",
+	"rangeEnd":"10.88.0.50"}], [{"subnet":"fd00:88::/64", "rangeStart":"fd00:88::50",
+	"rangeEnd":"fd00:88::50"}]]'
+
+# a container that is added anew, with its old address behind another veth, is reached there, by
+# flows that were begun before, too
+test_fastpath_veth_replaced() {
+	fast_lists "$one_address"
+	container_start web fast -p 8080:80/tcp -p 8080:80/udp
+	talks_open in client "$host4" "$host6" 8080
+	flows=$(talks in)
+	expect_skips_stack $flows
+	local veth
+	veth=$(host_veth web)
+	container_del web fast
+	wait_until 5 no_interface "$veth" || fail "$veth stays"
+	container_add web fast -p 8080:80/tcp -p 8080:80/udp
+	[ "$veth" != "$(host_veth web)" ] || fail "it is the same veth"
+	expect_goes_on $flows
+	expect_skips_stack $flows
+}
+
+# the same with the container stopped in between: whoever gets its address gets none of its packets,
+# and the new flows skip the stack
+test_fastpath_container_replaced() {
+	fast_lists "$one_address"
+	container_start web fast -p 8080:80/tcp -p 8080:80/udp
+	talks_open in client "$host4" "$host6" 8080
+	flows=$(talks in)
+	expect_skips_stack $flows
+	container_die web
+	runtime del fast web || fail "DEL"
+	namespace_add heir
+	container_start heir fast
+	expect_equal 10.88.0.50 "$(address4 heir)"
+	capture_start heir heir eth0 "(tcp or udp) and $(not_from heir)"
+	local name
+	for name in $flows; do ! goes_on "$name" || fail "$name: the heir answers"; done
+	expect_captured_nothing heir
+	container_remove heir fast
+	container_start web fast -p 8080:80/tcp -p 8080:80/udp
+	talks_open again client "$host4" "$host6" 8080
+	expect_skips_stack $(talks again)
+}
+
+# what a mark routes is left to the stack, which alone knows marks; a datagram's flow that is marked
+# later, too, when it passes the stack again [T20]
+test_fastpath_routed_by_mark() {
+	far_make server
+	far_by server
+	far_asked_by_one
+	ip route add "$far4" via "$client4" table 100
+	ip -6 route add "$far6" via "$client6" table 100
+	ip rule add fwmark 7 lookup 100
+	ip -6 rule add fwmark 7 lookup 100
+	nft -f - <<-'RULES'
+	table inet marks {
+		chain marks {
+			type filter hook prerouting priority mangle
+			iifname "cni0" meta mark set 7
+		}
+	}
+	RULES
+	hits_count client eth0 9000
+	flows_age 6
+	expect_arrives_at client out_udp4 out_udp6
+	talks_open marked one "$far4" "$far6" 9000
+	expect_arrives_at client $(talks marked)
+	expect_passes_stack $(talks marked)
+	expect_arrives_at client $(talks marked)
+	nft delete table inet marks
+	talks_open unmarked one "$far4" "$far6" 9000
+	expect_skips_stack $(talks unmarked)
+	expect_no_leak
+}
+
+# where the way out becomes an interface that nobody has classified, a flow is dropped, never
+# untranslated, and goes on once it is one [i04][T14]
+test_fastpath_unclassified_way_out() {
+	far_make server
+	far_by server
+	far_asked_by_one
+	container_start web fast -p 8080:80/tcp -p 8080:80/udp
+	talks_open in client "$host4" "$host6" 8080
+	expect_skips_stack $(talks in)
+	network_make late eth2 203.0.114.1 2001:db8:4::1 203.0.114.10 2001:db8:4::10
+	loose
+	ip -n late route add "$host4_second" via 203.0.114.1
+	capture_start leak late eth0 "$leak"
+	ip route replace "$far4" via 203.0.114.10
+	ip -6 route replace "$far6" via 2001:db8:4::10
+	ip route add "$client4" via 203.0.114.10
+	ip -6 route add "$client6" via 2001:db8:4::10
+	expect_stops out_udp4 out_udp6 in_udp4 in_udp6
+	[ "$(counted drop_unclassified_interface)" -gt 0 ] || fail "nothing was dropped"
+	"$build/bpf-portmap" attach >/run/out
+	hits_count late eth0
+	for _ in 1 2 3; do goes_on out_udp4 || true; done
+	[ "$(hits late)" -gt 0 ] || fail "nothing leaves by the new uplink"
+	far_by server
+	ip route del "$client4" via 203.0.114.10
+	ip -6 route del "$client6" via 2001:db8:4::10
+	expect_goes_on $flows $(talks in)
+	expect_skips_stack $flows $(talks in)
+	expect_captured_nothing leak
+	expect_no_leak
+}
+
+# a containers' bridge changes its MAC: after the next ADD everything goes on
+test_fastpath_bridge_has_another_mac() {
+	local name address
+	flows_make
+	ip link set cni0 address 02:00:00:00:07:03
+	for name in web one; do
+		ip -n "$name" neighbour flush dev eth0
+	done
+	container_add three fast
+	expect_flows_skip_stack
+	frames_start to_web web eth0 "udp and $(not_from web)"
+	expect_skips_stack in_udp4
+	expect_contains "$(frames_stop to_web)" "02:00:00:00:07:03 > $(mac_in web eth0)"
+	expect_no_leak
+}
+
+# a container that changes its MAC, which tells nobody but the neighbours' table, is sent frames with
+# the new one
+test_fastpath_container_has_another_mac() {
+	flows_make
+	local mac=02:00:00:00:07:04
+	ip -n web link set eth0 address "$mac"
+	ip neighbour flush dev cni0
+	expect_flows_skip_stack
+	try_often web_gets_frames_to "$mac" || fail "frames to web go to $(cat /run/to_web.capture)"
+	expect_no_leak
+}
+
+web_gets_frames_to() {
+	frames_start to_web web eth0 "udp and $(not_from web)"
+	expect_skips_stack in_udp4
+	case $(frames_stop to_web) in *"> $1"*) ;; *) return 1 ;; esac
+}
+
+# a root qdisc on an uplink is passed by what skips the stack, and its limit is kept
+test_fastpath_root_qdisc() {
+	flows_make
+	tc qdisc add dev eth1 root tbf rate 100mbit burst 20k latency 50ms
+	local name before
+	for name in $(talks out); do
+		before=$(queued eth1)
+		expect_skips_stack "$name"
+		[ "$(queued eth1)" -gt "$before" ] || fail "$name passes by the qdisc"
+	done
+	tc qdisc replace dev eth1 root tbf rate 8bit burst 100 latency 1ms
+	expect_stops out_udp4 out_udp6
+	tc qdisc del dev eth1 root
+	expect_flows_skip_stack
+}
+
+queued() { tc -j -s qdisc show dev "$1" root | jq '.[0].packets'; }
+
+# tcpdump on the uplinks shows packets that skip the stack, both ways, as they are on the wire
+test_fastpath_captures() {
+	flows_make
+	capture_start eth0 host eth0 "tcp or udp"
+	capture_start eth1 host eth1 "tcp or udp"
+	local seen
+		talk_fast $flows
+	seen=$(capture_stop eth0)
+	expect_contains "$seen" "> $host4.8080"
+	expect_contains "$seen" "> $host6.8080"
+	expect_contains "$seen" "IP $host4.8080 >"
+	expect_contains "$seen" "IP6 $host6.8080 >"
+	seen=$(capture_stop eth1)
+	grep -q "IP $host4_second.* > $server4.9000" <<<"$seen" || fail "what leaves is not seen: $seen"
+	grep -q "IP6 $host6_second.* > $server6.9000" <<<"$seen" || fail "what leaves is not seen: $seen"
+	expect_contains "$seen" "IP $server4.9000 > $host4_second"
+	expect_contains "$seen" "IP6 $server6.9000 > $host6_second"
+	expect_no_leak
+}
+
+# queued_in BAND: packets that the prio qdisc of eth1 has had in it
+queued_in() {
+	tc -s class show dev eth1 | awk -v band="1:$1" '$3 == band { found = 1 }
+		found && $1 == "Sent" { print $4; exit }'
+}
+
+# IPv4's type of service gives a packet its priority in the uplink's queue, as when it is routed,
+# and the container's own idea of it does not
+test_fastpath_priority() {
+	fast_lists
+	serve_in server 9000
+	container_add one fast
+	talk_open plain one udp "$server4" 9000 --priority 6
+	talk_open bulk one udp "$server4" 9000 --tos 8
+	talk_open quick one udp "$server4" 9000 --tos 16
+	local name band before
+	tc qdisc add dev eth1 root handle 1: prio 2>/dev/null || skip "the kernel has no prio"
+	expect_skips_stack plain bulk quick
+	while read -r name band; do
+		before=$(queued_in "$band")
+		expect_skips_stack "$name"
+		[ "$(queued_in "$band")" -gt "$before" ] ||
+			fail "$name is not queued in band $band: $(tc -s class show dev eth1)"
+	done <<-'BANDS'
+	quick 1
+	plain 2
+	bulk 3
+	BANDS
+}
