@@ -100,10 +100,10 @@ static __always_inline int send(struct __sk_buff *skb, const struct packet *pack
 }
 
 /* Does what was decided. */
-static __always_inline int act(struct __sk_buff *skb, const struct packet *packet,
-			       const struct translation *translation, enum verdict verdict)
+VERIFIED_ONCE int act(struct __sk_buff *skb, const struct packet *packet,
+		      const struct translation *translation, enum verdict verdict)
 {
-	if (verdict == VERDICT_DROP)
+	if (!packet || !translation || verdict == VERDICT_DROP)
 		return TC_ACT_SHOT;
 	if (verdict == VERDICT_PASS || !translation_changes(translation, &packet->tuple))
 		return TC_ACT_UNSPEC;

@@ -484,16 +484,20 @@ VERIFIED_ONCE int rewrite_error(struct __sk_buff *skb, const struct packet *pack
 	return error ? -1 : 0;
 }
 
-/* One hop less, as routing does it. */
-static __always_inline long rewrite_hop_limit(struct __sk_buff *skb, const struct packet *packet)
+static __always_inline long rewrite_ipv4_hop(struct __sk_buff *skb, const struct packet *packet)
 {
+	void *ip = packet_linear(skb, packet->l3_offset, sizeof(struct iphdr));
 	__u32 l3_offset = packet->l3_offset;
 	__u8 new = packet->hop_limit - 1;
 	long error;
 
-	if (!packet->ipv4)
-		return bpf_skb_store_bytes(skb, l3_offset + IPV6_HOP_LIMIT, &new, sizeof(new),
-					   BPF_F_RECOMPUTE_CSUM);
+	if (ip) {
+		__u16 *checksum = ip + IPV4_CHECKSUM;
+
+		*checksum = rewrite_sum(*checksum, (__u16)~bpf_htons(0x100));
+		*(__u8 *)(ip + IPV4_TIME_TO_LIVE) = new;
+		return 0;
+	}
 	error = bpf_l3_csum_replace(skb, l3_offset + IPV4_CHECKSUM,
 				    bpf_htons(packet->hop_limit << 8), bpf_htons(new << 8),
 				    sizeof(__be16));
@@ -502,15 +506,39 @@ static __always_inline long rewrite_hop_limit(struct __sk_buff *skb, const struc
 					      0);
 }
 
-/* What else the IP stack changes in a packet on its way through. */
+static __always_inline long rewrite_ipv6_hop(struct __sk_buff *skb, const struct packet *packet)
+{
+	__u32 offset = packet->l3_offset + IPV6_HOP_LIMIT;
+	__u8 *hop_limit = packet_linear(skb, offset, sizeof(*hop_limit));
+	__u8 new = packet->hop_limit - 1;
+
+	if (!hop_limit)
+		return bpf_skb_store_bytes(skb, offset, &new, sizeof(new), BPF_F_RECOMPUTE_CSUM);
+	*hop_limit = new;
+	bpf_csum_update(skb, (__u16)~bpf_htons(1)); /* in the low half of its word */
+	return 0;
+}
+
+/* The MACs of a frame are no part of any sum: that begins behind them. */
+static __always_inline long rewrite_macs(struct __sk_buff *skb, const __u8 *macs)
+{
+	__u32 *frame = packet_linear(skb, 0, ETH_HLEN);
+	const __u32 *new = __builtin_assume_aligned(macs, 4);
+
+	if (!frame)
+		return bpf_skb_store_bytes(skb, 0, macs, 2 * ETH_ALEN, 0);
+	for (int i = 0; i < 3; i++)
+		frame[i] = new[i];
+	return 0;
+}
+
+/* What else the IP stack changes in a packet on its way through: one hop less, another frame. */
 static __always_inline long rewrite_forwarded(struct __sk_buff *skb, const struct packet *packet,
 					      const struct translation *translation)
 {
-	long error = rewrite_hop_limit(skb, packet);
+	long error = packet->ipv4 ? rewrite_ipv4_hop(skb, packet) : rewrite_ipv6_hop(skb, packet);
 
-	return error
-		       ?: bpf_skb_store_bytes(skb, 0, translation->frame_destination, 2 * ETH_ALEN,
-					      0);
+	return error ?: rewrite_macs(skb, translation->frame_destination);
 }
 
 /* bpf_redirect_neigh() makes a new Ethernet header in the place of an old one, and drops

@@ -4,6 +4,7 @@
 
 #include <arpa/inet.h>
 #include <bpf/bpf.h>
+#include <bpf/btf.h>
 #include <err.h>
 #include <netinet/in.h>
 #include <stdlib.h>
@@ -247,6 +248,41 @@ static uint32_t table_size(uint32_t flows)
 	return size;
 }
 
+/* Where a variable lies in its section; NULL: the object has none of that name. */
+static uint32_t *find_variable(struct bpf_object *object, const char *section, const char *name)
+{
+	const struct btf *btf = bpf_object__btf(object);
+	int id = btf__find_by_name_kind(btf, section, BTF_KIND_DATASEC);
+	const struct btf_type *type = id < 0 ? NULL : btf__type_by_id(btf, (__u32)id);
+	const struct btf_var_secinfo *variables = type ? btf_var_secinfos(type) : NULL;
+	struct bpf_map *map = bpf_object__find_map_by_name(object, section);
+	size_t size;
+	char *bytes = map ? (char *)bpf_map__initial_value(map, &size) : NULL;
+
+	for (int i = 0; bytes && variables && i < btf_vlen(type); i++) {
+		const struct btf_type *variable = btf__type_by_id(btf, variables[i].type);
+
+		if (strcmp(btf__name_by_offset(btf, variable->name_off), name) == 0)
+			return (uint32_t *)(bytes + variables[i].offset);
+	}
+	return NULL;
+}
+
+/* As the loader does it. */
+static void set_shortcuts(struct bpf_object *object, uint32_t entries)
+{
+	struct bpf_map *map = bpf_object__find_map_by_name(object, "shortcuts");
+	uint32_t *a_cpu = find_variable(object, ".data", "shortcuts_a_cpu");
+	uint32_t cpus = (uint32_t)libbpf_num_possible_cpus(), places = 1024;
+
+	if (!map || !a_cpu)
+		return;
+	while (places * cpus < entries)
+		places *= 2;
+	*a_cpu = places;
+	bpf_map__set_max_entries(map, places * cpus);
+}
+
 struct bpf_object *measured_load(const char *path, const struct world *world)
 {
 	struct bpf_object *object = bpf_object__open_file(path, NULL);
@@ -257,6 +293,8 @@ struct bpf_object *measured_load(const char *path, const struct world *world)
 	bpf_map__set_max_entries(bpf_object__find_map_by_name(object, "flows"), entries);
 	bpf_map__set_max_entries(bpf_object__find_map_by_name(object, "flow_pairs"),
 				 FLOW_PAIRS(entries));
+	set_shortcuts(object, entries);
+	set_shortcuts(object, entries);
 	if (bpf_object__load(object))
 		err(1, "loading %s", path);
 	fill_small_maps(object, world);
