@@ -3,7 +3,8 @@
 #
 # rows_10_udp.sh - UDP packets a second. The generator in the server's namespace has CPU 0 for
 # itself; the thread that polls the host's end of its link (threaded NAPI) has CPU 1, and does all
-# the rest there: the host's work, the container's end of its veth, and the sink.
+# the rest there: the host's work, the container's end of its veth, and the sink. Both come before
+# all else that the machine does (SCHED_FIFO).
 #
 # The sink is a tc program where the packets arrive: it counts and drops. So what is measured is
 # the host, from its uplink to the container's interface, and nothing of the container's own

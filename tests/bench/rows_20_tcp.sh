@@ -36,7 +36,7 @@ tcp_serve() {
 	[ "$who" != host ] || enter=()
 	[ ! -e "/run/tcp_serve.$who.$port" ] || return 0
 	mkfifo "/run/tcp_serve.$who.$port"
-	"${enter[@]}" taskset -c 1 "$tools/tcp" serve "$port" >"/run/tcp_serve.$who.$port" 2>&1 &
+	"${enter[@]}" taskset -c 1 chrt --fifo 50 "$tools/tcp" serve "$port" >"/run/tcp_serve.$who.$port" 2>&1 &
 	read -r -t 5 _ <"/run/tcp_serve.$who.$port" || fail "no server in $who"
 }
 
@@ -55,7 +55,7 @@ tcp_ask() {
 	local who=$1 enter=(in_namespace "$1")
 	shift
 	[ "$who" != host ] || enter=()
-	"${enter[@]}" taskset -c 0 "$tools/tcp" "$@" >/run/tcp.said
+	"${enter[@]}" taskset -c 0 chrt --fifo 50 "$tools/tcp" "$@" >/run/tcp.said
 }
 
 # tcp_ask_container COMMAND ARGUMENT...: by its mapping, where there is any
