@@ -152,12 +152,13 @@ VERIFIED_ONCE bool offload_look_up(struct __sk_buff *skb, const struct flow_key 
 	return true;
 }
 
-/* The interface at which routing sees a container: its bridge, or its veth. 0: none. */
+/* The interface at which routing sees a container: its bridge, or its veth. 0: none, or
+ * somebody has something there that packets must not skip. */
 static __always_inline __u32 offload_gateway(__u32 veth)
 {
 	const struct interface *interface = bpf_map_lookup_elem(&interfaces, &veth);
 
-	if (!interface)
+	if (!interface || interface->without_fast_path)
 		return 0;
 	return interface->role == ROLE_PORT ? interface->bridge_ifindex : veth;
 }
@@ -172,6 +173,8 @@ static __always_inline enum flow_path offload_into(struct flow *flow, const stru
 	if (!container || container->fast_path == FAST_PATH_OFF)
 		return PATH_STACK;
 	gateway = offload_gateway(container->ifindex);
+	if (!gateway)
+		return PATH_UNDECIDED;
 	if (flow->out_ifindex != gateway || gateway == ifindex)
 		return PATH_STACK;
 	flow->out_ifindex = container->ifindex;
@@ -208,17 +211,20 @@ static __always_inline const struct slot *offload_container(const __u8 *address)
 VERIFIED_ONCE int offload_find_path(struct __sk_buff *skb, const struct flow_key *key,
 				    struct flow *flow, __u32 ifindex, __u32 left)
 {
-	const struct slot *container;
+	const struct slot *container, *own;
 
 	if (!key || !flow || !offload_look_up(skb, key, flow, ifindex))
 		return PATH_UNDECIDED;
 	if (left && left != flow->out_ifindex)
 		return PATH_STACK;
-	if (offload_mode(&flow->owner) == FAST_PATH_OFF ||
+	own = owner_slot(&flow->owner);
+	if (!own || own->fast_path == FAST_PATH_OFF ||
 	    !offload_may_pass(bpf_map_lookup_elem(&interfaces, &ifindex)))
 		return PATH_STACK;
 	if (key->direction == DIRECTION_IN)
-		return offload_into(flow, owner_slot(&flow->owner), ifindex);
+		return offload_into(flow, own, ifindex);
+	if (!offload_gateway(own->ifindex))
+		return PATH_UNDECIDED;
 	container = offload_container(key->destination);
 	return container ? offload_into(flow, container, ifindex) : offload_out(flow->out_ifindex);
 }

@@ -145,11 +145,12 @@ struct portmap {
 struct slot {
 	__u32 generation;
 	__u32 live;
-	__u32 ifindex;            /* of the veth's host side */
-	__u8 host_mac[6];         /* of the veth's host side: an ifindex can come again */
-	__u8 gateway_mac[6];      /* where frames to the gateway go: the bridge's, or host_mac */
-	__u32 flows;              /* pairs it has in flow_pairs */
-	enum fast_path fast_path; /* OFF also where packets must pass its veth's qdiscs */
+	__u32 ifindex;       /* of the veth's host side */
+	__u8 host_mac[6];    /* of the veth's host side: an ifindex can come again */
+	__u8 gateway_mac[6]; /* where frames to the gateway went at ADD: the bridge's, or host_mac
+			      */
+	__u32 flows;         /* pairs it has in flow_pairs */
+	enum fast_path fast_path; /* OFF also where its bandwidth may be limited */
 	__u8 reserved[3];
 	char attachment[ATTACHMENT_KEY_SIZE];
 } __attribute__((aligned(8)));
@@ -206,7 +207,8 @@ struct interface {
 	__u8 bridge_mac[6];       /* ROLE_PORT: its bridge's MAC, where frames to the gateway go */
 	__u32 bridge_ifindex;     /* ROLE_PORT: its bridge */
 	__u8 addresses_excluded;  /* 1: excludeInterfaces of some list: none of them is mapped */
-	__u8 without_fast_path;   /* 1: somebody else's programs must see what passes here */
+	/* 1: somebody else's programs or qdiscs, here or at its bridge, must see what passes */
+	__u8 without_fast_path;
 	__u8 reserved2[2];
 	/* The fallback where the kernel cannot say which source routing would choose
 	 * (BPF_FIB_LOOKUP_SRC: since 6.7); all zero: none. Refreshed by ADD and CHECK. */

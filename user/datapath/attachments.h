@@ -49,15 +49,6 @@ int attachment_remove(const struct datapath *datapath, const struct attachment_k
 int attachment_verify(const struct datapath *datapath, const struct attachment_claims *claims,
 		      bool with_ports, struct cni_error *err);
 
-/* Brings what may change while it is live up to date: fast_path and gateway_mac of its slot. One
- * that is not there: 0. Codes 11, 102. */
-int attachment_amend(const struct datapath *datapath, const struct attachment_claims *claims,
-		     struct cni_error *err);
-
-/* The fast path is off for this owner from now on. *changed: it was not. Codes 11, 102. */
-int attachment_turn_fast_path_off(const struct datapath *datapath, struct owner owner,
-				  bool *changed, struct cni_error *err);
-
 struct attachment_entry {
 	struct attachment_key key; /* as it stands in the map: a damaged one need not end */
 	struct attachment attachment;

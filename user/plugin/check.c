@@ -39,6 +39,17 @@ static int verify_veth(const struct host *host, const struct container *containe
 			     missing);
 }
 
+static int refresh_container(struct host *host, const struct container *container,
+			     struct cni_error *err)
+{
+	uint32_t ifindex = container->target.ifindex;
+	struct interface interface;
+
+	return interface_read(&host->datapath.objects, ifindex, &interface)
+		       ? fast_path_refresh_container(host, ifindex, &interface, err)
+		       : 0;
+}
+
 static int verify(struct host *host, struct container *container, struct cni_error *err)
 {
 	bool with_ports = container->conf.mapping_count > 0;
@@ -50,9 +61,7 @@ static int verify(struct host *host, struct container *container, struct cni_err
 	    interfaces_attach(host, &container->conf, &container->veth, false, err))
 		return -1;
 	/* So is what came that packets must not skip. */
-	fast_path_decide(host, container, false);
-	if (fast_path_refresh_uplinks(host, err) ||
-	    attachment_amend(&host->datapath, &container->claims, err))
+	if (fast_path_refresh_uplinks(host, err) || refresh_container(host, container, err))
 		return -1;
 	if (interfaces_verify(host, err) || localhost_verify(host, &container->conf, err))
 		return -1;

@@ -3,6 +3,7 @@
 #include "plugin/fast_path.h"
 
 #include <stdio.h>
+#include <string.h>
 
 #include "datapath/bypass.h"
 #include "datapath/lock.h"
@@ -15,10 +16,10 @@ void fast_path_decide(const struct host *host, struct container *container, bool
 
 	if (container->claims.fast_path == FAST_PATH_OFF)
 		return;
-	if (bypass_at_link(&host->datapath, host->socket, &veth->link, new_qdisc) ||
-	    (veth->bridge.ifindex &&
-	     bypass_at_link(&host->datapath, host->socket, &veth->bridge, false)))
-		container->claims.fast_path = FAST_PATH_OFF;
+	container->claims.interface.without_fast_path =
+		bypass_at_link(&host->datapath, host->socket, &veth->link, new_qdisc) ||
+		(veth->bridge.ifindex &&
+		 bypass_at_link(&host->datapath, host->socket, &veth->bridge, false));
 }
 
 bool fast_path_is_barred_at_uplink(const struct host *host, uint32_t ifindex,
@@ -36,11 +37,11 @@ static void report(const struct host *host, uint32_t ifindex, const char *what)
 		host_report(host, name, what);
 }
 
-int fast_path_refresh_uplink(struct host *host, uint32_t ifindex, const struct interface *known,
-			     struct cni_error *err)
+/* Writes down whether packets of this interface may not skip the stack, if that has changed. */
+static int bar(struct host *host, uint32_t ifindex, const struct interface *known, bool barred,
+	       const char *what, struct cni_error *err)
 {
 	const struct objects *objects = &host->datapath.objects;
-	bool barred = fast_path_is_barred_at_uplink(host, ifindex, known);
 	cleanup_lock int lock = -1;
 	struct interface now;
 
@@ -50,13 +51,19 @@ int fast_path_refresh_uplink(struct host *host, uint32_t ifindex, const struct i
 	if (lock < 0)
 		return -1;
 	/* A container's ADD or DEL beside us may have changed the entry. */
-	if (!interface_read(objects, ifindex, &now) || now.role != ROLE_UPLINK)
+	if (!interface_read(objects, ifindex, &now) || now.role != known->role ||
+	    memcmp(&now.owner, &known->owner, sizeof(now.owner)) != 0)
 		return 0;
 	now.without_fast_path = barred;
-	report(host, ifindex,
-	       barred ? "without the fast path: somebody's program hangs behind ours"
-		      : "with the fast path again");
+	report(host, ifindex, barred ? what : "with the fast path again");
 	return interface_write(objects, ifindex, &now, err);
+}
+
+int fast_path_refresh_uplink(struct host *host, uint32_t ifindex, const struct interface *known,
+			     struct cni_error *err)
+{
+	return bar(host, ifindex, known, fast_path_is_barred_at_uplink(host, ifindex, known),
+		   "without the fast path: somebody's program hangs behind ours", err);
 }
 
 struct survey {
@@ -77,28 +84,21 @@ static int look_at(struct host *host, uint32_t ifindex, struct link *link, const
 	return 0;
 }
 
-static int refresh_container(struct host *host, uint32_t ifindex, const struct interface *interface,
-			     struct cni_error *err)
+int fast_path_refresh_container(struct host *host, uint32_t ifindex,
+				const struct interface *interface, struct cni_error *err)
 {
+	struct link where = {0};
 	const char *found;
-	struct link where;
 	char what[128];
-	bool changed;
 
 	if (look_at(host, ifindex, &where, &found, err))
 		return -1;
 	if (!found && interface->role == ROLE_PORT &&
 	    look_at(host, interface->bridge_ifindex, &where, &found, err))
 		return -1;
-	if (!found)
-		return 0;
-	if (attachment_turn_fast_path_off(&host->datapath, interface->owner, &changed, err))
-		return -1;
-	snprintf(what, sizeof(what), "without the fast path: somebody has %s at %s", found,
+	snprintf(what, sizeof(what), "without the fast path: somebody has %s at %s", found ?: "",
 		 where.name);
-	if (changed)
-		report(host, ifindex, what);
-	return 0;
+	return bar(host, ifindex, interface, found, what, err);
 }
 
 static bool refresh_interface(const void *key, const void *value, void *context)
@@ -111,7 +111,8 @@ static bool refresh_interface(const void *key, const void *value, void *context)
 		survey->result =
 			fast_path_refresh_uplink(survey->host, ifindex, interface, survey->err);
 	else if (survey->with_containers)
-		survey->result = refresh_container(survey->host, ifindex, interface, survey->err);
+		survey->result =
+			fast_path_refresh_container(survey->host, ifindex, interface, survey->err);
 	return !survey->result;
 }
 

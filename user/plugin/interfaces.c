@@ -11,8 +11,6 @@
 #include "datapath/host_addresses.h"
 #include "datapath/lock.h"
 #include "datapath/maps.h"
-#include "datapath/owners.h"
-#include "datapath/slot_amend.h"
 #include "net/link_names.h"
 #include "plugin/fast_path.h"
 #include "plugin/uplinks.h"
@@ -258,20 +256,7 @@ static int attach_unnumbered(struct host *host, const struct conf *conf, bool re
 struct mac_change {
 	const struct objects *objects;
 	const struct link *bridge;
-	int amender;
 };
-
-static void change_slot(const struct mac_change *change, struct owner owner)
-{
-	struct cni_error ignored = {0};
-	struct slot slot;
-
-	if (change->amender < 0 || !owner_read(change->objects, owner, &slot))
-		return;
-	memcpy(slot.gateway_mac, change->bridge->mac, sizeof(slot.gateway_mac));
-	if (slot_amend(change->amender, owner.slot, &slot, &ignored))
-		cni_error_release(&ignored);
-}
 
 static bool change_port(const void *key, const void *value, void *context)
 {
@@ -285,30 +270,17 @@ static bool change_port(const void *key, const void *value, void *context)
 	memcpy(interface.bridge_mac, change->bridge->mac, sizeof(interface.bridge_mac));
 	if (interface_write(change->objects, *(const uint32_t *)key, &interface, &ignored))
 		cni_error_release(&ignored);
-	change_slot(change, interface.owner);
 	return true;
-}
-
-/* Where slots cannot be changed, what the containers send goes through the stack. */
-static void change_ports(const struct objects *objects, const struct link *bridge)
-{
-	struct cni_error ignored = {0};
-	cleanup_close int amender = slot_amender_open(objects, &ignored);
-	struct mac_change change = {objects, bridge, amender};
-
-	cni_error_release(&ignored);
-	maps_walk(objects->maps[MAP_INTERFACES], sizeof(uint32_t), sizeof(struct interface),
-		  change_port, &change);
 }
 
 /* A bridge without a MAC of its own takes the lowest of its ports', which change. */
 static int follow_bridge_mac(struct host *host, const struct link *bridge,
 			     const struct interface *known, struct cni_error *err)
 {
-	const struct objects *objects = &host->datapath.objects;
+	struct link again;
+	struct mac_change change = {&host->datapath.objects, &again};
 	cleanup_lock int lock = -1;
 	struct interface now;
-	struct link again;
 
 	if (!memcmp(known->bridge_mac, bridge->mac, sizeof(known->bridge_mac)))
 		return 0;
@@ -316,13 +288,14 @@ static int follow_bridge_mac(struct host *host, const struct link *bridge,
 	lock = lock_take(err);
 	if (lock < 0 || link_get(host->socket, bridge->ifindex, NULL, &again, err))
 		return -1;
-	if (!again.ifindex || !interface_read(objects, bridge->ifindex, &now) ||
+	if (!again.ifindex || !interface_read(change.objects, bridge->ifindex, &now) ||
 	    now.role != ROLE_BRIDGE)
 		return 0;
 	memcpy(now.bridge_mac, again.mac, sizeof(now.bridge_mac));
-	if (interface_write(objects, bridge->ifindex, &now, err))
+	if (interface_write(change.objects, bridge->ifindex, &now, err))
 		return -1;
-	change_ports(objects, &again);
+	maps_walk(change.objects->maps[MAP_INTERFACES], sizeof(uint32_t), sizeof(struct interface),
+		  change_port, &change);
 	return 0;
 }
 
