@@ -84,7 +84,7 @@ help:
 	@echo 'make format     formats the C sources'
 	@echo 'make deps       installs the Debian or Ubuntu packages to build with'
 	@echo 'make install    to $$(DESTDIR)$$(CNIDIR) and $$(DESTDIR)$$(PREFIX)/bin [/opt/cni/bin, /usr/local]'
-	@echo '                (with DYNAMIC=1 if it was built so)'
+	@echo '                and share/man (with DYNAMIC=1 if it was built so)'
 	@echo 'make uninstall  removes what install put there'
 	@echo 'make clean      removes build/'
 
@@ -289,9 +289,13 @@ deps-check:
 install: all
 	install -D -m 0755 $(BUILD)/bpf-portmap $(DESTDIR)$(CNIDIR)/bpf-portmap
 	install -D -m 0755 $(BUILD)/cnirun $(DESTDIR)$(PREFIX)/bin/cnirun
+	install -D -m 0644 man/bpf-portmap.8 $(DESTDIR)$(PREFIX)/share/man/man8/bpf-portmap.8
+	install -D -m 0644 man/cnirun.1 $(DESTDIR)$(PREFIX)/share/man/man1/cnirun.1
 
 uninstall:
-	rm -f $(DESTDIR)$(CNIDIR)/bpf-portmap $(DESTDIR)$(PREFIX)/bin/cnirun
+	rm -f $(DESTDIR)$(CNIDIR)/bpf-portmap $(DESTDIR)$(PREFIX)/bin/cnirun \
+		$(DESTDIR)$(PREFIX)/share/man/man8/bpf-portmap.8 \
+		$(DESTDIR)$(PREFIX)/share/man/man1/cnirun.1
 
 clean:
 	rm -rf $(BUILD)

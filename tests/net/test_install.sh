@@ -30,19 +30,42 @@ test_install_programs_have_symbols() {
 	done
 }
 
-# make install puts two files where CNIDIR and PREFIX say, and make uninstall leaves nothing
+installed() { (cd /run/root && find . -type f | sort | sed 's|^\./||' | xargs); }
+
+# make install puts both programs and their manual pages where CNIDIR and PREFIX say, and make
+# uninstall leaves nothing
 test_install_and_uninstall() {
 	install_make install
-	expect_equal "/run/root/opt/cni/bin/bpf-portmap /run/root/usr/local/bin/cnirun" \
-		"$(find /run/root -type f | sort | xargs)" "files"
+	expect_equal "opt/cni/bin/bpf-portmap usr/local/bin/cnirun
+usr/local/share/man/man1/cnirun.1 usr/local/share/man/man8/bpf-portmap.8" \
+		"$(installed | sed 's| usr/local/share|\nusr/local/share|')" "files"
 	CNI_COMMAND=VERSION /run/root/opt/cni/bin/bpf-portmap >/run/out || fail "it does not run"
 	install_make uninstall
-	expect_equal "" "$(find /run/root -type f)" "files after uninstall"
+	expect_equal "" "$(installed)" "files after uninstall"
 	install_make install PREFIX=/usr CNIDIR=/usr/lib/cni
-	expect_equal "/run/root/usr/bin/cnirun /run/root/usr/lib/cni/bpf-portmap" \
-		"$(find /run/root -type f | sort | xargs)" "files"
+	expect_equal "usr/bin/cnirun usr/lib/cni/bpf-portmap
+usr/share/man/man1/cnirun.1 usr/share/man/man8/bpf-portmap.8" \
+		"$(installed | sed 's| usr/share|\nusr/share|')" "files"
 	install_make uninstall PREFIX=/usr CNIDIR=/usr/lib/cni
-	expect_equal "" "$(find /run/root -type f)" "files after uninstall"
+	expect_equal "" "$(installed)" "files after uninstall"
+}
+
+# what --help names, of verbs and options, the manual pages explain
+test_install_manual_pages() {
+	local verb word
+	for verb in add del check gc status version list; do
+		"$cnirun" "$verb" --help >/run/out || fail "$verb --help"
+		for word in "$verb" $(grep -o '^  --[a-z-]*' /run/out); do
+			sed 's/\\-/-/g' "$project/man/cnirun.1" | grep -qE "^\.[BI]+R? .*$word" ||
+				fail "$word is not in cnirun(1)"
+		done
+	done
+	"$build/bpf-portmap" --help 2>&1 | sed -n 's/^  bpf-portmap \([a-z-]*\).*/\1/p' >/run/out
+	expect_equal "attach drop-offload" "$(xargs </run/out)" "verbs of bpf-portmap"
+	for word in $(cat /run/out); do
+		sed 's/\\-/-/g' "$project/man/bpf-portmap.8" | grep -qE "^\.B.* $word" ||
+			fail "$word is not in bpf-portmap(8)"
+	done
 }
 
 # cnirun explains each verb, and on a wrong one says which there are
