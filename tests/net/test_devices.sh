@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-# shellcheck shell=bash disable=SC2154 # the world's names: world.sh
+# shellcheck shell=bash
+# shellcheck disable=SC2154,SC2086 # the world's names; conversations are words
 #
 # test_devices.sh - uplinks that are made of other devices. Not every kernel has them: those of
 # distributions do, and `make check-kernel` runs this there.
@@ -125,6 +126,54 @@ bond_answers() { ask office udp "$uplink4" 8080 >/dev/null; }
 test_devices_bond_both() {
 	bond_serves balance-rr
 	expect_uplink_works office one
+	expect_captured_nothing leak
+}
+
+# fast_over_uplink NAMESPACE: four conversations with a mapped port and four of a container, over the
+# uplink, and all that is left to do is say what they should do
+fast_over_uplink() {
+	fast_lists
+	container_start one fast -p 8080:80/tcp -p 8080:80/udp
+	talks_open in "$1" "$uplink4" "$uplink6" 8080
+	talks_open out one "$office4" "$office6" 9000
+	flows=$(talks in out)
+}
+
+# flows over a VLAN skip the IP stack, and none arrives without its tag [T22]
+test_devices_vlan_fast() {
+	kernel_needs vlan id 5
+	vlan_make
+	office_serves client eth0.100
+	capture_start untagged client eth0 "not vlan and (port 8080 or port 9000)"
+	fast_over_uplink client
+	expect_skips_stack $flows
+	expect_captured_nothing untagged
+	expect_captured_nothing leak
+}
+
+# flows over a bond skip the IP stack, and change cables with it
+test_devices_bond_fast() {
+	kernel_needs bond
+	bond_make active-backup
+	wait_until 5 in_namespace office busybox ping -c 1 -W 1 -q "$uplink4" >/dev/null ||
+		fail "the bond does not come up"
+	office_serves office eth0
+	fast_over_uplink office
+	expect_skips_stack $flows
+	ip link set "$(cat /sys/class/net/bond0/bonding/active_slave)" down
+	expect_goes_on $flows
+	expect_skips_stack $flows
+	expect_captured_nothing leak
+}
+
+# flows over WireGuard, which has no Ethernet header, never skip the IP stack [T19]
+test_devices_wireguard_slow() {
+	kernel_needs wireguard
+	command -v wg >/dev/null || skip "no wg (package wireguard-tools)"
+	wireguard_make
+	office_serves client wg0
+	fast_over_uplink client
+	expect_passes_stack $flows
 	expect_captured_nothing leak
 }
 

@@ -6,6 +6,7 @@
 #include <err.h>
 #include <errno.h>
 #include <linux/bpf.h>
+#include <linux/pkt_cls.h>
 #include <netinet/in.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,7 +14,7 @@
 #include <time.h>
 
 #include "bpf/portmap.skel.h"
-#include "fixture.h"
+#include "row.h"
 
 #define MARK 0x5a5a /* what somebody else wrote on the packet */
 
@@ -22,8 +23,10 @@
 #define TEST_CHECKSUM_COMPLETE (1U << 2)
 
 static uint32_t run_flags;
+static struct __sk_buff last_context;
 static struct portmap_bpf *skeleton;
 static uint32_t generations[ROUTED + 1];
+static enum fast_path fast_paths[ROUTED + 1];
 
 void fixture_load(void)
 {
@@ -77,9 +80,21 @@ int fixture_run(enum hook hook, enum device device, enum device came_in_by, stru
 		return errno == EBADMSG ? FIXTURE_BAD_SUM : FIXTURE_REFUSED - errno;
 	memcpy(frame->bytes, out, options.data_size_out);
 	frame->length = options.data_size_out;
-	if (context_out.mark != MARK || context_out.priority != MARK)
+	last_context = context_out;
+	if (options.retval != TC_ACT_REDIRECT &&
+	    (context_out.mark != MARK || context_out.priority != MARK))
 		return FIXTURE_MARKED;
 	return (int)options.retval;
+}
+
+void fixture_check_context(bool mark_cleared, int priority)
+{
+	__u32 mark = mark_cleared ? 0 : MARK;
+
+	if (last_context.mark != mark)
+		row_fail("the mark is %u, expected %u", last_context.mark, mark);
+	if (last_context.priority != (priority < 0 ? MARK : (__u32)priority))
+		row_fail("the priority is %u", last_context.priority);
 }
 
 bool fixture_set_checksum_complete(bool complete)
@@ -128,10 +143,21 @@ static struct owner owner_of(enum container container)
 
 static void write_slot(enum container container, bool live)
 {
-	struct slot slot = {.generation = generations[container], .live = live};
+	static const enum device veths[] = {
+		[ONE] = VETH_ONE, [TWO] = VETH_TWO, [QUIET] = VETH_QUIET, [ROUTED] = VETH_ROUTED};
+	struct slot slot = {.generation = generations[container],
+			    .live = live,
+			    .ifindex = veths[container],
+			    .fast_path = fast_paths[container]};
 	uint32_t number = container;
 
 	update(skeleton->maps.slots, &number, &slot);
+}
+
+void fixture_set_fast_path(enum container container, enum fast_path mode)
+{
+	fast_paths[container] = mode;
+	write_slot(container, true);
 }
 
 void fixture_kill(enum container container)
@@ -241,6 +267,28 @@ void fixture_set_masquerade_ports(uint16_t first, uint16_t last)
 	update(skeleton->maps.meta, &only, &meta);
 }
 
+void fixture_drop_offload(void)
+{
+	struct meta meta;
+	uint32_t only = 0;
+
+	if (bpf_map_lookup_elem(bpf_map__fd(skeleton->maps.meta), &only, &meta))
+		err(1, "reading meta");
+	meta.offload_dropped = fixture_second();
+	update(skeleton->maps.meta, &only, &meta);
+}
+
+void fixture_without_fast_path(enum device device)
+{
+	uint32_t ifindex = device;
+	struct interface interface;
+
+	if (bpf_map_lookup_elem(bpf_map__fd(skeleton->maps.interfaces), &ifindex, &interface))
+		err(1, "reading an interface");
+	interface.without_fast_path = 1;
+	update(skeleton->maps.interfaces, &ifindex, &interface);
+}
+
 void fixture_set_addresses(enum device device, const char *address4, const char *address6)
 {
 	uint32_t ifindex = device;
@@ -284,6 +332,7 @@ static void add_containers(void)
 {
 	for (enum container container = ONE; container <= ROUTED; container++) {
 		generations[container] = 40 + container;
+		fast_paths[container] = FAST_PATH_OFF;
 		write_slot(container, true);
 	}
 	fixture_set_endpoint(v4_container_one, ONE, 16, true);
@@ -503,14 +552,42 @@ static const struct bpf_map *table_map(enum table table)
 	return table == ANSWERED ? skeleton->maps.flows : skeleton->maps.flows_new;
 }
 
+/* As it was found in the second `looked_up` ago */
+static void put_path(struct flow *flow, const struct entry *entry, uint32_t now)
+{
+	bool in = entry->path == PATH_CONTAINER;
+
+	flow->path = entry->path;
+	flow->left_stack = entry->seen ? now + 1 - entry->seen : 0;
+	flow->out_looked_up = entry->looked_up ? now + 1 - entry->looked_up : 0;
+	flow->out_ifindex = entry->out;
+	if (entry->path < PATH_CONTAINER)
+		return;
+	flow->path_mtu = entry->path_mtu ? entry->path_mtu : 1500;
+	memcpy(flow->path_source,
+	       host_mac(!in                         ? entry->out
+			: entry->out == VETH_ROUTED ? VETH_ROUTED
+						    : BRIDGE),
+	       MAC_SIZE);
+	if (!entry->neighbour_unknown)
+		memcpy(flow->path_destination,
+		       in ? host_container_mac(entry->out) : host_neighbour_mac(), MAC_SIZE);
+}
+
+uint32_t fixture_second(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
+	return (uint32_t)now.tv_sec;
+}
+
 void fixture_put(const struct entry *entry)
 {
 	struct flow flow = {.owner = owner_of(entry->owner)};
 	struct flow_key key;
-	struct timespec now;
 
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	flow.last_seen = (uint32_t)now.tv_sec - entry->idle;
+	flow.last_seen = fixture_second() - entry->idle;
 	flow.owner.generation -= entry->older_generation;
 	fixture_key(entry, 0, &key);
 	fixture_address(flow.address, entry->address);
@@ -522,6 +599,7 @@ void fixture_put(const struct entry *entry)
 	flow.state = entry->state;
 	flow.answered = entry->answered;
 	flow.pair = entry->pair;
+	put_path(&flow, entry, fixture_second());
 	update(table_map(entry->table), &key, &flow);
 }
 
@@ -536,6 +614,19 @@ void fixture_put_pair(const struct entry pair[2], enum container owner, bool old
 		entry.idle = idle;
 		entry.state = state;
 		entry.answered = true;
+		fixture_put(&entry);
+	}
+}
+
+void fixture_put_offloaded(const struct entry pair[2], enum container owner)
+{
+	for (int i = 0; i < 2; i++) {
+		struct entry entry = pair[i];
+
+		entry.owner = owner;
+		entry.answered = true;
+		if (!entry.state)
+			entry.state = STATE_ESTABLISHED;
 		fixture_put(&entry);
 	}
 }

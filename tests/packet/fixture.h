@@ -49,6 +49,12 @@ struct entry {
 	enum flow_state state;
 	bool answered;
 	uint32_t pair; /* its number in flow_pairs; 0: none */
+	enum flow_path path;
+	enum device out;    /* of the path */
+	uint16_t path_mtu;  /* 0: 1500 */
+	uint32_t seen;      /* 1: a packet left the stack in this second, 2: in the last; 0: none */
+	uint32_t looked_up; /* the same of when routing was asked */
+	bool neighbour_unknown;
 };
 
 #define MAX_ENTRIES 16
@@ -96,6 +102,12 @@ void fixture_set_masquerade_ports(uint16_t first, uint16_t last);
 void fixture_notice_port(uint16_t port);
 void fixture_set_endpoint(const char *address, enum container owner, uint8_t prefix_length,
 			  bool masquerade);
+void fixture_set_fast_path(enum container container, enum fast_path mode);
+/* As `bpf-portmap drop-offload` does: what has left the stack so far does not count. */
+void fixture_drop_offload(void);
+void fixture_without_fast_path(enum device device);
+/* Of the last run: FIXTURE_MARKED's cause, said with row_fail(). priority -1: as it was. */
+void fixture_check_context(bool mark_cleared, int priority);
 /* Its owner is filled in. */
 void fixture_set_policy(enum container owner, struct policy policy);
 /* The n-th entry of a list in a policy: an address, a prefix length, an exception or not */
@@ -103,6 +115,10 @@ struct address_range fixture_range(const char *address, uint8_t prefix_length, b
 void fixture_kill(enum container container);
 void fixture_renew(enum container container); /* DEL and ADD again: another generation */
 void fixture_put(const struct entry *entry);
+/* The second that the programs think it is */
+uint32_t fixture_second(void);
+/* A pair with paths: what the row says of either entry. */
+void fixture_put_offloaded(const struct entry pair[2], enum container owner);
 void fixture_put_pair(const struct entry pair[2], enum container owner, bool older_generation,
 		      uint32_t idle, enum flow_state state);
 /* The pair that the entry and its other half have. */

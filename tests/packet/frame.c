@@ -14,7 +14,6 @@
 #define FRAGMENT_HEADER 44
 #define ROUTING_HEADER 43
 #define DESTINATION_OPTIONS 60
-#define TIME_TO_LIVE 61
 
 static void put8(struct frame *frame, unsigned int value)
 {
@@ -165,7 +164,7 @@ static void put_ipv4(struct frame *frame, const struct packet *packet)
 
 	put8(frame, (packet->ip_version ? packet->ip_version : 4) << 4 |
 			    (packet->ihl ? packet->ihl : ihl));
-	put8(frame, 0);
+	put8(frame, packet->type_of_service);
 	put16(frame, 0); /* total length: when all is there */
 	put16(frame, packet->identification ? packet->identification : 0x1234);
 	switch (packet->fragment) {
@@ -178,7 +177,7 @@ static void put_ipv4(struct frame *frame, const struct packet *packet)
 	default:
 		put16(frame, 0x4000);
 	}
-	put8(frame, TIME_TO_LIVE);
+	put8(frame, packet->hop_limit ? packet->hop_limit : TIME_TO_LIVE);
 	put8(frame, packet->protocol);
 	put16(frame, 0); /* header checksum: when the length is there */
 	put_address(frame, packet->from);
@@ -284,7 +283,7 @@ static void put_ipv6(struct frame *frame, const struct packet *packet)
 	put32(frame, (packet->ip_version ? packet->ip_version : 6) << 28 | 0x12345);
 	put16(frame, 0); /* payload length: when all is there */
 	put8(frame, next_header(packet, extensions));
-	put8(frame, TIME_TO_LIVE);
+	put8(frame, packet->hop_limit ? packet->hop_limit : TIME_TO_LIVE);
 	put_address(frame, packet->from);
 	put_address(frame, packet->to);
 	for (; *extensions; extensions++)

@@ -9,6 +9,7 @@
 
 #define FRAME_SIZE 2048
 #define MAC_SIZE 6
+#define TIME_TO_LIVE 61 /* of packets that do not say */
 
 #define FIN 0x01
 #define SYN 0x02
@@ -28,6 +29,11 @@ enum mac {
 	MAC_FOREIGN,
 	MAC_BROADCAST,
 	MAC_MULTICAST,
+	MAC_CONTAINER_ONE,
+	MAC_CONTAINER_ROUTED,
+	MAC_ROUTED,    /* of the host's side of its veth */
+	MAC_NEIGHBOUR, /* the router behind the uplink */
+	MAC_NONE,      /* all zero */
 };
 
 enum fragmentation {
@@ -52,9 +58,12 @@ struct packet {
 	bool without_checksum; /* UDP over IPv4, SCTP: the checksum field is 0 */
 
 	enum mac to_mac;
-	bool vlan;                 /* an 802.1Q tag in the bytes */
-	unsigned int ethertype;    /* instead of the right one */
-	unsigned int ipv4_options; /* bytes of them, a multiple of 4 */
+	enum mac from_mac;
+	unsigned int hop_limit;       /* or time to live; 0: TIME_TO_LIVE */
+	unsigned int type_of_service; /* IPv4 */
+	bool vlan;                    /* an 802.1Q tag in the bytes */
+	unsigned int ethertype;       /* instead of the right one */
+	unsigned int ipv4_options;    /* bytes of them, a multiple of 4 */
 	/* IPv6, a letter each: h(op-by-hop), d(estination), D, a long one, r(outing), n(o next),
 	 * and f(ragment) where the fragment header is not to be the last */
 	const char *extensions;

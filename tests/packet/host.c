@@ -65,6 +65,10 @@ static const char addresses[] =
 	"route add 10.20.0.2/32 dev veth4\nroute add fd00:20::2/128 dev veth4\n"
 	"neigh add 192.0.2.254 lladdr 02:00:00:00:02:54 dev uplink0\n"
 	"neigh add 2001:db8:1::fe lladdr 02:00:00:00:02:54 dev uplink0\n"
+	"neigh add 10.10.0.2 lladdr 02:00:00:00:01:13 dev bridge0\n"
+	"neigh add fd00:10::2 lladdr 02:00:00:00:01:13 dev bridge0\n"
+	"neigh add 10.20.0.2 lladdr 02:00:00:00:01:16 dev veth4\n"
+	"neigh add fd00:20::2 lladdr 02:00:00:00:01:16 dev veth4\n"
 	"route add default via 192.0.2.254 dev uplink0\n"
 	"route add default via 2001:db8:1::fe dev uplink0\n";
 
@@ -141,6 +145,14 @@ const uint8_t *host_container_two_mac(void)
 {
 	static const uint8_t mac[6] = {2, 0, 0, 0, 1, 0x14};
 
+	return mac;
+}
+
+const uint8_t *host_container_mac(enum device veth)
+{
+	static uint8_t mac[6] = {2, 0, 0, 0, 1, 0};
+
+	mac[5] = host_mac(veth)[5];
 	return mac;
 }
 

@@ -75,6 +75,7 @@ void host_set_forwarding(const char *device, bool on);
 const uint8_t *host_mac(enum device device);
 const uint8_t *host_neighbour_mac(void);
 const uint8_t *host_container_two_mac(void);
+const uint8_t *host_container_mac(enum device veth); /* inside, by the host's end */
 
 /* Sockets of the host, open until host_close_sockets(). They end the program on failure. */
 void host_listen_tcp(const char *address, uint16_t port);

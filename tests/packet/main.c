@@ -30,6 +30,7 @@ int main(void)
 	sctp_rows();
 	raw_rows();
 	fragment_rows();
+	offload_rows();
 	garbage_rows();
 	host_close_sockets();
 	fixture_unload();

@@ -16,6 +16,7 @@ struct row {
 	const char *says;
 	bool then; /* goes on from the row before: maps and sockets as that left them */
 	void (*given)(void);
+	bool within_a_second; /* or it is tried again */
 
 	enum hook hook;
 	enum device device;
@@ -24,7 +25,9 @@ struct row {
 	struct packet in;
 
 	enum verdict verdict;
-	struct packet out; /* none: what went in, byte for byte */
+	enum flow_path by;     /* REDIRECTED: past the IP stack */
+	unsigned int priority; /* of what leaves past it, IPv4 */
+	struct packet out;     /* none: what went in, byte for byte */
 	/* All that is in both flow tables; none: nothing or, of a row that goes on,
 	 * what was there before. */
 	struct entry flows[ROW_ENTRIES];
@@ -162,5 +165,6 @@ void sctp_rows(void);
 void fragment_rows(void);
 void garbage_rows(void);
 void raw_rows(void);
+void offload_rows(void);
 
 #endif

@@ -1,0 +1,334 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* offload_rows.c - what skips the IP stack, what does not, and what is made of it. */
+#include "row.h"
+
+/* Both entries of a flow, and where their packets go */
+#define OFFLOADED(protocol_, family, in_path, out_path, ...) \
+	ENTRY(ANSWERED, DIRECTION_IN, protocol_, family##_client, 7000, family##_host, 8080, \
+	      family##_container_one, 80, 7000, FLOW_MAPPING, false, .path = in_path, \
+	      .out = VETH_ONE, ##__VA_ARGS__), \
+		ENTRY(ANSWERED, DIRECTION_OUT, protocol_, family##_container_one, 80, \
+		      family##_client, 7000, family##_host, 8080, 7000, FLOW_MAPPING, true, \
+		      .path = out_path, .out = UPLINK, ##__VA_ARGS__)
+#define BY_PATH(protocol, family, ...) \
+	OFFLOADED(protocol, family, PATH_CONTAINER, PATH_OUT, ##__VA_ARGS__)
+#define BY_STACK(protocol, family, ...) \
+	OFFLOADED(protocol, family, PATH_STACK, PATH_STACK, ##__VA_ARGS__)
+#define UNDECIDED(protocol, family, ...) \
+	OFFLOADED(protocol, family, PATH_UNDECIDED, PATH_UNDECIDED, ##__VA_ARGS__)
+
+#define PAIRS(family, ...) \
+	const struct entry tcp[2] = {BY_PATH(IPPROTO_TCP, family, ##__VA_ARGS__)}; \
+	const struct entry udp[2] = {BY_PATH(IPPROTO_UDP, family, ##__VA_ARGS__)}; \
+	fixture_set_fast_path(ONE, FAST_PATH_ESTABLISHED); \
+	fixture_put_offloaded(tcp, ONE); \
+	fixture_put_offloaded(udp, ONE)
+
+static void with_paths(void)
+{
+	PAIRS(v4, .seen = 1, .looked_up = 1);
+}
+
+static void with_paths_v6(void)
+{
+	PAIRS(v6, .seen = 1, .looked_up = 1);
+}
+
+static void seen_four_seconds_ago(void)
+{
+	PAIRS(v4, .seen = 5, .looked_up = 1);
+}
+
+static void seen_six_seconds_ago(void)
+{
+	PAIRS(v4, .seen = 7, .looked_up = 1);
+}
+
+static void with_small_mtu(void)
+{
+	PAIRS(v4, .seen = 1, .looked_up = 1, .path_mtu = 500);
+}
+
+static void with_offload_dropped(void)
+{
+	with_paths();
+	fixture_drop_offload();
+}
+
+static void with_container_gone(void)
+{
+	with_paths();
+	fixture_kill(ONE);
+}
+
+static void with_fast_path_off(void)
+{
+	PAIRS(v4, .seen = 1, .looked_up = 2);
+	fixture_set_fast_path(ONE, FAST_PATH_OFF);
+}
+
+/* Asked about again: the uplink's route is what it was. */
+static void looked_up_before(void)
+{
+	PAIRS(v4, .seen = 1, .looked_up = 2);
+}
+
+static void with_unknown_neighbour(void)
+{
+	PAIRS(v4, .seen = 1, .looked_up = 1, .neighbour_unknown = true);
+}
+
+#define IN4(protocol, ...) protocol(v4_client, 7000, v4_host, 8080, ##__VA_ARGS__)
+#define IN4_DONE(protocol, ...) protocol(v4_client, 7000, v4_container_one, 80, ##__VA_ARGS__)
+#define OUT4(protocol, ...) protocol(v4_container_one, 80, v4_client, 7000, ##__VA_ARGS__)
+#define OUT4_DONE(protocol, ...) protocol(v4_host, 8080, v4_client, 7000, ##__VA_ARGS__)
+#define IN6(protocol, ...) protocol(v6_client, 7000, v6_host, 8080, ##__VA_ARGS__)
+#define IN6_DONE(protocol, ...) protocol(v6_client, 7000, v6_container_one, 80, ##__VA_ARGS__)
+#define OUT6(protocol, ...) protocol(v6_container_one, 80, v6_client, 7000, ##__VA_ARGS__)
+#define OUT6_DONE(protocol, ...) protocol(v6_host, 8080, v6_client, 7000, ##__VA_ARGS__)
+
+#define ONE_HOP_LESS (TIME_TO_LIVE - 1)
+#define TO_ONE .hop_limit = ONE_HOP_LESS, .to_mac = MAC_CONTAINER_ONE, .from_mac = MAC_BRIDGE
+#define TO_ROUTER .hop_limit = ONE_HOP_LESS, .to_mac = MAC_NEIGHBOUR, .from_mac = MAC_UPLINK
+#define TO_ASKED .hop_limit = ONE_HOP_LESS, .to_mac = MAC_NONE, .from_mac = MAC_UPLINK
+
+#define ROW(says_, given_) \
+	.says = says_, .given = given_, .within_a_second = true, .flows_unchecked = true
+#define INTO_ONE .verdict = REDIRECTED, .by = PATH_CONTAINER, .counts = {"fast_into_container"}
+#define OUT_OF_UPLINK .verdict = REDIRECTED, .by = PATH_OUT, .counts = {"fast_out"}
+
+static const struct row path_rows[] = {
+	{ROW("in by its path: rewritten, a hop less, MACs of bridge and container", with_paths),
+	 AT(FROM_UPLINK, UPLINK), .in = IN4(TCP, ACK), .out = IN4_DONE(TCP, ACK, TO_ONE), INTO_ONE},
+	{ROW("out by its path: rewritten, a hop less, MACs of uplink and router", with_paths),
+	 AT(FROM_CONTAINER, VETH_ONE), .in = OUT4(TCP, ACK), .out = OUT4_DONE(TCP, ACK, TO_ROUTER),
+	 OUT_OF_UPLINK},
+	{ROW("in by its path: UDP", with_paths), AT(FROM_UPLINK, UPLINK), .in = IN4(UDP),
+	 .out = IN4_DONE(UDP, TO_ONE), INTO_ONE},
+	{ROW("out by its path: UDP", with_paths), AT(FROM_CONTAINER, VETH_ONE), .in = OUT4(UDP),
+	 .out = OUT4_DONE(UDP, TO_ROUTER), OUT_OF_UPLINK},
+	{ROW("in by its path: UDP without a checksum", with_paths), AT(FROM_UPLINK, UPLINK),
+	 .in = IN4(UDP, .without_checksum = true),
+	 .out = IN4_DONE(UDP, .without_checksum = true, TO_ONE), INTO_ONE},
+	{ROW("in by its path: TCP, IPv6", with_paths_v6), AT(FROM_UPLINK, UPLINK),
+	 .in = IN6(TCP, ACK), .out = IN6_DONE(TCP, ACK, TO_ONE), INTO_ONE},
+	{ROW("out by its path: TCP, IPv6", with_paths_v6), AT(FROM_CONTAINER, VETH_ONE),
+	 .in = OUT6(TCP, ACK), .out = OUT6_DONE(TCP, ACK, TO_ROUTER), OUT_OF_UPLINK},
+	{ROW("in by its path: UDP, IPv6", with_paths_v6), AT(FROM_UPLINK, UPLINK), .in = IN6(UDP),
+	 .out = IN6_DONE(UDP, TO_ONE), INTO_ONE},
+	{ROW("out by its path: UDP, IPv6", with_paths_v6), AT(FROM_CONTAINER, VETH_ONE),
+	 .in = OUT6(UDP), .out = OUT6_DONE(UDP, TO_ROUTER), OUT_OF_UPLINK},
+	{ROW("FIN takes the path", with_paths), AT(FROM_UPLINK, UPLINK), .in = IN4(TCP, FIN | ACK),
+	 .out = IN4_DONE(TCP, FIN | ACK, TO_ONE), INTO_ONE},
+	{ROW("RST takes the path", with_paths), AT(FROM_CONTAINER, VETH_ONE), .in = OUT4(TCP, RST),
+	 .out = OUT4_DONE(TCP, RST, TO_ROUTER), OUT_OF_UPLINK},
+	{ROW("two hops are enough", with_paths), AT(FROM_UPLINK, UPLINK),
+	 .in = IN4(TCP, ACK, .hop_limit = 2),
+	 .out = IN4_DONE(TCP, ACK, .hop_limit = 1, .to_mac = MAC_CONTAINER_ONE,
+			 .from_mac = MAC_BRIDGE),
+	 INTO_ONE},
+	{ROW("the MTU's size is not too large", with_small_mtu), AT(FROM_CONTAINER, VETH_ONE),
+	 .in = OUT4(UDP, .payload = 500 - 28),
+	 .out = OUT4_DONE(UDP, .payload = 500 - 28, TO_ROUTER), OUT_OF_UPLINK},
+	{ROW("TCP is never the stack's again", seen_six_seconds_ago), AT(FROM_UPLINK, UPLINK),
+	 .in = IN4(TCP, ACK), .out = IN4_DONE(TCP, ACK, TO_ONE), INTO_ONE},
+	{ROW("UDP that the stack saw four seconds ago is not its yet", seen_four_seconds_ago),
+	 AT(FROM_UPLINK, UPLINK), .in = IN4(UDP), .out = IN4_DONE(UDP, TO_ONE), INTO_ONE},
+	{ROW("what routing was asked in another second is asked again, and so is the neighbour",
+	     looked_up_before),
+	 AT(FROM_CONTAINER, VETH_ONE), .in = OUT4(TCP, ACK), .out = OUT4_DONE(TCP, ACK, TO_ASKED),
+	 OUT_OF_UPLINK},
+	{ROW("asked again, the way in has the container's MAC", looked_up_before),
+	 AT(FROM_UPLINK, UPLINK), .in = IN4(TCP, ACK), .out = IN4_DONE(TCP, ACK, TO_ONE), INTO_ONE},
+	{ROW("an unknown neighbour is asked for by the kernel", with_unknown_neighbour),
+	 AT(FROM_CONTAINER, VETH_ONE), .in = OUT4(UDP), .out = OUT4_DONE(UDP, TO_ASKED),
+	 OUT_OF_UPLINK},
+	{ROW("an ICMP error about a packet takes its flow's path in", with_paths),
+	 AT(FROM_UPLINK, UPLINK), .in = ERROR4(3, 1, v4_elsewhere, v4_host, OUT4_DONE(UDP)),
+	 .out = ERROR4(3, 1, v4_elsewhere, v4_container_one, OUT4(UDP), TO_ONE),
+	 .verdict = REDIRECTED, .by = PATH_CONTAINER},
+};
+
+static const struct row priority_rows[] = {
+	{ROW("a type of service sets the priority: throughput", with_paths),
+	 AT(FROM_CONTAINER, VETH_ONE), .in = OUT4(UDP, .type_of_service = 8),
+	 .out = OUT4_DONE(UDP, .type_of_service = 8, TO_ROUTER), OUT_OF_UPLINK, .priority = 2},
+	{ROW("low delay", with_paths), AT(FROM_CONTAINER, VETH_ONE),
+	 .in = OUT4(UDP, .type_of_service = 0x10),
+	 .out = OUT4_DONE(UDP, .type_of_service = 0x10, TO_ROUTER), OUT_OF_UPLINK, .priority = 6},
+	{ROW("both", with_paths), AT(FROM_CONTAINER, VETH_ONE),
+	 .in = OUT4(UDP, .type_of_service = 0x18),
+	 .out = OUT4_DONE(UDP, .type_of_service = 0x18, TO_ROUTER), OUT_OF_UPLINK, .priority = 4},
+	{ROW("reliability and ECN do not matter", with_paths), AT(FROM_CONTAINER, VETH_ONE),
+	 .in = OUT4(UDP, .type_of_service = 0x06),
+	 .out = OUT4_DONE(UDP, .type_of_service = 0x06, TO_ROUTER), OUT_OF_UPLINK, .priority = 0},
+	{ROW("IPv6 keeps its priority, as routed", with_paths_v6), AT(FROM_CONTAINER, VETH_ONE),
+	 .in = OUT6(UDP), .out = OUT6_DONE(UDP, TO_ROUTER), OUT_OF_UPLINK},
+};
+
+/* The stack's: translated on the way in, left as it is on the way out */
+static const struct row stack_rows[] = {
+	{ROW("SYN is the stack's", with_paths), AT(FROM_UPLINK, UPLINK), .in = IN4(TCP, SYN),
+	 .out = IN4_DONE(TCP, SYN)},
+	{ROW("so is SYN and ACK", with_paths), AT(FROM_CONTAINER, VETH_ONE),
+	 .in = OUT4(TCP, SYN | ACK)},
+	{ROW("the last hop is the stack's, in", with_paths), AT(FROM_UPLINK, UPLINK),
+	 .in = IN4(TCP, ACK, .hop_limit = 1), .out = IN4_DONE(TCP, ACK, .hop_limit = 1)},
+	{ROW("the last hop is the stack's, out", with_paths), AT(FROM_CONTAINER, VETH_ONE),
+	 .in = OUT4(UDP, .hop_limit = 1)},
+	{ROW("the last hop is the stack's, IPv6", with_paths_v6), AT(FROM_CONTAINER, VETH_ONE),
+	 .in = OUT6(UDP, .hop_limit = 1)},
+	{ROW("IPv4 options are the stack's", with_paths), AT(FROM_UPLINK, UPLINK),
+	 .in = IN4(UDP, .ipv4_options = 4), .out = IN4_DONE(UDP, .ipv4_options = 4)},
+	{ROW("IPv6 options are the stack's", with_paths_v6), AT(FROM_UPLINK, UPLINK),
+	 .in = IN6(UDP, .extensions = "d"), .out = IN6_DONE(UDP, .extensions = "d")},
+	{ROW("what is larger than the MTU is the stack's", with_small_mtu),
+	 AT(FROM_CONTAINER, VETH_ONE), .in = OUT4(UDP, .payload = 500 - 27)},
+	{ROW("UDP that the stack saw six seconds ago is its turn, in", seen_six_seconds_ago),
+	 AT(FROM_UPLINK, UPLINK), .in = IN4(UDP), .out = IN4_DONE(UDP)},
+	{ROW("UDP that the stack saw six seconds ago is its turn, out", seen_six_seconds_ago),
+	 AT(FROM_CONTAINER, VETH_ONE), .in = OUT4(UDP)},
+	{ROW("once offload is dropped, all is the stack's: TCP in", with_offload_dropped),
+	 AT(FROM_UPLINK, UPLINK), .in = IN4(TCP, ACK), .out = IN4_DONE(TCP, ACK)},
+	{ROW("once offload is dropped, all is the stack's: UDP out", with_offload_dropped),
+	 AT(FROM_CONTAINER, VETH_ONE), .in = OUT4(UDP)},
+	{ROW("fastPath off since: when routing is asked again, in", with_fast_path_off),
+	 AT(FROM_UPLINK, UPLINK), .in = IN4(UDP), .out = IN4_DONE(UDP)},
+	{ROW("fastPath off since: when routing is asked again, out", with_fast_path_off),
+	 AT(FROM_CONTAINER, VETH_ONE), .in = OUT4(TCP, ACK)},
+	{ROW("a container that is gone gets nothing [i06]", with_container_gone),
+	 AT(FROM_UPLINK, UPLINK), .in = IN4(TCP, ACK)},
+	{ROW("and sends nothing", with_container_gone), AT(FROM_CONTAINER, VETH_ONE),
+	 .in = OUT4(TCP, ACK), .verdict = DROPPED, .counts = {"drop_no_attachment"}},
+	{ROW("a frame that is not for this host is nobody's", with_paths), AT(FROM_UPLINK, UPLINK),
+	 .in = IN4(TCP, ACK, .to_mac = MAC_FOREIGN)},
+	{ROW("a tuple that is no flow's is nobody's", with_paths), AT(FROM_UPLINK, UPLINK),
+	 .in = TCP(v4_client_other, 7000, v4_host, 8081, ACK)},
+};
+
+static void put_undecided(uint32_t in_seen, uint32_t out_seen)
+{
+	struct entry pair[2] = {UNDECIDED(IPPROTO_TCP, v4)};
+
+	fixture_set_fast_path(ONE, FAST_PATH_ESTABLISHED);
+	pair[0].seen = in_seen;
+	pair[1].seen = out_seen;
+	fixture_put_offloaded(pair, ONE);
+}
+
+static void seen_both_ways(void)
+{
+	put_undecided(1, 1);
+}
+
+static void seen_in_alone(void)
+{
+	put_undecided(1, 0);
+}
+
+static void seen_out_alone(void)
+{
+	put_undecided(0, 1);
+}
+
+static void seen_before_drop(void)
+{
+	put_undecided(1, 1);
+	fixture_drop_offload();
+}
+
+static void at_uplink_of_others(void)
+{
+	put_undecided(1, 1);
+	fixture_without_fast_path(UPLINK);
+}
+
+static void sent_elsewhere(void)
+{
+	struct entry pair[2] = {UNDECIDED(IPPROTO_TCP, v4, .seen = 1)};
+
+	fixture_set_fast_path(ONE, FAST_PATH_ESTABLISHED);
+	pair[1].out = SECOND_UPLINK;
+	fixture_put_offloaded(pair, ONE);
+}
+
+#define DECIDES(says_, given_) .says = says_, .given = given_, .within_a_second = true
+
+static const struct row decision_rows[] = {
+	{DECIDES("seen both ways: a path each, and this packet takes it", seen_both_ways),
+	 AT(FROM_UPLINK, UPLINK), .in = IN4(TCP, ACK), .out = IN4_DONE(TCP, ACK, TO_ONE),
+	 .verdict = REDIRECTED, .by = PATH_CONTAINER, .flows = {BY_PATH(IPPROTO_TCP, v4)},
+	 .counts = {"flow_offloaded", "fast_into_container"}},
+	{DECIDES("seen both ways: from the container's side", seen_both_ways),
+	 AT(FROM_CONTAINER, VETH_ONE), .in = OUT4(TCP, ACK), .out = OUT4_DONE(TCP, ACK, TO_ROUTER),
+	 .verdict = REDIRECTED, .by = PATH_OUT, .flows = {BY_PATH(IPPROTO_TCP, v4)},
+	 .counts = {"flow_offloaded", "fast_out"}},
+	{DECIDES("seen one way, in: not yet", seen_in_alone), AT(FROM_UPLINK, UPLINK),
+	 .in = IN4(TCP, ACK), .out = IN4_DONE(TCP, ACK), .flows = {UNDECIDED(IPPROTO_TCP, v4)}},
+	{DECIDES("seen one way, out: not yet", seen_out_alone), AT(FROM_CONTAINER, VETH_ONE),
+	 .in = OUT4(TCP, ACK), .flows = {UNDECIDED(IPPROTO_TCP, v4)}},
+	{DECIDES("seen before offload was dropped: not yet", seen_before_drop),
+	 AT(FROM_UPLINK, UPLINK), .in = IN4(TCP, ACK), .out = IN4_DONE(TCP, ACK),
+	 .flows = {UNDECIDED(IPPROTO_TCP, v4)}},
+	{DECIDES("a SYN decides nothing", seen_both_ways), AT(FROM_UPLINK, UPLINK),
+	 .in = IN4(TCP, SYN), .out = IN4_DONE(TCP, SYN), .flows = {UNDECIDED(IPPROTO_TCP, v4)}},
+	{DECIDES("IPv4 options: the stack's for good", seen_both_ways), AT(FROM_UPLINK, UPLINK),
+	 .in = IN4(TCP, ACK, .ipv4_options = 4), .out = IN4_DONE(TCP, ACK, .ipv4_options = 4),
+	 .flows = {BY_STACK(IPPROTO_TCP, v4)}},
+	{DECIDES("somebody else's program at the uplink: the stack's for good",
+		 at_uplink_of_others),
+	 AT(FROM_UPLINK, UPLINK), .in = IN4(TCP, ACK), .out = IN4_DONE(TCP, ACK),
+	 .flows = {BY_STACK(IPPROTO_TCP, v4)}},
+	{DECIDES("the stack sends it elsewhere: the stack's for good", sent_elsewhere),
+	 AT(FROM_CONTAINER, VETH_ONE), .in = OUT4(TCP, ACK), .flows = {BY_STACK(IPPROTO_TCP, v4)}},
+};
+
+/* Masqueraded, from a ptp container */
+#define LEAVING(in_path, out_path, ...) \
+	ENTRY(ANSWERED, DIRECTION_OUT, IPPROTO_UDP, v4_container_routed, 5000, v4_server, 53, \
+	      v4_host, 20000, 53, FLOW_MASQUERADE, false, .path = out_path, .out = UPLINK, \
+	      ##__VA_ARGS__), \
+		ENTRY(ANSWERED, DIRECTION_IN, IPPROTO_UDP, v4_server, 53, v4_host, 20000, \
+		      v4_container_routed, 5000, 53, FLOW_MASQUERADE, true, .path = in_path, \
+		      .out = VETH_ROUTED, ##__VA_ARGS__)
+
+static void masqueraded(void)
+{
+	const struct entry pair[2] = {LEAVING(PATH_CONTAINER, PATH_OUT, .seen = 1, .looked_up = 1)};
+
+	fixture_set_fast_path(ROUTED, FAST_PATH_ESTABLISHED);
+	fixture_put_offloaded(pair, ROUTED);
+}
+
+static void masqueraded_undecided(void)
+{
+	const struct entry pair[2] = {LEAVING(PATH_UNDECIDED, PATH_UNDECIDED, .seen = 1)};
+
+	fixture_set_fast_path(ROUTED, FAST_PATH_ESTABLISHED);
+	fixture_put_offloaded(pair, ROUTED);
+}
+
+#define TO_ROUTED .hop_limit = ONE_HOP_LESS, .to_mac = MAC_CONTAINER_ROUTED, .from_mac = MAC_ROUTED
+
+static const struct row masquerade_rows_of_paths[] = {
+	{ROW("masqueraded, out of a ptp container by its path [i04]", masqueraded),
+	 AT(FROM_CONTAINER, VETH_ROUTED), .in = UDP(v4_container_routed, 5000, v4_server, 53),
+	 .out = UDP(v4_host, 20000, v4_server, 53, TO_ROUTER), OUT_OF_UPLINK},
+	{ROW("and back", masqueraded), AT(FROM_UPLINK, UPLINK),
+	 .in = UDP(v4_server, 53, v4_host, 20000),
+	 .out = UDP(v4_server, 53, v4_container_routed, 5000, TO_ROUTED), INTO_ONE},
+	{DECIDES("masqueraded: seen both ways", masqueraded_undecided), AT(FROM_UPLINK, UPLINK),
+	 .in = UDP(v4_server, 53, v4_host, 20000),
+	 .out = UDP(v4_server, 53, v4_container_routed, 5000, TO_ROUTED), .verdict = REDIRECTED,
+	 .by = PATH_CONTAINER, .flows = {LEAVING(PATH_CONTAINER, PATH_OUT)},
+	 .counts = {"flow_offloaded", "fast_into_container"}},
+};
+
+void offload_rows(void)
+{
+	ROWS_RUN(path_rows);
+	ROWS_RUN(priority_rows);
+	ROWS_RUN(stack_rows);
+	ROWS_RUN(decision_rows);
+	ROWS_RUN(masquerade_rows_of_paths);
+}
