@@ -15,10 +15,7 @@ fast_lists() {
 }
 
 # Packets that have skipped the stack: into containers, out of uplinks
-fast_each_way() {
-	bpftool -j map dump pinned "$pins/counters" | jq -r '[.[0].formatted.values[].value] |
-		"\(map(.fast_into_container) | add) \(map(.fast_out) | add)"'
-}
+fast_each_way() { "$build/tests/tcx" counters "$pins/counters" fast_into_container fast_out; }
 
 # talk_open NAME NAMESPACE PROTOCOL ADDRESS PORT [OPTION...]: a conversation (expect.sh); UDP is
 # quick to ask again

@@ -6,6 +6,7 @@
  */
 #define _GNU_SOURCE
 #include <bpf/bpf.h>
+#include <bpf/libbpf.h>
 #include <errno.h>
 #include <linux/bpf.h>
 #include <linux/types.h>
@@ -34,7 +35,8 @@ static const char usage[] =
 	"on;\n"
 	"                                         its map is pinned at PIN\n"
 	"tcx pin PROGRAM-PIN PIN                  the same program, only pinned, for tc\n"
-	"tcx live PIN                             how many elements of the map slots are live\n";
+	"tcx live PIN                             how many elements of the map slots are live\n"
+	"tcx counters PIN NAME...                 of the map counters, all CPUs together\n";
 
 static int fail(const char *what)
 {
@@ -155,12 +157,50 @@ static int count_live(const char *pin)
 	return 0;
 }
 
+static const char *const counter_names[] = {
+#define X(name, meaning) #name,
+	COUNTERS(X)
+#undef X
+};
+
+/* -1: there is none of this name. */
+static int find_counter(const char *name)
+{
+	for (int i = 0; i < (int)(sizeof(counter_names) / sizeof(*counter_names)); i++)
+		if (strcmp(counter_names[i], name) == 0)
+			return i;
+	return -1;
+}
+
+static int print_counters(const char *pin, char **names)
+{
+	static struct counters values[1024];
+	int map = bpf_obj_get(pin), cpus = libbpf_num_possible_cpus();
+	uint32_t only = 0;
+
+	if (map < 0 || cpus < 1 || cpus > 1024 || bpf_map_lookup_elem(map, &only, values))
+		return fail(pin);
+	for (; *names; names++) {
+		int number = find_counter(*names);
+		uint64_t sum = 0;
+
+		if (number < 0)
+			return fail(*names);
+		for (int cpu = 0; cpu < cpus; cpu++)
+			sum += ((uint64_t *)&values[cpu])[number];
+		printf("%llu%c", (unsigned long long)sum, names[1] ? ' ' : '\n');
+	}
+	return 0;
+}
+
 int main(int argc, char **argv)
 {
 	int ifindex, hook;
 
 	if (argc == 3 && strcmp(argv[1], "live") == 0)
 		return count_live(argv[2]);
+	if (argc >= 4 && strcmp(argv[1], "counters") == 0)
+		return print_counters(argv[2], argv + 3);
 	if (argc < 4) {
 		fputs(usage, stderr);
 		return 2;

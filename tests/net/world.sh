@@ -302,15 +302,10 @@ map_count() { bpftool -j map dump pinned "$pins/$1" | jq length; }
 live_slots() { "$build/tests/tcx" live "$pins/slots"; }
 
 # A counter of the programs, all CPUs together
-counted() {
-	bpftool -j map dump pinned "$pins/counters" | jq "[.[0].formatted.values[].value.$1] | add"
-}
+counted() { "$build/tests/tcx" counters "$pins/counters" "$1"; }
 
 # Packets that skipped the IP stack, as the programs count them
-fast_packets() {
-	bpftool -j map dump pinned "$pins/counters" |
-		jq '[.[0].formatted.values[].value | .fast_into_container, .fast_out] | add'
-}
+fast_packets() { echo $(($(counted fast_into_container) + $(counted fast_out))); }
 
 # stack_watch: from now on `forwarded tcp|udp|icmp|sctp` says how many packets of that protocol the
 # IP stack has forwarded, whatever a firewall made of them. Turns conntrack on for nobody.
