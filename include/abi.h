@@ -387,7 +387,7 @@ struct attachment {
 	enum attachment_state state;
 	__u8 reserved;
 	__u32 host_ports; /* entries in portmaps it claimed */
-	__u32 reserved2;
+	__u32 endpoints;  /* entries in endpoints; 0: not known */
 };
 
 /* meta: ARRAY of one. */

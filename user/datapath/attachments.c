@@ -105,6 +105,7 @@ static int add_locked(struct adding *adding, struct cni_error *err)
 		.ifindex = claims->ifindex,
 		.state = ATTACHMENT_ADDING,
 		.host_ports = (uint32_t)claims->port_count,
+		.endpoints = (uint32_t)claims->endpoint_count,
 	};
 
 	memcpy(record.host_mac, claims->host_mac, sizeof(record.host_mac));
@@ -176,7 +177,12 @@ static int replace_locked(struct adding *adding, struct cni_error *err)
 int attachment_add(const struct datapath *datapath, struct nl_sock *socket,
 		   const struct attachment_claims *claims, struct cni_error *err)
 {
-	struct adding adding = {.objects = &datapath->objects, .socket = socket, .claims = claims};
+	struct adding adding = {
+		.objects = &datapath->objects,
+		.socket = socket,
+		.claims = claims,
+		.removed = {.likely = claims},
+	};
 	cleanup_lock int lock = -1;
 	int result;
 

@@ -40,9 +40,10 @@ bool attachments_are_of_one_container(const char one[ATTACHMENT_KEY_SIZE],
 int attachment_add(const struct datapath *datapath, struct nl_sock *socket,
 		   const struct attachment_claims *claims, struct cni_error *err);
 
-/* Removes all it owns. One that is not there: 0, without the lock. Codes 11, 102. */
+/* Removes all it owns. One that is not there: 0, without the lock. `likely`: what it probably
+ * owns, or NULL. Codes 11, 102. */
 int attachment_remove(const struct datapath *datapath, const struct attachment_key *key,
-		      struct cni_error *err);
+		      const struct attachment_claims *likely, struct cni_error *err);
 
 /* Compares what is in the maps with the claims; the ports only if `with_ports`, else that
  * there are as many as were claimed. Code 102 naming the first difference. */

@@ -82,10 +82,10 @@ static int exists(const struct objects *objects, const struct attachment_key *ke
 }
 
 int attachment_remove(const struct datapath *datapath, const struct attachment_key *key,
-		      struct cni_error *err)
+		      const struct attachment_claims *likely, struct cni_error *err)
 {
 	const struct objects *objects = &datapath->objects;
-	struct removed removed = {0};
+	struct removed removed = {.likely = likely};
 	cleanup_lock int lock = -1;
 	bool found;
 	int result;

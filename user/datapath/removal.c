@@ -13,6 +13,9 @@
 #include "datapath/policies.h"
 #include "datapath/refusal.h"
 
+/* More ports are found as fast by looking through all. */
+#define MAX_LIKELY 256
+
 struct removal {
 	const struct objects *objects;
 	struct owner owner;
@@ -55,10 +58,36 @@ static bool remove_endpoint(const void *key, const void *value, void *context)
 	const struct endpoint *endpoint = value;
 	struct removal *removal = context;
 
-	if (owner_is(endpoint->owner, removal->owner) &&
-	    bpf_map_delete_elem(removal->objects->maps[MAP_ENDPOINTS], key) && errno != ENOENT)
+	if (!owner_is(endpoint->owner, removal->owner))
+		return true;
+	if (bpf_map_delete_elem(removal->objects->maps[MAP_ENDPOINTS], key) && errno != ENOENT)
 		removal->failure = errno;
-	return true;
+	return --removal->left > 0;
+}
+
+static bool remove_likely_endpoints(struct removal *removal, const struct attachment_claims *likely)
+{
+	struct endpoint endpoint;
+
+	for (size_t i = 0; likely && i < likely->endpoint_count; i++)
+		if (endpoint_read(removal->objects, &likely->endpoints[i].key, &endpoint) &&
+		    !remove_endpoint(&likely->endpoints[i].key, &endpoint, removal))
+			break;
+	return !removal->left;
+}
+
+/* Whether those are all. */
+static bool remove_likely_ports(struct removal *removal, const struct attachment_claims *likely)
+{
+	struct portmap portmap;
+
+	for (size_t i = 0; likely && i < likely->port_count && likely->port_count <= MAX_LIKELY;
+	     i++)
+		if (portmap_read(removal->objects, &likely->ports[i].key, &portmap) &&
+		    !remove_portmap(&likely->ports[i].key, &portmap, removal))
+			break;
+	delete_ports(removal);
+	return !removal->left;
 }
 
 static int remove_ports(const struct objects *objects, const struct attachment *record,
@@ -75,7 +104,8 @@ static int remove_ports(const struct objects *objects, const struct attachment *
 
 	if (!removal.left)
 		return 0;
-	if (maps_walk(objects->maps[MAP_PORTMAPS], sizeof(struct portmap_key),
+	if (!remove_likely_ports(&removal, known ? removed->likely : NULL) &&
+	    maps_walk(objects->maps[MAP_PORTMAPS], sizeof(struct portmap_key),
 		      sizeof(struct portmap), remove_portmap, &removal))
 		removal.failure = errno;
 	delete_ports(&removal);
@@ -85,11 +115,17 @@ static int remove_ports(const struct objects *objects, const struct attachment *
 }
 
 static int remove_endpoints(const struct objects *objects, const struct attachment *record,
-			    struct cni_error *err)
+			    const struct removed *removed, struct cni_error *err)
 {
-	struct removal removal = {.objects = objects, .owner = record->owner};
+	bool known = record->state == ATTACHMENT_READY && record->endpoints;
+	struct removal removal = {
+		.objects = objects,
+		.owner = record->owner,
+		.left = known ? record->endpoints : UINT32_MAX,
+	};
 
-	if (maps_walk(objects->maps[MAP_ENDPOINTS], sizeof(struct endpoint_key),
+	if (!remove_likely_endpoints(&removal, known ? removed->likely : NULL) &&
+	    maps_walk(objects->maps[MAP_ENDPOINTS], sizeof(struct endpoint_key),
 		      sizeof(struct endpoint), remove_endpoint, &removal))
 		removal.failure = errno;
 	if (removal.failure)
@@ -113,7 +149,8 @@ int removal_run(const struct objects *objects, const struct attachment *record,
 	struct slot slot;
 
 	if (owner_set_live(objects, record->owner, false, err) ||
-	    remove_ports(objects, record, removed, err) || remove_endpoints(objects, record, err) ||
+	    remove_ports(objects, record, removed, err) ||
+	    remove_endpoints(objects, record, removed, err) ||
 	    policy_delete(objects, record->owner, err))
 		return -1;
 	remove_interface(objects, record->ifindex, record->owner);

@@ -10,8 +10,13 @@
 #include "cni/error.h"
 #include "datapath/udp_clients.h"
 
+struct attachment_claims;
+
 /* Begins as {0}. */
 struct removed {
+	/* What it probably has, from whoever knows its configuration, or NULL: a few look-ups
+	 * are a tenth of looking through a map, and cost the same however much others have. */
+	const struct attachment_claims *likely;
 	bool found;                 /* there was a record of the attachment, damaged or not */
 	struct udp_ports udp_ports; /* to which sockets of the host may be connected */
 };

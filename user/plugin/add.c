@@ -65,7 +65,8 @@ static void tear_down(struct host *host, const struct container *container,
 {
 	struct cni_error failure = {0};
 
-	if (attachment_remove(&host->datapath, &container->claims.key, &failure)) {
+	if (attachment_remove(&host->datapath, &container->claims.key, &container->claims,
+			      &failure)) {
 		warning("cannot undo a failed ADD: %s", cni_error_message(&failure));
 		cni_error_release(&failure);
 	}

@@ -6,8 +6,12 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "cni/json.h"
 #include "datapath/warning.h"
 #include "net/netns.h"
+
+/* Reading more costs more than it saves. */
+#define MAX_GUESSED 128
 
 static const uint8_t *first_address(const struct container *container, bool ipv4,
 				    const char *ifname)
@@ -56,23 +60,48 @@ static int claim_endpoints(struct container *container, const char *ifname, stru
 	return 0;
 }
 
+static int parse(struct container *container, const struct cni_environment *environment,
+		 const struct cni_network_config *config, struct cni_error *err)
+{
+	container->claims.policy = &container->conf.policy;
+	if (attachment_key_make(&container->claims.key, config->name, environment->container_id,
+				environment->ifname, err) ||
+	    cni_network_config_get_prev_result(config, &container->prev_result, err) ||
+	    cni_result_read(&container->result, container->prev_result, config->version, err) ||
+	    conf_parse(&container->conf, config->root, environment->args, err) ||
+	    claim_ports(container, environment->ifname, err))
+		return -1;
+	return claim_endpoints(container, environment->ifname, err);
+}
+
 int container_read(struct container *container, const struct cni_environment *environment,
 		   const struct cni_network_config *config, struct cni_error *err)
 {
-	int result = -1;
+	int result = parse(container, environment, config, err);
 
-	container->claims.policy = &container->conf.policy;
-	if (!attachment_key_make(&container->claims.key, config->name, environment->container_id,
-				 environment->ifname, err) &&
-	    !cni_network_config_get_prev_result(config, &container->prev_result, err) &&
-	    !cni_result_read(&container->result, container->prev_result, config->version, err) &&
-	    !conf_parse(&container->conf, config->root, environment->args, err) &&
-	    !claim_ports(container, environment->ifname, err) &&
-	    !claim_endpoints(container, environment->ifname, err))
-		result = 0;
 	for (size_t i = 0; i < container->conf.warning_count; i++)
 		warning("%s", container->conf.warnings[i]);
 	return result;
+}
+
+static size_t count_mappings(const json_t *config)
+{
+	const json_t *runtime_config = cni_json_get(config, "runtimeConfig");
+
+	return json_array_size(cni_json_get(runtime_config, "portMappings"));
+}
+
+const struct attachment_claims *container_guess(struct container *container,
+						const struct cni_environment *environment,
+						const struct cni_network_config *config)
+{
+	struct cni_error ignored = {0};
+
+	if (count_mappings(config->root) <= MAX_GUESSED &&
+	    !parse(container, environment, config, &ignored))
+		return &container->claims;
+	cni_error_release(&ignored);
+	return NULL;
 }
 
 void container_release(struct container *container)

@@ -38,6 +38,11 @@ void container_open_netns(struct container *container, const struct cni_environm
  * warnings. Release it also after a failure. Codes 4, 6, 7, 2. */
 int container_read(struct container *container, const struct cni_environment *environment,
 		   const struct cni_network_config *config, struct cni_error *err);
+/* For DEL, which looks where it need not search, if runtime and configuration still say what ADD
+ * was told; whether they do is no matter. Prints nothing. NULL: no idea. */
+const struct attachment_claims *container_guess(struct container *container,
+						const struct cni_environment *environment,
+						const struct cni_network_config *config);
 void container_release(struct container *container);
 
 /* Neither ports nor masquerade. */

@@ -2,12 +2,14 @@
 /* del.c - DEL: removes what the attachment owns, whatever else is left of it. */
 #include "datapath/attachments.h"
 #include "plugin/commands.h"
+#include "plugin/container.h"
 #include "plugin/host.h"
 #include "plugin/own_netns.h"
 
 static int remove_attachment(const struct cni_environment *environment,
 			     const struct cni_network_config *config, struct cni_error *err)
 {
+	cleanup_container struct container container = {.netns = -1};
 	cleanup_host struct host host = {0};
 	struct cni_error too_long = {0};
 	struct attachment_key key;
@@ -21,7 +23,10 @@ static int remove_attachment(const struct cni_environment *environment,
 	}
 	if (host_open_to_clean(&host, &usable, err))
 		return -1;
-	return usable ? attachment_remove(&host.datapath, &key, err) : 0;
+	if (!usable)
+		return 0;
+	return attachment_remove(&host.datapath, &key,
+				 container_guess(&container, environment, config), err);
 }
 
 /* Neither prevResult nor our own options are looked at: what ADD refused must not keep
