@@ -441,6 +441,26 @@ test_ownership_del_without_anything() {
 	expect_equal 0 "$(live_slots)" "live slots"
 }
 
+# DEL with a prevResult and mappings that say something else than those of ADD finds everything, and
+# takes nothing of others that they name [i07]
+test_ownership_del_with_another_configuration() {
+	container_add_plain web
+	container_add_plain other
+	plugin_call ADD other "$(mapping 9090)" >/run/out || fail "$(cat /run/out)"
+	local left='[.[].formatted.key.host_port] | sort' addresses before
+	before=$(bpftool -j map dump pinned "$pins/endpoints")
+	for addresses in web other; do
+		plugin_call ADD web '.runtimeConfig.portMappings = [range(8080; 8084) |
+			{"hostPort": ., "containerPort": 80, "protocol": "tcp"}]' >/run/out || fail "$(cat /run/out)"
+		plugin_config "$addresses" '.runtimeConfig.portMappings = [8082, 9090, 9091 |
+			{"hostPort": ., "containerPort": 80, "protocol": "tcp"}]' | plugin_run DEL web || fail DEL
+		expect_equal '[9090,9090]' \
+			"$(bpftool -j map dump pinned "$pins/portmaps" | jq -c "$left")" "host ports left"
+		expect_equal "$before" "$(bpftool -j map dump pinned "$pins/endpoints")" endpoints
+		expect_equal 1 "$(map_count attachments)" attachments
+	done
+}
+
 # DEL where nothing was ever loaded succeeds and loads nothing [s47][T35]
 test_ownership_del_nothing() {
 	local before

@@ -78,10 +78,12 @@ static bool needs_egress(const struct interface *interface)
 	return program_at(interface, HOOK_EGRESS) != PROGRAM_COUNT;
 }
 
-/* A qdisc that takes filters at the hooks of the role. */
+/* A qdisc that takes filters at the hooks of the role. *ingress: it is one that takes them at
+ * ingress alone. To try to make it costs less than to ask first. */
 static int prepare_clsact(struct nl_sock *socket, const struct attach_target *target,
-			  struct attach_undo *undo, struct cni_error *err)
+			  struct attach_undo *undo, bool *ingress, struct cni_error *err)
 {
+	*ingress = false;
 	if (!clsact_create(target->ifindex)) {
 		undo->qdisc = true;
 		return 0;
@@ -89,22 +91,15 @@ static int prepare_clsact(struct nl_sock *socket, const struct attach_target *ta
 	if (errno != EEXIST)
 		return refusal_set(err, errno, "cannot add a clsact qdisc to interface %s",
 				   target->name);
-	if (qdisc_at_ingress(socket, target->ifindex) == INGRESS_QDISC_INGRESS &&
-	    needs_egress(&target->interface))
-		return refuse_ingress_qdisc(target, err);
+	*ingress = qdisc_at_ingress(socket, target->ifindex) == INGRESS_QDISC_INGRESS;
 	return 0;
 }
 
-static bool wants_tcx(struct nl_sock *socket, const struct attach_target *target,
-		      const struct copies *copies)
+static bool wants_tcx(const struct attach_target *target, const struct copies *copies)
 {
 	if (target->mode != ATTACH_AUTO)
 		return target->mode == ATTACH_TCX;
-	if (!tcx_is_supported(target->ifindex))
-		return false;
-	if (target->way != ATTACH_WAY_CLSACT || copies->foreign_tcx)
-		return true;
-	return qdisc_at_ingress(socket, target->ifindex) == INGRESS_QDISC_INGRESS;
+	return copies->tcx && (target->way != ATTACH_WAY_CLSACT || copies->foreign_tcx);
 }
 
 static int attach_by_tcx(const struct attach_target *target, enum hook hook, int program_fd,
@@ -125,11 +120,17 @@ static int attach_by_tcx(const struct attach_target *target, enum hook hook, int
 }
 
 static int attach_by_clsact(struct nl_sock *socket, const struct attach_target *target,
-			    enum hook hook, int program_fd, struct attach_undo *undo,
+			    enum hook hook, int program_fd, bool tcx, struct attach_undo *undo,
 			    struct cni_error *err)
 {
-	if (prepare_clsact(socket, target, undo, err))
+	bool ingress;
+
+	if (prepare_clsact(socket, target, undo, &ingress, err))
 		return -1;
+	if (ingress && tcx && target->mode == ATTACH_AUTO)
+		return attach_by_tcx(target, hook, program_fd, undo, err);
+	if (ingress && needs_egress(&target->interface))
+		return refuse_ingress_qdisc(target, err);
 	if (!clsact_attach(target->ifindex, hook, program_fd, false)) {
 		undo->filter[hook] = true;
 		return 0;
@@ -146,9 +147,9 @@ static int attach_first(struct nl_sock *socket, const struct attach_target *targ
 			int program_fd, const struct copies *copies, struct attach_undo *undo,
 			struct cni_error *err)
 {
-	if (wants_tcx(socket, target, copies))
+	if (wants_tcx(target, copies))
 		return attach_by_tcx(target, hook, program_fd, undo, err);
-	return attach_by_clsact(socket, target, hook, program_fd, undo, err);
+	return attach_by_clsact(socket, target, hook, program_fd, copies->tcx, undo, err);
 }
 
 /* A container's ADD runs beside us and has found its veth, which we took for an uplink. */

@@ -57,7 +57,8 @@ void hook_find_copies(uint32_t ifindex, enum hook hook, struct copies *copies)
 	size_t count;
 
 	copies->count = copies->foreign_tcx = 0;
-	if (tcx_list(ifindex, hook, ids, &count))
+	copies->tcx = !tcx_list(ifindex, hook, ids, &count);
+	if (!copies->tcx)
 		count = 0;
 	for (size_t i = 0; i < count; i++) {
 		enum program_number program = program_by_id(ids[i]);

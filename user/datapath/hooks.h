@@ -24,6 +24,7 @@ struct copies {
 	struct copy list[TCX_PROGRAMS + 1];
 	size_t count;
 	size_t foreign_tcx; /* programs of others at the TCX hook */
+	bool tcx;           /* the kernel has such hooks */
 };
 
 /* Of an interface's entry only what says which programs belong there is looked at.
