@@ -447,8 +447,8 @@ test_ownership_del_with_another_configuration() {
 	container_add_plain web
 	container_add_plain other
 	plugin_call ADD other "$(mapping 9090)" >/run/out || fail "$(cat /run/out)"
-	local left='[.[].formatted.key.host_port] | sort' addresses before
-	before=$(bpftool -j map dump pinned "$pins/endpoints")
+	local left='[.[].formatted.key.host_port] | sort' all='map(.formatted) | sort' addresses before
+	before=$(bpftool -j map dump pinned "$pins/endpoints" | jq -cS "$all")
 	for addresses in web other; do
 		plugin_call ADD web '.runtimeConfig.portMappings = [range(8080; 8084) |
 			{"hostPort": ., "containerPort": 80, "protocol": "tcp"}]' >/run/out || fail "$(cat /run/out)"
@@ -456,7 +456,8 @@ test_ownership_del_with_another_configuration() {
 			{"hostPort": ., "containerPort": 80, "protocol": "tcp"}]' | plugin_run DEL web || fail DEL
 		expect_equal '[9090,9090]' \
 			"$(bpftool -j map dump pinned "$pins/portmaps" | jq -c "$left")" "host ports left"
-		expect_equal "$before" "$(bpftool -j map dump pinned "$pins/endpoints")" endpoints
+		expect_equal "$before" \
+			"$(bpftool -j map dump pinned "$pins/endpoints" | jq -cS "$all")" endpoints
 		expect_equal 1 "$(map_count attachments)" attachments
 	done
 }
