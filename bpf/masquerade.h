@@ -177,6 +177,10 @@ VERIFIED_ONCE enum verdict masquerade_decide(struct __sk_buff *skb, const struct
 	flow->owner = *owner;
 	flow->kind = FLOW_MASQUERADE;
 	flow->peer_port = packet->tuple.destination_port;
+	if (outward) { /* its first packet has been through the stack */
+		flow->left_stack = flow_now();
+		flow->out_ifindex = skb->ifindex;
+	}
 	if (!masquerade_choose_source(skb, packet, outward, flow))
 		return drop(no_address);
 	verdict = flow_begun(masquerade_create_flow(skb, packet, flow), flow, translation);

@@ -348,7 +348,7 @@ static __always_inline bool offload_is_open(const struct packet *packet, const s
 	if (flow->left_stack && !(packet->tcp_flags & TCP_SYN) &&
 	    (flow->state != STATE_NEW || flow->answered))
 		return true;
-	return offload_mode(&flow->owner) == FAST_PATH_ALWAYS;
+	return flow->kind == FLOW_MAPPING && offload_mode(&flow->owner) == FAST_PATH_ALWAYS;
 }
 
 /* Of what TCP would have segmented by the time it leaves: one of the segments. */

@@ -3,52 +3,6 @@
 #
 # test_errors.sh - ICMP errors about translated packets: refused ports, path MTU, traceroute.
 
-far4=203.0.113.10 far6=2001:db8:9::10
-hop4=10.99.0.2 hop6=2001:db8:8::2
-
-# client becomes a router, a link with an MTU of 1300 behind it, then another router, then far:
-#   far -1500- hop -1300- client -1500- eth0 [ host ]
-path_make() {
-	local name
-	namespace_add hop
-	namespace_add far
-	link_make client middle "10.99.0.1/24 2001:db8:8::1/64" hop eth0 "$hop4/24 $hop6/64"
-	link_make hop eth1 "203.0.113.1/24 2001:db8:9::1/64" far eth0 "$far4/24 $far6/64"
-	ip -n client link set middle mtu 1300
-	ip -n hop link set eth0 mtu 1300
-	for name in client hop; do
-		in_namespace "$name" sysctl -qw net.ipv4.ip_forward=1 net.ipv6.conf.all.forwarding=1
-	done
-	ip -n client route replace default via "$hop4"
-	ip -n client route replace default via "$hop6"
-	ip -n hop route add default via 10.99.0.1
-	ip -n hop route add default via 2001:db8:8::1
-	ip -n far route add default via 203.0.113.1
-	ip -n far route add default via 2001:db8:9::1
-	ip route add 203.0.113.0/24 via "$client4"
-	ip route add 10.99.0.0/24 via "$client4"
-	ip route add 2001:db8:8::/64 via "$client6"
-	ip route add 2001:db8:9::/64 via "$client6"
-	for name in host client hop far; do errors_unlimited "$name"; done
-}
-
-# link_make NAMESPACE INTERFACE ADDRESSES NAMESPACE INTERFACE ADDRESSES
-link_make() {
-	local address
-	ip link add "$2" netns "$1" type veth peer name "$5" netns "$4"
-	for address in $3; do ip -n "$1" address add "$address" dev "$2"; done
-	for address in $6; do ip -n "$4" address add "$address" dev "$5"; done
-	ip -n "$1" link set "$2" up
-	ip -n "$4" link set "$5" up
-}
-
-# The kernel sends few errors a second to one peer; here all of them count.
-errors_unlimited() {
-	local run=(in_namespace "$1")
-	[ "$1" != host ] || run=()
-	"${run[@]}" sysctl -qw net.ipv4.icmp_ratelimit=0 net.ipv6.icmp.ratelimit=0
-}
-
 size=10485760
 
 # A file to fetch, and somebody who counts what is sent: files_serve NAMESPACE PORT

@@ -149,6 +149,13 @@ container_add() {
 	[ -e "/run/netns/$name" ] || namespace_add "$name"
 	runtime add "$list" "$name" "$@" >/run/results/"$name" ||
 		fail "ADD of $name: $(cat /run/results/"$name")"
+	wait_until 3 addresses_usable || true
+}
+
+# What comes up with a container, its bridge or its veth, has IPv6 only when the kernel has been at
+# it, which takes its time on a busy machine.
+addresses_usable() {
+	[ -z "$(ip -6 -o address show up tentative type bridge; ip -6 -o address show up tentative type veth)" ]
 }
 
 container_del() {
@@ -238,6 +245,57 @@ bridge_netfilter() {
 	sysctl -qw net.bridge.bridge-nf-call-iptables="$1" net.bridge.bridge-nf-call-ip6tables="$1"
 }
 
+far4=203.0.113.10 far6=2001:db8:9::10
+hop4=10.99.0.2 hop6=2001:db8:8::2
+
+# path_make: client becomes a router, a link with an MTU of 1300 behind it, then another router,
+# then far:
+#   far -1500- hop -1300- client -1500- eth0 [ host ]
+path_make() {
+	local name
+	namespace_add hop
+	namespace_add far
+	link_make client middle "10.99.0.1/24 2001:db8:8::1/64" hop eth0 "$hop4/24 $hop6/64"
+	link_make hop eth1 "203.0.113.1/24 2001:db8:9::1/64" far eth0 "$far4/24 $far6/64"
+	ip -n client link set middle mtu 1300
+	ip -n hop link set eth0 mtu 1300
+	for name in client hop; do
+		in_namespace "$name" sysctl -qw net.ipv4.ip_forward=1 net.ipv6.conf.all.forwarding=1
+	done
+	ip -n client route replace default via "$hop4"
+	ip -n client route replace default via "$hop6"
+	ip -n hop route add default via 10.99.0.1
+	ip -n hop route add default via 2001:db8:8::1
+	ip -n far route add default via 203.0.113.1
+	ip -n far route add default via 2001:db8:9::1
+	ip route add 203.0.113.0/24 via "$client4"
+	ip route add 10.99.0.0/24 via "$client4"
+	ip route add 2001:db8:8::/64 via "$client6"
+	ip route add 2001:db8:9::/64 via "$client6"
+	errors_unlimited host client hop far
+}
+
+# link_make NAMESPACE INTERFACE ADDRESSES NAMESPACE INTERFACE ADDRESSES
+link_make() {
+	local address
+	ip link add "$2" netns "$1" type veth peer name "$5" netns "$4"
+	for address in $3; do ip -n "$1" address add "$address" dev "$2"; done
+	for address in $6; do ip -n "$4" address add "$address" dev "$5"; done
+	ip -n "$1" link set "$2" up
+	ip -n "$4" link set "$5" up
+}
+
+# The kernel sends few errors a second to one peer; here all of them count.
+# errors_unlimited NAMESPACE|host...
+errors_unlimited() {
+	local name run
+	for name; do
+		run=(in_namespace "$name")
+		[ "$name" != host ] || run=()
+		"${run[@]}" sysctl -qw net.ipv4.icmp_ratelimit=0 net.ipv6.icmp.ratelimit=0
+	done
+}
+
 # Accept what a careful administrator would: established flows, new ones to and from containers.
 firewall_strict() {
 	nft -f - <<-'RULES'
@@ -308,17 +366,20 @@ counted() { "$build/tests/tcx" counters "$pins/counters" "$1"; }
 fast_packets() { echo $(($(counted fast_into_container) + $(counted fast_out))); }
 
 # stack_watch: from now on `forwarded tcp|udp|icmp|sctp` says how many packets of that protocol the
-# IP stack has forwarded, whatever a firewall made of them. Turns conntrack on for nobody.
+# IP stack has forwarded, whatever a firewall made of them; `forwarded connected`, of TCP, those that
+# are no SYN, for a SYN may be sent again on a busy machine. Turns conntrack on for nobody.
 stack_watch() {
 	nft -f - <<-'RULES'
 	table inet watch {
 		counter seen_tcp { }
+		counter seen_connected { }
 		counter seen_udp { }
 		counter seen_icmp { }
 		counter seen_sctp { }
 		chain forward {
 			type filter hook forward priority -400;
 			meta l4proto tcp counter name seen_tcp
+			tcp flags & syn == 0 counter name seen_connected
 			meta l4proto udp counter name seen_udp
 			meta l4proto { icmp, ipv6-icmp } counter name seen_icmp
 			meta l4proto sctp counter name seen_sctp

@@ -1,0 +1,117 @@
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+# shellcheck shell=bash disable=SC2154 # the world's names: world.sh
+#
+# guarded.sh - what the tests of the fast path share: a firewall that drops what nobody allowed,
+# conversations through it, and looks at conntrack.
+
+# guard [RULE...]: replies and what belongs to a flow may pass, a new flow to port 80 of a container
+# and 9000 of a server may begin; the rules come before that.
+guard() {
+	nft -f - <<-RULES
+	table inet guard
+	delete table inet guard
+	table inet guard {
+		chain forward {
+			type filter hook forward priority filter; policy drop;
+			$(for rule; do echo "$rule"; done)
+			ct state invalid counter drop
+			ct state established,related accept
+			meta l4proto { tcp, udp } th dport { 80, 9000 } ct state new accept
+		}
+	}
+	RULES
+}
+
+expect_no_invalid() {
+	expect_contains "$(nft list chain inet guard forward)" 'invalid counter packets 0 '
+}
+
+# conversations_open [OPTION...]: eight, by mapping and out, TCP and UDP, IPv4 and IPv6
+conversations_open() {
+	local protocol
+	for protocol in tcp udp; do
+		conversation_open "in4_$protocol" client "$protocol" "$host4" 8080 "$@"
+		conversation_open "in6_$protocol" client "$protocol" "$host6" 8080 "$@"
+		conversation_open "out4_$protocol" web "$protocol" "$server4" 9000 "$@"
+		conversation_open "out6_$protocol" web "$protocol" "$server6" 9000 "$@"
+	done
+}
+
+# conversations_each COMMAND PROTOCOL...: COMMAND NAME ANSWER PROTOCOL for each of them
+conversations_each() {
+	local command=$1 protocol
+	shift
+	for protocol; do
+		"$command" "in4_$protocol" web "$protocol"
+		"$command" "in6_$protocol" web "$protocol"
+		"$command" "out4_$protocol" server "$protocol"
+		"$command" "out6_$protocol" server "$protocol"
+	done
+}
+
+# conversations_silent PROTOCOL...: all of them ask at once, and nobody is answered
+conversations_silent() {
+	local protocol name names=() in out answer
+	for protocol; do names+=({in,out}{4,6}_"$protocol"); done
+	for name in "${names[@]}"; do
+		in=${name}_in
+		echo >&"${!in}"
+	done
+	for name in "${names[@]}"; do
+		out=${name}_out
+		read -r -t 5 answer <&"${!out}" || answer='no answer'
+		[ "$answer" = timeout ] || fail "$name: expected silence, got: $answer"
+	done
+}
+
+# is_fast NAME ANSWER PROTOCOL
+is_fast() { (expect_fast "$@") 2>/dev/null; }
+
+expect_fast_again() { wait_until 10 is_fast "$@" || fail "$1 does not skip the IP stack again"; }
+
+guarded_world() {
+	guard
+	stack_watch
+	serve_in server 9000
+	container_start web "${1:-bridge}" -p 8080:80/tcp -p 8080:80/udp
+}
+
+# conntrack_times NAME=SECONDS...
+conntrack_times() {
+	local each
+	for each; do sysctl -qw "net.netfilter.nf_conntrack_${each%=*}=${each#*=}"; done
+}
+
+# conntrack_list PROTOCOL [OPTION...]
+conntrack_list() {
+	local family
+	for family in ipv4 ipv6; do conntrack -L -f "$family" -p "$@" 2>/dev/null; done
+}
+
+no_conntrack() { [ -z "$(conntrack_list "$1")" ]; }
+
+# no_connection NAMESPACE...: nobody there has a TCP connection, or one that waits for its end
+no_connection() {
+	local name
+	for name; do
+		[ -z "$(in_namespace "$name" ss -Htn state connected exclude time-wait)" ] || return 1
+	done
+}
+
+# arrivals_watch NAMESPACE PORT: counts what comes to a port there; `arrived NAMESPACE` tells
+arrivals_watch() {
+	in_namespace "$1" nft -f - <<-RULES
+	table inet arrivals {
+		counter seen { }
+		chain input {
+			type filter hook input priority -400;
+			meta l4proto { tcp, udp } th dport $2 counter name seen
+		}
+	}
+	RULES
+}
+
+arrived() {
+	in_namespace "$1" nft -j list counter inet arrivals seen |
+		jq '.nftables[] | select(.counter).counter.packets'
+}

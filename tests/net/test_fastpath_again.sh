@@ -1,0 +1,139 @@
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+# shellcheck shell=bash disable=SC2154 # the world's names: world.sh
+#
+# test_fastpath_again.sh - flows that skip the IP stack and end, or are ended, and tuples that come
+# again.
+
+# shellcheck source=tests/net/guarded.sh
+. "$project/tests/net/guarded.sh"
+
+# again NAMESPACE ADDRESS PORT ANSWER [OPTION...]: a connection from port 7000 that begins through the
+# IP stack, skips it and ends
+again() {
+	local who=$1 address=$2 port=$3 name=$4 before
+	shift 4
+	before=$(forwarded tcp)
+	conversation_open again "$who" tcp "$address" "$port" --source-port 7000 "$@"
+	expect_says again "$name"
+	[ "$(forwarded tcp)" -ge $((before + 2)) ] || fail "SYN or SYN-ACK skipped the IP stack"
+	expect_fast again "$name" tcp
+	conversation_close again
+	wait_until 5 no_connection "$who" "$name" || fail "the connection has not ended"
+}
+
+# a connection that comes again from the same client port begins through the IP stack and skips it
+# each time, ended by FIN or RST, while conntrack still remembers the one before [T34]
+test_fastpath_same_port_again() {
+	local name
+	guarded_world
+	for name in client web server; do
+		in_namespace "$name" sysctl -qw net.ipv4.tcp_max_tw_buckets=0
+	done
+	for _ in 1 2; do
+		again client "$host4" 8080 web
+		again client "$host4" 8080 web --reset
+		again web "$server6" 9000 server
+		again web "$server6" 9000 server --reset
+	done
+	expect_no_invalid
+}
+
+# a connection that comes again from the same client port, and is refused by now, is refused
+test_fastpath_same_port_refused() {
+	guarded_world
+	in_namespace client sysctl -qw net.ipv4.tcp_max_tw_buckets=0
+	in_namespace web sysctl -qw net.ipv4.tcp_max_tw_buckets=0
+	conntrack_times tcp_timeout_syn_recv=1
+	again client "$host4" 8080 web
+	wait_until 10 no_conntrack tcp || fail "conntrack keeps: $(conntrack_list tcp)"
+	guard 'tcp dport 80 ct state new drop'
+	arrivals_watch web 80
+	expect_no_answer client tcp "$host4" 8080 --source-port 7000
+	expect_equal 0 "$(arrived web)" "packets that got through"
+}
+
+# a forged RST or SYN neither ends a connection that skips the IP stack nor brings it back there
+# [T33]
+test_fastpath_forged_packets() {
+	local flags address source
+	guarded_world
+	for address in "$host4" "$host6"; do
+		source=$client4
+		[ "$address" = "$host4" ] || source=$client6
+		conversation_open talk client tcp "$address" 8080 --source-port 7000
+		expect_says talk web
+		expect_fast talk web tcp
+		for flags in R RA FA; do
+			in_namespace client "$peer" forge tcp "$source" 7000 "$address" 8080 \
+				--tcp-flags "$flags" --interface eth0 --destination-mac "$(mac_of eth0)"
+			expect_fast talk web tcp
+		done
+		in_namespace client "$peer" forge tcp "$source" 7000 "$address" 8080 --tcp-flags S \
+			--interface eth0 --destination-mac "$(mac_of eth0)"
+		expect_fast talk web tcp
+		conversation_close talk
+	done
+}
+
+# flows_skip NAME...: conversations with the container that skip the IP stack
+flows_open() {
+	conversation_open tcp client tcp "$host4" 8080 --timeout 500
+	conversation_open udp client udp "$host6" 8080 --timeout 500
+	for _ in 1 2; do
+		expect_says tcp "$1"
+		expect_says udp "$1"
+	done
+	expect_fast tcp "$1" tcp
+	expect_fast udp "$1" udp
+}
+
+# Of a connection to a container that has gone nobody hears any more.
+expect_ended() {
+	local answer
+	answer=$(say "$1" 2>&1) || true # its process may have gone, and the pipe with it
+	case $answer in *name=*) fail "$1 still has an answer: $answer" ;; esac
+}
+
+# flows that skip the IP stack end with DEL, and the next container with the port gets the client's
+# datagrams, also with the old one's address [i06][T08][T11]
+test_fastpath_container_replaced() {
+	local address old
+	guard
+	stack_watch
+	container_start first bridge -p 8080:80/tcp -p 8080:80/udp
+	address=$(address4 first)
+	flows_open first
+	container_del first bridge
+	expect_ended udp
+	expect_ended tcp
+	ip netns delete first
+	rm /var/lib/cni/networks/bridge/last_reserved_ip.*
+	container_start second bridge -p 8080:80/tcp -p 8080:80/udp
+	expect_equal "$address" "$(address4 second)"
+	expect_says udp second
+	expect_says udp second
+	expect_fast udp second udp
+	expect_ended tcp
+	expect_answer client tcp "$host4" 8080 second "$client4"
+}
+
+# a container that dies, its veth with it, leaves nothing that packets of its flows could skip into;
+# the late DEL leaves its successor's flows alone [i07][T07]
+test_fastpath_late_del() {
+	guard
+	stack_watch
+	container_start first bridge -p 8080:80/tcp -p 8080:80/udp
+	flows_open first
+	container_die first
+	expect_ended udp
+	container_start second bridge -p 8080:80/tcp -p 8080:80/udp
+	expect_says udp second
+	expect_says udp second
+	expect_fast udp second udp
+	conversation_open later client tcp "$host4" 8080
+	expect_says later second
+	expect_fast later second tcp
+	runtime del bridge /run/netns/first --id first
+	expect_fast udp second udp
+	expect_fast later second tcp
+}

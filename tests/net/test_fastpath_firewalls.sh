@@ -1,0 +1,327 @@
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+# shellcheck shell=bash disable=SC2154 # the world's names: world.sh
+#
+# test_fastpath_firewalls.sh - packets that skip the IP stack, on a host whose firewall drops what
+# nobody allowed: it decides about every flow, once.
+
+# shellcheck source=tests/net/guarded.sh
+. "$project/tests/net/guarded.sh"
+
+# ask_in_vain NAMESPACE PROTOCOL ADDRESS PORT: several times over one socket
+ask_in_vain() {
+	local answers
+	answers=$(ask "$@" --count 4 --timeout 150 --keep-going) || true
+	case $answers in *name=*) fail "$* was answered: $answers" ;; esac
+}
+
+# all_in_vain CLIENT4-PORT... : in_vain for both protocols and families at once, by mapping and out
+all_in_vain() {
+	local mapped=$1 outside=$2 protocol pid pids=()
+	for protocol in tcp udp; do
+		ask_in_vain client "$protocol" "$host4" "$mapped" & pids+=($!)
+		ask_in_vain client "$protocol" "$host6" "$mapped" & pids+=($!)
+		ask_in_vain web "$protocol" "$server4" "$outside" & pids+=($!)
+		ask_in_vain web "$protocol" "$server6" "$outside" & pids+=($!)
+	done
+	for pid in "${pids[@]}"; do wait "$pid" || fail "see above"; done
+}
+
+# what the firewall refuses to let begin stays refused, however often it is tried: by mapping and
+# out by masquerade, TCP and UDP, IPv4 and IPv6
+test_fastpath_refused_new() {
+	guard
+	container_add web bridge -p 8081:81/tcp -p 8081:81/udp
+	serve_in web 81
+	serve_in server 9001
+	arrivals_watch web 81
+	arrivals_watch server 9001
+	all_in_vain 8081 9001
+	all_in_vain 8081 9001
+	expect_equal "0 0" "$(arrived web) $(arrived server)" "packets that got through"
+	expect_equal 0 "$(fast_packets)" "packets that skipped the IP stack"
+	expect_no_invalid
+}
+
+refuse_replies() {
+	nft -f - <<-'RULES'
+	table inet one_way {
+		chain forward {
+			type filter hook forward priority filter;
+			meta l4proto { tcp, udp } th sport { 80, 9000 } drop
+		}
+	}
+	RULES
+}
+
+# a flow of which the firewall lets but one direction through never skips the IP stack: every
+# packet that it accepts arrives, no answer ever comes back
+test_fastpath_refused_one_direction() {
+	stack_watch
+	refuse_replies
+	container_start web bridge -p 8080:80/tcp -p 8080:80/udp
+	serve_in server 9000
+	arrivals_watch web 80
+	arrivals_watch server 9000
+	all_in_vain 8080 9000
+	expect_equal 0 "$(fast_packets)" "packets that skipped the IP stack"
+	expect_equal 32 "$(forwarded udp)" "datagrams through the IP stack, 4 of each socket, both ways"
+	[ "$(arrived web)" -ge 10 ] && [ "$(arrived server)" -ge 10 ] ||
+		fail "arrived: $(arrived web) in the container, $(arrived server) at the server"
+}
+
+# so where replies alone may pass: datagrams that a container sends from its mapped port
+test_fastpath_refused_requests() {
+	stack_watch
+	nft -f - <<-'RULES'
+	table inet one_way {
+		chain forward {
+			type filter hook forward priority filter;
+			iifname { "eth0", "eth1" } drop
+		}
+	}
+	RULES
+	container_start web bridge -p 8080:80/udp
+	serve_in server 9000
+	arrivals_watch web 80
+	ask_in_vain client udp "$host4" 8080
+	ask_in_vain web udp "$server4" 9000
+	ask_in_vain web udp "$server4" 9000 --source-port 80
+	expect_equal 0 "$(arrived web)" "packets that got through"
+	expect_equal 0 "$(fast_packets)" "packets that skipped the IP stack"
+}
+
+# connections that the firewall lets begin live on when conntrack has forgotten them: idle, with
+# data, and their end by FIN and by RST reaches both sides; of each two packets alone have passed
+# the firewall, none of them invalid
+test_fastpath_allowed_outlives_conntrack() {
+	local each
+	guarded_world
+	conntrack_times tcp_timeout_syn_recv=1 tcp_timeout_established=1 \
+		udp_timeout=1 udp_timeout_stream=1
+	conversations_open
+	conversation_open aborts client tcp "$host4" 8080 --reset
+	conversation_open aborts_outward web tcp "$server6" 9000 --reset
+	conversations_each expect_says tcp udp
+	conversations_each expect_says udp
+	expect_says aborts web
+	expect_says aborts_outward server
+	conversations_each expect_fast tcp udp
+	wait_until 10 no_conntrack tcp || fail "conntrack keeps: $(conntrack_list tcp)"
+	wait_until 10 no_conntrack udp || fail "conntrack keeps: $(conntrack_list udp)"
+	conversations_each expect_says tcp udp
+	conversations_each expect_says tcp udp
+	for each in {in,out}{4,6}_tcp aborts aborts_outward; do conversation_close "$each"; done
+	wait_until 10 no_connection client web server ||
+		fail "still there: $(for each in client web server; do
+			in_namespace "$each" ss -Htn state connected exclude time-wait; done)"
+	expect_equal 0 "$(forwarded connected)" "TCP packets but SYN through the IP stack"
+	expect_no_invalid
+}
+
+# a container's process that dies is seen by its clients though conntrack has forgotten them
+test_fastpath_allowed_server_dies() {
+	local pid
+	guarded_world
+	conntrack_times tcp_timeout_syn_recv=1
+	conversation_open talk client tcp "$host4" 8080
+	expect_says talk web
+	expect_fast talk web tcp
+	wait_until 10 no_conntrack tcp || fail "conntrack keeps: $(conntrack_list tcp)"
+	for pid in $(ip netns pids web); do kill -9 "$pid"; done
+	expect_contains "$(say talk)" closed
+	wait_until 5 no_connection client web || fail "one side has not ended"
+	expect_equal 0 "$(forwarded connected)" "TCP packets but SYN through the IP stack"
+}
+
+# limit 90 s
+# 2 MB go each way after conntrack has forgotten the connection, by mapping and out
+test_fastpath_allowed_data_after_conntrack() {
+	local address pid pids=() bulk="$build/tests/bulk"
+	guarded_world
+	container_add files bridge -p 8090:80/tcp
+	in_namespace files "$bulk" serve 80 --background
+	in_namespace client "$bulk" serve 9000 --background
+	conntrack_times tcp_timeout_syn_recv=1
+	for address in "$host4" "$host6"; do
+		in_namespace client "$bulk" ask tcp "$address" 8090 --bytes 2000000 --pause 2500 & pids+=($!)
+	done
+	for address in "$client4" "$client6"; do
+		in_namespace files "$bulk" ask tcp "$address" 9000 --bytes 2000000 --pause 2500 & pids+=($!)
+	done
+	for pid in "${pids[@]}"; do wait "$pid" || fail "not all has come and gone"; done
+	no_conntrack tcp || fail "conntrack still knows: $(conntrack_list tcp)"
+	expect_equal 0 "$(forwarded connected)" "TCP packets but SYN through the IP stack"
+	expect_no_invalid
+}
+
+# the last ACK of the handshake skips the IP stack: what conntrack keeps of an offloaded connection
+# is half-open, and goes in a minute, not in five days
+test_fastpath_tcp_handshake() {
+	guarded_world
+	conversation_open in client tcp "$host4" 8080
+	conversation_open out web tcp "$server4" 9000
+	expect_says in web
+	expect_says out server
+	expect_equal "SYN_RECV SYN_RECV" "$(conntrack_list tcp | awk '{ print $4 }' | xargs)"
+	expect_equal 0 "$(forwarded connected)" "TCP packets but SYN through the IP stack"
+	expect_equal 2 "$(counted flow_offloaded)" "flows offloaded"
+}
+
+# a TCP connection that skips the IP stack never comes back to it, however long its last packet
+# there is ago: conntrack has missed its windows, and would call it invalid
+test_fastpath_tcp_never_back() {
+	local name
+	guarded_world
+	conversation_open in client tcp "$host4" 8080
+	conversation_open out web tcp "$server6" 9000
+	expect_says in web
+	expect_says out server
+	flows_age 3600
+	for name in 1 2 3; do
+		expect_fast in web tcp
+		expect_fast out server tcp
+		sleep 1.1 # the way is looked up again
+	done
+	expect_equal 0 "$(forwarded connected)" "TCP packets but SYN through the IP stack"
+	expect_no_invalid
+}
+
+conntrack_ids() { conntrack_list udp -o id | grep -o ' id=[0-9]*' | sort; }
+
+# UDP flows that are busy for longer than conntrack's time-out keep their entries there, for one
+# packet in some seconds goes through the IP stack; none is lost
+test_fastpath_udp_refreshed() {
+	local before pid pids=() address
+	guarded_world
+	conntrack_times udp_timeout=9 udp_timeout_stream=9
+	container_add echo bridge -p 8090:80/udp
+	in_namespace echo "$build/tests/datagrams" echo 80 --background
+	in_namespace server "$build/tests/datagrams" echo 9002 --background
+	nft insert rule inet guard forward udp dport 9002 ct state new accept
+	in_namespace client "$build/tests/stream" "$host4" 8090 13000 >/run/stream.1 & pids+=($!)
+	in_namespace client "$build/tests/stream" "$host6" 8090 13000 >/run/stream.2 & pids+=($!)
+	in_namespace web "$build/tests/stream" "$server4" 9002 13000 >/run/stream.3 & pids+=($!)
+	in_namespace web "$build/tests/stream" "$server6" 9002 13000 >/run/stream.4 & pids+=($!)
+	udp_tracked() { [ "$(conntrack_ids | wc -l)" = 4 ]; }
+	wait_until 5 udp_tracked || fail "conntrack knows: $(conntrack_list udp)"
+	before=$(conntrack_ids)
+	for pid in "${pids[@]}"; do wait "$pid" || fail "$(cat /run/stream.*)"; done
+	expect_equal "$before" "$(conntrack_ids)" "conntrack's entries, by id"
+	echo "note: $(sort /run/stream.* | xargs)"
+	[ "$(fast_packets)" -gt $((20 * $(forwarded udp))) ] ||
+		fail "$(forwarded udp) of $(fast_packets) went through the IP stack"
+}
+
+# a UDP flow goes through the IP stack, both ways, when its last packet there is over 5 s ago, and
+# skips it again after that
+test_fastpath_udp_back_when_old() {
+	local before
+	guarded_world
+	conversation_open in client udp "$host4" 8080
+	conversation_open out web udp "$server6" 9000
+	for _ in 1 2; do
+		expect_says in web
+		expect_says out server
+	done
+	expect_fast in web udp
+	expect_fast out server udp
+	flows_age 7
+	before=$(forwarded udp)
+	expect_says in web
+	expect_says out server
+	expect_equal $((before + 4)) "$(forwarded udp)" "datagrams through the IP stack"
+	expect_fast in web udp
+	expect_fast out server udp
+}
+
+refuses_all='meta l4proto { tcp, udp } counter drop'
+
+# says_for SECONDS NAME...: all of them speak, answered or not
+says_for() {
+	local end each
+	end=$(($(date +%s%N) + $1 * 1000000000))
+	shift
+	while [ "$(date +%s%N)" -lt "$end" ]; do
+		for each; do say "$each" >/dev/null; done
+		sleep 0.1
+	done
+}
+
+# a rule that comes later ends UDP flows within 7 s though they are busy, both ways; TCP goes on
+# until it ends, or until drop-offload, at which the rule bites at once
+test_fastpath_rule_added_later() {
+	guarded_world
+	conversations_open --timeout 500
+	conversations_each expect_says tcp udp
+	conversations_each expect_says udp
+	conversations_each expect_fast tcp udp
+	guard "$refuses_all"
+	says_for 7 {in,out}{4,6}_udp
+	conversations_silent udp
+	conversations_each expect_fast tcp
+	drop_offload
+	conversations_silent tcp udp
+}
+
+# drop-offload where the firewall still accepts: flows go on, through the IP stack, and skip it
+# again within seconds. To conntrack, which has seen but the handshake, a TCP connection is invalid
+# until it has forgotten it, or is told to
+test_fastpath_drop_offload_accepted() {
+	guarded_world
+	conversations_open --timeout 500
+	conversations_each expect_says tcp udp
+	conversations_each expect_says udp
+	conversations_each expect_fast tcp udp
+	drop_offload
+	local tcp udp
+	tcp=$(forwarded tcp) udp=$(forwarded udp)
+	conversations_each expect_says udp
+	conversations_silent tcp
+	conntrack_forget_half_open
+	conversations_each expect_answered_soon tcp
+	[ "$(forwarded tcp)" -ge $((tcp + 8)) ] || fail "TCP still skips the IP stack"
+	[ "$(forwarded udp)" -ge $((udp + 8)) ] || fail "UDP still skips the IP stack"
+	conversations_each expect_fast_again tcp udp
+}
+
+# What README.md tells those to do who drop invalid packets
+conntrack_forget_half_open() {
+	conntrack -D -f ipv4 -p tcp --state SYN_RECV >/dev/null 2>&1
+	conntrack -D -f ipv6 -p tcp --state SYN_RECV >/dev/null 2>&1
+}
+
+is_answered() { case $(say "$1") in *name=*) ;; *) return 1 ;; esac; }
+expect_answered_soon() { wait_until 10 is_answered "$1" || fail "$1 does not go on"; }
+
+# after drop-offload a flow of which the firewall lets but one direction through stays in the IP stack
+test_fastpath_drop_offload_one_direction() {
+	stack_watch
+	serve_in server 9000
+	container_start web bridge -p 8080:80/tcp -p 8080:80/udp
+	conversations_open --timeout 300
+	conversations_each expect_says tcp udp
+	conversations_each expect_says udp
+	conversations_each expect_fast tcp udp
+	refuse_replies
+	drop_offload
+	for _ in 1 2; do conversations_silent tcp udp; done
+}
+
+# drop-offload when conntrack has long forgotten a TCP connection: to it and to the firewall the
+# next packet begins one, so who may begin goes on
+test_fastpath_drop_offload_forgotten() {
+	guarded_world
+	conntrack_times tcp_timeout_syn_recv=1
+	conversation_open in client tcp "$host4" 8080
+	conversation_open out web tcp "$server6" 9000
+	expect_says in web
+	expect_says out server
+	expect_fast in web tcp
+	wait_until 10 no_conntrack tcp || fail "conntrack keeps: $(conntrack_list tcp)"
+	drop_offload
+	expect_says in web
+	expect_says out server
+	expect_fast_again in web tcp
+	expect_fast_again out server tcp
+	expect_no_invalid
+}

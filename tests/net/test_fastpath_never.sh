@@ -1,0 +1,229 @@
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+# shellcheck shell=bash disable=SC2154 # the world's names: world.sh
+#
+# test_fastpath_never.sh - what never skips the IP stack, and what always does where the list says so.
+
+# shellcheck source=tests/net/guarded.sh
+. "$project/tests/net/guarded.sh"
+
+# A flow beside that does skip it shows that nothing else kept the others from it.
+expect_only_usual_skips() {
+	local before
+	container_start usual bridge -p 8099:80/tcp
+	before=$(fast_packets)
+	expect_equal 0 "$before" "packets that skipped the IP stack"
+	conversation_open usual client tcp "$host4" 8099
+	expect_says usual usual
+	expect_fast usual usual tcp
+	[ "$(fast_packets)" -gt 0 ] || fail "no packet skips the IP stack, or none is counted"
+}
+
+# connections whose packets have IP options, in the handshake already
+test_fastpath_never_ip_options() {
+	guarded_world
+	conversation_open in client tcp "$host4" 8080 --ip-options
+	conversation_open out web tcp "$server4" 9000 --ip-options
+	conversation_open datagrams client udp "$host4" 8080 --ip-options
+	expect_slow in web tcp
+	expect_slow out server tcp
+	expect_slow datagrams web udp
+	expect_only_usual_skips
+}
+
+# a container that reaches itself by the host's address
+test_fastpath_never_hairpin() {
+	guarded_world
+	local protocol
+	for protocol in tcp udp; do
+		conversation_open "own_$protocol" web "$protocol" "$host4" 8080
+		for _ in 1 2 3 4; do expect_says "own_$protocol" web; done
+	done
+	expect_only_usual_skips
+}
+
+# neighbours on one bridge that talk by the host's address, with bridge netfilter and without
+test_fastpath_never_same_bridge() {
+	local setting protocol
+	guarded_world
+	container_add near bridge
+	for setting in 0 1; do
+		bridge_netfilter "$setting"
+		for protocol in tcp udp; do
+			conversation_open "near_$protocol" near "$protocol" "$host6" 8080
+			for _ in 1 2 3 4; do expect_says "near_$protocol" web; done
+			conversation_close "near_$protocol"
+		done
+	done
+	bridge_netfilter 0
+	expect_only_usual_skips
+}
+
+# masqAll: a flow that is translated at both ends
+test_fastpath_never_masquerade_all() {
+	conflist all bridge "$(with_ours '{"masqAll": true}')"
+	stack_watch
+	container_start web all -p 8080:80/tcp -p 8080:80/udp
+	local protocol
+	for protocol in tcp udp; do
+		conversation_open "all_$protocol" client "$protocol" "$host4" 8080
+		expect_slow "all_$protocol" web "$protocol"
+	done
+	expect_only_usual_skips
+}
+
+# who reaches the container's own address
+test_fastpath_never_direct() {
+	guarded_world
+	local protocol
+	for protocol in tcp udp; do
+		conversation_open "direct_$protocol" client "$protocol" "$(address4 web)" 80
+		expect_slow "direct_$protocol" web "$protocol"
+	done
+	expect_only_usual_skips
+}
+
+# what another NAT changes on its way out: a service's address that stands for a server elsewhere,
+# as kube-proxy's does, TCP and UDP
+test_fastpath_never_service() {
+	stack_watch
+	serve_in server 9000
+	container_start web bridge -p 8080:80/tcp
+	nft -f - <<-RULES
+	table ip service {
+		chain prerouting {
+			type nat hook prerouting priority dstnat;
+			ip daddr 198.18.0.1 meta l4proto { tcp, udp } dnat to $server4:9000
+		}
+	}
+	RULES
+	local protocol
+	for protocol in tcp udp; do
+		conversation_open "service_$protocol" web "$protocol" 198.18.0.1 80
+		expect_slow "service_$protocol" server "$protocol"
+	done
+	expect_contains "$(say service_tcp)" "client=$host4_second:"
+	expect_contains "$(say service_tcp)" "from=198.18.0.1:80"
+	expect_only_usual_skips
+}
+
+# what another NAT changes on its way in: sources that an iptables rule masquerades towards the
+# containers, and a port that a nftables rule publishes
+test_fastpath_never_foreign_nat_inward() {
+	stack_watch
+	container_start web bridge -p 8080:80/tcp -p 8080:80/udp
+	container_start other bridge
+	iptables -t nat -A POSTROUTING -o cni0 -p tcp --dport 80 -s "$client4" -j MASQUERADE
+	iptables -t nat -A POSTROUTING -o cni0 -p udp --dport 80 -s "$client4" -j MASQUERADE
+	iptables -t nat -A PREROUTING -p tcp -d "$host4" --dport 7070 -j DNAT --to "$(address4 other):80"
+	conversation_open seen_tcp client tcp "$host4" 8080
+	conversation_open seen_udp client udp "$host4" 8080
+	conversation_open published client tcp "$host4" 7070
+	expect_contains "$(say seen_tcp)" "client=$bridge4:"
+	expect_contains "$(say seen_udp)" "client=$bridge4:"
+	expect_slow seen_tcp web tcp
+	expect_slow seen_udp web udp
+	expect_slow published other tcp
+	iptables -t nat -F POSTROUTING
+	expect_slow seen_tcp web tcp
+	conntrack -F 2>/dev/null
+	expect_only_usual_skips
+}
+
+# pings
+test_fastpath_never_echo() {
+	guarded_world
+	nft insert rule inet guard forward meta l4proto '{ icmp, ipv6-icmp }' accept
+	in_namespace web busybox ping -c 4 -i 0.1 -q "$server4" >/dev/null || fail "no echo"
+	in_namespace web busybox ping -6 -c 4 -i 0.1 -q "$server6" >/dev/null || fail "no echo"
+	expect_equal 16 "$(forwarded icmp)" "echo requests and replies through the IP stack"
+	expect_only_usual_skips
+}
+
+# SCTP
+test_fastpath_never_sctp() {
+	stack_watch
+	container_add web bridge -p 9999:3868/sctp
+	serve_sctp_in web 3868
+	ask client sctp "$host4" 9999 --count 3 >/run/answers || fail "$(cat /run/answers)"
+	[ "$(forwarded sctp)" -ge 6 ] || fail "$(forwarded sctp) packets through the IP stack"
+	expect_only_usual_skips
+}
+
+# an uplink without Ethernet headers, a bridge's container and a routed one
+test_fastpath_never_tunnel() {
+	local list
+	stack_watch
+	namespace_add office
+	"$build/tests/tun" tun0 /run/netns/office tun0
+	ip address add 203.0.113.1/24 dev tun0
+	ip link set tun0 up
+	ip -n office address add 203.0.113.10/24 dev tun0
+	ip -n office link set tun0 up
+	serve_in office 9000
+	for list in bridge ptp; do
+		container_start "$list" "$list" -p "80${#list}:80/tcp" -p "80${#list}:80/udp"
+		conversation_open in_tcp office tcp 203.0.113.1 "80${#list}"
+		conversation_open in_udp office udp 203.0.113.1 "80${#list}"
+		conversation_open out_tcp "$list" tcp 203.0.113.10 9000
+		expect_slow in_tcp "$list" tcp
+		expect_slow in_udp "$list" udp
+		expect_slow out_tcp office tcp
+		conversation_close in_tcp
+		conversation_close in_udp
+		conversation_close out_tcp
+	done
+	expect_only_usual_skips
+}
+
+# containers whose list says off, beside others
+test_fastpath_never_off() {
+	conflist off bridge "$(with_ours '{"fastPath": "off"}')"
+	guard
+	stack_watch
+	serve_in server 9000
+	container_start web off -p 8080:80/tcp -p 8080:80/udp
+	conversations_open
+	conversations_each expect_slow tcp udp
+	expect_only_usual_skips
+}
+
+always_world() {
+	conflist always bridge "$(with_ours '{"fastPath": "always"}')"
+	stack_watch
+	nft add table inet watch_web
+	nft add counter inet watch_web to_web
+	nft add chain inet watch_web forward '{ type filter hook forward priority -400; }'
+	nft add rule inet watch_web forward th dport 80 counter name to_web
+	nft add rule inet watch_web forward th sport 80 counter name to_web
+	serve_in server 9000
+	container_start web always -p 8080:80/tcp -p 8080:80/udp
+}
+
+# always: to a mapped port no packet goes through the IP stack, the first and the last neither, once
+# the container's MAC is known; what a container begins does so at first
+test_fastpath_always() {
+	always_world
+	expect_answers client "$host4" 8080 web "$client4"
+	expect_answers client "$host6" 8080 web "$client6"
+	nft reset counters >/dev/null
+	conversations_open
+	conversations_each expect_says tcp udp
+	conversations_each expect_says udp
+	conversations_each expect_fast tcp udp
+	local each
+	for each in {in,out}{4,6}_{tcp,udp}; do conversation_close "$each"; done
+	expect_equal 0 "$(forwarded connected)" "TCP packets but SYN through the IP stack"
+	expect_equal 0 "$(nft -j list counter inet watch_web to_web |
+		jq '.nftables[] | select(.counter).counter.packets')" "packets of the mapped port there"
+}
+
+# ... and a firewall that refuses what a container begins is obeyed
+test_fastpath_always_refused_outward() {
+	always_world
+	guard 'meta l4proto { tcp, udp } th dport 9000 drop'
+	arrivals_watch server 9000
+	ask web udp "$server4" 9000 --count 4 --timeout 150 --keep-going >/dev/null || true
+	ask web tcp "$server6" 9000 --timeout 300 >/dev/null || true
+	expect_equal 0 "$(arrived server)" "packets that got through"
+	expect_answers client "$host4" 8080 web "$client4"
+}
