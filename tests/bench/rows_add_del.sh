@@ -49,7 +49,7 @@ budget add_tcp_1000 established at-most 5
 budget add_tcp_10000 established at-most 40
 
 measure quick established 20 add_nothing
-measure quick established 20 add_first
+measure quick/1 established 30 add_first
 measure quick "$mappers" 20 add_del tcp 0
 measure quick "$mappers" 20 add_del tcp 1
 measure quick "$mappers" 20 add_del tcp 10
@@ -67,13 +67,13 @@ for mappings in 1 1000 10000; do
 	measure quick established 30 add_beside_mappings "$mappings"
 done
 measure quick nftables 30 add_beside_mappings 1
-measure quick/1 nftables 30 add_beside_mappings 1000
+measure full/1 nftables 120 add_beside_mappings 1000
 measure full/1 nftables 120 add_beside_mappings 10000
-measure quick portmap 30 add_beside_mappings 1
+measure full portmap 30 add_beside_mappings 1
 measure full/1 portmap 240 add_beside_mappings 1000
 for containers in 1 100; do
 	measure quick established 30 add_beside_containers "$containers"
-	measure quick/1 portmap,nftables 60 add_beside_containers "$containers"
+	measure full/1 portmap,nftables 60 add_beside_containers "$containers"
 done
 measure full established 60 add_beside_containers 1000
 
