@@ -141,8 +141,7 @@ struct portmap {
 
 /* slots: ARRAY by slot number. Slot 0 is nobody's; its `flows` counts the host's own. The
  * programs read the first 32 bytes, which are in one cache line, and count `flows`. User
- * space never rewrites a slot that is live, save `live`; gateway_mac and fast_path are changed in
- * place, by a store each. */
+ * space never rewrites a slot that is live, save `live`. */
 struct slot {
 	__u32 generation;
 	__u32 live;

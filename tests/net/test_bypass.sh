@@ -161,6 +161,15 @@ test_bypass_later() {
 	done
 }
 
+# CHECK says so when the list has another fastPath than ADD has heard of
+test_bypass_changed_list() {
+	bypass_world
+	expect_added_as ALWAYS
+	FAST_PATH=off expect_failure plugin_call CHECK web
+	expect_contains "$output" fastPath
+	plugin_call CHECK web || fail CHECK
+}
+
 # an uplink at whose ingress somebody's filter stands behind our program is marked by the ADD that
 # attaches to it, by the next ADD, by CHECK and by attach; not one with a filter before ours, or at
 # egress

@@ -119,6 +119,10 @@ static int verify_record(const struct objects *objects, const struct attachment_
 		return cni_error_set(err, CNI_ERROR_KERNEL_REFUSED,
 				     "the attachment %s was left unfinished by an ADD or DEL",
 				     claims->key.name);
+	if (slot.fast_path != claims->fast_path)
+		return cni_error_set(err, CNI_ERROR_KERNEL_REFUSED,
+				     "\"fastPath\" is not what the map slots says of this"
+				     " container: it must be added again");
 	/* Not its MAC, which may change. */
 	if (record->ifindex != claims->ifindex)
 		return cni_error_set(err, CNI_ERROR_KERNEL_REFUSED,
