@@ -79,7 +79,9 @@ static bool needs_egress(const struct interface *interface)
 }
 
 /* A qdisc that takes filters at the hooks of the role. *ingress: it is one that takes them at
- * ingress alone. To try to make it costs less than to ask first. */
+ * ingress alone. To try to make it costs less than to ask first; but of an interface that is up
+ * the kernel takes the queues out of service for it, and waits for RCU (expedited) with RTNL held:
+ * a third of what an ADD costs where nothing else is going on, and most of it where much is. */
 static int prepare_clsact(struct nl_sock *socket, const struct attach_target *target,
 			  struct attach_undo *undo, bool *ingress, struct cni_error *err)
 {

@@ -3,7 +3,11 @@
  * lock.h - one writer at a time for each host, that is, for each network namespace.
  *
  * flock on the namespace's own file: the same across mount namespaces, and let go by
- * the kernel when its holder dies.
+ * the kernel when its holder dies. Every process of the host can open that file, too. Files that
+ * only root can open and that are one for each network namespace are those of sysfs, whose
+ * super block goes with the namespace of whoever mounted it; to be sure of the right one takes a
+ * mount of our own (fsmount), and to let go of that waits for RCU. To pass over holders who are
+ * not root does not do either: who holds it by then may have been let in before.
  */
 #ifndef DATAPATH_LOCK_H
 #define DATAPATH_LOCK_H
