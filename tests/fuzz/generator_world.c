@@ -25,7 +25,15 @@ static uint32_t slot_of_container(int container)
 
 static void make_slots(struct world *world)
 {
+	static const uint32_t veths[WORLD_SLOTS] = {0,          VETH_ONE,    VETH_TWO,
+						    VETH_QUIET, VETH_ROUTED, VETH_DELETED};
+
 	for (uint32_t i = 1; i < WORLD_SLOTS; i++) {
+		world->slots[i].ifindex = veths[i];
+		if (world->with_paths)
+			world->slots[i].fast_path = random_one_in(6)
+							    ? FAST_PATH_OFF
+							    : (enum fast_path)(1 + random_below(2));
 		world->slots[i].generation = 40 + i + random_below(2);
 		world->slots[i].live = !random_one_in(10);
 	}
@@ -250,6 +258,29 @@ static void tidy_echo(struct flow_key *key, struct flow *flow)
 		flow->port += !flow->port;
 }
 
+static bool may_have_path(const struct flow_key *key, const struct flow *flow)
+{
+	return (key->protocol == PROTOCOL_TCP || key->protocol == PROTOCOL_UDP) &&
+	       (flow->kind == FLOW_MAPPING || flow->kind == FLOW_MASQUERADE);
+}
+
+/* Any path, true or not: what was true of routes and containers a second ago need not be now. */
+static void make_path(const struct world *world, struct flow *flow)
+{
+	static const uint32_t devices[] = {0,        UPLINK,      SECOND_UPLINK, VETH_ONE,
+					   VETH_TWO, VETH_ROUTED, BRIDGE,        UNCLASSIFIED};
+	static const uint16_t sizes[] = {1500, 1500, 1500, 100, 0};
+
+	flow->left_stack = random_one_in(8) ? 0 : world->now - random_below(7);
+	flow->path = random_one_in(4) ? PATH_UNDECIDED : (enum flow_path)(1 + random_below(3));
+	flow->out_ifindex = RANDOM_OF(devices);
+	flow->out_looked_up = world->now - random_one_in(3);
+	flow->path_mtu = RANDOM_OF(sizes);
+	if (random_below(2))
+		memcpy(flow->path_destination, host_neighbour_mac(), MAC_SIZE);
+	memcpy(flow->path_source, host_mac(UPLINK), MAC_SIZE);
+}
+
 static void make_flow(struct world *world)
 {
 	static void (*const kinds[])(struct world *, struct flow_key *, struct flow *, bool) = {
@@ -276,6 +307,10 @@ static void make_flow(struct world *world)
 		other.last_seen = world->now - random_age();
 	if (random_one_in(16) && other.port)
 		other.port = pool_port(); /* half of another flow: this one has lost its tuple */
+	if (world->with_paths && may_have_path(&key, &flow)) {
+		make_path(world, &flow);
+		make_path(world, &other);
+	}
 	add_flow(world, &key, &flow);
 	if (!flow.unconfirmed)
 		add_flow(world, &other_key, &other);
@@ -285,6 +320,7 @@ void generator_world(struct world *world)
 {
 	memset(world, 0, sizeof(*world));
 	world->now = machine_now();
+	world->with_paths = random_one_in(3);
 	make_slots(world);
 	make_policies(world);
 	make_endpoints(world);

@@ -24,6 +24,7 @@
 
 static struct world world;
 static struct history history;
+static uint64_t sent; /* past the IP stack */
 static uint64_t executions;
 static uint64_t refused;
 static uint64_t answered[ANSWERS];
@@ -99,6 +100,7 @@ static const char *step(struct visit *visit, struct expectation *expected, struc
 	/* Dropped where a port changes, which the oracle need not know before. */
 	if (visit->wire.first_fragment && visit->wire.outer.protocol == IPPROTO_SCTP)
 		expected->unsure = true;
+	expected->unsure |= world.with_paths;
 	outcome->frame = visit->frame;
 	outcome->verdict =
 		machine_run(visit->hook, visit->device, visit->came_in_by, &outcome->frame);
@@ -113,6 +115,9 @@ static const char *step(struct visit *visit, struct expectation *expected, struc
 		return NULL;
 	}
 	wrong = verify_invariants(&world, visit, outcome);
+	if (!wrong)
+		wrong = verify_sent(&world, visit, expected, outcome);
+	sent += outcome->verdict == 7 && world.with_paths;
 	if (!wrong && !expected->unsure)
 		wrong = verify_outcome(&world, visit, expected, outcome);
 	if (wrong)
@@ -237,11 +242,11 @@ int main(int argc, char **argv)
 		took = seconds_now() - start;
 	} while (took < wanted && !only_one);
 	printf("packets: %llu executions, %.0f/s, %llu sequences, seed %llu (%llu passed, %llu "
-	       "dropped, %llu translated, %llu lifted)\n",
+	       "dropped, %llu translated, %llu lifted, %llu sent on)\n",
 	       (unsigned long long)executions, (double)executions / took,
 	       (unsigned long long)sequence, (unsigned long long)seed,
 	       (unsigned long long)answered[ANSWER_PASS], (unsigned long long)answered[ANSWER_DROP],
 	       (unsigned long long)answered[ANSWER_TRANSLATE],
-	       (unsigned long long)answered[ANSWER_LIFT]);
+	       (unsigned long long)answered[ANSWER_LIFT], (unsigned long long)sent);
 	return 0;
 }

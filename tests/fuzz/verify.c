@@ -292,3 +292,60 @@ const char *verify_invariants(const struct world *world, const struct visit *vis
 	wrong = verify_checksums(&visit->frame, &outcome->frame);
 	return wrong ? wrong : verify_leak(world, visit, &out);
 }
+
+/* The live flow that may send packets past the stack; NULL: there is none. */
+static const struct flow *sending_flow(const struct world *world, const struct flow_key *tuple,
+				       enum direction direction)
+{
+	const struct world_flow *flow;
+	struct flow_key key = *tuple;
+
+	key.direction = direction;
+	flow = world_live_flow(world, &key);
+	if (!flow || (key.protocol != PROTOCOL_TCP && key.protocol != PROTOCOL_UDP) ||
+	    (flow->value.kind != FLOW_MAPPING && flow->value.kind != FLOW_MASQUERADE))
+		return NULL;
+	return &flow->value;
+}
+
+static const char *verify_hop(const struct wire *wire, const struct frame *in,
+			      const struct frame *out)
+{
+	size_t offset = wire->outer.network + (wire->ipv4 ? 8 : 7);
+
+	if (in->bytes[offset] <= 1)
+		return "sent on, and has no hop left";
+	return out->bytes[offset] == in->bytes[offset] - 1 ? NULL : "not a hop less";
+}
+
+const char *verify_sent(const struct world *world, const struct visit *visit,
+			const struct expectation *expected, const struct outcome *outcome)
+{
+	bool leaves = visit->hook == TO_UPLINK || visit->hook == TO_CONTAINER;
+	const struct flow *in = sending_flow(world, &expected->key, DIRECTION_IN);
+	const struct flow *out = sending_flow(world, &expected->key, DIRECTION_OUT);
+	struct wire now;
+
+	if (outcome->verdict != TC_ACT_REDIRECT || leaves)
+		return NULL;
+	if (visit->hook == FROM_BRIDGE)
+		return "sent on from the bridge";
+	if (visit->wire.kind == WIRE_FRAGMENT)
+		return world->fragment.path >= PATH_CONTAINER
+			       ? verify_hop(&visit->wire, &visit->frame, &outcome->frame)
+			       : "a fragment without a path";
+	if (visit->wire.kind < WIRE_FLOW)
+		return "sent on, and belongs to no flow";
+	if (visit->hook == FROM_UPLINK)
+		out = NULL;
+	if (!in && !out && !expected->begins_flow)
+		return "sent on, and no live flow's";
+	if (visit->wire.kind == WIRE_ERROR)
+		return verify_hop(&visit->wire, &visit->frame, &outcome->frame);
+	wire_read(&outcome->frame, &now);
+	if (out && memcmp(now.outer.source, out->address, 16) != 0)
+		return "sent on without its flow's source [i04]";
+	if (!out && in && memcmp(now.outer.destination, in->address, 16) != 0)
+		return "sent on to somebody else than its flow's container";
+	return verify_hop(&visit->wire, &visit->frame, &outcome->frame);
+}

@@ -23,6 +23,10 @@ const char *verify_flows(const struct world *world, const struct visit *visit,
 /* What is remembered of a first fragment, which the world has read again. */
 const char *verify_fragment(const struct world *world, const struct expectation *expected);
 
+/* What must be so of a packet that was sent past the IP stack. */
+const char *verify_sent(const struct world *world, const struct visit *visit,
+			const struct expectation *expected, const struct outcome *outcome);
+
 /* What must be so whatever the oracle says. */
 const char *verify_invariants(const struct world *world, const struct visit *visit,
 			      const struct outcome *outcome);

@@ -57,7 +57,8 @@ struct world {
 	struct noticed noticed;
 	/* What is known of the datagram of the fragment at hand; last_seen 0: nothing */
 	struct fragment fragment;
-	uint32_t now; /* the kernel's clock, seconds */
+	bool with_paths; /* flows skip the IP stack: of them only the invariants are asked */
+	uint32_t now;    /* the kernel's clock, seconds */
 };
 
 /* What bpf_fib_lookup() says; 0: it is this host's. */

@@ -135,16 +135,19 @@ paths_show() {
 hits_count() {
 	in_namespace "$1" nft -f - <<-RULES
 	table inet seen {
-		counter hits { }
 		chain seen {
 			type filter hook prerouting priority raw
-			iifname "$2" meta l4proto { tcp, udp } ${3:+th dport $3} counter name hits
+			iifname "$2" meta l4proto { tcp, udp } ${3:+th dport $3} counter
 		}
 	}
 	RULES
 }
 
-hits() { in_namespace "$1" nft -j list counter inet seen hits | jq '.nftables[].counter? // empty | .packets'; }
+# Older kernels have named counters in a module of their own.
+hits() {
+	in_namespace "$1" nft -j list chain inet seen seen |
+		jq '.nftables[].rule? // empty | .expr[] | .counter? // empty | .packets'
+}
 
 arrives_at() {
 	local before
