@@ -15,6 +15,7 @@ row generator_1400 'packets/s' higher 'the generator alone, into a sink at the h
 row udp_in_1 'packets/s' higher 'UDP to the container, 1 flow, 64 bytes'
 row udp_in_30000 'packets/s' higher 'UDP to the container, 30,000 flows, 64 bytes'
 row udp_in_30000_1400 'packets/s' higher 'UDP to the container, 30,000 flows, 1,400 bytes'
+row udp_socket_30000 'packets/s' higher 'UDP to a socket of the container, through its own stack, 30,000 flows, 64 bytes'
 row udp_in_new 'packets/s' higher 'UDP to the container, 200,000 new flows, 64 bytes'
 row udp_in_new_1400 'packets/s' higher 'UDP to the container, 200,000 new flows, 1,400 bytes'
 row udp_in_1_1400 'packets/s' higher 'UDP to the container, 1 flow, 1,400 bytes'
@@ -33,6 +34,7 @@ measure quick "$everyone" 20 udp_in udp_in_1 1 60
 measure full "$everyone" 20 udp_in udp_in_1_1400 1 1400
 measure quick "$everyone" 20 udp_in udp_in_30000 30000 60
 measure full "$everyone" 20 udp_in udp_in_30000_1400 30000 1400
+measure full "$everyone" 20 udp_socket
 measure quick "$everyone" 20 udp_in_new udp_in_new 60
 measure full "$everyone" 20 udp_in_new udp_in_new_1400 1400
 measure full "$everyone" 20 udp_out udp_out_1 1 60
@@ -129,6 +131,20 @@ udp_in() {
 	udp_prepare
 	answered_flows web "$2" generate_in
 	rate_at "$1" web generate_in --flows "$2" --size "$3" --seconds "$bench_seconds"
+}
+
+# What an application sees: the container's stack works on the same CPU.
+udp_socket() {
+	udp_prepare
+	if [ ! -e /run/hold ]; then
+		mkfifo /run/hold
+		in_namespace web "$tools/sink" hold 80 >/run/hold 2>&1 &
+		read -r -t 5 _ </run/hold || fail "no socket in the container"
+	fi
+	answered_flows web 30000 generate_in
+	"$tools/sink" pass web
+	rate_at udp_socket_30000 web generate_in --flows 30000 --seconds "$bench_seconds"
+	"$tools/sink" drop web
 }
 
 # Flows that nobody has seen before: other numbers in each round.

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * sink.bpf.c - counts the UDP packets that arrive at an interface, and drops or answers them.
+ * sink.bpf.c - counts the UDP packets that arrive at an interface, and drops, answers or passes
+ * them.
  *
  * At tc ingress, and not XDP: what bpf_redirect_peer hands over comes by here too.
  */
@@ -63,8 +64,8 @@ int sink(struct __sk_buff *skb)
 	if (!now || !count || (now->port && headers->udp.dest != bpf_htons(now->port)))
 		return PASS;
 	*count += 1;
-	if (!now->answer)
-		return DROP;
+	if (now->action != SINK_ANSWER)
+		return now->action == SINK_PASS ? PASS : DROP;
 	turn_round(headers);
 	return bpf_redirect(skb->ifindex, 0);
 }

@@ -4,18 +4,23 @@
  *
  * usage: sink attach INTERFACE PORT NAME   drops UDP packets to the port, 0: to any; it stays
  *                                          when this program ends
- *        sink answer|drop NAME             what is done with them from now on
+ *        sink drop|answer|pass NAME        what is done with them from now on
  *        sink count NAME                   how many there were
+ *        sink hold PORT                    a UDP socket that nobody reads, until it is killed;
+ *                                          prints "ready"
  */
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 #include <err.h>
 #include <linux/types.h>
 #include <net/if.h>
+#include <netinet/in.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "bench/sink.skel.h"
 #include "sink.h"
@@ -52,7 +57,7 @@ static void attach(const char *interface, int port, const char *name)
 	sink_bpf__destroy(skeleton);
 }
 
-static void answer(const char *name, __u32 on)
+static void act(const char *name, enum sink_action action)
 {
 	struct sink_settings settings;
 	int map = sink_open(name, "settings");
@@ -60,23 +65,45 @@ static void answer(const char *name, __u32 on)
 
 	if (bpf_map_lookup_elem(map, &zero, &settings))
 		err(2, "the settings of %s", name);
-	settings.answer = on;
+	settings.action = action;
 	if (bpf_map_update_elem(map, &zero, &settings, BPF_ANY))
 		err(2, "the settings of %s", name);
 }
 
+/* Nobody ever reads: what the socket has no room for it drops, at the end of all that the
+ * stack does. */
+static _Noreturn void hold(int port)
+{
+	struct sockaddr_in address = {.sin_family = AF_INET, .sin_port = htons((uint16_t)port)};
+	int fd = socket(AF_INET, SOCK_DGRAM, 0), smallest = 0;
+
+	setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &smallest, sizeof(smallest));
+	if (bind(fd, (struct sockaddr *)&address, sizeof(address)))
+		err(2, "binding to port %d", port);
+	puts("ready");
+	fflush(stdout);
+	for (;;)
+		pause();
+}
+
 int main(int argc, char **argv)
 {
-	if (argc == 5 && !strcmp(argv[1], "attach"))
+	const char *verb = argc > 2 ? argv[1] : "";
+
+	if (argc == 5 && !strcmp(verb, "attach"))
 		attach(argv[2], atoi(argv[3]), argv[4]);
-	else if (argc == 3 && !strcmp(argv[1], "answer"))
-		answer(argv[2], 1);
-	else if (argc == 3 && !strcmp(argv[1], "drop"))
-		answer(argv[2], 0);
-	else if (argc == 3 && !strcmp(argv[1], "count"))
+	else if (argc == 3 && !strcmp(verb, "drop"))
+		act(argv[2], SINK_DROP);
+	else if (argc == 3 && !strcmp(verb, "answer"))
+		act(argv[2], SINK_ANSWER);
+	else if (argc == 3 && !strcmp(verb, "pass"))
+		act(argv[2], SINK_PASS);
+	else if (argc == 3 && !strcmp(verb, "count"))
 		printf("%llu\n", sink_count(sink_open(argv[2], "arrived")));
+	else if (argc == 3 && !strcmp(verb, "hold"))
+		hold(atoi(argv[2]));
 	else
-		errx(2, "usage: sink attach INTERFACE PORT NAME | answer NAME | drop NAME | count "
-			"NAME");
+		errx(2, "usage: sink attach INTERFACE PORT NAME | drop|answer|pass|count NAME | "
+			"hold PORT");
 	return 0;
 }

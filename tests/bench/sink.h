@@ -3,9 +3,15 @@
 #ifndef TESTS_BENCH_SINK_H
 #define TESTS_BENCH_SINK_H
 
+enum sink_action {
+	SINK_DROP = 0,
+	SINK_ANSWER = 1, /* back to where it came from */
+	SINK_PASS = 2,   /* on into the IP stack */
+};
+
 struct sink_settings {
-	__u32 port;   /* UDP packets to this one, in host byte order; 0: to any */
-	__u32 answer; /* 1: sends each packet back to where it came from; 0: drops it */
+	__u32 port; /* UDP packets to this one, in host byte order; 0: to any */
+	enum sink_action action;
 };
 
 #endif
