@@ -19,7 +19,7 @@
 build=${BUILD:-$project/build}
 bench=${BENCH:-full}
 if [ "$bench" = quick ]; then
-	bench_rounds=${BENCH_ROUNDS:-3} bench_seconds=${BENCH_SECONDS:-0.5}
+	bench_rounds=${BENCH_ROUNDS:-3} bench_seconds=${BENCH_SECONDS:-0.3}
 	bench_limit=${BENCH_LIMIT:-600}
 else
 	bench_rounds=${BENCH_ROUNDS:-5} bench_seconds=${BENCH_SECONDS:-2}

@@ -181,6 +181,10 @@ static double percentile(const struct measurement *measurement, double share)
 
 static void print_measurement(const struct measurement *measurement)
 {
+	if (!measurement->amount) {
+		errno = ETIMEDOUT;
+		die("nothing was answered");
+	}
 	printf("per_second=%.0f", measurement->amount / (seconds_now() - measurement->start));
 	if (measurement->samples)
 		printf(" p50=%.1f p99=%.1f p999=%.1f", percentile(measurement, 0.5),

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 # shellcheck shell=bash disable=SC2154
 #
-# rows_30_scale.sh - new connections to one container while others have many mappings, or while
+# rows_20_scale.sh - new connections to one container while others have many mappings, or while
 # there are many others (see others_make). The container asked is the one that was added last: the
 # references look through their rules in order, and this is what most of their users see.
 
@@ -26,8 +26,9 @@ measure full "$crowded" 240 crowd_connect mappings 1000
 measure full nftables,established 120 crowd_connect mappings 10000
 measure full "$crowded" 120 crowd_connect containers 100
 measure full "$crowded" 300 crowd_connect containers 1000
-measure quick/1 "$crowded" 60 crowd_end
-measure quick established,off 60 flat mappings
+measure full/1 "$crowded" 60 crowd_end
+measure quick/1 established 60 flat mappings
+measure full off 60 flat mappings
 measure full established,off 120 flat containers
 
 # The rules as they were: DEL of many mappings takes the reference as long as ADD.
