@@ -7,6 +7,7 @@
 #include <bpf/bpf.h>
 #include <errno.h>
 #include <linux/bpf.h>
+#include <net/if.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -18,6 +19,7 @@
 
 static const char usage[] =
 	"sums make PROGRAM-PIN PIN    a program for tc that counts in the map pinned at PIN\n"
+	"sums attach PROGRAM-PIN DEVICE   by TCX, behind those that are there\n"
 	"sums show PIN                prints STATE=PACKETS, and the same for GSO packets\n";
 
 /* Of NONE and PARTIAL a program cannot tell which; a GSO packet is PARTIAL. */
@@ -90,6 +92,21 @@ static int make(const char *program_pin, const char *pin)
 	return 0;
 }
 
+/* linux/bpf.h of kernels before 6.6 lacks it. */
+#define TCX_INGRESS 46
+
+static int attach(const char *program_pin, const char *device)
+{
+	union bpf_attr attributes = {
+		.target_fd = if_nametoindex(device),
+		.attach_bpf_fd = (uint32_t)bpf_obj_get(program_pin),
+		.attach_type = TCX_INGRESS,
+	};
+
+	return syscall(SYS_bpf, BPF_PROG_ATTACH, &attributes, sizeof(attributes)) ? fail(device)
+										  : 0;
+}
+
 static int show(const char *pin)
 {
 	int map = bpf_obj_get(pin);
@@ -110,6 +127,8 @@ int main(int argc, char **argv)
 {
 	if (argc == 4 && strcmp(argv[1], "make") == 0)
 		return make(argv[2], argv[3]);
+	if (argc == 4 && strcmp(argv[1], "attach") == 0)
+		return attach(argv[2], argv[3]);
 	if (argc == 3 && strcmp(argv[1], "show") == 0)
 		return show(argv[2]);
 	fputs(usage, stderr);

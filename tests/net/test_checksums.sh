@@ -9,20 +9,23 @@ sums=$build/tests/sums
 
 # web has a mapped port, one is masqueraded; both are asked and ask by everything there is.
 checksums_make() {
+	watch_sums eth0 from_client
+	watch_sums eth1 from_server
 	container_add web "$1" -p 8080:80/tcp -p 8080:80/udp -p 8081:81/udp
 	container_add one "$1"
 	in_namespace web "$bulk" serve 80 --background
 	in_namespace server "$bulk" serve 9000 --background
-	watch_sums eth0 from_client
-	watch_sums eth1 from_server
 }
 
-# watch_sums DEVICE NAME: behind our program there
+# watch_sums DEVICE NAME: before our program is there, so that it is behind this one: what is behind
+# ours does not see what skips the IP stack
 watch_sums() {
 	"$sums" make "/sys/fs/bpf/$2-program" "/sys/fs/bpf/$2"
-	tc qdisc add dev "$1" clsact 2>/dev/null || true
-	tc filter add dev "$1" ingress prio 65000 handle 9 bpf direct-action \
-		object-pinned "/sys/fs/bpf/$2-program"
+	"$sums" attach "/sys/fs/bpf/$2-program" "$1" 2>/dev/null || {
+		tc qdisc add dev "$1" clsact
+		tc filter add dev "$1" ingress prio 1 handle 9 bpf direct-action \
+			object-pinned "/sys/fs/bpf/$2-program"
+	}
 }
 
 # features WHERE FEATURE on|off ...: at the senders outside, at the host's uplinks, at the
