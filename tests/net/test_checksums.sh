@@ -119,6 +119,7 @@ expect_not_seen() {
 	for state; do expect_equal 0 "$(field_of "$state" "$seen")" "$state, of $seen"; done
 }
 
+# also with fastPath off, always
 # as devices are: checksums left to the receiver, packets of up to 64 kB [i11][T29]
 test_checksums_partial() {
 	checksums_make bridge
@@ -261,6 +262,7 @@ expect_refused() {
 	expect_equal refused "$answer" "$*"
 }
 
+# also with fastPath off
 # every packet on every wire has the right checksums, ICMP errors and the packets they quote too
 # [i11][T29]
 test_checksums_on_the_wire() {

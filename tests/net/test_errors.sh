@@ -69,6 +69,7 @@ refused_through_mapping() {
 	done
 }
 
+# also with fastPath off, always
 # a closed UDP port behind a mapping says so to the client, IPv4 and IPv6 [E2][T16]
 test_errors_refused_through_mapping() {
 	capture_start wire client eth0 "$quoted_leak"
@@ -90,6 +91,7 @@ test_errors_refused_through_mapping_strict() {
 	refused_through_mapping bridge
 }
 
+# also with fastPath off
 # a closed UDP port outside says so to the masqueraded container, the port kept or moved
 # [E1][T16]
 test_errors_refused_through_masquerade() {
@@ -151,6 +153,7 @@ neighbour_is_refused() {
 	expect_refused near udp "$host6" 8080 --connected
 }
 
+# also with fastPath off, always
 # limit 120 s
 # 10 MB come and go through a mapping over a path with a smaller MTU, IPv4 and IPv6 [E1][T16]
 test_errors_path_mtu_mapping() {
@@ -189,6 +192,7 @@ test_errors_path_mtu_masquerade() {
 	expect_captured_nothing leak
 }
 
+# also with fastPath off
 # limit 120 s
 # the same with a strict firewall: errors are related, not invalid [T28][T16]
 test_errors_path_mtu_strict() {
@@ -272,6 +276,7 @@ test_errors_container_mtu_shrinks_ptp() {
 	shrinks_in_mid_connection ptp
 }
 
+# also with fastPath off
 # traceroute through masquerade shows every hop, by UDP and by ping [E4][T18]
 test_errors_traceroute() {
 	path_make
@@ -304,6 +309,7 @@ expect_hops() {
 	done
 }
 
+# also with fastPath off
 # traceroute from outside to a mapped port ends at the host's own address [T18]
 test_errors_traceroute_to_mapping() {
 	path_make
@@ -323,6 +329,7 @@ test_errors_traceroute_to_mapping() {
 	expect_captured_nothing wire
 }
 
+# also with fastPath off
 # what the firewall rejects after the destination was rewritten is said in the host's words: by
 # ICMP, and by RST, which the kernel sends as if it were the container [i04]
 test_errors_firewall_rejects() {

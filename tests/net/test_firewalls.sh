@@ -39,6 +39,7 @@ expect_no_invalid() {
 	expect_contains "$(nft list chain inet firewalld forward)" 'invalid counter packets 0 '
 }
 
+# also with fastPath off
 # firewalld's way: a published port is open only if a rule opens it, replies and ICMP errors
 # belong to their flow, nothing is INVALID, containers get out [T28][s88]
 test_firewalls_firewalld() {
@@ -60,6 +61,7 @@ test_firewalls_firewalld() {
 	expect_no_invalid
 }
 
+# also with fastPath off
 # a firewall's reload, once with conntrack's table flushed, changes nothing for live connections
 # in either direction, mapped or masqueraded, TCP or UDP [T13]
 test_firewalls_reload() {
@@ -96,6 +98,7 @@ ufw_like() {
 	done
 }
 
+# also with fastPath off
 # ufw's way: default drop, established accepted; `ufw route allow` is what opens a published port
 test_firewalls_ufw() {
 	local command

@@ -70,6 +70,7 @@ fragments_everywhere() {
 	expect_captured_nothing server_wire
 }
 
+# also with fastPath off, always
 # limit 90 s
 # 64 kB of UDP in both directions, mapped and masqueraded, IPv4 and IPv6, in order and backwards,
 # without conntrack's defragmentation [T17]
@@ -77,6 +78,7 @@ test_fragments_bare() {
 	fragments_everywhere bridge
 }
 
+# also with fastPath off
 # limit 90 s
 # the same where conntrack puts datagrams together and the stack cuts them anew [T17][T28]
 test_fragments_conntrack() {

@@ -4,6 +4,7 @@
 # test_host.sh - the host's own traffic, its settings, and what others made there, stay as they
 # are.
 
+# also with fastPath off, always
 # the host's own socket whose source port is published gets its replies [i08][i02]
 test_host_socket_on_published_port() {
 	container_start web bridge -p 8080:80/tcp -p 8080:80/udp
@@ -51,6 +52,7 @@ test_host_socket_to_container() {
 	expect_answers host "$(address4 routed)" 80 routed - --source-port 8081 --connected
 }
 
+# also with fastPath off
 # a socket of the host that begins later, with the source port of a container's flow to the same
 # server, gets its replies; the flow goes on with another port [i08][i03]
 test_host_socket_after_masquerade() {
@@ -135,6 +137,7 @@ test_host_settings_unchanged() {
 	settings_show | diff /run/before - || fail "DEL changed the host's settings"
 }
 
+# also with fastPath off, always
 # no packet ever carries a mark [i12]
 test_host_no_mark() {
 	# (The kernel's own IGMP and MLD reports do, now and then, with or without us.)
@@ -166,6 +169,7 @@ test_host_no_mark() {
 		"packets with a mark"
 }
 
+# also with fastPath off
 # nft flush ruleset changes nothing, neither for new connections nor for old ones [T13]
 test_host_firewall_flushed() {
 	container_start web bridge -p 8080:80/tcp -p 8080:80/udp
@@ -185,6 +189,7 @@ test_host_firewall_flushed() {
 	container_check web bridge
 }
 
+# also with fastPath off
 # a firewall that drops a new connection in FORWARD is obeyed
 test_host_firewall_obeyed() {
 	container_start web bridge -p 8080:80/tcp -p 8080:80/udp
@@ -197,6 +202,7 @@ test_host_firewall_obeyed() {
 	expect_answers client "$host6" 8080 web
 }
 
+# also with fastPath off
 # unrelated UDP flows keep their way and their ports through ADD and DEL of other containers
 # [T12][i05]
 test_host_unrelated_flows_survive() {

@@ -17,16 +17,19 @@ leaves_masqueraded() {
 	expect_answers one "$client6" 9000 client "$host6"
 }
 
+# also with fastPath off, always
 # a bridge container leaves by each uplink with that uplink's address, IPv4 and IPv6 [s93][s97]
 test_masquerade_bridge() {
 	leaves_masqueraded bridge
 }
 
+# also with fastPath off
 # a ptp container leaves by each uplink with that uplink's address, IPv4 and IPv6 [s93][s97]
 test_masquerade_ptp() {
 	leaves_masqueraded ptp
 }
 
+# also with fastPath off
 # with a strict firewall and br_netfilter, masquerade works the same [T28]
 test_masquerade_strict_firewall() {
 	bridge_netfilter 1
@@ -67,6 +70,7 @@ test_masquerade_keeps_port() {
 	done
 }
 
+# also with fastPath off
 # containers that use one source port to one server get different ports, and each its own
 # answers [i10]
 test_masquerade_same_source_port() {
@@ -206,6 +210,7 @@ test_masquerade_address_changed() {
 	expect_answers one "$server6" 9000 server 2001:db8:2::2
 }
 
+# also with fastPath off
 # a live flow keeps its address when routing would choose another for new ones [i05][T21][T22]
 test_masquerade_live_flow_keeps_address() {
 	serve_in server 9000
@@ -234,6 +239,7 @@ test_masquerade_preferred_address() {
 	expect_answers one "$server4" 9000 server "$host4_second"
 }
 
+# also with fastPath off
 # one address that lies behind two uplinks is reached by the one that routing has now [T20]
 test_masquerade_two_uplinks() {
 	local far=203.0.113.9 name
@@ -248,6 +254,7 @@ test_masquerade_two_uplinks() {
 	expect_answers one "$far" 9000 server "$host4_second"
 }
 
+# also with fastPath off
 # policy routing by the container's address decides the uplink, and the address is that uplink's
 # [T20]
 test_masquerade_policy_by_container() {
@@ -269,6 +276,7 @@ reverse_path_loose() {
 	for path in /proc/sys/net/ipv4/conf/*/rp_filter; do echo 2 >"$path"; done
 }
 
+# also with fastPath off, always
 # a reply leaves by the uplink that policy routing ties to the address that was asked [T20]
 test_masquerade_reply_by_second_uplink() {
 	local far=203.0.113.9

@@ -37,6 +37,7 @@ web_add() {
 	container_start web bridge -p 8080:80/tcp -p 8080:80/udp
 }
 
+# also with fastPath off
 # a neighbour on the same bridge reaches a mapped port and is seen with its own address [T23][T28]
 test_neighbour_same_bridge() {
 	web_add
@@ -51,6 +52,7 @@ test_neighbour_without_ports() {
 	each_firewall asks_everywhere near "$(address4 near)" "$(address6 near)"
 }
 
+# also with fastPath off, always
 # a neighbour on another bridge reaches a mapped port and is seen with its own address [T23][T28]
 test_neighbour_other_bridge() {
 	web_add
@@ -66,6 +68,7 @@ test_neighbour_ptp() {
 	each_firewall asks_everywhere routed "$(address4 routed)" "$(address6 routed)"
 }
 
+# also with fastPath off
 # a ptp container's mapped port is reached by a ptp neighbour and by a bridge's [T23][T28]
 test_neighbour_of_ptp() {
 	container_start web ptp -p 8080:80/tcp -p 8080:80/udp

@@ -252,6 +252,7 @@ test_outside_same_tuple_twice_ipv6() {
 	same_tuple_twice udp "$host6" "$(address6 web)"
 }
 
+# also with fastPath off
 # one client socket's tuple to two host addresses are two connections [i10]
 test_outside_same_tuple_two_host_addresses() {
 	container_start web bridge -p 8080:80/tcp -p 8080:80/udp
@@ -268,6 +269,7 @@ test_outside_same_tuple_two_host_addresses() {
 	done
 }
 
+# also with fastPath off, always
 # a connection that comes again from the same client port works each time [T34]
 test_outside_same_client_port_again() {
 	container_start web bridge -p 8080:80/tcp -p 8080:80/udp
@@ -279,6 +281,7 @@ test_outside_same_client_port_again() {
 	done
 }
 
+# also with fastPath off
 # a forged RST outside the window does not end a connection [T33]
 test_outside_spurious_reset() {
 	container_start web bridge -p 8080:80/tcp
@@ -290,6 +293,7 @@ test_outside_spurious_reset() {
 	expect_says talk web
 }
 
+# also with fastPath off
 # a connection that was idle for long goes on after its flows were lost [T05]
 test_outside_flows_lost() {
 	container_start web bridge -p 8080:80/tcp -p 8080:80/udp
@@ -306,6 +310,7 @@ test_outside_flows_lost() {
 	done
 }
 
+# also with fastPath off, always
 # a large file arrives whole through a mapped port, segmentation offload included [i11][T29]
 test_outside_large_transfer() {
 	container_add web bridge -p 8080:80/tcp

@@ -223,6 +223,7 @@ test_ownership_del() {
 	expect_answers client "$host4" 8080 second
 }
 
+# also with fastPath off, always
 # a UDP stream of one client socket reaches the new container at once after DEL and ADD [i06][T11]
 test_ownership_udp_stream_moves() {
 	local host
@@ -242,6 +243,7 @@ test_ownership_udp_stream_moves() {
 	done
 }
 
+# also with fastPath off, always
 # the same without a gap in the stream, the new container with the old one's address
 # [i06][T08][T11]
 test_ownership_udp_stream_same_address() {
@@ -272,6 +274,7 @@ test_ownership_address_reused() {
 	expect_answers second "$server4" 9000 server "$host4_second"
 }
 
+# also with fastPath off
 # an old flow is void though a new container has got the old one's slot and address [i06][T08]
 test_ownership_slot_reused() {
 	container_start first bridge -p 8080:80/udp
@@ -288,6 +291,7 @@ test_ownership_slot_reused() {
 	expect_answer client udp "$host4" 8081 second
 }
 
+# also with fastPath off
 # a UDP stream follows a port from a container to a process of the host and back [i06][T11]
 test_ownership_udp_stream_host_network() {
 	container_start first bridge -p 8080:80/udp
@@ -322,6 +326,7 @@ test_ownership_udp_stream_neighbour() {
 	expect_says talk second
 }
 
+# also with fastPath off, always
 # a TCP client's port that had a connection to the old container gets one to the new [i06]
 test_ownership_tcp_same_port_moves() {
 	container_start first bridge -p 8080:80/tcp
@@ -331,6 +336,7 @@ test_ownership_tcp_same_port_moves() {
 	expect_answer client tcp "$host4" 8080 second "$client4" --source-port 7000 --reset
 }
 
+# also with fastPath off
 # the late DEL of a container that has gone does not touch the port's new owner [i07][T07]
 test_ownership_late_del() {
 	container_start first bridge -p 8080:80/tcp -p 8080:80/udp

@@ -96,6 +96,7 @@ masquerades_all() {
 	expect_contains "$(say talk)" "client=$gateway4:"
 }
 
+# also with fastPath off
 # masqAll: a bridge's container sees the bridge's address alone
 test_policy_masquerade_all() {
 	with_policy all '{"masqAll": true}'
@@ -115,6 +116,7 @@ test_policy_masquerade_all_strict_firewall() {
 	masquerades_all all "$bridge4" "$bridge6"
 }
 
+# also with fastPath off, always
 # sourceRanges: only who is in there gets a new flow to a mapped port, neighbours included
 test_policy_source_ranges() {
 	with_policy some '{"sourceRanges": ["192.0.2.0/24", "!192.0.2.11", "2001:db8:1::/64"]}'

@@ -35,6 +35,7 @@ serves_over_tunnel() {
 	done
 }
 
+# also with fastPath off, always
 # an uplink without Ethernet headers serves a bridge container both ways, IPv4 and IPv6 [T19]
 test_uplink_tunnel_bridge() { serves_over_tunnel bridge; }
 
@@ -191,6 +192,7 @@ policy_route() {
 	ip "$family" rule add from "$1" lookup 100
 }
 
+# also with fastPath off
 # a reply that routing would send into a tunnel leaves by the Ethernet uplink that its address
 # belongs to [T20][T19]
 test_uplink_reroute_from_tunnel() {
