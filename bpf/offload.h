@@ -181,8 +181,10 @@ static __always_inline enum flow_path offload_into(struct flow *flow, const stru
 	return PATH_CONTAINER;
 }
 
-static __always_inline bool offload_may_pass(const struct interface *interface)
+static __always_inline bool offload_may_pass(__u32 ifindex)
 {
+	const struct interface *interface = bpf_map_lookup_elem(&interfaces, &ifindex);
+
 	return interface && !interface->without_link_header && !interface->without_fast_path;
 }
 
@@ -190,8 +192,9 @@ static __always_inline enum flow_path offload_out(__u32 ifindex)
 {
 	const struct interface *interface = bpf_map_lookup_elem(&interfaces, &ifindex);
 
-	return offload_may_pass(interface) && interface->role == ROLE_UPLINK ? PATH_OUT
-									     : PATH_STACK;
+	return interface && interface->role == ROLE_UPLINK && offload_may_pass(ifindex)
+		       ? PATH_OUT
+		       : PATH_STACK;
 }
 
 /* The container that has this address, or NULL. */
@@ -218,8 +221,7 @@ VERIFIED_ONCE int offload_find_path(struct __sk_buff *skb, const struct flow_key
 	if (left && left != flow->out_ifindex)
 		return PATH_STACK;
 	own = owner_slot(&flow->owner);
-	if (!own || own->fast_path == FAST_PATH_OFF ||
-	    !offload_may_pass(bpf_map_lookup_elem(&interfaces, &ifindex)))
+	if (!own || own->fast_path == FAST_PATH_OFF || !offload_may_pass(ifindex))
 		return PATH_STACK;
 	if (key->direction == DIRECTION_IN)
 		return offload_into(flow, own, ifindex);
@@ -304,6 +306,8 @@ static __always_inline enum flow_path offload_find_paths(struct __sk_buff *skb,
 				halves->out->out_ifindex);
 	if (out < PATH_CONTAINER)
 		return out;
+	if (!offload_may_pass(skb->ifindex))
+		return PATH_UNDECIDED;
 	if (offload_is_narrow(skb, halves->out, slot->ifindex))
 		return PATH_STACK;
 	*in = offload_find_path(skb, &halves->in_key, halves->in,
@@ -394,7 +398,7 @@ VERIFIED_ONCE int offload_refresh(struct __sk_buff *skb, const struct flow_key *
 		return 0;
 	flow->out_looked_up = flow_now();
 	path = offload_find_path(skb, key, flow, ifindex, 0);
-	if (path < PATH_CONTAINER)
+	if (path < PATH_CONTAINER || !offload_may_pass(skb->ifindex))
 		flow->out_ifindex = 0;
 	else
 		flow->path = path;

@@ -361,3 +361,29 @@ test_bypass_uplink_others() {
 	container_check web bridge || fail CHECK
 	expect_equal 1 "$(without_fast_path eth0)" "of many"
 }
+
+# passes_stack_inside CONVERSATION: neither its question nor the answer skips the stack now
+passes_stack_inside() {
+	local before
+	before=$(fast_each_way)
+	goes_on "$1" && [ "$before" = "$(fast_each_way)" ]
+}
+
+# flows of a container that asks another one, by the host port, come back to the IP stack when
+# somebody's qdisc is found at its veth, and skip it again when that has gone
+test_bypass_living_flows_inside() {
+	# shellcheck source=tests/net/fastpath.sh
+	. "$here/fastpath.sh"
+	fast_lists
+	container_add web fast -p 8080:80/udp
+	serve_in web 80
+	container_add asker fast-other
+	talk_open inside asker udp "$host4" 8080
+	expect_skips_stack_inside inside
+	tc qdisc add dev "$(host_veth asker)" root pfifo
+	"$build/bpf-portmap" attach >/run/out || fail "$(cat /run/out)"
+	wait_until 5 passes_stack_inside inside || fail "still skips the stack: $(paths_show)"
+	tc qdisc del dev "$(host_veth asker)" root
+	"$build/bpf-portmap" attach >/run/out || fail "$(cat /run/out)"
+	expect_skips_stack_inside inside
+}
