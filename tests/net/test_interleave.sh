@@ -155,7 +155,7 @@ test_interleave_del() {
 	cp /run/config.late /run/config.stopped
 	for command in attach CHECK; do
 		meanwhile "$command" one
-		each_step 11 stopped_at DEL late
+		each_step 5 stopped_at DEL late
 	done
 }
 
