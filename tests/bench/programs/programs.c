@@ -343,8 +343,8 @@ int main(int argc, char **argv)
 	int count = parse_options(argc, argv, counts);
 
 	host_create();
-	host_configure("neigh add " v4_container_one " lladdr 02:00:00:00:01:13 dev bridge0\n"
-		       "neigh add " v6_container_one " lladdr 02:00:00:00:01:13 dev bridge0\n");
+	host_configure("neigh replace " v4_container_one " lladdr 02:00:00:00:01:13 dev bridge0\n"
+		       "neigh replace " v6_container_one " lladdr 02:00:00:00:01:13 dev bridge0\n");
 	driver = programs_bpf__open_and_load();
 	if (!driver)
 		err(1, "loading the generator of packets");
