@@ -30,6 +30,7 @@ VERIFIED_ONCE bool host_displace(const struct flow_key *key, const struct flow *
 		return false;
 	bpf_map_delete_elem(&flows, &reply);
 	bpf_map_delete_elem(&flows_new, &reply);
+	__sync_fetch_and_add(&shortcuts_era, 1); /* its next packets are the host's at once */
 	count(flow_displaced);
 	return true;
 }

@@ -22,6 +22,7 @@
 #include "flow_use.h"
 #include "policy.h"
 #include "route.h"
+#include "shortcut.h"
 
 #define STACK_SECONDS 5 /* UDP: after so many one packet goes through the stack again */
 
@@ -433,6 +434,9 @@ static __always_inline void offload_choose(struct __sk_buff *skb, const struct p
 	offload_take(skb, packet, flow, now, translation);
 	if (!fresh && translation->path == PATH_OUT)
 		__builtin_memset(translation->frame_destination, 0, ETH_ALEN);
+	if (translation->path && flow->last_seen == now && flow->state == STATE_ESTABLISHED &&
+	    packet->tuple.protocol == PROTOCOL_UDP && translation_has_frame(translation))
+		shortcut_make(packet, flow, translation);
 }
 
 /* Out to a neighbour that the kernel asks for. It is told the next hop: by itself it would look for

@@ -49,7 +49,8 @@
  *
  * The fast path. A flow that the stack has let through both ways skips it from then on:
  * from_uplink and from_container do all that the stack and the hooks behind it would do, and
- * send the packet straight into the container or out of the uplink (offload.h).
+ * send the packet straight into the container or out of the uplink (offload.h). For UDP
+ * they do the same again up to the end of the second, without a look at the flow (shortcut.h).
  *
  * Decisions read maps and fill a translation; rewrite.h alone writes packets.
  *
@@ -211,7 +212,9 @@ static __always_inline int enter(struct __sk_buff *skb, struct packet *packet,
 			return TC_ACT_UNSPEC;
 		}
 	}
-	if (packet->error)
+	if (may_skip && shortcut_inwards(skb, packet, &translation))
+		verdict = VERDICT_TRANSLATE;
+	else if (packet->error)
 		verdict = decide_error_in(skb, packet, skb->ifindex, may_skip, &translation);
 	else if (kind == PACKET_TRANSLATABLE)
 		verdict = decide_in(skb, packet, skb->ifindex, true, false, may_skip, &translation);
@@ -400,6 +403,9 @@ int from_container(struct __sk_buff *skb)
 	kind = packet_parse(skb, &packet, ETH_HLEN);
 	if (kind == PACKET_IGNORED)
 		return TC_ACT_UNSPEC;
+	packet.tuple.direction = DIRECTION_OUT;
+	if (shortcut_outwards(skb, &packet, &translation))
+		return act(skb, &packet, &translation, VERDICT_TRANSLATE);
 	interface = bpf_map_lookup_elem(&interfaces, &ifindex);
 	if (!interface || !owner_live(&interface->owner)) {
 		/* Between our DEL and the one that takes the veth away. */

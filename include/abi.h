@@ -278,7 +278,9 @@ struct flow {
 	 * or the host side of the container's veth */
 	__u32 out_ifindex;
 	__u32 out_looked_up;
-	__u64 packets; /* since the flow was answered */
+	/* Since the flow was answered; those that took a shortcut (shortcut.h) are added later,
+	 * or never if another flow took its place */
+	__u64 packets;
 	__u64 bytes;
 	/* TCP, what has gone this way (RFC 9293 3.3.1) */
 	__u32 sequence_end; /* behind the last of the sequence space */

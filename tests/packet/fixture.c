@@ -165,6 +165,17 @@ void fixture_kill(enum container container)
 	write_slot(container, false);
 }
 
+void fixture_offload_one(enum fast_path mode)
+{
+	struct slot slot = {
+		.generation = generations[ONE], .live = 1, .ifindex = VETH_ONE, .fast_path = mode};
+	uint32_t number = ONE;
+
+	memcpy(slot.host_mac, host_mac(VETH_ONE), MAC_SIZE);
+	memcpy(slot.gateway_mac, host_mac(BRIDGE), MAC_SIZE);
+	update(skeleton->maps.slots, &number, &slot);
+}
+
 void fixture_renew(enum container container)
 {
 	generations[container] += 100;
@@ -465,6 +476,21 @@ void fixture_clear_flows(void)
 	clear(skeleton->maps.flows_new, sizeof(struct flow_key));
 }
 
+void fixture_let_leave_stack(void)
+{
+	int fd = bpf_map__fd(skeleton->maps.flows);
+	struct flow_key key, *last = NULL;
+	struct flow flow;
+
+	for (; bpf_map_get_next_key(fd, last, &key) == 0; last = &key) {
+		if (bpf_map_lookup_elem(fd, &key, &flow))
+			err(1, "reading a flow");
+		flow.left_stack = fixture_second();
+		if (bpf_map_update_elem(fd, &key, &flow, BPF_EXIST))
+			err(1, "writing a flow");
+	}
+}
+
 static uint32_t last_taken_pair;
 
 static void take_flow_pair(uint32_t number, const struct flow_pair *pair)
@@ -516,6 +542,7 @@ void fixture_let_second_pass(void)
 
 void fixture_reset(void)
 {
+	skeleton->data->shortcuts_era++;
 	clear_flow_pairs();
 	clear_noticed();
 	fixture_clear_flows();

@@ -113,6 +113,10 @@ void fixture_set_policy(enum container owner, struct policy policy);
 /* The n-th entry of a list in a policy: an address, a prefix length, an exception or not */
 struct address_range fixture_range(const char *address, uint8_t prefix_length, bool exception);
 void fixture_kill(enum container container);
+/* Container ONE's flows may skip the stack. */
+void fixture_offload_one(enum fast_path mode);
+/* As though all flows had left the stack just now. */
+void fixture_let_leave_stack(void);
 void fixture_renew(enum container container); /* DEL and ADD again: another generation */
 void fixture_put(const struct entry *entry);
 /* The second that the programs think it is */

@@ -29,6 +29,7 @@ int main(void)
 	error_rows();
 	sctp_rows();
 	raw_rows();
+	shortcut_rows();
 	fragment_rows();
 	offload_rows();
 	garbage_rows();

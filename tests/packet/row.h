@@ -166,5 +166,6 @@ void fragment_rows(void);
 void garbage_rows(void);
 void raw_rows(void);
 void offload_rows(void);
+void shortcut_rows(void);
 
 #endif

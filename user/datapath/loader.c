@@ -69,6 +69,22 @@ static uint32_t flow_pairs_for(const struct portmap_bpf *skeleton)
 	return FLOW_PAIRS(bpf_map__max_entries(skeleton->maps.flows));
 }
 
+/* As many in all as there are flows, so many for each CPU. */
+static int size_shortcuts(struct portmap_bpf *skeleton)
+{
+	uint32_t flows = bpf_map__max_entries(skeleton->maps.flows);
+	uint32_t cpus, places = skeleton->data->shortcuts_a_cpu;
+	int possible = libbpf_num_possible_cpus();
+
+	if (possible < 0)
+		return -1;
+	cpus = (uint32_t)possible;
+	while ((uint64_t)places * cpus < flows)
+		places *= 2;
+	skeleton->data->shortcuts_a_cpu = places;
+	return bpf_map__set_max_entries(skeleton->maps.shortcuts, places * cpus);
+}
+
 static int reuse_maps(struct bpf_object *object, const struct objects *objects)
 {
 	struct bpf_map *map;
@@ -81,7 +97,7 @@ static int reuse_maps(struct bpf_object *object, const struct objects *objects)
 	return 0;
 }
 
-static int prepare_maps(const struct portmap_bpf *skeleton, const struct objects *objects,
+static int prepare_maps(struct portmap_bpf *skeleton, const struct objects *objects,
 			uint32_t flow_entries)
 {
 	for (int number = 0; number < MAP_COUNT; number++) {
@@ -102,7 +118,7 @@ static int prepare_maps(const struct portmap_bpf *skeleton, const struct objects
 			return -1;
 	}
 	skeleton->data->pair_numbers = bpf_map__max_entries(skeleton->maps.flow_pairs);
-	return 0;
+	return size_shortcuts(skeleton);
 }
 
 static int open_and_load(struct portmap_bpf **skeleton, const struct objects *objects,

@@ -140,9 +140,13 @@ static void add_mapping(const struct bpf_object *object, const char *host, enum 
 static void fill_small_maps(const struct bpf_object *object, const struct world *world)
 {
 	struct meta meta = {.layout = LAYOUT, .complete = 1, .masquerade_ports = {{1024, 32767}}};
+	struct noticed noticed = {0};
 	uint32_t only = 0;
 
 	update(object, "meta", &only, &meta);
+	noticed.masquerade_ports[sides[HOST].masquerade_port / 64] =
+		1ULL << sides[HOST].masquerade_port % 64;
+	update(object, "noticed", &only, &noticed);
 	add_interface(object, UPLINK, ROLE_UPLINK, 0);
 	add_interface(object, SECOND_UPLINK, ROLE_UPLINK, 0);
 	add_interface(object, BRIDGE, ROLE_BRIDGE, 0);

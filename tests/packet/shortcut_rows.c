@@ -1,0 +1,281 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * shortcut_rows.c - what the fast path does again without asking, and when it asks.
+ *
+ * A flow is taken out of the table behind the programs' back: what still skips the stack
+ * then went by its shortcut, which is good for the second that it was made in.
+ */
+#define _GNU_SOURCE
+#include <err.h>
+#include <sched.h>
+#include <time.h>
+
+#include "row.h"
+
+#define TRIES 5
+#define AT_TIME_TO_LIVE 8 /* where it stands in an IPv4 header */
+
+struct flow_packets {
+	struct packet in, out;
+	bool masqueraded; /* the container began it */
+};
+
+static const struct flow_packets mapped4 = {
+	.in = UDP(v4_client, 5000, v4_host, 8080),
+	.out = UDP(v4_container_one, 80, v4_client, 5000),
+};
+static const struct flow_packets mapped6 = {
+	.in = UDP(v6_client, 5000, v6_host, 8080),
+	.out = UDP(v6_container_one, 80, v6_client, 5000),
+};
+static const struct flow_packets masqueraded4 = {
+	.in = UDP(v4_server, 53, v4_host, 25000),
+	.out = UDP(v4_container_one, 25000, v4_server, 53),
+	.masqueraded = true,
+};
+static const struct flow_packets masqueraded6 = {
+	.in = UDP(v6_server, 53, v6_host, 25000),
+	.out = UDP(v6_container_one, 25000, v6_server, 53),
+	.masqueraded = true,
+};
+
+static time_t seconds_now(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
+	return now.tv_sec;
+}
+
+static void wait_for_next_second(void)
+{
+	const struct timespec a_moment = {.tv_nsec = 5000000};
+	time_t second = seconds_now();
+
+	while (seconds_now() == second)
+		nanosleep(&a_moment, NULL);
+}
+
+/* Does this packet skip the stack? *frame: what comes out. */
+static bool skips(enum hook hook, const struct packet *packet, struct frame *frame)
+{
+	enum device device = hook == FROM_UPLINK ? UPLINK : VETH_ONE;
+	struct counters before, after;
+
+	row_build(frame, packet, hook, device);
+	fixture_read_counters(&before);
+	fixture_run(hook, device, device, frame);
+	fixture_read_counters(&after);
+	return after.fast_into_container + after.fast_out !=
+	       before.fast_into_container + before.fast_out;
+}
+
+static void exchange(const struct flow_packets *flow)
+{
+	if (flow->masqueraded)
+		row_send(TO_UPLINK, UPLINK, &flow->out);
+	row_send(FROM_UPLINK, UPLINK, &flow->in);
+	if (!flow->masqueraded)
+		row_send(TO_UPLINK, UPLINK, &flow->out);
+}
+
+/* An answered flow that skips the stack both ways, and has gone so twice. What came out then. */
+static void begin(const struct flow_packets *flow, struct frame *in, struct frame *out)
+{
+	fixture_reset();
+	fixture_offload_one(FAST_PATH_ESTABLISHED);
+	for (int i = 0; i < 3; i++)
+		exchange(flow);
+	fixture_let_leave_stack();
+	for (int i = 0; i < 3; i++) {
+		skips(FROM_UPLINK, &flow->in, in);
+		skips(FROM_CONTAINER, &flow->out, out);
+	}
+}
+
+/* Goes by their shortcuts, unless what `change` does forbids that. */
+static void check(const struct flow_packets *flow, void (*change)(void), bool expected)
+{
+	struct frame in, out, in_before, out_before;
+	bool in_skips, out_skips, in_one_second;
+	time_t second;
+
+	for (int i = 0; i < TRIES; i++) {
+		second = seconds_now();
+		begin(flow, &in_before, &out_before);
+		in_one_second = seconds_now() == second;
+		fixture_clear_flows();
+		if (change)
+			change();
+		in_skips = skips(FROM_UPLINK, &flow->in, &in);
+		out_skips = skips(FROM_CONTAINER, &flow->out, &out);
+		if (in_one_second && (seconds_now() == second || change == wait_for_next_second))
+			break; /* else it may have been too late for them */
+	}
+	if (in_skips != expected)
+		row_fail("inwards it %s the stack", in_skips ? "skips" : "does not skip");
+	if (out_skips != expected)
+		row_fail("outwards it %s the stack", out_skips ? "skips" : "does not skip");
+	if (expected && !frame_equal(&in, &in_before))
+		row_fail("inwards the packet differs from those before it");
+	if (expected && !frame_equal(&out, &out_before))
+		row_fail("outwards the packet differs from those before it");
+}
+
+static void shortcut_row(const char *says, const struct flow_packets *flow, void (*change)(void),
+			 bool expected)
+{
+	row_begin(says);
+	check(flow, change, expected);
+	row_end();
+}
+
+static void kill_one(void)
+{
+	fixture_kill(ONE);
+}
+
+static void no_fast_path_any_more(void)
+{
+	fixture_offload_one(FAST_PATH_OFF);
+}
+
+static void renew_one(void)
+{
+	fixture_renew(ONE);
+	fixture_offload_one(FAST_PATH_ESTABLISHED);
+}
+
+/* It goes by its shortcut, but this one may not: the stack is to see it. */
+static void check_packet(const struct flow_packets *flow, struct packet in, struct packet out)
+{
+	struct frame frame;
+
+	begin(flow, &frame, &frame);
+	fixture_clear_flows();
+	if (skips(FROM_UPLINK, &in, &frame))
+		row_fail("inwards it skips the stack");
+	if (skips(FROM_CONTAINER, &out, &frame))
+		row_fail("outwards it skips the stack");
+}
+
+static void too_large_row(void)
+{
+	struct packet in = mapped4.in, out = mapped4.out;
+
+	row_begin("a datagram larger than the MTU has no shortcut");
+	in.payload = out.payload = 1473;
+	check_packet(&mapped4, in, out);
+	row_end();
+}
+
+static void options_row(void)
+{
+	struct packet in = mapped4.in, out = mapped4.out;
+
+	row_begin("nor one with IP options");
+	in.ipv4_options = out.ipv4_options = 4;
+	check_packet(&mapped4, in, out);
+	row_end();
+}
+
+static void fragment_row(void)
+{
+	struct packet in = mapped4.in, out = mapped4.out;
+
+	row_begin("nor a datagram in fragments");
+	in.fragment = out.fragment = FIRST_FRAGMENT;
+	check_packet(&mapped4, in, out);
+	row_end();
+}
+
+static void last_hop_row(void)
+{
+	struct frame frame;
+
+	row_begin("nor one that would not live on: the stack tells its sender");
+	begin(&mapped4, &frame, &frame);
+	row_build(&frame, &mapped4.in, FROM_UPLINK, UPLINK);
+	frame.bytes[frame.network + AT_TIME_TO_LIVE] = 1;
+	if (fixture_run(FROM_UPLINK, UPLINK, UPLINK, &frame) != -1)
+		row_fail("it is not left to the stack");
+	row_end();
+}
+
+static void other_container_row(void)
+{
+	struct frame frame;
+
+	row_begin("[i04] nor what another container sends with that address");
+	begin(&mapped4, &frame, &frame);
+	fixture_clear_flows();
+	row_build(&frame, &mapped4.out, FROM_CONTAINER, VETH_TWO);
+	if (fixture_run(FROM_CONTAINER, VETH_TWO, VETH_TWO, &frame) != -1)
+		row_fail("it is not left alone");
+	row_end();
+}
+
+static void not_to_gateway_row(void)
+{
+	struct packet out = mapped4.out;
+	struct frame frame;
+
+	row_begin("nor what is not for the gateway");
+	out.to_mac = MAC_CONTAINER_TWO;
+	begin(&mapped4, &frame, &frame);
+	if (skips(FROM_CONTAINER, &out, &frame))
+		row_fail("it skips the stack");
+	row_end();
+}
+
+/* A socket of the host has chosen the port of a masqueraded flow, for the same server. */
+static void displaced_row(void)
+{
+	const struct packet hosts = UDP(v4_host, 25000, v4_server, 53);
+	struct frame frame;
+
+	row_begin("[i08] a later socket of the host gets its answers at once");
+	begin(&masqueraded4, &frame, &frame);
+	row_send_of_host(TO_UPLINK, UPLINK, &hosts);
+	if (skips(FROM_UPLINK, &masqueraded4.in, &frame))
+		row_fail("the container gets them");
+	row_end();
+}
+
+/* Every CPU has shortcuts of its own. */
+static void stay_on_one_cpu(cpu_set_t *before)
+{
+	cpu_set_t here;
+
+	CPU_ZERO(&here);
+	CPU_SET(sched_getcpu(), &here);
+	if (sched_getaffinity(0, sizeof(*before), before) ||
+	    sched_setaffinity(0, sizeof(here), &here))
+		err(1, "staying on one CPU");
+}
+
+void shortcut_rows(void)
+{
+	cpu_set_t before;
+
+	stay_on_one_cpu(&before);
+	shortcut_row("UDP of a mapped port skips the stack by its shortcut", &mapped4, NULL, true);
+	shortcut_row("the same over IPv6", &mapped6, NULL, true);
+	shortcut_row("masqueraded UDP", &masqueraded4, NULL, true);
+	shortcut_row("masqueraded UDP over IPv6", &masqueraded6, NULL, true);
+	shortcut_row("a shortcut is not good in the next second", &mapped4, wait_for_next_second,
+		     false);
+	shortcut_row("[i06] nor when its container has gone", &mapped4, kill_one, false);
+	shortcut_row("[i06] nor for the container that came after it", &mapped4, renew_one, false);
+	shortcut_row("nor when it may not skip the stack any more", &mapped4, no_fast_path_any_more,
+		     false);
+	shortcut_row("nor when the fast path was dropped", &mapped4, fixture_drop_offload, false);
+	too_large_row();
+	options_row();
+	fragment_row();
+	last_hop_row();
+	other_container_row();
+	not_to_gateway_row();
+	displaced_row();
+	sched_setaffinity(0, sizeof(before), &before);
+}
