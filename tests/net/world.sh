@@ -397,7 +397,7 @@ forwarded() {
 drop_offload() { "$build/bpf-portmap" drop-offload || fail "drop-offload"; }
 
 # flows_age SECONDS: as if the last packet that each flow has sent through the stack were so much
-# older. left_stack is the last word of a flow.
+# older. left_stack is the last word of a flow. Shortcuts know of it in the next second.
 flows_age() {
 	bpftool -j map dump pinned "$pins/flows" |
 		jq -r --argjson age "$1" '.[] | select(.formatted.value.left_stack > 0) |
@@ -409,7 +409,11 @@ flows_age() {
 				$(printf '%02x %02x %02x %02x' $((when & 255)) $((when >> 8 & 255)) \
 				$((when >> 16 & 255)) $((when >> 24 & 255)))
 		done
+	wait_until 5 second_is_over "$(seconds_of_uptime)"
 }
+
+seconds_of_uptime() { cut -d . -f 1 /proc/uptime; }
+second_is_over() { [ "$(seconds_of_uptime)" != "$1" ]; }
 
 tcx_needed() { [ "$(kernel_or 6.6)" = 6.6 ] || skip "the kernel has no TCX, which came with 6.6"; }
 
