@@ -27,6 +27,7 @@
 /* Seconds a flow may be idle. */
 #define TIMEOUT_TCP_ESTABLISHED 7440 /* RFC 5382 REQ-5: at least 2 h 4 min */
 #define TIMEOUT_TCP_TRANSITORY 240   /* RFC 5382 REQ-5: at least 4 min */
+#define CLOSED_SECONDS 10            /* netfilter's time-out after RST */
 #define TIMEOUT_UDP_NEW 120          /* RFC 4787 REQ-5: at least 2 min */
 #define TIMEOUT_UDP 300              /* RFC 4787 REQ-5: 5 min or more is recommended */
 /* Association setup retransmits at most 60 s apart (RFC 9260 16, RTO.Max); heartbeats of an idle
@@ -102,6 +103,13 @@ static __always_inline __u32 flow_timeout(enum protocol protocol, enum flow_stat
 	if (protocol == PROTOCOL_SCTP)
 		return state == STATE_NEW ? TIMEOUT_SCTP_NEW : TIMEOUT_SCTP;
 	return TIMEOUT_ICMP;
+}
+
+/* Closed, and late segments are not to be expected any more, though it is remembered for some
+ * minutes where nobody wants its place. */
+static __always_inline bool flow_is_over(const struct flow *flow, __u32 now)
+{
+	return flow->state == STATE_CLOSING && (__s32)(now - flow->last_seen) > CLOSED_SECONDS;
 }
 
 /* The host's own flows and those of others' NAT belong to no container. */

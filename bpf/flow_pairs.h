@@ -40,6 +40,14 @@ static __always_inline struct flow_pair *pair_of(__u32 number)
 	return number ? bpf_map_lookup_elem(&flow_pairs, &number) : NULL;
 }
 
+/* Seconds that the flow may be idle before another one gets its pair. Connections that come and
+ * go by the thousand would else fill the table with closed ones. */
+static __always_inline __u32 pair_patience(const struct flow_key *key, const struct flow *flow)
+{
+	return flow->state == STATE_CLOSING ? CLOSED_SECONDS
+					    : flow_timeout(key->protocol, flow->state);
+}
+
 /* Remembers how long it must live, so that the hand need not ask the big table again. */
 static __always_inline bool pair_lives(__u32 number, struct flow_pair *pair)
 {
@@ -52,9 +60,10 @@ static __always_inline bool pair_lives(__u32 number, struct flow_pair *pair)
 	if ((__s32)(pair->alive_before - now) > 0)
 		return true;
 	flow = bpf_map_lookup_elem(&flows, &pair->key);
-	if (!flow || flow->pair != number || !flow_lives(&pair->key, flow, now))
+	if (!flow || flow->pair != number || !flow_lives(&pair->key, flow, now) ||
+	    flow_is_over(flow, now))
 		return false;
-	pair->alive_before = flow->last_seen + flow_timeout(pair->key.protocol, flow->state);
+	pair->alive_before = flow->last_seen + pair_patience(&pair->key, flow);
 	return true;
 }
 

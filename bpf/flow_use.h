@@ -36,6 +36,7 @@ static __always_inline void flow_copy_seen(struct flow *to, const struct flow *f
 {
 	to->left_stack = from->left_stack;
 	to->out_ifindex = from->out_ifindex;
+	to->in_ifindex = from->in_ifindex;
 	to->sequence_end = from->sequence_end;
 	to->acknowledged = from->acknowledged;
 	to->sequence_known = from->sequence_known;

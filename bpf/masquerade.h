@@ -18,8 +18,6 @@
 #include "port_choice.h"
 #include "route.h"
 
-#define CLOSED_SECONDS 10 /* netfilter's time-out after RST */
-
 enum port_state {
 	PORT_FREE,
 	PORT_OURS,  /* this very flow's, which has lost its other half */
@@ -30,8 +28,7 @@ enum port_state {
  * remembered for some minutes: RFC 5382 REQ-5 means those with ports to spare. */
 static __always_inline bool masquerade_has_closed(const struct flow *flow)
 {
-	return flow->kind == FLOW_MASQUERADE && flow->state == STATE_CLOSING &&
-	       (__s32)(flow_now() - flow->last_seen) > CLOSED_SECONDS;
+	return flow->kind == FLOW_MASQUERADE && flow_is_over(flow, flow_now());
 }
 
 /* Does a flow have the tuple of packets back to this address and port? evict: a closed

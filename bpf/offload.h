@@ -83,7 +83,7 @@ static __always_inline bool offload_wants_report(const struct flow_key *tuple,
 
 /* A packet leaves the stack for a container as it went in: with the tuple that its IN half
  * gives it. That one is found by way of the reply. */
-VERIFIED_ONCE int offload_saw_leaving(const struct packet *packet)
+VERIFIED_ONCE int offload_saw_leaving(const struct packet *packet, __u32 ifindex)
 {
 	struct flow_key key, back;
 	struct flow *flow;
@@ -96,8 +96,10 @@ VERIFIED_ONCE int offload_saw_leaving(const struct packet *packet)
 		return 0;
 	flow_other_key(&back, flow, &key);
 	flow = flow_find(&key);
-	if (flow)
-		offload_note(flow, flow_now());
+	if (!flow)
+		return 0;
+	flow->in_ifindex = ifindex;
+	offload_note(flow, flow_now());
 	return 0;
 }
 
@@ -320,16 +322,19 @@ static __always_inline enum flow_path offload_find_paths(struct __sk_buff *skb,
 static __always_inline void offload_decide(struct __sk_buff *skb, const struct packet *packet,
 					   struct halves *halves, __u32 ifindex)
 {
+	__u32 left = halves->out->kind == FLOW_MASQUERADE ? halves->out->out_ifindex : 0;
 	enum flow_path in = PATH_STACK, out = PATH_STACK;
 
 	if (!packet_has_options(packet))
 		out = offload_find_paths(skb, halves, ifindex, &in);
+	if (!halves->in->in_ifindex)
+		halves->in->in_ifindex = ifindex ?: halves->out->out_ifindex;
 	halves->in->out_looked_up = halves->out->out_looked_up = flow_now();
 	if (out >= PATH_CONTAINER) {
 		count(flow_offloaded);
 	} else {
 		in = out;
-		halves->out->out_ifindex = 0;
+		halves->out->out_ifindex = left;
 	}
 	halves->in->path = in;
 	halves->out->path = out;
@@ -339,7 +344,7 @@ static __always_inline void offload_decide(struct __sk_buff *skb, const struct p
 static __always_inline void offload_postpone(struct flow *flow, bool in)
 {
 	flow->out_looked_up = flow_now();
-	if (!in)
+	if (!in && flow->kind == FLOW_MAPPING)
 		flow->out_ifindex = 0; /* it was not looked up, after all */
 }
 
@@ -406,6 +411,25 @@ VERIFIED_ONCE int offload_refresh(struct __sk_buff *skb, const struct flow_key *
 	return 0;
 }
 
+/* Neither reverse path filter nor firewall has seen the flow's packets come in here. But it may be
+ * that its client is reached by another way now: if that is where the answers go, packets follow.
+ */
+VERIFIED_ONCE bool offload_enters_elsewhere(const struct flow_key *tuple, struct flow *flow,
+					    __u32 ifindex)
+{
+	struct flow_key key;
+	struct flow *out;
+
+	if (!tuple || !flow)
+		return true;
+	flow_other_key(tuple, flow, &key);
+	out = flow_find(&key);
+	if (!out || out->path != PATH_OUT || out->out_ifindex != ifindex)
+		return true;
+	flow->in_ifindex = ifindex;
+	return false;
+}
+
 /* Sends the packet on by the flow's path, if it may take that. */
 static __always_inline void offload_take(struct __sk_buff *skb, const struct packet *packet,
 					 const struct flow *flow, __u32 now,
@@ -429,6 +453,9 @@ static __always_inline void offload_choose(struct __sk_buff *skb, const struct p
 
 	if (flow->path < PATH_CONTAINER)
 		return;
+	if (packet->tuple.direction == DIRECTION_IN && flow->in_ifindex != ifindex &&
+	    offload_enters_elsewhere(&packet->tuple, flow, ifindex))
+		return;
 	if (!fresh)
 		offload_refresh(skb, &packet->tuple, flow, ifindex);
 	offload_take(skb, packet, flow, now, translation);
@@ -436,7 +463,7 @@ static __always_inline void offload_choose(struct __sk_buff *skb, const struct p
 		__builtin_memset(translation->frame_destination, 0, ETH_ALEN);
 	if (translation->path && flow->last_seen == now && flow->state == STATE_ESTABLISHED &&
 	    packet->tuple.protocol == PROTOCOL_UDP && translation_has_frame(translation))
-		shortcut_make(packet, flow, translation);
+		shortcut_make(packet, flow, translation, skb->ifindex);
 }
 
 /* Out to a neighbour that the kernel asks for. It is told the next hop: by itself it would look for
@@ -466,21 +493,25 @@ VERIFIED_ONCE int offload_to_next_hop(struct __sk_buff *skb, const struct packet
 	return bpf_redirect_neigh(translation->out_ifindex, &next_hop, sizeof(next_hop), 0);
 }
 
-/* Decides about the flow of this packet, which came in at ifindex as routing sees it. */
-VERIFIED_ONCE int offload_consider(struct __sk_buff *skb, const struct packet *packet,
-				   __u32 ifindex)
+/* Decides about the flow of this packet, which came in at ifindex as routing sees it. False: it is
+ * not the time, or not the packet. */
+VERIFIED_ONCE bool offload_consider(struct __sk_buff *skb, const struct packet *packet,
+				    __u32 ifindex)
 {
 	struct halves halves = {};
 	bool in;
 
 	if (!packet || !offload_find_halves(&packet->tuple, &halves))
-		return 0;
+		return false;
 	in = packet->tuple.direction == DIRECTION_IN;
-	if (offload_is_due(&halves))
-		offload_decide(skb, packet, &halves, in ? ifindex : 0);
-	else
+	if (in && halves.in->in_ifindex && halves.in->in_ifindex != ifindex)
+		return false;
+	if (!offload_is_due(&halves)) {
 		offload_postpone(in ? halves.in : halves.out, in);
-	return 0;
+		return false;
+	}
+	offload_decide(skb, packet, &halves, in ? ifindex : 0);
+	return true;
 }
 
 /* Sends it on as was decided. The flow may stand in another table by now. */
@@ -503,8 +534,8 @@ VERIFIED_ONCE int offload_follow(struct __sk_buff *skb, const struct packet *pac
 static __always_inline void offload_open(struct __sk_buff *skb, const struct packet *packet,
 					 __u32 ifindex, struct translation *translation)
 {
-	offload_consider(skb, packet, ifindex);
-	offload_follow(skb, packet, translation);
+	if (offload_consider(skb, packet, ifindex))
+		offload_follow(skb, packet, translation);
 }
 
 #endif

@@ -69,8 +69,6 @@
 #include "masquerade.h"
 #include "rewrite.h"
 
-#define PACKET_HOST 0
-
 /* The kernel's ip_tos2prio: by the two bits of RFC 1349 that it looks at. */
 static __always_inline __u32 priority_of(__u8 type_of_service)
 {
@@ -89,7 +87,7 @@ static __always_inline int send(struct __sk_buff *skb, const struct packet *pack
 	}
 	if (translation->path == PATH_CONTAINER) {
 		count_here(fast_into_container);
-		skb->mark = 0; /* the kernel does that since 6.15 */
+		rewrite_for_container(skb);
 		return bpf_redirect_peer(translation->out_ifindex, 0);
 	}
 	count_here(fast_out);
@@ -241,6 +239,16 @@ static __always_inline bool leave_as_hosts(struct __sk_buff *skb, const struct p
 	return true;
 }
 
+/* A container may give its packets a tc_index; from_container takes that away again, but does not
+ * hang at every interface that leads to one. */
+static __always_inline bool entered_by_container(struct __sk_buff *skb)
+{
+	__u32 ifindex = skb->ingress_ifindex;
+	const struct interface *interface = bpf_map_lookup_elem(&interfaces, &ifindex);
+
+	return interface && (interface->role == ROLE_PORT || interface->role == ROLE_ROUTED);
+}
+
 static __always_inline int leave(struct __sk_buff *skb, __u16 l3_offset, bool uplink)
 {
 	struct translation translation = {};
@@ -252,7 +260,7 @@ static __always_inline int leave(struct __sk_buff *skb, __u16 l3_offset, bool up
 
 	if (index)
 		skb->tc_index = 0;
-	if (uplink && index == TC_INDEX_SENT)
+	if (uplink && index == TC_INDEX_SENT && entered_by_container(skb))
 		return TC_ACT_UNSPEC;
 	kind = packet_parse(skb, &packet, l3_offset);
 	if (kind == PACKET_IGNORED)
@@ -267,7 +275,7 @@ static __always_inline int leave(struct __sk_buff *skb, __u16 l3_offset, bool up
 		return TC_ACT_UNSPEC;
 	verdict = decide_out(skb, &packet, kind == PACKET_TRANSLATABLE, endpoint, &translation);
 	if (index == TC_INDEX_REPORT && verdict == VERDICT_PASS)
-		offload_saw_leaving(&packet);
+		offload_saw_leaving(&packet, skb->ingress_ifindex);
 	verdict = fragment_verdict(&packet, &translation, verdict);
 	if (packet.fragment == FIRST_FRAGMENT && (verdict != VERDICT_PASS || endpoint))
 		fragment_remember(&packet, &translation, fragment_fate_of(verdict));

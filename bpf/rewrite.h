@@ -24,6 +24,7 @@
 #include "crc32c.h"
 #include "flow.h"
 
+#define PACKET_HOST 0
 #define IPV4_TIME_TO_LIVE 8
 #define IPV4_CHECKSUM 10
 #define IPV4_SOURCE 12
@@ -530,6 +531,15 @@ static __always_inline long rewrite_macs(struct __sk_buff *skb, const __u8 *macs
 	for (int i = 0; i < 3; i++)
 		frame[i] = new[i];
 	return 0;
+}
+
+/* What bpf_redirect_peer() does by itself since 6.15. A frame that a bridge's port has received for
+ * the bridge is another host's until somebody says so, and would be dropped. */
+static __always_inline void rewrite_for_container(struct __sk_buff *skb)
+{
+	skb->mark = 0;
+	if (skb->pkt_type != PACKET_HOST)
+		bpf_skb_change_type(skb, PACKET_HOST);
 }
 
 /* What else the IP stack changes in a packet on its way through: one hop less, another frame. */

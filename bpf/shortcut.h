@@ -37,7 +37,8 @@ struct shortcut {
 	__u8 frame_source[6];
 	__u32 packets; /* that took it since it was made */
 	__u64 bytes;
-	__u8 reserved2[16];
+	__u32 in_ifindex;
+	__u8 reserved2[12];
 } __attribute__((aligned(8)));
 
 _Static_assert(sizeof(struct shortcut) == 128, "shortcuts do not share cache lines");
@@ -155,7 +156,7 @@ static __always_inline bool shortcut_inwards(struct __sk_buff *skb, const struct
 	if (!portmap_is_published(port) && !noticed_port(port))
 		return false;
 	shortcut = shortcut_find(packet, &slot);
-	if (!shortcut)
+	if (!shortcut || shortcut->in_ifindex != skb->ifindex)
 		return false;
 	shortcut_take(shortcut, skb->len, translation);
 	return true;
@@ -177,7 +178,7 @@ static __always_inline bool shortcut_outwards(struct __sk_buff *skb, const struc
 
 /* What the flow makes of this packet it will make of the next one, up to the end of this second. */
 VERIFIED_ONCE int shortcut_make(const struct packet *packet, struct flow *flow,
-				const struct translation *translation)
+				const struct translation *translation, __u32 in_ifindex)
 {
 	struct shortcut *shortcut;
 
@@ -194,6 +195,7 @@ VERIFIED_ONCE int shortcut_make(const struct packet *packet, struct flow *flow,
 	shortcut->second = flow->last_seen;
 	shortcut->era = shortcuts_era;
 	shortcut->owner = flow->owner;
+	shortcut->in_ifindex = in_ifindex;
 	shortcut->out_ifindex = translation->out_ifindex;
 	shortcut->mtu = flow->path_mtu;
 	shortcut->path = translation->path;

@@ -296,6 +296,10 @@ struct flow {
 	__u8 path_destination[6]; /* MACs of the frame there; all zero: the neighbour is not known
 				   */
 	__u8 path_source[6];
+	/* Of a half that enters: where its packets came in that the stack let through. From
+	 * elsewhere they are the stack's. */
+	__u32 in_ifindex;
+	__u32 reserved;
 	/* CLOCK_MONOTONIC, seconds: when one of its packets left the IP stack last, still with
 	 * the tuple of this flow; 0: none has */
 	__u32 left_stack;
@@ -448,7 +452,7 @@ ASSERT_SIZE(struct flow_key, 40);
 ASSERT_SIZE(struct fragment_key, 40);
 ASSERT_SIZE(struct fragment, 48);
 ASSERT_SIZE(struct held_fragment, 1600);
-ASSERT_SIZE(struct flow, 96);
+ASSERT_SIZE(struct flow, 104);
 ASSERT_SIZE(struct flow_pair, 56);
 ASSERT_SIZE(struct attachment, 40);
 ASSERT_SIZE(struct noticed, 8 + 3 * 8 * PORT_WORDS);

@@ -12,7 +12,8 @@
 
 #include "bpf/portmap.skel.h"
 
-#define TABLE_SIZE 4096 /* enough for a few packets, and soon read through */
+#define WORLDS_A_TABLE 256 /* fill no more than a part of it */
+#define TABLE_SIZE 4096    /* enough for a few packets, and soon read through */
 
 static struct portmap_bpf *skeleton;
 static int programs[HOOKS];
@@ -30,6 +31,8 @@ const char *machine_hook_name(enum hook hook)
 void machine_load(void)
 {
 	skeleton = portmap_bpf__open();
+	if (skeleton)
+		skeleton->data->pair_numbers = FLOW_PAIRS(TABLE_SIZE); /* as the loader does */
 	if (!skeleton || bpf_map__set_max_entries(skeleton->maps.flows, TABLE_SIZE) ||
 	    bpf_map__set_max_entries(skeleton->maps.flow_pairs, FLOW_PAIRS(TABLE_SIZE)) ||
 	    bpf_map__set_max_entries(skeleton->maps.flows_new, TABLE_SIZE) ||
@@ -154,8 +157,25 @@ static void write_flows(const struct world *world)
 		update(tables[world->flows[i].table], &world->flows[i].key, &world->flows[i].value);
 }
 
+/* Flows end with their world, without a word to their pairs, which would fill the table. */
+static void free_pairs(void)
+{
+	static const struct flow_pair free_ones[FLOW_PAIRS(TABLE_SIZE)];
+	static uint32_t numbers[FLOW_PAIRS(TABLE_SIZE)], worlds;
+	uint32_t count = FLOW_PAIRS(TABLE_SIZE);
+
+	if (worlds++ % WORLDS_A_TABLE != 0)
+		return;
+	for (uint32_t i = 0; i < count; i++)
+		numbers[i] = i;
+	if (bpf_map_update_batch(bpf_map__fd(skeleton->maps.flow_pairs), numbers, free_ones, &count,
+				 NULL))
+		err(1, "freeing flow_pairs");
+}
+
 void machine_write(const struct world *world)
 {
+	free_pairs();
 	write_slots(world);
 	write_policies(world);
 	write_endpoints(world);
@@ -163,6 +183,7 @@ void machine_write(const struct world *world)
 	write_portmaps(world);
 	write_settings(world);
 	write_flows(world);
+	skeleton->data->shortcuts_era++; /* those were of the world before */
 	written = *world;
 }
 

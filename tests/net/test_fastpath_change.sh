@@ -752,3 +752,53 @@ test_fastpath_priority() {
 	bulk 3
 	BANDS
 }
+
+# a masqueraded flow that a packet's mark routes stays on that way, also where routing without the
+# mark could not tell another one at first, for want of the neighbour's address
+test_fastpath_mark_neighbour() {
+	local hits
+	far_make server
+	far_by server
+	fast_lists
+	serve_in server 9000
+	container_add one fast
+	ip route add "$far4" via "$client4" table 100
+	ip rule add fwmark 7 lookup 100
+	nft -f - <<-'RULES'
+	table inet marks {
+		chain marks {
+			type filter hook prerouting priority mangle
+			iifname "cni0" meta mark set 7
+		}
+	}
+	RULES
+	ip neighbour delete "$server4" dev eth1
+	hits_count client eth0 9000
+	talk_open marked one tcp "$far4" 9000
+	expect_goes_on marked
+	ip neighbour replace "$server4" lladdr "$(mac_in server eth0)" dev eth1 nud permanent
+	sleep 1.05
+	hits=$(hits client)
+	expect_steady marked
+	[ "$(hits client)" -gt "$hits" ] || fail "it leaves by the other way: $(paths_show)"
+}
+
+# a container that marks its packets as the fast path does, on an interface of its own that we do
+# not know, does not get them out as they are [i04]
+test_fastpath_forged_tc_index() {
+	loose
+	container_start web bridge -p 8080:80/udp
+	watch_wire
+	ip link add unknown type veth peer name unknown netns web
+	ip address add 10.200.0.1/24 dev unknown
+	ip link set unknown up
+	ip -n web address add 10.200.0.2/24 dev unknown
+	ip -n web link set unknown up
+	ip -n web route add "$server4" via 10.200.0.1 src "$(address4 web)"
+	"$build/tests/tcx" pin /sys/fs/bpf/program /sys/fs/bpf/count
+	in_namespace web tc qdisc add dev unknown clsact
+	in_namespace web tc filter add dev unknown egress protocol all bpf \
+		pinned /sys/fs/bpf/program classid 1:6251
+	ask web udp "$server4" 9000 --timeout 200 >/dev/null || true
+	expect_no_leak
+}

@@ -325,3 +325,24 @@ test_fastpath_drop_offload_forgotten() {
 	expect_fast_again out server tcp
 	expect_no_invalid
 }
+
+# a packet of a flow that skips the stack, but comes in by another uplink than the flow does, is the
+# reverse path filter's and the firewall's to judge, as it would be without the fast path
+test_fastpath_forged_elsewhere() {
+	local arrived
+	sysctl -qw net.ipv4.conf.all.rp_filter=1 net.ipv4.conf.eth1.rp_filter=1
+	guard 'iifname "eth1" ct direction original drop'
+	conflist bridge bridge "$(with_ours '{"fastPath": "established"}')"
+	stack_watch
+	container_start web bridge -p 8080:80/udp
+	arrivals_watch web 80
+	conversation_open in client udp "$host4" 8080 --source-port 7000
+	for _ in 1 2 3 4 5; do expect_says in web; done
+	arrived=$(arrived web)
+	for _ in 1 2 3; do
+		in_namespace server "$peer" forge udp "$client4" 7000 "$host4" 8080 \
+			--interface eth0 --destination-mac "$(mac_of eth1)"
+	done
+	expect_says in web
+	expect_equal "$((arrived + 1))" "$(arrived web)" "datagrams that have arrived"
+}

@@ -177,13 +177,54 @@ static void limit_of_one(void)
 	row_end();
 }
 
+static void limit_to_one(void)
+{
+	host_close_sockets();
+	fixture_reset();
+	fixture_set_policy(ONE, (struct policy){.max_flows = 1});
+}
+
+static uint32_t only_pair(void)
+{
+	struct stored_entries stored;
+
+	fixture_read_flows(&stored);
+	for (int i = 0; i < stored.count; i++)
+		if (stored.entries[i].flow.pair)
+			return stored.entries[i].flow.pair;
+	return 0;
+}
+
+/* Is there room for another flow, where one in this state is all that container one may have? */
+static void expect_room_beside(enum flow_state state, uint32_t idle, bool room)
+{
+	uint32_t pair = only_pair();
+
+	for (int i = 0; i < 2; i++) {
+		struct entry entry = connected_one[i];
+
+		entry.pair = pair;
+		entry.owner = ONE;
+		entry.idle = idle;
+		entry.state = state;
+		fixture_put(&entry);
+		fixture_take_flow_pair(&entry);
+	}
+	fixture_let_second_pass();
+	send_to(8080, 1002, SYN);
+	expect_number(fixture_flow_pairs_of(ONE), !room, "flows of one");
+	if (room)
+		expect_verdict(connect_to_one(1002), TC_ACT_UNSPEC, "tried again");
+	else
+		expect_verdict(send_to(8080, 1002, SYN), TC_ACT_SHOT, "tried again");
+	expect_number(fixture_flow_pairs_of(ONE), 1, "flows of one");
+}
+
 /* Half-open when the others became answered. */
 static void limit_of_half_open(void)
 {
 	row_begin("[T32] nor may a half-open flow be answered beyond the limit");
-	host_close_sockets();
-	fixture_reset();
-	fixture_set_policy(ONE, (struct policy){.max_flows = 1});
+	limit_to_one();
 	begin_with_one(1001);
 	fixture_read_counters(&before);
 	expect_verdict(connect_to_one(1000), TC_ACT_UNSPEC, "the first");
@@ -192,21 +233,24 @@ static void limit_of_half_open(void)
 	row_end();
 
 	row_begin("[T32] a flow that has ended counts no more once somebody is refused");
-	for (int i = 0; i < 2; i++) {
-		struct entry entry = connected_one[i];
+	expect_room_beside(STATE_ESTABLISHED, IDLE, true);
+	row_end();
 
-		entry.pair = 1;
-		entry.owner = ONE;
-		entry.idle = IDLE;
-		entry.state = STATE_ESTABLISHED;
-		fixture_put(&entry);
-		fixture_take_flow_pair(&entry);
-	}
-	fixture_let_second_pass();
-	send_to(8080, 1002, SYN);
-	expect_number(fixture_flow_pairs_of(ONE), 0, "flows of one");
-	expect_verdict(connect_to_one(1002), TC_ACT_UNSPEC, "tried again");
-	expect_number(fixture_flow_pairs_of(ONE), 1, "flows of one");
+	row_begin("[T32] nor does one that has closed some seconds ago: connections come and go by "
+		  "the "
+		  "thousand");
+	limit_to_one();
+	connect_to_one(1000);
+	expect_room_beside(STATE_CLOSING, 11, true);
+	row_end();
+
+	row_begin("[T32] but one that has just closed, or stands half-closed, does");
+	limit_to_one();
+	connect_to_one(1000);
+	expect_room_beside(STATE_CLOSING, 5, false);
+	limit_to_one();
+	connect_to_one(1000);
+	expect_room_beside(STATE_FIN, 11, false);
 	row_end();
 }
 

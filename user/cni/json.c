@@ -13,10 +13,12 @@
 
 void cni_json_begin(void)
 {
-	const size_t *random_bytes = (const size_t *)getauxval(AT_RANDOM);
+	const char *random_bytes = (const char *)getauxval(AT_RANDOM); /* 16, at any address */
+	size_t seed = 0; /* jansson shall find some itself */
 
-	/* 0: jansson shall find some itself. */
-	json_object_seed(random_bytes ? random_bytes[1] : 0);
+	if (random_bytes)
+		memcpy(&seed, random_bytes + 16 - sizeof(seed), sizeof(seed));
+	json_object_seed(seed);
 }
 
 json_t *cni_json_parse(const char *text, size_t length, const char *what, struct cni_error *err)

@@ -69,11 +69,13 @@ static uint32_t flow_pairs_for(const struct portmap_bpf *skeleton)
 	return FLOW_PAIRS(bpf_map__max_entries(skeleton->maps.flows));
 }
 
-/* As many in all as there are flows, so many for each CPU. */
+#define MIN_SHORTCUTS 64 /* a CPU; a power of two */
+
+/* As many in all as there are flows, so many for each CPU: of those that may be, not only are. */
 static int size_shortcuts(struct portmap_bpf *skeleton)
 {
 	uint32_t flows = bpf_map__max_entries(skeleton->maps.flows);
-	uint32_t cpus, places = skeleton->data->shortcuts_a_cpu;
+	uint32_t cpus, places = MIN_SHORTCUTS;
 	int possible = libbpf_num_possible_cpus();
 
 	if (possible < 0)
