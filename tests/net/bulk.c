@@ -266,7 +266,7 @@ static void there_and_back(int fd, long bytes)
 
 static void ask_tcp(const struct sockaddr_in6 *server, const struct options *options)
 {
-	struct timeval limit = {.tv_sec = 5};
+	struct timeval limit = {.tv_sec = patience(5)};
 	int fd = open_socket(SOCK_STREAM);
 
 	if (setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof(limit)) ||
@@ -320,7 +320,7 @@ static void await_burst(int fd, size_t length, long position)
 	int size;
 
 	while (length > 0) {
-		if (poll(&readable, 1, 2000) <= 0)
+		if (poll(&readable, 1, patience(2000)) <= 0)
 			broken("datagrams lost", position);
 		got = receive_datagrams(fd, buffer, &from, &size);
 		if (got <= 0)

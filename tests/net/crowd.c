@@ -165,7 +165,7 @@ static void check_connected(int fd, int done, int count)
 
 static int wait_for(struct epoll_event *events, const char *what, int done, int count)
 {
-	int ready = epoll_wait(poller, events, EVENTS, PATIENCE);
+	int ready = epoll_wait(poller, events, EVENTS, patience(PATIENCE));
 
 	if (ready <= 0) {
 		printf("lost: %d of %d %s\n", done, count, what);

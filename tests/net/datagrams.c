@@ -394,7 +394,7 @@ static void parse_options(int argc, char **argv, struct options *options)
 			options->count = parse_number(optarg, 1, 100000);
 			break;
 		case 't':
-			options->timeout = parse_number(optarg, 1, 100000);
+			options->timeout = patience(parse_number(optarg, 1, 100000));
 			break;
 		case 'b':
 			options->background = true;
@@ -410,7 +410,7 @@ static void parse_options(int argc, char **argv, struct options *options)
 
 int main(int argc, char **argv)
 {
-	struct options options = {.count = 1, .timeout = 1000};
+	struct options options = {.count = 1, .timeout = patience(1000)};
 	struct sockaddr_in6 peer;
 
 	parse_options(argc, argv, &options);

@@ -107,7 +107,7 @@ conversation_open() {
 say() {
 	local in=$1_in out=$1_out answer
 	echo >&"${!in}"
-	read -r -t 5 answer <&"${!out}" || answer='no answer'
+	read -r -t $((5 * ${SLOWER:-1})) answer <&"${!out}" || answer='no answer'
 	echo "$answer"
 }
 

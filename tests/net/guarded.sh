@@ -59,7 +59,7 @@ conversations_silent() {
 	done
 	for name in "${names[@]}"; do
 		out=${name}_out
-		read -r -t 5 answer <&"${!out}" || answer='no answer'
+		read -r -t $((5 * ${SLOWER:-1})) answer <&"${!out}" || answer='no answer'
 		[ "$answer" = timeout ] || fail "$name: expected silence, got: $answer"
 	done
 }

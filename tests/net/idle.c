@@ -8,24 +8,21 @@
  *                                         of standard input
  */
 #define _GNU_SOURCE
-#include <arpa/inet.h>
 #include <err.h>
-#include <errno.h>
-#include <netinet/in.h>
 #include <poll.h>
-#include <stdbool.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/epoll.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <time.h>
 #include <unistd.h>
 
+#include "tool.h"
+
 #define AT_ONCE 200 /* connections begun together */
 #define CONNECT_PATIENCE 1500
 #define ANSWER_PATIENCE 8000
+
+const char tool_usage[] = "usage: idle serve PORT | idle hold ADDRESS PORT COUNT\n";
 
 static struct pollfd *crowd;
 static int size;
@@ -89,10 +86,9 @@ static int begin_connection(const struct sockaddr_in *address)
 }
 
 /* Until none of them is waited for any more. What is done has no events. */
-static void wait_for(struct pollfd *some, int count, short events, int patience,
-		     bool (*done)(int fd))
+static void wait_for(struct pollfd *some, int count, short events, int limit, bool (*done)(int fd))
 {
-	long end = milliseconds() + patience;
+	long end = milliseconds() + patience(limit);
 	int waiting = count;
 
 	for (int i = 0; i < count; i++)
@@ -189,7 +185,7 @@ int main(int argc, char **argv)
 	if (argc == 3 && strcmp(argv[1], "serve") == 0)
 		serve(atoi(argv[2]));
 	if (argc != 5 || strcmp(argv[1], "hold") != 0)
-		errx(2, "usage: idle serve PORT | idle hold ADDRESS PORT COUNT");
+		die_usage();
 	hold(argv[2], atoi(argv[3]), atoi(argv[4]));
 	return 0;
 }

@@ -132,7 +132,7 @@ static int step_connect_nonblocking(int fd, char **arguments)
 		die("O_NONBLOCK");
 	if (connect(fd, &address.any, size) && errno != EINPROGRESS)
 		return report(arguments[0], true);
-	if (poll(&writable, 1, CONNECT_TIMEOUT * 1000) == 0) {
+	if (poll(&writable, 1, patience(CONNECT_TIMEOUT * 1000)) == 0) {
 		errno = ETIMEDOUT;
 		return report(arguments[0], true);
 	}
@@ -264,7 +264,7 @@ static int step_receive(int fd, char **arguments)
 	ssize_t got;
 
 	errno = ETIMEDOUT;
-	if (poll(&readable, 1, RECEIVE_TIMEOUT) == 0)
+	if (poll(&readable, 1, patience(RECEIVE_TIMEOUT)) == 0)
 		return report(arguments[0], true);
 	got = receive(fd, arguments[0], line, &from);
 	if (got < 0)
@@ -341,7 +341,7 @@ static const struct step *step_find(const char *name)
 
 static int open_socket(const char *name)
 {
-	struct timeval limit = {.tv_sec = CONNECT_TIMEOUT};
+	struct timeval limit = {.tv_sec = patience(CONNECT_TIMEOUT)};
 	int fd;
 
 	if (strlen(name) != 4)

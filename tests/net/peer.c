@@ -577,7 +577,7 @@ static void parse_options(int argc, char **argv, struct options *options)
 			options->interval = parse_number(optarg, 0, 100000);
 			break;
 		case 't':
-			options->timeout = parse_number(optarg, 1, 100000);
+			options->timeout = patience(parse_number(optarg, 1, 100000));
 			break;
 		case 'T':
 			options->ttl = parse_number(optarg, 1, 255);
@@ -628,7 +628,7 @@ int main(int argc, char **argv)
 		.from = "any",
 		.tcp_flags = "S",
 		.count = 1,
-		.timeout = 1000,
+		.timeout = patience(1000),
 	};
 	bool tcp;
 	int arguments;

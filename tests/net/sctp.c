@@ -330,7 +330,7 @@ static void parse_options(int argc, char **argv, struct options *options)
 			options->size = parse_number(optarg, sizeof(struct init), PACKET_SIZE - 1);
 			break;
 		case 't':
-			options->timeout = parse_number(optarg, 1, 100000);
+			options->timeout = patience(parse_number(optarg, 1, 100000));
 			break;
 		case 'b':
 			options->background = true;
@@ -346,7 +346,8 @@ static void parse_options(int argc, char **argv, struct options *options)
 
 int main(int argc, char **argv)
 {
-	struct options options = {.name = "sctp", .count = 1, .size = 100, .timeout = 1000};
+	struct options options = {
+		.name = "sctp", .count = 1, .size = 100, .timeout = patience(1000)};
 
 	parse_options(argc, argv, &options);
 	argv += optind;

@@ -80,7 +80,7 @@ static bool await_some(const struct stream *stream)
 {
 	struct pollfd readable = {.fd = stream->fd, .events = POLLIN};
 
-	return poll(&readable, 1, PATIENCE) > 0;
+	return poll(&readable, 1, patience(PATIENCE)) > 0;
 }
 
 static void pause_shortly(void)

@@ -44,7 +44,7 @@ talk_open() {
 # The next line has this text, and is in $line.
 talk_read() {
 	local out=$1_out
-	read -r -t 5 line <&"${!out}" || fail "$1 says nothing"
+	read -r -t $((5 * ${SLOWER:-1})) line <&"${!out}" || fail "$1 says nothing"
 	expect_contains "$line" "$2"
 }
 

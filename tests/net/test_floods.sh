@@ -19,13 +19,13 @@ crowd_open() {
 	eval "${name}_in=$crowd_fd"
 	exec {crowd_fd}<"/run/$name.out"
 	eval "${name}_out=$crowd_fd"
-	read -r -t 40 crowd_size <&"$crowd_fd" || fail "crowd $name does not come together"
+	read -r -t $((40 * ${SLOWER:-1})) crowd_size <&"$crowd_fd" || fail "crowd $name does not come together"
 }
 
 crowd_count() {
 	local in=$1_in out=$1_out count
 	echo >&"${!in}"
-	read -r -t 40 count <&"${!out}" || count='no answer'
+	read -r -t $((40 * ${SLOWER:-1})) count <&"${!out}" || count='no answer'
 	echo "$count"
 }
 

@@ -42,6 +42,15 @@ static inline int parse_number(const char *text, int low, int high)
 	return (int)number;
 }
 
+/* How long to wait where a quiet machine would need so many milliseconds at most: SLOWER in the
+ * environment says how many times as long everything takes here (tests/pace). */
+static inline int patience(int milliseconds)
+{
+	const char *slower = getenv("SLOWER");
+
+	return slower ? milliseconds * parse_number(slower, 1, 1000) : milliseconds;
+}
+
 static inline struct sockaddr_in6 parse_address(const char *text, int port)
 {
 	struct sockaddr_in6 address = {.sin6_family = AF_INET6, .sin6_port = htons(port)};

@@ -420,9 +420,9 @@ tcx_needed() { [ "$(kernel_or 6.6)" = 6.6 ] || skip "the kernel has no TCX, whic
 # The older one of this kernel's version and the given one.
 kernel_or() { printf '%s\n' "$1" "$(uname -r)" | sort -V | head -n 1; }
 
-# Waits until a condition holds: wait_until SECONDS COMMAND...
+# Waits until a condition holds: wait_until SECONDS COMMAND...; a slow machine has longer.
 wait_until() {
-	local rounds=$(($1 * 50))
+	local rounds=$(($1 * 50 * ${SLOWER:-1}))
 	shift
 	while ! "$@"; do
 		rounds=$((rounds - 1))
