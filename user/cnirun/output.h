@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * output.h - what cnirun says: results on stdout, everything else on stderr.
+ *
+ * Texts of plugins, lists and the cache are in what it says, and a terminal may be what
+ * gets it: control characters other than line feeds come out as '?', in JSON as \uNNNN.
  */
 #ifndef CNIRUN_OUTPUT_H
 #define CNIRUN_OUTPUT_H

@@ -8,6 +8,7 @@
 
 #include "cni/cleanup.h"
 #include "cni/json.h"
+#include "cni/printable.h"
 #include "cnirun/cache.h"
 #include "cnirun/conflist.h"
 #include "cnirun/netns.h"
@@ -112,8 +113,11 @@ static char *make_cell(const struct cache_entry *entry, enum column column)
 	if (!cell)
 		return NULL;
 	write_cell(cell, entry, column);
-	if (!fclose(cell))
+	if (!fclose(cell)) {
+		/* Not even line feeds: one of them would begin a row that is no entry. */
+		cni_printable(text, "");
 		return text;
+	}
 	free(text);
 	return NULL;
 }

@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * printable.h - text from strangers, before a terminal gets it.
+ */
+#ifndef CNI_PRINTABLE_H
+#define CNI_PRINTABLE_H
+
+/* Puts a '?' in place of each byte of what a terminal would obey and not show: control
+ * characters (escape sequences begin with one) but those in `kept` ("\n"; "" for none),
+ * marks that turn the direction of writing, and bytes that are no UTF-8. */
+void cni_printable(char *text, const char *kept);
+
+#endif
