@@ -557,6 +557,41 @@ static void corrupt_cache(void **state)
 	assert_false(sandbox_has(CACHE_FILE));
 }
 
+/* A plugin's words are shown, but a terminal is not driven by them. */
+static void terminal_not_driven(void **state)
+{
+	(void)state;
+	write_list("1.1.0", "", "{\"type\":\"a\"}");
+	instruct("a.ADD", "printf '%s' '{\"code\":7,\"msg\":\"red\\u001b[31m\\nline\",\"details\":"
+			  "\"\\u009b2J\"}'; exit 1\n");
+	ADD();
+	assert_failure("failed (add): red?[31m\nline; ??2J\n");
+	instruct("a.ADD", "printf 'oops \\033]0;title\\007'; exit 1\n");
+	ADD();
+	assert_failure("no CNI error: \"oops ?]0;title?\"");
+	instruct("a.VERSION", "printf '%s' '{\"supportedVersions\":[\"\\u001b[2J\"]}'; exit 0\n");
+	run_cnirun("version", "LIST", NULL);
+	assert_success();
+	assert_non_null(strstr(last_output, " ?[2J\n"));
+	instruct("a.ADD", "printf '%s' '{\"interfaces\":[{\"name\":\"\\u009b2J\"}],\"ips\":[]}'; "
+			  "exit 0\n");
+	ADD();
+	assert_success();
+	assert_non_null(strstr(last_output, "\"name\": \"\\u009B2J\""));
+}
+
+/* What a file of the cache says is shown as one row. */
+static void list_is_clean(void **state)
+{
+	(void)state;
+	ADD();
+	sandbox_write(CACHE_FILE, "{\"kind\":\"cniCacheV1\",\"networkName\":\"n\",\"containerId\":"
+				  "\"" ID "\",\"ifName\":\"eth0\",\"netns\":\"/a\\n\\u001b[2Jb\"}");
+	run_cnirun("list", "LIST", NULL);
+	assert_success();
+	assert_non_null(strstr(last_output, " /a??[2Jb(gone) "));
+}
+
 static void old_cache(void **state)
 {
 	(void)state;
@@ -740,6 +775,12 @@ static void status_before_110(void **state)
 	run_cnirun("status", "LIST", NULL);
 	assert_success();
 	assert_calls("");
+	assert_string_equal(last_errors, "cnirun: warning: conflist \"n\" has cniVersion 1.0.0: "
+					 "plugins cannot be asked (1.1.0 needed)\n");
+	sandbox_write("n.conflist", "{\"name\":\"n\",\"plugins\":[" THREE "]}");
+	run_cnirun("status", "LIST", NULL);
+	assert_success();
+	assert_non_null(strstr(last_errors, "conflist \"n\" has no cniVersion: "));
 }
 
 static void version_table(void **state)
@@ -754,6 +795,23 @@ static void version_table(void **state)
 					 "b                    no      0.1.0\n");
 	assert_non_null(strstr(sandbox_read("env.a.VERSION"), "CNI_NETNS=dummy\n"));
 	assert_stdin("a.VERSION", "cniVersion", "\"1.1.0\"");
+}
+
+static void version_goes_on(void **state)
+{
+	(void)state;
+	instruct("a.VERSION", "echo hello; exit 0\n");
+	instruct("b.VERSION", "echo '{\"supportedVersions\":\"1.0.0\"}'; exit 0\n");
+	run_cnirun("version", "LIST", NULL);
+	assert_int_equal(exit_status, 1);
+	assert_string_equal(last_output, "PLUGIN               1.1.0   VERSIONS\n"
+					 "a                    ?\n"
+					 "b                    ?\n"
+					 "c                    no      0.4.0 1.0.0\n");
+	assert_non_null(strstr(last_errors, "cnirun: plugin type=\"a\" name=\"n\" failed "
+					    "(version): its answer on stdout is not valid JSON"));
+	assert_non_null(strstr(last_errors, "\nplugin type=\"b\" name=\"n\" failed (version): "
+					    "\"supportedVersions\" must be an array"));
 }
 
 /* How far into its line the text stands. */
@@ -797,9 +855,15 @@ static const struct usage_row usage_rows[] = {
 	{"no netns", {"add", "LIST", NULL}, "missing operand: NETNS"},
 	{"too many operands", {"gc", "LIST", NETNS, NULL}, "one operand too many"},
 	{"an unknown option", {"add", "LIST", NETNS, "--foo", NULL}, "no such option here: --foo"},
-	{"an unknown letter", {"add", "LIST", NETNS, "-x", NULL}, "no such option here: -x"},
-	{"another verb's option", {"gc", "LIST", "-p", "80:80", NULL}, "no such option here"},
+	{"an unknown letter", {"add", "LIST", NETNS, "-x", NULL}, "no such option here: -x;"},
+	{"an unknown letter among others", {"add", "-xp", NULL}, "no such option here: -x;"},
+	{"a byte that is no letter", {"add", "-\xff", NULL}, "no such option here: -?;"},
+	{"another verb's option", {"gc", "LIST", "-p", "80:80", NULL}, "option here: -p;"},
+	{"another verb's long option",
+	 {"gc", "LIST", "--publish", "80:80", NULL},
+	 "no such option here: --publish;"},
 	{"an option without value", {"add", "LIST", NETNS, "--id", NULL}, "no value after --id"},
+	{"a letter without value", {"add", "LIST", NETNS, "-p", NULL}, "no value after -p;"},
 	{"a bad -p", {"add", "LIST", NETNS, "-p", "0:80", NULL}, "invalid -p \"0:80\""},
 	{"[s139] a bad --args", {"add", "LIST", NETNS, "--args", "A", NULL}, "CNI_ARGS pair \"A\""},
 	{"a --capability without value",
@@ -913,6 +977,8 @@ static const struct case_row cases[] = {
 	{"[s140] ADD without netns", add_without_netns},
 	{"[s133] a corrupt cache: DEL goes on, CHECK fails", corrupt_cache},
 	{"[s133] a cache of the old format", old_cache},
+	{"a terminal does not obey what plugins say", terminal_not_driven},
+	{"a terminal does not obey what the cache says", list_is_clean},
 	{"a cache of another version", cache_of_another_version},
 	{"a cache of another attachment", cache_of_another_attachment},
 	{"[s134] CHECK in ADD's order with the final result", check_in_order},
@@ -927,6 +993,7 @@ static const struct case_row cases[] = {
 	{"[s136] STATUS stops at the first error", status_asks_all},
 	{"[s136] STATUS below 1.1.0 asks nobody", status_before_110},
 	{"[s22] VERSION of each plugin", version_table},
+	{"[s22] VERSION goes on after a bad answer", version_goes_on},
 	{"list", list_of_cache},
 	{"-p beside --capability portMappings", both_ways_of_ports},
 	{"--help of each verb", help_of_verbs},

@@ -17,10 +17,11 @@ static int parse_pair(json_t *pairs, const char *text, size_t length, struct cni
 	size_t key = equals ? (size_t)(equals - text) : 0;
 	json_t *pair;
 
-	if (!key || key + 1 == length)
+	/* types.LoadArgs(), by which plugins read them, takes no "=" in a value either. */
+	if (!key || key + 1 == length || memchr(equals + 1, '=', length - key - 1))
 		return cni_error_set(err, CNI_ERROR_INVALID_ENVIRONMENT,
-				     "invalid CNI_ARGS pair \"%.*s\": must be KEY=VALUE, pairs are "
-				     "separated by semicolons",
+				     "invalid CNI_ARGS pair \"%.*s\": must be KEY=VALUE with one "
+				     "\"=\", pairs are separated by semicolons",
 				     (int)length, text);
 	pair = json_pack("[s%, s%]", text, key, equals + 1, length - key - 1);
 	if (!pair)

@@ -165,6 +165,21 @@ int invoke_for_network(const struct conflist *list, const json_t *plugin, const 
 	return invoke_plugin(list, plugin, &environment, request, NULL, err);
 }
 
+/* An array, empty where the answer has none. */
+static json_t *parse_versions(const struct execute_output *output, struct cni_error *err)
+{
+	cleanup_json json_t *answer = cni_json_parse_object(
+		output->text ? output->text : "", output->length, "its answer on stdout", err);
+	json_t *versions = NULL;
+
+	if (!answer || cni_json_get_array(answer, "supportedVersions", &versions, err))
+		return NULL;
+	versions = versions ? json_incref(versions) : json_array();
+	if (!versions)
+		cni_error_no_memory(err);
+	return versions;
+}
+
 json_t *invoke_version(const struct conflist *list, const json_t *plugin, const char *path,
 		       struct cni_error *err)
 {
@@ -179,16 +194,15 @@ json_t *invoke_version(const struct conflist *list, const json_t *plugin, const 
 	};
 	cleanup_output struct execute_output output = {0};
 	cleanup_json json_t *request = json_pack("{s:s}", "cniVersion", CNI_VERSION_NEWEST);
-	json_t *answer = NULL;
+	json_t *versions = NULL;
 
 	if (!request)
 		cni_error_no_memory(err);
 	else if (!execute(plugin, &dummy, request, path, &output, err))
-		answer = cni_json_parse_object(output.text ? output.text : "", output.length,
-					       "its answer on stdout", err);
-	if (!answer)
+		versions = parse_versions(&output, err);
+	if (!versions)
 		name_plugin(list, plugin, "VERSION", err);
-	return answer;
+	return versions;
 }
 
 int invoke_find_all(const struct conflist *list, const char *path, struct cni_error *err)

@@ -22,7 +22,7 @@ int invoke_plugin(const struct conflist *list, const json_t *plugin,
 int invoke_for_network(const struct conflist *list, const json_t *plugin, const char *command,
 		       const char *path, const json_t *request, struct cni_error *err);
 
-/* The object with which a plugin answers VERSION; a new reference, or NULL. */
+/* The versions that a plugin says it supports: a new array, or NULL. */
 json_t *invoke_version(const struct conflist *list, const json_t *plugin, const char *path,
 		       struct cni_error *err);
 

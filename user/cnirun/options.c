@@ -8,6 +8,7 @@
 #include "cnirun/options.h"
 
 #include <getopt.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -167,6 +168,20 @@ static enum option_name option_of(int found, unsigned int set)
 	return (enum option_name)found;
 }
 
+/* What getopt_long() returned, as it was typed. getopt's own letter where there is one:
+ * within "-xp" it has not moved on to the next word. */
+static void name_option(char *name, size_t size, int found, char **argv)
+{
+	if (found >= 0 && found < OPTION_COUNT)
+		snprintf(name, size, "--%s", descriptions[found].name);
+	else if (found != '?' && found != ':')
+		snprintf(name, size, "-%c", found);
+	else if (optopt && (optopt < 0 || optopt >= OPTION_COUNT))
+		snprintf(name, size, "-%c", optopt);
+	else
+		snprintf(name, size, "%s", argv[optind - 1]);
+}
+
 static int collect_all(struct collection *collection, int argc, char **argv, unsigned int set,
 		       struct cni_error *err)
 {
@@ -179,10 +194,13 @@ static int collect_all(struct collection *collection, int argc, char **argv, uns
 	while ((found = getopt_long(argc, argv, ":p:h", getopt_options, NULL)) != -1) {
 		enum option_name name = option_of(found, set);
 
+		char given[64];
+
+		name_option(given, sizeof(given), found, argv);
 		if (found == ':')
-			return usage(err, argv[0], "no value after ", argv[optind - 1]);
+			return usage(err, argv[0], "no value after ", given);
 		if (name == OPTION_COUNT)
-			return usage(err, argv[0], "no such option here: ", argv[optind - 1]);
+			return usage(err, argv[0], "no such option here: ", given);
 		if (collect(collection, name, optarg, err))
 			return -1;
 	}

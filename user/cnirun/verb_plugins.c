@@ -8,6 +8,7 @@
 #include "cni/json.h"
 #include "cni/version.h"
 #include "cnirun/conflist.h"
+#include "cnirun/errors.h"
 #include "cnirun/execute.h"
 #include "cnirun/invoke.h"
 #include "cnirun/output.h"
@@ -34,8 +35,14 @@ int verb_status(const struct options *options, struct cni_error *err)
 
 	if (conflist_find(&list, options->conflist, err))
 		return -1;
-	if (!conflist_version_reaches(&list, STATUS_SINCE))
+	/* libcni asks nobody either, and calls that success. */
+	if (!conflist_version_reaches(&list, STATUS_SINCE)) {
+		output_warn("conflist \"%s\" has %s%s: plugins cannot be asked (" STATUS_SINCE
+			    " needed)",
+			    list.name, *list.version ? "cniVersion " : "no cniVersion",
+			    list.version);
 		return 0;
+	}
 	json_array_foreach (list.plugins, index, plugin) {
 		if (ask_status(&list, options, plugin, err))
 			return -1;
@@ -55,11 +62,16 @@ static bool speaks(const json_t *versions, const char *wanted)
 	return false;
 }
 
+/* `versions` is NULL for a plugin that did not say. */
 static void print_versions(const char *type, const json_t *versions, const char *wanted)
 {
 	const json_t *version;
 	size_t index;
 
+	if (!versions) {
+		output_text("%-20s ?\n", type);
+		return;
+	}
 	output_text("%-20s %-7s", type, speaks(versions, wanted) ? "yes" : "no");
 	json_array_foreach (versions, index, version) {
 		if (json_is_string(version))
@@ -68,21 +80,22 @@ static void print_versions(const char *type, const json_t *versions, const char 
 	output_text("\n");
 }
 
-static int ask_version(const struct conflist *list, const struct options *options,
-		       const json_t *plugin, const char *wanted, struct cni_error *err)
+/* The others are asked though one fails: *all gets its error. */
+static void ask_version(const struct conflist *list, const struct options *options,
+			const json_t *plugin, const char *wanted, struct cni_error *all)
 {
-	cleanup_json json_t *answer = invoke_version(list, plugin, options->cni_path, err);
-	json_t *versions = NULL;
+	struct cni_error problem = {0};
+	cleanup_json json_t *versions = invoke_version(list, plugin, options->cni_path, &problem);
 
-	if (!answer || cni_json_get_array(answer, "supportedVersions", &versions, err))
-		return -1;
 	print_versions(plugin_type(plugin), versions, wanted);
-	return 0;
+	if (!versions)
+		errors_join(all, &problem);
 }
 
 int verb_version(const struct options *options, struct cni_error *err)
 {
 	cleanup_conflist struct conflist list = {0};
+	struct cni_error all = {0};
 	const char *wanted;
 	const json_t *plugin;
 	size_t index;
@@ -91,9 +104,10 @@ int verb_version(const struct options *options, struct cni_error *err)
 		return -1;
 	wanted = *list.version ? list.version : CNI_VERSION_OLDEST;
 	output_text("%-20s %-7s VERSIONS\n", "PLUGIN", wanted);
-	json_array_foreach (list.plugins, index, plugin) {
-		if (ask_version(&list, options, plugin, wanted, err))
-			return -1;
-	}
-	return output_flush(err);
+	json_array_foreach (list.plugins, index, plugin)
+		ask_version(&list, options, plugin, wanted, &all);
+	if (!all.message)
+		return output_flush(err);
+	*err = all;
+	return -1;
 }
