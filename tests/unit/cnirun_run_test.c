@@ -592,6 +592,56 @@ static void list_is_clean(void **state)
 	assert_non_null(strstr(last_output, " /a??[2Jb(gone) "));
 }
 
+/* Reading them would wait, or never end. */
+static void cache_of_special_files(void **state)
+{
+	(void)state;
+	ADD();
+	assert_int_equal(mkfifo(sandbox_path("cni/results/n-pipe-eth0"), 0600), 0);
+	assert_int_equal(symlink("/dev/zero", sandbox_path("cni/results/n-zero-eth0")), 0);
+	run_cnirun("list", "LIST", NULL);
+	assert_success();
+	assert_non_null(strstr(last_output, "\n" ID " "));
+	assert_non_null(strstr(last_errors, "n-pipe-eth0 is no regular file"));
+	assert_non_null(strstr(last_errors, "n-zero-eth0 is no regular file"));
+	run_cnirun("check", "LIST", NETNS, "--id", "pipe", NULL);
+	assert_failure("n-pipe-eth0 is no regular file");
+	run_cnirun("add", "LIST", NETNS, "--id", "zero", NULL);
+	assert_success();
+	run_cnirun("del", "LIST", NETNS, "--id", "pipe", NULL);
+	assert_success();
+	assert_false(sandbox_has("cni/results/n-pipe-eth0"));
+}
+
+/* "cnirun status <(jq ... some.conflist)": what the command line names need be no file. */
+static void list_from_pipe(void **state)
+{
+	int ends[2];
+	char path[32];
+	static const char text[] =
+		"{\"name\":\"n\",\"cniVersion\":\"1.1.0\",\"plugins\":[" THREE "]}";
+
+	(void)state;
+	assert_int_equal(pipe(ends), 0);
+	assert_int_equal(write(ends[1], text, strlen(text)), strlen(text));
+	close(ends[1]);
+	snprintf(path, sizeof(path), "/dev/fd/%d", ends[0]);
+	run_cnirun("status", path, NULL);
+	close(ends[0]);
+	assert_success();
+	assert_calls("STATUS a\nSTATUS b\nSTATUS c\n");
+}
+
+static void pipe_among_lists(void **state)
+{
+	(void)state;
+	assert_int_equal(mkfifo(sandbox_path("a.conflist"), 0600), 0);
+	setenv("NETCONFPATH", sandbox, 1);
+	run_cnirun("status", "n", NULL);
+	unsetenv("NETCONFPATH");
+	assert_failure("a.conflist is no regular file");
+}
+
 static void old_cache(void **state)
 {
 	(void)state;
@@ -744,16 +794,47 @@ static void gc_goes_on(void **state)
 	assert_calls("DEL c\nGC a\nGC b\nGC c\n");
 }
 
-/* What a broken file is about may live: the plugins must not be told that it does not. */
-static void gc_of_unreadable(void **state)
+/* Of whom such files are is not known: the plugins are told to keep all that they may be of. */
+static void gc_beside_unreadable(void **state)
+{
+	(void)state;
+	add_with_netns("live");
+	add_with_netns("stale");
+	unlink(sandbox_path("stale"));
+	unlink(sandbox_path("calls"));
+	sandbox_write("cni/results/n-a-b-eth0", "broken");
+	sandbox_write("cni/results/n-old-eth0", "{\"cniVersion\":\"1.1.0\"}");
+	sandbox_write("cni/results/n-..-eth0", "no container has this ID");
+	assert_int_equal(mkfifo(sandbox_path("cni/results/n-pipe-eth0"), 0600), 0);
+	GC();
+	assert_success();
+	assert_calls("DEL c\nDEL b\nDEL a\nGC a\nGC b\nGC c\n");
+	assert_false(sandbox_has("cni/results/n-stale-eth0"));
+	assert_stdin("a.GC", "cni.dev/valid-attachments",
+		     "[{\"containerID\":\"live\",\"ifname\":\"eth0\"},"
+		     "{\"containerID\":\"a\",\"ifname\":\"b-eth0\"},"
+		     "{\"containerID\":\"a-b\",\"ifname\":\"eth0\"},"
+		     "{\"containerID\":\"old\",\"ifname\":\"eth0\"},"
+		     "{\"containerID\":\"pipe\",\"ifname\":\"eth0\"}]");
+	assert_non_null(strstr(last_errors, "n-a-b-eth0 cannot be used: "));
+	assert_non_null(strstr(last_errors, "n-old-eth0 cannot be used: "));
+	assert_non_null(strstr(last_errors, "n-pipe-eth0 is no regular file"));
+}
+
+/* A file that tells of another container than its name would have that one deleted. */
+static void gc_of_wrong_name(void **state)
 {
 	(void)state;
 	add_with_netns("live");
 	unlink(sandbox_path("calls"));
-	sandbox_write("cni/results/n-live-eth0", "broken");
+	sandbox_write("cni/results/n-liar-eth0",
+		      "{\"kind\":\"cniCacheV1\",\"networkName\":\"n\",\"containerId\":\"live\","
+		      "\"ifName\":\"eth0\",\"netns\":\"/nonexistent\"}");
 	GC();
-	assert_failure("the plugins were not told to collect");
-	assert_calls("");
+	assert_success();
+	assert_calls("GC a\nGC b\nGC c\n");
+	assert_true(sandbox_has("cni/results/n-live-eth0"));
+	assert_non_null(strstr(last_errors, "n-liar-eth0 cannot be used: "));
 }
 
 static void status_asks_all(void **state)
@@ -989,7 +1070,11 @@ static const struct case_row cases[] = {
 	{"[s135] GC below 1.1.0: only DEL", gc_before_110},
 	{"[s135] disableGC", gc_disabled},
 	{"[s135] GC goes on and reports all", gc_goes_on},
-	{"[s135] GC with a file that cannot be read", gc_of_unreadable},
+	{"[s135] GC beside files that cannot be read", gc_beside_unreadable},
+	{"[s135] GC beside a file that tells of another container", gc_of_wrong_name},
+	{"pipes and devices in the cache", cache_of_special_files},
+	{"a list from a pipe", list_from_pipe},
+	{"pipes among the lists", pipe_among_lists},
 	{"[s136] STATUS stops at the first error", status_asks_all},
 	{"[s136] STATUS below 1.1.0 asks nobody", status_before_110},
 	{"[s22] VERSION of each plugin", version_table},

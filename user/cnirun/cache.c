@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "cni/cleanup.h"
+#include "cni/environment.h"
 #include "cni/json.h"
 #include "cni/write_all.h"
 #include "cnirun/base64.h"
@@ -220,38 +221,91 @@ static int keep_entry(struct cache_entries *entries, struct cache_entry *entry,
 	return 0;
 }
 
-static int read_one_of_all(struct cache_entries *entries, const char *path, const char *network,
-			   size_t *unreadable, struct cni_error *err)
+/* What a file of all must be beyond what read_entry() asks: one that tells of another
+ * container than its name could have that one deleted. */
+static int check_name(const struct cache_entry *entry, const char *directory, struct cni_error *err)
+{
+	cleanup_free char *path = NULL;
+
+	if (!entry->network)
+		return cni_error_set(err, CNI_ERROR_DECODE,
+				     "%s cannot be used: it is of an old format that does not say "
+				     "whose result it is",
+				     entry->path);
+	path = entry_path(directory, entry->network, entry->container_id, entry->ifname);
+	if (!path)
+		return cni_error_no_memory(err);
+	if (!strcmp(path, entry->path))
+		return 0;
+	return cni_error_set(err, CNI_ERROR_DECODE, "%s cannot be used: it should be %s",
+			     entry->path, path);
+}
+
+static bool is_valid_owner(const char *container_id, const char *ifname)
+{
+	struct cni_error ignored = {0};
+	bool valid = !cni_validate_container_id(container_id, &ignored) &&
+		     !cni_validate_ifname(ifname, &ignored);
+
+	cni_error_release(&ignored);
+	return valid;
+}
+
+/* Names may have dashes: "a-b-eth0" is a's or a-b's. */
+static int append_possible(json_t *possible, const char *container_and_ifname,
+			   struct cni_error *err)
+{
+	cleanup_free char *container_id = strdup(container_and_ifname);
+	char *dash;
+
+	if (!container_id)
+		return cni_error_no_memory(err);
+	for (dash = strchr(container_id, '-'); dash; dash = strchr(dash + 1, '-')) {
+		int failed = 0;
+
+		*dash = '\0';
+		if (is_valid_owner(container_id, dash + 1))
+			failed = json_array_append_new(possible,
+						       json_pack("{s:s, s:s}", "containerID",
+								 container_id, "ifname", dash + 1));
+		*dash = '-';
+		if (failed)
+			return cni_error_no_memory(err);
+	}
+	return 0;
+}
+
+static int read_one_of_all(struct cache_entries *entries, const char *path, const char *directory,
+			   const char *network, struct cni_error *err)
 {
 	cleanup_cache_entry struct cache_entry entry = {0};
 	struct cni_error problem = {0};
+	int failed = read_entry(&entry, strdup(path), &problem);
 
-	if (read_entry(&entry, strdup(path), &problem)) {
+	if (!failed && !entry.root)
+		return 0;
+	if (failed || check_name(&entry, directory, &problem)) {
 		output_warn("%s", cni_error_message(&problem));
 		cni_error_release(&problem);
-		++*unreadable;
-		return 0;
-	}
-	if (!entry.root)
-		return 0;
-	if (!entry.network) {
-		output_warn("%s is of an old format that does not say whose result it is", path);
-		++*unreadable;
-		return 0;
+		return append_possible(entries->possible,
+				       strrchr(path, '/') + 1 + strlen(network) + 1, err);
 	}
 	return strcmp(entry.network, network) ? 0 : keep_entry(entries, &entry, err);
 }
 
 int cache_read_all(struct cache_entries *entries, const char *directory, const char *network,
-		   size_t *unreadable, struct cni_error *err)
+		   struct cni_error *err)
 {
 	cleanup_directory struct directory files = {0};
 	int failed;
 
+	entries->possible = json_array();
+	if (!entries->possible)
+		return cni_error_no_memory(err);
 	failed = directory_list(&files, directory, FOLDER, NULL, err);
 	for (size_t i = 0; i < files.count && !failed; i++) {
 		if (may_be_of(files.paths[i], network))
-			failed = read_one_of_all(entries, files.paths[i], network, unreadable, err);
+			failed = read_one_of_all(entries, files.paths[i], directory, network, err);
 	}
 	return failed;
 }
@@ -268,5 +322,6 @@ void cache_release_all(struct cache_entries *entries)
 	for (size_t i = 0; i < entries->count; i++)
 		cache_release(&entries->entries[i]);
 	free(entries->entries);
+	json_decref(entries->possible);
 	*entries = (struct cache_entries){0};
 }

@@ -40,9 +40,11 @@ struct cache_record {
 	json_t *result;
 };
 
+/* Begins as {0}. */
 struct cache_entries {
 	struct cache_entry *entries;
 	size_t count;
+	json_t *possible; /* [{"containerID","ifname"}], never NULL after cache_read_all() */
 };
 
 /* A file that is missing is no error: entry->root is NULL then. One that is no cache
@@ -58,10 +60,11 @@ int cache_write(const struct cache_record *record, const char *directory, struct
 int cache_remove(const char *directory, const char *network, const char *container_id,
 		 const char *ifname, struct cni_error *err);
 
-/* All entries of the network, in the order of the files' names. *unreadable counts the
- * files that may be of this network but do not say whose they are; each is warned of. */
+/* All entries of the network, in the order of the files' names. A file that cannot be
+ * used, or that does not say whose it is, is warned of; `possible` has whose it may be by
+ * its name, every way to divide that. */
 int cache_read_all(struct cache_entries *entries, const char *directory, const char *network,
-		   size_t *unreadable, struct cni_error *err);
+		   struct cni_error *err);
 
 void cache_release(struct cache_entry *entry);
 void cache_release_all(struct cache_entries *entries);

@@ -62,7 +62,7 @@ int conflist_read_file(struct conflist *list, const char *path, struct cni_error
 	cleanup_free char *text = NULL;
 	size_t length;
 
-	if (directory_read_file(path, &text, &length, err))
+	if (directory_read_any(path, &text, &length, err))
 		return -1;
 	if (holds_list(path, text, length))
 		return read_list_file(list, path, text, length, err);

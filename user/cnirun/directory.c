@@ -100,13 +100,27 @@ void directory_release(struct directory *found)
 	*found = (struct directory){0};
 }
 
-int directory_read_file(const char *path, char **text, size_t *length, struct cni_error *err)
+int directory_read_any(const char *path, char **text, size_t *length, struct cni_error *err)
 {
-	cleanup_close int fd = open(path, O_RDONLY | O_CLOEXEC);
+	cleanup_close int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
 
 	if (fd < 0)
 		return cni_error_set(err, CNI_ERROR_IO, "cannot open %s: %s", path,
 				     strerror(errno));
+	return cni_input_read(fd, CNI_INPUT_LIMIT, path, text, length, err);
+}
+
+int directory_read_file(const char *path, char **text, size_t *length, struct cni_error *err)
+{
+	/* Not blocking: opening a pipe waits for its writer. A regular file does not care. */
+	cleanup_close int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+	struct stat status;
+
+	if (fd < 0 || fstat(fd, &status))
+		return cni_error_set(err, CNI_ERROR_IO, "cannot open %s: %s", path,
+				     strerror(errno));
+	if (!S_ISREG(status.st_mode))
+		return cni_error_set(err, CNI_ERROR_IO, "%s is no regular file", path);
 	return cni_input_read(fd, CNI_INPUT_LIMIT, path, text, length, err);
 }
 

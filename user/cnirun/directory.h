@@ -23,8 +23,12 @@ void directory_release(struct directory *found);
 
 #define cleanup_directory __attribute__((cleanup(directory_release)))
 
-/* *text is malloc'ed, with a NUL after its *length bytes. Code 5. */
+/* A regular file, or a link to one: others could hold the reader up, and nobody named
+ * what was found in a directory. *text is malloc'ed, with a NUL after its *length bytes.
+ * Code 5. */
 int directory_read_file(const char *path, char **text, size_t *length, struct cni_error *err);
+/* The same, of whatever has a path: a pipe of the shell (/dev/fd/63), too. */
+int directory_read_any(const char *path, char **text, size_t *length, struct cni_error *err);
 
 /* mkdir -p, with mode 0700 for what is new. Code 5. */
 int directory_create(const char *path, struct cni_error *err);

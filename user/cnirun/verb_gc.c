@@ -90,25 +90,18 @@ static int collect(const struct conflist *list, const struct options *options,
 	cleanup_cache_entries struct cache_entries entries = {0};
 	cleanup_json json_t *valid = NULL;
 	struct cni_error all = {0};
-	struct cni_error unknown = {0};
-	size_t unreadable = 0;
 
-	if (cache_read_all(&entries, options->cache_directory, list->name, &unreadable, err))
+	if (cache_read_all(&entries, options->cache_directory, list->name, err))
 		return -1;
 	valid = sort_out(list, options, &entries, &all);
-	if (!valid)
-		cni_error_no_memory(&unknown);
-	else if (unreadable)
-		/* A live attachment may be behind such a file, and GC would take its ports. */
-		cni_error_set(
-			&unknown, CNI_ERROR_DECODE,
-			"the plugins were not told to collect: whose %zu cached results (named "
-			"above) are is not known; delete those attachments, or the files",
-			unreadable);
-	else if (conflist_version_reaches(list, GC_SINCE))
+	/* A live container may be behind a file that cannot be used, and GC would take its
+	 * ports: all that it may stand for are valid. */
+	if (!valid || json_array_extend(valid, entries.possible)) {
+		cni_error_release(&all);
+		return cni_error_no_memory(err);
+	}
+	if (conflist_version_reaches(list, GC_SINCE))
 		gc_plugins(list, options, valid, &all);
-	if (unknown.code)
-		errors_join(&all, &unknown);
 	if (!all.code && !all.message)
 		return 0;
 	*err = all;

@@ -184,10 +184,9 @@ int verb_list(const struct options *options, struct cni_error *err)
 {
 	cleanup_cache_entries struct cache_entries entries = {0};
 	cleanup_conflist struct conflist list = {0};
-	size_t unreadable = 0;
 
 	if (conflist_find(&list, options->conflist, err) ||
-	    cache_read_all(&entries, options->cache_directory, list.name, &unreadable, err))
+	    cache_read_all(&entries, options->cache_directory, list.name, err))
 		return -1;
 	return options->json ? print_json(&entries, err) : print_table(&entries, err);
 }
