@@ -89,3 +89,32 @@ test_runtimes_lock_is_held() {
 	expect_same_state "$before"
 	plugin_call ADD web >/run/out || fail "$(cat /run/out)"
 }
+
+# a plugin of the list that hangs, and its child: cnirun kills both after --timeout and names the
+# plugin, what the others have set up is undone, a process that hung on to stdout holds nobody up
+test_runtimes_plugin_hangs() {
+	local process seconds=$((3 * ${SLOWER:-1})) # bridge waits up to 2.6 seconds for its port
+	mkdir /run/trap
+	ln -s "$CNI_PATH"/* /run/trap/
+	cat >/run/trap/hang <<-'END'
+		#!/bin/sh
+		[ "$CNI_COMMAND" = ADD ] || exit 0
+		setsid sleep 1000 &
+		echo $$ $! >/run/hanging
+		wait
+	END
+	chmod +x /run/trap/hang
+	conflist hanging bridge '.plugins += [{"type": "hang"}]'
+	namespace_add web
+	CNI_PATH=/run/trap expect_failure runtime add hanging web -p 8080:80/tcp \
+		--timeout "$seconds"
+	expect_contains "$output" \
+		"type=\"hang\" name=\"bridge\" failed (add): did not end within $seconds seconds"
+	for process in $(cat /run/hanging); do
+		[ ! -e "/proc/$process" ] || fail "process $process lives"
+	done
+	in_namespace web ip link show eth0 >/dev/null 2>&1 && fail "the failed ADD left eth0"
+	expect_equal 0 "$(map_count portmaps)" portmaps
+	container_start web2 bridge -p 8080:80/tcp
+	expect_answer client tcp "$host4" 8080 web2
+}

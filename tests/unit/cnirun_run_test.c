@@ -5,6 +5,8 @@
  */
 #include "cnirun_testing.h"
 
+#include <signal.h>
+
 /* Its main() is called in a child of each test. */
 int cnirun_main(int argc, char **argv);
 #define main cnirun_main
@@ -82,10 +84,15 @@ static void redirect(const char *name, int to)
 		_exit(99);
 }
 
+/* For children_ignored(). */
+static bool ignore_children;
+
 static void run_in_child(char **arguments)
 {
 	int count = 0;
 
+	if (ignore_children)
+		signal(SIGCHLD, SIG_IGN);
 	while (arguments[count])
 		count++;
 	redirect("stdout", STDOUT_FILENO);
@@ -422,6 +429,140 @@ static void answer(void **state)
 		assert_success();
 		assert_output_json(row->expected);
 	}
+}
+
+/* Whose number a plugin wrote into the file; a process that is gone may be a zombie of
+ * init's, where nobody reaps. */
+static bool is_running(const char *name)
+{
+	char path[64];
+	char state = 'Z';
+	FILE *file;
+
+	snprintf(path, sizeof(path), "/proc/%d/stat", atoi(sandbox_read(name)));
+	file = fopen(path, "re");
+	if (!file)
+		return false;
+	if (fscanf(file, "%*d (%*[^)]) %c", &state) != 1)
+		state = 'Z';
+	fclose(file);
+	return state != 'Z';
+}
+
+static void end_process(const char *name)
+{
+	assert_true(is_running(name));
+	kill(atoi(sandbox_read(name)), SIGKILL);
+}
+
+struct hanging_row {
+	const char *name;
+	const char *commands;
+	const char *ended; /* files with the numbers of processes that are gone after it */
+};
+
+static const struct hanging_row hanging_rows[] = {
+	{"a plugin that hangs", "echo $$ >$FAKE/me; exec sleep 1000", "me"},
+	{"a plugin that closes its stdout and hangs", "echo $$ >$FAKE/me; exec sleep 1000 >&-",
+	 "me"},
+	{"a plugin that is stopped", "echo $$ >$FAKE/me; kill -STOP $$; sleep 1000", "me"},
+	{"a plugin that waits for a child in a session of its own",
+	 "setsid sh -c 'echo $$ >$FAKE/child; exec sleep 1000' & wait", "child"},
+	{"a plugin that waits for a grandchild",
+	 "sh -c 'sleep 1000 & echo $! >$FAKE/child; wait; true'; true", "child"},
+	{"a plugin that writes slowly without end",
+	 "echo $$ >$FAKE/me; while echo '{}'; do sleep 0.1; done", "me"},
+};
+
+static void hanging(void **state)
+{
+	const struct hanging_row *row = *state;
+
+	write_list("1.1.0", "", "{\"type\":\"a\"}");
+	instruct("a.ADD", row->commands);
+	ADD("--timeout", "1");
+	assert_failure("cnirun: plugin type=\"a\" name=\"n\" failed (add): did not end within 1 "
+		       "second and was killed, with the processes that it had started; --timeout "
+		       "SECONDS gives it more time\n");
+	assert_calls("ADD a\nDEL a\n");
+	assert_false(is_running(row->ended));
+	assert_false(sandbox_has(CACHE_FILE));
+}
+
+/* One that ended in time may leave what it wants, and nobody waits for that. */
+static void child_left_behind(void **state)
+{
+	(void)state;
+	write_list("1.1.0", "", "{\"type\":\"a\"}");
+	instruct("a.ADD", "sleep 1000 & echo $! >$FAKE/child\n");
+	ADD();
+	assert_success();
+	assert_output_json(RESULT_OF_A);
+	assert_non_null(strstr(last_errors, "bin/a has left a process that keeps its stdout open"));
+	end_process("child");
+}
+
+static void helper_of_another_plugin(void **state)
+{
+	(void)state;
+	instruct("a.ADD", "sleep 1000 >&- & echo $! >$FAKE/helper\n");
+	instruct("b.ADD", "echo $$ >$FAKE/me; exec sleep 1000\n");
+	ADD("--timeout", "1");
+	assert_failure("plugin type=\"b\" name=\"n\" failed (add): did not end within 1 second");
+	assert_calls("ADD a\nADD b\nDEL c\nDEL b\nDEL a\n");
+	assert_false(is_running("me"));
+	end_process("helper");
+}
+
+/* "daemon & exec cnirun ...": a child that cnirun has not started. */
+static void child_of_before(void **state)
+{
+	pid_t before;
+	char number[16];
+
+	(void)state;
+	instruct("a.ADD", "echo $$ >$FAKE/me; exec sleep 1000\n");
+	before = fork();
+	if (!before) {
+		char *arguments[] = {(char *)"cnirun",
+				     (char *)"add",
+				     strdup(sandbox_path("n.conflist")),
+				     (char *)NETNS,
+				     (char *)"--timeout",
+				     (char *)"1",
+				     NULL};
+		pid_t child = fork();
+
+		if (!child) {
+			pause();
+			_exit(0);
+		}
+		snprintf(number, sizeof(number), "%d", (int)child);
+		sandbox_write("before", number);
+		run_in_child(arguments);
+	}
+	assert_int_equal(waitpid(before, &exit_status, 0), before);
+	assert_non_null(strstr(sandbox_read("stderr"), "did not end within 1 second"));
+	assert_false(is_running("me"));
+	end_process("before");
+}
+
+static void no_timeout(void **state)
+{
+	(void)state;
+	instruct("a.ADD", "sleep 1.2\n");
+	ADD("--timeout", "0");
+	assert_success();
+}
+
+/* cnirun inherits that: the kernel would tell nobody how a plugin ended. */
+static void children_ignored(void **state)
+{
+	(void)state;
+	ignore_children = true;
+	ADD();
+	ignore_children = false;
+	assert_success();
 }
 
 /* More than a pipe holds, both ways at once: the plugin writes first and then reads. */
@@ -925,7 +1066,7 @@ static void list_of_cache(void **state)
 
 struct usage_row {
 	const char *name;
-	const char *arguments[6];
+	const char *arguments[7];
 	const char *message;
 };
 
@@ -953,6 +1094,16 @@ static const struct usage_row usage_rows[] = {
 	{"a --capability that is no JSON",
 	 {"add", "LIST", NETNS, "--capability", "x={", NULL},
 	 "invalid --capability"},
+	{"a --timeout that is no number",
+	 {"add", "LIST", NETNS, "--timeout", "1s", NULL},
+	 "invalid --timeout \"1s\""},
+	{"a --timeout below 0",
+	 {"add", "LIST", NETNS, "--timeout", "-1", NULL},
+	 "invalid --timeout \"-1\""},
+	{"an empty --timeout", {"gc", "LIST", "--timeout", "", NULL}, "invalid --timeout \"\""},
+	{"a --timeout of seven digits",
+	 {"gc", "LIST", "--timeout", "1000000", NULL},
+	 "invalid --timeout \"1000000\""},
 	{"a list that does not exist",
 	 {"gc", "/nonexistent.conflist", NULL},
 	 "/nonexistent.conflist"},
@@ -963,7 +1114,7 @@ static void usage_refused(void **state)
 	const struct usage_row *row = *state;
 	const char *const *words = row->arguments;
 
-	run_cnirun(words[0], words[1], words[2], words[3], words[4], words[5], NULL);
+	run_cnirun(words[0], words[1], words[2], words[3], words[4], words[5], words[6], NULL);
 	assert_failure(row->message);
 	assert_calls("");
 }
@@ -1049,6 +1200,11 @@ static const struct case_row cases[] = {
 	{"[s122] a slash in the type", slash_in_type},
 	{"streams larger than a pipe", large_streams},
 	{"a large stdin that is not read", stdin_unread},
+	{"a process that a plugin leaves behind", child_left_behind},
+	{"a plugin that hangs, after one that left a helper", helper_of_another_plugin},
+	{"a plugin that hangs, beside a process that is not cnirun's", child_of_before},
+	{"--timeout 0", no_timeout},
+	{"SIGCHLD is ignored", children_ignored},
 	{"[s123] -p goes to who declares it", capabilities_given},
 	{"-p that nobody declares", capability_undeclared},
 	{"[s138] cnitool's variables", capabilities_of_cnitool},
@@ -1094,6 +1250,7 @@ int main(void)
 		test_list_add(&list, cases[i].name, cases[i].function, NULL);
 	ADD_ROWS(&list, name_rows, bad_name);
 	ADD_ROWS(&list, answer_rows, answer);
+	ADD_ROWS(&list, hanging_rows, hanging);
 	ADD_ROWS(&list, usage_rows, usage_refused);
 	test_list_set_fixture(&list, 0, setup);
 	return test_list_run(&list, "cnirun_run");

@@ -43,14 +43,15 @@ static int run(const struct attachment *attachment, const char *command, const j
 		.netns = attachment->netns,
 		.ifname = attachment->ifname,
 		.args = args,
-		.path = attachment->path,
+		.path = attachment->execution.path,
 	};
 
 	if (!request)
 		return -1;
 	if (!args)
 		return cni_error_no_memory(err);
-	return invoke_plugin(attachment->list, plugin, &environment, request, result, err);
+	return invoke_plugin(attachment->list, plugin, &environment, &attachment->execution,
+			     request, result, err);
 }
 
 static int read_cache(const struct attachment *attachment, struct cache_entry *entry,
@@ -135,7 +136,7 @@ int attachment_add(const struct attachment *attachment, json_t **result, struct 
 
 	if (attachment_validate(attachment, err) ||
 	    look_for_earlier_add(attachment, &added_before, err) ||
-	    invoke_find_all(attachment->list, attachment->path, err))
+	    invoke_find_all(attachment->list, attachment->execution.path, err))
 		return -1;
 	if (!add_in_order(attachment, &answer, err) && !write_cache(attachment, answer, err)) {
 		*result = TAKE(answer);

@@ -12,6 +12,7 @@
 
 #include "cni/error.h"
 #include "cnirun/conflist.h"
+#include "cnirun/execute.h"
 
 struct attachment {
 	const struct conflist *list;
@@ -20,7 +21,7 @@ struct attachment {
 	const char *netns;       /* absolute path; DEL takes that of the cache for "" */
 	json_t *args;            /* pairs; NULL: not given, DEL and CHECK look into the cache */
 	json_t *capability_args; /* an object; NULL: as args */
-	const char *path;        /* where plugins are, separated by colons */
+	struct execution execution;
 	const char *cache_directory;
 };
 

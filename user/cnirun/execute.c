@@ -7,7 +7,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <poll.h>
 #include <signal.h>
 #include <spawn.h>
 #include <stdbool.h>
@@ -15,28 +14,16 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "cni/cleanup.h"
-#include "cni/input.h"
+#include "cnirun/exchange.h"
+#include "cnirun/process_tree.h"
 
-#define OUTPUT_LIMIT CNI_INPUT_LIMIT
-#define OUTPUT_STEP 4096
 /* As libcni: an installer may be writing the file just now. */
 #define BUSY_TRIES 6
 
 extern char **environ;
-
-/* Our ends of the plugin's pipes, and what is still to pass through them. */
-struct exchange {
-	int input;
-	int output;
-	const char *unsent;
-	size_t unsent_length;
-	size_t room; /* of the text of `result` */
-	struct execute_output *result;
-};
 
 static bool is_regular(const char *path)
 {
@@ -190,102 +177,6 @@ static int spawn(pid_t *pid, const char *file, const struct execute_environment 
 	return cni_error_set(err, CNI_ERROR_IO, "cannot execute %s: %s", file, strerror(error));
 }
 
-static void close_end(int *fd)
-{
-	if (*fd >= 0)
-		close(*fd);
-	*fd = -1;
-}
-
-/* The plugin need not read all of its stdin: EPIPE is no error. */
-static int send_some(struct exchange *exchange)
-{
-	ssize_t sent = write(exchange->input, exchange->unsent, exchange->unsent_length);
-
-	if (sent >= 0) {
-		exchange->unsent += sent;
-		exchange->unsent_length -= (size_t)sent;
-	} else if (errno == EPIPE) {
-		exchange->unsent_length = 0;
-	} else if (errno != EAGAIN && errno != EINTR) {
-		return -1;
-	}
-	if (!exchange->unsent_length)
-		close_end(&exchange->input);
-	return 0;
-}
-
-static int make_room(struct exchange *exchange)
-{
-	size_t wanted = exchange->room ? exchange->room * 2 : OUTPUT_STEP;
-	char *grown;
-
-	if (exchange->room - exchange->result->length > 1)
-		return 0;
-	grown = realloc(exchange->result->text, wanted);
-	if (!grown)
-		return -1;
-	exchange->result->text = grown;
-	exchange->room = wanted;
-	return 0;
-}
-
-static int receive_some(struct exchange *exchange, const char *file, struct cni_error *err)
-{
-	struct execute_output *result = exchange->result;
-	ssize_t received;
-
-	if (make_room(exchange))
-		return cni_error_no_memory(err);
-	received = read(exchange->output, result->text + result->length,
-			exchange->room - result->length - 1);
-	if (received < 0 && (errno == EAGAIN || errno == EINTR))
-		return 0;
-	if (received < 0)
-		return cni_error_set(err, CNI_ERROR_IO, "cannot read from %s: %s", file,
-				     strerror(errno));
-	if (!received)
-		close_end(&exchange->output);
-	result->length += (size_t)received;
-	result->text[result->length] = '\0';
-	if (result->length <= OUTPUT_LIMIT)
-		return 0;
-	return cni_error_set(err, CNI_ERROR_IO,
-			     "%s wrote more than %zu bytes to stdout, no result is as long: killed",
-			     file, (size_t)OUTPUT_LIMIT);
-}
-
-/* Both ways at once: a plugin may write before it has read all, or never read. */
-static int exchange_all(struct exchange *exchange, const char *file, struct cni_error *err)
-{
-	while (exchange->output >= 0 || exchange->input >= 0) {
-		struct pollfd ends[] = {
-			{.fd = exchange->input, .events = POLLOUT},
-			{.fd = exchange->output, .events = POLLIN},
-		};
-
-		if (poll(ends, 2, -1) < 0 && errno != EINTR)
-			return cni_error_set(err, CNI_ERROR_IO, "cannot wait for %s: %s", file,
-					     strerror(errno));
-		if (ends[0].revents && send_some(exchange))
-			return cni_error_set(err, CNI_ERROR_IO, "cannot write to %s: %s", file,
-					     strerror(errno));
-		if (ends[1].revents && receive_some(exchange, file, err))
-			return -1;
-	}
-	return 0;
-}
-
-static int wait_for_end(pid_t pid, int *status, const char *file, struct cni_error *err)
-{
-	while (waitpid(pid, status, 0) < 0) {
-		if (errno != EINTR)
-			return cni_error_set(err, CNI_ERROR_IO, "cannot wait for %s: %s", file,
-					     strerror(errno));
-	}
-	return 0;
-}
-
 /* Both ends close on exec; only ours does not block. */
 static int open_pipe(int *ours, int *theirs, bool we_read, struct cni_error *err)
 {
@@ -301,8 +192,8 @@ static int open_pipe(int *ours, int *theirs, bool we_read, struct cni_error *err
 	return 0;
 }
 
-static int start(struct exchange *exchange, pid_t *pid, const char *file,
-		 const struct execute_environment *environment, struct cni_error *err)
+static int start(struct exchange *exchange, const struct execute_environment *environment,
+		 struct cni_error *err)
 {
 	cleanup_close int their_input = -1;
 	cleanup_close int their_output = -1;
@@ -310,28 +201,29 @@ static int start(struct exchange *exchange, pid_t *pid, const char *file,
 	if (open_pipe(&exchange->input, &their_input, false, err) ||
 	    open_pipe(&exchange->output, &their_output, true, err))
 		return -1;
-	return spawn(pid, file, environment, their_input, their_output, err);
+	return spawn(&exchange->pid, exchange->file, environment, their_input, their_output, err);
 }
 
-int execute_run(const char *file, const struct execute_environment *environment, const char *input,
-		size_t length, struct execute_output *output, struct cni_error *err)
+int execute_run(const char *file, const struct execute_environment *environment,
+		unsigned int timeout, const char *input, size_t length,
+		struct execute_output *output, struct cni_error *err)
 {
-	struct exchange exchange = {-1, -1, input, length, 0, output};
-	struct cni_error ignored = {0};
-	pid_t pid = -1;
-	int failed = start(&exchange, &pid, file, environment, err);
+	struct exchange exchange = {
+		.file = file,
+		.pid = -1,
+		.input = -1,
+		.output = -1,
+		.unsent = input,
+		.unsent_length = length,
+		.result = output,
+	};
+	bool others = process_tree_has_children();
+	int failed = start(&exchange, environment, err) || exchange_all(&exchange, timeout, err);
 
-	if (!failed) {
-		failed = exchange_all(&exchange, file, err);
-		if (failed)
-			kill(pid, SIGKILL);
-	}
-	close_end(&exchange.input);
-	close_end(&exchange.output);
-	if (pid >= 0 && wait_for_end(pid, &output->status, file, failed ? &ignored : err))
-		failed = -1;
-	cni_error_release(&ignored);
-	return failed;
+	if (exchange.pid >= 0 && !exchange.ended)
+		process_tree_kill(exchange.pid, others);
+	exchange_close(&exchange);
+	return failed ? -1 : 0;
 }
 
 void execute_release(struct execute_output *output)

@@ -78,16 +78,17 @@ static int report_failure(const struct execute_output *output, struct cni_error 
 }
 
 static int execute(const json_t *plugin, const struct execute_environment *environment,
-		   const json_t *request, const char *search_path, struct execute_output *output,
-		   struct cni_error *err)
+		   const json_t *request, const struct execution *execution,
+		   struct execute_output *output, struct cni_error *err)
 {
 	cleanup_free char *text = json_dumps(request, JSON_COMPACT);
 	cleanup_free char *file = NULL;
 
 	if (!text)
 		return cni_error_no_memory(err);
-	file = execute_find(plugin_type(plugin), search_path, err);
-	if (!file || execute_run(file, environment, text, strlen(text), output, err))
+	file = execute_find(plugin_type(plugin), execution->path, err);
+	if (!file ||
+	    execute_run(file, environment, execution->timeout, text, strlen(text), output, err))
 		return -1;
 	if (!WIFEXITED(output->status) || WEXITSTATUS(output->status))
 		return report_failure(output, err);
@@ -136,13 +137,13 @@ static json_t *parse_result(const struct execute_output *output, const struct co
 }
 
 int invoke_plugin(const struct conflist *list, const json_t *plugin,
-		  const struct execute_environment *environment, const json_t *request,
-		  json_t **result, struct cni_error *err)
+		  const struct execute_environment *environment, const struct execution *execution,
+		  const json_t *request, json_t **result, struct cni_error *err)
 {
 	cleanup_output struct execute_output output = {0};
 	int failed;
 
-	failed = execute(plugin, environment, request, environment->path, &output, err);
+	failed = execute(plugin, environment, request, execution, &output, err);
 	if (!failed && result) {
 		*result = parse_result(&output, list, err);
 		failed = *result ? 0 : -1;
@@ -151,7 +152,8 @@ int invoke_plugin(const struct conflist *list, const json_t *plugin,
 }
 
 int invoke_for_network(const struct conflist *list, const json_t *plugin, const char *command,
-		       const char *path, const json_t *request, struct cni_error *err)
+		       const struct execution *execution, const json_t *request,
+		       struct cni_error *err)
 {
 	const struct execute_environment environment = {
 		.command = command,
@@ -159,10 +161,10 @@ int invoke_for_network(const struct conflist *list, const json_t *plugin, const 
 		.netns = "",
 		.ifname = "",
 		.args = "",
-		.path = path,
+		.path = execution->path,
 	};
 
-	return invoke_plugin(list, plugin, &environment, request, NULL, err);
+	return invoke_plugin(list, plugin, &environment, execution, request, NULL, err);
 }
 
 /* An array, empty where the answer has none. */
@@ -180,8 +182,8 @@ static json_t *parse_versions(const struct execute_output *output, struct cni_er
 	return versions;
 }
 
-json_t *invoke_version(const struct conflist *list, const json_t *plugin, const char *path,
-		       struct cni_error *err)
+json_t *invoke_version(const struct conflist *list, const json_t *plugin,
+		       const struct execution *execution, struct cni_error *err)
 {
 	/* libcni's values: plugins before 0.3 demanded them for VERSION too. */
 	static const struct execute_environment dummy = {
@@ -198,7 +200,7 @@ json_t *invoke_version(const struct conflist *list, const json_t *plugin, const 
 
 	if (!request)
 		cni_error_no_memory(err);
-	else if (!execute(plugin, &dummy, request, path, &output, err))
+	else if (!execute(plugin, &dummy, request, execution, &output, err))
 		versions = parse_versions(&output, err);
 	if (!versions)
 		name_plugin(list, plugin, "VERSION", err);

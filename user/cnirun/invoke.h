@@ -15,16 +15,17 @@
  * answered, an object with cniVersion, a new reference. Errors name the plugin and say
  * how it failed; the code is the plugin's own where it gave one. */
 int invoke_plugin(const struct conflist *list, const json_t *plugin,
-		  const struct execute_environment *environment, const json_t *request,
-		  json_t **result, struct cni_error *err);
+		  const struct execute_environment *environment, const struct execution *execution,
+		  const json_t *request, json_t **result, struct cni_error *err);
 
 /* The same for a command that concerns a network, not a container: GC, STATUS. */
 int invoke_for_network(const struct conflist *list, const json_t *plugin, const char *command,
-		       const char *path, const json_t *request, struct cni_error *err);
+		       const struct execution *execution, const json_t *request,
+		       struct cni_error *err);
 
 /* The versions that a plugin says it supports: a new array, or NULL. */
-json_t *invoke_version(const struct conflist *list, const json_t *plugin, const char *path,
-		       struct cni_error *err);
+json_t *invoke_version(const struct conflist *list, const json_t *plugin,
+		       const struct execution *execution, struct cni_error *err);
 
 /* Whether every plugin of the list has a file, before the first one is run. */
 int invoke_find_all(const struct conflist *list, const char *path, struct cni_error *err);

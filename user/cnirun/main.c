@@ -126,6 +126,8 @@ int main(int argc, char **argv)
 	open_standard_streams();
 	/* A plugin that does not read its stdin must not end us. */
 	signal(SIGPIPE, SIG_IGN);
+	/* Ignored by whoever started us, it would keep from us how plugins end. */
+	signal(SIGCHLD, SIG_DFL);
 	failed = run(argc, argv, &err);
 	if (failed)
 		output_error(&err);

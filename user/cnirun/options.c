@@ -21,6 +21,9 @@
 #include "cnirun/portmapping.h"
 
 #define PORT_MAPPINGS "portMappings"
+#define TIMEOUT_DIGITS 6 /* eleven days */
+#define TEXT_OF(value) #value
+#define TEXT(macro) TEXT_OF(macro)
 
 enum option_name {
 	OPTION_ID,
@@ -29,6 +32,7 @@ enum option_name {
 	OPTION_ARGS,
 	OPTION_CAPABILITY,
 	OPTION_CNI_PATH,
+	OPTION_TIMEOUT,
 	OPTION_CACHE_DIR,
 	OPTION_JSON,
 	OPTION_HELP,
@@ -59,6 +63,10 @@ static const struct {
 	[OPTION_CNI_PATH] = {OPTIONS_RUN, "cni-path", "DIRECTORY[:DIRECTORY]...",
 			     "where plugins are (default: CNI_PATH, or\n" OPTIONS_DEFAULT_CNI_PATH
 			     ")"},
+	[OPTION_TIMEOUT] = {OPTIONS_RUN, "timeout", "SECONDS",
+			    "how long each plugin may take, after which it is killed with what it\n"
+			    "has started; 0: as long as it wants (default: " TEXT(
+				    OPTIONS_DEFAULT_TIMEOUT) ")"},
 	[OPTION_CACHE_DIR] = {OPTIONS_CACHE, "cache-dir", "DIRECTORY",
 			      "its results/ keeps what was added (default: CNI_CACHE_DIR, "
 			      "or\n" CACHE_DEFAULT_DIRECTORY ")"},
@@ -110,6 +118,18 @@ static int set_args(struct options *options, const char *text, struct cni_error 
 	return options->args ? 0 : -1;
 }
 
+static int set_timeout(struct options *options, const char *text, struct cni_error *err)
+{
+	size_t digits = strspn(text, "0123456789");
+
+	if (!digits || digits > TIMEOUT_DIGITS || text[digits])
+		return cni_error_set(err, CNI_ERROR_INVALID_ENVIRONMENT,
+				     "invalid --timeout \"%s\": must be seconds, 0 to 999999",
+				     text);
+	options->execution.timeout = (unsigned int)strtoul(text, NULL, 10);
+	return 0;
+}
+
 static int collect(struct collection *collection, enum option_name option, const char *value,
 		   struct cni_error *err)
 {
@@ -129,8 +149,10 @@ static int collect(struct collection *collection, enum option_name option, const
 	case OPTION_CAPABILITY:
 		return parse_capability(options->demanded, value, err);
 	case OPTION_CNI_PATH:
-		options->cni_path = value;
+		options->execution.path = value;
 		return 0;
+	case OPTION_TIMEOUT:
+		return set_timeout(options, value, err);
 	case OPTION_CACHE_DIR:
 		options->cache_directory = value;
 		return 0;
@@ -291,7 +313,8 @@ int options_parse(struct options *options, int argc, char **argv, unsigned int s
 	struct collection collection = {options, port_mappings, NULL};
 
 	options->ifname = variable("CNI_IFNAME", OPTIONS_DEFAULT_IFNAME);
-	options->cni_path = variable("CNI_PATH", OPTIONS_DEFAULT_CNI_PATH);
+	options->execution.path = variable("CNI_PATH", OPTIONS_DEFAULT_CNI_PATH);
+	options->execution.timeout = OPTIONS_DEFAULT_TIMEOUT;
 	options->cache_directory = variable("CNI_CACHE_DIR", CACHE_DEFAULT_DIRECTORY);
 	options->demanded = json_object();
 	if (!port_mappings || !options->demanded)

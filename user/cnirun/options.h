@@ -9,11 +9,14 @@
 #include <stdbool.h>
 
 #include "cni/error.h"
+#include "cnirun/execute.h"
 
 /* Debian has its plugins in /usr/lib/cni, Fedora in /usr/libexec/cni, all others, by
  * the plugins' own releases, in /opt/cni/bin. */
 #define OPTIONS_DEFAULT_CNI_PATH "/opt/cni/bin:/usr/lib/cni:/usr/libexec/cni"
 #define OPTIONS_DEFAULT_IFNAME "eth0"
+/* kubelet gives its runtime as long; the dhcp plugin tries for more than a minute. */
+#define OPTIONS_DEFAULT_TIMEOUT 120
 
 /* Which options a verb takes. */
 enum option_set {
@@ -34,7 +37,7 @@ struct options {
 	json_t *args;            /* pairs; NULL: not given */
 	json_t *capability_args; /* an object; NULL: not given */
 	json_t *demanded;        /* those of them that the command line names */
-	const char *cni_path;
+	struct execution execution;
 	const char *cache_directory;
 };
 

@@ -25,7 +25,7 @@ static int describe(struct attachment *attachment, const struct conflist *list,
 		.netns = options->netns,
 		.args = options->args,
 		.capability_args = options->capability_args,
-		.path = options->cni_path,
+		.execution = options->execution,
 		.cache_directory = options->cache_directory,
 	};
 	/* Before the lock, whose file has the names in its own. */

@@ -32,7 +32,7 @@ static int del_stale(const struct conflist *list, const struct options *options,
 		.container_id = entry->container_id,
 		.ifname = entry->ifname,
 		.netns = entry->netns,
-		.path = options->cni_path,
+		.execution = options->execution,
 		.cache_directory = options->cache_directory,
 	};
 
@@ -66,7 +66,7 @@ static int gc_plugin(const struct conflist *list, const struct options *options,
 {
 	cleanup_json json_t *request = request_compose_gc(list, plugin, valid, err);
 
-	return request ? invoke_for_network(list, plugin, "GC", options->cni_path, request, err)
+	return request ? invoke_for_network(list, plugin, "GC", &options->execution, request, err)
 		       : -1;
 }
 

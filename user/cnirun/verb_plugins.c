@@ -23,7 +23,8 @@ static int ask_status(const struct conflist *list, const struct options *options
 {
 	cleanup_json json_t *request = request_compose(list, plugin, NULL, NULL, err);
 
-	return request ? invoke_for_network(list, plugin, "STATUS", options->cni_path, request, err)
+	return request ? invoke_for_network(list, plugin, "STATUS", &options->execution, request,
+					    err)
 		       : -1;
 }
 
@@ -85,7 +86,7 @@ static void ask_version(const struct conflist *list, const struct options *optio
 			const json_t *plugin, const char *wanted, struct cni_error *all)
 {
 	struct cni_error problem = {0};
-	cleanup_json json_t *versions = invoke_version(list, plugin, options->cni_path, &problem);
+	cleanup_json json_t *versions = invoke_version(list, plugin, &options->execution, &problem);
 
 	print_versions(plugin_type(plugin), versions, wanted);
 	if (!versions)
