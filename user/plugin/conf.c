@@ -13,6 +13,7 @@
 #include "cni/json.h"
 #include "plugin/conf_foreign.h"
 #include "plugin/conf_interfaces.h"
+#include "plugin/conf_keys.h"
 #include "plugin/conf_policy.h"
 #include "plugin/conf_ports.h"
 
@@ -147,10 +148,11 @@ static int read_capabilities(struct conf *conf, const json_t *config, struct cni
 
 int conf_parse_options(struct conf *conf, const json_t *config, struct cni_error *err)
 {
-	if (conf_check_foreign(conf, config, err) || read_masquerade(conf, config, err) ||
-	    conf_read_policy(conf, config, err) || conf_read_interfaces(conf, config, err) ||
-	    read_attach(conf, config, err) || read_fast_path(conf, config, err) ||
-	    read_flow_entries(conf, config, err) || read_host_processes(conf, config, err))
+	if (conf_check_keys(conf, config, err) || conf_check_foreign(conf, config, err) ||
+	    read_masquerade(conf, config, err) || conf_read_policy(conf, config, err) ||
+	    conf_read_interfaces(conf, config, err) || read_attach(conf, config, err) ||
+	    read_fast_path(conf, config, err) || read_flow_entries(conf, config, err) ||
+	    read_host_processes(conf, config, err))
 		return -1;
 	return read_capabilities(conf, config, err);
 }
