@@ -290,7 +290,7 @@ test_options_bad() {
 		expect_failure plugin_call STATUS web ".cniVersion = \"1.1.0\" | .$filter"
 		expect_contains "$(jq -r .msg <<<"$output")" "$words"
 	done <<-'OPTIONS'
-		7|masqPorts = "2000-1024"|"masqPorts": the string "2000-1024" is not a list of ports
+		7|masqPorts = "2000-1024"|"masqPorts": "2000-1024" ends before it begins
 		7|masqPorts = 0|"masqPorts": the number 0
 		7|masqPorts = [range(1; 64; 2)]|"masqPorts" is more than 16 ranges
 		6|masqPorts = {}|"masqPorts" must be a string, an integer or an array of those, found an object

@@ -459,6 +459,7 @@ test_protocol_no_veth() {
 	expect_failure plugin_call ADD other
 	expect_code 7
 	expect_contains "$output" macvlan
+	expect_contains "$output" 'remove the port mappings from this network, or use bridge'
 	expect_same_state "$state_before"
 }
 

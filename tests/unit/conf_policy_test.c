@@ -96,6 +96,8 @@ static const struct row rows[] = {
 	 "masqPorts=23-23 masqPorts=25-25 masqPorts=27-27 masqPorts=29-29 masqPorts=31-32 "},
 	{"masqPorts port 0", "{\"masqPorts\":0}", 7,
 	 "\"masqPorts\": the number 0 is not a list of ports: give 1 to 65535 as \"1024-32767\""},
+	{"masqPorts that end before they begin", "{\"masqPorts\":\"1-9,2000-1000\"}", 7,
+	 "\"masqPorts\": \"2000-1000\" ends before it begins"},
 	{"masqPorts from port 0", "{\"masqPorts\":\"0-1024\"}", 7,
 	 "\"masqPorts\": the string \"0-1024\" is not a list of ports"},
 	{"masqPorts beyond the last", "{\"masqPorts\":\"1024-65536\"}", 7, "\"1024-65536\""},

@@ -155,16 +155,28 @@ static const struct claim_row claim_rows[] = {
 	 "tcp :: 8080>fd00::2:80 tcp 0.0.0.0 8080>10.0.0.2:80 "},
 	{"[s79] one host port to two targets",
 	 "[{" TCP_80 "},{\"hostPort\":8080,\"containerPort\":81,\"protocol\":\"tcp\"}]", "4", 7,
-	 "tcp port 8080 of hostIP"},
+	 "runtimeConfig.portMappings[0] (host port 8080/tcp, no hostIP, to container port 80) and "
+	 "portMappings[1] (host port 8080/tcp, no hostIP, to container port 81) contradict each "
+	 "other: remove one of the two"},
 	{"[s79] one port of one address to two targets",
 	 "[{" TCP_80
 	 ",\"hostIP\":\"1.2.3.4\"},{\"hostPort\":8080,\"containerPort\":81,\"protocol\":"
 	 "\"tcp\",\"hostIP\":\"1.2.3.4\"}]",
-	 "4", 7, "tcp port 8080 of hostIP 1.2.3.4 is mapped twice"},
+	 "4", 7,
+	 "[0] (host port 8080/tcp, hostIP 1.2.3.4, to container port 80) and portMappings[1] "
+	 "(host"},
 	{"[s79] hostIP empty and :: to two targets, though the container has no IPv6",
 	 "[{" TCP_80 "},{\"hostPort\":8080,\"containerPort\":81,\"protocol\":\"tcp\",\"hostIP\":"
 	 "\"::\"}]",
-	 "4", 7, "tcp port 8080 of hostIP :: is mapped twice"},
+	 "4", 7,
+	 "[0] (host port 8080/tcp, no hostIP, to container port 80) and portMappings[1] (host "
+	 "port 8080/tcp, hostIP ::, to container port 81)"},
+	{"[s79] a contradiction is told in the order in which it was written",
+	 "[{\"hostPort\":8080,\"containerPort\":81,\"protocol\":\"tcp\",\"hostIP\":\"0.0.0.0\"},{"
+	 "\"hostPort\":1,\"containerPort\":1,\"protocol\":\"tcp\"},{" TCP_80 "}]",
+	 "46", 7,
+	 "portMappings[0] (host port 8080/tcp, hostIP 0.0.0.0, to container port 81) and "
+	 "portMappings[2] (host port 8080/tcp, no hostIP, to container port 80)"},
 	{"[s80] any and one address on one port coexist",
 	 "[{" TCP_80 "},{\"hostPort\":8080,\"containerPort\":81,\"protocol\":\"tcp\",\"hostIP\":"
 	 "\"1.2.3.4\"}]",
@@ -351,7 +363,8 @@ static void a_contradiction_among_many_is_found(void **state)
 	json_array_append_new(mappings, json_pack("{s:i,s:i,s:s}", "hostPort", 1, "containerPort",
 						  2, "protocol", "udp"));
 	assert_int_equal(conf_parse(&conf, config, "", &err), -1);
-	assert_error(&err, 7, "udp port 1 of hostIP");
+	assert_error(&err, 7,
+		     "portMappings[10000] (host port 1/udp, no hostIP, to container port 2)");
 	conf_release(&conf);
 }
 

@@ -24,7 +24,8 @@ static int get_container_end(int netns, const char *ifname, struct link *link,
 	if (!link_is_kind(link, "veth"))
 		return cni_error_set(err, CNI_ERROR_INVALID_CONFIGURATION,
 				     "interface %s of the container is of kind %s, but only a veth"
-				     " (plugins bridge, ptp) has an end on the host to attach to",
+				     " (plugins bridge, ptp) has an end on the host to attach to;"
+				     " remove the port mappings from this network, or use bridge",
 				     ifname, link->kind[0] ? link->kind : "hardware");
 	return 0;
 }

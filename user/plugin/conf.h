@@ -80,6 +80,7 @@ struct port_claim {
 	uint16_t container_port;
 	bool localhost;
 	bool reserved_on_host;
+	uint32_t mapping; /* the entry of runtimeConfig.portMappings that it comes from */
 };
 
 /* "tcp"; for messages. */

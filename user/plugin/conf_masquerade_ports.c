@@ -28,23 +28,6 @@ static unsigned int parse_port(const char **text)
 	return port < PORTS ? port : 0;
 }
 
-static bool add_list(port_set wanted, const char *text)
-{
-	for (;; text++) {
-		unsigned int first = parse_port(&text), last = first;
-
-		if (first && *text == '-') {
-			text++;
-			last = parse_port(&text);
-		}
-		if (!first || last < first)
-			return false;
-		memset(wanted + first, 1, last - first + 1);
-		if (*text != ',')
-			return !*text;
-	}
-}
-
 static int refuse(const json_t *value, struct cni_error *err)
 {
 	char found[CNI_JSON_DESCRIPTION_SIZE];
@@ -55,6 +38,36 @@ static int refuse(const json_t *value, struct cni_error *err)
 			     cni_json_describe(value, found));
 }
 
+static int refuse_backwards(unsigned int first, unsigned int last, struct cni_error *err)
+{
+	return cni_error_set(err, CNI_ERROR_INVALID_CONFIGURATION,
+			     "\"" KEY "\": \"%u-%u\" ends before it begins", first, last);
+}
+
+/* "1024-2000,5000" */
+static int add_list(port_set wanted, const json_t *value, struct cni_error *err)
+{
+	const char *text = json_string_value(value);
+
+	for (;; text++) {
+		unsigned int first = parse_port(&text), last = first;
+
+		if (first && *text == '-') {
+			text++;
+			last = parse_port(&text);
+		}
+		if (!first || !last)
+			return refuse(value, err);
+		if (last < first)
+			return refuse_backwards(first, last, err);
+		memset(wanted + first, 1, last - first + 1);
+		if (!*text)
+			return 0;
+		if (*text != ',')
+			return refuse(value, err);
+	}
+}
+
 /* A string or a number. */
 static int add_value(port_set wanted, const json_t *value, struct cni_error *err)
 {
@@ -62,7 +75,7 @@ static int add_value(port_set wanted, const json_t *value, struct cni_error *err
 	json_int_t port = json_integer_value(value);
 
 	if (json_is_string(value))
-		return add_list(wanted, json_string_value(value)) ? 0 : refuse(value, err);
+		return add_list(wanted, value, err);
 	if (!json_is_integer(value))
 		return cni_error_set(err, CNI_ERROR_DECODE,
 				     "\"" KEY "\" must be a string, an integer or an array of "

@@ -4,6 +4,7 @@
  */
 #include "plugin/conf_ports.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -12,6 +13,7 @@
 #include "cni/json.h"
 
 #define MAX_PORT 65535
+#define MAPPING_TEXT_SIZE 160
 
 const char *conf_protocol_name(enum protocol protocol)
 {
@@ -208,10 +210,10 @@ static bool mapping_wants(const struct port_mapping *mapping, bool ipv4)
 	return cni_address_is_ipv4(mapping->host_address) == ipv4;
 }
 
-static void claim_fill(struct port_claim *claim, const struct conf *conf,
-		       const struct port_mapping *mapping, bool ipv4,
+static void claim_fill(struct port_claim *claim, const struct conf *conf, size_t index, bool ipv4,
 		       const uint8_t *container_address)
 {
+	const struct port_mapping *mapping = &conf->mappings[index];
 	const uint8_t *host_address = mapping->host_address;
 
 	if (mapping->kind == ANY_ADDRESS)
@@ -221,6 +223,7 @@ static void claim_fill(struct port_claim *claim, const struct conf *conf,
 		.container_port = mapping->container_port,
 		.localhost = conf->localhost,
 		.reserved_on_host = conf->reserve_host_ports,
+		.mapping = (uint32_t)index,
 	};
 	memcpy(claim->key.host_address, host_address, CNI_ADDRESS_SIZE);
 	memcpy(claim->container_address, container_address, CNI_ADDRESS_SIZE);
@@ -260,7 +263,7 @@ static int claim_family(struct conf *conf, bool ipv4, const uint8_t *container_a
 		if (!mapping_wants(mapping, ipv4))
 			continue;
 		if (container_address)
-			claim_fill(&claims[(*count)++], conf, mapping, ipv4, container_address);
+			claim_fill(&claims[(*count)++], conf, i, ipv4, container_address);
 		else if (mapping->kind == ONE_ADDRESS)
 			return refuse_one_address(mapping, ipv4, err);
 		else if (mapping->kind != ANY_ADDRESS)
@@ -277,21 +280,35 @@ static int claim_compare(const void *left, const void *right)
 	return memcmp(&a->key, &b->key, sizeof(a->key));
 }
 
-static int refuse_contradiction(const struct port_claim *first, const struct port_claim *second,
+/* As it was written: whoever gave no hostIP does not look for an entry with "::". */
+static void describe_mapping(const struct port_mapping *mapping, char text[MAPPING_TEXT_SIZE])
+{
+	char address[CNI_ADDRESS_TEXT_SIZE] = "";
+
+	if (mapping->kind != ANY_ADDRESS)
+		cni_address_format(mapping->host_address, address);
+	snprintf(text, MAPPING_TEXT_SIZE, "host port %u/%s, %s%s, to container port %u",
+		 mapping->host_port, conf_protocol_name(mapping->protocol),
+		 *address ? "hostIP " : "no hostIP", address, mapping->container_port);
+}
+
+static int refuse_contradiction(const struct conf *conf, uint32_t one, uint32_t other,
 				struct cni_error *err)
 {
-	char text[CNI_ADDRESS_TEXT_SIZE];
+	uint32_t first = one < other ? one : other, second = one < other ? other : one;
+	char first_text[MAPPING_TEXT_SIZE], second_text[MAPPING_TEXT_SIZE];
 
+	describe_mapping(&conf->mappings[first], first_text);
+	describe_mapping(&conf->mappings[second], second_text);
 	return cni_error_set(err, CNI_ERROR_INVALID_CONFIGURATION,
-			     "runtimeConfig.portMappings: %s port %u of hostIP %s is mapped twice, "
-			     "to container ports %u and %u: remove one of the two",
-			     conf_protocol_name(first->key.protocol), first->key.host_port,
-			     cni_address_format(first->key.host_address, text),
-			     first->container_port, second->container_port);
+			     "runtimeConfig.portMappings[%u] (%s) and portMappings[%u] (%s) "
+			     "contradict each other: remove one of the two",
+			     first, first_text, second, second_text);
 }
 
 /* Leaves each key once. */
-static int claims_unite(struct port_claim *claims, size_t *count, struct cni_error *err)
+static int claims_unite(const struct conf *conf, struct port_claim *claims, size_t *count,
+			struct cni_error *err)
 {
 	size_t kept = 0;
 
@@ -300,7 +317,8 @@ static int claims_unite(struct port_claim *claims, size_t *count, struct cni_err
 		if (!kept || claim_compare(&claims[kept - 1], &claims[i]))
 			claims[kept++] = claims[i];
 		else if (claims[kept - 1].container_port != claims[i].container_port)
-			return refuse_contradiction(&claims[kept - 1], &claims[i], err);
+			return refuse_contradiction(conf, claims[kept - 1].mapping,
+						    claims[i].mapping, err);
 	}
 	*count = kept;
 	return 0;
@@ -326,7 +344,7 @@ int conf_claim_ports(struct conf *conf, const uint8_t *container_ipv4,
 		return cni_error_no_memory(err);
 	if (claim_family(conf, true, container_ipv4, built, &count, err) ||
 	    claim_family(conf, false, container_ipv6, built, &count, err) ||
-	    claims_unite(built, &count, err))
+	    claims_unite(conf, built, &count, err))
 		return -1;
 	*claims = TAKE(built);
 	*claim_count = count;

@@ -7,8 +7,10 @@
 
 static void warn(struct cni_error *why)
 {
-	warning("processes of this host do not reach mapped ports (\"localhost\"; set it to false"
-		" where that is no matter): %s",
+	warning("processes on this host cannot reach mapped ports, neither at 127.0.0.1 nor at"
+		" another of its addresses: %s. Everything else works; \"localhost\": false "
+		"silences"
+		" this",
 		cni_error_message(why));
 	cni_error_release(why);
 }
