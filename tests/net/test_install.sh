@@ -50,6 +50,51 @@ usr/share/man/man1/cnirun.1 usr/share/man/man8/bpf-portmap.8" \
 	expect_equal "" "$(installed)" "files after uninstall"
 }
 
+# by_hand CODE [ARGUMENT...]: the plugin run by a person; what it prints is in /run/out and /run/err
+by_hand() {
+	local expected=$1 code=0
+	shift
+	"$build/bpf-portmap" "$@" >/run/out 2>/run/err </dev/null || code=$?
+	expect_equal "$expected" "$code" "the exit status of bpf-portmap $*"
+}
+
+# both programs tell their version and explain themselves on stdout
+test_install_help_on_stdout() {
+	local arguments version
+	version=$(sed -n 's/^VERSION := //p' "$project/Makefile")
+	by_hand 0 --version
+	expect_equal "bpf-portmap $version" "$(cat /run/out)"
+	for arguments in --help -h help; do
+		by_hand 0 "$arguments"
+		expect_contains "$(cat /run/out)" 'bpf-portmap attach [INTERFACE...]'
+		expect_equal "" "$(cat /run/err)" "stderr of $arguments"
+	done
+	for arguments in 'attach --help' 'attach eth0 -h' 'help attach'; do
+		# shellcheck disable=SC2086
+		by_hand 0 $arguments
+		expect_contains "$(cat /run/out)" 'usage: bpf-portmap attach [INTERFACE...]'
+		expect_equal "" "$(cat /run/err)" "stderr of $arguments"
+	done
+	by_hand 0 drop-offload --help
+	expect_contains "$(cat /run/out)" 'usage: bpf-portmap drop-offload'
+	expect_equal "cnirun $version" "$("$cnirun" --version)"
+}
+
+# a command, an option or an operand that bpf-portmap does not know is refused with 64
+test_install_bad_usage() {
+	by_hand 64 list
+	expect_equal 'bpf-portmap: unknown command "list"; see bpf-portmap --help' "$(cat /run/err)"
+	by_hand 64 attach eth0 --verbose
+	expect_equal 'bpf-portmap: unknown option --verbose; see bpf-portmap attach --help' "$(cat /run/err)"
+	by_hand 64 --verbose
+	expect_equal 'bpf-portmap: unknown option --verbose; see bpf-portmap --help' "$(cat /run/err)"
+	by_hand 64 drop-offload now
+	expect_equal 'bpf-portmap: drop-offload takes no "now"; see bpf-portmap drop-offload --help' "$(cat /run/err)"
+	by_hand 64 help atach
+	expect_contains "$(cat /run/err)" 'unknown command "atach"'
+	expect_equal "" "$(cat /run/out)" "stdout"
+}
+
 # what --help names, of verbs and options, the manual pages explain
 test_install_manual_pages() {
 	local verb word
@@ -60,7 +105,7 @@ test_install_manual_pages() {
 				fail "$word is not in cnirun(1)"
 		done
 	done
-	"$build/bpf-portmap" --help 2>&1 | sed -n 's/^  bpf-portmap \([a-z-]*\).*/\1/p' >/run/out
+	"$build/bpf-portmap" --help 2>&1 | sed -n 's/^  bpf-portmap \([a-z][a-z-]*\).*/\1/p' >/run/out
 	expect_equal "attach drop-offload" "$(xargs </run/out)" "verbs of bpf-portmap"
 	for word in $(cat /run/out); do
 		sed 's/\\-/-/g' "$project/man/bpf-portmap.8" | grep -qE "^\.B.* $word" ||

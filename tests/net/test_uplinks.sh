@@ -435,20 +435,30 @@ test_uplink_unnumbered() {
 	done
 }
 
-# attach does nothing and says nothing where no container was ever added, and what it is not
-# asked properly it refuses with 2
+# attach does nothing and says nothing where no container was ever added, save of interfaces that
+# are none
 test_attach_nothing_loaded() {
 	expect_equal '' "$(attach_by_hand 2>&1)"
 	expect_equal '' "$(attach_by_hand eth0 2>&1)"
 	expect_equal '' "$(attached eth0 ingress)"
 	[ ! -e "$pins" ] || fail "something was pinned"
+	expect_failure attach_by_hand nosuch0 eth0 lo
+	expect_contains "$output" 'interface nosuch0 cannot be attached to: it does not exist'
+	expect_contains "$output" 'interface lo cannot be attached to: it is the loopback interface'
+	[ ! -e "$pins" ] || fail "something was pinned"
+}
+
+# attach goes on behind an interface that it cannot attach to, and fails in the end
+test_attach_bad_name_among_others() {
+	container_add web bridge -p 8080:80/tcp
+	network_make late eth2 203.0.113.1 2001:db8:3::1 203.0.113.10 2001:db8:3::10
 	local code=0
-	"$build/bpf-portmap" attach --all >/run/out 2>&1 || code=$?
-	expect_equal 2 "$code"
-	code=0
-	"$build/bpf-portmap" atach >/run/out 2>&1 || code=$?
-	expect_equal 2 "$code"
-	expect_contains "$(cat /run/out)" 'attach [INTERFACE...]'
+	attach_by_hand nosuch0 eth2 nosuch1 >/run/out 2>/run/err || code=$?
+	expect_equal 1 "$code" "the exit status"
+	expect_equal 'eth2            attached' "$(cat /run/out)"
+	expect_contains "$(cat /run/err)" 'interface nosuch0 cannot be attached to: it does not exist'
+	expect_contains "$(cat /run/err)" 'interface nosuch1 cannot be attached to: it does not exist'
+	expect_contains "$(attached eth2 ingress)" from_uplink
 }
 
 # an uplink that came after the last ADD leaks nothing and serves after attach [i04]

@@ -100,6 +100,10 @@ static int run(int argc, char **argv, struct cni_error *err)
 	}
 	if (!strcmp(name, "--help") || !strcmp(name, "-h") || !strcmp(name, "help"))
 		return print_help(err);
+	if (!strcmp(name, "--version")) {
+		output_text("cnirun " PROGRAM_VERSION "\n");
+		return output_flush(err);
+	}
 	return cni_error_set(err, CNI_ERROR_INVALID_ENVIRONMENT,
 			     "%s%s%s: it is one of add, del, check, gc, status, version, list; "
 			     "`cnirun --help` tells more",

@@ -31,25 +31,55 @@ static int refresh_ports(struct host *host, struct cni_error *err)
 	return lock < 0 ? -1 : masquerade_ports_refresh(&host->datapath.objects, err);
 }
 
-static int attach_named(struct host *host, char *const *names, struct cni_error *err)
+/* Puts a failure behind those that there were before. */
+static int collect(struct cni_error *failure, struct cni_error *err)
 {
-	for (; *names; names++)
-		if (interfaces_attach_named(host, *names, err))
-			return -1;
-	return 0;
+	if (err->code)
+		cni_error_set(err, err->code, "%s; %s", cni_error_message(err),
+			      cni_error_message(failure));
+	else
+		cni_error_set(err, failure->code, "%s", cni_error_message(failure));
+	cni_error_release(failure);
+	return -1;
 }
 
-/* Each network's list decides as it did at its last ADD. */
-static int attach(struct host *host, char *const *names, struct cni_error *err)
+/* One that cannot be attached to does not keep the others from it. */
+static int visit_named(struct host *host, char *const *names,
+		       int (*visit)(struct host *host, const char *name, struct cni_error *err),
+		       struct cni_error *err)
 {
-	if (*names ? attach_named(host, names, err)
-		   : networks_visit(&host->datapath, attach_for_network, host, err))
-		return -1;
+	struct cni_error failure = {0};
+	int result = 0;
+
+	for (; *names; names++)
+		if (visit(host, *names, &failure))
+			result = collect(&failure, err);
+	return result;
+}
+
+static int refresh(struct host *host, struct cni_error *err)
+{
 	interfaces_sweep(host);
 	if (interfaces_repair(host, err) || fast_path_refresh(host, err) ||
 	    interfaces_refresh_addresses(host, err))
 		return -1;
 	return refresh_ports(host, err) ? -1 : socket_hooks_repair(&host->datapath, err);
+}
+
+static int attach_to(struct host *host, char *const *names, struct cni_error *err)
+{
+	struct cni_error failure = {0};
+	int result = visit_named(host, names, interfaces_attach_named, err);
+
+	return refresh(host, &failure) ? collect(&failure, err) : result;
+}
+
+/* Each network's conflist decides as it did at its last ADD. */
+static int attach_to_all(struct host *host, struct cni_error *err)
+{
+	if (networks_visit(&host->datapath, attach_for_network, host, err))
+		return -1;
+	return refresh(host, err);
 }
 
 int command_attach(char *const *interfaces, struct cni_error *err)
@@ -60,8 +90,10 @@ int command_attach(char *const *interfaces, struct cni_error *err)
 		return -1;
 	if (host.datapath.state == DATAPATH_FOREIGN)
 		return datapath_refuse_foreign(&host.datapath, err);
-	/* At boot, say: there is nothing yet to attach, and the first ADD looks by itself. */
 	if (datapath_recover(&host.datapath, &host.addresses, err))
 		return -1;
-	return datapath_is_usable(&host.datapath) ? attach(&host, interfaces, err) : 0;
+	/* At boot, say: there is nothing yet to attach, and the first ADD looks by itself. */
+	if (!datapath_is_usable(&host.datapath))
+		return visit_named(&host, interfaces, interfaces_check_named, err);
+	return *interfaces ? attach_to(&host, interfaces, err) : attach_to_all(&host, err);
 }

@@ -362,17 +362,30 @@ static int attach_anyway(struct host *host, const struct link *link, struct cni_
 	return attach_link(host, &none, link, &known, err);
 }
 
-int interfaces_attach_named(struct host *host, const char *name, struct cni_error *err)
+static int find_named(struct host *host, const char *name, struct link *link, struct cni_error *err)
 {
 	char why_not[WHY_NOT_SIZE];
-	struct link link;
 
-	if (link_get(host->socket, 0, name, &link, err))
+	if (link_get(host->socket, 0, name, link, err))
 		return -1;
-	if (!uplink_is_possible(host, &link, why_not))
+	if (!uplink_is_possible(host, link, why_not))
 		return cni_error_set(err, CNI_ERROR_INVALID_CONFIGURATION,
 				     "interface %s cannot be attached to: it %s", name, why_not);
-	return attach_anyway(host, &link, err);
+	return 0;
+}
+
+int interfaces_check_named(struct host *host, const char *name, struct cni_error *err)
+{
+	struct link link;
+
+	return find_named(host, name, &link, err);
+}
+
+int interfaces_attach_named(struct host *host, const char *name, struct cni_error *err)
+{
+	struct link link;
+
+	return find_named(host, name, &link, err) ? -1 : attach_anyway(host, &link, err);
 }
 
 int interfaces_refresh_addresses(struct host *host, struct cni_error *err)

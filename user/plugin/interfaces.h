@@ -20,7 +20,9 @@
 int interfaces_attach(struct host *host, const struct conf *conf, const struct host_veth *veth,
 		      bool repair, struct cni_error *err);
 
-/* One that a person names, whatever the lists say. Code 7 where it cannot be. */
+/* Whether one that a person names can be attached to. Code 7, saying why not. */
+int interfaces_check_named(struct host *host, const char *name, struct cni_error *err);
+/* Attaches to it, whatever the conflists say. Codes 7, 102, 5, 11. */
 int interfaces_attach_named(struct host *host, const char *name, struct cni_error *err);
 
 /* Brings the map of the host's addresses up to date; interfaces_attach() does that too. */
