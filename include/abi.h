@@ -16,7 +16,7 @@
 
 #include "counters.h"
 
-#define LAYOUT 1
+#define LAYOUT 2
 
 /* Where everything is pinned; another network namespace that shares the bpffs
  * keeps its own set in NETNS_DIRECTORY<cookie> below it. */
@@ -41,6 +41,8 @@
 
 #define ATTACHMENT_KEY_SIZE 256
 #define PROGRAM_VERSION_SIZE 32
+#define WORKLOAD_NAMESPACE_SIZE 64
+#define WORKLOAD_NAME_SIZE 256
 #define MASQUERADE_RANGES 16
 #define POLICY_RANGES 32
 #define INTERFACE_NAMES_SIZE 1024
@@ -88,6 +90,13 @@ enum interface_role {
 enum attachment_state {
 	ATTACHMENT_ADDING = 1, /* the intent: whatever it owns is not valid yet */
 	ATTACHMENT_READY = 2,
+} __attribute__((packed));
+
+/* What a container is to those who run it. */
+enum workload_kind {
+	WORKLOAD_NONE = 0,  /* nobody said: the container ID is all that is known */
+	WORKLOAD_POD = 1,   /* Kubernetes: namespace and name of the pod */
+	WORKLOAD_NOMAD = 2, /* Nomad: namespace, and job/group */
 } __attribute__((packed));
 
 /* fastPath: which flows of an attachment skip the IP stack. */
@@ -384,6 +393,15 @@ struct attachment_key {
 	char name[ATTACHMENT_KEY_SIZE];
 };
 
+/* As the runtime said at ADD, in CNI_ARGS: printable ASCII, cut where it is too long, zeros behind
+ * it. */
+struct workload {
+	enum workload_kind kind;
+	__u8 reserved[7];
+	char namespace[WORKLOAD_NAMESPACE_SIZE];
+	char name[WORKLOAD_NAME_SIZE];
+};
+
 struct attachment {
 	struct owner owner;
 	__u64 since;   /* CLOCK_REALTIME, seconds */
@@ -393,6 +411,7 @@ struct attachment {
 	__u8 reserved;
 	__u32 host_ports; /* entries in portmaps it claimed */
 	__u32 endpoints;  /* entries in endpoints; 0: not known */
+	struct workload workload;
 };
 
 /* meta: ARRAY of one. */
@@ -432,7 +451,7 @@ struct counters {
 
 #define ASSERT_SIZE(type, size) \
 	_Static_assert(sizeof(type) == (size), #type " is part of layout " \
-						     "1")
+						     "2")
 
 ASSERT_SIZE(struct owner, 8);
 ASSERT_SIZE(struct portmap_key, 24);
@@ -454,7 +473,8 @@ ASSERT_SIZE(struct fragment, 48);
 ASSERT_SIZE(struct held_fragment, 1600);
 ASSERT_SIZE(struct flow, 104);
 ASSERT_SIZE(struct flow_pair, 56);
-ASSERT_SIZE(struct attachment, 40);
+ASSERT_SIZE(struct workload, 8 + WORKLOAD_NAMESPACE_SIZE + WORKLOAD_NAME_SIZE);
+ASSERT_SIZE(struct attachment, 40 + 8 + WORKLOAD_NAMESPACE_SIZE + WORKLOAD_NAME_SIZE);
 ASSERT_SIZE(struct noticed, 8 + 3 * 8 * PORT_WORDS);
 ASSERT_SIZE(struct meta, 40 + PROGRAM_VERSION_SIZE + 4 * MASQUERADE_RANGES);
 

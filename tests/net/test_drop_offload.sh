@@ -35,7 +35,7 @@ test_drop_offload_without() {
 	expect_contains "$said" "nothing to drop"
 	[ ! -e "$pins" ] || fail "it loaded something"
 	"$build/bpf-portmap" drop-offload now >/run/out 2>&1 || code=$?
-	expect_equal 2 "$code" "exit code with a word too much"
+	expect_equal 64 "$code" "exit code with a word too much"
 	expect_contains "$("$build/bpf-portmap" --help 2>&1)" "bpf-portmap drop-offload"
 	container_add web bridge
 	meta_set 0 63

@@ -180,7 +180,7 @@ test_install_other_layout() {
 	expect_contains "$(cat /run/err)" 'layout 99'
 	expect_same_state "$before"
 	expect_answer client tcp "$host4" 8080 web "$client4"
-	meta_set 0 01
+	meta_set 0 "$(sed -n 's/^#define LAYOUT \(.*\)/0\1/p' "$project/include/abi.h")"
 	plugin_call ADD second "$(mapping 9090)" >/run/out || fail "$(cat /run/out)"
 }
 

@@ -43,13 +43,59 @@ test_ownership_conflict_text() {
 	[ "$(($(date +%s --date "${text##* }") - now))" -le 60 ] || fail "since when: $text"
 	details=$(jq -r .details <<<"$output")
 	expect_equal "choose another host port or hostIP, or remove that container (\`podman rm -f\
- 4c01db0b339c\`; Kubernetes: the pod that \`crictl inspectp 4c01db0b339c\` shows), or \`ip link\
- delete $(host_veth first)\` where no engine knows it any more" "$details"
+ 4c01db0b339c\`); as a last resort, where no engine knows it any more: \`ip link delete\
+ $(host_veth first)\`" "$details"
 	eval "$(grep -o 'ip link delete [a-z0-9]*' <<<"$details")"
 	add_as second second
 	expect_contains "$(cat /run/warnings)" "host port 8080/tcp of any IPv4 address is taken over from\
  container $id, interface eth0, network bridge, whose veth is gone"
 	expect_equal 1 "$(grep -c 'taken over' /run/warnings)" "lines about what was taken over"
+}
+
+# pod_as ID NAME POD: the ADD of NAME under another container ID, for a pod in the namespace shop
+pod_as() { CNI_ARGS="IgnoreUnknown=1;K8S_POD_NAMESPACE=shop;K8S_POD_NAME=$3" add_as "$1" "$2"; }
+
+# the error for a taken port names the pod whose sandbox has it, with the commands of Kubernetes, and
+# so does the line about a port that is taken over; bpftool shows the names
+test_ownership_conflict_text_pod() {
+	local id text
+	id=106d2c0b339c$(printf '%052d' 7)
+	container_add_plain first
+	container_add_plain second
+	pod_as "$id" first web-0
+	text=$(bpftool -j map dump pinned "$pins/attachments" |
+		jq -c '.[].formatted.value.workload | [.kind, .namespace, .name]')
+	expect_equal '["WORKLOAD_POD","shop","web-0"]' "$text" "names in the map"
+	expect_failure plugin_call ADD second
+	expect_code 101
+	text=$(jq -r .msg <<<"$output")
+	expect_equal "host port 8080/tcp of any IPv4 address is taken by pod shop/web-0 (sandbox $id),\
+ interface eth0, network bridge, since" "${text% *}"
+	expect_equal "choose another host port or hostIP, or delete that pod (\`kubectl delete pod -n shop\
+ web-0\`; \`crictl inspectp 106d2c0b339c\` shows its sandbox); as a last resort, where no engine knows\
+ it any more: \`ip link delete $(host_veth first)\`" "$(jq -r .details <<<"$output")"
+	ip link delete "$(host_veth first)"
+	pod_as second second web-1
+	expect_contains "$(cat /run/warnings)" "is taken over from pod shop/web-0 (sandbox $id),"
+}
+
+# the error for a taken port names a Nomad job, and what a caller put into a name cannot harm a
+# terminal or whoever copies a command
+test_ownership_conflict_text_others() {
+	local id=f27f98b1-2ae0-46fc-809f-74723ed3260f
+	container_add_plain first
+	container_add_plain second
+	CNI_ARGS="NOMAD_NAMESPACE=prod;NOMAD_JOB_ID=shop;NOMAD_GROUP_NAME=web" add_as "$id" first
+	expect_failure plugin_call ADD second
+	expect_contains "$output" "is taken by Nomad job prod/shop/web (allocation $id), interface eth0"
+	expect_contains "$output" "stop that allocation (\`nomad alloc stop f27f98b1\`)"
+	plugin_config first | plugin_run DEL "$id" || fail DEL
+	# shellcheck disable=SC2016
+	pod_as evil first $'web\e]0,x\a$(reboot)`reboot`'
+	expect_failure plugin_call ADD second
+	# shellcheck disable=SC2016
+	expect_contains "$output" 'is taken by pod shop/web?]0,x?$(reboot)`reboot` (sandbox evil)'
+	case $output in *kubectl*) fail "a command with a name that no pod has: $output" ;; esac
 }
 
 # the error for a taken port gives no engine's command for an ID that is no engine's
@@ -58,8 +104,8 @@ test_ownership_conflict_text_own_id() {
 	container_add_plain second
 	add_as first first
 	expect_failure plugin_call ADD second
-	expect_equal "choose another host port or hostIP, or remove that container, or \`ip link delete\
- $(host_veth first)\` where no engine knows it any more" "$(jq -r .details <<<"$output")"
+	expect_equal "choose another host port or hostIP, or remove that container; as a last resort, where no\
+ engine knows it any more: \`ip link delete $(host_veth first)\`" "$(jq -r .details <<<"$output")"
 }
 
 # a hostIP that the host does not have is warned of by ADD and CHECK, and the port is reached there

@@ -152,15 +152,28 @@ int cni_validate_ifname(const char *ifname, struct cni_error *err)
 			     "invalid interface name \"%s\": %s", ifname, reason);
 }
 
-bool cni_args_have_key(const char *args, const char *key)
+const char *cni_args_get(const char *args, const char *key, size_t *length)
 {
-	size_t length = strlen(key);
+	size_t key_length = strlen(key);
+	const char *found = NULL;
 
 	while (*args) {
-		if (!strncmp(args, key, length) && args[length] == '=')
-			return true;
-		args += strcspn(args, ";");
+		size_t part = strcspn(args, ";");
+
+		if (part > key_length && !strncmp(args, key, key_length) &&
+		    args[key_length] == '=') {
+			found = args + key_length + 1;
+			*length = part - key_length - 1;
+		}
+		args += part;
 		args += *args == ';';
 	}
-	return false;
+	return found;
+}
+
+bool cni_args_have_key(const char *args, const char *key)
+{
+	size_t ignored;
+
+	return cni_args_get(args, key, &ignored) != NULL;
 }

@@ -6,6 +6,7 @@
 #define CNI_ENVIRONMENT_H
 
 #include <stdbool.h>
+#include <stddef.h>
 
 #include "cni/error.h"
 
@@ -48,7 +49,10 @@ int cni_validate_network_name(const char *name, struct cni_error *err);
 /* 1-15 bytes, not . or .., no slash, colon or white space; code 4. */
 int cni_validate_ifname(const char *ifname, struct cni_error *err);
 
-/* Whether CNI_ARGS ("K=V;K=V") holds the key. What is not K=V is skipped. */
+/* The key's value in CNI_ARGS ("K=V;K=V"), not ended by a zero byte; the last one, where the key is
+ * there twice. NULL: it is not there. What is not K=V is skipped. */
+const char *cni_args_get(const char *args, const char *key, size_t *length);
+/* Whether CNI_ARGS hold the key. */
 bool cni_args_have_key(const char *args, const char *key);
 
 #endif

@@ -106,6 +106,7 @@ static int add_locked(struct adding *adding, struct cni_error *err)
 		.state = ATTACHMENT_ADDING,
 		.host_ports = (uint32_t)claims->port_count,
 		.endpoints = (uint32_t)claims->endpoint_count,
+		.workload = *claims->workload,
 	};
 
 	memcpy(record.host_mac, claims->host_mac, sizeof(record.host_mac));

@@ -15,12 +15,13 @@
 #include "datapath/refusal.h"
 #include "datapath/warning.h"
 
-static void warn_about_dead_owner(const struct portmap_key *key, const struct slot *owner)
+static void warn_about_dead_owner(const struct objects *objects, const struct portmap_key *key,
+				  const struct slot *owner)
 {
 	char port[DESCRIBED_PORT_SIZE], who[DESCRIBED_ATTACHMENT_SIZE];
 
 	describe_port(key, port);
-	describe_attachment(owner->attachment, who);
+	describe_attachment(objects, owner->attachment, who);
 	warning("%s is taken over from %s, whose veth is gone, or whose record is unfinished or"
 		" damaged",
 		port, who);
@@ -74,7 +75,7 @@ static int take_over_port(struct claiming *claiming, const struct portmap_key *k
 			return 0;
 		return refuse_taken_port(objects, key, &owner, err);
 	}
-	warn_about_dead_owner(key, &owner);
+	warn_about_dead_owner(objects, key, &owner);
 	if (remove_dead_owner(claiming, &old, &owner, err))
 		return -1;
 	return write_port(claiming, key, portmap, err);
@@ -212,7 +213,7 @@ static int claim_endpoint(const struct objects *objects, struct nl_sock *socket,
 
 	if (endpoint_read(objects, &claim->key, &old) &&
 	    owner_is_alive(objects, socket, old.owner, &old_owner)) {
-		describe_attachment(old_owner.attachment, who);
+		describe_attachment(objects, old_owner.attachment, who);
 		warning("address %s belongs to %s too; the newest has it now",
 			cni_address_format(claim->key.address, address), who);
 	}

@@ -35,7 +35,8 @@ struct attachment_claims {
 	size_t port_count;
 	const struct endpoint_claim *endpoints;
 	size_t endpoint_count;
-	const struct policy *policy; /* names no owner */
+	const struct policy *policy;     /* names no owner */
+	const struct workload *workload; /* whose container it is; for messages */
 };
 
 /* Writes ports, endpoints and the interface for the record's owner, and how many ports it got

@@ -16,6 +16,7 @@
 #include "plugin/conf_keys.h"
 #include "plugin/conf_policy.h"
 #include "plugin/conf_ports.h"
+#include "plugin/conf_workload.h"
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
@@ -185,6 +186,7 @@ int conf_parse(struct conf *conf, const json_t *config, const char *args, struct
 	json_t *runtime_config = NULL;
 
 	conf->kubernetes = cni_args_have_key(args, "K8S_POD_NAME");
+	conf_read_workload(&conf->workload, args);
 	if (conf_parse_options(conf, config, err) ||
 	    cni_json_get_object(config, "runtimeConfig", &runtime_config, err))
 		return -1;

@@ -65,9 +65,10 @@ struct conf {
 	struct port_mapping *mappings; /* as given: an entry may be there twice */
 	size_t mapping_count;
 
-	bool bandwidth_limited;  /* runtimeConfig.bandwidth has a limit */
-	bool bandwidth_declared; /* our capabilities name bandwidth, so the above can be trusted */
-	bool kubernetes;         /* CNI_ARGS names a pod */
+	bool bandwidth_limited;   /* runtimeConfig.bandwidth has a limit */
+	bool bandwidth_declared;  /* our capabilities name bandwidth, so the above can be trusted */
+	bool kubernetes;          /* CNI_ARGS names a pod */
+	struct workload workload; /* whose container it is, as CNI_ARGS say */
 
 	char **warnings; /* for stderr, one line each, without newline */
 	size_t warning_count;

@@ -64,6 +64,7 @@ static int parse(struct container *container, const struct cni_environment *envi
 		 const struct cni_network_config *config, struct cni_error *err)
 {
 	container->claims.policy = &container->conf.policy;
+	container->claims.workload = &container->conf.workload;
 	if (attachment_key_make(&container->claims.key, config->name, environment->container_id,
 				environment->ifname, err) ||
 	    cni_network_config_get_prev_result(config, &container->prev_result, err) ||

@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * conf_workload_test.c - whose container it is, as CNI_ARGS say.
+ */
+#include "cni_testing.h"
+
+#include "plugin/conf_workload.h"
+
+#define TEN "0123456789"
+#define SIXTY TEN TEN TEN TEN TEN TEN
+#define LONG SIXTY SIXTY SIXTY SIXTY TEN "01234"
+
+struct row {
+	const char *name;
+	const char *args;
+	enum workload_kind kind;
+	const char *namespace, *workload_name;
+};
+
+static const struct row rows[] = {
+	{"nobody says", "", WORKLOAD_NONE, "", ""},
+	{"[s152] CNI_ARGS that are garbage", "garbage;;=;K8S_POD_NAME", WORKLOAD_NONE, "", ""},
+	{"a pod as containerd has it",
+	 "IgnoreUnknown=1;K8S_POD_NAMESPACE=default;K8S_POD_NAME=web-0;"
+	 "K8S_POD_INFRA_CONTAINER_ID=106d;K8S_POD_UID=4711",
+	 WORKLOAD_POD, "default", "web-0"},
+	{"a pod without a namespace", "K8S_POD_NAME=web-0", WORKLOAD_POD, "", "web-0"},
+	{"a pod without a name", "K8S_POD_NAMESPACE=default;K8S_POD_NAME=", WORKLOAD_NONE, "", ""},
+	{"of two names the later one counts, as in libcni", "K8S_POD_NAME=a;K8S_POD_NAME=b",
+	 WORKLOAD_POD, "", "b"},
+	{"a key that only ends like it", "XK8S_POD_NAME=a", WORKLOAD_NONE, "", ""},
+	{"a job as Nomad has it",
+	 "IgnoreUnknown=true;NOMAD_REGION=global;NOMAD_NAMESPACE=prod;NOMAD_JOB_ID=shop;"
+	 "NOMAD_GROUP_NAME=web;NOMAD_ALLOC_ID=f27f98b1-2ae0-46fc-809f-74723ed3260f",
+	 WORKLOAD_NOMAD, "prod", "shop/web"},
+	{"a job without a group", "NOMAD_JOB_ID=shop", WORKLOAD_NOMAD, "", "shop"},
+	{"control characters and what is not ASCII",
+	 "K8S_POD_NAME=a\033[31m\n\177b\303\244;K8S_POD_NAMESPACE=\t", WORKLOAD_POD, "?",
+	 "a?[31m??b??"},
+	{"a value that is a whole assignment", "K8S_POD_NAME=a=b", WORKLOAD_POD, "", "a=b"},
+	{"names as long as there is room", "K8S_POD_NAMESPACE=" SIXTY "012;K8S_POD_NAME=" LONG,
+	 WORKLOAD_POD, SIXTY "012", LONG},
+	{"names that are longer are cut", "K8S_POD_NAMESPACE=" SIXTY "0123;K8S_POD_NAME=" LONG "x",
+	 WORKLOAD_POD, SIXTY "012", LONG},
+	{"a group that is cut",
+	 "NOMAD_JOB_ID=" SIXTY SIXTY SIXTY SIXTY TEN "0123;NOMAD_GROUP_NAME=g", WORKLOAD_NOMAD, "",
+	 SIXTY SIXTY SIXTY SIXTY TEN "0123/"},
+};
+
+static void reads_the_workload(void **state)
+{
+	const struct row *row = *state;
+	struct workload workload;
+
+	memset(&workload, 0xff, sizeof(workload));
+	conf_read_workload(&workload, row->args);
+	assert_int_equal(workload.kind, row->kind);
+	assert_string_equal(workload.namespace, row->namespace);
+	assert_string_equal(workload.name, row->workload_name);
+}
+
+/* The map is read by people, and compared as a whole. */
+static void unused_bytes_are_zero(void **state)
+{
+	struct workload workload, zero = {0};
+
+	(void)state;
+	memset(&workload, 0xff, sizeof(workload));
+	conf_read_workload(&workload, "K8S_POD_NAME=web");
+	assert_memory_equal(workload.reserved, zero.reserved, sizeof(zero.reserved));
+	assert_memory_equal(workload.namespace, zero.namespace, sizeof(zero.namespace));
+	assert_memory_equal(workload.name + 3, zero.name, sizeof(zero.name) - 3);
+}
+
+int main(void)
+{
+	static struct test_list list;
+
+	ADD_ROWS(&list, rows, reads_the_workload);
+	ADD_TEST(&list, "what names do not fill is zero", unused_bytes_are_zero);
+	return test_list_run(&list, "plugin/conf_workload");
+}
