@@ -400,7 +400,7 @@ test_crash_read_only_bpffs() {
 	before=$(state_show)
 	expect_failure plugin_call ADD web
 	expect_code 102
-	expect_contains "$output" /sys/fs/bpf
+	expect_contains "$output" 'mount -o remount,rw /sys/fs/bpf'
 	expect_same_state "$before"
 	plugin_call DEL web || fail DEL
 }

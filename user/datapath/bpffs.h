@@ -13,7 +13,20 @@
 
 bool bpffs_is_mounted(void);
 
-/* Mounts it where it is not. Code 102. */
+/* Mounts it where it is not. Codes 102, 11. */
 int bpffs_mount(struct cni_error *err);
+
+/* Whether nobody but root can take away what root has in it: it is root's, and who else may write
+ * to it cannot rename others' entries (sticky, as mount(8) makes it). Code 102. */
+int bpffs_verify(struct cni_error *err);
+
+enum bpffs_owner {
+	BPFFS_NOBODYS, /* it does not exist */
+	BPFFS_ROOTS,   /* a directory that only root can write to */
+	BPFFS_ANOTHERS,
+};
+
+/* Whose a directory in it is. -1 and code 102 for one that root has let others write to. */
+int bpffs_owner(const char *path, struct cni_error *err);
 
 #endif

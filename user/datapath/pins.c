@@ -16,11 +16,8 @@
 #include "cni/cleanup.h"
 #include "datapath/bpffs.h"
 #include "datapath/refusal.h"
+#include "datapath/warning.h"
 
-#define ROOT BPFFS "/" PIN_DIRECTORY
-/* No dot in it: the BPF file system refuses those. */
-#define LOADING_NAME PIN_DIRECTORY "-loading"
-#define LOADING BPFFS "/" LOADING_NAME
 /* A directory, a slash and an object's name. */
 #define PIN_PATH_SIZE (PIN_DIRECTORY_SIZE + 32)
 
@@ -155,24 +152,49 @@ static enum belongs whose_directory(const char *directory, uint64_t netns_cookie
 	return pins->head.netns_cookie == netns_cookie ? BELONGS_TO_US : BELONGS_TO_OTHER;
 }
 
+/* Whether there may be something of ours: what is another user's is not even looked at. */
+static int look_at_root(enum bpffs_owner *owner, struct cni_error *err)
+{
+	int whose;
+
+	if (bpffs_verify(err))
+		return -1;
+	whose = bpffs_owner(PINS_ROOT, err);
+	if (whose < 0)
+		return -1;
+	*owner = (enum bpffs_owner)whose;
+	if (*owner == BPFFS_ANOTHERS)
+		warning(PINS_ROOT " does not belong to root, and is not used; the next ADD moves it"
+				  " away; `chmod 0700 " BPFFS "` keeps other users out");
+	return 0;
+}
+
 int pins_find(uint64_t netns_cookie, struct pins *pins, struct cni_error *err)
 {
-	enum belongs root = whose_directory(ROOT, netns_cookie, pins);
+	enum bpffs_owner owner;
+	enum belongs root;
 
+	snprintf(pins->directory, PIN_DIRECTORY_SIZE, PINS_ROOT);
+	if (look_at_root(&owner, err))
+		return -1;
+	pins->usable = owner == BPFFS_ROOTS;
+	if (!pins->usable)
+		return 0;
+	root = whose_directory(PINS_ROOT, netns_cookie, pins);
 	if (root == BELONGS_UNREADABLE)
-		return refusal_set(err, errno, "cannot read the maps in " ROOT);
-	snprintf(pins->directory, PIN_DIRECTORY_SIZE, ROOT);
+		return refusal_set(err, errno, "cannot read the maps in " PINS_ROOT);
 	if (root == BELONGS_TO_US)
 		return 0;
-	snprintf(pins->directory, PIN_DIRECTORY_SIZE, ROOT "/" NETNS_DIRECTORY "%" PRIu64,
+	snprintf(pins->directory, PIN_DIRECTORY_SIZE, PINS_ROOT "/" NETNS_DIRECTORY "%" PRIu64,
 		 netns_cookie);
 	if (whose_directory(pins->directory, netns_cookie, pins) == BELONGS_TO_US ||
 	    root == BELONGS_TO_OTHER)
 		return 0;
-	snprintf(pins->directory, PIN_DIRECTORY_SIZE, ROOT);
-	whose_directory(ROOT, netns_cookie, pins);
+	snprintf(pins->directory, PIN_DIRECTORY_SIZE, PINS_ROOT);
+	whose_directory(PINS_ROOT, netns_cookie, pins);
 	return 0;
 }
+
 static int object_by_name(const char *name)
 {
 	int object;
@@ -284,19 +306,21 @@ static bool is_used(enum map_number map, enum pins_use use)
 	}
 }
 
+/* meta is open already. */
+static int known_fd(const struct pins *pins, int map)
+{
+	return map == MAP_META && pins->meta >= 0 ? fcntl(pins->meta, F_DUPFD_CLOEXEC, 3) : -1;
+}
+
 static int open_used(const struct pins *pins, enum pins_use use, struct open_directory *directory,
 		     struct objects *objects, const char **foreign)
 {
-	for (int map = 0; map < MAP_COUNT; map++) {
-		int known = map == MAP_META && pins->meta >= 0
-				    ? fcntl(pins->meta, F_DUPFD_CLOEXEC, 3)
-				    : -1;
-
+	for (int map = 0; map < MAP_COUNT; map++)
 		if (is_used((enum map_number)map, use) &&
 		    directory->present[map_object((enum map_number)map)] &&
-		    open_map(directory, (enum map_number)map, known, objects, foreign))
+		    open_map(directory, (enum map_number)map, known_fd(pins, map), objects,
+			     foreign))
 			return -1;
-	}
 	for (int program = 0; program < PROGRAM_COUNT; program++)
 		if (use != PINS_TO_REMOVE && directory->present[program] &&
 		    open_program(directory, (enum program_number)program, objects))
@@ -313,7 +337,9 @@ int pins_open(const struct pins *pins, enum pins_use use, struct objects *object
 	objects_clear(objects);
 	*found = 0;
 	*foreign = NULL;
-	directory.fd = open(pins->directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (!pins->usable)
+		return 0;
+	directory.fd = open(pins->directory, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	if (directory.fd < 0 && errno == ENOENT)
 		return 0;
 	if (directory.fd >= 0 && !list_directory(&directory))
@@ -327,7 +353,7 @@ int pins_open(const struct pins *pins, enum pins_use use, struct objects *object
 	return result;
 }
 
-static void remove_directory(const char *directory)
+static void empty_directory(const char *directory)
 {
 	char path[PIN_PATH_SIZE];
 
@@ -335,23 +361,33 @@ static void remove_directory(const char *directory)
 		object_path(path, directory, object_name(object));
 		unlink(path);
 	}
-	rmdir(directory);
 }
 
 /* What killed loaders left, also those of versions that gave it another name. Nobody else
- * is loading: all hosts that share this file system share the lock. */
+ * is loading: all hosts that share this file system share the lock. What is another user's may be a
+ * link to anywhere. */
+static void remove_leftover(const char *directory)
+{
+	struct cni_error ignored = {0};
+
+	if (bpffs_owner(directory, &ignored) == BPFFS_ROOTS) {
+		empty_directory(directory);
+		if (strcmp(directory, PINS_LOADING) != 0)
+			rmdir(directory);
+	}
+	cni_error_release(&ignored);
+}
+
 static void remove_leftovers(void)
 {
 	char path[PIN_DIRECTORY_SIZE];
 	struct dirent *entry;
 	DIR *directory = opendir(BPFFS);
 
-	while (directory && (entry = readdir(directory))) {
-		if (strncmp(entry->d_name, LOADING_NAME, strlen(LOADING_NAME)) != 0)
-			continue;
-		if (snprintf(path, sizeof(path), BPFFS "/%s", entry->d_name) < (int)sizeof(path))
-			remove_directory(path);
-	}
+	while (directory && (entry = readdir(directory)))
+		if (snprintf(path, sizeof(path), BPFFS "/%s", entry->d_name) < (int)sizeof(path) &&
+		    !strncmp(path, PINS_LOADING, strlen(PINS_LOADING)))
+			remove_leftover(path);
 	if (directory)
 		closedir(directory);
 }
@@ -360,8 +396,6 @@ static int pin_into(const char *directory, const struct objects *objects, struct
 {
 	char path[PIN_PATH_SIZE];
 
-	if (mkdir(directory, 0700))
-		return refusal_set(err, errno, "cannot make the directory %s", directory);
 	for (int object = 0; object < OBJECT_COUNT; object++) {
 		object_path(path, directory, object_name(object));
 		if (bpf_obj_pin(object_fd(objects, object), path))
@@ -397,8 +431,8 @@ static int move_to_place(const char *from, const char *to, struct cni_error *err
 int pins_write(const char *directory, const struct objects *objects, struct cni_error *err)
 {
 	remove_leftovers();
-	if (!pin_into(LOADING, objects, err) && !move_to_place(LOADING, directory, err))
+	if (!pin_into(PINS_LOADING, objects, err) && !move_to_place(PINS_LOADING, directory, err))
 		return 0;
-	remove_directory(LOADING);
+	empty_directory(PINS_LOADING);
 	return -1;
 }

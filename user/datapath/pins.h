@@ -10,9 +10,14 @@
 #include <stdint.h>
 
 #include "cni/error.h"
+#include "datapath/bpffs.h"
 #include "datapath/objects.h"
 
 #define PIN_DIRECTORY_SIZE 96
+
+#define PINS_ROOT BPFFS "/" PIN_DIRECTORY
+/* No dot in it: the BPF file system refuses those. */
+#define PINS_LOADING PINS_ROOT "-loading"
 
 /* Which objects a command works with. The others are only seen to be pinned. */
 enum pins_use {
@@ -24,7 +29,8 @@ enum pins_use {
 /* Where a host's objects are, and its meta, which says so. Begins with pins_clear(). */
 struct pins {
 	char directory[PIN_DIRECTORY_SIZE];
-	int meta; /* its file descriptor; -1: not pinned */
+	int meta;    /* its file descriptor; -1: not pinned */
+	bool usable; /* the directory is root's alone */
 	bool has_head;
 	struct meta_head head;
 };
@@ -33,7 +39,8 @@ void pins_clear(struct pins *pins);
 void pins_close(struct pins *pins);
 
 /* The directory of the host with this netns cookie: the first host on a BPF file system
- * has PIN_DIRECTORY, each other one a directory below. It need not exist. Code 102. */
+ * has PIN_DIRECTORY, each other one a directory below. It need not exist; one that is another
+ * user's counts as none, with a warning. Code 102. */
 int pins_find(uint64_t netns_cookie, struct pins *pins, struct cni_error *err);
 
 /* Opens what is pinned there and used. *found counts all that is pinned there. A map of
@@ -44,9 +51,9 @@ int pins_open(const struct pins *pins, enum pins_use use, struct objects *object
 /* Opens a single map, or -1 and errno. */
 int pins_open_map(const char *directory, enum map_number map);
 
-/* Pins all objects into a directory of its own and moves that, or what is in it, to its
- * place, meta last: whoever looks sees the old set, or the new, or that it is damaged.
- * Call it with the lock of BPFFS, which all hosts on it share. Code 102. */
+/* Pins all objects into PINS_LOADING and moves that, or what is in it, to its place, meta last:
+ * whoever looks sees the old set, or the new, or that it is damaged. Call it with pins_lock.h's
+ * lock. Code 102. */
 int pins_write(const char *directory, const struct objects *objects, struct cni_error *err);
 
 #endif

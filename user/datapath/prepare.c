@@ -13,6 +13,7 @@
 #include "datapath/lock.h"
 #include "datapath/maps.h"
 #include "datapath/masquerade_ports.h"
+#include "datapath/pins_lock.h"
 #include "datapath/socket_hooks.h"
 
 /* By the programs that run, else by those that are pinned. Every program is bound to
@@ -95,16 +96,16 @@ static int load(struct datapath *datapath, const struct address_list *addresses,
 int datapath_prepare(struct datapath *datapath, const struct address_list *addresses,
 		     uint32_t flow_entries, struct cni_error *err)
 {
-	cleanup_lock int lock = -1, directory_lock = -1;
+	cleanup_lock int lock = -1;
+	cleanup_pins_lock struct pins_lock pins_lock = PINS_LOCK_NONE;
 
 	if (datapath->state == DATAPATH_READY)
 		return 0;
 	lock = lock_take(err);
-	if (lock < 0 || bpffs_mount(err))
+	if (lock < 0 || bpffs_mount(err) || bpffs_verify(err))
 		return -1;
 	/* Another host's first load may be about to take the same directory. */
-	directory_lock = lock_take_directory(BPFFS, "the BPF file system", err);
-	if (directory_lock < 0)
+	if (pins_lock_take(&pins_lock, err))
 		return -1;
 	datapath_close(datapath);
 	if (datapath_open(datapath, PINS_ALL, err))

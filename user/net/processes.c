@@ -66,6 +66,18 @@ static void read_name(int directory, char name[PROCESS_NAME_SIZE])
 			*c = '?';
 }
 
+bool process_name(pid_t pid, char name[PROCESS_NAME_SIZE])
+{
+	char path[32];
+	cleanup_close int directory = -1;
+
+	snprintf(path, sizeof(path), "/proc/%d", (int)pid);
+	directory = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (directory >= 0)
+		read_name(directory, name);
+	return directory >= 0;
+}
+
 /* Among the first 64 KiB, each ended by a zero byte. */
 static bool has_argument(int directory, const char *argument)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * processes.h - which process has a socket open.
+ * processes.h - which process has a socket open, and what it is called.
  */
 #ifndef NET_PROCESSES_H
 #define NET_PROCESSES_H
@@ -19,6 +19,10 @@ struct socket_process {
 	char name[PROCESS_NAME_SIZE];
 	bool has_argument; /* that was asked for */
 };
+
+/* What it calls itself, as plain ASCII without control characters. False: there is no such
+ * process. */
+bool process_name(pid_t pid, char name[PROCESS_NAME_SIZE]);
 
 /* Fills in the first process, by number, that has each of the sockets: that is the oldest
  * one, mostly, of a server and its workers. Says whether its command line has the argument.

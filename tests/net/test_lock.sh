@@ -1,0 +1,169 @@
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+# shellcheck shell=bash disable=SC2154 # the world's names: world.sh
+#
+# test_lock.sh - the lock of ADD and DEL: who can hold it, whom it excludes, what is said of its
+# holder.
+
+# The world's /sys is this network namespace's sysfs.
+lock_file=/sys/bus/platform/drivers_probe
+
+# Everything on the plugin's way that might be locked by its name
+lock_candidates() {
+	echo "/proc/self/ns/net /sys /sys/fs /sys/fs/bpf /sys/bus/platform $lock_file \
+/sys/bus/platform/uevent $pins $pins-loading $pins/meta /var/lib/cni $cgroup $build/bpf-portmap \
+/run /run/netns /run/netns/web"
+}
+
+# lock_held WRAPPER...: a process, by way of the wrapper, locks whatever it can; what it holds is in
+# /run/held, its number in $holder.
+lock_held() {
+	: >/run/held
+	# shellcheck disable=SC2046
+	"$@" "$build/tests/locker" $(lock_candidates) >/run/held &
+	holder=$!
+	wait_until 10 grep -q ready /run/held || fail "the holder did not start"
+}
+
+lock_let_go() {
+	kill -9 "$holder"
+	wait "$holder" 2>/dev/null || true
+}
+
+# own_lock_held [NAME]: root holds the plugin's lock, under that name.
+own_lock_held() {
+	: >/run/held
+	"$build/tests/locker" --name "${1:-holder}" "$lock_file" >/run/held &
+	holder=$!
+	wait_until 10 grep -q ready /run/held || fail "the holder did not start"
+	expect_contains "$(cat /run/held)" "$lock_file"
+}
+
+# lock_waits FILE: the process whose number is in $waiting waits for a lock.
+lock_waits() {
+	[ -e "/proc/$waiting" ] || fail "it did not wait: $(cat /run/out)"
+	wait_until 20 waits_in_flock "$waiting" || fail "it does not wait for the lock: $(cat /run/out)"
+}
+waits_in_flock() { grep -qE '^(73|32) ' "/proc/$1/syscall" 2>/dev/null; }
+
+# expect_unhindered: ADD and DEL, the first and another, work and wait for nobody, or not for long.
+expect_unhindered() {
+	local since=$SECONDS
+	plugin_call ADD web >/run/out 2>/run/err || fail "ADD: $(cat /run/out)"
+	plugin_call ADD web >/run/out 2>/run/err || fail "ADD again: $(cat /run/out)"
+	plugin_call DEL web >/run/out 2>/run/err || fail "DEL: $(cat /run/out)"
+	! grep older /run/err || fail "waited for a process that is not root's"
+	kill -0 "$holder" || fail "the holder has ended"
+	[ $((SECONDS - since)) -lt $((30 * ${SLOWER:-1})) ] || fail "took $((SECONDS - since)) s"
+}
+
+# a local user, who locks whatever he can open, makes neither the first ADD nor a later one nor DEL
+# fail
+test_lock_local_user() {
+	container_add_plain web
+	lock_held setpriv --reuid 65534 --regid 65534 --clear-groups
+	expect_contains "$(cat /run/held)" /proc/self/ns/net
+	expect_unhindered
+	lock_let_go
+	lock_held setpriv --reuid 65534 --regid 65534 --clear-groups
+	expect_unhindered
+}
+
+# the same, as root of a user namespace of his own
+test_lock_local_user_namespace() {
+	setpriv --reuid 65534 --regid 65534 --clear-groups unshare --user --map-root-user true \
+		2>/dev/null || skip "user namespaces are not allowed here"
+	container_add_plain web
+	lock_held setpriv --reuid 65534 --regid 65534 --clear-groups \
+		unshare --user --map-root-user --mount
+	expect_contains "$(cat /run/held)" /proc/self/ns/net
+	expect_unhindered
+	expect_equal "" "$(grep -E "drivers_probe|uevent|$pins" /run/held)" "what only root may lock"
+}
+
+# the same, where no bpffs is mounted
+test_lock_local_user_no_bpffs() {
+	container_add_plain web
+	umount /sys/fs/bpf
+	lock_held setpriv --reuid 65534 --regid 65534 --clear-groups
+	expect_contains "$(cat /run/held)" /sys/fs
+	expect_unhindered
+	expect_equal 1700 "$(stat -c %a /sys/fs/bpf)" "mode of /sys/fs/bpf"
+}
+
+# ADD waits for whoever holds the lock, and goes on when that is killed: in this mount namespace
+# ... or in one that has another sysfs and bpffs, in another PID and cgroup namespace
+test_lock_excludes() {
+	local waiting adder command
+	container_add_plain web
+	plugin_config web >/run/config
+	plugin_run ADD web </run/config >/run/out || fail "$(cat /run/out)"
+	# shellcheck disable=SC2016
+	for command in \
+		'exec "$@"' \
+		'exec unshare --mount sh -c "mount -t bpf bpf /sys/fs/bpf && exec \"\$@\"" sh "$@"' \
+		'exec unshare --mount sh -c "mkdir -p /run/sys && mount -t sysfs sysfs /run/sys &&
+			mount --bind /run/sys /sys && mount -t bpf bpf /sys/fs/bpf && exec \"\$@\"" sh "$@"' \
+		'exec unshare --mount --pid --cgroup --fork --kill-child --mount-proc "$@"'; do
+		own_lock_held
+		bash -c "$command" bash env -u CNI_PATH CNI_COMMAND=ADD CNI_CONTAINERID=web CNI_IFNAME=eth0 \
+			CNI_NETNS=/run/netns/web "$build/bpf-portmap" </run/config >/run/out 2>&1 &
+		adder=$!
+		waiting=$adder
+		case $command in *--fork*)
+			wait_until 10 pgrep -P "$adder" -x bpf-portmap >/run/waiting || fail "no ADD"
+			waiting=$(cat /run/waiting) ;;
+		esac
+		lock_waits
+		lock_let_go
+		wait "$adder" || fail "ADD after the lock was let go: $(cat /run/out)"
+	done
+}
+
+# whoever holds the lock of one network namespace is in nobody's way in another one, though both
+# share the bpffs and the /sys that they see
+test_lock_of_another_host() {
+	container_start web bridge -p 8080:80/tcp
+	own_lock_held
+	second_host_make
+	expect_answer outside2 tcp 192.0.3.1 8080 web2 192.0.3.10
+	kill -0 "$holder" || fail "the holder has ended"
+}
+
+# the lock of an older bpf-portmap, on the network namespace's own file, is taken too, and waited for:
+# for a second, not for ever
+test_lock_beside_older() {
+	container_add_plain web
+	plugin_config web >/run/config
+	PREFIX="strace -o /run/trace -e trace=flock" plugin_run ADD web </run/config >/run/out ||
+		fail "$(cat /run/out)"
+	expect_equal 2 "$(grep -c 'flock(.*= 0' /run/trace | awk '{ print ($1 > 2 ? 2 : $1) }')" "locks"
+	"$build/tests/locker" --name bpf-portmap /proc/self/ns/net >/run/held &
+	holder=$!
+	wait_until 10 grep -q ready /run/held || fail "the holder did not start"
+	plugin_run ADD web </run/config >/run/out 2>/run/err || fail "$(cat /run/out)"
+	expect_contains "$(cat /run/err)" "process $holder (bpf-portmap) has locked /proc/self/ns/net"
+	plugin_run DEL web </run/config >/run/out 2>&1 || fail "$(cat /run/out)"
+	lock_let_go
+}
+
+# the error of an ADD that waited for ten seconds names the holder, as plain text; where its PID
+# namespace does not show it, the command that does
+test_lock_holder_is_named() {
+	local other
+	container_add_plain web
+	plugin_config web >/run/config
+	own_lock_held $'evil\e[2J\x9b'
+	unshare --mount --pid --fork --kill-child --mount-proc env CNI_COMMAND=ADD \
+		CNI_CONTAINERID=web CNI_IFNAME=eth0 CNI_NETNS=/run/netns/web \
+		"$build/bpf-portmap" </run/config >/run/other 2>&1 &
+	other=$!
+	expect_failure plugin_run ADD web </run/config
+	expect_code 11
+	expect_contains "$(jq -r .msg <<<"$output")" "process $holder (evil?[2J?)"
+	expect_contains "$output" "network namespace $(stat -L -c %i /proc/self/ns/net)"
+	! wait "$other" || fail "ADD from another PID namespace did not wait"
+	output=$(cat /run/other)
+	expect_code 11
+	eval "$(jq -r .msg <<<"$output" | grep -o 'grep [0-9a-f:]* /proc/locks')" >/run/locks
+	expect_contains "$(cat /run/locks)" " $holder "
+}

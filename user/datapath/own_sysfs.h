@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * own_sysfs.h - the sysfs of the network namespace we run in, whatever is mounted on /sys.
+ */
+#ifndef DATAPATH_OWN_SYSFS_H
+#define DATAPATH_OWN_SYSFS_H
+
+#include "cni/error.h"
+
+/* Opens a file of it for writing, which only root may do where its mode says so. NULL-terminated
+ * names; the first one that exists in this kernel. Code 102. */
+int own_sysfs_open(const char *const *names, struct cni_error *err);
+
+#endif
