@@ -1,0 +1,104 @@
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+# shellcheck shell=bash disable=SC2154 # the world's names: world.sh
+#
+# test_bpffs.sh - the file system of pins, in which other users may write, and which may be read-only,
+# or not to be had.
+
+# Where mount(8) mounts it everybody may make directories in it. bpffs_as_user COMMAND...
+bpffs_as_user() {
+	expect_equal 1777 "$(stat -c %a /sys/fs/bpf)" "mode of /sys/fs/bpf"
+	setpriv --reuid 65534 --regid 65534 --clear-groups "$@" || fail "$*"
+}
+
+expect_pins_of_root() {
+	expect_equal "0 700" "$(stat -c '%u %a' "$pins")" "owner and mode of $pins"
+	[ -e "$pins/meta" ] || fail "nothing is pinned in $pins"
+	[ ! -e "$pins-loading" ] || fail "$pins-loading is still there"
+}
+
+plugin_status() { plugin_call STATUS web 'del(.prevResult, .runtimeConfig) | .cniVersion = "1.1.0"'; }
+
+# what another user has made where we load, before the first ADD, is moved out of the way
+test_bpffs_loading_of_another() {
+	container_add_plain web
+	serve_in web 80
+	bpffs_as_user mkdir -p "$pins-loading/x"
+	plugin_call ADD web >/run/out 2>/run/err || fail "$(cat /run/out)"
+	expect_contains "$(cat /run/err)" "chmod 0700 /sys/fs/bpf"
+	expect_pins_of_root
+	expect_answer client tcp "$host4" 8080 web "$client4"
+}
+
+# a pin directory of another user is never used: STATUS and CHECK say so, DEL works, and ADD moves it
+# out of the way
+test_bpffs_pins_of_another() {
+	container_add_plain web
+	serve_in web 80
+	bpffs_as_user mkdir "$pins"
+	plugin_status 2>/run/err || fail STATUS
+	expect_contains "$(cat /run/err)" "$pins does not belong to root"
+	expect_failure plugin_call CHECK web
+	plugin_call DEL web 2>/run/err || fail DEL
+	plugin_call ADD web >/run/out 2>/run/err || fail "$(cat /run/out)"
+	expect_pins_of_root
+	expect_answer client tcp "$host4" 8080 web "$client4"
+	plugin_call CHECK web || fail CHECK
+}
+
+# a link of another user, of a name that loaders leave, leads to the pins of one host: the first ADD
+# of another host removes nothing there
+test_bpffs_links_of_another() {
+	container_start web bridge -p 8080:80/tcp
+	bpffs_as_user ln -s "$pins" "$pins-loading-x"
+	second_host_make
+	expect_pins_of_root
+	container_check web bridge
+}
+
+# a bpffs, or a pin directory, in which others can replace what root has pinned: ADD and STATUS say
+# so, and what to do
+test_bpffs_written_by_others() {
+	local path command
+	container_add_plain web
+	for command in 'chmod 0777 /sys/fs/bpf' 'chown 65534 /sys/fs/bpf' "chmod 0777 $pins"; do
+		path=${command##* }
+		$command
+		expect_failure plugin_call ADD web
+		expect_code 102
+		expect_contains "$output" "chown root $path; chmod 0700 $path"
+		expect_failure plugin_status
+		expect_code 50
+		expect_contains "$output" "chown root $path; chmod 0700 $path"
+		chown root "$path"
+		chmod 0700 "$path"
+		plugin_call ADD web >/run/out || fail "$(cat /run/out)"
+		plugin_status || fail STATUS
+	done
+}
+
+# with_error CALL ERROR COMMAND...: the kernel refuses that system call.
+with_error() {
+	local call=$1 error=$2
+	shift 2
+	PREFIX="strace -f -o /dev/null -e trace=$call -e inject=$call:error=$error" "$@"
+}
+
+# where no bpffs can be mounted ADD says so, and what to do
+test_bpffs_not_mounted() {
+	container_add_plain web
+	umount /sys/fs/bpf
+	expect_failure with_error mount EPERM plugin_call ADD web
+	expect_code 102
+	expect_contains "$output" 'mount one on the host: `mount -t bpf'
+	expect_failure with_error mount ENODEV plugin_call ADD web
+	expect_contains "$output" 'CONFIG_BPF_SYSCALL'
+	plugin_call ADD web >/run/out || fail "$(cat /run/out)"
+}
+
+# where the lock cannot be had, because mounting is not allowed at all, ADD says so
+test_bpffs_no_lock() {
+	container_add_plain web
+	expect_failure with_error fsopen EPERM plugin_call ADD web
+	expect_code 102
+	expect_contains "$output" 'cannot mount the sysfs of this network namespace'
+}
