@@ -10,6 +10,7 @@
 #include "cni/json.h"
 #include "cni/network_config.h"
 #include "cni/reply.h"
+#include "cni/standard_streams.h"
 #include "plugin/by_hand.h"
 #include "plugin/commands.h"
 
@@ -52,6 +53,7 @@ int main(int argc, char **argv)
 	struct cni_error err = {0};
 	int status = EXIT_SUCCESS;
 
+	standard_streams_guard();
 	if (argc > 1)
 		return by_hand_run(argv + 1);
 	cni_json_begin();

@@ -479,3 +479,32 @@ test_protocol_maps_read_well() {
 		case $output in *'"value'*) ;; *) fail "$map has no BTF: $output" ;; esac
 	done
 }
+
+# Its ADD has something to warn of: a hostIP that the host does not have.
+warned_of='.runtimeConfig.portMappings[0].hostIP = "203.0.113.7"'
+
+# a warning that nobody reads any more does not keep ADD from its work and its result
+test_protocol_stderr_reader_gone() {
+	local gone
+	container_add_plain web
+	exec {gone}> >(:)
+	wait "$!"
+	plugin_call ADD web "$warned_of" >/run/out 2>&"$gone" || fail "ADD: $? $(cat /run/out)"
+	jq -e .ips /run/out >/dev/null || fail "no result: $(cat /run/out)"
+}
+
+# where standard error is closed no file gets its number, and no warning; where standard output is,
+# ADD fails and leaves nothing
+test_protocol_streams_closed() {
+	local before
+	container_add_plain web
+	plugin_call ADD web >/run/out || fail "$(cat /run/out)"
+	plugin_call DEL web || fail DEL
+	before=$(state_show)
+	PREFIX="strace -y -o /run/trace -e trace=write,writev" \
+		plugin_call ADD web "$warned_of" >/run/out 2>&- || fail "$(cat /run/out)"
+	expect_contains "$(grep warning /run/trace)" '(2</dev/null>,'
+	plugin_call DEL web || fail DEL
+	! plugin_call ADD web 2>/run/err >&- || fail "ADD without standard output"
+	expect_same_state "$before"
+}

@@ -2,12 +2,11 @@
 /*
  * main.c - cnirun: runs the plugins of a CNI list, as libcni and cnitool do.
  */
-#include <fcntl.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
+#include "cni/standard_streams.h"
 #include "cnirun/options.h"
 #include "cnirun/output.h"
 #include "cnirun/verbs.h"
@@ -110,26 +109,13 @@ static int run(int argc, char **argv, struct cni_error *err)
 			     *name ? "unknown verb \"" : "no verb", name, *name ? "\"" : "");
 }
 
-/* A pipe that took the place of a closed stdout would get the result in a plugin's stdin. */
-static void open_standard_streams(void)
-{
-	int fd;
-
-	do
-		fd = open("/dev/null", O_RDWR);
-	while (fd >= 0 && fd <= STDERR_FILENO);
-	if (fd >= 0)
-		close(fd);
-}
-
 int main(int argc, char **argv)
 {
 	struct cni_error err = {0};
 	int failed;
 
-	open_standard_streams();
-	/* A plugin that does not read its stdin must not end us. */
-	signal(SIGPIPE, SIG_IGN);
+	/* Nor must a plugin that does not read its stdin end us. */
+	standard_streams_guard();
 	/* Ignored by whoever started us, it would keep from us how plugins end. */
 	signal(SIGCHLD, SIG_DFL);
 	failed = run(argc, argv, &err);
