@@ -11,6 +11,7 @@
 #include "plugin/commands.h"
 #include "plugin/container.h"
 #include "plugin/fast_path.h"
+#include "plugin/foreign_nat.h"
 #include "plugin/interfaces.h"
 #include "plugin/listening.h"
 #include "plugin/localhost.h"
@@ -36,6 +37,7 @@ static int attach_and_claim(struct host *host, struct container *container,
 		return -1;
 	fast_path_decide(host, container, undo->qdisc);
 	if (reservation_set_up(host, &container->conf, err) ||
+	    foreign_nat_check(host, container, false, err) ||
 	    listening_check(host, container, container_id, LISTENING_UNCLAIMED, err))
 		return -1;
 	if (attachment_add(&host->datapath, host->socket, &container->claims, err))
@@ -86,7 +88,8 @@ static int set_up(struct host *host, struct container *container,
 		take_back(host, container, undo);
 		return -1;
 	}
-	if (!listening_check(host, container, environment->container_id, LISTENING_CLAIMED, err))
+	if (!listening_check(host, container, environment->container_id, LISTENING_CLAIMED, err) &&
+	    !foreign_nat_check(host, container, true, err))
 		return 0;
 	tear_down(host, container, undo);
 	return -1;

@@ -56,6 +56,8 @@ static int read_host_processes(struct conf *conf, const json_t *config, struct c
 	conf->localhost = true;
 	if (cni_json_get_boolean(config, "localhost", &conf->localhost, err))
 		return -1;
+	if (cni_json_get_boolean(config, "refuseForeign", &conf->refuse_foreign, err))
+		return -1;
 	return cni_json_get_boolean(config, "reserveHostPorts", &conf->reserve_host_ports, err);
 }
 

@@ -56,6 +56,7 @@ struct conf {
 	enum fast_path fast_path;
 	bool localhost;          /* the host's own processes reach the ports */
 	bool reserve_host_ports; /* and cannot bind to them */
+	bool refuse_foreign;     /* ports that others' NAT rules have are not taken */
 	uint32_t flow_entries;   /* a power of two, MIN_FLOWS to MAX_FLOWS; 0: not given */
 
 	struct interface_names uplinks;             /* none: every interface that can be one */

@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * ipt_table.h - the table `nat` of iptables-legacy as the kernel hands it out. Without any I/O.
+ */
+#ifndef NET_IPT_TABLE_H
+#define NET_IPT_TABLE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "net/nat_rule.h"
+
+#define IPT_HOOKS 5
+
+/* Where the kernel says that each hook's chain begins. */
+struct ipt_hooks {
+	uint32_t begin[IPT_HOOKS];
+	uint32_t valid; /* a bit for each hook that has one */
+};
+
+/* A number for the chain that begins there: above those of nft_chain_number(). */
+uint64_t ipt_chain_number(bool ipv4, size_t offset);
+
+/* Calls `take` for each rule, until it says no. */
+void ipt_table_parse(bool ipv4, const struct ipt_hooks *hooks, const uint8_t *entries, size_t size,
+		     bool (*take)(void *context, const struct nat_rule *rule), void *context);
+
+#endif

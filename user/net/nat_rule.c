@@ -1,0 +1,243 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* nat_rule.c - what one rule of a NAT table says about the destination of packets. */
+#include "net/nat_rule.h"
+
+#include <linux/netfilter/nf_nat.h>
+#include <linux/netfilter/xt_multiport.h>
+#include <linux/netfilter/xt_sctp.h>
+#include <linux/netfilter/xt_tcpudp.h>
+#include <string.h>
+
+#define LAST_PORT 65535
+
+void nat_rule_begin(struct nat_rule *rule, bool ipv4, bool ipv6)
+{
+	*rule = (struct nat_rule){
+		.ipv4 = ipv4,
+		.ipv6 = ipv6,
+		.ports = {{0, LAST_PORT}},
+		.range_count = 1,
+	};
+}
+
+/* What both have. More ranges than fit are left out. */
+static void intersect(struct nat_rule *rule, const struct port_range *ranges, size_t count)
+{
+	struct port_range kept[NAT_RULE_RANGES] = {0};
+	size_t kept_count = 0;
+
+	for (size_t i = 0; i < rule->range_count * count && kept_count < NAT_RULE_RANGES; i++) {
+		const struct port_range *own = &rule->ports[i / count], *other = &ranges[i % count];
+		struct port_range both = {
+			.first = own->first > other->first ? own->first : other->first,
+			.last = own->last < other->last ? own->last : other->last,
+		};
+
+		if (both.first <= both.last)
+			kept[kept_count++] = both;
+	}
+	memcpy(rule->ports, kept, kept_count * sizeof(*kept));
+	rule->range_count = kept_count;
+}
+
+void nat_rule_limit_ports(struct nat_rule *rule, const struct port_range *ranges, size_t count)
+{
+	intersect(rule, ranges, count);
+	rule->names_port = true;
+}
+
+void nat_rule_exclude_ports(struct nat_rule *rule, const struct port_range *range)
+{
+	struct port_range others[2];
+	size_t count = 0;
+
+	if (range->first > range->last)
+		return;
+	if (range->first > 0)
+		others[count++] = (struct port_range){0, (__u16)(range->first - 1)};
+	if (range->last < LAST_PORT)
+		others[count++] = (struct port_range){(__u16)(range->last + 1), LAST_PORT};
+	intersect(rule, others, count);
+}
+
+void nat_rule_limit_address(struct nat_rule *rule, bool ipv4, const uint8_t *bytes,
+			    const uint8_t *mask, size_t size)
+{
+	size_t begin = ipv4 ? 12 : 0;
+
+	if (size > CNI_ADDRESS_SIZE - begin)
+		return;
+	*(ipv4 ? &rule->ipv6 : &rule->ipv4) = false;
+	if (ipv4)
+		memcpy(rule->address, cni_address_any_ipv4, begin);
+	for (size_t i = 0; i < size; i++) {
+		rule->mask[begin + i] = mask ? mask[i] : 0xff;
+		rule->address[begin + i] = bytes[i] & rule->mask[begin + i];
+	}
+}
+
+void nat_rule_set_destination(struct nat_rule *rule, const uint8_t *address, size_t size)
+{
+	memcpy(rule->new_address, cni_address_any_ipv4, CNI_ADDRESS_SIZE);
+	if (size == 4)
+		memcpy(rule->new_address + 12, address, size);
+	else if (size == CNI_ADDRESS_SIZE)
+		memcpy(rule->new_address, address, size);
+}
+
+void nat_text_copy(char *to, size_t room, const void *from, size_t size)
+{
+	const char *text = from;
+	size_t i;
+
+	for (i = 0; i < size && i + 1 < room && text[i]; i++)
+		to[i] = text[i] >= ' ' && text[i] <= '~' ? text[i] : '?';
+	to[i] = '\0';
+}
+
+static void take_port_match(struct nat_rule *rule, const uint16_t ports[2], bool inverted)
+{
+	struct port_range range = {ports[0], ports[1]};
+
+	/* The match is there for something else, the source port say. */
+	if (!range.first && range.last == LAST_PORT)
+		return;
+	if (inverted)
+		nat_rule_exclude_ports(rule, &range);
+	else
+		nat_rule_limit_ports(rule, &range, 1);
+}
+
+static void take_tcp(struct nat_rule *rule, const uint8_t *info, size_t size)
+{
+	struct xt_tcp match;
+
+	if (size < sizeof(match))
+		return;
+	memcpy(&match, info, sizeof(match));
+	take_port_match(rule, match.dpts, match.invflags & XT_TCP_INV_DSTPT);
+}
+
+static void take_udp(struct nat_rule *rule, const uint8_t *info, size_t size)
+{
+	struct xt_udp match;
+
+	if (size < sizeof(match))
+		return;
+	memcpy(&match, info, sizeof(match));
+	take_port_match(rule, match.dpts, match.invflags & XT_UDP_INV_DSTPT);
+}
+
+static void take_sctp(struct nat_rule *rule, const uint8_t *info, size_t size)
+{
+	struct xt_sctp_info match;
+
+	if (size < sizeof(match))
+		return;
+	memcpy(&match, info, sizeof(match));
+	if (match.flags & XT_SCTP_DEST_PORTS)
+		take_port_match(rule, match.dpts, match.invflags & XT_SCTP_DEST_PORTS);
+}
+
+static void take_multiport(struct nat_rule *rule, unsigned int revision, const uint8_t *info,
+			   size_t size)
+{
+	struct xt_multiport_v1 match = {0};
+	struct port_range ranges[XT_MULTI_PORTS];
+	size_t count = 0;
+
+	/* Revision 0 is the same without what follows the ports. */
+	if (size < (revision ? sizeof(match) : sizeof(struct xt_multiport)))
+		return;
+	memcpy(&match, info, revision ? sizeof(match) : sizeof(struct xt_multiport));
+	if (match.flags == XT_MULTIPORT_SOURCE || match.count > XT_MULTI_PORTS)
+		return;
+	for (size_t i = 0; i < match.count; i++) {
+		struct port_range *range = &ranges[count++];
+
+		*range = (struct port_range){match.ports[i], match.ports[i]};
+		if (match.pflags[i] && i + 1 < match.count)
+			range->last = match.ports[++i];
+	}
+	for (size_t i = 0; match.invert && i < count; i++)
+		nat_rule_exclude_ports(rule, &ranges[i]);
+	if (!match.invert && count)
+		nat_rule_limit_ports(rule, ranges, count);
+}
+
+void nat_rule_take_match(struct nat_rule *rule, const char *name, unsigned int revision,
+			 const uint8_t *info, size_t size)
+{
+	if (!strcmp(name, "tcp"))
+		take_tcp(rule, info, size);
+	else if (!strcmp(name, "udp"))
+		take_udp(rule, info, size);
+	else if (!strcmp(name, "sctp"))
+		take_sctp(rule, info, size);
+	else if (!strcmp(name, "multiport"))
+		take_multiport(rule, revision, info, size);
+	else if (!strcmp(name, "comment"))
+		nat_text_copy(rule->comment, sizeof(rule->comment), info, size);
+}
+
+static void take_destination(struct nat_rule *rule, unsigned int revision, const uint8_t *info,
+			     size_t size)
+{
+	struct nf_nat_ipv4_multi_range_compat old;
+	struct nf_nat_range range; /* a later revision appends to it */
+
+	if (!revision && rule->ipv4 && size >= sizeof(old)) {
+		memcpy(&old, info, sizeof(old));
+		nat_rule_set_destination(rule, (const uint8_t *)&old.range[0].min_ip, 4);
+		rule->new_port = ntohs(old.range[0].min.all);
+	} else if (revision && size >= sizeof(range)) {
+		memcpy(&range, info, sizeof(range));
+		nat_rule_set_destination(rule, (const uint8_t *)&range.min_addr,
+					 rule->ipv4 ? 4 : CNI_ADDRESS_SIZE);
+		rule->new_port = ntohs(range.min_proto.all);
+	}
+}
+
+void nat_rule_take_target(struct nat_rule *rule, const char *name, unsigned int revision,
+			  const uint8_t *info, size_t size)
+{
+	bool changes_address = !strcmp(name, "DNAT");
+
+	if (!changes_address && strcmp(name, "REDIRECT") != 0)
+		return;
+	rule->translates = true;
+	if (changes_address)
+		take_destination(rule, revision, info, size);
+}
+
+bool nat_rule_has_any_address(const struct nat_rule *rule)
+{
+	static const uint8_t any[CNI_ADDRESS_SIZE];
+
+	return !memcmp(rule->mask, any, sizeof(any));
+}
+
+bool nat_rule_holds_address(const struct nat_rule *rule, const uint8_t address[CNI_ADDRESS_SIZE])
+{
+	if (cni_address_is_ipv4(address) ? !rule->ipv4 : !rule->ipv6)
+		return false;
+	for (size_t i = 0; i < CNI_ADDRESS_SIZE; i++)
+		if ((address[i] & rule->mask[i]) != (rule->address[i] & rule->mask[i]))
+			return false;
+	return true;
+}
+
+bool nat_rule_may_match(const struct nat_rule *rule, uint8_t protocol,
+			const uint8_t address[CNI_ADDRESS_SIZE], uint16_t port)
+{
+	if (rule->protocol && rule->protocol != protocol)
+		return false;
+	if (cni_address_is_ipv4(address) ? !rule->ipv4 : !rule->ipv6)
+		return false;
+	if (!cni_address_is_any(address) && !nat_rule_holds_address(rule, address))
+		return false;
+	for (size_t i = 0; i < rule->range_count; i++)
+		if (rule->ports[i].first <= port && port <= rule->ports[i].last)
+			return true;
+	return false;
+}

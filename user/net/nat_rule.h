@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * nat_rule.h - what one rule of a NAT table says about the destination of packets.
+ *
+ * Filled from iptables' and nftables' binary forms, which may hold anything: whatever is not
+ * understood is no condition. Without any I/O.
+ */
+#ifndef NET_NAT_RULE_H
+#define NET_NAT_RULE_H
+
+#include <linux/types.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "abi.h"
+#include "cni/address.h"
+
+#define NAT_RULE_RANGES 16
+#define NAT_NAME_SIZE 64
+#define NAT_COMMENT_SIZE 256
+
+/* A set of nftables that the packet's port is looked up in. Offsets into a set element's key;
+ * -1: the key has no such field. */
+struct nat_lookup {
+	uint8_t family;
+	char table[NAT_COMMENT_SIZE];
+	char set[NAT_COMMENT_SIZE]; /* "": there is none */
+	int port_at, protocol_at, address_at;
+};
+
+struct nat_rule {
+	uint64_t chain;
+	uint64_t target;  /* the chain that it jumps to; 0: none */
+	bool translates;  /* DNAT or REDIRECT */
+	bool ipv4, ipv6;  /* packets of these families may match */
+	uint8_t protocol; /* 0: any */
+	bool names_port;  /* it has a condition on the destination port */
+	struct port_range ports[NAT_RULE_RANGES];
+	size_t range_count;
+	uint8_t address[CNI_ADDRESS_SIZE]; /* of the destination, under the mask */
+	uint8_t mask[CNI_ADDRESS_SIZE];    /* zero: any */
+	struct nat_lookup lookup;
+	uint8_t new_address[CNI_ADDRESS_SIZE]; /* DNAT; all zero: not known */
+	uint16_t new_port;                     /* 0: not known, or not changed */
+	char chain_name[NAT_NAME_SIZE];
+	char comment[NAT_COMMENT_SIZE]; /* printable ASCII; "": none */
+	/* Filled by nat_graph.h: packets come to it, and it translates them, or what it jumps to
+	 * does. */
+	bool effective;
+};
+
+/* A rule without conditions. */
+void nat_rule_begin(struct nat_rule *rule, bool ipv4, bool ipv6);
+
+/* The packet's port is in one of the ranges, or in none of them. */
+void nat_rule_limit_ports(struct nat_rule *rule, const struct port_range *ranges, size_t count);
+void nat_rule_exclude_ports(struct nat_rule *rule, const struct port_range *range);
+
+/* The packet's destination begins with these bytes; of IPv4 or else of IPv6. mask NULL: all ones.
+ */
+void nat_rule_limit_address(struct nat_rule *rule, bool ipv4, const uint8_t *bytes,
+			    const uint8_t *mask, size_t size);
+
+/* Matches and targets of iptables, as they stand in the kernel; others are left out. */
+void nat_rule_take_match(struct nat_rule *rule, const char *name, unsigned int revision,
+			 const uint8_t *info, size_t size);
+void nat_rule_take_target(struct nat_rule *rule, const char *name, unsigned int revision,
+			  const uint8_t *info, size_t size);
+
+/* The new destination; 4 or 16 bytes. */
+void nat_rule_set_destination(struct nat_rule *rule, const uint8_t *address, size_t size);
+
+/* Copies up to a NUL or the end, as printable ASCII; others become '?'. */
+void nat_text_copy(char *to, size_t room, const void *from, size_t size);
+
+/* Whether a packet to this address and port can match, as far as the rule itself says. */
+bool nat_rule_may_match(const struct nat_rule *rule, uint8_t protocol,
+			const uint8_t address[CNI_ADDRESS_SIZE], uint16_t port);
+bool nat_rule_holds_address(const struct nat_rule *rule, const uint8_t address[CNI_ADDRESS_SIZE]);
+bool nat_rule_has_any_address(const struct nat_rule *rule);
+
+#endif

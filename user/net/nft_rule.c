@@ -1,0 +1,514 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* nft_rule.c - rules, chains and set elements as nf_tables tells them. */
+#include "net/nft_rule.h"
+
+#include <linux/netfilter.h>
+#include <linux/netfilter/nf_tables.h>
+#include <linux/netfilter/nf_tables_compat.h>
+#include <stdlib.h>
+
+#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
+
+/* The register file, in units of four bytes. */
+#define REGISTERS NFT_REG32_COUNT
+#define REGISTER_BYTES (REGISTERS * NFT_REG32_SIZE)
+
+#define COMMENT_OF_RULE 0 /* the type of a comment in a rule's user data */
+
+enum field_kind {
+	FIELD_OTHER,
+	FIELD_FAMILY,
+	FIELD_PROTOCOL,
+	FIELD_ADDRESS,
+	FIELD_PORT,
+};
+
+/* A field of the packet that was loaded into registers from one on. */
+struct field {
+	enum field_kind kind;
+	bool ipv4;         /* FIELD_ADDRESS */
+	unsigned int skip; /* bytes of something else before it */
+	unsigned int size;
+	uint8_t mask[CNI_ADDRESS_SIZE];
+	bool masked;
+};
+
+struct reader {
+	struct nat_rule *rule;
+	struct field fields[REGISTERS];
+	uint8_t values[REGISTER_BYTES]; /* constants */
+	bool known[REGISTERS];
+};
+
+uint64_t nft_chain_number(uint8_t family, struct nft_bytes table, struct nft_bytes chain)
+{
+	const struct nft_bytes parts[] = {{&family, 1}, table, chain};
+	uint64_t hash = 0xcbf29ce484222325; /* FNV-1a */
+
+	for (size_t i = 0; i < COUNT(parts); i++) {
+		size_t length =
+			parts[i].size ? strnlen((const char *)parts[i].data, parts[i].size) : 0;
+
+		for (size_t j = 0; j < length; j++)
+			hash = (hash ^ parts[i].data[j]) * 0x100000001b3;
+		hash = (hash ^ 0x100) * 0x100000001b3;
+	}
+	return hash >> 1 | 1;
+}
+
+bool nft_chain_is_nat_prerouting(struct nft_bytes attributes)
+{
+	struct nft_bytes hook = nft_find(attributes, NFTA_CHAIN_HOOK);
+
+	return nft_is(nft_find(attributes, NFTA_CHAIN_TYPE), "nat") &&
+	       nft_number(hook, NFTA_HOOK_HOOKNUM, NF_INET_NUMHOOKS) == NF_INET_PRE_ROUTING;
+}
+
+/* Which of the registers; REGISTERS: none that holds data. */
+static unsigned int register_at(struct nft_bytes expression, unsigned int type)
+{
+	uint32_t number = nft_number(expression, type, NFT_REG_VERDICT);
+
+	if (number >= NFT_REG_1 && number <= NFT_REG_4)
+		return (number - NFT_REG_1) * (NFT_REG_SIZE / NFT_REG32_SIZE);
+	if (number >= NFT_REG32_00 && number <= NFT_REG32_15)
+		return number - NFT_REG32_00;
+	return REGISTERS;
+}
+
+static void forget(struct reader *reader, unsigned int first, unsigned int bytes)
+{
+	for (unsigned int i = first; i < REGISTERS && (i == first || bytes > (i - first) * 4);
+	     i++) {
+		reader->fields[i] = (struct field){.kind = FIELD_OTHER};
+		reader->known[i] = false;
+	}
+}
+
+static void load_field(struct reader *reader, unsigned int first, enum field_kind kind,
+		       unsigned int size)
+{
+	if (first == REGISTERS)
+		return;
+	forget(reader, first, size);
+	reader->fields[first] = (struct field){.kind = kind, .size = size};
+}
+
+/* Where the fields are that matter here. */
+struct place {
+	uint32_t base, offset, size;
+	enum field_kind kind;
+	bool ipv4, ipv6;
+};
+
+static const struct place places[] = {
+	{NFT_PAYLOAD_NETWORK_HEADER, 9, 1, FIELD_PROTOCOL, .ipv4 = true},
+	{NFT_PAYLOAD_NETWORK_HEADER, 16, 4, FIELD_ADDRESS, .ipv4 = true},
+	{NFT_PAYLOAD_NETWORK_HEADER, 6, 1, FIELD_PROTOCOL, .ipv6 = true},
+	{NFT_PAYLOAD_NETWORK_HEADER, 24, 16, FIELD_ADDRESS, .ipv6 = true},
+	{NFT_PAYLOAD_TRANSPORT_HEADER, 2, 2, FIELD_PORT, .ipv4 = true, .ipv6 = true},
+};
+
+/* Several fields may be loaded at once: of those that matter here two never stand side by side. The
+ * end of an address may be missing. */
+static void take_payload(struct reader *reader, struct nft_bytes expression)
+{
+	unsigned int to = register_at(expression, NFTA_PAYLOAD_DREG);
+	uint32_t base = nft_number(expression, NFTA_PAYLOAD_BASE, UINT32_MAX);
+	uint32_t offset = nft_number(expression, NFTA_PAYLOAD_OFFSET, UINT32_MAX);
+	uint32_t size = nft_number(expression, NFTA_PAYLOAD_LEN, 0);
+
+	if (to == REGISTERS || size > REGISTER_BYTES)
+		return;
+	forget(reader, to, size);
+	for (size_t i = 0; i < COUNT(places); i++) {
+		const struct place *place = &places[i];
+		struct field *field = &reader->fields[to];
+
+		if (place->base != base || (reader->rule->ipv4 && !place->ipv4) ||
+		    (reader->rule->ipv6 && !place->ipv6) || offset > place->offset ||
+		    place->offset - offset >= size)
+			continue;
+		*field = (struct field){
+			.kind = place->kind,
+			.ipv4 = place->ipv4,
+			.skip = place->offset - offset,
+			.size = size - (place->offset - offset),
+		};
+		if (field->size > place->size)
+			field->size = place->size;
+		if (field->kind == FIELD_PORT && field->size < place->size)
+			field->kind = FIELD_OTHER;
+	}
+}
+
+static void take_meta(struct reader *reader, struct nft_bytes expression)
+{
+	uint32_t key = nft_number(expression, NFTA_META_KEY, UINT32_MAX);
+	unsigned int to = register_at(expression, NFTA_META_DREG);
+
+	if (key == NFT_META_NFPROTO)
+		load_field(reader, to, FIELD_FAMILY, 1);
+	else if (key == NFT_META_L4PROTO)
+		load_field(reader, to, FIELD_PROTOCOL, 1);
+	else
+		load_field(reader, to, FIELD_OTHER, REGISTER_BYTES);
+}
+
+static struct nft_bytes value_at(struct nft_bytes expression, unsigned int type)
+{
+	return nft_find(nft_find(expression, type), NFTA_DATA_VALUE);
+}
+
+static void take_bitwise(struct reader *reader, struct nft_bytes expression)
+{
+	unsigned int from = register_at(expression, NFTA_BITWISE_SREG);
+	unsigned int to = register_at(expression, NFTA_BITWISE_DREG);
+	struct nft_bytes mask = value_at(expression, NFTA_BITWISE_MASK);
+	struct field field;
+
+	if (from == REGISTERS || to == REGISTERS)
+		return;
+	field = reader->fields[from];
+	forget(reader, to, nft_number(expression, NFTA_BITWISE_LEN, NFT_REG_SIZE));
+	if (field.kind != FIELD_ADDRESS || mask.size < (size_t)field.skip + field.size ||
+	    nft_number(expression, NFTA_BITWISE_OP, 0))
+		return;
+	memcpy(field.mask, mask.data + field.skip, field.size);
+	field.masked = true;
+	reader->fields[to] = field;
+}
+
+static void compare_port(struct nat_rule *rule, uint32_t operation, uint16_t port)
+{
+	struct port_range range = {port, port};
+	bool below = operation == NFT_CMP_LT || operation == NFT_CMP_LTE;
+
+	if (operation == NFT_CMP_NEQ) {
+		nat_rule_exclude_ports(rule, &range);
+		return;
+	}
+	if (operation != NFT_CMP_EQ) {
+		range.first = below ? 0 : port;
+		range.last = below ? port : UINT16_MAX;
+	}
+	nat_rule_limit_ports(rule, &range, 1);
+	range = (struct port_range){port, port};
+	if (operation == NFT_CMP_LT || operation == NFT_CMP_GT)
+		nat_rule_exclude_ports(rule, &range);
+}
+
+static uint16_t port_in(const uint8_t *bytes)
+{
+	return (uint16_t)(bytes[0] << 8 | bytes[1]);
+}
+
+static void compare(struct nat_rule *rule, const struct field *field, uint32_t operation,
+		    const uint8_t *value)
+{
+	if (field->kind == FIELD_PORT)
+		compare_port(rule, operation, port_in(value));
+	else if (operation != NFT_CMP_EQ)
+		return;
+	else if (field->kind == FIELD_PROTOCOL)
+		rule->protocol = *value;
+	else if (field->kind == FIELD_ADDRESS)
+		nat_rule_limit_address(rule, field->ipv4, value, field->masked ? field->mask : NULL,
+				       field->size);
+	else if (field->kind == FIELD_FAMILY && *value == NFPROTO_IPV4)
+		rule->ipv6 = false;
+	else if (field->kind == FIELD_FAMILY && *value == NFPROTO_IPV6)
+		rule->ipv4 = false;
+}
+
+/* A field that the expression reads, and enough bytes to compare it with; else NULL. */
+static const struct field *field_at(const struct reader *reader, struct nft_bytes expression,
+				    unsigned int type, struct nft_bytes value)
+{
+	unsigned int from = register_at(expression, type);
+
+	if (from == REGISTERS || reader->fields[from].kind == FIELD_OTHER ||
+	    value.size < (size_t)reader->fields[from].skip + reader->fields[from].size)
+		return NULL;
+	return &reader->fields[from];
+}
+
+static void take_cmp(struct reader *reader, struct nft_bytes expression)
+{
+	struct nft_bytes value = value_at(expression, NFTA_CMP_DATA);
+	const struct field *field = field_at(reader, expression, NFTA_CMP_SREG, value);
+
+	if (field)
+		compare(reader->rule, field, nft_number(expression, NFTA_CMP_OP, NFT_CMP_NEQ),
+			value.data + field->skip);
+}
+
+static void take_range(struct reader *reader, struct nft_bytes expression)
+{
+	struct nft_bytes from = value_at(expression, NFTA_RANGE_FROM_DATA);
+	struct nft_bytes to = value_at(expression, NFTA_RANGE_TO_DATA);
+	const struct field *field = field_at(reader, expression, NFTA_RANGE_SREG, from);
+	struct port_range range;
+
+	if (!field || field->kind != FIELD_PORT || to.size < (size_t)field->skip + field->size)
+		return;
+	range = (struct port_range){port_in(from.data + field->skip),
+				    port_in(to.data + field->skip)};
+	if (nft_number(expression, NFTA_RANGE_OP, NFT_RANGE_NEQ) == NFT_RANGE_EQ)
+		nat_rule_limit_ports(reader->rule, &range, 1);
+	else
+		nat_rule_exclude_ports(reader->rule, &range);
+}
+
+static int place_in_key(const struct reader *reader, unsigned int first, enum field_kind kind)
+{
+	for (unsigned int i = first; i < REGISTERS; i++)
+		if (reader->fields[i].kind == kind)
+			return (int)((i - first) * NFT_REG32_SIZE + reader->fields[i].skip);
+	return -1;
+}
+
+/* A port in a set; a protocol or an address in a set is no condition here. */
+static void take_lookup(struct reader *reader, struct nft_bytes expression)
+{
+	unsigned int first = register_at(expression, NFTA_LOOKUP_SREG);
+	unsigned int to = register_at(expression, NFTA_LOOKUP_DREG);
+	struct nft_bytes set = nft_find(expression, NFTA_LOOKUP_SET);
+	struct nat_lookup *lookup = &reader->rule->lookup;
+
+	if (first < REGISTERS &&
+	    !(nft_number(expression, NFTA_LOOKUP_FLAGS, 0) & NFT_LOOKUP_F_INV) &&
+	    place_in_key(reader, first, FIELD_PORT) >= 0 && set.size &&
+	    set.size < sizeof(lookup->set)) {
+		/* As it is, for it is asked for again. */
+		memcpy(lookup->set, set.data, set.size);
+		lookup->set[set.size] = '\0';
+		lookup->port_at = place_in_key(reader, first, FIELD_PORT);
+		lookup->protocol_at = place_in_key(reader, first, FIELD_PROTOCOL);
+		lookup->address_at = place_in_key(reader, first, FIELD_ADDRESS);
+	}
+	if (to < REGISTERS)
+		forget(reader, to, REGISTER_BYTES);
+}
+
+static void take_immediate(struct reader *reader, uint8_t family, struct nft_bytes table,
+			   struct nft_bytes expression)
+{
+	struct nft_bytes data = nft_find(expression, NFTA_IMMEDIATE_DATA);
+	struct nft_bytes verdict = nft_find(data, NFTA_DATA_VERDICT);
+	struct nft_bytes value = nft_find(data, NFTA_DATA_VALUE);
+	struct nft_bytes chain = nft_find(verdict, NFTA_VERDICT_CHAIN);
+	unsigned int to = register_at(expression, NFTA_IMMEDIATE_DREG);
+
+	if (to == REGISTERS) {
+		if (chain.size)
+			reader->rule->target = nft_chain_number(family, table, chain);
+		return;
+	}
+	forget(reader, to, (unsigned int)value.size);
+	if (!value.size || value.size > NFT_REG_SIZE || value.size > (REGISTERS - to) * 4)
+		return;
+	memcpy(reader->values + (size_t)to * 4, value.data, value.size);
+	for (unsigned int i = to; i < to + (value.size + 3) / 4; i++)
+		reader->known[i] = true;
+}
+
+static void take_new_port(struct reader *reader, struct nft_bytes expression, unsigned int type)
+{
+	unsigned int port = register_at(expression, type);
+
+	if (port < REGISTERS && reader->known[port])
+		reader->rule->new_port = port_in(reader->values + (size_t)port * 4);
+}
+
+static void take_nat(struct reader *reader, struct nft_bytes expression)
+{
+	bool ipv4 = nft_number(expression, NFTA_NAT_FAMILY, NFPROTO_UNSPEC) == NFPROTO_IPV4;
+	unsigned int address = register_at(expression, NFTA_NAT_REG_ADDR_MIN);
+	size_t size = ipv4 ? 4 : CNI_ADDRESS_SIZE;
+
+	if (nft_number(expression, NFTA_NAT_TYPE, NFT_NAT_SNAT) != NFT_NAT_DNAT)
+		return;
+	reader->rule->translates = true;
+	if (address + (size - 1) / 4 < REGISTERS && reader->known[address] &&
+	    reader->known[address + (size - 1) / 4])
+		nat_rule_set_destination(reader->rule, reader->values + (size_t)address * 4, size);
+	take_new_port(reader, expression, NFTA_NAT_REG_PROTO_MIN);
+}
+
+static void take_redirect(struct reader *reader, struct nft_bytes expression)
+{
+	reader->rule->translates = true;
+	take_new_port(reader, expression, NFTA_REDIR_REG_PROTO_MIN);
+}
+
+static void take_compat(struct reader *reader, struct nft_bytes expression, bool is_match)
+{
+	struct nft_bytes info = nft_find(expression, is_match ? NFTA_MATCH_INFO : NFTA_TARGET_INFO);
+	struct nft_bytes named =
+		nft_find(expression, is_match ? NFTA_MATCH_NAME : NFTA_TARGET_NAME);
+	uint32_t revision = nft_number(expression, is_match ? NFTA_MATCH_REV : NFTA_TARGET_REV, 0);
+	char name[NAT_NAME_SIZE];
+
+	nat_text_copy(name, sizeof(name), named.data, named.size);
+	if (is_match)
+		nat_rule_take_match(reader->rule, name, revision, info.data, info.size);
+	else
+		nat_rule_take_target(reader->rule, name, revision, info.data, info.size);
+}
+
+static void take_expression(struct reader *reader, uint8_t family, struct nft_bytes table,
+			    struct nft_bytes element)
+{
+	static const struct {
+		const char *name;
+		void (*take)(struct reader *reader, struct nft_bytes expression);
+	} kinds[] = {
+		{"payload", take_payload}, {"meta", take_meta},      {"cmp", take_cmp},
+		{"bitwise", take_bitwise}, {"range", take_range},    {"lookup", take_lookup},
+		{"nat", take_nat},         {"redir", take_redirect},
+	};
+	struct nft_bytes name = nft_find(element, NFTA_EXPR_NAME);
+	struct nft_bytes expression = nft_find(element, NFTA_EXPR_DATA);
+
+	for (size_t i = 0; i < COUNT(kinds); i++)
+		if (nft_is(name, kinds[i].name)) {
+			kinds[i].take(reader, expression);
+			return;
+		}
+	if (nft_is(name, "immediate"))
+		take_immediate(reader, family, table, expression);
+	else if (nft_is(name, "match") || nft_is(name, "target"))
+		take_compat(reader, expression, nft_is(name, "match"));
+	else
+		forget(reader, 0, REGISTER_BYTES); /* it may write registers */
+}
+
+/* Type, length, value; a byte each but the last. */
+static void take_comment(struct nat_rule *rule, struct nft_bytes data)
+{
+	while (data.size >= 2 && data.data[1] <= data.size - 2) {
+		if (data.data[0] == COMMENT_OF_RULE)
+			nat_text_copy(rule->comment, sizeof(rule->comment), data.data + 2,
+				      data.data[1]);
+		data.size -= 2U + data.data[1];
+		data.data += 2U + data.data[1];
+	}
+}
+
+void nft_rule_parse(uint8_t family, struct nft_bytes attributes, struct nat_rule *rule)
+{
+	struct nft_bytes table = nft_find(attributes, NFTA_RULE_TABLE);
+	struct nft_bytes chain = nft_find(attributes, NFTA_RULE_CHAIN);
+	struct nft_bytes expressions = nft_find(attributes, NFTA_RULE_EXPRESSIONS);
+	struct reader reader = {.rule = rule};
+	struct nft_attribute element;
+
+	nat_rule_begin(rule, family != NFPROTO_IPV6, family != NFPROTO_IPV4);
+	rule->chain = nft_chain_number(family, table, chain);
+	nat_text_copy(rule->chain_name, sizeof(rule->chain_name), chain.data, chain.size);
+	while (nft_next(&expressions, &element))
+		take_expression(&reader, family, table, element.value);
+	take_comment(rule, nft_find(attributes, NFTA_RULE_USERDATA));
+	rule->lookup.family = family;
+	if (table.size < sizeof(rule->lookup.table) && table.size)
+		memcpy(rule->lookup.table, table.data, table.size);
+}
+
+static bool parse_element(struct nft_bytes attributes, struct nft_element *element)
+{
+	struct nft_bytes key = value_at(attributes, NFTA_SET_ELEM_KEY);
+	struct nft_bytes end = value_at(attributes, NFTA_SET_ELEM_KEY_END);
+
+	if (!key.size || key.size > sizeof(element->key))
+		return false;
+	if (end.size != key.size)
+		end = key;
+	*element = (struct nft_element){.size = key.size};
+	memcpy(element->key, key.data, key.size);
+	memcpy(element->key_end, end.data, key.size);
+	element->ends_interval =
+		nft_number(attributes, NFTA_SET_ELEM_FLAGS, 0) & NFT_SET_ELEM_INTERVAL_END;
+	return true;
+}
+
+void nft_elements_parse(struct nft_bytes attributes,
+			void (*take)(void *context, const struct nft_element *element),
+			void *context)
+{
+	struct nft_bytes list = nft_find(attributes, NFTA_SET_ELEM_LIST_ELEMENTS);
+	struct nft_attribute attribute;
+	struct nft_element element;
+
+	while (nft_next(&list, &attribute))
+		if (parse_element(attribute.value, &element))
+			take(context, &element);
+}
+
+static int compare_elements(const void *left, const void *right)
+{
+	const struct nft_element *a = left, *b = right;
+	int keys = memcmp(a->key, b->key, sizeof(a->key));
+
+	return keys ? keys : b->ends_interval - a->ends_interval;
+}
+
+/* A set of intervals of one field tells where each begins, and where none begins behind it the
+ * first port that is not in it. */
+size_t nft_elements_close(struct nft_element *elements, size_t count)
+{
+	bool has_intervals = false;
+	size_t kept = 0;
+
+	qsort(elements, count, sizeof(*elements), compare_elements);
+	for (size_t i = 0; i < count; i++)
+		has_intervals = has_intervals || elements[i].ends_interval;
+	for (size_t i = 0; i < count; i++) {
+		uint16_t end = i + 1 < count ? port_in(elements[i + 1].key) : 0;
+
+		if (elements[i].ends_interval)
+			continue;
+		elements[kept] = elements[i];
+		if (has_intervals && elements[i].size == 2) {
+			end--;
+			elements[kept].key_end[0] = (uint8_t)(end >> 8);
+			elements[kept].key_end[1] = (uint8_t)end;
+		}
+		kept++;
+	}
+	return kept;
+}
+
+static bool has(const struct nft_element *element, int at, size_t size)
+{
+	return at >= 0 && (size_t)at + size <= element->size;
+}
+
+/* An address of a family that is not known, or a range of them, is no condition. */
+static void take_address_of_key(struct nat_rule *rule, const struct nft_element *element)
+{
+	size_t size = rule->ipv4 ? 4 : CNI_ADDRESS_SIZE;
+	int at = rule->lookup.address_at;
+
+	if (rule->ipv4 != rule->ipv6 && has(element, at, size) &&
+	    !memcmp(element->key + at, element->key_end + at, size))
+		nat_rule_limit_address(rule, rule->ipv4, element->key + at, NULL, size);
+}
+
+bool nft_rule_of_element(const struct nat_rule *rule, const struct nft_element *element,
+			 struct nat_rule *narrowed)
+{
+	const struct nat_lookup *lookup = &rule->lookup;
+	struct port_range range;
+
+	if (!has(element, lookup->port_at, 2))
+		return false;
+	*narrowed = *rule;
+	range.first = port_in(element->key + lookup->port_at);
+	range.last = port_in(element->key_end + lookup->port_at);
+	nat_rule_limit_ports(narrowed, &range, 1);
+	if (has(element, lookup->protocol_at, 1))
+		narrowed->protocol = element->key[lookup->protocol_at];
+	take_address_of_key(narrowed, element);
+	return true;
+}

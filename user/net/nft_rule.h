@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * nft_rule.h - rules, chains and set elements as nf_tables tells them. Without any I/O.
+ */
+#ifndef NET_NFT_RULE_H
+#define NET_NFT_RULE_H
+
+#include "net/nat_rule.h"
+#include "net/nft_attribute.h"
+
+/* A number for a chain of a table; never 0, and below 2^63. Two chains with the same number are as
+ * unlikely as any two hashes of 63 bits. */
+uint64_t nft_chain_number(uint8_t family, struct nft_bytes table, struct nft_bytes chain);
+
+/* Whether the attributes of NFT_MSG_NEWCHAIN are a NAT chain that packets come through before they
+ * are routed. */
+bool nft_chain_is_nat_prerouting(struct nft_bytes attributes);
+
+/* What the attributes of NFT_MSG_NEWRULE say about destinations. */
+void nft_rule_parse(uint8_t family, struct nft_bytes attributes, struct nat_rule *rule);
+
+/* One element of the set that the rule looks packets up in. */
+struct nft_element {
+	uint8_t key[64];
+	size_t size;
+	uint8_t key_end[64]; /* of a range; else the same as key */
+	bool ends_interval;  /* no element: the interval before it ends before this key */
+};
+
+/* Calls `take` for each element in NFT_MSG_NEWSETELEM. */
+void nft_elements_parse(struct nft_bytes attributes,
+			void (*take)(void *context, const struct nft_element *element),
+			void *context);
+
+/* Sorts them and leaves those that are elements, with the ends of their ranges. Returns how many.
+ */
+size_t nft_elements_close(struct nft_element *elements, size_t count);
+
+/* The rule as if it had this element's conditions in place of the look-up. False: the key has no
+ * port. */
+bool nft_rule_of_element(const struct nat_rule *rule, const struct nft_element *element,
+			 struct nat_rule *narrowed);
+
+#endif
