@@ -228,3 +228,29 @@ test_foreign_nat_comment() {
 	said=$(said_by_add web bridge -p 8080:80/tcp)
 	expect_contains "$said" '(comment: red ?[31m)'
 }
+
+# rules of all kinds are read under the sanitizers, also those of iptables-legacy
+test_foreign_nat_sanitized() {
+	local binary=$build/sanitized/bpf-portmap said
+	export ASAN_OPTIONS=detect_leaks=1
+	container_add_plain web
+	iptables-nft -t nat -A PREROUTING -p tcp -m tcp --dport 1 -m comment --comment one -j REDIRECT
+	ip6tables-nft -t nat -A PREROUTING -p tcp -m multiport --dports 1,2:3 -j DNAT --to-destination fd00::5
+	nft -f - <<-'RULES'
+	table ip foreign {
+		chain prerouting {
+			type nat hook prerouting priority dstnat;
+			tcp dport { 22, 8000-8100 } dnat to 10.0.0.5:80
+			dnat to ip daddr . tcp dport map { 192.0.2.1 . 8080 : 10.0.0.5 }
+		}
+	}
+	RULES
+	iptables-legacy -t nat -A PREROUTING -p tcp --dport 1 -j DNAT --to-destination 10.0.0.5 || true
+	ip6tables-legacy -t nat -A PREROUTING -p udp --dport 1:9 -j REDIRECT || true
+	said=$(plugin_call ADD web 2>&1 >/run/out) || fail "$(cat /run/out) $said"
+	expect_contains "$said" 'host port 8080/tcp is mapped to 10.0.0.5:80 by a rule in chain prerouting'
+	expect_equal 1 "$(grep -c . <<<"$said")" "lines in: $said"
+	plugin_call DEL web || fail DEL
+	expect_failure plugin_call ADD web '.refuseForeign = true'
+	expect_code 101
+}

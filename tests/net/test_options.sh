@@ -331,3 +331,20 @@ test_options_bad_sanitized() {
 	done
 	plugin_call DEL web || fail DEL
 }
+
+# neverPorts: ADD of such a port is refused by name and leaves nothing; a container that has it from
+# before is told by CHECK, and goes with DEL
+test_options_never_ports() {
+	local state_before
+	container_add_plain web
+	plugin_call ADD web >/run/out || fail "$(cat /run/out)"
+	expect_failure plugin_call CHECK web '.neverPorts = "8000-8100"'
+	expect_code 7
+	plugin_call DEL web '.neverPorts = "8000-8100"' || fail "DEL must not look at neverPorts"
+	state_before=$(state_show)
+	expect_failure plugin_call ADD web '.neverPorts = "8000-8100"'
+	expect_code 7
+	expect_contains "$output" '"hostPort\" is 8080, one of \"neverPorts\"'
+	expect_same_state "$state_before"
+	expect_equal '' "$(plugin_call ADD web '.neverPorts = 8081' 2>&1 >/run/out)" 'what ADD says'
+}

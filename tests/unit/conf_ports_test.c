@@ -297,6 +297,64 @@ static void reserved_ports_are_marked(void **state)
 	conf_release(&conf);
 }
 
+struct never_row {
+	const char *name;
+	const char *never; /* the value of neverPorts; NULL: not given */
+	const char *mappings;
+	int code;
+	const char *expected; /* as of struct claim_row */
+};
+
+#define MAPS(port, protocol) \
+	ENTRY("\"hostPort\":" #port ",\"containerPort\":80,\"protocol\":\"" protocol "\"")
+
+static const struct never_row never_rows[] = {
+	{"neverPorts empty", "[]", MAPS(10250, "tcp"), 0, "tcp 0.0.0.0 10250>10.0.0.2:80 "},
+	{"neverPorts of others", "\"22,6443,10250-10260\"", MAPS(8080, "tcp"), 0,
+	 "tcp 0.0.0.0 8080>10.0.0.2:80 "},
+	{"neverPorts in place of the kubelet's", "22", MAPS(10250, "tcp"), 0,
+	 "tcp 0.0.0.0 10250>10.0.0.2:80 "},
+	{"neverPorts a number", "22", MAPS(22, "tcp"), 7,
+	 "runtimeConfig.portMappings[0]: \"hostPort\" is 22, one of \"neverPorts\""},
+	{"neverPorts of any protocol", "\"22,6443,10250-10260\"", MAPS(10260, "udp"), 7,
+	 "runtimeConfig.portMappings[0]: \"hostPort\" is 10260, one of \"neverPorts\""},
+	{"neverPorts in the second mapping", "[22]",
+	 "[{\"hostPort\":23,\"containerPort\":80,\"protocol\":\"tcp\"},"
+	 "{\"hostPort\":22,\"containerPort\":80,\"protocol\":\"tcp\"}]",
+	 7, "runtimeConfig.portMappings[1]: \"hostPort\" is 22"},
+	{"neverPorts without a port", "\"x\"", MAPS(80, "tcp"), 7,
+	 "\"neverPorts\": the string \"x\" is not a list of ports"},
+	{"[s92] neverPorts of the wrong type", "{}", MAPS(80, "tcp"), 6,
+	 "\"neverPorts\" must be a string, an integer or an array of those"},
+	{"the kubelet's port", NULL, MAPS(10250, "tcp"), 0,
+	 "tcp 0.0.0.0 10250>10.0.0.2:80 ! hostPort 10250 is the kubelet's API"},
+	{"the kubelet's port of another protocol", NULL, MAPS(10250, "udp"), 0,
+	 "udp 0.0.0.0 10250>10.0.0.2:80 "},
+};
+
+static void ports_are_never_mapped(void **state)
+{
+	const struct never_row *row = *state;
+	cleanup_json json_t *config = config_with(json_of(row->mappings));
+	cleanup_free struct port_claim *claims = NULL;
+	struct cni_error err = {0};
+	struct conf conf = {0};
+	size_t count = 0;
+	char text[512];
+
+	if (row->never)
+		json_object_set_new(config, "neverPorts", json_of(row->never));
+	assert_int_equal(parse_and_claim(&conf, config, "4", &claims, &count, &err),
+			 row->code ? -1 : 0);
+	describe(&conf, claims, count, text, sizeof(text));
+	if (!row->code && strchr(row->expected, '!'))
+		assert_non_null(strstr(text, row->expected));
+	else if (!row->code)
+		assert_string_equal(text, row->expected);
+	assert_error(&err, row->code, row->expected);
+	conf_release(&conf);
+}
+
 /* The key is compared byte by byte in the kernel: what is not named must be zero. */
 static void unnamed_bytes_of_the_key_are_zero(void **state)
 {
@@ -394,6 +452,7 @@ int main(void)
 	static struct test_list list;
 
 	ADD_ROWS(&list, claim_rows, claims_what_the_mappings_say);
+	ADD_ROWS(&list, never_rows, ports_are_never_mapped);
 	ADD_TEST(&list, "unnamed bytes of a claim's key are zero",
 		 unnamed_bytes_of_the_key_are_zero);
 	ADD_TEST(&list, "reserved ports are marked", reserved_ports_are_marked);

@@ -15,6 +15,7 @@
 #include "plugin/conf_interfaces.h"
 #include "plugin/conf_keys.h"
 #include "plugin/conf_policy.h"
+#include "plugin/conf_port_set.h"
 #include "plugin/conf_ports.h"
 #include "plugin/conf_workload.h"
 
@@ -149,13 +150,19 @@ static int read_capabilities(struct conf *conf, const json_t *config, struct cni
 	return 0;
 }
 
+static int read_never_ports(struct conf *conf, const json_t *config, struct cni_error *err)
+{
+	conf->never_ports_given = cni_json_get(config, "neverPorts");
+	return conf_read_port_set(config, "neverPorts", conf->never_ports, err);
+}
+
 int conf_parse_options(struct conf *conf, const json_t *config, struct cni_error *err)
 {
 	if (conf_check_keys(conf, config, err) || conf_check_foreign(conf, config, err) ||
 	    read_masquerade(conf, config, err) || conf_read_policy(conf, config, err) ||
 	    conf_read_interfaces(conf, config, err) || read_attach(conf, config, err) ||
 	    read_fast_path(conf, config, err) || read_flow_entries(conf, config, err) ||
-	    read_host_processes(conf, config, err))
+	    read_host_processes(conf, config, err) || read_never_ports(conf, config, err))
 		return -1;
 	return read_capabilities(conf, config, err);
 }

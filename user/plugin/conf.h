@@ -18,6 +18,9 @@
 #include "cni/address.h"
 #include "cni/error.h"
 
+/* Ranges that an option which is a set of ports may have. */
+#define PORT_SET_RANGES MASQUERADE_RANGES
+
 enum attach_mode {
 	ATTACH_AUTO,
 	ATTACH_CLSACT,
@@ -62,6 +65,9 @@ struct conf {
 	struct interface_names uplinks;             /* none: every interface that can be one */
 	struct interface_names excluded_interfaces; /* excludeInterfaces, where it is given */
 	bool excluded_interfaces_given;
+
+	struct port_range never_ports[PORT_SET_RANGES]; /* that no mapping may have */
+	bool never_ports_given;
 
 	struct port_mapping *mappings; /* as given: an entry may be there twice */
 	size_t mapping_count;

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "cni/json.h"
-#include "plugin/conf_masquerade_ports.h"
+#include "plugin/conf_port_set.h"
 #include "plugin/conf_ranges.h"
 
 /* As with portmap, masqAll is a kind of snat. */
@@ -157,7 +157,7 @@ static int read_ranges(struct conf *conf, const json_t *config, struct cni_error
 int conf_read_policy(struct conf *conf, const json_t *config, struct cni_error *err)
 {
 	if (read_switches(conf, config, err) || read_max_flows(&conf->policy, config, err) ||
-	    conf_read_masquerade_ports(config, conf->policy.masquerade_ports, err) ||
+	    conf_read_port_set(config, "masqPorts", conf->policy.masquerade_ports, err) ||
 	    read_sources(&conf->policy, config, err))
 		return -1;
 	return read_ranges(conf, config, err);

@@ -14,6 +14,7 @@
 
 #define MAX_PORT 65535
 #define MAPPING_TEXT_SIZE 160
+#define KUBELET_PORT 10250
 
 const char *conf_protocol_name(enum protocol protocol)
 {
@@ -146,6 +147,28 @@ static int read_mapping(const json_t *entry, struct port_mapping *mapping, struc
 	return read_host_address(entry, mapping, err);
 }
 
+/* Code 7 and not 101: it is the configuration that says no, however often it is tried. */
+static int check_never_mapped(struct conf *conf, const struct port_mapping *mapping,
+			      struct cni_error *err)
+{
+	const struct port_range *range = conf->never_ports;
+
+	for (size_t i = 0; i < PORT_SET_RANGES; i++)
+		if (range[i].first <= mapping->host_port && mapping->host_port <= range[i].last)
+			return cni_error_set(err, CNI_ERROR_INVALID_CONFIGURATION,
+					     "\"hostPort\" is %u, one of \"neverPorts\", which are "
+					     "never mapped: map another one",
+					     mapping->host_port);
+	if (conf->never_ports_given || mapping->host_port != KUBELET_PORT ||
+	    mapping->protocol != PROTOCOL_TCP)
+		return 0;
+	return conf_warn(conf, err,
+			 "hostPort %u is the kubelet's API, which nobody reaches from outside any "
+			 "more where one runs: map another one; \"neverPorts\": [%u] refuses it, "
+			 "[] allows it",
+			 KUBELET_PORT, KUBELET_PORT);
+}
+
 static int read_mappings(struct conf *conf, const json_t *array, struct cni_error *err)
 {
 	json_t *entry;
@@ -158,6 +181,7 @@ static int read_mappings(struct conf *conf, const json_t *array, struct cni_erro
 		if (cni_json_check_element(entry, "runtimeConfig.portMappings", index, err))
 			return -1;
 		if (read_mapping(entry, &conf->mappings[index], err) ||
+		    check_never_mapped(conf, &conf->mappings[index], err) ||
 		    check_loopback(conf, &conf->mappings[index], err))
 			return cni_error_wrap(err, "runtimeConfig.portMappings[%zu]", index);
 		conf->mapping_count++;
