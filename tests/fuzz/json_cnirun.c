@@ -3,8 +3,8 @@
  * json_cnirun.c - libFuzzer on what people and files hand to cnirun.
  *
  * The first byte of an input says what the rest is: l, a list; s, a single plugin's
- * configuration; c, a file of the cache; anything else: arguments of -p and --args,
- * one a line.
+ * configuration; c, a file of the cache; r, a result; anything else: arguments of -p and
+ * --args, one a line.
  */
 #include <fcntl.h>
 #include <jansson.h>
@@ -12,12 +12,16 @@
 #include <unistd.h>
 
 #include "cni/cleanup.h"
+#include "cni/json.h"
+#include "cni/result.h"
+#include "cni/version.h"
 #include "cnirun/args.h"
 #include "cnirun/base64.h"
 #include "cnirun/cache.h"
 #include "cnirun/conflist.h"
 #include "cnirun/portmapping.h"
 #include "cnirun/request.h"
+#include "cnirun/result_validate.h"
 #include "json_fuzz.h"
 
 #define MAX_LINES 4 /* each may stand for 65,535 mappings */
@@ -104,6 +108,26 @@ static void take_cache(const char *text, size_t length)
 	unlink(path);
 }
 
+/* What is valid can be read, also by a plugin: cni_result_read() is ours. */
+static void take_result(const char *text, size_t length)
+{
+	struct cni_error err = {0};
+	cleanup_json json_t *result = cni_json_parse_object(text, length, "the text", &err);
+
+	if (!checked_json(result, &err))
+		return;
+	for (size_t i = 0; cni_versions[i]; i++) {
+		cleanup_json json_t *labelled = cni_result_relabel(result, cni_versions[i], &err);
+		struct cni_result read = {0};
+
+		MUST(labelled);
+		if (checked(result_validate(labelled, cni_versions[i], &err), &err))
+			continue;
+		MUST(!cni_result_read(&read, labelled, cni_versions[i], &err));
+		cni_result_release(&read);
+	}
+}
+
 static void take_args(const char *line)
 {
 	struct cni_error err = {0};
@@ -152,6 +176,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		take_list(text, size - 1, *data == 's');
 	else if (*data == 'c')
 		take_cache(text, size - 1);
+	else if (*data == 'r')
+		take_result(text, size - 1);
 	else
 		take_arguments(text, size - 1);
 	return 0;

@@ -402,6 +402,18 @@ static const struct answer_row answer_rows[] = {
 	 "{\"z\":9007199254740993,\"cniVersion\":\"1.1.0\",\"a\":[]}"},
 	{"[s121] a result of an unknown version", "echo '{\"cniVersion\":\"2.0.0\"}'; exit 0",
 	 "failed (add): its result is of version \"2.0.0\"", NULL},
+	{"[s128] an address that is none",
+	 "echo '{\"ips\":[{\"address\":\"10.0.0.300/24\"}]}'; exit 0",
+	 "cnirun: plugin type=\"a\" name=\"n\" failed (add): its result on stdout: ips[0]: "
+	 "\"address\" is \"10.0.0.300/24\"",
+	 NULL},
+	{"[s128] addresses that are no array", "echo '{\"ips\":{}}'; exit 0",
+	 "failed (add): its result on stdout: \"ips\" must be an array, found an object", NULL},
+	{"[s128] a gateway that is none, of version 0.2.0",
+	 "echo '{\"cniVersion\":\"0.2.0\",\"ip4\":{\"ip\":\"10.0.0.2/24\",\"gateway\":\"x\"}}'; "
+	 "exit "
+	 "0",
+	 "failed (add): its result on stdout: ip4: \"gateway\" is \"x\"", NULL},
 	{"[s128] empty stdout", "exit 0", "failed (add): succeeded, but with no result", NULL},
 	{"[s128] stdout that is no JSON", "echo hello; exit 0", "failed (add): ", NULL},
 	{"[s128] stdout that is an array", "echo '[]'; exit 0", "is not an object", NULL},
@@ -409,6 +421,8 @@ static const struct answer_row answer_rows[] = {
 	{"[s129] failure without a word", "exit 3", "failed (add): exit status 3 with no error",
 	 NULL},
 	{"[s129] failure without JSON", "echo oops; exit 1", "no CNI error: \"oops", NULL},
+	{"[s129] failure with an empty message", "echo '{\"code\":7,\"msg\":\"\"}'; exit 1",
+	 "no CNI error: \"{\"code\":7,", NULL},
 	{"[s129] failure with other JSON", "echo '{\"msg\":1}'; exit 1", "no CNI error: ", NULL},
 	{"[s129] killed by a signal", "kill -9 $$", "failed (add): killed by signal 9", NULL},
 	{"[s16] stderr is passed through", "echo why >&2; exit 1", "why\ncnirun: plugin", NULL},
@@ -696,6 +710,21 @@ static void corrupt_cache(void **state)
 	assert_success();
 	assert_stdin("a.DEL", "prevResult", "");
 	assert_false(sandbox_has(CACHE_FILE));
+}
+
+/* libcni reads it into its types, and goes on without what does not fit. */
+static void invalid_cached_result(void **state)
+{
+	(void)state;
+	ADD();
+	sandbox_write(CACHE_FILE,
+		      "{\"cniVersion\":\"1.1.0\",\"ips\":[{\"address\":\"10.0.0.2\"}]}");
+	CHECK();
+	assert_failure(CACHE_FILE ": ips[0]: \"address\" is \"10.0.0.2\"");
+	DEL();
+	assert_success();
+	assert_non_null(strstr(last_errors, "going on without the cached result: "));
+	assert_stdin("a.DEL", "prevResult", "");
 }
 
 /* A plugin's words are shown, but a terminal is not driven by them. */
@@ -1214,6 +1243,7 @@ static const struct case_row cases[] = {
 	{"[s140] ADD without netns", add_without_netns},
 	{"[s133] a corrupt cache: DEL goes on, CHECK fails", corrupt_cache},
 	{"[s133] a cache of the old format", old_cache},
+	{"[s133] a result that is none: DEL goes on, CHECK fails", invalid_cached_result},
 	{"a terminal does not obey what plugins say", terminal_not_driven},
 	{"a terminal does not obey what the cache says", list_is_clean},
 	{"a cache of another version", cache_of_another_version},

@@ -18,6 +18,7 @@
 #include "cnirun/invoke.h"
 #include "cnirun/output.h"
 #include "cnirun/request.h"
+#include "cnirun/result_validate.h"
 
 #define PREV_RESULT_FOR_DEL_SINCE "0.4.0"
 #define CHECK_SINCE "0.4.0"
@@ -150,29 +151,38 @@ int attachment_add(const struct attachment *attachment, json_t **result, struct 
 	return -1;
 }
 
-/* The cached result in the version that the list has now. *result stays NULL when there
- * is none. */
+/* *result: the cached one in the version that the list has now. */
+static int convert_cached(const struct cache_entry *entry, const char *wanted, json_t **result,
+			  struct cni_error *err)
+{
+	const char *version = json_string_value(cni_json_get(entry->result, "cniVersion"));
+
+	if (!version || !*version)
+		version = wanted;
+	if (!cni_version_is_supported(version) || !cni_version_is_supported(wanted))
+		return cni_error_set(err, CNI_ERROR_INCOMPATIBLE_VERSION,
+				     "the cached result is of version \"%s\", the list of \"%s\"",
+				     version, wanted);
+	if (result_validate(entry->result, version, err))
+		return -1;
+	if (!strcmp(version, wanted))
+		*result = json_incref(entry->result);
+	else
+		*result = cni_result_convert(entry->result, version, wanted, err);
+	return *result ? 0 : -1;
+}
+
+/* *result stays NULL when there is none. */
 static int result_of_cache(const struct attachment *attachment, const struct cache_entry *entry,
 			   json_t **result, struct cni_error *err)
 {
 	const char *wanted = attachment->list->version;
-	const char *version;
 
 	if (!entry->result)
 		return 0;
-	if (!*wanted)
-		wanted = CNI_VERSION_OLDEST;
-	version = json_string_value(cni_json_get(entry->result, "cniVersion"));
-	if (!version || !*version || !strcmp(version, wanted))
-		*result = json_incref(entry->result);
-	else if (cni_version_is_supported(version) && cni_version_is_supported(wanted))
-		*result = cni_result_convert(entry->result, version, wanted, err);
-	else
-		return cni_error_set(err, CNI_ERROR_INCOMPATIBLE_VERSION,
-				     "%s: the cached result is of version \"%s\", the list of "
-				     "\"%s\"",
-				     entry->path, version, wanted);
-	return *result ? 0 : cni_error_wrap(err, "%s", entry->path);
+	if (convert_cached(entry, *wanted ? wanted : CNI_VERSION_OLDEST, result, err))
+		return cni_error_wrap(err, "%s", entry->path);
+	return 0;
 }
 
 /* The attachment, with the cache's values for those that the caller did not give. */

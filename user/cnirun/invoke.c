@@ -12,6 +12,7 @@
 #include "cni/cleanup.h"
 #include "cni/json.h"
 #include "cni/version.h"
+#include "cnirun/result_validate.h"
 
 #define QUOTED_OUTPUT 200
 
@@ -69,7 +70,7 @@ static int report_failure(const struct execute_output *output, struct cni_error 
 	cni_error_release(&ignored);
 	message = json_string_value(cni_json_get(root, "msg"));
 	details = json_string_value(cni_json_get(root, "details"));
-	if (!message)
+	if (!message || !*message)
 		return cni_error_set(err, CNI_ERROR_DECODE,
 				     "its error on stdout is no CNI error: \"%.*s\"", QUOTED_OUTPUT,
 				     output->text);
@@ -133,7 +134,13 @@ static json_t *parse_result(const struct execute_output *output, const struct co
 		cni_error_set(err, CNI_ERROR_DECODE, "its result on stdout is not an object");
 		return NULL;
 	}
-	return complete_version(result, list, err) ? NULL : TAKE(result);
+	if (complete_version(result, list, err))
+		return NULL;
+	if (result_validate(result, json_string_value(cni_json_get(result, "cniVersion")), err)) {
+		cni_error_wrap(err, "its result on stdout");
+		return NULL;
+	}
+	return TAKE(result);
 }
 
 int invoke_plugin(const struct conflist *list, const json_t *plugin,
