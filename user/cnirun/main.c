@@ -38,7 +38,8 @@ static const struct verb verbs[] = {
 	 "Then runs GC of each plugin with what is still valid (lists of CNI 1.1.0; nothing\n"
 	 "where the list has disableGC).\n"},
 	{"status", "CONFLIST", OPTIONS_RUN, verb_status, "ask whether an add would work",
-	 "Runs STATUS of each plugin (lists of CNI 1.1.0).\n"},
+	 "Runs STATUS of each plugin (lists of CNI 1.1.0; for others it says that nobody was\n"
+	 "asked, and succeeds, as libcni).\n"},
 	{"version", "CONFLIST", OPTIONS_RUN, verb_version,
 	 "ask each plugin for the versions of CNI that it speaks",
 	 "The second column tells whether the list's own version is among them.\n"},
