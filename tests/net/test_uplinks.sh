@@ -691,3 +691,80 @@ test_attach_beside_containers() {
 	expect_same_state "$before"
 	expect_answer client tcp "$host4" 8080 one "$client4"
 }
+
+# plugin_status FILTER: STATUS of the list's entry
+plugin_status() { plugin_call STATUS web "del(.prevResult) | .cniVersion = \"1.1.0\" | ${1:-.}"; }
+
+# where the host does not forward ADD warns, CHECK and STATUS fail, of the families that the
+# container has ports or masquerade in, and say which sysctl does it
+test_uplink_forwarding_off() {
+	container_add_plain web
+	sysctl -qw net.ipv4.ip_forward=0
+	plugin_call ADD web >/run/out 2>/run/err || fail "$(cat /run/out)"
+	expect_contains "$(cat /run/err)" 'this host does not forward IPv4'
+	expect_contains "$(cat /run/err)" '`sysctl -w net.ipv4.ip_forward=1`'
+	expect_equal 1 "$(grep -c warning /run/err)" "warnings"
+	expect_failure plugin_call CHECK web
+	expect_code 102
+	expect_contains "$output" 'sysctl -w net.ipv4.ip_forward=1'
+	expect_failure plugin_status
+	expect_code 51
+	expect_contains "$output" 'sysctl -w net.ipv4.ip_forward=1'
+	sysctl -qw net.ipv4.ip_forward=1 net.ipv6.conf.all.forwarding=0
+	expect_failure plugin_call CHECK web
+	expect_contains "$output" 'this host does not forward IPv6'
+	expect_contains "$output" 'sysctl -w net.ipv6.conf.all.forwarding=1'
+	expect_failure plugin_status
+	plugin_call DEL web || fail DEL
+	plugin_status || fail "STATUS without containers: a plugin before us may turn it on"
+	plugin_call ADD web '.ipMasq = false | .runtimeConfig.portMappings[0].hostIP = "0.0.0.0"' \
+		>/run/out 2>/run/err || fail "$(cat /run/out)"
+	expect_equal '' "$(cat /run/err)" "what ADD says of a family that the container does not use"
+	plugin_call CHECK web '.ipMasq = false | .runtimeConfig.portMappings[0].hostIP = "0.0.0.0"' ||
+		fail CHECK
+	plugin_status || fail "STATUS of a family that no container uses"
+}
+
+# forwarding that is off at the container's bridge, or at all uplinks, is found too; off at one of
+# several uplinks is somebody's wish
+test_uplink_forwarding_off_at_interface() {
+	container_start web bridge -p 8080:80/tcp
+	sysctl -qw net.ipv4.conf.eth1.forwarding=0
+	container_check web bridge || fail CHECK
+	sysctl -qw net.ipv4.conf.eth0.forwarding=0
+	expect_failure container_check web bridge
+	expect_contains "$output" 'come in by eth0'
+	expect_contains "$output" 'sysctl -w net/ipv4/conf/eth0/forwarding=1'
+	sysctl -qw net.ipv4.conf.eth0.forwarding=1 net.ipv4.conf.cni0.forwarding=0
+	expect_failure container_check web bridge
+	expect_contains "$output" 'sysctl -w net/ipv4/conf/cni0/forwarding=1'
+	sysctl -qw net.ipv4.conf.cni0.forwarding=1
+	container_check web bridge || fail CHECK
+	expect_answer client tcp "$host4" 8080 web "$client4"
+}
+
+# "uplinks" that match nothing: ADD warns and names the interfaces there are, CHECK fails; once there
+# is one, both are content
+test_uplink_names_match_nothing() {
+	local filter='.uplinks = ["eht0", "bond*", "lo"]'
+	container_add_plain web
+	plugin_call ADD web "$filter" >/run/out 2>/run/err || fail "$(cat /run/out)"
+	expect_contains "$(cat /run/err)" '"uplinks" ("eht0", "bond*", "lo") match no interface'
+	expect_contains "$(cat /run/err)" 'there are eth0, eth1'
+	expect_equal 1 "$(grep -c warning /run/err)" "warnings"
+	expect_failure plugin_call CHECK web "$filter"
+	expect_code 102
+	expect_contains "$output" 'match no interface'
+	# one without an address of its own (BGP unnumbered) is one
+	ip link add bond7 type veth peer name eth9 netns server
+	ip link set bond7 up
+	plugin_call CHECK web "$filter" 2>/run/err || fail CHECK
+	plugin_call ADD web "$filter" >/run/out 2>/run/err || fail "$(cat /run/out)"
+	expect_equal '' "$(cat /run/err)" "warnings"
+	ip link delete bond7
+	expect_failure plugin_call CHECK web "$filter"
+	ip link set eth1 down
+	ip link set eth1 name eht0
+	ip link set eht0 up
+	plugin_call CHECK web "$filter" || fail CHECK
+}

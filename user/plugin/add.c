@@ -12,9 +12,11 @@
 #include "plugin/container.h"
 #include "plugin/fast_path.h"
 #include "plugin/foreign_nat.h"
+#include "plugin/forwarding.h"
 #include "plugin/interfaces.h"
 #include "plugin/listening.h"
 #include "plugin/localhost.h"
+#include "plugin/named_uplinks.h"
 #include "plugin/own_netns.h"
 #include "plugin/reservation.h"
 
@@ -88,6 +90,8 @@ static int set_up(struct host *host, struct container *container,
 		take_back(host, container, undo);
 		return -1;
 	}
+	forwarding_warn(host, container);
+	named_uplinks_warn(host, &container->conf);
 	if (!listening_check(host, container, environment->container_id, LISTENING_CLAIMED, err) &&
 	    !foreign_nat_check(host, container, true, err))
 		return 0;

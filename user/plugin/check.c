@@ -7,8 +7,10 @@
 #include "plugin/commands.h"
 #include "plugin/container.h"
 #include "plugin/fast_path.h"
+#include "plugin/forwarding.h"
 #include "plugin/interfaces.h"
 #include "plugin/localhost.h"
+#include "plugin/named_uplinks.h"
 #include "plugin/reservation.h"
 
 static int require_datapath(struct host *host, struct cni_error *err)
@@ -63,7 +65,9 @@ static int verify(struct host *host, struct container *container, struct cni_err
 	/* So is what came that packets must not skip. */
 	if (fast_path_refresh_uplinks(host, err) || refresh_container(host, container, err))
 		return -1;
-	if (interfaces_verify(host, err) || localhost_verify(host, &container->conf, err))
+	if (interfaces_verify(host, err) || localhost_verify(host, &container->conf, err) ||
+	    forwarding_verify(host, container, err) ||
+	    named_uplinks_verify(host, &container->conf, err))
 		return -1;
 	return reservation_verify(host, &container->conf, err);
 }

@@ -8,6 +8,7 @@
 #include "datapath/probe.h"
 #include "plugin/commands.h"
 #include "plugin/conf.h"
+#include "plugin/forwarding.h"
 #include "plugin/host.h"
 #include "plugin/interfaces.h"
 #include "plugin/localhost.h"
@@ -40,7 +41,7 @@ static int check_running(struct host *host, struct cni_error *err)
 	struct cni_error missing = {0};
 	bool live;
 
-	if (!interfaces_verify(host, &missing))
+	if (!interfaces_verify(host, &missing) && !forwarding_verify_host(host, &missing))
 		return 0;
 	if (has_live_attachment(host, &live, err)) {
 		cni_error_release(&missing);
