@@ -79,6 +79,49 @@ test_ownership_conflict_text_pod() {
 	expect_contains "$(cat /run/warnings)" "is taken over from pod shop/web-0 (sandbox $id),"
 }
 
+# pod_waits PID: its ADD waits for somebody; or it has ended
+pod_waits() { [ ! -e "/proc/$1" ] || grep -qs nanosleep "/proc/$1/wchan"; }
+
+# successor_gets_port: ADD of `second`, beside which the old sandbox of its pod is deleted. On a machine
+# that stands still for two seconds ADD does not wait that long.
+successor_gets_port() {
+	local adding code=0
+	plugin_config second >/run/config
+	NETNS=/run/netns/second plugin_run_exec ADD new </run/config >/run/out 2>&1 &
+	adding=$!
+	wait_until 10 pod_waits "$adding" || fail "ADD neither waits nor ends"
+	NETNS=/run/netns/first plugin_call DEL first 2>/run/err || fail "DEL: $(cat /run/err)"
+	wait "$adding" || code=$?
+	return "$code"
+}
+
+# plugin_run_exec COMMAND NAME: this very process becomes the plugin
+plugin_run_exec() {
+	exec env -u CNI_PATH CNI_COMMAND="$1" CNI_CONTAINERID="$2" CNI_IFNAME=eth0 \
+		CNI_NETNS="$NETNS" "$build/bpf-portmap"
+}
+
+# a pod that is made again under its name gets the port of its old sandbox that is just being stopped;
+# for one that stays it is refused all the same
+test_ownership_successor_of_pod() {
+	local round
+	export CNI_ARGS="IgnoreUnknown=1;K8S_POD_NAMESPACE=shop;K8S_POD_NAME=web-0"
+	container_add_plain first
+	container_add_plain second
+	plugin_call ADD first >/run/out || fail "$(cat /run/out)"
+	expect_failure plugin_call ADD second
+	expect_code 101
+	expect_contains "$output" 'is taken by pod shop/web-0 (sandbox first)'
+	for round in 1 2 3 4 5; do
+		! successor_gets_port || break
+		[ "$round" -lt 5 ] || fail "$(cat /run/out)"
+		plugin_call ADD first >/run/first || fail "$(cat /run/first)"
+	done
+	serve_in second 80
+	expect_answer client tcp "$host4" 8080 second "$client4"
+	expect_equal 1 "$(map_count attachments)" attachments
+}
+
 # the error for a taken port names a Nomad job, and what a caller put into a name cannot harm a
 # terminal or whoever copies a command
 test_ownership_conflict_text_others() {

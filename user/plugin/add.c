@@ -18,6 +18,7 @@
 #include "plugin/localhost.h"
 #include "plugin/named_uplinks.h"
 #include "plugin/own_netns.h"
+#include "plugin/predecessor.h"
 #include "plugin/reservation.h"
 
 /* After the attachment is there: a network without any is forgotten by `attach`. */
@@ -27,6 +28,18 @@ static void remember_network(const struct host *host, const struct container *co
 
 	if (attachment_name_split(container->claims.key.name, &name))
 		network_remember(&host->datapath.objects, name.network, &container->conf);
+}
+
+static int claim(struct host *host, struct container *container, struct cni_error *err)
+{
+	const struct attachment_claims *claims = &container->claims;
+
+	if (!attachment_add(&host->datapath, host->socket, claims, err))
+		return 0;
+	if (err->code != CNI_ERROR_PORT_TAKEN || !predecessor_goes(host, container))
+		return -1;
+	cni_error_release(err);
+	return attachment_add(&host->datapath, host->socket, claims, err);
 }
 
 /* Attaching may take milliseconds, so it comes before the lock that claiming takes. */
@@ -42,7 +55,7 @@ static int attach_and_claim(struct host *host, struct container *container,
 	    foreign_nat_check(host, container, false, err) ||
 	    listening_check(host, container, container_id, LISTENING_UNCLAIMED, err))
 		return -1;
-	if (attachment_add(&host->datapath, host->socket, &container->claims, err))
+	if (claim(host, container, err))
 		return -1;
 	remember_network(host, container);
 	return 0;
