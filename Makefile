@@ -5,6 +5,7 @@ VERSION := 0.1.0
 PREFIX ?= /usr/local
 # Where container runtimes look for CNI plugins.
 CNIDIR ?= /opt/cni/bin
+DOCUMENTATION := $(PREFIX)/share/doc/bpf-portmap
 BUILD := build
 
 CC ?= gcc
@@ -84,7 +85,7 @@ help:
 	@echo 'make format     formats the C sources'
 	@echo 'make deps       installs the Debian or Ubuntu packages to build with'
 	@echo 'make install    to $$(DESTDIR)$$(CNIDIR) and $$(DESTDIR)$$(PREFIX)/bin [/opt/cni/bin, /usr/local]'
-	@echo '                and share/man (with DYNAMIC=1 if it was built so)'
+	@echo '                share/man and share/doc (with DYNAMIC=1 if it was built so)'
 	@echo 'make uninstall  removes what install put there'
 	@echo 'make clean      removes build/'
 
@@ -291,11 +292,15 @@ install: all
 	install -D -m 0755 $(BUILD)/cnirun $(DESTDIR)$(PREFIX)/bin/cnirun
 	install -D -m 0644 man/bpf-portmap.8 $(DESTDIR)$(PREFIX)/share/man/man8/bpf-portmap.8
 	install -D -m 0644 man/cnirun.1 $(DESTDIR)$(PREFIX)/share/man/man1/cnirun.1
+	install -d $(DESTDIR)$(DOCUMENTATION)/LICENSES
+	install -m 0644 README.md CHANGELOG.md $(DESTDIR)$(DOCUMENTATION)
+	install -m 0644 LICENSES/*.txt $(DESTDIR)$(DOCUMENTATION)/LICENSES
 
 uninstall:
 	rm -f $(DESTDIR)$(CNIDIR)/bpf-portmap $(DESTDIR)$(PREFIX)/bin/cnirun \
 		$(DESTDIR)$(PREFIX)/share/man/man8/bpf-portmap.8 \
 		$(DESTDIR)$(PREFIX)/share/man/man1/cnirun.1
+	rm -rf $(DESTDIR)$(DOCUMENTATION)
 
 clean:
 	rm -rf $(BUILD)

@@ -32,20 +32,33 @@ test_install_programs_have_symbols() {
 
 installed() { (cd /run/root && find . -type f | sort | sed 's|^\./||' | xargs); }
 
-# make install puts both programs and their manual pages where CNIDIR and PREFIX say, and make
-# uninstall leaves nothing
+documents() {
+	(cd "$project" && printf '%s\n' CHANGELOG.md LICENSES/* README.md) |
+		sed "s|^|$1/bpf-portmap/|" | sort | xargs
+}
+
+# both licences that the sources name come with them, whole
+test_install_licences() {
+	local licence
+	for licence in GPL-2.0-only BSD-2-Clause; do
+		[ -s "$project/LICENSES/$licence.txt" ] || fail "no text of $licence"
+	done
+	expect_contains "$(cat "$project/LICENSES/GPL-2.0-only.txt")" 'END OF TERMS AND CONDITIONS'
+	expect_contains "$(cat "$project/LICENSES/BSD-2-Clause.txt")" 'POSSIBILITY OF SUCH DAMAGE'
+}
+
+# make install puts both programs, their manual pages and documents where CNIDIR and PREFIX say, and
+# make uninstall leaves nothing
 test_install_and_uninstall() {
 	install_make install
-	expect_equal "opt/cni/bin/bpf-portmap usr/local/bin/cnirun
-usr/local/share/man/man1/cnirun.1 usr/local/share/man/man8/bpf-portmap.8" \
-		"$(installed | sed 's| usr/local/share|\nusr/local/share|')" "files"
+	expect_equal "opt/cni/bin/bpf-portmap usr/local/bin/cnirun $(documents usr/local/share/doc)\
+ usr/local/share/man/man1/cnirun.1 usr/local/share/man/man8/bpf-portmap.8" "$(installed)" "files"
 	CNI_COMMAND=VERSION /run/root/opt/cni/bin/bpf-portmap >/run/out || fail "it does not run"
 	install_make uninstall
 	expect_equal "" "$(installed)" "files after uninstall"
 	install_make install PREFIX=/usr CNIDIR=/usr/lib/cni
-	expect_equal "usr/bin/cnirun usr/lib/cni/bpf-portmap
-usr/share/man/man1/cnirun.1 usr/share/man/man8/bpf-portmap.8" \
-		"$(installed | sed 's| usr/share|\nusr/share|')" "files"
+	expect_equal "usr/bin/cnirun usr/lib/cni/bpf-portmap $(documents usr/share/doc)\
+ usr/share/man/man1/cnirun.1 usr/share/man/man8/bpf-portmap.8" "$(installed)" "files"
 	install_make uninstall PREFIX=/usr CNIDIR=/usr/lib/cni
 	expect_equal "" "$(installed)" "files after uninstall"
 }
