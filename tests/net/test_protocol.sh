@@ -508,3 +508,19 @@ test_protocol_streams_closed() {
 	! plugin_call ADD web 2>/run/err >&- || fail "ADD without standard output"
 	expect_same_state "$before"
 }
+
+# GC goes on after an attachment that it cannot remove, and then says of each why, none as the cause
+# of another
+test_protocol_gc_failures() {
+	local name
+	for name in one two; do
+		container_add_plain "$name"
+		plugin_call ADD "$name" '.runtimeConfig = null' >/run/out || fail "$(cat /run/out)"
+	done
+	! output=$(PREFIX="strace -o /dev/null -e trace=flock -e inject=flock:error=ENOLCK" plugin_call \
+		GC one '. + {"cniVersion": "1.1.0", "cni.dev/valid-attachments": []} | del(.prevResult)' \
+		2>/dev/null) || fail "GC succeeded"
+	output=$(jq -r .msg <<<"$output")
+	expect_contains "$output" '; bridge/'
+	expect_equal 2 "$(grep -o 'bridge/[a-z]*/eth0: cannot' <<<"$output" | wc -l)" "reasons in: $output"
+}

@@ -295,6 +295,37 @@ test_sockethooks_pins_removed() {
 	expect_answers client "$host4" 8080 web "$client4"
 }
 
+# all pins removed by hand: CHECK says what is not attached any more, attach brings it back, also what
+# keeps reserved ports
+test_sockethooks_pins_removed_then_attach() {
+	needs_cgroup
+	conflist reserving bridge "$(with_ours '{"reserveHostPorts": true}')"
+	web_start
+	container_add other reserving -p 9090:80/tcp
+	rm -rf "$pins"
+	wait_until 5 no_hooks_of_ours || fail "left: $(socket_hooks_show)"
+	expect_failure container_check web bridge
+	expect_contains "$output" 'is not attached to the root of cgroup2'
+	"$build/bpf-portmap" attach >/run/out 2>&1 || fail "attach: $(cat /run/out)"
+	container_check web bridge
+	container_check other reserving
+	expect_contains "$(socket_hooks_show)" 'bind4 bind4'
+	expect_reached
+}
+
+# where a program cannot be pinned, those that were before it are not left alone at their hooks
+test_sockethooks_pin_refused() {
+	needs_cgroup
+	container_add first bridge
+	mkdir "$pins/connect4"
+	web_start
+	expect_contains "$(cat /run/stderr)" "cannot pin $pins/connect4"
+	no_hooks_of_ours || fail "left: $(socket_hooks_show)"
+	rmdir "$pins/connect4"
+	container_start other bridge -p 8081:80/tcp
+	expect_our_hooks
+}
+
 hook_ids() { bpftool -j cgroup show "$cgroup" | jq -c 'map(.id) | sort'; }
 
 # what is pinned in a link's place, and is none, gives way

@@ -45,7 +45,7 @@ static bool uses_pinned_maps(const struct datapath *datapath, uint32_t id)
 	if (same)
 		objects_open_maps_of(program, used.maps);
 	for (int map = 0; same && map < MAP_COUNT; map++)
-		same = map_id_of(used.maps[map]) == map_id_of(datapath->objects.maps[map]);
+		same = map_is_same(used.maps[map], datapath->objects.maps[map]);
 	objects_close(&used);
 	return same;
 }

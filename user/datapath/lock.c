@@ -180,7 +180,7 @@ int lock_take(struct cni_error *err)
 	if (fd < 0)
 		return -1;
 	if (lock_wait(fd, "this host's port mappings", err)) {
-		if (!stat(OWN_NETNS, &netns))
+		if (err->code == CNI_ERROR_TRY_AGAIN && !stat(OWN_NETNS, &netns))
 			cni_error_wrap(err, "network namespace %lu", (unsigned long)netns.st_ino);
 		close(fd);
 		return -1;

@@ -39,11 +39,12 @@ bool masquerade_ports_follow(struct meta *meta, const struct masquerade_ports *p
 
 /* A program that finds a range half new may at worst try a port of the host's own range; it
  * asks for a socket there, as at every port. */
-int masquerade_ports_refresh(const struct objects *objects, struct cni_error *err)
+int masquerade_ports_refresh(const struct objects *objects, const struct masquerade_ports *ports,
+			     struct cni_error *err)
 {
 	struct meta meta;
 
-	if (!meta_read(objects, &meta) || !masquerade_ports_choose(&meta))
+	if (!meta_read(objects, &meta) || !masquerade_ports_follow(&meta, ports))
 		return 0;
 	return meta_write(objects, &meta, err);
 }

@@ -17,7 +17,7 @@ struct masquerade_ports {
 	bool enough;
 };
 
-/* Reads files, so not under the lock. */
+/* Reads files: call it before the lock is taken. */
 void masquerade_ports_read(struct masquerade_ports *ports);
 
 /* Fills meta->masquerade_ports. False: they are the same as before. Warns where they are
@@ -27,8 +27,9 @@ bool masquerade_ports_choose(struct meta *meta);
 /* The same with ports read a little while ago: reads them again only where they are others. */
 bool masquerade_ports_follow(struct meta *meta, const struct masquerade_ports *ports);
 
-/* Writes them to the map if they are others than before. A flow that lives keeps its port.
- * Call it with the lock. Code 102. */
-int masquerade_ports_refresh(const struct objects *objects, struct cni_error *err);
+/* Writes ports that were read a little while ago to the map if they are others than before. A flow
+ * that lives keeps its port. Call it with the lock. Code 102. */
+int masquerade_ports_refresh(const struct objects *objects, const struct masquerade_ports *ports,
+			     struct cni_error *err);
 
 #endif

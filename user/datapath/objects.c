@@ -121,11 +121,11 @@ bool map_has_our_shape(enum map_number map, int fd)
 	return read_map_info(fd, &info) && has_shape(&shapes[map], &info);
 }
 
-uint32_t map_id_of(int fd)
+bool map_is_same(int fd, int other_fd)
 {
-	struct bpf_map_info info;
+	struct bpf_map_info info, other;
 
-	return read_map_info(fd, &info) ? info.id : 0;
+	return read_map_info(fd, &info) && read_map_info(other_fd, &other) && info.id == other.id;
 }
 
 static bool read_program_info(int fd, struct bpf_prog_info *info)

@@ -66,8 +66,8 @@ void objects_close(struct objects *objects);
 
 /* Whether the file descriptor is this map, with the key, value and type of our layout. */
 bool map_has_our_shape(enum map_number map, int fd);
-/* The map's kernel id, or 0. */
-uint32_t map_id_of(int fd);
+/* False also where one of the two is no map, or not open. */
+bool map_is_same(int fd, int other_fd);
 /* The program's kernel id, or 0 if it is another program or none. */
 uint32_t program_id_of(enum program_number program, int fd);
 /* Which program of ours has this id; PROGRAM_COUNT: none, or it is gone. */

@@ -12,6 +12,7 @@
 #include "datapath/cgroup_root.h"
 #include "datapath/loader.h"
 #include "datapath/lock.h"
+#include "datapath/maps.h"
 #include "datapath/refusal.h"
 #include "datapath/warning.h"
 
@@ -122,6 +123,17 @@ static int create_links(const struct datapath *datapath, enum socket_purpose pur
 	return 0;
 }
 
+static void unpin_links(const struct datapath *datapath, const struct links *links, int count)
+{
+	char path[LINK_PATH_SIZE];
+
+	for (int program = 0; program < count; program++) {
+		link_path(datapath, program, path);
+		if (links->fds[program] >= 0)
+			unlink(path);
+	}
+}
+
 static int pin_links(const struct datapath *datapath, const struct links *links,
 		     struct cni_error *err)
 {
@@ -133,8 +145,11 @@ static int pin_links(const struct datapath *datapath, const struct links *links,
 		link_path(datapath, program, path);
 		/* Whatever is there is no link that is attached. */
 		unlink(path);
-		if (bpf_obj_pin(links->fds[program], path))
-			return refusal_set(err, errno, "cannot pin %s", path);
+		if (!bpf_obj_pin(links->fds[program], path))
+			continue;
+		refusal_set(err, errno, "cannot pin %s", path);
+		unpin_links(datapath, links, program);
+		return -1;
 	}
 	return 0;
 }
@@ -233,7 +248,7 @@ static bool uses_pinned_maps(const struct datapath *datapath, uint32_t program_i
 		return false;
 	objects_clear(&used);
 	same = !objects_open_maps_of(program, used.maps) &&
-	       map_id_of(used.maps[MAP_META]) == map_id_of(datapath->objects.maps[MAP_META]);
+	       map_is_same(used.maps[MAP_META], datapath->objects.maps[MAP_META]);
 	objects_close(&used);
 	return same;
 }
@@ -241,9 +256,10 @@ static bool uses_pinned_maps(const struct datapath *datapath, uint32_t program_i
 static const char *meaning_of_absence(enum socket_program program)
 {
 	return socket_program_purpose(program) == SOCKETS_REACH_PORTS
-		       ? "processes of the host do not reach mapped ports; the next ADD attaches it"
+		       ? "processes of the host do not reach mapped ports; the next ADD, or"
+			 " `bpf-portmap attach`, attaches it"
 		       : "processes of the host can bind to reserved ports; the next ADD with"
-			 " \"reserveHostPorts\" attaches it";
+			 " \"reserveHostPorts\", or `bpf-portmap attach`, attaches it";
 }
 
 static int verify_program(const struct datapath *datapath, enum socket_program program,
@@ -284,11 +300,55 @@ bool socket_hooks_are_used(const struct datapath *datapath, enum socket_purpose 
 	return false;
 }
 
+struct wish {
+	enum socket_purpose purpose;
+	bool found;
+};
+
+static bool look_for_wish(const void *key, const void *value, void *context)
+{
+	const struct portmap *portmap = value;
+	struct wish *wish = context;
+
+	wish->found = wish->purpose == SOCKETS_REACH_PORTS ? portmap->localhost
+							   : portmap->reserved_on_host;
+	return !wish->found;
+}
+
+/* Of a port that is mapped: the pins of the links may be lost, with all the others. */
+static bool is_wanted(const struct datapath *datapath, enum socket_purpose purpose)
+{
+	struct wish wish = {.purpose = purpose};
+
+	maps_walk(datapath->objects.maps[MAP_PORTMAPS], sizeof(struct portmap_key),
+		  sizeof(struct portmap), look_for_wish, &wish);
+	return wish.found;
+}
+
+static int repair_purpose(const struct datapath *datapath, enum socket_purpose purpose,
+			  struct cni_error *err)
+{
+	struct cni_error why = {0};
+	bool used = socket_hooks_are_used(datapath, purpose);
+
+	if ((!used && !is_wanted(datapath, purpose)) ||
+	    !socket_hooks_attach(datapath, purpose, &why))
+		return 0;
+	if (used || purpose == SOCKETS_LEAVE_PORTS) {
+		*err = why;
+		return -1;
+	}
+	/* ADD could not attach them, either, and went on without. */
+	warning("processes of this host do not reach mapped ports (\"localhost\"): %s",
+		cni_error_message(&why));
+	cni_error_release(&why);
+	return 0;
+}
+
 int socket_hooks_repair(const struct datapath *datapath, struct cni_error *err)
 {
 	for (int purpose = 0; purpose < SOCKET_PURPOSES; purpose++)
-		if (socket_hooks_are_used(datapath, purpose) &&
-		    socket_hooks_attach(datapath, purpose, err))
+		if (repair_purpose(datapath, (enum socket_purpose)purpose, err))
 			return -1;
 	return 0;
 }

@@ -26,9 +26,12 @@ static int attach_for_network(const struct conf *conf, void *context, struct cni
 
 static int refresh_ports(struct host *host, struct cni_error *err)
 {
-	cleanup_lock int lock = lock_take(err);
+	struct masquerade_ports ports;
+	cleanup_lock int lock = -1;
 
-	return lock < 0 ? -1 : masquerade_ports_refresh(&host->datapath.objects, err);
+	masquerade_ports_read(&ports);
+	lock = lock_take(err);
+	return lock < 0 ? -1 : masquerade_ports_refresh(&host->datapath.objects, &ports, err);
 }
 
 /* Puts a failure behind those that there were before. */

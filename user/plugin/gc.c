@@ -54,7 +54,8 @@ static void collect_failure(struct cni_error *err, struct cni_error *failure,
 	if (!err->code)
 		cni_error_set(err, failure->code, "%s", cni_error_message(failure));
 	else
-		cni_error_wrap(err, "%s", cni_error_message(failure));
+		cni_error_set(err, err->code, "%s; %s", cni_error_message(err),
+			      cni_error_message(failure));
 	cni_error_release(failure);
 }
 

@@ -62,6 +62,16 @@ static int attach_and_write(struct host *host, const struct attach_target *targe
 	return write_attached(host, &interface, link->ifindex, err);
 }
 
+static bool link_is_gone(struct host *host, uint32_t ifindex)
+{
+	struct cni_error ignored = {0};
+	struct link link;
+	bool gone = !link_get(host->socket, ifindex, NULL, &link, &ignored) && !link.ifindex;
+
+	cni_error_release(&ignored);
+	return gone;
+}
+
 /* One that went away meanwhile is nobody's problem. */
 static int attach_link(struct host *host, const struct conf *conf, const struct link *link,
 		       const struct interface *known, struct cni_error *err)
@@ -69,7 +79,6 @@ static int attach_link(struct host *host, const struct conf *conf, const struct 
 	struct attach_target target;
 	struct cni_error failure = {0};
 	char why_not[WHY_NOT_SIZE];
-	struct link again;
 
 	if (!uplink_is_possible(host, link, why_not))
 		return 0;
@@ -79,7 +88,7 @@ static int attach_link(struct host *host, const struct conf *conf, const struct 
 			    known && known->role != ROLE_EXCLUDED ? "attached again" : "attached");
 		return 0;
 	}
-	if (!link_get(host->socket, link->ifindex, NULL, &again, &failure) && !again.ifindex) {
+	if (link_is_gone(host, link->ifindex)) {
 		cni_error_release(&failure);
 		return 0;
 	}

@@ -26,16 +26,18 @@ void localhost_set_up(const struct host *host, const struct conf *conf)
 
 int localhost_verify(const struct host *host, const struct conf *conf, struct cni_error *err)
 {
-	struct cni_error why = {0};
+	struct cni_error why = {0}, obstacle = {0};
 
 	if (!conf->localhost || !conf->mapping_count ||
 	    !socket_hooks_verify(&host->datapath, SOCKETS_REACH_PORTS, &why))
 		return 0;
-	if (socket_hooks_are_used(&host->datapath, SOCKETS_REACH_PORTS)) {
+	if (socket_hooks_are_used(&host->datapath, SOCKETS_REACH_PORTS) ||
+	    !socket_hooks_probe(&host->datapath, SOCKETS_REACH_PORTS, &obstacle)) {
 		*err = why;
 		return -1;
 	}
 	/* ADD could not attach them either, and said so. */
+	cni_error_release(&obstacle);
 	warn(&why);
 	return 0;
 }
