@@ -124,7 +124,9 @@ $(BUILD)/linked: FORCE
 SANITIZE := -O1 -g -fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer
 UNIT_TESTS := $(patsubst tests/unit/%.c,$(BUILD)/tests/unit/%,$(wildcard tests/unit/*_test.c))
 # Everything without I/O on the machine, instrumented; programs' main files excepted.
-UNIT_SOURCES := $(filter-out user/cnirun/main.c,$(wildcard user/cni/*.c user/cnirun/*.c user/plugin/conf*.c user/plugin/taken_ports.c user/net/port_*.c user/net/nat_rule.c user/net/nat_graph.c user/net/nft_rule.c user/net/ipt_table.c))
+UNIT_SOURCES := $(filter-out user/cnirun/main.c,$(wildcard user/cni/*.c user/cnirun/*.c user/plugin/conf*.c) \
+	user/plugin/taken_ports.c user/datapath/load_log.c $(wildcard user/net/port_*.c) \
+	$(addprefix user/net/,nat_rule.c nat_graph.c nft_rule.c ipt_table.c))
 UNIT_OBJECTS := $(patsubst %.c,$(BUILD)/sanitized/%.o,$(UNIT_SOURCES))
 
 $(BUILD)/sanitized/%.o: %.c Makefile | $(SKELETONS)

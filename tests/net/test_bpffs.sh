@@ -102,3 +102,38 @@ test_bpffs_no_lock() {
 	expect_code 102
 	expect_contains "$output" 'cannot mount the sysfs of this network namespace'
 }
+
+# call_of_load PATTERN: which bpf() call of a first ADD of web it is that has this in it. That ADD
+# fails in the end, and leaves nothing.
+call_of_load() {
+	! PREFIX="strace -o /run/trace -e trace=bpf,rename -e inject=rename:error=EIO" \
+		plugin_run ADD web </run/config >/run/out 2>&1 || fail "ADD without rename"
+	grep '^bpf(' /run/trace | grep -n -m 1 "$1" | cut -d : -f 1
+}
+
+# a program that the kernel refuses: the error names the kernel and the program first, and leaves
+# libbpf's lines to the details
+test_bpffs_program_refused() {
+	local call
+	container_add_plain web
+	plugin_config web >/run/config
+	call=$(call_of_load 'BPF_PROG_LOAD.*"to_uplink"')
+	PREFIX="strace -o /dev/null -e trace=bpf -e inject=bpf:error=EINVAL:when=$call+" \
+		expect_failure plugin_run ADD web </run/config
+	expect_code 102
+	expect_contains "$(jq -r .msg <<<"$output")" "Linux $(uname -r) refuses the program to_uplink"
+	expect_contains "$(jq -r .details <<<"$output")" libbpf
+}
+
+# maps that there is no memory for: the error says how much they need, and what to do
+test_bpffs_no_memory() {
+	local call
+	container_add_plain web
+	plugin_config web >/run/config
+	call=$(call_of_load 'BPF_MAP_CREATE.*"flows"')
+	PREFIX="strace -o /dev/null -e trace=bpf -e inject=bpf:error=ENOMEM:when=$call+" \
+		expect_failure plugin_run ADD web </run/config
+	expect_code 102
+	expect_contains "$(jq -r .msg <<<"$output")" 'MemoryMax of containerd.service'
+	jq -r .msg <<<"$output" | grep -qE 'about [0-9]{2,3} MiB' || fail "$output"
+}

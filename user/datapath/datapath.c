@@ -4,6 +4,7 @@
 
 #include <bpf/libbpf.h>
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -35,6 +36,7 @@ static enum datapath_state judge(struct datapath *datapath, const struct pins *p
 	if (datapath->objects.maps[MAP_META] < 0 || !pins->has_head)
 		return datapath->foreign ? DATAPATH_FOREIGN : DATAPATH_DAMAGED;
 	datapath->layout = pins->head.layout;
+	memcpy(datapath->maker, pins->head.program_version, sizeof(datapath->maker));
 	if (pins->head.layout != LAYOUT || datapath->foreign)
 		return DATAPATH_FOREIGN;
 	if (found < OBJECT_COUNT || !pins->head.complete)
@@ -119,9 +121,13 @@ void datapath_return_maps(const struct datapath *datapath, struct objects *all)
 
 int datapath_refuse_foreign(const struct datapath *datapath, struct cni_error *err)
 {
-	static const char what_to_do[] = "use the bpf-portmap that made it, or stop all containers"
-					 " that have mapped ports and remove the directory";
+	char what_to_do[192];
 
+	snprintf(what_to_do, sizeof(what_to_do),
+		 "use the bpf-portmap%s%s that made %s, or stop all containers that have mapped"
+		 " ports and remove the directory",
+		 datapath->maker[0] ? " " : "", datapath->maker,
+		 datapath->layout == LAYOUT ? "it" : "them");
 	if (datapath->layout && datapath->layout != LAYOUT)
 		return cni_error_set(err, CNI_ERROR_KERNEL_REFUSED,
 				     "the maps in %s have layout %u, but this bpf-portmap %s knows"

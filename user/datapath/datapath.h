@@ -25,8 +25,9 @@ struct datapath {
 	uint64_t netns_cookie;
 	char directory[PIN_DIRECTORY_SIZE];
 	struct objects objects;
-	uint32_t layout;     /* of the maps that are pinned; 0: they don't say */
-	const char *foreign; /* the map that has another shape, or NULL */
+	uint32_t layout;                  /* of the maps that are pinned; 0: they don't say */
+	char maker[PROGRAM_VERSION_SIZE]; /* the version of bpf-portmap that made them, or "" */
+	const char *foreign;              /* the map that has another shape, or NULL */
 };
 
 /* The warm path: opens what is pinned, looks at it, changes nothing. The state says what

@@ -10,15 +10,21 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/sysinfo.h>
+#include <sys/utsname.h>
 #include <unistd.h>
 
 #include "bpf/portmap.skel.h"
 #include "bpf/socket.skel.h"
 #include "cni/cleanup.h"
+#include "datapath/load_log.h"
 #include "datapath/refusal.h"
 
 /* One flow for so many bytes of memory. */
 #define MEMORY_PER_FLOW (200ULL * 1024)
+
+/* Of an entry of a hash: its share of the buckets, and its element's head. */
+#define HASH_BUCKET 16
+#define HASH_HEAD 48
 
 /* libbpf loads a program that was refused once more with the verifier's log and prints
  * that as a warning; its end says why. */
@@ -180,9 +186,64 @@ static int bind_all(const struct objects *objects)
 	return 0;
 }
 
+/* Roughly what the kernel needs for a map before there is anything in it. */
+static uint64_t memory_of_map(const struct bpf_map *map)
+{
+	uint64_t value = (bpf_map__value_size(map) + 7) / 8 * 8;
+	uint64_t entry = HASH_BUCKET;
+
+	if (bpf_map__type(map) != BPF_MAP_TYPE_HASH && bpf_map__type(map) != BPF_MAP_TYPE_LRU_HASH)
+		return bpf_map__max_entries(map) * value;
+	if (!(bpf_map__map_flags(map) & BPF_F_NO_PREALLOC))
+		entry += HASH_HEAD + (bpf_map__key_size(map) + 7) / 8 * 8 + value;
+	return bpf_map__max_entries(map) * entry;
+}
+
+/* Of all maps, with the smallest table of flows, in MiB; 0: not to be told. */
+static unsigned int smallest_memory(void)
+{
+	struct portmap_bpf *skeleton = portmap_bpf__open();
+	struct objects none;
+	struct bpf_map *map;
+	uint64_t bytes = 0;
+
+	objects_clear(&none);
+	if (skeleton && !prepare_maps(skeleton, &none, MIN_FLOWS))
+		bpf_object__for_each_map(map, skeleton->obj) bytes += memory_of_map(map);
+	if (skeleton)
+		portmap_bpf__destroy(skeleton);
+	return (unsigned int)(bytes >> 20);
+}
+
+static int refuse_memory(struct cni_error *err)
+{
+	return cni_error_set(err, CNI_ERROR_KERNEL_REFUSED,
+			     "not enough memory for the maps (about %u MiB with the smallest"
+			     " \"flowEntries\"): raise the memory limit of the service that runs"
+			     " containers (MemoryMax of containerd.service, say)",
+			     smallest_memory());
+}
+
+/* The kernel's release and the program first; in the message, for some runtimes show only that. */
 static int refuse(struct cni_error *err, int errno_value)
 {
-	refusal_set(err, errno_value, "the kernel does not take the programs of bpf-portmap");
+	struct load_log_reason reason;
+	struct utsname system;
+
+	if (uname(&system))
+		system.release[0] = '\0';
+	load_log_read(log_tail, &reason);
+	if (errno_value == ENOMEM)
+		refuse_memory(err);
+	else if (reason.verifier[0])
+		cni_error_set(err, CNI_ERROR_KERNEL_REFUSED, "Linux %s refuses the program %s: %s",
+			      system.release, reason.program, reason.verifier);
+	else if (reason.program[0])
+		refusal_set(err, errno_value, "Linux %s refuses the program %s", system.release,
+			    reason.program);
+	else
+		refusal_set(err, errno_value, "Linux %s refuses the programs of bpf-portmap",
+			    system.release);
 	if (log_tail[0])
 		cni_error_set_details(err, "%s", log_tail);
 	return -1;

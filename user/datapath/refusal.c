@@ -34,8 +34,8 @@ static bool in_user_namespace(void)
 static const char *permission_reason(void)
 {
 	if (in_user_namespace())
-		return "bpf-portmap runs in a user namespace, where the kernel allows no BPF "
-		       "programs; run it as root of the host";
+		return "bpf-portmap runs rootless, in a user namespace, where the kernel allows "
+		       "no BPF programs; run it as root of the host";
 	if (file_has("/sys/kernel/security/lockdown", "[confidentiality]"))
 		return "the kernel is locked down (confidentiality); boot without lockdown or "
 		       "with lockdown=integrity";
@@ -52,8 +52,9 @@ const char *refusal_reason(int errno_value)
 		return "this kernel has no BPF; Linux 5.15 or newer with CONFIG_BPF_SYSCALL is "
 		       "needed";
 	case ENOMEM:
-		return "not enough memory; the cgroup of this process is charged for the maps, "
-		       "flowEntries makes them smaller";
+		return "not enough memory: raise the memory limit of the service that runs "
+		       "containers (MemoryMax of containerd.service, say), or lower "
+		       "\"flowEntries\"";
 	case EROFS:
 		return "the file system is mounted read-only";
 	default:
