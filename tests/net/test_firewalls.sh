@@ -215,3 +215,31 @@ test_firewalls_foreign_masquerade_first() {
 		expect_says "web_$protocol" server
 	done
 }
+
+# what the README says of rules about the host's port: in raw, nat and netdev they match nothing, nor
+# does what conntrack knows of DNAT; the container's port in FORWARD closes it
+test_firewalls_host_port() {
+	container_start web bridge -p 8080:80/tcp -p 8080:80/udp
+	nft -f - <<-'RULES'
+	table inet closed {
+		chain raw { type filter hook prerouting priority raw; th dport 8080 counter drop
+		}
+		chain nat { type nat hook prerouting priority dstnat; tcp dport 8080 counter redirect to :9
+		}
+		chain forward {
+			type filter hook forward priority filter;
+			ct status dnat counter drop
+			meta l4proto tcp ct original proto-dst 8080 counter drop
+		}
+	}
+	table netdev closed {
+		chain eth0 { type filter hook ingress device "eth0" priority -500; th dport 8080 counter drop
+		}
+	}
+	RULES
+	expect_answers client "$host4" 8080 web
+	expect_answers client "$host6" 8080 web
+	nft add rule inet closed forward oifname cni0 tcp dport 80 drop
+	expect_no_answer client tcp "$host4" 8080
+	expect_answer client udp "$host4" 8080 web
+}

@@ -138,6 +138,18 @@ test_policy_source_ranges() {
 		fail "not counted"
 }
 
+# sourceRanges of one family alone close the ports to all clients of the other one
+test_policy_source_ranges_one_family() {
+	with_policy four '{"sourceRanges": ["0.0.0.0/0"]}'
+	with_policy six '{"sourceRanges": ["::/0"]}'
+	container_start web four -p 8080:80/tcp
+	container_start other six -p 8081:80/tcp
+	expect_answer client tcp "$host4" 8080 web
+	expect_no_answer client tcp "$host6" 8080
+	expect_answer client tcp "$host6" 8081 other
+	expect_no_answer client tcp "$host4" 8081
+}
+
 # excludeCIDRs: on an address in there nothing is mapped, the host itself answers
 test_policy_excluded() {
 	with_policy some '{"excludeCIDRs": ["192.0.2.64/26", "2001:db8:1::77"]}'
