@@ -184,7 +184,7 @@ $(BUILD)/tests/%.skel.h: $(BUILD)/tests/%.bpf.o
 
 $(BUILD)/tests/flood: $(BUILD)/tests/flood.skel.h
 
-$(BUILD)/tests/%: tests/net/%.c $(wildcard tests/net/*.h)
+$(BUILD)/tests/%: tests/net/%.c $(wildcard tests/net/*.h include/*.h)
 	@mkdir -p $(@D)
 	$(call say,CC,$@)$(CC) $(CPPFLAGS) $(CFLAGS) $< -lbpf -lelf -lz -o $@
 

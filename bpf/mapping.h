@@ -223,24 +223,6 @@ VERIFIED_ONCE bool direct_is_refused(const struct packet *packet)
 	return noted && noted->unconfirmed;
 }
 
-/* An ICMP error that arrives, about a packet that left translated. It neither
- * begins a flow nor keeps one alive (RFC 5508 4). */
-static __always_inline enum verdict decide_error_in(struct __sk_buff *skb, struct packet *packet,
-						    __u32 ifindex, bool may_skip,
-						    struct translation *translation)
-{
-	struct flow *flow;
-
-	packet->tuple.direction = DIRECTION_IN;
-	flow = flow_find(&packet->tuple);
-	if (!flow)
-		return VERDICT_PASS;
-	translation_of(flow, translation);
-	if (may_skip)
-		offload_choose(skb, packet, flow, ifindex, flow_now(), translation);
-	return VERDICT_TRANSLATE;
-}
-
 /* A packet of a live flow. VERDICT_PASS: the flow has lost its tuple and is no more. */
 static __always_inline enum verdict enter_by_flow(struct __sk_buff *skb, struct packet *packet,
 						  struct flow *flow, __u32 ifindex, bool may_skip,

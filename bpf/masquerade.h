@@ -254,27 +254,6 @@ static __always_inline __u32 reply_reroute(struct __sk_buff *skb, const struct p
 	return out == skb->ifindex || !route_fits(skb, packet, out) ? 0 : out;
 }
 
-/* An ICMP error that leaves, about a packet that arrived translated: a
- * container's, a router's behind it, or the host's own, of which only the quoted
- * packet is changed. */
-static __always_inline enum verdict decide_error_out(struct packet *packet,
-						     struct translation *translation)
-{
-	struct endpoint *sender = bpf_map_lookup_elem(&endpoints, packet->sender);
-	struct flow *flow;
-
-	packet->tuple.direction = DIRECTION_OUT;
-	flow = flow_find(&packet->tuple);
-	if (!flow && sender && masquerade_wanted(packet, sender) &&
-	    !masquerade_is_settled(&packet->tuple))
-		return drop(untranslatable);
-	if (!flow)
-		return VERDICT_PASS;
-	translation_of(flow, translation);
-	packet->from_endpoint = sender;
-	return VERDICT_TRANSLATE;
-}
-
 /* A later fragment that leaves takes the way of its first one. Where that is not known,
  * a container's address stays inside. */
 static __always_inline enum verdict decide_fragment_out(const struct packet *packet,

@@ -63,6 +63,7 @@
 #include "vmlinux.h"
 #include <bpf/bpf_endian.h>
 #include <bpf/bpf_helpers.h>
+#include "error.h"
 #include "held.h"
 #include "host.h"
 #include "mapping.h"
@@ -213,7 +214,7 @@ static __always_inline int enter(struct __sk_buff *skb, struct packet *packet,
 	if (may_skip && shortcut_inwards(skb, packet, &translation))
 		verdict = VERDICT_TRANSLATE;
 	else if (packet->error)
-		verdict = decide_error_in(skb, packet, skb->ifindex, may_skip, &translation);
+		verdict = decide_error_in(skb, packet, skb->ifindex, NULL, &translation);
 	else if (kind == PACKET_TRANSLATABLE)
 		verdict = decide_in(skb, packet, skb->ifindex, true, false, may_skip, &translation);
 	return act_in(skb, packet, &translation, verdict);
@@ -393,6 +394,14 @@ VERIFIED_ONCE bool leaves_unclassified(struct __sk_buff *skb, const struct packe
 	return !bpf_map_lookup_elem(&interfaces, &out);
 }
 
+static __always_inline bool container_error_is_foreign(const struct packet *packet,
+						       const struct interface *interface,
+						       __u32 veth)
+{
+	return error_is_foreign(packet, &interface->owner,
+				interface->role == ROLE_PORT ? interface->bridge_ifindex : veth);
+}
+
 SEC("tc")
 int from_container(struct __sk_buff *skb)
 {
@@ -418,6 +427,10 @@ int from_container(struct __sk_buff *skb)
 	if (!interface || !owner_live(&interface->owner)) {
 		/* Between our DEL and the one that takes the veth away. */
 		count(drop_no_attachment);
+		return TC_ACT_SHOT;
+	}
+	if (kind == PACKET_ERROR && container_error_is_foreign(&packet, interface, ifindex)) {
+		count(drop_foreign_error);
 		return TC_ACT_SHOT;
 	}
 	endpoint = bpf_map_lookup_elem(&endpoints, packet.sender);
@@ -450,11 +463,15 @@ int from_container(struct __sk_buff *skb)
 			return switched(skb, &packet, flow, interface, &translation, now);
 		if (flow) {
 			packet.from_endpoint = true;
-			verdict = leave_past_stack(skb, &packet, flow, ifindex, now, &translation);
+			verdict = VERDICT_PASS;
+			if (!packet.error || owner_equal(&flow->owner, &interface->owner))
+				verdict = leave_past_stack(skb, &packet, flow, ifindex, now,
+							   &translation);
 			if (verdict != VERDICT_PASS)
 				return act_out(skb, &packet, &translation, verdict);
 		} else if (packet.error) {
-			verdict = decide_error_in(skb, &packet, ifindex, routed, &translation);
+			verdict = decide_error_in(skb, &packet, ifindex,
+						  routed ? &interface->owner : NULL, &translation);
 		} else {
 			verdict = decide_in(skb, &packet, ifindex, routed, true, routed,
 					    &translation);

@@ -860,6 +860,44 @@ static bool leaves_unclassified(const struct question *question, const struct en
 	       !world_interface(question->world, device);
 }
 
+/* A router may complain of what leaves by where it is, for somebody who is no container. */
+static bool is_of_way(const struct world *world, const struct world_flow *flow,
+		      const struct interface *interface, uint32_t device)
+{
+	const struct world_flow *out;
+	struct flow_key out_key;
+	struct flow ignored;
+
+	if (flow->key.direction != DIRECTION_IN || world_endpoint(world, flow->key.source))
+		return false;
+	world_other_half(&flow->key, &flow->value, &out_key, &ignored);
+	out = world_live_flow(world, &out_key);
+	return out && out->value.out_ifindex ==
+			      (interface->role == ROLE_PORT ? interface->bridge_ifindex : device);
+}
+
+/* A container's error that a flow would translate which is none of its business */
+static bool is_foreign_error(const struct question *question, const struct interface *interface)
+{
+	const struct world *world = question->world;
+	const struct wire *wire = &question->visit->wire;
+	const struct world_flow *flow;
+	struct flow_key key;
+
+	if (wire->kind != WIRE_ERROR ||
+	    memcmp(wire->quoted.destination, wire->outer.source, 16) == 0)
+		return false;
+	tuple_of(wire, DIRECTION_OUT, &key);
+	flow = world_live_flow(world, &key);
+	if (!flow) {
+		key.direction = DIRECTION_IN;
+		flow = world_live_flow(world, &key);
+	}
+	return flow && !same_owner(&flow->value.owner, &interface->owner) &&
+	       changes(&key, &flow->value) &&
+	       !is_of_way(world, flow, interface, question->visit->device);
+}
+
 /* A container's may be a reply, to be translated or lifted: it waits whoever it is for. */
 static void ask_container_fragment(struct question *question, const struct interface *interface)
 {
@@ -882,6 +920,10 @@ static void ask_container(struct question *question)
 
 	if (!interface || !world_owner_live(world, &interface->owner)) {
 		answer(question, ANSWER_DROP, "from a veth without attachment");
+		return;
+	}
+	if (is_foreign_error(question, interface)) {
+		answer(question, ANSWER_DROP, "an error about somebody else's flow");
 		return;
 	}
 	answer(question, ANSWER_PASS, "not the container's own address");

@@ -171,13 +171,18 @@ path_shrinks_for() {
 	bulk_go_on
 }
 
+# Errors from outside are the firewall's to judge, and to conntrack they are invalid once it has
+# forgotten the connection.
+errors_allowed='meta l4proto { icmp, ipv6-icmp } ct state invalid accept'
+
 # limit 90 s
 # a router's word that packets are too large finds the container when conntrack has forgotten the
-# connection, by mapping and out [E1][T16]
+# connection, by mapping and out, where the firewall lets it through [E1][T16]
 test_fastpath_error_from_router() {
 	local seen
 	path_make
 	bulk_world far
+	guard "$errors_allowed"
 	capture_start errors web eth0 "icmp[0:2] = 0x0304 or (ip6[6] = 58 and ip6[40] = 2)"
 	path_shrinks_for far "$host4" 8080
 	path_shrinks_for far "$host6" 8080
@@ -187,7 +192,7 @@ test_fastpath_error_from_router() {
 	expect_contains "$seen" "need to frag"
 	expect_contains "$seen" "packet too big"
 	expect_equal 0 "$(forwarded connected)" "TCP packets but SYN through the IP stack"
-	expect_equal 0 "$(forwarded icmp)" "errors through the IP stack"
+	[ "$(forwarded icmp)" -ge 4 ] || fail "errors through the IP stack: $(forwarded icmp)"
 	expect_no_invalid
 }
 
@@ -298,8 +303,8 @@ servers_end() {
 
 expect_says_refused() { expect_contains "$(say "$1")" refused; }
 
-# a port that is closed in the midst of a UDP flow says so to who asks, past the IP stack, by
-# mapping and out [E1][E2]
+# a port that is closed in the midst of a UDP flow says so to anyone who asks, by mapping, past the
+# IP stack, and out, through it [E1][E2]
 test_fastpath_error_from_end() {
 	guarded_world
 	errors_unlimited web server
@@ -309,7 +314,7 @@ test_fastpath_error_from_end() {
 	conversations_each expect_fast udp
 	servers_end web server
 	conversations_each expect_says_refused udp
-	expect_equal 0 "$(forwarded icmp)" "errors through the IP stack"
+	expect_equal 2 "$(forwarded icmp)" "errors through the IP stack"
 	expect_no_invalid
 }
 
@@ -326,10 +331,11 @@ administratively_prohibits() {
 }
 
 # an error about a TCP connection that conntrack has forgotten finds its way, quoted in the words of
-# who gets it, from the container and to it [E1][E2]
+# who gets it: from the container past the IP stack, to it where the firewall lets it through [E1][E2]
 test_fastpath_error_forgotten() {
 	local seen
 	guarded_world
+	guard "$errors_allowed"
 	errors_unlimited web server
 	conntrack_times tcp_timeout_syn_recv=1
 	conversations_open --timeout 500
@@ -348,6 +354,6 @@ test_fastpath_error_forgotten() {
 	expect_contains "$seen" "IP $server4 > $(address4 web): ICMP host $server4 unreachable - admin prohibited"
 	expect_contains "$seen" "IP6 $server6 > $(address6 web): ICMP6, destination unreachable,  unreachable prohibited $server6"
 	expect_equal 0 "$(forwarded connected)" "TCP packets but SYN through the IP stack"
-	expect_equal 0 "$(forwarded icmp)" "errors through the IP stack"
+	[ "$(forwarded icmp)" -ge 2 ] || fail "errors through the IP stack: $(forwarded icmp)"
 	expect_no_invalid
 }

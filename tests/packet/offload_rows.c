@@ -143,10 +143,81 @@ static const struct row path_rows[] = {
 	{ROW("an unknown neighbour is asked for by the kernel", with_unknown_neighbour),
 	 AT(FROM_CONTAINER, VETH_ONE), .in = OUT4(UDP), .out = OUT4_DONE(UDP, TO_ASKED),
 	 OUT_OF_UPLINK},
-	{ROW("an ICMP error about a packet takes its flow's path in", with_paths),
-	 AT(FROM_UPLINK, UPLINK), .in = ERROR4(3, 1, v4_elsewhere, v4_host, OUT4_DONE(UDP)),
-	 .out = ERROR4(3, 1, v4_elsewhere, v4_container_one, OUT4(UDP), TO_ONE),
-	 .verdict = REDIRECTED, .by = PATH_CONTAINER},
+	{ROW("a container's ICMP error about what it got takes its flow's path", with_paths),
+	 AT(FROM_CONTAINER, VETH_ONE),
+	 .in = ERROR4(3, 3, v4_container_one, v4_client, IN4_DONE(UDP)),
+	 .out = ERROR4(3, 3, v4_host, v4_client, IN4(UDP), TO_ROUTER), OUT_OF_UPLINK},
+	{ROW("over IPv6 too", with_paths_v6), AT(FROM_CONTAINER, VETH_ONE),
+	 .in = ERROR6(1, 4, v6_container_one, v6_client, IN6_DONE(UDP)),
+	 .out = ERROR6(1, 4, v6_host, v6_client, IN6(UDP), TO_ROUTER), OUT_OF_UPLINK},
+};
+
+#define BEHIND_ROUTED "10.99.0.5" /* a container routes to it */
+
+/* Container one has asked it, and left as the host does on that link. */
+static void with_way_by_container(void)
+{
+	static const struct entry halves[] = {
+		ENTRY(ANSWERED, DIRECTION_OUT, IPPROTO_UDP, v4_container_one, 25000, BEHIND_ROUTED,
+		      50, "10.20.0.1", 25000, 50, FLOW_MASQUERADE, false, .out = VETH_ROUTED,
+		      .owner = ONE, .state = STATE_ESTABLISHED),
+		ENTRY(ANSWERED, DIRECTION_IN, IPPROTO_UDP, BEHIND_ROUTED, 50, "10.20.0.1", 25000,
+		      v4_container_one, 25000, 50, FLOW_MASQUERADE, true, .owner = ONE,
+		      .state = STATE_ESTABLISHED)};
+
+	for (int i = 0; i < 2; i++)
+		fixture_put(&halves[i]);
+}
+
+#define FOREIGN_ERROR .verdict = DROPPED, .counts = {"drop_foreign_error"}
+
+/* Errors about somebody else's flow */
+static const struct row foreign_error_rows[] = {
+	{ROW("another container's error about the flow reaches nobody outside", with_paths),
+	 AT(FROM_CONTAINER, VETH_TWO),
+	 .in = ERROR4(3, 4, v4_container_two, v4_client, IN4_DONE(UDP)), FOREIGN_ERROR},
+	{ROW("nor over IPv6", with_paths_v6), AT(FROM_CONTAINER, VETH_TWO),
+	 .in = ERROR6(2, 0, v6_container_two, v6_client, IN6_DONE(TCP, ACK)), FOREIGN_ERROR},
+	{ROW("nor behind another link", with_paths), AT(FROM_CONTAINER, VETH_ROUTED),
+	 .in = ERROR4(11, 0, v4_container_routed, v4_client, IN4_DONE(TCP, ACK)), FOREIGN_ERROR},
+	{ROW("nor as somebody who is no container", with_paths), AT(FROM_CONTAINER, VETH_TWO),
+	 .in = ERROR4(3, 4, v4_stranger, v4_client, IN4_DONE(UDP)), FOREIGN_ERROR},
+	{ROW("nor does it reach that container, in the words of outside", with_paths),
+	 AT(FROM_CONTAINER, VETH_TWO),
+	 .in = ERROR4(3, 4, v4_container_two, v4_host, OUT4_DONE(UDP)), FOREIGN_ERROR},
+	{ROW("nor over IPv6, in the words of outside", with_paths_v6), AT(FROM_CONTAINER, VETH_TWO),
+	 .in = ERROR6(2, 0, v6_container_two, v6_host, OUT6_DONE(UDP)), FOREIGN_ERROR},
+	{ROW("not switched to a neighbour either", with_paths), AT(FROM_CONTAINER, VETH_TWO),
+	 .in = ERROR4(3, 4, v4_container_two, v4_client, IN4_DONE(UDP),
+		      .to_mac = MAC_CONTAINER_ONE),
+	 FOREIGN_ERROR},
+	{ROW("but one of a container that routes what the flow sends does", with_way_by_container),
+	 AT(FROM_CONTAINER, VETH_ROUTED),
+	 .in = ERROR4(3, 4, v4_container_routed, "10.20.0.1",
+		      UDP("10.20.0.1", 25000, BEHIND_ROUTED, 50)),
+	 .out = ERROR4(3, 4, v4_container_routed, v4_container_one,
+		       UDP(v4_container_one, 25000, BEHIND_ROUTED, 50)),
+	 .counts = {"rewritten_error"}},
+	{ROW("and one of whoever got it behind that", with_way_by_container),
+	 AT(FROM_CONTAINER, VETH_ROUTED),
+	 .in = ERROR4(3, 3, BEHIND_ROUTED, "10.20.0.1",
+		      UDP("10.20.0.1", 25000, BEHIND_ROUTED, 50))},
+	{ROW("and none of a container elsewhere", with_way_by_container),
+	 AT(FROM_CONTAINER, VETH_TWO),
+	 .in = ERROR4(3, 4, v4_container_two, "10.20.0.1",
+		      UDP("10.20.0.1", 25000, BEHIND_ROUTED, 50)),
+	 FOREIGN_ERROR},
+	{ROW("an error about no flow is the stack's", with_paths), AT(FROM_CONTAINER, VETH_TWO),
+	 .in = ERROR4(3, 4, v4_container_two, v4_client,
+		      UDP(v4_client, 7001, v4_container_one, 80))},
+	{ROW("an error from outside is the stack's", with_paths), AT(FROM_UPLINK, UPLINK),
+	 .in = ERROR4(3, 1, v4_elsewhere, v4_host, OUT4_DONE(UDP)),
+	 .out = ERROR4(3, 1, v4_elsewhere, v4_container_one, OUT4(UDP)),
+	 .counts = {"rewritten_error"}},
+	{ROW("over IPv6 too", with_paths_v6), AT(FROM_UPLINK, UPLINK),
+	 .in = ERROR6(2, 0, v6_elsewhere, v6_host, OUT6_DONE(UDP)),
+	 .out = ERROR6(2, 0, v6_elsewhere, v6_container_one, OUT6(UDP)),
+	 .counts = {"rewritten_error"}},
 };
 
 static const struct row priority_rows[] = {
@@ -327,6 +398,7 @@ static const struct row masquerade_rows_of_paths[] = {
 void offload_rows(void)
 {
 	ROWS_RUN(path_rows);
+	ROWS_RUN(foreign_error_rows);
 	ROWS_RUN(priority_rows);
 	ROWS_RUN(stack_rows);
 	ROWS_RUN(decision_rows);

@@ -1,0 +1,47 @@
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+# shellcheck shell=bash disable=SC2154 # the world's names: world.sh
+#
+# frames.sh - IPv4 packets and frames that no stack would send, as hexadecimal digits.
+
+address_hex() {
+	# shellcheck disable=SC2046
+	printf %02x $(tr . ' ' <<<"$1")
+}
+
+# The Internet checksum (RFC 1071) of the digits
+checksum_hex() {
+	local digits=$1 sum=0 i
+	[ $((${#digits} % 4)) = 0 ] || digits=${digits}00
+	for ((i = 0; i < ${#digits}; i += 4)); do sum=$((sum + 0x${digits:i:4})); done
+	sum=$(((sum & 0xffff) + (sum >> 16)))
+	printf %04x $((~(sum + (sum >> 16)) & 0xffff))
+}
+
+# ipv4_hex SOURCE DESTINATION PROTOCOL PAYLOAD [IDENTIFICATION [FRAGMENT]]: FRAGMENT is the header's
+# field, flags and offset
+ipv4_hex() {
+	local head tail size=$((20 + ${#4} / 2))
+	head=$(printf '4500%04x%04x%04x40%02x' "$size" "${5:-0}" "${6:-0}" "$3")
+	tail=$(address_hex "$1")$(address_hex "$2")
+	echo "$head$(checksum_hex "${head}0000$tail")$tail$4"
+}
+
+# udp_hex SOURCE-PORT DESTINATION-PORT PAYLOAD [SIZE]: without a checksum, as IPv4 allows it
+udp_hex() { printf '%04x%04x%04x0000%s' "$1" "$2" "${4:-$((8 + ${#3} / 2))}" "$3"; }
+
+# too_big_hex MTU QUOTED-PACKET: ICMP, "fragmentation needed"
+too_big_hex() {
+	local rest
+	rest=$(printf '0000%04x%s' "$1" "$2")
+	echo "0304$(checksum_hex "03040000$rest")$rest"
+}
+
+# frame_send NAMESPACE INTERFACE DESTINATION-MAC PACKET [TAG...]: a TAG is a VLAN's number (802.1Q);
+# the first one is the outermost
+frame_send() {
+	local who=$1 interface=$2 frame=${3//:/} packet=$4 tag
+	frame+=$(mac_in "$who" "$interface" | tr -d :)
+	shift 4
+	for tag; do frame+=$(printf '8100%04x' "$tag"); done
+	in_namespace "$who" "$build/tests/frame" "$interface" "${frame}0800$packet"
+}
