@@ -21,7 +21,10 @@
  * receiver waits for 30 or 60 s, but an IPv4 identification may be used again sooner. */
 #define FRAGMENT_SECONDS 5
 
-static __always_inline void fragment_key_of(const struct packet *packet, struct fragment_key *key)
+/* A later fragment has nothing but addresses and an identification, which anybody can write: it
+ * belongs to a first one that came by the same interface. */
+static __always_inline void fragment_key_of(struct __sk_buff *skb, const struct packet *packet,
+					    struct fragment_key *key)
 {
 	__builtin_memset(key, 0, sizeof(*key));
 	address_copy(key->source, packet->tuple.source);
@@ -29,6 +32,7 @@ static __always_inline void fragment_key_of(const struct packet *packet, struct 
 	key->identification = packet->identification;
 	key->protocol = packet->ipv4 ? packet->tuple.protocol : 0;
 	key->direction = packet->tuple.direction;
+	key->ifindex = key->direction == DIRECTION_IN ? skb->ifindex : 0;
 }
 
 static __always_inline bool fragment_is_recent(__u32 since)
@@ -87,7 +91,7 @@ static __always_inline void fragment_translation(const struct fragment *fragment
 
 /* Remembers what is done to a first fragment. Returns the ticket of the newest of
  * those held, which are the caller's to release now; 0: there are none. */
-VERIFIED_ONCE __u32 fragment_remember(const struct packet *packet,
+VERIFIED_ONCE __u32 fragment_remember(struct __sk_buff *skb, const struct packet *packet,
 				      const struct translation *translation,
 				      enum fragment_fate fate)
 {
@@ -96,7 +100,7 @@ VERIFIED_ONCE __u32 fragment_remember(const struct packet *packet,
 
 	if (!packet || !translation)
 		return 0;
-	fragment_key_of(packet, &key);
+	fragment_key_of(skb, packet, &key);
 	fragment = fragment_open(&key);
 	if (!fragment)
 		return 0;
@@ -111,7 +115,7 @@ VERIFIED_ONCE __u32 fragment_remember(const struct packet *packet,
 }
 
 /* What is to be done to a later fragment. FRAGMENT_WAITING: nobody knows. */
-VERIFIED_ONCE enum fragment_fate fragment_follow(const struct packet *packet,
+VERIFIED_ONCE enum fragment_fate fragment_follow(struct __sk_buff *skb, const struct packet *packet,
 						 struct translation *translation)
 {
 	struct fragment *fragment;
@@ -120,7 +124,7 @@ VERIFIED_ONCE enum fragment_fate fragment_follow(const struct packet *packet,
 
 	if (!packet || !translation)
 		return FRAGMENT_WAITING;
-	fragment_key_of(packet, &key);
+	fragment_key_of(skb, packet, &key);
 	fragment = fragment_find(&key);
 	if (!fragment)
 		return FRAGMENT_WAITING;

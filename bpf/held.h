@@ -76,6 +76,7 @@ VERIFIED_ONCE __u32 held_store(struct __sk_buff *skb, const struct packet *packe
 			continue;
 		place->since = flow_now();
 		place->length = length;
+		place->ifindex = skb->ifindex;
 		if (!packet_load(skb, packet->l3_offset, place->bytes, length))
 			ticket = 0;
 		*(volatile __u32 *)&place->ticket = ticket;
@@ -109,7 +110,7 @@ VERIFIED_ONCE bool held_keep(struct __sk_buff *skb, const struct packet *packet)
 
 	if (!packet)
 		return false;
-	fragment_key_of(packet, &key);
+	fragment_key_of(skb, packet, &key);
 	fragment = fragment_open(&key);
 	if (!fragment || fragment->held >= MAX_HELD_EACH)
 		return false;
@@ -141,7 +142,7 @@ VERIFIED_ONCE __u32 held_release(struct __sk_buff *skb, const struct packet *pac
 	if (!HELD_LENGTH_FITS(length))
 		return 0;
 	error = rewrite_whole(skb, packet->l3_offset, place->bytes, length);
-	if (!fragment_is_recent(place->since))
+	if (!fragment_is_recent(place->since) || place->ifindex != skb->ifindex)
 		error = -1;
 	if (!held_give_up(place, ticket))
 		return 0; /* another one's by now, and so may the bytes be */

@@ -256,11 +256,12 @@ static __always_inline __u32 reply_reroute(struct __sk_buff *skb, const struct p
 
 /* A later fragment that leaves takes the way of its first one. Where that is not known,
  * a container's address stays inside. */
-static __always_inline enum verdict decide_fragment_out(const struct packet *packet,
+static __always_inline enum verdict decide_fragment_out(struct __sk_buff *skb,
+							const struct packet *packet,
 							const struct endpoint *endpoint,
 							struct translation *translation)
 {
-	switch (fragment_follow(packet, translation)) {
+	switch (fragment_follow(skb, packet, translation)) {
 	case FRAGMENT_TRANSLATED:
 		return VERDICT_TRANSLATE;
 	case FRAGMENT_PASSED:
@@ -324,7 +325,7 @@ static __always_inline enum verdict decide_out(struct __sk_buff *skb, struct pac
 	barrier_var(concerned); /* or compilers "or" the two pointers: clang 19 does */
 	concerned = concerned || destination;
 	if (packet->fragment == LATER_FRAGMENT && concerned)
-		return decide_fragment_out(packet, endpoint, translation);
+		return decide_fragment_out(skb, packet, endpoint, translation);
 	if (!translatable)
 		return masquerade_wanted(packet, endpoint) ? drop(untranslatable) : VERDICT_PASS;
 	if (concerned)

@@ -143,7 +143,7 @@ static __always_inline int act_in(struct __sk_buff *skb, const struct packet *pa
 
 	verdict = fragment_verdict(packet, translation, verdict);
 	if (packet->fragment == FIRST_FRAGMENT)
-		newest = fragment_remember(packet, translation, fragment_fate_of(verdict));
+		newest = fragment_remember(skb, packet, translation, fragment_fate_of(verdict));
 	if (newest) {
 		held_release_all(skb, packet, newest);
 		return TC_ACT_SHOT; /* on its way once more, before the others */
@@ -159,7 +159,7 @@ static __always_inline int act_out(struct __sk_buff *skb, struct packet *packet,
 
 	if (packet->fragment == FIRST_FRAGMENT && verdict == VERDICT_TRANSLATE) {
 		packet->tuple.direction = DIRECTION_IN; /* where the others will be seen */
-		newest = fragment_remember(packet, translation, FRAGMENT_LEFT);
+		newest = fragment_remember(skb, packet, translation, FRAGMENT_LEFT);
 		packet->tuple.direction = DIRECTION_OUT;
 	}
 	if (newest) {
@@ -179,14 +179,14 @@ VERIFIED_ONCE int later_fragment(struct __sk_buff *skb, const struct packet *pac
 
 	if (!packet || !translation)
 		return FRAGMENT_WAITING;
-	fate = fragment_follow(packet, translation);
+	fate = fragment_follow(skb, packet, translation);
 	if (fate != FRAGMENT_WAITING)
 		return fate;
 	if (ifindex && route_of(skb, packet, ifindex, &out) != ROUTE_LOCAL)
 		return FRAGMENT_PASSED;
 	if (held_keep(skb, packet))
 		return FRAGMENT_DROPPED;
-	fate = fragment_follow(packet, translation);
+	fate = fragment_follow(skb, packet, translation);
 	if (fate == FRAGMENT_WAITING)
 		count(fragment_not_held);
 	return fate;
@@ -279,7 +279,7 @@ static __always_inline int leave(struct __sk_buff *skb, __u16 l3_offset, bool up
 		offload_saw_leaving(&packet, skb->ingress_ifindex);
 	verdict = fragment_verdict(&packet, &translation, verdict);
 	if (packet.fragment == FIRST_FRAGMENT && (verdict != VERDICT_PASS || endpoint))
-		fragment_remember(&packet, &translation, fragment_fate_of(verdict));
+		fragment_remember(skb, &packet, &translation, fragment_fate_of(verdict));
 	return act(skb, &packet, &translation, verdict);
 }
 
@@ -369,7 +369,7 @@ static __always_inline int switched(struct __sk_buff *skb, struct packet *packet
 		flow_use(&packet->tuple, flow, packet, skb->len, now);
 	packet->tuple.direction = DIRECTION_IN;
 	if (packet->fragment == FIRST_FRAGMENT)
-		newest = fragment_remember(packet, translation,
+		newest = fragment_remember(skb, packet, translation,
 					   lifted ? FRAGMENT_LIFTED : FRAGMENT_PASSED);
 	if (newest) {
 		held_release_all(skb, packet, newest);

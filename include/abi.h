@@ -339,14 +339,15 @@ enum fragment_fate {
 } __attribute__((packed));
 
 /* fragments: LRU_HASH, datagrams that come in pieces, as a hook sees them. Only the first
- * fragment has ports: what is done to it is done to the others. */
+ * fragment has ports: what is done to it is done to the others, that come by the same interface. */
 struct fragment_key {
 	__u8 source[16];
 	__u8 destination[16];
 	__u32 identification;
+	__u32 ifindex;          /* by which it came; DIRECTION_OUT: 0 */
 	enum protocol protocol; /* 0: IPv6, where it is no part of the identity (RFC 8200 4.5) */
 	enum direction direction;
-	__u8 reserved[2];
+	__u8 reserved[6];
 } __attribute__((aligned(8)));
 
 struct fragment {
@@ -368,6 +369,8 @@ struct held_fragment {
 	__u32 previous; /* the ticket of the one held before it, of the same datagram; 0: none */
 	__u32 since;    /* CLOCK_MONOTONIC, seconds */
 	__u32 length;
+	__u32 ifindex; /* by which it came: it is sent in again there or nowhere */
+	__u32 reserved;
 	__u8 bytes[HELD_SIZE];
 } __attribute__((aligned(8)));
 
@@ -468,9 +471,9 @@ ASSERT_SIZE(struct socket_flow_key, 32);
 ASSERT_SIZE(struct socket_flow, 24);
 ASSERT_SIZE(struct network, 2 * INTERFACE_NAMES_SIZE);
 ASSERT_SIZE(struct flow_key, 40);
-ASSERT_SIZE(struct fragment_key, 40);
+ASSERT_SIZE(struct fragment_key, 48);
 ASSERT_SIZE(struct fragment, 48);
-ASSERT_SIZE(struct held_fragment, 1600);
+ASSERT_SIZE(struct held_fragment, 1608);
 ASSERT_SIZE(struct flow, 104);
 ASSERT_SIZE(struct flow_pair, 56);
 ASSERT_SIZE(struct workload, 8 + WORKLOAD_NAMESPACE_SIZE + WORKLOAD_NAME_SIZE);

@@ -306,6 +306,7 @@ void oracle_fragment_key(const struct visit *visit, struct fragment_key *key)
 	key->identification = wire->identification;
 	key->protocol = (enum protocol)(wire->ipv4 ? wire->first_header : 0);
 	key->direction = leaves(visit) ? DIRECTION_OUT : DIRECTION_IN;
+	key->ifindex = leaves(visit) ? 0 : visit->device;
 }
 
 /* False: nobody knows what became of the datagram's first fragment. */

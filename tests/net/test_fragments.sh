@@ -236,3 +236,33 @@ test_fragments_flood() {
 	# shellcheck disable=SC2086
 	expect_whole client "$host6" 8080 --count 3 $backward
 }
+
+# shellcheck source=tests/net/frames.sh
+. "$project/tests/net/frames.sh"
+
+# piece_send NAMESPACE NEXT-HOP FRAGMENT BYTES: of a datagram from the client to port 8080
+piece_send() {
+	frame_send "$1" eth0 "$(mac_of "$2")" "$(ipv4_hex "$client4" "$host4" 17 "$4" 0x77 "$3")"
+}
+
+# a later fragment belongs to the interface that it came by: a container's own, in the client's name,
+# does not become a part of the client's datagram
+test_fragments_of_another_interface() {
+	local good=474f4f44474f4f44 evil=4556494c4556494c
+	[ ! -e /proc/sys/net/bridge/bridge-nf-call-iptables ] || bridge_netfilter 0
+	container_add web bridge -p 8080:80/udp
+	container_add hostile bridge
+	echo_in web 80
+	capture_start evil client eth0 "udp src port 8080 and udp[16:4] = 0x4556494c"
+	capture_start good client eth0 "udp src port 8080 and udp[16:4] = 0x474f4f44"
+	piece_send hostile cni0 2 "$evil"
+	wait_until 5 fragments_held 1 || fail "the container's fragment is not held"
+	piece_send client eth0 0x2000 "$(udp_hex 5000 8080 "$good" 24)"
+	piece_send client eth0 2 "$good"
+	wait_until 5 test -s /run/good.capture ||
+		fail "not what the client has sent: $(capture_stop evil)"
+	expect_captured_nothing evil
+	expect_equal 0 "$(counted fragment_released)" "fragments that were sent in again"
+}
+
+fragments_held() { [ "$(counted fragment_held)" -ge "$1" ]; }
