@@ -71,7 +71,7 @@ VERIFIED_ONCE bool error_is_foreign(const struct packet *packet, const struct ow
  * came, on its way into the IP stack; its word about its own flow may skip that. NULL: anybody's.
  */
 static __always_inline enum verdict decide_error_in(struct __sk_buff *skb, struct packet *packet,
-						    __u32 ifindex, const struct owner *container,
+						    __u32 ifindex, struct owner container,
 						    struct translation *translation)
 {
 	struct flow *flow;
@@ -81,7 +81,7 @@ static __always_inline enum verdict decide_error_in(struct __sk_buff *skb, struc
 	if (!flow)
 		return VERDICT_PASS;
 	translation_of(flow, translation);
-	if (container && owner_equal(&flow->owner, container))
+	if (container.slot && owner_equal(&flow->owner, &container))
 		offload_choose(skb, packet, flow, ifindex, flow_now(), translation);
 	return VERDICT_TRANSLATE;
 }

@@ -69,6 +69,7 @@
 #include "mapping.h"
 #include "masquerade.h"
 #include "rewrite.h"
+#include "tags.h"
 
 /* The kernel's ip_tos2prio: by the two bits of RFC 1349 that it looks at. */
 static __always_inline __u32 priority_of(__u8 type_of_service)
@@ -195,6 +196,7 @@ VERIFIED_ONCE int later_fragment(struct __sk_buff *skb, const struct packet *pac
 static __always_inline int enter(struct __sk_buff *skb, struct packet *packet,
 				 enum packet_kind kind, bool may_skip)
 {
+	const struct owner nobody = {};
 	struct translation translation;
 	enum verdict verdict = VERDICT_PASS;
 
@@ -214,7 +216,7 @@ static __always_inline int enter(struct __sk_buff *skb, struct packet *packet,
 	if (may_skip && shortcut_inwards(skb, packet, &translation))
 		verdict = VERDICT_TRANSLATE;
 	else if (packet->error)
-		verdict = decide_error_in(skb, packet, skb->ifindex, NULL, &translation);
+		verdict = decide_error_in(skb, packet, skb->ifindex, nobody, &translation);
 	else if (kind == PACKET_TRANSLATABLE)
 		verdict = decide_in(skb, packet, skb->ifindex, true, false, may_skip, &translation);
 	return act_in(skb, packet, &translation, verdict);
@@ -283,6 +285,15 @@ static __always_inline int leave(struct __sk_buff *skb, __u16 l3_offset, bool up
 	return act(skb, &packet, &translation, verdict);
 }
 
+/* What is no IP packet for us must be none for the stack. */
+static __always_inline int pass_ignored(bool hides_packet)
+{
+	if (!hides_packet)
+		return TC_ACT_UNSPEC;
+	count(drop_nested_tags);
+	return TC_ACT_SHOT;
+}
+
 SEC("tc")
 int from_uplink(struct __sk_buff *skb)
 {
@@ -292,6 +303,8 @@ int from_uplink(struct __sk_buff *skb)
 	if (skb->pkt_type != PACKET_HOST)
 		return TC_ACT_UNSPEC;
 	kind = packet_parse(skb, &packet, ETH_HLEN);
+	if (kind == PACKET_IGNORED)
+		return pass_ignored(tags_hide_packet(skb));
 	return enter(skb, &packet, kind, true);
 }
 
@@ -329,7 +342,7 @@ int from_bridge(struct __sk_buff *skb)
 		return TC_ACT_UNSPEC;
 	kind = packet_parse(skb, &packet, ETH_HLEN);
 	if (kind == PACKET_IGNORED)
-		return TC_ACT_UNSPEC;
+		return pass_ignored(tags_hide_packet(skb));
 	neighbour = bpf_map_lookup_elem(&endpoints, packet.sender);
 	if (neighbour && owner_live(&neighbour->owner))
 		return TC_ACT_UNSPEC; /* from_container has seen it */
@@ -405,6 +418,7 @@ static __always_inline bool container_error_is_foreign(const struct packet *pack
 SEC("tc")
 int from_container(struct __sk_buff *skb)
 {
+	const struct owner nobody = {};
 	struct translation translation = {};
 	struct interface *interface;
 	struct endpoint *endpoint;
@@ -419,7 +433,7 @@ int from_container(struct __sk_buff *skb)
 		skb->tc_index = 0; /* whatever the container may have meant by it */
 	kind = packet_parse(skb, &packet, ETH_HLEN);
 	if (kind == PACKET_IGNORED)
-		return TC_ACT_UNSPEC;
+		return pass_ignored(tags_are_nested(skb));
 	packet.tuple.direction = DIRECTION_OUT;
 	if (shortcut_outwards(skb, &packet, &translation))
 		return act(skb, &packet, &translation, VERDICT_TRANSLATE);
@@ -471,7 +485,7 @@ int from_container(struct __sk_buff *skb)
 				return act_out(skb, &packet, &translation, verdict);
 		} else if (packet.error) {
 			verdict = decide_error_in(skb, &packet, ifindex,
-						  routed ? &interface->owner : NULL, &translation);
+						  routed ? interface->owner : nobody, &translation);
 		} else {
 			verdict = decide_in(skb, &packet, ifindex, routed, true, routed,
 					    &translation);

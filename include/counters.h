@@ -59,6 +59,8 @@
 	X(drop_flow_limit, "a new flow of a container that has as many as it may have") \
 	X(drop_foreign_error, \
 	  "a container's ICMP error about another one's flow, of which it got no packet") \
+	X(drop_nested_tags, \
+	  "a VLAN tag under a priority tag: the kernel would take both off behind the programs") \
 	X(drop_no_attachment, "packet from a container whose attachment was deleted") \
 	X(drop_sctp_fragment, \
 	  "SCTP in fragments to or from a port whose number changes: its checksum cannot follow") \

@@ -11,6 +11,7 @@
 #define ETHERTYPE_IPV4 0x0800
 #define ETHERTYPE_IPV6 0x86dd
 #define ETHERTYPE_VLAN 0x8100
+#define ETHERTYPE_PROVIDER 0x88a8
 #define FRAGMENT_HEADER 44
 #define ROUTING_HEADER 43
 #define DESTINATION_OPTIONS 60
@@ -141,6 +142,10 @@ static void put_ethernet(struct frame *frame, const struct packet *packet, const
 
 	put_bytes(frame, to_mac, MAC_SIZE);
 	put_bytes(frame, from_mac, MAC_SIZE);
+	for (unsigned int i = 0; i < packet->priority_tags; i++) {
+		put16(frame, i % 2 ? ETHERTYPE_PROVIDER : ETHERTYPE_VLAN);
+		put16(frame, 0xe000);
+	}
 	if (packet->vlan) {
 		put16(frame, ETHERTYPE_VLAN);
 		put16(frame, 7);

@@ -61,6 +61,7 @@ struct packet {
 	enum mac from_mac;
 	unsigned int hop_limit;       /* or time to live; 0: TIME_TO_LIVE */
 	unsigned int type_of_service; /* IPv4 */
+	unsigned int priority_tags;   /* so many tags of VID 0 in the bytes, before that */
 	bool vlan;                    /* an 802.1Q tag in the bytes */
 	unsigned int ethertype;       /* instead of the right one */
 	unsigned int ipv4_options;    /* bytes of them, a multiple of 4 */

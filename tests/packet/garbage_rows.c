@@ -48,6 +48,14 @@ static void make_noise(struct frame *frame)
 		frame->bytes[14] = type == 0x0800 ? 0x45 : 0x60;
 }
 
+/* What enters with a tag that the kernel would take off behind the programs may be dropped. */
+static bool noise_passed(enum hook hook, const struct frame *in, int verdict)
+{
+	bool tagged = in->bytes[12] == 0x81, enters = hook != TO_UPLINK && hook != TO_CONTAINER;
+
+	return verdict == -1 || (verdict == 2 && tagged && enters);
+}
+
 static void run_noise(enum hook hook)
 {
 	struct frame in, out;
@@ -59,7 +67,7 @@ static void run_noise(enum hook hook)
 		out = in;
 		if (!run_on(hook, &out, &verdict))
 			continue;
-		if (verdict != -1 || !frame_equal(&in, &out)) {
+		if (!noise_passed(hook, &in, verdict) || !frame_equal(&in, &out)) {
 			/* The veth of nobody's: dropping is right there; see neighbour_rows. */
 			row_fail("frame %d: verdict %d, changed %d", i, verdict,
 				 !frame_equal(&in, &out));

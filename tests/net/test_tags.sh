@@ -1,0 +1,65 @@
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+# shellcheck shell=bash disable=SC2154 # the world's names: world.sh
+#
+# test_tags.sh - frames with VLAN tags under a priority tag (VID 0). The kernel takes all of them off
+# behind tc, and delivers what is left.
+
+# shellcheck source=tests/net/frames.sh
+. "$project/tests/net/frames.sh"
+
+# tagged_send NAMESPACE NEXT-HOP DESTINATION PORT BYTES [TAG...]: UDP from its own address
+tagged_send() {
+	local who=$1 hop=$2 destination=$3 port=$4 bytes=$5 source
+	shift 5
+	source=$(address4 "$who")
+	frame_send "$who" eth0 "$(mac_of "$hop")" \
+		"$(ipv4_hex "$source" "$destination" 17 "$(udp_hex 5000 "$port" "$bytes")")" "$@"
+}
+
+# An interface that comes up after ADD, with somebody behind it
+late_make() {
+	namespace_add late
+	ip link add late0 type veth peer name eth0 netns late
+	ip address add 203.0.113.1/24 dev late0
+	ip link set late0 up
+	ip -n late address add 203.0.113.10/24 dev eth0
+	ip -n late link set eth0 up
+}
+
+tags_of_container() {
+	local hop
+	container_add hostile "$1"
+	hop=$([ "$1" = ptp ] && host_veth hostile || echo cni0)
+	late_make
+	capture_start leak late eth0 "udp port 9"
+	tagged_send hostile "$hop" 203.0.113.10 9 00
+	tagged_send hostile "$hop" 203.0.113.10 9 00 0
+	expect_equal 2 "$(counted drop_unclassified_interface)" "untagged, and with a priority"
+	tagged_send hostile "$hop" 203.0.113.10 9 00 0 0
+	tagged_send hostile "$hop" 203.0.113.10 9 00 0 0 0 0 0 0 0 0
+	tagged_send hostile "$hop" 203.0.113.10 9 00 0 7
+	expect_captured_nothing leak
+	expect_equal 3 "$(counted drop_nested_tags)" "with one tag under another"
+}
+
+# a container's frame with tags under a priority tag does not get past the program at its veth
+test_tags_of_container() { tags_of_container bridge; }
+
+# nor on a ptp link
+test_tags_of_container_ptp() { tags_of_container ptp; }
+
+# a frame from outside with tags under a priority tag does not reach the host past its mappings; one
+# with a priority is answered, and one for a VLAN is the VLAN device's
+test_tags_from_outside() {
+	container_start web bridge -p 8080:80/udp
+	serve_on_host 8080
+	capture_start answers client eth0 "udp src port 8080"
+	tagged_send client eth0 "$host4" 8080 77686f3f0a 0 0
+	tagged_send client eth0 "$host4" 8080 77686f3f0a 0 0 0 0 0 0
+	tagged_send client eth0 "$host4" 8080 77686f3f0a 0 7
+	tagged_send client eth0 "$host4" 8080 77686f3f0a 0
+	wait_until 5 test -s /run/answers.capture || fail "a priority is not answered"
+	expect_equal 1 "$(capture_stop answers | grep -c UDP)" answers
+	expect_equal 1 "$(counted flow_mapping)" "flows to the container"
+	expect_equal 2 "$(counted drop_nested_tags)" "one tag under another, but for the one for a VLAN"
+}
