@@ -19,6 +19,7 @@
 #ifndef BPF_PORTMAP_OFFLOAD_H
 #define BPF_PORTMAP_OFFLOAD_H
 
+#include "device.h"
 #include "flow_use.h"
 #include "policy.h"
 #include "route.h"
@@ -157,25 +158,28 @@ VERIFIED_ONCE bool offload_look_up(struct __sk_buff *skb, const struct flow_key 
 
 /* The interface at which routing sees a container: its bridge, or its veth. 0: none, or
  * somebody has something there that packets must not skip. */
-static __always_inline __u32 offload_gateway(__u32 veth)
+VERIFIED_ONCE __u32 offload_gateway(struct __sk_buff *skb, __u32 veth)
 {
-	const struct interface *interface = bpf_map_lookup_elem(&interfaces, &veth);
+	struct interface *interface = bpf_map_lookup_elem(&interfaces, &veth);
 
-	if (!interface || interface->without_fast_path)
+	if (!interface)
+		return 0;
+	device_look(skb, veth, interface, flow_now());
+	if (interface->without_fast_path || interface->watched)
 		return 0;
 	return interface->role == ROLE_PORT ? interface->bridge_ifindex : veth;
 }
 
 /* Routing leads to out_ifindex. Is that this container's gateway, and another one than where the
  * packet comes from? Neighbours on one bridge are left to it. */
-static __always_inline enum flow_path offload_into(struct flow *flow, const struct slot *container,
-						   __u32 ifindex)
+static __always_inline enum flow_path offload_into(struct __sk_buff *skb, struct flow *flow,
+						   const struct slot *container, __u32 ifindex)
 {
 	__u32 gateway;
 
 	if (!container || container->fast_path == FAST_PATH_OFF)
 		return PATH_STACK;
-	gateway = offload_gateway(container->ifindex);
+	gateway = offload_gateway(skb, container->ifindex);
 	if (!gateway)
 		return PATH_UNDECIDED;
 	if (flow->out_ifindex != gateway || gateway == ifindex)
@@ -227,11 +231,12 @@ VERIFIED_ONCE int offload_find_path(struct __sk_buff *skb, const struct flow_key
 	if (!own || own->fast_path == FAST_PATH_OFF || !offload_may_pass(ifindex))
 		return PATH_STACK;
 	if (key->direction == DIRECTION_IN)
-		return offload_into(flow, own, ifindex);
-	if (!offload_gateway(own->ifindex))
+		return offload_into(skb, flow, own, ifindex);
+	if (!offload_gateway(skb, own->ifindex))
 		return PATH_UNDECIDED;
 	container = offload_container(key->destination);
-	return container ? offload_into(flow, container, ifindex) : offload_out(flow->out_ifindex);
+	return container ? offload_into(skb, flow, container, ifindex)
+			 : offload_out(flow->out_ifindex);
 }
 
 /* The container itself asked, or answers: not what the host asks it in a client's name. */
@@ -305,8 +310,8 @@ static __always_inline enum flow_path offload_find_paths(struct __sk_buff *skb,
 	if (!slot || !offload_is_containers(&halves->out_key, halves->out) ||
 	    policy_masquerades_all(&halves->out->owner))
 		return PATH_STACK;
-	out = offload_find_path(skb, &halves->out_key, halves->out, offload_gateway(slot->ifindex),
-				halves->out->out_ifindex);
+	out = offload_find_path(skb, &halves->out_key, halves->out,
+				offload_gateway(skb, slot->ifindex), halves->out->out_ifindex);
 	if (out < PATH_CONTAINER)
 		return out;
 	if (!offload_may_pass(skb->ifindex))
@@ -481,7 +486,7 @@ VERIFIED_ONCE int offload_to_next_hop(struct __sk_buff *skb, const struct packet
 		return TC_ACT_SHOT;
 	__builtin_memcpy(&key, &packet->tuple, sizeof(key));
 	flow = flow_find(&key);
-	route_query(&query, packet, offload_gateway(skb->ifindex));
+	route_query(&query, packet, offload_gateway(skb, skb->ifindex));
 	if (flow && flow->kind == FLOW_MAPPING)
 		route_query_source(&query, translation->address);
 	result = bpf_fib_lookup(skb, &query, sizeof(query), 0);

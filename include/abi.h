@@ -159,7 +159,8 @@ struct slot {
 	__u8 gateway_mac[6]; /* where frames to the gateway went at ADD: the bridge's, or host_mac
 			      */
 	__u32 flows;         /* pairs it has in flow_pairs */
-	enum fast_path fast_path; /* OFF also where its bandwidth may be limited */
+	/* OFF also where its bandwidth may be limited, and the programs cannot see it */
+	enum fast_path fast_path;
 	__u8 reserved[3];
 	char attachment[ATTACHMENT_KEY_SIZE];
 } __attribute__((aligned(8)));
@@ -216,13 +217,19 @@ struct interface {
 	__u8 bridge_mac[6];       /* ROLE_PORT: its bridge's MAC, where frames to the gateway go */
 	__u32 bridge_ifindex;     /* ROLE_PORT: its bridge */
 	__u8 addresses_excluded;  /* 1: excludeInterfaces of some list: none of them is mapped */
-	/* 1: somebody else's programs or qdiscs, here or at its bridge, must see what passes */
+	/* 1: somebody else's programs, here or at its bridge, must see what passes: written by user
+	 * space */
 	__u8 without_fast_path;
-	__u8 reserved2[2];
+	/* A container's veth, 1: the same for qdiscs and filters, of which the programs learn by
+	 * themselves, too, once a second (bpf/device.h) */
+	__u8 watched;
+	__u8 reserved2;
 	/* The fallback where the kernel cannot say which source routing would choose
 	 * (BPF_FIB_LOOKUP_SRC: since 6.7); all zero: none. Refreshed by ADD and CHECK. */
 	__u8 address4[16];
 	__u8 address6[16];
+	__u32 looked_at; /* CLOCK_MONOTONIC, seconds: when a program did that last */
+	__u32 reserved3;
 } __attribute__((aligned(8)));
 
 /* host_addresses: HASH. What is local to routing, as it was at the last ADD, CHECK or
@@ -430,7 +437,7 @@ struct meta {
 	__u64 port_seed; /* random, written once: no outsider can tell which port comes next */
 	/* CLOCK_MONOTONIC, seconds: what left the stack in this second or before does not count */
 	__u32 offload_dropped;
-	__u32 reserved;
+	__u32 sees_devices; /* 1: the programs learn by themselves of qdiscs and filters */
 } __attribute__((aligned(8)));
 
 /* noticed: ARRAY of one. What the programs have done at least once, so that nobody who does
@@ -464,7 +471,7 @@ ASSERT_SIZE(struct endpoint_key, 16);
 ASSERT_SIZE(struct endpoint, 16);
 ASSERT_SIZE(struct policy,
 	    24 + 4 * MASQUERADE_RANGES + 32 * POLICY_ADDRESSES + 3 * 24 * POLICY_RANGES);
-ASSERT_SIZE(struct interface, 56);
+ASSERT_SIZE(struct interface, 64);
 ASSERT_SIZE(struct host_address_key, 16);
 ASSERT_SIZE(struct host_address, 16);
 ASSERT_SIZE(struct socket_flow_key, 32);

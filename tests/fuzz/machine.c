@@ -10,6 +10,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "device_members.h"
 #include "bpf/portmap.skel.h"
 
 #define WORLDS_A_TABLE 256 /* fill no more than a part of it */

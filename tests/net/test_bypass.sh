@@ -41,13 +41,14 @@ test_bypass_slots() {
 	done
 }
 
-# What the map interfaces says of one: without_fast_path INTERFACE
+# Whether the map interfaces bars one from the fast path: without_fast_path INTERFACE
 without_fast_path() {
 	local number
 	number=$(cat "/sys/class/net/$1/ifindex")
 	# shellcheck disable=SC2046
 	bpftool -j map lookup pinned "$pins/interfaces" key hex $(printf '%02x %02x 00 00' \
-		$((number & 255)) $((number >> 8))) | jq .formatted.value.without_fast_path
+		$((number & 255)) $((number >> 8))) | jq '.formatted.value |
+			if .without_fast_path + .watched > 0 then 1 else 0 end'
 }
 
 # somebody_at DEVICE ingress|egress PRIORITY: his filter, which lets everything go on
@@ -96,12 +97,13 @@ test_bypass_veth() {
 	expect_added_as ALWAYS
 }
 
-# the same with an ingress qdisc, and with somebody's TCX program at either hook
+# the same with a filter on an ingress qdisc, and with somebody's TCX program at either hook
 test_bypass_veth_tcx() {
 	tcx_needed
 	bypass_world
 	local hook
 	tc qdisc add dev "$veth" ingress
+	tc filter add dev "$veth" parent ffff: prio 1 protocol all u32 match u32 0 0 flowid 1:1
 	expect_added_as OFF
 	plugin_call DEL web || fail DEL
 	tc qdisc del dev "$veth" ingress

@@ -13,6 +13,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "datapath/device_layout.h"
 #include "bpf/portmap.skel.h"
 #include "row.h"
 
@@ -28,11 +29,23 @@ static struct portmap_bpf *skeleton;
 static uint32_t generations[ROUTED + 1];
 static enum fast_path fast_paths[ROUTED + 1];
 
+/* Not all kernels let the programs see what hangs at a device. */
+static void let_see(void)
+{
+#ifndef FALLBACKS
+	struct device_layout layout;
+
+	device_layout_find(&layout);
+	skeleton->rodata->device_layout = layout;
+#endif
+}
+
 void fixture_load(void)
 {
 	skeleton = portmap_bpf__open();
 	if (!skeleton)
 		err(1, "opening the programs");
+	let_see();
 	if (portmap_bpf__load(skeleton))
 		err(1, "loading the programs");
 }

@@ -3,6 +3,7 @@
 #include "datapath/bypass.h"
 
 #include "datapath/clsact.h"
+#include "datapath/maps.h"
 #include "net/qdisc.h"
 
 static bool is_ours(const struct datapath *datapath, uint32_t id)
@@ -58,25 +59,42 @@ static bool has_foreign_tcx(const struct datapath *datapath, uint32_t ifindex)
 	return false;
 }
 
-const char *bypass_at_link(const struct datapath *datapath, struct nl_sock *socket,
-			   const struct link *link, bool without_filters)
+bool bypass_is_seen_by_programs(const struct datapath *datapath)
 {
+	struct meta meta;
+
+	return meta_read(&datapath->objects, &meta) && meta.sees_devices;
+}
+
+static bool has_foreign_filter(struct nl_sock *socket, uint32_t ifindex)
+{
+	return qdisc_has_filter(socket, ifindex, true, filter_is_foreign) ||
+	       qdisc_has_filter(socket, ifindex, false, filter_is_foreign);
+}
+
+static const char *find_watched(const struct datapath *datapath, struct nl_sock *socket,
+				const struct link *link, bool without_filters)
+{
+	enum ingress_qdisc qdisc;
+
 	if (link->queues)
 		return "a qdisc";
-	if (has_foreign_tcx(datapath, link->ifindex))
-		return "a TCX program";
-	if (without_filters)
+	qdisc = without_filters ? INGRESS_QDISC_NONE : qdisc_at_ingress(socket, link->ifindex);
+	if (qdisc == INGRESS_QDISC_NONE)
 		return NULL;
-	switch (qdisc_at_ingress(socket, link->ifindex)) {
-	case INGRESS_QDISC_NONE:
-		return NULL;
-	case INGRESS_QDISC_CLSACT:
-		break;
-	default:
-		return "an ingress qdisc";
-	}
-	if (qdisc_has_filter(socket, link->ifindex, true, filter_is_foreign) ||
-	    qdisc_has_filter(socket, link->ifindex, false, filter_is_foreign))
+	if (has_foreign_filter(socket, link->ifindex))
 		return "a filter";
+	/* Whoever made one is about to use it. */
+	if (qdisc != INGRESS_QDISC_CLSACT && !bypass_is_seen_by_programs(datapath))
+		return "an ingress qdisc";
 	return NULL;
+}
+
+struct bypass bypass_at_link(const struct datapath *datapath, struct nl_sock *socket,
+			     const struct link *link, bool without_filters)
+{
+	return (struct bypass){
+		.program = has_foreign_tcx(datapath, link->ifindex) ? "a TCX program" : NULL,
+		.watched = find_watched(datapath, socket, link, without_filters),
+	};
 }

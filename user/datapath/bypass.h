@@ -17,9 +17,17 @@ struct nl_sock;
 /* Whether somebody else's program hangs behind ours at the interface's ingress. */
 bool bypass_at_ingress(const struct datapath *datapath, struct nl_sock *socket, uint32_t ifindex);
 
-/* What somebody else has at the interface, as a phrase; NULL: nothing. `without_filters`: there
- * was no qdisc to hold any a moment ago. */
-const char *bypass_at_link(const struct datapath *datapath, struct nl_sock *socket,
-			   const struct link *link, bool without_filters);
+/* What somebody else has at an interface, as phrases; NULL: nothing. */
+struct bypass {
+	const char *program; /* what nobody but user space finds */
+	const char *watched; /* what the programs see by themselves where sees_devices is set */
+};
+
+/* `without_filters`: there was no qdisc to hold any a moment ago. */
+struct bypass bypass_at_link(const struct datapath *datapath, struct nl_sock *socket,
+			     const struct link *link, bool without_filters);
+
+/* Whether the programs see qdiscs and filters by themselves (struct meta). */
+bool bypass_is_seen_by_programs(const struct datapath *datapath);
 
 #endif

@@ -13,6 +13,7 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
+#include "datapath/device_layout.h"
 #include "bpf/portmap.skel.h"
 #include "bpf/socket.skel.h"
 #include "cni/cleanup.h"
@@ -130,13 +131,14 @@ static int prepare_maps(struct portmap_bpf *skeleton, const struct objects *obje
 }
 
 static int open_and_load(struct portmap_bpf **skeleton, const struct objects *objects,
-			 uint32_t flow_entries)
+			 uint32_t flow_entries, const struct device_layout *layout)
 {
 	int saved;
 
 	*skeleton = portmap_bpf__open();
 	if (!*skeleton)
 		return -1;
+	(*skeleton)->rodata->device_layout = *layout;
 	if (!prepare_maps(*skeleton, objects, flow_entries) && !portmap_bpf__load(*skeleton))
 		return 0;
 	saved = errno;
@@ -249,21 +251,25 @@ static int refuse(struct cni_error *err, int errno_value)
 	return -1;
 }
 
-int loader_load(struct objects *objects, uint32_t flow_entries, struct cni_error *err)
+int loader_load(struct objects *objects, uint32_t flow_entries, bool *sees_devices,
+		struct cni_error *err)
 {
 	struct portmap_bpf *skeleton = NULL;
+	struct device_layout layout;
 	struct objects loaded;
 	int result;
 
 	libbpf_set_print(keep_log_tail);
 	objects_clear(&loaded);
+	device_layout_find(&layout);
+	*sees_devices = layout.known;
 	flow_entries = flow_entries ? flow_entries : default_flow_entries();
-	result = open_and_load(&skeleton, objects, flow_entries);
+	result = open_and_load(&skeleton, objects, flow_entries, &layout);
 	/* A cgroup's limit may leave less than the machine has. */
 	while (result && errno == ENOMEM && flow_entries > MIN_FLOWS) {
 		flow_entries /= 2;
 		log_tail[0] = '\0';
-		result = open_and_load(&skeleton, objects, flow_entries);
+		result = open_and_load(&skeleton, objects, flow_entries, &layout);
 	}
 	if (!result) {
 		result = keep_objects(skeleton, &loaded) || bind_all(&loaded);

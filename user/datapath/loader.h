@@ -5,6 +5,7 @@
 #ifndef DATAPATH_LOADER_H
 #define DATAPATH_LOADER_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "cni/error.h"
@@ -14,9 +15,10 @@
 /* Loads all programs over the maps that are open in `objects`, makes the others, and
  * leaves everything open there. A new table of flows gets flow_entries; 0: as fits the
  * machine. Every program is bound to every map, so that the maps live as long as one
- * program does and can be found again by it. Code 102, the verifier's last words in
- * the details; `objects` is then as it was. */
-int loader_load(struct objects *objects, uint32_t flow_entries, struct cni_error *err);
+ * program does and can be found again by it. *sees_devices: as in struct meta. Code 102, the
+ * verifier's last words in the details; `objects` is then as it was. */
+int loader_load(struct objects *objects, uint32_t flow_entries, bool *sees_devices,
+		struct cni_error *err);
 
 /* Loads those for the host's sockets, over the maps in `objects`, which are all open. Close
  * them. Code 102, with details as above. */

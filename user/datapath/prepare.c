@@ -58,7 +58,8 @@ static void collect_maps(struct objects *objects, const struct address_list *add
 }
 
 /* The counters go on where there are any. */
-static int write_meta(const struct datapath *datapath, bool complete, struct cni_error *err)
+static int write_meta(const struct datapath *datapath, bool complete, bool sees_devices,
+		      struct cni_error *err)
 {
 	struct meta meta;
 
@@ -66,6 +67,7 @@ static int write_meta(const struct datapath *datapath, bool complete, struct cni
 		memset(&meta, 0, sizeof(meta));
 	meta.layout = LAYOUT;
 	meta.complete = complete;
+	meta.sees_devices = sees_devices;
 	meta.netns_cookie = datapath->netns_cookie;
 	memset(meta.program_version, 0, sizeof(meta.program_version));
 	snprintf(meta.program_version, sizeof(meta.program_version), "%s", PROGRAM_VERSION);
@@ -80,14 +82,16 @@ static int load(struct datapath *datapath, const struct address_list *addresses,
 		uint32_t flow_entries, struct cni_error *err)
 {
 	struct objects *objects = &datapath->objects;
+	bool sees_devices;
 
 	collect_maps(objects, addresses, datapath->netns_cookie);
-	if (loader_load(objects, flow_entries, err) || write_meta(datapath, false, err) ||
+	if (loader_load(objects, flow_entries, &sees_devices, err) ||
+	    write_meta(datapath, false, sees_devices, err) ||
 	    pins_write(datapath->directory, objects, err))
 		return -1;
 	attach_refresh(datapath);
 	socket_hooks_refresh(datapath);
-	if (write_meta(datapath, true, err))
+	if (write_meta(datapath, true, sees_devices, err))
 		return -1;
 	datapath->state = DATAPATH_READY;
 	return 0;

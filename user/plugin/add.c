@@ -97,6 +97,7 @@ static int set_up(struct host *host, struct container *container,
 	if (container_find_veth(container, environment, host, err) ||
 	    datapath_prepare(&host->datapath, &host->addresses, container->conf.flow_entries, err))
 		return -1;
+	fast_path_choose_mode(host, container);
 	absent_addresses_warn(host, container);
 	localhost_set_up(host, &container->conf);
 	if (attach_and_claim(host, container, environment->container_id, undo, err)) {

@@ -41,29 +41,21 @@ static int verify_veth(const struct host *host, const struct container *containe
 			     missing);
 }
 
-static int refresh_container(struct host *host, const struct container *container,
-			     struct cni_error *err)
-{
-	uint32_t ifindex = container->target.ifindex;
-	struct interface interface;
-
-	return interface_read(&host->datapath.objects, ifindex, &interface)
-		       ? fast_path_refresh_container(host, ifindex, &interface, err)
-		       : 0;
-}
-
 static int verify(struct host *host, struct container *container, struct cni_error *err)
 {
 	bool with_ports = container->conf.mapping_count > 0;
 
 	absent_addresses_warn(host, container);
+	fast_path_choose_mode(host, container);
 	/* An interface that came up since is attached to here rather than complained of. */
 	if (attachment_verify(&host->datapath, &container->claims, with_ports, err) ||
 	    verify_veth(host, container, err) ||
 	    interfaces_attach(host, &container->conf, &container->veth, false, err))
 		return -1;
 	/* So is what came that packets must not skip. */
-	if (fast_path_refresh_uplinks(host, err) || refresh_container(host, container, err))
+	if (fast_path_refresh_uplinks(host, err) ||
+	    (container->claims.fast_path != FAST_PATH_OFF &&
+	     fast_path_check_container(host, container->target.ifindex, err)))
 		return -1;
 	if (interfaces_verify(host, err) || localhost_verify(host, &container->conf, err) ||
 	    forwarding_verify(host, container, err) ||

@@ -161,9 +161,6 @@ int container_find_veth(struct container *container, const struct cni_environmen
 		return -1;
 	container->claims.ifindex = veth->link.ifindex;
 	memcpy(container->claims.host_mac, veth->link.mac, sizeof(container->claims.host_mac));
-	container->claims.fast_path = conf_may_limit_bandwidth(&container->conf)
-					      ? FAST_PATH_OFF
-					      : container->conf.fast_path;
 	fill_interface(container, host);
 	container->target = (struct attach_target){
 		.ifindex = veth->link.ifindex,

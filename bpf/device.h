@@ -1,0 +1,129 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * device.h - what somebody has hung at a network device, and packets that skip the IP stack would
+ * not pass: a qdisc at its root (the bandwidth plugin's, for what goes into the container), filters
+ * at its hooks (that plugin's again: they redirect what comes out of the container to an ifb); and
+ * IPsec policies, which the stack asks about what it forwards.
+ *
+ * No helper says so. But the kernel's own structures do, and the programs may read them
+ * (device_members.h). All pointers are read by bpf_probe_read_kernel(), which fails where there is
+ * nothing to read; RCU, under which programs run, keeps devices where they are. What cannot be
+ * read counts as not there: user space looks, too, at ADD, CHECK and attach.
+ */
+#ifndef BPF_PORTMAP_DEVICE_H
+#define BPF_PORTMAP_DEVICE_H
+
+#include "maps.h"
+#include "device_members.h"
+
+/* The loader fills it in: a constant to the verifier, which leaves out what is not known. */
+const volatile struct device_layout device_layout = {};
+
+#define DEVICE_HASH_BITS 8 /* NETDEV_HASHBITS: the same since Linux 2.6.22 */
+#define MOST_DEVICES_IN_BUCKET 64
+#define MOST_FILTERS 4 /* priorities at a hook: more are not ours alone */
+
+static __always_inline __u64 device_read(__u64 address, __u32 offset)
+{
+	__u64 value = 0;
+
+	bpf_probe_read_kernel(&value, sizeof(value), (void *)(address + offset));
+	return value;
+}
+
+static __always_inline __u32 device_read_u32(__u64 address, __u32 offset)
+{
+	__u32 value = 0;
+
+	bpf_probe_read_kernel(&value, sizeof(value), (void *)(address + offset));
+	return value;
+}
+
+/* The device with this ifindex in the namespace of the packet's: its address, or 0. */
+VERIFIED_ONCE __u64 device_find(struct __sk_buff *skb, __u32 ifindex)
+{
+	__u64 device = 0, node;
+
+	bpf_probe_read_kernel(&device, sizeof(device), (void *)skb + device_layout.skb_device);
+	if (device_read_u32(device, device_layout.device_ifindex) == ifindex)
+		return device;
+	node = device_read(device, device_layout.device_net);
+	node = device_read(node, device_layout.net_hash);
+	node += (ifindex & ((1 << DEVICE_HASH_BITS) - 1)) * sizeof(void *);
+	node = device_read(node, 0);
+	for (int i = 0; node && i < MOST_DEVICES_IN_BUCKET; i++) {
+		device = node - device_layout.device_hash_entry;
+		if (device_read_u32(device, device_layout.device_ifindex) == ifindex)
+			return device;
+		node = device_read(node, 0);
+	}
+	return 0;
+}
+
+/* Whether filters hang there that are not ours. hook: what the device points to for it. */
+VERIFIED_ONCE bool device_has_filters(__u64 hook)
+{
+	__u64 filter;
+
+	if (hook && device_layout.tcx) {
+		hook = device_read(hook, device_layout.hook_parent) - device_layout.hook_bundle;
+		hook = device_read(hook, device_layout.hook_mini_qdisc);
+	}
+	if (!hook)
+		return false;
+	filter = device_read(hook, device_layout.hook_filters);
+	for (int i = 0; filter && i < MOST_FILTERS; i++) {
+		if (device_read_u32(filter, device_layout.filter_priority) >> 16 !=
+		    device_layout.our_priority)
+			return true;
+		filter = device_read(filter, device_layout.filter_next);
+	}
+	return filter != 0;
+}
+
+/* Whether something hangs at the device that packets must pass. */
+VERIFIED_ONCE bool device_is_watched(struct __sk_buff *skb, __u32 ifindex)
+{
+	__u64 device = device_find(skb, ifindex), qdisc;
+
+	if (!device)
+		return false;
+	/* A qdisc that a device has by itself has no number; tc gives one to what it makes. */
+	qdisc = device_read(device, device_layout.device_qdisc);
+	if (qdisc && device_read_u32(qdisc, device_layout.qdisc_handle))
+		return true;
+	return device_has_filters(device_read(device, device_layout.device_ingress)) ||
+	       device_has_filters(device_read(device, device_layout.device_egress));
+}
+
+/* Whether the host has IPsec policies for what leaves or is forwarded: they stand beside each
+ * other, behind those for what comes in (enum of XFRM_POLICY_IN). */
+VERIFIED_ONCE bool device_host_has_policies(struct __sk_buff *skb)
+{
+	__u64 address = 0;
+
+	if (!device_layout.xfrm)
+		return false;
+	bpf_probe_read_kernel(&address, sizeof(address), (void *)skb + device_layout.skb_device);
+	address = device_read(address, device_layout.device_net);
+	return device_read(address + device_layout.net_xfrm,
+			   device_layout.xfrm_policy_count + sizeof(__u32)) != 0;
+}
+
+/* The container's veth, or its bridge: looked at once a second. */
+static __always_inline void device_look(struct __sk_buff *skb, __u32 ifindex,
+					struct interface *interface, __u32 now)
+{
+	__u8 watched;
+
+	if (!device_layout.known || interface->looked_at == now)
+		return;
+	interface->looked_at = now;
+	watched =
+		device_host_has_policies(skb) || device_is_watched(skb, ifindex) ||
+		(interface->role == ROLE_PORT && device_is_watched(skb, interface->bridge_ifindex));
+	if (interface->watched != watched)
+		interface->watched = watched;
+}
+
+#endif

@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * device_members.h - where the kernel that runs keeps what somebody has hung at a network device.
+ *
+ * These are the kernel's own types, which differ from one kernel to the next: the loader looks the
+ * members up in the kernel's BTF and hands their offsets to the programs. Where one is not found,
+ * or there is no BTF, `known` is 0 and the programs do not look.
+ */
+#ifndef DEVICE_MEMBERS_H
+#define DEVICE_MEMBERS_H
+
+/* X(name, type, member) */
+#define DEVICE_MEMBERS(X) \
+	X(skb_device, sk_buff, dev) \
+	X(device_ifindex, net_device, ifindex) \
+	X(device_net, net_device, nd_net) \
+	X(device_hash_entry, net_device, index_hlist) \
+	X(device_qdisc, net_device, qdisc) \
+	X(net_hash, net, dev_index_head) \
+	X(qdisc_handle, Qdisc, handle) \
+	X(hook_filters, mini_Qdisc, filter_list) \
+	X(filter_next, tcf_proto, next) \
+	X(filter_priority, tcf_proto, prio)
+
+/* Since Linux 6.6 the hooks of tc and TCX are one. */
+#define DEVICE_MEMBERS_TCX(X) \
+	X(device_ingress, net_device, tcx_ingress) \
+	X(device_egress, net_device, tcx_egress) \
+	X(hook_parent, bpf_mprog_entry, parent) \
+	X(hook_bundle, tcx_entry, bundle) \
+	X(hook_mini_qdisc, tcx_entry, miniq)
+
+#define DEVICE_MEMBERS_MINI_QDISC(X) \
+	X(device_ingress, net_device, miniq_ingress) \
+	X(device_egress, net_device, miniq_egress)
+
+/* Of a kernel with IPsec */
+#define DEVICE_MEMBERS_XFRM(X) \
+	X(net_xfrm, net, xfrm) \
+	X(xfrm_policy_count, netns_xfrm, policy_count)
+
+struct device_layout {
+	__u32 known;        /* 1: the offsets below are right */
+	__u32 tcx;          /* 1: DEVICE_MEMBERS_TCX are, else DEVICE_MEMBERS_MINI_QDISC */
+	__u32 xfrm;         /* 1: DEVICE_MEMBERS_XFRM are */
+	__u32 our_priority; /* of our own filters */
+#define X(name, type, member) __u32 name;
+	DEVICE_MEMBERS(X)
+	DEVICE_MEMBERS_TCX(X)
+	DEVICE_MEMBERS_XFRM(X)
+#undef X
+};
+
+#endif

@@ -1,0 +1,149 @@
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+# shellcheck shell=bash disable=SC2154
+#
+# test_bypass_live.sh - the programs see by themselves what somebody hangs at a container's veth or
+# bridge, without an ADD, CHECK or `attach`.
+
+# shellcheck source=tests/net/test_bypass.sh
+. "$project/tests/net/test_bypass.sh"
+
+is_fast() { (ROUNDS=5 expect_fast "$@") 2>/dev/null; }
+expect_fast_soon() { wait_until 10 is_fast "$@" || fail "$1 does not skip the IP stack again"; }
+
+# Needs what the kernel says of its own types.
+sight_needed() {
+	bpftool -j map dump pinned "$pins/meta" | jq -e '.[0].formatted.value.sees_devices == 1' \
+		>/dev/null || skip "the programs cannot look at devices here"
+}
+
+# live_world LIST: the container web, with conversations that skip the IP stack
+live_world() {
+	export FAST_PATH=established
+	conflist "$1" "$1" .
+	container_start web "$1" -p 8080:80/tcp -p 8080:80/udp
+	conversations_fast
+	veth=$(host_veth web)
+}
+
+# expect_seen ADD DEL: commands between which no conversation skips the stack
+expect_seen() {
+	eval "$1"
+	each_conversation expect_slow_soon
+	eval "$2"
+	each_conversation expect_fast_soon
+}
+
+# a qdisc that somebody makes at the veth by hand takes the flows that live back to the IP stack, in
+# both directions, and when it goes they skip the stack again; a filter at either hook does, too, and
+# a qdisc of the bridge
+test_bypass_live_bridge() {
+	live_world bridge
+	sight_needed
+	expect_seen 'tc qdisc add dev "$veth" root pfifo' 'tc qdisc del dev "$veth" root'
+	expect_seen 'somebody_at "$veth" ingress 7' 'nobody_at "$veth" ingress 7'
+	expect_seen 'somebody_at "$veth" egress 1' 'nobody_at "$veth" egress 1'
+	expect_seen 'tc qdisc add dev cni0 root pfifo' 'tc qdisc del dev cni0 root'
+	expect_equal "" "$("$build/bpf-portmap" attach)" "what attach finds to change"
+}
+
+# the same behind ptp
+test_bypass_live_ptp() {
+	live_world ptp
+	sight_needed
+	expect_seen 'tc qdisc add dev "$veth" root pfifo' 'tc qdisc del dev "$veth" root'
+	expect_seen 'somebody_at "$veth" ingress 7' 'nobody_at "$veth" ingress 7'
+}
+
+# beside our program at TCX, with an ingress qdisc that redirects, as the bandwidth plugin does
+test_bypass_live_ingress() {
+	tcx_needed
+	export FAST_PATH=established
+	conflist bridge bridge "$(with_ours '{"attach": "tcx"}')"
+	container_start web bridge -p 8080:80/tcp -p 8080:80/udp
+	conversations_fast
+	sight_needed
+	veth=$(host_veth web)
+	tc qdisc add dev "$veth" ingress
+	each_conversation expect_fast_soon
+	expect_seen 'tc filter add dev "$veth" parent ffff: prio 1 protocol all u32 match u32 0 0 flowid 1:1' \
+		'tc filter del dev "$veth" parent ffff: prio 1'
+}
+
+# shaped: packets that the veth's root qdisc has seen
+shaped() { tc -s -j qdisc show dev "$veth" root | jq '.[0].packets'; }
+
+# datagrams COUNT: to the mapped port, each of another flow
+datagrams() {
+	local number
+	for ((number = 0; number < $1; number++)); do
+		in_namespace client bash -c "echo hello >/dev/udp/$host4/8080"
+	done
+}
+
+are_shaped() {
+	local before
+	before=$(shaped)
+	datagrams 5
+	[ $(($(shaped) - before)) -ge 5 ]
+}
+
+# a container that never sends anything is shaped as well: where its packets come in, its veth is
+# looked at, too
+test_bypass_live_silent() {
+	export FAST_PATH=always
+	conflist bridge bridge .
+	container_start web bridge -p 8080:80/udp
+	sight_needed
+	expect_answer client udp "$host4" 8080 web
+	in_namespace web nft -f - <<-'RULES'
+	table inet silent {
+		chain output { type filter hook output priority 0; meta l4proto { udp, icmp } drop; }
+	}
+	RULES
+	stack_watch
+	datagrams 3
+	expect_equal 0 "$(forwarded udp)" "datagrams through the IP stack"
+	veth=$(host_veth web)
+	tc qdisc add dev "$veth" root handle 1: pfifo
+	wait_until 5 are_shaped || fail "datagrams are not seen by the qdisc"
+}
+
+# in Kubernetes the fast path is on whatever the list declares, and what the bandwidth plugin makes
+# later holds in both directions
+test_bypass_live_kubernetes() {
+	tcx_needed
+	export FAST_PATH=established
+	local untold protocol
+	untold=$(with_ours '{"capabilities": {"portMappings": true}}')
+	conflist after bridge-bandwidth ".name = \"after\" | .plugins = [.plugins[0, 2, 1]] | $untold"
+	container_start web after -p 8080:80/tcp -p 8080:80/udp --args 'IgnoreUnknown=1;K8S_POD_NAME=web'
+	sight_needed
+	expect_fast_path web FAST_PATH_ESTABLISHED after/web/eth0
+	conversations_fast
+	runtime del after web || fail DEL
+	container_die web
+	keeps_limits after --args 'IgnoreUnknown=1;K8S_POD_NAME=web'
+}
+
+# policy add|delete: an IPsec policy about others
+policy() { ip xfrm policy "$1" src 198.51.100.1/32 dst 198.51.100.2/32 dir "${2:-out}" ${3:+action "$3"}; }
+
+# as long as the host has IPsec policies for what leaves or is forwarded everything goes through the
+# stack, which asks them; ADD, CHECK and attach say so
+test_bypass_live_policies() {
+	policy add out block 2>/run/out || skip "the kernel has no IPsec: $(cat /run/out)"
+	policy delete
+	live_world bridge
+	sight_needed
+	expect_equal "" "$(container_check web bridge 2>&1)" "what CHECK says without policies"
+	policy add out block
+	each_conversation expect_slow_soon
+	expect_contains "$(container_check web bridge 2>&1)" "without the fast path: the host has IPsec policies"
+	expect_contains "$(container_add other bridge 2>&1)" "without the fast path: the host has IPsec policies"
+	expect_contains "$("$build/bpf-portmap" attach 2>&1)" "IPsec policies"
+	policy add fwd allow
+	policy delete out
+	each_conversation expect_slow_soon
+	policy delete fwd
+	each_conversation expect_fast_soon
+}
