@@ -9,6 +9,7 @@
 #include <bpf/libbpf.h>
 #include <errno.h>
 #include <linux/bpf.h>
+#include <linux/pkt_cls.h>
 #include <linux/types.h>
 #include <net/if.h>
 #include <stdbool.h>
@@ -27,6 +28,7 @@
 #define TCX_INGRESS 46
 #define TCX_EGRESS 47
 #define MAX_PROGRAMS 64
+#define TCX_NEXT (-1) /* the next program sees the packet too */
 
 static const char usage[] =
 	"tcx show DEVICE ingress|egress           prints the name of each program there\n"
@@ -34,6 +36,7 @@ static const char usage[] =
 	"tcx count DEVICE ingress|egress PIN      adds one that counts packets and lets them go "
 	"on;\n"
 	"                                         its map is pinned at PIN\n"
+	"tcx end DEVICE ingress|egress PIN        the same, but no other program sees them\n"
 	"tcx pin PROGRAM-PIN PIN                  the same program, only pinned, for tc\n"
 	"tcx live PIN                             how many elements of the map slots are live\n"
 	"tcx counters PIN NAME...                 of the map counters, all CPUs together\n";
@@ -112,20 +115,19 @@ static int visit(int ifindex, int hook, const char *detach)
 }
 
 /* Returns the program's descriptor, its map pinned at `pin`; or -1. */
-static int counter_make(const char *pin)
+static int counter_make(const char *pin, int answer)
 {
 	const struct program_place place = {BPF_PROG_TYPE_SCHED_CLS, 0, "somebody_elses"};
 	int map = counters_make(1, pin);
 
 	if (map < 0)
 		return -1;
-	/* TCX_NEXT: the next program sees the packet too. */
-	return program_load_counter(place, map, -1);
+	return program_load_counter(place, map, answer);
 }
 
-static int count_packets(int ifindex, int hook, const char *pin)
+static int count_packets(int ifindex, int hook, const char *pin, int answer)
 {
-	int program = counter_make(pin);
+	int program = counter_make(pin, answer);
 
 	if (program < 0)
 		return fail(pin);
@@ -136,7 +138,7 @@ static int count_packets(int ifindex, int hook, const char *pin)
 
 static int pin_program(const char *program_pin, const char *map_pin)
 {
-	int program = counter_make(map_pin);
+	int program = counter_make(map_pin, TCX_NEXT);
 
 	if (program < 0 || bpf_obj_pin(program, program_pin))
 		return fail(program_pin);
@@ -216,7 +218,9 @@ int main(int argc, char **argv)
 	if (strcmp(argv[1], "detach") == 0 && argc == 5)
 		return visit(ifindex, hook, argv[4]);
 	if (strcmp(argv[1], "count") == 0 && argc == 5)
-		return count_packets(ifindex, hook, argv[4]);
+		return count_packets(ifindex, hook, argv[4], TCX_NEXT);
+	if (strcmp(argv[1], "end") == 0 && argc == 5)
+		return count_packets(ifindex, hook, argv[4], TC_ACT_OK);
 	fputs(usage, stderr);
 	return 2;
 }

@@ -3,6 +3,7 @@
 #include "net/qdisc.h"
 
 #include <errno.h>
+#include <linux/pkt_cls.h>
 #include <linux/pkt_sched.h>
 #include <linux/rtnetlink.h>
 #include <string.h>
@@ -73,19 +74,37 @@ int qdisc_delete_clsact(struct nl_sock *socket, uint32_t ifindex)
 struct search {
 	bool (*is_meant)(const struct filter *filter);
 	bool found;
+	struct filter first;
 };
+
+static void read_kind(struct nlmsghdr *message, struct filter *filter)
+{
+	struct nlattr *kind = nlmsg_find_attr(message, sizeof(struct tcmsg), TCA_KIND);
+	struct nlattr *options = nlmsg_find_attr(message, sizeof(struct tcmsg), TCA_OPTIONS);
+	struct nlattr *id = NULL;
+
+	if (!kind)
+		return;
+	nla_strlcpy(filter->kind, kind, sizeof(filter->kind));
+	if (options && strcmp(filter->kind, "bpf") == 0)
+		id = nla_find(nla_data(options), nla_len(options), TCA_BPF_ID);
+	if (id)
+		filter->program = nla_get_u32(id);
+}
 
 static int look_at_filter(struct nl_msg *message, void *context)
 {
 	const struct tcmsg *header = nlmsg_data(nlmsg_hdr(message));
 	struct search *search = context;
-	struct filter filter;
+	struct filter filter = {0};
 
-	if (nlmsg_hdr(message)->nlmsg_type != RTM_NEWTFILTER)
+	if (nlmsg_hdr(message)->nlmsg_type != RTM_NEWTFILTER || search->found)
 		return NL_OK;
 	filter.priority = TC_H_MAJ(header->tcm_info) >> 16;
 	filter.handle = header->tcm_handle;
-	search->found |= search->is_meant(&filter);
+	read_kind(nlmsg_hdr(message), &filter);
+	search->found = search->is_meant(&filter);
+	search->first = filter;
 	return NL_OK;
 }
 
@@ -108,6 +127,16 @@ bool qdisc_has_filter(struct nl_sock *socket, uint32_t ifindex, bool ingress,
 	struct search search = {.is_meant = is_meant};
 
 	search_filters(socket, ifindex, ingress, &search);
+	return search.found;
+}
+
+bool qdisc_find_filter(struct nl_sock *socket, uint32_t ifindex, bool ingress,
+		       bool (*is_meant)(const struct filter *filter), struct filter *found)
+{
+	struct search search = {.is_meant = is_meant};
+
+	search_filters(socket, ifindex, ingress, &search);
+	*found = search.first;
 	return search.found;
 }
 

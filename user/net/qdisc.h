@@ -26,12 +26,17 @@ enum ingress_qdisc qdisc_at_ingress(struct nl_sock *socket, uint32_t ifindex);
 struct filter {
 	uint32_t priority;
 	uint32_t handle;
+	uint32_t program; /* of a BPF filter: the program's id; else 0 */
+	char kind[16];
 };
 
 /* Whether the interface has a filter that the function says yes to, at ingress or else at egress.
  * Where only an `ingress` qdisc is, both mean ingress. What cannot be read is not there. */
 bool qdisc_has_filter(struct nl_sock *socket, uint32_t ifindex, bool ingress,
 		      bool (*is_meant)(const struct filter *filter));
+/* The same; *found is the first one. */
+bool qdisc_find_filter(struct nl_sock *socket, uint32_t ifindex, bool ingress,
+		       bool (*is_meant)(const struct filter *filter), struct filter *found);
 
 /* EEXIST: a qdisc is there, this or `ingress`. 0, or -1 and errno. */
 int qdisc_add_clsact(struct nl_sock *socket, uint32_t ifindex);

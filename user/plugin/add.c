@@ -20,6 +20,7 @@
 #include "plugin/own_netns.h"
 #include "plugin/predecessor.h"
 #include "plugin/reservation.h"
+#include "plugin/run_before.h"
 
 /* After the attachment is there: a network without any is forgotten by `attach`. */
 static void remember_network(const struct host *host, const struct container *container)
@@ -51,6 +52,7 @@ static int attach_and_claim(struct host *host, struct container *container,
 	    attach_interface(&host->datapath, host->socket, &container->target, undo, err))
 		return -1;
 	fast_path_decide(host, container, undo->qdisc);
+	run_before_warn_container(host, container, undo->qdisc);
 	if (reservation_set_up(host, &container->conf, err) ||
 	    foreign_nat_check(host, container, false, err) ||
 	    listening_check(host, container, container_id, LISTENING_UNCLAIMED, err))

@@ -11,6 +11,7 @@
 #include "plugin/commands.h"
 #include "plugin/fast_path.h"
 #include "plugin/interfaces.h"
+#include "plugin/run_before.h"
 
 static void print_change(const char *interface, const char *what)
 {
@@ -63,6 +64,7 @@ static int visit_named(struct host *host, char *const *names,
 static int refresh(struct host *host, struct cni_error *err)
 {
 	interfaces_sweep(host);
+	run_before_warn_all(host);
 	if (interfaces_repair(host, err) || fast_path_refresh(host, err) ||
 	    interfaces_refresh_addresses(host, err))
 		return -1;

@@ -12,6 +12,7 @@
 #include "plugin/localhost.h"
 #include "plugin/named_uplinks.h"
 #include "plugin/reservation.h"
+#include "plugin/run_before.h"
 
 static int require_datapath(struct host *host, struct cni_error *err)
 {
@@ -52,6 +53,7 @@ static int verify(struct host *host, struct container *container, struct cni_err
 	    verify_veth(host, container, err) ||
 	    interfaces_attach(host, &container->conf, &container->veth, false, err))
 		return -1;
+	run_before_warn_all(host);
 	/* So is what came that packets must not skip. */
 	if (fast_path_refresh_uplinks(host, err) ||
 	    (container->claims.fast_path != FAST_PATH_OFF &&

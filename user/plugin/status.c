@@ -13,6 +13,7 @@
 #include "plugin/interfaces.h"
 #include "plugin/localhost.h"
 #include "plugin/reservation.h"
+#include "plugin/run_before.h"
 
 /* The facts are found with the codes that ADD would give. */
 static int recode(struct cni_error *err, int code)
@@ -71,6 +72,7 @@ static int check_host(const struct conf *conf, struct cni_error *err)
 	/* What is absent or damaged is loaded, adopted or repaired by the next ADD. */
 	if (!datapath_is_usable(&host.datapath))
 		return 0;
+	run_before_warn_all(&host);
 	return check_running(&host, err);
 }
 

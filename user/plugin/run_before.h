@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * run_before.h - warnings of other people's tc programs that run before ours.
+ *
+ * Warnings, not errors: a program that counts or traces does no harm there, none says what it
+ * answers, and a CHECK that fails makes some runtimes take the container down.
+ */
+#ifndef PLUGIN_RUN_BEFORE_H
+#define PLUGIN_RUN_BEFORE_H
+
+#include "plugin/container.h"
+#include "plugin/host.h"
+
+/* For ADD: at the container's veth and bridge, and at the uplinks, if those are few. `new_qdisc`:
+ * the veth has got the qdisc for our filter just now. */
+void run_before_warn_container(struct host *host, const struct container *container,
+			       bool new_qdisc);
+
+/* At every interface that has programs of ours. */
+void run_before_warn_all(struct host *host);
+
+#endif
