@@ -106,6 +106,13 @@ enum fast_path {
 	FAST_PATH_ALWAYS = 2,      /* those to a mapped port from their first packet on, too */
 } __attribute__((packed));
 
+/* How programs hang on an interface. */
+enum attach_mode {
+	ATTACH_AUTO = 0, /* TCX where the kernel has it, else filters */
+	ATTACH_CLSACT = 1,
+	ATTACH_TCX = 2,
+} __attribute__((packed));
+
 /* How packets of a flow, in one direction, go on from the hook where they enter. */
 enum flow_path {
 	PATH_UNDECIDED = 0, /* through the IP stack, so far */
@@ -223,7 +230,7 @@ struct interface {
 	/* A container's veth, 1: the same for qdiscs and filters, of which the programs learn by
 	 * themselves, too, once a second (bpf/device.h) */
 	__u8 watched;
-	__u8 reserved2;
+	enum attach_mode attach_mode; /* as the configuration had it at the last ADD */
 	/* The fallback where the kernel cannot say which source routing would choose
 	 * (BPF_FIB_LOOKUP_SRC: since 6.7); all zero: none. Refreshed by ADD and CHECK. */
 	__u8 address4[16];

@@ -66,7 +66,7 @@ test_crash_parallel_ptp() {
 		done
 		for number in $(seq 20); do
 			plugin_run DEL "c$number" <"/run/config.$number" || fail DEL
-			tc qdisc del dev "$(host_veth "c$number")" clsact
+			strip "$(host_veth "c$number")"
 		done
 	done
 }

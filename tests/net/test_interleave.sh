@@ -38,7 +38,7 @@ two_containers() {
 # As if its main plugin had just made it.
 late_again() {
 	plugin_run DEL late </run/config.late || fail "DEL of late"
-	tc qdisc del dev "$late_veth" clsact 2>/dev/null || true
+	strip "$late_veth"
 	# shellcheck disable=SC2086
 	bpftool map delete pinned "$pins/interfaces" key $late_index 2>/dev/null || true
 }
@@ -95,7 +95,7 @@ late_add() { plugin_run ADD late </run/config.late >/run/out || fail "$(cat /run
 # attach took it for an uplink, and somebody has removed what that attached.
 late_lost_uplink() {
 	"$build/bpf-portmap" attach >/run/out || fail "$(cat /run/out)"
-	tc qdisc del dev "$late_veth" clsact
+	strip "$late_veth"
 }
 
 # limit 120 s
@@ -166,7 +166,7 @@ test_interleave_bandwidth() {
 	two_containers
 	[ -n "$(attached cni0 ingress | grep -v clsact)" ] || skip "the kernel has no TCX"
 	"$build/bpf-portmap" attach >/run/out || fail "$(cat /run/out)"
-	expect_equal 'clsact from_uplink' "$(attached "$late_veth" ingress)"
+	expect_equal 'tcx from_uplink' "$(attached "$late_veth" ingress)"
 	plugin_config late ".name = \"ptp\" | $(mapping 9090) | .capabilities.bandwidth = true |
 		.runtimeConfig.bandwidth = {\"egressRate\": 8000000, \"egressBurst\": 80000}" >/run/config.late
 	late_add

@@ -533,16 +533,34 @@ test_attach_repairs() {
 		detach_ours eth0 egress to_uplink
 		ip link delete cni0 2>/dev/null || true
 	done
-	container_start web bridge -p 8080:80/tcp
+	container_start web clsact -p 8080:80/tcp
 	expect_answer client tcp "$host4" 8080 web
 	tc qdisc del dev "$(host_veth web)" clsact
-	expect_failure container_check web bridge
+	expect_failure container_check web clsact
 	attach_by_hand >/run/out
-	container_check web bridge
+	container_check web clsact
 	container_start two bridge -p 8081:80/tcp
 	detach_ours eth0 ingress from_uplink
 	container_add other bridge
 	expect_answer client tcp "$host4" 8080 web
+}
+
+# what attach mends on a container's veth hangs there as its conflist asks for
+test_attach_repairs_as_asked() {
+	tcx_needed
+	local mode way
+	for mode in tcx auto clsact; do
+		way=$mode
+		[ "$mode" != auto ] || way=tcx
+		conflist "$mode" bridge "$(with_ours "{\"attach\": \"$mode\"}")"
+		container_start web "$mode" -p 8080:80/tcp
+		expect_equal "$way from_container" "$(attached "$(host_veth web)" ingress)"
+		detach_ours "$(host_veth web)" ingress from_container
+		attach_by_hand >/run/out
+		expect_equal "$way from_container" "$(attached "$(host_veth web)" ingress)" "mended, $mode"
+		expect_answer client tcp "$host4" 8080 web
+		container_remove web "$mode"
+	done
 }
 
 # an uplink that becomes a bridge's port hands over to the bridge, by attach or by the next ADD,

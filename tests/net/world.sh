@@ -350,6 +350,17 @@ attached() {
 	tc filter show dev "$1" "$2" 2>/dev/null | sed -n 's/.* name \([^ ]*\) tag .*/clsact \1/p'
 }
 
+# strip DEVICE: takes all programs away, by whichever way they are attached.
+strip() {
+	local hook way program
+	for hook in ingress egress; do
+		attached "$1" "$hook" | while read -r way program; do
+			[ "$way" != tcx ] || "$build/tests/tcx" detach "$1" "$hook" "$program"
+		done
+	done
+	tc qdisc del dev "$1" clsact 2>/dev/null || true
+}
+
 # detach_ours DEVICE HOOK PROGRAM
 detach_ours() {
 	"$build/tests/tcx" detach "$@" || tc filter del dev "$1" "$2"

@@ -73,6 +73,11 @@ static int refuse_ingress_qdisc(const struct attach_target *target, struct cni_e
 		target->name);
 }
 
+static bool is_containers_veth(const struct attach_target *target)
+{
+	return target->interface.role == ROLE_PORT || target->interface.role == ROLE_ROUTED;
+}
+
 static bool needs_egress(const struct interface *interface)
 {
 	return program_at(interface, HOOK_EGRESS) != PROGRAM_COUNT;
@@ -99,9 +104,11 @@ static int prepare_clsact(struct nl_sock *socket, const struct attach_target *ta
 
 static bool wants_tcx(const struct attach_target *target, const struct copies *copies)
 {
-	if (target->mode != ATTACH_AUTO)
-		return target->mode == ATTACH_TCX;
-	return copies->tcx && (target->way != ATTACH_WAY_CLSACT || copies->foreign_tcx);
+	enum attach_mode mode = target->interface.attach_mode;
+
+	if (mode == ATTACH_AUTO || !is_containers_veth(target))
+		return copies->tcx && (mode != ATTACH_CLSACT || copies->foreign_tcx);
+	return mode == ATTACH_TCX;
 }
 
 static int attach_by_tcx(const struct attach_target *target, enum hook hook, int program_fd,
@@ -113,7 +120,7 @@ static int attach_by_tcx(const struct attach_target *target, enum hook hook, int
 	}
 	if (errno == EEXIST)
 		return 0;
-	if (errno == EINVAL && target->mode == ATTACH_TCX && !tcx_is_supported(target->ifindex))
+	if (errno == EINVAL && !tcx_is_supported(target->ifindex))
 		return cni_error_set(err, CNI_ERROR_KERNEL_REFUSED,
 				     "\"attach\": \"tcx\" needs Linux 6.6 or newer; use \"auto\"");
 	return refusal_set(err, errno, "cannot attach %s by TCX to %s of interface %s",
@@ -129,7 +136,7 @@ static int attach_by_clsact(struct nl_sock *socket, const struct attach_target *
 
 	if (prepare_clsact(socket, target, undo, &ingress, err))
 		return -1;
-	if (ingress && tcx && target->mode == ATTACH_AUTO)
+	if (ingress && tcx && !is_containers_veth(target))
 		return attach_by_tcx(target, hook, program_fd, undo, err);
 	if (ingress && needs_egress(&target->interface))
 		return refuse_ingress_qdisc(target, err);
@@ -245,7 +252,7 @@ int attach_interface(const struct datapath *datapath, struct nl_sock *socket,
 		     const struct attach_target *target, struct attach_undo *undo,
 		     struct cni_error *err)
 {
-	if ((target->way == ATTACH_WAY_TCX_VETH || target->mode == ATTACH_TCX) &&
+	if (is_containers_veth(target) && target->interface.attach_mode != ATTACH_CLSACT &&
 	    tcx_is_supported(target->ifindex))
 		leave_uplink_qdisc(socket, target->ifindex);
 	for (int hook = 0; hook < HOOK_COUNT; hook++)

@@ -21,12 +21,6 @@
 /* Ranges that an option which is a set of ports may have. */
 #define PORT_SET_RANGES MASQUERADE_RANGES
 
-enum attach_mode {
-	ATTACH_AUTO,
-	ATTACH_CLSACT,
-	ATTACH_TCX,
-};
-
 /* What hostIP says. */
 enum host_address_kind {
 	ANY_ADDRESS, /* missing or empty: the families that the container has */
@@ -106,7 +100,7 @@ void conf_release(struct conf *conf);
 const struct interface_names *conf_excluded_interfaces(const struct conf *conf);
 
 /* Whether another plugin limits, or may limit without our knowing, what the container's veth lets
- * through: it wants the `ingress` qdisc there, and packets must pass its qdiscs. */
+ * through: packets must pass its qdiscs. */
 bool conf_may_limit_bandwidth(const struct conf *conf);
 
 bool conf_is_glob(const char *pattern);

@@ -141,6 +141,7 @@ static void fill_interface(struct container *container, const struct host *host)
 		address_list_find(&host->addresses, veth->link.ifindex);
 
 	interface->role = veth->bridge.ifindex ? ROLE_PORT : ROLE_ROUTED;
+	interface->attach_mode = container->conf.attach;
 	interface->bridge_ifindex = veth->bridge.ifindex;
 	memcpy(interface->bridge_mac, veth->bridge.mac, sizeof(interface->bridge_mac));
 	if (!addressed)
@@ -166,9 +167,6 @@ int container_find_veth(struct container *container, const struct cni_environmen
 		.ifindex = veth->link.ifindex,
 		.name = veth->link.name,
 		.interface = container->claims.interface,
-		.way = conf_may_limit_bandwidth(&container->conf) ? ATTACH_WAY_TCX_VETH
-								  : ATTACH_WAY_CLSACT,
-		.mode = container->conf.attach,
 	};
 	return 0;
 }

@@ -102,8 +102,6 @@ static int repair_interface(struct host *host, uint32_t ifindex, const struct in
 		.ifindex = ifindex,
 		.name = link.name,
 		.interface = *known,
-		.way = link_is_kind(&link, "veth") ? ATTACH_WAY_CLSACT : ATTACH_WAY_TCX,
-		.mode = ATTACH_AUTO,
 	};
 	return attach_again(host, &target, err);
 }

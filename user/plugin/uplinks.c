@@ -76,16 +76,6 @@ bool uplink_is_possible(struct host *host, const struct link *link, char why[WHY
 	return false;
 }
 
-/* The option `attach` decides about containers; for the host's interfaces it is a wish,
- * as one container's list must not fail because of what is on them. */
-static enum attach_way choose_way(const struct conf *conf, const struct link *link)
-{
-	/* A veth may come and go with a container that this plugin never sees. */
-	if (conf->attach == ATTACH_CLSACT || link_is_kind(link, "veth"))
-		return ATTACH_WAY_CLSACT;
-	return ATTACH_WAY_TCX;
-}
-
 void uplink_target(const struct conf *conf, const struct link *link, struct attach_target *target)
 {
 	*target = (struct attach_target){
@@ -93,7 +83,6 @@ void uplink_target(const struct conf *conf, const struct link *link, struct atta
 		.name = link->name,
 		.interface.role = link_is_kind(link, "bridge") ? ROLE_BRIDGE : ROLE_UPLINK,
 		.interface.without_link_header = link->header == LINK_HEADER_NONE,
-		.way = choose_way(conf, link),
-		.mode = ATTACH_AUTO,
+		.interface.attach_mode = conf->attach,
 	};
 }

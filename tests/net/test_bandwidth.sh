@@ -1,0 +1,138 @@
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+# shellcheck shell=bash disable=SC2154 # the world's names: world.sh
+#
+# test_bandwidth.sh - beside the reference `bandwidth` plugin, in both orders. Its egress limit wants
+# an `ingress` qdisc on the veth, and sends what the container sends through a device of its own.
+
+# 8 Mbit/s with a burst of 100 kB
+rates() {
+	jq -cn --arg which "$1" '{ingressRate: 8000000, ingressBurst: 800000,
+		egressRate: 8000000, egressBurst: 800000} |
+		with_entries(select($which == "both" or (.key | startswith($which))))'
+}
+
+# limited_list PLUGIN before|after entry|runtime|both LIMITS [KEYS OF OURS]: the conflist /run/conf/limited,
+# whose limits (ingress, egress, both) stand in bandwidth's own entry, in runtimeConfig or in both.
+# The network keeps its name, so that containers without limits may be added to it. Sets $capability.
+limited_list() {
+	local entry='{"type": "bandwidth", "capabilities": {"bandwidth": true}}' place ours='.'
+	[ "$3" = runtime ] || entry="($entry + $(rates "$4"))"
+	capability=()
+	[ "$3" = entry ] || capability=(--capability "bandwidth=$(rates "$4")")
+	[ "$3" != entry ] || ours=$(with_ours '{"capabilities": {"portMappings": true}}')
+	case $2 in before) place="[.[0], $entry, .[1]]" ;; after) place="[.[0], .[1], $entry]" ;; esac
+	conflist limited "$1" "$ours | $(with_ours "${5:-{\}}") | .plugins |= $place"
+}
+
+limited_add() {
+	local name=$1
+	shift
+	namespace_add "$name"
+	runtime add limited "$name" "${capability[@]}" "$@" >/run/results/"$name" 2>&1 ||
+		fail "ADD: $(cat /run/results/"$name")"
+}
+
+limited_remove() {
+	runtime del limited "$1" || fail "DEL of $1"
+	container_die "$1"
+}
+
+# The host port 8080 of the limited container `web` and 8081 of `near`, by everybody
+expect_everybody_answered() {
+	local protocol
+	expect_answers client "$host4" 8080 web "$client4"
+	expect_answer client tcp "$host6" 8080 web "$client6"
+	expect_answer host tcp "$host4" 8080 web
+	for protocol in tcp udp; do
+		expect_answer near "$protocol" "$host4" 8080 web
+		expect_answer web "$protocol" "$host4" 8080 web
+		expect_answer web "$protocol" "$host4" 8081 near
+	done
+	expect_answer near tcp "$host4" 8081 near
+	expect_answer client tcp "$host4" 8081 near
+	expect_answer web tcp "$server4" 9000 server "$host4_second"
+}
+
+near_start() {
+	serve_in server 9000
+	container_start near "$1" -p 8081:80/tcp -p 8081:80/udp
+}
+
+# works_with_limits PLUGIN PLACE WHERE LIMITS [KEYS OF OURS]
+works_with_limits() {
+	limited_list "$@"
+	limited_add web -p 8080:80/tcp -p 8080:80/udp
+	serve_in web 80
+	expect_everybody_answered
+	runtime check limited web >/run/out 2>&1 || fail "CHECK: $(cat /run/out)"
+	limited_remove web
+}
+
+# each way of giving limits, before us and after us: ADD succeeds, everybody reaches every port
+works_in_both_orders() {
+	local place
+	tcx_needed
+	near_start "$1"
+	for place in before after; do
+		(works_with_limits "$1" "$place" entry both) || fail "$1, $place us, both limits of the entry"
+		(works_with_limits "$1" "$place" entry egress) || fail "$1, $place us, egress of the entry"
+		(works_with_limits "$1" "$place" runtime ingress) || fail "$1, $place us, ingress by runtime"
+		(works_with_limits "$1" "$place" both both) || fail "$1, $place us, limits of both"
+	done
+}
+
+# beside the bandwidth plugin, before us and after us, with limits of its own entry or of the
+# runtime's: ADD succeeds and everybody reaches every port [s105][s110]
+test_bandwidth_orders_bridge() { works_in_both_orders bridge; }
+
+# the same with ptp
+test_bandwidth_orders_ptp() { works_in_both_orders ptp; }
+
+# Seconds that two megabytes there and back take: seconds_of NAME PORT
+seconds_of() {
+	local since=${EPOCHREALTIME/./} answer
+	answer=$(in_namespace client "$build/tests/bulk" ask tcp "$host4" "$2" --bytes 2000000 2>&1) ||
+		fail "$1: $answer"
+	echo "$(((${EPOCHREALTIME/./} - since) / 1000))" >/run/took."$1"
+}
+
+# limits_hold FIRST-PORT PLUGIN PLACE WHERE...: in each direction, from the first packet after ADD on. Of two
+# megabytes all but the burst wait for the limit: two seconds, against hundredths of one.
+limits_hold() {
+	local port=$1 main=$2 place=$3 where limits name names=() pids=() pid
+	shift 3
+	for where; do
+		for limits in ingress egress; do
+			name=$main-$where-$limits port=$((port + 1))
+			limited_list "$main" "$place" "$where" "$limits" "${ours:-}"
+			limited_add "$name" -p "$port:80/tcp"
+			in_namespace "$name" "$build/tests/bulk" serve 80 --background
+			seconds_of "$name" "$port" &
+			pids+=($!) names+=("$name")
+		done
+	done
+	for pid in "${pids[@]}"; do wait "$pid" || fail "two megabytes did not come through"; done
+	for name in "${names[@]}"; do
+		[ "$(cat /run/took."$name")" -ge 1000 ] ||
+			fail "$place us, $name: two megabytes took $(cat /run/took."$name") ms"
+	done
+}
+
+# limits of the bandwidth plugin before us hold, each way, from the first packet on [s105]
+test_bandwidth_limits_before() {
+	tcx_needed
+	limits_hold 8100 bridge before entry runtime
+	limits_hold 8200 ptp before entry runtime
+}
+
+# the same for the bandwidth plugin after us, whose qdiscs come when we have been
+test_bandwidth_limits_after() {
+	tcx_needed
+	limits_hold 8100 bridge after runtime
+}
+
+# the same with ptp
+test_bandwidth_limits_after_ptp() {
+	tcx_needed
+	limits_hold 8100 ptp after runtime
+}
