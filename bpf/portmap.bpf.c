@@ -426,7 +426,8 @@ int from_container(struct __sk_buff *skb)
 	struct packet packet;
 	enum verdict verdict;
 	struct flow *flow;
-	__u32 ifindex = skb->ifindex, now;
+	/* Where it came in: at a device that limits bandwidth (shaper.h) not the one it is at. */
+	__u32 ifindex = skb->ingress_ifindex ?: skb->ifindex, now;
 	bool routed;
 
 	if (skb->tc_index)

@@ -136,3 +136,39 @@ test_bandwidth_limits_after_ptp() {
 	tcx_needed
 	limits_hold 8100 ptp after runtime
 }
+
+# shaper_in_order: from_container hangs where the bandwidth plugin sends what the container sends.
+# Somebody who removes it there is noticed by CHECK, and attach mends it.
+shaper_in_order() {
+	local device
+	device=$(ip -o link show type ifb | sed 's/^[0-9]*: \([^:@]*\).*/\1/')
+	expect_equal 'clsact from_container' "$(attached "$device" egress)"
+	tc qdisc del dev "$device" clsact
+	expect_failure runtime check limited web
+	expect_contains "$output" 'from_container is not attached there'
+	"$build/bpf-portmap" attach >/run/out || fail "$(cat /run/out)"
+	runtime check limited web >/run/out 2>&1 || fail "CHECK: $(cat /run/out)"
+	expect_everybody_answered
+}
+
+# where our programs are filters, as before Linux 6.6, and the bandwidth plugin's filter comes before
+# ours: everybody reaches every port [s105][s110]
+test_bandwidth_filters() {
+	local where
+	near_start bridge
+	for where in entry runtime; do
+		limited_list bridge before "$where" both '{"attach": "clsact"}'
+		limited_add web -p 8080:80/tcp -p 8080:80/udp
+		serve_in web 80
+		expect_everybody_answered
+		runtime check limited web >/run/out 2>&1 || fail "CHECK: $(cat /run/out)"
+		[ "$where" != entry ] || shaper_in_order
+		limited_remove web
+		expect_equal '' "$(ip -o link show type ifb)"
+	done
+}
+
+# the same limits hold
+test_bandwidth_filters_limits() {
+	ours='{"attach": "clsact"}' limits_hold 8100 bridge before entry
+}

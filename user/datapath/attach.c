@@ -13,6 +13,7 @@
 #include "datapath/hooks.h"
 #include "datapath/lock.h"
 #include "datapath/refusal.h"
+#include "datapath/shaper.h"
 #include "net/qdisc.h"
 
 static void remove_copy(uint32_t ifindex, enum hook hook, const struct copy *copy)
@@ -248,6 +249,21 @@ static void leave_uplink_qdisc(struct nl_sock *socket, uint32_t ifindex)
 		clsact_destroy(ifindex);
 }
 
+static int attach_to_shaper(const struct datapath *datapath, const struct attach_target *target,
+			    struct attach_undo *undo, struct cni_error *err)
+{
+	uint32_t shaper = shaper_of(target->ifindex, &target->interface);
+	bool created = false;
+	int result;
+
+	if (!shaper)
+		return 0;
+	result = shaper_attach(datapath, shaper, &created, err);
+	if (created)
+		undo->shaper = shaper;
+	return result;
+}
+
 int attach_interface(const struct datapath *datapath, struct nl_sock *socket,
 		     const struct attach_target *target, struct attach_undo *undo,
 		     struct cni_error *err)
@@ -259,7 +275,7 @@ int attach_interface(const struct datapath *datapath, struct nl_sock *socket,
 		if (program_at(&target->interface, hook) != PROGRAM_COUNT &&
 		    attach_hook(datapath, socket, target, hook, undo, err))
 			return -1;
-	return 0;
+	return attach_to_shaper(datapath, target, undo, err);
 }
 
 void attach_take_back(const struct datapath *datapath, const struct attach_target *target,
@@ -275,6 +291,8 @@ void attach_take_back(const struct datapath *datapath, const struct attach_targe
 	}
 	if (undo->qdisc)
 		clsact_destroy(target->ifindex);
+	if (undo->shaper)
+		clsact_destroy(undo->shaper);
 }
 
 void attach_leave(uint32_t ifindex, const struct interface *interface)

@@ -32,6 +32,7 @@ struct attach_undo {
 	bool qdisc;  /* clsact was added */
 	bool tcx[2]; /* by enum hook */
 	bool filter[2];
+	uint32_t shaper; /* clsact was added to this interface */
 };
 
 /* Makes each program that the role has stand at its hook exactly once and be the pinned

@@ -8,6 +8,7 @@
 #include "datapath/attach.h"
 #include "datapath/hooks.h"
 #include "datapath/maps.h"
+#include "datapath/shaper.h"
 
 static bool serves_host(const int maps[MAP_COUNT], uint64_t netns_cookie)
 {
@@ -51,6 +52,17 @@ bool attach_find_maps(uint32_t ifindex, uint64_t netns_cookie, int maps[MAP_COUN
 	return false;
 }
 
+static void refresh_shaper(const struct datapath *datapath, uint32_t ifindex,
+			   const struct interface *interface)
+{
+	uint32_t shaper = shaper_of(ifindex, interface);
+	struct cni_error ignored = {0};
+	bool created;
+
+	if (shaper && shaper_program(shaper) && shaper_attach(datapath, shaper, &created, &ignored))
+		cni_error_release(&ignored);
+}
+
 static bool refresh_interface(const void *key, const void *value, void *context)
 {
 	const struct datapath *datapath = context;
@@ -69,6 +81,7 @@ static bool refresh_interface(const void *key, const void *value, void *context)
 				hook_replace_copy(ifindex, hook, &copies.list[i],
 						  datapath->objects.programs[program]);
 	}
+	refresh_shaper(datapath, ifindex, interface);
 	return true;
 }
 

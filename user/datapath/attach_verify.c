@@ -7,6 +7,7 @@
 #include "datapath/attach.h"
 #include "datapath/clsact.h"
 #include "datapath/hooks.h"
+#include "datapath/shaper.h"
 
 static bool hook_is_settled(uint32_t ifindex, enum hook hook, uint32_t id)
 {
@@ -21,6 +22,15 @@ static bool hook_is_settled(uint32_t ifindex, enum hook hook, uint32_t id)
 	return clsact_find(ifindex, hook) == id;
 }
 
+static bool shaper_is_settled(const struct datapath *datapath, uint32_t ifindex,
+			      const struct interface *interface)
+{
+	uint32_t shaper = shaper_of(ifindex, interface);
+
+	return !shaper ||
+	       shaper_program(shaper) == datapath->objects.program_ids[PROGRAM_FROM_CONTAINER];
+}
+
 bool attach_is_settled(const struct datapath *datapath, uint32_t ifindex,
 		       const struct interface *interface)
 {
@@ -31,7 +41,7 @@ bool attach_is_settled(const struct datapath *datapath, uint32_t ifindex,
 		    !hook_is_settled(ifindex, hook, datapath->objects.program_ids[program]))
 			return false;
 	}
-	return true;
+	return shaper_is_settled(datapath, ifindex, interface);
 }
 
 /* An older program does as well as long as it uses the very maps that are pinned. */
@@ -72,6 +82,23 @@ static bool verify_hook(const struct datapath *datapath, uint32_t ifindex,
 	return false;
 }
 
+static bool verify_shaper(const struct datapath *datapath, uint32_t ifindex,
+			  const struct interface *interface, char *missing, size_t size)
+{
+	uint32_t shaper = shaper_of(ifindex, interface), id;
+
+	if (!shaper)
+		return true;
+	id = shaper_program(shaper);
+	if (id && uses_pinned_maps(datapath, id))
+		return true;
+	snprintf(missing, size,
+		 "a filter ahead of from_container sends all packets to interface number %u, and"
+		 " from_container is not attached there; `bpf-portmap attach` repairs it",
+		 shaper);
+	return false;
+}
+
 bool attach_verify(const struct datapath *datapath, uint32_t ifindex,
 		   const struct interface *interface, char *missing, size_t size)
 {
@@ -79,7 +106,7 @@ bool attach_verify(const struct datapath *datapath, uint32_t ifindex,
 		if (program_at(interface, hook) != PROGRAM_COUNT &&
 		    !verify_hook(datapath, ifindex, interface, hook, missing, size))
 			return false;
-	return true;
+	return verify_shaper(datapath, ifindex, interface, missing, size);
 }
 
 bool attach_is_container_veth(uint32_t ifindex)

@@ -10,6 +10,7 @@
 #include "net/filter.h"
 #include "net/netlink.h"
 #include "net/qdisc.h"
+#include "net/redirect.h"
 
 /* libbpf has these calls too, with a socket of its own for each: that is most of what they
  * cost. */
@@ -61,6 +62,13 @@ uint32_t clsact_find(uint32_t ifindex, enum hook at)
 	struct nl_sock *socket = own_socket();
 
 	return socket ? filter_find(socket, &place) : 0;
+}
+
+uint32_t clsact_find_redirect(uint32_t ifindex)
+{
+	struct nl_sock *socket = own_socket();
+
+	return socket ? redirect_at_ingress(socket, ifindex, FILTER_PRIORITY) : 0;
 }
 
 int clsact_attach(uint32_t ifindex, enum hook at, int program_fd, bool replace)

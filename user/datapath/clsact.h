@@ -24,6 +24,9 @@ void clsact_destroy(uint32_t ifindex);
 /* The id of the program at our handle and priority, or 0. */
 uint32_t clsact_find(uint32_t ifindex, enum hook hook);
 
+/* Where a filter at ingress that comes before ours sends packets: an ifindex, or 0. */
+uint32_t clsact_find_redirect(uint32_t ifindex);
+
 /* At our handle and priority; where a program is there already, EEXIST unless it is to
  * be replaced. Checked against what the kernel then says is there. 0, or -1 and errno. */
 int clsact_attach(uint32_t ifindex, enum hook hook, int program_fd, bool replace);
