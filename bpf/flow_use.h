@@ -129,7 +129,7 @@ VERIFIED_ONCE enum claim flow_promote(const struct flow_key *answered_key,
 enum other_half {
 	OTHER_HALF_NEW,
 	OTHER_HALF_ANSWERED, /* in flows: where this half belongs too */
-	OTHER_HALF_LOST,     /* another flow has its tuple by now */
+	OTHER_HALF_LOST,     /* another flow has its tuple by now, or its container has gone */
 };
 
 /* Puts back the lost half, unless its tuple was given away meanwhile. */
@@ -158,8 +158,25 @@ static __always_inline void flow_end(const struct flow_key *key, struct flow *fl
 	bpf_map_delete_elem(&flows, key);
 }
 
+/* Both halves, wherever they are. */
+VERIFIED_ONCE int flow_forget(const struct flow_key *forgotten, const struct flow *flow)
+{
+	struct flow_key key;
+
+	if (!forgotten || !flow)
+		return 0;
+	pair_shorten(flow->pair);
+	flow_other_key(forgotten, flow, &key);
+	bpf_map_delete_elem(&flows, &key);
+	bpf_map_delete_elem(&flows_new, &key);
+	__builtin_memcpy(&key, forgotten, sizeof(key));
+	bpf_map_delete_elem(&flows, &key);
+	bpf_map_delete_elem(&flows_new, &key);
+	return 0;
+}
+
 /* Once a second: the other half must not grow old while packets go one way only,
- * and is put back if it is lost. */
+ * and is put back if it is lost. The flow ends if its container has gone. */
 VERIFIED_ONCE int flow_refresh(const struct flow_key *used_key, struct flow *flow, __u32 now)
 {
 	struct flow_key key = {};
@@ -168,6 +185,10 @@ VERIFIED_ONCE int flow_refresh(const struct flow_key *used_key, struct flow *flo
 
 	if (!used_key || !flow)
 		return OTHER_HALF_NEW;
+	if (flow_has_owner(flow) && !owner_has_veth(flow->owner.slot)) {
+		flow_forget(used_key, flow);
+		return OTHER_HALF_LOST;
+	}
 	flow->last_seen = now;
 	flow_other_half(used_key, flow, &key, &other);
 	found = flow_find_in(&flows, &key);
@@ -277,23 +298,6 @@ static __always_inline enum verdict flow_use(const struct flow_key *key, struct 
 		tcp_track(flow, packet);
 	}
 	return VERDICT_TRANSLATE;
-}
-
-/* Both halves, wherever they are. */
-VERIFIED_ONCE int flow_forget(const struct flow_key *forgotten, const struct flow *flow)
-{
-	struct flow_key key;
-
-	if (!forgotten || !flow)
-		return 0;
-	pair_shorten(flow->pair);
-	flow_other_key(forgotten, flow, &key);
-	bpf_map_delete_elem(&flows, &key);
-	bpf_map_delete_elem(&flows_new, &key);
-	__builtin_memcpy(&key, forgotten, sizeof(key));
-	bpf_map_delete_elem(&flows, &key);
-	bpf_map_delete_elem(&flows_new, &key);
-	return 0;
 }
 
 #endif

@@ -82,8 +82,13 @@ static __always_inline bool host_translated(struct __sk_buff *skb, const struct 
  * them takes a place in the table of answered ones. */
 static __always_inline void host_note_translated(const struct packet *packet)
 {
-	if (!flow_find(&packet->tuple))
+	struct flow *flow = flow_find(&packet->tuple);
+	__u32 now = flow_now();
+
+	if (!flow)
 		host_create_flow(packet, FLOW_FOREIGN);
+	else if (flow->kind == FLOW_FOREIGN && flow->last_seen != now)
+		flow_refresh(&packet->tuple, flow, now);
 }
 
 /* Nothing tells whose an echo identifier or an SCTP port is. A socket of TCP or UDP that

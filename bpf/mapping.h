@@ -63,16 +63,28 @@ static __always_inline bool mapping_belongs_to_host(struct __sk_buff *skb,
 }
 
 /* A flow of the host's own whose socket has gone: its peer, that uses its port again,
- * means the mapping. */
-VERIFIED_ONCE bool mapping_follows_host(struct __sk_buff *skb, const struct packet *packet)
+ * means the mapping. Of what somebody else's NAT translates there is no socket: a SYN tells. */
+VERIFIED_ONCE bool mapping_follows_host(struct __sk_buff *skb, const struct packet *packet,
+					enum flow_kind kind)
 {
 	if (!packet)
 		return false;
 	if (packet->tuple.protocol == PROTOCOL_TCP)
 		return packet_begins_tcp(packet) &&
-		       socket_find(skb, &packet->tuple) != SOCKET_CONNECTED;
+		       (kind == FLOW_FOREIGN ||
+			socket_find(skb, &packet->tuple) != SOCKET_CONNECTED);
+	if (kind == FLOW_FOREIGN)
+		return false;
 	return packet->tuple.protocol == PROTOCOL_UDP &&
 	       socket_find(skb, &packet->tuple) == SOCKET_NONE;
+}
+
+/* An answer to what somebody else's NAT translates, it seems; but if the port is mapped it may
+ * be a request to that. It does not keep the entry alive: only what leaves does. */
+static __always_inline bool mapping_waits_for(const struct packet *packet, const struct flow *flow)
+{
+	return flow->kind == FLOW_FOREIGN && packet->tuple.protocol != PROTOCOL_TCP &&
+	       portmap_is_published(packet->tuple.destination_port);
 }
 
 VERIFIED_ONCE enum verdict mapping_decide(struct __sk_buff *skb, const struct packet *packet,
@@ -278,9 +290,13 @@ static __always_inline enum verdict decide_in(struct __sk_buff *skb, struct pack
 
 	tuple->direction = DIRECTION_IN;
 	flow = flow_of(tuple, &now);
-	if (flow && flow->kind == FLOW_HOST && mapping_follows_host(skb, packet)) {
-		flow_forget(tuple, flow);
-		flow = NULL;
+	if (flow && !flow_has_owner(flow)) {
+		if (mapping_follows_host(skb, packet, flow->kind)) {
+			flow_forget(tuple, flow);
+			flow = NULL;
+		} else if (mapping_waits_for(packet, flow)) {
+			return VERDICT_PASS;
+		}
 	}
 	if (flow && !flow->unconfirmed) {
 		verdict = enter_by_flow(skb, packet, flow, ifindex, may_skip, now, translation);

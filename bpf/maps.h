@@ -56,6 +56,8 @@ HASH_OF(policies, __u32, struct policy, MAX_SLOTS);
 HASH_OF(networks, struct network_key, struct network, MAX_NETWORKS);
 HASH_OF(attachments, struct attachment_key, struct attachment, MAX_SLOTS);
 ARRAY_OF(slots, BPF_MAP_TYPE_ARRAY, struct slot, MAX_SLOTS);
+/* _HASH, because a DEVMAP serves one type of program only. */
+ARRAY_OF(veths, BPF_MAP_TYPE_DEVMAP_HASH, __u32, MAX_SLOTS);
 ARRAY_OF(meta, BPF_MAP_TYPE_ARRAY, struct meta, 1);
 ARRAY_OF(published_ports, BPF_MAP_TYPE_ARRAY, __u64, PORT_WORDS);
 ARRAY_OF(noticed, BPF_MAP_TYPE_ARRAY, struct noticed, 1);

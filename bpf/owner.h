@@ -19,6 +19,21 @@ static __always_inline bool owner_live(const struct owner *owner)
 	return owner_slot(owner);
 }
 
+/* Is the owner's veth still there? Where somebody has deleted it and nobody calls DEL, the
+ * owner stays live. Asked where a flow begins, and once a second of those that go on. */
+VERIFIED_ONCE bool owner_has_veth(__u32 slot)
+{
+	struct meta *settings;
+	__u32 only = 0;
+
+	if (bpf_map_lookup_elem(&veths, &slot))
+		return true;
+	settings = bpf_map_lookup_elem(&meta, &only);
+	if (settings && !settings->owner_gone)
+		settings->owner_gone = 1;
+	return false;
+}
+
 static __always_inline bool owner_equal(const struct owner *a, const struct owner *b)
 {
 	return a->slot == b->slot && a->generation == b->generation;

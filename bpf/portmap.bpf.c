@@ -69,6 +69,7 @@
 #include "mapping.h"
 #include "masquerade.h"
 #include "rewrite.h"
+#include "sender.h"
 #include "tags.h"
 
 /* The kernel's ip_tos2prio: by the two bits of RFC 1349 that it looks at. */
@@ -434,7 +435,9 @@ int from_container(struct __sk_buff *skb)
 		skb->tc_index = 0; /* whatever the container may have meant by it */
 	kind = packet_parse(skb, &packet, ETH_HLEN);
 	if (kind == PACKET_IGNORED)
-		return pass_ignored(tags_are_nested(skb));
+		return !address_is_unset(packet.sender) && sender_is_forged(skb, &packet, ifindex)
+			       ? TC_ACT_SHOT
+			       : pass_ignored(tags_are_nested(skb));
 	packet.tuple.direction = DIRECTION_OUT;
 	if (shortcut_outwards(skb, &packet, &translation))
 		return act(skb, &packet, &translation, VERDICT_TRANSLATE);
@@ -450,7 +453,7 @@ int from_container(struct __sk_buff *skb)
 	}
 	endpoint = bpf_map_lookup_elem(&endpoints, packet.sender);
 	if (!endpoint || !owner_equal(&endpoint->owner, &interface->owner))
-		return TC_ACT_UNSPEC;
+		return sender_is_forged(skb, &packet, ifindex) ? TC_ACT_SHOT : TC_ACT_UNSPEC;
 	if (interface->role == ROLE_PORT) {
 		routed = packet_is_for_mac(skb, interface->bridge_mac);
 		ifindex = interface->bridge_ifindex;

@@ -15,7 +15,9 @@ static __always_inline struct portmap *portmap_find_at(const __u8 *address, __u1
 
 	address_copy(key.host_address, address);
 	portmap = bpf_map_lookup_elem(&portmaps, &key);
-	return portmap && owner_live(&portmap->owner) ? portmap : NULL;
+	return portmap && owner_live(&portmap->owner) && owner_has_veth(portmap->owner.slot)
+		       ? portmap
+		       : NULL;
 }
 
 /* False: nobody has it mapped, or ever had. */

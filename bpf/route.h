@@ -43,6 +43,15 @@ static __always_inline void route_query_source(struct bpf_fib_lookup *query, con
 		__builtin_memcpy(query->ipv6_src, source, 16);
 }
 
+static __always_inline void route_query_destination(struct bpf_fib_lookup *query,
+						    const __u8 *destination)
+{
+	if (query->family == AF_INET)
+		query->ipv4_dst = address_to_ipv4(destination);
+	else
+		__builtin_memcpy(query->ipv6_dst, destination, 16);
+}
+
 /* Where would the packet go that came in at ifindex? *out: the outgoing
  * interface, where it is forwarded. */
 VERIFIED_ONCE enum route route_of(struct __sk_buff *skb, const struct packet *packet, __u32 ifindex,

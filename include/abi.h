@@ -170,7 +170,12 @@ struct slot {
 	enum fast_path fast_path;
 	__u8 reserved[3];
 	char attachment[ATTACHMENT_KEY_SIZE];
+	__u64 container; /* a digest of the container's ID: an attachment a network, all alike */
 } __attribute__((aligned(8)));
+
+/* veths: DEVMAP_HASH by slot number, the ifindex of the veth's host side. The kernel empties the
+ * entry when that interface goes, whoever deletes it: without DEL nothing else tells that an
+ * owner is dead. Written before the slot goes live. */
 
 /* endpoints: HASH by container address. */
 struct endpoint_key {
@@ -181,7 +186,9 @@ struct endpoint {
 	struct owner owner;
 	__u8 prefix_length; /* of the address's own subnet, counted in its own family */
 	__u8 masquerade;    /* 1: a flow it begins leaves with the outgoing interface's address */
-	__u8 reserved[6];
+	__u8 strict;        /* 1: from an uplink it is reached by its mapped ports only */
+	__u8 shared;        /* 1: another attachment has this address too, and goes on using it */
+	__u8 reserved[4];
 };
 
 /* Holds addresses of its own family alone: ::/0 is no range of IPv4. */
@@ -445,6 +452,10 @@ struct meta {
 	/* CLOCK_MONOTONIC, seconds: what left the stack in this second or before does not count */
 	__u32 offload_dropped;
 	__u32 sees_devices; /* 1: the programs learn by themselves of qdiscs and filters */
+	/* 1: the programs have met a mapping or flow of an owner whose veth is gone. Written by
+	 * them; by user space when it looks for such owners. */
+	__u32 owner_gone;
+	__u32 reserved;
 } __attribute__((aligned(8)));
 
 /* noticed: ARRAY of one. What the programs have done at least once, so that nobody who does
@@ -473,7 +484,7 @@ struct counters {
 ASSERT_SIZE(struct owner, 8);
 ASSERT_SIZE(struct portmap_key, 24);
 ASSERT_SIZE(struct portmap, 40);
-ASSERT_SIZE(struct slot, 32 + ATTACHMENT_KEY_SIZE);
+ASSERT_SIZE(struct slot, 40 + ATTACHMENT_KEY_SIZE);
 ASSERT_SIZE(struct endpoint_key, 16);
 ASSERT_SIZE(struct endpoint, 16);
 ASSERT_SIZE(struct policy,
@@ -493,6 +504,6 @@ ASSERT_SIZE(struct flow_pair, 56);
 ASSERT_SIZE(struct workload, 8 + WORKLOAD_NAMESPACE_SIZE + WORKLOAD_NAME_SIZE);
 ASSERT_SIZE(struct attachment, 40 + 8 + WORKLOAD_NAMESPACE_SIZE + WORKLOAD_NAME_SIZE);
 ASSERT_SIZE(struct noticed, 8 + 3 * 8 * PORT_WORDS);
-ASSERT_SIZE(struct meta, 40 + PROGRAM_VERSION_SIZE + 4 * MASQUERADE_RANGES);
+ASSERT_SIZE(struct meta, 48 + PROGRAM_VERSION_SIZE + 4 * MASQUERADE_RANGES);
 
 #endif

@@ -62,6 +62,9 @@
 	X(drop_nested_tags, \
 	  "a VLAN tag under a priority tag: the kernel would take both off behind the programs") \
 	X(drop_no_attachment, "packet from a container whose attachment was deleted") \
+	X(drop_forged_source, \
+	  "packet from a container with the address of another container or of the host") \
+	X(drop_strict, "packet from an uplink to a strict container's own address, uninvited") \
 	X(drop_sctp_fragment, \
 	  "SCTP in fragments to or from a port whose number changes: its checksum cannot follow") \
 	X(drop_rewrite_failed, "the kernel refused to change the packet")

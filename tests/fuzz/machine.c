@@ -63,8 +63,14 @@ static void update(int map, const void *key, const void *value)
 static void write_slots(const struct world *world)
 {
 	/* Also those that are the same: the programs count in them. */
-	for (uint32_t i = 0; i < WORLD_SLOTS; i++)
-		update(bpf_map__fd(skeleton->maps.slots), &i, &world->slots[i]);
+	for (uint32_t i = 0; i < WORLD_SLOTS; i++) {
+		struct slot slot = world->slots[i];
+
+		slot.container = i;
+		if (slot.ifindex)
+			update(bpf_map__fd(skeleton->maps.veths), &i, &slot.ifindex);
+		update(bpf_map__fd(skeleton->maps.slots), &i, &slot);
+	}
 }
 
 static void write_policies(const struct world *world)

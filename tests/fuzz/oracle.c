@@ -910,6 +910,17 @@ static void ask_container_fragment(struct question *question, const struct inter
 	}
 }
 
+/* Not the container's own address: another one's, or, as routing over IPv6 says, the host's.
+ * What is written down of the host's addresses is empty here. */
+static bool is_forged(const struct question *question, const struct endpoint *from, bool routed)
+{
+	const struct wire *wire = &question->visit->wire;
+
+	if (from)
+		return world_owner_live(question->world, &from->owner);
+	return !wire->ipv4 && routed && !world_route(wire->outer.source);
+}
+
 static void ask_container(struct question *question)
 {
 	const struct visit *visit = question->visit;
@@ -928,10 +939,13 @@ static void ask_container(struct question *question)
 		return;
 	}
 	answer(question, ANSWER_PASS, "not the container's own address");
-	if (!from || !same_owner(&from->owner, &interface->owner))
-		return;
 	routed = addressed_to(visit, interface->role == ROLE_PORT ? interface->bridge_mac
 								  : host_mac(visit->device));
+	if (!from || !same_owner(&from->owner, &interface->owner)) {
+		if (is_forged(question, from, routed))
+			answer(question, ANSWER_DROP, "another's address");
+		return;
+	}
 	answer(question, ANSWER_PASS, "nothing to translate at the veth");
 	if (visit->wire.kind == WIRE_FRAGMENT) {
 		ask_container_fragment(question, interface);
@@ -988,8 +1002,11 @@ void oracle_ask(const struct world *world, const struct visit *visit, struct exp
 	memset(expected, 0, sizeof(*expected));
 	answer(&question, ANSWER_PASS, "no packet of ours");
 	expected->unsure = is_ambiguous(&visit->frame, &visit->wire);
-	if (visit->wire.kind == WIRE_FOREIGN)
+	if (visit->wire.kind == WIRE_FOREIGN) {
+		/* To a group, say, with the address of another container. */
+		expected->unsure |= visit->hook == FROM_CONTAINER;
 		return;
+	}
 	if (visit->hook == FROM_CONTAINER)
 		ask_container(&question);
 	else if (visit->hook == TO_UPLINK || visit->hook == TO_CONTAINER)

@@ -28,6 +28,7 @@ static struct __sk_buff last_context;
 static struct portmap_bpf *skeleton;
 static uint32_t generations[ROUTED + 1];
 static enum fast_path fast_paths[ROUTED + 1];
+static uint64_t containers[ROUTED + 1]; /* whose attachment it is */
 
 /* Not all kernels let the programs see what hangs at a device. */
 static void let_see(void)
@@ -164,7 +165,22 @@ static void write_slot(enum container container, bool live)
 			    .fast_path = fast_paths[container]};
 	uint32_t number = container;
 
+	slot.container = containers[container];
+	update(skeleton->maps.veths, &number, &slot.ifindex);
 	update(skeleton->maps.slots, &number, &slot);
+}
+
+void fixture_make_one_container(enum container one, enum container other)
+{
+	containers[other] = containers[one];
+	write_slot(other, true);
+}
+
+void fixture_remove_veth(enum container container)
+{
+	uint32_t number = container;
+
+	bpf_map_delete_elem(bpf_map__fd(skeleton->maps.veths), &number);
 }
 
 void fixture_set_fast_path(enum container container, enum fast_path mode)
@@ -204,6 +220,39 @@ void fixture_set_endpoint(const char *address, enum container owner, uint8_t pre
 
 	fixture_address(key.address, address);
 	update(skeleton->maps.endpoints, &key, &endpoint);
+}
+
+static void change_endpoint(const char *address, void (*change)(struct endpoint *endpoint))
+{
+	int map = bpf_map__fd(skeleton->maps.endpoints);
+	struct endpoint endpoint;
+	struct endpoint_key key;
+
+	fixture_address(key.address, address);
+	if (bpf_map_lookup_elem(map, &key, &endpoint))
+		err(1, "reading the endpoint %s", address);
+	change(&endpoint);
+	update(skeleton->maps.endpoints, &key, &endpoint);
+}
+
+static void share(struct endpoint *endpoint)
+{
+	endpoint->shared = 1;
+}
+
+static void make_strict(struct endpoint *endpoint)
+{
+	endpoint->strict = 1;
+}
+
+void fixture_share_address(const char *address)
+{
+	change_endpoint(address, share);
+}
+
+void fixture_make_strict(const char *address)
+{
+	change_endpoint(address, make_strict);
 }
 
 void fixture_set_policy(enum container owner, struct policy policy)
@@ -253,13 +302,38 @@ void fixture_map_port(int protocol, const char *host, int host_port, const char 
 	update(skeleton->maps.portmaps, &key, &portmap);
 }
 
-void fixture_exclude(const char *address)
+static void add_host_address(const char *address, bool excluded)
 {
 	struct host_address_key key;
-	struct host_address value = {.ifindex = UPLINK, .excluded = 1};
+	struct host_address value = {.ifindex = UPLINK, .excluded = excluded};
 
 	fixture_address(key.address, address);
 	update(skeleton->maps.host_addresses, &key, &value);
+}
+
+void fixture_exclude(const char *address)
+{
+	add_host_address(address, true);
+}
+
+void fixture_add_host_address(const char *address)
+{
+	add_host_address(address, false);
+}
+
+void fixture_forget_host_addresses(void)
+{
+	clear(skeleton->maps.host_addresses, sizeof(struct host_address_key));
+}
+
+static void add_host_addresses(void)
+{
+	static const char *const addresses[] = {v4_host,   v4_host_other, v4_second_uplink,
+						v4_bridge, v6_host,       v6_second_uplink,
+						v6_bridge, "::"};
+
+	for (size_t i = 0; i < sizeof(addresses) / sizeof(addresses[0]); i++)
+		add_host_address(addresses[i], false);
 }
 
 void fixture_unmap_port(int protocol, const char *host, int host_port)
@@ -357,6 +431,7 @@ static void add_containers(void)
 	for (enum container container = ONE; container <= ROUTED; container++) {
 		generations[container] = 40 + container;
 		fast_paths[container] = FAST_PATH_OFF;
+		containers[container] = container;
 		write_slot(container, true);
 	}
 	fixture_set_endpoint(v4_container_one, ONE, 16, true);
@@ -565,6 +640,7 @@ void fixture_reset(void)
 	clear(skeleton->maps.interfaces, sizeof(uint32_t));
 	clear(skeleton->maps.policies, sizeof(uint32_t));
 	clear(skeleton->maps.host_addresses, sizeof(struct host_address_key));
+	add_host_addresses();
 	add_containers();
 	classify_all();
 	add_mappings();

@@ -96,6 +96,16 @@ void fixture_set_addresses(enum device device, const char *address4, const char 
 void fixture_map_port(int protocol, const char *host, int host_port, const char *container,
 		      int container_port, enum container owner);
 void fixture_exclude(const char *address); /* as excludeInterfaces does */
+/* What is written down of the host's addresses, true or not */
+void fixture_add_host_address(const char *address);
+void fixture_forget_host_addresses(void);
+/* Of an endpoint: another attachment has it too; "strict" */
+void fixture_share_address(const char *address);
+void fixture_make_strict(const char *address);
+/* Two attachments become those of one container. */
+void fixture_make_one_container(enum container one, enum container other);
+/* The veth is deleted, and nobody calls DEL. */
+void fixture_remove_veth(enum container container);
 void fixture_unmap_port(int protocol, const char *host, int host_port);
 void fixture_set_masquerade_ports(uint16_t first, uint16_t last);
 /* As though a masqueraded flow had left with it. */

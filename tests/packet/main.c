@@ -21,6 +21,7 @@ int main(void)
 	direct_rows();
 	host_rows();
 	neighbour_rows();
+	identity_rows();
 	lifetime_rows();
 	tcp_state_rows();
 	table_rows();

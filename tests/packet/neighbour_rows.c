@@ -164,9 +164,6 @@ static const struct row other_rows[] = {
 	{.says = "a source that is no endpoint is left alone at a veth",
 	 AT(FROM_CONTAINER, VETH_ONE),
 	 .in = TCP(v4_stranger, 40000, v4_host, 8080, SYN)},
-	{.says = "so is another container's address",
-	 AT(FROM_CONTAINER, VETH_ONE),
-	 .in = TCP(v4_container_two, 40000, v4_host, 8080, SYN)},
 };
 
 #define HAIRPIN_SOURCE(table, from_port) \

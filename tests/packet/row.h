@@ -155,6 +155,7 @@ void policy_rows(void);
 void direct_rows(void);
 void host_rows(void);
 void neighbour_rows(void);
+void identity_rows(void);
 void lifetime_rows(void);
 void tcp_state_rows(void);
 void table_rows(void);

@@ -14,6 +14,7 @@
 #include "datapath/orphans.h"
 #include "datapath/owners.h"
 #include "datapath/policies.h"
+#include "datapath/refusal.h"
 #include "datapath/removal.h"
 #include "datapath/warning.h"
 #include "net/link_names.h"
@@ -59,6 +60,24 @@ bool attachments_are_of_one_container(const char one[ATTACHMENT_KEY_SIZE],
 	       !strcmp(one_name.container_id, other_name.container_id);
 }
 
+/* FNV-1a, 64 bits. */
+static uint64_t digest_of(const char *text)
+{
+	uint64_t digest = 0xcbf29ce484222325;
+
+	for (; *text; text++)
+		digest = (digest ^ (unsigned char)*text) * 0x100000001b3;
+	return digest;
+}
+
+static int write_veth(const struct objects *objects, uint32_t slot, uint32_t ifindex,
+		      struct cni_error *err)
+{
+	if (!bpf_map_update_elem(objects->maps[MAP_VETHS], &slot, &ifindex, BPF_ANY))
+		return 0;
+	return refusal_set(err, errno, "cannot write to the map veths");
+}
+
 static int write_slot(const struct objects *objects, const struct attachment_claims *claims,
 		      struct owner owner, struct cni_error *err)
 {
@@ -67,11 +86,17 @@ static int write_slot(const struct objects *objects, const struct attachment_cla
 		.ifindex = claims->ifindex,
 		.fast_path = claims->fast_path,
 	};
+	struct attachment_name name;
 
+	if (attachment_name_split(claims->key.name, &name))
+		slot.container = digest_of(name.container_id);
 	memcpy(slot.host_mac, claims->host_mac, sizeof(slot.host_mac));
 	claims_find_gateway(objects, claims, slot.gateway_mac);
 	memcpy(slot.attachment, claims->key.name, sizeof(slot.attachment));
-	return slot_write(objects, owner.slot, &slot, err);
+	return slot_write(objects, owner.slot, &slot, err) ||
+			       write_veth(objects, owner.slot, claims->ifindex, err)
+		       ? -1
+		       : 0;
 }
 
 /* What an ADD does under the lock, and what was made ready for it before. */

@@ -216,6 +216,7 @@ static int claim_endpoint(const struct objects *objects, struct nl_sock *socket,
 		describe_attachment(objects, old_owner.attachment, who);
 		warning("address %s belongs to %s too; the newest has it now",
 			cni_address_format(claim->key.address, address), who);
+		endpoint.shared = 1;
 	}
 	if (bpf_map_update_elem(objects->maps[MAP_ENDPOINTS], &claim->key, &endpoint, BPF_ANY))
 		return refusal_set(err, errno, "cannot write to the map endpoints");

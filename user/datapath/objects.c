@@ -24,6 +24,7 @@ static const struct map_shape shapes[MAP_COUNT] = {
 	[MAP_PUBLISHED_PORTS] = {"published_ports", BPF_MAP_TYPE_ARRAY, sizeof(__u32),
 				 sizeof(__u64)},
 	[MAP_SLOTS] = {"slots", BPF_MAP_TYPE_ARRAY, sizeof(__u32), sizeof(struct slot)},
+	[MAP_VETHS] = {"veths", BPF_MAP_TYPE_DEVMAP_HASH, sizeof(__u32), sizeof(__u32)},
 	[MAP_ENDPOINTS] = {"endpoints", BPF_MAP_TYPE_HASH, sizeof(struct endpoint_key),
 			   sizeof(struct endpoint)},
 	[MAP_INTERFACES] = {"interfaces", BPF_MAP_TYPE_HASH, sizeof(__u32),

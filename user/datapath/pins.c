@@ -297,6 +297,7 @@ static bool is_used(enum map_number map, enum pins_use use)
 	case MAP_ATTACHMENTS:
 	case MAP_META:
 		return true;
+	case MAP_VETHS:
 	case MAP_PUBLISHED_PORTS:
 	case MAP_HOST_ADDRESSES:
 	case MAP_NETWORKS:

@@ -2,6 +2,7 @@
 /* add.c - ADD: all that the container asks for, or nothing. */
 #include "cni/cleanup.h"
 #include "cni/reply.h"
+#include "datapath/abandoned.h"
 #include "datapath/lock.h"
 #include "datapath/maps.h"
 #include "datapath/networks.h"
@@ -60,6 +61,7 @@ static int attach_and_claim(struct host *host, struct container *container,
 	if (claim(host, container, err))
 		return -1;
 	remember_network(host, container);
+	abandoned_remove(&host->datapath, host->socket, ABANDONED_NOTICED);
 	return 0;
 }
 

@@ -3,6 +3,7 @@
  * container: for udev rules and for people. */
 #include <stdio.h>
 
+#include "datapath/abandoned.h"
 #include "datapath/lock.h"
 #include "datapath/masquerade_ports.h"
 #include "datapath/networks.h"
@@ -63,6 +64,7 @@ static int visit_named(struct host *host, char *const *names,
 
 static int refresh(struct host *host, struct cni_error *err)
 {
+	abandoned_remove(&host->datapath, host->socket, ABANDONED_ALL);
 	interfaces_sweep(host);
 	run_before_warn_all(host);
 	if (interfaces_repair(host, err) || fast_path_refresh(host, err) ||

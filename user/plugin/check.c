@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* check.c - CHECK: compares what was asked for with what the kernel has. */
 #include "cni/cleanup.h"
+#include "datapath/abandoned.h"
 #include "datapath/maps.h"
 #include "datapath/prepare.h"
 #include "plugin/absent_addresses.h"
@@ -46,6 +47,7 @@ static int verify(struct host *host, struct container *container, struct cni_err
 {
 	bool with_ports = container->conf.mapping_count > 0;
 
+	abandoned_remove(&host->datapath, host->socket, ABANDONED_NOTICED);
 	absent_addresses_warn(host, container);
 	fast_path_choose_mode(host, container);
 	/* An interface that came up since is attached to here rather than complained of. */

@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * sender.h - whether a container may use the source address that its packet bears.
+ *
+ * Its own addresses are known, and so are the other containers' and the host's, which it may
+ * not use. Any other address may be one that was given to it later, or of somebody behind it:
+ * a container can be a router.
+ */
+#ifndef BPF_PORTMAP_SENDER_H
+#define BPF_PORTMAP_SENDER_H
+
+#include "owner.h"
+#include "packet.h"
+#include "route.h"
+
+/* An address of another attachment. A container on two networks answers with either's
+ * address by whichever veth its routing chooses. */
+static __always_inline bool sender_is_another(const struct endpoint *endpoint,
+					      const struct owner *own)
+{
+	const struct slot *theirs = owner_slot(&endpoint->owner), *ours = owner_slot(own);
+
+	return theirs && ours && theirs->container != ours->container && !endpoint->shared;
+}
+
+static __always_inline bool sender_asks_stack(struct __sk_buff *skb,
+					      const struct interface *interface)
+{
+	if (interface->role == ROLE_PORT)
+		return packet_is_for_mac(skb, interface->bridge_mac);
+	return skb->pkt_type == PACKET_HOST;
+}
+
+/* The record may be behind the truth, and routing does not tell an address of the host from
+ * one without a route: so both are asked. What is routed over IPv6 with a source that has no
+ * route never gets an answer, and there routing alone decides: the stack does not ask. */
+static __always_inline bool sender_is_host(struct __sk_buff *skb, const struct packet *packet,
+					   const struct interface *interface, __u32 ifindex)
+{
+	struct bpf_fib_lookup query;
+	__u32 gateway = ifindex;
+	struct endpoint_key key;
+	bool known;
+
+	barrier_var(gateway); /* or compilers choose between two pointers to load from */
+	if (interface->role == ROLE_PORT)
+		gateway = interface->bridge_ifindex;
+	address_copy(key.address, packet->sender);
+	/* The entry :: is no address. */
+	if (address_is_unset(key.address))
+		return false;
+	known = bpf_map_lookup_elem(&host_addresses, &key);
+	if (!known && (packet->ipv4 || !sender_asks_stack(skb, interface)))
+		return false;
+	route_query(&query, packet, gateway);
+	route_query_destination(&query, key.address);
+	switch (bpf_fib_lookup(skb, &query, sizeof(query), 0)) {
+	case BPF_FIB_LKUP_RET_NOT_FWDED:
+		return true;
+	case BPF_FIB_LKUP_RET_FWD_DISABLED: /* tells nothing about the address */
+		return known;
+	default:
+		return false;
+	}
+}
+
+/* Of a packet that came in at the veth ifindex, and whose source is not the sender's own endpoint,
+ * for all that is known. */
+VERIFIED_ONCE bool sender_is_forged(struct __sk_buff *skb, const struct packet *packet,
+				    __u32 ifindex)
+{
+	const struct interface *interface;
+	const struct endpoint *endpoint;
+	struct endpoint_key key;
+
+	if (!packet)
+		return false;
+	interface = bpf_map_lookup_elem(&interfaces, &ifindex);
+	if (!interface)
+		return false;
+	address_copy(key.address, packet->sender);
+	endpoint = bpf_map_lookup_elem(&endpoints, &key);
+	if (endpoint && owner_equal(&endpoint->owner, &interface->owner))
+		return false;
+	if (endpoint ? sender_is_another(endpoint, &interface->owner)
+		     : sender_is_host(skb, packet, interface, ifindex)) {
+		count(drop_forged_source);
+		return true;
+	}
+	return false;
+}
+
+#endif

@@ -1,0 +1,108 @@
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+# shellcheck shell=bash disable=SC2154 # the world's names: world.sh
+#
+# test_identity.sh - containers that send with addresses which are not theirs.
+
+needs_ours() { [ "$plugin" = bpf-portmap ] || skip "about what only we drop"; }
+
+# forge_from CONTAINER SOURCE PORT DESTINATION PORT [MAC]: a datagram, to the gateway unless told
+forge_from() {
+	in_namespace "$1" "$peer" forge udp "$2" "$3" "$4" "$5" --interface eth0 \
+		--destination-mac "${6:-$(mac_of cni0)}"
+}
+
+# a container's packets with another container's address go nowhere: not out, not to others on the
+# bridge, though no reverse path filter asks
+test_identity_of_container() {
+	needs_ours
+	sysctl -qw net.ipv4.conf.all.rp_filter=0 net.ipv4.conf.default.rp_filter=0
+	container_start web bridge -p 8080:80/udp
+	container_add evil bridge
+	container_add near bridge
+	sysctl -qw net.ipv4.conf.cni0.rp_filter=0
+	capture_start out client eth0 "udp port 5000"
+	capture_start across near eth0 "udp port 5000"
+	local before
+	before=$(counted drop_forged_source)
+	forge_from evil "$(address4 web)" 5000 "$client4" 5001
+	forge_from evil "$(address6 web)" 5000 "$client6" 5001
+	forge_from evil "$(address4 web)" 5000 "$(address4 near)" 5001 "$(mac_in near eth0)"
+	forge_from evil "$(address6 web)" 5000 "$(address6 near)" 5001 "$(mac_in near eth0)"
+	expect_captured_nothing out
+	expect_captured_nothing across
+	expect_equal 4 $(($(counted drop_forged_source) - before)) drop_forged_source
+	capture_start out client eth0 "udp port 5000"
+	forge_from web "$(address4 web)" 5000 "$client4" 5001
+	expect_contains "$(capture_stop out)" "$client4.5001"
+}
+
+# nor can it take a client's way to a mapped port away by the host's own address, of either family
+test_identity_of_host() {
+	needs_ours
+	container_start web bridge -p 8080:80/tcp -p 8080:80/udp
+	container_add evil bridge
+	local before protocol
+	before=$(counted drop_forged_source)
+	for protocol in tcp udp; do
+		in_namespace evil "$peer" forge "$protocol" "$host6" 8080 "$client6" 4000 \
+			--interface eth0 --destination-mac "$(mac_of cni0)"
+		in_namespace evil "$peer" forge "$protocol" "$host4" 8080 "$client4" 4000 \
+			--interface eth0 --destination-mac "$(mac_of cni0)"
+	done
+	expect_equal 4 $(($(counted drop_forged_source) - before)) drop_forged_source
+	expect_answers client "$host6" 8080 web - --source-port 4000
+	expect_answers client "$host4" 8080 web - --source-port 4000
+}
+
+# a container that is a router for networks of its own goes on being one, and so does one with
+# an address that was given to it later
+test_identity_router() {
+	container_add router bridge
+	container_start web bridge -p 8080:80/tcp -p 8080:80/udp
+	namespace_add inner
+	in_namespace router sysctl -qw net.ipv4.ip_forward=1 net.ipv6.conf.all.forwarding=1
+	link_make router inside "10.50.0.1/24 fd00:50::1/64" inner eth0 "10.50.0.2/24 fd00:50::2/64"
+	ip -n inner route add default via 10.50.0.1
+	ip -n inner route add default via fd00:50::1
+	ip route add 10.50.0.0/24 via "$(address4 router)"
+	ip route add fd00:50::/64 via "$(address6 router)"
+	serve_in client 7000 outside
+	expect_answers inner "$client4" 7000 outside 10.50.0.2
+	expect_answers inner "$client6" 7000 outside fd00:50::2
+	ip -n web address add 10.88.77.7/16 dev eth0
+	expect_answer web tcp "$client4" 7000 outside 10.88.77.7 --from 10.88.77.7
+}
+
+# a container on two networks answers with one's address by the other's veth
+test_identity_two_networks() {
+	conflist other bridge "$other_network"
+	container_add both bridge -p 8080:80/tcp -p 8080:80/udp
+	runtime add other both --ifname eth1 >/run/out || fail "$(cat /run/out)"
+	serve_in both 80
+	# all answers leave by eth1
+	ip -n both route replace default via 10.87.0.1
+	ip -n both route replace default via fd00:87::1
+	no_rp_filter="net.ipv4.conf.all.rp_filter=0 net.ipv4.conf.default.rp_filter=0"
+	# shellcheck disable=SC2086
+	sysctl -qw $no_rp_filter net.ipv4.conf.cni0.rp_filter=0 net.ipv4.conf.cni1.rp_filter=0
+	# shellcheck disable=SC2086
+	in_namespace both sysctl -qw $no_rp_filter net.ipv4.conf.eth0.rp_filter=0
+	expect_answers client "$host4" 8080 both
+	expect_answers client "$host6" 8080 both
+	expect_answers client "$(address4 both)" 80 both
+}
+
+# two containers with the same address, on different networks: the older one's packets pass, too
+test_identity_same_address() {
+	needs_ours
+	conflist isolated bridge "$other_network"' | .name = "isolated" | .plugins[0].bridge = "cni2" |
+		.plugins[0].ipam.ranges = [[{"subnet":"10.88.0.0/16"}]] | .plugins[0].isGateway = false |
+		.plugins[0].ipam |= del(.routes)'
+	conflist first bridge "$only_ipv4"
+	container_add old first
+	container_add new isolated 2>/run/warnings
+	expect_equal "$(address4 old)" "$(address4 new)" addresses
+	capture_start across host cni0 "udp port 5000"
+	forge_from old "$(address4 old)" 5000 10.88.9.9 5001
+	expect_contains "$(capture_stop across)" "10.88.9.9.5001"
+}

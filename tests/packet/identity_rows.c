@@ -1,0 +1,295 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* identity_rows.c - whether a container has the source address that its packets bear. */
+#include "row.h"
+
+#define FORGED .verdict = DROPPED, .counts = {"drop_forged_source"}
+
+static const struct row container_rows[] = {
+	{.says = "another container's address: dropped, to the gateway",
+	 AT(FROM_CONTAINER, VETH_ONE),
+	 .in = TCP(v4_container_two, 40000, v4_host, 8080, SYN),
+	 FORGED},
+	{.says = "and outwards",
+	 AT(FROM_CONTAINER, VETH_ONE),
+	 .in = UDP(v6_container_two, 40000, v6_server, 53),
+	 FORGED},
+	{.says = "and switched, to another container on the bridge",
+	 AT(FROM_CONTAINER, VETH_QUIET),
+	 .in = UDP(v4_container_one, 80, v4_container_two, 40000, .to_mac = MAC_CONTAINER_TWO),
+	 FORGED},
+	{.says = "and to a stranger on the bridge",
+	 AT(FROM_CONTAINER, VETH_QUIET),
+	 .in = UDP(v4_container_one, 80, v4_stranger, 40000, .to_mac = MAC_FOREIGN),
+	 FORGED},
+	{.says = "a container's on another network of the host",
+	 AT(FROM_CONTAINER, VETH_ROUTED),
+	 .in = TCP(v4_container_one, 40000, v4_server, 443, SYN),
+	 FORGED},
+	{.says = "the first fragment of a datagram",
+	 AT(FROM_CONTAINER, VETH_ONE),
+	 .in = UDP(v4_container_two, 40000, v4_server, 53, .fragment = FIRST_FRAGMENT),
+	 FORGED},
+	{.says = "and a later one",
+	 AT(FROM_CONTAINER, VETH_ONE),
+	 .in = UDP(v4_container_two, 40000, v4_server, 53, .fragment = LATER_FRAGMENT),
+	 FORGED},
+	{.says = "a later one over IPv6",
+	 AT(FROM_CONTAINER, VETH_ONE),
+	 .in = UDP(v6_container_two, 40000, v6_server, 53, .fragment = LATER_FRAGMENT),
+	 FORGED},
+	{.says = "GRE",
+	 AT(FROM_CONTAINER, VETH_ONE),
+	 .in = {.protocol = 47, .from = v4_container_two, .to = v4_server, .payload = 9},
+	 FORGED},
+	{.says = "TCP whose header ends too early",
+	 AT(FROM_CONTAINER, VETH_ONE),
+	 .in = TCP(v4_container_two, 25000, v4_server, 443, SYN, .without_transport = true),
+	 FORGED},
+	{.says = "an ICMP error",
+	 AT(FROM_CONTAINER, VETH_ONE),
+	 .in = ERROR4(3, 1, v4_container_two, v4_server,
+		      UDP(v4_server, 53, v4_container_two, 25000)),
+	 FORGED},
+	{.says = "an answer to a ping",
+	 AT(FROM_CONTAINER, VETH_ONE),
+	 .in = PONG6(v6_container_two, v6_server, 7),
+	 FORGED},
+	{.says = "a datagram to a group",
+	 AT(FROM_CONTAINER, VETH_ONE),
+	 .in = UDP(v4_container_two, 5353, "224.0.0.251", 5353, .to_mac = MAC_MULTICAST),
+	 FORGED},
+	{.says = "a datagram to a group with the container's own address passes",
+	 AT(FROM_CONTAINER, VETH_ONE),
+	 .in = UDP(v4_container_one, 5353, "224.0.0.251", 5353, .to_mac = MAC_MULTICAST)},
+	{.says = "and one to all nodes from a link-local address",
+	 AT(FROM_CONTAINER, VETH_ONE),
+	 .in = UDP("fe80::2", 5353, "ff02::fb", 5353, .to_mac = MAC_MULTICAST)},
+	{.says = "and one from nobody, who asks for an address",
+	 AT(FROM_CONTAINER, VETH_ONE),
+	 .in = UDP("0.0.0.0", 68, "255.255.255.255", 67, .to_mac = MAC_BROADCAST)},
+	{.says = "and one from nobody over IPv6",
+	 AT(FROM_CONTAINER, VETH_ONE),
+	 .in = PING6("::", "ff02::1", 7, .to_mac = MAC_MULTICAST)},
+	{.says = "nobody's address passes as it is: the container may be a router",
+	 AT(FROM_CONTAINER, VETH_ONE),
+	 .in = TCP("10.99.0.2", 40000, v4_server, 443, SYN)},
+	{.says = "over IPv6 too",
+	 AT(FROM_CONTAINER, VETH_ONE),
+	 .in = UDP("fd00:99::2", 40000, v6_server, 53)},
+	{.says = "and one that nobody has a route to, IPv4",
+	 AT(FROM_CONTAINER, VETH_ONE),
+	 .in = UDP("100.64.0.2", 40000, v4_container_two, 53, .to_mac = MAC_CONTAINER_TWO)},
+	{.says = "and one that nobody has a route to, switched, IPv6",
+	 AT(FROM_CONTAINER, VETH_ONE),
+	 .in = UDP("fd00:99::2", 40000, v6_container_two, 53, .to_mac = MAC_CONTAINER_TWO)},
+};
+
+static void given_two_dead(void)
+{
+	fixture_kill(TWO);
+}
+
+static void given_shared(void)
+{
+	fixture_share_address(v4_container_two);
+}
+
+static void given_two_networks(void)
+{
+	fixture_make_one_container(ONE, TWO);
+}
+
+static const struct row excuse_rows[] = {
+	{.says = "the address of a container that has gone is nobody's",
+	 .given = given_two_dead,
+	 AT(FROM_CONTAINER, VETH_ONE),
+	 .in = UDP(v4_container_two, 40000, v4_server, 53)},
+	{.says = "an address that two attachments have: either may use it",
+	 .given = given_shared,
+	 AT(FROM_CONTAINER, VETH_ONE),
+	 .in = UDP(v4_container_two, 40000, v4_server, 53)},
+	{.says = "a container on two networks may send with one's address by the other's veth",
+	 .given = given_two_networks,
+	 AT(FROM_CONTAINER, VETH_TWO),
+	 .in = TCP(v4_container_one, 40000, v4_server, 443, SYN | ACK)},
+	{.says = "with its own address all the more",
+	 .given = given_two_networks,
+	 AT(FROM_CONTAINER, VETH_TWO),
+	 .in = TCP(v4_container_two, 40000, v4_server, 443, SYN)},
+};
+
+/* The record may be older than the truth. */
+static void given_another_host_address(void)
+{
+	fixture_add_host_address("198.51.100.42");
+	fixture_add_host_address("2001:db8:99::42");
+}
+
+static const struct row host_address_rows[] = {
+	{.says = "an address of the host: dropped",
+	 AT(FROM_CONTAINER, VETH_ONE),
+	 .in = TCP(v4_host, 8080, v4_client, 40000, SYN),
+	 FORGED},
+	{.says = "over IPv6, where the stack would forward it",
+	 AT(FROM_CONTAINER, VETH_ONE),
+	 .in = TCP(v6_host, 8080, v6_client, 40000, SYN),
+	 FORGED},
+	{.says = "of the container's own bridge",
+	 AT(FROM_CONTAINER, VETH_ONE),
+	 .in = PONG6(v6_bridge, v6_container_two, 5, .to_mac = MAC_CONTAINER_TWO),
+	 FORGED},
+	{.says = "from a routed container",
+	 AT(FROM_CONTAINER, VETH_ROUTED),
+	 .in = UDP(v6_host, 8080, v6_client, 40000),
+	 FORGED},
+	{.says = "IPv6, before anybody has written it down",
+	 .given = fixture_forget_host_addresses,
+	 AT(FROM_CONTAINER, VETH_ONE),
+	 .in = UDP(v6_host, 8080, v6_client, 40000),
+	 FORGED},
+	{.says = "one that is not the host's any more passes",
+	 .given = given_another_host_address,
+	 AT(FROM_CONTAINER, VETH_ONE),
+	 .in = UDP("198.51.100.42", 40000, v4_client, 53)},
+	{.says = "over IPv6 too",
+	 .given = given_another_host_address,
+	 AT(FROM_CONTAINER, VETH_ONE),
+	 .in = UDP("2001:db8:99::42", 40000, v6_client, 53)},
+};
+
+static const struct entry foreign4[] = {FOREIGN(NEW, IPPROTO_TCP, v4_host, 8080, v4_client, 40000)};
+static const struct entry foreign_udp4[] = {
+	FOREIGN(NEW, IPPROTO_UDP, v4_host, 8080, v4_client, 40000)};
+
+static void given_foreign(void)
+{
+	fixture_put_pair(foreign4, NOBODY, false, 0, STATE_NEW);
+}
+
+static void given_silent_foreign_datagrams(void)
+{
+	fixture_put_pair(foreign_udp4, NOBODY, false, 100, STATE_NEW);
+}
+
+/* The client's datagrams must not have kept it alive. */
+static void check_foreign_is_not_kept(void)
+{
+	struct stored_entries stored;
+
+	fixture_read_flows(&stored);
+	for (int i = 0; i < stored.count; i++)
+		if (stored.entries[i].flow.last_seen + 90 > fixture_second())
+			row_fail("the entry was kept alive");
+}
+
+static void check_foreign_is_kept(void)
+{
+	struct stored_entries stored;
+
+	fixture_read_flows(&stored);
+	for (int i = 0; i < stored.count; i++)
+		if (stored.entries[i].flow.last_seen + 90 < fixture_second())
+			row_fail("the entry was not kept alive");
+}
+
+static const struct row foreign_rows[] = {
+	{.says = "[i02] who begins a connection to a mapped port means the mapping, whatever"
+		 " somebody else's NAT did with the same tuple",
+	 .given = given_foreign,
+	 AT(FROM_UPLINK, UPLINK),
+	 .in = TCP(v4_client, 40000, v4_host, 8080, SYN),
+	 .out = TCP(v4_client, 40000, v4_container_one, 80, SYN),
+	 .flows = {MAPPED(NEW, IPPROTO_TCP, v4_client, 40000, v4_host, 8080, v4_container_one, 80,
+			  40000)}},
+	{.says = "[i02] an answer is that NAT's",
+	 .given = given_foreign,
+	 .flows_unchecked = true,
+	 AT(FROM_UPLINK, UPLINK),
+	 .in = TCP(v4_client, 40000, v4_host, 8080, SYN | ACK)},
+	{.says = "datagrams to a mapped port do not keep another NAT's entry alive",
+	 .given = given_silent_foreign_datagrams,
+	 .flows_unchecked = true,
+	 AT(FROM_UPLINK, UPLINK),
+	 .in = UDP(v4_client, 40000, v4_host, 8080),
+	 .afterwards = check_foreign_is_not_kept},
+	{.says = "those that it translates do",
+	 .given = given_silent_foreign_datagrams,
+	 .flows_unchecked = true,
+	 AT(TO_UPLINK, UPLINK),
+	 .in = UDP(v4_host, 8080, v4_client, 40000),
+	 .afterwards = check_foreign_is_kept},
+};
+
+static void given_one_gone(void)
+{
+	fixture_remove_veth(ONE);
+}
+
+static const struct entry answered4[] = {MAPPED(ANSWERED, IPPROTO_UDP, v4_client, 40000, v4_host,
+						8080, v4_container_one, 80, 40000)};
+static const struct entry begun4[] = {
+	MAPPED(NEW, IPPROTO_TCP, v4_client, 40000, v4_host, 8080, v4_container_one, 80, 40000)};
+
+static void given_answered_gone(void)
+{
+	fixture_put_pair(answered4, ONE, false, 2, STATE_ESTABLISHED);
+	given_one_gone();
+}
+
+static void given_begun_gone(void)
+{
+	fixture_put_pair(begun4, ONE, false, 2, STATE_NEW);
+	given_one_gone();
+}
+
+static const struct entry masqueraded_out4[] = {
+	MASQUERADED(ANSWERED, IPPROTO_UDP, v4_container_one, 25000, v4_server, 53, v4_host, 25000)};
+
+static void given_masqueraded_gone(void)
+{
+	fixture_put_pair(masqueraded_out4, ONE, false, 2, STATE_ESTABLISHED);
+	given_one_gone();
+}
+
+static const struct row gone_rows[] = {
+	{.says = "a mapping whose owner's veth is gone, though nobody called DEL, takes nothing",
+	 .given = given_one_gone,
+	 AT(FROM_UPLINK, UPLINK),
+	 .in = TCP(v4_client, 40000, v4_host, 8080, SYN)},
+	{.says = "over IPv6 neither",
+	 .given = given_one_gone,
+	 AT(FROM_UPLINK, UPLINK),
+	 .in = UDP(v6_client, 40000, v6_host, 8080)},
+	{.says = "nor from another container",
+	 .given = given_one_gone,
+	 AT(FROM_CONTAINER, VETH_TWO),
+	 .in = TCP(v4_container_two, 40000, v4_host, 8080, SYN)},
+	{.says = "another container's mapping does",
+	 .given = given_one_gone,
+	 AT(FROM_UPLINK, UPLINK),
+	 .in = TCP(v4_client, 40000, v4_host, 7070, SYN),
+	 .out = TCP(v4_client, 40000, v4_container_quiet, 70, SYN),
+	 .flows = {MAPPED(NEW, IPPROTO_TCP, v4_client, 40000, v4_host, 7070, v4_container_quiet, 70,
+			  40000)}},
+	{.says = "its flow ends with the next second's first packet, which passes",
+	 .given = given_answered_gone,
+	 AT(FROM_UPLINK, UPLINK),
+	 .in = UDP(v4_client, 40000, v4_host, 8080)},
+	{.says = "so does one that was not answered yet: the SYN again",
+	 .given = given_begun_gone,
+	 AT(FROM_UPLINK, UPLINK),
+	 .in = TCP(v4_client, 40000, v4_host, 8080, SYN)},
+	{.says = "and a masqueraded one",
+	 .given = given_masqueraded_gone,
+	 AT(FROM_UPLINK, UPLINK),
+	 .in = UDP(v4_server, 53, v4_host, 25000)},
+};
+
+void identity_rows(void)
+{
+	ROWS_RUN(gone_rows);
+	ROWS_RUN(container_rows);
+	ROWS_RUN(excuse_rows);
+	ROWS_RUN(host_address_rows);
+	ROWS_RUN(foreign_rows);
+}
