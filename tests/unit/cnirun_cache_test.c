@@ -141,6 +141,26 @@ static void no_place(void **state)
 	assert_error(&err, 5, "results");
 }
 
+/* DEL could not read it, and would not know what was added. */
+static void too_large_to_read(void **state)
+{
+	enum { SIZE = 16 << 20 };
+	struct cni_error err = {0};
+	char *text = malloc(SIZE + 1);
+	json_t *result;
+
+	(void)state;
+	assert_non_null(text);
+	memset(text, 'x', SIZE);
+	text[SIZE] = '\0';
+	result = json_pack("{s:s}", "x", text);
+	assert_int_equal(write_entry(NULL, NULL, result, &err), -1);
+	assert_error(&err, 5, "too large for the cache");
+	assert_false(sandbox_has(FILE_NAME));
+	json_decref(result);
+	free(text);
+}
+
 static void libcni_file_read(void **state)
 {
 	struct cache_entry entry = {0};
@@ -350,6 +370,7 @@ int main(void)
 	ADD_SANDBOXED(&tests, "[s130] a file is replaced, not overwritten",
 		      replaced_not_overwritten);
 	ADD_SANDBOXED(&tests, "[s130] a cache that cannot be written", no_place);
+	ADD_SANDBOXED(&tests, "[s130] more than could be read again", too_large_to_read);
 	ADD_SANDBOXED(&tests, "[s130] a file of libcni is read", libcni_file_read);
 	ADD_SANDBOXED(&tests, "[s133] a file without kind is a bare result", old_format_read);
 	ADD_SANDBOXED(&tests, "[s131] no file is no error", missing_file);

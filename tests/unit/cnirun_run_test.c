@@ -991,6 +991,22 @@ static void gc_beside_unreadable(void **state)
 	assert_non_null(strstr(last_errors, "n-pipe-eth0 is no regular file"));
 }
 
+/* Such a path is gone or not by where cnirun was called. */
+static void gc_of_relative_netns(void **state)
+{
+	(void)state;
+	add_with_netns("live");
+	unlink(sandbox_path("calls"));
+	sandbox_write("cni/results/n-live-eth0",
+		      "{\"kind\":\"cniCacheV1\",\"networkName\":\"n\",\"containerId\":\"live\","
+		      "\"ifName\":\"eth0\",\"netns\":\"run/netns/live\"}");
+	GC();
+	assert_success();
+	assert_calls("GC a\nGC b\nGC c\n");
+	assert_stdin("a.GC", "cni.dev/attachments",
+		     "[{\"containerID\":\"live\",\"ifname\":\"eth0\"}]");
+}
+
 /* A file that tells of another container than its name would have that one deleted. */
 static void gc_of_wrong_name(void **state)
 {
@@ -1257,6 +1273,7 @@ static const struct case_row cases[] = {
 	{"[s135] disableGC", gc_disabled},
 	{"[s135] GC goes on and reports all", gc_goes_on},
 	{"[s135] GC beside files that cannot be read", gc_beside_unreadable},
+	{"[s135] GC of a netns whose path is relative", gc_of_relative_netns},
 	{"[s135] GC beside a file that tells of another container", gc_of_wrong_name},
 	{"pipes and devices in the cache", cache_of_special_files},
 	{"a list from a pipe", list_from_pipe},

@@ -14,6 +14,7 @@
 
 #include "cni/cleanup.h"
 #include "cni/environment.h"
+#include "cni/input.h"
 #include "cni/json.h"
 #include "cni/write_all.h"
 #include "cnirun/base64.h"
@@ -179,6 +180,11 @@ int cache_write(const struct cache_record *record, const char *directory, struct
 
 	if (!text || !path)
 		return cni_error_no_memory(err);
+	if (strlen(text) > CNI_INPUT_LIMIT)
+		return cni_error_set(err, CNI_ERROR_IO,
+				     "%s: the result is too large for the cache: with the list it "
+				     "takes more than %zu bytes",
+				     path, CNI_INPUT_LIMIT);
 	folder = strndup(path, (size_t)(strrchr(path, '/') - path));
 	if (!folder)
 		return cni_error_no_memory(err);

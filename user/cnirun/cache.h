@@ -53,7 +53,7 @@ struct cache_entries {
 int cache_read(struct cache_entry *entry, const char *directory, const char *network,
 	       const char *container_id, const char *ifname, struct cni_error *err);
 
-/* Atomic, mode 0600; replaces what was there. Code 5. */
+/* Atomic, mode 0600; replaces what was there. Refuses what could not be read again. Code 5. */
 int cache_write(const struct cache_record *record, const char *directory, struct cni_error *err);
 
 /* Not being there is success. Code 5. */

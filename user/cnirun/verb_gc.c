@@ -18,10 +18,10 @@
 #define cleanup_conflist __attribute__((cleanup(conflist_release)))
 #define GC_SINCE "1.1.0"
 
-/* Without a netns in the cache nothing tells that it is gone. */
+/* Without the absolute path of a netns in the cache nothing tells that it is gone. */
 static bool is_stale(const struct cache_entry *entry)
 {
-	return entry->netns && *entry->netns && netns_is_gone(entry->netns);
+	return entry->netns && *entry->netns == '/' && netns_is_gone(entry->netns);
 }
 
 static int del_stale(const struct conflist *list, const struct options *options,
