@@ -323,6 +323,20 @@ static void failed_add_keeps_older(void **state)
 	assert_string_equal(sandbox_read(CACHE_FILE), before);
 }
 
+/* Its container may live: the file was whole when it was written. */
+static void failed_add_keeps_unreadable(void **state)
+{
+	(void)state;
+	ADD();
+	assert_calls("ADD a\nADD b\nADD c\n");
+	sandbox_write(CACHE_FILE, "broken");
+	instruct("a.ADD", "echo '{\"code\":7,\"msg\":\"exists\"}'; exit 1\n");
+	ADD();
+	assert_failure("exists");
+	assert_non_null(strstr(last_errors, "was added before"));
+	assert_calls("ADD a\n");
+}
+
 static void failed_del_keeps_cache(void **state)
 {
 	(void)state;
@@ -1238,6 +1252,7 @@ static const struct case_row cases[] = {
 	{"[s140] after a failed ADD the whole list gets a DEL", failed_add_is_undone},
 	{"[s140] which goes on after an error", undoing_goes_on},
 	{"[s131] a failed ADD leaves an older one as it was", failed_add_keeps_older},
+	{"[s131] also where the cache of that one is broken", failed_add_keeps_unreadable},
 	{"[s131] a failed DEL keeps the cache", failed_del_keeps_cache},
 	{"[s122] a plugin that is missing fails ADD before anything ran", missing_plugin},
 	{"[s132] a plugin that is missing stops DEL", missing_plugin_of_del},

@@ -77,7 +77,8 @@ static int write_cache(const struct attachment *attachment, json_t *result, stru
 	return cache_write(&record, attachment->cache_directory, err);
 }
 
-/* Refuses what would overwrite another attachment's file; one that is broken may be. */
+/* Refuses what would overwrite another attachment's file. One that is broken may be, and
+ * tells of an earlier ADD all the same. */
 static int look_for_earlier_add(const struct attachment *attachment, bool *added_before,
 				struct cni_error *err)
 {
@@ -85,7 +86,7 @@ static int look_for_earlier_add(const struct attachment *attachment, bool *added
 	struct cni_error problem = {0};
 	int failed = read_cache(attachment, &entry, &problem);
 
-	*added_before = !failed && entry.root;
+	*added_before = failed || entry.root;
 	if (failed && entry.foreign) {
 		*err = problem;
 		return -1;
