@@ -109,7 +109,7 @@ static int set_up(struct host *host, struct container *container,
 		return -1;
 	}
 	forwarding_warn(host, container);
-	named_uplinks_warn(host, &container->conf);
+	named_uplinks_warn(host, container);
 	if (!listening_check(host, container, environment->container_id, LISTENING_CLAIMED, err) &&
 	    !foreign_nat_check(host, container, true, err))
 		return 0;

@@ -62,8 +62,7 @@ static int verify(struct host *host, struct container *container, struct cni_err
 	     fast_path_check_container(host, container->target.ifindex, err)))
 		return -1;
 	if (interfaces_verify(host, err) || localhost_verify(host, &container->conf, err) ||
-	    forwarding_verify(host, container, err) ||
-	    named_uplinks_verify(host, &container->conf, err))
+	    forwarding_verify(host, container, err) || named_uplinks_verify(host, container, err))
 		return -1;
 	return reservation_verify(host, &container->conf, err);
 }

@@ -91,12 +91,14 @@ static void list_possible(struct host *host, char list[LIST_SIZE])
 	}
 }
 
-int named_uplinks_verify(struct host *host, const struct conf *conf, struct cni_error *err)
+int named_uplinks_verify(struct host *host, const struct container *container,
+			 struct cni_error *err)
 {
+	const struct conf *conf = &container->conf;
 	char named[LIST_SIZE] = "", possible[LIST_SIZE] = "";
 
-	if (!conf->uplinks.count || one_has_an_address(host, conf) ||
-	    one_has_no_address(host, conf))
+	if (!conf->uplinks.count || container_wants_nothing(container) ||
+	    one_has_an_address(host, conf) || one_has_no_address(host, conf))
 		return 0;
 	for (size_t i = 0; i < conf->uplinks.count; i++)
 		append(named, "\"", conf->uplinks.patterns[i]);
@@ -108,11 +110,11 @@ int named_uplinks_verify(struct host *host, const struct conf *conf, struct cni_
 			     named, *possible ? possible : "none");
 }
 
-void named_uplinks_warn(struct host *host, const struct conf *conf)
+void named_uplinks_warn(struct host *host, const struct container *container)
 {
 	struct cni_error why = {0};
 
-	if (named_uplinks_verify(host, conf, &why))
+	if (named_uplinks_verify(host, container, &why))
 		warning("%s", cni_error_message(&why));
 	cni_error_release(&why);
 }

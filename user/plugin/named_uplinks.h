@@ -6,13 +6,14 @@
 #ifndef PLUGIN_NAMED_UPLINKS_H
 #define PLUGIN_NAMED_UPLINKS_H
 
-#include "plugin/conf.h"
+#include "plugin/container.h"
 #include "plugin/host.h"
 
-/* Whether programs are at one that is named, if any are; after interfaces_attach(). Code 102,
- * naming those there are. */
-int named_uplinks_verify(struct host *host, const struct conf *conf, struct cni_error *err);
+/* Whether programs are at one that is named, if any are and the container has ports or masquerade;
+ * after interfaces_attach(). Code 102, naming those there are. */
+int named_uplinks_verify(struct host *host, const struct container *container,
+			 struct cni_error *err);
 /* The same as a warning. */
-void named_uplinks_warn(struct host *host, const struct conf *conf);
+void named_uplinks_warn(struct host *host, const struct container *container);
 
 #endif
