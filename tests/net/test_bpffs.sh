@@ -137,3 +137,14 @@ test_bpffs_no_memory() {
 	expect_contains "$(jq -r .msg <<<"$output")" 'MemoryMax of containerd.service'
 	jq -r .msg <<<"$output" | grep -qE 'about [0-9]{2,3} MiB' || fail "$output"
 }
+
+# whatever is duplicated of a meta that only programs still know is closed again
+test_bpffs_meta_unpinned() {
+	local descriptor
+	container_start web bridge -p 8080:80/tcp
+	rm "$pins/meta"
+	PREFIX="strace -o /run/trace -e trace=fcntl,close" plugin_status || fail STATUS
+	for descriptor in $(sed -n 's/.*F_DUPFD_CLOEXEC.* = //p' /run/trace); do
+		grep -q "^close($descriptor)" /run/trace || fail "$descriptor is never closed"
+	done
+}

@@ -129,6 +129,23 @@ test_lock_of_another_host() {
 	kill -0 "$holder" || fail "the holder has ended"
 }
 
+# where the sysfs of the network namespace is read-only, as a runtime makes that of a container, ADD
+# works, and waits for who holds the network namespace's own file
+test_lock_read_only_sysfs() {
+	namespace_add host2
+	mkdir /run/sys
+	in_namespace host2 mount -t sysfs -o ro sysfs /run/sys
+	! : 2>/dev/null >/run/sys/bus/platform/drivers_probe || fail "it is not read-only"
+	second_host_make
+	! grep older /run/out || fail "waited for itself"
+	expect_answer outside2 tcp 192.0.3.1 8080 web2 192.0.3.10
+	nsenter --net=/run/netns/host2 "$build/tests/locker" /proc/self/ns/net >/run/held &
+	holder=$!
+	wait_until 10 grep -q ready /run/held || fail "the holder did not start"
+	expect_failure in_namespace host2 "$cnirun" del /run/conf/second.conflist web2 --id web2
+	expect_contains "$output" "process $holder (locker)"
+}
+
 # the lock of an older bpf-portmap, on the network namespace's own file, is taken too, and waited for:
 # for a second, not for ever
 test_lock_beside_older() {

@@ -199,7 +199,7 @@ serve_sctp_in() {
 
 # A second host with a container web2 and a client outside2, on the same bpffs
 second_host_make() {
-	namespace_add host2
+	[ -e /run/netns/host2 ] || namespace_add host2
 	namespace_add outside2
 	namespace_add web2
 	ip link add up2 netns host2 type veth peer name eth0 netns outside2

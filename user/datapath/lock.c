@@ -169,12 +169,27 @@ int lock_take_older(const char *path)
 /* What lock_take() holds. */
 static int host_lock = -1, older_host_lock = -1;
 
-int lock_take(struct cni_error *err)
+static int open_host_lock(bool *older, struct cni_error *err)
 {
 	/* The second one, in case that a kernel has no such file any more. */
 	static const char *const names[] = {"bus/platform/drivers_probe", "bus/cpu/drivers_probe",
 					    NULL};
 	int fd = own_sysfs_open(names, err);
+
+	*older = fd < 0 && errno == EROFS;
+	if (!*older)
+		return fd;
+	cni_error_release(err);
+	fd = open(OWN_NETNS, O_RDONLY | O_CLOEXEC);
+	return fd >= 0 ? fd
+		       : cni_error_set(err, CNI_ERROR_IO, OWN_NETNS " does not open: %s",
+				       strerror(errno));
+}
+
+int lock_take(struct cni_error *err)
+{
+	bool older;
+	int fd = open_host_lock(&older, err);
 	struct stat netns;
 
 	if (fd < 0)
@@ -185,7 +200,7 @@ int lock_take(struct cni_error *err)
 		close(fd);
 		return -1;
 	}
-	older_host_lock = lock_take_older(OWN_NETNS);
+	older_host_lock = older ? -1 : lock_take_older(OWN_NETNS);
 	host_lock = fd;
 	return fd;
 }

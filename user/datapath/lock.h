@@ -10,6 +10,9 @@
  * file has mode 0200: users cannot open it, nor can root of another user namespace, nor a container
  * of the host's network whose /sys is read-only. Nothing is ever written to it.
  *
+ * In a container that plays the host, and whose runtime has made its sysfs read-only, the file
+ * cannot be opened. There it is the network namespace's own file, which every process can open.
+ *
  * A socket in a SOCKMAP of one element would exclude as well, but has nobody wait in line, and
  * before the first ADD there is no map.
  *

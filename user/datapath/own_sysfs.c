@@ -43,9 +43,13 @@ int own_sysfs_open(const char *const *names, struct cni_error *err)
 				   " lock of its port mappings");
 	for (errno = ENOENT; *names && fd < 0 && errno == ENOENT; names++)
 		fd = openat(mount, *names, O_WRONLY | O_CLOEXEC);
-	if (fd < 0)
-		return refusal_set(err, errno,
-				   "cannot open %s in sysfs, which is the lock of port mappings",
-				   names[-1]);
+	if (fd < 0) {
+		int saved = errno;
+
+		refusal_set(err, saved,
+			    "cannot open %s in sysfs, which is the lock of port mappings",
+			    names[-1]);
+		errno = saved;
+	}
 	return fd;
 }

@@ -8,7 +8,8 @@
 #include "cni/error.h"
 
 /* Opens a file of it for writing, which only root may do where its mode says so. NULL-terminated
- * names; the first one that exists in this kernel. Code 102. */
+ * names; the first one that exists in this kernel. -1 and code 102; errno is EROFS where somebody
+ * has made the file system itself read-only, whatever mount it is seen by. */
 int own_sysfs_open(const char *const *names, struct cni_error *err);
 
 #endif
