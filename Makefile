@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 # bpf-portmap. `make help` says what there is. Adding a source file needs no edit here.
 
-VERSION := 0.1.0
+VERSION := 0.2.0
 PREFIX ?= /usr/local
 # Where container runtimes look for CNI plugins.
 CNIDIR ?= /opt/cni/bin
