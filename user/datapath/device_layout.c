@@ -77,8 +77,6 @@ void device_layout_find(struct device_layout *layout)
 	struct btf *btf;
 
 	memset(layout, 0, sizeof(*layout));
-	if (libbpf_probe_bpf_helper(BPF_PROG_TYPE_SCHED_CLS, BPF_FUNC_probe_read_kernel, NULL) != 1)
-		return;
 	btf = btf__load_vmlinux_btf();
 	if (libbpf_get_error(btf))
 		return;

@@ -11,7 +11,7 @@
 #include "device_members.h"
 
 /* Takes some milliseconds. `known` stays 0 where the kernel has no BTF, or a member is missing in
- * it, or programs may not read the kernel's memory (lockdown). */
+ * it. Whether programs may read the kernel's memory (not under lockdown) loading them shows. */
 void device_layout_find(struct device_layout *layout);
 
 #endif

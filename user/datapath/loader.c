@@ -148,6 +148,19 @@ static int open_and_load(struct portmap_bpf **skeleton, const struct objects *ob
 	return -1;
 }
 
+/* A verifier that does not like how the programs look at devices still takes the rest. */
+static int load_for_kernel(struct portmap_bpf **skeleton, const struct objects *objects,
+			   uint32_t flow_entries, struct device_layout *layout)
+{
+	if (!open_and_load(skeleton, objects, flow_entries, layout))
+		return 0;
+	if (!layout->known || errno == ENOMEM)
+		return -1;
+	layout->known = 0;
+	log_tail[0] = '\0';
+	return open_and_load(skeleton, objects, flow_entries, layout);
+}
+
 /* The skeleton closes its own when it goes. */
 static int keep_fd(int fd)
 {
@@ -262,15 +275,15 @@ int loader_load(struct objects *objects, uint32_t flow_entries, bool *sees_devic
 	libbpf_set_print(keep_log_tail);
 	objects_clear(&loaded);
 	device_layout_find(&layout);
-	*sees_devices = layout.known;
 	flow_entries = flow_entries ? flow_entries : default_flow_entries();
-	result = open_and_load(&skeleton, objects, flow_entries, &layout);
+	result = load_for_kernel(&skeleton, objects, flow_entries, &layout);
 	/* A cgroup's limit may leave less than the machine has. */
 	while (result && errno == ENOMEM && flow_entries > MIN_FLOWS) {
 		flow_entries /= 2;
 		log_tail[0] = '\0';
-		result = open_and_load(&skeleton, objects, flow_entries, &layout);
+		result = load_for_kernel(&skeleton, objects, flow_entries, &layout);
 	}
+	*sees_devices = layout.known;
 	if (!result) {
 		result = keep_objects(skeleton, &loaded) || bind_all(&loaded);
 		portmap_bpf__destroy(skeleton);
