@@ -131,8 +131,11 @@ test_bypass_live_kubernetes() {
 # policy add|delete: an IPsec policy about others
 policy() { ip xfrm policy "$1" src 198.51.100.1/32 dst 198.51.100.2/32 dir "${2:-out}" ${3:+action "$3"}; }
 
+is_silent() { ! (expect_says "$@") 2>/dev/null; }
+
 # as long as the host has IPsec policies for what leaves or is forwarded everything goes through the
-# stack, which asks them; ADD, CHECK and attach say so
+# stack, which asks them, also about flows that
+# live; ADD, CHECK and attach say so
 test_bypass_live_policies() {
 	policy add out block 2>/run/out || skip "the kernel has no IPsec: $(cat /run/out)"
 	policy delete
@@ -149,6 +152,8 @@ test_bypass_live_policies() {
 	one_conversation expect_slow_soon
 	policy delete fwd
 	one_conversation expect_fast_soon
+	ip xfrm policy add src "$(address4 web)" dst "$server4" dir out action block
+	wait_until 10 is_silent out_udp server || fail "a policy does not hold for a flow that lives"
 }
 
 # a kernel without BTF does not say where to look: what user space finds at ADD, CHECK and attach
