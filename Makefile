@@ -127,7 +127,7 @@ UNIT_TESTS := $(patsubst tests/unit/%.c,$(BUILD)/tests/unit/%,$(wildcard tests/u
 # Everything without I/O on the machine, instrumented; programs' main files excepted.
 UNIT_SOURCES := $(filter-out user/cnirun/main.c,$(wildcard user/cni/*.c user/cnirun/*.c user/plugin/conf*.c) \
 	user/plugin/taken_ports.c user/datapath/load_log.c $(wildcard user/net/port_*.c) \
-	$(addprefix user/net/,nat_rule.c nat_graph.c nft_rule.c ipt_table.c))
+	$(addprefix user/net/,nat_rule.c nft_rule.c ipt_table.c))
 UNIT_OBJECTS := $(patsubst %.c,$(BUILD)/sanitized/%.o,$(UNIT_SOURCES))
 
 $(BUILD)/sanitized/%.o: %.c Makefile | $(SKELETONS)

@@ -82,12 +82,15 @@ test_foreign_nat_silent() {
 			ip daddr 10.96.0.0/16 tcp dport 8080 dnat to 10.0.0.5:80
 			ip saddr 192.0.2.1 ip daddr 10.96.0.1 tcp dport 8080 dnat to 10.0.0.5:80
 			tcp dport 8080 jump counted
+			ip daddr 10.96.0.1 jump service
 			tcp dport { 22, 8000-8079, 8081 } dnat to 10.0.0.5
 			dnat to tcp dport map { 22 : 10.0.0.5 }
 			dnat to ip daddr . tcp dport map { 10.96.0.1 . 8080 : 10.0.0.5 }
 			iifname eth7 dnat to 10.0.0.5
 		}
 		chain counted { counter
+		}
+		chain service { tcp dport 8080 dnat to 10.0.0.5:80
 		}
 		chain unused { tcp dport 8080 dnat to 10.0.0.5:80
 		}
@@ -204,6 +207,35 @@ test_foreign_nat_engines() {
 	expect_contains "$said" 'host port 8083/udp is mapped to 10.88.0.8:80 by a rule in chain hostip_hostports'
 	expect_contains "$said" '(comment: c0ffee)'
 	expect_equal 3 "$(grep -c . <<<"$said")" "lines in: $said"
+}
+
+# a node port of kube-proxy, whose rule for the port jumps on to where packets are translated
+test_foreign_nat_node_port() {
+	local said
+	iptables-restore -w <<-'RULES'
+	*nat
+	:KUBE-SERVICES -
+	:KUBE-NODEPORTS -
+	:KUBE-EXT-A -
+	:KUBE-SVC-A -
+	:KUBE-SEP-A -
+	:KUBE-MARK-MASQ -
+	-A PREROUTING -m comment --comment "kubernetes service portals" -j KUBE-SERVICES
+	-A KUBE-SERVICES -d 10.96.0.1/32 -p tcp -m tcp --dport 30080 -j KUBE-SVC-A
+	-A KUBE-SERVICES -m addrtype --dst-type LOCAL -j KUBE-NODEPORTS
+	-A KUBE-NODEPORTS -p tcp -m comment --comment "default/web:http" -m tcp --dport 30080 -j KUBE-EXT-A
+	-A KUBE-EXT-A -j KUBE-MARK-MASQ
+	-A KUBE-EXT-A -j KUBE-SVC-A
+	-A KUBE-SVC-A -j KUBE-SEP-A
+	-A KUBE-SEP-A -s 10.88.0.2/32 -j KUBE-MARK-MASQ
+	-A KUBE-SEP-A -p tcp -m tcp -j DNAT --to-destination 10.88.0.2:8080
+	-A KUBE-MARK-MASQ -j MARK --set-xmark 0x4000/0x4000
+	COMMIT
+	RULES
+	said=$(said_by_add web bridge -p 30080:80/tcp -p 8080:80/tcp)
+	expect_contains "$said" 'host port 30080/tcp is mapped to 10.88.0.2:8080 by a rule in chain KUBE-NODEPORTS'
+	expect_contains "$said" '(comment: default/web:http)'
+	expect_equal 1 "$(grep -c . <<<"$said")" "lines in: $said"
 }
 
 # a mapping at one address of the host is not that of a rule for another one

@@ -11,7 +11,6 @@
 #include <cmocka.h>
 
 #include "net/ipt_table.h"
-#include "net/nat_graph.h"
 #include "net/nft_rule.h"
 
 #include <linux/netfilter.h>
@@ -297,39 +296,6 @@ static void test_iptables_matches(void **state)
 	assert_false(rule.names_port);
 }
 
-static struct nat_rule edge(uint64_t chain, uint64_t target, bool translates)
-{
-	struct nat_rule rule;
-
-	nat_rule_begin(&rule, true, false);
-	rule.chain = chain;
-	rule.target = target;
-	rule.translates = translates;
-	rule.new_port = 80;
-	return rule;
-}
-
-static void test_graph(void **state)
-{
-	const struct nat_rule rules[] = {
-		edge(7, 0, true),  /* nobody jumps there */
-		edge(1, 2, false), /* through 2 to 3, which translates */
-		edge(1, 4, false), /* to where nothing does */
-		edge(2, 3, false), edge(3, 0, true), edge(4, 4, false), /* in a circle */
-	};
-	const bool effective[] = {false, true, false, true, true, false};
-	struct nat_graph graph = {0};
-
-	for (size_t i = 0; i < 6; i++)
-		assert_int_equal(nat_graph_add(&graph, &rules[i], true), 0);
-	assert_int_equal(nat_graph_add_root(&graph, 1), 0);
-	nat_graph_walk(&graph);
-	for (size_t i = 0; i < 6; i++)
-		assert_int_equal(graph.rules[i].effective, effective[i]);
-	assert_int_equal(graph.rules[1].new_port, 80);
-	nat_graph_release(&graph);
-}
-
 /* A table of iptables-legacy: PREROUTING with a jump, a chain with one rule. */
 struct legacy {
 	struct {
@@ -374,39 +340,52 @@ static void legacy_make(struct legacy *table)
 	table->dnat.range.range[0].min.all = htons(80);
 }
 
-static bool add_to_graph(void *context, const struct nat_rule *rule)
+struct rules {
+	struct nat_rule list[8];
+	size_t count;
+};
+
+static void keep_rule(void *context, const struct nat_rule *rule)
 {
-	return !nat_graph_add(context, rule, true);
+	struct rules *rules = context;
+
+	if (rules->count < 8)
+		rules->list[rules->count++] = *rule;
 }
 
-static void legacy_walk(struct nat_graph *graph, const struct legacy *table)
+static struct rules parse_chain(const void *bytes, size_t offset)
 {
-	static const struct ipt_hooks hooks = {.valid = 1U << NF_INET_PRE_ROUTING};
+	const struct legacy_table table = {
+		.ipv4 = true,
+		.hooks.valid = 1U << NF_INET_PRE_ROUTING,
+		.entries = bytes,
+		.size = sizeof(struct legacy),
+	};
+	struct rules rules = {0};
 
-	*graph = (struct nat_graph){0};
-	ipt_table_parse(true, &hooks, (const uint8_t *)table, sizeof(*table), add_to_graph, graph);
-	assert_int_equal(nat_graph_add_root(graph, ipt_chain_number(true, 0)), 0);
-	nat_graph_walk(graph);
+	ipt_chain_parse(&table, offset, keep_rule, &rules);
+	return rules;
 }
 
 static void test_legacy(void **state)
 {
 	char address[CNI_ADDRESS_TEXT_SIZE];
-	const struct nat_rule *rule;
-	struct nat_graph graph;
 	struct legacy table;
+	struct rules rules;
 
 	legacy_make(&table);
-	legacy_walk(&graph, &table);
-	assert_int_equal(graph.rule_count, 2);
-	assert_string_equal(graph.rules[0].chain_name, "PREROUTING");
-	rule = &graph.rules[1];
-	assert_true(rule->effective && meant(rule, 8080));
-	assert_false(meant(rule, 80) || nat_rule_may_match(rule, PROTOCOL_UDP, mapped, 8080));
-	assert_string_equal(rule->chain_name, "DOCKER");
-	assert_string_equal(cni_address_format(rule->new_address, address), "172.17.0.2");
-	assert_int_equal(rule->new_port, 80);
-	nat_graph_release(&graph);
+	rules = parse_chain(&table, 0);
+	assert_int_equal(rules.count, 1);
+	assert_string_equal(rules.list[0].chain_name, "PREROUTING");
+	assert_true(rules.list[0].jumps && !rules.list[0].translates);
+	rules = parse_chain(&table, rules.list[0].target_offset);
+	assert_int_equal(rules.count, 1);
+	assert_true(rules.list[0].translates && meant(&rules.list[0], 8080));
+	assert_false(meant(&rules.list[0], 80) ||
+		     nat_rule_may_match(&rules.list[0], PROTOCOL_UDP, mapped, 8080));
+	assert_string_equal(rules.list[0].chain_name, "DOCKER");
+	assert_string_equal(cni_address_format(rules.list[0].new_address, address), "172.17.0.2");
+	assert_int_equal(rules.list[0].new_port, 80);
 }
 
 /* The same every time. */
@@ -448,12 +427,12 @@ static void test_damaged(void **state)
 		size_t size = message.size - next_random() % 2 * (next_random() % message.size);
 		uint8_t *rule_bytes = damage(message.bytes, size);
 		uint8_t *table_bytes = damage(&table, sizeof(table));
-		struct nat_graph graph;
 		struct nat_rule rule;
 
 		nft_rule_parse(NFPROTO_IPV4, (struct nft_bytes){rule_bytes, size}, &rule);
-		legacy_walk(&graph, (const struct legacy *)table_bytes);
-		nat_graph_release(&graph);
+		parse_chain(table_bytes, 0);
+		parse_chain(table_bytes, offsetof(struct legacy, dnat));
+		parse_chain(table_bytes, next_random() % (2 * sizeof(table)));
 		free(rule_bytes);
 		free(table_bytes);
 	}
@@ -467,7 +446,7 @@ int main(void)
 		cmocka_unit_test(test_address),
 		cmocka_unit_test(test_set),
 		cmocka_unit_test(test_iptables_matches),
-		cmocka_unit_test(test_graph),
+
 		cmocka_unit_test(test_legacy),
 		cmocka_unit_test(test_damaged),
 	};

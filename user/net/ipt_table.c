@@ -25,11 +25,6 @@ static const struct layout layouts[] = {
 		  offsetof(struct ipt_entry, ip.invflags)},
 };
 
-uint64_t ipt_chain_number(bool ipv4, size_t offset)
-{
-	return 1ULL << 63 | (uint64_t)ipv4 << 62 | offset;
-}
-
 /* The same numbers in both families. */
 _Static_assert(IPT_INV_DSTIP == IP6T_INV_DSTIP, "inverted destination");
 
@@ -89,81 +84,101 @@ static void take_matches(struct nat_rule *rule, const uint8_t *at, size_t left)
 		nat_rule_take_match(rule, part.name, part.revision, part.info, part.info_size);
 }
 
-/* The chain that entries belong to. */
-struct chain {
-	uint64_t number;
-	char name[NAT_NAME_SIZE];
-};
-
 /* Where a target without a name leads: a chain's first entry, or a negative verdict. */
-static void take_jump(struct nat_rule *rule, bool ipv4, const struct part *target)
+static void take_jump(struct nat_rule *rule, const struct part *target)
 {
 	int verdict;
 
 	if (target->info_size < sizeof(verdict))
 		return;
 	memcpy(&verdict, target->info, sizeof(verdict));
-	if (verdict >= 0)
-		rule->target = ipt_chain_number(ipv4, (size_t)verdict);
+	rule->jumps = verdict >= 0;
+	rule->target_offset = rule->jumps ? (size_t)verdict : 0;
 }
 
-static void find_hook(const struct ipt_hooks *hooks, bool ipv4, size_t offset, struct chain *chain)
+/* The entry's size; 0: there is no whole one. */
+static size_t entry_size(const struct legacy_table *table, size_t offset)
+{
+	const struct layout *layout = &layouts[table->ipv4];
+	size_t size;
+
+	if (offset > table->size || table->size - offset < layout->entry_size)
+		return 0;
+	size = number_at(table->entries + offset, layout->next_offset);
+	return size >= layout->entry_size && size <= table->size - offset ? size : 0;
+}
+
+static bool target_read(const struct legacy_table *table, size_t offset, size_t size,
+			struct part *target)
+{
+	const struct layout *layout = &layouts[table->ipv4];
+	size_t target_offset = number_at(table->entries + offset, layout->target_offset);
+
+	return target_offset >= layout->entry_size && target_offset <= size &&
+	       part_read(target, table->entries + offset + target_offset, size - target_offset);
+}
+
+/* The hook whose chain begins there, or NULL. */
+static const char *hook_name(const struct legacy_table *table, size_t offset)
 {
 	static const char *const names[IPT_HOOKS] = {"PREROUTING", "INPUT", "FORWARD", "OUTPUT",
 						     "POSTROUTING"};
 
 	for (unsigned int i = 0; i < IPT_HOOKS; i++)
-		if (hooks->valid & 1U << i && hooks->begin[i] == offset) {
-			chain->number = ipt_chain_number(ipv4, offset);
-			nat_text_copy(chain->name, sizeof(chain->name), names[i], strlen(names[i]));
-		}
+		if (table->hooks.valid & 1U << i && table->hooks.begin[i] == offset)
+			return names[i];
+	return NULL;
 }
 
-/* One entry. One with the target ERROR has the name of the chain that begins behind it. */
-static bool parse_entry(bool ipv4, const uint8_t *entry, size_t offset_behind, struct chain *chain,
-			struct nat_rule *rule)
+/* Other chains begin behind an entry whose target is ERROR and has their name. */
+static void chain_name(const struct legacy_table *table, size_t offset, char name[NAT_NAME_SIZE])
 {
-	const struct layout *layout = &layouts[ipv4];
-	size_t target_offset = number_at(entry, layout->target_offset);
-	size_t size = number_at(entry, layout->next_offset);
+	const char *hook = hook_name(table, offset);
+	size_t at = 0, size = 0;
 	struct part target;
 
-	if (target_offset < layout->entry_size || target_offset > size ||
-	    !part_read(&target, entry + target_offset, size - target_offset))
-		return false;
-	if (!strcmp(target.name, XT_ERROR_TARGET)) {
-		chain->number = ipt_chain_number(ipv4, offset_behind);
-		nat_text_copy(chain->name, sizeof(chain->name), target.info, target.info_size);
-		return false;
-	}
-	nat_rule_begin(rule, ipv4, !ipv4);
-	rule->chain = chain->number;
-	memcpy(rule->chain_name, chain->name, sizeof(rule->chain_name));
-	take_addresses(rule, ipv4, entry);
-	take_matches(rule, entry + layout->entry_size, target_offset - layout->entry_size);
-	if (!*target.name)
-		take_jump(rule, ipv4, &target);
-	else
-		nat_rule_take_target(rule, target.name, target.revision, target.info,
-				     target.info_size);
-	return true;
+	*name = '\0';
+	if (hook)
+		nat_text_copy(name, NAT_NAME_SIZE, hook, strlen(hook));
+	while ((size = entry_size(table, at)) && at + size < offset)
+		at += size;
+	if (!hook && size && target_read(table, at, size, &target) &&
+	    !strcmp(target.name, XT_ERROR_TARGET))
+		nat_text_copy(name, NAT_NAME_SIZE, target.info, target.info_size);
 }
 
-void ipt_table_parse(bool ipv4, const struct ipt_hooks *hooks, const uint8_t *entries, size_t size,
-		     bool (*take)(void *context, const struct nat_rule *rule), void *context)
+static void parse_entry(const struct legacy_table *table, size_t offset, const struct part *target,
+			struct nat_rule *rule)
 {
-	const struct layout *layout = &layouts[ipv4];
-	struct chain chain = {0};
-	struct nat_rule rule;
-	size_t length;
+	const struct layout *layout = &layouts[table->ipv4];
+	const uint8_t *entry = table->entries + offset;
 
-	for (size_t offset = 0; size - offset >= layout->entry_size; offset += length) {
-		length = number_at(entries + offset, layout->next_offset);
-		if (length < layout->entry_size || length > size - offset)
+	nat_rule_begin(rule, table->ipv4, !table->ipv4);
+	take_addresses(rule, table->ipv4, entry);
+	take_matches(rule, entry + layout->entry_size,
+		     number_at(entry, layout->target_offset) - layout->entry_size);
+	if (!*target->name)
+		take_jump(rule, target);
+	else
+		nat_rule_take_target(rule, target->name, target->revision, target->info,
+				     target->info_size);
+}
+
+void ipt_chain_parse(const struct legacy_table *table, size_t offset,
+		     void (*take)(void *context, const struct nat_rule *rule), void *context)
+{
+	char name[NAT_NAME_SIZE];
+	struct nat_rule rule;
+	struct part target;
+	size_t size;
+
+	chain_name(table, offset, name);
+	for (size_t at = offset; (size = entry_size(table, at)); at += size) {
+		if (!target_read(table, at, size, &target) ||
+		    !strcmp(target.name, XT_ERROR_TARGET) || (at != offset && hook_name(table, at)))
 			return;
-		find_hook(hooks, ipv4, offset, &chain);
-		if (parse_entry(ipv4, entries + offset, offset + length, &chain, &rule) &&
-		    !take(context, &rule))
-			return;
+		parse_entry(table, at, &target, &rule);
+		memcpy(rule.chain_name, name, sizeof(name));
+		take(context, &rule);
 	}
 }

@@ -19,11 +19,15 @@ struct ipt_hooks {
 	uint32_t valid; /* a bit for each hook that has one */
 };
 
-/* A number for the chain that begins there: above those of nft_chain_number(). */
-uint64_t ipt_chain_number(bool ipv4, size_t offset);
+struct legacy_table {
+	bool ipv4;
+	struct ipt_hooks hooks;
+	const uint8_t *entries;
+	size_t size;
+};
 
-/* Calls `take` for each rule, until it says no. */
-void ipt_table_parse(bool ipv4, const struct ipt_hooks *hooks, const uint8_t *entries, size_t size,
-		     bool (*take)(void *context, const struct nat_rule *rule), void *context);
+/* Calls `take` for each rule of the chain that begins there. */
+void ipt_chain_parse(const struct legacy_table *table, size_t offset,
+		     void (*take)(void *context, const struct nat_rule *rule), void *context);
 
 #endif

@@ -23,19 +23,18 @@
 /* A set of nftables that the packet's port is looked up in. Offsets into a set element's key;
  * -1: the key has no such field. */
 struct nat_lookup {
-	uint8_t family;
-	char table[NAT_COMMENT_SIZE];
 	char set[NAT_COMMENT_SIZE]; /* "": there is none */
 	int port_at, protocol_at, address_at;
 };
 
 struct nat_rule {
-	uint64_t chain;
-	uint64_t target;  /* the chain that it jumps to; 0: none */
-	bool translates;  /* DNAT or REDIRECT */
-	bool ipv4, ipv6;  /* packets of these families may match */
-	uint8_t protocol; /* 0: any */
-	bool names_port;  /* it has a condition on the destination port */
+	bool jumps;
+	char target[NAT_COMMENT_SIZE]; /* the chain that it jumps to, of nftables */
+	size_t target_offset;          /* of iptables-legacy */
+	bool translates;               /* DNAT or REDIRECT */
+	bool ipv4, ipv6;               /* packets of these families may match */
+	uint8_t protocol;              /* 0: any */
+	bool names_port;               /* it has a condition on the destination port */
 	struct port_range ports[NAT_RULE_RANGES];
 	size_t range_count;
 	uint8_t address[CNI_ADDRESS_SIZE]; /* of the destination, under the mask */
@@ -45,9 +44,6 @@ struct nat_rule {
 	uint16_t new_port;                     /* 0: not known, or not changed */
 	char chain_name[NAT_NAME_SIZE];
 	char comment[NAT_COMMENT_SIZE]; /* printable ASCII; "": none */
-	/* Filled by nat_graph.h: packets come to it, and it translates them, or what it jumps to
-	 * does. */
-	bool effective;
 };
 
 /* A rule without conditions. */

@@ -3,6 +3,7 @@
 #include "net/nat_rules.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <linux/netfilter/nf_tables.h>
 #include <linux/netfilter/nfnetlink.h>
 #include <linux/netfilter_ipv4/ip_tables.h>
@@ -19,23 +20,38 @@
 #include "net/netlink.h"
 #include "net/nft_rule.h"
 
-#define MAX_TABLES 16
+#define MAX_ROOTS 16
+#define MAX_DEPTH 16 /* as in the kernel */
+#define MAX_CHAINS 256
+#define MAX_RULES 1024
 #define MAX_LOOKUPS 64
 #define MAX_ELEMENTS 65536
 #define TRIES 3
 
-struct nft_table {
+struct chain {
 	uint8_t family;
-	char name[NFT_TABLE_MAXNAMELEN];
+	char table[NFT_TABLE_MAXNAMELEN];
+	char name[NFT_CHAIN_MAXNAMELEN];
+	size_t offset; /* of iptables-legacy */
 };
 
 struct search {
-	struct nat_graph *graph;
+	struct nat_rule_list *found;
 	bool (*concerns)(const void *context, const struct nat_rule *rule);
 	const void *context;
-	struct nft_table tables[MAX_TABLES]; /* that have NAT */
-	size_t table_count;
-	bool no_memory;
+	/* One of the two. */
+	struct nl_sock *socket;
+	const struct legacy_table *legacy;
+
+	struct chain roots[MAX_ROOTS];
+	size_t root_count, chains_read, lookups;
+	int failure; /* the first one, of libnl */
+};
+
+/* What a chain is read into. */
+struct chain_reader {
+	struct search *search;
+	struct nat_rule_list list;
 };
 
 static bool is_there(const char *path)
@@ -55,14 +71,39 @@ static bool may_have_nftables(void)
 	       is_there("/sys/module/nft_chain_nat");
 }
 
-static bool take_rule(void *context, const struct nat_rule *rule)
+/* Very many are more than anybody wants to know. */
+static void list_append(struct search *search, struct nat_rule_list *list,
+			const struct nat_rule *rule)
 {
-	struct search *search = context;
-	bool kept =
-		*rule->lookup.set || (rule->names_port && search->concerns(search->context, rule));
+	struct nat_rule *grown = list->rules;
 
-	search->no_memory = search->no_memory || nat_graph_add(search->graph, rule, kept);
-	return !search->no_memory;
+	if (list->count == MAX_RULES)
+		return;
+	if (!(list->count & (list->count - 1))) {
+		grown = reallocarray(grown, list->count ? list->count * 2 : 1, sizeof(*grown));
+		if (!grown) {
+			search->failure = -NLE_NOMEM;
+			return;
+		}
+		list->rules = grown;
+	}
+	grown[list->count++] = *rule;
+}
+
+void nat_rule_list_release(struct nat_rule_list *list)
+{
+	free(list->rules);
+	*list = (struct nat_rule_list){0};
+}
+
+static void take_rule(void *context, const struct nat_rule *rule)
+{
+	struct chain_reader *reader = context;
+	struct search *search = reader->search;
+
+	if ((rule->translates || rule->jumps) &&
+	    (*rule->lookup.set || search->concerns(search->context, rule)))
+		list_append(search, &reader->list, rule);
 }
 
 /* What follows nfgenmsg. */
@@ -80,35 +121,28 @@ static struct nft_bytes attributes_of(struct nl_msg *message, uint8_t *family)
 	};
 }
 
-static void remember_table(struct search *search, uint8_t family, struct nft_bytes name)
+static bool copy_name(char *to, size_t room, struct nft_bytes name)
 {
-	struct nft_table *table = &search->tables[search->table_count];
-
-	for (size_t i = 0; i < search->table_count; i++)
-		if (search->tables[i].family == family && nft_is(name, search->tables[i].name))
-			return;
-	if (search->table_count == MAX_TABLES || name.size >= sizeof(table->name))
-		return;
-	*table = (struct nft_table){.family = family};
-	memcpy(table->name, name.data, name.size);
-	search->table_count++;
+	if (!name.size || name.size >= room)
+		return false;
+	memcpy(to, name.data, name.size);
+	to[name.size] = '\0';
+	return true;
 }
 
 static int take_chain(struct nl_msg *message, void *context)
 {
 	struct search *search = context;
-	uint8_t family = NFPROTO_UNSPEC;
-	struct nft_bytes attributes = attributes_of(message, &family);
-	struct nft_bytes table = nft_find(attributes, NFTA_CHAIN_TABLE);
+	struct chain chain = {0};
+	struct nft_bytes attributes = attributes_of(message, &chain.family);
 
-	if ((family != NFPROTO_IPV4 && family != NFPROTO_IPV6 && family != NFPROTO_INET) ||
-	    !nft_chain_is_nat_prerouting(attributes))
+	if (chain.family != NFPROTO_IPV4 && chain.family != NFPROTO_IPV6 &&
+	    chain.family != NFPROTO_INET)
 		return NL_OK;
-	remember_table(search, family, table);
-	if (nat_graph_add_root(
-		    search->graph,
-		    nft_chain_number(family, table, nft_find(attributes, NFTA_CHAIN_NAME))))
-		search->no_memory = true;
+	if (search->root_count < MAX_ROOTS && nft_chain_is_nat_prerouting(attributes) &&
+	    copy_name(chain.table, sizeof(chain.table), nft_find(attributes, NFTA_CHAIN_TABLE)) &&
+	    copy_name(chain.name, sizeof(chain.name), nft_find(attributes, NFTA_CHAIN_NAME)))
+		search->roots[search->root_count++] = chain;
 	return NL_OK;
 }
 
@@ -124,33 +158,21 @@ static int take_nft_rule(struct nl_msg *message, void *context)
 }
 
 /* A dump, of what has these names. */
-static int dump(struct nl_sock *socket, int type, uint8_t family, int table_attribute,
-		const char *table, int set_attribute, const char *set, netlink_parse parse,
-		void *context)
+static int dump(struct nl_sock *socket, int type, const struct chain *chain, int table_attribute,
+		int name_attribute, const char *name, netlink_parse parse, void *context)
 {
-	struct nfgenmsg fixed = {.nfgen_family = family, .version = NFNETLINK_V0};
+	struct nfgenmsg fixed = {.nfgen_family = chain->family, .version = NFNETLINK_V0};
 	struct nl_msg *request =
 		nlmsg_alloc_simple(NFNL_SUBSYS_NFTABLES << 8 | type, NLM_F_REQUEST | NLM_F_DUMP);
 
-	if (request && (nlmsg_append(request, &fixed, sizeof(fixed), NLMSG_ALIGNTO) ||
-			(table && nla_put_string(request, table_attribute, table)) ||
-			(set && nla_put_string(request, set_attribute, set)))) {
+	if (request &&
+	    (nlmsg_append(request, &fixed, sizeof(fixed), NLMSG_ALIGNTO) ||
+	     (table_attribute && nla_put_string(request, table_attribute, chain->table)) ||
+	     (name_attribute && nla_put_string(request, name_attribute, name)))) {
 		nlmsg_free(request);
 		request = NULL;
 	}
 	return netlink_request(socket, request, parse, context);
-}
-
-/* Rules of a table that changes meanwhile are read again; what was read of it is there twice then,
- * which does no harm. */
-static int read_table(struct search *search, struct nl_sock *socket, const struct nft_table *table)
-{
-	int result = -NLE_DUMP_INTR;
-
-	for (int i = 0; i < TRIES && result == -NLE_DUMP_INTR; i++)
-		result = dump(socket, NFT_MSG_GETRULE, table->family, NFTA_RULE_TABLE, table->name,
-			      0, NULL, take_nft_rule, search);
-	return result == -NLE_OBJ_NOTFOUND ? 0 : result;
 }
 
 struct elements {
@@ -183,67 +205,129 @@ static int take_elements(struct nl_msg *message, void *context)
 	return NL_OK;
 }
 
-/* One rule for each of the set's elements that is asked for. */
-static void resolve_lookup(struct search *search, struct nl_sock *socket, struct nat_rule rule)
+/* In place of a rule that looks the port up in a set: one for each element that is asked for. */
+static void resolve_lookup(struct search *search, const struct chain *chain,
+			   const struct nat_rule *rule, struct nat_rule_list *list)
 {
 	struct elements elements = {0};
 	struct nat_rule narrowed;
 
-	dump(socket, NFT_MSG_GETSETELEM, rule.lookup.family, NFTA_SET_ELEM_LIST_TABLE,
-	     rule.lookup.table, NFTA_SET_ELEM_LIST_SET, rule.lookup.set, take_elements, &elements);
+	if (search->lookups++ >= MAX_LOOKUPS)
+		return;
+	dump(search->socket, NFT_MSG_GETSETELEM, chain, NFTA_SET_ELEM_LIST_TABLE,
+	     NFTA_SET_ELEM_LIST_SET, rule->lookup.set, take_elements, &elements);
 	elements.count = nft_elements_close(elements.list, elements.count);
 	for (size_t i = 0; i < elements.count; i++)
-		if (nft_rule_of_element(&rule, &elements.list[i], &narrowed) &&
-		    search->concerns(search->context, &narrowed) &&
-		    nat_graph_append(search->graph, &narrowed))
-			break;
+		if (nft_rule_of_element(rule, &elements.list[i], &narrowed) &&
+		    search->concerns(search->context, &narrowed))
+			list_append(search, list, &narrowed);
 	free(elements.list);
 }
 
-/* What looks ports up in a set is a rule for all ports, until that has been read. */
-static void resolve_lookups(struct search *search, struct nl_sock *socket)
+static void resolve_lookups(struct search *search, const struct chain *chain,
+			    struct nat_rule_list *list)
 {
-	size_t count = search->graph->rule_count;
-	size_t resolved = 0;
+	struct nat_rule_list resolved = {0};
 
-	for (size_t i = 0; i < count; i++) {
-		struct nat_rule *rule = &search->graph->rules[i];
-
-		if (!*rule->lookup.set)
-			continue;
-		if (rule->effective && resolved++ < MAX_LOOKUPS)
-			resolve_lookup(search, socket, *rule);
-		search->graph->rules[i].effective = false;
-	}
+	for (size_t i = 0; i < list->count; i++)
+		if (*list->rules[i].lookup.set)
+			resolve_lookup(search, chain, &list->rules[i], &resolved);
+		else
+			list_append(search, &resolved, &list->rules[i]);
+	nat_rule_list_release(list);
+	*list = resolved;
 }
 
-static int read_nftables(struct search *search, struct nl_sock *socket)
+/* A chain that changes meanwhile is read again; one that has gone has no rules. */
+static void read_nft_chain(struct search *search, const struct chain *chain,
+			   struct nat_rule_list *list)
 {
+	struct chain_reader reader = {.search = search};
 	int result = -NLE_DUMP_INTR;
 
-	for (int i = 0; i < TRIES && result == -NLE_DUMP_INTR; i++)
-		result = dump(socket, NFT_MSG_GETCHAIN, NFPROTO_UNSPEC, 0, NULL, 0, NULL,
-			      take_chain, search);
+	for (int i = 0; i < TRIES && result == -NLE_DUMP_INTR; i++) {
+		nat_rule_list_release(&reader.list);
+		result = dump(search->socket, NFT_MSG_GETRULE, chain, NFTA_RULE_TABLE,
+			      NFTA_RULE_CHAIN, chain->name, take_nft_rule, &reader);
+	}
+	if (result && result != -NLE_OBJ_NOTFOUND)
+		search->failure = result;
+	resolve_lookups(search, chain, &reader.list);
+	*list = reader.list;
+}
+
+static void read_legacy_chain(struct search *search, const struct chain *chain,
+			      struct nat_rule_list *list)
+{
+	struct chain_reader reader = {.search = search};
+
+	ipt_chain_parse(search->legacy, chain->offset, take_rule, &reader);
+	*list = reader.list;
+}
+
+/* Finds in a chain, and in those that it jumps to. Whether packets are translated there; to what
+ * first is left in *translation. */
+static bool visit(struct search *search, const struct chain *chain, unsigned int depth,
+		  struct nat_rule *translation)
+{
+	cleanup_nat_rules struct nat_rule_list list = {0};
+	bool translates = false;
+
+	if (depth == MAX_DEPTH || search->chains_read++ >= MAX_CHAINS)
+		return false;
+	if (search->legacy)
+		read_legacy_chain(search, chain, &list);
+	else
+		read_nft_chain(search, chain, &list);
+	for (size_t i = 0; i < list.count; i++) {
+		struct nat_rule *rule = &list.rules[i], last = *rule;
+		struct chain next = *chain;
+
+		next.offset = rule->target_offset;
+		if (!rule->translates && (snprintf(next.name, sizeof(next.name), "%s",
+						   rule->target) >= (int)sizeof(next.name) ||
+					  !visit(search, &next, depth + 1, &last)))
+			continue;
+		memcpy(rule->new_address, last.new_address, sizeof(rule->new_address));
+		rule->new_port = last.new_port;
+		if (rule->names_port)
+			list_append(search, search->found, rule);
+		if (!translates)
+			*translation = *rule;
+		translates = true;
+	}
+	return translates;
+}
+
+static void visit_roots(struct search *search)
+{
+	struct nat_rule translation;
+
+	for (size_t i = 0; i < search->root_count; i++)
+		visit(search, &search->roots[i], 0, &translation);
+}
+
+static void search_nftables(struct search *search)
+{
+	const struct chain any = {.family = NFPROTO_UNSPEC};
+	int result = -NLE_DUMP_INTR;
+
+	for (int i = 0; i < TRIES && result == -NLE_DUMP_INTR; i++) {
+		search->root_count = 0;
+		result = dump(search->socket, NFT_MSG_GETCHAIN, &any, 0, 0, NULL, take_chain,
+			      search);
+	}
 	/* A kernel without nf_tables says so by an error. */
-	if (!search->table_count)
-		return 0;
-	for (size_t i = 0; !result && i < search->table_count; i++)
-		result = read_table(search, socket, &search->tables[i]);
-	return result;
+	visit_roots(search);
 }
 
 /* Whether the table is there: asking for it would make it. */
 static bool has_legacy_nat(const char *path)
 {
-	FILE *file = fopen(path, "re");
-	char line[64];
-	bool found = false;
+	cleanup_close int fd = open(path, O_RDONLY | O_CLOEXEC);
+	char names[256] = "\n"; /* one a line */
 
-	while (file && !found && fgets(line, sizeof(line), file))
-		found = !strcmp(line, "nat\n");
-	if (file)
-		fclose(file);
-	return found;
+	return fd >= 0 && read(fd, names + 1, sizeof(names) - 2) > 0 && strstr(names, "\nnat\n");
 }
 
 /* The structures and numbers of both families are the same. */
@@ -252,12 +336,12 @@ _Static_assert(sizeof(struct ipt_get_entries) == sizeof(struct ip6t_get_entries)
 _Static_assert(IPT_SO_GET_INFO == IP6T_SO_GET_INFO, "get info");
 _Static_assert(IPT_SO_GET_ENTRIES == IP6T_SO_GET_ENTRIES, "get entries");
 
-static int read_entries(struct search *search, bool ipv4, int socket)
+static int search_entries(struct search *search, bool ipv4, int socket)
 {
 	struct ipt_getinfo info = {.name = "nat"};
 	cleanup_free struct ipt_get_entries *entries = NULL;
 	socklen_t length = sizeof(info);
-	struct ipt_hooks hooks;
+	struct legacy_table table = {.ipv4 = ipv4};
 	int level = ipv4 ? SOL_IP : SOL_IPV6;
 
 	if (getsockopt(socket, level, IPT_SO_GET_INFO, &info, &length))
@@ -270,18 +354,20 @@ static int read_entries(struct search *search, bool ipv4, int socket)
 	entries->size = info.size;
 	if (getsockopt(socket, level, IPT_SO_GET_ENTRIES, entries, &length))
 		return -1;
-	memcpy(hooks.begin, info.hook_entry, sizeof(hooks.begin));
-	hooks.valid = info.valid_hooks;
-	if (nat_graph_add_root(search->graph,
-			       ipt_chain_number(ipv4, hooks.begin[NF_INET_PRE_ROUTING])))
-		return -1;
-	ipt_table_parse(ipv4, &hooks, (const uint8_t *)entries->entrytable, info.size, take_rule,
-			search);
+	memcpy(table.hooks.begin, info.hook_entry, sizeof(table.hooks.begin));
+	table.hooks.valid = info.valid_hooks;
+	table.entries = (const uint8_t *)entries->entrytable;
+	table.size = info.size;
+	search->legacy = &table;
+	search->roots[0] = (struct chain){.offset = table.hooks.begin[NF_INET_PRE_ROUTING]};
+	search->root_count = 1;
+	visit_roots(search);
+	search->legacy = NULL;
 	return 0;
 }
 
 /* EAGAIN: it changed between the two questions. */
-static int read_legacy(struct search *search, bool ipv4)
+static int search_legacy(struct search *search, bool ipv4)
 {
 	cleanup_close int fd = -1;
 	int result = -1;
@@ -293,7 +379,7 @@ static int read_legacy(struct search *search, bool ipv4)
 		return -1;
 	errno = EAGAIN;
 	for (int i = 0; i < TRIES && result && errno == EAGAIN; i++)
-		result = read_entries(search, ipv4, fd);
+		result = search_entries(search, ipv4, fd);
 	return result;
 }
 
@@ -303,28 +389,24 @@ static int refuse(const char *what, const char *why, struct cni_error *err)
 			     what, why);
 }
 
-int nat_rules_find(struct nat_graph *graph,
+int nat_rules_find(struct nat_rule_list *found,
 		   bool (*concerns)(const void *context, const struct nat_rule *rule),
 		   const void *context, struct cni_error *err)
 {
-	struct search search = {.graph = graph, .concerns = concerns, .context = context};
+	struct search search = {.found = found, .concerns = concerns, .context = context};
 	cleanup_netlink struct nl_sock *socket = NULL;
 	struct cni_error none = {0};
-	int result = 0;
 
+	/* A kernel without netfilter has no such sockets. */
 	if (may_have_nftables())
 		socket = netlink_open_protocol(NETLINK_NETFILTER, &none);
 	cni_error_release(&none);
+	search.socket = socket;
 	if (socket)
-		result = read_nftables(&search, socket);
-	if (result)
-		return refuse("nftables", nl_geterror(result), err);
-	if (read_legacy(&search, true) || read_legacy(&search, false))
+		search_nftables(&search);
+	if (search.failure)
+		return refuse("nftables", nl_geterror(search.failure), err);
+	if (search_legacy(&search, true) || search_legacy(&search, false))
 		return refuse("iptables-legacy", strerror(errno), err);
-	if (search.no_memory)
-		return cni_error_no_memory(err);
-	nat_graph_walk(graph);
-	if (socket)
-		resolve_lookups(&search, socket);
 	return 0;
 }

@@ -6,15 +6,29 @@
 #ifndef NET_NAT_RULES_H
 #define NET_NAT_RULES_H
 
-#include "cni/error.h"
-#include "net/nat_graph.h"
+#include <stdbool.h>
+#include <stddef.h>
 
-/* Finds those that have a condition on the destination port and that `concerns` says yes to. They
- * are in graph->rules, those that are `effective`; release it also after a failure. Verdict maps
- * are not looked into. No kernel module is loaded by looking: where there are no rules this takes
- * some microseconds. Code 102: there are some, and they cannot be read. */
-int nat_rules_find(struct nat_graph *graph,
+#include "cni/error.h"
+#include "net/nat_rule.h"
+
+/* Begins as {0}. */
+struct nat_rule_list {
+	struct nat_rule *rules;
+	size_t count;
+};
+
+/* Finds those that have a condition on the destination port, that packets come to, and that
+ * translate them themselves or by a chain that they jump to. Only rules that `concerns` says yes to
+ * are looked at, and chains behind them. Verdict maps are not looked into. No kernel module is
+ * loaded by looking. Release the list also after a failure. Code 102: there are rules, and they
+ * cannot be read. */
+int nat_rules_find(struct nat_rule_list *found,
 		   bool (*concerns)(const void *context, const struct nat_rule *rule),
 		   const void *context, struct cni_error *err);
+
+void nat_rule_list_release(struct nat_rule_list *list);
+
+#define cleanup_nat_rules __attribute__((cleanup(nat_rule_list_release)))
 
 #endif

@@ -40,22 +40,6 @@ struct reader {
 	bool known[REGISTERS];
 };
 
-uint64_t nft_chain_number(uint8_t family, struct nft_bytes table, struct nft_bytes chain)
-{
-	const struct nft_bytes parts[] = {{&family, 1}, table, chain};
-	uint64_t hash = 0xcbf29ce484222325; /* FNV-1a */
-
-	for (size_t i = 0; i < COUNT(parts); i++) {
-		size_t length =
-			parts[i].size ? strnlen((const char *)parts[i].data, parts[i].size) : 0;
-
-		for (size_t j = 0; j < length; j++)
-			hash = (hash ^ parts[i].data[j]) * 0x100000001b3;
-		hash = (hash ^ 0x100) * 0x100000001b3;
-	}
-	return hash >> 1 | 1;
-}
-
 bool nft_chain_is_nat_prerouting(struct nft_bytes attributes)
 {
 	struct nft_bytes hook = nft_find(attributes, NFTA_CHAIN_HOOK);
@@ -291,8 +275,17 @@ static void take_lookup(struct reader *reader, struct nft_bytes expression)
 		forget(reader, to, REGISTER_BYTES);
 }
 
-static void take_immediate(struct reader *reader, uint8_t family, struct nft_bytes table,
-			   struct nft_bytes expression)
+/* The name as it is, for the chain is asked for. */
+static void take_jump(struct nat_rule *rule, struct nft_bytes chain)
+{
+	if (!chain.size || chain.size >= sizeof(rule->target))
+		return;
+	rule->jumps = true;
+	memcpy(rule->target, chain.data, chain.size);
+	rule->target[chain.size] = '\0';
+}
+
+static void take_immediate(struct reader *reader, struct nft_bytes expression)
 {
 	struct nft_bytes data = nft_find(expression, NFTA_IMMEDIATE_DATA);
 	struct nft_bytes verdict = nft_find(data, NFTA_DATA_VERDICT);
@@ -301,8 +294,7 @@ static void take_immediate(struct reader *reader, uint8_t family, struct nft_byt
 	unsigned int to = register_at(expression, NFTA_IMMEDIATE_DREG);
 
 	if (to == REGISTERS) {
-		if (chain.size)
-			reader->rule->target = nft_chain_number(family, table, chain);
+		take_jump(reader->rule, chain);
 		return;
 	}
 	forget(reader, to, (unsigned int)value.size);
@@ -357,16 +349,15 @@ static void take_compat(struct reader *reader, struct nft_bytes expression, bool
 		nat_rule_take_target(reader->rule, name, revision, info.data, info.size);
 }
 
-static void take_expression(struct reader *reader, uint8_t family, struct nft_bytes table,
-			    struct nft_bytes element)
+static void take_expression(struct reader *reader, struct nft_bytes element)
 {
 	static const struct {
 		const char *name;
 		void (*take)(struct reader *reader, struct nft_bytes expression);
 	} kinds[] = {
-		{"payload", take_payload}, {"meta", take_meta},      {"cmp", take_cmp},
-		{"bitwise", take_bitwise}, {"range", take_range},    {"lookup", take_lookup},
-		{"nat", take_nat},         {"redir", take_redirect},
+		{"payload", take_payload}, {"meta", take_meta},           {"cmp", take_cmp},
+		{"bitwise", take_bitwise}, {"range", take_range},         {"lookup", take_lookup},
+		{"nat", take_nat},         {"immediate", take_immediate}, {"redir", take_redirect},
 	};
 	struct nft_bytes name = nft_find(element, NFTA_EXPR_NAME);
 	struct nft_bytes expression = nft_find(element, NFTA_EXPR_DATA);
@@ -376,9 +367,7 @@ static void take_expression(struct reader *reader, uint8_t family, struct nft_by
 			kinds[i].take(reader, expression);
 			return;
 		}
-	if (nft_is(name, "immediate"))
-		take_immediate(reader, family, table, expression);
-	else if (nft_is(name, "match") || nft_is(name, "target"))
+	if (nft_is(name, "match") || nft_is(name, "target"))
 		take_compat(reader, expression, nft_is(name, "match"));
 	else
 		forget(reader, 0, REGISTER_BYTES); /* it may write registers */
@@ -398,21 +387,16 @@ static void take_comment(struct nat_rule *rule, struct nft_bytes data)
 
 void nft_rule_parse(uint8_t family, struct nft_bytes attributes, struct nat_rule *rule)
 {
-	struct nft_bytes table = nft_find(attributes, NFTA_RULE_TABLE);
 	struct nft_bytes chain = nft_find(attributes, NFTA_RULE_CHAIN);
 	struct nft_bytes expressions = nft_find(attributes, NFTA_RULE_EXPRESSIONS);
 	struct reader reader = {.rule = rule};
 	struct nft_attribute element;
 
 	nat_rule_begin(rule, family != NFPROTO_IPV6, family != NFPROTO_IPV4);
-	rule->chain = nft_chain_number(family, table, chain);
 	nat_text_copy(rule->chain_name, sizeof(rule->chain_name), chain.data, chain.size);
 	while (nft_next(&expressions, &element))
-		take_expression(&reader, family, table, element.value);
+		take_expression(&reader, element.value);
 	take_comment(rule, nft_find(attributes, NFTA_RULE_USERDATA));
-	rule->lookup.family = family;
-	if (table.size < sizeof(rule->lookup.table) && table.size)
-		memcpy(rule->lookup.table, table.data, table.size);
 }
 
 static bool parse_element(struct nft_bytes attributes, struct nft_element *element)

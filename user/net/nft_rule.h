@@ -8,10 +8,6 @@
 #include "net/nat_rule.h"
 #include "net/nft_attribute.h"
 
-/* A number for a chain of a table; never 0, and below 2^63. Two chains with the same number are as
- * unlikely as any two hashes of 63 bits. */
-uint64_t nft_chain_number(uint8_t family, struct nft_bytes table, struct nft_bytes chain);
-
 /* Whether the attributes of NFT_MSG_NEWCHAIN are a NAT chain that packets come through before they
  * are routed. */
 bool nft_chain_is_nat_prerouting(struct nft_bytes attributes);

@@ -15,8 +15,6 @@
 #define MAX_TOLD 16
 #define RULE_TEXT_SIZE 640
 
-#define cleanup_graph __attribute__((cleanup(nat_graph_release)))
-
 struct wanted {
 	const struct host *host;
 	const struct container *container;
@@ -89,19 +87,19 @@ static struct wanted *wanted_make(const struct host *host, const struct containe
 }
 
 /* A rule with a comment says more: portmap's have the container in it. */
-static const struct nat_rule *rule_about(const struct wanted *wanted, const struct nat_graph *graph,
+static const struct nat_rule *rule_about(const struct wanted *wanted,
+					 const struct nat_rule_list *found,
 					 const struct portmap_key *key)
 {
-	const struct nat_rule *found = NULL;
+	const struct nat_rule *best = NULL;
 
-	for (size_t i = 0; i < graph->rule_count; i++) {
-		const struct nat_rule *rule = &graph->rules[i];
+	for (size_t i = 0; i < found->count; i++) {
+		const struct nat_rule *rule = &found->rules[i];
 
-		if (rule->effective && (!found || (!*found->comment && *rule->comment)) &&
-		    is_about(wanted, rule, key))
-			found = rule;
+		if ((!best || (!*best->comment && *rule->comment)) && is_about(wanted, rule, key))
+			best = rule;
 	}
-	return found;
+	return best;
 }
 
 /* "host port 8080/tcp is mapped to 10.88.0.2:80 by a rule in the chain CNI-HOSTPORT-DNAT of
@@ -151,16 +149,17 @@ static bool is_told(const struct portmap_key *told, const struct portmap_key *ke
 	return told && told->protocol == key->protocol && told->host_port == key->host_port;
 }
 
-static int tell(const struct wanted *wanted, const struct nat_graph *graph, struct cni_error *err)
+static int tell(const struct wanted *wanted, const struct nat_rule_list *found,
+		struct cni_error *err)
 {
 	const struct attachment_claims *claims = &wanted->container->claims;
 	const struct portmap_key *told = NULL;
 	size_t count = 0;
 
-	for (size_t i = 0; graph->rule_count && i < claims->port_count; i++) {
+	for (size_t i = 0; found->count && i < claims->port_count; i++) {
 		const struct portmap_key *key = &claims->ports[i].key;
 		const struct nat_rule *rule =
-			is_told(told, key) ? NULL : rule_about(wanted, graph, key);
+			is_told(told, key) ? NULL : rule_about(wanted, found, key);
 
 		if (!rule)
 			continue;
@@ -181,7 +180,7 @@ int foreign_nat_check(const struct host *host, const struct container *container
 		      struct cni_error *err)
 {
 	cleanup_free struct wanted *wanted = NULL;
-	cleanup_graph struct nat_graph graph = {0};
+	cleanup_nat_rules struct nat_rule_list found = {0};
 	struct cni_error failure = {0};
 
 	if (!container->claims.port_count || container->conf.refuse_foreign == claimed)
@@ -189,8 +188,8 @@ int foreign_nat_check(const struct host *host, const struct container *container
 	wanted = wanted_make(host, container);
 	if (!wanted)
 		return cni_error_no_memory(err);
-	if (!nat_rules_find(&graph, concerns, wanted, &failure))
-		return tell(wanted, &graph, err);
+	if (!nat_rules_find(&found, concerns, wanted, &failure))
+		return tell(wanted, &found, err);
 	if (container->conf.refuse_foreign)
 		cni_error_set(err, failure.code, "\"refuseForeign\": %s",
 			      cni_error_message(&failure));
