@@ -45,7 +45,7 @@ struct search {
 
 	struct chain roots[MAX_ROOTS];
 	size_t root_count, chains_read, lookups;
-	int failure; /* the first one, of libnl */
+	int failure; /* of libnl */
 };
 
 /* What a chain is read into. */
@@ -99,11 +99,10 @@ void nat_rule_list_release(struct nat_rule_list *list)
 static void take_rule(void *context, const struct nat_rule *rule)
 {
 	struct chain_reader *reader = context;
-	struct search *search = reader->search;
+	const struct search *search = reader->search;
 
-	if ((rule->translates || rule->jumps) &&
-	    (*rule->lookup.set || search->concerns(search->context, rule)))
-		list_append(search, &reader->list, rule);
+	if ((rule->translates || rule->jumps) && search->concerns(search->context, rule))
+		list_append(reader->search, &reader->list, rule);
 }
 
 /* What follows nfgenmsg. */
@@ -265,8 +264,31 @@ static void read_legacy_chain(struct search *search, const struct chain *chain,
 	*list = reader.list;
 }
 
-/* Finds in a chain, and in those that it jumps to. Whether packets are translated there; to what
- * first is left in *translation. */
+static bool visit(struct search *search, const struct chain *chain, unsigned int depth,
+		  struct nat_rule *translation);
+
+/* Whether the rule translates, or what it jumps to: its destination is what packets get there. */
+static bool follow(struct search *search, const struct chain *chain, unsigned int depth,
+		   struct nat_rule *rule)
+{
+	struct chain next = *chain;
+	struct nat_rule translation;
+
+	if (rule->translates)
+		return true;
+	if (strlen(rule->target) >= sizeof(next.name))
+		return false;
+	memcpy(next.name, rule->target, strlen(rule->target) + 1);
+	next.offset = rule->target_offset;
+	if (!visit(search, &next, depth + 1, &translation))
+		return false;
+	memcpy(rule->new_address, translation.new_address, sizeof(rule->new_address));
+	rule->new_port = translation.new_port;
+	return true;
+}
+
+/* Finds in a chain, and in those that it jumps to. Whether packets are translated there; the first
+ * rule by which is left in *translation. */
 static bool visit(struct search *search, const struct chain *chain, unsigned int depth,
 		  struct nat_rule *translation)
 {
@@ -280,16 +302,10 @@ static bool visit(struct search *search, const struct chain *chain, unsigned int
 	else
 		read_nft_chain(search, chain, &list);
 	for (size_t i = 0; i < list.count; i++) {
-		struct nat_rule *rule = &list.rules[i], last = *rule;
-		struct chain next = *chain;
+		struct nat_rule *rule = &list.rules[i];
 
-		next.offset = rule->target_offset;
-		if (!rule->translates && (snprintf(next.name, sizeof(next.name), "%s",
-						   rule->target) >= (int)sizeof(next.name) ||
-					  !visit(search, &next, depth + 1, &last)))
+		if (!follow(search, chain, depth, rule))
 			continue;
-		memcpy(rule->new_address, last.new_address, sizeof(rule->new_address));
-		rule->new_port = last.new_port;
 		if (rule->names_port)
 			list_append(search, search->found, rule);
 		if (!translates)
