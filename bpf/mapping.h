@@ -12,6 +12,7 @@
 #include "policy.h"
 #include "portmap.h"
 #include "route.h"
+#include "strict.h"
 
 #define MOVED_PORT_TRIES 32
 #define MOVED_PORT_FIRST 1024
@@ -317,9 +318,11 @@ static __always_inline enum verdict decide_in(struct __sk_buff *skb, struct pack
 			count(forwarding_disabled);
 	}
 	endpoint = bpf_map_lookup_elem(&endpoints, tuple->destination);
-	if (endpoint)
-		return direct_decide(packet, endpoint, vouched, translation);
-	return VERDICT_PASS;
+	if (!endpoint)
+		return VERDICT_PASS;
+	if (strict_refuses(endpoint, skb->ifindex))
+		return drop(strict);
+	return direct_decide(packet, endpoint, vouched, translation);
 }
 
 #endif

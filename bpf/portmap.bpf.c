@@ -201,6 +201,10 @@ static __always_inline int enter(struct __sk_buff *skb, struct packet *packet,
 	struct translation translation;
 	enum verdict verdict = VERDICT_PASS;
 
+	if (kind == PACKET_OPAQUE && strict_refuses_other(skb, packet)) {
+		count(drop_strict);
+		return TC_ACT_SHOT;
+	}
 	if (kind < PACKET_TRANSLATABLE && !packet->fragment)
 		return TC_ACT_UNSPEC;
 	packet->tuple.direction = DIRECTION_IN;
@@ -220,6 +224,8 @@ static __always_inline int enter(struct __sk_buff *skb, struct packet *packet,
 		verdict = decide_error_in(skb, packet, skb->ifindex, nobody, &translation);
 	else if (kind == PACKET_TRANSLATABLE)
 		verdict = decide_in(skb, packet, skb->ifindex, true, false, may_skip, &translation);
+	if (packet->error && verdict == VERDICT_PASS && strict_refuses_other(skb, packet))
+		verdict = drop(strict);
 	return act_in(skb, packet, &translation, verdict);
 }
 
@@ -280,6 +286,9 @@ static __always_inline int leave(struct __sk_buff *skb, __u16 l3_offset, bool up
 	verdict = decide_out(skb, &packet, kind == PACKET_TRANSLATABLE, endpoint, &translation);
 	if (index == TC_INDEX_REPORT && verdict == VERDICT_PASS)
 		offload_saw_leaving(&packet, skb->ingress_ifindex);
+	if (uplink && verdict == VERDICT_PASS && endpoint && endpoint->strict &&
+	    kind == PACKET_TRANSLATABLE)
+		strict_remember(&packet, endpoint);
 	verdict = fragment_verdict(&packet, &translation, verdict);
 	if (packet.fragment == FIRST_FRAGMENT && (verdict != VERDICT_PASS || endpoint))
 		fragment_remember(skb, &packet, &translation, fragment_fate_of(verdict));

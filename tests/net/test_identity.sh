@@ -106,3 +106,43 @@ test_identity_same_address() {
 	forge_from old "$(address4 old)" 5000 10.88.9.9 5001
 	expect_contains "$(capture_stop across)" "10.88.9.9.5001"
 }
+
+# strict: a container is reached by its mapped ports alone, but for the host and other containers;
+# what it begins itself without masquerade is answered
+test_identity_strict() {
+	needs_ours
+	conflist strict bridge "$(with_ours '{"strict": true, "ipMasq": false}')"
+	container_start web strict -p 8080:80/tcp -p 8080:80/udp
+	container_add near bridge
+	local before
+	before=$(counted drop_strict)
+	expect_no_answer client tcp "$(address4 web)" 80
+	expect_no_answer client udp "$(address6 web)" 80
+	[ "$(counted drop_strict)" -ge $((before + 2)) ] || fail "drop_strict $(counted drop_strict)"
+	expect_answers client "$host4" 8080 web
+	expect_answers client "$host6" 8080 web
+	expect_answers host "$(address4 web)" 80 web
+	expect_answers near "$(address4 web)" 80 web
+	serve_in client 7000 outside
+	expect_answers web "$client4" 7000 outside "$(address4 web)"
+	expect_answers web "$client6" 7000 outside "$(address6 web)"
+	# an error about what it has sent: nobody listens there
+	expect_contains "$(ask web udp "$client4" 7001 --connected || true)" refused
+	container_check web strict
+	expect_failure container_check web bridge
+	expect_contains "$output" strict
+}
+
+# strict with masquerade, and no port at all
+test_identity_strict_masqueraded() {
+	needs_ours
+	conflist strict bridge "$(with_ours '{"strict": true}')"
+	container_start web strict
+	expect_no_answer client tcp "$(address4 web)" 80
+	serve_in server 7000 outside
+	expect_answers web "$server4" 7000 outside "$host4_second"
+	conflist alone bridge "$(with_ours '{"strict": true, "ipMasq": false}')"
+	container_start closed alone
+	expect_no_answer client tcp "$(address4 closed)" 80
+	expect_answer host tcp "$(address4 closed)" 80 closed
+}

@@ -285,8 +285,151 @@ static const struct row gone_rows[] = {
 	 .in = UDP(v4_server, 53, v4_host, 25000)},
 };
 
+static void given_strict(void)
+{
+	fixture_make_strict(v4_container_one);
+	fixture_make_strict(v6_container_one);
+	fixture_make_strict(v4_container_quiet);
+	fixture_make_strict(v6_container_quiet);
+}
+
+#define STRICT .given = given_strict
+#define UNINVITED .verdict = DROPPED, .counts = {"drop_strict"}
+/* A flow that the container began, with its own address */
+#define BEGUN(table, protocol, container, container_port, server, server_port) \
+	ENTRY(table, DIRECTION_OUT, protocol, container, container_port, server, server_port, \
+	      container, container_port, server_port, FLOW_DIRECT, false), \
+		ENTRY(table, DIRECTION_IN, protocol, server, server_port, container, \
+		      container_port, container, container_port, server_port, FLOW_DIRECT, true)
+
+static const struct row strict_rows[] = {
+	{.says = "strict: nobody outside reaches the container by its own address",
+	 STRICT,
+	 AT(FROM_UPLINK, UPLINK),
+	 .in = TCP(v4_client, 40000, v4_container_one, 80, SYN),
+	 UNINVITED},
+	{.says = "strict: over IPv6 neither, nor where it is not masqueraded",
+	 STRICT,
+	 AT(FROM_UPLINK, SECOND_UPLINK),
+	 .in = UDP(v6_client, 40000, v6_container_quiet, 53),
+	 UNINVITED},
+	{.says = "strict: nor in mid-connection: the flow would be an answer's",
+	 STRICT,
+	 AT(FROM_UPLINK, UPLINK),
+	 .in = TCP(v4_client, 40000, v4_container_one, 80, ACK),
+	 UNINVITED},
+	{.says = "strict: nor by an uplink without a link header",
+	 STRICT,
+	 AT(FROM_UPLINK_RAW, UPLINK),
+	 .in = PING4("8.0.0.7", v4_container_one, 7), /* see raw_rows.c */
+	 UNINVITED},
+	{.says = "strict: nor with GRE",
+	 STRICT,
+	 AT(FROM_UPLINK, UPLINK),
+	 .in = {.protocol = 47, .from = v4_client, .to = v4_container_one, .payload = 9},
+	 UNINVITED},
+	{.says = "strict: nor with an ICMP error about nothing that it has sent",
+	 STRICT,
+	 AT(FROM_UPLINK, UPLINK),
+	 .in = ERROR4(3, 1, v4_client, v4_container_one,
+		      UDP(v4_container_one, 25000, v4_client, 53)),
+	 UNINVITED},
+	{.says = "strict: nor with one that quotes a packet of somebody else",
+	 STRICT,
+	 AT(FROM_UPLINK, UPLINK),
+	 .in = ERROR6(1, 0, v6_client, v6_container_one, UDP(v6_host, 25000, v6_client, 53)),
+	 UNINVITED},
+	{.says = "strict: nor with a datagram in fragments",
+	 STRICT,
+	 AT(FROM_UPLINK, UPLINK),
+	 .in = UDP(v4_client, 40000, v4_container_one, 53, .fragment = FIRST_FRAGMENT),
+	 UNINVITED},
+	{.says = "strict: its later fragments",
+	 .then = true,
+	 AT(FROM_UPLINK, UPLINK),
+	 .in = UDP(v4_client, 40000, v4_container_one, 53, .fragment = LATER_FRAGMENT),
+	 .verdict = DROPPED},
+	{.says = "strict: by a mapped port everybody does",
+	 STRICT,
+	 AT(FROM_UPLINK, UPLINK),
+	 .in = TCP(v4_client, 40000, v4_host, 8080, SYN),
+	 .out = TCP(v4_client, 40000, v4_container_one, 80, SYN),
+	 .flows = {MAPPED(NEW, IPPROTO_TCP, v4_client, 40000, v4_host, 8080, v4_container_one, 80,
+			  40000)}},
+	{.says = "strict: the container's answers",
+	 .then = true,
+	 AT(TO_UPLINK, UPLINK),
+	 .in = TCP(v4_container_one, 80, v4_client, 40000, SYN | ACK),
+	 .out = TCP(v4_host, 8080, v4_client, 40000, SYN | ACK)},
+	{.says = "strict: the host does",
+	 STRICT,
+	 .flows_unchecked = true,
+	 AT(TO_CONTAINER, BRIDGE),
+	 .of_the_host = true,
+	 .in = TCP(v4_bridge, 40000, v4_container_one, 80, SYN)},
+	{.says = "strict: another container does",
+	 STRICT,
+	 .flows_unchecked = true,
+	 AT(FROM_CONTAINER, VETH_TWO),
+	 .in = TCP(v4_container_two, 40000, v4_container_one, 80, SYN, .to_mac = MAC_FOREIGN)},
+	{.says = "strict: a container that this plugin never saw does, by the bridge",
+	 STRICT,
+	 .flows_unchecked = true,
+	 AT(FROM_BRIDGE, BRIDGE),
+	 .in = TCP(v4_stranger, 40000, v4_container_one, 80, SYN)},
+	{.says = "strict: another container without it is reached as before",
+	 STRICT,
+	 .flows_unchecked = true,
+	 AT(FROM_UPLINK, UPLINK),
+	 .in = TCP(v4_client, 40000, v4_container_two, 80, SYN)},
+	{.says = "strict: what a container without masquerade begins is remembered",
+	 STRICT,
+	 AT(TO_UPLINK, UPLINK),
+	 .in = TCP(v4_container_quiet, 25000, v4_server, 443, SYN),
+	 .flows = {BEGUN(NEW, IPPROTO_TCP, v4_container_quiet, 25000, v4_server, 443)},
+	 .counts = {"flow_direct"}},
+	{.says = "strict: so its answer passes",
+	 .then = true,
+	 AT(FROM_UPLINK, UPLINK),
+	 .in = TCP(v4_server, 443, v4_container_quiet, 25000, SYN | ACK)},
+	{.says = "strict: and an ICMP error about it",
+	 .then = true,
+	 AT(FROM_UPLINK, UPLINK),
+	 .in = ERROR4(3, 4, v4_client, v4_container_quiet,
+		      TCP(v4_container_quiet, 25000, v4_server, 443, SYN))},
+	{.says = "strict: the container goes on",
+	 .then = true,
+	 AT(TO_UPLINK, UPLINK),
+	 .in = TCP(v4_container_quiet, 25000, v4_server, 443, ACK),
+	 .flows = {BEGUN(ANSWERED, IPPROTO_TCP, v4_container_quiet, 25000, v4_server, 443)}},
+	{.says = "strict: the server from another port does not get in",
+	 .then = true,
+	 AT(FROM_UPLINK, UPLINK),
+	 .in = TCP(v4_server, 444, v4_container_quiet, 25000, ACK),
+	 UNINVITED},
+	{.says = "strict: a connection that is older than the option: the container's next packet "
+		 "tells",
+	 STRICT,
+	 AT(TO_UPLINK, UPLINK),
+	 .in = TCP(v6_container_quiet, 25000, v6_server, 443, ACK),
+	 .flows = {BEGUN(NEW, IPPROTO_TCP, v6_container_quiet, 25000, v6_server, 443)}},
+	{.says = "strict: a masqueraded container's datagram inside its own network",
+	 STRICT,
+	 AT(TO_UPLINK, UPLINK),
+	 .in = UDP(v4_container_one, 25000, "10.10.7.7", 53),
+	 .flows = {BEGUN(NEW, IPPROTO_UDP, v4_container_one, 25000, "10.10.7.7", 53)}},
+	{.says = "strict: a RST, which the host's firewall may have made, invites nobody",
+	 STRICT,
+	 AT(TO_UPLINK, UPLINK),
+	 .in = TCP(v4_container_quiet, 80, v4_client, 40000, RST)},
+	{.says = "without strict nothing is remembered",
+	 AT(TO_UPLINK, UPLINK),
+	 .in = TCP(v4_container_quiet, 25000, v4_server, 443, SYN)},
+};
+
 void identity_rows(void)
 {
+	ROWS_RUN(strict_rows);
 	ROWS_RUN(gone_rows);
 	ROWS_RUN(container_rows);
 	ROWS_RUN(excuse_rows);

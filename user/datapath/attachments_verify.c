@@ -63,10 +63,10 @@ static int verify_endpoint(const struct objects *objects, const struct endpoint_
 				     "address %s of the container belongs to another attachment",
 				     address);
 	if (endpoint.masquerade != claim->masquerade ||
-	    endpoint.prefix_length != claim->prefix_length)
+	    endpoint.prefix_length != claim->prefix_length || endpoint.strict != claim->strict)
 		return cni_error_set(err, CNI_ERROR_KERNEL_REFUSED,
-				     "address %s of the container has another prefix length or"
-				     " masquerade setting than it should have",
+				     "address %s of the container has another prefix length,"
+				     " masquerade or \"strict\" setting than it should have",
 				     address);
 	return 0;
 }

@@ -206,6 +206,7 @@ static int claim_endpoint(const struct objects *objects, struct nl_sock *socket,
 		.owner = owner,
 		.prefix_length = claim->prefix_length,
 		.masquerade = claim->masquerade,
+		.strict = claim->strict,
 	};
 	char address[CNI_ADDRESS_TEXT_SIZE], who[DESCRIBED_ATTACHMENT_SIZE];
 	struct endpoint old;

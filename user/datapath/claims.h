@@ -23,6 +23,7 @@ struct endpoint_claim {
 	struct endpoint_key key;
 	uint8_t prefix_length;
 	bool masquerade;
+	bool strict;
 };
 
 struct attachment_claims {

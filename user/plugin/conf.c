@@ -162,7 +162,8 @@ int conf_parse_options(struct conf *conf, const json_t *config, struct cni_error
 	    read_masquerade(conf, config, err) || conf_read_policy(conf, config, err) ||
 	    conf_read_interfaces(conf, config, err) || read_attach(conf, config, err) ||
 	    read_fast_path(conf, config, err) || read_flow_entries(conf, config, err) ||
-	    read_host_processes(conf, config, err) || read_never_ports(conf, config, err))
+	    read_host_processes(conf, config, err) || read_never_ports(conf, config, err) ||
+	    cni_json_get_boolean(config, "strict", &conf->strict, err))
 		return -1;
 	return read_capabilities(conf, config, err);
 }

@@ -51,6 +51,7 @@ struct conf {
 	struct policy policy; /* as it stands in the map, without owner; all zero: the defaults */
 	enum attach_mode attach;
 	enum fast_path fast_path;
+	bool strict;             /* from uplinks it is reached by its ports alone */
 	bool localhost;          /* the host's own processes reach the ports */
 	bool reserve_host_ports; /* and cannot bind to them */
 	bool refuse_foreign;     /* ports that others' NAT rules have are not taken */

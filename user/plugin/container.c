@@ -54,6 +54,7 @@ static int claim_endpoints(struct container *container, const char *ifname, stru
 		claim->masquerade = cni_address_is_ipv4(address->address)
 					    ? container->conf.masquerade4
 					    : container->conf.masquerade6;
+		claim->strict = container->conf.strict;
 		claims->endpoint_count++;
 	}
 	claims->endpoints = container->endpoints;
@@ -130,7 +131,7 @@ bool container_wants_nothing(const struct container *container)
 	for (size_t i = 0; i < container->claims.endpoint_count; i++)
 		if (container->endpoints[i].masquerade)
 			return false;
-	return container->claims.port_count == 0;
+	return container->claims.port_count == 0 && !container->conf.strict;
 }
 
 static void fill_interface(struct container *container, const struct host *host)
