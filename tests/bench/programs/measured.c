@@ -115,6 +115,10 @@ static void add_container(const struct bpf_object *object, uint32_t number, enum
 	slot.fast_path = fast ? FAST_PATH_ESTABLISHED : FAST_PATH_OFF;
 	memcpy(slot.host_mac, host_mac(veth), sizeof(slot.host_mac));
 	memcpy(slot.gateway_mac, host_mac(BRIDGE), sizeof(slot.gateway_mac));
+	slot.container = number;
+	/* Objects of layout 1 have none. */
+	if (bpf_object__find_map_by_name(object, "veths"))
+		update(object, "veths", &number, &slot.ifindex);
 	update(object, "slots", &number, &slot);
 	add_interface(object, veth, ROLE_PORT, number);
 	add_endpoint(object, sides[side].ipv4, number);
