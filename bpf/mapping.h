@@ -173,24 +173,33 @@ VERIFIED_ONCE int direct_forget_note(const struct flow_key *tuple)
  * a forged packet would choose which of the container's flows is not masqueraded: there
  * it is noted, and direct_confirm() remembers what reverse path filter and firewall have
  * passed. But where another flow has the replies' tuple the source port must move now.
+ * A container that begins such flows is charged with them, not the one that it reaches.
  */
 VERIFIED_ONCE enum verdict direct_decide(const struct packet *packet,
 					 const struct endpoint *endpoint, bool vouched,
 					 struct translation *translation)
 {
 	struct flow *flow = flow_scratch(SCRATCH_BEGUN);
+	const struct endpoint *charged = endpoint;
+	struct endpoint_key key;
 	enum claim claim;
 
 	if (!packet || !endpoint || !translation || !flow)
 		return VERDICT_PASS;
 	if (!owner_live(&endpoint->owner) || !direct_begins(packet))
 		return VERDICT_PASS;
+	if (vouched) {
+		address_copy(key.address, packet->sender);
+		charged = bpf_map_lookup_elem(&endpoints, &key);
+	}
+	if (!charged)
+		return VERDICT_PASS;
 	if (!vouched && !direct_is_known(&packet->tuple)) {
 		direct_note(&packet->tuple, endpoint);
 		return VERDICT_PASS;
 	}
 	direct_forget_note(&packet->tuple);
-	direct_flow(&packet->tuple, endpoint->owner, flow);
+	direct_flow(&packet->tuple, charged->owner, flow);
 	claim = mapping_create_flow(&packet->tuple, flow);
 	if (claim == CLAIM_FULL)
 		return VERDICT_PASS;

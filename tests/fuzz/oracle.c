@@ -220,6 +220,8 @@ static void ask_direct(struct question *question, const struct endpoint *endpoin
 		question->expected->notes = true;
 		return;
 	}
+	if (question->visit->hook == FROM_CONTAINER)
+		flow.owner = world_endpoint(question->world, wire->outer.source)->owner;
 	memcpy(flow.address, key->destination, 16);
 	flow.port = key->destination_port;
 	begin_inward_flow(question, &flow, "to a container itself");

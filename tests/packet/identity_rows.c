@@ -427,8 +427,27 @@ static const struct row strict_rows[] = {
 	 .in = TCP(v4_container_quiet, 25000, v4_server, 443, SYN)},
 };
 
+static void check_two_is_charged(void)
+{
+	struct stored_entries stored;
+
+	fixture_read_flows(&stored);
+	for (int i = 0; i < stored.count; i++)
+		if (stored.entries[i].flow.owner.slot != TWO)
+			row_fail("slot %u is charged", stored.entries[i].flow.owner.slot);
+}
+
+static const struct row charge_rows[] = {
+	{.says = "a container that reaches another one is charged with the flow",
+	 AT(FROM_CONTAINER, VETH_TWO),
+	 .in = PING4(v4_container_two, v4_container_one, 7, .to_mac = MAC_FOREIGN),
+	 .flows = {DIRECT(NEW, IPPROTO_ICMP, v4_container_two, 7, v4_container_one, 0)},
+	 .afterwards = check_two_is_charged},
+};
+
 void identity_rows(void)
 {
+	ROWS_RUN(charge_rows);
 	ROWS_RUN(strict_rows);
 	ROWS_RUN(gone_rows);
 	ROWS_RUN(container_rows);
