@@ -33,7 +33,7 @@
 
 #define LINE_SIZE 512
 
-enum exit_code { EXIT_TIMEOUT = 1, EXIT_REFUSED = 3, EXIT_BROKEN = 4 };
+enum exit_code { EXIT_TIMEOUT = 1, EXIT_REFUSED = 3, EXIT_BROKEN = 4, EXIT_ENDED = 5 };
 
 struct options {
 	const char *name;
@@ -63,7 +63,9 @@ const char tool_usage[] =
 	"peer ask tcp|udp|sctp ADDRESS PORT [--from ADDRESS] [--source-port N] [--count N]\n"
 	"     [--interval MS] [--timeout MS] [--on-demand] [--keep-going] [--reset] [--ttl N]\n"
 	"     [--ip-options] [--tos N] [--priority N]\n"
-	"     prints each answer and from=..., or timeout, refused, closed\n"
+	"     prints each answer and from=..., or timeout, refused, closed; or ended, where "
+	"somebody\n"
+	"     else has ended a UDP socket: on demand it is connected again then\n"
 	"     --on-demand: asks once for each line of standard input, over one socket, until "
 	"\"bye\"\n"
 	"     --connected: a UDP socket that takes answers from the server only\n"
@@ -229,6 +231,10 @@ static int report_failed_read(ssize_t got)
 		puts("closed");
 		return EXIT_BROKEN;
 	}
+	if (errno == ECONNABORTED || errno == EDESTADDRREQ) {
+		puts("ended");
+		return EXIT_ENDED;
+	}
 	if (errno == ECONNREFUSED) {
 		puts("refused");
 		return EXIT_REFUSED;
@@ -239,8 +245,10 @@ static int report_failed_read(ssize_t got)
 
 /* UDP stays unconnected unless told otherwise, so that an answer from elsewhere is
  * seen, not filtered. */
-static int ask_once(int fd, bool tcp, const struct sockaddr_in6 *server, int timeout)
+static int ask_once(int fd, bool tcp, const struct sockaddr_in6 *server,
+		    const struct options *options)
 {
+	bool connected = tcp || options->connected;
 	static const char question[] = "who?\n";
 	char line[LINE_SIZE], from_text[ENDPOINT_SIZE];
 	struct sockaddr_in6 from = *server;
@@ -249,9 +257,10 @@ static int ask_once(int fd, bool tcp, const struct sockaddr_in6 *server, int tim
 	ssize_t got;
 
 	if (sendto(fd, question, sizeof(question) - 1, MSG_NOSIGNAL,
-		   tcp ? NULL : (const struct sockaddr *)server, tcp ? 0 : sizeof(*server)) < 0)
+		   connected ? NULL : (const struct sockaddr *)server,
+		   connected ? 0 : sizeof(*server)) < 0)
 		return report_failed_read(-1);
-	if (poll(&readable, 1, timeout) == 0) {
+	if (poll(&readable, 1, options->timeout) == 0) {
 		puts("timeout");
 		return EXIT_TIMEOUT;
 	}
@@ -265,6 +274,17 @@ static int ask_once(int fd, bool tcp, const struct sockaddr_in6 *server, int tim
 	return 0;
 }
 
+/* Of the two errors that the kernel has for it one may be left. */
+static void connect_again(int fd, const struct sockaddr_in6 *server)
+{
+	int error;
+	socklen_t size = sizeof(error);
+
+	getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &size);
+	if (connect(fd, (const struct sockaddr *)server, sizeof(*server)))
+		die("connect");
+}
+
 static int ask_on_demand(int fd, bool tcp, const struct sockaddr_in6 *server,
 			 const struct options *options)
 {
@@ -272,9 +292,11 @@ static int ask_on_demand(int fd, bool tcp, const struct sockaddr_in6 *server,
 	int result = 0;
 
 	while (fgets(line, sizeof(line), stdin) && strcmp(line, "bye\n") != 0) {
-		result = ask_once(fd, tcp, server, options->timeout);
-		if (tcp && result == EXIT_BROKEN)
+		result = ask_once(fd, tcp, server, options);
+		if (tcp && result >= EXIT_BROKEN)
 			return result;
+		if (result == EXIT_ENDED)
+			connect_again(fd, server);
 	}
 	return result;
 }
@@ -296,7 +318,7 @@ static int ask_counted(int fd, bool tcp, const struct sockaddr_in6 *server,
 
 		if (i)
 			sleep_milliseconds(options->interval);
-		code = ask_once(fd, tcp, server, options->timeout);
+		code = ask_once(fd, tcp, server, options);
 		if (code && !options->keep_going)
 			return code;
 		if (code)

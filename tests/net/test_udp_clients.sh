@@ -4,8 +4,8 @@
 # test_udp_clients.sh - connected UDP sockets of the host's processes, when the port that they
 # talk to changes hands. No hook is called when they send.
 
-# expect_says_soon CONVERSATION NAME FROM: without the client doing anything but ask
-expect_says_soon() {
+# expect_says_now CONVERSATION NAME FROM
+expect_says_now() {
 	local answer
 	answer=$(say "$1")
 	expect_contains "$answer" "name=$2 "
@@ -19,12 +19,19 @@ open_clients() {
 }
 
 expect_all_say() {
-	expect_says_soon ipv4 "$1" 127.0.0.1:8080
-	expect_says_soon ipv6 "$1" '[::1]:8080'
-	expect_says_soon address "$1" "$host4:8080"
+	expect_says_now ipv4 "$1" 127.0.0.1:8080
+	expect_says_now ipv6 "$1" '[::1]:8080'
+	expect_says_now address "$1" "$host4:8080"
 }
 
-# a connected UDP socket of the host follows its port from one container to the next, at once
+# The kernel has ended them: their next question fails at once, and they connect again.
+expect_all_ended() {
+	local name
+	for name in ipv4 ipv6 address; do expect_equal ended "$(say "$name")" "$name"; done
+}
+
+# a connected UDP socket of the host is ended when its port goes from one container to the next, and
+# reaches that one once it has connected again
 test_udp_clients_follow() {
 	needs_cgroup
 	container_start web bridge -p 8080:80/udp
@@ -32,53 +39,90 @@ test_udp_clients_follow() {
 	expect_all_say web
 	container_remove web bridge
 	container_start other bridge -p 8080:80/udp
+	expect_all_ended
 	expect_all_say other
 	container_remove other bridge
 	container_start routed ptp -p 8080:80/udp
+	expect_all_ended
 	expect_all_say routed
 }
 
-# ... where no container follows it is refused, as at a port that nobody has
+# ... so where its container died without DEL, and ADD takes the port over
+test_udp_clients_taken_over() {
+	needs_cgroup
+	container_start web bridge -p 8080:80/udp
+	open_clients
+	expect_all_say web
+	container_die web
+	container_start other bridge -p 8080:80/udp
+	expect_all_ended
+	expect_all_say other
+}
+
+# ... where no container follows it is refused then, as at a port that nobody has
 test_udp_clients_refused() {
 	needs_cgroup
 	container_start web bridge -p 8080:80/udp
 	open_clients
 	expect_all_say web
 	container_remove web bridge
+	expect_all_ended
 	local name
 	for name in ipv4 ipv6 address; do expect_equal refused "$(say "$name")" "$name"; done
 }
 
-# ... from a process of the host to a container and back to it, and from before there was any
+# ... from a container to a process of the host; one that talks to that goes on when a container
+# comes, as a connection does
 test_udp_clients_from_the_host() {
 	needs_cgroup
-	container_start first bridge -p 9999:80/udp
+	container_start web bridge -p 8080:80/udp
 	serve_on_host 8080
 	open_clients
-	expect_all_say host
-	container_start web bridge -p 8080:80/udp
 	expect_all_say web
 	container_remove web bridge
+	expect_all_ended
 	expect_all_say host
+	container_start web bridge -p 8080:80/udp
+	expect_all_say host
+	expect_answer host udp 127.0.0.1 8080 web
+}
+
+# ... of a process in another PID namespace, too
+test_udp_clients_in_another_pid_namespace() {
+	needs_cgroup
+	printf '#!/bin/sh\nexec unshare --pid --fork --kill-child "%s" "$@"\n' "$peer" >/run/apart
+	chmod +x /run/apart
+	container_start web bridge -p 8080:80/udp
+	peer=/run/apart conversation_open apart host udp 127.0.0.1 8080 --connected
+	expect_says_now apart web 127.0.0.1:8080
+	container_remove web bridge
+	container_start other bridge -p 8080:80/udp
+	expect_equal ended "$(say apart)" "the client in another PID namespace"
+	expect_says_now apart other 127.0.0.1:8080
 }
 
 # sockets that have nothing to do with the port keep their peer and their own port, also one that
-# the program connected to the container itself, and one to the same port elsewhere
+# the program connected to the container itself, and one to the same port elsewhere; nor does a
+# container's own
 test_udp_clients_unrelated() {
 	needs_cgroup
 	container_start web bridge -p 8080:80/udp
 	container_start stays bridge -p 8081:80/udp
 	conversation_open same host udp 127.0.0.1 8081 --connected --timeout 300
 	conversation_open direct host udp "$(address4 stays)" 80 --connected --timeout 300
+	conversation_open inside stays udp "$host4" 8080 --connected --timeout 300
 	in_namespace server "$peer" serve udp any 8080 --name server --background
 	conversation_open far host udp "$server4" 8080 --connected --timeout 300
 	open_clients
 	expect_all_say web
+	expect_says inside web
 	local name before after
 	for name in same direct far; do eval "before_$name=\$(say $name)"; done
 	container_remove web bridge
 	container_start other bridge -p 8080:80/udp
+	expect_all_ended
 	expect_all_say other
+	expect_says inside other
 	for name in same direct far; do
 		before=before_$name
 		after=$(say "$name")
@@ -86,8 +130,22 @@ test_udp_clients_unrelated() {
 	done
 }
 
-# a socket that its program bound to a loopback address cannot be helped, and keeps its port too:
-# a conversation with the host's own server goes on
+# nobody looks into processes for that, however many files they have open
+test_udp_clients_by_the_kernel() {
+	needs_cgroup
+	container_add_plain web
+	plugin_call ADD web "$(mapping 8080 80 udp)" >/dev/null || fail "ADD"
+	serve_in web 80
+	open_clients
+	expect_all_say web
+	PREFIX="strace -f -o /run/trace" plugin_call DEL web "$(mapping 8080 80 udp)" || fail "DEL"
+	expect_contains "$(cat /run/trace)" NETLINK_SOCK_DIAG
+	case $(cat /run/trace) in *'/fd"'* | *pidfd*) fail "it looked at processes" ;; esac
+	expect_all_ended
+}
+
+# a socket that its program bound to a loopback address keeps its port: a conversation with the host's
+# own server goes on
 test_udp_clients_bound() {
 	needs_cgroup
 	container_start first bridge -p 9999:80/udp

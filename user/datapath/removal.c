@@ -163,5 +163,5 @@ int removal_run(const struct objects *objects, const struct attachment *record,
 void removal_finish(const struct datapath *datapath, const struct removed *removed, int *lock)
 {
 	lock_release(lock);
-	udp_clients_reconnect(datapath, &removed->udp_ports);
+	udp_clients_end(datapath, &removed->udp_ports);
 }

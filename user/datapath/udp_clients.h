@@ -3,8 +3,8 @@
  * udp_clients.h - UDP sockets of the host's processes that are connected to a mapped port.
  *
  * They are connected to the container (bpf/socket.bpf.c), and no hook is called when they
- * send. So that they don't stick to one that is gone, they are connected again, in the name
- * of their program, when their port changes hands.
+ * send. So that they don't stick to one that is gone, the kernel ends them when their port
+ * changes hands: their programs get ECONNABORTED, and may connect again.
  */
 #ifndef DATAPATH_UDP_CLIENTS_H
 #define DATAPATH_UDP_CLIENTS_H
@@ -22,10 +22,10 @@ struct udp_ports {
 
 void udp_ports_add(struct udp_ports *ports, const struct portmap_key *key);
 
-/* Connects each whose peer is not the one that connect(2) would give it now. Warns of those
- * that cannot be helped. Looks for them only where a process of the host has ever connected a
- * UDP socket to one of these ports at one of the host's addresses, going by what the programs
- * have noticed. Takes milliseconds: not under the lock. */
-void udp_clients_reconnect(const struct datapath *datapath, const struct udp_ports *ports);
+/* Ends each that was connected to a container by its port, and would be connected elsewhere now.
+ * Warns of the ports where the kernel cannot. Looks for them only where a process of the host has
+ * ever connected a UDP socket to one of these ports at one of the host's addresses, going by what
+ * the programs have noticed. Takes up to milliseconds: not under the lock. */
+void udp_clients_end(const struct datapath *datapath, const struct udp_ports *ports);
 
 #endif

@@ -8,7 +8,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -119,15 +118,13 @@ static void *find_holder(const struct socket_process *holders, size_t count, uin
 	return bsearch(&wanted, holders, count, sizeof(wanted), compare_inodes);
 }
 
-static void note_holder(struct search *search, uint32_t inode, int directory, pid_t pid,
-			const char *fd)
+static void note_holder(struct search *search, uint32_t inode, int directory, pid_t pid)
 {
 	struct socket_process *holder = find_holder(search->holders, search->count, inode);
 
 	if (!holder || holder->pid)
 		return;
 	holder->pid = pid;
-	holder->fd = (int)strtol(fd, NULL, 10);
 	read_name(directory, holder->name);
 	holder->has_argument = search->argument && has_argument(directory, search->argument);
 	search->missing--;
@@ -148,7 +145,7 @@ static void search_descriptors(struct search *search, int directory, pid_t pid)
 		uint32_t inode = socket_inode(fd, entry->d_name);
 
 		if (inode)
-			note_holder(search, inode, directory, pid, entry->d_name);
+			note_holder(search, inode, directory, pid);
 	}
 	closedir(descriptors);
 }
@@ -182,13 +179,6 @@ void processes_find(struct socket_process *holders, size_t count, const char *ar
 		search_process(&search, dirfd(proc), entry->d_name);
 	if (proc)
 		closedir(proc);
-}
-
-int processes_borrow_socket(const struct socket_process *holder)
-{
-	cleanup_close int process = (int)syscall(SYS_pidfd_open, holder->pid, 0);
-
-	return process < 0 ? -1 : (int)syscall(SYS_pidfd_getfd, process, holder->fd, 0);
 }
 
 const struct socket_process *processes_of_socket(const struct socket_process *holders, size_t count,

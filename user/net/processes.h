@@ -15,7 +15,6 @@
 struct socket_process {
 	uint32_t inode; /* of the socket */
 	pid_t pid;      /* 0: /proc shows none; the kernel has sockets, too */
-	int fd;         /* its number there */
 	char name[PROCESS_NAME_SIZE];
 	bool has_argument; /* that was asked for */
 };
@@ -30,10 +29,6 @@ bool process_name(pid_t pid, char name[PROCESS_NAME_SIZE]);
  * found: milliseconds, for who knows that there is something to be found. Stops where that
  * takes half a second of CPU time. */
 void processes_find(struct socket_process *holders, size_t count, const char *argument);
-
-/* A second file descriptor of the socket for ourselves (pidfd_getfd: Linux 5.6), or -1 and
- * errno. Check that it still is the socket that was meant. */
-int processes_borrow_socket(const struct socket_process *holder);
 
 /* NULL: it is not among the sockets that were looked for. */
 const struct socket_process *processes_of_socket(const struct socket_process *holders, size_t count,

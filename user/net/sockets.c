@@ -9,6 +9,7 @@
  */
 #include "net/sockets.h"
 
+#include <errno.h>
 #include <linux/inet_diag.h>
 #include <linux/rtnetlink.h>
 #include <linux/sock_diag.h>
@@ -131,6 +132,7 @@ static int parse_socket(struct nl_msg *message, void *context)
 		.protocol = reading->query->protocol,
 		.port = ntohs(said->id.idiag_sport),
 		.peer_port = ntohs(said->id.idiag_dport),
+		.interface = said->id.idiag_if,
 		.inode = said->idiag_inode,
 		.cookie = (uint64_t)said->id.idiag_cookie[1] << 32 | said->id.idiag_cookie[0],
 	};
@@ -194,6 +196,37 @@ int sockets_find(struct socket_list *list, struct nl_sock *socket, const struct 
 	if (query->ipv4 && find_family(&reading, socket, AF_INET, err))
 		return -1;
 	return find_family(&reading, socket, AF_INET6, err);
+}
+
+/* Both families' sockets that talk IPv4 are found by their IPv4 addresses. */
+static void write_address(__be32 words[4], const uint8_t address[CNI_ADDRESS_SIZE])
+{
+	if (cni_address_is_ipv4(address))
+		memcpy(words, address + 12, 4);
+	else
+		memcpy(words, address, CNI_ADDRESS_SIZE);
+}
+
+int sockets_end(struct nl_sock *socket, const struct host_socket *ended)
+{
+	struct inet_diag_req_v2 request = {
+		.sdiag_family = cni_address_is_ipv4(ended->peer) ? AF_INET : AF_INET6,
+		.sdiag_protocol = ended->protocol,
+		.id = {.idiag_sport = htons(ended->port),
+		       .idiag_dport = htons(ended->peer_port),
+		       .idiag_if = ended->interface,
+		       .idiag_cookie = {(uint32_t)ended->cookie, (uint32_t)(ended->cookie >> 32)}},
+	};
+	int result;
+
+	write_address(request.id.idiag_src, ended->address);
+	write_address(request.id.idiag_dst, ended->peer);
+	errno = 0;
+	result =
+		netlink_get(socket, SOCK_DESTROY, NLM_F_ACK, &request, sizeof(request), NULL, NULL);
+	if (result >= 0 || errno == ENOENT)
+		return 0;
+	return errno ? -errno : -EIO;
 }
 
 void sockets_release(struct socket_list *list)

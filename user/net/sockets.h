@@ -29,8 +29,9 @@ struct host_socket {
 	bool both_families; /* at ::, and takes IPv4 too */
 	uint16_t port;
 	uint16_t peer_port;
-	uint32_t inode;  /* as in /proc/PID/fd */
-	uint64_t cookie; /* SO_COOKIE */
+	uint32_t interface; /* that it is bound to; 0: none */
+	uint32_t inode;     /* as in /proc/PID/fd */
+	uint64_t cookie;    /* SO_COOKIE */
 	uint8_t address[CNI_ADDRESS_SIZE];
 	uint8_t peer[CNI_ADDRESS_SIZE]; /* not connected: any address */
 };
@@ -55,6 +56,12 @@ struct socket_query {
  * protocol, but cannot say (no udp_diag or tcp_diag). */
 int sockets_find(struct socket_list *list, struct nl_sock *socket, const struct socket_query *query,
 		 struct cni_error *err);
+
+/* The kernel ends a connected one: what its program calls next fails with ECONNABORTED, and it is
+ * connected to nobody. 0 also where there is no such socket any more; else -errno: the kernel may
+ * not have it (-EOPNOTSUPP or -EINVAL, without CONFIG_INET_DIAG_DESTROY). */
+int sockets_end(struct nl_sock *socket, const struct host_socket *ended);
+
 void sockets_release(struct socket_list *list);
 
 #endif
