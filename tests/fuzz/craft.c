@@ -217,6 +217,21 @@ void craft_frame(struct frame *frame, const struct craft *craft)
 		put_random(frame, random_below(20));
 }
 
+void craft_tag(struct frame *frame)
+{
+	size_t size = 4 * (1 + random_below(5));
+
+	if (frame->length + size > FRAME_SIZE)
+		return;
+	memmove(frame->bytes + 12 + size, frame->bytes + 12, frame->length - 12);
+	frame->length += size;
+	for (size_t at = 12; at < 12 + size; at += 4) {
+		wire_write16(frame, at, random_one_in(3) ? 0x88a8 : 0x8100);
+		wire_write16(frame, at + 2,
+			     random_one_in(6) ? 7 : (uint16_t)(random_below(16) << 12));
+	}
+}
+
 /* A word of the headers is made a little larger, a little smaller, or something else. */
 static void spoil_word(struct frame *frame, size_t offset)
 {

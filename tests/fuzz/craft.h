@@ -21,6 +21,9 @@ struct craft {
 /* Options, extension headers, payload, padding and the like are random. */
 void craft_frame(struct frame *frame, const struct craft *craft);
 
+/* One to five VLAN tags in front, most of them of no VLAN. */
+void craft_tag(struct frame *frame);
+
 /* Bytes, lengths, offsets, checksums: one to three of them. */
 void craft_spoil(struct frame *frame);
 

@@ -272,5 +272,7 @@ void generator_visit(const struct world *world, const struct history *history, s
 	write_macs(visit);
 	if (random_one_in(6))
 		craft_spoil(&visit->frame);
+	if (random_one_in(40))
+		craft_tag(&visit->frame);
 	wire_read(&visit->frame, &visit->wire);
 }

@@ -997,6 +997,31 @@ static bool is_ambiguous(const struct frame *frame, const struct wire *wire)
 	       !header->source_port && !header->destination_port;
 }
 
+static bool is_tag(const struct frame *frame, size_t at)
+{
+	uint16_t type = wire_read16(frame, at);
+
+	return type == 0x8100 || type == 0x88a8;
+}
+
+/* Would the kernel take tags off behind the program? Here all of them stand in the frame, as if
+ * another one, of no VLAN, had been taken off before. */
+static bool is_unwrapped_later(const struct visit *visit)
+{
+	const struct frame *frame = &visit->frame;
+
+	if (leaves(visit) || !is_tag(frame, 12))
+		return false;
+	if (visit->hook == FROM_CONTAINER)
+		return true;
+	if (!addressed_to(visit, host_mac(visit->device)))
+		return false;
+	for (size_t at = 12; at < 28 && at + 6 <= frame->length && is_tag(frame, at); at += 4)
+		if (wire_read16(frame, at + 2) & 0xfff)
+			return false;
+	return true;
+}
+
 void oracle_ask(const struct world *world, const struct visit *visit, struct expectation *expected)
 {
 	struct question question = {.world = world, .visit = visit, .expected = expected};
@@ -1004,6 +1029,8 @@ void oracle_ask(const struct world *world, const struct visit *visit, struct exp
 	memset(expected, 0, sizeof(*expected));
 	answer(&question, ANSWER_PASS, "no packet of ours");
 	expected->unsure = is_ambiguous(&visit->frame, &visit->wire);
+	if (is_unwrapped_later(visit))
+		answer(&question, ANSWER_DROP, "tags that are taken off later");
 	if (visit->wire.kind == WIRE_FOREIGN) {
 		/* To a group, say, with the address of another container. */
 		expected->unsure |= visit->hook == FROM_CONTAINER;
