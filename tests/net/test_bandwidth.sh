@@ -137,6 +137,28 @@ test_bandwidth_limits_after_ptp() {
 	limits_hold 8100 ptp after runtime
 }
 
+# CHECK need not be told again of the limits that ADD was told of
+test_bandwidth_check_without_limits() {
+	container_add_plain web
+	plugin_config web ".runtimeConfig.bandwidth = $(rates both)" >/run/config
+	plugin_run ADD web </run/config >/run/out || fail "ADD: $(cat /run/out)"
+	plugin_run CHECK web </run/config >/run/out || fail "CHECK, told again: $(cat /run/out)"
+	plugin_call CHECK web >/run/out || fail "CHECK: $(cat /run/out)"
+	plugin_call CHECK web '.fastPath = "off"' >/run/out || fail "CHECK, off: $(cat /run/out)"
+	plugin_call DEL web
+}
+
+# a bandwidth plugin behind us that cannot add its qdisc beside our clsact: ADD warns of that
+test_bandwidth_warning() {
+	limited_list bridge after runtime egress "$(filters_asked)"
+	namespace_add web
+	expect_failure runtime add limited web "${capability[@]}" -p 8080:80/tcp
+	expect_contains "$output" 'put it before bpf-portmap'
+	limited_list bridge before runtime both "$(filters_asked)"
+	limited_add second -p 8081:80/tcp
+	! grep 'put it before' /run/results/second || fail "a warning although it comes before us"
+}
+
 # shaper_in_order: from_container hangs where the bandwidth plugin sends what the container sends.
 # Somebody who removes it there is noticed by CHECK, and attach mends it.
 shaper_in_order() {
@@ -151,13 +173,16 @@ shaper_in_order() {
 	expect_everybody_answered
 }
 
+# What makes our programs filters on this kernel
+filters_asked() { [ "$(kernel_or 6.6)" != 6.6 ] || echo '{"attach": "clsact"}'; }
+
 # where our programs are filters, as before Linux 6.6, and the bandwidth plugin's filter comes before
 # ours: everybody reaches every port [s105][s110]
 test_bandwidth_filters() {
 	local where
 	near_start bridge
 	for where in entry runtime; do
-		limited_list bridge before "$where" both '{"attach": "clsact"}'
+		limited_list bridge before "$where" both "$(filters_asked)"
 		limited_add web -p 8080:80/tcp -p 8080:80/udp
 		serve_in web 80
 		expect_everybody_answered
@@ -170,5 +195,5 @@ test_bandwidth_filters() {
 
 # the same limits hold
 test_bandwidth_filters_limits() {
-	ours='{"attach": "clsact"}' limits_hold 8100 bridge before entry
+	ours=$(filters_asked) limits_hold 8100 bridge before entry
 }

@@ -119,7 +119,8 @@ static int verify_record(const struct objects *objects, const struct attachment_
 		return cni_error_set(err, CNI_ERROR_KERNEL_REFUSED,
 				     "the attachment %s was left unfinished by an ADD or DEL",
 				     claims->key.name);
-	if (slot.fast_path != claims->fast_path)
+	/* Limits that ADD was told of turn it off; a runtime need not repeat them at CHECK. */
+	if (slot.fast_path != claims->fast_path && slot.fast_path != FAST_PATH_OFF)
 		return cni_error_set(err, CNI_ERROR_KERNEL_REFUSED,
 				     "\"fastPath\" is not what the map slots says of this"
 				     " container: it must be added again");

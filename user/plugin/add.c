@@ -44,6 +44,18 @@ static int claim(struct host *host, struct container *container, struct cni_erro
 	return attachment_add(&host->datapath, host->socket, claims, err);
 }
 
+/* Before us it has made its qdisc by now. */
+static void warn_about_egress_limit(const struct container *container,
+				    const struct attach_undo *undo)
+{
+	if (undo->qdisc && container->conf.egress_limited)
+		warning("a limit is asked for what the container sends, and bpf-portmap had to add"
+			" a clsact qdisc to %s: if a bandwidth plugin comes later in the conflist"
+			" it fails, so put it before bpf-portmap, or use \"attach\": \"auto\""
+			" (Linux 6.6)",
+			container->target.name);
+}
+
 /* Attaching may take milliseconds, so it comes before the lock that claiming takes. */
 static int attach_and_claim(struct host *host, struct container *container,
 			    const char *container_id, struct attach_undo *undo,
@@ -52,6 +64,7 @@ static int attach_and_claim(struct host *host, struct container *container,
 	if (interfaces_attach(host, &container->conf, &container->veth, true, err) ||
 	    attach_interface(&host->datapath, host->socket, &container->target, undo, err))
 		return -1;
+	warn_about_egress_limit(container, undo);
 	fast_path_decide(host, container, undo->qdisc);
 	run_before_warn_container(host, container, undo->qdisc);
 	if (reservation_set_up(host, &container->conf, err) ||

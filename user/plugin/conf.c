@@ -185,8 +185,10 @@ static int read_bandwidth(struct conf *conf, const json_t *runtime_config, struc
 
 		if (cni_json_get_integer(bandwidth, limits[i], &value, err))
 			return cni_error_wrap(err, "runtimeConfig.bandwidth");
-		if (value)
-			conf->bandwidth_limited = true;
+		if (!value)
+			continue;
+		conf->bandwidth_limited = true;
+		conf->egress_limited |= !strncmp(limits[i], "egress", strlen("egress"));
 	}
 	return 0;
 }

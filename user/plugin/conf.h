@@ -68,6 +68,7 @@ struct conf {
 	size_t mapping_count;
 
 	bool bandwidth_limited;   /* runtimeConfig.bandwidth has a limit */
+	bool egress_limited;      /* for what the container sends */
 	bool bandwidth_declared;  /* our capabilities name bandwidth, so the above can be trusted */
 	bool kubernetes;          /* CNI_ARGS names a pod */
 	struct workload workload; /* whose container it is, as CNI_ARGS say */
