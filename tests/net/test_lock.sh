@@ -129,6 +129,24 @@ test_lock_of_another_host() {
 	kill -0 "$holder" || fail "the holder has ended"
 }
 
+# once the programs are loaded, nothing is mounted for the lock where /sys is this network namespace's
+# own, and something is where it is another one's
+test_lock_mounts_nothing() {
+	container_add_plain web
+	plugin_config web >/run/config
+	plugin_run ADD web </run/config >/run/out || fail "$(cat /run/out)"
+	PREFIX="strace -o /run/trace -e trace=fsopen,flock" plugin_run ADD web </run/config >/run/out ||
+		fail "$(cat /run/out)"
+	grep -q flock /run/trace || fail "took no lock"
+	! grep fsopen /run/trace || fail "mounted a sysfs"
+	namespace_add host2
+	in_namespace host2 ip link set lo up
+	second_host_make
+	in_namespace host2 env CNI_PATH=/run/cni-plugins strace -f -o /run/trace -e trace=fsopen \
+		"$cnirun" del /run/conf/second.conflist web2 --id web2 || fail "DEL in the second host"
+	grep -q fsopen /run/trace || fail "used the sysfs of another host"
+}
+
 # where the sysfs of the network namespace is read-only, as a runtime makes that of a container, ADD
 # works, and waits for who holds the network namespace's own file
 test_lock_read_only_sysfs() {

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "datapath/bpffs.h"
+#include "datapath/own_sysfs.h"
 #include "datapath/refusal.h"
 #include "net/netns.h"
 
@@ -66,6 +67,8 @@ static int open_pins(struct datapath *datapath, enum pins_use use, struct cni_er
 	pins_clear(&pins);
 	result = pins_find(datapath->netns_cookie, &pins, err);
 	memcpy(datapath->directory, pins.directory, sizeof(datapath->directory));
+	if (pins.usable)
+		own_sysfs_remember_in(datapath->directory);
 	if (!result)
 		result = open_and_judge(datapath, &pins, use, err);
 	if (!result && use != PINS_ALL && !datapath_is_usable(datapath))

@@ -4,11 +4,11 @@
  *
  * flock on a file that only root can open, that each network namespace has one of, and that the
  * kernel lets go of when its holder dies: bus/platform/drivers_probe in sysfs. Of sysfs there is
- * one file system for each network namespace, however often and wherever it is mounted; we mount
- * it once more, where nobody sees it, to be sure of the right one. So the lock is the same in all
- * mount, PID and cgroup namespaces, needs no file of ours, and is there before any map is. The
- * file has mode 0200: users cannot open it, nor can root of another user namespace, nor a container
- * of the host's network whose /sys is read-only. Nothing is ever written to it.
+ * one file system for each network namespace, however often and wherever it is mounted; where /sys
+ * is not known to be ours (own_sysfs.h) we mount it once more, where nobody sees it. So the lock is
+ * the same in all mount, PID and cgroup namespaces, needs no file of ours, and is there before any
+ * map is. The file has mode 0200: users cannot open it, nor can root of another user namespace, nor
+ * a container of the host's network whose /sys is read-only. Nothing is ever written to it.
  *
  * In a container that plays the host, and whose runtime has made its sysfs read-only, the file
  * cannot be opened. There it is the network namespace's own file, which every process can open.

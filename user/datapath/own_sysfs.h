@@ -12,4 +12,12 @@
  * has made the file system itself read-only, whatever mount it is seen by. */
 int own_sysfs_open(const char *const *names, struct cni_error *err);
 
+/* A directory that only root can write to, for a note of what our sysfs is known by. Where there is
+ * one, and /sys is ours, that is used, and nothing need be mounted: when such a mount ends with the
+ * process the kernel waits for RCU, 30 us, or 8 ms on a busy machine. */
+void own_sysfs_remember_in(const char *directory);
+
+/* Makes the note. Where that fails, it is done without. */
+void own_sysfs_note(void);
+
 #endif

@@ -13,6 +13,7 @@
 #include "datapath/lock.h"
 #include "datapath/maps.h"
 #include "datapath/masquerade_ports.h"
+#include "datapath/own_sysfs.h"
 #include "datapath/pins_lock.h"
 #include "datapath/socket_hooks.h"
 
@@ -93,6 +94,8 @@ static int load(struct datapath *datapath, const struct address_list *addresses,
 	socket_hooks_refresh(datapath);
 	if (write_meta(datapath, true, sees_devices, err))
 		return -1;
+	own_sysfs_remember_in(datapath->directory);
+	own_sysfs_note();
 	datapath->state = DATAPATH_READY;
 	return 0;
 }
