@@ -128,13 +128,13 @@ test_bandwidth_limits_before() {
 # the same for the bandwidth plugin after us, whose qdiscs come when we have been
 test_bandwidth_limits_after() {
 	tcx_needed
-	limits_hold 8100 bridge after runtime
+	limits_hold 8100 bridge after entry runtime
 }
 
 # the same with ptp
 test_bandwidth_limits_after_ptp() {
 	tcx_needed
-	limits_hold 8100 ptp after runtime
+	limits_hold 8100 ptp after entry runtime
 }
 
 # CHECK need not be told again of the limits that ADD was told of
