@@ -237,7 +237,9 @@ static void choose_hook(struct visit *visit, const struct craft *craft)
 	if (random_one_in(24)) {
 		visit->hook = (enum hook)random_below(HOOKS);
 		visit->device = RANDOM_OF(devices);
-		visit->came_in_by = random_below(2) * UPLINK;
+		/* from_container goes by it: it hangs behind the veth, too, where limits are. */
+		visit->came_in_by =
+			visit->hook == FROM_CONTAINER ? visit->device : random_below(2) * UPLINK;
 	} else if (out) {
 		leave_by(visit, craft);
 	} else {

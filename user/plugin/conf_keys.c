@@ -11,6 +11,7 @@
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 #define MAX_EDITS 2
 #define MAX_NAME 32
+#define MAX_KEYS 256 /* more than anyone writes; comparing takes time */
 
 /* Every option that conf*.c reads, in the order of README. */
 static const char *const options[] = {
@@ -45,10 +46,10 @@ static const char *const others[] = {
 	"conditionsV4", "conditionsV6", "backend",    "externalSetMarkChain",
 };
 
-static bool is_among(const char *const names[], size_t count, const char *key)
+static bool is_among_others(const char *key)
 {
-	for (size_t i = 0; i < count; i++)
-		if (!strcasecmp(names[i], key))
+	for (size_t i = 0; i < COUNT(others); i++)
+		if (!strcasecmp(others[i], key))
 			return true;
 	return false;
 }
@@ -88,13 +89,16 @@ static size_t edits_between(const char *key, const char *name)
 static const char *nearest_option(const char *key)
 {
 	const char *nearest = NULL;
-	size_t fewest = MAX_EDITS + 1;
+	size_t fewest = MAX_EDITS + 1, length = strlen(key), edits;
 
-	if (strlen(key) > MAX_NAME)
+	if (length > MAX_NAME)
 		return NULL;
 	for (size_t i = 0; i < COUNT(options); i++) {
-		size_t edits = edits_between(key, options[i]);
+		size_t option_length = strlen(options[i]);
 
+		if (length > option_length + MAX_EDITS || option_length > length + MAX_EDITS)
+			continue;
+		edits = edits_between(key, options[i]);
 		if (edits < fewest) {
 			fewest = edits;
 			nearest = options[i];
@@ -107,14 +111,16 @@ int conf_check_keys(struct conf *conf, const json_t *config, struct cni_error *e
 {
 	json_t *constless = (json_t *)config; /* the iterators of jansson take no const */
 	const char *key, *nearest;
+	size_t count = 0;
 	json_t *value;
 
 	json_object_foreach (constless, key, value) {
-		if (is_among(options, COUNT(options), key) || is_among(others, COUNT(others), key))
-			continue;
+		if (++count > MAX_KEYS)
+			break;
 		nearest = nearest_option(key);
-		if (nearest &&
-		    conf_warn(conf, err, "unknown key \"%s\" is ignored: did you mean \"%s\"?", key,
+		if (!nearest || !strcasecmp(nearest, key) || is_among_others(key))
+			continue;
+		if (conf_warn(conf, err, "unknown key \"%s\" is ignored: did you mean \"%s\"?", key,
 			      nearest))
 			return -1;
 	}
