@@ -154,6 +154,7 @@ test_options_pin_removed() {
 	plugin_call ADD other "$(mapping 9090)" >/run/out || fail "$(cat /run/out)"
 	expect_equal 1000 "$(policy .value.max_flows)" maxFlows
 	rm -r "$pins"
+	"$build/bpf-portmap" attach >/run/out 2>&1 || fail "attach: $(cat /run/out)"
 	plugin_call CHECK web "$all_options" || fail CHECK
 	expect_equal 1000 "$(policy .value.max_flows)" maxFlows
 	plugin_call DEL web || fail DEL
