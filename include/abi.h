@@ -97,6 +97,8 @@ enum workload_kind {
 	WORKLOAD_NONE = 0,  /* nobody said: the container ID is all that is known */
 	WORKLOAD_POD = 1,   /* Kubernetes: namespace and name of the pod */
 	WORKLOAD_NOMAD = 2, /* Nomad: namespace, and job/group */
+	/* Podman 4 names a container as Kubernetes names a pod, but without a namespace */
+	WORKLOAD_CONTAINER = 3,
 } __attribute__((packed));
 
 /* fastPath: which flows of an attachment skip the IP stack. */

@@ -122,7 +122,7 @@ test_containerd_conflict() {
 	expect_failure sandbox_run second 9090:80/tcp 8080:80/tcp
 	expect_contains "$output" 'failed to setup network for sandbox'
 	expect_contains "$output" 'plugin type="bpf-portmap" failed (add): host port 8080/tcp '
-	expect_contains "$output" "taken by container $first, interface eth0, network bridge, since 20"
+	expect_contains "$output" "taken by pod default/web (sandbox $first), interface eth0, network bridge, since 20"
 	expect_answer client tcp "$host4" 8080 web "$client4"
 	expect_no_answer client tcp "$host4" 9090
 	expect_equal 1 "$(find /run/netns -name 'cni-*' | wc -l)" "namespaces of sandboxes"
@@ -177,7 +177,7 @@ test_containerd_killed() {
 	expect_contains "$(sandboxes)" "$first"
 	expect_answers client "$host6" 8080 web "$client6"
 	expect_failure sandbox_run second 8080:80/tcp
-	expect_contains "$output" "taken by container $first"
+	expect_contains "$output" "taken by pod default/web (sandbox $first)"
 	sandbox_delete "$first"
 	sandbox_add second 8080:80/tcp
 	expect_answer client tcp "$host4" 8080 second "$client4"

@@ -284,9 +284,10 @@ test_podman_conflict() {
 	network_create other
 	podman_run web tcp/80 --network web -p 8080:80
 	expect_failure podman_run second tcp/80 --network other -p 9090:80 -p 8080:80
-	expect_contains "$output" "host port 8080/tcp of any IPv4 address is taken by container \
-$(podman inspect -f '{{.Id}}' web), interface eth0, network web, since 20"
+	expect_contains "$output" "host port 8080/tcp of any IPv4 address is taken by container web \
+($(podman inspect -f '{{.Id}}' web)), interface eth0, network web, since 20"
 	expect_contains "$output" 'choose another host port'
+	expect_contains "$output" 'remove that container (`podman rm -f '
 	expect_equal 1 "$(map_count portmaps)" portmaps
 	expect_answer client tcp "$host4" 8080 web "$client4"
 	podman_remove second
@@ -374,7 +375,7 @@ killed_with_conmon() {
 	podman_kill_all_of web
 	expect_no_answer client tcp "$host4" 8080
 	expect_failure podman_run second tcp/80 --network web -p 8080:80
-	expect_contains "$output" "taken by container $(podman inspect -f '{{.Id}}' web)"
+	expect_contains "$output" "taken by container web ($(podman inspect -f '{{.Id}}' web))"
 	podman rm -f -t 0 second web >/dev/null 2>&1
 	expect_nothing_left
 	podman_run web tcp/80 --network web -p 8080:80

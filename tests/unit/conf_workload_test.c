@@ -24,10 +24,10 @@ static const struct row rows[] = {
 	 "IgnoreUnknown=1;K8S_POD_NAMESPACE=default;K8S_POD_NAME=web-0;"
 	 "K8S_POD_INFRA_CONTAINER_ID=106d;K8S_POD_UID=4711",
 	 WORKLOAD_POD, "default", "web-0"},
-	{"a pod without a namespace", "K8S_POD_NAME=web-0", WORKLOAD_POD, "", "web-0"},
+	{"Podman's, without a namespace", "K8S_POD_NAME=web-0", WORKLOAD_CONTAINER, "", "web-0"},
 	{"a pod without a name", "K8S_POD_NAMESPACE=default;K8S_POD_NAME=", WORKLOAD_NONE, "", ""},
 	{"of two names the later one counts, as in libcni", "K8S_POD_NAME=a;K8S_POD_NAME=b",
-	 WORKLOAD_POD, "", "b"},
+	 WORKLOAD_CONTAINER, "", "b"},
 	{"a key that only ends like it", "XK8S_POD_NAME=a", WORKLOAD_NONE, "", ""},
 	{"a job as Nomad has it",
 	 "IgnoreUnknown=true;NOMAD_REGION=global;NOMAD_NAMESPACE=prod;NOMAD_JOB_ID=shop;"
@@ -37,7 +37,7 @@ static const struct row rows[] = {
 	{"control characters and what is not ASCII",
 	 "K8S_POD_NAME=a\033[31m\n\177b\303\244;K8S_POD_NAMESPACE=\t", WORKLOAD_POD, "?",
 	 "a?[31m??b??"},
-	{"a value that is a whole assignment", "K8S_POD_NAME=a=b", WORKLOAD_POD, "", "a=b"},
+	{"a value that is a whole assignment", "K8S_POD_NAME=a=b", WORKLOAD_CONTAINER, "", "a=b"},
 	{"names as long as there is room", "K8S_POD_NAMESPACE=" SIXTY "012;K8S_POD_NAME=" LONG,
 	 WORKLOAD_POD, SIXTY "012", LONG},
 	{"names that are longer are cut", "K8S_POD_NAMESPACE=" SIXTY "0123;K8S_POD_NAME=" LONG "x",

@@ -58,6 +58,8 @@ static void describe_container(const struct workload *workload, const char *cont
 
 	if (workload->kind == WORKLOAD_NONE)
 		snprintf(text, size, "container %s", container_id);
+	else if (workload->kind == WORKLOAD_CONTAINER)
+		snprintf(text, size, "container %s (%s)", workload->name, container_id);
 	else
 		snprintf(text, size, "%s %s%s%s (%s %s)", kind, workload->namespace,
 			 *workload->namespace ? "/" : "", workload->name, unit, container_id);

@@ -4,6 +4,7 @@
  */
 #include "plugin/conf_workload.h"
 
+#include <stdbool.h>
 #include <string.h>
 
 #include "cni/environment.h"
@@ -42,9 +43,11 @@ void conf_read_workload(struct workload *workload, const char *args)
 {
 	*workload = (struct workload){0};
 	if (append_argument(workload->name, sizeof(workload->name), args, "K8S_POD_NAME")) {
-		workload->kind = WORKLOAD_POD;
-		append_argument(workload->namespace, sizeof(workload->namespace), args,
-				"K8S_POD_NAMESPACE");
+		bool has_namespace =
+			append_argument(workload->namespace, sizeof(workload->namespace), args,
+					"K8S_POD_NAMESPACE");
+
+		workload->kind = has_namespace ? WORKLOAD_POD : WORKLOAD_CONTAINER;
 	} else if (append_argument(workload->name, sizeof(workload->name), args, "NOMAD_JOB_ID")) {
 		workload->kind = WORKLOAD_NOMAD;
 		read_nomad(workload, args);
