@@ -519,7 +519,8 @@ static __always_inline enum packet_kind packet_parse_ipv4(struct __sk_buff *skb,
 	if (ip.version != 4 || header_length < sizeof(ip))
 		return PACKET_IGNORED;
 	packet->end = packet->l3_offset + bpf_ntohs(ip.tot_len);
-	if (ip.tot_len == 0 && skb->len > 0xffff) /* BIG TCP (since 6.3) says 0 */
+	/* BIG TCP (since 6.3) says 0, and so may anybody whose packet is to be segmented. */
+	if (ip.tot_len == 0 && (skb->gso_size || skb->len > 0xffff))
 		packet->end = skb->len;
 	if (packet->end > skb->len || packet->l3_offset + header_length > packet->end)
 		return PACKET_IGNORED;

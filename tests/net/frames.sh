@@ -17,10 +17,10 @@ checksum_hex() {
 	printf %04x $((~(sum + (sum >> 16)) & 0xffff))
 }
 
-# ipv4_hex SOURCE DESTINATION PROTOCOL PAYLOAD [IDENTIFICATION [FRAGMENT]]: FRAGMENT is the header's
-# field, flags and offset
+# ipv4_hex SOURCE DESTINATION PROTOCOL PAYLOAD [IDENTIFICATION [FRAGMENT [SIZE]]]: FRAGMENT is the
+# header's field, flags and offset
 ipv4_hex() {
-	local head tail size=$((20 + ${#4} / 2))
+	local head tail size=${7:-$((20 + ${#4} / 2))}
 	head=$(printf '4500%04x%04x%04x40%02x' "$size" "${5:-0}" "${6:-0}" "$3")
 	tail=$(address_hex "$1")$(address_hex "$2")
 	echo "$head$(checksum_hex "${head}0000$tail")$tail$4"

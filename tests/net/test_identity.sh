@@ -3,12 +3,36 @@
 #
 # test_identity.sh - containers that send with addresses which are not theirs.
 
+# shellcheck source=tests/net/frames.sh
+. "$project/tests/net/frames.sh"
+
 needs_ours() { [ "$plugin" = bpf-portmap ] || skip "about what only we drop"; }
 
 # forge_from CONTAINER SOURCE PORT DESTINATION PORT [MAC]: a datagram, to the gateway unless told
 forge_from() {
 	in_namespace "$1" "$peer" forge udp "$2" "$3" "$4" "$5" --interface eth0 \
 		--destination-mac "${6:-$(mac_of cni0)}"
+}
+
+# a container's TCP that the kernel is to segment, and whose IP header has no total length: the stack
+# takes it for BIG TCP, however short it is; no address gets out by it
+test_identity_segmented() {
+	needs_ours
+	local segment packet source
+	container_add evil bridge
+	container_add web bridge
+	capture_start out client eth0 "tcp port 5001"
+	segment=$(printf '1388%04x%08x%08x5010ffff00000000' 5001 1 1)$(printf '00%.0s' {1..400})
+	for source in "$(address4 web)" "$(address4 evil)"; do
+		packet=$(ipv4_hex "$source" "$client4" 6 "$segment" 0 0 0)
+		in_namespace evil "$build/tests/frame" eth0 \
+			"$(mac_of cni0 | tr -d :)$(mac_in evil eth0 | tr -d :)0800$packet" 100
+	done
+	# the client refuses what it gets
+	wait_until 5 grep -q "IP $client4.5001 > $host4.5000" /run/out.capture ||
+		fail "captured: $(capture_stop out)"
+	expect_equal 2 "$(capture_stop out | grep -c " IP ")" "one packet and what the client says to it"
+	expect_equal 1 "$(counted drop_forged_source)" drop_forged_source
 }
 
 # a container's packets with another container's address go nowhere: not out, not to others on the

@@ -80,8 +80,11 @@ static int program_fd(enum hook hook)
 
 int fixture_run(enum hook hook, enum device device, enum device came_in_by, struct frame *frame)
 {
-	struct __sk_buff context = {
-		.ifindex = device, .ingress_ifindex = came_in_by, .mark = MARK, .priority = MARK};
+	struct __sk_buff context = {.ifindex = device,
+				    .ingress_ifindex = came_in_by,
+				    .mark = MARK,
+				    .priority = MARK,
+				    .gso_size = frame->segment_size};
 	struct __sk_buff context_out = {0};
 	uint8_t out[FRAME_SIZE];
 	DECLARE_LIBBPF_OPTS(bpf_test_run_opts, options, .data_in = frame->bytes,

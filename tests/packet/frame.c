@@ -195,7 +195,9 @@ static void finish_ipv4(struct frame *frame, const struct packet *packet)
 {
 	size_t header = 20 + packet->ipv4_options;
 
-	write16(frame, frame->network + 2, frame->length - frame->network + packet->ip_length_off);
+	if (!packet->without_ip_length)
+		write16(frame, frame->network + 2,
+			frame->length - frame->network + packet->ip_length_off);
 	write16(frame, frame->network + 10,
 		finish_sum(sum_words(frame->bytes + frame->network, header, 0)));
 }
@@ -426,6 +428,7 @@ void frame_build(struct frame *frame, const struct packet *packet, const uint8_t
 	memset(frame, 0, sizeof(*frame));
 	frame->ipv4 = !strchr(packet->from, ':');
 	frame->protocol = packet->protocol;
+	frame->segment_size = packet->segment_size;
 	put_ethernet(frame, packet, to_mac, from_mac);
 	if (frame->ipv4)
 		put_ipv4(frame, packet);

@@ -34,6 +34,7 @@ enum mac {
 	MAC_ROUTED,    /* of the host's side of its veth */
 	MAC_NEIGHBOUR, /* the router behind the uplink */
 	MAC_NONE,      /* all zero */
+	MAC_VETH_ONE,  /* of the host's side of its veth, a port of the bridge */
 };
 
 enum fragmentation {
@@ -75,9 +76,10 @@ struct packet {
 	 * more follow unless they are its last. piece_size 0: all, whatever its header says. */
 	unsigned int piece_offset;
 	unsigned int piece_size;
-	unsigned int payload; /* bytes behind the transport header; 0: an odd few */
-	bool empty;           /* no payload */
-	unsigned int padding; /* bytes behind the IP packet, as Ethernet pads */
+	unsigned int payload;      /* bytes behind the transport header; 0: an odd few */
+	bool empty;                /* no payload */
+	unsigned int padding;      /* bytes behind the IP packet, as Ethernet pads */
+	unsigned int segment_size; /* into which the kernel is to cut it; 0: it is not */
 
 	/* An ICMP error instead of an echo: the packet it quotes, in place of a payload */
 	const struct packet *quotes;
@@ -87,6 +89,7 @@ struct packet {
 
 	/* Lies */
 	int ip_length_off;        /* added to the total or payload length */
+	bool without_ip_length;   /* that is 0, as BIG TCP has it */
 	int udp_length_off;       /* added to the UDP length */
 	unsigned int ip_version;  /* instead of 4 or 6 */
 	unsigned int ihl;         /* in words, instead of the right one */
@@ -100,6 +103,7 @@ struct frame {
 	size_t network; /* offsets of the headers */
 	size_t transport;
 	size_t fragment_header; /* of IPv6 */
+	unsigned int segment_size;
 	bool ipv4;
 	int protocol;
 };
