@@ -463,12 +463,9 @@ int from_container(struct __sk_buff *skb)
 	endpoint = bpf_map_lookup_elem(&endpoints, packet.sender);
 	if (!endpoint || !owner_equal(&endpoint->owner, &interface->owner))
 		return sender_is_forged(skb, &packet, ifindex) ? TC_ACT_SHOT : TC_ACT_UNSPEC;
-	if (interface->role == ROLE_PORT) {
-		routed = packet_is_for_mac(skb, interface->bridge_mac);
+	routed = sender_asks_stack(skb, interface);
+	if (interface->role == ROLE_PORT)
 		ifindex = interface->bridge_ifindex;
-	} else {
-		routed = skb->pkt_type == PACKET_HOST;
-	}
 	if (kind == PACKET_FRAGMENT) {
 		packet.tuple.direction = DIRECTION_IN;
 		switch (later_fragment(skb, &packet, &translation, 0)) {

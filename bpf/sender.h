@@ -20,15 +20,16 @@ static __always_inline bool sender_is_another(const struct endpoint *endpoint,
 {
 	const struct slot *theirs = owner_slot(&endpoint->owner), *ours = owner_slot(own);
 
-	return theirs && ours && theirs->container != ours->container && !endpoint->shared;
+	return theirs && ours && theirs->container != ours->container && !endpoint->shared &&
+	       owner_has_veth(endpoint->owner.slot);
 }
 
+/* A bridge gives the IP stack what is addressed to itself, and to the port by which it came. */
 static __always_inline bool sender_asks_stack(struct __sk_buff *skb,
 					      const struct interface *interface)
 {
-	if (interface->role == ROLE_PORT)
-		return packet_is_for_mac(skb, interface->bridge_mac);
-	return skb->pkt_type == PACKET_HOST;
+	return skb->pkt_type == PACKET_HOST ||
+	       (interface->role == ROLE_PORT && packet_is_for_mac(skb, interface->bridge_mac));
 }
 
 /* The record may be behind the truth, and routing does not tell an address of the host from

@@ -104,9 +104,18 @@ static void given_two_networks(void)
 	fixture_make_one_container(ONE, TWO);
 }
 
+static void given_two_gone(void)
+{
+	fixture_remove_veth(TWO);
+}
+
 static const struct row excuse_rows[] = {
 	{.says = "the address of a container that has gone is nobody's",
 	 .given = given_two_dead,
+	 AT(FROM_CONTAINER, VETH_ONE),
+	 .in = UDP(v4_container_two, 40000, v4_server, 53)},
+	{.says = "so is that of one whose veth is gone, though nobody called DEL",
+	 .given = given_two_gone,
 	 AT(FROM_CONTAINER, VETH_ONE),
 	 .in = UDP(v4_container_two, 40000, v4_server, 53)},
 	{.says = "an address that two attachments have: either may use it",
@@ -151,6 +160,11 @@ static const struct row host_address_rows[] = {
 	 .given = fixture_forget_host_addresses,
 	 AT(FROM_CONTAINER, VETH_ONE),
 	 .in = UDP(v6_host, 8080, v6_client, 40000),
+	 FORGED},
+	{.says = "by the MAC of its veth's other end, which the bridge hands to the IP stack, too",
+	 .given = fixture_forget_host_addresses,
+	 AT(FROM_CONTAINER, VETH_ONE),
+	 .in = UDP(v6_host, 8080, v6_client, 40000, .to_mac = MAC_VETH_ONE),
 	 FORGED},
 	{.says = "one that is not the host's any more passes",
 	 .given = given_another_host_address,

@@ -96,6 +96,8 @@ static const uint8_t *mac_of(enum mac mac, enum hook hook, enum device device)
 		return host_container_mac(VETH_ROUTED);
 	case MAC_ROUTED:
 		return host_mac(VETH_ROUTED);
+	case MAC_VETH_ONE:
+		return host_mac(VETH_ONE);
 	case MAC_NEIGHBOUR:
 		return host_neighbour_mac();
 	case MAC_NONE:
