@@ -13,6 +13,7 @@
 #ifndef BPF_PORTMAP_DEVICE_H
 #define BPF_PORTMAP_DEVICE_H
 
+#include <bpf/bpf_endian.h>
 #include "maps.h"
 #include "device_members.h"
 
@@ -21,7 +22,8 @@ const volatile struct device_layout device_layout = {};
 
 #define DEVICE_HASH_BITS 8 /* NETDEV_HASHBITS: the same since Linux 2.6.22 */
 #define MOST_DEVICES_IN_BUCKET 64
-#define MOST_FILTERS 4 /* priorities at a hook: more are not ours alone */
+#define CLASSIFIER_BPF 0x62706600 /* "bpf", as it stands in memory */
+#define MOST_FILTERS 4            /* priorities at a hook: more are not ours alone */
 
 static __always_inline __u64 device_read(__u64 address, __u32 offset)
 {
@@ -60,6 +62,17 @@ VERIFIED_ONCE __u64 device_find(struct __sk_buff *skb, __u32 ifindex)
 	return 0;
 }
 
+/* Of our priority and of our kind: another BPF program there is left to user space to see. */
+static __always_inline bool device_filter_is_ours(__u64 filter)
+{
+	__u64 classifier = device_read(filter, device_layout.filter_classifier);
+
+	return device_read_u32(filter, device_layout.filter_priority) >> 16 ==
+		       device_layout.our_priority &&
+	       device_read_u32(classifier, device_layout.classifier_kind) ==
+		       bpf_htonl(CLASSIFIER_BPF);
+}
+
 /* Whether filters hang there that are not ours. hook: what the device points to for it. */
 VERIFIED_ONCE bool device_has_filters(__u64 hook)
 {
@@ -73,8 +86,7 @@ VERIFIED_ONCE bool device_has_filters(__u64 hook)
 		return false;
 	filter = device_read(hook, device_layout.hook_filters);
 	for (int i = 0; filter && i < MOST_FILTERS; i++) {
-		if (device_read_u32(filter, device_layout.filter_priority) >> 16 !=
-		    device_layout.our_priority)
+		if (!device_filter_is_ours(filter))
 			return true;
 		filter = device_read(filter, device_layout.filter_next);
 	}

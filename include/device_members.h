@@ -20,7 +20,9 @@
 	X(qdisc_handle, Qdisc, handle) \
 	X(hook_filters, mini_Qdisc, filter_list) \
 	X(filter_next, tcf_proto, next) \
-	X(filter_priority, tcf_proto, prio)
+	X(filter_priority, tcf_proto, prio) \
+	X(filter_classifier, tcf_proto, ops) \
+	X(classifier_kind, tcf_proto_ops, kind)
 
 /* Since Linux 6.6 the hooks of tc and TCX are one. */
 #define DEVICE_MEMBERS_TCX(X) \

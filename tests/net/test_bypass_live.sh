@@ -70,6 +70,9 @@ test_bypass_live_ingress() {
 	one_conversation expect_fast_soon
 	expect_seen one_conversation 'tc filter add dev "$veth" parent ffff: prio 1 protocol all u32 match u32 0 0 flowid 1:1' \
 		'tc filter del dev "$veth" parent ffff: prio 1'
+	# our own filters have this priority
+	expect_seen one_conversation 'tc filter add dev "$veth" parent ffff: prio 2 protocol all u32 match u32 0 0 flowid 1:1' \
+		'tc filter del dev "$veth" parent ffff: prio 2'
 }
 
 # shaped: packets that the veth's root qdisc has seen
