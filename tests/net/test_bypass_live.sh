@@ -75,6 +75,18 @@ test_bypass_live_ingress() {
 		'tc filter del dev "$veth" parent ffff: prio 2'
 }
 
+# where our own programs are filters they are not taken for somebody else's
+test_bypass_live_clsact() {
+	export FAST_PATH=established
+	conflist bridge bridge "$(with_ours '{"attach": "clsact"}')"
+	container_start web bridge -p 8080:80/tcp -p 8080:80/udp
+	conversations_fast
+	sight_needed
+	veth=$(host_veth web)
+	one_conversation expect_fast_soon
+	expect_seen one_conversation 'somebody_at "$veth" ingress 7' 'nobody_at "$veth" ingress 7'
+}
+
 # shaped: packets that the veth's root qdisc has seen
 shaped() { tc -s -j qdisc show dev "$veth" root | jq '.[0].packets'; }
 
