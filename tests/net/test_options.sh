@@ -349,3 +349,12 @@ test_options_never_ports() {
 	expect_same_state "$state_before"
 	expect_equal '' "$(plugin_call ADD web '.neverPorts = 8081' 2>&1 >/run/out)" 'what ADD says'
 }
+
+# a warning that quotes the configuration hands no control characters on to a terminal
+test_options_with_control_characters() {
+	container_add_plain web
+	plugin_call ADD web '. + {"snat\u001b[31m": true, "snat\u001b": true}' >/run/out 2>/run/err ||
+		fail "$(cat /run/out)"
+	expect_contains "$(cat /run/err)" 'unknown key "snat?" is ignored'
+	expect_equal '' "$(tr -d '\n[:print:]' </run/err)" "control characters in warnings"
+}

@@ -5,6 +5,8 @@
 #include <stdarg.h>
 #include <stdio.h>
 
+#include "cni/printable.h"
+
 void warning(const char *format, ...)
 {
 	char text[1024];
@@ -13,6 +15,8 @@ void warning(const char *format, ...)
 	va_start(arguments, format);
 	vsnprintf(text, sizeof(text), format, arguments);
 	va_end(arguments);
+	/* Configurations, names and strangers' rules are quoted. */
+	cni_printable(text, "");
 	/* One write, so that lines of parallel runs into one log stay whole. */
 	fprintf(stderr, "bpf-portmap: warning: %s\n", text);
 }
