@@ -91,9 +91,11 @@ test_lock_local_user_no_bpffs() {
 }
 
 # ADD waits for whoever holds the lock, and goes on when that is killed: in this mount namespace
-# ... or in one that has another sysfs and bpffs, in another PID and cgroup namespace
+# ... or in one that has another sysfs and bpffs, or something else in the place of the file, in
+# another PID and cgroup namespace
 test_lock_excludes() {
 	local waiting adder command
+	export lock_file
 	container_add_plain web
 	plugin_config web >/run/config
 	plugin_run ADD web </run/config >/run/out || fail "$(cat /run/out)"
@@ -103,6 +105,8 @@ test_lock_excludes() {
 		'exec unshare --mount sh -c "mount -t bpf bpf /sys/fs/bpf && exec \"\$@\"" sh "$@"' \
 		'exec unshare --mount sh -c "mkdir -p /run/sys && mount -t sysfs sysfs /run/sys &&
 			mount --bind /run/sys /sys && mount -t bpf bpf /sys/fs/bpf && exec \"\$@\"" sh "$@"' \
+		'exec unshare --mount sh -c "mount --bind /dev/null $lock_file && exec \"\$@\"" sh "$@"' \
+		'exec unshare --mount sh -c "mount -t tmpfs tmpfs /sys/bus/platform && exec \"\$@\"" sh "$@"' \
 		'exec unshare --mount --pid --cgroup --fork --kill-child --mount-proc "$@"'; do
 		own_lock_held
 		bash -c "$command" bash env -u CNI_PATH CNI_COMMAND=ADD CNI_CONTAINERID=web CNI_IFNAME=eth0 \

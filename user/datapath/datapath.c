@@ -68,7 +68,7 @@ static int open_pins(struct datapath *datapath, enum pins_use use, struct cni_er
 	result = pins_find(datapath->netns_cookie, &pins, err);
 	memcpy(datapath->directory, pins.directory, sizeof(datapath->directory));
 	if (pins.usable)
-		own_sysfs_remember_in(datapath->directory);
+		own_sysfs_remember_in(datapath->directory, datapath->netns_cookie);
 	if (!result)
 		result = open_and_judge(datapath, &pins, use, err);
 	if (!result && use != PINS_ALL && !datapath_is_usable(datapath))

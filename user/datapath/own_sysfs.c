@@ -4,11 +4,12 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <linux/magic.h>
 #include <linux/mount.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -41,34 +42,38 @@ static int own_sysfs(void)
 }
 
 #define NOTE_SIZE 128
+#define NOTE_TEXT_SIZE 48
 
 static char note[NOTE_SIZE];
+static uint64_t noted_cookie;
 
-void own_sysfs_remember_in(const char *directory)
+void own_sysfs_remember_in(const char *directory, uint64_t netns_cookie)
 {
+	noted_cookie = netns_cookie;
 	if (snprintf(note, sizeof(note), "%s/sysfs", directory) >= (int)sizeof(note))
 		note[0] = '\0';
 }
 
-/* The inode of lo's directory: each network namespace has its own lo, from its beginning to its
- * end, and no inode number of sysfs comes again. 0: not to be told. */
-static uint64_t inode_of_lo(int sysfs)
+/* What is noted where this sysfs is ours: the network namespace, and the inode of lo's directory.
+ * Each network namespace has its own lo, from its beginning to its end, and no inode number of
+ * sysfs comes again. */
+static bool text_of(int sysfs, char text[NOTE_TEXT_SIZE])
 {
 	struct stat root, lo;
 
 	if (fstat(sysfs, &root) || fstatat(sysfs, "class/net/lo", &lo, 0) ||
 	    root.st_dev != lo.st_dev)
-		return 0;
-	return lo.st_ino;
+		return false;
+	snprintf(text, NOTE_TEXT_SIZE, "%" PRIu64 "-%llu", noted_cookie,
+		 (unsigned long long)lo.st_ino);
+	return true;
 }
 
 void own_sysfs_note(void)
 {
-	uint64_t inode = note[0] ? inode_of_lo(own_sysfs()) : 0;
-	char text[32];
+	char text[NOTE_TEXT_SIZE];
 
-	snprintf(text, sizeof(text), "%llu", (unsigned long long)inode);
-	if (!inode)
+	if (!note[0] || !text_of(own_sysfs(), text))
 		return;
 	unlink(note);
 	/* What a link leads to can be read by one system call. */
@@ -76,15 +81,14 @@ void own_sysfs_note(void)
 		note[0] = '\0';
 }
 
-static uint64_t noted_inode(void)
+static bool read_note(char text[NOTE_TEXT_SIZE])
 {
-	char text[32];
-	ssize_t length = note[0] ? readlink(note, text, sizeof(text) - 1) : -1;
+	ssize_t length = note[0] ? readlink(note, text, NOTE_TEXT_SIZE - 1) : -1;
 
 	if (length < 0)
-		return 0;
+		return false;
 	text[length] = '\0';
-	return strtoull(text, NULL, 10);
+	return true;
 }
 
 /* The first that exists. -1 and errno. */
@@ -97,25 +101,39 @@ static int open_first(int sysfs, const char *const *names)
 	return fd;
 }
 
-/* On what is mounted on /sys, if that is ours. -1: it is not, or it is mounted read-only. */
-static int open_mounted(const char *const *names)
+/* Nothing that somebody has mounted over it. */
+static bool is_in(int sysfs, int fd)
 {
-	uint64_t inode = noted_inode();
+	struct stat root, file;
+
+	return !fstat(sysfs, &root) && !fstat(fd, &file) && root.st_dev == file.st_dev;
+}
+
+/* On what is mounted on /sys, if that is ours. -1: it is not, or it is mounted read-only, or the
+ * first of the names is not to be had there. */
+static int open_mounted(const char *name)
+{
+	char noted[NOTE_TEXT_SIZE], found[NOTE_TEXT_SIZE];
 	struct statfs file_system;
 	cleanup_close int sysfs = -1;
+	int fd;
 
-	if (!inode)
+	if (!read_note(noted))
 		return -1;
 	sysfs = open("/sys", O_PATH | O_DIRECTORY | O_CLOEXEC);
 	if (sysfs < 0 || fstatfs(sysfs, &file_system) || file_system.f_type != SYSFS_MAGIC ||
-	    inode_of_lo(sysfs) != inode)
+	    !text_of(sysfs, found) || strcmp(noted, found) != 0)
 		return -1;
-	return open_first(sysfs, names);
+	fd = openat(sysfs, name, O_WRONLY | O_CLOEXEC);
+	if (fd < 0 || is_in(sysfs, fd))
+		return fd;
+	close(fd);
+	return -1;
 }
 
 int own_sysfs_open(const char *const *names, struct cni_error *err)
 {
-	int fd = open_mounted(names), mount;
+	int fd = open_mounted(names[0]), mount;
 
 	if (fd >= 0)
 		return fd;

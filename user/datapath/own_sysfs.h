@@ -5,6 +5,8 @@
 #ifndef DATAPATH_OWN_SYSFS_H
 #define DATAPATH_OWN_SYSFS_H
 
+#include <stdint.h>
+
 #include "cni/error.h"
 
 /* Opens a file of it for writing, which only root may do where its mode says so. NULL-terminated
@@ -15,7 +17,7 @@ int own_sysfs_open(const char *const *names, struct cni_error *err);
 /* A directory that only root can write to, for a note of what our sysfs is known by. Where there is
  * one, and /sys is ours, that is used, and nothing need be mounted: when such a mount ends with the
  * process the kernel waits for RCU, 30 us, or 8 ms on a busy machine. */
-void own_sysfs_remember_in(const char *directory);
+void own_sysfs_remember_in(const char *directory, uint64_t netns_cookie);
 
 /* Makes the note. Where that fails, it is done without. */
 void own_sysfs_note(void);

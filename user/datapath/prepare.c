@@ -94,7 +94,7 @@ static int load(struct datapath *datapath, const struct address_list *addresses,
 	socket_hooks_refresh(datapath);
 	if (write_meta(datapath, true, sees_devices, err))
 		return -1;
-	own_sysfs_remember_in(datapath->directory);
+	own_sysfs_remember_in(datapath->directory, datapath->netns_cookie);
 	own_sysfs_note();
 	datapath->state = DATAPATH_READY;
 	return 0;
