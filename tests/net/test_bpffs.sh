@@ -29,6 +29,27 @@ test_bpffs_loading_of_another() {
 	expect_answer client tcp "$host4" 8080 web "$client4"
 }
 
+# one who makes such a directory again, in the instant after it was moved away, does not get our pins
+# into it, neither in the place where we load nor in that of the pins
+test_bpffs_made_again_by_another() {
+	local path rival
+	container_add_plain web
+	plugin_config web >/run/config
+	for path in "$pins-loading" "$pins"; do
+		bpffs_as_user mkdir -p "$path/x"
+		# The loop ends when it has been moved away once, or with its time.
+		setpriv --reuid 65534 --regid 65534 --clear-groups timeout 60 bash -c \
+			'until mkdir "$1"; do sleep 0.01; done; mkdir "$1/x"' bash "$path" 2>/dev/null &
+		rival=$!
+		PREFIX='strace -f -o /dev/null -e trace=rename -e inject=rename:delay_exit=500000:when=1' \
+			plugin_run ADD web </run/config >/run/out 2>/run/err || fail "$(cat /run/out)"
+		wait "$rival" || fail "it was not moved away"
+		expect_pins_of_root
+		plugin_call DEL web || fail DEL
+		rm -rf "$pins"
+	done
+}
+
 # a pin directory of another user is never used: STATUS and CHECK say so, DEL works, and ADD moves it
 # out of the way
 test_bpffs_pins_of_another() {

@@ -27,10 +27,7 @@ static int move_aside(const char *path, struct cni_error *err)
 {
 	uint32_t number = 0;
 	char to[128];
-	int owner = bpffs_owner(path, err);
 
-	if (owner != BPFFS_ANOTHERS)
-		return owner < 0 ? -1 : 0;
 	if (getrandom(&number, sizeof(number), 0) < 0)
 		number = 0;
 	snprintf(to, sizeof(to), BPFFS "/not-of-" PIN_DIRECTORY "-%08x", number);
@@ -43,6 +40,41 @@ static int move_aside(const char *path, struct cni_error *err)
 	return 0;
 }
 
+static int refuse_directory(const char *path, struct cni_error *err)
+{
+	if (errno == EROFS)
+		return cni_error_set(err, CNI_ERROR_KERNEL_REFUSED,
+				     BPFFS " is mounted read-only: `mount -o remount,rw " BPFFS
+					   "`");
+	return refusal_set(err, errno, "cannot make the directory %s", path);
+}
+
+static int refuse_rounds(const char *path, struct cni_error *err)
+{
+	return cni_error_set(err, CNI_ERROR_TRY_AGAIN,
+			     "%s is removed or replaced again and again; try again later", path);
+}
+
+/* Where everybody may make directories, nobody else may move or remove root's (the sticky bit), so
+ * once it is root's it stays so. */
+static int own_directory(const char *path, struct cni_error *err)
+{
+	for (int round = 0; round < ROUNDS; round++) {
+		int owner;
+
+		if (mkdir(path, 0700) && errno != EEXIST)
+			return refuse_directory(path, err);
+		owner = bpffs_owner(path, err);
+		if (owner < 0)
+			return -1;
+		if (owner == BPFFS_ROOTS)
+			return 0;
+		if (owner == BPFFS_ANOTHERS && move_aside(path, err))
+			return -1;
+	}
+	return refuse_rounds(path, err);
+}
+
 static bool is_still_there(int fd)
 {
 	struct stat held, named;
@@ -51,23 +83,12 @@ static bool is_still_there(int fd)
 	       held.st_dev == named.st_dev;
 }
 
-static int refuse_directory(struct cni_error *err)
-{
-	if (errno == EROFS)
-		return cni_error_set(err, CNI_ERROR_KERNEL_REFUSED,
-				     BPFFS " is mounted read-only: `mount -o remount,rw " BPFFS
-					   "`");
-	return refusal_set(err, errno, "cannot make the directory " PINS_LOADING);
-}
-
 /* 1: locked; 0: somebody has removed it, or moved it to its place, meanwhile; -1. */
 static int try_lock(int *directory, struct cni_error *err)
 {
 	cleanup_close int fd = -1;
 
-	if (mkdir(PINS_LOADING, 0700) && errno != EEXIST)
-		return refuse_directory(err);
-	if (move_aside(PINS_LOADING, err))
+	if (own_directory(PINS_LOADING, err))
 		return -1;
 	fd = open(PINS_LOADING, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	if (fd < 0)
@@ -88,9 +109,9 @@ int pins_lock_take(struct pins_lock *lock, struct cni_error *err)
 	for (int round = 0; !outcome && round < ROUNDS; round++)
 		outcome = try_lock(&lock->directory, err);
 	if (!outcome)
-		return cni_error_set(err, CNI_ERROR_TRY_AGAIN,
-				     PINS_LOADING " is removed again and again; try again later");
-	if (outcome < 0 || move_aside(PINS_ROOT, err))
+		return refuse_rounds(PINS_LOADING, err);
+	/* The loader's rename fits an empty directory. */
+	if (outcome < 0 || own_directory(PINS_ROOT, err))
 		return -1;
 	lock->older = lock_take_older(BPFFS);
 	return 0;
@@ -98,8 +119,11 @@ int pins_lock_take(struct pins_lock *lock, struct cni_error *err)
 
 void pins_lock_release(struct pins_lock *lock)
 {
-	if (lock->directory >= 0 && is_still_there(lock->directory))
-		rmdir(PINS_LOADING);
+	if (lock->directory >= 0) {
+		if (is_still_there(lock->directory))
+			rmdir(PINS_LOADING);
+		rmdir(PINS_ROOT); /* if nothing was loaded */
+	}
 	lock_release(&lock->directory);
 	lock_release(&lock->older);
 }
