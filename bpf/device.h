@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * device.h - what somebody has hung at a network device, and packets that skip the IP stack would
- * not pass: a qdisc at its root (the bandwidth plugin's, for what goes into the container), filters
- * at its hooks (that plugin's again: they redirect what comes out of the container to an ifb); and
- * IPsec policies, which the stack asks about what it forwards.
+ * device.h - what packets that skip the IP stack would miss at a network device: a qdisc at its
+ * root (the bandwidth plugin's, for what goes into the container), filters at its hooks (that
+ * plugin's again: they redirect what comes out of the container to an ifb); and IPsec policies,
+ * which the stack asks about what it forwards.
  *
- * No helper says so. But the kernel's own structures do, and the programs may read them
- * (device_members.h). All pointers are read by bpf_probe_read_kernel(), which fails where there is
- * nothing to read; RCU, under which programs run, keeps devices where they are. What cannot be
- * read counts as not there: user space looks, too, at ADD, CHECK and attach.
+ * No helper tells of them, so the programs read the kernel's own structures (device_members.h). All
+ * pointers are read by bpf_probe_read_kernel(), which fails where there is nothing to read; RCU,
+ * under which programs run, keeps devices where they are. What cannot be read counts as not there:
+ * user space looks, too, at ADD, CHECK and attach.
  */
 #ifndef BPF_PORTMAP_DEVICE_H
 #define BPF_PORTMAP_DEVICE_H
@@ -17,7 +17,8 @@
 #include "maps.h"
 #include "device_members.h"
 
-/* The loader fills it in: a constant to the verifier, which leaves out what is not known. */
+/* Filled in by the loader. To the verifier it is constant: code for what is not known is left out.
+ */
 const volatile struct device_layout device_layout = {};
 
 #define DEVICE_HASH_BITS 8 /* NETDEV_HASHBITS: the same since Linux 2.6.22 */

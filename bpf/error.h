@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * error.h - decides about ICMP errors, and whose word counts.
+ * error.h - decides about ICMP errors, and which senders of them are believed.
  *
  * An error begins no flow and keeps none alive (RFC 5508 4). What it quotes is all that says
  * which flow it is about, and anybody can quote anything. So one from outside goes through the
@@ -27,8 +27,8 @@ static __always_inline struct flow *error_flow(const struct packet *packet, stru
 	return flow_find(key);
 }
 
-/* Does what the flow's own side sends leave by ifindex, for somebody behind it who is no container?
- * Then the sender may be a router on its way. */
+/* Whether what the flow's own side sends leaves by ifindex, towards an address of no container:
+ * then the sender of an error may be a router on the way. */
 VERIFIED_ONCE bool error_is_of_way(const struct flow_key *key, const struct flow *flow,
 				   __u32 ifindex)
 {
@@ -46,9 +46,9 @@ VERIFIED_ONCE bool error_is_of_way(const struct flow_key *key, const struct flow
 	return out && out->out_ifindex == ifindex;
 }
 
-/* Would a container's error be translated by a flow that is no business of it? It is where the
- * quoted packet was sent to whoever sends the error, or the flow is the container's own. owner: the
- * container's, by whose veth the error came; ifindex: where routing sees it come in. */
+/* Whether a container's error would be translated by a flow of another container. It may be, where
+ * the quoted packet was sent to the error's own sender, or that is a router on the way. owner: of
+ * the veth by which the error came; ifindex: where routing sees it come in. */
 VERIFIED_ONCE bool error_is_foreign(const struct packet *packet, const struct owner *owner,
 				    __u32 ifindex)
 {
@@ -67,8 +67,8 @@ VERIFIED_ONCE bool error_is_foreign(const struct packet *packet, const struct ow
 	return translation_changes(&translation, &key) && !error_is_of_way(&key, flow, ifindex);
 }
 
-/* An ICMP error that arrives, about a packet that left translated. container: by whose veth it
- * came, on its way into the IP stack; its word about its own flow may skip that. NULL: anybody's.
+/* An ICMP error that arrives, about a packet that left translated. container: the owner of the veth
+ * by which it came; about its own flow the error may skip the IP stack. {0, 0}: it came elsewhere.
  */
 static __always_inline enum verdict decide_error_in(struct __sk_buff *skb, struct packet *packet,
 						    __u32 ifindex, struct owner container,

@@ -64,7 +64,7 @@ static __always_inline bool mapping_belongs_to_host(struct __sk_buff *skb,
 }
 
 /* A flow of the host's own whose socket has gone: its peer, that uses its port again,
- * means the mapping. Of what somebody else's NAT translates there is no socket: a SYN tells. */
+ * means the mapping. What another NAT translates has no socket: a SYN is enough. */
 VERIFIED_ONCE bool mapping_follows_host(struct __sk_buff *skb, const struct packet *packet,
 					enum flow_kind kind)
 {
@@ -80,8 +80,8 @@ VERIFIED_ONCE bool mapping_follows_host(struct __sk_buff *skb, const struct pack
 	       socket_find(skb, &packet->tuple) == SOCKET_NONE;
 }
 
-/* An answer to what somebody else's NAT translates, it seems; but if the port is mapped it may
- * be a request to that. It does not keep the entry alive: only what leaves does. */
+/* Whether a packet seems to answer what another NAT translates, though with its port mapped it may
+ * be a request to the mapping. It does not keep the entry alive: only what leaves does. */
 static __always_inline bool mapping_waits_for(const struct packet *packet, const struct flow *flow)
 {
 	return flow->kind == FLOW_FOREIGN && packet->tuple.protocol != PROTOCOL_TCP &&

@@ -13,8 +13,8 @@
  * missed numbers and windows, and would call it invalid. UDP comes back every five seconds,
  * which keeps conntrack's entry alive and lets a new rule bite.
  *
- * What somebody has hung at a container's veth or bridge, packets must not skip: the programs look
- * once a second (device.h), and its flows go through the stack as long as it is there.
+ * Packets must not skip a qdisc or filter at a container's veth or bridge: the programs look once a
+ * second (device.h), and its flows go through the stack as long as one is there.
  *
  * Where routing leads is looked up again once a second for each half. What the fast path cannot
  * do (answer with an ICMP error, IP options) is the stack's, packet by packet.

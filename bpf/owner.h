@@ -19,8 +19,8 @@ static __always_inline bool owner_live(const struct owner *owner)
 	return owner_slot(owner);
 }
 
-/* Is the owner's veth still there? Where somebody has deleted it and nobody calls DEL, the
- * owner stays live. Asked where a flow begins, and once a second of those that go on. */
+/* Whether the owner's veth is still there: without DEL an owner stays live when it is deleted.
+ * Asked when a flow begins, and once a second while it goes on. */
 VERIFIED_ONCE bool owner_has_veth(__u32 slot)
 {
 	struct meta *settings;

@@ -2,9 +2,9 @@
 /*
  * sender.h - whether a container may use the source address that its packet bears.
  *
- * Its own addresses are known, and so are the other containers' and the host's, which it may
- * not use. Any other address may be one that was given to it later, or of somebody behind it:
- * a container can be a router.
+ * Its own addresses are known, and so are the other containers' and the host's, which it may not
+ * use. Any other one may have been given to it later, or belong to a machine behind it: a container
+ * can be a router.
  */
 #ifndef BPF_PORTMAP_SENDER_H
 #define BPF_PORTMAP_SENDER_H
@@ -65,8 +65,7 @@ static __always_inline bool sender_is_host(struct __sk_buff *skb, const struct p
 	}
 }
 
-/* Of a packet that came in at the veth ifindex, and whose source is not the sender's own endpoint,
- * for all that is known. */
+/* Drops are counted here. ifindex: the veth at which the packet came in. */
 VERIFIED_ONCE bool sender_is_forged(struct __sk_buff *skb, const struct packet *packet,
 				    __u32 ifindex)
 {

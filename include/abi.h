@@ -67,8 +67,9 @@ enum direction {
 enum flow_kind {
 	FLOW_MAPPING = 1,    /* to a mapped port, and its replies */
 	FLOW_MASQUERADE = 2, /* begun by a container, and its replies */
-	FLOW_DIRECT = 3,     /* somebody reached the container's own address */
-	FLOW_HOST = 4,       /* replies to a socket of the host */
+	/* to a container's own address, or from that of a strict one: untranslated */
+	FLOW_DIRECT = 3,
+	FLOW_HOST = 4,    /* replies to a socket of the host */
 	FLOW_FOREIGN = 5, /* begun by somebody behind another NAT of this host, with its address */
 } __attribute__((packed));
 
@@ -92,9 +93,9 @@ enum attachment_state {
 	ATTACHMENT_READY = 2,
 } __attribute__((packed));
 
-/* What a container is to those who run it. */
+/* What Kubernetes or Nomad calls a container. */
 enum workload_kind {
-	WORKLOAD_NONE = 0,  /* nobody said: the container ID is all that is known */
+	WORKLOAD_NONE = 0,  /* neither: the container ID is all that is known */
 	WORKLOAD_POD = 1,   /* Kubernetes: namespace and name of the pod */
 	WORKLOAD_NOMAD = 2, /* Nomad: namespace, and job/group */
 	/* Podman 4 names a container as Kubernetes names a pod, but without a namespace */
@@ -158,8 +159,8 @@ struct portmap {
  * port is written, and never cleared: most packets and sockets need not look into portmaps. */
 
 /* slots: ARRAY by slot number. Slot 0 is nobody's; its `flows` counts the host's own. The
- * programs read the first 32 bytes, which are in one cache line, and count `flows`. User
- * space never rewrites a slot that is live, save `live`. */
+ * programs count `flows`, and read the first 32 bytes; `container` only where a source address is
+ * not the sender's own. User space never rewrites a slot that is live, save `live`. */
 struct slot {
 	__u32 generation;
 	__u32 live;
@@ -172,7 +173,8 @@ struct slot {
 	enum fast_path fast_path;
 	__u8 reserved[3];
 	char attachment[ATTACHMENT_KEY_SIZE];
-	__u64 container; /* a digest of the container's ID: an attachment a network, all alike */
+	__u64 container; /* a digest of the container's ID: the same in its slots for other networks
+			  */
 } __attribute__((aligned(8)));
 
 /* veths: DEVMAP_HASH by slot number, the ifindex of the veth's host side. The kernel empties the
@@ -233,18 +235,18 @@ struct interface {
 	__u8 bridge_mac[6];       /* ROLE_PORT: its bridge's MAC, where frames to the gateway go */
 	__u32 bridge_ifindex;     /* ROLE_PORT: its bridge */
 	__u8 addresses_excluded;  /* 1: excludeInterfaces of some list: none of them is mapped */
-	/* 1: somebody else's programs, here or at its bridge, must see what passes: written by user
-	 * space */
+	/* 1: programs that are not ours, here or at its bridge, must see what passes. Written by
+	 * user space. */
 	__u8 without_fast_path;
-	/* A container's veth, 1: the same for qdiscs and filters, of which the programs learn by
-	 * themselves, too, once a second (bpf/device.h) */
+	/* 1, at a container's veth: the same for qdiscs, filters and IPsec policies. Written by
+	 * user space, and by the programs, which look once a second (bpf/device.h). */
 	__u8 watched;
 	enum attach_mode attach_mode; /* as the configuration had it at the last ADD */
 	/* The fallback where the kernel cannot say which source routing would choose
 	 * (BPF_FIB_LOOKUP_SRC: since 6.7); all zero: none. Refreshed by ADD and CHECK. */
 	__u8 address4[16];
 	__u8 address6[16];
-	__u32 looked_at; /* CLOCK_MONOTONIC, seconds: when a program did that last */
+	__u32 looked_at; /* CLOCK_MONOTONIC, seconds: when a program last looked for `watched` */
 	__u32 reserved3;
 } __attribute__((aligned(8)));
 
@@ -362,7 +364,7 @@ enum fragment_fate {
 } __attribute__((packed));
 
 /* fragments: LRU_HASH, datagrams that come in pieces, as a hook sees them. Only the first
- * fragment has ports: what is done to it is done to the others, that come by the same interface. */
+ * fragment has ports: what is done to it is done to those that come by the same interface. */
 struct fragment_key {
 	__u8 source[16];
 	__u8 destination[16];
@@ -453,7 +455,7 @@ struct meta {
 	__u64 port_seed; /* random, written once: no outsider can tell which port comes next */
 	/* CLOCK_MONOTONIC, seconds: what left the stack in this second or before does not count */
 	__u32 offload_dropped;
-	__u32 sees_devices; /* 1: the programs learn by themselves of qdiscs and filters */
+	__u32 sees_devices; /* 1: the programs can look for qdiscs and filters themselves */
 	/* 1: the programs have met a mapping or flow of an owner whose veth is gone. Written by
 	 * them; by user space when it looks for such owners. */
 	__u32 owner_gone;

@@ -24,7 +24,8 @@
 	X(flow_offloaded, "flows that began to skip the IP stack, both ways") \
 	X(flow_mapping, "new flows through a mapping") \
 	X(flow_masquerade, "new masqueraded flows, hairpin included") \
-	X(flow_direct, "new flows to a container's own address, remembered as untranslated") \
+	X(flow_direct, \
+	  "new flows remembered as untranslated: to a container's own address, or a strict one's") \
 	X(flow_host, "new flows of the host's own that something here would take for another's") \
 	X(flow_displaced, "masqueraded flows that lost their port to a later socket of the host") \
 	X(flow_moved_port, "new flows whose source port had to move because the tuple was taken") \
@@ -64,7 +65,7 @@
 	X(drop_no_attachment, "packet from a container whose attachment was deleted") \
 	X(drop_forged_source, \
 	  "packet from a container with the address of another container or of the host") \
-	X(drop_strict, "packet from an uplink to a strict container's own address, uninvited") \
+	X(drop_strict, "packet from an uplink to a strict container's own address, of no flow") \
 	X(drop_sctp_fragment, \
 	  "SCTP in fragments to or from a port whose number changes: its checksum cannot follow") \
 	X(drop_rewrite_failed, "the kernel refused to change the packet")

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * device_members.h - where the kernel that runs keeps what somebody has hung at a network device.
+ * device_members.h - where the running kernel keeps the qdiscs and filters of a network device.
  *
  * These are the kernel's own types, which differ from one kernel to the next: the loader looks the
  * members up in the kernel's BTF and hands their offsets to the programs. Where one is not found,

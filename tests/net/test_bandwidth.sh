@@ -176,14 +176,16 @@ shaper_in_order() {
 filters_asked() { [ "$(kernel_or 6.6)" != 6.6 ] || echo '{"attach": "clsact"}'; }
 
 # where our programs are filters, as before Linux 6.6, and the bandwidth plugin's filter comes before
-# ours: everybody reaches every port [s105][s110]
+# ours: everybody reaches every port, and nothing warns of that filter [s105][s110]
 test_bandwidth_filters() {
 	near_start bridge
 	limited_list bridge before entry both "$(filters_asked)"
 	limited_add web -p 8080:80/tcp -p 8080:80/udp
+	expect_equal '' "$(grep 'runs before' /run/results/web)" "ADD of the plugin's own filter"
 	serve_in web 80
 	expect_everybody_answered
 	runtime check limited web >/run/out 2>&1 || fail "CHECK: $(cat /run/out)"
+	expect_equal '' "$(grep 'runs before' /run/out)" "CHECK of the plugin's own filter"
 	shaper_in_order
 	limited_remove web
 	expect_equal '' "$(ip -o link show type ifb)"

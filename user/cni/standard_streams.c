@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* standard_streams.c - nobody who closes standard input, output or error harms the program. */
+/* standard_streams.c - standard input, output and error that are closed harm nothing. */
 #include "cni/standard_streams.h"
 
 #include <fcntl.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * standard_streams.h - what a program does first, so that nobody who closes its standard input,
- * output or error harms it.
+ * standard_streams.h - what a program does first, so that standard input, output and error that are
+ * closed harm nothing.
  */
 #ifndef CNI_STANDARD_STREAMS_H
 #define CNI_STANDARD_STREAMS_H

@@ -117,7 +117,8 @@ int main(int argc, char **argv)
 
 	/* Nor must a plugin that does not read its stdin end us. */
 	standard_streams_guard();
-	/* Ignored by whoever started us, it would keep from us how plugins end. */
+	/* If SIGCHLD is ignored, as the caller may have left it, wait() does not tell how plugins
+	 * end. */
 	signal(SIGCHLD, SIG_DFL);
 	failed = run(argc, argv, &err);
 	if (failed)

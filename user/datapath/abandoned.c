@@ -12,7 +12,7 @@
 #include "datapath/owners.h"
 #include "datapath/warning.h"
 
-/* Before looking: what the programs meet from now on they tell anew. */
+/* Called before looking: what the programs meet from now on they note again. */
 static int forget_notice(const struct datapath *datapath, enum abandoned_which which, bool *noticed,
 			 struct cni_error *err)
 {
@@ -32,7 +32,7 @@ static int forget_notice(const struct datapath *datapath, enum abandoned_which w
 	return meta_write(&datapath->objects, &meta, err);
 }
 
-/* A veth that was seen to be gone does not come back for the same owner. */
+/* Without the lock: a veth that is gone does not come back for the same owner. */
 static int remove_if_abandoned(const struct datapath *datapath, struct nl_sock *socket,
 			       const struct attachment_entry *entry, struct cni_error *err)
 {
@@ -44,7 +44,7 @@ static int remove_if_abandoned(const struct datapath *datapath, struct nl_sock *
 	describe_attachment(&datapath->objects, entry->key.name, who);
 	if (attachment_remove_stale(datapath, entry, err))
 		return -1;
-	warning("what %s had is removed: its veth is gone, and DEL was not called", who);
+	warning("removed what %s had left: its veth is gone, and DEL was not called", who);
 	return 0;
 }
 

@@ -18,8 +18,8 @@ enum abandoned_which {
 	ABANDONED_NOTICED, /* only if the programs have met one since the last time */
 };
 
-/* With a warning for each. What fails is a warning too: nobody who calls this waits for it.
- * Takes the lock. */
+/* Warns of each. A failure is a warning, too: callers have done their own job by then. Takes the
+ * lock. */
 void abandoned_remove(const struct datapath *datapath, struct nl_sock *socket,
 		      enum abandoned_which which);
 

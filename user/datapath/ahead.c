@@ -9,6 +9,7 @@
 #include "cni/cleanup.h"
 #include "datapath/clsact.h"
 #include "datapath/objects.h"
+#include "datapath/shaper.h"
 #include "net/qdisc.h"
 
 static void describe_program(uint32_t id, const char *what, char text[AHEAD_SIZE])
@@ -29,8 +30,7 @@ static bool is_ahead(const struct filter *filter)
 	return filter->priority < FILTER_PRIORITY && filter->handle;
 }
 
-/* The first program of somebody else's that runs before ours; 0: none. *ours: ours is at this hook.
- */
+/* The first program that is not ours and runs before it; 0: none. *ours: ours is at this hook. */
 static uint32_t find_tcx_program(uint32_t ifindex, enum hook hook, bool *ours)
 {
 	uint32_t ids[TCX_PROGRAMS], first = 0;
@@ -47,6 +47,16 @@ static uint32_t find_tcx_program(uint32_t ifindex, enum hook hook, bool *ours)
 	return first;
 }
 
+/* The bandwidth plugin's filter: what it redirects meets from_container at the other device. */
+static bool leads_to_ours(uint32_t ifindex, enum hook hook, const struct filter *filter)
+{
+	uint32_t shaper = 0;
+
+	if (hook == HOOK_INGRESS && !filter->program)
+		shaper = clsact_find_redirect(ifindex);
+	return shaper && shaper_program(shaper);
+}
+
 /* TCX programs run before all filters. */
 bool ahead_find(struct nl_sock *socket, uint32_t ifindex, enum hook hook, bool without_filters,
 		char text[AHEAD_SIZE])
@@ -60,7 +70,8 @@ bool ahead_find(struct nl_sock *socket, uint32_t ifindex, enum hook hook, bool w
 		return true;
 	}
 	if (ours || without_filters ||
-	    !qdisc_find_filter(socket, ifindex, hook == HOOK_INGRESS, is_ahead, &filter))
+	    !qdisc_find_filter(socket, ifindex, hook == HOOK_INGRESS, is_ahead, &filter) ||
+	    leads_to_ours(ifindex, hook, &filter))
 		return false;
 	if (filter.program)
 		describe_program(filter.program, "tc program", text);

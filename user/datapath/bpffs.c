@@ -80,7 +80,7 @@ int bpffs_owner(const char *path, struct cni_error *err)
 {
 	struct stat status;
 
-	/* Nothing that is in the way of looking could be in anybody else's power. */
+	/* The path to it is root's alone, so no other user can make lstat() fail. */
 	if (lstat(path, &status))
 		return BPFFS_NOBODYS;
 	if (status.st_uid || !S_ISDIR(status.st_mode))

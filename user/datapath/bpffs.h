@@ -16,8 +16,8 @@ bool bpffs_is_mounted(void);
 /* Mounts it where it is not. Codes 102, 11. */
 int bpffs_mount(struct cni_error *err);
 
-/* Whether nobody but root can take away what root has in it: it is root's, and who else may write
- * to it cannot rename others' entries (sticky, as mount(8) makes it). Code 102. */
+/* Whether only root can take away what root has in it: it is root's, and either others cannot write
+ * to it or it is sticky, as mount(8) makes it. Code 102. */
 int bpffs_verify(struct cni_error *err);
 
 enum bpffs_owner {

@@ -17,9 +17,9 @@ struct nl_sock;
 /* Whether somebody else's program hangs behind ours at the interface's ingress. */
 bool bypass_at_ingress(const struct datapath *datapath, struct nl_sock *socket, uint32_t ifindex);
 
-/* What somebody else has at an interface, as phrases; NULL: nothing. */
+/* What is not ours at an interface, as phrases; NULL: nothing. */
 struct bypass {
-	const char *program; /* what nobody but user space finds */
+	const char *program; /* what only user space finds */
 	const char *watched; /* what the programs see by themselves where sees_devices is set */
 };
 

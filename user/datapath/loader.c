@@ -148,7 +148,7 @@ static int open_and_load(struct portmap_bpf **skeleton, const struct objects *ob
 	return -1;
 }
 
-/* A verifier that does not like how the programs look at devices still takes the rest. */
+/* If the verifier refuses the look at devices it may still accept the rest. */
 static int load_for_kernel(struct portmap_bpf **skeleton, const struct objects *objects,
 			   uint32_t flow_entries, struct device_layout *layout)
 {
@@ -214,7 +214,7 @@ static uint64_t memory_of_map(const struct bpf_map *map)
 	return bpf_map__max_entries(map) * entry;
 }
 
-/* Of all maps, with the smallest table of flows, in MiB; 0: not to be told. */
+/* Of all maps, with the smallest table of flows, in MiB; 0: not known. */
 static unsigned int smallest_memory(void)
 {
 	struct portmap_bpf *skeleton = portmap_bpf__open();

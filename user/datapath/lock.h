@@ -13,13 +13,13 @@
  * In a container that plays the host, and whose runtime has made its sysfs read-only, the file
  * cannot be opened. There it is the network namespace's own file, which every process can open.
  *
- * A socket in a SOCKMAP of one element would exclude as well, but has nobody wait in line, and
+ * A socket in a SOCKMAP of one element would exclude as well, but nobody can wait for it, and
  * before the first ADD there is no map.
  *
  * bpf-portmap 0.1 locked the network namespace's own file, which every process can open. That is
  * taken too, after ours. Where another process has it, it is waited for only if that is root's, is
  * called bpf-portmap and can be seen from here, and for one second at most, once in a run; then a
- * warning is printed, and we go on without it. Nobody else makes us wait.
+ * warning is printed, and we go on without it.
  */
 #ifndef DATAPATH_LOCK_H
 #define DATAPATH_LOCK_H

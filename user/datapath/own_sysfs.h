@@ -10,8 +10,8 @@
 #include "cni/error.h"
 
 /* Opens a file of it for writing, which only root may do where its mode says so. NULL-terminated
- * names; the first one that exists in this kernel. -1 and code 102; errno is EROFS where somebody
- * has made the file system itself read-only, whatever mount it is seen by. */
+ * names; the first one that exists in this kernel. -1 and code 102; errno is EROFS where the
+ * file system itself is read-only, whatever mount it is seen by. */
 int own_sysfs_open(const char *const *names, struct cni_error *err);
 
 /* A directory that only root can write to, for a note of what our sysfs is known by. Where there is

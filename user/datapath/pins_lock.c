@@ -18,11 +18,11 @@
 #include "datapath/refusal.h"
 #include "datapath/warning.h"
 
-/* Each round that fails is one in which somebody else got what he wanted. */
+/* In each round that fails another process has got on. */
 #define ROUNDS 1000
 
-/* A directory of another user, where everybody may make some: he must not keep us from working, nor
- * have us use what he pinned. */
+/* Where everybody may make directories, one of another user must neither stop us nor have us use
+ * what is pinned in it. */
 static int move_aside(const char *path, struct cni_error *err)
 {
 	uint32_t number = 0;
@@ -83,7 +83,7 @@ static bool is_still_there(int fd)
 	       held.st_dev == named.st_dev;
 }
 
-/* 1: locked; 0: somebody has removed it, or moved it to its place, meanwhile; -1. */
+/* 1: locked; 0: it was removed, or moved to its place, meanwhile; -1. */
 static int try_lock(int *directory, struct cni_error *err)
 {
 	cleanup_close int fd = -1;

@@ -32,9 +32,8 @@ int socket_hooks_verify(const struct datapath *datapath, enum socket_purpose pur
 /* Whether one of the purpose was ever attached, and its pin is still there. */
 bool socket_hooks_are_used(const struct datapath *datapath, enum socket_purpose purpose);
 
-/* Attaches again what somebody has detached of those that were ever attached, or that a mapped port
- * is there for. Where those for "localhost" never were, and cannot be, that is a warning. Codes
- * 102, 11. */
+/* Attaches again those that were detached, or that a mapped port needs. Where those for "localhost"
+ * never were attached, and cannot be, that is a warning. Codes 102, 11. */
 int socket_hooks_repair(const struct datapath *datapath, struct cni_error *err);
 
 /* After the maps or programs were loaded anew: gives those that are attached the new

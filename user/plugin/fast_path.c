@@ -12,10 +12,10 @@
 #include "net/link_names.h"
 #include "net/xfrm.h"
 
-/* What packets must not walk past. */
+/* What packets must not skip. */
 struct finding {
-	bool program; /* nobody but user space sees it */
-	bool watched; /* the programs see it, too, where the kernel lets them */
+	bool program; /* one that only user space can see */
+	bool watched; /* what the programs see, too, where the kernel lets them */
 	char what[96];
 };
 
@@ -27,7 +27,7 @@ static void look_at_link(const struct host *host, const struct link *link, bool 
 	finding->program |= found.program != NULL;
 	finding->watched |= found.watched != NULL;
 	if (!finding->what[0] && (found.program || found.watched))
-		snprintf(finding->what, sizeof(finding->what), "somebody has %s at %s",
+		snprintf(finding->what, sizeof(finding->what), "%s that is not ours is at %s",
 			 found.program ?: found.watched, link->name);
 }
 
@@ -126,7 +126,7 @@ int fast_path_refresh_uplink(struct host *host, uint32_t ifindex, const struct i
 {
 	struct finding finding = {
 		.program = fast_path_is_barred_at_uplink(host, ifindex, known),
-		.what = "somebody's program hangs behind ours",
+		.what = "another tc program follows ours",
 	};
 
 	return bar(host, ifindex, known, &finding, err);
@@ -135,7 +135,7 @@ int fast_path_refresh_uplink(struct host *host, uint32_t ifindex, const struct i
 struct survey {
 	struct host *host;
 	bool with_containers;
-	struct finding of_all; /* containers */
+	struct finding of_all; /* what concerns all containers */
 	struct cni_error *err;
 	int result;
 };

@@ -25,8 +25,7 @@ bool fast_path_is_barred_at_uplink(const struct host *host, uint32_t ifindex,
 int fast_path_refresh_uplink(struct host *host, uint32_t ifindex, const struct interface *known,
 			     struct cni_error *err);
 
-/* The same for a container's veth, of which somebody may have something at its bridge, too; with a
- * warning where it is barred. */
+/* The same for a container's veth, and its bridge; with a warning where it is barred. */
 int fast_path_check_container(struct host *host, uint32_t ifindex, struct cni_error *err);
 
 /* The same for all uplinks; and for all containers. Codes 102, 5, 11. */

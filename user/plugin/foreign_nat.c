@@ -11,7 +11,7 @@
 #include "net/nat_rules.h"
 #include "plugin/conf_ranges.h"
 
-/* Enough for a reader: a line each. */
+/* Warnings of one ADD, a line each. */
 #define MAX_TOLD 16
 #define RULE_TEXT_SIZE 640
 
@@ -48,7 +48,8 @@ static bool is_about(const struct wanted *wanted, const struct nat_rule *rule,
 {
 	if (!nat_rule_may_match(rule, key->protocol, key->host_address, key->host_port))
 		return false;
-	/* The host's processes alone reach it, and rules for what comes from outside do not. */
+	/* Only the host's processes reach it, and the rules are those for what comes from outside.
+	 */
 	if (cni_address_is_loopback(key->host_address))
 		return false;
 	return !cni_address_is_any(key->host_address) || nat_rule_has_any_address(rule) ||
@@ -102,8 +103,8 @@ static const struct nat_rule *rule_about(const struct wanted *wanted,
 	return best;
 }
 
-/* "host port 8080/tcp is mapped to 10.88.0.2:80 by a rule in the chain CNI-HOSTPORT-DNAT of
- * iptables or nftables, with the comment: dnat name: "web" id: "abc"" */
+/* "host port 8080/tcp is mapped to 10.88.0.2:80 by a rule in chain CNI-DN-0123 of iptables or
+ * nftables (comment: dnat name: "web" id: "abc")" */
 static void describe(const struct nat_rule *rule, const struct portmap_key *key,
 		     char text[RULE_TEXT_SIZE])
 {
@@ -143,7 +144,7 @@ static void warn(const struct nat_rule *rule, const struct portmap_key *key)
 		text);
 }
 
-/* The any addresses of both families are one mapping to whoever asked for it. */
+/* A mapping without hostIP has a key for each family, and is told of once. */
 static bool is_told(const struct portmap_key *told, const struct portmap_key *key)
 {
 	return told && told->protocol == key->protocol && told->host_port == key->host_port;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * foreign_nat.h - host ports that are to be mapped and that somebody's iptables or nftables rules
- * have: portmap's before its containers were added again, Docker's, netavark's, kube-proxy's.
+ * foreign_nat.h - host ports that are to be mapped, and that rules of iptables or nftables have:
+ * portmap's, of containers that still run; Docker's, netavark's, kube-proxy's.
  */
 #ifndef PLUGIN_FOREIGN_NAT_H
 #define PLUGIN_FOREIGN_NAT_H

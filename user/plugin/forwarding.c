@@ -61,7 +61,7 @@ static bool uplink_name(const struct host *host, uint32_t ifindex, char name[IF_
 	       link_name(host->socket, ifindex, name);
 }
 
-/* One uplink that forwards is enough: off at another one may be somebody's wish. */
+/* One uplink that forwards is enough: at another one it may be off on purpose. */
 static int verify_uplinks(const struct host *host, bool ipv4, uint32_t own_bridge,
 			  struct cni_error *err)
 {
@@ -137,7 +137,7 @@ int forwarding_verify_host(const struct host *host, struct cni_error *err)
 	const int *maps = host->datapath.objects.maps;
 	struct families families = {false, false};
 
-	/* What cannot be read is another one's to complain of. */
+	/* Other checks report maps that cannot be read. */
 	maps_walk(maps[MAP_PORTMAPS], sizeof(struct portmap_key), sizeof(struct portmap), add_port,
 		  &families);
 	maps_walk(maps[MAP_ENDPOINTS], sizeof(struct endpoint_key), sizeof(struct endpoint),

@@ -8,7 +8,7 @@
 #include "datapath/warning.h"
 #include "net/link_names.h"
 
-/* A look at each of very many would cost ADD more than it may. */
+/* With more than these ADD looks at none, for that would take too long. */
 #define MANY_INTERFACES 8
 
 static void warn_at(struct host *host, uint32_t ifindex, const struct interface *interface,
@@ -20,9 +20,8 @@ static void warn_at(struct host *host, uint32_t ifindex, const struct interface 
 		if (program_at(interface, hook) != PROGRAM_COUNT &&
 		    ahead_find(host->socket, ifindex, hook, new_qdisc, text) &&
 		    link_name(host->socket, ifindex, name))
-			warning("%s: %s runs before %s at %s: mapped ports are dead for packets "
-				"that"
-				" it does not let go on",
+			warning("%s: %s runs before %s at %s: packets that it does not pass on"
+				" do not reach mapped ports",
 				name, text, program_name(program_at(interface, hook)),
 				hook_name(hook));
 }
