@@ -124,7 +124,7 @@ test_bpffs_no_lock() {
 	expect_contains "$output" 'cannot mount the sysfs of this network namespace'
 }
 
-# call_of_load PATTERN: which bpf() call of a first ADD of web it is that has this in it. That ADD
+# call_of_load PATTERN: the number of the bpf() call with this in it, in a first ADD of web. That ADD
 # fails in the end, and leaves nothing.
 call_of_load() {
 	! PREFIX="strace -o /run/trace -e trace=bpf,rename -e inject=rename:error=EIO" \
@@ -132,30 +132,29 @@ call_of_load() {
 	grep '^bpf(' /run/trace | grep -n -m 1 "$1" | cut -d : -f 1
 }
 
-# a program that the kernel refuses: the error names the kernel and the program first, and leaves
-# libbpf's lines to the details
-test_bpffs_program_refused() {
+# load_refused PATTERN ERROR: the first ADD of web, in which this bpf() call and all later ones fail
+load_refused() {
 	local call
 	mount -t tmpfs tmpfs /sys/kernel/btf # else the loader tries once more, with other programs
 	container_add_plain web
 	plugin_config web >/run/config
-	call=$(call_of_load 'BPF_PROG_LOAD.*"to_uplink"')
-	PREFIX="strace -o /dev/null -e trace=bpf -e inject=bpf:error=EINVAL:when=$call+" \
+	call=$(call_of_load "$1")
+	PREFIX="strace -o /dev/null -e trace=bpf -e inject=bpf:error=$2:when=$call+" \
 		expect_failure plugin_run ADD web </run/config
 	expect_code 102
+}
+
+# a program that the kernel refuses: the error names the kernel and the program first, and leaves
+# libbpf's lines to the details
+test_bpffs_program_refused() {
+	load_refused 'BPF_PROG_LOAD.*"to_uplink"' EINVAL
 	expect_contains "$(jq -r .msg <<<"$output")" "Linux $(uname -r) refuses the program to_uplink"
 	expect_contains "$(jq -r .details <<<"$output")" libbpf
 }
 
 # maps that there is no memory for: the error says how much they need, and what to do
 test_bpffs_no_memory() {
-	local call
-	container_add_plain web
-	plugin_config web >/run/config
-	call=$(call_of_load 'BPF_MAP_CREATE.*"flows"')
-	PREFIX="strace -o /dev/null -e trace=bpf -e inject=bpf:error=ENOMEM:when=$call+" \
-		expect_failure plugin_run ADD web </run/config
-	expect_code 102
+	load_refused 'BPF_MAP_CREATE.*"flows"' ENOMEM
 	expect_contains "$(jq -r .msg <<<"$output")" 'MemoryMax of containerd.service'
 	jq -r .msg <<<"$output" | grep -qE 'about [0-9]{2,3} MiB' || fail "$output"
 }
