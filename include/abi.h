@@ -93,12 +93,12 @@ enum attachment_state {
 	ATTACHMENT_READY = 2,
 } __attribute__((packed));
 
-/* What Kubernetes or Nomad calls a container. */
+/* What Kubernetes, Nomad or Podman calls a container. */
 enum workload_kind {
-	WORKLOAD_NONE = 0,  /* neither: the container ID is all that is known */
+	WORKLOAD_NONE = 0,  /* none of them: the container ID is all that is known */
 	WORKLOAD_POD = 1,   /* Kubernetes: namespace and name of the pod */
 	WORKLOAD_NOMAD = 2, /* Nomad: namespace, and job/group */
-	/* Podman 4 names a container as Kubernetes names a pod, but without a namespace */
+	/* Podman 4: its name, in the argument that is the pod's in Kubernetes, and no namespace */
 	WORKLOAD_CONTAINER = 3,
 } __attribute__((packed));
 

@@ -149,8 +149,7 @@ policy() { ip xfrm policy "$1" src 198.51.100.1/32 dst 198.51.100.2/32 dir "${2:
 is_silent() { ! (expect_says "$@") 2>/dev/null; }
 
 # as long as the host has IPsec policies for what leaves or is forwarded everything goes through the
-# stack, which asks them, also about flows that
-# live; ADD, CHECK and attach say so
+# stack, which asks them, also about flows that live; ADD, CHECK and attach say so
 test_bypass_live_policies() {
 	policy add out block 2>/run/out || skip "the kernel has no IPsec: $(cat /run/out)"
 	policy delete

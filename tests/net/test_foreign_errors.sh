@@ -85,7 +85,7 @@ test_foreign_errors_inwards() {
 	expect_equal 1 "$(counted drop_foreign_error)" "errors about somebody else's flow"
 }
 
-# an ICMP error from outside goes through the IP stack: its firewall decides whose word counts
+# an ICMP error from outside goes through the IP stack, whose firewall decides about it
 test_foreign_errors_from_outside() {
 	local seen
 	victim_make

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 # shellcheck shell=bash disable=SC2154 # the world's names: world.sh
 #
-# test_gone.sh - containers that go without DEL, whose ports are somebody else's from then on.
+# test_gone.sh - containers that go without DEL: their ports are free from then on.
 
 # Their conflist is portmap's now; ours has the port from before. route_localnet and OUTPUT are what
 # portmap needs for programs of the host.
@@ -36,8 +36,8 @@ test_gone_port_is_portmaps() {
 	expect_answer client tcp "$host4" 9090 stays
 }
 
-# the next ADD, attach or CHECK removes what a container has left behind that went without DEL, once
-# somebody has asked for its port
+# what a container that went without DEL has left behind is removed by attach, and by the next ADD or
+# CHECK after a client has asked for its port
 test_gone_is_cleared_away() {
 	[ "$plugin" = bpf-portmap ] || skip "about our own maps"
 	container_start stays bridge -p 9090:80/tcp

@@ -123,8 +123,8 @@ test_lock_excludes() {
 	done
 }
 
-# whoever holds the lock of one network namespace is in nobody's way in another one, though both
-# share the bpffs and the /sys that they see
+# the lock of one network namespace holds nothing up in another one, though both share the bpffs and
+# the /sys that they see
 test_lock_of_another_host() {
 	container_start web bridge -p 8080:80/tcp
 	own_lock_held

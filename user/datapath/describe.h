@@ -17,7 +17,7 @@
 void describe_port(const struct portmap_key *key, char text[DESCRIBED_PORT_SIZE]);
 
 /* "container x, interface eth0, network y" from "y/x/eth0"; where its record names a pod, "pod
- * default/web-0 (sandbox x), interface eth0, network y". */
+ * default/web-0 (sandbox x), interface eth0, network y"; Podman's: "container web (x), ...". */
 void describe_attachment(const struct objects *objects, const char key[ATTACHMENT_KEY_SIZE],
 			 char text[DESCRIBED_ATTACHMENT_SIZE]);
 

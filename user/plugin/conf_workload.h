@@ -7,9 +7,10 @@
 
 #include "plugin/conf.h"
 
-/* What Kubernetes' runtimes say (K8S_POD_NAMESPACE, K8S_POD_NAME) and Nomad (NOMAD_NAMESPACE,
- * NOMAD_JOB_ID, NOMAD_GROUP_NAME); WORKLOAD_NONE where neither does. People will read it, so that
- * whatever is not printable ASCII becomes a question mark, and what is too long is cut. */
+/* What Kubernetes' runtimes say (K8S_POD_NAMESPACE, K8S_POD_NAME), Nomad (NOMAD_NAMESPACE,
+ * NOMAD_JOB_ID, NOMAD_GROUP_NAME) and Podman (K8S_POD_NAME); WORKLOAD_NONE where none does. People
+ * will read it, so that whatever is not printable ASCII becomes a question mark, and what is too
+ * long is cut. */
 void conf_read_workload(struct workload *workload, const char *args);
 
 #endif
