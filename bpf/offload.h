@@ -161,28 +161,25 @@ VERIFIED_ONCE bool offload_look_up(struct __sk_buff *skb, const struct flow_key 
 
 /* The interface at which routing sees a container: its bridge, or its veth. 0: none, or
  * somebody has something there that packets must not skip. */
-VERIFIED_ONCE __u32 offload_gateway(struct __sk_buff *skb, __u32 veth)
+static __always_inline __u32 offload_gateway(__u32 veth)
 {
-	struct interface *interface = bpf_map_lookup_elem(&interfaces, &veth);
+	const struct interface *interface = bpf_map_lookup_elem(&interfaces, &veth);
 
-	if (!interface)
-		return 0;
-	device_look(skb, veth, interface, flow_now());
-	if (interface->without_fast_path || interface->watched)
+	if (!interface || interface->without_fast_path || interface->watched)
 		return 0;
 	return interface->role == ROLE_PORT ? interface->bridge_ifindex : veth;
 }
 
 /* Routing leads to out_ifindex. Is that this container's gateway, and another one than where the
  * packet comes from? Neighbours on one bridge are left to it. */
-static __always_inline enum flow_path offload_into(struct __sk_buff *skb, struct flow *flow,
-						   const struct slot *container, __u32 ifindex)
+static __always_inline enum flow_path offload_into(struct flow *flow, const struct slot *container,
+						   __u32 ifindex)
 {
 	__u32 gateway;
 
 	if (!container || container->fast_path == FAST_PATH_OFF)
 		return PATH_STACK;
-	gateway = offload_gateway(skb, container->ifindex);
+	gateway = offload_gateway(container->ifindex);
 	if (!gateway)
 		return PATH_UNDECIDED;
 	if (flow->out_ifindex != gateway || gateway == ifindex)
@@ -234,12 +231,11 @@ VERIFIED_ONCE int offload_find_path(struct __sk_buff *skb, const struct flow_key
 	if (!own || own->fast_path == FAST_PATH_OFF || !offload_may_pass(ifindex))
 		return PATH_STACK;
 	if (key->direction == DIRECTION_IN)
-		return offload_into(skb, flow, own, ifindex);
-	if (!offload_gateway(skb, own->ifindex))
+		return offload_into(flow, own, ifindex);
+	if (!offload_gateway(own->ifindex))
 		return PATH_UNDECIDED;
 	container = offload_container(key->destination);
-	return container ? offload_into(skb, flow, container, ifindex)
-			 : offload_out(flow->out_ifindex);
+	return container ? offload_into(flow, container, ifindex) : offload_out(flow->out_ifindex);
 }
 
 /* The container itself asked, or answers: not what the host asks it in a client's name. */
@@ -313,8 +309,8 @@ static __always_inline enum flow_path offload_find_paths(struct __sk_buff *skb,
 	if (!slot || !offload_is_containers(&halves->out_key, halves->out) ||
 	    policy_masquerades_all(&halves->out->owner))
 		return PATH_STACK;
-	out = offload_find_path(skb, &halves->out_key, halves->out,
-				offload_gateway(skb, slot->ifindex), halves->out->out_ifindex);
+	out = offload_find_path(skb, &halves->out_key, halves->out, offload_gateway(slot->ifindex),
+				halves->out->out_ifindex);
 	if (out < PATH_CONTAINER)
 		return out;
 	if (!offload_may_pass(skb->ifindex))
@@ -354,6 +350,40 @@ static __always_inline void offload_postpone(struct flow *flow, bool in)
 	flow->out_looked_up = flow_now();
 	if (!in && flow->kind == FLOW_MAPPING)
 		flow->out_ifindex = 0; /* it was not looked up, after all */
+}
+
+/* Looks at the veth and bridge of the container that has this address, if one has. */
+VERIFIED_ONCE int offload_look_at(struct __sk_buff *skb, const struct endpoint_key *address)
+{
+	const struct endpoint *endpoint;
+	struct interface *interface;
+	const struct slot *slot;
+	__u32 veth;
+
+	if (!address)
+		return 0;
+	endpoint = bpf_map_lookup_elem(&endpoints, address);
+	slot = endpoint ? owner_slot(&endpoint->owner) : NULL;
+	if (!slot)
+		return 0;
+	veth = slot->ifindex;
+	interface = bpf_map_lookup_elem(&interfaces, &veth);
+	if (interface)
+		device_look(skb, veth, interface, flow_now());
+	return 0;
+}
+
+/* Before a path is asked for: at both ends of the flow there may be a container. Called early, for
+ * what looks at devices needs room on the stack (512 bytes, all callers together). */
+static __always_inline void offload_look(struct __sk_buff *skb, const struct flow_key *tuple,
+					 const struct translation *translation)
+{
+	bool in = tuple->direction == DIRECTION_IN;
+
+	if (!device_layout.known)
+		return;
+	offload_look_at(skb, (const void *)(in ? translation->address : tuple->source));
+	offload_look_at(skb, (const void *)(in ? tuple->source : tuple->destination));
 }
 
 /* Is it time to decide? */
@@ -464,8 +494,10 @@ static __always_inline void offload_choose(struct __sk_buff *skb, const struct p
 	if (packet->tuple.direction == DIRECTION_IN && flow->in_ifindex != ifindex &&
 	    offload_enters_elsewhere(&packet->tuple, flow, ifindex))
 		return;
-	if (!fresh)
+	if (!fresh) {
+		offload_look(skb, &packet->tuple, translation);
 		offload_refresh(skb, &packet->tuple, flow, ifindex);
+	}
 	offload_take(skb, packet, flow, now, translation);
 	if (!fresh && translation->path == PATH_OUT)
 		__builtin_memset(translation->frame_destination, 0, ETH_ALEN);
@@ -489,7 +521,7 @@ VERIFIED_ONCE int offload_to_next_hop(struct __sk_buff *skb, const struct packet
 		return TC_ACT_SHOT;
 	__builtin_memcpy(&key, &packet->tuple, sizeof(key));
 	flow = flow_find(&key);
-	route_query(&query, packet, offload_gateway(skb, skb->ifindex));
+	route_query(&query, packet, offload_gateway(skb->ifindex));
 	if (flow && flow->kind == FLOW_MAPPING)
 		route_query_source(&query, translation->address);
 	result = bpf_fib_lookup(skb, &query, sizeof(query), 0);
@@ -542,6 +574,7 @@ VERIFIED_ONCE int offload_follow(struct __sk_buff *skb, const struct packet *pac
 static __always_inline void offload_open(struct __sk_buff *skb, const struct packet *packet,
 					 __u32 ifindex, struct translation *translation)
 {
+	offload_look(skb, &packet->tuple, translation);
 	if (offload_consider(skb, packet, ifindex))
 		offload_follow(skb, packet, translation);
 }

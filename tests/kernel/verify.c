@@ -16,7 +16,7 @@
 #define MAX_PROGRAMS 64
 /* That the verifier may walk through. Twice as many as today: it is to notice loops in loops and
  * branches in branches, not another kernel or compiler. */
-#define MOST_INSTRUCTIONS 50000
+#define MOST_INSTRUCTIONS 100000
 
 static char logs[MAX_PROGRAMS][LOG_SIZE];
 
