@@ -941,8 +941,8 @@ static void ask_container(struct question *question)
 		return;
 	}
 	answer(question, ANSWER_PASS, "not the container's own address");
-	routed = addressed_to(visit, interface->role == ROLE_PORT ? interface->bridge_mac
-								  : host_mac(visit->device));
+	routed = addressed_to(visit, host_mac(visit->device)) ||
+		 (interface->role == ROLE_PORT && addressed_to(visit, interface->bridge_mac));
 	if (!from || !same_owner(&from->owner, &interface->owner)) {
 		if (is_forged(question, from, routed))
 			answer(question, ANSWER_DROP, "another's address");
