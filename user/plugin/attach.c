@@ -66,7 +66,6 @@ static int refresh(struct host *host, struct cni_error *err)
 {
 	abandoned_remove(&host->datapath, host->socket, ABANDONED_ALL);
 	interfaces_sweep(host);
-	run_before_warn_all(host);
 	if (interfaces_repair(host, err) || fast_path_refresh(host, err) ||
 	    interfaces_refresh_addresses(host, err))
 		return -1;
@@ -102,5 +101,7 @@ int command_attach(char *const *interfaces, struct cni_error *err)
 	/* At boot, say: there is nothing yet to attach, and the first ADD looks by itself. */
 	if (!datapath_is_usable(&host.datapath))
 		return visit_named(&host, interfaces, interfaces_check_named, err);
+	/* Of those that are attached to only now the attaching warns. */
+	run_before_warn_all(&host);
 	return *interfaces ? attach_to(&host, interfaces, err) : attach_to_all(&host, err);
 }

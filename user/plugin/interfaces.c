@@ -13,6 +13,7 @@
 #include "datapath/maps.h"
 #include "net/link_names.h"
 #include "plugin/fast_path.h"
+#include "plugin/run_before.h"
 #include "plugin/uplinks.h"
 
 #define MANY_INTERFACES 8
@@ -52,6 +53,7 @@ static int attach_and_write(struct host *host, const struct attach_target *targe
 
 	if (attach_interface(&host->datapath, host->socket, target, &ignored, err))
 		return -1;
+	run_before_warn(host, link->ifindex, &interface, false);
 	fill_addresses(&interface, address_list_find(&host->addresses, link->ifindex));
 	if (target->interface.role == ROLE_BRIDGE)
 		memcpy(interface.bridge_mac, link->mac, sizeof(interface.bridge_mac));

@@ -8,11 +8,8 @@
 #include "datapath/warning.h"
 #include "net/link_names.h"
 
-/* With more than these ADD looks at none, for that would take too long. */
-#define MANY_INTERFACES 8
-
-static void warn_at(struct host *host, uint32_t ifindex, const struct interface *interface,
-		    bool new_qdisc)
+void run_before_warn(struct host *host, uint32_t ifindex, const struct interface *interface,
+		     bool new_qdisc)
 {
 	char text[AHEAD_SIZE], name[IF_NAMESIZE];
 
@@ -26,32 +23,19 @@ static void warn_at(struct host *host, uint32_t ifindex, const struct interface 
 				hook_name(hook));
 }
 
-static void warn_at_known(struct host *host, uint32_t ifindex)
-{
-	struct interface interface;
-
-	if (interface_read(&host->datapath.objects, ifindex, &interface))
-		warn_at(host, ifindex, &interface, false);
-}
-
 void run_before_warn_container(struct host *host, const struct container *container, bool new_qdisc)
 {
 	uint32_t bridge = container->veth.bridge.ifindex;
+	struct interface known;
 
-	warn_at(host, container->target.ifindex, &container->target.interface, new_qdisc);
-	if (bridge)
-		warn_at_known(host, bridge);
-	if (host->addresses.count > MANY_INTERFACES)
-		return;
-	for (size_t i = 0; i < host->addresses.count; i++)
-		if (host->addresses.interfaces[i].ifindex != bridge &&
-		    host->addresses.interfaces[i].ifindex != container->target.ifindex)
-			warn_at_known(host, host->addresses.interfaces[i].ifindex);
+	run_before_warn(host, container->target.ifindex, &container->target.interface, new_qdisc);
+	if (bridge && interface_read(&host->datapath.objects, bridge, &known))
+		run_before_warn(host, bridge, &known, false);
 }
 
 static bool warn_at_each(const void *key, const void *value, void *context)
 {
-	warn_at(context, *(const uint32_t *)key, value, false);
+	run_before_warn(context, *(const uint32_t *)key, value, false);
 	return true;
 }
 

@@ -11,8 +11,12 @@
 #include "plugin/container.h"
 #include "plugin/host.h"
 
-/* For ADD: at the container's veth and bridge, and at the uplinks, if those are few. `new_qdisc`:
- * the veth has got the qdisc for our filter just now. */
+/* At an interface to which ours have been attached. `new_qdisc`: it has got the qdisc for our
+ * filter just now. */
+void run_before_warn(struct host *host, uint32_t ifindex, const struct interface *interface,
+		     bool new_qdisc);
+
+/* For ADD: at the container's veth and bridge. */
 void run_before_warn_container(struct host *host, const struct container *container,
 			       bool new_qdisc);
 
