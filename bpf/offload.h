@@ -353,16 +353,18 @@ static __always_inline void offload_postpone(struct flow *flow, bool in)
 }
 
 /* Looks at the veth and bridge of the container that has this address, if one has. */
-VERIFIED_ONCE int offload_look_at(struct __sk_buff *skb, const struct endpoint_key *address)
+VERIFIED_ONCE int offload_look_at(struct __sk_buff *skb, const struct address *address)
 {
 	const struct endpoint *endpoint;
+	struct endpoint_key key;
 	struct interface *interface;
 	const struct slot *slot;
 	__u32 veth;
 
 	if (!address)
 		return 0;
-	endpoint = bpf_map_lookup_elem(&endpoints, address);
+	address_copy(key.address, address->bytes);
+	endpoint = bpf_map_lookup_elem(&endpoints, &key);
 	slot = endpoint ? owner_slot(&endpoint->owner) : NULL;
 	if (!slot)
 		return 0;
@@ -382,8 +384,8 @@ static __always_inline void offload_look(struct __sk_buff *skb, const struct flo
 
 	if (!device_layout.known)
 		return;
-	offload_look_at(skb, (const void *)(in ? translation->address : tuple->source));
-	offload_look_at(skb, (const void *)(in ? tuple->source : tuple->destination));
+	offload_look_at(skb, (const struct address *)(in ? translation->address : tuple->source));
+	offload_look_at(skb, (const struct address *)(in ? tuple->source : tuple->destination));
 }
 
 /* Is it time to decide? */
