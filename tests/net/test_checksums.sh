@@ -22,7 +22,7 @@ checksums_make() {
 watch_sums() {
 	"$sums" make "/sys/fs/bpf/$2-program" "/sys/fs/bpf/$2"
 	"$sums" attach "/sys/fs/bpf/$2-program" "$1" 2>/dev/null || {
-		tc qdisc add dev "$1" clsact
+		tc qdisc add dev "$1" clsact 2>/dev/null || true # ours, where ADD has been
 		tc filter add dev "$1" ingress prio 1 handle 9 bpf direct-action \
 			object-pinned "/sys/fs/bpf/$2-program"
 	}
