@@ -52,28 +52,31 @@ int output_flush(struct cni_error *err)
 	return cni_error_set(err, CNI_ERROR_IO, "cannot write to stdout: %s", strerror(errno));
 }
 
+static void write_line(const char *prefix, const char *format, va_list arguments)
+{
+	cleanup_free char *text = clean_text(format, arguments);
+
+	fprintf(stderr, "%s%s\n", prefix, text ? text : "out of memory");
+}
+
 void output_warn(const char *format, ...)
 {
-	cleanup_free char *text = NULL;
 	va_list arguments;
 
 	va_start(arguments, format);
-	text = clean_text(format, arguments);
+	write_line("cnirun: warning: ", format, arguments);
 	va_end(arguments);
-	fprintf(stderr, "cnirun: warning: %s\n", text ? text : "out of memory");
 }
 
 static void write_error(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 static void write_error(const char *format, ...)
 {
-	cleanup_free char *text = NULL;
 	va_list arguments;
 
 	va_start(arguments, format);
-	text = clean_text(format, arguments);
+	write_line("cnirun: ", format, arguments);
 	va_end(arguments);
-	fprintf(stderr, "cnirun: %s\n", text ? text : "out of memory");
 }
 
 void output_error(const struct cni_error *err)
