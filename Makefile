@@ -64,7 +64,7 @@ SKELETONS := $(patsubst %.bpf.c,$(BUILD)/%.skel.h,$(wildcard bpf/*.bpf.c))
 
 .DELETE_ON_ERROR:
 .SECONDARY:
-.PHONY: all bench demo check check-unit check-packet check-net check-fuzz check-engines check-kernel fuzz lint format deps deps-check install uninstall clean help
+.PHONY: all bench demo check check-unit check-packet check-net check-fuzz check-engines check-kernel check-clang fuzz lint format deps deps-check install uninstall clean help
 
 all: $(BUILD)/bpf-portmap $(BUILD)/cnirun
 
@@ -82,6 +82,8 @@ help:
 	@echo '                (FUZZ_SECONDS=60 each, FUZZ_SEED=)'
 	@echo 'make check-kernel  as root, on Debian: installs qemu too, boots the kernels of Debian 12,'
 	@echo '                13 and sid in it, runs the main part of the tests on each, prints a table'
+	@echo 'make check-clang  as root: installs other versions of clang too, builds the programs with each'
+	@echo '                (CLANGS="14 15 16 17 18 19"), runs verifier and packet tests with them'
 	@echo 'make lint       format, static analysis, and the rules of the structure'
 	@echo 'make format     formats the C sources'
 	@echo 'make deps       installs the Debian or Ubuntu packages to build with'
@@ -225,8 +227,13 @@ check-kernel: deps-check
 	$(Q)$(MAKE) --no-print-directory all net-tests $(BUILD)/tests/packet-plain $(BUILD)/tests/verify
 	$(Q)tests/kernel/run
 
+# CLANGS= which versions.
+check-clang: deps-check
+	$(Q)$(MAKE) --no-print-directory all
+	$(Q)tests/check clang
+
 # What tests/check asks for before it runs a layer.
-.PHONY: unit-tests packet-tests fuzz-tests net-tests engines-tests
+.PHONY: unit-tests packet-tests fuzz-tests net-tests engines-tests clang-tests
 unit-tests: $(UNIT_TESTS)
 packet-tests: $(BUILD)/tests/packet $(BUILD)/tests/verify
 	$(Q)$(MAKE) --no-print-directory BUILD=$(BUILD)/fallbacks FALLBACKS=1 $(BUILD)/fallbacks/tests/packet
@@ -235,6 +242,8 @@ fuzz-tests: $(BUILD)/tests/packet_fuzz
 net-tests: all $(NET_TOOLS) $(BUILD)/sanitized/bpf-portmap
 engines-tests: net-tests
 	$(Q)tests/engines/install
+
+clang-tests: $(BUILD)/tests/verify
 
 # FUZZ_SECONDS= for each of the fuzzers, FUZZ_SEED= to repeat what was found.
 fuzz: fuzz-tests
@@ -308,4 +317,4 @@ uninstall:
 clean:
 	rm -rf $(BUILD)
 
--include $(shell find $(BUILD) -name '*.d' 2>/dev/null)
+-include $(shell find $(BUILD) -type f -name '*.d' 2>/dev/null)
