@@ -24,22 +24,55 @@ static __u16 checksum(__u32 sum)
 {
 	sum = (sum & 0xffff) + (sum >> 16);
 	sum = (sum & 0xffff) + (sum >> 16);
-	return bpf_htons(~sum);
+	return sum == 0xffff ? 0xffff : bpf_htons(~sum); /* 0 is no checksum (RFC 768) */
 }
 
-static void choose_flow(struct generator_headers *headers, __u32 flow)
+static __u32 flow_address(__u32 flow)
 {
-	__u32 address = plan.base + flow / GENERATOR_PORTS;
-	__u32 port = GENERATOR_FIRST_PORT + flow % GENERATOR_PORTS;
-	__u32 words = (address >> 16) + (address & 0xffff);
+	return plan.base + flow / GENERATOR_PORTS;
+}
 
+static __u32 flow_port(__u32 flow)
+{
+	return GENERATOR_FIRST_PORT + flow % GENERATOR_PORTS;
+}
+
+static __u32 address_sum(__u32 flow)
+{
+	return (flow_address(flow) >> 16) + (flow_address(flow) & 0xffff);
+}
+
+static bool write_ipv4(struct xdp_md *context, __u32 flow)
+{
+	struct generator_headers4 *headers = (void *)(long)context->data;
+
+	if ((void *)(headers + 1) > (void *)(long)context->data_end)
+		return false;
+	__builtin_memcpy(headers, &plan.headers4, sizeof(*headers));
 	if (plan.to_many)
-		headers->ip.daddr = bpf_htonl(address);
+		headers->ip.daddr = bpf_htonl(flow_address(flow));
 	else
-		headers->ip.saddr = bpf_htonl(address);
-	headers->ip.check = checksum(plan.ip_sum + words);
-	headers->udp.source = bpf_htons(port);
-	headers->udp.check = checksum(plan.udp_sum + words + port);
+		headers->ip.saddr = bpf_htonl(flow_address(flow));
+	headers->ip.check = checksum(plan.ip_sum + address_sum(flow));
+	headers->udp.source = bpf_htons(flow_port(flow));
+	headers->udp.check = checksum(plan.udp_sum + address_sum(flow) + flow_port(flow));
+	return true;
+}
+
+static bool write_ipv6(struct xdp_md *context, __u32 flow)
+{
+	struct generator_headers6 *headers = (void *)(long)context->data;
+
+	if ((void *)(headers + 1) > (void *)(long)context->data_end)
+		return false;
+	__builtin_memcpy(headers, &plan.headers6, sizeof(*headers));
+	if (plan.to_many)
+		headers->ip.daddr.in6_u.u6_addr32[3] = bpf_htonl(flow_address(flow));
+	else
+		headers->ip.saddr.in6_u.u6_addr32[3] = bpf_htonl(flow_address(flow));
+	headers->udp.source = bpf_htons(flow_port(flow));
+	headers->udp.check = checksum(plan.udp_sum + address_sum(flow) + flow_port(flow));
+	return true;
 }
 
 /* Whoever is called too early drops the frame, and will be called again at once. */
@@ -62,15 +95,12 @@ static int is_early(void)
 SEC("xdp")
 int generate(struct xdp_md *context)
 {
-	struct generator_headers *headers = (void *)(long)context->data;
-	__u32 next = plan.next;
+	__u32 next = plan.next, flow = plan.first + next;
 
-	if ((void *)(headers + 1) > (void *)(long)context->data_end)
-		return DROP;
 	if ((plan.count && plan.sent >= plan.count) || is_early())
 		return DROP;
-	__builtin_memcpy(headers, &plan.headers, sizeof(*headers));
-	choose_flow(headers, plan.first + next);
+	if (!(plan.ipv6 ? write_ipv6(context, flow) : write_ipv4(context, flow)))
+		return DROP;
 	plan.next = next + 1 < plan.flows ? next + 1 : 0;
 	plan.sent++;
 	return bpf_redirect(plan.ifindex, 0);

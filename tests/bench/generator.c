@@ -9,7 +9,7 @@
  *   --flows     round and round through so many; sources vary (or with --to-many destinations),
  *               32,768 flows an address, counted up from the one given
  *   --first     begins with this flow, to have others than before
- *   --size      of the Ethernet frame, without its checksum
+ *   --size      of the Ethernet frame, without its checksum; more where the headers need it
  *   --count     ends after so many packets (30 s at most)
  *   --seconds   after a fifth of them as a start, what arrives at the sink is measured
  *   --arrivals  measured from the first packet on, until so many have arrived (30 s at most)
@@ -21,6 +21,7 @@
 #include <linux/bpf.h>
 #include <linux/if_ether.h>
 #include <linux/ip.h>
+#include <linux/ipv6.h>
 #include <linux/udp.h>
 #include <limits.h>
 #include <net/if.h>
@@ -137,41 +138,77 @@ static void plan_ethernet(struct ethhdr *ethernet, const char *destination)
 	for (int i = 0; i < ETH_ALEN; i++)
 		ethernet->h_dest[i] = (uint8_t)mac[i];
 	ethernet->h_source[0] = 2;
-	ethernet->h_proto = htons(ETH_P_IP);
+	ethernet->h_proto = htons(plan.ipv6 ? ETH_P_IPV6 : ETH_P_IP);
 }
 
-/* The one that varies stays zero: it counts as nothing in the sums. */
-static void plan_addresses(struct generator_headers *headers, const char *source,
-			   const char *destination)
+/* The word that varies stays zero: it counts as nothing in the sums. */
+static void plan_address(int family, const char *text, void *address, size_t size, bool varies)
 {
-	struct in_addr from, to;
+	uint8_t *last_word = (uint8_t *)address + size - 4;
+	uint32_t word;
 
-	if (inet_pton(AF_INET, source, &from) != 1 || inet_pton(AF_INET, destination, &to) != 1)
-		errx(2, "not an IPv4 address: %s %s", source, destination);
-	plan.base = ntohl(plan.to_many ? to.s_addr : from.s_addr);
-	headers->ip.saddr = plan.to_many ? from.s_addr : 0;
-	headers->ip.daddr = plan.to_many ? 0 : to.s_addr;
+	if (inet_pton(family, text, address) != 1)
+		errx(2, "not such an address as the other one: %s", text);
+	memcpy(&word, last_word, sizeof(word));
+	if (!varies)
+		return;
+	plan.base = ntohl(word);
+	memset(last_word, 0, sizeof(word));
 }
 
-static void plan_packet(char **arguments)
+static struct udphdr udp_to(const char *port, size_t headers)
 {
-	struct generator_headers *headers = &plan.headers;
-	uint16_t datagram = (uint16_t)(order.size - ETH_HLEN - (int)sizeof(headers->ip));
+	size_t length = (size_t)order.size - headers + sizeof(struct udphdr);
 
-	plan.ifindex = if_nametoindex(arguments[0]);
+	return (struct udphdr){.dest = htons((uint16_t)atoi(port)), .len = htons((uint16_t)length)};
+}
+
+static void plan_ipv4(char **arguments)
+{
+	struct generator_headers4 *headers = &plan.headers4;
+
 	plan_ethernet(&headers->ethernet, arguments[1]);
-	plan_addresses(headers, arguments[2], arguments[3]);
+	plan_address(AF_INET, arguments[2], &headers->ip.saddr, 4, !plan.to_many);
+	plan_address(AF_INET, arguments[3], &headers->ip.daddr, 4, plan.to_many);
 	headers->ip.version = 4;
 	headers->ip.ihl = 5;
 	headers->ip.ttl = 64;
 	headers->ip.protocol = IPPROTO_UDP;
 	headers->ip.tot_len = htons((uint16_t)(order.size - ETH_HLEN));
-	headers->udp.dest = htons((uint16_t)atoi(arguments[4]));
-	headers->udp.len = htons(datagram);
+	headers->udp = udp_to(arguments[4], sizeof(*headers));
 	plan.ip_sum = sum_words(&headers->ip, sizeof(headers->ip), 0);
-	plan.udp_sum = sum_words(
-		&headers->ip.saddr, 8,
-		sum_words(&headers->udp, sizeof(headers->udp), (uint32_t)IPPROTO_UDP + datagram));
+	plan.udp_sum = sum_words(&headers->udp, sizeof(headers->udp),
+				 (uint32_t)IPPROTO_UDP + ntohs(headers->udp.len));
+	plan.udp_sum = sum_words(&headers->ip.saddr, 8, plan.udp_sum);
+}
+
+static void plan_ipv6(char **arguments)
+{
+	struct generator_headers6 *headers = &plan.headers6;
+
+	if (order.size < (int)sizeof(*headers))
+		order.size = (int)sizeof(*headers);
+	plan_ethernet(&headers->ethernet, arguments[1]);
+	plan_address(AF_INET6, arguments[2], &headers->ip.saddr, 16, !plan.to_many);
+	plan_address(AF_INET6, arguments[3], &headers->ip.daddr, 16, plan.to_many);
+	headers->ip.version = 6;
+	headers->ip.hop_limit = 64;
+	headers->ip.nexthdr = IPPROTO_UDP;
+	headers->udp = udp_to(arguments[4], sizeof(*headers));
+	headers->ip.payload_len = headers->udp.len;
+	plan.udp_sum = sum_words(&headers->udp, sizeof(headers->udp),
+				 (uint32_t)IPPROTO_UDP + ntohs(headers->udp.len));
+	plan.udp_sum = sum_words(&headers->ip.saddr, 32, plan.udp_sum);
+}
+
+static void plan_packet(char **arguments)
+{
+	plan.ifindex = if_nametoindex(arguments[0]);
+	plan.ipv6 = strchr(arguments[2], ':') != NULL;
+	if (plan.ipv6)
+		plan_ipv6(arguments);
+	else
+		plan_ipv4(arguments);
 }
 
 static struct moment moment_now(const struct generator_plan *live)

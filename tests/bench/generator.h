@@ -6,17 +6,24 @@
 #define GENERATOR_PORTS 32768 /* flows that differ by their source port alone */
 #define GENERATOR_FIRST_PORT 1024
 
-struct generator_headers {
+struct generator_headers4 {
 	struct ethhdr ethernet;
 	struct iphdr ip;
 	struct udphdr udp;
 } __attribute__((packed));
 
+struct generator_headers6 {
+	struct ethhdr ethernet;
+	struct ipv6hdr ip;
+	struct udphdr udp;
+} __attribute__((packed));
+
 /* A flow is a number: its lower bits are the source port, the others are added to the base of
- * the address that varies. The sums are of all that does not vary. User space reads `sent` and
- * `next` while the program writes them. */
+ * the address that varies, of IPv6 to its last 32 bits. The sums are of all that does not vary.
+ * User space reads `sent` and `next` while the program writes them. */
 struct generator_plan {
 	__u32 ifindex;
+	__u32 ipv6;
 	__u32 to_many; /* 1: destinations vary, 0: sources do */
 	__u32 first;   /* flow */
 	__u32 flows;
@@ -25,10 +32,13 @@ struct generator_plan {
 	__u64 count;     /* so many and no more; 0: no limit */
 	__u64 interval;  /* nanoseconds from one packet to the next; 0: as fast as can be */
 	__u64 next_time; /* set by the program */
-	__u32 base;      /* address, in host byte order */
+	__u32 base;      /* (the end of) the address, in host byte order */
 	__u32 ip_sum;
 	__u32 udp_sum;
-	struct generator_headers headers;
+	union {
+		struct generator_headers4 headers4;
+		struct generator_headers6 headers6;
+	};
 };
 
 #endif

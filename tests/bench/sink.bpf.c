@@ -11,13 +11,20 @@
 #include "sink.h"
 
 #define ETHERTYPE_IPV4 0x0800
+#define ETHERTYPE_IPV6 0x86dd
 #define PROTOCOL_UDP 17
 #define PASS 0
 #define DROP 2
 
-struct headers {
+struct headers4 {
 	struct ethhdr ethernet;
 	struct iphdr ip;
+	struct udphdr udp;
+} __attribute__((packed));
+
+struct headers6 {
+	struct ethhdr ethernet;
+	struct ipv6hdr ip;
 	struct udphdr udp;
 } __attribute__((packed));
 
@@ -35,38 +42,75 @@ struct {
 	__type(value, __u64);
 } arrived SEC(".maps");
 
-static void turn_round(struct headers *headers)
-{
-	struct headers old = *headers;
+#define EXCHANGE(a, b) \
+	do { \
+		__typeof__(a) kept = a; \
+		a = b; \
+		b = kept; \
+	} while (0)
 
-	__builtin_memcpy(headers->ethernet.h_dest, old.ethernet.h_source, 6);
-	__builtin_memcpy(headers->ethernet.h_source, old.ethernet.h_dest, 6);
-	headers->ip.saddr = old.ip.daddr;
-	headers->ip.daddr = old.ip.saddr;
-	headers->udp.source = old.udp.dest;
-	headers->udp.dest = old.udp.source;
+/* A macro, for members of packed structures have no pointers. */
+#define TURN_ROUND(headers) \
+	do { \
+		struct ethhdr old = (headers)->ethernet; \
+\
+		__builtin_memcpy((headers)->ethernet.h_dest, old.h_source, 6); \
+		__builtin_memcpy((headers)->ethernet.h_source, old.h_dest, 6); \
+		EXCHANGE((headers)->ip.saddr, (headers)->ip.daddr); \
+		EXCHANGE((headers)->udp.source, (headers)->udp.dest); \
+	} while (0)
+
+/* The port that it was sent to, 0 where it is no UDP packet; turned round where that is wanted. */
+static __be16 look_at_ipv4(struct headers4 *headers, const void *end, bool turn)
+{
+	__be16 port;
+
+	if ((const void *)(headers + 1) > end || headers->ip.protocol != PROTOCOL_UDP)
+		return 0;
+	port = headers->udp.dest;
+	if (turn)
+		TURN_ROUND(headers);
+	return port;
+}
+
+static __be16 look_at_ipv6(struct headers6 *headers, const void *end, bool turn)
+{
+	__be16 port;
+
+	if ((const void *)(headers + 1) > end || headers->ip.nexthdr != PROTOCOL_UDP)
+		return 0;
+	port = headers->udp.dest;
+	if (turn)
+		TURN_ROUND(headers);
+	return port;
+}
+
+static __be16 look_at(struct __sk_buff *skb, bool turn)
+{
+	void *data = (void *)(long)skb->data, *end = (void *)(long)skb->data_end;
+
+	if (skb->protocol == bpf_htons(ETHERTYPE_IPV4))
+		return look_at_ipv4(data, end, turn);
+	return skb->protocol == bpf_htons(ETHERTYPE_IPV6) ? look_at_ipv6(data, end, turn) : 0;
 }
 
 SEC("tc")
 int sink(struct __sk_buff *skb)
 {
-	struct headers *headers = (void *)(long)skb->data;
 	struct sink_settings *now;
 	__u32 zero = 0;
 	__u64 *count;
+	__be16 port;
 
-	if ((void *)(headers + 1) > (void *)(long)skb->data_end ||
-	    headers->ethernet.h_proto != bpf_htons(ETHERTYPE_IPV4) ||
-	    headers->ip.protocol != PROTOCOL_UDP)
-		return PASS;
 	now = bpf_map_lookup_elem(&settings, &zero);
 	count = bpf_map_lookup_elem(&arrived, &zero);
-	if (!now || !count || (now->port && headers->udp.dest != bpf_htons(now->port)))
+	port = look_at(skb, false);
+	if (!now || !count || !port || (now->port && port != bpf_htons(now->port)))
 		return PASS;
 	*count += 1;
 	if (now->action != SINK_ANSWER)
 		return now->action == SINK_PASS ? PASS : DROP;
-	turn_round(headers);
+	look_at(skb, true);
 	return bpf_redirect(skb->ifindex, 0);
 }
 

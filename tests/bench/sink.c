@@ -74,8 +74,8 @@ static void act(const char *name, enum sink_action action)
  * stack does. */
 static _Noreturn void hold(int port)
 {
-	struct sockaddr_in address = {.sin_family = AF_INET, .sin_port = htons((uint16_t)port)};
-	int fd = socket(AF_INET, SOCK_DGRAM, 0), smallest = 0;
+	struct sockaddr_in6 address = {.sin6_family = AF_INET6, .sin6_port = htons((uint16_t)port)};
+	int fd = socket(AF_INET6, SOCK_DGRAM, 0), smallest = 0; /* for IPv4 too */
 
 	setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &smallest, sizeof(smallest));
 	if (bind(fd, (struct sockaddr *)&address, sizeof(address)))
