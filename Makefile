@@ -73,7 +73,7 @@ help:
 	@echo '                (static; DYNAMIC=1 links shared libraries; V=1 shows the commands)'
 	@echo 'make demo       as root: installs what it needs, builds, shows the main job in namespaces'
 	@echo 'make bench      as root: installs what it needs, builds, measures the reference plugins, plain'
-	@echo '                routing and bpf-portmap side by side (BENCH=quick: in under three minutes)'
+	@echo '                routing and bpf-portmap side by side (BENCH=quick: in ten minutes)'
 	@echo 'make check      as root: installs what it needs, builds, runs all tests'
 	@echo '                (check-unit, check-packet, check-fuzz, check-net: one layer, nothing installed)'
 	@echo 'make check-engines  as root: installs container engines too (podman, containerd), runs the'
@@ -212,11 +212,17 @@ $(BUILD)/tests/verify: tests/kernel/verify.c
 	$(call say,CC,$@)$(CC) $(CPPFLAGS) $(CFLAGS) $< -lbpf -lelf -lz -o $@
 
 # What a packet costs in each program.
-$(BUILD)/tests/programs.bpf.o: $(wildcard tests/bench/programs/*.bpf.c tests/bench/programs/*.h vmlinux/*.h)
+$(BUILD)/tests/programs.bpf.o: tests/bench/programs/programs.bpf.c $(wildcard tests/bench/programs/*.h vmlinux/*.h)
 	@mkdir -p $(@D)
 	$(call say,CLANG,$@)$(CLANG) $(BPF_CFLAGS) -c $< -o $@
 
-$(BUILD)/tests/programs: $(addprefix tests/bench/programs/,programs.c measured.c) \
+# The programs with a count of their look-ups, insertions and deletions: programs --count.
+$(BUILD)/tests/counted.bpf.o: tests/bench/programs/counted.bpf.c tests/bench/programs/operations.h \
+		$(wildcard bpf/*.c bpf/*.h include/*.h vmlinux/*.h)
+	@mkdir -p $(@D)
+	$(call say,CLANG,$@)$(CLANG) $(BPF_CFLAGS) -Itests/bench/programs -c $< -o $@
+
+$(BUILD)/tests/programs: $(addprefix tests/bench/programs/,programs.c measured.c traffic.c) \
 		$(addprefix tests/packet/,host.c frame.c) $(BUILD)/tests/programs.skel.h \
 		$(wildcard tests/bench/programs/*.h tests/packet/*.h include/*.h)
 	@mkdir -p $(@D)
@@ -256,7 +262,7 @@ demo: deps-check
 # --- the benchmark ---------------------------------------------------------------------
 
 BENCH_TOOLS := $(patsubst tests/bench/%.c,$(BUILD)/bench/%,$(filter-out %.bpf.c,$(wildcard tests/bench/*.c))) \
-	$(BUILD)/tests/programs
+	$(BUILD)/tests/programs $(BUILD)/tests/counted.bpf.o
 
 $(BUILD)/bench/%.bpf.o: tests/bench/%.bpf.c $(wildcard tests/bench/*.h vmlinux/*.h)
 	@mkdir -p $(@D)

@@ -2,24 +2,35 @@
 # shellcheck shell=bash disable=SC2154
 #
 # rows_packet_cost.sh - what a packet costs in our programs, by BPF_PROG_TEST_RUN (programs/): each
-# of another flow at random. UDP over IPv4, all programs on its way together.
+# of another flow at random. All programs on its way together, UDP unless a row says TCP.
 
-for flows in 1 1000 30000 1000000; do
-	row "cost_in_$flows" ns lower "our programs, a packet to a mapped port, flows: $flows"
-	row "cost_out_$flows" ns lower "our programs, a packet from a mapped port, flows: $flows"
-	row "cost_masquerade_$flows" ns lower "our programs, a masqueraded packet, flows: $flows"
+for flows in 1 1000 30000 100000; do
+	each_family row "cost_in_$flows" ns lower "our programs, a packet to a mapped port, flows: $flows"
+	each_family row "cost_out_$flows" ns lower "our programs, a packet from a mapped port, flows: $flows"
+	each_family row "cost_masquerade_$flows" ns lower "our programs, a masqueraded packet, flows: $flows"
+	each_family row "cost_unmasquerade_$flows" ns lower \
+		"our programs, an answer to a masqueraded packet, flows: $flows"
 done
-row cost_to_host ns lower 'our programs, a packet to the host itself'
-row cost_of_host ns lower 'our programs, a packet of the host itself'
-row cost_forwarded ns lower 'our programs, a packet that the host forwards for others'
+each_family row cost_tcp_in_30000 ns lower 'our programs, a TCP packet to a mapped port, flows: 30000'
+each_family row cost_tcp_out_30000 ns lower 'our programs, a TCP packet from a mapped port, flows: 30000'
+each_family row cost_to_host ns lower 'our programs, a packet to the host itself, tuples: 30000'
+each_family row cost_of_host ns lower 'our programs, a packet of the host itself, tuples: 30000'
+each_family row cost_forwarded ns lower \
+	'our programs, a packet that the host forwards for others, tuples: 30000'
+for way in in out; do
+	each_family row "flat_cost_$way" % lower \
+		"our programs, ns more of a packet $way beside 1,000 containers with 10,000 mappings, flows: 30000"
+	each_family budget "flat_cost_$way" established at-most 3
+done
+each_family budget cost_in_30000 established at-most 150
+each_family budget cost_out_30000 established at-most 200
 
-budget cost_in_30000 established at-most 150
-budget cost_out_30000 established at-most 200
-
-measure quick/1 established 60 packet_cost 1
-measure quick/1 established 60 packet_cost 1000
-measure quick/1 established 60 packet_cost 30000
-measure full/1 established 240 packet_cost 1000000
+each_family measure quick/1 established 60 packet_cost 1
+each_family measure quick/1 established 60 packet_cost 1000
+each_family measure quick/1 established 60 packet_cost 30000
+each_family measure full/1 established 240 packet_cost 100000
+each_family measure quick/1 established 60 packet_cost_tcp
+each_family measure quick/1 established 60 packet_cost_flat
 
 # cost CONTENDER ROW LINE...: lines of programs.c together; it may leave out all but the first
 cost() {
@@ -30,26 +41,50 @@ cost() {
 	[ -z "$value" ] || result "$row" "$value"
 }
 
-# cost_of_ways ROW SAYS ENTERED LEFT: through the IP stack the programs at two interfaces, past
-# it the first one, and what the second does when it is sent
+# cost_of_ways ROW PROTOCOL SAYS ENTERED LEFT: through the IP stack the programs at two interfaces,
+# past it the first one, and what the second does when it is sent
 cost_of_ways() {
-	cost off "$1" "$3 ipv4 udp $2" "$4 ipv4 udp $2"
-	if [ "$4" = to_uplink ]; then
-		cost established "$1" "$3 ipv4 udp $2, past the stack" "$4 ipv4 udp sent by the fast path"
-	else
-		cost established "$1" "$3 ipv4 udp $2, past the stack"
-	fi
+	local kind="ipv$family $2" sent=()
+	[ "$5" != to_uplink ] || sent=("$5 $kind sent by the fast path")
+	cost off "$1" "$4 $kind $3" "$5 $kind $3"
+	cost established "$1" "$4 $kind $3, past the stack" "${sent[@]}"
 }
+
+# run_programs ROUNDS FLOWS ONLY [OPTION]
+run_programs() {
+	"$build/tests/programs" --json --rounds "$1" --flows "$2" --only "$3" "${@:4}" \
+		"$build/bpf/portmap.bpf.o" >/run/packet_costs
+}
+
+cost_rounds=$((bench_rounds * 2 + 1))
 
 # packet_cost FLOWS
 packet_cost() {
-	"$build/tests/programs" --json --rounds "$((bench_rounds * 2 + 1))" --flows "$1" \
-		--only 'ipv4 udp' "$build/bpf/portmap.bpf.o" >/run/packet_costs
-	cost_of_ways "cost_in_$1" 'to a mapped port' from_uplink to_container
-	cost_of_ways "cost_out_$1" answer from_container to_uplink
-	cost_of_ways "cost_masquerade_$1" masqueraded from_container to_uplink
-	[ "$1" = 1000 ] || return 0
-	cost off cost_to_host 'from_uplink ipv4 udp to the host'
-	cost off cost_of_host 'to_uplink ipv4 udp of the host'
-	cost off cost_forwarded 'from_uplink ipv4 udp forwarded' 'to_uplink ipv4 udp forwarded'
+	run_programs "$cost_rounds" "$1" "ipv$family udp"
+	cost_of_ways "cost_in_$1" udp 'to a mapped port' from_uplink to_container
+	cost_of_ways "cost_out_$1" udp answer from_container to_uplink
+	cost_of_ways "cost_masquerade_$1" udp masqueraded from_container to_uplink
+	cost_of_ways "cost_unmasquerade_$1" udp 'answer to masqueraded' from_uplink to_container
+	[ "$1" = 30000 ] || return 0
+	cost off cost_to_host "from_uplink ipv$family udp to the host"
+	cost off cost_of_host "to_uplink ipv$family udp of the host"
+	cost off cost_forwarded "from_uplink ipv$family udp forwarded" "to_uplink ipv$family udp forwarded"
+}
+
+packet_cost_tcp() {
+	run_programs "$cost_rounds" 30000 "ipv$family tcp"
+	cost_of_ways cost_tcp_in_30000 tcp 'to a mapped port' from_uplink to_container
+	cost_of_ways cost_tcp_out_30000 tcp answer from_container to_uplink
+}
+
+# flat_cost ROW LINE: the fastest of all rounds, in turns with and without the crowd
+flat_cost() {
+	run_programs "$cost_rounds" 30000 "$2" --crowd
+	result "$1" "$(jq -s --arg name "$2" '.[] | select(.name == $name) |
+		100 * (.lowest_ns / .base_lowest_ns - 1)' </run/packet_costs)"
+}
+
+packet_cost_flat() {
+	flat_cost flat_cost_in "from_uplink ipv$family udp to a mapped port, past the stack"
+	flat_cost flat_cost_out "from_container ipv$family udp answer, past the stack"
 }

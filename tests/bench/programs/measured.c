@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* measured.c - loads the programs and fills their maps as ADD and traffic would. */
+/* measured.c - loads the programs and fills their maps as ADD would. */
 #include "measured.h"
 
 #include <arpa/inet.h>
@@ -7,14 +7,21 @@
 #include <bpf/btf.h>
 #include <err.h>
 #include <netinet/in.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
+#include <sys/mman.h>
 
 #include "programs.h"
 
 #define GENERATION 40
-#define BATCH 2048 /* flows: two entries each */
+
+/* A thousand more containers with ten mappings each */
+#define CROWD 1000
+#define CROWD_MAPPINGS 10
+#define CROWD_FIRST_SLOT 16
+#define CROWD_FIRST_VETH 1000
+#define CROWD_FIRST_PORT 10000
 
 enum { SLOT_CONTAINER = 1, SLOT_QUIET = 2 };
 
@@ -39,6 +46,7 @@ int side_port(enum side side, const struct world *world)
 	switch (world->population) {
 	case MAPPINGS:
 	case FAST_MAPPINGS:
+	case FAST_SENT:
 		return sides[side].mapping_port;
 	case MASQUERADES:
 	case FAST_MASQUERADES:
@@ -102,162 +110,100 @@ static void add_endpoint(const struct bpf_object *object, const char *address, u
 	update(object, "endpoints", &key, &endpoint);
 }
 
-static bool is_fast(const struct world *world)
+bool world_is_fast(const struct world *world)
 {
-	return world->population == FAST_MAPPINGS || world->population == FAST_MASQUERADES;
+	return world->population == FAST_MAPPINGS || world->population == FAST_MASQUERADES ||
+	       world->population == FAST_SENT;
 }
 
 static void add_container(const struct bpf_object *object, uint32_t number, enum device veth,
-			  enum side side, bool fast)
+			  const char *ipv4, const char *ipv6, bool fast)
 {
 	struct slot slot = {.generation = GENERATION, .live = 1, .ifindex = veth};
+	uint32_t present;
 
 	slot.fast_path = fast ? FAST_PATH_ESTABLISHED : FAST_PATH_OFF;
 	memcpy(slot.host_mac, host_mac(veth), sizeof(slot.host_mac));
 	memcpy(slot.gateway_mac, host_mac(BRIDGE), sizeof(slot.gateway_mac));
 	slot.container = number;
-	/* Objects of layout 1 have none. */
-	if (bpf_object__find_map_by_name(object, "veths"))
-		update(object, "veths", &number, &slot.ifindex);
+	/* A device that exists, for the kernel looks. */
+	present = veth < CROWD_FIRST_VETH ? veth : VETH_TWO;
+	update(object, "veths", &number, &present);
 	update(object, "slots", &number, &slot);
 	add_interface(object, veth, ROLE_PORT, number);
-	add_endpoint(object, sides[side].ipv4, number);
-	add_endpoint(object, sides[side].ipv6, number);
+	add_endpoint(object, ipv4, number);
+	add_endpoint(object, ipv6, number);
 }
 
-static void add_mapping(const struct bpf_object *object, const char *host, enum protocol protocol,
-			const char *container)
+static void add_mapping(const struct bpf_object *object, uint32_t slot, enum protocol protocol,
+			int port, const char *container)
 {
-	struct portmap_key key = {.protocol = protocol,
-				  .host_port = (uint16_t)sides[HOST].mapping_port};
-	struct portmap portmap = {.owner = owner_of(SLOT_CONTAINER)};
+	struct portmap_key key = {.protocol = protocol, .host_port = (uint16_t)port};
+	struct portmap portmap = {.owner = owner_of(slot)};
 	uint32_t word = key.host_port / 64;
-	uint64_t bits = 1ULL << key.host_port % 64;
+	uint64_t bits = 0;
 
-	parse_address(key.host_address, host);
+	parse_address(key.host_address, strchr(container, ':') ? "::" : "0.0.0.0");
 	parse_address(portmap.container_address, container);
 	portmap.container_port = (uint16_t)sides[CONTAINER].mapping_port;
+	bpf_map_lookup_elem(map_fd(object, "published_ports"), &word, &bits);
+	bits |= 1ULL << key.host_port % 64;
 	update(object, "published_ports", &word, &bits);
 	update(object, "portmaps", &key, &portmap);
+}
+
+static void add_crowd(const struct bpf_object *object)
+{
+	char ipv4[32], ipv6[32];
+
+	for (uint32_t i = 0; i < CROWD; i++) {
+		uint32_t slot = CROWD_FIRST_SLOT + i;
+		int port = CROWD_FIRST_PORT + (int)i * CROWD_MAPPINGS;
+
+		snprintf(ipv4, sizeof(ipv4), "10.10.%u.%u", 100 + i / 250, i % 250 + 2);
+		snprintf(ipv6, sizeof(ipv6), "fd00:10::1:%x", i);
+		add_container(object, slot, CROWD_FIRST_VETH + i, ipv4, ipv6, true);
+		for (int k = 0; k < CROWD_MAPPINGS; k++)
+			add_mapping(object, slot, PROTOCOL_UDP, port + k, ipv4);
+	}
 }
 
 static void fill_small_maps(const struct bpf_object *object, const struct world *world)
 {
 	struct meta meta = {.layout = LAYOUT, .complete = 1, .masquerade_ports = {{1024, 32767}}};
-	struct noticed noticed = {0};
 	uint32_t only = 0;
 
 	update(object, "meta", &only, &meta);
-	noticed.masquerade_ports[sides[HOST].masquerade_port / 64] =
-		1ULL << sides[HOST].masquerade_port % 64;
-	update(object, "noticed", &only, &noticed);
 	add_interface(object, UPLINK, ROLE_UPLINK, 0);
 	add_interface(object, SECOND_UPLINK, ROLE_UPLINK, 0);
 	add_interface(object, BRIDGE, ROLE_BRIDGE, 0);
-	add_container(object, SLOT_CONTAINER, VETH_ONE, CONTAINER, is_fast(world));
-	add_container(object, SLOT_QUIET, VETH_QUIET, QUIET, is_fast(world));
+	add_container(object, SLOT_CONTAINER, VETH_ONE, v4_container_one, v6_container_one,
+		      world_is_fast(world));
+	add_container(object, SLOT_QUIET, VETH_QUIET, v4_container_quiet, v6_container_quiet,
+		      world_is_fast(world));
 	for (int i = 0; i < 2; i++) {
 		enum protocol protocol = i ? PROTOCOL_TCP : PROTOCOL_UDP;
 
-		add_mapping(object, "0.0.0.0", protocol, sides[CONTAINER].ipv4);
-		add_mapping(object, "::", protocol, sides[CONTAINER].ipv6);
+		add_mapping(object, SLOT_CONTAINER, protocol, sides[HOST].mapping_port,
+			    v4_container_one);
+		add_mapping(object, SLOT_CONTAINER, protocol, sides[HOST].mapping_port,
+			    v6_container_one);
 	}
 }
 
-static uint32_t seconds_now(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint32_t)now.tv_sec;
-}
-
-struct halves {
-	struct flow_key keys[2];
-	struct flow flows[2];
-};
-
-/* What all flows have in common. */
-static void begin_halves(struct halves *halves, const struct world *world)
-{
-	struct flow_key *in = &halves->keys[0], *out = &halves->keys[1];
-	bool mapping = world->population == MAPPINGS || world->population == FAST_MAPPINGS;
-	uint32_t now = seconds_now();
-
-	memset(halves, 0, sizeof(*halves));
-	in->direction = DIRECTION_IN;
-	out->direction = DIRECTION_OUT;
-	in->protocol = out->protocol = world->udp ? PROTOCOL_UDP : PROTOCOL_TCP;
-	parse_address(in->source, side_address(PEER, world->ipv6));
-	parse_address(in->destination, side_address(HOST, world->ipv6));
-	parse_address(out->source, side_address(CONTAINER, world->ipv6));
-	in->destination_port = (uint16_t)side_port(HOST, world);
-	out->source_port = (uint16_t)side_port(CONTAINER, world);
-	for (int i = 0; i < 2; i++) {
-		struct flow *flow = &halves->flows[i];
-
-		flow->owner = owner_of(SLOT_CONTAINER);
-		flow->kind = mapping ? FLOW_MAPPING : FLOW_MASQUERADE;
-		flow->state = STATE_ESTABLISHED;
-		flow->answered = 1;
-		flow->reply = (i == 1) == mapping;
-		flow->last_seen = now;
-		flow->left_stack = now + 3600; /* UDP's turn to be seen by the stack is far off */
-	}
-	memcpy(halves->flows[0].address, out->source, sizeof(out->source));
-	memcpy(halves->flows[1].address, in->destination, sizeof(in->destination));
-	halves->flows[0].port = out->source_port;
-	halves->flows[1].port = in->destination_port;
-}
-
-static void set_peer(struct halves *halves, uint32_t number)
-{
-	struct flow_key *in = &halves->keys[0], *out = &halves->keys[1];
-
-	in->source[14] = (uint8_t)(PEER_ADDRESS(number) >> 8);
-	in->source[15] = (uint8_t)PEER_ADDRESS(number);
-	memcpy(out->destination, in->source, sizeof(in->source));
-	in->source_port = out->destination_port = (uint16_t)PEER_PORT(number);
-	for (int i = 0; i < 2; i++) {
-		halves->flows[i].peer_port = in->source_port;
-		halves->flows[i].pair = number + 1;
-	}
-}
-
-static void fill_flows(const struct bpf_object *object, const struct world *world)
-{
-	static struct flow_key keys[2 * BATCH];
-	static struct flow flows[2 * BATCH];
-	int fd = map_fd(object, "flows");
-	struct halves halves;
-	uint32_t count = 0;
-
-	begin_halves(&halves, world);
-	for (uint32_t number = 0; number < world->flows; number++) {
-		set_peer(&halves, number);
-		memcpy(&keys[count], halves.keys, sizeof(halves.keys));
-		memcpy(&flows[count], halves.flows, sizeof(halves.flows));
-		count += 2;
-		if (count < 2 * BATCH && number + 1 < world->flows)
-			continue;
-		if (bpf_map_update_batch(fd, keys, flows, &count, NULL))
-			err(1, "filling the table of flows");
-		count = 0;
-	}
-}
-
-/* As on this machine, or larger where that many flows would not fit. */
+/* As on this machine, or larger: one owner may have half of the table. */
 static uint32_t table_size(uint32_t flows)
 {
 	uint32_t size = 131072;
 
-	while (size < 2 * flows)
+	while (size < 4 * flows)
 		size *= 2;
 	return size;
 }
 
-/* Where a variable lies in its section; NULL: the object has none of that name. */
-static uint32_t *find_variable(struct bpf_object *object, const char *section, const char *name)
+/* Where a variable lies in its section, with the value that it is loaded with; NULL: the object has
+ * none of that name. */
+static char *find_variable(const struct bpf_object *object, const char *section, const char *name)
 {
 	const struct btf *btf = bpf_object__btf(object);
 	int id = btf__find_by_name_kind(btf, section, BTF_KIND_DATASEC);
@@ -271,43 +217,69 @@ static uint32_t *find_variable(struct bpf_object *object, const char *section, c
 		const struct btf_type *variable = btf__type_by_id(btf, variables[i].type);
 
 		if (strcmp(btf__name_by_offset(btf, variable->name_off), name) == 0)
-			return (uint32_t *)(bytes + variables[i].offset);
+			return bytes + variables[i].offset;
 	}
 	return NULL;
 }
 
-/* As the loader does it. */
-static void set_shortcuts(struct bpf_object *object, uint32_t entries)
+void *measured_variable(const struct bpf_object *object, const char *section, const char *name)
 {
-	struct bpf_map *map = bpf_object__find_map_by_name(object, "shortcuts");
-	uint32_t *a_cpu = find_variable(object, ".data", "shortcuts_a_cpu");
-	uint32_t cpus = (uint32_t)libbpf_num_possible_cpus(), places = 1024;
+	struct bpf_map *map = bpf_object__find_map_by_name(object, section);
+	char *variable = find_variable(object, section, name), *bytes;
+	size_t size, offset;
 
-	if (!map || !a_cpu)
-		return;
-	while (places * cpus < entries)
-		places *= 2;
-	*a_cpu = places;
-	bpf_map__set_max_entries(map, places * cpus);
+	if (!variable)
+		errx(1, "the object has no variable %s", name);
+	offset = (size_t)(variable - (char *)bpf_map__initial_value(map, &size));
+	bytes = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, bpf_map__fd(map), 0);
+	if (bytes == MAP_FAILED)
+		err(1, "mapping %s", section);
+	return bytes + offset;
 }
 
-struct bpf_object *measured_load(const char *path, const struct world *world)
+static void set_variable(struct bpf_object *object, const char *section, const char *name,
+			 uint32_t value)
+{
+	uint32_t *variable = (uint32_t *)(void *)find_variable(object, section, name);
+
+	if (variable)
+		*variable = value;
+}
+
+static void set_size(struct bpf_object *object, const char *name, uint32_t entries)
+{
+	struct bpf_map *map = bpf_object__find_map_by_name(object, name);
+
+	if (map)
+		bpf_map__set_max_entries(map, entries);
+}
+
+/* As the loader does it. */
+static void set_sizes(struct bpf_object *object, uint32_t entries)
+{
+	uint32_t cpus = (uint32_t)libbpf_num_possible_cpus(), places = 1024;
+
+	while (places * cpus < entries)
+		places *= 2;
+	set_size(object, "flows", entries);
+	set_size(object, "flow_pairs", FLOW_PAIRS(entries));
+	set_variable(object, ".data", "pair_numbers", FLOW_PAIRS(entries));
+	set_size(object, "shortcuts", places * cpus);
+	set_variable(object, ".data", "shortcuts_a_cpu", places);
+}
+
+struct bpf_object *measured_load(const char *path, const struct world *world, bool crowded)
 {
 	struct bpf_object *object = bpf_object__open_file(path, NULL);
-	uint32_t entries = table_size(world->flows);
 
 	if (!object)
 		err(1, "opening %s", path);
-	bpf_map__set_max_entries(bpf_object__find_map_by_name(object, "flows"), entries);
-	bpf_map__set_max_entries(bpf_object__find_map_by_name(object, "flow_pairs"),
-				 FLOW_PAIRS(entries));
-	set_shortcuts(object, entries);
-	set_shortcuts(object, entries);
+	set_sizes(object, table_size(world->flows));
 	if (bpf_object__load(object))
 		err(1, "loading %s", path);
 	fill_small_maps(object, world);
-	if (world->population != NO_FLOWS)
-		fill_flows(object, world);
+	if (crowded)
+		add_crowd(object);
 	return object;
 }
 

@@ -19,9 +19,18 @@ struct {
 	__type(value, __u32);
 } measured SEC(".maps");
 
-struct traffic traffic = {};
+/* By flow. A program leaves its packet to next_packet, which sees what became of it. */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct passed);
+} passed SEC(".maps");
+
+struct traffic traffic; /* without "= {}", which for a padded structure confuses clang 14 */
 __u64 random_state = 0x9e3779b97f4a7c15ULL;
 __u32 next_in_order = 0;
+__u32 flow_before = 0; /* and 1; 0: there is none */
 volatile __u64 clock = 0;
 
 static __always_inline __u32 choose_flow(void)
@@ -31,13 +40,13 @@ static __always_inline __u32 choose_flow(void)
 
 	if (traffic.in_order) {
 		next_in_order = next + 1 < traffic.flows ? next + 1 : 0;
-		return next;
+		return traffic.first + next;
 	}
 	random ^= random << 13;
 	random ^= random >> 7;
 	random ^= random << 17;
 	random_state = random;
-	return (random & 0xffffffff) * traffic.flows >> 32;
+	return traffic.first + ((random & 0xffffffff) * traffic.flows >> 32);
 }
 
 /* Writes a peer's address and port where they belong. False: that is not in the packet. */
@@ -54,17 +63,63 @@ static __always_inline bool write_peer(struct __sk_buff *skb, __u32 flow)
 	return true;
 }
 
+static __always_inline struct passed *passed_of(__u32 flow)
+{
+	__u32 index = traffic.passed_first + flow;
+
+	return bpf_map_lookup_elem(&passed, &index);
+}
+
+static __always_inline __be16 *port_at(struct __sk_buff *skb, __u32 offset)
+{
+	__be16 *port = (void *)(long)skb->data + (offset & 0x7f);
+
+	return (void *)(port + 1) > (void *)(long)skb->data_end ? NULL : port;
+}
+
+static __always_inline void pass_on(struct __sk_buff *skb)
+{
+	struct passed *entry = passed_of(flow_before - 1);
+	__be16 *port = port_at(skb, traffic.passed_port_offset);
+
+	if (!entry || !port)
+		return;
+	if (traffic.passes_on)
+		entry->tc_index = skb->tc_index;
+	if (traffic.passed_port_offset)
+		entry->source_port = *port;
+}
+
+static __always_inline void go_on(struct __sk_buff *skb, __u32 flow)
+{
+	struct passed *entry = passed_of(flow);
+	__be16 *port = port_at(skb, traffic.own_port_offset);
+
+	if (!entry || !port)
+		return;
+	if (traffic.goes_on)
+		skb->tc_index = entry->tc_index;
+	if (traffic.own_port_offset)
+		*port = entry->source_port;
+}
+
 SEC("tc")
 int next_packet(struct __sk_buff *skb)
 {
+	__u32 flow = choose_flow();
 	void *data = (void *)(long)skb->data, *end = (void *)(long)skb->data_end;
 
 	if (data + HEADERS_SIZE > end)
 		return -1;
+	if ((traffic.passes_on || traffic.passed_port_offset) && flow_before)
+		pass_on(skb);
+	flow_before = flow + 1;
 	__builtin_memcpy(__builtin_assume_aligned(data, 8), traffic.headers, HEADERS_SIZE);
-	if (!write_peer(skb, choose_flow()))
+	if (!write_peer(skb, flow))
 		return -1;
-	skb->tc_index = traffic.tc_index;
+	skb->tc_index = 0;
+	if (traffic.goes_on || traffic.own_port_offset)
+		go_on(skb, flow);
 	/* Reading the clock waits for what goes before. Else this packet would be half done while
 	 * the one before it still is, and what was just written not yet be there to be read. */
 	clock = bpf_ktime_get_ns();

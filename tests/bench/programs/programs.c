@@ -1,65 +1,59 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * programs.c - what a packet costs in each of the programs: ns, by BPF_PROG_TEST_RUN, each
- * packet of another flow at random. With two objects: both, in turns, on one machine with the
- * same noise.
+ * packet of another flow at random, opened by packets before. With two objects: both, in turns, on
+ * one machine with the same noise.
  */
-#include <bpf/bpf.h>
 #include <err.h>
 #include <getopt.h>
-#include <linux/bpf.h>
-#include <linux/types.h>
-#include <netinet/in.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "measured.h"
-#include "packet/frame.h"
-#include "programs.h"
-#include "tests/programs.skel.h"
+#include "traffic.h"
 
 #define OBJECTS 2
 #define MAX_ROUNDS 101
 #define MAX_COUNTS 8
 #define MOST_WITHOUT_FLOWS 100000
-#define TC_INDEX_SENT 0x6251
+#define MOST_TRIES 5
 #define TC_ACT_REDIRECT 7
 
 struct row {
 	enum population population;
-	const char *program;
 	const char *says;
-	enum device device, came_in_by;
-	enum side from, to;
-	uint32_t tc_index;
+	struct hop hop;
 };
 
 static const struct row rows[] = {
-	{MAPPINGS, "from_uplink", "to a mapped port", UPLINK, UPLINK, PEER, HOST, 0},
-	{MAPPINGS, "to_container", "to a mapped port", BRIDGE, UPLINK, PEER, CONTAINER, 0},
-	{MAPPINGS, "from_container", "answer", VETH_ONE, VETH_ONE, CONTAINER, PEER, 0},
-	{MAPPINGS, "to_uplink", "answer", UPLINK, BRIDGE, CONTAINER, PEER, 0},
-	{MASQUERADES, "from_container", "masqueraded", VETH_ONE, VETH_ONE, CONTAINER, PEER, 0},
-	{MASQUERADES, "to_uplink", "masqueraded", UPLINK, BRIDGE, CONTAINER, PEER, 0},
-	{MASQUERADES, "from_uplink", "answer to masqueraded", UPLINK, UPLINK, PEER, HOST, 0},
-	{MASQUERADES, "to_container", "answer to masqueraded", BRIDGE, UPLINK, PEER, CONTAINER, 0},
-	{FAST_MAPPINGS, "from_uplink", "to a mapped port, past the stack", UPLINK, UPLINK, PEER,
-	 HOST, 0},
-	{FAST_MAPPINGS, "from_container", "answer, past the stack", VETH_ONE, VETH_ONE, CONTAINER,
-	 PEER, 0},
-	{FAST_MASQUERADES, "from_container", "masqueraded, past the stack", VETH_ONE, VETH_ONE,
-	 CONTAINER, PEER, 0},
-	{FAST_MASQUERADES, "from_uplink", "answer to masqueraded, past the stack", UPLINK, UPLINK,
-	 PEER, HOST, 0},
-	{NO_FLOWS, "to_uplink", "sent by the fast path", UPLINK, VETH_ONE, HOST, PEER,
-	 TC_INDEX_SENT},
-	{NO_FLOWS, "from_uplink", "to the host", UPLINK, UPLINK, PEER, HOST, 0},
-	{NO_FLOWS, "to_uplink", "of the host", UPLINK, 0, HOST, PEER, 0},
-	{NO_FLOWS, "from_uplink", "forwarded", UPLINK, UPLINK, PEER, ELSEWHERE, 0},
-	{NO_FLOWS, "to_uplink", "forwarded", UPLINK, SECOND_UPLINK, ELSEWHERE, PEER, 0},
-	{NO_FLOWS, "from_container", "not masqueraded", VETH_QUIET, VETH_QUIET, QUIET, PEER, 0},
-	{NO_FLOWS, "to_uplink", "not masqueraded", UPLINK, BRIDGE, QUIET, PEER, 0},
+	{MAPPINGS, "to a mapped port", {"from_uplink", UPLINK, UPLINK, PEER, HOST}},
+	{MAPPINGS, "to a mapped port", {"to_container", BRIDGE, UPLINK, PEER, CONTAINER}},
+	{MAPPINGS, "answer", {"from_container", VETH_ONE, VETH_ONE, CONTAINER, PEER}},
+	{MAPPINGS, "answer", {"to_uplink", UPLINK, BRIDGE, CONTAINER, PEER}},
+	{MASQUERADES, "masqueraded", {"from_container", VETH_ONE, VETH_ONE, CONTAINER, PEER}},
+	{MASQUERADES, "masqueraded", {"to_uplink", UPLINK, BRIDGE, CONTAINER, PEER}},
+	{MASQUERADES, "answer to masqueraded", {"from_uplink", UPLINK, UPLINK, PEER, HOST}},
+	{MASQUERADES, "answer to masqueraded", {"to_container", BRIDGE, UPLINK, PEER, CONTAINER}},
+	{FAST_MAPPINGS,
+	 "to a mapped port, past the stack",
+	 {"from_uplink", UPLINK, UPLINK, PEER, HOST}},
+	{FAST_MAPPINGS,
+	 "answer, past the stack",
+	 {"from_container", VETH_ONE, VETH_ONE, CONTAINER, PEER}},
+	{FAST_SENT, "sent by the fast path", {"to_uplink", UPLINK, VETH_ONE, HOST, PEER}},
+	{FAST_MASQUERADES,
+	 "masqueraded, past the stack",
+	 {"from_container", VETH_ONE, VETH_ONE, CONTAINER, PEER}},
+	{FAST_MASQUERADES,
+	 "answer to masqueraded, past the stack",
+	 {"from_uplink", UPLINK, UPLINK, PEER, HOST}},
+	{NO_FLOWS, "to the host", {"from_uplink", UPLINK, UPLINK, PEER, HOST}},
+	{NO_FLOWS, "of the host", {"to_uplink", UPLINK, 0, HOST, PEER}},
+	{NO_FLOWS, "forwarded", {"from_uplink", UPLINK, UPLINK, PEER, ELSEWHERE}},
+	{NO_FLOWS, "forwarded", {"to_uplink", UPLINK, SECOND_UPLINK, ELSEWHERE, PEER}},
+	{NO_FLOWS, "not masqueraded", {"from_container", VETH_QUIET, VETH_QUIET, QUIET, PEER}},
+	{NO_FLOWS, "not masqueraded", {"to_uplink", UPLINK, BRIDGE, QUIET, PEER}},
 };
 
 #define ROWS (sizeof(rows) / sizeof(rows[0]))
@@ -68,92 +62,8 @@ static const char *paths[OBJECTS];
 static int objects;
 static int rounds = 9;
 static bool json;
+static bool crowd, counts_operations;
 static const char *only = "";
-static struct programs_bpf *driver;
-
-static bool is_outward(const struct row *row)
-{
-	return row->program[0] == 't';
-}
-
-static const uint8_t *destination_mac(const struct row *row)
-{
-	if (is_outward(row))
-		return host_neighbour_mac();
-	return host_mac(row->device == UPLINK ? UPLINK : BRIDGE);
-}
-
-static void build_frame(struct frame *frame, const struct row *row, const struct world *world)
-{
-	struct packet packet = {
-		.protocol = world->udp ? IPPROTO_UDP : IPPROTO_TCP,
-		.from = side_address(row->from, world->ipv6),
-		.from_port = side_port(row->from, world),
-		.to = side_address(row->to, world->ipv6),
-		.to_port = side_port(row->to, world),
-		.tcp_flags = ACK | PSH,
-		.payload = 64,
-	};
-	uint8_t to_mac[MAC_SIZE];
-
-	memcpy(to_mac, destination_mac(row), MAC_SIZE);
-	frame_build(frame, &packet, to_mac, host_neighbour_mac());
-}
-
-static void set_traffic(const struct frame *frame, const struct row *row, const struct world *world)
-{
-	struct traffic *traffic = &driver->bss->traffic;
-	size_t address = frame->network + (world->ipv6 ? 8 : 12);
-	size_t size = world->ipv6 ? 16 : 4;
-
-	memcpy(traffic->headers, frame->bytes, HEADERS_SIZE);
-	if (row->to == PEER)
-		address += size;
-	traffic->address_offset = (uint32_t)(address + size - 2);
-	traffic->port_offset = (uint32_t)frame->transport + (row->to == PEER ? 2 : 0);
-	traffic->flows = world->flows;
-	traffic->tc_index = row->tc_index;
-}
-
-static bool is_fast(const struct row *row)
-{
-	return row->population == FAST_MAPPINGS || row->population == FAST_MASQUERADES;
-}
-
-static uint32_t run(const struct frame *frame, const struct row *row, uint32_t repeat)
-{
-	struct __sk_buff context = {.ifindex = row->device, .ingress_ifindex = row->came_in_by};
-	DECLARE_LIBBPF_OPTS(bpf_test_run_opts, options, .data_in = frame->bytes,
-			    .data_size_in = (uint32_t)frame->length, .ctx_in = &context,
-			    .ctx_size_in = sizeof(context), .repeat = (int)repeat, );
-
-	if (bpf_prog_test_run_opts(bpf_program__fd(driver->progs.next_packet), &options))
-		err(1, "running %s", row->program);
-	if (driver->bss->traffic.program && (options.retval == TC_ACT_REDIRECT) != is_fast(row))
-		errx(1, "%s: the last packet takes another way (%d)", row->says,
-		     (int)options.retval);
-	return options.duration;
-}
-
-static uint32_t between(uint32_t low, uint32_t value, uint32_t high)
-{
-	return value < low ? low : value > high ? high : value;
-}
-
-/* What is done once a second a flow is done in the first two turns, which do not count. */
-static uint32_t measure(const struct row *row, const struct world *world, uint32_t program)
-{
-	struct traffic *traffic = &driver->bss->traffic;
-	struct frame frame = {0};
-
-	build_frame(&frame, row, world);
-	set_traffic(&frame, row, world);
-	traffic->program = program;
-	traffic->in_order = 1;
-	run(&frame, row, 2 * between(100, world->flows, 100000));
-	traffic->in_order = 0;
-	return run(&frame, row, between(20000, 2 * world->flows, 100000));
-}
 
 static int compare(const void *a, const void *b)
 {
@@ -170,7 +80,7 @@ static double median(double *values, int count)
 
 static void row_name(char *name, size_t size, const struct row *row, const struct world *world)
 {
-	snprintf(name, size, "%s %s %s %s", row->program, world->ipv6 ? "ipv6" : "ipv4",
+	snprintf(name, size, "%s %s %s %s", row->hop.program, world->ipv6 ? "ipv6" : "ipv4",
 		 world->udp ? "udp" : "tcp", row->says);
 }
 
@@ -233,31 +143,78 @@ static void print_row(size_t index, const struct world *world)
 	fflush(stdout);
 }
 
-static void set_program(uint32_t index, int fd)
+static void subject_renew(struct subject *subject, const struct world *world)
 {
-	if (bpf_map_update_elem(bpf_map__fd(driver->maps.measured), &index, &fd, BPF_ANY))
-		err(1, "choosing a program");
+	bpf_object__close(subject->object);
+	subject->object =
+		measured_load(paths[subject->number], world, crowd && subject->number == 1);
+	if (world->population != NO_FLOWS)
+		traffic_open(subject, world);
 }
 
-/* Every row of this world once, each object in turn. Index 0 is `nothing`. */
-static void measure_round(const struct world *world, struct bpf_object **loaded, int round)
+static bool row_is_fast(const struct row *row)
+{
+	return row->population == FAST_MAPPINGS || row->population == FAST_MASQUERADES;
+}
+
+/* Once with the program and once with nothing in its place. On a busy machine it may take so long
+ * that the IP stack has its turn: then all is done again. */
+static void measure(size_t index, const struct world *world, struct subject *subject, int round)
+{
+	const struct row *row = &rows[index];
+	int verdict = 0;
+
+	for (int tries = 0; tries < MOST_TRIES; tries++) {
+		if (traffic_is_stale(subject, world))
+			subject_renew(subject, world);
+		without[index][subject->number][round] =
+			traffic_measure(subject, world, &row->hop, NULL, &verdict);
+		with[index][subject->number][round] =
+			traffic_measure(subject, world, &row->hop, row->hop.program, &verdict);
+		if ((verdict == TC_ACT_REDIRECT) == row_is_fast(row))
+			return;
+		subject->opened = 0;
+	}
+	errx(1, "%s: the last packet takes another way (%d)", row->says, verdict);
+}
+
+/* Every row of this world once, each object in turn. */
+static void measure_round(const struct world *world, struct subject *subjects, int round)
 {
 	for (size_t i = 0; i < ROWS; i++) {
 		if (!row_is_wanted(&rows[i], world))
 			continue;
-		for (int k = 0; k < objects; k++) {
-			int object = (k + round) % objects; /* nobody is always the first */
-
-			set_program(1, measured_program(loaded[object], rows[i].program));
-			without[i][object][round] = measure(&rows[i], world, 0);
-			with[i][object][round] = measure(&rows[i], world, 1);
-		}
+		for (int k = 0; k < objects; k++) /* nobody is always the first */
+			measure(i, world, &subjects[(k + round) % objects], round);
 	}
+}
+
+/* Of the first packets of flows, once each. */
+static void count_world(const struct world *world)
+{
+	static const char *const names[] = {"mapped", "masqueraded", "mapped, past the stack",
+					    "masqueraded, past the stack"};
+	struct subject subject = {0};
+
+	subject.object = measured_load(paths[0], world, false);
+	if (world->population < FAST_SENT) {
+		printf("ipv%d %s %s\n", world->ipv6 ? 6 : 4, world->udp ? "udp" : "tcp",
+		       names[world->population]);
+		traffic_count(&subject, world);
+	}
+	for (size_t i = 0; i < ROWS && world->population == NO_FLOWS; i++) {
+		if (rows[i].population != NO_FLOWS)
+			continue;
+		printf("ipv%d %s %-16s", world->ipv6 ? 6 : 4, world->udp ? "udp" : "tcp",
+		       rows[i].says);
+		traffic_count_hop(&subject, world, &rows[i].hop);
+	}
+	bpf_object__close(subject.object);
 }
 
 static void measure_world(const struct world *world)
 {
-	struct bpf_object *loaded[OBJECTS];
+	struct subject subjects[OBJECTS] = {{.number = 0}, {.number = 1}};
 	bool wanted = false;
 
 	for (size_t i = 0; i < ROWS; i++)
@@ -265,14 +222,14 @@ static void measure_world(const struct world *world)
 	if (!wanted || (world->population == NO_FLOWS && world->flows > MOST_WITHOUT_FLOWS))
 		return;
 	for (int i = 0; i < objects; i++)
-		loaded[i] = measured_load(paths[i], world);
+		subject_renew(&subjects[i], world);
 	for (int round = 0; round < rounds; round++)
-		measure_round(world, loaded, round);
+		measure_round(world, subjects, round);
 	for (size_t i = 0; i < ROWS; i++)
 		if (row_is_wanted(&rows[i], world))
 			print_row(i, world);
 	for (int i = 0; i < objects; i++)
-		bpf_object__close(loaded[i]);
+		bpf_object__close(subjects[i].object);
 }
 
 static void measure_all(uint32_t flows)
@@ -283,14 +240,19 @@ static void measure_all(uint32_t flows)
 		for (int kind = 0; kind < 4; kind++) {
 			world.ipv6 = kind >= 2;
 			world.udp = kind % 2 == 0;
-			measure_world(&world);
+			if (counts_operations)
+				count_world(&world);
+			else
+				measure_world(&world);
 		}
 }
 
 static _Noreturn void usage(void)
 {
 	fprintf(stderr, "programs [--json] [--rounds N] [--flows N,N...] [--only WORDS] "
-			"[OBJECT.bpf.o [OTHER.bpf.o]]\n");
+			"[OBJECT.bpf.o [OTHER.bpf.o] | --crowd OBJECT.bpf.o]\n"
+			"--crowd: once more beside 1,000 containers and 10,000 mappings\n"
+			"--count counted.bpf.o: look-ups, insertions and deletions instead\n");
 	exit(2);
 }
 
@@ -306,25 +268,38 @@ static int parse_counts(char *text, uint32_t *counts)
 	return count;
 }
 
+static int parse_rounds(const char *text)
+{
+	int count = atoi(text);
+
+	return count < 1 ? 1 : count > MAX_ROUNDS ? MAX_ROUNDS : count;
+}
+
 static int parse_options(int argc, char **argv, uint32_t *counts)
 {
 	static const struct option options[] = {{"json", no_argument, NULL, 'j'},
 						{"rounds", required_argument, NULL, 'r'},
 						{"flows", required_argument, NULL, 'f'},
 						{"only", required_argument, NULL, 'o'},
+						{"crowd", no_argument, NULL, 'c'},
+						{"count", no_argument, NULL, 'n'},
 						{0}};
-	static char usual[] = "1,1000,30000,1000000";
+	static char usual[] = "1,1000,30000,100000";
 	int option, count = parse_counts(usual, counts);
 
 	while ((option = getopt_long(argc, argv, "", options, NULL)) != -1) {
 		if (option == 'j')
 			json = true;
 		else if (option == 'r')
-			rounds = (int)between(1, (uint32_t)atoi(optarg), MAX_ROUNDS);
+			rounds = parse_rounds(optarg);
 		else if (option == 'f')
 			count = parse_counts(optarg, counts);
 		else if (option == 'o')
 			only = optarg;
+		else if (option == 'c')
+			crowd = true;
+		else if (option == 'n')
+			counts_operations = true;
 		else
 			usage();
 	}
@@ -334,23 +309,28 @@ static int parse_options(int argc, char **argv, uint32_t *counts)
 		usage();
 	if (objects == 0)
 		paths[objects++] = "build/bpf/portmap.bpf.o";
+	if (crowd && objects == 2)
+		usage();
+	if (crowd) {
+		paths[1] = paths[0];
+		objects = 2;
+	}
 	return count;
 }
 
 int main(int argc, char **argv)
 {
-	uint32_t counts[MAX_COUNTS];
+	uint32_t counts[MAX_COUNTS], most = 0;
 	int count = parse_options(argc, argv, counts);
 
 	host_create();
 	host_configure("neigh replace " v4_container_one " lladdr 02:00:00:00:01:13 dev bridge0\n"
 		       "neigh replace " v6_container_one " lladdr 02:00:00:00:01:13 dev bridge0\n");
-	driver = programs_bpf__open_and_load();
-	if (!driver)
-		err(1, "loading the generator of packets");
-	set_program(0, bpf_program__fd(driver->progs.nothing));
+	for (int i = 0; i < count; i++)
+		most = counts[i] > most ? counts[i] : most;
+	traffic_prepare((uint32_t)objects, most);
 	for (int i = 0; i < count; i++)
 		measure_all(counts[i]);
-	programs_bpf__destroy(driver);
+	traffic_end();
 	return 0;
 }
