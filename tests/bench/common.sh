@@ -6,7 +6,7 @@
 #
 # row NAME UNIT higher|lower TITLE
 #   a line of the report; higher or lower is better.
-# budget ROW CONTENDER at-most VALUE
+# budget ROW CONTENDER at-most|at-least VALUE
 # budget ROW CONTENDER times VALUE OTHER
 #   what a row is meant to reach: a value, or so many times better than another contender; the
 #   report says whether it does.
@@ -15,15 +15,18 @@
 #   CONTENDERS: who takes part, in a list with commas: $everyone, $translators, $ours, ...
 #   LIMIT: seconds after which one run of the function is killed, and counts as failed.
 #   FUNCTION runs in the contender's world (see world), and prints by `result ROW VALUE [NOTE]`.
+# each_family row|budget|measure ...
+#   the same for IPv4 and for IPv6, whose row is called ROW_v6. A quick measure is taken once over
+#   IPv6. FUNCTION asks `of_family`, `address_of_family`; result knows the row's name.
 
 build=${BUILD:-$project/build}
 bench=${BENCH:-full}
 if [ "$bench" = quick ]; then
 	bench_rounds=${BENCH_ROUNDS:-3} bench_seconds=${BENCH_SECONDS:-0.3}
-	bench_limit=${BENCH_LIMIT:-600}
+	bench_limit=${BENCH_LIMIT:-1500}
 else
 	bench_rounds=${BENCH_ROUNDS:-5} bench_seconds=${BENCH_SECONDS:-2}
-	bench_limit=${BENCH_LIMIT:-3600}
+	bench_limit=${BENCH_LIMIT:-7200}
 fi
 bench_nice=${BENCH_NICE:--10}
 
@@ -47,6 +50,15 @@ budgets=()
 row() { rows+=("$1"$'\t'"$2"$'\t'"$3"$'\t'"$4"); }
 measure() { measures+=("$*"); }
 budget() { budgets+=("$*"); }
+
+each_family() {
+	"$@"
+	case $1 in
+	row) row "$2_v6" "$3" "$4" "$5, IPv6" ;;
+	budget) budget "$2_v6" "${@:3}" ;;
+	measure) measure "${2/%quick/quick/1}" "$3" "$4" over_ipv6 "${@:5}" ;;
+	esac
+}
 
 for file in "$here"/rows_*.sh; do
 	# shellcheck source=/dev/null

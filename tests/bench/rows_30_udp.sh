@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-# shellcheck shell=bash disable=SC2154
+# shellcheck shell=bash disable=SC2034,SC2046,SC2154
 #
 # rows_30_udp.sh - UDP packets a second. The generator in the server's namespace has CPU 0 for
 # itself; the thread that polls the host's end of its link (threaded NAPI) has CPU 1, and does all
@@ -12,39 +12,46 @@
 
 row generator 'packets/s' higher 'the generator alone, into a sink at the host, 64 bytes'
 row generator_1400 'packets/s' higher 'the generator alone, into a sink at the host, 1,400 bytes'
-row udp_in_1 'packets/s' higher 'UDP to the container, 1 flow, 64 bytes'
-row udp_in_30000 'packets/s' higher 'UDP to the container, 30,000 flows, 64 bytes'
-row udp_in_30000_1400 'packets/s' higher 'UDP to the container, 30,000 flows, 1,400 bytes'
-row udp_socket_30000 'packets/s' higher 'UDP to a socket of the container, through its own stack, 30,000 flows, 64 bytes'
-row udp_in_new 'packets/s' higher 'UDP to the container, 200,000 new flows, 64 bytes'
-row udp_in_new_1400 'packets/s' higher 'UDP to the container, 200,000 new flows, 1,400 bytes'
-row udp_in_1_1400 'packets/s' higher 'UDP to the container, 1 flow, 1,400 bytes'
-row udp_out_1 'packets/s' higher 'UDP out of the container, masqueraded, 1 flow, 64 bytes'
-row udp_out_30000 'packets/s' higher 'UDP out of the container, masqueraded, 30,000 flows, 64 bytes'
-row udp_out_30000_1400 'packets/s' higher 'UDP out of the container, masqueraded, 30,000 flows, 1,400 bytes'
-row udp_out_new 'packets/s' higher 'UDP out of the container, masqueraded, 200,000 new flows, 64 bytes'
-row udp_foreign 'packets/s' higher 'routing of packets that are not ours, 30,000 flows, 64 bytes'
+each_family row udp_in_1 'packets/s' higher 'UDP to the container, 1 flow, 64 bytes'
+each_family row udp_in_30000 'packets/s' higher 'UDP to the container, 30,000 flows, 64 bytes'
+each_family row udp_in_30000_1400 'packets/s' higher 'UDP to the container, 30,000 flows, 1,400 bytes'
+each_family row udp_socket_30000 'packets/s' higher 'UDP to a socket of the container, through its own stack, 30,000 flows, 64 bytes'
+each_family row udp_in_oneway 'packets/s' higher 'UDP to the container, never answered, 30,000 flows, 64 bytes'
+each_family row udp_in_new 'packets/s' higher 'UDP to the container, 200,000 new flows, 64 bytes'
+each_family row udp_in_new_1400 'packets/s' higher 'UDP to the container, 200,000 new flows, 1,400 bytes'
+each_family row udp_in_1_1400 'packets/s' higher 'UDP to the container, 1 flow, 1,400 bytes'
+each_family row udp_out_1 'packets/s' higher 'UDP out of the container, masqueraded, 1 flow, 64 bytes'
+each_family row udp_out_30000 'packets/s' higher 'UDP out of the container, masqueraded, 30,000 flows, 64 bytes'
+each_family row udp_out_30000_1400 'packets/s' higher 'UDP out of the container, masqueraded, 30,000 flows, 1,400 bytes'
+each_family row udp_out_new 'packets/s' higher 'UDP out of the container, masqueraded, 200,000 new flows, 64 bytes'
+each_family row udp_foreign 'packets/s' higher 'routing of packets that are not ours, 30,000 flows, 64 bytes'
 
-budget udp_in_30000 established times 2.2 portmap
-budget udp_in_30000 established times 1.5 plain
+each_family budget udp_in_30000 established times 2.5 portmap
+each_family budget udp_in_30000 established times 2 plain
+each_family budget udp_in_30000 off times 1.1 portmap
+each_family budget udp_in_oneway established times 1.1 portmap
+each_family budget udp_in_new established times 1.5 portmap
+each_family budget udp_foreign established times 0.9 plain
 
 measure quick plain 20 udp_alone generator 60
 measure full plain 20 udp_alone generator_1400 1400
-measure full "$everyone" 20 udp_in udp_in_1 1 60
-measure full "$everyone" 20 udp_in udp_in_1_1400 1 1400
-measure quick "$everyone" 20 udp_in udp_in_30000 30000 60
-measure full "$everyone" 20 udp_in udp_in_30000_1400 30000 1400
-measure full "$everyone" 20 udp_socket
-measure quick "$everyone" 20 udp_in_new udp_in_new 60
-measure full "$everyone" 20 udp_in_new udp_in_new_1400 1400
-measure full "$everyone" 20 udp_out udp_out_1 1 60
-measure quick "$everyone" 20 udp_out udp_out_30000 30000 60
-measure full "$everyone" 20 udp_out udp_out_30000_1400 30000 1400
-measure full "$everyone" 20 udp_out_new udp_out_new 60
-measure quick "$everyone" 20 udp_foreign udp_foreign
+each_family measure full "$everyone" 20 udp_in udp_in_1 1 60
+each_family measure full "$everyone" 20 udp_in udp_in_1_1400 1 1400
+each_family measure quick "$everyone" 20 udp_in udp_in_30000 30000 60
+each_family measure full "$everyone" 20 udp_in udp_in_30000_1400 30000 1400
+each_family measure full "$everyone" 20 udp_socket
+each_family measure quick "$everyone" 20 udp_in_oneway udp_in_oneway
+each_family measure quick "$everyone" 20 udp_in_new udp_in_new 60
+each_family measure full "$everyone" 20 udp_in_new udp_in_new_1400 1400
+each_family measure full "$everyone" 20 udp_out udp_out_1 1 60
+each_family measure quick "$everyone" 20 udp_out udp_out_30000 30000 60
+each_family measure full "$everyone" 20 udp_out udp_out_30000_1400 30000 1400
+each_family measure full "$everyone" 20 udp_out_new udp_out_new 60
+each_family measure quick "$everyone" 20 udp_foreign udp_foreign
 
-many_clients=100.64.0.0 # and up: RFC 6598
-many_servers=100.96.0.0
+many4_clients=100.64.0.0 many6_clients=2001:db8:64:: # and up: RFC 6598
+many4_servers=100.96.0.0 many6_servers=2001:db8:96::
+oneway_flows=2000000 # the first of those that nobody has ever answered
 
 # polled_by_thread INTERFACE: its packets come in on CPU 1
 polled_by_thread() {
@@ -58,6 +65,8 @@ polled_by_thread() {
 udp_prepare() {
 	[ ! -e /run/udp.ready ] || return 0
 	ip route add 100.64.0.0/10 via "$server4"
+	ip route add 2001:db8:64::/48 via "$server6"
+	ip route add 2001:db8:96::/48 via "$server6"
 	polled_by_thread eth1
 	container_plus datagrams 8082:80/udp
 	in_namespace datagrams "$tools/sink" attach eth0 80 datagrams
@@ -75,16 +84,22 @@ generate() {
 	in_namespace "$who" taskset -c 0 "$tools/generator" eth0 "$@" >/run/said
 }
 
-# generate_in ARGUMENT...: from many clients to the container's port
-generate_in() {
-	local target=$host4_second port=8082
-	[ "$plugin" != none ] || { target=$(address4 datagrams); port=80; }
-	generate server "$(mac_of eth1)" "$many_clients" "$target" "$port" "$@"
+# generate_to CONTAINER PORT ARGUMENT...: from many clients to the container's port 80, by its
+# mapping where there is any
+generate_to() {
+	local name=$1 port=$2
+	shift 2
+	generate server "$(mac_of eth1)" "$(of_family many_clients)" \
+		$(udp_target "$name" "$port") "$@"
 }
 
+udp_target() { target "$1" "$2" "$(of_family host_second)"; }
+
+generate_in() { generate_to datagrams 8082 "$@"; }
+
 generate_out() {
-	generate "$generating" "$(mac_of cni0)" "$(address4 "$generating")" "$many_servers" 9 \
-		--to-many "$@"
+	generate "$generating" "$(mac_of cni0)" "$(address_of_family "$generating")" \
+		"$(of_family many_servers)" 9 --to-many "$@"
 }
 
 # answered_flows SINK FLOWS COMMAND...: each flow's packets have come and been answered about four
@@ -150,6 +165,15 @@ udp_socket() {
 	"$tools/sink" drop datagrams
 }
 
+# Flows that are known, and not as established: syslog, statsd, video.
+udp_in_oneway() {
+	local flows=(--first "$oneway_flows" --flows 30000)
+	udp_prepare
+	[ "$fast_path" = always ] || fast_path=off
+	generate_in "${flows[@]}" --count 60000 --pace 300000
+	rate_at "$1" datagrams generate_in "${flows[@]}" --seconds "$bench_seconds"
+}
+
 # Flows that nobody has seen before: other numbers in each round.
 udp_new_first() {
 	local first
@@ -193,7 +217,7 @@ udp_out_new() {
 udp_foreign() {
 	udp_prepare
 	fast_path=off # nothing of this is ours
-	rate_at "$1" client generate server "$(mac_of eth1)" "$many_clients" "$client4" 9 \
+	rate_at "$1" client generate server "$(mac_of eth1)" "$(of_family many_clients)" "$(of_family client)" 9 \
 		--flows 30000 --seconds "$bench_seconds"
 }
 
@@ -208,7 +232,7 @@ udp_alone() {
 		"$tools/sink" attach alone0 0 alone
 		: >/run/udp_alone.ready
 	fi
-	generate alone "$(mac_of alone0)" "$many_clients" 192.0.2.1 9 --flows 30000 --size "$2" \
+	generate alone "$(mac_of alone0)" "$many4_clients" 192.0.2.1 9 --flows 30000 --size "$2" \
 		--seconds "$bench_seconds" --sink alone
 	result "$1" "$(said arrived_per_second)"
 }

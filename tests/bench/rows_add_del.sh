@@ -18,6 +18,7 @@ done
 row add_udp_1000 ms lower 'ADD, 1000 UDP ports'
 row del_udp_1000 ms lower 'DEL, 1000 UDP ports'
 row add_nothing ms lower 'a static program that does nothing, for comparison'
+row add_over_nothing ms lower 'ADD, 1 TCP port, over what a static program that does nothing takes'
 row add_first ms lower 'the first ADD after boot, which loads the programs'
 row add_resident_first KiB lower 'memory of the process, the first ADD after boot'
 for ports in 1 1000 10000; do
@@ -44,11 +45,13 @@ budget add_tcp_1 established at-most 1
 budget del_tcp_1 established at-most 1
 budget add_tcp_1 established times 25 nftables
 budget del_tcp_1 established times 25 nftables
-budget add_50_ratio established at-most 1
+budget add_over_nothing established at-most 0.4
+budget add_50_ratio established at-most 0.7
 budget add_tcp_1000 established at-most 5
 budget add_tcp_10000 established at-most 40
 
 measure quick established 20 add_nothing
+measure quick established 20 add_over_nothing
 measure quick/1 established 30 add_first
 measure quick "$mappers" 20 add_del tcp 0
 measure quick "$mappers" 20 add_del tcp 1
@@ -83,13 +86,18 @@ mapper_program() {
 	if is_ours; then echo "$build/bpf-portmap"; else echo "$reference_plugins/portmap"; fi
 }
 
-# The container `caller`, connected by the list without its last plugin; once for all measures.
-caller_make() {
-	[ ! -e /run/caller ] || return 0
+# unmapped_make CONTAINER: connected by the list without its last plugin; once for all measures
+unmapped_make() {
+	[ ! -e "/run/results/$1" ] || return 0
 	jq '.plugins |= map(select(.type != "portmap" and .type != "bpf-portmap"))' \
 		/run/conf/bench.conflist >/run/conf/unmapped.conflist
-	container_add caller unmapped
-	mkdir /run/calls
+	container_add "$1" unmapped
+	mkdir -p /run/calls
+}
+
+caller_make() {
+	[ ! -e /run/caller ] || return 0
+	unmapped_make caller
 	namespace_add others
 	in_namespace others sysctl -qw net.ipv6.conf.default.disable_ipv6=1
 	echo 0 >/run/caller
@@ -114,9 +122,10 @@ others_make() {
 	echo "$1" >/run/caller
 }
 
-# call_config PROTOCOL FIRST COUNT: what a runtime would send for `caller`, with COUNT ports
+# call_config PROTOCOL FIRST COUNT [CONTAINER]: what a runtime would send for `caller` or another
+# one, with COUNT ports
 call_config() {
-	jq -c --slurpfile result /run/results/caller --arg protocol "$1" --argjson first "$2" \
+	jq -c --slurpfile result "/run/results/${4:-caller}" --arg protocol "$1" --argjson first "$2" \
 		--argjson count "$3" '.plugins[-1] + {"cniVersion": "1.0.0", "name": "bridge",
 			"prevResult": $result[0], "runtimeConfig": {"portMappings": [
 				range($first; $first + $count) |
@@ -151,14 +160,17 @@ call_words() {
 caller_is=(caller eth0 caller /run/calls/caller)
 other_is=('other{}' 'eth{}' others '/run/calls/other{}')
 
-# calls ROUNDS COPIES WHO: ADD and DEL in turns; COPIES is empty, *N or @N
+# calls ROUNDS COPIES WHO [+ CASE...]: ADD and DEL in turns, and what else spawn is to run; COPIES
+# is empty, *N or @N
 calls() {
 	local -n who=$3
+	local rounds=$1 copies=$2
 	local words adds
-	call_words "ADD$2" "${who[@]}"
+	shift 3
+	call_words "ADD$copies" "${who[@]}"
 	adds=("${words[@]}")
-	call_words "DEL$2" "${who[@]}"
-	"$tools/spawn" "$1" "${adds[@]}" + "${words[@]}"
+	call_words "DEL$copies" "${who[@]}"
+	"$tools/spawn" "$rounds" "${adds[@]}" + "${words[@]}" "$@"
 }
 
 # call COMMAND COPIES WHO: once
@@ -231,6 +243,15 @@ times_of() {
 
 add_nothing() {
 	result add_nothing "$("$tools/spawn" 200 ADD "$tools/nothing" | jq '.median_us / 1000')"
+}
+
+# Both in turns: what else the machine does concerns them alike.
+add_over_nothing() {
+	calls_begin
+	call_config tcp 10001 1 >/run/calls/caller
+	calls 100 '' caller_is + nothing "$tools/nothing" >/run/calls/measured
+	calls_end
+	result add_over_nothing "$(jq -s '(.[0].median_us - .[2].median_us) / 1000' /run/calls/measured)"
 }
 
 # add_del PROTOCOL PORTS

@@ -3,43 +3,74 @@
 #
 # rows_memory.sh - what the maps take of the kernel's memory, as it accounts for it. Rules of
 # iptables and nftables are not accounted for.
+#
+# A connection's entries: in layout 2 two in flows and one in flow_pairs; later one in connections
+# and one in places, and one in aliases where it is masqueraded. What there is counts.
 
-row maps_memory MiB lower 'memory of all maps'
+row maps_memory MiB lower 'memory of all maps, "flowEntries": 262144'
 row maps_memory_largest MiB lower 'memory of all maps, "flowEntries": 524288, the most'
-row flow_memory bytes lower 'memory of an answered flow: two entries of flows, one of flow_pairs'
-row flow_memory_largest bytes lower 'the same, "flowEntries": 524288, the most'
-row flow_new_memory bytes lower 'memory of a half-open flow: two entries of flows_new'
+for kind in mapped masqueraded; do
+	row "connection_values_$kind" bytes lower "a connection, $kind: the values of its entries"
+	row "connection_keys_$kind" bytes lower "a connection, $kind: keys and values of its entries"
+	row "connection_memory_$kind" bytes lower "a connection, $kind: kernel memory of its entries"
+	row "connection_memory_${kind}_largest" bytes lower "the same, \"flowEntries\": 524288, the most"
+done
+row connection_memory_new bytes lower 'a half-open connection: kernel memory of its entries'
+
+budget connection_values_mapped established at-most 192
 
 measure quick/1 established 60 maps_memory
 
-# pinned_maps DIRECTORY: name, bytes and entries of each
+# pinned_maps DIRECTORY: name, bytes of all, entries, bytes of key and value of each
 pinned_maps() {
 	local pin
 	for pin in "$1"/*; do
-		! bpftool -j map show pinned "$pin" 2>/dev/null |
-			jq -r '"\(.name) \(.bytes_memlock) \(.max_entries)"' || true
+		! bpftool -j map show pinned "$pin" 2>/dev/null | jq -r \
+			'"\(.name) \(.bytes_memlock) \(.max_entries) \(.bytes_key) \(.bytes_value) \(.type)"' || true
 	done
 }
 
-# maps_of SUFFIX: the maps of the lines it reads
+# maps_of SUFFIX: the maps of the lines it reads. An array's index is no key that takes room.
 maps_of() {
 	awk -v suffix="$1" '
-		{ all += $2; bytes[$1] = $2; entries[$1] = $3 }
+		function add(kind, map, count) {
+			if (!(map in memory)) return
+			of_memory[kind] += count * memory[map]
+			of_values[kind] += count * value[map]
+			of_keys[kind] += count * (key[map] + value[map])
+		}
+		{
+			all += $2
+			memory[$1] = $2 / $3
+			key[$1] = $6 ~ /array/ ? 0 : $4
+			value[$1] = $5
+			entries[$1] = $3
+		}
 		END {
-			print "maps_memory" suffix, all / 1048576, entries["flows"] " entries"
-			print "flow_memory" suffix, 2 * bytes["flows"] / entries["flows"] + \
-				bytes["flow_pairs"] / entries["flow_pairs"]
-			if (!suffix)
-				print "flow_new_memory", 2 * bytes["flows_new"] / entries["flows_new"]
+			add("mapped", "flows", 2); add("mapped", "flow_pairs", 1)
+			add("mapped", "connections", 1); add("mapped", "places", 1)
+			add("masqueraded", "flows", 2); add("masqueraded", "flow_pairs", 1)
+			add("masqueraded", "connections", 1); add("masqueraded", "places", 1)
+			add("masqueraded", "aliases", 1)
+			add("new", "flows_new", 2)
+			table = "flows" in entries ? "flows" : "connections"
+			print "maps_memory" suffix, all / 1048576, entries[table] " entries of " table
+			for (kind in of_memory) {
+				if (kind == "new" && suffix) continue
+				print "connection_memory_" kind suffix, of_memory[kind]
+				if (kind == "new" || suffix) continue
+				print "connection_values_" kind, of_values[kind]
+				print "connection_keys_" kind, of_keys[kind]
+			}
 		}' | while read -r name value note; do result "$name" "$value" "$note"; done
 }
 
 maps_memory() {
-	pinned_maps "$pins" | maps_of ''
+	pinned_maps "$pins" | maps_of _largest
 	calls_begin
 	fresh_make
-	fresh_add '.flowEntries = 524288' >/dev/null
-	pinned_maps "$pins"/netns-* | maps_of _largest
+	fresh_add '.flowEntries = 262144' >/dev/null
+	pinned_maps "$pins"/netns-* | maps_of ''
 	fresh_remove
 	calls_end
 }

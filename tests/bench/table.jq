@@ -35,6 +35,7 @@ def spread: if .median == 0 then "" else
   "",
   (.budgets[] | "\(if .ok then "ok    " else "MISSED" end)  \(.title), \(.contender): "
 	+ (if .kind == "at-most" then "\(.reached | number) \(.unit), at most \(.value | number)"
+	   elif .kind == "at-least" then "\(.reached | number) \(.unit), at least \(.value | number)"
 	   else "\(.reached * 100 | round / 100) times better than \(.other), at least \(.value)" end)),
   "",
   (.failed | group_by([.failed, .contender])[]

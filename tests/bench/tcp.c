@@ -286,12 +286,9 @@ static void connections(const struct sockaddr_in6 *address, struct measurement *
 	for (int i = 0; i < at_once; i++)
 		open_connection(address, poll_fd, &all[i], (uint64_t)i);
 	while (seconds_now() < measurement->end) {
-		int count = epoll_wait(poll_fd, events, EVENTS, 1000);
+		/* SYNs that are lost come again after a second, and count as the time they take. */
+		int count = epoll_wait(poll_fd, events, EVENTS, 100);
 
-		if (count == 0) {
-			errno = ETIMEDOUT;
-			die("no answer for a second");
-		}
 		for (int i = 0; i < count; i++) {
 			struct connection *connection = &all[events[i].data.u64];
 
