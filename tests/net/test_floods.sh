@@ -1,78 +1,33 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 # shellcheck shell=bash disable=SC2154
 #
-# test_floods.sh - what a flood, or a crowd, does to others. FLOOD=20: seconds of each flood,
-# against 5,000 connections of each kind.
+# test_floods.sh - what a flood, or a crowd, does to others.
 
-flood=$build/tests/flood
-idle=$build/tests/idle
-flood_seconds=${FLOOD:-3}
-flood_crowd=$((${FLOOD:-0} ? 5000 : 500))
-
-# crowd_open NAME NAMESPACE ADDRESS PORT COUNT, then crowd_count NAME: how many echo a byte
-crowd_open() {
-	local name=$1 who=$2
-	shift 2
-	mkfifo "/run/$name.in" "/run/$name.out"
-	in_namespace "$who" "$idle" hold "$@" <"/run/$name.in" >"/run/$name.out" &
-	exec {crowd_fd}>"/run/$name.in"
-	eval "${name}_in=$crowd_fd"
-	exec {crowd_fd}<"/run/$name.out"
-	eval "${name}_out=$crowd_fd"
-	read -r -t $((40 * ${SLOWER:-1})) crowd_size <&"$crowd_fd" || fail "crowd $name does not come together"
-}
-
-crowd_count() {
-	local in=$1_in out=$1_out count
-	echo >&"${!in}"
-	read -r -t $((40 * ${SLOWER:-1})) count <&"${!out}" || count='no answer'
-	echo "$count"
-}
-
-expect_crowd() {
-	expect_equal "$2" "$(crowd_count "$1")" "the living of crowd $1"
-}
-
-# Random sources must be where a strict reverse path filter expects them.
-flood_prepare() {
-	[ -x "$flood" ] || skip "no flood"
-	ethtool -K eth0 gro on >/dev/null
-	ip route add 100.64.0.0/10 via "$client4" dev eth0
-}
-
-# flood_from NAMESPACE INTERFACE-OF-HOST ARGUMENT...: what it says, and what arrived
-flood_from() {
-	local who=$1 interface=$2 before after said
-	shift 2
-	before=$(cat "/sys/class/net/$interface/statistics/rx_packets")
-	said=$(in_namespace "$who" "$flood" "$@")
-	after=$(cat "/sys/class/net/$interface/statistics/rx_packets")
-	[ $((after - before)) -gt 10000 ] || fail "the flood did not arrive: $said"
-	echo "note: $1 flood: $said arrived=$((after - before))"
-}
-
-counter() {
-	bpftool -j map dump pinned "$pins/counters" |
-		jq "[.[0].formatted.values[].value.$1] | add"
-}
+# shellcheck source=tests/net/floods.sh
+. "$project/tests/net/floods.sh"
 
 # limit 180 s
-# [T32] idle connections outlive a flood of SYNs, and one of datagrams
+# [T32] idle connections outlive floods of SYNs and of datagrams, a client's and a container's
 test_flood_through_mapping() {
+	local protocol
 	flood_prepare
 	container_start web bridge -p 8080:80 -p 8080:80/udp -p 8081:81
+	container_add bad bridge
+	ethtool -K "$(host_veth bad)" gro on >/dev/null
 	in_namespace web "$idle" serve 81
 	in_namespace server "$idle" serve 9000
 	crowd_open mapped client "$host4" 8081 "$flood_crowd"
 	expect_equal "$flood_crowd" "$crowd_size" "connections through the mapping"
 	crowd_open masqueraded web "$server4" 9000 "$flood_crowd"
 	expect_equal "$flood_crowd" "$crowd_size" "masqueraded connections"
-	flood_from client eth0 tcp eth0 "$(mac_of eth0)" "$host4" 8080 "$flood_seconds"
-	flood_from client eth0 udp eth0 "$(mac_of eth0)" "$host4" 8080 "$flood_seconds"
+	for protocol in tcp udp; do
+		flood_from client eth0 "$protocol" eth0 "$(mac_of eth0)" "$host4" 8080 "$flood_seconds"
+		flood_from bad "$(host_veth bad)" "$protocol" eth0 "$(mac_of cni0)" "$server4" 9 \
+			"$flood_seconds" "$(address4 bad)"
+	done
 	expect_crowd mapped "$flood_crowd"
 	expect_crowd masqueraded "$flood_crowd"
 	expect_answers client "$host4" 8080 web "$client4"
-	echo "note: flows promoted: $(counter flow_promoted), half-open: $(map_count flows_new)"
 }
 
 # limit 120 s
@@ -111,13 +66,13 @@ test_full_table() {
 	done
 	crowd_open one_crowd client "$host4" 8081 $((half + 100))
 	expect_equal "$half" "$crowd_size" "[T32] connections of one container, half of all"
-	[ "$(counter drop_flow_limit)" -ge 100 ] || fail "beyond its limit nothing was refused"
+	[ "$(counted drop_flow_limit)" -ge 100 ] || fail "beyond its limit nothing was refused"
 	crowd_open two_crowd client "$host4" 8082 "$half"
 	expect_equal "$half" "$crowd_size" "connections of another, the other half"
-	refused=$(counter drop_table_full)
+	refused=$(counted drop_table_full)
 	crowd_open three_crowd client "$host4" 8083 20
 	expect_equal 0 "$crowd_size" "connections when the table is full"
-	[ "$(counter drop_table_full)" -ge $((refused + 20)) ] || fail "nothing was refused"
+	[ "$(counted drop_table_full)" -ge $((refused + 20)) ] || fail "nothing was refused"
 	expect_crowd one_crowd "$half"
 	expect_crowd two_crowd "$half"
 	container_del two small

@@ -1,0 +1,129 @@
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+# shellcheck shell=bash disable=SC2034,SC2154 # the world's names: world.sh; the tests' own
+#
+# floods.sh - what the tests of floods and of fairness share: crowds, herds, floods and callers.
+# FLOOD=20: seconds of each flood.
+
+flood=$build/tests/flood
+idle=$build/tests/idle
+herd=$build/tests/herd
+callers=$build/tests/callers
+together=$build/tests/together
+crowd=$build/tests/crowd
+flood_seconds=${FLOOD:-3}
+flood_crowd=5000
+
+# crowd_open NAME NAMESPACE ADDRESS PORT COUNT, then crowd_count NAME: how many echo a byte
+crowd_open() {
+	local name=$1 who=$2
+	shift 2
+	mkfifo "/run/$name.in" "/run/$name.out"
+	in_namespace "$who" "$idle" hold "$@" <"/run/$name.in" >"/run/$name.out" &
+	exec {crowd_fd}>"/run/$name.in"
+	eval "${name}_in=$crowd_fd"
+	exec {crowd_fd}<"/run/$name.out"
+	eval "${name}_out=$crowd_fd"
+	read -r -t $((40 * ${SLOWER:-1})) crowd_size <&"$crowd_fd" ||
+		fail "crowd $name does not come together"
+}
+
+crowd_count() {
+	local in=$1_in out=$1_out count
+	echo >&"${!in}"
+	read -r -t $((40 * ${SLOWER:-1})) count <&"${!out}" || count='no answer'
+	echo "$count"
+}
+
+expect_crowd() {
+	expect_equal "$2" "$(crowd_count "$1")" "the living of crowd $1"
+}
+
+# Random sources must be where a strict reverse path filter expects them.
+flood_prepare() {
+	[ -x "$flood" ] || skip "no flood"
+	ethtool -K eth0 gro on >/dev/null
+	ip route add 100.64.0.0/10 via "$client4" dev eth0
+}
+
+# flood_from NAMESPACE INTERFACE-OF-HOST ARGUMENT...: what it says, and what arrived
+flood_from() {
+	local who=$1 interface=$2 before after said
+	shift 2
+	before=$(cat "/sys/class/net/$interface/statistics/rx_packets")
+	said=$(in_namespace "$who" "$flood" "$@")
+	after=$(cat "/sys/class/net/$interface/statistics/rx_packets")
+	[ $((after - before)) -gt 10000 ] || fail "the flood did not arrive: $said"
+	echo "note: $1 flood: $said arrived=$((after - before))"
+}
+
+# small_table: the least of a table there is, in the list "small"
+flow_entries=16384
+small_table() {
+	conflist small bridge "$(with_ours "{flowEntries: $flow_entries}")"
+}
+
+# serve_crowd NAMESPACE PORT: TCP and UDP; echoes to as many as come
+serve_crowd() {
+	in_namespace "$1" "$crowd" serve "$2" --background
+	in_namespace "$1" "$callers" serve "$2"
+	wait_until 5 calls "$1" tcp 127.0.0.1 "$2" 1 || fail "$1 does not serve on port $2"
+}
+
+# Where the client's herds have their addresses: none is the client's own, so that its stack is
+# silent; a strict reverse path filter expects them there.
+herds_prepare() {
+	ip route replace 100.64.0.0/10 via "$client4" dev eth0
+}
+
+# herd_outside tcp|udp SOURCE PORT COUNT [OPTION...]: towards a mapped port
+herd_outside() {
+	local protocol=$1 source=$2 port=$3 count=$4
+	shift 4
+	in_namespace client "$herd" "$protocol" eth0 "$(mac_of eth0)" "$source" "$host4" "$port" \
+		"$count" "$@"
+}
+
+# herd_of NAMESPACE tcp|udp DESTINATION PORT COUNT [OPTION...]: a container's, out through the host.
+# Its own stack must not hear the answers: herd_hush
+herd_of() {
+	local who=$1 protocol=$2 destination=$3 port=$4 count=$5
+	shift 5
+	in_namespace "$who" "$herd" "$protocol" eth0 "$(gateway_mac "$who")" "$(address4 "$who")" \
+		"$destination" "$port" "$count" "$@"
+}
+
+# Its bridge's, or that of its veth's other end
+gateway_mac() {
+	local veth
+	veth=$(host_veth "$1")
+	if [ -e "/sys/class/net/$veth/master" ]; then mac_of cni0; else mac_of "$veth"; fi
+}
+
+herd_hush() {
+	in_namespace "$1" nft \
+		'table ip hush { chain input { type filter hook input priority 0; policy drop; }; }'
+}
+
+# calls NAMESPACE tcp|udp ADDRESS PORT COUNT [OPTION...]: fails unless all are answered
+calls() {
+	local who=$1
+	shift
+	in_namespace "$who" "$callers" "$@" >/run/calls
+}
+
+# expect_calls WHAT NAMESPACE tcp|udp ADDRESS PORT [OPTION...]: 100 of 100 are answered
+expect_calls() {
+	local what=$1 who=$2 protocol=$3 address=$4 port=$5
+	shift 5
+	calls "$who" "$protocol" "$address" "$port" 100 --at-once 100 "$@" ||
+		fail "$what: $who calls $protocol $address:$port: $(cat /run/calls)"
+}
+
+# expect_untouched WHAT NAME PORT: the container's port answers a client, it reaches a server
+expect_untouched() {
+	local protocol
+	for protocol in tcp udp; do
+		expect_calls "$1" client "$protocol" "$host4" "$3"
+		expect_calls "$1" "$2" "$protocol" "$server4" 7000
+	done
+}

@@ -1,0 +1,306 @@
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+# shellcheck shell=bash disable=SC2154
+#
+# test_fairness.sh - what one client or container takes, and what is left for others.
+# FLOOD=20: seconds of each load.
+
+# shellcheck source=tests/net/floods.sh
+. "$project/tests/net/floods.sh"
+
+least_flows=$((flow_entries / 2)) # a flow takes two entries at most
+load_seconds=${FLOOD:-4}
+untouched_port=8080
+
+# fair_world: victim, with a port and a server outside, in a small table
+fair_world() {
+	[ -x "$herd" ] || skip "no herd"
+	herds_prepare
+	small_table
+	container_start victim small -p "$untouched_port:80" -p "$untouched_port:80/udp" -p 8081:81 \
+		-p 8081:81/udp
+	serve_crowd victim 81
+	serve_in server 7000 server
+	expect_untouched "before" victim "$untouched_port"
+}
+
+# container_kill NAME: its processes; they may take a while to close what they have open.
+container_kill() {
+	# shellcheck disable=SC2046
+	kill -9 $(ip netns pids "$1")
+	wait_until 10 no_listeners "$1" || fail "sockets of $1 stay"
+}
+
+no_listeners() { [ -z "$(in_namespace "$1" ss -Htuln)" ]; }
+
+expect_none_refused() {
+	local counter
+	[ "$plugin" = bpf-portmap ] || return 0
+	for counter in drop_flow_limit drop_table_full; do
+		expect_equal 0 "$(counted "$counter")" "$counter"
+	done
+}
+
+# ports_reusable NAMESPACE: a port is free again as soon as its connection is over
+ports_reusable() {
+	in_namespace "$1" sysctl -qw net.ipv4.ip_local_port_range='1024 65535' \
+		net.ipv4.tcp_max_tw_buckets=0
+}
+
+# limit 90 s
+# [1] one client that opens connections and falls silent closes a port for nobody else
+test_client_of_many_connections() {
+	local said
+	fair_world
+	said=$(herd_outside tcp 100.64.0.1 8081 20000 --silent)
+	echo "note: handshakes of one client: $said"
+	expect_untouched "one client has opened connections, and is silent" victim "$untouched_port"
+	expect_calls "one client has opened connections, and is silent" client tcp "$host4" 8081
+	said=$(herd_outside tcp 100.64.0.2 8081 20000)
+	echo "note: connections of one more client: $said"
+	expect_untouched "one more client has opened connections" victim "$untouched_port"
+	# whose ends the clients do not acknowledge
+	container_kill victim
+	serve_in victim 80
+	serve_crowd victim 81
+	expect_untouched "the server has closed them" victim "$untouched_port"
+	expect_calls "the server has closed them" client tcp "$host4" 8081
+}
+
+# limit 90 s
+# [1] one client's datagrams from thousands of ports close a port for nobody else
+test_client_of_many_datagrams() {
+	local said
+	fair_world
+	said=$(herd_outside udp 100.64.0.1 8081 20000)
+	echo "note: answered datagrams of one client: $said"
+	expect_untouched "one client has sent datagrams" victim "$untouched_port"
+}
+
+# limit 120 s
+# [1] a client that opens and closes connections by the thousand is never refused
+test_connections_by_the_thousand() {
+	fair_world
+	serve_crowd server 9000
+	ports_reusable client
+	ports_reusable victim
+	calls client tcp "$host4" 8081 6000 --at-once 64 ||
+		fail "6,000 connections one after another: $(cat /run/calls)"
+	echo "note: a burst of connections: $(cat /run/calls)"
+	calls client tcp "$host4" 8081 10000000 --at-once 64 --seconds "$load_seconds" ||
+		fail "connections one after another: $(cat /run/calls)"
+	echo "note: $load_seconds s of connections: $(cat /run/calls)"
+	calls victim tcp "$server4" 9000 10000000 --at-once 64 --seconds "$load_seconds" ||
+		fail "the container's own: $(cat /run/calls)"
+	echo "note: $load_seconds s of the container's own: $(cat /run/calls)"
+	expect_none_refused
+	expect_untouched "connections by the thousand" victim "$untouched_port"
+}
+
+# limit 90 s
+# [2] what another container begins towards a container's own address is not charged to that one
+test_pings_of_neighbour() {
+	local said list
+	fair_world
+	conflist routed ptp "$(with_ours "{flowEntries: $flow_entries}")"
+	for list in small routed; do
+		container_add "$list" "$list"
+		herd_hush "$list"
+		said=$(herd_of "$list" icmp "$(address4 victim)" 0 6000)
+		echo "note: pings of a neighbour, $list: $said"
+		expect_untouched "a neighbour has sent pings, $list" victim "$untouched_port"
+		said=$(herd_of "$list" udp "$(address4 victim)" 81 20000)
+		echo "note: datagrams of a neighbour, $list: $said"
+		expect_untouched "a neighbour has sent datagrams, $list" victim "$untouched_port"
+	done
+}
+
+# limit 90 s
+# [2] pings from outside to a container's own address leave it its flows
+test_pings_from_outside() {
+	local said
+	fair_world
+	said=$(in_namespace client "$herd" icmp eth0 "$(mac_of eth0)" 100.64.0.1 \
+		"$(address4 victim)" 0 20000)
+	echo "note: pings from outside: $said"
+	expect_untouched "a client has sent pings" victim "$untouched_port"
+}
+
+# hog NUMBER: a container whose clients, or who itself, opens as many connections as it gets
+hog() {
+	local said name=hog$1 port=$((9100 + $1))
+	container_add "$name" small -p "$port:81"
+	if [ $(($1 % 2)) = 1 ]; then
+		serve_crowd "$name" 81
+		said=$(herd_outside tcp "100.$((64 + $1)).0.0" "$port" $((2 * flow_entries)) \
+			--sources 1024)
+	else
+		herd_hush "$name"
+		said=$(herd_of "$name" tcp 198.51.100.20 9000 $((2 * flow_entries)) --destinations 16)
+	fi
+	[ "$(field_of answered "$said")" -gt $((least_flows / 16)) ] || fail "$name is none: $said"
+	echo "note: hog $1: $said"
+}
+
+# limit 180 s
+# [3] one, two, three containers that take all they get leave enough for the next one
+test_hogs() {
+	local number share said last
+	herds_prepare
+	small_table
+	for last in {20..35}; do ip -n server address add "198.51.100.$last/24" dev eth0; done
+	serve_crowd server 9000
+	serve_in server 7000 server
+	for number in 1 2 3; do
+		hog "$number"
+		share=$((least_flows / (number + 1) / (number + 2)))
+		container_start "next$number" small -p 8080:80 -p 8080:80/udp -p 8081:81
+		serve_crowd "next$number" 81
+		said=$(herd_outside tcp 100.80.0.0 8081 "$share" --sources 256)
+		expect_equal "$share" "$(field_of answered "$said")" \
+			"connections of the next one, beside $number that take all they get"
+		expect_untouched "$number hogs" "next$number" 8080
+		container_remove "next$number" small
+	done
+}
+
+# limit 120 s
+# [10] one container's datagrams and SYNs from all its ports leave others ports towards that server
+test_ports_towards_one_server() {
+	local protocol pid
+	fair_world
+	container_add bad small
+	herd_hush bad
+	in_namespace server nft -f - <<-'RULES'
+	table ip deaf {
+		chain input {
+			type filter hook input priority 0;
+			udp length 9 counter drop comment "the herd's"
+			tcp doff 5 tcp flags & (syn | ack) == syn counter drop comment "the herd's"
+		}
+	}
+	RULES
+	for protocol in udp tcp; do
+		expect_calls "before, $protocol" victim "$protocol" "$server4" 7000
+		herd_of bad "$protocol" "$server4" 7000 65535 --first 1 --seconds 6 --rate 30000 \
+			>/run/herd &
+		pid=$!
+		sleep 3
+		expect_calls "meanwhile" victim "$protocol" "$server4" 7000
+		wait "$pid"
+		echo "note: $protocol from 65,535 ports: $(cat /run/herd)"
+		expect_calls "afterwards" victim "$protocol" "$server4" 7000
+	done
+	in_namespace server nft list table ip deaf | grep -q 'packets [1-9][0-9]\{5\}' ||
+		fail "the herds did not arrive: $(in_namespace server nft list table ip deaf)"
+}
+
+# limit 120 s
+# [13] nobody hears that the table is full while half of it is free
+test_room_that_is_free() {
+	local name port=8081 full
+	herds_prepare
+	small_table
+	for name in one two; do
+		container_add "$name" small -p "$port:81"
+		serve_crowd "$name" 81
+		herd_outside tcp "100.$((port - 8081 + 65)).0.0" "$port" $((2 * flow_entries)) \
+			--sources 1024 >/run/herd
+		echo "note: $name: $(cat /run/herd)"
+		port=$((port + 1))
+	done
+	container_start three small -p 8080:80 -p 8080:80/udp
+	serve_in server 7000 server
+	container_remove two small
+	full=$(counted drop_table_full)
+	expect_untouched "half of the table is free" three 8080
+	expect_equal "$full" "$(counted drop_table_full)" "drop_table_full, half of the table free"
+}
+
+# limit 120 s
+# [14] a container's half-open flows to everywhere push out nobody else's, whose answer takes long
+test_half_open_of_neighbour() {
+	local protocol pid slowly='--again 3500 --timeout 8000'
+	fair_world
+	container_add bad small
+	container_add slow small -p 8090:90/udp
+	in_namespace slow "$callers" serve 90 --delay 3000
+	in_namespace server "$callers" serve 7001 --delay 3000
+	for protocol in udp tcp; do
+		herd_of bad "$protocol" 100.64.0.0 9 1000000 --destinations 1048576 \
+			--seconds 9 --rate 30000 >/run/herd &
+		pid=$!
+		sleep 1
+		expect_untouched "half-open $protocol" victim "$untouched_port"
+		# shellcheck disable=SC2086
+		expect_calls "half-open $protocol" client udp "$host4" 8090 $slowly
+		# shellcheck disable=SC2086
+		expect_calls "half-open $protocol" victim udp "$server4" 7001 $slowly
+		wait "$pid"
+		echo "note: half-open $protocol to everywhere: $(cat /run/herd)"
+	done
+}
+
+# limit 120 s
+# [14] a flood from everywhere to one container's port leaves another one's alone
+test_flood_beside_others() {
+	local pid kind protocol
+	flood_prepare
+	container_start victim bridge -p "$untouched_port:80" -p "$untouched_port:80/udp"
+	container_start bad bridge -p 8090:80 -p 8090:80/udp
+	serve_in server 7000 server
+	for kind in tcp udp; do
+		flood_from client eth0 "$kind" eth0 "$(mac_of eth0)" "$host4" 8090 \
+			"$((load_seconds + 4))" >/run/flood.out &
+		pid=$!
+		sleep 1
+		for protocol in tcp udp; do
+			expect_calls "a flood, $kind" client "$protocol" "$host4" "$untouched_port" \
+				--interval 10
+			expect_calls "a flood, $kind" victim "$protocol" "$server4" 7000 --interval 10
+		done
+		[ "$kind" = udp ] || expect_flooded
+		wait "$pid"
+		cat /run/flood.out
+	done
+}
+
+# What netfilter brings to the flooded port itself: nearly all. Where datagrams are many its queue
+# overflows, whoever translates.
+expect_flooded() {
+	calls client tcp "$host4" 8090 100 --at-once 100 --interval 10 || true
+	echo "note: the flooded port itself: $(cat /run/calls)"
+	[ "$(field_of answered "$(cat /run/calls)")" -ge 90 ] ||
+		fail "calls to the flooded port: $(cat /run/calls)"
+}
+
+# limit 120 s
+# [16] connections that both ends close at the same moment leave nothing behind
+test_ends_together() {
+	local said
+	conflist few bridge "$(with_ours '{maxFlows: 200}')"
+	container_add web few -p 8080:80
+	ports_reusable client
+	ports_reusable web
+	said=$(in_namespace client "$together" /run/netns/web 80 "$host4" 8080 40000)
+	echo "note: both ends at once: $said"
+	expect_equal 40000 "$(field_of closed "$said")" "connections, where 200 may be open"
+	serve_in web 80
+	expect_calls "afterwards" client tcp "$host4" 8080
+}
+
+# limit 120 s
+# 30,000 UDP flows and, beside them, connections as fast as the machine makes them: none is refused
+test_ordinary_load() {
+	local said
+	herds_prepare
+	conflist ordinary bridge "$(with_ours '{flowEntries: 131072}')"
+	container_start web ordinary -p 8081:81/udp -p 8081:81
+	serve_crowd web 81
+	ports_reusable client
+	said=$(herd_outside udp 100.64.0.0 8081 30000 --sources 256)
+	expect_equal 30000 "$(field_of answered "$said")" "UDP flows"
+	calls client tcp "$host4" 8081 10000000 --at-once 64 --seconds "$load_seconds" ||
+		fail "connections beside 30,000 UDP flows: $(cat /run/calls)"
+	echo "note: beside 30,000 UDP flows: $(cat /run/calls)"
+	expect_none_refused
+}
