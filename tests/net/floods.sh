@@ -116,7 +116,14 @@ expect_calls() {
 	local what=$1 who=$2 protocol=$3 address=$4 port=$5
 	shift 5
 	calls "$who" "$protocol" "$address" "$port" 100 --at-once 100 "$@" ||
-		fail "$what: $who calls $protocol $address:$port: $(cat /run/calls)"
+		fail "$what: $who calls $protocol $address:$port: $(cat /run/calls) $(drops)"
+}
+
+# The drop counters that are not 0
+drops() {
+	[ ! -e "$pins/counters" ] || bpftool -j map dump pinned "$pins/counters" |
+		jq -c '[.[0].formatted.values[].value | to_entries[] | select(.key | startswith("drop_"))] |
+			group_by(.key) | map({(.[0].key): map(.value) | add} | select(.[] > 0)) | add'
 }
 
 # expect_untouched WHAT NAME PORT: the container's port answers a client, it reaches a server

@@ -25,7 +25,7 @@
 
 #define TRIES 3
 #define TRY_MS 150
-#define GIVE_UP 1024 /* so many unanswered in a row: the rest would fare no better */
+#define GIVE_UP 512 /* so many unanswered in a row: the rest would fare no better */
 #define BATCH 64
 #define BUFFER (8 << 20)
 #define FIRST_SEQUENCE 1000
