@@ -93,7 +93,7 @@ static void ask(int place, const struct options *options)
 {
 	int fd = sockets[place].fd;
 
-	if (send(fd, "?\n", 2, MSG_NOSIGNAL) != 2 && !options->udp) {
+	if (send(fd, "who?\n", 5, MSG_NOSIGNAL) != 5 && !options->udp) {
 		end_call(place, false);
 		return;
 	}

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * herd.c - thousands of flows that no stack keeps: every packet is built here. Each of them is
- * opened, carries a byte there and back, and then sends nothing any more: of TCP a handshake and
- * the byte, else two questions, so that each is seen twice from this side. Or only the first
+ * opened, carries data there and back, and then sends nothing any more: of TCP a handshake and
+ * the data, else two questions, so that each is seen twice from this side. Or only the first
  * packet of each is sent, round and round, at a given rate.
  */
 #define _GNU_SOURCE
@@ -29,6 +29,7 @@
 #define BATCH 64
 #define BUFFER (8 << 20)
 #define FIRST_SEQUENCE 1000
+#define DATA_SIZE 2 /* one byte could be taken for a keep-alive */
 
 const char tool_usage[] =
 	"herd tcp|udp|icmp INTERFACE MAC SOURCE DESTINATION PORT COUNT [--sources N] [--ports N]\n"
@@ -45,7 +46,7 @@ const char tool_usage[] =
 enum state {
 	STATE_UNUSED,
 	STATE_ASKED,
-	STATE_CONNECTED, /* the byte, or the second question, is under way */
+	STATE_CONNECTED, /* the data, or the second question, is under way */
 	STATE_ANSWERED,
 	STATE_LOST,
 };
@@ -65,7 +66,7 @@ struct packet {
 		struct udphdr udp;
 		struct icmphdr icmp;
 	};
-	uint8_t byte;
+	uint8_t data[DATA_SIZE];
 } __attribute__((packed));
 
 struct options {
@@ -162,12 +163,12 @@ static void plan_packet(struct packet *packet, int number)
 	}
 }
 
-/* Returns the size. A datagram and an echo have a byte of payload, too. */
-static size_t finish_packet(struct packet *packet, bool with_byte)
+/* Returns the size. A datagram and an echo have payload, too. */
+static size_t finish_packet(struct packet *packet, bool with_data)
 {
-	size_t size = payload_offset() + with_byte;
+	size_t size = payload_offset() + (with_data ? DATA_SIZE : 0);
 
-	packet->byte = '?';
+	memset(packet->data, '?', DATA_SIZE);
 	packet->ip.tot_len = htons((uint16_t)(size - ETH_HLEN));
 	if (options.protocol == IPPROTO_UDP)
 		packet->udp.len = htons((uint16_t)(size - offsetof(struct packet, udp)));
@@ -194,19 +195,20 @@ static void send_frame(const void *frame, size_t size)
 		die("send");
 }
 
-static void send_acknowledgment(int number, bool with_byte)
+static void send_acknowledgment(int number, bool with_data)
 {
+	bool sent_data = flows[number].state == STATE_ANSWERED && !options.silent;
+	uint32_t sequence = FIRST_SEQUENCE + 1 + (sent_data ? DATA_SIZE : 0);
 	struct packet packet;
 
 	plan_packet(&packet, number);
 	packet.tcp.doff = 5;
 	packet.tcp.ack = 1;
-	packet.tcp.psh = with_byte;
+	packet.tcp.psh = with_data;
 	packet.tcp.window = htons(64240);
-	packet.tcp.seq = htonl(FIRST_SEQUENCE + 1 +
-			       (flows[number].state == STATE_ANSWERED && !options.silent));
+	packet.tcp.seq = htonl(sequence);
 	packet.tcp.ack_seq = htonl(flows[number].acknowledged);
-	send_frame(&packet, finish_packet(&packet, with_byte));
+	send_frame(&packet, finish_packet(&packet, with_data));
 }
 
 static void send_question(int number)

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * idle.c - thousands of TCP connections, idle but for one byte now and then.
+ * idle.c - thousands of TCP connections, idle but for two bytes now and then.
  *
  * usage: idle serve PORT                 echoes, in the background, on any address
- *        idle hold ADDRESS PORT COUNT    connects, sends a byte on each connection and
- *                                         prints how many came back; again for each line
+ *        idle hold ADDRESS PORT COUNT    connects, sends two bytes on each connection
+ *                                         and prints how many came back; again for each line
  *                                         of standard input
  */
 #define _GNU_SOURCE
@@ -124,9 +124,9 @@ static bool is_connected(int fd)
 
 static bool has_answer(int fd)
 {
-	char byte;
+	char bytes[2];
 
-	return read(fd, &byte, 1) == 1;
+	return read(fd, bytes, sizeof(bytes)) == sizeof(bytes);
 }
 
 static void connect_all(const struct sockaddr_in *address)
@@ -146,7 +146,7 @@ static int count_answers(void)
 	int count = 0;
 
 	for (int i = 0; i < size; i++)
-		if (crowd[i].fd >= 0 && write(crowd[i].fd, "?", 1) != 1) {
+		if (crowd[i].fd >= 0 && write(crowd[i].fd, "??", 2) != 2) {
 			close(crowd[i].fd);
 			crowd[i].fd = -1;
 		}

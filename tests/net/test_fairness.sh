@@ -56,7 +56,7 @@ test_client_of_many_connections() {
 	expect_untouched "one client has opened connections, and is silent" victim "$untouched_port"
 	expect_calls "one client has opened connections, and is silent" client tcp "$host4" 8081
 	said=$(herd_outside tcp 100.64.0.1 8081 20000 --first 30000)
-	echo "note: and with a byte: $said"
+	echo "note: and with data: $said"
 	expect_untouched "one client has opened more of them" victim "$untouched_port"
 	# whose ends the client does not acknowledge
 	container_kill victim
@@ -174,7 +174,7 @@ test_ports_towards_one_server() {
 	table ip deaf {
 		chain input {
 			type filter hook input priority 0;
-			udp length 9 counter drop comment "the herd's"
+			udp length 10 counter drop comment "the herd's"
 			tcp doff 5 tcp flags & (syn | ack) == syn counter drop comment "the herd's"
 		}
 	}
