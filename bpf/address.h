@@ -3,9 +3,8 @@
 #ifndef BPF_PORTMAP_ADDRESS_H
 #define BPF_PORTMAP_ADDRESS_H
 
-#include "vmlinux.h"
 #include <bpf/bpf_endian.h>
-#include <bpf/bpf_helpers.h>
+#include "maps.h"
 
 #define ETH_P_IP 0x0800
 #define ETH_P_IPV6 0x86DD
@@ -19,59 +18,66 @@ struct address {
 } __attribute__((aligned(8)));
 
 /* Every address lies in a struct aligned to 8, at a multiple of 8. */
-static __always_inline __u64 *address_halves(const __u8 *address)
+INLINE __u64 *address_halves(const __u8 *address)
 {
 	return (__u64 *)__builtin_assume_aligned(address, 8);
 }
 
-static __always_inline void address_copy(__u8 *to, const __u8 *from)
+INLINE void address_copy(__u8 *to, const __u8 *from)
 {
 	address_halves(to)[0] = address_halves(from)[0];
 	address_halves(to)[1] = address_halves(from)[1];
 }
 
-static __always_inline bool address_equal(const __u8 *a, const __u8 *b)
+INLINE bool address_equal(const __u8 *a, const __u8 *b)
 {
 	return address_halves(a)[0] == address_halves(b)[0] &&
 	       address_halves(a)[1] == address_halves(b)[1];
 }
 
-static __always_inline void address_from_ipv4(__u8 *address, __be32 ipv4)
+INLINE void address_from_ipv4(__u8 *address, __be32 ipv4)
 {
 	address_halves(address)[0] = 0;
 	address_halves(address)[1] = bpf_cpu_to_be64(0x0000ffff00000000ULL | bpf_ntohl(ipv4));
 }
 
-static __always_inline __be32 address_to_ipv4(const __u8 *address)
+INLINE __be32 address_to_ipv4(const __u8 *address)
 {
 	return ((__be32 *)__builtin_assume_aligned(address, 8))[3];
 }
 
-static __always_inline bool address_is_ipv4(const __u8 *address)
+INLINE bool address_is_ipv4(const __u8 *address)
 {
 	return address_halves(address)[0] == 0 &&
 	       (bpf_be64_to_cpu(address_halves(address)[1]) >> 32) == 0xffff;
 }
 
+/* A product's high bits depend on all bits of the factor below them. */
+INLINE __u64 hash_mix(__u64 hash, __u64 word)
+{
+	hash = (hash ^ word ^ word >> 32) * 0x9e3779b97f4a7c15ULL;
+	return hash ^ hash >> 32;
+}
+
 /* "Any address" of the family: ::ffff:0.0.0.0 or ::, as portmaps has it. */
-static __always_inline void address_any(__u8 *any, bool ipv4)
+INLINE void address_any(__u8 *any, bool ipv4)
 {
 	address_halves(any)[0] = 0;
 	address_halves(any)[1] = ipv4 ? bpf_cpu_to_be64(0x0000ffff00000000ULL) : 0;
 }
 
-static __always_inline bool address_is_unset(const __u8 *address)
+INLINE bool address_is_unset(const __u8 *address)
 {
 	return address_halves(address)[0] == 0 && address_halves(address)[1] == 0;
 }
 
-static __always_inline bool address_is_ipv6_link_local(const __u8 *address)
+INLINE bool address_is_ipv6_link_local(const __u8 *address)
 {
 	return address[0] == 0xfe && (address[1] & 0xc0) == 0x80;
 }
 
 /* From the wire it is a martian that the IP stack drops. */
-static __always_inline bool address_is_loopback(const __u8 *address)
+INLINE bool address_is_loopback(const __u8 *address)
 {
 	if (address_is_ipv4(address))
 		return address[12] == 127;
@@ -79,7 +85,7 @@ static __always_inline bool address_is_loopback(const __u8 *address)
 }
 
 /* Multicast of either family, and IPv4's limited broadcast. */
-static __always_inline bool address_is_group(const __u8 *address)
+INLINE bool address_is_group(const __u8 *address)
 {
 	if (!address_is_ipv4(address))
 		return address[0] == 0xff;
@@ -87,7 +93,7 @@ static __always_inline bool address_is_group(const __u8 *address)
 }
 
 /* prefix_length counts in the address's own family. */
-static __always_inline bool address_same_subnet(const __u8 *a, const __u8 *b, __u8 prefix_length)
+INLINE bool address_same_subnet(const __u8 *a, const __u8 *b, __u8 prefix_length)
 {
 	__u64 difference_high = bpf_be64_to_cpu(address_halves(a)[0] ^ address_halves(b)[0]);
 	__u64 difference_low = bpf_be64_to_cpu(address_halves(a)[1] ^ address_halves(b)[1]);

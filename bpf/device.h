@@ -26,7 +26,7 @@ const volatile struct device_layout device_layout = {};
 #define CLASSIFIER_BPF 0x62706600 /* "bpf", as it stands in memory */
 #define MOST_FILTERS 4            /* priorities at a hook: more are not ours alone */
 
-static __always_inline __u64 device_read(__u64 address, __u32 offset)
+INLINE __u64 device_read(__u64 address, __u32 offset)
 {
 	__u64 value = 0;
 
@@ -34,7 +34,7 @@ static __always_inline __u64 device_read(__u64 address, __u32 offset)
 	return value;
 }
 
-static __always_inline __u32 device_read_u32(__u64 address, __u32 offset)
+INLINE __u32 device_read_u32(__u64 address, __u32 offset)
 {
 	__u32 value = 0;
 
@@ -43,7 +43,7 @@ static __always_inline __u32 device_read_u32(__u64 address, __u32 offset)
 }
 
 /* The device with this ifindex in the namespace of the packet's: its address, or 0. */
-VERIFIED_ONCE __u64 device_find(struct __sk_buff *skb, __u32 ifindex)
+GLOBAL_FUNCTION __u64 device_find(struct __sk_buff *skb, __u32 ifindex)
 {
 	__u64 device = 0, node;
 
@@ -64,7 +64,7 @@ VERIFIED_ONCE __u64 device_find(struct __sk_buff *skb, __u32 ifindex)
 }
 
 /* Of our priority and of our kind: another BPF program there is left to user space to see. */
-static __always_inline bool device_filter_is_ours(__u64 filter)
+INLINE bool device_filter_is_ours(__u64 filter)
 {
 	__u64 classifier = device_read(filter, device_layout.filter_classifier);
 
@@ -75,7 +75,7 @@ static __always_inline bool device_filter_is_ours(__u64 filter)
 }
 
 /* Whether filters hang there that are not ours. hook: what the device points to for it. */
-VERIFIED_ONCE bool device_has_filters(__u64 hook)
+GLOBAL_FUNCTION bool device_has_filters(__u64 hook)
 {
 	__u64 filter;
 
@@ -95,7 +95,7 @@ VERIFIED_ONCE bool device_has_filters(__u64 hook)
 }
 
 /* Whether something hangs at the device that packets must pass. */
-VERIFIED_ONCE bool device_is_watched(struct __sk_buff *skb, __u32 ifindex)
+GLOBAL_FUNCTION bool device_is_watched(struct __sk_buff *skb, __u32 ifindex)
 {
 	__u64 device = device_find(skb, ifindex), qdisc;
 
@@ -111,7 +111,7 @@ VERIFIED_ONCE bool device_is_watched(struct __sk_buff *skb, __u32 ifindex)
 
 /* Whether the host has IPsec policies for what leaves or is forwarded: they stand beside each
  * other, behind those for what comes in (enum of XFRM_POLICY_IN). */
-VERIFIED_ONCE bool device_host_has_policies(struct __sk_buff *skb)
+GLOBAL_FUNCTION bool device_host_has_policies(struct __sk_buff *skb)
 {
 	__u64 address = 0;
 
@@ -124,8 +124,8 @@ VERIFIED_ONCE bool device_host_has_policies(struct __sk_buff *skb)
 }
 
 /* The container's veth, or its bridge: looked at once a second. */
-static __always_inline void device_look(struct __sk_buff *skb, __u32 ifindex,
-					struct interface *interface, __u32 now)
+INLINE void device_look(struct __sk_buff *skb, __u32 ifindex, struct interface *interface,
+			__u32 now)
 {
 	__u8 watched;
 

@@ -13,7 +13,7 @@
 #ifndef BPF_PORTMAP_FRAGMENT_H
 #define BPF_PORTMAP_FRAGMENT_H
 
-#include "flow.h"
+#include "connection.h"
 #include "packet.h"
 #include "verdict.h"
 
@@ -23,8 +23,8 @@
 
 /* A later fragment has nothing but addresses and an identification, which anybody can write: it
  * belongs to a first one that came by the same interface. */
-static __always_inline void fragment_key_of(struct __sk_buff *skb, const struct packet *packet,
-					    struct fragment_key *key)
+INLINE void fragment_key_of(struct __sk_buff *skb, const struct packet *packet,
+			    struct fragment_key *key)
 {
 	__builtin_memset(key, 0, sizeof(*key));
 	address_copy(key->source, packet->tuple.source);
@@ -35,14 +35,14 @@ static __always_inline void fragment_key_of(struct __sk_buff *skb, const struct 
 	key->ifindex = key->direction == DIRECTION_IN ? skb->ifindex : 0;
 }
 
-static __always_inline bool fragment_is_recent(__u32 since)
+INLINE bool fragment_is_recent(__u32 since)
 {
 	/* Another CPU's clock may be a tick ahead. */
-	return (__s32)(flow_now() - since) <= FRAGMENT_SECONDS;
+	return (__s32)(clock_second() - since) <= FRAGMENT_SECONDS;
 }
 
 /* NULL: nothing is known of the datagram. */
-static __always_inline struct fragment *fragment_find(const struct fragment_key *key)
+INLINE struct fragment *fragment_find(const struct fragment_key *key)
 {
 	struct fragment *fragment = bpf_map_lookup_elem(&fragments, key);
 
@@ -50,9 +50,9 @@ static __always_inline struct fragment *fragment_find(const struct fragment_key 
 }
 
 /* The record of the datagram, made if there is none. NULL: there is no room. */
-static __always_inline struct fragment *fragment_open(const struct fragment_key *key)
+INLINE struct fragment *fragment_open(const struct fragment_key *key)
 {
-	struct fragment fresh = {.last_seen = flow_now()};
+	struct fragment fresh = {.last_seen = clock_second()};
 	struct fragment *fragment = bpf_map_lookup_elem(&fragments, key);
 
 	if (!fragment) {
@@ -68,8 +68,8 @@ static __always_inline struct fragment *fragment_open(const struct fragment_key 
 	return fragment;
 }
 
-static __always_inline void fragment_keep_translation(struct fragment *fragment,
-						      const struct translation *translation)
+INLINE void fragment_keep_translation(struct fragment *fragment,
+				      const struct translation *translation)
 {
 	address_copy(fragment->address, translation->address);
 	fragment->out_ifindex = translation->out_ifindex;
@@ -78,8 +78,7 @@ static __always_inline void fragment_keep_translation(struct fragment *fragment,
 	__builtin_memcpy(fragment->path_source, translation->frame_source, ETH_ALEN);
 }
 
-static __always_inline void fragment_translation(const struct fragment *fragment,
-						 struct translation *translation)
+INLINE void fragment_translation(const struct fragment *fragment, struct translation *translation)
 {
 	__builtin_memset(translation, 0, sizeof(*translation));
 	address_copy(translation->address, fragment->address);
@@ -91,9 +90,9 @@ static __always_inline void fragment_translation(const struct fragment *fragment
 
 /* Remembers what is done to a first fragment. Returns the ticket of the newest of
  * those held, which are the caller's to release now; 0: there are none. */
-VERIFIED_ONCE __u32 fragment_remember(struct __sk_buff *skb, const struct packet *packet,
-				      const struct translation *translation,
-				      enum fragment_fate fate)
+GLOBAL_FUNCTION __u32 fragment_remember(struct __sk_buff *skb, const struct packet *packet,
+					const struct translation *translation,
+					enum fragment_fate fate)
 {
 	struct fragment *fragment;
 	struct fragment_key key;
@@ -106,7 +105,7 @@ VERIFIED_ONCE __u32 fragment_remember(struct __sk_buff *skb, const struct packet
 		return 0;
 	if (fate == FRAGMENT_TRANSLATED || fate == FRAGMENT_LEFT)
 		fragment_keep_translation(fragment, translation);
-	fragment->last_seen = flow_now();
+	fragment->last_seen = clock_second();
 	*(volatile enum fragment_fate *)&fragment->fate = fate;
 	if (fate == FRAGMENT_DROPPED)
 		return 0;
@@ -115,12 +114,13 @@ VERIFIED_ONCE __u32 fragment_remember(struct __sk_buff *skb, const struct packet
 }
 
 /* What is to be done to a later fragment. FRAGMENT_WAITING: nobody knows. */
-VERIFIED_ONCE enum fragment_fate fragment_follow(struct __sk_buff *skb, const struct packet *packet,
-						 struct translation *translation)
+GLOBAL_FUNCTION enum fragment_fate fragment_follow(struct __sk_buff *skb,
+						   const struct packet *packet,
+						   struct translation *translation)
 {
 	struct fragment *fragment;
 	struct fragment_key key;
-	__u32 now = flow_now();
+	__u32 now = clock_second();
 
 	if (!packet || !translation)
 		return FRAGMENT_WAITING;
@@ -137,9 +137,8 @@ VERIFIED_ONCE enum fragment_fate fragment_follow(struct __sk_buff *skb, const st
 
 /* How SCTP's checksum changes with the ports depends on the length of the whole, which only
  * the last fragment tells; with ports that stay it does not change. */
-static __always_inline enum verdict fragment_verdict(const struct packet *packet,
-						     const struct translation *translation,
-						     enum verdict verdict)
+INLINE enum verdict fragment_verdict(const struct packet *packet,
+				     const struct translation *translation, enum verdict verdict)
 {
 	if (packet->fragment != FIRST_FRAGMENT || packet->tuple.protocol != PROTOCOL_SCTP)
 		return verdict;
@@ -148,7 +147,7 @@ static __always_inline enum verdict fragment_verdict(const struct packet *packet
 	return drop(sctp_fragment);
 }
 
-static __always_inline enum fragment_fate fragment_fate_of(enum verdict verdict)
+INLINE enum fragment_fate fragment_fate_of(enum verdict verdict)
 {
 	switch (verdict) {
 	case VERDICT_TRANSLATE:

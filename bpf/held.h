@@ -26,7 +26,7 @@
 #define TICKET_WRITING 1
 #define TICKET_VALID 0x80000000
 
-static __always_inline struct held_fragment *held_at(__u32 ticket)
+INLINE struct held_fragment *held_at(__u32 ticket)
 {
 	__u32 index = ticket % MAX_HELD;
 
@@ -42,7 +42,7 @@ static __always_inline struct held_fragment *held_at(__u32 ticket)
 	})
 
 /* Takes a place that nobody has, or has no more use for. */
-static __always_inline bool held_take(struct held_fragment *place)
+INLINE bool held_take(struct held_fragment *place)
 {
 	__u32 seen = *(volatile __u32 *)&place->ticket;
 
@@ -51,13 +51,13 @@ static __always_inline bool held_take(struct held_fragment *place)
 	return __sync_val_compare_and_swap(&place->ticket, seen, TICKET_WRITING) == seen;
 }
 
-static __always_inline bool held_give_up(struct held_fragment *place, __u32 ticket)
+INLINE bool held_give_up(struct held_fragment *place, __u32 ticket)
 {
 	return __sync_val_compare_and_swap(&place->ticket, ticket, TICKET_FREE) == ticket;
 }
 
 /* Copies the IP packet. Returns its ticket, or 0: there is no room for it. */
-VERIFIED_ONCE __u32 held_store(struct __sk_buff *skb, const struct packet *packet)
+GLOBAL_FUNCTION __u32 held_store(struct __sk_buff *skb, const struct packet *packet)
 {
 	struct held_fragment *place;
 	__u32 length, ticket;
@@ -74,7 +74,7 @@ VERIFIED_ONCE __u32 held_store(struct __sk_buff *skb, const struct packet *packe
 			return 0;
 		if (!held_take(place))
 			continue;
-		place->since = flow_now();
+		place->since = clock_second();
 		place->length = length;
 		place->ifindex = skb->ifindex;
 		if (!packet_load(skb, packet->l3_offset, place->bytes, length))
@@ -86,8 +86,7 @@ VERIFIED_ONCE __u32 held_store(struct __sk_buff *skb, const struct packet *packe
 }
 
 /* Puts it at the head of its datagram's chain. */
-static __always_inline bool held_chain(struct fragment *fragment, struct held_fragment *place,
-				       __u32 ticket)
+INLINE bool held_chain(struct fragment *fragment, struct held_fragment *place, __u32 ticket)
 {
 	__u32 newest;
 
@@ -101,7 +100,7 @@ static __always_inline bool held_chain(struct fragment *fragment, struct held_fr
 }
 
 /* False: the fragment goes on, as its first one did if that has come meanwhile. */
-VERIFIED_ONCE bool held_keep(struct __sk_buff *skb, const struct packet *packet)
+GLOBAL_FUNCTION bool held_keep(struct __sk_buff *skb, const struct packet *packet)
 {
 	struct held_fragment *place;
 	struct fragment *fragment;
@@ -129,7 +128,7 @@ VERIFIED_ONCE bool held_keep(struct __sk_buff *skb, const struct packet *packet)
 }
 
 /* Sends one in, in a clone of skb. Returns the ticket of the one held before it, 0: none. */
-VERIFIED_ONCE __u32 held_release(struct __sk_buff *skb, const struct packet *packet, __u32 ticket)
+GLOBAL_FUNCTION __u32 held_release(struct __sk_buff *skb, const struct packet *packet, __u32 ticket)
 {
 	struct held_fragment *place = held_at(ticket);
 	__u32 previous, length;
@@ -152,7 +151,8 @@ VERIFIED_ONCE __u32 held_release(struct __sk_buff *skb, const struct packet *pac
 }
 
 /* The first fragment, as it came, and the others behind it. skb is of no use afterwards. */
-VERIFIED_ONCE int held_release_all(struct __sk_buff *skb, const struct packet *packet, __u32 newest)
+GLOBAL_FUNCTION int held_release_all(struct __sk_buff *skb, const struct packet *packet,
+				     __u32 newest)
 {
 	__u32 ticket = newest;
 

@@ -1,71 +1,125 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * host.h - the host's own packets, which are never changed: remembers those whose
- * replies something here would take for somebody else's, and forgets them again.
+ * host.h - the host's own packets, which are never changed: remembers those whose replies something
+ * here would take for somebody else's, and forgets them again.
  *
- * A mapping would take the replies to a socket whose source port is published. A
- * container's masqueraded flow would take those to a socket that came later and
- * chose the same source port for the same server: the host wins, and the container's
- * flow goes on with another port.
+ * A mapping would take the replies to a socket whose source port is published. A masqueraded
+ * connection would take those to a socket that came later and chose the same source port for the
+ * same server: the host wins, and the container's connection goes on with another port.
  */
 #ifndef BPF_PORTMAP_HOST_H
 #define BPF_PORTMAP_HOST_H
 
-#include "flow_use.h"
-#include "mapping.h"
-#include "noticed.h"
+#include "direct.h"
+#include "flow_cache.h"
+#include "snat.h"
 
-/* Takes the tuple of the replies away from a masqueraded flow, whose other half finds
- * itself lost with that. */
-VERIFIED_ONCE bool host_displace(const struct flow_key *key, const struct flow *flow)
+/* A connection of the host's whose socket has gone: its peer, that uses its port again, means the
+ * mapping. What another NAT translates has no socket: a SYN is enough. */
+GLOBAL_FUNCTION bool host_has_finished(struct __sk_buff *skb, const struct packet *packet,
+				       enum flow_kind kind)
 {
-	struct flow_key reply;
-	struct flow *other;
+	if (!packet)
+		return false;
+	if (packet->tuple.protocol == PROTOCOL_TCP)
+		return packet_begins_tcp(packet) &&
+		       (kind == FLOW_FOREIGN ||
+			socket_find(skb, &packet->tuple) != SOCKET_CONNECTED);
+	if (kind == FLOW_FOREIGN)
+		return false;
+	return packet->tuple.protocol == PROTOCOL_UDP &&
+	       socket_find(skb, &packet->tuple) == SOCKET_NONE;
+}
 
-	if (!key || !flow)
+/* Whether a packet seems to answer what another NAT translates, though with its port mapped it may
+ * be a request to the mapping. It does not keep the record alive: only what leaves does. */
+INLINE bool host_may_answer_foreign(const struct packet *packet,
+				    const struct connection *connection)
+{
+	return connection->kind == FLOW_FOREIGN && packet->tuple.protocol != PROTOCOL_TCP &&
+	       portmap_is_published(packet->tuple.destination_port);
+}
+
+/* Takes the draft's external tuple away from a masqueraded connection. */
+GLOBAL_FUNCTION bool host_displace(void)
+{
+	struct scratch *scratch = scratch_get();
+	struct connection *connection;
+	const struct alias *alias;
+	__u32 id;
+
+	if (!scratch)
 		return false;
-	flow_other_key(key, flow, &reply);
-	other = flow_find(&reply);
-	if (!other || other->kind != FLOW_MASQUERADE)
+	alias = bpf_map_lookup_elem(&aliases, &scratch->draft.external);
+	if (!alias)
 		return false;
-	bpf_map_delete_elem(&flows, &reply);
-	bpf_map_delete_elem(&flows_new, &reply);
-	__sync_fetch_and_add(&shortcuts_era, 1); /* its next packets are the host's at once */
+	id = alias->id;
+	alias_target(&scratch->draft.external, alias, &scratch->other);
+	connection = connection_find(&scratch->other);
+	if (!connection || connection->id != id || connection->kind != FLOW_MASQUERADE)
+		return false;
+	connection_end(&scratch->other, id);
+	__sync_fetch_and_add(&memos_era, 1); /* its next packets are the host's at once */
 	count(flow_displaced);
 	return true;
 }
 
-VERIFIED_ONCE int host_create_flow(const struct packet *packet, enum flow_kind kind)
+/* Whether replies are those of a connection through a mapping. */
+INLINE bool host_replies_are_mapped(struct scratch *scratch, const struct tuple *tuple)
 {
-	struct flow flow = {};
-	enum claim claim;
+	const struct connection *connection;
+	struct tuple reply;
 
-	if (!packet)
+	tuple_turn(tuple, &reply);
+	if (!portmap_is_published(reply.destination_port) || !inwards_find_key(&reply))
+		return false;
+	connection = connection_find(&scratch->found);
+	return connection && connection->kind == FLOW_MAPPING;
+}
+
+/* A forwarded packet may bear the host's address without right (over IPv6 nobody asks): only what
+ * the host itself sends takes a tuple from a live connection. */
+INLINE bool host_take_tuple(enum flow_kind kind)
+{
+	if (alias_insert())
+		return true;
+	return (snat_free_port(false) || (kind == FLOW_HOST && host_displace())) && alias_insert();
+}
+
+/* The connection's identity is the tuple of its alias, too. */
+GLOBAL_FUNCTION int host_begin(const struct packet *packet, enum flow_kind kind)
+{
+	struct scratch *scratch = scratch_get();
+	const struct owner nobody = {};
+	struct draft *draft;
+
+	if (!packet || !scratch || host_replies_are_mapped(scratch, &packet->tuple))
 		return 0;
-	flow.kind = kind;
-	address_copy(flow.address, packet->tuple.source);
-	flow.port = packet->tuple.source_port;
-	flow.peer_port = packet->tuple.destination_port;
-	claim = flow_create(&packet->tuple, &flow);
-	/* A forwarded packet may bear the host's address without right: over IPv6 nobody asks. */
-	if (claim == CLAIM_TAKEN && kind == FLOW_HOST && host_displace(&packet->tuple, &flow))
-		claim = flow_create(&packet->tuple, &flow);
-	if (claim == CLAIM_OK)
+	draft = draft_untranslated(&packet->tuple, OUTWARDS, &nobody, kind, STATE_CHARGED_OUT);
+	if (!draft)
+		return 0;
+	alias_draft(draft);
+	if (!host_take_tuple(kind))
+		return 0;
+	if (connection_create() == CLAIM_OK)
 		count(flow_host);
+	else
+		alias_delete(&draft->external, draft->alias.id);
 	return 0;
 }
 
-static __always_inline void host_remember(const struct packet *packet)
+INLINE void host_remember(const struct packet *packet)
 {
-	struct flow *flow = flow_find(&packet->tuple);
+	struct found found = {};
 
-	if (!flow || flow_use(&packet->tuple, flow, packet, 0, flow_now()) == VERDICT_PASS)
-		host_create_flow(packet, FLOW_HOST);
+	if (!found_outwards(&found, &packet->tuple) ||
+	    connection_use(&found, packet, 0) == VERDICT_PASS)
+		host_begin(packet, FLOW_HOST);
 }
 
-/* Does this forwarded packet begin a flow with the interface's own address, given by
- * somebody else's NAT (iptables' MASQUERADE)? No socket will be found for what that chose. */
-static __always_inline bool host_translated(struct __sk_buff *skb, const struct packet *packet)
+/* Does this forwarded packet begin a connection with the interface's own address, given by another
+ * NAT (iptables' MASQUERADE)? No socket will be found for what that chose. */
+INLINE bool host_is_foreign_nat(struct __sk_buff *skb, const struct packet *packet)
 {
 	const struct interface *interface;
 	__u32 ifindex = skb->ifindex;
@@ -78,24 +132,23 @@ static __always_inline bool host_translated(struct __sk_buff *skb, const struct 
 					  packet->ipv4 ? interface->address4 : interface->address6);
 }
 
-/* A half-open entry is enough to keep the port, and all that others' flows may have: none of
- * them takes a place in the table of answered ones. */
-static __always_inline void host_note_translated(const struct packet *packet)
+/* A half-open record is enough to keep the port, and all that others' connections may have: none of
+ * them takes a place among the assured. */
+INLINE void host_remember_foreign(const struct packet *packet)
 {
-	struct flow *flow = flow_find(&packet->tuple);
-	__u32 now = flow_now();
+	struct found found = {};
 
-	if (!flow)
-		host_create_flow(packet, FLOW_FOREIGN);
-	else if (flow->kind == FLOW_FOREIGN && flow->last_seen != now)
-		flow_refresh(&packet->tuple, flow, now);
+	if (!found_outwards(&found, &packet->tuple))
+		host_begin(packet, FLOW_FOREIGN);
+	else if (found.connection->kind == FLOW_FOREIGN && found.connection->last_seen != found.now)
+		connection_refresh(found.key, found.connection, found.now);
 }
 
-/* Nothing tells whose an echo identifier or an SCTP port is. A socket of TCP or UDP that
- * was there first is found when a container's flow wants its port. */
-static __always_inline bool host_must_be_remembered(const struct packet *packet)
+/* Nothing tells whose an echo identifier or an SCTP port is. A socket of TCP or UDP that was there
+ * first is found when a masqueraded connection wants its port. */
+INLINE bool host_must_be_remembered(const struct packet *packet)
 {
-	const struct flow_key *tuple = &packet->tuple;
+	const struct tuple *tuple = &packet->tuple;
 
 	if (!packet_protocol_has_ports(tuple->protocol))
 		return !packet->echo_reply;
@@ -104,9 +157,9 @@ static __always_inline bool host_must_be_remembered(const struct packet *packet)
 	if (packet->tcp_flags & TCP_RST)
 		return false;
 	if ((tuple->protocol == PROTOCOL_UDP || packet_begins_tcp(packet)) &&
-	    noticed_port(tuple->source_port))
+	    noticed_has(external_ports, tuple->source_port))
 		return true;
-	return mapping_find(tuple->source, tuple->source_port, tuple->protocol);
+	return portmap_find(tuple->source, tuple->source_port, tuple->protocol);
 }
 
 #endif

@@ -3,74 +3,72 @@
 #ifndef BPF_PORTMAP_NOTICED_H
 #define BPF_PORTMAP_NOTICED_H
 
+#include "address.h"
 #include "maps.h"
 
-static __always_inline struct noticed *noticed_get(void)
+INLINE void bits_mark(__u64 *bits, __u32 number)
 {
-	__u32 only = 0;
+	__u64 bit = 1ULL << (number & 63);
 
-	return bpf_map_lookup_elem(&noticed, &only);
+	if (!(bits[number >> 6] & bit))
+		__sync_fetch_and_or(&bits[number >> 6], bit);
 }
 
-static __always_inline void noticed_mark(__u64 *ports, __u16 port)
+INLINE bool bits_have(const __u64 *bits, __u32 number)
 {
-	__u64 bit = 1ULL << (port & 63);
-
-	if (!(ports[port >> 6] & bit))
-		__sync_fetch_and_or(&ports[port >> 6], bit);
+	return bits[number >> 6] >> (number & 63) & 1;
 }
 
-static __always_inline void noticed_mark_port(__u16 port)
-{
-	struct noticed *marks = noticed_get();
+/* kind: the name of the member that has these bits. */
+#define noticed_mark(kind, number) \
+	do { \
+		struct noticed *marks = SINGLE(noticed); \
+		if (marks) \
+			bits_mark(marks->kind, number); \
+	} while (0)
 
-	if (marks)
-		noticed_mark(marks->masquerade_ports, port);
+/* False: nothing of that kind has this number. */
+#define noticed_has(kind, number) \
+	({ \
+		const struct noticed *marks = SINGLE(noticed); \
+		marks &&bits_have(marks->kind, number); \
+	})
+
+/* The bit of an external address: those of a host are few. */
+INLINE __u32 noticed_address_bit(const __u8 *address)
+{
+	return address_hash(address_halves(address)[0], address_halves(address)[1]) %
+	       (EXTERNAL_ADDRESS_WORDS * 64);
 }
 
-static __always_inline void noticed_mark_local_udp(__u16 port)
+/* An alias has this address and port. */
+INLINE void noticed_mark_external(const __u8 *address, __u16 port)
 {
-	struct noticed *marks = noticed_get();
-
-	if (marks)
-		noticed_mark(marks->local_udp_ports, port);
+	noticed_mark(external_ports, port);
+	noticed_mark(external_addresses, noticed_address_bit(address));
 }
 
-static __always_inline void noticed_mark_local_container(__u16 port)
+/* False: no alias has this address and port. */
+INLINE bool noticed_external(const __u8 *address, __u16 port)
 {
-	struct noticed *marks = noticed_get();
+	const struct noticed *marks = SINGLE(noticed);
 
-	if (marks)
-		noticed_mark(marks->local_container_ports, port);
-}
-
-/* False: socket_flows has nothing about it. */
-static __always_inline bool noticed_local_container(__u16 port)
-{
-	struct noticed *marks = noticed_get();
-
-	return marks && (marks->local_container_ports[port >> 6] >> (port & 63) & 1);
-}
-
-static __always_inline bool noticed_port(__u16 port)
-{
-	struct noticed *marks = noticed_get();
-
-	return marks && (marks->masquerade_ports[port >> 6] >> (port & 63) & 1);
+	return marks && bits_have(marks->external_ports, port) &&
+	       bits_have(marks->external_addresses, noticed_address_bit(address));
 }
 
 /* A mapping of an attachment with masqAll was used. */
-static __always_inline void noticed_mark_masquerade_all(void)
+INLINE void noticed_mark_masquerade_all(void)
 {
-	struct noticed *marks = noticed_get();
+	struct noticed *marks = SINGLE(noticed);
 
 	if (marks && !marks->masquerade_all)
 		marks->masquerade_all = 1;
 }
 
-static __always_inline bool noticed_masquerade_all(void)
+INLINE bool noticed_masquerade_all(void)
 {
-	struct noticed *marks = noticed_get();
+	const struct noticed *marks = SINGLE(noticed);
 
 	return marks && marks->masquerade_all;
 }

@@ -6,7 +6,7 @@
 #include "maps.h"
 
 /* NULL: that one is gone. */
-static __always_inline const struct slot *owner_slot(const struct owner *owner)
+INLINE const struct slot *owner_slot(const struct owner *owner)
 {
 	__u32 number = owner->slot;
 	const struct slot *slot = bpf_map_lookup_elem(&slots, &number);
@@ -14,27 +14,26 @@ static __always_inline const struct slot *owner_slot(const struct owner *owner)
 	return slot && slot->live && slot->generation == owner->generation ? slot : NULL;
 }
 
-static __always_inline bool owner_live(const struct owner *owner)
+INLINE bool owner_live(const struct owner *owner)
 {
 	return owner_slot(owner);
 }
 
 /* Whether the owner's veth is still there: without DEL an owner stays live when it is deleted.
- * Asked when a flow begins, and once a second while it goes on. */
-VERIFIED_ONCE bool owner_has_veth(__u32 slot)
+ * Asked when a connection begins, and once a second while it goes on. */
+GLOBAL_FUNCTION bool owner_has_veth(__u32 slot)
 {
 	struct meta *settings;
-	__u32 only = 0;
 
 	if (bpf_map_lookup_elem(&veths, &slot))
 		return true;
-	settings = bpf_map_lookup_elem(&meta, &only);
+	settings = SINGLE(meta);
 	if (settings && !settings->owner_gone)
 		settings->owner_gone = 1;
 	return false;
 }
 
-static __always_inline bool owner_equal(const struct owner *a, const struct owner *b)
+INLINE bool owner_equal(const struct owner *a, const struct owner *b)
 {
 	return a->slot == b->slot && a->generation == b->generation;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* policy.h - what the configuration of an attachment says about its flows. */
+/* policy.h - what the configuration of an attachment says about its connections. */
 #ifndef BPF_PORTMAP_POLICY_H
 #define BPF_PORTMAP_POLICY_H
 
@@ -16,16 +16,20 @@ struct address_choice {
 };
 
 /* NULL: nothing but defaults. */
-static __always_inline const struct policy *policy_of(const struct owner *owner)
+INLINE const struct policy *policy_of(const struct owner *owner)
 {
-	__u32 slot = owner->slot;
-	const struct policy *policy = bpf_map_lookup_elem(&policies, &slot);
+	__u32 number = owner->slot;
+	const struct slot *slot = bpf_map_lookup_elem(&slots, &number);
+	const struct policy *policy;
 
+	if (!slot || !slot->has_policy)
+		return NULL;
+	policy = bpf_map_lookup_elem(&policies, &number);
 	return policy && owner_equal(&policy->owner, owner) ? policy : NULL;
 }
 
-VERIFIED_ONCE bool policy_range_holds(const struct address_range *range,
-				      const struct address *address)
+GLOBAL_FUNCTION bool policy_range_holds(const struct address_range *range,
+					const struct address *address)
 {
 	return range && address &&
 	       address_is_ipv4(range->address) == address_is_ipv4(address->bytes) &&
@@ -33,8 +37,8 @@ VERIFIED_ONCE bool policy_range_holds(const struct address_range *range,
 }
 
 /* The first range that holds the address decides; none: it is not meant. */
-VERIFIED_ONCE bool policy_find_range(const struct address_ranges *ranges, __u32 count,
-				     const struct address *address)
+GLOBAL_FUNCTION bool policy_find_range(const struct address_ranges *ranges, __u32 count,
+				       const struct address *address)
 {
 	const struct address_range *range;
 
@@ -48,15 +52,14 @@ VERIFIED_ONCE bool policy_find_range(const struct address_ranges *ranges, __u32 
 	return false;
 }
 
-static __always_inline bool policy_means(const struct address_range *ranges, __u32 count,
-					 const __u8 *address)
+INLINE bool policy_means(const struct address_range *ranges, __u32 count, const __u8 *address)
 {
 	return policy_find_range((const struct address_ranges *)ranges, count,
 				 (const struct address *)address);
 }
 
 /* nonMasqueradeCIDRs */
-static __always_inline bool policy_leaves_source(const struct owner *owner, const __u8 *destination)
+INLINE bool policy_leaves_source(const struct owner *owner, const __u8 *destination)
 {
 	const struct policy *policy = policy_of(owner);
 
@@ -65,7 +68,7 @@ static __always_inline bool policy_leaves_source(const struct owner *owner, cons
 }
 
 /* excludeCIDRs */
-static __always_inline bool policy_excludes(const struct owner *owner, const __u8 *host_address)
+INLINE bool policy_excludes(const struct owner *owner, const __u8 *host_address)
 {
 	const struct policy *policy = policy_of(owner);
 
@@ -74,7 +77,7 @@ static __always_inline bool policy_excludes(const struct owner *owner, const __u
 }
 
 /* sourceRanges */
-static __always_inline bool policy_admits(const struct owner *owner, const __u8 *source)
+INLINE bool policy_admits(const struct owner *owner, const __u8 *source)
 {
 	const struct policy *policy = policy_of(owner);
 
@@ -83,7 +86,7 @@ static __always_inline bool policy_admits(const struct owner *owner, const __u8 
 }
 
 /* snat: false */
-static __always_inline bool policy_keeps_hairpin_source(const struct owner *owner)
+INLINE bool policy_keeps_hairpin_source(const struct owner *owner)
 {
 	const struct policy *policy = policy_of(owner);
 
@@ -91,15 +94,15 @@ static __always_inline bool policy_keeps_hairpin_source(const struct owner *owne
 }
 
 /* masqAll, which snat: false takes back, as portmap has it. */
-static __always_inline bool policy_masquerades_all(const struct owner *owner)
+INLINE bool policy_masquerades_all(const struct owner *owner)
 {
 	const struct policy *policy = policy_of(owner);
 
 	return policy && policy->masquerade_all && !policy->keep_hairpin_source;
 }
 
-VERIFIED_ONCE int policy_choose(const struct address_choice *choice, __u32 count,
-				const struct address *container, struct address *chosen)
+GLOBAL_FUNCTION int policy_choose(const struct address_choice *choice, __u32 count,
+				  const struct address *container, struct address *chosen)
 {
 	__u64 hash, nth;
 
@@ -115,8 +118,7 @@ VERIFIED_ONCE int policy_choose(const struct address_choice *choice, __u32 count
 }
 
 /* snatAddresses: always the same one for the same container. False: none of the family. */
-static __always_inline bool policy_source(const struct owner *owner, const __u8 *container,
-					  struct address *chosen)
+INLINE bool policy_source(const struct owner *owner, const __u8 *container, struct address *chosen)
 {
 	const struct policy *policy = policy_of(owner);
 

@@ -1,59 +1,47 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * port_choice.h - which ports a masqueraded flow may have, and in which order it tries
- * them.
+ * port_choice.h - which ports a masqueraded connection may have, in which order.
  *
- * The order follows from the flow's tuple, its owner and a secret (RFC 6056 3.3.3): no
- * outsider can tell which port comes next, and a flow that has lost the half that knew
- * its port finds the other half by trying again.
+ * The order follows from the connection's tuple, its owner and a secret (RFC 6056 3.3.3): no
+ * outsider can tell which port comes next, and a connection that has lost its record tries its own
+ * port first.
  */
 #ifndef BPF_PORTMAP_PORT_CHOICE_H
 #define BPF_PORTMAP_PORT_CHOICE_H
 
 #include "policy.h"
+#include "scratch.h"
 
 struct port_set {
 	struct port_range ranges[MASQUERADE_RANGES];
 };
 
-/* So many places the order has, as many as netfilter tries at most. The first is the
- * container's own port, where that may be kept. Then they are scattered, so that a free one is
- * found fast; the rest go through the set in a row, so that of a small one none is left out. */
-#define PORT_PLACES 256
-#define PORT_PLACES_SCATTERED 64
+/* So many places the order has. The first is the container's own port, where that may be kept. Then
+ * they are scattered, so that a free one is found fast; the rest go through the set in a row, so
+ * that of a small one none is left out. */
+#define PORT_PLACES 64
+#define SMALL_SET 256 /* ports: less are tried one and all */
+#define PORT_PLACES_SCATTERED 32
 /* Tried in rounds: the verifier walks through every turn of a loop, and two short ones, one in
  * a function of its own, are soon walked through. */
 #define PORT_PLACES_A_ROUND 16
-#define PORT_ROUNDS (PORT_PLACES / PORT_PLACES_A_ROUND)
-/* So often another CPU may be faster. */
-#define PORT_RACES 8
-/* Where a flow is looked for that has lost the half that knew its port. */
-#define PORT_PLACES_TO_FIND 64
+#define PORT_ROUNDS ((SMALL_SET + PORT_PLACES_SCATTERED) / PORT_PLACES_A_ROUND)
 
 /* An echo identifier is no port of the host's: all will do, but for 0, which would make a
  * request look like a reply. */
 #define PORTS_OF_ECHO 65535
 
-struct port_order {
-	__u64 start;         /* what the flow has for itself */
-	__u32 number : 31;   /* of ports in the set */
-	__u32 keeps_own : 1; /* the container's own port may be kept */
-	__u16 own;
-	__u16 next; /* place to try */
-};
-
 /* NULL: never. */
-static __always_inline const struct port_set *port_set_of(const struct owner *owner)
+INLINE const struct port_set *port_set_of(const struct owner *owner)
 {
 	const struct policy *policy = policy_of(owner);
 	const struct meta *settings;
-	__u32 only = 0;
 
 	if (policy && policy->masquerade_ports[0].last) {
 		barrier_var(policy);
 		return (const struct port_set *)policy->masquerade_ports;
 	}
-	settings = bpf_map_lookup_elem(&meta, &only);
+	settings = SINGLE(meta);
 	if (!settings)
 		return NULL;
 	/* Before 6.2 no offset may be added to what has not been compared with NULL. */
@@ -63,14 +51,14 @@ static __always_inline const struct port_set *port_set_of(const struct owner *ow
 
 /* An unused range is {0, 0}, and port 0 is never in the set. Without branches, for the
  * verifier walks through every turn of the loops below. */
-static __always_inline __u32 port_range_size(const struct port_range *range)
+INLINE __u32 port_range_size(const struct port_range *range)
 {
 	__u32 used = (range->last + 0xffffU) >> 16; /* 1, or 0 for no port */
 
 	return range->last - range->first + used;
 }
 
-VERIFIED_ONCE bool port_set_has(const struct port_set *set, __u16 port)
+GLOBAL_FUNCTION bool port_set_has(const struct port_set *set, __u16 port)
 {
 	bool inside = false;
 
@@ -83,7 +71,7 @@ VERIFIED_ONCE bool port_set_has(const struct port_set *set, __u16 port)
 	return inside;
 }
 
-VERIFIED_ONCE __u32 port_set_size(const struct port_set *set)
+GLOBAL_FUNCTION __u32 port_set_size(const struct port_set *set)
 {
 	__u32 size = 0;
 
@@ -94,7 +82,7 @@ VERIFIED_ONCE __u32 port_set_size(const struct port_set *set)
 	return size;
 }
 
-VERIFIED_ONCE __u16 port_set_nth(const struct port_set *set, __u32 nth)
+GLOBAL_FUNCTION __u16 port_set_nth(const struct port_set *set, __u32 nth)
 {
 	__u32 size;
 
@@ -113,12 +101,12 @@ struct sip_state {
 	__u64 a, b, c, d;
 };
 
-static __always_inline __u64 rotate_left(__u64 word, int bits)
+INLINE __u64 rotate_left(__u64 word, int bits)
 {
 	return word << bits | word >> (64 - bits);
 }
 
-static __always_inline void sip_round(struct sip_state *state)
+INLINE void sip_round(struct sip_state *state)
 {
 	state->a += state->b;
 	state->b = rotate_left(state->b, 13) ^ state->a;
@@ -132,18 +120,17 @@ static __always_inline void sip_round(struct sip_state *state)
 	state->c = rotate_left(state->c, 32);
 }
 
-static __always_inline void sip_take(struct sip_state *state, __u64 word)
+INLINE void sip_take(struct sip_state *state, __u64 word)
 {
 	state->d ^= word;
 	sip_round(state);
 	state->a ^= word;
 }
 
-/* SipHash-1-3 of the flow, with the host's secret as the key. */
-VERIFIED_ONCE __u64 port_order_start(const struct flow_key *key, const struct owner *owner)
+/* SipHash-1-3 of the tuple and the owner, with the host's secret as the key. */
+GLOBAL_FUNCTION __u64 port_order_start(const struct tuple *key, const struct owner *owner)
 {
-	__u32 only = 0;
-	const struct meta *settings = bpf_map_lookup_elem(&meta, &only);
+	const struct meta *settings = SINGLE(meta);
 	struct sip_state state;
 	__u64 secret;
 
@@ -166,7 +153,7 @@ VERIFIED_ONCE __u64 port_order_start(const struct flow_key *key, const struct ow
 }
 
 /* Every bit of the result depends on every bit of the word. */
-static __always_inline __u64 port_scatter(__u64 word)
+INLINE __u64 port_scatter(__u64 word)
 {
 	word = (word ^ word >> 30) * 0xbf58476d1ce4e5b9ULL;
 	word = (word ^ word >> 27) * 0x94d049bb133111ebULL;
@@ -174,8 +161,8 @@ static __always_inline __u64 port_scatter(__u64 word)
 }
 
 /* False: there are no ports. */
-VERIFIED_ONCE bool port_order_of(const struct flow_key *key, const struct owner *owner,
-				 const struct port_set *set, struct port_order *order)
+GLOBAL_FUNCTION bool port_order_of(const struct tuple *key, const struct owner *owner,
+				   const struct port_set *set, struct port_order *order)
 {
 	if (!key || !owner || !set || !order)
 		return false;
@@ -191,7 +178,8 @@ VERIFIED_ONCE bool port_order_of(const struct flow_key *key, const struct owner 
 	return order->number;
 }
 
-VERIFIED_ONCE __u16 port_at(const struct port_order *order, const struct port_set *set, __u32 place)
+GLOBAL_FUNCTION __u16 port_at(const struct port_order *order, const struct port_set *set,
+			      __u32 place)
 {
 	__u32 nth;
 

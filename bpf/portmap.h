@@ -5,23 +5,31 @@
 
 #include "address.h"
 #include "owner.h"
+#include "packet.h"
 #include "policy.h"
 
-static __always_inline struct portmap *portmap_find_at(const __u8 *address, __u16 port,
-						       enum protocol protocol)
+/* Of a live owner. */
+INLINE struct portmap *portmap_find_at(const __u8 *address, __u16 port, enum protocol protocol)
 {
 	struct portmap_key key = {.protocol = protocol, .host_port = port};
 	struct portmap *portmap;
 
 	address_copy(key.host_address, address);
 	portmap = bpf_map_lookup_elem(&portmaps, &key);
-	return portmap && owner_live(&portmap->owner) && owner_has_veth(portmap->owner.slot)
-		       ? portmap
-		       : NULL;
+	return portmap && owner_live(&portmap->owner) ? portmap : NULL;
+}
+
+/* At any address of the family. */
+INLINE struct portmap *portmap_find_any(bool ipv4, __u16 port, enum protocol protocol)
+{
+	struct address any;
+
+	address_any(any.bytes, ipv4);
+	return portmap_find_at(any.bytes, port, protocol);
 }
 
 /* False: nobody has it mapped, or ever had. */
-static __always_inline bool portmap_is_published(__u16 port)
+INLINE bool portmap_is_published(__u16 port)
 {
 	__u32 word = port >> 6;
 	const __u64 *bits = bpf_map_lookup_elem(&published_ports, &word);
@@ -29,24 +37,28 @@ static __always_inline bool portmap_is_published(__u16 port)
 	return bits && (*bits >> (port & 63) & 1);
 }
 
-/* The exact address before any of its family. */
-static __always_inline struct portmap *portmap_find(const __u8 *address, __u16 port,
-						    enum protocol protocol)
+/* The exact address before any of its family; of an owner that has its veth. */
+INLINE struct portmap *portmap_find(const __u8 *address, __u16 port, enum protocol protocol)
 {
 	struct portmap *portmap;
-	struct address any;
 
 	if (!portmap_is_published(port))
 		return NULL;
 	portmap = portmap_find_at(address, port, protocol);
-	if (portmap)
+	if (portmap && owner_has_veth(portmap->owner.slot))
 		return portmap;
-	address_any(any.bytes, address_is_ipv4(address));
-	return portmap_find_at(any.bytes, port, protocol);
+	portmap = portmap_find_any(address_is_ipv4(address), port, protocol);
+	return portmap && owner_has_veth(portmap->owner.slot) ? portmap : NULL;
+}
+
+/* Of the destination; a function of its own keeps its keys off its callers' stacks. */
+GLOBAL_FUNCTION bool portmap_exists(const struct tuple *tuple)
+{
+	return tuple && portmap_find(tuple->destination, tuple->destination_port, tuple->protocol);
 }
 
 /* Local to routing, but a service's or a subnet's, or one that the list leaves out. */
-static __always_inline bool portmap_is_excluded(const struct owner *owner, const __u8 *address)
+INLINE bool portmap_is_excluded(const struct owner *owner, const __u8 *address)
 {
 	const struct host_address *known = bpf_map_lookup_elem(&host_addresses, address);
 

@@ -3,6 +3,7 @@
 #ifndef BPF_PORTMAP_ROUTE_H
 #define BPF_PORTMAP_ROUTE_H
 
+#include "connection.h"
 #include "packet.h"
 #include "verdict.h"
 
@@ -13,49 +14,42 @@ enum route {
 	ROUTE_REFUSED,   /* blackhole, unreachable, prohibit */
 };
 
-static __always_inline void route_query(struct bpf_fib_lookup *query, const struct packet *packet,
-					__u32 ifindex)
+INLINE void route_query_addresses(struct bpf_fib_lookup *query, const __u8 *source,
+				  const __u8 *destination)
 {
-	const struct flow_key *tuple = &packet->tuple;
+	if (address_is_ipv4(source)) {
+		query->family = AF_INET;
+		query->ipv4_src = address_to_ipv4(source);
+		query->ipv4_dst = address_to_ipv4(destination);
+	} else {
+		query->family = AF_INET6;
+		__builtin_memcpy(query->ipv6_src, source, 16);
+		__builtin_memcpy(query->ipv6_dst, destination, 16);
+	}
+}
+
+INLINE void route_query(struct bpf_fib_lookup *query, const struct packet *packet, __u32 ifindex)
+{
+	const struct tuple *tuple = &packet->tuple;
 
 	__builtin_memset(query, 0, sizeof(*query));
 	query->ifindex = ifindex;
 	query->l4_protocol = tuple->protocol;
 	query->sport = bpf_htons(tuple->source_port);
 	query->dport = bpf_htons(tuple->destination_port);
-	if (packet->ipv4) {
-		query->family = AF_INET;
-		query->ipv4_src = address_to_ipv4(packet->sender);
-		query->ipv4_dst = address_to_ipv4(tuple->destination);
-	} else {
-		query->family = AF_INET6;
-		__builtin_memcpy(query->ipv6_src, packet->sender, 16);
-		__builtin_memcpy(query->ipv6_dst, tuple->destination, 16);
-	}
+	route_query_addresses(query, packet->sender, tuple->destination);
 }
 
-/* As though the packet had this source. */
-static __always_inline void route_query_source(struct bpf_fib_lookup *query, const __u8 *source)
+/* The neighbour need not be known yet. */
+INLINE bool route_is_found(long result)
 {
-	if (query->family == AF_INET)
-		query->ipv4_src = address_to_ipv4(source);
-	else
-		__builtin_memcpy(query->ipv6_src, source, 16);
-}
-
-static __always_inline void route_query_destination(struct bpf_fib_lookup *query,
-						    const __u8 *destination)
-{
-	if (query->family == AF_INET)
-		query->ipv4_dst = address_to_ipv4(destination);
-	else
-		__builtin_memcpy(query->ipv6_dst, destination, 16);
+	return result == BPF_FIB_LKUP_RET_SUCCESS || result == BPF_FIB_LKUP_RET_NO_NEIGH;
 }
 
 /* Where would the packet go that came in at ifindex? *out: the outgoing
  * interface, where it is forwarded. */
-VERIFIED_ONCE enum route route_of(struct __sk_buff *skb, const struct packet *packet, __u32 ifindex,
-				  __u32 *out)
+GLOBAL_FUNCTION enum route route_of(struct __sk_buff *skb, const struct packet *packet,
+				    __u32 ifindex, __u32 *out)
 {
 	struct bpf_fib_lookup query;
 
@@ -82,8 +76,7 @@ VERIFIED_ONCE enum route route_of(struct __sk_buff *skb, const struct packet *pa
 
 /* The stack has made sure that the packet fits the interface that it chose, and tells the
  * sender where not; of another one nobody would tell it. */
-static __always_inline bool route_fits(struct __sk_buff *skb, const struct packet *packet,
-				       __u32 ifindex)
+INLINE bool route_fits(struct __sk_buff *skb, const struct packet *packet, __u32 ifindex)
 {
 	__u32 length = packet->end - packet->l3_offset;
 
@@ -97,25 +90,21 @@ static __always_inline bool route_fits(struct __sk_buff *skb, const struct packe
 
 /* The interface that routing would choose for the source that the packet is to
  * have: another one where `ip rule from ...` says so. 0: it does not say. */
-VERIFIED_ONCE __u32 route_by_source(struct __sk_buff *skb, const struct packet *packet,
-				    const struct address *source)
+GLOBAL_FUNCTION __u32 route_by_source(struct __sk_buff *skb, const struct packet *packet,
+				      const struct address *source)
 {
 	struct bpf_fib_lookup query;
-	long result;
 
 	if (!packet || !source)
 		return 0;
 	route_query(&query, packet, skb->ingress_ifindex);
-	route_query_source(&query, source->bytes);
-	result = bpf_fib_lookup(skb, &query, sizeof(query), 0);
-	if (result != BPF_FIB_LKUP_RET_SUCCESS && result != BPF_FIB_LKUP_RET_NO_NEIGH)
-		return 0;
-	return query.ifindex;
+	route_query_addresses(&query, source->bytes, packet->tuple.destination);
+	return route_is_found(bpf_fib_lookup(skb, &query, sizeof(query), 0)) ? query.ifindex : 0;
 }
 
 /* Unset where the choice is none to leave with. */
-static __always_inline void route_chosen_source(const struct bpf_fib_lookup *query, bool ipv4,
-						struct address *address)
+INLINE void route_chosen_source(const struct bpf_fib_lookup *query, bool ipv4,
+				struct address *address)
 {
 	__builtin_memset(address, 0, sizeof(*address));
 	if (!ipv4)
@@ -134,8 +123,8 @@ static __always_inline void route_chosen_source(const struct bpf_fib_lookup *que
 
 /* The address of the outgoing interface that routing would choose now for a
  * socket of the host's own. False: there is none. */
-VERIFIED_ONCE bool route_source(struct __sk_buff *skb, const struct packet *packet,
-				struct address *address)
+GLOBAL_FUNCTION bool route_source(struct __sk_buff *skb, const struct packet *packet,
+				  struct address *address)
 {
 	struct bpf_fib_lookup query;
 	__u32 ifindex = skb->ifindex;
@@ -169,7 +158,7 @@ enum socket_found {
 };
 
 /* Which socket of this host would get a packet with this tuple? */
-VERIFIED_ONCE enum socket_found socket_find(struct __sk_buff *skb, const struct flow_key *tuple)
+GLOBAL_FUNCTION enum socket_found socket_find(struct __sk_buff *skb, const struct tuple *tuple)
 {
 	struct bpf_sock_tuple query = {};
 	enum socket_found found;
@@ -211,6 +200,54 @@ VERIFIED_ONCE enum socket_found socket_find(struct __sk_buff *skb, const struct 
 		return found;
 	}
 	return SOCKET_NONE;
+}
+
+enum route_fact {
+	DESTINATION_IS_LOCAL,
+	DESTINATION_IS_CLASSIFIED, /* the way there leads out of an interface that has our programs
+				    */
+};
+
+struct route_known {
+	__u8 destination[16];
+	__u32 ifindex; /* where packets to it come in */
+	enum route_fact fact;
+	__u32 second; /* CLOCK_MONOTONIC */
+	__u32 reserved;
+};
+
+#define ROUTES_KNOWN 256
+
+/* Each CPU has its own, so nobody reads what is being written. */
+ARRAY_OF(routes_known, BPF_MAP_TYPE_PERCPU_ARRAY, struct route_known, ROUTES_KNOWN);
+
+INLINE struct route_known *route_known_at(const __u8 *destination, enum route_fact fact)
+{
+	__u32 place =
+		address_hash(address_halves(destination)[0], address_halves(destination)[1]) + fact;
+
+	place %= ROUTES_KNOWN;
+	return bpf_map_lookup_elem(&routes_known, &place);
+}
+
+INLINE bool route_is_known(const __u8 *destination, __u32 ifindex, enum route_fact fact)
+{
+	const struct route_known *known = route_known_at(destination, fact);
+
+	return known && known->second == clock_second() && known->ifindex == ifindex &&
+	       known->fact == fact && address_equal(known->destination, destination);
+}
+
+INLINE void route_set_known(const __u8 *destination, __u32 ifindex, enum route_fact fact)
+{
+	struct route_known *known = route_known_at(destination, fact);
+
+	if (!known)
+		return;
+	address_copy(known->destination, destination);
+	known->ifindex = ifindex;
+	known->fact = fact;
+	known->second = clock_second();
 }
 
 #endif

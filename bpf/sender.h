@@ -9,14 +9,12 @@
 #ifndef BPF_PORTMAP_SENDER_H
 #define BPF_PORTMAP_SENDER_H
 
-#include "owner.h"
-#include "packet.h"
+#include "endpoint.h"
 #include "route.h"
 
 /* An address of another attachment. A container on two networks answers with either's
  * address by whichever veth its routing chooses. */
-static __always_inline bool sender_is_another(const struct endpoint *endpoint,
-					      const struct owner *own)
+INLINE bool sender_is_another(const struct endpoint *endpoint, const struct owner *own)
 {
 	const struct slot *theirs = owner_slot(&endpoint->owner), *ours = owner_slot(own);
 
@@ -25,8 +23,7 @@ static __always_inline bool sender_is_another(const struct endpoint *endpoint,
 }
 
 /* A bridge gives the IP stack what is addressed to itself, and to the port by which it came. */
-static __always_inline bool sender_asks_stack(struct __sk_buff *skb,
-					      const struct interface *interface)
+INLINE bool sender_asks_stack(struct __sk_buff *skb, const struct interface *interface)
 {
 	return skb->pkt_type == PACKET_HOST ||
 	       (interface->role == ROLE_PORT && packet_is_for_mac(skb, interface->bridge_mac));
@@ -35,8 +32,8 @@ static __always_inline bool sender_asks_stack(struct __sk_buff *skb,
 /* The record may be behind the truth, and routing does not tell an address of the host from
  * one without a route: so both are asked. What is routed over IPv6 with a source that has no
  * route never gets an answer, and there routing alone decides: the stack does not ask. */
-static __always_inline bool sender_is_host(struct __sk_buff *skb, const struct packet *packet,
-					   const struct interface *interface, __u32 ifindex)
+INLINE bool sender_is_host(struct __sk_buff *skb, const struct packet *packet,
+			   const struct interface *interface, __u32 ifindex)
 {
 	struct bpf_fib_lookup query;
 	__u32 gateway = ifindex;
@@ -54,7 +51,7 @@ static __always_inline bool sender_is_host(struct __sk_buff *skb, const struct p
 	if (!known && (packet->ipv4 || !sender_asks_stack(skb, interface)))
 		return false;
 	route_query(&query, packet, gateway);
-	route_query_destination(&query, key.address);
+	route_query_addresses(&query, key.address, key.address);
 	switch (bpf_fib_lookup(skb, &query, sizeof(query), 0)) {
 	case BPF_FIB_LKUP_RET_NOT_FWDED:
 		return true;
@@ -66,20 +63,18 @@ static __always_inline bool sender_is_host(struct __sk_buff *skb, const struct p
 }
 
 /* Drops are counted here. ifindex: the veth at which the packet came in. */
-VERIFIED_ONCE bool sender_is_forged(struct __sk_buff *skb, const struct packet *packet,
-				    __u32 ifindex)
+GLOBAL_FUNCTION bool sender_is_forged(struct __sk_buff *skb, const struct packet *packet,
+				      __u32 ifindex)
 {
 	const struct interface *interface;
 	const struct endpoint *endpoint;
-	struct endpoint_key key;
 
 	if (!packet)
 		return false;
 	interface = bpf_map_lookup_elem(&interfaces, &ifindex);
 	if (!interface)
 		return false;
-	address_copy(key.address, packet->sender);
-	endpoint = bpf_map_lookup_elem(&endpoints, &key);
+	endpoint = endpoint_find(packet->sender);
 	if (endpoint && owner_equal(&endpoint->owner, &interface->owner))
 		return false;
 	if (endpoint ? sender_is_another(endpoint, &interface->owner)

@@ -26,7 +26,6 @@
 #include <bpf/bpf_core_read.h>
 #include <bpf/bpf_endian.h>
 #include <bpf/bpf_helpers.h>
-#include "reserve.h"
 #include "socket.h"
 
 #define REFUSE 0
@@ -46,35 +45,40 @@ const volatile bool can_give_reason = false;
 		words[3] = (field)[3]; \
 	} while (0)
 
-static __always_inline bool read_peer4(struct bpf_sock_addr *ctx, struct socket_peer *peer)
+/* All but the address. */
+INLINE bool read_peer(struct bpf_sock_addr *ctx, struct socket_peer *peer)
 {
 	__builtin_memset(peer, 0, sizeof(*peer));
 	if (!socket_has_ports(ctx->protocol) || !socket_is_of_host(ctx))
+		return false;
+	peer->port = bpf_ntohs(ctx->user_port);
+	peer->protocol = ctx->protocol;
+	return true;
+}
+
+INLINE bool read_peer4(struct bpf_sock_addr *ctx, struct socket_peer *peer)
+{
+	if (!read_peer(ctx, peer))
 		return false;
 	address_from_ipv4(peer->address.bytes, ctx->user_ip4);
-	peer->port = bpf_ntohs(ctx->user_port);
-	peer->protocol = ctx->protocol;
 	return true;
 }
 
-static __always_inline bool read_peer6(struct bpf_sock_addr *ctx, struct socket_peer *peer)
+INLINE bool read_peer6(struct bpf_sock_addr *ctx, struct socket_peer *peer)
 {
-	__builtin_memset(peer, 0, sizeof(*peer));
-	if (!socket_has_ports(ctx->protocol) || !socket_is_of_host(ctx))
+	if (!read_peer(ctx, peer))
 		return false;
 	READ_ADDRESS6(peer->address.bytes, ctx->user_ip6);
-	peer->port = bpf_ntohs(ctx->user_port);
-	peer->protocol = ctx->protocol;
 	return true;
 }
 
-static __always_inline void write_peer4(struct bpf_sock_addr *ctx, const struct socket_peer *peer)
+INLINE void write_peer4(struct bpf_sock_addr *ctx, const struct socket_peer *peer)
 {
 	ctx->user_ip4 = address_to_ipv4(peer->address.bytes);
 	ctx->user_port = bpf_htons(peer->port);
 }
 
-static __always_inline void write_peer6(struct bpf_sock_addr *ctx, const struct socket_peer *peer)
+INLINE void write_peer6(struct bpf_sock_addr *ctx, const struct socket_peer *peer)
 {
 	const __u32 *words = (const __u32 *)peer->address.bytes;
 
@@ -86,8 +90,7 @@ static __always_inline void write_peer6(struct bpf_sock_addr *ctx, const struct 
 }
 
 /* connect(2): what is asked for is where all that follows goes. */
-static __always_inline bool choose_peer(struct bpf_sock_addr *ctx, struct socket_peer *peer,
-					bool bound_to_loopback)
+INLINE bool choose_peer(struct bpf_sock_addr *ctx, struct socket_peer *peer, bool bound_to_loopback)
 {
 	socket_name_loopback(&peer->address);
 	socket_notice(peer);
@@ -97,8 +100,8 @@ static __always_inline bool choose_peer(struct bpf_sock_addr *ctx, struct socket
 	return true;
 }
 
-static __always_inline bool choose_receiver(struct bpf_sock_addr *ctx, struct socket_peer *peer,
-					    bool bound_to_loopback)
+INLINE bool choose_receiver(struct bpf_sock_addr *ctx, struct socket_peer *peer,
+			    bool bound_to_loopback)
 {
 	socket_name_loopback(&peer->address);
 	if (!socket_choose(ctx, peer, bound_to_loopback))
@@ -107,13 +110,13 @@ static __always_inline bool choose_receiver(struct bpf_sock_addr *ctx, struct so
 	return true;
 }
 
-static __always_inline bool is_loopback4(__u32 address)
+INLINE bool is_loopback4(__u32 address)
 {
 	return (bpf_ntohl(address) >> 24) == 127;
 }
 
 /* Also to an IPv4 one, mapped. (src_ip4 of an IPv6 socket is 127.0.0.6 whatever it is.) */
-static __always_inline bool is_bound_to_loopback6(struct bpf_sock_addr *ctx)
+INLINE bool is_bound_to_loopback6(struct bpf_sock_addr *ctx)
 {
 	struct bpf_sock *sk = ctx->sk;
 	struct address source;
@@ -146,7 +149,7 @@ int connect6(struct bpf_sock_addr *ctx)
 }
 
 /* send(2) of an IPv6 socket that is connected to an IPv4 address runs sendmsg4 too. */
-static __always_inline bool is_connected_there4(struct bpf_sock_addr *ctx)
+INLINE bool is_connected_there4(struct bpf_sock_addr *ctx)
 {
 	struct bpf_sock *sk = ctx->sk;
 
@@ -178,17 +181,21 @@ int sendmsg6(struct bpf_sock_addr *ctx)
 	return ALLOW;
 }
 
+INLINE bool recall_sender(struct bpf_sock_addr *ctx, struct socket_peer *sender)
+{
+	if (socket_recall(ctx, sender))
+		return true;
+	socket_note_sender(ctx, sender);
+	return false;
+}
+
 SEC("cgroup/recvmsg4")
 int recvmsg4(struct bpf_sock_addr *ctx)
 {
 	struct socket_peer sender;
 
-	if (!read_peer4(ctx, &sender))
-		return ALLOW;
-	if (socket_recall(ctx, &sender))
+	if (read_peer4(ctx, &sender) && recall_sender(ctx, &sender))
 		write_peer4(ctx, &sender);
-	else
-		socket_note_sender(ctx, &sender);
 	return ALLOW;
 }
 
@@ -197,12 +204,8 @@ int recvmsg6(struct bpf_sock_addr *ctx)
 {
 	struct socket_peer sender;
 
-	if (!read_peer6(ctx, &sender))
-		return ALLOW;
-	if (socket_recall(ctx, &sender))
+	if (read_peer6(ctx, &sender) && recall_sender(ctx, &sender))
 		write_peer6(ctx, &sender);
-	else
-		socket_note_sender(ctx, &sender);
 	return ALLOW;
 }
 
@@ -231,7 +234,7 @@ struct sock_common___ipv6 {
 	unsigned char skc_ipv6only : 1;
 } __attribute__((preserve_access_index));
 
-static __always_inline bool is_ipv6_only(struct bpf_sock_addr *ctx)
+INLINE bool is_ipv6_only(struct bpf_sock_addr *ctx)
 {
 	const struct sock_common___ipv6 *sk;
 
@@ -244,7 +247,7 @@ static __always_inline bool is_ipv6_only(struct bpf_sock_addr *ctx)
 	return sk && BPF_CORE_READ_BITFIELD(sk, skc_ipv6only);
 }
 
-static __always_inline int answer_bind(struct reserve_request *request)
+INLINE int answer_bind(struct reserve_request *request)
 {
 	if (!reserve_refuses(request))
 		return ALLOW;
@@ -259,11 +262,8 @@ int bind4(struct bpf_sock_addr *ctx)
 {
 	struct reserve_request request = {.ipv4 = true};
 
-	if (!socket_has_ports(ctx->protocol) || !socket_is_of_host(ctx))
+	if (!read_peer4(ctx, &request.asked))
 		return ALLOW;
-	address_from_ipv4(request.address.bytes, ctx->user_ip4);
-	request.port = bpf_ntohs(ctx->user_port);
-	request.protocol = ctx->protocol;
 	request.any = !ctx->user_ip4;
 	return answer_bind(&request);
 }
@@ -273,24 +273,21 @@ int bind6(struct bpf_sock_addr *ctx)
 {
 	struct reserve_request request = {};
 
-	if (!socket_has_ports(ctx->protocol) || !socket_is_of_host(ctx))
+	if (!read_peer6(ctx, &request.asked))
 		return ALLOW;
-	READ_ADDRESS6(request.address.bytes, ctx->user_ip6);
-	request.port = bpf_ntohs(ctx->user_port);
-	request.protocol = ctx->protocol;
-	if (address_is_ipv4(request.address.bytes)) {
+	if (address_is_ipv4(request.asked.address.bytes)) {
 		request.ipv4 = true;
-		request.any = !address_to_ipv4(request.address.bytes);
+		request.any = !address_to_ipv4(request.asked.address.bytes);
 	} else {
 		request.ipv6 = true;
-		request.any = address_is_unset(request.address.bytes);
+		request.any = address_is_unset(request.asked.address.bytes);
 		request.ipv4 = request.any && !is_ipv6_only(ctx);
 	}
 	return answer_bind(&request);
 }
 
 /* Connected ones alone: what others asked for is pushed out of the map in time. */
-static __always_inline bool read_connected_peer(struct bpf_sock *sk, struct socket_peer *peer)
+INLINE bool read_connected_peer(struct bpf_sock *sk, struct socket_peer *peer)
 {
 	__builtin_memset(peer, 0, sizeof(*peer));
 	peer->port = bpf_ntohs(sk->dst_port);

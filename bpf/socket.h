@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * socket.h - decides about a socket of the host that asks for an address and port: whether
- * that is a mapped port, and what the program was told about it.
+ * that is a mapped port, what the program was told about it, and whether it may bind there
+ * ("reserveHostPorts").
  */
 #ifndef BPF_PORTMAP_SOCKET_H
 #define BPF_PORTMAP_SOCKET_H
@@ -18,22 +19,21 @@ struct socket_peer {
 };
 
 /* Not a container's, nor another host's whose processes share the cgroup. */
-static __always_inline bool socket_is_of_host(void *ctx)
+INLINE bool socket_is_of_host(void *ctx)
 {
-	__u32 only = 0;
-	const struct meta *host = bpf_map_lookup_elem(&meta, &only);
+	const struct meta *host = SINGLE(meta);
 
 	return host && host->netns_cookie == bpf_get_netns_cookie(ctx);
 }
 
 /* As wide as the socket's: IPPROTO_MPTCP is 262. */
-static __always_inline bool socket_has_ports(__u32 protocol)
+INLINE bool socket_has_ports(__u32 protocol)
 {
 	return protocol == PROTOCOL_TCP || protocol == PROTOCOL_UDP;
 }
 
 /* The unspecified address means loopback to connect(2) and sendto(2). */
-static __always_inline void socket_name_loopback(struct address *address)
+INLINE void socket_name_loopback(struct address *address)
 {
 	if (address_is_unset(address->bytes))
 		address->bytes[15] = 1;
@@ -41,21 +41,21 @@ static __always_inline void socket_name_loopback(struct address *address)
 		address_from_ipv4(address->bytes, bpf_htonl(0x7f000001));
 }
 
-static __always_inline bool socket_reaches_host(const __u8 *address)
+INLINE bool socket_reaches_host(const __u8 *address)
 {
 	return address_is_loopback(address) || bpf_map_lookup_elem(&host_addresses, address);
 }
 
 /* Connected, it would stay with whoever has the port now, or nobody: user space is told
  * where to look when the port changes hands. */
-static __always_inline void socket_notice(const struct socket_peer *asked)
+INLINE void socket_notice(const struct socket_peer *asked)
 {
 	if (asked->protocol == PROTOCOL_UDP && socket_reaches_host(asked->address.bytes))
-		noticed_mark_local_udp(asked->port);
+		noticed_mark(local_udp_ports, asked->port);
 }
 
 /* NULL: what is asked for is none of ours. */
-static __always_inline struct portmap *socket_find_mapping(const struct socket_peer *asked)
+INLINE struct portmap *socket_find_mapping(const struct socket_peer *asked)
 {
 	const __u8 *address = asked->address.bytes;
 	struct portmap *portmap = portmap_find(address, asked->port, asked->protocol);
@@ -66,8 +66,8 @@ static __always_inline struct portmap *socket_find_mapping(const struct socket_p
 	return portmap;
 }
 
-static __always_inline void socket_key(void *ctx, const __u8 *address, __u16 port,
-				       enum protocol protocol, struct socket_flow_key *key)
+INLINE void socket_key(void *ctx, const __u8 *address, __u16 port, enum protocol protocol,
+		       struct socket_flow_key *key)
 {
 	__builtin_memset(key, 0, sizeof(*key));
 	key->cookie = bpf_get_socket_cookie(ctx);
@@ -77,8 +77,7 @@ static __always_inline void socket_key(void *ctx, const __u8 *address, __u16 por
 }
 
 /* The socket has asked the container of the mapping by this very name. */
-static __always_inline bool socket_knows(const struct socket_flow_key *container,
-					 const struct socket_peer *asked)
+INLINE bool socket_knows(const struct socket_flow_key *container, const struct socket_peer *asked)
 {
 	const struct socket_flow *known = bpf_map_lookup_elem(&socket_flows, container);
 
@@ -87,9 +86,8 @@ static __always_inline bool socket_knows(const struct socket_flow_key *container
 }
 
 /* Writing to an LRU map costs more than looking: a socket sends to the same port again. */
-static __always_inline bool socket_remember(struct bpf_sock_addr *ctx,
-					    const struct portmap *portmap,
-					    const struct socket_peer *asked)
+INLINE bool socket_remember(struct bpf_sock_addr *ctx, const struct portmap *portmap,
+			    const struct socket_peer *asked)
 {
 	struct socket_flow flow = {.port = asked->port};
 	struct socket_flow_key key;
@@ -98,18 +96,18 @@ static __always_inline bool socket_remember(struct bpf_sock_addr *ctx,
 	if (socket_knows(&key, asked))
 		return false;
 	address_copy(flow.address, asked->address.bytes);
-	noticed_mark_local_container(key.container_port);
+	noticed_mark(local_container_ports, key.container_port);
 	bpf_map_update_elem(&socket_flows, &key, &flow, BPF_ANY);
 	return true;
 }
 
 /* The socket is gone; or its program asks for the container itself now, after it asked for a
  * mapped port before, and is to be told what it asks for. */
-static __always_inline void socket_forget(void *ctx, const struct socket_peer *container)
+INLINE void socket_forget(void *ctx, const struct socket_peer *container)
 {
 	struct socket_flow_key key;
 
-	if (!noticed_local_container(container->port))
+	if (!noticed_has(local_container_ports, container->port))
 		return;
 	socket_key(ctx, container->address.bytes, container->port, container->protocol, &key);
 	if (bpf_map_lookup_elem(&socket_flows, &key))
@@ -118,8 +116,7 @@ static __always_inline void socket_forget(void *ctx, const struct socket_peer *c
 
 /* Somebody on the host whose own port is a mapped one has sent to this socket: what is sent
  * back is for him. But he gets nothing of a conversation with the container. */
-static __always_inline void socket_note_sender(struct bpf_sock_addr *ctx,
-					       const struct socket_peer *sender)
+INLINE void socket_note_sender(struct bpf_sock_addr *ctx, const struct socket_peer *sender)
 {
 	const struct portmap *portmap = socket_find_mapping(sender);
 	struct socket_flow flow = {.port = sender->port};
@@ -133,12 +130,11 @@ static __always_inline void socket_note_sender(struct bpf_sock_addr *ctx,
 		return;
 	socket_key(ctx, sender->address.bytes, sender->port, sender->protocol, &key);
 	address_copy(flow.address, sender->address.bytes);
-	noticed_mark_local_container(sender->port);
+	noticed_mark(local_container_ports, sender->port);
 	bpf_map_update_elem(&socket_flows, &key, &flow, BPF_NOEXIST);
 }
 
-static __always_inline bool socket_is_answer(struct bpf_sock_addr *ctx,
-					     const struct socket_peer *asked)
+INLINE bool socket_is_answer(struct bpf_sock_addr *ctx, const struct socket_peer *asked)
 {
 	struct socket_flow_key key;
 
@@ -147,8 +143,8 @@ static __always_inline bool socket_is_answer(struct bpf_sock_addr *ctx,
 }
 
 /* The container's address and port in place of what is asked for. False: as it is. */
-static __always_inline bool socket_choose(struct bpf_sock_addr *ctx, struct socket_peer *asked,
-					  bool bound_to_loopback)
+INLINE bool socket_choose(struct bpf_sock_addr *ctx, struct socket_peer *asked,
+			  bool bound_to_loopback)
 {
 	struct portmap *portmap;
 
@@ -172,12 +168,12 @@ static __always_inline bool socket_choose(struct bpf_sock_addr *ctx, struct sock
 }
 
 /* What the program asked for in place of the container that answers. False: as it is. */
-static __always_inline bool socket_recall(struct bpf_sock_addr *ctx, struct socket_peer *peer)
+INLINE bool socket_recall(struct bpf_sock_addr *ctx, struct socket_peer *peer)
 {
 	const struct socket_flow *flow;
 	struct socket_flow_key key;
 
-	if (!noticed_local_container(peer->port))
+	if (!noticed_has(local_container_ports, peer->port))
 		return false;
 	socket_key(ctx, peer->address.bytes, peer->port, peer->protocol, &key);
 	flow = bpf_map_lookup_elem(&socket_flows, &key);
@@ -186,6 +182,77 @@ static __always_inline bool socket_recall(struct bpf_sock_addr *ctx, struct sock
 	address_copy(peer->address.bytes, flow->address);
 	peer->port = flow->port;
 	return true;
+}
+
+/* What is bound. Reserved is what would never reach the process: packets that a reserved mapping
+ * takes. A port that the kernel chooses (0) is not known yet and is never refused: at the hook
+ * behind that choice (post_bind) programs that don't care about their port would fail now and
+ * then. */
+struct reserve_request {
+	struct socket_peer asked;
+	bool any;  /* the address is any of its family */
+	bool ipv4; /* takes packets of IPv4 */
+	bool ipv6;
+	bool refused;
+};
+
+/* At a specific address: the mapping that takes its packets decides. */
+INLINE bool reserve_has_address(const struct reserve_request *request)
+{
+	const __u8 *address = request->asked.address.bytes;
+	const struct portmap *portmap;
+
+	if (address_is_group(address) || address_is_ipv6_link_local(address))
+		return false;
+	portmap = portmap_find(address, request->asked.port, request->asked.protocol);
+	if (!portmap || !portmap->reserved_on_host)
+		return false;
+	if (address_is_loopback(address) && !portmap->localhost)
+		return false;
+	return !portmap_is_excluded(&portmap->owner, address);
+}
+
+static long reserve_compare(void *map __attribute__((unused)), const struct portmap_key *key,
+			    const struct portmap *portmap, struct reserve_request *request)
+{
+	struct address address;
+	bool meant;
+
+	if (!portmap->reserved_on_host || key->host_port != request->asked.port ||
+	    key->protocol != request->asked.protocol)
+		return 0;
+	address_copy(address.bytes, key->host_address);
+	meant = address_is_ipv4(address.bytes) ? request->ipv4 : request->ipv6;
+	if (!meant || !owner_live(&portmap->owner))
+		return 0;
+	request->refused = true;
+	return 1;
+}
+
+INLINE bool reserve_has_any(const struct reserve_request *request, bool ipv4)
+{
+	const struct portmap *portmap =
+		portmap_find_any(ipv4, request->asked.port, request->asked.protocol);
+
+	return portmap && portmap->reserved_on_host;
+}
+
+/* At any address, where a single one may be reserved: a walk through all mappings, but only
+ * for ports that have one, or had, on hosts where somebody reserves ports. */
+INLINE bool reserve_has_one(struct reserve_request *request)
+{
+	if ((request->ipv4 && reserve_has_any(request, true)) ||
+	    (request->ipv6 && reserve_has_any(request, false)))
+		return true;
+	bpf_for_each_map_elem(&portmaps, reserve_compare, request, 0);
+	return request->refused;
+}
+
+INLINE bool reserve_refuses(struct reserve_request *request)
+{
+	if (!request->asked.port || !portmap_is_published(request->asked.port))
+		return false;
+	return request->any ? reserve_has_one(request) : reserve_has_address(request);
 }
 
 #endif

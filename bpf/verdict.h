@@ -20,18 +20,16 @@ enum verdict {
 /* What is done to packet after packet is counted without a call. */
 #define count_here(reason) \
 	do { \
-		__u32 only = 0; \
-		struct counters *mine = bpf_map_lookup_elem(&counters, &only); \
+		struct counters *mine = SINGLE(counters); \
 		if (mine) \
 			mine->reason++; \
 	} while (0)
 
 #define count(reason) count_at(__builtin_offsetof(struct counters, reason) / sizeof(__u64))
 
-VERIFIED_ONCE int count_at(__u32 number)
+GLOBAL_FUNCTION int count_at(__u32 number)
 {
-	__u32 only = 0;
-	__u64 *mine = bpf_map_lookup_elem(&counters, &only);
+	__u64 *mine = (__u64 *)SINGLE(counters);
 
 	if (mine && number < sizeof(struct counters) / sizeof(*mine))
 		mine[number]++;
@@ -43,6 +41,13 @@ VERIFIED_ONCE int count_at(__u32 number)
 	({ \
 		count(drop_##reason); \
 		VERDICT_DROP; \
+	})
+
+/* The same of a program. */
+#define shot(reason) \
+	({ \
+		count(drop_##reason); \
+		TC_ACT_SHOT; \
 	})
 
 #endif

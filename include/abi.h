@@ -16,7 +16,7 @@
 
 #include "counters.h"
 
-#define LAYOUT 2
+#define LAYOUT 3
 
 /* Where everything is pinned; another network namespace that shares the bpffs
  * keeps its own set in NETNS_DIRECTORY<cookie> below it. */
@@ -29,15 +29,18 @@
 #define MAX_INTERFACES 32768
 #define MAX_HOST_ADDRESSES 65536
 #define MAX_NETWORKS 1024
-#define MAX_NEW_FLOWS 65536
-#define MIN_FLOWS 16384
-#define MAX_FLOWS 524288
+#define MIN_ASSURED 16384
+#define MAX_ASSURED 262144
+#define MIN_HALF_OPEN 32768
 #define MAX_FRAGMENTED 8192
 #define MAX_HELD 512 /* a power of two */
 #define MAX_SOCKET_FLOWS 32768
 #define PORT_WORDS (65536 / 64) /* a bit for each port */
-/* So many pairs for so many entries in flows: 0 is no number. */
-#define FLOW_PAIRS(flows) ((flows) / 2 + 1)
+#define SHARES 65536            /* a power of two: hashed counters */
+#define EXTERNAL_ADDRESS_WORDS 64
+/* Half-open connections for so many assured ones, and entries in connections and aliases. */
+#define HALF_OPEN(assured) ((assured) / 4 > MIN_HALF_OPEN ? (assured) / 4 : MIN_HALF_OPEN)
+#define CONNECTIONS(assured) ((assured) + HALF_OPEN(assured) + 1024)
 
 #define ATTACHMENT_KEY_SIZE 256
 #define PROGRAM_VERSION_SIZE 32
@@ -65,20 +68,39 @@ enum direction {
 } __attribute__((packed));
 
 enum flow_kind {
-	FLOW_MAPPING = 1,    /* to a mapped port, and its replies */
-	FLOW_MASQUERADE = 2, /* begun by a container, and its replies */
+	FLOW_MAPPING = 1,    /* to a mapped port */
+	FLOW_MASQUERADE = 2, /* leaves with an address of the host */
 	/* to a container's own address, or from that of a strict one: untranslated */
 	FLOW_DIRECT = 3,
-	FLOW_HOST = 4,    /* replies to a socket of the host */
-	FLOW_FOREIGN = 5, /* begun by somebody behind another NAT of this host, with its address */
+	FLOW_HOST = 4,    /* of a socket of the host */
+	FLOW_FOREIGN = 5, /* translated by another NAT of this host, to the host's address */
 } __attribute__((packed));
 
-enum flow_state {
-	STATE_NEW = 0,         /* not answered yet: lives in flows_new */
-	STATE_ESTABLISHED = 1, /* both directions seen */
-	STATE_FIN = 2,         /* TCP: one side has sent FIN */
-	STATE_CLOSING = 3,     /* TCP: RST, or FIN from both sides */
-} __attribute__((packed));
+/* What has happened to a connection: bits of `state`, set and cleared by atomic operations. A
+ * bit of the outside is that of the inside shifted by one. */
+enum connection_state {
+	STATE_REPLIED = 1 << 0,     /* a packet has come back to the side that began */
+	STATE_ASSURED = 1 << 1,     /* and that side has gone on: it has a place in `assured` */
+	STATE_COUNTED = 1 << 2,     /* it counts in the shares of its owner and client */
+	STATE_VOID = 1 << 3,        /* it has ended, or has lost its external tuple */
+	STATE_UNCONFIRMED = 1 << 4, /* FLOW_DIRECT that the IP stack has not let through yet */
+	STATE_CHARGED_OUT = 1 << 5, /* it counts as one that its owner began */
+	STATE_DATA = 1 << 6,        /* TCP: payload was sent */
+	/* TCP: this side has sent FIN */
+	STATE_FIN_INSIDE = 1 << 8,
+	STATE_FIN_OUTSIDE = 1 << 9,
+	/* TCP: closed by RST, or opened by SYN again, and nothing heard from this side since */
+	STATE_AWAITED_INSIDE = 1 << 10,
+	STATE_AWAITED_OUTSIDE = 1 << 11,
+	/* TCP: `sequence_end`, `acknowledged` of this side are known */
+	STATE_SEQUENCE_INSIDE = 1 << 12,
+	STATE_SEQUENCE_OUTSIDE = 1 << 13,
+	STATE_ACKNOWLEDGED_INSIDE = 1 << 14,
+	STATE_ACKNOWLEDGED_OUTSIDE = 1 << 15,
+	/* TCP: this side has sent a SYN though connected, which the other one has not answered */
+	STATE_SYN_INSIDE = 1 << 16,
+	STATE_SYN_OUTSIDE = 1 << 17,
+};
 
 enum interface_role {
 	ROLE_UPLINK = 1,   /* mapped ports are reached and containers leave here */
@@ -158,9 +180,9 @@ struct portmap {
 /* published_ports: ARRAY of PORT_WORDS words, a bit for each port. Set before a mapping of the
  * port is written, and never cleared: most packets and sockets need not look into portmaps. */
 
-/* slots: ARRAY by slot number. Slot 0 is nobody's; its `flows` counts the host's own. The
- * programs count `flows`, and read the first 32 bytes; `container` only where a source address is
- * not the sender's own. User space never rewrites a slot that is live, save `live`. */
+/* slots: ARRAY by slot number. Slot 0 is nobody's. The programs read the first 32 bytes;
+ * `container` only where a source address is not the sender's own. User space never rewrites a
+ * slot that is live, save `live`. */
 struct slot {
 	__u32 generation;
 	__u32 live;
@@ -168,10 +190,11 @@ struct slot {
 	__u8 host_mac[6];    /* of the veth's host side: an ifindex can come again */
 	__u8 gateway_mac[6]; /* where frames to the gateway went at ADD: the bridge's, or host_mac
 			      */
-	__u32 flows;         /* pairs it has in flow_pairs */
+	__u32 reserved;
 	/* OFF also where its bandwidth may be limited, and the programs cannot see it */
 	enum fast_path fast_path;
-	__u8 reserved[3];
+	__u8 has_policy; /* 1: there is an entry in policies */
+	__u8 reserved2[2];
 	char attachment[ATTACHMENT_KEY_SIZE];
 	__u64 container; /* a digest of the container's ID: the same in its slots for other networks
 			  */
@@ -203,13 +226,13 @@ struct address_range {
 	__u8 reserved[6];
 } __attribute__((aligned(8)));
 
-/* policies: HASH by slot number. What an attachment's configuration says about its flows
+/* policies: HASH by slot number. What an attachment's configuration says about its connections
  * where that is not the default; an attachment with nothing but defaults has no entry.
  * Written before the slot goes live, never changed, deleted after the slot is dead. Ranges
  * are ordered, the longest prefix first: the first that holds an address decides. */
 struct policy {
 	struct owner owner;
-	__u32 max_flows;          /* maxFlows: answered flows at a time; 0: half the table */
+	__u32 max_flows;          /* maxFlows: assured connections at a time; 0: its share */
 	__u8 masquerade_all;      /* masqAll: who comes by a mapping is masqueraded too */
 	__u8 keep_hairpin_source; /* snat false: who reaches itself by a mapping is not */
 	__u8 source4_count;       /* snatAddresses: so many of the arrays below are used */
@@ -278,81 +301,140 @@ struct network {
 	char excluded_interfaces[INTERFACE_NAMES_SIZE];
 };
 
-/* flows: HASH, answered flows: nothing is ever pushed out. flows_new: LRU_HASH, half-open
- * ones, so that a flood pushes out nothing but its like. A tuple is what a hook sees. */
-struct flow_key {
-	__u8 source[16];
-	__u8 destination[16];
+/*
+ * connections: HASH. One record for each connection, as the IP stack sees it: without NAT, which is
+ * the same tuple in both directions. The inside is the container's side (of FLOW_HOST and
+ * FLOW_FOREIGN the host's), the outside its peer.
+ */
+struct connection_key {
+	__u8 inside[16];
+	__u8 outside[16];
 	/* ICMP echo: the identifier is the port of the side that asks, the other is 0 */
-	__u16 source_port;
-	__u16 destination_port;
+	__u16 inside_port;
+	__u16 outside_port;
 	enum protocol protocol;
-	enum direction direction;
-	__u8 reserved[2];
+	__u8 reserved[3];
 } __attribute__((aligned(8)));
 
-/* One translated direction at one side. DIRECTION_IN: `address` and `port`
- * replace the destination, `peer_port` the source port. DIRECTION_OUT: `address`
- * and `port` replace the source, `peer_port` the destination port. What equals
- * the key is not changed. The other entry of the pair follows from key and value. */
-struct flow {
-	struct owner owner; /* of the container's side; FLOW_HOST and FLOW_FOREIGN: {0, 0} */
-	__u8 address[16];
-	__u16 port;
-	__u16 peer_port;
-	enum flow_kind kind;
-	enum flow_state state;
-	__u8 reply;      /* 1: the half that packets back to the initiator take */
-	__u8 answered;   /* 1: a packet has come back to the initiator */
-	__u32 last_seen; /* CLOCK_MONOTONIC, seconds; written at most once a second */
-	__u32 pair;      /* in flows: its number in flow_pairs */
-	/* Where it leaves, as of the second (CLOCK_MONOTONIC) it was looked up in: on the way
-	 * back through a mapping, the interface that routing wants with the new source, and of
-	 * a masqueraded flow the one that routing took; on the fast path (`path`) the uplink,
-	 * or the host side of the container's veth */
-	__u32 out_ifindex;
-	__u32 out_looked_up;
-	/* Since the flow was answered; those that took a shortcut (shortcut.h) are added later,
-	 * or never if another flow took its place */
-	__u64 packets;
-	__u64 bytes;
-	/* TCP, what has gone this way (RFC 9293 3.3.1) */
+/* Which way a packet goes; index of what a record has twice. */
+enum way {
+	OUTWARDS = 0, /* from the inside */
+	INWARDS = 1,
+};
+
+/* TCP: what one side has sent (RFC 9293 3.3.1) */
+struct tcp_numbers {
 	__u32 sequence_end; /* behind the last of the sequence space */
 	__u32 acknowledged; /* the last acknowledgment */
-	__u8 sequence_known;
-	__u8 acknowledged_known;
-	__u8 fin;     /* 1: a FIN */
-	__u8 awaited; /* 1: closed by RST, or opened by SYN again, and silent since */
-	/* 1: FLOW_DIRECT that the stack has not let through yet: it has no other half */
-	__u8 unconfirmed;
-	enum flow_path path;
-	__u16 path_mtu;           /* of the IP packet, where it leaves */
-	__u8 path_destination[6]; /* MACs of the frame there; all zero: the neighbour is not known
-				   */
-	__u8 path_source[6];
-	/* Of a half that enters: where its packets came in that the stack let through. From
-	 * elsewhere they are the stack's. */
-	__u32 in_ifindex;
-	__u32 reserved;
-	/* CLOCK_MONOTONIC, seconds: when one of its packets left the IP stack last, still with
-	 * the tuple of this flow; 0: none has */
+};
+
+/* Where packets of one way leave. MACs and MTU are those of the fast path. */
+struct leave {
+	/* As of the second it was looked up in. Of replies through a mapping: the interface that
+	 * routing wants with their new source; of a masqueraded connection: the one that routing
+	 * took; on the fast path: the uplink, or the host side of the container's veth. */
+	__u32 ifindex;
+	/* CLOCK_MONOTONIC, seconds: when a packet left the IP stack last with the very tuple that
+	 * this record expects there; 0: none has */
 	__u32 left_stack;
-};
-
-enum pair_state {
-	PAIR_FREE = 0,
-	PAIR_TAKEN = 1,
-	PAIR_BUSY = 2, /* being given to another flow */
-};
-
-/* flow_pairs: ARRAY. One for each two entries in flows, which are a flow's two halves: who
- * has none is not let in, and whose flow is dead is reclaimed. Number 0 is never used. */
-struct flow_pair {
-	__u32 state;        /* enum pair_state */
-	__u32 alive_before; /* CLOCK_MONOTONIC, seconds: until then only a close can end it */
-	struct owner owner;
-	struct flow_key key; /* of either half; the other one follows from it */
+	__u16 looked_up;     /* CLOCK_MONOTONIC, seconds, the low 16 bits */
+	__u16 mtu;           /* of the IP packet; 0: not known */
+	__u8 destination[6]; /* MACs; all zero: the neighbour is not known */
+	__u8 source[6];
 } __attribute__((aligned(8)));
+
+/* A packet inwards that has {external_address, external_port} as destination and peer_port as
+ * source port gets those of the inside, and the key's outside_port; one outwards the reverse. */
+struct connection {
+	struct owner owner; /* FLOW_HOST and FLOW_FOREIGN: {0, 0} */
+	/* The low half of the owner's generation, and 16 random bits: a record that takes this
+	 * memory next has another one. Never 0, but where it is deleted, nor 1. */
+	__u32 id;
+	__u32 state; /* enum connection_state */
+	__u8 external_address[16];
+	__u16 external_port;
+	__u16 peer_port; /* of the outside on the wire */
+	enum flow_kind kind;
+	__u8 begun_inside;      /* 1: the inside has sent the first packet */
+	enum flow_path path[2]; /* by enum way */
+	__u32 last_seen;        /* CLOCK_MONOTONIC, seconds; written at most once a second */
+	__u32 place;            /* its number in half_open or, with STATE_ASSURED, assured */
+	/* Where packets came in that the stack let inwards. From elsewhere they are the stack's. */
+	__u32 in_ifindex;
+	/* By enum way, since it was assured; of those that took a memo (flow_cache.h) some are
+	 * added late, or never. Packets are counted modulo 2^32. */
+	__u32 packets[2];
+	__u32 reserved;
+	__u64 bytes[2];
+	struct tcp_numbers tcp[2]; /* of the inside, of the outside */
+	struct leave leave[2];     /* by enum way */
+} __attribute__((aligned(8)));
+
+/*
+ * aliases: HASH. External tuples that lead to a connection where no mapping does: those of
+ * masqueraded connections, of clients whose port had to move, and of the host's own. The key is
+ * made as that of a connection, with the external address and port as inside; who inserts it first
+ * has the port.
+ */
+struct alias {
+	__u8 inside[16];    /* as in the connection's key */
+	struct owner owner; /* whose ports are counted in port_shares; {0, 0}: nobody's */
+	__u16 inside_port;
+	__u16 outside_port;
+	__u32 id;   /* the connection's */
+	__u32 made; /* CLOCK_MONOTONIC, seconds */
+	__u32 reserved;
+} __attribute__((aligned(8)));
+
+/* half_open: ARRAY from 1. A ring: who begins a connection takes the next place, and ends the one
+ * that has it if that is still half-open. */
+struct half_open {
+	struct connection_key key;
+	__u32 id;   /* of the connection; 0: free, 1: being changed */
+	__u32 slot; /* of its owner */
+} __attribute__((aligned(8)));
+
+/* assured: ARRAY from 1. Where there is no place a connection is not assured; one is given away
+ * when its connection is dead or closed. */
+struct assured {
+	struct connection_key key;
+	__u32 id; /* of the connection; 0: free, 1: being changed */
+	/* CLOCK_MONOTONIC, seconds: before then the hand need not look at the connection */
+	__u32 protected_until;
+	__u16 slot; /* of its owner */
+	__u16 reserved[3];
+} __attribute__((aligned(8)));
+
+/* shares: ARRAY by slot number. What the owner of this generation has. */
+struct share {
+	__u32 generation;
+	__u32 in;        /* connections with STATE_COUNTED that others began */
+	__u32 out;       /* the same, begun by itself */
+	__u32 half_open; /* places in half_open */
+};
+
+/* usage: ARRAY of one. */
+struct usage {
+	__u32 assured; /* connections with STATE_COUNTED */
+	__u32 hogs;    /* accounts, `in` or `out` of a share, with a 16th of the table or more */
+	/* The place that was looked at last. Two CPUs may write it at once: then some are looked
+	 * at twice. */
+	__u32 half_open_hand;
+	__u32 assured_hand;
+	__u32 clean_hand;
+	/* CLOCK_MONOTONIC, tenths of a second */
+	__u32 cleaned;  /* dead ones were looked for */
+	__u32 searched; /* a place was looked for where few are free */
+};
+
+/* client_shares: ARRAY of SHARES. Assured connections that a client has to an owner, by a hash of
+ * both. */
+/* port_shares: ARRAY of SHARES. Ports of masqueraded connections to one port of one server, by a
+ * hash of these: of all owners, and, by another hash, of one. */
+struct port_share {
+	__u32 ports;
+	__u32 none_left; /* CLOCK_MONOTONIC, seconds: when no port was found last */
+};
 
 enum fragment_fate {
 	FRAGMENT_WAITING = 0, /* the first one has not come: nobody knows yet */
@@ -376,7 +458,7 @@ struct fragment_key {
 } __attribute__((aligned(8)));
 
 struct fragment {
-	__u8 address[16];  /* FRAGMENT_TRANSLATED, FRAGMENT_LEFT: as in struct flow */
+	__u8 address[16];  /* FRAGMENT_TRANSLATED, FRAGMENT_LEFT: what replaces the old one */
 	__u32 out_ifindex; /* to leave by this interface instead; 0: no */
 	__u32 last_seen;   /* CLOCK_MONOTONIC, seconds */
 	__u32 newest;      /* the ticket of the one held last; 0: none */
@@ -456,23 +538,36 @@ struct meta {
 	/* CLOCK_MONOTONIC, seconds: what left the stack in this second or before does not count */
 	__u32 offload_dropped;
 	__u32 sees_devices; /* 1: the programs can look for qdiscs and filters themselves */
-	/* 1: the programs have met a mapping or flow of an owner whose veth is gone. Written by
-	 * them; by user space when it looks for such owners. */
+	/* 1: the programs have met a mapping or connection of an owner whose veth is gone. Written
+	 * by them; by user space when it looks for such owners. */
 	__u32 owner_gone;
 	__u32 reserved;
 } __attribute__((aligned(8)));
 
+/* endpoint_addresses: ARRAY of PORT_WORDS words, a bit for each address_hash() of an endpoint.
+ * Set before the endpoint is written, and never cleared: most packets need not look for one. */
+
 /* noticed: ARRAY of one. What the programs have done at least once, so that nobody who does
  * not use it pays for looking whether it concerns him. Written by the programs alone. */
 struct noticed {
-	__u64 masquerade_ports[PORT_WORDS]; /* a bit each: masqueraded flows have left with it */
-	__u64 masquerade_all;               /* 1: masqAll has had something to do */
+	__u64 external_ports[PORT_WORDS]; /* a bit each: keys of aliases have this port */
+	__u64 masquerade_all;             /* 1: masqAll has had something to do */
 	/* A bit each: a UDP socket was connected to this port of a local address, be it
 	 * mapped or not */
 	__u64 local_udp_ports[PORT_WORDS];
 	/* A bit each: socket_flows has had an entry with this port */
 	__u64 local_container_ports[PORT_WORDS];
+	/* A bit for each address_hash(), less its low bits: keys of aliases have this address */
+	__u64 external_addresses[EXTERNAL_ADDRESS_WORDS];
 };
+
+/* 16 bits of an address of 16 bytes, given as two halves in memory's order. */
+static inline __attribute__((always_inline)) __u16 address_hash(__u64 high, __u64 low)
+{
+	__u64 hash = (high * 0x9e3779b97f4a7c15ULL) ^ low;
+
+	return (__u16)((hash ^ hash >> 32) * 0x9e3779b97f4a7c15ULL >> 48);
+}
 
 /* counters: PERCPU_ARRAY of one. */
 struct counters {
@@ -483,7 +578,7 @@ struct counters {
 
 #define ASSERT_SIZE(type, size) \
 	_Static_assert(sizeof(type) == (size), #type " is part of layout " \
-						     "2")
+						     "3")
 
 ASSERT_SIZE(struct owner, 8);
 ASSERT_SIZE(struct portmap_key, 24);
@@ -499,15 +594,17 @@ ASSERT_SIZE(struct host_address, 16);
 ASSERT_SIZE(struct socket_flow_key, 32);
 ASSERT_SIZE(struct socket_flow, 24);
 ASSERT_SIZE(struct network, 2 * INTERFACE_NAMES_SIZE);
-ASSERT_SIZE(struct flow_key, 40);
+ASSERT_SIZE(struct connection_key, 40);
+ASSERT_SIZE(struct connection, 144);
+ASSERT_SIZE(struct alias, 40);
+ASSERT_SIZE(struct half_open, 48);
+ASSERT_SIZE(struct assured, 56);
 ASSERT_SIZE(struct fragment_key, 48);
 ASSERT_SIZE(struct fragment, 48);
 ASSERT_SIZE(struct held_fragment, 1608);
-ASSERT_SIZE(struct flow, 104);
-ASSERT_SIZE(struct flow_pair, 56);
 ASSERT_SIZE(struct workload, 8 + WORKLOAD_NAMESPACE_SIZE + WORKLOAD_NAME_SIZE);
 ASSERT_SIZE(struct attachment, 40 + 8 + WORKLOAD_NAMESPACE_SIZE + WORKLOAD_NAME_SIZE);
-ASSERT_SIZE(struct noticed, 8 + 3 * 8 * PORT_WORDS);
+ASSERT_SIZE(struct noticed, 8 + 3 * 8 * PORT_WORDS + 8 * EXTERNAL_ADDRESS_WORDS);
 ASSERT_SIZE(struct meta, 48 + PROGRAM_VERSION_SIZE + 4 * MASQUERADE_RANGES);
 
 #endif

@@ -28,15 +28,16 @@
 	  "new flows remembered as untranslated: to a container's own address, or a strict one's") \
 	X(flow_host, "new flows of the host's own that something here would take for another's") \
 	X(flow_displaced, "masqueraded flows that lost their port to a later socket of the host") \
-	X(flow_moved_port, "new flows whose source port had to move because the tuple was taken") \
-	X(flow_evicted, "closed flows whose port went to another early, for want of any") \
+	X(flow_moved_port, \
+	  "new flows whose source port had to change, mostly because the tuple was taken") \
+	X(flow_evicted, \
+	  "masqueraded flows, closed or never answered, whose port went to another early") \
 	X(masquerade_tries_1, "masqueraded flows that got the first port that they tried") \
 	X(masquerade_tries_2_to_4, "masqueraded flows that tried 2 to 4 ports") \
 	X(masquerade_tries_5_to_16, "masqueraded flows that tried 5 to 16 ports") \
 	X(masquerade_tries_17_to_64, "masqueraded flows that tried 17 to 64 ports") \
-	X(masquerade_tries_65_or_more, "masqueraded flows that tried 65 to 256 ports") \
-	X(flow_promoted, "half-open flows that were answered") \
-	X(flow_repaired, "flows that had lost one of their two entries and got it back") \
+	X(flow_promoted, "flows that were answered and went on, and so have a place of their own") \
+	X(flow_pushed_out, "half-open flows that newer ones pushed out") \
 	X(lifted_reply, "replies to a neighbour on the same bridge, lifted into the IP stack") \
 	X(fragment_held, "fragments that came before their datagram's first one, and were held") \
 	X(fragment_released, "held fragments that were sent on behind the first one") \
@@ -56,8 +57,9 @@
 	X(drop_unclassified_interface, \
 	  "new masqueraded flow towards an interface not seen by ADD") \
 	X(drop_untranslatable, "masqueraded container's packet that cannot be translated") \
-	X(drop_table_full, "a flow was new or just answered, and the table full of live ones") \
-	X(drop_flow_limit, "a new flow of a container that has as many as it may have") \
+	X(drop_table_full, "no room for a new flow, or none for one more that was answered") \
+	X(drop_flow_limit, \
+	  "a new flow of a container, or of one client of it, that has as many as it may have") \
 	X(drop_foreign_error, \
 	  "a container's ICMP error about another one's flow, of which it got no packet") \
 	X(drop_nested_tags, \

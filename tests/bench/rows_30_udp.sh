@@ -60,8 +60,8 @@ polled_by_thread() {
 	pin_threads "$1" 1 || echo "note: the thread that polls $1 is not pinned" >&2
 }
 
-# Once in each world. Its own container: our table keeps answered UDP flows for five minutes, and
-# lets nobody have more than half of it.
+# Once in each world. Its own container: our table keeps answered UDP flows for five minutes,
+# and they count in their container's share.
 udp_prepare() {
 	[ ! -e /run/udp.ready ] || return 0
 	ip route add 100.64.0.0/10 via "$server4"

@@ -92,6 +92,7 @@ unmapped_make() {
 	jq '.plugins |= map(select(.type != "portmap" and .type != "bpf-portmap"))' \
 		/run/conf/bench.conflist >/run/conf/unmapped.conflist
 	container_add "$1" unmapped
+	neighbours_known "$1"
 	mkdir -p /run/calls
 }
 

@@ -4,8 +4,8 @@
 # rows_memory.sh - what the maps take of the kernel's memory, as it accounts for it. Rules of
 # iptables and nftables are not accounted for.
 #
-# A connection's entries: in layout 2 two in flows and one in flow_pairs; later one in connections
-# and one in places, and one in aliases where it is masqueraded. What there is counts.
+# A connection's entries: one in connections and one in assured, or half_open, and one in aliases where
+# it is masqueraded. (In layout 2: two in flows and one in flow_pairs.) What there is counts.
 
 row maps_memory MiB lower 'memory of all maps, "flowEntries": 262144'
 row maps_memory_largest MiB lower 'memory of all maps, "flowEntries": 524288, the most'
@@ -48,11 +48,12 @@ maps_of() {
 		}
 		END {
 			add("mapped", "flows", 2); add("mapped", "flow_pairs", 1)
-			add("mapped", "connections", 1); add("mapped", "places", 1)
+			add("mapped", "connections", 1); add("mapped", "assured", 1)
 			add("masqueraded", "flows", 2); add("masqueraded", "flow_pairs", 1)
-			add("masqueraded", "connections", 1); add("masqueraded", "places", 1)
+			add("masqueraded", "connections", 1); add("masqueraded", "assured", 1)
 			add("masqueraded", "aliases", 1)
 			add("new", "flows_new", 2)
+			add("new", "connections", 1); add("new", "half_open", 1)
 			table = "flows" in entries ? "flows" : "connections"
 			print "maps_memory" suffix, all / 1048576, entries[table] " entries of " table
 			for (kind in of_memory) {

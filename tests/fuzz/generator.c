@@ -65,14 +65,18 @@ static void craft_new(struct craft *craft)
 	craft->echo_reply = random_one_in(3);
 }
 
-static void craft_of_key(struct craft *craft, const struct flow_key *key)
+/* A packet of the connection, as it looks on the outside where it comes in, or within. */
+static void craft_of_record(struct craft *craft, const struct world_connection *record, bool in)
 {
-	memcpy(craft->source, key->source, 16);
-	memcpy(craft->destination, key->destination, 16);
-	craft->source_port = key->source_port;
-	craft->destination_port = key->destination_port;
+	const struct connection_key *key = &record->key;
+
+	memcpy(in ? craft->source : craft->destination, key->outside, 16);
+	memcpy(in ? craft->destination : craft->source,
+	       in ? record->value.external_address : key->inside, 16);
+	craft->source_port = in ? record->value.peer_port : key->inside_port;
+	craft->destination_port = in ? record->value.external_port : key->outside_port;
 	craft->protocol = key->protocol;
-	craft->echo_reply = key->destination_port && !key->source_port;
+	craft->echo_reply = craft->destination_port && !craft->source_port;
 }
 
 /* False: the frame has no tuple. */
@@ -105,14 +109,15 @@ static bool craft_error(struct craft *craft, const struct frame *about)
 	return true;
 }
 
-/* An error about a packet that is sent nowhere but would take, or answer, a known flow. */
-static bool craft_error_of_key(struct craft *craft, const struct flow_key *key)
+/* An error about a packet that is sent nowhere but would take, or answer, a known connection. */
+static bool craft_error_of_record(struct craft *craft, const struct world_connection *record,
+				  bool in)
 {
 	static struct frame quoted;
 	struct craft imagined = {.tcp_flags = random_flags()};
 	struct frame answer;
 
-	craft_of_key(&imagined, key);
+	craft_of_record(&imagined, record, in);
 	craft_frame(&answer, &imagined);
 	if (!craft_of_frame(&imagined, &answer, true))
 		return false;
@@ -165,26 +170,46 @@ static void craft_beginning(const struct world *world, struct craft *craft)
 		pool_container(craft->source, (int)random_below(4), v4);
 		pool_outside(craft->destination, v4);
 		craft->protocol = random_protocol(v4);
+		if (world->crowded) {
+			world_address(craft->destination, v4 ? v4_server : v6_server);
+			craft->destination_port = 80;
+		}
 	}
+}
+
+/* Where the tables are busy, mostly one that its next packet may give a place among the assured. */
+static const struct world_connection *choose_record(const struct world *world, bool *in)
+{
+	const struct world_connection *record = NULL;
+
+	for (int tries = world->busy ? 6 : 1; tries; tries--) {
+		record = &world->connections[random_below((uint32_t)world->connection_count)];
+		*in = random_below(2);
+		if ((record->value.state & (STATE_REPLIED | STATE_ASSURED)) == STATE_REPLIED) {
+			*in = random_one_in(4) == record->value.begun_inside;
+			break;
+		}
+	}
+	return record;
 }
 
 static void choose_tuple(const struct world *world, const struct history *history,
 			 struct craft *craft, struct visit *visit)
 {
 	uint32_t how = random_below(14);
-	uint32_t flow = random_below(WORLD_FLOWS);
+	bool in = false;
 
 	visit->hook = HOOKS;
 	if (how < 6 && history->count && craft_from_before(craft, history, how))
 		return;
-	if (how > 6 && how < 11 && world->flow_count) {
-		const struct flow_key *key = &world->flows[flow % (uint32_t)world->flow_count].key;
+	if (how > 6 && how < 11 && world->connection_count) {
+		const struct world_connection *record = choose_record(world, &in);
 
-		visit->hook = key->direction == DIRECTION_IN ? FROM_UPLINK : TO_UPLINK;
-		if (how == 10 && craft_error_of_key(craft, key))
+		visit->hook = in ? FROM_UPLINK : TO_UPLINK;
+		if (how == 10 && craft_error_of_record(craft, record, in))
 			return;
 		craft->about = NULL;
-		craft_of_key(craft, key);
+		craft_of_record(craft, record, in);
 		return;
 	}
 	memset(craft, 0, sizeof(*craft));

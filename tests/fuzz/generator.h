@@ -21,6 +21,10 @@ struct history {
 };
 
 void generator_world(struct world *world);
+/* Its connections, with their aliases, places and counts. */
+void generator_records(struct world *world);
+/* Of an owner that is dead now and then. */
+struct owner generator_owner(const struct world *world, uint32_t slot);
 /* The frame is read already. */
 void generator_visit(const struct world *world, const struct history *history, struct visit *visit);
 

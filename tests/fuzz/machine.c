@@ -8,18 +8,40 @@
 #include <errno.h>
 #include <linux/bpf.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <time.h>
 
 #include "device_members.h"
+#include "records.h"
 #include "bpf/portmap.skel.h"
 
-#define WORLDS_A_TABLE 256 /* fill no more than a part of it */
-#define TABLE_SIZE 4096    /* enough for a few packets, and soon read through */
+/* An array's elements lie at multiples of 8 bytes. */
+#define AT(array, type, index) \
+	((type *)((uint8_t *)(array) + (size_t)(index) * ((sizeof(type) + 7) / 8 * 8)))
 
-static struct portmap_bpf *skeleton;
-static int programs[HOOKS];
-static int tables[TABLES];
-static struct world written;
+/* Programs with tables of one size. Arrays are mapped: reading them costs no system call. */
+struct machine {
+	struct portmap_bpf *skeleton;
+	int programs[HOOKS];
+	int connections;
+	int aliases;
+	void *half_open;
+	void *assured;
+	void *shares;
+	void *usage;
+	void *client_shares;
+	void *port_shares;
+	void *noticed;
+	void *slots;
+	void *meta;
+	void *published_ports;
+	void *endpoint_addresses;
+	void *routes_known;
+	struct world written;
+};
+
+static struct machine machines[WORLD_SIZES];
+static struct machine *machine;
 
 const char *machine_hook_name(enum hook hook)
 {
@@ -29,21 +51,64 @@ const char *machine_hook_name(enum hook hook)
 	return names[hook];
 }
 
-void machine_load(void)
+static void *map_array(struct bpf_map *map)
 {
-	skeleton = portmap_bpf__open();
-	if (skeleton)
-		skeleton->data->pair_numbers = FLOW_PAIRS(TABLE_SIZE); /* as the loader does */
-	if (!skeleton || bpf_map__set_max_entries(skeleton->maps.flows, TABLE_SIZE) ||
-	    bpf_map__set_max_entries(skeleton->maps.flow_pairs, FLOW_PAIRS(TABLE_SIZE)) ||
-	    bpf_map__set_max_entries(skeleton->maps.flows_new, TABLE_SIZE) ||
+	size_t size = (bpf_map__value_size(map) + 7) / 8 * 8 * (size_t)bpf_map__max_entries(map);
+	void *array = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, bpf_map__fd(map), 0);
+
+	if (array == MAP_FAILED)
+		err(1, "mapping %s", bpf_map__name(map));
+	return array;
+}
+
+#define ARRAYS(X) \
+	X(half_open) \
+	X(assured) \
+	X(shares) \
+	X(usage) \
+	X(client_shares) \
+	X(port_shares) \
+	X(noticed) \
+	X(slots) \
+	X(meta) \
+	X(published_ports) \
+	X(endpoint_addresses) \
+	X(routes_known)
+
+static void load(const struct world_size *size)
+{
+	struct portmap_bpf *skeleton = portmap_bpf__open();
+
+	if (!skeleton)
+		err(1, "opening the programs");
+	/* One CPU runs all of this. */
+	bpf_map__set_type(skeleton->maps.routes_known, BPF_MAP_TYPE_ARRAY);
+	skeleton->rodata->half_open_places = size->half_open_places;
+	skeleton->rodata->assured_places = size->assured_places;
+#define MAPPABLE(map) bpf_map__set_map_flags(skeleton->maps.map, BPF_F_MMAPABLE);
+	ARRAYS(MAPPABLE)
+	if (bpf_map__set_max_entries(skeleton->maps.half_open, size->half_open_places + 1) ||
+	    bpf_map__set_max_entries(skeleton->maps.assured, size->assured_places + 1) ||
+	    bpf_map__set_max_entries(skeleton->maps.connections, WORLD_CONNECTIONS) ||
+	    bpf_map__set_max_entries(skeleton->maps.aliases, WORLD_ALIASES) ||
 	    portmap_bpf__load(skeleton))
 		err(1, "loading the programs");
 	for (enum hook hook = 0; hook < HOOKS; hook++)
-		programs[hook] = bpf_program__fd(
+		machine->programs[hook] = bpf_program__fd(
 			bpf_object__find_program_by_name(skeleton->obj, machine_hook_name(hook)));
-	tables[NEW] = bpf_map__fd(skeleton->maps.flows_new);
-	tables[ANSWERED] = bpf_map__fd(skeleton->maps.flows);
+	machine->connections = bpf_map__fd(skeleton->maps.connections);
+	machine->aliases = bpf_map__fd(skeleton->maps.aliases);
+#define MAPPED(map) machine->map = map_array(skeleton->maps.map);
+	ARRAYS(MAPPED)
+	machine->skeleton = skeleton;
+}
+
+void machine_load(void)
+{
+	for (int i = 0; i < WORLD_SIZES; i++) {
+		machine = &machines[i];
+		load(&world_sizes[i]);
+	}
 }
 
 uint32_t machine_now(void)
@@ -62,37 +127,41 @@ static void update(int map, const void *key, const void *value)
 
 static void write_slots(const struct world *world)
 {
-	/* Also those that are the same: the programs count in them. */
-	for (uint32_t i = 0; i < WORLD_SLOTS; i++) {
-		struct slot slot = world->slots[i];
+	int veths = bpf_map__fd(machine->skeleton->maps.veths);
 
-		slot.container = i;
-		if (slot.ifindex)
-			update(bpf_map__fd(skeleton->maps.veths), &i, &slot.ifindex);
-		update(bpf_map__fd(skeleton->maps.slots), &i, &slot);
+	for (uint32_t i = 1; i < WORLD_SLOTS; i++) {
+		struct slot *slot = AT(machine->slots, struct slot, i);
+
+		*slot = world->slots[i];
+		slot->container = i;
+		if (world->veth_gone[i])
+			bpf_map_delete_elem(veths, &i);
+		else if (slot->ifindex != machine->written.slots[i].ifindex ||
+			 machine->written.veth_gone[i])
+			update(veths, &i, &slot->ifindex);
 	}
 }
 
 static void write_policies(const struct world *world)
 {
-	int map = bpf_map__fd(skeleton->maps.policies);
+	int map = bpf_map__fd(machine->skeleton->maps.policies);
 
 	for (uint32_t i = 1; i < WORLD_SLOTS; i++) {
 		if (world->has_policy[i])
 			update(map, &i, &world->policies[i]);
-		else if (written.has_policy[i])
+		else if (machine->written.has_policy[i])
 			bpf_map_delete_elem(map, &i);
 	}
 }
 
 static void write_endpoints(const struct world *world)
 {
-	int map = bpf_map__fd(skeleton->maps.endpoints);
+	int map = bpf_map__fd(machine->skeleton->maps.endpoints);
 
 	for (int i = 0; i < WORLD_ENDPOINTS; i++) {
 		const struct world_endpoint *endpoint = &world->endpoints[i];
 
-		if (memcmp(endpoint, &written.endpoints[i], sizeof(*endpoint)) == 0)
+		if (memcmp(endpoint, &machine->written.endpoints[i], sizeof(*endpoint)) == 0)
 			continue;
 		if (endpoint->present)
 			update(map, &endpoint->key, &endpoint->value);
@@ -103,12 +172,12 @@ static void write_endpoints(const struct world *world)
 
 static void write_interfaces(const struct world *world)
 {
-	int map = bpf_map__fd(skeleton->maps.interfaces);
+	int map = bpf_map__fd(machine->skeleton->maps.interfaces);
 
 	for (int i = 0; i < WORLD_INTERFACES; i++) {
 		const struct world_interface *interface = &world->interfaces[i];
 
-		if (memcmp(interface, &written.interfaces[i], sizeof(*interface)) == 0)
+		if (memcmp(interface, &machine->written.interfaces[i], sizeof(*interface)) == 0)
 			continue;
 		if (interface->present)
 			update(map, &interface->ifindex, &interface->value);
@@ -117,81 +186,115 @@ static void write_interfaces(const struct world *world)
 	}
 }
 
-static void publish_port(__u16 port)
-{
-	int map = bpf_map__fd(skeleton->maps.published_ports);
-	__u32 word = port / 64;
-	__u64 bits = 0;
-
-	bpf_map_lookup_elem(map, &word, &bits);
-	bits |= 1ULL << (port % 64);
-	update(map, &word, &bits);
-}
-
 static void write_portmaps(const struct world *world)
 {
-	int map = bpf_map__fd(skeleton->maps.portmaps);
+	int map = bpf_map__fd(machine->skeleton->maps.portmaps);
 
-	for (int i = 0; i < written.portmap_count; i++)
-		bpf_map_delete_elem(map, &written.portmaps[i].key);
-	for (int i = 0; i < world->portmap_count; i++) {
-		publish_port(world->portmaps[i].key.host_port);
+	for (int i = 0; i < machine->written.portmap_count; i++)
+		bpf_map_delete_elem(map, &machine->written.portmaps[i].key);
+	for (int i = 0; i < world->portmap_count; i++)
 		update(map, &world->portmaps[i].key, &world->portmaps[i].value);
-	}
 }
 
 static void write_settings(const struct world *world)
 {
-	struct meta meta = {.layout = LAYOUT, .complete = 1};
-	uint32_t only = 0;
+	struct meta meta = {.layout = LAYOUT, .complete = 1, .port_seed = world->port_seed};
 
-	update(bpf_map__fd(skeleton->maps.noticed), &only, &world->noticed);
 	memcpy(meta.masquerade_ports, world->ranges, sizeof(meta.masquerade_ports));
-	update(bpf_map__fd(skeleton->maps.meta), &only, &meta);
+	memcpy(machine->meta, &meta, sizeof(meta));
+	memcpy(machine->noticed, &world->noticed, sizeof(world->noticed));
+	memcpy(machine->published_ports, world->published_ports, sizeof(world->published_ports));
+	memcpy(machine->endpoint_addresses, world->endpoint_addresses,
+	       sizeof(world->endpoint_addresses));
 }
 
-static void write_flows(const struct world *world)
+/* All entries of a hash with keys of connections. */
+static int read_all(int map, struct connection_key *keys, void *values)
 {
-	struct flow_key keys[WORLD_FLOWS];
+	uint32_t count = WORLD_CONNECTIONS;
+	uint64_t position;
 
-	for (enum table table = 0; table < TABLES; table++) {
-		int count = machine_read_table(table, keys, WORLD_FLOWS);
+	if (bpf_map_lookup_batch(map, NULL, &position, keys, values, &count, NULL) &&
+	    errno != ENOENT)
+		err(1, "reading a table");
+	return (int)count;
+}
 
-		for (int i = 0; i < count; i++)
-			bpf_map_delete_elem(tables[table], &keys[i]);
+static struct connection_key keys[WORLD_CONNECTIONS];
+static struct connection connections[WORLD_CONNECTIONS];
+static struct alias aliases[WORLD_ALIASES];
+
+static void delete_all(int map, void *values)
+{
+	int count = read_all(map, keys, values);
+
+	for (int i = 0; i < count; i++)
+		bpf_map_delete_elem(map, &keys[i]);
+}
+
+static void write_counts(const struct world *world)
+{
+	const struct owner all = {0};
+	const uint8_t *client;
+
+	memset(machine->client_shares, 0, SHARES * sizeof(uint64_t));
+	memset(machine->port_shares, 0, SHARES * sizeof(struct port_share));
+	for (int i = 0; i < world->connection_count; i++) {
+		const struct world_connection *record = &world->connections[i];
+
+		if (record_client(record, &client))
+			++*AT(machine->client_shares, uint32_t,
+			      world_client_place(world, &record->value.owner, client));
 	}
-	for (int i = 0; i < world->flow_count; i++)
-		update(tables[world->flows[i].table], &world->flows[i].key, &world->flows[i].value);
+	for (int i = 0; i < world->alias_count; i++) {
+		const struct connection_key *key = &world->aliases[i].key;
+		const struct owner *owner = &world->aliases[i].value.owner;
+
+		if (!owner->slot)
+			continue;
+		AT(machine->port_shares, struct port_share, world_port_place(world, key, &all))
+			->ports++;
+		AT(machine->port_shares, struct port_share, world_port_place(world, key, owner))
+			->ports++;
+	}
 }
 
-/* Flows end with their world, without a word to their pairs, which would fill the table. */
-static void free_pairs(void)
+static void write_records(const struct world *world)
 {
-	static const struct flow_pair free_ones[FLOW_PAIRS(TABLE_SIZE)];
-	static uint32_t numbers[FLOW_PAIRS(TABLE_SIZE)], worlds;
-	uint32_t count = FLOW_PAIRS(TABLE_SIZE);
+	const struct world_size *size = world_places(world);
 
-	if (worlds++ % WORLDS_A_TABLE != 0)
-		return;
-	for (uint32_t i = 0; i < count; i++)
-		numbers[i] = i;
-	if (bpf_map_update_batch(bpf_map__fd(skeleton->maps.flow_pairs), numbers, free_ones, &count,
-				 NULL))
-		err(1, "freeing flow_pairs");
+	delete_all(machine->connections, connections);
+	delete_all(machine->aliases, aliases);
+	for (int i = 0; i < world->connection_count; i++)
+		update(machine->connections, &world->connections[i].key,
+		       &world->connections[i].value);
+	for (int i = 0; i < world->alias_count; i++)
+		update(machine->aliases, &world->aliases[i].key, &world->aliases[i].value);
+	memcpy(machine->half_open, world->half_open,
+	       (size->half_open_places + 1) * sizeof(struct half_open));
+	memcpy(machine->assured, world->assured,
+	       (size->assured_places + 1) * sizeof(struct assured));
+	memcpy(machine->shares, world->shares, sizeof(world->shares));
+	memcpy(machine->usage, &world->usage, sizeof(world->usage));
+	write_counts(world);
 }
 
 void machine_write(const struct world *world)
 {
-	free_pairs();
+	machine = &machines[world->size];
 	write_slots(world);
 	write_policies(world);
 	write_endpoints(world);
 	write_interfaces(world);
 	write_portmaps(world);
 	write_settings(world);
-	write_flows(world);
-	skeleton->data->shortcuts_era++; /* those were of the world before */
-	written = *world;
+	write_records(world);
+	/* What was kept for a second is of the world before. */
+	machine->skeleton->data->memos_era++;
+	memset(machine->routes_known, 0,
+	       (size_t)bpf_map__value_size(machine->skeleton->maps.routes_known) *
+		       bpf_map__max_entries(machine->skeleton->maps.routes_known));
+	machine->written = *world;
 }
 
 int machine_run(enum hook hook, uint32_t device, uint32_t came_in_by, struct frame *frame)
@@ -203,63 +306,65 @@ int machine_run(enum hook hook, uint32_t device, uint32_t came_in_by, struct fra
 			    .data_size_out = sizeof(out), .ctx_in = &context,
 			    .ctx_size_in = sizeof(context), .repeat = 1);
 
-	if (bpf_prog_test_run_opts(programs[hook], &options))
+	if (bpf_prog_test_run_opts(machine->programs[hook], &options))
 		return MACHINE_REFUSED;
 	frame->length = options.data_size_out;
 	memcpy(frame->bytes, out, frame->length);
 	return (int)options.retval;
 }
 
-static void forget(struct world *world, struct world_flow *flow)
+void machine_read(struct world *world)
 {
-	if (flow)
-		*flow = world->flows[--world->flow_count];
-}
+	const struct world_size *size = world_places(world);
 
-void machine_read_flow(struct world *world, const struct flow_key *key)
-{
-	for (enum table table = 0; table < TABLES; table++) {
-		struct world_flow *known = world_flow(world, table, key);
-		struct flow value;
-
-		if (bpf_map_lookup_elem(tables[table], key, &value)) {
-			forget(world, known);
-			continue;
-		}
-		if (!known && world->flow_count == WORLD_FLOWS)
-			errx(1, "too many flows");
-		if (!known)
-			known = &world->flows[world->flow_count++];
-		*known = (struct world_flow){.table = table, .key = *key, .value = value};
-	}
+	world->connection_count = read_all(machine->connections, keys, connections);
+	for (int i = 0; i < world->connection_count; i++)
+		world->connections[i] =
+			(struct world_connection){.key = keys[i], .value = connections[i]};
+	world->alias_count = read_all(machine->aliases, keys, aliases);
+	for (int i = 0; i < world->alias_count; i++)
+		world->aliases[i] = (struct world_alias){.key = keys[i], .value = aliases[i]};
+	memcpy(world->half_open, machine->half_open,
+	       (size->half_open_places + 1) * sizeof(struct half_open));
+	memcpy(world->assured, machine->assured,
+	       (size->assured_places + 1) * sizeof(struct assured));
+	memcpy(world->shares, machine->shares, sizeof(world->shares));
+	memcpy(&world->usage, machine->usage, sizeof(world->usage));
+	memcpy(&world->noticed, machine->noticed, sizeof(world->noticed));
 }
 
 void machine_read_fragment(struct world *world, const struct fragment_key *key)
 {
-	if (bpf_map_lookup_elem(bpf_map__fd(skeleton->maps.fragments), key, &world->fragment))
+	if (bpf_map_lookup_elem(bpf_map__fd(machine->skeleton->maps.fragments), key,
+				&world->fragment))
 		memset(&world->fragment, 0, sizeof(world->fragment));
 }
 
-void machine_read_noticed(struct world *world)
+uint32_t machine_client_share(uint32_t place)
 {
-	uint32_t only = 0;
-
-	if (bpf_map_lookup_elem(bpf_map__fd(skeleton->maps.noticed), &only, &world->noticed))
-		err(1, "reading what was noticed");
+	return *AT(machine->client_shares, uint32_t, place);
 }
 
-int machine_read_table(enum table table, struct flow_key *keys, int limit)
+const struct port_share *machine_port_share(uint32_t place)
 {
-	static struct flow_key found[TABLE_SIZE];
-	static struct flow values[TABLE_SIZE];
-	uint64_t position;
-	uint32_t count = TABLE_SIZE;
-	int got = bpf_map_lookup_batch(tables[table], NULL, &position, found, values, &count, NULL);
+	return AT(machine->port_shares, struct port_share, place);
+}
 
-	if (got && errno != ENOENT)
-		err(1, "reading a flow table");
-	if ((int)count > limit)
-		count = (uint32_t)limit;
-	memcpy(keys, found, count * sizeof(*keys));
-	return (int)count;
+void machine_counts(struct counters *counts)
+{
+	static struct counters each[256];
+	uint64_t *sum = (uint64_t *)counts;
+	int cpus = libbpf_num_possible_cpus();
+	uint32_t only = 0;
+
+	memset(counts, 0, sizeof(*counts));
+	for (int i = 0; i < WORLD_SIZES; i++) {
+		if (cpus > 256 ||
+		    bpf_map_lookup_elem(bpf_map__fd(machines[i].skeleton->maps.counters), &only,
+					each))
+			err(1, "reading the counters");
+		for (int cpu = 0; cpu < cpus; cpu++)
+			for (size_t j = 0; j < sizeof(*counts) / sizeof(*sum); j++)
+				sum[j] += ((const uint64_t *)&each[cpu])[j];
+	}
 }

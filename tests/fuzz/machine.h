@@ -10,6 +10,7 @@ enum hook { FROM_UPLINK, TO_UPLINK, FROM_BRIDGE, TO_CONTAINER, FROM_CONTAINER, H
 
 const char *machine_hook_name(enum hook hook);
 
+/* The programs with tables of each of the sizes. */
 void machine_load(void);
 
 /* Seconds, of the clock that the programs read. */
@@ -23,16 +24,15 @@ void machine_write(const struct world *world);
 #define MACHINE_REFUSED (-1000)
 int machine_run(enum hook hook, uint32_t device, uint32_t came_in_by, struct frame *frame);
 
-/* Has the world know what now stands in the flow tables for this tuple. */
-void machine_read_flow(struct world *world, const struct flow_key *key);
-
-/* Has the world know what is remembered of the datagram, and recent enough. */
+/* Records, aliases, places and counts, as they are now. */
+void machine_read(struct world *world);
 void machine_read_fragment(struct world *world, const struct fragment_key *key);
 
-/* Has the world know which ports have been noticed. */
-void machine_read_noticed(struct world *world);
+/* Counters by hash, which no world holds. */
+uint32_t machine_client_share(uint32_t place);
+const struct port_share *machine_port_share(uint32_t place);
 
-/* All tuples of a table. Returns how many; at most `limit` are written. */
-int machine_read_table(enum table table, struct flow_key *keys, int limit);
+/* What the programs have counted, with tables of all sizes. */
+void machine_counts(struct counters *counts);
 
 #endif

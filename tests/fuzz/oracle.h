@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * oracle.h - what must become of a packet.
+ * oracle.h - what must become of a packet, and of the connections.
  *
- * Written from the README and from "Theory of operation", and sharing nothing with bpf/ but
- * the layout of the maps: a second opinion is worth having only while it is one.
+ * Written from the README, from abi.h and from "Theory of operation", and sharing nothing with
+ * bpf/ but the layout of the maps: a second opinion is worth having only while it is one.
  */
 #ifndef BPF_PORTMAP_TESTS_ORACLE_H
 #define BPF_PORTMAP_TESTS_ORACLE_H
 
 #include "machine.h"
+#include "records.h"
 #include "wire.h"
 #include "world.h"
 
@@ -37,26 +38,39 @@ enum choice {
 	CHOICE_MOVED,      /* `peer_port` is any that is free */
 };
 
+/* In place of what the tuple has: of its destination inwards, of its source outwards. */
+struct rewrite {
+	uint8_t address[16];
+	uint16_t port;
+	uint16_t peer_port;
+};
+
+#define TOUCHES 3
+
+/* A connection that was there before, and what becomes of it. */
+struct touch {
+	struct connection_key key;
+	bool ends;
+	struct connection after;
+};
+
 struct expectation {
 	enum answer answer;
-	bool unsure;         /* only the invariants can be asked for */
-	struct flow_key key; /* the tuple that the flow tables are asked for */
-	/* Where the packet takes a flow, new or known: its translation and kind. */
-	bool takes_flow;
-	bool begins_flow;
-	bool touches_flow; /* a half that is lost may be put back */
-	bool repairs_flow; /* must be put back: once a second */
-	bool evicts;       /* a closed flow's port will do */
-	bool promotes;     /* an answered flow goes on */
-	bool sees_fin;
-	bool notices;  /* the port of a new masqueraded flow */
-	bool notes;    /* a direct client, not believed yet */
-	bool confirms; /* that it is what it says */
+	bool unsure; /* only the invariants can be asked for */
+	struct tuple tuple;
+	bool takes; /* a connection, or a first fragment, says how the packet goes on */
+	struct rewrite rewrite;
+	enum choice choice;
+	struct touch touches[TOUCHES];
+	int touch_count;
+	bool begins;
+	struct world_connection begun; /* without what is chosen */
+	bool takes_place;              /* half-open: another's, if none is free */
+	bool takes_assured;            /* a dead or closed one's, if none is free */
+	bool frees_ports;              /* those of dead ones, or of those that can do without */
 	/* What is to be remembered of a first fragment's datagram */
 	bool remembers;
 	enum fragment_fate fate;
-	struct flow flow;
-	enum choice choice;
 	uint32_t redirect; /* the interface; 0: none */
 	uint8_t mac[MAC_SIZE];
 	const char *because;
@@ -64,19 +78,19 @@ struct expectation {
 
 void oracle_ask(const struct world *world, const struct visit *visit, struct expectation *expected);
 
+/* The tuple of a packet; of an error, what an answer to the quoted packet would have. */
+void oracle_tuple(const struct wire *wire, enum direction direction, struct tuple *tuple);
 /* Under which a fragment's datagram is remembered. */
 void oracle_fragment_key(const struct visit *visit, struct fragment_key *key);
-/* Whether the tuple behind the expected translation is no other flow's. */
-bool oracle_tuple_free(const struct world *world, const struct expectation *expected);
-/* The flow's own, whose other half is lost. */
-bool oracle_port_is_own(const struct world *world, const struct expectation *expected,
-			uint16_t port);
-/* A masquerade port that the set allows and nobody else has. */
-bool oracle_port_free(const struct world *world, const struct expectation *expected, uint16_t port);
+/* A masquerade port that the set allows; one that nobody else has, or needs. */
 bool oracle_port_in_set(const struct world *world, const struct expectation *expected,
 			uint16_t port);
+bool oracle_port_free(const struct world *world, const struct expectation *expected, uint16_t port);
+/* Why a connection may end that the packet has nothing to do with: it is dead, closed, ... */
+bool oracle_may_end(const struct world *world, const struct expectation *expected,
+		    const struct world_connection *record);
 
-/* The bytes that must come out, by the expectation's flow. */
+/* The bytes that must come out. */
 void oracle_translate(const struct visit *visit, const struct expectation *expected,
 		      bool sender_translated, struct frame *frame);
 

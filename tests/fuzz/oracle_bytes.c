@@ -151,8 +151,8 @@ void oracle_translate(const struct visit *visit, const struct expectation *expec
 {
 	const struct wire *wire = &visit->wire;
 	struct edit edit = {.frame = frame, .wire = wire};
-	const struct flow *flow = &expected->flow;
-	bool in = expected->key.direction == DIRECTION_IN;
+	const struct rewrite *rewrite = &expected->rewrite;
+	bool in = expected->tuple.direction == DIRECTION_IN;
 	bool error = wire->kind == WIRE_ERROR;
 	/* What is quoted went the other way. */
 	bool own_is_source = error ? in : !in;
@@ -160,12 +160,12 @@ void oracle_translate(const struct visit *visit, const struct expectation *expec
 
 	*frame = visit->frame;
 	if (error && (in || sender_translated))
-		edit_address(&edit, &wire->outer, !in, flow->address);
-	edit_address(&edit, header, own_is_source, flow->address);
+		edit_address(&edit, &wire->outer, !in, rewrite->address);
+	edit_address(&edit, header, own_is_source, rewrite->address);
 	if (wire->kind == WIRE_FRAGMENT)
 		return;
 	if (own_is_source)
-		edit_ports(&edit, header, flow->port, flow->peer_port);
+		edit_ports(&edit, header, rewrite->port, rewrite->peer_port);
 	else
-		edit_ports(&edit, header, flow->peer_port, flow->port);
+		edit_ports(&edit, header, rewrite->peer_port, rewrite->port);
 }

@@ -24,46 +24,11 @@
 
 static struct world world;
 static struct history history;
-static uint64_t sent; /* past the IP stack */
+static uint64_t sent;  /* past the IP stack */
+static uint64_t begun; /* connections */
 static uint64_t executions;
 static uint64_t refused;
 static uint64_t answered[ANSWERS];
-
-static void read_other_halves(const struct flow_key *key, int deep)
-{
-	struct flow_key other_key;
-	struct flow other;
-
-	for (enum table table = 0; table < TABLES; table++) {
-		const struct world_flow *flow = world_flow(&world, table, key);
-
-		if (!flow)
-			continue;
-		world_other_half(&flow->key, &flow->value, &other_key, &other);
-		if (deep)
-			read_other_halves(&other_key, deep - 1);
-		machine_read_flow(&world, &other_key);
-	}
-}
-
-/* Of what stood there before, too. */
-static void read_with_other_half(const struct flow_key *key)
-{
-	read_other_halves(key, 1);
-	machine_read_flow(&world, key);
-	read_other_halves(key, 1);
-}
-
-static void read_flows(const struct wire *wire, const struct expectation *expected)
-{
-	struct flow_key key = expected->key;
-
-	if (wire->kind < WIRE_FLOW)
-		return;
-	read_with_other_half(&key);
-	key.direction = key.direction == DIRECTION_IN ? DIRECTION_OUT : DIRECTION_IN;
-	read_with_other_half(&key);
-}
 
 static void remember(const struct visit *visit, const struct outcome *outcome)
 {
@@ -88,13 +53,26 @@ static void read_fragment(const struct visit *visit)
 }
 
 /* NULL: as it should be. */
-static const char *step(struct visit *visit, struct expectation *expected, struct outcome *outcome)
+static const char *judge(const struct visit *visit, struct expectation *expected,
+			 struct outcome *outcome, const struct world *before)
 {
-	int flows_before = world.flow_count;
-	const char *wrong;
+	const char *wrong = verify_tables(before, &world);
 
+	if (!wrong)
+		wrong = verify_invariants(before, visit, outcome);
+	if (!wrong)
+		wrong = verify_sent(before, visit, expected, outcome);
+	if (!wrong && !expected->unsure)
+		wrong = verify_outcome(before, visit, expected, outcome);
+	if (!wrong && !expected->unsure)
+		wrong = verify_fragment(&world, expected);
+	return wrong ? wrong : verify_records(before, &world, expected);
+}
+
+static const char *step(struct visit *visit, struct expectation *expected, struct outcome *outcome,
+			struct world *before)
+{
 	world.now = machine_now();
-	machine_read_noticed(&world);
 	read_fragment(visit);
 	oracle_ask(&world, visit, expected);
 	/* Dropped where a port changes, which the oracle need not know before. */
@@ -102,6 +80,7 @@ static const char *step(struct visit *visit, struct expectation *expected, struc
 		expected->unsure = true;
 	/* A datagram may have begun in another world. */
 	expected->unsure |= world.with_paths || world.fragment.path >= PATH_CONTAINER;
+	*before = world;
 	outcome->frame = visit->frame;
 	outcome->verdict =
 		machine_run(visit->hook, visit->device, visit->came_in_by, &outcome->frame);
@@ -111,62 +90,23 @@ static const char *step(struct visit *visit, struct expectation *expected, struc
 	}
 	executions++;
 	answered[expected->answer]++;
-	if (machine_now() != world.now) { /* the second changed, who knows when */
-		read_flows(&visit->wire, expected);
-		return NULL;
-	}
-	wrong = verify_invariants(&world, visit, outcome);
-	if (!wrong)
-		wrong = verify_sent(&world, visit, expected, outcome);
-	sent += outcome->verdict == 7 && world.with_paths;
-	if (!wrong && !expected->unsure)
-		wrong = verify_outcome(&world, visit, expected, outcome);
-	if (wrong)
-		return wrong;
-	read_flows(&visit->wire, expected);
+	machine_read(&world);
+	if (machine_now() != world.now) /* the second changed, who knows when */
+		return verify_tables(before, &world);
 	read_fragment(visit);
-	machine_read_noticed(&world);
-	if (!expected->unsure)
-		wrong = verify_fragment(&world, expected);
-	if (wrong || expected->unsure)
-		return wrong;
-	return verify_flows(&world, visit, expected, flows_before);
-}
-
-static int count_flows(enum table table)
-{
-	int count = 0;
-
-	for (int i = 0; i < world.flow_count; i++)
-		count += world.flows[i].table == table;
-	return count;
-}
-
-/* Every entry that is there must be one that was seen to come, and none have gone unseen. */
-static const char *verify_tables(void)
-{
-	static struct flow_key keys[WORLD_FLOWS];
-
-	for (enum table table = 0; table < TABLES; table++) {
-		int count = machine_read_table(table, keys, WORLD_FLOWS);
-
-		if (count < count_flows(table))
-			return "an entry of the flow tables has gone";
-		for (int i = 0; i < count; i++)
-			if (!world_flow(&world, table, &keys[i]))
-				return "an entry of the flow tables has come from nowhere";
-	}
-	return NULL;
+	sent += outcome->verdict == 7 && world.with_paths;
+	begun += expected->begins;
+	return judge(visit, expected, outcome, before);
 }
 
 static int run_sequence(uint64_t seed, uint64_t sequence)
 {
+	static struct world before;
 	static struct visit visit;
 	static struct expectation expected;
 	static struct outcome outcome;
 	const char *wrong = NULL;
 	uint32_t number = 0, steps;
-	struct world before;
 
 	random_seed(seed * 0x100000001b3 + sequence);
 	generator_world(&world);
@@ -175,18 +115,18 @@ static int run_sequence(uint64_t seed, uint64_t sequence)
 	steps = 1 + random_below(24);
 	for (; number < steps && !wrong; number++) {
 		generator_visit(&world, &history, &visit);
-		before = world;
-		wrong = step(&visit, &expected, &outcome);
+		wrong = step(&visit, &expected, &outcome, &before);
 		remember(&visit, &outcome);
 	}
 	if (!wrong)
-		wrong = verify_tables();
+		wrong = verify_hashed_counts(&world);
 	if (!wrong)
 		return 0;
 	printf("FAILED: %s\nrepeat it with: packet_fuzz 1 %llu %llu; packet %u\n", wrong,
 	       (unsigned long long)seed, (unsigned long long)sequence, number);
 	report_world(&before);
 	report_packet(&visit, &expected, &outcome);
+	report_changes(&before, &world);
 	return -1;
 }
 
@@ -225,6 +165,24 @@ static uint64_t any_seed(void)
 	return seed;
 }
 
+/* What the programs came to do, and what they never did. */
+static void print_counts(void)
+{
+	struct counters counts;
+
+	machine_counts(&counts);
+#define PRINT(name, meaning) \
+	if (counts.name) \
+		printf("%s %llu, ", #name, (unsigned long long)counts.name);
+	COUNTERS(PRINT)
+	printf("never:");
+#define PRINT_NONE(name, meaning) \
+	if (!counts.name) \
+		printf(" %s", #name);
+	COUNTERS(PRINT_NONE)
+	printf("\n");
+}
+
 int main(int argc, char **argv)
 {
 	double wanted = argc > 1 ? atof(argv[1]) : 10;
@@ -242,12 +200,14 @@ int main(int argc, char **argv)
 			return 1;
 		took = seconds_now() - start;
 	} while (took < wanted && !only_one);
+	print_counts();
 	printf("packets: %llu executions, %.0f/s, %llu sequences, seed %llu (%llu passed, %llu "
-	       "dropped, %llu translated, %llu lifted, %llu sent on)\n",
+	       "dropped, %llu translated, %llu lifted, %llu sent on, %llu connections begun)\n",
 	       (unsigned long long)executions, (double)executions / took,
 	       (unsigned long long)sequence, (unsigned long long)seed,
 	       (unsigned long long)answered[ANSWER_PASS], (unsigned long long)answered[ANSWER_DROP],
 	       (unsigned long long)answered[ANSWER_TRANSLATE],
-	       (unsigned long long)answered[ANSWER_LIFT], (unsigned long long)sent);
+	       (unsigned long long)answered[ANSWER_LIFT], (unsigned long long)sent,
+	       (unsigned long long)begun);
 	return 0;
 }

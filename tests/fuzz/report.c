@@ -4,6 +4,7 @@
 
 #include <arpa/inet.h>
 #include <stdio.h>
+#include <string.h>
 
 static const char *text_of(const uint8_t *address)
 {
@@ -42,14 +43,32 @@ static void report_frame(const char *what, const struct frame *frame)
 	printf("\n");
 }
 
-static void report_flow(const struct flow_key *key, const struct flow *flow)
+static const char *ports_of(const struct connection_key *key)
 {
-	printf(" %s protocol %u %s:%u -> %s:%u: %s:%u peer %u, kind %u state %u reply %u, owner "
-	       "%u/%u",
-	       key->direction == DIRECTION_IN ? "in" : "out", key->protocol, text_of(key->source),
-	       key->source_port, text_of(key->destination), key->destination_port,
-	       text_of(flow->address), flow->port, flow->peer_port, flow->kind, flow->state,
-	       flow->reply, flow->owner.slot, flow->owner.generation);
+	static char texts[4][128];
+	static int next;
+	char *text = texts[next++ % 4];
+
+	snprintf(text, sizeof(texts[0]), "protocol %d inside %s:%u outside %s:%u",
+		 (int)key->protocol, text_of(key->inside), key->inside_port, text_of(key->outside),
+		 key->outside_port);
+	return text;
+}
+
+static void report_record(const struct world_connection *record)
+{
+	const struct connection *value = &record->value;
+
+	printf(" %s: external %s:%u peer %u, kind %u state 0x%x%s, owner %u/%u id %x place %u "
+	       "packets %u %u seen %u tcp %x/%x %x/%x, left %u %u path %u %u",
+	       ports_of(&record->key), text_of(value->external_address), value->external_port,
+	       value->peer_port, value->kind, value->state,
+	       value->begun_inside ? " begun inside" : "", value->owner.slot,
+	       value->owner.generation, value->id, value->place, value->packets[0],
+	       value->packets[1], value->last_seen, value->tcp[0].sequence_end,
+	       value->tcp[0].acknowledged, value->tcp[1].sequence_end, value->tcp[1].acknowledged,
+	       value->leave[0].left_stack, value->leave[1].left_stack, value->path[0],
+	       value->path[1]);
 }
 
 void report_packet(const struct visit *visit, const struct expectation *expected,
@@ -60,12 +79,23 @@ void report_packet(const struct visit *visit, const struct expectation *expected
 	printf("%s at %u, came in by %u\n", machine_hook_name(visit->hook), visit->device,
 	       visit->came_in_by);
 	report_frame("in", &visit->frame);
-	printf("expected: %s (%s), choice %d, redirect %u%s\n", answers[expected->answer],
-	       expected->because, expected->choice, expected->redirect,
-	       expected->begins_flow ? ", a new flow" : "");
-	if (expected->takes_flow) {
-		printf(" flow");
-		report_flow(&expected->key, &expected->flow);
+	printf("expected: %s (%s)%s, choice %d, redirect %u%s\n", answers[expected->answer],
+	       expected->because, expected->unsure ? ", unsure" : "", expected->choice,
+	       expected->redirect, expected->begins ? ", a new connection" : "");
+	if (expected->takes)
+		printf(" goes on with %s:%u peer %u\n", text_of(expected->rewrite.address),
+		       expected->rewrite.port, expected->rewrite.peer_port);
+	if (expected->begins) {
+		printf(" begun");
+		report_record(&expected->begun);
+		printf("\n");
+	}
+	for (int i = 0; i < expected->touch_count && i < TOUCHES; i++) {
+		struct world_connection after = {.key = expected->touches[i].key,
+						 .value = expected->touches[i].after};
+
+		printf(expected->touches[i].ends ? " ends" : " becomes");
+		report_record(&after);
 		printf("\n");
 	}
 	report_frame("expected", &outcome->expected);
@@ -82,9 +112,10 @@ static void report_ranges(const char *what, const struct address_range *ranges, 
 
 static void report_policy(const struct policy *policy)
 {
-	printf("policy %u/%u: masquerade_all %u keep_hairpin_source %u sources %u %u",
-	       policy->owner.slot, policy->owner.generation, policy->masquerade_all,
-	       policy->keep_hairpin_source, policy->source4_count, policy->source6_count);
+	printf("policy %u/%u: max_flows %u masquerade_all %u keep_hairpin_source %u sources %u %u",
+	       policy->owner.slot, policy->owner.generation, policy->max_flows,
+	       policy->masquerade_all, policy->keep_hairpin_source, policy->source4_count,
+	       policy->source6_count);
 	report_ranges("unmasqueraded", policy->unmasqueraded, policy->unmasqueraded_count);
 	report_ranges("source", policy->source_ranges, policy->source_range_count);
 	report_ranges("excluded", policy->excluded, policy->excluded_count);
@@ -92,22 +123,53 @@ static void report_policy(const struct policy *policy)
 	       policy->masquerade_ports[0].last);
 }
 
+static void report_tables(const struct world *world)
+{
+	printf("places %u %u, hands %u %u, assured %u hogs %u, now %u\n",
+	       world_places(world)->half_open_places, world_places(world)->assured_places,
+	       world->usage.half_open_hand, world->usage.assured_hand, world->usage.assured,
+	       world->usage.hogs, world->now);
+	for (int i = 0; i < WORLD_SLOTS; i++)
+		printf("share %d/%u: in %u out %u half-open %u\n", i, world->shares[i].generation,
+		       world->shares[i].in, world->shares[i].out, world->shares[i].half_open);
+	for (int i = 0; i < world->connection_count; i++) {
+		const struct world_connection *record = &world->connections[i];
+
+		report_record(record);
+		printf(", %s, idle %d\n", record_lives(world, record) ? "live" : "dead",
+		       (int)(world->now - record->value.last_seen));
+	}
+	for (int i = 0; i < world->alias_count; i++)
+		printf(" alias %s: inside %s:%u outside port %u id %x owner %u, %u s old\n",
+		       ports_of(&world->aliases[i].key), text_of(world->aliases[i].value.inside),
+		       world->aliases[i].value.inside_port, world->aliases[i].value.outside_port,
+		       world->aliases[i].value.id, world->aliases[i].value.owner.slot,
+		       world->now - world->aliases[i].value.made);
+	for (uint32_t i = 1; i <= world_places(world)->half_open_places; i++)
+		if (world->half_open[i].id)
+			printf(" half-open place %u: id %x slot %u\n", i, world->half_open[i].id,
+			       world->half_open[i].slot);
+}
+
 void report_world(const struct world *world)
 {
 	for (uint32_t i = 1; i < WORLD_SLOTS; i++)
-		printf("slot %u: generation %u live %u\n", i, world->slots[i].generation,
-		       world->slots[i].live);
+		printf("slot %u: generation %u live %u%s%s, interface %u\n", i,
+		       world->slots[i].generation, world->slots[i].live,
+		       world->slots[i].has_policy ? " policy" : "",
+		       world->veth_gone[i] ? " without veth" : "", world->slots[i].ifindex);
 	for (uint32_t i = 1; i < WORLD_SLOTS; i++)
 		if (world->has_policy[i])
 			report_policy(&world->policies[i]);
 	for (int i = 0; i < WORLD_ENDPOINTS; i++)
 		if (world->endpoints[i].present)
-			printf("endpoint %s/%u owner %u/%u masquerade %u\n",
+			printf("endpoint %s/%u owner %u/%u masquerade %u strict %u\n",
 			       text_of(world->endpoints[i].key.address),
 			       world->endpoints[i].value.prefix_length,
 			       world->endpoints[i].value.owner.slot,
 			       world->endpoints[i].value.owner.generation,
-			       world->endpoints[i].value.masquerade);
+			       world->endpoints[i].value.masquerade,
+			       world->endpoints[i].value.strict);
 	for (int i = 0; i < WORLD_INTERFACES; i++)
 		if (world->interfaces[i].present)
 			printf("interface %u role %u owner %u/%u\n", world->interfaces[i].ifindex,
@@ -128,12 +190,14 @@ void report_world(const struct world *world)
 			       world->ranges[i].last);
 	printf("fragment: fate %u newest %u idle %d\n", world->fragment.fate,
 	       world->fragment.newest, (int)(world->now - world->fragment.last_seen));
-	for (int i = 0; i < world->flow_count; i++) {
-		const struct world_flow *flow = &world->flows[i];
+	report_tables(world);
+}
 
-		printf("%s", flow->table == NEW ? "flows_new" : "flows");
-		report_flow(&flow->key, &flow->value);
-		printf(", %s, idle %d\n", world_flow_live(world, flow) ? "live" : "dead",
-		       (int)(world->now - flow->value.last_seen));
-	}
+void report_changes(const struct world *before, const struct world *after)
+{
+	printf("-- now:\n");
+	report_tables(after);
+	for (int i = 0; i < WORLD_SLOTS; i++)
+		if (memcmp(&before->shares[i], &after->shares[i], sizeof(before->shares[i])))
+			printf("share %d has changed\n", i);
 }

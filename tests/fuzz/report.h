@@ -9,5 +9,7 @@
 void report_packet(const struct visit *visit, const struct expectation *expected,
 		   const struct outcome *outcome);
 void report_world(const struct world *world);
+/* The tables, and what they were. */
+void report_changes(const struct world *before, const struct world *after);
 
 #endif

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* verify.c - verdict and bytes against the oracle's; the flow tables; the invariants. */
+/* verify.c - verdict and bytes against the oracle's; what no packet may do. */
 #include "verify.h"
 
 #include <linux/pkt_cls.h>
 #include <netinet/in.h>
 #include <string.h>
+
+#include "question.h"
 
 static bool equal(const struct frame *a, const struct frame *b)
 {
@@ -46,28 +48,32 @@ static bool equal_but_for_zeros(const struct frame *a, const struct frame *b,
 	return equal(&left, &right);
 }
 
+/* The connection that the packet begins has this external tuple, or client's port. */
 static const char *learn_choice(const struct world *world, struct expectation *expected,
 				const struct frame *out)
 {
+	struct world_connection *begun = &expected->begun;
 	uint16_t chosen;
 	struct wire wire;
 
 	wire_read(out, &wire);
 	chosen = wire.outer.source_port;
 	if (expected->choice == CHOICE_MASQUERADE) {
-		expected->flow.port = chosen;
+		begun->value.external_port = chosen;
+		expected->rewrite.port = chosen;
 		if (!oracle_port_in_set(world, expected, chosen))
 			return "the port chosen is not in the set";
-		if (!oracle_port_free(world, expected, chosen))
-			return "the port chosen is somebody else's";
-		return NULL;
+		return oracle_port_free(world, expected, chosen)
+			       ? NULL
+			       : "the port chosen is somebody else's";
 	}
-	expected->flow.peer_port = chosen;
+	begun->key.outside_port = chosen;
+	expected->rewrite.peer_port = chosen;
 	if (chosen < 1024)
 		return "the client's port was moved below 1024";
-	return oracle_tuple_free(world, expected)
-		       ? NULL
-		       : "the client's port was moved to one that is another flow's";
+	return record_settled(world, &begun->key)
+		       ? "the client's port was moved to one that is another connection's"
+		       : NULL;
 }
 
 static const char *verify_verdict(const struct expectation *expected, int verdict)
@@ -94,9 +100,6 @@ const char *verify_outcome(const struct world *world, const struct visit *visit,
 		return wrong;
 	if (expected->choice != CHOICE_NONE)
 		wrong = learn_choice(world, expected, &outcome->frame);
-	if (expected->notices)
-		expected->notices = expected->begins_flow &&
-				    !oracle_port_is_own(world, expected, expected->flow.port);
 	if (expected->answer == ANSWER_TRANSLATE)
 		oracle_translate(visit, expected,
 				 world_endpoint(world, visit->wire.outer.source) != NULL,
@@ -110,75 +113,6 @@ const char *verify_outcome(const struct world *world, const struct visit *visit,
 		       : "other bytes";
 }
 
-static bool stands(const struct world *world, const struct flow_key *key, const struct flow *flow)
-{
-	const struct world_flow *standing = world_live_flow(world, key);
-
-	return standing && world_same_translation(&standing->value, flow);
-}
-
-static const char *verify_other_half(const struct world *world, const struct flow_key *key,
-				     const struct flow *flow)
-{
-	struct flow_key other_key;
-	struct flow other;
-
-	world_other_half(key, flow, &other_key, &other);
-	return stands(world, &other_key, &other) ? NULL : "the flow's other half is not there";
-}
-
-/* Whoever came through the stack is no longer only noted. */
-static const char *verify_confirmed(const struct world *world, const struct expectation *expected)
-{
-	struct flow_key key = expected->key;
-	const struct world_flow *standing;
-
-	key.direction = DIRECTION_IN;
-	standing = world_live_flow(world, &key);
-	if (!standing || standing->value.unconfirmed)
-		return "not confirmed";
-	return verify_other_half(world, &standing->key, &standing->value);
-}
-
-static const char *verify_states(const struct world *world, const struct expectation *expected)
-{
-	const struct world_flow *standing = world_live_flow(world, &expected->key);
-
-	if (expected->promotes && (!standing || standing->table != ANSWERED))
-		return "an answered flow has not come into flows";
-	if (expected->notices && expected->begins_flow &&
-	    !world_noticed(world, expected->flow.port))
-		return "a masquerade port has not been noticed";
-	if (expected->sees_fin && (!standing || !standing->value.fin))
-		return "a FIN has not been seen";
-	return NULL;
-}
-
-const char *verify_flows(const struct world *world, const struct visit *visit,
-			 const struct expectation *expected, int flows_before)
-{
-	const struct world_flow *standing = world_live_flow(world, &expected->key);
-	const char *wrong;
-
-	if (expected->notes)
-		return standing && standing->value.unconfirmed ? NULL : "not noted";
-	if (expected->confirms)
-		return verify_confirmed(world, expected);
-	wrong = verify_states(world, expected);
-	if (wrong)
-		return wrong;
-	if (world->flow_count > flows_before &&
-	    (visit->wire.kind != WIRE_FLOW || (!expected->begins_flow && !expected->touches_flow)))
-		return "a flow has come into being";
-	if (visit->wire.kind != WIRE_FLOW || (!expected->begins_flow && !expected->repairs_flow))
-		return NULL;
-	if (!standing)
-		return "the flow is not there";
-	if (expected->takes_flow && !world_same_translation(&standing->value, &expected->flow))
-		return "the flow is another one";
-	return verify_other_half(world, &standing->key, &standing->value);
-}
-
 const char *verify_fragment(const struct world *world, const struct expectation *expected)
 {
 	const struct fragment *fragment = &world->fragment;
@@ -188,7 +122,7 @@ const char *verify_fragment(const struct world *world, const struct expectation 
 	if (!fragment->last_seen || fragment->fate != expected->fate)
 		return "something else is remembered for the other fragments";
 	if (expected->fate == FRAGMENT_TRANSLATED &&
-	    memcmp(fragment->address, expected->flow.address, 16) != 0)
+	    memcmp(fragment->address, expected->rewrite.address, 16) != 0)
 		return "another address is remembered for the other fragments";
 	return NULL;
 }
@@ -229,28 +163,21 @@ static const char *verify_checksums(const struct frame *in, const struct frame *
 /* May a packet leave by an uplink with the address of a container that is masqueraded? */
 static bool may_keep_address(const struct world *world, const struct wire *wire)
 {
-	const struct wire_header *outer = &wire->outer;
-	struct flow_key key = {.direction = DIRECTION_OUT,
-			       .protocol = (enum protocol)outer->protocol,
-			       .source_port = outer->source_port,
-			       .destination_port = outer->destination_port};
-	const struct world_flow *flow;
+	const struct world_connection *record;
+	struct connection_key key;
+	struct tuple tuple;
 
-	memcpy(key.source, outer->source, 16);
-	memcpy(key.destination, outer->destination, 16);
 	if (wire->kind == WIRE_FRAGMENT)
 		return world->fragment.fate == FRAGMENT_PASSED ||
 		       (world->fragment.fate == FRAGMENT_TRANSLATED &&
-			!memcmp(world->fragment.address, outer->source, 16));
-	flow = world_live_flow(world, &key);
-	if (flow && flow->value.kind == FLOW_DIRECT)
+			!memcmp(world->fragment.address, wire->outer.source, 16));
+	oracle_tuple(wire, DIRECTION_OUT, &tuple);
+	record = record_outwards(world, &tuple);
+	if (record && record->value.kind == FLOW_DIRECT)
 		return true;
-	memcpy(key.source, outer->destination, 16);
-	memcpy(key.destination, outer->source, 16);
-	key.source_port = outer->destination_port;
-	key.destination_port = outer->source_port;
-	flow = world_live_flow(world, &key);
-	return flow && flow->value.kind < FLOW_DIRECT;
+	record_key_of(&tuple, INWARDS, &key);
+	record = record_settled(world, &key);
+	return record && record->value.kind < FLOW_DIRECT;
 }
 
 static const char *verify_leak(const struct world *world, const struct visit *visit,
@@ -276,8 +203,8 @@ static const char *verify_leak(const struct world *world, const struct visit *vi
 const char *verify_invariants(const struct world *world, const struct visit *visit,
 			      const struct outcome *outcome)
 {
-	bool of_the_host = (visit->hook == TO_UPLINK || visit->hook == TO_CONTAINER) &&
-			   !visit->came_in_by && !world_endpoint(world, visit->wire.outer.source);
+	bool of_the_host = leaves(visit) && !visit->came_in_by &&
+			   !world_endpoint(world, visit->wire.outer.source);
 	const char *wrong;
 	struct wire out;
 
@@ -293,19 +220,12 @@ const char *verify_invariants(const struct world *world, const struct visit *vis
 	return wrong ? wrong : verify_leak(world, visit, &out);
 }
 
-/* The live flow that may send packets past the stack; NULL: there is none. */
-static const struct flow *sending_flow(const struct world *world, const struct flow_key *tuple,
-				       enum direction direction)
+/* May it send packets past the stack? */
+static bool may_send(const struct world_connection *record)
 {
-	const struct world_flow *flow;
-	struct flow_key key = *tuple;
-
-	key.direction = direction;
-	flow = world_live_flow(world, &key);
-	if (!flow || (key.protocol != PROTOCOL_TCP && key.protocol != PROTOCOL_UDP) ||
-	    (flow->value.kind != FLOW_MAPPING && flow->value.kind != FLOW_MASQUERADE))
-		return NULL;
-	return &flow->value;
+	return record &&
+	       (record->key.protocol == PROTOCOL_TCP || record->key.protocol == PROTOCOL_UDP) &&
+	       (record->value.kind == FLOW_MAPPING || record->value.kind == FLOW_MASQUERADE);
 }
 
 static const char *verify_hop(const struct wire *wire, const struct frame *in,
@@ -318,34 +238,47 @@ static const char *verify_hop(const struct wire *wire, const struct frame *in,
 	return out->bytes[offset] == in->bytes[offset] - 1 ? NULL : "not a hop less";
 }
 
+/* By the connection of its tuple. */
+static const char *verify_sent_packet(const struct world *world, const struct visit *visit,
+				      const struct expectation *expected,
+				      const struct outcome *outcome)
+{
+	const struct world_connection *out = NULL;
+	struct found_inwards in;
+	struct tuple tuple;
+	struct wire now;
+
+	oracle_tuple(&visit->wire, DIRECTION_IN, &tuple);
+	record_find_inwards(world, &tuple, &in);
+	if (visit->hook != FROM_UPLINK)
+		out = record_outwards(world, &tuple);
+	if (!may_send(in.record) && !may_send(out) && !expected->begins)
+		return "sent on, and no live connection's";
+	if (visit->wire.kind == WIRE_ERROR)
+		return NULL;
+	wire_read(&outcome->frame, &now);
+	if (out && memcmp(now.outer.source, out->value.external_address, 16) != 0)
+		return "sent on without its connection's source";
+	if (!out && may_send(in.record) &&
+	    memcmp(now.outer.destination, in.record->key.inside, 16) != 0)
+		return "sent on to somebody else than its connection's container";
+	return NULL;
+}
+
 const char *verify_sent(const struct world *world, const struct visit *visit,
 			const struct expectation *expected, const struct outcome *outcome)
 {
-	bool leaves = visit->hook == TO_UPLINK || visit->hook == TO_CONTAINER;
-	const struct flow *in = sending_flow(world, &expected->key, DIRECTION_IN);
-	const struct flow *out = sending_flow(world, &expected->key, DIRECTION_OUT);
-	struct wire now;
+	const char *wrong = NULL;
 
-	if (outcome->verdict != TC_ACT_REDIRECT || leaves)
+	if (outcome->verdict != TC_ACT_REDIRECT || leaves(visit))
 		return NULL;
 	if (visit->hook == FROM_BRIDGE)
 		return "sent on from the bridge";
-	if (visit->wire.kind == WIRE_FRAGMENT)
-		return world->fragment.path >= PATH_CONTAINER
-			       ? verify_hop(&visit->wire, &visit->frame, &outcome->frame)
-			       : "a fragment without a path";
-	if (visit->wire.kind < WIRE_FLOW)
-		return "sent on, and belongs to no flow";
-	if (visit->hook == FROM_UPLINK)
-		out = NULL;
-	if (!in && !out && !expected->begins_flow)
-		return "sent on, and no live flow's";
-	if (visit->wire.kind == WIRE_ERROR)
-		return verify_hop(&visit->wire, &visit->frame, &outcome->frame);
-	wire_read(&outcome->frame, &now);
-	if (out && memcmp(now.outer.source, out->address, 16) != 0)
-		return "sent on without its flow's source [i04]";
-	if (!out && in && memcmp(now.outer.destination, in->address, 16) != 0)
-		return "sent on to somebody else than its flow's container";
-	return verify_hop(&visit->wire, &visit->frame, &outcome->frame);
+	if (visit->wire.kind == WIRE_FRAGMENT && world->fragment.path < PATH_CONTAINER)
+		return "a fragment without a path";
+	if (visit->wire.kind < WIRE_FRAGMENT)
+		return "sent on, and belongs to no connection";
+	if (visit->wire.kind > WIRE_FRAGMENT)
+		wrong = verify_sent_packet(world, visit, expected, outcome);
+	return wrong ? wrong : verify_hop(&visit->wire, &visit->frame, &outcome->frame);
 }

@@ -16,9 +16,15 @@ struct outcome {
 const char *verify_outcome(const struct world *world, const struct visit *visit,
 			   struct expectation *expected, struct outcome *outcome);
 
-/* The same of the flow tables, which the world has read again. */
-const char *verify_flows(const struct world *world, const struct visit *visit,
-			 const struct expectation *expected, int flows_before);
+/* The same of the connections; unsure: that none has gone that had no reason to. */
+const char *verify_records(const struct world *before, const struct world *after,
+			   const struct expectation *expected);
+
+/* What must be so of the tables after each packet: every connection has its place and its alias,
+ * nothing stands alone, and what is counted is what is there. */
+const char *verify_tables(const struct world *before, const struct world *after);
+/* The same of the counters by hash, all of them. */
+const char *verify_hashed_counts(const struct world *world);
 
 /* What is remembered of a first fragment, which the world has read again. */
 const char *verify_fragment(const struct world *world, const struct expectation *expected);

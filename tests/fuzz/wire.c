@@ -21,6 +21,11 @@ void wire_write16(struct frame *frame, size_t offset, uint16_t value)
 	frame->bytes[offset + 1] = (uint8_t)value;
 }
 
+static uint32_t read32(const struct frame *frame, size_t offset)
+{
+	return (uint32_t)wire_read16(frame, offset) << 16 | wire_read16(frame, offset + 2);
+}
+
 bool wire_is_ipv4(const uint8_t address[16])
 {
 	static const uint8_t prefix[12] = {[10] = 0xff, [11] = 0xff};
@@ -223,9 +228,10 @@ static enum wire_kind read_transport(const struct frame *frame, struct wire *wir
 		if (room < 20 || transport[12] >> 4 < 5 || (transport[12] >> 4) * 4u > room)
 			return WIRE_OPAQUE;
 		wire->tcp_flags = transport[13];
-		wire->tcp_acknowledgment = (uint32_t)wire_read16(frame, outer->transport + 8)
-						   << 16 |
-					   wire_read16(frame, outer->transport + 10);
+		wire->tcp_sequence = read32(frame, outer->transport + 4);
+		wire->tcp_acknowledgment = read32(frame, outer->transport + 8);
+		wire->tcp_length = (uint32_t)(room - (transport[12] >> 4) * 4u) +
+				   !!(transport[13] & WIRE_SYN) + (transport[13] & WIRE_FIN);
 	} else if (outer->protocol == IPPROTO_UDP) {
 		uint16_t length = wire_read16(frame, outer->transport + 4);
 

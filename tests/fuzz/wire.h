@@ -50,7 +50,9 @@ struct wire {
 	struct wire_header outer;
 	struct wire_header quoted; /* of an error */
 	uint8_t tcp_flags;
+	uint32_t tcp_sequence;
 	uint32_t tcp_acknowledgment;
+	uint32_t tcp_length; /* of sequence numbers: payload, SYN, FIN */
 	bool first_fragment; /* its checksum is that of the whole datagram */
 	uint32_t identification;
 	uint8_t first_header; /* behind the fragment header */

@@ -134,6 +134,9 @@ bool world_source(const struct world *world, uint32_t device, const uint8_t *des
 	return memcmp(address, none, 16) != 0;
 }
 
+/* Large ones are never full here; of the small ones a sixteenth makes a hog soon. */
+const struct world_size world_sizes[WORLD_SIZES] = {{8, 16}, {16, 64}, {32, 256}};
+
 const struct world_socket world_sockets[] = {
 	{IPPROTO_TCP, v4_host, 20001, v4_server, 80},
 	{IPPROTO_TCP, v4_host, 8080, v4_client, 33333},
@@ -156,7 +159,7 @@ static bool is_address(const uint8_t *address, const char *text)
 	return memcmp(address, other, 16) == 0;
 }
 
-enum world_socket_found world_socket(const struct flow_key *tuple)
+enum world_socket_found world_socket(const struct tuple *tuple)
 {
 	enum world_socket_found found = SOCKET_NONE;
 
@@ -191,8 +194,8 @@ const struct interface *world_interface(const struct world *world, uint32_t ifin
 	return NULL;
 }
 
-static const struct portmap *mapping_at(const struct world *world, uint8_t protocol,
-					const uint8_t *address, uint16_t port)
+const struct portmap *world_mapping_at(const struct world *world, uint8_t protocol,
+				       const uint8_t *address, uint16_t port)
 {
 	for (int i = 0; i < world->portmap_count; i++) {
 		const struct portmap_key *key = &world->portmaps[i].key;
@@ -205,35 +208,35 @@ static const struct portmap *mapping_at(const struct world *world, uint8_t proto
 	return NULL;
 }
 
-/* The exact address is preferred to any of its family. */
+void world_any_address(uint8_t *any, const uint8_t *address)
+{
+	static const uint8_t any4[16] = {[10] = 0xff, [11] = 0xff}, any6[16];
+
+	memcpy(any, wire_is_ipv4(address) ? any4 : any6, 16);
+}
+
 const struct portmap *world_mapping(const struct world *world, uint8_t protocol,
 				    const uint8_t *address, uint16_t port)
 {
-	static const uint8_t any4[16] = {[10] = 0xff, [11] = 0xff}, any6[16];
-	const struct portmap *exact;
+	const struct portmap *mapping;
+	uint8_t any[16];
 
 	if (!wire_has_ports(protocol))
 		return NULL;
-	exact = mapping_at(world, protocol, address, port);
-	if (exact)
-		return exact;
-	return mapping_at(world, protocol, wire_is_ipv4(address) ? any4 : any6, port);
-}
-
-struct world_flow *world_flow(struct world *world, enum table table, const struct flow_key *key)
-{
-	for (int i = 0; i < world->flow_count; i++)
-		if (world->flows[i].table == table &&
-		    memcmp(&world->flows[i].key, key, sizeof(*key)) == 0)
-			return &world->flows[i];
-	return NULL;
+	mapping = world_mapping_at(world, protocol, address, port);
+	if (mapping && !world->veth_gone[mapping->owner.slot])
+		return mapping;
+	world_any_address(any, address);
+	mapping = world_mapping_at(world, protocol, any, port);
+	return mapping && !world->veth_gone[mapping->owner.slot] ? mapping : NULL;
 }
 
 const struct policy *world_policy(const struct world *world, const struct owner *owner)
 {
 	const struct policy *policy = &world->policies[owner->slot];
 
-	return owner->slot < WORLD_SLOTS && world->has_policy[owner->slot] &&
+	return owner->slot < WORLD_SLOTS && world->slots[owner->slot].has_policy &&
+			       world->has_policy[owner->slot] &&
 			       policy->owner.generation == owner->generation
 		       ? policy
 		       : NULL;
@@ -248,77 +251,9 @@ bool world_in_ranges(const struct address_range *ranges, int count, const uint8_
 	return false;
 }
 
-bool world_noticed(const struct world *world, uint16_t port)
-{
-	return world->noticed.masquerade_ports[port / 64] >> port % 64 & 1;
-}
-
 bool world_owner_live(const struct world *world, const struct owner *owner)
 {
 	const struct slot *slot = &world->slots[owner->slot];
 
 	return owner->slot < WORLD_SLOTS && slot->live && slot->generation == owner->generation;
-}
-
-static uint32_t longest_idle(const struct world_flow *flow)
-{
-	enum flow_state state = flow->value.state;
-
-	switch (flow->key.protocol) {
-	case IPPROTO_TCP:
-		return state == STATE_ESTABLISHED || state == STATE_FIN ? 7440 : 240;
-	case IPPROTO_UDP:
-	case IPPROTO_SCTP:
-		return state == STATE_NEW ? 120 : 300;
-	default:
-		return 60;
-	}
-}
-
-bool world_flow_live(const struct world *world, const struct world_flow *flow)
-{
-	int32_t idle = (int32_t)(world->now - flow->value.last_seen);
-
-	if (idle > 0 && (uint32_t)idle > longest_idle(flow))
-		return false;
-	return flow->value.kind >= FLOW_HOST || world_owner_live(world, &flow->value.owner);
-}
-
-const struct world_flow *world_live_flow(const struct world *world, const struct flow_key *key)
-{
-	const enum table tables[] = {ANSWERED, NEW};
-
-	for (int i = 0; i < TABLES; i++) {
-		const struct world_flow *flow = world_flow((struct world *)world, tables[i], key);
-
-		if (flow && world_flow_live(world, flow))
-			return flow;
-	}
-	return NULL;
-}
-
-void world_other_half(const struct flow_key *key, const struct flow *flow, struct flow_key *other,
-		      struct flow *other_flow)
-{
-	bool in = key->direction == DIRECTION_IN;
-
-	memset(other, 0, sizeof(*other));
-	*other_flow = *flow;
-	other_flow->unconfirmed = 0;
-	other_flow->reply = !flow->reply;
-	other->protocol = key->protocol;
-	other->direction = in ? DIRECTION_OUT : DIRECTION_IN;
-	memcpy(in ? other->source : other->destination, flow->address, 16);
-	memcpy(in ? other->destination : other->source, in ? key->source : key->destination, 16);
-	memcpy(other_flow->address, in ? key->destination : key->source, 16);
-	other->source_port = in ? flow->port : flow->peer_port;
-	other->destination_port = in ? flow->peer_port : flow->port;
-	other_flow->port = in ? key->destination_port : key->source_port;
-	other_flow->peer_port = in ? key->source_port : key->destination_port;
-}
-
-bool world_same_translation(const struct flow *a, const struct flow *b)
-{
-	return memcmp(a->address, b->address, 16) == 0 && a->port == b->port &&
-	       a->peer_port == b->peer_port;
 }

@@ -16,9 +16,21 @@
 #define WORLD_ENDPOINTS 10
 #define WORLD_INTERFACES 9
 #define WORLD_PORTMAPS 16
-#define WORLD_FLOWS 192
+#define WORLD_CONNECTIONS 128
+#define WORLD_ALIASES 128
+#define WORLD_HALF_OPEN 32 /* places, at most */
+#define WORLD_ASSURED 256
+#define WORLD_SIZES 3
 
-enum table { NEW, ANSWERED, TABLES };
+/* A packet's tuple, on one side of the IP stack. */
+struct tuple {
+	uint8_t source[16];
+	uint8_t destination[16];
+	uint16_t source_port;
+	uint16_t destination_port;
+	enum protocol protocol;
+	enum direction direction;
+};
 
 struct world_endpoint {
 	bool present;
@@ -37,29 +49,60 @@ struct world_portmap {
 	struct portmap value;
 };
 
-struct world_flow {
-	enum table table;
-	struct flow_key key;
-	struct flow value;
+struct world_connection {
+	struct connection_key key;
+	struct connection value;
+};
+
+struct world_alias {
+	struct connection_key key;
+	struct alias value;
+};
+
+/* How many places there are. */
+struct world_size {
+	uint32_t half_open_places;
+	uint32_t assured_places;
 };
 
 struct world {
+	int size; /* of world_sizes */
 	struct slot slots[WORLD_SLOTS];
+	bool veth_gone[WORLD_SLOTS];
 	bool has_policy[WORLD_SLOTS];
 	struct policy policies[WORLD_SLOTS];
 	struct world_endpoint endpoints[WORLD_ENDPOINTS];
+	uint64_t endpoint_addresses[PORT_WORDS];
 	struct world_interface interfaces[WORLD_INTERFACES];
 	struct world_portmap portmaps[WORLD_PORTMAPS];
 	int portmap_count;
-	struct world_flow flows[WORLD_FLOWS];
-	int flow_count;
+	uint64_t published_ports[PORT_WORDS];
+	struct world_connection connections[WORLD_CONNECTIONS];
+	int connection_count;
+	struct world_alias aliases[WORLD_ALIASES];
+	int alias_count;
+	struct half_open half_open[WORLD_HALF_OPEN + 1];
+	struct assured assured[WORLD_ASSURED + 1];
+	struct share shares[WORLD_SLOTS];
+	struct usage usage;
 	struct port_range ranges[MASQUERADE_RANGES];
+	uint64_t port_seed;
 	struct noticed noticed;
 	/* What is known of the datagram of the fragment at hand; last_seen 0: nothing */
 	struct fragment fragment;
-	bool with_paths; /* flows skip the IP stack: of them only the invariants are asked */
+	bool with_paths; /* packets skip the IP stack: of them only the invariants are asked */
 	uint32_t now;    /* the kernel's clock, seconds */
+	/* For the generator: */
+	bool busy;    /* nothing in the tables is dead or closed */
+	bool crowded; /* all that is masqueraded goes to one port of one server, with three ports */
 };
+
+extern const struct world_size world_sizes[WORLD_SIZES];
+
+static inline const struct world_size *world_places(const struct world *world)
+{
+	return &world_sizes[world->size];
+}
 
 /* What bpf_fib_lookup() says; 0: it is this host's. */
 uint32_t world_route(const uint8_t *destination);
@@ -84,32 +127,25 @@ extern const struct world_socket world_sockets[];
 
 enum world_socket_found { SOCKET_NONE, SOCKET_OF_ANYBODY, SOCKET_OF_PEER };
 /* Who takes a packet with this tuple. */
-enum world_socket_found world_socket(const struct flow_key *tuple);
+enum world_socket_found world_socket(const struct tuple *tuple);
 
 /* NULL: there is none. */
 const struct endpoint *world_endpoint(const struct world *world, const uint8_t *address);
 const struct interface *world_interface(const struct world *world, uint32_t ifindex);
+/* Of a live owner, at exactly this address, which may be any of its family. */
+const struct portmap *world_mapping_at(const struct world *world, uint8_t protocol,
+				       const uint8_t *address, uint16_t port);
+/* The exact address before any of its family; of an owner that has its veth. */
 const struct portmap *world_mapping(const struct world *world, uint8_t protocol,
 				    const uint8_t *address, uint16_t port);
-struct world_flow *world_flow(struct world *world, enum table table, const struct flow_key *key);
+void world_any_address(uint8_t *any, const uint8_t *address);
 
 /* NULL: all defaults. */
 const struct policy *world_policy(const struct world *world, const struct owner *owner);
 /* Whether a list of ranges means the address: the first one that holds it decides. */
 bool world_in_ranges(const struct address_range *ranges, int count, const uint8_t *address);
 
-/* Has a masqueraded flow left with this port? */
-bool world_noticed(const struct world *world, uint16_t port);
-
 bool world_owner_live(const struct world *world, const struct owner *owner);
-bool world_flow_live(const struct world *world, const struct world_flow *flow);
-/* The one that counts for the tuple. */
-const struct world_flow *world_live_flow(const struct world *world, const struct flow_key *key);
-
-/* The tuple, and the value, of the entry that does the reverse of this one. */
-void world_other_half(const struct flow_key *key, const struct flow *flow, struct flow_key *other,
-		      struct flow *other_flow);
-bool world_same_translation(const struct flow *a, const struct flow *b);
 
 void world_address(uint8_t *address, const char *text);
 

@@ -126,9 +126,9 @@ expect_passes_stack() {
 
 # What is known of every flow's ways
 paths_show() {
-	bpftool -j map dump pinned "$pins/flows" | jq -c '.[].formatted | [.key.protocol,
-		.key.direction, .key.source_port, .key.destination_port, .value.kind, .value.path,
-		.value.out_ifindex, .value.left_stack]' 2>/dev/null || true
+	bpftool -j map dump pinned "$pins/connections" | jq -c '.[].formatted | [.key.protocol,
+		.key.inside_port, .key.outside_port, .value.kind, .value.path,
+		(.value.leave[] | .ifindex, .left_stack)]' 2>/dev/null || true
 }
 
 # hits_count NAMESPACE INTERFACE [PORT]: from now on, TCP and UDP that comes in there; hits prints it

@@ -154,7 +154,7 @@ test_bpffs_program_refused() {
 
 # maps that there is no memory for: the error says how much they need, and what to do
 test_bpffs_no_memory() {
-	load_refused 'BPF_MAP_CREATE.*"flows"' ENOMEM
+	load_refused 'BPF_MAP_CREATE.*"connections"' ENOMEM
 	expect_contains "$(jq -r .msg <<<"$output")" 'MemoryMax of containerd.service'
 	jq -r .msg <<<"$output" | grep -qE 'about [0-9]{2,3} MiB' || fail "$output"
 }

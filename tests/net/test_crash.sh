@@ -186,6 +186,78 @@ $(map_count endpoints) $(map_count policies) $(live_slots)" \
 	expect_same_state "$before"
 }
 
+# words_of MAP: number and value of each word of a bitmap that is not zero, in hexadecimal bytes
+words_of() {
+	bpftool -j map dump pinned "$pins/$1" | jq -r '.[] | select(.value | any(. != "0x00")) |
+		[.key, .value] | map(map(ltrimstr("0x")) | join(" ")) | join(":")'
+}
+
+bitmap_clear() {
+	local key value
+	while IFS=: read -r key value; do
+		# shellcheck disable=SC2086
+		bpftool map update pinned "$pins/$1" key hex $key value hex 00 00 00 00 00 00 00 00
+	done < <(words_of "$1")
+}
+
+# bits_of MAP: the numbers of the bits that are set, one a line
+bits_of() {
+	local key value word bit
+	while IFS=: read -r key value; do
+		# shellcheck disable=SC2086
+		word=$((16#$(printf '%s\n' $key | tac | tr -d '\n')))
+		# shellcheck disable=SC2086
+		value=$((16#$(printf '%s\n' $value | tac | tr -d '\n')))
+		for ((bit = 0; bit < 64; bit++)); do
+			[ $((value >> bit & 1)) = 0 ] || echo $((64 * word + bit))
+		done
+	done < <(words_of "$1")
+}
+
+# endpoint_bits: of each endpoint the bit that address_hash() of include/abi.h says, one a line
+endpoint_bits() {
+	local high low hash factor=$((16#9e3779b97f4a7c15))
+	while read -r high low; do
+		hash=$((16#$high * factor ^ 16#$low))
+		hash=$(((hash ^ (hash >> 32 & 0xffffffff)) * factor))
+		echo $((hash >> 48 & 0xffff))
+	done < <(bpftool -j map dump pinned "$pins/endpoints" | jq -r '.[].key | map(ltrimstr("0x")) |
+		[.[:8], .[8:]] | map(reverse | join("")) | join(" ")')
+}
+
+# What is there has its bit: else the programs do not look for it.
+bitmaps_are_sound() {
+	local bit
+	bits_of endpoint_addresses >/run/bits
+	for bit in $(endpoint_bits); do
+		grep -qx "$bit" /run/bits || fail "$1: an address has no bit $bit: $(cat /run/bits)"
+	done
+	[ "$(map_count portmaps)" = 0 ] || expect_equal 8080 "$(bits_of published_ports)" "ports, $1"
+}
+
+# limit 120 s
+# ADD killed before each of its calls into the kernel: a mapping or an endpoint that is there is in
+# the bitmap that the programs ask first; of what was never added nothing is in there [i14]
+test_crash_bitmaps() {
+	local call=1 status=137
+	container_add_plain web
+	plugin_config web >/run/config
+	plugin_run ADD web </run/config >/run/out || fail "$(cat /run/out)"
+	plugin_run DEL web </run/config || fail DEL
+	while [ "$status" = 137 ]; do
+		bitmap_clear published_ports
+		bitmap_clear endpoint_addresses
+		status=0
+		PREFIX="$build/tests/killer $call" plugin_run ADD web </run/config >/run/out || status=$?
+		bitmaps_are_sound "killed before call $call"
+		call=$((call + 1))
+	done
+	expect_equal 0 "$status" "the ADD that was not killed"
+	expect_equal "2 2" "$(map_count endpoints) $(bits_of endpoint_addresses | wc -l)" \
+		"endpoints, and bits"
+	[ "$call" -gt 10 ] || fail "only $call calls: nothing was tested"
+}
+
 # limit 180 s
 # 200 ADDs killed at random moments: the DEL after each leaves nothing, the next ADD works [i14]
 test_crash_add_killed() {
@@ -338,7 +410,7 @@ test_crash_pins_not_seen() {
 test_crash_some_pins_removed() {
 	local pin
 	container_start web bridge -p 8080:80/tcp
-	for pin in portmaps slots flows meta counters; do
+	for pin in portmaps slots connections assured meta counters; do
 		rm "$pins/$pin"
 		container_start other bridge -p 9090:80/tcp
 		expect_answer client tcp "$host4" 9090 other

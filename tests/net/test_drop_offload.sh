@@ -5,7 +5,7 @@
 meta_field() { bpftool -j map dump pinned "$pins/meta" | jq -c ".[0].formatted.value | $1"; }
 
 newest_flow() {
-	bpftool -j map dump pinned "$pins/flows" | jq '[.[].formatted.value.last_seen] | max'
+	bpftool -j map dump pinned "$pins/connections" | jq '[.[].formatted.value.last_seen] | max'
 }
 
 # drop-offload writes down the second, by the clock that the programs read, and nothing else; it

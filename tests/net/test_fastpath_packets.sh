@@ -86,7 +86,7 @@ paused_datagram() {
 
 # datagram_keeps_path NAMESPACE ADDRESS PORT NEXT-HOP
 datagram_keeps_path() {
-	map_empty flows
+	connections_forget
 	expect_whole "$1" "$2" "$3" 10 --count 3 --source-port 5000
 	expect_skips udp expect_whole "$1" "$2" "$3" 10 --count 2 --source-port 5000
 	paused_datagram "$1" "$2" "$3" "$4" flows_age 7

@@ -234,27 +234,38 @@ test_install_upgrade() {
 	expect_says talk web
 }
 
-# How many entries of flow_pairs the programs use, and how many there are
-pairs_used() {
+# places_used NAME: how many places of the table the programs use
+places_used() {
 	local map
 	for map in $(bpftool -j prog show pinned "$pins/from_uplink" | jq '.map_ids[]'); do
-		bpftool -j map show id "$map" | jq -e '.name | endswith(".data")' >/run/out || continue
+		bpftool -j map show id "$map" | jq -e '.name | endswith(".rodata")' >/run/out || continue
 		bpftool -j map dump id "$map" |
-			jq '.[0].formatted.value[".data"][] | .pair_numbers // empty'
+			jq ".[0].formatted.value[\".rodata\"][] | .$1_places // empty"
 	done
 }
 
-pairs_there() { bpftool -j map show pinned "$pins/flow_pairs" | jq .max_entries; }
+# entries_of MAP: how many there are
+entries_of() { bpftool -j map show pinned "$pins/$1" | jq .max_entries; }
+
+# expect_sizes ASSURED HALF_OPEN WHEN: place 0 is none, and every place has an entry
+expect_sizes() {
+	local map
+	expect_equal "$1" "$(places_used assured)" "assured connections that the programs allow, $3"
+	expect_equal $(($1 + 1)) "$(entries_of assured)" "places in assured, $3"
+	expect_equal "$2" "$(places_used half_open)" "half-open ones that they allow, $3"
+	expect_equal $(($2 + 1)) "$(entries_of half_open)" "places in half_open, $3"
+	for map in connections aliases; do
+		[ "$(entries_of $map)" -ge $(($1 + $2)) ] || fail "$map has $(entries_of $map) entries, $3"
+	done
+}
 
 # the programs use the whole of the table that the list asks for, also those that come later to it
 test_install_table_size() {
 	local offset
-	conflist sized bridge "$(with_ours '{flowEntries: 65536}')"
+	conflist sized bridge "$(with_ours '{flowEntries: 131073}')"
 	container_start web sized -p 8080:80/tcp
-	expect_equal 32769 "$(pairs_there)" "pairs in the table"
-	expect_equal 32769 "$(pairs_used)" "pairs that the programs use"
+	expect_sizes 262144 65536 "at first"
 	for offset in 24 26 28; do meta_set "$offset" 30; done
 	container_start other bridge -p 9090:80/tcp
-	expect_equal 32769 "$(pairs_there)" "pairs in the table, after an upgrade by another list"
-	expect_equal 32769 "$(pairs_used)" "pairs that the new programs use"
+	expect_sizes 262144 65536 "after an upgrade by another list"
 }

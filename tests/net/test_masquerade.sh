@@ -430,8 +430,7 @@ test_masquerade_late_segments() {
 # After a while the kernel's and our entries of a closed connection are gone; here, at once.
 flows_end() {
 	conntrack -F >/dev/null 2>&1 || true
-	[ ! -e "$pins/flows" ] || map_empty flows
-	[ ! -e "$pins/flows_new" ] || map_empty flows_new
+	connections_forget
 }
 
 # between our DEL and bridge's nothing leaves with the container's address, nor comes in
@@ -570,20 +569,14 @@ test_masquerade_lost_tuple() {
 	serve_in server 9000
 	container_add one bridge
 	container_add two bridge
-	# Nobody answers port 9001: the flow stays half-open, where the LRU takes entries.
 	conversation_open first one udp "$server4" 9001 --source-port 5000
 	say first >/dev/null || true
-	bpftool -j map dump pinned "$pins/flows_new" | jq -c '.[] | select(.formatted.key.direction ==
-		"DIRECTION_IN" and .formatted.value.kind == "FLOW_MASQUERADE") | .key | join(" ")' -r |
-		while read -r key; do
-			# shellcheck disable=SC2086 # the bytes of the key, a word each
-			bpftool map delete pinned "$pins/flows_new" key hex ${key//0x/}
-		done
+	map_empty aliases
 	conversation_open second two udp "$server4" 9001 --source-port 5000
 	say second >/dev/null || true
 	sleep 1.1
 	say first >/dev/null || true
-	bpftool -j map dump pinned "$pins/flows_new" | jq -e '[.[].formatted | select(.key.direction ==
-		"DIRECTION_IN" and .value.kind == "FLOW_MASQUERADE") | .key.destination_port] |
+	bpftool -j map dump pinned "$pins/connections" | jq -e '[.[].formatted.value |
+		select(.kind == "FLOW_MASQUERADE") | .external_port] |
 		length == 2 and .[0] != .[1]' >/dev/null || fail "both still leave as one"
 }

@@ -32,6 +32,22 @@ policy_damage() {
 	bpftool map update pinned "$pins/policies" key hex $key value hex $value
 }
 
+# slot_says NAME: has_policy of the slot of a container's eth0
+slot_says() {
+	bpftool -j map lookup pinned "$pins/slots" key "$(slot_of "bridge/$1/eth0")" 0 0 0 |
+		jq .formatted.value.has_policy
+}
+
+# slot_damage NAME: its slot says that there is no policy.
+slot_damage() {
+	local slot value
+	slot=$(slot_of "bridge/$1/eth0")
+	value=$(bpftool -j map lookup pinned "$pins/slots" key "$slot" 0 0 0 |
+		jq -r '.value | .[29] = "0x00" | join(" ")' | sed 's/0x//g')
+	# shellcheck disable=SC2086
+	bpftool map update pinned "$pins/slots" key "$slot" 0 0 0 value hex $value
+}
+
 # The record of the one attachment goes, as if it had never been written.
 record_lose() {
 	map_empty attachments
@@ -59,6 +75,7 @@ test_options_all_of_them() {
 32.1.13.184.0.0.0.0.0.0.0.0.0.0.0.0.32" "$(ranges source_ranges source_range_count)" sourceRanges
 	expect_equal 0.0.0.0.0.0.0.0.0.0.255.255.203.0.113.9.32 "$(ranges excluded excluded_count)" \
 		excludeCIDRs
+	expect_equal 1 "$(slot_says web)" "has_policy of its slot"
 	plugin_run CHECK web </run/config || fail CHECK
 	plugin_run DEL web </run/config || fail DEL
 	expect_equal 0 "$(map_count policies)" "policies after DEL"
@@ -97,8 +114,10 @@ test_options_added_again() {
 	plugin_call ADD web '.maxFlows = 5' >/run/out || fail "$(cat /run/out)"
 	plugin_call ADD web '.masqPorts = 7' >/run/out || fail "$(cat /run/out)"
 	expect_equal '[0,7]' "$(policy '.value | [.max_flows, .masquerade_ports[0].first]' | jq -c .)"
+	expect_equal 1 "$(slot_says web)" "has_policy of its slot"
 	plugin_call ADD web >/run/out || fail "$(cat /run/out)"
 	expect_equal 0 "$(map_count policies)" policies
+	expect_equal 0 "$(slot_says web)" "has_policy of its slot without options"
 }
 
 # two containers have a policy each, DEL of one and GC leave the other's
@@ -197,6 +216,9 @@ test_options_check() {
 	plugin_call ADD web '.maxFlows = 5' >/run/out || fail "$(cat /run/out)"
 	expect_failure plugin_call CHECK web
 	expect_contains "$output" maxFlows
+	slot_damage web
+	expect_failure plugin_call CHECK web '.maxFlows = 5'
+	expect_contains "$output" 'slots and policies contradict each other'
 }
 
 # a snatAddresses that the host does not have is warned of by ADD and CHECK, until it has it
@@ -272,7 +294,8 @@ $(map_count portmaps) $(map_count endpoints)" "policies, attachments, ports, end
 what_is_left_is_sound() {
 	local policies
 	policies=$(map_count policies)
-	[ "$(live_slots)" = 0 ] || expect_equal 1 "$policies" "policies of a live slot, $1"
+	[ "$(live_slots)" = 0 ] || expect_equal "1 1" "$policies $(slot_says web)" \
+		"policies of a live slot, and what that says of them, $1"
 	[ "$(map_count attachments)" = 1 ] || expect_equal 0 "$policies" "policies of nobody, $1"
 }
 

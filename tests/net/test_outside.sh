@@ -190,7 +190,7 @@ test_outside_foreign_frame() {
 	seen=$(capture_stop web)
 	expect_contains "$seen" "$client4.7003"
 	case $seen in *700[12]*) fail "a frame for another host was taken: $seen" ;; esac
-	seen=$(bpftool map dump pinned "$pins/flows_new"; bpftool map dump pinned "$pins/flows")
+	seen=$(bpftool map dump pinned "$pins/connections")
 	expect_contains "$seen" 7003
 	case $seen in *700[12]*) fail "a frame for another host made a flow: $seen" ;; esac
 }
@@ -302,8 +302,7 @@ test_outside_flows_lost() {
 		conversation_open "lost_$protocol" client "$protocol" "$host4" 8080
 		expect_says "lost_$protocol" web
 	done
-	map_empty flows
-	map_empty flows_new
+	connections_forget
 	for protocol in tcp udp; do
 		expect_contains "$(say "lost_$protocol")" "from=$host4:8080"
 		expect_contains "$(say "lost_$protocol")" "from=$host4:8080"

@@ -474,7 +474,7 @@ test_protocol_maps_read_well() {
 	output=$(bpftool map dump pinned "$pins/attachments")
 	expect_contains "$output" ATTACHMENT_READY
 	local map
-	for map in slots endpoints interfaces flows counters meta; do
+	for map in slots endpoints interfaces connections counters meta; do
 		output=$(bpftool map dump pinned "$pins/$map" | sed -n 1,20p)
 		case $output in *'"value'*) ;; *) fail "$map has no BTF: $output" ;; esac
 	done

@@ -407,18 +407,23 @@ forwarded() {
 # through again.
 drop_offload() { "$build/bpf-portmap" drop-offload || fail "drop-offload"; }
 
-# flows_age SECONDS: as if the last packet that each flow has sent through the stack were so much
-# older. left_stack is the last word of a flow. Shortcuts know of it in the next second.
+# flows_age SECONDS: as if the last packet that each connection has sent through the stack, either
+# way, were so much older. Memos know of it in the next second.
 flows_age() {
-	bpftool -j map dump pinned "$pins/flows" |
-		jq -r --argjson age "$1" '.[] | select(.formatted.value.left_stack > 0) |
-			"\(.formatted.value.left_stack - $age) \(.key | join(" ")) \(.value | .[:-4] | join(" "))"' |
-		sed 's/0x//g' | while read -r when bytes; do
-			# shellcheck disable=SC2086
-			set -- $bytes
-			bpftool map update pinned "$pins/flows" key hex "${@:1:40}" value hex "${@:41}" \
-				$(printf '%02x %02x %02x %02x' $((when & 255)) $((when >> 8 & 255)) \
-				$((when >> 16 & 255)) $((when >> 24 & 255)))
+	bpftool -j map dump pinned "$pins/connections" | jq -r --argjson age "$1" '
+		def left_stack($way): 100 + 24 * $way;
+		def older($way): .formatted.value.leave[$way].left_stack as $when |
+			if $when == 0 then . else reduce range(4) as $byte (.;
+				.value[left_stack($way) + $byte] =
+					((($when - $age) / pow(256; $byte) | floor) % 256)) end;
+		.[] | older(0) | older(1) |
+		(.key | map(ltrimstr("0x")) | join(" ")) + " value hex " +
+			(.value | map(if type == "number" then "0123456789abcdef" as $digits |
+				$digits[. / 16 | floor:(. / 16 | floor) + 1] + $digits[. % 16:. % 16 + 1]
+				else ltrimstr("0x") end) | join(" "))' |
+		while read -r record; do
+			# shellcheck disable=SC2086 # the bytes, a word each
+			bpftool map update pinned "$pins/connections" key hex $record
 		done
 	wait_until 5 second_is_over "$(seconds_of_uptime)"
 }
@@ -529,7 +534,14 @@ meta_set() {
 	bpftool map update pinned "$pins/meta" key hex 00 00 00 00 value hex $value
 }
 
-# Deletes every entry of a map, as time would.
+# Deletes all that is known of connections, as time would.
+connections_forget() {
+	[ -e "$pins/connections" ] || return 0
+	map_empty connections
+	map_empty aliases
+}
+
+# Deletes every entry of a map.
 map_empty() {
 	bpftool -j map dump pinned "$pins/$1" | jq -r '.[].key | join(" ")' | sed 's/0x//g' |
 		while read -r key; do

@@ -69,10 +69,7 @@ static const struct row direct_rows_of_tcp[] = {
 	 .out = TCP(v6_client, CHOSEN, v6_container_one, 80, SYN),
 	 .flows = {MAPPED(NEW, IPPROTO_TCP, v6_client, 40000, v6_host, 8080, v6_container_one, 80,
 			  40000),
-		   ENTRY(NEW, DIRECTION_IN, IPPROTO_TCP, v6_client, 40000, v6_container_one, 80,
-			 v6_container_one, 80, CHOSEN, FLOW_DIRECT, false),
-		   ENTRY(NEW, DIRECTION_OUT, IPPROTO_TCP, v6_container_one, 80, v6_client, CHOSEN,
-			 v6_container_one, 80, 40000, FLOW_DIRECT, true)}},
+		   DIRECT_MOVED(NEW, IPPROTO_TCP, v6_client, 40000, v6_container_one, 80, CHOSEN)}},
 	{.says = "[i10] and its reply gets the port back",
 	 .then = true,
 	 AT(TO_UPLINK, UPLINK),
@@ -109,8 +106,7 @@ static const struct row direct_rows_of_tcp[] = {
 	 AT(TO_UPLINK, UPLINK),
 	 .in = TCP(v4_container_one, 80, v4_client, 40000, RST | ACK),
 	 .out = TCP(v4_host, CHOSEN, v4_client, 40000, RST | ACK),
-	 .flows = {NOTED(IPPROTO_TCP, v4_client, 40000, v4_container_one, 80),
-		   MASQUERADED(NEW, IPPROTO_TCP, v4_container_one, 80, v4_client, 40000, v4_host,
+	 .flows = {MASQUERADED(NEW, IPPROTO_TCP, v4_container_one, 80, v4_client, 40000, v4_host,
 			       CHOSEN)}},
 	{.says = "[i10] the same client once more: now its source port moves",
 	 .then = true,
@@ -215,21 +211,6 @@ static void given_container_one_renewed(void)
 	fixture_set_endpoint(v4_container_one, ONE, 16, true);
 }
 
-static void given_reply_alone(void)
-{
-	static const struct entry reply[] = {MASQUERADED(ANSWERED, IPPROTO_UDP, v4_container_one,
-							 25000, v4_server, 53, v4_host, 25000)};
-	struct entry entry = reply[1];
-
-	entry.owner = ONE;
-	entry.state = STATE_ESTABLISHED;
-	fixture_put(&entry);
-}
-
-#define REPLY_ALONE \
-	ENTRY(ANSWERED, DIRECTION_IN, IPPROTO_UDP, v4_server, 53, v4_host, 25000, \
-	      v4_container_one, 25000, 53, FLOW_MASQUERADE, true)
-
 static const struct row forged_rows[] = {
 	{.says = "[i04] a forged datagram to a container, dropped behind us",
 	 AT(FROM_UPLINK, UPLINK),
@@ -244,8 +225,7 @@ static const struct row forged_rows[] = {
 	 AT(TO_UPLINK, UPLINK),
 	 .in = UDP(v4_container_one, 25000, v4_server, 53),
 	 .out = UDP(v4_host, 25000, v4_server, 53),
-	 .flows = {NOTED(IPPROTO_UDP, v4_server, 53, v4_container_one, 25000),
-		   MASQUERADED(NEW, IPPROTO_UDP, v4_container_one, 25000, v4_server, 53, v4_host,
+	 .flows = {MASQUERADED(NEW, IPPROTO_UDP, v4_container_one, 25000, v4_server, 53, v4_host,
 			       25000)}},
 	{.says = "[i04] nor its replies, whatever the hook towards the container sees",
 	 .then = true,
@@ -260,19 +240,8 @@ static const struct row forged_rows[] = {
 	 AT(TO_UPLINK, UPLINK),
 	 .in = TCP(v6_container_routed, 25000, v6_server, 443, SYN),
 	 .out = TCP(v6_host, 25000, v6_server, 443, SYN),
-	 .flows = {NOTED(IPPROTO_TCP, v6_server, 443, v6_container_routed, 25000),
-		   MASQUERADED(NEW, IPPROTO_TCP, v6_container_routed, 25000, v6_server, 443,
+	 .flows = {MASQUERADED(NEW, IPPROTO_TCP, v6_container_routed, 25000, v6_server, 443,
 			       v6_host, 25000)}},
-	{.says = "[i04] the reply to a flow whose way out was lost just now",
-	 .given = given_reply_alone,
-	 AT(FROM_UPLINK, UPLINK),
-	 .in = UDP(v4_server, 53, v4_host, 25000),
-	 .out = UDP(v4_server, 53, v4_container_one, 25000),
-	 .flows = {REPLY_ALONE}},
-	{.says = "[i04] is not taken for a direct client at the bridge's egress",
-	 .then = true,
-	 AT(TO_CONTAINER, BRIDGE),
-	 .in = UDP(v4_server, 53, v4_container_one, 25000)},
 	{.says = "a noted client of a container that was deleted and added again",
 	 AT(FROM_UPLINK, UPLINK),
 	 .in = UDP(v4_client, 5000, v4_container_one, 53),

@@ -119,37 +119,24 @@ static bool is_echo(const struct known_flow *flow)
 
 static void put_flow(const struct known_flow *flow)
 {
-	struct entry out = {
+	const struct entry record = {
 		.table = ANSWERED,
-		.direction = DIRECTION_OUT,
 		.protocol = flow->protocol,
-		.from = flow->container,
-		.from_port = flow->container_port,
-		.to = flow->peer,
-		.to_port = flow->peer_port_inside,
-		.address = flow->host,
-		.port = flow->host_port,
+		.inside = flow->container,
+		.inside_port = flow->container_port,
+		.outside = flow->peer,
+		.outside_port = flow->peer_port_inside,
+		.external = flow->host,
+		.external_port = flow->host_port,
 		.peer_port = flow->peer_port_outside,
 		.kind = flow->kind,
-		.reply = flow->kind == FLOW_MAPPING,
+		.begun_inside = flow->kind == FLOW_MASQUERADE,
 		.owner = ONE,
 		.idle = IDLE,
 		.state = STATE_ESTABLISHED,
-		.answered = true,
 	};
-	struct entry in = out;
 
-	in.direction = DIRECTION_IN;
-	in.from = flow->peer;
-	in.from_port = flow->peer_port_outside;
-	in.to = flow->host;
-	in.to_port = flow->host_port;
-	in.address = flow->container;
-	in.port = flow->container_port;
-	in.peer_port = flow->peer_port_inside;
-	in.reply = !out.reply;
-	fixture_put(&out);
-	fixture_put(&in);
+	fixture_put(&record);
 }
 
 /* The packet of a flow that is quoted: towards the peer or from it, inside or outside. */
@@ -552,15 +539,10 @@ static void given_container_one_renewed(void)
 
 static void given_direct_flow(void)
 {
-	static const struct entry halves[] = {
-		DIRECT(ANSWERED, IPPROTO_UDP, v4_client, 5000, v4_container_one, 80)};
+	static const struct entry record =
+		DIRECT(ANSWERED, IPPROTO_UDP, v4_client, 5000, v4_container_one, 80);
 
-	for (int i = 0; i < 2; i++) {
-		struct entry half = halves[i];
-
-		half.owner = ONE;
-		fixture_put(&half);
-	}
+	fixture_put_as(&record, ONE, false, 0, STATE_ESTABLISHED);
 }
 
 static const struct row flowless_rows[] = {
@@ -684,11 +666,10 @@ static const struct row rejected_rows[] = {
 #define HAIRPIN \
 	MAPPED(NEW, IPPROTO_UDP, v4_container_one, 25000, v4_host, 8080, v4_container_one, 80, \
 	       25000)
-#define TO_ROUTED \
-	ENTRY(NEW, DIRECTION_IN, IPPROTO_UDP, v4_container_one, 25000, v4_container_routed, 50, \
-	      v4_container_routed, 50, 25000, FLOW_DIRECT, false), \
-		ENTRY(NEW, DIRECTION_OUT, IPPROTO_UDP, v4_container_routed, 50, v4_container_one, \
-		      25000, v4_container_routed, 50, 25000, FLOW_DIRECT, true)
+#define MASQUERADED_THERE \
+	MASQUERADED(NEW, IPPROTO_UDP, v4_container_one, 25000, v4_container_routed, 50, \
+		    "10.20.0.1", 25000)
+#define TO_ROUTED DIRECT(NEW, IPPROTO_UDP, v4_container_one, 25000, v4_container_routed, 50)
 
 static void given_routed_masqueraded(void)
 {
@@ -805,8 +786,7 @@ static const struct row neighbour_error_rows[] = {
 	 AT(TO_CONTAINER, VETH_ROUTED),
 	 .in = UDP(v4_container_one, 25000, v4_container_routed, 50),
 	 .out = UDP("10.20.0.1", 25000, v4_container_routed, 50),
-	 .flows = {TO_ROUTED, MASQUERADED(NEW, IPPROTO_UDP, v4_container_one, 25000,
-					  v4_container_routed, 50, "10.20.0.1", 25000)}},
+	 .flows = {TO_ROUTED, MASQUERADED_THERE}},
 	{.says = "that one's error finds its way back at its veth",
 	 .then = true,
 	 AT(FROM_CONTAINER, VETH_ROUTED),

@@ -15,6 +15,7 @@
 
 #include "datapath/device_layout.h"
 #include "bpf/portmap.skel.h"
+#include "records.h"
 #include "row.h"
 
 #define MARK 0x5a5a /* what somebody else wrote on the packet */
@@ -28,6 +29,7 @@ static struct __sk_buff last_context;
 static struct portmap_bpf *skeleton;
 static uint32_t generations[ROUTED + 1];
 static enum fast_path fast_paths[ROUTED + 1];
+static bool policies[ROUTED + 1];       /* who has one */
 static uint64_t containers[ROUTED + 1]; /* whose attachment it is */
 
 /* Not all kernels let the programs see what hangs at a device. */
@@ -47,8 +49,10 @@ void fixture_load(void)
 	if (!skeleton)
 		err(1, "opening the programs");
 	let_see();
+	records_prepare(skeleton);
 	if (portmap_bpf__load(skeleton))
 		err(1, "loading the programs");
+	records_open();
 }
 
 void fixture_unload(void)
@@ -153,7 +157,7 @@ static void clear(const struct bpf_map *map, size_t key_size)
 		bpf_map_delete_elem(fd, key);
 }
 
-static struct owner owner_of(enum container container)
+struct owner fixture_owner(enum container container)
 {
 	return (struct owner){.slot = container, .generation = generations[container]};
 }
@@ -165,7 +169,8 @@ static void write_slot(enum container container, bool live)
 	struct slot slot = {.generation = generations[container],
 			    .live = live,
 			    .ifindex = veths[container],
-			    .fast_path = fast_paths[container]};
+			    .fast_path = fast_paths[container],
+			    .has_policy = policies[container]};
 	uint32_t number = container;
 
 	slot.container = containers[container];
@@ -199,8 +204,11 @@ void fixture_kill(enum container container)
 
 void fixture_offload_one(enum fast_path mode)
 {
-	struct slot slot = {
-		.generation = generations[ONE], .live = 1, .ifindex = VETH_ONE, .fast_path = mode};
+	struct slot slot = {.generation = generations[ONE],
+			    .live = 1,
+			    .ifindex = VETH_ONE,
+			    .fast_path = mode,
+			    .has_policy = policies[ONE]};
 	uint32_t number = ONE;
 
 	memcpy(slot.host_mac, host_mac(VETH_ONE), MAC_SIZE);
@@ -214,14 +222,34 @@ void fixture_renew(enum container container)
 	write_slot(container, true);
 }
 
+static void set_bit(const struct bpf_map *map, uint32_t bit)
+{
+	uint32_t word = bit / 64;
+	uint64_t bits = 0;
+
+	bpf_map_lookup_elem(bpf_map__fd(map), &word, &bits);
+	bits |= 1ULL << bit % 64;
+	update(map, &word, &bits);
+}
+
+static void mark_endpoint(const uint8_t *address)
+{
+	uint64_t halves[2];
+
+	memcpy(halves, address, sizeof(halves));
+	set_bit(skeleton->maps.endpoint_addresses, address_hash(halves[0], halves[1]));
+}
+
 void fixture_set_endpoint(const char *address, enum container owner, uint8_t prefix_length,
 			  bool masquerade)
 {
-	struct endpoint endpoint = {
-		.owner = owner_of(owner), .prefix_length = prefix_length, .masquerade = masquerade};
+	struct endpoint endpoint = {.owner = fixture_owner(owner),
+				    .prefix_length = prefix_length,
+				    .masquerade = masquerade};
 	struct endpoint_key key;
 
 	fixture_address(key.address, address);
+	mark_endpoint(key.address);
 	update(skeleton->maps.endpoints, &key, &endpoint);
 }
 
@@ -262,8 +290,10 @@ void fixture_set_policy(enum container owner, struct policy policy)
 {
 	uint32_t slot = owner;
 
-	policy.owner = owner_of(owner);
+	policy.owner = fixture_owner(owner);
 	update(skeleton->maps.policies, &slot, &policy);
+	policies[owner] = true;
+	write_slot(owner, true);
 }
 
 struct address_range fixture_range(const char *address, uint8_t prefix_length, bool exception)
@@ -282,26 +312,16 @@ static void portmap_key_of(struct portmap_key *key, int protocol, const char *ho
 	fixture_address(key->host_address, host);
 }
 
-static void publish_port(int host_port)
-{
-	__u32 word = (__u32)host_port / 64;
-	__u64 bits = 0;
-
-	bpf_map_lookup_elem(bpf_map__fd(skeleton->maps.published_ports), &word, &bits);
-	bits |= 1ULL << (host_port % 64);
-	update(skeleton->maps.published_ports, &word, &bits);
-}
-
 void fixture_map_port(int protocol, const char *host, int host_port, const char *container,
 		      int container_port, enum container owner)
 {
-	struct portmap portmap = {.owner = owner_of(owner),
+	struct portmap portmap = {.owner = fixture_owner(owner),
 				  .container_port = (uint16_t)container_port};
 	struct portmap_key key;
 
 	portmap_key_of(&key, protocol, host, host_port);
 	fixture_address(portmap.container_address, container);
-	publish_port(host_port);
+	set_bit(skeleton->maps.published_ports, (uint32_t)host_port);
 	update(skeleton->maps.portmaps, &key, &portmap);
 }
 
@@ -360,7 +380,7 @@ uint64_t fixture_mapping_flows(int protocol, const char *host, int host_port)
 
 void fixture_set_masquerade_ports(uint16_t first, uint16_t last)
 {
-	struct meta meta = {.layout = LAYOUT, .complete = 1};
+	struct meta meta = {.layout = LAYOUT, .complete = 1, .port_seed = PORT_SEED};
 	uint32_t only = 0;
 
 	meta.masquerade_ports[0].first = first;
@@ -404,7 +424,7 @@ void fixture_set_addresses(enum device device, const char *address4, const char 
 
 static void classify(enum device device, enum interface_role role, enum container owner)
 {
-	struct interface interface = {.owner = owner_of(owner), .role = role};
+	struct interface interface = {.owner = fixture_owner(owner), .role = role};
 	uint32_t ifindex = device;
 
 	if (role == ROLE_PORT) {
@@ -472,15 +492,6 @@ static void clear_noticed(void)
 	struct noticed noticed = {0};
 	uint32_t only = 0;
 
-	update(skeleton->maps.noticed, &only, &noticed);
-}
-
-void fixture_notice_port(uint16_t port)
-{
-	struct noticed noticed = {0};
-	uint32_t only = 0;
-
-	noticed.masquerade_ports[port / 64] = 1ULL << port % 64;
 	update(skeleton->maps.noticed, &only, &noticed);
 }
 
@@ -561,82 +572,43 @@ static void clear_fragments(void)
 		update(skeleton->maps.held, &place, &nothing);
 }
 
+/* Bits that are never cleared otherwise */
+static void clear_bits(const struct bpf_map *map)
+{
+	const uint64_t none = 0;
+
+	for (uint32_t word = 0; word < PORT_WORDS; word++)
+		update(map, &word, &none);
+}
+
+/* What the programs know of routing in this second */
+static void forget_routes(void)
+{
+	size_t size = (size_t)libbpf_num_possible_cpus() *
+		      bpf_map__value_size(skeleton->maps.routes_known);
+	void *nothing = calloc(1, size);
+
+	if (!nothing)
+		err(1, "forgetting routes");
+	for (uint32_t place = 0; place < bpf_map__max_entries(skeleton->maps.routes_known); place++)
+		update(skeleton->maps.routes_known, &place, nothing);
+	free(nothing);
+}
+
 void fixture_clear_flows(void)
 {
-	clear(skeleton->maps.flows, sizeof(struct flow_key));
-	clear(skeleton->maps.flows_new, sizeof(struct flow_key));
-}
-
-void fixture_let_leave_stack(void)
-{
-	int fd = bpf_map__fd(skeleton->maps.flows);
-	struct flow_key key, *last = NULL;
-	struct flow flow;
-
-	for (; bpf_map_get_next_key(fd, last, &key) == 0; last = &key) {
-		if (bpf_map_lookup_elem(fd, &key, &flow))
-			err(1, "reading a flow");
-		flow.left_stack = fixture_second();
-		if (bpf_map_update_elem(fd, &key, &flow, BPF_EXIST))
-			err(1, "writing a flow");
-	}
-}
-
-static uint32_t last_taken_pair;
-
-static void take_flow_pair(uint32_t number, const struct flow_pair *pair)
-{
-	update(skeleton->maps.flow_pairs, &number, pair);
-	if (number > last_taken_pair)
-		last_taken_pair = number;
-}
-
-static void clear_flow_pairs(void)
-{
-	const struct flow_pair free = {0};
-	uint32_t all = bpf_map__max_entries(skeleton->maps.flow_pairs) - 1, last = last_taken_pair;
-
-	if (last < skeleton->data->clock_hand + 1)
-		last = skeleton->data->clock_hand + 1;
-	/* The hand has been all round. */
-	if (skeleton->data->clock_swept || last > all)
-		last = all;
-	for (uint32_t number = 1; number <= last; number++)
-		take_flow_pair(number, &free);
-	last_taken_pair = 0;
-	skeleton->data->clock_hand = 0;
-	skeleton->data->clock_swept = 0;
-}
-
-void fixture_take_flow_pair(const struct entry *entry)
-{
-	struct flow_pair pair = {.state = PAIR_TAKEN, .owner = owner_of(entry->owner)};
-
-	fixture_key(entry, 0, &pair.key);
-	take_flow_pair(entry->pair, &pair);
-}
-
-int32_t fixture_flow_pairs_of(enum container container)
-{
-	uint32_t number = container;
-	struct slot slot;
-
-	if (bpf_map_lookup_elem(bpf_map__fd(skeleton->maps.slots), &number, &slot))
-		err(1, "reading a slot");
-	return (int32_t)slot.flows;
-}
-
-void fixture_let_second_pass(void)
-{
-	skeleton->data->clock_swept = 0;
+	records_clear();
 }
 
 void fixture_reset(void)
 {
-	skeleton->data->shortcuts_era++;
-	clear_flow_pairs();
+	skeleton->data->memos_era++;
+	forget_routes();
 	clear_noticed();
-	fixture_clear_flows();
+	clear_bits(skeleton->maps.published_ports);
+	clear_bits(skeleton->maps.endpoint_addresses);
+	records_clear();
+	memset(policies, 0, sizeof(policies));
 	clear_fragments();
 	clear(skeleton->maps.portmaps, sizeof(struct portmap_key));
 	clear(skeleton->maps.endpoints, sizeof(struct endpoint_key));
@@ -650,49 +622,6 @@ void fixture_reset(void)
 	fixture_set_masquerade_ports(20000, 29999);
 }
 
-static uint16_t port_of(int port, int chosen)
-{
-	return (uint16_t)(port == CHOSEN ? chosen : port);
-}
-
-void fixture_key(const struct entry *entry, int chosen, struct flow_key *key)
-{
-	memset(key, 0, sizeof(*key));
-	fixture_address(key->source, entry->from);
-	fixture_address(key->destination, entry->to);
-	key->source_port = port_of(entry->from_port, chosen);
-	key->destination_port = port_of(entry->to_port, chosen);
-	key->protocol = (enum protocol)entry->protocol;
-	key->direction = entry->direction;
-}
-
-static const struct bpf_map *table_map(enum table table)
-{
-	return table == ANSWERED ? skeleton->maps.flows : skeleton->maps.flows_new;
-}
-
-/* As it was found in the second `looked_up` ago */
-static void put_path(struct flow *flow, const struct entry *entry, uint32_t now)
-{
-	bool in = entry->path == PATH_CONTAINER;
-
-	flow->path = entry->path;
-	flow->left_stack = entry->seen ? now + 1 - entry->seen : 0;
-	flow->out_looked_up = entry->looked_up ? now + 1 - entry->looked_up : 0;
-	flow->out_ifindex = entry->out;
-	if (entry->path < PATH_CONTAINER)
-		return;
-	flow->path_mtu = entry->path_mtu ? entry->path_mtu : 1500;
-	memcpy(flow->path_source,
-	       host_mac(!in                         ? entry->out
-			: entry->out == VETH_ROUTED ? VETH_ROUTED
-						    : BRIDGE),
-	       MAC_SIZE);
-	if (!entry->neighbour_unknown)
-		memcpy(flow->path_destination,
-		       in ? host_container_mac(entry->out) : host_neighbour_mac(), MAC_SIZE);
-}
-
 uint32_t fixture_second(void)
 {
 	struct timespec now;
@@ -701,85 +630,13 @@ uint32_t fixture_second(void)
 	return (uint32_t)now.tv_sec;
 }
 
-void fixture_put(const struct entry *entry)
+void fixture_wait_for_next_second(void)
 {
-	struct flow flow = {.owner = owner_of(entry->owner)};
-	struct flow_key key;
+	const struct timespec a_moment = {.tv_nsec = 5000000};
+	uint32_t second = fixture_second();
 
-	flow.last_seen = fixture_second() - entry->idle;
-	flow.owner.generation -= entry->older_generation;
-	fixture_key(entry, 0, &key);
-	fixture_address(flow.address, entry->address);
-	flow.port = (uint16_t)entry->port;
-	flow.peer_port = (uint16_t)entry->peer_port;
-	flow.kind = entry->kind;
-	flow.reply = entry->reply;
-	flow.unconfirmed = entry->unconfirmed;
-	flow.state = entry->state;
-	flow.answered = entry->answered;
-	flow.pair = entry->pair;
-	put_path(&flow, entry, fixture_second());
-	update(table_map(entry->table), &key, &flow);
-}
-
-void fixture_put_pair(const struct entry pair[2], enum container owner, bool older_generation,
-		      uint32_t idle, enum flow_state state)
-{
-	for (int i = 0; i < 2; i++) {
-		struct entry entry = pair[i];
-
-		entry.owner = owner;
-		entry.older_generation = older_generation;
-		entry.idle = idle;
-		entry.state = state;
-		entry.answered = true;
-		fixture_put(&entry);
-	}
-}
-
-void fixture_put_offloaded(const struct entry pair[2], enum container owner)
-{
-	for (int i = 0; i < 2; i++) {
-		struct entry entry = pair[i];
-
-		entry.owner = owner;
-		entry.answered = true;
-		if (!entry.state)
-			entry.state = STATE_ESTABLISHED;
-		fixture_put(&entry);
-	}
-}
-
-void fixture_remove(const struct entry *entry)
-{
-	struct flow_key key;
-
-	fixture_key(entry, 0, &key);
-	if (bpf_map_delete_elem(bpf_map__fd(table_map(entry->table)), &key))
-		err(1, "removing an entry that should be there");
-}
-
-static void read_table(enum table table, struct stored_entries *stored)
-{
-	int fd = bpf_map__fd(table_map(table));
-	struct flow_key key, *last = NULL;
-
-	while (bpf_map_get_next_key(fd, last, &key) == 0 && stored->count < MAX_ENTRIES) {
-		struct stored_entry *entry = &stored->entries[stored->count++];
-
-		entry->table = table;
-		entry->key = key;
-		if (bpf_map_lookup_elem(fd, &key, &entry->flow))
-			err(1, "reading a flow");
-		last = &entry->key;
-	}
-}
-
-void fixture_read_flows(struct stored_entries *stored)
-{
-	memset(stored, 0, sizeof(*stored));
-	read_table(NEW, stored);
-	read_table(ANSWERED, stored);
+	while (fixture_second() == second)
+		nanosleep(&a_moment, NULL);
 }
 
 void fixture_read_counters(struct counters *sum)

@@ -25,34 +25,38 @@ enum hook {
 /* Slots, one a container; the generation is always generation_of(slot). */
 enum container { NOBODY = 0, ONE = 1, TWO = 2, QUIET = 3, ROUTED = 4 };
 
+/* Half-open, or assured */
 enum table { NEW, ANSWERED };
 
-/* One entry of a flow table; .key as a hook sees a tuple. All zero: none. */
+/* What the bits of a record's state come to. */
+enum flow_state { STATE_NEW, STATE_ESTABLISHED, STATE_FIN, STATE_CLOSING };
+
+/* The record of a connection, and what goes with it: a place, an alias where it has one, counts.
+ * All zero: none. */
 struct entry {
 	enum table table;
-	enum direction direction;
 	int protocol;
-	const char *from;
-	int from_port;
-	const char *to;
-	int to_port;
-	const char *address; /* what the value has */
-	int port;
+	const char *inside;
+	int inside_port;
+	const char *outside;
+	int outside_port;
+	const char *external;
+	int external_port;
 	int peer_port;
 	enum flow_kind kind;
-	bool reply;
+	bool begun_inside;
 	bool unconfirmed;
-	/* Of entries a row puts in by itself */
+	enum flow_state state;
+	enum flow_path path[2]; /* by enum way, as all that is twice here */
+	/* Of records a row puts in by itself */
 	enum container owner;
 	bool older_generation;
 	uint32_t idle; /* seconds since it was used */
-	enum flow_state state;
-	bool answered;
-	uint32_t pair; /* its number in flow_pairs; 0: none */
-	enum flow_path path;
-	enum device out;    /* of the path */
+	bool replied;
+	bool with_data;
+	enum device out[2];
 	uint16_t path_mtu;  /* 0: 1500 */
-	uint32_t seen;      /* 1: a packet left the stack in this second, 2: in the last; 0: none */
+	uint32_t seen[2];   /* 1: a packet left the stack in this second, 2: in the last; 0: none */
 	uint32_t looked_up; /* the same of when routing was asked */
 	bool neighbour_unknown;
 };
@@ -60,9 +64,8 @@ struct entry {
 #define MAX_ENTRIES 16
 
 struct stored_entry {
-	enum table table;
-	struct flow_key key;
-	struct flow flow;
+	struct connection_key key;
+	struct connection connection;
 };
 
 struct stored_entries {
@@ -74,9 +77,10 @@ void fixture_load(void);
 void fixture_unload(void);
 
 /* Everything as it is when a row starts afresh: the four containers, their
- * ports, the interfaces, empty flow tables, masquerade ports 20000-29999. */
+ * ports, the interfaces, no connections, masquerade ports 20000-29999. */
 void fixture_reset(void);
 void fixture_clear_flows(void);
+struct owner fixture_owner(enum container container);
 
 /* Runs a program on a frame; *frame becomes what came out. Returns the verdict,
  * TC_ACT_*; FIXTURE_MARKED where mark or priority were changed [i12];
@@ -108,8 +112,6 @@ void fixture_make_one_container(enum container one, enum container other);
 void fixture_remove_veth(enum container container);
 void fixture_unmap_port(int protocol, const char *host, int host_port);
 void fixture_set_masquerade_ports(uint16_t first, uint16_t last);
-/* As though a masqueraded flow had left with it. */
-void fixture_notice_port(uint16_t port);
 void fixture_set_endpoint(const char *address, enum container owner, uint8_t prefix_length,
 			  bool masquerade);
 void fixture_set_fast_path(enum container container, enum fast_path mode);
@@ -125,23 +127,26 @@ struct address_range fixture_range(const char *address, uint8_t prefix_length, b
 void fixture_kill(enum container container);
 /* Container ONE's flows may skip the stack. */
 void fixture_offload_one(enum fast_path mode);
-/* As though all flows had left the stack just now. */
+/* As though all connections had left the stack just now. */
 void fixture_let_leave_stack(void);
 void fixture_renew(enum container container); /* DEL and ADD again: another generation */
+/* Puts the record, place, alias and counts as the programs would have; another record of that
+ * identity ends. */
 void fixture_put(const struct entry *entry);
+void fixture_put_as(const struct entry *entry, enum container owner, bool older_generation,
+		    uint32_t idle, enum flow_state state);
+/* With the paths that the row says */
+void fixture_put_offloaded(const struct entry *entry, enum container owner);
+/* Of a record that must be there: ends it, with all that goes with it, or its alias alone goes. */
+void fixture_remove(const struct entry *entry);
+void fixture_lose_alias(const struct entry *entry);
+/* So much time passes for all connections. */
+void fixture_age_flows(uint32_t seconds);
 /* The second that the programs think it is */
 uint32_t fixture_second(void);
-/* A pair with paths: what the row says of either entry. */
-void fixture_put_offloaded(const struct entry pair[2], enum container owner);
-void fixture_put_pair(const struct entry pair[2], enum container owner, bool older_generation,
-		      uint32_t idle, enum flow_state state);
-/* The pair that the entry and its other half have. */
-void fixture_take_flow_pair(const struct entry *entry);
-/* Pairs that the container is counted to have. */
-int32_t fixture_flow_pairs_of(enum container container);
-/* The table may be swept again. */
-void fixture_let_second_pass(void);
-void fixture_remove(const struct entry *entry);
+void fixture_wait_for_next_second(void);
+struct share fixture_share_of(enum container container);
+struct usage fixture_usage(void);
 
 /* How many fragments are held, and how many datagrams are known. */
 int fixture_count_held(void);
@@ -149,10 +154,11 @@ int fixture_count_fragmented(void);
 /* So much time passes for all of them. */
 void fixture_age_fragments(uint32_t seconds);
 
-/* CHOSEN in an entry becomes chosen. Padding and what varies is zero. */
-void fixture_key(const struct entry *entry, int chosen, struct flow_key *key);
 void fixture_address(uint8_t *address, const char *text);
+/* As many records as there is room for. */
 void fixture_read_flows(struct stored_entries *stored);
+/* Places, aliases and counts are those that the records say; else row_fail(). */
+void records_check(void);
 
 /* The sum over all CPUs. */
 void fixture_read_counters(struct counters *sum);

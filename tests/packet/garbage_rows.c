@@ -104,13 +104,8 @@ static const struct entry quoted_flows[] = {
 
 static void put_quoted_flows(void)
 {
-	for (size_t i = 0; i < sizeof(quoted_flows) / sizeof(quoted_flows[0]); i++) {
-		struct entry entry = quoted_flows[i];
-
-		entry.owner = ONE;
-		entry.state = STATE_ESTABLISHED;
-		fixture_put(&entry);
-	}
+	for (size_t i = 0; i < sizeof(quoted_flows) / sizeof(quoted_flows[0]); i++)
+		fixture_put_as(&quoted_flows[i], ONE, false, 0, STATE_ESTABLISHED);
 }
 
 /* The sum over a sound header or segment with its checksum in it is all ones. */
@@ -227,6 +222,7 @@ static void run_on_all(const char *what, void (*run)(enum hook hook))
 		snprintf(says, sizeof(says), "[i13] %s, through %s", what, names[hook]);
 		row_begin(says);
 		run((enum hook)hook);
+		records_check();
 		row_end();
 	}
 }

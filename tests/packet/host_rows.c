@@ -212,23 +212,11 @@ static const struct row gone_rows[] = {
 
 static void given_masqueraded_answered(void)
 {
-	static const struct entry entries[] = {MASQUERADED(ANSWERED, IPPROTO_TCP, v4_container_one,
-							   25000, v4_server, 443, v4_host, 25000)};
+	static const struct entry record = MASQUERADED(ANSWERED, IPPROTO_TCP, v4_container_one,
+						       25000, v4_server, 443, v4_host, 25000);
 
-	for (int i = 0; i < 2; i++) {
-		struct entry entry = entries[i];
-
-		entry.owner = ONE;
-		entry.state = STATE_ESTABLISHED;
-		entry.idle = 1;
-		fixture_put(&entry);
-	}
-	fixture_notice_port(25000);
+	fixture_put_as(&record, ONE, false, 1, STATE_ESTABLISHED);
 }
-
-#define WAY_OUT(table, protocol, port, server_port, ...) \
-	ENTRY(table, DIRECTION_OUT, protocol, v4_container_one, port, v4_server, server_port, \
-	      v4_host, port, server_port, FLOW_MASQUERADE, false, ##__VA_ARGS__)
 
 /* A socket of the host's that begins later, with the port that a container's flow has. */
 static const struct row later_rows[] = {
@@ -246,13 +234,12 @@ static const struct row later_rows[] = {
 	 .flows = {MASQUERADED(NEW, IPPROTO_UDP, v4_container_one, 25000, v4_server, 53, v4_host,
 			       25000),
 		   OF_HOST(NEW, IPPROTO_UDP, v4_host, 25000, v4_elsewhere, 53)}},
-	{.says = "[i08] to the same one: untouched, and the way back becomes the host's",
+	{.says = "[i08] to the same one: untouched, and the connection of the container ends",
 	 .then = true,
 	 AT(TO_UPLINK, UPLINK),
 	 .of_the_host = true,
 	 .in = UDP(v4_host, 25000, v4_server, 53),
-	 .flows = {WAY_OUT(NEW, IPPROTO_UDP, 25000, 53),
-		   OF_HOST(NEW, IPPROTO_UDP, v4_host, 25000, v4_elsewhere, 53),
+	 .flows = {OF_HOST(NEW, IPPROTO_UDP, v4_host, 25000, v4_elsewhere, 53),
 		   OF_HOST(NEW, IPPROTO_UDP, v4_host, 25000, v4_server, 53)},
 	 .counts = {"flow_host", "flow_displaced"}},
 	{.says = "[i08] whose answer it gets",
@@ -265,8 +252,7 @@ static const struct row later_rows[] = {
 	 AT(TO_UPLINK, UPLINK),
 	 .of_the_host = true,
 	 .in = TCP(v4_host, 25000, v4_server, 443, SYN),
-	 .flows = {WAY_OUT(ANSWERED, IPPROTO_TCP, 25000, 443, .state = STATE_ESTABLISHED),
-		   OF_HOST(NEW, IPPROTO_TCP, v4_host, 25000, v4_server, 443)},
+	 .flows = {OF_HOST(NEW, IPPROTO_TCP, v4_host, 25000, v4_server, 443)},
 	 .counts = {"flow_host", "flow_displaced"}},
 	{.says = "[i08] gets its SYN-ACK",
 	 .then = true,

@@ -176,18 +176,17 @@ static const struct row host_address_rows[] = {
 	 .in = UDP("2001:db8:99::42", 40000, v6_client, 53)},
 };
 
-static const struct entry foreign4[] = {FOREIGN(NEW, IPPROTO_TCP, v4_host, 8080, v4_client, 40000)};
-static const struct entry foreign_udp4[] = {
-	FOREIGN(NEW, IPPROTO_UDP, v4_host, 8080, v4_client, 40000)};
+static const struct entry foreign4 = FOREIGN(NEW, IPPROTO_TCP, v4_host, 8080, v4_client, 40000);
+static const struct entry foreign_udp4 = FOREIGN(NEW, IPPROTO_UDP, v4_host, 8080, v4_client, 40000);
 
 static void given_foreign(void)
 {
-	fixture_put_pair(foreign4, NOBODY, false, 0, STATE_NEW);
+	fixture_put_as(&foreign4, NOBODY, false, 0, STATE_NEW);
 }
 
 static void given_silent_foreign_datagrams(void)
 {
-	fixture_put_pair(foreign_udp4, NOBODY, false, 100, STATE_NEW);
+	fixture_put_as(&foreign_udp4, NOBODY, false, 100, STATE_NEW);
 }
 
 /* The client's datagrams must not have kept it alive. */
@@ -197,7 +196,7 @@ static void check_foreign_is_not_kept(void)
 
 	fixture_read_flows(&stored);
 	for (int i = 0; i < stored.count; i++)
-		if (stored.entries[i].flow.last_seen + 90 > fixture_second())
+		if (stored.entries[i].connection.last_seen + 90 > fixture_second())
 			row_fail("the entry was kept alive");
 }
 
@@ -207,7 +206,7 @@ static void check_foreign_is_kept(void)
 
 	fixture_read_flows(&stored);
 	for (int i = 0; i < stored.count; i++)
-		if (stored.entries[i].flow.last_seen + 90 < fixture_second())
+		if (stored.entries[i].connection.last_seen + 90 < fixture_second())
 			row_fail("the entry was not kept alive");
 }
 
@@ -244,29 +243,29 @@ static void given_one_gone(void)
 	fixture_remove_veth(ONE);
 }
 
-static const struct entry answered4[] = {MAPPED(ANSWERED, IPPROTO_UDP, v4_client, 40000, v4_host,
-						8080, v4_container_one, 80, 40000)};
-static const struct entry begun4[] = {
-	MAPPED(NEW, IPPROTO_TCP, v4_client, 40000, v4_host, 8080, v4_container_one, 80, 40000)};
+static const struct entry answered4 =
+	MAPPED(ANSWERED, IPPROTO_UDP, v4_client, 40000, v4_host, 8080, v4_container_one, 80, 40000);
+static const struct entry begun4 =
+	MAPPED(NEW, IPPROTO_TCP, v4_client, 40000, v4_host, 8080, v4_container_one, 80, 40000);
 
 static void given_answered_gone(void)
 {
-	fixture_put_pair(answered4, ONE, false, 2, STATE_ESTABLISHED);
+	fixture_put_as(&answered4, ONE, false, 2, STATE_ESTABLISHED);
 	given_one_gone();
 }
 
 static void given_begun_gone(void)
 {
-	fixture_put_pair(begun4, ONE, false, 2, STATE_NEW);
+	fixture_put_as(&begun4, ONE, false, 2, STATE_NEW);
 	given_one_gone();
 }
 
-static const struct entry masqueraded_out4[] = {
-	MASQUERADED(ANSWERED, IPPROTO_UDP, v4_container_one, 25000, v4_server, 53, v4_host, 25000)};
+static const struct entry masqueraded_out4 =
+	MASQUERADED(ANSWERED, IPPROTO_UDP, v4_container_one, 25000, v4_server, 53, v4_host, 25000);
 
 static void given_masqueraded_gone(void)
 {
-	fixture_put_pair(masqueraded_out4, ONE, false, 2, STATE_ESTABLISHED);
+	fixture_put_as(&masqueraded_out4, ONE, false, 2, STATE_ESTABLISHED);
 	given_one_gone();
 }
 
@@ -314,12 +313,10 @@ static void given_strict(void)
 
 #define STRICT .given = given_strict
 #define UNINVITED .verdict = DROPPED, .counts = {"drop_strict"}
-/* A flow that the container began, with its own address */
+/* What the container began, with its own address */
 #define BEGUN(table, protocol, container, container_port, server, server_port) \
-	ENTRY(table, DIRECTION_OUT, protocol, container, container_port, server, server_port, \
-	      container, container_port, server_port, FLOW_DIRECT, false), \
-		ENTRY(table, DIRECTION_IN, protocol, server, server_port, container, \
-		      container_port, container, container_port, server_port, FLOW_DIRECT, true)
+	RECORD(table, protocol, container, container_port, server, server_port, container, \
+	       container_port, server_port, FLOW_DIRECT, .begun_inside = true)
 
 static const struct row strict_rows[] = {
 	{.says = "strict: nobody outside reaches the container by its own address",
@@ -452,8 +449,8 @@ static void check_two_is_charged(void)
 
 	fixture_read_flows(&stored);
 	for (int i = 0; i < stored.count; i++)
-		if (stored.entries[i].flow.owner.slot != TWO)
-			row_fail("slot %u is charged", stored.entries[i].flow.owner.slot);
+		if (stored.entries[i].connection.owner.slot != TWO)
+			row_fail("slot %u is charged", stored.entries[i].connection.owner.slot);
 }
 
 static const struct row charge_rows[] = {

@@ -4,7 +4,7 @@
  *
  * Every row puts one packet through one program at one device of a little host
  * in namespaces of its own, and compares the verdict, the whole packet that
- * comes out with one built from scratch, what is in the flow tables, and the
+ * comes out with one built from scratch, the records of connections, and the
  * counters. [i01] is an invariant of the design; [B6] a report from the field.
  */
 #include <stdio.h>
@@ -25,12 +25,14 @@ int main(void)
 	lifetime_rows();
 	tcp_state_rows();
 	table_rows();
+	port_share_rows();
+	race_rows();
 	parsing_rows();
 	checksum_rows();
 	error_rows();
 	sctp_rows();
 	raw_rows();
-	shortcut_rows();
+	memo_rows();
 	fragment_rows();
 	offload_rows();
 	garbage_rows();

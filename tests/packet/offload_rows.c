@@ -2,14 +2,11 @@
 /* offload_rows.c - what skips the IP stack, what does not, and what is made of it. */
 #include "row.h"
 
-/* Both entries of a flow, and where their packets go */
+/* A record, and where its packets go */
 #define OFFLOADED(protocol_, family, in_path, out_path, ...) \
-	ENTRY(ANSWERED, DIRECTION_IN, protocol_, family##_client, 7000, family##_host, 8080, \
-	      family##_container_one, 80, 7000, FLOW_MAPPING, false, .path = in_path, \
-	      .out = VETH_ONE, ##__VA_ARGS__), \
-		ENTRY(ANSWERED, DIRECTION_OUT, protocol_, family##_container_one, 80, \
-		      family##_client, 7000, family##_host, 8080, 7000, FLOW_MAPPING, true, \
-		      .path = out_path, .out = UPLINK, ##__VA_ARGS__)
+	MAPPED(ANSWERED, protocol_, family##_client, 7000, family##_host, 8080, \
+	       family##_container_one, 80, 7000, .state = STATE_ESTABLISHED, \
+	       .path = {out_path, in_path}, .out = {UPLINK, VETH_ONE}, ##__VA_ARGS__)
 #define BY_PATH(protocol, family, ...) \
 	OFFLOADED(protocol, family, PATH_CONTAINER, PATH_OUT, ##__VA_ARGS__)
 #define BY_STACK(protocol, family, ...) \
@@ -17,36 +14,36 @@
 #define UNDECIDED(protocol, family, ...) \
 	OFFLOADED(protocol, family, PATH_UNDECIDED, PATH_UNDECIDED, ##__VA_ARGS__)
 
-#define PAIRS(family, ...) \
-	const struct entry tcp[2] = {BY_PATH(IPPROTO_TCP, family, ##__VA_ARGS__)}; \
-	const struct entry udp[2] = {BY_PATH(IPPROTO_UDP, family, ##__VA_ARGS__)}; \
+#define WITH_PATHS(family, ...) \
+	const struct entry tcp = BY_PATH(IPPROTO_TCP, family, ##__VA_ARGS__); \
+	const struct entry udp = BY_PATH(IPPROTO_UDP, family, ##__VA_ARGS__); \
 	fixture_set_fast_path(ONE, FAST_PATH_ESTABLISHED); \
-	fixture_put_offloaded(tcp, ONE); \
-	fixture_put_offloaded(udp, ONE)
+	fixture_put_offloaded(&tcp, ONE); \
+	fixture_put_offloaded(&udp, ONE)
 
 static void with_paths(void)
 {
-	PAIRS(v4, .seen = 1, .looked_up = 1);
+	WITH_PATHS(v4, .seen = {1, 1}, .looked_up = 1);
 }
 
 static void with_paths_v6(void)
 {
-	PAIRS(v6, .seen = 1, .looked_up = 1);
+	WITH_PATHS(v6, .seen = {1, 1}, .looked_up = 1);
 }
 
 static void seen_four_seconds_ago(void)
 {
-	PAIRS(v4, .seen = 5, .looked_up = 1);
+	WITH_PATHS(v4, .seen = {5, 5}, .looked_up = 1);
 }
 
 static void seen_six_seconds_ago(void)
 {
-	PAIRS(v4, .seen = 7, .looked_up = 1);
+	WITH_PATHS(v4, .seen = {7, 7}, .looked_up = 1);
 }
 
 static void with_small_mtu(void)
 {
-	PAIRS(v4, .seen = 1, .looked_up = 1, .path_mtu = 500);
+	WITH_PATHS(v4, .seen = {1, 1}, .looked_up = 1, .path_mtu = 500);
 }
 
 static void with_offload_dropped(void)
@@ -63,19 +60,19 @@ static void with_container_gone(void)
 
 static void with_fast_path_off(void)
 {
-	PAIRS(v4, .seen = 1, .looked_up = 2);
+	WITH_PATHS(v4, .seen = {1, 1}, .looked_up = 2);
 	fixture_set_fast_path(ONE, FAST_PATH_OFF);
 }
 
 /* Asked about again: the uplink's route is what it was. */
 static void looked_up_before(void)
 {
-	PAIRS(v4, .seen = 1, .looked_up = 2);
+	WITH_PATHS(v4, .seen = {1, 1}, .looked_up = 2);
 }
 
 static void with_unknown_neighbour(void)
 {
-	PAIRS(v4, .seen = 1, .looked_up = 1, .neighbour_unknown = true);
+	WITH_PATHS(v4, .seen = {1, 1}, .looked_up = 1, .neighbour_unknown = true);
 }
 
 #define IN4(protocol, ...) protocol(v4_client, 7000, v4_host, 8080, ##__VA_ARGS__)
@@ -157,16 +154,11 @@ static const struct row path_rows[] = {
 /* Container one has asked it, and left as the host does on that link. */
 static void with_way_by_container(void)
 {
-	static const struct entry halves[] = {
-		ENTRY(ANSWERED, DIRECTION_OUT, IPPROTO_UDP, v4_container_one, 25000, BEHIND_ROUTED,
-		      50, "10.20.0.1", 25000, 50, FLOW_MASQUERADE, false, .out = VETH_ROUTED,
-		      .owner = ONE, .state = STATE_ESTABLISHED),
-		ENTRY(ANSWERED, DIRECTION_IN, IPPROTO_UDP, BEHIND_ROUTED, 50, "10.20.0.1", 25000,
-		      v4_container_one, 25000, 50, FLOW_MASQUERADE, true, .owner = ONE,
-		      .state = STATE_ESTABLISHED)};
+	static const struct entry record =
+		MASQUERADED(ANSWERED, IPPROTO_UDP, v4_container_one, 25000, BEHIND_ROUTED, 50,
+			    "10.20.0.1", 25000, .out = {[OUTWARDS] = VETH_ROUTED});
 
-	for (int i = 0; i < 2; i++)
-		fixture_put(&halves[i]);
+	fixture_put_as(&record, ONE, false, 0, STATE_ESTABLISHED);
 }
 
 #define FOREIGN_ERROR .verdict = DROPPED, .counts = {"drop_foreign_error"}
@@ -279,12 +271,10 @@ static const struct row stack_rows[] = {
 
 static void put_undecided(uint32_t in_seen, uint32_t out_seen)
 {
-	struct entry pair[2] = {UNDECIDED(IPPROTO_TCP, v4)};
+	const struct entry record = UNDECIDED(IPPROTO_TCP, v4, .seen = {out_seen, in_seen});
 
 	fixture_set_fast_path(ONE, FAST_PATH_ESTABLISHED);
-	pair[0].seen = in_seen;
-	pair[1].seen = out_seen;
-	fixture_put_offloaded(pair, ONE);
+	fixture_put_offloaded(&record, ONE);
 }
 
 static void seen_both_ways(void)
@@ -314,15 +304,6 @@ static void at_uplink_of_others(void)
 	fixture_without_fast_path(UPLINK);
 }
 
-static void sent_elsewhere(void)
-{
-	struct entry pair[2] = {UNDECIDED(IPPROTO_TCP, v4, .seen = 1)};
-
-	fixture_set_fast_path(ONE, FAST_PATH_ESTABLISHED);
-	pair[1].out = SECOND_UPLINK;
-	fixture_put_offloaded(pair, ONE);
-}
-
 #define DECIDES(says_, given_) .says = says_, .given = given_, .within_a_second = true
 
 static const struct row decision_rows[] = {
@@ -350,33 +331,38 @@ static const struct row decision_rows[] = {
 		 at_uplink_of_others),
 	 AT(FROM_UPLINK, UPLINK), .in = IN4(TCP, ACK), .out = IN4_DONE(TCP, ACK),
 	 .flows = {BY_STACK(IPPROTO_TCP, v4)}},
-	{DECIDES("the stack sends it elsewhere: the stack's for good", sent_elsewhere),
-	 AT(FROM_CONTAINER, VETH_ONE), .in = OUT4(TCP, ACK), .flows = {BY_STACK(IPPROTO_TCP, v4)}},
 };
 
 /* Masqueraded, from a ptp container */
 #define LEAVING(in_path, out_path, ...) \
-	ENTRY(ANSWERED, DIRECTION_OUT, IPPROTO_UDP, v4_container_routed, 5000, v4_server, 53, \
-	      v4_host, 20000, 53, FLOW_MASQUERADE, false, .path = out_path, .out = UPLINK, \
-	      ##__VA_ARGS__), \
-		ENTRY(ANSWERED, DIRECTION_IN, IPPROTO_UDP, v4_server, 53, v4_host, 20000, \
-		      v4_container_routed, 5000, 53, FLOW_MASQUERADE, true, .path = in_path, \
-		      .out = VETH_ROUTED, ##__VA_ARGS__)
+	MASQUERADED(ANSWERED, IPPROTO_UDP, v4_container_routed, 5000, v4_server, 53, v4_host, \
+		    20000, .state = STATE_ESTABLISHED, .path = {out_path, in_path}, \
+		    .out = {UPLINK, VETH_ROUTED}, ##__VA_ARGS__)
 
 static void masqueraded(void)
 {
-	const struct entry pair[2] = {LEAVING(PATH_CONTAINER, PATH_OUT, .seen = 1, .looked_up = 1)};
+	const struct entry record =
+		LEAVING(PATH_CONTAINER, PATH_OUT, .seen = {1, 1}, .looked_up = 1);
 
 	fixture_set_fast_path(ROUTED, FAST_PATH_ESTABLISHED);
-	fixture_put_offloaded(pair, ROUTED);
+	fixture_put_offloaded(&record, ROUTED);
 }
 
 static void masqueraded_undecided(void)
 {
-	const struct entry pair[2] = {LEAVING(PATH_UNDECIDED, PATH_UNDECIDED, .seen = 1)};
+	const struct entry record = LEAVING(PATH_UNDECIDED, PATH_UNDECIDED, .seen = {1, 1});
 
 	fixture_set_fast_path(ROUTED, FAST_PATH_ESTABLISHED);
-	fixture_put_offloaded(pair, ROUTED);
+	fixture_put_offloaded(&record, ROUTED);
+}
+
+static void masqueraded_elsewhere(void)
+{
+	struct entry record = LEAVING(PATH_UNDECIDED, PATH_UNDECIDED, .seen = {1, 1});
+
+	record.out[OUTWARDS] = SECOND_UPLINK;
+	fixture_set_fast_path(ROUTED, FAST_PATH_ESTABLISHED);
+	fixture_put_offloaded(&record, ROUTED);
 }
 
 #define TO_ROUTED .hop_limit = ONE_HOP_LESS, .to_mac = MAC_CONTAINER_ROUTED, .from_mac = MAC_ROUTED
@@ -393,6 +379,10 @@ static const struct row masquerade_rows_of_paths[] = {
 	 .out = UDP(v4_server, 53, v4_container_routed, 5000, TO_ROUTED), .verdict = REDIRECTED,
 	 .by = PATH_CONTAINER, .flows = {LEAVING(PATH_CONTAINER, PATH_OUT)},
 	 .counts = {"flow_offloaded", "fast_into_container"}},
+	{DECIDES("masqueraded, and the stack sends it elsewhere: the stack's for good",
+		 masqueraded_elsewhere),
+	 AT(FROM_CONTAINER, VETH_ROUTED), .in = UDP(v4_container_routed, 5000, v4_server, 53),
+	 .flows = {LEAVING(PATH_STACK, PATH_STACK)}},
 };
 
 void offload_rows(void)

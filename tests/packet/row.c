@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "records.h"
 #include "row.h"
 
 static int number;
@@ -195,47 +196,74 @@ static void format_address(char *text, size_t size, const uint8_t *address)
 		inet_ntop(AF_INET6, address, text, (socklen_t)size);
 }
 
+/* What a row may say of a record. */
+static enum flow_state state_of(const struct stored_entry *entry)
+{
+	uint32_t state = entry->connection.state, fins = STATE_FIN_INSIDE | STATE_FIN_OUTSIDE;
+
+	if (!(state & STATE_ASSURED))
+		return STATE_NEW;
+	if (entry->key.protocol != PROTOCOL_TCP)
+		return STATE_ESTABLISHED;
+	if ((state & (STATE_AWAITED_INSIDE | STATE_AWAITED_OUTSIDE)) || (state & fins) == fins)
+		return STATE_CLOSING;
+	return state & fins ? STATE_FIN : STATE_ESTABLISHED;
+}
+
 static void describe(const char *what, const struct stored_entry *entry)
 {
-	char from[INET6_ADDRSTRLEN], to[INET6_ADDRSTRLEN], address[INET6_ADDRSTRLEN];
-	const struct flow_key *key = &entry->key;
-	const struct flow *flow = &entry->flow;
+	char inside[INET6_ADDRSTRLEN], outside[INET6_ADDRSTRLEN], external[INET6_ADDRSTRLEN];
+	const struct connection *connection = &entry->connection;
+	const struct connection_key *key = &entry->key;
 
-	format_address(from, sizeof(from), key->source);
-	format_address(to, sizeof(to), key->destination);
-	format_address(address, sizeof(address), flow->address);
-	row_fail("%s: %s %s protocol %u %s:%u -> %s:%u: %s:%u peer %u kind %u state %u reply %u "
-		 "path %u%s",
-		 what, entry->table == NEW ? "flows_new" : "flows",
-		 key->direction == DIRECTION_IN ? "in" : "out", key->protocol, from,
-		 key->source_port, to, key->destination_port, address, flow->port, flow->peer_port,
-		 flow->kind, flow->state, flow->reply, flow->path,
-		 flow->unconfirmed ? " unconfirmed" : "");
+	format_address(inside, sizeof(inside), key->inside);
+	format_address(outside, sizeof(outside), key->outside);
+	format_address(external, sizeof(external), connection->external_address);
+	row_fail("%s: protocol %u inside %s:%u outside %s:%u: external %s:%u peer %u kind %u"
+		 " state %u (%x) begun by the %s, paths %u %u",
+		 what, key->protocol, inside, key->inside_port, outside, key->outside_port,
+		 external, connection->external_port, connection->peer_port, connection->kind,
+		 state_of(entry), connection->state,
+		 connection->begun_inside ? "inside" : "outside", connection->path[OUTWARDS],
+		 connection->path[INWARDS]);
+}
+
+static uint16_t port_of(int port)
+{
+	return (uint16_t)(port == CHOSEN ? chosen : port);
 }
 
 static void expect_entry(struct stored_entry *stored, const struct entry *entry)
 {
+	static const uint32_t bits[] = {[STATE_FIN] = STATE_FIN_INSIDE,
+					[STATE_CLOSING] = STATE_FIN_INSIDE | STATE_FIN_OUTSIDE};
+	struct connection *connection = &stored->connection;
+
 	memset(stored, 0, sizeof(*stored));
-	stored->table = entry->table;
-	fixture_key(entry, chosen, &stored->key);
-	fixture_address(stored->flow.address, entry->address);
-	stored->flow.port = (uint16_t)(entry->port == CHOSEN ? chosen : entry->port);
-	stored->flow.peer_port = (uint16_t)(entry->peer_port == CHOSEN ? chosen : entry->peer_port);
-	stored->flow.kind = entry->kind;
-	stored->flow.reply = entry->reply;
-	stored->flow.unconfirmed = entry->unconfirmed;
-	stored->flow.state = entry->state;
-	stored->flow.path = entry->path;
+	records_key(entry, chosen, &stored->key);
+	fixture_address(connection->external_address, entry->external);
+	connection->external_port = port_of(entry->external_port);
+	connection->peer_port = port_of(entry->peer_port);
+	connection->kind = entry->kind;
+	connection->begun_inside = entry->begun_inside;
+	connection->state = entry->unconfirmed ? STATE_UNCONFIRMED : 0;
+	if (entry->table == ANSWERED)
+		connection->state |= STATE_ASSURED;
+	if (entry->state >= STATE_FIN)
+		connection->state |= bits[entry->state];
+	memcpy(connection->path, entry->path, sizeof(connection->path));
 }
 
-static bool entry_matches(const struct stored_entry *a, const struct stored_entry *b)
+static bool entry_matches(const struct stored_entry *one, const struct stored_entry *other)
 {
-	return a->table == b->table && memcmp(&a->key, &b->key, sizeof(a->key)) == 0 &&
-	       memcmp(a->flow.address, b->flow.address, sizeof(a->flow.address)) == 0 &&
-	       a->flow.port == b->flow.port && a->flow.peer_port == b->flow.peer_port &&
-	       a->flow.kind == b->flow.kind && a->flow.reply == b->flow.reply &&
-	       a->flow.state == b->flow.state && a->flow.unconfirmed == b->flow.unconfirmed &&
-	       a->flow.path == b->flow.path;
+	const struct connection *a = &one->connection, *b = &other->connection;
+
+	return memcmp(&one->key, &other->key, sizeof(one->key)) == 0 &&
+	       memcmp(a->external_address, b->external_address, sizeof(a->external_address)) == 0 &&
+	       a->external_port == b->external_port && a->peer_port == b->peer_port &&
+	       a->kind == b->kind && a->begun_inside == b->begun_inside &&
+	       state_of(one) == state_of(other) && !((a->state ^ b->state) & STATE_UNCONFIRMED) &&
+	       memcmp(a->path, b->path, sizeof(a->path)) == 0;
 }
 
 static bool contains(const struct stored_entries *set, const struct stored_entry *entry)
@@ -259,20 +287,16 @@ static void check_flows(const struct row *row)
 	struct stored_entries expected = {0}, got;
 
 	fixture_read_flows(&got);
-	if (row->then && !row->flows[0].from)
+	records_check();
+	if (row->then && !row->flows[0].inside)
 		expected = before;
-	for (int i = 0; i < ROW_ENTRIES && row->flows[i].from; i++) {
-		struct stored_entry *entry = &expected.entries[expected.count++];
-
-		expect_entry(entry, &row->flows[i]);
-		if (entry->table == ANSWERED && entry->flow.state == STATE_NEW)
-			entry->flow.state = STATE_ESTABLISHED;
-	}
+	for (int i = 0; i < ROW_ENTRIES && row->flows[i].inside; i++)
+		expect_entry(&expected.entries[expected.count++], &row->flows[i]);
 	before = got;
 	if (row->flows_unchecked)
 		return;
-	complain_of_missing("flow missing", &expected, &got);
-	complain_of_missing("flow not expected", &got, &expected);
+	complain_of_missing("record missing", &expected, &got);
+	complain_of_missing("record not expected", &got, &expected);
 }
 
 static bool is_counted(const struct row *row, const char *name)

@@ -28,8 +28,8 @@ struct row {
 	enum flow_path by;     /* REDIRECTED: past the IP stack */
 	unsigned int priority; /* of what leaves past it, IPv4 */
 	struct packet out;     /* none: what went in, byte for byte */
-	/* All that is in both flow tables; none: nothing or, of a row that goes on,
-	 * what was there before. */
+	/* All connections there are; none: nothing or, of a row that goes on, what was there
+	 * before. */
 	struct entry flows[ROW_ENTRIES];
 	bool flows_unchecked;
 	const char *counts[ROW_COUNTERS]; /* these go up by one; no other drop_* ever does */
@@ -77,53 +77,48 @@ struct row {
 #define ERROR6(type, code, source, destination, quoted, ...) \
 	ERROR(IPPROTO_ICMPV6, type, code, source, destination, quoted, ##__VA_ARGS__)
 
-/* One entry of a flow table: what a hook sees, and what its value says. */
-#define ENTRY(table_, direction_, protocol_, source, source_port, destination, destination_port, \
-	      address_, port_, peer_port_, kind_, reply_, ...) \
+/* The record of a connection: inside, outside, what outside is seen of the inside, and the port of
+ * the outside there. */
+#define RECORD(table_, protocol_, inside_, inside_port_, outside_, outside_port_, external_, \
+	       external_port_, peer_port_, kind_, ...) \
 	{ \
-		.table = table_, .direction = direction_, .protocol = protocol_, .from = source, \
-		.from_port = source_port, .to = destination, .to_port = destination_port, \
-		.address = address_, .port = port_, .peer_port = peer_port_, .kind = kind_, \
-		.reply = reply_, ##__VA_ARGS__ \
+		.table = table_, .protocol = protocol_, .inside = inside_, \
+		.inside_port = inside_port_, .outside = outside_, .outside_port = outside_port_, \
+		.external = external_, .external_port = external_port_, .peer_port = peer_port_, \
+		.kind = kind_, ##__VA_ARGS__ \
 	}
 
-/* Both entries of a flow through a mapping: what the client sends, and where it goes. */
+/* Through a mapping: what the client sends, and where it goes. */
 #define MAPPED(table_, protocol_, client, client_port, host, host_port, container, container_port, \
 	       moved_port, ...) \
-	ENTRY(table_, DIRECTION_IN, protocol_, client, client_port, host, host_port, container, \
-	      container_port, moved_port, FLOW_MAPPING, false, ##__VA_ARGS__), \
-		ENTRY(table_, DIRECTION_OUT, protocol_, container, container_port, client, \
-		      moved_port, host, host_port, client_port, FLOW_MAPPING, true, ##__VA_ARGS__)
+	RECORD(table_, protocol_, container, container_port, client, moved_port, host, host_port, \
+	       client_port, FLOW_MAPPING, ##__VA_ARGS__)
 
-/* Both entries of a masqueraded flow: what the container sends, and as whom it leaves. */
+/* Masqueraded: what the container sends, and as whom it leaves. */
 #define MASQUERADED(table_, protocol_, container, container_port, server, server_port, host, \
-		    host_port) \
-	ENTRY(table_, DIRECTION_OUT, protocol_, container, container_port, server, server_port, \
-	      host, host_port, server_port, FLOW_MASQUERADE, false), \
-		ENTRY(table_, DIRECTION_IN, protocol_, server, server_port, host, host_port, \
-		      container, container_port, server_port, FLOW_MASQUERADE, true)
+		    host_port, ...) \
+	RECORD(table_, protocol_, container, container_port, server, server_port, host, host_port, \
+	       server_port, FLOW_MASQUERADE, .begun_inside = true, ##__VA_ARGS__)
 
-/* Both entries of a flow that is left alone, begun from outside or by the host. */
-#define DIRECT(table_, protocol_, client, client_port, container, container_port) \
-	ENTRY(table_, DIRECTION_IN, protocol_, client, client_port, container, container_port, \
-	      container, container_port, client_port, FLOW_DIRECT, false), \
-		ENTRY(table_, DIRECTION_OUT, protocol_, container, container_port, client, \
-		      client_port, container, container_port, client_port, FLOW_DIRECT, true)
-/* A direct flow that came from anywhere, before the stack has let it through. */
+/* Left alone, begun from outside or by the host. */
+#define DIRECT(table_, protocol_, client, client_port, container, container_port, ...) \
+	RECORD(table_, protocol_, container, container_port, client, client_port, container, \
+	       container_port, client_port, FLOW_DIRECT, ##__VA_ARGS__)
+/* The same where the client's port had to move */
+#define DIRECT_MOVED(table_, protocol_, client, client_port, container, container_port, \
+		     moved_port) \
+	RECORD(table_, protocol_, container, container_port, client, moved_port, container, \
+	       container_port, client_port, FLOW_DIRECT)
+/* A direct one that came from anywhere, before the stack has let it through. */
 #define NOTED(protocol_, client, client_port, container, container_port) \
-	ENTRY(NEW, DIRECTION_IN, protocol_, client, client_port, container, container_port, \
-	      container, container_port, client_port, FLOW_DIRECT, false, .unconfirmed = true)
+	DIRECT(NEW, protocol_, client, client_port, container, container_port, .unconfirmed = true)
 #define OF_HOST(table_, protocol_, host, host_port, server, server_port) \
-	ENTRY(table_, DIRECTION_OUT, protocol_, host, host_port, server, server_port, host, \
-	      host_port, server_port, FLOW_HOST, false), \
-		ENTRY(table_, DIRECTION_IN, protocol_, server, server_port, host, host_port, host, \
-		      host_port, server_port, FLOW_HOST, true)
+	RECORD(table_, protocol_, host, host_port, server, server_port, host, host_port, \
+	       server_port, FLOW_HOST, .begun_inside = true)
 
 #define FOREIGN(table_, protocol_, host, host_port, server, server_port) \
-	ENTRY(table_, DIRECTION_OUT, protocol_, host, host_port, server, server_port, host, \
-	      host_port, server_port, FLOW_FOREIGN, false), \
-		ENTRY(table_, DIRECTION_IN, protocol_, server, server_port, host, host_port, host, \
-		      host_port, server_port, FLOW_FOREIGN, true)
+	RECORD(table_, protocol_, host, host_port, server, server_port, host, host_port, \
+	       server_port, FLOW_FOREIGN, .begun_inside = true)
 
 /* Runs rows in their order, a TAP line each. */
 void row_run_all(const struct row *rows, size_t count);
@@ -159,6 +154,8 @@ void identity_rows(void);
 void lifetime_rows(void);
 void tcp_state_rows(void);
 void table_rows(void);
+void port_share_rows(void);
+void race_rows(void);
 void parsing_rows(void);
 void checksum_rows(void);
 void error_rows(void);
@@ -167,6 +164,6 @@ void fragment_rows(void);
 void garbage_rows(void);
 void raw_rows(void);
 void offload_rows(void);
-void shortcut_rows(void);
+void memo_rows(void);
 
 #endif

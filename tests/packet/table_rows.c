@@ -1,47 +1,37 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* table_rows.c - the table of answered flows: full, nearly full, and who may have how much. */
+/* table_rows.c - the places of connections: full, nearly full, and who may have how many. */
 #include <linux/pkt_cls.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "row.h"
 
-#define PAIRS (FLOW_PAIRS(MIN_FLOWS) - 1)
-#define IDLE 100000
+#define PLACES MIN_ASSURED
+#define HOG (PLACES / 16)
+#define RING MIN_HALF_OPEN
+#define DEAD 8000 /* seconds: longer than any connection lives */
 #define PORTS 4096
 
 static struct counters before, now;
 
-#define COUNTED(name) (fixture_read_counters(&now), now.name - before.name)
+#define COUNTED(name) (fixture_read_counters(&now), (long)(now.name - before.name))
 
-static const char *crowd_address(int nth)
+static void begin_row(const char *says)
 {
-	static const char *const addresses[] = {"198.51.100.20", "198.51.100.21", "198.51.100.22"};
-
-	return addresses[nth / PORTS];
+	row_begin(says);
+	fixture_read_counters(&before);
 }
 
-/* The nth established connection to container two, which has the nth pair. */
-static void put_in_crowd(int nth, uint32_t idle)
+static void end_row(void)
 {
-	const char *from = crowd_address(nth);
-	int port = 1024 + nth % PORTS;
-	struct entry pair[] = {MAPPED(ANSWERED, IPPROTO_TCP, from, port, v4_host_other, 9090,
-				      v4_container_two, 91, port)};
-
-	pair[0].owner = TWO;
-	pair[0].pair = pair[1].pair = (uint32_t)nth;
-	fixture_put_pair(pair, TWO, false, idle, STATE_ESTABLISHED);
-	fixture_take_flow_pair(&pair[0]);
+	records_check();
+	row_end();
 }
 
-static void fill_table(int dead_percent)
+static void start_afresh(void)
 {
 	host_close_sockets();
 	fixture_reset();
-	srandom(7);
-	for (int nth = 1; nth <= PAIRS; nth++)
-		put_in_crowd(nth, random() % 100 < dead_percent ? IDLE : 0);
-	fixture_read_counters(&before);
 }
 
 static void expect_verdict(int got, int expected, const char *whose)
@@ -56,239 +46,592 @@ static void expect_number(long got, long expected, const char *what)
 		row_fail("%s: %ld, expected %ld", what, got, expected);
 }
 
-static int send_to(int host_port, int port, unsigned int flags)
+/* Addresses and ports of the nth client of a crowd */
+static const char *crowd_address(int nth)
 {
-	const struct packet packet = TCP(v4_client, port, v4_host, host_port, flags);
+	static char address[32];
+
+	snprintf(address, sizeof(address), "198.51.%d.%d", 101 + nth / PORTS / 200,
+		 1 + nth / PORTS % 200);
+	return address;
+}
+
+static int crowd_port(int nth)
+{
+	return 1024 + nth % PORTS;
+}
+
+/* The nth of a container's connections by its mapped port, as ADD has mapped it in the fixture */
+static void put_nth(enum container owner, int nth, struct entry like)
+{
+	static const struct {
+		const char *host, *container;
+		int host_port, container_port;
+	} mappings[] = {
+		[ONE] = {v4_host, v4_container_one, 8080, 80},
+		[TWO] = {v4_host_other, v4_container_two, 9090, 91},
+		[QUIET] = {v4_host, v4_container_quiet, 7070, 70},
+		[ROUTED] = {v4_host, v4_container_routed, 5050, 50},
+	};
+
+	like.protocol = IPPROTO_TCP;
+	like.inside = mappings[owner].container;
+	like.inside_port = mappings[owner].container_port;
+	like.outside = crowd_address(nth);
+	like.outside_port = like.peer_port = crowd_port(nth);
+	like.external = mappings[owner].host;
+	like.external_port = mappings[owner].host_port;
+	like.kind = FLOW_MAPPING;
+	like.owner = owner;
+	fixture_put(&like);
+}
+
+/* count: how many there are, from the first on */
+static void put_crowd(enum container owner, int count, struct entry like)
+{
+	for (int nth = 0; nth < count; nth++)
+		put_nth(owner, nth, like);
+}
+
+#define ASSURED(state_, ...) ((struct entry){.table = ANSWERED, .state = state_, ##__VA_ARGS__})
+#define ESTABLISHED(...) ASSURED(STATE_ESTABLISHED, ##__VA_ARGS__)
+
+static int send_from(const char *client, int host_port, int port, unsigned int flags)
+{
+	const struct packet packet = TCP(client, port, v4_host, host_port, flags);
 
 	return row_send(FROM_UPLINK, UPLINK, &packet);
 }
 
-static void begin_with_one(int port)
+static int send_to(int host_port, int port, unsigned int flags)
 {
-	const struct packet answer = TCP(v4_container_one, 80, v4_client, port, SYN | ACK);
+	return send_from(v4_client, host_port, port, flags);
+}
 
-	expect_verdict(send_to(8080, port, SYN), TC_ACT_UNSPEC, "a SYN");
+static void begin_from(const char *client, int port)
+{
+	const struct packet answer = TCP(v4_container_one, 80, client, port, SYN | ACK);
+
+	expect_verdict(send_from(client, 8080, port, SYN), TC_ACT_UNSPEC, "a SYN");
 	row_send(TO_UPLINK, UPLINK, &answer);
+}
+
+static int connect_from(const char *client, int port)
+{
+	begin_from(client, port);
+	return send_from(client, 8080, port, ACK);
 }
 
 static int connect_to_one(int port)
 {
-	begin_with_one(port);
-	return send_to(8080, port, ACK);
+	return connect_from(v4_client, port);
+}
+
+/* Of another mapped container */
+static int connect_to(enum container owner, int port)
+{
+	const struct packet answer_of_quiet =
+		TCP(v4_container_quiet, 70, v4_client, port, SYN | ACK);
+	const struct packet answer_of_routed =
+		TCP(v4_container_routed, 50, v4_client, port, SYN | ACK);
+	int host_port = owner == QUIET ? 7070 : 5050;
+
+	send_to(host_port, port, SYN);
+	row_send(TO_UPLINK, UPLINK, owner == QUIET ? &answer_of_quiet : &answer_of_routed);
+	return send_to(host_port, port, ACK);
+}
+
+/* What container one begins itself */
+static int connect_from_one(int port)
+{
+	const struct packet begin = TCP(v4_container_one, port, v4_server, 443, SYN);
+	const struct packet answer = TCP(v4_server, 443, v4_host, port, SYN | ACK);
+	const struct packet go_on = TCP(v4_container_one, port, v4_server, 443, ACK);
+	int verdict = row_send(TO_UPLINK, UPLINK, &begin);
+
+	if (verdict != TC_ACT_UNSPEC)
+		return verdict;
+	row_send(FROM_UPLINK, UPLINK, &answer);
+	return row_send(TO_UPLINK, UPLINK, &go_on);
+}
+
+static int crowd_goes_on(int nth)
+{
+	const struct packet data =
+		TCP(crowd_address(nth), crowd_port(nth), v4_host_other, 9090, ACK);
+
+	return row_send(FROM_UPLINK, UPLINK, &data);
+}
+
+static void fill_table(struct entry like)
+{
+	start_afresh();
+	put_crowd(TWO, PLACES, like);
+}
+
+static void hosts_in_full_table(void)
+{
+	const struct packet ask = UDP(v4_host, 8080, v4_server, 53);
+	const struct packet answer = UDP(v4_server, 53, v4_host, 8080);
+
+	begin_row("[i08] but lets the host's own pass half-open");
+	host_bind_udp(v4_host, 8080);
+	for (int i = 0; i < 3; i++) {
+		row_send_of_host(TO_UPLINK, UPLINK, &ask);
+		expect_verdict(row_send(FROM_UPLINK, UPLINK, &answer), TC_ACT_UNSPEC, "an answer");
+	}
+	expect_number(COUNTED(drop_table_full), 0, "drop_table_full");
+	end_row();
+}
+
+static void direct_in_full_table(void)
+{
+	const struct packet ask = UDP(v4_client, 5000, v4_container_one, 53);
+	const struct packet answer = UDP(v4_container_one, 53, v4_client, 5000);
+
+	begin_row("and what is not translated");
+	for (int i = 0; i < 3; i++) {
+		expect_verdict(row_send(FROM_UPLINK, UPLINK, &ask), TC_ACT_UNSPEC, "a question");
+		row_send(TO_CONTAINER, BRIDGE, &ask);
+		expect_verdict(row_send(TO_UPLINK, UPLINK, &answer), TC_ACT_UNSPEC, "an answer");
+	}
+	expect_number(COUNTED(drop_table_full), 0, "drop_table_full");
+	expect_number(COUNTED(flow_masquerade), 0, "flow_masquerade");
+	end_row();
+}
+
+/* For one who is refused all places of a table as small as this are looked at. */
+#define REFUSALS_A_ROUND 1
+
+static void place_of_ended(void)
+{
+	int refused = 0;
+
+	begin_row("where an old one has ended, the refused one gets its place when it tries again");
+	put_nth(TWO, PLACES / 3, ESTABLISHED(.idle = DEAD));
+	fixture_wait_for_next_second();
+	while (send_to(8080, 40000, ACK) != TC_ACT_UNSPEC && refused <= REFUSALS_A_ROUND)
+		refused++;
+	if (refused > REFUSALS_A_ROUND)
+		row_fail("it is refused %d times", refused);
+	expect_number(COUNTED(flow_promoted), 1, "flow_promoted");
+	expect_number(fixture_share_of(TWO).in, PLACES - 1, "connections of two");
+	expect_number(fixture_usage().assured, PLACES, "all connections");
+	end_row();
 }
 
 static void full_table(void)
 {
-	const struct packet answer = UDP(v4_server, 53, v4_host, 8080);
-
-	row_begin("a full table refuses the packet that answers a flow, and counts it");
-	fill_table(0);
+	fill_table(ESTABLISHED());
+	begin_row("a full table refuses the packet that answers a connection, and counts it");
 	expect_verdict(connect_to_one(40000), TC_ACT_SHOT, "the third packet");
 	expect_number(COUNTED(drop_table_full), 1, "drop_table_full");
-	row_end();
+	end_row();
 
-	row_begin("and keeps every flow that it has");
-	for (int nth = 1; nth <= PAIRS; nth += 7) {
-		const struct packet data =
-			TCP(crowd_address(nth), 1024 + nth % PORTS, v4_host_other, 9090, ACK);
+	begin_row("and keeps every one that it has");
+	for (int nth = 0; nth < PLACES; nth += 7)
+		expect_verdict(crowd_goes_on(nth), TC_ACT_UNSPEC, "an old one");
+	expect_number(COUNTED(flow_mapping), 0, "flow_mapping");
+	expect_number(fixture_usage().assured, PLACES, "all connections");
+	end_row();
 
-		expect_verdict(row_send(FROM_UPLINK, UPLINK, &data), TC_ACT_UNSPEC, "an old flow");
-	}
-	expect_number(COUNTED(flow_mapping), 1, "flow_mapping");
-	row_end();
-
-	row_begin("[i08] but lets the host's own flows pass half-open");
-	host_bind_udp(v4_host, 8080);
-	for (int i = 0; i < 3; i++) {
-		const struct packet ask = UDP(v4_host, 8080, v4_server, 53);
-
-		row_send_of_host(TO_UPLINK, UPLINK, &ask);
-		expect_verdict(row_send(FROM_UPLINK, UPLINK, &answer), TC_ACT_UNSPEC, "an answer");
-	}
-	expect_number((long)COUNTED(drop_table_full), 1, "drop_table_full");
-	row_end();
-
-	row_begin("where an old flow has ended, the refused one has its place when it tries again");
-	put_in_crowd(PAIRS / 3, IDLE);
-	fixture_let_second_pass();
-	send_to(8080, 40000, ACK);
-	expect_verdict(send_to(8080, 40000, ACK), TC_ACT_UNSPEC, "tried again");
-	expect_number(COUNTED(flow_promoted), 1, "flow_promoted");
-	row_end();
+	hosts_in_full_table();
+	direct_in_full_table();
+	place_of_ended();
 }
 
-/* As many newcomers as leave one pair in a hundred dead. */
+/* As many newcomers as leave one place in a hundred dead. */
 static void nearly_full_table(void)
 {
 	int refused = 0;
 
-	row_begin("a table of which 95 % are alive refuses next to nobody");
-	fill_table(5);
-	for (int i = 0; i < 4 * PAIRS / 100; i++)
+	start_afresh();
+	srandom(7);
+	for (int nth = 0; nth < PLACES; nth++)
+		put_nth(TWO, nth, ESTABLISHED(.idle = random() % 100 < 5 ? DEAD : 0));
+	begin_row("a table of which 95 % are alive refuses next to nobody");
+	for (int i = 0; i < 4 * PLACES / 100; i++)
 		refused += connect_to_one(20000 + i) != TC_ACT_UNSPEC;
 	if (refused > 2)
-		row_fail("%d of %d are refused", refused, 4 * PAIRS / 100);
-	expect_number(fixture_flow_pairs_of(ONE), 4 * PAIRS / 100 - refused, "flows of one");
-	row_end();
+		row_fail("%d of %d are refused", refused, 4 * PLACES / 100);
+	expect_number(fixture_share_of(ONE).in, 4 * PLACES / 100 - refused, "connections of one");
+	end_row();
 }
 
-static const struct entry connected_one[] = {
-	MAPPED(ANSWERED, IPPROTO_TCP, v4_client, 1000, v4_host, 8080, v4_container_one, 80, 1000)};
+/* Is there room for a newcomer, where all that there is is like that? */
+static void check_room(const char *says, struct entry like, bool room)
+{
+	fill_table(like);
+	begin_row(says);
+	expect_verdict(connect_to_one(40000), room ? TC_ACT_UNSPEC : TC_ACT_SHOT, "the newcomer");
+	expect_number(COUNTED(drop_table_full), !room, "drop_table_full");
+	end_row();
+}
+
+static void who_gives_way(void)
+{
+	check_room("closed ones give way at once, where there is no other room",
+		   ASSURED(STATE_CLOSING), true);
+	begin_row("and count no more");
+	expect_number(fixture_usage().assured, 1, "all connections");
+	expect_number(fixture_share_of(TWO).in, 0, "connections of two");
+	end_row();
+	begin_row("but are there for late segments, where nobody has taken their place");
+	expect_verdict(crowd_goes_on(PLACES / 2), TC_ACT_UNSPEC, "a late ACK");
+	expect_number(COUNTED(rewritten_destination), 1, "rewritten_destination");
+	expect_number(COUNTED(flow_mapping), 0, "flow_mapping");
+	end_row();
+	check_room("what has been dead for half a day is as dead", ESTABLISHED(.idle = 12 * 3600),
+		   true);
+	check_room("half-closed ones keep their places for two minutes",
+		   ASSURED(STATE_FIN, .idle = 110, .with_data = true), false);
+	check_room("and give way then", ASSURED(STATE_FIN, .idle = 121, .with_data = true), true);
+	check_room("under pressure TCP that never carried data gives way after a minute",
+		   ESTABLISHED(.idle = 61), true);
+	check_room("not before", ESTABLISHED(.idle = 50), false);
+	check_room("and TCP that did keeps its place", ESTABLISHED(.idle = 3600, .with_data = true),
+		   false);
+}
+
+/* A third of the places is free, where the hand comes by. */
+static void without_pressure(void)
+{
+	int refused = 0, alive = 0;
+
+	start_afresh();
+	for (int nth = 0; nth < PLACES; nth++)
+		put_nth(TWO, nth, ESTABLISHED(.idle = 3600));
+	for (int nth = 0; nth < PLACES; nth += 3) {
+		const struct entry gone =
+			MAPPED(ANSWERED, IPPROTO_TCP, crowd_address(nth), crowd_port(nth),
+			       v4_host_other, 9090, v4_container_two, 91, crowd_port(nth));
+
+		fixture_remove(&gone);
+		alive += 2;
+	}
+	alive = (int)fixture_share_of(TWO).in;
+	begin_row("while there is room nobody gives way");
+	for (int i = 0; i < 500; i++)
+		refused += connect_to_one(20000 + i) != TC_ACT_UNSPEC;
+	expect_number(refused, 0, "refused");
+	expect_number(fixture_share_of(TWO).in, alive, "connections of two");
+	end_row();
+}
 
 static void limit_of_one(void)
 {
 	const struct packet ask = UDP(v4_container_one, 5000, v4_server, 53),
 			    direct = UDP(v4_client, 5000, v4_container_one, 53),
+			    answer = UDP(v4_container_one, 53, v4_client, 5000),
 			    neighbour = UDP(v4_container_two, 5000, v4_container_one, 53);
 
-	row_begin("[T32] a container has as many flows as it may have");
-	host_close_sockets();
-	fixture_reset();
+	start_afresh();
 	fixture_set_policy(ONE, (struct policy){.max_flows = 3});
-	fixture_read_counters(&before);
-	for (int port = 1000; port < 1003; port++)
-		expect_verdict(connect_to_one(port), TC_ACT_UNSPEC, "a flow within its limit");
-	expect_number(fixture_flow_pairs_of(ONE), 3, "flows of one");
-	row_end();
+	begin_row("[T32] a container has as many as it may have, both ways together");
+	expect_verdict(connect_to_one(1000), TC_ACT_UNSPEC, "the first");
+	expect_verdict(connect_to_one(1001), TC_ACT_UNSPEC, "the second");
+	expect_verdict(connect_from_one(25000), TC_ACT_UNSPEC, "the third, which it begins");
+	expect_number(fixture_share_of(ONE).in, 2, "that others began");
+	expect_number(fixture_share_of(ONE).out, 1, "that it began");
+	end_row();
 
-	row_begin("[T32] the next that begins is refused, through a mapping or masqueraded");
-	expect_verdict(send_to(8080, 1003, SYN), TC_ACT_SHOT, "a mapped flow");
-	expect_verdict(row_send(TO_UPLINK, UPLINK, &ask), TC_ACT_SHOT, "a masqueraded flow");
+	begin_row("[T32] the next that begins is refused, through a mapping or masqueraded");
+	expect_verdict(send_to(8080, 1003, SYN), TC_ACT_SHOT, "a mapped one");
+	expect_verdict(row_send(TO_UPLINK, UPLINK, &ask), TC_ACT_SHOT, "a masqueraded one");
 	expect_number(COUNTED(drop_flow_limit), 2, "drop_flow_limit");
-	row_end();
+	end_row();
 
-	row_begin("[T32] what it has goes on, also with a half lost");
-	fixture_remove(&connected_one[0]);
+	begin_row("[T32] what it has goes on");
 	for (int i = 0; i < 2; i++)
-		expect_verdict(send_to(8080, 1000, ACK), TC_ACT_UNSPEC, "an old flow");
-	expect_number(fixture_flow_pairs_of(ONE), 3, "flows of one");
-	row_end();
+		expect_verdict(send_to(8080, 1000, ACK), TC_ACT_UNSPEC, "an old one");
+	expect_number(COUNTED(flow_mapping), 0, "flow_mapping");
+	end_row();
 
-	row_begin("[T32] who reaches it by its own address is not refused");
-	for (int i = 0; i < 2; i++)
+	begin_row("[T32] who reaches it by its own address is not refused");
+	for (int i = 0; i < 3; i++) {
 		expect_verdict(row_send(FROM_UPLINK, UPLINK, &direct), TC_ACT_UNSPEC, "direct");
+		row_send(TO_CONTAINER, BRIDGE, &direct);
+		row_send(TO_UPLINK, UPLINK, &answer);
+	}
 	expect_verdict(row_send(FROM_CONTAINER, VETH_TWO, &neighbour), TC_ACT_UNSPEC,
 		       "a neighbour");
-	expect_number((long)COUNTED(drop_flow_limit), 2, "drop_flow_limit");
-	row_end();
+	expect_number(COUNTED(drop_flow_limit), 0, "drop_flow_limit");
+	end_row();
 
-	row_begin("[T32] other containers may begin flows");
-	expect_verdict(send_to(7070, 1004, SYN), TC_ACT_UNSPEC, "another container's flow");
-	row_end();
+	begin_row("[T32] other containers may begin some");
+	expect_verdict(send_to(7070, 1004, SYN), TC_ACT_UNSPEC, "another container's");
+	end_row();
 }
 
 static void limit_to_one(void)
 {
-	host_close_sockets();
-	fixture_reset();
+	start_afresh();
 	fixture_set_policy(ONE, (struct policy){.max_flows = 1});
 }
 
-static uint32_t only_pair(void)
+static void close_first(void)
 {
-	struct stored_entries stored;
+	const struct packet fin = TCP(v4_container_one, 80, v4_client, 1000, FIN | ACK);
 
-	fixture_read_flows(&stored);
-	for (int i = 0; i < stored.count; i++)
-		if (stored.entries[i].flow.pair)
-			return stored.entries[i].flow.pair;
-	return 0;
+	send_to(8080, 1000, FIN | ACK);
+	row_send(TO_UPLINK, UPLINK, &fin);
 }
 
-/* Is there room for another flow, where one in this state is all that container one may have? */
-static void expect_room_beside(enum flow_state state, uint32_t idle, bool room)
+/* All that one may have is dead, and lies anywhere. */
+static void dead_of_one(void)
 {
-	uint32_t pair = only_pair();
+	int refused = 0;
 
-	for (int i = 0; i < 2; i++) {
-		struct entry entry = connected_one[i];
-
-		entry.pair = pair;
-		entry.owner = ONE;
-		entry.idle = idle;
-		entry.state = state;
-		fixture_put(&entry);
-		fixture_take_flow_pair(&entry);
-	}
-	fixture_let_second_pass();
-	send_to(8080, 1002, SYN);
-	expect_number(fixture_flow_pairs_of(ONE), !room, "flows of one");
-	if (room)
-		expect_verdict(connect_to_one(1002), TC_ACT_UNSPEC, "tried again");
-	else
-		expect_verdict(send_to(8080, 1002, SYN), TC_ACT_SHOT, "tried again");
-	expect_number(fixture_flow_pairs_of(ONE), 1, "flows of one");
+	begin_row("[T32] and counts no more when it is dead, and some were refused");
+	fixture_age_flows(125);
+	fixture_wait_for_next_second();
+	while (send_to(8080, 1001, SYN) != TC_ACT_UNSPEC && refused <= REFUSALS_A_ROUND)
+		refused++;
+	if (refused == 0 || refused > REFUSALS_A_ROUND)
+		row_fail("it is refused %d times", refused);
+	expect_number(fixture_share_of(ONE).in, 0, "connections of one");
+	expect_verdict(connect_to_one(1002), TC_ACT_UNSPEC, "another");
+	end_row();
 }
 
-/* Half-open when the others became answered. */
+/* Such a one is protected for hours, until one side closes. */
+static const struct entry with_data =
+	MAPPED(ANSWERED, IPPROTO_TCP, v4_client, 1000, v4_host, 8080, v4_container_one, 80, 1000,
+	       .owner = ONE, .state = STATE_ESTABLISHED, .with_data = true);
+
 static void limit_of_half_open(void)
 {
-	row_begin("[T32] nor may a half-open flow be answered beyond the limit");
 	limit_to_one();
-	begin_with_one(1001);
-	fixture_read_counters(&before);
+	begin_from(v4_client, 1001);
+	begin_row("[T32] nor may a half-open one be answered beyond the limit");
 	expect_verdict(connect_to_one(1000), TC_ACT_UNSPEC, "the first");
 	expect_verdict(send_to(8080, 1001, ACK), TC_ACT_SHOT, "the second");
 	expect_number(COUNTED(drop_flow_limit), 1, "drop_flow_limit");
-	row_end();
+	end_row();
 
-	row_begin("[T32] a flow that has ended counts no more once somebody is refused");
-	expect_room_beside(STATE_ESTABLISHED, IDLE, true);
-	row_end();
+	begin_row("[T32] a closed one counts no more: connections come and go by the thousand");
+	close_first();
+	expect_number(fixture_share_of(ONE).in, 0, "connections of one");
+	expect_verdict(send_to(8080, 1001, ACK), TC_ACT_UNSPEC, "the second again");
+	end_row();
 
-	row_begin("[T32] nor does one that has closed some seconds ago: connections come and go by "
-		  "the "
-		  "thousand");
 	limit_to_one();
-	connect_to_one(1000);
-	expect_room_beside(STATE_CLOSING, 11, true);
-	row_end();
+	begin_row("[T32] one that stands half-closed does");
+	fixture_put(&with_data);
+	send_to(8080, 1000, FIN | ACK);
+	expect_verdict(send_to(8080, 1001, SYN), TC_ACT_SHOT, "the second");
+	end_row();
 
-	row_begin("[T32] but one that has just closed, or stands half-closed, does");
-	limit_to_one();
-	connect_to_one(1000);
-	expect_room_beside(STATE_CLOSING, 5, false);
-	limit_to_one();
-	connect_to_one(1000);
-	expect_room_beside(STATE_FIN, 11, false);
-	row_end();
+	dead_of_one();
 }
 
-/* A pair that an older generation took says nothing of the new one's count. */
+/* What an older generation took says nothing of the new one's count. */
 static void limit_of_renewed(void)
 {
-	row_begin("a container added anew begins at none");
-	host_close_sockets();
-	fixture_reset();
+	start_afresh();
+	begin_row("a container added anew begins at none");
 	expect_verdict(connect_to_one(1000), TC_ACT_UNSPEC, "before");
+	expect_verdict(connect_to_one(1001), TC_ACT_UNSPEC, "another before");
 	fixture_renew(ONE);
 	fixture_map_port(IPPROTO_TCP, "0.0.0.0", 8080, v4_container_one, 80, ONE);
 	fixture_set_endpoint(v4_container_one, ONE, 16, true);
-	expect_number(fixture_flow_pairs_of(ONE), 0, "flows of one");
 	expect_verdict(connect_to_one(1000), TC_ACT_UNSPEC, "after");
-	expect_number(fixture_flow_pairs_of(ONE), 1, "flows of one");
-	row_end();
+	expect_number(fixture_share_of(ONE).in, 1, "connections of one");
+	end_row();
 }
 
-static void default_limit(void)
+/* One of container one's; clients enough, that none of them has too many. */
+static void one_takes_half(void)
 {
-	row_begin("[T32] by default nobody has more than half of all");
-	host_close_sockets();
-	fixture_reset();
-	for (int i = 0; i < PAIRS / 2 && connect_to_one(1000 + i) == TC_ACT_UNSPEC; i++)
-		;
-	expect_number(fixture_flow_pairs_of(ONE), PAIRS / 2, "flows of one");
-	expect_verdict(send_to(8080, 60000, SYN), TC_ACT_SHOT, "one more");
-	row_end();
+	start_afresh();
+	begin_row("[T32] one hog leaves half of the table to the next");
+	put_crowd(ONE, PLACES / 2 - 2, ESTABLISHED());
+	for (int i = 0; i < 2; i++)
+		expect_verdict(connect_to_one(1000 + i), TC_ACT_UNSPEC, "one of its half");
+	expect_verdict(send_to(8080, 1002, SYN), TC_ACT_SHOT, "one more");
+	expect_number(COUNTED(drop_flow_limit), 1, "drop_flow_limit");
+	expect_number(fixture_usage().hogs, 1, "hogs");
+	end_row();
+
+	begin_row("[T32] what it begins itself is another account");
+	expect_verdict(connect_from_one(25000), TC_ACT_UNSPEC, "its own");
+	expect_number(fixture_share_of(ONE).out, 1, "that it began");
+	end_row();
+}
+
+/* Two has 1/3 of what is not the first one's by now, and a third hog a quarter of all. */
+static void others_take_their_parts(void)
+{
+	int taken = PLACES / 2 + 1, part = PLACES - PLACES / 3 - taken;
+
+	begin_row("[T32] two hogs leave a third");
+	put_crowd(QUIET, part - 1, ESTABLISHED());
+	expect_verdict(connect_to(QUIET, 1000), TC_ACT_UNSPEC, "the last of its part");
+	expect_number(fixture_usage().hogs, 2, "hogs");
+	expect_verdict(send_to(7070, 1001, SYN), TC_ACT_SHOT, "one more");
+	end_row();
+
+	begin_row("[T32] three hogs leave a quarter");
+	taken += part;
+	part = PLACES - PLACES / 4 - taken;
+	put_crowd(TWO, part - 1, ESTABLISHED());
+	expect_number(fixture_usage().hogs, 3, "hogs");
+	put_nth(TWO, part, ESTABLISHED());
+	expect_verdict(
+		row_send(FROM_UPLINK, UPLINK,
+			 &(const struct packet)TCP(v4_client, 1001, v4_host_other, 9090, SYN)),
+		TC_ACT_SHOT, "one more");
+	end_row();
+
+	begin_row("[T32] who has little is refused by none of them");
+	for (int i = 0; i < 200; i++)
+		expect_verdict(connect_to(ROUTED, 1000 + i), TC_ACT_UNSPEC, "a small one's");
+	expect_number(fixture_share_of(ROUTED).in, 200, "connections of the small one");
+	expect_number(fixture_usage().hogs, 3, "hogs");
+	end_row();
+}
+
+static void hogs_become_none(void)
+{
+	begin_row("[T32] a hog whose connections close is none any more");
+	for (int nth = 0; nth < PLACES / 2 - HOG; nth++)
+		put_nth(ONE, nth, ASSURED(STATE_CLOSING));
+	expect_number(fixture_usage().hogs, 3, "hogs");
+	for (int nth = PLACES / 2 - HOG; nth < PLACES / 2 - HOG + 3; nth++) {
+		const struct packet theirs = TCP(crowd_address(nth), crowd_port(nth), v4_host, 8080,
+						 FIN | ACK),
+				    ours = TCP(v4_container_one, 80, crowd_address(nth),
+					       crowd_port(nth), FIN | ACK);
+
+		if (nth >= PLACES / 2 - 2)
+			break;
+		row_send(FROM_UPLINK, UPLINK, &theirs);
+		row_send(TO_UPLINK, UPLINK, &ours);
+	}
+	expect_number(fixture_usage().hogs, 2, "hogs");
+	end_row();
+}
+
+static void share_of_client(void)
+{
+	struct entry record =
+		MAPPED(ANSWERED, IPPROTO_TCP, v4_client, 0, v4_host, 8080, v4_container_one, 80, 0,
+		       .owner = ONE, .state = STATE_ESTABLISHED);
+	int most = PLACES / 4;
+
+	start_afresh();
+	for (int i = 0; i < most - 1; i++) {
+		record.peer_port = record.outside_port = 1024 + i;
+		fixture_put(&record);
+	}
+	begin_row("[T32] one client has half of what a container can have");
+	expect_verdict(connect_to_one(40000), TC_ACT_UNSPEC, "the last of its share");
+	expect_verdict(send_to(8080, 40001, SYN), TC_ACT_SHOT, "one more");
+	expect_number(COUNTED(drop_flow_limit), 1, "drop_flow_limit");
+	end_row();
+
+	begin_row("[T32] and closes the port for nobody else");
+	expect_verdict(connect_from(v4_client_other, 40001), TC_ACT_UNSPEC, "another client");
+	end_row();
+
+	begin_row("[T32] nor another container's port for itself");
+	expect_verdict(connect_to(QUIET, 40001), TC_ACT_UNSPEC, "another container's");
+	end_row();
+}
+
+static int ask_over_ipv6(const char *client)
+{
+	const struct packet packet = TCP(client, 40000, v6_host, 8080, SYN);
+
+	return row_send(FROM_UPLINK, UPLINK, &packet);
+}
+
+static void share_of_network(void)
+{
+	char client[64];
+	struct entry record =
+		MAPPED(ANSWERED, IPPROTO_TCP, client, 4000, v6_host, 8080, v6_container_one, 80,
+		       4000, .owner = ONE, .state = STATE_ESTABLISHED);
+
+	start_afresh();
+	for (int i = 0; i < PLACES / 4; i++) {
+		snprintf(client, sizeof(client), "2001:db8:99::1:%x", i);
+		fixture_put(&record);
+	}
+	begin_row("[T32] over IPv6 a client is who has a /64");
+	expect_verdict(ask_over_ipv6(v6_client), TC_ACT_SHOT, "an address of its network");
+	expect_verdict(ask_over_ipv6("2001:db8:9a::7"), TC_ACT_UNSPEC, "one of another");
+	end_row();
+}
+
+/* Finding 2: a hostile container pings another one's own address. */
+static void charged_to_beginner(void)
+{
+	start_afresh();
+	begin_row("who reaches another container by its own address has that on its own account");
+	for (int id = 1; id <= HOG + 100; id++) {
+		const struct packet ping =
+			PING4(v4_container_two, v4_container_one, id, .to_mac = MAC_CONTAINER_ONE);
+		const struct packet pong =
+			PONG4(v4_container_one, v4_container_two, id, .to_mac = MAC_CONTAINER_TWO);
+
+		row_send(FROM_CONTAINER, VETH_TWO, &ping);
+		row_send(FROM_CONTAINER, VETH_ONE, &pong);
+		row_send(FROM_CONTAINER, VETH_TWO, &ping);
+	}
+	expect_number(fixture_share_of(TWO).out, HOG + 100, "that two began");
+	expect_number(fixture_share_of(TWO).in, 0, "that others began with two");
+	expect_number(fixture_share_of(ONE).in + fixture_share_of(ONE).out, 0, "of one");
+	expect_verdict(connect_to_one(40000), TC_ACT_UNSPEC, "a client of one");
+	end_row();
+}
+
+/* Every fourth place of the ring is a small owner's. */
+static void half_open_flood(void)
+{
+	const int newcomers = 3000;
+
+	start_afresh();
+	for (int nth = 0; nth < RING; nth++)
+		put_nth(nth % 4 == 3 ? QUIET : ONE, nth, (struct entry){.table = NEW});
+	begin_row("of half-open ones those of the owner that has most are pushed out");
+	for (int i = 0; i < newcomers; i++)
+		send_to(8080, 1000 + i, SYN);
+	expect_number(COUNTED(flow_pushed_out), newcomers, "flow_pushed_out");
+	expect_number(COUNTED(flow_mapping), newcomers, "flow_mapping");
+	expect_number(fixture_share_of(QUIET).half_open, RING / 4, "half-open ones of the small");
+	expect_number(fixture_share_of(ONE).half_open, RING - RING / 4, "of the flooded");
+	end_row();
+
+	begin_row("so that one of another container is answered in the middle of the flood");
+	for (int i = 0; i < 20; i++) {
+		send_to(7070, 60000 + i, SYN);
+		for (int forged = 0; forged < 50; forged++)
+			send_from(v4_client_other, 8080, 1000 + 50 * i + forged, SYN);
+		row_send(TO_UPLINK, UPLINK,
+			 &(const struct packet)TCP(v4_container_quiet, 70, v4_client, 60000 + i,
+						   SYN | ACK));
+		send_to(7070, 60000 + i, ACK);
+	}
+	expect_number(COUNTED(flow_promoted), 20, "flow_promoted");
+	end_row();
 }
 
 void table_rows(void)
 {
 	full_table();
 	nearly_full_table();
+	who_gives_way();
+	without_pressure();
 	limit_of_one();
 	limit_of_half_open();
 	limit_of_renewed();
-	default_limit();
+	one_takes_half();
+	others_take_their_parts();
+	hogs_become_none();
+	share_of_client();
+	share_of_network();
+	charged_to_beginner();
+	half_open_flood();
 	fixture_reset();
 }

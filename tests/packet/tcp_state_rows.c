@@ -46,13 +46,13 @@ static void given_connected(void)
 		 &(const struct packet)TO_HOST(ACK, NUMBERS(CLIENT + 1, SERVER + 1, 0)));
 }
 
-static const struct entry pair[] = {MAPPED(ANSWERED, IPPROTO_TCP, v4_client, 40000, v4_host, 8080,
-					   v4_container_one, 80, 40000)};
+static const struct entry record =
+	MAPPED(ANSWERED, IPPROTO_TCP, v4_client, 40000, v4_host, 8080, v4_container_one, 80, 40000);
 
 /* Nothing is known of its numbers. */
 static void given_rebuilt(void)
 {
-	fixture_put_pair(pair, ONE, false, 0, STATE_ESTABLISHED);
+	fixture_put_as(&record, ONE, false, 0, STATE_ESTABLISHED);
 }
 
 static void given_closed(void)
@@ -74,8 +74,7 @@ static void given_reset(void)
 static void given_forgotten(void)
 {
 	given_connected();
-	fixture_remove(&pair[0]);
-	fixture_remove(&pair[1]);
+	fixture_remove(&record);
 }
 
 static const struct row closing_rows[] = {
@@ -114,6 +113,22 @@ static const struct row closing_rows[] = {
 	{.says = "the client after it",
 	 .then = true,
 	 CLIENT_SENDS(FIN | ACK, 1, 2, 0),
+	 FLOW_IN(STATE_CLOSING)},
+	{.says = "both close at once: the client",
+	 .given = given_connected,
+	 CLIENT_SENDS(FIN | ACK, 1, 1, 0),
+	 FLOW_IN(STATE_FIN)},
+	{.says = "and the container, which has not seen that FIN",
+	 .then = true,
+	 CONTAINER_SENDS(FIN | ACK, 1, 1, 0),
+	 FLOW_IN(STATE_CLOSING)},
+	{.says = "both acknowledge: the client",
+	 .then = true,
+	 CLIENT_SENDS(ACK, 2, 2, 0),
+	 FLOW_IN(STATE_CLOSING)},
+	{.says = "and the container",
+	 .then = true,
+	 CONTAINER_SENDS(ACK, 2, 2, 0),
 	 FLOW_IN(STATE_CLOSING)},
 	{.says = "the packet that answers the flow has a FIN",
 	 .given = given_half_open,
@@ -216,6 +231,50 @@ static const struct row reset_rows[] = {
 	{.says = "[T33] an RST behind that SYN",
 	 .then = true,
 	 CLIENT_SENDS(RST, 501, 0, 0),
+	 FLOW_IN(STATE_ESTABLISHED)},
+	{.says = "[T33] a forged SYN",
+	 .given = given_connected,
+	 CLIENT_SENDS(SYN, 700000000, 0, 0),
+	 FLOW_IN(STATE_ESTABLISHED)},
+	{.says = "[T33] that the container answers with an ACK of the connection's own numbers",
+	 .then = true,
+	 CONTAINER_SENDS(ACK, 1, 1, 0),
+	 FLOW_IN(STATE_ESTABLISHED)},
+	{.says = "[T33] does not make an RST with the forger's number true",
+	 .then = true,
+	 CLIENT_SENDS(RST, 700000001, 0, 0),
+	 FLOW_IN(STATE_ESTABLISHED)},
+	{.says = "[T33] nor one with an acknowledgment",
+	 .then = true,
+	 CLIENT_SENDS(RST | ACK, 700000001, 1, 0),
+	 FLOW_IN(STATE_ESTABLISHED)},
+	{.says = "[T33] and the forger's data moves nothing",
+	 .then = true,
+	 CLIENT_SENDS(ACK, 700000001, 1, 10),
+	 FLOW_IN(STATE_ESTABLISHED)},
+	{.says = "[T33] nor makes an RST behind that true",
+	 .then = true,
+	 CLIENT_SENDS(RST, 700000011, 0, 0),
+	 FLOW_IN(STATE_ESTABLISHED)},
+	{.says = "[T33] while the client's own RST closes",
+	 .then = true,
+	 CLIENT_SENDS(RST, 1, 0, 0),
+	 FLOW_IN(STATE_CLOSING)},
+	{.says = "[T33] a forged SYN-ACK that answers no SYN",
+	 .given = given_connected,
+	 CLIENT_SENDS(SYN | ACK, 700000000, 1, 0),
+	 FLOW_IN(STATE_ESTABLISHED)},
+	{.says = "[T33] does not make an RST with the forger's number true",
+	 .then = true,
+	 CLIENT_SENDS(RST, 700000001, 0, 0),
+	 FLOW_IN(STATE_ESTABLISHED)},
+	{.says = "[T33] nor does one of the container's that answers none",
+	 .given = given_connected,
+	 CONTAINER_SENDS(SYN | ACK, 700000000, 1, 0),
+	 FLOW_IN(STATE_ESTABLISHED)},
+	{.says = "[T33] make the container's RST true",
+	 .then = true,
+	 CONTAINER_SENDS(RST, 700000001, 0, 0),
 	 FLOW_IN(STATE_ESTABLISHED)},
 	{.says = "data sent again",
 	 .given = given_connected,

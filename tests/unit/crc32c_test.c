@@ -11,7 +11,7 @@
 #include <cmocka.h>
 
 #pragma GCC diagnostic ignored "-Wmissing-prototypes" /* functions of a BPF program */
-#include "../../bpf/crc32c.h"
+#include "../../bpf/sctp.h"
 
 #define LONGEST 65535
 

@@ -85,6 +85,7 @@ static int write_slot(const struct objects *objects, const struct attachment_cla
 		.generation = owner.generation,
 		.ifindex = claims->ifindex,
 		.fast_path = claims->fast_path,
+		.has_policy = !policy_says_nothing(claims->policy),
 	};
 	struct attachment_name name;
 

@@ -8,10 +8,10 @@
 #include <string.h>
 
 #include "datapath/attachments.h"
+#include "datapath/bitmaps.h"
 #include "datapath/describe.h"
 #include "datapath/orphans.h"
 #include "datapath/owners.h"
-#include "datapath/published_ports.h"
 #include "datapath/refusal.h"
 #include "datapath/warning.h"
 
@@ -219,9 +219,7 @@ static int claim_endpoint(const struct objects *objects, struct nl_sock *socket,
 			cni_address_format(claim->key.address, address), who);
 		endpoint.shared = 1;
 	}
-	if (bpf_map_update_elem(objects->maps[MAP_ENDPOINTS], &claim->key, &endpoint, BPF_ANY))
-		return refusal_set(err, errno, "cannot write to the map endpoints");
-	return 0;
+	return endpoint_write(objects, &claim->key, &endpoint, err);
 }
 
 void claims_find_gateway(const struct objects *objects, const struct attachment_claims *claims,
@@ -246,7 +244,7 @@ int claims_write(const struct objects *objects, struct nl_sock *socket,
 	struct claiming claiming = {objects, socket, claims, record->owner, removed, .ports = 0};
 	struct interface interface = claims->interface;
 
-	if (published_ports_mark(objects, claims, err) || claim_ports(&claiming, err))
+	if (bitmaps_mark(objects, claims, err) || claim_ports(&claiming, err))
 		return -1;
 	record->host_ports = claiming.ports;
 	for (size_t i = 0; i < claims->endpoint_count; i++)

@@ -20,8 +20,8 @@
 #include "datapath/load_log.h"
 #include "datapath/refusal.h"
 
-/* One flow for so many bytes of memory. */
-#define MEMORY_PER_FLOW (200ULL * 1024)
+/* One assured connection for so many bytes of memory. */
+#define MEMORY_PER_ASSURED (32ULL * 1024)
 
 /* Of an entry of a hash: its share of the buckets, and its element's head. */
 #define HASH_BUCKET 16
@@ -58,40 +58,36 @@ static int keep_log_tail(enum libbpf_print_level level, const char *format, va_l
 	return 0;
 }
 
-static uint32_t default_flow_entries(void)
+static uint32_t default_assured(void)
 {
 	struct sysinfo info;
-	uint64_t wanted = MIN_FLOWS, entries = MIN_FLOWS;
+	uint64_t wanted = MIN_ASSURED, assured = MIN_ASSURED;
 
 	if (!sysinfo(&info))
-		wanted = (uint64_t)info.totalram * info.mem_unit / MEMORY_PER_FLOW;
+		wanted = (uint64_t)info.totalram * info.mem_unit / MEMORY_PER_ASSURED;
 	/* The nearest power of two. */
-	while (entries < MAX_FLOWS && entries + entries / 2 < wanted)
-		entries *= 2;
-	return (uint32_t)entries;
+	while (assured < MAX_ASSURED && assured + assured / 2 < wanted)
+		assured *= 2;
+	return (uint32_t)assured;
 }
 
-static uint32_t flow_pairs_for(const struct portmap_bpf *skeleton)
-{
-	return FLOW_PAIRS(bpf_map__max_entries(skeleton->maps.flows));
-}
+#define MIN_MEMOS 64 /* a CPU; a power of two */
 
-#define MIN_SHORTCUTS 64 /* a CPU; a power of two */
-
-/* As many in all as there are flows, so many for each CPU: of those that may be, not only are. */
-static int size_shortcuts(struct portmap_bpf *skeleton)
+/* Half as many in all as there may be assured connections, so many for each CPU: of those that may
+ * be, not only are. */
+static int size_memos(struct portmap_bpf *skeleton)
 {
-	uint32_t flows = bpf_map__max_entries(skeleton->maps.flows);
-	uint32_t cpus, places = MIN_SHORTCUTS;
+	uint32_t assured = skeleton->rodata->assured_places;
+	uint32_t cpus, places = MIN_MEMOS;
 	int possible = libbpf_num_possible_cpus();
 
 	if (possible < 0)
 		return -1;
 	cpus = (uint32_t)possible;
-	while ((uint64_t)places * cpus < flows)
+	while ((uint64_t)places * cpus < assured / 2)
 		places *= 2;
-	skeleton->data->shortcuts_a_cpu = places;
-	return bpf_map__set_max_entries(skeleton->maps.shortcuts, places * cpus);
+	skeleton->data->memos_a_cpu = places;
+	return bpf_map__set_max_entries(skeleton->maps.memos, places * cpus);
 }
 
 static int reuse_maps(struct bpf_object *object, const struct objects *objects)
@@ -106,32 +102,50 @@ static int reuse_maps(struct bpf_object *object, const struct objects *objects)
 	return 0;
 }
 
+/* What a map that is made anew gets; 0: what the programs' source says. */
+static uint32_t wanted_entries(int map, uint32_t assured)
+{
+	switch (map) {
+	case MAP_ASSURED:
+		return assured + 1;
+	case MAP_HALF_OPEN:
+		return HALF_OPEN(assured) + 1;
+	case MAP_CONNECTIONS:
+	case MAP_ALIASES:
+		return CONNECTIONS(assured);
+	default:
+		return 0;
+	}
+}
+
 static int prepare_maps(struct portmap_bpf *skeleton, const struct objects *objects,
-			uint32_t flow_entries)
+			uint32_t assured)
 {
 	for (int number = 0; number < MAP_COUNT; number++) {
 		struct bpf_map *map = bpf_object__find_map_by_name(
 			skeleton->obj, map_name((enum map_number)number));
+		uint32_t entries = wanted_entries(number, assured);
+		int result = 0;
 
 		if (!map) {
 			errno = ENOENT;
 			return -1;
 		}
-		if (objects->maps[number] >= 0 && bpf_map__reuse_fd(map, objects->maps[number]))
-			return -1;
-		if (objects->maps[number] < 0 && number == MAP_FLOWS &&
-		    bpf_map__set_max_entries(map, flow_entries))
-			return -1;
-		if (objects->maps[number] < 0 && number == MAP_FLOW_PAIRS &&
-		    bpf_map__set_max_entries(map, flow_pairs_for(skeleton)))
+		if (objects->maps[number] >= 0)
+			result = bpf_map__reuse_fd(map, objects->maps[number]);
+		else if (entries)
+			result = bpf_map__set_max_entries(map, entries);
+		if (result)
 			return -1;
 	}
-	skeleton->data->pair_numbers = bpf_map__max_entries(skeleton->maps.flow_pairs);
-	return size_shortcuts(skeleton);
+	/* Place 0 is none. */
+	skeleton->rodata->assured_places = bpf_map__max_entries(skeleton->maps.assured) - 1;
+	skeleton->rodata->half_open_places = bpf_map__max_entries(skeleton->maps.half_open) - 1;
+	return size_memos(skeleton);
 }
 
 static int open_and_load(struct portmap_bpf **skeleton, const struct objects *objects,
-			 uint32_t flow_entries, const struct device_layout *layout)
+			 uint32_t assured, const struct device_layout *layout)
 {
 	int saved;
 
@@ -139,7 +153,7 @@ static int open_and_load(struct portmap_bpf **skeleton, const struct objects *ob
 	if (!*skeleton)
 		return -1;
 	(*skeleton)->rodata->device_layout = *layout;
-	if (!prepare_maps(*skeleton, objects, flow_entries) && !portmap_bpf__load(*skeleton))
+	if (!prepare_maps(*skeleton, objects, assured) && !portmap_bpf__load(*skeleton))
 		return 0;
 	saved = errno;
 	portmap_bpf__destroy(*skeleton);
@@ -150,15 +164,15 @@ static int open_and_load(struct portmap_bpf **skeleton, const struct objects *ob
 
 /* If the verifier refuses the look at devices it may still accept the rest. */
 static int load_for_kernel(struct portmap_bpf **skeleton, const struct objects *objects,
-			   uint32_t flow_entries, struct device_layout *layout)
+			   uint32_t assured, struct device_layout *layout)
 {
-	if (!open_and_load(skeleton, objects, flow_entries, layout))
+	if (!open_and_load(skeleton, objects, assured, layout))
 		return 0;
 	if (!layout->known || errno == ENOMEM)
 		return -1;
 	layout->known = 0;
 	log_tail[0] = '\0';
-	return open_and_load(skeleton, objects, flow_entries, layout);
+	return open_and_load(skeleton, objects, assured, layout);
 }
 
 /* The skeleton closes its own when it goes. */
@@ -214,7 +228,7 @@ static uint64_t memory_of_map(const struct bpf_map *map)
 	return bpf_map__max_entries(map) * entry;
 }
 
-/* Of all maps, with the smallest table of flows, in MiB; 0: not known. */
+/* Of all maps, with the smallest table of connections, in MiB; 0: not known. */
 static unsigned int smallest_memory(void)
 {
 	struct portmap_bpf *skeleton = portmap_bpf__open();
@@ -223,7 +237,7 @@ static unsigned int smallest_memory(void)
 	uint64_t bytes = 0;
 
 	objects_clear(&none);
-	if (skeleton && !prepare_maps(skeleton, &none, MIN_FLOWS))
+	if (skeleton && !prepare_maps(skeleton, &none, MIN_ASSURED))
 		bpf_object__for_each_map(map, skeleton->obj) bytes += memory_of_map(map);
 	if (skeleton)
 		portmap_bpf__destroy(skeleton);
@@ -264,7 +278,7 @@ static int refuse(struct cni_error *err, int errno_value)
 	return -1;
 }
 
-int loader_load(struct objects *objects, uint32_t flow_entries, bool *sees_devices,
+int loader_load(struct objects *objects, uint32_t assured, bool *sees_devices,
 		struct cni_error *err)
 {
 	struct portmap_bpf *skeleton = NULL;
@@ -275,13 +289,13 @@ int loader_load(struct objects *objects, uint32_t flow_entries, bool *sees_devic
 	libbpf_set_print(keep_log_tail);
 	objects_clear(&loaded);
 	device_layout_find(&layout);
-	flow_entries = flow_entries ? flow_entries : default_flow_entries();
-	result = load_for_kernel(&skeleton, objects, flow_entries, &layout);
+	assured = assured ? assured : default_assured();
+	result = load_for_kernel(&skeleton, objects, assured, &layout);
 	/* A cgroup's limit may leave less than the machine has. */
-	while (result && errno == ENOMEM && flow_entries > MIN_FLOWS) {
-		flow_entries /= 2;
+	while (result && errno == ENOMEM && assured > MIN_ASSURED) {
+		assured /= 2;
 		log_tail[0] = '\0';
-		result = load_for_kernel(&skeleton, objects, flow_entries, &layout);
+		result = load_for_kernel(&skeleton, objects, assured, &layout);
 	}
 	*sees_devices = layout.known;
 	if (!result) {

@@ -70,15 +70,25 @@ int maps_walk(int fd, size_t key_size, size_t value_size,
 	return result;
 }
 
+static int refuse_write(const struct objects *objects, enum map_number map, int errno_value,
+			struct cni_error *err)
+{
+	struct bpf_map_info info = {0};
+	uint32_t size = sizeof(info);
+
+	if (errno_value != E2BIG || bpf_obj_get_info_by_fd(objects->maps[map], &info, &size))
+		return refusal_set(err, errno_value, "cannot write to the map %s", map_name(map));
+	return cni_error_set(err, CNI_ERROR_KERNEL_REFUSED,
+			     "the map %s is full: a host can have %u entries there", map_name(map),
+			     info.max_entries);
+}
+
 static int write_entry(const struct objects *objects, enum map_number map, const void *key,
 		       const void *value, uint64_t flags, struct cni_error *err)
 {
 	if (!bpf_map_update_elem(objects->maps[map], key, value, flags))
 		return 0;
-	if (errno == E2BIG)
-		return cni_error_set(err, CNI_ERROR_KERNEL_REFUSED, "the map %s is full",
-				     map_name(map));
-	return refusal_set(err, errno, "cannot write to the map %s", map_name(map));
+	return refuse_write(objects, map, errno, err);
 }
 
 bool slot_read(const struct objects *objects, uint32_t number, struct slot *slot)
@@ -124,7 +134,7 @@ int interface_write_new(const struct objects *objects, uint32_t ifindex,
 	if (!bpf_map_update_elem(objects->maps[MAP_INTERFACES], &ifindex, interface, BPF_NOEXIST) ||
 	    errno == EEXIST)
 		return 0;
-	return refusal_set(err, errno, "cannot write to the map interfaces");
+	return refuse_write(objects, MAP_INTERFACES, errno, err);
 }
 
 bool interface_is_containers(const struct interface *interface)
@@ -141,6 +151,12 @@ bool endpoint_read(const struct objects *objects, const struct endpoint_key *key
 		   struct endpoint *endpoint)
 {
 	return !bpf_map_lookup_elem(objects->maps[MAP_ENDPOINTS], key, endpoint);
+}
+
+int endpoint_write(const struct objects *objects, const struct endpoint_key *key,
+		   const struct endpoint *endpoint, struct cni_error *err)
+{
+	return write_entry(objects, MAP_ENDPOINTS, key, endpoint, BPF_ANY, err);
 }
 
 bool portmap_read(const struct objects *objects, const struct portmap_key *key,

@@ -44,6 +44,8 @@ void interface_delete(const struct objects *objects, uint32_t ifindex);
 
 bool endpoint_read(const struct objects *objects, const struct endpoint_key *key,
 		   struct endpoint *endpoint);
+int endpoint_write(const struct objects *objects, const struct endpoint_key *key,
+		   const struct endpoint *endpoint, struct cni_error *err);
 bool portmap_read(const struct objects *objects, const struct portmap_key *key,
 		  struct portmap *portmap);
 

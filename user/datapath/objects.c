@@ -27,6 +27,8 @@ static const struct map_shape shapes[MAP_COUNT] = {
 	[MAP_VETHS] = {"veths", BPF_MAP_TYPE_DEVMAP_HASH, sizeof(__u32), sizeof(__u32)},
 	[MAP_ENDPOINTS] = {"endpoints", BPF_MAP_TYPE_HASH, sizeof(struct endpoint_key),
 			   sizeof(struct endpoint)},
+	[MAP_ENDPOINT_ADDRESSES] = {"endpoint_addresses", BPF_MAP_TYPE_ARRAY, sizeof(__u32),
+				    sizeof(__u64)},
 	[MAP_INTERFACES] = {"interfaces", BPF_MAP_TYPE_HASH, sizeof(__u32),
 			    sizeof(struct interface)},
 	[MAP_HOST_ADDRESSES] = {"host_addresses", BPF_MAP_TYPE_HASH,
@@ -34,16 +36,23 @@ static const struct map_shape shapes[MAP_COUNT] = {
 	[MAP_NETWORKS] = {"networks", BPF_MAP_TYPE_HASH, sizeof(struct network_key),
 			  sizeof(struct network)},
 	[MAP_POLICIES] = {"policies", BPF_MAP_TYPE_HASH, sizeof(__u32), sizeof(struct policy)},
-	[MAP_FLOWS] = {"flows", BPF_MAP_TYPE_HASH, sizeof(struct flow_key), sizeof(struct flow)},
-	[MAP_FLOWS_NEW] = {"flows_new", BPF_MAP_TYPE_LRU_HASH, sizeof(struct flow_key),
-			   sizeof(struct flow)},
+	[MAP_CONNECTIONS] = {"connections", BPF_MAP_TYPE_HASH, sizeof(struct connection_key),
+			     sizeof(struct connection)},
+	[MAP_ALIASES] = {"aliases", BPF_MAP_TYPE_HASH, sizeof(struct connection_key),
+			 sizeof(struct alias)},
+	[MAP_HALF_OPEN] = {"half_open", BPF_MAP_TYPE_ARRAY, sizeof(__u32),
+			   sizeof(struct half_open)},
+	[MAP_ASSURED] = {"assured", BPF_MAP_TYPE_ARRAY, sizeof(__u32), sizeof(struct assured)},
+	[MAP_SHARES] = {"shares", BPF_MAP_TYPE_ARRAY, sizeof(__u32), sizeof(struct share)},
+	[MAP_USAGE] = {"usage", BPF_MAP_TYPE_ARRAY, sizeof(__u32), sizeof(struct usage)},
+	[MAP_CLIENT_SHARES] = {"client_shares", BPF_MAP_TYPE_ARRAY, sizeof(__u32), sizeof(__u32)},
+	[MAP_PORT_SHARES] = {"port_shares", BPF_MAP_TYPE_ARRAY, sizeof(__u32),
+			     sizeof(struct port_share)},
 	[MAP_SOCKET_FLOWS] = {"socket_flows", BPF_MAP_TYPE_LRU_HASH, sizeof(struct socket_flow_key),
 			      sizeof(struct socket_flow)},
 	[MAP_FRAGMENTS] = {"fragments", BPF_MAP_TYPE_LRU_HASH, sizeof(struct fragment_key),
 			   sizeof(struct fragment)},
 	[MAP_HELD] = {"held", BPF_MAP_TYPE_ARRAY, sizeof(__u32), sizeof(struct held_fragment)},
-	[MAP_FLOW_PAIRS] = {"flow_pairs", BPF_MAP_TYPE_ARRAY, sizeof(__u32),
-			    sizeof(struct flow_pair)},
 	[MAP_ATTACHMENTS] = {"attachments", BPF_MAP_TYPE_HASH, sizeof(struct attachment_key),
 			     sizeof(struct attachment)},
 	[MAP_NOTICED] = {"noticed", BPF_MAP_TYPE_ARRAY, sizeof(__u32), sizeof(struct noticed)},
@@ -109,10 +118,12 @@ static bool read_map_info(int fd, struct bpf_map_info *info)
 	return !bpf_obj_get_info_by_fd(fd, info, &size);
 }
 
+/* The kernel keeps 15 bytes of a map's name. */
 static bool has_shape(const struct map_shape *shape, const struct bpf_map_info *info)
 {
 	return info->type == shape->type && info->key_size == shape->key_size &&
-	       info->value_size == shape->value_size && strcmp(info->name, shape->name) == 0;
+	       info->value_size == shape->value_size &&
+	       strncmp(info->name, shape->name, BPF_OBJ_NAME_LEN - 1) == 0;
 }
 
 bool map_has_our_shape(enum map_number map, int fd)

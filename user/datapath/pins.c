@@ -299,6 +299,7 @@ static bool is_used(enum map_number map, enum pins_use use)
 		return true;
 	case MAP_VETHS:
 	case MAP_PUBLISHED_PORTS:
+	case MAP_ENDPOINT_ADDRESSES:
 	case MAP_HOST_ADDRESSES:
 	case MAP_NETWORKS:
 		return use != PINS_TO_REMOVE;

@@ -10,7 +10,7 @@
 #include "datapath/maps.h"
 #include "datapath/refusal.h"
 
-static bool says_nothing(const struct policy *policy)
+bool policy_says_nothing(const struct policy *policy)
 {
 	static const struct policy defaults;
 
@@ -30,7 +30,7 @@ int policy_write(const struct objects *objects, struct owner owner, const struct
 	struct policy policy = *wanted;
 
 	/* There may be one of whoever had the slot before. */
-	if (says_nothing(wanted))
+	if (policy_says_nothing(wanted))
 		return delete_entry(objects, owner.slot, err);
 	policy.owner = owner;
 	if (bpf_map_update_elem(objects->maps[MAP_POLICIES], &owner.slot, &policy, BPF_ANY))
@@ -57,7 +57,7 @@ int policy_delete(const struct objects *objects, struct owner owner, struct cni_
 
 	if (read_policy(objects, owner, &policy, err))
 		return -1;
-	return says_nothing(&policy) ? 0 : delete_entry(objects, owner.slot, err);
+	return policy_says_nothing(&policy) ? 0 : delete_entry(objects, owner.slot, err);
 }
 
 #define FIELD(option, name) \
@@ -88,6 +88,7 @@ int policy_verify(const struct objects *objects, struct owner owner, const struc
 		FIELD("excludeCIDRs", excluded),
 	};
 	struct policy found;
+	struct slot slot;
 
 	if (read_policy(objects, owner, &found, err))
 		return -1;
@@ -98,5 +99,10 @@ int policy_verify(const struct objects *objects, struct owner owner, const struc
 					     "\"%s\" is not what the map policies says of this "
 					     "container: it must be added again",
 					     fields[i].option);
+	if (!slot_read(objects, owner.slot, &slot) ||
+	    slot.has_policy != !policy_says_nothing(wanted))
+		return cni_error_set(err, CNI_ERROR_KERNEL_REFUSED,
+				     "the maps slots and policies contradict each other about this"
+				     " container: it must be added again");
 	return 0;
 }

@@ -8,18 +8,25 @@
 #ifndef DATAPATH_POLICIES_H
 #define DATAPATH_POLICIES_H
 
+#include <stdbool.h>
+
 #include "cni/error.h"
 #include "datapath/objects.h"
 
+/* Nothing but defaults: it needs no entry. */
+bool policy_says_nothing(const struct policy *policy);
+
 /* The wanted policy names no owner. Where it says nothing but defaults, the slot has no
- * entry afterwards. Call it with the lock, before the slot is live. Code 102. */
+ * entry afterwards. Call it with the lock, before the slot is live; its `has_policy` must say the
+ * same. Code 102. */
 int policy_write(const struct objects *objects, struct owner owner, const struct policy *wanted,
 		 struct cni_error *err);
 
 /* The owner's alone; one that is not there: 0. Call it when the slot is dead. Code 102. */
 int policy_delete(const struct objects *objects, struct owner owner, struct cni_error *err);
 
-/* Code 102 naming the first option that is not in the map as it should be. */
+/* Code 102 naming the first option that is not in the map as it should be, or that the slot says
+ * otherwise. */
 int policy_verify(const struct objects *objects, struct owner owner, const struct policy *wanted,
 		  struct cni_error *err);
 

@@ -79,14 +79,14 @@ static int write_meta(const struct datapath *datapath, bool complete, bool sees_
 	return meta_write(&datapath->objects, &meta, err);
 }
 
-static int load(struct datapath *datapath, const struct address_list *addresses,
-		uint32_t flow_entries, struct cni_error *err)
+static int load(struct datapath *datapath, const struct address_list *addresses, uint32_t assured,
+		struct cni_error *err)
 {
 	struct objects *objects = &datapath->objects;
 	bool sees_devices;
 
 	collect_maps(objects, addresses, datapath->netns_cookie);
-	if (loader_load(objects, flow_entries, &sees_devices, err) ||
+	if (loader_load(objects, assured, &sees_devices, err) ||
 	    write_meta(datapath, false, sees_devices, err) ||
 	    pins_write(datapath->directory, objects, err))
 		return -1;
@@ -101,7 +101,7 @@ static int load(struct datapath *datapath, const struct address_list *addresses,
 }
 
 int datapath_prepare(struct datapath *datapath, const struct address_list *addresses,
-		     uint32_t flow_entries, struct cni_error *err)
+		     uint32_t assured, struct cni_error *err)
 {
 	cleanup_lock int lock = -1;
 	cleanup_pins_lock struct pins_lock pins_lock = PINS_LOCK_NONE;
@@ -121,7 +121,7 @@ int datapath_prepare(struct datapath *datapath, const struct address_list *addre
 		return 0;
 	if (datapath->state == DATAPATH_FOREIGN)
 		return datapath_refuse_foreign(datapath, err);
-	return load(datapath, addresses, flow_entries, err);
+	return load(datapath, addresses, assured, err);
 }
 
 /* Something else lies where one of our maps was pinned, but the programs know it. It is

@@ -117,22 +117,25 @@ static int read_fast_path(struct conf *conf, const json_t *config, struct cni_er
 	return 0;
 }
 
+/* When an answered flow took two entries, a list could ask for twice as many. */
+#define MOST_FLOW_ENTRIES (2 * MAX_ASSURED)
+
 static int read_flow_entries(struct conf *conf, const json_t *config, struct cni_error *err)
 {
 	json_int_t wanted = 0;
-	uint32_t entries = MIN_FLOWS;
+	uint32_t entries = MIN_ASSURED;
 
 	conf->flow_entries = 0;
 	if (!cni_json_get(config, "flowEntries"))
 		return 0;
 	if (cni_json_get_integer(config, "flowEntries", &wanted, err))
 		return -1;
-	if (wanted < MIN_FLOWS || wanted > MAX_FLOWS)
+	if (wanted < MIN_ASSURED || wanted > MOST_FLOW_ENTRIES)
 		return cni_error_set(err, CNI_ERROR_INVALID_CONFIGURATION,
 				     "\"flowEntries\" is %" JSON_INTEGER_FORMAT
 				     ", must be %d to %d (it is rounded up to a power of two)",
-				     wanted, MIN_FLOWS, MAX_FLOWS);
-	while (entries < (uint32_t)wanted)
+				     wanted, MIN_ASSURED, MOST_FLOW_ENTRIES);
+	while (entries < (uint32_t)wanted && entries < MAX_ASSURED)
 		entries *= 2;
 	conf->flow_entries = entries;
 	return 0;

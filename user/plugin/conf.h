@@ -55,7 +55,7 @@ struct conf {
 	bool localhost;          /* the host's own processes reach the ports */
 	bool reserve_host_ports; /* and cannot bind to them */
 	bool refuse_foreign;     /* ports that others' NAT rules have are not taken */
-	uint32_t flow_entries;   /* a power of two, MIN_FLOWS to MAX_FLOWS; 0: not given */
+	uint32_t flow_entries;   /* a power of two, MIN_ASSURED to MAX_ASSURED; 0: not given */
 
 	struct interface_names uplinks;             /* none: every interface that can be one */
 	struct interface_names excluded_interfaces; /* excludeInterfaces, where it is given */

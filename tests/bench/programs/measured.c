@@ -82,6 +82,27 @@ static void update(const struct bpf_object *object, const char *map, const void 
 		err(1, "writing to map %s", map);
 }
 
+/* Of a map of words; programs of another layout need not have it. */
+static void set_bit(const struct bpf_object *object, const char *map, uint32_t bit)
+{
+	uint32_t word = bit / 64;
+	uint64_t bits = 0;
+
+	if (bpf_object__find_map_fd_by_name(object, map) < 0)
+		return;
+	bpf_map_lookup_elem(map_fd(object, map), &word, &bits);
+	bits |= 1ULL << bit % 64;
+	update(object, map, &word, &bits);
+}
+
+static uint16_t hash_of(const uint8_t *address)
+{
+	uint64_t halves[2];
+
+	memcpy(halves, address, sizeof(halves));
+	return address_hash(halves[0], halves[1]);
+}
+
 static struct owner owner_of(uint32_t slot)
 {
 	return (struct owner){.slot = slot, .generation = slot ? GENERATION : 0};
@@ -107,6 +128,7 @@ static void add_endpoint(const struct bpf_object *object, const char *address, u
 
 	parse_address(key.address, address);
 	endpoint.prefix_length = strchr(address, ':') ? 64 : 16;
+	set_bit(object, "endpoint_addresses", hash_of(key.address));
 	update(object, "endpoints", &key, &endpoint);
 }
 
@@ -140,15 +162,11 @@ static void add_mapping(const struct bpf_object *object, uint32_t slot, enum pro
 {
 	struct portmap_key key = {.protocol = protocol, .host_port = (uint16_t)port};
 	struct portmap portmap = {.owner = owner_of(slot)};
-	uint32_t word = key.host_port / 64;
-	uint64_t bits = 0;
 
 	parse_address(key.host_address, strchr(container, ':') ? "::" : "0.0.0.0");
 	parse_address(portmap.container_address, container);
 	portmap.container_port = (uint16_t)sides[CONTAINER].mapping_port;
-	bpf_map_lookup_elem(map_fd(object, "published_ports"), &word, &bits);
-	bits |= 1ULL << key.host_port % 64;
-	update(object, "published_ports", &word, &bits);
+	set_bit(object, "published_ports", key.host_port);
 	update(object, "portmaps", &key, &portmap);
 }
 
@@ -261,11 +279,14 @@ static void set_sizes(struct bpf_object *object, uint32_t entries)
 
 	while (places * cpus < entries)
 		places *= 2;
-	set_size(object, "flows", entries);
-	set_size(object, "flow_pairs", FLOW_PAIRS(entries));
-	set_variable(object, ".data", "pair_numbers", FLOW_PAIRS(entries));
-	set_size(object, "shortcuts", places * cpus);
-	set_variable(object, ".data", "shortcuts_a_cpu", places);
+	set_size(object, "connections", CONNECTIONS(entries));
+	set_size(object, "aliases", CONNECTIONS(entries));
+	set_size(object, "assured", entries + 1);
+	set_size(object, "half_open", HALF_OPEN(entries) + 1);
+	set_variable(object, ".rodata", "assured_places", entries);
+	set_variable(object, ".rodata", "half_open_places", HALF_OPEN(entries));
+	set_size(object, "memos", places * cpus);
+	set_variable(object, ".data", "memos_a_cpu", places);
 }
 
 struct bpf_object *measured_load(const char *path, const struct world *world, bool crowded)

@@ -1,15 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * shortcut_rows.c - what the fast path does again without asking, and when it asks.
+ * memo_rows.c - what the fast path does again without asking, and when it asks.
  *
- * A flow is taken out of the table behind the programs' back: what still skips the stack
- * then went by its shortcut, which is good for the second that it was made in.
+ * A connection is taken out of the tables behind the programs' back: what still skips the stack
+ * then went by its memo, which is good for the second that it was made in.
  */
 #define _GNU_SOURCE
 #include <err.h>
 #include <linux/pkt_cls.h>
 #include <sched.h>
-#include <time.h>
 
 #include "row.h"
 
@@ -39,23 +38,6 @@ static const struct flow_packets masqueraded6 = {
 	.out = UDP(v6_container_one, 25000, v6_server, 53),
 	.masqueraded = true,
 };
-
-static time_t seconds_now(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
-	return now.tv_sec;
-}
-
-static void wait_for_next_second(void)
-{
-	const struct timespec a_moment = {.tv_nsec = 5000000};
-	time_t second = seconds_now();
-
-	while (seconds_now() == second)
-		nanosleep(&a_moment, NULL);
-}
 
 /* Does this packet skip the stack? *frame: what comes out. */
 static bool skips(enum hook hook, const struct packet *packet, struct frame *frame)
@@ -94,23 +76,24 @@ static void begin(const struct flow_packets *flow, struct frame *in, struct fram
 	}
 }
 
-/* Goes by their shortcuts, unless what `change` does forbids that. */
+/* Goes by their memos, unless what `change` does forbids that. */
 static void check(const struct flow_packets *flow, void (*change)(void), bool expected)
 {
 	struct frame in, out, in_before, out_before;
 	bool in_skips, out_skips, in_one_second;
-	time_t second;
+	uint32_t second;
 
 	for (int i = 0; i < TRIES; i++) {
-		second = seconds_now();
+		second = fixture_second();
 		begin(flow, &in_before, &out_before);
-		in_one_second = seconds_now() == second;
+		in_one_second = fixture_second() == second;
 		fixture_clear_flows();
 		if (change)
 			change();
 		in_skips = skips(FROM_UPLINK, &flow->in, &in);
 		out_skips = skips(FROM_CONTAINER, &flow->out, &out);
-		if (in_one_second && (seconds_now() == second || change == wait_for_next_second))
+		if (in_one_second &&
+		    (fixture_second() == second || change == fixture_wait_for_next_second))
 			break; /* else it may have been too late for them */
 	}
 	if (in_skips != expected)
@@ -123,11 +106,12 @@ static void check(const struct flow_packets *flow, void (*change)(void), bool ex
 		row_fail("outwards the packet differs from those before it");
 }
 
-static void shortcut_row(const char *says, const struct flow_packets *flow, void (*change)(void),
-			 bool expected)
+static void memo_row(const char *says, const struct flow_packets *flow, void (*change)(void),
+		     bool expected)
 {
 	row_begin(says);
 	check(flow, change, expected);
+	records_check();
 	row_end();
 }
 
@@ -147,7 +131,7 @@ static void renew_one(void)
 	fixture_offload_one(FAST_PATH_ESTABLISHED);
 }
 
-/* It goes by its shortcut, but this one may not: the stack is to see it. */
+/* It goes by its memo, but this one may not: the stack is to see it. */
 static void check_packet(const struct flow_packets *flow, struct packet in, struct packet out)
 {
 	struct frame frame;
@@ -164,7 +148,7 @@ static void too_large_row(void)
 {
 	struct packet in = mapped4.in, out = mapped4.out;
 
-	row_begin("a datagram larger than the MTU has no shortcut");
+	row_begin("a datagram larger than the MTU has no memo");
 	in.payload = out.payload = 1473;
 	check_packet(&mapped4, in, out);
 	row_end();
@@ -243,7 +227,7 @@ static void displaced_row(void)
 	row_end();
 }
 
-/* Every CPU has shortcuts of its own. */
+/* Every CPU has memos of its own. */
 static void stay_on_one_cpu(cpu_set_t *before)
 {
 	cpu_set_t here;
@@ -255,22 +239,22 @@ static void stay_on_one_cpu(cpu_set_t *before)
 		err(1, "staying on one CPU");
 }
 
-void shortcut_rows(void)
+void memo_rows(void)
 {
 	cpu_set_t before;
 
 	stay_on_one_cpu(&before);
-	shortcut_row("UDP of a mapped port skips the stack by its shortcut", &mapped4, NULL, true);
-	shortcut_row("the same over IPv6", &mapped6, NULL, true);
-	shortcut_row("masqueraded UDP", &masqueraded4, NULL, true);
-	shortcut_row("masqueraded UDP over IPv6", &masqueraded6, NULL, true);
-	shortcut_row("a shortcut is not good in the next second", &mapped4, wait_for_next_second,
-		     false);
-	shortcut_row("[i06] nor when its container has gone", &mapped4, kill_one, false);
-	shortcut_row("[i06] nor for the container that came after it", &mapped4, renew_one, false);
-	shortcut_row("nor when it may not skip the stack any more", &mapped4, no_fast_path_any_more,
-		     false);
-	shortcut_row("nor when the fast path was dropped", &mapped4, fixture_drop_offload, false);
+	memo_row("UDP of a mapped port skips the stack by its memo", &mapped4, NULL, true);
+	memo_row("the same over IPv6", &mapped6, NULL, true);
+	memo_row("masqueraded UDP", &masqueraded4, NULL, true);
+	memo_row("masqueraded UDP over IPv6", &masqueraded6, NULL, true);
+	memo_row("a memo is not good in the next second", &mapped4, fixture_wait_for_next_second,
+		 false);
+	memo_row("[i06] nor when its container has gone", &mapped4, kill_one, false);
+	memo_row("[i06] nor for the container that came after it", &mapped4, renew_one, false);
+	memo_row("nor when it may not skip the stack any more", &mapped4, no_fast_path_any_more,
+		 false);
+	memo_row("nor when the fast path was dropped", &mapped4, fixture_drop_offload, false);
 	too_large_row();
 	options_row();
 	fragment_row();

@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * alias.h - external tuples that lead to a connection where no mapping does.
+ *
+ * The insertion with NOEXIST is the allocation of a port: there is no moment between a check and a
+ * write. A masqueraded connection's alias is made before its record; one that leads nowhere is its
+ * maker's for ALIAS_SECONDS, and then anybody's.
+ */
+#ifndef BPF_PORTMAP_ALIAS_H
+#define BPF_PORTMAP_ALIAS_H
+
+#include "noticed.h"
+#include "scratch.h"
+#include "shares.h"
+
+#define ALIAS_SECONDS 2
+
+/* Of the ports towards one port of one server: all that are taken, or the owner's. */
+INLINE struct port_share *port_share_of(const struct connection_key *external,
+					const struct owner *owner)
+{
+	__u64 hash = hash_mix(share_salt(), (__u64)owner->generation << 32 | owner->slot);
+	__u32 place;
+
+	hash = hash_mix(hash, address_halves(external->outside)[0]);
+	hash = hash_mix(hash, address_halves(external->outside)[1]);
+	hash = hash_mix(hash, address_halves(external->inside)[0]);
+	hash = hash_mix(hash, address_halves(external->inside)[1]);
+	place = hash_mix(hash, (__u64)external->outside_port << 8 | external->protocol) % SHARES;
+	return bpf_map_lookup_elem(&port_shares, &place);
+}
+
+INLINE void port_share_count(const struct connection_key *external, const struct owner *owner,
+			     __s32 by)
+{
+	const struct owner all = {};
+	struct port_share *share;
+
+	if (!owner->slot)
+		return;
+	share = port_share_of(external, &all);
+	if (share)
+		__sync_fetch_and_add(&share->ports, by);
+	share = port_share_of(external, owner);
+	if (share)
+		__sync_fetch_and_add(&share->ports, by);
+}
+
+/* Inserts the draft's alias. False: another connection has that tuple. */
+GLOBAL_FUNCTION bool alias_insert(void)
+{
+	struct draft *draft = draft_get();
+
+	if (!draft)
+		return false;
+	draft->alias.made = clock_second();
+	if (packet_protocol_has_ports(draft->external.protocol))
+		noticed_mark_external(draft->external.inside, draft->external.inside_port);
+	if (bpf_map_update_elem(&aliases, &draft->external, &draft->alias, BPF_NOEXIST))
+		return false;
+	port_share_count(&draft->external, &draft->alias.owner, 1);
+	return true;
+}
+
+/* Deletes it, if it is that connection's. external: in a map. */
+INLINE bool alias_delete(const struct connection_key *external, __u32 id)
+{
+	const struct alias *alias = bpf_map_lookup_elem(&aliases, external);
+	struct owner owner;
+
+	if (!alias || alias->id != id)
+		return false;
+	owner = alias->owner;
+	if (bpf_map_delete_elem(&aliases, external))
+		return false;
+	port_share_count(external, &owner, -1);
+	return true;
+}
+
+/* The alias of the connection in the making. */
+INLINE void alias_draft(struct draft *draft)
+{
+	connection_external_key(&draft->key, &draft->connection, &draft->external);
+	__builtin_memset(&draft->alias, 0, sizeof(draft->alias));
+	address_copy(draft->alias.inside, draft->key.inside);
+	draft->alias.inside_port = draft->key.inside_port;
+	draft->alias.outside_port = draft->key.outside_port;
+	draft->alias.id = draft->connection.id;
+	if (draft->connection.kind == FLOW_MASQUERADE)
+		draft->alias.owner = draft->connection.owner;
+}
+
+/* The identity that an alias leads to. */
+INLINE void alias_target(const struct connection_key *external, const struct alias *alias,
+			 struct connection_key *key)
+{
+	address_copy(key->inside, alias->inside);
+	address_copy(key->outside, external->outside);
+	key->inside_port = alias->inside_port;
+	key->outside_port = alias->outside_port;
+	key->protocol = external->protocol;
+	__builtin_memset(key->reserved, 0, sizeof(key->reserved));
+}
+
+INLINE bool alias_is_pending(const struct alias *alias)
+{
+	return (__s32)(clock_second() - alias->made) <= ALIAS_SECONDS;
+}
+
+#endif

@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* apply.h - does what was decided about a packet, and sees to the other fragments of its
+ * datagram. */
+#ifndef BPF_PORTMAP_APPLY_H
+#define BPF_PORTMAP_APPLY_H
+
+#include "held.h"
+#include "offload_send.h"
+#include "parse_l4.h"
+#include "rewrite_error.h"
+
+GLOBAL_FUNCTION int apply_verdict(struct __sk_buff *skb, const struct packet *packet,
+				  const struct translation *translation, enum verdict verdict)
+{
+	if (!packet || !translation || verdict == VERDICT_DROP)
+		return TC_ACT_SHOT;
+	if (verdict == VERDICT_PASS || !translation_changes(translation, &packet->tuple))
+		return TC_ACT_UNSPEC;
+	if (packet->error ? rewrite_error(skb, packet, translation)
+			  : rewrite_packet(skb, packet, translation))
+		return shot(rewrite_failed); /* half changed: nobody can use it */
+	if (translation->path && packet->l3_offset)
+		return offload_send(skb, packet, translation);
+	if (packet->error) {
+		count_here(rewritten_error);
+		return TC_ACT_UNSPEC;
+	}
+	if (translation->report)
+		skb->tc_index = TC_INDEX_CONFIRM;
+	if (packet->tuple.direction == DIRECTION_IN) {
+		count_here(rewritten_destination);
+		return TC_ACT_UNSPEC;
+	}
+	count_here(rewritten_source);
+	if (!translation->out_ifindex)
+		return TC_ACT_UNSPEC;
+	if (rewrite_make_room_for_link_header(skb, packet))
+		return shot(rewrite_failed);
+	count(rerouted);
+	return bpf_redirect_neigh(translation->out_ifindex, NULL, 0, 0);
+}
+
+/* A first fragment goes on behind those that came before it were held: true where the packet is on
+ * its way once more, before the others. */
+INLINE bool apply_to_held(struct __sk_buff *skb, const struct packet *packet,
+			  const struct translation *translation, enum fragment_fate fate)
+{
+	__u32 newest = 0;
+
+	if (packet->fragment == FIRST_FRAGMENT)
+		newest = fragment_remember(skb, packet, translation, fate);
+	if (newest)
+		held_release_all(skb, packet, newest);
+	return newest;
+}
+
+/* Of a packet that enters the stack. */
+INLINE int apply_inwards(struct __sk_buff *skb, const struct packet *packet,
+			 const struct translation *translation, enum verdict verdict)
+{
+	verdict = fragment_verdict(packet, translation, verdict);
+	if (apply_to_held(skb, packet, translation, fragment_fate_of(verdict)))
+		return TC_ACT_SHOT;
+	return apply_verdict(skb, packet, translation, verdict);
+}
+
+/* Of one that leaves from where it enters: its source is translated. */
+INLINE int apply_outwards(struct __sk_buff *skb, struct packet *packet,
+			  const struct translation *translation, enum verdict verdict)
+{
+	bool again = false;
+
+	if (verdict == VERDICT_TRANSLATE) {
+		packet->tuple.direction = DIRECTION_IN; /* where the others will be seen */
+		again = apply_to_held(skb, packet, translation, FRAGMENT_LEFT);
+		packet->tuple.direction = DIRECTION_OUT;
+	}
+	return again ? TC_ACT_SHOT : apply_verdict(skb, packet, translation, verdict);
+}
+
+/* What became of the first fragment. Where it has not come yet, a fragment that may have to be
+ * translated waits for it: one to this host, or a container's own (ifindex 0). */
+GLOBAL_FUNCTION int later_fragment(struct __sk_buff *skb, const struct packet *packet,
+				   struct translation *translation, __u32 ifindex)
+{
+	enum fragment_fate fate;
+	__u32 out = 0;
+
+	if (!packet || !translation)
+		return FRAGMENT_WAITING;
+	fate = fragment_follow(skb, packet, translation);
+	if (fate != FRAGMENT_WAITING)
+		return fate;
+	if (ifindex && route_of(skb, packet, ifindex, &out) != ROUTE_LOCAL)
+		return FRAGMENT_PASSED;
+	if (held_keep(skb, packet))
+		return FRAGMENT_DROPPED;
+	fate = fragment_follow(skb, packet, translation);
+	if (fate == FRAGMENT_WAITING)
+		count(fragment_not_held);
+	return fate;
+}
+
+#endif

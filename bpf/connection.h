@@ -1,0 +1,182 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * connection.h - the record of a connection: finding it, how long it lives, and what it says of a
+ * packet.
+ *
+ * The IP stack between our hooks sees a connection without NAT, in both directions by the same
+ * tuple. That is its identity (struct connection_key); the record has all the rest. From the
+ * inside a packet's own tuple leads to it. From the outside a mapping does, or an alias (alias.h),
+ * or, where nothing is translated, the tuple itself.
+ *
+ * Nothing sweeps. A record is dead when its owner is (the generation has gone, in O(1), at DEL),
+ * or when it is past its time-out; a dead one counts as free to whoever collides with it. Memory of
+ * a record may become another one's while a program looks at it: after every helper that may take
+ * its time, whoever goes on to write compares `id`.
+ */
+#ifndef BPF_PORTMAP_CONNECTION_H
+#define BPF_PORTMAP_CONNECTION_H
+
+#include "owner.h"
+#include "packet.h"
+#include "verdict.h"
+
+#define NSEC_PER_SEC 1000000000ULL
+#define EEXIST 17
+
+/* Seconds a connection may be idle. */
+#define TIMEOUT_TCP_ESTABLISHED 7440 /* RFC 5382 REQ-5: at least 2 h 4 min */
+#define TIMEOUT_TCP_TRANSITORY 240   /* RFC 5382 REQ-5: at least 4 min */
+#define TIMEOUT_TCP_HALF_CLOSED 120  /* netfilter's, in FIN_WAIT */
+#define CLOSED_SECONDS 10            /* netfilter's time-out after RST */
+#define TIMEOUT_UDP_NEW 120          /* RFC 4787 REQ-5: at least 2 min */
+#define TIMEOUT_UDP 300              /* RFC 4787 REQ-5: 5 min or more is recommended */
+/* Association setup retransmits at most 60 s apart (RFC 9260 16, RTO.Max); heartbeats of an idle
+ * one come every 30 s and a retransmission timeout (8.3): two may be lost. netfilter: 210 s. */
+#define TIMEOUT_SCTP_NEW 120
+#define TIMEOUT_SCTP 300
+#define TIMEOUT_ICMP 60 /* RFC 5508 REQ-1: at least 60 s */
+
+#define STATE_FINS (STATE_FIN_INSIDE | STATE_FIN_OUTSIDE)
+#define STATE_AWAITED (STATE_AWAITED_INSIDE | STATE_AWAITED_OUTSIDE)
+
+INLINE __u32 clock_second(void)
+{
+	return bpf_ktime_get_coarse_ns() / NSEC_PER_SEC;
+}
+
+/* The tuple of a packet back. */
+INLINE void tuple_turn(const struct tuple *tuple, struct tuple *turned)
+{
+	__builtin_memset(turned, 0, sizeof(*turned));
+	address_copy(turned->source, tuple->destination);
+	address_copy(turned->destination, tuple->source);
+	turned->source_port = tuple->destination_port;
+	turned->destination_port = tuple->source_port;
+	turned->protocol = tuple->protocol;
+}
+
+/* The identity of the connection that a packet of this tuple belongs to as the IP stack sees it. */
+INLINE void connection_key_of(const struct tuple *tuple, enum way way, struct connection_key *key)
+{
+	bool inwards = way == INWARDS;
+
+	address_copy(key->inside, inwards ? tuple->destination : tuple->source);
+	address_copy(key->outside, inwards ? tuple->source : tuple->destination);
+	key->inside_port = inwards ? tuple->destination_port : tuple->source_port;
+	key->outside_port = inwards ? tuple->source_port : tuple->destination_port;
+	key->protocol = tuple->protocol;
+	__builtin_memset(key->reserved, 0, sizeof(key->reserved));
+}
+
+INLINE bool connection_has_owner(const struct connection *connection)
+{
+	return connection->kind != FLOW_HOST && connection->kind != FLOW_FOREIGN;
+}
+
+INLINE bool state_is_closed(__u32 state)
+{
+	return (state & STATE_AWAITED) || (state & STATE_FINS) == STATE_FINS;
+}
+
+INLINE __u32 connection_timeout(enum protocol protocol, __u32 state)
+{
+	if (protocol == PROTOCOL_TCP) {
+		if (!(state & STATE_ASSURED) || state_is_closed(state))
+			return TIMEOUT_TCP_TRANSITORY;
+		return state & STATE_FINS ? TIMEOUT_TCP_HALF_CLOSED : TIMEOUT_TCP_ESTABLISHED;
+	}
+	if (protocol == PROTOCOL_UDP)
+		return state & STATE_ASSURED ? TIMEOUT_UDP : TIMEOUT_UDP_NEW;
+	if (protocol == PROTOCOL_SCTP)
+		return state & STATE_ASSURED ? TIMEOUT_SCTP : TIMEOUT_SCTP_NEW;
+	return TIMEOUT_ICMP;
+}
+
+/* Another CPU's clock may be a tick ahead: a negative idle time is none. */
+INLINE __u32 connection_idle(const struct connection *connection, __u32 now)
+{
+	__s32 idle = now - connection->last_seen;
+
+	return idle > 0 ? idle : 0;
+}
+
+INLINE bool connection_lives(const struct connection_key *key, const struct connection *connection,
+			     __u32 now)
+{
+	__u32 state = connection->state;
+
+	return !(state & STATE_VOID) &&
+	       connection_idle(connection, now) <= connection_timeout(key->protocol, state) &&
+	       (!connection_has_owner(connection) || owner_live(&connection->owner));
+}
+
+/* NULL: there is none that lives. */
+INLINE struct connection *connection_find(const struct connection_key *key)
+{
+	struct connection *connection = bpf_map_lookup_elem(&connections, key);
+
+	return connection && connection_lives(key, connection, clock_second()) ? connection : NULL;
+}
+
+/* Whether a packet of this tuple from the outside is of this connection, and not of another one
+ * whose tuple is the same behind the translation. */
+INLINE bool connection_has_external(const struct connection *connection, const struct tuple *tuple)
+{
+	return address_equal(connection->external_address, tuple->destination) &&
+	       connection->external_port == tuple->destination_port &&
+	       connection->peer_port == tuple->source_port;
+}
+
+/* Does a packet this way go back to the side that began? */
+INLINE bool connection_is_reply(const struct connection *connection, enum way way)
+{
+	return connection->begun_inside == (way == INWARDS);
+}
+
+/* Masqueraded ones, those whose client's port has moved, and the host's have an alias. */
+INLINE bool connection_has_alias(const struct connection_key *key,
+				 const struct connection *connection)
+{
+	return (connection->kind != FLOW_MAPPING && connection->kind != FLOW_DIRECT) ||
+	       connection->peer_port != key->outside_port;
+}
+
+/* The key of its alias: what a packet from the outside has. */
+INLINE void connection_external_key(const struct connection_key *key,
+				    const struct connection *connection,
+				    struct connection_key *external)
+{
+	address_copy(external->inside, connection->external_address);
+	address_copy(external->outside, key->outside);
+	external->inside_port = connection->external_port;
+	external->outside_port = connection->peer_port;
+	external->protocol = key->protocol;
+	__builtin_memset(external->reserved, 0, sizeof(external->reserved));
+}
+
+INLINE void translation_none(struct translation *translation)
+{
+	translation->out_ifindex = 0;
+	translation->path = PATH_UNDECIDED;
+	translation->report = 0;
+	__builtin_memset(translation->frame_destination, 0, ETH_ALEN);
+}
+
+INLINE void translation_inwards(const struct connection_key *key, struct translation *translation)
+{
+	translation_none(translation);
+	address_copy(translation->address, key->inside);
+	translation->port = key->inside_port;
+	translation->peer_port = key->outside_port;
+}
+
+INLINE void translation_outwards(const struct connection *connection,
+				 struct translation *translation)
+{
+	translation_none(translation);
+	address_copy(translation->address, connection->external_address);
+	translation->port = connection->external_port;
+	translation->peer_port = connection->peer_port;
+}
+
+#endif

@@ -1,0 +1,485 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * connection_table.h - how a connection begins, gets its place among the assured, and ends.
+ *
+ * A half-open one takes the next place of a ring. If that is still another's, it is the turn of
+ * that one to end; of the next few places it is the one whose owner has most, so a flood pushes out
+ * its like before anything else. A ring of 32,768 places turns in 0.1 s at 300,000 SYN a second: a
+ * client of the flooded container must answer within that time, as one of netfilter's must before
+ * its table is full; clients of others are not concerned.
+ *
+ * An assured one is pushed out by nobody. Its place is given away when it is dead, or closed: a
+ * hand goes round over the places, as in the clock algorithm for pages, and stops at the first that
+ * is free or can be freed. Closed connections are passed over at first, for late segments, and
+ * taken where the next HAND_STEPS places have nothing else. `protected_until` spares the hand a
+ * look at the record.
+ *
+ * Every place that changes hands is taken by compare-and-exchange of its `id`, and every record
+ * ends by STATE_VOID, which one program sets: so it is counted and deleted once. What other
+ * programs see of a record meanwhile is a dead one.
+ */
+#ifndef BPF_PORTMAP_CONNECTION_TABLE_H
+#define BPF_PORTMAP_CONNECTION_TABLE_H
+
+#include "alias.h"
+
+#define PLACE_FREE 0
+#define PLACE_BUSY 1
+#define RING_STEPS 4
+#define RING_TRIES 4 /* another CPU may be faster */
+/* The verifier walks through every turn of a loop: short ones, one inside the other and each in a
+ * function of its own, are soon walked through. */
+#define HAND_STEPS 16
+#define HAND_ROUNDS 8
+#define FAR_ROUNDS 1024
+#define CLEANED 26 /* to the power of three: 17,576 live ones take about 0.1 ms */
+#define FEW_PART 64
+#define PRESSURE_PART 4         /* less than a quarter is free */
+#define PRESSURE_TICK 2         /* seconds: so often it is looked whether there is pressure now */
+#define PRESSURE_SECONDS_TCP 60 /* TCP that has never carried data */
+
+const volatile __u32 half_open_places = MIN_HALF_OPEN; /* less place 0; the loader writes it */
+
+enum claim {
+	CLAIM_OK,      /* begun, or it was there already */
+	CLAIM_TAKEN,   /* another live connection has this tuple */
+	CLAIM_FULL,    /* there is no room */
+	CLAIM_LIMITED, /* its owner, or client, has as much as it may have */
+};
+
+/* A connection in the making, where nothing is decided yet. */
+INLINE struct draft *draft_begin(const struct owner *owner, enum flow_kind kind)
+{
+	struct draft *draft = draft_get();
+	struct connection *connection;
+
+	if (!draft)
+		return NULL;
+	connection = &draft->connection;
+	__builtin_memset(connection, 0, sizeof(*connection));
+	connection->owner = *owner;
+	connection->kind = kind;
+	connection->id = owner->generation << 16 | 2 | (bpf_get_prandom_u32() & 0xffff);
+	return draft;
+}
+
+INLINE struct half_open *half_open_at(__u32 number)
+{
+	return number ? bpf_map_lookup_elem(&half_open, &number) : NULL;
+}
+
+INLINE struct assured *assured_at(__u32 number)
+{
+	return number ? bpf_map_lookup_elem(&assured, &number) : NULL;
+}
+
+/* A place of the ring is taken from this connection. False: it had gone already. */
+INLINE bool half_open_leave(struct half_open *place, __u32 id, __u32 to)
+{
+	__u32 slot = place->slot;
+	struct share *share;
+
+	if (__sync_val_compare_and_swap(&place->id, id, to) != id)
+		return false;
+	if (id == PLACE_FREE)
+		return true;
+	share = bpf_map_lookup_elem(&shares, &slot);
+	if (share && (__u16)share->generation == id >> 16)
+		__sync_fetch_and_add(&share->half_open, -1);
+	return true;
+}
+
+/* The place of a connection with this state (0: half-open) and id becomes free. */
+INLINE void place_leave(__u32 state, __u32 number, __u32 id)
+{
+	struct half_open *ring;
+	struct assured *place;
+
+	if (state & STATE_ASSURED) {
+		place = assured_at(number);
+		if (place)
+			__sync_val_compare_and_swap(&place->id, id, PLACE_FREE);
+		return;
+	}
+	ring = half_open_at(number);
+	if (ring)
+		half_open_leave(ring, id, PLACE_FREE);
+}
+
+/* Ends the connection, if it is still the one with this id: counts, place, alias, record. */
+GLOBAL_FUNCTION bool connection_end(const struct connection_key *ended, __u32 id)
+{
+	struct scratch *scratch = scratch_get();
+	struct connection *connection;
+	struct connection_key *key;
+	__u32 state;
+
+	if (!ended || !scratch)
+		return false;
+	key = &scratch->ended;
+	__builtin_memcpy(key, ended, sizeof(*key));
+	connection = bpf_map_lookup_elem(&connections, key);
+	if (!connection || connection->id != id)
+		return false;
+	state = __sync_fetch_and_or(&connection->state, STATE_VOID);
+	if (state & STATE_VOID)
+		return false;
+	share_count(key, connection, -1);
+	place_leave(state, connection->place, id);
+	if (connection_has_alias(key, connection)) {
+		connection_external_key(key, connection, &scratch->ended_external);
+		alias_delete(&scratch->ended_external, id);
+	}
+	connection->id = 0;
+	return bpf_map_delete_elem(&connections, key) == 0;
+}
+
+/* The place among the next RING_STEPS that is free, or whose owner has most of all. */
+INLINE __u32 half_open_choose(struct usage *all)
+{
+	__u32 hand = __sync_fetch_and_add(&all->half_open_hand, 1), number, best = 0, slot;
+	__s32 most = 1 << 31, count;
+	struct half_open *place;
+	struct share *share;
+
+	for (int i = 1; i <= RING_STEPS; i++) {
+		number = 1 + (hand + i) % half_open_places;
+		place = half_open_at(number);
+		if (!place || place->id == PLACE_BUSY)
+			continue;
+		if (place->id == PLACE_FREE) {
+			best = number;
+			break;
+		}
+		slot = place->slot;
+		share = bpf_map_lookup_elem(&shares, &slot);
+		count = share ? share->half_open : 0;
+		if (count > most) {
+			most = count;
+			best = number;
+		}
+	}
+	all->half_open_hand = best ? best - 1 : hand + RING_STEPS;
+	return best;
+}
+
+/* Takes a place of the ring for the draft, which stays busy. False: others were faster. */
+GLOBAL_FUNCTION bool half_open_take(void)
+{
+	struct draft *draft = draft_get();
+	struct usage *all = SINGLE(usage);
+	struct half_open *place;
+	__u32 seen;
+
+	if (!draft || !all)
+		return false;
+	draft->connection.place = half_open_choose(all);
+	place = half_open_at(draft->connection.place);
+	if (!place)
+		return false;
+	seen = *(volatile __u32 *)&place->id;
+	if (seen == PLACE_BUSY || !half_open_leave(place, seen, PLACE_BUSY))
+		return false;
+	if (seen != PLACE_FREE && connection_end(&place->key, seen))
+		count(flow_pushed_out);
+	return true;
+}
+
+/* The record stands: the place is its own. */
+INLINE void half_open_settle(struct half_open *place, const struct draft *draft)
+{
+	struct share *share = share_of(&draft->connection.owner);
+
+	__builtin_memcpy(&place->key, &draft->key, sizeof(place->key));
+	place->slot = draft->connection.owner.slot;
+	if (share)
+		__sync_fetch_and_add(&share->half_open, 1);
+	__sync_lock_test_and_set(&place->id, draft->connection.id);
+}
+
+/* A note about a client that the stack has not let through keeps nobody away. */
+INLINE bool connection_gives_way(const struct connection_key *key,
+				 const struct connection *connection)
+{
+	return (connection->state & STATE_UNCONFIRMED) ||
+	       !connection_lives(key, connection, clock_second());
+}
+
+INLINE int draft_insert(const struct draft *draft)
+{
+	const struct connection *other;
+	int error = bpf_map_update_elem(&connections, &draft->key, &draft->connection, BPF_NOEXIST);
+	__u32 id;
+
+	if (error != -EEXIST)
+		return error;
+	other = bpf_map_lookup_elem(&connections, &draft->key);
+	if (!other)
+		return error;
+	id = *(volatile __u32 *)&other->id; /* before it is judged */
+	if (!connection_gives_way(&draft->key, other))
+		return error;
+	connection_end(&draft->key, id);
+	return bpf_map_update_elem(&connections, &draft->key, &draft->connection, BPF_NOEXIST);
+}
+
+/* Begins the connection of the draft, half-open. */
+GLOBAL_FUNCTION enum claim connection_create(void)
+{
+	struct draft *draft = draft_get();
+	struct half_open *place;
+	struct usage *all;
+	bool taken = false;
+	int error;
+
+	if (!draft)
+		return CLAIM_FULL;
+	draft->connection.last_seen = clock_second();
+	for (int i = 0; i < RING_TRIES && !taken; i++)
+		taken = half_open_take();
+	place = half_open_at(draft->connection.place);
+	if (!taken || !place)
+		return CLAIM_FULL;
+	error = draft_insert(draft);
+	if (!error) {
+		half_open_settle(place, draft);
+		return CLAIM_OK;
+	}
+	__sync_lock_test_and_set(&place->id, PLACE_FREE);
+	/* The next one takes this place, and not another connection's. */
+	all = SINGLE(usage);
+	if (all)
+		all->half_open_hand = draft->connection.place + half_open_places - 2;
+	return error == -EEXIST ? CLAIM_TAKEN : CLAIM_FULL;
+}
+
+INLINE bool table_is_pressed(void)
+{
+	struct usage *all = SINGLE(usage);
+
+	return all && all->assured > assured_places - assured_places / PRESSURE_PART;
+}
+
+/* Seconds that the hand leaves it alone. */
+INLINE __u32 connection_patience(const struct connection_key *key,
+				 const struct connection *connection, bool pressed)
+{
+	if (key->protocol == PROTOCOL_TCP && pressed && !(connection->state & STATE_DATA))
+		return PRESSURE_SECONDS_TCP;
+	return connection_timeout(key->protocol, connection->state);
+}
+
+/* Whether the connection that has the place is dead; else it is protected anew. Until it has sent
+ * data TCP is looked at again after the time that it would have under pressure. */
+INLINE bool assured_is_dead(struct assured *place, __u32 now, bool closed_too)
+{
+	const struct connection_key *key = &place->key;
+	struct connection *connection = bpf_map_lookup_elem(&connections, key);
+	__u32 idle, patience;
+
+	if (!connection || connection->id != place->id || !connection_lives(key, connection, now))
+		return true;
+	idle = connection_idle(connection, now);
+	if (state_is_closed(connection->state))
+		return closed_too || idle > CLOSED_SECONDS;
+	patience = connection_patience(key, connection, table_is_pressed());
+	if (idle > patience)
+		return true;
+	patience = connection_patience(key, connection, true);
+	place->protected_until = now + (patience > idle ? patience - idle : PRESSURE_TICK);
+	return false;
+}
+
+/* Makes a place that is free, or whose connection is dead, busy. */
+GLOBAL_FUNCTION bool assured_claim(__u32 number, bool closed_too)
+{
+	struct assured *place = assured_at(number);
+	struct slot *slot;
+	__u32 seen, now, owner;
+
+	if (!place)
+		return false;
+	seen = *(volatile __u32 *)&place->id;
+	if (seen == PLACE_FREE)
+		return __sync_val_compare_and_swap(&place->id, seen, PLACE_BUSY) == seen;
+	if (seen == PLACE_BUSY)
+		return false;
+	now = clock_second();
+	owner = place->slot;
+	slot = bpf_map_lookup_elem(&slots, &owner);
+	if ((__s32)(place->protected_until - now) > 0 && slot &&
+	    (!owner || (slot->live && (__u16)slot->generation == seen >> 16)))
+		return false;
+	if (!assured_is_dead(place, now, closed_too) ||
+	    __sync_val_compare_and_swap(&place->id, seen, PLACE_BUSY) != seen)
+		return false;
+	connection_end(&place->key, seen);
+	return true;
+}
+
+INLINE void assured_free(__u32 number)
+{
+	struct assured *place = assured_at(number);
+
+	if (place)
+		__sync_lock_test_and_set(&place->id, PLACE_FREE);
+}
+
+/* Ten times a second it is one program's turn. */
+INLINE bool usage_tick(__u32 *last)
+{
+	__u32 now = bpf_ktime_get_coarse_ns() / (NSEC_PER_SEC / 10), before = *last;
+
+	return before != now && __sync_val_compare_and_swap(last, before, now) == before;
+}
+
+/* The next steps of the hand. Returns the number of a place that is busy, and nobody's; 0: it has
+ * met none. */
+GLOBAL_FUNCTION __u32 assured_seek(bool closed_too)
+{
+	struct usage *all = SINGLE(usage);
+	__u32 hand, number;
+
+	if (!all)
+		return 0;
+	hand = all->assured_hand;
+	for (__u32 i = 1; i <= HAND_STEPS; i++) {
+		number = 1 + (hand + i) % assured_places;
+		if (assured_claim(number, closed_too)) {
+			all->assured_hand = number - 1;
+			return number;
+		}
+	}
+	all->assured_hand = (hand + HAND_STEPS) % assured_places;
+	return 0;
+}
+
+/* A place for a connection; 0: the table is full. Those that have theirs stand side by side, if
+ * they came together: where there is room by the count the hand goes on until it has passed them.
+ */
+GLOBAL_FUNCTION __u32 assured_claim_any(void)
+{
+	struct usage *all = SINGLE(usage);
+	__u32 number = 0;
+
+	for (int i = 0; i < HAND_ROUNDS && !number; i++)
+		number = assured_seek(i >= HAND_ROUNDS / 2);
+	if (number || !all || (__s32)(assured_places - all->assured) <= 0)
+		return number;
+	/* Where little is free the way may be long for everybody. */
+	if (assured_places - all->assured <= assured_places / FEW_PART &&
+	    !usage_tick(&all->searched))
+		return 0;
+	for (int i = 0; i < FAR_ROUNDS && !number; i++)
+		number = assured_seek(true);
+	return number;
+}
+
+/* Frees the dead among the next places. */
+GLOBAL_FUNCTION int assured_clean_some(void)
+{
+	struct usage *all = SINGLE(usage);
+	const struct assured *place;
+	__u32 hand, number;
+
+	if (!all)
+		return 0;
+	hand = all->clean_hand;
+	for (__u32 i = 1; i <= CLEANED; i++) {
+		number = 1 + (hand + i) % assured_places;
+		place = assured_at(number);
+		if (place && place->id > PLACE_BUSY && assured_claim(number, false)) {
+			assured_free(number);
+			all->assured_hand = (number + assured_places - 2) % assured_places;
+		}
+	}
+	all->clean_hand = (hand + CLEANED) % assured_places;
+	return 0;
+}
+
+GLOBAL_FUNCTION int assured_clean_more(void)
+{
+	for (int i = 0; i < CLEANED; i++)
+		assured_clean_some();
+	return 0;
+}
+
+/* Somebody was refused, and it may be the dead who fill the table, or his share: when he tries
+ * again the hand is where there is room. */
+GLOBAL_FUNCTION int assured_clean(void)
+{
+	struct usage *all = SINGLE(usage);
+
+	if (!all || !usage_tick(&all->cleaned))
+		return 0;
+	for (int i = 0; i < CLEANED; i++)
+		assured_clean_more();
+	return 0;
+}
+
+INLINE void assured_fill(struct assured *place, const struct connection_key *key,
+			 const struct connection *connection)
+{
+	__builtin_memcpy(&place->key, key, sizeof(*key));
+	place->slot = connection->owner.slot;
+	place->protected_until = connection->last_seen + connection_patience(key, connection, true);
+	__sync_lock_test_and_set(&place->id, connection->id);
+}
+
+/* Less is left to it than was when it was protected last. */
+INLINE void assured_expose(const struct connection *connection, __u32 until)
+{
+	struct assured *place = assured_at(connection->place);
+
+	if (place && place->id == connection->id && (__s32)(place->protected_until - until) > 0)
+		place->protected_until = until;
+}
+
+/* It has closed: it counts no more, and the hand may look at it. */
+INLINE void connection_close(const struct connection_key *key, struct connection *connection,
+			     __u32 now)
+{
+	share_count(key, connection, -1);
+	assured_expose(connection, now);
+	if (!state_is_closed(connection->state)) /* another CPU has heard of it meanwhile */
+		share_count(key, connection, 1);
+}
+
+/* The connection is answered, and its beginner has gone on: out of a flood's reach. */
+GLOBAL_FUNCTION enum claim connection_assure(const struct connection_key *key,
+					     struct connection *connection)
+{
+	struct assured *place;
+	struct half_open *ring;
+	__u32 id, number, state;
+
+	if (!key || !connection)
+		return CLAIM_OK;
+	id = connection->id;
+	if (!share_left_to(key, connection))
+		return CLAIM_LIMITED;
+	number = assured_claim_any();
+	place = assured_at(number);
+	if (!place)
+		return CLAIM_FULL;
+	/* Whoever takes the place of the ring has the connection: to end it, or here. */
+	ring = half_open_at(connection->place);
+	if (connection->id != id || !ring || !half_open_leave(ring, id, PLACE_FREE)) {
+		assured_free(number);
+		return CLAIM_OK;
+	}
+	connection->place = number;
+	assured_fill(place, key, connection);
+	state = __sync_fetch_and_or(&connection->state, STATE_ASSURED | STATE_COUNTED);
+	if (state & STATE_VOID) {
+		assured_free(number);
+		return CLAIM_OK;
+	}
+	share_add(key, connection, 1);
+	count(flow_promoted);
+	if (connection->id == id && state_is_closed(state))
+		connection_close(key, connection, clock_second());
+	return CLAIM_OK;
+}
+
+#endif

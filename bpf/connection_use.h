@@ -1,0 +1,198 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * connection_use.h - what a packet does to its connection: keeps it alive, moves its state, and
+ * gives it a place among the assured.
+ *
+ * Assured is a connection of which three packets were seen: one out, one back, and one more out.
+ * One back is not enough: servers answer forged requests too, and who asks once and gets one answer
+ * (DNS) needs no place.
+ */
+#ifndef BPF_PORTMAP_CONNECTION_USE_H
+#define BPF_PORTMAP_CONNECTION_USE_H
+
+#include "connection_tcp.h"
+
+/* A packet's connection */
+struct found {
+	struct connection_key *key; /* in a map */
+	struct connection
+		*connection; /* NULL: none; it lies in a map, and may become another one */
+	__u32 id;            /* its id, when it was found */
+	enum way way;        /* that the packet goes */
+	__u32 now;           /* CLOCK_MONOTONIC, seconds */
+};
+
+/* Whether the memory is still that connection's. */
+INLINE bool found_stands(const struct found *found)
+{
+	return *(volatile __u32 *)&found->connection->id == found->id;
+}
+
+/* Looks *found->key up. False: there is none that lives. */
+INLINE bool found_look_up(struct found *found)
+{
+	found->connection = bpf_map_lookup_elem(&connections, found->key);
+	if (!found->connection)
+		return false;
+	found->now = clock_second();
+	found->id = found->connection->id;
+	if (connection_lives(found->key, found->connection, found->now))
+		return true;
+	found->connection = NULL;
+	return false;
+}
+
+/* The first lookup of a packet that goes this way. False: there is no room to work in. */
+INLINE bool found_prepare(struct found *found, enum way way)
+{
+	struct scratch *scratch = scratch_get();
+
+	found->connection = NULL;
+	found->way = way;
+	if (!scratch)
+		return false;
+	found->key = &scratch->found;
+	return true;
+}
+
+/* The connection of a packet that goes outwards. */
+INLINE bool found_outwards(struct found *found, const struct tuple *tuple)
+{
+	if (!found_prepare(found, OUTWARDS))
+		return false;
+	connection_key_of(tuple, OUTWARDS, found->key);
+	return found_look_up(found);
+}
+
+/* The connection of a packet that goes this way, or a note; its key is scratch->other then. NULL:
+ * there is none. */
+INLINE struct connection *connection_of(const struct tuple *tuple, enum way way)
+{
+	struct scratch *scratch = scratch_get();
+
+	if (!scratch)
+		return NULL;
+	connection_key_of(tuple, way, &scratch->other);
+	return connection_find(&scratch->other);
+}
+
+/* Puts back what an alias that is lost was. */
+INLINE bool connection_restore_alias(struct scratch *scratch, const struct connection_key *key,
+				     const struct connection *connection)
+{
+	struct draft *draft = &scratch->draft;
+
+	__builtin_memcpy(&draft->key, key, sizeof(draft->key));
+	__builtin_memcpy(&draft->connection, connection, sizeof(draft->connection));
+	alias_draft(draft);
+	return alias_insert();
+}
+
+/* Once a second. False: the connection has ended, for its container has gone, or another one has
+ * the tuple that packets from the outside come to. */
+GLOBAL_FUNCTION bool connection_refresh(const struct connection_key *key,
+					struct connection *connection, __u32 now)
+{
+	struct scratch *scratch = scratch_get();
+	const struct alias *alias;
+	bool lost = false;
+	__u32 id;
+
+	if (!key || !connection || !scratch)
+		return false;
+	id = connection->id;
+	if (connection_has_owner(connection) && !owner_has_veth(connection->owner.slot)) {
+		lost = true;
+	} else if (connection_has_alias(key, connection)) {
+		connection_external_key(key, connection, &scratch->refreshed);
+		alias = bpf_map_lookup_elem(&aliases, &scratch->refreshed);
+		if (!alias && !connection_restore_alias(scratch, key, connection))
+			alias = bpf_map_lookup_elem(&aliases, &scratch->refreshed);
+		lost = alias && alias->id != id;
+	}
+	if (lost) {
+		connection_end(key, id);
+		return false;
+	}
+	if (connection->id != id)
+		return false;
+	connection->last_seen = now;
+	return true;
+}
+
+/* A packet of a half-open connection. Where that is answered and gets no place, the packet is
+ * dropped; not what is left untranslated anyway. */
+GLOBAL_FUNCTION enum verdict connection_use_half_open(const struct connection_key *key,
+						      struct connection *connection,
+						      const struct packet *packet, enum way way)
+{
+	enum claim claim;
+	bool reply;
+
+	if (!key || !connection || !packet)
+		return VERDICT_PASS;
+	way &= 1;
+	reply = connection_is_reply(connection, way);
+	if (key->protocol == PROTOCOL_TCP) {
+		if ((connection->state & STATE_REPLIED) && !reply &&
+		    !(packet->tcp_flags & (TCP_SYN | TCP_RST)) &&
+		    !tcp_acknowledges(connection, packet, way))
+			return VERDICT_TRANSLATE;
+		tcp_track_half_open(connection, packet, way);
+	}
+	if (packet->tcp_flags & (TCP_SYN | TCP_RST)) {
+		if (reply && !(packet->tcp_flags & TCP_RST))
+			state_set(connection, STATE_REPLIED);
+		return VERDICT_TRANSLATE;
+	}
+	if (reply)
+		state_set(connection, STATE_REPLIED);
+	if (reply || !(connection->state & STATE_REPLIED))
+		return VERDICT_TRANSLATE;
+	claim = connection_assure(key, connection);
+	if (claim == CLAIM_OK)
+		return VERDICT_TRANSLATE;
+	assured_clean();
+	if (!connection_has_owner(connection) || connection->kind == FLOW_DIRECT)
+		return VERDICT_TRANSLATE;
+	return claim == CLAIM_LIMITED ? drop(flow_limit) : drop(table_full);
+}
+
+/* A packet takes the connection. VERDICT_PASS: that has ended. */
+INLINE enum verdict connection_use(struct found *found, const struct packet *packet, __u32 length)
+{
+	struct connection *connection = found->connection;
+	enum way way = found->way;
+
+	if (connection->last_seen != found->now &&
+	    !connection_refresh(found->key, connection, found->now))
+		return VERDICT_PASS;
+	if (!(connection->state & STATE_ASSURED))
+		return connection_use_half_open(found->key, connection, packet, way);
+	connection->packets[way]++;
+	connection->bytes[way] += length;
+	if (found->key->protocol != PROTOCOL_TCP)
+		return VERDICT_TRANSLATE;
+	if (tcp_changes_state(connection, packet, way))
+		tcp_follow(found->key, connection, packet, way);
+	tcp_track(connection, packet, way);
+	return VERDICT_TRANSLATE;
+}
+
+/* The verdict about a packet that begins a connection, whose record is `begun`. */
+INLINE enum verdict verdict_of_claim(enum claim claim)
+{
+	switch (claim) {
+	case CLAIM_OK:
+		return VERDICT_TRANSLATE;
+	case CLAIM_TAKEN:
+		return drop(no_tuple);
+	case CLAIM_LIMITED:
+		assured_clean();
+		return drop(flow_limit);
+	default:
+		return drop(table_full);
+	}
+}
+
+#endif

@@ -1,0 +1,147 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * direct.h - connections that are not translated, remembered so that nothing else translates their
+ * replies: clients that reach a container by its own address, and what a strict container sends
+ * out with it.
+ */
+#ifndef BPF_PORTMAP_DIRECT_H
+#define BPF_PORTMAP_DIRECT_H
+
+#include "dnat.h"
+
+/* Only its first packet begins one: a late one must not leave an entry that suppresses
+ * masquerade. */
+INLINE bool direct_begins(const struct packet *packet)
+{
+	if (packet->tuple.protocol == PROTOCOL_TCP)
+		return packet_begins_tcp(packet);
+	return !packet->echo_reply;
+}
+
+INLINE struct draft *draft_untranslated(const struct tuple *tuple, enum way way,
+					const struct owner *owner, enum flow_kind kind, __u32 state)
+{
+	struct draft *draft = draft_begin(owner, kind);
+	struct connection *begun;
+
+	if (!draft)
+		return NULL;
+	begun = &draft->connection;
+	connection_key_of(tuple, way, &draft->key);
+	address_copy(begun->external_address, draft->key.inside);
+	begun->external_port = draft->key.inside_port;
+	begun->peer_port = draft->key.outside_port;
+	begun->begun_inside = way == OUTWARDS;
+	begun->state = state;
+	return draft;
+}
+
+/* Whoever sent this may not be who it says: noted only, until the stack lets it through. False: the
+ * tuple is a connection's already. */
+GLOBAL_FUNCTION bool direct_note(const struct tuple *tuple, const struct owner *owner)
+{
+	struct connection *known;
+	struct draft *draft;
+
+	if (!tuple || !owner)
+		return true;
+	draft = draft_untranslated(tuple, INWARDS, owner, FLOW_DIRECT, STATE_UNCONFIRMED);
+	if (!draft)
+		return true;
+	known = connection_find(&draft->key);
+	if (!known) {
+		connection_create();
+		return true;
+	}
+	if (!(known->state & STATE_UNCONFIRMED))
+		return false;
+	known->last_seen = clock_second();
+	return true;
+}
+
+/* Somebody reaches the container by its own address. Only a container's own veth vouches for the
+ * sender. Anywhere else a forged packet would choose which of the container's connections is not
+ * masqueraded: there it is noted, and direct_confirm() remembers what reverse path filter and
+ * firewall have let through. But where another connection has the replies' tuple the source port
+ * must move now. A container that begins such connections is charged with them, not the one that it
+ * reaches. */
+GLOBAL_FUNCTION enum verdict direct_begin(const struct packet *packet,
+					  const struct endpoint *endpoint, bool sender_verified,
+					  struct translation *translation)
+{
+	const struct endpoint *charged = endpoint;
+	struct draft *draft;
+	struct owner owner;
+	enum claim claim;
+
+	if (!packet || !endpoint || !translation)
+		return VERDICT_PASS;
+	if (!owner_live(&endpoint->owner) || !direct_begins(packet))
+		return VERDICT_PASS;
+	if (sender_verified)
+		charged = endpoint_find(packet->sender);
+	if (!charged)
+		return VERDICT_PASS;
+	owner = charged->owner;
+	if (!sender_verified && direct_note(&packet->tuple, &owner))
+		return VERDICT_PASS;
+	draft = draft_untranslated(&packet->tuple, INWARDS, &owner, FLOW_DIRECT,
+				   sender_verified ? STATE_CHARGED_OUT : 0);
+	if (!draft)
+		return VERDICT_PASS;
+	claim = dnat_create(draft);
+	if (claim == CLAIM_FULL)
+		return VERDICT_PASS;
+	if (claim == CLAIM_OK)
+		count(flow_direct);
+	translation_inwards(&draft->key, translation);
+	return verdict_of_claim(claim);
+}
+
+/* The note about who is at the outside of this tuple, which goes this way. NULL: there is none. */
+INLINE struct connection *direct_find_note(const struct tuple *tuple, enum way way)
+{
+	struct connection *noted = connection_of(tuple, way);
+
+	return noted && (noted->state & STATE_UNCONFIRMED) ? noted : NULL;
+}
+
+/* A packet leaves the stack towards a container: what was noted on its way in is true. False:
+ * nothing was. */
+GLOBAL_FUNCTION bool direct_confirm(const struct packet *packet)
+{
+	struct connection *noted;
+
+	if (!packet || !direct_begins(packet) || !endpoint_is_likely(packet->tuple.destination))
+		return false;
+	noted = direct_find_note(&packet->tuple, INWARDS);
+	if (!noted)
+		return false;
+	state_clear(noted, STATE_UNCONFIRMED);
+	count(flow_direct);
+	return true;
+}
+
+/* The host's own RST in the container's name: the firewall does not let the client, who was noted
+ * on the way in, through to it. */
+GLOBAL_FUNCTION bool direct_is_refused(const struct packet *packet)
+{
+	return packet && (packet->tcp_flags & TCP_RST) &&
+	       direct_find_note(&packet->tuple, OUTWARDS);
+}
+
+/* A strict container's packet that leaves by an uplink as it is: any but a RST, which the host's
+ * firewall may have made. */
+GLOBAL_FUNCTION int direct_remember_strict(const struct packet *packet,
+					   const struct endpoint *endpoint)
+{
+	if (!packet || !endpoint || packet->echo_reply || (packet->tcp_flags & TCP_RST))
+		return 0;
+	if (draft_untranslated(&packet->tuple, OUTWARDS, &endpoint->owner, FLOW_DIRECT,
+			       STATE_CHARGED_OUT) &&
+	    connection_create() == CLAIM_OK)
+		count(flow_direct);
+	return 0;
+}
+
+#endif

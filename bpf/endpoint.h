@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * endpoint.h - which container has an address, and containers that nobody outside reaches but by
+ * their mapped ports ("strict").
+ *
+ * What an uplink brings to a strict container's own address is dropped unless it belongs to a
+ * connection. Replies to what is masqueraded come to the host's address, and have one. What the
+ * container sends out with its own address is therefore remembered where it leaves (direct.h).
+ */
+#ifndef BPF_PORTMAP_ENDPOINT_H
+#define BPF_PORTMAP_ENDPOINT_H
+
+#include "address.h"
+#include "owner.h"
+#include "packet.h"
+
+/* False: no container has this address, or ever had. 8 kB that stay in the cache tell that of most
+ * packets that are none of ours. */
+INLINE bool endpoint_is_likely(const __u8 *address)
+{
+	__u16 bit = address_hash(address_halves(address)[0], address_halves(address)[1]);
+	__u32 word = bit >> 6;
+	const __u64 *bits = bpf_map_lookup_elem(&endpoint_addresses, &word);
+
+	return bits && (*bits >> (bit & 63) & 1);
+}
+
+/* NULL: no container has it. */
+INLINE struct endpoint *endpoint_find(const __u8 *address)
+{
+	struct endpoint_key key;
+
+	if (!endpoint_is_likely(address))
+		return NULL;
+	address_copy(key.address, address);
+	return bpf_map_lookup_elem(&endpoints, &key);
+}
+
+/* The container that has this address, or NULL. */
+INLINE const struct slot *endpoint_slot(const __u8 *address)
+{
+	const struct endpoint *endpoint = endpoint_find(address);
+
+	return endpoint ? owner_slot(&endpoint->owner) : NULL;
+}
+
+/* Of a packet with this container's address as destination that no connection has. */
+INLINE bool strict_refuses(const struct endpoint *endpoint, __u32 ifindex)
+{
+	const struct interface *interface;
+
+	if (!endpoint->strict || !owner_live(&endpoint->owner))
+		return false;
+	interface = bpf_map_lookup_elem(&interfaces, &ifindex);
+	return interface && interface->role == ROLE_UPLINK;
+}
+
+/* The same of what has no tuple, or another packet's: its own destination is read once more. */
+GLOBAL_FUNCTION bool strict_refuses_other(struct __sk_buff *skb, const struct packet *packet)
+{
+	const struct endpoint *endpoint;
+	struct address destination;
+	__be32 ipv4;
+
+	if (!packet)
+		return false;
+	if (packet->ipv4) {
+		if (!packet_load(skb, packet->l3_offset + 16, &ipv4, sizeof(ipv4)))
+			return false;
+		address_from_ipv4(destination.bytes, ipv4);
+	} else if (!packet_load(skb, packet->l3_offset + 24, &destination, 16)) {
+		return false;
+	}
+	endpoint = endpoint_find(destination.bytes);
+	return endpoint && strict_refuses(endpoint, skb->ifindex);
+}
+
+#endif

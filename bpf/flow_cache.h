@@ -1,0 +1,185 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * flow_cache.h - what the fast path has decided about a UDP packet, to be done to the next one of
+ * its connection without asking again.
+ *
+ * Among many connections, finding one in the table is what costs: it is not in any cache, and where
+ * it lies is told by what is not in any cache either. A memo lies where the tuple says, has all
+ * that is needed, and is good for the second in which it was made: once a second a packet goes the
+ * long way, where everything is done that has to be done then. What must work at once is asked each
+ * time: whose it is (owner), drop-offload, and memos_era. TCP has none, for its numbers are
+ * followed from packet to packet.
+ *
+ * Each CPU has its own, so nobody reads what is being written. Two connections that want one place
+ * take it from each other.
+ */
+#ifndef BPF_PORTMAP_FLOW_CACHE_H
+#define BPF_PORTMAP_FLOW_CACHE_H
+
+#include "connection.h"
+#include "noticed.h"
+#include "portmap.h"
+
+/* Two cache lines; what is compared is in the first one. */
+struct memo {
+	struct tuple key;
+	__u32 second; /* CLOCK_MONOTONIC */
+	__u32 era;
+	struct owner owner;
+	__u32 in_ifindex;
+	__u16 mtu;
+	__u16 reserved;
+	struct translation translation;
+	__u32 packets; /* that took it since it was made */
+	__u32 reserved2;
+	__u64 bytes;
+	__u64 reserved3;
+} __attribute__((aligned(8)));
+
+_Static_assert(sizeof(struct memo) == 128, "memos do not share cache lines");
+
+/* Not pinned: nobody else needs it. Memory that can be mapped begins with a page, and so the
+ * first one with a cache line. */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__uint(max_entries, 4096);
+	__type(key, __u32);
+	__type(value, struct memo);
+} memos SEC(".maps");
+
+/* A power of two; the loader sets it, and the size of the map. */
+volatile __u32 memos_a_cpu SEC(".data") = 1024;
+/* The second in which one was made last. Where there is none, nobody need look for one. */
+volatile __u32 memos_made SEC(".data") = 0;
+/* Those of another era are void. */
+__u32 memos_era SEC(".data") = 0;
+
+INLINE __u32 memo_place(const struct tuple *tuple)
+{
+	const __u64 *words = (const __u64 *)tuple;
+	__u64 hash = words[4];
+
+	hash = hash_mix(hash, words[1]);
+	hash = hash_mix(hash ^ words[0], words[3] ^ words[2]);
+	return bpf_get_smp_processor_id() * memos_a_cpu + (hash & (memos_a_cpu - 1));
+}
+
+INLINE struct memo *memo_at(const struct tuple *tuple)
+{
+	__u32 place = memo_place(tuple);
+
+	return bpf_map_lookup_elem(&memos, &place);
+}
+
+INLINE bool memo_is_for(const struct memo *memo, const struct tuple *tuple)
+{
+	const __u64 *a = (const __u64 *)&memo->key, *b = (const __u64 *)tuple;
+
+	return a[4] == b[4] && a[3] == b[3] && a[1] == b[1] && a[0] == b[0] && a[2] == b[2];
+}
+
+INLINE bool memo_was_dropped(const struct memo *memo)
+{
+	const struct meta *settings = SINGLE(meta);
+
+	return !settings || memo->second <= settings->offload_dropped ||
+	       memo->era != *(volatile __u32 *)&memos_era;
+}
+
+/* What only the long way does has nothing to do with it. */
+INLINE bool memo_suits(const struct packet *packet)
+{
+	return packet->tuple.protocol == PROTOCOL_UDP && !packet->error && !packet->fragment &&
+	       packet->hop_limit > 1 && !packet_has_options(packet);
+}
+
+/* NULL: this packet has none. */
+INLINE struct memo *memo_find(const struct packet *packet, const struct slot **slot)
+{
+	struct memo *memo;
+	__u32 now;
+
+	if (!memo_suits(packet))
+		return NULL;
+	now = clock_second();
+	if (memos_made != now)
+		return NULL;
+	memo = memo_at(&packet->tuple);
+	if (!memo || !memo_is_for(memo, &packet->tuple) || memo->second != now ||
+	    memo_was_dropped(memo) || packet->end - packet->l3_offset > memo->mtu)
+		return NULL;
+	*slot = owner_slot(&memo->owner);
+	return *slot && (*slot)->fast_path != FAST_PATH_OFF ? memo : NULL;
+}
+
+INLINE void memo_take(struct memo *memo, __u32 length, struct translation *translation)
+{
+	__builtin_memcpy(translation, &memo->translation, sizeof(*translation));
+	memo->packets++;
+	memo->bytes += length;
+}
+
+/* Of a packet that enters the host by an uplink. */
+INLINE bool memo_inwards(struct __sk_buff *skb, const struct packet *packet,
+			 struct translation *translation)
+{
+	__u16 port = packet->tuple.destination_port;
+	struct memo *memo;
+	const struct slot *slot;
+
+	/* What is none of ours need not wait for memory that says so. */
+	if (!portmap_is_published(port) && !noticed_has(external_ports, port))
+		return false;
+	memo = memo_find(packet, &slot);
+	if (!memo || memo->in_ifindex != skb->ifindex)
+		return false;
+	memo_take(memo, skb->len, translation);
+	return true;
+}
+
+/* Of a container's packet: it must be that container's, and on its way to the gateway. */
+INLINE bool memo_outwards(struct __sk_buff *skb, const struct packet *packet,
+			  struct translation *translation)
+{
+	const struct slot *slot;
+	struct memo *memo = memo_find(packet, &slot);
+
+	if (!memo || slot->ifindex != skb->ifindex || !packet_is_for_mac(skb, slot->gateway_mac))
+		return false;
+	memo_take(memo, skb->len, translation);
+	return true;
+}
+
+/* What the connection makes of this packet it will make of the next one, up to the end of this
+ * second. */
+GLOBAL_FUNCTION int memo_make(const struct packet *packet, struct connection *connection,
+			      enum way way, const struct translation *translation, __u32 in_ifindex)
+{
+	struct memo *memo;
+
+	if (!packet || !connection || !translation || !memo_suits(packet))
+		return 0;
+	way &= 1;
+	memo = memo_at(&packet->tuple);
+	if (!memo)
+		return 0;
+	if (memo_is_for(memo, &packet->tuple)) {
+		connection->packets[way] += memo->packets;
+		connection->bytes[way] += memo->bytes;
+	}
+	__builtin_memcpy(&memo->key, &packet->tuple, sizeof(memo->key));
+	memo->second = connection->last_seen;
+	memo->era = memos_era;
+	memo->owner = connection->owner;
+	memo->in_ifindex = in_ifindex;
+	memo->mtu = connection->leave[way].mtu;
+	__builtin_memcpy(&memo->translation, translation, sizeof(memo->translation));
+	memo->packets = 0;
+	memo->bytes = 0;
+	if (memos_made != connection->last_seen)
+		memos_made = connection->last_seen;
+	return 0;
+}
+
+#endif

@@ -1,0 +1,256 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * from_container.h - packets that a container sends, at its veth, before a bridge has seen them.
+ *
+ * On one bridge the request to a mapped port is rewritten before the bridge sees it, so that bridge
+ * netfilter's conntrack has the final tuple. The reply would be switched straight to the other
+ * container, past the hook that must put the host's address back: it is lifted, by giving the frame
+ * the bridge's MAC, into the IP stack, and leaves by the bridge's to_container.
+ */
+#ifndef BPF_PORTMAP_FROM_CONTAINER_H
+#define BPF_PORTMAP_FROM_CONTAINER_H
+
+#include "ingress.h"
+#include "sender.h"
+
+/* A packet that is known to leave the stack translated, a reply or part of a masqueraded
+ * connection, but would be switched past the hook that does that. */
+GLOBAL_FUNCTION int lift(struct __sk_buff *skb, const struct interface *port)
+{
+	if (!port || rewrite_destination_mac(skb, port->bridge_mac))
+		return shot(rewrite_failed);
+	count(lifted_reply);
+	return TC_ACT_UNSPEC;
+}
+
+/* A packet of a connection that leaves the stack translated, or is none of ours, but is about to be
+ * switched. */
+INLINE int handle_switched(struct __sk_buff *skb, struct packet *packet, struct found *found,
+			   const struct interface *port, struct translation *translation)
+{
+	bool lifted;
+
+	translation_outwards(found->connection, translation);
+	lifted = translation_changes(translation, &packet->tuple);
+	if (!lifted && !packet->error)
+		connection_use(found, packet, skb->len);
+	packet->tuple.direction = DIRECTION_IN;
+	if (apply_to_held(skb, packet, translation, lifted ? FRAGMENT_LIFTED : FRAGMENT_PASSED))
+		return TC_ACT_SHOT;
+	return lifted ? lift(skb, port) : TC_ACT_UNSPEC;
+}
+
+/* A packet of a live connection takes its path past the stack, if it has one. VERDICT_PASS: it is
+ * the stack's. What the stack gets is counted where it leaves; but if it is time to decide about
+ * the connection, that must be assured before. */
+INLINE enum verdict leave_past_stack(struct __sk_buff *skb, struct packet *packet,
+				     struct found *found, __u32 ifindex,
+				     struct translation *translation)
+{
+	bool candidate = offload_is_candidate(packet, found);
+	enum verdict verdict = VERDICT_TRANSLATE;
+
+	if (!candidate && found->connection->path[OUTWARDS] < PATH_CONTAINER)
+		return VERDICT_PASS;
+	translation_outwards(found->connection, translation);
+	offload_choose(skb, packet, found, ifindex, translation);
+	if (!found_stands(found))
+		return VERDICT_PASS;
+	if (!packet->error && (translation->path || !(found->connection->state & STATE_ASSURED)))
+		verdict = connection_use(found, packet, skb->len);
+	if (candidate && verdict == VERDICT_TRANSLATE)
+		offload_try(skb, packet, found, ifindex, translation);
+	return verdict == VERDICT_TRANSLATE && !translation->path ? VERDICT_PASS : verdict;
+}
+
+/* An interface that came up since the last ADD has no to_uplink: what a masqueraded container sends
+ * may not leave there, be it of an old connection. */
+GLOBAL_FUNCTION bool leaves_unclassified(struct __sk_buff *skb, const struct packet *packet,
+					 const struct endpoint *endpoint, __u32 ifindex)
+{
+	__u32 out = 0;
+
+	if (!packet || !endpoint || !masquerade_wanted(packet, endpoint))
+		return false;
+	if (route_is_known(packet->tuple.destination, ifindex, DESTINATION_IS_CLASSIFIED))
+		return false;
+	if (route_of(skb, packet, ifindex, &out) != ROUTE_FORWARDED)
+		return false;
+	if (!bpf_map_lookup_elem(&interfaces, &out))
+		return true;
+	route_set_known(packet->tuple.destination, ifindex, DESTINATION_IS_CLASSIFIED);
+	return false;
+}
+
+/* What is known of a container's packet. */
+struct origin {
+	const struct interface *interface; /* the container's veth */
+	const struct endpoint *endpoint;   /* of the packet's source */
+	struct translation *translation;   /* to be filled in */
+	struct arrival arrival;
+	__u32 veth;
+};
+
+/* False: nothing is known of its datagram. */
+INLINE bool handle_containers_fragment(struct __sk_buff *skb, struct packet *packet,
+				       const struct origin *origin, int *action)
+{
+	packet->tuple.direction = DIRECTION_IN;
+	switch (later_fragment(skb, packet, origin->translation, 0)) {
+	case FRAGMENT_LEFT:
+		packet->tuple.direction = DIRECTION_OUT;
+		/* fall through */
+	case FRAGMENT_TRANSLATED:
+		*action = apply_verdict(skb, packet, origin->translation, VERDICT_TRANSLATE);
+		return true;
+	case FRAGMENT_DROPPED:
+		*action = TC_ACT_SHOT;
+		return true;
+	case FRAGMENT_LIFTED:
+		*action = lift(skb, origin->interface);
+		return true;
+	default:
+		return false;
+	}
+}
+
+/* A packet that leaves the stack by no connection: a request, an ICMP error, or none of ours. */
+INLINE enum verdict decide_containers(struct __sk_buff *skb, struct packet *packet,
+				      const struct origin *origin)
+{
+	const struct owner nobody = {};
+
+	if (!packet->error)
+		return decide_inwards(skb, packet, &origin->arrival, origin->translation);
+	return error_decide_inwards(skb, packet, origin->arrival.ifindex,
+				    origin->arrival.routed ? &origin->interface->owner : &nobody,
+				    origin->translation);
+}
+
+/* What has a tuple. found: the connection that it leaves translated by, if it is one's. */
+INLINE int handle_containers_packet(struct __sk_buff *skb, struct packet *packet,
+				    const struct origin *origin, struct found *found)
+{
+	struct translation *translation = origin->translation;
+	__u32 ifindex = origin->arrival.ifindex;
+	enum verdict verdict = VERDICT_PASS;
+	bool routed = origin->arrival.routed;
+
+	if (found->connection && !routed)
+		return handle_switched(skb, packet, found, origin->interface, translation);
+	if (found->connection) {
+		packet->from_endpoint = true;
+		if (!packet->error ||
+		    owner_equal(&found->connection->owner, &origin->interface->owner))
+			verdict = leave_past_stack(skb, packet, found, ifindex, translation);
+		if (verdict != VERDICT_PASS)
+			return apply_outwards(skb, packet, translation, verdict);
+	} else {
+		verdict = decide_containers(skb, packet, origin);
+	}
+	packet->tuple.direction = DIRECTION_IN;
+	if (verdict == VERDICT_PASS && routed &&
+	    leaves_unclassified(skb, packet, origin->endpoint, ifindex))
+		verdict = drop(unclassified_interface);
+	return apply_inwards(skb, packet, translation, verdict);
+}
+
+/* Of a connection of the container's that was seen in this second all that is said below is known:
+ * its owner has this veth, so the sender is who it says; it goes to the gateway; its way out is a
+ * classified one. False: it is not so. */
+INLINE bool handle_known(struct __sk_buff *skb, struct packet *packet, struct found *found,
+			 const struct origin *origin, int *action)
+{
+	const struct connection *connection = found->connection;
+	const struct leave *leave = &connection->leave[OUTWARDS];
+	const struct slot *slot = owner_slot(&connection->owner);
+	enum verdict verdict;
+
+	if (!slot || slot->ifindex != origin->veth || packet->fragment ||
+	    !packet_is_for_mac(skb, slot->gateway_mac) || offload_is_candidate(packet, found))
+		return false;
+	if (connection->path[OUTWARDS] >= PATH_CONTAINER) {
+		if (leave->looked_up != (__u16)found->now)
+			return false;
+		translation_outwards(connection, origin->translation);
+		offload_choose(skb, packet, found, 0, origin->translation);
+		if (origin->translation->path) {
+			verdict = connection_use(found, packet, skb->len);
+			*action = apply_verdict(skb, packet, origin->translation, verdict);
+			return verdict != VERDICT_PASS;
+		}
+	}
+	*action = TC_ACT_UNSPEC; /* what the stack gets is counted where it leaves */
+	return leave->left_stack == found->now;
+}
+
+/* Packets of which less is known. */
+INLINE int handle_container(struct __sk_buff *skb, struct packet *packet, enum packet_kind kind,
+			    struct origin *origin, struct found *found)
+{
+	__u32 veth = origin->veth;
+	int action;
+
+	origin->interface = bpf_map_lookup_elem(&interfaces, &veth);
+	if (!origin->interface || !owner_live(&origin->interface->owner))
+		return shot(no_attachment); /* between our DEL and the veth's end */
+	if (origin->interface->role == ROLE_PORT)
+		origin->arrival.ifindex = origin->interface->bridge_ifindex;
+	if (kind == PACKET_ERROR &&
+	    error_is_foreign(packet, &origin->interface->owner, origin->arrival.ifindex))
+		return shot(foreign_error);
+	origin->endpoint = endpoint_find(packet->sender);
+	if (!origin->endpoint || !owner_equal(&origin->endpoint->owner, &origin->interface->owner))
+		return sender_is_forged(skb, packet, veth) ? TC_ACT_SHOT : TC_ACT_UNSPEC;
+	origin->arrival.routed = sender_asks_stack(skb, origin->interface);
+	origin->arrival.may_offload = origin->arrival.routed;
+	if (kind >= PACKET_TRANSLATABLE)
+		return handle_containers_packet(skb, packet, origin, found);
+	if (kind == PACKET_FRAGMENT && handle_containers_fragment(skb, packet, origin, &action))
+		return action;
+	packet->tuple.direction = DIRECTION_IN;
+	if (!origin->arrival.routed ||
+	    !leaves_unclassified(skb, packet, origin->endpoint, origin->arrival.ifindex))
+		return apply_inwards(skb, packet, origin->translation, VERDICT_PASS);
+	return shot(unclassified_interface);
+}
+
+INLINE int handle_from_container(struct __sk_buff *skb)
+{
+	struct scratch *scratch = scratch_get();
+	struct found found = {};
+	struct origin origin = {};
+	enum packet_kind kind;
+	struct packet packet;
+	int action;
+
+	if (skb->tc_index)
+		skb->tc_index = 0; /* whatever the container may have meant by it */
+	/* Where it came in: at a device that limits bandwidth not the one it is at. */
+	origin.veth = skb->ingress_ifindex ?: skb->ifindex;
+	origin.arrival.ifindex = origin.veth;
+	origin.arrival.sender_verified = true;
+	kind = packet_parse(skb, &packet, ETH_HLEN);
+	if (kind == PACKET_IGNORED) {
+		if (!address_is_unset(packet.sender) && sender_is_forged(skb, &packet, origin.veth))
+			return TC_ACT_SHOT;
+		return tags_are_nested(skb) ? shot(nested_tags) : TC_ACT_UNSPEC;
+	}
+	if (!scratch)
+		return TC_ACT_SHOT;
+	origin.translation = &scratch->translation;
+	packet.tuple.direction = DIRECTION_OUT;
+	if (memo_outwards(skb, &packet, origin.translation))
+		return apply_verdict(skb, &packet, origin.translation, VERDICT_TRANSLATE);
+	if (kind >= PACKET_TRANSLATABLE) {
+		if (found_outwards(&found, &packet.tuple) &&
+		    (found.connection->state & STATE_UNCONFIRMED))
+			found.connection = NULL;
+		if (found.connection && !packet.error &&
+		    handle_known(skb, &packet, &found, &origin, &action))
+			return action;
+	}
+	return handle_container(skb, &packet, kind, &origin, &found);
+}
+
+#endif

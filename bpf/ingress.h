@@ -1,0 +1,236 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * ingress.h - packets that enter the IP stack by an uplink or a bridge: whose connection one
+ * belongs to, and whether it begins one.
+ */
+#ifndef BPF_PORTMAP_INGRESS_H
+#define BPF_PORTMAP_INGRESS_H
+
+#include "apply.h"
+#include "endpoint.h"
+#include "host.h"
+#include "icmp_error.h"
+#include "offload_send.h"
+#include "packet.h"
+#include "route.h"
+
+/* A VLAN tag in front of the IP packet is taken off before tc ingress; a frame of a VLAN comes by
+ * again at the VLAN's device. But a tag of VID 0 is a priority and no VLAN: behind tc the kernel
+ * takes it off, and the next one, and so on (__netif_receive_skb_core), and what is left it
+ * delivers as if it had come untagged. */
+#define ETHERTYPE_VLAN 0x8100     /* 802.1Q */
+#define ETHERTYPE_PROVIDER 0x88a8 /* 802.1ad */
+#define TAGS_WALKED 4             /* more: nobody sends that many */
+
+/* What stands behind an ethertype of a VLAN */
+struct tag {
+	__be16 control;
+	__be16 ethertype;
+};
+
+INLINE bool tags_begin(__be16 ethertype)
+{
+	return ethertype == bpf_htons(ETHERTYPE_VLAN) || ethertype == bpf_htons(ETHERTYPE_PROVIDER);
+}
+
+/* Is there a tag under a priority tag, whatever is in it? */
+INLINE bool tags_are_nested(struct __sk_buff *skb)
+{
+	return tags_begin(skb->protocol) && !(skb->vlan_present && (skb->vlan_tci & VLAN_VID_MASK));
+}
+
+/* The same, but where a VLAN's tag follows: then it comes by again, or is nobody's. What is no IP
+ * packet for us must be none for the stack. */
+GLOBAL_FUNCTION bool tags_hide_packet(struct __sk_buff *skb)
+{
+	struct tag tag;
+
+	if (!tags_are_nested(skb))
+		return false;
+	for (int i = 0; i < TAGS_WALKED; i++) {
+		if (!packet_load(skb, ETH_HLEN + i * sizeof(tag), &tag, sizeof(tag)))
+			return true;
+		if (bpf_ntohs(tag.control) & VLAN_VID_MASK)
+			return false;
+		if (!tags_begin(tag.ethertype))
+			return true;
+	}
+	return true;
+}
+
+/* How a packet arrives. */
+struct arrival {
+	__u32 ifindex; /* of the interface that routing sees: a bridge rather than its port */
+	bool routed;   /* on its way into the IP stack, not switched */
+	bool sender_verified; /* the sender has the address that it claims */
+	bool may_offload;     /* the packet may skip the stack */
+};
+
+/* A packet of a live connection. VERDICT_PASS: that has ended. */
+INLINE enum verdict enter_by_connection(struct __sk_buff *skb, struct packet *packet,
+					struct found *found, const struct arrival *arrival,
+					struct translation *translation)
+{
+	enum verdict verdict;
+	bool candidate = false;
+
+	translation_inwards(found->key, translation);
+	if (arrival->may_offload) {
+		offload_choose(skb, packet, found, arrival->ifindex, translation);
+		candidate = offload_is_candidate(packet, found);
+		translation->report = !translation->path && offload_wants_confirmation(found);
+	}
+	if (!found_stands(found))
+		return VERDICT_PASS;
+	verdict = connection_use(found, packet, skb->len);
+	if (candidate && verdict == VERDICT_TRANSLATE)
+		offload_try(skb, packet, found, arrival->ifindex, translation);
+	return verdict;
+}
+
+/* A packet to a mapped port that begins a connection. */
+INLINE enum verdict enter_by_mapping(struct __sk_buff *skb, struct packet *packet,
+				     struct portmap *mapping, const struct arrival *arrival,
+				     struct translation *translation)
+{
+	struct found found = {};
+	enum verdict verdict = dnat_begin(skb, packet, mapping, translation);
+	enum fast_path mode;
+
+	if (!arrival->may_offload || verdict != VERDICT_TRANSLATE)
+		return verdict;
+	mode = offload_mode(&mapping->owner);
+	translation->report = mode == FAST_PATH_ESTABLISHED;
+	if (mode != FAST_PATH_ALWAYS || !found_prepare(&found, INWARDS))
+		return verdict;
+	connection_key_of(&packet->tuple, INWARDS, found.key);
+	address_copy(found.key->inside, translation->address);
+	found.key->inside_port = translation->port;
+	found.key->outside_port = translation->peer_port;
+	if (found_look_up(&found) && offload_concerns(found.key->protocol, found.connection))
+		offload_try(skb, packet, &found, arrival->ifindex, translation);
+	return verdict;
+}
+
+/* Where the mapping of the exact address is a container's whose veth has gone, that of any address
+ * is meant. */
+INLINE struct portmap *mapping_standing(struct portmap *mapping, const struct tuple *tuple)
+{
+	if (!mapping || owner_has_veth(mapping->owner.slot))
+		return mapping;
+	return portmap_find_any(address_is_ipv4(tuple->destination), tuple->destination_port,
+				tuple->protocol);
+}
+
+/* The mapping, if it is meant: its owner is there, and the destination is an address of this host
+ * that is not left out. */
+INLINE bool mapping_applies(struct __sk_buff *skb, const struct packet *packet,
+			    const struct portmap *mapping, const struct arrival *arrival)
+{
+	enum route route;
+	__u32 out = 0;
+
+	if (!arrival->routed || !owner_has_veth(mapping->owner.slot) ||
+	    portmap_is_excluded(&mapping->owner, packet->tuple.destination))
+		return false;
+	if (route_is_known(packet->tuple.destination, arrival->ifindex, DESTINATION_IS_LOCAL))
+		return true;
+	route = route_of(skb, packet, arrival->ifindex, &out);
+	if (route == ROUTE_LOCAL)
+		route_set_known(packet->tuple.destination, arrival->ifindex, DESTINATION_IS_LOCAL);
+	if (route == ROUTE_DISABLED)
+		count(forwarding_disabled);
+	return route == ROUTE_LOCAL;
+}
+
+INLINE enum verdict decide_inwards(struct __sk_buff *skb, struct packet *packet,
+				   const struct arrival *arrival, struct translation *translation)
+{
+	struct tuple *tuple = &packet->tuple;
+	struct endpoint *endpoint;
+	struct portmap *mapping;
+	enum verdict verdict;
+	struct found found = {};
+
+	tuple->direction = DIRECTION_IN;
+	mapping = inwards_find(tuple, &found);
+	if (found.connection && !connection_has_owner(found.connection)) {
+		if (host_has_finished(skb, packet, found.connection->kind)) {
+			connection_end(found.key, found.id);
+			found.connection = NULL;
+		} else if (host_may_answer_foreign(packet, found.connection)) {
+			return VERDICT_PASS;
+		}
+	}
+	if (found.connection && !(found.connection->state & STATE_UNCONFIRMED)) {
+		verdict = enter_by_connection(skb, packet, &found, arrival, translation);
+		if (verdict != VERDICT_PASS)
+			return verdict;
+	}
+	mapping = mapping_standing(mapping, tuple);
+	if (mapping && mapping_applies(skb, packet, mapping, arrival))
+		return enter_by_mapping(skb, packet, mapping, arrival, translation);
+	endpoint = endpoint_find(tuple->destination);
+	if (!endpoint)
+		return VERDICT_PASS;
+	if (strict_refuses(endpoint, skb->ifindex))
+		return drop(strict);
+	return direct_begin(packet, endpoint, arrival->sender_verified, translation);
+}
+
+INLINE int handle_later_fragment(struct __sk_buff *skb, struct packet *packet)
+{
+	struct translation translation;
+	enum fragment_fate fate = later_fragment(skb, packet, &translation, skb->ifindex);
+
+	if (fate == FRAGMENT_TRANSLATED)
+		return apply_verdict(skb, packet, &translation, VERDICT_TRANSLATE);
+	return fate == FRAGMENT_DROPPED ? TC_ACT_SHOT : TC_ACT_UNSPEC;
+}
+
+INLINE int handle_ingress(struct __sk_buff *skb, struct packet *packet, enum packet_kind kind,
+			  bool may_offload)
+{
+	const struct arrival arrival = {
+		.ifindex = skb->ifindex, .routed = true, .may_offload = may_offload};
+	const struct owner nobody = {};
+	struct translation translation;
+	enum verdict verdict = VERDICT_PASS;
+
+	if (kind == PACKET_OPAQUE && strict_refuses_other(skb, packet))
+		return shot(strict);
+	if (kind < PACKET_TRANSLATABLE && !packet->fragment)
+		return TC_ACT_UNSPEC;
+	packet->tuple.direction = DIRECTION_IN;
+	if (kind == PACKET_FRAGMENT)
+		return handle_later_fragment(skb, packet);
+	if (kind == PACKET_TRANSLATABLE && !packet->fragment && !inwards_concerns(&packet->tuple))
+		return TC_ACT_UNSPEC;
+	if (may_offload && memo_inwards(skb, packet, &translation))
+		verdict = VERDICT_TRANSLATE;
+	else if (packet->error)
+		verdict = error_decide_inwards(skb, packet, skb->ifindex, &nobody, &translation);
+	else if (kind == PACKET_TRANSLATABLE)
+		verdict = decide_inwards(skb, packet, &arrival, &translation);
+	if (packet->error && verdict == VERDICT_PASS && strict_refuses_other(skb, packet))
+		verdict = drop(strict);
+	return apply_inwards(skb, packet, &translation, verdict);
+}
+
+/* A frame that is for this host, from an uplink or a bridge. */
+INLINE int handle_frame(struct __sk_buff *skb, bool uplink)
+{
+	enum packet_kind kind;
+	struct packet packet;
+
+	if (skb->pkt_type != PACKET_HOST)
+		return TC_ACT_UNSPEC;
+	kind = packet_parse(skb, &packet, ETH_HLEN);
+	if (kind == PACKET_IGNORED)
+		return tags_hide_packet(skb) ? shot(nested_tags) : TC_ACT_UNSPEC;
+	if (!uplink && endpoint_slot(packet.sender))
+		return TC_ACT_UNSPEC; /* from_container has seen it */
+	return handle_ingress(skb, &packet, kind, uplink);
+}
+
+#endif

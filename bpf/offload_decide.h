@@ -1,0 +1,375 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * offload_decide.h - which connections skip the IP stack, and by which path.
+ *
+ * The firewall decides about connections, so one goes through the stack until both its directions
+ * have left it again, with the very tuples that are expected there: what a rule drops, or what
+ * another program's NAT changes on the way, never skips anything. The second in which that was seen
+ * last is noted for each direction (left_stack). Outwards it is seen where packets are translated;
+ * a packet inwards bears a number through the stack, for the hook at the far end to confirm
+ * (offload_saw_leaving).
+ *
+ * Then both directions get a path or neither does. TCP never comes back after that: conntrack has
+ * missed numbers and windows, and would call it invalid. UDP comes back every five seconds, which
+ * keeps conntrack's entry alive and lets a new rule take effect.
+ *
+ * Packets must not skip a qdisc or filter at a container's veth or bridge: the programs look once a
+ * second (device.h), and its connections go through the stack as long as one is there.
+ */
+#ifndef BPF_PORTMAP_OFFLOAD_DECIDE_H
+#define BPF_PORTMAP_OFFLOAD_DECIDE_H
+
+#include "connection_use.h"
+#include "device.h"
+#include "endpoint.h"
+#include "policy.h"
+#include "route.h"
+
+INLINE bool offload_concerns(enum protocol protocol, const struct connection *connection)
+{
+	return (protocol == PROTOCOL_TCP || protocol == PROTOCOL_UDP) &&
+	       (connection->kind == FLOW_MAPPING || connection->kind == FLOW_MASQUERADE);
+}
+
+INLINE enum fast_path offload_mode(const struct owner *owner)
+{
+	const struct slot *slot = owner_slot(owner);
+
+	return slot ? slot->fast_path : FAST_PATH_OFF;
+}
+
+INLINE bool offload_was_seen(const struct leave *leave)
+{
+	const struct meta *settings = SINGLE(meta);
+
+	return settings && leave->left_stack > settings->offload_dropped;
+}
+
+/* One of its packets has left the stack. Where offload was dropped since the one before, the other
+ * direction must be seen again, too. */
+INLINE void offload_note(struct connection *connection, enum way way, __u32 now)
+{
+	struct leave *leave = &connection->leave[way];
+
+	if (leave->left_stack == now)
+		return;
+	if (connection->path[way] >= PATH_CONTAINER && !offload_was_seen(leave))
+		connection->path[way] = PATH_UNDECIDED;
+	leave->left_stack = now;
+}
+
+/* A masqueraded packet leaves the stack by ifindex. Where that is another way than the path, the
+ * connection is decided about anew: the stack may know more by now than can be asked. */
+INLINE void offload_note_way(struct connection *connection, __u32 ifindex, __u32 now)
+{
+	struct leave *leave = &connection->leave[OUTWARDS];
+
+	if (connection->path[OUTWARDS] == PATH_OUT && leave->ifindex && leave->ifindex != ifindex)
+		connection->path[OUTWARDS] = PATH_UNDECIDED;
+	if (connection->path[OUTWARDS] < PATH_CONTAINER && leave->left_stack != now)
+		leave->ifindex = ifindex;
+}
+
+/* Shall the hook at the far end of the stack confirm? Once a second. */
+INLINE bool offload_wants_confirmation(const struct found *found)
+{
+	const struct connection *connection = found->connection;
+
+	return connection->leave[INWARDS].left_stack != found->now &&
+	       connection->path[INWARDS] != PATH_STACK &&
+	       offload_concerns(found->key->protocol, connection) &&
+	       offload_mode(&connection->owner) != FAST_PATH_OFF;
+}
+
+/* A packet leaves the stack for a container as it went in. */
+GLOBAL_FUNCTION int offload_saw_leaving(const struct packet *packet, __u32 ifindex)
+{
+	struct connection *connection;
+
+	if (!packet)
+		return 0;
+	connection = connection_of(&packet->tuple, INWARDS);
+	if (!connection || !offload_concerns(packet->tuple.protocol, connection))
+		return 0;
+	connection->in_ifindex = ifindex;
+	offload_note(connection, INWARDS, clock_second());
+	return 0;
+}
+
+/* What the connection makes of a packet, as routing is to be asked about it. */
+INLINE void offload_query(const struct connection_key *key, const struct connection *connection,
+			  enum way way, __u32 ifindex, struct bpf_fib_lookup *query)
+{
+	bool inwards = way == INWARDS;
+	const __u8 *source = inwards ? key->outside : key->inside;
+	const __u8 *destination = inwards ? key->inside : key->outside;
+
+	if (!inwards && connection->kind == FLOW_MAPPING)
+		source = connection->external_address; /* as `ip rule from` is to see it */
+	__builtin_memset(query, 0, sizeof(*query));
+	query->ifindex = ifindex;
+	query->l4_protocol = key->protocol;
+	query->sport = bpf_htons(inwards ? key->outside_port : key->inside_port);
+	query->dport = bpf_htons(inwards ? key->inside_port : connection->peer_port);
+	query->tot_len = 1; /* or the MTU is not told */
+	route_query_addresses(query, source, destination);
+}
+
+/* Asks routing about packets this way that come in at ifindex. A neighbour that is not known has no
+ * MAC; the MTU is the last one known then. False: there is no way now. */
+GLOBAL_FUNCTION bool offload_look_up(struct __sk_buff *skb, const struct connection_key *key,
+				     struct connection *connection, enum way way, __u32 ifindex)
+{
+	struct scratch *scratch = scratch_get();
+	struct bpf_fib_lookup *query;
+	struct leave *leave;
+	long result;
+	__u32 id;
+
+	if (!key || !connection || !scratch)
+		return false;
+	way &= 1;
+	id = connection->id;
+	leave = &connection->leave[way];
+	query = &scratch->query;
+	offload_query(key, connection, way, ifindex, query);
+	result = bpf_fib_lookup(skb, query, sizeof(*query), 0);
+	if (!route_is_found(result) || connection->id != id)
+		return false;
+	leave->ifindex = query->ifindex;
+	if (result == BPF_FIB_LKUP_RET_NO_NEIGH) {
+		if (connection->path[way] != PATH_CONTAINER)
+			__builtin_memset(leave->destination, 0, ETH_ALEN);
+		return leave->mtu != 0;
+	}
+	leave->mtu = query->mtu_result;
+	__builtin_memcpy(leave->destination, query->dmac, ETH_ALEN);
+	__builtin_memcpy(leave->source, query->smac, ETH_ALEN);
+	return true;
+}
+
+/* The interface at which routing sees a container: its bridge, or its veth. 0: none, or something
+ * is there that packets must not skip. */
+INLINE __u32 offload_gateway(__u32 veth)
+{
+	const struct interface *interface = bpf_map_lookup_elem(&interfaces, &veth);
+
+	if (!interface || interface->without_fast_path || interface->watched)
+		return 0;
+	return interface->role == ROLE_PORT ? interface->bridge_ifindex : veth;
+}
+
+/* Routing leads to leave->ifindex. Is that this container's gateway, and another one than where the
+ * packet comes from? Containers on one bridge are left to it. */
+INLINE enum flow_path offload_into(struct leave *leave, const struct slot *container, __u32 ifindex)
+{
+	__u32 gateway;
+
+	if (!container || container->fast_path == FAST_PATH_OFF)
+		return PATH_STACK;
+	gateway = offload_gateway(container->ifindex);
+	if (!gateway)
+		return PATH_UNDECIDED;
+	if (leave->ifindex != gateway || gateway == ifindex)
+		return PATH_STACK;
+	leave->ifindex = container->ifindex;
+	return PATH_CONTAINER;
+}
+
+INLINE bool offload_may_pass(__u32 ifindex)
+{
+	const struct interface *interface = bpf_map_lookup_elem(&interfaces, &ifindex);
+
+	return interface && !interface->without_link_header && !interface->without_fast_path;
+}
+
+INLINE enum flow_path offload_out(__u32 ifindex)
+{
+	const struct interface *interface = bpf_map_lookup_elem(&interfaces, &ifindex);
+
+	return interface && interface->role == ROLE_UPLINK && offload_may_pass(ifindex)
+		       ? PATH_OUT
+		       : PATH_STACK;
+}
+
+/* A reply through a mapping that was let through in this second asked the same (reply_reroute). */
+INLINE bool offload_is_looked_up(const struct connection *connection, enum way way)
+{
+	const struct leave *leave = &connection->leave[OUTWARDS];
+
+	return way == OUTWARDS && connection->kind == FLOW_MAPPING &&
+	       connection->path[OUTWARDS] < PATH_CONTAINER && leave->ifindex && leave->mtu &&
+	       leave->looked_up == (__u16)clock_second();
+}
+
+/* How packets this way, which come in at ifindex, go on. PATH_UNDECIDED: not now. */
+GLOBAL_FUNCTION int offload_find_path(struct __sk_buff *skb, const struct connection_key *key,
+				      struct connection *connection, enum way way, __u32 ifindex)
+{
+	const struct slot *container, *own;
+
+	if (!key || !connection)
+		return PATH_UNDECIDED;
+	way &= 1;
+	if (!offload_is_looked_up(connection, way) &&
+	    !offload_look_up(skb, key, connection, way, ifindex))
+		return PATH_UNDECIDED;
+	own = owner_slot(&connection->owner);
+	if (!own || own->fast_path == FAST_PATH_OFF || !offload_may_pass(ifindex))
+		return PATH_STACK;
+	if (way == INWARDS)
+		return offload_into(&connection->leave[INWARDS], own, ifindex);
+	if (!offload_gateway(own->ifindex))
+		return PATH_UNDECIDED;
+	container = endpoint_slot(key->outside);
+	return container ? offload_into(&connection->leave[OUTWARDS], container, ifindex)
+			 : offload_out(connection->leave[OUTWARDS].ifindex);
+}
+
+/* The container may send packets that are larger than its way out: not decided packet by packet,
+ * for TCP's would come back to the stack. */
+INLINE bool offload_is_narrow(struct __sk_buff *skb, const struct leave *out, __u32 veth)
+{
+	__u32 mtu = 1; /* in: a length that fits; out: the interface's MTU */
+
+	return bpf_check_mtu(skb, veth, &mtu, 0, 0) || out->mtu < mtu;
+}
+
+/* Has the stack had its say? */
+INLINE bool offload_is_due(const struct connection *connection)
+{
+	if (offload_mode(&connection->owner) == FAST_PATH_ALWAYS &&
+	    connection->kind == FLOW_MAPPING)
+		return true;
+	return (connection->state & STATE_ASSURED) &&
+	       offload_was_seen(&connection->leave[INWARDS]) &&
+	       offload_was_seen(&connection->leave[OUTWARDS]);
+}
+
+/* Paths both ways, or PATH_STACK for both. ifindex: where packets inwards enter; 0: where the
+ * others leave. Only what the container itself asked or answers: not what the host asks it in a
+ * client's name. */
+GLOBAL_FUNCTION int offload_find_paths(struct __sk_buff *skb, const struct connection_key *key,
+				       struct connection *connection, __u32 ifindex)
+{
+	struct leave *leave;
+	const struct slot *slot;
+	__u32 left;
+	int out, in;
+
+	if (!key || !connection)
+		return PATH_UNDECIDED;
+	leave = &connection->leave[OUTWARDS];
+	left = connection->kind == FLOW_MASQUERADE ? leave->ifindex : 0;
+	slot = owner_slot(&connection->owner);
+	if (!slot || endpoint_slot(key->inside) != slot ||
+	    policy_masquerades_all(&connection->owner))
+		return PATH_STACK;
+	out = offload_find_path(skb, key, connection, OUTWARDS, offload_gateway(slot->ifindex));
+	if (out < PATH_CONTAINER)
+		return out;
+	if (left && left != (out == PATH_OUT ? leave->ifindex : offload_gateway(leave->ifindex)))
+		return PATH_STACK; /* the stack knows more than can be asked: a mark, say */
+	if (!offload_may_pass(skb->ifindex))
+		return PATH_UNDECIDED;
+	if (offload_is_narrow(skb, leave, slot->ifindex))
+		return PATH_STACK;
+	in = offload_find_path(skb, key, connection, INWARDS, ifindex ?: leave->ifindex);
+	return in < PATH_CONTAINER ? in : out;
+}
+
+/* Looks at the veth and bridge of the container that has this address, if one has. */
+GLOBAL_FUNCTION int offload_look_at(struct __sk_buff *skb, const struct address *address)
+{
+	struct interface *interface;
+	const struct slot *slot;
+	__u32 veth;
+
+	if (!address)
+		return 0;
+	slot = endpoint_slot(address->bytes);
+	if (!slot)
+		return 0;
+	veth = slot->ifindex;
+	interface = bpf_map_lookup_elem(&interfaces, &veth);
+	if (interface)
+		device_look(skb, veth, interface, clock_second());
+	return 0;
+}
+
+/* Before a path is asked for: at both ends there may be a container. Called early, for what looks
+ * at devices needs room on the stack (512 bytes, all callers together). */
+INLINE void offload_look(struct __sk_buff *skb, const struct connection_key *key)
+{
+	if (!device_layout.known)
+		return;
+	offload_look_at(skb, (const struct address *)key->inside);
+	offload_look_at(skb, (const struct address *)key->outside);
+}
+
+/* Decides about a connection, for both directions at once. ifindex: as offload_find_paths() has it,
+ * and where the packet has come in. Called where offload_is_candidate(). */
+GLOBAL_FUNCTION int offload_decide(struct __sk_buff *skb, const struct packet *packet,
+				   const struct connection_key *key, struct connection *connection,
+				   __u32 ifindex)
+{
+	struct leave *in, *out;
+	int path = PATH_STACK;
+	__u32 id, left, now;
+
+	if (!packet || !key || !connection)
+		return 0;
+	in = &connection->leave[INWARDS];
+	out = &connection->leave[OUTWARDS];
+	id = connection->id;
+	now = clock_second();
+	left = connection->kind == FLOW_MASQUERADE ? out->ifindex : 0;
+	if (ifindex && connection->in_ifindex && connection->in_ifindex != ifindex)
+		return 0;
+	if (!offload_is_due(connection)) { /* not asked again in this second */
+		if (ifindex) {
+			in->looked_up = now;
+		} else {
+			out->looked_up = now;
+			if (connection->kind == FLOW_MAPPING)
+				out->ifindex = 0; /* it was not looked up, after all */
+		}
+		return 0;
+	}
+	if (!packet_has_options(packet))
+		path = offload_find_paths(skb, key, connection, ifindex);
+	if (connection->id != id)
+		return 0;
+	if (!connection->in_ifindex)
+		connection->in_ifindex = ifindex ?: out->ifindex;
+	in->looked_up = now;
+	out->looked_up = now;
+	if (path >= PATH_CONTAINER) {
+		connection->path[INWARDS] = PATH_CONTAINER;
+		count(flow_offloaded);
+	} else {
+		connection->path[INWARDS] = path;
+		out->ifindex = left;
+	}
+	connection->path[OUTWARDS] = path;
+	return 0;
+}
+
+/* Is it time to decide? */
+INLINE bool offload_is_candidate(const struct packet *packet, const struct found *found)
+{
+	const struct connection *connection = found->connection;
+	const struct leave *leave = &connection->leave[found->way];
+
+	if (connection->path[found->way] != PATH_UNDECIDED ||
+	    leave->looked_up == (__u16)found->now || packet->error ||
+	    !offload_concerns(found->key->protocol, connection))
+		return false;
+	if (leave->left_stack && !(packet->tcp_flags & TCP_SYN) &&
+	    (connection->state & (STATE_ASSURED | STATE_REPLIED)))
+		return true;
+	return connection->kind == FLOW_MAPPING &&
+	       offload_mode(&connection->owner) == FAST_PATH_ALWAYS;
+}
+
+#endif

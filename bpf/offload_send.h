@@ -1,0 +1,201 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * offload_send.h - takes the path of a connection that skips the IP stack.
+ *
+ * Where routing leads is looked up again once a second for each direction. What the fast path
+ * cannot do (answer with an ICMP error, IP options) is the stack's, packet by packet.
+ */
+#ifndef BPF_PORTMAP_OFFLOAD_SEND_H
+#define BPF_PORTMAP_OFFLOAD_SEND_H
+
+#include "flow_cache.h"
+#include "offload_decide.h"
+#include "rewrite.h"
+
+#define STACK_SECONDS 5 /* UDP: after so many one packet goes through the stack again */
+
+/* skb->tc_index stays with a packet from hook to hook; a container's is zeroed where it enters. */
+#define TC_INDEX_CONFIRM 0x6250 /* to be confirmed where it leaves the stack */
+#define TC_INDEX_SENT 0x6251    /* sent out by the fast path: nothing is left to do */
+
+/* Of what TCP would have segmented by the time it leaves: one of the segments. */
+INLINE __u32 offload_length(struct __sk_buff *skb, const struct packet *packet, __u32 mtu)
+{
+	__u32 length = packet->end - packet->l3_offset;
+
+	if (length <= mtu || !skb->gso_size)
+		return length;
+	if (packet->tuple.protocol == PROTOCOL_TCP)
+		return length - packet->tcp_sequence_length + skb->gso_size;
+	return packet->l4_offset - packet->l3_offset + sizeof(struct udphdr) + skb->gso_size;
+}
+
+/* UDP's turn to be seen by the stack, or somebody had offload dropped. */
+INLINE bool offload_is_stacks_turn(const struct packet *packet, const struct found *found)
+{
+	const struct leave *leave = &found->connection->leave[found->way];
+
+	if (offload_was_seen(leave) && !(packet->tcp_flags & TCP_SYN) &&
+	    (packet->tuple.protocol == PROTOCOL_TCP ||
+	     (__s32)(found->now - leave->left_stack) <= STACK_SECONDS))
+		return false;
+	return offload_mode(&found->connection->owner) != FAST_PATH_ALWAYS;
+}
+
+/* May this very packet of a connection with a path take it? */
+INLINE bool offload_takes(struct __sk_buff *skb, const struct packet *packet,
+			  const struct found *found)
+{
+	const struct leave *leave = &found->connection->leave[found->way];
+
+	return leave->ifindex && packet->hop_limit > 1 && !packet_has_options(packet) &&
+	       offload_length(skb, packet, leave->mtu) <= leave->mtu &&
+	       !offload_is_stacks_turn(packet, found);
+}
+
+/* Once a second. Where there is no way now the packets are the stack's. */
+GLOBAL_FUNCTION int offload_refresh(struct __sk_buff *skb, const struct connection_key *key,
+				    struct connection *connection, enum way way, __u32 ifindex)
+{
+	__u32 id;
+	int path;
+
+	if (!key || !connection)
+		return 0;
+	way &= 1;
+	id = connection->id;
+	connection->leave[way].looked_up = clock_second();
+	path = offload_find_path(skb, key, connection, way, ifindex);
+	if (connection->id != id)
+		return 0;
+	if (path < PATH_CONTAINER || !offload_may_pass(skb->ifindex))
+		connection->leave[way].ifindex = 0;
+	else
+		connection->path[way] = path;
+	return 0;
+}
+
+/* Neither reverse path filter nor firewall has seen the connection's packets come in here. But it
+ * may be that its client is reached by another way now: if that is where the answers go, packets
+ * follow. */
+INLINE bool offload_enters_elsewhere(struct connection *connection, __u32 ifindex)
+{
+	if (connection->in_ifindex == ifindex)
+		return false;
+	if (connection->path[OUTWARDS] != PATH_OUT ||
+	    connection->leave[OUTWARDS].ifindex != ifindex)
+		return true;
+	connection->in_ifindex = ifindex;
+	return false;
+}
+
+/* Sends the packet on by the connection's path, if it may take that. */
+INLINE void offload_use_path(struct __sk_buff *skb, const struct packet *packet,
+			     const struct found *found, struct translation *translation)
+{
+	const struct connection *connection = found->connection;
+	const struct leave *leave = &connection->leave[found->way];
+
+	if (connection->path[found->way] < PATH_CONTAINER || !offload_takes(skb, packet, found))
+		return;
+	translation->path = connection->path[found->way];
+	translation->out_ifindex = leave->ifindex;
+	__builtin_memcpy(translation->frame_destination, leave->destination, ETH_ALEN);
+	__builtin_memcpy(translation->frame_source, leave->source, ETH_ALEN);
+}
+
+/* The same, by a path that is up to date. Once a second it is not sent to the MAC that is known:
+ * that way the kernel asks the neighbour whether it is still there. ifindex: where routing sees the
+ * packet come in. */
+INLINE void offload_choose(struct __sk_buff *skb, const struct packet *packet, struct found *found,
+			   __u32 ifindex, struct translation *translation)
+{
+	struct connection *connection = found->connection;
+	bool fresh = connection->leave[found->way].looked_up == (__u16)found->now;
+
+	if (connection->path[found->way] < PATH_CONTAINER)
+		return;
+	if (found->way == INWARDS && offload_enters_elsewhere(connection, ifindex))
+		return;
+	if (!fresh) {
+		offload_look(skb, found->key);
+		if (!found_stands(found))
+			return;
+		offload_refresh(skb, found->key, connection, found->way, ifindex);
+		if (!found_stands(found))
+			return;
+	}
+	offload_use_path(skb, packet, found, translation);
+	if (!fresh && translation->path == PATH_OUT)
+		__builtin_memset(translation->frame_destination, 0, ETH_ALEN);
+	if (translation->path && connection->last_seen == found->now &&
+	    (connection->state & STATE_ASSURED) && packet->tuple.protocol == PROTOCOL_UDP &&
+	    translation_has_frame(translation))
+		memo_make(packet, connection, found->way, translation, skb->ifindex);
+}
+
+/* Decides about the connection of a packet, which has come in at ifindex, and uses its path. */
+INLINE void offload_try(struct __sk_buff *skb, const struct packet *packet, struct found *found,
+			__u32 ifindex, struct translation *translation)
+{
+	offload_look(skb, found->key);
+	if (!found_stands(found))
+		return;
+	offload_decide(skb, packet, found->key, found->connection,
+		       found->way == INWARDS ? ifindex : 0);
+	if (!found_stands(found))
+		return;
+	offload_use_path(skb, packet, found, translation);
+}
+
+/* Out to a neighbour that the kernel asks for. It is told the next hop: by itself it would look for
+ * one with the source that the packet has by now, where routing chose by the container's. */
+GLOBAL_FUNCTION int offload_to_next_hop(struct __sk_buff *skb, const struct packet *packet,
+					const struct translation *translation)
+{
+	struct bpf_redir_neigh next_hop = {};
+	struct connection *connection;
+	struct bpf_fib_lookup query;
+
+	if (!packet || !translation)
+		return TC_ACT_SHOT;
+	connection = connection_of(&packet->tuple, OUTWARDS);
+	route_query(&query, packet, offload_gateway(skb->ifindex));
+	if (connection && connection->kind == FLOW_MAPPING)
+		route_query_addresses(&query, translation->address, packet->tuple.destination);
+	if (!route_is_found(bpf_fib_lookup(skb, &query, sizeof(query), 0)) ||
+	    query.ifindex != translation->out_ifindex)
+		return bpf_redirect_neigh(translation->out_ifindex, NULL, 0, 0);
+	next_hop.nh_family = query.family;
+	__builtin_memcpy(next_hop.ipv6_nh, query.ipv6_dst, sizeof(next_hop.ipv6_nh));
+	return bpf_redirect_neigh(translation->out_ifindex, &next_hop, sizeof(next_hop), 0);
+}
+
+/* The kernel's ip_tos2prio: by the two bits of RFC 1349 that it looks at. */
+INLINE __u32 priority_of(__u8 type_of_service)
+{
+	return 0x4620 >> (type_of_service >> 3 & 3) * 4 & 0xf;
+}
+
+/* Sends a rewritten packet past the IP stack. */
+INLINE int offload_send(struct __sk_buff *skb, const struct packet *packet,
+			const struct translation *translation)
+{
+	if (packet->hop_limit <= 1)
+		return TC_ACT_SHOT; /* a later fragment: nobody is told of it (RFC 1122 3.2.2) */
+	if (rewrite_forwarded(skb, packet, translation))
+		return shot(rewrite_failed);
+	if (translation->path == PATH_CONTAINER) {
+		count_here(fast_into_container);
+		rewrite_for_container(skb);
+		return bpf_redirect_peer(translation->out_ifindex, 0);
+	}
+	count_here(fast_out);
+	skb->tc_index = TC_INDEX_SENT;
+	if (packet->ipv4)
+		skb->priority = priority_of(packet->type_of_service);
+	return translation_has_frame(translation) ? bpf_redirect(translation->out_ifindex, 0)
+						  : offload_to_next_hop(skb, packet, translation);
+}
+
+#endif

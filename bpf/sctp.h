@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * sctp.h - SCTP's header, and what a change of its ports does to its CRC32c.
+ *
+ * Included after vmlinux.h, or by tests after <linux/types.h>.
+ *
+ * A CRC is linear: crc(packet ^ change) = crc(packet) ^ remainder(change), where the remainder
+ * starts from 0 and has no final inversion. If only the first four bytes differ, it is that word,
+ * read as little endian, moved on to the end of the packet: multiplied by x^(8 * length) modulo
+ * CRC32c's polynomial. No byte behind the change is read.
+ */
+#ifndef BPF_PORTMAP_SCTP_H
+#define BPF_PORTMAP_SCTP_H
+
+/* RFC 9260 3.1; chunks follow. */
+struct sctp_header {
+	__be16 source_port;
+	__be16 destination_port;
+	__be32 verification_tag;
+	__u32 checksum; /* little endian */
+};
+
+_Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "the CRC32c is used as it was loaded");
+
+/* RFC 9260 appendix A, bits reflected: bit 31 is x^0, bit 0 is x^31. */
+#define CRC32C_POLYNOMIAL 0x82f63b78
+
+/* x^(8 * 2^n) for n = 0 to 15: each is the square of the one before, the first is 1 moved
+ * by eight bits. Immediates, because a table would be one more map to load and keep. */
+/* clang-format off */
+#define CRC32C_POWERS(X) \
+	X(0x00800000) X(0x00008000) X(0x82f63b78) X(0x6ea2d55c) \
+	X(0x18b8ea18) X(0x510ac59a) X(0xb82be955) X(0xb8fdb1e7) \
+	X(0x88e56f72) X(0x74c360a4) X(0xe4172b16) X(0x0d65762a) \
+	X(0x35d73a62) X(0x28461564) X(0xbf455269) X(0xe2ea32dc)
+/* clang-format on */
+
+/* The product of two remainders. It has no branches and is verified once, by itself, because
+ * it is called from sixteen places. */
+__attribute__((noinline)) __u32 crc32c_multiply(__u32 a, __u32 b)
+{
+	__u32 product = 0;
+
+	for (int i = 0; i < 32; i++) {
+		product ^= a * (b >> 31);
+		b <<= 1;
+		a = (a >> 1) ^ CRC32C_POLYNOMIAL * (a & 1);
+	}
+	return product;
+}
+
+/* The change of the CRC of `length` bytes, at most 65535, whose first four bytes change.
+ * `change` is the exclusive or of their old and new value, read as little endian. */
+__attribute__((noinline)) __u32 crc32c_change(__u32 change, __u32 length)
+{
+#define X(power) \
+	if (length & 1) \
+		change = crc32c_multiply(change, power); \
+	length >>= 1;
+	CRC32C_POWERS(X)
+#undef X
+	return change;
+}
+
+/* The checksum of `length` bytes whose ports change by `change`. 0 stays 0: a sender whose
+ * interface is to compute the CRC (any veth; the kernel computes at the last moment what the card
+ * cannot) leaves the field 0, and programs are not told. One packet in 2^32 has a CRC that really
+ * is 0; it is mistaken for such a packet, and lost. */
+static __always_inline __u32 sctp_checksum(__u32 checksum, __u32 change, __u32 length)
+{
+	return checksum ? checksum ^ crc32c_change(change, length) : 0;
+}
+
+#endif

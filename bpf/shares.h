@@ -1,0 +1,184 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * shares.h - how much of the table each owner, and each client of an owner, may have.
+ *
+ * Who has little is refused only where nothing is left. A hog, that is who has a sixteenth of the
+ * table or more, may take more while more than 1/(n+1) of the table is free, n being the number of
+ * hogs: so that n of them leave that much to the next one. What others begin towards a container
+ * and what it begins itself are two accounts, so that neither closes the other. Of one owner's
+ * connections one client may have half of what a hog can reach.
+ *
+ * Counted is what is assured and not closed. Whose count goes up and down is told by STATE_COUNTED,
+ * which exactly one program sets and one clears.
+ */
+#ifndef BPF_PORTMAP_SHARES_H
+#define BPF_PORTMAP_SHARES_H
+
+#include "connection.h"
+#include "policy.h"
+
+/* The size of `assured`, less place 0. The loader writes it. */
+const volatile __u32 assured_places = MIN_ASSURED;
+
+#define SHARE_BUSY 0xffffffff /* a generation: the share is being emptied */
+
+INLINE __u32 hog_size(void)
+{
+	return assured_places / 16;
+}
+
+/* The owner's account; NULL: it has gone, or belongs to nobody. Where it was a predecessor's whose
+ * connections have not been found dead yet, one program empties it. */
+INLINE struct share *share_of(const struct owner *owner)
+{
+	__u32 number = owner->slot, before;
+	struct share *share = bpf_map_lookup_elem(&shares, &number);
+	struct usage *all = SINGLE(usage);
+
+	if (!share || !all)
+		return NULL;
+	before = *(volatile __u32 *)&share->generation;
+	if (before == owner->generation)
+		return share;
+	if (before == SHARE_BUSY || !owner_live(owner))
+		return NULL;
+	if (__sync_val_compare_and_swap(&share->generation, before, SHARE_BUSY) != before)
+		return *(volatile __u32 *)&share->generation == owner->generation ? share : NULL;
+	if ((__s32)share->in >= (__s32)hog_size())
+		__sync_fetch_and_add(&all->hogs, -1);
+	if ((__s32)share->out >= (__s32)hog_size())
+		__sync_fetch_and_add(&all->hogs, -1);
+	share->in = 0;
+	share->out = 0;
+	share->half_open = 0;
+	__sync_lock_test_and_set(&share->generation, owner->generation);
+	return share;
+}
+
+INLINE __u64 share_salt(void)
+{
+	const struct meta *settings = SINGLE(meta);
+
+	return settings ? settings->port_seed : 0;
+}
+
+/* What clients share by chance nobody can choose. A host has a whole /64 of IPv6. */
+INLINE __u32 *share_of_client(const struct owner *owner, const __u8 *client)
+{
+	const __u64 *halves = address_halves(client);
+	__u64 hash = hash_mix(share_salt(), (__u64)owner->generation << 32 | owner->slot);
+	__u32 place;
+
+	place = hash_mix(hash, address_is_ipv4(client) ? halves[1] : halves[0]) % SHARES;
+	return bpf_map_lookup_elem(&client_shares, &place);
+}
+
+INLINE bool share_within_policy(const struct owner *owner, const struct share *share)
+{
+	const struct policy *policy = policy_of(owner);
+
+	return !policy || !policy->max_flows ||
+	       (__s32)(share->in + share->out - policy->max_flows) < 0;
+}
+
+INLINE const __u8 *share_client(const struct connection_key *key,
+				const struct connection *connection)
+{
+	return connection->begun_inside ? key->inside : key->outside;
+}
+
+/* May its owner, and its client, have another connection such as this? */
+GLOBAL_FUNCTION bool share_left_to(const struct connection_key *key,
+				   const struct connection *connection)
+{
+	struct usage *all = SINGLE(usage);
+	struct share *share;
+	__u32 rest, *clients;
+	__s32 mine;
+	bool out;
+
+	if (!key || !connection || !all)
+		return true;
+	share = share_of(&connection->owner);
+	if (!share)
+		return true;
+	if (!share_within_policy(&connection->owner, share))
+		return false;
+	if (!connection_has_owner(connection)) /* the host's, which anybody may make it have */
+		return (__s32)share->out < (__s32)hog_size();
+	out = connection->state & STATE_CHARGED_OUT;
+	mine = out ? share->out : share->in;
+	if (mine < (__s32)hog_size()) {
+		rest = assured_places / (all->hogs + 2);
+	} else {
+		rest = assured_places / (all->hogs + 1);
+		if ((__s32)(assured_places - all->assured - rest) <= 0)
+			return false;
+	}
+	if (out)
+		return true;
+	clients = share_of_client(&connection->owner, share_client(key, connection));
+	return !clients || (__s32)(*clients - rest / 2) < 0;
+}
+
+INLINE void share_change(__u32 *mine, __u32 *hogs, __s32 by)
+{
+	__u32 before = __sync_fetch_and_add(mine, by);
+
+	if (before + (by > 0) == hog_size())
+		__sync_fetch_and_add(hogs, by);
+}
+
+/* The counts alone. */
+GLOBAL_FUNCTION int share_add(const struct connection_key *key, const struct connection *connection,
+			      __s32 by)
+{
+	struct usage *all = SINGLE(usage);
+	struct share *share;
+	__u32 *clients;
+
+	if (!key || !connection || !all)
+		return 0;
+	__sync_fetch_and_add(&all->assured, by);
+	if (!(connection->state & STATE_CHARGED_OUT)) {
+		clients = share_of_client(&connection->owner, share_client(key, connection));
+		if (clients)
+			__sync_fetch_and_add(clients, by);
+	}
+	share = share_of(&connection->owner);
+	if (!share)
+		return 0;
+	if (connection->state & STATE_CHARGED_OUT)
+		share_change(&share->out, &all->hogs, by);
+	else
+		share_change(&share->in, &all->hogs, by);
+	return 0;
+}
+
+#define STATE_TRIES 4
+
+/* Counts a connection (by 1) that is not counted, unless it ends at this moment; or counts it no
+ * more (by -1). */
+INLINE void share_count(const struct connection_key *key, struct connection *connection, __s32 by)
+{
+	__u32 before;
+
+	if (by < 0) {
+		before = __sync_fetch_and_and(&connection->state, ~STATE_COUNTED);
+		if (before & STATE_COUNTED)
+			share_add(key, connection, -1);
+		return;
+	}
+	for (int i = 0; i < STATE_TRIES; i++) {
+		before = *(volatile __u32 *)&connection->state;
+		if (before & (STATE_VOID | STATE_COUNTED))
+			return;
+		if (__sync_val_compare_and_swap(&connection->state, before,
+						before | STATE_COUNTED) == before) {
+			share_add(key, connection, 1);
+			return;
+		}
+	}
+}
+
+#endif

@@ -1,0 +1,270 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * snat.h - begins connections that leave the IP stack with another source: those of masqueraded
+ * containers and, where a container is to see nobody but the host, of who comes to it by a mapping.
+ *
+ * The port. Free means: the alias was inserted with NOEXIST; the port is not published; no socket
+ * of the host would get the replies. The default set keeps clear of the host's own ephemeral ports,
+ * because a socket of the host that picks a port later does not ask us. Towards one port of one
+ * server the last sixteenth is for containers that have fewer: the others take what connections
+ * give up that are closed, dead, or unanswered. Where they find none that is remembered for a
+ * second. Who tries again after a failure tries others.
+ */
+#ifndef BPF_PORTMAP_SNAT_H
+#define BPF_PORTMAP_SNAT_H
+
+#include "connection_use.h"
+#include "port_choice.h"
+#include "portmap.h"
+#include "route.h"
+
+#define ONE_WAY_SECONDS 30 /* netfilter's, of UDP that nobody answers */
+
+#define RESERVED_PART 16 /* of the ports, for who has few of them */
+
+enum port_rule {
+	PORT_ANY,     /* a free one */
+	PORT_CROWDED, /* or one that a closed or unanswered connection can do without */
+	PORT_GIVEN,   /* the latter only */
+};
+
+/* Late segments are not to be expected any more, though it would be remembered for some minutes:
+ * RFC 5382 REQ-5 means those with ports to spare. */
+INLINE bool snat_can_do_without(const struct connection_key *key,
+				const struct connection *connection)
+{
+	__u32 idle = connection_idle(connection, clock_second()), state = connection->state;
+
+	if (connection->kind != FLOW_MASQUERADE)
+		return false;
+	if (key->protocol == PROTOCOL_TCP)
+		return state_is_closed(state) && idle > CLOSED_SECONDS;
+	return key->protocol == PROTOCOL_UDP && !(state & STATE_REPLIED) && idle > ONE_WAY_SECONDS;
+}
+
+/* Takes the draft's external tuple away from a connection that is dead, or can do without it. */
+GLOBAL_FUNCTION bool snat_free_port(bool crowded)
+{
+	struct scratch *scratch = scratch_get();
+	const struct connection_key *external;
+	struct connection *holder;
+	struct connection_key *key;
+	const struct alias *alias;
+	__u32 id;
+
+	if (!scratch)
+		return false;
+	external = &scratch->draft.external;
+	key = &scratch->other;
+	alias = bpf_map_lookup_elem(&aliases, external);
+	if (!alias)
+		return true;
+	id = alias->id;
+	alias_target(external, alias, key);
+	holder = bpf_map_lookup_elem(&connections, key);
+	if (!holder || holder->id != id)
+		return !alias_is_pending(alias) && alias_delete(external, id);
+	if (!connection_lives(key, holder, clock_second())) {
+		connection_end(key, id);
+		return true;
+	}
+	if (!crowded || !snat_can_do_without(key, holder))
+		return false;
+	count(flow_evicted);
+	connection_end(key, id);
+	return true;
+}
+
+/* Would replies be somebody's who has no alias? The port is marked before sockets are looked for:
+ * one that is not found yet sends its packets after that. */
+GLOBAL_FUNCTION bool snat_port_has_owner(struct __sk_buff *skb)
+{
+	struct scratch *scratch = scratch_get();
+	const struct connection_key *external;
+	struct tuple *reply;
+
+	if (!scratch)
+		return true;
+	external = &scratch->draft.external;
+	reply = &scratch->reply;
+	if (!packet_protocol_has_ports(external->protocol))
+		return false;
+	address_copy(reply->source, external->outside);
+	address_copy(reply->destination, external->inside);
+	reply->source_port = external->outside_port;
+	reply->destination_port = external->inside_port;
+	reply->protocol = external->protocol;
+	noticed_mark_external(reply->destination, reply->destination_port);
+	return portmap_exists(reply) || socket_find(skb, reply) != SOCKET_NONE;
+}
+
+/* Makes the draft's alias, if that port is the connection's to take. */
+GLOBAL_FUNCTION bool snat_take_port(struct __sk_buff *skb, enum port_rule rule)
+{
+	struct scratch *scratch = scratch_get();
+	bool taken;
+
+	if (!scratch)
+		return false;
+	taken = bpf_map_lookup_elem(&aliases, &scratch->draft.external);
+	if (taken ? !snat_free_port(rule != PORT_ANY) : rule == PORT_GIVEN)
+		return false;
+	return !snat_port_has_owner(skb) && alias_insert();
+}
+
+/* The next port of the order that is to be had, if it is among the next PORT_PLACES_A_ROUND. */
+GLOBAL_FUNCTION bool snat_next_port(struct __sk_buff *skb, struct port_order *order,
+				    const struct port_set *set)
+{
+	struct scratch *scratch = scratch_get();
+	enum port_rule rule;
+
+	if (!scratch || !order || !set)
+		return false;
+	for (int i = 0; i < PORT_PLACES_A_ROUND && order->next < order->places; i++) {
+		scratch->draft.external.inside_port = port_at(order, set, order->next);
+		order->next++;
+		rule = order->share_used                     ? PORT_GIVEN
+		       : order->next > PORT_PLACES_SCATTERED ? PORT_CROWDED
+							     : PORT_ANY;
+		if (snat_take_port(skb, rule))
+			return true;
+	}
+	return false;
+}
+
+INLINE void snat_count_tries(__u32 tries)
+{
+	if (tries == 1)
+		count(masquerade_tries_1);
+	else if (tries <= 4)
+		count(masquerade_tries_2_to_4);
+	else if (tries <= 16)
+		count(masquerade_tries_5_to_16);
+	else
+		count(masquerade_tries_17_to_64);
+}
+
+/* Chooses the draft's external port and makes the alias. */
+GLOBAL_FUNCTION bool snat_choose_port(struct __sk_buff *skb, const struct packet *packet)
+{
+	struct scratch *scratch = scratch_get();
+	const struct owner everybody = {};
+	struct port_share *mine, *all;
+	const struct port_set *set;
+	struct port_order *order;
+	__u32 now = clock_second(), reserve;
+	struct draft *draft;
+	bool found = false, small;
+
+	if (!packet || !scratch)
+		return false;
+	draft = &scratch->draft;
+	order = &scratch->order;
+	set = port_set_of(&draft->alias.owner);
+	mine = port_share_of(&draft->external, &draft->alias.owner);
+	all = port_share_of(&draft->external, &everybody);
+	if (!set || !mine || !all ||
+	    !port_order_of(&packet->tuple, &draft->alias.owner, set, order))
+		return false;
+	order->start += mine->none_left * 0x9e3779b97f4a7c15ULL;
+	small = order->number < SMALL_SET; /* goes to who comes first */
+	order->places = small ? order->number + PORT_PLACES_SCATTERED : PORT_PLACES;
+	reserve = order->number / RESERVED_PART;
+	order->share_used =
+		!small && mine->ports > reserve && all->ports + reserve >= order->number;
+	if (mine->none_left == now && (small || order->share_used))
+		return false;
+	for (int i = 0; i < PORT_ROUNDS && !found; i++)
+		found = snat_next_port(skb, order, set);
+	if (!found) {
+		mine->none_left = now; /* and another order, next time */
+		return false;
+	}
+	snat_count_tries(order->next);
+	if (draft->external.inside_port != packet->tuple.source_port)
+		count(flow_moved_port);
+	return true;
+}
+
+/* Another CPU may have begun the same connection meanwhile. */
+INLINE bool snat_was_faster(const struct connection_key *key, struct translation *translation)
+{
+	const struct connection *standing = connection_find(key);
+
+	if (!standing || standing->kind != FLOW_MASQUERADE)
+		return false;
+	translation_outwards(standing, translation);
+	return true;
+}
+
+/* The draft has the address to leave with; the port is still to be chosen. */
+INLINE enum verdict snat_create(struct __sk_buff *skb, const struct packet *packet,
+				struct draft *draft, struct translation *translation)
+{
+	enum claim claim;
+
+	draft->connection.peer_port = draft->key.outside_port;
+	alias_draft(draft);
+	if (!snat_choose_port(skb, packet))
+		return verdict_of_claim(CLAIM_TAKEN);
+	draft->connection.external_port = draft->external.inside_port;
+	translation_outwards(&draft->connection, translation);
+	claim = connection_create();
+	if (claim == CLAIM_OK)
+		return VERDICT_TRANSLATE;
+	alias_delete(&draft->external, draft->alias.id);
+	if (claim == CLAIM_TAKEN && snat_was_faster(&draft->key, translation))
+		return VERDICT_TRANSLATE;
+	return verdict_of_claim(claim);
+}
+
+GLOBAL_FUNCTION bool snat_choose_address(struct __sk_buff *skb, const struct packet *packet,
+					 bool outward, struct connection *begun)
+{
+	struct address *chosen;
+
+	if (!packet || !begun)
+		return false;
+	chosen = (struct address *)begun->external_address;
+	if (outward && policy_source(&begun->owner, packet->tuple.source, chosen))
+		return true;
+	return route_source(skb, packet, chosen);
+}
+
+/* owner: the container's side. outward: the container's own connection, with the host's address;
+ * else one to the container by way of a mapping, with the address that the host has there. */
+GLOBAL_FUNCTION enum verdict snat_begin(struct __sk_buff *skb, const struct packet *packet,
+					const struct owner *owner, bool outward,
+					struct translation *translation)
+{
+	struct connection *begun;
+	enum verdict verdict;
+	struct draft *draft;
+
+	if (!packet || !owner || !translation)
+		return VERDICT_PASS;
+	if (packet->echo_reply)
+		return drop(untranslatable); /* to a question nobody asked us */
+	draft = draft_begin(owner, FLOW_MASQUERADE);
+	if (!draft)
+		return VERDICT_PASS;
+	begun = &draft->connection;
+	begun->begun_inside = 1;
+	connection_key_of(&packet->tuple, OUTWARDS, &draft->key);
+	if (outward) { /* its first packet has been through the stack */
+		begun->state = STATE_CHARGED_OUT;
+		begun->leave[OUTWARDS].left_stack = clock_second();
+		begun->leave[OUTWARDS].ifindex = skb->ifindex;
+	}
+	if (!share_left_to(&draft->key, begun))
+		return verdict_of_claim(CLAIM_LIMITED);
+	if (!snat_choose_address(skb, packet, outward, begun))
+		return drop(no_address);
+	verdict = snat_create(skb, packet, draft, translation);
+	if (verdict == VERDICT_TRANSLATE)
+		count(flow_masquerade);
+	return verdict;
+}
+
+#endif

@@ -1,0 +1,340 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* oracle_begin.c - the connections that a packet may begin. */
+#include <netinet/in.h>
+#include <string.h>
+
+#include "question.h"
+
+struct world_connection *draft(struct question *question, const struct owner *owner,
+			       enum flow_kind kind, enum way way)
+{
+	struct world_connection *begun = &question->expected->begun;
+
+	memset(begun, 0, sizeof(*begun));
+	record_key_of(&question->expected->tuple, way, &begun->key);
+	begun->value.owner = *owner;
+	begun->value.kind = kind;
+	memcpy(begun->value.external_address, begun->key.inside, 16);
+	begun->value.external_port = begun->key.inside_port;
+	begun->value.peer_port = begun->key.outside_port;
+	begun->value.begun_inside = way == OUTWARDS;
+	begun->value.last_seen = question->world->now;
+	return begun;
+}
+
+/* The live one of that identity which this packet has not ended. */
+static const struct world_connection *still_live(const struct question *question,
+						 const struct connection_key *key)
+{
+	const struct expectation *expected = question->expected;
+
+	for (int i = 0; i < expected->touch_count; i++)
+		if (expected->touches[i].ends &&
+		    !memcmp(&expected->touches[i].key, key, sizeof(*key)))
+			return NULL;
+	return record_live(question->world, key);
+}
+
+bool is_taken(struct question *question, const struct connection_key *key)
+{
+	const struct world_connection *record = still_live(question, key);
+	struct expectation *expected = question->expected;
+
+	if (!record || record_is_note(record))
+		return false;
+	/* It may have to go for the one that wants its tuple, of all. */
+	expected->takes_place = true;
+	expected->unsure |= oracle_may_end(question->world, expected, record);
+	return true;
+}
+
+void begin(struct question *question)
+{
+	question->expected->begins = true;
+	question->expected->takes_place = true;
+}
+
+static void take_draft(struct question *question, enum way way, const char *because)
+{
+	question->expected->takes_place = true;
+	take(question, &question->expected->begun, way, because);
+}
+
+/* What this packet has ended has left counts and ports that the world still has. */
+static bool has_ended_any(const struct question *question)
+{
+	for (int i = 0; i < question->expected->touch_count; i++)
+		if (question->expected->touches[i].ends)
+			return true;
+	return false;
+}
+
+static void refuse(struct question *question, const char *because)
+{
+	question->expected->unsure |= has_ended_any(question);
+	question->expected->takes_assured = true; /* what is dead goes */
+	answer(question, ANSWER_DROP, because);
+}
+
+/* The destination is a container: the client's port moves where its tuple is another's. */
+static void begin_inwards(struct question *question, const char *because)
+{
+	struct expectation *expected = question->expected;
+	const struct connection_key *key = &expected->begun.key;
+	bool to_itself =
+		memcmp(key->inside, key->outside, 16) == 0 && key->inside_port == key->outside_port;
+
+	if (to_itself || is_taken(question, key)) {
+		expected->choice = CHOICE_MOVED;
+		expected->frees_ports = true;
+		take_draft(question, INWARDS, because);
+		answer(question, ANSWER_TRANSLATE, because);
+	} else {
+		take_draft(question, INWARDS, because);
+	}
+	begin(question);
+}
+
+void begin_mapped(struct question *question, const struct portmap *mapping)
+{
+	const struct tuple *tuple = &question->expected->tuple;
+	const struct policy *policy = world_policy(question->world, &mapping->owner);
+	struct world_connection *begun = draft(question, &mapping->owner, FLOW_MAPPING, INWARDS);
+
+	memcpy(begun->key.inside, mapping->container_address, 16);
+	begun->key.inside_port = mapping->container_port;
+	if (!begins_tcp(&question->visit->wire) && world_socket(tuple) == SOCKET_OF_PEER)
+		answer(question, ANSWER_PASS, "a connection of the host's own");
+	else if (policy && policy->source_range_count &&
+		 !world_in_ranges(policy->source_ranges, policy->source_range_count, tuple->source))
+		answer(question, ANSWER_DROP, "from outside sourceRanges");
+	else if (!share_is_left(question->world, &begun->key, &begun->value))
+		refuse(question, "as many as the mapping's owner or the client may have");
+	else
+		begin_inwards(question, "a mapping");
+}
+
+/* Only a container's own veth vouches for the sender: anybody else is noted, and believed when
+ * the stack has let the packet through. */
+void begin_direct(struct question *question, const struct endpoint *endpoint)
+{
+	const struct world *world = question->world;
+	const struct wire *wire = &question->visit->wire;
+	bool verified = question->visit->hook == FROM_CONTAINER;
+	const struct world_connection *known;
+	struct world_connection *begun;
+
+	answer(question, ANSWER_PASS, "to a container, but begins nothing");
+	if (!world_owner_live(world, &endpoint->owner) || !begins_direct(wire))
+		return;
+	if (verified)
+		endpoint = world_endpoint(world, wire->outer.source);
+	begun = draft(question, &endpoint->owner, FLOW_DIRECT, INWARDS);
+	known = still_live(question, &begun->key);
+	if (verified) {
+		begun->value.state = STATE_CHARGED_OUT;
+	} else if (!known) {
+		begun->value.state = STATE_UNCONFIRMED;
+		begin(question);
+		return;
+	} else if (record_is_note(known)) {
+		touch_of(question, known)->after.last_seen = world->now;
+		return;
+	}
+	begin_inwards(question, "to a container itself");
+}
+
+static const struct port_range *port_ranges(const struct world *world,
+					    const struct expectation *expected)
+{
+	const struct policy *policy = world_policy(world, &expected->begun.value.owner);
+
+	return policy && policy->masquerade_ports[0].last ? policy->masquerade_ports
+							  : world->ranges;
+}
+
+bool oracle_port_in_set(const struct world *world, const struct expectation *expected,
+			uint16_t port)
+{
+	const struct port_range *ranges = port_ranges(world, expected);
+
+	/* With 0 a request would look like a reply. */
+	if (!wire_has_ports(expected->tuple.protocol))
+		return port != 0;
+	for (int i = 0; i < MASQUERADE_RANGES; i++)
+		if (ranges[i].last && port >= ranges[i].first && port <= ranges[i].last)
+			return true;
+	return false;
+}
+
+static bool any_port_free(const struct world *world, const struct expectation *expected)
+{
+	const struct port_range *ranges = port_ranges(world, expected);
+
+	if (!wire_has_ports(expected->tuple.protocol))
+		return true;
+	for (int i = 0; i < MASQUERADE_RANGES; i++)
+		for (uint32_t port = ranges[i].first; ranges[i].last && port <= ranges[i].last;
+		     port++)
+			if (oracle_port_free(world, expected, (uint16_t)port))
+				return true;
+	return false;
+}
+
+/* Its own port is the first that is tried; there it takes nobody's. */
+static bool own_port_free(const struct world *world, const struct expectation *expected)
+{
+	struct connection_key external;
+	uint16_t own = expected->tuple.source_port;
+	struct world_connection begun = expected->begun;
+	const struct world_alias *alias;
+	const struct world_connection *holder;
+	struct connection_key key;
+
+	if (!oracle_port_in_set(world, expected, own) || !oracle_port_free(world, expected, own))
+		return false;
+	begun.value.external_port = own;
+	record_external_key(&begun.key, &begun.value, &external);
+	alias = record_alias(world, &external);
+	if (!alias)
+		return true;
+	key = external;
+	memcpy(key.inside, alias->value.inside, 16);
+	key.inside_port = alias->value.inside_port;
+	key.outside_port = alias->value.outside_port;
+	holder = record_live(world, &key);
+	return !holder || holder->value.id != alias->value.id;
+}
+
+/* snatAddresses, for what a container begins. */
+static bool choose_source(const struct question *question, bool outward, uint8_t *address)
+{
+	const struct expectation *expected = question->expected;
+	const struct policy *policy = world_policy(question->world, &expected->begun.value.owner);
+	bool v4 = question->visit->wire.ipv4;
+
+	if (outward && policy && (v4 ? policy->source4_count : policy->source6_count)) {
+		memcpy(address, v4 ? policy->sources4[0] : policy->sources6[0], 16);
+		return true;
+	}
+	return world_source(question->world, question->visit->device, expected->tuple.destination,
+			    address);
+}
+
+/* In this second none was found. */
+static bool none_left(const struct question *question)
+{
+	const struct world_connection *begun = &question->expected->begun;
+	struct connection_key external;
+
+	record_external_key(&begun->key, &begun->value, &external);
+	return machine_port_share(world_port_place(question->world, &external, &begun->value.owner))
+		       ->none_left == question->world->now;
+}
+
+/* outward: the container's own, else one to a container. */
+void begin_masqueraded(struct question *question, const struct endpoint *endpoint, bool outward)
+{
+	struct expectation *expected = question->expected;
+	const struct world *world = question->world;
+	struct world_connection *begun =
+		draft(question, &endpoint->owner, FLOW_MASQUERADE, OUTWARDS);
+
+	begun->value.state = outward ? STATE_CHARGED_OUT : 0;
+	expected->unsure |= has_ended_any(question);
+	if (question->visit->wire.outer.echo_reply) {
+		answer(question, ANSWER_DROP, "an answer that nobody asked for");
+	} else if (!share_is_left(world, &begun->key, &begun->value)) {
+		refuse(question, "as many as the container or the client may have");
+	} else if (!choose_source(question, outward, begun->value.external_address)) {
+		answer(question, ANSWER_DROP, "no address to leave with");
+	} else if (none_left(question)) {
+		answer(question, ANSWER_DROP, "no port to leave with, in this second");
+	} else if (own_port_free(world, expected)) {
+		expected->frees_ports = true;
+		take_draft(question, OUTWARDS, "masqueraded, with its own port");
+		begin(question);
+	} else if (expected->frees_ports = true, any_port_free(world, expected)) {
+		expected->choice = CHOICE_MASQUERADE;
+		take_draft(question, OUTWARDS, "masqueraded, with another port");
+		answer(question, ANSWER_TRANSLATE, expected->because);
+		begin(question);
+	} else {
+		answer(question, ANSWER_DROP, "no port to leave with");
+	}
+}
+
+/* Are the replies those to a client of a mapping? */
+static bool replies_are_mapped(const struct question *question)
+{
+	const struct tuple *tuple = &question->expected->tuple;
+	struct found_inwards found;
+	struct tuple reply = {.source_port = tuple->destination_port,
+			      .destination_port = tuple->source_port,
+			      .protocol = tuple->protocol};
+
+	memcpy(reply.source, tuple->destination, 16);
+	memcpy(reply.destination, tuple->source, 16);
+	record_find_inwards(question->world, &reply, &found);
+	return world_is_published(question->world, reply.destination_port) && found.record &&
+	       found.record->value.kind == FLOW_MAPPING;
+}
+
+/* The connection that holds this alias; NULL: none does. */
+static const struct world_connection *holder_of(const struct world *world,
+						const struct world_alias *alias)
+{
+	const struct world_connection *holder;
+	struct connection_key key = alias->key;
+
+	memcpy(key.inside, alias->value.inside, 16);
+	key.inside_port = alias->value.inside_port;
+	key.outside_port = alias->value.outside_port;
+	holder = record_at(world, &key);
+	return holder && holder->value.id == alias->value.id ? holder : NULL;
+}
+
+/* What the host itself sends takes the tuple from a masqueraded connection. */
+void begin_hosts(struct question *question, enum flow_kind kind)
+{
+	static const struct owner nobody;
+	struct expectation *expected = question->expected;
+	const struct world *world = question->world;
+	const struct world_connection *holder;
+	const struct world_alias *alias;
+
+	if (replies_are_mapped(question))
+		return;
+	draft(question, &nobody, kind, OUTWARDS);
+	expected->begun.value.state = STATE_CHARGED_OUT;
+	alias = record_alias(world, &expected->begun.key);
+	holder = alias ? holder_of(world, alias) : NULL;
+	for (int i = 0; holder && i < expected->touch_count; i++)
+		if (expected->touches[i].ends &&
+		    !memcmp(&expected->touches[i].key, &holder->key, sizeof(holder->key)))
+			alias = NULL;
+	if (alias && !holder && (int32_t)(world->now - alias->value.made) <= 2)
+		return;
+	if (alias && holder && record_lives(world, holder) &&
+	    (kind != FLOW_HOST || holder->value.kind != FLOW_MASQUERADE))
+		return;
+	if (alias && holder)
+		end_record(question, holder);
+	if (!is_taken(question, &expected->begun.key))
+		begin(question);
+}
+
+/* What leaves by an uplink with a strict container's own address has answers. */
+void remember_strict(struct question *question, const struct endpoint *from)
+{
+	const struct wire *wire = &question->visit->wire;
+	struct world_connection *begun;
+
+	if (!from->strict || wire->kind != WIRE_FLOW || wire->outer.echo_reply ||
+	    wire->tcp_flags & WIRE_RST || question->visit->hook != TO_UPLINK)
+		return;
+	begun = draft(question, &from->owner, FLOW_DIRECT, OUTWARDS);
+	begun->value.state = STATE_CHARGED_OUT;
+	if (!is_taken(question, &begun->key))
+		begin(question);
+}

@@ -1,0 +1,195 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* oracle_limits.c - who may have how many connections, and whose place is given away. */
+#include <string.h>
+
+#include "question.h"
+
+/* What the owner has; those of a predecessor in its slot do not count. */
+static void share_of(const struct world *world, const struct owner *owner, struct share *share,
+		     uint32_t *hogs)
+{
+	uint32_t hog = world_places(world)->assured_places / 16;
+
+	*share = world->shares[owner->slot];
+	*hogs = world->usage.hogs;
+	if (share->generation == owner->generation)
+		return;
+	*hogs -= (share->in >= hog) + (share->out >= hog);
+	memset(share, 0, sizeof(*share));
+}
+
+static bool is_within_policy(const struct world *world, const struct owner *owner,
+			     const struct share *share)
+{
+	const struct policy *policy = world_policy(world, owner);
+
+	return !policy || !policy->max_flows || share->in + share->out < policy->max_flows;
+}
+
+/* A hog may grow while more than 1/(hogs + 1) is free; a client has half of what a hog can have. */
+bool share_is_left(const struct world *world, const struct connection_key *key,
+		   const struct connection *value)
+{
+	bool out = value->state & STATE_CHARGED_OUT;
+	uint32_t all = world_places(world)->assured_places, hogs, rest, place;
+	struct share share;
+
+	if (record_has_owner(value) && !world_owner_live(world, &value->owner) &&
+	    world->shares[value->owner.slot].generation != value->owner.generation)
+		return true;
+	share_of(world, &value->owner, &share, &hogs);
+	if (!record_has_owner(value))
+		return share.out < all / 16;
+	if (!is_within_policy(world, &value->owner, &share))
+		return false;
+	if ((out ? share.out : share.in) < all / 16) {
+		rest = all / (hogs + 2);
+	} else {
+		rest = all / (hogs + 1);
+		if (all - world->usage.assured <= rest)
+			return false;
+	}
+	place = world_client_place(world, &value->owner,
+				   value->begun_inside ? key->inside : key->outside);
+	return out || machine_client_share(place) < rest / 2;
+}
+
+static bool place_protects(const struct world *world, const struct assured *place)
+{
+	const struct slot *slot = &world->slots[place->slot % WORLD_SLOTS];
+
+	return (int16_t)(place->protected_until - world->now) > 0 &&
+	       (!place->slot || (slot->live && (slot->generation & 0xffff) == place->id >> 16));
+}
+
+static bool is_dead_weight(const struct world *world, const struct world_connection *record)
+{
+	bool pressed = world->usage.assured > world_places(world)->assured_places -
+						      world_places(world)->assured_places / 4;
+
+	return !record_lives(world, record) || record_is_closed(record->value.state) ||
+	       record_idle(world, &record->value) > record_patience(record, pressed);
+}
+
+bool place_is_left(const struct world *world)
+{
+	for (uint32_t i = 1; i <= world_places(world)->assured_places; i++) {
+		const struct assured *place = &world->assured[i];
+		const struct world_connection *record;
+
+		if (!place->id)
+			return true;
+		record = record_at(world, &place->key);
+		if (!place_protects(world, place) &&
+		    (!record || record->value.id != place->id || is_dead_weight(world, record)))
+			return true;
+	}
+	return false;
+}
+
+/* Of the next four places the first that is free, or that of the owner who has most. */
+static bool may_be_pushed_out(const struct world *world, const struct expectation *expected,
+			      const struct world_connection *record)
+{
+	uint32_t count = world_places(world)->half_open_places, hand = world->usage.half_open_hand;
+	uint32_t most = 0, best = 0;
+
+	for (uint32_t i = 1; i <= 4; i++) {
+		uint32_t number = 1 + (hand + i) % count;
+		const struct half_open *place = &world->half_open[number];
+		uint32_t has = world->shares[place->slot % WORLD_SLOTS].half_open;
+
+		if (!place->id)
+			return false;
+		/* What ends meanwhile changes counts and places. */
+		if ((expected->touch_count || expected->frees_ports) &&
+		    record->value.place == number)
+			return true;
+		if (!best || has > most) {
+			best = number;
+			most = has;
+		}
+	}
+	return record->value.place == best;
+}
+
+/* Does the draft want a tuple that this one has outside? */
+static bool is_in_the_way(const struct expectation *expected, const struct world_connection *record)
+{
+	struct connection_key external, wanted;
+
+	record_external_key(&record->key, &record->value, &external);
+	record_external_key(&expected->begun.key, &expected->begun.value, &wanted);
+	wanted.inside_port = external.inside_port;
+	return memcmp(&external, &wanted, sizeof(wanted)) == 0;
+}
+
+/* Closed for longer than late segments take; UDP that nobody answers. */
+static bool can_do_without(const struct world *world, const struct world_connection *record)
+{
+	uint32_t idle = record_idle(world, &record->value), state = record->value.state;
+
+	if (record->value.kind != FLOW_MASQUERADE)
+		return false;
+	if (record->key.protocol == PROTOCOL_TCP)
+		return record_is_closed(state) && idle > 10;
+	return record->key.protocol == PROTOCOL_UDP && !(state & STATE_REPLIED) && idle > 30;
+}
+
+bool oracle_may_end(const struct world *world, const struct expectation *expected,
+		    const struct world_connection *record)
+{
+	const struct connection_key *begun = &expected->begun.key;
+
+	if (expected->takes_place && !(record->value.state & STATE_ASSURED) &&
+	    may_be_pushed_out(world, expected, record))
+		return true;
+	if (expected->takes_place && !memcmp(begun, &record->key, sizeof(*begun)) &&
+	    (record_is_note(record) || !record_lives(world, record)))
+		return true;
+	if (expected->takes_assured && record->value.state & STATE_ASSURED &&
+	    is_dead_weight(world, record) &&
+	    !place_protects(world, &world->assured[record->value.place]))
+		return true;
+	return expected->frees_ports && is_in_the_way(expected, record) &&
+	       (!record_lives(world, record) ||
+		(expected->choice != CHOICE_MOVED && can_do_without(world, record)));
+}
+
+/* Does it keep its external tuple from another? */
+static bool holds_port(const struct world *world, const struct world_alias *alias)
+{
+	const struct world_connection *record;
+	struct connection_key key = alias->key;
+
+	memcpy(key.inside, alias->value.inside, 16);
+	key.inside_port = alias->value.inside_port;
+	key.outside_port = alias->value.outside_port;
+	record = record_at(world, &key);
+	if (!record || record->value.id != alias->value.id)
+		return (int32_t)(world->now - alias->value.made) <= 2;
+	return record_lives(world, record) && !can_do_without(world, record);
+}
+
+bool oracle_port_free(const struct world *world, const struct expectation *expected, uint16_t port)
+{
+	struct world_connection begun = expected->begun;
+	const struct world_alias *alias;
+	struct connection_key external;
+	struct tuple reply = {0};
+
+	begun.value.external_port = port;
+	record_external_key(&begun.key, &begun.value, &external);
+	alias = record_alias(world, &external);
+	if (alias && holds_port(world, alias))
+		return false;
+	if (!wire_has_ports(external.protocol))
+		return true;
+	memcpy(reply.source, external.outside, 16);
+	memcpy(reply.destination, external.inside, 16);
+	reply.source_port = external.outside_port;
+	reply.destination_port = external.inside_port;
+	reply.protocol = external.protocol;
+	return !world_mapping(world, reply.protocol, reply.destination, port) &&
+	       world_socket(&reply) == SOCKET_NONE;
+}

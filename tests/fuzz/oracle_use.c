@@ -1,0 +1,273 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* oracle_use.c - what a packet does to its connection: its life, its counts, the states of TCP. */
+#include <netinet/in.h>
+#include <string.h>
+
+#include "question.h"
+
+#define FINS (STATE_FIN_INSIDE | STATE_FIN_OUTSIDE)
+#define AWAITED (STATE_AWAITED_INSIDE | STATE_AWAITED_OUTSIDE)
+#define BEHIND 65536
+#define AHEAD (1 << 24)
+
+/* A bit of the side that sends what goes this way; of the other one. */
+static uint32_t sender(uint32_t bit, enum way way)
+{
+	return way == OUTWARDS ? bit : bit << 1;
+}
+
+static uint32_t receiver(uint32_t bit, enum way way)
+{
+	return sender(bit, way == OUTWARDS ? INWARDS : OUTWARDS);
+}
+
+struct touch *touch_of(struct question *question, const struct world_connection *record)
+{
+	struct expectation *expected = question->expected;
+	struct touch *touch;
+
+	for (int i = 0; i < expected->touch_count; i++)
+		if (memcmp(&expected->touches[i].key, &record->key, sizeof(record->key)) == 0)
+			return &expected->touches[i];
+	touch = &expected->touches[expected->touch_count++ % TOUCHES];
+	touch->key = record->key;
+	touch->after = record->value;
+	return touch;
+}
+
+void end_record(struct question *question, const struct world_connection *record)
+{
+	touch_of(question, record)->ends = true;
+}
+
+/* False: its container has gone, or another one has its alias. */
+bool refresh(struct question *question, const struct world_connection *record)
+{
+	const struct world *world = question->world;
+	const struct world_alias *alias;
+	struct connection_key external;
+	bool lost = false;
+
+	if (record_has_owner(&record->value) && world->veth_gone[record->value.owner.slot]) {
+		lost = true;
+	} else if (record_needs_alias(&record->key, &record->value)) {
+		record_external_key(&record->key, &record->value, &external);
+		alias = record_alias(world, &external);
+		lost = alias && alias->value.id != record->value.id;
+	}
+	if (lost)
+		end_record(question, record);
+	else
+		touch_of(question, record)->after.last_seen = world->now;
+	return !lost;
+}
+
+static bool is_close(uint32_t number, uint32_t last)
+{
+	return number - last + BEHIND < AHEAD + BEHIND;
+}
+
+static bool is_after(uint32_t number, uint32_t last)
+{
+	return (int32_t)(number - last) > 0;
+}
+
+static bool is_plausible(const struct connection *value, const struct wire *wire, enum way way)
+{
+	const struct tcp_numbers *sent = &value->tcp[way];
+
+	if (!(value->state & sender(STATE_SEQUENCE_INSIDE, way)))
+		return true;
+	if (!(wire->tcp_flags & WIRE_ACK) || !is_close(wire->tcp_sequence, sent->sequence_end))
+		return false;
+	return !(value->state & sender(STATE_ACKNOWLEDGED_INSIDE, way)) ||
+	       is_close(wire->tcp_acknowledgment, sent->acknowledged);
+}
+
+/* The numbers of what one side has sent */
+static void track(struct connection *value, const struct wire *wire, enum way way)
+{
+	struct tcp_numbers *sent = &value->tcp[way];
+	uint32_t end = wire->tcp_sequence + wire->tcp_length;
+	uint32_t sequence = sender(STATE_SEQUENCE_INSIDE, way);
+	uint32_t acknowledged = sender(STATE_ACKNOWLEDGED_INSIDE, way);
+
+	if (wire->tcp_flags & WIRE_RST || !is_plausible(value, wire, way))
+		return;
+	/* What is new behind the first packet is data, but for FIN. */
+	if (value->state & sequence && is_after(end, sent->sequence_end) &&
+	    !(wire->tcp_flags & WIRE_FIN))
+		value->state |= STATE_DATA;
+	if (!(value->state & sequence) || is_after(end, sent->sequence_end))
+		sent->sequence_end = end;
+	value->state |= sequence;
+	if (!(wire->tcp_flags & WIRE_ACK))
+		return;
+	if (!(value->state & acknowledged) ||
+	    is_after(wire->tcp_acknowledgment, sent->acknowledged))
+		sent->acknowledged = wire->tcp_acknowledgment;
+	value->state |= acknowledged;
+}
+
+static void track_half_open(struct connection *value, const struct wire *wire, enum way way)
+{
+	if (wire->tcp_flags & WIRE_SYN)
+		value->state &= ~sender(STATE_SEQUENCE_INSIDE | STATE_ACKNOWLEDGED_INSIDE, way);
+	if (wire->tcp_flags & WIRE_FIN)
+		value->state |= sender(STATE_FIN_INSIDE, way);
+	track(value, wire, way);
+}
+
+/* What the other side has sent, or 64 kB less. */
+static bool acknowledges(const struct connection *value, const struct wire *wire, enum way way)
+{
+	if (!(value->state & receiver(STATE_SEQUENCE_INSIDE, way)))
+		return true;
+	return wire->tcp_flags & WIRE_ACK &&
+	       value->tcp[!way].sequence_end - wire->tcp_acknowledgment <= BEHIND;
+}
+
+/* Would its receiver accept this RST? */
+static bool reset_counts(const struct connection *value, const struct wire *wire, enum way way)
+{
+	bool acknowledged = value->state & receiver(STATE_ACKNOWLEDGED_INSIDE, way);
+
+	if (acknowledged && wire->tcp_sequence == value->tcp[!way].acknowledged)
+		return true;
+	if (value->state & sender(STATE_SEQUENCE_INSIDE, way))
+		return wire->tcp_sequence == value->tcp[way].sequence_end;
+	return !acknowledged;
+}
+
+static void forget(struct connection *value)
+{
+	value->state &= ~(FINS | AWAITED | STATE_SEQUENCE_INSIDE | STATE_SEQUENCE_OUTSIDE |
+			  STATE_ACKNOWLEDGED_INSIDE | STATE_ACKNOWLEDGED_OUTSIDE |
+			  STATE_SYN_INSIDE | STATE_SYN_OUTSIDE);
+}
+
+/* On a closed one: it begins again. On a live one: nothing, until the other side answers it. */
+static void follow_syn(struct connection *value, const struct wire *wire, enum way way)
+{
+	bool begins = begins_tcp(wire);
+
+	if (record_is_closed(value->state)) {
+		if (!begins && way == INWARDS) {
+			value->state &= ~sender(STATE_AWAITED_INSIDE, way);
+			return;
+		}
+		forget(value);
+		value->state |= receiver(STATE_AWAITED_INSIDE, way);
+		if (begins)
+			value->state |= sender(STATE_AWAITED_INSIDE, way);
+	} else if (begins) {
+		value->state |= sender(STATE_SYN_INSIDE, way);
+	} else if (value->state & receiver(STATE_SYN_INSIDE, way)) {
+		forget(value);
+		value->tcp[!way].sequence_end = wire->tcp_acknowledgment;
+		value->state |= receiver(STATE_SEQUENCE_INSIDE, way);
+	}
+}
+
+/* It was not on its way already when the connection closed. */
+static bool shows_life(const struct connection *value, const struct wire *wire, enum way way)
+{
+	return !(value->state & sender(STATE_SEQUENCE_INSIDE, way)) ||
+	       !is_after(value->tcp[way].sequence_end, wire->tcp_sequence + 1);
+}
+
+static void follow(const struct world *world, const struct connection_key *key,
+		   struct connection *value, const struct wire *wire, enum way way)
+{
+	bool was_closed = record_is_closed(value->state), followed = true;
+	uint32_t awaited = sender(STATE_AWAITED_INSIDE, way);
+	uint32_t fin = sender(STATE_FIN_INSIDE, way);
+
+	if (wire->tcp_flags & WIRE_RST) {
+		if (reset_counts(value, wire, way))
+			value->state |= AWAITED;
+	} else if (wire->tcp_flags & WIRE_SYN) {
+		follow_syn(value, wire, way);
+	} else if ((wire->tcp_flags & WIRE_FIN && !(value->state & fin)) ||
+		   (value->state & awaited && shows_life(value, wire, way))) {
+		value->state &= ~awaited;
+		if (wire->tcp_flags & WIRE_FIN)
+			value->state |= fin;
+	} else {
+		followed = false;
+	}
+	/* A closed one does not count. */
+	if (followed && record_is_closed(value->state))
+		value->state &= ~STATE_COUNTED;
+	else if (followed && was_closed)
+		value->state |= share_is_left(world, key, value) ? STATE_COUNTED : AWAITED;
+	track(value, wire, way);
+}
+
+static enum used assure(struct question *question, const struct world_connection *record,
+			struct connection *value)
+{
+	bool untranslated = !record_has_owner(value) || value->kind == FLOW_DIRECT;
+
+	question->expected->takes_assured = true;
+	if (!share_is_left(question->world, &record->key, value) || !place_is_left(question->world))
+		return untranslated ? USED : USED_REFUSED;
+	value->state |= STATE_ASSURED;
+	if (record->key.protocol != PROTOCOL_TCP || !record_is_closed(value->state))
+		value->state |= STATE_COUNTED;
+	return USED;
+}
+
+/* The third packet assures: one, one back, and one more of the side that began. */
+static enum used use_half_open(struct question *question, const struct world_connection *record,
+			       struct connection *value, enum way way)
+{
+	const struct wire *wire = &question->visit->wire;
+	bool reply = value->begun_inside == (way == INWARDS);
+	bool late = value->state & STATE_REPLIED && !reply;
+
+	if (record->key.protocol == PROTOCOL_TCP) {
+		if (late && !(wire->tcp_flags & (WIRE_SYN | WIRE_RST)) &&
+		    !acknowledges(value, wire, way))
+			return USED;
+		track_half_open(value, wire, way);
+		if (wire->tcp_flags & WIRE_RST)
+			return USED;
+	}
+	if (reply)
+		value->state |= STATE_REPLIED;
+	return late && !(wire->tcp_flags & WIRE_SYN) ? assure(question, record, value) : USED;
+}
+
+enum used use(struct question *question, const struct world_connection *record, enum way way,
+	      size_t length)
+{
+	const struct wire *wire = &question->visit->wire;
+	struct connection *value;
+
+	if (record->value.last_seen != question->world->now && !refresh(question, record))
+		return USED_ENDED;
+	value = &touch_of(question, record)->after;
+	if (!(value->state & STATE_ASSURED))
+		return use_half_open(question, record, value, way);
+	value->packets[way]++;
+	value->bytes[way] += length;
+	if (record->key.protocol == PROTOCOL_TCP)
+		follow(question->world, &record->key, value, wire, way);
+	return USED;
+}
+
+/* Is it time to decide whether it skips the IP stack? Then it is used where it enters. */
+bool is_candidate(const struct question *question, const struct world_connection *record,
+		  enum way way)
+{
+	const struct connection *value = &record->value;
+
+	return value->path[way] == PATH_UNDECIDED &&
+	       value->leave[way].looked_up != (uint16_t)question->world->now &&
+	       question->visit->wire.kind != WIRE_ERROR &&
+	       (record->key.protocol == PROTOCOL_TCP || record->key.protocol == PROTOCOL_UDP) &&
+	       (value->kind == FLOW_MAPPING || value->kind == FLOW_MASQUERADE) &&
+	       value->leave[way].left_stack && !(question->visit->wire.tcp_flags & WIRE_SYN) &&
+	       value->state & (STATE_ASSURED | STATE_REPLIED);
+}

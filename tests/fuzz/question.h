@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* question.h - the oracle's own: one question on its way to an answer. */
+#ifndef BPF_PORTMAP_TESTS_QUESTION_H
+#define BPF_PORTMAP_TESTS_QUESTION_H
+
+#include "oracle.h"
+
+struct question {
+	const struct world *world;
+	const struct visit *visit;
+	struct expectation *expected;
+};
+
+enum used {
+	USED,
+	USED_ENDED,   /* the connection is no more */
+	USED_REFUSED, /* answered, and there is no room for it */
+};
+
+bool same_owner(const struct owner *a, const struct owner *b);
+void answer(struct question *question, enum answer answer, const char *because);
+bool begins_tcp(const struct wire *wire);
+bool begins_direct(const struct wire *wire);
+bool leaves(const struct visit *visit);
+
+/* Does it change anything about the tuple? */
+bool changes(const struct tuple *tuple, const struct rewrite *rewrite);
+void rewrite_by(const struct world_connection *record, enum way way, struct rewrite *rewrite);
+/* The packet goes on as the connection says. */
+void take(struct question *question, const struct world_connection *record, enum way way,
+	  const char *because);
+
+/* oracle_use.c: what a packet does to its connection. */
+struct touch *touch_of(struct question *question, const struct world_connection *record);
+void end_record(struct question *question, const struct world_connection *record);
+bool refresh(struct question *question, const struct world_connection *record);
+enum used use(struct question *question, const struct world_connection *record, enum way way,
+	      size_t length);
+bool is_candidate(const struct question *question, const struct world_connection *record,
+		  enum way way);
+
+/* oracle_limits.c */
+bool share_is_left(const struct world *world, const struct connection_key *key,
+		   const struct connection *value);
+bool place_is_left(const struct world *world);
+
+/* oracle_begin.c: connections that begin. */
+struct world_connection *draft(struct question *question, const struct owner *owner,
+			       enum flow_kind kind, enum way way);
+/* Is the identity a live connection's, that does not give way? */
+bool is_taken(struct question *question, const struct connection_key *key);
+/* The draft is begun. */
+void begin(struct question *question);
+void begin_mapped(struct question *question, const struct portmap *mapping);
+void begin_direct(struct question *question, const struct endpoint *endpoint);
+void begin_masqueraded(struct question *question, const struct endpoint *endpoint, bool outward);
+void begin_hosts(struct question *question, enum flow_kind kind);
+void remember_strict(struct question *question, const struct endpoint *from);
+
+#endif

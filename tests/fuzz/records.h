@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* records.h - connections, aliases, places and counts as they stand in a world. */
+#ifndef BPF_PORTMAP_TESTS_RECORDS_H
+#define BPF_PORTMAP_TESTS_RECORDS_H
+
+#include "world.h"
+
+struct found_inwards {
+	const struct world_connection *record; /* NULL: none */
+	const struct portmap *mapping;         /* that the packet may begin one by */
+};
+
+void record_key_of(const struct tuple *tuple, enum way way, struct connection_key *key);
+
+/* NULL: there is none. */
+const struct world_connection *record_at(const struct world *world,
+					 const struct connection_key *key);
+const struct world_alias *record_alias(const struct world *world,
+				       const struct connection_key *external);
+/* One that lives. */
+const struct world_connection *record_live(const struct world *world,
+					   const struct connection_key *key);
+/* The same, that is more than a note. */
+const struct world_connection *record_settled(const struct world *world,
+					      const struct connection_key *key);
+const struct world_connection *record_outwards(const struct world *world,
+					       const struct tuple *tuple);
+/* By alias, by mapping, by the tuple itself. */
+void record_find_inwards(const struct world *world, const struct tuple *tuple,
+			 struct found_inwards *found);
+
+bool record_lives(const struct world *world, const struct world_connection *record);
+bool record_is_note(const struct world_connection *record);
+bool record_has_owner(const struct connection *value);
+bool record_is_closed(uint32_t state);
+bool record_needs_alias(const struct connection_key *key, const struct connection *value);
+void record_external_key(const struct connection_key *key, const struct connection *value,
+			 struct connection_key *external);
+uint32_t record_idle(const struct world *world, const struct connection *value);
+/* Seconds that it may be idle; pressed: while the table is nearly full. */
+uint32_t record_longest_idle(enum protocol protocol, uint32_t state);
+uint32_t record_patience(const struct world_connection *record, bool pressed);
+
+bool world_is_published(const struct world *world, uint16_t port);
+bool world_endpoint_likely(const struct world *world, const uint8_t *address);
+bool world_noticed_port(const struct world *world, uint16_t port);
+bool world_noticed_external(const struct world *world, const uint8_t *address, uint16_t port);
+void world_notice_external(struct world *world, const uint8_t *address, uint16_t port);
+
+/* What shares and usage must be, by the records and places; hands and generations stay. */
+void world_count(const struct world *world, struct share *shares, struct usage *usage);
+/* In client_shares and port_shares; owner {0, 0}: of all. */
+uint32_t world_client_place(const struct world *world, const struct owner *owner,
+			    const uint8_t *client);
+uint32_t world_port_place(const struct world *world, const struct connection_key *external,
+			  const struct owner *owner);
+/* Whose counter a connection is in; false: in none. */
+bool record_client(const struct world_connection *record, const uint8_t **client);
+
+#endif

@@ -1,0 +1,301 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* verify_records.c - connections, aliases, places and counts after a packet. */
+#include <string.h>
+
+#include "question.h"
+#include "verify.h"
+
+static bool same_key(const struct connection_key *a, const struct connection_key *b)
+{
+	return memcmp(a, b, sizeof(*a)) == 0;
+}
+
+/* The same connection, not another one of this tuple. */
+static const struct world_connection *again(const struct world *world,
+					    const struct world_connection *record)
+{
+	const struct world_connection *found = record_at(world, &record->key);
+
+	return found && found->value.id == record->value.id ? found : NULL;
+}
+
+static const struct touch *find_touch(const struct expectation *expected,
+				      const struct connection_key *key)
+{
+	for (int i = 0; i < expected->touch_count && i < TOUCHES; i++)
+		if (same_key(&expected->touches[i].key, key))
+			return &expected->touches[i];
+	return NULL;
+}
+
+/* The ways past the stack are not the oracle's to tell, nor which place it gets. */
+static void forget_ways(struct connection *value)
+{
+	memset(value->leave, 0, sizeof(value->leave));
+	memset(value->path, 0, sizeof(value->path));
+	value->in_ifindex = 0;
+	value->place = 0;
+}
+
+static const char *compare(const struct connection *is, const struct connection *wanted)
+{
+	struct connection a = *is, b = *wanted;
+
+	forget_ways(&a);
+	forget_ways(&b);
+	if (memcmp(&a, &b, sizeof(a)) == 0)
+		return NULL;
+	if (a.state != b.state)
+		return "the connection's state is another one";
+	if (a.last_seen != b.last_seen)
+		return "the connection was seen at another time";
+	if (memcmp(a.packets, b.packets, sizeof(a.packets)) ||
+	    memcmp(a.bytes, b.bytes, sizeof(a.bytes)))
+		return "the connection's packets are counted otherwise";
+	if (memcmp(a.tcp, b.tcp, sizeof(a.tcp)))
+		return "the connection's TCP numbers are others";
+	return "the connection is another one";
+}
+
+/* Only what must be so where the packet is not understood: nothing that lives goes for no reason.
+ */
+static bool may_go(const struct world *world, const struct world_connection *record)
+{
+	const struct connection *value = &record->value;
+	const struct world_alias *alias;
+	struct connection_key external;
+
+	if (!record_lives(world, record) || !(value->state & STATE_ASSURED) ||
+	    record_is_closed(value->state) || !record_has_owner(value) ||
+	    world->veth_gone[value->owner.slot] || value->kind == FLOW_MASQUERADE ||
+	    record_idle(world, value) > 59)
+		return true;
+	record_external_key(&record->key, value, &external);
+	alias = record_alias(world, &external);
+	return record_needs_alias(&record->key, value) && alias && alias->value.id != value->id;
+}
+
+static const char *verify_before(const struct world *before, const struct world *after,
+				 const struct expectation *expected,
+				 const struct world_connection *record)
+{
+	const struct touch *touch = find_touch(expected, &record->key);
+	const struct world_connection *now = again(after, record);
+
+	if (expected->unsure)
+		return now || may_go(before, record) ? NULL : "a connection has gone";
+	if (touch && touch->ends)
+		return now ? "a connection stands that should have ended" : NULL;
+	if (!now)
+		return oracle_may_end(before, expected, record) ? NULL : "a connection has gone";
+	if (touch)
+		return compare(&now->value, &touch->after);
+	return memcmp(&now->value, &record->value, sizeof(record->value))
+		       ? "a connection has changed that the packet has nothing to do with"
+		       : NULL;
+}
+
+static const char *verify_begun(const struct world *before, const struct world *after,
+				const struct expectation *expected)
+{
+	const struct world_connection *begun = record_at(after, &expected->begun.key);
+	struct connection wanted = expected->begun.value;
+
+	for (int i = 0; i < after->connection_count; i++) {
+		const struct world_connection *record = &after->connections[i];
+
+		if (!again(before, record) &&
+		    !(expected->begins && same_key(&record->key, &expected->begun.key)))
+			return "a connection has come into being";
+	}
+	if (!expected->begins)
+		return NULL;
+	if (!begun || again(before, begun))
+		return "the new connection is not there";
+	if (begun->value.id >> 16 != (wanted.owner.generation & 0xffff) ||
+	    (begun->value.id & 0xffff) < 2)
+		return "the new connection's id is none";
+	wanted.id = begun->value.id;
+	return compare(&begun->value, &wanted);
+}
+
+const char *verify_records(const struct world *before, const struct world *after,
+			   const struct expectation *expected)
+{
+	for (int i = 0; i < before->connection_count; i++) {
+		const char *wrong = verify_before(before, after, expected, &before->connections[i]);
+
+		if (wrong)
+			return wrong;
+	}
+	return expected->unsure ? NULL : verify_begun(before, after, expected);
+}
+
+static bool has_alias(const struct world *world, const struct world_connection *record)
+{
+	const struct world_alias *alias;
+	struct connection_key external;
+
+	record_external_key(&record->key, &record->value, &external);
+	alias = record_alias(world, &external);
+	return alias && alias->value.id == record->value.id;
+}
+
+static bool has_place(const struct world *world, const struct world_connection *record)
+{
+	const struct connection *value = &record->value;
+	const struct half_open *half_open = &world->half_open[value->place % (WORLD_HALF_OPEN + 1)];
+	const struct assured *assured = &world->assured[value->place % (WORLD_ASSURED + 1)];
+
+	if (!value->place)
+		return false;
+	if (value->state & STATE_ASSURED)
+		return value->place <= world_places(world)->assured_places &&
+		       assured->id == value->id && assured->slot == value->owner.slot &&
+		       same_key(&assured->key, &record->key);
+	return value->place <= world_places(world)->half_open_places &&
+	       half_open->id == value->id && half_open->slot == value->owner.slot &&
+	       same_key(&half_open->key, &record->key);
+}
+
+/* A fault that stood there before is none of this packet's. */
+static const char *verify_record(const struct world *before, const struct world *after,
+				 const struct world_connection *record)
+{
+	const struct world_connection *was = again(before, record);
+	uint32_t state = record->value.state;
+
+	if (state & STATE_VOID)
+		return "a connection that has ended still stands";
+	if (!has_place(after, record))
+		return "a connection has no place";
+	if (state & STATE_COUNTED && (!(state & STATE_ASSURED) || record_is_closed(state)))
+		return "a connection is counted that is not";
+	if (state & STATE_ASSURED && !(state & STATE_COUNTED) && !record_is_closed(state))
+		return "a connection is not counted";
+	if (record_needs_alias(&record->key, &record->value) && !has_alias(after, record) &&
+	    (!was || has_alias(before, was)))
+		return "a connection has lost its alias";
+	return NULL;
+}
+
+static bool leads_somewhere(const struct world *world, const struct world_alias *alias)
+{
+	const struct world_connection *record;
+	struct connection_key key = alias->key, external;
+	struct owner owner = {0};
+
+	memcpy(key.inside, alias->value.inside, 16);
+	key.inside_port = alias->value.inside_port;
+	key.outside_port = alias->value.outside_port;
+	record = record_at(world, &key);
+	if (!record || record->value.id != alias->value.id ||
+	    !record_needs_alias(&key, &record->value))
+		return false;
+	record_external_key(&key, &record->value, &external);
+	if (record->value.kind == FLOW_MASQUERADE)
+		owner = record->value.owner;
+	return same_key(&external, &alias->key) && same_owner(&owner, &alias->value.owner) &&
+	       (!wire_has_ports(alias->key.protocol) ||
+		world_noticed_external(world, alias->key.inside, alias->key.inside_port));
+}
+
+static const char *verify_aliases(const struct world *before, const struct world *after)
+{
+	for (int i = 0; i < after->alias_count; i++) {
+		const struct world_alias *alias = &after->aliases[i];
+		const struct world_alias *was = record_alias(before, &alias->key);
+
+		if (!leads_somewhere(after, alias) &&
+		    (!was || was->value.id != alias->value.id || leads_somewhere(before, was)))
+			return "an alias stands alone";
+	}
+	return NULL;
+}
+
+static const char *verify_places(const struct world *world)
+{
+	const struct world_connection *record;
+
+	for (uint32_t i = 1; i <= world_places(world)->half_open_places; i++) {
+		const struct half_open *place = &world->half_open[i];
+
+		record = place->id ? record_at(world, &place->key) : NULL;
+		if (place->id &&
+		    (!record || record->value.place != i || record->value.id != place->id ||
+		     record->value.state & STATE_ASSURED))
+			return "a place of the half-open is nobody's";
+	}
+	for (uint32_t i = 1; i <= world_places(world)->assured_places; i++) {
+		const struct assured *place = &world->assured[i];
+
+		record = place->id ? record_at(world, &place->key) : NULL;
+		if (place->id &&
+		    (!record || record->value.place != i || record->value.id != place->id ||
+		     !(record->value.state & STATE_ASSURED)))
+			return "a place of the assured is nobody's";
+	}
+	return NULL;
+}
+
+static const char *verify_counts(const struct world *world)
+{
+	struct share shares[WORLD_SLOTS];
+	struct usage usage;
+
+	world_count(world, shares, &usage);
+	if (usage.assured != world->usage.assured)
+		return "another number of assured connections is counted";
+	if (usage.hogs != world->usage.hogs)
+		return "another number of hogs is counted";
+	for (int i = 0; i < WORLD_SLOTS; i++) {
+		if (shares[i].half_open != world->shares[i].half_open)
+			return "another number of half-open connections is counted for an owner";
+		if (shares[i].in != world->shares[i].in || shares[i].out != world->shares[i].out)
+			return "an owner's share is counted otherwise";
+	}
+	return NULL;
+}
+
+const char *verify_tables(const struct world *before, const struct world *after)
+{
+	const char *wrong = NULL;
+
+	for (int i = 0; i < after->connection_count && !wrong; i++)
+		wrong = verify_record(before, after, &after->connections[i]);
+	if (!wrong)
+		wrong = verify_aliases(before, after);
+	if (!wrong)
+		wrong = verify_places(after);
+	return wrong ? wrong : verify_counts(after);
+}
+
+const char *verify_hashed_counts(const struct world *world)
+{
+	static uint16_t clients[SHARES], ports[SHARES];
+	const struct owner all = {0};
+	const char *wrong = NULL;
+	const uint8_t *client;
+
+	memset(clients, 0, sizeof(clients));
+	memset(ports, 0, sizeof(ports));
+	for (int i = 0; i < world->connection_count; i++)
+		if (record_client(&world->connections[i], &client))
+			clients[world_client_place(world, &world->connections[i].value.owner,
+						   client)]++;
+	for (int i = 0; i < world->alias_count; i++) {
+		const struct world_alias *alias = &world->aliases[i];
+
+		if (!alias->value.owner.slot)
+			continue;
+		ports[world_port_place(world, &alias->key, &all)]++;
+		ports[world_port_place(world, &alias->key, &alias->value.owner)]++;
+	}
+	for (uint32_t i = 0; i < SHARES && !wrong; i++) {
+		if (machine_client_share(i) != clients[i])
+			wrong = "a client's share is counted otherwise";
+		else if (machine_port_share(i)->ports != ports[i])
+			wrong = "the ports towards a server are counted otherwise";
+	}
+	return wrong;
+}

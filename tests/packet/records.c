@@ -1,0 +1,772 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * records.c - records of connections: put into the tables with all that goes with one, read back,
+ * and checked against the counts, places and aliases there are.
+ */
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+#include <err.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "datapath/device_layout.h"
+#include "bpf/portmap.skel.h"
+#include "records.h"
+#include "row.h"
+
+/* For so long the hand leaves a place alone: TCP until it has carried data, then, half-closed;
+ * others.
+ */
+#define PROTECTED_TCP 60
+#define PROTECTED_TCP_DATA 7440
+#define PROTECTED_TCP_FIN 120
+#define PROTECTED_UDP 300
+#define PROTECTED_ECHO 60
+#define LONGEST_ID 0xffff
+
+/* The kernel rounds the size of an array's element up to 8 bytes. */
+struct client_share {
+	uint32_t connections;
+	uint32_t unused;
+};
+
+/* The arrays themselves, and how many elements they have. */
+static struct {
+	struct half_open *half_open;
+	uint32_t half_open_count;
+	struct assured *assured;
+	uint32_t assured_count;
+	struct share *shares;
+	struct usage *usage;
+	struct client_share *client_shares;
+	struct port_share *port_shares;
+} tables;
+
+/* The same, as the records say it should be. */
+struct counted {
+	struct share shares[MAX_SLOTS];
+	uint32_t clients[SHARES];
+	uint32_t ports[SHARES];
+	uint32_t assured;
+	uint32_t records;
+	uint32_t aliases;
+};
+
+static struct portmap_bpf *programs;
+
+static struct bpf_map *const *mapped_arrays(void)
+{
+	static struct bpf_map *arrays[7];
+
+	arrays[0] = programs->maps.half_open;
+	arrays[1] = programs->maps.assured;
+	arrays[2] = programs->maps.shares;
+	arrays[3] = programs->maps.usage;
+	arrays[4] = programs->maps.client_shares;
+	arrays[5] = programs->maps.port_shares;
+	return arrays;
+}
+
+void records_prepare(struct portmap_bpf *opened)
+{
+	programs = opened;
+	for (struct bpf_map *const *array = mapped_arrays(); *array; array++)
+		if (bpf_map__set_map_flags(*array, BPF_F_MMAPABLE))
+			errx(1, "map %s", bpf_map__name(*array));
+}
+
+static size_t size_of(const struct bpf_map *map)
+{
+	size_t page = (size_t)sysconf(_SC_PAGESIZE);
+	size_t size = (size_t)bpf_map__max_entries(map) * ((bpf_map__value_size(map) + 7) / 8 * 8);
+
+	return (size + page - 1) / page * page;
+}
+
+static void *memory_of(const struct bpf_map *map)
+{
+	void *memory =
+		mmap(NULL, size_of(map), PROT_READ | PROT_WRITE, MAP_SHARED, bpf_map__fd(map), 0);
+
+	if (memory == MAP_FAILED)
+		err(1, "mapping %s", bpf_map__name(map));
+	return memory;
+}
+
+void records_open(void)
+{
+	tables.half_open = memory_of(programs->maps.half_open);
+	tables.half_open_count = bpf_map__max_entries(programs->maps.half_open);
+	tables.assured = memory_of(programs->maps.assured);
+	tables.assured_count = bpf_map__max_entries(programs->maps.assured);
+	tables.shares = memory_of(programs->maps.shares);
+	tables.usage = memory_of(programs->maps.usage);
+	tables.client_shares = memory_of(programs->maps.client_shares);
+	tables.port_shares = memory_of(programs->maps.port_shares);
+}
+
+static void clear_hash(const struct bpf_map *map)
+{
+	int fd = bpf_map__fd(map);
+	struct connection_key key, *last = NULL, next;
+
+	while (bpf_map_get_next_key(fd, last, &next) == 0) {
+		if (last)
+			bpf_map_delete_elem(fd, last);
+		key = next;
+		last = &key;
+	}
+	if (last)
+		bpf_map_delete_elem(fd, last);
+	if (bpf_map_get_next_key(fd, NULL, &next) == 0)
+		clear_hash(map); /* a walk that lost its place */
+}
+
+void records_clear(void)
+{
+	clear_hash(programs->maps.connections);
+	clear_hash(programs->maps.aliases);
+	memset(tables.half_open, 0, tables.half_open_count * sizeof(*tables.half_open));
+	memset(tables.assured, 0, tables.assured_count * sizeof(*tables.assured));
+	memset(tables.shares, 0, MAX_SLOTS * sizeof(*tables.shares));
+	memset(tables.usage, 0, sizeof(*tables.usage));
+	memset(tables.client_shares, 0, SHARES * sizeof(*tables.client_shares));
+	memset(tables.port_shares, 0, SHARES * sizeof(*tables.port_shares));
+}
+
+static uint64_t mix(uint64_t hash, uint64_t word)
+{
+	hash = (hash ^ word ^ word >> 32) * 0x9e3779b97f4a7c15ULL;
+	return hash ^ hash >> 32;
+}
+
+static uint64_t half_of(const uint8_t *address, int half)
+{
+	uint64_t word;
+
+	memcpy(&word, address + 8 * half, sizeof(word));
+	return word;
+}
+
+static bool is_ipv4(const uint8_t *address)
+{
+	static const uint8_t prefix[12] = {[10] = 0xff, [11] = 0xff};
+
+	return memcmp(address, prefix, sizeof(prefix)) == 0;
+}
+
+static uint64_t hash_of_owner(const struct owner *owner)
+{
+	return mix(PORT_SEED, (uint64_t)owner->generation << 32 | owner->slot);
+}
+
+static uint32_t client_place(const struct connection_key *key, const struct connection *connection)
+{
+	const uint8_t *client = connection->begun_inside ? key->inside : key->outside;
+
+	return (uint32_t)(mix(hash_of_owner(&connection->owner), half_of(client, is_ipv4(client))) %
+			  SHARES);
+}
+
+static uint32_t port_place(const struct connection_key *external, const struct owner *owner)
+{
+	uint64_t hash = hash_of_owner(owner);
+
+	for (int half = 0; half < 2; half++)
+		hash = mix(hash, half_of(external->outside, half));
+	for (int half = 0; half < 2; half++)
+		hash = mix(hash, half_of(external->inside, half));
+	return (uint32_t)(mix(hash, (uint64_t)external->outside_port << 8 | external->protocol) %
+			  SHARES);
+}
+
+static bool has_alias(const struct connection_key *key, const struct connection *connection)
+{
+	return (connection->kind != FLOW_MAPPING && connection->kind != FLOW_DIRECT) ||
+	       connection->peer_port != key->outside_port;
+}
+
+static void external_key(const struct connection_key *key, const struct connection *connection,
+			 struct connection_key *external)
+{
+	*external = *key;
+	memcpy(external->inside, connection->external_address, sizeof(external->inside));
+	external->inside_port = connection->external_port;
+	external->outside_port = connection->peer_port;
+}
+
+static int find(const struct bpf_map *map, const struct connection_key *key, void *value)
+{
+	return bpf_map_lookup_elem(bpf_map__fd(map), key, value);
+}
+
+static void store(const struct bpf_map *map, const struct connection_key *key, const void *value)
+{
+	if (bpf_map_update_elem(bpf_map__fd(map), key, value, BPF_ANY))
+		err(1, "writing to map %s", bpf_map__name(map));
+}
+
+/* A large part, as bpf/shares.h has it. */
+static uint32_t hog_size(void)
+{
+	return (tables.assured_count - 1) / 16;
+}
+
+static uint32_t count_hogs(void)
+{
+	uint32_t hogs = 0;
+
+	for (int slot = 1; slot < MAX_SLOTS; slot++)
+		hogs += (tables.shares[slot].in >= hog_size()) +
+			(tables.shares[slot].out >= hog_size());
+	return hogs;
+}
+
+/* NULL: another generation's. */
+static struct share *share_of(const struct owner *owner)
+{
+	struct share *share = &tables.shares[owner->slot];
+
+	if (share->generation == 0)
+		share->generation = owner->generation;
+	return share->generation == owner->generation ? share : NULL;
+}
+
+static void add_to_share(struct share *share, uint32_t state, uint32_t by)
+{
+	if (state & STATE_CHARGED_OUT)
+		share->out += by;
+	else
+		share->in += by;
+}
+
+static void count_connection(const struct connection_key *key, const struct connection *connection,
+			     uint32_t by)
+{
+	struct share *share = share_of(&connection->owner);
+
+	tables.usage->assured += by;
+	if (!(connection->state & STATE_CHARGED_OUT))
+		tables.client_shares[client_place(key, connection)].connections += by;
+	if (!share)
+		return;
+	add_to_share(share, connection->state, by);
+	tables.usage->hogs = count_hogs();
+}
+
+static void count_port(const struct connection_key *external, const struct owner *owner,
+		       uint32_t by)
+{
+	const struct owner everybody = {0};
+
+	if (!owner->slot)
+		return;
+	tables.port_shares[port_place(external, &everybody)].ports += by;
+	tables.port_shares[port_place(external, owner)].ports += by;
+}
+
+/* What bpf/noticed.h marks. */
+static void notice(const struct connection_key *external)
+{
+	uint32_t bit = address_hash(half_of(external->inside, 0), half_of(external->inside, 1)) %
+		       (EXTERNAL_ADDRESS_WORDS * 64);
+	int fd = bpf_map__fd(programs->maps.noticed);
+	struct noticed noticed;
+	uint32_t only = 0;
+
+	if (bpf_map_lookup_elem(fd, &only, &noticed))
+		err(1, "reading noticed");
+	noticed.external_ports[external->inside_port / 64] |= 1ULL << external->inside_port % 64;
+	noticed.external_addresses[bit / 64] |= 1ULL << bit % 64;
+	if (bpf_map_update_elem(fd, &only, &noticed, BPF_ANY))
+		err(1, "writing to noticed");
+}
+
+static void put_alias(const struct connection_key *key, const struct connection *connection)
+{
+	struct alias alias = {.inside_port = key->inside_port,
+			      .outside_port = key->outside_port,
+			      .id = connection->id,
+			      .made = fixture_second()};
+	struct connection_key external;
+
+	external_key(key, connection, &external);
+	memcpy(alias.inside, key->inside, sizeof(alias.inside));
+	if (connection->kind == FLOW_MASQUERADE)
+		alias.owner = connection->owner;
+	store(programs->maps.aliases, &external, &alias);
+	count_port(&external, &alias.owner, 1);
+	notice(&external);
+}
+
+static void delete_alias(const struct connection_key *key, const struct connection *connection)
+{
+	struct connection_key external;
+	struct alias alias;
+
+	external_key(key, connection, &external);
+	if (find(programs->maps.aliases, &external, &alias) || alias.id != connection->id)
+		return;
+	bpf_map_delete_elem(bpf_map__fd(programs->maps.aliases), &external);
+	count_port(&external, &alias.owner, (uint32_t)-1);
+}
+
+static uint32_t take_ring_place(const struct connection_key *key,
+				const struct connection *connection)
+{
+	struct share *share = share_of(&connection->owner);
+	uint32_t places = tables.half_open_count - 1, number;
+
+	for (uint32_t i = 1; i <= places; i++) {
+		number = 1 + (tables.usage->half_open_hand + i) % places;
+		if (tables.half_open[number].id)
+			continue;
+		tables.usage->half_open_hand = number - 1;
+		tables.half_open[number] = (struct half_open){
+			.key = *key, .id = connection->id, .slot = connection->owner.slot};
+		if (share)
+			share->half_open++;
+		return number;
+	}
+	errx(1, "no place in the ring");
+}
+
+static uint32_t protection_of(enum protocol protocol, uint32_t state)
+{
+	if (!(state & STATE_COUNTED))
+		return 0;
+	if (protocol == PROTOCOL_TCP && !(state & STATE_DATA))
+		return PROTECTED_TCP;
+	if (protocol == PROTOCOL_TCP)
+		return state & STATE_FIN_OUTSIDE ? PROTECTED_TCP_FIN : PROTECTED_TCP_DATA;
+	return protocol == PROTOCOL_UDP || protocol == PROTOCOL_SCTP ? PROTECTED_UDP
+								     : PROTECTED_ECHO;
+}
+
+static uint32_t take_assured_place(const struct connection_key *key,
+				   const struct connection *connection)
+{
+	uint32_t protection = protection_of(key->protocol, connection->state);
+	uint32_t places = tables.assured_count - 1, number;
+
+	for (uint32_t i = 1; i <= places; i++) {
+		number = 1 + (tables.usage->assured_hand + i) % places;
+		if (tables.assured[number].id)
+			continue;
+		tables.usage->assured_hand = number - 1;
+		tables.assured[number] =
+			(struct assured){.key = *key,
+					 .id = connection->id,
+					 .slot = (uint16_t)connection->owner.slot,
+					 .protected_until = connection->last_seen + protection};
+		return number;
+	}
+	errx(1, "no place among the assured");
+}
+
+static uint16_t port_of(int port, int chosen)
+{
+	return (uint16_t)(port == CHOSEN ? chosen : port);
+}
+
+void records_key(const struct entry *entry, int chosen, struct connection_key *key)
+{
+	memset(key, 0, sizeof(*key));
+	fixture_address(key->inside, entry->inside);
+	fixture_address(key->outside, entry->outside);
+	key->inside_port = port_of(entry->inside_port, chosen);
+	key->outside_port = port_of(entry->outside_port, chosen);
+	key->protocol = (enum protocol)entry->protocol;
+}
+
+static const uint8_t *mac_from(enum way way, enum device out)
+{
+	if (way == OUTWARDS || out == VETH_ROUTED)
+		return host_mac(out);
+	return host_mac(BRIDGE);
+}
+
+/* As it was found in the second `looked_up` ago */
+static void put_leave(struct leave *leave, const struct entry *entry, enum way way, uint32_t now)
+{
+	leave->left_stack = entry->seen[way] ? now + 1 - entry->seen[way] : 0;
+	leave->looked_up = (uint16_t)(entry->looked_up ? now + 1 - entry->looked_up : 0);
+	leave->ifindex = entry->out[way];
+	if (entry->path[way] < PATH_CONTAINER)
+		return;
+	leave->mtu = entry->path_mtu ? entry->path_mtu : 1500;
+	memcpy(leave->source, mac_from(way, entry->out[way]), MAC_SIZE);
+	if (!entry->neighbour_unknown)
+		memcpy(leave->destination,
+		       way == INWARDS ? host_container_mac(entry->out[way]) : host_neighbour_mac(),
+		       MAC_SIZE);
+}
+
+static uint32_t bits_of(const struct entry *entry)
+{
+	static const uint32_t bits[] = {[STATE_NEW] = STATE_COUNTED,
+					[STATE_ESTABLISHED] = STATE_COUNTED,
+					[STATE_FIN] = STATE_COUNTED | STATE_FIN_OUTSIDE,
+					[STATE_CLOSING] = STATE_FIN_INSIDE | STATE_FIN_OUTSIDE};
+	uint32_t state = entry->begun_inside ? STATE_CHARGED_OUT : 0;
+
+	if (entry->unconfirmed)
+		state |= STATE_UNCONFIRMED;
+	if (entry->replied)
+		state |= STATE_REPLIED;
+	if (entry->with_data)
+		state |= STATE_DATA;
+	if (entry->table == NEW)
+		return state;
+	return state | STATE_ASSURED | STATE_REPLIED | bits[entry->state];
+}
+
+static void fill(struct connection *connection, const struct entry *entry, uint32_t now)
+{
+	static uint32_t last;
+
+	memset(connection, 0, sizeof(*connection));
+	connection->owner = fixture_owner(entry->owner);
+	connection->owner.generation -= entry->older_generation;
+	last = last >= LONGEST_ID ? 2 : last + 1;
+	connection->id = connection->owner.generation << 16 | last | 2;
+	connection->state = bits_of(entry);
+	fixture_address(connection->external_address, entry->external);
+	connection->external_port = (uint16_t)entry->external_port;
+	connection->peer_port = (uint16_t)entry->peer_port;
+	connection->kind = entry->kind;
+	connection->begun_inside = entry->begun_inside;
+	connection->last_seen = now - entry->idle;
+	for (int way = OUTWARDS; way <= INWARDS; way++) {
+		connection->path[way] = entry->path[way];
+		put_leave(&connection->leave[way], entry, (enum way)way, now);
+	}
+}
+
+static void end(const struct connection_key *key, const struct connection *connection)
+{
+	struct share *share = share_of(&connection->owner);
+
+	if (connection->state & STATE_COUNTED)
+		count_connection(key, connection, (uint32_t)-1);
+	if (connection->state & STATE_ASSURED) {
+		tables.assured[connection->place].id = 0;
+	} else {
+		tables.half_open[connection->place].id = 0;
+		if (share)
+			share->half_open--;
+	}
+	if (has_alias(key, connection))
+		delete_alias(key, connection);
+	bpf_map_delete_elem(bpf_map__fd(programs->maps.connections), key);
+}
+
+void fixture_put(const struct entry *entry)
+{
+	struct connection connection;
+	struct connection_key key;
+
+	records_key(entry, 0, &key);
+	if (find(programs->maps.connections, &key, &connection) == 0)
+		end(&key, &connection);
+	fill(&connection, entry, fixture_second());
+	connection.place = entry->table == ANSWERED ? take_assured_place(&key, &connection)
+						    : take_ring_place(&key, &connection);
+	if (connection.state & STATE_COUNTED)
+		count_connection(&key, &connection, 1);
+	if (has_alias(&key, &connection))
+		put_alias(&key, &connection);
+	store(programs->maps.connections, &key, &connection);
+}
+
+void fixture_put_as(const struct entry *entry, enum container owner, bool older_generation,
+		    uint32_t idle, enum flow_state state)
+{
+	struct entry copy = *entry;
+
+	copy.owner = owner;
+	copy.older_generation = older_generation;
+	copy.idle = idle;
+	copy.state = state;
+	fixture_put(&copy);
+}
+
+void fixture_put_offloaded(const struct entry *entry, enum container owner)
+{
+	struct entry copy = *entry;
+
+	copy.owner = owner;
+	copy.with_data = true;
+	fixture_put(&copy);
+}
+
+static void find_entry(const struct entry *entry, int chosen, struct connection_key *key,
+		       struct connection *connection)
+{
+	records_key(entry, chosen, key);
+	if (find(programs->maps.connections, key, connection))
+		err(1, "a record that should be there");
+}
+
+void fixture_remove(const struct entry *entry)
+{
+	struct connection connection;
+	struct connection_key key;
+
+	find_entry(entry, row_chosen(), &key, &connection);
+	end(&key, &connection);
+}
+
+void fixture_lose_alias(const struct entry *entry)
+{
+	struct connection connection;
+	struct connection_key key;
+
+	find_entry(entry, row_chosen(), &key, &connection);
+	delete_alias(&key, &connection);
+}
+
+/* Calls it for each record, which it may change. */
+static void for_each_record(void (*change)(const struct connection_key *key,
+					   struct connection *connection, uint32_t by),
+			    uint32_t by)
+{
+	int fd = bpf_map__fd(programs->maps.connections);
+	struct connection_key *keys, *last = NULL;
+	struct connection connection;
+	size_t count = 0;
+
+	keys = calloc(bpf_map__max_entries(programs->maps.connections), sizeof(*keys));
+	if (!keys)
+		err(1, "keys of all records");
+	for (; bpf_map_get_next_key(fd, last, &keys[count]) == 0; last = &keys[count++])
+		;
+	for (size_t i = 0; i < count; i++) {
+		find(programs->maps.connections, &keys[i], &connection);
+		change(&keys[i], &connection, by);
+		store(programs->maps.connections, &keys[i], &connection);
+	}
+	free(keys);
+}
+
+static void let_leave(const struct connection_key *key, struct connection *connection, uint32_t now)
+{
+	connection->leave[OUTWARDS].left_stack = now;
+	connection->leave[INWARDS].left_stack = now;
+}
+
+void fixture_let_leave_stack(void)
+{
+	for_each_record(let_leave, fixture_second());
+}
+
+static void age(const struct connection_key *key, struct connection *connection, uint32_t seconds)
+{
+	connection->last_seen -= seconds;
+	if (connection->state & STATE_ASSURED)
+		tables.assured[connection->place].protected_until -= seconds;
+}
+
+void fixture_age_flows(uint32_t seconds)
+{
+	for_each_record(age, seconds);
+}
+
+struct share fixture_share_of(enum container container)
+{
+	return tables.shares[container];
+}
+
+struct usage fixture_usage(void)
+{
+	return *tables.usage;
+}
+
+void fixture_read_flows(struct stored_entries *stored)
+{
+	int fd = bpf_map__fd(programs->maps.connections);
+	struct connection_key key, *last = NULL;
+
+	memset(stored, 0, sizeof(*stored));
+	while (bpf_map_get_next_key(fd, last, &key) == 0 && stored->count < MAX_ENTRIES) {
+		struct stored_entry *entry = &stored->entries[stored->count++];
+
+		entry->key = key;
+		if (find(programs->maps.connections, &key, &entry->connection))
+			err(1, "reading a record");
+		last = &entry->key;
+	}
+}
+
+static void check_place(const struct connection_key *key, const struct connection *connection)
+{
+	bool assured = connection->state & STATE_ASSURED;
+	uint32_t number = connection->place;
+	const struct connection_key *there;
+	uint32_t id;
+
+	if (number == 0 || number >= (assured ? tables.assured_count : tables.half_open_count)) {
+		row_fail("a record has place %u", number);
+		return;
+	}
+	there = assured ? &tables.assured[number].key : &tables.half_open[number].key;
+	id = assured ? tables.assured[number].id : tables.half_open[number].id;
+	if (id != connection->id || memcmp(there, key, sizeof(*key)))
+		row_fail("place %u %s is not its record's", number,
+			 assured ? "in assured" : "in half_open");
+}
+
+static void check_alias(const struct connection_key *key, const struct connection *connection)
+{
+	struct connection_key external;
+	struct alias alias;
+
+	external_key(key, connection, &external);
+	if (find(programs->maps.aliases, &external, &alias)) {
+		row_fail("a record of kind %u has no alias", connection->kind);
+		return;
+	}
+	if (alias.id != connection->id)
+		row_fail("the alias of a record is another's");
+	if (memcmp(alias.inside, key->inside, sizeof(alias.inside)) ||
+	    alias.inside_port != key->inside_port || alias.outside_port != key->outside_port)
+		row_fail("an alias leads elsewhere than to its record");
+	if (alias.owner.slot != (connection->kind == FLOW_MASQUERADE ? connection->owner.slot : 0))
+		row_fail("the ports of slot %u have an alias of slot %u", alias.owner.slot,
+			 connection->owner.slot);
+}
+
+static void count_record(struct counted *counted, const struct connection_key *key,
+			 const struct connection *connection)
+{
+	struct share *share = &counted->shares[connection->owner.slot];
+	bool current =
+		tables.shares[connection->owner.slot].generation == connection->owner.generation;
+
+	counted->records++;
+	if (!(connection->state & STATE_ASSURED) && current)
+		share->half_open++;
+	if (!(connection->state & STATE_COUNTED))
+		return;
+	counted->assured++;
+	if (!(connection->state & STATE_CHARGED_OUT))
+		counted->clients[client_place(key, connection)]++;
+	if (current)
+		add_to_share(share, connection->state, 1);
+}
+
+static void check_record(struct counted *counted, const struct connection_key *key)
+{
+	static const uint8_t zeros[sizeof(key->reserved)];
+	struct connection connection;
+
+	if (find(programs->maps.connections, key, &connection))
+		err(1, "reading a record");
+	if (memcmp(key->reserved, zeros, sizeof(zeros)))
+		row_fail("the key of a record has something in `reserved`");
+	if (connection.state & STATE_VOID)
+		row_fail("a record that has ended is still there");
+	if (connection.id >> 16 != (connection.owner.generation & 0xffff) || connection.id < 2)
+		row_fail("a record's id is %x, its owner's generation %u", connection.id,
+			 connection.owner.generation);
+	check_place(key, &connection);
+	if (has_alias(key, &connection)) {
+		check_alias(key, &connection);
+		counted->aliases++;
+	}
+	count_record(counted, key, &connection);
+}
+
+static void check_records(struct counted *counted)
+{
+	int fd = bpf_map__fd(programs->maps.connections);
+	struct connection_key key, *last = NULL, next;
+
+	while (bpf_map_get_next_key(fd, last, &next) == 0) {
+		key = next;
+		check_record(counted, &key);
+		last = &key;
+	}
+}
+
+/* Each record with an alias has been seen to have its own: so as many are all. */
+static void check_aliases(struct counted *counted)
+{
+	const struct owner everybody = {0};
+	int fd = bpf_map__fd(programs->maps.aliases);
+	struct connection_key key, *last = NULL, next;
+	struct alias alias;
+	uint32_t count = 0;
+
+	while (bpf_map_get_next_key(fd, last, &next) == 0) {
+		key = next;
+		if (find(programs->maps.aliases, &key, &alias))
+			err(1, "reading an alias");
+		count++;
+		last = &key;
+		if (!alias.owner.slot)
+			continue;
+		counted->ports[port_place(&key, &everybody)]++;
+		counted->ports[port_place(&key, &alias.owner)]++;
+	}
+	if (count != counted->aliases)
+		row_fail("there are %u aliases, of records %u", count, counted->aliases);
+}
+
+static void check_places(const struct counted *counted)
+{
+	uint32_t taken = 0;
+
+	for (uint32_t number = 1; number < tables.half_open_count; number++)
+		taken += tables.half_open[number].id != 0;
+	for (uint32_t number = 1; number < tables.assured_count; number++)
+		taken += tables.assured[number].id != 0;
+	if (taken != counted->records)
+		row_fail("%u places are taken, of %u records", taken, counted->records);
+}
+
+static void check_share(uint32_t slot, const struct share *expected)
+{
+	const struct share *share = &tables.shares[slot];
+
+	if (share->in != expected->in || share->out != expected->out ||
+	    share->half_open != expected->half_open)
+		row_fail("slot %u is counted to have in %d, out %d, half-open %d, has %d, %d, %d",
+			 slot, (int)share->in, (int)share->out, (int)share->half_open,
+			 (int)expected->in, (int)expected->out, (int)expected->half_open);
+}
+
+static void check_counts(const struct counted *counted)
+{
+	if (tables.usage->assured != counted->assured)
+		row_fail("%d connections are counted, there are %u", (int)tables.usage->assured,
+			 counted->assured);
+	for (uint32_t slot = 0; slot < MAX_SLOTS; slot++)
+		check_share(slot, &counted->shares[slot]);
+	if (tables.usage->hogs != count_hogs())
+		row_fail("%d hogs are counted, there are %u", (int)tables.usage->hogs,
+			 count_hogs());
+	for (uint32_t place = 0; place < SHARES; place++) {
+		if (tables.client_shares[place].connections != counted->clients[place])
+			row_fail("client_shares[%u] is %d, should be %u", place,
+				 (int)tables.client_shares[place].connections,
+				 counted->clients[place]);
+		if (tables.port_shares[place].ports != counted->ports[place])
+			row_fail("port_shares[%u] is %d, should be %u", place,
+				 (int)tables.port_shares[place].ports, counted->ports[place]);
+	}
+}
+
+void records_check(void)
+{
+	static struct counted counted;
+
+	memset(&counted, 0, sizeof(counted));
+	check_records(&counted);
+	check_aliases(&counted);
+	check_places(&counted);
+	check_counts(&counted);
+}
