@@ -4,6 +4,7 @@
 
 #include <bpf/bpf.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -189,15 +190,32 @@ static int attach_with(const struct datapath *datapath, enum socket_purpose purp
 	return result;
 }
 
-int socket_hooks_attach(const struct datapath *datapath, enum socket_purpose purpose,
-			struct cni_error *err)
+/* Every ADD asks this, so only those without which no port is reached or kept are opened. They all
+ * lose their cgroup together; that another one was detached is found by CHECK, STATUS and
+ * `attach`. */
+static bool seem_attached(const struct datapath *datapath, enum socket_purpose purpose)
+{
+	cleanup_close int directory =
+		open(datapath->directory, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	bool attached = directory >= 0;
+
+	for (int program = 0; attached && program < SOCKET_PROGRAM_COUNT; program++) {
+		if (!serves(program, purpose))
+			continue;
+		attached = program < SOCKET_CONNECT4
+				   ? !faccessat(directory, socket_program_name(program), F_OK, 0)
+				   : is_attached(datapath, program);
+	}
+	return attached;
+}
+
+static int attach_missing(const struct datapath *datapath, enum socket_purpose purpose,
+			  struct cni_error *err)
 {
 	cleanup_lock int lock = -1;
 	struct cgroup_root root;
 	int result;
 
-	if (are_attached(datapath, purpose))
-		return 0;
 	if (cgroup_root_open(&root, err))
 		return -1;
 	lock = lock_take(err);
@@ -208,6 +226,12 @@ int socket_hooks_attach(const struct datapath *datapath, enum socket_purpose pur
 			" covered",
 			root.path);
 	return result;
+}
+
+int socket_hooks_attach(const struct datapath *datapath, enum socket_purpose purpose,
+			struct cni_error *err)
+{
+	return seem_attached(datapath, purpose) ? 0 : attach_missing(datapath, purpose, err);
 }
 
 static int probe_hook(enum socket_program program, const struct cgroup_root *root,
@@ -331,8 +355,8 @@ static int repair_purpose(const struct datapath *datapath, enum socket_purpose p
 	struct cni_error why = {0};
 	bool used = socket_hooks_are_used(datapath, purpose);
 
-	if ((!used && !is_wanted(datapath, purpose)) ||
-	    !socket_hooks_attach(datapath, purpose, &why))
+	if ((!used && !is_wanted(datapath, purpose)) || are_attached(datapath, purpose) ||
+	    !attach_missing(datapath, purpose, &why))
 		return 0;
 	if (used || purpose == SOCKETS_LEAVE_PORTS) {
 		*err = why;

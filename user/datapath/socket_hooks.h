@@ -14,7 +14,8 @@
 #include "datapath/socket_programs.h"
 
 /* Attaches those of the purpose that are missing: all of them or, on failure, none more.
- * Where nothing is missing it takes no lock and costs microseconds. Codes 102, saying what
+ * Where nothing is missing it takes no lock and costs microseconds; a link that is pinned but was
+ * detached is then seen only where it is one of connect or bind. Codes 102, saying what
  * is in the way, and 11. */
 int socket_hooks_attach(const struct datapath *datapath, enum socket_purpose purpose,
 			struct cni_error *err);
