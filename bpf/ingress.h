@@ -173,7 +173,7 @@ INLINE enum verdict decide_inwards(struct __sk_buff *skb, struct packet *packet,
 	endpoint = endpoint_find(tuple->destination);
 	if (!endpoint)
 		return VERDICT_PASS;
-	if (strict_refuses(endpoint, skb->ifindex))
+	if (strict_refuses(endpoint, arrival->ifindex))
 		return drop(strict);
 	return direct_begin(packet, endpoint, arrival->sender_verified, translation);
 }
