@@ -76,6 +76,23 @@ static void refuse(struct question *question, const char *because)
 	answer(question, ANSWER_DROP, because);
 }
 
+/* The very same connection is there, though the packet was not found to be its: the host's own had
+ * the alias. */
+static bool stands_already(const struct question *question)
+{
+	const struct world_connection *begun = &question->expected->begun;
+	const struct world_connection *standing = record_at(question->world, &begun->key);
+	const struct connection *a = &begun->value, *b;
+
+	if (!standing || !record_lives(question->world, standing))
+		return false;
+	b = &standing->value;
+	return !(b->state & STATE_UNCONFIRMED) && a->kind == b->kind &&
+	       a->owner.slot == b->owner.slot && a->owner.generation == b->owner.generation &&
+	       memcmp(a->external_address, b->external_address, 16) == 0 &&
+	       a->external_port == b->external_port && a->peer_port == b->peer_port;
+}
+
 /* The destination is a container: the client's port moves where its tuple is another's. */
 static void begin_inwards(struct question *question, const char *because)
 {
@@ -84,6 +101,10 @@ static void begin_inwards(struct question *question, const char *because)
 	bool to_itself =
 		memcmp(key->inside, key->outside, 16) == 0 && key->inside_port == key->outside_port;
 
+	if (!to_itself && stands_already(question)) {
+		take_draft(question, INWARDS, because);
+		return;
+	}
 	if (to_itself || is_taken(question, key)) {
 		expected->choice = CHOICE_MOVED;
 		expected->frees_ports = true;
