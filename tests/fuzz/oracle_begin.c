@@ -101,7 +101,7 @@ static void begin_inwards(struct question *question, const char *because)
 	bool to_itself =
 		memcmp(key->inside, key->outside, 16) == 0 && key->inside_port == key->outside_port;
 
-	if (!to_itself && stands_already(question)) {
+	if (!to_itself && is_taken(question, key) && stands_already(question)) {
 		take_draft(question, INWARDS, because);
 		return;
 	}
