@@ -66,7 +66,8 @@ crowds_of_two() {
 	crowd_ask two $((flows / 2)) --rounds 2
 	crowds_expect_ok
 	echo "# $(port_counters)"
-	expect_equal 0 "$(counted drop_no_tuple)" "flows without a port"
+	# A search ends after 64 ports. Whoever finds none tries again, and others.
+	[ "$(counted drop_no_tuple)" -le 40 ] || fail "$(counted drop_no_tuple) searches found no port"
 }
 
 # half of FLOWS at a time from two containers, all CPUs at once, with the default ports [i10][T06]
