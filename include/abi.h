@@ -347,7 +347,7 @@ struct leave {
  * source port gets those of the inside, and the key's outside_port; one outwards the reverse. */
 struct connection {
 	struct owner owner; /* FLOW_HOST and FLOW_FOREIGN: {0, 0} */
-	/* The low half of the owner's generation, and 16 random bits: a record that takes this
+	/* The low half of the owner's generation, and 15 random bits: a record that takes this
 	 * memory next has another one. Never 0, but where it is deleted, nor 1. */
 	__u32 id;
 	__u32 state; /* enum connection_state */
