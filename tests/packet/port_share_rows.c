@@ -9,34 +9,6 @@
 #define FIRST_PORT 20000
 #define TRIES 5
 
-static struct counters before, now;
-
-#define COUNTED(name) (fixture_read_counters(&now), (long)(now.name - before.name))
-
-static void begin_row(const char *says)
-{
-	row_begin(says);
-	fixture_read_counters(&before);
-}
-
-static void end_row(void)
-{
-	records_check();
-	row_end();
-}
-
-static void expect_number(long got, long expected, const char *what)
-{
-	if (got != expected)
-		row_fail("%s: %ld, expected %ld", what, got, expected);
-}
-
-static void expect_verdict(int got, int expected, const char *whose)
-{
-	if (got != expected)
-		row_fail("%s: verdict is %d, expected %d", whose, got, expected);
-}
-
 static int ask_from(const char *container, int port, int server_port)
 {
 	const struct packet packet = UDP(container, port, v4_server, server_port);
@@ -64,7 +36,7 @@ static int take(const char *container, int times)
 /* Some do not find the last free ones at once. */
 static void take_all(const char *container)
 {
-	expect_number(take(container, SET + SET / 4), SET - RESERVED, "ports taken");
+	row_expect_number(take(container, SET + SET / 4), SET - RESERVED, "ports taken");
 }
 
 static void set_ports(int count)
@@ -79,42 +51,45 @@ static void shares_of_ports(void)
 	int taken;
 
 	set_ports(SET);
-	begin_row("[T10] one container's datagrams take all ports towards one server's but the "
-		  "last sixteenth");
+	row_begin_counting(
+		"[T10] one container's datagrams take all ports towards one server's but the "
+		"last sixteenth");
 	take_all(v4_container_one);
-	end_row();
+	row_end_checked();
 
-	begin_row("[T10] which is for others");
+	row_begin_counting("[T10] which is for others");
 	taken = take(v4_container_two, 100);
 	if (taken < 85)
 		row_fail("another one gets %d of 100", taken);
 	taken = take(v4_container_routed, 50);
 	if (taken < 35)
 		row_fail("the third gets %d of 50", taken);
-	end_row();
+	row_end_checked();
 
-	begin_row("[T10] towards another port of the server there are as many again");
-	expect_verdict(ask_from(v4_container_one, 1000, 54), TC_ACT_UNSPEC, "another port");
-	end_row();
+	row_begin_counting("[T10] towards another port of the server there are as many again");
+	row_expect_verdict(ask_from(v4_container_one, 1000, 54), TC_ACT_UNSPEC, "another port");
+	row_end_checked();
 }
 
 static void given_up_ports(void)
 {
 	set_ports(SET);
-	begin_row("[T10] who has his share gets no other's port, and none of his own in use");
+	row_begin_counting(
+		"[T10] who has his share gets no other's port, and none of his own in use");
 	take_all(v4_container_one);
 	fixture_wait_for_next_second();
-	expect_verdict(ask_from(v4_container_one, 7000, 53), TC_ACT_SHOT, "one more");
-	expect_number(COUNTED(flow_evicted), 0, "flow_evicted");
-	end_row();
+	row_expect_verdict(ask_from(v4_container_one, 7000, 53), TC_ACT_SHOT, "one more");
+	row_expect_number(COUNTED(flow_evicted), 0, "flow_evicted");
+	row_end_checked();
 
-	begin_row("[T10] datagrams that nobody answers give their port up after half a minute");
+	row_begin_counting(
+		"[T10] datagrams that nobody answers give their port up after half a minute");
 	fixture_age_flows(31);
 	fixture_wait_for_next_second();
-	expect_verdict(ask_from(v4_container_one, 7001, 53), TC_ACT_UNSPEC, "one more");
-	expect_number(COUNTED(flow_evicted), 1, "flow_evicted");
-	expect_number(COUNTED(flow_masquerade), 1, "flow_masquerade");
-	end_row();
+	row_expect_verdict(ask_from(v4_container_one, 7001, 53), TC_ACT_UNSPEC, "one more");
+	row_expect_number(COUNTED(flow_evicted), 1, "flow_evicted");
+	row_expect_number(COUNTED(flow_masquerade), 1, "flow_masquerade");
+	row_end_checked();
 }
 
 static void answered_ports(void)
@@ -125,16 +100,16 @@ static void answered_ports(void)
 	for (int port = FIRST_PORT; port < FIRST_PORT + 2; port++)
 		answer_to(port);
 	fixture_age_flows(31);
-	begin_row("[T10] those that somebody answered do not");
-	expect_verdict(ask_from(v4_container_one, 5000, 53), TC_ACT_SHOT, "one more");
-	expect_number(COUNTED(flow_evicted), 0, "flow_evicted");
-	end_row();
+	row_begin_counting("[T10] those that somebody answered do not");
+	row_expect_verdict(ask_from(v4_container_one, 5000, 53), TC_ACT_SHOT, "one more");
+	row_expect_number(COUNTED(flow_evicted), 0, "flow_evicted");
+	row_end_checked();
 
-	begin_row("[T10] until they are dead");
+	row_begin_counting("[T10] until they are dead");
 	fixture_age_flows(121);
 	fixture_wait_for_next_second();
-	expect_verdict(ask_from(v4_container_one, 5000, 53), TC_ACT_UNSPEC, "one more");
-	end_row();
+	row_expect_verdict(ask_from(v4_container_one, 5000, 53), TC_ACT_UNSPEC, "one more");
+	row_end_checked();
 }
 
 static const struct entry of_two[] = {
@@ -167,18 +142,18 @@ static void none_left(void)
 	row_begin("[T10] that there is no port is remembered to the end of the second");
 	for (int i = 0; i < TRIES && !refused_twice(&first, &again); i++)
 		;
-	expect_verdict(first, TC_ACT_SHOT, "the first");
-	expect_verdict(again, TC_ACT_SHOT, "in the same second");
-	end_row();
+	row_expect_verdict(first, TC_ACT_SHOT, "the first");
+	row_expect_verdict(again, TC_ACT_SHOT, "in the same second");
+	row_end_checked();
 
-	begin_row("[T10] of that container alone");
-	expect_verdict(ask_from(v4_container_two, 5002, 53), TC_ACT_UNSPEC, "another one");
-	end_row();
+	row_begin_counting("[T10] of that container alone");
+	row_expect_verdict(ask_from(v4_container_two, 5002, 53), TC_ACT_UNSPEC, "another one");
+	row_end_checked();
 
-	begin_row("[T10] and not in the next one");
+	row_begin_counting("[T10] and not in the next one");
 	fixture_wait_for_next_second();
-	expect_verdict(ask_from(v4_container_one, 5001, 53), TC_ACT_UNSPEC, "the same again");
-	end_row();
+	row_expect_verdict(ask_from(v4_container_one, 5001, 53), TC_ACT_UNSPEC, "the same again");
+	row_end_checked();
 }
 
 /* What is in mid-connection is worth no search of its own. */
@@ -188,18 +163,19 @@ static void stray_acks(void)
 	const struct packet to_port = TCP(v4_client, 5000, v4_host, 8080, ACK);
 
 	set_ports(SET);
-	begin_row("a stray ACK takes a port as a SYN does, at the first try");
-	expect_verdict(row_send(TO_UPLINK, UPLINK, &stray), TC_ACT_UNSPEC, "the container's");
-	expect_number(COUNTED(masquerade_tries_1) + COUNTED(masquerade_tries_2_to_4), 1, "tries");
-	end_row();
+	row_begin_counting("a stray ACK takes a port as a SYN does, at the first try");
+	row_expect_verdict(row_send(TO_UPLINK, UPLINK, &stray), TC_ACT_UNSPEC, "the container's");
+	row_expect_number(COUNTED(masquerade_tries_1) + COUNTED(masquerade_tries_2_to_4), 1,
+			  "tries");
+	row_end_checked();
 
-	begin_row("and one to a mapped port a place in the ring, no more");
+	row_begin_counting("and one to a mapped port a place in the ring, no more");
 	for (int i = 0; i < 3; i++)
-		expect_verdict(row_send(FROM_UPLINK, UPLINK, &to_port), TC_ACT_UNSPEC,
-			       "a client's");
-	expect_number(COUNTED(flow_mapping), 1, "flow_mapping");
-	expect_number(COUNTED(flow_promoted), 0, "flow_promoted");
-	end_row();
+		row_expect_verdict(row_send(FROM_UPLINK, UPLINK, &to_port), TC_ACT_UNSPEC,
+				   "a client's");
+	row_expect_number(COUNTED(flow_mapping), 1, "flow_mapping");
+	row_expect_number(COUNTED(flow_promoted), 0, "flow_promoted");
+	row_end_checked();
 }
 
 void port_share_rows(void)

@@ -55,6 +55,43 @@ void row_end(void)
 	fflush(stdout);
 }
 
+static struct counters counted_from;
+
+void row_begin_counting(const char *says)
+{
+	row_begin(says);
+	fixture_read_counters(&counted_from);
+}
+
+void row_end_checked(void)
+{
+	records_check();
+	row_end();
+}
+
+long row_counted(size_t counter)
+{
+	struct counters now;
+	__u64 to, from;
+
+	fixture_read_counters(&now);
+	memcpy(&to, (const char *)&now + counter, sizeof(to));
+	memcpy(&from, (const char *)&counted_from + counter, sizeof(from));
+	return (long)(to - from);
+}
+
+void row_expect_number(long got, long expected, const char *what)
+{
+	if (got != expected)
+		row_fail("%s: %ld, expected %ld", what, got, expected);
+}
+
+void row_expect_verdict(int got, int expected, const char *whose)
+{
+	if (got != expected)
+		row_fail("%s: verdict is %d, expected %d", whose, got, expected);
+}
+
 int row_finish(void)
 {
 	printf("1..%d\n", number);

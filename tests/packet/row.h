@@ -4,6 +4,7 @@
 #define BPF_PORTMAP_TESTS_ROW_H
 
 #include <netinet/in.h>
+#include <stddef.h>
 
 #include "fixture.h"
 
@@ -128,6 +129,15 @@ void row_run_all(const struct row *rows, size_t count);
 void row_begin(const char *says);
 void row_fail(const char *why, ...) __attribute__((format(printf, 1, 2)));
 void row_end(void);
+
+/* The same with the tables checked at the end, and the counters counted from the beginning. */
+void row_begin_counting(const char *says);
+void row_end_checked(void);
+long row_counted(size_t counter);
+#define COUNTED(name) row_counted(offsetof(struct counters, name))
+
+void row_expect_number(long got, long expected, const char *what);
+void row_expect_verdict(int got, int expected, const char *whose);
 
 /* What the program last chose where a row says CHOSEN. */
 int row_chosen(void);

@@ -12,38 +12,10 @@
 #define DEAD 8000 /* seconds: longer than any connection lives */
 #define PORTS 4096
 
-static struct counters before, now;
-
-#define COUNTED(name) (fixture_read_counters(&now), (long)(now.name - before.name))
-
-static void begin_row(const char *says)
-{
-	row_begin(says);
-	fixture_read_counters(&before);
-}
-
-static void end_row(void)
-{
-	records_check();
-	row_end();
-}
-
 static void start_afresh(void)
 {
 	host_close_sockets();
 	fixture_reset();
-}
-
-static void expect_verdict(int got, int expected, const char *whose)
-{
-	if (got != expected)
-		row_fail("%s: verdict is %d, expected %d", whose, got, expected);
-}
-
-static void expect_number(long got, long expected, const char *what)
-{
-	if (got != expected)
-		row_fail("%s: %ld, expected %ld", what, got, expected);
 }
 
 /* Addresses and ports of the nth client of a crowd */
@@ -112,7 +84,7 @@ static void begin_from(const char *client, int port)
 {
 	const struct packet answer = TCP(v4_container_one, 80, client, port, SYN | ACK);
 
-	expect_verdict(send_from(client, 8080, port, SYN), TC_ACT_UNSPEC, "a SYN");
+	row_expect_verdict(send_from(client, 8080, port, SYN), TC_ACT_UNSPEC, "a SYN");
 	row_send(TO_UPLINK, UPLINK, &answer);
 }
 
@@ -174,14 +146,15 @@ static void hosts_in_full_table(void)
 	const struct packet ask = UDP(v4_host, 8080, v4_server, 53);
 	const struct packet answer = UDP(v4_server, 53, v4_host, 8080);
 
-	begin_row("[i08] but lets the host's own pass half-open");
+	row_begin_counting("[i08] but lets the host's own pass half-open");
 	host_bind_udp(v4_host, 8080);
 	for (int i = 0; i < 3; i++) {
 		row_send_of_host(TO_UPLINK, UPLINK, &ask);
-		expect_verdict(row_send(FROM_UPLINK, UPLINK, &answer), TC_ACT_UNSPEC, "an answer");
+		row_expect_verdict(row_send(FROM_UPLINK, UPLINK, &answer), TC_ACT_UNSPEC,
+				   "an answer");
 	}
-	expect_number(COUNTED(drop_table_full), 0, "drop_table_full");
-	end_row();
+	row_expect_number(COUNTED(drop_table_full), 0, "drop_table_full");
+	row_end_checked();
 }
 
 static void direct_in_full_table(void)
@@ -189,15 +162,17 @@ static void direct_in_full_table(void)
 	const struct packet ask = UDP(v4_client, 5000, v4_container_one, 53);
 	const struct packet answer = UDP(v4_container_one, 53, v4_client, 5000);
 
-	begin_row("and what is not translated");
+	row_begin_counting("and what is not translated");
 	for (int i = 0; i < 3; i++) {
-		expect_verdict(row_send(FROM_UPLINK, UPLINK, &ask), TC_ACT_UNSPEC, "a question");
+		row_expect_verdict(row_send(FROM_UPLINK, UPLINK, &ask), TC_ACT_UNSPEC,
+				   "a question");
 		row_send(TO_CONTAINER, BRIDGE, &ask);
-		expect_verdict(row_send(TO_UPLINK, UPLINK, &answer), TC_ACT_UNSPEC, "an answer");
+		row_expect_verdict(row_send(TO_UPLINK, UPLINK, &answer), TC_ACT_UNSPEC,
+				   "an answer");
 	}
-	expect_number(COUNTED(drop_table_full), 0, "drop_table_full");
-	expect_number(COUNTED(flow_masquerade), 0, "flow_masquerade");
-	end_row();
+	row_expect_number(COUNTED(drop_table_full), 0, "drop_table_full");
+	row_expect_number(COUNTED(flow_masquerade), 0, "flow_masquerade");
+	row_end_checked();
 }
 
 /* For one who is refused all places of a table as small as this are looked at. */
@@ -207,33 +182,35 @@ static void place_of_ended(void)
 {
 	int refused = 0;
 
-	begin_row("where an old one has ended, the refused one gets its place when it tries again");
+	row_begin_counting(
+		"where an old one has ended, the refused one gets its place when it tries again");
 	put_nth(TWO, PLACES / 3, ESTABLISHED(.idle = DEAD));
 	fixture_wait_for_next_second();
 	while (send_to(8080, 40000, ACK) != TC_ACT_UNSPEC && refused <= REFUSALS_A_ROUND)
 		refused++;
 	if (refused > REFUSALS_A_ROUND)
 		row_fail("it is refused %d times", refused);
-	expect_number(COUNTED(flow_promoted), 1, "flow_promoted");
-	expect_number(fixture_share_of(TWO).in, PLACES - 1, "connections of two");
-	expect_number(fixture_usage().assured, PLACES, "all connections");
-	end_row();
+	row_expect_number(COUNTED(flow_promoted), 1, "flow_promoted");
+	row_expect_number(fixture_share_of(TWO).in, PLACES - 1, "connections of two");
+	row_expect_number(fixture_usage().assured, PLACES, "all connections");
+	row_end_checked();
 }
 
 static void full_table(void)
 {
 	fill_table(ESTABLISHED());
-	begin_row("a full table refuses the packet that answers a connection, and counts it");
-	expect_verdict(connect_to_one(40000), TC_ACT_SHOT, "the third packet");
-	expect_number(COUNTED(drop_table_full), 1, "drop_table_full");
-	end_row();
+	row_begin_counting(
+		"a full table refuses the packet that answers a connection, and counts it");
+	row_expect_verdict(connect_to_one(40000), TC_ACT_SHOT, "the third packet");
+	row_expect_number(COUNTED(drop_table_full), 1, "drop_table_full");
+	row_end_checked();
 
-	begin_row("and keeps every one that it has");
+	row_begin_counting("and keeps every one that it has");
 	for (int nth = 0; nth < PLACES; nth += 7)
-		expect_verdict(crowd_goes_on(nth), TC_ACT_UNSPEC, "an old one");
-	expect_number(COUNTED(flow_mapping), 0, "flow_mapping");
-	expect_number(fixture_usage().assured, PLACES, "all connections");
-	end_row();
+		row_expect_verdict(crowd_goes_on(nth), TC_ACT_UNSPEC, "an old one");
+	row_expect_number(COUNTED(flow_mapping), 0, "flow_mapping");
+	row_expect_number(fixture_usage().assured, PLACES, "all connections");
+	row_end_checked();
 
 	hosts_in_full_table();
 	direct_in_full_table();
@@ -249,38 +226,40 @@ static void nearly_full_table(void)
 	srandom(7);
 	for (int nth = 0; nth < PLACES; nth++)
 		put_nth(TWO, nth, ESTABLISHED(.idle = random() % 100 < 5 ? DEAD : 0));
-	begin_row("a table of which 95 % are alive refuses next to nobody");
+	row_begin_counting("a table of which 95 % are alive refuses next to nobody");
 	for (int i = 0; i < 4 * PLACES / 100; i++)
 		refused += connect_to_one(20000 + i) != TC_ACT_UNSPEC;
 	if (refused > 2)
 		row_fail("%d of %d are refused", refused, 4 * PLACES / 100);
-	expect_number(fixture_share_of(ONE).in, 4 * PLACES / 100 - refused, "connections of one");
-	end_row();
+	row_expect_number(fixture_share_of(ONE).in, 4 * PLACES / 100 - refused,
+			  "connections of one");
+	row_end_checked();
 }
 
 /* Is there room for a newcomer, where all that there is is like that? */
 static void check_room(const char *says, struct entry like, bool room)
 {
 	fill_table(like);
-	begin_row(says);
-	expect_verdict(connect_to_one(40000), room ? TC_ACT_UNSPEC : TC_ACT_SHOT, "the newcomer");
-	expect_number(COUNTED(drop_table_full), !room, "drop_table_full");
-	end_row();
+	row_begin_counting(says);
+	row_expect_verdict(connect_to_one(40000), room ? TC_ACT_UNSPEC : TC_ACT_SHOT,
+			   "the newcomer");
+	row_expect_number(COUNTED(drop_table_full), !room, "drop_table_full");
+	row_end_checked();
 }
 
 static void who_gives_way(void)
 {
 	check_room("closed ones give way at once, where there is no other room",
 		   ASSURED(STATE_CLOSING), true);
-	begin_row("and count no more");
-	expect_number(fixture_usage().assured, 1, "all connections");
-	expect_number(fixture_share_of(TWO).in, 0, "connections of two");
-	end_row();
-	begin_row("but are there for late segments, where nobody has taken their place");
-	expect_verdict(crowd_goes_on(PLACES / 2), TC_ACT_UNSPEC, "a late ACK");
-	expect_number(COUNTED(rewritten_destination), 1, "rewritten_destination");
-	expect_number(COUNTED(flow_mapping), 0, "flow_mapping");
-	end_row();
+	row_begin_counting("and count no more");
+	row_expect_number(fixture_usage().assured, 1, "all connections");
+	row_expect_number(fixture_share_of(TWO).in, 0, "connections of two");
+	row_end_checked();
+	row_begin_counting("but are there for late segments, where nobody has taken their place");
+	row_expect_verdict(crowd_goes_on(PLACES / 2), TC_ACT_UNSPEC, "a late ACK");
+	row_expect_number(COUNTED(rewritten_destination), 1, "rewritten_destination");
+	row_expect_number(COUNTED(flow_mapping), 0, "flow_mapping");
+	row_end_checked();
 	check_room("what has been dead for half a day is as dead", ESTABLISHED(.idle = 12 * 3600),
 		   true);
 	check_room("half-closed ones keep their places for two minutes",
@@ -310,12 +289,12 @@ static void without_pressure(void)
 		alive += 2;
 	}
 	alive = (int)fixture_share_of(TWO).in;
-	begin_row("while there is room nobody gives way");
+	row_begin_counting("while there is room nobody gives way");
 	for (int i = 0; i < 500; i++)
 		refused += connect_to_one(20000 + i) != TC_ACT_UNSPEC;
-	expect_number(refused, 0, "refused");
-	expect_number(fixture_share_of(TWO).in, alive, "connections of two");
-	end_row();
+	row_expect_number(refused, 0, "refused");
+	row_expect_number(fixture_share_of(TWO).in, alive, "connections of two");
+	row_end_checked();
 }
 
 static void limit_of_one(void)
@@ -327,40 +306,41 @@ static void limit_of_one(void)
 
 	start_afresh();
 	fixture_set_policy(ONE, (struct policy){.max_flows = 3});
-	begin_row("[T32] a container has as many as it may have, both ways together");
-	expect_verdict(connect_to_one(1000), TC_ACT_UNSPEC, "the first");
-	expect_verdict(connect_to_one(1001), TC_ACT_UNSPEC, "the second");
-	expect_verdict(connect_from_one(25000), TC_ACT_UNSPEC, "the third, which it begins");
-	expect_number(fixture_share_of(ONE).in, 2, "that others began");
-	expect_number(fixture_share_of(ONE).out, 1, "that it began");
-	end_row();
+	row_begin_counting("[T32] a container has as many as it may have, both ways together");
+	row_expect_verdict(connect_to_one(1000), TC_ACT_UNSPEC, "the first");
+	row_expect_verdict(connect_to_one(1001), TC_ACT_UNSPEC, "the second");
+	row_expect_verdict(connect_from_one(25000), TC_ACT_UNSPEC, "the third, which it begins");
+	row_expect_number(fixture_share_of(ONE).in, 2, "that others began");
+	row_expect_number(fixture_share_of(ONE).out, 1, "that it began");
+	row_end_checked();
 
-	begin_row("[T32] the next that begins is refused, through a mapping or masqueraded");
-	expect_verdict(send_to(8080, 1003, SYN), TC_ACT_SHOT, "a mapped one");
-	expect_verdict(row_send(TO_UPLINK, UPLINK, &ask), TC_ACT_SHOT, "a masqueraded one");
-	expect_number(COUNTED(drop_flow_limit), 2, "drop_flow_limit");
-	end_row();
+	row_begin_counting(
+		"[T32] the next that begins is refused, through a mapping or masqueraded");
+	row_expect_verdict(send_to(8080, 1003, SYN), TC_ACT_SHOT, "a mapped one");
+	row_expect_verdict(row_send(TO_UPLINK, UPLINK, &ask), TC_ACT_SHOT, "a masqueraded one");
+	row_expect_number(COUNTED(drop_flow_limit), 2, "drop_flow_limit");
+	row_end_checked();
 
-	begin_row("[T32] what it has goes on");
+	row_begin_counting("[T32] what it has goes on");
 	for (int i = 0; i < 2; i++)
-		expect_verdict(send_to(8080, 1000, ACK), TC_ACT_UNSPEC, "an old one");
-	expect_number(COUNTED(flow_mapping), 0, "flow_mapping");
-	end_row();
+		row_expect_verdict(send_to(8080, 1000, ACK), TC_ACT_UNSPEC, "an old one");
+	row_expect_number(COUNTED(flow_mapping), 0, "flow_mapping");
+	row_end_checked();
 
-	begin_row("[T32] who reaches it by its own address is not refused");
+	row_begin_counting("[T32] who reaches it by its own address is not refused");
 	for (int i = 0; i < 3; i++) {
-		expect_verdict(row_send(FROM_UPLINK, UPLINK, &direct), TC_ACT_UNSPEC, "direct");
+		row_expect_verdict(row_send(FROM_UPLINK, UPLINK, &direct), TC_ACT_UNSPEC, "direct");
 		row_send(TO_CONTAINER, BRIDGE, &direct);
 		row_send(TO_UPLINK, UPLINK, &answer);
 	}
-	expect_verdict(row_send(FROM_CONTAINER, VETH_TWO, &neighbour), TC_ACT_UNSPEC,
-		       "a neighbour");
-	expect_number(COUNTED(drop_flow_limit), 0, "drop_flow_limit");
-	end_row();
+	row_expect_verdict(row_send(FROM_CONTAINER, VETH_TWO, &neighbour), TC_ACT_UNSPEC,
+			   "a neighbour");
+	row_expect_number(COUNTED(drop_flow_limit), 0, "drop_flow_limit");
+	row_end_checked();
 
-	begin_row("[T32] other containers may begin some");
-	expect_verdict(send_to(7070, 1004, SYN), TC_ACT_UNSPEC, "another container's");
-	end_row();
+	row_begin_counting("[T32] other containers may begin some");
+	row_expect_verdict(send_to(7070, 1004, SYN), TC_ACT_UNSPEC, "another container's");
+	row_end_checked();
 }
 
 static void limit_to_one(void)
@@ -382,16 +362,16 @@ static void dead_of_one(void)
 {
 	int refused = 0;
 
-	begin_row("[T32] and counts no more when it is dead, and some were refused");
+	row_begin_counting("[T32] and counts no more when it is dead, and some were refused");
 	fixture_age_flows(125);
 	fixture_wait_for_next_second();
 	while (send_to(8080, 1001, SYN) != TC_ACT_UNSPEC && refused <= REFUSALS_A_ROUND)
 		refused++;
 	if (refused == 0 || refused > REFUSALS_A_ROUND)
 		row_fail("it is refused %d times", refused);
-	expect_number(fixture_share_of(ONE).in, 0, "connections of one");
-	expect_verdict(connect_to_one(1002), TC_ACT_UNSPEC, "another");
-	end_row();
+	row_expect_number(fixture_share_of(ONE).in, 0, "connections of one");
+	row_expect_verdict(connect_to_one(1002), TC_ACT_UNSPEC, "another");
+	row_end_checked();
 }
 
 /* Such a one is protected for hours, until one side closes. */
@@ -403,24 +383,25 @@ static void limit_of_half_open(void)
 {
 	limit_to_one();
 	begin_from(v4_client, 1001);
-	begin_row("[T32] nor may a half-open one be answered beyond the limit");
-	expect_verdict(connect_to_one(1000), TC_ACT_UNSPEC, "the first");
-	expect_verdict(send_to(8080, 1001, ACK), TC_ACT_SHOT, "the second");
-	expect_number(COUNTED(drop_flow_limit), 1, "drop_flow_limit");
-	end_row();
+	row_begin_counting("[T32] nor may a half-open one be answered beyond the limit");
+	row_expect_verdict(connect_to_one(1000), TC_ACT_UNSPEC, "the first");
+	row_expect_verdict(send_to(8080, 1001, ACK), TC_ACT_SHOT, "the second");
+	row_expect_number(COUNTED(drop_flow_limit), 1, "drop_flow_limit");
+	row_end_checked();
 
-	begin_row("[T32] a closed one counts no more: connections come and go by the thousand");
+	row_begin_counting(
+		"[T32] a closed one counts no more: connections come and go by the thousand");
 	close_first();
-	expect_number(fixture_share_of(ONE).in, 0, "connections of one");
-	expect_verdict(send_to(8080, 1001, ACK), TC_ACT_UNSPEC, "the second again");
-	end_row();
+	row_expect_number(fixture_share_of(ONE).in, 0, "connections of one");
+	row_expect_verdict(send_to(8080, 1001, ACK), TC_ACT_UNSPEC, "the second again");
+	row_end_checked();
 
 	limit_to_one();
-	begin_row("[T32] one that stands half-closed does");
+	row_begin_counting("[T32] one that stands half-closed does");
 	fixture_put(&with_data);
 	send_to(8080, 1000, FIN | ACK);
-	expect_verdict(send_to(8080, 1001, SYN), TC_ACT_SHOT, "the second");
-	end_row();
+	row_expect_verdict(send_to(8080, 1001, SYN), TC_ACT_SHOT, "the second");
+	row_end_checked();
 
 	dead_of_one();
 }
@@ -429,34 +410,34 @@ static void limit_of_half_open(void)
 static void limit_of_renewed(void)
 {
 	start_afresh();
-	begin_row("a container added anew begins at none");
-	expect_verdict(connect_to_one(1000), TC_ACT_UNSPEC, "before");
-	expect_verdict(connect_to_one(1001), TC_ACT_UNSPEC, "another before");
+	row_begin_counting("a container added anew begins at none");
+	row_expect_verdict(connect_to_one(1000), TC_ACT_UNSPEC, "before");
+	row_expect_verdict(connect_to_one(1001), TC_ACT_UNSPEC, "another before");
 	fixture_renew(ONE);
 	fixture_map_port(IPPROTO_TCP, "0.0.0.0", 8080, v4_container_one, 80, ONE);
 	fixture_set_endpoint(v4_container_one, ONE, 16, true);
-	expect_verdict(connect_to_one(1000), TC_ACT_UNSPEC, "after");
-	expect_number(fixture_share_of(ONE).in, 1, "connections of one");
-	end_row();
+	row_expect_verdict(connect_to_one(1000), TC_ACT_UNSPEC, "after");
+	row_expect_number(fixture_share_of(ONE).in, 1, "connections of one");
+	row_end_checked();
 }
 
 /* One of container one's; clients enough, that none of them has too many. */
 static void one_takes_half(void)
 {
 	start_afresh();
-	begin_row("[T32] one hog leaves half of the table to the next");
+	row_begin_counting("[T32] one hog leaves half of the table to the next");
 	put_crowd(ONE, PLACES / 2 - 2, ESTABLISHED());
 	for (int i = 0; i < 2; i++)
-		expect_verdict(connect_to_one(1000 + i), TC_ACT_UNSPEC, "one of its half");
-	expect_verdict(send_to(8080, 1002, SYN), TC_ACT_SHOT, "one more");
-	expect_number(COUNTED(drop_flow_limit), 1, "drop_flow_limit");
-	expect_number(fixture_usage().hogs, 1, "hogs");
-	end_row();
+		row_expect_verdict(connect_to_one(1000 + i), TC_ACT_UNSPEC, "one of its half");
+	row_expect_verdict(send_to(8080, 1002, SYN), TC_ACT_SHOT, "one more");
+	row_expect_number(COUNTED(drop_flow_limit), 1, "drop_flow_limit");
+	row_expect_number(fixture_usage().hogs, 1, "hogs");
+	row_end_checked();
 
-	begin_row("[T32] what it begins itself is another account");
-	expect_verdict(connect_from_one(25000), TC_ACT_UNSPEC, "its own");
-	expect_number(fixture_share_of(ONE).out, 1, "that it began");
-	end_row();
+	row_begin_counting("[T32] what it begins itself is another account");
+	row_expect_verdict(connect_from_one(25000), TC_ACT_UNSPEC, "its own");
+	row_expect_number(fixture_share_of(ONE).out, 1, "that it began");
+	row_end_checked();
 }
 
 /* Two has 1/3 of what is not the first one's by now, and a third hog a quarter of all. */
@@ -464,39 +445,39 @@ static void others_take_their_parts(void)
 {
 	int taken = PLACES / 2 + 1, part = PLACES - PLACES / 3 - taken;
 
-	begin_row("[T32] two hogs leave a third");
+	row_begin_counting("[T32] two hogs leave a third");
 	put_crowd(QUIET, part - 1, ESTABLISHED());
-	expect_verdict(connect_to(QUIET, 1000), TC_ACT_UNSPEC, "the last of its part");
-	expect_number(fixture_usage().hogs, 2, "hogs");
-	expect_verdict(send_to(7070, 1001, SYN), TC_ACT_SHOT, "one more");
-	end_row();
+	row_expect_verdict(connect_to(QUIET, 1000), TC_ACT_UNSPEC, "the last of its part");
+	row_expect_number(fixture_usage().hogs, 2, "hogs");
+	row_expect_verdict(send_to(7070, 1001, SYN), TC_ACT_SHOT, "one more");
+	row_end_checked();
 
-	begin_row("[T32] three hogs leave a quarter");
+	row_begin_counting("[T32] three hogs leave a quarter");
 	taken += part;
 	part = PLACES - PLACES / 4 - taken;
 	put_crowd(TWO, part - 1, ESTABLISHED());
-	expect_number(fixture_usage().hogs, 3, "hogs");
+	row_expect_number(fixture_usage().hogs, 3, "hogs");
 	put_nth(TWO, part, ESTABLISHED());
-	expect_verdict(
+	row_expect_verdict(
 		row_send(FROM_UPLINK, UPLINK,
 			 &(const struct packet)TCP(v4_client, 1001, v4_host_other, 9090, SYN)),
 		TC_ACT_SHOT, "one more");
-	end_row();
+	row_end_checked();
 
-	begin_row("[T32] who has little is refused by none of them");
+	row_begin_counting("[T32] who has little is refused by none of them");
 	for (int i = 0; i < 200; i++)
-		expect_verdict(connect_to(ROUTED, 1000 + i), TC_ACT_UNSPEC, "a small one's");
-	expect_number(fixture_share_of(ROUTED).in, 200, "connections of the small one");
-	expect_number(fixture_usage().hogs, 3, "hogs");
-	end_row();
+		row_expect_verdict(connect_to(ROUTED, 1000 + i), TC_ACT_UNSPEC, "a small one's");
+	row_expect_number(fixture_share_of(ROUTED).in, 200, "connections of the small one");
+	row_expect_number(fixture_usage().hogs, 3, "hogs");
+	row_end_checked();
 }
 
 static void hogs_become_none(void)
 {
-	begin_row("[T32] a hog whose connections close is none any more");
+	row_begin_counting("[T32] a hog whose connections close is none any more");
 	for (int nth = 0; nth < PLACES / 2 - HOG; nth++)
 		put_nth(ONE, nth, ASSURED(STATE_CLOSING));
-	expect_number(fixture_usage().hogs, 3, "hogs");
+	row_expect_number(fixture_usage().hogs, 3, "hogs");
 	for (int nth = PLACES / 2 - HOG; nth < PLACES / 2 - HOG + 3; nth++) {
 		const struct packet theirs = TCP(crowd_address(nth), crowd_port(nth), v4_host, 8080,
 						 FIN | ACK),
@@ -508,8 +489,8 @@ static void hogs_become_none(void)
 		row_send(FROM_UPLINK, UPLINK, &theirs);
 		row_send(TO_UPLINK, UPLINK, &ours);
 	}
-	expect_number(fixture_usage().hogs, 2, "hogs");
-	end_row();
+	row_expect_number(fixture_usage().hogs, 2, "hogs");
+	row_end_checked();
 }
 
 static void share_of_client(void)
@@ -524,19 +505,19 @@ static void share_of_client(void)
 		record.peer_port = record.outside_port = 1024 + i;
 		fixture_put(&record);
 	}
-	begin_row("[T32] one client has half of what a container can have");
-	expect_verdict(connect_to_one(40000), TC_ACT_UNSPEC, "the last of its share");
-	expect_verdict(send_to(8080, 40001, SYN), TC_ACT_SHOT, "one more");
-	expect_number(COUNTED(drop_flow_limit), 1, "drop_flow_limit");
-	end_row();
+	row_begin_counting("[T32] one client has half of what a container can have");
+	row_expect_verdict(connect_to_one(40000), TC_ACT_UNSPEC, "the last of its share");
+	row_expect_verdict(send_to(8080, 40001, SYN), TC_ACT_SHOT, "one more");
+	row_expect_number(COUNTED(drop_flow_limit), 1, "drop_flow_limit");
+	row_end_checked();
 
-	begin_row("[T32] and closes the port for nobody else");
-	expect_verdict(connect_from(v4_client_other, 40001), TC_ACT_UNSPEC, "another client");
-	end_row();
+	row_begin_counting("[T32] and closes the port for nobody else");
+	row_expect_verdict(connect_from(v4_client_other, 40001), TC_ACT_UNSPEC, "another client");
+	row_end_checked();
 
-	begin_row("[T32] nor another container's port for itself");
-	expect_verdict(connect_to(QUIET, 40001), TC_ACT_UNSPEC, "another container's");
-	end_row();
+	row_begin_counting("[T32] nor another container's port for itself");
+	row_expect_verdict(connect_to(QUIET, 40001), TC_ACT_UNSPEC, "another container's");
+	row_end_checked();
 }
 
 static int ask_over_ipv6(const char *client)
@@ -558,17 +539,18 @@ static void share_of_network(void)
 		snprintf(client, sizeof(client), "2001:db8:99::1:%x", i);
 		fixture_put(&record);
 	}
-	begin_row("[T32] over IPv6 a client is who has a /64");
-	expect_verdict(ask_over_ipv6(v6_client), TC_ACT_SHOT, "an address of its network");
-	expect_verdict(ask_over_ipv6("2001:db8:9a::7"), TC_ACT_UNSPEC, "one of another");
-	end_row();
+	row_begin_counting("[T32] over IPv6 a client is who has a /64");
+	row_expect_verdict(ask_over_ipv6(v6_client), TC_ACT_SHOT, "an address of its network");
+	row_expect_verdict(ask_over_ipv6("2001:db8:9a::7"), TC_ACT_UNSPEC, "one of another");
+	row_end_checked();
 }
 
 /* Finding 2: a hostile container pings another one's own address. */
 static void charged_to_beginner(void)
 {
 	start_afresh();
-	begin_row("who reaches another container by its own address has that on its own account");
+	row_begin_counting(
+		"who reaches another container by its own address has that on its own account");
 	for (int id = 1; id <= HOG + 100; id++) {
 		const struct packet ping =
 			PING4(v4_container_two, v4_container_one, id, .to_mac = MAC_CONTAINER_ONE);
@@ -579,11 +561,11 @@ static void charged_to_beginner(void)
 		row_send(FROM_CONTAINER, VETH_ONE, &pong);
 		row_send(FROM_CONTAINER, VETH_TWO, &ping);
 	}
-	expect_number(fixture_share_of(TWO).out, HOG + 100, "that two began");
-	expect_number(fixture_share_of(TWO).in, 0, "that others began with two");
-	expect_number(fixture_share_of(ONE).in + fixture_share_of(ONE).out, 0, "of one");
-	expect_verdict(connect_to_one(40000), TC_ACT_UNSPEC, "a client of one");
-	end_row();
+	row_expect_number(fixture_share_of(TWO).out, HOG + 100, "that two began");
+	row_expect_number(fixture_share_of(TWO).in, 0, "that others began with two");
+	row_expect_number(fixture_share_of(ONE).in + fixture_share_of(ONE).out, 0, "of one");
+	row_expect_verdict(connect_to_one(40000), TC_ACT_UNSPEC, "a client of one");
+	row_end_checked();
 }
 
 /* Every fourth place of the ring is a small owner's. */
@@ -594,16 +576,18 @@ static void half_open_flood(void)
 	start_afresh();
 	for (int nth = 0; nth < RING; nth++)
 		put_nth(nth % 4 == 3 ? QUIET : ONE, nth, (struct entry){.table = NEW});
-	begin_row("of half-open ones those of the owner that has most are pushed out");
+	row_begin_counting("of half-open ones those of the owner that has most are pushed out");
 	for (int i = 0; i < newcomers; i++)
 		send_to(8080, 1000 + i, SYN);
-	expect_number(COUNTED(flow_pushed_out), newcomers, "flow_pushed_out");
-	expect_number(COUNTED(flow_mapping), newcomers, "flow_mapping");
-	expect_number(fixture_share_of(QUIET).half_open, RING / 4, "half-open ones of the small");
-	expect_number(fixture_share_of(ONE).half_open, RING - RING / 4, "of the flooded");
-	end_row();
+	row_expect_number(COUNTED(flow_pushed_out), newcomers, "flow_pushed_out");
+	row_expect_number(COUNTED(flow_mapping), newcomers, "flow_mapping");
+	row_expect_number(fixture_share_of(QUIET).half_open, RING / 4,
+			  "half-open ones of the small");
+	row_expect_number(fixture_share_of(ONE).half_open, RING - RING / 4, "of the flooded");
+	row_end_checked();
 
-	begin_row("so that one of another container is answered in the middle of the flood");
+	row_begin_counting(
+		"so that one of another container is answered in the middle of the flood");
 	for (int i = 0; i < 20; i++) {
 		send_to(7070, 60000 + i, SYN);
 		for (int forged = 0; forged < 50; forged++)
@@ -613,8 +597,8 @@ static void half_open_flood(void)
 						   SYN | ACK));
 		send_to(7070, 60000 + i, ACK);
 	}
-	expect_number(COUNTED(flow_promoted), 20, "flow_promoted");
-	end_row();
+	row_expect_number(COUNTED(flow_promoted), 20, "flow_promoted");
+	row_end_checked();
 }
 
 void table_rows(void)
