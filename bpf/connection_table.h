@@ -11,7 +11,7 @@
  * An assured one is pushed out by nobody. Its place is given away when it is dead, or closed: a
  * hand goes round over the places, as in the clock algorithm for pages, and stops at the first that
  * is free or can be freed. Closed connections are passed over at first, for late segments, and
- * taken where the next HAND_STEPS places have nothing else. `protected_until` spares the hand a
+ * taken where the next few places have nothing else. `protected_until` spares the hand a
  * look at the record.
  *
  * Every place that changes hands is taken by compare-and-exchange of its `id`, and every record
@@ -30,12 +30,12 @@
 /* The verifier walks through every turn of a loop: short ones, one inside the other and each in a
  * function of its own, are soon walked through. */
 #define HAND_STEPS 16
-#define HAND_ROUNDS 8
-#define FAR_ROUNDS 1024
-#define CLEANED 26 /* to the power of three: 17,576 live ones take about 0.1 ms */
-#define FEW_PART 64
-#define PRESSURE_PART 4         /* less than a quarter is free */
-#define PRESSURE_TICK 2         /* seconds: so often it is looked whether there is pressure now */
+#define HAND_ROUNDS 8   /* of HAND_STEPS: a newcomer looks at so many places */
+#define FAR_ROUNDS 1024 /* the same, where the count of connections says that there is room */
+#define CLEANED 26      /* to the power of three: 17,576 live ones take about 0.1 ms */
+#define FEW_PART 64     /* few places are free: less than this part */
+#define PRESSURE_PART 4 /* less than a quarter is free */
+#define PRESSURE_TICK 2 /* seconds: so often it is looked whether there is pressure now */
 #define PRESSURE_SECONDS_TCP 60 /* TCP that has never carried data */
 
 const volatile __u32 half_open_places = MIN_HALF_OPEN; /* less place 0; the loader writes it */
@@ -73,7 +73,8 @@ INLINE struct assured *assured_at(__u32 number)
 	return number ? bpf_map_lookup_elem(&assured, &number) : NULL;
 }
 
-/* A place of the ring is taken from this connection. False: it had gone already. */
+/* Takes a place of the ring away from the connection with this id. False: it had left it already.
+ */
 INLINE bool half_open_leave(struct half_open *place, __u32 id, __u32 to)
 {
 	__u32 slot = place->slot;
@@ -185,7 +186,7 @@ GLOBAL_FUNCTION bool half_open_take(void)
 	return true;
 }
 
-/* The record stands: the place is its own. */
+/* The record is in the table: the place becomes the connection's. */
 INLINE void half_open_settle(struct half_open *place, const struct draft *draft)
 {
 	struct share *share = share_of(&draft->connection.owner);
@@ -325,7 +326,7 @@ INLINE void assured_free(__u32 number)
 		__sync_lock_test_and_set(&place->id, PLACE_FREE);
 }
 
-/* Ten times a second it is one program's turn. */
+/* True for one program ten times a second, of all that ask. */
 INLINE bool usage_tick(__u32 *last)
 {
 	__u32 now = bpf_ktime_get_coarse_ns() / (NSEC_PER_SEC / 10), before = *last;
@@ -426,7 +427,7 @@ INLINE void assured_fill(struct assured *place, const struct connection_key *key
 	__sync_lock_test_and_set(&place->id, connection->id);
 }
 
-/* Less is left to it than was when it was protected last. */
+/* The connection has less time left than when its place was protected last. */
 INLINE void assured_expose(const struct connection *connection, __u32 until)
 {
 	struct assured *place = assured_at(connection->place);
@@ -435,7 +436,7 @@ INLINE void assured_expose(const struct connection *connection, __u32 until)
 		place->protected_until = until;
 }
 
-/* It has closed: it counts no more, and the hand may look at it. */
+/* A connection that has closed counts no more, and the hand may take its place. */
 INLINE void connection_close(const struct connection_key *key, struct connection *connection,
 			     __u32 now)
 {

@@ -15,11 +15,11 @@
 /* A packet's connection */
 struct found {
 	struct connection_key *key; /* in a map */
-	struct connection
-		*connection; /* NULL: none; it lies in a map, and may become another one */
-	__u32 id;            /* its id, when it was found */
-	enum way way;        /* that the packet goes */
-	__u32 now;           /* CLOCK_MONOTONIC, seconds */
+	/* In a map, where another one may take its place at any time; NULL: there is none */
+	struct connection *connection;
+	__u32 id;     /* of the connection, when it was found */
+	enum way way; /* that the packet goes */
+	__u32 now;    /* CLOCK_MONOTONIC, seconds */
 };
 
 /* Whether the memory is still that connection's. */
@@ -76,7 +76,7 @@ INLINE struct connection *connection_of(const struct tuple *tuple, enum way way)
 	return connection_find(&scratch->other);
 }
 
-/* Puts back what an alias that is lost was. */
+/* Makes the alias anew that the connection has lost. */
 INLINE bool connection_restore_alias(struct scratch *scratch, const struct connection_key *key,
 				     const struct connection *connection)
 {
@@ -179,7 +179,7 @@ INLINE enum verdict connection_use(struct found *found, const struct packet *pac
 	return VERDICT_TRANSLATE;
 }
 
-/* The verdict about a packet that begins a connection, whose record is `begun`. */
+/* The verdict about a packet that begins a connection. */
 INLINE enum verdict verdict_of_claim(enum claim claim)
 {
 	switch (claim) {

@@ -2,14 +2,14 @@
 /*
  * shares.h - how much of the table each owner, and each client of an owner, may have.
  *
- * Who has little is refused only where nothing is left. A hog, that is who has a sixteenth of the
- * table or more, may take more while more than 1/(n+1) of the table is free, n being the number of
- * hogs: so that n of them leave that much to the next one. What others begin towards a container
+ * An owner with few connections is refused only where no place is left. One that has a sixteenth of
+ * the table or more, a hog, may take more while more than 1/(n+1) of the table is free, n being the
+ * number of hogs: n of them leave that much to the next one. What others begin towards a container
  * and what it begins itself are two accounts, so that neither closes the other. Of one owner's
  * connections one client may have half of what a hog can reach.
  *
- * Counted is what is assured and not closed. Whose count goes up and down is told by STATE_COUNTED,
- * which exactly one program sets and one clears.
+ * Connections count that are assured and not closed. STATE_COUNTED says which: exactly one program
+ * sets it and counts up, and one clears it and counts down.
  */
 #ifndef BPF_PORTMAP_SHARES_H
 #define BPF_PORTMAP_SHARES_H
@@ -62,7 +62,8 @@ INLINE __u64 share_salt(void)
 	return settings ? settings->port_seed : 0;
 }
 
-/* What clients share by chance nobody can choose. A host has a whole /64 of IPv6. */
+/* The count of a client. Two clients may have the same one by chance, but nobody can bring that
+ * about, for the hash is salted. A client has a whole /64 of IPv6. */
 INLINE __u32 *share_of_client(const struct owner *owner, const __u8 *client)
 {
 	const __u64 *halves = address_halves(client);
@@ -129,7 +130,7 @@ INLINE void share_change(__u32 *mine, __u32 *hogs, __s32 by)
 		__sync_fetch_and_add(hogs, by);
 }
 
-/* The counts alone. */
+/* Changes the counts; STATE_COUNTED is the caller's. */
 GLOBAL_FUNCTION int share_add(const struct connection_key *key, const struct connection *connection,
 			      __s32 by)
 {
