@@ -84,7 +84,7 @@ ask_from() {
 	nsenter --net=/proc/"$(podman_pid "$name")"/ns/net "$peer" ask "$@" 2>&1
 }
 
-listens() { nsenter --net=/proc/"$1"/ns/net ss -Hln "--$2" "sport = $3" | grep -q .; }
+listens() { nsenter --net=/proc/"$1"/ns/net ss -Hln "--$2" "sport = $3" | grep . >/dev/null; }
 
 podman_remove() { podman rm -f -t 0 "$1" >/dev/null || fail "podman rm $1"; }
 
@@ -240,7 +240,7 @@ test_podman_listeners() {
 	expect_contains "$(cat /run/said)" \
 		"taker (pid $(sed -n 's/^pid //p' /run/hold)) already holds host port 8081/tcp at 0.0.0.0: "
 	podman_run web tcp/80 --network web -p 8080:80
-	ss -Hlntp sport = 8080 | grep -q conmon || fail "conmon does not listen"
+	ss -Hlntp sport = 8080 | grep conmon >/dev/null || fail "conmon does not listen"
 	: >/run/said
 	podman network reload web >/dev/null || fail "podman network reload"
 	expect_equal '' "$(cat /run/said)" "what ADD says of the engine's own"

@@ -257,8 +257,8 @@ ppp_make() {
 ppp_settled() { ppp_up || ! kill -0 "$pppd" 2>/dev/null; }
 
 ppp_up() {
-	ip -4 -o address show dev ppp0 2>/dev/null | grep -q "$uplink4" &&
-		ip -n office -4 -o address show dev ppp0 2>/dev/null | grep -q "$office4"
+	ip -4 -o address show dev ppp0 2>/dev/null | grep "$uplink4" >/dev/null &&
+		ip -n office -4 -o address show dev ppp0 2>/dev/null | grep "$office4" >/dev/null
 }
 
 # a modem line, PPP by the real pppd, as uplink [T19]

@@ -186,7 +186,7 @@ map_counted() { bpftool -j map dump pinned "$1" | jq -r '.[0].formatted.value //
 	map(ltrimstr("0x")) | reverse | join("") | ascii_downcase | explode |
 	reduce .[] as $c (0; . * 16 + (if $c > 96 then $c - 87 else $c - 48 end)))'; }
 
-no_hooks_of_ours() { ! socket_hooks_show | grep -qv somebody; }
+no_hooks_of_ours() { ! socket_hooks_show | grep -v somebody >/dev/null; }
 
 # systemd's way: cgroup2 at /sys/fs/cgroup/unified beside version 1
 test_sockethooks_hybrid() {
