@@ -82,35 +82,32 @@ INLINE __u32 rewrite_difference(bool ipv4, const __u8 *old_address, const __u8 *
 	return sum + (sum >> 32);
 }
 
-/* The header checksum cancels the change of the address, so a COMPLETE sum stays valid. */
-INLINE long rewrite_ipv4(struct __sk_buff *skb, __u32 l3_offset, __u32 field, __be32 new,
-			 __u32 difference)
+/* A field of the IP header. IPv4's header checksum cancels the change, so a COMPLETE sum stays
+ * valid; over IPv6 it must be updated. */
+INLINE long rewrite_ip(const struct rewrite *to, __u32 field, const void *new, __u32 size,
+		       __u32 difference)
 {
-	void *ip = packet_linear(skb, l3_offset, sizeof(struct iphdr));
-	long error;
+	struct __sk_buff *skb = to->skb;
+	__u32 l3_offset = to->packet->l3_offset;
+	bool ipv4 = to->packet->ipv4;
+	void *ip = packet_linear(skb, l3_offset,
+				 ipv4 ? sizeof(struct iphdr) : sizeof(struct ipv6_header));
+	__u16 *checksum;
 
-	if (ip) {
-		__u16 *checksum = ip + IPV4_CHECKSUM;
-
-		*checksum = rewrite_sum(*checksum, difference);
-		*(__be32 *)(ip + field) = new;
-		return 0;
+	if (!ip) {
+		if (ipv4 && bpf_l3_csum_replace(skb, l3_offset + IPV4_CHECKSUM, 0, difference, 0))
+			return -1;
+		return bpf_skb_store_bytes(skb, l3_offset + field, new, size,
+					   ipv4 ? 0 : BPF_F_RECOMPUTE_CSUM);
 	}
-	error = bpf_l3_csum_replace(skb, l3_offset + IPV4_CHECKSUM, 0, difference, 0);
-	return error ?: bpf_skb_store_bytes(skb, l3_offset + field, &new, sizeof(new), 0);
-}
-
-/* Here nothing cancels the change, and a COMPLETE sum must be updated. */
-INLINE long rewrite_ipv6(struct __sk_buff *skb, __u32 offset, const __u8 *new_address,
-			 __u32 difference)
-{
-	__u64 *address = packet_linear(skb, offset, 16);
-
-	if (!address)
-		return bpf_skb_store_bytes(skb, offset, new_address, 16, BPF_F_RECOMPUTE_CSUM);
-	address[0] = address_halves(new_address)[0];
-	address[1] = address_halves(new_address)[1];
-	bpf_csum_update(skb, difference); /* an error if there is no such sum */
+	/* Not byte by byte */
+	__builtin_memcpy(__builtin_assume_aligned(ip + field, 4), __builtin_assume_aligned(new, 4),
+			 size);
+	checksum = ip + IPV4_CHECKSUM;
+	if (ipv4)
+		*checksum = rewrite_sum(*checksum, difference);
+	else
+		bpf_csum_update(skb, difference); /* an error if there is no such sum */
 	return 0;
 }
 
@@ -126,11 +123,9 @@ INLINE long rewrite_address(const struct rewrite *to, const __u8 *old, bool sour
 	    bpf_l4_csum_replace(to->skb, to->checksum, 0, difference, to->flags | BPF_F_PSEUDO_HDR))
 		return -1;
 	if (packet->ipv4)
-		return rewrite_ipv4(to->skb, packet->l3_offset,
-				    source ? IPV4_SOURCE : IPV4_DESTINATION, address_to_ipv4(new),
-				    difference);
-	return rewrite_ipv6(to->skb, packet->l3_offset + (source ? IPV6_SOURCE : IPV6_DESTINATION),
-			    new, difference);
+		return rewrite_ip(to, source ? IPV4_SOURCE : IPV4_DESTINATION, new + 12, 4,
+				  difference);
+	return rewrite_ip(to, source ? IPV6_SOURCE : IPV6_DESTINATION, new, 16, difference);
 }
 
 INLINE long rewrite_port(const struct rewrite *to, __u16 old_port, __u16 new_port, __u32 field)
@@ -224,38 +219,15 @@ GLOBAL_FUNCTION int rewrite_packet(struct __sk_buff *skb, const struct packet *p
 	return error ? -1 : 0;
 }
 
-INLINE long rewrite_ipv4_hop(struct __sk_buff *skb, const struct packet *packet)
+/* As a word of 16 bits has it, the time to live counts 256 and the hop limit 1. */
+INLINE long rewrite_hop_limit(struct __sk_buff *skb, const struct packet *packet)
 {
-	void *ip = packet_linear(skb, packet->l3_offset, sizeof(struct iphdr));
-	__u16 difference = ~bpf_htons(0x100);
-	__u32 l3_offset = packet->l3_offset;
-	__u8 new = packet->hop_limit - 1;
-	long error;
-
-	if (ip) {
-		__u16 *checksum = ip + IPV4_CHECKSUM;
-
-		*checksum = rewrite_sum(*checksum, difference);
-		*(__u8 *)(ip + IPV4_TIME_TO_LIVE) = new;
-		return 0;
-	}
-	error = bpf_l3_csum_replace(skb, l3_offset + IPV4_CHECKSUM, 0, difference, 0);
-	return error
-		       ?: bpf_skb_store_bytes(skb, l3_offset + IPV4_TIME_TO_LIVE, &new, sizeof(new),
-					      0);
-}
-
-INLINE long rewrite_ipv6_hop(struct __sk_buff *skb, const struct packet *packet)
-{
-	__u32 offset = packet->l3_offset + IPV6_HOP_LIMIT;
-	__u8 *hop_limit = packet_linear(skb, offset, sizeof(*hop_limit));
+	const struct rewrite to = {.skb = skb, .packet = packet};
 	__u8 new = packet->hop_limit - 1;
 
-	if (!hop_limit)
-		return bpf_skb_store_bytes(skb, offset, &new, sizeof(new), BPF_F_RECOMPUTE_CSUM);
-	*hop_limit = new;
-	bpf_csum_update(skb, (__u16)~bpf_htons(1)); /* in the low half of its word */
-	return 0;
+	if (packet->ipv4)
+		return rewrite_ip(&to, IPV4_TIME_TO_LIVE, &new, 1, (__u16)~bpf_htons(0x100));
+	return rewrite_ip(&to, IPV6_HOP_LIMIT, &new, 1, (__u16)~bpf_htons(1));
 }
 
 /* No checksum covers the MACs; a COMPLETE sum begins behind them. */
@@ -284,7 +256,7 @@ INLINE void rewrite_for_container(struct __sk_buff *skb)
 INLINE long rewrite_forwarded(struct __sk_buff *skb, const struct packet *packet,
 			      const struct translation *translation)
 {
-	long error = packet->ipv4 ? rewrite_ipv4_hop(skb, packet) : rewrite_ipv6_hop(skb, packet);
+	long error = rewrite_hop_limit(skb, packet);
 
 	return error ?: rewrite_macs(skb, translation->frame_destination);
 }
