@@ -19,7 +19,7 @@
 INLINE struct port_share *port_share_of(const struct connection_key *external,
 					const struct owner *owner)
 {
-	__u64 hash = hash_mix(share_salt(), (__u64)owner->generation << 32 | owner->slot);
+	__u64 hash = share_hash(owner);
 	__u32 place;
 
 	hash = hash_mix(hash, address_halves(external->outside)[0]);
@@ -90,21 +90,12 @@ INLINE void alias_draft(struct draft *draft)
 		draft->alias.owner = draft->connection.owner;
 }
 
-/* The identity that an alias leads to. */
-INLINE void alias_target(const struct connection_key *external, const struct alias *alias,
-			 struct connection_key *key)
+/* key: the alias's; becomes that of the connection which the alias leads to. */
+INLINE void alias_follow(const struct alias *alias, struct connection_key *key)
 {
 	address_copy(key->inside, alias->inside);
-	address_copy(key->outside, external->outside);
 	key->inside_port = alias->inside_port;
 	key->outside_port = alias->outside_port;
-	key->protocol = external->protocol;
-	__builtin_memset(key->reserved, 0, sizeof(key->reserved));
-}
-
-INLINE bool alias_is_pending(const struct alias *alias)
-{
-	return (__s32)(clock_second() - alias->made) <= ALIAS_SECONDS;
 }
 
 #endif

@@ -28,13 +28,11 @@
 #define TIMEOUT_TCP_TRANSITORY 240   /* RFC 5382 REQ-5: at least 4 min */
 #define TIMEOUT_TCP_HALF_CLOSED 120  /* netfilter's, in FIN_WAIT */
 #define CLOSED_SECONDS 10            /* netfilter's time-out after RST */
-#define TIMEOUT_UDP_NEW 120          /* RFC 4787 REQ-5: at least 2 min */
-#define TIMEOUT_UDP 300              /* RFC 4787 REQ-5: 5 min or more is recommended */
-/* Association setup retransmits at most 60 s apart (RFC 9260 16, RTO.Max); heartbeats of an idle
- * one come every 30 s and a retransmission timeout (8.3): two may be lost. netfilter: 210 s. */
-#define TIMEOUT_SCTP_NEW 120
-#define TIMEOUT_SCTP 300
-#define TIMEOUT_ICMP 60 /* RFC 5508 REQ-1: at least 60 s */
+/* SCTP too: it retransmits at most 60 s apart (RFC 9260 16, RTO.Max), and of an idle association's
+ * heartbeats, every 30 s and a retransmission time-out (8.3), two may be lost. */
+#define TIMEOUT_UDP_NEW 120 /* RFC 4787 REQ-5: at least 2 min */
+#define TIMEOUT_UDP 300     /* RFC 4787 REQ-5: 5 min or more is recommended */
+#define TIMEOUT_ICMP 60     /* RFC 5508 REQ-1: at least 60 s */
 
 #define STATE_FINS (STATE_FIN_INSIDE | STATE_FIN_OUTSIDE)
 #define STATE_AWAITED (STATE_AWAITED_INSIDE | STATE_AWAITED_OUTSIDE)
@@ -42,17 +40,6 @@
 INLINE __u32 clock_second(void)
 {
 	return bpf_ktime_get_coarse_ns() / NSEC_PER_SEC;
-}
-
-/* The tuple of a packet back. */
-INLINE void tuple_turn(const struct tuple *tuple, struct tuple *turned)
-{
-	__builtin_memset(turned, 0, sizeof(*turned));
-	address_copy(turned->source, tuple->destination);
-	address_copy(turned->destination, tuple->source);
-	turned->source_port = tuple->destination_port;
-	turned->destination_port = tuple->source_port;
-	turned->protocol = tuple->protocol;
 }
 
 /* The identity of the connection that a packet of this tuple belongs to as the IP stack sees it. */
@@ -66,6 +53,17 @@ INLINE void connection_key_of(const struct tuple *tuple, enum way way, struct co
 	key->outside_port = inwards ? tuple->source_port : tuple->destination_port;
 	key->protocol = tuple->protocol;
 	__builtin_memset(key->reserved, 0, sizeof(key->reserved));
+}
+
+/* The tuple of a packet inwards with this key. */
+INLINE void tuple_inwards(const struct connection_key *key, struct tuple *tuple)
+{
+	__builtin_memset(tuple, 0, sizeof(*tuple));
+	address_copy(tuple->source, key->outside);
+	address_copy(tuple->destination, key->inside);
+	tuple->source_port = key->outside_port;
+	tuple->destination_port = key->inside_port;
+	tuple->protocol = key->protocol;
 }
 
 INLINE bool connection_has_owner(const struct connection *connection)
@@ -85,10 +83,8 @@ INLINE __u32 connection_timeout(enum protocol protocol, __u32 state)
 			return TIMEOUT_TCP_TRANSITORY;
 		return state & STATE_FINS ? TIMEOUT_TCP_HALF_CLOSED : TIMEOUT_TCP_ESTABLISHED;
 	}
-	if (protocol == PROTOCOL_UDP)
+	if (packet_protocol_has_ports(protocol))
 		return state & STATE_ASSURED ? TIMEOUT_UDP : TIMEOUT_UDP_NEW;
-	if (protocol == PROTOCOL_SCTP)
-		return state & STATE_ASSURED ? TIMEOUT_SCTP : TIMEOUT_SCTP_NEW;
 	return TIMEOUT_ICMP;
 }
 
@@ -146,37 +142,31 @@ INLINE void connection_external_key(const struct connection_key *key,
 				    const struct connection *connection,
 				    struct connection_key *external)
 {
+	__builtin_memcpy(external, key, sizeof(*external));
 	address_copy(external->inside, connection->external_address);
-	address_copy(external->outside, key->outside);
 	external->inside_port = connection->external_port;
 	external->outside_port = connection->peer_port;
-	external->protocol = key->protocol;
-	__builtin_memset(external->reserved, 0, sizeof(external->reserved));
 }
 
-INLINE void translation_none(struct translation *translation)
+INLINE void translation_to(struct translation *translation, const __u8 *address, __u16 port,
+			   __u16 peer_port)
 {
-	translation->out_ifindex = 0;
-	translation->path = PATH_UNDECIDED;
-	translation->report = 0;
-	__builtin_memset(translation->frame_destination, 0, ETH_ALEN);
+	__builtin_memset(translation, 0, sizeof(*translation));
+	address_copy(translation->address, address);
+	translation->port = port;
+	translation->peer_port = peer_port;
 }
 
 INLINE void translation_inwards(const struct connection_key *key, struct translation *translation)
 {
-	translation_none(translation);
-	address_copy(translation->address, key->inside);
-	translation->port = key->inside_port;
-	translation->peer_port = key->outside_port;
+	translation_to(translation, key->inside, key->inside_port, key->outside_port);
 }
 
 INLINE void translation_outwards(const struct connection *connection,
 				 struct translation *translation)
 {
-	translation_none(translation);
-	address_copy(translation->address, connection->external_address);
-	translation->port = connection->external_port;
-	translation->peer_port = connection->peer_port;
+	translation_to(translation, connection->external_address, connection->external_port,
+		       connection->peer_port);
 }
 
 #endif

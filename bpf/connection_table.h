@@ -30,12 +30,13 @@
 /* The verifier walks through every turn of a loop: short ones, one inside the other and each in a
  * function of its own, are soon walked through. */
 #define HAND_STEPS 16
-#define HAND_ROUNDS 8   /* of HAND_STEPS: a newcomer looks at so many places */
-#define FAR_ROUNDS 1024 /* the same, where the count of connections says that there is room */
-#define CLEANED 26      /* to the power of three: 17,576 live ones take about 0.1 ms */
-#define FEW_PART 64     /* few places are free: less than this part */
-#define PRESSURE_PART 4 /* less than a quarter is free */
-#define PRESSURE_TICK 2 /* seconds: so often it is looked whether there is pressure now */
+#define HAND_ROUNDS 8 /* of HAND_STEPS: a newcomer looks at so many places */
+/* The same, where the count of connections says that there is room, and where dead ones are looked
+ * for: live ones in all these places take about 0.1 ms. */
+#define FAR_ROUNDS 1024
+#define FEW_PART 64             /* few places are free: less than this part */
+#define PRESSURE_PART 4         /* less than a quarter is free */
+#define PRESSURE_TICK 2         /* seconds: so often it is looked whether there is pressure now */
 #define PRESSURE_SECONDS_TCP 60 /* TCP that has never carried data */
 
 const volatile __u32 half_open_places = MIN_HALF_OPEN; /* less place 0; the loader writes it */
@@ -47,8 +48,9 @@ enum claim {
 	CLAIM_LIMITED, /* its owner, or client, has as much as it may have */
 };
 
-/* A connection in the making, where nothing is decided yet. */
-INLINE struct draft *draft_begin(const struct owner *owner, enum flow_kind kind)
+/* A connection in the making, begun by a packet that goes this way; not translated so far. */
+INLINE struct draft *draft_begin(const struct tuple *tuple, enum way way, const struct owner *owner,
+				 enum flow_kind kind, __u32 state)
 {
 	struct draft *draft = draft_get();
 	struct connection *connection;
@@ -56,10 +58,16 @@ INLINE struct draft *draft_begin(const struct owner *owner, enum flow_kind kind)
 	if (!draft)
 		return NULL;
 	connection = &draft->connection;
+	connection_key_of(tuple, way, &draft->key);
 	__builtin_memset(connection, 0, sizeof(*connection));
 	connection->owner = *owner;
-	connection->kind = kind;
 	connection->id = owner->generation << 16 | 2 | (bpf_get_prandom_u32() & 0xffff);
+	connection->state = state;
+	address_copy(connection->external_address, draft->key.inside);
+	connection->external_port = draft->key.inside_port;
+	connection->peer_port = draft->key.outside_port;
+	connection->kind = kind;
+	connection->begun_inside = way == OUTWARDS;
 	return draft;
 }
 
@@ -125,7 +133,8 @@ GLOBAL_FUNCTION bool connection_end(const struct connection_key *ended, __u32 id
 	state = __sync_fetch_and_or(&connection->state, STATE_VOID);
 	if (state & STATE_VOID)
 		return false;
-	share_count(key, connection, -1);
+	if (state & STATE_COUNTED)
+		share_add(key, connection, -1);
 	place_leave(state, connection->place, id);
 	if (connection_has_alias(key, connection)) {
 		connection_external_key(key, connection, &scratch->ended_external);
@@ -198,30 +207,25 @@ INLINE void half_open_settle(struct half_open *place, const struct draft *draft)
 	__sync_lock_test_and_set(&place->id, draft->connection.id);
 }
 
-/* A note about a client that the stack has not let through keeps nobody away. */
-INLINE bool connection_gives_way(const struct connection_key *key,
-				 const struct connection *connection)
-{
-	return (connection->state & STATE_UNCONFIRMED) ||
-	       !connection_lives(key, connection, clock_second());
-}
-
+/* A dead one, and a note about a client that the stack has not let through, keep nobody away. */
 INLINE int draft_insert(const struct draft *draft)
 {
+	const struct connection_key *key = &draft->key;
+	int error = bpf_map_update_elem(&connections, key, &draft->connection, BPF_NOEXIST);
 	const struct connection *other;
-	int error = bpf_map_update_elem(&connections, &draft->key, &draft->connection, BPF_NOEXIST);
 	__u32 id;
 
 	if (error != -EEXIST)
 		return error;
-	other = bpf_map_lookup_elem(&connections, &draft->key);
+	other = bpf_map_lookup_elem(&connections, key);
 	if (!other)
 		return error;
 	id = *(volatile __u32 *)&other->id; /* before it is judged */
-	if (!connection_gives_way(&draft->key, other))
+	if (!(other->state & STATE_UNCONFIRMED) &&
+	    connection_lives(key, other, draft->connection.last_seen))
 		return error;
-	connection_end(&draft->key, id);
-	return bpf_map_update_elem(&connections, &draft->key, &draft->connection, BPF_NOEXIST);
+	connection_end(key, id);
+	return bpf_map_update_elem(&connections, key, &draft->connection, BPF_NOEXIST);
 }
 
 /* Begins the connection of the draft, half-open. */
@@ -376,7 +380,7 @@ GLOBAL_FUNCTION __u32 assured_claim_any(void)
 	return number;
 }
 
-/* Frees the dead among the next places. */
+/* Frees the dead among the next steps of the other hand. */
 GLOBAL_FUNCTION int assured_clean_some(void)
 {
 	struct usage *all = SINGLE(usage);
@@ -386,7 +390,7 @@ GLOBAL_FUNCTION int assured_clean_some(void)
 	if (!all)
 		return 0;
 	hand = all->clean_hand;
-	for (__u32 i = 1; i <= CLEANED; i++) {
+	for (__u32 i = 1; i <= HAND_STEPS; i++) {
 		number = 1 + (hand + i) % assured_places;
 		place = assured_at(number);
 		if (place && place->id > PLACE_BUSY && assured_claim(number, false)) {
@@ -394,14 +398,7 @@ GLOBAL_FUNCTION int assured_clean_some(void)
 			all->assured_hand = (number + assured_places - 2) % assured_places;
 		}
 	}
-	all->clean_hand = (hand + CLEANED) % assured_places;
-	return 0;
-}
-
-GLOBAL_FUNCTION int assured_clean_more(void)
-{
-	for (int i = 0; i < CLEANED; i++)
-		assured_clean_some();
+	all->clean_hand = (hand + HAND_STEPS) % assured_places;
 	return 0;
 }
 
@@ -413,8 +410,8 @@ GLOBAL_FUNCTION int assured_clean(void)
 
 	if (!all || !usage_tick(&all->cleaned))
 		return 0;
-	for (int i = 0; i < CLEANED; i++)
-		assured_clean_more();
+	for (int i = 0; i < FAR_ROUNDS; i++)
+		assured_clean_some();
 	return 0;
 }
 

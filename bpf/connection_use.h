@@ -76,16 +76,19 @@ INLINE struct connection *connection_of(const struct tuple *tuple, enum way way)
 	return connection_find(&scratch->other);
 }
 
-/* Makes the alias anew that the connection has lost. */
-INLINE bool connection_restore_alias(struct scratch *scratch, const struct connection_key *key,
-				     const struct connection *connection)
+/* Makes the connection's alias anew, if it has lost it. False: another connection has it now. */
+INLINE bool connection_keep_alias(struct draft *draft, const struct connection_key *key,
+				  const struct connection *connection)
 {
-	struct draft *draft = &scratch->draft;
+	const struct alias *alias;
 
 	__builtin_memcpy(&draft->key, key, sizeof(draft->key));
 	__builtin_memcpy(&draft->connection, connection, sizeof(draft->connection));
 	alias_draft(draft);
-	return alias_insert();
+	if (alias_insert())
+		return true;
+	alias = bpf_map_lookup_elem(&aliases, &draft->external);
+	return !alias || alias->id == draft->alias.id;
 }
 
 /* Once a second. False: the connection has ended, for its container has gone, or another one has
@@ -93,24 +96,15 @@ INLINE bool connection_restore_alias(struct scratch *scratch, const struct conne
 GLOBAL_FUNCTION bool connection_refresh(const struct connection_key *key,
 					struct connection *connection, __u32 now)
 {
-	struct scratch *scratch = scratch_get();
-	const struct alias *alias;
-	bool lost = false;
+	struct draft *draft = draft_get();
 	__u32 id;
 
-	if (!key || !connection || !scratch)
+	if (!key || !connection || !draft)
 		return false;
 	id = connection->id;
-	if (connection_has_owner(connection) && !owner_has_veth(connection->owner.slot)) {
-		lost = true;
-	} else if (connection_has_alias(key, connection)) {
-		connection_external_key(key, connection, &scratch->refreshed);
-		alias = bpf_map_lookup_elem(&aliases, &scratch->refreshed);
-		if (!alias && !connection_restore_alias(scratch, key, connection))
-			alias = bpf_map_lookup_elem(&aliases, &scratch->refreshed);
-		lost = alias && alias->id != id;
-	}
-	if (lost) {
+	if ((connection_has_owner(connection) && !owner_has_veth(connection->owner.slot)) ||
+	    (connection_has_alias(key, connection) &&
+	     !connection_keep_alias(draft, key, connection))) {
 		connection_end(key, id);
 		return false;
 	}
@@ -140,14 +134,10 @@ GLOBAL_FUNCTION enum verdict connection_use_half_open(const struct connection_ke
 			return VERDICT_TRANSLATE;
 		tcp_track_half_open(connection, packet, way);
 	}
-	if (packet->tcp_flags & (TCP_SYN | TCP_RST)) {
-		if (reply && !(packet->tcp_flags & TCP_RST))
-			state_set(connection, STATE_REPLIED);
-		return VERDICT_TRANSLATE;
-	}
-	if (reply)
+	if (reply && !(packet->tcp_flags & TCP_RST))
 		state_set(connection, STATE_REPLIED);
-	if (reply || !(connection->state & STATE_REPLIED))
+	if (reply || (packet->tcp_flags & (TCP_SYN | TCP_RST)) ||
+	    !(connection->state & STATE_REPLIED))
 		return VERDICT_TRANSLATE;
 	claim = connection_assure(key, connection);
 	if (claim == CLAIM_OK)

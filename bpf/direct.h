@@ -18,34 +18,14 @@ INLINE bool direct_begins(const struct packet *packet)
 	return !packet->echo_reply;
 }
 
-INLINE struct draft *draft_untranslated(const struct tuple *tuple, enum way way,
-					const struct owner *owner, enum flow_kind kind, __u32 state)
-{
-	struct draft *draft = draft_begin(owner, kind);
-	struct connection *begun;
-
-	if (!draft)
-		return NULL;
-	begun = &draft->connection;
-	connection_key_of(tuple, way, &draft->key);
-	address_copy(begun->external_address, draft->key.inside);
-	begun->external_port = draft->key.inside_port;
-	begun->peer_port = draft->key.outside_port;
-	begun->begun_inside = way == OUTWARDS;
-	begun->state = state;
-	return draft;
-}
-
 /* Whoever sent this may not be who it says: noted only, until the stack lets it through. False: the
  * tuple is a connection's already. */
-GLOBAL_FUNCTION bool direct_note(const struct tuple *tuple, const struct owner *owner)
+INLINE bool direct_note(const struct tuple *tuple, const struct owner *owner)
 {
+	const struct draft *draft =
+		draft_begin(tuple, INWARDS, owner, FLOW_DIRECT, STATE_UNCONFIRMED);
 	struct connection *known;
-	struct draft *draft;
 
-	if (!tuple || !owner)
-		return true;
-	draft = draft_untranslated(tuple, INWARDS, owner, FLOW_DIRECT, STATE_UNCONFIRMED);
 	if (!draft)
 		return true;
 	known = connection_find(&draft->key);
@@ -85,8 +65,8 @@ GLOBAL_FUNCTION enum verdict direct_begin(const struct packet *packet,
 	owner = charged->owner;
 	if (!sender_verified && direct_note(&packet->tuple, &owner))
 		return VERDICT_PASS;
-	draft = draft_untranslated(&packet->tuple, INWARDS, &owner, FLOW_DIRECT,
-				   sender_verified ? STATE_CHARGED_OUT : 0);
+	draft = draft_begin(&packet->tuple, INWARDS, &owner, FLOW_DIRECT,
+			    sender_verified ? STATE_CHARGED_OUT : 0);
 	if (!draft)
 		return VERDICT_PASS;
 	claim = dnat_create(draft);
@@ -137,8 +117,8 @@ GLOBAL_FUNCTION int direct_remember_strict(const struct packet *packet,
 {
 	if (!packet || !endpoint || packet->echo_reply || (packet->tcp_flags & TCP_RST))
 		return 0;
-	if (draft_untranslated(&packet->tuple, OUTWARDS, &endpoint->owner, FLOW_DIRECT,
-			       STATE_CHARGED_OUT) &&
+	if (draft_begin(&packet->tuple, OUTWARDS, &endpoint->owner, FLOW_DIRECT,
+			STATE_CHARGED_OUT) &&
 	    connection_create() == CLAIM_OK)
 		count(flow_direct);
 	return 0;

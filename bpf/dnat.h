@@ -39,9 +39,7 @@ INLINE bool inwards_by_alias(const struct tuple *tuple, struct found *found)
 	if (!alias)
 		return false;
 	id = alias->id;
-	address_copy(found->key->inside, alias->inside);
-	found->key->inside_port = alias->inside_port;
-	found->key->outside_port = alias->outside_port;
+	alias_follow(alias, found->key);
 	if (found_look_up(found) && found->connection->id == id)
 		return true;
 	found->connection = NULL;
@@ -133,8 +131,7 @@ GLOBAL_FUNCTION enum claim dnat_move_port(void)
 	}
 	if (claim != CLAIM_OK)
 		return claim;
-	alias_draft(draft);
-	if (!alias_insert() && !(snat_free_port(false) && alias_insert())) {
+	if (!snat_take_tuple(draft, TAKE_FREE)) {
 		connection_end(&draft->key, draft->connection.id);
 		return CLAIM_TAKEN;
 	}
@@ -186,17 +183,13 @@ GLOBAL_FUNCTION enum verdict dnat_begin(struct __sk_buff *skb, const struct pack
 		return VERDICT_PASS;
 	if (!policy_admits(&mapping->owner, packet->sender))
 		return drop(source_range);
-	draft = draft_begin(&mapping->owner, FLOW_MAPPING);
+	draft = draft_begin(&packet->tuple, INWARDS, &mapping->owner, FLOW_MAPPING, 0);
 	if (!draft)
 		return VERDICT_PASS;
-	connection_key_of(&packet->tuple, INWARDS, &draft->key);
 	if (!share_left_to(&draft->key, &draft->connection))
 		return verdict_of_claim(CLAIM_LIMITED);
 	if (policy_masquerades_all(&mapping->owner))
-		noticed_mark_masquerade_all();
-	address_copy(draft->connection.external_address, packet->tuple.destination);
-	draft->connection.external_port = packet->tuple.destination_port;
-	draft->connection.peer_port = packet->tuple.source_port;
+		noticed_mark(masquerade_all, 0);
 	address_copy(draft->key.inside, mapping->container_address);
 	draft->key.inside_port = mapping->container_port;
 	verdict = verdict_of_claim(dnat_create(draft));

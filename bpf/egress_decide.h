@@ -51,7 +51,7 @@ INLINE const struct endpoint *masquerade_all_endpoint(const struct packet *packe
 {
 	const struct endpoint *destination;
 
-	if (!noticed_masquerade_all())
+	if (!noticed_has(masquerade_all, 0))
 		return NULL;
 	destination = endpoint_find(packet->tuple.destination);
 	return destination && policy_masquerades_all(&destination->owner) ? destination : NULL;

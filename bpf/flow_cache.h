@@ -40,13 +40,7 @@ _Static_assert(sizeof(struct memo) == 128, "memos do not share cache lines");
 
 /* Not pinned: nobody else needs it. Memory that can be mapped begins with a page, and so the
  * first one with a cache line. */
-struct {
-	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(map_flags, BPF_F_MMAPABLE);
-	__uint(max_entries, 4096);
-	__type(key, __u32);
-	__type(value, struct memo);
-} memos SEC(".maps");
+MAP_OF(memos, BPF_MAP_TYPE_ARRAY, BPF_F_MMAPABLE, __u32, struct memo, 4096);
 
 /* A power of two; the loader sets it, and the size of the map. */
 volatile __u32 memos_a_cpu SEC(".data") = 1024;
@@ -55,20 +49,14 @@ volatile __u32 memos_made SEC(".data") = 0;
 /* Those of another era are void. */
 __u32 memos_era SEC(".data") = 0;
 
-INLINE __u32 memo_place(const struct tuple *tuple)
-{
-	const __u64 *words = (const __u64 *)tuple;
-	__u64 hash = words[4];
-
-	hash = hash_mix(hash, words[1]);
-	hash = hash_mix(hash ^ words[0], words[3] ^ words[2]);
-	return bpf_get_smp_processor_id() * memos_a_cpu + (hash & (memos_a_cpu - 1));
-}
-
 INLINE struct memo *memo_at(const struct tuple *tuple)
 {
-	__u32 place = memo_place(tuple);
+	const __u64 *words = (const __u64 *)tuple;
+	__u64 hash = hash_mix(words[4], words[1]);
+	__u32 place;
 
+	hash = hash_mix(hash ^ words[0], words[3] ^ words[2]);
+	place = bpf_get_smp_processor_id() * memos_a_cpu + (hash & (memos_a_cpu - 1));
 	return bpf_map_lookup_elem(&memos, &place);
 }
 

@@ -11,7 +11,6 @@
 #define BPF_PORTMAP_HOST_H
 
 #include "direct.h"
-#include "flow_cache.h"
 #include "snat.h"
 
 /* A connection of the host's whose socket has gone: its peer, that uses its port again, means the
@@ -25,9 +24,7 @@ GLOBAL_FUNCTION bool host_has_finished(struct __sk_buff *skb, const struct packe
 		return packet_begins_tcp(packet) &&
 		       (kind == FLOW_FOREIGN ||
 			socket_find(skb, &packet->tuple) != SOCKET_CONNECTED);
-	if (kind == FLOW_FOREIGN)
-		return false;
-	return packet->tuple.protocol == PROTOCOL_UDP &&
+	return packet->tuple.protocol == PROTOCOL_UDP && kind != FLOW_FOREIGN &&
 	       socket_find(skb, &packet->tuple) == SOCKET_NONE;
 }
 
@@ -40,66 +37,33 @@ INLINE bool host_may_answer_foreign(const struct packet *packet,
 	       portmap_is_published(packet->tuple.destination_port);
 }
 
-/* Takes the draft's external tuple away from a masqueraded connection. */
-GLOBAL_FUNCTION bool host_displace(void)
-{
-	struct scratch *scratch = scratch_get();
-	struct connection *connection;
-	const struct alias *alias;
-	__u32 id;
-
-	if (!scratch)
-		return false;
-	alias = bpf_map_lookup_elem(&aliases, &scratch->draft.external);
-	if (!alias)
-		return false;
-	id = alias->id;
-	alias_target(&scratch->draft.external, alias, &scratch->other);
-	connection = connection_find(&scratch->other);
-	if (!connection || connection->id != id || connection->kind != FLOW_MASQUERADE)
-		return false;
-	connection_end(&scratch->other, id);
-	__sync_fetch_and_add(&memos_era, 1); /* its next packets are the host's at once */
-	count(flow_displaced);
-	return true;
-}
-
 /* Whether replies are those of a connection through a mapping. */
-INLINE bool host_replies_are_mapped(struct scratch *scratch, const struct tuple *tuple)
+INLINE bool host_replies_are_mapped(struct scratch *scratch)
 {
+	const struct connection_key *key = &scratch->draft.key;
 	const struct connection *connection;
-	struct tuple reply;
 
-	tuple_turn(tuple, &reply);
-	if (!portmap_is_published(reply.destination_port) || !inwards_find_key(&reply))
+	tuple_inwards(key, &scratch->reply);
+	if (!portmap_is_published(key->inside_port) || !inwards_find_key(&scratch->reply))
 		return false;
 	connection = connection_find(&scratch->found);
 	return connection && connection->kind == FLOW_MAPPING;
 }
 
-/* A forwarded packet may bear the host's address without right (over IPv6 nobody asks): only what
- * the host itself sends takes a tuple from a live connection. */
-INLINE bool host_take_tuple(enum flow_kind kind)
-{
-	if (alias_insert())
-		return true;
-	return (snat_free_port(false) || (kind == FLOW_HOST && host_displace())) && alias_insert();
-}
-
-/* The connection's identity is the tuple of its alias, too. */
+/* The connection's identity is the tuple of its alias, too. A forwarded packet may bear the host's
+ * address without right (over IPv6 nobody asks): only what the host itself sends takes a tuple from
+ * a live connection. */
 GLOBAL_FUNCTION int host_begin(const struct packet *packet, enum flow_kind kind)
 {
 	struct scratch *scratch = scratch_get();
 	const struct owner nobody = {};
 	struct draft *draft;
 
-	if (!packet || !scratch || host_replies_are_mapped(scratch, &packet->tuple))
+	if (!packet || !scratch)
 		return 0;
-	draft = draft_untranslated(&packet->tuple, OUTWARDS, &nobody, kind, STATE_CHARGED_OUT);
-	if (!draft)
-		return 0;
-	alias_draft(draft);
-	if (!host_take_tuple(kind))
+	draft = draft_begin(&packet->tuple, OUTWARDS, &nobody, kind, STATE_CHARGED_OUT);
+	if (!draft || host_replies_are_mapped(scratch) ||
+	    !snat_take_tuple(draft, kind == FLOW_HOST ? TAKE_FOR_HOST : TAKE_FREE))
 		return 0;
 	if (connection_create() == CLAIM_OK)
 		count(flow_host);

@@ -22,28 +22,23 @@
 
 #define INLINE static __always_inline
 
-#define HASH_OF(map, key_type, value_type, entries) \
-	struct { \
-		__uint(type, BPF_MAP_TYPE_HASH); \
-		__uint(map_flags, BPF_F_NO_PREALLOC); \
-		__uint(max_entries, entries); \
-		__type(key, key_type); \
-		__type(value, value_type); \
-	} map SEC(".maps")
-
-#define MAP_OF(map, map_type, key_type, value_type, entries) \
+#define MAP_OF(map, map_type, flags, key_type, value_type, entries) \
 	struct { \
 		__uint(type, map_type); \
+		__uint(map_flags, flags); \
 		__uint(max_entries, entries); \
 		__type(key, key_type); \
 		__type(value, value_type); \
 	} map SEC(".maps")
 
+#define HASH_OF(map, key_type, value_type, entries) \
+	MAP_OF(map, BPF_MAP_TYPE_HASH, BPF_F_NO_PREALLOC, key_type, value_type, entries)
+
 #define LRU_OF(map, key_type, value_type, entries) \
-	MAP_OF(map, BPF_MAP_TYPE_LRU_HASH, key_type, value_type, entries)
+	MAP_OF(map, BPF_MAP_TYPE_LRU_HASH, 0, key_type, value_type, entries)
 
 #define ARRAY_OF(map, array_type, value_type, entries) \
-	MAP_OF(map, array_type, __u32, value_type, entries)
+	MAP_OF(map, array_type, 0, __u32, value_type, entries)
 
 /* The value of a map that has one. NULL never, but that the verifier does not know. */
 #define SINGLE(map) \
@@ -71,7 +66,7 @@ ARRAY_OF(endpoint_addresses, BPF_MAP_TYPE_ARRAY, __u64, PORT_WORDS);
 /* The loader sets the sizes of these four from the machine's memory. An entry in connections must
  * be had where there is a place for it, and is allocated with the map: to do it one by one costs a
  * new connection 40 % more. */
-MAP_OF(connections, BPF_MAP_TYPE_HASH, struct connection_key, struct connection,
+MAP_OF(connections, BPF_MAP_TYPE_HASH, 0, struct connection_key, struct connection,
        CONNECTIONS(MIN_ASSURED));
 HASH_OF(aliases, struct connection_key, struct alias, CONNECTIONS(MIN_ASSURED));
 ARRAY_OF(half_open, BPF_MAP_TYPE_ARRAY, struct half_open, MIN_HALF_OPEN + 1);

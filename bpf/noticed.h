@@ -19,19 +19,19 @@ INLINE bool bits_have(const __u64 *bits, __u32 number)
 	return bits[number >> 6] >> (number & 63) & 1;
 }
 
-/* kind: the name of the member that has these bits. */
+/* kind: the name of the member that has these bits, or of a word whose bit 0 is meant. */
 #define noticed_mark(kind, number) \
 	do { \
 		struct noticed *marks = SINGLE(noticed); \
 		if (marks) \
-			bits_mark(marks->kind, number); \
+			bits_mark((__u64 *)&marks->kind, number); \
 	} while (0)
 
 /* False: nothing of that kind has this number. */
 #define noticed_has(kind, number) \
 	({ \
 		const struct noticed *marks = SINGLE(noticed); \
-		marks &&bits_have(marks->kind, number); \
+		marks &&bits_have((const __u64 *)&marks->kind, number); \
 	})
 
 /* The bit of an external address: those of a host are few. */
@@ -55,22 +55,6 @@ INLINE bool noticed_external(const __u8 *address, __u16 port)
 
 	return marks && bits_have(marks->external_ports, port) &&
 	       bits_have(marks->external_addresses, noticed_address_bit(address));
-}
-
-/* A mapping of an attachment with masqAll was used. */
-INLINE void noticed_mark_masquerade_all(void)
-{
-	struct noticed *marks = SINGLE(noticed);
-
-	if (marks && !marks->masquerade_all)
-		marks->masquerade_all = 1;
-}
-
-INLINE bool noticed_masquerade_all(void)
-{
-	const struct noticed *marks = SINGLE(noticed);
-
-	return marks && marks->masquerade_all;
 }
 
 #endif

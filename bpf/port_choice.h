@@ -139,10 +139,8 @@ GLOBAL_FUNCTION __u64 port_order_start(const struct tuple *key, const struct own
 	secret = settings->port_seed;
 	state = (struct sip_state){secret ^ 0x736f6d6570736575ULL, ~secret ^ 0x646f72616e646f6dULL,
 				   secret ^ 0x6c7967656e657261ULL, ~secret ^ 0x7465646279746573ULL};
-	sip_take(&state, address_halves(key->source)[0]);
-	sip_take(&state, address_halves(key->source)[1]);
-	sip_take(&state, address_halves(key->destination)[0]);
-	sip_take(&state, address_halves(key->destination)[1]);
+	for (int i = 0; i < 4; i++)
+		sip_take(&state, ((const __u64 *)key)[i]);
 	sip_take(&state,
 		 (__u64)key->source_port << 32 | (__u64)key->destination_port << 8 | key->protocol);
 	sip_take(&state, (__u64)owner->generation << 32 | owner->slot);
@@ -152,20 +150,10 @@ GLOBAL_FUNCTION __u64 port_order_start(const struct tuple *key, const struct own
 	return state.a ^ state.b ^ state.c ^ state.d;
 }
 
-/* Every bit of the result depends on every bit of the word. */
-INLINE __u64 port_scatter(__u64 word)
-{
-	word = (word ^ word >> 30) * 0xbf58476d1ce4e5b9ULL;
-	word = (word ^ word >> 27) * 0x94d049bb133111ebULL;
-	return word ^ word >> 31;
-}
-
 /* False: there are no ports. */
-GLOBAL_FUNCTION bool port_order_of(const struct tuple *key, const struct owner *owner,
-				   const struct port_set *set, struct port_order *order)
+INLINE bool port_order_of(const struct tuple *key, const struct owner *owner,
+			  const struct port_set *set, struct port_order *order)
 {
-	if (!key || !owner || !set || !order)
-		return false;
 	order->start = port_order_start(key, owner);
 	order->own = key->source_port;
 	order->next = 0;
@@ -189,7 +177,7 @@ GLOBAL_FUNCTION __u16 port_at(const struct port_order *order, const struct port_
 	if (place == 0 && order->keeps_own)
 		return order->own;
 	if (place < PORT_PLACES_SCATTERED)
-		nth = port_scatter(order->start + place * 0x9e3779b97f4a7c15ULL);
+		nth = hash_mix(order->start, place);
 	if (order->number == PORTS_OF_ECHO)
 		return nth % PORTS_OF_ECHO + 1;
 	return port_set_nth(set, nth % order->number);

@@ -37,9 +37,8 @@ struct scratch {
 	struct connection_key other; /* of another one that is looked at */
 	struct connection_key ended; /* of the one that connection_end() ends */
 	struct connection_key ended_external;
-	struct connection_key refreshed; /* of the alias that connection_refresh() looks up */
-	struct port_order order;         /* of ports for the draft */
-	struct tuple reply;              /* that the draft's port would get */
+	struct port_order order; /* of ports for the draft */
+	struct tuple reply;      /* that the draft's port would get */
 	struct bpf_fib_lookup query;
 	struct translation translation; /* of a container's packet */
 };
@@ -51,12 +50,11 @@ INLINE struct scratch *scratch_get(void)
 	return SINGLE(scratch);
 }
 
-/* The connection in the making: it stands first. */
 INLINE struct draft *draft_get(void)
 {
-	return (struct draft *)scratch_get();
-}
+	struct scratch *scratch = scratch_get();
 
-_Static_assert(__builtin_offsetof(struct scratch, draft) == 0, "the draft does not stand first");
+	return scratch ? &scratch->draft : NULL;
+}
 
 #endif

@@ -26,17 +26,14 @@ _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "the CRC32c is used as
 #define CRC32C_POLYNOMIAL 0x82f63b78
 
 /* x^(8 * 2^n) for n = 0 to 15: each is the square of the one before, the first is 1 moved
- * by eight bits. Immediates, because a table would be one more map to load and keep. */
-/* clang-format off */
-#define CRC32C_POWERS(X) \
-	X(0x00800000) X(0x00008000) X(0x82f63b78) X(0x6ea2d55c) \
-	X(0x18b8ea18) X(0x510ac59a) X(0xb82be955) X(0xb8fdb1e7) \
-	X(0x88e56f72) X(0x74c360a4) X(0xe4172b16) X(0x0d65762a) \
-	X(0x35d73a62) X(0x28461564) X(0xbf455269) X(0xe2ea32dc)
-/* clang-format on */
+ * by eight bits. */
+static const __u32 crc32c_powers[] = {
+	0x00800000, 0x00008000, 0x82f63b78, 0x6ea2d55c, 0x18b8ea18, 0x510ac59a,
+	0xb82be955, 0xb8fdb1e7, 0x88e56f72, 0x74c360a4, 0xe4172b16, 0x0d65762a,
+	0x35d73a62, 0x28461564, 0xbf455269, 0xe2ea32dc,
+};
 
-/* The product of two remainders. It has no branches and is verified once, by itself, because
- * it is called from sixteen places. */
+/* The product of two remainders. It has no branches and is verified once, by itself. */
 __attribute__((noinline)) __u32 crc32c_multiply(__u32 a, __u32 b)
 {
 	__u32 product = 0;
@@ -53,12 +50,9 @@ __attribute__((noinline)) __u32 crc32c_multiply(__u32 a, __u32 b)
  * `change` is the exclusive or of their old and new value, read as little endian. */
 __attribute__((noinline)) __u32 crc32c_change(__u32 change, __u32 length)
 {
-#define X(power) \
-	if (length & 1) \
-		change = crc32c_multiply(change, power); \
-	length >>= 1;
-	CRC32C_POWERS(X)
-#undef X
+	for (int i = 0; i < 16; i++)
+		if (length >> i & 1)
+			change = crc32c_multiply(change, crc32c_powers[i]);
 	return change;
 }
 

@@ -55,22 +55,21 @@ INLINE struct share *share_of(const struct owner *owner)
 	return share;
 }
 
-INLINE __u64 share_salt(void)
+/* Salted: nobody outside can make two meet in one count. */
+INLINE __u64 share_hash(const struct owner *owner)
 {
 	const struct meta *settings = SINGLE(meta);
 
-	return settings ? settings->port_seed : 0;
+	return hash_mix(settings ? settings->port_seed : 0,
+			(__u64)owner->generation << 32 | owner->slot);
 }
 
-/* The count of a client. Two clients may have the same one by chance, but nobody can bring that
- * about, for the hash is salted. A client has a whole /64 of IPv6. */
+/* The count of a client. A client has a whole /64 of IPv6. */
 INLINE __u32 *share_of_client(const struct owner *owner, const __u8 *client)
 {
 	const __u64 *halves = address_halves(client);
-	__u64 hash = hash_mix(share_salt(), (__u64)owner->generation << 32 | owner->slot);
-	__u32 place;
+	__u32 place = hash_mix(share_hash(owner), halves[address_is_ipv4(client)]) % SHARES;
 
-	place = hash_mix(hash, address_is_ipv4(client) ? halves[1] : halves[0]) % SHARES;
 	return bpf_map_lookup_elem(&client_shares, &place);
 }
 
@@ -156,30 +155,15 @@ GLOBAL_FUNCTION int share_add(const struct connection_key *key, const struct con
 	return 0;
 }
 
-#define STATE_TRIES 4
-
-/* Counts a connection (by 1) that is not counted, unless it ends at this moment; or counts it no
- * more (by -1). */
+/* Counts a connection (by 1) that is not counted, or counts it no more (by -1). One that has ended
+ * is connection_end()'s. */
 INLINE void share_count(const struct connection_key *key, struct connection *connection, __s32 by)
 {
-	__u32 before;
+	__u32 before = by > 0 ? __sync_fetch_and_or(&connection->state, STATE_COUNTED)
+			      : __sync_fetch_and_and(&connection->state, ~STATE_COUNTED);
 
-	if (by < 0) {
-		before = __sync_fetch_and_and(&connection->state, ~STATE_COUNTED);
-		if (before & STATE_COUNTED)
-			share_add(key, connection, -1);
-		return;
-	}
-	for (int i = 0; i < STATE_TRIES; i++) {
-		before = *(volatile __u32 *)&connection->state;
-		if (before & (STATE_VOID | STATE_COUNTED))
-			return;
-		if (__sync_val_compare_and_swap(&connection->state, before,
-						before | STATE_COUNTED) == before) {
-			share_add(key, connection, 1);
-			return;
-		}
-	}
+	if (!(before & STATE_VOID) && (bool)(before & STATE_COUNTED) != (by > 0))
+		share_add(key, connection, by);
 }
 
 #endif

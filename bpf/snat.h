@@ -14,6 +14,7 @@
 #define BPF_PORTMAP_SNAT_H
 
 #include "connection_use.h"
+#include "flow_cache.h"
 #include "port_choice.h"
 #include "portmap.h"
 #include "route.h"
@@ -22,28 +23,33 @@
 
 #define RESERVED_PART 16 /* of the ports, for who has few of them */
 
-enum port_rule {
-	PORT_ANY,     /* a free one */
-	PORT_CROWDED, /* or one that a closed or unanswered connection can do without */
-	PORT_GIVEN,   /* the latter only */
+/* Which external tuple is taken */
+enum take {
+	TAKE_FREE,       /* a free one, or a dead connection's */
+	TAKE_SPARE,      /* or one that a closed or unanswered connection can do without */
+	TAKE_SPARE_ONLY, /* the latter only */
+	TAKE_FOR_HOST,   /* or any masqueraded connection's */
 };
 
-/* Late segments are not to be expected any more, though it would be remembered for some minutes:
- * RFC 5382 REQ-5 means those with ports to spare. */
-INLINE bool snat_can_do_without(const struct connection_key *key,
-				const struct connection *connection)
+/* Whether a live connection gives up its external port. Of a closed one late segments are not to be
+ * expected any more, though it would be remembered for some minutes: RFC 5382 REQ-5 means those
+ * with ports to spare. */
+INLINE bool snat_gives_up(const struct connection_key *key, const struct connection *connection,
+			  enum take take)
 {
 	__u32 idle = connection_idle(connection, clock_second()), state = connection->state;
 
-	if (connection->kind != FLOW_MASQUERADE)
+	if (take == TAKE_FREE || connection->kind != FLOW_MASQUERADE)
 		return false;
+	if (take == TAKE_FOR_HOST)
+		return true;
 	if (key->protocol == PROTOCOL_TCP)
 		return state_is_closed(state) && idle > CLOSED_SECONDS;
 	return key->protocol == PROTOCOL_UDP && !(state & STATE_REPLIED) && idle > ONE_WAY_SECONDS;
 }
 
-/* Takes the draft's external tuple away from a connection that is dead, or can do without it. */
-GLOBAL_FUNCTION bool snat_free_port(bool crowded)
+/* Takes the draft's external tuple away from its holder. */
+GLOBAL_FUNCTION bool snat_free_tuple(enum take take)
 {
 	struct scratch *scratch = scratch_get();
 	const struct connection_key *external;
@@ -60,46 +66,49 @@ GLOBAL_FUNCTION bool snat_free_port(bool crowded)
 	if (!alias)
 		return true;
 	id = alias->id;
-	alias_target(external, alias, key);
+	__builtin_memcpy(key, external, sizeof(*key));
+	alias_follow(alias, key);
 	holder = bpf_map_lookup_elem(&connections, key);
 	if (!holder || holder->id != id)
-		return !alias_is_pending(alias) && alias_delete(external, id);
-	if (!connection_lives(key, holder, clock_second())) {
-		connection_end(key, id);
-		return true;
+		return (__s32)(clock_second() - alias->made) > ALIAS_SECONDS &&
+		       alias_delete(external, id);
+	if (connection_lives(key, holder, clock_second())) {
+		if (!snat_gives_up(key, holder, take))
+			return false;
+		if (take == TAKE_FOR_HOST)
+			count(flow_displaced);
+		else
+			count(flow_evicted);
 	}
-	if (!crowded || !snat_can_do_without(key, holder))
-		return false;
-	count(flow_evicted);
 	connection_end(key, id);
+	if (take == TAKE_FOR_HOST)
+		__sync_fetch_and_add(&memos_era, 1); /* the host's at once */
 	return true;
+}
+
+/* Gives the draft its external tuple. False: another connection keeps that. */
+INLINE bool snat_take_tuple(struct draft *draft, enum take take)
+{
+	alias_draft(draft);
+	return alias_insert() || (snat_free_tuple(take) && alias_insert());
 }
 
 /* Would replies be somebody's who has no alias? The port is marked before sockets are looked for:
  * one that is not found yet sends its packets after that. */
-GLOBAL_FUNCTION bool snat_port_has_owner(struct __sk_buff *skb)
+INLINE bool snat_port_has_owner(struct __sk_buff *skb, struct scratch *scratch)
 {
-	struct scratch *scratch = scratch_get();
-	const struct connection_key *external;
-	struct tuple *reply;
+	const struct connection_key *external = &scratch->draft.external;
+	struct tuple *reply = &scratch->reply;
 
-	if (!scratch)
-		return true;
-	external = &scratch->draft.external;
-	reply = &scratch->reply;
 	if (!packet_protocol_has_ports(external->protocol))
 		return false;
-	address_copy(reply->source, external->outside);
-	address_copy(reply->destination, external->inside);
-	reply->source_port = external->outside_port;
-	reply->destination_port = external->inside_port;
-	reply->protocol = external->protocol;
+	tuple_inwards(external, reply);
 	noticed_mark_external(reply->destination, reply->destination_port);
 	return portmap_exists(reply) || socket_find(skb, reply) != SOCKET_NONE;
 }
 
 /* Makes the draft's alias, if that port is the connection's to take. */
-GLOBAL_FUNCTION bool snat_take_port(struct __sk_buff *skb, enum port_rule rule)
+GLOBAL_FUNCTION bool snat_take_port(struct __sk_buff *skb, enum take take)
 {
 	struct scratch *scratch = scratch_get();
 	bool taken;
@@ -107,9 +116,9 @@ GLOBAL_FUNCTION bool snat_take_port(struct __sk_buff *skb, enum port_rule rule)
 	if (!scratch)
 		return false;
 	taken = bpf_map_lookup_elem(&aliases, &scratch->draft.external);
-	if (taken ? !snat_free_port(rule != PORT_ANY) : rule == PORT_GIVEN)
+	if (taken ? !snat_free_tuple(take) : take == TAKE_SPARE_ONLY)
 		return false;
-	return !snat_port_has_owner(skb) && alias_insert();
+	return !snat_port_has_owner(skb, scratch) && alias_insert();
 }
 
 /* The next port of the order that is to be had, if it is among the next PORT_PLACES_A_ROUND. */
@@ -117,17 +126,17 @@ GLOBAL_FUNCTION bool snat_next_port(struct __sk_buff *skb, struct port_order *or
 				    const struct port_set *set)
 {
 	struct scratch *scratch = scratch_get();
-	enum port_rule rule;
+	enum take take;
 
 	if (!scratch || !order || !set)
 		return false;
 	for (int i = 0; i < PORT_PLACES_A_ROUND && order->next < order->places; i++) {
 		scratch->draft.external.inside_port = port_at(order, set, order->next);
 		order->next++;
-		rule = order->share_used                     ? PORT_GIVEN
-		       : order->next > PORT_PLACES_SCATTERED ? PORT_CROWDED
-							     : PORT_ANY;
-		if (snat_take_port(skb, rule))
+		take = order->share_used                     ? TAKE_SPARE_ONLY
+		       : order->next > PORT_PLACES_SCATTERED ? TAKE_SPARE
+							     : TAKE_FREE;
+		if (snat_take_port(skb, take))
 			return true;
 	}
 	return false;
@@ -204,7 +213,6 @@ INLINE enum verdict snat_create(struct __sk_buff *skb, const struct packet *pack
 {
 	enum claim claim;
 
-	draft->connection.peer_port = draft->key.outside_port;
 	alias_draft(draft);
 	if (!snat_choose_port(skb, packet))
 		return verdict_of_claim(CLAIM_TAKEN);
@@ -219,14 +227,11 @@ INLINE enum verdict snat_create(struct __sk_buff *skb, const struct packet *pack
 	return verdict_of_claim(claim);
 }
 
-GLOBAL_FUNCTION bool snat_choose_address(struct __sk_buff *skb, const struct packet *packet,
-					 bool outward, struct connection *begun)
+INLINE bool snat_choose_address(struct __sk_buff *skb, const struct packet *packet, bool outward,
+				struct connection *begun)
 {
-	struct address *chosen;
+	struct address *chosen = (struct address *)begun->external_address;
 
-	if (!packet || !begun)
-		return false;
-	chosen = (struct address *)begun->external_address;
 	if (outward && policy_source(&begun->owner, packet->tuple.source, chosen))
 		return true;
 	return route_source(skb, packet, chosen);
@@ -246,14 +251,12 @@ GLOBAL_FUNCTION enum verdict snat_begin(struct __sk_buff *skb, const struct pack
 		return VERDICT_PASS;
 	if (packet->echo_reply)
 		return drop(untranslatable); /* to a question nobody asked us */
-	draft = draft_begin(owner, FLOW_MASQUERADE);
+	draft = draft_begin(&packet->tuple, OUTWARDS, owner, FLOW_MASQUERADE,
+			    outward ? STATE_CHARGED_OUT : 0);
 	if (!draft)
 		return VERDICT_PASS;
 	begun = &draft->connection;
-	begun->begun_inside = 1;
-	connection_key_of(&packet->tuple, OUTWARDS, &draft->key);
 	if (outward) { /* its first packet has been through the stack */
-		begun->state = STATE_CHARGED_OUT;
 		begun->leave[OUTWARDS].left_stack = clock_second();
 		begun->leave[OUTWARDS].ifindex = skb->ifindex;
 	}
