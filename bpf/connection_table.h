@@ -27,8 +27,6 @@
 #define PLACE_BUSY 1
 #define RING_STEPS 4
 #define RING_TRIES 4 /* another CPU may be faster */
-/* The verifier walks through every turn of a loop: short ones, one inside the other and each in a
- * function of its own, are soon walked through. */
 #define HAND_STEPS 16
 #define HAND_ROUNDS 8 /* of HAND_STEPS: a newcomer looks at so many places */
 /* The same, where the count of connections says that there is room, and where dead ones are looked
@@ -81,8 +79,7 @@ INLINE struct assured *assured_at(__u32 number)
 	return number ? bpf_map_lookup_elem(&assured, &number) : NULL;
 }
 
-/* Takes a place of the ring away from the connection with this id. False: it had left it already.
- */
+/* Takes a place of the ring from the connection with this id. False: it had left it already. */
 INLINE bool half_open_leave(struct half_open *place, __u32 id, __u32 to)
 {
 	__u32 slot = place->slot;
@@ -359,9 +356,8 @@ GLOBAL_FUNCTION __u32 assured_seek(bool closed_too)
 	return 0;
 }
 
-/* A place for a connection; 0: the table is full. Those that have theirs stand side by side, if
- * they came together: where there is room by the count the hand goes on until it has passed them.
- */
+/* A place for a connection; 0: the table is full. Connections that came together stand side by
+ * side: where there is room by the count the hand goes on until it has passed them. */
 GLOBAL_FUNCTION __u32 assured_claim_any(void)
 {
 	struct usage *all = SINGLE(usage);

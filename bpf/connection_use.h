@@ -64,8 +64,7 @@ INLINE bool found_outwards(struct found *found, const struct tuple *tuple)
 	return found_look_up(found);
 }
 
-/* The connection of a packet that goes this way, or a note; its key is scratch->other then. NULL:
- * there is none. */
+/* The connection of a packet that goes this way, or a note; scratch->other is its key then. */
 INLINE struct connection *connection_of(const struct tuple *tuple, enum way way)
 {
 	struct scratch *scratch = scratch_get();

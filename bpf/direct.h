@@ -40,11 +40,9 @@ INLINE bool direct_note(const struct tuple *tuple, const struct owner *owner)
 }
 
 /* Somebody reaches the container by its own address. Only a container's own veth vouches for the
- * sender. Anywhere else a forged packet would choose which of the container's connections is not
- * masqueraded: there it is noted, and direct_confirm() remembers what reverse path filter and
- * firewall have let through. But where another connection has the replies' tuple the source port
- * must move now. A container that begins such connections is charged with them, not the one that it
- * reaches. */
+ * sender. Elsewhere a forged packet would choose what is not masqueraded: there it is noted, and
+ * direct_confirm() remembers what the stack has let through. But where another connection has the
+ * replies' tuple the source port must move now. The container that begins is charged. */
 GLOBAL_FUNCTION enum verdict direct_begin(const struct packet *packet,
 					  const struct endpoint *endpoint, bool sender_verified,
 					  struct translation *translation)
@@ -102,8 +100,7 @@ GLOBAL_FUNCTION bool direct_confirm(const struct packet *packet)
 	return true;
 }
 
-/* The host's own RST in the container's name: the firewall does not let the client, who was noted
- * on the way in, through to it. */
+/* The host's own RST in the container's name: the firewall refuses a client who was noted. */
 GLOBAL_FUNCTION bool direct_is_refused(const struct packet *packet)
 {
 	return packet && (packet->tcp_flags & TCP_RST) &&

@@ -63,8 +63,8 @@ INLINE bool inwards_by_mapping(const struct tuple *tuple, const struct portmap *
 	return inwards_by_key(tuple, found);
 }
 
-/* Returns the mapping of the destination, NULL: none. A connection stays with its container where
- * a mapping of the exact address has come since. */
+/* The mapping of the destination, or NULL. A connection stays with its container where a mapping of
+ * the exact address has come since. */
 INLINE struct portmap *inwards_find_mapped(const struct tuple *tuple, struct found *found)
 {
 	struct portmap *exact, *any;
@@ -115,8 +115,7 @@ GLOBAL_FUNCTION bool inwards_find_key(const struct tuple *tuple)
 #define MOVED_PORT_FIRST 1024
 
 /* Where the tuple behind the translation is another connection's (the client reached the container
- * another way with the same source port), the source port moves, as netfilter's does. What the
- * client's packets have outside leads to the new tuple, then. */
+ * another way with the same source port), the source port moves, and an alias leads there. */
 GLOBAL_FUNCTION enum claim dnat_move_port(void)
 {
 	struct draft *draft = draft_get();

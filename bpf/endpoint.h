@@ -14,8 +14,7 @@
 #include "owner.h"
 #include "packet.h"
 
-/* False: no container has this address, or ever had. 8 kB that stay in the cache tell that of most
- * packets that are none of ours. */
+/* False: no container has this address, or ever had. 8 kB that stay in the cache tell that. */
 INLINE bool endpoint_is_likely(const __u8 *address)
 {
 	__u16 bit = address_hash(address_halves(address)[0], address_halves(address)[1]);

@@ -3,12 +3,11 @@
  * flow_cache.h - what the fast path has decided about a UDP packet, to be done to the next one of
  * its connection without asking again.
  *
- * Among many connections, finding one in the table is what costs: it is not in any cache, and where
- * it lies is told by what is not in any cache either. A memo lies where the tuple says, has all
- * that is needed, and is good for the second in which it was made: once a second a packet goes the
- * long way, where everything is done that has to be done then. What must work at once is asked each
- * time: whose it is (owner), drop-offload, and memos_era. TCP has none, for its numbers are
- * followed from packet to packet.
+ * Among many connections, finding one in the table is what costs: neither it nor what tells where
+ * it lies is in any cache. A memo lies where the tuple says, has all that is needed, and is good
+ * for the second in which it was made: once a second a packet goes the long way. What must work at
+ * once is asked each time: whose it is (owner), drop-offload, and memos_era. TCP has none, for its
+ * numbers are followed from packet to packet.
  *
  * Each CPU has its own, so nobody reads what is being written. Two connections that want one place
  * take it from each other.
@@ -38,8 +37,7 @@ struct memo {
 
 _Static_assert(sizeof(struct memo) == 128, "memos do not share cache lines");
 
-/* Not pinned: nobody else needs it. Memory that can be mapped begins with a page, and so the
- * first one with a cache line. */
+/* Memory that can be mapped begins with a page, and so the first memo with a cache line. */
 MAP_OF(memos, BPF_MAP_TYPE_ARRAY, BPF_F_MMAPABLE, __u32, struct memo, 4096);
 
 /* A power of two; the loader sets it, and the size of the map. */
@@ -139,8 +137,7 @@ INLINE bool memo_outwards(struct __sk_buff *skb, const struct packet *packet,
 	return true;
 }
 
-/* What the connection makes of this packet it will make of the next one, up to the end of this
- * second. */
+/* What the connection makes of this packet it will make of the next one in this second. */
 GLOBAL_FUNCTION int memo_make(const struct packet *packet, struct connection *connection,
 			      enum way way, const struct translation *translation, __u32 in_ifindex)
 {

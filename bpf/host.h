@@ -28,8 +28,8 @@ GLOBAL_FUNCTION bool host_has_finished(struct __sk_buff *skb, const struct packe
 	       socket_find(skb, &packet->tuple) == SOCKET_NONE;
 }
 
-/* Whether a packet seems to answer what another NAT translates, though with its port mapped it may
- * be a request to the mapping. It does not keep the record alive: only what leaves does. */
+/* Whether a packet that seems to answer what another NAT translates may be a request to a mapping.
+ * It does not keep the record alive: only what leaves does. */
 INLINE bool host_may_answer_foreign(const struct packet *packet,
 				    const struct connection *connection)
 {

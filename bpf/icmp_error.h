@@ -56,8 +56,7 @@ GLOBAL_FUNCTION bool error_is_foreign(const struct packet *packet, const struct 
 }
 
 /* An ICMP error that arrives, about a packet that left translated. container: the owner of the veth
- * by which it came; about its own connection the error may skip the IP stack. {0, 0}: it came
- * elsewhere. */
+ * by which it came, about whose connections it may skip the IP stack; {0, 0}: it came elsewhere. */
 INLINE enum verdict error_decide_inwards(struct __sk_buff *skb, struct packet *packet,
 					 __u32 ifindex, const struct owner *container,
 					 struct translation *translation)

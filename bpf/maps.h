@@ -9,14 +9,12 @@
 
 /*
  * A global function: the verifier checks it once, by itself, instead of anew in every state of
- * every caller; with loops around them that is the difference between milliseconds and refusal.
- * (Since 5.6; with pointers to structs since 5.12.) The price: it must say what it does with NULL,
- * which nobody passes; a call takes a nanosecond or two, so what every packet does stands where it
- * is done; and of the 512 bytes of stack that all who call each other have, its frame takes a
- * multiple of 32 (of 16 on newer kernels).
+ * every caller. The price: it must say what it does with NULL, which nobody passes; a call takes a
+ * nanosecond or two; and of the 512 bytes of stack that all who call each other have, its frame
+ * takes a multiple of 32 (of 16 on newer kernels).
  *
- * A loop is walked through turn by turn all the same. What it does goes into such a function, and
- * one of many turns becomes short ones, one inside the other.
+ * A loop is walked through turn by turn all the same. So what it does goes into such a function,
+ * and one of many turns becomes short ones, one inside the other.
  */
 #define GLOBAL_FUNCTION __attribute__((noinline))
 

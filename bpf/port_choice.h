@@ -22,8 +22,6 @@ struct port_set {
 #define PORT_PLACES 64
 #define SMALL_SET 256 /* ports: less are tried one and all */
 #define PORT_PLACES_SCATTERED 32
-/* Tried in rounds: the verifier walks through every turn of a loop, and two short ones, one in
- * a function of its own, are soon walked through. */
 #define PORT_PLACES_A_ROUND 16
 #define PORT_ROUNDS ((SMALL_SET + PORT_PLACES_SCATTERED) / PORT_PLACES_A_ROUND)
 
@@ -49,8 +47,7 @@ INLINE const struct port_set *port_set_of(const struct owner *owner)
 	return (const struct port_set *)settings->masquerade_ports;
 }
 
-/* An unused range is {0, 0}, and port 0 is never in the set. Without branches, for the
- * verifier walks through every turn of the loops below. */
+/* An unused range is {0, 0}, and port 0 is never in the set. No branches, for the verifier. */
 INLINE __u32 port_range_size(const struct port_range *range)
 {
 	__u32 used = (range->last + 0xffffU) >> 16; /* 1, or 0 for no port */

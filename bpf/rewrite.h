@@ -4,8 +4,7 @@
  * rewrite_error.h write packet bytes.
  *
  * Transport checksums are changed by the kernel's helpers, which know the state of the skb's
- * checksum (PARTIAL, COMPLETE, ...). Everything else is written in place if it is in the
- * linear part, which the kernel has made writable.
+ * checksum (PARTIAL, COMPLETE, ...). All else is written in place where that part is linear.
  *
  * With BPF_F_PSEUDO_HDR, bpf_l4_csum_replace() also adjusts a CHECKSUM_COMPLETE sum for the
  * address, as though an IPv4 header checksum cancelled it. IPv6 has none (fixed by

@@ -3,9 +3,8 @@
  * scratch.h - room that the stack has not: 512 bytes are all that functions that call each other
  * have together.
  *
- * Programs at tc are not interrupted by others of this CPU, so what one writes here it has to
- * itself until it returns. Before Linux 6.2 no helper takes a key that a global function was passed
- * a pointer to, but one that lies in a map it takes.
+ * Programs at tc are not interrupted by others of this CPU. Before Linux 6.2 no helper takes a key
+ * that a global function was passed a pointer to, but one that lies in a map it takes.
  */
 #ifndef BPF_PORTMAP_SCRATCH_H
 #define BPF_PORTMAP_SCRATCH_H

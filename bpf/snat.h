@@ -31,9 +31,8 @@ enum take {
 	TAKE_FOR_HOST,   /* or any masqueraded connection's */
 };
 
-/* Whether a live connection gives up its external port. Of a closed one late segments are not to be
- * expected any more, though it would be remembered for some minutes: RFC 5382 REQ-5 means those
- * with ports to spare. */
+/* Whether a live connection gives up its external port. A closed one would be remembered for some
+ * minutes for late segments, where there are ports to spare (RFC 5382 REQ-5). */
 INLINE bool snat_gives_up(const struct connection_key *key, const struct connection *connection,
 			  enum take take)
 {
@@ -93,8 +92,8 @@ INLINE bool snat_take_tuple(struct draft *draft, enum take take)
 	return alias_insert() || (snat_free_tuple(take) && alias_insert());
 }
 
-/* Would replies be somebody's who has no alias? The port is marked before sockets are looked for:
- * one that is not found yet sends its packets after that. */
+/* Would replies be somebody's who has no alias? The port is marked first: a socket that is not
+ * found yet sends its packets after that. */
 INLINE bool snat_port_has_owner(struct __sk_buff *skb, struct scratch *scratch)
 {
 	const struct connection_key *external = &scratch->draft.external;
