@@ -89,8 +89,8 @@ INLINE long rewrite_ip(const struct rewrite *to, __u32 field, const void *new, _
 	struct __sk_buff *skb = to->skb;
 	__u32 l3_offset = to->packet->l3_offset;
 	bool ipv4 = to->packet->ipv4;
-	void *ip = packet_linear(skb, l3_offset,
-				 ipv4 ? sizeof(struct iphdr) : sizeof(struct ipv6_header));
+	__u32 end = field + size; /* clang 16 reads `ipv4` twice: the verifier takes it for two */
+	void *ip = packet_linear(skb, l3_offset, end > IPV4_SOURCE ? end : IPV4_SOURCE);
 	__u16 *checksum;
 
 	if (!ip) {
