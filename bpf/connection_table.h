@@ -3,10 +3,10 @@
  * connection_table.h - how a connection begins, gets its place among the assured, and ends.
  *
  * A half-open one takes the next place of a ring. If that is still another's, it is the turn of
- * that one to end; of the next few places it is the one whose owner has most, so a flood pushes out
- * its like before anything else. A ring of 32,768 places turns in 0.1 s at 300,000 SYN a second: a
- * client of the flooded container must answer within that time, as one of netfilter's must before
- * its table is full; clients of others are not concerned.
+ * that one to end; of the next few places it is one whose owner has gone, or the one whose owner
+ * has most, so a flood pushes out its like before anything else. A ring of 32,768 places turns in
+ * 0.1 s at 300,000 SYN a second: a client of the flooded container must answer within that time, as
+ * one of netfilter's must before its table is full; clients of others are not concerned.
  *
  * An assured one is pushed out by nobody. Its place is given away when it is dead, or closed: a
  * hand goes round over the places, as in the clock algorithm for pages, and stops at the first that
@@ -141,7 +141,7 @@ GLOBAL_FUNCTION bool connection_end(const struct connection_key *ended, __u32 id
 	return bpf_map_delete_elem(&connections, key) == 0;
 }
 
-/* The place among the next RING_STEPS that is free, or whose owner has most of all. */
+/* The place among the next RING_STEPS that is free, or whose owner has gone or has most of all. */
 INLINE __u32 half_open_choose(struct usage *all)
 {
 	__u32 hand = __sync_fetch_and_add(&all->half_open_hand, 1), number, best = 0, slot;
@@ -154,11 +154,11 @@ INLINE __u32 half_open_choose(struct usage *all)
 		place = half_open_at(number);
 		if (!place || place->id == PLACE_BUSY)
 			continue;
-		if (place->id == PLACE_FREE) {
+		slot = place->slot;
+		if (place->id == PLACE_FREE || !owner_of_id_live(slot, place->id)) {
 			best = number;
 			break;
 		}
-		slot = place->slot;
 		share = bpf_map_lookup_elem(&shares, &slot);
 		count = share ? share->half_open : 0;
 		if (count > most) {
@@ -296,8 +296,7 @@ INLINE bool assured_is_dead(struct assured *place, __u32 now, bool closed_too)
 GLOBAL_FUNCTION bool assured_claim(__u32 number, bool closed_too)
 {
 	struct assured *place = assured_at(number);
-	struct slot *slot;
-	__u32 seen, now, owner;
+	__u32 seen, now;
 
 	if (!place)
 		return false;
@@ -307,10 +306,7 @@ GLOBAL_FUNCTION bool assured_claim(__u32 number, bool closed_too)
 	if (seen == PLACE_BUSY)
 		return false;
 	now = clock_second();
-	owner = place->slot;
-	slot = bpf_map_lookup_elem(&slots, &owner);
-	if ((__s32)(place->protected_until - now) > 0 && slot &&
-	    (!owner || (slot->live && (__u16)slot->generation == seen >> 16)))
+	if ((__s32)(place->protected_until - now) > 0 && owner_of_id_live(place->slot, seen))
 		return false;
 	if (!assured_is_dead(place, now, closed_too) ||
 	    __sync_val_compare_and_swap(&place->id, seen, PLACE_BUSY) != seen)

@@ -19,6 +19,14 @@ INLINE bool owner_live(const struct owner *owner)
 	return owner_slot(owner);
 }
 
+/* The same by the number of a slot, and the id of a connection that its owner has. */
+INLINE bool owner_of_id_live(__u32 number, __u32 id)
+{
+	const struct slot *slot = bpf_map_lookup_elem(&slots, &number);
+
+	return !number || (slot && slot->live && (__u16)slot->generation == id >> 16);
+}
+
 /* Whether the owner's veth is still there: without DEL an owner stays live when it is deleted.
  * Asked when a connection begins, and once a second while it goes on. */
 GLOBAL_FUNCTION bool owner_has_veth(__u32 slot)

@@ -54,12 +54,17 @@ bool share_is_left(const struct world *world, const struct connection_key *key,
 	return out || machine_client_share(place) < rest / 2;
 }
 
+static bool owner_is_there(const struct world *world, uint32_t number, uint32_t id)
+{
+	const struct slot *slot = &world->slots[number % WORLD_SLOTS];
+
+	return !number || (slot->live && (slot->generation & 0xffff) == id >> 16);
+}
+
 static bool place_protects(const struct world *world, const struct assured *place)
 {
-	const struct slot *slot = &world->slots[place->slot % WORLD_SLOTS];
-
 	return (int16_t)(place->protected_until - world->now) > 0 &&
-	       (!place->slot || (slot->live && (slot->generation & 0xffff) == place->id >> 16));
+	       owner_is_there(world, place->slot, place->id);
 }
 
 static bool is_dead_weight(const struct world *world, const struct world_connection *record)
@@ -87,7 +92,8 @@ bool place_is_left(const struct world *world)
 	return false;
 }
 
-/* Of the next four places the first that is free, or that of the owner who has most. */
+/* Of the next four places the first that is free or whose owner has gone, or that of the owner who
+ * has most. */
 static bool may_be_pushed_out(const struct world *world, const struct expectation *expected,
 			      const struct world_connection *record)
 {
@@ -105,6 +111,8 @@ static bool may_be_pushed_out(const struct world *world, const struct expectatio
 		if ((expected->touch_count || expected->frees_ports) &&
 		    record->value.place == number)
 			return true;
+		if (!owner_is_there(world, place->slot, place->id))
+			return record->value.place == number;
 		if (!best || has > most) {
 			best = number;
 			most = has;

@@ -601,6 +601,37 @@ static void half_open_flood(void)
 	row_end_checked();
 }
 
+/* Every fourth place of the ring is a small owner's, the others are of one that has gone. */
+static void half_open_of_gone(void)
+{
+	const int newcomers = RING / 2;
+
+	start_afresh();
+	for (int nth = 0; nth < RING; nth++)
+		put_nth(nth % 4 == 3 ? QUIET : ONE, nth, (struct entry){.table = NEW});
+	fixture_renew(ONE);
+	fixture_map_port(IPPROTO_TCP, "0.0.0.0", 8080, v4_container_one, 80, ONE);
+	send_to(8080, 1000, SYN);
+	row_begin_counting("half-open ones of an owner that has gone are pushed out before others, "
+			   "whatever its successor has");
+	for (int i = 0; i < newcomers; i++)
+		send_to(5050, 1000 + i, SYN);
+	row_expect_number(COUNTED(flow_pushed_out), newcomers, "flow_pushed_out");
+	row_expect_number(fixture_share_of(QUIET).half_open, RING / 4,
+			  "half-open ones of the small");
+	row_expect_number(fixture_share_of(ONE).half_open, 1, "of the successor");
+	row_end_checked();
+
+	row_begin_counting("and without a successor");
+	fixture_kill(ROUTED);
+	for (int i = 0; i < newcomers; i++)
+		send_to(7070, 1000 + i, SYN);
+	row_expect_number(fixture_share_of(QUIET).half_open, RING / 4 + newcomers,
+			  "half-open ones of the small");
+	row_expect_number(fixture_share_of(ONE).half_open, 1, "of one");
+	row_end_checked();
+}
+
 void table_rows(void)
 {
 	full_table();
@@ -617,5 +648,6 @@ void table_rows(void)
 	share_of_network();
 	charged_to_beginner();
 	half_open_flood();
+	half_open_of_gone();
 	fixture_reset();
 }
