@@ -22,17 +22,22 @@ struct world_connection *draft(struct question *question, const struct owner *ow
 	return begun;
 }
 
-/* The live one of that identity which this packet has not ended. */
-static const struct world_connection *still_live(const struct question *question,
-						 const struct connection_key *key)
+static bool has_ended(const struct question *question, const struct connection_key *key)
 {
 	const struct expectation *expected = question->expected;
 
 	for (int i = 0; i < expected->touch_count; i++)
 		if (expected->touches[i].ends &&
 		    !memcmp(&expected->touches[i].key, key, sizeof(*key)))
-			return NULL;
-	return record_live(question->world, key);
+			return true;
+	return false;
+}
+
+/* The live one of that identity which this packet has not ended. */
+static const struct world_connection *still_live(const struct question *question,
+						 const struct connection_key *key)
+{
+	return has_ended(question, key) ? NULL : record_live(question->world, key);
 }
 
 bool is_taken(struct question *question, const struct connection_key *key)
@@ -93,16 +98,57 @@ static bool stands_already(const struct question *question)
 	       a->external_port == b->external_port && a->peer_port == b->peer_port;
 }
 
+/* The connection that holds this alias; NULL: none does. */
+static const struct world_connection *holder_of(const struct world *world,
+						const struct world_alias *alias)
+{
+	const struct world_connection *holder;
+	struct connection_key key = alias->key;
+
+	memcpy(key.inside, alias->value.inside, 16);
+	key.inside_port = alias->value.inside_port;
+	key.outside_port = alias->value.outside_port;
+	holder = record_at(world, &key);
+	return holder && holder->value.id == alias->value.id ? holder : NULL;
+}
+
+/* Does an alias keep the draft's external tuple? Then `holder` is who has it; NULL: one that has
+ * begun a moment ago, and has no record yet. */
+static bool is_external_taken(const struct question *question,
+			      const struct world_connection **holder)
+{
+	const struct world_connection *begun = &question->expected->begun;
+	const struct world *world = question->world;
+	const struct world_alias *alias;
+	struct connection_key external;
+
+	*holder = NULL;
+	record_external_key(&begun->key, &begun->value, &external);
+	alias = record_alias(world, &external);
+	if (!alias)
+		return false;
+	*holder = holder_of(world, alias);
+	if (!*holder)
+		return (int32_t)(world->now - alias->value.made) <= 2;
+	return record_lives(world, *holder) && !has_ended(question, &(*holder)->key);
+}
+
 /* The destination is a container: the client's port moves where its tuple is another's. */
 static void begin_inwards(struct question *question, const char *because)
 {
 	struct expectation *expected = question->expected;
 	const struct connection_key *key = &expected->begun.key;
+	const struct world_connection *holder;
 	bool to_itself =
 		memcmp(key->inside, key->outside, 16) == 0 && key->inside_port == key->outside_port;
 
 	if (!to_itself && is_taken(question, key) && stands_already(question)) {
 		take_draft(question, INWARDS, because);
+		return;
+	}
+	if ((to_itself || is_taken(question, key)) && is_external_taken(question, &holder)) {
+		expected->takes_place = true; /* and leaves it */
+		answer(question, ANSWER_DROP, "another connection has its alias");
 		return;
 	}
 	if (to_itself || is_taken(question, key)) {
@@ -301,45 +347,21 @@ static bool replies_are_mapped(const struct question *question)
 	       found.record->value.kind == FLOW_MAPPING;
 }
 
-/* The connection that holds this alias; NULL: none does. */
-static const struct world_connection *holder_of(const struct world *world,
-						const struct world_alias *alias)
-{
-	const struct world_connection *holder;
-	struct connection_key key = alias->key;
-
-	memcpy(key.inside, alias->value.inside, 16);
-	key.inside_port = alias->value.inside_port;
-	key.outside_port = alias->value.outside_port;
-	holder = record_at(world, &key);
-	return holder && holder->value.id == alias->value.id ? holder : NULL;
-}
-
 /* What the host itself sends takes the tuple from a masqueraded connection. */
 void begin_hosts(struct question *question, enum flow_kind kind)
 {
 	static const struct owner nobody;
 	struct expectation *expected = question->expected;
-	const struct world *world = question->world;
 	const struct world_connection *holder;
-	const struct world_alias *alias;
 
 	if (replies_are_mapped(question))
 		return;
 	draft(question, &nobody, kind, OUTWARDS);
 	expected->begun.value.state = STATE_CHARGED_OUT;
-	alias = record_alias(world, &expected->begun.key);
-	holder = alias ? holder_of(world, alias) : NULL;
-	for (int i = 0; holder && i < expected->touch_count; i++)
-		if (expected->touches[i].ends &&
-		    !memcmp(&expected->touches[i].key, &holder->key, sizeof(holder->key)))
-			alias = NULL;
-	if (alias && !holder && (int32_t)(world->now - alias->value.made) <= 2)
+	if (is_external_taken(question, &holder) &&
+	    (!holder || kind != FLOW_HOST || holder->value.kind != FLOW_MASQUERADE))
 		return;
-	if (alias && holder && record_lives(world, holder) &&
-	    (kind != FLOW_HOST || holder->value.kind != FLOW_MASQUERADE))
-		return;
-	if (alias && holder)
+	if (holder)
 		end_record(question, holder);
 	if (!is_taken(question, &expected->begun.key))
 		begin(question);
