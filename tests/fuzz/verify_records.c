@@ -10,15 +10,6 @@ static bool same_key(const struct connection_key *a, const struct connection_key
 	return memcmp(a, b, sizeof(*a)) == 0;
 }
 
-/* The same connection, not another one of this tuple. */
-static const struct world_connection *again(const struct world *world,
-					    const struct world_connection *record)
-{
-	const struct world_connection *found = record_at(world, &record->key);
-
-	return found && found->value.id == record->value.id ? found : NULL;
-}
-
 static const struct touch *find_touch(const struct expectation *expected,
 				      const struct connection_key *key)
 {
@@ -57,6 +48,35 @@ static const char *compare(const struct connection *is, const struct connection 
 	return "the connection is another one";
 }
 
+static bool is_begun(const struct expectation *expected, const struct world_connection *record)
+{
+	struct connection wanted = expected->begun.value;
+
+	wanted.id = record->value.id;
+	return expected->begins && same_key(&record->key, &expected->begun.key) &&
+	       !compare(&record->value, &wanted);
+}
+
+/* The same connection, not another one of this tuple. */
+static const struct world_connection *again(const struct world *world,
+					    const struct world_connection *record)
+{
+	const struct world_connection *found = record_at(world, &record->key);
+
+	return found && found->value.id == record->value.id ? found : NULL;
+}
+
+/* Does it stand yet? Of the 15 random bits of an id the one that begins in its place may have the
+ * very same. */
+static const struct world_connection *still(const struct world *after,
+					    const struct expectation *expected,
+					    const struct world_connection *record)
+{
+	const struct world_connection *found = again(after, record);
+
+	return found && !is_begun(expected, found) ? found : NULL;
+}
+
 /* Only what must be so where the packet is not understood: nothing that lives goes for no reason.
  */
 static bool may_go(const struct world *world, const struct world_connection *record)
@@ -80,7 +100,7 @@ static const char *verify_before(const struct world *before, const struct world 
 				 const struct world_connection *record)
 {
 	const struct touch *touch = find_touch(expected, &record->key);
-	const struct world_connection *now = again(after, record);
+	const struct world_connection *now = still(after, expected, record);
 
 	if (expected->unsure)
 		return now || may_go(before, record) ? NULL : "a connection has gone";
@@ -110,7 +130,7 @@ static const char *verify_begun(const struct world *before, const struct world *
 	}
 	if (!expected->begins)
 		return NULL;
-	if (!begun || again(before, begun))
+	if (!begun || (again(before, begun) && !is_begun(expected, begun)))
 		return "the new connection is not there";
 	if (begun->value.id >> 16 != (wanted.owner.generation & 0xffff) ||
 	    (begun->value.id & 0xffff) < 2)
