@@ -4,7 +4,7 @@
 #ifndef BPF_PORTMAP_APPLY_H
 #define BPF_PORTMAP_APPLY_H
 
-#include "held.h"
+#include "fragment.h"
 #include "offload_send.h"
 #include "parse_l4.h"
 #include "rewrite_error.h"

@@ -153,20 +153,6 @@ INLINE bool packet_begins_tcp(const struct packet *packet)
 	return (packet->tcp_flags & (TCP_SYN | TCP_ACK | TCP_RST | TCP_FIN)) == TCP_SYN;
 }
 
-/* DIRECTION_IN: address and port replace the destination, peer_port the source port.
- * DIRECTION_OUT: address and port replace the source, peer_port the destination port. */
-struct translation {
-	__u8 address[16];
-	__u16 port;
-	__u16 peer_port;
-	__u32 out_ifindex;         /* send by this interface instead; 0: no. On a path: its end */
-	enum flow_path path;       /* PATH_CONTAINER, PATH_OUT: past the IP stack */
-	__u8 report;               /* 1: to be told of where the packet leaves the stack */
-	__u8 frame_destination[6]; /* on a path: MACs, as a frame begins; zero: not known */
-	__u8 frame_source[6];
-	__u8 reserved[2];
-} __attribute__((aligned(8)));
-
 /* Is the next hop's MAC known? */
 INLINE bool translation_has_frame(const struct translation *translation)
 {

@@ -51,8 +51,8 @@
  * its third packet; what each owner and client may have is said in shares.h. Nothing sweeps.
  *
  * ICMP errors: icmp_error.h. Fragments. The first one has the ports and is decided about like any
- * packet; at each hook, what was done to it is done to the others (fragment.h). Those that enter
- * before it are held until it comes (held.h).
+ * packet; at each hook, what was done to it is done to the others. Those that enter before it are
+ * held until it comes (fragment.h).
  *
  * The fast path. A connection that the stack has let through both ways skips it from then on:
  * from_uplink and from_container do all that the stack and the hooks behind it would do, and send

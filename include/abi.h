@@ -436,6 +436,20 @@ struct port_share {
 	__u32 none_left; /* CLOCK_MONOTONIC, seconds: when no port was found last */
 };
 
+/* What a packet gets. DIRECTION_IN: address and port replace the destination, peer_port the source
+ * port. DIRECTION_OUT: address and port replace the source, peer_port the destination port. */
+struct translation {
+	__u8 address[16];
+	__u16 port;
+	__u16 peer_port;
+	__u32 out_ifindex;         /* send by this interface instead; 0: no. On a path: its end */
+	enum flow_path path;       /* PATH_CONTAINER, PATH_OUT: past the IP stack */
+	__u8 report;               /* 1: to be told of where the packet leaves the stack */
+	__u8 frame_destination[6]; /* on a path: MACs, as a frame begins; zero: not known */
+	__u8 frame_source[6];
+	__u8 reserved[2];
+} __attribute__((aligned(8)));
+
 enum fragment_fate {
 	FRAGMENT_WAITING = 0, /* the first one has not come: nobody knows yet */
 	FRAGMENT_PASSED = 1,
@@ -458,16 +472,13 @@ struct fragment_key {
 } __attribute__((aligned(8)));
 
 struct fragment {
-	__u8 address[16];  /* FRAGMENT_TRANSLATED, FRAGMENT_LEFT: what replaces the old one */
-	__u32 out_ifindex; /* to leave by this interface instead; 0: no */
-	__u32 last_seen;   /* CLOCK_MONOTONIC, seconds */
-	__u32 newest;      /* the ticket of the one held last; 0: none */
-	__u32 held;        /* how many were */
+	struct translation
+		translation; /* of FRAGMENT_TRANSLATED and FRAGMENT_LEFT, without ports */
+	__u32 last_seen;     /* CLOCK_MONOTONIC, seconds */
+	__u32 newest;        /* the ticket of the one held last; 0: none */
+	__u32 held;          /* how many were */
 	enum fragment_fate fate;
-	enum flow_path path;      /* past the IP stack: the datagram's others, too */
-	__u8 path_destination[6]; /* MACs */
-	__u8 path_source[6];
-	__u8 reserved[2];
+	__u8 reserved[3];
 } __attribute__((aligned(8)));
 
 /* held: ARRAY. Fragments that came before their datagram's first one, from the IP header on. */
@@ -600,7 +611,8 @@ ASSERT_SIZE(struct alias, 40);
 ASSERT_SIZE(struct half_open, 48);
 ASSERT_SIZE(struct assured, 56);
 ASSERT_SIZE(struct fragment_key, 48);
-ASSERT_SIZE(struct fragment, 48);
+ASSERT_SIZE(struct translation, 40);
+ASSERT_SIZE(struct fragment, 56);
 ASSERT_SIZE(struct held_fragment, 1608);
 ASSERT_SIZE(struct workload, 8 + WORKLOAD_NAMESPACE_SIZE + WORKLOAD_NAME_SIZE);
 ASSERT_SIZE(struct attachment, 40 + 8 + WORKLOAD_NAMESPACE_SIZE + WORKLOAD_NAME_SIZE);

@@ -213,8 +213,8 @@ static bool ask_first_fragment(struct question *question)
 		oracle_tuple(&question->visit->wire,
 			     leaves(question->visit) ? DIRECTION_OUT : DIRECTION_IN,
 			     &expected->tuple);
-		memcpy(expected->rewrite.address, fragment->address, 16);
-		expected->redirect = fragment->out_ifindex;
+		memcpy(expected->rewrite.address, fragment->translation.address, 16);
+		expected->redirect = fragment->translation.out_ifindex;
 		answer(question, ANSWER_TRANSLATE, "as the first fragment was");
 		break;
 	default:

@@ -79,7 +79,7 @@ static const char *step(struct visit *visit, struct expectation *expected, struc
 	if (visit->wire.first_fragment && visit->wire.outer.protocol == IPPROTO_SCTP)
 		expected->unsure = true;
 	/* A datagram may have begun in another world. */
-	expected->unsure |= world.with_paths || world.fragment.path >= PATH_CONTAINER;
+	expected->unsure |= world.with_paths || world.fragment.translation.path >= PATH_CONTAINER;
 	*before = world;
 	outcome->frame = visit->frame;
 	outcome->verdict =

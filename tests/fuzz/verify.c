@@ -122,7 +122,7 @@ const char *verify_fragment(const struct world *world, const struct expectation 
 	if (!fragment->last_seen || fragment->fate != expected->fate)
 		return "something else is remembered for the other fragments";
 	if (expected->fate == FRAGMENT_TRANSLATED &&
-	    memcmp(fragment->address, expected->rewrite.address, 16) != 0)
+	    memcmp(fragment->translation.address, expected->rewrite.address, 16) != 0)
 		return "another address is remembered for the other fragments";
 	return NULL;
 }
@@ -170,7 +170,7 @@ static bool may_keep_address(const struct world *world, const struct wire *wire)
 	if (wire->kind == WIRE_FRAGMENT)
 		return world->fragment.fate == FRAGMENT_PASSED ||
 		       (world->fragment.fate == FRAGMENT_TRANSLATED &&
-			!memcmp(world->fragment.address, wire->outer.source, 16));
+			!memcmp(world->fragment.translation.address, wire->outer.source, 16));
 	oracle_tuple(wire, DIRECTION_OUT, &tuple);
 	record = record_outwards(world, &tuple);
 	if (record && record->value.kind == FLOW_DIRECT)
@@ -274,7 +274,7 @@ const char *verify_sent(const struct world *world, const struct visit *visit,
 		return NULL;
 	if (visit->hook == FROM_BRIDGE)
 		return "sent on from the bridge";
-	if (visit->wire.kind == WIRE_FRAGMENT && world->fragment.path < PATH_CONTAINER)
+	if (visit->wire.kind == WIRE_FRAGMENT && world->fragment.translation.path < PATH_CONTAINER)
 		return "a fragment without a path";
 	if (visit->wire.kind < WIRE_FRAGMENT)
 		return "sent on, and belongs to no connection";
