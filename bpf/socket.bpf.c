@@ -35,116 +35,84 @@
 /* Whether bind(2) can say why it fails (bpf_set_retval, at this hook since 6.1); else EPERM. */
 const volatile bool can_give_reason = false;
 
-/* The kernel takes loads from the context one by one only. */
-#define READ_ADDRESS6(address, field) \
+/* from->name4 or, in words, from->name6. The kernel takes loads from the context one by one only.
+ */
+#define READ_ADDRESS(address, ipv4, from, name) \
 	do { \
-		__u32 *words = (__u32 *)(address); \
-		words[0] = (field)[0]; \
-		words[1] = (field)[1]; \
-		words[2] = (field)[2]; \
-		words[3] = (field)[3]; \
+		__u32 *words = (__u32 *)(address).bytes; \
+		if (ipv4) { \
+			address_from_ipv4((address).bytes, (from)->name##4); \
+			break; \
+		} \
+		words[0] = (from)->name##6 [0]; \
+		words[1] = (from)->name##6 [1]; \
+		words[2] = (from)->name##6 [2]; \
+		words[3] = (from)->name##6 [3]; \
 	} while (0)
 
-/* All but the address. */
-INLINE bool read_peer(struct bpf_sock_addr *ctx, struct socket_peer *peer)
+/* The programs of a hook, which differ in the family that they may read from their context. */
+#define PROGRAMS(hook) \
+	SEC("cgroup/" #hook "4") \
+	int hook##4(struct bpf_sock_addr * ctx) \
+	{ \
+		return on_##hook(ctx, true); \
+	} \
+	SEC("cgroup/" #hook "6") \
+	int hook##6(struct bpf_sock_addr * ctx) \
+	{ \
+		return on_##hook(ctx, false); \
+	}
+
+INLINE bool read_peer(struct bpf_sock_addr *ctx, bool ipv4, struct socket_peer *peer)
 {
 	__builtin_memset(peer, 0, sizeof(*peer));
 	if (!socket_has_ports(ctx->protocol) || !socket_is_of_host(ctx))
 		return false;
 	peer->port = bpf_ntohs(ctx->user_port);
 	peer->protocol = ctx->protocol;
+	READ_ADDRESS(peer->address, ipv4, ctx, user_ip);
 	return true;
 }
 
-INLINE bool read_peer4(struct bpf_sock_addr *ctx, struct socket_peer *peer)
-{
-	if (!read_peer(ctx, peer))
-		return false;
-	address_from_ipv4(peer->address.bytes, ctx->user_ip4);
-	return true;
-}
-
-INLINE bool read_peer6(struct bpf_sock_addr *ctx, struct socket_peer *peer)
-{
-	if (!read_peer(ctx, peer))
-		return false;
-	READ_ADDRESS6(peer->address.bytes, ctx->user_ip6);
-	return true;
-}
-
-INLINE void write_peer4(struct bpf_sock_addr *ctx, const struct socket_peer *peer)
-{
-	ctx->user_ip4 = address_to_ipv4(peer->address.bytes);
-	ctx->user_port = bpf_htons(peer->port);
-}
-
-INLINE void write_peer6(struct bpf_sock_addr *ctx, const struct socket_peer *peer)
+INLINE void write_peer(struct bpf_sock_addr *ctx, bool ipv4, const struct socket_peer *peer)
 {
 	const __u32 *words = (const __u32 *)peer->address.bytes;
 
+	ctx->user_port = bpf_htons(peer->port);
+	if (ipv4) {
+		ctx->user_ip4 = words[3];
+		return;
+	}
 	ctx->user_ip6[0] = words[0];
 	ctx->user_ip6[1] = words[1];
 	ctx->user_ip6[2] = words[2];
 	ctx->user_ip6[3] = words[3];
-	ctx->user_port = bpf_htons(peer->port);
-}
-
-/* connect(2): what is asked for is where all that follows goes. */
-INLINE bool choose_peer(struct bpf_sock_addr *ctx, struct socket_peer *peer, bool bound_to_loopback)
-{
-	socket_name_loopback(&peer->address);
-	socket_notice(peer);
-	if (!socket_choose(ctx, peer, bound_to_loopback))
-		return false;
-	count(local_connect);
-	return true;
-}
-
-INLINE bool choose_receiver(struct bpf_sock_addr *ctx, struct socket_peer *peer,
-			    bool bound_to_loopback)
-{
-	socket_name_loopback(&peer->address);
-	if (!socket_choose(ctx, peer, bound_to_loopback))
-		return false;
-	count(local_send);
-	return true;
-}
-
-INLINE bool is_loopback4(__u32 address)
-{
-	return (bpf_ntohl(address) >> 24) == 127;
 }
 
 /* Also to an IPv4 one, mapped. (src_ip4 of an IPv6 socket is 127.0.0.6 whatever it is.) */
-INLINE bool is_bound_to_loopback6(struct bpf_sock_addr *ctx)
+INLINE bool is_bound_to_loopback(struct bpf_sock_addr *ctx, bool ipv4)
 {
 	struct bpf_sock *sk = ctx->sk;
 	struct address source;
 
 	if (!sk)
 		return false;
-	READ_ADDRESS6(source.bytes, sk->src_ip6);
+	READ_ADDRESS(source, ipv4, sk, src_ip);
 	return address_is_loopback(source.bytes);
 }
 
-SEC("cgroup/connect4")
-int connect4(struct bpf_sock_addr *ctx)
+INLINE int on_connect(struct bpf_sock_addr *ctx, bool ipv4)
 {
 	struct socket_peer peer;
 
-	if (read_peer4(ctx, &peer) &&
-	    choose_peer(ctx, &peer, ctx->sk && is_loopback4(ctx->sk->src_ip4)))
-		write_peer4(ctx, &peer);
-	return ALLOW;
-}
-
-SEC("cgroup/connect6")
-int connect6(struct bpf_sock_addr *ctx)
-{
-	struct socket_peer peer;
-
-	if (read_peer6(ctx, &peer) && choose_peer(ctx, &peer, is_bound_to_loopback6(ctx)))
-		write_peer6(ctx, &peer);
+	if (!read_peer(ctx, ipv4, &peer))
+		return ALLOW;
+	socket_name_loopback(&peer.address);
+	socket_notice(&peer);
+	if (socket_choose(ctx, &peer, is_bound_to_loopback(ctx, ipv4))) {
+		count(local_connect);
+		write_peer(ctx, ipv4, &peer);
+	}
 	return ALLOW;
 }
 
@@ -157,75 +125,41 @@ INLINE bool is_connected_there4(struct bpf_sock_addr *ctx)
 	       sk->dst_port == (__be16)ctx->user_port;
 }
 
-SEC("cgroup/sendmsg4")
-int sendmsg4(struct bpf_sock_addr *ctx)
-{
-	struct socket_peer peer;
-
-	if (!is_connected_there4(ctx) && read_peer4(ctx, &peer) &&
-	    choose_receiver(ctx, &peer, is_loopback4(ctx->msg_src_ip4)))
-		write_peer4(ctx, &peer);
-	return ALLOW;
-}
-
-SEC("cgroup/sendmsg6")
-int sendmsg6(struct bpf_sock_addr *ctx)
+INLINE int on_sendmsg(struct bpf_sock_addr *ctx, bool ipv4)
 {
 	struct socket_peer peer;
 	struct address source;
 
-	READ_ADDRESS6(source.bytes, ctx->msg_src_ip6);
-	if (read_peer6(ctx, &peer) &&
-	    choose_receiver(ctx, &peer, address_is_loopback(source.bytes)))
-		write_peer6(ctx, &peer);
+	READ_ADDRESS(source, ipv4, ctx, msg_src_ip);
+	if ((ipv4 && is_connected_there4(ctx)) || !read_peer(ctx, ipv4, &peer))
+		return ALLOW;
+	socket_name_loopback(&peer.address);
+	if (socket_choose(ctx, &peer, address_is_loopback(source.bytes))) {
+		count(local_send);
+		write_peer(ctx, ipv4, &peer);
+	}
 	return ALLOW;
 }
 
-INLINE bool recall_sender(struct bpf_sock_addr *ctx, struct socket_peer *sender)
-{
-	if (socket_recall(ctx, sender))
-		return true;
-	socket_note_sender(ctx, sender);
-	return false;
-}
-
-SEC("cgroup/recvmsg4")
-int recvmsg4(struct bpf_sock_addr *ctx)
+INLINE int on_recvmsg(struct bpf_sock_addr *ctx, bool ipv4)
 {
 	struct socket_peer sender;
 
-	if (read_peer4(ctx, &sender) && recall_sender(ctx, &sender))
-		write_peer4(ctx, &sender);
+	if (!read_peer(ctx, ipv4, &sender))
+		return ALLOW;
+	if (socket_recall(ctx, &sender))
+		write_peer(ctx, ipv4, &sender);
+	else
+		socket_note_sender(ctx, &sender);
 	return ALLOW;
 }
 
-SEC("cgroup/recvmsg6")
-int recvmsg6(struct bpf_sock_addr *ctx)
-{
-	struct socket_peer sender;
-
-	if (read_peer6(ctx, &sender) && recall_sender(ctx, &sender))
-		write_peer6(ctx, &sender);
-	return ALLOW;
-}
-
-SEC("cgroup/getpeername4")
-int getpeername4(struct bpf_sock_addr *ctx)
+INLINE int on_getpeername(struct bpf_sock_addr *ctx, bool ipv4)
 {
 	struct socket_peer peer;
 
-	if (read_peer4(ctx, &peer) && socket_recall(ctx, &peer))
-		write_peer4(ctx, &peer);
-	return ALLOW;
-}
-
-SEC("cgroup/getpeername6")
-int getpeername6(struct bpf_sock_addr *ctx)
-{
-	struct socket_peer peer;
-
-	if (read_peer6(ctx, &peer) && socket_recall(ctx, &peer))
-		write_peer6(ctx, &peer);
+	if (read_peer(ctx, ipv4, &peer) && socket_recall(ctx, &peer))
+		write_peer(ctx, ipv4, &peer);
 	return ALLOW;
 }
 
@@ -247,9 +181,22 @@ INLINE bool is_ipv6_only(struct bpf_sock_addr *ctx)
 	return sk && BPF_CORE_READ_BITFIELD(sk, skc_ipv6only);
 }
 
-INLINE int answer_bind(struct reserve_request *request)
+INLINE int on_bind(struct bpf_sock_addr *ctx, bool ipv4)
 {
-	if (!reserve_refuses(request))
+	struct reserve_request request = {};
+	const __u8 *address = request.asked.address.bytes;
+
+	if (!read_peer(ctx, ipv4, &request.asked))
+		return ALLOW;
+	if (ipv4 || address_is_ipv4(address)) {
+		request.ipv4 = true;
+		request.any = !address_to_ipv4(address);
+	} else {
+		request.ipv6 = true;
+		request.any = address_is_unset(address);
+		request.ipv4 = request.any && !is_ipv6_only(ctx);
+	}
+	if (!reserve_refuses(&request))
 		return ALLOW;
 	count(bind_refused);
 	if (can_give_reason)
@@ -257,34 +204,11 @@ INLINE int answer_bind(struct reserve_request *request)
 	return REFUSE;
 }
 
-SEC("cgroup/bind4")
-int bind4(struct bpf_sock_addr *ctx)
-{
-	struct reserve_request request = {.ipv4 = true};
-
-	if (!read_peer4(ctx, &request.asked))
-		return ALLOW;
-	request.any = !ctx->user_ip4;
-	return answer_bind(&request);
-}
-
-SEC("cgroup/bind6")
-int bind6(struct bpf_sock_addr *ctx)
-{
-	struct reserve_request request = {};
-
-	if (!read_peer6(ctx, &request.asked))
-		return ALLOW;
-	if (address_is_ipv4(request.asked.address.bytes)) {
-		request.ipv4 = true;
-		request.any = !address_to_ipv4(request.asked.address.bytes);
-	} else {
-		request.ipv6 = true;
-		request.any = address_is_unset(request.asked.address.bytes);
-		request.ipv4 = request.any && !is_ipv6_only(ctx);
-	}
-	return answer_bind(&request);
-}
+PROGRAMS(connect)
+PROGRAMS(sendmsg)
+PROGRAMS(recvmsg)
+PROGRAMS(getpeername)
+PROGRAMS(bind)
 
 /* Connected ones alone: what others asked for is pushed out of the map in time. */
 INLINE bool read_connected_peer(struct bpf_sock *sk, struct socket_peer *peer)
@@ -294,10 +218,7 @@ INLINE bool read_connected_peer(struct bpf_sock *sk, struct socket_peer *peer)
 	peer->protocol = sk->protocol;
 	if (!peer->port || !socket_has_ports(sk->protocol) || !socket_is_of_host(sk))
 		return false;
-	if (sk->family == AF_INET)
-		address_from_ipv4(peer->address.bytes, sk->dst_ip4);
-	else
-		READ_ADDRESS6(peer->address.bytes, sk->dst_ip6);
+	READ_ADDRESS(peer->address, sk->family == AF_INET, sk, dst_ip);
 	return true;
 }
 

@@ -66,39 +66,54 @@ INLINE struct portmap *socket_find_mapping(const struct socket_peer *asked)
 	return portmap;
 }
 
-INLINE void socket_key(void *ctx, const __u8 *address, __u16 port, enum protocol protocol,
-		       struct socket_flow_key *key)
+INLINE struct socket_peer socket_container(const struct portmap *portmap, enum protocol protocol)
+{
+	struct socket_peer container = {.port = portmap->container_port, .protocol = protocol};
+
+	address_copy(container.address.bytes, portmap->container_address);
+	return container;
+}
+
+INLINE void socket_key(void *ctx, const struct socket_peer *peer, struct socket_flow_key *key)
 {
 	__builtin_memset(key, 0, sizeof(*key));
 	key->cookie = bpf_get_socket_cookie(ctx);
-	address_copy(key->container_address, address);
-	key->container_port = port;
-	key->protocol = protocol;
+	address_copy(key->container_address, peer->address.bytes);
+	key->container_port = peer->port;
+	key->protocol = peer->protocol;
 }
 
-/* The socket has asked the container of the mapping by this very name. */
-INLINE bool socket_knows(const struct socket_flow_key *container, const struct socket_peer *asked)
+/* What the program asked for in place of the one that answers. NULL: that one itself. */
+INLINE const struct socket_flow *socket_flow_of(void *ctx, const struct socket_peer *peer)
 {
-	const struct socket_flow *known = bpf_map_lookup_elem(&socket_flows, container);
-
-	return known && known->port == asked->port &&
-	       address_equal(known->address, asked->address.bytes);
-}
-
-/* Writing to an LRU map costs more than looking: a socket sends to the same port again. */
-INLINE bool socket_remember(struct bpf_sock_addr *ctx, const struct portmap *portmap,
-			    const struct socket_peer *asked)
-{
-	struct socket_flow flow = {.port = asked->port};
 	struct socket_flow_key key;
 
-	socket_key(ctx, portmap->container_address, portmap->container_port, asked->protocol, &key);
-	if (socket_knows(&key, asked))
-		return false;
-	address_copy(flow.address, asked->address.bytes);
-	noticed_mark(local_container_ports, key.container_port);
-	bpf_map_update_elem(&socket_flows, &key, &flow, BPF_ANY);
-	return true;
+	if (!noticed_has(local_container_ports, peer->port))
+		return NULL;
+	socket_key(ctx, peer, &key);
+	return bpf_map_lookup_elem(&socket_flows, &key);
+}
+
+/* The socket has asked the container by this very name. */
+INLINE bool socket_knows(void *ctx, const struct socket_peer *container,
+			 const struct socket_peer *name)
+{
+	const struct socket_flow *known = socket_flow_of(ctx, container);
+
+	return known && known->port == name->port &&
+	       address_equal(known->address, name->address.bytes);
+}
+
+INLINE void socket_remember(void *ctx, const struct socket_peer *peer,
+			    const struct socket_peer *name, __u64 flags)
+{
+	struct socket_flow flow = {.port = name->port};
+	struct socket_flow_key key;
+
+	socket_key(ctx, peer, &key);
+	address_copy(flow.address, name->address.bytes);
+	noticed_mark(local_container_ports, peer->port);
+	bpf_map_update_elem(&socket_flows, &key, &flow, flags);
 }
 
 /* The socket is gone; or its program asks for the container itself now, after it asked for a
@@ -107,11 +122,10 @@ INLINE void socket_forget(void *ctx, const struct socket_peer *container)
 {
 	struct socket_flow_key key;
 
-	if (!noticed_has(local_container_ports, container->port))
+	if (!socket_flow_of(ctx, container))
 		return;
-	socket_key(ctx, container->address.bytes, container->port, container->protocol, &key);
-	if (bpf_map_lookup_elem(&socket_flows, &key))
-		bpf_map_delete_elem(&socket_flows, &key);
+	socket_key(ctx, container, &key);
+	bpf_map_delete_elem(&socket_flows, &key);
 }
 
 /* Somebody on the host whose own port is a mapped one has sent to this socket: what is sent
@@ -119,64 +133,48 @@ INLINE void socket_forget(void *ctx, const struct socket_peer *container)
 INLINE void socket_note_sender(struct bpf_sock_addr *ctx, const struct socket_peer *sender)
 {
 	const struct portmap *portmap = socket_find_mapping(sender);
-	struct socket_flow flow = {.port = sender->port};
-	struct socket_flow_key key;
+	struct socket_peer container;
 
 	if (!portmap)
 		return;
-	socket_key(ctx, portmap->container_address, portmap->container_port, sender->protocol,
-		   &key);
-	if (socket_knows(&key, sender))
-		return;
-	socket_key(ctx, sender->address.bytes, sender->port, sender->protocol, &key);
-	address_copy(flow.address, sender->address.bytes);
-	noticed_mark(local_container_ports, sender->port);
-	bpf_map_update_elem(&socket_flows, &key, &flow, BPF_NOEXIST);
-}
-
-INLINE bool socket_is_answer(struct bpf_sock_addr *ctx, const struct socket_peer *asked)
-{
-	struct socket_flow_key key;
-
-	socket_key(ctx, asked->address.bytes, asked->port, asked->protocol, &key);
-	return bpf_map_lookup_elem(&socket_flows, &key);
+	container = socket_container(portmap, sender->protocol);
+	if (!socket_knows(ctx, &container, sender))
+		socket_remember(ctx, sender, sender, BPF_NOEXIST);
 }
 
 /* The container's address and port in place of what is asked for. False: as it is. */
 INLINE bool socket_choose(struct bpf_sock_addr *ctx, struct socket_peer *asked,
 			  bool bound_to_loopback)
 {
-	struct portmap *portmap;
+	struct portmap *portmap = socket_find_mapping(asked);
+	struct socket_peer container;
 
-	portmap = socket_find_mapping(asked);
 	if (!portmap) {
 		socket_forget(ctx, asked);
 		return false;
 	}
-	if (socket_is_answer(ctx, asked))
-		return false;
+	if (socket_flow_of(ctx, asked))
+		return false; /* an answer to a sender */
 	if (bound_to_loopback) {
 		/* The kernel routes nothing from there to anywhere else. */
 		count(local_bound_to_loopback);
 		return false;
 	}
-	if (socket_remember(ctx, portmap, asked))
+	container = socket_container(portmap, asked->protocol);
+	/* Writing to an LRU map costs more than looking: a socket sends to the same port again. */
+	if (!socket_knows(ctx, &container, asked)) {
+		socket_remember(ctx, &container, asked, BPF_ANY);
 		__sync_fetch_and_add(&portmap->flows, 1);
-	address_copy(asked->address.bytes, portmap->container_address);
-	asked->port = portmap->container_port;
+	}
+	*asked = container;
 	return true;
 }
 
 /* What the program asked for in place of the container that answers. False: as it is. */
 INLINE bool socket_recall(struct bpf_sock_addr *ctx, struct socket_peer *peer)
 {
-	const struct socket_flow *flow;
-	struct socket_flow_key key;
+	const struct socket_flow *flow = socket_flow_of(ctx, peer);
 
-	if (!noticed_has(local_container_ports, peer->port))
-		return false;
-	socket_key(ctx, peer->address.bytes, peer->port, peer->protocol, &key);
-	flow = bpf_map_lookup_elem(&socket_flows, &key);
 	if (!flow)
 		return false;
 	address_copy(peer->address.bytes, flow->address);
@@ -215,44 +213,24 @@ INLINE bool reserve_has_address(const struct reserve_request *request)
 static long reserve_compare(void *map __attribute__((unused)), const struct portmap_key *key,
 			    const struct portmap *portmap, struct reserve_request *request)
 {
-	struct address address;
-	bool meant;
-
 	if (!portmap->reserved_on_host || key->host_port != request->asked.port ||
-	    key->protocol != request->asked.protocol)
-		return 0;
-	address_copy(address.bytes, key->host_address);
-	meant = address_is_ipv4(address.bytes) ? request->ipv4 : request->ipv6;
-	if (!meant || !owner_live(&portmap->owner))
+	    key->protocol != request->asked.protocol || !owner_live(&portmap->owner) ||
+	    !(address_is_ipv4(key->host_address) ? request->ipv4 : request->ipv6))
 		return 0;
 	request->refused = true;
 	return 1;
 }
 
-INLINE bool reserve_has_any(const struct reserve_request *request, bool ipv4)
-{
-	const struct portmap *portmap =
-		portmap_find_any(ipv4, request->asked.port, request->asked.protocol);
-
-	return portmap && portmap->reserved_on_host;
-}
-
 /* At any address, where a single one may be reserved: a walk through all mappings, but only
  * for ports that have one, or had, on hosts where somebody reserves ports. */
-INLINE bool reserve_has_one(struct reserve_request *request)
-{
-	if ((request->ipv4 && reserve_has_any(request, true)) ||
-	    (request->ipv6 && reserve_has_any(request, false)))
-		return true;
-	bpf_for_each_map_elem(&portmaps, reserve_compare, request, 0);
-	return request->refused;
-}
-
 INLINE bool reserve_refuses(struct reserve_request *request)
 {
 	if (!request->asked.port || !portmap_is_published(request->asked.port))
 		return false;
-	return request->any ? reserve_has_one(request) : reserve_has_address(request);
+	if (!request->any)
+		return reserve_has_address(request);
+	bpf_for_each_map_elem(&portmaps, reserve_compare, request, 0);
+	return request->refused;
 }
 
 #endif
