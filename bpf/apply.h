@@ -78,6 +78,16 @@ INLINE int apply_outwards(struct __sk_buff *skb, struct packet *packet,
 	return again ? TC_ACT_SHOT : apply_verdict(skb, packet, translation, verdict);
 }
 
+/* A packet that is known to leave the stack translated, a reply or part of a masqueraded
+ * connection, but would be switched past the hook that does that. */
+GLOBAL_FUNCTION int lift(struct __sk_buff *skb, const struct interface *port)
+{
+	if (!port || rewrite_destination_mac(skb, port->bridge_mac))
+		return shot(rewrite_failed);
+	count(lifted_reply);
+	return TC_ACT_UNSPEC;
+}
+
 /* What became of the first fragment. Where it has not come yet, a fragment that may have to be
  * translated waits for it: one to this host, or a container's own (ifindex 0). */
 GLOBAL_FUNCTION int later_fragment(struct __sk_buff *skb, const struct packet *packet,
@@ -99,6 +109,26 @@ GLOBAL_FUNCTION int later_fragment(struct __sk_buff *skb, const struct packet *p
 	if (fate == FRAGMENT_WAITING)
 		count(fragment_not_held);
 	return fate;
+}
+
+/* Does to a later fragment what was done to the first one. port: a container's veth, or NULL. */
+INLINE int apply_later_fragment(struct __sk_buff *skb, struct packet *packet,
+				struct translation *translation, const struct interface *port)
+{
+	packet->tuple.direction = DIRECTION_IN;
+	switch (later_fragment(skb, packet, translation, port ? 0 : skb->ifindex)) {
+	case FRAGMENT_LEFT:
+		packet->tuple.direction = DIRECTION_OUT;
+		/* fall through */
+	case FRAGMENT_TRANSLATED:
+		return apply_verdict(skb, packet, translation, VERDICT_TRANSLATE);
+	case FRAGMENT_DROPPED:
+		return TC_ACT_SHOT;
+	case FRAGMENT_LIFTED:
+		return lift(skb, port);
+	default:
+		return TC_ACT_UNSPEC;
+	}
 }
 
 #endif

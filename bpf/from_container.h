@@ -6,21 +6,87 @@
  * netfilter's conntrack has the final tuple. The reply would be switched straight to the other
  * container, past the hook that must put the host's address back: it is lifted, by giving the frame
  * the bridge's MAC, into the IP stack, and leaves by the bridge's to_container.
+ *
+ * Of source addresses a container's own are known, and so are the other containers' and the host's,
+ * which it may not use. Any other one may have been given to it later, or belong to a machine
+ * behind it: a container can be a router.
  */
 #ifndef BPF_PORTMAP_FROM_CONTAINER_H
 #define BPF_PORTMAP_FROM_CONTAINER_H
 
 #include "ingress.h"
-#include "sender.h"
 
-/* A packet that is known to leave the stack translated, a reply or part of a masqueraded
- * connection, but would be switched past the hook that does that. */
-GLOBAL_FUNCTION int lift(struct __sk_buff *skb, const struct interface *port)
+/* An address of another attachment. A container on two networks answers with either's
+ * address by whichever veth its routing chooses. */
+INLINE bool sender_is_another(const struct endpoint *endpoint, const struct owner *own)
 {
-	if (!port || rewrite_destination_mac(skb, port->bridge_mac))
-		return shot(rewrite_failed);
-	count(lifted_reply);
-	return TC_ACT_UNSPEC;
+	const struct slot *theirs = owner_slot(&endpoint->owner), *ours = owner_slot(own);
+
+	return theirs && ours && theirs->container != ours->container && !endpoint->shared &&
+	       owner_has_veth(endpoint->owner.slot);
+}
+
+/* A bridge gives the IP stack what is addressed to itself, and to the port by which it came. */
+INLINE bool sender_asks_stack(struct __sk_buff *skb, const struct interface *interface)
+{
+	return skb->pkt_type == PACKET_HOST ||
+	       (interface->role == ROLE_PORT && packet_is_for_mac(skb, interface->bridge_mac));
+}
+
+/* The record may be behind the truth, and routing does not tell an address of the host from
+ * one without a route: so both are asked. What is routed over IPv6 with a source that has no
+ * route never gets an answer, and there routing alone decides: the stack does not ask. */
+INLINE bool sender_is_host(struct __sk_buff *skb, const struct packet *packet,
+			   const struct interface *interface, __u32 ifindex)
+{
+	struct bpf_fib_lookup query;
+	__u32 gateway = ifindex;
+	struct endpoint_key key;
+	bool known;
+
+	barrier_var(gateway); /* or compilers choose between two pointers to load from */
+	if (interface->role == ROLE_PORT)
+		gateway = interface->bridge_ifindex;
+	address_copy(key.address, packet->sender);
+	/* The entry :: is no address. */
+	if (address_is_unset(key.address))
+		return false;
+	known = bpf_map_lookup_elem(&host_addresses, &key);
+	if (!known && (packet->ipv4 || !sender_asks_stack(skb, interface)))
+		return false;
+	route_query(&query, packet, gateway);
+	route_query_addresses(&query, key.address, key.address);
+	switch (bpf_fib_lookup(skb, &query, sizeof(query), 0)) {
+	case BPF_FIB_LKUP_RET_NOT_FWDED:
+		return true;
+	case BPF_FIB_LKUP_RET_FWD_DISABLED: /* tells nothing about the address */
+		return known;
+	default:
+		return false;
+	}
+}
+
+/* Drops are counted here. ifindex: the veth at which the packet came in. */
+GLOBAL_FUNCTION bool sender_is_forged(struct __sk_buff *skb, const struct packet *packet,
+				      __u32 ifindex)
+{
+	const struct interface *interface;
+	const struct endpoint *endpoint;
+
+	if (!packet)
+		return false;
+	interface = bpf_map_lookup_elem(&interfaces, &ifindex);
+	if (!interface)
+		return false;
+	endpoint = endpoint_find(packet->sender);
+	if (endpoint && owner_equal(&endpoint->owner, &interface->owner))
+		return false;
+	if (endpoint ? sender_is_another(endpoint, &interface->owner)
+		     : sender_is_host(skb, packet, interface, ifindex)) {
+		count(drop_forged_source);
+		return true;
+	}
+	return false;
 }
 
 /* A packet of a connection that leaves the stack translated, or is none of ours, but is about to be
@@ -91,42 +157,6 @@ struct origin {
 	__u32 veth;
 };
 
-/* False: nothing is known of its datagram. */
-INLINE bool handle_containers_fragment(struct __sk_buff *skb, struct packet *packet,
-				       const struct origin *origin, int *action)
-{
-	packet->tuple.direction = DIRECTION_IN;
-	switch (later_fragment(skb, packet, origin->translation, 0)) {
-	case FRAGMENT_LEFT:
-		packet->tuple.direction = DIRECTION_OUT;
-		/* fall through */
-	case FRAGMENT_TRANSLATED:
-		*action = apply_verdict(skb, packet, origin->translation, VERDICT_TRANSLATE);
-		return true;
-	case FRAGMENT_DROPPED:
-		*action = TC_ACT_SHOT;
-		return true;
-	case FRAGMENT_LIFTED:
-		*action = lift(skb, origin->interface);
-		return true;
-	default:
-		return false;
-	}
-}
-
-/* A packet that leaves the stack by no connection: a request, an ICMP error, or none of ours. */
-INLINE enum verdict decide_containers(struct __sk_buff *skb, struct packet *packet,
-				      const struct origin *origin)
-{
-	const struct owner nobody = {};
-
-	if (!packet->error)
-		return decide_inwards(skb, packet, &origin->arrival, origin->translation);
-	return error_decide_inwards(skb, packet, origin->arrival.ifindex,
-				    origin->arrival.routed ? &origin->interface->owner : &nobody,
-				    origin->translation);
-}
-
 /* What has a tuple. found: the connection that it leaves translated by, if it is one's. */
 INLINE int handle_containers_packet(struct __sk_buff *skb, struct packet *packet,
 				    const struct origin *origin, struct found *found)
@@ -146,7 +176,7 @@ INLINE int handle_containers_packet(struct __sk_buff *skb, struct packet *packet
 		if (verdict != VERDICT_PASS)
 			return apply_outwards(skb, packet, translation, verdict);
 	} else {
-		verdict = decide_containers(skb, packet, origin);
+		verdict = decide_inwards(skb, packet, &origin->arrival, translation);
 	}
 	packet->tuple.direction = DIRECTION_IN;
 	if (verdict == VERDICT_PASS && routed &&
@@ -189,7 +219,7 @@ INLINE int handle_container(struct __sk_buff *skb, struct packet *packet, enum p
 			    struct origin *origin, struct found *found)
 {
 	__u32 veth = origin->veth;
-	int action;
+	int action = TC_ACT_UNSPEC;
 
 	origin->interface = bpf_map_lookup_elem(&interfaces, &veth);
 	if (!origin->interface || !owner_live(&origin->interface->owner))
@@ -204,15 +234,19 @@ INLINE int handle_container(struct __sk_buff *skb, struct packet *packet, enum p
 		return sender_is_forged(skb, packet, veth) ? TC_ACT_SHOT : TC_ACT_UNSPEC;
 	origin->arrival.routed = sender_asks_stack(skb, origin->interface);
 	origin->arrival.may_offload = origin->arrival.routed;
+	if (origin->arrival.routed)
+		origin->arrival.owner = origin->interface->owner;
 	if (kind >= PACKET_TRANSLATABLE)
 		return handle_containers_packet(skb, packet, origin, found);
-	if (kind == PACKET_FRAGMENT && handle_containers_fragment(skb, packet, origin, &action))
+	if (kind == PACKET_FRAGMENT)
+		action = apply_later_fragment(skb, packet, origin->translation, origin->interface);
+	if (action != TC_ACT_UNSPEC)
 		return action;
 	packet->tuple.direction = DIRECTION_IN;
-	if (!origin->arrival.routed ||
-	    !leaves_unclassified(skb, packet, origin->endpoint, origin->arrival.ifindex))
-		return apply_inwards(skb, packet, origin->translation, VERDICT_PASS);
-	return shot(unclassified_interface);
+	if (origin->arrival.routed &&
+	    leaves_unclassified(skb, packet, origin->endpoint, origin->arrival.ifindex))
+		return shot(unclassified_interface);
+	return apply_inwards(skb, packet, origin->translation, VERDICT_PASS);
 }
 
 INLINE int handle_from_container(struct __sk_buff *skb)

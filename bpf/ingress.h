@@ -64,6 +64,7 @@ struct arrival {
 	bool routed;   /* on its way into the IP stack, not switched */
 	bool sender_verified; /* the sender has the address that it claims */
 	bool may_offload;     /* the packet may skip the stack */
+	struct owner owner;   /* of the veth by which a container's packet is routed, or {0, 0} */
 };
 
 /* A packet of a live connection. VERDICT_PASS: that has ended. */
@@ -152,6 +153,9 @@ INLINE enum verdict decide_inwards(struct __sk_buff *skb, struct packet *packet,
 	enum verdict verdict;
 	struct found found = {};
 
+	if (packet->error)
+		return error_decide_inwards(skb, packet, arrival->ifindex, &arrival->owner,
+					    translation);
 	tuple->direction = DIRECTION_IN;
 	mapping = inwards_find(tuple, &found);
 	if (found.connection && !connection_has_owner(found.connection)) {
@@ -178,22 +182,11 @@ INLINE enum verdict decide_inwards(struct __sk_buff *skb, struct packet *packet,
 	return direct_begin(packet, endpoint, arrival->sender_verified, translation);
 }
 
-INLINE int handle_later_fragment(struct __sk_buff *skb, struct packet *packet)
-{
-	struct translation translation;
-	enum fragment_fate fate = later_fragment(skb, packet, &translation, skb->ifindex);
-
-	if (fate == FRAGMENT_TRANSLATED)
-		return apply_verdict(skb, packet, &translation, VERDICT_TRANSLATE);
-	return fate == FRAGMENT_DROPPED ? TC_ACT_SHOT : TC_ACT_UNSPEC;
-}
-
 INLINE int handle_ingress(struct __sk_buff *skb, struct packet *packet, enum packet_kind kind,
 			  bool may_offload)
 {
 	const struct arrival arrival = {
 		.ifindex = skb->ifindex, .routed = true, .may_offload = may_offload};
-	const struct owner nobody = {};
 	struct translation translation;
 	enum verdict verdict = VERDICT_PASS;
 
@@ -203,14 +196,12 @@ INLINE int handle_ingress(struct __sk_buff *skb, struct packet *packet, enum pac
 		return TC_ACT_UNSPEC;
 	packet->tuple.direction = DIRECTION_IN;
 	if (kind == PACKET_FRAGMENT)
-		return handle_later_fragment(skb, packet);
+		return apply_later_fragment(skb, packet, &translation, NULL);
 	if (kind == PACKET_TRANSLATABLE && !packet->fragment && !inwards_concerns(&packet->tuple))
 		return TC_ACT_UNSPEC;
 	if (may_offload && memo_inwards(skb, packet, &translation))
 		verdict = VERDICT_TRANSLATE;
-	else if (packet->error)
-		verdict = error_decide_inwards(skb, packet, skb->ifindex, &nobody, &translation);
-	else if (kind == PACKET_TRANSLATABLE)
+	else if (kind >= PACKET_TRANSLATABLE)
 		verdict = decide_inwards(skb, packet, &arrival, &translation);
 	if (packet->error && verdict == VERDICT_PASS && strict_refuses_other(skb, packet))
 		verdict = drop(strict);
