@@ -80,16 +80,6 @@ struct packet {
 	__u8 type_of_service; /* IPv4 */
 } __attribute__((aligned(8)));
 
-/* struct ipv6hdr, with addresses that can be copied by halves. */
-struct ipv6_header {
-	__u32 version_class_label;
-	__be16 payload_length;
-	__u8 next;
-	__u8 hop_limit;
-	__u64 source[2];
-	__u64 destination[2];
-};
-
 /* Any number of bytes, from anywhere in the skb. */
 INLINE bool packet_load(struct __sk_buff *skb, __u32 offset, void *to, __u32 size)
 {
@@ -145,7 +135,7 @@ INLINE bool packet_has_options(const struct packet *packet)
 
 	if (packet->ipv4)
 		return size != sizeof(struct iphdr);
-	return size != sizeof(struct ipv6_header) && (!packet->fragment || size != 48);
+	return size != sizeof(struct ipv6hdr) && (!packet->fragment || size != 48);
 }
 
 INLINE bool packet_begins_tcp(const struct packet *packet)

@@ -22,7 +22,7 @@
 #define NEXTHDR_FRAGMENT 44
 #define NEXTHDR_DESTINATION 60
 
-/* The first half of all extension headers that can be skipped. */
+/* What all extension headers begin with, and what is looked at of one. */
 struct extension_header {
 	__u8 next;
 	__u8 length; /* in units of 8 bytes, without the first (RFC 8200 4.2) */
@@ -33,11 +33,13 @@ struct extension_header {
 		} routing;
 		__be16 fragment;
 	};
+	__be32 identification; /* of a fragment header */
 };
 
 /* What the IP headers say about the payload. */
 struct ip_payload {
 	__u32 identification;
+	int protocol;          /* the transport's; -1: it is not found, or not there */
 	__u16 offset;          /* of the payload; during parsing, of the next extension header */
 	__u16 fragment_offset; /* in bytes */
 	__u8 first_header;     /* behind the fragment header: all that a later fragment tells */
@@ -45,24 +47,6 @@ struct ip_payload {
 	bool has_fragment_header;
 	__u8 reserved;
 };
-
-INLINE bool parse_fragment_header(struct __sk_buff *skb, struct ip_payload *payload,
-				  const struct extension_header *header)
-{
-	__u16 fragment = bpf_ntohs(header->fragment) & IPV6_FRAGMENT;
-	__be32 identification;
-
-	if (payload->has_fragment_header || !packet_load(skb, payload->offset + sizeof(*header),
-							 &identification, sizeof(identification)))
-		return false;
-	payload->has_fragment_header = true;
-	payload->fragment = fragment != 0;
-	payload->fragment_offset = fragment & IPV6_FRAGMENT_OFFSET;
-	payload->identification = bpf_ntohl(identification);
-	payload->first_header = header->next;
-	payload->offset += 8;
-	return true;
-}
 
 INLINE bool parse_is_extension(__u8 protocol)
 {
@@ -80,14 +64,24 @@ INLINE bool parse_is_skipped(__u8 protocol)
 INLINE int parse_extension_header(struct __sk_buff *skb, struct ip_payload *payload, __u8 protocol)
 {
 	struct extension_header header;
+	__u16 fragment;
 
 	if (!packet_load(skb, payload->offset, &header, sizeof(header)))
 		return -1;
-	if (protocol == NEXTHDR_FRAGMENT)
-		return parse_fragment_header(skb, payload, &header) ? header.next : -1;
-	if (protocol == NEXTHDR_ROUTING && header.routing.segments_left)
+	payload->offset += sizeof(header);
+	if (protocol != NEXTHDR_FRAGMENT) {
+		payload->offset += header.length * 8;
+		return protocol == NEXTHDR_ROUTING && header.routing.segments_left ? -1
+										   : header.next;
+	}
+	if (payload->has_fragment_header)
 		return -1;
-	payload->offset += 8 + header.length * 8;
+	fragment = bpf_ntohs(header.fragment) & IPV6_FRAGMENT;
+	payload->has_fragment_header = true;
+	payload->fragment = fragment != 0;
+	payload->fragment_offset = fragment & IPV6_FRAGMENT_OFFSET;
+	payload->identification = bpf_ntohl(header.identification);
+	payload->first_header = header.next;
 	return header.next;
 }
 
@@ -110,12 +104,6 @@ GLOBAL_FUNCTION int parse_extension_headers(struct __sk_buff *skb, struct ip_pay
 	return -1;
 }
 
-/* The same without a call, since most packets have no extension header. */
-INLINE int parse_to_transport(struct __sk_buff *skb, struct ip_payload *payload, __u8 next)
-{
-	return parse_is_skipped(next) ? parse_extension_headers(skb, payload, next) : next;
-}
-
 /* Mappings and masquerading concern unicast addresses that are valid beyond one link. */
 INLINE bool parse_is_natable(const __u8 *address)
 {
@@ -123,10 +111,9 @@ INLINE bool parse_is_natable(const __u8 *address)
 	       !address_is_ipv6_link_local(address);
 }
 
-/* parse_ipv4() and parse_ipv6() return PACKET_TRANSLATABLE if layer 3 is valid; *protocol is
- * the transport's then, or -1. */
+/* parse_ipv4() and parse_ipv6() return PACKET_TRANSLATABLE if layer 3 is valid. */
 INLINE enum packet_kind parse_ipv4(struct __sk_buff *skb, struct packet *packet,
-				   struct ip_payload *payload, int *protocol)
+				   struct ip_payload *payload)
 {
 	struct tuple *tuple = &packet->tuple;
 	__u32 header_length;
@@ -155,31 +142,29 @@ INLINE enum packet_kind parse_ipv4(struct __sk_buff *skb, struct packet *packet,
 	payload->identification = bpf_ntohs(ip.id);
 	payload->first_header = ip.protocol;
 	payload->offset = packet->l3_offset + header_length;
-	*protocol = ip.protocol;
+	payload->protocol = ip.protocol;
 	return parse_is_natable(tuple->source) && parse_is_natable(tuple->destination)
 		       ? PACKET_TRANSLATABLE
 		       : PACKET_IGNORED;
 }
 
 INLINE enum packet_kind parse_ipv6(struct __sk_buff *skb, struct packet *packet,
-				   struct ip_payload *payload, int *protocol)
+				   struct ip_payload *payload)
 {
 	struct tuple *tuple = &packet->tuple;
-	struct ipv6_header ip;
+	struct ipv6hdr ip __attribute__((aligned(8)));
 
-	if (!packet_load_header(skb, packet->l3_offset, &ip, sizeof(ip)))
-		return PACKET_IGNORED;
-	if ((bpf_ntohl(ip.version_class_label) >> 28) != 6)
+	if (!packet_load_header(skb, packet->l3_offset, &ip, sizeof(ip)) || ip.version != 6)
 		return PACKET_IGNORED;
 	packet->hop_limit = ip.hop_limit;
 	payload->offset = packet->l3_offset + sizeof(ip);
-	packet->end = payload->offset + bpf_ntohs(ip.payload_length);
-	if (ip.payload_length == 0 && skb->len > 0xffff) /* BIG TCP (since 5.19) */
+	packet->end = payload->offset + bpf_ntohs(ip.payload_len);
+	if (ip.payload_len == 0 && skb->len > 0xffff) /* BIG TCP (since 5.19) */
 		packet->end = skb->len;
 	if (packet->end > skb->len)
 		return PACKET_IGNORED;
-	address_copy(tuple->source, (__u8 *)ip.source);
-	address_copy(tuple->destination, (__u8 *)ip.destination);
+	address_copy(tuple->source, (__u8 *)&ip.saddr);
+	address_copy(tuple->destination, (__u8 *)&ip.daddr);
 	/* On the wire a v4-mapped address is invalid, and here it would be mistaken for IPv4.
 	 * The stack drops it as a source, but forwards it as a destination. */
 	if (address_is_ipv4(tuple->source) || !parse_is_natable(tuple->source) ||
@@ -187,7 +172,10 @@ INLINE enum packet_kind parse_ipv6(struct __sk_buff *skb, struct packet *packet,
 		return PACKET_IGNORED;
 	if (address_is_ipv4(tuple->destination))
 		return PACKET_OPAQUE;
-	*protocol = parse_to_transport(skb, payload, ip.next);
+	/* Without a call, since most packets have no extension header. */
+	payload->protocol = ip.nexthdr;
+	if (parse_is_skipped(ip.nexthdr))
+		payload->protocol = parse_extension_headers(skb, payload, ip.nexthdr);
 	return PACKET_TRANSLATABLE;
 }
 

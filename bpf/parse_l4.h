@@ -25,53 +25,42 @@ struct echo_header {
 	__be16 sequence;
 };
 
-/* The transport header's first eight bytes; an error need not quote more. */
-union quoted_transport {
-	struct udphdr ports; /* TCP's and SCTP's are in the same place */
-	struct echo_header echo;
-};
-
-INLINE bool parse_is_request(const struct packet *packet, __u8 type)
+INLINE bool parse_load(struct __sk_buff *skb, const struct packet *packet, __u32 offset, void *to,
+		       __u32 size)
 {
-	return type == (packet->ipv4 ? ICMP_ECHO_REQUEST : ICMPV6_ECHO_REQUEST);
+	return offset + size <= packet->end && packet_load_header(skb, offset, to, size);
 }
 
-INLINE bool parse_is_reply(const struct packet *packet, __u8 type)
+/* False: no echo. What goes back by the tuple is a request, or, where it is quoted, its answer. */
+INLINE bool parse_echo(struct packet *packet, struct tuple *tuple, const struct echo_header *echo,
+		       bool quoted)
 {
-	return type == (packet->ipv4 ? ICMP_ECHO_REPLY : ICMPV6_ECHO_REPLY);
-}
+	bool request = echo->type == (packet->ipv4 ? ICMP_ECHO_REQUEST : ICMPV6_ECHO_REQUEST);
+	bool reply = echo->type == (packet->ipv4 ? ICMP_ECHO_REPLY : ICMPV6_ECHO_REPLY);
 
-INLINE void parse_identifier(const struct packet *packet, struct tuple *tuple, __be16 identifier)
-{
+	packet->echo_reply = quoted ? request : reply;
 	if (packet->echo_reply)
-		tuple->destination_port = bpf_ntohs(identifier);
-	else
-		tuple->source_port = bpf_ntohs(identifier);
+		tuple->destination_port = bpf_ntohs(echo->identifier);
+	else if (request || reply)
+		tuple->source_port = bpf_ntohs(echo->identifier);
+	return request || reply;
 }
 
-INLINE bool parse_load_quoted(struct __sk_buff *skb, const struct packet *packet, __u32 offset,
-			      void *to, __u32 size)
-{
-	return offset + size <= packet->end && packet_load(skb, offset, to, size);
-}
-
+/* The transport header's first eight bytes are looked at; an error need not quote more. */
 INLINE bool parse_quoted_ports(struct __sk_buff *skb, struct packet *packet, struct tuple *back)
 {
-	union quoted_transport quoted;
+	union {
+		struct udphdr ports; /* TCP's and SCTP's are in the same place */
+		struct echo_header echo;
+	} quoted;
 
-	if (!parse_load_quoted(skb, packet, packet->quoted_l4_offset, &quoted, sizeof(quoted)))
+	if (!parse_load(skb, packet, packet->quoted_l4_offset, &quoted, sizeof(quoted)))
 		return false;
-	if (packet_protocol_has_ports(back->protocol)) {
-		back->source_port = bpf_ntohs(quoted.ports.dest);
-		back->destination_port = bpf_ntohs(quoted.ports.source);
-		return true;
-	}
-	if (!parse_is_icmp(packet, back->protocol))
-		return false;
-	packet->echo_reply = parse_is_request(packet, quoted.echo.type); /* its answer */
-	if (!packet->echo_reply && !parse_is_reply(packet, quoted.echo.type))
-		return false;
-	parse_identifier(packet, back, quoted.echo.identifier);
+	if (!packet_protocol_has_ports(back->protocol))
+		return parse_is_icmp(packet, back->protocol) &&
+		       parse_echo(packet, back, &quoted.echo, true);
+	back->source_port = bpf_ntohs(quoted.ports.dest);
+	back->destination_port = bpf_ntohs(quoted.ports.source);
 	return true;
 }
 
@@ -79,9 +68,8 @@ INLINE bool parse_quoted_ipv4(struct __sk_buff *skb, struct packet *packet, stru
 {
 	struct iphdr ip;
 
-	if (!parse_load_quoted(skb, packet, packet->quoted_l3_offset, &ip, sizeof(ip)))
-		return false;
-	if (ip.version != 4 || ip.ihl * 4 < sizeof(ip))
+	if (!parse_load(skb, packet, packet->quoted_l3_offset, &ip, sizeof(ip)) ||
+	    ip.version != 4 || ip.ihl * 4 < sizeof(ip))
 		return false;
 	if (bpf_ntohs(ip.frag_off) & IPV4_FRAGMENT_OFFSET)
 		return false; /* payload stands where the ports would be */
@@ -95,17 +83,15 @@ INLINE bool parse_quoted_ipv4(struct __sk_buff *skb, struct packet *packet, stru
 INLINE bool parse_quoted_ipv6(struct __sk_buff *skb, struct packet *packet, struct tuple *back)
 {
 	struct ip_payload payload = {};
-	struct ipv6_header ip;
+	struct ipv6hdr ip __attribute__((aligned(8)));
 	int protocol;
 
-	if (!parse_load_quoted(skb, packet, packet->quoted_l3_offset, &ip, sizeof(ip)))
+	if (!parse_load(skb, packet, packet->quoted_l3_offset, &ip, sizeof(ip)) || ip.version != 6)
 		return false;
-	if ((bpf_ntohl(ip.version_class_label) >> 28) != 6)
-		return false;
-	address_copy(back->destination, (__u8 *)ip.source);
-	address_copy(back->source, (__u8 *)ip.destination);
+	address_copy(back->destination, (__u8 *)&ip.saddr);
+	address_copy(back->source, (__u8 *)&ip.daddr);
 	payload.offset = packet->quoted_l3_offset + sizeof(ip);
-	protocol = parse_to_transport(skb, &payload, ip.next);
+	protocol = parse_extension_headers(skb, &payload, ip.nexthdr);
 	if (protocol < 0 || payload.fragment_offset)
 		return false;
 	packet->quoted_l4_offset = payload.offset;
@@ -142,103 +128,84 @@ GLOBAL_FUNCTION enum packet_kind parse_error(struct __sk_buff *skb, struct packe
 	return PACKET_ERROR;
 }
 
-INLINE bool parse_load(struct __sk_buff *skb, const struct packet *packet, void *to, __u32 size)
-{
-	return packet->l4_offset + size <= packet->end &&
-	       packet_load_header(skb, packet->l4_offset, to, size);
-}
-
 INLINE enum packet_kind parse_icmp(struct __sk_buff *skb, struct packet *packet)
 {
 	struct echo_header echo;
 
-	if (!parse_load(skb, packet, &echo, sizeof(echo)))
+	if (!parse_load(skb, packet, packet->l4_offset, &echo, sizeof(echo)))
 		return PACKET_OPAQUE;
-	packet->echo_reply = parse_is_reply(packet, echo.type);
-	if (!packet->echo_reply && !parse_is_request(packet, echo.type))
+	if (!parse_echo(packet, &packet->tuple, &echo, false))
 		return parse_error(skb, packet, echo.type);
-	if (echo.code != 0)
-		return PACKET_OPAQUE;
-	parse_identifier(packet, &packet->tuple, echo.identifier);
-	return PACKET_TRANSLATABLE;
+	return echo.code ? PACKET_OPAQUE : PACKET_TRANSLATABLE;
 }
 
-INLINE enum packet_kind parse_udp(struct __sk_buff *skb, struct packet *packet)
+INLINE bool parse_udp(struct __sk_buff *skb, struct packet *packet, struct udphdr *udp)
 {
-	struct udphdr udp;
-
-	if (!parse_load(skb, packet, &udp, sizeof(udp)))
-		return PACKET_OPAQUE;
-	if (bpf_ntohs(udp.len) < sizeof(udp) ||
-	    (!packet->fragment && packet->l4_offset + bpf_ntohs(udp.len) > packet->end))
-		return PACKET_OPAQUE;
-	packet->no_checksum = udp.check == 0;
-	packet->tuple.source_port = bpf_ntohs(udp.source);
-	packet->tuple.destination_port = bpf_ntohs(udp.dest);
-	return PACKET_TRANSLATABLE;
+	if (!parse_load(skb, packet, packet->l4_offset, udp, sizeof(*udp)))
+		return false;
+	packet->no_checksum = udp->check == 0;
+	return bpf_ntohs(udp->len) >= sizeof(*udp) &&
+	       (packet->fragment || packet->l4_offset + bpf_ntohs(udp->len) <= packet->end);
 }
 
-INLINE enum packet_kind parse_tcp(struct __sk_buff *skb, struct packet *packet)
+INLINE bool parse_tcp(struct __sk_buff *skb, struct packet *packet, struct tcphdr *tcp)
 {
-	struct tcphdr tcp;
-
-	if (!parse_load(skb, packet, &tcp, sizeof(tcp)))
-		return PACKET_OPAQUE;
-	if (tcp.doff * 4 < sizeof(tcp) || packet->l4_offset + tcp.doff * 4 > packet->end)
-		return PACKET_OPAQUE;
-	packet->tuple.source_port = bpf_ntohs(tcp.source);
-	packet->tuple.destination_port = bpf_ntohs(tcp.dest);
-	packet->tcp_flags = ((__u8 *)&tcp)[13];
-	packet->tcp_sequence = bpf_ntohl(tcp.seq);
-	packet->tcp_acknowledgment = bpf_ntohl(tcp.ack_seq);
+	if (!parse_load(skb, packet, packet->l4_offset, tcp, sizeof(*tcp)) ||
+	    tcp->doff * 4 < sizeof(*tcp) || packet->l4_offset + tcp->doff * 4 > packet->end)
+		return false;
+	packet->tcp_flags = ((__u8 *)tcp)[13];
+	packet->tcp_sequence = bpf_ntohl(tcp->seq);
+	packet->tcp_acknowledgment = bpf_ntohl(tcp->ack_seq);
 	packet->tcp_sequence_length =
-		packet->end - packet->l4_offset - tcp.doff * 4 + tcp.syn + tcp.fin;
-	return PACKET_TRANSLATABLE;
-}
-
-INLINE enum packet_kind parse_sctp(struct __sk_buff *skb, struct packet *packet)
-{
-	struct sctp_header sctp;
-
-	if (!parse_load(skb, packet, &sctp, sizeof(sctp)))
-		return PACKET_OPAQUE;
-	packet->tuple.source_port = bpf_ntohs(sctp.source_port);
-	packet->tuple.destination_port = bpf_ntohs(sctp.destination_port);
-	return PACKET_TRANSLATABLE;
+		packet->end - packet->l4_offset - tcp->doff * 4 + tcp->syn + tcp->fin;
+	return true;
 }
 
 INLINE enum packet_kind parse_transport(struct __sk_buff *skb, struct packet *packet, int protocol)
 {
+	union {
+		struct udphdr ports; /* TCP's and SCTP's are in the same place */
+		struct tcphdr tcp;
+		struct sctp_header sctp;
+	} header;
+	bool valid;
+
 	if (protocol < 0)
 		return PACKET_OPAQUE;
 	packet->tuple.protocol = protocol;
 	if (protocol == PROTOCOL_TCP)
-		return parse_tcp(skb, packet);
-	if (protocol == PROTOCOL_UDP)
-		return parse_udp(skb, packet);
-	if (protocol == PROTOCOL_SCTP)
-		return parse_sctp(skb, packet);
-	return parse_is_icmp(packet, protocol) ? parse_icmp(skb, packet) : PACKET_OPAQUE;
+		valid = parse_tcp(skb, packet, &header.tcp);
+	else if (protocol == PROTOCOL_UDP)
+		valid = parse_udp(skb, packet, &header.ports);
+	else if (protocol == PROTOCOL_SCTP)
+		valid = parse_load(skb, packet, packet->l4_offset, &header.sctp,
+				   sizeof(header.sctp));
+	else
+		return parse_is_icmp(packet, protocol) ? parse_icmp(skb, packet) : PACKET_OPAQUE;
+	if (!valid)
+		return PACKET_OPAQUE;
+	packet->tuple.source_port = bpf_ntohs(header.ports.source);
+	packet->tuple.destination_port = bpf_ntohs(header.ports.dest);
+	return PACKET_TRANSLATABLE;
 }
 
 /* Not inlined, so that the callers' stack frames have no headers in them. */
 GLOBAL_FUNCTION enum packet_kind parse_packet(struct __sk_buff *skb, struct packet *packet)
 {
-	struct ip_payload payload = {};
+	struct ip_payload payload = {.protocol = -1};
 	enum packet_kind kind = PACKET_IGNORED;
-	int protocol = -1;
 
 	if (!packet)
 		return PACKET_IGNORED;
 	if (skb->protocol == bpf_htons(ETH_P_IP))
-		kind = parse_ipv4(skb, packet, &payload, &protocol);
+		kind = parse_ipv4(skb, packet, &payload);
 	else if (skb->protocol == bpf_htons(ETH_P_IPV6))
-		kind = parse_ipv6(skb, packet, &payload, &protocol);
+		kind = parse_ipv6(skb, packet, &payload);
 	packet->l4_offset = payload.offset;
 	address_copy(packet->sender, packet->tuple.source);
 	if (kind == PACKET_TRANSLATABLE && payload.fragment)
 		kind = parse_fragment(packet, &payload);
-	return kind == PACKET_TRANSLATABLE ? parse_transport(skb, packet, protocol) : kind;
+	return kind == PACKET_TRANSLATABLE ? parse_transport(skb, packet, payload.protocol) : kind;
 }
 
 /* l3_offset: where the IP header is; 0 on interfaces without a link-layer header. */

@@ -47,12 +47,12 @@ INLINE __u32 rewrite_quoted_transport_length(const struct rewrite *to)
 	const struct packet *packet = to->packet;
 	__u32 header_size = packet->quoted_l4_offset - packet->quoted_l3_offset;
 	__u32 field = packet->ipv4 ? offsetof(struct iphdr, tot_len)
-				   : offsetof(struct ipv6_header, payload_length);
+				   : offsetof(struct ipv6hdr, payload_len);
 	__be16 length;
 
 	if (!packet_load(to->skb, packet->quoted_l3_offset + field, &length, sizeof(length)))
 		return 0;
-	return bpf_ntohs(length) + (packet->ipv4 ? 0 : sizeof(struct ipv6_header)) - header_size;
+	return bpf_ntohs(length) + (packet->ipv4 ? 0 : sizeof(struct ipv6hdr)) - header_size;
 }
 
 /* The CRC can be corrected without the data behind it, which most errors do not quote. */
