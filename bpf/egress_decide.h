@@ -29,21 +29,22 @@ INLINE struct connection *connection_confirmed(const struct tuple *tuple, enum w
 	return connection && !(connection->state & STATE_UNCONFIRMED) ? connection : NULL;
 }
 
+/* The kind of the connection that a packet goes back by, to the outside. 0: there is none. */
+INLINE __u8 kind_inwards(const struct tuple *tuple)
+{
+	const struct connection *back = connection_confirmed(tuple, INWARDS);
+
+	return back ? back->kind : 0;
+}
+
 /* Part of a connection that is translated on its way back: the request of a container through a
  * mapping (the other one is to see who asked), or the answer to a masqueraded one, already
  * addressed to it. */
 INLINE bool translated_on_return(const struct tuple *tuple)
 {
-	const struct connection *back = connection_confirmed(tuple, INWARDS);
+	__u8 kind = kind_inwards(tuple);
 
-	return back && (back->kind == FLOW_MAPPING || back->kind == FLOW_MASQUERADE);
-}
-
-INLINE bool came_by_mapping(const struct tuple *tuple)
-{
-	const struct connection *back = connection_confirmed(tuple, INWARDS);
-
-	return back && back->kind == FLOW_MAPPING;
+	return kind == FLOW_MAPPING || kind == FLOW_MASQUERADE;
 }
 
 /* A container that is to see nobody but the host (masqAll), or NULL. */
@@ -171,7 +172,7 @@ INLINE enum verdict decide_outwards(struct __sk_buff *skb, struct packet *packet
 		verdict = leave_by_connection(skb, packet, translation);
 	if (verdict != VERDICT_PASS)
 		return verdict;
-	if (destination && came_by_mapping(tuple))
+	if (destination && kind_inwards(tuple) == FLOW_MAPPING)
 		return snat_begin(skb, packet, &destination->owner, false, translation);
 	if (endpoint)
 		return leave_from_container(skb, packet, endpoint, translation);

@@ -136,16 +136,9 @@ GLOBAL_FUNCTION bool leaves_unclassified(struct __sk_buff *skb, const struct pac
 {
 	__u32 out = 0;
 
-	if (!packet || !endpoint || !masquerade_wanted(packet, endpoint))
-		return false;
-	if (route_is_known(packet->tuple.destination, ifindex, DESTINATION_IS_CLASSIFIED))
-		return false;
-	if (route_of(skb, packet, ifindex, &out) != ROUTE_FORWARDED)
-		return false;
-	if (!bpf_map_lookup_elem(&interfaces, &out))
-		return true;
-	route_set_known(packet->tuple.destination, ifindex, DESTINATION_IS_CLASSIFIED);
-	return false;
+	return packet && endpoint && masquerade_wanted(packet, endpoint) &&
+	       route_known(skb, packet, ifindex, &out) == ROUTE_FORWARDED &&
+	       !bpf_map_lookup_elem(&interfaces, &out);
 }
 
 /* What is known of a container's packet. */

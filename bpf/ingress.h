@@ -113,16 +113,6 @@ INLINE enum verdict enter_by_mapping(struct __sk_buff *skb, struct packet *packe
 	return verdict;
 }
 
-/* Where the mapping of the exact address is a container's whose veth has gone, that of any address
- * is meant. */
-INLINE struct portmap *mapping_standing(struct portmap *mapping, const struct tuple *tuple)
-{
-	if (!mapping || owner_has_veth(mapping->owner.slot))
-		return mapping;
-	return portmap_find_any(address_is_ipv4(tuple->destination), tuple->destination_port,
-				tuple->protocol);
-}
-
 /* The mapping, if it is meant: its owner is there, and the destination is an address of this host
  * that is not left out. */
 INLINE bool mapping_applies(struct __sk_buff *skb, const struct packet *packet,
@@ -134,11 +124,7 @@ INLINE bool mapping_applies(struct __sk_buff *skb, const struct packet *packet,
 	if (!arrival->routed || !owner_has_veth(mapping->owner.slot) ||
 	    portmap_is_excluded(&mapping->owner, packet->tuple.destination))
 		return false;
-	if (route_is_known(packet->tuple.destination, arrival->ifindex, DESTINATION_IS_LOCAL))
-		return true;
-	route = route_of(skb, packet, arrival->ifindex, &out);
-	if (route == ROUTE_LOCAL)
-		route_set_known(packet->tuple.destination, arrival->ifindex, DESTINATION_IS_LOCAL);
+	route = route_known(skb, packet, arrival->ifindex, &out);
 	if (route == ROUTE_DISABLED)
 		count(forwarding_disabled);
 	return route == ROUTE_LOCAL;
@@ -171,7 +157,9 @@ INLINE enum verdict decide_inwards(struct __sk_buff *skb, struct packet *packet,
 		if (verdict != VERDICT_PASS)
 			return verdict;
 	}
-	mapping = mapping_standing(mapping, tuple);
+	if (mapping && !owner_has_veth(mapping->owner.slot)) /* then that of any address is meant */
+		mapping = portmap_find_any(address_is_ipv4(tuple->destination),
+					   tuple->destination_port, tuple->protocol);
 	if (mapping && mapping_applies(skb, packet, mapping, arrival))
 		return enter_by_mapping(skb, packet, mapping, arrival, translation);
 	endpoint = endpoint_find(tuple->destination);

@@ -102,19 +102,6 @@ GLOBAL_FUNCTION __u32 route_by_source(struct __sk_buff *skb, const struct packet
 	return route_is_found(bpf_fib_lookup(skb, &query, sizeof(query), 0)) ? query.ifindex : 0;
 }
 
-/* Unset where the choice is none to leave with. */
-INLINE void route_chosen_source(const struct bpf_fib_lookup *query, bool ipv4,
-				struct address *address)
-{
-	__builtin_memset(address, 0, sizeof(*address));
-	if (!ipv4)
-		__builtin_memcpy(address->bytes, query->ipv6_src, 16);
-	else if (query->ipv4_src)
-		address_from_ipv4(address->bytes, query->ipv4_src);
-	if (address_is_ipv6_link_local(address->bytes))
-		__builtin_memset(address, 0, sizeof(*address));
-}
-
 #ifdef FALLBACKS
 #define ROUTE_FIND_SOURCE (1U << 31) /* refused, as BPF_FIB_LOOKUP_SRC is before 6.7 */
 #else
@@ -138,8 +125,11 @@ GLOBAL_FUNCTION bool route_source(struct __sk_buff *skb, const struct packet *pa
 	if (bpf_fib_lookup(skb, &query, sizeof(query),
 			   BPF_FIB_LOOKUP_OUTPUT | BPF_FIB_LOOKUP_SKIP_NEIGH | ROUTE_FIND_SOURCE) ==
 	    BPF_FIB_LKUP_RET_SUCCESS) {
-		route_chosen_source(&query, packet->ipv4, address);
-		if (!address_is_unset(address->bytes))
+		__builtin_memcpy(address->bytes, query.ipv6_src, 16);
+		if (packet->ipv4)
+			address_from_ipv4(address->bytes, query.ipv4_src);
+		/* 0: none; an IPv6 address does not begin with so many zeros either */
+		if (query.ipv4_src && !address_is_ipv6_link_local(address->bytes))
 			return true;
 	}
 	/* Before 6.7 the kernel does not know the flag: what ADD wrote down. */
@@ -163,12 +153,12 @@ GLOBAL_FUNCTION enum socket_found socket_find(struct __sk_buff *skb, const struc
 	struct bpf_sock_tuple query = {};
 	enum socket_found found;
 	struct bpf_sock *socket;
-	__u32 size;
+	__u32 size = sizeof(query.ipv6);
 
 	if (!tuple)
 		return SOCKET_NONE;
-	size = address_is_ipv4(tuple->source) ? sizeof(query.ipv4) : sizeof(query.ipv6);
 	if (address_is_ipv4(tuple->source)) {
+		size = sizeof(query.ipv4);
 		query.ipv4.saddr = address_to_ipv4(tuple->source);
 		query.ipv4.daddr = address_to_ipv4(tuple->destination);
 		query.ipv4.sport = bpf_htons(tuple->source_port);
@@ -202,52 +192,45 @@ GLOBAL_FUNCTION enum socket_found socket_find(struct __sk_buff *skb, const struc
 	return SOCKET_NONE;
 }
 
-enum route_fact {
-	DESTINATION_IS_LOCAL,
-	DESTINATION_IS_CLASSIFIED, /* the way there leads out of an interface that has our programs
-				    */
-};
-
-struct route_known {
+/* What routing has said about packets to an address that come in at an interface. */
+struct route_answer {
 	__u8 destination[16];
-	__u32 ifindex; /* where packets to it come in */
-	enum route_fact fact;
-	__u32 second; /* CLOCK_MONOTONIC */
-	__u32 reserved;
+	__u32 ifindex;
+	__u32 second; /* CLOCK_MONOTONIC: it is good for this one */
+	enum route route;
+	__u32 out;
 };
 
 #define ROUTES_KNOWN 256
 
 /* Each CPU has its own, so nobody reads what is being written. */
-ARRAY_OF(routes_known, BPF_MAP_TYPE_PERCPU_ARRAY, struct route_known, ROUTES_KNOWN);
+ARRAY_OF(routes_known, BPF_MAP_TYPE_PERCPU_ARRAY, struct route_answer, ROUTES_KNOWN);
 
-INLINE struct route_known *route_known_at(const __u8 *destination, enum route_fact fact)
+/* route_of(), asked once a second where there is a route. */
+GLOBAL_FUNCTION enum route route_known(struct __sk_buff *skb, const struct packet *packet,
+				       __u32 ifindex, __u32 *out)
 {
-	__u32 place =
-		address_hash(address_halves(destination)[0], address_halves(destination)[1]) + fact;
+	struct route_answer *known;
+	const __u8 *destination;
+	__u32 place;
 
+	if (!packet || !out)
+		return ROUTE_REFUSED;
+	destination = packet->tuple.destination;
+	place = address_hash(address_halves(destination)[0], address_halves(destination)[1]);
 	place %= ROUTES_KNOWN;
-	return bpf_map_lookup_elem(&routes_known, &place);
-}
-
-INLINE bool route_is_known(const __u8 *destination, __u32 ifindex, enum route_fact fact)
-{
-	const struct route_known *known = route_known_at(destination, fact);
-
-	return known && known->second == clock_second() && known->ifindex == ifindex &&
-	       known->fact == fact && address_equal(known->destination, destination);
-}
-
-INLINE void route_set_known(const __u8 *destination, __u32 ifindex, enum route_fact fact)
-{
-	struct route_known *known = route_known_at(destination, fact);
-
+	known = bpf_map_lookup_elem(&routes_known, &place);
 	if (!known)
-		return;
-	address_copy(known->destination, destination);
-	known->ifindex = ifindex;
-	known->fact = fact;
-	known->second = clock_second();
+		return ROUTE_REFUSED;
+	if (known->second != clock_second() || known->ifindex != ifindex ||
+	    known->route > ROUTE_FORWARDED || !address_equal(known->destination, destination)) {
+		known->route = route_of(skb, packet, ifindex, &known->out);
+		known->second = clock_second();
+		known->ifindex = ifindex;
+		address_copy(known->destination, destination);
+	}
+	*out = known->out;
+	return known->route;
 }
 
 #endif
