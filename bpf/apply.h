@@ -68,14 +68,11 @@ INLINE int apply_inwards(struct __sk_buff *skb, const struct packet *packet,
 INLINE int apply_outwards(struct __sk_buff *skb, struct packet *packet,
 			  const struct translation *translation, enum verdict verdict)
 {
-	bool again = false;
-
-	if (verdict == VERDICT_TRANSLATE) {
-		packet->tuple.direction = DIRECTION_IN; /* where the others will be seen */
-		again = apply_to_held(skb, packet, translation, FRAGMENT_LEFT);
-		packet->tuple.direction = DIRECTION_OUT;
-	}
-	return again ? TC_ACT_SHOT : apply_verdict(skb, packet, translation, verdict);
+	packet->tuple.direction = DIRECTION_IN; /* where the others will be seen */
+	if (verdict == VERDICT_TRANSLATE && apply_to_held(skb, packet, translation, FRAGMENT_LEFT))
+		return TC_ACT_SHOT;
+	packet->tuple.direction = DIRECTION_OUT;
+	return apply_verdict(skb, packet, translation, verdict);
 }
 
 /* A packet that is known to leave the stack translated, a reply or part of a masqueraded

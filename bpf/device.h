@@ -14,7 +14,7 @@
 #define BPF_PORTMAP_DEVICE_H
 
 #include <bpf/bpf_endian.h>
-#include "maps.h"
+#include "connection.h"
 #include "device_members.h"
 
 /* Filled in by the loader. To the verifier it is constant: code for what is not known is left out.
@@ -123,20 +123,19 @@ GLOBAL_FUNCTION bool device_host_has_policies(struct __sk_buff *skb)
 			   device_layout.xfrm_policy_count + sizeof(__u32)) != 0;
 }
 
-/* The container's veth, or its bridge: looked at once a second. */
-INLINE void device_look(struct __sk_buff *skb, __u32 ifindex, struct interface *interface,
-			__u32 now)
+/* The veth of a container, and its bridge: looked at once a second. */
+GLOBAL_FUNCTION int device_look(struct __sk_buff *skb, __u32 veth)
 {
-	__u8 watched;
+	struct interface *interface = bpf_map_lookup_elem(&interfaces, &veth);
+	__u32 now = clock_second();
 
-	if (!device_layout.known || interface->looked_at == now)
-		return;
+	if (!interface || interface->looked_at == now)
+		return 0;
 	interface->looked_at = now;
-	watched =
-		device_host_has_policies(skb) || device_is_watched(skb, ifindex) ||
+	interface->watched =
+		device_host_has_policies(skb) || device_is_watched(skb, veth) ||
 		(interface->role == ROLE_PORT && device_is_watched(skb, interface->bridge_ifindex));
-	if (interface->watched != watched)
-		interface->watched = watched;
+	return 0;
 }
 
 #endif

@@ -43,6 +43,7 @@ INLINE bool sender_is_host(struct __sk_buff *skb, const struct packet *packet,
 	__u32 gateway = ifindex;
 	struct endpoint_key key;
 	bool known;
+	long result;
 
 	barrier_var(gateway); /* or compilers choose between two pointers to load from */
 	if (interface->role == ROLE_PORT)
@@ -56,14 +57,10 @@ INLINE bool sender_is_host(struct __sk_buff *skb, const struct packet *packet,
 		return false;
 	route_query(&query, packet, gateway);
 	route_query_addresses(&query, key.address, key.address);
-	switch (bpf_fib_lookup(skb, &query, sizeof(query), 0)) {
-	case BPF_FIB_LKUP_RET_NOT_FWDED:
-		return true;
-	case BPF_FIB_LKUP_RET_FWD_DISABLED: /* tells nothing about the address */
-		return known;
-	default:
-		return false;
-	}
+	result = bpf_fib_lookup(skb, &query, sizeof(query), 0);
+	/* Where forwarding is disabled routing tells nothing about the address. */
+	return result == BPF_FIB_LKUP_RET_NOT_FWDED ||
+	       (known && result == BPF_FIB_LKUP_RET_FWD_DISABLED);
 }
 
 /* Drops are counted here. ifindex: the veth at which the packet came in. */

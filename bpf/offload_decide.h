@@ -278,33 +278,21 @@ GLOBAL_FUNCTION int offload_find_paths(struct __sk_buff *skb, const struct conne
 	return in < PATH_CONTAINER ? in : out;
 }
 
-/* Looks at the veth and bridge of the container that has this address, if one has. */
-GLOBAL_FUNCTION int offload_look_at(struct __sk_buff *skb, const struct address *address)
-{
-	struct interface *interface;
-	const struct slot *slot;
-	__u32 veth;
-
-	if (!address)
-		return 0;
-	slot = endpoint_slot(address->bytes);
-	if (!slot)
-		return 0;
-	veth = slot->ifindex;
-	interface = bpf_map_lookup_elem(&interfaces, &veth);
-	if (interface)
-		device_look(skb, veth, interface, clock_second());
-	return 0;
-}
-
 /* Before a path is asked for: at both ends there may be a container. Called early, for what looks
  * at devices needs room on the stack (512 bytes, all callers together). */
-INLINE void offload_look(struct __sk_buff *skb, const struct connection_key *key)
+GLOBAL_FUNCTION int offload_look(struct __sk_buff *skb, const struct connection_key *key)
 {
-	if (!device_layout.known)
-		return;
-	offload_look_at(skb, (const struct address *)key->inside);
-	offload_look_at(skb, (const struct address *)key->outside);
+	const struct slot *slot;
+
+	if (!key || !device_layout.known)
+		return 0;
+	slot = endpoint_slot(key->inside);
+	if (slot)
+		device_look(skb, slot->ifindex);
+	slot = endpoint_slot(key->outside);
+	if (slot)
+		device_look(skb, slot->ifindex);
+	return 0;
 }
 
 /* Decides about a connection, for both directions at once. ifindex: as offload_find_paths() has it,
@@ -327,13 +315,9 @@ GLOBAL_FUNCTION int offload_decide(struct __sk_buff *skb, const struct packet *p
 	if (ifindex && connection->in_ifindex && connection->in_ifindex != ifindex)
 		return 0;
 	if (!offload_is_due(connection)) { /* not asked again in this second */
-		if (ifindex) {
-			in->looked_up = now;
-		} else {
-			out->looked_up = now;
-			if (connection->kind == FLOW_MAPPING)
-				out->ifindex = 0; /* it was not looked up, after all */
-		}
+		connection->leave[ifindex ? INWARDS : OUTWARDS].looked_up = now;
+		if (!ifindex)
+			out->ifindex = left; /* a mapping's was not looked up, after all */
 		return 0;
 	}
 	if (!packet_has_options(packet))
@@ -344,14 +328,12 @@ GLOBAL_FUNCTION int offload_decide(struct __sk_buff *skb, const struct packet *p
 		connection->in_ifindex = ifindex ?: out->ifindex;
 	in->looked_up = now;
 	out->looked_up = now;
-	if (path >= PATH_CONTAINER) {
-		connection->path[INWARDS] = PATH_CONTAINER;
-		count(flow_offloaded);
-	} else {
-		connection->path[INWARDS] = path;
-		out->ifindex = left;
-	}
+	connection->path[INWARDS] = path < PATH_CONTAINER ? path : PATH_CONTAINER;
 	connection->path[OUTWARDS] = path;
+	if (path < PATH_CONTAINER)
+		out->ifindex = left;
+	else
+		count(flow_offloaded);
 	return 0;
 }
 

@@ -42,17 +42,6 @@ INLINE bool offload_is_stacks_turn(const struct packet *packet, const struct fou
 	return offload_mode(&found->connection->owner) != FAST_PATH_ALWAYS;
 }
 
-/* May this very packet of a connection with a path take it? */
-INLINE bool offload_takes(struct __sk_buff *skb, const struct packet *packet,
-			  const struct found *found)
-{
-	const struct leave *leave = &found->connection->leave[found->way];
-
-	return leave->ifindex && packet->hop_limit > 1 && !packet_has_options(packet) &&
-	       offload_length(skb, packet, leave->mtu) <= leave->mtu &&
-	       !offload_is_stacks_turn(packet, found);
-}
-
 /* Once a second. Where there is no way now the packets are the stack's. */
 GLOBAL_FUNCTION int offload_refresh(struct __sk_buff *skb, const struct connection_key *key,
 				    struct connection *connection, enum way way, __u32 ifindex)
@@ -96,7 +85,10 @@ INLINE void offload_use_path(struct __sk_buff *skb, const struct packet *packet,
 	const struct connection *connection = found->connection;
 	const struct leave *leave = &connection->leave[found->way];
 
-	if (connection->path[found->way] < PATH_CONTAINER || !offload_takes(skb, packet, found))
+	if (connection->path[found->way] < PATH_CONTAINER || !leave->ifindex ||
+	    packet->hop_limit <= 1 || packet_has_options(packet) ||
+	    offload_length(skb, packet, leave->mtu) > leave->mtu ||
+	    offload_is_stacks_turn(packet, found))
 		return;
 	translation->path = connection->path[found->way];
 	translation->out_ifindex = leave->ifindex;
@@ -171,12 +163,6 @@ GLOBAL_FUNCTION int offload_to_next_hop(struct __sk_buff *skb, const struct pack
 	return bpf_redirect_neigh(translation->out_ifindex, &next_hop, sizeof(next_hop), 0);
 }
 
-/* The kernel's ip_tos2prio: by the two bits of RFC 1349 that it looks at. */
-INLINE __u32 priority_of(__u8 type_of_service)
-{
-	return 0x4620 >> (type_of_service >> 3 & 3) * 4 & 0xf;
-}
-
 /* Sends a rewritten packet past the IP stack. */
 INLINE int offload_send(struct __sk_buff *skb, const struct packet *packet,
 			const struct translation *translation)
@@ -192,8 +178,8 @@ INLINE int offload_send(struct __sk_buff *skb, const struct packet *packet,
 	}
 	count_here(fast_out);
 	skb->tc_index = TC_INDEX_SENT;
-	if (packet->ipv4)
-		skb->priority = priority_of(packet->type_of_service);
+	if (packet->ipv4) /* ip_tos2prio: by the two bits of RFC 1349 that it looks at */
+		skb->priority = 0x4620 >> (packet->type_of_service >> 3 & 3) * 4 & 0xf;
 	return translation_has_frame(translation) ? bpf_redirect(translation->out_ifindex, 0)
 						  : offload_to_next_hop(skb, packet, translation);
 }

@@ -154,11 +154,10 @@ INLINE bool translation_has_frame(const struct translation *translation)
 INLINE bool translation_changes_ports(const struct translation *translation,
 				      const struct tuple *tuple)
 {
-	if (tuple->direction == DIRECTION_IN)
-		return translation->port != tuple->destination_port ||
-		       translation->peer_port != tuple->source_port;
-	return translation->port != tuple->source_port ||
-	       translation->peer_port != tuple->destination_port;
+	bool in = tuple->direction == DIRECTION_IN;
+
+	return translation->port != (in ? tuple->destination_port : tuple->source_port) ||
+	       translation->peer_port != (in ? tuple->source_port : tuple->destination_port);
 }
 
 INLINE bool translation_changes(const struct translation *translation, const struct tuple *tuple)

@@ -63,7 +63,7 @@ INLINE bool policy_leaves_source(const struct owner *owner, const __u8 *destinat
 {
 	const struct policy *policy = policy_of(owner);
 
-	return policy && policy->unmasqueraded_count &&
+	return policy &&
 	       policy_means(policy->unmasqueraded, policy->unmasqueraded_count, destination);
 }
 
@@ -72,8 +72,7 @@ INLINE bool policy_excludes(const struct owner *owner, const __u8 *host_address)
 {
 	const struct policy *policy = policy_of(owner);
 
-	return policy && policy->excluded_count &&
-	       policy_means(policy->excluded, policy->excluded_count, host_address);
+	return policy && policy_means(policy->excluded, policy->excluded_count, host_address);
 }
 
 /* sourceRanges */
