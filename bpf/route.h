@@ -78,28 +78,10 @@ GLOBAL_FUNCTION enum route route_of(struct __sk_buff *skb, const struct packet *
  * sender where not; of another one nobody would tell it. */
 INLINE bool route_fits(struct __sk_buff *skb, const struct packet *packet, __u32 ifindex)
 {
-	__u32 length = packet->end - packet->l3_offset;
+	__u32 length = skb->gso_size ? 0 : packet->end - packet->l3_offset;
 
-	if (!ifindex)
-		return true;
-	if (!skb->gso_size)
-		return bpf_check_mtu(skb, ifindex, &length, 0, 0) <= 0;
-	length = 0;
-	return bpf_check_mtu(skb, ifindex, &length, 0, MTU_SEGMENTS) <= 0;
-}
-
-/* The interface that routing would choose for the source that the packet is to
- * have: another one where `ip rule from ...` says so. 0: it does not say. */
-GLOBAL_FUNCTION __u32 route_by_source(struct __sk_buff *skb, const struct packet *packet,
-				      const struct address *source)
-{
-	struct bpf_fib_lookup query;
-
-	if (!packet || !source)
-		return 0;
-	route_query(&query, packet, skb->ingress_ifindex);
-	route_query_addresses(&query, source->bytes, packet->tuple.destination);
-	return route_is_found(bpf_fib_lookup(skb, &query, sizeof(query), 0)) ? query.ifindex : 0;
+	return !ifindex ||
+	       bpf_check_mtu(skb, ifindex, &length, 0, skb->gso_size ? MTU_SEGMENTS : 0) <= 0;
 }
 
 #ifdef FALLBACKS
