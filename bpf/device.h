@@ -1,14 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * device.h - what packets that skip the IP stack would miss at a network device: a qdisc at its
- * root (the bandwidth plugin's, for what goes into the container), filters at its hooks (that
- * plugin's again: they redirect what comes out of the container to an ifb); and IPsec policies,
- * which the stack asks about what it forwards.
+ * device.h - what packets that skip the IP stack would miss: a qdisc at a device's root and filters
+ * at its hooks (the bandwidth plugin's, both), and the host's IPsec policies.
  *
- * No helper tells of them, so the programs read the kernel's own structures (device_members.h). All
- * pointers are read by bpf_probe_read_kernel(), which fails where there is nothing to read; RCU,
- * under which programs run, keeps devices where they are. What cannot be read counts as not there:
- * user space looks, too, at ADD, CHECK and attach.
+ * No helper tells of them, so the programs read the kernel's own structures (device_members.h) by
+ * bpf_probe_read_kernel(), which fails where there is nothing to read; RCU, under which programs
+ * run, keeps devices where they are. What cannot be read counts as not there: user space looks,
+ * too, at ADD, CHECK and attach.
  */
 #ifndef BPF_PORTMAP_DEVICE_H
 #define BPF_PORTMAP_DEVICE_H
@@ -17,8 +15,7 @@
 #include "connection.h"
 #include "device_members.h"
 
-/* Filled in by the loader. To the verifier it is constant: code for what is not known is left out.
- */
+/* Filled in by the loader, and constant to the verifier, which leaves out code that is not used. */
 const volatile struct device_layout device_layout = {};
 
 #define DEVICE_HASH_BITS 8 /* NETDEV_HASHBITS: the same since Linux 2.6.22 */
@@ -45,9 +42,8 @@ INLINE __u32 device_read_u32(__u64 address, __u32 offset)
 /* The device with this ifindex in the namespace of the packet's: its address, or 0. */
 GLOBAL_FUNCTION __u64 device_find(struct __sk_buff *skb, __u32 ifindex)
 {
-	__u64 device = 0, node;
+	__u64 device = device_read((__u64)skb, device_layout.skb_device), node;
 
-	bpf_probe_read_kernel(&device, sizeof(device), (void *)skb + device_layout.skb_device);
 	if (device_read_u32(device, device_layout.device_ifindex) == ifindex)
 		return device;
 	node = device_read(device, device_layout.device_net);
@@ -109,17 +105,15 @@ GLOBAL_FUNCTION bool device_is_watched(struct __sk_buff *skb, __u32 ifindex)
 	       device_has_filters(device_read(device, device_layout.device_egress));
 }
 
-/* Whether the host has IPsec policies for what leaves or is forwarded: they stand beside each
- * other, behind those for what comes in (enum of XFRM_POLICY_IN). */
+/* IPsec policies for what leaves or is forwarded: both counts, which stand side by side behind that
+ * of XFRM_POLICY_IN, are read at once. */
 GLOBAL_FUNCTION bool device_host_has_policies(struct __sk_buff *skb)
 {
-	__u64 address = 0;
+	__u64 device = device_read((__u64)skb, device_layout.skb_device);
+	__u64 net = device_read(device, device_layout.device_net);
 
-	if (!device_layout.xfrm)
-		return false;
-	bpf_probe_read_kernel(&address, sizeof(address), (void *)skb + device_layout.skb_device);
-	address = device_read(address, device_layout.device_net);
-	return device_read(address + device_layout.net_xfrm,
+	return device_layout.xfrm &&
+	       device_read(net + device_layout.net_xfrm,
 			   device_layout.xfrm_policy_count + sizeof(__u32)) != 0;
 }
 

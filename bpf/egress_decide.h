@@ -96,16 +96,15 @@ INLINE enum verdict decide_fragment_outwards(struct __sk_buff *skb, const struct
 					     const struct endpoint *endpoint,
 					     struct translation *translation)
 {
-	switch (fragment_follow(skb, packet, translation)) {
-	case FRAGMENT_TRANSLATED:
+	enum fragment_fate fate = fragment_follow(skb, packet, translation);
+
+	if (fate == FRAGMENT_TRANSLATED)
 		return VERDICT_TRANSLATE;
-	case FRAGMENT_PASSED:
-		return VERDICT_PASS;
-	case FRAGMENT_DROPPED:
+	if (fate == FRAGMENT_DROPPED)
 		return VERDICT_DROP;
-	default:
-		return masquerade_wanted(packet, endpoint) ? drop(untranslatable) : VERDICT_PASS;
-	}
+	if (fate == FRAGMENT_PASSED || !masquerade_wanted(packet, endpoint))
+		return VERDICT_PASS;
+	return drop(untranslatable);
 }
 
 /* A packet of a live connection on its way out. VERDICT_PASS: there is none. */

@@ -4,17 +4,14 @@
  *
  * The firewall decides about connections, so one goes through the stack until both its directions
  * have left it again, with the very tuples that are expected there: what a rule drops, or what
- * another program's NAT changes on the way, never skips anything. The second in which that was seen
- * last is noted for each direction (left_stack). Outwards it is seen where packets are translated;
- * a packet inwards bears a number through the stack, for the hook at the far end to confirm
- * (offload_saw_leaving).
+ * another program's NAT changes on the way, never skips anything. left_stack says when that was
+ * seen last. Outwards it is seen where packets are translated; a packet inwards bears a number
+ * through the stack, for the hook at the far end to confirm (offload_saw_leaving).
  *
  * Then both directions get a path or neither does. TCP never comes back after that: conntrack has
  * missed numbers and windows, and would call it invalid. UDP comes back every five seconds, which
- * keeps conntrack's entry alive and lets a new rule take effect.
- *
- * Packets must not skip a qdisc or filter at a container's veth or bridge: the programs look once a
- * second (device.h), and its connections go through the stack as long as one is there.
+ * keeps conntrack's entry alive and lets a new rule take effect. While a container's veth or bridge
+ * has a qdisc or filter (device.h), its connections go through the stack.
  */
 #ifndef BPF_PORTMAP_OFFLOAD_DECIDE_H
 #define BPF_PORTMAP_OFFLOAD_DECIDE_H
@@ -45,8 +42,8 @@ INLINE bool offload_was_seen(const struct leave *leave)
 	return settings && leave->left_stack > settings->offload_dropped;
 }
 
-/* One of its packets has left the stack. Where offload was dropped since the one before, the other
- * direction must be seen again, too. */
+/* A packet has left the stack. Where offload was dropped since the one before, the other direction
+ * must be seen again, too. */
 INLINE void offload_note(struct connection *connection, enum way way, __u32 now)
 {
 	struct leave *leave = &connection->leave[way];
@@ -238,12 +235,11 @@ INLINE bool offload_is_narrow(struct __sk_buff *skb, const struct leave *out, __
 /* Has the stack had its say? */
 INLINE bool offload_is_due(const struct connection *connection)
 {
-	if (offload_mode(&connection->owner) == FAST_PATH_ALWAYS &&
-	    connection->kind == FLOW_MAPPING)
-		return true;
-	return (connection->state & STATE_ASSURED) &&
-	       offload_was_seen(&connection->leave[INWARDS]) &&
-	       offload_was_seen(&connection->leave[OUTWARDS]);
+	return (connection->kind == FLOW_MAPPING &&
+		offload_mode(&connection->owner) == FAST_PATH_ALWAYS) ||
+	       ((connection->state & STATE_ASSURED) &&
+		offload_was_seen(&connection->leave[INWARDS]) &&
+		offload_was_seen(&connection->leave[OUTWARDS]));
 }
 
 /* Paths both ways, or PATH_STACK for both. ifindex: where packets inwards enter; 0: where the

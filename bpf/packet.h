@@ -86,8 +86,8 @@ INLINE bool packet_load(struct __sk_buff *skb, __u32 offset, void *to, __u32 siz
 	return bpf_skb_load_bytes(skb, offset, to, size) == 0;
 }
 
-/* NULL: not all of these bytes are in the linear part. The result is declared void *, because
- * headers are not aligned, but must not be loaded byte by byte either. */
+/* NULL: not all of these bytes are in the linear part. void *: headers are not aligned, but must
+ * not be loaded byte by byte either. */
 INLINE void *packet_linear(struct __sk_buff *skb, __u64 offset, __u32 size)
 {
 	void *at;
@@ -118,14 +118,10 @@ INLINE bool packet_protocol_has_ports(enum protocol protocol)
 /* Is the frame addressed to this MAC? For a frame that a bridge forwards, pkt_type cannot tell. */
 INLINE bool packet_is_for_mac(struct __sk_buff *skb, const __u8 *mac)
 {
-	__u8 destination[8] = {};
+	__u64 destination = 0, wanted = 0;
 
-	if (!packet_load_header(skb, 0, destination, ETH_ALEN))
-		return false;
-	for (int i = 0; i < ETH_ALEN; i++)
-		if (destination[i] != mac[i])
-			return false;
-	return true;
+	__builtin_memcpy(&wanted, mac, ETH_ALEN);
+	return packet_load_header(skb, 0, &destination, ETH_ALEN) && destination == wanted;
 }
 
 /* IPv4 options or IPv6 extension headers, apart from a fragment header. */

@@ -6,13 +6,9 @@
 #include "address.h"
 #include "owner.h"
 
-/* Arrays of struct policy, as a global function can be passed them. */
+/* A list of ranges of struct policy, as a global function can be passed it. */
 struct address_ranges {
 	struct address_range entries[POLICY_RANGES];
-};
-
-struct address_choice {
-	struct address entries[POLICY_ADDRESSES];
 };
 
 /* NULL: nothing but defaults. */
@@ -100,35 +96,25 @@ INLINE bool policy_masquerades_all(const struct owner *owner)
 	return policy && policy->masquerade_all && !policy->keep_hairpin_source;
 }
 
-GLOBAL_FUNCTION int policy_choose(const struct address_choice *choice, __u32 count,
-				  const struct address *container, struct address *chosen)
-{
-	__u64 hash, nth;
-
-	if (!choice || !container || !chosen || count == 0)
-		return 0;
-	hash = address_halves(container->bytes)[0] ^ address_halves(container->bytes)[1];
-	nth = (hash * 0x9e3779b97f4a7c15ULL >> 32) % count;
-	barrier_var(nth); /* or the verifier learns the bounds of one half of the register */
-	if (nth >= POLICY_ADDRESSES)
-		return 0;
-	address_copy(chosen->bytes, choice->entries[nth].bytes);
-	return 1;
-}
-
 /* snatAddresses: always the same one for the same container. False: none of the family. */
 INLINE bool policy_source(const struct owner *owner, const __u8 *container, struct address *chosen)
 {
 	const struct policy *policy = policy_of(owner);
+	bool ipv4 = address_is_ipv4(container);
+	__u64 hash, nth, count;
 
 	if (!policy)
 		return false;
-	if (address_is_ipv4(container))
-		return policy_choose((const struct address_choice *)policy->sources4,
-				     policy->source4_count, (const struct address *)container,
-				     chosen);
-	return policy_choose((const struct address_choice *)policy->sources6, policy->source6_count,
-			     (const struct address *)container, chosen);
+	count = ipv4 ? policy->source4_count : policy->source6_count;
+	if (!count)
+		return false;
+	hash = address_halves(container)[0] ^ address_halves(container)[1];
+	nth = (hash * 0x9e3779b97f4a7c15ULL >> 32) % count;
+	barrier_var(nth); /* or the verifier learns the bounds of one half of the register */
+	if (nth >= POLICY_ADDRESSES)
+		return false;
+	address_copy(chosen->bytes, ipv4 ? policy->sources4[nth] : policy->sources6[nth]);
+	return true;
 }
 
 #endif

@@ -46,8 +46,7 @@ INLINE bool route_is_found(long result)
 	return result == BPF_FIB_LKUP_RET_SUCCESS || result == BPF_FIB_LKUP_RET_NO_NEIGH;
 }
 
-/* Where would the packet go that came in at ifindex? *out: the outgoing
- * interface, where it is forwarded. */
+/* Where would the packet go that came in at ifindex? *out: where it is forwarded to. */
 GLOBAL_FUNCTION enum route route_of(struct __sk_buff *skb, const struct packet *packet,
 				    __u32 ifindex, __u32 *out)
 {
@@ -90,8 +89,8 @@ INLINE bool route_fits(struct __sk_buff *skb, const struct packet *packet, __u32
 #define ROUTE_FIND_SOURCE BPF_FIB_LOOKUP_SRC
 #endif
 
-/* The address of the outgoing interface that routing would choose now for a
- * socket of the host's own. False: there is none. */
+/* The address that routing would choose now for a socket of the host's own. False: there is none.
+ */
 GLOBAL_FUNCTION bool route_source(struct __sk_buff *skb, const struct packet *packet,
 				  struct address *address)
 {
