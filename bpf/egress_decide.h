@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/*
- * egress_decide.h - decides about a packet that leaves the IP stack: whose reply it is, and whether
- * it begins a connection that leaves with another source.
- */
+/* egress_decide.h - decides about a packet that leaves the IP stack: whose reply it is, and whether
+ * it begins a connection that leaves with another source. */
 #ifndef BPF_PORTMAP_EGRESS_DECIDE_H
 #define BPF_PORTMAP_EGRESS_DECIDE_H
 

@@ -49,8 +49,7 @@ INLINE bool sender_is_host(struct __sk_buff *skb, const struct packet *packet,
 	if (interface->role == ROLE_PORT)
 		gateway = interface->bridge_ifindex;
 	address_copy(key.address, packet->sender);
-	/* The entry :: is no address. */
-	if (address_is_unset(key.address))
+	if (address_is_unset(key.address)) /* The entry :: is no address. */
 		return false;
 	known = bpf_map_lookup_elem(&host_addresses, &key);
 	if (!known && (packet->ipv4 || !sender_asks_stack(skb, interface)))
@@ -147,9 +146,10 @@ struct origin {
 	__u32 veth;
 };
 
-/* What has a tuple. found: the connection that it leaves translated by, if it is one's. */
+/* found: the connection that the packet leaves translated by, if it is one's. */
 INLINE int handle_containers_packet(struct __sk_buff *skb, struct packet *packet,
-				    const struct origin *origin, struct found *found)
+				    enum packet_kind kind, const struct origin *origin,
+				    struct found *found)
 {
 	struct translation *translation = origin->translation;
 	__u32 ifindex = origin->arrival.ifindex;
@@ -165,7 +165,7 @@ INLINE int handle_containers_packet(struct __sk_buff *skb, struct packet *packet
 			verdict = leave_past_stack(skb, packet, found, ifindex, translation);
 		if (verdict != VERDICT_PASS)
 			return apply_outwards(skb, packet, translation, verdict);
-	} else {
+	} else if (kind >= PACKET_TRANSLATABLE) {
 		verdict = decide_inwards(skb, packet, &origin->arrival, translation);
 	}
 	packet->tuple.direction = DIRECTION_IN;
@@ -226,17 +226,10 @@ INLINE int handle_container(struct __sk_buff *skb, struct packet *packet, enum p
 	origin->arrival.may_offload = origin->arrival.routed;
 	if (origin->arrival.routed)
 		origin->arrival.owner = origin->interface->owner;
-	if (kind >= PACKET_TRANSLATABLE)
-		return handle_containers_packet(skb, packet, origin, found);
 	if (kind == PACKET_FRAGMENT)
 		action = apply_later_fragment(skb, packet, origin->translation, origin->interface);
-	if (action != TC_ACT_UNSPEC)
-		return action;
-	packet->tuple.direction = DIRECTION_IN;
-	if (origin->arrival.routed &&
-	    leaves_unclassified(skb, packet, origin->endpoint, origin->arrival.ifindex))
-		return shot(unclassified_interface);
-	return apply_inwards(skb, packet, origin->translation, VERDICT_PASS);
+	return action == TC_ACT_UNSPEC ? handle_containers_packet(skb, packet, kind, origin, found)
+				       : action;
 }
 
 INLINE int handle_from_container(struct __sk_buff *skb)

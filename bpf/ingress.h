@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/*
- * ingress.h - packets that enter the IP stack by an uplink or a bridge: whose connection one
- * belongs to, and whether it begins one.
- */
+/* ingress.h - packets that enter the IP stack by an uplink or a bridge: whose connection one
+ * belongs to, and whether it begins one. */
 #ifndef BPF_PORTMAP_INGRESS_H
 #define BPF_PORTMAP_INGRESS_H
 
@@ -94,20 +92,18 @@ INLINE enum verdict enter_by_mapping(struct __sk_buff *skb, struct packet *packe
 				     struct portmap *mapping, const struct arrival *arrival,
 				     struct translation *translation)
 {
-	struct found found = {};
 	enum verdict verdict = dnat_begin(skb, packet, mapping, translation);
+	struct found found = {.way = INWARDS};
+	struct draft *draft = draft_get();
 	enum fast_path mode;
 
 	if (!arrival->may_offload || verdict != VERDICT_TRANSLATE)
 		return verdict;
 	mode = offload_mode(&mapping->owner);
 	translation->report = mode == FAST_PATH_ESTABLISHED;
-	if (mode != FAST_PATH_ALWAYS || !found_prepare(&found, INWARDS))
+	if (mode != FAST_PATH_ALWAYS || !draft)
 		return verdict;
-	connection_key_of(&packet->tuple, INWARDS, found.key);
-	address_copy(found.key->inside, translation->address);
-	found.key->inside_port = translation->port;
-	found.key->outside_port = translation->peer_port;
+	found.key = &draft->key;
 	if (found_look_up(&found) && offload_concerns(found.key->protocol, found.connection))
 		offload_try(skb, packet, &found, arrival->ifindex, translation);
 	return verdict;

@@ -1,10 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/*
- * offload_send.h - takes the path of a connection that skips the IP stack.
- *
- * Where routing leads is looked up again once a second for each direction. What the fast path
- * cannot do (answer with an ICMP error, IP options) is the stack's, packet by packet.
- */
+/* offload_send.h - takes the path of a connection that skips the IP stack. Routing is asked again
+ * once a second for each direction. What the fast path cannot do (answer with an ICMP error, IP
+ * options) is the stack's, packet by packet. */
 #ifndef BPF_PORTMAP_OFFLOAD_SEND_H
 #define BPF_PORTMAP_OFFLOAD_SEND_H
 

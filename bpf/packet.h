@@ -1,10 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/*
- * packet.h - what is known about a packet, and the only functions that read its bytes.
- *
- * Headers are read in place, from the skb's linear part. If a driver or GRO has put them
- * elsewhere, bpf_skb_load_bytes() copies them, which is slower. parse_l4.h fills struct packet.
- */
+/* packet.h - what is known about a packet, and the only functions that read its bytes: headers in
+ * place, in the skb's linear part, or where a driver or GRO has put them elsewhere, by
+ * bpf_skb_load_bytes(), which is slower. */
 #ifndef BPF_PORTMAP_PACKET_H
 #define BPF_PORTMAP_PACKET_H
 

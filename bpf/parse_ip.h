@@ -2,9 +2,9 @@
 /*
  * parse_ip.h - layer 3: IPv4, IPv6 with its extension headers, fragments.
  *
- * Any bytes may arrive. A packet whose IP header is invalid is IGNORED, that is passed
- * unchanged, because the IP stack drops it. If only its payload is invalid it is OPAQUE,
- * because the stack would forward it with a container's address as its source.
+ * A packet whose IP header is invalid is IGNORED, that is passed unchanged, because the IP stack
+ * drops it. If only its payload is invalid it is OPAQUE, because the stack would forward it with a
+ * container's address as its source.
  */
 #ifndef BPF_PORTMAP_PARSE_IP_H
 #define BPF_PORTMAP_PARSE_IP_H
@@ -59,8 +59,8 @@ INLINE bool parse_is_skipped(__u8 protocol)
 	return protocol == NEXTHDR_FRAGMENT || parse_is_extension(protocol);
 }
 
-/* Returns the protocol of the next header, or -1: the header is missing or invalid, or a
- * routing header has segments left, so that the destination is not final. */
+/* Returns the protocol of the next header, or -1: the header is missing or invalid, or a routing
+ * header has segments left, so that the destination is not final. */
 INLINE int parse_extension_header(struct __sk_buff *skb, struct ip_payload *payload, __u8 protocol)
 {
 	struct extension_header header;

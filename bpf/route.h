@@ -73,8 +73,8 @@ GLOBAL_FUNCTION enum route route_of(struct __sk_buff *skb, const struct packet *
 
 #define MTU_SEGMENTS 1 /* BPF_MTU_CHK_SEGS: of a packet to be segmented, each of them */
 
-/* The stack has made sure that the packet fits the interface that it chose, and tells the
- * sender where not; of another one nobody would tell it. */
+/* Whether the packet fits another interface than the stack's choice: nobody would tell the sender.
+ */
 INLINE bool route_fits(struct __sk_buff *skb, const struct packet *packet, __u32 ifindex)
 {
 	__u32 length = skb->gso_size ? 0 : packet->end - packet->l3_offset;

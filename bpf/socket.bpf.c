@@ -2,10 +2,10 @@
 /*
  * socket.bpf.c - the entry programs at the host's own sockets.
  *
- * A process of the host that asks for a mapped port, at a loopback address or at any other
- * of the host, gets a socket to the container itself: nothing has to be rewritten in its
- * packets, no loopback address is ever seen outside lo (net.ipv4.conf.*.route_localnet
- * stays 0: CVE-2020-8558), and the container sees the host's address towards it.
+ * A process of the host that asks for a mapped port, at a loopback address or at any other of the
+ * host, gets a socket to the container itself: nothing has to be rewritten in its packets, no
+ * loopback address is ever seen outside lo (net.ipv4.conf.*.route_localnet stays 0: CVE-2020-8558),
+ * and the container sees the host's address towards it.
  *
  *   program          runs at                                        does
  *   connect4, 6      connect(2), before there is a route            asked -> container
@@ -18,9 +18,8 @@
  * An IPv6 socket that asks for an IPv4 address: connect, receive and getpeername run the
  * programs of IPv6 with a mapped address, sendto runs sendmsg4.
  *
- * They hang at the root of cgroup2 and see the sockets of every process, those of
- * containers too: what counts is the network namespace. bind4 and bind6 alone ever refuse
- * anything.
+ * They hang at the root of cgroup2 and see the sockets of every process, those of containers too:
+ * what counts is the network namespace. bind4 and bind6 alone ever refuse anything.
  */
 #include "vmlinux.h"
 #include <bpf/bpf_core_read.h>

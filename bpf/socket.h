@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/*
- * socket.h - decides about a socket of the host that asks for an address and port: whether
- * that is a mapped port, what the program was told about it, and whether it may bind there
- * ("reserveHostPorts").
- */
+/* socket.h - decides about a socket of the host that asks for an address and port: whether that is
+ * a mapped port, what the program was told about it, and whether it may bind there. */
 #ifndef BPF_PORTMAP_SOCKET_H
 #define BPF_PORTMAP_SOCKET_H
 
@@ -128,8 +125,8 @@ INLINE void socket_forget(void *ctx, const struct socket_peer *container)
 	bpf_map_delete_elem(&socket_flows, &key);
 }
 
-/* Somebody on the host whose own port is a mapped one has sent to this socket: what is sent
- * back is for him. But he gets nothing of a conversation with the container. */
+/* Somebody on the host whose own port is a mapped one has sent to this socket: what is sent back is
+ * for him. But he gets nothing of a conversation with the container. */
 INLINE void socket_note_sender(struct bpf_sock_addr *ctx, const struct socket_peer *sender)
 {
 	const struct portmap *portmap = socket_find_mapping(sender);
@@ -182,10 +179,10 @@ INLINE bool socket_recall(struct bpf_sock_addr *ctx, struct socket_peer *peer)
 	return true;
 }
 
-/* What is bound. Reserved is what would never reach the process: packets that a reserved mapping
- * takes. A port that the kernel chooses (0) is not known yet and is never refused: at the hook
- * behind that choice (post_bind) programs that don't care about their port would fail now and
- * then. */
+/* What is bound ("reserveHostPorts"). Refused is what would never reach the process: packets that a
+ * reserved mapping takes. A port that the kernel chooses (0) is not known yet and never refused: at
+ * the hook behind that choice (post_bind) whoever doesn't care about his port would fail at times.
+ */
 struct reserve_request {
 	struct socket_peer asked;
 	bool any;  /* the address is any of its family */
