@@ -125,20 +125,6 @@ INLINE enum verdict leave_by_connection(struct __sk_buff *skb, struct packet *pa
 	return connection_use(&found, packet, skb->len);
 }
 
-/* A container's packet that no connection has. */
-INLINE enum verdict leave_from_container(struct __sk_buff *skb, struct packet *packet,
-					 const struct endpoint *endpoint,
-					 struct translation *translation)
-{
-	if (skb->ingress_ifindex == 0 && direct_is_refused(packet))
-		return VERDICT_PASS;
-	if (is_hairpin(packet, endpoint))
-		return snat_begin(skb, packet, &endpoint->owner, false, translation);
-	if (!masquerade_wanted(packet, endpoint) || translated_on_return(&packet->tuple))
-		return VERDICT_PASS;
-	return snat_begin(skb, packet, &endpoint->owner, true, translation);
-}
-
 /* A forwarded packet that leaves the stack. endpoint: its sender's, if that is a container. */
 INLINE enum verdict decide_outwards(struct __sk_buff *skb, struct packet *packet, bool translatable,
 				    const struct endpoint *endpoint,
@@ -166,10 +152,17 @@ INLINE enum verdict decide_outwards(struct __sk_buff *skb, struct packet *packet
 		return verdict;
 	if (destination && kind_inwards(tuple) == FLOW_MAPPING)
 		return snat_begin(skb, packet, &destination->owner, false, translation);
-	if (endpoint)
-		return leave_from_container(skb, packet, endpoint, translation);
-	direct_confirm(packet);
-	return VERDICT_PASS;
+	if (!endpoint) {
+		direct_confirm(packet);
+		return VERDICT_PASS;
+	}
+	if (skb->ingress_ifindex == 0 && direct_is_refused(packet))
+		return VERDICT_PASS;
+	if (is_hairpin(packet, endpoint))
+		return snat_begin(skb, packet, &endpoint->owner, false, translation);
+	if (!masquerade_wanted(packet, endpoint) || translated_on_return(tuple))
+		return VERDICT_PASS;
+	return snat_begin(skb, packet, &endpoint->owner, true, translation);
 }
 
 #endif

@@ -13,9 +13,9 @@
  * that gets their bytes: they wait in the CPU's backlog until the first one has been all the way
  * through the stack, and find what was done to it.
  *
- * A copy is given up after FRAGMENT_SECONDS, a fragment that finds no free place goes on as it is,
- * and one datagram may have MAX_HELD_EACH: a flood of fragments without a first one keeps others
- * from being held, and that is all.
+ * A copy is given up after FRAGMENT_SECONDS; a fragment that finds no free place, or is one too
+ * many of its datagram, goes on as it is. A flood of fragments keeps others from being held, no
+ * more.
  */
 #ifndef BPF_PORTMAP_FRAGMENT_H
 #define BPF_PORTMAP_FRAGMENT_H
@@ -59,8 +59,8 @@ INLINE struct fragment *fragment_open(const struct fragment_key *key)
 	return bpf_map_lookup_elem(&fragments, key);
 }
 
-/* Remembers what is done to a first fragment. Returns the ticket of the newest of
- * those held, which are the caller's to release now; 0: there are none. */
+/* Remembers what is done to a first fragment. Returns the ticket of the newest of those held, which
+ * are the caller's to release now; 0: there are none. */
 GLOBAL_FUNCTION __u32 fragment_remember(struct __sk_buff *skb, const struct packet *packet,
 					const struct translation *translation,
 					enum fragment_fate fate)

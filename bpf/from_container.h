@@ -16,8 +16,7 @@
 
 #include "ingress.h"
 
-/* An address of another attachment. A container on two networks answers with either's
- * address by whichever veth its routing chooses. */
+/* An address of another container: one on two networks may use either's address at either veth. */
 INLINE bool sender_is_another(const struct endpoint *endpoint, const struct owner *own)
 {
 	const struct slot *theirs = owner_slot(&endpoint->owner), *ours = owner_slot(own);
@@ -33,9 +32,9 @@ INLINE bool sender_asks_stack(struct __sk_buff *skb, const struct interface *int
 	       (interface->role == ROLE_PORT && packet_is_for_mac(skb, interface->bridge_mac));
 }
 
-/* The record may be behind the truth, and routing does not tell an address of the host from
- * one without a route: so both are asked. What is routed over IPv6 with a source that has no
- * route never gets an answer, and there routing alone decides: the stack does not ask. */
+/* The record may be behind the truth, and routing does not tell an address of the host from one
+ * without a route: so both are asked. Over IPv6, where a source without a route is not dropped, but
+ * never gets an answer, routing alone decides about what is routed. */
 INLINE bool sender_is_host(struct __sk_buff *skb, const struct packet *packet,
 			   const struct interface *interface, __u32 ifindex)
 {

@@ -112,8 +112,8 @@ INLINE void offload_query(const struct connection_key *key, const struct connect
 	route_query_addresses(query, source, destination);
 }
 
-/* Asks routing about packets this way that come in at ifindex. A neighbour that is not known has no
- * MAC; the MTU is the last one known then. False: there is no way now. */
+/* Asks routing about packets this way that come in at ifindex. Where the neighbour is not known the
+ * MTU is the last one known. False: there is no way now. */
 GLOBAL_FUNCTION bool offload_look_up(struct __sk_buff *skb, const struct connection_key *key,
 				     struct connection *connection, enum way way, __u32 ifindex)
 {
@@ -145,8 +145,8 @@ GLOBAL_FUNCTION bool offload_look_up(struct __sk_buff *skb, const struct connect
 	return true;
 }
 
-/* The interface at which routing sees a container: its bridge, or its veth. 0: none, or something
- * is there that packets must not skip. */
+/* Where routing sees a container: at its bridge, or its veth. 0: packets must not skip what is
+ * there. */
 INLINE __u32 offload_gateway(__u32 veth)
 {
 	const struct interface *interface = bpf_map_lookup_elem(&interfaces, &veth);
@@ -156,8 +156,8 @@ INLINE __u32 offload_gateway(__u32 veth)
 	return interface->role == ROLE_PORT ? interface->bridge_ifindex : veth;
 }
 
-/* Routing leads to leave->ifindex. Is that this container's gateway, and another one than where the
- * packet comes from? Containers on one bridge are left to it. */
+/* Does routing lead to this container, and from elsewhere? Containers on one bridge are left to it.
+ */
 INLINE enum flow_path offload_into(struct leave *leave, const struct slot *container, __u32 ifindex)
 {
 	__u32 gateway;
@@ -223,8 +223,8 @@ GLOBAL_FUNCTION int offload_find_path(struct __sk_buff *skb, const struct connec
 			 : offload_out(connection->leave[OUTWARDS].ifindex);
 }
 
-/* The container may send packets that are larger than its way out: not decided packet by packet,
- * for TCP's would come back to the stack. */
+/* Whether the container's packets may be too large for the way out: TCP's would go back to the
+ * stack. */
 INLINE bool offload_is_narrow(struct __sk_buff *skb, const struct leave *out, __u32 veth)
 {
 	__u32 mtu = 1; /* in: a length that fits; out: the interface's MTU */
@@ -243,8 +243,7 @@ INLINE bool offload_is_due(const struct connection *connection)
 }
 
 /* Paths both ways, or PATH_STACK for both. ifindex: where packets inwards enter; 0: where the
- * others leave. Only what the container itself asked or answers: not what the host asks it in a
- * client's name. */
+ * others leave. Not for what the host asks the container in a client's name (masqAll). */
 GLOBAL_FUNCTION int offload_find_paths(struct __sk_buff *skb, const struct connection_key *key,
 				       struct connection *connection, __u32 ifindex)
 {
@@ -291,8 +290,8 @@ GLOBAL_FUNCTION int offload_look(struct __sk_buff *skb, const struct connection_
 	return 0;
 }
 
-/* Decides about a connection, for both directions at once. ifindex: as offload_find_paths() has it,
- * and where the packet has come in. Called where offload_is_candidate(). */
+/* Decides about a connection that offload_is_candidate(), for both directions at once. ifindex: as
+ * offload_find_paths() has it, and where the packet has come in. */
 GLOBAL_FUNCTION int offload_decide(struct __sk_buff *skb, const struct packet *packet,
 				   const struct connection_key *key, struct connection *connection,
 				   __u32 ifindex)

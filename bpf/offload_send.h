@@ -61,9 +61,8 @@ GLOBAL_FUNCTION int offload_refresh(struct __sk_buff *skb, const struct connecti
 	return 0;
 }
 
-/* Neither reverse path filter nor firewall has seen the connection's packets come in here. But it
- * may be that its client is reached by another way now: if that is where the answers go, packets
- * follow. */
+/* Neither reverse path filter nor firewall has seen the connection's packets come in here. But
+ * where its client is reached this way now, so that the answers go here, packets follow. */
 INLINE bool offload_enters_elsewhere(struct connection *connection, __u32 ifindex)
 {
 	if (connection->in_ifindex == ifindex)
@@ -93,9 +92,8 @@ INLINE void offload_use_path(struct __sk_buff *skb, const struct packet *packet,
 	__builtin_memcpy(translation->frame_source, leave->source, ETH_ALEN);
 }
 
-/* The same, by a path that is up to date. Once a second it is not sent to the MAC that is known:
- * that way the kernel asks the neighbour whether it is still there. ifindex: where routing sees the
- * packet come in. */
+/* The same, by a path that is up to date. Once a second it is not sent to the MAC that is known, so
+ * that the kernel asks whether the neighbour is still there. ifindex: where the packet came in. */
 INLINE void offload_choose(struct __sk_buff *skb, const struct packet *packet, struct found *found,
 			   __u32 ifindex, struct translation *translation)
 {
@@ -137,8 +135,8 @@ INLINE void offload_try(struct __sk_buff *skb, const struct packet *packet, stru
 	offload_use_path(skb, packet, found, translation);
 }
 
-/* Out to a neighbour that the kernel asks for. It is told the next hop: by itself it would look for
- * one with the source that the packet has by now, where routing chose by the container's. */
+/* Out to a neighbour that the kernel asks for. It is told the next hop, which by itself it would
+ * choose by the source that the packet has by now, where routing chose by the container's. */
 GLOBAL_FUNCTION int offload_to_next_hop(struct __sk_buff *skb, const struct packet *packet,
 					const struct translation *translation)
 {

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* parse_l4.h - layer 4: ports, echo identifiers, and the packet that an ICMP error quotes. Fills
- * struct packet. */
+/* parse_l4.h - layer 4: ports, echo identifiers, and the packet that an ICMP error quotes. */
 #ifndef BPF_PORTMAP_PARSE_L4_H
 #define BPF_PORTMAP_PARSE_L4_H
 
@@ -107,8 +106,7 @@ INLINE bool parse_is_error(const struct packet *packet, __u8 type)
 	return type >= ICMPV6_DEST_UNREACH && type <= ICMPV6_PARAMPROB;
 }
 
-/* An error is sent to the sender of the packet that it quotes, so the connection is found by
- * the tuple of an answer to that packet. */
+/* An error goes to the sender of the packet that it quotes, as an answer to that would. */
 GLOBAL_FUNCTION enum packet_kind parse_error(struct __sk_buff *skb, struct packet *packet,
 					     __u8 type)
 {
