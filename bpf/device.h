@@ -23,17 +23,10 @@ const volatile struct device_layout device_layout = {};
 #define CLASSIFIER_BPF 0x62706600 /* "bpf", as it stands in memory */
 #define MOST_FILTERS 4            /* priorities at a hook: more are not ours alone */
 
+/* Of a member of 32 bits the low half. */
 INLINE __u64 device_read(__u64 address, __u32 offset)
 {
 	__u64 value = 0;
-
-	bpf_probe_read_kernel(&value, sizeof(value), (void *)(address + offset));
-	return value;
-}
-
-INLINE __u32 device_read_u32(__u64 address, __u32 offset)
-{
-	__u32 value = 0;
 
 	bpf_probe_read_kernel(&value, sizeof(value), (void *)(address + offset));
 	return value;
@@ -44,7 +37,7 @@ GLOBAL_FUNCTION __u64 device_find(struct __sk_buff *skb, __u32 ifindex)
 {
 	__u64 device = device_read((__u64)skb, device_layout.skb_device), node;
 
-	if (device_read_u32(device, device_layout.device_ifindex) == ifindex)
+	if ((__u32)device_read(device, device_layout.device_ifindex) == ifindex)
 		return device;
 	node = device_read(device, device_layout.device_net);
 	node = device_read(node, device_layout.net_hash);
@@ -52,7 +45,7 @@ GLOBAL_FUNCTION __u64 device_find(struct __sk_buff *skb, __u32 ifindex)
 	node = device_read(node, 0);
 	for (int i = 0; node && i < MOST_DEVICES_IN_BUCKET; i++) {
 		device = node - device_layout.device_hash_entry;
-		if (device_read_u32(device, device_layout.device_ifindex) == ifindex)
+		if ((__u32)device_read(device, device_layout.device_ifindex) == ifindex)
 			return device;
 		node = device_read(node, 0);
 	}
@@ -64,9 +57,9 @@ INLINE bool device_filter_is_ours(__u64 filter)
 {
 	__u64 classifier = device_read(filter, device_layout.filter_classifier);
 
-	return device_read_u32(filter, device_layout.filter_priority) >> 16 ==
+	return (__u32)device_read(filter, device_layout.filter_priority) >> 16 ==
 		       device_layout.our_priority &&
-	       device_read_u32(classifier, device_layout.classifier_kind) ==
+	       (__u32)device_read(classifier, device_layout.classifier_kind) ==
 		       bpf_htonl(CLASSIFIER_BPF);
 }
 
@@ -99,7 +92,7 @@ GLOBAL_FUNCTION bool device_is_watched(struct __sk_buff *skb, __u32 ifindex)
 		return false;
 	/* A qdisc that a device has by itself has no number; tc gives one to what it makes. */
 	qdisc = device_read(device, device_layout.device_qdisc);
-	if (qdisc && device_read_u32(qdisc, device_layout.qdisc_handle))
+	if (qdisc && (__u32)device_read(qdisc, device_layout.qdisc_handle))
 		return true;
 	return device_has_filters(device_read(device, device_layout.device_ingress)) ||
 	       device_has_filters(device_read(device, device_layout.device_egress));

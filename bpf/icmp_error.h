@@ -11,7 +11,7 @@
 #ifndef BPF_PORTMAP_ICMP_ERROR_H
 #define BPF_PORTMAP_ICMP_ERROR_H
 
-#include "egress_decide.h"
+#include "egress.h"
 #include "offload_send.h"
 
 /* Whether what the inside sends leaves by ifindex, towards an address of no container: then the
@@ -70,25 +70,6 @@ INLINE enum verdict error_decide_inwards(struct __sk_buff *skb, struct packet *p
 	translation_inwards(found.key, translation);
 	if (container->slot && owner_equal(&found.connection->owner, container))
 		offload_choose(skb, packet, &found, ifindex, translation);
-	return VERDICT_TRANSLATE;
-}
-
-/* An ICMP error that leaves, about a packet that arrived translated: a container's, a router's
- * behind it, or the host's own, of which only the quoted packet is changed. */
-INLINE enum verdict error_decide_outwards(struct packet *packet, struct translation *translation)
-{
-	const struct endpoint *sender = endpoint_find(packet->sender);
-	const struct connection *connection;
-
-	packet->tuple.direction = DIRECTION_OUT;
-	connection = connection_confirmed(&packet->tuple, OUTWARDS);
-	if (!connection && sender && masquerade_wanted(packet, sender) &&
-	    !translated_on_return(&packet->tuple))
-		return drop(untranslatable);
-	if (!connection)
-		return VERDICT_PASS;
-	translation_outwards(connection, translation);
-	packet->from_endpoint = sender;
 	return VERDICT_TRANSLATE;
 }
 

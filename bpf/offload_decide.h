@@ -189,16 +189,6 @@ INLINE enum flow_path offload_out(__u32 ifindex)
 		       : PATH_STACK;
 }
 
-/* A reply through a mapping that was let through in this second asked the same (reply_reroute). */
-INLINE bool offload_is_looked_up(const struct connection *connection, enum way way)
-{
-	const struct leave *leave = &connection->leave[OUTWARDS];
-
-	return way == OUTWARDS && connection->kind == FLOW_MAPPING &&
-	       connection->path[OUTWARDS] < PATH_CONTAINER && leave->ifindex && leave->mtu &&
-	       leave->looked_up == (__u16)clock_second();
-}
-
 /* How packets this way, which come in at ifindex, go on. PATH_UNDECIDED: not now. */
 GLOBAL_FUNCTION int offload_find_path(struct __sk_buff *skb, const struct connection_key *key,
 				      struct connection *connection, enum way way, __u32 ifindex)
@@ -208,8 +198,7 @@ GLOBAL_FUNCTION int offload_find_path(struct __sk_buff *skb, const struct connec
 	if (!key || !connection)
 		return PATH_UNDECIDED;
 	way &= 1;
-	if (!offload_is_looked_up(connection, way) &&
-	    !offload_look_up(skb, key, connection, way, ifindex))
+	if (!offload_look_up(skb, key, connection, way, ifindex))
 		return PATH_UNDECIDED;
 	own = owner_slot(&connection->owner);
 	if (!own || own->fast_path == FAST_PATH_OFF || !offload_may_pass(ifindex))

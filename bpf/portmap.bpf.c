@@ -37,7 +37,7 @@
  * reverse path filter and FORWARD, so a note means nothing until the packet leaves the stack for
  * the container.
  *
- * Outwards (egress_decide.h). A container's packet has its connection by its tuple; where there is
+ * Outwards (egress.h). A container's packet has its connection by its tuple; where there is
  * none a masqueraded container begins one (snat.h), whose port is that of the alias it could
  * insert, in an order of the connection's own (port_choice.h). What cannot be translated and must
  * be is dropped. The host's own packets are never changed, but for its ICMP errors about translated
