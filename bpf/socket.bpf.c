@@ -433,24 +433,15 @@ PROGRAMS(getpeername)
 PROGRAMS(bind)
 
 /* Connected ones alone: what others asked for is pushed out of the map in time. */
-INLINE bool read_connected_peer(struct bpf_sock *sk, struct socket_peer *peer)
-{
-	__builtin_memset(peer, 0, sizeof(*peer));
-	peer->port = bpf_ntohs(sk->dst_port);
-	peer->protocol = sk->protocol;
-	if (!peer->port || !socket_has_ports(sk->protocol) || !socket_is_of_host(sk))
-		return false;
-	READ_ADDRESS(peer->address, sk->family == AF_INET, sk, dst_ip);
-	return true;
-}
-
 SEC("cgroup/sock_release")
 int sock_release(struct bpf_sock *sk)
 {
-	struct socket_peer peer;
+	struct socket_peer peer = {.port = bpf_ntohs(sk->dst_port), .protocol = sk->protocol};
 
-	if (read_connected_peer(sk, &peer))
-		socket_forget(sk, &peer);
+	if (!peer.port || !socket_has_ports(sk->protocol) || !socket_is_of_host(sk))
+		return ALLOW;
+	READ_ADDRESS(peer.address, sk->family == AF_INET, sk, dst_ip);
+	socket_forget(sk, &peer);
 	return ALLOW;
 }
 
