@@ -137,54 +137,60 @@ INLINE enum packet_kind parse_icmp(struct __sk_buff *skb, struct packet *packet)
 	return echo.code ? PACKET_OPAQUE : PACKET_TRANSLATABLE;
 }
 
-INLINE bool parse_udp(struct __sk_buff *skb, struct packet *packet, struct udphdr *udp)
+INLINE enum packet_kind parse_udp(struct __sk_buff *skb, struct packet *packet)
 {
-	if (!parse_load(skb, packet, packet->l4_offset, udp, sizeof(*udp)))
-		return false;
-	packet->no_checksum = udp->check == 0;
-	return bpf_ntohs(udp->len) >= sizeof(*udp) &&
-	       (packet->fragment || packet->l4_offset + bpf_ntohs(udp->len) <= packet->end);
+	struct udphdr udp;
+
+	if (!parse_load(skb, packet, packet->l4_offset, &udp, sizeof(udp)) ||
+	    bpf_ntohs(udp.len) < sizeof(udp) ||
+	    (!packet->fragment && packet->l4_offset + bpf_ntohs(udp.len) > packet->end))
+		return PACKET_OPAQUE;
+	packet->no_checksum = udp.check == 0;
+	packet->tuple.source_port = bpf_ntohs(udp.source);
+	packet->tuple.destination_port = bpf_ntohs(udp.dest);
+	return PACKET_TRANSLATABLE;
 }
 
-INLINE bool parse_tcp(struct __sk_buff *skb, struct packet *packet, struct tcphdr *tcp)
+INLINE enum packet_kind parse_tcp(struct __sk_buff *skb, struct packet *packet)
 {
-	if (!parse_load(skb, packet, packet->l4_offset, tcp, sizeof(*tcp)) ||
-	    tcp->doff * 4 < sizeof(*tcp) || packet->l4_offset + tcp->doff * 4 > packet->end)
-		return false;
-	packet->tcp_flags = ((__u8 *)tcp)[13];
-	packet->tcp_sequence = bpf_ntohl(tcp->seq);
-	packet->tcp_acknowledgment = bpf_ntohl(tcp->ack_seq);
+	struct tcphdr tcp;
+
+	if (!parse_load(skb, packet, packet->l4_offset, &tcp, sizeof(tcp)) ||
+	    tcp.doff * 4 < sizeof(tcp) || packet->l4_offset + tcp.doff * 4 > packet->end)
+		return PACKET_OPAQUE;
+	packet->tuple.source_port = bpf_ntohs(tcp.source);
+	packet->tuple.destination_port = bpf_ntohs(tcp.dest);
+	packet->tcp_flags = ((__u8 *)&tcp)[13];
+	packet->tcp_sequence = bpf_ntohl(tcp.seq);
+	packet->tcp_acknowledgment = bpf_ntohl(tcp.ack_seq);
 	packet->tcp_sequence_length =
-		packet->end - packet->l4_offset - tcp->doff * 4 + tcp->syn + tcp->fin;
-	return true;
+		packet->end - packet->l4_offset - tcp.doff * 4 + tcp.syn + tcp.fin;
+	return PACKET_TRANSLATABLE;
+}
+
+INLINE enum packet_kind parse_sctp(struct __sk_buff *skb, struct packet *packet)
+{
+	struct sctp_header sctp;
+
+	if (!parse_load(skb, packet, packet->l4_offset, &sctp, sizeof(sctp)))
+		return PACKET_OPAQUE;
+	packet->tuple.source_port = bpf_ntohs(sctp.source_port);
+	packet->tuple.destination_port = bpf_ntohs(sctp.destination_port);
+	return PACKET_TRANSLATABLE;
 }
 
 INLINE enum packet_kind parse_transport(struct __sk_buff *skb, struct packet *packet, int protocol)
 {
-	union {
-		struct udphdr ports; /* TCP's and SCTP's are in the same place */
-		struct tcphdr tcp;
-		struct sctp_header sctp;
-	} header;
-	bool valid;
-
 	if (protocol < 0)
 		return PACKET_OPAQUE;
 	packet->tuple.protocol = protocol;
 	if (protocol == PROTOCOL_TCP)
-		valid = parse_tcp(skb, packet, &header.tcp);
-	else if (protocol == PROTOCOL_UDP)
-		valid = parse_udp(skb, packet, &header.ports);
-	else if (protocol == PROTOCOL_SCTP)
-		valid = parse_load(skb, packet, packet->l4_offset, &header.sctp,
-				   sizeof(header.sctp));
-	else
-		return parse_is_icmp(packet, protocol) ? parse_icmp(skb, packet) : PACKET_OPAQUE;
-	if (!valid)
-		return PACKET_OPAQUE;
-	packet->tuple.source_port = bpf_ntohs(header.ports.source);
-	packet->tuple.destination_port = bpf_ntohs(header.ports.dest);
-	return PACKET_TRANSLATABLE;
+		return parse_tcp(skb, packet);
+	if (protocol == PROTOCOL_UDP)
+		return parse_udp(skb, packet);
+	if (protocol == PROTOCOL_SCTP)
+		return parse_sctp(skb, packet);
+	return parse_is_icmp(packet, protocol) ? parse_icmp(skb, packet) : PACKET_OPAQUE;
 }
 
 /* Not inlined, so that the callers' stack frames have no headers in them. */
