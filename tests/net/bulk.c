@@ -1,27 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * bulk.c - much data both ways, every byte of it known beforehand: what arrives damaged
- * with a checksum that says otherwise is noticed. TCP, and UDP in bursts that the kernel
- * cuts (UDP_SEGMENT) and joins again (UDP_GRO).
+ * bulk.c - much data both ways. Every byte is known beforehand, so damage is noticed even where the
+ * checksum is right. TCP, and UDP in bursts that the kernel segments (UDP_SEGMENT) and joins again
+ * (UDP_GRO).
  */
-#define _GNU_SOURCE
-#include <arpa/inet.h>
-#include <errno.h>
-#include <getopt.h>
-#include <netinet/in.h>
 #include <netinet/udp.h>
 #include <poll.h>
 #include <signal.h>
-#include <stdbool.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/socket.h>
-#include <time.h>
 #include <unistd.h>
 
-#include "tool.h"
+#include "sockets.h"
 
 #define BUFFER_SIZE 65536
 #define BURST 32 /* datagrams */
@@ -30,13 +18,13 @@ const char tool_usage[] =
 	"bulk serve PORT [--background]\n"
 	"bulk ask tcp|udp ADDRESS PORT [--bytes N] [--size N] [--plain] [--without-checksum]\n"
 	"     [--pause MS] [--on-demand]\n"
-	"     sends and gets back so many bytes and prints ok, or what was wrong. UDP: in\n"
-	"     datagrams of --size, one system call each with --plain; --pause: in the middle\n"
-	"     --on-demand: TCP; there and back in two halves, each of which waits for a line of\n"
-	"     standard input; prints half when the first one is through\n";
+	"     sends the bytes, receives them back, and prints ok, or what was wrong\n"
+	"     --size: of UDP datagrams; --plain: one system call for each; --pause: in the middle\n"
+	"     --on-demand: TCP, in two halves; each one waits for a line of standard input\n"
+	"     prints half after the first one\n";
 
 struct options {
-	long bytes;
+	int bytes;
 	int size;
 	int pause;
 	bool background;
@@ -51,7 +39,7 @@ static _Noreturn void broken(const char *what, long where)
 	exit(1);
 }
 
-/* No two positions nearby are alike, nor do swapped words have the same sum. */
+/* Bytes near each other differ, and the sum of two words changes when they are swapped. */
 static uint8_t known_byte(long position)
 {
 	uint32_t word = (uint32_t)(position >> 2) * 2654435761u;
@@ -75,15 +63,13 @@ static bool is_known(const uint8_t *buffer, size_t size, long position)
 
 static int open_socket(int type)
 {
-	int fd = socket(AF_INET6, type | SOCK_CLOEXEC, 0), on = 1, off = 0, size = 4 << 20;
+	int fd = open_dual_socket(type, 0);
 
-	if (fd < 0 || setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &off, sizeof(off)) ||
-	    setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on)))
-		die("socket");
-	if (type == SOCK_DGRAM &&
-	    (setsockopt(fd, SOL_SOCKET, SO_RCVBUFFORCE, &size, sizeof(size)) ||
-	     setsockopt(fd, SOL_UDP, UDP_GRO, &on, sizeof(on))))
-		die("UDP_GRO");
+	set_option(fd, SOL_SOCKET, SO_REUSEADDR, 1);
+	if (type == SOCK_DGRAM) {
+		set_option(fd, SOL_SOCKET, SO_RCVBUFFORCE, 4 << 20);
+		set_option(fd, SOL_UDP, UDP_GRO, 1);
+	}
 	return fd;
 }
 
@@ -136,8 +122,8 @@ static void accept_connection(int listener)
 	close(fd);
 }
 
-/* A datagram begins with the position of what follows. The kernel may hand over many of
- * one size, *size, at once. */
+/* A datagram begins with the position of the bytes after it. The kernel may return several
+ * datagrams of one size, *size, at once. */
 static ssize_t receive_datagrams(int fd, uint8_t *buffer, struct sockaddr_in6 *from, int *size)
 {
 	char control[CMSG_SPACE(sizeof(int))];
@@ -159,8 +145,8 @@ static ssize_t receive_datagrams(int fd, uint8_t *buffer, struct sockaddr_in6 *f
 	return got;
 }
 
-/* In one system call where the kernel cuts; before 6.11 it does so only for a device that
- * computes checksums (EIO). */
+/* One system call for all, if the kernel segments them; before 6.11 it returns EIO for a device
+ * that does not compute checksums. */
 static void send_datagrams(int fd, const uint8_t *buffer, size_t length, int size,
 			   const struct sockaddr_in6 *to)
 {
@@ -192,7 +178,7 @@ static void send_datagrams(int fd, const uint8_t *buffer, size_t length, int siz
 	}
 }
 
-/* Whether all are whole. */
+/* Whether no datagram is damaged. */
 static bool check_datagrams(const uint8_t *buffer, ssize_t got, int size)
 {
 	uint32_t position;
@@ -222,14 +208,13 @@ static void echo_datagrams(int fd)
 
 static _Noreturn void command_serve(long port, const struct options *options)
 {
-	struct sockaddr_in6 local = {.sin6_family = AF_INET6, .sin6_port = htons(port)};
+	struct sockaddr_in6 local = any_address((int)port);
 	struct pollfd sockets[2] = {{.fd = open_socket(SOCK_STREAM), .events = POLLIN},
 				    {.fd = open_socket(SOCK_DGRAM), .events = POLLIN}};
 
 	signal(SIGCHLD, SIG_IGN);
 	for (int i = 0; i < 2; i++)
-		if (bind(sockets[i].fd, (struct sockaddr *)&local, sizeof(local)))
-			die("bind");
+		bind_socket(sockets[i].fd, &local);
 	if (listen(sockets[0].fd, 64))
 		die("listen");
 	if (options->background && daemon(1, 1))
@@ -244,14 +229,7 @@ static _Noreturn void command_serve(long port, const struct options *options)
 	}
 }
 
-static void pause_for(int milliseconds)
-{
-	struct timespec pause = {milliseconds / 1000, milliseconds % 1000 * 1000000L};
-
-	nanosleep(&pause, NULL);
-}
-
-/* Once there is a line to read */
+/* Waits for a line of standard input first. */
 static void there_and_back(int fd, long bytes)
 {
 	char line[8];
@@ -267,30 +245,31 @@ static void there_and_back(int fd, long bytes)
 static void ask_tcp(const struct sockaddr_in6 *server, const struct options *options)
 {
 	struct timeval limit = {.tv_sec = patience(5)};
+	long bytes = options->bytes;
 	int fd = open_socket(SOCK_STREAM);
 
 	if (setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof(limit)) ||
 	    setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof(limit)))
 		die("timeout");
-	if (connect(fd, (const struct sockaddr *)server, sizeof(*server)))
+	if (connect_socket(fd, server))
 		broken(strerror(errno), -1);
 	if (options->on_demand) {
-		there_and_back(fd, options->bytes / 2);
+		there_and_back(fd, bytes / 2);
 		puts("half");
-		there_and_back(fd, options->bytes / 2);
+		there_and_back(fd, bytes / 2);
 		return;
 	}
-	if (send(fd, &options->bytes, sizeof(options->bytes), MSG_NOSIGNAL) < 0)
+	if (send(fd, &bytes, sizeof(bytes), MSG_NOSIGNAL) < 0)
 		broken(strerror(errno), -1);
-	send_known(fd, 0, options->bytes / 2);
-	pause_for(options->pause);
-	send_known(fd, options->bytes / 2, options->bytes);
-	receive_known(fd, 0, options->bytes / 2);
-	pause_for(options->pause);
-	receive_known(fd, options->bytes / 2, options->bytes);
+	send_known(fd, 0, bytes / 2);
+	sleep_milliseconds(options->pause);
+	send_known(fd, bytes / 2, bytes);
+	receive_known(fd, 0, bytes / 2);
+	sleep_milliseconds(options->pause);
+	receive_known(fd, bytes / 2, bytes);
 }
 
-/* Sends one burst: the last datagram is shorter, and odd. Returns its length. */
+/* Sends one burst, whose last datagram is shorter and of an odd size. Returns its length. */
 static size_t send_burst(int fd, const struct sockaddr_in6 *server, long position,
 			 const struct options *options)
 {
@@ -333,62 +312,18 @@ static void await_burst(int fd, size_t length, long position)
 
 static void ask_udp(const struct sockaddr_in6 *server, const struct options *options)
 {
-	int fd = open_socket(SOCK_DGRAM), on = options->without_checksum;
+	int fd = open_socket(SOCK_DGRAM);
 	bool paused = false;
 
-	if (setsockopt(fd, SOL_SOCKET, SO_NO_CHECK, &on, sizeof(on)))
-		die("SO_NO_CHECK");
+	set_option(fd, SOL_SOCKET, SO_NO_CHECK, options->without_checksum);
 	for (long position = 0; position < options->bytes;) {
 		size_t length = send_burst(fd, server, position, options);
 
 		await_burst(fd, length, position);
 		position += (long)length;
 		if (!paused && position > options->bytes / 2) {
-			pause_for(options->pause);
+			sleep_milliseconds(options->pause);
 			paused = true;
-		}
-	}
-}
-
-static void parse_options(int argc, char **argv, struct options *options)
-{
-	static const struct option names[] = {
-		{"bytes", required_argument, NULL, 'b'},
-		{"size", required_argument, NULL, 's'},
-		{"pause", required_argument, NULL, 'p'},
-		{"plain", no_argument, NULL, 'P'},
-		{"without-checksum", no_argument, NULL, 'w'},
-		{"background", no_argument, NULL, 'B'},
-		{"on-demand", no_argument, NULL, 'o'},
-		{NULL, 0, NULL, 0},
-	};
-	int letter;
-
-	while ((letter = getopt_long(argc, argv, "", names, NULL)) != -1) {
-		switch (letter) {
-		case 'b':
-			options->bytes = parse_number(optarg, 2, 1 << 30);
-			break;
-		case 's':
-			options->size = (int)parse_number(optarg, 32, BUFFER_SIZE / BURST - 8);
-			break;
-		case 'p':
-			options->pause = (int)parse_number(optarg, 0, 60000);
-			break;
-		case 'P':
-			options->plain = true;
-			break;
-		case 'w':
-			options->without_checksum = true;
-			break;
-		case 'B':
-			options->background = true;
-			break;
-		case 'o':
-			options->on_demand = true;
-			break;
-		default:
-			die_usage();
 		}
 	}
 }
@@ -396,9 +331,19 @@ static void parse_options(int argc, char **argv, struct options *options)
 int main(int argc, char **argv)
 {
 	struct options options = {.bytes = 2 << 20, .size = 1200};
+	const struct tool_option names[] = {
+		{"bytes", .number = &options.bytes, .low = 2, .high = 1 << 30},
+		{"size", .number = &options.size, .low = 32, .high = BUFFER_SIZE / BURST - 8},
+		{"pause", .number = &options.pause, .high = 60000},
+		{"plain", .flag = &options.plain},
+		{"without-checksum", .flag = &options.without_checksum},
+		{"background", .flag = &options.background},
+		{"on-demand", .flag = &options.on_demand},
+		{NULL},
+	};
 	struct sockaddr_in6 server;
 
-	parse_options(argc, argv, &options);
+	parse_options(argc, argv, names);
 	setvbuf(stdout, NULL, _IOLBF, 0);
 	argv += optind;
 	if (argc - optind == 2 && strcmp(argv[0], "serve") == 0)

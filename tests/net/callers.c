@@ -1,22 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * callers.c - calls, one after another or many at a time: each has a socket of its own, asks once,
- * gets an answer or none, and ends. Says how many were answered, and fails
+ * callers.c - calls, one after another or many at a time. A call opens a socket, sends one request,
+ * receives the answer or none, and closes the socket. Prints how many were answered, and fails
  * unless all were.
  */
-#define _GNU_SOURCE
-#include <getopt.h>
 #include <poll.h>
-#include <stdint.h>
-#include <sys/resource.h>
-#include <sys/socket.h>
-#include <time.h>
 #include <unistd.h>
 
-#include "tool.h"
+#include "sockets.h"
 
 #define MOST 1024 /* at a time */
-#define HELD 8192 /* answers that wait */
+#define HELD 8192 /* delayed answers */
 #define AGAIN_MS 500
 #define TIMEOUT_MS 4000 /* a SYN is sent three times in it */
 
@@ -24,10 +18,11 @@ const char tool_usage[] =
 	"callers tcp|udp ADDRESS PORT COUNT [--at-once N] [--interval MS] [--seconds S]\n"
 	"     [--timeout MS] [--again MS]\n"
 	"     prints answered=N of=COUNT per_second=N\n"
-	"     --interval: between the beginnings of two; --seconds: until then, COUNT is the most\n"
-	"     --timeout: after so long a call has failed; --again: UDP asks once more after that\n"
+	"     --interval: from the start of one call to that of the next\n"
+	"     --seconds: stops after that time, with COUNT calls at most\n"
+	"     --timeout: when a call fails; --again: when UDP repeats the request\n"
 	"callers serve PORT [--delay MS]\n"
-	"     UDP, in the background: sends back each datagram, after so long\n";
+	"     UDP, in the background: echoes each datagram after the delay\n";
 
 struct options {
 	int at_once;
@@ -41,7 +36,7 @@ struct options {
 
 struct call {
 	long deadline;
-	long again; /* UDP: when it asks once more */
+	long again; /* UDP: when it repeats the request */
 	bool asked;
 };
 
@@ -49,23 +44,9 @@ static struct pollfd sockets[MOST]; /* fd -1: free */
 static struct call calls[MOST];
 static int under_way, answered, failed;
 
-static long milliseconds(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return now.tv_sec * 1000 + now.tv_nsec / 1000000;
-}
-
 static int open_socket(bool udp)
 {
-	int fd = socket(AF_INET6, (udp ? SOCK_DGRAM : SOCK_STREAM) | SOCK_NONBLOCK | SOCK_CLOEXEC,
-			0);
-	int off = 0;
-
-	if (fd < 0 || setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &off, sizeof(off)))
-		die("socket");
-	return fd;
+	return open_dual_socket((udp ? SOCK_DGRAM : SOCK_STREAM) | SOCK_NONBLOCK, 0);
 }
 
 static void end_call(int place, bool success)
@@ -79,13 +60,13 @@ static void end_call(int place, bool success)
 
 static void begin_call(int place, const struct sockaddr_in6 *server, const struct options *options)
 {
-	long now = milliseconds();
+	long now = milliseconds_now();
 	int fd = open_socket(options->udp);
 
 	calls[place] = (struct call){.deadline = now + patience(options->timeout)};
 	sockets[place] = (struct pollfd){.fd = fd, .events = POLLOUT};
 	under_way++;
-	if (connect(fd, (const struct sockaddr *)server, sizeof(*server)) && errno != EINPROGRESS)
+	if (connect_socket(fd, server) && errno != EINPROGRESS)
 		end_call(place, false);
 }
 
@@ -98,11 +79,11 @@ static void ask(int place, const struct options *options)
 		return;
 	}
 	calls[place].asked = true;
-	calls[place].again = milliseconds() + patience(options->again);
+	calls[place].again = milliseconds_now() + patience(options->again);
 	sockets[place].events = POLLIN;
 }
 
-/* A UDP socket hears of errors that may be somebody else's, and goes on. */
+/* An error of a UDP socket may be an earlier flow's, so it does not end the call. */
 static void receive(int place, bool udp)
 {
 	char answer[512];
@@ -117,7 +98,7 @@ static void receive(int place, bool udp)
 static void look_after(int place, const struct options *options)
 {
 	const struct pollfd *socket = &sockets[place];
-	long now = milliseconds();
+	long now = milliseconds_now();
 
 	if (socket->revents && !calls[place].asked)
 		ask(place, options);
@@ -133,13 +114,13 @@ static void look_after(int place, const struct options *options)
 
 static void call(const struct sockaddr_in6 *server, int count, const struct options *options)
 {
-	long begin = milliseconds(), end = begin + 1000L * options->seconds, next = begin, now;
+	long begin = milliseconds_now(), end = begin + 1000L * options->seconds, next = begin, now;
 	int begun = 0;
 
 	for (int i = 0; i < options->at_once; i++)
 		sockets[i].fd = -1;
 	for (;;) {
-		now = milliseconds();
+		now = milliseconds_now();
 		if (options->seconds && now >= end)
 			count = begun;
 		if (begun == count && !under_way)
@@ -156,7 +137,7 @@ static void call(const struct sockaddr_in6 *server, int count, const struct opti
 			if (sockets[i].fd >= 0)
 				look_after(i, options);
 	}
-	now = milliseconds();
+	now = milliseconds_now();
 	printf("answered=%d of=%d per_second=%ld\n", answered, begun,
 	       begun * 1000L / (now > begin ? now - begin : 1));
 }
@@ -170,17 +151,17 @@ struct held_answer {
 
 static _Noreturn void serve(int port, int delay)
 {
-	struct sockaddr_in6 any = {.sin6_family = AF_INET6, .sin6_port = htons((uint16_t)port)};
+	struct sockaddr_in6 any = any_address(port);
 	static struct held_answer held[HELD];
 	unsigned int head = 0, tail = 0;
 	struct pollfd readable = {.fd = open_socket(true), .events = POLLIN};
 	struct held_answer *answer;
-	int buffer = 8 << 20;
 	socklen_t size;
 
-	if (setsockopt(readable.fd, SOL_SOCKET, SO_RCVBUFFORCE, &buffer, sizeof(buffer)) ||
-	    bind(readable.fd, (struct sockaddr *)&any, sizeof(any)) || daemon(0, 0))
-		die("bind");
+	set_option(readable.fd, SOL_SOCKET, SO_RCVBUFFORCE, 8 << 20);
+	bind_socket(readable.fd, &any);
+	if (daemon(0, 0))
+		die("daemon");
 	for (;;) {
 		poll(&readable, 1, head == tail ? -1 : 10);
 		for (;;) {
@@ -190,10 +171,10 @@ static _Noreturn void serve(int port, int delay)
 						0, (struct sockaddr *)&answer->to, &size);
 			if (answer->size <= 0 || tail - head >= HELD - 1)
 				break;
-			answer->due = milliseconds() + delay;
+			answer->due = milliseconds_now() + delay;
 			tail++;
 		}
-		for (; head != tail && held[head % HELD].due <= milliseconds(); head++) {
+		for (; head != tail && held[head % HELD].due <= milliseconds_now(); head++) {
 			answer = &held[head % HELD];
 			sendto(readable.fd, answer->bytes, (size_t)answer->size, 0,
 			       (struct sockaddr *)&answer->to, sizeof(answer->to));
@@ -201,43 +182,21 @@ static _Noreturn void serve(int port, int delay)
 	}
 }
 
-static void parse_options(int argc, char **argv, struct options *options)
-{
-	static const struct option names[] = {
-		{"at-once", required_argument, NULL, 'a'},
-		{"interval", required_argument, NULL, 'i'},
-		{"seconds", required_argument, NULL, 's'},
-		{"timeout", required_argument, NULL, 't'},
-		{"again", required_argument, NULL, 'A'},
-		{"delay", required_argument, NULL, 'd'},
-		{NULL, 0, NULL, 0},
-	};
-	int letter;
-
-	while ((letter = getopt_long(argc, argv, "", names, NULL)) != -1) {
-		if (letter == 'a')
-			options->at_once = parse_number(optarg, 1, MOST);
-		else if (letter == 'i')
-			options->interval = parse_number(optarg, 1, 10000);
-		else if (letter == 's')
-			options->seconds = parse_number(optarg, 1, 600);
-		else if (letter == 't')
-			options->timeout = parse_number(optarg, 1, 60000);
-		else if (letter == 'A')
-			options->again = parse_number(optarg, 1, 60000);
-		else if (letter == 'd')
-			options->delay = parse_number(optarg, 1, 60000);
-		else
-			die_usage();
-	}
-}
-
 int main(int argc, char **argv)
 {
 	struct options options = {.at_once = 10, .timeout = TIMEOUT_MS, .again = AGAIN_MS};
+	const struct tool_option names[] = {
+		{"at-once", .number = &options.at_once, .low = 1, .high = MOST},
+		{"interval", .number = &options.interval, .low = 1, .high = 10000},
+		{"seconds", .number = &options.seconds, .low = 1, .high = 600},
+		{"timeout", .number = &options.timeout, .low = 1, .high = 60000},
+		{"again", .number = &options.again, .low = 1, .high = 60000},
+		{"delay", .number = &options.delay, .low = 1, .high = 60000},
+		{NULL},
+	};
 	struct sockaddr_in6 server;
 
-	parse_options(argc, argv, &options);
+	parse_options(argc, argv, names);
 	argv += optind;
 	if (argc - optind == 2 && strcmp(argv[0], "serve") == 0)
 		serve(parse_number(argv[1], 1, 65535), options.delay);

@@ -1,28 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * crowd.c - very many TCP connections at a time: all of them are opened first, then each
- * asks, and must get the answer to its own question.
+ * crowd.c - very many TCP connections at a time: all of them are opened first, then each sends a
+ * request and must receive the answer to its own request.
  */
-#define _GNU_SOURCE
-#include <arpa/inet.h>
-#include <errno.h>
-#include <fcntl.h>
-#include <getopt.h>
-#include <netinet/in.h>
-#include <netinet/tcp.h>
 #include <signal.h>
-#include <stdbool.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/epoll.h>
-#include <sys/resource.h>
-#include <sys/socket.h>
-#include <time.h>
 #include <unistd.h>
 
-#include "tool.h"
+#include "sockets.h"
 
 #define MOST 100000   /* connections of one process */
 #define UNDER_WAY 256 /* SYNs without an answer */
@@ -32,27 +17,15 @@
 
 const char tool_usage[] =
 	"crowd serve PORT [--background]\n"
-	"     answers each question with the question, in several processes\n"
+	"     echoes each request, in several processes\n"
 	"crowd ask ADDRESS PORT COUNT [--rounds N] [--first-port PORT] [--reset] [--hold]\n"
-	"     so many connections at a time, each asks N times; prints ok or what was lost\n"
-	"     --first-port: the source ports from there on, else the kernel's choice\n"
-	"     --reset: ended by RST rather than FIN\n"
-	"     --hold: at the end of standard input all of them ask once more\n";
+	"     COUNT connections at a time, N requests each; prints ok or what was lost\n"
+	"     --first-port: the first of consecutive source ports, else the kernel chooses\n"
+	"     --reset: closes by RST instead of FIN\n"
+	"     --hold: waits for the end of standard input, then each sends one more request\n";
 
 static int connections[MOST];
 static int poller;
-
-static void raise_limit(void)
-{
-	struct rlimit limit;
-
-	/* As many as we may, which may be fewer. */
-	if (getrlimit(RLIMIT_NOFILE, &limit))
-		die("RLIMIT_NOFILE");
-	limit.rlim_cur = limit.rlim_max;
-	if (setrlimit(RLIMIT_NOFILE, &limit))
-		die("RLIMIT_NOFILE");
-}
 
 static void watch(int fd, uint32_t events, int operation)
 {
@@ -64,13 +37,9 @@ static void watch(int fd, uint32_t events, int operation)
 
 static int open_socket(void)
 {
-	int fd = socket(AF_INET6, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0), on = 1, off = 0;
+	int fd = open_dual_socket(SOCK_STREAM | SOCK_NONBLOCK, 0);
 
-	if (fd < 0)
-		die("socket");
-	if (setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &off, sizeof(off)) ||
-	    setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on)))
-		die("setsockopt");
+	set_option(fd, SOL_SOCKET, SO_REUSEADDR, 1);
 	return fd;
 }
 
@@ -84,15 +53,15 @@ static void accept_all(int listener)
 
 static void answer(int fd)
 {
-	char question[256];
-	ssize_t got = read(fd, question, sizeof(question));
+	char request[256];
+	ssize_t got = read(fd, request, sizeof(request));
 
-	if (got <= 0 || write(fd, question, (size_t)got) != got)
+	if (got <= 0 || write(fd, request, (size_t)got) != got)
 		close(fd);
 }
 
-/* So that none of them needs more files than a process may have. */
-static void multiply(void)
+/* Several processes, because one may not open enough files. */
+static void fork_servers(void)
 {
 	for (int i = 1; i < SERVERS; i++)
 		if (fork() == 0)
@@ -102,29 +71,29 @@ static void multiply(void)
 		die("epoll_create1");
 }
 
-static int listen_beside_others(const struct sockaddr_in6 *address)
+static int open_shared_listener(const struct sockaddr_in6 *address)
 {
-	int listener = open_socket(), on = 1;
+	int listener = open_socket();
 
-	if (setsockopt(listener, SOL_SOCKET, SO_REUSEPORT, &on, sizeof(on)) ||
-	    bind(listener, (const struct sockaddr *)address, sizeof(*address)) ||
-	    listen(listener, 4096))
+	set_option(listener, SOL_SOCKET, SO_REUSEPORT, 1);
+	bind_socket(listener, address);
+	if (listen(listener, 4096))
 		die("listen");
 	return listener;
 }
 
 static _Noreturn void command_serve(int port, bool background)
 {
-	struct sockaddr_in6 any = {.sin6_family = AF_INET6, .sin6_port = htons((uint16_t)port)};
+	struct sockaddr_in6 any = any_address(port);
 	struct epoll_event events[EVENTS];
-	int listener = listen_beside_others(&any);
+	int listener = open_shared_listener(&any);
 
 	signal(SIGPIPE, SIG_IGN);
 	if (background && daemon(1, 0))
 		die("daemon");
 	close(listener);
-	multiply();
-	listener = listen_beside_others(&any);
+	fork_servers();
+	listener = open_shared_listener(&any);
 	watch(listener, EPOLLIN, EPOLL_CTL_ADD);
 	for (;;) {
 		int ready = epoll_wait(poller, events, EVENTS, -1);
@@ -140,13 +109,12 @@ static _Noreturn void command_serve(int port, bool background)
 
 static int begin(const struct sockaddr_in6 *server, int source_port)
 {
-	struct sockaddr_in6 any = {.sin6_family = AF_INET6,
-				   .sin6_port = htons((uint16_t)source_port)};
+	struct sockaddr_in6 any = any_address(source_port);
 	int fd = open_socket();
 
-	if (source_port && bind(fd, (struct sockaddr *)&any, sizeof(any)))
-		die("bind");
-	if (connect(fd, (const struct sockaddr *)server, sizeof(*server)) && errno != EINPROGRESS)
+	if (source_port)
+		bind_socket(fd, &any);
+	if (connect_socket(fd, server) && errno != EINPROGRESS)
 		die("connect");
 	watch(fd, EPOLLOUT, EPOLL_CTL_ADD);
 	return fd;
@@ -237,12 +205,9 @@ static void close_all(int count, bool reset)
 	}
 }
 
-static double seconds_since(const struct timespec *start)
+static double seconds_since(long start)
 {
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (double)(now.tv_sec - start->tv_sec) + (double)(now.tv_nsec - start->tv_nsec) / 1e9;
+	return (double)(milliseconds_now() - start) / 1000;
 }
 
 struct options {
@@ -256,16 +221,15 @@ struct options {
 static void command_ask(const char *address, int port, int count, const struct options *options)
 {
 	struct sockaddr_in6 server = parse_address(address, port);
-	struct timespec start;
+	long start = milliseconds_now();
 	double connected;
 	int round;
 
-	clock_gettime(CLOCK_MONOTONIC, &start);
 	connect_all(&server, count, options->first_port);
-	connected = seconds_since(&start);
+	connected = seconds_since(start);
 	for (round = 0; round < options->rounds; round++)
 		ask_all(count, round);
-	printf("ok %d in %.1f s, %.1f s to connect\n", count, seconds_since(&start), connected);
+	printf("ok %d in %.1f s, %.1f s to connect\n", count, seconds_since(start), connected);
 	fflush(stdout);
 	if (options->hold) {
 		while (getchar() != EOF)
@@ -276,42 +240,22 @@ static void command_ask(const char *address, int port, int count, const struct o
 	close_all(count, options->reset);
 }
 
-static void parse_options(int argc, char **argv, struct options *options)
-{
-	static const struct option names[] = {
-		{"rounds", required_argument, NULL, 'n'},
-		{"first-port", required_argument, NULL, 'f'},
-		{"reset", no_argument, NULL, 'r'},
-		{"background", no_argument, NULL, 'b'},
-		{"hold", no_argument, NULL, 'h'},
-		{NULL, 0, NULL, 0},
-	};
-	int letter;
-
-	while ((letter = getopt_long(argc, argv, "", names, NULL)) != -1) {
-		if (letter == 'n')
-			options->rounds = parse_number(optarg, 1, 1000);
-		else if (letter == 'f')
-			options->first_port = parse_number(optarg, 1, 65535);
-		else if (letter == 'r')
-			options->reset = true;
-		else if (letter == 'b')
-			options->background = true;
-		else if (letter == 'h')
-			options->hold = true;
-		else
-			die_usage();
-	}
-}
-
 int main(int argc, char **argv)
 {
 	struct options options = {.rounds = 1};
+	const struct tool_option names[] = {
+		{"rounds", .number = &options.rounds, .low = 1, .high = 1000},
+		{"first-port", .number = &options.first_port, .low = 1, .high = 65535},
+		{"reset", .flag = &options.reset},
+		{"background", .flag = &options.background},
+		{"hold", .flag = &options.hold},
+		{NULL},
+	};
 
-	parse_options(argc, argv, &options);
+	parse_options(argc, argv, names);
 	argv += optind;
 	argc -= optind;
-	raise_limit();
+	raise_file_limit();
 	poller = epoll_create1(EPOLL_CLOEXEC);
 	if (poller < 0)
 		die("epoll_create1");

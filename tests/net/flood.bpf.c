@@ -1,23 +1,23 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * flood.bpf.c - one packet of a flood: a SYN or a datagram, each time another one.
+ * flood.bpf.c - builds one packet of a flood, a SYN or a datagram with a random source.
  *
- * Whatever varies is made up for by another field of the same checksum, which so
- * stays what user space has computed. The frame is recycled after the receiver
- * has changed it, so all of it is written anew.
+ * For each random field another field of the same checksum has the complement, so the checksum
+ * that user space has computed stays right. The kernel reuses the frame after the receiver has
+ * changed it, so the program writes all of it.
  */
 #include "vmlinux.h"
 #include <bpf/bpf_endian.h>
 #include <bpf/bpf_helpers.h>
 #include "flood.h"
 
-/* linux/bpf.h, which vmlinux.h here has only parts of */
+/* From linux/bpf.h; the vmlinux.h here has only parts of it. */
 struct xdp_md {
 	__u32 data;
 	__u32 data_end;
 };
 
-struct flood_plan plan; /* not const: the compiler would believe it zero */
+struct flood_plan plan; /* not const, because the compiler would assume that it is zero */
 
 static void choose_source(struct flood_headers *headers, __u32 random)
 {

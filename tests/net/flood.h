@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* flood.h - what flood.c tells flood.bpf.c; after vmlinux.h or the kernel's own headers. */
+/* flood.h - what flood.c passes to flood.bpf.c; included after the packet headers' types. */
 #ifndef TESTS_NET_FLOOD_H
 #define TESTS_NET_FLOOD_H
 

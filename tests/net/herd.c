@@ -1,52 +1,43 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * herd.c - thousands of flows that no stack keeps: every packet is built here. Each of them is
- * opened, carries data there and back, and then sends nothing any more: of TCP a handshake and
- * the data, else two questions, so that each is seen twice from this side. Or only the first
- * packet of each is sent, round and round, at a given rate.
+ * herd.c - thousands of flows without an IP stack at this end: every packet is built here. A TCP
+ * flow has a handshake and data both ways; a UDP or ICMP flow has two requests and their answers,
+ * so that this side is seen twice. After that the flow is idle. With a rate, only the first packet
+ * of each flow is sent, over and over.
  */
-#define _GNU_SOURCE
-#include <getopt.h>
-#include <linux/if_packet.h>
-#include <net/ethernet.h>
-#include <net/if.h>
-#include <netinet/ip.h>
 #include <netinet/ip_icmp.h>
 #include <netinet/tcp.h>
 #include <netinet/udp.h>
 #include <poll.h>
 #include <stddef.h>
-#include <stdint.h>
-#include <sys/socket.h>
-#include <time.h>
-#include <unistd.h>
 
-#include "tool.h"
+#include "raw.h"
+#include "sockets.h"
 
 #define TRIES 3
 #define TRY_MS 150
-#define GIVE_UP 512 /* so many unanswered in a row: the rest would fare no better */
+#define GIVE_UP 512 /* flows without an answer in a row: the rest would have none either */
 #define BATCH 64
 #define BUFFER (8 << 20)
 #define FIRST_SEQUENCE 1000
-#define DATA_SIZE 2 /* one byte could be taken for a keep-alive */
+#define DATA_SIZE 2 /* one byte would look like a keep-alive */
 
 const char tool_usage[] =
 	"herd tcp|udp|icmp INTERFACE MAC SOURCE DESTINATION PORT COUNT [--sources N] [--ports N]\n"
 	"     [--first N] [--at-once N] [--silent]\n"
 	"     opens COUNT flows, prints how many were answered\n"
-	"     --sources: so many addresses, counted up from SOURCE; --ports: likewise from PORT\n"
-	"     --first: the first source port, or identifier of a ping; each address has them all\n"
-	"     --silent: nothing is sent behind the handshake, or the first answer\n"
+	"     --sources: N addresses, counted up from SOURCE; --ports: N ports, from PORT\n"
+	"     --first: the first source port, or echo identifier; each address uses all of them\n"
+	"     --silent: sends nothing after the handshake, or after the first answer\n"
 	"herd ... --seconds S --rate N [--destinations N]\n"
-	"     only the first packet of each, N a second; --destinations: as --sources\n"
-	"The interface's own stack must not answer: it does not have these addresses, or drops\n"
-	"what comes in. IPv4.\n";
+	"     only the first packet of each flow, N per second; --destinations: N addresses\n"
+	"The IP stack of the interface must not answer: it does not have these addresses, or it\n"
+	"drops what arrives. IPv4.\n";
 
 enum state {
 	STATE_UNUSED,
 	STATE_ASKED,
-	STATE_CONNECTED, /* the data, or the second question, is under way */
+	STATE_CONNECTED, /* the data, or the second request, is sent */
 	STATE_ANSWERED,
 	STATE_LOST,
 };
@@ -73,7 +64,7 @@ struct options {
 	uint8_t protocol;
 	uint8_t destination_mac[ETH_ALEN];
 	const char *interface;
-	uint32_t source; /* in host order, as all below */
+	uint32_t source; /* all in host byte order */
 	uint32_t destination;
 	int port;
 	int count;
@@ -90,32 +81,8 @@ struct options {
 static struct options options = {
 	.sources = 1, .ports = 1, .destinations = 1, .first = 1024, .at_once = 256};
 static struct flow *flows;
-static int *queue; /* flows by the time when they are due */
+static int *queue; /* of flows, in the order in which they are due */
 static int fd, queue_head, queue_tail, answered, lost, lost_in_a_row;
-
-static long milliseconds(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return now.tv_sec * 1000 + now.tv_nsec / 1000000;
-}
-
-static uint32_t sum_words(uint32_t sum, const void *data, size_t size)
-{
-	const uint8_t *bytes = data;
-
-	for (size_t i = 0; i < size; i++)
-		sum += i % 2 ? bytes[i] : (uint32_t)bytes[i] << 8;
-	return sum;
-}
-
-static uint16_t finish_sum(uint32_t sum)
-{
-	while (sum >> 16)
-		sum = (sum & 0xffff) + (sum >> 16);
-	return htons((uint16_t)~sum);
-}
 
 static size_t payload_offset(void)
 {
@@ -124,20 +91,20 @@ static size_t payload_offset(void)
 	return offsetof(struct packet, udp) + sizeof(struct udphdr);
 }
 
-/* Behind everything else; the addresses count in TCP's. UDP needs none. */
+/* Comes last. UDP over IPv4 needs no checksum. */
 static void set_checksums(struct packet *packet, size_t size)
 {
 	size_t length = size - offsetof(struct packet, tcp);
-	uint32_t sum = sum_words(IPPROTO_TCP + (uint32_t)length, &packet->ip.saddr, 8);
+	uint32_t sum = checksum_add(IPPROTO_TCP + (uint32_t)length, &packet->ip.saddr, 8);
 
-	packet->ip.check = finish_sum(sum_words(0, &packet->ip, sizeof(packet->ip)));
+	packet->ip.check = checksum_finish(checksum_add(0, &packet->ip, sizeof(packet->ip)));
 	if (options.protocol == IPPROTO_TCP)
-		packet->tcp.check = finish_sum(sum_words(sum, &packet->tcp, length));
+		packet->tcp.check = checksum_finish(checksum_add(sum, &packet->tcp, length));
 	else if (options.protocol == IPPROTO_ICMP)
-		packet->icmp.checksum = finish_sum(sum_words(0, &packet->icmp, length));
+		packet->icmp.checksum = checksum_finish(checksum_add(0, &packet->icmp, length));
 }
 
-/* One of a flow, with its ports and addresses and nothing else. */
+/* A packet of a flow with its addresses and ports only. */
 static void plan_packet(struct packet *packet, int number)
 {
 	int span = 65536 - options.first;
@@ -163,7 +130,7 @@ static void plan_packet(struct packet *packet, int number)
 	}
 }
 
-/* Returns the size. A datagram and an echo have payload, too. */
+/* Returns the size. */
 static size_t finish_packet(struct packet *packet, bool with_data)
 {
 	size_t size = payload_offset() + (with_data ? DATA_SIZE : 0);
@@ -188,8 +155,8 @@ static size_t first_packet(struct packet *packet, int number)
 	return finish_packet(packet, false);
 }
 
-/* Full queues: what is lost is sent again. */
-static void send_frame(const void *frame, size_t size)
+/* A full queue loses the packet; it is sent again later. */
+static void send_packet(const void *frame, size_t size)
 {
 	if (send(fd, frame, size, 0) < 0 && errno != ENOBUFS && errno != EAGAIN)
 		die("send");
@@ -208,10 +175,10 @@ static void send_acknowledgment(int number, bool with_data)
 	packet.tcp.window = htons(64240);
 	packet.tcp.seq = htonl(sequence);
 	packet.tcp.ack_seq = htonl(flows[number].acknowledged);
-	send_frame(&packet, finish_packet(&packet, with_data));
+	send_packet(&packet, finish_packet(&packet, with_data));
 }
 
-static void send_question(int number)
+static void send_request(int number)
 {
 	struct packet packet;
 	size_t size;
@@ -221,16 +188,16 @@ static void send_question(int number)
 		return;
 	}
 	size = first_packet(&packet, number);
-	send_frame(&packet, size);
+	send_packet(&packet, size);
 }
 
 static void ask(int number)
 {
 	if (flows[number].state == STATE_UNUSED)
 		flows[number].state = STATE_ASKED;
-	send_question(number);
+	send_request(number);
 	flows[number].tries++;
-	flows[number].due = milliseconds() + patience(TRY_MS);
+	flows[number].due = milliseconds_now() + patience(TRY_MS);
 	queue[queue_tail++] = number;
 }
 
@@ -271,18 +238,18 @@ static void take_tcp(int number, const struct packet *packet, size_t length)
 	}
 }
 
-/* Of a datagram or a ping */
+/* The answer to a datagram or an echo request */
 static void take_answer(int number)
 {
 	if (options.silent || flows[number].state == STATE_CONNECTED) {
 		conclude(number, STATE_ANSWERED);
 	} else if (flows[number].state == STATE_ASKED) {
 		flows[number].state = STATE_CONNECTED;
-		send_question(number);
+		send_request(number);
 	}
 }
 
-/* Which flow it belongs to; -1: none. */
+/* The flow that the packet belongs to, or -1. */
 static int number_of(const struct packet *packet)
 {
 	uint32_t address = ntohl(packet->ip.daddr) - options.source;
@@ -323,7 +290,7 @@ static void receive_all(void)
 
 static void ask_again(void)
 {
-	long now = milliseconds();
+	long now = milliseconds_now();
 
 	while (queue_head < queue_tail && flows[queue[queue_head]].due <= now) {
 		int number = queue[queue_head++];
@@ -357,7 +324,7 @@ static void open_flows(void)
 	printf("answered=%d of=%d\n", answered, begun);
 }
 
-/* As many as are due until now, a batch at a time. */
+/* Sends up to a batch of the packets that are due; returns the number of the next one. */
 static int send_due(int number, int due)
 {
 	static struct packet packets[BATCH];
@@ -378,10 +345,10 @@ static int send_due(int number, int due)
 
 static void send_at_rate(void)
 {
-	long begin = milliseconds(), end = begin + 1000L * options.seconds, now;
+	long begin = milliseconds_now(), end = begin + 1000L * options.seconds, now;
 	int sent = 0;
 
-	while ((now = milliseconds()) < end) {
+	while ((now = milliseconds_now()) < end) {
 		int due = (int)((now - begin) * options.rate / 1000);
 
 		if (sent < due)
@@ -394,33 +361,20 @@ static void send_at_rate(void)
 
 static void open_socket(void)
 {
-	struct sockaddr_ll local = {.sll_family = AF_PACKET, .sll_protocol = htons(ETH_P_IP)};
-	int size = BUFFER, on = 1;
-
-	local.sll_ifindex = (int)if_nametoindex(options.interface);
-	fd = socket(AF_PACKET, SOCK_RAW | SOCK_CLOEXEC, options.seconds ? 0 : htons(ETH_P_IP));
-	if (options.seconds)
-		local.sll_protocol = 0; /* nothing is read */
-	if (fd < 0 || !local.sll_ifindex ||
-	    setsockopt(fd, SOL_SOCKET, SO_RCVBUFFORCE, &size, sizeof(size)) ||
-	    setsockopt(fd, SOL_PACKET, PACKET_QDISC_BYPASS, &on, sizeof(on)) ||
-	    bind(fd, (struct sockaddr *)&local, sizeof(local)))
-		die(options.interface);
+	fd = open_packet_socket(options.interface, options.seconds ? 0 : ETH_P_IP);
+	set_option(fd, SOL_SOCKET, SO_RCVBUFFORCE, BUFFER);
+	set_option(fd, SOL_PACKET, PACKET_QDISC_BYPASS, 1);
 }
 
 static uint32_t parse_ipv4(const char *text)
 {
-	struct in_addr address;
+	struct sockaddr_in6 address = parse_address(text, 0);
 
-	if (inet_pton(AF_INET, text, &address) != 1)
-		die_usage();
-	return ntohl(address.s_addr);
+	return ntohl(ipv4_of(&address));
 }
 
 static void parse_arguments(char **argv)
 {
-	unsigned int mac[ETH_ALEN];
-
 	if (strcmp(argv[0], "tcp") == 0)
 		options.protocol = IPPROTO_TCP;
 	else if (strcmp(argv[0], "udp") == 0)
@@ -430,53 +384,28 @@ static void parse_arguments(char **argv)
 	else
 		die_usage();
 	options.interface = argv[1];
-	if (sscanf(argv[2], "%x:%x:%x:%x:%x:%x", &mac[0], &mac[1], &mac[2], &mac[3], &mac[4],
-		   &mac[5]) != ETH_ALEN)
-		die_usage();
-	for (int i = 0; i < ETH_ALEN; i++)
-		options.destination_mac[i] = (uint8_t)mac[i];
+	parse_mac(argv[2], options.destination_mac);
 	options.source = parse_ipv4(argv[3]);
 	options.destination = parse_ipv4(argv[4]);
 	options.port = parse_number(argv[5], 0, 65535);
 	options.count = parse_number(argv[6], 1, 1 << 20);
 }
 
-static void parse_options(int argc, char **argv)
-{
-	static const struct option names[] = {
-		{"sources", required_argument, NULL, 's'},
-		{"ports", required_argument, NULL, 'p'},
-		{"destinations", required_argument, NULL, 'd'},
-		{"first", required_argument, NULL, 'f'},
-		{"at-once", required_argument, NULL, 'a'},
-		{"rate", required_argument, NULL, 'r'},
-		{"seconds", required_argument, NULL, 't'},
-		{"silent", no_argument, NULL, 'S'},
-		{NULL, 0, NULL, 0},
-	};
-	int letter, *value;
-
-	while ((letter = getopt_long(argc, argv, "", names, NULL)) != -1) {
-		value = letter == 's'   ? &options.sources
-			: letter == 'p' ? &options.ports
-			: letter == 'd' ? &options.destinations
-			: letter == 'f' ? &options.first
-			: letter == 'a' ? &options.at_once
-			: letter == 'r' ? &options.rate
-			: letter == 't' ? &options.seconds
-					: NULL;
-		if (letter == 'S')
-			options.silent = true;
-		else if (value)
-			*value = parse_number(optarg, 1, 1 << 20);
-		else
-			die_usage();
-	}
-}
-
 int main(int argc, char **argv)
 {
-	parse_options(argc, argv);
+	static const struct tool_option names[] = {
+		{"sources", .number = &options.sources, .low = 1, .high = 1 << 20},
+		{"ports", .number = &options.ports, .low = 1, .high = 1 << 20},
+		{"destinations", .number = &options.destinations, .low = 1, .high = 1 << 20},
+		{"first", .number = &options.first, .low = 1, .high = 1 << 20},
+		{"at-once", .number = &options.at_once, .low = 1, .high = 1 << 20},
+		{"rate", .number = &options.rate, .low = 1, .high = 1 << 20},
+		{"seconds", .number = &options.seconds, .low = 1, .high = 1 << 20},
+		{"silent", .flag = &options.silent},
+		{NULL},
+	};
+
+	parse_options(argc, argv, names);
 	if (argc - optind != 7)
 		die_usage();
 	parse_arguments(argv + optind);

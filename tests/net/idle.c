@@ -1,28 +1,23 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * idle.c - thousands of TCP connections, idle but for two bytes now and then.
- *
- * usage: idle serve PORT                 echoes, in the background, on any address
- *        idle hold ADDRESS PORT COUNT    connects, sends two bytes on each connection
- *                                         and prints how many came back; again for each line
- *                                         of standard input
+ * idle.c - thousands of TCP connections that are idle most of the time.
  */
-#define _GNU_SOURCE
-#include <err.h>
 #include <poll.h>
 #include <sys/epoll.h>
-#include <sys/resource.h>
-#include <sys/socket.h>
-#include <time.h>
 #include <unistd.h>
 
-#include "tool.h"
+#include "sockets.h"
 
-#define AT_ONCE 200 /* connections begun together */
+#define AT_ONCE 200 /* connections that are started together */
 #define CONNECT_PATIENCE 1500
 #define ANSWER_PATIENCE 8000
 
-const char tool_usage[] = "usage: idle serve PORT | idle hold ADDRESS PORT COUNT\n";
+const char tool_usage[] =
+	"idle serve PORT\n"
+	"     echoes, in the background, on any address\n"
+	"idle hold ADDRESS PORT COUNT\n"
+	"     connects, sends two bytes on each connection and prints how many came back\n"
+	"     does so again for each line of standard input\n";
 
 static struct pollfd *crowd;
 static int size;
@@ -32,7 +27,7 @@ static void watch(int poll_fd, int fd)
 	struct epoll_event event = {.events = EPOLLIN, .data.fd = fd};
 
 	if (epoll_ctl(poll_fd, EPOLL_CTL_ADD, fd, &event))
-		err(2, "epoll_ctl");
+		die("epoll_ctl");
 }
 
 static void echo(int fd)
@@ -46,16 +41,17 @@ static void echo(int fd)
 
 static _Noreturn void serve(int port)
 {
-	struct sockaddr_in6 address = {.sin6_family = AF_INET6, .sin6_port = htons((uint16_t)port)};
-	int listener = socket(AF_INET6, SOCK_STREAM, 0), poll_fd = epoll_create1(0), on = 1;
+	struct sockaddr_in6 address = any_address(port);
+	int listener = open_dual_socket(SOCK_STREAM, 0), poll_fd = epoll_create1(0);
 	struct epoll_event event;
 
-	setsockopt(listener, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
-	if (bind(listener, (struct sockaddr *)&address, sizeof(address)) || listen(listener, 4096))
-		err(2, "listening on port %d", port);
+	set_option(listener, SOL_SOCKET, SO_REUSEADDR, 1);
+	bind_socket(listener, &address);
+	if (listen(listener, 4096))
+		die("listen");
 	watch(poll_fd, listener);
 	if (daemon(0, 0))
-		err(2, "daemon");
+		die("daemon");
 	for (;;) {
 		if (epoll_wait(poll_fd, &event, 1, -1) != 1)
 			continue;
@@ -66,34 +62,24 @@ static _Noreturn void serve(int port)
 	}
 }
 
-static long milliseconds(void)
+static int begin_connection(const struct sockaddr_in6 *address)
 {
-	struct timespec now;
+	int fd = open_dual_socket(SOCK_STREAM | SOCK_NONBLOCK, 0);
 
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return now.tv_sec * 1000 + now.tv_nsec / 1000000;
-}
-
-static int begin_connection(const struct sockaddr_in *address)
-{
-	int fd = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK, 0);
-
-	if (fd < 0)
-		err(2, "socket");
-	if (connect(fd, (const struct sockaddr *)address, sizeof(*address)) && errno != EINPROGRESS)
-		err(2, "connect");
+	if (connect_socket(fd, address) && errno != EINPROGRESS)
+		die("connect");
 	return fd;
 }
 
-/* Until none of them is waited for any more. What is done has no events. */
+/* Waits until all are done, or until the time limit. A connection that is done has no events. */
 static void wait_for(struct pollfd *some, int count, short events, int limit, bool (*done)(int fd))
 {
-	long end = milliseconds() + patience(limit);
+	long end = milliseconds_now() + patience(limit);
 	int waiting = count;
 
 	for (int i = 0; i < count; i++)
 		some[i].events = events;
-	while (waiting && milliseconds() < end && poll(some, (nfds_t)count, 100) >= 0) {
+	while (waiting && milliseconds_now() < end && poll(some, (nfds_t)count, 100) >= 0) {
 		waiting = 0;
 		for (int i = 0; i < count; i++) {
 			if (some[i].fd >= 0 && some[i].events && some[i].revents &&
@@ -104,7 +90,7 @@ static void wait_for(struct pollfd *some, int count, short events, int limit, bo
 	}
 }
 
-static void leave_out_the_waiting(struct pollfd *some, int count)
+static void close_unfinished(struct pollfd *some, int count)
 {
 	for (int i = 0; i < count; i++) {
 		if (some[i].fd < 0 || !some[i].events)
@@ -129,7 +115,7 @@ static bool has_answer(int fd)
 	return read(fd, bytes, sizeof(bytes)) == sizeof(bytes);
 }
 
-static void connect_all(const struct sockaddr_in *address)
+static void connect_all(const struct sockaddr_in6 *address)
 {
 	for (int first = 0; first < size; first += AT_ONCE) {
 		int count = size - first < AT_ONCE ? size - first : AT_ONCE;
@@ -137,7 +123,7 @@ static void connect_all(const struct sockaddr_in *address)
 		for (int i = first; i < first + count; i++)
 			crowd[i].fd = begin_connection(address);
 		wait_for(crowd + first, count, POLLOUT, CONNECT_PATIENCE, is_connected);
-		leave_out_the_waiting(crowd + first, count);
+		close_unfinished(crowd + first, count);
 	}
 }
 
@@ -151,7 +137,7 @@ static int count_answers(void)
 			crowd[i].fd = -1;
 		}
 	wait_for(crowd, size, POLLIN, ANSWER_PATIENCE, has_answer);
-	leave_out_the_waiting(crowd, size);
+	close_unfinished(crowd, size);
 	for (int i = 0; i < size; i++)
 		count += crowd[i].fd >= 0;
 	return count;
@@ -159,15 +145,13 @@ static int count_answers(void)
 
 static void hold(const char *address_text, int port, int count)
 {
-	struct sockaddr_in address = {.sin_family = AF_INET, .sin_port = htons((uint16_t)port)};
+	struct sockaddr_in6 address = parse_address(address_text, port);
 	char line[16];
 
-	if (inet_pton(AF_INET, address_text, &address.sin_addr) != 1)
-		errx(2, "not an IPv4 address: %s", address_text);
 	size = count;
 	crowd = calloc((size_t)size, sizeof(*crowd));
 	if (!crowd)
-		err(2, "calloc");
+		die("calloc");
 	connect_all(&address);
 	do {
 		printf("%d\n", count_answers());
@@ -177,15 +161,11 @@ static void hold(const char *address_text, int port, int count)
 
 int main(int argc, char **argv)
 {
-	struct rlimit files;
-
-	getrlimit(RLIMIT_NOFILE, &files);
-	files.rlim_cur = files.rlim_max;
-	setrlimit(RLIMIT_NOFILE, &files);
+	raise_file_limit();
 	if (argc == 3 && strcmp(argv[1], "serve") == 0)
-		serve(atoi(argv[2]));
+		serve(parse_number(argv[2], 1, 65535));
 	if (argc != 5 || strcmp(argv[1], "hold") != 0)
 		die_usage();
-	hold(argv[2], atoi(argv[3]), atoi(argv[4]));
+	hold(argv[2], parse_number(argv[3], 1, 65535), parse_number(argv[4], 1, 1 << 20));
 	return 0;
 }

@@ -1,25 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * local.c - one socket of a program, step by step, for tests of what the socket calls tell
- * it. Unlike peer's, its sockets are of the family that it names, and nothing is bound
- * unless told.
+ * local.c - makes socket calls on one socket, one after another, for tests of what each call
+ * returns. Unlike peer.c it opens a socket of the family that its argument names, and binds it only
+ * where it is told to.
  */
-#define _GNU_SOURCE
-#include <arpa/inet.h>
-#include <errno.h>
 #include <fcntl.h>
-#include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <poll.h>
-#include <stdbool.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/socket.h>
 #include <sys/uio.h>
 #include <unistd.h>
 
-#include "tool.h"
+#include "sockets.h"
 
 #define LINE_SIZE 512
 #define RECEIVE_TIMEOUT 5000 /* milliseconds */
@@ -27,17 +18,18 @@
 
 const char tool_usage[] =
 	"local tcp4|tcp6|udp4|udp6 STEP...\n"
-	"     Opens one socket and takes the steps in turn. Each prints a line, \"STEP ok\" where\n"
-	"     there is nothing to tell, \"STEP: REASON\" where it fails; the next one follows\n"
-	"     anyway. Exits with 1 if any failed. A socket of IPv6 takes IPv4 addresses (mapped).\n"
+	"     Opens one socket and takes the steps in turn. Each prints a line: its result, or\n"
+	"     \"STEP ok\", or \"STEP: REASON\" if it fails; the next one follows in any case. "
+	"Exits\n"
+	"     with 1 if any failed. With an IPv6 socket IPv4 addresses are v4-mapped.\n"
 	"  bind ADDRESS PORT      bind-late ADDRESS (its port is chosen by connect)\n"
 	"  connect ADDRESS PORT   connect-nonblocking ADDRESS PORT   fast-open ADDRESS PORT\n"
 	"  unconnect              connect to AF_UNSPEC\n"
 	"  names                  peer=... own=..., by getpeername and getsockname\n"
-	"  send                   a question to where the socket is connected\n"
+	"  send                   a request to the connected peer\n"
 	"  sendto, sendmsg, sendmmsg ADDRESS PORT\n"
-	"  sendmsg-from SOURCE ADDRESS PORT   with a source of its own, by a control message\n"
-	"  receive, recvfrom, recvmsg, recvmmsg   the answer; from=... as the call says\n"
+	"  sendmsg-from SOURCE ADDRESS PORT   with this source address, by a control message\n"
+	"  receive, recvfrom, recvmsg, recvmmsg   the answer; from=... as the call returns it\n"
 	"  ask                    send and recvfrom\n"
 	"  error                  the socket's pending error, by SO_ERROR\n"
 	"  wait                   for a line on standard input\n";
@@ -45,41 +37,26 @@ const char tool_usage[] =
 static int family;
 static int type;
 
-/* The socket's own idea of an address: struct sockaddr_in of a socket of IPv4. */
-union socket_address {
-	struct sockaddr any;
-	struct sockaddr_in ip4;
-	struct sockaddr_in6 ip6;
-};
-
 static socklen_t address_set(union socket_address *address, const char *text, const char *port)
 {
 	struct sockaddr_in6 parsed = parse_address(text, parse_number(port, 0, 65535));
 
-	memset(address, 0, sizeof(*address));
-	if (family == AF_INET6) {
-		address->ip6 = parsed;
-		return sizeof(address->ip6);
-	}
-	address->ip4.sin_family = AF_INET;
-	address->ip4.sin_port = parsed.sin6_port;
-	memcpy(&address->ip4.sin_addr, &parsed.sin6_addr.s6_addr[12], 4);
-	return sizeof(address->ip4);
+	return address_for(address, family, &parsed);
 }
 
-/* A v4-mapped address is shown as such: a program that asked for one expects one. */
+/* Shows a v4-mapped address as such, because a program that passed one expects one back. */
 static const char *address_text(const union socket_address *address, char *text)
 {
 	char host[INET6_ADDRSTRLEN];
 
 	if (address->any.sa_family == AF_INET)
 		snprintf(text, ENDPOINT_SIZE, "%s:%u",
-			 inet_ntop(AF_INET, &address->ip4.sin_addr, host, sizeof(host)),
-			 ntohs(address->ip4.sin_port));
+			 inet_ntop(AF_INET, &address->ipv4.sin_addr, host, sizeof(host)),
+			 ntohs(address->ipv4.sin_port));
 	else if (address->any.sa_family == AF_INET6)
 		snprintf(text, ENDPOINT_SIZE, "[%s]:%u",
-			 inet_ntop(AF_INET6, &address->ip6.sin6_addr, host, sizeof(host)),
-			 ntohs(address->ip6.sin6_port));
+			 inet_ntop(AF_INET6, &address->ipv6.sin6_addr, host, sizeof(host)),
+			 ntohs(address->ipv6.sin6_port));
 	else
 		snprintf(text, ENDPOINT_SIZE, "none");
 	return text;
@@ -143,15 +120,15 @@ static int step_connect_nonblocking(int fd, char **arguments)
 	return report(arguments[0], error);
 }
 
-static const char question[] = "who?\n";
-#define QUESTION_SIZE (sizeof(question) - 1)
+static const char request[] = "who?\n";
+#define REQUEST_SIZE (sizeof(request) - 1)
 
 static int step_fast_open(int fd, char **arguments)
 {
 	union socket_address address;
 	socklen_t size = address_set(&address, arguments[1], arguments[2]);
 
-	return report(arguments[0], sendto(fd, question, QUESTION_SIZE, MSG_FASTOPEN | MSG_NOSIGNAL,
+	return report(arguments[0], sendto(fd, request, REQUEST_SIZE, MSG_FASTOPEN | MSG_NOSIGNAL,
 					   &address.any, size) < 0);
 }
 
@@ -178,7 +155,7 @@ static int step_names(int fd, char **arguments)
 
 static int step_send(int fd, char **arguments)
 {
-	return report(arguments[0], send(fd, question, QUESTION_SIZE, MSG_NOSIGNAL) < 0);
+	return report(arguments[0], send(fd, request, REQUEST_SIZE, MSG_NOSIGNAL) < 0);
 }
 
 static int step_sendto(int fd, char **arguments)
@@ -187,14 +164,14 @@ static int step_sendto(int fd, char **arguments)
 	socklen_t size = address_set(&address, arguments[1], arguments[2]);
 
 	return report(arguments[0],
-		      sendto(fd, question, QUESTION_SIZE, MSG_NOSIGNAL, &address.any, size) < 0);
+		      sendto(fd, request, REQUEST_SIZE, MSG_NOSIGNAL, &address.any, size) < 0);
 }
 
 static int step_sendmsg(int fd, char **arguments)
 {
 	union socket_address address;
 	socklen_t size = address_set(&address, arguments[1], arguments[2]);
-	struct iovec data = {(void *)question, QUESTION_SIZE};
+	struct iovec data = {(void *)request, REQUEST_SIZE};
 	struct mmsghdr message = {.msg_hdr = {.msg_name = &address,
 					      .msg_namelen = size,
 					      .msg_iov = &data,
@@ -208,8 +185,8 @@ static int step_sendmsg(int fd, char **arguments)
 static void control_set_source(struct msghdr *message, const union socket_address *source)
 {
 	struct cmsghdr *control = CMSG_FIRSTHDR(message);
-	struct in_pktinfo source4 = {.ipi_spec_dst = source->ip4.sin_addr};
-	struct in6_pktinfo source6 = {.ipi6_addr = source->ip6.sin6_addr};
+	struct in_pktinfo source4 = {.ipi_spec_dst = source->ipv4.sin_addr};
+	struct in6_pktinfo source6 = {.ipi6_addr = source->ipv6.sin6_addr};
 	bool ip4 = source->any.sa_family == AF_INET;
 	size_t size = ip4 ? sizeof(source4) : sizeof(source6);
 
@@ -224,7 +201,7 @@ static int step_sendmsg_from(int fd, char **arguments)
 {
 	union socket_address source, address;
 	socklen_t size = address_set(&address, arguments[2], arguments[3]);
-	struct iovec data = {(void *)question, QUESTION_SIZE};
+	struct iovec data = {(void *)request, REQUEST_SIZE};
 	char control[CMSG_SPACE(sizeof(struct in6_pktinfo))] = {0};
 	struct msghdr message = {.msg_name = &address,
 				 .msg_namelen = size,
@@ -277,7 +254,7 @@ static int step_receive(int fd, char **arguments)
 
 static int step_ask(int fd, char **arguments)
 {
-	if (send(fd, question, QUESTION_SIZE, MSG_NOSIGNAL) < 0)
+	if (send(fd, request, REQUEST_SIZE, MSG_NOSIGNAL) < 0)
 		return report(arguments[0], true);
 	return step_receive(fd, arguments);
 }

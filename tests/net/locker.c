@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * locker.c - a process that locks (flock) every file it can open, and keeps the locks until it is
- * killed.
+ * locker.c - a process that locks (flock) every file that it can open, and holds the locks until it
+ * is killed.
  */
-#define _GNU_SOURCE
 #include <fcntl.h>
 #include <sys/file.h>
 #include <sys/prctl.h>
@@ -11,11 +10,11 @@
 
 #include "tool.h"
 
-const char tool_usage[] = "locker [--name NAME] FILE...\n"
-			  "     opens each file, for reading or else for writing, and locks it; "
-			  "prints the names of those\n"
-			  "     that it has locked, then \"ready\"; stays until it is killed\n"
-			  "     --name: what it is called in /proc\n";
+const char tool_usage[] =
+	"locker [--name NAME] FILE...\n"
+	"     opens each file, for reading or else for writing, and locks it\n"
+	"     prints the names of the locked files, then \"ready\"; runs until it is killed\n"
+	"     --name: the process's name in /proc\n";
 
 static int open_somehow(const char *path)
 {

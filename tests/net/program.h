@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * program.h - other people's programs, as the tools play them.
+ * program.h - BPF programs that stand for another software's.
  */
 #ifndef BPF_PORTMAP_TESTS_PROGRAM_H
 #define BPF_PORTMAP_TESTS_PROGRAM_H
@@ -13,14 +13,18 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-/* Where it is to be used: what BPF_PROG_LOAD asks for. */
+/* linux/bpf.h of kernels before 6.6 lacks these. */
+#define TCX_INGRESS 46
+#define TCX_EGRESS 47
+
+/* What BPF_PROG_LOAD needs to know about the hook. */
 struct program_place {
 	enum bpf_prog_type type;
-	enum bpf_attach_type hook; /* 0 where the type says it all */
+	enum bpf_attach_type hook; /* 0 where the type implies it */
 	const char *name;
 };
 
-/* -1 and errno. */
+/* Returns the program's descriptor, or -1 and errno. */
 static inline int program_load(struct program_place place, const struct bpf_insn *instructions,
 			       size_t count)
 {
@@ -37,7 +41,7 @@ static inline int program_load(struct program_place place, const struct bpf_insn
 	return (int)syscall(SYS_bpf, BPF_PROG_LOAD, &attributes, sizeof(attributes));
 }
 
-/* An array of counters, pinned. -1 and errno. */
+/* Creates and pins an array of counters; returns its descriptor, or -1 and errno. */
 static inline int counters_make(uint32_t count, const char *pin)
 {
 	union bpf_attr attributes = {
@@ -51,7 +55,7 @@ static inline int counters_make(uint32_t count, const char *pin)
 	return map < 0 || bpf_obj_pin(map, pin) ? -1 : map;
 }
 
-/* Adds one to the first entry of the map at each call, and returns the answer. */
+/* A program that adds one to the map's first entry at each call, and returns `answer`. */
 static inline int program_load_counter(struct program_place place, int map, int answer)
 {
 	const struct bpf_insn instructions[] = {

@@ -1,27 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * sctp.c - as much SCTP (RFC 9260) as a NAT sees, over raw sockets, for kernels that have
- * none: a client's INIT, and a server's INIT ACK that tells whom it saw. Both ends check
- * the CRC32c of what they get. Says what peer.c says; peer.c speaks it where the kernel does.
+ * sctp.c - as much SCTP (RFC 9260) as a NAT sees, over raw sockets, for kernels without SCTP: a
+ * client's INIT, and a server's INIT ACK that reports the client address. Both ends check the
+ * CRC32c of what they receive. The output is that of peer.c, which is used where the kernel has
+ * SCTP.
  */
-#define _GNU_SOURCE
-#include <arpa/inet.h>
-#include <errno.h>
-#include <getopt.h>
-#include <netinet/in.h>
 #include <netinet/ip.h>
 #include <poll.h>
-#include <stdbool.h>
 #include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/socket.h>
-#include <time.h>
 #include <unistd.h>
 
-#include "tool.h"
+#include "sockets.h"
 
 #define PACKET_SIZE 65536
 #define TEXT_SIZE 512
@@ -33,11 +22,11 @@ enum exit_code { EXIT_TIMEOUT = 1, EXIT_BROKEN = 4 };
 
 const char tool_usage[] =
 	"sctp serve sctp any PORT [--name NAME] [--background]\n"
-	"     answers each INIT, as long as it was, with: name=... client=... local=...\n"
+	"     answers each INIT at its own length with: name=... client=... local=...\n"
 	"sctp ask sctp ADDRESS PORT [--source-port N] [--count N] [--size BYTES] [--timeout MS]\n"
 	"     [--damaged]\n"
-	"     prints each answer and from=..., or timeout; BYTES: of the SCTP packet; "
-	"damaged: with a wrong CRC32c\n";
+	"     prints each answer and from=..., or timeout\n"
+	"     --size: of the SCTP packet; --damaged: with a wrong CRC32c\n";
 
 struct options {
 	const char *name;
@@ -56,7 +45,7 @@ struct common_header {
 	uint32_t checksum; /* little endian */
 };
 
-/* INIT and INIT ACK, and one parameter: the text in it goes back and forth. */
+/* INIT or INIT ACK with one parameter, which has the text. */
 struct init {
 	struct common_header common;
 	uint8_t type;
@@ -88,7 +77,7 @@ static void set_ipv4(struct sockaddr_in6 *address, uint32_t ipv4)
 	memcpy(&address->sin6_addr.s6_addr[12], &ipv4, 4);
 }
 
-/* RFC 9260 appendix A, a bit at a time, with a checksum of 0 */
+/* RFC 9260 appendix A, a bit at a time; the checksum field counts as 0 */
 static uint32_t crc32c(const struct message *message)
 {
 	uint32_t crc = 0xffffffff;
@@ -103,17 +92,18 @@ static uint32_t crc32c(const struct message *message)
 
 static int open_socket(int family)
 {
-	int fd = socket(family, SOCK_RAW | SOCK_CLOEXEC, IPPROTO_SCTP), on = 1, size = 1 << 20;
+	int fd = socket(family, SOCK_RAW | SOCK_CLOEXEC, IPPROTO_SCTP);
 
-	if (fd < 0 || setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &size, sizeof(size)) ||
-	    setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &size, sizeof(size)))
+	if (fd < 0)
 		die("raw socket");
-	if (family == AF_INET6 && setsockopt(fd, IPPROTO_IPV6, IPV6_RECVPKTINFO, &on, sizeof(on)))
-		die("IPV6_RECVPKTINFO");
+	set_option(fd, SOL_SOCKET, SO_RCVBUF, 1 << 20);
+	set_option(fd, SOL_SOCKET, SO_SNDBUF, 1 << 20);
+	if (family == AF_INET6)
+		set_option(fd, IPPROTO_IPV6, IPV6_RECVPKTINFO, 1);
 	return fd;
 }
 
-/* What a raw IPv4 socket gets begins with the IP header. */
+/* A raw IPv4 socket receives the IP header too. */
 static bool receive_ipv4(int fd, struct message *message)
 {
 	ssize_t got = recv(fd, message->bytes, sizeof(message->bytes), 0);
@@ -133,29 +123,17 @@ static bool receive_ipv4(int fd, struct message *message)
 
 static bool receive_ipv6(int fd, struct message *message)
 {
-	char control[CMSG_SPACE(sizeof(struct in6_pktinfo))];
-	struct iovec data = {message->bytes, sizeof(message->bytes)};
-	struct msghdr header = {
-		.msg_name = &message->from,
-		.msg_namelen = sizeof(message->from),
-		.msg_iov = &data,
-		.msg_iovlen = 1,
-		.msg_control = control,
-		.msg_controllen = sizeof(control),
-	};
-	ssize_t got = recvmsg(fd, &header, 0);
-	struct cmsghdr *first = CMSG_FIRSTHDR(&header);
-	struct in6_pktinfo where;
+	ssize_t got = receive_with_addresses(fd, message->bytes, sizeof(message->bytes),
+					     &message->from, &message->to.sin6_addr);
 
-	if (got < 0 || !first || first->cmsg_type != IPV6_PKTINFO)
+	if (got < 0)
 		return false;
-	memcpy(&where, CMSG_DATA(first), sizeof(where));
-	message->to.sin6_addr = where.ipi6_addr;
 	message->size = (size_t)got;
 	return true;
 }
 
-/* Of what every raw socket gets: a sound packet of this type to this port. */
+/* A raw socket receives every SCTP packet; this returns whether it is an intact one of this type
+ * to this port. */
 static bool receive(int fd, bool ipv4, int type, int port, struct message *message)
 {
 	if (ipv4 ? !receive_ipv4(fd, message) : !receive_ipv6(fd, message))
@@ -173,22 +151,20 @@ static bool receive(int fd, bool ipv4, int type, int port, struct message *messa
 
 static void send_message(int fd, struct message *message, uint32_t damage)
 {
-	struct sockaddr_in6 to6 = message->to;
-	struct sockaddr_in to4 = {.sin_family = AF_INET};
-	bool ipv4 = is_ipv4(&message->to);
+	struct sockaddr_in6 portless = message->to;
+	union socket_address to;
+	socklen_t size;
 	ssize_t sent;
 
-	to6.sin6_port = 0; /* of a raw socket: the protocol, or 0 */
-	memcpy(&to4.sin_addr, &to6.sin6_addr.s6_addr[12], 4);
+	portless.sin6_port = 0; /* a raw socket's "port" is the protocol, or 0 */
+	size = address_for(&to, is_ipv4(&message->to) ? AF_INET : AF_INET6, &portless);
 	message->init.common.source = message->from.sin6_port;
 	message->init.common.destination = message->to.sin6_port;
 	message->init.length = htons(message->size - sizeof(struct common_header));
 	message->init.parameter_length =
 		htons(message->size - offsetof(struct init, parameter_type));
 	message->init.common.checksum = crc32c(message) ^ damage;
-	sent = sendto(fd, message->bytes, message->size, 0,
-		      ipv4 ? (struct sockaddr *)&to4 : (struct sockaddr *)&to6,
-		      ipv4 ? sizeof(to4) : sizeof(to6));
+	sent = sendto(fd, message->bytes, message->size, 0, &to.any, size);
 	if (sent != (ssize_t)message->size)
 		fprintf(stderr, "sctp: sending %zu bytes: %s\n", message->size, strerror(errno));
 }
@@ -232,18 +208,10 @@ static _Noreturn void command_serve(int port, const struct options *options)
 	}
 }
 
-static int64_t milliseconds_now(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return now.tv_sec * 1000LL + now.tv_nsec / 1000000;
-}
-
 static bool await_answer(int fd, bool ipv4, uint32_t tag, int port, int timeout,
 			 struct message *message)
 {
-	int64_t end = milliseconds_now() + timeout, left;
+	long end = milliseconds_now() + timeout, left;
 	struct pollfd readable = {.fd = fd, .events = POLLIN};
 
 	while ((left = end - milliseconds_now()) > 0) {
@@ -301,55 +269,23 @@ static int command_ask(const char *address, int port, const struct options *opti
 	return 0;
 }
 
-static void parse_options(int argc, char **argv, struct options *options)
-{
-	static const struct option names[] = {
-		{"name", required_argument, NULL, 'n'},
-		{"source-port", required_argument, NULL, 's'},
-		{"count", required_argument, NULL, 'c'},
-		{"size", required_argument, NULL, 'S'},
-		{"timeout", required_argument, NULL, 't'},
-		{"background", no_argument, NULL, 'b'},
-		{"damaged", no_argument, NULL, 'd'},
-		{NULL, 0, NULL, 0},
-	};
-	int letter;
-
-	while ((letter = getopt_long(argc, argv, "", names, NULL)) != -1) {
-		switch (letter) {
-		case 'n':
-			options->name = optarg;
-			break;
-		case 's':
-			options->source_port = parse_number(optarg, 1, 65535);
-			break;
-		case 'c':
-			options->count = parse_number(optarg, 1, 100000);
-			break;
-		case 'S':
-			options->size = parse_number(optarg, sizeof(struct init), PACKET_SIZE - 1);
-			break;
-		case 't':
-			options->timeout = patience(parse_number(optarg, 1, 100000));
-			break;
-		case 'b':
-			options->background = true;
-			break;
-		case 'd':
-			options->damaged = true;
-			break;
-		default:
-			die_usage();
-		}
-	}
-}
-
 int main(int argc, char **argv)
 {
-	struct options options = {
-		.name = "sctp", .count = 1, .size = 100, .timeout = patience(1000)};
+	struct options options = {.name = "sctp", .count = 1, .size = 100, .timeout = 1000};
+	const struct tool_option names[] = {
+		{"name", .text = &options.name},
+		{"source-port", .number = &options.source_port, .low = 1, .high = 65535},
+		{"count", .number = &options.count, .low = 1, .high = 100000},
+		{"size", .number = &options.size, .low = sizeof(struct init),
+		 .high = PACKET_SIZE - 1},
+		{"timeout", .number = &options.timeout, .low = 1, .high = 100000},
+		{"background", .flag = &options.background},
+		{"damaged", .flag = &options.damaged},
+		{NULL},
+	};
 
-	parse_options(argc, argv, &options);
+	parse_options(argc, argv, names);
+	options.timeout = patience(options.timeout);
 	argv += optind;
 	if (argc - optind != 4 || strcmp(argv[1], "sctp") != 0)
 		die_usage();

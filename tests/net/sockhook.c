@@ -1,30 +1,22 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * sockhook.c - somebody else's programs at the socket hooks of a cgroup.
+ * sockhook.c - another software's programs at the socket hooks of a cgroup.
  */
-#define _GNU_SOURCE
-#include <bpf/bpf.h>
 #include <fcntl.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
 
 #include "program.h"
 #include "tool.h"
 
 const char tool_usage[] =
-	"sockhook count CGROUP HOOK PIN      attaches one that counts its calls; its map is "
-	"pinned\n"
-	"                                    at PIN\n"
-	"sockhook fill CGROUP HOOK COUNT     attaches so many that do nothing\n"
-	"sockhook alone CGROUP HOOK          attaches one that shares the hook with nobody\n"
-	"sockhook show CGROUP                prints those attached: HOOK NAME, in their order\n"
+	"sockhook count CGROUP HOOK PIN      attaches a program that counts its calls; its map is\n"
+	"                                    pinned at PIN\n"
+	"sockhook fill CGROUP HOOK COUNT     attaches COUNT programs that do nothing\n"
+	"sockhook alone CGROUP HOOK          attaches one that does not share the hook\n"
+	"sockhook show CGROUP                prints the attached programs, in order: HOOK NAME\n"
 	"     HOOK: connect4, connect6, sendmsg4, sendmsg6, recvmsg4, recvmsg6, getpeername4,\n"
 	"     getpeername6, bind4, bind6\n";
 
-#define MAX_PROGRAMS 64 /* at one hook of one cgroup: the kernel's own limit */
+#define MAX_PROGRAMS 64 /* the kernel's limit for one hook of one cgroup */
 
 static const struct {
 	const char *name;

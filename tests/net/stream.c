@@ -1,26 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * stream.c - numbered datagrams, many under way at a time, to somebody who echoes them: how
- * many are lost, and how many come back behind a later one.
+ * stream.c - numbered datagrams, many in flight at a time, to an echo server: how many are lost,
+ * and how many come back after a later one.
  */
-#define _GNU_SOURCE
-#include <arpa/inet.h>
-#include <errno.h>
-#include <netinet/in.h>
 #include <poll.h>
-#include <stdbool.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/socket.h>
-#include <time.h>
-#include <unistd.h>
 
-#include "tool.h"
+#include "sockets.h"
 
 #define TOGETHER 8    /* sent at once */
-#define UNDER_WAY 64  /* more are not sent before some are back: no queue can overflow */
+#define UNDER_WAY 64  /* in flight at most, so that no queue overflows */
 #define PATIENCE 3000 /* milliseconds */
 
 const char tool_usage[] = "stream ADDRESS PORT MILLISECONDS\n"
@@ -30,26 +18,17 @@ struct stream {
 	int fd;
 	uint32_t sent;
 	uint32_t received;
-	uint32_t newest; /* the number behind the highest that came back */
+	uint32_t newest; /* one more than the highest number that came back */
 	uint32_t late;
 };
 
-static long milliseconds(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return now.tv_sec * 1000 + now.tv_nsec / 1000000;
-}
-
 static int open_towards(const struct sockaddr_in6 *server)
 {
-	int fd = socket(AF_INET6, SOCK_DGRAM | SOCK_CLOEXEC, 0), off = 0, size = 1 << 20;
+	int fd = open_dual_socket(SOCK_DGRAM, 0);
 
-	if (fd < 0 || setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &off, sizeof(off)) ||
-	    setsockopt(fd, SOL_SOCKET, SO_RCVBUFFORCE, &size, sizeof(size)) ||
-	    connect(fd, (const struct sockaddr *)server, sizeof(*server)))
-		die("socket");
+	set_option(fd, SOL_SOCKET, SO_RCVBUFFORCE, 1 << 20);
+	if (connect_socket(fd, server))
+		die("connect");
 	return fd;
 }
 
@@ -75,19 +54,12 @@ static void receive_all(struct stream *stream)
 	}
 }
 
-/* False: nothing has come for long. */
+/* False: nothing arrived for PATIENCE milliseconds. */
 static bool await_some(const struct stream *stream)
 {
 	struct pollfd readable = {.fd = stream->fd, .events = POLLIN};
 
 	return poll(&readable, 1, patience(PATIENCE)) > 0;
-}
-
-static void pause_shortly(void)
-{
-	struct timespec pause = {0, 2000000};
-
-	nanosleep(&pause, NULL);
 }
 
 int main(int argc, char **argv)
@@ -100,13 +72,13 @@ int main(int argc, char **argv)
 		die_usage();
 	server = parse_address(argv[1], parse_number(argv[2], 1, 65535));
 	stream.fd = open_towards(&server);
-	end = milliseconds() + parse_number(argv[3], 1, 600000);
-	while (milliseconds() < end) {
+	end = milliseconds_now() + parse_number(argv[3], 1, 600000);
+	while (milliseconds_now() < end) {
 		send_some(&stream);
 		if (stream.sent - stream.newest == UNDER_WAY && !await_some(&stream))
 			break;
 		receive_all(&stream);
-		pause_shortly();
+		sleep_milliseconds(2);
 	}
 	while (stream.received < stream.sent && await_some(&stream))
 		receive_all(&stream);

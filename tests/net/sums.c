@@ -1,38 +1,23 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * sums.c - in what state the checksums of packets are that come in at a device, as far
- * as a program there can tell: whether the test has really staged what it says.
+ * sums.c - counts packets that arrive at a device by the state of their checksums (ip_summed), as
+ * far as a BPF program can tell it, so that a test can check that it has set up what it claims.
  */
-#define _GNU_SOURCE
-#include <bpf/bpf.h>
-#include <errno.h>
-#include <linux/bpf.h>
 #include <net/if.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <string.h>
-#include <sys/syscall.h>
-#include <unistd.h>
 
 #include "program.h"
+#include "tool.h"
 
-static const char usage[] =
-	"sums make PROGRAM-PIN PIN    a program for tc that counts in the map pinned at PIN\n"
-	"sums attach PROGRAM-PIN DEVICE   by TCX, behind those that are there\n"
-	"sums show PIN                prints STATE=PACKETS, and the same for GSO packets\n";
+const char tool_usage[] =
+	"sums make PROGRAM-PIN PIN        pins a program for tc; its counters are pinned at PIN\n"
+	"sums attach PROGRAM-PIN DEVICE   attaches it by TCX after the programs that are there\n"
+	"sums show PIN                    prints STATE=PACKETS, and the same for GSO packets\n";
 
-/* Of NONE and PARTIAL a program cannot tell which; a GSO packet is PARTIAL. */
+/* A program cannot distinguish NONE from PARTIAL; a GSO packet is PARTIAL. */
 static const char *const states[] = {"complete",     "unnecessary",     "other",
 				     "complete_gso", "unnecessary_gso", "other_gso"};
 
 #define STATES (sizeof(states) / sizeof(states[0]))
-
-static int fail(const char *what)
-{
-	fprintf(stderr, "sums: %s: %s\n", what, strerror(errno));
-	return 1;
-}
 
 static int load(int map)
 {
@@ -85,26 +70,19 @@ static int make(const char *program_pin, const char *pin)
 	int program;
 
 	if (map < 0)
-		return fail(pin);
+		die(pin);
 	program = load(map);
 	if (program < 0 || bpf_obj_pin(program, program_pin))
-		return fail(program_pin);
+		die(program_pin);
 	return 0;
 }
 
-/* linux/bpf.h of kernels before 6.6 lacks it. */
-#define TCX_INGRESS 46
-
 static int attach(const char *program_pin, const char *device)
 {
-	union bpf_attr attributes = {
-		.target_fd = if_nametoindex(device),
-		.attach_bpf_fd = (uint32_t)bpf_obj_get(program_pin),
-		.attach_type = TCX_INGRESS,
-	};
-
-	return syscall(SYS_bpf, BPF_PROG_ATTACH, &attributes, sizeof(attributes)) ? fail(device)
-										  : 0;
+	if (bpf_prog_attach(bpf_obj_get(program_pin), (int)if_nametoindex(device),
+			    (enum bpf_attach_type)TCX_INGRESS, 0))
+		die(device);
+	return 0;
 }
 
 static int show(const char *pin)
@@ -113,10 +91,10 @@ static int show(const char *pin)
 	uint64_t packets;
 
 	if (map < 0)
-		return fail(pin);
+		die(pin);
 	for (uint32_t i = 0; i < STATES; i++) {
 		if (bpf_map_lookup_elem(map, &i, &packets))
-			return fail(pin);
+			die(pin);
 		printf("%s=%llu%s", states[i], (unsigned long long)packets,
 		       i + 1 < STATES ? " " : "\n");
 	}
@@ -131,6 +109,5 @@ int main(int argc, char **argv)
 		return attach(argv[2], argv[3]);
 	if (argc == 3 && strcmp(argv[1], "show") == 0)
 		return show(argv[2]);
-	fputs(usage, stderr);
-	return 2;
+	die_usage();
 }

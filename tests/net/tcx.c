@@ -1,53 +1,35 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * tcx.c - looks at, removes and adds programs at a device's TCX hooks, which
- * older bpftool cannot, for tests that play somebody else who does so; and
- * counts live slots, which bpftool takes a second for.
+ * tcx.c - shows, removes and adds programs at the TCX hooks of a device, which older versions of
+ * bpftool cannot do, for tests where another software does so; and reads our maps faster than
+ * bpftool.
  */
-#define _GNU_SOURCE
-#include <bpf/bpf.h>
 #include <bpf/libbpf.h>
-#include <errno.h>
-#include <linux/bpf.h>
 #include <linux/pkt_cls.h>
 #include <linux/types.h>
 #include <net/if.h>
-#include <stdbool.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/syscall.h>
-#include <unistd.h>
 
 #include "program.h"
+#include "tool.h"
 
 #include "abi.h"
 
-/* linux/bpf.h of kernels before 6.6 lacks these. */
-#define TCX_INGRESS 46
-#define TCX_EGRESS 47
 #define MAX_PROGRAMS 64
 #define TCX_NEXT (-1) /* the next program sees the packet too */
 
-static const char usage[] =
+const char tool_usage[] =
 	"tcx show DEVICE ingress|egress           prints the name of each program there\n"
 	"tcx detach DEVICE ingress|egress NAME    removes the program of that name\n"
-	"tcx count DEVICE ingress|egress PIN      adds one that counts packets and lets them go "
-	"on;\n"
-	"                                         its map is pinned at PIN\n"
-	"tcx end DEVICE ingress|egress PIN        the same, but no other program sees them\n"
-	"tcx pin PROGRAM-PIN PIN                  the same program, only pinned, for tc\n"
-	"tcx live PIN                             how many elements of the map slots are live\n"
-	"tcx counters PIN NAME...                 of the map counters, all CPUs together\n";
+	"tcx count DEVICE ingress|egress PIN      adds a program that counts packets and passes\n"
+	"                                         them on; its map is pinned at PIN\n"
+	"tcx end DEVICE ingress|egress PIN        the same, but no later program sees the packets\n"
+	"tcx pin PROGRAM-PIN PIN                  only pins the counting program, for tc\n"
+	"tcx live PIN                             prints how many slots are live\n"
+	"                                         PIN: the map slots\n"
+	"tcx counters PIN NAME...                 prints the sum of each counter over all CPUs\n"
+	"                                         PIN: the map counters\n";
 
-static int fail(const char *what)
-{
-	fprintf(stderr, "tcx: %s: %s\n", what, strerror(errno));
-	return 1;
-}
-
-/* struct bpf_attr grew, so its TCX part is written as the kernel lays it out. */
+/* The header's union bpf_attr may be older than TCX, so this is the kernel's layout. */
 struct query {
 	uint32_t target_ifindex;
 	uint32_t attach_type;
@@ -95,18 +77,18 @@ static int visit(int ifindex, int hook, const char *detach)
 	bool found = false;
 
 	if (count < 0)
-		return fail("query");
+		die("query");
 	for (int i = 0; i < count; i++) {
 		char name[BPF_OBJ_NAME_LEN];
 		int fd = program_open(ids[i], name);
 
 		if (fd < 0)
-			return fail("program");
+			die("program");
 		if (!detach)
 			printf("tcx %s\n", name);
 		else if (strcmp(name, detach) == 0) {
 			if (bpf_prog_detach2(fd, ifindex, (enum bpf_attach_type)hook))
-				return fail("detach");
+				die("detach");
 			found = true;
 		}
 		close(fd);
@@ -114,7 +96,7 @@ static int visit(int ifindex, int hook, const char *detach)
 	return detach && !found;
 }
 
-/* Returns the program's descriptor, its map pinned at `pin`; or -1. */
+/* Returns the program's descriptor, or -1 and errno. Its map is pinned at `pin`. */
 static int counter_make(const char *pin, int answer)
 {
 	const struct program_place place = {BPF_PROG_TYPE_SCHED_CLS, 0, "somebody_elses"};
@@ -130,9 +112,9 @@ static int count_packets(int ifindex, int hook, const char *pin, int answer)
 	int program = counter_make(pin, answer);
 
 	if (program < 0)
-		return fail(pin);
+		die(pin);
 	if (bpf_prog_attach(program, ifindex, (enum bpf_attach_type)hook, 0))
-		return fail("attach");
+		die("attach");
 	return 0;
 }
 
@@ -141,7 +123,7 @@ static int pin_program(const char *program_pin, const char *map_pin)
 	int program = counter_make(map_pin, TCX_NEXT);
 
 	if (program < 0 || bpf_obj_pin(program, program_pin))
-		return fail(program_pin);
+		die(program_pin);
 	return 0;
 }
 
@@ -152,7 +134,7 @@ static int count_live(const char *pin)
 	struct slot slot;
 
 	if (map < 0)
-		return fail(pin);
+		die(pin);
 	for (uint32_t number = 0; bpf_map_lookup_elem(map, &number, &slot) == 0; number++)
 		live += slot.live != 0;
 	printf("%u\n", live);
@@ -165,7 +147,7 @@ static const char *const counter_names[] = {
 #undef X
 };
 
-/* -1: there is none of this name. */
+/* -1: no counter has this name. */
 static int find_counter(const char *name)
 {
 	for (int i = 0; i < (int)(sizeof(counter_names) / sizeof(*counter_names)); i++)
@@ -181,13 +163,13 @@ static int print_counters(const char *pin, char **names)
 	uint32_t only = 0;
 
 	if (map < 0 || cpus < 1 || cpus > 1024 || bpf_map_lookup_elem(map, &only, values))
-		return fail(pin);
+		die(pin);
 	for (; *names; names++) {
 		int number = find_counter(*names);
 		uint64_t sum = 0;
 
 		if (number < 0)
-			return fail(*names);
+			die(*names);
 		for (int cpu = 0; cpu < cpus; cpu++)
 			sum += ((uint64_t *)&values[cpu])[number];
 		printf("%llu%c", (unsigned long long)sum, names[1] ? ' ' : '\n');
@@ -203,15 +185,13 @@ int main(int argc, char **argv)
 		return count_live(argv[2]);
 	if (argc >= 4 && strcmp(argv[1], "counters") == 0)
 		return print_counters(argv[2], argv + 3);
-	if (argc < 4) {
-		fputs(usage, stderr);
-		return 2;
-	}
+	if (argc < 4)
+		die_usage();
 	if (strcmp(argv[1], "pin") == 0)
 		return pin_program(argv[2], argv[3]);
 	ifindex = (int)if_nametoindex(argv[2]);
 	if (!ifindex)
-		return fail(argv[2]);
+		die(argv[2]);
 	hook = strcmp(argv[3], "ingress") == 0 ? TCX_INGRESS : TCX_EGRESS;
 	if (strcmp(argv[1], "show") == 0)
 		return visit(ifindex, hook, NULL);
@@ -221,6 +201,5 @@ int main(int argc, char **argv)
 		return count_packets(ifindex, hook, argv[4], TCX_NEXT);
 	if (strcmp(argv[1], "end") == 0 && argc == 5)
 		return count_packets(ifindex, hook, argv[4], TC_ACT_OK);
-	fputs(usage, stderr);
-	return 2;
+	die_usage();
 }

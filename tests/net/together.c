@@ -1,25 +1,22 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * together.c - TCP connections whose two ends close at the same moment, each on a CPU of its own.
- *
- * usage: together NETNS PORT ADDRESS PORT COUNT
- *   The server's end listens on the first port in that network namespace; the client, in this
- *   one, connects to the address and the second port. Prints closed=N of=COUNT: it ends with the
- *   first connection that does not come about.
  */
-#define _GNU_SOURCE
 #include <fcntl.h>
 #include <pthread.h>
 #include <sched.h>
-#include <sys/socket.h>
 #include <sys/time.h>
 #include <unistd.h>
 
-#include "tool.h"
+#include "sockets.h"
 
 #define TOGETHER 64 /* connections that are open at a time */
 
-const char tool_usage[] = "usage: together NETNS PORT ADDRESS PORT COUNT\n";
+const char tool_usage[] =
+	"together NETNS PORT ADDRESS PORT COUNT\n"
+	"     The server listens on the first port in that network namespace. The client, in this\n"
+	"     one, connects to the address and the second port. Stops at the first connection\n"
+	"     that fails, and prints closed=N of=COUNT.\n";
 
 struct end {
 	int cpu;
@@ -40,7 +37,7 @@ static void stay_on_cpu(int cpu)
 		die("sched_setaffinity");
 }
 
-/* Both go on within nanoseconds; one that has no CPU just now lets the other one have it. */
+/* Both ends continue within nanoseconds. One yields if the other has no CPU just now. */
 static void meet(unsigned int both)
 {
 	__atomic_add_fetch(&arrived, 1, __ATOMIC_SEQ_CST);
@@ -80,16 +77,15 @@ static void *run_server(void *argument)
 
 static int open_listener(const char *netns, int port)
 {
-	struct sockaddr_in6 any = {.sin6_family = AF_INET6, .sin6_port = htons((uint16_t)port)};
-	int own = open("/proc/self/ns/net", O_RDONLY | O_CLOEXEC), off = 0;
+	struct sockaddr_in6 any = any_address(port);
+	int own = open("/proc/self/ns/net", O_RDONLY | O_CLOEXEC);
 	int other = open(netns, O_RDONLY | O_CLOEXEC), fd;
 
 	if (own < 0 || other < 0 || setns(other, CLONE_NEWNET))
 		die(netns);
-	fd = socket(AF_INET6, SOCK_STREAM | SOCK_CLOEXEC, 0);
-	if (fd < 0 || setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &off, sizeof(off)) ||
-	    bind(fd, (struct sockaddr *)&any, sizeof(any)) || listen(fd, TOGETHER) ||
-	    setns(own, CLONE_NEWNET))
+	fd = open_dual_socket(SOCK_STREAM, 0);
+	bind_socket(fd, &any);
+	if (listen(fd, TOGETHER) || setns(own, CLONE_NEWNET))
 		die("listen");
 	return fd;
 }
@@ -97,12 +93,11 @@ static int open_listener(const char *netns, int port)
 static int open_connection(const struct sockaddr_in6 *server)
 {
 	struct timeval limit = {.tv_sec = patience(4)};
-	int fd = socket(AF_INET6, SOCK_STREAM | SOCK_CLOEXEC, 0), off = 0;
+	int fd = open_dual_socket(SOCK_STREAM, 0);
 
-	if (fd < 0 || setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &off, sizeof(off)) ||
-	    setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof(limit)))
-		die("socket");
-	if (!connect(fd, (const struct sockaddr *)server, sizeof(*server)))
+	if (setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof(limit)))
+		die("SO_SNDTIMEO");
+	if (!connect_socket(fd, server))
 		return fd;
 	close(fd);
 	return -1;

@@ -1,23 +1,28 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * tool.h - what the network tests' tools have in common: ending with a reason, and reading
- * their arguments. Every address of theirs is IPv6; IPv4 is v4-mapped (RFC 4291 2.5.5.2).
+ * tool.h - what the tools of the network tests share: they end with a reason, parse their
+ * arguments and options, and wait longer on a slow machine. Every address is IPv6; IPv4 is
+ * v4-mapped (RFC 4291 2.5.5.2).
  */
 #ifndef BPF_PORTMAP_TESTS_TOOL_H
 #define BPF_PORTMAP_TESTS_TOOL_H
 
 #include <arpa/inet.h>
 #include <errno.h>
+#include <getopt.h>
 #include <netinet/in.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
+#include <time.h>
 
 #define EXIT_USAGE 2
 #define ENDPOINT_SIZE (INET6_ADDRSTRLEN + 9)
+#define MAX_OPTIONS 24
 
-/* Each tool has its own. */
+/* Each tool defines its own. */
 extern const char tool_usage[];
 
 static inline _Noreturn void die(const char *what)
@@ -42,8 +47,44 @@ static inline int parse_number(const char *text, int low, int high)
 	return (int)number;
 }
 
-/* How long to wait where a quiet machine would need so many milliseconds at most: SLOWER in the
- * environment says how many times as long everything takes here (tests/pace). */
+/* One option of a tool, --name: exactly one of the three pointers says where it is stored. */
+struct tool_option {
+	const char *name;
+	bool *flag;
+	const char **text;
+	int *number;
+	int low, high; /* of a number */
+};
+
+/* The table ends with an option that has no name. The first argument that is not an option is
+ * argv[optind] afterwards. */
+static inline void parse_options(int argc, char **argv, const struct tool_option *options)
+{
+	struct option names[MAX_OPTIONS] = {0};
+	int index;
+
+	for (index = 0; options[index].name; index++) {
+		if (index == MAX_OPTIONS - 1)
+			abort();
+		names[index].name = options[index].name;
+		names[index].has_arg = options[index].flag ? no_argument : required_argument;
+	}
+	for (int result; (result = getopt_long(argc, argv, "", names, &index)) != -1;) {
+		const struct tool_option *option = &options[index];
+
+		if (result)
+			die_usage();
+		if (option->flag)
+			*option->flag = true;
+		else if (option->text)
+			*option->text = optarg;
+		else
+			*option->number = parse_number(optarg, option->low, option->high);
+	}
+}
+
+/* How long to wait for what takes a quiet machine at most this many milliseconds: SLOWER in the
+ * environment is the factor by which this machine is slower (tests/pace). */
 static inline int patience(int milliseconds)
 {
 	const char *slower = getenv("SLOWER");
@@ -51,14 +92,46 @@ static inline int patience(int milliseconds)
 	return slower ? milliseconds * parse_number(slower, 1, 1000) : milliseconds;
 }
 
+static inline long milliseconds_now(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return now.tv_sec * 1000 + now.tv_nsec / 1000000;
+}
+
+static inline void sleep_milliseconds(int milliseconds)
+{
+	struct timespec pause = {milliseconds / 1000, milliseconds % 1000 * 1000000L};
+
+	nanosleep(&pause, NULL);
+}
+
+/* Raises the limit of open files as far as the process may. */
+static inline void raise_file_limit(void)
+{
+	struct rlimit limit;
+
+	if (getrlimit(RLIMIT_NOFILE, &limit))
+		die("RLIMIT_NOFILE");
+	limit.rlim_cur = limit.rlim_max;
+	if (setrlimit(RLIMIT_NOFILE, &limit))
+		die("RLIMIT_NOFILE");
+}
+
+static inline struct sockaddr_in6 any_address(int port)
+{
+	return (struct sockaddr_in6){.sin6_family = AF_INET6, .sin6_port = htons((uint16_t)port)};
+}
+
 static inline struct sockaddr_in6 parse_address(const char *text, int port)
 {
-	struct sockaddr_in6 address = {.sin6_family = AF_INET6, .sin6_port = htons(port)};
+	struct sockaddr_in6 address = any_address(port);
 	char mapped[INET6_ADDRSTRLEN + 8];
 
 	snprintf(mapped, sizeof(mapped), "%s%s", strchr(text, ':') ? "" : "::ffff:", text);
 	if (inet_pton(AF_INET6, mapped, &address.sin6_addr) != 1) {
-		fprintf(stderr, "%s: %s is no address\n", program_invocation_short_name, text);
+		fprintf(stderr, "%s: not an address: %s\n", program_invocation_short_name, text);
 		exit(EXIT_USAGE);
 	}
 	return address;
@@ -67,6 +140,12 @@ static inline struct sockaddr_in6 parse_address(const char *text, int port)
 static inline bool is_ipv4(const struct sockaddr_in6 *address)
 {
 	return IN6_IS_ADDR_V4MAPPED(&address->sin6_addr);
+}
+
+/* The IPv4 address of a v4-mapped one, in network byte order. */
+static inline uint32_t ipv4_of(const struct sockaddr_in6 *address)
+{
+	return address->sin6_addr.s6_addr32[3];
 }
 
 /* address:port; text has room for ENDPOINT_SIZE. */

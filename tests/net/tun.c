@@ -1,27 +1,25 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * tun.c - a wire between two tun devices, one here and one in another network
- * namespace: packets without a link header, as a VPN or a modem hands them over.
- *
- * usage: tun NAME NETNS-PATH PEER-NAME [ARPHRD]
- * Returns when both devices are there; a process in the background copies until
- * it is ended or a device goes. ARPHRD: the number that the device NAME says of its
- * link layer, in place of "none".
+ * tun.c - a wire between two tun devices, one in this network namespace and one in another. Packets
+ * have no link header, as those of a VPN or a modem.
  */
-#include <err.h>
-#include <errno.h>
 #include <fcntl.h>
 #include <linux/if.h>
 #include <linux/if_tun.h>
 #include <poll.h>
 #include <sched.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+#include "tool.h"
+
 #define PACKET_SIZE 65536
+
+const char tool_usage[] =
+	"tun NAME NETNS-PATH PEER-NAME [ARPHRD]\n"
+	"     returns when both devices exist; a process in the background copies packets until\n"
+	"     it is killed or a device is removed\n"
+	"     ARPHRD: the type number of the device NAME, instead of that of \"none\"\n";
 
 static int open_tun(const char *name)
 {
@@ -29,10 +27,10 @@ static int open_tun(const char *name)
 	int fd = open("/dev/net/tun", O_RDWR | O_CLOEXEC);
 
 	if (fd < 0)
-		err(1, "/dev/net/tun");
+		die("/dev/net/tun");
 	snprintf(request.ifr_name, sizeof(request.ifr_name), "%s", name);
 	if (ioctl(fd, TUNSETIFF, &request))
-		err(1, "making %s", name);
+		die(name);
 	return fd;
 }
 
@@ -41,12 +39,12 @@ static int open_tun_in(const char *netns, const char *name)
 	int fd = open(netns, O_RDONLY | O_CLOEXEC);
 
 	if (fd < 0 || setns(fd, CLONE_NEWNET))
-		err(1, "%s", netns);
+		die(netns);
 	close(fd);
 	return open_tun(name);
 }
 
-/* A device that is not up yet takes nothing: so does a wire without a plug. */
+/* A device that is not up yet refuses packets; they are lost. */
 static void copy_packet(int from, int to)
 {
 	static char packet[PACKET_SIZE];
@@ -78,12 +76,12 @@ int main(int argc, char **argv)
 	int here, there;
 
 	if (argc != 4 && argc != 5)
-		errx(2, "usage: tun NAME NETNS-PATH PEER-NAME [ARPHRD]");
+		die_usage();
 	here = open_tun(argv[1]);
-	if (argc == 5 && ioctl(here, TUNSETLINK, atoi(argv[4])))
-		err(1, "TUNSETLINK %s", argv[4]);
+	if (argc == 5 && ioctl(here, TUNSETLINK, parse_number(argv[4], 0, 65535)))
+		die("TUNSETLINK");
 	there = open_tun_in(argv[2], argv[3]);
 	if (daemon(1, 0))
-		err(1, "cannot go into the background");
+		die("daemon");
 	copy(here, there);
 }
