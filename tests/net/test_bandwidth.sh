@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 # shellcheck shell=bash disable=SC2154 # the world's names: world.sh
 #
-# test_bandwidth.sh - beside the reference `bandwidth` plugin, in both orders. Its egress limit wants
-# an `ingress` qdisc on the veth, and sends what the container sends through a device of its own.
+# test_bandwidth.sh - together with the reference `bandwidth` plugin, in both orders. Its egress
+# limit needs an `ingress` qdisc on the veth, and redirects what the container sends to an ifb
+# device.
 
 # 8 Mbit/s with a burst of 100 kB
 rates() {
@@ -11,9 +12,10 @@ rates() {
 		with_entries(select($which == "both" or (.key | startswith($which))))'
 }
 
-# limited_list PLUGIN before|after entry|runtime|both LIMITS [KEYS OF OURS]: the conflist /run/conf/limited,
-# whose limits (ingress, egress, both) stand in bandwidth's own entry, in runtimeConfig or in both.
-# The network keeps its name, so that containers without limits may be added to it. Sets $capability.
+# limited_list PLUGIN before|after entry|runtime|both LIMITS [OUR KEYS]: makes /run/conf/limited,
+# whose limits (ingress, egress, both) are in bandwidth's own entry, in runtimeConfig or in both.
+# The network keeps its name, so that containers without limits can be added to it. Sets
+# $capability.
 limited_list() {
 	local entry='{"type": "bandwidth", "capabilities": {"bandwidth": true}}' place ours='.'
 	[ "$3" = runtime ] || entry="($entry + $(rates "$4"))"
@@ -37,7 +39,7 @@ limited_remove() {
 	container_die "$1"
 }
 
-# The host port 8080 of the limited container `web` and 8081 of `near`, by everybody
+# The host port 8080 of the limited container `web`, and 8081 of `near`, from everywhere
 expect_everybody_answered() {
 	local protocol
 	expect_answers client "$host4" 8080 web "$client4"
@@ -58,7 +60,7 @@ near_start() {
 	container_start near "$1" -p 8081:80/tcp -p 8081:80/udp
 }
 
-# works_with_limits PLUGIN PLACE WHERE LIMITS [KEYS OF OURS]
+# works_with_limits PLUGIN PLACE WHERE LIMITS [OUR KEYS]
 works_with_limits() {
 	limited_list "$@"
 	limited_add web -p 8080:80/tcp -p 8080:80/udp
@@ -68,7 +70,7 @@ works_with_limits() {
 	limited_remove web
 }
 
-# each way of giving limits, before us and after us: ADD succeeds, everybody reaches every port
+# Every way to pass limits, before us and after us: ADD succeeds and every port answers everybody.
 works_in_both_orders() {
 	local place
 	tcx_needed
@@ -81,14 +83,14 @@ works_in_both_orders() {
 	done
 }
 
-# beside the bandwidth plugin, before us and after us, with limits of its own entry or of the
-# runtime's: ADD succeeds and everybody reaches every port [s105][s110]
+# with the bandwidth plugin before us and after us, with limits in its own entry or from the
+# runtime, ADD succeeds and every port answers everybody [s105][s110]
 test_bandwidth_orders_bridge() { works_in_both_orders bridge; }
 
 # the same with ptp
 test_bandwidth_orders_ptp() { works_in_both_orders ptp; }
 
-# Seconds that two megabytes there and back take: seconds_of NAME PORT
+# seconds_of NAME PORT: how long two megabytes there and back take
 seconds_of() {
 	local since=${EPOCHREALTIME/./} answer
 	answer=$(in_namespace client "$build/tests/bulk" ask tcp "$host4" "$2" --bytes 2000000 2>&1) ||
@@ -96,8 +98,8 @@ seconds_of() {
 	echo "$(((${EPOCHREALTIME/./} - since) / 1000))" >/run/took."$1"
 }
 
-# limits_hold FIRST-PORT PLUGIN PLACE WHERE...: in each direction, from the first packet after ADD on. Of two
-# megabytes all but the burst wait for the limit: two seconds, against hundredths of one.
+# limits_hold FIRST-PORT PLUGIN PLACE WHERE...: in each direction, from the first packet after ADD.
+# All of two megabytes but the burst is delayed by the limit: two seconds, not some hundredths.
 limits_hold() {
 	local port=$1 main=$2 place=$3 where limits name names=() pids=() pid
 	shift 3
@@ -118,14 +120,14 @@ limits_hold() {
 	done
 }
 
-# limits of the bandwidth plugin before us hold, each way, from the first packet on [s105]
+# limits of a bandwidth plugin before us hold in both directions, from the first packet on [s105]
 test_bandwidth_limits_before() {
 	tcx_needed
 	limits_hold 8100 bridge before entry runtime
 	limits_hold 8200 ptp before entry runtime
 }
 
-# the same for the bandwidth plugin after us, whose qdiscs come when we have been
+# the same for a bandwidth plugin after us, which adds its qdiscs after our ADD
 test_bandwidth_limits_after() {
 	tcx_needed
 	limits_hold 8100 bridge after entry runtime
@@ -137,7 +139,7 @@ test_bandwidth_limits_after_ptp() {
 	limits_hold 8100 ptp after entry runtime
 }
 
-# CHECK need not be told again of the limits that ADD was told of
+# CHECK does not need the limits that ADD received
 test_bandwidth_check_without_limits() {
 	container_add_plain web
 	plugin_config web ".runtimeConfig.bandwidth = $(rates both)" >/run/config
@@ -147,7 +149,7 @@ test_bandwidth_check_without_limits() {
 	plugin_call DEL web
 }
 
-# a bandwidth plugin behind us that cannot add its qdisc beside our clsact: ADD warns of that
+# ADD warns of a bandwidth plugin after us that cannot add its qdisc beside our clsact
 test_bandwidth_warning() {
 	limited_list bridge after runtime egress "$(filters_asked)"
 	namespace_add web
@@ -158,8 +160,8 @@ test_bandwidth_warning() {
 	! grep 'put it before' /run/results/second || fail "a warning although it comes before us"
 }
 
-# shaper_in_order: from_container hangs where the bandwidth plugin sends what the container sends.
-# Somebody who removes it there is noticed by CHECK, and attach mends it.
+# shaper_in_order: from_container is attached to the ifb device that the bandwidth plugin redirects
+# to. If it is removed there, CHECK reports it and attach attaches it again.
 shaper_in_order() {
 	local device
 	device=$(ip -o link show type ifb | sed 's/^[0-9]*: \([^:@]*\).*/\1/')
@@ -172,11 +174,11 @@ shaper_in_order() {
 	expect_everybody_answered
 }
 
-# What makes our programs filters on this kernel
+# Makes our programs filters on this kernel.
 filters_asked() { [ "$(kernel_or 6.6)" != 6.6 ] || echo '{"attach": "clsact"}'; }
 
-# where our programs are filters, as before Linux 6.6, and the bandwidth plugin's filter comes before
-# ours: everybody reaches every port, and nothing warns of that filter [s105][s110]
+# where our programs are filters, as before Linux 6.6, and the bandwidth plugin's filter comes
+# before them, every port answers everybody, and there is no warning of that filter [s105][s110]
 test_bandwidth_filters() {
 	near_start bridge
 	limited_list bridge before entry both "$(filters_asked)"

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 # shellcheck shell=bash disable=SC2154
-# What the fast path must not walk past, and how user space says so to the programs.
+# What turns the fast path off, and how user space tells the programs.
 
-# A container's slot as bpftool prints it, through a jq filter: slot NAME FILTER [ATTACHMENT]
+# slot NAME FILTER [ATTACHMENT]: a container's slot as bpftool prints it, through a jq filter
 slot() {
 	local number
 	number=$(slot_of "${3:-bridge/$1/eth0}")
@@ -21,8 +21,8 @@ expect_fast_path() {
 	expect_equal "\"$2\"" "$mode" "fast_path of $1"
 }
 
-# fastPath stands in the slot, established where the list does not say, and so do the MACs that
-# frames to the gateway have: the bridge's, or, behind ptp, the veth's own
+# the slot has the list's fastPath, by default established, and the MAC of frames to the gateway:
+# the bridge's, or with ptp that of the veth itself
 test_bypass_slots() {
 	local value
 	unset FAST_PATH
@@ -41,7 +41,7 @@ test_bypass_slots() {
 	done
 }
 
-# Whether the map interfaces bars one from the fast path: without_fast_path INTERFACE
+# without_fast_path INTERFACE: whether the map interfaces bars the fast path there
 without_fast_path() {
 	local number
 	number=$(cat "/sys/class/net/$1/ifindex")
@@ -51,7 +51,7 @@ without_fast_path() {
 			if .without_fast_path + .watched > 0 then 1 else 0 end'
 }
 
-# somebody_at DEVICE ingress|egress PRIORITY: his filter, which lets everything go on
+# somebody_at DEVICE ingress|egress PRIORITY: a third-party filter that passes everything on
 somebody_at() {
 	[ -e /sys/fs/bpf/program ] || "$build/tests/tcx" pin /sys/fs/bpf/program /sys/fs/bpf/count
 	tc qdisc add dev "$1" clsact 2>/dev/null || true
@@ -60,14 +60,14 @@ somebody_at() {
 
 nobody_at() { tc filter del dev "$1" "$2" prio "$3"; }
 
-# bypass_world: the container web is connected, but our plugin has not heard of it
+# bypass_world: the container web is connected, but our plugin has not been called for it.
 bypass_world() {
 	export FAST_PATH=always
 	container_add_plain web
 	veth=$(host_veth web)
 }
 
-# expect_added_as STATE: after an ADD of web, and a CHECK
+# expect_added_as STATE: the state after an ADD of web, and after a CHECK
 expect_added_as() {
 	plugin_call ADD web >/run/out || fail "$(cat /run/out)"
 	expect_fast_path web "FAST_PATH_$1"
@@ -75,8 +75,8 @@ expect_added_as() {
 	expect_fast_path web "FAST_PATH_$1"
 }
 
-# a container whose veth has somebody's qdisc, filter or TCX program when ADD comes is never
-# offloaded; one whose veth has an empty clsact is, and so is one whose bridge has our programs only
+# a container whose veth has a third-party qdisc, filter or TCX program at ADD is never offloaded;
+# one whose veth has an empty clsact is, and so is one whose bridge has only our programs
 test_bypass_veth() {
 	bypass_world
 	expect_added_as ALWAYS
@@ -97,7 +97,7 @@ test_bypass_veth() {
 	expect_added_as ALWAYS
 }
 
-# the same with a filter on an ingress qdisc, and with somebody's TCX program at either hook
+# the same with a filter on an ingress qdisc, and with a third-party TCX program at either hook
 test_bypass_veth_tcx() {
 	tcx_needed
 	bypass_world
@@ -116,7 +116,7 @@ test_bypass_veth_tcx() {
 	done
 }
 
-# a bridge that somebody shapes, or has a program at, keeps all its containers from being offloaded
+# a bridge with a third-party qdisc or program keeps all its containers from being offloaded
 test_bypass_bridge() {
 	bypass_world
 	expect_added_as ALWAYS
@@ -129,7 +129,7 @@ test_bypass_bridge() {
 	expect_added_as ALWAYS
 }
 
-# what comes to a veth or a bridge after ADD is seen by CHECK, and by `attach` for all containers
+# CHECK, and `attach` for all containers, find what was added to a veth or a bridge after ADD
 test_bypass_later() {
 	export FAST_PATH=established
 	conflist bridge bridge .
@@ -161,7 +161,7 @@ test_bypass_later() {
 	done
 }
 
-# CHECK says so when the list has another fastPath than ADD has heard of
+# CHECK reports a list whose fastPath differs from that of ADD
 test_bypass_changed_list() {
 	bypass_world
 	expect_added_as ALWAYS
@@ -170,9 +170,9 @@ test_bypass_changed_list() {
 	plugin_call CHECK web || fail CHECK
 }
 
-# an uplink at whose ingress somebody's filter stands behind our program is marked by the ADD that
-# attaches to it, by the next ADD, by CHECK and by attach; not one with a filter before ours, or at
-# egress
+# an uplink that has a third-party filter at ingress after our program is marked by the ADD that
+# attaches to it, by the next ADD, by CHECK and by attach; one that has a filter before ours, or at
+# egress, is not
 test_bypass_uplink() {
 	export FAST_PATH=established
 	conflist clsact bridge "$(with_ours '{"attach": "clsact"}')"
@@ -194,7 +194,8 @@ test_bypass_uplink() {
 	expect_equal "" "$("$build/bpf-portmap" attach eth0)" "what a second attach changes"
 }
 
-# the same with somebody's TCX programs, and where ours are attached by TCX all filters are behind
+# the same with third-party TCX programs; where ours are attached by TCX, all filters come after
+# them
 test_bypass_uplink_tcx() {
 	tcx_needed
 	export FAST_PATH=established
@@ -218,8 +219,8 @@ limits='bandwidth={"ingressRate":80000000,"ingressBurst":8000000,
 	"egressRate":80000000,"egressBurst":8000000}'
 bandwidth='{"type": "bandwidth", "capabilities": {"bandwidth": true}}'
 
-# How many packets the bandwidth plugin's qdiscs have seen: of the veth, of the device that it
-# sends to what comes out of it
+# How many packets the bandwidth plugin's qdiscs have seen: the veth's, and that of the device to
+# which the container's packets are redirected
 limited() {
 	local device
 	for device in "$(host_veth web)" "$(ip -o link show type ifb | sed 's/^[0-9]*: \([^:@]*\).*/\1/')"; do
@@ -227,7 +228,7 @@ limited() {
 	done | paste -sd ' '
 }
 
-# expect_limited CONVERSATION: each packet of it, either way, passes those qdiscs
+# expect_limited CONVERSATION: each of its packets, in both directions, passes those qdiscs.
 expect_limited() {
 	local before after round
 	for round in 1 2 3; do expect_says "$1" web; done
@@ -238,7 +239,7 @@ expect_limited() {
 		fail "$1: the qdiscs have seen $before, and $after after ten questions and answers"
 }
 
-# keeps_limits LIST [OPTION...]: of a container whose flows are as old as they need be to be
+# keeps_limits LIST [OPTION...]: the limits of a container whose flows are old enough to be
 # offloaded, in all modes
 keeps_limits() {
 	local list=$1 protocol
@@ -256,8 +257,8 @@ keeps_limits() {
 	container_die web
 }
 
-# a container behind the bandwidth plugin keeps its limits, both ways, be that before us in the list
-# or after; where we are not told of limits, too: where its qdiscs are there when we come, and in
+# a container with the bandwidth plugin keeps its limits in both directions, whether that plugin
+# comes before or after us; also where we receive no limits: with its qdiscs there before us, and in
 # Kubernetes [s105][s110]
 test_bypass_bandwidth() {
 	tcx_needed
@@ -290,10 +291,10 @@ test_bypass_bandwidth_ptp() {
 
 is_slow() { (expect_slow "$@") 2>/dev/null; }
 
-# expect_slow_soon CONVERSATION ANSWER PROTOCOL: from a second on at the latest
+# expect_slow_soon CONVERSATION ANSWER PROTOCOL: after a second at most
 expect_slow_soon() { wait_until 5 is_slow "$@" || fail "$1 goes on skipping the IP stack"; }
 
-# conversations_fast: from outside and to outside, all of which skip the IP stack
+# conversations_fast: from outside and to outside; all of them skip the IP stack
 conversations_fast() {
 	local protocol
 	stack_watch
@@ -315,8 +316,8 @@ each_conversation() {
 	done
 }
 
-# flows that live, too, come back to the IP stack, both ways, when `attach` has found somebody's
-# qdisc at the container's veth
+# established flows return to the IP stack, in both directions, once `attach` has found a
+# third-party qdisc at the container's veth
 test_bypass_living_flows_veth() {
 	export FAST_PATH=established
 	conflist bridge bridge .
@@ -327,7 +328,7 @@ test_bypass_living_flows_veth() {
 	each_conversation expect_slow_soon
 }
 
-# the same when it has found somebody's program at the uplinks' ingress, behind ours
+# the same once it has found a third-party program after ours at the ingress of the uplinks
 test_bypass_living_flows_uplink() {
 	export FAST_PATH=established
 	conflist bridge bridge .
@@ -339,8 +340,7 @@ test_bypass_living_flows_uplink() {
 	each_conversation expect_slow_soon
 }
 
-# an uplink without an address is marked by the next ADD as well; one of very many interfaces by
-# CHECK only
+# the next ADD marks an uplink without an address too; with very many interfaces only CHECK does
 test_bypass_uplink_others() {
 	local number
 	export FAST_PATH=established
@@ -362,15 +362,15 @@ test_bypass_uplink_others() {
 	expect_equal 1 "$(without_fast_path eth0)" "of many"
 }
 
-# passes_stack_inside CONVERSATION: neither its question nor the answer skips the stack now
+# passes_stack_inside CONVERSATION: now neither its request nor its answer skips the stack
 passes_stack_inside() {
 	local before
 	before=$(fast_each_way)
 	goes_on "$1" && [ "$before" = "$(fast_each_way)" ]
 }
 
-# flows of a container that asks another one, by the host port, come back to the IP stack when
-# somebody's qdisc is found at its veth, and skip it again when that has gone
+# flows from a container to another one's host port return to the IP stack when a third-party qdisc
+# is found at its veth, and skip it again when that is removed
 test_bypass_living_flows_inside() {
 	# shellcheck source=tests/net/fastpath.sh
 	. "$here/fastpath.sh"

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 # shellcheck shell=bash disable=SC2154
 #
-# test_bypass_live.sh - the programs see by themselves what somebody hangs at a container's veth or
+# test_bypass_live.sh - the programs notice by themselves what is added to a container's veth or
 # bridge, without an ADD, CHECK or `attach`.
 
 # shellcheck source=tests/net/test_bypass.sh
@@ -10,7 +10,7 @@
 is_fast() { (ROUNDS=5 expect_fast "$@") 2>/dev/null; }
 expect_fast_soon() { wait_until 10 is_fast "$@" || fail "$1 does not skip the IP stack again"; }
 
-# Needs what the kernel says of its own types.
+# Needs the kernel's BTF.
 sight_needed() {
 	bpftool -j map dump pinned "$pins/meta" | jq -e '.[0].formatted.value.sees_devices == 1' \
 		>/dev/null || skip "the programs cannot look at devices here"
@@ -25,10 +25,10 @@ live_world() {
 	veth=$(host_veth web)
 }
 
-# A question and an answer are both directions.
+# A request and its answer are both directions.
 one_conversation() { "$1" in_udp web udp; }
 
-# expect_seen WHICH ADD DEL: commands between which none of these conversations skips the stack
+# expect_seen WHICH ADD DEL: between these two commands none of these conversations skips the stack
 expect_seen() {
 	eval "$2"
 	"$1" expect_slow_soon
@@ -36,8 +36,8 @@ expect_seen() {
 	"$1" expect_fast_soon
 }
 
-# a qdisc that somebody makes at the veth by hand takes the flows that live back to the IP stack, in
-# both directions, and when it goes they skip the stack again; a filter at either hook does, too, and
+# a qdisc added to the veth by hand brings established flows back to the IP stack, in both
+# directions, and when it is removed they skip the stack again; so does a filter at either hook, and
 # a qdisc of the bridge
 test_bypass_live_bridge() {
 	live_world bridge
@@ -57,7 +57,7 @@ test_bypass_live_ptp() {
 	expect_seen one_conversation 'somebody_at "$veth" ingress 7' 'nobody_at "$veth" ingress 7'
 }
 
-# beside our program at TCX, with an ingress qdisc that redirects, as the bandwidth plugin does
+# with our program at TCX, and an ingress qdisc that redirects, as that of the bandwidth plugin
 test_bypass_live_ingress() {
 	tcx_needed
 	export FAST_PATH=established
@@ -75,7 +75,7 @@ test_bypass_live_ingress() {
 		'tc filter del dev "$veth" parent ffff: prio 2'
 }
 
-# where our own programs are filters they are not taken for somebody else's
+# where our own programs are filters they do not count as third-party ones
 test_bypass_live_clsact() {
 	export FAST_PATH=established
 	conflist bridge bridge "$(with_ours '{"attach": "clsact"}')"
@@ -87,10 +87,10 @@ test_bypass_live_clsact() {
 	expect_seen one_conversation 'somebody_at "$veth" ingress 7' 'nobody_at "$veth" ingress 7'
 }
 
-# shaped: packets that the veth's root qdisc has seen
+# shaped: how many packets the veth's root qdisc has seen
 shaped() { tc -s -j qdisc show dev "$veth" root | jq '.[0].packets'; }
 
-# datagrams COUNT: to the mapped port, each of another flow
+# datagrams COUNT: to the mapped port, each of a new flow
 datagrams() {
 	local number
 	for ((number = 0; number < $1; number++)); do
@@ -105,8 +105,8 @@ are_shaped() {
 	[ $(($(shaped) - before)) -ge 5 ]
 }
 
-# a container that never sends anything is shaped as well: where its packets come in, its veth is
-# looked at, too
+# a container that never sends anything is shaped as well, because its veth is also examined where
+# its packets arrive
 test_bypass_live_silent() {
 	export FAST_PATH=always
 	conflist bridge bridge .
@@ -126,8 +126,8 @@ test_bypass_live_silent() {
 	wait_until 5 are_shaped || fail "datagrams are not seen by the qdisc"
 }
 
-# in Kubernetes the fast path is on whatever the list declares, and what the bandwidth plugin makes
-# later holds in both directions
+# in Kubernetes the fast path is on whatever the list declares, and a limit that the bandwidth
+# plugin adds later holds in both directions
 test_bypass_live_kubernetes() {
 	tcx_needed
 	export FAST_PATH=established
@@ -143,13 +143,13 @@ test_bypass_live_kubernetes() {
 	keeps_limits after --args 'IgnoreUnknown=1;K8S_POD_NAME=web'
 }
 
-# policy add|delete: an IPsec policy about others
+# policy add|delete: an IPsec policy for other addresses
 policy() { ip xfrm policy "$1" src 198.51.100.1/32 dst 198.51.100.2/32 dir "${2:-out}" ${3:+action "$3"}; }
 
 is_silent() { ! (expect_says "$@") 2>/dev/null; }
 
-# as long as the host has IPsec policies for what leaves or is forwarded everything goes through the
-# stack, which asks them, also about flows that live; ADD, CHECK and attach say so
+# while the host has IPsec policies for output or forwarding, every packet goes through the stack,
+# which applies them, also to established flows; ADD, CHECK and attach report it
 test_bypass_live_policies() {
 	policy add out block 2>/run/out || skip "the kernel has no IPsec: $(cat /run/out)"
 	policy delete
@@ -170,8 +170,8 @@ test_bypass_live_policies() {
 	wait_until 10 is_silent out_udp server || fail "a policy does not hold for a flow that lives"
 }
 
-# a kernel without BTF does not say where to look: what user space finds at ADD, CHECK and attach
-# counts, as far as that goes, and where limits may come unseen the fast path is off
+# on a kernel without BTF the programs cannot look by themselves: what user space finds at ADD,
+# CHECK and attach counts, and where limits can be added unnoticed the fast path is off
 test_bypass_live_blind() {
 	mount -t tmpfs none /sys/kernel/btf
 	export FAST_PATH=established

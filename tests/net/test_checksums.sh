@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 # shellcheck shell=bash disable=SC2154 # the world's names: world.sh
 #
-# test_checksums.sh - transport checksums in every state in which devices leave them to the
-# programs. 2 MB of known bytes go both ways, and no stack may have seen a wrong checksum.
+# test_checksums.sh - transport checksums in every state in which a device can leave them to the
+# programs. 2 MB of known bytes go both ways, and no IP stack may count a wrong checksum.
 
 bulk=$build/tests/bulk
 sums=$build/tests/sums
 
-# web has a mapped port, one is masqueraded; both are asked and ask by everything there is.
+# web has a mapped port, one is masqueraded; each is a server and a client in every test.
 checksums_make() {
 	watch_sums eth0 from_client
 	watch_sums eth1 from_server
@@ -17,8 +17,8 @@ checksums_make() {
 	in_namespace server "$bulk" serve 9000 --background
 }
 
-# watch_sums DEVICE NAME: before our program is there, so that it is behind this one: what is behind
-# ours does not see what skips the IP stack
+# watch_sums DEVICE NAME: attached before our program, because a program after ours does not see
+# what skips the IP stack
 watch_sums() {
 	"$sums" make "/sys/fs/bpf/$2-program" "/sys/fs/bpf/$2"
 	"$sums" attach "/sys/fs/bpf/$2-program" "$1" 2>/dev/null || {
@@ -29,7 +29,7 @@ watch_sums() {
 }
 
 # features WHERE FEATURE on|off ...: at the senders outside, at the host's uplinks, at the
-# containers' own ends, at the host's ends of those; or everywhere
+# containers' ends of the veths, at the host's ends of them; or everywhere
 features() {
 	local where=$1 end
 	shift
@@ -41,7 +41,7 @@ features() {
 	done
 }
 
-# On a veth every packet is an interrupt, behind which GRO would have nothing to wait for.
+# Without a delay every packet on a veth is an interrupt of its own, and GRO has nothing to join.
 gro_waits() {
 	local end
 	for end in $(ends_of uplinks) $(ends_of veths); do
@@ -91,7 +91,7 @@ expect_transfers_whole() {
 	expect_no_checksum_errors
 }
 
-# What every stack on the way counted: TCP, UDP, UDP over IPv6, ICMP
+# The checksum errors that every IP stack on the path has counted: TCP, UDP, UDP over IPv6, ICMP
 expect_no_checksum_errors() {
 	local name errors run
 	for name in host client server web one; do
@@ -102,7 +102,7 @@ expect_no_checksum_errors() {
 	done
 }
 
-# expect_seen DEVICE-WATCH STATE...: each was there
+# expect_seen DEVICE-WATCH STATE...: packets in each of these states were seen
 expect_seen() {
 	local seen state
 	seen=$("$sums" show "/sys/fs/bpf/$1")
@@ -120,7 +120,7 @@ expect_not_seen() {
 }
 
 # also with fastPath off, always
-# as devices are: checksums left to the receiver, packets of up to 64 kB [i11][T29]
+# devices as they are by default: checksums left to the receiver, packets of up to 64 kB [i11][T29]
 test_checksums_partial() {
 	checksums_make bridge
 	expect_transfers_whole
@@ -128,13 +128,13 @@ test_checksums_partial() {
 	expect_seen from_server other_gso
 }
 
-# so for a ptp container [i11][T29]
+# the same for a ptp container [i11][T29]
 test_checksums_partial_ptp() {
 	checksums_make ptp
 	expect_transfers_whole
 }
 
-# every sender computes its own, one packet at a time [i11][T29]
+# every sender computes its checksums, one packet at a time [i11][T29]
 test_checksums_none() {
 	checksums_make bridge
 	features everywhere tx off tso off gso off gro off
@@ -156,28 +156,28 @@ test_checksums_unnecessary() {
 	expect_seen from_server unnecessary other_gso
 }
 
-# nobody segments for anybody: checksums alone are left to the receiver [i11][T29]
+# no segmentation offload anywhere: only checksums are left to the receiver [i11][T29]
 test_checksums_without_segmentation() {
 	checksums_make bridge
 	features everywhere tso off gso off tx-udp-segmentation off
 	expect_transfers_whole
 }
 
-# the kernel segments in software, behind our programs on the way out [i11][T29]
+# the kernel segments in software, after our programs on the way out [i11][T29]
 test_checksums_software_segmentation() {
 	checksums_make bridge
 	features everywhere tx off sg off tso off gso on tx-udp-segmentation off
 	expect_transfers_whole
 }
 
-# GRO makes lists of whole packets, of which programs see the first alone [i11][T29]
+# GRO makes lists of whole packets, of which programs see only the first [i11][T29]
 test_checksums_fraglist() {
 	checksums_make bridge
 	features uplinks gro on rx-gro-list on
 	features veths gro on rx-gro-list on
 	gro_waits
 	expect_udp --plain
-	# Nothing else joins datagrams to be forwarded.
+	# Without it GRO does not join datagrams that are forwarded.
 	expect_seen from_client other_gso
 	expect_transfers_whole
 	features outside tx off tso off gso off
@@ -196,7 +196,7 @@ test_checksums_fraglist_segmented() {
 	expect_seen from_client unnecessary
 }
 
-# datagrams joined by GRO on their way through [i11][T29]
+# datagrams joined by GRO while they are forwarded [i11][T29]
 test_checksums_udp_forwarding() {
 	checksums_make bridge
 	features uplinks gro on rx-udp-gro-forwarding on
@@ -221,7 +221,7 @@ test_checksums_receivers_verify() {
 	expect_transfers_whole
 }
 
-# Somebody outside the stacks who computes the checksum of everything: wire_start NAMESPACE...
+# wire_start NAMESPACE...: captures on the wire, where every checksum is computed again
 wire_start() {
 	local name
 	for name; do
@@ -246,7 +246,7 @@ wire_expect_right() {
 	done
 }
 
-# The last sender before a wire computes what was left to it.
+# The last sender before a wire computes the checksums that were left to it.
 wires_computed() {
 	local where
 	for where in outside uplinks containers veths; do features "$where" tx off; done
@@ -293,7 +293,7 @@ mtu_set() {
 	ip -n server link set eth0 mtu "$1"
 }
 
-# MTU of 9000, then of 1280, then of 1500 in the midst of transfers [i11][T29][T16]
+# an MTU of 9000, then of 1280, then of 1500 in the middle of transfers [i11][T29][T16]
 test_checksums_mtu_changes() {
 	checksums_make bridge
 	local protocol address pids=() pid
@@ -316,8 +316,8 @@ test_checksums_mtu_changes() {
 	expect_no_checksum_errors
 }
 
-# vxlan_make: another uplink, through which the client's packets come with a sum that is known:
-# the kernel had to compute it for the outer packet
+# vxlan_make: another uplink, on which the client's packets arrive with a known sum, because the
+# kernel had to compute it for the outer packet
 vxlan_make() {
 	local outer='id 7 dstport 4789 udpcsum noudp6zerocsumrx'
 	# shellcheck disable=SC2086
@@ -333,7 +333,7 @@ vxlan_make() {
 	ethtool -K vx0 gro off >/dev/null
 }
 
-# from a device that hands over the sum of each packet (CHECKSUM_COMPLETE), IPv6 too: a tunnel
+# from a device that passes the sum of each packet on (CHECKSUM_COMPLETE), also for IPv6: a tunnel
 # whose outer checksum was verified [i11][T29]
 test_checksums_complete() {
 	vxlan_make

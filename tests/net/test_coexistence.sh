@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 # shellcheck shell=bash disable=SC2154 # the world's names: world.sh
 #
-# test_coexistence.sh - beside other plugins, other programs and other rules.
+# test_coexistence.sh - together with other plugins, other programs and other rules.
 
 limits='bandwidth={"ingressRate":80000000,"ingressBurst":8000000,
 	"egressRate":80000000,"egressBurst":8000000}'
@@ -37,8 +37,8 @@ test_coexistence_bandwidth_after() {
 	works_with_limits after
 }
 
-# on a kernel without TCX bandwidth's qdisc leaves no room for us on a ptp container's veth: ADD says
-# so, and leaves nothing [s110]
+# on a kernel without TCX the qdisc of bandwidth leaves no room for us on a ptp container's veth:
+# ADD reports that and leaves nothing behind [s110]
 test_coexistence_bandwidth_ptp_without_tcx() {
 	[ "$(kernel_or 6.6)" != 6.6 ] || skip "the kernel has TCX"
 	conflist first ptp '.name = "first"'
@@ -66,15 +66,15 @@ test_coexistence_bandwidth_ptp() {
 	works_with_limits ptp-before
 }
 
-# a list with bandwidth but no limits asked for works the same; bandwidth 1.1.1 itself panics at
-# CHECK then [s105]
+# a list with bandwidth but without limits works the same; bandwidth 1.1.1 itself panics at CHECK
+# then [s105]
 test_coexistence_bandwidth_without_limits() {
 	container_start web bridge-bandwidth -p 8080:80/tcp
 	expect_answer client tcp "$host4" 8080 web "$client4"
 	container_remove web bridge-bandwidth
 }
 
-# each way of attaching that one can ask for works, and no other is used [s110]
+# each way of attaching that can be configured works, and no other one is used [s110]
 test_coexistence_attach_option() {
 	tcx_needed
 	local way veth
@@ -92,7 +92,7 @@ test_coexistence_attach_option() {
 	done
 }
 
-# tuning after us changes the container's MAC, and everything goes on [s106]
+# tuning after us changes the container's MAC, and everything still works [s106]
 test_coexistence_tuning() {
 	conflist tuned bridge '.plugins += [{"type": "tuning", "mac": "02:11:22:33:44:55"}]'
 	container_start web tuned -p 8080:80/tcp -p 8080:80/udp
@@ -103,16 +103,15 @@ test_coexistence_tuning() {
 	container_remove web tuned
 }
 
-# The counter's two low bytes: whether it moved is all that is asked.
+# Only the counter's two low bytes, which are enough to see that it has changed
 counted() {
 	bpftool -j map dump pinned "$1" | jq -r '.[0].value | .[0] + .[1]'
 }
 
-# As every CHECK does: the fast path keeps off what came since ADD.
+# As every CHECK does: the fast path is off for what was added since ADD.
 look_around() { "$build/bpf-portmap" attach >/dev/null || fail attach; }
 
-# somebody else's programs on the uplink, attached by TCX before and after ours, run and stay
-# [T26]
+# third-party programs on the uplink, attached by TCX before and after ours, run and stay [T26]
 test_coexistence_foreign_tcx() {
 	tcx_needed
 	local tcx=$build/tests/tcx hook
@@ -134,8 +133,7 @@ test_coexistence_foreign_tcx() {
 		grep -c somebody)" "somebody else's programs after DEL"
 }
 
-# somebody else's clsact filter on the uplink and on the veth runs and stays, before and after
-# ours [T26]
+# third-party clsact filters on the uplink and on the veth run and stay, before and after ours [T26]
 test_coexistence_foreign_clsact() {
 	local tcx=$build/tests/tcx veth hook
 	"$tcx" pin /sys/fs/bpf/program /sys/fs/bpf/count
@@ -165,7 +163,7 @@ test_coexistence_foreign_clsact() {
 	expect_contains "$(tc qdisc show dev eth0)" clsact
 }
 
-# a veth on which somebody made clsact first is used as it is, and DEL leaves that qdisc [T26]
+# a veth that already has a clsact qdisc is used as it is, and DEL leaves that qdisc [T26]
 test_coexistence_foreign_clsact_on_veth_first() {
 	container_add_plain web
 	local veth
@@ -178,7 +176,7 @@ test_coexistence_foreign_clsact_on_veth_first() {
 	expect_contains "$(tc qdisc show dev "$veth")" clsact
 }
 
-# a program removed by somebody is attached again by the next ADD, exactly once [T26]
+# a program that was removed by hand is attached again by the next ADD, exactly once [T26]
 test_coexistence_programs_attached_once() {
 	container_start web bridge -p 8080:80/tcp
 	local hook
@@ -194,8 +192,7 @@ test_coexistence_programs_attached_once() {
 	expect_equal 1 "$(attached eth0 egress | grep -c to_uplink)"
 }
 
-# the reference's rules that are left behind from before do not stop a DEL or an ADD of ours
-# [s114]
+# rules that the reference plugin has left behind do not stop our ADD or DEL [s114]
 test_coexistence_swapped_from_portmap() {
 	conflist old bridge '(.plugins[] | select(.type == "bpf-portmap")) |=
 		{"type": "portmap", "capabilities": {"portMappings": true}}'

@@ -2,19 +2,19 @@
 # shellcheck shell=bash
 # shellcheck disable=SC2154,SC2086 # the world's names; conversations are words
 #
-# test_devices.sh - uplinks that are made of other devices. Not every kernel has them: those of
-# distributions do, and `make check-kernel` runs this there.
+# test_devices.sh - uplinks that are built on other devices. Not every kernel has them; those of
+# distributions do, and `make check-kernel` runs these tests there.
 
 office4=203.0.113.10 office6=2001:db8:3::10
 uplink4=203.0.113.1 uplink6=2001:db8:3::1
 
-# kernel_needs KIND [ARGUMENT...]: can an interface of this kind be made?
+# kernel_needs KIND [ARGUMENT...]: skips unless an interface of this kind can be made
 kernel_needs() {
 	ip link add link eth0 name probe0 type "$@" 2>/dev/null || skip "the kernel has no $1"
 	ip link delete probe0
 }
 
-# Addresses of the two ends: ends_up HOST-INTERFACE NAMESPACE INTERFACE
+# ends_up HOST-INTERFACE NAMESPACE INTERFACE: addresses for the two ends
 ends_up() {
 	ip address add "$uplink4/24" dev "$1"
 	ip address add "$uplink6/64" dev "$1" nodad
@@ -24,13 +24,13 @@ ends_up() {
 	ip -n "$2" link set "$3" up
 }
 
-# office_serves: who is at the other end serves port 9000, and no container's address is seen there
+# office_serves: the other end serves port 9000, and a capture looks for container addresses there.
 office_serves() {
 	serve_in "$1" 9000
 	capture_start leak "$1" "$2" net 10.88.0.0/16 or net 10.89.0.0/16 or ip6 net fd00::/16
 }
 
-# Mapped ports and masquerade over the uplink: expect_uplink_works NAMESPACE CONTAINER
+# expect_uplink_works NAMESPACE CONTAINER: mapped ports and masquerade over the uplink
 expect_uplink_works() {
 	local who=$1 container=$2
 	expect_answers "$who" "$uplink4" 8080 "$container" "$office4"
@@ -39,7 +39,7 @@ expect_uplink_works() {
 	expect_answers "$container" "$office6" 9000 "$who" "$uplink6"
 }
 
-# A datagram and its answer are rewritten once each, whatever devices they pass.
+# A datagram and its answer are rewritten once each, whatever devices they pass through.
 expect_rewritten_once() {
 	local in out
 	in=$(counted rewritten_destination) out=$(counted rewritten_source)
@@ -70,14 +70,14 @@ vlan_serves() {
 	expect_captured_nothing leak
 }
 
-# a VLAN as uplink, on an uplink that is one itself: each packet is translated once, also where
-# the device inserts and takes off the tag [T22]
+# a VLAN as uplink on a parent that is an uplink too: each packet is translated once, also where the
+# device inserts and strips the tag [T22]
 test_devices_vlan() { kernel_needs vlan id 5; vlan_serves on; }
 
-# the same where the tag is in the frame already when the parent's programs see it [T22]
+# the same where the tag is already in the frame when the parent's programs see it [T22]
 test_devices_vlan_in_frame() { kernel_needs vlan id 5; vlan_serves off; }
 
-# bond_make MODE: two cables between this host and `office`
+# bond_make MODE: two links between this host and `office`
 bond_make() {
 	local number
 	ip link add bond0 type bond mode "$1" miimon 20
@@ -107,8 +107,8 @@ bond_serves() {
 	expect_rewritten_once office one
 }
 
-# a bond as uplink: programs on the bond alone, and when a cable is pulled the other one serves,
-# also a connection that was there
+# a bond as uplink: programs on the bond only; when one link fails the other one serves, also an
+# existing connection
 test_devices_bond() {
 	bond_serves active-backup
 	conversation_open talk office tcp "$uplink4" 8080
@@ -122,15 +122,15 @@ test_devices_bond() {
 
 bond_answers() { ask office udp "$uplink4" 8080 >/dev/null; }
 
-# a bond that uses both cables at once
+# a bond that uses both links at once
 test_devices_bond_both() {
 	bond_serves balance-rr
 	expect_uplink_works office one
 	expect_captured_nothing leak
 }
 
-# fast_over_uplink NAMESPACE: four conversations with a mapped port and four of a container, over the
-# uplink, and all that is left to do is say what they should do
+# fast_over_uplink NAMESPACE: opens four conversations with a mapped port and four of a container,
+# over the uplink
 fast_over_uplink() {
 	fast_lists
 	container_start one fast -p 8080:80/tcp -p 8080:80/udp
@@ -139,7 +139,7 @@ fast_over_uplink() {
 	flows=$(talks in out)
 }
 
-# flows over a VLAN skip the IP stack, and none arrives without its tag [T22]
+# flows over a VLAN skip the IP stack, and no packet arrives without its tag [T22]
 test_devices_vlan_fast() {
 	kernel_needs vlan id 5
 	vlan_make
@@ -151,7 +151,7 @@ test_devices_vlan_fast() {
 	expect_captured_nothing leak
 }
 
-# flows over a bond skip the IP stack, and change cables with it
+# flows over a bond skip the IP stack, and move to the other link with it
 test_devices_bond_fast() {
 	kernel_needs bond
 	bond_make active-backup
@@ -178,14 +178,14 @@ test_devices_wireguard_slow() {
 }
 
 # an address on a dummy interface, as a load balancer's, is an address of the host: its mapped ports
-# answer outside and for neighbours [T21]
+# answer clients outside and other containers on the bridge [T21]
 test_devices_dummy_address() {
 	kernel_needs dummy
 	ip link add vip0 type dummy
 	extra_address_serves vip0
 }
 
-# an address on lo, as a router announces it, is one too [T21]
+# so is an address on lo, as a router announces it [T21]
 test_devices_lo_address() {
 	extra_address_serves lo
 }
@@ -261,7 +261,7 @@ ppp_up() {
 		ip -n office -4 -o address show dev ppp0 2>/dev/null | grep "$office4" >/dev/null
 }
 
-# a modem line, PPP by the real pppd, as uplink [T19]
+# PPP over a serial line, by the real pppd, as uplink [T19]
 test_devices_ppp() {
 	command -v pppd >/dev/null || skip "no pppd (package ppp)"
 	[ -e /dev/ppp ] || skip "the kernel has no PPP"
@@ -273,14 +273,14 @@ test_devices_ppp() {
 	expect_captured_nothing leak
 }
 
-# disturb NAMESPACE: what it sends is delayed, reordered, lost and doubled
+# disturb NAMESPACE: delays, reorders, loses and duplicates what it sends
 disturb() {
 	tc -n "$1" qdisc add dev eth0 root netem delay 3ms 2ms reorder 25% 50% loss 2% duplicate 2%
 }
 
 # limit 90 s
-# on a network that loses, doubles and reorders packets everything arrives whole: a file by TCP,
-# and most of many large datagrams in fragments, both ways [T17]
+# on a network that loses, duplicates and reorders packets everything arrives intact: a file by TCP,
+# and most of many large datagrams in fragments, in both directions [T17]
 test_devices_bad_network() {
 	tc qdisc add dev lo root netem delay 1ms 2>/dev/null || skip "the kernel has no netem"
 	tc qdisc delete dev lo root

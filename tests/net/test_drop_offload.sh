@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 # shellcheck shell=bash disable=SC2154
-# `bpf-portmap drop-offload`: for who has changed a firewall's rules.
+# `bpf-portmap drop-offload`, for an administrator who has changed a firewall's rules.
 
 meta_field() { bpftool -j map dump pinned "$pins/meta" | jq -c ".[0].formatted.value | $1"; }
 
@@ -8,8 +8,8 @@ newest_flow() {
 	bpftool -j map dump pinned "$pins/connections" | jq '[.[].formatted.value.last_seen] | max'
 }
 
-# drop-offload writes down the second, by the clock that the programs read, and nothing else; it
-# says what it did
+# drop-offload stores the current second, by the clock that the programs read, and nothing else; it
+# reports what it did
 test_drop_offload_writes() {
 	local before rest
 	container_start web bridge -p 8080:80/tcp -p 8080:80/udp
@@ -27,8 +27,8 @@ test_drop_offload_writes() {
 	expect_equal "$before" "$(meta_field .offload_dropped)" "offload_dropped after an ADD"
 }
 
-# where nothing was ever loaded there is nothing to drop, and nothing is loaded; with maps of another
-# layout it fails; what else is said behind it is refused
+# where nothing was ever loaded drop-offload does nothing and loads nothing; with maps of another
+# layout it fails; a further argument is refused
 test_drop_offload_without() {
 	local said code=0
 	said=$("$build/bpf-portmap" drop-offload) || fail "exit code $?"

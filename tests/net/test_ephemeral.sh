@@ -1,15 +1,15 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 # shellcheck shell=bash disable=SC2154 # the world's names: world.sh
 #
-# test_ephemeral.sh - the ports that the kernel chooses for the host's own sockets are mapped, all
-# of them: neither the host's connections nor the container's clients notice.
+# test_ephemeral.sh - all of the ports that the kernel chooses for the host's own sockets are
+# mapped: neither the host's connections nor the container's clients are affected.
 
 hold=$build/tests/hold
 socket_tool=$build/tests/local
 first=20000 last=20009
 talks=()
 
-# ephemeral_world: ten ports, for everybody; and ports: the options that map them all
+# ephemeral_world: ten ephemeral ports on every host; and ports: the options that map them all
 ephemeral_world() {
 	local port
 	sysctl -qw net.ipv4.ip_local_port_range="$first $last"
@@ -21,8 +21,8 @@ ephemeral_world() {
 	serve_in server 9000
 }
 
-# talk_open NAME SOCKET ADDRESS PORT: a socket of the host that is connected without being bound,
-# as most are; talk_expect NAME WHO: who answers it now
+# talk_open NAME SOCKET ADDRESS PORT: a socket of the host that is connected without bind, as most
+# are; talk_expect NAME WHO: which server answers it now
 talk_open() {
 	local name=$1 socket=$2 fd line
 	shift 2
@@ -41,7 +41,7 @@ talk_open() {
 	talks+=("$name")
 }
 
-# The next line has this text, and is in $line.
+# Reads the next line into $line; it must contain this text.
 talk_read() {
 	local out=$1_out
 	read -r -t $((5 * ${SLOWER:-1})) line <&"${!out}" || fail "$1 says nothing"
@@ -54,7 +54,7 @@ talk_expect() {
 	talk_read "$1" "name=$2 "
 }
 
-# talks_open PREFIX WHO ADDRESS4 ADDRESS6: four sockets of each kind, so that most ports are in use
+# talks_open PREFIX WHO ADDRESS4 ADDRESS6: four sockets of each kind, so that most ports are in use.
 talks_open() {
 	local kind number address
 	for number in 1 2 3 4; do
@@ -71,7 +71,7 @@ talks_expect() {
 	for name in "${talks[@]}"; do talk_expect "$name" "$1"; done
 }
 
-# Everybody outside reaches the container by each of the ports.
+# Every client outside reaches the container by each of the ports.
 clients_expect_web() {
 	local port
 	for ((port = first; port <= last; port += 3)); do
@@ -81,7 +81,7 @@ clients_expect_web() {
 	expect_answers server "$host4_second" "$last" web "$server4"
 }
 
-# connections of the host from mapped ports, to a client of these ports: both get their answers,
+# connections of the host from mapped ports, to a client of these ports: both receive their answers,
 # across DEL and ADD [i08][B28]
 # limit 120 s
 test_ephemeral_mapping_first() {
@@ -98,7 +98,7 @@ test_ephemeral_mapping_first() {
 	talks_expect client
 }
 
-# the same with connections that are there before the ports are mapped [i08][B28]
+# the same with connections that exist before the ports are mapped [i08][B28]
 # limit 120 s
 test_ephemeral_connections_first() {
 	ephemeral_world
@@ -113,8 +113,8 @@ test_ephemeral_connections_first() {
 	talks_expect server
 }
 
-# from mapped ports to containers: their own address, and another one's mapped port, by any address
-# of the host [i08]
+# connections from mapped ports to containers: to their own address, and to another one's mapped
+# port at any address of the host [i08]
 test_ephemeral_to_containers() {
 	ephemeral_world
 	container_start web bridge "${ports[@]}"
@@ -145,8 +145,8 @@ expect_told() {
 	expect_contains "$said" "name=$4 "
 }
 
-# who lets the kernel choose a port and listens there gets it, reserved or not, and nothing from
-# outside: the container does [B28]
+# a process that listens on a port that the kernel chooses gets one, reserved or not, and no traffic
+# from outside: the container receives it [B28]
 test_ephemeral_listener() {
 	ephemeral_world
 	needs_cgroup

@@ -5,7 +5,7 @@
 
 size=10485760
 
-# A file to fetch, and somebody who counts what is sent: files_serve NAMESPACE PORT
+# files_serve NAMESPACE PORT: an HTTP server with a file, and a script that counts uploaded bytes
 files_serve() {
 	if [ ! -e /run/www ]; then
 		mkdir -p /run/www/cgi-bin
@@ -18,7 +18,7 @@ files_serve() {
 
 url() { echo "http://$(endpoint "$1" "$2")"; }
 
-# expect_download NAMESPACE ADDRESS PORT [CURL-OPTION...], expect_upload likewise
+# expect_download NAMESPACE ADDRESS PORT [CURL-OPTION...], and expect_upload with the same arguments
 expect_download() {
 	local who=$1 where got
 	where=$(url "$2" "$3")
@@ -37,7 +37,7 @@ expect_upload() {
 	expect_equal "$size" "$(tr -d ' \n' <<<"$got")" "bytes sent to $where"
 }
 
-# Each transfer has to find the path's MTU out anew: what far knows of it shows in its MSS.
+# Each transfer has to discover the path MTU again: what far has learned shows in its MSS.
 expect_transfers() {
 	local transfer
 	for transfer in expect_download expect_upload; do
@@ -54,7 +54,7 @@ expect_refused() {
 	expect_equal refused "$answer" "$who asks $protocol $(endpoint "$address" "$port")"
 }
 
-# A container's address where an ICMP error quotes it, or as its sender or receiver.
+# A container's address quoted in an ICMP error, or as its sender or receiver
 quoted_leak='(icmp and (icmp[20:2] = 0x0a58 or icmp[20:2] = 0x0a59 or icmp[24:2] = 0x0a58 or
 	icmp[24:2] = 0x0a59)) or (ip6[6] = 58 and (ip6[56:2] = 0xfd00 or ip6[72:2] = 0xfd00)) or
 	net 10.88.0.0/16 or net 10.89.0.0/16 or ip6 net fd00::/16'
@@ -70,21 +70,21 @@ refused_through_mapping() {
 }
 
 # also with fastPath off, always
-# a closed UDP port behind a mapping says so to the client, IPv4 and IPv6 [E2][T16]
+# a client of a mapped UDP port that is closed is told so, IPv4 and IPv6 [E2][T16]
 test_errors_refused_through_mapping() {
 	capture_start wire client eth0 "$quoted_leak"
 	refused_through_mapping bridge
 	expect_captured_nothing wire
 }
 
-# behind a ptp container too [E2]
+# the same for a ptp container [E2]
 test_errors_refused_through_mapping_ptp() {
 	capture_start wire client eth0 "$quoted_leak"
 	refused_through_mapping ptp
 	expect_captured_nothing wire
 }
 
-# and with a strict firewall and bridge netfilter: to the firewall it belongs to the flow [T28]
+# the same with a strict firewall and bridge netfilter, where the error belongs to the flow [T28]
 test_errors_refused_through_mapping_strict() {
 	bridge_netfilter 1
 	firewall_strict
@@ -92,7 +92,7 @@ test_errors_refused_through_mapping_strict() {
 }
 
 # also with fastPath off
-# a closed UDP port outside says so to the masqueraded container, the port kept or moved
+# a masqueraded container is told of a closed UDP port outside, with its port kept or changed
 # [E1][T16]
 test_errors_refused_through_masquerade() {
 	errors_unlimited server
@@ -110,7 +110,7 @@ test_errors_refused_through_masquerade() {
 	expect_captured_nothing wire
 }
 
-# a neighbour, the container itself, and another network of containers are told too
+# so are another container on the bridge, the container itself, and one on another network
 test_errors_refused_to_neighbour() {
 	conflist other bridge "$other_network"
 	container_add web bridge -p 8080:80/udp
@@ -130,7 +130,7 @@ test_errors_refused_to_neighbour() {
 	done
 }
 
-# a neighbour is told under a strict firewall and with bridge netfilter too [T28]
+# so is another container on the bridge under a strict firewall and bridge netfilter [T28]
 test_errors_refused_to_neighbour_strict() {
 	container_add web bridge -p 8080:80/udp
 	container_add near bridge
@@ -140,7 +140,8 @@ test_errors_refused_to_neighbour_strict() {
 		bridge_netfilter "$setting"
 		neighbour_is_refused
 	done
-	# Only now: it lets no neighbour discovery through, which the containers have behind them.
+	# Only now, because it also drops neighbour discovery, which the containers have done by
+	# now.
 	firewall_strict
 	for setting in 1 0; do
 		bridge_netfilter "$setting"
@@ -155,7 +156,7 @@ neighbour_is_refused() {
 
 # also with fastPath off, always
 # limit 120 s
-# 10 MB come and go through a mapping over a path with a smaller MTU, IPv4 and IPv6 [E1][T16]
+# 10 MB pass both ways through a mapping over a path with a smaller MTU, IPv4 and IPv6 [E1][T16]
 test_errors_path_mtu_mapping() {
 	path_make
 	container_add web bridge -p 8080:80/tcp
@@ -172,7 +173,7 @@ test_errors_path_mtu_mapping() {
 }
 
 # limit 120 s
-# 10 MB come and go through masquerade over a path with a smaller MTU, IPv4 and IPv6 [E1][T16]
+# 10 MB pass both ways through masquerade over a path with a smaller MTU, IPv4 and IPv6 [E1][T16]
 test_errors_path_mtu_masquerade() {
 	path_make
 	files_serve far 80
@@ -208,13 +209,13 @@ test_errors_path_mtu_strict() {
 	expect_transfers far "$host6" 8080
 }
 
-# mtu_shrink NAME: both ends of a container's link; its bridge follows
+# mtu_shrink NAME: at both ends of a container's link; its bridge follows.
 mtu_shrink() {
 	ip link set "$(host_veth "$1")" mtu 1280
 	ip -n "$1" link set eth0 mtu 1280
 }
 
-# While something is sent slowly to or from NAME: shrinks_meanwhile NAME COMMAND...
+# shrinks_meanwhile NAME COMMAND...: the MTU shrinks while something is sent slowly to or from NAME.
 shrinks_meanwhile() {
 	local name=$1 sent
 	shift
@@ -251,7 +252,7 @@ shrinks_in_mid_connection() {
 	expect_captured_nothing leak
 }
 
-# Its servers end with it, else the namespace and the small MTU would stay.
+# Its servers end with it; they would keep the namespace and the small MTU.
 container_remove_hard() {
 	container_del "$1" "$2"
 	local pids
@@ -262,15 +263,15 @@ container_remove_hard() {
 }
 
 # limit 120 s
-# a container's MTU that shrinks in mid-connection: the host's own errors tell the peer,
-# in its own words [E2][T16]
+# a container's MTU that shrinks during a connection: the host sends errors of its own, with the
+# addresses that the peer knows [E2][T16]
 test_errors_container_mtu_shrinks() {
 	errors_unlimited host
 	shrinks_in_mid_connection bridge
 }
 
 # limit 120 s
-# so for a ptp container [T16]
+# the same for a ptp container [T16]
 test_errors_container_mtu_shrinks_ptp() {
 	errors_unlimited host
 	shrinks_in_mid_connection ptp
@@ -297,7 +298,7 @@ test_errors_traceroute() {
 	done
 }
 
-# Line 2 is the first hop outside, for line 1 is the host.
+# Line 1 is the host, so line 2 is the first hop outside.
 expect_hops() {
 	local seen=$1 number=2 line
 	shift
@@ -330,8 +331,8 @@ test_errors_traceroute_to_mapping() {
 }
 
 # also with fastPath off
-# what the firewall rejects after the destination was rewritten is said in the host's words: by
-# ICMP, and by RST, which the kernel sends as if it were the container [i04]
+# what the firewall rejects after the destination was rewritten is reported from the host's address,
+# by ICMP and by RST, which the kernel sends as if it were the container [i04]
 test_errors_firewall_rejects() {
 	container_start web bridge -p 8080:80/tcp -p 8080:80/udp
 	local address rejection
@@ -350,8 +351,8 @@ test_errors_firewall_rejects() {
 			}
 		RULES
 		for address in "$host4" "$host6"; do
-			# The error may come while the socket is still busy sending its first SYN:
-			# only the one about the second then counts.
+			# The error may arrive while the socket is still sending its first SYN:
+			# then only the one about the second SYN counts.
 			expect_refused client tcp "$address" 8080 --timeout 3000
 			expect_refused client udp "$address" 8080 --connected
 		done
@@ -359,8 +360,8 @@ test_errors_firewall_rejects() {
 	expect_captured_nothing leak
 }
 
-# a watch that sees a container's address in errors sees those of a container without masquerade
-# [i04]
+# a capture that looks for a container's address in errors sees those of a container without
+# masquerade [i04]
 test_errors_leak_is_seen() {
 	conflist open bridge "$(with_ours '{"ipMasq": false}')"
 	container_add one open

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 # shellcheck shell=bash disable=SC2154
 #
-# test_fairness.sh - what one client or container takes, and what is left for others.
+# test_fairness.sh - what one client or container may use up, and what is left for others.
 # FLOOD=20: seconds of each load.
 
 # shellcheck source=tests/net/floods.sh
@@ -11,7 +11,7 @@ least_flows=$((flow_entries / 2)) # that one table has room for, at the very lea
 load_seconds=${FLOOD:-4}
 untouched_port=8080
 
-# fair_world: victim, with a port and a server outside, in a small table
+# fair_world: the container victim, with a port and a server outside, and a small table
 fair_world() {
 	[ -x "$herd" ] || skip "no herd"
 	herds_prepare
@@ -23,7 +23,7 @@ fair_world() {
 	expect_untouched "before" victim "$untouched_port"
 }
 
-# container_kill NAME: its processes; they may take a while to close what they have open.
+# container_kill NAME: kills its processes; their sockets may take a while to close.
 container_kill() {
 	# shellcheck disable=SC2046
 	kill -9 $(ip netns pids "$1")
@@ -40,14 +40,14 @@ expect_none_refused() {
 	done
 }
 
-# ports_reusable NAMESPACE: a port is free again as soon as its connection is over
+# ports_reusable NAMESPACE: a port can be used again as soon as its connection is closed.
 ports_reusable() {
 	in_namespace "$1" sysctl -qw net.ipv4.ip_local_port_range='1024 65535' \
 		net.ipv4.tcp_max_tw_buckets=0
 }
 
 # limit 90 s
-# [1] one client that opens connections and falls silent closes a port for nobody else
+# [1] one client that opens connections and falls silent closes the port for no other client
 test_client_of_many_connections() {
 	local said
 	fair_world
@@ -67,7 +67,7 @@ test_client_of_many_connections() {
 }
 
 # limit 90 s
-# [1] one client's datagrams from thousands of ports close a port for nobody else
+# [1] one client's datagrams from thousands of ports close the port for no other client
 test_client_of_many_datagrams() {
 	local said
 	fair_world
@@ -77,7 +77,7 @@ test_client_of_many_datagrams() {
 }
 
 # limit 120 s
-# [1] a client that opens and closes connections by the thousand is never refused
+# [1] a client that opens and closes thousands of connections is never refused
 test_connections_by_the_thousand() {
 	fair_world
 	serve_crowd server 9000
@@ -97,7 +97,7 @@ test_connections_by_the_thousand() {
 }
 
 # limit 90 s
-# [2] what another container begins towards a container's own address is not charged to that one
+# [2] a flow that another container opens to a container's own address is not charged to that one
 test_pings_of_neighbour() {
 	local said list
 	fair_world
@@ -115,7 +115,7 @@ test_pings_of_neighbour() {
 }
 
 # limit 90 s
-# [2] pings from outside to a container's own address leave it its flows
+# [2] pings from outside to a container's own address leave it all its flows
 test_pings_from_outside() {
 	local said
 	fair_world
@@ -125,7 +125,7 @@ test_pings_from_outside() {
 	expect_untouched "a client has sent pings" victim "$untouched_port"
 }
 
-# hog NUMBER: a container whose clients, or who itself, opens as many connections as it gets
+# hog NUMBER: a container whose clients, or which itself, opens as many connections as it can
 hog() {
 	local said name=hog$1 port=$((9100 + $1))
 	container_add "$name" small -p "$port:81"
@@ -142,7 +142,7 @@ hog() {
 }
 
 # limit 180 s
-# [3] one, two, three containers that take all they get leave enough for the next one
+# [3] one, two, three containers that take all they can get leave enough for the next one
 test_hogs() {
 	local number share said last
 	herds_prepare
@@ -164,7 +164,7 @@ test_hogs() {
 }
 
 # limit 120 s
-# [10] one container's datagrams and SYNs from all its ports leave others ports towards that server
+# [10] one container's datagrams and SYNs from all its ports leave ports to that server for others
 test_ports_towards_one_server() {
 	local protocol pid
 	fair_world
@@ -195,7 +195,7 @@ test_ports_towards_one_server() {
 }
 
 # limit 120 s
-# [13] nobody hears that the table is full while much of it is free, or was a container's that has gone
+# [13] the table never counts as full while much of it is free, or was a removed container's
 test_room_that_is_free() {
 	local full
 	herds_prepare
@@ -206,7 +206,7 @@ test_room_that_is_free() {
 	ports_reusable client
 	room_taken_by one 8081
 	full=$(counted drop_table_full)
-	# as many as turn over the places that are left
+	# as many as replace all of the free rows
 	calls client tcp "$host4" 8083 $flow_entries --at-once 64 ||
 		fail "half of the table is free: $(cat /run/calls) $(drops)"
 	expect_equal "$full" "$(counted drop_table_full)" "drop_table_full, half of the table free"
@@ -217,7 +217,7 @@ test_room_that_is_free() {
 	expect_equal "$full" "$(counted drop_table_full)" "drop_table_full, a container has gone"
 }
 
-# room_taken_by NAME PORT: all that it gets
+# room_taken_by NAME PORT: all that it can get
 room_taken_by() {
 	container_add "$1" small -p "$2:81"
 	serve_crowd "$1" 81
@@ -227,7 +227,7 @@ room_taken_by() {
 }
 
 # limit 120 s
-# [14] a container's half-open flows to everywhere push out nobody else's, whose answer takes long
+# [14] a container's half-open flows to everywhere evict no other one's whose answer takes long
 test_half_open_of_neighbour() {
 	local protocol pid slowly='--again 3500 --timeout 8000'
 	fair_world
@@ -251,7 +251,7 @@ test_half_open_of_neighbour() {
 }
 
 # limit 120 s
-# [14] a flood from everywhere to one container's port leaves another one's alone
+# [14] a flood from everywhere to one container's port does not affect another container
 test_flood_beside_others() {
 	local pid kind protocol
 	flood_prepare
@@ -274,8 +274,8 @@ test_flood_beside_others() {
 	done
 }
 
-# What netfilter brings to the flooded port itself: nearly all. Where datagrams are many its queue
-# overflows, whoever translates.
+# Nearly all calls to the flooded port itself are answered, as with netfilter. Many datagrams
+# overflow the queue of the port's socket, whatever translates.
 expect_flooded() {
 	calls client tcp "$host4" 8090 100 --at-once 100 --interval 10 || true
 	echo "note: the flooded port itself: $(cat /run/calls)"
@@ -299,7 +299,7 @@ test_ends_together() {
 }
 
 # limit 120 s
-# 30,000 UDP flows and, beside them, connections as fast as the machine makes them: none is refused
+# beside 30,000 UDP flows, connections as fast as the machine can make them: none is refused
 test_ordinary_load() {
 	local said
 	herds_prepare

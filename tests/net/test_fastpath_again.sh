@@ -1,14 +1,13 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 # shellcheck shell=bash disable=SC2154 # the world's names: world.sh
 #
-# test_fastpath_again.sh - flows that skip the IP stack and end, or are ended, and tuples that come
-# again.
+# test_fastpath_again.sh - flows that skip the IP stack and end, and new flows with the same tuple.
 
 # shellcheck source=tests/net/guarded.sh
 . "$project/tests/net/guarded.sh"
 
-# again NAMESPACE ADDRESS PORT ANSWER [OPTION...]: a connection from port 7000 that begins through the
-# IP stack, skips it and ends
+# again NAMESPACE ADDRESS PORT ANSWER [OPTION...]: a connection from port 7000 that begins through
+# the IP stack, then skips it, and ends
 again() {
 	local who=$1 address=$2 port=$3 name=$4 before
 	shift 4
@@ -21,8 +20,8 @@ again() {
 	wait_until 5 no_connection "$who" "$name" || fail "the connection has not ended"
 }
 
-# a connection that comes again from the same client port begins through the IP stack and skips it
-# each time, ended by FIN or RST, while conntrack still remembers the one before [T34]
+# each new connection from the same client port begins through the IP stack and then skips it, after
+# FIN and after RST, while conntrack still has the one before [T34]
 test_fastpath_same_port_again() {
 	local name
 	guarded_world
@@ -38,7 +37,7 @@ test_fastpath_same_port_again() {
 	expect_no_invalid
 }
 
-# a connection that comes again from the same client port, and is refused by now, is refused
+# a new connection from the same client port, which the firewall refuses by now, is refused
 test_fastpath_same_port_refused() {
 	guarded_world
 	in_namespace client sysctl -qw net.ipv4.tcp_max_tw_buckets=0
@@ -52,8 +51,8 @@ test_fastpath_same_port_refused() {
 	expect_equal 0 "$(arrived web)" "packets that got through"
 }
 
-# a forged RST or SYN neither ends a connection that skips the IP stack nor brings it back there
-# [T33]
+# a forged RST or SYN neither ends a connection that skips the IP stack nor makes it return to the
+# stack [T33]
 test_fastpath_forged_packets() {
 	local flags address source
 	guarded_world
@@ -75,7 +74,7 @@ test_fastpath_forged_packets() {
 	done
 }
 
-# flows_skip NAME...: conversations with the container that skip the IP stack
+# flows_skip NAME...: opens conversations with the container; they skip the IP stack
 flows_open() {
 	conversation_open tcp client tcp "$host4" 8080 --timeout 500
 	conversation_open udp client udp "$host6" 8080 --timeout 500
@@ -87,15 +86,15 @@ flows_open() {
 	expect_fast udp "$1" udp
 }
 
-# Of a connection to a container that has gone nobody hears any more.
+# No connection to a removed container has answers any more.
 expect_ended() {
 	local answer
 	answer=$(say "$1" 2>&1) || true # its process may have gone, and the pipe with it
 	case $answer in *name=*) fail "$1 still has an answer: $answer" ;; esac
 }
 
-# flows that skip the IP stack end with DEL, and the next container with the port gets the client's
-# datagrams, also with the old one's address [i06][T08][T11]
+# flows that skip the IP stack end with DEL, and the next container with the port receives the
+# client's datagrams, also if it has the old one's address [i06][T08][T11]
 test_fastpath_container_replaced() {
 	local address old
 	guard
@@ -117,8 +116,8 @@ test_fastpath_container_replaced() {
 	expect_answer client tcp "$host4" 8080 second "$client4"
 }
 
-# a container that dies, its veth with it, leaves nothing that packets of its flows could skip into;
-# the late DEL leaves its successor's flows alone [i07][T07]
+# after a container dies together with its veth, no packet of its flows skips to anywhere; the late
+# DEL does not affect its successor's flows [i07][T07]
 test_fastpath_late_del() {
 	guard
 	stack_watch

@@ -2,12 +2,12 @@
 # shellcheck shell=bash
 # shellcheck disable=SC2154,SC2086,SC2046 # the world's names; conversations are words
 #
-# test_fastpath_change.sh - flows that skip the IP stack, while the network changes around them:
-# what they do is what the stack would do.
+# test_fastpath_change.sh - flows that skip the IP stack while the network around them changes: they
+# behave as in the IP stack.
 
 far4=203.0.113.9 far6=2001:db8:9::9
 router4=198.51.100.11 router6=2001:db8:2::11
-# A container's address on an uplink: what must never be seen there.
+# watch_wire: looks for a container's address on an uplink, where none may ever be.
 leak='net 10.87.0.0/16 or net 10.88.0.0/16 or net 10.89.0.0/16 or ip6 net fd00::/16'
 
 watch_wire() {
@@ -20,8 +20,8 @@ expect_no_leak() {
 	expect_captured_nothing wire_server
 }
 
-# web has a mapped port that the client asks, one is masqueraded and asks the server: four
-# conversations in, four out, and all of them skip the stack.
+# web has a mapped port, which the client uses; one is masqueraded and uses the server: four
+# conversations in and four out, all of which skip the stack.
 flows_make() {
 	local list=${1:-fast}
 	fast_lists
@@ -40,8 +40,8 @@ expect_flows_skip_stack() {
 	expect_skips_stack $flows
 }
 
-# frames_start NAME NAMESPACE INTERFACE FILTER, frames_stop NAME: a line each, with MACs, TTL and
-# what the checksum is worth
+# frames_start NAME NAMESPACE INTERFACE FILTER, frames_stop NAME: prints a line for each frame, with
+# MACs, TTL and whether the checksum is right
 frames_start() {
 	local name=$1 who=$2 interface=$3
 	shift 3
@@ -54,10 +54,10 @@ frames_start() {
 
 frames_stop() { capture_stop "$1" | sed -e ':a' -e 'N;$!ba' -e 's/\n[ \t]\+/ /g'; }
 
-# What others send: the first frames that are captured, libpcap cannot tell whether they are inbound.
+# A filter for what others send, because libpcap cannot tell whether the first frames are inbound.
 not_from() { echo "not ether src $(mac_in "$1" eth0)"; }
 
-# expect_frames NAME COUNT FROM-MAC TO-MAC: at least so many, routed once, and sound
+# expect_frames NAME COUNT FROM-MAC TO-MAC: at least COUNT frames, routed once, with right checksums
 expect_frames() {
 	local frames bad
 	frames=$(frames_stop "$1")
@@ -66,13 +66,13 @@ expect_frames() {
 	fail "$1: expected $3 > $4, TTL 63 and right checksums, not: $bad"
 }
 
-# Senders compute their checksums: no frame is on the wire without.
+# Senders compute their checksums, so every frame on the wire has one.
 checksums_computed() {
 	local name
 	for name; do in_namespace "$name" ethtool -K eth0 tx off >/dev/null; done
 }
 
-# Every exchange that a capture is to show has skipped the stack.
+# Every request and answer that a capture is to show has skipped the stack.
 talk_fast() {
 	local name
 	for name; do
@@ -102,15 +102,15 @@ frames_are_routed() {
 	expect_no_leak
 }
 
-# packets of flows that skip the stack are like routed ones: TTL less by one, the next hop's MACs,
-# right checksums, into and out of a bridge's containers, and no container's address outside
+# packets of flows that skip the stack look as if they were routed: TTL less by one, the next hop's
+# MACs, right checksums, into and out of a bridge's containers, and no container's address outside
 # [i04][i11][T14]
 test_fastpath_frames_bridge() { frames_are_routed fast; }
 
-# so for ptp containers [i04][i11][T14]
+# the same for ptp containers [i04][i11][T14]
 test_fastpath_frames_ptp() { frames_are_routed fast-ptp; }
 
-# Everybody asks everybody else's host port: two bridges and two ptp links.
+# Each container connects to every other one's host port: two bridges and two ptp links.
 inside_make() {
 	local list port=8080
 	fast_lists
@@ -121,8 +121,8 @@ inside_make() {
 	container_start ptp2 fast-ptp -p 8083:80/tcp -p 8083:80/udp
 }
 
-# containers on different bridges and ptp links reach each other by the host port past the stack,
-# both ways, with TTL less by one and the right MACs [i11]
+# containers on different bridges and ptp links reach each other through the host port past the
+# stack, in both directions, with TTL less by one and the right MACs [i11]
 test_fastpath_between_containers() {
 	inside_make
 	local from to port protocol
@@ -151,7 +151,7 @@ test_fastpath_between_containers() {
 	PAIRS
 }
 
-# The MAC that frames to a container come from
+# The source MAC of frames to a container
 gateway_of() {
 	case $1 in
 	fast) mac_of cni0 ;;
@@ -169,8 +169,8 @@ loose() {
 	done
 }
 
-# Client and server have a link of their own, and forward to each other what came in wrong.
-# far_make OWNER: who has the far addresses
+# far_make OWNER: which namespace has the far addresses. Client and server have a link of their own,
+# and forward to each other what arrives at the wrong one.
 far_make() {
 	local owner=$1
 	loose
@@ -192,7 +192,7 @@ far_make() {
 	fi
 }
 
-# far_by client|server|router [OPTION...]: the host's route to far
+# far_by client|server|router [OPTION...]: sets the host's route to far
 far_by() {
 	local who=$1 via4 via6
 	shift
@@ -205,7 +205,7 @@ far_by() {
 	ip -6 route replace "$far6" via "$via6" "$@"
 }
 
-# The server becomes another router, too: with another MAC on the same wire
+# The server also becomes a second router, with another MAC on the same wire.
 router_make() {
 	ip -n server link add link eth0 name eth0b type macvlan mode bridge
 	ip -n server address add "$router4/24" dev eth0b
@@ -215,7 +215,7 @@ router_make() {
 	ip neighbour replace "$router6" lladdr "$(mac_in server eth0b)" dev eth1 nud permanent
 }
 
-# one asks far, which is the server
+# one connects to far, which is the server
 far_asked_by_one() {
 	fast_lists
 	serve_in server 9000
@@ -226,7 +226,7 @@ far_asked_by_one() {
 		expect_skips_stack $flows
 }
 
-# far, which is the client, asks web
+# far, which is the client, connects to web
 far_asks_web() {
 	fast_lists
 	container_start web fast -p 8080:80/tcp -p 8080:80/udp
@@ -250,7 +250,7 @@ test_fastpath_route_to_another_router() {
 	expect_no_leak
 }
 
-# a masqueraded flow follows its route to another uplink, with the address that it has [i05][i04]
+# a masqueraded flow follows its route to another uplink and keeps its address [i05][i04]
 test_fastpath_route_to_another_uplink() {
 	far_make server
 	far_by server
@@ -267,8 +267,7 @@ test_fastpath_route_to_another_uplink() {
 	expect_no_leak
 }
 
-# replies of a mapped port follow their route to another uplink, with the address that was asked
-# [i05]
+# replies of a mapped port follow their route to another uplink and keep their source address [i05]
 test_fastpath_reply_to_another_uplink() {
 	far_make client
 	far_by client
@@ -283,7 +282,7 @@ test_fastpath_reply_to_another_uplink() {
 	expect_no_leak
 }
 
-# where the route is gone, or a blackhole, a flow stops, and goes on when there is one again
+# without a route, or with a blackhole route, a flow stops; it continues when there is a route again
 test_fastpath_route_gone() {
 	far_make server
 	far_by server
@@ -307,7 +306,7 @@ test_fastpath_route_gone() {
 	expect_no_leak
 }
 
-# policy routing by the container's address that comes and goes takes its flow along [T20]
+# a flow follows a policy rule for the container's address when the rule is added and removed [T20]
 test_fastpath_policy_by_container() {
 	far_make server
 	far_by server
@@ -334,8 +333,8 @@ hits_stand_still() {
 	[ "$(hits "$who")" = "$before" ]
 }
 
-# replies that policy routing ties to the uplink that was asked leave by it past the stack, also
-# when the rule comes and goes under the flow [T20]
+# replies that policy routing ties to the uplink of the request leave through it past the stack,
+# also when the rule is added and removed during the flow [T20]
 test_fastpath_reply_tied_to_uplink() {
 	far_make server
 	far_by client
@@ -362,7 +361,7 @@ test_fastpath_reply_tied_to_uplink() {
 	expect_no_leak
 }
 
-# neighbour_set MAC|none [STATE]: what the host knows of client and server
+# neighbours_know COMMAND...: changes the host's neighbour entries of client and server
 neighbours_know() {
 	local address device
 	while read -r address device; do
@@ -381,7 +380,7 @@ neighbour_is_at() {
 	ip neighbour replace "$1" lladdr "$(mac_in "$name" eth0)" dev "$3" nud permanent
 }
 
-# when the next hop's MAC changes, flows follow within moments
+# when the next hop's MAC changes, flows follow at once
 test_fastpath_neighbour_has_another_mac() {
 	flows_make
 	ip -n client link set eth0 address 02:00:00:00:07:01
@@ -392,7 +391,7 @@ test_fastpath_neighbour_has_another_mac() {
 	expect_no_leak
 }
 
-# when the neighbour's entry is gone, or has failed, it is asked for, and flows go on
+# when the neighbour entry is removed or has failed, it is resolved again, and flows continue
 test_fastpath_neighbour_forgotten() {
 	flows_make
 	neighbours_know ip neighbour del
@@ -404,7 +403,7 @@ test_fastpath_neighbour_forgotten() {
 	expect_no_leak
 }
 
-# Once a second somebody looks.
+# Once a second the programs look at the neighbour entry.
 server_is_known() {
 	expect_skips_stack out_udp4
 	[[ "$(ip neighbour show "$server4")" == *lladdr* ]]
@@ -412,7 +411,7 @@ server_is_known() {
 
 neighbour_failed() { ip neighbour replace "$1" dev "$3" nud failed; }
 
-# a neighbour that answers nobody for a while is found again
+# a neighbour that does not answer for a while is found again
 test_fastpath_neighbour_silent() {
 	flows_make
 	ip -n server link set eth0 arp off
@@ -423,7 +422,7 @@ test_fastpath_neighbour_silent() {
 	expect_no_leak
 }
 
-# bulk_open NAME NAMESPACE ADDRESS PORT: much data both ways in two halves, each on demand
+# bulk_open NAME NAMESPACE ADDRESS PORT: much data in both directions, in two halves on demand
 bulk_open() {
 	local name=$1 who=$2
 	mkfifo "/run/$name.in"
@@ -434,15 +433,15 @@ bulk_open() {
 	eval "${name}_in=$conversation_fd"
 }
 
-# bulk_half NAME ANSWER: half, and ok after the second one
+# bulk_half NAME ANSWER: transfers the next half; the answer is half, and ok after the second one
 bulk_half() {
 	local in=$1_in
 	echo >&"${!in}"
 	wait_until 20 grep -qx "$2" "/run/$1.out" || fail "$1: expected $2: $(cat "/run/$1.out")"
 }
 
-# Large transfers in and out, half done, past the stack: transfers_make on|off OWNER-OF-FAR, with
-# segmentation offload or without
+# transfers_make on|off OWNER-OF-FAR: large transfers in and out past the stack, of which the first
+# half is done, with segmentation offload or without
 transfers_make() {
 	fast_lists
 	sysctl -qw net.ipv4.icmp_ratelimit=0 net.ipv6.icmp.ratelimit=0
@@ -463,7 +462,7 @@ transfers_make() {
 	done
 }
 
-# expect_path_mtu MTU ADDRESS...: web has learned it
+# expect_path_mtu MTU ADDRESS...: web has learned this MTU.
 expect_path_mtu() {
 	local mtu=$1 address
 	shift
@@ -472,7 +471,7 @@ expect_path_mtu() {
 	done
 }
 
-# Flows ask in the next second of the clock.
+# The programs look up a flow's route again in the next second of the clock.
 routing_is_asked_again() { sleep 1.1; }
 
 mtu_shrinks() {
@@ -495,14 +494,14 @@ mtu_shrinks() {
 	expect_no_leak
 }
 
-# an uplink whose MTU shrinks under a flow: its sender is told, and everything arrives [T28]
+# an uplink whose MTU shrinks during a flow: the sender is told, and everything arrives [T28]
 test_fastpath_mtu_shrinks() { mtu_shrinks off; }
 
-# the same where the packets are joined for segmentation offload [T28][T29]
+# the same with packets joined for segmentation offload [T28][T29]
 test_fastpath_mtu_shrinks_offload() { mtu_shrinks on; }
 
-# a route whose MTU shrinks under a flow, locked (of another one of IPv4 programs are not told): its
-# sender is told, and everything arrives [T28]
+# a route whose MTU shrinks during a flow (locked, because programs cannot see any other route MTU
+# of IPv4): the sender is told, and everything arrives [T28]
 test_fastpath_route_mtu_shrinks() {
 	far_make server
 	far_by server
@@ -517,7 +516,7 @@ test_fastpath_route_mtu_shrinks() {
 	expect_no_leak
 }
 
-# a router further on that can take less tells the sender, past the stack too [T28][T16]
+# a later router with a smaller MTU tells the sender, past the stack too [T28][T16]
 test_fastpath_path_mtu_behind() {
 	far_make client
 	far_by server
@@ -548,8 +547,8 @@ one_address='.plugins[0].ipam.ranges = [[{"subnet":"10.88.0.0/16", "rangeStart":
 	"rangeEnd":"10.88.0.50"}], [{"subnet":"fd00:88::/64", "rangeStart":"fd00:88::50",
 	"rangeEnd":"fd00:88::50"}]]'
 
-# a container that is added anew, with its old address behind another veth, is reached there, by
-# flows that were begun before, too
+# a container that is added again, with its old address behind another veth, is reached there, also
+# by earlier flows
 test_fastpath_veth_replaced() {
 	fast_lists "$one_address"
 	container_start web fast -p 8080:80/tcp -p 8080:80/udp
@@ -566,8 +565,8 @@ test_fastpath_veth_replaced() {
 	expect_skips_stack $flows
 }
 
-# the same with the container stopped in between: whoever gets its address gets none of its packets,
-# and the new flows skip the stack
+# the same with the container stopped in between: the next owner of its address receives none of its
+# packets, and the new flows skip the stack
 test_fastpath_container_replaced() {
 	fast_lists "$one_address"
 	container_start web fast -p 8080:80/tcp -p 8080:80/udp
@@ -589,8 +588,8 @@ test_fastpath_container_replaced() {
 	expect_skips_stack $(talks again)
 }
 
-# what a mark routes is left to the stack, which alone knows marks; a datagram's flow that is marked
-# later, too, when it passes the stack again [T20]
+# flows that are routed by a packet mark stay in the stack, because only the stack knows marks; so
+# does a UDP flow that is marked later, once it passes the stack again [T20]
 test_fastpath_routed_by_mark() {
 	far_make server
 	far_by server
@@ -620,8 +619,8 @@ test_fastpath_routed_by_mark() {
 	expect_no_leak
 }
 
-# where the way out becomes an interface that nobody has classified, a flow is dropped, never
-# untranslated, and goes on once it is one [i04][T14]
+# when the route changes to an interface that is not classified, a flow is dropped, never sent
+# untranslated, and continues once the interface is an uplink [i04][T14]
 test_fastpath_unclassified_way_out() {
 	far_make server
 	far_by server
@@ -652,7 +651,7 @@ test_fastpath_unclassified_way_out() {
 	expect_no_leak
 }
 
-# a containers' bridge changes its MAC: after the next ADD everything goes on
+# the containers' bridge changes its MAC: everything works after the next ADD
 test_fastpath_bridge_has_another_mac() {
 	local name address
 	flows_make
@@ -667,7 +666,7 @@ test_fastpath_bridge_has_another_mac() {
 	expect_no_leak
 }
 
-# a container that changes its MAC, which tells nobody but the neighbours' table, is sent frames with
+# a container that changes its MAC, which shows only in the neighbour table, receives frames with
 # the new one
 test_fastpath_container_has_another_mac() {
 	flows_make
@@ -685,7 +684,7 @@ web_gets_frames() {
 	case $(frames_stop to_web) in *"$1"*) ;; *) return 1 ;; esac
 }
 
-# a root qdisc on an uplink is passed by what skips the stack, and its limit is kept
+# packets that skip the stack pass a root qdisc on an uplink, and its limit is kept
 test_fastpath_root_qdisc() {
 	flows_make
 	tc qdisc add dev eth1 root tbf rate 100mbit burst 20k latency 50ms
@@ -703,7 +702,8 @@ test_fastpath_root_qdisc() {
 
 queued() { tc -j -s qdisc show dev "$1" root | jq '.[0].packets'; }
 
-# tcpdump on the uplinks shows packets that skip the stack, both ways, as they are on the wire
+# tcpdump on the uplinks shows packets that skip the stack, in both directions, as they are on the
+# wire
 test_fastpath_captures() {
 	flows_make
 	capture_start eth0 host eth0 "tcp or udp"
@@ -723,14 +723,14 @@ test_fastpath_captures() {
 	expect_no_leak
 }
 
-# queued_in BAND: packets that the prio qdisc of eth1 has had in it
+# queued_in BAND: how many packets the prio qdisc of eth1 has had in this band
 queued_in() {
 	tc -s class show dev eth1 | awk -v band="1:$1" '$3 == band { found = 1 }
 		found && $1 == "Sent" { print $4; exit }'
 }
 
-# IPv4's type of service gives a packet its priority in the uplink's queue, as when it is routed,
-# and the container's own idea of it does not
+# a packet's IPv4 type of service sets its priority in the uplink's queue, as when it is routed; the
+# priority of the container's socket does not
 test_fastpath_priority() {
 	fast_lists
 	serve_in server 9000
@@ -753,8 +753,8 @@ test_fastpath_priority() {
 	BANDS
 }
 
-# a masqueraded flow that a packet's mark routes stays on that way, also where routing without the
-# mark could not tell another one at first, for want of the neighbour's address
+# a masqueraded flow that a packet mark routes stays on that route, also where routing without the
+# mark had no other route at first, because the neighbour's address was unknown
 test_fastpath_mark_neighbour() {
 	local hits
 	far_make server
@@ -783,8 +783,8 @@ test_fastpath_mark_neighbour() {
 	[ "$(hits client)" -gt "$hits" ] || fail "it leaves by the other way: $(paths_show)"
 }
 
-# a container that marks its packets as the fast path does, on an interface of its own that we do
-# not know, does not get them out as they are [i04]
+# a container that marks its packets like the fast path does, on an interface of its own that is
+# unknown to us, cannot send them untranslated [i04]
 test_fastpath_forged_tc_index() {
 	loose
 	container_start web bridge -p 8080:80/udp

@@ -1,20 +1,20 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 # shellcheck shell=bash disable=SC2154 # the world's names: world.sh
 #
-# test_fastpath_firewalls.sh - packets that skip the IP stack, on a host whose firewall drops what
-# nobody allowed: it decides about every flow, once.
+# test_fastpath_firewalls.sh - packets that skip the IP stack, on a host whose firewall drops by
+# default: it decides once about every flow.
 
 # shellcheck source=tests/net/guarded.sh
 . "$project/tests/net/guarded.sh"
 
-# ask_in_vain NAMESPACE PROTOCOL ADDRESS PORT: several times over one socket
+# ask_in_vain NAMESPACE PROTOCOL ADDRESS PORT: several requests over one socket; none is answered
 ask_in_vain() {
 	local answers
 	answers=$(ask "$@" --count 4 --timeout 150 --keep-going) || true
 	case $answers in *name=*) fail "$* was answered: $answers" ;; esac
 }
 
-# all_in_vain CLIENT4-PORT... : in_vain for both protocols and families at once, by mapping and out
+# all_in_vain CLIENT4-PORT... : ask_in_vain for both protocols and families at once, mapped and out
 all_in_vain() {
 	local mapped=$1 outside=$2 protocol pid pids=()
 	for protocol in tcp udp; do
@@ -26,8 +26,8 @@ all_in_vain() {
 	for pid in "${pids[@]}"; do wait "$pid" || fail "see above"; done
 }
 
-# what the firewall refuses to let begin stays refused, however often it is tried: by mapping and
-# out by masquerade, TCP and UDP, IPv4 and IPv6
+# a flow that the firewall refuses stays refused, however often it is tried: mapped and masqueraded,
+# TCP and UDP, IPv4 and IPv6
 test_fastpath_refused_new() {
 	guard
 	container_add web bridge -p 8081:81/tcp -p 8081:81/udp
@@ -53,8 +53,8 @@ refuse_replies() {
 	RULES
 }
 
-# a flow of which the firewall lets but one direction through never skips the IP stack: every
-# packet that it accepts arrives, no answer ever comes back
+# a flow that the firewall accepts in one direction only never skips the IP stack: every packet that
+# it accepts arrives, and no answer ever comes back
 test_fastpath_refused_one_direction() {
 	stack_watch
 	refuse_replies
@@ -69,7 +69,7 @@ test_fastpath_refused_one_direction() {
 		fail "arrived: $(arrived web) in the container, $(arrived server) at the server"
 }
 
-# so where replies alone may pass: datagrams that a container sends from its mapped port
+# the same where only replies are accepted: datagrams that a container sends from its mapped port
 test_fastpath_refused_requests() {
 	stack_watch
 	nft -f - <<-'RULES'
@@ -90,9 +90,9 @@ test_fastpath_refused_requests() {
 	expect_equal 0 "$(fast_packets)" "packets that skipped the IP stack"
 }
 
-# connections that the firewall lets begin live on when conntrack has forgotten them: idle, with
-# data, and their end by FIN and by RST reaches both sides; of each two packets alone have passed
-# the firewall, none of them invalid
+# connections that the firewall has accepted continue after conntrack has forgotten them: idle, with
+# data, and their end by FIN and by RST reaches both sides; only two packets of each have passed the
+# firewall, none of them invalid
 test_fastpath_allowed_outlives_conntrack() {
 	local each
 	guarded_world
@@ -118,7 +118,7 @@ test_fastpath_allowed_outlives_conntrack() {
 	expect_no_invalid
 }
 
-# a container's process that dies is seen by its clients though conntrack has forgotten them
+# clients notice the death of a container's process although conntrack has forgotten the connections
 test_fastpath_allowed_server_dies() {
 	local pid
 	guarded_world
@@ -134,7 +134,7 @@ test_fastpath_allowed_server_dies() {
 }
 
 # limit 90 s
-# 2 MB go each way after conntrack has forgotten the connection, by mapping and out
+# 2 MB pass both ways after conntrack has forgotten the connection, mapped and masqueraded
 test_fastpath_allowed_data_after_conntrack() {
 	local address pid pids=() bulk="$build/tests/bulk"
 	guarded_world
@@ -154,8 +154,8 @@ test_fastpath_allowed_data_after_conntrack() {
 	expect_no_invalid
 }
 
-# the last ACK of the handshake skips the IP stack: what conntrack keeps of an offloaded connection
-# is half-open, and goes in a minute, not in five days
+# the last ACK of the handshake skips the IP stack: conntrack's entry of an offloaded connection
+# stays half-open, and expires in a minute, not in five days
 test_fastpath_tcp_handshake() {
 	guarded_world
 	conversation_open in client tcp "$host4" 8080
@@ -167,8 +167,8 @@ test_fastpath_tcp_handshake() {
 	expect_equal 2 "$(counted flow_offloaded)" "flows offloaded"
 }
 
-# a TCP connection that skips the IP stack never comes back to it, however long its last packet
-# there is ago: conntrack has missed its windows, and would call it invalid
+# a TCP connection that skips the IP stack never returns to it, however long ago its last packet
+# there was: conntrack has missed its windows, and would call it invalid
 test_fastpath_tcp_never_back() {
 	local name
 	guarded_world
@@ -188,8 +188,8 @@ test_fastpath_tcp_never_back() {
 
 conntrack_ids() { conntrack_list udp -o id | grep -o ' id=[0-9]*' | sort; }
 
-# UDP flows that are busy for longer than conntrack's time-out keep their entries there, for one
-# packet in some seconds goes through the IP stack; none is lost
+# UDP flows that are busy for longer than conntrack's time-out keep their entries there, because one
+# packet every few seconds goes through the IP stack; none is lost
 test_fastpath_udp_refreshed() {
 	local before pid pids=() address
 	guarded_world
@@ -212,8 +212,8 @@ test_fastpath_udp_refreshed() {
 		fail "$(forwarded udp) of $(fast_packets) went through the IP stack"
 }
 
-# a UDP flow goes through the IP stack, both ways, when its last packet there is over 5 s ago, and
-# skips it again after that
+# a UDP flow goes through the IP stack, in both directions, when its last packet there was more than
+# 5 s ago, and skips it again after that
 test_fastpath_udp_back_when_old() {
 	local before
 	guarded_world
@@ -236,7 +236,7 @@ test_fastpath_udp_back_when_old() {
 
 refuses_all='meta l4proto { tcp, udp } counter drop'
 
-# says_for SECONDS NAME...: all of them speak, answered or not
+# says_for SECONDS NAME...: all of them send requests, answered or not
 says_for() {
 	local end each
 	end=$(($(date +%s%N) + $1 * 1000000000))
@@ -247,8 +247,8 @@ says_for() {
 	done
 }
 
-# a rule that comes later ends UDP flows within 7 s though they are busy, both ways; TCP goes on
-# until it ends, or until drop-offload, at which the rule bites at once
+# a rule that is added later ends busy UDP flows within 7 s, in both directions; TCP connections
+# continue until they end, or until drop-offload, after which the rule applies at once
 test_fastpath_rule_added_later() {
 	guarded_world
 	conversations_open --timeout 500
@@ -263,9 +263,9 @@ test_fastpath_rule_added_later() {
 	conversations_silent tcp udp
 }
 
-# drop-offload where the firewall still accepts: flows go on, through the IP stack, and skip it
-# again within seconds. To conntrack, which has seen but the handshake, a TCP connection is invalid
-# until it has forgotten it, or is told to
+# drop-offload where the firewall still accepts: flows continue through the IP stack, and skip it
+# again within seconds. A TCP connection is invalid to conntrack, which has seen only the handshake,
+# until conntrack has forgotten it, or is configured otherwise
 test_fastpath_drop_offload_accepted() {
 	guarded_world
 	conversations_open --timeout 500
@@ -284,7 +284,7 @@ test_fastpath_drop_offload_accepted() {
 	conversations_each expect_fast_again tcp udp
 }
 
-# What README.md tells those to do who drop invalid packets
+# What README.md recommends where the firewall drops invalid packets
 conntrack_forget_half_open() {
 	conntrack -D -f ipv4 -p tcp --state SYN_RECV >/dev/null 2>&1
 	conntrack -D -f ipv6 -p tcp --state SYN_RECV >/dev/null 2>&1
@@ -293,7 +293,7 @@ conntrack_forget_half_open() {
 is_answered() { case $(say "$1") in *name=*) ;; *) return 1 ;; esac; }
 expect_answered_soon() { wait_until 10 is_answered "$1" || fail "$1 does not go on"; }
 
-# after drop-offload a flow of which the firewall lets but one direction through stays in the IP stack
+# after drop-offload a flow that the firewall accepts in one direction only stays in the IP stack
 test_fastpath_drop_offload_one_direction() {
 	stack_watch
 	serve_in server 9000
@@ -307,8 +307,8 @@ test_fastpath_drop_offload_one_direction() {
 	for _ in 1 2; do conversations_silent tcp udp; done
 }
 
-# drop-offload when conntrack has long forgotten a TCP connection: to it and to the firewall the
-# next packet begins one, so who may begin goes on
+# drop-offload after conntrack has forgotten a TCP connection: its next packet begins a new one for
+# conntrack and the firewall, so it continues if it may begin
 test_fastpath_drop_offload_forgotten() {
 	guarded_world
 	conntrack_times tcp_timeout_syn_recv=1
@@ -326,8 +326,8 @@ test_fastpath_drop_offload_forgotten() {
 	expect_no_invalid
 }
 
-# a packet of a flow that skips the stack, but comes in by another uplink than the flow does, is the
-# reverse path filter's and the firewall's to judge, as it would be without the fast path
+# the reverse path filter and the firewall decide, as without the fast path, about a packet of a
+# flow that skips the stack which arrives on another uplink than the flow
 test_fastpath_forged_elsewhere() {
 	local arrived
 	sysctl -qw net.ipv4.conf.all.rp_filter=1 net.ipv4.conf.eth1.rp_filter=1

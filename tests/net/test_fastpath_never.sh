@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 # shellcheck shell=bash disable=SC2154 # the world's names: world.sh
 #
-# test_fastpath_never.sh - what never skips the IP stack, and what always does where the list says so.
+# test_fastpath_never.sh - flows that never skip the IP stack, and flows that always do if
+# configured.
 
 # shellcheck source=tests/net/guarded.sh
 . "$project/tests/net/guarded.sh"
 
-# A flow beside that does skip it shows that nothing else kept the others from it.
+# Another flow does skip the stack, so nothing else has kept these from it.
 expect_only_usual_skips() {
 	local before
 	container_start usual bridge -p 8099:80/tcp
@@ -18,7 +19,7 @@ expect_only_usual_skips() {
 	[ "$(fast_packets)" -gt 0 ] || fail "no packet skips the IP stack, or none is counted"
 }
 
-# connections whose packets have IP options, in the handshake already
+# connections whose packets have IP options, from the handshake on
 test_fastpath_never_ip_options() {
 	guarded_world
 	conversation_open in client tcp "$host4" 8080 --ip-options
@@ -30,7 +31,7 @@ test_fastpath_never_ip_options() {
 	expect_only_usual_skips
 }
 
-# a container that reaches itself by the host's address
+# a container that reaches itself through the host's address
 test_fastpath_never_hairpin() {
 	guarded_world
 	local protocol
@@ -41,7 +42,7 @@ test_fastpath_never_hairpin() {
 	expect_only_usual_skips
 }
 
-# neighbours on one bridge that talk by the host's address, with bridge netfilter and without
+# containers on one bridge that talk through the host's address, with bridge netfilter and without
 test_fastpath_never_same_bridge() {
 	local setting protocol
 	guarded_world
@@ -71,7 +72,7 @@ test_fastpath_never_masquerade_all() {
 	expect_only_usual_skips
 }
 
-# who reaches the container's own address
+# a client that connects to the container's own address
 test_fastpath_never_direct() {
 	guarded_world
 	local protocol
@@ -82,8 +83,8 @@ test_fastpath_never_direct() {
 	expect_only_usual_skips
 }
 
-# what another NAT changes on its way out: a service's address that stands for a server elsewhere,
-# as kube-proxy's does, TCP and UDP
+# flows that another NAT translates on the way out: a service address for a server elsewhere, as
+# kube-proxy's, TCP and UDP
 test_fastpath_never_service() {
 	stack_watch
 	serve_in server 9000
@@ -106,8 +107,8 @@ test_fastpath_never_service() {
 	expect_only_usual_skips
 }
 
-# what another NAT changes on its way in: sources that an iptables rule masquerades towards the
-# containers, and a port that a nftables rule publishes
+# flows that another NAT translates on the way in: sources that an iptables rule masquerades towards
+# the containers, and a port that an nftables rule publishes
 test_fastpath_never_foreign_nat_inward() {
 	stack_watch
 	container_start web bridge -p 8080:80/tcp -p 8080:80/udp
@@ -149,7 +150,7 @@ test_fastpath_never_sctp() {
 	expect_only_usual_skips
 }
 
-# an uplink without Ethernet headers, a bridge's container and a routed one
+# an uplink without Ethernet headers, for a bridge container and a ptp container
 test_fastpath_never_tunnel() {
 	local list
 	stack_watch
@@ -175,7 +176,7 @@ test_fastpath_never_tunnel() {
 	expect_only_usual_skips
 }
 
-# containers whose list says off, beside others
+# containers whose list turns fastPath off, together with others
 test_fastpath_never_off() {
 	conflist off bridge "$(with_ours '{"fastPath": "off"}')"
 	guard
@@ -199,8 +200,8 @@ always_world() {
 	container_start web always -p 8080:80/tcp -p 8080:80/udp
 }
 
-# always: to a mapped port no packet goes through the IP stack, the first and the last neither, once
-# the container's MAC is known; what a container begins does so at first
+# fastPath always: no packet to a mapped port goes through the IP stack, not even the first and the
+# last, once the container's MAC is known; flows that a container begins do so at first
 test_fastpath_always() {
 	always_world
 	expect_answers client "$host4" 8080 web "$client4"
@@ -217,7 +218,7 @@ test_fastpath_always() {
 		jq '.nftables[] | select(.counter).counter.packets')" "packets of the mapped port there"
 }
 
-# ... and a firewall that refuses what a container begins is obeyed
+# ... and a firewall that refuses flows which a container begins is obeyed
 test_fastpath_always_refused_outward() {
 	always_world
 	guard 'meta l4proto { tcp, udp } th dport 9000 drop'

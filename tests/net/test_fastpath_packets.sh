@@ -1,26 +1,25 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 # shellcheck shell=bash disable=SC2154 # the world's names: world.sh
 #
-# test_fastpath_packets.sh - packets of flows that skip the IP stack which are not like the others:
-# fragments, too large, at the end of their life, errors about them. Beside a firewall that drops
-# what conntrack calls invalid.
+# test_fastpath_packets.sh - special packets of flows that skip the IP stack: fragments, too large
+# ones, with an expiring TTL, errors about them. A firewall drops what conntrack calls invalid.
 
 # shellcheck source=tests/net/guarded.sh
 . "$project/tests/net/guarded.sh"
 
 datagrams=$build/tests/datagrams
 
-# expect_whole NAMESPACE ADDRESS PORT SIZE [OPTION...]: each datagram comes back as it went
+# expect_whole NAMESPACE ADDRESS PORT SIZE [OPTION...]: each datagram comes back intact.
 expect_whole() {
 	local who=$1 answer
 	shift
 	answer=$(in_namespace "$who" "$datagrams" ask "$@") || fail "$who asks $*: ${answer##*$'\n'}"
 }
 
-# Options for one who sends fragments by hand: by_hand ORDER INTERFACE-OF-THE-NEXT-HOP
+# by_hand ORDER INTERFACE-OF-THE-NEXT-HOP: the options for a tool that fragments by itself
 by_hand() { echo "--order $1 --interface eth0 --destination-mac $(mac_of "$2")"; }
 
-# On port 9000, in the container 80, somebody sends fragments back in order, on 9009 (89) backwards.
+# Port 9000, in the container 80, echoes in fragments that are in order; 9009 (89) in reverse order.
 echoes_start() {
 	guard 'udp dport { 89, 9009 } ct state new accept'
 	stack_watch
@@ -33,7 +32,7 @@ echoes_start() {
 	in_namespace server "$datagrams" echo 9009 $(by_hand backward eth1) --background
 }
 
-# fragments_skip NAMESPACE ADDRESS PORT HOW...: behind three small ones
+# fragments_skip NAMESPACE ADDRESS PORT HOW...: after three small datagrams
 fragments_skip() {
 	local who=$1 address=$2 port=$3
 	shift 3
@@ -41,8 +40,8 @@ fragments_skip() {
 	expect_skips udp expect_whole "$who" "$address" "$port" 9000 --count 2 --source-port 5000 "$@"
 }
 
-# datagrams in fragments, forward, backward and each of them twice, both ways, by mapping and out:
-# those of a flow that skips the IP stack skip it whole [T17]
+# datagrams in fragments, in order, in reverse order and each one twice, in both directions, mapped
+# and out: all fragments of a flow that skips the IP stack skip it [T17]
 test_fastpath_fragments() {
 	local order address
 	echoes_start
@@ -63,8 +62,8 @@ test_fastpath_fragments() {
 	expect_no_invalid
 }
 
-# paused_datagram NAMESPACE ADDRESS PORT NEXT-HOP COMMAND...: one whose first fragment is sent, then
-# the command runs, then the others are sent
+# paused_datagram NAMESPACE ADDRESS PORT NEXT-HOP COMMAND...: sends the first fragment of a
+# datagram, runs the command, then sends the other fragments
 paused_datagram() {
 	local who=$1 address=$2 port=$3 hop=$4 asks first
 	shift 4
@@ -95,8 +94,8 @@ datagram_keeps_path() {
 	expect_skips udp expect_whole "$1" "$2" "$3" 10 --count 2 --source-port 5000
 }
 
-# a datagram's fragments all go one way, though between them its flow goes back to the IP stack, or
-# leaves it: conntrack, which puts datagrams together, would wait for the others in vain [T17]
+# all fragments of a datagram take one path, though between them its flow returns to the IP stack or
+# leaves it, because conntrack, which reassembles datagrams, would wait for the others in vain [T17]
 test_fastpath_fragments_one_path() {
 	echoes_start
 	datagram_keeps_path client "$host4" 8080 eth0
@@ -106,8 +105,8 @@ test_fastpath_fragments_one_path() {
 	expect_no_invalid
 }
 
-# bulk_open NAMESPACE ADDRESS PORT: 1 MB goes there and back, then conntrack forgets the connection;
-# bulk_go_on: as much once more
+# bulk_open NAMESPACE ADDRESS PORT: 1 MB is echoed, then conntrack forgets the connection;
+# bulk_go_on: the same amount again
 bulk_open() {
 	mkfifo /run/bulk.in
 	in_namespace "$1" "$build/tests/bulk" ask tcp "$2" "$3" --bytes 2000000 --on-demand \
@@ -135,8 +134,8 @@ bulk_world() {
 	in_namespace "$1" "$build/tests/bulk" serve 9000 --background
 }
 
-# a connection's segments that a router cut into fragments arrive when conntrack has forgotten the
-# connection [T17]
+# TCP segments that a router has fragmented arrive after conntrack has forgotten the connection
+# [T17]
 test_fastpath_fragments_tcp() {
 	local address
 	path_make
@@ -158,7 +157,7 @@ path_mtu_set() {
 	ip -n hop link set eth0 mtu "$1"
 }
 
-# path_shrinks_for NAMESPACE ADDRESS PORT: in mid-connection
+# path_shrinks_for NAMESPACE ADDRESS PORT: during a connection
 path_shrinks_for() {
 	local name
 	path_mtu_set 1500
@@ -171,13 +170,13 @@ path_shrinks_for() {
 	bulk_go_on
 }
 
-# Errors from outside are the firewall's to judge, and to conntrack they are invalid once it has
+# The firewall decides about errors from outside; to conntrack they are invalid after it has
 # forgotten the connection.
 errors_allowed='meta l4proto { icmp, ipv6-icmp } ct state invalid accept'
 
 # limit 90 s
-# a router's word that packets are too large finds the container when conntrack has forgotten the
-# connection, by mapping and out, where the firewall lets it through [E1][T16]
+# a router's error that packets are too large reaches the container after conntrack has forgotten
+# the connection, mapped and out, where the firewall accepts it [E1][T16]
 test_fastpath_error_from_router() {
 	local seen
 	path_make
@@ -201,7 +200,7 @@ route_mtu_set() {
 	ip -6 route change 2001:db8:1::/64 dev eth0 proto kernel metric 256 mtu lock "$1"
 }
 
-# route_shrinks_for NAMESPACE ADDRESS PORT: in mid-connection
+# route_shrinks_for NAMESPACE ADDRESS PORT: during a connection
 route_shrinks_for() {
 	route_mtu_set 1500
 	ip -n web route flush cache
@@ -213,8 +212,8 @@ route_shrinks_for() {
 }
 
 # limit 90 s
-# what is larger than the route's MTU goes to the IP stack, which says so to the container, and
-# the connection goes on, past the stack, though conntrack has forgotten it [T16]
+# a packet larger than the route's MTU goes to the IP stack, which tells the container, and the
+# connection continues past the stack, though conntrack has forgotten it [T16]
 test_fastpath_larger_than_route() {
 	local seen
 	bulk_world client
@@ -231,7 +230,7 @@ test_fastpath_larger_than_route() {
 	expect_no_invalid
 }
 
-# hops_left NAMESPACE N PORT: of all that is sent to that port there; 0: as many as usual
+# hops_left NAMESPACE N PORT: the TTL of all that is sent to that port there; 0: the usual one
 hops_left() {
 	in_namespace "$1" nft -f - <<-RULES
 	table inet hops
@@ -246,8 +245,8 @@ hops_left() {
 	RULES
 }
 
-# Errors that a packet's life has ended, about those to an IPv4 address and port, and of IPv6 to the
-# port: exceeded PROTOCOL-NUMBER ADDRESS PORT
+# exceeded PROTOCOL-NUMBER ADDRESS PORT: a filter for "time exceeded" errors about packets to an
+# IPv4 address and port, and for IPv6 to the port
 exceeded() {
 	# shellcheck disable=SC2046
 	printf '(icmp[0] = 11 and icmp[17] = %d and icmp[24:4] = 0x%02x%02x%02x%02x and icmp[30:2] = %d)' \
@@ -255,7 +254,7 @@ exceeded() {
 	printf ' or (ip6[6] = 58 and ip6[40] = 3 and ip6[54] = %d and ip6[90:2] = %d)' "$1" "$3"
 }
 
-# expect_exceeded NAME HOST4 HOST6 TO4 TO6: what capture NAME has seen
+# expect_exceeded NAME HOST4 HOST6 TO4 TO6: what capture NAME must have seen
 expect_exceeded() {
 	local seen
 	seen=$(capture_stop "$1")
@@ -264,8 +263,8 @@ expect_exceeded() {
 }
 
 # limit 120 s
-# a packet whose life ends here is answered by the IP stack, in the host's words, whatever conntrack
-# knows; one with a hop to go arrives [E4][T18]
+# the IP stack answers a packet whose TTL expires here, from the host's address, whatever conntrack
+# knows; one with a hop left arrives [E4][T18]
 test_fastpath_last_hop() {
 	guarded_world
 	errors_unlimited host
@@ -303,8 +302,8 @@ servers_end() {
 
 expect_says_refused() { expect_contains "$(say "$1")" refused; }
 
-# a port that is closed in the midst of a UDP flow says so to anyone who asks, by mapping, past the
-# IP stack, and out, through it [E1][E2]
+# a port that is closed during a UDP flow is reported to the sender: mapped past the IP stack, and
+# out through it [E1][E2]
 test_fastpath_error_from_end() {
 	guarded_world
 	errors_unlimited web server
@@ -318,7 +317,7 @@ test_fastpath_error_from_end() {
 	expect_no_invalid
 }
 
-# administratively_prohibits NAMESPACE PORT: answers what comes there with an ICMP error
+# administratively_prohibits NAMESPACE PORT: answers packets to that port with an ICMP error
 administratively_prohibits() {
 	in_namespace "$1" nft -f - <<-RULES
 	table inet prohibits {
@@ -330,8 +329,9 @@ administratively_prohibits() {
 	RULES
 }
 
-# an error about a TCP connection that conntrack has forgotten finds its way, quoted in the words of
-# who gets it: from the container past the IP stack, to it where the firewall lets it through [E1][E2]
+# an error about a TCP connection that conntrack has forgotten is delivered, and quotes the
+# receiver's own packet: from the container past the IP stack, to it where the firewall accepts it
+# [E1][E2]
 test_fastpath_error_forgotten() {
 	local seen
 	guarded_world

@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 # shellcheck shell=bash disable=SC2154
 #
-# test_floods.sh - what a flood, or a crowd, does to others.
+# test_floods.sh - how a flood, or very many connections, affect others.
 
 # shellcheck source=tests/net/floods.sh
 . "$project/tests/net/floods.sh"
 
 # limit 180 s
-# [T32] idle connections outlive floods of SYNs and of datagrams, a client's and a container's
+# [T32] idle connections survive floods of SYNs and of datagrams, a client's and a container's
 test_flood_through_mapping() {
 	local protocol
 	flood_prepare
@@ -31,7 +31,7 @@ test_flood_through_mapping() {
 }
 
 # limit 120 s
-# [T32] a container's own flood, out to a server, does not stop another container
+# [T32] a container's flood out to a server does not stop another container
 test_flood_of_container() {
 	local pid veth
 	flood_prepare
@@ -55,7 +55,7 @@ test_flood_of_container() {
 }
 
 # limit 180 s
-# a full table refuses new connections and counts them; those it has live
+# a full table refuses new connections and counts them; those in it continue
 test_full_table() {
 	local number full
 	herds_prepare

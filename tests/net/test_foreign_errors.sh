@@ -8,15 +8,15 @@
 # shellcheck source=tests/net/frames.sh
 . "$project/tests/net/frames.sh"
 
-# too_big_send NAMESPACE INTERFACE NEXT-HOP-MAC MTU SENDER RECEIVER PORT PEER PEER-PORT: says that
-# the UDP packet from the receiver's port to the peer is too big
+# too_big_send NAMESPACE INTERFACE NEXT-HOP-MAC MTU SENDER RECEIVER PORT PEER PEER-PORT: reports
+# that the UDP packet from the receiver's port to the peer was too big
 too_big_send() {
 	local quoted
 	quoted=$(ipv4_hex "$6" "$8" 17 "$(udp_hex "$7" "$9" 77686f3f0a)")
 	frame_send "$1" "$2" "$3" "$(ipv4_hex "$5" "$6" 1 "$(too_big_hex "$4" "$quoted")")"
 }
 
-# What a namespace believes of the path to an address: path_mtu NAMESPACE ADDRESS
+# path_mtu NAMESPACE ADDRESS: the path MTU that the namespace has learned
 path_mtu() { ip -n "$1" -o route get "$2" | sed -n 's/.* mtu \([0-9]*\).*/\1/p'; }
 has_path_mtu() { [ "$(path_mtu "$1" "$2")" = "$3" ]; }
 
@@ -24,7 +24,8 @@ expect_path_mtu() {
 	wait_until 5 has_path_mtu "$@" || fail "$1: the path to $2 has an MTU of $3: $(path_mtu "$1" "$2")"
 }
 
-# A container `web` that `client` asks by UDP past the IP stack, and one that the firewall cuts off
+# A container `web` that `client` talks to by UDP past the IP stack, and one that the firewall
+# blocks
 victim_make() {
 	fast_lists
 	container_start web fast -p 8080:80/udp
@@ -42,7 +43,7 @@ victim_make() {
 	expect_skips_stack in_udp4
 }
 
-# The container itself may complain, and does so last: the client has got what was sent before.
+# The container's own error is accepted, and it comes last: all that was sent before has arrived.
 expect_only_own_error() {
 	too_big_send web eth0 "$1" 700 "$(address4 web)" "$client4" 5000 "$(address4 web)" 80
 	expect_path_mtu client "$host4" 700
@@ -56,18 +57,18 @@ foreign_error() {
 	capture_start foreign client eth0 "icmp[0:2] = 0x0304 and icmp[6:2] = 600"
 	too_big_send hostile eth0 "$gateway" 600 "$(address4 hostile)" "$client4" 5000 \
 		"$(address4 web)" 80
-	# As a router of the same network, which no endpoint is
+	# As from a router of the same network, which is not an endpoint
 	too_big_send hostile eth0 "$gateway" 600 10.88.0.250 "$client4" 5000 "$(address4 web)" 80
 	expect_only_own_error "$(mac_of cni0)"
 	expect_equal 2 "$(counted drop_foreign_error)" "errors about somebody else's flow"
 	expect_skips_stack in_udp4
 }
 
-# a container's ICMP error about another one's flow reaches nobody: the client gets none, its path
-# MTU stays
+# a container's ICMP error about another one's flow is dropped: it does not reach the client, whose
+# path MTU does not change
 test_foreign_errors_bridge() { foreign_error fast; }
 
-# nor does that of a container on a ptp link
+# so is that of a container on a ptp link
 test_foreign_errors_ptp() { foreign_error fast-ptp; }
 
 # a container's ICMP error about what another one sends does not reach that one

@@ -1,10 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 # shellcheck shell=bash disable=SC2154 # the world's names: world.sh
 #
-# test_foreign_nat.sh - host ports that somebody's iptables or nftables rules have already.
+# test_foreign_nat.sh - host ports for which there already are iptables or nftables rules.
 
-# A container whose port the reference portmap has mapped, by its rules alone.
-# served_by_portmap NAME -p ...
+# served_by_portmap NAME -p ...: a container whose port the reference portmap has mapped
 served_by_portmap() {
 	local name=$1
 	shift
@@ -12,7 +11,7 @@ served_by_portmap() {
 	container_start "$name" old "$@"
 }
 
-# What ADD says on stderr: said_by_add NAME LIST [-p ...]
+# said_by_add NAME LIST [-p ...]: what ADD prints on stderr
 said_by_add() {
 	local name=$1 list=$2
 	shift 2
@@ -23,8 +22,8 @@ said_by_add() {
 
 expect_silence() { expect_equal '' "$1" 'nothing should have been said'; }
 
-# ADD of a port that portmap has mapped for the container `old` warns, and takes it; with refuseForeign
-# it fails, and leaves what there was
+# ADD of a port that portmap has mapped for the container `old` warns and takes the port; with
+# refuseForeign it fails and changes nothing
 expect_old_found() {
 	local said state_before
 	said=$(said_by_add web bridge -p 8080:80/tcp -p 8081:80/tcp)
@@ -66,7 +65,7 @@ test_foreign_nat_portmap_legacy() {
 	expect_old_found
 }
 
-# ADD where iptables and nftables have no rules, or none that is about the port, says nothing
+# ADD prints nothing if iptables and nftables have no rule about the port
 test_foreign_nat_silent() {
 	expect_silence "$(said_by_add first bridge -p 8080:80/tcp -p 8080:80/udp)"
 	container_remove first bridge
@@ -111,8 +110,8 @@ test_foreign_nat_silent() {
 	expect_silence "$(said_by_add second bridge -p 8080:80/tcp)"
 }
 
-# expect_found TEXT RULE...: of NAT rules before routing, in a table of the family $family, ADD of
-# port 8080 says TEXT
+# expect_found TEXT RULE...: ADD of port 8080 prints TEXT if these are NAT rules before routing, in
+# a table of the family $family
 expect_found() {
 	local expected=$1 family=${family:-ip} rule
 	shift
@@ -139,7 +138,7 @@ expect_found() {
 }
 
 # limit 120 s
-# rules of nftables are found in whatever form they have the port: alone, in a range, in a set, in a
+# nftables rules are found whatever form they have the port in: alone, in a range, in a set, in a
 # map, at an address of the host, behind jumps
 test_foreign_nat_nftables() {
 	local target='' said
@@ -209,7 +208,7 @@ test_foreign_nat_engines() {
 	expect_equal 3 "$(grep -c . <<<"$said")" "lines in: $said"
 }
 
-# a node port of kube-proxy, whose rule for the port jumps on to where packets are translated
+# a node port of kube-proxy, whose rule for the port jumps to the one that translates
 test_foreign_nat_node_port() {
 	local said
 	iptables-restore -w <<-'RULES'
@@ -238,7 +237,7 @@ test_foreign_nat_node_port() {
 	expect_equal 1 "$(grep -c . <<<"$said")" "lines in: $said"
 }
 
-# a mapping at one address of the host is not that of a rule for another one
+# a mapping at one address of the host does not conflict with a rule for another address
 test_foreign_nat_addresses() {
 	local said
 	iptables -t nat -A PREROUTING -d "$host4" -p tcp -m multiport --dports 80,8000:8100 -j DNAT \
@@ -248,7 +247,7 @@ test_foreign_nat_addresses() {
 	expect_contains "$said" 'host port 8080/tcp is mapped to 10.0.0.5:8080'
 }
 
-# a rule's comment comes to the terminal as printable text
+# a rule's comment is printed as printable text only
 test_foreign_nat_comment() {
 	local said
 	nft -f - <<-RULES

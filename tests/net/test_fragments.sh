@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 # shellcheck shell=bash disable=SC2154 # the world's names: world.sh
 #
-# test_fragments.sh - datagrams larger than the MTU, in order and not.
+# test_fragments.sh - datagrams larger than the MTU, with fragments in order and out of order.
 
 datagrams=$build/tests/datagrams
 large=65000
 
-# A container's address on an uplink: what must never be seen there.
+# watch_wire: looks for a container's address on an uplink, where none may ever be.
 leak='net 10.88.0.0/16 or net 10.89.0.0/16 or ip6 net fd00::/16'
 
 # echo_in NAMESPACE|host PORT [HOW...]
@@ -20,7 +20,7 @@ echo_in() {
 	fi
 }
 
-# expect_whole NAMESPACE|host ADDRESS PORT [OPTION...]: a large datagram comes back as it went
+# expect_whole NAMESPACE|host ADDRESS PORT [OPTION...]: a large datagram comes back intact.
 expect_whole() {
 	local who=$1 address=$2 port=$3 answer
 	shift 3
@@ -30,7 +30,7 @@ expect_whole() {
 		fail "$who sends $large bytes to $(endpoint "$address" "$port") $*: ${answer##*$'\n'}"
 }
 
-# Options for one who sends fragments by hand: by_hand ORDER NAMESPACE INTERFACE-OF-THE-NEXT-HOP
+# by_hand ORDER NAMESPACE INTERFACE-OF-THE-NEXT-HOP: the options for a tool that fragments by itself
 by_hand() { echo "--order $1 --interface eth0 --destination-mac $(mac_of "$2")"; }
 
 # in_every_order NAMESPACE ADDRESS PORT NEXT-HOP
@@ -43,8 +43,8 @@ in_every_order() {
 	done
 }
 
-# Both directions through a mapping and through masquerade, where the one who answers does it
-# in order on port 9000 (80 in the container), backwards on 9001 (81).
+# Both directions, mapped and masqueraded. The server answers in order on port 9000 (80 in the
+# container), in reverse order on 9001 (81).
 fragments_everywhere() {
 	local list=$1 gateway port
 	container_add one "$list" -p 8080:80/udp -p 8081:81/udp
@@ -72,15 +72,15 @@ fragments_everywhere() {
 
 # also with fastPath off, always
 # limit 90 s
-# 64 kB of UDP in both directions, mapped and masqueraded, IPv4 and IPv6, in order and backwards,
-# without conntrack's defragmentation [T17]
+# 64 kB of UDP in both directions, mapped and masqueraded, IPv4 and IPv6, in order and in reverse
+# order, without conntrack's defragmentation [T17]
 test_fragments_bare() {
 	fragments_everywhere bridge
 }
 
 # also with fastPath off
 # limit 90 s
-# the same where conntrack puts datagrams together and the stack cuts them anew [T17][T28]
+# the same where conntrack reassembles datagrams and the stack fragments them again [T17][T28]
 test_fragments_conntrack() {
 	firewall_strict
 	fragments_everywhere bridge
@@ -95,7 +95,7 @@ test_fragments_bridge_netfilter() {
 }
 
 # limit 90 s
-# the same behind a ptp container [T17]
+# the same for a ptp container [T17]
 test_fragments_ptp() {
 	fragments_everywhere ptp
 }
@@ -134,7 +134,7 @@ test_fragments_ping_conntrack() {
 	pings_larger_than_the_mtu
 }
 
-# an error about a masqueraded ping in fragments finds the container [T17][E1]
+# an error about a fragmented masqueraded ping reaches the container [T17][E1]
 test_fragments_error() {
 	container_add one bridge
 	in_namespace server sysctl -qw net.ipv4.ip_forward=1 net.ipv6.conf.all.forwarding=1
@@ -149,8 +149,8 @@ test_fragments_error() {
 	expect_contains "$seen" "$server6 > $(address6 one): ICMP6, destination unreachable"
 }
 
-# neighbours_in_fragments [COMMAND...]: the commands once they know each other's MAC, which a
-# firewall on the bridge would not let them ask for
+# neighbours_in_fragments [COMMAND...]: runs the command once they know each other's MAC, which a
+# firewall on the bridge would not let them resolve
 neighbours_in_fragments() {
 	local address port
 	container_add one bridge -p 8080:80/udp -p 8081:81/udp
@@ -170,13 +170,13 @@ neighbours_in_fragments() {
 }
 
 # limit 90 s
-# neighbours on one bridge, and the container itself, by the host's address [T17]
+# containers on one bridge, and the container itself, through the host's address [T17]
 test_fragments_neighbours() {
 	neighbours_in_fragments true
 }
 
 # limit 90 s
-# neighbours on one bridge with a strict firewall and bridge netfilter [T17][T28]
+# containers on one bridge with a strict firewall and bridge netfilter [T17][T28]
 test_fragments_neighbours_strict() {
 	bridge_netfilter 1
 	neighbours_in_fragments firewall_strict
@@ -200,7 +200,7 @@ test_fragments_host() {
 	done
 }
 
-# who reaches the container's own address gets large answers from there [i09][T17]
+# a client of the container's own address receives large answers from that address [i09][T17]
 test_fragments_direct() {
 	container_add one bridge
 	echo_in one 80
@@ -211,8 +211,8 @@ test_fragments_direct() {
 	expect_whole client "$(address6 one)" 80 --count 3 --source-port 80
 }
 
-# thousands of fragments without a first one, overlapping ones: datagrams in order go on meanwhile,
-# those out of order a few seconds later; the host's own always [T17][i08]
+# thousands of fragments without a first one, and overlapping ones: datagrams in order still pass,
+# those out of order some seconds later; the host's own always [T17][i08]
 test_fragments_flood() {
 	container_add one bridge -p 8080:80/udp
 	echo_in one 80
@@ -240,13 +240,14 @@ test_fragments_flood() {
 # shellcheck source=tests/net/frames.sh
 . "$project/tests/net/frames.sh"
 
-# piece_send NAMESPACE NEXT-HOP FRAGMENT BYTES: of a datagram from the client to port 8080
+# piece_send NAMESPACE NEXT-HOP FRAGMENT BYTES: a fragment of a datagram from the client to port
+# 8080
 piece_send() {
 	frame_send "$1" eth0 "$(mac_of "$2")" "$(ipv4_hex "$client4" "$host4" 17 "$4" 0x77 "$3")"
 }
 
-# a later fragment belongs to the interface that it came by: a container's own, in the client's name,
-# does not become a part of the client's datagram
+# a later fragment belongs to the interface on which it arrived: one that a container sends with the
+# client's address does not become part of the client's datagram
 test_fragments_of_another_interface() {
 	local good=474f4f44474f4f44 evil=4556494c4556494c
 	[ ! -e /proc/sys/net/bridge/bridge-nf-call-iptables ] || bridge_netfilter 0

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 # shellcheck shell=bash disable=SC2154 # the world's names: world.sh
 #
-# test_gone.sh - containers that go without DEL: their ports are free from then on.
+# test_gone.sh - containers that disappear without DEL: their ports are free from then on.
 
-# Their conflist is portmap's now; ours has the port from before. route_localnet and OUTPUT are what
-# portmap needs for programs of the host.
+# Their conflist has portmap now; ours has the port from before. portmap needs route_localnet and
+# OUTPUT for processes of the host.
 by_reference() {
 	conflist old bridge '.name = "old" | .plugins[0].bridge = "cni1" |
 		.plugins[0].ipam.ranges = [[{"subnet":"10.87.0.0/16"}],[{"subnet":"fd00:87::/64"}]] |
@@ -13,8 +13,8 @@ by_reference() {
 	container_start "$1" old -p 8080:80/tcp -p 8080:80/udp
 }
 
-# a container's veth is gone and nobody called DEL: portmap serves the same port for the next one,
-# to clients, to other containers and to programs of the host
+# a container's veth is gone without DEL: portmap serves the same port for the next container, to
+# clients, to other containers and to processes of the host
 test_gone_port_is_portmaps() {
 	[ "$plugin" = bpf-portmap ] || skip "about going back to portmap"
 	container_start stays bridge -p 9090:80/tcp
@@ -36,8 +36,8 @@ test_gone_port_is_portmaps() {
 	expect_answer client tcp "$host4" 9090 stays
 }
 
-# what a container that went without DEL has left behind is removed by attach, and by the next ADD or
-# CHECK after a client has asked for its port
+# attach removes what a container left behind that disappeared without DEL; so does the next ADD or
+# CHECK after a client has connected to its port
 test_gone_is_cleared_away() {
 	[ "$plugin" = bpf-portmap ] || skip "about our own maps"
 	container_start stays bridge -p 9090:80/tcp

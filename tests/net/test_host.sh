@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 # shellcheck shell=bash disable=SC2154 # the world's names: world.sh
 #
-# test_host.sh - the host's own traffic, its settings, and what others made there, stay as they
-# are.
+# test_host.sh - the host's own traffic, its settings, and what others have set up there, stay as
+# they are.
 
 # also with fastPath off, always
-# the host's own socket whose source port is published gets its replies [i08][i02]
+# the host's own socket whose source port is published receives its replies [i08][i02]
 test_host_socket_on_published_port() {
 	container_start web bridge -p 8080:80/tcp -p 8080:80/udp
 	serve_in client 9000
@@ -20,8 +20,8 @@ test_host_socket_on_published_port() {
 	expect_answers client "$host4" 8080 web "$client4"
 }
 
-# the host's own long conversation from a published port goes on, before and after the port was
-# published [i08]
+# a long conversation of the host from a port that is published meanwhile continues, before and
+# after that [i08]
 test_host_conversation_on_published_port() {
 	serve_in client 9000
 	container_add first bridge
@@ -43,7 +43,7 @@ test_host_conversation_on_published_port() {
 	expect_answers server "$host4_second" 8080 web "$server4"
 }
 
-# the host's own socket on a published port gets its replies from a container too [i08]
+# the host's own socket on a published port receives replies from a container too [i08]
 test_host_socket_to_container() {
 	container_start web bridge -p 8080:80/tcp -p 8080:80/udp
 	container_start routed ptp -p 8081:80/tcp
@@ -54,7 +54,7 @@ test_host_socket_to_container() {
 
 # also with fastPath off
 # a socket of the host that begins later, with the source port of a container's flow to the same
-# server, gets its replies; the flow goes on with another port [i08][i03]
+# server, receives its replies; the flow continues with another port [i08][i03]
 test_host_socket_after_masquerade() {
 	serve_in server 9000
 	container_add one bridge
@@ -70,7 +70,7 @@ test_host_socket_after_masquerade() {
 }
 
 # a client that uses a port again, after a socket of the host on a published port has talked to it
-# and gone, reaches the container
+# and was closed, reaches the container
 test_host_socket_on_published_port_gone() {
 	container_start web bridge -p 8080:80/tcp -p 8080:80/udp
 	serve_in client 9000
@@ -82,7 +82,7 @@ test_host_socket_on_published_port_gone() {
 
 no_server_in() { [ -z "$(ip netns pids "$1")" ]; }
 
-# the host's other services and pings go on as before [i08][i13]
+# the host's other services and pings work as before [i08][i13]
 test_host_services() {
 	serve_on_host 9999
 	container_start web bridge -p 8080:80/tcp -p 8080:80/udp
@@ -97,8 +97,8 @@ test_host_services() {
 	busybox ping -c 1 -W 1 "$(address4 web)" >/dev/null
 }
 
-# a connection to a listener of the host that was there first survives the ADD that publishes
-# its port [i08]
+# a connection to a listener of the host that was there first survives the ADD that publishes its
+# port [i08]
 test_host_listener_connection_survives() {
 	serve_on_host 8080
 	container_add first bridge
@@ -143,7 +143,8 @@ test_host_no_mark() {
 	# (The kernel's own IGMP and MLD reports do, now and then, with or without us.)
 	container_start web bridge -p 8080:80/tcp -p 8080:80/udp
 	serve_in server 9000
-	# TCP and UDP only: the kernel's multicast listener reports keep something else in that field.
+	# TCP and UDP only: the kernel's multicast listener reports keep something else in that
+	# field.
 	nft -f - <<-'RULES'
 	table inet watch {
 		counter marked {}
@@ -203,7 +204,7 @@ test_host_firewall_obeyed() {
 }
 
 # also with fastPath off
-# unrelated UDP flows keep their way and their ports through ADD and DEL of other containers
+# unrelated UDP flows keep their path and their ports through ADD and DEL of other containers
 # [T12][i05]
 test_host_unrelated_flows_survive() {
 	container_start web bridge -p 8080:80/udp

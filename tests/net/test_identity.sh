@@ -1,21 +1,21 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 # shellcheck shell=bash disable=SC2154 # the world's names: world.sh
 #
-# test_identity.sh - containers that send with addresses which are not theirs.
+# test_identity.sh - containers that send packets with source addresses which are not their own.
 
 # shellcheck source=tests/net/frames.sh
 . "$project/tests/net/frames.sh"
 
 needs_ours() { [ "$plugin" = bpf-portmap ] || skip "about what only we drop"; }
 
-# forge_from CONTAINER SOURCE PORT DESTINATION PORT [MAC]: a datagram, to the gateway unless told
+# forge_from CONTAINER SOURCE PORT DESTINATION PORT [MAC]: a datagram, by default to the gateway
 forge_from() {
 	in_namespace "$1" "$peer" forge udp "$2" "$3" "$4" "$5" --interface eth0 \
 		--destination-mac "${6:-$(mac_of cni0)}"
 }
 
-# a container's TCP that the kernel is to segment, and whose IP header has no total length: the stack
-# takes it for BIG TCP, however short it is; no address gets out by it
+# a container's TCP packet that the kernel is to segment, with no total length in its IP header: the
+# stack takes it for BIG TCP, however short it is; no container address leaves the host by it
 test_identity_segmented() {
 	needs_ours
 	local segment packet source
@@ -28,15 +28,15 @@ test_identity_segmented() {
 		in_namespace evil "$build/tests/frame" eth0 \
 			"$(mac_of cni0 | tr -d :)$(mac_in evil eth0 | tr -d :)0800$packet" 100
 	done
-	# the client refuses what it gets
+	# the client refuses what it receives
 	wait_until 5 grep -q "IP $client4.5001 > $host4.5000" /run/out.capture ||
 		fail "captured: $(capture_stop out)"
 	expect_equal 2 "$(capture_stop out | grep -c " IP ")" "one packet and what the client says to it"
 	expect_equal 1 "$(counted drop_forged_source)" drop_forged_source
 }
 
-# a container's packets with another container's address go nowhere: not out, not to others on the
-# bridge, though no reverse path filter asks
+# a container's packets with another container's address are dropped: they do not leave the host nor
+# reach others on the bridge, though there is no reverse path filter
 test_identity_of_container() {
 	needs_ours
 	sysctl -qw net.ipv4.conf.all.rp_filter=0 net.ipv4.conf.default.rp_filter=0
@@ -60,7 +60,8 @@ test_identity_of_container() {
 	expect_contains "$(capture_stop out)" "$client4.5001"
 }
 
-# nor can it take a client's way to a mapped port away by the host's own address, of either family
+# nor can it take over a client's flow to a mapped port with the host's own address, of either
+# family
 test_identity_of_host() {
 	needs_ours
 	container_start web bridge -p 8080:80/tcp -p 8080:80/udp
@@ -78,8 +79,8 @@ test_identity_of_host() {
 	expect_answers client "$host4" 8080 web - --source-port 4000
 }
 
-# a container that is a router for networks of its own goes on being one, and so does one with
-# an address that was given to it later
+# a container that is a router for networks of its own still works, and so does one that was given a
+# further address later
 test_identity_router() {
 	container_add router bridge
 	container_start web bridge -p 8080:80/tcp -p 8080:80/udp
@@ -97,7 +98,7 @@ test_identity_router() {
 	expect_answer web tcp "$client4" 7000 outside 10.88.77.7 --from 10.88.77.7
 }
 
-# a container on two networks answers with one's address by the other's veth
+# a container on two networks answers with the address of one through the veth of the other
 test_identity_two_networks() {
 	conflist other bridge "$other_network"
 	container_add both bridge -p 8080:80/tcp -p 8080:80/udp
@@ -116,7 +117,7 @@ test_identity_two_networks() {
 	expect_answers client "$(address4 both)" 80 both
 }
 
-# two containers with the same address, on different networks: the older one's packets pass, too
+# two containers with the same address, on different networks: the older one's packets pass too
 test_identity_same_address() {
 	needs_ours
 	conflist isolated bridge "$other_network"' | .name = "isolated" | .plugins[0].bridge = "cni2" |
@@ -131,8 +132,8 @@ test_identity_same_address() {
 	expect_contains "$(capture_stop across)" "10.88.9.9.5001"
 }
 
-# strict: a container is reached by its mapped ports alone, but for the host and other containers;
-# what it begins itself without masquerade is answered
+# strict: only the mapped ports of a container are reachable, except for the host and other
+# containers; flows that it begins without masquerade are answered
 test_identity_strict() {
 	needs_ours
 	conflist strict bridge "$(with_ours '{"strict": true, "ipMasq": false}')"
@@ -150,7 +151,7 @@ test_identity_strict() {
 	serve_in client 7000 outside
 	expect_answers web "$client4" 7000 outside "$(address4 web)"
 	expect_answers web "$client6" 7000 outside "$(address6 web)"
-	# an error about what it has sent: nobody listens there
+	# an error about what it has sent: no process listens there
 	expect_contains "$(ask web udp "$client4" 7001 --connected || true)" refused
 	container_check web strict
 	expect_failure container_check web bridge

@@ -2,9 +2,9 @@
 # shellcheck shell=bash disable=SC2154 # the world's names: world.sh
 #
 # test_interleave.sh - one command runs while another one is stopped half-way: neither of them fails
-# of it, nor what is asked afterwards. At some of the places where it matters; STEP=1: at all.
+# for that reason, nor does a later command. At some of the places where it matters; STEP=1: at all.
 
-# meanwhile COMMAND NAME: what runs while another command is stopped
+# meanwhile COMMAND NAME: writes the script that runs while another command is stopped
 meanwhile() {
 	cat >/run/meanwhile <<-SCRIPT
 		#!/bin/sh
@@ -21,7 +21,7 @@ attach_stopped_at() {
 	"$build/tests/interleave" "$1" /run/meanwhile "$build/bpf-portmap" attach
 }
 
-# `late` is a container whose veth has an address on the host, and whose ADD has not come yet.
+# `late` is a container whose veth has an address on the host, and whose ADD comes later.
 two_containers() {
 	conflist plain_ptp ptp "$only_main"
 	container_add_plain one
@@ -35,7 +35,7 @@ two_containers() {
 	in_order at first
 }
 
-# As if its main plugin had just made it.
+# The state right after its main plugin has made it.
 late_again() {
 	plugin_run DEL late </run/config.late || fail "DEL of late"
 	strip "$late_veth"
@@ -53,9 +53,9 @@ in_order() {
 	expect_plugin STATUS one "$@"
 }
 
-# each_step STRIDE COMMAND...: with the number of the call to stop at, every so many, until there is
-# no such call. `before` makes the state for each, `afterwards` judges the exit code and what is
-# left.
+# each_step STRIDE COMMAND...: runs the command with the number of the call to stop at, in steps of
+# STRIDE, until there is no such call. `before` sets the state up for each, `afterwards` checks the
+# exit code and the state.
 each_step() {
 	local step code steps=0 stride=${STEP:-$1}
 	shift
@@ -92,15 +92,15 @@ one_is_in_order() { in_order "$2"; }
 
 late_add() { plugin_run ADD late </run/config.late >/run/out || fail "$(cat /run/out)"; }
 
-# attach took it for an uplink, and somebody has removed what that attached.
+# attach has taken it for an uplink, and what it has attached was removed.
 late_lost_uplink() {
 	"$build/bpf-portmap" attach >/run/out || fail "$(cat /run/out)"
 	strip "$late_veth"
 }
 
 # limit 120 s
-# attach, ADD, CHECK and STATUS are stopped at any place for a container's ADD: none of them fails,
-# nor CHECK of any container afterwards
+# attach, ADD, CHECK and STATUS are stopped at every place for a container's ADD: none of them
+# fails, nor does CHECK of any container afterwards
 test_interleave_add() {
 	local before=true afterwards late_veth late_index
 	two_containers
@@ -118,7 +118,7 @@ test_interleave_add() {
 }
 
 # limit 120 s
-# a container's ADD is stopped at any place for attach, and for CHECK and ADD of another one
+# a container's ADD is stopped at every place for attach, and for CHECK and ADD of another one
 test_interleave_stopped_add() {
 	local before=true afterwards=late_is_in_order late_veth late_index command
 	two_containers
@@ -130,7 +130,7 @@ test_interleave_stopped_add() {
 }
 
 # limit 120 s
-# a container's ADD that is refused, stopped for attach or in the midst of it, harms no other one
+# a container's ADD that is refused, stopped for attach or during it, harms no other one
 test_interleave_refused_add() {
 	local before=true afterwards=one_is_in_order late_veth late_index
 	two_containers 8080
@@ -144,7 +144,7 @@ test_interleave_refused_add() {
 }
 
 # limit 120 s
-# attach and CHECK are stopped at any place for a container's DEL, and that for them
+# attach and CHECK are stopped at every place for a container's DEL, and DEL for them
 test_interleave_del() {
 	local before=late_add afterwards=both_succeeded late_veth late_index command
 	two_containers
@@ -159,8 +159,8 @@ test_interleave_del() {
 	done
 }
 
-# what attach puts on a veth before its container's ADD comes is not in the way of the bandwidth
-# plugin, which comes after that and wants its own qdisc there
+# what attach puts on a veth before its container's ADD does not get in the way of the bandwidth
+# plugin, which comes later and needs its own qdisc there
 test_interleave_bandwidth() {
 	local before=true late_veth late_index
 	two_containers
@@ -186,8 +186,8 @@ ports_know_their_bridge() {
 }
 
 # limit 120 s
-# a bridge's MAC changes, and CHECK sees that, while a container's ADD is stopped that has read the
-# one before: it is the new one that all ports go by
+# a bridge's MAC changes, and CHECK notices it, while a container's ADD is stopped that has read the
+# old MAC: all ports use the new one
 test_interleave_bridge_mac() {
 	local before=true afterwards=ports_know_their_bridge late_veth late_index
 	two_containers

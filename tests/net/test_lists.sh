@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 # shellcheck shell=bash disable=SC2154 # the world's names: world.sh
 #
-# test_lists.sh - the other plugins of a list, and the results they leave us.
+# test_lists.sh - the other plugins of a list, and the results that they pass to us.
 
-# bridge with hairpinMode works like bridge without, for neighbours and for the container itself
-# [s102]
+# bridge with hairpinMode works like bridge without it, for other containers on the bridge and for
+# the container itself [s102]
 test_lists_bridge_hairpin_mode() {
 	conflist hairpin bridge '.plugins[0].hairpinMode = true'
 	container_start web hairpin -p 8080:80/tcp -p 8080:80/udp
@@ -30,7 +30,7 @@ test_lists_bridge_without_ipam() {
 	return 0
 }
 
-# a container with IPv6 alone: its ports are those of the host's IPv6 addresses, 0.0.0.0 is skipped
+# a container with IPv6 only: its ports are those of the host's IPv6 addresses, 0.0.0.0 is skipped
 # with a warning, an IPv4 address of the host is refused [s41][s77]
 test_lists_only_ipv6() {
 	conflist six bridge "$only_ipv6"
@@ -45,7 +45,7 @@ test_lists_only_ipv6() {
 	expect_contains "$output" "$host4"
 }
 
-# a container with IPv4 alone: its ports are those of the host's IPv4 addresses [s41]
+# a container with IPv4 only: its ports are those of the host's IPv4 addresses [s41]
 test_lists_only_ipv4() {
 	conflist four bridge "$only_ipv4"
 	container_start web four -p 8080:80/tcp -p 8080:80/udp
@@ -54,7 +54,7 @@ test_lists_only_ipv4() {
 	container_check web four
 }
 
-# without the capability in the list no port is mapped, though the caller asks for one [s35]
+# without the capability in the list no port is mapped, even if the caller passes one [s35]
 test_lists_without_capability() {
 	conflist silent bridge "$(with_ours '{"capabilities": {}}')"
 	namespace_add web
@@ -91,8 +91,8 @@ test_lists_names_are_hints() {
 	done
 }
 
-# of several addresses of a family the first gets the ports, all of them are masqueraded, each but
-# within its own subnet [s40][s99]
+# of several addresses of a family the first one gets the ports, and all of them are masqueraded,
+# except within their own subnets [s40][s99]
 test_lists_several_addresses() {
 	container_add_plain web
 	serve_in web 80
@@ -123,14 +123,14 @@ test_lists_several_addresses() {
 test_lists_two_interfaces() {
 	conflist bare-routes bridge '.plugins[0].ipam.routes = []'
 	container_start web bridge -p 8080:80/tcp
-	# host-local gives one container ID one address of a network, the ID differs so
+	# host-local gives one container ID one address of a network, so the ID differs
 	runtime add bare-routes web --id web-b --ifname eth1 -p 9090:80/tcp >/run/out 2>&1 ||
 		fail "$(cat /run/out)"
 	in_namespace web sysctl -qw net.ipv4.conf.all.rp_filter=0 net.ipv4.conf.eth1.rp_filter=0
 	expect_equal 2 "$(map_count attachments)" attachments
 	expect_answer client tcp "$host4" 8080 web "$client4"
 	runtime del bare-routes web --id web-b --ifname eth1 || fail "DEL of eth1"
-	# eth1 has answered ARP for eth0's address too
+	# eth1 has also answered ARP for eth0's address
 	ip neighbour flush dev cni0
 	expect_equal 1 "$(map_count attachments)" attachments
 	expect_answer client tcp "$host4" 8080 web "$client4"
@@ -157,8 +157,8 @@ test_lists_firewall() {
 	done
 }
 
-# the firewall plugin with FORWARD at drop: what the container begins passes, and its replies; new
-# connections inwards are the administrator's to accept, as with portmap [s107]
+# the firewall plugin with FORWARD at drop: flows that the container begins pass, and their replies;
+# new inbound connections are for the administrator to accept, as with portmap [s107]
 test_lists_firewall_drops() {
 	command -v iptables >/dev/null || skip "no iptables for the firewall plugin"
 	conflist wall bridge '.name = "wall" | .plugins += [{"type": "firewall"}]'
@@ -171,14 +171,15 @@ test_lists_firewall_drops() {
 	expect_answer client tcp "$host4" 8080 web "$client4"
 }
 
-# sbr after us moves the container's routes to a table of its own, and everything goes on [s108]
+# sbr after us moves the container's routes to a table of its own, and everything still works [s108]
 test_lists_sbr() {
 	conflist sourced bridge '.name = "sourced" | .plugins += [{"type": "sbr"}]'
 	serve_in server 9000
 	container_start web sourced -p 8080:80/tcp -p 8080:80/udp
 	expect_answers client "$host4" 8080 web "$client4"
 	expect_answers web "$server4" 9000 server "$host4_second" --from "$(address4 web)"
-	# bridge's own CHECK fails, as it looks for the route that sbr moved, so ours is asked alone
+	# bridge's own CHECK fails, because it looks for the route that sbr has moved, so only ours
+	# runs
 	jq -c '.prevResult = input | .cniVersion = "1.0.0" | .name = "sourced"' \
 		<(jq '.plugins[1]' /run/conf/sourced.conflist) /run/results/web >/run/config
 	plugin_run CHECK web </run/config || fail CHECK
@@ -186,7 +187,7 @@ test_lists_sbr() {
 	expect_equal 0 "$(map_count attachments)" attachments
 }
 
-# loopback before us passes the result through, and we find the same container [s109]
+# loopback before us passes the result on, and we find the same container [s109]
 test_lists_loopback() {
 	conflist looped bridge '.plugins |= [.[0], {"type": "loopback"}, .[1]]'
 	container_start web looped -p 8080:80/tcp -p 8080:80/udp
@@ -195,7 +196,7 @@ test_lists_loopback() {
 	container_remove web looped
 }
 
-# a chained plugin calls no IPAM plugin, though its configuration has an ipam section [s141]
+# a chained plugin calls no IPAM plugin, even if its configuration has an ipam section [s141]
 test_lists_no_ipam_called() {
 	container_add_plain web
 	mkdir /run/trap
@@ -211,7 +212,7 @@ test_lists_no_ipam_called() {
 	[ ! -e /run/called ] || fail "the IPAM plugin was called"
 }
 
-# after DEL host-local has the address again, after a refused ADD too, and gives it to another
+# after DEL, and after a refused ADD, host-local has the address back, and gives it to another
 # container in the end [s142]
 test_lists_host_local_gets_address_back() {
 	conflist narrow bridge '.name = "narrow" | .plugins[0].ipam.ranges =
@@ -237,7 +238,7 @@ test_lists_host_local_gets_address_back() {
 	[ -e /run/again ] || fail "no address was given twice: nothing was tested"
 }
 
-# static gives the addresses that the configuration says, and the ports lead to them [s142]
+# static gives the configured addresses, and the ports lead to them [s142]
 test_lists_static_addresses() {
 	conflist fixed bridge '.name = "fixed" | .plugins[0].ipam = {"type": "static", "addresses":
 		[{"address": "10.84.0.7/24", "gateway": "10.84.0.1"}], "routes": [{"dst": "0.0.0.0/0"}]}'
@@ -248,8 +249,8 @@ test_lists_static_addresses() {
 	expect_answers web "$server4" 9000 server "$host4_second"
 }
 
-# a configuration written for portmap works with the type changed and nothing else: its options are
-# accepted, and those that mean nothing here are said on stderr [s86][s87][s88][s89][s91]
+# a configuration for portmap works with only its type changed: its options are accepted, and those
+# that mean nothing here are reported on stderr [s86][s87][s88][s89][s91]
 test_lists_portmap_options() {
 	local old='{"type": "portmap", "capabilities": {"portMappings": true}, "snat": true,
 		"masqAll": false, "markMasqBit": 12, "externalSetMarkChain": "KUBE-MARK-MASQ",

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 # shellcheck shell=bash disable=SC2154 # the world's names: world.sh
 #
-# test_localhost.sh - the host's own processes reach mapped ports, without route_localnet. What
-# becomes of the hooks that do it: test_sockethooks.sh.
+# test_localhost.sh - the host's own processes reach mapped ports, without route_localnet. The
+# socket hooks that do this are tested in test_sockethooks.sh.
 
 socket_tool=$build/tests/local
 both='-p 8080:80/tcp -p 8080:80/udp'
@@ -16,10 +16,10 @@ web_start() {
 	container_start web "$list" ${@:-$both}
 }
 
-# on_host SOCKET STEP...: what a program of the host is told
+# on_host SOCKET STEP...: what the socket calls of a process of the host return
 on_host() { "$socket_tool" "$@" 2>&1 || true; }
 
-# An address as a socket of that kind shows it: shown SOCKET ADDRESS PORT
+# shown SOCKET ADDRESS PORT: an address as a socket of that kind shows it
 shown() {
 	case $1:$2 in
 	???6:*:*) echo "[$2]:$3" ;;
@@ -28,15 +28,15 @@ shown() {
 	esac
 }
 
-# The address that the host has towards a container: what the container sees.
+# host_towards ADDRESS: the host's address towards a container, which the container sees
 host_towards() { ip -o route get "$1" | sed 's/.* src \([^ ]*\).*/\1/'; }
 
-# Which kinds of sockets can ask an address: sockets_for tcp|udp ADDRESS
+# sockets_for tcp|udp ADDRESS: the kinds of sockets that can use the address
 sockets_for() {
 	case $2 in *:*) echo "${1}6" ;; *) echo "${1}4 ${1}6" ;; esac
 }
 
-# expect_lines COMMAND-OUTPUT PATTERN...: line by line, each a glob
+# expect_lines COMMAND-OUTPUT PATTERN...: one glob pattern for each line
 expect_lines() {
 	local said=$1 line pattern
 	shift
@@ -51,8 +51,8 @@ $said"
 $said"
 }
 
-# expect_connected SOCKET ADDRESS PORT NAME [SEEN]: connects and asks; NAME has seen SEEN, and the
-# socket says that its peer is what was asked for.
+# expect_connected SOCKET ADDRESS PORT NAME [SEEN]: connects and sends a request. NAME has seen the
+# client address SEEN, and the socket shows the requested address as its peer.
 expect_connected() {
 	local socket=$1 address=$2 port=$3 name=$4 seen=${5:-*} asked from=none
 	asked=$(shown "$socket" "$address" "$port")
@@ -62,7 +62,8 @@ expect_connected() {
 		"name=$name client=${seen//[/\\[}:* local=* from=${from//[/\\[}"
 }
 
-# expect_datagrams SOCKET ADDRESS PORT NAME [SEEN]: the same unconnected, by every call there is
+# expect_datagrams SOCKET ADDRESS PORT NAME [SEEN]: the same unconnected, with every send and
+# receive call
 expect_datagrams() {
 	local socket=$1 address=$2 port=$3 name=$4 seen=${5:-*} from
 	from=$(shown "$socket" "$address" "$port")
@@ -72,7 +73,7 @@ expect_datagrams() {
 		"sendto ok" "$answer" "sendmsg ok" "$answer" "sendmmsg ok" "$answer" "peer=none own=*"
 }
 
-# expect_local ADDRESS PORT NAME [SEEN]: by every kind of socket there is
+# expect_local ADDRESS PORT NAME [SEEN]: with every kind of socket
 expect_local() {
 	local socket
 	for socket in $(sockets_for tcp "$1") $(sockets_for udp "$1"); do
@@ -81,7 +82,7 @@ expect_local() {
 	for socket in $(sockets_for udp "$1"); do expect_datagrams "$socket" "$@"; done
 }
 
-# expect_not_local ADDRESS PORT: refused by the host itself, whatever asks
+# expect_not_local ADDRESS PORT: the host itself refuses every kind of socket
 expect_not_local() {
 	local socket
 	for socket in $(sockets_for tcp "$1"); do
@@ -93,7 +94,7 @@ expect_not_local() {
 	done
 }
 
-# The same, but for a namespace's processes
+# The same for a namespace's processes
 expect_not_from() {
 	local who=$1
 	shift
@@ -107,7 +108,7 @@ local_counted() {
 }
 
 # a process of the host reaches a mapped port at 127.0.0.1, at any 127/8 address and at ::1; TCP,
-# UDP connected and not, IPv4 from sockets of IPv6; it is told what it asked for [T24][s73]
+# UDP connected and not, IPv4 from IPv6 sockets; its socket shows the requested address [T24][s73]
 test_localhost_loopback() {
 	web_start
 	local address
@@ -125,7 +126,7 @@ test_localhost_host_addresses() {
 	done
 }
 
-# the container sees the host's address towards it, with both families, on a bridge and routed
+# the container sees the host's address towards it, with both families, on a bridge and with ptp
 test_localhost_source() {
 	needs_cgroup
 	local name address4 address6
@@ -140,7 +141,7 @@ test_localhost_source() {
 	done
 }
 
-# 0.0.0.0 and :: mean the host itself to connect and sendto: mapped ports are reached there
+# connect and sendto to 0.0.0.0 or :: mean the host itself: mapped ports are reached there
 test_localhost_any_address() {
 	web_start
 	local socket
@@ -155,7 +156,7 @@ test_localhost_any_address() {
 	expect_contains "$(on_host udp6 sendto :: 8080 recvfrom)" name=web
 }
 
-# ports that are not mapped stay the host's own, also the container's own port number
+# ports that are not mapped stay the host's own, also if the container uses that number inside
 test_localhost_other_ports() {
 	web_start
 	serve_on_host 9999
@@ -170,7 +171,7 @@ test_localhost_other_ports() {
 	expect_answer host udp "$(address4 web)" 80 web
 }
 
-# a mapping of TCP leaves UDP alone, and the other way round
+# a mapping of TCP does not affect UDP, and vice versa
 test_localhost_protocols() {
 	web_start bridge -p 8080:80/tcp -p 8081:80/udp
 	serve_on_host 8081
@@ -181,8 +182,8 @@ test_localhost_protocols() {
 	expect_connected udp4 127.0.0.1 8081 web
 }
 
-# a container's own 127.0.0.1 and ::1 stay its own, whatever is mapped; a process in another
-# network namespace that shares the cgroup is unaffected [T24]
+# a container's own 127.0.0.1 and ::1 stay its own, whatever is mapped; a process in another network
+# namespace of the same cgroup is not affected [T24]
 test_localhost_other_namespaces() {
 	web_start
 	container_start near bridge
@@ -201,7 +202,8 @@ test_localhost_other_namespaces() {
 	expect_local 127.0.0.1 8080 web
 }
 
-# neighbours and clients from outside still reach the ports, and the host others' containers
+# other containers on the bridge and clients outside still reach the ports, and the host reaches
+# other servers
 test_localhost_others() {
 	web_start
 	container_start near bridge -p 8081:80/tcp -p 8081:80/udp
@@ -213,7 +215,7 @@ test_localhost_others() {
 	expect_local 127.0.0.1 8081 near
 }
 
-# processes in cgroups below count as well
+# processes in child cgroups are covered too
 test_localhost_sub_cgroup() {
 	web_start
 	mkdir -p "$cgroup/machine/service"
@@ -222,7 +224,7 @@ test_localhost_sub_cgroup() {
 	expect_contains "$answer" name=web
 }
 
-# hostIP 127.0.0.1 and ::1: reached from the host, and there alone
+# hostIP 127.0.0.1 and ::1: reachable from the host only
 test_localhost_only() {
 	web_start bridge -p 127.0.0.1:8080:80/tcp -p 127.0.0.1:8080:80/udp \
 		-p '[::1]:8080:80/tcp' -p '[::1]:8080:80/udp'
@@ -238,7 +240,7 @@ test_localhost_only() {
 	container_check web bridge
 }
 
-# hostIP 127.0.0.2 answers there only
+# hostIP 127.0.0.2 answers at that address only
 test_localhost_second_loopback() {
 	web_start bridge -p 127.0.0.2:8080:80/tcp -p 127.0.0.2:8080:80/udp
 	expect_local 127.0.0.2 8080 web
@@ -247,7 +249,7 @@ test_localhost_second_loopback() {
 	expect_not_local "$host4" 8080
 }
 
-# forge_loopback NAMESPACE HOST-INTERFACE OWN4 OWN6: with source port 7001, whatever may be tried
+# forge_loopback NAMESPACE HOST-INTERFACE OWN4 OWN6: with source port 7001, every combination
 forge_loopback() {
 	local port protocol pair mac
 	mac=$(mac_of "$2")
@@ -262,8 +264,9 @@ forge_loopback() {
 	done
 }
 
-# what comes from the wire, or from a neighbour, with a loopback address, as source or destination,
-# gets nothing, neither with hostIP 127.0.0.1 nor with any, whatever sysctl others have set [T24]
+# packets with a loopback source or destination from the wire, or from another container on the
+# bridge, reach no container, neither with hostIP 127.0.0.1 nor without, whatever sysctls are set
+# [T24]
 test_localhost_forged() {
 	web_start bridge -p 127.0.0.1:8080:80/tcp -p 127.0.0.1:8080:80/udp -p 8081:80/tcp \
 		-p 8081:80/udp -p '[::1]:8080:80/udp'
@@ -280,7 +283,8 @@ test_localhost_forged() {
 	case $seen in *7001*) fail "a loopback address was taken from the wire: $seen" ;; esac
 }
 
-# an exact address is preferred to any, loopback and other, IPv4 and IPv6
+# a mapping of one address takes precedence over one of any address, loopback and other, IPv4 and
+# IPv6
 test_localhost_specific() {
 	web_start
 	container_start two bridge -p 127.0.0.2:8080:80/tcp -p 127.0.0.2:8080:80/udp
@@ -321,7 +325,7 @@ test_localhost_single_stack() {
 	expect_not_local 127.0.0.1 8081
 }
 
-# "localhost": false, and the host's own processes find what the host itself has there; others
+# with "localhost": false the host's own processes reach what listens on the host itself; others
 # reach the port
 test_localhost_off() {
 	conflist off bridge "$(with_ours '{"localhost": false}')"
@@ -336,7 +340,7 @@ test_localhost_off() {
 	expect_local 127.0.0.1 8081 near
 }
 
-# ... for a mapping of one address, where another container has the others
+# ... for a mapping of one address, where another container has the other addresses
 test_localhost_off_for_one_address() {
 	conflist off bridge "$(with_ours '{"localhost": false}')"
 	web_start
@@ -348,7 +352,7 @@ test_localhost_off_for_one_address() {
 }
 
 # an address that the host gets later is reached after the next ADD, CHECK or attach; one that it
-# loses is somebody else's
+# loses is not the host's any more
 test_localhost_addresses_change() {
 	web_start
 	ip address add 203.0.113.5/32 dev eth1
@@ -362,7 +366,7 @@ test_localhost_addresses_change() {
 	expect_local 203.0.113.5 8080 server "$host4_second"
 }
 
-# sourceRanges are about who comes from elsewhere: the host itself reaches the port
+# sourceRanges apply to clients elsewhere: the host itself reaches the port
 test_localhost_source_ranges() {
 	conflist ranges bridge "$(with_ours '{"sourceRanges": ["203.0.113.0/24", "2001:db8:9::/64"]}')"
 	web_start ranges
@@ -372,7 +376,7 @@ test_localhost_source_ranges() {
 	expect_not_from client "$host4" 8080
 }
 
-# at excluded addresses the host's processes find what the host has there
+# at excluded addresses the host's processes reach what listens on the host itself
 test_localhost_excluded() {
 	conflist excluded bridge "$(with_ours "{\"excludeCIDRs\": [\"$host4_second/32\", \"127.9.0.0/16\"]}")"
 	ip link add kube-ipvs0 up type bridge
@@ -388,7 +392,7 @@ test_localhost_excluded() {
 	expect_local 127.0.0.1 8080 web
 }
 
-# what is not an address of the host is nobody's mapping: a server elsewhere with the same port
+# no mapping applies to an address that is not the host's: a server elsewhere with the same port
 test_localhost_foreign_addresses() {
 	web_start
 	serve_in server 8080
@@ -412,7 +416,7 @@ test_localhost_bound() {
 		"bind ok" "sendto ok" "name=web client=$bridge4:5005 * from=\\[::ffff:127.0.0.1]:8080"
 }
 
-# a socket that is bound to a loopback address cannot reach a container: it is left alone, and
+# a socket that is bound to a loopback address cannot reach a container: it is left alone and
 # counted
 test_localhost_bound_to_loopback() {
 	web_start
@@ -437,8 +441,8 @@ test_localhost_bound_to_loopback() {
 	expect_equal 8 "$(local_counted local_bound_to_loopback)" local_bound_to_loopback
 }
 
-# one unconnected socket talks to mapped ports of two containers, by several addresses, and to the
-# host's own, in turn
+# one unconnected socket alternates between mapped ports of two containers, at several addresses,
+# and the host's own
 test_localhost_one_socket_many_peers() {
 	web_start
 	container_start near bridge -p 8081:80/udp
@@ -454,8 +458,8 @@ test_localhost_one_socket_many_peers() {
 	expect_lines "$(on_host udp4 "${steps[@]}")" "${expected[@]}"
 }
 
-# one UDP socket is connected again and again, and to nobody (from 127.0.0.1, where it is by
-# then, no container can be reached)
+# one UDP socket is connected several times, and disconnected (it is bound to 127.0.0.1 by then,
+# from where it reaches no container)
 test_localhost_reconnected() {
 	web_start
 	container_start near bridge -p 8081:80/udp
@@ -469,7 +473,7 @@ test_localhost_reconnected() {
 		"connect ok" "peer=$host4:8081 *" "name=near * from=$host4:8081"
 }
 
-# a connected UDP socket that sends elsewhere in between
+# a connected UDP socket that sends to another address in between
 test_localhost_connected_sends_elsewhere() {
 	web_start
 	container_start near bridge -p 8081:80/udp
@@ -478,7 +482,7 @@ test_localhost_connected_sends_elsewhere() {
 		"sendto ok" "name=web * from=127.0.0.1:8080"
 }
 
-# a socket that has asked for a mapped port, and then for the container itself, is told of that
+# a socket that has used a mapped port, and then the container itself, sees the container's address
 test_localhost_then_direct() {
 	web_start
 	local address
@@ -494,7 +498,7 @@ test_localhost_then_direct() {
 		"sendto ok" "name=web * from=\\[::ffff:$address]:80"
 }
 
-# a datagram that is sent from a source of its own, by a control message
+# a datagram whose source address is set by a control message
 test_localhost_source_of_datagram() {
 	web_start
 	expect_lines "$(on_host udp4 sendmsg-from "$host4" 127.0.0.1 8080 recvmsg)" \
@@ -510,7 +514,7 @@ test_localhost_source_of_datagram() {
 		"sendmsg-from ok" "name=host client=\\[::1]:* from=\\[::1]:8080"
 }
 
-# TCP fast open, and a connect that does not wait
+# TCP fast open, and a non-blocking connect
 test_localhost_other_connects() {
 	web_start
 	sysctl -qw net.ipv4.tcp_fastopen=1
@@ -524,7 +528,7 @@ test_localhost_other_connects() {
 		"connect-nonblocking ok" "peer=\\[::ffff:127.0.0.1]:8080 *" "name=web *"
 }
 
-# a mapped port on which the container does not listen: refused, as by any host
+# a mapped port on which the container does not listen: refused, as by any other host
 test_localhost_nobody_listens() {
 	needs_cgroup
 	container_add web bridge -p 8080:80/tcp -p 8080:80/udp
@@ -533,7 +537,7 @@ test_localhost_nobody_listens() {
 	expect_not_local ::1 8080
 }
 
-# a server of the host answers a client of the host whose port happens to be a mapped one [i08]
+# a server of the host answers a client of the host whose port happens to be mapped [i08]
 test_localhost_client_with_mapped_port() {
 	web_start
 	serve_on_host 9999
@@ -553,8 +557,8 @@ test_localhost_client_with_mapped_port() {
 	expect_local 127.0.0.1 8080 web
 }
 
-# ... and whoever takes such a port for its own does not get what is meant for the container: a
-# conversation with that goes on
+# ... and a process that binds such a port does not receive what is meant for the container: a
+# conversation with the container continues
 test_localhost_conversation_not_taken_over() {
 	web_start
 	mkfifo /run/go
@@ -570,8 +574,8 @@ test_localhost_conversation_not_taken_over() {
 		"* from=127.0.0.1:8080" "sendto ok" "name=web * from=127.0.0.1:8080"
 }
 
-# what a connected socket asked for is forgotten when it is closed, so that those that live long
-# are not pushed out by many that come and go
+# the record of a connected socket is deleted when it is closed, so that many short-lived sockets do
+# not evict long-lived ones
 test_localhost_forgotten() {
 	web_start
 	conversation_open stays host udp 127.0.0.1 8080 --connected
@@ -587,7 +591,7 @@ test_localhost_forgotten() {
 	expect_contains "$(say stays)" "from=127.0.0.1:8080"
 }
 
-# many at a time: each process is told about its own peer
+# many at a time: each process sees its own peer
 test_localhost_side_by_side() {
 	web_start
 	container_start near bridge -p 8081:80/tcp -p 8081:80/udp
@@ -611,7 +615,7 @@ test_localhost_no_route_localnet() {
 	done
 }
 
-# a connection that lives when its container goes ends, and new ones are refused
+# an established connection ends when its container is removed, and new ones are refused
 test_localhost_container_gone() {
 	web_start
 	conversation_open old host tcp 127.0.0.1 8080

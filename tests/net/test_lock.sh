@@ -1,21 +1,21 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 # shellcheck shell=bash disable=SC2154 # the world's names: world.sh
 #
-# test_lock.sh - the lock of ADD and DEL: who can hold it, whom it excludes, what is said of its
-# holder.
+# test_lock.sh - the lock of ADD and DEL: which processes can hold it, which ones it excludes, and
+# how its holder is reported.
 
-# The world's /sys is this network namespace's sysfs.
+# The /sys of world.sh is this network namespace's sysfs.
 lock_file=/sys/bus/platform/drivers_probe
 
-# Everything on the plugin's way that might be locked by its name
+# All files on the plugin's way that could be locked by their names
 lock_candidates() {
 	echo "/proc/self/ns/net /sys /sys/fs /sys/fs/bpf /sys/bus/platform $lock_file \
 /sys/bus/platform/uevent $pins $pins-loading $pins/meta /var/lib/cni $cgroup $build/bpf-portmap \
 /run /run/netns /run/netns/web"
 }
 
-# lock_held WRAPPER...: a process, by way of the wrapper, locks whatever it can; what it holds is in
-# /run/held, its number in $holder.
+# lock_held WRAPPER...: a process that the wrapper starts locks every file that it can; the locked
+# ones are in /run/held, its process ID in $holder.
 lock_held() {
 	: >/run/held
 	# shellcheck disable=SC2046
@@ -29,7 +29,7 @@ lock_let_go() {
 	wait "$holder" 2>/dev/null || true
 }
 
-# own_lock_held [NAME]: root holds the plugin's lock, under that name.
+# own_lock_held [NAME]: a process of root with this name holds the plugin's lock.
 own_lock_held() {
 	: >/run/held
 	"$build/tests/locker" --name "${1:-holder}" "$lock_file" >/run/held &
@@ -38,14 +38,14 @@ own_lock_held() {
 	expect_contains "$(cat /run/held)" "$lock_file"
 }
 
-# lock_waits FILE: the process whose number is in $waiting waits for a lock.
+# lock_waits FILE: the process with the ID $waiting waits for a lock.
 lock_waits() {
 	[ -e "/proc/$waiting" ] || fail "it did not wait: $(cat /run/out)"
 	wait_until 20 waits_in_flock "$waiting" || fail "it does not wait for the lock: $(cat /run/out)"
 }
 waits_in_flock() { grep -qE '^(73|32) ' "/proc/$1/syscall" 2>/dev/null; }
 
-# expect_unhindered: ADD and DEL, the first and another, work and wait for nobody, or not for long.
+# expect_unhindered: ADD, a second ADD and DEL work, and wait for no process, or not for long.
 expect_unhindered() {
 	local since=$SECONDS
 	plugin_call ADD web >/run/out 2>/run/err || fail "ADD: $(cat /run/out)"
@@ -56,7 +56,7 @@ expect_unhindered() {
 	[ $((SECONDS - since)) -lt $((30 * ${SLOWER:-1})) ] || fail "took $((SECONDS - since)) s"
 }
 
-# a local user, who locks whatever he can open, makes neither the first ADD nor a later one nor DEL
+# a local user who locks every file that he can open makes neither ADD, nor a second one, nor DEL
 # fail
 test_lock_local_user() {
 	container_add_plain web
@@ -68,7 +68,7 @@ test_lock_local_user() {
 	expect_unhindered
 }
 
-# the same, as root of a user namespace of his own
+# the same for root of a user namespace
 test_lock_local_user_namespace() {
 	setpriv --reuid 65534 --regid 65534 --clear-groups unshare --user --map-root-user true \
 		2>/dev/null || skip "user namespaces are not allowed here"
@@ -80,7 +80,7 @@ test_lock_local_user_namespace() {
 	expect_equal "" "$(grep -E "drivers_probe|uevent|$pins" /run/held)" "what only root may lock"
 }
 
-# the same, where no bpffs is mounted
+# the same where no bpffs is mounted
 test_lock_local_user_no_bpffs() {
 	container_add_plain web
 	umount /sys/fs/bpf
@@ -90,9 +90,9 @@ test_lock_local_user_no_bpffs() {
 	expect_equal 1700 "$(stat -c %a /sys/fs/bpf)" "mode of /sys/fs/bpf"
 }
 
-# ADD waits for whoever holds the lock, and goes on when that is killed: in this mount namespace
-# ... or in one that has another sysfs and bpffs, or something else in the place of the file, in
-# another PID and cgroup namespace
+# ADD waits for any process that holds the lock, and continues when that one is killed: in this
+# mount namespace, in one with another sysfs and bpffs or with another file in place of the lock
+# file, in another PID and cgroup namespace
 test_lock_excludes() {
 	local waiting adder command
 	export lock_file
@@ -123,8 +123,8 @@ test_lock_excludes() {
 	done
 }
 
-# the lock of one network namespace holds nothing up in another one, though both share the bpffs and
-# the /sys that they see
+# the lock of one network namespace does not delay another one, though both share the bpffs and the
+# /sys that they see
 test_lock_of_another_host() {
 	container_start web bridge -p 8080:80/tcp
 	own_lock_held
@@ -133,8 +133,8 @@ test_lock_of_another_host() {
 	kill -0 "$holder" || fail "the holder has ended"
 }
 
-# once the programs are loaded, nothing is mounted for the lock where /sys is this network namespace's
-# own, and something is where it is another one's
+# once the programs are loaded, ADD mounts nothing for the lock where /sys is that of this network
+# namespace, and does where it is another one's
 test_lock_mounts_nothing() {
 	container_add_plain web
 	plugin_config web >/run/config
@@ -151,8 +151,8 @@ test_lock_mounts_nothing() {
 	grep -q fsopen /run/trace || fail "used the sysfs of another host"
 }
 
-# where the sysfs of the network namespace is read-only, as a runtime makes that of a container, ADD
-# works, and waits for who holds the network namespace's own file
+# where the sysfs of the network namespace is read-only, as runtimes make that of a container, ADD
+# works, and waits for a holder of the network namespace's own file
 test_lock_read_only_sysfs() {
 	namespace_add host2
 	mkdir /run/sys
@@ -168,8 +168,8 @@ test_lock_read_only_sysfs() {
 	expect_contains "$output" "process $holder (locker)"
 }
 
-# the lock of an older bpf-portmap, on the network namespace's own file, is taken too, and waited for:
-# for a second, not for ever
+# the lock of an older bpf-portmap, on the network namespace's own file, is taken too: ADD waits for
+# it for a second, not forever
 test_lock_beside_older() {
 	container_add_plain web
 	plugin_config web >/run/config
@@ -185,8 +185,8 @@ test_lock_beside_older() {
 	lock_let_go
 }
 
-# the error of an ADD that waited for ten seconds names the holder, as plain text; where its PID
-# namespace does not show it, the command that does
+# the error of an ADD that has waited for ten seconds names the holder, as plain text; where the PID
+# namespace does not show the holder, it names the command that does
 test_lock_holder_is_named() {
 	local other
 	container_add_plain web

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 # shellcheck shell=bash disable=SC2154 # the world's names: world.sh
 #
-# test_masquerade.sh - from a container to the world outside.
+# test_masquerade.sh - flows from a container to the outside.
 
-# An address of a container network on the wire: what must never be seen there.
+# watch_wire: looks for an address of a container network on the wire, where none may ever be.
 leak='net 10.88.0.0/16 or net 10.89.0.0/16 or ip6 net fd00::/16'
 
 leaves_masqueraded() {
@@ -37,7 +37,7 @@ test_masquerade_strict_firewall() {
 	leaves_masqueraded bridge
 }
 
-# a container pings outside and the reply finds it; outside sees the host's address
+# a container's ping outside is answered; outside sees the host's address
 test_masquerade_echo() {
 	container_add one bridge
 	container_add two bridge
@@ -54,7 +54,7 @@ test_masquerade_echo() {
 
 port_seen() { field_of client "$1" | sed 's/.*://'; }
 
-# the container's own port is kept where it is free and not one of the host's ephemeral range
+# the container's own port is kept if it is free and not one of the host's ephemeral range
 # [i03]
 test_masquerade_keeps_port() {
 	sysctl -qw net.ipv4.ip_local_port_range='32768 60999'
@@ -71,7 +71,7 @@ test_masquerade_keeps_port() {
 }
 
 # also with fastPath off
-# containers that use one source port to one server get different ports, and each its own
+# containers that use one source port to one server get different ports, and each receives its own
 # answers [i10]
 test_masquerade_same_source_port() {
 	serve_in server 9000
@@ -94,7 +94,7 @@ test_masquerade_same_source_port() {
 	done
 }
 
-# a masquerade port is never a published one, though the container asks from it [i03][T03]
+# a masquerade port is never a published one, even if the container uses it as its source [i03][T03]
 test_masquerade_not_a_published_port() {
 	serve_in server 9000
 	container_start web bridge -p 8080:80/tcp -p 8080:80/udp
@@ -110,7 +110,7 @@ test_masquerade_not_a_published_port() {
 	expect_answers server "$host4_second" 8080 web "$server4" --source-port 9001
 }
 
-# a port that is published for one address of the host only is not used either [i03]
+# nor is it a port that is published for one address of the host only [i03]
 test_masquerade_not_a_published_port_with_address() {
 	serve_in server 9000
 	container_start web bridge -p "$host4_second:8080:80/udp"
@@ -121,7 +121,7 @@ test_masquerade_not_a_published_port_with_address() {
 	[ "$(port_seen "$answer")" != 8080 ] || fail "left with a published port: $answer"
 }
 
-# a masquerade port is never one that a socket of the host has, connected or listening [i03]
+# nor one that a socket of the host has, connected or listening [i03]
 test_masquerade_not_a_host_socket() {
 	serve_in server 9000
 	container_add one bridge
@@ -141,7 +141,7 @@ test_masquerade_not_a_host_socket() {
 	done
 }
 
-# ports that the administrator reserved are left alone [i03]
+# nor one that the administrator has reserved [i03]
 test_masquerade_not_a_reserved_port() {
 	serve_in server 9000
 	sysctl -qw net.ipv4.ip_local_reserved_ports=5000-5009
@@ -153,7 +153,7 @@ test_masquerade_not_a_reserved_port() {
 		fail "left with a reserved port: $answer"
 }
 
-# what the administrator reserves later counts from the next ADD on [i03]
+# a port that the administrator reserves later is not used from the next ADD on [i03]
 test_masquerade_ports_reserved_later() {
 	serve_in server 9000
 	container_add one bridge
@@ -172,8 +172,8 @@ test_masquerade_ports_reserved_later() {
 		"a port that is no longer the host's own"
 }
 
-# when no port is left for one server, new flows are dropped, never leaked; other servers are
-# reached [i03][i04][T06]
+# when no port is left towards one server, new flows are dropped, never sent untranslated; other
+# servers are reached [i03][i04][T06]
 test_masquerade_ports_exhausted() {
 	sysctl -qw net.ipv4.ip_local_port_range='1025 64505'
 	local port options=() free='1024 65530 65531 65532 65533 65534 65535'
@@ -196,7 +196,7 @@ test_masquerade_ports_exhausted() {
 	expect_captured_nothing wire
 }
 
-# when the uplink's address changes, new flows leave with the new one at once [s97][T22]
+# when the uplink's address changes, new flows use the new one at once [s97][T22]
 test_masquerade_address_changed() {
 	serve_in server 9000
 	container_add one bridge
@@ -211,7 +211,7 @@ test_masquerade_address_changed() {
 }
 
 # also with fastPath off
-# a live flow keeps its address when routing would choose another for new ones [i05][T21][T22]
+# a flow keeps its address when routing would choose another one for new flows [i05][T21][T22]
 test_masquerade_live_flow_keeps_address() {
 	serve_in server 9000
 	container_add one bridge
@@ -240,7 +240,8 @@ test_masquerade_preferred_address() {
 }
 
 # also with fastPath off
-# one address that lies behind two uplinks is reached by the one that routing has now [T20]
+# an address that is reachable through two uplinks is reached through the one that routing uses now
+# [T20]
 test_masquerade_two_uplinks() {
 	local far=203.0.113.9 name
 	for name in client server; do
@@ -255,8 +256,8 @@ test_masquerade_two_uplinks() {
 }
 
 # also with fastPath off
-# policy routing by the container's address decides the uplink, and the address is that uplink's
-# [T20]
+# policy routing by the container's address decides the uplink, and the source address is that
+# uplink's [T20]
 test_masquerade_policy_by_container() {
 	local far=203.0.113.9 name
 	for name in client server; do
@@ -277,7 +278,7 @@ reverse_path_loose() {
 }
 
 # also with fastPath off, always
-# a reply leaves by the uplink that policy routing ties to the address that was asked [T20]
+# a reply leaves through the uplink that policy routing ties to the requested address [T20]
 test_masquerade_reply_by_second_uplink() {
 	local far=203.0.113.9
 	ip -n server address add "$far/32" dev lo
@@ -297,7 +298,7 @@ test_masquerade_reply_by_second_uplink() {
 	done
 }
 
-# a flow that came in through a mapped port leaves with the address it was asked at [s95]
+# a flow that came in through a mapped port leaves with the requested address [s95]
 test_masquerade_not_for_replies() {
 	container_start web bridge -p 8080:80/tcp -p 8080:80/udp
 	ip address add 192.0.2.3/24 dev eth0
@@ -343,7 +344,7 @@ test_masquerade_off() {
 	expect_answers one "$client6" 9000 client "$(address6 one)"
 }
 
-# ipMasq4 and ipMasq6 are decided apart
+# ipMasq4 and ipMasq6 are independent
 test_masquerade_one_family() {
 	conflist four bridge "$(with_ours '{"ipMasq4": true, "ipMasq6": false}')"
 	conflist six bridge "$(with_ours '{"ipMasq": false, "ipMasq6": true}')"
@@ -356,7 +357,7 @@ test_masquerade_one_family() {
 	expect_answers two "$client6" 9000 client "$host6"
 }
 
-# where bridge masquerades too, the packet that already has the host's address passes [s98]
+# where bridge masquerades too, a packet that already has the host's address passes [s98]
 test_masquerade_twice() {
 	conflist both bridge '.plugins[0].ipMasq = true'
 	container_start one both -p 8080:80/tcp
@@ -366,7 +367,7 @@ test_masquerade_twice() {
 	expect_answer client tcp "$host4" 8080 one "$client4"
 }
 
-# a watch on the wire sees an un-masqueraded packet, and none while containers talk in every way
+# a capture on the wire sees an untranslated packet, and none while containers talk in every way
 # [i04][T14]
 test_masquerade_no_leak() {
 	serve_in server 9000
@@ -397,8 +398,8 @@ test_masquerade_no_leak() {
 	expect_captured_nothing wire_client
 }
 
-# a container's late RST, FIN and ACK, and those without any flow, do not leave with its address
-# [i04][T14]
+# a container's late RST, FIN and ACK, and those that belong to no flow, do not leave with its
+# address [i04][T14]
 test_masquerade_late_segments() {
 	serve_in server 9000
 	container_start web bridge -p 8080:80/tcp
@@ -427,13 +428,13 @@ test_masquerade_late_segments() {
 	expect_captured_nothing client_leak
 }
 
-# After a while the kernel's and our entries of a closed connection are gone; here, at once.
+# After a while the kernel and we forget a closed connection; here this happens at once.
 flows_end() {
 	conntrack -F >/dev/null 2>&1 || true
 	connections_forget
 }
 
-# between our DEL and bridge's nothing leaves with the container's address, nor comes in
+# between our DEL and bridge's no packet leaves with the container's address, and none reaches it
 # [i04][T15]
 test_masquerade_no_leak_after_del() {
 	serve_in server 9000
@@ -457,7 +458,7 @@ test_masquerade_no_leak_after_del() {
 	expect_captured_nothing client_leak
 }
 
-# forge_direct PROTOCOL SOURCE CONTAINER: as though its port 9000 reached the container's 5000
+# forge_direct PROTOCOL SOURCE CONTAINER: a packet from port 9000 to the container's own port 5000
 forge_direct() {
 	local mac
 	mac=$(mac_of eth0)
@@ -492,8 +493,8 @@ test_masquerade_forged_direct_client() {
 	done
 }
 
-# a client that reaches containers by their own addresses is answered by them, with NAT or without
-# on the way; refused by the firewall, it hears of it [i09]
+# a client that connects to containers by their own addresses is answered from there, with NAT on
+# the way or without; it is told if the firewall refuses it [i09]
 test_masquerade_direct_clients() {
 	conflist other bridge "$other_network"
 	container_start one bridge -p 8080:80/tcp -p 8080:80/udp
@@ -516,7 +517,7 @@ test_masquerade_direct_clients() {
 	expect_contains "$(ask client tcp "$(address4 one)" 80)" refused
 }
 
-# traffic of somebody who is no endpoint of ours is left alone, forwarded or not [i13]
+# traffic of addresses that are not our endpoints is left alone, forwarded or not [i13]
 test_masquerade_not_for_others() {
 	container_start web bridge -p 8080:80/tcp
 	container_add_plain plain
@@ -527,7 +528,7 @@ test_masquerade_not_for_others() {
 	expect_answers client "$server4" 9000 server "$client4"
 }
 
-# an uplink that came after the last ADD leaks nothing, and serves after the next CHECK or ADD
+# an uplink that appeared after the last ADD leaks nothing, and works after the next CHECK or ADD
 # [i04]
 test_masquerade_new_uplink() {
 	container_start web bridge -p 8080:80/tcp -p 8080:80/udp
@@ -563,7 +564,7 @@ test_masquerade_uplink_is_bridge() {
 	expect_answers server "$host6_second" 8080 web "$server6"
 }
 
-# a flow that has lost its way back to another container takes another port, within a second
+# a flow whose row for replies was lost to another container's gets another port within a second
 # [i05][i10][T05]
 test_masquerade_lost_tuple() {
 	serve_in server 9000

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 # shellcheck shell=bash disable=SC2154 # the world's names: world.sh
 #
-# test_matrix.sh - each other plugin that people chain, before us and after us, in each version of the
-# specification that they speak.
+# test_matrix.sh - every other plugin that is commonly chained, before us and after us, in each
+# version of the specification that it supports.
 
 entry_of() {
 	case $1 in
@@ -20,7 +20,7 @@ speaks() {
 		jq -e --arg version "$2" '.supportedVersions | index($version)' >/dev/null
 }
 
-# versions_of MAIN OTHER: those of the three that the plugins here speak, which it says of the others
+# versions_of MAIN OTHER: those of the three versions that both plugins here support
 versions_of() {
 	local version plugin
 	for version in 0.4.0 1.0.0 1.1.0; do
@@ -43,13 +43,13 @@ combination() {
 	runtime add combined web -p 8080:80/tcp >/run/out 2>&1 || fail "ADD: $(cat /run/out)"
 	in_namespace web "$peer" serve tcp any 80 --name web --background
 	expect_answer client tcp "$host4" 8080 web "$client4"
-	# sbr moves the routes that bridge and ptp themselves look for at CHECK.
+	# sbr moves the routes that bridge and ptp themselves check.
 	[ "$2" = sbr ] || runtime check combined web >/run/out 2>&1 || fail "CHECK: $(cat /run/out)"
 	runtime del combined web >/run/out 2>&1 || fail "DEL: $(cat /run/out)"
 	container_die web
 }
 
-# matrix MAIN OTHER...: every combination, and in the end nothing is left of any
+# matrix MAIN OTHER...: every combination; nothing is left in the end
 matrix() {
 	local main=$1 other place version done=0 before
 	shift

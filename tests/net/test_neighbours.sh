@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 # shellcheck shell=bash disable=SC2154 # the world's names: world.sh
 #
-# test_neighbours.sh - from a container to a mapped port by the host's addresses, under each
-# setting of br_netfilter and of the firewall that changes what the stack makes of it.
+# test_neighbours.sh - from one container to another one's mapped port through the host's addresses,
+# with each setting of br_netfilter and of the firewall that changes what the IP stack does.
 
 # each_firewall COMMAND...: with br_netfilter off and on, without a firewall and with a strict one
 each_firewall() {
@@ -17,7 +17,7 @@ each_firewall() {
 	nft delete table inet strict
 }
 
-# asks_everywhere WHO SEEN4 SEEN6: by every address of the host, the bridge's included
+# asks_everywhere WHO SEEN4 SEEN6: connects to every address of the host, the bridge's included
 asks_everywhere() {
 	local who=$1 seen4=$2 seen6=$3 address
 	for address in "$host4" "$host4_second" "$bridge4"; do
@@ -28,7 +28,7 @@ asks_everywhere() {
 	done
 }
 
-# The reference shows its bridge's address in places where we show the neighbour's own.
+# The reference shows its bridge's address where we show that of the container.
 as_seen() {
 	if [ "$plugin" = bpf-portmap ]; then echo "$1"; else echo -; fi
 }
@@ -38,14 +38,14 @@ web_add() {
 }
 
 # also with fastPath off
-# a neighbour on the same bridge reaches a mapped port and is seen with its own address [T23][T28]
+# a container on the same bridge reaches a mapped port and is seen with its own address [T23][T28]
 test_neighbour_same_bridge() {
 	web_add
 	container_add near bridge -p 7070:70/tcp
 	each_firewall asks_everywhere near "$(address4 near)" "$(address6 near)"
 }
 
-# a neighbour that has no ports of its own reaches a mapped port [T23][T28]
+# a container without ports of its own reaches a mapped port [T23][T28]
 test_neighbour_without_ports() {
 	web_add
 	container_add near bridge
@@ -53,7 +53,7 @@ test_neighbour_without_ports() {
 }
 
 # also with fastPath off, always
-# a neighbour on another bridge reaches a mapped port and is seen with its own address [T23][T28]
+# a container on another bridge reaches a mapped port and is seen with its own address [T23][T28]
 test_neighbour_other_bridge() {
 	web_add
 	conflist other bridge "$other_network"
@@ -61,7 +61,8 @@ test_neighbour_other_bridge() {
 	each_firewall asks_everywhere far "$(address4 far)" "$(address6 far)"
 }
 
-# a neighbour behind ptp reaches a mapped port and is seen with its own address [T23][T28]
+# a ptp container reaches a bridge container's mapped port and is seen with its own address
+# [T23][T28]
 test_neighbour_ptp() {
 	web_add
 	container_add routed ptp
@@ -69,7 +70,7 @@ test_neighbour_ptp() {
 }
 
 # also with fastPath off
-# a ptp container's mapped port is reached by a ptp neighbour and by a bridge's [T23][T28]
+# a ptp container's mapped port is reached by another ptp container and by a bridge's [T23][T28]
 test_neighbour_of_ptp() {
 	container_start web ptp -p 8080:80/tcp -p 8080:80/udp
 	container_add routed ptp
@@ -96,7 +97,7 @@ test_neighbour_itself_ptp() {
 	each_firewall asks_everywhere web "$gateway4" "$gateway6"
 }
 
-# a container reaches itself from the very port that is mapped [T23][i10]
+# a container reaches itself from the same source port as the mapped one [T23][i10]
 test_neighbour_itself_same_source_port() {
 	web_add
 	expect_answers web "$host4" 8080 web "$(as_seen "$bridge4")" --source-port 8080
@@ -104,7 +105,7 @@ test_neighbour_itself_same_source_port() {
 	expect_answers web "$host6" 8080 web "$(as_seen "$bridge6")" --source-port 8080
 }
 
-# a neighbour on the same bridge that this plugin was never run for reaches a mapped port
+# a container on the same bridge for which this plugin was never called reaches a mapped port
 test_neighbour_unseen_same_bridge() {
 	conflist plain bridge "$only_main"
 	container_add near plain
@@ -112,9 +113,8 @@ test_neighbour_unseen_same_bridge() {
 	each_firewall_for_unseen asks_everywhere near "$(address4 near)" "$(address6 near)"
 }
 
-# Without a program on the neighbour's own veth, br_netfilter's conntrack sees the packet before
-# it
-# is rewritten; a firewall that drops what is invalid then drops the replies.
+# Without a program on that container's own veth, br_netfilter's conntrack sees the packet before it
+# is rewritten; a firewall that drops invalid packets then drops the replies.
 each_firewall_for_unseen() {
 	bridge_netfilter 1
 	"$@"
@@ -125,7 +125,7 @@ each_firewall_for_unseen() {
 	nft delete table inet strict
 }
 
-# a neighbour on another bridge that this plugin was never run for reaches a mapped port
+# a container on another bridge for which this plugin was never called reaches a mapped port
 test_neighbour_unseen_other_bridge() {
 	conflist other bridge "$other_network | $only_main"
 	container_add far other
@@ -133,8 +133,7 @@ test_neighbour_unseen_other_bridge() {
 	each_firewall_for_unseen asks_everywhere far "$(address4 far)" "$(address6 far)"
 }
 
-# a neighbour on another bridge, made after the last ADD of ours, reaches a mapped port once
-# CHECK has run
+# a container on another bridge that was made after our last ADD reaches a mapped port after CHECK
 test_neighbour_unseen_later_bridge() {
 	web_add
 	conflist other bridge "$other_network | $only_main"
@@ -143,7 +142,7 @@ test_neighbour_unseen_later_bridge() {
 	asks_everywhere far "$(address4 far)" "$(address6 far)"
 }
 
-# a ptp neighbour that this plugin was never run for reaches a mapped port
+# a ptp container for which this plugin was never called reaches a mapped port
 test_neighbour_unseen_ptp() {
 	conflist plain ptp "$only_main"
 	container_add routed plain
@@ -166,7 +165,7 @@ talks_for_long() {
 	done
 }
 
-# a long conversation between neighbours on one bridge is consistent for the stack in both
+# the IP stack sees a long conversation between containers on one bridge consistently in both
 # directions [T28]
 test_neighbour_conversation() {
 	web_add
@@ -174,7 +173,7 @@ test_neighbour_conversation() {
 	each_firewall talks_for_long
 }
 
-# a large file arrives whole between neighbours on one bridge, by the host's address [T29]
+# a large file arrives intact between containers on one bridge, through the host's address [T29]
 test_neighbour_large_transfer() {
 	container_add web bridge -p 8080:80/tcp
 	container_add near bridge
@@ -188,7 +187,7 @@ test_neighbour_large_transfer() {
 	done
 }
 
-# neighbours on one bridge reach each other directly, unchanged [i13][s94]
+# containers on one bridge reach each other directly, untranslated [i13][s94]
 test_neighbour_direct() {
 	web_add
 	container_start near bridge
@@ -198,8 +197,8 @@ test_neighbour_direct() {
 	expect_answers web "$(address6 near)" 80 near "$(address6 web)"
 }
 
-# the same tuple of a neighbour to the container's address and to the host port are two
-# connections [i10][T04]
+# the same tuple of a container on the bridge to the container's address and to the host port are
+# two connections [i10][T04]
 test_neighbour_same_tuple_twice() {
 	container_start web bridge -p 80:80/tcp -p 80:80/udp
 	container_add near bridge
@@ -215,8 +214,8 @@ test_neighbour_same_tuple_twice() {
 	done
 }
 
-# a container's packets to its gateway, neighbours and the host's own services are not touched
-# [i13]
+# a container's packets to its gateway, to others on the bridge and to the host's own services are
+# not translated [i13]
 test_neighbour_host_services() {
 	web_add
 	container_add near bridge

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 # shellcheck shell=bash disable=SC2154 # the world's names: world.sh
 #
-# test_outside.sh - from outside to a mapped port.
+# test_outside.sh - from clients outside to a mapped port.
 
 answers_outside() {
 	local list=$1
@@ -10,8 +10,8 @@ answers_outside() {
 	expect_answers client "$host6" 8080 web "$client6"
 }
 
-# a client outside reaches a bridge container by TCP and UDP, IPv4 and IPv6, and is seen with
-# its own address [s35][s113]
+# a client outside reaches a bridge container by TCP and UDP, IPv4 and IPv6, and is seen with its
+# own address [s35][s113]
 test_outside_bridge() {
 	answers_outside bridge
 }
@@ -37,7 +37,7 @@ test_outside_every_address() {
 	expect_answers server "$host6_second" 8080 web "$server6"
 }
 
-# an address that the host gets after ADD serves the mapped ports too
+# an address that the host gets after ADD has the mapped ports too
 test_outside_address_added_later() {
 	container_start web bridge -p 8080:80/tcp -p 8080:80/udp
 	expect_no_answer client tcp 192.0.2.7 8080
@@ -92,7 +92,7 @@ test_outside_any_of_a_family() {
 	expect_no_answer client tcp "$host4" 8006
 }
 
-# a mapping with a hostIP serves that address only [s72]
+# a mapping with a hostIP applies to that address only [s72]
 test_outside_host_ip_only() {
 	container_start web bridge -p "$host4:8080:80/tcp" -p "$host4:8080:80/udp" \
 		-p "[$host6]:8080:80/tcp"
@@ -103,7 +103,7 @@ test_outside_host_ip_only() {
 	expect_no_answer client tcp "$host6_second" 8080
 }
 
-# an exact hostIP comes before any, whichever was added first [s80][T25]
+# a mapping with a hostIP takes precedence over one without, whichever was added first [s80][T25]
 test_outside_exact_before_any() {
 	container_start any1 bridge -p 8080:80/tcp -p 8080:80/udp
 	container_start exact1 bridge -p "$host4:8080:80/tcp" -p "$host4:8080:80/udp"
@@ -116,7 +116,7 @@ test_outside_exact_before_any() {
 	expect_answers client "$host4_second" 9090 any2
 }
 
-# one port on two host addresses belongs to two containers, each DEL takes its own [T25]
+# one port on two host addresses belongs to two containers; each DEL removes only its own [T25]
 test_outside_two_host_ips() {
 	container_start one bridge -p "$host4:8080:80/tcp"
 	container_start two bridge -p "$host4_second:8080:80/tcp"
@@ -127,7 +127,7 @@ test_outside_two_host_ips() {
 	expect_answer client tcp "$host4_second" 8080 two
 }
 
-# a hostIP that the host gets only later is accepted and then served [s72]
+# a hostIP that the host gets only later is accepted, and reachable from then on [s72]
 test_outside_host_ip_not_here_yet() {
 	container_start web bridge -p 192.0.2.9:8080:80/tcp
 	expect_no_answer client tcp 192.0.2.9 8080
@@ -136,7 +136,7 @@ test_outside_host_ip_not_here_yet() {
 	expect_no_answer client tcp "$host4" 8080
 }
 
-# one container has many ports of both families, and each leads where it should
+# one container has many ports of both families, and each leads to the right port
 test_outside_many_ports() {
 	local port options=()
 	for port in $(seq 9001 9020); do options+=(-p "$port:$((port - 1000))/tcp"); done
@@ -150,7 +150,7 @@ test_outside_many_ports() {
 	done
 }
 
-# packets through the host to the same port elsewhere are not touched [i01][T01][s84]
+# packets through the host to the same port elsewhere are not translated [i01][T01][s84]
 test_outside_forwarded_untouched() {
 	container_start web bridge -p 8080:80/tcp -p 8080:80/udp
 	serve_in server 8080
@@ -163,7 +163,7 @@ test_outside_forwarded_untouched() {
 	expect_answers client "$(address6 other)" 8080 other "$client6"
 }
 
-# a container's packets to the same port elsewhere are not touched [i01][T01]
+# a container's packets to the same port elsewhere are not translated [i01][T01]
 test_outside_container_to_same_port_elsewhere() {
 	container_start web bridge -p 8080:80/tcp -p 8080:80/udp
 	container_add other bridge
@@ -174,7 +174,7 @@ test_outside_container_to_same_port_elsewhere() {
 	expect_answers web "$server4" 8080 server
 }
 
-# a frame with the mapped address and port but another MAC is not taken [i13]
+# a frame with the mapped address and port but another MAC is not translated [i13]
 test_outside_foreign_frame() {
 	container_start web bridge -p 8080:80/udp
 	local mac
@@ -195,7 +195,7 @@ test_outside_foreign_frame() {
 	case $seen in *700[12]*) fail "a frame for another host made a flow: $seen" ;; esac
 }
 
-# a client that reaches the container's own address gets replies from that address [i09]
+# a client of the container's own address receives replies from that address [i09]
 test_outside_direct_replies() {
 	local list
 	for list in bridge ptp; do
@@ -206,7 +206,7 @@ test_outside_direct_replies() {
 	done
 }
 
-# a direct conversation stays un-masqueraded while it lasts [i09][i05]
+# a direct conversation with a container is never masqueraded while it lasts [i09][i05]
 test_outside_direct_conversation() {
 	container_start web bridge -p 8080:80/tcp -p 8080:80/udp
 	local protocol answer
@@ -236,7 +236,7 @@ same_tuple_twice() {
 	conversation_close "direct_$protocol"
 }
 
-# one client socket's tuple to the host port and to the container's address are two connections,
+# the same tuple of a client to the host port and to the container's address are two connections,
 # IPv4 [i10][T04]
 test_outside_same_tuple_twice_ipv4() {
 	container_start web bridge -p 80:80/tcp -p 80:80/udp
@@ -244,7 +244,7 @@ test_outside_same_tuple_twice_ipv4() {
 	same_tuple_twice udp "$host4" "$(address4 web)"
 }
 
-# one client socket's tuple to the host port and to the container's address are two connections,
+# the same tuple of a client to the host port and to the container's address are two connections,
 # IPv6 [i10][T04]
 test_outside_same_tuple_twice_ipv6() {
 	container_start web bridge -p 80:80/tcp -p 80:80/udp
@@ -253,7 +253,7 @@ test_outside_same_tuple_twice_ipv6() {
 }
 
 # also with fastPath off
-# one client socket's tuple to two host addresses are two connections [i10]
+# the same tuple of a client to two host addresses are two connections [i10]
 test_outside_same_tuple_two_host_addresses() {
 	container_start web bridge -p 8080:80/tcp -p 8080:80/udp
 	local protocol
@@ -270,7 +270,7 @@ test_outside_same_tuple_two_host_addresses() {
 }
 
 # also with fastPath off, always
-# a connection that comes again from the same client port works each time [T34]
+# each new connection from the same client port works [T34]
 test_outside_same_client_port_again() {
 	container_start web bridge -p 8080:80/tcp -p 8080:80/udp
 	in_namespace client sysctl -qw net.ipv4.tcp_max_tw_buckets=0
@@ -294,7 +294,7 @@ test_outside_spurious_reset() {
 }
 
 # also with fastPath off
-# a connection that was idle for long goes on after its flows were lost [T05]
+# a connection that was idle for long continues after its flows were lost [T05]
 test_outside_flows_lost() {
 	container_start web bridge -p 8080:80/tcp -p 8080:80/udp
 	local protocol
@@ -310,7 +310,7 @@ test_outside_flows_lost() {
 }
 
 # also with fastPath off, always
-# a large file arrives whole through a mapped port, segmentation offload included [i11][T29]
+# a large file arrives intact through a mapped port, segmentation offload included [i11][T29]
 test_outside_large_transfer() {
 	container_add web bridge -p 8080:80/tcp
 	mkdir /run/www
@@ -323,7 +323,7 @@ test_outside_large_transfer() {
 	done
 }
 
-# without transmit checksum offload, every packet's checksum is still right [i11][T29]
+# without transmit checksum offload every packet's checksum is right too [i11][T29]
 test_outside_no_checksum_offload() {
 	container_start web bridge -p 8080:80/tcp -p 8080:80/udp
 	checksum_offload_off web

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 # shellcheck shell=bash disable=SC2154 # the world's names: world.sh
 #
-# test_ownership.sh - whose port it is: conflicts, DEL, ADD again, generations.
+# test_ownership.sh - the owner of a port: conflicts, DEL, a second ADD, generations.
 
 # a host port that another container owns is refused with code 101 that names the owner [s81][i07]
 test_ownership_conflict() {
@@ -20,14 +20,14 @@ test_ownership_conflict() {
 	expect_answer client tcp "$host4" 8080 first "$client4"
 }
 
-# add_as ID NAME: the ADD of NAME under another container ID; its warnings are in /run/warnings
+# add_as ID NAME: the ADD of NAME with another container ID; its warnings are in /run/warnings.
 add_as() {
 	plugin_config "$2" "$(mapping 8080)" |
 		NETNS=/run/netns/$2 plugin_run ADD "$1" >/run/out 2>/run/warnings || fail "$(cat /run/out)"
 }
 
 # the error for a taken port is one line that names network, container, interface, since when, and
-# commands that free it, which do
+# commands that free the port; the commands do so
 test_ownership_conflict_text() {
 	local id now text details
 	id=4c01db0b339c$(printf '%052d' 7)
@@ -52,11 +52,11 @@ test_ownership_conflict_text() {
 	expect_equal 1 "$(grep -c 'taken over' /run/warnings)" "lines about what was taken over"
 }
 
-# pod_as ID NAME POD: the ADD of NAME under another container ID, for a pod in the namespace shop
+# pod_as ID NAME POD: the ADD of NAME with another container ID, for a pod in the namespace shop
 pod_as() { CNI_ARGS="IgnoreUnknown=1;K8S_POD_NAMESPACE=shop;K8S_POD_NAME=$3" add_as "$1" "$2"; }
 
-# the error for a taken port names the pod whose sandbox has it, with the commands of Kubernetes, and
-# so does the line about a port that is taken over; bpftool shows the names
+# the error for a taken port names the pod whose sandbox has it, with the commands for Kubernetes,
+# and so does the line about a port that is taken over; bpftool shows the names
 test_ownership_conflict_text_pod() {
 	local id text
 	id=106d2c0b339c$(printf '%052d' 7)
@@ -79,10 +79,10 @@ test_ownership_conflict_text_pod() {
 	expect_contains "$(cat /run/warnings)" "is taken over from pod shop/web-0 (sandbox $id),"
 }
 
-# pod_waits PID: its ADD waits for somebody; or it has ended
+# pod_waits PID: its ADD waits for the old sandbox, or has ended.
 pod_waits() { [ ! -e "/proc/$1" ] || grep -qs nanosleep "/proc/$1/wchan"; }
 
-# successor_gets_port: ADD of `second`, beside which the old sandbox of its pod is deleted. On a machine
+# successor_gets_port: ADD of `second`, while the old sandbox of its pod is deleted. On a machine
 # that stands still for two seconds ADD does not wait that long.
 successor_gets_port() {
 	local adding code=0
@@ -95,14 +95,14 @@ successor_gets_port() {
 	return "$code"
 }
 
-# plugin_run_exec COMMAND NAME: this very process becomes the plugin
+# plugin_run_exec COMMAND NAME: this process itself becomes the plugin.
 plugin_run_exec() {
 	exec env -u CNI_PATH CNI_COMMAND="$1" CNI_CONTAINERID="$2" CNI_IFNAME=eth0 \
 		CNI_NETNS="$NETNS" "$build/bpf-portmap"
 }
 
-# a pod that is made again under its name gets the port of its old sandbox that is just being stopped;
-# for one that stays it is refused all the same
+# a pod that is created again under its name gets the port of its old sandbox, which is just being
+# stopped; if the sandbox stays, the port is refused
 test_ownership_successor_of_pod() {
 	local round
 	export CNI_ARGS="IgnoreUnknown=1;K8S_POD_NAMESPACE=shop;K8S_POD_NAME=web-0"
@@ -122,8 +122,8 @@ test_ownership_successor_of_pod() {
 	expect_equal 1 "$(map_count attachments)" attachments
 }
 
-# the error for a taken port names a Nomad job, and what a caller put into a name cannot harm a
-# terminal or whoever copies a command
+# the error for a taken port names a Nomad job; what a caller puts into a name harms neither a
+# terminal nor a person who copies a command
 test_ownership_conflict_text_others() {
 	local id=f27f98b1-2ae0-46fc-809f-74723ed3260f
 	container_add_plain first
@@ -141,7 +141,7 @@ test_ownership_conflict_text_others() {
 	case $output in *kubectl*) fail "a command with a name that no pod has: $output" ;; esac
 }
 
-# the error for a taken port gives no engine's command for an ID that is no engine's
+# the error for a taken port gives no engine's command for an ID that does not belong to an engine
 test_ownership_conflict_text_own_id() {
 	container_add_plain first
 	container_add_plain second
@@ -151,8 +151,8 @@ test_ownership_conflict_text_own_id() {
  engine knows it any more: \`ip link delete $(host_veth first)\`" "$(jq -r .details <<<"$output")"
 }
 
-# a hostIP that the host does not have is warned of by ADD and CHECK, and the port is reached there
-# as soon as it comes
+# ADD and CHECK warn of a hostIP that the host does not have, and the port is reachable there as
+# soon as it has it
 test_ownership_host_address_absent() {
 	local address command
 	container_add_plain web
@@ -183,8 +183,8 @@ maps_are_empty() {
 $(live_slots)" "portmaps, attachments, endpoints, live slots"
 }
 
-# an ADD that fails at its last port leaves none of the others, and its bridge port is undone by
-# DEL [s45][i07][T10]
+# an ADD that fails at its last port leaves none of the others, and DEL removes its bridge port
+# [s45][i07][T10]
 test_ownership_conflict_at_last_port() {
 	container_start first bridge -p 8085:80/tcp
 	namespace_add second
@@ -199,7 +199,7 @@ test_ownership_conflict_at_last_port() {
 	expect_answer client tcp "$host4" 8085 first
 }
 
-# ports of several owners that have gone are taken over with a line for each owner
+# ports of several removed owners are taken over with a line for each owner
 test_ownership_take_over_of_many() {
 	container_add first bridge -p 8080:80/tcp -p 8082:80/tcp
 	container_add second bridge -p "$host4:8081:80/tcp"
@@ -217,8 +217,8 @@ test_ownership_take_over_of_many() {
 	expect_equal 1 "$(map_count attachments)" attachments
 }
 
-# an ADD of 1,200 ports, one of them another's, leaves nothing; it has all when that one's container
-# is gone [s45][s81][i07]
+# an ADD of 1,200 ports, one of them another container's, leaves nothing; after that container is
+# removed it gets all [s45][s81][i07]
 test_ownership_conflict_of_many() {
 	container_add first bridge -p 9100:80/tcp
 	container_add_plain second
@@ -246,7 +246,8 @@ test_ownership_conflict_of_many() {
 	expect_equal 0 "$(map_count portmaps)" portmaps
 }
 
-# any and a hostIP of different containers do not conflict; the same hostIP twice does [s80][s81]
+# mappings with and without a hostIP do not conflict; two containers with the same hostIP do
+# [s80][s81]
 test_ownership_conflict_by_host_ip() {
 	container_add first bridge -p 8080:80/tcp
 	container_add second bridge -p "$host4:8080:80/tcp"
@@ -258,8 +259,8 @@ test_ownership_conflict_by_host_ip() {
 	container_add third bridge -p "$host4_second:8080:80/tcp"
 }
 
-# four containers have one port: any IPv4, any IPv6 and one address of each family; the one
-# address wins from outside and from the host, and hands over to any with its DEL [s80]
+# four containers have one port: any IPv4, any IPv6 and one address of each family; the one with the
+# address wins from outside and from the host, and after its DEL the other one serves [s80]
 test_ownership_any_and_specific() {
 	local host
 	container_start four bridge -p 0.0.0.0:8080:80/tcp -p 0.0.0.0:8080:80/udp
@@ -280,7 +281,8 @@ test_ownership_any_and_specific() {
 	done
 }
 
-# what a refused ADD attached, policy and all, is gone: bridge and ptp, clsact and TCX [s45]
+# everything that a refused ADD attached is removed, its policy too: bridge and ptp, clsact and TCX
+# [s45]
 test_ownership_refused_leaves_nothing() {
 	local before name list way
 	container_start first bridge -p 8080:80/tcp
@@ -300,7 +302,7 @@ test_ownership_refused_leaves_nothing() {
 	expect_answer client tcp "$host4" 8080 first
 }
 
-# after DEL the port answers no more, is free at once, and DEL works a second time [s47]
+# after DEL the port does not answer, is free at once, and DEL succeeds a second time [s47]
 test_ownership_del() {
 	container_start first bridge -p 8080:80/tcp -p 8080:80/udp
 	expect_answers client "$host4" 8080 first
@@ -333,7 +335,7 @@ test_ownership_udp_stream_moves() {
 }
 
 # also with fastPath off, always
-# the same without a gap in the stream, the new container with the old one's address
+# the same without a gap in the stream, and a new container with the old one's address
 # [i06][T08][T11]
 test_ownership_udp_stream_same_address() {
 	container_start first bridge -p 8080:80/udp
@@ -348,7 +350,7 @@ test_ownership_udp_stream_same_address() {
 	expect_says talk second
 }
 
-# an old flow is not taken over by a new container that has the same address but not the port
+# a new container with the same address but without the port does not take over an old flow
 # [i06][T08]
 test_ownership_address_reused() {
 	container_start first bridge -p 8080:80/udp
@@ -364,7 +366,7 @@ test_ownership_address_reused() {
 }
 
 # also with fastPath off
-# an old flow is void though a new container has got the old one's slot and address [i06][T08]
+# an old flow is invalid even if a new container has the old one's slot and address [i06][T08]
 test_ownership_slot_reused() {
 	container_start first bridge -p 8080:80/udp
 	local slot
@@ -395,7 +397,7 @@ test_ownership_udp_stream_host_network() {
 	expect_says talk second
 }
 
-# a UDP stream to a port that nobody had yet reaches the container once it is added [i06][T11]
+# a UDP stream to an unused port reaches the container once it is added [i06][T11]
 test_ownership_udp_stream_before_add() {
 	container_add other bridge
 	conversation_open talk client udp "$host4" 8080 --timeout 300 --keep-going
@@ -404,7 +406,7 @@ test_ownership_udp_stream_before_add() {
 	expect_says talk first
 }
 
-# a neighbour's UDP stream reaches the new container at once too [i06][T11]
+# the UDP stream of a container on the bridge reaches the new container at once too [i06][T11]
 test_ownership_udp_stream_neighbour() {
 	container_add near bridge
 	container_start first bridge -p 8080:80/udp
@@ -416,7 +418,7 @@ test_ownership_udp_stream_neighbour() {
 }
 
 # also with fastPath off, always
-# a TCP client's port that had a connection to the old container gets one to the new [i06]
+# a client's TCP port that had a connection to the old container can connect to the new one [i06]
 test_ownership_tcp_same_port_moves() {
 	container_start first bridge -p 8080:80/tcp
 	expect_answer client tcp "$host4" 8080 first "$client4" --source-port 7000 --reset
@@ -426,7 +428,7 @@ test_ownership_tcp_same_port_moves() {
 }
 
 # also with fastPath off
-# the late DEL of a container that has gone does not touch the port's new owner [i07][T07]
+# the late DEL of a removed container does not affect the port's new owner [i07][T07]
 test_ownership_late_del() {
 	container_start first bridge -p 8080:80/tcp -p 8080:80/udp
 	container_die first
@@ -443,8 +445,8 @@ test_ownership_late_del() {
 	container_check second bridge
 }
 
-# a dead container loses all it has to whoever takes one of its ports over: nobody may ever call
-# DEL for it [i14]
+# a dead container loses all its records to the container that takes one of its ports over, because
+# DEL may never be called for it [i14]
 test_ownership_dead_loses_all() {
 	container_start stays bridge -p 8090:80/tcp
 	local before
@@ -461,8 +463,8 @@ $(map_count endpoints) $(live_slots)" "attachments, portmaps, endpoints, live sl
 	container_check stays bridge
 }
 
-# a container's port is not taken over while its veth lives, though its namespace has lost its
-# name [s81]
+# a container's port is not taken over while its veth exists, though its namespace has lost its name
+# [s81]
 test_ownership_not_taken_while_alive() {
 	container_start first bridge -p 8080:80/tcp
 	umount -l /run/netns/first
@@ -473,7 +475,7 @@ test_ownership_not_taken_while_alive() {
 	expect_answer client tcp "$host4" 8080 first
 }
 
-# a port is not taken over because its veth got another MAC, as udev gives new veths [s81]
+# a port is not taken over because its veth got another MAC, as udev does with new veths [s81]
 test_ownership_not_taken_after_new_mac() {
 	container_add_plain first
 	plugin_call ADD first >/run/out || fail "$(cat /run/out)"
@@ -487,7 +489,7 @@ test_ownership_not_taken_after_new_mac() {
 	expect_answer client tcp "$host4" 8080 first
 }
 
-# ADD again without DEL replaces what the attachment had [s44]
+# a second ADD without DEL replaces what the attachment had [s44]
 test_ownership_add_again() {
 	container_add_plain web
 	plugin_call ADD web "$(mapping 8080)" >/run/out || fail "$(cat /run/out)"
@@ -504,7 +506,7 @@ test_ownership_add_again() {
 	expect_same_state "$before"
 }
 
-# an ADD again that fails voids what the attachment had before
+# a second ADD that fails removes what the attachment had before
 test_ownership_add_again_fails() {
 	container_add first bridge -p 9090:80/tcp
 	container_add_plain web
@@ -536,8 +538,8 @@ test_ownership_del_without_anything() {
 	expect_equal 0 "$(live_slots)" "live slots"
 }
 
-# DEL with a prevResult and mappings that say something else than those of ADD finds everything, and
-# takes nothing of others that they name [i07]
+# DEL with another prevResult and other mappings than ADD finds everything, and removes nothing of
+# others that these name [i07]
 test_ownership_del_with_another_configuration() {
 	container_add_plain web
 	container_add_plain other
@@ -568,7 +570,7 @@ test_ownership_del_nothing() {
 	expect_same_state "$before"
 }
 
-# DEL does not look into a broken prevResult or runtimeConfig [s49]
+# DEL does not read a broken prevResult or runtimeConfig [s49]
 test_ownership_del_broken_rest() {
 	container_add_plain web
 	plugin_call ADD web >/run/out || fail "$(cat /run/out)"
@@ -577,7 +579,7 @@ test_ownership_del_broken_rest() {
 	expect_equal 0 "$(map_count portmaps)" portmaps
 }
 
-# two attachments of one container are apart: DEL of one leaves the other [s50]
+# two attachments of one container are independent: DEL of one leaves the other [s50]
 test_ownership_two_attachments() {
 	conflist other bridge "$other_network | .plugins[0].ipam.routes = []"
 	container_start web bridge -p 8080:80/tcp
@@ -592,9 +594,9 @@ test_ownership_two_attachments() {
 	container_check web bridge
 }
 
-# a port that the container has by another interface stays there, as engines ask for it on every
-# network: ADD and CHECK of the second succeed, it gets what is free, somebody else's port is
-# refused, and its DEL leaves the port [s50][s81]
+# a port that the container has through another interface stays there, because engines request it on
+# every network: ADD and CHECK of the second interface succeed, it gets the free ports, another
+# owner's port is refused, and its DEL leaves the port [s50][s81]
 test_ownership_same_container_on_two_networks() {
 	conflist four bridge "$only_ipv4"
 	conflist other bridge "$other_network"
@@ -624,14 +626,15 @@ test_ownership_same_container_on_two_networks() {
 	expect_same_state "$before"
 }
 
-# A container with two default routes answers by either: strict reverse path filters do not like it.
+# A container with two default routes answers through either one, which strict reverse path filters
+# drop.
 two_networks_route_loosely() {
 	in_namespace "$1" sysctl -qw net.ipv4.conf.all.rp_filter=2
 	sysctl -qw net.ipv4.conf.all.rp_filter=2
 }
 
-# once the interface that had the port is gone, CHECK of the other misses it, and ADD again gets it
-# [s50]
+# once the interface that had the port is removed, CHECK of the other one reports the port, and a
+# second ADD gets it [s50]
 test_ownership_interface_with_the_port_is_gone() {
 	conflist other bridge "$other_network"
 	container_start web bridge -p 8080:80/tcp
@@ -644,7 +647,7 @@ test_ownership_interface_with_the_port_is_gone() {
 	expect_answer client tcp "$host4" 8080 web
 }
 
-# an attachment of the same container ID and interface on another network is another [s50]
+# an attachment of the same container ID and interface on another network is a separate one [s50]
 test_ownership_network_name_is_part() {
 	container_add_plain web
 	plugin_call ADD web "$(mapping 8080)" >/run/out || fail "$(cat /run/out)"
@@ -665,7 +668,7 @@ test_ownership_nothing_to_do() {
 	expect_equal "$(jq -cS . /run/results/web)" "$(jq -cS . /run/out)"
 }
 
-# an ADD whose reply nobody takes leaves nothing, with ports or without any [s45]
+# an ADD whose reply nobody reads leaves nothing, with ports or without any [s45]
 test_ownership_reply_lost() {
 	container_add first bridge -p 9090:80/tcp
 	container_add_plain web

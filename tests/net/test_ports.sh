@@ -3,7 +3,7 @@
 #
 # test_ports.sh - very many masqueraded flows to one destination.
 #
-# FLOWS=60000 makes so many where it says FLOWS below; the sets of ports grow with it.
+# FLOWS=60000: how many flows there are where it says FLOWS below; the sets of ports grow with it.
 
 crowd=$build/tests/crowd
 flows=${FLOWS:-4000}
@@ -14,13 +14,14 @@ crowd_serve() {
 	in_namespace "$1" "$crowd" serve "$2" --background
 }
 
-# Containers choose source ports that are no others' choice: from 1024 on.
+# Containers choose source ports that nothing else chooses: from 1024 on.
 crowd_container() {
 	container_add "$@"
 	in_namespace "$1" sysctl -qw net.ipv4.ip_local_port_range='1024 65535'
 }
 
-# crowd_ask NAMESPACE|host COUNT [OPTION...]: in the background, by processes of 10,000 at most
+# crowd_ask NAMESPACE|host COUNT [OPTION...]: in the background, 10,000 connections per process at
+# most
 crowd_ask() {
 	local who=$1 count=$2 part
 	shift 2
@@ -35,7 +36,7 @@ crowd_ask() {
 	done
 }
 
-# Those begun since the last time have lost nothing.
+# The connections begun since the last time have lost nothing.
 crowds_expect_ok() {
 	local one
 	for one in $crowds; do
@@ -56,7 +57,7 @@ counted() {
 		jq "[.[0].formatted.values[].value.$1] | add"
 }
 
-# Two containers ask the same server at once, and all of them once more.
+# Two containers use the same server at once, and all connections send a second request.
 crowds_of_two() {
 	local list=$1
 	crowd_serve server 9000
@@ -66,17 +67,18 @@ crowds_of_two() {
 	crowd_ask two $((flows / 2)) --rounds 2
 	crowds_expect_ok
 	echo "# $(port_counters)"
-	# A search ends after 64 ports. Whoever finds none tries again, and others.
+	# A search ends after 64 ports. A flow without a port tries again, and finds others.
 	[ "$(counted drop_no_tuple)" -le 40 ] || fail "$(counted drop_no_tuple) searches found no port"
 }
 
-# half of FLOWS at a time from two containers, all CPUs at once, with the default ports [i10][T06]
+# half of FLOWS at a time from each of two containers, on all CPUs at once, with the default ports
+# [i10][T06]
 # limit 300 s
 test_ports_default() {
 	flows=$((flows / 2)) crowds_of_two bridge
 }
 
-# FLOWS at a time from two containers, with 93 % of the ports there are [i10][T06]
+# FLOWS at a time from two containers, with 93 % of all ports [i10][T06]
 # limit 300 s
 test_ports_nearly_all() {
 	conflist ports bridge "$(with_ours "{\"masqPorts\": \"1024-$((1023 + flows * 64512 / 60000))\"}")"
@@ -94,7 +96,7 @@ test_ports_beside_the_host() {
 	crowds_expect_ok
 }
 
-# where the container may have the host's own ephemeral ports the host loses nothing either
+# where the container may use the host's own ephemeral ports the host loses nothing either
 # [i08][i03]
 # limit 120 s
 test_ports_shared_with_the_host() {
@@ -108,7 +110,7 @@ test_ports_shared_with_the_host() {
 	crowds_expect_ok
 }
 
-# where every port was used and its connection closed, new ones get through before long
+# after every port was used and its connection closed, new connections succeed before long
 # limit 120 s
 test_ports_closed_ones_again() {
 	conflist ports bridge "$(with_ours '{"masqPorts": "30000-30149"}')"

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 # shellcheck shell=bash disable=SC2154 # the world's names: world.sh
 #
-# test_protocol.sh - the CNI protocol through the real binary: versions, CHECK, GC, STATUS, and
-# input that nobody should send.
+# test_protocol.sh - the CNI protocol with the real binary: versions, CHECK, GC, STATUS, and invalid
+# input.
 
 # list_of_version VERSION: the bridge list in that version
 list_of_version() {
@@ -63,7 +63,7 @@ test_protocol_version_1_1_0() {
 	expect_no_answer client tcp "$host4" 8080
 }
 
-# the previous result passes through with every key it had, unknown ones too [s34]
+# the previous result is passed on with every key, unknown ones too [s34]
 test_protocol_result_passes_through() {
 	container_add_plain web
 	local foreign='.prevResult.dns = {"nameservers": ["192.0.2.53"]}
@@ -74,7 +74,7 @@ test_protocol_result_passes_through() {
 	diff /run/expected <(jq -cS . /run/out) || fail "the result differs"
 }
 
-# VERSION and a run by hand answer without configuration [s7][s22]
+# VERSION and a run without CNI_COMMAND answer without configuration [s7][s22]
 test_protocol_version_command() {
 	output=$(CNI_COMMAND=VERSION "$build/bpf-portmap" </dev/null)
 	expect_equal '["0.1.0","0.2.0","0.3.0","0.3.1","0.4.0","1.0.0","1.1.0"]' \
@@ -90,7 +90,7 @@ check_fails_with() {
 	expect_contains "$output" "$1"
 }
 
-# CHECK succeeds right after ADD, and again [s51][s53]
+# CHECK succeeds right after ADD, and a second time [s51][s53]
 test_protocol_check() {
 	container_start web bridge -p 8080:80/tcp -p "$host4:8080:80/udp"
 	container_add routed ptp -p 8081:80/tcp
@@ -118,7 +118,7 @@ test_protocol_check_endpoint_removed() {
 	check_fails_with "$(address4 web)"
 }
 
-# CHECK finds that an attachment's record was removed [s51]
+# CHECK finds an attachment whose record was removed [s51]
 test_protocol_check_attachment_removed() {
 	container_start web bridge -p 8080:80/tcp
 	container_check web bridge
@@ -126,7 +126,7 @@ test_protocol_check_attachment_removed() {
 	check_fails_with web
 }
 
-# CHECK finds that the program was removed from the container's veth, and names it [s51][T26]
+# CHECK finds a program that was removed from the container's veth, and names it [s51][T26]
 test_protocol_check_program_removed_from_veth() {
 	container_start web bridge -p 8080:80/tcp
 	container_check web bridge
@@ -162,7 +162,7 @@ test_protocol_check_veth_gone() {
 	expect_failure plugin_call CHECK web
 }
 
-# CHECK compares the given mappings with those there are [s51]
+# CHECK compares the given mappings with the recorded ones [s51]
 test_protocol_check_other_mappings() {
 	container_add_plain web
 	plugin_call ADD web "$(mapping 8080)" >/run/out || fail "$(cat /run/out)"
@@ -193,7 +193,7 @@ gc() {
 	plugin_run GC any <<<"{\"cniVersion\":\"1.1.0\",\"name\":\"bridge\",\"type\":\"bpf-portmap\"$1}"
 }
 
-# GC removes the attachments that are not valid any more, of its own network only [s54][s57]
+# GC removes invalid attachments of its own network only [s54][s57]
 test_protocol_gc() {
 	conflist other bridge "$other_network"
 	container_start one bridge -p 8081:80/tcp
@@ -208,7 +208,7 @@ test_protocol_gc() {
 	expect_answer client tcp "$host4" 8083 three
 }
 
-# GC with null removes all of the network, GC without a list only those whose veth is gone
+# GC with null removes all attachments of the network, GC without a list only those without a veth
 # [s55][s56]
 test_protocol_gc_null_and_absent() {
 	container_start one bridge -p 8081:80/tcp
@@ -223,7 +223,7 @@ test_protocol_gc_null_and_absent() {
 	expect_equal 0 "$(map_count portmaps)" portmaps
 }
 
-# cnirun gc removes what is in the cache but whose namespace is gone [s135]
+# cnirun gc removes cached attachments whose namespace is gone [s135]
 test_protocol_gc_by_runtime() {
 	container_start one bridge -p 8081:80/tcp
 	container_start two bridge -p 8082:80/tcp
@@ -236,7 +236,7 @@ test_protocol_gc_by_runtime() {
 
 status() { plugin_run STATUS any <<<'{"cniVersion":"1.1.0","name":"bridge","type":"bpf-portmap"}'; }
 
-# STATUS says that ADD would work, and does nothing, before and after the first ADD [s59]
+# STATUS reports that ADD would work, and changes nothing, before and after the first ADD [s59]
 test_protocol_status() {
 	local before
 	before=$(state_show)
@@ -246,7 +246,7 @@ test_protocol_status() {
 	status || fail STATUS
 }
 
-# STATUS without the right to use BPF fails with code 50 and says why [s59]
+# STATUS without the privilege to use BPF fails with code 50 and says why [s59]
 test_protocol_status_no_permission() {
 	PREFIX='setpriv --bounding-set -all --inh-caps -all --reuid 65534 --clear-groups' \
 		expect_failure status
@@ -262,7 +262,7 @@ test_protocol_status_hooks_gone() {
 	expect_contains "$output" eth0
 }
 
-# ADD without the rights it needs says so and leaves nothing
+# ADD without the privileges that it needs reports that and leaves nothing
 test_protocol_add_no_permission() {
 	container_add_plain web
 	local before
@@ -273,13 +273,14 @@ test_protocol_add_no_permission() {
 	expect_same_state "$before"
 }
 
-# refuses CODE FILTER: ADD with this configuration must fail so, and leave nothing
+# refuses CODE FILTER: ADD with this configuration must fail with the code, and leave nothing.
 refuses() {
 	plugin_config web "$2" >/run/config
 	refuses_input "$1" </run/config
 }
 
-# refuses_input CODE: what comes on stdin must fail so, also under ASan and UBSan
+# refuses_input CODE: ADD with this standard input must fail with the code, also under ASan and
+# UBSan.
 refuses_input() {
 	local binary input
 	input=$(mktemp -p /run)
@@ -305,8 +306,7 @@ bad_world() {
 }
 
 # limit 180 s
-# a mapping that makes no sense is refused with code 7, one of the wrong type with code 6;
-# nothing is left
+# an invalid mapping is refused with code 7, one of the wrong type with code 6; nothing is left
 # [s62][s63][s64][s65][s66][s69][s75][s76][s77][s79][s82]
 test_protocol_bad_mappings() {
 	bad_world
@@ -334,7 +334,7 @@ test_protocol_bad_mappings() {
 	refuses 6 '.runtimeConfig = []'
 }
 
-# null for a port is refused [s62]
+# null as a port is refused [s62]
 test_protocol_bad_port_null() {
 	bad_world
 	if plugin_call ADD web '.runtimeConfig.portMappings[0].hostPort = null' >/run/out; then
@@ -356,8 +356,8 @@ test_protocol_bad_results() {
 	refuses 7 '.prevResult.cniVersion = "0.2.0"'
 }
 
-# an option whose value makes no sense is refused with code 7, one of the wrong type with code 6,
-# a firewall's condition with code 2 [s90]
+# an option with an invalid value is refused with code 7, one of the wrong type with code 6, a
+# firewall condition with code 2 [s90]
 test_protocol_bad_options() {
 	bad_world
 	refuses 7 '.localhost = false | .runtimeConfig.portMappings[0].hostIP = "127.0.0.1"'
@@ -371,7 +371,7 @@ test_protocol_bad_options() {
 	refuses 7 '.attach = "nonsense"'
 }
 
-# a network namespace that is not there, or has no such interface, is refused [s2]
+# a network namespace that does not exist, or has no such interface, is refused [s2]
 test_protocol_bad_netns() {
 	bad_world
 	NETNS=/run/netns/nowhere refuses 8 .
@@ -381,8 +381,8 @@ test_protocol_bad_netns() {
 }
 
 # limit 120 s
-# input that is no configuration at all is refused, whatever its size and depth, and nothing is
-# left [s24]
+# input that is not a configuration is refused, whatever its size and depth, and nothing is left
+# [s24]
 test_protocol_bad_json() {
 	bad_world
 	refuses_input 6 </dev/null
@@ -404,7 +404,7 @@ test_protocol_bad_json() {
 	refuses_input 7 <<<'{"cniVersion":"1.0.0","name":"a/b"}'
 }
 
-# bad environment variables are refused with code 4 [s4][s8][s9][s10]
+# invalid environment variables are refused with code 4 [s4][s8][s9][s10]
 test_protocol_bad_environment() {
 	bad_world
 	expect_failure plugin_run ADD 'a/b' <<<'{"cniVersion":"1.0.0","name":"x"}'
@@ -418,7 +418,7 @@ test_protocol_bad_environment() {
 	expect_same_state "$state_before"
 }
 
-# keys and protocol are understood in any case [s23][s61][s67]
+# keys and protocol are case-insensitive [s23][s61][s67]
 test_protocol_keys_in_any_case() {
 	container_add_plain web
 	serve_in web 80
@@ -448,7 +448,7 @@ test_protocol_same_entry_twice() {
 	expect_answer client tcp "$host4" 8080 web
 }
 
-# a container without a veth is refused with code 7 that names the kind of its device [s43]
+# a container without a veth is refused with code 7 that names its kind of device [s43]
 test_protocol_no_veth() {
 	bad_world
 	namespace_add other
@@ -463,7 +463,7 @@ test_protocol_no_veth() {
 	expect_same_state "$state_before"
 }
 
-# bpftool shows the maps so that a person can read them: named fields, ports as numbers
+# bpftool shows the maps in readable form: named fields, ports as numbers
 test_protocol_maps_read_well() {
 	container_start web bridge -p 8080:80/tcp
 	expect_answer client tcp "$host4" 8080 web
@@ -480,10 +480,10 @@ test_protocol_maps_read_well() {
 	done
 }
 
-# Its ADD has something to warn of: a hostIP that the host does not have.
+# Its ADD warns of a hostIP that the host does not have.
 warned_of='.runtimeConfig.portMappings[0].hostIP = "203.0.113.7"'
 
-# a warning that nobody reads any more does not keep ADD from its work and its result
+# a warning that cannot be written does not affect ADD's work and its result
 test_protocol_stderr_reader_gone() {
 	local gone
 	container_add_plain web
@@ -493,8 +493,8 @@ test_protocol_stderr_reader_gone() {
 	jq -e .ips /run/out >/dev/null || fail "no result: $(cat /run/out)"
 }
 
-# where standard error is closed no file gets its number, and no warning; where standard output is,
-# ADD fails and leaves nothing
+# where standard error is closed no file gets its descriptor, and no warning is written; where
+# standard output is closed, ADD fails and leaves nothing
 test_protocol_streams_closed() {
 	local before
 	container_add_plain web
@@ -509,8 +509,8 @@ test_protocol_streams_closed() {
 	expect_same_state "$before"
 }
 
-# GC goes on after an attachment that it cannot remove, and then says of each why, none as the cause
-# of another
+# GC continues after an attachment that it cannot remove, and reports the reason for each one
+# separately
 test_protocol_gc_failures() {
 	local name
 	for name in one two; do

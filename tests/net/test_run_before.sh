@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 # shellcheck shell=bash disable=SC2154
 #
-# test_run_before.sh - other people's programs that run before ours are named.
+# test_run_before.sh - third-party programs that run before ours are named.
 
 # shellcheck source=tests/net/test_bypass.sh
 . "$project/tests/net/test_bypass.sh"
 
-# What each command says on stderr about programs that run before ours
+# What each command prints on stderr about programs that run before ours
 said_by() {
 	"$@" 2>&1 >/run/stdout | grep 'runs before' || true
 }
@@ -26,8 +26,8 @@ expect_none_named() {
 
 status() { plugin_call STATUS web 'del(.prevResult, .runtimeConfig) | .cniVersion = "1.1.0"'; }
 
-# somebody's TCX program that ends the chain before ours at an uplink makes the port dead: ADD, CHECK,
-# STATUS and attach name it, and say where it is
+# a third-party TCX program that ends the chain before ours at an uplink cuts the port off: ADD,
+# CHECK, STATUS and attach name it and its hook
 test_run_before_tcx() {
 	tcx_needed
 	local named='eth0: the TCX program somebody_elses (id '
@@ -45,8 +45,8 @@ test_run_before_tcx() {
 	expect_none_named
 }
 
-# the same with filters: at the container's veth and, where ours is a filter, too, at an uplink; not
-# with those that come behind
+# the same for filters: at the container's veth and, where ours is a filter too, at an uplink;
+# filters after ours are not named
 test_run_before_filters() {
 	conflist bridge bridge "$(with_ours '{"attach": "clsact"}')"
 	somebody_at eth1 egress 1

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 # shellcheck shell=bash disable=SC2154 # the world's names: world.sh
 #
-# test_runtimes.sh - what runtimes may do, and callers that make mistakes. What each of them really
-# sends: tests/engines.
+# test_runtimes.sh - what runtimes may do, and callers that make mistakes. What each runtime really
+# sends is in tests/engines.
 
-# a namespace is the same by whatever name: CHECK and DEL by the path of a process in it, then of a
-# process that is gone [s152]
+# a namespace is the same under every name: CHECK and DEL with the path of a process in it, then of
+# a process that has ended [s152]
 test_runtimes_namespace_by_another_name() {
 	container_add_plain web
 	plugin_call ADD web >/run/out || fail "$(cat /run/out)"
@@ -19,7 +19,7 @@ test_runtimes_namespace_by_another_name() {
 	expect_equal 0 "$(map_count attachments)" attachments
 }
 
-# CNI_ARGS that nobody understands disturb nothing [s152]
+# unknown CNI_ARGS are ignored [s152]
 test_runtimes_garbage_arguments() {
 	container_add_plain web
 	serve_in web 80
@@ -28,8 +28,8 @@ test_runtimes_garbage_arguments() {
 	CNI_ARGS=';=;' plugin_call DEL web || fail DEL
 }
 
-# the plugin's own namespace as CNI_NETNS: ADD refuses with code 8 before it does anything, DEL
-# cleans up and then says so, CNI_NETNS_OVERRIDE allows it [s12][s13][s15]
+# the plugin's own namespace as CNI_NETNS: ADD refuses it with code 8 before it does anything, DEL
+# cleans up and then reports it, CNI_NETNS_OVERRIDE permits it [s12][s13][s15]
 test_runtimes_own_namespace() {
 	container_add_plain web
 	serve_in web 80
@@ -50,8 +50,8 @@ test_runtimes_own_namespace() {
 	expect_same_state "$before"
 }
 
-# a UDP stream that began before ADD, when conntrack saw nobody there, reaches the container though
-# netfilter's conntrack still has that entry [s85]
+# a UDP stream that began before ADD, without a receiver, reaches the container although netfilter's
+# conntrack still has that entry [s85]
 test_runtimes_conntrack_is_not_asked() {
 	container_add_plain web
 	serve_in web 80
@@ -68,8 +68,8 @@ test_runtimes_conntrack_is_not_asked() {
 	expect_says talk host
 }
 
-# a lock that somebody holds for more than 10 seconds: ADD gives up with code 11 and names the
-# holder, CHECK and STATUS do not wait, the next ADD works [s17][s60]
+# a lock that is held for more than 10 seconds: ADD gives up with code 11 and names the holder,
+# CHECK and STATUS do not wait, the next ADD works [s17][s60]
 test_runtimes_lock_is_held() {
 	container_add_plain web
 	container_add_plain other
@@ -91,7 +91,8 @@ test_runtimes_lock_is_held() {
 }
 
 # a plugin of the list that hangs, and its child: cnirun kills both after --timeout and names the
-# plugin, what the others have set up is undone, a process that hung on to stdout holds nobody up
+# plugin, undoes what the other plugins have set up, and does not wait for a process that keeps
+# stdout
 test_runtimes_plugin_hangs() {
 	local process seconds=$((3 * ${SLOWER:-1})) # bridge waits up to 2.6 seconds for its port
 	mkdir /run/trap

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 # shellcheck shell=bash disable=SC2154 # the world's names: world.sh
 #
-# test_sctp.sh - SCTP through mapped ports and masquerade; who gets a packet checks its CRC32c.
+# test_sctp.sh - SCTP through mapped ports and masquerade; each receiver checks the packet's CRC32c.
 
-# sizes_of CLIENT ADDRESS PORT: packets of every kind of length, an odd one and the longest too
+# sizes_of CLIENT ADDRESS PORT: packets of every kind of length, also an odd one and the longest
 expect_sctp_sizes() {
 	local size
 	[ "$sctp" != "$peer" ] || return 0 # the kernel's own choose theirs
@@ -12,7 +12,7 @@ expect_sctp_sizes() {
 	done
 }
 
-# A long packet is one packet all the way.
+# A long packet is not fragmented on its way.
 long_frames() {
 	local name
 	ip link set eth0 mtu 65535
@@ -37,27 +37,27 @@ sctp_through_mapping() {
 	expect_answer client sctp "$host6" 9999 web "$client6"
 }
 
-# a mapped SCTP port with another number inside answers, IPv4 and IPv6, packets of 36 bytes to
-# 64 kB [s68][i11]
+# a mapped SCTP port with another number inside answers, IPv4 and IPv6, packets of 36 bytes to 64 kB
+# [s68][i11]
 test_sctp_mapping() {
 	capture_start leak client eth0 net 10.88.0.0/16 or ip6 net fd00::/16
 	sctp_through_mapping bridge
 	expect_captured_nothing leak
 }
 
-# so for a ptp container [s68]
+# the same for a ptp container [s68]
 test_sctp_mapping_ptp() {
 	sctp_through_mapping ptp
 }
 
-# and with a strict firewall and bridge netfilter [s68]
+# the same with a strict firewall and bridge netfilter [s68]
 test_sctp_mapping_strict() {
 	bridge_netfilter 1
 	firewall_strict
 	sctp_through_mapping bridge
 }
 
-# associations begun by containers leave with the host's address, two with the same port with two
+# associations begun by containers leave with the host's address, two from the same port with two
 # ports, IPv4 and IPv6 [i04][i10][i11]
 test_sctp_masquerade() {
 	container_add one bridge
@@ -79,8 +79,8 @@ test_sctp_masquerade() {
 	expect_captured_nothing leak
 }
 
-# a neighbour on the bridge, one on a ptp link and the container itself reach a mapped SCTP port;
-# the neighbour keeps its address [i11]
+# another container on the bridge, one on a ptp link and the container itself reach a mapped SCTP
+# port; the one on the bridge keeps its address [i11]
 test_sctp_neighbours() {
 	container_add web bridge -p 9999:3868/sctp
 	container_add near bridge
@@ -113,7 +113,7 @@ test_sctp_own_port_space() {
 	expect_no_answer client sctp "$host4" 9999
 }
 
-# nobody listens: the client is told so in the host's words, IPv4 and IPv6 [T16][i04]
+# a client of a closed port is told so from the host's address, IPv4 and IPv6 [T16][i04]
 test_sctp_refused() {
 	[ "$sctp" != "$peer" ] || skip "the kernel's own SCTP refuses by ABORT"
 	container_add web bridge -p 9999:3868/sctp
@@ -132,7 +132,7 @@ test_sctp_refused() {
 	expect_contains "$seen" "$host6 > $client6: ICMP6"
 }
 
-# those who check: a CRC32c that is wrong by a bit gets no answer
+# the receivers do check: a CRC32c with one wrong bit has no answer
 test_sctp_ends_check() {
 	[ "$sctp" != "$peer" ] || skip "the kernel's own SCTP makes no mistakes"
 	container_add web bridge

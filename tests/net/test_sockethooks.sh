@@ -2,13 +2,14 @@
 # shellcheck shell=bash disable=SC2154 # the world's names: world.sh
 #
 # test_sockethooks.sh - the programs at sockets of the host's processes: where they are attached,
-# beside whom, and what is left where they cannot be. What they do: test_localhost.sh.
+# together with which others, and what works where they cannot be. What they do is tested in
+# test_localhost.sh.
 
 sockhook=$build/tests/sockhook
 socket_tool=$build/tests/local
 both='-p 8080:80/tcp -p 8080:80/udp'
 
-# Ours, one line each
+# The hooks with our programs, one line each
 our_hooks="connect4 connect4
 connect6 connect6
 sendmsg4 sendmsg4
@@ -23,7 +24,7 @@ expect_our_hooks() {
 	expect_equal "$our_hooks" "$(socket_hooks_show | grep -v somebody)" "programs at sockets"
 }
 
-# web_start: its ADD's standard error stands in /run/stderr
+# web_start: the standard error of its ADD is in /run/stderr.
 web_start() {
 	# shellcheck disable=SC2086
 	container_start web bridge $both 2>/run/stderr
@@ -32,7 +33,7 @@ web_start() {
 expect_reached() {
 	local address
 	for address in 127.0.0.1 ::1 "$host4"; do expect_answers host "$address" 8080 "${1:-web}"; done
-	# A socket of IPv4, which peer has none of
+	# An IPv4 socket, which peer does not have
 	expect_contains "$("$socket_tool" tcp4 connect 127.0.0.1 8080 ask)" "name=${1:-web} "
 }
 
@@ -46,7 +47,7 @@ expect_not_reached() {
 
 status() { plugin_run STATUS any <<<'{"cniVersion":"1.1.0","name":"bridge","type":"bpf-portmap"}'; }
 
-# expect_warned WHAT: by the ADD, and by STATUS, which succeeds
+# expect_warned WHAT: the ADD warned, and STATUS warns and succeeds.
 expect_warned() {
 	expect_contains "$(cat /run/stderr)" warning
 	expect_contains "$(cat /run/stderr)" "$1"
@@ -60,7 +61,7 @@ expect_outside_works() {
 	expect_answers client "$host6" 8080 web "$client6"
 }
 
-# the first container with ports brings the programs, one at each hook, and later ones no more
+# the first container with ports brings the programs, one at each hook, and later ones add none
 test_sockethooks_once() {
 	needs_cgroup
 	container_add none bridge
@@ -77,7 +78,7 @@ test_sockethooks_once() {
 	expect_equal "" "$(cat /run/out)" "what STATUS says"
 }
 
-# no container whose list says "localhost": false brings them
+# containers whose list says "localhost": false bring no programs
 test_sockethooks_not_wanted() {
 	needs_cgroup
 	conflist off bridge "$(with_ours '{"localhost": false}')"
@@ -86,8 +87,8 @@ test_sockethooks_not_wanted() {
 	container_check web off
 }
 
-# no cgroup2 at all: ADD works with a warning, STATUS warns, outside traffic works; once it is
-# there, the next ADD attaches
+# no cgroup2 at all: ADD works with a warning, STATUS warns, traffic from outside works; once there
+# is one, the next ADD attaches
 test_sockethooks_no_cgroup2() {
 	needs_cgroup
 	umount "$cgroup"
@@ -114,8 +115,8 @@ test_sockethooks_read_only() {
 	expect_reached
 }
 
-# a hook that others' programs have filled, of the first and of the last of ours: a warning names
-# it, none of ours stays, the rest works; when there is room again, the next ADD takes it
+# a hook that is full of third-party programs, the first or the last of ours: a warning names it,
+# none of ours stays, the rest works; when there is room again, the next ADD attaches
 test_sockethooks_full() {
 	needs_cgroup
 	local hook
@@ -137,7 +138,7 @@ test_sockethooks_full() {
 	done
 }
 
-# socket_hooks_empty HOOK: somebody else takes his programs away
+# socket_hooks_empty HOOK: removes the third-party programs
 socket_hooks_empty() {
 	local id
 	for id in $(bpftool -j cgroup show "$cgroup" |
@@ -146,7 +147,7 @@ socket_hooks_empty() {
 	done
 }
 
-# a hook whose program admits no other
+# a hook with a program that does not share it
 test_sockethooks_exclusive() {
 	needs_cgroup
 	"$sockhook" alone "$cgroup" connect6
@@ -156,7 +157,7 @@ test_sockethooks_exclusive() {
 	expect_equal "connect6 somebody_elses" "$(socket_hooks_show)" "programs at sockets"
 }
 
-# others' programs on the same hooks, attached before and after ours, are called, and stay
+# third-party programs on the same hooks, attached before and after ours, are called, and stay
 test_sockethooks_others() {
 	needs_cgroup
 	local name hook before
@@ -188,7 +189,7 @@ map_counted() { bpftool -j map dump pinned "$1" | jq -r '.[0].formatted.value //
 
 no_hooks_of_ours() { ! socket_hooks_show | grep -v somebody >/dev/null; }
 
-# systemd's way: cgroup2 at /sys/fs/cgroup/unified beside version 1
+# as systemd mounts it: cgroup2 at /sys/fs/cgroup/unified beside version 1
 test_sockethooks_hybrid() {
 	needs_cgroup
 	umount "$cgroup"
@@ -219,7 +220,7 @@ test_sockethooks_several_mounts() {
 	expect_equal "" "$("$sockhook" show "/run/a part")" "programs at the part"
 }
 
-# mount_part NAME: of all of cgroup2 only this cgroup is to be had
+# mount_part NAME: mounts only this part of cgroup2
 mount_part() {
 	mkdir -p "$cgroup/$1"
 	mount --bind "$cgroup/$1" /mnt
@@ -228,7 +229,7 @@ mount_part() {
 	umount /mnt
 }
 
-# where only a part of the tree is to be had, ADD says that processes outside are not covered
+# where only a part of the tree is mounted, ADD warns that processes outside are not covered
 test_sockethooks_part() {
 	needs_cgroup
 	mount_part part
@@ -239,7 +240,7 @@ test_sockethooks_part() {
 	expect_reached
 }
 
-# ... and so does one in a cgroup namespace of its own, where the host's first process is outside
+# ... and so does one in a cgroup namespace of its own, which the host's first process is not in
 test_sockethooks_cgroup_namespace() {
 	needs_cgroup
 	namespace_add web
@@ -255,7 +256,7 @@ test_sockethooks_cgroup_namespace() {
 	expect_equal "" "$(socket_hooks_show)" "programs outside"
 }
 
-# a link that somebody removed or detached: CHECK says so, ADD and attach repair it
+# a link that was removed or detached by hand: CHECK reports it, ADD and attach repair it
 test_sockethooks_repaired() {
 	needs_cgroup
 	web_start
@@ -282,7 +283,7 @@ test_sockethooks_repaired() {
 	done
 }
 
-# all pins removed by hand: nothing of ours is left at the hooks; the next ADD brings all back
+# all pins removed by hand: nothing of ours is left at the hooks; the next ADD restores everything
 test_sockethooks_pins_removed() {
 	needs_cgroup
 	web_start
@@ -295,8 +296,8 @@ test_sockethooks_pins_removed() {
 	expect_answers client "$host4" 8080 web "$client4"
 }
 
-# all pins removed by hand: CHECK says what is not attached any more, attach brings it back, also what
-# keeps reserved ports
+# all pins removed by hand: CHECK reports what is not attached any more; attach restores it, also
+# the programs that keep reserved ports
 test_sockethooks_pins_removed_then_attach() {
 	needs_cgroup
 	conflist reserving bridge "$(with_ours '{"reserveHostPorts": true}')"
@@ -313,7 +314,7 @@ test_sockethooks_pins_removed_then_attach() {
 	expect_reached
 }
 
-# where a program cannot be pinned, those that were before it are not left alone at their hooks
+# where a program cannot be pinned, those before it do not stay at their hooks
 test_sockethooks_pin_refused() {
 	needs_cgroup
 	container_add first bridge
@@ -328,7 +329,7 @@ test_sockethooks_pin_refused() {
 
 hook_ids() { bpftool -j cgroup show "$cgroup" | jq -c 'map(.id) | sort'; }
 
-# what is pinned in a link's place, and is none, gives way
+# another object that is pinned in a link's place is replaced
 test_sockethooks_something_else_pinned() {
 	needs_cgroup
 	web_start
@@ -346,8 +347,8 @@ test_sockethooks_something_else_pinned() {
 	expect_reached
 }
 
-# a newer plugin's programs take the place of the older ones', one at each hook, and connections
-# and what programs were told live on
+# a newer plugin's programs replace the older ones, one at each hook; connections continue, and what
+# sockets were shown stays
 test_sockethooks_upgrade() {
 	needs_cgroup
 	web_start
@@ -367,8 +368,8 @@ test_sockethooks_upgrade() {
 	expect_reached
 }
 
-# the cgroup that they are attached to goes, and with it the programs: the next ADD attaches to the
-# one there is
+# the cgroup that they are attached to is removed, and with it the programs: the next ADD attaches
+# to the one there is
 test_sockethooks_cgroup_gone() {
 	needs_cgroup
 	namespace_add web
@@ -390,8 +391,8 @@ test_sockethooks_cgroup_gone() {
 
 check_fails() { ! container_check web bridge >/run/out 2>&1; }
 
-# two hosts, network namespaces that share the bpffs and the cgroup, have the same port each, at the
-# same address, and do not mix
+# two hosts, network namespaces that share the bpffs and the cgroup, each have the same port at the
+# same address, and do not interfere
 test_sockethooks_two_hosts() {
 	needs_cgroup
 	web_start
@@ -411,8 +412,8 @@ test_sockethooks_two_hosts() {
 }
 
 # limit 180 s
-# 190 ADDs, each with a hook to repair, killed at random moments: never two programs of ours at a
-# hook, and the next ADD makes it whole
+# 190 ADDs, each with a hook to repair, are killed at random moments: a hook never has two of our
+# programs, and the next ADD completes the hooks
 test_sockethooks_killed() {
 	needs_cgroup
 	container_add_plain web
@@ -433,7 +434,7 @@ test_sockethooks_killed() {
 	echo "note: $killed killed"
 }
 
-# A world within the world, that attaches to the same hooks: its own network, mounts, processes
+# A second set of namespaces that attaches to the same hooks: its own network, mounts, processes
 world_within() {
 	exec unshare --net --mount --pid --fork --kill-child --mount-proc --propagation private bash -c "
 		set -e
@@ -444,7 +445,7 @@ world_within() {
 }
 
 # limit 120 s
-# 10 whole worlds killed at random moments leave the hooks as they were, with others' programs
+# 10 such sets killed at random moments leave the hooks as they were, with third-party programs
 test_sockethooks_world_killed() {
 	needs_cgroup
 	"$sockhook" count "$cgroup" connect4 /sys/fs/bpf/others
@@ -461,7 +462,8 @@ test_sockethooks_world_killed() {
 	expect_equal "connect4 somebody_elses" "$(socket_hooks_show)" "programs at sockets"
 }
 
-# what a killed run of these tests left in cgroup2 is swept by the next, not what a living run has
+# what a killed run of these tests left in cgroup2 is removed by the next run, that of a live run is
+# not
 test_sockethooks_run_sweeps() {
 	needs_cgroup
 	# shellcheck source=tests/net/cgroups.sh

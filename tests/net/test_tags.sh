@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 # shellcheck shell=bash disable=SC2154 # the world's names: world.sh
 #
-# test_tags.sh - frames with VLAN tags under a priority tag (VID 0). The kernel takes all of them off
-# behind tc, and delivers what is left.
+# test_tags.sh - frames with VLAN tags under a priority tag (VID 0). The kernel strips all of them
+# after tc, and delivers what is left.
 
 # shellcheck source=tests/net/frames.sh
 . "$project/tests/net/frames.sh"
@@ -16,7 +16,7 @@ tagged_send() {
 		"$(ipv4_hex "$source" "$destination" 17 "$(udp_hex 5000 "$port" "$bytes")")" "$@"
 }
 
-# An interface that comes up after ADD, with somebody behind it
+# An interface that comes up after ADD, with another host behind it
 late_make() {
 	namespace_add late
 	ip link add late0 type veth peer name eth0 netns late
@@ -42,14 +42,14 @@ tags_of_container() {
 	expect_equal 3 "$(counted drop_nested_tags)" "with one tag under another"
 }
 
-# a container's frame with tags under a priority tag does not get past the program at its veth
+# a container's frame with tags under a priority tag does not pass the program at its veth
 test_tags_of_container() { tags_of_container bridge; }
 
-# nor on a ptp link
+# nor does it on a ptp link
 test_tags_of_container_ptp() { tags_of_container ptp; }
 
-# a frame from outside with tags under a priority tag does not reach the host past its mappings; one
-# with a priority is answered, and one for a VLAN is the VLAN device's
+# a frame from outside with tags under a priority tag does not bypass the host's mappings; one with
+# only a priority tag is answered, and one for a VLAN belongs to the VLAN device
 test_tags_from_outside() {
 	container_start web bridge -p 8080:80/udp
 	serve_on_host 8080
