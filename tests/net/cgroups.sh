@@ -1,18 +1,18 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 # shellcheck shell=bash
 #
-# cgroups.sh - a cgroup for each test: the root of all that the test sees of cgroup2, so that
-# programs attached there concern its own processes only, and end with it.
+# cgroups.sh - a cgroup for each test. It is the root of cgroup2 for the test, so that programs
+# attached there apply to its own processes only, and are removed with it.
 #
 #   CGROUP2/bpf-portmap-tests.RUN/TEST
 #
-# Whoever belongs to a run, tests included, holds a lock on the run's cgroup. One that nobody
-# holds is a left-over of a run that was killed.
+# Every process of a run, tests included, holds a lock on the run's cgroup. A cgroup without a lock
+# is left over from a run that was killed.
 
 cgroup_prefix=bpf-portmap-tests.
 
-# Where cgroup2 is mounted. It is mounted here only if nowhere else: mounting it resets the
-# options (nsdelegate) that it has.
+# Prints where cgroup2 is mounted. It is mounted here only if it is mounted nowhere else, because
+# mounting it resets its options (nsdelegate).
 cgroup2_find() {
 	local path
 	path=$(awk '{ for (i = 7; $i != "-"; i++); if ($(i + 1) == "cgroup2") print $5 }' \
@@ -27,7 +27,7 @@ cgroup2_find() {
 	echo "$path"
 }
 
-# A test's last processes may take a moment to be gone.
+# Tries several times, because a test's last processes may take a moment to end.
 cgroup_remove() {
 	local rounds=100
 	while [ -d "$1" ] && ! find "$1" -depth -type d -exec rmdir {} + 2>/dev/null; do
@@ -45,8 +45,8 @@ cgroups_sweep() {
 	done
 }
 
-# Makes the run's cgroup, locks it for as long as a process of the run lives, and sweeps those of
-# runs that are no more. Sets cgroup_of_run, empty where there is no cgroup2.
+# Makes the run's cgroup, locks it while a process of the run lives, and removes those of runs that
+# have ended. Sets cgroup_of_run, which is empty where there is no cgroup2.
 cgroups_open() {
 	local root lock
 	cgroup_of_run=
@@ -67,7 +67,7 @@ cgroups_close() {
 		echo "tests/net/run: cannot remove $cgroup_of_run" >&2
 }
 
-# cgroup_enter TEST: the calling process, and its children, into the test's own
+# cgroup_enter TEST: moves the calling process, with its later children, into the test's cgroup.
 cgroup_enter() {
 	[ -n "$cgroup_of_run" ] || return 0
 	mkdir "$cgroup_of_run/$1" && echo "$BASHPID" >"$cgroup_of_run/$1/cgroup.procs"

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 # shellcheck shell=bash disable=SC2154
 #
-# expect.sh - what a test may demand; each says what it saw when it saw something else.
+# expect.sh - what a test may check. A check that fails prints what it has seen instead.
 
 fail() {
 	echo "$*" >&2
@@ -18,7 +18,7 @@ endpoint() {
 	case $1 in *:*) echo "[$1]:$2" ;; *) echo "$1:$2" ;; esac
 }
 
-# ask NAMESPACE|host tcp|udp|sctp ADDRESS PORT [OPTION...]: prints the answer
+# ask NAMESPACE|host tcp|udp|sctp ADDRESS PORT [OPTION...]: sends a request and prints the answer.
 ask() {
 	local who=$1 tool=$peer
 	shift
@@ -38,8 +38,8 @@ field_of() { sed -n "s/.*\b$1=\([^ ]*\).*/\1/p" <<<"$2"; }
 # The host part of host:port
 address_part() { sed 's/:[0-9]*$//; s/[][]//g'; }
 
-# expect_answer NAMESPACE PROTOCOL ADDRESS PORT NAME [CLIENT-ADDRESS] [OPTION...]: NAME answers,
-# from the very address that was asked, and has seen CLIENT-ADDRESS ("-": any).
+# expect_answer NAMESPACE PROTOCOL ADDRESS PORT NAME [CLIENT-ADDRESS] [OPTION...]: NAME answers from
+# the address and port of the request, and has seen CLIENT-ADDRESS ("-": any).
 expect_answer() {
 	local who=$1 protocol=$2 address=$3 port=$4 name=$5 client=${6:--} answer
 	shift $(($# < 6 ? $# : 6))
@@ -48,7 +48,7 @@ expect_answer() {
 	[ "$(field_of name "$answer")" = "$name" ] ||
 		fail "$who asks $protocol $(endpoint "$address" "$port"): expected $name, got: $answer"
 	[ "$(field_of from "$answer")" = "$(endpoint "$address" "$port")" ] ||
-		fail "$who asks $protocol $(endpoint "$address" "$port"): answered from elsewhere: $answer"
+		fail "$who asks $protocol $(endpoint "$address" "$port"): another address answers: $answer"
 	[ "$client" = - ] || [ "$(field_of client "$answer" | address_part)" = "$client" ] ||
 		fail "$who asks $protocol $(endpoint "$address" "$port"): should be seen as $client: $answer"
 }
@@ -61,7 +61,7 @@ expect_answers() {
 	expect_answer "$who" udp "$@"
 }
 
-# Nobody answers: refused or timed out
+# expect_no_answer NAMESPACE PROTOCOL ADDRESS PORT [OPTION...]: refused, or timed out
 expect_no_answer() {
 	local who=$1 protocol=$2 address=$3 port=$4 answer
 	shift 4
@@ -77,7 +77,7 @@ expect_contains() {
 	case $1 in *"$2"*) ;; *) fail "expected to find '$2' in: $1" ;; esac
 }
 
-# expect_failure COMMAND...: it must fail; what it printed is in $output
+# expect_failure COMMAND...: the command fails; its output is in $output.
 expect_failure() {
 	! output=$("$@" 2>&1) || fail "should have failed: $*: $output"
 }
@@ -89,26 +89,51 @@ expect_same_state() {
 $(diff <(echo "$1") <(echo "$now") || true)"
 }
 
+# A process whose standard input and output are FIFOs: piped_open NAME COMMAND... starts it, and its
+# process ID is in $NAME; piped_send NAME sends an empty line; piped_read NAME SECONDS prints its
+# next line; piped_close NAME waits for its end and returns its exit code.
+piped_open() {
+	local piped_name=$1 piped_fd
+	shift
+	mkfifo "/run/$piped_name.in" "/run/$piped_name.out"
+	"$@" <"/run/$piped_name.in" >"/run/$piped_name.out" 2>&1 &
+	eval "$piped_name=\$!"
+	exec {piped_fd}>"/run/$piped_name.in"
+	eval "${piped_name}_in=$piped_fd"
+	exec {piped_fd}<"/run/$piped_name.out"
+	eval "${piped_name}_out=$piped_fd"
+}
+
+piped_send() {
+	local in=$1_in
+	echo >&"${!in}"
+}
+
+piped_read() {
+	local out=$1_out line
+	read -r -t $(($2 * ${SLOWER:-1})) line <&"${!out}" || line='no answer'
+	echo "$line"
+}
+
+piped_close() {
+	local code=0
+	wait "${!1}" || code=$?
+	rm "/run/$1.in" "/run/$1.out"
+	return "$code"
+}
+
 # A conversation over one socket:
 # conversation_open NAME NAMESPACE PROTOCOL ADDRESS PORT [OPTION...],
-# then say NAME prints the next answer.
+# then say NAME sends a request and prints the answer.
 conversation_open() {
 	local name=$1 who=$2
 	shift 2
-	mkfifo "/run/$name.in" "/run/$name.out"
-	ask "$who" "$@" --on-demand <"/run/$name.in" >"/run/$name.out" &
-	eval "$name=\$!"
-	exec {conversation_fd}>"/run/$name.in"
-	eval "${name}_in=$conversation_fd"
-	exec {conversation_fd}<"/run/$name.out"
-	eval "${name}_out=$conversation_fd"
+	piped_open "$name" ask "$who" "$@" --on-demand
 }
 
 say() {
-	local in=$1_in out=$1_out answer
-	echo >&"${!in}"
-	read -r -t $((5 * ${SLOWER:-1})) answer <&"${!out}" || answer='no answer'
-	echo "$answer"
+	piped_send "$1"
+	piped_read "$1" 5
 }
 
 expect_says() {
@@ -120,13 +145,12 @@ expect_says() {
 conversation_close() {
 	local in=$1_in
 	echo bye >&"${!in}"
-	wait "${!1}" || true
-	rm "/run/$1.in" "/run/$1.out"
+	piped_close "$1" || true
 }
 
-# expect_skips PROTOCOL COMMAND...: while it runs no packet goes through the IP stack (stack_watch);
-# of a UDP flow, one in some seconds does. ROUNDS=5: where other connections are open that go
-# through it, whose acknowledgments may come in between.
+# expect_skips PROTOCOL COMMAND...: while it runs no packet goes through the IP stack (stack_watch).
+# A packet of a UDP flow does every few seconds, so UDP has more rounds. ROUNDS=5: where there are
+# other connections in the IP stack, whose acknowledgments may be counted.
 expect_skips() {
 	local protocol=$1 rounds=${ROUNDS:-1} before
 	shift
@@ -140,23 +164,23 @@ expect_skips() {
 	done
 }
 
-# expect_fast NAME ANSWER PROTOCOL: the conversation goes on, and skips the IP stack.
+# expect_fast NAME ANSWER PROTOCOL: the conversation continues, and skips the IP stack.
 expect_fast() { expect_skips "$3" expect_says "$1" "$2"; }
 
-# expect_slow NAME ANSWER PROTOCOL: every question and every answer goes through the IP stack.
+# expect_slow NAME ANSWER PROTOCOL: every request and every answer goes through the IP stack.
 expect_slow() {
 	local before after round
 	for round in 1 2 3 4; do
 		before=$(forwarded "$3")
 		expect_says "$1" "$2"
 		after=$(forwarded "$3")
-		[ $((after - before)) -ge 2 ] || fail "$1 skips the IP stack, question $round"
+		[ $((after - before)) -ge 2 ] || fail "$1 skips the IP stack, request $round"
 	done
 }
 
-# Watches an interface: capture_start NAME NAMESPACE|host INTERFACE FILTER, capture_stop NAME prints
-# what was seen. The wait for "listening" so that nothing is missed in the beginning, and immediate
-# mode in the end: else the kernel hands packets over after up to a second.
+# capture_start NAME NAMESPACE|host INTERFACE FILTER: captures on an interface; capture_stop NAME
+# prints the packets. Waiting for "listening" misses no packet at the beginning, immediate mode none
+# at the end, because without it the kernel passes packets on after up to a second.
 capture_start() {
 	local name=$1 who=$2 interface=$3
 	shift 3

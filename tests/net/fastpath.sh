@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 # shellcheck shell=bash disable=SC2154
 #
-# fastpath.sh - conversations that go on through all that changes, and whether they skip the IP
-# stack.
+# fastpath.sh - conversations that continue through every change, and checks whether they skip the
+# IP stack.
 
-# The lists of conf/ and one more bridge, with flows that skip the stack whatever the run's mode.
-# fast_lists [FILTER]
+# fast_lists [FILTER]: the lists of conf/ and one more bridge, with flows that skip the stack
+# whatever the run's mode.
 fast_lists() {
 	local filter
 	filter="$(with_ours '{"fastPath": "established"}') | ${1:-.}"
@@ -14,11 +14,11 @@ fast_lists() {
 	conflist fast-other bridge "$other_network | $filter"
 }
 
-# Packets that have skipped the stack: into containers, out of uplinks
+# How many packets have skipped the stack: into containers, out through uplinks
 fast_each_way() { "$build/tests/tcx" counters "$pins/counters" fast_into_container fast_out; }
 
-# talk_open NAME NAMESPACE PROTOCOL ADDRESS PORT [OPTION...]: a conversation (expect.sh); UDP is
-# quick to ask again
+# talk_open NAME NAMESPACE PROTOCOL ADDRESS PORT [OPTION...]: a conversation (expect.sh) with a
+# short time limit for UDP
 talk_open() {
 	local timeout=4500
 	[ "$3" != udp ] || timeout=300
@@ -26,7 +26,7 @@ talk_open() {
 }
 
 # talks_open NAME NAMESPACE IPV4 IPV6 PORT [OPTION4 OPTION6]: NAME_tcp4 ... NAME_udp6; an OPTION
-# is one word, or two with a blank between them
+# is one word, or two separated by a blank
 talks_open() {
 	local name=$1 who=$2 address4=$3 address6=$4 port=$5 protocol
 	for protocol in tcp udp; do
@@ -37,7 +37,7 @@ talks_open() {
 	done
 }
 
-# The four of them: talks NAME...
+# talks NAME...: the names of the four of each
 talks() {
 	local name
 	for name; do echo "${name}_tcp4 ${name}_tcp6 ${name}_udp4 ${name}_udp6"; done
@@ -48,7 +48,7 @@ goes_on() {
 	case $last_answer in name=*) ;; *) return 1 ;; esac
 }
 
-# try_often COMMAND...: a few seconds, where each try takes its time
+# try_often COMMAND...: tries for a few seconds at least
 try_often() {
 	local try
 	for try in {1..20}; do
@@ -58,13 +58,13 @@ try_often() {
 	return 1
 }
 
-# Something may get lost, but not all: expect_goes_on TALK...
+# expect_goes_on TALK...: they are answered, though packets may be lost.
 expect_goes_on() {
 	local name
-	for name; do try_often goes_on "$name" || fail "$name: nobody answers any more: $last_answer"; done
+	for name; do try_often goes_on "$name" || fail "$name: no answer any more: $last_answer"; done
 }
 
-# Nothing gets lost: expect_steady TALK...
+# expect_steady TALK...: they are answered, and no packet is lost.
 expect_steady() {
 	local name
 	for name; do
@@ -81,7 +81,7 @@ expect_stops() {
 
 stops() { ! goes_on "$1"; }
 
-# A question and its answer skip the stack: of a container and somebody outside
+# skips_stack TALK: a request and its answer, between a container and outside, skip the stack.
 skips_stack() {
 	local before after
 	read -ra before <<<"$(fast_each_way)"
@@ -90,7 +90,7 @@ skips_stack() {
 	[ "${after[0]}" -gt "${before[0]}" ] && [ "${after[1]}" -gt "${before[1]}" ]
 }
 
-# The same between two containers
+# skips_stack_inside TALK: the same between two containers
 skips_stack_inside() {
 	local before after
 	read -ra before <<<"$(fast_each_way)"
@@ -99,7 +99,7 @@ skips_stack_inside() {
 	[ "${after[0]}" -ge $((before[0] + 2)) ]
 }
 
-# UDP passes the stack every few seconds, and so does each flow in the beginning.
+# A UDP packet passes the stack every few seconds, and so do the first packets of each flow.
 expect_skips_stack() {
 	local name
 	for name; do
@@ -114,7 +114,7 @@ expect_skips_stack_inside() {
 	done
 }
 
-# No packet skips the stack, in what would be enough to begin: expect_passes_stack TALK...
+# expect_passes_stack TALK...: no packet skips the stack, in more packets than offloading needs.
 expect_passes_stack() {
 	local name before
 	before=$(fast_each_way)
@@ -124,14 +124,15 @@ expect_passes_stack() {
 	done
 }
 
-# What is known of every flow's ways
+# The recorded paths of every flow
 paths_show() {
 	bpftool -j map dump pinned "$pins/connections" | jq -c '.[].formatted | [.key.protocol,
 		.key.inside_port, .key.outside_port, .value.kind, .value.path,
 		(.value.leave[] | .ifindex, .left_stack)]' 2>/dev/null || true
 }
 
-# hits_count NAMESPACE INTERFACE [PORT]: from now on, TCP and UDP that comes in there; hits prints it
+# hits_count NAMESPACE INTERFACE [PORT]: counts TCP and UDP packets that arrive there from now on;
+# hits NAMESPACE prints how many.
 hits_count() {
 	in_namespace "$1" nft -f - <<-RULES
 	table inet seen {
@@ -143,7 +144,7 @@ hits_count() {
 	RULES
 }
 
-# Older kernels have named counters in a module of their own.
+# A counter without a name, because older kernels have named ones in a module of their own
 hits() {
 	in_namespace "$1" nft -j list chain inet seen seen |
 		jq '.nftables[].rule? // empty | .expr[] | .counter? // empty | .packets'
@@ -155,9 +156,9 @@ arrives_at() {
 	goes_on "$2" && [ "$(hits "$1")" -gt "$before" ]
 }
 
-# What one side says comes by where hits_count counts: expect_arrives_at NAMESPACE TALK...
+# expect_arrives_at NAMESPACE TALK...: the requests pass where hits_count counts.
 expect_arrives_at() {
 	local who=$1 name
 	shift
-	for name; do try_often arrives_at "$who" "$name" || fail "$name does not come by $who"; done
+	for name; do try_often arrives_at "$who" "$name" || fail "$name does not pass $who"; done
 }

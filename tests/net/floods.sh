@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 # shellcheck shell=bash disable=SC2034,SC2154 # the world's names: world.sh; the tests' own
 #
-# floods.sh - what the tests of floods and of fairness share: crowds, herds, floods and callers.
-# FLOOD=20: seconds of each flood.
+# floods.sh - what the tests of floods and of fairness share: crowds (idle connections), herds
+# (flows without an IP stack at their end), floods, and calls. FLOOD=20: seconds of each flood.
 
 flood=$build/tests/flood
 idle=$build/tests/idle
@@ -13,39 +13,34 @@ crowd=$build/tests/crowd
 flood_seconds=${FLOOD:-3}
 flood_crowd=5000
 
-# crowd_open NAME NAMESPACE ADDRESS PORT COUNT, then crowd_count NAME: how many echo a byte
+# crowd_open NAME NAMESPACE ADDRESS PORT COUNT: opens connections; $crowd_size is how many there
+# are.
 crowd_open() {
 	local name=$1 who=$2
 	shift 2
-	mkfifo "/run/$name.in" "/run/$name.out"
-	in_namespace "$who" "$idle" hold "$@" <"/run/$name.in" >"/run/$name.out" &
-	exec {crowd_fd}>"/run/$name.in"
-	eval "${name}_in=$crowd_fd"
-	exec {crowd_fd}<"/run/$name.out"
-	eval "${name}_out=$crowd_fd"
-	read -r -t $((40 * ${SLOWER:-1})) crowd_size <&"$crowd_fd" ||
-		fail "crowd $name does not come together"
+	piped_open "$name" in_namespace "$who" "$idle" hold "$@"
+	crowd_size=$(piped_read "$name" 40)
+	[[ $crowd_size =~ ^[0-9]+$ ]] || fail "crowd $name does not connect: $crowd_size"
 }
 
+# crowd_count NAME: how many of its connections still answer
 crowd_count() {
-	local in=$1_in out=$1_out count
-	echo >&"${!in}"
-	read -r -t $((40 * ${SLOWER:-1})) count <&"${!out}" || count='no answer'
-	echo "$count"
+	piped_send "$1"
+	piped_read "$1" 40
 }
 
 expect_crowd() {
-	expect_equal "$2" "$(crowd_count "$1")" "the living of crowd $1"
+	expect_equal "$2" "$(crowd_count "$1")" "connections of crowd $1"
 }
 
-# Random sources must be where a strict reverse path filter expects them.
+# The strict reverse path filter accepts random sources only if they are routed to this interface.
 flood_prepare() {
 	[ -x "$flood" ] || skip "no flood"
 	ethtool -K eth0 gro on >/dev/null
 	ip route add 100.64.0.0/10 via "$client4" dev eth0
 }
 
-# flood_from NAMESPACE INTERFACE-OF-HOST ARGUMENT...: what it says, and what arrived
+# flood_from NAMESPACE INTERFACE-OF-HOST ARGUMENT...: fails unless the flood arrives
 flood_from() {
 	local who=$1 interface=$2 before after said
 	shift 2
@@ -56,21 +51,21 @@ flood_from() {
 	echo "note: $1 flood: $said arrived=$((after - before))"
 }
 
-# small_table: the least of a table there is, in the list "small"
+# small_table: the list "small" has the smallest possible table of flows.
 flow_entries=16384
 small_table() {
 	conflist small bridge "$(with_ours "{flowEntries: $flow_entries}")"
 }
 
-# serve_crowd NAMESPACE PORT: TCP and UDP; echoes to as many as come
+# serve_crowd NAMESPACE PORT: echoes over TCP and UDP, to any number of clients
 serve_crowd() {
 	in_namespace "$1" "$crowd" serve "$2" --background
 	in_namespace "$1" "$callers" serve "$2"
 	wait_until 5 calls "$1" tcp 127.0.0.1 "$2" 1 || fail "$1 does not serve on port $2"
 }
 
-# Where the client's herds have their addresses: none is the client's own, so that its stack is
-# silent; a strict reverse path filter expects them there.
+# The client's herds use addresses that are not the client's own, so that its IP stack does not
+# answer; the strict reverse path filter accepts them from there.
 herds_prepare() {
 	ip route replace 100.64.0.0/10 via "$client4" dev eth0
 }
@@ -83,8 +78,8 @@ herd_outside() {
 		"$count" "$@"
 }
 
-# herd_of NAMESPACE tcp|udp DESTINATION PORT COUNT [OPTION...]: a container's, out through the host.
-# Its own stack must not hear the answers: herd_hush
+# herd_of NAMESPACE tcp|udp DESTINATION PORT COUNT [OPTION...]: flows of a container, out through
+# the host. Its own IP stack must not receive the answers: herd_hush.
 herd_of() {
 	local who=$1 protocol=$2 destination=$3 port=$4 count=$5
 	shift 5
@@ -92,7 +87,7 @@ herd_of() {
 		"$destination" "$port" "$count" "$@"
 }
 
-# Its bridge's, or that of its veth's other end
+# gateway_mac CONTAINER: the MAC of its bridge, or of the host's end of its veth
 gateway_mac() {
 	local veth
 	veth=$(host_veth "$1")
@@ -126,7 +121,7 @@ drops() {
 			group_by(.key) | map({(.[0].key): map(.value) | add} | select(.[] > 0)) | add'
 }
 
-# expect_untouched WHAT NAME PORT: the container's port answers a client, it reaches a server
+# expect_untouched WHAT NAME PORT: the container's port answers a client, and it reaches a server
 expect_untouched() {
 	local protocol
 	for protocol in tcp udp; do

@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 # shellcheck shell=bash disable=SC2154 # the world's names: world.sh
 #
-# frames.sh - IPv4 packets and frames that no stack would send, as hexadecimal digits.
+# frames.sh - IPv4 packets and frames that no IP stack would send, in hexadecimal digits.
 
 address_hex() {
 	# shellcheck disable=SC2046
 	printf %02x $(tr . ' ' <<<"$1")
 }
 
-# The Internet checksum (RFC 1071) of the digits
+# checksum_hex DIGITS: their Internet checksum (RFC 1071)
 checksum_hex() {
 	local digits=$1 sum=0 i
 	[ $((${#digits} % 4)) = 0 ] || digits=${digits}00
@@ -26,7 +26,7 @@ ipv4_hex() {
 	echo "$head$(checksum_hex "${head}0000$tail")$tail$4"
 }
 
-# udp_hex SOURCE-PORT DESTINATION-PORT PAYLOAD [SIZE]: without a checksum, as IPv4 allows it
+# udp_hex SOURCE-PORT DESTINATION-PORT PAYLOAD [SIZE]: without a checksum, which IPv4 permits
 udp_hex() { printf '%04x%04x%04x0000%s' "$1" "$2" "${4:-$((8 + ${#3} / 2))}" "$3"; }
 
 # too_big_hex MTU QUOTED-PACKET: ICMP, "fragmentation needed"
@@ -36,8 +36,8 @@ too_big_hex() {
 	echo "0304$(checksum_hex "03040000$rest")$rest"
 }
 
-# frame_send NAMESPACE INTERFACE DESTINATION-MAC PACKET [TAG...]: a TAG is a VLAN's number (802.1Q);
-# the first one is the outermost
+# frame_send NAMESPACE INTERFACE DESTINATION-MAC PACKET [TAG...]: a TAG is a VLAN ID (802.1Q); the
+# first one is the outermost.
 frame_send() {
 	local who=$1 interface=$2 frame=${3//:/} packet=$4 tag
 	frame+=$(mac_in "$who" "$interface" | tr -d :)

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 # shellcheck shell=bash disable=SC2154 # the world's names: world.sh
 #
-# guarded.sh - what the tests of the fast path share: a firewall that drops what nobody allowed,
-# conversations through it, and looks at conntrack.
+# guarded.sh - what the tests of the fast path share: a firewall that drops by default,
+# conversations through it, and checks of conntrack.
 
-# guard [RULE...]: replies and what belongs to a flow may pass, a new flow to port 80 of a container
-# and 9000 of a server may begin; the rules come before that.
+# guard [RULE...]: accepts packets of known flows, and new flows to port 80 of a container and 9000
+# of a server; the rules come before that.
 guard() {
 	nft -f - <<-RULES
 	table inet guard
@@ -26,7 +26,7 @@ expect_no_invalid() {
 	expect_contains "$(nft list chain inet guard forward)" 'invalid counter packets 0 '
 }
 
-# conversations_open [OPTION...]: eight, by mapping and out, TCP and UDP, IPv4 and IPv6
+# conversations_open [OPTION...]: eight, mapped and out, TCP and UDP, IPv4 and IPv6
 conversations_open() {
 	local protocol
 	for protocol in tcp udp; do
@@ -49,17 +49,13 @@ conversations_each() {
 	done
 }
 
-# conversations_silent PROTOCOL...: all of them ask at once, and nobody is answered
+# conversations_silent PROTOCOL...: all of them send a request at once, and none is answered
 conversations_silent() {
-	local protocol name names=() in out answer
+	local protocol name names=() answer
 	for protocol; do names+=({in,out}{4,6}_"$protocol"); done
+	for name in "${names[@]}"; do piped_send "$name"; done
 	for name in "${names[@]}"; do
-		in=${name}_in
-		echo >&"${!in}"
-	done
-	for name in "${names[@]}"; do
-		out=${name}_out
-		read -r -t $((5 * ${SLOWER:-1})) answer <&"${!out}" || answer='no answer'
+		answer=$(piped_read "$name" 5)
 		[ "$answer" = timeout ] || fail "$name: expected silence, got: $answer"
 	done
 }
@@ -90,7 +86,7 @@ conntrack_list() {
 
 no_conntrack() { [ -z "$(conntrack_list "$1")" ]; }
 
-# no_connection NAMESPACE...: nobody there has a TCP connection, or one that waits for its end
+# no_connection NAMESPACE...: no TCP connection is there, except in TIME_WAIT
 no_connection() {
 	local name
 	for name; do
@@ -98,7 +94,7 @@ no_connection() {
 	done
 }
 
-# arrivals_watch NAMESPACE PORT: counts what comes to a port there; `arrived NAMESPACE` tells
+# arrivals_watch NAMESPACE PORT: counts packets to a port there; `arrived NAMESPACE` prints how many
 arrivals_watch() {
 	in_namespace "$1" nft -f - <<-RULES
 	table inet arrivals {

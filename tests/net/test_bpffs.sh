@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 # shellcheck shell=bash disable=SC2154 # the world's names: world.sh
 #
-# test_bpffs.sh - the file system of pins, in which other users may write, and which may be read-only,
-# or not to be had.
+# test_bpffs.sh - the file system of pins, in which other users may write, and which may be
+# read-only, or not to be had.
 
 # Where mount(8) mounts it everybody may make directories in it. bpffs_as_user COMMAND...
 bpffs_as_user() {
@@ -29,8 +29,8 @@ test_bpffs_loading_of_another() {
 	expect_answer client tcp "$host4" 8080 web "$client4"
 }
 
-# one who makes such a directory again, in the instant after it was moved away, does not get our pins
-# into it, neither in the place where we load nor in that of the pins
+# one who makes such a directory again, in the instant after it was moved away, does not get our
+# pins into it, neither in the place where we load nor in that of the pins
 test_bpffs_made_again_by_another() {
 	local path rival
 	container_add_plain web
@@ -50,8 +50,8 @@ test_bpffs_made_again_by_another() {
 	done
 }
 
-# a pin directory of another user is never used: STATUS and CHECK say so, DEL works, and ADD moves it
-# out of the way
+# a pin directory of another user is never used: STATUS and CHECK say so, DEL works, and ADD moves
+# it out of the way
 test_bpffs_pins_of_another() {
 	container_add_plain web
 	serve_in web 80
@@ -124,8 +124,8 @@ test_bpffs_no_lock() {
 	expect_contains "$output" 'cannot mount the sysfs of this network namespace'
 }
 
-# call_of_load PATTERN: the number of the bpf() call with this in it, in a first ADD of web. That ADD
-# fails in the end, and leaves nothing.
+# call_of_load PATTERN: the number of the bpf() call with this in it, in a first ADD of web. That
+# ADD fails in the end, and leaves nothing.
 call_of_load() {
 	! PREFIX="strace -o /run/trace -e trace=bpf,rename -e inject=rename:error=EIO" \
 		plugin_run ADD web </run/config >/run/out 2>&1 || fail "ADD without rename"

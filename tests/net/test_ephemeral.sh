@@ -24,15 +24,10 @@ ephemeral_world() {
 # talk_open NAME SOCKET ADDRESS PORT: a socket of the host that is connected without bind, as most
 # are; talk_expect NAME WHO: which server answers it now
 talk_open() {
-	local name=$1 socket=$2 fd line
+	local name=$1 socket=$2 line
 	shift 2
-	mkfifo "/run/$name.in" "/run/$name.out"
-	"$socket_tool" "$socket" connect "$@" names wait ask wait ask wait ask wait ask wait ask wait \
-		<"/run/$name.in" >"/run/$name.out" 2>&1 &
-	exec {fd}>"/run/$name.in"
-	eval "${name}_in=$fd"
-	exec {fd}<"/run/$name.out"
-	eval "${name}_out=$fd"
+	piped_open "$name" "$socket_tool" "$socket" connect "$@" names \
+		wait ask wait ask wait ask wait ask wait ask wait
 	talk_read "$name" "connect ok"
 	talk_read "$name" "own="
 	line=${line#*own=}
@@ -43,14 +38,13 @@ talk_open() {
 
 # Reads the next line into $line; it must contain this text.
 talk_read() {
-	local out=$1_out
-	read -r -t $((5 * ${SLOWER:-1})) line <&"${!out}" || fail "$1 says nothing"
+	line=$(piped_read "$1" 5)
 	expect_contains "$line" "$2"
 }
 
 talk_expect() {
-	local in=$1_in line
-	echo >&"${!in}"
+	local line
+	piped_send "$1"
 	talk_read "$1" "name=$2 "
 }
 

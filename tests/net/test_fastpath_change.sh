@@ -425,19 +425,13 @@ test_fastpath_neighbour_silent() {
 # bulk_open NAME NAMESPACE ADDRESS PORT: much data in both directions, in two halves on demand
 bulk_open() {
 	local name=$1 who=$2
-	mkfifo "/run/$name.in"
-	in_namespace "$who" "$build/tests/bulk" ask tcp "$3" "$4" --on-demand \
-		<"/run/$name.in" >"/run/$name.out" 2>&1 &
-	eval "$name=\$!"
-	exec {conversation_fd}>"/run/$name.in"
-	eval "${name}_in=$conversation_fd"
+	piped_open "$name" in_namespace "$who" "$build/tests/bulk" ask tcp "$3" "$4" --on-demand
 }
 
 # bulk_half NAME ANSWER: transfers the next half; the answer is half, and ok after the second one
 bulk_half() {
-	local in=$1_in
-	echo >&"${!in}"
-	wait_until 20 grep -qx "$2" "/run/$1.out" || fail "$1: expected $2: $(cat "/run/$1.out")"
+	piped_send "$1"
+	expect_equal "$2" "$(piped_read "$1" 20)" "answer of $1"
 }
 
 # transfers_make on|off OWNER-OF-FAR: large transfers in and out past the stack, of which the first

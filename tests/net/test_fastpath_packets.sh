@@ -108,21 +108,15 @@ test_fastpath_fragments_one_path() {
 # bulk_open NAMESPACE ADDRESS PORT: 1 MB is echoed, then conntrack forgets the connection;
 # bulk_go_on: the same amount again
 bulk_open() {
-	mkfifo /run/bulk.in
-	in_namespace "$1" "$build/tests/bulk" ask tcp "$2" "$3" --bytes 2000000 --on-demand \
-		</run/bulk.in >/run/bulk.out &
-	bulk=$!
-	exec {bulk_in}>/run/bulk.in
-	echo >&"$bulk_in"
-	wait_until 20 grep -qs half /run/bulk.out || fail "not all has come and gone: $(cat /run/bulk.out)"
+	piped_open bulk in_namespace "$1" "$build/tests/bulk" ask tcp "$2" "$3" --bytes 2000000 --on-demand
+	piped_send bulk
+	expect_equal half "$(piped_read bulk 20)" "the first transfer"
 	wait_until 10 no_conntrack tcp || fail "conntrack keeps: $(conntrack_list tcp)"
 }
 
 bulk_go_on() {
-	echo >&"$bulk_in"
-	wait "$bulk" || fail "not all has come and gone: $(cat /run/bulk.out)"
-	exec {bulk_in}>&-
-	rm /run/bulk.in
+	piped_send bulk
+	piped_close bulk || fail "the second transfer: $(piped_read bulk 1)"
 }
 
 bulk_world() {

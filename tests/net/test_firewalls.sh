@@ -216,8 +216,8 @@ test_firewalls_foreign_masquerade_first() {
 	done
 }
 
-# what the README says of rules about the host's port: in raw, nat and netdev they match nothing, nor
-# does what conntrack knows of DNAT; the container's port in FORWARD closes it
+# what the README says of rules about the host's port: in raw, nat and netdev they match nothing,
+# nor does what conntrack knows of DNAT; the container's port in FORWARD closes it
 test_firewalls_host_port() {
 	container_start web bridge -p 8080:80/tcp -p 8080:80/udp
 	nft -f - <<-'RULES'

@@ -5,7 +5,8 @@
 
 hold=$build/tests/hold
 
-# listener NAME PROTOCOL ADDRESS FIRST [LAST] [OPTION...]: in the background; its number in $listener
+# listener NAME PROTOCOL ADDRESS FIRST [LAST] [OPTION...]: in the background; its number in
+# $listener
 listener() {
 	local name=$1
 	shift

@@ -182,8 +182,8 @@ test_records_free() {
 				must plugin_run CHECK first </run/config.elsewhere
 				must plugin_run DEL first </run/config.elsewhere ;;
 			esac
-			# How many ports to look for, and a key that is lost, stand nowhere else: that
-			# finds GC.
+			# How many ports to look for, and a key that is lost, stand nowhere else:
+			# that finds GC.
 			case $what in
 			'no ports counted' | 'a key that does not split') ;;
 			*) expect_only_bystander ;;

@@ -144,8 +144,8 @@ test_udp_clients_by_the_kernel() {
 	expect_all_ended
 }
 
-# a socket that its program bound to a loopback address keeps its port: a conversation with the host's
-# own server goes on
+# a socket that its program bound to a loopback address keeps its port: a conversation with the
+# host's own server goes on
 test_udp_clients_bound() {
 	needs_cgroup
 	container_start first bridge -p 9999:80/udp

@@ -761,8 +761,8 @@ test_uplink_forwarding_off_at_interface() {
 	expect_answer client tcp "$host4" 8080 web "$client4"
 }
 
-# "uplinks" that match nothing: ADD warns and names the interfaces there are, CHECK fails; once there
-# is one, both are content
+# "uplinks" that match nothing: ADD warns and names the interfaces there are, CHECK fails; once
+# there is one, both are content
 test_uplink_names_match_nothing() {
 	local command filter='.uplinks = ["eht0", "bond*", "lo"]'
 	container_add_plain web

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 # shellcheck shell=bash disable=SC2034,SC2154
 #
-# world.sh - the small world in which a test plays, and what one can do in it.
+# world.sh - the network in which a test runs, and helpers to change it.
 #
 #   client --------- eth0 [ this namespace plays the host ] eth1 --------- server
 #   192.0.2.10       192.0.2.1                        198.51.100.1         198.51.100.10
@@ -9,21 +9,21 @@
 #                            cni0 ... | veth ...
 #                                containers
 #
-# The test itself runs in the host's namespace. Everybody else is a namespace in /run/netns.
-# The client knows a route to everything behind the host, the server only one to the client's
-# network: what leaves un-masqueraded gets no answer there.
+# The test itself runs in the host's namespace; every other one is a namespace in /run/netns. The
+# client has a route to everything behind the host, the server only one to the client's network, so
+# packets that leave without masquerade have no answer from there.
 
 project=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
 build=${BUILD:-$project/build}
 peer=$build/tests/peer
-# SCTP: the kernel's own, where it has any, else over raw sockets
+# SCTP of the kernel if it has any, else over raw sockets
 sctp=$peer
 [ -e /proc/net/sctp ] || sctp=$build/tests/sctp
 plugin=${PLUGIN:-bpf-portmap}
 cnirun=${CNIRUN:-$build/cnirun}
 reference_plugins=${REFERENCE_PLUGINS:-/usr/lib/cni}
 pins=/sys/fs/bpf/bpf-portmap
-cgroup=/sys/fs/cgroup # the root of cgroup2 as the test sees it: nobody else's processes
+cgroup=/sys/fs/cgroup # the test's root of cgroup2, with its own processes only
 
 host4=192.0.2.1 host6=2001:db8:1::1
 client4=192.0.2.10 client6=2001:db8:1::10
@@ -58,12 +58,12 @@ mount_own_file_systems() {
 	mkdir -p /run/netns /run/conf /run/cni-plugins /run/results /var/lib/cni
 }
 
-# For tests of what is attached to cgroups; cgroups.sh makes them.
-needs_cgroup() { has_cgroup || skip "no cgroup2 can be had here"; }
+# For tests of programs attached to cgroups; cgroups.sh makes the cgroups.
+needs_cgroup() { has_cgroup || skip "there is no cgroup2"; }
 has_cgroup() { [ -e "$cgroup/cgroup.procs" ]; }
 
-# No duplicate address detection, so that nothing waits; strict reverse path filtering, because
-# many hosts have it.
+# No duplicate address detection, so that no test waits for it; strict reverse path filtering,
+# because many hosts have it.
 sysctl_for_namespace() {
 	sysctl -qw net.ipv6.conf.all.accept_dad=0 net.ipv6.conf.default.accept_dad=0 \
 		net.ipv4.conf.all.rp_filter=1 net.ipv4.conf.default.rp_filter=1
@@ -75,7 +75,7 @@ namespace_add() {
 	in_namespace "$1" bash -c "$(declare -f sysctl_for_namespace); sysctl_for_namespace"
 }
 
-# Not `ip netns exec`: that mounts another /sys and hides the bpffs.
+# Not by `ip netns exec`, which mounts another /sys and hides the bpffs.
 in_namespace() {
 	local name=$1
 	shift
@@ -95,7 +95,7 @@ network_make() {
 	neighbours_make "$@"
 }
 
-# A new link's IPv6 answers neighbour solicitations only after up to a second.
+# Permanent entries, because a new link answers neighbour solicitations only after up to a second.
 neighbours_make() {
 	local address
 	for address in "$5" "$6"; do
@@ -112,8 +112,8 @@ plugins_install() {
 }
 
 # conflist NAME BASE FILTER: /run/conf/NAME.conflist is conf/BASE.conflist through a jq filter;
-# with "." it is the file that people copy, byte for byte. Where FAST_PATH is set in the environment
-# our entry has that fastPath, unless the filter says otherwise.
+# with "." it is an exact copy. If FAST_PATH is set in the environment our entry has that fastPath,
+# unless the filter sets another one.
 conflist() {
 	local name=$1 base=$2 filter=$3
 	[ -z "${FAST_PATH:-}" ] || filter="$(fast_path_filter) | $filter"
@@ -129,7 +129,8 @@ conflist() {
 as_reference='(.plugins[] | select(.type == "bridge" or .type == "ptp")).ipMasq = true |
 	(.plugins[] | select(.type == "bpf-portmap")) |= (.type = "portmap" | del(.ipMasq))'
 
-# Filters: only_main: the list without us; other_network: the same on a second bridge; ours(KEYS)
+# jq filters. only_main: the list without our plugin; other_network: the list on a second bridge;
+# with_ours KEYS: keys of our entry.
 only_main='.plugins |= map(select(.type != "bpf-portmap"))'
 other_network='.name = "other" | .plugins[0].bridge = "cni1" |
 	.plugins[0].ipam.ranges = [[{"subnet":"10.87.0.0/16"}],[{"subnet":"fd00:87::/64"}]]'
@@ -142,7 +143,8 @@ fast_path_filter() {
 	[ -n "${FAST_PATH:-}" ] && with_ours "{\"fastPath\": \"$FAST_PATH\"}" || echo .
 }
 
-# container_add NAME CONFLIST [-p ...]: a namespace and its ADD; container_start: its server too.
+# container_add NAME CONFLIST [-p ...]: makes a namespace and runs ADD; container_start also starts
+# a server in it.
 container_add() {
 	local name=$1 list=$2
 	shift 2
@@ -152,8 +154,7 @@ container_add() {
 	wait_until 3 addresses_usable || true
 }
 
-# What comes up with a container, its bridge or its veth, has IPv6 only when the kernel has been at
-# it, which takes its time on a busy machine.
+# A new bridge or veth has a usable IPv6 address only after a while on a busy machine.
 addresses_usable() {
 	[ -z "$(ip -6 -o address show up tentative type bridge; ip -6 -o address show up tentative type veth)" ]
 }
@@ -164,7 +165,7 @@ container_del() {
 
 container_check() { runtime check "$2" "$1"; }
 
-# What happens when a container has gone for good: DEL, then the namespace.
+# Removes a container as a runtime does: DEL, then the namespace.
 container_remove() {
 	container_del "$1" "$2"
 	ip netns delete "$1"
@@ -188,7 +189,8 @@ serve_in() {
 	in_namespace "$1" "$peer" serve udp any "$2" --name "${3:-$1}" --background
 }
 
-# A socket on every address would name them all to its peer (multi-homing), which no NAT survives.
+# One socket for each address, because a socket for any address would announce all of them to its
+# peer (multi-homing), which fails behind every NAT.
 serve_sctp_in() {
 	local address addresses=any
 	[ "$sctp" != "$peer" ] || addresses="$(address4 "$1") $(address6 "$1")"
@@ -197,7 +199,7 @@ serve_sctp_in() {
 	done
 }
 
-# A second host with a container web2 and a client outside2, on the same bpffs
+# second_host_make: a second host with a container web2 and a client outside2, on the same bpffs
 second_host_make() {
 	[ -e /run/netns/host2 ] || namespace_add host2
 	namespace_add outside2
@@ -214,7 +216,7 @@ second_host_make() {
 	serve_in web2 80
 }
 
-# The address that a namespace's routing chooses towards another: source_towards NAME ADDRESS
+# source_towards NAME ADDRESS: the source address that routing in the namespace chooses
 source_towards() { ip -n "$1" -o route get "$2" | sed 's/.* src \([^ ]*\).*/\1/'; }
 
 serve_on_host() {
@@ -222,7 +224,7 @@ serve_on_host() {
 	"$peer" serve udp any "$1" --name host --background
 }
 
-# The address of a container's interface: address4 NAME [INTERFACE]
+# address4 NAME [INTERFACE]: the address of a container's interface
 address4() { address_of -4 "$@"; }
 address6() { address_of -6 "$@"; }
 address_of() {
@@ -233,7 +235,7 @@ address_of() {
 mac_of() { cat "/sys/class/net/$1/address"; }
 mac_in() { ip -n "$1" -o link show "$2" | sed 's|.*link/ether \([^ ]*\).*|\1|'; }
 
-# The host's interface that a container's eth0 hangs on.
+# host_veth CONTAINER [INTERFACE]: the host's end of the veth
 host_veth() {
 	local index
 	index=$(in_namespace "$1" ip -o link show "${2:-eth0}" | sed 's/.*@if\([0-9]*\).*/\1/')
@@ -248,8 +250,8 @@ bridge_netfilter() {
 far4=203.0.113.10 far6=2001:db8:9::10
 hop4=10.99.0.2 hop6=2001:db8:8::2
 
-# path_make: client becomes a router, a link with an MTU of 1300 behind it, then another router,
-# then far:
+# path_make: client becomes a router, followed by a link with an MTU of 1300, another router, and
+# far:
 #   far -1500- hop -1300- client -1500- eth0 [ host ]
 path_make() {
 	local name
@@ -339,18 +341,18 @@ programs_show() {
 	done
 }
 
-# The programs at the sockets of the test's processes, each behind its hook's name
+# The programs at the sockets of the test's processes: the name of the hook, then the program's
 socket_hooks_show() {
 	! has_cgroup || "$build/tests/sockhook" show "$cgroup"
 }
 
-# The programs at a hook, whoever attached them: attached DEVICE ingress|egress
+# attached DEVICE ingress|egress: all programs at a hook, ours and others
 attached() {
 	"$build/tests/tcx" show "$1" "$2"
 	tc filter show dev "$1" "$2" 2>/dev/null | sed -n 's/.* name \([^ ]*\) tag .*/clsact \1/p'
 }
 
-# strip DEVICE: takes all programs away, by whichever way they are attached.
+# strip DEVICE: removes all programs, in whatever way they are attached.
 strip() {
 	local hook way program
 	for hook in ingress egress; do
@@ -370,15 +372,16 @@ detach_ours() {
 map_count() { bpftool -j map dump pinned "$pins/$1" | jq length; }
 live_slots() { "$build/tests/tcx" live "$pins/slots"; }
 
-# A counter of the programs, all CPUs together
+# counted NAME: a counter of our programs, the sum of all CPUs
 counted() { "$build/tests/tcx" counters "$pins/counters" "$1"; }
 
-# Packets that skipped the IP stack, as the programs count them
+# How many packets have skipped the IP stack, as the programs count them
 fast_packets() { echo $(($(counted fast_into_container) + $(counted fast_out))); }
 
-# stack_watch: from now on `forwarded tcp|udp|icmp|sctp` says how many packets of that protocol the
-# IP stack has forwarded, whatever a firewall made of them; `forwarded connected`, of TCP, those that
-# are no SYN, for a SYN may be sent again on a busy machine. Turns conntrack on for nobody.
+# stack_watch: from now on `forwarded tcp|udp|icmp|sctp` prints how many packets of that protocol
+# the IP stack has forwarded, whether a firewall dropped them or not; `forwarded connected` prints
+# how many TCP packets without SYN, because a SYN may be sent again on a busy machine. The rules do
+# not turn conntrack on.
 stack_watch() {
 	nft -f - <<-'RULES'
 	table inet watch {
@@ -403,12 +406,12 @@ forwarded() {
 	nft -j list counter inet watch "seen_$1" | jq '.nftables[] | select(.counter).counter.packets'
 }
 
-# Whoever sets up a firewall anew may say so: flows skip the stack only once it has let them
-# through again.
+# For an administrator who has changed a firewall: flows skip the stack only after it has accepted
+# them again.
 drop_offload() { "$build/bpf-portmap" drop-offload || fail "drop-offload"; }
 
-# flows_age SECONDS: as if the last packet that each connection has sent through the stack, either
-# way, were so much older. Memos know of it in the next second.
+# flows_age SECONDS: makes the last packet of each connection through the stack, in both directions,
+# so much older. The programs notice it in the next second.
 flows_age() {
 	bpftool -j map dump pinned "$pins/connections" | jq -r --argjson age "$1" '
 		def left_stack($way): 100 + 24 * $way;
@@ -433,10 +436,10 @@ second_is_over() { [ "$(seconds_of_uptime)" != "$1" ]; }
 
 tcx_needed() { [ "$(kernel_or 6.6)" = 6.6 ] || skip "the kernel has no TCX, which came with 6.6"; }
 
-# The older one of this kernel's version and the given one.
+# kernel_or VERSION: the older one of this kernel's version and the given one
 kernel_or() { printf '%s\n' "$1" "$(uname -r)" | sort -V | head -n 1; }
 
-# Waits until a condition holds: wait_until SECONDS COMMAND...; a slow machine has longer.
+# wait_until SECONDS COMMAND...: waits until the command succeeds; longer on a slow machine.
 wait_until() {
 	local rounds=$(($1 * 50 * ${SLOWER:-1}))
 	shift
@@ -447,16 +450,17 @@ wait_until() {
 	done
 }
 
-# Below: our plugin alone, without a runtime, on a container that another plugin has connected.
+# Below: our plugin without a runtime, on a container that another plugin has connected.
 
-# container_add_plain NAME [LIST]: its network is there, our plugin never heard of it
+# container_add_plain NAME [LIST]: the container has a network, and our plugin was not called for
+# it.
 container_add_plain() {
 	local list=${2:-plain}
 	[ -e /run/conf/plain.conflist ] || conflist plain bridge "$only_main"
 	container_add "$1" "$list"
 }
 
-# plugin_config NAME [FILTER]: what a runtime would send, with port 8080 mapped to 80/tcp
+# plugin_config NAME [FILTER]: the configuration that a runtime passes, with 8080 mapped to 80/tcp
 plugin_config() {
 	jq -c --slurpfile result /run/results/"$1" "$(fast_path_filter)"' | .plugins[] | select(.type == "bpf-portmap") +
 		{"cniVersion": "1.0.0", "name": "bridge", "prevResult": $result[0], "runtimeConfig":
@@ -482,10 +486,10 @@ mapping() {
 }
 
 
-# Plugin calls that are killed at a random moment of the microseconds in $kill_window, which grow
-# with each that was killed and shrink with each that was not: about half of them are, whatever
-# pace the machine has just now.
-# killed_at_random COMMAND...: counts in $killed; $kill_moment is when it was, or would have been
+# killed_at_random COMMAND...: a plugin call that is killed after a random time of up to
+# $kill_window microseconds. The window grows with each call that was killed and shrinks with each
+# that was not, so that about half of them are killed, whatever the machine's pace. Counts in
+# $killed; $kill_moment is the time.
 killed_at_random() {
 	kill_moment=$(printf '0.%06d' $(((RANDOM * 32768 + RANDOM) % kill_window + 1)))
 	if PREFIX="timeout --signal KILL $kill_moment" "$@"; then
@@ -496,7 +500,7 @@ killed_at_random() {
 	fi
 }
 
-# A container that ends without DEL: its processes, then its namespace.
+# container_die NAME: a container that ends without DEL, first its processes, then its namespace.
 container_die() {
 	local pids veth
 	veth=$(host_veth "$1" 2>/dev/null) || true
@@ -509,7 +513,7 @@ container_die() {
 
 no_interface() { [ ! -e "/sys/class/net/$1" ]; }
 
-# The slot of an attachment, and: the next ADD is to look there first.
+# slot_of NAME: the slot of an attachment; next_slot_set SLOT: the next ADD tries this one first.
 slot_of() {
 	bpftool -j map dump pinned "$pins/attachments" |
 		jq ".[].formatted | select(.key.name == \"$1\").value.owner.slot"
@@ -525,7 +529,7 @@ next_slot_set() {
 		"$(printf %02x "$1")" "${@:23}"
 }
 
-# meta_set OFFSET BYTE: as a bpf-portmap of another time would have written it
+# meta_set OFFSET BYTE: changes the map meta, as another version of bpf-portmap would write it
 meta_set() {
 	local value
 	value=$(bpftool -j map dump pinned "$pins/meta" | jq -r \
@@ -534,7 +538,7 @@ meta_set() {
 	bpftool map update pinned "$pins/meta" key hex 00 00 00 00 value hex $value
 }
 
-# Deletes all that is known of connections, as time would.
+# Deletes all records of connections, as if they had expired.
 connections_forget() {
 	[ -e "$pins/connections" ] || return 0
 	map_empty connections
