@@ -144,7 +144,7 @@ test_bandwidth_check_without_limits() {
 	container_add_plain web
 	plugin_config web ".runtimeConfig.bandwidth = $(rates both)" >/run/config
 	plugin_run ADD web </run/config >/run/out || fail "ADD: $(cat /run/out)"
-	plugin_run CHECK web </run/config >/run/out || fail "CHECK, told again: $(cat /run/out)"
+	plugin_run CHECK web </run/config >/run/out || fail "CHECK with limits: $(cat /run/out)"
 	plugin_call CHECK web >/run/out || fail "CHECK: $(cat /run/out)"
 	plugin_call DEL web
 }

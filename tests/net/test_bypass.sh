@@ -51,14 +51,14 @@ without_fast_path() {
 			if .without_fast_path + .watched > 0 then 1 else 0 end'
 }
 
-# somebody_at DEVICE ingress|egress PRIORITY: a third-party filter that passes everything on
-somebody_at() {
+# third_party_add DEVICE ingress|egress PRIORITY: a third-party filter that passes everything on
+third_party_add() {
 	[ -e /sys/fs/bpf/program ] || "$build/tests/tcx" pin /sys/fs/bpf/program /sys/fs/bpf/count
 	tc qdisc add dev "$1" clsact 2>/dev/null || true
 	tc filter add dev "$1" "$2" prio "$3" protocol all bpf direct-action pinned /sys/fs/bpf/program
 }
 
-nobody_at() { tc filter del dev "$1" "$2" prio "$3"; }
+third_party_remove() { tc filter del dev "$1" "$2" prio "$3"; }
 
 # bypass_world: the container web is connected, but our plugin has not been called for it.
 bypass_world() {
@@ -87,9 +87,9 @@ test_bypass_veth() {
 	expect_added_as ALWAYS
 	local hook
 	for hook in ingress egress; do
-		somebody_at "$veth" "$hook" 1
+		third_party_add "$veth" "$hook" 1
 		expect_added_as OFF
-		nobody_at "$veth" "$hook" 1
+		third_party_remove "$veth" "$hook" 1
 		expect_added_as ALWAYS
 	done
 	plugin_call DEL web || fail DEL
@@ -123,9 +123,9 @@ test_bypass_bridge() {
 	tc qdisc add dev cni0 root pfifo
 	expect_added_as OFF
 	tc qdisc del dev cni0 root
-	somebody_at cni0 egress 1
+	third_party_add cni0 egress 1
 	expect_added_as OFF
-	nobody_at cni0 egress 1
+	third_party_remove cni0 egress 1
 	expect_added_as ALWAYS
 }
 
@@ -176,19 +176,19 @@ test_bypass_changed_list() {
 test_bypass_uplink() {
 	export FAST_PATH=established
 	conflist clsact bridge "$(with_ours '{"attach": "clsact"}')"
-	somebody_at eth0 ingress 60000
-	somebody_at eth1 ingress 1
-	somebody_at eth1 egress 60000
+	third_party_add eth0 ingress 60000
+	third_party_add eth1 ingress 1
+	third_party_add eth1 egress 60000
 	container_add web clsact
 	expect_equal "1 0" "$(without_fast_path eth0) $(without_fast_path eth1)" "at the first ADD"
-	nobody_at eth0 ingress 60000
+	third_party_remove eth0 ingress 60000
 	container_add second clsact
 	expect_equal "0 0" "$(without_fast_path eth0) $(without_fast_path eth1)" "at the next ADD"
-	somebody_at eth1 ingress 3
+	third_party_add eth1 ingress 3
 	container_check web clsact || fail CHECK
 	expect_equal "0 1" "$(without_fast_path eth0) $(without_fast_path eth1)" "at CHECK"
-	nobody_at eth1 ingress 3
-	somebody_at eth0 ingress 2
+	third_party_remove eth1 ingress 3
+	third_party_add eth0 ingress 2
 	expect_contains "$("$build/bpf-portmap" attach)" 'without the fast path'
 	expect_equal "1 0" "$(without_fast_path eth0) $(without_fast_path eth1)" "at attach"
 	expect_equal "" "$("$build/bpf-portmap" attach eth0)" "what a second attach changes"
@@ -210,7 +210,7 @@ test_bypass_uplink_tcx() {
 	"$tcx" count eth1 egress /sys/fs/bpf/behind1_egress
 	container_add other bridge
 	expect_equal "1 0" "$(without_fast_path eth0) $(without_fast_path eth1)" "behind ours"
-	somebody_at eth1 ingress 1
+	third_party_add eth1 ingress 1
 	container_check web bridge || fail CHECK
 	expect_equal "1 1" "$(without_fast_path eth0) $(without_fast_path eth1)" "a filter"
 }
@@ -292,7 +292,7 @@ test_bypass_bandwidth_ptp() {
 is_slow() { (expect_slow "$@") 2>/dev/null; }
 
 # expect_slow_soon CONVERSATION ANSWER PROTOCOL: after a second at most
-expect_slow_soon() { wait_until 5 is_slow "$@" || fail "$1 goes on skipping the IP stack"; }
+expect_slow_soon() { wait_until 5 is_slow "$@" || fail "$1 still skips the IP stack"; }
 
 # conversations_fast: from outside and to outside; all of them skip the IP stack
 conversations_fast() {
@@ -334,8 +334,8 @@ test_bypass_living_flows_uplink() {
 	conflist bridge bridge .
 	container_start web bridge -p 8080:80/tcp -p 8080:80/udp
 	conversations_fast
-	somebody_at eth0 ingress 60000
-	somebody_at eth1 ingress 60000
+	third_party_add eth0 ingress 60000
+	third_party_add eth1 ingress 60000
 	"$build/bpf-portmap" attach >/run/out || fail "$(cat /run/out)"
 	each_conversation expect_slow_soon
 }
@@ -349,14 +349,14 @@ test_bypass_uplink_others() {
 	conflist bridge bridge "$(with_ours '{"uplinks": ["eth*", "bare"], "attach": "clsact"}')"
 	container_add web bridge
 	expect_equal "0 0" "$(without_fast_path eth0) $(without_fast_path bare)" "at the first ADD"
-	somebody_at bare ingress 60000
+	third_party_add bare ingress 60000
 	container_add second bridge
 	expect_equal 1 "$(without_fast_path bare)" "without an address"
 	for number in 1 2 3 4 5 6 7 8; do
 		ip link add "many$number" type veth peer name "many-peer$number"
 		ip address add "172.16.$number.1/24" dev "many$number"
 	done
-	somebody_at eth0 ingress 60000
+	third_party_add eth0 ingress 60000
 	container_add third bridge
 	container_check web bridge || fail CHECK
 	expect_equal 1 "$(without_fast_path eth0)" "of many"

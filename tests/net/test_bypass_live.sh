@@ -43,8 +43,8 @@ test_bypass_live_bridge() {
 	live_world bridge
 	sight_needed
 	expect_seen each_conversation 'tc qdisc add dev "$veth" root pfifo' 'tc qdisc del dev "$veth" root'
-	expect_seen one_conversation 'somebody_at "$veth" ingress 7' 'nobody_at "$veth" ingress 7'
-	expect_seen one_conversation 'somebody_at "$veth" egress 1' 'nobody_at "$veth" egress 1'
+	expect_seen one_conversation 'third_party_add "$veth" ingress 7' 'third_party_remove "$veth" ingress 7'
+	expect_seen one_conversation 'third_party_add "$veth" egress 1' 'third_party_remove "$veth" egress 1'
 	expect_seen one_conversation 'tc qdisc add dev cni0 root pfifo' 'tc qdisc del dev cni0 root'
 	expect_equal "" "$("$build/bpf-portmap" attach)" "what attach finds to change"
 }
@@ -54,7 +54,7 @@ test_bypass_live_ptp() {
 	live_world ptp
 	sight_needed
 	expect_seen one_conversation 'tc qdisc add dev "$veth" root pfifo' 'tc qdisc del dev "$veth" root'
-	expect_seen one_conversation 'somebody_at "$veth" ingress 7' 'nobody_at "$veth" ingress 7'
+	expect_seen one_conversation 'third_party_add "$veth" ingress 7' 'third_party_remove "$veth" ingress 7'
 }
 
 # with our program at TCX, and an ingress qdisc that redirects, as that of the bandwidth plugin
@@ -84,7 +84,7 @@ test_bypass_live_clsact() {
 	sight_needed
 	veth=$(host_veth web)
 	one_conversation expect_fast_soon
-	expect_seen one_conversation 'somebody_at "$veth" ingress 7' 'nobody_at "$veth" ingress 7'
+	expect_seen one_conversation 'third_party_add "$veth" ingress 7' 'third_party_remove "$veth" ingress 7'
 }
 
 # shaped: how many packets the veth's root qdisc has seen
@@ -155,7 +155,7 @@ test_bypass_live_policies() {
 	policy delete
 	live_world bridge
 	sight_needed
-	expect_equal "" "$(container_check web bridge 2>&1)" "what CHECK says without policies"
+	expect_equal "" "$(container_check web bridge 2>&1)" "output of CHECK without policies"
 	policy add out block
 	one_conversation expect_slow_soon
 	expect_contains "$(container_check web bridge 2>&1)" "without the fast path: the host has IPsec policies"
@@ -167,7 +167,7 @@ test_bypass_live_policies() {
 	policy delete fwd
 	one_conversation expect_fast_soon
 	ip xfrm policy add src "$(address4 web)" dst "$server4" dir out action block
-	wait_until 10 is_silent out_udp server || fail "a policy does not hold for a flow that lives"
+	wait_until 10 is_silent out_udp server || fail "a policy does not apply to an established flow"
 }
 
 # on a kernel without BTF the programs cannot look by themselves: what user space finds at ADD,

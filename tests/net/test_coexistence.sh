@@ -126,11 +126,11 @@ test_coexistence_foreign_tcx() {
 	after=$(for name in before after; do for hook in ingress egress; do
 		counted "/sys/fs/bpf/${name}_$hook"; done; done)
 	paste <(echo "$before") <(echo "$after") | while read -r was is; do
-		[ "$was" != "$is" ] || fail "somebody else's program saw nothing: $before, then $after"
+		[ "$was" != "$is" ] || fail "a third-party program saw nothing: $before, then $after"
 	done
 	container_remove web bridge
 	expect_equal "2 2" "$(attached eth0 ingress | grep -c somebody) $(attached eth0 egress |
-		grep -c somebody)" "somebody else's programs after DEL"
+		grep -c somebody)" "third-party programs after DEL"
 }
 
 # third-party clsact filters on the uplink and on the veth run and stay, before and after ours [T26]

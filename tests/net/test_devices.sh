@@ -114,7 +114,7 @@ test_devices_bond() {
 	conversation_open talk office tcp "$uplink4" 8080
 	expect_says talk one
 	ip link set "$(cat /sys/class/net/bond0/bonding/active_slave)" down
-	wait_until 5 bond_answers || fail "nobody answers by the other cable"
+	wait_until 5 bond_answers || fail "no answer through the other link"
 	expect_says talk one
 	expect_uplink_works office one
 	expect_captured_nothing leak

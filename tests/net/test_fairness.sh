@@ -137,7 +137,7 @@ hog() {
 		herd_hush "$name"
 		said=$(herd_of "$name" tcp 198.51.100.20 9000 $((2 * flow_entries)) --destinations 16)
 	fi
-	[ "$(field_of answered "$said")" -gt $((least_flows / 16)) ] || fail "$name is none: $said"
+	[ "$(field_of answered "$said")" -gt $((least_flows / 16)) ] || fail "$name has too few connections: $said"
 	echo "note: hog $1: $said"
 }
 
@@ -214,7 +214,7 @@ test_room_that_is_free() {
 	container_remove two small
 	full=$(counted drop_table_full)
 	expect_untouched "a container has gone" three 8080
-	expect_equal "$full" "$(counted drop_table_full)" "drop_table_full, a container has gone"
+	expect_equal "$full" "$(counted drop_table_full)" "drop_table_full, a container was removed"
 }
 
 # room_taken_by NAME PORT: all that it can get

@@ -320,7 +320,7 @@ test_fastpath_policy_by_container() {
 	expect_skips_stack $flows
 	ip rule del from "$(address4 one)" lookup 100
 	ip -6 rule del from "$(address6 one)" lookup 100
-	try_often hits_stand_still client $flows || fail "the flow stays with the rule that is gone"
+	try_often hits_stand_still client $flows || fail "the flow still follows the removed rule"
 	expect_skips_stack $flows
 	expect_no_leak
 }
@@ -399,7 +399,7 @@ test_fastpath_neighbour_forgotten() {
 	neighbours_know neighbour_failed
 	expect_flows_skip_stack
 	expect_steady $flows
-	try_often server_is_known || fail "nobody asks for $(ip neighbour show "$server4")"
+	try_often server_is_known || fail "not resolved: $(ip neighbour show "$server4")"
 	expect_no_leak
 }
 

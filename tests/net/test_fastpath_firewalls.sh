@@ -148,7 +148,7 @@ test_fastpath_allowed_data_after_conntrack() {
 	for address in "$client4" "$client6"; do
 		in_namespace files "$bulk" ask tcp "$address" 9000 --bytes 2000000 --pause 2500 & pids+=($!)
 	done
-	for pid in "${pids[@]}"; do wait "$pid" || fail "not all has come and gone"; done
+	for pid in "${pids[@]}"; do wait "$pid" || fail "not all bytes were echoed"; done
 	no_conntrack tcp || fail "conntrack still knows: $(conntrack_list tcp)"
 	expect_equal 0 "$(forwarded connected)" "TCP packets but SYN through the IP stack"
 	expect_no_invalid

@@ -13,7 +13,7 @@ datagrams=$build/tests/datagrams
 expect_whole() {
 	local who=$1 answer
 	shift
-	answer=$(in_namespace "$who" "$datagrams" ask "$@") || fail "$who asks $*: ${answer##*$'\n'}"
+	answer=$(in_namespace "$who" "$datagrams" ask "$@") || fail "$who sends to $*: ${answer##*$'\n'}"
 }
 
 # by_hand ORDER INTERFACE-OF-THE-NEXT-HOP: the options for a tool that fragments by itself

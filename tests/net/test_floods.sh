@@ -72,7 +72,7 @@ test_full_table() {
 			--sources 1024 >/run/herd
 		[ "$(field_of answered "$(cat /run/herd)")" -gt 0 ] || break
 	done
-	[ "$(counted drop_flow_limit)" -gt 0 ] || fail "nobody met a limit"
+	[ "$(counted drop_flow_limit)" -gt 0 ] || fail "no flow met the limit"
 	[ "$(counted drop_table_full)" -ge $((full + 500)) ] || fail "the table does not fill: $(drops)"
 	expect_crowd one_crowd 500
 	container_add last small -p 8079:81

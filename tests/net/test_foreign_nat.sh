@@ -20,7 +20,7 @@ said_by_add() {
 		fail "ADD of $name: $(cat /run/results/"$name")"
 }
 
-expect_silence() { expect_equal '' "$1" 'nothing should have been said'; }
+expect_silence() { expect_equal '' "$1" 'output of ADD'; }
 
 # ADD of a port that portmap has mapped for the container `old` warns and takes the port; with
 # refuseForeign it fails and changes nothing

@@ -29,7 +29,7 @@ test_gone_port_is_portmaps() {
 	expect_answers client "$host4" 8080 next
 	expect_answers client "$host6" 8080 next
 	expect_answers stays "$host4" 8080 next
-	# an old client goes on from the same port
+	# an old client continues from the same port
 	answered_by_next() { say before | grep name=next >/dev/null; }
 	wait_until 10 answered_by_next || fail "the old client's datagrams do not arrive"
 	conversation_close before

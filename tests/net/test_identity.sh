@@ -31,7 +31,7 @@ test_identity_segmented() {
 	# the client refuses what it receives
 	wait_until 5 grep -q "IP $client4.5001 > $host4.5000" /run/out.capture ||
 		fail "captured: $(capture_stop out)"
-	expect_equal 2 "$(capture_stop out | grep -c " IP ")" "one packet and what the client says to it"
+	expect_equal 2 "$(capture_stop out | grep -c " IP ")" "one packet and the client's answer"
 	expect_equal 1 "$(counted drop_forged_source)" drop_forged_source
 }
 

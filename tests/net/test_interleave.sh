@@ -85,7 +85,7 @@ late_is_in_order() {
 
 late_is_in_order_silently() {
 	late_is_in_order "$@"
-	! grep -v "^$late_veth *attached\( again\)\?\$" /run/out.stopped || fail "what attach says, $2"
+	! grep -v "^$late_veth *attached\( again\)\?\$" /run/out.stopped || fail "output of attach, $2"
 }
 
 one_is_in_order() { in_order "$2"; }

@@ -623,7 +623,7 @@ test_localhost_container_gone() {
 	container_remove web bridge
 	expect_not_local 127.0.0.1 8080
 	expect_not_local ::1 8080
-	case $(say old) in *name=*) fail "somebody answered" ;; esac
+	case $(say old) in *name=*) fail "there was an answer" ;; esac
 	serve_on_host 8080
 	expect_local 127.0.0.1 8080 host
 }
@@ -655,6 +655,6 @@ test_localhost_udp_container_replaced() {
 	expect_says old web
 	container_remove web bridge
 	container_start other bridge -p 8080:80/udp
-	wait_until 5 says_now old other || fail "it says: $(say old)"
+	wait_until 5 says_now old other || fail "the answer is: $(say old)"
 	expect_contains "$(say old)" "from=127.0.0.1:8080"
 }

@@ -17,7 +17,8 @@ each_firewall() {
 	nft delete table inet strict
 }
 
-# asks_everywhere WHO SEEN4 SEEN6: connects to every address of the host, the bridge's included
+# asks_everywhere CONTAINER SEEN4 SEEN6: connects to every address of the host, the bridge's
+# included
 asks_everywhere() {
 	local who=$1 seen4=$2 seen6=$3 address
 	for address in "$host4" "$host4_second" "$bridge4"; do

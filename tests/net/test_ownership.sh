@@ -173,7 +173,7 @@ test_ownership_host_address_absent() {
 		expect_answers client "$address" 8080 web
 	done
 	plugin_run CHECK web </run/config 2>/run/err || fail CHECK
-	expect_equal "" "$(cat /run/err)" "what CHECK says on stderr"
+	expect_equal "" "$(cat /run/err)" "standard error of CHECK"
 	plugin_run DEL web </run/config || fail DEL
 	maps_are_empty
 }

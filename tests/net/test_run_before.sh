@@ -19,9 +19,9 @@ expect_named() {
 }
 
 expect_none_named() {
-	expect_equal "" "$(said_by container_check web bridge)" "what CHECK says"
-	expect_equal "" "$(said_by status)" "what STATUS says"
-	expect_equal "" "$(said_by "$build/bpf-portmap" attach)" "what attach says"
+	expect_equal "" "$(said_by container_check web bridge)" "output of CHECK"
+	expect_equal "" "$(said_by status)" "output of STATUS"
+	expect_equal "" "$(said_by "$build/bpf-portmap" attach)" "output of attach"
 }
 
 status() { plugin_call STATUS web 'del(.prevResult, .runtimeConfig) | .cniVersion = "1.1.0"'; }
@@ -49,18 +49,18 @@ test_run_before_tcx() {
 # filters after ours are not named
 test_run_before_filters() {
 	conflist bridge bridge "$(with_ours '{"attach": "clsact"}')"
-	somebody_at eth1 egress 1
+	third_party_add eth1 egress 1
 	expect_contains "$(said_by container_add web bridge -p 8080:80/tcp)" \
 		'eth1: the tc program somebody_elses (id '
 	expect_named ') runs before to_uplink at egress'
-	nobody_at eth1 egress 1
+	third_party_remove eth1 egress 1
 	expect_none_named
-	somebody_at "$(host_veth web)" ingress 1
+	third_party_add "$(host_veth web)" ingress 1
 	expect_named ') runs before from_container at ingress'
-	nobody_at "$(host_veth web)" ingress 1
+	third_party_remove "$(host_veth web)" ingress 1
 	tc filter add dev "$(host_veth web)" ingress prio 1 protocol all u32 match u32 0 0 flowid 1:1
 	expect_named "$(host_veth web): a tc filter (u32, priority 1) runs before"
-	nobody_at "$(host_veth web)" ingress 1
-	somebody_at eth0 ingress 60000
+	third_party_remove "$(host_veth web)" ingress 1
+	third_party_add eth0 ingress 60000
 	expect_none_named
 }

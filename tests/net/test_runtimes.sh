@@ -15,7 +15,7 @@ test_runtimes_namespace_by_another_name() {
 	NETNS=/proc/$process/ns/net plugin_call CHECK web || fail "CHECK by another path"
 	kill "$process"
 	wait "$process" 2>/dev/null || true
-	NETNS=/proc/$process/ns/net plugin_call DEL web || fail "DEL with a path that is gone"
+	NETNS=/proc/$process/ns/net plugin_call DEL web || fail "DEL with the path of a process that has ended"
 	expect_equal 0 "$(map_count attachments)" attachments
 }
 
@@ -112,7 +112,7 @@ test_runtimes_plugin_hangs() {
 	expect_contains "$output" \
 		"type=\"hang\" name=\"bridge\" failed (add): did not end within $seconds seconds"
 	for process in $(cat /run/hanging); do
-		[ ! -e "/proc/$process" ] || fail "process $process lives"
+		[ ! -e "/proc/$process" ] || fail "process $process is still there"
 	done
 	in_namespace web ip link show eth0 >/dev/null 2>&1 && fail "the failed ADD left eth0"
 	expect_equal 0 "$(map_count portmaps)" portmaps

@@ -75,7 +75,7 @@ test_sockethooks_once() {
 	container_remove other bridge
 	expect_our_hooks
 	status >/run/out 2>&1 || fail "STATUS: $(cat /run/out)"
-	expect_equal "" "$(cat /run/out)" "what STATUS says"
+	expect_equal "" "$(cat /run/out)" "output of STATUS"
 }
 
 # containers whose list says "localhost": false bring no programs
@@ -177,7 +177,7 @@ test_sockethooks_others() {
 	container_remove web bridge
 	rm -rf "$pins"
 	wait_until 5 no_hooks_of_ours || fail "left: $(socket_hooks_show)"
-	expect_equal 8 "$(socket_hooks_show | grep -c somebody)" "somebody else's programs"
+	expect_equal 8 "$(socket_hooks_show | grep -c somebody)" "third-party programs"
 	before=$(map_counted /sys/fs/bpf/after_connect4)
 	"$socket_tool" tcp4 connect 127.0.0.1 8080 >/run/out || true
 	[ "$(map_counted /sys/fs/bpf/after_connect4)" -gt "$before" ] || fail "no longer called"
@@ -383,7 +383,7 @@ test_sockethooks_cgroup_gone() {
 	expect_equal "$our_hooks" "$("$sockhook" show "$cgroup/old")" "programs at the part"
 	rmdir "$cgroup/old"
 	serve_in web 80
-	wait_until 5 check_fails || fail "CHECK misses that the cgroup is gone"
+	wait_until 5 check_fails || fail "CHECK does not notice that the cgroup is gone"
 	container_start other bridge -p 8081:80/tcp
 	expect_our_hooks
 	expect_reached
@@ -474,13 +474,13 @@ test_sockethooks_run_sweeps() {
 	flock --shared "$alive"
 	cgroups_open
 	expect_equal "$cgroup" "${cgroup_of_run%/*}" "where a run has its cgroup"
-	[ ! -e "$cgroup/${cgroup_prefix}dead" ] || fail "the dead run's is still there"
-	[ -d "$cgroup/${cgroup_prefix}alive/test" ] || fail "the living run's is gone"
-	[ -d "$cgroup/others/test" ] || fail "another's is gone"
+	[ ! -e "$cgroup/${cgroup_prefix}dead" ] || fail "the dead run's cgroup is still there"
+	[ -d "$cgroup/${cgroup_prefix}alive/test" ] || fail "the live run's cgroup is gone"
+	[ -d "$cgroup/others/test" ] || fail "another cgroup is gone"
 	exec {alive}<&-
 	cgroups_sweep "$cgroup"
-	[ ! -e "$cgroup/${cgroup_prefix}alive" ] || fail "what nobody has any more is still there"
-	[ -d "$cgroup_of_run" ] || fail "our own is gone"
+	[ ! -e "$cgroup/${cgroup_prefix}alive" ] || fail "the cgroup without a lock is still there"
+	[ -d "$cgroup_of_run" ] || fail "our own cgroup is gone"
 	cgroups_close
-	[ ! -e "$cgroup_of_run" ] || fail "our own is still there"
+	[ ! -e "$cgroup_of_run" ] || fail "our own cgroup is still there"
 }

@@ -316,9 +316,9 @@ firewall_strict() {
 	RULES
 }
 
-# What is left of containers, whoever made it: interfaces, qdiscs, programs, map entries, pins.
-# The first ADD's permanent part (maps, programs, hooks of uplinks and bridges) is in it too;
-# not the programs at sockets, which come with the first ports.
+# state_show: what is left of containers, ours and of other plugins: interfaces, qdiscs, programs,
+# map entries, pins. The first ADD's permanent part (maps, programs, hooks of uplinks and bridges)
+# is in it too; not the programs at sockets, which come with the first ports.
 socket_programs='((bind|connect|sendmsg|recvmsg|getpeername)[46]|sock_release)'
 state_show() {
 	ip -o link | sed 's/^[0-9]*: //; s/@.*//; s/:.*//' | sort
