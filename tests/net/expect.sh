@@ -69,6 +69,14 @@ expect_no_answer() {
 		fail "$who asks $protocol $(endpoint "$address" "$port"): expected no answer, got: $answer"
 }
 
+# expect_refused NAMESPACE PROTOCOL ADDRESS PORT [OPTION...]: refused at once; UDP needs --connected.
+expect_refused() {
+	local who=$1 protocol=$2 address=$3 port=$4 answer
+	shift 4
+	answer=$(ask "$who" "$protocol" "$address" "$port" "$@") || true
+	expect_equal refused "$answer" "$who asks $protocol $(endpoint "$address" "$port")"
+}
+
 expect_equal() {
 	[ "$1" = "$2" ] || fail "${3:-values differ}: expected '$1', got '$2'"
 }
@@ -180,11 +188,13 @@ expect_slow() {
 
 # capture_start NAME NAMESPACE|host INTERFACE FILTER: captures on an interface; capture_stop NAME
 # prints the packets. Waiting for "listening" misses no packet at the beginning, immediate mode none
-# at the end, because without it the kernel passes packets on after up to a second.
+# at the end, because without it the kernel passes packets on after up to a second. CAPTURE: further
+# options of tcpdump.
 capture_start() {
 	local name=$1 who=$2 interface=$3
 	shift 3
-	local command=(tcpdump --immediate-mode -n -l -i "$interface" "$*")
+	# shellcheck disable=SC2206
+	local command=(tcpdump --immediate-mode -n -l ${CAPTURE:-} -i "$interface" "$*")
 	[ "$who" = host ] || command=(nsenter --net=/run/netns/"$who" "${command[@]}")
 	rm -f "/run/$name.log"
 	"${command[@]}" >"/run/$name.capture" 2>"/run/$name.log" &

@@ -1,7 +1,22 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 # shellcheck shell=bash disable=SC2154 # the world's names: world.sh
 #
-# frames.sh - IPv4 packets and frames that no IP stack would send, in hexadecimal digits.
+# frames.sh - packets that no IP stack would send: fragments in any order, and IPv4 packets and frames
+# in hexadecimal digits.
+
+datagrams=$build/tests/datagrams
+
+# expect_whole NAMESPACE|host ADDRESS PORT SIZE [OPTION...]: each datagram comes back intact.
+expect_whole() {
+	local who=$1 answer
+	shift
+	local command=("$datagrams" ask "$@")
+	[ "$who" = host ] || command=(in_namespace "$who" "${command[@]}")
+	answer=$("${command[@]}") || fail "$who sends to $*: ${answer##*$'\n'}"
+}
+
+# by_hand ORDER INTERFACE-OF-THE-NEXT-HOP: the options for a tool that fragments by itself
+by_hand() { echo "--order $1 --interface eth0 --destination-mac $(mac_of "$2")"; }
 
 address_hex() {
 	# shellcheck disable=SC2046

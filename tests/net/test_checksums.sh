@@ -225,20 +225,14 @@ test_checksums_receivers_verify() {
 wire_start() {
 	local name
 	for name; do
-		nsenter --net=/run/netns/"$name" tcpdump -n -vv -i eth0 "ip or ip6" >"/run/$name.wire" \
-			2>"/run/$name.wire-log" &
-		eval "wire_$name=\$!"
-		wait_until 5 grep -qs 'listening on' "/run/$name.wire-log" ||
-			fail "tcpdump: $(cat "/run/$name.wire-log")"
+		CAPTURE=-vv capture_start "wire_$name" "$name" eth0 "ip or ip6"
 	done
 }
 
 wire_expect_right() {
-	local name pid
+	local name
 	for name; do
-		pid=wire_$name
-		kill -INT "${!pid}"
-		wait "${!pid}" 2>/dev/null || true
+		capture_stop "wire_$name" >"/run/$name.wire"
 		! grep -B 1 -E '\bbad\b|incorrect|wrong' "/run/$name.wire" | head -n 6 | grep . ||
 			fail "a wrong checksum on the wire to $name"
 		grep -qE 'cksum.*correct' "/run/$name.wire" || fail "no TCP seen by $name"
@@ -256,12 +250,6 @@ ping_for() {
 	case $1 in *:*) echo ping6 ;; *) echo ping ;; esac
 }
 
-expect_refused() {
-	local answer
-	answer=$(ask "$@" --connected) || true
-	expect_equal refused "$answer" "$*"
-}
-
 # also with fastPath off
 # every packet on every wire has the right checksums, ICMP errors and the packets they quote too
 # [i11][T29]
@@ -275,10 +263,10 @@ test_checksums_on_the_wire() {
 	expect_udp_without_checksum
 	local address
 	for address in "$host4" "$host6"; do
-		expect_refused client udp "$address" 8081
+		expect_refused client udp "$address" 8081 --connected
 	done
 	for address in "$server4" "$server6"; do
-		expect_refused one udp "$address" 9999
+		expect_refused one udp "$address" 9999 --connected
 		in_namespace one busybox "$(ping_for "$address")" -q -c 1 -W 1 "$address"
 	done
 	wire_expect_right client server web one

@@ -103,11 +103,6 @@ test_coexistence_tuning() {
 	container_remove web tuned
 }
 
-# Only the counter's two low bytes, which are enough to see that it has changed
-counted() {
-	bpftool -j map dump pinned "$1" | jq -r '.[0].value | .[0] + .[1]'
-}
-
 # As every CHECK does: the fast path is off for what was added since ADD.
 look_around() { "$build/bpf-portmap" attach >/dev/null || fail attach; }
 
@@ -121,10 +116,10 @@ test_coexistence_foreign_tcx() {
 	look_around
 	local before after name
 	before=$(for name in before after; do for hook in ingress egress; do
-		counted "/sys/fs/bpf/${name}_$hook"; done; done)
+		map_counted "/sys/fs/bpf/${name}_$hook"; done; done)
 	expect_answers client "$host4" 8080 web "$client4"
 	after=$(for name in before after; do for hook in ingress egress; do
-		counted "/sys/fs/bpf/${name}_$hook"; done; done)
+		map_counted "/sys/fs/bpf/${name}_$hook"; done; done)
 	paste <(echo "$before") <(echo "$after") | while read -r was is; do
 		[ "$was" != "$is" ] || fail "a third-party program saw nothing: $before, then $after"
 	done
@@ -144,9 +139,9 @@ test_coexistence_foreign_clsact() {
 	done
 	container_start web bridge -p 8080:80/tcp -p 8080:80/udp
 	local before
-	before=$(counted /sys/fs/bpf/count)
+	before=$(map_counted /sys/fs/bpf/count)
 	expect_answers client "$host4" 8080 web "$client4"
-	[ "$before" != "$(counted /sys/fs/bpf/count)" ] || fail "the uplink's other filter saw nothing"
+	[ "$before" != "$(map_counted /sys/fs/bpf/count)" ] || fail "the uplink's other filter saw nothing"
 	veth=$(host_veth web)
 	tc qdisc add dev "$veth" clsact 2>/dev/null || true
 	tc filter del dev eth0 egress prio 1
@@ -154,9 +149,9 @@ test_coexistence_foreign_clsact() {
 	tc filter add dev "$veth" ingress prio 60000 protocol all bpf direct-action \
 		pinned /sys/fs/bpf/program
 	look_around
-	before=$(counted /sys/fs/bpf/count)
+	before=$(map_counted /sys/fs/bpf/count)
 	expect_answers client "$host4" 8080 web "$client4"
-	[ "$before" != "$(counted /sys/fs/bpf/count)" ] || fail "the veth's other filter saw nothing"
+	[ "$before" != "$(map_counted /sys/fs/bpf/count)" ] || fail "the veth's other filter saw nothing"
 	container_add other bridge -p 9090:80/tcp
 	container_check web bridge
 	expect_contains "$(attached "$veth" ingress)" somebody

@@ -47,13 +47,6 @@ expect_transfers() {
 	done
 }
 
-expect_refused() {
-	local who=$1 protocol=$2 address=$3 port=$4 answer
-	shift 4
-	answer=$(ask "$who" "$protocol" "$address" "$port" "$@") || true
-	expect_equal refused "$answer" "$who asks $protocol $(endpoint "$address" "$port")"
-}
-
 # A container's address quoted in an ICMP error, or as its sender or receiver
 quoted_leak='(icmp and (icmp[20:2] = 0x0a58 or icmp[20:2] = 0x0a59 or icmp[24:2] = 0x0a58 or
 	icmp[24:2] = 0x0a59)) or (ip6[6] = 58 and (ip6[56:2] = 0xfd00 or ip6[72:2] = 0xfd00)) or

@@ -95,7 +95,7 @@ expect_ended() {
 
 # flows that skip the IP stack end with DEL, and the next container with the port receives the
 # client's datagrams, also if it has the old one's address [i06][T08][T11]
-test_fastpath_container_replaced() {
+test_fastpath_again_other_container() {
 	local address old
 	guard
 	stack_watch

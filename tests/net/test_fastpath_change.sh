@@ -42,16 +42,7 @@ expect_flows_skip_stack() {
 
 # frames_start NAME NAMESPACE INTERFACE FILTER, frames_stop NAME: prints a line for each frame, with
 # MACs, TTL and whether the checksum is right
-frames_start() {
-	local name=$1 who=$2 interface=$3
-	shift 3
-	rm -f "/run/$name.log"
-	nsenter --net=/run/netns/"$who" tcpdump --immediate-mode -n -l -e -vv -i "$interface" "$*" \
-		>"/run/$name.capture" 2>"/run/$name.log" &
-	eval "capture_$name=\$!"
-	wait_until 5 grep -qs 'listening on' "/run/$name.log" || fail "tcpdump: $(cat "/run/$name.log")"
-}
-
+frames_start() { CAPTURE='-e -vv' capture_start "$@"; }
 frames_stop() { capture_stop "$1" | sed -e ':a' -e 'N;$!ba' -e 's/\n[ \t]\+/ /g'; }
 
 # A filter for what others send, because libpcap cannot tell whether the first frames are inbound.

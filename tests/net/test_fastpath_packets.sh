@@ -7,17 +7,8 @@
 # shellcheck source=tests/net/guarded.sh
 . "$project/tests/net/guarded.sh"
 
-datagrams=$build/tests/datagrams
-
-# expect_whole NAMESPACE ADDRESS PORT SIZE [OPTION...]: each datagram comes back intact.
-expect_whole() {
-	local who=$1 answer
-	shift
-	answer=$(in_namespace "$who" "$datagrams" ask "$@") || fail "$who sends to $*: ${answer##*$'\n'}"
-}
-
-# by_hand ORDER INTERFACE-OF-THE-NEXT-HOP: the options for a tool that fragments by itself
-by_hand() { echo "--order $1 --interface eth0 --destination-mac $(mac_of "$2")"; }
+# shellcheck source=tests/net/frames.sh
+. "$project/tests/net/frames.sh"
 
 # Port 9000, in the container 80, echoes in fragments that are in order; 9009 (89) in reverse order.
 echoes_start() {

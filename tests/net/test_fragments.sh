@@ -3,7 +3,9 @@
 #
 # test_fragments.sh - datagrams larger than the MTU, with fragments in order and out of order.
 
-datagrams=$build/tests/datagrams
+# shellcheck source=tests/net/frames.sh
+. "$project/tests/net/frames.sh"
+
 large=65000
 
 # watch_wire: looks for a container's address on an uplink, where none may ever be.
@@ -20,26 +22,13 @@ echo_in() {
 	fi
 }
 
-# expect_whole NAMESPACE|host ADDRESS PORT [OPTION...]: a large datagram comes back intact.
-expect_whole() {
-	local who=$1 address=$2 port=$3 answer
-	shift 3
-	local run=(in_namespace "$who")
-	[ "$who" != host ] || run=()
-	answer=$("${run[@]}" "$datagrams" ask "$address" "$port" "$large" "$@") ||
-		fail "$who sends $large bytes to $(endpoint "$address" "$port") $*: ${answer##*$'\n'}"
-}
-
-# by_hand ORDER NAMESPACE INTERFACE-OF-THE-NEXT-HOP: the options for a tool that fragments by itself
-by_hand() { echo "--order $1 --interface eth0 --destination-mac $(mac_of "$2")"; }
-
 # in_every_order NAMESPACE ADDRESS PORT NEXT-HOP
 in_every_order() {
 	local order
-	expect_whole "$1" "$2" "$3" --count 3
+	expect_whole "$1" "$2" "$3" "$large" --count 3
 	for order in forward backward twice; do
 		# shellcheck disable=SC2046
-		expect_whole "$1" "$2" "$3" --count 3 $(by_hand "$order" "$4")
+		expect_whole "$1" "$2" "$3" "$large" --count 3 $(by_hand "$order" "$4")
 	done
 }
 
@@ -158,8 +147,8 @@ neighbours_in_fragments() {
 	echo_in one 80
 	# shellcheck disable=SC2046
 	echo_in one 81 $(by_hand backward cni0)
-	expect_whole two "$(address4 one)" 80
-	expect_whole two "$(address6 one)" 80
+	expect_whole two "$(address4 one)" 80 "$large"
+	expect_whole two "$(address6 one)" 80 "$large"
 	"$@"
 	for address in "$host4" "$host6"; do
 		for port in 8080 8081; do
@@ -194,8 +183,8 @@ test_fragments_host() {
 	local address port
 	for address in "$server4" "$server6"; do
 		for port in 9000 9001; do
-			expect_whole host "$address" "$port" --count 3
-			expect_whole host "$address" "$port" --source-port 8080
+			expect_whole host "$address" "$port" "$large" --count 3
+			expect_whole host "$address" "$port" "$large" --source-port 8080
 		done
 	done
 }
@@ -204,11 +193,11 @@ test_fragments_host() {
 test_fragments_direct() {
 	container_add one bridge
 	echo_in one 80
-	expect_whole client "$(address4 one)" 80 --count 3
-	expect_whole client "$(address6 one)" 80 --count 3
+	expect_whole client "$(address4 one)" 80 "$large" --count 3
+	expect_whole client "$(address6 one)" 80 "$large" --count 3
 	firewall_strict
-	expect_whole client "$(address4 one)" 80 --count 3 --source-port 80
-	expect_whole client "$(address6 one)" 80 --count 3 --source-port 80
+	expect_whole client "$(address4 one)" 80 "$large" --count 3 --source-port 80
+	expect_whole client "$(address6 one)" 80 "$large" --count 3 --source-port 80
 }
 
 # thousands of fragments without a first one, and overlapping ones: datagrams in order still pass,
@@ -224,21 +213,18 @@ test_fragments_flood() {
 	in_namespace client "$datagrams" ask "$host4" 8080 "$large" $orphans
 	# shellcheck disable=SC2086
 	in_namespace client "$datagrams" ask "$host6" 8080 "$large" $orphans
-	expect_whole client "$host4" 8080 --count 3
-	expect_whole client "$host6" 8080 --count 3
+	expect_whole client "$host4" 8080 "$large" --count 3
+	expect_whole client "$host6" 8080 "$large" --count 3
 	# shellcheck disable=SC2086
-	expect_whole client "$host4" 9000 --count 3 $backward
+	expect_whole client "$host4" 9000 "$large" --count 3 $backward
 	# shellcheck disable=SC2046
 	in_namespace client "$datagrams" ask "$host4" 8080 "$large" $(by_hand overlapping eth0) || true
 	sleep 7
 	# shellcheck disable=SC2086
-	expect_whole client "$host4" 8080 --count 3 $backward
+	expect_whole client "$host4" 8080 "$large" --count 3 $backward
 	# shellcheck disable=SC2086
-	expect_whole client "$host6" 8080 --count 3 $backward
+	expect_whole client "$host6" 8080 "$large" --count 3 $backward
 }
-
-# shellcheck source=tests/net/frames.sh
-. "$project/tests/net/frames.sh"
 
 # piece_send NAMESPACE NEXT-HOP FRAGMENT BYTES: a fragment of a datagram from the client to port
 # 8080

@@ -102,11 +102,6 @@ expect_not_from() {
 	expect_no_answer "$who" udp "$@" --connected
 }
 
-local_counted() {
-	bpftool -j map dump pinned "$pins/counters" |
-		jq "[.[0].formatted.values[].value.$1] | add"
-}
-
 # a process of the host reaches a mapped port at 127.0.0.1, at any 127/8 address and at ::1; TCP,
 # UDP connected and not, IPv4 from IPv6 sockets; its socket shows the requested address [T24][s73]
 test_localhost_loopback() {
@@ -428,7 +423,7 @@ test_localhost_bound_to_loopback() {
 		"bind ok" "connect: Connection refused"
 	expect_lines "$(on_host udp4 bind 127.0.0.1 0 connect 127.0.0.1 8080 ask)" \
 		"bind ok" "connect ok" "ask: Connection refused"
-	expect_equal 4 "$(local_counted local_bound_to_loopback)" local_bound_to_loopback
+	expect_equal 4 "$(counted local_bound_to_loopback)" local_bound_to_loopback
 	serve_on_host 8080
 	expect_lines "$(on_host udp4 bind 127.0.0.1 0 sendto 127.0.0.1 8080 recvfrom)" \
 		"bind ok" "sendto ok" "name=host client=127.0.0.1:* from=127.0.0.1:8080"
@@ -438,7 +433,7 @@ test_localhost_bound_to_loopback() {
 		"bind ok" "sendto ok" "name=host client=127.0.0.1:* from=\\[::ffff:127.0.0.1]:8080"
 	expect_lines "$(on_host tcp4 bind 127.0.0.1 0 connect 127.0.0.1 8080 ask)" \
 		"bind ok" "connect ok" "name=host *"
-	expect_equal 8 "$(local_counted local_bound_to_loopback)" local_bound_to_loopback
+	expect_equal 8 "$(counted local_bound_to_loopback)" local_bound_to_loopback
 }
 
 # one unconnected socket alternates between mapped ports of two containers, at several addresses,

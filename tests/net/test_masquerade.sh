@@ -272,11 +272,6 @@ test_masquerade_policy_by_container() {
 	expect_answers one "$far" 9000 server "$host4_second"
 }
 
-reverse_path_loose() {
-	local path
-	for path in /proc/sys/net/ipv4/conf/*/rp_filter; do echo 2 >"$path"; done
-}
-
 # also with fastPath off, always
 # a reply leaves through the uplink that policy routing ties to the requested address [T20]
 test_masquerade_reply_by_second_uplink() {

@@ -52,11 +52,6 @@ port_counters() {
 		with_entries(select(.value > 0 and (.key | test("tries|drop|moved|evicted|displaced"))))'
 }
 
-counted() {
-	bpftool -j map dump pinned "$pins/counters" |
-		jq "[.[0].formatted.values[].value.$1] | add"
-}
-
 # Two containers use the same server at once, and all connections send a second request.
 crowds_of_two() {
 	local list=$1

@@ -234,8 +234,6 @@ test_protocol_gc_by_runtime() {
 	container_start three bridge -p 8082:80/tcp
 }
 
-status() { plugin_run STATUS any <<<'{"cniVersion":"1.1.0","name":"bridge","type":"bpf-portmap"}'; }
-
 # STATUS reports that ADD would work, and changes nothing, before and after the first ADD [s59]
 test_protocol_status() {
 	local before

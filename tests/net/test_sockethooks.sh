@@ -45,8 +45,6 @@ expect_not_reached() {
 	done
 }
 
-status() { plugin_run STATUS any <<<'{"cniVersion":"1.1.0","name":"bridge","type":"bpf-portmap"}'; }
-
 # expect_warned WHAT: the ADD warned, and STATUS warns and succeeds.
 expect_warned() {
 	expect_contains "$(cat /run/stderr)" warning
@@ -182,10 +180,6 @@ test_sockethooks_others() {
 	"$socket_tool" tcp4 connect 127.0.0.1 8080 >/run/out || true
 	[ "$(map_counted /sys/fs/bpf/after_connect4)" -gt "$before" ] || fail "no longer called"
 }
-
-map_counted() { bpftool -j map dump pinned "$1" | jq -r '.[0].formatted.value // (.[0].value |
-	map(ltrimstr("0x")) | reverse | join("") | ascii_downcase | explode |
-	reduce .[] as $c (0; . * 16 + (if $c > 96 then $c - 87 else $c - 48 end)))'; }
 
 no_hooks_of_ours() { ! socket_hooks_show | grep -v somebody >/dev/null; }
 

@@ -242,6 +242,11 @@ host_veth() {
 	ip -o link | awk -F': ' -v index_="$index" '$1 == index_ { sub(/@.*/, "", $2); print $2 }'
 }
 
+reverse_path_loose() {
+	local path
+	for path in /proc/sys/net/ipv4/conf/*/rp_filter; do echo 2 >"$path"; done
+}
+
 bridge_netfilter() {
 	[ -e /proc/sys/net/bridge/bridge-nf-call-iptables ] || skip "the kernel has no br_netfilter"
 	sysctl -qw net.bridge.bridge-nf-call-iptables="$1" net.bridge.bridge-nf-call-ip6tables="$1"
@@ -372,6 +377,13 @@ detach_ours() {
 map_count() { bpftool -j map dump pinned "$pins/$1" | jq length; }
 live_slots() { "$build/tests/tcx" live "$pins/slots"; }
 
+# map_counted PIN: the first counter of a map that sockhook or tcx has pinned
+map_counted() {
+	bpftool -j map dump pinned "$1" | jq -r '.[0].formatted.value // (.[0].value |
+		map(ltrimstr("0x")) | reverse | join("") | ascii_downcase | explode |
+		reduce .[] as $c (0; . * 16 + (if $c > 96 then $c - 87 else $c - 48 end)))'
+}
+
 # counted NAME: a counter of our programs, the sum of all CPUs
 counted() { "$build/tests/tcx" counters "$pins/counters" "$1"; }
 
@@ -480,11 +492,13 @@ plugin_call() {
 	plugin_config "$2" "${3:-.}" | plugin_run "$1" "$2"
 }
 
+# STATUS, which needs no container
+status() { plugin_run STATUS any <<<'{"cniVersion":"1.1.0","name":"bridge","type":"bpf-portmap"}'; }
+
 mapping() {
 	echo ".runtimeConfig.portMappings =
 		[{\"hostPort\": $1, \"containerPort\": ${2:-80}, \"protocol\": \"${3:-tcp}\"}]"
 }
-
 
 # killed_at_random COMMAND...: a plugin call that is killed after a random time of up to
 # $kill_window microseconds. The window grows with each call that was killed and shrinks with each
