@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 # shellcheck shell=bash disable=SC2154,SC2034 # the world's names: world.sh
 #
-# containerd.sh - containerd as it runs on a node of Kubernetes, in the world of a test: its own
-# state, socket, lists and plugins, and one image, for nothing can be pulled.
+# containerd.sh - containerd as it runs on a node of Kubernetes, in the namespaces of a test: its
+# own state, socket, lists and plugins, and one image, because nothing can be pulled.
 
 containerd_home=/run/containerd-home
 cri_socket=$containerd_home/socket
@@ -27,8 +27,8 @@ containerd_world() {
 	image_import k8s.io
 }
 
-# cgroup2 may have none of the controllers that limits need. containerd calls runc in the folder
-# that has the container's configuration.
+# cgroup2 may lack the controllers that limits need. containerd runs runc in the folder that has the
+# container's configuration.
 runc_without_limits() {
 	cat >"$containerd_home/bin/runc" <<-SH
 	#!/bin/sh
@@ -80,7 +80,7 @@ containerd_ctr() { ctr --address "$cri_socket" "$@"; }
 
 image_import() { containerd_ctr -n "$1" image import "$containerd_home/image.tar" >/dev/null; }
 
-# An OCI image of one layer: who runs it serves port 80 by the name of its host
+# An OCI image of one layer: its container serves port 80 with its host name in the answer
 image_make() {
 	local directory=$1 serves layer config manifest
 	# shellcheck disable=SC2016 # for the container's shell
@@ -101,7 +101,7 @@ image_make() {
 	tar -C "$directory" -cf "$directory.tar" .
 }
 
-# As OCI calls it
+# The name of the architecture in OCI
 image_machine() {
 	case $(uname -m) in
 	x86_64) echo amd64 ;;

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 # shellcheck shell=bash disable=SC2154 # the world's names: world.sh
 #
-# cri.sh - a client of the Container Runtime Interface, as kubelet is one. gRPC is HTTP/2 with five
-# bytes (not compressed, the length) before the message: curl speaks it, protoc knows the messages.
+# cri.sh - a client of the Container Runtime Interface, like kubelet. gRPC is HTTP/2 with five bytes
+# (not compressed, the length) before the message: curl speaks HTTP/2, protoc knows the messages.
 
 cri_proto=$project/tests/engines/cri.proto
 
@@ -22,8 +22,8 @@ cri_frame() {
 }
 
 # cri_call METHOD REQUEST RESPONSE <TEXT: calls the runtime that listens on $cri_socket with a
-# message in protobuf's text format, and prints the response in the same. On failure prints the
-# runtime's error.
+# message in protobuf's text format, and prints the response in the same format, or the runtime's
+# error.
 cri_call() {
 	local scratch status
 	scratch=$(mktemp -d /run/cri.XXXXXX)

@@ -1,25 +1,25 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 # shellcheck shell=bash disable=SC2034,SC2154 # the world's names: tests/net/world.sh
 #
-# engine.sh - what an engine needs to run in a test's world, and how its calls are recorded.
+# engine.sh - what an engine needs to run in a test's namespaces, and how its calls are recorded.
 
 engine_data=$project/tests/engines/data
 rootfs=/run/rootfs
 
-# engine_missing ENGINE: ends the test, with the reason why there is none
+# engine_missing ENGINE: skips the test, with the reason why there is no such engine
 engine_missing() {
 	skip "$(cat "$project/build/engines/$1.missing" 2>/dev/null ||
 		echo "$1 is not installed; make check-engines does that")"
 }
 
-# An engine that finds cgroup2 where a host of today has it, and may hand out its controllers:
-# only a cgroup without processes of its own may.
+# Mounts cgroup2 where an engine expects it, as a cgroup that may pass on its controllers: only one
+# without processes of its own may.
 engine_world() {
 	needs_cgroup
 	mkdir "$cgroup/test"
 	echo $$ >"$cgroup/test/cgroup.procs"
 	mount -t tmpfs tmpfs /var/tmp
-	# Podman keeps locks there, for all Podmans that see it.
+	# Podman keeps locks there, common to all Podmans that see it.
 	mount -t tmpfs tmpfs /dev/shm
 	rootfs_make
 }
@@ -37,7 +37,7 @@ rootfs_make() {
 	done
 }
 
-# For a container's command line: serving NAME PROTOCOL/PORT...
+# serving NAME PROTOCOL/PORT...: a container's command line that starts these servers
 serving() {
 	local name=$1 port
 	shift
@@ -54,15 +54,15 @@ recorder_install() {
 	touch /run/recorder/{calls,listening,stderr}
 }
 
-# during TEXT COMMAND...: what is recorded now is recorded as part of that
+# during TEXT COMMAND...: calls recorded during the command are recorded with this text.
 during() {
 	echo "$1" >/run/recorder/during
 	shift
 	"$@"
 }
 
-# Without what differs from one run to the next: names that are chosen anew, the order of ports, and
-# that in which go-cni puts the pairs of CNI_ARGS.
+# Removes what differs from one run to the next: generated names, the order of ports, and the order
+# in which go-cni writes the pairs of CNI_ARGS.
 recorded_essence() {
 	jq '.env.CNI_ARGS |= (split(";") | sort | join(";")) |
 		if (.stdin | type) == "object" and .stdin.runtimeConfig.portMappings
@@ -71,7 +71,7 @@ recorded_essence() {
 		s/([0-9a-f]{2}:){5}[0-9a-f]{2}/MAC/g; s/veth[0-9a-f]{8}/VETH/g; s/-[0-9a-f]{8}"/-ID"/g'
 }
 
-# expect_recorded NAME: what was recorded is what stands in data/NAME.jsonl. RECORD=1 writes it.
+# expect_recorded NAME: the recorded calls equal data/NAME.jsonl. RECORD=1 writes that file.
 expect_recorded() {
 	local data=$engine_data/$1.jsonl
 	[ -z "${RECORD:-}" ] || cp /run/recorder/calls "$data"

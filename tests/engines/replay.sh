@@ -1,18 +1,18 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 # shellcheck shell=bash disable=SC2154 # the world's names: tests/net/world.sh
 #
-# replay.sh - calls our plugin as an engine called it, from a file of data/, in the world of a test.
-# What stands in for the engine's part: namespaces, servers in them, and the real bridge plugin,
-# whose result takes the place of the recorded one.
+# replay.sh - calls our plugin as an engine has called it, from a file of data/, in a test's
+# namespaces. In place of the engine it makes namespaces, starts servers in them, and runs the real
+# bridge plugin, whose result replaces the recorded one.
 
-# The call at hand: its line of the file, and what is often asked of it
+# The current call: its line of the file, and values from it
 declare call call_command call_container call_interface call_network
-# Not empty: containers have IPv6 here
+# Not empty: containers have IPv6
 declare replay_has_ipv6=
-# PROTOCOL HOST-IP HOST-PORT -> the container that has it; NETNS as recorded -> the one here
+# PROTOCOL HOST-IP HOST-PORT -> the container that has it; the recorded NETNS -> the one here
 declare -A mapping_owner=() replay_netns=() replay_bridge=()
 
-# replay FILE [no-ports]: FILE must map a port, unless its engine never does
+# replay FILE [no-ports]: FILE must map a port, unless its engine never does.
 replay() {
 	local line=0
 	needs_cgroup
@@ -52,7 +52,7 @@ replay_call() {
 
 replay_expect_exit() { [ "$(of_call '.exit | if . == 0 then 0 else 1 end')" = "$1" ]; }
 
-# replay_plugin NETNS: with the recorded environment and nothing else of CNI's
+# replay_plugin NETNS: runs the plugin with the recorded environment and no other variable of CNI.
 replay_plugin() {
 	local variables
 	mapfile -t variables < <(of_call '.env | del(.CNI_NETNS) | to_entries[] | "\(.key)=\(.value)"')
@@ -60,7 +60,7 @@ replay_plugin() {
 	env -i PATH="$PATH" "${variables[@]}" CNI_NETNS="$1" "$build/bpf-portmap" </run/stdin
 }
 
-# The very bytes, but for the previous result.
+# The recorded bytes, except for the previous result
 replay_stdin() {
 	local result=/run/results/$call_container.$call_network.$call_interface
 	[ -e "$result" ] || result=/dev/null
@@ -72,7 +72,7 @@ replay_stdin() {
 	fi | tr -d '\n'
 }
 
-# The engine's part of an ADD: a namespace, and the plugin before ours.
+# The engine's part of an ADD: a namespace, and the plugin before ours
 replay_connect() {
 	local netns name
 	netns=$(of_call .env.CNI_NETNS)
@@ -87,7 +87,7 @@ replay_connect() {
 		fail "bridge: $(cat /run/results/"$call_container.$call_network.$call_interface")"
 }
 
-# Of the same form as recorded: /proc/PID/ns/net, or a file elsewhere
+# In the recorded form: /proc/PID/ns/net, or a file elsewhere
 replay_netns_path() {
 	case $1 in
 	/proc/*)
@@ -102,7 +102,7 @@ replay_netns_path() {
 	esac
 }
 
-# Every port that the call maps, by the container's ID
+# Every port that the call maps, recorded with the container's ID
 replay_serve() {
 	local protocol address host_port port
 	call_mappings | sort -u -k 1,1 -k 4,4 | while read -r protocol address host_port port; do
@@ -110,7 +110,7 @@ replay_serve() {
 	done
 }
 
-# PROTOCOL HOST-IP HOST-PORT CONTAINER-PORT, a line each; Go's names or JavaScript's, "-": any
+# PROTOCOL HOST-IP HOST-PORT CONTAINER-PORT, one line for each; Go's names or JavaScript's, "-": any
 call_mappings() {
 	of_call '.stdin | if type == "string" then fromjson else . end |
 		.runtimeConfig.portMappings // [] | .[] | with_entries(.key |= ascii_downcase) |
@@ -118,8 +118,8 @@ call_mappings() {
 		 (.hostip // "" | if . == "" then "-" else . end), .hostport, .containerport] | @tsv'
 }
 
-# replay_bridge ADD|DEL NETNS: of the families that the recorded result has. Debian's does not know
-# 1.1.0, in which a result says the same.
+# replay_bridge ADD|DEL NETNS: the bridge plugin with the families of the recorded result. Debian's
+# version does not support 1.1.0, whose results look the same.
 replay_bridge() {
 	local bridge=${replay_bridge[$call_network]:=${#replay_bridge[@]}}
 	of_call '.stdin | if type == "string" then fromjson else . end' | jq -c --argjson bridge "$bridge" \
@@ -136,7 +136,7 @@ replay_bridge() {
 
 replay_disconnect() { replay_bridge DEL "$(replay_call_netns)" || fail "bridge DEL"; }
 
-# What stands here for the namespace of the call
+# The namespace here that stands for that of the call
 replay_call_netns() {
 	local netns
 	netns=$(of_call '.env.CNI_NETNS // ""')
@@ -158,8 +158,8 @@ replay_succeeded() {
 	done </run/mappings
 }
 
-# Every port that the call speaks of, and that its container had, has the answer that it should have
-# now, whoever asks; those of other containers go on.
+# After the call every port of it that its container had is answered as it should be, for every
+# client; the ports of other containers still are.
 expect_all_mappings() {
 	local key protocol address port
 	call_mappings | cut -f 1-3 | tr '\t' ' ' >>/run/concerned
@@ -181,7 +181,7 @@ expect_mapping() {
 	replay_is_mapped_elsewhere "$2" "$3" "$4" || expect_no_answer host "$2" 127.0.0.1 "$4"
 }
 
-# expect_answers_of NAME PROTOCOL PORT: to all questions; "": nobody's
+# expect_answers_of NAME PROTOCOL PORT: to every client; "": no answer
 expect_answers_of() {
 	local asker address
 	while read -r asker address; do
@@ -193,13 +193,13 @@ expect_answers_of() {
 	done </run/questions
 }
 
-# At an address, and so perhaps not at others
+# A mapping at one address, which may not exist at others
 replay_is_mapped_elsewhere() {
 	case $2 in -|0.0.0.0|::) return 0 ;; esac
 	[ -n "${mapping_owner["$1 - $3"]:-}${mapping_owner["$1 0.0.0.0 $3"]:-}" ]
 }
 
-# replay_questions MAPPED-ADDRESS: WHO ADDRESS, a line each, of those that reach it
+# replay_questions MAPPED-ADDRESS: the clients that reach it: NAMESPACE ADDRESS, one line for each
 replay_questions() {
 	case $1 in
 	-) replay_questions 0.0.0.0; [ -z "$replay_has_ipv6" ] || replay_questions :: ;;

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 # shellcheck shell=bash disable=SC2154 # the world's names: world.sh
 #
-# test_containerd.sh - containerd itself, asked as kubelet asks, with conf/bridge.conflist.
+# test_containerd.sh - the real containerd, called like kubelet calls it, with conf/bridge.conflist.
 
 # shellcheck source=tests/engines/engine.sh
 . "$folder/engine.sh"
@@ -20,7 +20,7 @@ sandbox_add() {
 
 sandbox_process() { containerd_ctr -n k8s.io task ls | awk -v id="$1" '$1 == id { print $2 }'; }
 
-# It runs before its servers do.
+# It exists before its servers do.
 sandbox_serves() {
 	local process listening
 	process=$(sandbox_process "$1")
@@ -34,7 +34,7 @@ sandbox_delete() {
 	output=$(sandbox_remove "$1") || fail "RemovePodSandbox: $output"
 }
 
-# The state of a host that has had a sandbox, and has none: in $before
+# Stores in $before the state of a host that has had a sandbox, and has none.
 state_without_sandbox() {
 	sandbox_add first 8080:80/tcp
 	sandbox_delete "$id"
@@ -48,8 +48,9 @@ expect_nothing_left() {
 }
 
 # limit 180 s
-# a pod's sandbox with hostPort, TCP and UDP, through containerd's CRI: reached from outside and from
-# the host itself, by IPv4 and IPv6; after stop nobody answers, after remove nothing is left [s146]
+# a pod's sandbox with hostPort, TCP and UDP, through containerd's CRI: reached from outside and
+# from the host itself, by IPv4 and IPv6; after stop there is no answer, after remove nothing is
+# left [s146]
 test_containerd_sandbox() {
 	local before id
 	containerd_world
@@ -71,8 +72,8 @@ test_containerd_sandbox() {
 }
 
 # limit 180 s
-# a sandbox's hostIP: the port answers at that address and at no other; the same port of another
-# address is another sandbox's, that of 127.0.0.1 the host's own processes reach only
+# a sandbox's hostIP: the port answers at that address only; another sandbox has the same port at
+# another address, and only the host's own processes reach one at 127.0.0.1
 test_containerd_host_address() {
 	local before id first
 	containerd_world
@@ -99,7 +100,7 @@ test_containerd_host_address() {
 }
 
 # limit 180 s
-# what we warn of when ADD succeeds is in containerd's own log
+# containerd's log has the warnings of an ADD that succeeds
 test_containerd_warning() {
 	local before id
 	containerd_world
@@ -111,8 +112,9 @@ test_containerd_warning() {
 }
 
 # limit 180 s
-# a second sandbox with a hostPort that is taken: kubelet gets our error with the owner in it,
-# nothing of the second stays, the first is served on; once it is removed the second can have it
+# a second sandbox with a hostPort that is taken: kubelet receives our error with the owner in it,
+# nothing of the second one is left, the first one still serves; after its removal the second gets
+# it
 test_containerd_conflict() {
 	local before id first
 	containerd_world
@@ -135,7 +137,7 @@ test_containerd_conflict() {
 }
 
 # limit 180 s
-# four sandboxes at once that want the same hostPort: one gets it, the others an error each
+# four sandboxes at once with the same hostPort: one gets it, the others an error each
 test_containerd_race() {
 	local before id number process processes='' winner=''
 	containerd_world
@@ -162,7 +164,7 @@ test_containerd_race() {
 }
 
 # limit 180 s
-# containerd killed with -9: sandboxes are served on; started again it knows them, and what it
+# containerd is killed with -9: sandboxes still serve; after a restart it knows them, and what it
 # removes leaves nothing
 test_containerd_killed() {
 	local before id first
@@ -186,8 +188,8 @@ test_containerd_killed() {
 }
 
 # limit 180 s
-# a sandbox whose process was killed with -9: kubelet stops it and asks for its successor, which
-# has the port at once; the dead one is removed later, and takes nothing along
+# a sandbox whose process was killed with -9: kubelet stops it and creates its successor, which has
+# the port at once; the removal of the dead one later does not affect the successor
 test_containerd_dead_sandbox() {
 	local before id first
 	containerd_world
@@ -211,7 +213,7 @@ sandbox_is_dead() {
 }
 
 # limit 180 s
-# containerd killed with -9 while our ADD runs: the next sandbox gets the port as soon as the first
+# containerd is killed with -9 during our ADD: the next sandbox gets the port as soon as the first
 # one's namespace is gone, whether containerd calls DEL for it (1.6) or not (1.7)
 test_containerd_killed_during_add() {
 	local before id veth
@@ -234,7 +236,7 @@ test_containerd_killed_during_add() {
 	expect_equal '' "$(find /run/netns -name 'cni-*')" "namespaces of sandboxes"
 }
 
-# Our plugin, which does its work, but does not come back from ADD
+# Our plugin, which does its work but does not return from ADD
 plugin_waits_after_add() {
 	mkfifo /run/go-on
 	mv /run/cni-plugins/bpf-portmap /run/waiting-plugin
@@ -251,7 +253,7 @@ plugin_waits_no_more() {
 	timeout 5 sh -c 'echo >/run/go-on' || true
 }
 
-# As kubelet does, of what is not ready
+# Removes, as kubelet does, what is not ready.
 remove_sandboxes() {
 	for id in $(sandboxes | sed -n 's/^ *id: "\(.*\)"$/\1/p'); do
 		sandbox_delete "$id"
@@ -259,8 +261,8 @@ remove_sandboxes() {
 }
 
 # limit 180 s
-# ctr run --cni, which knows no ports: the container reaches a server outside by the host's
-# address; the DEL after its end, for a process that is gone, leaves nothing
+# ctr run --cni, which has no ports: the container reaches a server outside with the host's address;
+# the DEL after its end, for a process that is gone, leaves nothing
 test_containerd_ctr() {
 	containerd_world
 	image_import default
@@ -274,7 +276,7 @@ test_containerd_ctr() {
 	expect_equal 0 "$(map_count attachments)" attachments
 }
 
-# It looks nowhere else.
+# ctr reads no other folder.
 lists_where_ctr_looks() {
 	cp -a /etc /run/etc
 	mount --bind /run/etc /etc
@@ -285,7 +287,7 @@ lists_where_ctr_looks() {
 	ln -s "$CNI_PATH" /opt/cni/bin
 }
 
-# ctr_runs NAME: a container that asks the server and ends, its interface too
+# ctr_runs NAME: a container that uses the server and ends, and its interface with it
 ctr_runs() {
 	local answer
 	answer=$(containerd_ctr run --rm --cni --snapshotter native "$image" "$1" \
@@ -298,7 +300,7 @@ ctr_runs() {
 no_veth() { [ -z "$(find /sys/class/net -name 'veth*')" ]; }
 
 # limit 180 s
-# what containerd sends is what data/ has, for those who cannot run it [s146]
+# containerd sends what data/ has, for machines without containerd [s146]
 test_containerd_sends() {
 	local id first data
 	containerd_world

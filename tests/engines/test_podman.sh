@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 # shellcheck shell=bash disable=SC2154 # the world's names: world.sh
 #
-# test_podman.sh - Podman itself, with its CNI backend and our plugin in place of portmap.
+# test_podman.sh - the real Podman, with its CNI backend and our plugin in place of portmap.
 
 # shellcheck source=tests/engines/engine.sh
 . "$folder/engine.sh"
@@ -41,7 +41,7 @@ podman_world() {
 	export CONTAINERS_CONF=/run/podman/containers.conf
 }
 
-# network_create NAME [OPTION...]: the list that Podman makes of it, with portmap's type changed
+# network_create NAME [OPTION...]: the list that Podman writes, with portmap's type changed
 network_create() {
 	local name=$1
 	podman network create "${@:2}" "$name" >/dev/null
@@ -53,7 +53,7 @@ type_change() {
 	grep -q bpf-portmap "/run/podman/networks/$1.conflist" || fail "no portmap in $1"
 }
 
-# podman_run NAME "PROTOCOL/PORT..." OPTION...: a container that serves there
+# podman_run NAME "PROTOCOL/PORT..." OPTION...: a container that serves these ports
 podman_run() {
 	local name=$1 ports=$2
 	shift 2
@@ -67,7 +67,7 @@ podman_run() {
 
 podman_pid() { podman inspect -f '{{.State.Pid}}' "$1"; }
 
-# Waits until NAME's process listens: podman_serves NAME PROTOCOL/PORT...
+# podman_serves NAME PROTOCOL/PORT...: waits until NAME's process listens.
 podman_serves() {
 	local pid port
 	pid=$(podman_pid "$1")
@@ -77,7 +77,7 @@ podman_serves() {
 	done
 }
 
-# Not by podman exec: in a chroot that finds itself outside.
+# Not by podman exec, which in a chroot finds itself outside
 ask_from() {
 	local name=$1
 	shift
@@ -110,9 +110,9 @@ expect_nothing_left() {
 }
 
 # limit 180 s
-# podman run -p by Podman's own list with the type changed: a client outside is answered by the
-# container, who sees the client; its own connections leave with the host's address, and reach itself
-# by its host port; after podman rm nothing is left
+# podman run -p with Podman's own list and the type changed: the container answers a client outside
+# and sees its address; its own connections leave with the host's address, and it reaches itself
+# through its host port; after podman rm nothing is left
 test_podman_run() {
 	podman_world
 	network_create web
@@ -133,7 +133,7 @@ test_podman_run() {
 	expect_nothing_left
 }
 
-# By the default network
+# On the default network
 podman_list_serves() {
 	cp "$podman_list" /run/podman/networks/podman.conflist
 	type_change podman
@@ -145,8 +145,8 @@ podman_list_serves() {
 }
 
 # limit 180 s
-# podman run by the list that Debian's package brings, with the type changed; TCP and UDP, a host
-# address, a range, IPv6
+# podman run with the list of Debian's package and the type changed; TCP and UDP, a host address, a
+# range, IPv6
 test_podman_ports() {
 	podman_world
 	[ ! -e "$podman_list" ] || podman_list_serves
@@ -171,8 +171,8 @@ test_podman_ports() {
 }
 
 # limit 180 s
-# processes of the host reach a container's ports by 127.0.0.1, ::1 and the host's addresses, past
-# conmon, who listens there; not what is mapped at another address
+# processes of the host reach a container's ports at 127.0.0.1, ::1 and the host's addresses, past
+# conmon, which listens there; but not a port that is mapped at another address
 test_podman_from_host() {
 	podman_world
 	network_create web --ipv6
@@ -192,7 +192,7 @@ test_podman_from_host() {
 
 # limit 180 s
 # podman restart, network reload, and stop and start many times: the container has another address
-# each time, and a client's UDP stream finds it
+# each time, and a client's UDP stream reaches it
 test_podman_restart() {
 	podman_world
 	network_create web
@@ -223,8 +223,8 @@ test_podman_restart() {
 }
 
 # limit 180 s
-# ADD warns of a process that listens on the port, not of the container's own conmon when the network
-# is reloaded. (Podman keeps to itself what a plugin that succeeds says on stderr.)
+# ADD warns of a process that listens on the port, but not of the container's own conmon during a
+# network reload. (Podman does not show what a plugin that succeeds prints on stderr.)
 test_podman_listeners() {
 	podman_world
 	network_create web
@@ -249,8 +249,8 @@ test_podman_listeners() {
 }
 
 # limit 180 s
-# a container on two networks: Podman asks for its ports on both, and one network has them; a network
-# more and one less while it runs
+# a container on two networks: Podman requests its ports on both, and one network has them; a
+# network is added and removed while it runs
 test_podman_two_networks() {
 	podman_world
 	network_create web
@@ -276,8 +276,8 @@ test_podman_two_networks() {
 }
 
 # limit 180 s
-# a second container with a port that is taken: the error names the owner, the first goes on, what
-# Podman leaves of the second is removed; of four at the same time one has the port
+# a second container with a port that is taken: the error names the owner, the first one still
+# serves, what Podman leaves of the second one is removed; of four at the same time one has the port
 test_podman_conflict() {
 	podman_world
 	network_create web
@@ -320,8 +320,8 @@ four_want_one_port() {
 }
 
 # limit 180 s
-# two containers have the same port at two addresses of the host; any address beside them is refused
-# by the kernel, as conmon's sockets are, and nothing of that is left. So is every port if the plugin
+# two containers have the same port at two addresses of the host; the kernel refuses any address as
+# well, because of conmon's sockets, and nothing of that is left. So does every port if the plugin
 # reserves it from processes of the host
 test_podman_host_addresses() {
 	podman_world
@@ -347,9 +347,9 @@ test_podman_host_addresses() {
 }
 
 # limit 180 s
-# a container killed with -9: conmon cleans up, and podman start has the port again. With its conmon:
-# nobody has told us, so it keeps the port until podman rm. With its namespace: the next one takes the
-# port over, and keeps it when the first is removed
+# a container is killed with -9: conmon cleans up, and podman start has the port again. With its
+# conmon: there is no DEL, so it keeps the port until podman rm. With its namespace: the next one
+# takes the port over, and keeps it when the first is removed
 test_podman_killed() {
 	podman_world
 	network_create web
@@ -384,7 +384,7 @@ killed_with_conmon() {
 	expect_nothing_left
 }
 
-# Podman sends no DEL then.
+# Podman runs no DEL then.
 killed_with_namespace() {
 	local veth path
 	podman_run web tcp/80 --network web -p 8080:80
@@ -403,7 +403,7 @@ killed_with_namespace() {
 }
 
 # limit 180 s
-# what Podman sends is what data/ has, for those who can't run it
+# Podman sends what data/ has, for machines without Podman
 test_podman_sends() {
 	podman_world
 	[ "$(podman_version)" = 4.3.1 ] || skip "podman $(podman_version), and the data is of 4.3.1"

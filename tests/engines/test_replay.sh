@@ -1,54 +1,54 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 # shellcheck shell=bash disable=SC2154 # the world's names: world.sh
 #
-# test_replay.sh - what engines really send (data/), to our plugin, where none is installed.
+# test_replay.sh - the recorded calls of engines (data/) to our plugin, without an engine.
 
 # shellcheck source=tests/engines/replay.sh
 . "$folder/replay.sh"
 
 # limit 240 s
-# as Podman 4.3.1 calls: lists of 0.4.0, DEL with the cached result, after an ADD that failed
-# without one, DEL and ADD of a container that runs [s149]
+# Podman 4.3.1's calls: lists of 0.4.0, DEL with the cached result, after an ADD that failed without
+# one, DEL and ADD of a running container [s149]
 test_replay_podman() {
 	replay "$folder/data/podman-4.3.1.jsonl"
 }
 
 # limit 240 s
-# as the CRI of containerd 1.6 and 1.7 calls: go-cni's keys, an empty hostIP, DEL repeated without a
-# namespace and without a result [s146][s152]
+# the calls of the CRI of containerd 1.6 and 1.7: go-cni's keys, an empty hostIP, DEL repeated
+# without a namespace and without a result [s146][s152]
 test_replay_containerd_1() {
 	replay "$folder/data/containerd-1.6.20.jsonl"
 }
 
 # limit 240 s
-# as that of containerd 2 calls, whose results have no dns [s146][s152]
+# the calls of containerd 2's CRI, whose results have no dns [s146][s152]
 test_replay_containerd_2() {
 	replay "$folder/data/containerd-2.1.9.jsonl"
 }
 
 # limit 240 s
-# as nerdctl calls: DEL before each ADD, hostIP 0.0.0.0, the namespace of a process, none at DEL
+# nerdctl's calls: DEL before each ADD, hostIP 0.0.0.0, the namespace of a process, none at DEL
 # [s147][s152]
 test_replay_nerdctl() {
 	replay "$folder/data/nerdctl-2.0.jsonl"
 }
 
 # limit 240 s
-# as Nomad calls: every port as TCP and UDP at the address of a host network, CHECK after the
-# agent's restart, DEL without arguments [s148][s152]
+# Nomad's calls: every port as TCP and UDP at the address of a host network, CHECK after the agent's
+# restart, DEL without arguments [s148][s152]
 test_replay_nomad() {
 	replay "$folder/data/nomad-1.9.5.jsonl"
 }
 
 # limit 240 s
-# as CRI-O calls, which maps host ports itself: CHECK right after every ADD, STATUS, GC also without
-# a list [s150][s53]
+# the calls of CRI-O, which maps host ports itself: CHECK right after every ADD, STATUS, GC also
+# without a list [s150][s53]
 test_replay_crio() {
 	replay "$folder/data/cri-o-1.31.jsonl" no-ports
 }
 
 # limit 240 s
-# as cri-dockerd calls: a list of ports even if it is empty, the namespace of a process, none at DEL
+# cri-dockerd's calls: a list of ports even if it is empty, the namespace of a process, none at DEL
 # [s151][s152]
 test_replay_cri_dockerd() {
 	replay "$folder/data/cri-dockerd-0.3.jsonl"
