@@ -1,23 +1,23 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 # shellcheck shell=bash disable=SC2034,SC2154
 #
-# common.sh - what the run and its worlds both know: the settings, and the tables of rows and
-# measures, which rows_*.sh fill.
+# common.sh - the settings of the run and its worlds, and the tables of rows and measures, which
+# rows_*.sh fill.
 #
 # row NAME UNIT higher|lower TITLE
 #   a line of the report; higher or lower is better.
 # budget ROW CONTENDER at-most|at-least VALUE
 # budget ROW CONTENDER times VALUE OTHER
-#   what a row is meant to reach: a value, or so many times better than another contender; the
-#   report says whether it does.
+#   the goal of a row: a value, or a factor by which it is better than another contender; the report
+#   says whether it is reached.
 # measure WHEN CONTENDERS LIMIT FUNCTION [ARGUMENT...]
 #   WHEN: quick (always) or full (not with BENCH=quick); quick/1, full/1: one round is enough.
-#   CONTENDERS: who takes part, in a list with commas: $everyone, $translators, $ours, ...
+#   CONTENDERS: separated by commas: $everyone, $translators, $ours, ...
 #   LIMIT: seconds after which one run of the function is killed, and counts as failed.
 #   FUNCTION runs in the contender's world (see world), and prints by `result ROW VALUE [NOTE]`.
 # each_family row|budget|measure ...
 #   the same for IPv4 and for IPv6, whose row is called ROW_v6. A quick measure is taken once over
-#   IPv6. FUNCTION asks `of_family`, `address_of_family`; result knows the row's name.
+#   IPv6. FUNCTION uses `of_family` and `address_of_family`; result knows the row's name.
 
 build=${BUILD:-$project/build}
 bench=${BENCH:-full}
@@ -36,7 +36,7 @@ everyone=plain,portmap,nftables,established,off,always
 translators=portmap,nftables,established,off,always
 ours=established,off,always
 
-# Where the newest reference plugins are, if they could be had: tests/bench/newest.
+# Where the newest reference plugins are, if they are available: tests/bench/newest.
 export NEWEST=${NEWEST:-$build/bench/newest}
 newest_plugins=$NEWEST/usr/lib/cni
 

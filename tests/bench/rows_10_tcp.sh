@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 # shellcheck shell=bash disable=SC2034,SC2046,SC2154
 #
-# rows_10_tcp.sh - TCP from a client to the container, to the host, and from the host. Who asks has
-# CPU 0, who answers CPU 1; the host's work is done on whichever of them sent. The veths' own
+# rows_10_tcp.sh - TCP from a client to the container, to the host, and from the host. The client
+# runs on CPU 0, the server on CPU 1; the host's work is done on the CPU of the sender. The veths'
 # segmentation offload is on, and GRO at the host's end of the client's link.
 
 each_family row tcp_stream 'Mbit/s' higher 'TCP stream to the container'
@@ -67,14 +67,15 @@ tcp_ask() {
 	"${enter[@]}" taskset -c 0 chrt --fifo 50 "$tools/tcp" "$@" >/run/tcp.said
 }
 
-# tcp_ask_container COMMAND ARGUMENT...: by its mapping, where there is any
+# tcp_ask_container COMMAND ARGUMENT...: through its mapping, if there is one
 tcp_ask_container() {
 	local command=$1
 	shift
 	tcp_ask client "$command" $(target web 8080) "$bench_seconds" "$@"
 }
 
-# target CONTAINER PORT [ADDRESS]: where its port 80 is to be had: at this port of the host's
+# target CONTAINER PORT [ADDRESS]: where its port 80 is reached: at this port of the host, or
+# directly
 target() {
 	if [ "$plugin" = none ]; then
 		echo "$(address_of_family "$1") 80"

@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 # shellcheck shell=bash disable=SC2034,SC2046,SC2154
 #
-# rows_30_udp.sh - UDP packets a second. The generator in the server's namespace has CPU 0 for
+# rows_30_udp.sh - UDP packets per second. The generator in the server's namespace has CPU 0 for
 # itself; the thread that polls the host's end of its link (threaded NAPI) has CPU 1, and does all
-# the rest there: the host's work, the container's end of its veth, and the sink. Both come before
-# all else that the machine does (SCHED_FIFO).
+# other work there: the host's, the container's end of its veth, and the sink. Both have priority
+# over everything else on the machine (SCHED_FIFO).
 #
-# The sink is a tc program where the packets arrive: it counts and drops. So what is measured is
-# the host, from its uplink to the container's interface, and nothing of the container's own
-# stack. It is the same for all contenders.
+# The sink is a tc program where the packets arrive: it counts and drops. So this measures the host,
+# from its uplink to the container's interface, and not the container's own IP stack. It is the same
+# for all contenders.
 
 row generator 'packets/s' higher 'the generator alone, into a sink at the host, 64 bytes'
 row generator_1400 'packets/s' higher 'the generator alone, into a sink at the host, 1,400 bytes'
@@ -53,15 +53,15 @@ many4_clients=100.64.0.0 many6_clients=2001:db8:64:: # and up: RFC 6598
 many4_servers=100.96.0.0 many6_servers=2001:db8:96::
 oneway_flows=2000000 # the first of those that nobody has ever answered
 
-# polled_by_thread INTERFACE: its packets come in on CPU 1
+# polled_by_thread INTERFACE: its packets are processed on CPU 1
 polled_by_thread() {
 	ethtool -K "$1" gro on >/dev/null
 	echo 1 >"/sys/class/net/$1/threaded"
 	pin_threads "$1" 1 || echo "note: the thread that polls $1 is not pinned" >&2
 }
 
-# Once in each world. Its own container: our table keeps answered UDP flows for five minutes,
-# and they count in their container's share.
+# Once in each world, with a container of its own, because our table keeps answered UDP flows for
+# five minutes, and they count in their container's share.
 udp_prepare() {
 	[ ! -e /run/udp.ready ] || return 0
 	ip route add 100.64.0.0/10 via "$server4"
@@ -77,15 +77,15 @@ udp_prepare() {
 
 said() { sed -n "s/.*\b$1=\([0-9.]*\).*/\1/p" /run/said; }
 
-# generate NAMESPACE ARGUMENT...: on CPU 0; what it says is in /run/said
+# generate NAMESPACE ARGUMENT...: on CPU 0; its output is in /run/said
 generate() {
 	local who=$1
 	shift
 	in_namespace "$who" taskset -c 0 "$tools/generator" eth0 "$@" >/run/said
 }
 
-# generate_to CONTAINER PORT ARGUMENT...: from many clients to the container's port 80, by its
-# mapping where there is any
+# generate_to CONTAINER PORT ARGUMENT...: from many clients to the container's port 80, through its
+# mapping if there is one
 generate_to() {
 	local name=$1 port=$2
 	shift 2
@@ -102,8 +102,8 @@ generate_out() {
 		"$(of_family many_servers)" 9 --to-many "$@"
 }
 
-# answered_flows SINK FLOWS COMMAND...: each flow's packets have come and been answered about four
-# times, so that everybody knows them as established. On a busy machine some get lost, and more
+# answered_flows SINK FLOWS COMMAND...: each flow's packets have arrived and were answered about
+# four times, so that all contenders treat them as established. A busy machine loses some, and more
 # are sent.
 answered_flows() {
 	local sink=$1 flows=$2 before arrived=0 pace=300000
@@ -120,15 +120,15 @@ answered_flows() {
 	"$tools/sink" drop "$sink"
 }
 
-# Packets that have skipped the stack; nothing where none ever does
+# Packets that have skipped the stack; nothing for contenders without a fast path
 fast_packets() {
 	is_ours && [ "$fast_path" != off ] || return 0
 	bpftool -j map dump pinned "$pins/counters" |
 		jq '[.[0].formatted.values[].value | .fast_into_container + .fast_out] | add'
 }
 
-# rate_at ROW SINK COMMAND...: packets a second that arrive there while the command generates; the
-# note says whether that was all it could, and how many skipped the stack
+# rate_at ROW SINK COMMAND...: packets per second that arrive there while the command generates; the
+# note says whether that was the generator's limit, and how many skipped the stack
 rate_at() {
 	local row=$1 sink=$2 note='' fast arrived
 	shift 2
@@ -151,7 +151,7 @@ udp_in() {
 	rate_at "$1" datagrams generate_in --flows "$2" --size "$3" --seconds "$bench_seconds"
 }
 
-# What an application sees: the container's stack works on the same CPU.
+# What an application receives: the container's IP stack works on the same CPU.
 udp_socket() {
 	udp_prepare
 	if [ ! -e /run/hold ]; then
@@ -165,7 +165,7 @@ udp_socket() {
 	"$tools/sink" drop datagrams
 }
 
-# Flows that are known, and not as established: syslog, statsd, video.
+# Flows that are known, but not established: syslog, statsd, video
 udp_in_oneway() {
 	local flows=(--first "$oneway_flows" --flows 30000)
 	udp_prepare
@@ -174,7 +174,7 @@ udp_in_oneway() {
 	rate_at "$1" datagrams generate_in "${flows[@]}" --seconds "$bench_seconds"
 }
 
-# Flows that nobody has seen before: other numbers in each round.
+# New flows: other numbers in each round
 udp_new_first() {
 	local first
 	first=$(cat /run/flows.used 2>/dev/null || echo 4000000)
@@ -190,7 +190,8 @@ udp_in_new() {
 		--arrivals 200000
 }
 
-# Another container, whose veth's host end a thread polls; the others have none, as usual.
+# Another container, the host's end of whose veth is polled by a thread; the others have none, as
+# usual.
 udp_out_prepare() {
 	udp_prepare
 	generating=outwards
@@ -213,7 +214,7 @@ udp_out_new() {
 		--arrivals 200000
 }
 
-# From the server's network to the client's, past all mappings.
+# From the server's network to the client's, without any mapping
 udp_foreign() {
 	udp_prepare
 	fast_path=off # nothing of this is ours
@@ -221,7 +222,7 @@ udp_foreign() {
 		--flows 30000 --seconds "$bench_seconds"
 }
 
-# Packets that end at the host's own interface: the most that generator and thread can do.
+# Packets that end at the host's own interface: the maximum of generator and thread
 udp_alone() {
 	if [ ! -e /run/udp_alone.ready ]; then
 		ip netns add alone

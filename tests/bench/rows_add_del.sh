@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 # shellcheck shell=bash disable=SC2154
 #
-# rows_add_del.sh - ADD and DEL, from the process's start to its exit, and the memory of ADD. The
-# port mapper alone is called, with the result of the real bridge plugin before it.
+# rows_add_del.sh - ADD and DEL, from the process's start to its exit, and the memory of ADD. Only
+# the port mapper is called, with the result of the real bridge plugin before it.
 #
-# The reference runs iptables many times for each port, and for UDP looks through conntrack once
-# for each: what takes it minutes is left out, or done once.
+# The reference runs iptables many times for each port, and for UDP searches conntrack once for
+# each: what takes it minutes is left out, or done once.
 
 mappers=portmap,nftables,established
 
@@ -105,8 +105,8 @@ caller_make() {
 }
 
 # others_make COUNT: interfaces eth0, eth1 ... of the namespace `others`, which stand for as many
-# containers. Made by ip, for the bridge plugin takes a twentieth of a second for each; without
-# IPv6, for each would announce itself to all others.
+# containers. Made by ip, because the bridge plugin takes a twentieth of a second for each; without
+# IPv6, because each one would announce itself to all others.
 others_make() {
 	local number first
 	first=$(cat /run/caller)
@@ -123,8 +123,8 @@ others_make() {
 	echo "$1" >/run/caller
 }
 
-# call_config PROTOCOL FIRST COUNT [CONTAINER]: what a runtime would send for `caller` or another
-# one, with COUNT ports
+# call_config PROTOCOL FIRST COUNT [CONTAINER]: the configuration from a runtime for `caller` or
+# another container, with COUNT ports
 call_config() {
 	jq -c --slurpfile result "/run/results/${4:-caller}" --arg protocol "$1" --argjson first "$2" \
 		--argjson count "$3" '.plugins[-1] + {"cniVersion": "1.0.0", "name": "bridge",
@@ -134,7 +134,7 @@ call_config() {
 		/run/conf/bench.conflist
 }
 
-# others_config COUNT PORTS: /run/calls/other0 ..., each with so many ports
+# others_config COUNT PORTS: writes /run/calls/other0 ..., each with PORTS ports
 others_config() {
 	local number=0 line
 	while read -r line; do
@@ -152,7 +152,7 @@ others_config() {
 
 # --- calling the port mapper ------------------------------------------------------------
 
-# Arguments for spawn, in the array `words`: call_words COMMAND[*COPIES|@COPIES] ID IFNAME NETNS CONFIG
+# call_words COMMAND[*COPIES|@COPIES] ID IFNAME NETNS CONFIG: sets `words`, the arguments for spawn
 call_words() {
 	words=("$1" CNI_COMMAND="${1%%[*@]*}" PATH="$PATH" CNI_PATH="$CNI_PATH" CNI_CONTAINERID="$2"
 		CNI_IFNAME="$3" CNI_NETNS="/run/netns/$4" "<$5" "$(mapper_program)")
@@ -161,7 +161,7 @@ call_words() {
 caller_is=(caller eth0 caller /run/calls/caller)
 other_is=('other{}' 'eth{}' others '/run/calls/other{}')
 
-# calls ROUNDS COPIES WHO [+ CASE...]: ADD and DEL in turns, and what else spawn is to run; COPIES
+# calls ROUNDS COPIES WHO [+ CASE...]: ADD and DEL alternately, and further cases for spawn; COPIES
 # is empty, *N or @N
 calls() {
 	local -n who=$3
@@ -182,7 +182,7 @@ call() {
 	"$tools/spawn" 1 "${words[@]}" >/dev/null
 }
 
-# What an ADD before this has left, when it was killed for taking too long.
+# Removes what an ADD has left that was killed for taking too long.
 calls_begin() {
 	caller_make
 	if [ -e /run/calls/unfinished ]; then
@@ -195,8 +195,8 @@ calls_begin() {
 
 calls_end() { rm -f /run/calls/unfinished; }
 
-# Another host, `fresh`, which on the same bpffs has programs and maps of its own; with a container
-# `guest`. For fresh_add's KEYS see call_config.
+# Another host, `fresh`, which has programs and maps of its own on the same bpffs, with a container
+# `guest`. KEYS of fresh_add are those of call_config.
 fresh_make() {
 	fresh_remove
 	namespace_add fresh
@@ -204,7 +204,7 @@ fresh_make() {
 	in_namespace fresh "$cnirun" add /run/conf/unmapped.conflist guest --id guest >/run/results/guest
 }
 
-# fresh_add [FILTER]: its first ADD, with what a jq filter does to its configuration
+# fresh_add [FILTER]: its first ADD, with a configuration changed by a jq filter
 fresh_add() {
 	local words
 	call_config tcp 10001 1 | jq --slurpfile result /run/results/guest \
@@ -221,7 +221,7 @@ fresh_remove() {
 	rm -rf "$pins"/netns-*
 }
 
-# Of how many calls a round's figure is the median.
+# A round's figure is the median of so many calls.
 repeats() {
 	if ! is_ours; then
 		echo 1
@@ -232,7 +232,8 @@ repeats() {
 	fi
 }
 
-# times_of SUFFIX [FILE]: spawn's lines into results add_SUFFIX and del_SUFFIX, in milliseconds
+# times_of SUFFIX [FILE]: converts spawn's lines into results add_SUFFIX and del_SUFFIX, in
+# milliseconds
 times_of() {
 	local command time
 	while read -r command time; do
@@ -246,7 +247,7 @@ add_nothing() {
 	result add_nothing "$("$tools/spawn" 200 ADD "$tools/nothing" | jq '.median_us / 1000')"
 }
 
-# Both in turns: what else the machine does concerns them alike.
+# Both alternately, so that other load on the machine affects both alike
 add_over_nothing() {
 	calls_begin
 	call_config tcp 10001 1 >/run/calls/caller
@@ -285,7 +286,7 @@ add_many() {
 		/run/calls/in_turn /run/calls/at_once)
 }
 
-# add_beside COUNT PORTS SUFFIX: one port, and so many other containers with so many ports
+# add_beside COUNT PORTS SUFFIX: one port, while COUNT other containers have PORTS ports each
 add_beside() {
 	calls_begin "*$1"
 	others_make "$1"
@@ -301,7 +302,7 @@ add_beside() {
 add_beside_mappings() { add_beside 1 "$1" "mappings_$1"; }
 add_beside_containers() { add_beside "$1" 1 "containers_$1"; }
 
-# On another host, which on the same bpffs has programs and maps of its own.
+# On another host, which has programs and maps of its own on the same bpffs
 add_first() {
 	calls_begin
 	fresh_make

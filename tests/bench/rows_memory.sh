@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 # shellcheck shell=bash disable=SC2154
 #
-# rows_memory.sh - what the maps take of the kernel's memory, as it accounts for it. Rules of
-# iptables and nftables are not accounted for.
+# rows_memory.sh - the kernel memory of the maps, as the kernel accounts for it. Rules of iptables
+# and nftables are not accounted for.
 #
-# A connection's entries: one in connections and one in assured, or half_open, and one in aliases where
-# it is masqueraded. (In layout 2: two in flows and one in flow_pairs.) What there is counts.
+# The entries of a connection: one in connections and one in assured, or half_open, and one in
+# aliases if it is masqueraded. (In layout 2: two in flows and one in flow_pairs.) Existing entries
+# are counted.
 
 row maps_memory MiB lower 'memory of all maps, "flowEntries": 262144'
 row maps_memory_largest MiB lower 'memory of all maps, "flowEntries": 524288, the most'
@@ -30,7 +31,7 @@ pinned_maps() {
 	done
 }
 
-# maps_of SUFFIX: the maps of the lines it reads. An array's index is no key that takes room.
+# maps_of SUFFIX: the maps of its input lines. The index of an array needs no memory.
 maps_of() {
 	awk -v suffix="$1" '
 		function add(kind, map, count) {

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 # shellcheck shell=bash disable=SC2154
 #
-# rows_packet_cost.sh - what a packet costs in our programs, by BPF_PROG_TEST_RUN (programs/): each
-# of another flow at random. All programs on its way together, UDP unless a row says TCP.
+# rows_packet_cost.sh - what a packet costs in our programs, by BPF_PROG_TEST_RUN (programs/). Each
+# packet is of another random flow. The sum of all programs on its path; UDP unless a row says TCP.
 
 for flows in 1 1000 30000 100000; do
 	each_family row "cost_in_$flows" ns lower "our programs, a packet to a mapped port, flows: $flows"
@@ -32,7 +32,7 @@ each_family measure full/1 established 240 packet_cost 100000
 each_family measure quick/1 established 60 packet_cost_tcp
 each_family measure quick/1 established 60 packet_cost_flat
 
-# cost CONTENDER ROW LINE...: lines of programs.c together; it may leave out all but the first
+# cost CONTENDER ROW LINE...: the sum of lines of programs.c; all but the first one may be missing
 cost() {
 	local contender=$1 row=$2 value
 	shift 2
@@ -42,7 +42,7 @@ cost() {
 }
 
 # cost_of_ways ROW PROTOCOL SAYS ENTERED LEFT: through the IP stack the programs at two interfaces,
-# past it the first one, and what the second does when it is sent
+# past it the first one, and the second one's work when it is sent
 cost_of_ways() {
 	local kind="ipv$family $2" sent=()
 	[ "$5" != to_uplink ] || sent=("$5 $kind sent by the fast path")
@@ -77,7 +77,7 @@ packet_cost_tcp() {
 	cost_of_ways cost_tcp_out_30000 tcp answer from_container to_uplink
 }
 
-# flat_cost ROW LINE: the fastest of all rounds, in turns with and without the crowd
+# flat_cost ROW LINE: the fastest of all rounds, alternately with and without the other containers
 flat_cost() {
 	run_programs "$cost_rounds" 30000 "$2" --crowd
 	result "$1" "$(jq -s --arg name "$2" '.[] | select(.name == $name) |

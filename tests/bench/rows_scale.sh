@@ -2,9 +2,9 @@
 # shellcheck shell=bash disable=SC2154
 #
 # rows_scale.sh - one container while others have many mappings, while there are many others (see
-# others_make), or while it has many flows itself. The container asked is the one that was added
-# last: the references look through their rules in order, and this is what most of their users see.
-# Behind the rows of TCP and UDP, for the others' interfaces stay.
+# others_make), or while it has many flows itself. The measured container is the one that was added
+# last: the references search their rules in order, and this is the case of most of their users.
+# These rows come after those of TCP and UDP, because the others' interfaces stay.
 
 crowded=portmap,nftables,established
 
@@ -45,7 +45,7 @@ measure full established 120 over_ipv6 flat mappings
 measure full established 180 over_ipv6 flat containers
 each_family measure quick/1 portmap,established 60 tcp_beside_flows
 
-# The rules as they were: DEL of many mappings takes the reference as long as ADD.
+# Restores the rules from a copy, because DEL of many mappings takes the reference as long as ADD.
 rules_save() {
 	[ ! -e /run/rules ] || return 0
 	if [ "$contender" = portmap ]; then
@@ -66,8 +66,8 @@ rules_restore() {
 	fi
 }
 
-# crowd_make COUNT PORTS: so many other containers with so many ports, and then `caller`, 8090
-# to 80. It stays for the next round.
+# crowd_make COUNT PORTS: COUNT other containers with PORTS ports each, and then `caller`, 8090 to
+# 80. It stays for the next round.
 crowd_make() {
 	[ "$(cat /run/crowd 2>/dev/null)" != "$1 $2" ] || return 0
 	crowd_end
@@ -112,7 +112,7 @@ crowd_connect() {
 flat_turns=5
 [ "$bench" != quick ] || flat_turns=3
 
-# flat mappings|containers: the many and the one in turns, within one round
+# flat mappings|containers: with the many and with one alternately, within one round
 flat() {
 	local what turn many="1 10000"
 	[ "$1" = mappings ] || many='1000 1'
@@ -136,8 +136,8 @@ flat() {
 	[ "$family" = 6 ] || result "flat_add_$1" "$(flat_lost one many add)"
 }
 
-# flat_rates many|one: of ADD the fastest of a hundred, for a few in a hundred is less than medians
-# differ by themselves
+# flat_rates many|one: for ADD the fastest of a hundred, because the medians themselves vary by more
+# than a few percent
 flat_rates() {
 	crowd_rate >>"/run/flat.$1.tcp"
 	generate_in --flows 30000 --seconds "$bench_seconds" --sink datagrams
@@ -147,21 +147,21 @@ flat_rates() {
 
 probe_is=(probe eth0 probe /run/calls/probe)
 
-# flat_lost LESS MORE WHAT: by how much the first is less, in percent: the median of all turns
+# flat_lost LESS MORE WHAT: by how many percent the first is less: the median of all pairs
 flat_lost() {
 	jq -n --slurpfile less "/run/flat.$1.$3" --slurpfile more "/run/flat.$2.$3" \
 		'[range($less | length) | 100 * (1 - $less[.] / $more[.])] | sort | .[length / 2 | floor]'
 }
 
-# connect_rate CONTAINER PORT SECONDS: into /run/flat.CONTAINER
+# connect_rate CONTAINER PORT SECONDS: writes /run/flat.CONTAINER
 connect_rate() {
 	# shellcheck disable=SC2046
 	tcp_ask client connect $(target "$1" "$2") "$3" 16 || echo per_second=0 >/run/tcp.said
 	tcp_said per_second >>"/run/flat.$1"
 }
 
-# Each may have 32,768 assured flows. Long enough for the connections that were closed to be more
-# than that. For each family other containers.
+# Each may have 32,768 assured flows. It runs long enough to close more connections than that. Each
+# family has other containers.
 tcp_beside_flows() {
 	local seconds loaded=loaded$family unloaded=unloaded$family port=80${family}0
 	seconds=$(jq -n "[$bench_seconds, 3] | max")
