@@ -19,13 +19,6 @@ const char tool_usage[] =
 	"     prints how many packets it sent, and how many per second\n"
 	"     SOURCE: the source address, with random ports; else all of 100.64.0.0/10\n";
 
-static uint32_t parse_ipv4(const char *text)
-{
-	struct sockaddr_in6 address = parse_address(text, 0);
-
-	return ipv4_of(&address);
-}
-
 /* The fields that the XDP program fills in later keep the checksum as if they were 0. */
 static void plan_headers(struct flood_headers *headers, char **arguments)
 {

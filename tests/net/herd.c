@@ -2,8 +2,8 @@
 /*
  * herd.c - thousands of flows without an IP stack at this end: every packet is built here. A TCP
  * flow has a handshake and data both ways; a UDP or ICMP flow has two requests and their answers,
- * so that this side is seen twice. After that the flow is idle. With a rate, only the first packet
- * of each flow is sent, over and over.
+ * so that the host sees two packets from this side. After that the flow is idle. With a rate, only
+ * the first packet of each flow is sent, over and over.
  */
 #include <netinet/ip_icmp.h>
 #include <netinet/tcp.h>
@@ -366,13 +366,6 @@ static void open_socket(void)
 	set_option(fd, SOL_PACKET, PACKET_QDISC_BYPASS, 1);
 }
 
-static uint32_t parse_ipv4(const char *text)
-{
-	struct sockaddr_in6 address = parse_address(text, 0);
-
-	return ntohl(ipv4_of(&address));
-}
-
 static void parse_arguments(char **argv)
 {
 	if (strcmp(argv[0], "tcp") == 0)
@@ -385,8 +378,8 @@ static void parse_arguments(char **argv)
 		die_usage();
 	options.interface = argv[1];
 	parse_mac(argv[2], options.destination_mac);
-	options.source = parse_ipv4(argv[3]);
-	options.destination = parse_ipv4(argv[4]);
+	options.source = ntohl(parse_ipv4(argv[3]));
+	options.destination = ntohl(parse_ipv4(argv[4]));
 	options.port = parse_number(argv[5], 0, 65535);
 	options.count = parse_number(argv[6], 1, 1 << 20);
 }

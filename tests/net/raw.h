@@ -48,6 +48,16 @@ static inline uint16_t transport_checksum(const struct sockaddr_in6 *source,
 	return checksum_finish(checksum_add(sum, segment, size));
 }
 
+/* An IPv4 address in network byte order */
+static inline uint32_t parse_ipv4(const char *text)
+{
+	struct sockaddr_in6 address = parse_address(text, 0);
+
+	if (!is_ipv4(&address))
+		die_usage();
+	return ipv4_of(&address);
+}
+
 static inline void parse_mac(const char *text, uint8_t *mac)
 {
 	if (!text || sscanf(text, "%hhx:%hhx:%hhx:%hhx:%hhx:%hhx", &mac[0], &mac[1], &mac[2],
