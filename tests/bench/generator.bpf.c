@@ -12,13 +12,13 @@
 
 #define DROP 1
 
-/* linux/bpf.h, which vmlinux.h here has only parts of */
+/* From linux/bpf.h; the vmlinux.h here has only parts of it. */
 struct xdp_md {
 	__u32 data;
 	__u32 data_end;
 };
 
-struct generator_plan plan; /* not const: the compiler would believe it zero */
+struct generator_plan plan; /* not const, because the compiler would assume that it is zero */
 
 static __u16 checksum(__u32 sum)
 {
@@ -75,7 +75,7 @@ static bool write_ipv6(struct xdp_md *context, __u32 flow)
 	return true;
 }
 
-/* Whoever is called too early drops the frame, and will be called again at once. */
+/* A call that is too early drops the frame; the next call follows at once. */
 static int is_early(void)
 {
 	__u64 now;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* generator.h - what generator.c tells generator.bpf.c; after vmlinux.h or the kernel's own. */
+/* generator.h - what generator.c passes to generator.bpf.c; included after the headers' types. */
 #ifndef TESTS_BENCH_GENERATOR_H
 #define TESTS_BENCH_GENERATOR_H
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * host_sockets.c - what a process of the host pays for connecting and sending to another one over
- * loopback. Both ends are in this process, one call after the other, so that nobody waits. Prints
+ * loopback. Both ends are in this process, one call after the other, so that none waits. Prints
  * nanoseconds for each: the median of many batches, so that what interrupts some does not count.
  */
 #include <arpa/inet.h>

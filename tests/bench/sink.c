@@ -70,8 +70,8 @@ static void act(const char *name, enum sink_action action)
 		err(2, "the settings of %s", name);
 }
 
-/* Nobody ever reads: what the socket has no room for it drops, at the end of all that the
- * stack does. */
+/* The socket is never read, so it drops packets that it has no room for, after all of the work of
+ * the IP stack. */
 static _Noreturn void hold(int port)
 {
 	struct sockaddr_in6 address = {.sin6_family = AF_INET6, .sin6_port = htons((uint16_t)port)};
