@@ -3,6 +3,7 @@
  * idle.c - thousands of TCP connections that are idle most of the time.
  */
 #include <poll.h>
+#include <signal.h>
 #include <sys/epoll.h>
 #include <unistd.h>
 
@@ -161,6 +162,7 @@ static void hold(const char *address_text, int port, int count)
 
 int main(int argc, char **argv)
 {
+	signal(SIGPIPE, SIG_IGN);
 	raise_file_limit();
 	if (argc == 3 && strcmp(argv[1], "serve") == 0)
 		serve(parse_number(argv[2], 1, 65535));

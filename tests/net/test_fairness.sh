@@ -106,10 +106,10 @@ test_pings_of_neighbour() {
 		container_add "$list" "$list"
 		herd_hush "$list"
 		said=$(herd_of "$list" icmp "$(address4 victim)" 0 6000)
-		echo "note: pings of a neighbour, $list: $said"
+		echo "note: pings of another container, $list: $said"
 		expect_untouched "a neighbour has sent pings, $list" victim "$untouched_port"
 		said=$(herd_of "$list" udp "$(address4 victim)" 81 20000)
-		echo "note: datagrams of a neighbour, $list: $said"
+		echo "note: datagrams of another container, $list: $said"
 		expect_untouched "a neighbour has sent datagrams, $list" victim "$untouched_port"
 	done
 }
