@@ -17,7 +17,7 @@ BPFTOOL ?= $(firstword $(wildcard /usr/sbin/bpftool /usr/local/sbin/bpftool \
 PKG_CONFIG ?= pkg-config
 
 PACKAGES_BUILD := gcc make clang libbpf-dev libelf-dev zlib1g-dev libjansson-dev \
-	libnl-3-dev pkg-config
+	libnl-3-dev nettle-dev pkg-config
 PACKAGES_CHECK := libcmocka-dev containernetworking-plugins iproute2 iptables nftables \
 	tcpdump conntrack curl jq busybox-static procps util-linux ethtool libclang-rt-dev llvm strace
 PACKAGES_KERNEL := qemu-system-x86 cpio kmod xz-utils ppp wireguard-tools
@@ -42,11 +42,11 @@ LIBRARIES := libbpf jansson libnl-3.0
 STATIC_ZSTD := $(if $(wildcard /usr/lib/*/libzstd.a /usr/lib64/libzstd.a),-lzstd)
 ifdef DYNAMIC
 LDLIBS_PLUGIN = $(shell $(PKG_CONFIG) --libs $(LIBRARIES)) -lelf -lz
-LDLIBS_RUNTIME = $(shell $(PKG_CONFIG) --libs jansson)
+LDLIBS_RUNTIME = $(shell $(PKG_CONFIG) --libs jansson nettle)
 else
 STATIC := -static
 LDLIBS_PLUGIN = -lbpf -lelf -lz $(STATIC_ZSTD) -ljansson -lnl-3 -lpthread -lm
-LDLIBS_RUNTIME = -ljansson
+LDLIBS_RUNTIME = -ljansson -lnettle
 endif
 
 ifeq ($(V),1)
@@ -138,7 +138,7 @@ $(BUILD)/sanitized/%.o: %.c Makefile | $(SKELETONS)
 
 $(BUILD)/tests/unit/%: $(BUILD)/sanitized/tests/unit/%.o $(UNIT_OBJECTS)
 	@mkdir -p $(@D)
-	$(call say,LINK,$@)$(CC) $(CFLAGS) $(SANITIZE) $^ -lcmocka -ljansson -o $@
+	$(call say,LINK,$@)$(CC) $(CFLAGS) $(SANITIZE) $^ -lcmocka -ljansson -lnettle -o $@
 
 # The plugin as a whole under the sanitizers, for the network tests that feed it bad input.
 $(BUILD)/sanitized/bpf-portmap: $(patsubst $(BUILD)/%,$(BUILD)/sanitized/%,$(PLUGIN_OBJECTS))
@@ -167,7 +167,7 @@ $(BUILD)/fuzz/%.o: %.c Makefile | $(SKELETONS)
 
 $(JSON_FUZZERS): $(BUILD)/tests/%: $(BUILD)/fuzz/tests/fuzz/%.o $(FUZZ_OBJECTS)
 	@mkdir -p $(@D)
-	$(call say,LINK,$@)$(CLANG) $(CFLAGS) $(FUZZ_SANITIZE) -fsanitize=fuzzer $^ -ljansson -o $@
+	$(call say,LINK,$@)$(CLANG) $(CFLAGS) $(FUZZ_SANITIZE) -fsanitize=fuzzer $^ -ljansson -lnettle -o $@
 
 $(BUILD)/fuzz/dictionary: tests/fuzz/seeds $(wildcard conf/* user/*/*.c tests/unit/*.c)
 	$(call say,SEEDS,$(BUILD)/fuzz)tests/fuzz/seeds

@@ -16,7 +16,6 @@
 #include "cni/result.h"
 #include "cni/version.h"
 #include "cnirun/args.h"
-#include "cnirun/base64.h"
 #include "cnirun/cache.h"
 #include "cnirun/conflist.h"
 #include "cnirun/portmapping.h"
@@ -140,15 +139,6 @@ static void take_args(const char *line)
 	MUST(text && strcmp(text, line) == 0);
 }
 
-static void take_base64(const char *line)
-{
-	size_t length;
-	cleanup_free char *bytes = base64_decode(line, &length);
-	cleanup_free char *text = bytes ? base64_encode(bytes, length) : NULL;
-
-	MUST(!bytes || (text && strlen(text) == strlen(line)));
-}
-
 static void take_arguments(const char *text, size_t length)
 {
 	cleanup_free char *copy = strndup(text, length);
@@ -162,7 +152,6 @@ static void take_arguments(const char *text, size_t length)
 
 		checked(portmapping_parse(line, mappings, &err), &err);
 		take_args(line);
-		take_base64(line);
 	}
 }
 

@@ -6,7 +6,6 @@
 
 #include <sys/file.h>
 
-#include "cnirun/base64.h"
 #include "cnirun/cache.h"
 #include "cnirun/lock.h"
 

@@ -1,94 +1,20 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * cnirun_text_test.c - what cnirun makes of text: base64, SHA-512, CNI_ARGS, -p, NETNS.
+ * cnirun_text_test.c - what cnirun makes of text: CNI_ARGS, -p, NETNS.
  */
 #include "cni_testing.h"
 
-#include <stdio.h>
 #include <unistd.h>
 
 #include "cnirun/args.h"
-#include "cnirun/base64.h"
 #include "cnirun/netns.h"
 #include "cnirun/portmapping.h"
-#include "cnirun/sha512.h"
 
 struct pair_row {
 	const char *name;
 	const char *plain;
 	const char *other; /* NULL: refused */
 };
-
-/* RFC 4648, section 10. */
-static const struct pair_row base64_rows[] = {
-	{"[s130] base64 of nothing", "", ""},
-	{"[s130] base64 of f", "f", "Zg=="},
-	{"[s130] base64 of fo", "fo", "Zm8="},
-	{"[s130] base64 of foo", "foo", "Zm9v"},
-	{"[s130] base64 of foob", "foob", "Zm9vYg=="},
-	{"[s130] base64 of fooba", "fooba", "Zm9vYmE="},
-	{"[s130] base64 of foobar", "foobar", "Zm9vYmFy"},
-	{"[s130] base64 with + and /", "\xfb\xef\xbe\xff\xff\xff", "++++////"},
-};
-
-static void base64_both_ways(void **state)
-{
-	const struct pair_row *row = *state;
-	char *text = base64_encode(row->plain, strlen(row->plain));
-	size_t length;
-	char *bytes = base64_decode(row->other, &length);
-
-	assert_string_equal(text, row->other);
-	assert_int_equal(length, strlen(row->plain));
-	assert_string_equal(bytes, row->plain);
-	free(text);
-	free(bytes);
-}
-
-static const struct pair_row base64_bad_rows[] = {
-	{"[s130] base64 without padding", "Zg", NULL},
-	{"[s130] base64 cut short", "Zm9vY", NULL},
-	{"[s130] base64 with a blank", "Zm 9", NULL},
-	{"[s130] base64 padded in the middle", "Zg==Zg==", NULL},
-	{"[s130] base64 of three pads", "Z===", NULL},
-	{"[s130] base64 of pads alone", "====", NULL},
-	{"[s130] base64 for URLs", "Zm-_", NULL},
-};
-
-static void base64_refused(void **state)
-{
-	const struct pair_row *row = *state;
-	size_t length;
-
-	assert_null(base64_decode(row->plain, &length));
-}
-
-/* FIPS 180-4's examples, and lengths around a block. */
-static const struct pair_row sha512_rows[] = {
-	{"sha512 of nothing", "",
-	 "cf83e1357eefb8bdf1542850d66d8007d620e4050b5715dc83f4a921d36ce9ce"
-	 "47d0d13c5d85f2b0ff8318d2877eec2f63b931bd47417a81a538327af927da3e"},
-	{"sha512 of abc", "abc",
-	 "ddaf35a193617abacc417349ae20413112e6fa4e89a97ea20a9eeee64b55d39a"
-	 "2192992a274fc1a836ba3c23a3feebbd454d4423643ce80e2a9ac94fa54ca49f"},
-	{"sha512 of 112 bytes, two blocks",
-	 "abcdefghbcdefghicdefghijdefghijkefghijklfghijklmghijklmn"
-	 "hijklmnoijklmnopjklmnopqklmnopqrlmnopqrsmnopqrstnopqrstu",
-	 "8e959b75dae313da8cf4f72814fc143f8f7779c6eb9f7fa17299aeadb6889018"
-	 "501d289e4900f7e4331b99dec4b5433ac7d329eeb6dd26545e96e55b874be909"},
-};
-
-static void sha512_as_published(void **state)
-{
-	const struct pair_row *row = *state;
-	uint8_t digest[SHA512_SIZE];
-	char text[2 * SHA512_SIZE + 1];
-
-	sha512(row->plain, strlen(row->plain), digest);
-	for (size_t i = 0; i < SHA512_SIZE; i++)
-		snprintf(text + 2 * i, 3, "%02x", digest[i]);
-	assert_string_equal(text, row->other);
-}
 
 static void id_as_cnitool(void **state)
 {
@@ -239,9 +165,6 @@ int main(void)
 {
 	static struct test_list list;
 
-	ADD_ROWS(&list, base64_rows, base64_both_ways);
-	ADD_ROWS(&list, base64_bad_rows, base64_refused);
-	ADD_ROWS(&list, sha512_rows, sha512_as_published);
 	ADD_TEST(&list, "[s138] container ID as cnitool makes it", id_as_cnitool);
 	ADD_ROWS(&list, netns_rows, netns_resolved);
 	ADD_ROWS(&list, args_rows, args_parsed);

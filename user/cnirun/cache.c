@@ -7,6 +7,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <nettle/base64.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,7 +18,6 @@
 #include "cni/input.h"
 #include "cni/json.h"
 #include "cni/write_all.h"
-#include "cnirun/base64.h"
 #include "cnirun/directory.h"
 #include "cnirun/output.h"
 
@@ -130,15 +130,18 @@ static int set_if_any(json_t *root, const char *key, json_t *value)
 	return json_object_set(root, key, value);
 }
 
+/* libcni keeps the conflist in a Go []byte, which is base64 in JSON. */
 static char *record_dump(const struct cache_record *record)
 {
-	cleanup_free char *config = base64_encode(record->list->text, record->list->length);
+	size_t length = BASE64_ENCODE_RAW_LENGTH(record->list->length);
+	cleanup_free char *config = malloc(length);
 	cleanup_json json_t *root = NULL;
 
 	if (!config)
 		return NULL;
-	root = json_pack("{s:s, s:s, s:s, s:s, s:s}", "kind", KIND, "containerId",
-			 record->container_id, "config", config, "ifName", record->ifname,
+	base64_encode_raw(config, record->list->length, (const uint8_t *)record->list->text);
+	root = json_pack("{s:s, s:s, s:s%, s:s, s:s}", "kind", KIND, "containerId",
+			 record->container_id, "config", config, length, "ifName", record->ifname,
 			 "networkName", record->list->name);
 	if (!root ||
 	    (*record->netns && json_object_set_new(root, "netns", json_string(record->netns))) ||

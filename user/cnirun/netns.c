@@ -6,13 +6,14 @@
 #include "cnirun/netns.h"
 
 #include <errno.h>
+#include <nettle/base16.h>
+#include <nettle/sha2.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "cni/cleanup.h"
-#include "cnirun/sha512.h"
 
 #define ID_PREFIX "cnitool-"
 #define ID_BYTES 10
@@ -58,11 +59,13 @@ bool netns_is_gone(const char *path)
 
 char *netns_default_container_id(const char *path)
 {
-	char id[sizeof(ID_PREFIX) + 2 * ID_BYTES] = ID_PREFIX;
-	uint8_t digest[SHA512_SIZE];
+	char id[sizeof(ID_PREFIX) + BASE16_ENCODE_LENGTH(ID_BYTES)] = ID_PREFIX;
+	uint8_t digest[ID_BYTES];
+	struct sha512_ctx hash;
 
-	sha512(path, strlen(path), digest);
-	for (size_t i = 0; i < ID_BYTES; i++)
-		snprintf(id + strlen(ID_PREFIX) + 2 * i, 3, "%02x", digest[i]);
+	sha512_init(&hash);
+	sha512_update(&hash, strlen(path), (const uint8_t *)path);
+	sha512_digest(&hash, sizeof(digest), digest);
+	base16_encode_update(id + strlen(ID_PREFIX), sizeof(digest), digest);
 	return strdup(id);
 }
