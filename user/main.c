@@ -6,11 +6,10 @@
 #include "cni/cleanup.h"
 #include "cni/environment.h"
 #include "cni/error.h"
-#include "cni/input.h"
+#include "cni/io.h"
 #include "cni/json.h"
 #include "cni/network_config.h"
 #include "cni/reply.h"
-#include "cni/standard_streams.h"
 #include "plugin/by_hand.h"
 #include "plugin/commands.h"
 
@@ -25,11 +24,11 @@ static const command_function functions[] = {
 static int read_config(const struct cni_environment *environment, struct cni_network_config *config,
 		       struct cni_error *err)
 {
-	cleanup_free char *text = NULL;
 	size_t length;
+	cleanup_free char *text = cni_read_all(STDIN_FILENO, CNI_INPUT_LIMIT,
+					       "the network configuration on stdin", &length, err);
 
-	if (cni_input_read(STDIN_FILENO, CNI_INPUT_LIMIT, "the network configuration on stdin",
-			   &text, &length, err))
+	if (!text)
 		return -1;
 	return cni_network_config_parse(config, text, length, environment, err);
 }

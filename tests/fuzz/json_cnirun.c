@@ -15,12 +15,11 @@
 #include "cni/json.h"
 #include "cni/result.h"
 #include "cni/version.h"
-#include "cnirun/args.h"
 #include "cnirun/cache.h"
 #include "cnirun/conflist.h"
+#include "cnirun/plugin.h"
 #include "cnirun/portmapping.h"
-#include "cnirun/request.h"
-#include "cnirun/result_validate.h"
+#include "cnirun/result.h"
 #include "json_fuzz.h"
 
 #define MAX_LINES 4 /* each may stand for 65,535 mappings */
@@ -31,6 +30,8 @@ static void compose(const struct conflist *list)
 		json_pack("{s:[{s:i, s:i}], s:{}}", "portMappings", "hostPort", 1, "containerPort",
 			  2, "bandwidth");
 	cleanup_json json_t *prev_result = json_pack("{s:s}", "cniVersion", "1.0.0");
+	const struct runtime_conf conf = {.capability_args = capabilities};
+	const struct operation operation = {"ADD", list, &conf, NULL};
 	struct cni_error err = {0};
 	const json_t *plugin;
 	size_t index;
@@ -39,8 +40,8 @@ static void compose(const struct conflist *list)
 	json_array_foreach (list->plugins, index, plugin) {
 		cleanup_json json_t *request = NULL;
 
-		MUST(plugin_type(plugin));
-		request = request_compose(list, plugin, prev_result, capabilities, &err);
+		MUST(conflist_plugin_type(plugin));
+		request = plugin_compose_request(&operation, plugin, prev_result, &err);
 		MUST(checked_json(request, &err));
 		MUST(json_object_get(request, "name"));
 	}
@@ -52,9 +53,13 @@ static void take_list(const char *text, size_t length, bool single)
 {
 	struct conflist list = {0};
 	struct cni_error err = {0};
-	int result = single ? conflist_parse_single(&list, text, length, "the text", &err)
-			    : conflist_parse(&list, text, length, NULL, "the text", &err);
+	cleanup_json json_t *root = cni_json_parse_object(text, length, "the text", &err);
+	int result;
 
+	if (!checked_json(root, &err))
+		return;
+	result = single ? conflist_wrap(&list, root, "the text", &err)
+			: conflist_read(&list, root, NULL, "the text", &err);
 	if (!checked(result, &err))
 		compose(&list);
 	conflist_release(&list);
@@ -88,6 +93,8 @@ static void take_cache(const char *text, size_t length)
 	static bool registered;
 	struct cni_error err = {0};
 	struct cache_entry entry = {0};
+	const struct runtime_conf conf = {
+		.container_id = "c", .ifname = "eth0", .cache_directory = cache_directory()};
 	char path[64];
 	int fd;
 
@@ -98,7 +105,7 @@ static void take_cache(const char *text, size_t length)
 	fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
 	MUST(fd >= 0 && write(fd, text, length) == (ssize_t)length);
 	close(fd);
-	if (!checked(cache_read(&entry, cache_directory(), "n", "c", "eth0", &err), &err)) {
+	if (!checked(cache_read(&entry, "n", &conf, &err), &err)) {
 		cleanup_free char *args = args_format(entry.args);
 
 		MUST(entry.root && args);

@@ -14,6 +14,7 @@
 #include "cni/network_config.h"
 #include "cni/result.h"
 #include "cni/version.h"
+#include "cnirun/result.h"
 #include "json_fuzz.h"
 #include "plugin/conf.h"
 
@@ -69,7 +70,7 @@ static void convert(const json_t *json, const char *version, const struct cni_re
 	for (size_t i = 0; cni_versions[i]; i++) {
 		struct cni_result result = {0};
 		cleanup_json json_t *converted =
-			cni_result_convert(json, version, cni_versions[i], &err);
+			result_convert(json, version, cni_versions[i], &err);
 
 		if (!checked_json(converted, &err))
 			continue;

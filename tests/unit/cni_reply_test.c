@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #include "cni/cleanup.h"
-#include "cni/input.h"
+#include "cni/io.h"
 #include "cni/reply.h"
 
 struct output {
@@ -22,10 +22,10 @@ struct output {
 static char *read_all(int fd)
 {
 	struct cni_error err = {0};
-	char *text = NULL;
 	size_t length;
+	char *text = cni_read_all(fd, CNI_INPUT_LIMIT, "pipe", &length, &err);
 
-	assert_int_equal(cni_input_read(fd, CNI_INPUT_LIMIT, "pipe", &text, &length, &err), 0);
+	assert_non_null(text);
 	close(fd);
 	return text;
 }
@@ -43,6 +43,7 @@ static void run_child(int (*function)(void), int stdout_fd, struct output *outpu
 	child = fork();
 	assert_true(child >= 0);
 	if (!child) {
+		standard_streams_guard();
 		dup2(stdout_fd >= 0 ? stdout_fd : out[1], STDOUT_FILENO);
 		dup2(log[1], STDERR_FILENO);
 		close(out[0]);

@@ -7,7 +7,7 @@
 #include <sys/file.h>
 
 #include "cnirun/cache.h"
-#include "cnirun/lock.h"
+#include "cnirun/cache_lock.h"
 
 #define FILE_NAME "results/n-c-eth0"
 
@@ -30,19 +30,31 @@ static void write_file(const char *text)
 	sandbox_write(FILE_NAME, text);
 }
 
+static struct runtime_conf conf_of(const char *container_id, const char *ifname)
+{
+	return (struct runtime_conf){
+		.container_id = container_id,
+		.ifname = ifname,
+		.netns = "/run/netns/c",
+		.cache_directory = sandbox,
+	};
+}
+
 static int write_entry(json_t *args, json_t *capability_args, json_t *result, struct cni_error *err)
 {
-	const struct cache_record record = {
-		.list = &list,
-		.container_id = "c",
-		.ifname = "eth0",
-		.netns = "/run/netns/c",
-		.args = args,
-		.capability_args = capability_args,
-		.result = result,
-	};
+	struct runtime_conf conf = conf_of("c", "eth0");
 
-	return cache_write(&record, sandbox, err);
+	conf.args = args;
+	conf.capability_args = capability_args;
+	return cache_write(&list, &conf, result, err);
+}
+
+static int read_entry(struct cache_entry *entry, const char *network, const char *container_id,
+		      struct cni_error *err)
+{
+	const struct runtime_conf conf = conf_of(container_id, "eth0");
+
+	return cache_read(entry, network, &conf, err);
 }
 
 static void all_fields_written(void **state)
@@ -167,7 +179,7 @@ static void libcni_file_read(void **state)
 
 	(void)state;
 	write_file(libcni_file);
-	assert_int_equal(cache_read(&entry, sandbox, "n", "c", "eth0", &err), 0);
+	assert_int_equal(read_entry(&entry, "n", "c", &err), 0);
 	assert_string_equal(entry.network, "n");
 	assert_string_equal(entry.container_id, "c");
 	assert_string_equal(entry.ifname, "eth0");
@@ -185,7 +197,7 @@ static void old_format_read(void **state)
 
 	(void)state;
 	write_file("{\"cniVersion\":\"0.4.0\",\"ips\":[]}");
-	assert_int_equal(cache_read(&entry, sandbox, "n", "c", "eth0", &err), 0);
+	assert_int_equal(read_entry(&entry, "n", "c", &err), 0);
 	assert_json_text(entry.result, "{\"cniVersion\":\"0.4.0\",\"ips\":[]}");
 	assert_null(entry.args);
 	cache_release(&entry);
@@ -193,14 +205,15 @@ static void old_format_read(void **state)
 
 static void missing_file(void **state)
 {
+	const struct runtime_conf conf = conf_of("c", "eth0");
 	struct cache_entry entry = {0};
 	struct cni_error err = {0};
 
 	(void)state;
-	assert_int_equal(cache_read(&entry, sandbox, "n", "c", "eth0", &err), 0);
+	assert_int_equal(read_entry(&entry, "n", "c", &err), 0);
 	assert_null(entry.root);
 	cache_release(&entry);
-	assert_int_equal(cache_remove(sandbox, "n", "c", "eth0", &err), 0);
+	assert_int_equal(cache_remove("n", &conf, &err), 0);
 }
 
 struct broken_row {
@@ -234,14 +247,14 @@ static void broken_file(void **state)
 	struct cni_error err = {0};
 
 	write_file(row->text);
-	assert_int_equal(cache_read(&entry, sandbox, "n", "c", "eth0", &err), -1);
-	assert_false(entry.foreign);
+	assert_int_equal(read_entry(&entry, "n", "c", &err), -1);
+	assert_false(entry.is_of_another);
 	assert_error(&err, 6, FILE_NAME);
 	cache_release(&entry);
 }
 
 /* a-b and c, a and b-c: one file name. */
-static void foreign_file(void **state)
+static void file_of_another(void **state)
 {
 	struct cache_entry entry = {0};
 	struct cni_error err = {0};
@@ -251,11 +264,11 @@ static void foreign_file(void **state)
 	sandbox_write("results/a-b-c-eth0",
 		      "{\"kind\":\"cniCacheV1\",\"containerId\":\"c\",\"ifName\":\"eth0\","
 		      "\"networkName\":\"a-b\"}");
-	assert_int_equal(cache_read(&entry, sandbox, "a", "b-c", "eth0", &err), -1);
-	assert_true(entry.foreign);
+	assert_int_equal(read_entry(&entry, "a", "b-c", &err), -1);
+	assert_true(entry.is_of_another);
 	assert_error(&err, 6, "\"a-b\"");
 	cache_release(&entry);
-	assert_int_equal(cache_read(&entry, sandbox, "a-b", "c", "eth0", &err), 0);
+	assert_int_equal(read_entry(&entry, "a-b", "c", &err), 0);
 	assert_non_null(entry.root);
 	cache_release(&entry);
 }
@@ -271,7 +284,7 @@ static void all_of_a_network(void **state)
 		      "{\"kind\":\"cniCacheV1\",\"containerId\":\"c\",\"ifName\":\"eth0\","
 		      "\"networkName\":\"n-m\"}");
 	sandbox_write("results/other-c-eth0", "broken, but not ours");
-	assert_int_equal(cache_read_all(&entries, sandbox, "n", &err), 0);
+	assert_int_equal(cache_read_all(&entries, "n", sandbox, &err), 0);
 	assert_int_equal(entries.count, 1);
 	assert_string_equal(entries.entries[0].network, "n");
 	assert_json_text(entries.possible, "[]");
@@ -289,54 +302,62 @@ static bool is_free(const char *name)
 	return !failed;
 }
 
+static int lock_attachment(struct cache_lock *lock, const char *network, const char *ifname,
+			   struct cni_error *err)
+{
+	const struct runtime_conf conf = conf_of("c", ifname);
+
+	return cache_lock_attachment(lock, network, &conf, err);
+}
+
 static void attachment_locked(void **state)
 {
-	struct lock lock = LOCK_NONE;
-	struct lock other = LOCK_NONE;
+	struct cache_lock lock = CACHE_LOCK_NONE;
+	struct cache_lock other = CACHE_LOCK_NONE;
 	struct cni_error err = {0};
 
 	(void)state;
-	assert_int_equal(lock_attachment(&lock, sandbox, "n", "c", "eth0", &err), 0);
+	assert_int_equal(lock_attachment(&lock, "n", "eth0", &err), 0);
 	assert_false(is_free("locks/n"));
 	assert_false(is_free("locks/n,c,eth0"));
 	/* Would hang if attachments excluded one another. */
-	assert_int_equal(lock_attachment(&other, sandbox, "n", "c", "eth1", &err), 0);
-	lock_release(&other);
-	lock_release(&lock);
+	assert_int_equal(lock_attachment(&other, "n", "eth1", &err), 0);
+	cache_lock_release(&other);
+	cache_lock_release(&lock);
 	assert_true(is_free("locks/n"));
 	assert_false(sandbox_has("locks/n,c,eth0"));
 }
 
 static void network_locked(void **state)
 {
-	struct lock lock = LOCK_NONE;
-	struct lock other = LOCK_NONE;
+	struct cache_lock lock = CACHE_LOCK_NONE;
+	struct cache_lock other = CACHE_LOCK_NONE;
 	struct cni_error err = {0};
 
 	(void)state;
-	assert_int_equal(lock_network(&lock, sandbox, "n", &err), 0);
+	assert_int_equal(cache_lock_network(&lock, "n", sandbox, &err), 0);
 	assert_false(is_free("locks/n"));
-	assert_int_equal(lock_attachment(&other, sandbox, "m", "c", "eth0", &err), 0);
-	lock_release(&other);
-	lock_release(&lock);
+	assert_int_equal(lock_attachment(&other, "m", "eth0", &err), 0);
+	cache_lock_release(&other);
+	cache_lock_release(&lock);
 	assert_true(is_free("locks/n"));
 }
 
 /* Children that add one to a number in a file, slowly: none of them may be lost. */
 static void count_up(void)
 {
-	struct lock lock = LOCK_NONE;
+	struct cache_lock lock = CACHE_LOCK_NONE;
 	struct cni_error err = {0};
 	char text[32];
 	int number;
 
-	if (lock_attachment(&lock, sandbox, "n", "c", "eth0", &err))
+	if (lock_attachment(&lock, "n", "eth0", &err))
 		_exit(1);
 	number = atoi(sandbox_read("number"));
 	usleep(2000);
 	snprintf(text, sizeof(text), "%d", number + 1);
 	sandbox_write("number", text);
-	lock_release(&lock);
+	cache_lock_release(&lock);
 	_exit(0);
 }
 
@@ -373,7 +394,7 @@ int main(void)
 	ADD_SANDBOXED(&tests, "[s130] a file of libcni is read", libcni_file_read);
 	ADD_SANDBOXED(&tests, "[s133] a file without kind is a bare result", old_format_read);
 	ADD_SANDBOXED(&tests, "[s131] no file is no error", missing_file);
-	ADD_SANDBOXED(&tests, "[s130] names with dashes do not meet", foreign_file);
+	ADD_SANDBOXED(&tests, "[s130] names with dashes do not meet", file_of_another);
 	ADD_SANDBOXED(&tests, "[s135] entries of one network", all_of_a_network);
 	ADD_SANDBOXED(&tests, "[s137] the lock of an attachment", attachment_locked);
 	ADD_SANDBOXED(&tests, "[s137] the lock of a network", network_locked);

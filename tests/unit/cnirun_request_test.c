@@ -4,7 +4,7 @@
  */
 #include "cni_testing.h"
 
-#include "cnirun/request.h"
+#include "cnirun/plugin.h"
 
 struct request_row {
 	const char *name;
@@ -57,8 +57,10 @@ static void request_composed(void **state)
 	json_t *before = json_deep_copy(plugin);
 	json_t *prev_result = row->prev_result ? json_of(row->prev_result) : NULL;
 	json_t *args = row->capability_args ? json_of(row->capability_args) : NULL;
+	const struct runtime_conf conf = {.capability_args = args};
 	struct cni_error err = {0};
-	json_t *request = request_compose(&list, plugin, prev_result, args, &err);
+	json_t *request = plugin_compose_request(&(struct operation){"ADD", &list, &conf, NULL},
+						 plugin, prev_result, &err);
 
 	assert_json_text(request, row->expected);
 	/* The list serves the next operation, too. */
@@ -74,8 +76,10 @@ static void version_missing(void **state)
 {
 	const struct conflist list = {.name = (char *)"n", .version = (char *)""};
 	json_t *plugin = json_of("{\"type\":\"a\"}");
+	const struct runtime_conf conf = {0};
 	struct cni_error err = {0};
-	json_t *request = request_compose(&list, plugin, NULL, NULL, &err);
+	json_t *request = plugin_compose_request(&(struct operation){"ADD", &list, &conf, NULL},
+						 plugin, NULL, &err);
 
 	(void)state;
 	assert_json_text(request, "{\"type\":\"a\",\"name\":\"n\",\"cniVersion\":\"\"}");
@@ -88,8 +92,10 @@ static void gc_has_both_keys(void **state)
 	const struct conflist list = {.name = (char *)"n", .version = (char *)"1.1.0"};
 	json_t *plugin = json_of("{\"type\":\"a\"}");
 	json_t *valid = json_of("[{\"containerID\":\"c\",\"ifname\":\"eth0\"}]");
+	const struct runtime_conf conf = {0};
 	struct cni_error err = {0};
-	json_t *request = request_compose_gc(&list, plugin, valid, &err);
+	json_t *request = plugin_compose_request(&(struct operation){"GC", &list, &conf, valid},
+						 plugin, NULL, &err);
 
 	(void)state;
 	assert_json_text(

@@ -6,9 +6,8 @@
 
 #include <unistd.h>
 
-#include "cnirun/args.h"
-#include "cnirun/netns.h"
 #include "cnirun/portmapping.h"
+#include "cnirun/runtime_conf.h"
 
 struct pair_row {
 	const char *name;

@@ -5,18 +5,10 @@
 #include "cni/error.h"
 
 #include <stdarg.h>
-#include <stdio.h>
 #include <stdlib.h>
 
-/* NULL where memory is short; readers of the error put up with that. */
-static char *text_format(const char *format, va_list arguments)
-{
-	char *text = NULL;
-
-	if (vasprintf(&text, format, arguments) < 0)
-		return NULL;
-	return text;
-}
+#include "cni/cleanup.h"
+#include "cni/text.h"
 
 int cni_error_set(struct cni_error *err, int code, const char *format, ...)
 {
@@ -25,7 +17,7 @@ int cni_error_set(struct cni_error *err, int code, const char *format, ...)
 
 	/* Formatted before the release: the arguments may quote the old message. */
 	va_start(arguments, format);
-	message = text_format(format, arguments);
+	message = cni_format_list(format, arguments);
 	va_end(arguments);
 
 	cni_error_release(err);
@@ -40,7 +32,7 @@ int cni_error_set_details(struct cni_error *err, const char *format, ...)
 	char *details;
 
 	va_start(arguments, format);
-	details = text_format(format, arguments);
+	details = cni_format_list(format, arguments);
 	va_end(arguments);
 
 	free(err->details);
@@ -50,25 +42,51 @@ int cni_error_set_details(struct cni_error *err, const char *format, ...)
 
 int cni_error_wrap(struct cni_error *err, const char *format, ...)
 {
+	cleanup_free char *prefix = NULL;
 	va_list arguments;
-	char *message = NULL;
-	char *prefix;
+	char *message;
 
 	va_start(arguments, format);
-	prefix = text_format(format, arguments);
+	prefix = cni_format_list(format, arguments);
 	va_end(arguments);
 
-	if (prefix && asprintf(&message, "%s: %s", prefix, cni_error_message(err)) >= 0) {
+	message = prefix ? cni_format("%s: %s", prefix, cni_error_message(err)) : NULL;
+	if (message) {
 		free(err->message);
 		err->message = message;
 	}
-	free(prefix);
 	return -1;
+}
+
+/* Moves the details into the message. */
+static void fold_details(struct cni_error *err)
+{
+	if (*cni_error_details(err))
+		cni_error_set(err, err->code, "%s; %s", cni_error_message(err),
+			      cni_error_details(err));
+}
+
+void cni_error_join(struct cni_error *all, struct cni_error *one)
+{
+	fold_details(all);
+	fold_details(one);
+	if (!cni_error_is_set(all)) {
+		*all = *one;
+		*one = (struct cni_error){0};
+		return;
+	}
+	cni_error_set(all, all->code, "%s\n%s", cni_error_message(all), cni_error_message(one));
+	cni_error_release(one);
 }
 
 int cni_error_no_memory(struct cni_error *err)
 {
 	return cni_error_set(err, CNI_ERROR_IO, "out of memory");
+}
+
+bool cni_error_is_set(const struct cni_error *err)
+{
+	return err->code || err->message;
 }
 
 const char *cni_error_message(const struct cni_error *err)

@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * error.h - the one error of a run: what CNI prints as {code, msg, details}.
+ * error.h - the error of a run: what CNI prints as {code, msg, details}.
  *
- * A function that can fail takes a struct cni_error as its last argument, leaves
- * it untouched on success, and sets it where the fact is known. Whoever has more
- * to say on the way up wraps it. main prints it, once.
+ * A function that can fail takes a struct cni_error as its last argument, leaves it untouched on
+ * success, and sets it where the cause is known. Its callers may add context with
+ * cni_error_wrap(). main() prints the error, once.
  */
 #ifndef CNI_ERROR_H
 #define CNI_ERROR_H
+
+#include <stdbool.h>
 
 /* CNI specification 1.1.0, section 2 and STATUS; from 100 on our own. */
 enum cni_error_code {
@@ -33,7 +35,7 @@ struct cni_error {
 	char *details;
 };
 
-/* Replaces what was there. All three return -1, so that a caller can return them. */
+/* Replaces what was there. All that return an int return -1, so that callers can return it. */
 int cni_error_set(struct cni_error *err, int code, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
 int cni_error_set_details(struct cni_error *err, const char *format, ...)
@@ -42,8 +44,14 @@ int cni_error_set_details(struct cni_error *err, const char *format, ...)
 int cni_error_wrap(struct cni_error *err, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
 
-/* malloc failed: there is nothing to say about the input. */
+/* CNI_ERROR_IO, for a failed allocation. */
 int cni_error_no_memory(struct cni_error *err);
+
+/* For operations that go on after the first error: appends `one` to `all` on a line of its own,
+ * details included, and releases it. The code of the first error stays. */
+void cni_error_join(struct cni_error *all, struct cni_error *one);
+
+bool cni_error_is_set(const struct cni_error *err);
 
 /* Never NULL, never empty; details: "" where there are none. */
 const char *cni_error_message(const struct cni_error *err);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * json.c - JSON from strangers: parsing with clear errors, and typed look-ups.
+ * json.c - JSON from untrusted sources: parsing with clear errors, and typed look-ups.
  */
 #include "cni/json.h"
 
@@ -13,8 +13,8 @@
 
 void cni_json_begin(void)
 {
-	const char *random_bytes = (const char *)getauxval(AT_RANDOM); /* 16, at any address */
-	size_t seed = 0; /* jansson shall find some itself */
+	const char *random_bytes = (const char *)getauxval(AT_RANDOM); /* 16, not aligned */
+	size_t seed = 0; /* jansson then finds one itself */
 
 	if (random_bytes)
 		memcpy(&seed, random_bytes + 16 - sizeof(seed), sizeof(seed));
@@ -57,7 +57,7 @@ json_t *cni_json_parse_object(const char *text, size_t length, const char *what,
 
 json_t *cni_json_get(const json_t *object, const char *key)
 {
-	json_t *constless = (json_t *)object; /* the iterators of jansson take no const */
+	json_t *constless = (json_t *)object; /* jansson's iterators take no const */
 	json_t *found = NULL;
 	const char *candidate;
 	json_t *value;
@@ -69,76 +69,83 @@ json_t *cni_json_get(const json_t *object, const char *key)
 	return json_is_null(found) ? NULL : found;
 }
 
-static int json_refuse(const char *key, const char *wanted, const json_t *found,
-		       struct cni_error *err)
+static const char *type_name(json_type type)
+{
+	static const char *const names[] = {
+		[JSON_OBJECT] = "an object",   [JSON_ARRAY] = "an array",
+		[JSON_STRING] = "a string",    [JSON_INTEGER] = "an integer",
+		[JSON_TRUE] = "true or false",
+	};
+
+	return names[type];
+}
+
+/* *found: the key's value, NULL where it is missing or null. JSON_TRUE stands for both booleans. */
+static int find(const json_t *object, const char *key, json_type type, json_t **found,
+		struct cni_error *err)
 {
 	char description[CNI_JSON_DESCRIPTION_SIZE];
 
-	return cni_error_set(err, CNI_ERROR_DECODE, "\"%s\" must be %s, found %s", key, wanted,
-			     cni_json_describe(found, description));
+	*found = cni_json_get(object, key);
+	if (!*found || json_typeof(*found) == type ||
+	    (type == JSON_TRUE && json_is_boolean(*found)))
+		return 0;
+	return cni_error_set(err, CNI_ERROR_DECODE, "\"%s\" must be %s, found %s", key,
+			     type_name(type), cni_json_describe(*found, description));
 }
 
 int cni_json_get_string(const json_t *object, const char *key, const char **value,
 			struct cni_error *err)
 {
-	const json_t *found = cni_json_get(object, key);
+	json_t *found;
+	int failed = find(object, key, JSON_STRING, &found, err);
 
-	if (!found)
-		return 0;
-	if (!json_is_string(found))
-		return json_refuse(key, "a string", found, err);
-	*value = json_string_value(found);
-	return 0;
+	if (!failed && found)
+		*value = json_string_value(found);
+	return failed;
 }
 
 int cni_json_get_integer(const json_t *object, const char *key, json_int_t *value,
 			 struct cni_error *err)
 {
-	const json_t *found = cni_json_get(object, key);
+	json_t *found;
+	int failed = find(object, key, JSON_INTEGER, &found, err);
 
-	if (!found)
-		return 0;
-	if (!json_is_integer(found))
-		return json_refuse(key, "an integer", found, err);
-	*value = json_integer_value(found);
-	return 0;
+	if (!failed && found)
+		*value = json_integer_value(found);
+	return failed;
 }
 
 int cni_json_get_boolean(const json_t *object, const char *key, bool *value, struct cni_error *err)
 {
-	const json_t *found = cni_json_get(object, key);
+	json_t *found;
+	int failed = find(object, key, JSON_TRUE, &found, err);
 
-	if (!found)
-		return 0;
-	if (!json_is_boolean(found))
-		return json_refuse(key, "true or false", found, err);
-	*value = json_is_true(found);
-	return 0;
+	if (!failed && found)
+		*value = json_is_true(found);
+	return failed;
+}
+
+static int get_container(const json_t *object, const char *key, json_type type, json_t **value,
+			 struct cni_error *err)
+{
+	json_t *found;
+	int failed = find(object, key, type, &found, err);
+
+	if (!failed && found)
+		*value = found;
+	return failed;
 }
 
 int cni_json_get_object(const json_t *object, const char *key, json_t **value,
 			struct cni_error *err)
 {
-	json_t *found = cni_json_get(object, key);
-
-	if (!found)
-		return 0;
-	if (!json_is_object(found))
-		return json_refuse(key, "an object", found, err);
-	*value = found;
-	return 0;
+	return get_container(object, key, JSON_OBJECT, value, err);
 }
 
 int cni_json_get_array(const json_t *object, const char *key, json_t **value, struct cni_error *err)
 {
-	json_t *found = cni_json_get(object, key);
-
-	if (!found)
-		return 0;
-	if (!json_is_array(found))
-		return json_refuse(key, "an array", found, err);
-	*value = found;
-	return 0;
+	return get_container(object, key, JSON_ARRAY, value, err);
 }
 
 int cni_json_check_element(const json_t *element, const char *array, size_t index,
@@ -164,15 +171,33 @@ int cni_json_get_string_element(const json_t *element, const char *array, size_t
 			     index, cni_json_describe(element, found));
 }
 
-/* `spared`: a spelling that stays, or NULL. */
-static void delete_spellings(json_t *object, const char *key, const char *spared)
+int cni_json_each_object(const json_t *object, const char *key, cni_json_visit visit, void *context,
+			 struct cni_error *err)
+{
+	json_t *array = NULL;
+	const json_t *element;
+	size_t index;
+
+	if (cni_json_get_array(object, key, &array, err))
+		return -1;
+	json_array_foreach (array, index, element) {
+		if (cni_json_check_element(element, key, index, err))
+			return -1;
+		if (visit(element, context, err))
+			return cni_error_wrap(err, "%s[%zu]", key, index);
+	}
+	return 0;
+}
+
+/* `kept`: a spelling that stays, or NULL. */
+static void delete_spellings(json_t *object, const char *key, const char *kept)
 {
 	const char *candidate;
 	json_t *value;
 	void *next;
 
 	json_object_foreach_safe (object, next, candidate, value) {
-		if (!strcasecmp(candidate, key) && !(spared && !strcmp(candidate, spared)))
+		if (!strcasecmp(candidate, key) && !(kept && !strcmp(candidate, kept)))
 			json_object_del(object, candidate);
 	}
 }
@@ -190,7 +215,7 @@ int cni_json_set_new(json_t *object, const char *key, json_t *value, struct cni_
 	return 0;
 }
 
-/* Cuts between characters, so that what is shown remains UTF-8. */
+/* How much of a string is shown: whole characters, so that it remains UTF-8. */
 static int quoted_length(const char *text)
 {
 	size_t length = strlen(text);
@@ -203,49 +228,30 @@ static int quoted_length(const char *text)
 	return (int)length;
 }
 
-static void describe_string(const char *text, char buffer[CNI_JSON_DESCRIPTION_SIZE])
+/* jansson writes 80.0 for what is no integer, which shows why it was refused. */
+static void describe_number(const json_t *value, char buffer[CNI_JSON_DESCRIPTION_SIZE])
 {
-	int shown = quoted_length(text);
+	char digits[32] = "";
 
-	snprintf(buffer, CNI_JSON_DESCRIPTION_SIZE, "the string \"%.*s%s\"", shown, text,
-		 text[shown] ? "..." : "");
-}
-
-/* 80.0 is not the integer 80: show why it was refused. */
-static void describe_real(double number, char buffer[CNI_JSON_DESCRIPTION_SIZE])
-{
-	char digits[32];
-
-	snprintf(digits, sizeof(digits), "%.15g", number);
-	snprintf(buffer, CNI_JSON_DESCRIPTION_SIZE, "the number %s%s", digits,
-		 strpbrk(digits, ".e") ? "" : ".0");
+	json_dumpb(value, digits, sizeof(digits) - 1, JSON_ENCODE_ANY | JSON_REAL_PRECISION(15));
+	snprintf(buffer, CNI_JSON_DESCRIPTION_SIZE, "the number %s", digits);
 }
 
 const char *cni_json_describe(const json_t *value, char buffer[CNI_JSON_DESCRIPTION_SIZE])
 {
-	const char *text = "nothing";
+	const char *text = json_string_value(value);
+	int shown = text ? quoted_length(text) : 0;
 
-	if (json_is_string(value)) {
-		describe_string(json_string_value(value), buffer);
-		return buffer;
-	}
-	if (json_is_integer(value)) {
-		snprintf(buffer, CNI_JSON_DESCRIPTION_SIZE, "the number %" JSON_INTEGER_FORMAT,
-			 json_integer_value(value));
-		return buffer;
-	}
-	if (json_is_real(value)) {
-		describe_real(json_real_value(value), buffer);
-		return buffer;
-	}
-	if (json_is_object(value))
-		text = "an object";
-	else if (json_is_array(value))
-		text = "an array";
-	else if (json_is_boolean(value))
-		text = json_is_true(value) ? "true" : "false";
-	else if (json_is_null(value))
-		text = "null";
-	snprintf(buffer, CNI_JSON_DESCRIPTION_SIZE, "%s", text);
+	if (text)
+		snprintf(buffer, CNI_JSON_DESCRIPTION_SIZE, "the string \"%.*s%s\"", shown, text,
+			 text[shown] ? "..." : "");
+	else if (json_is_number(value))
+		describe_number(value, buffer);
+	else
+		snprintf(buffer, CNI_JSON_DESCRIPTION_SIZE, "%s",
+			 !value || json_is_null(value) ? "null"
+			 : json_is_true(value)         ? "true"
+			 : json_is_false(value)        ? "false"
+						       : type_name(json_typeof(value)));
 	return buffer;
 }

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * json.h - JSON from strangers: parsing with clear errors, and typed look-ups.
+ * json.h - JSON from untrusted sources: parsing with clear errors, and typed look-ups.
  *
- * Keys match without regard to case and of several the last one counts, because
- * Go's decoder does so and runtimes rely on it (go-cni sends "HostPort").
- * A key that is missing and a key that is null are the same.
+ * Keys match without regard to case, and the last of several spellings counts: Go's decoder does
+ * so, and runtimes rely on it (go-cni sends "HostPort"). A key that is null counts as missing.
  */
 #ifndef CNI_JSON_H
 #define CNI_JSON_H
@@ -15,12 +14,12 @@
 
 #include "cni/error.h"
 
-/* Where the order of keys is to be unpredictable for strangers without asking a device: with
- * what the kernel gave to the process. */
+/* Seeds jansson's hash tables with the random bytes that the kernel gave to the process, so that
+ * jansson need not open a device. */
 void cni_json_begin(void);
 
-/* One JSON value and nothing after it; `what` names the text in messages ("the
- * configuration on stdin"). Key order is kept. A new reference, or NULL and code 6. */
+/* One JSON value and nothing after it; `what` names the text in messages ("the configuration on
+ * stdin"). The order of keys is kept. A new reference, or NULL and CNI_ERROR_DECODE. */
 json_t *cni_json_parse(const char *text, size_t length, const char *what, struct cni_error *err);
 /* The same, and it must be an object. */
 json_t *cni_json_parse_object(const char *text, size_t length, const char *what,
@@ -29,9 +28,8 @@ json_t *cni_json_parse_object(const char *text, size_t length, const char *what,
 /* Borrowed; NULL where the key is missing or null. */
 json_t *cni_json_get(const json_t *object, const char *key);
 
-/* Where the key is missing or null, *value stays as it was: preset the default.
- * Where it has another type: code 6, naming the key and what was found.
- * The value is borrowed from the object. */
+/* Where the key is missing, *value stays as it was, so that callers preset the default. Values are
+ * borrowed from the object. CNI_ERROR_DECODE for another type. */
 int cni_json_get_string(const json_t *object, const char *key, const char **value,
 			struct cni_error *err);
 int cni_json_get_integer(const json_t *object, const char *key, json_int_t *value,
@@ -42,19 +40,25 @@ int cni_json_get_object(const json_t *object, const char *key, json_t **value,
 int cni_json_get_array(const json_t *object, const char *key, json_t **value,
 		       struct cni_error *err);
 
-/* An element of an array must be an object: code 6 naming the array and the index. */
+typedef int (*cni_json_visit)(const json_t *element, void *context, struct cni_error *err);
+/* Visits each element of the key's array until a visit fails, whose error it wraps. An element that
+ * is not an object: CNI_ERROR_DECODE. */
+int cni_json_each_object(const json_t *object, const char *key, cni_json_visit visit, void *context,
+			 struct cni_error *err);
+
+/* CNI_ERROR_DECODE unless an array's element is an object. */
 int cni_json_check_element(const json_t *element, const char *array, size_t index,
 			   struct cni_error *err);
 
-/* An element of an array must be a string, which is borrowed: code 6 as above. */
+/* The same for a string, which is borrowed. */
 int cni_json_get_string_element(const json_t *element, const char *array, size_t index,
 				const char **value, struct cni_error *err);
 
 /* All spellings of the key. */
 void cni_json_delete(json_t *object, const char *key);
 
-/* Sets the key in exactly this spelling and removes its other spellings. Where the
- * spelling is there already it keeps its place. Steals the reference; code 5 (memory). */
+/* Sets the key in exactly this spelling, in the place of the same spelling if there is one, and
+ * removes the other spellings. Steals the reference. CNI_ERROR_IO without memory. */
 int cni_json_set_new(json_t *object, const char *key, json_t *value, struct cni_error *err);
 
 #define CNI_JSON_DESCRIPTION_SIZE 80

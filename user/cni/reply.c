@@ -5,34 +5,18 @@
 #include "cni/reply.h"
 
 #include <errno.h>
-#include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "cni/cleanup.h"
+#include "cni/io.h"
+#include "cni/text.h"
 #include "cni/version.h"
-#include "cni/write_all.h"
 
-/* Something may have reached stdout: nothing more must follow. */
+/* A part of a reply may have reached stdout, so no other may follow. */
 static bool begun;
-
-/* A reader that has gone is an error to report, not a reason to die. */
-static int write_stdout(const char *text, size_t length)
-{
-	struct sigaction ignore = {.sa_handler = SIG_IGN};
-	struct sigaction before;
-	int result;
-	int number;
-
-	sigaction(SIGPIPE, &ignore, &before);
-	result = cni_write_all(STDOUT_FILENO, text, length);
-	number = errno;
-	sigaction(SIGPIPE, &before, NULL);
-	errno = number;
-	return result;
-}
 
 static int reply(const json_t *json, size_t flags, struct cni_error *err)
 {
@@ -47,7 +31,7 @@ static int reply(const json_t *json, size_t flags, struct cni_error *err)
 	begun = true;
 	length = strlen(text);
 	text[length] = '\n'; /* in place of the NUL: one write for the whole reply */
-	if (write_stdout(text, length + 1))
+	if (cni_write_all(STDOUT_FILENO, text, length + 1))
 		return cni_error_set(err, CNI_ERROR_IO, "cannot write the reply to stdout: %s",
 				     strerror(errno));
 	return 0;
@@ -72,52 +56,24 @@ int cni_reply_versions(struct cni_error *err)
 	return reply(answer, JSON_COMPACT, err);
 }
 
-/* How many bytes the UTF-8 character at `text` has; 0: it is none. */
-static size_t utf8_length(const char *text)
-{
-	for (size_t length = 1; length <= 4; length++) {
-		json_t *character;
-
-		if (strnlen(text, length) < length)
-			return 0;
-		character = json_stringn(text, length);
-		if (character) {
-			json_decref(character);
-			return length;
-		}
-	}
-	return 0;
-}
-
-/* Messages quote what strangers sent, which need not be UTF-8; JSON must be. */
+/* Messages quote input, which need not be UTF-8; JSON must be. */
 static json_t *json_text(const char *text)
 {
-	cleanup_free char *clean = NULL;
-	json_t *string = json_string(text);
+	cleanup_free char *clean = strdup(text);
 
-	if (string)
-		return string;
-	clean = strdup(text);
 	if (!clean)
 		return NULL;
-	for (char *position = clean; *position;) {
-		size_t length = utf8_length(position);
-
-		if (!length)
-			*position = '?';
-		position += length ? length : 1;
-	}
+	cni_make_utf8(clean);
 	return json_string(clean);
 }
 
 static json_t *error_object(const char *version, const struct cni_error *err)
 {
-	json_t *object = json_pack("{s:s, s:i, s:o}", "cniVersion", version, "code", err->code,
-				   "msg", json_text(cni_error_message(err)));
+	const char *details = cni_error_details(err);
 
-	if (object && *cni_error_details(err))
-		json_object_set_new(object, "details", json_text(cni_error_details(err)));
-	return object;
+	return json_pack("{s:s, s:i, s:o, s:o*}", "cniVersion", version, "code", err->code, "msg",
+			 json_text(cni_error_message(err)), "details",
+			 *details ? json_text(details) : NULL);
 }
 
 void cni_reply_error(const char *version, const struct cni_error *err)

@@ -7,11 +7,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cni/cleanup.h"
 #include "cni/json.h"
 #include "cni/version.h"
 
-/* The family in which the result is written: it may carry another label than the
- * configuration, but not another shape. */
+/* A result may carry another version than the configuration, but must be of the same family. */
 static int check_family(const json_t *json, const char *version, struct cni_error *err)
 {
 	const char *found = "";
@@ -29,8 +29,8 @@ static int check_family(const json_t *json, const char *version, struct cni_erro
 			     found, version);
 }
 
-static int read_cidr(struct cni_result_address *address, const json_t *object, const char *key,
-		     struct cni_error *err)
+int cni_result_get_cidr(const json_t *object, const char *key, struct cni_result_address *address,
+			struct cni_error *err)
 {
 	const char *text = NULL;
 
@@ -47,32 +47,47 @@ static int read_cidr(struct cni_result_address *address, const json_t *object, c
 	return 0;
 }
 
-static int read_ip4_ip6(struct cni_result *result, const json_t *json, struct cni_error *err)
+static struct cni_result_address *append_address(struct cni_result *result, struct cni_error *err)
 {
-	static const char *const keys[] = {"ip4", "ip6"};
+	struct cni_result_address *grown = reallocarray(
+		result->addresses, result->address_count + 1, sizeof(*result->addresses));
 
-	result->addresses = calloc(2, sizeof(*result->addresses));
-	if (!result->addresses)
-		return cni_error_no_memory(err);
-	for (size_t i = 0; i < 2; i++) {
-		struct cni_result_address *address = &result->addresses[result->address_count];
-		json_t *object = NULL;
-
-		if (cni_json_get_object(json, keys[i], &object, err))
-			return -1;
-		if (!object)
-			continue;
-		if (read_cidr(address, object, "ip", err))
-			return cni_error_wrap(err, "%s", keys[i]);
-		address->interface = -1;
-		result->address_count++;
+	if (!grown) {
+		cni_error_no_memory(err);
+		return NULL;
 	}
-	return 0;
+	result->addresses = grown;
+	return &grown[result->address_count++];
 }
 
-static int read_interface(struct cni_result_interface *interface, const json_t *entry,
-			  struct cni_error *err)
+/* ip4 or ip6 of 0.2.0 and before. */
+static int read_family(struct cni_result *result, const json_t *json, const char *key,
+		       struct cni_error *err)
 {
+	struct cni_result_address *address;
+	json_t *object = NULL;
+
+	if (cni_json_get_object(json, key, &object, err))
+		return -1;
+	if (!object)
+		return 0;
+	address = append_address(result, err);
+	if (!address)
+		return -1;
+	address->interface = -1;
+	return cni_result_get_cidr(object, "ip", address, err) ? cni_error_wrap(err, "%s", key) : 0;
+}
+
+static int read_interface(const json_t *entry, void *context, struct cni_error *err)
+{
+	struct cni_result *result = context;
+	struct cni_result_interface *interface = reallocarray(
+		result->interfaces, result->interface_count + 1, sizeof(*result->interfaces));
+
+	if (!interface)
+		return cni_error_no_memory(err);
+	result->interfaces = interface;
+	interface += result->interface_count++;
 	*interface = (struct cni_result_interface){.name = "", .mac = "", .sandbox = ""};
 	if (cni_json_get_string(entry, "name", &interface->name, err) ||
 	    cni_json_get_string(entry, "mac", &interface->mac, err) ||
@@ -81,64 +96,19 @@ static int read_interface(struct cni_result_interface *interface, const json_t *
 	return 0;
 }
 
-static int read_interfaces(struct cni_result *result, const json_t *json, struct cni_error *err)
+/* libcni's plugins take an address whose index is out of range, too. */
+static int read_ip(const json_t *entry, void *context, struct cni_error *err)
 {
-	json_t *array = NULL;
-	json_t *entry;
-	size_t index;
-
-	if (cni_json_get_array(json, "interfaces", &array, err))
-		return -1;
-	if (!json_array_size(array))
-		return 0;
-	result->interfaces = calloc(json_array_size(array), sizeof(*result->interfaces));
-	if (!result->interfaces)
-		return cni_error_no_memory(err);
-	json_array_foreach (array, index, entry) {
-		if (cni_json_check_element(entry, "interfaces", index, err))
-			return -1;
-		if (read_interface(&result->interfaces[index], entry, err))
-			return cni_error_wrap(err, "interfaces[%zu]", index);
-		result->interface_count++;
-	}
-	return 0;
-}
-
-/* An index out of range names nothing; libcni's plugins take the address all the same. */
-static int read_ip(struct cni_result *result, const json_t *entry, struct cni_error *err)
-{
-	struct cni_result_address *address = &result->addresses[result->address_count];
+	struct cni_result *result = context;
+	struct cni_result_address *address = append_address(result, err);
 	json_int_t interface = -1;
 
-	if (read_cidr(address, entry, "address", err) ||
+	if (!address || cni_result_get_cidr(entry, "address", address, err) ||
 	    cni_json_get_integer(entry, "interface", &interface, err))
 		return -1;
 	if (interface < 0 || (size_t)interface >= result->interface_count)
 		interface = -1;
 	address->interface = (int)interface;
-	result->address_count++;
-	return 0;
-}
-
-static int read_ips(struct cni_result *result, const json_t *json, struct cni_error *err)
-{
-	json_t *array = NULL;
-	json_t *entry;
-	size_t index;
-
-	if (cni_json_get_array(json, "ips", &array, err))
-		return -1;
-	if (!json_array_size(array))
-		return 0;
-	result->addresses = calloc(json_array_size(array), sizeof(*result->addresses));
-	if (!result->addresses)
-		return cni_error_no_memory(err);
-	json_array_foreach (array, index, entry) {
-		if (cni_json_check_element(entry, "ips", index, err))
-			return -1;
-		if (read_ip(result, entry, err))
-			return cni_error_wrap(err, "ips[%zu]", index);
-	}
 	return 0;
 }
 
@@ -146,10 +116,13 @@ static int read_shape(struct cni_result *result, const json_t *json, enum cni_ve
 		      struct cni_error *err)
 {
 	if (family == CNI_FAMILY_0_1)
-		return read_ip4_ip6(result, json, err);
-	if (read_interfaces(result, json, err))
+		return read_family(result, json, "ip4", err) ||
+				       read_family(result, json, "ip6", err)
+			       ? -1
+			       : 0;
+	if (cni_json_each_object(json, "interfaces", read_interface, result, err))
 		return -1;
-	return read_ips(result, json, err);
+	return cni_json_each_object(json, "ips", read_ip, result, err);
 }
 
 int cni_result_read(struct cni_result *result, const json_t *json, const char *version,
@@ -196,15 +169,9 @@ const struct cni_result_address *cni_result_first_address(const struct cni_resul
 
 json_t *cni_result_relabel(const json_t *json, const char *version, struct cni_error *err)
 {
-	json_t *copy = json_copy((json_t *)json); /* shallow: the rest is shared, unchanged */
+	/* A shallow copy, as only a key of the top level changes. */
+	cleanup_json json_t *copy = json_copy((json_t *)json);
 
-	if (!copy) {
-		cni_error_no_memory(err);
-		return NULL;
-	}
-	if (cni_json_set_new(copy, "cniVersion", json_string(version), err)) {
-		json_decref(copy);
-		return NULL;
-	}
-	return copy;
+	/* On a failed copy, setting the key fails, too. */
+	return cni_json_set_new(copy, "cniVersion", json_string(version), err) ? NULL : TAKE(copy);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * result.h - results of every CNI version, read into one plain form.
+ * result.h - results of every CNI version, read into one form.
  */
 #ifndef CNI_RESULT_H
 #define CNI_RESULT_H
@@ -34,15 +34,21 @@ struct cni_result {
 	size_t address_count;
 };
 
-/* A prevResult under a configuration of this (supported) version. Its own cniVersion
- * may be missing, or another of the same family; of another family: 7. Wrong types and
- * null elements: 6; text that is no address: 7. Keys of other families are ignored. */
+/* A prevResult under a configuration of this (supported) version. Its own cniVersion may be
+ * missing, or another of the same family; of another family: CNI_ERROR_INVALID_CONFIGURATION.
+ * Wrong types and null elements: CNI_ERROR_DECODE; text that is no address:
+ * CNI_ERROR_INVALID_CONFIGURATION. Keys of other families are ignored. */
 int cni_result_read(struct cni_result *result, const json_t *json, const char *version,
 		    struct cni_error *err);
 void cni_result_release(struct cni_result *result);
 
-/* Whether the address is the container's own on that interface. Not if its interface
- * has another name or no sandbox; an address without interface is. */
+/* The key must be an address with a prefix length; sets all but its interface.
+ * CNI_ERROR_DECODE, CNI_ERROR_INVALID_CONFIGURATION. */
+int cni_result_get_cidr(const json_t *object, const char *key, struct cni_result_address *address,
+			struct cni_error *err);
+
+/* Whether the address is the container's on that interface: the result's interface has that name
+ * and a sandbox, or the address has no interface. */
 bool cni_result_address_is_on(const struct cni_result *result,
 			      const struct cni_result_address *address, const char *ifname);
 
@@ -50,13 +56,8 @@ bool cni_result_address_is_on(const struct cni_result *result,
 const struct cni_result_address *cni_result_first_address(const struct cni_result *result,
 							  bool ipv4, const char *ifname);
 
-/* A copy that says it is of this version, with all keys, known or not, in their order:
- * what a chained plugin that changes nothing prints. A new reference, or NULL. */
+/* A copy labelled with this version, with all keys, known or not, in their order. A chained plugin
+ * that changes nothing prints it. A new reference, or NULL and CNI_ERROR_IO. */
 json_t *cni_result_relabel(const json_t *json, const char *version, struct cni_error *err);
-
-/* The result in another version's shape; both versions are supported ones. Within a
- * family: a relabelled copy. A new reference, or NULL and code 6 or 7. */
-json_t *cni_result_convert(const json_t *json, const char *from, const char *to,
-			   struct cni_error *err);
 
 #endif

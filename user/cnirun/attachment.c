@@ -1,93 +1,66 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * attachment.c - a container's interface on a network: added, deleted, checked.
+ * attachment.c - add, del, check: a container's interface on a network, under its lock.
  */
 #include "cnirun/attachment.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #include "cni/cleanup.h"
-#include "cni/environment.h"
 #include "cni/json.h"
-#include "cni/result.h"
 #include "cni/version.h"
-#include "cnirun/args.h"
 #include "cnirun/cache.h"
-#include "cnirun/errors.h"
-#include "cnirun/invoke.h"
+#include "cnirun/cache_lock.h"
+#include "cnirun/conflist_find.h"
 #include "cnirun/output.h"
-#include "cnirun/request.h"
-#include "cnirun/result_validate.h"
+#include "cnirun/plugin.h"
+#include "cnirun/result.h"
 
 #define PREV_RESULT_FOR_DEL_SINCE "0.4.0"
 #define CHECK_SINCE "0.4.0"
 
-int attachment_validate(const struct attachment *attachment, struct cni_error *err)
+static int require_netns(const char *netns, struct cni_error *err)
 {
-	if (cni_validate_container_id(attachment->container_id, err) ||
-	    cni_validate_ifname(attachment->ifname, err))
-		return -1;
+	if (!*netns)
+		return cni_error_set(err, CNI_ERROR_INVALID_ENVIRONMENT,
+				     "NETNS is empty: only del can do without");
+	if (!netns_is_gone(netns))
+		return 0;
+	return cni_error_set(err, CNI_ERROR_INVALID_NETNS,
+			     "there is no network namespace %s: make it with `ip netns add`, or "
+			     "give the path of another",
+			     netns);
+}
+
+/* Otherwise ports that no plugin maps would be dropped silently. */
+static int require_capabilities(const struct conflist *list, json_t *demanded,
+				struct cni_error *err)
+{
+	const char *capability;
+	json_t *value;
+
+	json_object_foreach (demanded, capability, value) {
+		if (!conflist_has_capability(list, capability))
+			return cni_error_set(err, CNI_ERROR_INVALID_CONFIGURATION,
+					     "no plugin of the list \"%s\" declares the capability "
+					     "\"%s\": add \"capabilities\": {\"%s\": true} to the "
+					     "plugin that has it",
+					     list->name, capability, capability);
+	}
 	return 0;
 }
 
-/* One operation of one plugin. */
-static int run(const struct attachment *attachment, const char *command, const json_t *plugin,
-	       json_t *prev_result, json_t **result, struct cni_error *err)
-{
-	cleanup_free char *args = args_format(attachment->args);
-	cleanup_json json_t *request = request_compose(attachment->list, plugin, prev_result,
-						       attachment->capability_args, err);
-	const struct execute_environment environment = {
-		.command = command,
-		.container_id = attachment->container_id,
-		.netns = attachment->netns,
-		.ifname = attachment->ifname,
-		.args = args,
-		.path = attachment->execution.path,
-	};
-
-	if (!request)
-		return -1;
-	if (!args)
-		return cni_error_no_memory(err);
-	return invoke_plugin(attachment->list, plugin, &environment, &attachment->execution,
-			     request, result, err);
-}
-
-static int read_cache(const struct attachment *attachment, struct cache_entry *entry,
-		      struct cni_error *err)
-{
-	return cache_read(entry, attachment->cache_directory, attachment->list->name,
-			  attachment->container_id, attachment->ifname, err);
-}
-
-static int write_cache(const struct attachment *attachment, json_t *result, struct cni_error *err)
-{
-	const struct cache_record record = {
-		.list = attachment->list,
-		.container_id = attachment->container_id,
-		.ifname = attachment->ifname,
-		.netns = attachment->netns,
-		.args = attachment->args,
-		.capability_args = attachment->capability_args,
-		.result = result,
-	};
-
-	return cache_write(&record, attachment->cache_directory, err);
-}
-
-/* Refuses what would overwrite another attachment's file. One that is broken may be, and
- * tells of an earlier ADD all the same. */
-static int look_for_earlier_add(const struct attachment *attachment, bool *added_before,
-				struct cni_error *err)
+/* Refuses to overwrite another attachment's file. A file that is broken may be overwritten, and is
+ * a sign of an earlier ADD, too. */
+static int look_for_earlier_add(const struct conflist *list, const struct runtime_conf *conf,
+				bool *added_before, struct cni_error *err)
 {
 	cleanup_cache_entry struct cache_entry entry = {0};
 	struct cni_error problem = {0};
-	int failed = read_cache(attachment, &entry, &problem);
+	int failed = cache_read(&entry, list->name, conf, &problem);
 
 	*added_before = failed || entry.root;
-	if (failed && entry.foreign) {
+	if (entry.is_of_another) {
 		*err = problem;
 		return -1;
 	}
@@ -95,15 +68,16 @@ static int look_for_earlier_add(const struct attachment *attachment, bool *added
 	return 0;
 }
 
-static int add_in_order(const struct attachment *attachment, json_t **result, struct cni_error *err)
+/* *result: of the last plugin that succeeded. */
+static int add_in_order(const struct operation *operation, json_t **result, struct cni_error *err)
 {
 	const json_t *plugin;
 	size_t index;
 
-	json_array_foreach (attachment->list->plugins, index, plugin) {
+	json_array_foreach (operation->list->plugins, index, plugin) {
 		json_t *answer = NULL;
 
-		if (run(attachment, "ADD", plugin, *result, &answer, err))
+		if (plugin_run(operation, plugin, *result, &answer, err))
 			return -1;
 		json_decref(*result);
 		*result = answer;
@@ -111,177 +85,176 @@ static int add_in_order(const struct attachment *attachment, json_t **result, st
 	return 0;
 }
 
-/* Unlike attachment_del() it goes on after an error: whatever can be freed is. */
-static void clean_up_after_add(const struct attachment *attachment, json_t *last_result,
-			       struct cni_error *err)
+/* Goes on after an error, so that as much as possible is freed. */
+static void undo_add(const struct conflist *list, const struct runtime_conf *conf,
+		     json_t *last_result, struct cni_error *err)
 {
-	json_t *prev_result = last_result;
-	size_t index = json_array_size(attachment->list->plugins);
+	const struct operation del = {"DEL", list, conf, NULL};
+	size_t index = json_array_size(list->plugins);
 
-	if (!conflist_version_reaches(attachment->list, PREV_RESULT_FOR_DEL_SINCE))
-		prev_result = NULL;
+	if (!conflist_version_reaches(list, PREV_RESULT_FOR_DEL_SINCE))
+		last_result = NULL;
 	while (index--) {
-		const json_t *plugin = json_array_get(attachment->list->plugins, index);
+		const json_t *plugin = json_array_get(list->plugins, index);
 		struct cni_error problem = {0};
 
-		if (run(attachment, "DEL", plugin, prev_result, NULL, &problem)) {
+		if (plugin_run(&del, plugin, last_result, NULL, &problem)) {
 			cni_error_wrap(&problem, "when cleaning up");
-			errors_join(err, &problem);
+			cni_error_join(err, &problem);
 		}
 	}
 }
 
-int attachment_add(const struct attachment *attachment, json_t **result, struct cni_error *err)
+static int add(const struct conflist *list, const struct runtime_conf *conf, struct cni_error *err)
 {
-	cleanup_json json_t *answer = NULL;
+	const struct operation operation = {"ADD", list, conf, NULL};
+	cleanup_json json_t *result = NULL;
 	bool added_before;
 
-	if (attachment_validate(attachment, err) ||
-	    look_for_earlier_add(attachment, &added_before, err) ||
-	    invoke_find_all(attachment->list, attachment->execution.path, err))
+	if (look_for_earlier_add(list, conf, &added_before, err) ||
+	    plugin_find_all(&operation, err))
 		return -1;
-	if (!add_in_order(attachment, &answer, err) && !write_cache(attachment, answer, err)) {
-		*result = TAKE(answer);
-		return 0;
-	}
+	if (!add_in_order(&operation, &result, err) && !cache_write(list, conf, result, err))
+		return output_json(result, err);
 	if (!added_before)
-		clean_up_after_add(attachment, answer, err);
+		undo_add(list, conf, result, err);
 	else
 		output_warn("this attachment was added before: what that ADD set up is left as it "
 			    "is; `cnirun del` removes it");
 	return -1;
 }
 
-/* *result: the cached one in the version that the list has now. */
-static int convert_cached(const struct cache_entry *entry, const char *wanted, json_t **result,
-			  struct cni_error *err)
-{
-	const char *version = json_string_value(cni_json_get(entry->result, "cniVersion"));
-
-	if (!version || !*version)
-		version = wanted;
-	if (!cni_version_is_supported(version) || !cni_version_is_supported(wanted))
-		return cni_error_set(err, CNI_ERROR_INCOMPATIBLE_VERSION,
-				     "the cached result is of version \"%s\", the list of \"%s\"",
-				     version, wanted);
-	if (result_validate(entry->result, version, err))
-		return -1;
-	if (!strcmp(version, wanted))
-		*result = json_incref(entry->result);
-	else
-		*result = cni_result_convert(entry->result, version, wanted, err);
-	return *result ? 0 : -1;
-}
-
-/* *result stays NULL when there is none. */
-static int result_of_cache(const struct attachment *attachment, const struct cache_entry *entry,
+/* *result: the cached one in the conflist's version; stays NULL when there is none. */
+static int result_of_entry(const struct conflist *list, const struct cache_entry *entry,
 			   json_t **result, struct cni_error *err)
 {
-	const char *wanted = attachment->list->version;
+	const char *wanted = *list->version ? list->version : CNI_VERSION_OLDEST;
+	const char *version = json_string_value(cni_json_get(entry->result, "cniVersion"));
 
 	if (!entry->result)
 		return 0;
-	if (convert_cached(entry, *wanted ? wanted : CNI_VERSION_OLDEST, result, err))
-		return cni_error_wrap(err, "%s", entry->path);
-	return 0;
+	if (!version || !*version)
+		version = wanted;
+	if (cni_version_is_supported(version) && cni_version_is_supported(wanted))
+		*result = result_convert(entry->result, version, wanted, err);
+	else
+		cni_error_set(err, CNI_ERROR_INCOMPATIBLE_VERSION,
+			      "the cached result is of version \"%s\", the list of \"%s\"", version,
+			      wanted);
+	return *result ? 0 : cni_error_wrap(err, "%s", entry->path);
 }
 
-/* The attachment, with the cache's values for those that the caller did not give. */
-static struct attachment complete(const struct attachment *attachment,
-				  const struct cache_entry *entry)
+/* The cache's values for what was not given. */
+static struct runtime_conf complete(const struct runtime_conf *conf,
+				    const struct cache_entry *entry)
 {
-	struct attachment complete = *attachment;
+	struct runtime_conf completed = *conf;
 
-	if (!complete.args)
-		complete.args = entry->args;
-	if (!complete.capability_args)
-		complete.capability_args = entry->capability_args;
-	if (!*complete.netns && entry->netns)
-		complete.netns = entry->netns;
-	return complete;
-}
-
-static int del_in_reverse(const struct attachment *attachment, json_t *prev_result,
-			  struct cni_error *err)
-{
-	size_t index = json_array_size(attachment->list->plugins);
-
-	while (index--) {
-		const json_t *plugin = json_array_get(attachment->list->plugins, index);
-
-		if (run(attachment, "DEL", plugin, prev_result, NULL, err))
-			return -1;
-	}
-	return 0;
+	if (!completed.args)
+		completed.args = entry->args;
+	if (!completed.capability_args)
+		completed.capability_args = entry->capability_args;
+	if (!*completed.netns && entry->netns)
+		completed.netns = entry->netns;
+	return completed;
 }
 
 /* DEL must go on without what cannot be read. */
-static void read_for_del(const struct attachment *attachment, struct cache_entry *entry,
-			 json_t **prev_result)
+static void read_for_del(const struct conflist *list, const struct runtime_conf *conf,
+			 struct cache_entry *entry, json_t **prev_result)
 {
 	struct cni_error problem = {0};
-	int failed = read_cache(attachment, entry, &problem);
 
-	if (!failed && conflist_version_reaches(attachment->list, PREV_RESULT_FOR_DEL_SINCE))
-		failed = result_of_cache(attachment, entry, prev_result, &problem);
-	if (failed)
+	if (cache_read(entry, list->name, conf, &problem) ||
+	    (conflist_version_reaches(list, PREV_RESULT_FOR_DEL_SINCE) &&
+	     result_of_entry(list, entry, prev_result, &problem)))
 		output_warn("going on without the cached result: %s", cni_error_message(&problem));
 	cni_error_release(&problem);
 }
 
-int attachment_del(const struct attachment *attachment, struct cni_error *err)
+int attachment_del(const struct conflist *list, const struct runtime_conf *conf,
+		   struct cni_error *err)
 {
 	cleanup_cache_entry struct cache_entry entry = {0};
 	cleanup_json json_t *prev_result = NULL;
-	struct attachment completed;
+	struct runtime_conf completed;
 
-	if (attachment_validate(attachment, err))
+	read_for_del(list, conf, &entry, &prev_result);
+	completed = entry.is_of_another ? *conf : complete(conf, &entry);
+	if (plugin_run_in_reverse(&(struct operation){"DEL", list, &completed, NULL}, prev_result,
+				  err))
 		return -1;
-	read_for_del(attachment, &entry, &prev_result);
-	completed = entry.foreign ? *attachment : complete(attachment, &entry);
-	if (del_in_reverse(&completed, prev_result, err))
-		return -1;
-	if (entry.foreign)
-		return 0;
-	return cache_remove(attachment->cache_directory, attachment->list->name,
-			    attachment->container_id, attachment->ifname, err);
+	return entry.is_of_another ? 0 : cache_remove(list->name, conf, err);
 }
 
-static int check_in_order(const struct attachment *attachment, json_t *prev_result,
-			  struct cni_error *err)
-{
-	const json_t *plugin;
-	size_t index;
-
-	json_array_foreach (attachment->list->plugins, index, plugin) {
-		if (run(attachment, "CHECK", plugin, prev_result, NULL, err))
-			return -1;
-	}
-	return 0;
-}
-
-int attachment_check(const struct attachment *attachment, struct cni_error *err)
+static int check(const struct conflist *list, const struct runtime_conf *conf,
+		 struct cni_error *err)
 {
 	cleanup_cache_entry struct cache_entry entry = {0};
 	cleanup_json json_t *prev_result = NULL;
-	struct attachment completed;
+	struct runtime_conf completed;
 
-	if (!conflist_version_reaches(attachment->list, CHECK_SINCE))
+	if (!conflist_version_reaches(list, CHECK_SINCE))
 		return cni_error_set(err, CNI_ERROR_INCOMPATIBLE_VERSION,
 				     "configuration version \"%s\" does not support the CHECK "
 				     "command",
-				     attachment->list->version);
-	if (attachment->list->disable_check)
+				     list->version);
+	if (list->disable_check)
 		return 0;
-	if (attachment_validate(attachment, err) || read_cache(attachment, &entry, err) ||
-	    result_of_cache(attachment, &entry, &prev_result, err))
+	if (cache_read(&entry, list->name, conf, err) ||
+	    result_of_entry(list, &entry, &prev_result, err))
 		return -1;
 	if (!prev_result)
 		return cni_error_set(err, CNI_ERROR_INVALID_CONFIGURATION,
 				     "no cached result %s: container \"%s\" was never added to "
 				     "network \"%s\" as %s",
-				     entry.path, attachment->container_id, attachment->list->name,
-				     attachment->ifname);
-	completed = complete(attachment, &entry);
-	return check_in_order(&completed, prev_result, err);
+				     entry.path, conf->container_id, list->name, conf->ifname);
+	completed = complete(conf, &entry);
+	return plugin_run_in_order(&(struct operation){"CHECK", list, &completed, NULL},
+				   prev_result, err);
+}
+
+static int find_list(struct conflist *list, const struct options *options, struct cni_error *err)
+{
+	if (conflist_find(list, options->conflist, err))
+		return -1;
+	if (!options->conf.container_id)
+		return cni_error_set(err, CNI_ERROR_INVALID_ENVIRONMENT,
+				     "NETNS is empty: --id must say which container it is");
+	/* Before the lock, whose file is named after the container and the interface. */
+	return runtime_conf_validate(&options->conf, err);
+}
+
+int verb_add(const struct options *options, struct cni_error *err)
+{
+	cleanup_conflist struct conflist list = {0};
+	cleanup_cache_lock struct cache_lock lock = CACHE_LOCK_NONE;
+
+	if (find_list(&list, options, err) || require_netns(options->conf.netns, err) ||
+	    require_capabilities(&list, options->demanded, err) ||
+	    cache_lock_attachment(&lock, list.name, &options->conf, err))
+		return -1;
+	return add(&list, &options->conf, err);
+}
+
+int verb_del(const struct options *options, struct cni_error *err)
+{
+	cleanup_conflist struct conflist list = {0};
+	cleanup_cache_lock struct cache_lock lock = CACHE_LOCK_NONE;
+
+	if (find_list(&list, options, err) ||
+	    cache_lock_attachment(&lock, list.name, &options->conf, err))
+		return -1;
+	return attachment_del(&list, &options->conf, err);
+}
+
+int verb_check(const struct options *options, struct cni_error *err)
+{
+	cleanup_conflist struct conflist list = {0};
+	cleanup_cache_lock struct cache_lock lock = CACHE_LOCK_NONE;
+
+	if (find_list(&list, options, err) ||
+	    cache_lock_attachment(&lock, list.name, &options->conf, err))
+		return -1;
+	return check(&list, &options->conf, err);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * cache.h - what was added, in libcni's format and place:
- * DIRECTORY/results/NETWORK-CONTAINERID-IFNAME.
+ * CACHE/results/NETWORK-CONTAINERID-IFNAME.
  */
 #ifndef CNIRUN_CACHE_H
 #define CNIRUN_CACHE_H
@@ -12,30 +12,20 @@
 
 #include "cni/error.h"
 #include "cnirun/conflist.h"
+#include "cnirun/runtime_conf.h"
 
 #define CACHE_DEFAULT_DIRECTORY "/var/lib/cni"
 
-/* Begins as {0}. All but root and path is borrowed from root; NULL where missing. */
+/* Begins as {0}. The members from `network` on are borrowed from root; NULL where missing. */
 struct cache_entry {
 	json_t *root; /* NULL: there is no such file */
 	char *path;
-	bool foreign; /* the file is another attachment's; cache_read() fails then */
+	bool is_of_another; /* the file is another attachment's; cache_read() fails then */
 	const char *network;
 	const char *container_id;
 	const char *ifname;
 	const char *netns;
-	json_t *args;            /* [["K","V"]] */
-	json_t *capability_args; /* an object */
-	json_t *result;          /* an object */
-};
-
-/* An entry, as it is to be written. */
-struct cache_record {
-	const struct conflist *list;
-	const char *container_id;
-	const char *ifname;
-	const char *netns;
-	json_t *args; /* NULL or empty: left out, as the next one */
+	json_t *args;
 	json_t *capability_args;
 	json_t *result;
 };
@@ -47,23 +37,26 @@ struct cache_entries {
 	json_t *possible; /* [{"containerID","ifname"}], never NULL after cache_read_all() */
 };
 
-/* A file that is missing is no error: entry->root is NULL then. One that is no cache
- * entry, or another attachment's (names with dashes may meet in one file name): code 6.
- * A file without `kind` is a bare result, libcni's old format. */
-int cache_read(struct cache_entry *entry, const char *directory, const char *network,
-	       const char *container_id, const char *ifname, struct cni_error *err);
+/* The functions below take the directory, container ID and ifname from `conf`. */
 
-/* Atomic, mode 0600; replaces what was there. Refuses what could not be read again. Code 5. */
-int cache_write(const struct cache_record *record, const char *directory, struct cni_error *err);
+/* A missing file is no error: entry->root is NULL then. A file that is no cache entry, or another
+ * attachment's (names with dashes may lead to the same file name): CNI_ERROR_DECODE. A file without
+ * `kind` is a bare result, libcni's old format. */
+int cache_read(struct cache_entry *entry, const char *network, const struct runtime_conf *conf,
+	       struct cni_error *err);
 
-/* Not being there is success. Code 5. */
-int cache_remove(const char *directory, const char *network, const char *container_id,
-		 const char *ifname, struct cni_error *err);
+/* Atomic, mode 0600; replaces an older entry. Refuses what could not be read again. CNI_ERROR_IO.
+ */
+int cache_write(const struct conflist *list, const struct runtime_conf *conf, json_t *result,
+		struct cni_error *err);
 
-/* All entries of the network, in the order of the files' names. A file that cannot be
- * used, or that does not say whose it is, is warned of; `possible` has whose it may be by
- * its name, every way to divide that. */
-int cache_read_all(struct cache_entries *entries, const char *directory, const char *network,
+/* A missing file is success. CNI_ERROR_IO. */
+int cache_remove(const char *network, const struct runtime_conf *conf, struct cni_error *err);
+
+/* All entries of the network, in the order of the files' names. Warns of a file that cannot be
+ * used, or that does not say whose it is: the attachments that it may be of, by every way to divide
+ * its name, are in `possible`. */
+int cache_read_all(struct cache_entries *entries, const char *network, const char *cache_directory,
 		   struct cni_error *err);
 
 void cache_release(struct cache_entry *entry);

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * conflist.c - reads the text of a list: its name, switches, version and plugins.
+ * conflist.c - reads a conflist: its name, switches, version and plugins.
  *
- * A list's own keys are matched exactly, as libcni does; only the keys of a plugin
- * are matched without regard to case.
+ * As in libcni, a conflist's own keys must match exactly; the keys of a plugin match without regard
+ * to case.
  */
-#define _GNU_SOURCE
 #include "cnirun/conflist.h"
 
 #include <stdlib.h>
@@ -15,6 +14,7 @@
 #include "cni/cleanup.h"
 #include "cni/environment.h"
 #include "cni/json.h"
+#include "cni/text.h"
 #include "cni/version.h"
 #include "cnirun/directory.h"
 
@@ -43,7 +43,7 @@ static int read_name(struct conflist *list, const json_t *root, const char *what
 	return list->name ? 0 : cni_error_no_memory(err);
 }
 
-/* JSON booleans, or "true" and "false" in any case: early lists have strings. */
+/* JSON booleans, or "true" and "false" in any case, which early conflists have. */
 static int read_switch(const json_t *root, const char *key, bool *value, const char *what,
 		       struct cni_error *err)
 {
@@ -63,7 +63,7 @@ static int read_switch(const json_t *root, const char *key, bool *value, const c
 	return 0;
 }
 
-/* Keeps the newer of the two among those that are not newer than we are. */
+/* Keeps the newer of the two, unless it is newer than the newest version that we know. */
 static int prefer_version(const char **best, const char *candidate, struct cni_error *err)
 {
 	int order;
@@ -79,31 +79,25 @@ static int prefer_version(const char **best, const char *candidate, struct cni_e
 	return 0;
 }
 
-static int check_version(const char *version, struct cni_error *err)
-{
-	int order;
-
-	if (!*version)
-		return 0;
-	return cni_version_compare(version, CNI_VERSION_NEWEST, &order, err);
-}
-
-/* A lone cniVersion is sent as it is, even one that is too new: the plugins answer. */
+/* A cniVersion alone is sent as it is, even if it is too new: the plugins answer to it. */
 static int choose_version(const char **version, const json_t *versions, const char *what,
 			  struct cni_error *err)
 {
 	const char *best = NULL;
 	const json_t *element;
 	size_t index;
+	int order;
 
+	if (**version && cni_version_compare(*version, CNI_VERSION_NEWEST, &order, err))
+		return cni_error_wrap(err, "%s", what);
 	json_array_foreach (versions, index, element) {
 		if (!json_is_string(element))
 			return refuse(err, what, "cniVersions", "must be strings", element);
 		if (prefer_version(&best, json_string_value(element), err))
-			return -1;
+			return cni_error_wrap(err, "%s", what);
 	}
-	if (versions && **version && prefer_version(&best, *version, err))
-		return -1;
+	if (best && **version && prefer_version(&best, *version, err))
+		return cni_error_wrap(err, "%s", what);
 	if (best)
 		*version = best;
 	return 0;
@@ -120,18 +114,18 @@ static int read_version(struct conflist *list, const json_t *root, const char *w
 		return refuse(err, what, "cniVersion", "must be a string", lone);
 	if (versions && !json_is_array(versions))
 		return refuse(err, what, "cniVersions", "must be an array", versions);
-	if (check_version(version, err) || choose_version(&version, versions, what, err))
-		return cni_error_wrap(err, "%s", what);
+	if (choose_version(&version, versions, what, err))
+		return -1;
 	list->version = strdup(version);
 	return list->version ? 0 : cni_error_no_memory(err);
 }
 
-const char *plugin_type(const json_t *plugin)
+const char *conflist_plugin_type(const json_t *plugin)
 {
 	return json_string_value(cni_json_get(plugin, "type"));
 }
 
-bool plugin_has_capability(const json_t *plugin, const char *capability)
+bool conflist_plugin_has_capability(const json_t *plugin, const char *capability)
 {
 	return json_is_true(json_object_get(cni_json_get(plugin, "capabilities"), capability));
 }
@@ -151,7 +145,7 @@ static int validate_capabilities(const json_t *capabilities, const char *what,
 	return 0;
 }
 
-int plugin_validate(const json_t *plugin, const char *what, struct cni_error *err)
+static int validate_plugin(const json_t *plugin, const char *what, struct cni_error *err)
 {
 	const json_t *type;
 
@@ -164,20 +158,20 @@ int plugin_validate(const json_t *plugin, const char *what, struct cni_error *er
 	return validate_capabilities(cni_json_get(plugin, "capabilities"), what, err);
 }
 
-int plugin_validate_single(const json_t *plugin, const char *what, struct cni_error *err)
+int conflist_validate_plugin(const json_t *plugin, const char *what, struct cni_error *err)
 {
 	if (!cni_json_get(plugin, "type") && json_object_get(plugin, "plugins"))
 		return cni_error_set(err, CNI_ERROR_INVALID_CONFIGURATION,
 				     "%s: no \"type\" but \"plugins\": it is a list, name it "
 				     "*.conflist",
 				     what);
-	return plugin_validate(plugin, what, err);
+	return validate_plugin(plugin, what, err);
 }
 
 static int append_plugin(struct conflist *list, json_t *plugin, const char *what,
 			 struct cni_error *err)
 {
-	if (plugin_validate(plugin, what, err))
+	if (validate_plugin(plugin, what, err))
 		return -1;
 	return json_array_append(list->plugins, plugin) ? cni_error_no_memory(err) : 0;
 }
@@ -205,43 +199,34 @@ static int read_plugins(struct conflist *list, const json_t *root, const char *w
 
 static int append_plugin_file(struct conflist *list, const char *path, struct cni_error *err)
 {
-	cleanup_free char *text = NULL;
-	cleanup_json json_t *plugin = NULL;
 	size_t length;
+	cleanup_free char *text = directory_read_file(path, &length, err);
+	cleanup_json json_t *plugin = NULL;
 
-	if (directory_read_file(path, &text, &length, err))
+	if (!text)
 		return -1;
 	plugin = cni_json_parse_object(text, length, path, err);
 	return plugin ? append_plugin(list, plugin, path, err) : -1;
 }
 
-/* The folder beside the list that is named as the network (CNI 1.1.0). */
+/* The folder beside the conflist that is named as the network (CNI 1.1.0). */
 static int append_plugin_folder(struct conflist *list, const char *directory, struct cni_error *err)
 {
 	static const char *const suffixes[] = {".conf", NULL};
+	cleanup_free char *path = cni_format("%s/%s", directory, list->name);
 	cleanup_directory struct directory folder = {0};
-	int failed = 0;
+	int failed;
 
-	if (directory_list(&folder, directory, list->name, suffixes, err))
-		return -1;
+	if (!path)
+		return cni_error_no_memory(err);
+	failed = directory_list(&folder, path, suffixes, err);
 	for (size_t i = 0; i < folder.count && !failed; i++)
 		failed = append_plugin_file(list, folder.paths[i], err);
 	return failed;
 }
 
-static int keep_text(struct conflist *list, const char *text, size_t length, struct cni_error *err)
-{
-	list->text = malloc(length + 1);
-	if (!list->text)
-		return cni_error_no_memory(err);
-	memcpy(list->text, text, length);
-	list->text[length] = '\0';
-	list->length = length;
-	return 0;
-}
-
-static int read_list(struct conflist *list, const json_t *root, const char *directory,
-		     const char *what, struct cni_error *err)
+int conflist_read(struct conflist *list, const json_t *root, const char *directory,
+		  const char *what, struct cni_error *err)
 {
 	bool only_inlined = false;
 
@@ -264,47 +249,21 @@ static int read_list(struct conflist *list, const json_t *root, const char *dire
 	return 0;
 }
 
-int conflist_parse(struct conflist *list, const char *text, size_t length, const char *directory,
-		   const char *what, struct cni_error *err)
+int conflist_wrap(struct conflist *list, json_t *plugin, const char *what, struct cni_error *err)
 {
-	cleanup_json json_t *root = cni_json_parse_object(text, length, what, err);
-
-	if (!root || keep_text(list, text, length, err))
-		return -1;
-	return read_list(list, root, directory, what, err);
-}
-
-/* Adds the plugin's own name and version to the list that wraps it. */
-static json_t *wrap_plugin(json_t *plugin)
-{
-	json_t *name = cni_json_get(plugin, "name");
-	json_t *version = cni_json_get(plugin, "cniVersion");
-	cleanup_json json_t *root = json_pack("{s:[O]}", "plugins", plugin);
-
-	if (!root || (name && json_object_set(root, "name", name)) ||
-	    (version && json_object_set(root, "cniVersion", version)))
-		return NULL;
-	return TAKE(root);
-}
-
-int conflist_parse_single(struct conflist *list, const char *text, size_t length, const char *what,
-			  struct cni_error *err)
-{
-	cleanup_json json_t *plugin = cni_json_parse_object(text, length, what, err);
 	cleanup_json json_t *root = NULL;
 
-	if (!plugin)
+	if (conflist_validate_plugin(plugin, what, err))
 		return -1;
-	if (plugin_validate_single(plugin, what, err))
-		return -1;
-	root = wrap_plugin(plugin);
-	if (!root)
-		return cni_error_no_memory(err);
-	list->text = json_dumps(root, JSON_COMPACT);
+	root = json_pack("{s:[O], s:O*, s:O*}", "plugins", plugin, "name",
+			 cni_json_get(plugin, "name"), "cniVersion",
+			 cni_json_get(plugin, "cniVersion"));
+	free(list->text);
+	list->text = root ? json_dumps(root, JSON_COMPACT) : NULL;
 	if (!list->text)
 		return cni_error_no_memory(err);
 	list->length = strlen(list->text);
-	return read_list(list, root, NULL, what, err);
+	return conflist_read(list, root, NULL, what, err);
 }
 
 bool conflist_version_reaches(const struct conflist *list, const char *version)
@@ -313,7 +272,7 @@ bool conflist_version_reaches(const struct conflist *list, const char *version)
 	struct cni_error ignored = {0};
 	int order = -1;
 
-	/* read_version() has refused what cannot be compared. */
+	/* read_version() has refused versions that cannot be compared. */
 	if (cni_version_compare(own, version, &order, &ignored))
 		cni_error_release(&ignored);
 	return order >= 0;
@@ -325,7 +284,7 @@ bool conflist_has_capability(const struct conflist *list, const char *capability
 	size_t index;
 
 	json_array_foreach (list->plugins, index, plugin) {
-		if (plugin_has_capability(plugin, capability))
+		if (conflist_plugin_has_capability(plugin, capability))
 			return true;
 	}
 	return false;

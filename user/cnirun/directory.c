@@ -2,93 +2,67 @@
 /*
  * directory.c - files of a directory in order, and whole files.
  */
-#define _GNU_SOURCE
 #include "cnirun/directory.h"
 
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <stdbool.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
 #include "cni/cleanup.h"
-#include "cni/input.h"
+#include "cni/io.h"
+#include "cni/text.h"
 
-static bool has_suffix(const char *name, const char *const *suffixes)
+bool has_suffix(const char *name, const char *const *suffixes)
 {
 	size_t length = strlen(name);
 
-	if (!suffixes)
-		return true;
-	for (; *suffixes; suffixes++) {
+	for (; suffixes && *suffixes; suffixes++) {
 		size_t wanted = strlen(*suffixes);
 
 		if (length >= wanted && !strcmp(name + length - wanted, *suffixes))
 			return true;
 	}
-	return false;
+	return !suffixes;
 }
 
-static int append_path(struct directory *found, const char *directory, const char *name,
+/* Appends DIRECTORY/NAME unless it is a directory. */
+static int append_file(struct directory *found, const char *directory, const char *name,
 		       struct cni_error *err)
 {
-	char **paths = realloc(found->paths, (found->count + 1) * sizeof(*paths));
-
-	if (!paths)
-		return cni_error_no_memory(err);
-	found->paths = paths;
-	if (asprintf(&paths[found->count], "%s/%s", directory, name) < 0)
-		return cni_error_no_memory(err);
-	found->count++;
-	return 0;
-}
-
-static int append_entries(struct directory *found, DIR *stream, const char *path,
-			  const char *const *suffixes, struct cni_error *err)
-{
-	const struct dirent *entry;
+	cleanup_free char *path = cni_format("%s/%s", directory, name);
 	struct stat status;
 
-	while ((entry = readdir(stream))) {
-		if (!has_suffix(entry->d_name, suffixes) ||
-		    fstatat(dirfd(stream), entry->d_name, &status, AT_SYMLINK_NOFOLLOW) ||
-		    S_ISDIR(status.st_mode))
-			continue;
-		if (append_path(found, path, entry->d_name, err))
-			return -1;
-	}
+	if (!path)
+		return cni_error_no_memory(err);
+	if (!lstat(path, &status) && !S_ISDIR(status.st_mode))
+		found->paths[found->count++] = TAKE(path);
 	return 0;
 }
 
-static int compare_paths(const void *a, const void *b)
+int directory_list(struct directory *found, const char *path, const char *const *suffixes,
+		   struct cni_error *err)
 {
-	return strcmp(*(char *const *)a, *(char *const *)b);
-}
+	struct dirent **entries;
+	int count = scandir(path, &entries, NULL, alphasort);
+	int failed = 0;
 
-int directory_list(struct directory *found, const char *directory, const char *folder,
-		   const char *const *suffixes, struct cni_error *err)
-{
-	cleanup_free char *path = NULL;
-	DIR *stream;
-	int failed;
-
-	if (asprintf(&path, "%s%s%s", directory, folder ? "/" : "", folder ? folder : "") < 0) {
-		path = NULL;
-		return cni_error_no_memory(err);
-	}
-	stream = opendir(path);
-	if (!stream && (errno == ENOENT || errno == ENOTDIR))
+	if (count < 0 && (errno == ENOENT || errno == ENOTDIR))
 		return 0;
-	if (!stream)
+	if (count < 0)
 		return cni_error_set(err, CNI_ERROR_IO, "cannot list the directory %s: %s", path,
 				     strerror(errno));
-	failed = append_entries(found, stream, path, suffixes, err);
-	closedir(stream);
-	if (found->count)
-		qsort(found->paths, found->count, sizeof(*found->paths), compare_paths);
+	found->paths = calloc((size_t)count + 1, sizeof(*found->paths));
+	if (!found->paths)
+		failed = cni_error_no_memory(err);
+	for (int i = 0; i < count; i++) {
+		if (!failed && has_suffix(entries[i]->d_name, suffixes))
+			failed = append_file(found, path, entries[i]->d_name, err);
+		free(entries[i]);
+	}
+	free(entries);
 	return failed;
 }
 
@@ -100,28 +74,33 @@ void directory_release(struct directory *found)
 	*found = (struct directory){0};
 }
 
-int directory_read_any(const char *path, char **text, size_t *length, struct cni_error *err)
+static char *read_opened(int fd, const char *path, size_t *length, struct cni_error *err)
+{
+	if (fd >= 0)
+		return cni_read_all(fd, CNI_INPUT_LIMIT, path, length, err);
+	cni_error_set(err, CNI_ERROR_IO, "cannot open %s: %s", path, strerror(errno));
+	return NULL;
+}
+
+char *directory_read_any(const char *path, size_t *length, struct cni_error *err)
 {
 	cleanup_close int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
 
-	if (fd < 0)
-		return cni_error_set(err, CNI_ERROR_IO, "cannot open %s: %s", path,
-				     strerror(errno));
-	return cni_input_read(fd, CNI_INPUT_LIMIT, path, text, length, err);
+	return read_opened(fd, path, length, err);
 }
 
-int directory_read_file(const char *path, char **text, size_t *length, struct cni_error *err)
+char *directory_read_file(const char *path, size_t *length, struct cni_error *err)
 {
-	/* Not blocking: opening a pipe waits for its writer. A regular file does not care. */
+	/* O_NONBLOCK because opening a pipe waits for its writer; it has no effect on a regular
+	 * file. */
 	cleanup_close int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
 	struct stat status;
 
-	if (fd < 0 || fstat(fd, &status))
-		return cni_error_set(err, CNI_ERROR_IO, "cannot open %s: %s", path,
-				     strerror(errno));
-	if (!S_ISREG(status.st_mode))
-		return cni_error_set(err, CNI_ERROR_IO, "%s is no regular file", path);
-	return cni_input_read(fd, CNI_INPUT_LIMIT, path, text, length, err);
+	if (fd >= 0 && !fstat(fd, &status) && !S_ISREG(status.st_mode)) {
+		cni_error_set(err, CNI_ERROR_IO, "%s is no regular file", path);
+		return NULL;
+	}
+	return read_opened(fd, path, length, err);
 }
 
 static int create_one(const char *path, struct cni_error *err)

@@ -5,32 +5,35 @@
 #ifndef CNIRUN_DIRECTORY_H
 #define CNIRUN_DIRECTORY_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "cni/error.h"
 
-/* Begins as {0}. Sorted by name, bytewise. */
+/* Begins as {0}. */
 struct directory {
 	char **paths;
 	size_t count;
 };
 
-/* What is no directory in DIRECTORY[/FOLDER] and ends in one of the suffixes (NULL: in
- * anything). `folder` may be NULL. A directory that does not exist is an empty one. Code 5. */
-int directory_list(struct directory *found, const char *directory, const char *folder,
-		   const char *const *suffixes, struct cni_error *err);
+/* The files whose names end with one of the suffixes (a list that ends with NULL; NULL: all),
+ * sorted by name, bytewise. A directory that does not exist is empty. CNI_ERROR_IO. */
+int directory_list(struct directory *found, const char *path, const char *const *suffixes,
+		   struct cni_error *err);
 void directory_release(struct directory *found);
 
 #define cleanup_directory __attribute__((cleanup(directory_release)))
 
-/* A regular file, or a link to one: others could hold the reader up, and nobody named
- * what was found in a directory. *text is malloc'ed, with a NUL after its *length bytes.
- * Code 5. */
-int directory_read_file(const char *path, char **text, size_t *length, struct cni_error *err);
-/* The same, of whatever has a path: a pipe of the shell (/dev/fd/63), too. */
-int directory_read_any(const char *path, char **text, size_t *length, struct cni_error *err);
+bool has_suffix(const char *name, const char *const *suffixes);
 
-/* mkdir -p, with mode 0700 for what is new. Code 5. */
+/* Reads a file that was found in a directory, which must be a regular file or a symbolic link to
+ * one: another kind could block the reader. The text is malloc'ed and has a NUL after its *length
+ * bytes. NULL and CNI_ERROR_IO. */
+char *directory_read_file(const char *path, size_t *length, struct cni_error *err);
+/* The same for a path that a person gave, which may be a pipe of the shell (/dev/fd/63). */
+char *directory_read_any(const char *path, size_t *length, struct cni_error *err);
+
+/* Like mkdir -p, with mode 0700 for new directories. CNI_ERROR_IO. */
 int directory_create(const char *path, struct cni_error *err);
 
 #endif

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * execute.c - runs one plugin: its environment, its stdin, its stdout.
+ * execute.c - runs a plugin once: its environment, its stdin, its stdout.
  */
-#define _GNU_SOURCE
 #include "cnirun/execute.h"
 
 #include <errno.h>
@@ -10,20 +9,17 @@
 #include <signal.h>
 #include <spawn.h>
 #include <stdbool.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "cni/cleanup.h"
-#include "cnirun/exchange.h"
-#include "cnirun/process_tree.h"
+#include "cni/text.h"
+#include "cnirun/child.h"
 
-/* As libcni: an installer may be writing the file just now. */
+/* As many as libcni: an installer may be writing the file. */
 #define BUSY_TRIES 6
-
-extern char **environ;
 
 static bool is_regular(const char *path)
 {
@@ -35,7 +31,6 @@ static bool is_regular(const char *path)
 char *execute_find(const char *type, const char *path, struct cni_error *err)
 {
 	const char *directory = path;
-	char *file;
 
 	if (strchr(type, '/')) {
 		cni_error_set(err, CNI_ERROR_INVALID_CONFIGURATION,
@@ -44,15 +39,14 @@ char *execute_find(const char *type, const char *path, struct cni_error *err)
 	}
 	while (*directory) {
 		int length = (int)strcspn(directory, ":");
+		cleanup_free char *file = cni_format("%.*s/%s", length, directory, type);
 
-		if (length && asprintf(&file, "%.*s/%s", length, directory, type) < 0) {
+		if (!file) {
 			cni_error_no_memory(err);
 			return NULL;
 		}
 		if (length && is_regular(file))
-			return file;
-		if (length)
-			free(file);
+			return TAKE(file);
 		directory += length;
 		directory += *directory == ':';
 	}
@@ -64,117 +58,86 @@ char *execute_find(const char *type, const char *path, struct cni_error *err)
 	return NULL;
 }
 
-static bool is_replaced(const char *variable)
-{
-	static const char *const names[] = {"CNI_COMMAND=", "CNI_CONTAINERID=", "CNI_NETNS=",
-					    "CNI_IFNAME=",  "CNI_ARGS=",        "CNI_PATH="};
+static const char *const names[] = {"CNI_COMMAND", "CNI_CONTAINERID", "CNI_NETNS",
+				    "CNI_IFNAME",  "CNI_ARGS",        "CNI_PATH"};
 
-	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
-		if (!strncmp(variable, names[i], strlen(names[i])))
+#define VARIABLES (sizeof(names) / sizeof(names[0]))
+
+static bool is_ours(const char *variable)
+{
+	size_t length = strcspn(variable, "=");
+
+	for (size_t i = 0; i < VARIABLES; i++) {
+		if (strlen(names[i]) == length && !strncmp(variable, names[i], length))
 			return true;
 	}
 	return false;
 }
 
-#define VARIABLES 6
-
-static void environment_release(char **variables)
+/* Only the first VARIABLES strings are the array's own. */
+static void release_environment(char ***environment)
 {
-	for (size_t i = 0; i < VARIABLES; i++)
-		free(variables[i]);
-	free(variables);
+	for (size_t i = 0; *environment && i < VARIABLES; i++)
+		free((*environment)[i]);
+	free(*environment);
 }
 
-static int environment_set(char **variable, const char *name, const char *value)
+/* The variables of CNI, then those that this process has. NULL without memory. */
+static char **build_environment(const struct execution *execution)
 {
-	if (asprintf(variable, "%s=%s", name, value) >= 0)
-		return 0;
-	*variable = NULL;
-	return -1;
-}
-
-/* Ours, then what we inherit; only the first six are to be freed. */
-static char **environment_build(const struct execute_environment *environment)
-{
+	const char *const values[VARIABLES] = {
+		execution->command, execution->container_id, execution->netns,
+		execution->ifname,  execution->args,         execution->path,
+	};
+	__attribute__((cleanup(release_environment))) char **environment = NULL;
 	size_t inherited = 0;
-	size_t count = VARIABLES;
-	char **variables;
+	size_t count = 0;
 
 	while (environ[inherited])
 		inherited++;
-	variables = calloc(inherited + VARIABLES + 1, sizeof(*variables));
-	if (!variables)
-		return NULL;
-	if (environment_set(&variables[0], "CNI_COMMAND", environment->command) ||
-	    environment_set(&variables[1], "CNI_CONTAINERID", environment->container_id) ||
-	    environment_set(&variables[2], "CNI_NETNS", environment->netns) ||
-	    environment_set(&variables[3], "CNI_IFNAME", environment->ifname) ||
-	    environment_set(&variables[4], "CNI_ARGS", environment->args) ||
-	    environment_set(&variables[5], "CNI_PATH", environment->path)) {
-		environment_release(variables);
-		return NULL;
+	environment = calloc(VARIABLES + inherited + 1, sizeof(*environment));
+	for (; environment && count < VARIABLES; count++) {
+		environment[count] = cni_format("%s=%s", names[count], values[count]);
+		if (!environment[count])
+			return NULL;
 	}
-	for (size_t i = 0; i < inherited; i++) {
-		if (!is_replaced(environ[i]))
-			variables[count++] = environ[i];
+	for (size_t i = 0; environment && i < inherited; i++) {
+		if (!is_ours(environ[i]))
+			environment[count++] = environ[i];
 	}
-	return variables;
+	return TAKE(environment);
 }
 
-/* A plugin should not find SIGPIPE ignored because we ignore it. */
-static int spawn_with_default_signals(pid_t *pid, const char *file,
-				      const posix_spawn_file_actions_t *actions, char **variables)
+/* Returns an errno. */
+static int spawn_once(struct child *child, int input, int output, char **environment)
 {
-	char *const arguments[] = {(char *)file, NULL};
+	char *const arguments[] = {(char *)child->file, NULL};
+	posix_spawn_file_actions_t actions;
 	posix_spawnattr_t attributes;
 	sigset_t signals;
-	int error;
-
-	sigemptyset(&signals);
-	sigaddset(&signals, SIGPIPE);
-	error = posix_spawnattr_init(&attributes);
-	if (error)
-		return error;
-	posix_spawnattr_setsigdefault(&attributes, &signals);
-	posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGDEF);
-	error = posix_spawn(pid, file, actions, &attributes, arguments, variables);
-	posix_spawnattr_destroy(&attributes);
-	return error;
-}
-
-static int spawn_once(pid_t *pid, const char *file, char **variables, int input, int output)
-{
-	posix_spawn_file_actions_t actions;
 	int error = posix_spawn_file_actions_init(&actions);
 
 	if (error)
 		return error;
+	error = posix_spawnattr_init(&attributes);
+	if (error) {
+		posix_spawn_file_actions_destroy(&actions);
+		return error;
+	}
+	/* The plugin should not inherit that SIGPIPE is ignored. */
+	sigemptyset(&signals);
+	sigaddset(&signals, SIGPIPE);
+	posix_spawnattr_setsigdefault(&attributes, &signals);
+	posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGDEF);
 	error = posix_spawn_file_actions_adddup2(&actions, input, STDIN_FILENO);
 	if (!error)
 		error = posix_spawn_file_actions_adddup2(&actions, output, STDOUT_FILENO);
 	if (!error)
-		error = spawn_with_default_signals(pid, file, &actions, variables);
+		error = posix_spawn(&child->pid, child->file, &actions, &attributes, arguments,
+				    environment);
+	posix_spawnattr_destroy(&attributes);
 	posix_spawn_file_actions_destroy(&actions);
 	return error;
-}
-
-static int spawn(pid_t *pid, const char *file, const struct execute_environment *environment,
-		 int input, int output, struct cni_error *err)
-{
-	char **variables = environment_build(environment);
-	int error = ETXTBSY;
-
-	if (!variables)
-		return cni_error_no_memory(err);
-	for (int i = 0; i < BUSY_TRIES && error == ETXTBSY; i++) {
-		if (i)
-			sleep(1);
-		error = spawn_once(pid, file, variables, input, output);
-	}
-	environment_release(variables);
-	if (!error)
-		return 0;
-	return cni_error_set(err, CNI_ERROR_IO, "cannot execute %s: %s", file, strerror(error));
 }
 
 /* Both ends close on exec; only ours does not block. */
@@ -192,37 +155,56 @@ static int open_pipe(int *ours, int *theirs, bool we_read, struct cni_error *err
 	return 0;
 }
 
-static int start(struct exchange *exchange, const struct execute_environment *environment,
-		 struct cni_error *err)
+static int start(struct child *child, const struct execution *execution, struct cni_error *err)
 {
+	__attribute__((cleanup(release_environment))) char **environment =
+		build_environment(execution);
 	cleanup_close int their_input = -1;
 	cleanup_close int their_output = -1;
+	int error = ETXTBSY;
 
-	if (open_pipe(&exchange->input, &their_input, false, err) ||
-	    open_pipe(&exchange->output, &their_output, true, err))
+	if (!environment)
+		return cni_error_no_memory(err);
+	if (open_pipe(&child->input, &their_input, false, err) ||
+	    open_pipe(&child->output, &their_output, true, err))
 		return -1;
-	return spawn(&exchange->pid, exchange->file, environment, their_input, their_output, err);
+	for (int i = 0; i < BUSY_TRIES && error == ETXTBSY; i++) {
+		if (i)
+			sleep(1);
+		error = spawn_once(child, their_input, their_output, environment);
+	}
+	if (!error)
+		return 0;
+	return cni_error_set(err, CNI_ERROR_IO, "cannot execute %s: %s", child->file,
+			     strerror(error));
 }
 
-int execute_run(const char *file, const struct execute_environment *environment,
-		unsigned int timeout, const char *input, size_t length,
-		struct execute_output *output, struct cni_error *err)
+int execute_run(const char *file, const struct execution *execution, struct execute_output *output,
+		struct cni_error *err)
 {
-	struct exchange exchange = {
+	struct child child = {
 		.file = file,
 		.pid = -1,
 		.input = -1,
 		.output = -1,
-		.unsent = input,
-		.unsent_length = length,
-		.result = output,
+		.unsent = execution->input,
+		.received = open_memstream(&output->text, &output->length),
 	};
-	bool others = process_tree_has_children();
-	int failed = start(&exchange, environment, err) || exchange_all(&exchange, timeout, err);
+	bool others = child_exists();
+	int failed;
 
-	if (exchange.pid >= 0 && !exchange.ended)
-		process_tree_kill(exchange.pid, others);
-	exchange_close(&exchange);
+	if (!child.received)
+		return cni_error_no_memory(err);
+	failed = start(&child, execution, err) || child_wait(&child, execution->timeout, err);
+	if (child.pid >= 0 && !child.ended)
+		child_kill(child.pid, others);
+	if (child.input >= 0)
+		close(child.input);
+	if (child.output >= 0)
+		close(child.output);
+	if (fclose(child.received) && !failed)
+		failed = cni_error_no_memory(err);
+	output->status = child.status;
 	return failed ? -1 : 0;
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * execute.h - runs one plugin: its environment, its stdin, its stdout.
+ * execute.h - runs a plugin once: its environment, its stdin, its stdout.
  */
 #ifndef CNIRUN_EXECUTE_H
 #define CNIRUN_EXECUTE_H
@@ -9,41 +9,37 @@
 
 #include "cni/error.h"
 
-/* How plugins are run, whatever they are asked. */
+/* What a plugin is run with. The strings of the environment are "" where the operation has none. */
 struct execution {
-	const char *path;     /* where they are, directories separated by colons */
-	unsigned int timeout; /* seconds for each; 0: as long as it takes */
-};
-
-/* The CNI_ variables; "" where the operation has none. */
-struct execute_environment {
-	const char *command;
+	const char *command; /* CNI_COMMAND */
 	const char *container_id;
 	const char *netns;
 	const char *ifname;
 	const char *args;
 	const char *path;
+	const char *input;    /* stdin */
+	unsigned int timeout; /* seconds; 0: no limit */
 };
 
 /* Begins as {0}. */
 struct execute_output {
-	char *text; /* what it wrote to stdout, with a NUL after it */
+	char *text; /* its stdout, with a NUL after it */
 	size_t length;
 	int status; /* as of waitpid() */
 };
 
-/* The first regular file of that name along the colon-separated path; one that cannot
- * be executed is chosen too, and fails. malloc'ed, or NULL and code 7. */
+/* The first regular file of that name along the colon-separated path, even if it is not executable:
+ * running it fails then. malloc'ed, or NULL and CNI_ERROR_INVALID_CONFIGURATION. */
 char *execute_find(const char *type, const char *path, struct cni_error *err);
 
-/* Waits for its end, at most `timeout` seconds unless that is 0; stderr is ours. A file
- * that is busy (being written) is tried again for some seconds. Code 5 when it cannot be
- * run, takes too long or writes more than a result can be: then it is killed, with what
- * it has started. */
-int execute_run(const char *file, const struct execute_environment *environment,
-		unsigned int timeout, const char *input, size_t length,
-		struct execute_output *output, struct cni_error *err);
+/* Waits for the plugin's end; its stderr is ours. Tries again for some seconds while the file is
+ * being written. CNI_ERROR_IO when it cannot be run, takes too long or writes more than a result
+ * can be: then it is killed, with the processes that it has started. */
+int execute_run(const char *file, const struct execution *execution, struct execute_output *output,
+		struct cni_error *err);
 
 void execute_release(struct execute_output *output);
+
+#define cleanup_execute_output __attribute__((cleanup(execute_release)))
 
 #endif

@@ -1,15 +1,17 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * main.c - cnirun: runs the plugins of a CNI list, as libcni and cnitool do.
+ * main.c - cnirun: runs the plugins of a conflist, as libcni and cnitool do.
  */
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "cni/standard_streams.h"
+#include "cni/io.h"
+#include "cnirun/attachment.h"
+#include "cnirun/list.h"
+#include "cnirun/network.h"
 #include "cnirun/options.h"
 #include "cnirun/output.h"
-#include "cnirun/verbs.h"
 
 struct verb {
 	const char *name;
@@ -115,10 +117,9 @@ int main(int argc, char **argv)
 	struct cni_error err = {0};
 	int failed;
 
-	/* Nor must a plugin that does not read its stdin end us. */
 	standard_streams_guard();
-	/* If SIGCHLD is ignored, as the caller may have left it, wait() does not tell how plugins
-	 * end. */
+	/* The caller may have left SIGCHLD ignored, and then wait() does not tell how plugins end.
+	 */
 	signal(SIGCHLD, SIG_DFL);
 	failed = run(argc, argv, &err);
 	if (failed)

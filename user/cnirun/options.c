@@ -4,7 +4,6 @@
  *
  * The variables are cnitool's: CNI_PATH, CNI_IFNAME, CNI_ARGS, CAP_ARGS.
  */
-#define _GNU_SOURCE
 #include "cnirun/options.h"
 
 #include <getopt.h>
@@ -14,12 +13,16 @@
 
 #include "cni/cleanup.h"
 #include "cni/json.h"
-#include "cnirun/args.h"
 #include "cnirun/cache.h"
-#include "cnirun/netns.h"
 #include "cnirun/output.h"
 #include "cnirun/portmapping.h"
 
+/* Debian has its plugins in /usr/lib/cni, Fedora in /usr/libexec/cni, others, after the plugins'
+ * own releases, in /opt/cni/bin. */
+#define DEFAULT_CNI_PATH "/opt/cni/bin:/usr/lib/cni:/usr/libexec/cni"
+#define DEFAULT_IFNAME "eth0"
+/* As long as kubelet gives its runtime; the dhcp plugin tries for more than a minute. */
+#define DEFAULT_TIMEOUT 120
 #define PORT_MAPPINGS "portMappings"
 #define TIMEOUT_DIGITS 6 /* eleven days */
 #define TEXT_OF(value) #value
@@ -40,7 +43,7 @@ enum option_name {
 };
 
 static const struct {
-	unsigned int set; /* 0: every verb's */
+	unsigned int set; /* 0: of every verb */
 	const char *name;
 	const char *argument; /* NULL: none */
 	const char *help;
@@ -61,24 +64,16 @@ static const struct {
 		 "runtimeConfig for plugins that declare the capability; may be repeated\n"
 		 "(default: the object in CAP_ARGS)"},
 	[OPTION_CNI_PATH] = {OPTIONS_RUN, "cni-path", "DIRECTORY[:DIRECTORY]...",
-			     "where plugins are (default: CNI_PATH, or\n" OPTIONS_DEFAULT_CNI_PATH
-			     ")"},
+			     "where plugins are (default: CNI_PATH, or\n" DEFAULT_CNI_PATH ")"},
 	[OPTION_TIMEOUT] = {OPTIONS_RUN, "timeout", "SECONDS",
 			    "how long each plugin may take, after which it is killed with what it\n"
 			    "has started; 0: as long as it wants (default: " TEXT(
-				    OPTIONS_DEFAULT_TIMEOUT) ")"},
+				    DEFAULT_TIMEOUT) ")"},
 	[OPTION_CACHE_DIR] = {OPTIONS_CACHE, "cache-dir", "DIRECTORY",
 			      "its results/ keeps what was added (default: CNI_CACHE_DIR, "
 			      "or\n" CACHE_DEFAULT_DIRECTORY ")"},
 	[OPTION_JSON] = {OPTIONS_JSON, "json", NULL, "print JSON, not a table"},
 	[OPTION_HELP] = {0, "help", NULL, "(short: -h) this text"},
-};
-
-/* What options are collected in before they are completed. */
-struct collection {
-	struct options *options;
-	json_t *port_mappings;
-	const char *id;
 };
 
 static int usage(struct cni_error *err, const char *verb, const char *problem, const char *value)
@@ -111,14 +106,14 @@ static int parse_capability(json_t *capabilities, const char *text, struct cni_e
 	return 0;
 }
 
-static int set_args(struct options *options, const char *text, struct cni_error *err)
+static int set_args(struct runtime_conf *conf, const char *text, struct cni_error *err)
 {
-	json_decref(options->args);
-	options->args = args_parse(text, err);
-	return options->args ? 0 : -1;
+	json_decref(conf->args);
+	conf->args = args_parse(text, err);
+	return conf->args ? 0 : -1;
 }
 
-static int set_timeout(struct options *options, const char *text, struct cni_error *err)
+static int set_timeout(struct runtime_conf *conf, const char *text, struct cni_error *err)
 {
 	size_t digits = strspn(text, "0123456789");
 
@@ -126,35 +121,41 @@ static int set_timeout(struct options *options, const char *text, struct cni_err
 		return cni_error_set(err, CNI_ERROR_INVALID_ENVIRONMENT,
 				     "invalid --timeout \"%s\": must be seconds, 0 to 999999",
 				     text);
-	options->execution.timeout = (unsigned int)strtoul(text, NULL, 10);
+	conf->timeout = (unsigned int)strtoul(text, NULL, 10);
 	return 0;
 }
 
-static int collect(struct collection *collection, enum option_name option, const char *value,
-		   struct cni_error *err)
+static int set_id(struct runtime_conf *conf, const char *id, struct cni_error *err)
 {
-	struct options *options = collection->options;
+	free((char *)conf->container_id);
+	conf->container_id = strdup(id);
+	return conf->container_id ? 0 : cni_error_no_memory(err);
+}
+
+static int set_option(struct options *options, enum option_name option, const char *value,
+		      struct cni_error *err)
+{
+	struct runtime_conf *conf = &options->conf;
 
 	switch (option) {
 	case OPTION_ID:
-		collection->id = value;
-		return 0;
+		return set_id(conf, value, err);
 	case OPTION_IFNAME:
-		options->ifname = value;
+		conf->ifname = value;
 		return 0;
 	case OPTION_PUBLISH:
-		return portmapping_parse(value, collection->port_mappings, err);
+		return portmapping_parse(value, options->port_mappings, err);
 	case OPTION_ARGS:
-		return set_args(options, value, err);
+		return set_args(conf, value, err);
 	case OPTION_CAPABILITY:
 		return parse_capability(options->demanded, value, err);
 	case OPTION_CNI_PATH:
-		options->execution.path = value;
+		conf->plugin_path = value;
 		return 0;
 	case OPTION_TIMEOUT:
-		return set_timeout(options, value, err);
+		return set_timeout(conf, value, err);
 	case OPTION_CACHE_DIR:
-		options->cache_directory = value;
+		conf->cache_directory = value;
 		return 0;
 	case OPTION_JSON:
 		options->json = true;
@@ -165,33 +166,25 @@ static int collect(struct collection *collection, enum option_name option, const
 	}
 }
 
-static void describe_for_getopt(struct option getopt_options[OPTION_COUNT + 1])
+static bool is_of_set(enum option_name option, unsigned int set)
 {
-	for (int i = 0; i < OPTION_COUNT; i++)
-		getopt_options[i] = (struct option){
-			.name = descriptions[i].name,
-			.has_arg = descriptions[i].argument ? required_argument : no_argument,
-			.val = i,
-		};
-	getopt_options[OPTION_COUNT] = (struct option){0};
+	return !descriptions[option].set || descriptions[option].set & set;
 }
 
-/* OPTION_COUNT where it is none, or none of the verb's. */
+/* What getopt_long() found; OPTION_COUNT for what is no option of the verb. */
 static enum option_name option_of(int found, unsigned int set)
 {
 	if (found == 'p')
 		found = OPTION_PUBLISH;
 	if (found == 'h')
 		found = OPTION_HELP;
-	if (found < 0 || found >= OPTION_COUNT)
-		return OPTION_COUNT;
-	if (descriptions[found].set && !(descriptions[found].set & set))
+	if (found < 0 || found >= OPTION_COUNT || !is_of_set(found, set))
 		return OPTION_COUNT;
 	return (enum option_name)found;
 }
 
-/* What getopt_long() returned, as it was typed. getopt's own letter where there is one:
- * within "-xp" it has not moved on to the next word. */
+/* An option as it was typed. Uses getopt's own letter where there is one, because within "-xp"
+ * getopt has not moved on to the next word. */
 static void name_option(char *name, size_t size, int found, char **argv)
 {
 	if (found >= 0 && found < OPTION_COUNT)
@@ -204,75 +197,65 @@ static void name_option(char *name, size_t size, int found, char **argv)
 		snprintf(name, size, "%s", argv[optind - 1]);
 }
 
-static int collect_all(struct collection *collection, int argc, char **argv, unsigned int set,
-		       struct cni_error *err)
+static int read_options(struct options *options, int argc, char **argv, unsigned int set,
+			struct cni_error *err)
 {
-	struct option getopt_options[OPTION_COUNT + 1];
+	struct option getopt_options[OPTION_COUNT + 1] = {0};
+	char typed[64];
 	int found;
 
-	describe_for_getopt(getopt_options);
+	for (int i = 0; i < OPTION_COUNT; i++) {
+		getopt_options[i].name = descriptions[i].name;
+		getopt_options[i].has_arg = !!descriptions[i].argument;
+		getopt_options[i].val = i;
+	}
 	opterr = 0;
-	optind = 0; /* glibc: begin anew, also after another command line */
+	optind = 0; /* in glibc: begin anew, even after another command line */
 	while ((found = getopt_long(argc, argv, ":p:h", getopt_options, NULL)) != -1) {
-		enum option_name name = option_of(found, set);
+		enum option_name option = option_of(found, set);
 
-		char given[64];
-
-		name_option(given, sizeof(given), found, argv);
+		name_option(typed, sizeof(typed), found, argv);
 		if (found == ':')
-			return usage(err, argv[0], "no value after ", given);
-		if (name == OPTION_COUNT)
-			return usage(err, argv[0], "no such option here: ", given);
-		if (collect(collection, name, optarg, err))
+			return usage(err, argv[0], "no value after ", typed);
+		if (option == OPTION_COUNT)
+			return usage(err, argv[0], "no such option here: ", typed);
+		if (set_option(options, option, optarg, err))
 			return -1;
 	}
 	return 0;
 }
 
-static int take_operands(struct options *options, int argc, char **argv, unsigned int set,
+static int read_operands(struct options *options, int argc, char **argv, unsigned int set,
 			 struct cni_error *err)
 {
 	int wanted = set & OPTIONS_ATTACHMENT ? 2 : 1;
 	int given = argc - optind;
 
-	if (options->help)
-		return 0;
-	if (given < 1)
-		return usage(err, argv[0], "missing operand: ", "CONFLIST");
 	if (given < wanted)
-		return usage(err, argv[0], "missing operand: ", "NETNS");
+		return usage(err, argv[0], "missing operand: ", given < 1 ? "CONFLIST" : "NETNS");
 	if (given > wanted)
 		return usage(err, argv[0], "one operand too many: ", argv[optind + wanted]);
 	options->conflist = argv[optind];
 	if (wanted < 2)
 		return 0;
-	options->netns = netns_resolve(argv[optind + 1], err);
-	return options->netns ? 0 : -1;
+	options->conf.netns = netns_resolve(argv[optind + 1], err);
+	return options->conf.netns ? 0 : -1;
 }
 
-static int complete_id(struct options *options, const char *id, struct cni_error *err)
+static int demand_port_mappings(struct options *options, struct cni_error *err)
 {
-	if (!id && (!options->netns || !*options->netns))
-		return 0;
-	options->container_id = id ? strdup(id) : netns_default_container_id(options->netns);
-	return options->container_id ? 0 : cni_error_no_memory(err);
-}
-
-static int demand_port_mappings(struct options *options, json_t *port_mappings,
-				struct cni_error *err)
-{
-	if (!json_array_size(port_mappings))
+	if (!json_array_size(options->port_mappings))
 		return 0;
 	if (json_object_get(options->demanded, PORT_MAPPINGS))
 		return cni_error_set(err, CNI_ERROR_INVALID_ENVIRONMENT,
 				     "both -p and --capability " PORT_MAPPINGS
 				     ": give one of them");
-	if (json_object_set(options->demanded, PORT_MAPPINGS, port_mappings))
+	if (json_object_set(options->demanded, PORT_MAPPINGS, options->port_mappings))
 		return cni_error_no_memory(err);
 	return 0;
 }
 
-/* What the command line names goes before what CAP_ARGS has. */
+/* CAP_ARGS, with what the command line names in place of its keys. */
 static int complete_capabilities(struct options *options, struct cni_error *err)
 {
 	const char *inherited = variable("CAP_ARGS", NULL);
@@ -280,58 +263,60 @@ static int complete_capabilities(struct options *options, struct cni_error *err)
 	if (!inherited && !json_object_size(options->demanded))
 		return 0;
 	if (inherited)
-		options->capability_args =
+		options->conf.capability_args =
 			cni_json_parse_object(inherited, strlen(inherited), "CAP_ARGS", err);
 	else
-		options->capability_args = json_object();
-	if (!options->capability_args)
+		options->conf.capability_args = json_object();
+	if (!options->conf.capability_args)
 		return inherited ? -1 : cni_error_no_memory(err);
-	if (json_object_update(options->capability_args, options->demanded))
+	if (json_object_update(options->conf.capability_args, options->demanded))
 		return cni_error_no_memory(err);
 	return 0;
 }
 
-static int complete(struct collection *collection, unsigned int set, struct cni_error *err)
+/* What an attachment needs and the command line does not have. */
+static int complete(struct options *options, struct cni_error *err)
 {
-	struct options *options = collection->options;
+	struct runtime_conf *conf = &options->conf;
 	const char *args = variable("CNI_ARGS", NULL);
 
-	if (options->help || !(set & OPTIONS_ATTACHMENT))
+	if ((!conf->args && args && set_args(conf, args, err)) ||
+	    demand_port_mappings(options, err) || complete_capabilities(options, err))
+		return -1;
+	if (conf->container_id || !*conf->netns)
 		return 0;
-	if (!options->args && args && set_args(options, args, err))
-		return -1;
-	if (demand_port_mappings(options, collection->port_mappings, err) ||
-	    complete_capabilities(options, err))
-		return -1;
-	return complete_id(options, collection->id, err);
+	conf->container_id = netns_default_container_id(conf->netns);
+	return conf->container_id ? 0 : cni_error_no_memory(err);
 }
 
 int options_parse(struct options *options, int argc, char **argv, unsigned int set,
 		  struct cni_error *err)
 {
-	cleanup_json json_t *port_mappings = json_array();
-	struct collection collection = {options, port_mappings, NULL};
-
-	options->ifname = variable("CNI_IFNAME", OPTIONS_DEFAULT_IFNAME);
-	options->execution.path = variable("CNI_PATH", OPTIONS_DEFAULT_CNI_PATH);
-	options->execution.timeout = OPTIONS_DEFAULT_TIMEOUT;
-	options->cache_directory = variable("CNI_CACHE_DIR", CACHE_DEFAULT_DIRECTORY);
+	options->conf.ifname = variable("CNI_IFNAME", DEFAULT_IFNAME);
+	options->conf.plugin_path = variable("CNI_PATH", DEFAULT_CNI_PATH);
+	options->conf.timeout = DEFAULT_TIMEOUT;
+	options->conf.cache_directory = variable("CNI_CACHE_DIR", CACHE_DEFAULT_DIRECTORY);
 	options->demanded = json_object();
-	if (!port_mappings || !options->demanded)
+	options->port_mappings = json_array();
+	if (!options->demanded || !options->port_mappings)
 		return cni_error_no_memory(err);
-	if (collect_all(&collection, argc, argv, set, err) ||
-	    take_operands(options, argc, argv, set, err))
+	if (read_options(options, argc, argv, set, err))
 		return -1;
-	return complete(&collection, set, err);
+	if (options->help)
+		return 0;
+	if (read_operands(options, argc, argv, set, err))
+		return -1;
+	return set & OPTIONS_ATTACHMENT ? complete(options, err) : 0;
 }
 
 void options_release(struct options *options)
 {
-	free(options->netns);
-	free(options->container_id);
-	json_decref(options->args);
-	json_decref(options->capability_args);
+	free((char *)options->conf.netns);
+	free((char *)options->conf.container_id);
+	json_decref(options->conf.args);
+	json_decref(options->conf.capability_args);
 	json_decref(options->demanded);
+	json_decref(options->port_mappings);
 	*options = (struct options){0};
 }
 
@@ -351,7 +336,7 @@ void options_print_help(unsigned int set)
 	for (int i = 0; i < OPTION_COUNT; i++) {
 		const char *argument = descriptions[i].argument;
 
-		if (descriptions[i].set && !(descriptions[i].set & set))
+		if (!is_of_set(i, set))
 			continue;
 		output_text("  --%s%s%s\n", descriptions[i].name, argument ? " " : "",
 			    argument ? argument : "");

@@ -9,18 +9,11 @@
 #include <stdbool.h>
 
 #include "cni/error.h"
-#include "cnirun/execute.h"
+#include "cnirun/runtime_conf.h"
 
-/* Debian has its plugins in /usr/lib/cni, Fedora in /usr/libexec/cni, all others, by
- * the plugins' own releases, in /opt/cni/bin. */
-#define OPTIONS_DEFAULT_CNI_PATH "/opt/cni/bin:/usr/lib/cni:/usr/libexec/cni"
-#define OPTIONS_DEFAULT_IFNAME "eth0"
-/* kubelet gives its runtime as long; the dhcp plugin tries for more than a minute. */
-#define OPTIONS_DEFAULT_TIMEOUT 120
-
-/* Which options a verb takes. */
+/* Which options a verb has. */
 enum option_set {
-	OPTIONS_ATTACHMENT = 1 << 0, /* and NETNS */
+	OPTIONS_ATTACHMENT = 1 << 0, /* and the operand NETNS */
 	OPTIONS_RUN = 1 << 1,        /* it runs plugins */
 	OPTIONS_CACHE = 1 << 2,
 	OPTIONS_JSON = 1 << 3,
@@ -31,22 +24,18 @@ struct options {
 	bool help;
 	bool json;
 	const char *conflist;
-	char *netns;        /* absolute path, or "" */
-	char *container_id; /* NULL: none given, and none can be made of the netns */
-	const char *ifname;
-	json_t *args;            /* pairs; NULL: not given */
-	json_t *capability_args; /* an object; NULL: not given */
-	json_t *demanded;        /* those of them that the command line names */
-	struct execution execution;
-	const char *cache_directory;
+	struct runtime_conf conf; /* owns its netns, container ID and JSON values */
+	json_t *demanded;         /* the capability arguments that the command line names */
+	json_t *port_mappings;    /* those of -p */
 };
 
-/* argv[0] is the verb. Code 4. */
+/* argv[0] is the verb. CNI_ERROR_INVALID_ENVIRONMENT, and CNI_ERROR_DECODE for JSON in an option.
+ */
 int options_parse(struct options *options, int argc, char **argv, unsigned int set,
 		  struct cni_error *err);
 void options_release(struct options *options);
 
-/* The options of the set, a line each, to stdout. */
+/* Prints the options of the set with their help to stdout. */
 void options_print_help(unsigned int set);
 
 #endif

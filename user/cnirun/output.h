@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * output.h - what cnirun says: results on stdout, everything else on stderr.
+ * output.h - what cnirun prints: results on stdout, everything else on stderr.
  *
- * Texts of plugins, lists and the cache are in what it says, and a terminal may be what
- * gets it: control characters other than line feeds come out as '?', in JSON as \uNNNN.
+ * It quotes plugins, conflists and the cache, and a terminal may display it: control characters
+ * other than line feeds become '?', in JSON \uNNNN.
  */
 #ifndef CNIRUN_OUTPUT_H
 #define CNIRUN_OUTPUT_H
@@ -12,10 +12,10 @@
 
 #include "cni/error.h"
 
-/* Pretty-printed, with a newline. Code 5. */
+/* Indented, with a newline. CNI_ERROR_IO. */
 int output_json(const json_t *value, struct cni_error *err);
 
-/* A line of a table or of help. Check output_flush() at the end. */
+/* Errors of output_text() show in output_flush(): CNI_ERROR_IO. */
 void output_text(const char *format, ...) __attribute__((format(printf, 1, 2)));
 int output_flush(struct cni_error *err);
 

@@ -2,9 +2,8 @@
 /*
  * portmapping.c - -p [HOSTIP:]HOSTPORT:CONTAINERPORT[/PROTO] to runtimeConfig.portMappings.
  *
- * CNI has no ranges: runtimes expand them.
+ * CNI has no ranges, so runtimes expand them.
  */
-#define _GNU_SOURCE
 #include "cnirun/portmapping.h"
 
 #include <ctype.h>
@@ -18,12 +17,12 @@
 
 #define PORT_MAX 65535
 
-struct port_range {
+struct ports {
 	long first;
 	long last;
 };
 
-/* Pieces of the argument, cut out of a copy of it. */
+/* Parts of the argument, within a copy of it. */
 struct publication {
 	const char *host_address; /* NULL: every address */
 	const char *host_ports;
@@ -51,7 +50,7 @@ static bool parse_port(const char **text, long *port)
 	return *port >= 1 && *port <= PORT_MAX;
 }
 
-static bool parse_range(const char *text, struct port_range *range)
+static bool parse_range(const char *text, struct ports *range)
 {
 	if (!parse_port(&text, &range->first))
 		return false;
@@ -61,7 +60,7 @@ static bool parse_range(const char *text, struct port_range *range)
 	return !*text && range->first <= range->last;
 }
 
-/* Cuts "[HOSTIP]:" or "HOSTIP:" off, where it is there; returns the rest, or NULL. */
+/* Cuts off "[HOSTIP]:" or "HOSTIP:", if there is one; returns the rest, or NULL. */
 static char *cut_host_address(char *text, struct publication *publication)
 {
 	char *end;
@@ -105,7 +104,7 @@ static int cut(char *copy, struct publication *publication, const char *text, st
 	return 0;
 }
 
-/* Lower case, as not every plugin takes another. */
+/* In lower case, which every plugin accepts. */
 static const char *find_protocol(const char *text)
 {
 	static const char *const protocols[] = {"tcp", "udp", "sctp"};
@@ -117,23 +116,8 @@ static const char *find_protocol(const char *text)
 	return NULL;
 }
 
-static json_t *make_mapping(const struct publication *publication, long host_port,
-			    long container_port)
-{
-	cleanup_json json_t *mapping =
-		json_pack("{s:I, s:I, s:s}", "hostPort", (json_int_t)host_port, "containerPort",
-			  (json_int_t)container_port, "protocol", publication->protocol);
-
-	if (!mapping)
-		return NULL;
-	if (publication->host_address &&
-	    json_object_set_new(mapping, "hostIP", json_string(publication->host_address)))
-		return NULL;
-	return TAKE(mapping);
-}
-
-static int validate(struct publication *publication, struct port_range *host,
-		    struct port_range *container, const char *text, struct cni_error *err)
+static int validate(struct publication *publication, struct ports *host, struct ports *container,
+		    const char *text, struct cni_error *err)
 {
 	uint8_t address[CNI_ADDRESS_SIZE];
 
@@ -155,8 +139,8 @@ int portmapping_parse(const char *text, json_t *mappings, struct cni_error *err)
 {
 	cleanup_free char *copy = strdup(text);
 	struct publication publication = {0};
-	struct port_range container;
-	struct port_range host;
+	struct ports container;
+	struct ports host;
 
 	if (!copy)
 		return cni_error_no_memory(err);
@@ -164,8 +148,12 @@ int portmapping_parse(const char *text, json_t *mappings, struct cni_error *err)
 	    validate(&publication, &host, &container, text, err))
 		return -1;
 	for (long i = 0; host.first + i <= host.last; i++) {
-		if (json_array_append_new(mappings, make_mapping(&publication, host.first + i,
-								 container.first + i)))
+		json_t *mapping =
+			json_pack("{s:I, s:I, s:s, s:s*}", "hostPort", (json_int_t)(host.first + i),
+				  "containerPort", (json_int_t)(container.first + i), "protocol",
+				  publication.protocol, "hostIP", publication.host_address);
+
+		if (json_array_append_new(mappings, mapping))
 			return cni_error_no_memory(err);
 	}
 	return 0;

@@ -9,8 +9,8 @@
 
 #include "cni/error.h"
 
-/* Appends one mapping to the array, or one for each port of two ranges of one length
- * ("8000-8010:80-90"). An IPv6 host address stands in brackets. Code 4. */
+/* Appends one mapping to the array, or one for each port of two ranges of the same length
+ * ("8000-8010:80-90"). An IPv6 host address is in brackets. CNI_ERROR_INVALID_ENVIRONMENT. */
 int portmapping_parse(const char *text, json_t *mappings, struct cni_error *err);
 
 #endif

@@ -5,7 +5,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 
-#include "cni/printable.h"
+#include "cni/text.h"
 
 void warning(const char *format, ...)
 {

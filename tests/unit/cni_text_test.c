@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * cni_printable_test.c - what is left of text that would drive a terminal.
+ * cni_text_test.c - what is left of text that would drive a terminal.
  */
 #include "cni_testing.h"
 
-#include "cni/printable.h"
+#include "cni/text.h"
 
 struct printable_row {
 	const char *name;
@@ -58,5 +58,5 @@ int main(void)
 	static struct test_list list;
 
 	ADD_ROWS(&list, rows, cleaned);
-	return test_list_run(&list, "cni_printable");
+	return test_list_run(&list, "cni_text");
 }

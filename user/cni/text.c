@@ -1,15 +1,34 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * printable.c - text from strangers, before a terminal gets it.
+ * text.c - formats text, and makes text from untrusted sources safe for a terminal or for JSON.
  */
-#include "cni/printable.h"
+#include "cni/text.h"
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <string.h>
 
-/* How many bytes the character takes by its first one; 0: no character begins so. */
+char *cni_format_list(const char *format, va_list arguments)
+{
+	char *text;
+
+	return vasprintf(&text, format, arguments) < 0 ? NULL : text;
+}
+
+char *cni_format(const char *format, ...)
+{
+	va_list arguments;
+	char *text;
+
+	va_start(arguments, format);
+	text = cni_format_list(format, arguments);
+	va_end(arguments);
+	return text;
+}
+
+/* The length of a UTF-8 character by its first byte; 0: no character begins with this byte. */
 static size_t announced_length(unsigned char first)
 {
 	if (first < 0x80)
@@ -23,7 +42,7 @@ static size_t announced_length(unsigned char first)
 	return 0;
 }
 
-/* Returns the length of the character at `text`, 0 where there is none in UTF-8. */
+/* Returns the length of the UTF-8 character at `text`, or 0 if there is none. */
 static size_t decode(const char *text, uint32_t *character)
 {
 	static const unsigned char first_bits[] = {0, 0x7f, 0x1f, 0x0f, 0x07};
@@ -32,7 +51,7 @@ static size_t decode(const char *text, uint32_t *character)
 
 	*character = (unsigned char)*text & first_bits[length];
 	for (size_t i = 1; i < length; i++) {
-		/* The NUL at the end is no continuation either. */
+		/* This ends the loop at the terminating NUL, too. */
 		if (((unsigned char)text[i] & 0xc0) != 0x80)
 			return 0;
 		*character = *character << 6 | ((unsigned char)text[i] & 0x3f);
@@ -43,8 +62,8 @@ static size_t decode(const char *text, uint32_t *character)
 	return length;
 }
 
-/* Control characters of both kinds (C0 with DEL, C1), line separators, and the marks of
- * Unicode's bidirectional algorithm, which show a text in another order than it has. */
+/* Control characters of both kinds (C0 with DEL, C1), line separators, and the marks of Unicode's
+ * bidirectional algorithm, which display a text in another order than it is stored. */
 static bool is_obeyed(uint32_t character)
 {
 	return character < 0x20 || (character >= 0x7f && character < 0xa0) || character == 0x061c ||
@@ -53,12 +72,13 @@ static bool is_obeyed(uint32_t character)
 	       (character >= 0x2066 && character <= 0x2069);
 }
 
-void cni_printable(char *text, const char *kept)
+/* `kept`: the control characters that stay; NULL: all. */
+static void replace_bytes(char *text, const char *kept)
 {
 	while (*text) {
 		uint32_t character = 0;
 		size_t length = decode(text, &character);
-		bool is_kept = length == 1 && strchr(kept, *text);
+		bool is_kept = !kept || (length == 1 && strchr(kept, *text));
 
 		if (!length)
 			*text = '?';
@@ -66,4 +86,14 @@ void cni_printable(char *text, const char *kept)
 			memset(text, '?', length);
 		text += length ? length : 1;
 	}
+}
+
+void cni_printable(char *text, const char *kept)
+{
+	replace_bytes(text, kept);
+}
+
+void cni_make_utf8(char *text)
+{
+	replace_bytes(text, NULL);
 }

@@ -1,23 +1,21 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * verb_list.c - list: what the cache has for a network.
+ * list.c - list: what the cache has for a network.
  */
+#include "cnirun/list.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "cni/cleanup.h"
 #include "cni/json.h"
-#include "cni/printable.h"
+#include "cni/text.h"
 #include "cnirun/cache.h"
-#include "cnirun/conflist.h"
-#include "cnirun/netns.h"
+#include "cnirun/conflist_find.h"
 #include "cnirun/output.h"
-#include "cnirun/verbs.h"
 
-#define cleanup_conflist __attribute__((cleanup(conflist_release)))
-
-/* "" where it is none: the table's text comes from a file that anybody may have written. */
+/* "" for what is no string, as anyone may have written the cache's files. */
 static const char *text_of(const json_t *object, const char *key)
 {
 	const char *text = json_string_value(cni_json_get(object, key));
@@ -25,7 +23,6 @@ static const char *text_of(const json_t *object, const char *key)
 	return text ? text : "";
 }
 
-/* The cells of a line; a table is as wide as its widest ones. */
 enum column { CONTAINER, INTERFACE, NETNS, ADDRESSES, PORTS, COLUMNS };
 
 static const char *const titles[COLUMNS] = {"CONTAINER", "INTERFACE", "NETNS", "ADDRESSES",
@@ -50,14 +47,6 @@ static void write_addresses(FILE *cell, const json_t *result)
 		write_address(cell, address, "address");
 }
 
-static void write_host_address(FILE *cell, const char *address)
-{
-	if (strchr(address, ':'))
-		fprintf(cell, "[%s]:", address);
-	else if (*address)
-		fprintf(cell, "%s:", address);
-}
-
 /* "192.0.2.1:8080->80/tcp" */
 static void write_ports(FILE *cell, const json_t *capability_args)
 {
@@ -65,8 +54,11 @@ static void write_ports(FILE *cell, const json_t *capability_args)
 	size_t index;
 
 	json_array_foreach (cni_json_get(capability_args, "portMappings"), index, mapping) {
-		fputs(index ? "," : "", cell);
-		write_host_address(cell, text_of(mapping, "hostIP"));
+		const char *address = text_of(mapping, "hostIP");
+		bool ipv6 = strchr(address, ':');
+
+		fprintf(cell, "%s%s%s%s%s", index ? "," : "", ipv6 ? "[" : "", address,
+			ipv6 ? "]" : "", *address ? ":" : "");
 		fprintf(cell, "%" JSON_INTEGER_FORMAT "->%" JSON_INTEGER_FORMAT "/%s",
 			json_integer_value(cni_json_get(mapping, "hostPort")),
 			json_integer_value(cni_json_get(mapping, "containerPort")),
@@ -98,7 +90,7 @@ static void write_cell(FILE *cell, const struct cache_entry *entry, enum column 
 	default:
 		write_ports(cell, entry->capability_args);
 	}
-	/* So that every line has as many words as the title. */
+	/* Every line has as many words as the title line. */
 	if (!ftell(cell))
 		fputc('-', cell);
 }
@@ -114,7 +106,7 @@ static char *make_cell(const struct cache_entry *entry, enum column column)
 		return NULL;
 	write_cell(cell, entry, column);
 	if (!fclose(cell)) {
-		/* Not even line feeds: one of them would begin a row that is no entry. */
+		/* Line feeds, too, which would begin another row. */
 		cni_printable(text, "");
 		return text;
 	}
@@ -167,7 +159,7 @@ static int print_table(const struct cache_entries *entries, struct cni_error *er
 	return result ? cni_error_no_memory(err) : output_flush(err);
 }
 
-/* The cache's own objects, without the list that each of them carries. */
+/* The cache's own objects, without the conflist that each of them has. */
 static int print_json(const struct cache_entries *entries, struct cni_error *err)
 {
 	cleanup_json json_t *all = json_array();
@@ -186,7 +178,7 @@ int verb_list(const struct options *options, struct cni_error *err)
 	cleanup_conflist struct conflist list = {0};
 
 	if (conflist_find(&list, options->conflist, err) ||
-	    cache_read_all(&entries, options->cache_directory, list.name, err))
+	    cache_read_all(&entries, list.name, options->conf.cache_directory, err))
 		return -1;
 	return options->json ? print_json(&entries, err) : print_table(&entries, err);
 }

@@ -1,0 +1,156 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * network.c - gc, status, version: what concerns a network and not one container.
+ */
+#include "cnirun/network.h"
+
+#include <string.h>
+
+#include "cni/cleanup.h"
+#include "cni/version.h"
+#include "cnirun/attachment.h"
+#include "cnirun/cache.h"
+#include "cnirun/cache_lock.h"
+#include "cnirun/conflist_find.h"
+#include "cnirun/output.h"
+#include "cnirun/plugin.h"
+
+#define GC_SINCE "1.1.0"
+#define STATUS_SINCE "1.1.0"
+
+/* Only an absolute path in the cache can tell that the namespace is gone. */
+static bool is_stale(const struct cache_entry *entry)
+{
+	return entry->netns && *entry->netns == '/' && netns_is_gone(entry->netns);
+}
+
+static int del_stale(const struct conflist *list, const struct options *options,
+		     const struct cache_entry *entry, struct cni_error *err)
+{
+	struct runtime_conf conf = plugin_conf_of_network(&options->conf);
+
+	conf.container_id = entry->container_id;
+	conf.ifname = entry->ifname;
+	conf.netns = entry->netns;
+	/* The cache's file may have invalid names. */
+	return runtime_conf_validate(&conf, err) || attachment_del(list, &conf, err) ? -1 : 0;
+}
+
+/* Returns the valid attachments, as GC wants them; NULL without memory. */
+static json_t *sort_out(const struct conflist *list, const struct options *options,
+			const struct cache_entries *entries, struct cni_error *all)
+{
+	cleanup_json json_t *valid = json_array();
+
+	for (size_t i = 0; i < entries->count; i++) {
+		const struct cache_entry *entry = &entries->entries[i];
+		struct cni_error problem = {0};
+
+		if (is_stale(entry)) {
+			if (del_stale(list, options, entry, &problem))
+				cni_error_join(all, &problem);
+		} else if (json_array_append_new(valid, json_pack("{s:s, s:s}", "containerID",
+								  entry->container_id, "ifname",
+								  entry->ifname))) {
+			return NULL;
+		}
+	}
+	/* A file that cannot be used may be that of a live container, whose ports GC would free. So
+	 * all attachments that it may be of are valid. */
+	return json_array_extend(valid, entries->possible) ? NULL : TAKE(valid);
+}
+
+static void gc_plugins(const struct operation *operation, struct cni_error *all)
+{
+	const json_t *plugin;
+	size_t index;
+
+	json_array_foreach (operation->list->plugins, index, plugin) {
+		struct cni_error problem = {0};
+
+		if (plugin_run(operation, plugin, NULL, NULL, &problem))
+			cni_error_join(all, &problem);
+	}
+}
+
+int verb_gc(const struct options *options, struct cni_error *err)
+{
+	const struct runtime_conf conf = plugin_conf_of_network(&options->conf);
+	cleanup_cache_lock struct cache_lock lock = CACHE_LOCK_NONE;
+	cleanup_cache_entries struct cache_entries entries = {0};
+	cleanup_conflist struct conflist list = {0};
+	cleanup_json json_t *valid = NULL;
+
+	if (conflist_find(&list, options->conflist, err))
+		return -1;
+	if (list.disable_gc)
+		return 0;
+	if (cache_lock_network(&lock, list.name, conf.cache_directory, err) ||
+	    cache_read_all(&entries, list.name, conf.cache_directory, err))
+		return -1;
+	valid = sort_out(&list, options, &entries, err);
+	if (!valid)
+		return cni_error_no_memory(err);
+	if (conflist_version_reaches(&list, GC_SINCE))
+		gc_plugins(&(struct operation){"GC", &list, &conf, valid}, err);
+	return cni_error_is_set(err) ? -1 : 0;
+}
+
+int verb_status(const struct options *options, struct cni_error *err)
+{
+	const struct runtime_conf conf = plugin_conf_of_network(&options->conf);
+	cleanup_conflist struct conflist list = {0};
+
+	if (conflist_find(&list, options->conflist, err))
+		return -1;
+	if (conflist_version_reaches(&list, STATUS_SINCE))
+		return plugin_run_in_order(&(struct operation){"STATUS", &list, &conf, NULL}, NULL,
+					   err);
+	/* libcni asks no plugin, either, and succeeds. */
+	output_warn("conflist \"%s\" has %s%s: plugins cannot be asked (" STATUS_SINCE " needed)",
+		    list.name, *list.version ? "cniVersion " : "no cniVersion", list.version);
+	return 0;
+}
+
+/* `versions` is NULL for a plugin that did not answer. */
+static void print_versions(const char *type, const json_t *versions, const char *wanted)
+{
+	bool speaks = false;
+	const json_t *version;
+	size_t index;
+
+	json_array_foreach (versions, index, version)
+		speaks |= json_is_string(version) && !strcmp(json_string_value(version), wanted);
+	if (versions)
+		output_text("%-20s %-7s", type, speaks ? "yes" : "no");
+	else
+		output_text("%-20s ?", type);
+	json_array_foreach (versions, index, version) {
+		if (json_is_string(version))
+			output_text(" %s", json_string_value(version));
+	}
+	output_text("\n");
+}
+
+int verb_version(const struct options *options, struct cni_error *err)
+{
+	cleanup_conflist struct conflist list = {0};
+	const char *wanted;
+	const json_t *plugin;
+	size_t index;
+
+	if (conflist_find(&list, options->conflist, err))
+		return -1;
+	wanted = *list.version ? list.version : CNI_VERSION_OLDEST;
+	output_text("%-20s %-7s VERSIONS\n", "PLUGIN", wanted);
+	json_array_foreach (list.plugins, index, plugin) {
+		struct cni_error problem = {0};
+		cleanup_json json_t *versions =
+			plugin_ask_versions(&list, &options->conf, plugin, &problem);
+
+		print_versions(conflist_plugin_type(plugin), versions, wanted);
+		if (!versions)
+			cni_error_join(err, &problem);
+	}
+	return cni_error_is_set(err) ? -1 : output_flush(err);
+}

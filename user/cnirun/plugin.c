@@ -1,0 +1,293 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * plugin.c - an operation of a plugin: what it finds on stdin, and what its answer means.
+ */
+#include "cnirun/plugin.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+
+#include "cni/cleanup.h"
+#include "cni/json.h"
+#include "cni/version.h"
+#include "cnirun/execute.h"
+#include "cnirun/result.h"
+
+#define QUOTED_OUTPUT 200
+
+/* An object, empty where the plugin declares nothing of what was given. */
+static json_t *declared_arguments(const json_t *plugin, const json_t *capability_args)
+{
+	cleanup_json json_t *declared = json_object();
+	const char *capability;
+	json_t *value;
+
+	json_object_foreach ((json_t *)capability_args, capability, value) {
+		if (conflist_plugin_has_capability(plugin, capability) &&
+		    json_object_set(declared, capability, value))
+			return NULL;
+	}
+	return TAKE(declared);
+}
+
+/* `value`: NULL leaves the key as it is. */
+static int set_if_given(json_t *request, const char *key, json_t *value, struct cni_error *err)
+{
+	return value ? cni_json_set_new(request, key, json_incref(value), err) : 0;
+}
+
+json_t *plugin_compose_request(const struct operation *operation, const json_t *plugin,
+			       json_t *prev_result, struct cni_error *err)
+{
+	/* A shallow copy, as only keys of the top level are set. */
+	cleanup_json json_t *request = json_copy((json_t *)plugin);
+	cleanup_json json_t *declared =
+		declared_arguments(plugin, operation->conf->capability_args);
+
+	if (!request || !declared) {
+		cni_error_no_memory(err);
+		return NULL;
+	}
+	/* cni.dev/attachments is the key of the specification's first drafts; libcni sends both. */
+	if (cni_json_set_new(request, "name", json_string(operation->list->name), err) ||
+	    cni_json_set_new(request, "cniVersion", json_string(operation->list->version), err) ||
+	    set_if_given(request, "prevResult", prev_result, err) ||
+	    set_if_given(request, "runtimeConfig", json_object_size(declared) ? declared : NULL,
+			 err) ||
+	    set_if_given(request, "cni.dev/valid-attachments", operation->valid_attachments, err) ||
+	    set_if_given(request, "cni.dev/attachments", operation->valid_attachments, err))
+		return NULL;
+	return TAKE(request);
+}
+
+/* In libcni's words. */
+static int name_plugin(const struct operation *operation, const json_t *plugin,
+		       struct cni_error *err)
+{
+	static const char *const words[][2] = {{"ADD", "add"},       {"DEL", "delete"},
+					       {"CHECK", "check"},   {"GC", "gc"},
+					       {"STATUS", "status"}, {"VERSION", "version"}};
+	const char *word = operation->command;
+
+	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
+		if (!strcmp(words[i][0], operation->command))
+			word = words[i][1];
+	}
+	return cni_error_wrap(err, "plugin type=\"%s\" name=\"%s\" failed (%s)",
+			      conflist_plugin_type(plugin), operation->list->name, word);
+}
+
+static int report_silence(int status, struct cni_error *err)
+{
+	if (WIFSIGNALED(status))
+		return cni_error_set(err, CNI_ERROR_IO,
+				     "killed by signal %d (%s) with no error message",
+				     WTERMSIG(status), strsignal(WTERMSIG(status)));
+	return cni_error_set(err, CNI_ERROR_IO,
+			     "exit status %d with no error message on stdout (stderr, above, may "
+			     "tell why)",
+			     WEXITSTATUS(status));
+}
+
+/* The plugin's error object; anything else is quoted. */
+static int report_failure(const struct execute_output *output, struct cni_error *err)
+{
+	struct cni_error ignored = {0};
+	cleanup_json json_t *root = NULL;
+	const char *message;
+	const char *details;
+
+	if (!output->length)
+		return report_silence(output->status, err);
+	root = cni_json_parse_object(output->text, output->length, "stdout", &ignored);
+	cni_error_release(&ignored);
+	message = json_string_value(cni_json_get(root, "msg"));
+	details = json_string_value(cni_json_get(root, "details"));
+	if (!message || !*message)
+		return cni_error_set(err, CNI_ERROR_DECODE,
+				     "its error on stdout is no CNI error: \"%.*s\"", QUOTED_OUTPUT,
+				     output->text);
+	cni_error_set(err, (int)json_integer_value(cni_json_get(root, "code")), "%s", message);
+	return details && *details ? cni_error_set_details(err, "%s", details) : -1;
+}
+
+static int execute(const struct operation *operation, const json_t *plugin, const json_t *request,
+		   struct execute_output *output, struct cni_error *err)
+{
+	const struct runtime_conf *conf = operation->conf;
+	cleanup_free char *args = args_format(conf->args);
+	cleanup_free char *input = json_dumps(request, JSON_COMPACT);
+	cleanup_free char *file = NULL;
+	const struct execution execution = {
+		.command = operation->command,
+		.container_id = conf->container_id,
+		.netns = conf->netns,
+		.ifname = conf->ifname,
+		.args = args,
+		.path = conf->plugin_path,
+		.input = input,
+		.timeout = conf->timeout,
+	};
+
+	if (!args || !input)
+		return cni_error_no_memory(err);
+	file = execute_find(conflist_plugin_type(plugin), conf->plugin_path, err);
+	if (!file || execute_run(file, &execution, output, err))
+		return -1;
+	if (!WIFEXITED(output->status) || WEXITSTATUS(output->status))
+		return report_failure(output, err);
+	return 0;
+}
+
+/* A result without cniVersion has that of the conflist. */
+static int complete_version(json_t *result, const struct conflist *list, struct cni_error *err)
+{
+	const char *version = json_string_value(cni_json_get(result, "cniVersion"));
+
+	if (!version || !*version) {
+		version = *list->version ? list->version : CNI_VERSION_OLDEST;
+		if (cni_json_set_new(result, "cniVersion", json_string(version), err))
+			return -1;
+	}
+	if (cni_version_is_supported(version))
+		return 0;
+	return cni_error_set(err, CNI_ERROR_INCOMPATIBLE_VERSION,
+			     "its result is of version \"%s\", which is none that cnirun knows "
+			     "(%s to %s)",
+			     version, CNI_VERSION_OLDEST, CNI_VERSION_NEWEST);
+}
+
+static json_t *parse_result(const struct execute_output *output, const struct conflist *list,
+			    struct cni_error *err)
+{
+	cleanup_json json_t *result = NULL;
+
+	if (!output->length) {
+		cni_error_set(err, CNI_ERROR_DECODE, "succeeded, but with no result on stdout");
+		return NULL;
+	}
+	result = cni_json_parse(output->text, output->length, "its result on stdout", err);
+	if (!result)
+		return NULL;
+	if (json_is_null(result)) {
+		json_decref(result);
+		result = json_object();
+	}
+	if (!json_is_object(result)) {
+		cni_error_set(err, CNI_ERROR_DECODE, "its result on stdout is not an object");
+		return NULL;
+	}
+	if (complete_version(result, list, err))
+		return NULL;
+	if (result_validate(result, json_string_value(cni_json_get(result, "cniVersion")), err)) {
+		cni_error_wrap(err, "its result on stdout");
+		return NULL;
+	}
+	return TAKE(result);
+}
+
+int plugin_run(const struct operation *operation, const json_t *plugin, json_t *prev_result,
+	       json_t **result, struct cni_error *err)
+{
+	cleanup_execute_output struct execute_output output = {0};
+	cleanup_json json_t *request = plugin_compose_request(operation, plugin, prev_result, err);
+	int failed = !request || execute(operation, plugin, request, &output, err);
+
+	if (!failed && result) {
+		*result = parse_result(&output, operation->list, err);
+		failed = !*result;
+	}
+	return failed ? name_plugin(operation, plugin, err) : 0;
+}
+
+int plugin_run_in_order(const struct operation *operation, json_t *prev_result,
+			struct cni_error *err)
+{
+	const json_t *plugin;
+	size_t index;
+
+	json_array_foreach (operation->list->plugins, index, plugin) {
+		if (plugin_run(operation, plugin, prev_result, NULL, err))
+			return -1;
+	}
+	return 0;
+}
+
+int plugin_run_in_reverse(const struct operation *operation, json_t *prev_result,
+			  struct cni_error *err)
+{
+	size_t index = json_array_size(operation->list->plugins);
+
+	while (index--) {
+		const json_t *plugin = json_array_get(operation->list->plugins, index);
+
+		if (plugin_run(operation, plugin, prev_result, NULL, err))
+			return -1;
+	}
+	return 0;
+}
+
+/* An array, empty where the answer has none. */
+static json_t *parse_versions(const struct execute_output *output, struct cni_error *err)
+{
+	cleanup_json json_t *answer =
+		cni_json_parse_object(output->text, output->length, "its answer on stdout", err);
+	json_t *versions = NULL;
+
+	if (!answer || cni_json_get_array(answer, "supportedVersions", &versions, err))
+		return NULL;
+	return versions ? json_incref(versions) : json_array();
+}
+
+json_t *plugin_ask_versions(const struct conflist *list, const struct runtime_conf *conf,
+			    const json_t *plugin, struct cni_error *err)
+{
+	/* libcni's values: plugins before CNI 0.3 demanded them for VERSION, too. */
+	const struct runtime_conf dummy = {
+		.container_id = "",
+		.netns = "dummy",
+		.ifname = "dummy",
+		.plugin_path = conf->plugin_path,
+		.timeout = conf->timeout,
+	};
+	const struct operation operation = {"VERSION", list, &dummy, NULL};
+	cleanup_execute_output struct execute_output output = {0};
+	cleanup_json json_t *request = json_pack("{s:s}", "cniVersion", CNI_VERSION_NEWEST);
+	json_t *versions = NULL;
+
+	if (!request)
+		cni_error_no_memory(err);
+	else if (!execute(&operation, plugin, request, &output, err))
+		versions = parse_versions(&output, err);
+	if (!versions)
+		name_plugin(&operation, plugin, err);
+	return versions;
+}
+
+int plugin_find_all(const struct operation *operation, struct cni_error *err)
+{
+	const json_t *plugin;
+	size_t index;
+
+	json_array_foreach (operation->list->plugins, index, plugin) {
+		cleanup_free char *file = execute_find(conflist_plugin_type(plugin),
+						       operation->conf->plugin_path, err);
+
+		if (!file)
+			return name_plugin(operation, plugin, err);
+	}
+	return 0;
+}
+
+struct runtime_conf plugin_conf_of_network(const struct runtime_conf *conf)
+{
+	return (struct runtime_conf){
+		.container_id = "",
+		.netns = "",
+		.ifname = "",
+		.plugin_path = conf->plugin_path,
+		.timeout = conf->timeout,
+		.cache_directory = conf->cache_directory,
+	};
+}

@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * result.h - plugins' results: whether they are valid, and in another version's shape.
+ */
+#ifndef CNIRUN_RESULT_H
+#define CNIRUN_RESULT_H
+
+#include <jansson.h>
+
+#include "cni/error.h"
+
+/* Accepts what libcni accepts when it reads a result of that (supported) version into its types:
+ * unknown keys, any index of an interface, no gateway. Only addresses and destinations must be
+ * there, without which libcni would write "<nil>" for the next plugin. Errors name the field:
+ * CNI_ERROR_DECODE, CNI_ERROR_INVALID_CONFIGURATION. */
+int result_validate(const json_t *result, const char *version, struct cni_error *err);
+
+/* A valid result in another version's shape, as libcni converts it; both versions are supported
+ * ones. A new reference, or NULL and one of the errors above. */
+json_t *result_convert(const json_t *result, const char *from, const char *to,
+		       struct cni_error *err);
+
+#endif

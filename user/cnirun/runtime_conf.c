@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * runtime_conf.c - what an operation is about: names, CNI_ARGS, network namespaces.
+ */
+#include "cnirun/runtime_conf.h"
+
+#include <errno.h>
+#include <nettle/base16.h>
+#include <nettle/sha2.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cni/cleanup.h"
+#include "cni/environment.h"
+#include "cni/text.h"
+
+#define ID_PREFIX "cnitool-"
+#define ID_BYTES 10
+
+int runtime_conf_validate(const struct runtime_conf *conf, struct cni_error *err)
+{
+	if (cni_validate_container_id(conf->container_id, err))
+		return -1;
+	return cni_validate_ifname(conf->ifname, err);
+}
+
+static int parse_pair(json_t *pairs, const char *text, size_t length, struct cni_error *err)
+{
+	const char *equals = memchr(text, '=', length);
+	size_t key = equals ? (size_t)(equals - text) : 0;
+	json_t *pair;
+
+	/* Plugins read them with types.LoadArgs(), which refuses "=" in a value. */
+	if (!key || key + 1 == length || memchr(equals + 1, '=', length - key - 1))
+		return cni_error_set(err, CNI_ERROR_INVALID_ENVIRONMENT,
+				     "invalid CNI_ARGS pair \"%.*s\": must be KEY=VALUE with one "
+				     "\"=\", pairs are separated by semicolons",
+				     (int)length, text);
+	pair = json_pack("[s%, s%]", text, key, equals + 1, length - key - 1);
+	if (!pair)
+		return cni_error_set(err, CNI_ERROR_INVALID_ENVIRONMENT,
+				     "invalid CNI_ARGS pair \"%.*s\": not UTF-8", (int)length,
+				     text);
+	return json_array_append_new(pairs, pair) ? cni_error_no_memory(err) : 0;
+}
+
+json_t *args_parse(const char *text, struct cni_error *err)
+{
+	cleanup_json json_t *pairs = json_array();
+
+	if (!pairs) {
+		cni_error_no_memory(err);
+		return NULL;
+	}
+	while (*text) {
+		size_t length = strcspn(text, ";");
+
+		if (parse_pair(pairs, text, length, err))
+			return NULL;
+		text += length;
+		/* A semicolon at the end begins an empty pair, which is invalid. */
+		if (*text == ';' && !*++text && parse_pair(pairs, text, 0, err))
+			return NULL;
+	}
+	return TAKE(pairs);
+}
+
+char *args_format(const json_t *pairs)
+{
+	char *text = NULL;
+	size_t size;
+	FILE *stream = open_memstream(&text, &size);
+	const json_t *pair;
+	size_t index;
+
+	if (!stream)
+		return NULL;
+	json_array_foreach (pairs, index, pair)
+		fprintf(stream, "%s%s=%s", index ? ";" : "",
+			json_string_value(json_array_get(pair, 0)),
+			json_string_value(json_array_get(pair, 1)));
+	if (!fclose(stream))
+		return text;
+	free(text);
+	return NULL;
+}
+
+char *netns_resolve(const char *path_or_name, struct cni_error *err)
+{
+	cleanup_free char *here = NULL;
+	char *path;
+
+	if (!strcmp(path_or_name, ".") || !strcmp(path_or_name, "..")) {
+		cni_error_set(err, CNI_ERROR_INVALID_ENVIRONMENT,
+			      "\"%s\" is no network namespace: give a path, or a name that `ip "
+			      "netns` lists",
+			      path_or_name);
+		return NULL;
+	}
+	if (!*path_or_name || *path_or_name == '/') {
+		path = strdup(path_or_name);
+	} else if (!strchr(path_or_name, '/')) {
+		path = cni_format("/run/netns/%s", path_or_name);
+	} else {
+		here = getcwd(NULL, 0);
+		if (!here) {
+			cni_error_set(err, CNI_ERROR_IO, "cannot tell where \"%s\" is: %s",
+				      path_or_name, strerror(errno));
+			return NULL;
+		}
+		path = cni_format("%s/%s", here, path_or_name);
+	}
+	if (!path)
+		cni_error_no_memory(err);
+	return path;
+}
+
+bool netns_is_gone(const char *path)
+{
+	return access(path, F_OK) && (errno == ENOENT || errno == ENOTDIR);
+}
+
+char *netns_default_container_id(const char *path)
+{
+	char id[sizeof(ID_PREFIX) + BASE16_ENCODE_LENGTH(ID_BYTES)] = ID_PREFIX;
+	uint8_t digest[ID_BYTES];
+	struct sha512_ctx hash;
+
+	sha512_init(&hash);
+	sha512_update(&hash, strlen(path), (const uint8_t *)path);
+	sha512_digest(&hash, sizeof(digest), digest);
+	base16_encode_update(id + strlen(ID_PREFIX), sizeof(digest), digest);
+	return strdup(id);
+}

@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * runtime_conf.h - what an operation is about: the container's interface, its network namespace,
+ * arguments for the plugins. libcni calls it RuntimeConf.
+ */
+#ifndef CNIRUN_RUNTIME_CONF_H
+#define CNIRUN_RUNTIME_CONF_H
+
+#include <jansson.h>
+#include <stdbool.h>
+
+#include "cni/error.h"
+
+/* Everything is borrowed. */
+struct runtime_conf {
+	const char *container_id; /* NULL: none was given, and none can be made of the netns */
+	const char *ifname;
+	const char *netns;       /* absolute path; "": none was given */
+	json_t *args;            /* CNI_ARGS as libcni caches them, [["K","V"],...]; NULL: none */
+	json_t *capability_args; /* an object: what may go into runtimeConfig; NULL: none */
+	const char *plugin_path; /* directories of plugins, separated by colons */
+	unsigned int timeout;    /* seconds for each plugin; 0: no limit */
+	const char *cache_directory;
+};
+
+/* The names, as CNI restricts them. CNI_ERROR_INVALID_ENVIRONMENT. */
+int runtime_conf_validate(const struct runtime_conf *conf, struct cni_error *err);
+
+/* CNI_ARGS ("K=V;K=V") as pairs: a new array, or NULL and CNI_ERROR_INVALID_ENVIRONMENT. */
+json_t *args_parse(const char *text, struct cni_error *err);
+/* And back: malloc'ed, or NULL without memory. `pairs` is an array of pairs of strings, or NULL. */
+char *args_format(const json_t *pairs);
+
+/* A path made absolute, or that of an `ip netns` name; it need not exist, and "" stays "".
+ * malloc'ed, or NULL and CNI_ERROR_INVALID_ENVIRONMENT or CNI_ERROR_IO. */
+char *netns_resolve(const char *path_or_name, struct cni_error *err);
+
+/* Whether a path certainly does not exist. One that exists but is no namespace is not gone, because
+ * another mount namespace may see a namespace there. */
+bool netns_is_gone(const char *path);
+
+/* The container ID that cnitool makes of a namespace's path. malloc'ed, or NULL. */
+char *netns_default_container_id(const char *path);
+
+#endif
