@@ -47,47 +47,27 @@ int cni_result_get_cidr(const json_t *object, const char *key, struct cni_result
 	return 0;
 }
 
-static struct cni_result_address *append_address(struct cni_result *result, struct cni_error *err)
-{
-	struct cni_result_address *grown = reallocarray(
-		result->addresses, result->address_count + 1, sizeof(*result->addresses));
-
-	if (!grown) {
-		cni_error_no_memory(err);
-		return NULL;
-	}
-	result->addresses = grown;
-	return &grown[result->address_count++];
-}
-
 /* ip4 or ip6 of 0.2.0 and before. */
 static int read_family(struct cni_result *result, const json_t *json, const char *key,
 		       struct cni_error *err)
 {
-	struct cni_result_address *address;
+	struct cni_result_address *address = &result->addresses[result->address_count];
 	json_t *object = NULL;
 
 	if (cni_json_get_object(json, key, &object, err))
 		return -1;
 	if (!object)
 		return 0;
-	address = append_address(result, err);
-	if (!address)
-		return -1;
 	address->interface = -1;
+	result->address_count++;
 	return cni_result_get_cidr(object, "ip", address, err) ? cni_error_wrap(err, "%s", key) : 0;
 }
 
 static int read_interface(const json_t *entry, void *context, struct cni_error *err)
 {
 	struct cni_result *result = context;
-	struct cni_result_interface *interface = reallocarray(
-		result->interfaces, result->interface_count + 1, sizeof(*result->interfaces));
+	struct cni_result_interface *interface = &result->interfaces[result->interface_count++];
 
-	if (!interface)
-		return cni_error_no_memory(err);
-	result->interfaces = interface;
-	interface += result->interface_count++;
 	*interface = (struct cni_result_interface){.name = "", .mac = "", .sandbox = ""};
 	if (cni_json_get_string(entry, "name", &interface->name, err) ||
 	    cni_json_get_string(entry, "mac", &interface->mac, err) ||
@@ -96,14 +76,14 @@ static int read_interface(const json_t *entry, void *context, struct cni_error *
 	return 0;
 }
 
-/* libcni's plugins take an address whose index is out of range, too. */
+/* libcni's plugins accept an address whose index is out of range, too. */
 static int read_ip(const json_t *entry, void *context, struct cni_error *err)
 {
 	struct cni_result *result = context;
-	struct cni_result_address *address = append_address(result, err);
+	struct cni_result_address *address = &result->addresses[result->address_count++];
 	json_int_t interface = -1;
 
-	if (!address || cni_result_get_cidr(entry, "address", address, err) ||
+	if (cni_result_get_cidr(entry, "address", address, err) ||
 	    cni_json_get_integer(entry, "interface", &interface, err))
 		return -1;
 	if (interface < 0 || (size_t)interface >= result->interface_count)
@@ -115,6 +95,14 @@ static int read_ip(const json_t *entry, void *context, struct cni_error *err)
 static int read_shape(struct cni_result *result, const json_t *json, enum cni_version_family family,
 		      struct cni_error *err)
 {
+	size_t interfaces = json_array_size(cni_json_get(json, "interfaces"));
+	size_t ips = json_array_size(cni_json_get(json, "ips"));
+
+	/* ip4 and ip6 need two addresses; calloc() of nothing may return NULL. */
+	result->interfaces = calloc(interfaces + 1, sizeof(*result->interfaces));
+	result->addresses = calloc(ips + 2, sizeof(*result->addresses));
+	if (!result->interfaces || !result->addresses)
+		return cni_error_no_memory(err);
 	if (family == CNI_FAMILY_0_1)
 		return read_family(result, json, "ip4", err) ||
 				       read_family(result, json, "ip6", err)
