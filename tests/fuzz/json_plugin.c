@@ -8,7 +8,6 @@
 #include <jansson.h>
 #include <unistd.h>
 
-#include "cni/attachment_list.h"
 #include "cni/cleanup.h"
 #include "cni/environment.h"
 #include "cni/network_config.h"

@@ -4,7 +4,6 @@
  */
 #include "cni_testing.h"
 
-#include "cni/attachment_list.h"
 #include "cni/cleanup.h"
 #include "cni/network_config.h"
 

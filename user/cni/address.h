@@ -15,21 +15,21 @@
 #define CNI_ADDRESS_SIZE 16
 #define CNI_ADDRESS_TEXT_SIZE INET6_ADDRSTRLEN
 
-/* All bytes of `any` addresses as they stand in the map portmaps. */
+/* The unspecified addresses, as in the map portmaps. */
 extern const uint8_t cni_address_any_ipv4[CNI_ADDRESS_SIZE]; /* ::ffff:0.0.0.0 */
 extern const uint8_t cni_address_any_ipv6[CNI_ADDRESS_SIZE]; /* :: */
 
-/* Any address of either family. */
+/* Whether it is one of the above. */
 bool cni_address_is_any(const uint8_t address[CNI_ADDRESS_SIZE]);
 bool cni_address_is_ipv4(const uint8_t address[CNI_ADDRESS_SIZE]);
 bool cni_address_is_loopback(const uint8_t address[CNI_ADDRESS_SIZE]);
 
-/* "1.2.3.4", "fd00::1", "::ffff:1.2.3.4" (which is the IPv4 address), nothing else: no
- * brackets, zone, prefix or blanks. 0 or -1; the caller knows whose address it was. */
+/* "1.2.3.4", "fd00::1", "::ffff:1.2.3.4" (which is the IPv4 address), without brackets, zone,
+ * prefix or blanks. 0, or -1 without an error, as the caller knows which key the address was in. */
 int cni_address_parse(const char *text, uint8_t address[CNI_ADDRESS_SIZE]);
 
-/* "10.8.0.3/24": also the prefix length, counted in the address's own family (0-32,
- * 0-128); of ::ffff:10.1.0.1/120 it is 24. 0 or -1. */
+/* "10.8.0.3/24": also the prefix length, in the address's own family (0-32, 0-128); of
+ * ::ffff:10.1.0.1/120 it is 24. 0 or -1. */
 int cni_address_parse_cidr(const char *text, uint8_t address[CNI_ADDRESS_SIZE],
 			   uint8_t *prefix_length);
 

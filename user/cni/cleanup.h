@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * cleanup.h - variables that give back what they hold when they go out of scope.
+ * cleanup.h - variables that free or close what they hold at the end of their scope.
  *
- * Set such a variable at its declaration (NULL, -1); to hand its value over,
- * use TAKE(), which leaves it empty.
+ * Such a variable must be set at its declaration (NULL, -1). TAKE() hands its value over and leaves
+ * it empty.
  */
 #ifndef CNI_CLEANUP_H
 #define CNI_CLEANUP_H

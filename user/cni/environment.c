@@ -91,7 +91,7 @@ int cni_environment_validate(const struct cni_environment *environment, struct c
 	return 0;
 }
 
-/* By hand and not by <ctype.h>, which follows the locale. */
+/* Unlike isalnum(), independent of the locale. */
 static bool is_letter_or_digit(char c)
 {
 	return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
@@ -108,15 +108,22 @@ static bool is_identifier(const char *text)
 	return true;
 }
 
+static int refuse_identifier(const char *text, enum cni_error_code code, const char *message,
+			     struct cni_error *err)
+{
+	cni_error_set(err, code,
+		      "%s \"%s\": it must begin with a letter or digit, and letters, digits, '_', "
+		      "'.', '-' may follow",
+		      message, text);
+	return cni_error_set_details(err, "%s", text);
+}
+
 int cni_validate_container_id(const char *container_id, struct cni_error *err)
 {
 	if (is_identifier(container_id))
 		return 0;
-	cni_error_set(err, CNI_ERROR_INVALID_ENVIRONMENT,
-		      "invalid characters in containerID \"%s\": it must begin with a letter or "
-		      "digit, and letters, digits, '_', '.', '-' may follow",
-		      container_id);
-	return cni_error_set_details(err, "%s", container_id);
+	return refuse_identifier(container_id, CNI_ERROR_INVALID_ENVIRONMENT,
+				 "invalid characters in containerID", err);
 }
 
 int cni_validate_network_name(const char *name, struct cni_error *err)
@@ -126,11 +133,8 @@ int cni_validate_network_name(const char *name, struct cni_error *err)
 				     "missing network name: the configuration needs a \"name\"");
 	if (is_identifier(name))
 		return 0;
-	cni_error_set(err, CNI_ERROR_INVALID_CONFIGURATION,
-		      "invalid characters found in network name \"%s\": it must begin with a "
-		      "letter or digit, and letters, digits, '_', '.', '-' may follow",
-		      name);
-	return cni_error_set_details(err, "%s", name);
+	return refuse_identifier(name, CNI_ERROR_INVALID_CONFIGURATION,
+				 "invalid characters found in network name", err);
 }
 
 int cni_validate_ifname(const char *ifname, struct cni_error *err)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * environment.h - the CNI_ variables a plugin is called with.
+ * environment.h - the CNI_ variables that a plugin is called with.
  */
 #ifndef CNI_ENVIRONMENT_H
 #define CNI_ENVIRONMENT_H
@@ -11,7 +11,7 @@
 #include "cni/error.h"
 
 enum cni_command {
-	CNI_NO_COMMAND, /* CNI_COMMAND is unset or empty: run by a person */
+	CNI_NO_COMMAND, /* CNI_COMMAND is unset or empty: not run by a runtime */
 	CNI_ADD,
 	CNI_DEL,
 	CNI_CHECK,
@@ -21,8 +21,8 @@ enum cni_command {
 	CNI_UNKNOWN_COMMAND,
 };
 
-/* The strings belong to the environment and are never NULL: a variable that is
- * unset is "", as CNI makes no difference between the two. */
+/* The strings belong to the environment. A variable that is unset is "", as CNI makes no difference
+ * between the two. */
 struct cni_environment {
 	enum cni_command command;
 	const char *command_name; /* as given, for messages */
@@ -36,23 +36,22 @@ struct cni_environment {
 
 void cni_environment_read(struct cni_environment *environment);
 
-/* Checks the variables that the command needs and no other, in the order in which
- * libcni does. Code 4. A command that is unknown needs nothing here: it is reported
- * by cni_network_config_parse(), after the configuration's own errors. CNI_PATH is
- * never demanded: a plugin that delegates nothing does not need it. */
+/* Checks the variables that the command needs and no others, in libcni's order.
+ * CNI_ERROR_INVALID_ENVIRONMENT. An unknown command needs nothing here:
+ * cni_network_config_parse() reports it, after the configuration's own errors. CNI_PATH is never
+ * required, as a plugin that delegates nothing does not need it. */
 int cni_environment_validate(const struct cni_environment *environment, struct cni_error *err);
 
-/* ^[A-Za-z0-9][A-Za-z0-9_.-]*$; code 4. */
+/* ^[A-Za-z0-9][A-Za-z0-9_.-]*$; CNI_ERROR_INVALID_ENVIRONMENT. */
 int cni_validate_container_id(const char *container_id, struct cni_error *err);
-/* The same letters; code 7, as the name is part of the configuration. */
+/* The same characters; CNI_ERROR_INVALID_CONFIGURATION. */
 int cni_validate_network_name(const char *name, struct cni_error *err);
-/* 1-15 bytes, not . or .., no slash, colon or white space; code 4. */
+/* 1-15 bytes, not . or .., no slash, colon or white space; CNI_ERROR_INVALID_ENVIRONMENT. */
 int cni_validate_ifname(const char *ifname, struct cni_error *err);
 
-/* The key's value in CNI_ARGS ("K=V;K=V"), not ended by a zero byte; the last one, where the key is
- * there twice. NULL: it is not there. What is not K=V is skipped. */
+/* The key's value in CNI_ARGS ("K=V;K=V"), *length bytes long without a NUL; the last one of
+ * several, or NULL. Skips what is not K=V. */
 const char *cni_args_get(const char *args, const char *key, size_t *length);
-/* Whether CNI_ARGS hold the key. */
 bool cni_args_have_key(const char *args, const char *key);
 
 #endif

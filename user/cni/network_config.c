@@ -1,15 +1,19 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * network_config.c - the configuration on stdin: name, version, prevResult.
+ * network_config.c - the configuration on stdin: name, version, prevResult, attachments to keep.
  */
 #include "cni/network_config.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
 
 #include "cni/json.h"
 #include "cni/version.h"
 
 #define WHAT "the network configuration on stdin"
 
-/* The version is judged last, but an error that comes before it is printed with it. */
+/* The version is checked last, but an earlier error is printed with the version, too. */
 static void peek_version(struct cni_network_config *config)
 {
 	const json_t *found = cni_json_get(config->root, "cniVersion");
@@ -38,7 +42,8 @@ static int parse_root(struct cni_network_config *config, const char *text, size_
 	config->root = cni_json_parse(text, length, WHAT, err);
 	if (!config->root)
 		return -1;
-	/* Go decodes null into an empty configuration: what it lacks is the name. */
+	/* Go decodes null into an empty configuration, of which it says that the name is missing.
+	 */
 	if (json_is_null(config->root))
 		return cni_validate_network_name("", err);
 	if (!json_is_object(config->root))
@@ -88,4 +93,75 @@ int cni_network_config_get_prev_result(const struct cni_network_config *config,
 				     "after one that makes the interface, such as bridge or ptp");
 	*prev_result = found;
 	return 0;
+}
+
+static int attachment_compare(const void *left, const void *right)
+{
+	const struct cni_attachment *a = left;
+	const struct cni_attachment *b = right;
+	int order = strcmp(a->container_id, b->container_id);
+
+	return order ? order : strcmp(a->ifname, b->ifname);
+}
+
+/* Unlike cni_json_get(), sees a key that is null. */
+static bool has_key(const json_t *config, const char *key)
+{
+	const char *candidate;
+	json_t *value;
+
+	json_object_foreach ((json_t *)config, candidate, value) {
+		if (!strcasecmp(candidate, key))
+			return true;
+	}
+	return false;
+}
+
+static int read_attachment(const json_t *entry, void *context, struct cni_error *err)
+{
+	struct cni_attachment_list *list = context;
+	struct cni_attachment *attachment = &list->attachments[list->count++];
+
+	*attachment = (struct cni_attachment){"", ""};
+	if (cni_json_get_string(entry, "containerID", &attachment->container_id, err) ||
+	    cni_json_get_string(entry, "ifname", &attachment->ifname, err))
+		return -1;
+	/* Half an entry would keep nothing, and GC would delete the attachment. */
+	if (!*attachment->container_id || !*attachment->ifname)
+		return cni_error_set(err, CNI_ERROR_INVALID_CONFIGURATION,
+				     "it needs a containerID and an ifname");
+	return 0;
+}
+
+int cni_attachment_list_read(struct cni_attachment_list *list, const json_t *config,
+			     struct cni_error *err)
+{
+	const char *key = "cni.dev/valid-attachments";
+
+	if (!has_key(config, key))
+		key = "cni.dev/attachments";
+	list->given = has_key(config, key);
+	list->attachments =
+		calloc(json_array_size(cni_json_get(config, key)) + 1, sizeof(*list->attachments));
+	if (!list->attachments)
+		return cni_error_no_memory(err);
+	if (cni_json_each_object(config, key, read_attachment, list, err))
+		return -1;
+	qsort(list->attachments, list->count, sizeof(*list->attachments), attachment_compare);
+	return 0;
+}
+
+void cni_attachment_list_release(struct cni_attachment_list *list)
+{
+	free(list->attachments);
+	*list = (struct cni_attachment_list){0};
+}
+
+bool cni_attachment_list_has(const struct cni_attachment_list *list, const char *container_id,
+			     const char *ifname)
+{
+	const struct cni_attachment wanted = {container_id, ifname};
+
+	return list->count && bsearch(&wanted, list->attachments, list->count,
+				      sizeof(*list->attachments), attachment_compare);
 }

@@ -7,6 +7,7 @@
 #define CNI_NETWORK_CONFIG_H
 
 #include <jansson.h>
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "cni/environment.h"
@@ -19,19 +20,45 @@ struct cni_network_config {
 	const char *version; /* supported; "0.1.0" where missing or empty */
 };
 
-/* Reports in libcni's order: not JSON (6), name (7), command unknown (4), version
- * (1, 6). Nothing else is looked at, so that DEL can do without the rest. Also after
- * a failure, release the config; `version` is then set if it was found and supported. */
+/* Reports errors in libcni's order: not JSON (CNI_ERROR_DECODE), name
+ * (CNI_ERROR_INVALID_CONFIGURATION), unknown command (CNI_ERROR_INVALID_ENVIRONMENT), version
+ * (CNI_ERROR_INCOMPATIBLE_VERSION, CNI_ERROR_DECODE). Examines nothing else, so that DEL can do
+ * without the rest. To be released after a failure, too, when `version` is set if it was found and
+ * supported. */
 int cni_network_config_parse(struct cni_network_config *config, const char *text, size_t length,
 			     const struct cni_environment *environment, struct cni_error *err);
 void cni_network_config_release(struct cni_network_config *config);
 
-/* For the error object: the configuration's version, or our newest. */
+/* For the error object: the configuration's version, or the newest one. */
 const char *cni_network_config_reply_version(const struct cni_network_config *config);
 
-/* For ADD and CHECK of a chained plugin: prevResult, borrowed, must be there (7) and
- * an object (6). */
+/* For ADD and CHECK of a chained plugin: prevResult, borrowed. CNI_ERROR_INVALID_CONFIGURATION
+ * where it is missing, CNI_ERROR_DECODE where it is no object. */
 int cni_network_config_get_prev_result(const struct cni_network_config *config,
 				       json_t **prev_result, struct cni_error *err);
+
+/* The attachments that GC is told to keep. */
+struct cni_attachment {
+	const char *container_id;
+	const char *ifname;
+};
+
+/* Begins as {0}. The strings are borrowed from the configuration. */
+struct cni_attachment_list {
+	/* False: the configuration has neither key, so which are valid is not known. True with
+	 * count 0: none is valid, for which libcni sends null. */
+	bool given;
+	struct cni_attachment *attachments; /* sorted */
+	size_t count;
+};
+
+/* From cni.dev/valid-attachments, else cni.dev/attachments (libcni sends both). CNI_ERROR_DECODE,
+ * CNI_ERROR_INVALID_CONFIGURATION; to be released after a failure, too. */
+int cni_attachment_list_read(struct cni_attachment_list *list, const json_t *config,
+			     struct cni_error *err);
+void cni_attachment_list_release(struct cni_attachment_list *list);
+
+bool cni_attachment_list_has(const struct cni_attachment_list *list, const char *container_id,
+			     const char *ifname);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * version.c - the versions of CNI that we speak, and what they allow.
+ * version.c - the supported versions of CNI, and what they allow.
  */
 #include "cni/version.h"
 
@@ -8,10 +8,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cni/cleanup.h"
-
 #define VERSION_PARTS 3
-#define MAX_DIGITS 9 /* fits an int */
+#define MAX_DIGITS 9       /* fits an int */
+#define SUPPORTED_SIZE 128 /* all of cni_versions[] with commas */
 
 const char *const cni_versions[] = {
 	"0.1.0", "0.2.0", "0.3.0", "0.3.1", "0.4.0", "1.0.0", CNI_VERSION_NEWEST, NULL,
@@ -68,30 +67,14 @@ int cni_version_compare(const char *a, const char *b, int *order, struct cni_err
 	return 0;
 }
 
-/* "0.1.0, 0.2.0, ..."; malloc'ed, NULL where memory is short. */
-static char *versions_join(void)
-{
-	char *joined = NULL;
-	size_t size;
-	FILE *stream = open_memstream(&joined, &size);
-
-	if (!stream)
-		return NULL;
-	for (size_t i = 0; cni_versions[i]; i++)
-		fprintf(stream, "%s%s", i ? ", " : "", cni_versions[i]);
-	if (fclose(stream)) {
-		free(joined);
-		return NULL;
-	}
-	return joined;
-}
-
 static int version_refuse(const char *version, struct cni_error *err)
 {
-	cleanup_free char *supported = versions_join();
+	char supported[SUPPORTED_SIZE];
+	size_t length = 0;
 
-	if (!supported)
-		return cni_error_no_memory(err);
+	for (size_t i = 0; cni_versions[i]; i++)
+		length += snprintf(supported + length, sizeof(supported) - length, "%s%s",
+				   i ? ", " : "", cni_versions[i]);
 	cni_error_set(err, CNI_ERROR_INCOMPATIBLE_VERSION,
 		      "incompatible CNI versions: cniVersion \"%s\" is none of %s", version,
 		      supported);
@@ -99,38 +82,25 @@ static int version_refuse(const char *version, struct cni_error *err)
 				     supported);
 }
 
-/* Since when a command exists; NULL: always. */
-static const char *command_since(enum cni_command command, const char **name)
-{
-	switch (command) {
-	case CNI_CHECK:
-		*name = "CHECK";
-		return "0.4.0";
-	case CNI_GC:
-		*name = "GC";
-		return "1.1.0";
-	case CNI_STATUS:
-		*name = "STATUS";
-		return "1.1.0";
-	default:
-		return NULL;
-	}
-}
-
 int cni_version_check(enum cni_command command, const char *version, struct cni_error *err)
 {
-	const char *name = NULL;
-	const char *since = command_since(command, &name);
-	int order;
+	static const struct {
+		const char *name;
+		const char *since;
+	} later[] = {
+		[CNI_CHECK] = {"CHECK", "0.4.0"},
+		[CNI_GC] = {"GC", "1.1.0"},
+		[CNI_STATUS] = {"STATUS", "1.1.0"},
+		[CNI_UNKNOWN_COMMAND] = {0},
+	};
+	int order = 0;
 
-	if (since) {
-		if (cni_version_compare(version, since, &order, err))
-			return -1;
-		if (order < 0)
-			return cni_error_set(err, CNI_ERROR_INCOMPATIBLE_VERSION,
-					     "%s needs cniVersion %s or later, the configuration "
-					     "has \"%s\"",
-					     name, since, version);
-	}
+	if (later[command].since && cni_version_compare(version, later[command].since, &order, err))
+		return -1;
+	if (order < 0)
+		return cni_error_set(err, CNI_ERROR_INCOMPATIBLE_VERSION,
+				     "%s needs cniVersion %s or later, the configuration has "
+				     "\"%s\"",
+				     later[command].name, later[command].since, version);
 	return cni_version_is_supported(version) ? 0 : version_refuse(version, err);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * version.h - the versions of CNI that we speak, and what they allow.
+ * version.h - the supported versions of CNI, and what they allow.
  */
 #ifndef CNI_VERSION_H
 #define CNI_VERSION_H
@@ -23,18 +23,18 @@ enum cni_version_family {
 	CNI_FAMILY_1_0, /* 1.0.0, 1.1.0: interfaces, ips */
 };
 
-/* Exact strings: "1.0" is none. */
+/* By exact comparison: "1.0" is not supported. */
 bool cni_version_is_supported(const char *version);
 
 /* Of a supported version. */
 enum cni_version_family cni_version_family(const char *version);
 
-/* *order is <0, 0, >0 as a is older than, equal to, newer than b: up to three
- * integers separated by dots, missing ones 0. Code 6 for anything else. */
+/* *order is <0, 0 or >0 as a is older than, equal to or newer than b: up to three integers
+ * separated by dots, missing ones 0. CNI_ERROR_DECODE for anything else. */
 int cni_version_compare(const char *a, const char *b, int *order, struct cni_error *err);
 
-/* Whether a plugin can do the command (ADD, DEL, CHECK, GC or STATUS) in the
- * version of the configuration. Codes 1 and 6. */
+/* Whether a plugin supports the version of the configuration, and the version has the command (ADD,
+ * DEL, CHECK, GC or STATUS). CNI_ERROR_INCOMPATIBLE_VERSION, CNI_ERROR_DECODE. */
 int cni_version_check(enum cni_command command, const char *version, struct cni_error *err);
 
 #endif

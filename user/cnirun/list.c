@@ -25,9 +25,6 @@ static const char *text_of(const json_t *object, const char *key)
 
 enum column { CONTAINER, INTERFACE, NETNS, ADDRESSES, PORTS, COLUMNS };
 
-static const char *const titles[COLUMNS] = {"CONTAINER", "INTERFACE", "NETNS", "ADDRESSES",
-					    "PORTS"};
-
 static void write_address(FILE *cell, const json_t *object, const char *key)
 {
 	const char *address = text_of(object, key);
@@ -114,49 +111,49 @@ static char *make_cell(const struct cache_entry *entry, enum column column)
 	return NULL;
 }
 
-static void print_line(const char *const cells[COLUMNS], const int widths[COLUMNS])
+/* The titles and a row for each entry; NULL without memory. */
+static json_t *make_rows(const struct cache_entries *entries)
 {
-	for (int column = 0; column < PORTS; column++)
-		output_text("%-*s ", widths[column], cells[column]);
-	output_text("%s\n", cells[PORTS]);
-}
+	cleanup_json json_t *rows =
+		json_pack("[[sssss]]", "CONTAINER", "INTERFACE", "NETNS", "ADDRESSES", "PORTS");
 
-static int make_cells(char *(*rows)[COLUMNS], int widths[COLUMNS],
-		      const struct cache_entries *entries)
-{
-	for (int column = 0; column < COLUMNS; column++) {
-		widths[column] = (int)strlen(titles[column]);
-		for (size_t i = 0; i < entries->count; i++) {
-			char *cell = make_cell(&entries->entries[i], column);
+	for (size_t i = 0; i < entries->count; i++) {
+		json_t *row = json_array();
 
-			if (!cell)
-				return -1;
-			rows[i][column] = cell;
-			if ((int)strlen(cell) > widths[column])
-				widths[column] = (int)strlen(cell);
+		if (json_array_append_new(rows, row))
+			return NULL;
+		for (int column = 0; column < COLUMNS; column++) {
+			cleanup_free char *cell = make_cell(&entries->entries[i], column);
+
+			if (!cell || json_array_append_new(row, json_string(cell)))
+				return NULL;
 		}
 	}
-	return 0;
+	return TAKE(rows);
 }
 
 static int print_table(const struct cache_entries *entries, struct cni_error *err)
 {
-	char *(*rows)[COLUMNS] = calloc(entries->count + 1, sizeof(*rows));
-	int widths[COLUMNS], result;
+	cleanup_json json_t *rows = make_rows(entries);
+	size_t widths[COLUMNS] = {0};
+	const json_t *row, *cell;
+	size_t index, column;
 
 	if (!rows)
 		return cni_error_no_memory(err);
-	result = make_cells(rows, widths, entries);
-	if (!result) {
-		print_line(titles, widths);
-		for (size_t i = 0; i < entries->count; i++)
-			print_line((const char *const *)rows[i], widths);
+	json_array_foreach (rows, index, row) {
+		json_array_foreach (row, column, cell) {
+			if (json_string_length(cell) > widths[column])
+				widths[column] = json_string_length(cell);
+		}
 	}
-	for (size_t i = 0; i < entries->count; i++)
-		for (int column = 0; column < COLUMNS; column++)
-			free(rows[i][column]);
-	free(rows);
-	return result ? cni_error_no_memory(err) : output_flush(err);
+	widths[PORTS] = 0; /* the last column needs no padding */
+	json_array_foreach (rows, index, row) {
+		json_array_foreach (row, column, cell)
+			output_text("%-*s%s", (int)widths[column], json_string_value(cell),
+				    column == PORTS ? "\n" : " ");
+	}
+	return output_flush(err);
 }
 
 /* The cache's own objects, without the conflist that each of them has. */

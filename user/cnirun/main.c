@@ -27,25 +27,26 @@ struct verb {
 static const struct verb verbs[] = {
 	{"add", "CONFLIST NETNS", ON_ATTACHMENT, verb_add,
 	 "attach a network namespace to the network, print the result",
-	 "Runs ADD of each plugin in order. When one fails, all of them get a DEL, unless an\n"
+	 "Runs ADD of each plugin in order. When a plugin fails, all plugins get a DEL, unless an\n"
 	 "earlier add of this attachment succeeded and was not deleted.\n"},
 	{"del", "CONFLIST NETNS", ON_ATTACHMENT, verb_del, "detach it",
-	 "Runs DEL of each plugin in reverse order, with what add was given where it is not\n"
-	 "given again. NETNS need not exist any more; it may be \"\" with --id.\n"},
-	{"check", "CONFLIST NETNS", ON_ATTACHMENT, verb_check, "ask whether all is still in place",
-	 "Runs CHECK of each plugin in order, with the result of add (lists of CNI 0.4.0 and\n"
-	 "later; nothing where the list has disableCheck).\n"},
+	 "Runs DEL of each plugin in reverse order. Options of add that are not given again are\n"
+	 "taken from the cache. NETNS need not exist any more; with --id it may be \"\".\n"},
+	{"check", "CONFLIST NETNS", ON_ATTACHMENT, verb_check, "check that all is still in place",
+	 "Runs CHECK of each plugin in order, with the result of add. Needs a conflist of CNI "
+	 "0.4.0\n"
+	 "or later; does nothing if the conflist has disableCheck.\n"},
 	{"gc", "CONFLIST", OPTIONS_RUN | OPTIONS_CACHE, verb_gc,
-	 "delete what was added and whose network namespace is gone",
-	 "Then runs GC of each plugin with what is still valid (lists of CNI 1.1.0; nothing\n"
-	 "where the list has disableGC).\n"},
+	 "delete the attachments whose network namespace is gone",
+	 "Then runs GC of each plugin with the attachments that remain, if the conflist is of CNI\n"
+	 "1.1.0. Does nothing if the conflist has disableGC.\n"},
 	{"status", "CONFLIST", OPTIONS_RUN, verb_status, "ask whether an add would work",
-	 "Runs STATUS of each plugin (lists of CNI 1.1.0; for others it says that nobody was\n"
-	 "asked, and succeeds, as libcni).\n"},
+	 "Runs STATUS of each plugin. For a conflist before CNI 1.1.0 no plugin is asked: cnirun\n"
+	 "warns of that and succeeds, as libcni does.\n"},
 	{"version", "CONFLIST", OPTIONS_RUN, verb_version,
-	 "ask each plugin for the versions of CNI that it speaks",
-	 "The second column tells whether the list's own version is among them.\n"},
-	{"list", "CONFLIST", OPTIONS_CACHE | OPTIONS_JSON, verb_list, "what was added",
+	 "ask each plugin for the versions of CNI that it supports",
+	 "The second column tells whether the conflist's version is among them.\n"},
+	{"list", "CONFLIST", OPTIONS_CACHE | OPTIONS_JSON, verb_list, "list the attachments",
 	 "A table of what the cache has for the network.\n"},
 };
 
@@ -64,9 +65,10 @@ static int print_help(struct cni_error *err)
 	for (size_t i = 0; i < VERB_COUNT; i++)
 		output_text("  %-8s %-15s %s\n", verbs[i].name, verbs[i].operands,
 			    verbs[i].summary);
-	output_text("\n%s%s\n`cnirun VERB --help` tells more. Exit status: 0, or 1 after an error, "
-		    "which is on stderr.\n",
-		    conflist_help, netns_help);
+	output_text(
+		"\n%s%s\n`cnirun VERB --help` shows a verb's options. Exit status: 0, or 1 after "
+		"an error, which is on stderr.\n",
+		conflist_help, netns_help);
 	return output_flush(err);
 }
 
@@ -107,8 +109,7 @@ static int run(int argc, char **argv, struct cni_error *err)
 		return output_flush(err);
 	}
 	return cni_error_set(err, CNI_ERROR_INVALID_ENVIRONMENT,
-			     "%s%s%s: it is one of add, del, check, gc, status, version, list; "
-			     "`cnirun --help` tells more",
+			     "%s%s%s: `cnirun --help` lists the verbs",
 			     *name ? "unknown verb \"" : "no verb", name, *name ? "\"" : "");
 }
 

@@ -49,14 +49,15 @@ static const struct {
 	const char *help;
 } descriptions[OPTION_COUNT] = {
 	[OPTION_ID] = {OPTIONS_ATTACHMENT, "id", "ID",
-		       "container ID (default: cnitool- and 20 digits of the SHA-512 of the\n"
-		       "netns' path, as cnitool has it)"},
+		       "container ID (default, as in cnitool: cnitool- and 20 digits of the\n"
+		       "SHA-512 of the namespace's path)"},
 	[OPTION_IFNAME] = {OPTIONS_ATTACHMENT, "ifname", "NAME",
 			   "interface in the container (default: CNI_IFNAME, or eth0)"},
 	[OPTION_PUBLISH] =
 		{OPTIONS_ATTACHMENT, "publish", "[HOSTIP:]HOSTPORT:CONTAINERPORT[/PROTO]",
-		 "(short: -p) map a host port; an IPv6 HOSTIP in brackets; ranges of one\n"
-		 "length (8000-8010:80-90); PROTO tcp (default), udp, sctp; may be repeated"},
+		 "(short: -p) map a host port; an IPv6 HOSTIP in brackets; two ranges of\n"
+		 "the same length (8000-8010:80-90); PROTO tcp (default), udp, sctp; may be\n"
+		 "repeated"},
 	[OPTION_ARGS] = {OPTIONS_ATTACHMENT, "args", "KEY=VALUE[;KEY=VALUE]...",
 			 "CNI_ARGS of the plugins (default: CNI_ARGS)"},
 	[OPTION_CAPABILITY] =
@@ -66,11 +67,11 @@ static const struct {
 	[OPTION_CNI_PATH] = {OPTIONS_RUN, "cni-path", "DIRECTORY[:DIRECTORY]...",
 			     "where plugins are (default: CNI_PATH, or\n" DEFAULT_CNI_PATH ")"},
 	[OPTION_TIMEOUT] = {OPTIONS_RUN, "timeout", "SECONDS",
-			    "how long each plugin may take, after which it is killed with what it\n"
-			    "has started; 0: as long as it wants (default: " TEXT(
+			    "how long each plugin may take; then it is killed, with the processes\n"
+			    "that it has started; 0: no limit (default: " TEXT(
 				    DEFAULT_TIMEOUT) ")"},
 	[OPTION_CACHE_DIR] = {OPTIONS_CACHE, "cache-dir", "DIRECTORY",
-			      "its results/ keeps what was added (default: CNI_CACHE_DIR, "
+			      "where the attachments are recorded (default: CNI_CACHE_DIR, "
 			      "or\n" CACHE_DEFAULT_DIRECTORY ")"},
 	[OPTION_JSON] = {OPTIONS_JSON, "json", NULL, "print JSON, not a table"},
 	[OPTION_HELP] = {0, "help", NULL, "(short: -h) this text"},
@@ -78,8 +79,8 @@ static const struct {
 
 static int usage(struct cni_error *err, const char *verb, const char *problem, const char *value)
 {
-	return cni_error_set(err, CNI_ERROR_INVALID_ENVIRONMENT,
-			     "%s%s; `cnirun %s --help` tells more", problem, value, verb);
+	return cni_error_set(err, CNI_ERROR_INVALID_ENVIRONMENT, "%s%s; see `cnirun %s --help`",
+			     problem, value, verb);
 }
 
 static const char *variable(const char *name, const char *otherwise)

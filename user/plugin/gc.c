@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cni/attachment_list.h"
+#include "cni/network_config.h"
 #include "cni/cleanup.h"
 #include "datapath/attachments.h"
 #include "datapath/lock.h"
