@@ -18,34 +18,32 @@
 #include "cni/version.h"
 #include "cnirun/directory.h"
 
-static int refuse(struct cni_error *err, const char *what, const char *key, const char *wanted,
-		  const json_t *value)
+/* `value`: NULL where the key is missing. */
+static int refuse(const char *key, const char *wanted, const json_t *value, struct cni_error *err)
 {
 	char found[CNI_JSON_DESCRIPTION_SIZE];
 
 	if (!value)
-		return cni_error_set(err, CNI_ERROR_INVALID_CONFIGURATION, "%s: no \"%s\": %s",
-				     what, key, wanted);
-	return cni_error_set(err, CNI_ERROR_INVALID_CONFIGURATION, "%s: \"%s\": %s, not %s", what,
-			     key, wanted, cni_json_describe(value, found));
+		return cni_error_set(err, CNI_ERROR_INVALID_CONFIGURATION, "no \"%s\": %s", key,
+				     wanted);
+	return cni_error_set(err, CNI_ERROR_INVALID_CONFIGURATION, "\"%s\": %s, not %s", key,
+			     wanted, cni_json_describe(value, found));
 }
 
-static int read_name(struct conflist *list, const json_t *root, const char *what,
-		     struct cni_error *err)
+static int read_name(struct conflist *list, const json_t *root, struct cni_error *err)
 {
 	const json_t *name = json_object_get(root, "name");
 
 	if (!json_is_string(name))
-		return refuse(err, what, "name", "the network's name must be a string", name);
+		return refuse("name", "the network's name must be a string", name, err);
 	if (cni_validate_network_name(json_string_value(name), err))
-		return cni_error_wrap(err, "%s", what);
+		return -1;
 	list->name = strdup(json_string_value(name));
 	return list->name ? 0 : cni_error_no_memory(err);
 }
 
 /* JSON booleans, or "true" and "false" in any case, which early conflists have. */
-static int read_switch(const json_t *root, const char *key, bool *value, const char *what,
-		       struct cni_error *err)
+static int read_switch(const json_t *root, const char *key, bool *value, struct cni_error *err)
 {
 	const json_t *json = json_object_get(root, key);
 	const char *text = json_string_value(json);
@@ -59,7 +57,7 @@ static int read_switch(const json_t *root, const char *key, bool *value, const c
 	else if (text && !strcasecmp(text, "false"))
 		*value = false;
 	else
-		return refuse(err, what, key, "must be true or false", json);
+		return refuse(key, "must be true or false", json, err);
 	return 0;
 }
 
@@ -80,8 +78,7 @@ static int prefer_version(const char **best, const char *candidate, struct cni_e
 }
 
 /* A cniVersion alone is sent as it is, even if it is too new: the plugins answer to it. */
-static int choose_version(const char **version, const json_t *versions, const char *what,
-			  struct cni_error *err)
+static int choose_version(const char **version, const json_t *versions, struct cni_error *err)
 {
 	const char *best = NULL;
 	const json_t *element;
@@ -89,32 +86,31 @@ static int choose_version(const char **version, const json_t *versions, const ch
 	int order;
 
 	if (**version && cni_version_compare(*version, CNI_VERSION_NEWEST, &order, err))
-		return cni_error_wrap(err, "%s", what);
+		return -1;
 	json_array_foreach (versions, index, element) {
 		if (!json_is_string(element))
-			return refuse(err, what, "cniVersions", "must be strings", element);
+			return refuse("cniVersions", "must be strings", element, err);
 		if (prefer_version(&best, json_string_value(element), err))
-			return cni_error_wrap(err, "%s", what);
+			return -1;
 	}
 	if (best && **version && prefer_version(&best, *version, err))
-		return cni_error_wrap(err, "%s", what);
+		return -1;
 	if (best)
 		*version = best;
 	return 0;
 }
 
-static int read_version(struct conflist *list, const json_t *root, const char *what,
-			struct cni_error *err)
+static int read_version(struct conflist *list, const json_t *root, struct cni_error *err)
 {
 	const json_t *lone = json_object_get(root, "cniVersion");
 	const json_t *versions = json_object_get(root, "cniVersions");
 	const char *version = lone ? json_string_value(lone) : "";
 
 	if (!version)
-		return refuse(err, what, "cniVersion", "must be a string", lone);
+		return refuse("cniVersion", "must be a string", lone, err);
 	if (versions && !json_is_array(versions))
-		return refuse(err, what, "cniVersions", "must be an array", versions);
-	if (choose_version(&version, versions, what, err))
+		return refuse("cniVersions", "must be an array", versions, err);
+	if (choose_version(&version, versions, err))
 		return -1;
 	list->version = strdup(version);
 	return list->version ? 0 : cni_error_no_memory(err);
@@ -130,68 +126,60 @@ bool conflist_plugin_has_capability(const json_t *plugin, const char *capability
 	return json_is_true(json_object_get(cni_json_get(plugin, "capabilities"), capability));
 }
 
-static int validate_capabilities(const json_t *capabilities, const char *what,
-				 struct cni_error *err)
+static int validate_capabilities(const json_t *capabilities, struct cni_error *err)
 {
 	const char *name;
 	json_t *value;
 
 	if (capabilities && !json_is_object(capabilities))
-		return refuse(err, what, "capabilities", "must be an object", capabilities);
+		return refuse("capabilities", "must be an object", capabilities, err);
 	json_object_foreach ((json_t *)capabilities, name, value) {
 		if (!json_is_boolean(value) && !json_is_null(value))
-			return refuse(err, what, name, "a capability must be true or false", value);
+			return refuse(name, "a capability must be true or false", value, err);
 	}
 	return 0;
 }
 
-static int validate_plugin(const json_t *plugin, const char *what, struct cni_error *err)
+static int validate_plugin(const json_t *plugin, struct cni_error *err)
 {
 	const json_t *type;
 
 	if (!json_is_object(plugin))
-		return refuse(err, what, "plugins", "a plugin must be an object", plugin);
+		return refuse("plugins", "a plugin must be an object", plugin, err);
 	type = cni_json_get(plugin, "type");
 	if (!json_is_string(type) || !json_string_length(type))
-		return refuse(err, what, "type", "a plugin's type must be the name of its file",
-			      type);
-	return validate_capabilities(cni_json_get(plugin, "capabilities"), what, err);
+		return refuse("type", "a plugin's type must be the name of its file", type, err);
+	return validate_capabilities(cni_json_get(plugin, "capabilities"), err);
 }
 
-int conflist_validate_plugin(const json_t *plugin, const char *what, struct cni_error *err)
+int conflist_validate_plugin(const json_t *plugin, struct cni_error *err)
 {
 	if (!cni_json_get(plugin, "type") && json_object_get(plugin, "plugins"))
 		return cni_error_set(err, CNI_ERROR_INVALID_CONFIGURATION,
-				     "%s: no \"type\" but \"plugins\": it is a list, name it "
-				     "*.conflist",
-				     what);
-	return validate_plugin(plugin, what, err);
+				     "no \"type\" but \"plugins\": it is a conflist, name it "
+				     "*.conflist");
+	return validate_plugin(plugin, err);
 }
 
-static int append_plugin(struct conflist *list, json_t *plugin, const char *what,
-			 struct cni_error *err)
+static int append_plugin(struct conflist *list, json_t *plugin, struct cni_error *err)
 {
-	if (validate_plugin(plugin, what, err))
+	if (validate_plugin(plugin, err))
 		return -1;
 	return json_array_append(list->plugins, plugin) ? cni_error_no_memory(err) : 0;
 }
 
-static int read_plugins(struct conflist *list, const json_t *root, const char *what,
-			struct cni_error *err)
+static int read_plugins(struct conflist *list, const json_t *root, struct cni_error *err)
 {
 	const json_t *plugins = json_object_get(root, "plugins");
 	json_t *plugin;
 	size_t index;
 
-	if (!plugins)
-		return 0;
-	if (!json_is_array(plugins))
-		return refuse(err, what, "plugins", "must be an array", plugins);
-	if (!json_array_size(plugins))
-		return cni_error_set(err, CNI_ERROR_INVALID_CONFIGURATION,
-				     "%s: \"plugins\" is empty", what);
+	if (plugins && !json_is_array(plugins))
+		return refuse("plugins", "must be an array", plugins, err);
+	if (plugins && !json_array_size(plugins))
+		return cni_error_set(err, CNI_ERROR_INVALID_CONFIGURATION, "\"plugins\" is empty");
 	json_array_foreach (plugins, index, plugin) {
-		if (append_plugin(list, plugin, what, err))
+		if (append_plugin(list, plugin, err))
 			return -1;
 	}
 	return 0;
@@ -206,7 +194,9 @@ static int append_plugin_file(struct conflist *list, const char *path, struct cn
 	if (!text)
 		return -1;
 	plugin = cni_json_parse_object(text, length, path, err);
-	return plugin ? append_plugin(list, plugin, path, err) : -1;
+	if (!plugin)
+		return -1;
+	return append_plugin(list, plugin, err) ? cni_error_wrap(err, "%s", path) : 0;
 }
 
 /* The folder beside the conflist that is named as the network (CNI 1.1.0). */
@@ -233,12 +223,12 @@ int conflist_read(struct conflist *list, const json_t *root, const char *directo
 	list->plugins = json_array();
 	if (!list->plugins)
 		return cni_error_no_memory(err);
-	if (read_name(list, root, what, err) || read_version(list, root, what, err) ||
-	    read_switch(root, "disableCheck", &list->disable_check, what, err) ||
-	    read_switch(root, "disableGC", &list->disable_gc, what, err) ||
-	    read_switch(root, "loadOnlyInlinedPlugins", &only_inlined, what, err) ||
-	    read_plugins(list, root, what, err))
-		return -1;
+	if (read_name(list, root, err) || read_version(list, root, err) ||
+	    read_switch(root, "disableCheck", &list->disable_check, err) ||
+	    read_switch(root, "disableGC", &list->disable_gc, err) ||
+	    read_switch(root, "loadOnlyInlinedPlugins", &only_inlined, err) ||
+	    read_plugins(list, root, err))
+		return cni_error_wrap(err, "%s", what);
 	if (!only_inlined && directory && append_plugin_folder(list, directory, err))
 		return -1;
 	if (!json_array_size(list->plugins))
@@ -253,8 +243,8 @@ int conflist_wrap(struct conflist *list, json_t *plugin, const char *what, struc
 {
 	cleanup_json json_t *root = NULL;
 
-	if (conflist_validate_plugin(plugin, what, err))
-		return -1;
+	if (conflist_validate_plugin(plugin, err))
+		return cni_error_wrap(err, "%s", what);
 	root = json_pack("{s:[O], s:O*, s:O*}", "plugins", plugin, "name",
 			 cni_json_get(plugin, "name"), "cniVersion",
 			 cni_json_get(plugin, "cniVersion"));

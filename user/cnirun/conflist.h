@@ -47,6 +47,6 @@ const char *conflist_plugin_type(const json_t *plugin);
 bool conflist_plugin_has_capability(const json_t *plugin, const char *capability);
 /* For a plugin's own file: an object, with a type, its capabilities booleans, and not a conflist.
  * CNI_ERROR_INVALID_CONFIGURATION. */
-int conflist_validate_plugin(const json_t *plugin, const char *what, struct cni_error *err);
+int conflist_validate_plugin(const json_t *plugin, struct cni_error *err);
 
 #endif

@@ -55,9 +55,8 @@ static int read_plugin_if_named(struct conflist *list, json_t *plugin, const cha
 {
 	const char *name = "";
 
-	if (conflist_validate_plugin(plugin, path, err))
-		return -1;
-	if (cni_json_get_string(plugin, "name", &name, err))
+	if (conflist_validate_plugin(plugin, err) ||
+	    cni_json_get_string(plugin, "name", &name, err))
 		return cni_error_wrap(err, "%s", path);
 	return strcmp(name, wanted) ? 0 : conflist_wrap(list, plugin, path, err);
 }

@@ -85,14 +85,18 @@ static void release_environment(char ***environment)
 /* The variables of CNI, then those that this process has. NULL without memory. */
 static char **build_environment(const struct execution *execution)
 {
+	const struct runtime_conf *conf = execution->conf;
+	cleanup_free char *args = args_format(conf->args);
 	const char *const values[VARIABLES] = {
-		execution->command, execution->container_id, execution->netns,
-		execution->ifname,  execution->args,         execution->path,
+		execution->command, conf->container_id, conf->netns, conf->ifname, args,
+		conf->plugin_path,
 	};
 	__attribute__((cleanup(release_environment))) char **environment = NULL;
 	size_t inherited = 0;
 	size_t count = 0;
 
+	if (!args)
+		return NULL;
 	while (environ[inherited])
 		inherited++;
 	environment = calloc(VARIABLES + inherited + 1, sizeof(*environment));
@@ -195,7 +199,7 @@ int execute_run(const char *file, const struct execution *execution, struct exec
 
 	if (!child.received)
 		return cni_error_no_memory(err);
-	failed = start(&child, execution, err) || child_wait(&child, execution->timeout, err);
+	failed = start(&child, execution, err) || child_wait(&child, execution->conf->timeout, err);
 	if (child.pid >= 0 && !child.ended)
 		child_kill(child.pid, others);
 	if (child.input >= 0)

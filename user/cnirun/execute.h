@@ -8,17 +8,13 @@
 #include <stddef.h>
 
 #include "cni/error.h"
+#include "cnirun/runtime_conf.h"
 
-/* What a plugin is run with. The strings of the environment are "" where the operation has none. */
+/* What a plugin is run with. */
 struct execution {
-	const char *command; /* CNI_COMMAND */
-	const char *container_id;
-	const char *netns;
-	const char *ifname;
-	const char *args;
-	const char *path;
-	const char *input;    /* stdin */
-	unsigned int timeout; /* seconds; 0: no limit */
+	const char *command;             /* CNI_COMMAND */
+	const struct runtime_conf *conf; /* the other variables of CNI, and the time limit */
+	const char *input;               /* stdin */
 };
 
 /* Begins as {0}. */

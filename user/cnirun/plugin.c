@@ -115,25 +115,15 @@ static int report_failure(const struct execute_output *output, struct cni_error 
 static int execute(const struct operation *operation, const json_t *plugin, const json_t *request,
 		   struct execute_output *output, struct cni_error *err)
 {
-	const struct runtime_conf *conf = operation->conf;
-	cleanup_free char *args = args_format(conf->args);
 	cleanup_free char *input = json_dumps(request, JSON_COMPACT);
 	cleanup_free char *file = NULL;
-	const struct execution execution = {
-		.command = operation->command,
-		.container_id = conf->container_id,
-		.netns = conf->netns,
-		.ifname = conf->ifname,
-		.args = args,
-		.path = conf->plugin_path,
-		.input = input,
-		.timeout = conf->timeout,
-	};
 
-	if (!args || !input)
+	if (!input)
 		return cni_error_no_memory(err);
-	file = execute_find(conflist_plugin_type(plugin), conf->plugin_path, err);
-	if (!file || execute_run(file, &execution, output, err))
+	file = execute_find(conflist_plugin_type(plugin), operation->conf->plugin_path, err);
+	if (!file ||
+	    execute_run(file, &(struct execution){operation->command, operation->conf, input},
+			output, err))
 		return -1;
 	if (!WIFEXITED(output->status) || WEXITSTATUS(output->status))
 		return report_failure(output, err);

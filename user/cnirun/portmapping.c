@@ -60,47 +60,35 @@ static bool parse_range(const char *text, struct ports *range)
 	return !*text && range->first <= range->last;
 }
 
-/* Cuts off "[HOSTIP]:" or "HOSTIP:", if there is one; returns the rest, or NULL. */
-static char *cut_host_address(char *text, struct publication *publication)
-{
-	char *end;
-
-	if (*text == '[') {
-		end = strstr(text, "]:");
-		if (!end)
-			return NULL;
-		*end = '\0';
-		publication->host_address = text + 1;
-		return end + 2;
-	}
-	end = strchr(text, ':');
-	if (!end || !strchr(end + 1, ':'))
-		return text;
-	*end = '\0';
-	publication->host_address = text;
-	return end + 1;
-}
-
-static int cut(char *copy, struct publication *publication, const char *text, struct cni_error *err)
+/* From right to left, as only the host address may have colons of its own. */
+static int split(char *copy, struct publication *publication, const char *text,
+		 struct cni_error *err)
 {
 	char *slash = strchr(copy, '/');
-	char *rest;
 	char *colon;
+	size_t length;
 
 	publication->protocol = slash ? slash + 1 : "tcp";
 	if (slash)
 		*slash = '\0';
-	rest = cut_host_address(copy, publication);
-	if (!rest)
-		return refuse(text, "the bracket is not closed", err);
-	colon = strchr(rest, ':');
+	colon = strrchr(copy, ':');
 	if (!colon)
 		return refuse(text, "it has no container port", err);
-	if (strchr(colon + 1, ':'))
-		return refuse(text, "it has too many colons (an IPv6 address needs brackets)", err);
-	*colon = '\0';
-	publication->host_ports = rest;
 	publication->container_ports = colon + 1;
+	*colon = '\0';
+	colon = strrchr(copy, ':');
+	publication->host_ports = colon ? colon + 1 : copy;
+	if (!colon)
+		return 0;
+	*colon = '\0';
+	publication->host_address = copy;
+	length = strlen(copy);
+	if (*copy == '[' && copy[length - 1] == ']') {
+		copy[length - 1] = '\0';
+		publication->host_address = copy + 1;
+	} else if (strchr(copy, ':')) {
+		return refuse(text, "an IPv6 address must be in brackets, before two ports", err);
+	}
 	return 0;
 }
 
@@ -131,7 +119,7 @@ static int validate(struct publication *publication, struct ports *host, struct 
 	if (!parse_range(publication->container_ports, container))
 		return refuse(text, "the container port is not within 1-65535", err);
 	if (host->last - host->first != container->last - container->first)
-		return refuse(text, "the two ranges are not of one length", err);
+		return refuse(text, "the two ranges differ in length", err);
 	return 0;
 }
 
@@ -144,7 +132,7 @@ int portmapping_parse(const char *text, json_t *mappings, struct cni_error *err)
 
 	if (!copy)
 		return cni_error_no_memory(err);
-	if (cut(copy, &publication, text, err) ||
+	if (split(copy, &publication, text, err) ||
 	    validate(&publication, &host, &container, text, err))
 		return -1;
 	for (long i = 0; host.first + i <= host.last; i++) {
