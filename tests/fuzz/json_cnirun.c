@@ -19,7 +19,7 @@
 #include "cnirun/conflist.h"
 #include "cnirun/plugin.h"
 #include "cnirun/portmapping.h"
-#include "cnirun/result.h"
+#include "cnirun/result_shape.h"
 #include "json_fuzz.h"
 
 #define MAX_LINES 4 /* each may stand for 65,535 mappings */

@@ -13,7 +13,7 @@
 #include "cni/network_config.h"
 #include "cni/result.h"
 #include "cni/version.h"
-#include "cnirun/result.h"
+#include "cnirun/result_shape.h"
 #include "json_fuzz.h"
 #include "plugin/conf.h"
 

@@ -6,7 +6,7 @@
 #include "cni_testing.h"
 
 #include "cni/cleanup.h"
-#include "cnirun/result.h"
+#include "cnirun/result_shape.h"
 
 struct result_row {
 	const char *name;

@@ -11,13 +11,11 @@
 
 #define MAX_IFNAME_LENGTH 15 /* IFNAMSIZ - 1, counted in bytes */
 #define MISSING_SIZE 128     /* all names of required[] with commas */
+#define LETTERS_AND_DIGITS "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789"
 
-static const struct {
-	const char *name;
-	enum cni_command command;
-} commands[] = {
-	{"ADD", CNI_ADD}, {"DEL", CNI_DEL},       {"CHECK", CNI_CHECK},
-	{"GC", CNI_GC},   {"STATUS", CNI_STATUS}, {"VERSION", CNI_VERSION},
+static const char *const command_names[] = {
+	[CNI_ADD] = "ADD", [CNI_DEL] = "DEL",       [CNI_CHECK] = "CHECK",
+	[CNI_GC] = "GC",   [CNI_STATUS] = "STATUS", [CNI_VERSION] = "VERSION",
 };
 
 static const char *variable(const char *name)
@@ -29,13 +27,14 @@ static const char *variable(const char *name)
 
 static enum cni_command command_by_name(const char *name)
 {
+	enum cni_command command = CNI_NO_COMMAND;
+
 	if (!*name)
-		return CNI_NO_COMMAND;
-	for (size_t i = 0; i < sizeof(commands) / sizeof(commands[0]); i++) {
-		if (!strcmp(commands[i].name, name))
-			return commands[i].command;
-	}
-	return CNI_UNKNOWN_COMMAND;
+		return command;
+	do
+		command++;
+	while (command != CNI_UNKNOWN_COMMAND && strcmp(command_names[command], name));
+	return command;
 }
 
 void cni_environment_read(struct cni_environment *environment)
@@ -91,21 +90,10 @@ int cni_environment_validate(const struct cni_environment *environment, struct c
 	return 0;
 }
 
-/* Unlike isalnum(), independent of the locale. */
-static bool is_letter_or_digit(char c)
-{
-	return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
-}
-
 static bool is_identifier(const char *text)
 {
-	if (!is_letter_or_digit(*text))
-		return false;
-	for (; *text; text++) {
-		if (!is_letter_or_digit(*text) && !strchr("_.-", *text))
-			return false;
-	}
-	return true;
+	return *text && strchr(LETTERS_AND_DIGITS, *text) &&
+	       !text[strspn(text, LETTERS_AND_DIGITS "_.-")];
 }
 
 static int refuse_identifier(const char *text, enum cni_error_code code, const char *message,

@@ -14,7 +14,7 @@
 #include "cnirun/conflist_find.h"
 #include "cnirun/output.h"
 #include "cnirun/plugin.h"
-#include "cnirun/result.h"
+#include "cnirun/result_shape.h"
 
 #define PREV_RESULT_FOR_DEL_SINCE "0.4.0"
 #define CHECK_SINCE "0.4.0"

@@ -13,7 +13,7 @@
 #include "cnirun/options.h"
 #include "cnirun/output.h"
 
-struct verb {
+struct cnirun_verb {
 	const char *name;
 	const char *operands;
 	unsigned int options;
@@ -24,7 +24,7 @@ struct verb {
 
 #define ON_ATTACHMENT (OPTIONS_ATTACHMENT | OPTIONS_RUN | OPTIONS_CACHE)
 
-static const struct verb verbs[] = {
+static const struct cnirun_verb verbs[] = {
 	{"add", "CONFLIST NETNS", ON_ATTACHMENT, verb_add,
 	 "attach a network namespace to the network, print the result",
 	 "Runs ADD of each plugin in order. When a plugin fails, all plugins get a DEL, unless an\n"
@@ -72,7 +72,7 @@ static int print_help(struct cni_error *err)
 	return output_flush(err);
 }
 
-static int print_verb_help(const struct verb *verb, struct cni_error *err)
+static int print_verb_help(const struct cnirun_verb *verb, struct cni_error *err)
 {
 	output_text("usage: cnirun %s %s [OPTION]...\n\n%s: %s.\n%s\n%s", verb->name,
 		    verb->operands, verb->name, verb->summary, verb->help, conflist_help);
@@ -83,7 +83,7 @@ static int print_verb_help(const struct verb *verb, struct cni_error *err)
 	return output_flush(err);
 }
 
-static int run_verb(const struct verb *verb, int argc, char **argv, struct cni_error *err)
+static int run_verb(const struct cnirun_verb *verb, int argc, char **argv, struct cni_error *err)
 {
 	struct options options = {0};
 	int failed = options_parse(&options, argc, argv, verb->options, err);

@@ -12,7 +12,7 @@
 #include "cni/json.h"
 #include "cni/version.h"
 #include "cnirun/execute.h"
-#include "cnirun/result.h"
+#include "cnirun/result_shape.h"
 
 #define QUOTED_OUTPUT 200
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * result.h - plugins' results: whether they are valid, and in another version's shape.
+ * result_shape.h - plugins' results: whether they are valid, and in another version's shape.
  */
-#ifndef CNIRUN_RESULT_H
-#define CNIRUN_RESULT_H
+#ifndef CNIRUN_RESULT_SHAPE_H
+#define CNIRUN_RESULT_SHAPE_H
 
 #include <jansson.h>
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * cnirun_request_test.c - what plugins find on stdin.
+ * cnirun_plugin_test.c - what plugins find on stdin.
  */
 #include "cni_testing.h"
 
@@ -115,5 +115,5 @@ int main(void)
 	ADD_ROWS(&list, rows, request_composed);
 	ADD_TEST(&list, "[s19] a list without version sends an empty one", version_missing);
 	ADD_TEST(&list, "[s135] GC has both keys", gc_has_both_keys);
-	return test_list_run(&list, "cnirun_request");
+	return test_list_run(&list, "cnirun_plugin");
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * result.c - plugins' results: whether they are valid, and in another version's shape.
+ * result_shape.c - plugins' results: whether they are valid, and in another version's shape.
  */
-#include "cnirun/result.h"
+#include "cnirun/result_shape.h"
 
 #include "cni/cleanup.h"
 #include "cni/json.h"
@@ -21,13 +21,13 @@ enum field_type {
 };
 
 /* Ends with {0}. */
-struct field {
+struct result_field {
 	const char *key;
 	enum field_type type;
-	const struct field *fields; /* of OBJECT and OBJECTS */
+	const struct result_field *fields; /* of OBJECT and OBJECTS */
 };
 
-static const struct field dns_fields[] = {
+static const struct result_field dns_fields[] = {
 	{"domain", STRING, NULL},
 	{"nameservers", STRINGS, NULL},
 	{"search", STRINGS, NULL},
@@ -35,7 +35,7 @@ static const struct field dns_fields[] = {
 	{0},
 };
 
-static const struct field route_fields[] = {
+static const struct result_field route_fields[] = {
 	{"dst", CIDR, NULL},         {"gw", GATEWAY, NULL},
 	{"mtu", INTEGER, NULL},      {"advmss", INTEGER, NULL},
 	{"priority", INTEGER, NULL}, {"table", INTEGER, NULL},
@@ -43,21 +43,21 @@ static const struct field route_fields[] = {
 };
 
 /* ip4 or ip6. */
-static const struct field family_fields[] = {
+static const struct result_field family_fields[] = {
 	{"ip", CIDR, NULL},
 	{"gateway", GATEWAY, NULL},
 	{"routes", OBJECTS, route_fields},
 	{0},
 };
 
-static const struct field ip_fields[] = {
+static const struct result_field ip_fields[] = {
 	{"address", CIDR, NULL},
 	{"gateway", GATEWAY, NULL},
 	{"interface", INTEGER, NULL},
 	{0},
 };
 
-static const struct field ip_fields_0_3[] = {
+static const struct result_field ip_fields_0_3[] = {
 	{"address", CIDR, NULL},
 	{"gateway", GATEWAY, NULL},
 	{"interface", INTEGER, NULL},
@@ -65,7 +65,7 @@ static const struct field ip_fields_0_3[] = {
 	{0},
 };
 
-static const struct field interface_fields[] = {
+static const struct result_field interface_fields[] = {
 	{"name", STRING, NULL},
 	{"mac", STRING, NULL},
 	{"sandbox", STRING, NULL},
@@ -75,23 +75,23 @@ static const struct field interface_fields[] = {
 	{0},
 };
 
-static const struct field interface_fields_0_3[] = {
+static const struct result_field interface_fields_0_3[] = {
 	{"name", STRING, NULL},
 	{"mac", STRING, NULL},
 	{"sandbox", STRING, NULL},
 	{0},
 };
 
-static const struct field *const result_fields[] = {
+static const struct result_field *const result_fields[] = {
 	[CNI_FAMILY_0_1] =
-		(const struct field[]){
+		(const struct result_field[]){
 			{"dns", OBJECT, dns_fields},
 			{"ip4", OBJECT, family_fields},
 			{"ip6", OBJECT, family_fields},
 			{0},
 		},
 	[CNI_FAMILY_0_3] =
-		(const struct field[]){
+		(const struct result_field[]){
 			{"dns", OBJECT, dns_fields},
 			{"interfaces", OBJECTS, interface_fields_0_3},
 			{"ips", OBJECTS, ip_fields_0_3},
@@ -99,7 +99,7 @@ static const struct field *const result_fields[] = {
 			{0},
 		},
 	[CNI_FAMILY_1_0] =
-		(const struct field[]){
+		(const struct result_field[]){
 			{"dns", OBJECT, dns_fields},
 			{"interfaces", OBJECTS, interface_fields},
 			{"ips", OBJECTS, ip_fields},
@@ -141,7 +141,8 @@ static int check_strings(const json_t *object, const char *key, struct cni_error
 
 static int check_fields(const json_t *object, void *fields, struct cni_error *err);
 
-static int check_field(const json_t *object, const struct field *field, struct cni_error *err)
+static int check_field(const json_t *object, const struct result_field *field,
+		       struct cni_error *err)
 {
 	struct cni_result_address address;
 	json_t *value = NULL;
@@ -173,7 +174,7 @@ static int check_field(const json_t *object, const struct field *field, struct c
 
 static int check_fields(const json_t *object, void *fields, struct cni_error *err)
 {
-	for (const struct field *field = fields; field->key; field++)
+	for (const struct result_field *field = fields; field->key; field++)
 		if (check_field(object, field, err))
 			return -1;
 	return 0;
