@@ -7,6 +7,7 @@
 #include "cnirun/options.h"
 
 #include <getopt.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -28,55 +29,6 @@
 #define TEXT_OF(value) #value
 #define TEXT(macro) TEXT_OF(macro)
 
-enum option_name {
-	OPTION_ID,
-	OPTION_IFNAME,
-	OPTION_PUBLISH,
-	OPTION_ARGS,
-	OPTION_CAPABILITY,
-	OPTION_CNI_PATH,
-	OPTION_TIMEOUT,
-	OPTION_CACHE_DIR,
-	OPTION_JSON,
-	OPTION_HELP,
-	OPTION_COUNT,
-};
-
-static const struct {
-	unsigned int set; /* 0: of every verb */
-	const char *name;
-	const char *argument; /* NULL: none */
-	const char *help;
-} descriptions[OPTION_COUNT] = {
-	[OPTION_ID] = {OPTIONS_ATTACHMENT, "id", "ID",
-		       "container ID (default, as in cnitool: cnitool- and 20 digits of the\n"
-		       "SHA-512 of the namespace's path)"},
-	[OPTION_IFNAME] = {OPTIONS_ATTACHMENT, "ifname", "NAME",
-			   "interface in the container (default: CNI_IFNAME, or eth0)"},
-	[OPTION_PUBLISH] =
-		{OPTIONS_ATTACHMENT, "publish", "[HOSTIP:]HOSTPORT:CONTAINERPORT[/PROTO]",
-		 "(short: -p) map a host port; an IPv6 HOSTIP in brackets; two ranges of\n"
-		 "the same length (8000-8010:80-90); PROTO tcp (default), udp, sctp; may be\n"
-		 "repeated"},
-	[OPTION_ARGS] = {OPTIONS_ATTACHMENT, "args", "KEY=VALUE[;KEY=VALUE]...",
-			 "CNI_ARGS of the plugins (default: CNI_ARGS)"},
-	[OPTION_CAPABILITY] =
-		{OPTIONS_ATTACHMENT, "capability", "NAME=JSON",
-		 "runtimeConfig for plugins that declare the capability; may be repeated\n"
-		 "(default: the object in CAP_ARGS)"},
-	[OPTION_CNI_PATH] = {OPTIONS_RUN, "cni-path", "DIRECTORY[:DIRECTORY]...",
-			     "where plugins are (default: CNI_PATH, or\n" DEFAULT_CNI_PATH ")"},
-	[OPTION_TIMEOUT] = {OPTIONS_RUN, "timeout", "SECONDS",
-			    "how long each plugin may take; then it is killed, with the processes\n"
-			    "that it has started; 0: no limit (default: " TEXT(
-				    DEFAULT_TIMEOUT) ")"},
-	[OPTION_CACHE_DIR] = {OPTIONS_CACHE, "cache-dir", "DIRECTORY",
-			      "where the attachments are recorded (default: CNI_CACHE_DIR, "
-			      "or\n" CACHE_DEFAULT_DIRECTORY ")"},
-	[OPTION_JSON] = {OPTIONS_JSON, "json", NULL, "print JSON, not a table"},
-	[OPTION_HELP] = {0, "help", NULL, "(short: -h) this text"},
-};
-
 static int usage(struct cni_error *err, const char *verb, const char *problem, const char *value)
 {
 	return cni_error_set(err, CNI_ERROR_INVALID_ENVIRONMENT, "%s%s; see `cnirun %s --help`",
@@ -90,7 +42,26 @@ static const char *variable(const char *name, const char *otherwise)
 	return value && *value ? value : otherwise;
 }
 
-static int parse_capability(json_t *capabilities, const char *text, struct cni_error *err)
+static int set_id(struct options *options, const char *id, struct cni_error *err)
+{
+	free((char *)options->conf.container_id);
+	options->conf.container_id = strdup(id);
+	return options->conf.container_id ? 0 : cni_error_no_memory(err);
+}
+
+static int add_port_mappings(struct options *options, const char *text, struct cni_error *err)
+{
+	return portmapping_parse(text, options->port_mappings, err);
+}
+
+static int set_args(struct options *options, const char *text, struct cni_error *err)
+{
+	json_decref(options->conf.args);
+	options->conf.args = args_parse(text, err);
+	return options->conf.args ? 0 : -1;
+}
+
+static int add_capability(struct options *options, const char *text, struct cni_error *err)
 {
 	const char *equals = strchr(text, '=');
 	cleanup_free char *name = equals ? strndup(text, (size_t)(equals - text)) : NULL;
@@ -102,19 +73,12 @@ static int parse_capability(json_t *capabilities, const char *text, struct cni_e
 	value = cni_json_parse(equals + 1, strlen(equals + 1), name, err);
 	if (!value)
 		return cni_error_wrap(err, "invalid --capability");
-	if (json_object_set_new(capabilities, name, value))
+	if (json_object_set_new(options->demanded, name, value))
 		return cni_error_no_memory(err);
 	return 0;
 }
 
-static int set_args(struct runtime_conf *conf, const char *text, struct cni_error *err)
-{
-	json_decref(conf->args);
-	conf->args = args_parse(text, err);
-	return conf->args ? 0 : -1;
-}
-
-static int set_timeout(struct runtime_conf *conf, const char *text, struct cni_error *err)
+static int set_timeout(struct options *options, const char *text, struct cni_error *err)
 {
 	size_t digits = strspn(text, "0123456789");
 
@@ -122,66 +86,87 @@ static int set_timeout(struct runtime_conf *conf, const char *text, struct cni_e
 		return cni_error_set(err, CNI_ERROR_INVALID_ENVIRONMENT,
 				     "invalid --timeout \"%s\": must be seconds, 0 to 999999",
 				     text);
-	conf->timeout = (unsigned int)strtoul(text, NULL, 10);
+	options->conf.timeout = (unsigned int)strtoul(text, NULL, 10);
 	return 0;
 }
 
-static int set_id(struct runtime_conf *conf, const char *id, struct cni_error *err)
-{
-	free((char *)conf->container_id);
-	conf->container_id = strdup(id);
-	return conf->container_id ? 0 : cni_error_no_memory(err);
-}
+static const struct description {
+	unsigned int set; /* 0: of every verb */
+	char letter;      /* as in SHORT_OPTIONS; 0: none */
+	const char *name;
+	const char *argument; /* NULL: none */
+	const char *help;
+	int (*set_value)(struct options *options, const char *value, struct cni_error *err);
+	/* Without set_value(): the member for the argument, or the bool that becomes true. */
+	size_t member;
+} descriptions[] = {
+	{OPTIONS_ATTACHMENT, 0, "id", "ID",
+	 "container ID (default, as in cnitool: cnitool- and 20 digits of the\n"
+	 "SHA-512 of the namespace's path)",
+	 set_id, 0},
+	{OPTIONS_ATTACHMENT, 0, "ifname", "NAME",
+	 "interface in the container (default: CNI_IFNAME, or eth0)", NULL,
+	 offsetof(struct options, conf.ifname)},
+	{OPTIONS_ATTACHMENT, 'p', "publish", "[HOSTIP:]HOSTPORT:CONTAINERPORT[/PROTO]",
+	 "(short: -p) map a host port; an IPv6 HOSTIP in brackets; two ranges of\n"
+	 "the same length (8000-8010:80-90); PROTO tcp (default), udp, sctp; may be\n"
+	 "repeated",
+	 add_port_mappings, 0},
+	{OPTIONS_ATTACHMENT, 0, "args", "KEY=VALUE[;KEY=VALUE]...",
+	 "CNI_ARGS of the plugins (default: CNI_ARGS)", set_args, 0},
+	{OPTIONS_ATTACHMENT, 0, "capability", "NAME=JSON",
+	 "runtimeConfig for plugins that declare the capability; may be repeated\n"
+	 "(default: the object in CAP_ARGS)",
+	 add_capability, 0},
+	{OPTIONS_RUN, 0, "cni-path", "DIRECTORY[:DIRECTORY]...",
+	 "where plugins are (default: CNI_PATH, or\n" DEFAULT_CNI_PATH ")", NULL,
+	 offsetof(struct options, conf.plugin_path)},
+	{OPTIONS_RUN, 0, "timeout", "SECONDS",
+	 "how long each plugin may take; then it is killed, with the processes\n"
+	 "that it has started; 0: no limit (default: " TEXT(DEFAULT_TIMEOUT) ")",
+	 set_timeout, 0},
+	{OPTIONS_CACHE, 0, "cache-dir", "DIRECTORY",
+	 "where the attachments are recorded (default: CNI_CACHE_DIR, or\n" CACHE_DEFAULT_DIRECTORY
+	 ")",
+	 NULL, offsetof(struct options, conf.cache_directory)},
+	{OPTIONS_JSON, 0, "json", NULL, "print JSON, not a table", NULL,
+	 offsetof(struct options, json)},
+	{0, 'h', "help", NULL, "(short: -h) this text", NULL, offsetof(struct options, help)},
+};
 
-static int set_option(struct options *options, enum option_name option, const char *value,
+#define SHORT_OPTIONS ":p:h"
+#define OPTION_COUNT ((int)(sizeof(descriptions) / sizeof(descriptions[0])))
+
+static int set_option(struct options *options, const struct description *option, const char *value,
 		      struct cni_error *err)
 {
-	struct runtime_conf *conf = &options->conf;
+	void *member = (char *)options + option->member;
 
-	switch (option) {
-	case OPTION_ID:
-		return set_id(conf, value, err);
-	case OPTION_IFNAME:
-		conf->ifname = value;
-		return 0;
-	case OPTION_PUBLISH:
-		return portmapping_parse(value, options->port_mappings, err);
-	case OPTION_ARGS:
-		return set_args(conf, value, err);
-	case OPTION_CAPABILITY:
-		return parse_capability(options->demanded, value, err);
-	case OPTION_CNI_PATH:
-		conf->plugin_path = value;
-		return 0;
-	case OPTION_TIMEOUT:
-		return set_timeout(conf, value, err);
-	case OPTION_CACHE_DIR:
-		conf->cache_directory = value;
-		return 0;
-	case OPTION_JSON:
-		options->json = true;
-		return 0;
-	default:
-		options->help = true;
-		return 0;
+	if (option->set_value)
+		return option->set_value(options, value, err);
+	if (option->argument)
+		*(const char **)member = value;
+	else
+		*(bool *)member = true;
+	return 0;
+}
+
+static bool is_of_set(const struct description *option, unsigned int set)
+{
+	return !option->set || option->set & set;
+}
+
+/* The verb's option that getopt_long() found, or NULL. */
+static const struct description *find_option(int found, unsigned int set)
+{
+	for (int i = 0; i < OPTION_COUNT; i++) {
+		const struct description *option = &descriptions[i];
+
+		if ((found == i || (option->letter && found == option->letter)) &&
+		    is_of_set(option, set))
+			return option;
 	}
-}
-
-static bool is_of_set(enum option_name option, unsigned int set)
-{
-	return !descriptions[option].set || descriptions[option].set & set;
-}
-
-/* What getopt_long() found; OPTION_COUNT for what is no option of the verb. */
-static enum option_name option_of(int found, unsigned int set)
-{
-	if (found == 'p')
-		found = OPTION_PUBLISH;
-	if (found == 'h')
-		found = OPTION_HELP;
-	if (found < 0 || found >= OPTION_COUNT || !is_of_set(found, set))
-		return OPTION_COUNT;
-	return (enum option_name)found;
+	return NULL;
 }
 
 /* An option as it was typed. Uses getopt's own letter where there is one, because within "-xp"
@@ -212,13 +197,13 @@ static int read_options(struct options *options, int argc, char **argv, unsigned
 	}
 	opterr = 0;
 	optind = 0; /* in glibc: begin anew, even after another command line */
-	while ((found = getopt_long(argc, argv, ":p:h", getopt_options, NULL)) != -1) {
-		enum option_name option = option_of(found, set);
+	while ((found = getopt_long(argc, argv, SHORT_OPTIONS, getopt_options, NULL)) != -1) {
+		const struct description *option = find_option(found, set);
 
 		name_option(typed, sizeof(typed), found, argv);
 		if (found == ':')
 			return usage(err, argv[0], "no value after ", typed);
-		if (option == OPTION_COUNT)
+		if (!option)
 			return usage(err, argv[0], "no such option here: ", typed);
 		if (set_option(options, option, optarg, err))
 			return -1;
@@ -281,7 +266,7 @@ static int complete(struct options *options, struct cni_error *err)
 	struct runtime_conf *conf = &options->conf;
 	const char *args = variable("CNI_ARGS", NULL);
 
-	if ((!conf->args && args && set_args(conf, args, err)) ||
+	if ((!conf->args && args && set_args(options, args, err)) ||
 	    demand_port_mappings(options, err) || complete_capabilities(options, err))
 		return -1;
 	if (conf->container_id || !*conf->netns)
@@ -335,12 +320,12 @@ static void print_indented(const char *text)
 void options_print_help(unsigned int set)
 {
 	for (int i = 0; i < OPTION_COUNT; i++) {
-		const char *argument = descriptions[i].argument;
+		const struct description *option = &descriptions[i];
 
-		if (!is_of_set(i, set))
+		if (!is_of_set(option, set))
 			continue;
-		output_text("  --%s%s%s\n", descriptions[i].name, argument ? " " : "",
-			    argument ? argument : "");
-		print_indented(descriptions[i].help);
+		output_text("  --%s%s%s\n", option->name, option->argument ? " " : "",
+			    option->argument ? option->argument : "");
+		print_indented(option->help);
 	}
 }
