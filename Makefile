@@ -309,14 +309,18 @@ install: all
 	install -D -m 0755 $(BUILD)/bpf-portmap $(DESTDIR)$(CNIDIR)/bpf-portmap
 	install -D -m 0755 $(BUILD)/cnirun $(DESTDIR)$(PREFIX)/bin/cnirun
 	install -D -m 0644 man/bpf-portmap.8 $(DESTDIR)$(PREFIX)/share/man/man8/bpf-portmap.8
+	install -D -m 0644 man/bpf-portmap.conf.5 $(DESTDIR)$(PREFIX)/share/man/man5/bpf-portmap.conf.5
 	install -D -m 0644 man/cnirun.1 $(DESTDIR)$(PREFIX)/share/man/man1/cnirun.1
-	install -d $(DESTDIR)$(DOCUMENTATION)/LICENSES
-	install -m 0644 README.md CHANGELOG.md $(DESTDIR)$(DOCUMENTATION)
+	install -d $(addprefix $(DESTDIR)$(DOCUMENTATION)/,conf docs LICENSES)
+	install -m 0644 README.md CHANGELOG.md SECURITY.md $(DESTDIR)$(DOCUMENTATION)
+	install -m 0644 conf/* $(DESTDIR)$(DOCUMENTATION)/conf
+	install -m 0644 docs/*.md $(DESTDIR)$(DOCUMENTATION)/docs
 	install -m 0644 LICENSES/*.txt $(DESTDIR)$(DOCUMENTATION)/LICENSES
 
 uninstall:
 	rm -f $(DESTDIR)$(CNIDIR)/bpf-portmap $(DESTDIR)$(PREFIX)/bin/cnirun \
 		$(DESTDIR)$(PREFIX)/share/man/man8/bpf-portmap.8 \
+		$(DESTDIR)$(PREFIX)/share/man/man5/bpf-portmap.conf.5 \
 		$(DESTDIR)$(PREFIX)/share/man/man1/cnirun.1
 	rm -rf $(DESTDIR)$(DOCUMENTATION)
 

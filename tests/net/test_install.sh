@@ -32,9 +32,11 @@ test_install_programs_have_symbols() {
 
 installed() { (cd /run/root && find . -type f | sort | sed 's|^\./||' | xargs); }
 
-documents() {
-	(cd "$project" && printf '%s\n' CHANGELOG.md LICENSES/* README.md) |
-		sed "s|^|$1/bpf-portmap/|" | sort | xargs
+# shared DIRECTORY: what is put below it
+shared() {
+	(cd "$project" && printf 'doc/bpf-portmap/%s\n' CHANGELOG.md LICENSES/*.txt README.md SECURITY.md \
+		conf/* docs/*.md && printf 'man/man%s\n' 1/cnirun.1 5/bpf-portmap.conf.5 8/bpf-portmap.8) |
+		sed "s|^|$1/|" | sort | xargs
 }
 
 # both licences that the sources name come with them, whole
@@ -51,14 +53,13 @@ test_install_licences() {
 # make uninstall leaves nothing
 test_install_and_uninstall() {
 	install_make install
-	expect_equal "opt/cni/bin/bpf-portmap usr/local/bin/cnirun $(documents usr/local/share/doc)\
- usr/local/share/man/man1/cnirun.1 usr/local/share/man/man8/bpf-portmap.8" "$(installed)" "files"
+	expect_equal "opt/cni/bin/bpf-portmap usr/local/bin/cnirun $(shared usr/local/share)" \
+		"$(installed)" "files"
 	CNI_COMMAND=VERSION /run/root/opt/cni/bin/bpf-portmap >/run/out || fail "it does not run"
 	install_make uninstall
 	expect_equal "" "$(installed)" "files after uninstall"
 	install_make install PREFIX=/usr CNIDIR=/usr/lib/cni
-	expect_equal "usr/bin/cnirun usr/lib/cni/bpf-portmap $(documents usr/share/doc)\
- usr/share/man/man1/cnirun.1 usr/share/man/man8/bpf-portmap.8" "$(installed)" "files"
+	expect_equal "usr/bin/cnirun usr/lib/cni/bpf-portmap $(shared usr/share)" "$(installed)" "files"
 	install_make uninstall PREFIX=/usr CNIDIR=/usr/lib/cni
 	expect_equal "" "$(installed)" "files after uninstall"
 }
@@ -127,6 +128,23 @@ test_install_manual_pages() {
 		grep -qE "^\.B.* $word" /run/bpf-portmap.8 ||
 			fail "$word is not in bpf-portmap(8)"
 	done
+}
+
+# every key that the plugin reads from its entry is in bpf-portmap.conf(5), and no other option is
+test_install_manual_of_options() {
+	local key number=0
+	find "$project/user" -name 'conf*.c' -exec cat {} + | tr '\n\t' '  ' |
+		grep -oE '\bconfig, *"[A-Za-z0-9]+"' | grep -oE '[A-Za-z0-9]+"' | tr -d '"' | sort -u >/run/keys
+	while read -r key; do
+		number=$((number + 1))
+		grep -qw "$key" "$project/man/bpf-portmap.conf.5" || fail "bpf-portmap.conf(5) does not have $key"
+	done </run/keys
+	[ "$number" -gt 20 ] || fail "only $number keys are known"
+	sed -n '/^\.SH MASQUERADE/,/^\.SH OPTIONS OF/s/^\.IR \(.*\) " (.*/\1/p' "$project/man/bpf-portmap.conf.5" |
+		grep -o '[A-Za-z0-9]*' | sort -u >/run/named
+	while read -r key; do
+		grep -qxF "$key" /run/keys || fail "there is no option $key"
+	done </run/named
 }
 
 # cnirun explains each verb, and on a wrong one says which there are
