@@ -65,6 +65,71 @@ test_docs_table_of_bpf() {
 	done </run/order
 }
 
+# every page of docs/ with commands that are marked as run is a test here, and every page is in README
+test_docs_pages_are_complete() {
+	local page name
+	for page in "$project"/docs/*.md; do
+		name=${page##*/}
+		grep -qF "(docs/$name)" "$project/README.md" || fail "README.md does not name docs/$name"
+		[ -z "$(docs_commands "$page")" ] || expect_contains \
+			"$(declare -f "test_docs_$(tr - _ <<<"${name%.md}")")" "docs_page ${name%.md}"
+	done
+}
+
+# anchors FILE: those of its headings, as GitHub makes them
+anchors() {
+	sed -n '/^```/,/^```$/d; s/^##* //p' "$1" | tr '[:upper:]' '[:lower:]' |
+		sed 's/[^a-z0-9 _-]//g; s/ /-/g'
+}
+
+# every link to a file of this project leads to one, and to a heading that it has
+test_docs_links() {
+	local file link target anchor
+	cd "$project"
+	for file in ./*.md docs/*.md tests/README.md tests/*/README.md; do
+		while read -r link; do
+			case $link in http*) continue ;; esac
+			target=${link%%#*} anchor=${link#*#}
+			target=${file%/*}/$target
+			[ "${link:0:1}" != '#' ] || target=$file
+			[ -e "$target" ] || fail "$file: there is no $link"
+			[ "$anchor" = "$link" ] || anchors "$target" | grep -qxF "$anchor" ||
+				fail "$file: $target has no heading #$anchor"
+		done < <(grep -oE '\]\([^) ]+\)' "$file" | sed 's/^](//; s/)$//')
+	done
+}
+
+# every counter that the pages name exists; what they call a map or an option, too
+test_docs_names_exist() {
+	local name
+	cd "$project"
+	for name in $(grep -ohE '`(drop|flow|fast|local|rewritten|fragment|forwarding)_[a-z0-9_]+`' README.md docs/*.md | tr -d '`' | sort -u); do
+		grep -q "X($name," include/counters.h || fail "there is no counter $name"
+	done
+	for name in $(grep -ohE '/sys/fs/bpf/bpf-portmap/[a-z_]+' ./*.md docs/*.md man/* | sort -u); do
+		grep -qE "^[A-Z_]+_OF\(${name##*/}," bpf/maps.h || fail "there is no map $name"
+	done
+}
+
+# every option of a conflist that a page shows is one that the plugin reads
+test_docs_conflists() {
+	local file number=0 entry
+	cd "$project"
+	for file in README.md docs/*.md; do
+		awk '/^```json$/ { inside = 1; next } /^```$/ { if (inside) printf "\036"; inside = 0 } inside' "$file" >/run/blocks
+		while IFS= read -r -d $'\036' entry; do
+			number=$((number + 1))
+			jq '(.plugins // [.])[] | select(.type == "bpf-portmap") |
+				. + {cniVersion: "1.1.0", name: "test"}' <<<"$entry" >/run/entry ||
+				fail "$file: not JSON: $entry"
+			[ -s /run/entry ] || fail "$file: without bpf-portmap: $entry"
+			CNI_COMMAND=STATUS "$build/bpf-portmap" </run/entry >/run/out 2>&1 ||
+				fail "$file: $(cat /run/out): $entry"
+		done </run/blocks
+	done
+	[ "$number" -gt 0 ] || fail "no page shows a conflist"
+}
+
 # the runner fails a page whose command fails, succeeds though it should not, or says something else
 test_docs_runner() {
 	local text
