@@ -2,7 +2,7 @@
 /*
  * oracle.h - what must become of a packet, and of the connections.
  *
- * Written from the README, from abi.h and from "Theory of operation", and sharing nothing with
+ * Written from docs/, from abi.h and from "Theory of operation", and sharing nothing with
  * bpf/ but the layout of the maps: a second opinion is worth having only while it is one.
  */
 #ifndef BPF_PORTMAP_TESTS_ORACLE_H

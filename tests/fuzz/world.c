@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* world.c - looks things up in the model, with the times that RFCs and README give. */
+/* world.c - looks things up in the model, with the times that RFCs and docs/connections.md give. */
 #include "world.h"
 
 #include <arpa/inet.h>

@@ -177,7 +177,7 @@ test_firewalls_beside_reference() {
 	local address
 	serve_in server 9000
 	# With bridge netfilter, conntrack has seen what the reference's container answers to a
-	# masqueraded neighbour before we have put the neighbour's address back (README: Limits).
+	# masqueraded neighbour before we have put the neighbour's address back (docs/limits.md).
 	[ ! -e /proc/sys/net/bridge/bridge-nf-call-iptables ] || bridge_netfilter 0
 	reference_list
 	container_start old reference -p 9090:80/tcp -p 9090:80/udp
@@ -216,8 +216,8 @@ test_firewalls_foreign_masquerade_first() {
 	done
 }
 
-# what the README says of rules about the host's port: in raw, nat and netdev they match nothing,
-# nor does what conntrack knows of DNAT; the container's port in FORWARD closes it
+# what docs/firewalls.md says of rules about the host port: in raw, nat and netdev they match nothing, nor
+# does what conntrack knows of DNAT; the container's port in FORWARD closes it
 test_firewalls_host_port() {
 	container_start web bridge -p 8080:80/tcp -p 8080:80/udp
 	nft -f - <<-'RULES'

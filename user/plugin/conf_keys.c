@@ -13,7 +13,7 @@
 #define MAX_NAME 32
 #define MAX_KEYS 256 /* more than anyone writes; comparing takes time */
 
-/* Every option that conf*.c reads, in the order of README. */
+/* Every option that conf*.c reads, in the order of bpf-portmap.conf(5). */
 static const char *const options[] = {
 	"ipMasq",           "ipMasq4",
 	"ipMasq6",          "masqPorts",
