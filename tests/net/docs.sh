@@ -93,6 +93,7 @@ $seen"
 
 # docs_page NAME: runs the commands of docs/NAME.md in a host of their own
 docs_page() {
+	needs_cgroup
 	docs_world
 	docs_run_file "docs/$1.md"
 }

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-# shellcheck shell=bash disable=SC2154 # the world's names: world.sh
+# shellcheck shell=bash disable=SC2154,SC2016 # the world's names: world.sh; backquotes of Markdown
 #
 # test_docs.sh - what README.md and docs/ say: the commands in them are run (docs.sh), and what they
 # name is there.
@@ -85,7 +85,7 @@ anchors() {
 # every link to a file of this project leads to one, and to a heading that it has
 test_docs_links() {
 	local file link target anchor
-	cd "$project"
+	cd "$project" || fail "no $project"
 	for file in ./*.md docs/*.md tests/README.md tests/*/README.md; do
 		while read -r link; do
 			case $link in http*) continue ;; esac
@@ -99,22 +99,23 @@ test_docs_links() {
 	done
 }
 
-# every counter that the pages name exists; what they call a map or an option, too
+# every counter and every map that the pages name exists
 test_docs_names_exist() {
 	local name
-	cd "$project"
-	for name in $(grep -ohE '`(drop|flow|fast|local|rewritten|fragment|forwarding)_[a-z0-9_]+`' README.md docs/*.md | tr -d '`' | sort -u); do
+	cd "$project" || fail "no $project"
+	while read -r name; do
 		grep -q "X($name," include/counters.h || fail "there is no counter $name"
-	done
-	for name in $(grep -ohE '/sys/fs/bpf/bpf-portmap/[a-z_]+' ./*.md docs/*.md man/* | sort -u); do
+	done < <(grep -ohE '`(drop|flow|fast|local|rewritten|fragment|forwarding)_[a-z0-9_]+`' README.md docs/*.md |
+		tr -d '`' | sort -u)
+	while read -r name; do
 		grep -qE "^[A-Z_]+_OF\(${name##*/}," bpf/maps.h || fail "there is no map $name"
-	done
+	done < <(grep -ohE '/sys/fs/bpf/bpf-portmap/[a-z_]+' ./*.md docs/*.md man/* | sort -u)
 }
 
 # every option of a conflist that a page shows is one that the plugin reads
 test_docs_conflists() {
 	local file number=0 entry
-	cd "$project"
+	cd "$project" || fail "no $project"
 	for file in README.md docs/*.md; do
 		awk '/^```json$/ { inside = 1; next } /^```$/ { if (inside) printf "\036"; inside = 0 } inside' "$file" >/run/blocks
 		while IFS= read -r -d $'\036' entry; do
