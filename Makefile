@@ -28,13 +28,13 @@ PACKAGES_LINT := clang-format shellcheck cppcheck
 CFLAGS ?= -O2 -g
 override CFLAGS += -std=gnu11 -Wall -Wextra -Werror -Wno-unused-parameter -Wshadow \
 	-Wmissing-prototypes -Wstrict-prototypes -fno-strict-aliasing -D_GNU_SOURCE=
-CPPFLAGS += -Iinclude -Iuser -I$(BUILD) $(shell $(PKG_CONFIG) --cflags libnl-3.0 jansson 2>/dev/null)
-CPPFLAGS += -DPROGRAM_VERSION='"$(VERSION)"'
+override CPPFLAGS += -Iinclude -Iuser -I$(BUILD) $(shell $(PKG_CONFIG) --cflags libnl-3.0 jansson 2>/dev/null)
+override CPPFLAGS += -DPROGRAM_VERSION='"$(VERSION)"'
 BPF_CFLAGS := -target bpf -g -O2 -mcpu=v3 -Wall -Wextra -Werror -Ivmlinux -Iinclude -Ibpf
 # FALLBACKS=1: the programs do without what kernels older than this one lack. For tests.
 ifdef FALLBACKS
 BPF_CFLAGS += -DFALLBACKS
-CPPFLAGS += -DFALLBACKS
+override CPPFLAGS += -DFALLBACKS
 endif
 
 LIBRARIES := libbpf jansson libnl-3.0
