@@ -49,8 +49,8 @@ test_docs_packaging() { docs_page packaging; }
 # docs/security.md: its commands do what it says
 test_docs_security() { docs_page security; }
 
-# docs/internals.md: every file of bpf/ is in its table, behind what it includes
-test_docs_table_of_bpf() {
+# docs/internals.md: every file of bpf/ is in its table, once, behind what it includes
+expect_table_of_bpf() {
 	local file included
 	sed -n '/^### bpf/,/^### user/s/.*| \(`.*`\) |$/\1/p' "$project/docs/internals.md" |
 		grep -o '[a-z0-9_.]*\.[ch]' >/run/order
@@ -65,8 +65,8 @@ test_docs_table_of_bpf() {
 	done </run/order
 }
 
-# every page of docs/ with commands that are marked as run is a test here, and every page is in README
-test_docs_pages_are_complete() {
+# A page with commands that are marked as run is a test here, and every page is in README.
+expect_all_pages() {
 	local page name
 	for page in "$project"/docs/*.md; do
 		name=${page##*/}
@@ -82,39 +82,52 @@ anchors() {
 		sed 's/[^a-z0-9 _-]//g; s/ /-/g'
 }
 
-# every link to a file of this project leads to one, and to a heading that it has
-test_docs_links() {
+# A link to a file of this project leads to one, and to a heading that it has.
+expect_links() {
 	local file link target anchor
 	cd "$project" || fail "no $project"
 	for file in ./*.md docs/*.md tests/README.md tests/*/README.md; do
+		grep -oE '\]\([^) ]+\)' "$file" | sed 's/^](//; s/)$//' >/run/links || continue
 		while read -r link; do
 			case $link in http*) continue ;; esac
 			target=${link%%#*} anchor=${link#*#}
 			target=${file%/*}/$target
 			[ "${link:0:1}" != '#' ] || target=$file
 			[ -e "$target" ] || fail "$file: there is no $link"
-			[ "$anchor" = "$link" ] || anchors "$target" | grep -qxF "$anchor" ||
-				fail "$file: $target has no heading #$anchor"
-		done < <(grep -oE '\]\([^) ]+\)' "$file" | sed 's/^](//; s/)$//')
+			[ "$anchor" != "$link" ] || continue
+			anchors "$target" >/run/anchors
+			grep -qxF "$anchor" /run/anchors || fail "$file: $target has no heading #$anchor"
+		done </run/links
 	done
 }
 
-# every counter and every map that the pages name exists
-test_docs_names_exist() {
+# Counters and maps that the pages name
+expect_names() {
 	local name
 	cd "$project" || fail "no $project"
+	grep -ohE '`(drop|flow|fast|local|rewritten|fragment|forwarding)_[a-z0-9_]+`' README.md docs/*.md |
+		tr -d '`' | sort -u >/run/names
 	while read -r name; do
 		grep -q "X($name," include/counters.h || fail "there is no counter $name"
-	done < <(grep -ohE '`(drop|flow|fast|local|rewritten|fragment|forwarding)_[a-z0-9_]+`' README.md docs/*.md |
-		tr -d '`' | sort -u)
+	done </run/names
+	grep -ohE '/sys/fs/bpf/bpf-portmap/[a-z_]+' ./*.md docs/*.md man/* | sort -u >/run/names
 	while read -r name; do
 		grep -qE "^[A-Z_]+_OF\(${name##*/}," bpf/maps.h || fail "there is no map $name"
-	done < <(grep -ohE '/sys/fs/bpf/bpf-portmap/[a-z_]+' ./*.md docs/*.md man/* | sort -u)
+	done </run/names
 }
 
-# every option of a conflist that a page shows is one that the plugin reads
+# what the pages name is there: pages, links and their headings, counters, maps, the files of bpf/ in
+# the order of their includes
+test_docs_names() {
+	expect_all_pages
+	expect_links
+	expect_names
+	expect_table_of_bpf
+}
+
+# every conflist that a page shows is JSON that the plugin accepts, with options of its manual page
 test_docs_conflists() {
-	local file number=0 entry
+	local file number=0 entry key
 	cd "$project" || fail "no $project"
 	for file in README.md docs/*.md; do
 		awk '/^```json$/ { inside = 1; next } /^```$/ { if (inside) printf "\036"; inside = 0 } inside' "$file" >/run/blocks
@@ -126,6 +139,9 @@ test_docs_conflists() {
 			[ -s /run/entry ] || fail "$file: without bpf-portmap: $entry"
 			CNI_COMMAND=STATUS "$build/bpf-portmap" </run/entry >/run/out 2>&1 ||
 				fail "$file: $(cat /run/out): $entry"
+			for key in $(jq -r 'del(.type, .cniVersion, .name) | keys[]' /run/entry); do
+				grep -qwF "$key" man/bpf-portmap.conf.5 || fail "$file: $key is no option"
+			done
 		done </run/blocks
 	done
 	[ "$number" -gt 0 ] || fail "no page shows a conflist"
