@@ -39,14 +39,21 @@ shared() {
 		sed "s|^|$1/|" | sort | xargs
 }
 
-# both licences that the sources name come with them, whole
+# every licence that a file names comes with its whole text in LICENSES/, and no other; what has no SPDX
+# line is covered by REUSE.toml
 test_install_licences() {
 	local licence
-	for licence in GPL-2.0-only BSD-2-Clause; do
-		[ -s "$project/LICENSES/$licence.txt" ] || fail "no text of $licence"
-	done
-	expect_contains "$(cat "$project/LICENSES/GPL-2.0-only.txt")" 'END OF TERMS AND CONDITIONS'
-	expect_contains "$(cat "$project/LICENSES/BSD-2-Clause.txt")" 'POSSIBILITY OF SUCH DAMAGE'
+	cd "$project" || fail "no $project"
+	grep -rhE -m 1 'SPDX-License-Identifier' Makefile REUSE.toml bpf conf include man tests user vmlinux |
+		sed 's/.*SPDX-License-Identifier//' | grep -oE '[A-Za-z][A-Za-z0-9.-]+' |
+		grep -vxE 'OR|AND|WITH' | sort -u >/run/named
+	(cd LICENSES && ls) | sed 's/\.txt$//' | sort | diff /run/named - || fail "LICENSES/ has others"
+	while read -r licence; do
+		[ -s "LICENSES/$licence.txt" ] || fail "no text of $licence"
+	done </run/named
+	expect_contains "$(cat LICENSES/GPL-2.0-only.txt)" 'END OF TERMS AND CONDITIONS'
+	expect_contains "$(cat LICENSES/BSD-2-Clause.txt)" 'POSSIBILITY OF SUCH DAMAGE'
+	expect_contains "$(cat REUSE.toml)" 'path = ["**"]'
 }
 
 # make install puts both programs, their manual pages and documents where CNIDIR and PREFIX say, and
