@@ -58,7 +58,7 @@ say = @printf '  %-8s %s\n' $(1) $(2);
 endif
 
 objects = $(patsubst %.c,$(BUILD)/%.o,$(1))
-PLUGIN_OBJECTS := $(call objects,$(wildcard user/main.c user/cni/*.c user/plugin/*.c user/datapath/*.c user/net/*.c))
+PLUGIN_OBJECTS := $(call objects,$(wildcard user/main.c user/cni/*.c user/conf/*.c user/plugin/*.c user/datapath/*.c user/net/*.c))
 RUNTIME_OBJECTS := $(call objects,$(wildcard user/cnirun/*.c user/cni/*.c))
 SKELETONS := $(patsubst %.bpf.c,$(BUILD)/%.skel.h,$(wildcard bpf/*.bpf.c))
 
@@ -127,7 +127,7 @@ $(BUILD)/linked: FORCE
 SANITIZE := -O1 -g -fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer
 UNIT_TESTS := $(patsubst tests/unit/%.c,$(BUILD)/tests/unit/%,$(wildcard tests/unit/*_test.c))
 # Everything without I/O on the machine, instrumented; programs' main files excepted.
-UNIT_SOURCES := $(filter-out user/cnirun/main.c,$(wildcard user/cni/*.c user/cnirun/*.c user/plugin/conf*.c) \
+UNIT_SOURCES := $(filter-out user/cnirun/main.c,$(wildcard user/cni/*.c user/cnirun/*.c user/conf/*.c) \
 	user/plugin/taken_ports.c user/datapath/load_log.c $(wildcard user/net/port_*.c) \
 	$(addprefix user/net/,nat_rule.c nft_rule.c ipt_table.c))
 UNIT_OBJECTS := $(patsubst %.c,$(BUILD)/sanitized/%.o,$(UNIT_SOURCES))

@@ -13,9 +13,8 @@
 #include "cni/network_config.h"
 #include "cni/result.h"
 #include "cni/version.h"
-#include "cnirun/result_shape.h"
+#include "conf/request.h"
 #include "json_fuzz.h"
-#include "plugin/conf.h"
 
 #define VARIABLES 16
 
@@ -46,18 +45,15 @@ static void claim_ports(struct conf *conf, const struct cni_result *result, cons
 {
 	const struct cni_result_address *v4 = cni_result_first_address(result, true, ifname);
 	const struct cni_result_address *v6 = cni_result_first_address(result, false, ifname);
-	cleanup_free struct port_claim *claims = NULL;
+	const struct port_claim *claims = conf->ports;
 	struct cni_error err = {0};
-	size_t count = 0;
 
-	if (checked(conf_claim_ports(conf, v4 ? v4->address : NULL, v6 ? v6->address : NULL,
-				     &claims, &count, &err),
+	if (checked(conf_claim_ports(conf, v4 ? v4->address : NULL, v6 ? v6->address : NULL, &err),
 		    &err))
 		return;
-	for (size_t i = 0; i < count; i++) {
+	for (size_t i = 0; i < conf->port_count; i++) {
 		MUST(claims[i].key.host_port && claims[i].container_port);
-		for (size_t j = 0; j < i && count < 64; j++)
-			MUST(claim_compare(&claims[j], &claims[i]));
+		MUST(!i || claim_compare(&claims[i - 1], &claims[i]) < 0);
 	}
 }
 

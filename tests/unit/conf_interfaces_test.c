@@ -7,7 +7,7 @@
 #include <stdio.h>
 
 #include "cni/cleanup.h"
-#include "plugin/conf.h"
+#include "conf/conf.h"
 
 struct row {
 	const char *name;
@@ -18,6 +18,8 @@ struct row {
 
 #define NAME_OF_15 "abcdefghijklmno"
 #define GLOB_OF_64 "[abcdefghijklmnopqrstuvwxyz0123456789ABCDEFGHIJKLMNOPQRSTUVWXY]*"
+
+#define BY_DEFAULT "kube-ipvs0 nodelocaldns "
 
 static const struct row rows[] = {
 	{"null", "null", 0, ""},
@@ -74,9 +76,12 @@ static void read_key(const struct row *row, const char *key)
 
 	assert_int_equal(conf_parse_options(&conf, config, &err), row->code ? -1 : 0);
 	if (!row->code) {
-		assert_names(&conf.uplinks, !strcmp(key, "uplinks") ? row->expected : "");
-		assert_names(&conf.excluded_interfaces,
-			     !strcmp(key, "uplinks") ? "" : row->expected);
+		bool is_uplinks = !strcmp(key, "uplinks");
+		const char *excluded =
+			is_uplinks || !strcmp(row->list, "null") ? BY_DEFAULT : row->expected;
+
+		assert_names(&conf.uplinks, is_uplinks ? row->expected : "");
+		assert_names(&conf.excluded_interfaces, excluded);
 	}
 	/* The message names the key too. */
 	snprintf(message, sizeof(message), "\"%s\"%s", key,
@@ -100,7 +105,7 @@ static void excludes_by_default(void **state)
 	cleanup_json json_t *empty = json_pack("{s:[]}", "excludeInterfaces");
 	cleanup_json json_t *other = json_pack("{s:[s]}", "EXCLUDEINTERFACES", "vip*");
 	const json_t *configs[] = {without, empty, other};
-	const char *expected[] = {"kube-ipvs0 nodelocaldns ", "", "vip* "};
+	const char *expected[] = {BY_DEFAULT, "", "vip* "};
 	struct cni_error err = {0};
 
 	(void)state;
@@ -108,7 +113,7 @@ static void excludes_by_default(void **state)
 		struct conf conf = {0};
 
 		assert_int_equal(conf_parse_options(&conf, configs[i], &err), 0);
-		assert_names(conf_excluded_interfaces(&conf), expected[i]);
+		assert_names(&conf.excluded_interfaces, expected[i]);
 		conf_release(&conf);
 	}
 }
@@ -196,5 +201,5 @@ int main(void)
 	ADD_TEST(&list, "64 names", takes_64);
 	ADD_TEST(&list, "more than 64 names", refuses_more);
 	ADD_ROWS(&list, match_rows, matches);
-	return test_list_run(&list, "plugin/conf_interfaces");
+	return test_list_run(&list, "conf_interfaces");
 }

@@ -8,7 +8,7 @@
 #include <stdio.h>
 
 #include "cni/cleanup.h"
-#include "plugin/conf.h"
+#include "conf/request.h"
 
 #define TEXT_SIZE 4096
 
@@ -56,8 +56,7 @@ static const struct row rows[] = {
 
 	{"maxFlows the least", "{\"maxFlows\":1}", 0, "maxFlows=1 "},
 	{"maxFlows the most", "{\"maxFlows\":4294967295}", 0, "maxFlows=4294967295 "},
-	{"maxFlows 0", "{\"maxFlows\":0}", 7,
-	 "\"maxFlows\" is 0, must be 1 to 4294967295; without the key there is no limit"},
+	{"maxFlows 0", "{\"maxFlows\":0}", 7, "\"maxFlows\" is 0, must be 1 to 4294967295"},
 	{"maxFlows negative", "{\"maxFlows\":-1}", 7, "\"maxFlows\" is -1, must be"},
 	{"maxFlows beyond 32 bits", "{\"maxFlows\":4294967296}", 7, "\"maxFlows\" is 4294967296"},
 	{"[s92] maxFlows a string", "{\"maxFlows\":\"1000\"}", 6,
@@ -146,11 +145,11 @@ static const struct row rows[] = {
 	{"snatAddresses 9 IPv4 ones",
 	 "{\"snatAddresses\":[\"1.0.0.1\",\"1.0.0.2\",\"1.0.0.3\",\"1.0.0.4\",\"1.0.0.5\","
 	 "\"1.0.0.6\",\"1.0.0.7\",\"1.0.0.8\",\"1.0.0.9\"]}",
-	 7, "\"snatAddresses\" has more than 8 IPv4 addresses"},
+	 7, "\"snatAddresses\"[8] is \"1.0.0.9\", which is one more than the 8 that"},
 	{"snatAddresses 9 IPv6 ones",
 	 "{\"snatAddresses\":[\"fd00::1\",\"fd00::2\",\"fd00::3\",\"fd00::4\",\"fd00::5\","
 	 "\"fd00::6\",\"fd00::7\",\"fd00::8\",\"fd00::9\"]}",
-	 7, "\"snatAddresses\" has more than 8 IPv6 addresses"},
+	 7, "\"snatAddresses\"[8] is \"fd00::9\", which is one more than the 8 that"},
 	{"snatAddresses a name", "{\"snatAddresses\":[\"example.org\"]}", 7,
 	 "\"snatAddresses\"[0] is \"example.org\", which is no IP address: give an address of the "
 	 "host"},
@@ -178,7 +177,7 @@ static const struct row rows[] = {
 	{"snatAddresses of null", "{\"snatAddresses\":[null]}", 6, "[0] must be a string"},
 
 	{"sourceRanges with exceptions alone", "{\"sourceRanges\":[\"!10.0.0.0/8\"]}", 7,
-	 "\"sourceRanges\" has nothing but exceptions, so that nobody could reach"},
+	 "\"sourceRanges\" has nothing but exceptions: add what they are exceptions of"},
 	{"sourceRanges everybody but", "{\"sourceRanges\":[\"!10.0.0.0/8\",\"0.0.0.0/0\"]}", 0,
 	 "from=!10.0.0.0/8 from=0.0.0.0/0 "},
 	{"nonMasqueradeCIDRs with exceptions alone", "{\"nonMasqueradeCIDRs\":[\"!10.0.0.0/8\"]}",
@@ -190,7 +189,7 @@ static const struct row rows[] = {
 	 "8080,\"containerPort\":80,\"protocol\":\"tcp\",\"hostIP\":\"192.0.2.1\"}]}}",
 	 7,
 	 "runtimeConfig.portMappings[0]: \"hostIP\" is \"192.0.2.1\", which \"excludeCIDRs\" keeps "
-	 "from being mapped: give another address, or add the exception \"!192.0.2.1\""},
+	 "from being mapped: give another address, or add it to \"excludeCIDRs\" as an exception"},
 	{"excludeCIDRs that except a hostIP",
 	 "{\"excludeCIDRs\":[\"192.0.2.0/24\",\"!192.0.2.1\"],\"runtimeConfig\":{\"portMappings\":"
 	 "[{\"hostPort\":8080,\"containerPort\":80,\"protocol\":\"tcp\",\"hostIP\":\"192.0.2.1\"}]}"
@@ -252,8 +251,8 @@ static void describe(char text[TEXT_SIZE], const struct conf *conf)
 	append_ranges(text, "unmasqueraded=", policy->unmasqueraded, policy->unmasqueraded_count);
 	append_ranges(text, "from=", policy->source_ranges, policy->source_range_count);
 	append_ranges(text, "excluded=", policy->excluded, policy->excluded_count);
-	for (size_t i = 0; i < conf->warning_count; i++)
-		append(text, "! %s", conf->warnings[i]);
+	for (size_t i = 0; i < json_array_size(conf->warnings); i++)
+		append(text, "! %s", json_string_value(json_array_get(conf->warnings, i)));
 }
 
 /* What is not said must be zero: entries are compared as a whole. */
@@ -399,8 +398,8 @@ static void read_ranges(const struct row *row, const char *key, size_t ranges, s
 	if (!row->code) {
 		append_ranges(text, "", (const void *)(policy + ranges),
 			      *(const __u8 *)(policy + count));
-		for (size_t i = 0; i < conf.warning_count; i++)
-			append(text, "! %s", conf.warnings[i]);
+		for (size_t i = 0; i < json_array_size(conf.warnings); i++)
+			append(text, "! %s", json_string_value(json_array_get(conf.warnings, i)));
 		assert_string_equal(text, expected);
 		assert_rest_is_zero(&conf.policy);
 	}
@@ -455,7 +454,8 @@ struct huge_row {
 static const struct huge_row huge_rows[] = {
 	{"33 ranges", "sourceRanges", 33, "\"sourceRanges\" has 33 entries, at most 32"},
 	{"a million ranges", "nonMasqueradeCIDRs", 1000000, "has 1000000 entries, at most 32"},
-	{"a million source addresses", "snatAddresses", 1000000, "more than 8 IPv4 addresses"},
+	{"a million source addresses", "snatAddresses", 1000000,
+	 "one more than the 8 that are possible"},
 	{"a million lists of ports", "masqPorts", 1000000, "is not a list of ports"},
 };
 
@@ -538,5 +538,5 @@ int main(void)
 	ADD_ROWS(&list, huge_rows, refuses_huge_lists);
 	ADD_TEST(&list, "a million ports that are one range", unites_many_ports);
 	ADD_TEST(&list, "junk in place of every option", survives_junk);
-	return test_list_run(&list, "plugin/conf_policy");
+	return test_list_run(&list, "conf_policy");
 }

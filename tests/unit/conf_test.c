@@ -5,7 +5,7 @@
 #include "cni_testing.h"
 
 #include "cni/cleanup.h"
-#include "plugin/conf.h"
+#include "conf/request.h"
 
 struct option_row {
 	const char *name;
@@ -107,9 +107,10 @@ static void judges_options(void **state)
 
 	assert_int_equal(conf_parse(&conf, json, "", &err), row->code ? -1 : 0);
 	if (!row->code) {
-		assert_int_equal(conf.warning_count, row->message ? 1 : 0);
+		assert_int_equal(json_array_size(conf.warnings), row->message ? 1 : 0);
 		if (row->message)
-			assert_non_null(strstr(conf.warnings[0], row->message));
+			assert_non_null(strstr(json_string_value(json_array_get(conf.warnings, 0)),
+					       row->message));
 	}
 	assert_error(&err, row->code, row->message);
 	conf_release(&conf);
@@ -212,34 +213,35 @@ struct bandwidth_row {
 	const char *name;
 	const char *json;
 	const char *args;
-	bool limited;
-	bool declared;
-	bool kubernetes;
 	bool may_limit;
+	bool egress_limited;
 };
 
 static const struct bandwidth_row bandwidth_rows[] = {
-	{"[s105] no bandwidth", "{}", "", false, false, false, false},
+	{"[s105] no bandwidth", "{}", "", false, false},
 	{"[s105] the capability is declared", "{\"capabilities\":{\"bandwidth\":true}}", "", false,
-	 true, false, false},
+	 false},
 	{"[s105] the capability is declared false", "{\"capabilities\":{\"bandwidth\":false}}", "",
-	 false, false, false, false},
+	 false, false},
 	{"[s105] egress limits",
 	 "{\"runtimeConfig\":{\"bandwidth\":{\"egressRate\":1000,\"egressBurst\":1000}}}", "", true,
-	 false, false, true},
+	 true},
 	{"[s105] ingress limits",
 	 "{\"runtimeConfig\":{\"bandwidth\":{\"ingressRate\":1000,\"ingressBurst\":1000}}}", "",
-	 true, false, false, true},
+	 true, false},
 	{"[s105] limits of 0 are none",
 	 "{\"runtimeConfig\":{\"bandwidth\":{\"ingressRate\":0,\"ingressBurst\":0,\"egressRate\":0,"
 	 "\"egressBurst\":0}}}",
-	 "", false, false, false, false},
-	{"[s152] a Kubernetes pod", "{}", "IgnoreUnknown=1;K8S_POD_NAME=web", false, false, true,
-	 true},
+	 "", false, false},
+	{"[s152] a Kubernetes pod", "{}", "IgnoreUnknown=1;K8S_POD_NAME=web", true, false},
 	{"[s152] a Kubernetes pod whose limits we would be told",
-	 "{\"capabilities\":{\"bandwidth\":true}}", "IgnoreUnknown=1;K8S_POD_NAME=web", false, true,
-	 true, false},
-	{"[s152] CNI_ARGS that are garbage", "{}", "garbage;;=", false, false, false, false},
+	 "{\"capabilities\":{\"bandwidth\":true}}", "IgnoreUnknown=1;K8S_POD_NAME=web", false,
+	 false},
+	{"[s152] a Kubernetes pod whose limits we are told",
+	 "{\"capabilities\":{\"bandwidth\":true},\"runtimeConfig\":{\"bandwidth\":{\"egressRate\":"
+	 "1}}}",
+	 "IgnoreUnknown=1;K8S_POD_NAME=web", true, true},
+	{"[s152] CNI_ARGS that are garbage", "{}", "garbage;;=", false, false},
 };
 
 static void knows_of_bandwidth(void **state)
@@ -250,10 +252,8 @@ static void knows_of_bandwidth(void **state)
 	struct conf conf = {0};
 
 	assert_int_equal(conf_parse(&conf, json, row->args, &err), 0);
-	assert_int_equal(conf.bandwidth_limited, row->limited);
-	assert_int_equal(conf.bandwidth_declared, row->declared);
-	assert_int_equal(conf.kubernetes, row->kubernetes);
-	assert_int_equal(conf_may_limit_bandwidth(&conf), row->may_limit);
+	assert_int_equal(conf.may_limit_bandwidth, row->may_limit);
+	assert_int_equal(conf.egress_limited, row->egress_limited);
 	conf_release(&conf);
 }
 
@@ -278,9 +278,9 @@ static void all_warnings_are_kept(void **state)
 
 	(void)state;
 	assert_int_equal(conf_parse_options(&conf, json, &err), 0);
-	assert_int_equal(conf.warning_count, 3);
-	for (size_t i = 0; i < conf.warning_count; i++)
-		assert_null(strchr(conf.warnings[i], '\n'));
+	assert_int_equal(json_array_size(conf.warnings), 3);
+	for (size_t i = 0; i < json_array_size(conf.warnings); i++)
+		assert_null(strchr(json_string_value(json_array_get(conf.warnings, i)), '\n'));
 	conf_release(&conf);
 }
 
@@ -296,5 +296,5 @@ int main(void)
 	ADD_TEST(&list, "[s59] STATUS does not look at runtimeConfig",
 		 status_does_not_look_at_runtime_config);
 	ADD_TEST(&list, "all warnings are kept, one line each", all_warnings_are_kept);
-	return test_list_run(&list, "plugin/conf");
+	return test_list_run(&list, "conf");
 }

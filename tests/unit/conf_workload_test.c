@@ -4,7 +4,8 @@
  */
 #include "cni_testing.h"
 
-#include "plugin/conf_workload.h"
+#include "cni/cleanup.h"
+#include "conf/request.h"
 
 #define TEN "0123456789"
 #define SIXTY TEN TEN TEN TEN TEN TEN
@@ -50,26 +51,15 @@ static const struct row rows[] = {
 static void reads_the_workload(void **state)
 {
 	const struct row *row = *state;
-	struct workload workload;
+	cleanup_json json_t *config = json_object();
+	struct cni_error err = {0};
+	struct conf conf = {0};
 
-	memset(&workload, 0xff, sizeof(workload));
-	conf_read_workload(&workload, row->args);
-	assert_int_equal(workload.kind, row->kind);
-	assert_string_equal(workload.namespace, row->namespace);
-	assert_string_equal(workload.name, row->workload_name);
-}
-
-/* The map is read by people, and compared as a whole. */
-static void unused_bytes_are_zero(void **state)
-{
-	struct workload workload, zero = {0};
-
-	(void)state;
-	memset(&workload, 0xff, sizeof(workload));
-	conf_read_workload(&workload, "K8S_POD_NAME=web");
-	assert_memory_equal(workload.reserved, zero.reserved, sizeof(zero.reserved));
-	assert_memory_equal(workload.namespace, zero.namespace, sizeof(zero.namespace));
-	assert_memory_equal(workload.name + 3, zero.name, sizeof(zero.name) - 3);
+	assert_int_equal(conf_parse(&conf, config, row->args, &err), 0);
+	assert_int_equal(conf.workload.kind, row->kind);
+	assert_string_equal(conf.workload.namespace, row->namespace);
+	assert_string_equal(conf.workload.name, row->workload_name);
+	conf_release(&conf);
 }
 
 int main(void)
@@ -77,6 +67,5 @@ int main(void)
 	static struct test_list list;
 
 	ADD_ROWS(&list, rows, reads_the_workload);
-	ADD_TEST(&list, "what names do not fill is zero", unused_bytes_are_zero);
-	return test_list_run(&list, "plugin/conf_workload");
+	return test_list_run(&list, "conf_workload");
 }

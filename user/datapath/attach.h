@@ -5,8 +5,8 @@
 #ifndef DATAPATH_ATTACH_H
 #define DATAPATH_ATTACH_H
 
+#include "conf/conf.h"
 #include "datapath/datapath.h"
-#include "plugin/conf.h"
 
 struct nl_sock;
 

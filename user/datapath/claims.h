@@ -10,9 +10,9 @@
 #include <stdint.h>
 
 #include "cni/error.h"
+#include "conf/conf.h"
 #include "datapath/objects.h"
 #include "datapath/removal.h"
-#include "plugin/conf.h"
 
 struct nl_sock;
 

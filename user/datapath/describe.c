@@ -8,9 +8,9 @@
 #include <time.h>
 
 #include "cni/address.h"
+#include "conf/request.h"
 #include "datapath/attachments.h"
 #include "datapath/maps.h"
-#include "plugin/conf.h"
 
 #define ADVICE_SIZE 512 /* two names, and the words around them */
 

@@ -54,7 +54,7 @@ void network_remember(const struct objects *objects, const char *name, const str
 		return;
 	memcpy(key.name, name, strlen(name));
 	if (!write_names(now.uplinks, &conf->uplinks) ||
-	    !write_names(now.excluded_interfaces, conf_excluded_interfaces(conf))) {
+	    !write_names(now.excluded_interfaces, &conf->excluded_interfaces)) {
 		bpf_map_delete_elem(map, &key);
 		warning("\"uplinks\" or \"excludeInterfaces\" of network %s are longer than %d"
 			" bytes, so `bpf-portmap attach` does not obey them; use globs",
@@ -107,7 +107,7 @@ static void forget_network(const struct datapath *datapath, const struct network
 static bool visit_network(const void *key, const void *value, void *context)
 {
 	char *uplinks[MAX_NAMES], *excluded[MAX_NAMES];
-	struct conf conf = {.excluded_interfaces_given = true};
+	struct conf conf = {0};
 	const struct network_key *name = key;
 	struct visit *visit = context;
 	struct network network;

@@ -6,8 +6,8 @@
 #ifndef DATAPATH_NETWORKS_H
 #define DATAPATH_NETWORKS_H
 
+#include "conf/conf.h"
 #include "datapath/datapath.h"
-#include "plugin/conf.h"
 
 /* Writes down what is new. A failure is a warning: only `attach` does less. */
 void network_remember(const struct objects *objects, const char *name, const struct conf *conf);

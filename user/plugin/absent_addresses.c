@@ -58,5 +58,5 @@ void absent_addresses_warn(const struct host *host, const struct container *cont
 
 	warn_of_sources(host, policy->sources4, policy->source4_count);
 	warn_of_sources(host, policy->sources6, policy->source6_count);
-	warn_of_host_addresses(host, container->ports, container->claims.port_count);
+	warn_of_host_addresses(host, container->claims.ports, container->claims.port_count);
 }

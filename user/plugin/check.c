@@ -45,7 +45,7 @@ static int verify_veth(const struct host *host, const struct container *containe
 
 static int verify(struct host *host, struct container *container, struct cni_error *err)
 {
-	bool with_ports = container->conf.mapping_count > 0;
+	bool with_ports = container->conf.port_count > 0;
 
 	abandoned_remove(&host->datapath, host->socket, ABANDONED_NOTICED);
 	absent_addresses_warn(host, container);

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "cni/json.h"
+#include "conf/request.h"
 #include "datapath/warning.h"
 #include "net/netns.h"
 
@@ -24,13 +25,13 @@ static const uint8_t *first_address(const struct container *container, bool ipv4
 
 static int claim_ports(struct container *container, const char *ifname, struct cni_error *err)
 {
-	struct attachment_claims *claims = &container->claims;
+	struct conf *conf = &container->conf;
 
-	if (conf_claim_ports(&container->conf, first_address(container, true, ifname),
-			     first_address(container, false, ifname), &container->ports,
-			     &claims->port_count, err))
+	if (conf_claim_ports(conf, first_address(container, true, ifname),
+			     first_address(container, false, ifname), err))
 		return -1;
-	claims->ports = container->ports;
+	container->claims.ports = conf->ports;
+	container->claims.port_count = conf->port_count;
 	return 0;
 }
 
@@ -80,9 +81,11 @@ int container_read(struct container *container, const struct cni_environment *en
 		   const struct cni_network_config *config, struct cni_error *err)
 {
 	int result = parse(container, environment, config, err);
+	const json_t *line;
+	size_t index;
 
-	for (size_t i = 0; i < container->conf.warning_count; i++)
-		warning("%s", container->conf.warnings[i]);
+	json_array_foreach (container->conf.warnings, index, line)
+		warning("%s", json_string_value(line));
 	return result;
 }
 
@@ -110,7 +113,6 @@ void container_release(struct container *container)
 {
 	conf_release(&container->conf);
 	cni_result_release(&container->result);
-	free(container->ports);
 	free(container->endpoints);
 	if (container->netns >= 0)
 		close(container->netns);

@@ -11,17 +11,16 @@
 #include "cni/environment.h"
 #include "cni/network_config.h"
 #include "cni/result.h"
+#include "conf/conf.h"
 #include "datapath/attach.h"
 #include "datapath/attachments.h"
 #include "net/veth.h"
-#include "plugin/conf.h"
 #include "plugin/host.h"
 
 struct container {
 	struct conf conf;
 	json_t *prev_result; /* borrowed from the configuration */
 	struct cni_result result;
-	struct port_claim *ports;
 	struct endpoint_claim *endpoints;
 	struct attachment_claims claims;
 	int netns; /* begins as -1 */

@@ -56,8 +56,8 @@ static bool interface_is_barred(const struct interface *interface)
 
 void fast_path_choose_mode(const struct host *host, struct container *container)
 {
-	bool may_skip = !conf_may_limit_bandwidth(&container->conf) ||
-			bypass_is_seen_by_programs(&host->datapath);
+	bool may_skip =
+		!container->conf.may_limit_bandwidth || bypass_is_seen_by_programs(&host->datapath);
 
 	container->claims.fast_path = may_skip ? container->conf.fast_path : FAST_PATH_OFF;
 }

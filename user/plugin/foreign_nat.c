@@ -7,9 +7,10 @@
 #include <string.h>
 
 #include "cni/cleanup.h"
+#include "conf/addresses.h"
+#include "conf/request.h"
 #include "datapath/warning.h"
 #include "net/nat_rules.h"
-#include "plugin/conf_ranges.h"
 
 /* Warnings of one ADD, a line each. */
 #define MAX_TOLD 16

@@ -10,8 +10,8 @@
 #ifndef PLUGIN_INTERFACES_H
 #define PLUGIN_INTERFACES_H
 
+#include "conf/conf.h"
 #include "net/veth.h"
-#include "plugin/conf.h"
 #include "plugin/host.h"
 
 /* Classifies and attaches to what is new, and writes down addresses that changed. `repair`:

@@ -13,7 +13,7 @@
 #include "net/netlink.h"
 #include "net/port_cover.h"
 #include "net/processes.h"
-#include "plugin/conf_ranges.h"
+#include "conf/addresses.h"
 #include "plugin/taken_ports.h"
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))

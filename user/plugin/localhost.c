@@ -19,7 +19,7 @@ void localhost_set_up(const struct host *host, const struct conf *conf)
 {
 	struct cni_error why = {0};
 
-	if (conf->localhost && conf->mapping_count &&
+	if (conf->localhost && conf->port_count &&
 	    socket_hooks_attach(&host->datapath, SOCKETS_REACH_PORTS, &why))
 		warn(&why);
 }
@@ -28,7 +28,7 @@ int localhost_verify(const struct host *host, const struct conf *conf, struct cn
 {
 	struct cni_error why = {0}, obstacle = {0};
 
-	if (!conf->localhost || !conf->mapping_count ||
+	if (!conf->localhost || !conf->port_count ||
 	    !socket_hooks_verify(&host->datapath, SOCKETS_REACH_PORTS, &why))
 		return 0;
 	if (socket_hooks_are_used(&host->datapath, SOCKETS_REACH_PORTS) ||

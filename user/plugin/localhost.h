@@ -8,7 +8,7 @@
 #ifndef PLUGIN_LOCALHOST_H
 #define PLUGIN_LOCALHOST_H
 
-#include "plugin/conf.h"
+#include "conf/conf.h"
 #include "plugin/host.h"
 
 /* For a container with ports: attaches what is missing. */

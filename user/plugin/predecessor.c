@@ -32,7 +32,7 @@ static bool has_a_port(const struct host *host, const struct container *containe
 	struct slot slot;
 
 	for (size_t i = 0; i < container->claims.port_count; i++)
-		if (portmap_read(objects, &container->ports[i].key, &portmap) &&
+		if (portmap_read(objects, &container->claims.ports[i].key, &portmap) &&
 		    owner_read(objects, portmap.owner, &slot) &&
 		    is_predecessor(host, container, &slot))
 			return true;

@@ -14,7 +14,7 @@ static int explain(struct cni_error *err)
 
 static bool is_wanted(const struct conf *conf)
 {
-	return conf->reserve_host_ports && conf->mapping_count;
+	return conf->reserve_host_ports && conf->port_count;
 }
 
 int reservation_set_up(const struct host *host, const struct conf *conf, struct cni_error *err)

@@ -8,7 +8,7 @@
 #ifndef PLUGIN_RESERVATION_H
 #define PLUGIN_RESERVATION_H
 
-#include "plugin/conf.h"
+#include "conf/conf.h"
 #include "plugin/host.h"
 
 /* For a container with ports: attaches what is missing, if it wants them reserved. Code 102. */

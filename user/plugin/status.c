@@ -3,11 +3,11 @@
 #include <stdlib.h>
 
 #include "cni/cleanup.h"
+#include "conf/conf.h"
 #include "datapath/attachments.h"
 #include "datapath/owners.h"
 #include "datapath/probe.h"
 #include "plugin/commands.h"
-#include "plugin/conf.h"
 #include "plugin/forwarding.h"
 #include "plugin/host.h"
 #include "plugin/interfaces.h"

@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "conf/request.h"
+
 /* So many are told of one process: 8000-8999/tcp is one. */
 #define MAX_TOLD 8
 

@@ -8,7 +8,7 @@
 
 #include "net/sockets.h"
 #include "net/processes.h"
-#include "plugin/conf.h"
+#include "conf/conf.h"
 
 #define TAKEN_PORTS_TEXT_SIZE 768
 

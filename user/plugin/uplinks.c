@@ -6,7 +6,7 @@
 
 enum wish uplink_wish(const struct conf *conf, const char *interface)
 {
-	if (conf_names_interface(conf_excluded_interfaces(conf), interface))
+	if (conf_names_interface(&conf->excluded_interfaces, interface))
 		return WISH_EXCLUDED;
 	if (!conf->uplinks.count)
 		return WISH_ANY;

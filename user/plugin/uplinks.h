@@ -11,9 +11,9 @@
 #ifndef PLUGIN_UPLINKS_H
 #define PLUGIN_UPLINKS_H
 
+#include "conf/conf.h"
 #include "datapath/attach.h"
 #include "net/link.h"
-#include "plugin/conf.h"
 #include "plugin/host.h"
 
 /* What the configuration says of an interface, by its name alone. */

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * conf_ports_test.c - port mappings, and what they claim on the host.
+ * conf_request_test.c - port mappings, and what they claim on the host.
  */
 #include "cni_testing.h"
 
 #include <stdio.h>
 
 #include "cni/cleanup.h"
-#include "plugin/conf.h"
+#include "conf/request.h"
 
 #define CONTAINER_IPV4 "10.0.0.2"
 #define CONTAINER_IPV6 "fd00::2"
@@ -153,30 +153,30 @@ static const struct claim_row claim_rows[] = {
 	{"[s78] hostIP empty and 0.0.0.0 with one target overlap",
 	 "[{" TCP_80 "},{" TCP_80 ",\"hostIP\":\"0.0.0.0\"}]", "46", 0,
 	 "tcp :: 8080>fd00::2:80 tcp 0.0.0.0 8080>10.0.0.2:80 "},
+	{"hostIP empty and :: with one target: what was written is missed",
+	 "[{" TCP_80 "},{" TCP_80 ",\"hostIP\":\"::\"}]", "4", 0,
+	 "tcp 0.0.0.0 8080>10.0.0.2:80 "
+	 "! 1 port mapping with hostIP :: skipped: the container has no IPv6 address"},
 	{"[s79] one host port to two targets",
 	 "[{" TCP_80 "},{\"hostPort\":8080,\"containerPort\":81,\"protocol\":\"tcp\"}]", "4", 7,
-	 "runtimeConfig.portMappings[0] (host port 8080/tcp, no hostIP, to container port 80) and "
-	 "portMappings[1] (host port 8080/tcp, no hostIP, to container port 81) contradict each "
-	 "other: remove one of the two"},
+	 "runtimeConfig.portMappings[0] and [1] contradict each other: host port 8080/tcp is "
+	 "mapped "
+	 "to container port 80 and to 81"},
 	{"[s79] one port of one address to two targets",
 	 "[{" TCP_80
 	 ",\"hostIP\":\"1.2.3.4\"},{\"hostPort\":8080,\"containerPort\":81,\"protocol\":"
 	 "\"tcp\",\"hostIP\":\"1.2.3.4\"}]",
-	 "4", 7,
-	 "[0] (host port 8080/tcp, hostIP 1.2.3.4, to container port 80) and portMappings[1] "
-	 "(host"},
+	 "4", 7, "portMappings[0] and [1] contradict"},
 	{"[s79] hostIP empty and :: to two targets, though the container has no IPv6",
 	 "[{" TCP_80 "},{\"hostPort\":8080,\"containerPort\":81,\"protocol\":\"tcp\",\"hostIP\":"
 	 "\"::\"}]",
-	 "4", 7,
-	 "[0] (host port 8080/tcp, no hostIP, to container port 80) and portMappings[1] (host "
-	 "port 8080/tcp, hostIP ::, to container port 81)"},
+	 "4", 7, "portMappings[0] and [1] contradict"},
 	{"[s79] a contradiction is told in the order in which it was written",
 	 "[{\"hostPort\":8080,\"containerPort\":81,\"protocol\":\"tcp\",\"hostIP\":\"0.0.0.0\"},{"
 	 "\"hostPort\":1,\"containerPort\":1,\"protocol\":\"tcp\"},{" TCP_80 "}]",
 	 "46", 7,
-	 "portMappings[0] (host port 8080/tcp, hostIP 0.0.0.0, to container port 81) and "
-	 "portMappings[2] (host port 8080/tcp, no hostIP, to container port 80)"},
+	 "portMappings[0] and [2] contradict each other: host port 8080/tcp is mapped to container "
+	 "port 81 and to 80"},
 	{"[s80] any and one address on one port coexist",
 	 "[{" TCP_80 "},{\"hostPort\":8080,\"containerPort\":81,\"protocol\":\"tcp\",\"hostIP\":"
 	 "\"1.2.3.4\"}]",
@@ -226,7 +226,7 @@ static const uint8_t *container_address(const char *families, char family,
 }
 
 static int parse_and_claim(struct conf *conf, const json_t *config, const char *families,
-			   struct port_claim **claims, size_t *count, struct cni_error *err)
+			   struct cni_error *err)
 {
 	uint8_t ipv4[CNI_ADDRESS_SIZE];
 	uint8_t ipv6[CNI_ADDRESS_SIZE];
@@ -234,45 +234,41 @@ static int parse_and_claim(struct conf *conf, const json_t *config, const char *
 	if (conf_parse(conf, config, "", err))
 		return -1;
 	return conf_claim_ports(conf, container_address(families, '4', ipv4),
-				container_address(families, '6', ipv6), claims, count, err);
+				container_address(families, '6', ipv6), err);
 }
 
-static void describe(const struct conf *conf, const struct port_claim *claims, size_t count,
-		     char *text, size_t size)
+static void describe(const struct conf *conf, char *text, size_t size)
 {
+	const struct port_claim *claims = conf->ports;
 	char host[CNI_ADDRESS_TEXT_SIZE];
 	char container[CNI_ADDRESS_TEXT_SIZE];
 	size_t length = 0;
 
 	text[0] = '\0';
-	for (size_t i = 0; i < count; i++)
+	for (size_t i = 0; i < conf->port_count; i++)
 		length += snprintf(text + length, size - length, "%s %s %u>%s:%u ",
 				   conf_protocol_name(claims[i].key.protocol),
 				   cni_address_format(claims[i].key.host_address, host),
 				   claims[i].key.host_port,
 				   cni_address_format(claims[i].container_address, container),
 				   claims[i].container_port);
-	for (size_t i = 0; i < conf->warning_count; i++)
-		length += snprintf(text + length, size - length, "! %s", conf->warnings[i]);
+	for (size_t i = 0; i < json_array_size(conf->warnings); i++)
+		length += snprintf(text + length, size - length, "! %s",
+				   json_string_value(json_array_get(conf->warnings, i)));
 }
 
 static void claims_what_the_mappings_say(void **state)
 {
 	const struct claim_row *row = *state;
 	cleanup_json json_t *config = config_with(json_of(row->mappings));
-	cleanup_free struct port_claim *claims = NULL;
 	struct cni_error err = {0};
 	struct conf conf = {0};
-	size_t count = 0;
 	char text[512];
 
-	assert_int_equal(parse_and_claim(&conf, config, row->families, &claims, &count, &err),
-			 row->code ? -1 : 0);
-	describe(&conf, claims, count, text, sizeof(text));
+	assert_int_equal(parse_and_claim(&conf, config, row->families, &err), row->code ? -1 : 0);
+	describe(&conf, text, sizeof(text));
 	if (!row->code)
 		assert_string_equal(text, row->expected);
-	else
-		assert_null(claims);
 	assert_error(&err, row->code, row->expected);
 	conf_release(&conf);
 }
@@ -283,17 +279,16 @@ static void reserved_ports_are_marked(void **state)
 	cleanup_json json_t *config =
 		config_with(json_of("[{" TCP_80 "},{\"hostPort\":9,\"containerPort\":9,"
 				    "\"protocol\":\"sctp\"}]"));
-	cleanup_free struct port_claim *claims = NULL;
 	struct cni_error err = {0};
 	struct conf conf = {0};
-	size_t count = 0;
 
 	json_object_set_new(config, "reserveHostPorts", json_true());
-	assert_int_equal(parse_and_claim(&conf, config, "4", &claims, &count, &err), 0);
-	assert_int_equal(count, 2);
-	assert_true(claims[0].reserved_on_host);
-	assert_int_equal(conf.warning_count, 1);
-	assert_non_null(strstr(conf.warnings[0], "no effect on SCTP"));
+	assert_int_equal(parse_and_claim(&conf, config, "4", &err), 0);
+	assert_int_equal(conf.port_count, 2);
+	assert_true(conf.ports[0].reserved_on_host);
+	assert_int_equal(json_array_size(conf.warnings), 1);
+	assert_non_null(
+		strstr(json_string_value(json_array_get(conf.warnings, 0)), "no effect on SCTP"));
 	conf_release(&conf);
 }
 
@@ -336,17 +331,14 @@ static void ports_are_never_mapped(void **state)
 {
 	const struct never_row *row = *state;
 	cleanup_json json_t *config = config_with(json_of(row->mappings));
-	cleanup_free struct port_claim *claims = NULL;
 	struct cni_error err = {0};
 	struct conf conf = {0};
-	size_t count = 0;
 	char text[512];
 
 	if (row->never)
 		json_object_set_new(config, "neverPorts", json_of(row->never));
-	assert_int_equal(parse_and_claim(&conf, config, "4", &claims, &count, &err),
-			 row->code ? -1 : 0);
-	describe(&conf, claims, count, text, sizeof(text));
+	assert_int_equal(parse_and_claim(&conf, config, "4", &err), row->code ? -1 : 0);
+	describe(&conf, text, sizeof(text));
 	if (!row->code && strchr(row->expected, '!'))
 		assert_non_null(strstr(text, row->expected));
 	else if (!row->code)
@@ -359,20 +351,18 @@ static void ports_are_never_mapped(void **state)
 static void unnamed_bytes_of_the_key_are_zero(void **state)
 {
 	cleanup_json json_t *config = config_with(json_of(TCP_80_AT("192.0.2.1")));
-	cleanup_free struct port_claim *claims = NULL;
 	struct portmap_key expected;
 	struct cni_error err = {0};
 	struct conf conf = {0};
-	size_t count;
 
 	(void)state;
 	memset(&expected, 0, sizeof(expected));
 	expected.protocol = PROTOCOL_TCP;
 	expected.host_port = 8080;
 	assert_int_equal(cni_address_parse("192.0.2.1", expected.host_address), 0);
-	assert_int_equal(parse_and_claim(&conf, config, "4", &claims, &count, &err), 0);
-	assert_int_equal(count, 1);
-	assert_memory_equal(&claims[0].key, &expected, sizeof(expected));
+	assert_int_equal(parse_and_claim(&conf, config, "4", &err), 0);
+	assert_int_equal(conf.port_count, 1);
+	assert_memory_equal(&conf.ports[0].key, &expected, sizeof(expected));
 	conf_release(&conf);
 }
 
@@ -394,19 +384,17 @@ static json_t *many_mappings(void)
 static void many_mappings_are_all_claimed(void **state)
 {
 	cleanup_json json_t *config = config_with(many_mappings());
-	cleanup_free struct port_claim *claims = NULL;
 	struct cni_error err = {0};
 	struct conf conf = {0};
-	size_t count;
 
 	(void)state;
-	assert_int_equal(parse_and_claim(&conf, config, "46", &claims, &count, &err), 0);
-	assert_int_equal(conf.mapping_count, MANY);
-	assert_int_equal(count, 2 * MANY);
-	for (size_t i = 1; i < count; i++)
-		assert_true(memcmp(&claims[i - 1].key, &claims[i].key, sizeof(claims[i].key)) < 0);
-	for (size_t i = 0; i < count; i++)
-		assert_int_equal(claims[i].container_port, claims[i].key.host_port);
+	assert_int_equal(parse_and_claim(&conf, config, "46", &err), 0);
+	assert_int_equal(conf.port_count, 2 * MANY);
+	for (size_t i = 1; i < conf.port_count; i++)
+		assert_true(memcmp(&conf.ports[i - 1].key, &conf.ports[i].key,
+				   sizeof(conf.ports[i].key)) < 0);
+	for (size_t i = 0; i < conf.port_count; i++)
+		assert_int_equal(conf.ports[i].container_port, conf.ports[i].key.host_port);
 	conf_release(&conf);
 }
 
@@ -421,29 +409,7 @@ static void a_contradiction_among_many_is_found(void **state)
 	json_array_append_new(mappings, json_pack("{s:i,s:i,s:s}", "hostPort", 1, "containerPort",
 						  2, "protocol", "udp"));
 	assert_int_equal(conf_parse(&conf, config, "", &err), -1);
-	assert_error(&err, 7,
-		     "portMappings[10000] (host port 1/udp, no hostIP, to container port 2)");
-	conf_release(&conf);
-}
-
-static void mappings_are_kept_as_given(void **state)
-{
-	cleanup_json json_t *config =
-		config_with(json_of("[{" TCP_80 "},{" TCP_80 ",\"hostIP\":\"192.0.2.1\"}]"));
-	uint8_t expected[CNI_ADDRESS_SIZE];
-	struct cni_error err = {0};
-	struct conf conf = {0};
-
-	(void)state;
-	assert_int_equal(conf_parse(&conf, config, "", &err), 0);
-	assert_int_equal(conf.mapping_count, 2);
-	assert_int_equal(conf.mappings[0].protocol, PROTOCOL_TCP);
-	assert_int_equal(conf.mappings[0].kind, ANY_ADDRESS);
-	assert_int_equal(conf.mappings[0].host_port, 8080);
-	assert_int_equal(conf.mappings[0].container_port, 80);
-	assert_int_equal(conf.mappings[1].kind, ONE_ADDRESS);
-	assert_int_equal(cni_address_parse("192.0.2.1", expected), 0);
-	assert_memory_equal(conf.mappings[1].host_address, expected, CNI_ADDRESS_SIZE);
+	assert_error(&err, 7, "and [10000] contradict each other: host port 1/udp");
 	conf_release(&conf);
 }
 
@@ -459,6 +425,5 @@ int main(void)
 	ADD_TEST(&list, "10,000 mappings are all claimed", many_mappings_are_all_claimed);
 	ADD_TEST(&list, "[s79] a contradiction among 10,000 mappings is found",
 		 a_contradiction_among_many_is_found);
-	ADD_TEST(&list, "mappings are kept as given", mappings_are_kept_as_given);
-	return test_list_run(&list, "plugin/conf_ports");
+	return test_list_run(&list, "conf_request");
 }

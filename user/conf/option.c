@@ -1,0 +1,187 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* option.c - options of any type: warnings, numbers, choices, and keys that are misspelt. */
+#include "conf/option.h"
+
+#include <ctype.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <strings.h>
+
+#include "cni/json.h"
+
+#define MAX_EDITS 2
+#define MAX_NAME 32
+#define MAX_KEYS 256 /* more than anyone writes; comparing takes time */
+
+int conf_warn(json_t *warnings, struct cni_error *err, const char *format, ...)
+{
+	va_list arguments;
+	json_t *line;
+
+	va_start(arguments, format);
+	line = json_vsprintf(format, arguments);
+	va_end(arguments);
+	return json_array_append_new(warnings, line) ? cni_error_no_memory(err) : 0;
+}
+
+int option_read_number(const struct given *given, struct limits limits, uint32_t *value,
+		       struct cni_error *err)
+{
+	json_int_t number = 0;
+
+	if (!cni_json_get(given->object, given->key))
+		return 0;
+	if (cni_json_get_integer(given->object, given->key, &number, err))
+		return -1;
+	if (number < limits.least || number > limits.most)
+		return cni_error_set(err, CNI_ERROR_INVALID_CONFIGURATION,
+				     "\"%s\" is %" JSON_INTEGER_FORMAT ", must be %u to %u",
+				     given->key, number, limits.least, limits.most);
+	*value = (uint32_t)number;
+	return 0;
+}
+
+const char *option_list_choices(const char *const *choices, char text[CHOICES_TEXT_SIZE])
+{
+	size_t length = 0;
+
+	for (size_t i = 0; choices[i]; i++) {
+		const char *separator = !i ? "" : choices[i + 1] ? ", " : " or ";
+
+		length += (size_t)snprintf(text + length, CHOICES_TEXT_SIZE - length, "%s\"%s\"",
+					   separator, choices[i]);
+	}
+	return text;
+}
+
+int option_read_choice(const struct given *given, const char *const *choices, uint8_t *chosen,
+		       struct cni_error *err)
+{
+	char list[CHOICES_TEXT_SIZE];
+	const char *value = "";
+
+	if (cni_json_get_string(given->object, given->key, &value, err))
+		return -1;
+	for (uint8_t i = 0; choices[i]; i++) {
+		if (!strcasecmp(choices[i], value)) {
+			*chosen = i;
+			return 0;
+		}
+	}
+	option_list_choices(choices, list);
+	if (!*value)
+		return cni_error_set(err, CNI_ERROR_INVALID_CONFIGURATION,
+				     "\"%s\" is missing, must be %s", given->key, list);
+	return cni_error_set(err, CNI_ERROR_INVALID_CONFIGURATION, "\"%s\" is \"%s\", must be %s",
+			     given->key, value, list);
+}
+
+int option_read_strings(const struct given *given, const struct string_list *list, void *field,
+			struct cni_error *err)
+{
+	json_t *array = NULL, *element;
+	const char *text, *fault;
+	size_t index;
+
+	if (cni_json_get_array(given->object, given->key, &array, err))
+		return -1;
+	if (json_array_size(array) > list->most)
+		return cni_error_set(err, CNI_ERROR_INVALID_CONFIGURATION,
+				     "\"%s\" has %zu entries, at most %zu are possible", given->key,
+				     json_array_size(array), list->most);
+	json_array_foreach (array, index, element) {
+		if (cni_json_get_string_element(element, given->key, index, &text, err))
+			return -1;
+		fault = list->add(field, text);
+		if (fault)
+			return cni_error_set(err, CNI_ERROR_INVALID_CONFIGURATION,
+					     "\"%s\"[%zu] is \"%s\", which %s: %s", given->key,
+					     index, text, fault, list->advice);
+	}
+	return 0;
+}
+
+static size_t smaller(size_t a, size_t b)
+{
+	return a < b ? a : b;
+}
+
+/* The Levenshtein distance, without regard to case; both are at most MAX_NAME long. One row of the
+ * table at a time: row[j] is the distance of the key's first letters to the name's first j. */
+static size_t edits_between(const char *key, const char *name)
+{
+	size_t row[MAX_NAME + 1], length = strlen(name);
+
+	for (size_t j = 0; j <= length; j++)
+		row[j] = j;
+	for (size_t i = 1; key[i - 1]; i++) {
+		size_t diagonal = row[0];
+
+		row[0] = i;
+		for (size_t j = 1; j <= length; j++) {
+			size_t differs = tolower((unsigned char)key[i - 1]) !=
+					 tolower((unsigned char)name[j - 1]);
+			size_t best = smaller(smaller(row[j], row[j - 1]) + 1, diagonal + differs);
+
+			diagonal = row[j];
+			row[j] = best;
+		}
+	}
+	return row[length];
+}
+
+/* Keys that CNI and runtimes put into an entry: they are spelt right, however close they are to an
+ * option. */
+static bool is_key_of_cni(const char *key)
+{
+	static const char *const keys[] = {"type", "name", "cniVersion",    "capabilities", "ipam",
+					   "dns",  "args", "runtimeConfig", "prevResult",   NULL};
+	size_t i = 0;
+
+	while (keys[i] && strcasecmp(keys[i], key))
+		i++;
+	return keys[i];
+}
+
+/* NULL: the key is like none of them, or is one of them. Nobody misses an option without effect. */
+static const char *nearest_option(const struct option *options, const char *key)
+{
+	size_t fewest = MAX_EDITS + 1, length = strlen(key);
+	const char *nearest = NULL;
+
+	for (const struct option *option = options; option->name; option++) {
+		size_t option_length = strlen(option->name), edits;
+
+		if (length > option_length + MAX_EDITS || option_length > length + MAX_EDITS)
+			continue;
+		edits = edits_between(key, option->name);
+		if (!edits)
+			return NULL;
+		if (edits < fewest && option->type < OPTION_IGNORED_NUMBER) {
+			fewest = edits;
+			nearest = option->name;
+		}
+	}
+	return nearest;
+}
+
+int option_check_spelling(const struct option *options, const json_t *config, json_t *warnings,
+			  struct cni_error *err)
+{
+	json_t *constless = (json_t *)config; /* the iterators of jansson take no const */
+	const char *key, *nearest;
+	size_t count = 0;
+	json_t *value;
+
+	json_object_foreach (constless, key, value) {
+		if (++count > MAX_KEYS)
+			break;
+		nearest = is_key_of_cni(key) ? NULL : nearest_option(options, key);
+		if (nearest &&
+		    conf_warn(warnings, err, "unknown key \"%s\" is ignored: did you mean \"%s\"?",
+			      key, nearest))
+			return -1;
+	}
+	return 0;
+}

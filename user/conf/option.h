@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * option.h - a row of the table of options (conf.c), and what holds for options of any type.
+ */
+#ifndef CONF_OPTION_H
+#define CONF_OPTION_H
+
+#include <jansson.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "cni/error.h"
+
+enum option_type {
+	OPTION_BOOLEAN, /* bool, or a byte that is 0 or 1 */
+	OPTION_NUMBER,  /* uint32_t within `limits`; 0 where the option is missing */
+	OPTION_CHOICE,  /* a byte: which of `choices` */
+	OPTION_PORTS,   /* struct port_range[MASQUERADE_RANGES] */
+	/* struct address_range[POLICY_RANGES]; `count`: a byte, how many; `limits.least`: so many
+	 * of them, 0 or 1, must be no exception */
+	OPTION_RANGES,
+	OPTION_ADDRESSES,  /* struct policy: its sources */
+	OPTION_INTERFACES, /* struct interface_names */
+	/* portmap's; nowhere to go: of no effect, a number or a string; refused */
+	OPTION_IGNORED_NUMBER,
+	OPTION_IGNORED_STRING,
+	OPTION_REFUSED,
+};
+
+struct limits {
+	uint32_t least;
+	uint32_t most;
+};
+
+struct option {
+	const char *name;
+	enum option_type type;
+	size_t field; /* where it goes: the offset in struct conf */
+	size_t count;
+	struct limits limits;
+	const char *const *choices; /* up to a NULL */
+	const char *fallback;       /* the option that is read where this one is missing */
+	const char *preset;         /* JSON, read where that one is missing too; NULL: nothing */
+	const char *otherwise;      /* where nothing is read: what then holds, in words */
+	const char *help;
+};
+
+/* What a parser reads: a key of an object that may be missing. Parsers take JSON's null for a
+ * missing key, and fail with code 6 for a wrong type, with 7 for a wrong value. */
+struct given {
+	const json_t *object;
+	const char *key;
+	json_t *warnings; /* strings: lines for stderr, without newline */
+};
+
+/* Adds a line to the warnings. Code 5. */
+int conf_warn(json_t *warnings, struct cni_error *err, const char *format, ...)
+	__attribute__((format(printf, 3, 4)));
+
+/* *value stays where the key is missing. */
+int option_read_number(const struct given *given, struct limits limits, uint32_t *value,
+		       struct cni_error *err);
+
+/* Sets *chosen to the value's place among the choices, which are compared without regard to case. A
+ * missing key is refused. */
+int option_read_choice(const struct given *given, const char *const *choices, uint8_t *chosen,
+		       struct cni_error *err);
+
+/* How the strings of an array are read. `add` returns NULL, or what is wrong with the text:
+ * "is empty"; `advice` follows in the message. */
+struct string_list {
+	size_t most;
+	const char *advice;
+	const char *(*add)(void *field, const char *text);
+};
+
+int option_read_strings(const struct given *given, const struct string_list *list, void *field,
+			struct cni_error *err);
+
+#define CHOICES_TEXT_SIZE 64
+/* "a", "b" or "c", in quotation marks; returns text. */
+const char *option_list_choices(const char *const *choices, char text[CHOICES_TEXT_SIZE]);
+
+/* Unknown keys are legal, and ignored. One that is within two edits of an option's name gets a
+ * warning. The table ends with a row without a name. */
+int option_check_spelling(const struct option *options, const json_t *config, json_t *warnings,
+			  struct cni_error *err);
+
+#endif

@@ -1,0 +1,319 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* request.c - what the runtime asks for one container: ports, bandwidth, and whose it is. */
+#include "conf/request.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "cni/environment.h"
+#include "cni/json.h"
+#include "conf/addresses.h"
+
+#define KUBELET_PORT 10250
+
+static const char *const protocol_names[] = {"tcp", "udp", "sctp", NULL};
+static const enum protocol protocols[] = {PROTOCOL_TCP, PROTOCOL_UDP, PROTOCOL_SCTP};
+
+const char *conf_protocol_name(enum protocol protocol)
+{
+	for (size_t i = 0; protocol_names[i]; i++)
+		if (protocols[i] == protocol)
+			return protocol_names[i];
+	return "unknown protocol";
+}
+
+static int read_port(const json_t *entry, const char *key, uint16_t *port, struct cni_error *err)
+{
+	struct given given = {entry, key, NULL};
+	uint32_t value = 0;
+
+	if (option_read_number(&given, (struct limits){1, UINT16_MAX}, &value, err))
+		return -1;
+	*port = (uint16_t)value;
+	return value ? 0
+		     : cni_error_set(err, CNI_ERROR_INVALID_CONFIGURATION,
+				     "\"%s\" is missing, must be 1 to %u", key, UINT16_MAX);
+}
+
+/* NULL, or why a port cannot be mapped at the address. */
+static const char *find_address_fault(const struct conf *conf, const struct port_claim *claim)
+{
+	const uint8_t *address = claim->key.host_address;
+	const struct policy *policy = &conf->policy;
+
+	if (conf_is_never_mapped(address))
+		return "where nothing can be mapped: multicast, broadcast and IPv6 link-local "
+		       "packets are left alone";
+	if (cni_address_is_loopback(address) && !conf->localhost)
+		return "where nobody would reach the port: \"localhost\" is false; leave one of "
+		       "the two out";
+	/* Only sockets of the host's own processes reach a loopback address. */
+	if (cni_address_is_loopback(address) && claim->key.protocol == PROTOCOL_SCTP)
+		return "where SCTP cannot be mapped: the kernel has no hook at SCTP sockets; give "
+		       "another address of the host";
+	if (!cni_address_is_any(address) &&
+	    conf_ranges_hold(policy->excluded, policy->excluded_count, address))
+		return "which \"excludeCIDRs\" keeps from being mapped: give another address, or "
+		       "add it to \"excludeCIDRs\" as an exception, with \"!\" before it";
+	return NULL;
+}
+
+static int read_host_address(const struct conf *conf, const json_t *entry, struct port_claim *claim,
+			     struct cni_error *err)
+{
+	const char *text = "", *fault;
+
+	if (cni_json_get_string(entry, "hostIP", &text, err))
+		return -1;
+	claim->without_host_address = !*text;
+	if (!*text)
+		return 0;
+	fault = cni_address_parse(text, claim->key.host_address)
+			? "which is no IP address: give one without brackets, zone or prefix "
+			  "length; names are not resolved"
+			: find_address_fault(conf, claim);
+	if (!fault)
+		return 0;
+	return cni_error_set(err, CNI_ERROR_INVALID_CONFIGURATION, "\"hostIP\" is \"%s\", %s", text,
+			     fault);
+}
+
+/* Code 7 and not 101: it is the configuration that says no, however often it is tried. */
+static int check_host_port(const struct conf *conf, const struct port_claim *claim,
+			   struct cni_error *err)
+{
+	uint16_t port = claim->key.host_port;
+
+	for (size_t i = 0; i < MASQUERADE_RANGES; i++)
+		if (conf->never_ports[i].first <= port && port <= conf->never_ports[i].last)
+			return cni_error_set(err, CNI_ERROR_INVALID_CONFIGURATION,
+					     "\"hostPort\" is %u, one of \"neverPorts\", which are "
+					     "never mapped: map another one",
+					     port);
+	/* The kernel has no hook where SCTP sockets are bound. */
+	if (conf->reserve_host_ports && claim->key.protocol == PROTOCOL_SCTP)
+		return conf_warn(conf->warnings, err,
+				 "\"reserveHostPorts\" has no effect on SCTP: processes of the "
+				 "host can bind to port %u",
+				 port);
+	if (!conf->never_ports_given && port == KUBELET_PORT && claim->key.protocol == PROTOCOL_TCP)
+		return conf_warn(conf->warnings, err,
+				 "hostPort %u is the kubelet's API, which nobody reaches from "
+				 "outside any more where one runs: map another one; "
+				 "\"neverPorts\": [%u] refuses it, [] allows it",
+				 port, port);
+	return 0;
+}
+
+/* Appends one claim, or one for each family. */
+static int read_mapping(struct conf *conf, const json_t *entry, size_t index, struct cni_error *err)
+{
+	struct port_claim *claim = &conf->ports[conf->port_count];
+	struct given protocol = {entry, "protocol", NULL};
+	uint8_t chosen;
+
+	*claim = (struct port_claim){
+		.localhost = conf->localhost,
+		.reserved_on_host = conf->reserve_host_ports,
+		.mapping = (uint32_t)index,
+	};
+	if (read_port(entry, "hostPort", &claim->key.host_port, err) ||
+	    read_port(entry, "containerPort", &claim->container_port, err) ||
+	    option_read_choice(&protocol, protocol_names, &chosen, err))
+		return -1;
+	claim->key.protocol = protocols[chosen];
+	if (read_host_address(conf, entry, claim, err) || check_host_port(conf, claim, err))
+		return -1;
+	conf->port_count++;
+	if (claim->without_host_address) {
+		claim[1] = claim[0];
+		memcpy(claim[1].key.host_address, cni_address_any_ipv4, CNI_ADDRESS_SIZE);
+		conf->port_count++;
+	}
+	return 0;
+}
+
+static int compare_claims(const void *left, const void *right)
+{
+	const struct port_claim *a = left, *b = right;
+
+	return memcmp(&a->key, &b->key, sizeof(a->key));
+}
+
+static int refuse_contradiction(const struct port_claim *one, const struct port_claim *other,
+				struct cni_error *err)
+{
+	const struct port_claim *first = one->mapping < other->mapping ? one : other;
+	const struct port_claim *second = first == one ? other : one;
+
+	return cni_error_set(err, CNI_ERROR_INVALID_CONFIGURATION,
+			     "runtimeConfig.portMappings[%u] and [%u] contradict each other: host "
+			     "port %u/%s is mapped to container port %u and to %u; remove one",
+			     first->mapping, second->mapping, first->key.host_port,
+			     conf_protocol_name(first->key.protocol), first->container_port,
+			     second->container_port);
+}
+
+/* Leaves each key once. Of two the one whose hostIP was written stays: it gets a warning where the
+ * container lacks the family. */
+static int unite_claims(struct port_claim *claims, size_t *count, struct cni_error *err)
+{
+	size_t kept = 0;
+
+	qsort(claims, *count, sizeof(*claims), compare_claims);
+	for (size_t i = 0; i < *count; i++) {
+		struct port_claim *last = kept ? &claims[kept - 1] : NULL;
+
+		if (!last || compare_claims(last, &claims[i]))
+			claims[kept++] = claims[i];
+		else if (last->container_port != claims[i].container_port)
+			return refuse_contradiction(last, &claims[i], err);
+		else if (last->without_host_address)
+			*last = claims[i];
+	}
+	*count = kept;
+	return 0;
+}
+
+static int read_mappings(struct conf *conf, const json_t *runtime_config, struct cni_error *err)
+{
+	json_t *array = NULL, *entry;
+	size_t index;
+
+	if (cni_json_get_array(runtime_config, "portMappings", &array, err))
+		return cni_error_wrap(err, "runtimeConfig");
+	if (!json_array_size(array))
+		return 0;
+	conf->ports = calloc(json_array_size(array), 2 * sizeof(*conf->ports));
+	if (!conf->ports)
+		return cni_error_no_memory(err);
+	json_array_foreach (array, index, entry) {
+		if (cni_json_check_element(entry, "runtimeConfig.portMappings", index, err))
+			return -1;
+		if (read_mapping(conf, entry, index, err))
+			return cni_error_wrap(err, "runtimeConfig.portMappings[%zu]", index);
+	}
+	return unite_claims(conf->ports, &conf->port_count, err);
+}
+
+static int read_bandwidth(struct conf *conf, const json_t *runtime_config, struct cni_error *err)
+{
+	static const char *const limits[] = {"egressRate", "egressBurst", "ingressRate",
+					     "ingressBurst"};
+	json_t *bandwidth = NULL;
+
+	if (cni_json_get_object(runtime_config, "bandwidth", &bandwidth, err))
+		return cni_error_wrap(err, "runtimeConfig");
+	for (size_t i = 0; bandwidth && i < sizeof(limits) / sizeof(limits[0]); i++) {
+		json_int_t value = 0;
+
+		if (cni_json_get_integer(bandwidth, limits[i], &value, err))
+			return cni_error_wrap(err, "runtimeConfig.bandwidth");
+		conf->may_limit_bandwidth |= value != 0;
+		conf->egress_limited |= value && i < 2;
+	}
+	return 0;
+}
+
+/* Where our capabilities name bandwidth, runtimeConfig has all limits of a pod. */
+static int read_capabilities(struct conf *conf, const json_t *config, const char *args,
+			     struct cni_error *err)
+{
+	json_t *capabilities = NULL;
+	bool declared = false;
+
+	if (cni_json_get_object(config, "capabilities", &capabilities, err))
+		return -1;
+	if (capabilities && cni_json_get_boolean(capabilities, "bandwidth", &declared, err))
+		return cni_error_wrap(err, "capabilities");
+	conf->may_limit_bandwidth = !declared && cni_args_have_key(args, "K8S_POD_NAME");
+	return 0;
+}
+
+/* Appends the value of the key, as much as fits, and keeps the zero at the end.
+ * False: CNI_ARGS do not have it, or it is empty. */
+static bool append(char *text, size_t size, const char *args, const char *key)
+{
+	size_t length, used = strlen(text);
+	const char *value = cni_args_get(args, key, &length);
+
+	for (size_t i = 0; value && i < length && used + 1 < size; i++)
+		text[used++] = value[i] >= ' ' && value[i] <= '~' ? value[i] : '?';
+	return value && length;
+}
+
+/* What Kubernetes' runtimes say, Nomad, and Podman (K8S_POD_NAME alone). People will read it, so
+ * that whatever is not printable ASCII becomes a question mark, and what is too long is cut. */
+static void read_workload(struct workload *workload, const char *args)
+{
+	char *name = workload->name, *namespace = workload->namespace;
+
+	if (append(name, sizeof(workload->name), args, "K8S_POD_NAME")) {
+		workload->kind = WORKLOAD_CONTAINER;
+		if (append(namespace, sizeof(workload->namespace), args, "K8S_POD_NAMESPACE"))
+			workload->kind = WORKLOAD_POD;
+	} else if (append(name, sizeof(workload->name), args, "NOMAD_JOB_ID")) {
+		workload->kind = WORKLOAD_NOMAD;
+		append(namespace, sizeof(workload->namespace), args, "NOMAD_NAMESPACE");
+		if (cni_args_have_key(args, "NOMAD_GROUP_NAME") &&
+		    strlen(name) + 1 < sizeof(workload->name)) {
+			name[strlen(name)] = '/';
+			append(name, sizeof(workload->name), args, "NOMAD_GROUP_NAME");
+		}
+	}
+}
+
+int conf_parse(struct conf *conf, const json_t *config, const char *args, struct cni_error *err)
+{
+	json_t *runtime_config = NULL;
+
+	read_workload(&conf->workload, args);
+	if (conf_parse_options(conf, config, err) || read_capabilities(conf, config, args, err) ||
+	    cni_json_get_object(config, "runtimeConfig", &runtime_config, err))
+		return -1;
+	if (!runtime_config)
+		return 0;
+	if (read_bandwidth(conf, runtime_config, err))
+		return -1;
+	return read_mappings(conf, runtime_config, err);
+}
+
+int conf_claim_ports(struct conf *conf, const uint8_t *container_ipv4,
+		     const uint8_t *container_ipv6, struct cni_error *err)
+{
+	char text[CNI_ADDRESS_TEXT_SIZE];
+	size_t skipped = 0, kept = 0;
+
+	if (conf->port_count && !container_ipv4 && !container_ipv6)
+		return cni_error_set(err, CNI_ERROR_INVALID_CONFIGURATION,
+				     "port mappings need an IP address to lead to: prevResult has "
+				     "none on this interface");
+	for (size_t i = 0; i < conf->port_count; i++) {
+		struct port_claim *claim = &conf->ports[i];
+		bool ipv4 = cni_address_is_ipv4(claim->key.host_address);
+		const uint8_t *address = ipv4 ? container_ipv4 : container_ipv6;
+
+		if (address) {
+			memcpy(claim->container_address, address, CNI_ADDRESS_SIZE);
+			conf->ports[kept++] = *claim;
+		} else if (!cni_address_is_any(claim->key.host_address)) {
+			return cni_error_set(err, CNI_ERROR_INVALID_CONFIGURATION,
+					     "%s port %u of hostIP %s cannot be mapped: the "
+					     "container has no %s address",
+					     conf_protocol_name(claim->key.protocol),
+					     claim->key.host_port,
+					     cni_address_format(claim->key.host_address, text),
+					     ipv4 ? "IPv4" : "IPv6");
+		} else if (!claim->without_host_address) {
+			skipped++;
+		}
+	}
+	conf->port_count = kept;
+	if (!skipped)
+		return 0;
+	return conf_warn(
+		conf->warnings, err,
+		"%zu port mapping%s with hostIP %s skipped: the container has no %s address",
+		skipped, skipped == 1 ? "" : "s",
+		container_ipv6 ? "0.0.0.0" : "::", container_ipv6 ? "IPv4" : "IPv6");
+}
