@@ -66,7 +66,7 @@ SKELETONS := $(patsubst %.bpf.c,$(BUILD)/%.skel.h,$(wildcard bpf/*.bpf.c))
 .SECONDARY:
 .PHONY: all bench demo check check-unit check-packet check-net check-fuzz check-engines check-kernel check-clang fuzz lint format deps deps-check install uninstall clean help
 
-all: $(BUILD)/bpf-portmap $(BUILD)/cnirun
+all: $(BUILD)/bpf-portmap $(BUILD)/cnirun $(BUILD)/man/bpf-portmap.conf.5
 
 help:
 	@echo 'make            build/bpf-portmap, the CNI plugin, and build/cnirun, a runtime for conflists'
@@ -109,11 +109,22 @@ $(BUILD)/user/%.o: user/%.c Makefile | $(SKELETONS)
 	@mkdir -p $(@D)
 	$(call say,CC,$@)$(CC) $(CPPFLAGS) $(CFLAGS) -MMD -MP -c $< -o $@
 
+$(BUILD)/man/%.o: man/%.c Makefile
+	@mkdir -p $(@D)
+	$(call say,CC,$@)$(CC) $(CPPFLAGS) $(CFLAGS) -MMD -MP -c $< -o $@
+
 $(BUILD)/bpf-portmap: $(PLUGIN_OBJECTS) $(BUILD)/linked
 	$(call say,LINK,$@)$(CC) $(CFLAGS) $(LDFLAGS) $(STATIC) $(filter %.o,$^) $(LDLIBS_PLUGIN) -o $@
 
 $(BUILD)/cnirun: $(RUNTIME_OBJECTS) $(BUILD)/linked
 	$(call say,LINK,$@)$(CC) $(CFLAGS) $(LDFLAGS) $(STATIC) $(filter %.o,$^) $(LDLIBS_RUNTIME) -o $@
+
+# The page of the options says what their table does.
+$(BUILD)/man/options: $(call objects,man/options.c $(wildcard user/conf/*.c user/cni/*.c)) $(BUILD)/linked
+	$(call say,LINK,$@)$(CC) $(CFLAGS) $(LDFLAGS) $(STATIC) $(filter %.o,$^) $(LDLIBS_RUNTIME) -o $@
+
+$(BUILD)/man/%.5: man/%.5.in $(BUILD)/man/options
+	$(call say,MAN,$@)$(BUILD)/man/options <$< >$@
 
 # How they were linked last, so that DYNAMIC=1 after a static build is not "up to date".
 .PHONY: FORCE
@@ -309,7 +320,7 @@ install: all
 	install -D -m 0755 $(BUILD)/bpf-portmap $(DESTDIR)$(CNIDIR)/bpf-portmap
 	install -D -m 0755 $(BUILD)/cnirun $(DESTDIR)$(PREFIX)/bin/cnirun
 	install -D -m 0644 man/bpf-portmap.8 $(DESTDIR)$(PREFIX)/share/man/man8/bpf-portmap.8
-	install -D -m 0644 man/bpf-portmap.conf.5 $(DESTDIR)$(PREFIX)/share/man/man5/bpf-portmap.conf.5
+	install -D -m 0644 $(BUILD)/man/bpf-portmap.conf.5 $(DESTDIR)$(PREFIX)/share/man/man5/bpf-portmap.conf.5
 	install -D -m 0644 man/cnirun.1 $(DESTDIR)$(PREFIX)/share/man/man1/cnirun.1
 	install -d $(addprefix $(DESTDIR)$(DOCUMENTATION)/,conf docs LICENSES)
 	install -m 0644 README.md CHANGELOG.md SECURITY.md $(DESTDIR)$(DOCUMENTATION)

@@ -140,7 +140,7 @@ test_docs_conflists() {
 			CNI_COMMAND=STATUS "$build/bpf-portmap" </run/entry >/run/out 2>&1 ||
 				fail "$file: $(cat /run/out): $entry"
 			for key in $(jq -r 'del(.type, .cniVersion, .name) | keys[]' /run/entry); do
-				grep -qwF "$key" man/bpf-portmap.conf.5 || fail "$file: $key is no option"
+				grep -qwF "$key" man/bpf-portmap.conf.5.in || fail "$file: $key is no option"
 			done
 		done </run/blocks
 	done

@@ -137,23 +137,6 @@ test_install_manual_pages() {
 	done
 }
 
-# every key that the plugin reads from its entry is in bpf-portmap.conf(5), and no other option is
-test_install_manual_of_options() {
-	local key number=0
-	find "$project/user" -name 'conf*.c' -exec cat {} + | tr '\n\t' '  ' |
-		grep -oE '\bconfig, *"[A-Za-z0-9]+"' | grep -oE '[A-Za-z0-9]+"' | tr -d '"' | sort -u >/run/keys
-	while read -r key; do
-		number=$((number + 1))
-		grep -qw "$key" "$project/man/bpf-portmap.conf.5" || fail "bpf-portmap.conf(5) does not have $key"
-	done </run/keys
-	[ "$number" -gt 20 ] || fail "only $number keys are known"
-	sed -n '/^\.SH MASQUERADE/,/^\.SH OPTIONS OF/s/^\.IR \(.*\) " (.*/\1/p' "$project/man/bpf-portmap.conf.5" |
-		grep -o '[A-Za-z0-9]*' | sort -u >/run/named
-	while read -r key; do
-		grep -qxF "$key" /run/keys || fail "there is no option $key"
-	done </run/named
-}
-
 # cnirun explains each verb, and on a wrong one says which there are
 test_install_cnirun_help() {
 	local verb

@@ -1,0 +1,165 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * conf_options_test.c - what holds for each row of the table of options, and that README.md agrees.
+ */
+#include "cni_testing.h"
+
+#include <stdio.h>
+#include <unistd.h>
+
+#include "cni/cleanup.h"
+#include "conf/conf.h"
+
+static void begins_with_its_name(const struct option *option, const char *text)
+{
+	size_t length = strlen(option->name);
+
+	assert_int_equal(text[0], '"');
+	assert_memory_equal(text + 1, option->name, length);
+	assert_int_equal(text[length + 1], '"');
+}
+
+/* An object is the value of no option. */
+static void refuses_a_wrong_type(const struct option *option)
+{
+	cleanup_json json_t *config = json_pack("{s:{}}", option->name);
+	struct cni_error err = {0};
+	struct conf conf = {0};
+
+	assert_int_equal(conf_parse_options(&conf, config, &err), -1);
+	begins_with_its_name(option, cni_error_message(&err));
+	assert_error(&err, 6, "found an object");
+	conf_release(&conf);
+}
+
+/* Of portmap's options nobody misses one. */
+static void knows_it_misspelt(const struct option *option)
+{
+	bool is_portmaps = option->type >= OPTION_IGNORED_NUMBER;
+	char key[64], expected[64];
+	cleanup_json json_t *config = json_object();
+	struct cni_error err = {0};
+	struct conf conf = {0};
+
+	snprintf(key, sizeof(key), "%s_", option->name);
+	snprintf(expected, sizeof(expected), "did you mean \"%s\"?", option->name);
+	json_object_set_new(config, key, json_object());
+	assert_int_equal(conf_parse_options(&conf, config, &err), 0);
+	assert_int_equal(json_array_size(conf.warnings), is_portmaps ? 0 : 1);
+	if (!is_portmaps)
+		assert_non_null(
+			strstr(json_string_value(json_array_get(conf.warnings, 0)), expected));
+	conf_release(&conf);
+}
+
+/* What a user reads of it. */
+static void is_explained(const struct option *option)
+{
+	assert_non_null(option->help);
+	assert_int_equal(option->help[strlen(option->help) - 1], '.');
+	assert_int_equal(!option->preset && !option->otherwise,
+			 option->type >= OPTION_IGNORED_NUMBER);
+	assert_int_equal(option->type == OPTION_NUMBER, option->limits.most != 0);
+	assert_int_equal(option->type == OPTION_CHOICE, option->choices != NULL);
+}
+
+static void keeps_the_rules(void **state)
+{
+	refuses_a_wrong_type(*state);
+	knows_it_misspelt(*state);
+	is_explained(*state);
+}
+
+static const struct option *find(const char *name)
+{
+	for (const struct option *option = conf_options; option->name; option++)
+		if (!strcmp(option->name, name))
+			return option;
+	return NULL;
+}
+
+/* The next text in backticks, in place; NULL: there is none. */
+static char *next_code(char **text)
+{
+	char *begin = strchr(*text, '`'), *end = begin ? strchr(begin + 1, '`') : NULL;
+
+	if (!end)
+		return NULL;
+	*end = '\0';
+	*text = end + 1;
+	return begin + 1;
+}
+
+/* Whether the option may have a value: of a choice each one is known. */
+static bool takes(const struct option *option, const char *value)
+{
+	if (option->type != OPTION_CHOICE || *value != '"')
+		return true;
+	for (const char *const *choice = option->choices; *choice; choice++)
+		if (!strncmp(value + 1, *choice, strlen(*choice)) &&
+		    !strcmp(value + 1 + strlen(*choice), "\""))
+			return true;
+	return false;
+}
+
+/* "| `name` | ... |", or "| `name`, `name` | `default` | ... |": how many names there are. */
+static size_t check_row(char *row)
+{
+	char *rest = strchr(row, '|'), *code;
+	const struct option *option = NULL;
+	size_t count = 0;
+
+	if (rest)
+		*rest++ = '\0';
+	while ((code = next_code(&row)) != NULL) {
+		if (!strncmp(code, "capabilities.", strlen("capabilities.")))
+			continue;
+		option = find(code);
+		if (!option)
+			print_error("README.md has `%s`, which is no option\n", code);
+		assert_non_null(option);
+		count++;
+	}
+	if (rest && option && rest[1] == '`' && option->preset) {
+		code = next_code(&rest);
+		if (strcmp(code, option->preset))
+			print_error("README.md says %s of %s\n", code, option->name);
+		assert_string_equal(code, option->preset);
+	}
+	while (rest && option && (code = next_code(&rest)) != NULL) {
+		if (!takes(option, code))
+			print_error("README.md has %s of %s\n", code, option->name);
+		assert_true(takes(option, code));
+	}
+	return count;
+}
+
+static void readme_agrees(void **state)
+{
+	FILE *readme = fopen("README.md", "re");
+	bool is_about_options = false;
+	size_t names = 0, size = 0;
+	char *line = NULL;
+
+	(void)state;
+	assert_non_null(readme);
+	while (getline(&line, &size, readme) > 0) {
+		if (line[0] == '#')
+			is_about_options = !strcmp(line, "## Options\n");
+		if (is_about_options && !strncmp(line, "| `", 3))
+			names += check_row(line + 2);
+	}
+	free(line);
+	fclose(readme);
+	assert_true(names >= 6);
+}
+
+int main(void)
+{
+	static struct test_list list;
+
+	for (const struct option *option = conf_options; option->name; option++)
+		test_list_add(&list, option->name, keeps_the_rules, option);
+	ADD_TEST(&list, "README.md has options that there are, with their defaults", readme_agrees);
+	return test_list_run(&list, "conf_options");
+}
