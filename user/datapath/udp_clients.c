@@ -136,18 +136,12 @@ static void end_astray(const struct objects *objects, const struct socket_list *
 static int find_and_end(const struct objects *objects, struct cni_error *err)
 {
 	cleanup_netlink struct nl_sock *socket = netlink_open_protocol(NETLINK_SOCK_DIAG, err);
-	struct socket_query query = {
-		.protocol = PROTOCOL_UDP, .ipv4 = true, .state = SOCKET_CONNECTED};
-	struct socket_list found = {0};
-	int result;
+	cleanup_sockets struct socket_list found = {0};
 
-	if (!socket)
+	if (!socket || sockets_find(&found, socket, PROTOCOL_UDP, SOCKET_CONNECTED, err))
 		return -1;
-	result = sockets_find(&found, socket, &query, err);
-	if (!result)
-		end_astray(objects, &found, socket);
-	sockets_release(&found);
-	return result;
+	end_astray(objects, &found, socket);
+	return 0;
 }
 
 static bool are_noticed(const struct objects *objects, const struct udp_ports *ports)

@@ -111,16 +111,11 @@ static uint32_t socket_inode(int directory, const char *name)
 	return (uint32_t)strtoul(target + strlen(prefix), NULL, 10);
 }
 
-static void *find_holder(const struct socket_process *holders, size_t count, uint32_t inode)
-{
-	struct socket_process wanted = {.inode = inode};
-
-	return bsearch(&wanted, holders, count, sizeof(wanted), compare_inodes);
-}
-
 static void note_holder(struct search *search, uint32_t inode, int directory, pid_t pid)
 {
-	struct socket_process *holder = find_holder(search->holders, search->count, inode);
+	struct socket_process wanted = {.inode = inode};
+	struct socket_process *holder =
+		bsearch(&wanted, search->holders, search->count, sizeof(wanted), compare_inodes);
 
 	if (!holder || holder->pid)
 		return;
@@ -179,10 +174,4 @@ void processes_find(struct socket_process *holders, size_t count, const char *ar
 		search_process(&search, dirfd(proc), entry->d_name);
 	if (proc)
 		closedir(proc);
-}
-
-const struct socket_process *processes_of_socket(const struct socket_process *holders, size_t count,
-						 uint32_t inode)
-{
-	return find_holder(holders, count, inode);
 }

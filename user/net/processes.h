@@ -14,6 +14,7 @@
 
 struct socket_process {
 	uint32_t inode; /* of the socket */
+	size_t socket;  /* what the caller knows it by */
 	pid_t pid;      /* 0: /proc shows none; the kernel has sockets, too */
 	char name[PROCESS_NAME_SIZE];
 	bool has_argument; /* that was asked for */
@@ -29,9 +30,5 @@ bool process_name(pid_t pid, char name[PROCESS_NAME_SIZE]);
  * found: milliseconds, for who knows that there is something to be found. Stops where that
  * takes half a second of CPU time. */
 void processes_find(struct socket_process *holders, size_t count, const char *argument);
-
-/* NULL: it is not among the sockets that were looked for. */
-const struct socket_process *processes_of_socket(const struct socket_process *holders, size_t count,
-						 uint32_t inode);
 
 #endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * sockets.h - sockets of the host: those that take what comes to a port from anybody, and
- * those that are connected.
+ * sockets.h - sockets of the host: those that have a port, and those that are connected.
  */
 #ifndef NET_SOCKETS_H
 #define NET_SOCKETS_H
@@ -18,8 +17,7 @@
 struct nl_sock;
 
 enum socket_state {
-	SOCKET_LISTENING, /* TCP and SCTP: it listens; UDP: it is bound and not connected */
-	SOCKET_BOUND,     /* also TCP that is bound and does not listen yet */
+	SOCKET_BOUND, /* TCP: listens, or may yet; SCTP: listens; UDP: is not connected */
 	SOCKET_CONNECTED,
 };
 
@@ -42,20 +40,11 @@ struct socket_list {
 	size_t count;
 };
 
-struct socket_query {
-	enum protocol protocol;
-	bool ipv4; /* also sockets that are IPv4 and nothing else */
-	enum socket_state state;
-	const struct port_range *ranges; /* of the ports; PORT_COVER_RANGES at most. Without any
-					  * the connected ones are all found, others none */
-	size_t range_count;
-};
-
-/* Adds what the kernel has in the namespace of the socket, which speaks NETLINK_SOCK_DIAG.
- * Nothing is ever added of a protocol that the kernel doesn't have. Code 102: it has the
- * protocol, but cannot say (no udp_diag or tcp_diag). */
-int sockets_find(struct socket_list *list, struct nl_sock *socket, const struct socket_query *query,
-		 struct cni_error *err);
+/* Adds all that the kernel has in the namespace of the netlink socket, which speaks
+ * NETLINK_SOCK_DIAG; nothing of a protocol that the kernel doesn't have.
+ * CNI_ERROR_KERNEL_REFUSED: it has the protocol, but cannot say (no udp_diag or tcp_diag). */
+int sockets_find(struct socket_list *list, struct nl_sock *socket, enum protocol protocol,
+		 enum socket_state state, struct cni_error *err);
 
 /* The kernel ends a connected one: what its program calls next fails with ECONNABORTED, and it is
  * connected to nobody. 0 also where there is no such socket any more; else -errno: the kernel may
@@ -63,5 +52,7 @@ int sockets_find(struct socket_list *list, struct nl_sock *socket, const struct 
 int sockets_end(struct nl_sock *socket, const struct host_socket *ended);
 
 void sockets_release(struct socket_list *list);
+
+#define cleanup_sockets __attribute__((cleanup(sockets_release)))
 
 #endif

@@ -15,7 +15,6 @@
 #include "plugin/foreign_nat.h"
 #include "plugin/forwarding.h"
 #include "plugin/interfaces.h"
-#include "plugin/listening.h"
 #include "plugin/localhost.h"
 #include "plugin/named_uplinks.h"
 #include "plugin/own_netns.h"
@@ -69,7 +68,7 @@ static int attach_and_claim(struct host *host, struct container *container,
 	run_before_warn_container(host, container, undo->qdisc);
 	if (reservation_set_up(host, &container->conf, err) ||
 	    foreign_nat_check(host, container, false, err) ||
-	    listening_check(host, container, container_id, LISTENING_UNCLAIMED, err))
+	    reservation_check(host, container, container_id, err))
 		return -1;
 	if (claim(host, container, err))
 		return -1;
@@ -123,7 +122,7 @@ static int set_up(struct host *host, struct container *container,
 	}
 	forwarding_warn(host, container);
 	named_uplinks_warn(host, container);
-	if (!listening_check(host, container, environment->container_id, LISTENING_CLAIMED, err) &&
+	if (!reservation_check(host, container, environment->container_id, err) &&
 	    !foreign_nat_check(host, container, true, err))
 		return 0;
 	tear_down(host, container, undo);
