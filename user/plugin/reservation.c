@@ -13,7 +13,8 @@
 #include "net/netlink.h"
 #include "net/processes.h"
 #include "net/sockets.h"
-#include "plugin/conf_ranges.h"
+#include "conf/addresses.h"
+#include "conf/request.h"
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
