@@ -58,8 +58,8 @@ say = @printf '  %-8s %s\n' $(1) $(2);
 endif
 
 objects = $(patsubst %.c,$(BUILD)/%.o,$(1))
-PLUGIN_OBJECTS := $(call objects,$(wildcard user/main.c user/cni/*.c user/conf/*.c user/plugin/*.c user/datapath/*.c user/net/*.c))
-RUNTIME_OBJECTS := $(call objects,$(wildcard user/cnirun/*.c user/cni/*.c))
+PLUGIN_OBJECTS := $(call objects,$(wildcard $(addprefix user/,main.c $(addsuffix /*.c,lib cni conf net datapath/* host plugin))))
+RUNTIME_OBJECTS := $(call objects,$(wildcard $(addprefix user/,$(addsuffix /*.c,lib cni cnirun))))
 SKELETONS := $(patsubst %.bpf.c,$(BUILD)/%.skel.h,$(wildcard bpf/*.bpf.c))
 
 .DELETE_ON_ERROR:
@@ -120,7 +120,7 @@ $(BUILD)/cnirun: $(RUNTIME_OBJECTS) $(BUILD)/linked
 	$(call say,LINK,$@)$(CC) $(CFLAGS) $(LDFLAGS) $(STATIC) $(filter %.o,$^) $(LDLIBS_RUNTIME) -o $@
 
 # The page of the options says what their table does.
-$(BUILD)/man/options: $(call objects,man/options.c $(wildcard user/conf/*.c user/cni/*.c)) $(BUILD)/linked
+$(BUILD)/man/options: $(call objects,man/options.c $(wildcard $(addprefix user/,$(addsuffix /*.c,lib cni conf)))) $(BUILD)/linked
 	$(call say,LINK,$@)$(CC) $(CFLAGS) $(LDFLAGS) $(STATIC) $(filter %.o,$^) $(LDLIBS_RUNTIME) -o $@
 
 $(BUILD)/man/%.5: man/%.5.in $(BUILD)/man/options
@@ -138,8 +138,8 @@ $(BUILD)/linked: FORCE
 SANITIZE := -O1 -g -fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer
 UNIT_TESTS := $(patsubst tests/unit/%.c,$(BUILD)/tests/unit/%,$(wildcard tests/unit/*_test.c))
 # Everything without I/O on the machine, instrumented; programs' main files excepted.
-UNIT_SOURCES := $(filter-out user/cnirun/main.c,$(wildcard user/cni/*.c user/cnirun/*.c user/conf/*.c) \
-	user/datapath/load_log.c $(addprefix user/net/,port_ranges.c nat_rule.c nft_rule.c ipt_table.c))
+UNIT_SOURCES := $(filter-out user/cnirun/main.c,$(wildcard $(addprefix user/,$(addsuffix /*.c,lib cni conf cnirun))) \
+	user/datapath/load/load_log.c $(addprefix user/net/,port_ranges.c nat_rule.c nft_rule.c ipt_table.c))
 UNIT_OBJECTS := $(patsubst %.c,$(BUILD)/sanitized/%.o,$(UNIT_SOURCES))
 
 $(BUILD)/sanitized/%.o: %.c Makefile | $(SKELETONS)
@@ -160,7 +160,7 @@ $(BUILD)/tests/packet_fuzz: $(PACKET_FUZZ_OBJECTS) $(BUILD)/sanitized/tests/pack
 	@mkdir -p $(@D)
 	$(call say,LINK,$@)$(CC) $(CFLAGS) $(SANITIZE) $^ -lbpf -lelf -lz -o $@
 
-PACKET_OBJECTS := $(patsubst %.c,$(BUILD)/sanitized/%.o,$(wildcard tests/packet/*.c) user/datapath/device_layout.c)
+PACKET_OBJECTS := $(patsubst %.c,$(BUILD)/sanitized/%.o,$(wildcard tests/packet/*.c) user/datapath/load/device_layout.c)
 
 $(BUILD)/tests/packet: $(PACKET_OBJECTS)
 	@mkdir -p $(@D)
@@ -179,7 +179,7 @@ $(JSON_FUZZERS): $(BUILD)/tests/%: $(BUILD)/fuzz/tests/fuzz/%.o $(FUZZ_OBJECTS)
 	@mkdir -p $(@D)
 	$(call say,LINK,$@)$(CLANG) $(CFLAGS) $(FUZZ_SANITIZE) -fsanitize=fuzzer $^ -ljansson -lnettle -o $@
 
-$(BUILD)/fuzz/dictionary: tests/fuzz/seeds $(wildcard conf/* user/*/*.c tests/unit/*.c)
+$(BUILD)/fuzz/dictionary: tests/fuzz/seeds $(wildcard conf/* user/*/*.c user/*/*/*.c tests/unit/*.c)
 	$(call say,SEEDS,$(BUILD)/fuzz)tests/fuzz/seeds
 
 # Not every clang comes with it.
@@ -213,7 +213,7 @@ check-unit check-packet check-net check-fuzz: check-%:
 	$(Q)tests/check $*
 
 # Other kernels in qemu: no sanitizers, which are slow there.
-$(BUILD)/tests/packet-plain: user/datapath/device_layout.c $(wildcard tests/packet/*.c tests/packet/*.h bpf/*.h include/*.h) $(SKELETONS)
+$(BUILD)/tests/packet-plain: user/datapath/load/device_layout.c $(wildcard tests/packet/*.c tests/packet/*.h bpf/*.h include/*.h) $(SKELETONS)
 	@mkdir -p $(@D)
 	$(call say,CC,$@)$(CC) $(CPPFLAGS) $(CFLAGS) $(filter %.c,$^) -lbpf -lelf -lz -o $@
 

@@ -3,10 +3,10 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "cni/cleanup.h"
+#include "lib/cleanup.h"
 #include "cni/environment.h"
-#include "cni/error.h"
-#include "cni/io.h"
+#include "lib/error.h"
+#include "lib/io.h"
 #include "cni/json.h"
 #include "cni/network_config.h"
 #include "cni/reply.h"

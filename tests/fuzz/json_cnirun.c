@@ -11,7 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "cni/cleanup.h"
+#include "lib/cleanup.h"
 #include "cni/json.h"
 #include "cni/result.h"
 #include "cni/version.h"

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cni/error.h"
+#include "lib/error.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -8,7 +8,7 @@
 #include <jansson.h>
 #include <unistd.h>
 
-#include "cni/cleanup.h"
+#include "lib/cleanup.h"
 #include "cni/environment.h"
 #include "cni/network_config.h"
 #include "cni/result.h"

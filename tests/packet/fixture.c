@@ -13,7 +13,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "datapath/device_layout.h"
+#include "datapath/load/device_layout.h"
 #include "bpf/portmap.skel.h"
 #include "records.h"
 #include "row.h"

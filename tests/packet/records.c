@@ -12,7 +12,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "datapath/device_layout.h"
+#include "datapath/load/device_layout.h"
 #include "bpf/portmap.skel.h"
 #include "records.h"
 #include "row.h"

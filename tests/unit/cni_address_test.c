@@ -4,7 +4,7 @@
  */
 #include "cni_testing.h"
 
-#include "cni/address.h"
+#include "lib/address.h"
 
 struct address_row {
 	const char *name;

@@ -7,8 +7,8 @@
 #include <stdio.h>
 #include <unistd.h>
 
-#include "cni/cleanup.h"
-#include "cni/io.h"
+#include "lib/cleanup.h"
+#include "lib/io.h"
 #include "cni/json.h"
 
 struct parse_row {

@@ -4,7 +4,7 @@
  */
 #include "cni_testing.h"
 
-#include "cni/cleanup.h"
+#include "lib/cleanup.h"
 #include "cni/network_config.h"
 
 struct config_row {

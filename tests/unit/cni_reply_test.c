@@ -9,8 +9,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "cni/cleanup.h"
-#include "cni/io.h"
+#include "lib/cleanup.h"
+#include "lib/io.h"
 #include "cni/reply.h"
 
 struct output {

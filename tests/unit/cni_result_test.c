@@ -6,7 +6,7 @@
 
 #include <stdio.h>
 
-#include "cni/cleanup.h"
+#include "lib/cleanup.h"
 #include "cni/result.h"
 
 struct read_row {

@@ -17,7 +17,7 @@
 #include <cmocka.h>
 #include <jansson.h>
 
-#include "cni/error.h"
+#include "lib/error.h"
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 #define MAX_TESTS 512

@@ -4,7 +4,7 @@
  */
 #include "cni_testing.h"
 
-#include "cni/text.h"
+#include "lib/text.h"
 
 struct printable_row {
 	const char *name;

@@ -5,7 +5,7 @@
  */
 #include "cni_testing.h"
 
-#include "cni/cleanup.h"
+#include "lib/cleanup.h"
 #include "cnirun/result_shape.h"
 
 struct result_row {

@@ -6,7 +6,7 @@
 
 #include <stdio.h>
 
-#include "cni/cleanup.h"
+#include "lib/cleanup.h"
 #include "conf/conf.h"
 
 struct row {

@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <unistd.h>
 
-#include "cni/cleanup.h"
+#include "lib/cleanup.h"
 #include "conf/conf.h"
 
 static void begins_with_its_name(const struct option *option, const char *text)

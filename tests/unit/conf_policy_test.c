@@ -7,7 +7,7 @@
 #include <stdbool.h>
 #include <stdio.h>
 
-#include "cni/cleanup.h"
+#include "lib/cleanup.h"
 #include "conf/request.h"
 
 #define TEXT_SIZE 4096

@@ -6,7 +6,7 @@
 
 #include <stdio.h>
 
-#include "cni/cleanup.h"
+#include "lib/cleanup.h"
 #include "conf/request.h"
 
 #define CONTAINER_IPV4 "10.0.0.2"

@@ -4,7 +4,7 @@
  */
 #include "cni_testing.h"
 
-#include "cni/cleanup.h"
+#include "lib/cleanup.h"
 #include "conf/request.h"
 
 struct option_row {

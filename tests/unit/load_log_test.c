@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "datapath/load_log.h"
+#include "datapath/load/load_log.h"
 
 static void expect_reason(const char *log, const char *program, const char *verifier)
 {

@@ -8,7 +8,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "cni/error.h"
+#include "lib/error.h"
 
 enum cni_command {
 	CNI_NO_COMMAND, /* CNI_COMMAND is unset or empty: not run by a runtime */

@@ -12,7 +12,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "cni/error.h"
+#include "lib/error.h"
 
 /* Seeds jansson's hash tables with the random bytes that the kernel gave to the process, so that
  * jansson need not open a device. */

@@ -11,7 +11,7 @@
 #include <stddef.h>
 
 #include "cni/environment.h"
-#include "cni/error.h"
+#include "lib/error.h"
 
 /* Begins as {0}. All but `root` is borrowed from it. */
 struct cni_network_config {

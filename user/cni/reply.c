@@ -10,9 +10,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "cni/cleanup.h"
-#include "cni/io.h"
-#include "cni/text.h"
+#include "lib/cleanup.h"
+#include "lib/io.h"
+#include "lib/text.h"
 #include "cni/version.h"
 
 /* A part of a reply may have reached stdout, so no other may follow. */

@@ -7,7 +7,7 @@
 
 #include <jansson.h>
 
-#include "cni/error.h"
+#include "lib/error.h"
 
 /* The result of an operation. To be called when nothing else can fail. CNI_ERROR_IO. */
 int cni_reply_result(const json_t *result, struct cni_error *err);

@@ -10,8 +10,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "cni/address.h"
-#include "cni/error.h"
+#include "lib/address.h"
+#include "lib/error.h"
 
 /* Strings are borrowed from the JSON, "" where missing. */
 struct cni_result_interface {

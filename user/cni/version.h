@@ -8,7 +8,7 @@
 #include <stdbool.h>
 
 #include "cni/environment.h"
-#include "cni/error.h"
+#include "lib/error.h"
 
 #define CNI_VERSION_OLDEST "0.1.0" /* also what a missing or empty cniVersion means */
 #define CNI_VERSION_NEWEST "1.1.0"

@@ -6,7 +6,7 @@
 
 #include <string.h>
 
-#include "cni/cleanup.h"
+#include "lib/cleanup.h"
 #include "cni/json.h"
 #include "cni/version.h"
 #include "cnirun/cache.h"

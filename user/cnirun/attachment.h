@@ -6,7 +6,7 @@
 #ifndef CNIRUN_ATTACHMENT_H
 #define CNIRUN_ATTACHMENT_H
 
-#include "cni/error.h"
+#include "lib/error.h"
 #include "cnirun/conflist.h"
 #include "cnirun/options.h"
 #include "cnirun/runtime_conf.h"

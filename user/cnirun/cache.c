@@ -12,10 +12,10 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "cni/cleanup.h"
-#include "cni/io.h"
+#include "lib/cleanup.h"
+#include "lib/io.h"
 #include "cni/json.h"
-#include "cni/text.h"
+#include "lib/text.h"
 #include "cnirun/directory.h"
 #include "cnirun/output.h"
 

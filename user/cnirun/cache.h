@@ -10,7 +10,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "cni/error.h"
+#include "lib/error.h"
 #include "cnirun/conflist.h"
 #include "cnirun/runtime_conf.h"
 

@@ -17,8 +17,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "cni/cleanup.h"
-#include "cni/text.h"
+#include "lib/cleanup.h"
+#include "lib/text.h"
 #include "cnirun/directory.h"
 
 #define FOLDER "/locks"

@@ -7,7 +7,7 @@
 #ifndef CNIRUN_CACHE_LOCK_H
 #define CNIRUN_CACHE_LOCK_H
 
-#include "cni/error.h"
+#include "lib/error.h"
 #include "cnirun/runtime_conf.h"
 
 /* Begins as CACHE_LOCK_NONE. */

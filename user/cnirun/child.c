@@ -18,8 +18,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "cni/cleanup.h"
-#include "cni/io.h"
+#include "lib/cleanup.h"
+#include "lib/io.h"
 #include "cnirun/output.h"
 
 #define MS_PER_SECOND 1000

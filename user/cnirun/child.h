@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <sys/types.h>
 
-#include "cni/error.h"
+#include "lib/error.h"
 
 struct child {
 	const char *file; /* for messages */

@@ -11,10 +11,10 @@
 #include <string.h>
 #include <strings.h>
 
-#include "cni/cleanup.h"
+#include "lib/cleanup.h"
 #include "cni/environment.h"
 #include "cni/json.h"
-#include "cni/text.h"
+#include "lib/text.h"
 #include "cni/version.h"
 #include "cnirun/directory.h"
 

@@ -9,7 +9,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "cni/error.h"
+#include "lib/error.h"
 
 /* Begins as {0}, or with the text. */
 struct conflist {

@@ -5,7 +5,7 @@
 #ifndef CNIRUN_CONFLIST_FIND_H
 #define CNIRUN_CONFLIST_FIND_H
 
-#include "cni/error.h"
+#include "lib/error.h"
 #include "cnirun/conflist.h"
 
 /* A path contains a slash or ends with .conflist, .conf or .json. A name is looked up in

@@ -11,9 +11,9 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "cni/cleanup.h"
-#include "cni/io.h"
-#include "cni/text.h"
+#include "lib/cleanup.h"
+#include "lib/io.h"
+#include "lib/text.h"
 
 bool has_suffix(const char *name, const char *const *suffixes)
 {

@@ -14,8 +14,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "cni/cleanup.h"
-#include "cni/text.h"
+#include "lib/cleanup.h"
+#include "lib/text.h"
 #include "cnirun/child.h"
 
 /* As many as libcni: an installer may be writing the file. */

@@ -7,7 +7,7 @@
 
 #include <stddef.h>
 
-#include "cni/error.h"
+#include "lib/error.h"
 #include "cnirun/runtime_conf.h"
 
 /* What a plugin is run with. */

@@ -8,9 +8,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cni/cleanup.h"
+#include "lib/cleanup.h"
 #include "cni/json.h"
-#include "cni/text.h"
+#include "lib/text.h"
 #include "cnirun/cache.h"
 #include "cnirun/conflist_find.h"
 #include "cnirun/output.h"

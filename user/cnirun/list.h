@@ -5,7 +5,7 @@
 #ifndef CNIRUN_LIST_H
 #define CNIRUN_LIST_H
 
-#include "cni/error.h"
+#include "lib/error.h"
 #include "cnirun/options.h"
 
 int verb_list(const struct options *options, struct cni_error *err);

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cni/io.h"
+#include "lib/io.h"
 #include "cnirun/attachment.h"
 #include "cnirun/list.h"
 #include "cnirun/network.h"

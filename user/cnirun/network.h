@@ -5,7 +5,7 @@
 #ifndef CNIRUN_NETWORK_H
 #define CNIRUN_NETWORK_H
 
-#include "cni/error.h"
+#include "lib/error.h"
 #include "cnirun/options.h"
 
 /* A DEL for each cached attachment whose network namespace is gone, then the plugins' own GC with

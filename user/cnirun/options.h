@@ -8,7 +8,7 @@
 #include <jansson.h>
 #include <stdbool.h>
 
-#include "cni/error.h"
+#include "lib/error.h"
 #include "cnirun/runtime_conf.h"
 
 /* Which options a verb has. */

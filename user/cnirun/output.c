@@ -9,8 +9,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "cni/cleanup.h"
-#include "cni/text.h"
+#include "lib/cleanup.h"
+#include "lib/text.h"
 
 /* Formatted and cleaned; NULL without memory. */
 static char *clean_text(const char *format, va_list arguments)

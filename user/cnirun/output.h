@@ -10,7 +10,7 @@
 
 #include <jansson.h>
 
-#include "cni/error.h"
+#include "lib/error.h"
 
 /* Indented, with a newline. CNI_ERROR_IO. */
 int output_json(const json_t *value, struct cni_error *err);

@@ -8,7 +8,7 @@
 #include <string.h>
 #include <sys/wait.h>
 
-#include "cni/cleanup.h"
+#include "lib/cleanup.h"
 #include "cni/json.h"
 #include "cni/version.h"
 #include "cnirun/execute.h"

@@ -7,7 +7,7 @@
 
 #include <jansson.h>
 
-#include "cni/error.h"
+#include "lib/error.h"
 #include "cnirun/conflist.h"
 #include "cnirun/runtime_conf.h"
 

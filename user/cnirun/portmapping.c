@@ -12,8 +12,8 @@
 #include <string.h>
 #include <strings.h>
 
-#include "cni/address.h"
-#include "cni/cleanup.h"
+#include "lib/address.h"
+#include "lib/cleanup.h"
 
 #define PORT_MAX 65535
 

@@ -7,7 +7,7 @@
 
 #include <jansson.h>
 
-#include "cni/error.h"
+#include "lib/error.h"
 
 /* Appends one mapping to the array, or one for each port of two ranges of the same length
  * ("8000-8010:80-90"). An IPv6 host address is in brackets. CNI_ERROR_INVALID_ENVIRONMENT. */

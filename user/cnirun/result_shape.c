@@ -4,7 +4,7 @@
  */
 #include "cnirun/result_shape.h"
 
-#include "cni/cleanup.h"
+#include "lib/cleanup.h"
 #include "cni/json.h"
 #include "cni/result.h"
 #include "cni/version.h"

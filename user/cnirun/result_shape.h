@@ -7,7 +7,7 @@
 
 #include <jansson.h>
 
-#include "cni/error.h"
+#include "lib/error.h"
 
 /* Accepts what libcni accepts when it reads a result of that (supported) version into its types:
  * unknown keys, any index of an interface, no gateway. Only addresses and destinations must be

@@ -12,9 +12,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "cni/cleanup.h"
+#include "lib/cleanup.h"
 #include "cni/environment.h"
-#include "cni/text.h"
+#include "lib/text.h"
 
 #define ID_PREFIX "cnitool-"
 #define ID_BYTES 10

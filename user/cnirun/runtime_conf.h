@@ -9,7 +9,7 @@
 #include <jansson.h>
 #include <stdbool.h>
 
-#include "cni/error.h"
+#include "lib/error.h"
 
 /* Everything is borrowed. */
 struct runtime_conf {

@@ -11,7 +11,7 @@
 #include <stdint.h>
 
 #include "abi.h"
-#include "cni/address.h"
+#include "lib/address.h"
 #include "conf/option.h"
 
 /* Addresses that no packet to a mapped port can have: a mapping would stay silent. */

@@ -7,7 +7,7 @@
 
 #include <stdlib.h>
 
-#include "cni/cleanup.h"
+#include "lib/cleanup.h"
 #include "cni/json.h"
 #include "conf/addresses.h"
 #include "conf/port_set.h"

@@ -13,7 +13,7 @@
 #include <stdint.h>
 
 #include "abi.h"
-#include "cni/address.h"
+#include "lib/address.h"
 #include "conf/interface_names.h"
 #include "conf/option.h"
 

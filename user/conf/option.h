@@ -9,7 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "cni/error.h"
+#include "lib/error.h"
 
 enum option_type {
 	OPTION_BOOLEAN, /* bool, or a byte that is 0 or 1 */

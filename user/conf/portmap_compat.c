@@ -2,7 +2,7 @@
 /* portmap_compat.c - options of the reference plugin portmap that nothing here can obey. */
 #include "conf/portmap_compat.h"
 
-#include "cni/cleanup.h"
+#include "lib/cleanup.h"
 #include "cni/json.h"
 
 int portmap_compat_ignore(const struct given *given, enum option_type type, struct cni_error *err)

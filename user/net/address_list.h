@@ -9,8 +9,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "cni/address.h"
-#include "cni/error.h"
+#include "lib/address.h"
+#include "lib/error.h"
 
 struct nl_sock;
 

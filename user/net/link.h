@@ -9,7 +9,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "cni/error.h"
+#include "lib/error.h"
 
 struct nl_sock;
 

@@ -10,7 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "cni/error.h"
+#include "lib/error.h"
 
 struct nl_sock;
 

@@ -7,7 +7,7 @@
 
 #include <stdbool.h>
 
-#include "cni/address.h"
+#include "lib/address.h"
 
 struct nl_sock;
 

@@ -14,7 +14,7 @@
 #include <stdint.h>
 
 #include "abi.h"
-#include "cni/address.h"
+#include "lib/address.h"
 
 #define NAT_RULE_RANGES 16
 #define NAT_NAME_SIZE 64

@@ -15,7 +15,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "cni/cleanup.h"
+#include "lib/cleanup.h"
 #include "net/ipt_table.h"
 #include "net/netlink.h"
 #include "net/nft_rule.h"

@@ -9,7 +9,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "cni/error.h"
+#include "lib/error.h"
 #include "net/nat_rule.h"
 
 /* Begins as {0}. */

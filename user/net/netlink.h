@@ -8,7 +8,7 @@
 #include <netlink/msg.h>
 #include <netlink/netlink.h>
 
-#include "cni/error.h"
+#include "lib/error.h"
 
 /* A socket in the namespace the process is in, to talk to rtnetlink. NULL and code 5. */
 struct nl_sock *netlink_open(struct cni_error *err);

@@ -8,7 +8,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "cni/error.h"
+#include "lib/error.h"
 
 /* A file descriptor, or -1 and code 8 when the path does not open or is no
  * network namespace. */

@@ -8,7 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "cni/cleanup.h"
+#include "lib/cleanup.h"
 #include "conf/port_set.h"
 
 /* Fewer to one destination than this is no masquerade worth the name. */

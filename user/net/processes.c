@@ -11,7 +11,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "cni/cleanup.h"
+#include "lib/cleanup.h"
 
 #define MAX_COMMAND_LINE 65536
 

@@ -11,7 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "net/array.h"
+#include "lib/array.h"
 #include "net/netlink.h"
 
 #ifndef TCP_BOUND_INACTIVE

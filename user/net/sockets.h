@@ -11,8 +11,8 @@
 #include <stdint.h>
 
 #include "abi.h"
-#include "cni/address.h"
-#include "cni/error.h"
+#include "lib/address.h"
+#include "lib/error.h"
 
 struct nl_sock;
 

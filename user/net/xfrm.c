@@ -8,7 +8,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "cni/cleanup.h"
+#include "lib/cleanup.h"
 
 #define ANSWER_SIZE 1024
 

@@ -3,16 +3,16 @@
  * container: for udev rules and for people. */
 #include <stdio.h>
 
-#include "datapath/abandoned.h"
-#include "datapath/lock.h"
-#include "datapath/masquerade_ports.h"
-#include "datapath/networks.h"
-#include "datapath/prepare.h"
-#include "datapath/socket_hooks.h"
+#include "datapath/records/abandoned.h"
+#include "datapath/load/lock.h"
+#include "datapath/records/masquerade_ports.h"
+#include "datapath/records/networks.h"
+#include "host/prepare.h"
+#include "datapath/attach/socket_hooks.h"
 #include "plugin/commands.h"
-#include "plugin/fast_path.h"
-#include "plugin/interfaces.h"
-#include "plugin/run_before.h"
+#include "host/fast_path.h"
+#include "host/interfaces.h"
+#include "host/run_before.h"
 
 static void print_change(const char *interface, const char *what)
 {

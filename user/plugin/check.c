@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* check.c - CHECK: compares what was asked for with what the kernel has. */
-#include "cni/cleanup.h"
-#include "datapath/abandoned.h"
-#include "datapath/maps.h"
-#include "datapath/prepare.h"
-#include "plugin/absent_addresses.h"
+#include "lib/cleanup.h"
+#include "datapath/records/abandoned.h"
+#include "datapath/load/maps.h"
+#include "host/prepare.h"
+#include "host/absent_addresses.h"
 #include "plugin/commands.h"
-#include "plugin/container.h"
-#include "plugin/fast_path.h"
-#include "plugin/forwarding.h"
-#include "plugin/interfaces.h"
-#include "plugin/localhost.h"
-#include "plugin/named_uplinks.h"
-#include "plugin/reservation.h"
-#include "plugin/run_before.h"
+#include "host/container.h"
+#include "host/fast_path.h"
+#include "host/forwarding.h"
+#include "host/interfaces.h"
+#include "host/localhost.h"
+#include "host/named_uplinks.h"
+#include "host/reservation.h"
+#include "host/run_before.h"
 
 static int require_datapath(struct host *host, struct cni_error *err)
 {

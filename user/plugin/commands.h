@@ -8,7 +8,7 @@
 #define PLUGIN_COMMANDS_H
 
 #include "cni/environment.h"
-#include "cni/error.h"
+#include "lib/error.h"
 #include "cni/network_config.h"
 
 int command_add(const struct cni_environment *environment, const struct cni_network_config *config,

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* del.c - DEL: removes what the attachment owns, whatever else is left of it. */
-#include "datapath/attachments.h"
+#include "datapath/records/attachments.h"
 #include "plugin/commands.h"
-#include "plugin/container.h"
-#include "plugin/host.h"
-#include "plugin/own_netns.h"
+#include "host/container.h"
+#include "host/host.h"
+#include "host/own_netns.h"
 
 static int remove_attachment(const struct cni_environment *environment,
 			     const struct cni_network_config *config, struct cni_error *err)

@@ -4,11 +4,11 @@
 #include <stdio.h>
 #include <time.h>
 
-#include "datapath/lock.h"
-#include "datapath/maps.h"
-#include "datapath/prepare.h"
+#include "datapath/load/lock.h"
+#include "datapath/load/maps.h"
+#include "host/prepare.h"
 #include "plugin/commands.h"
-#include "plugin/host.h"
+#include "host/host.h"
 
 /* Under the lock, for ADD writes meta too. What else is in there stays as it is, so that nobody
  * finds anything half written. */

@@ -4,16 +4,16 @@
 #include <string.h>
 
 #include "cni/network_config.h"
-#include "cni/cleanup.h"
-#include "datapath/attachments.h"
-#include "datapath/lock.h"
-#include "datapath/orphans.h"
-#include "datapath/owners.h"
-#include "datapath/prepare.h"
+#include "lib/cleanup.h"
+#include "datapath/records/attachments.h"
+#include "datapath/load/lock.h"
+#include "datapath/records/stale_slots.h"
+#include "datapath/records/owners.h"
+#include "host/prepare.h"
 #include "net/netlink.h"
 #include "plugin/commands.h"
-#include "plugin/host.h"
-#include "plugin/interfaces.h"
+#include "host/host.h"
+#include "host/interfaces.h"
 
 /* Under the lock, so that no ADD is in the midst of making it. */
 static bool is_gone(struct host *host, const struct attachment_entry *entry)

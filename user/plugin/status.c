@@ -2,18 +2,18 @@
 /* status.c - STATUS: whether an ADD would work; loads and mounts nothing. */
 #include <stdlib.h>
 
-#include "cni/cleanup.h"
+#include "lib/cleanup.h"
 #include "conf/conf.h"
-#include "datapath/attachments.h"
-#include "datapath/owners.h"
-#include "datapath/probe.h"
+#include "datapath/records/attachments.h"
+#include "datapath/records/owners.h"
+#include "datapath/load/probe.h"
 #include "plugin/commands.h"
-#include "plugin/forwarding.h"
-#include "plugin/host.h"
-#include "plugin/interfaces.h"
-#include "plugin/localhost.h"
-#include "plugin/reservation.h"
-#include "plugin/run_before.h"
+#include "host/forwarding.h"
+#include "host/host.h"
+#include "host/interfaces.h"
+#include "host/localhost.h"
+#include "host/reservation.h"
+#include "host/run_before.h"
 
 /* The facts are found with the codes that ADD would give. */
 static int recode(struct cni_error *err, int code)

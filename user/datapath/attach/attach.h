@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * attach.h - our programs at the interfaces of the host.
+ */
+#ifndef DATAPATH_ATTACH_ATTACH_H
+#define DATAPATH_ATTACH_ATTACH_H
+
+#include "conf/conf.h"
+#include "datapath/load/datapath.h"
+
+struct nl_sock;
+
+/* How to attach where none of our programs is yet.
+ *
+ * A container's veth gets TCX wherever the kernel has it. A bandwidth plugin that comes after us in
+ * the conflist makes an `ingress` qdisc there, which a clsact qdisc excludes, and no plugin sees
+ * the other entries of its conflist. TCX has its price: the kernel waits for RCU (not expedited)
+ * with RTNL held, once for each hook when the first program is attached and once when the interface
+ * goes. That is one to four timer ticks each time; a filter costs a tenth of a millisecond. */
+struct attach_target {
+	uint32_t ifindex;
+	const char *name; /* for messages */
+	/* To be: role and link header say which programs, attach_mode how they are attached. A
+	 * container's attach_mode is an order, a host interface's a wish: one conflist must not
+	 * fail because of what is on an interface of the host. */
+	struct interface interface;
+};
+
+/* What one call attached where nothing of ours was before, to take it back when the rest
+ * of an ADD fails: a program on a veth without an attachment drops all packets. */
+struct attach_undo {
+	bool qdisc;  /* clsact was added */
+	bool tcx[2]; /* by enum hook */
+	bool filter[2];
+	uint32_t shaper; /* clsact was added to this interface */
+};
+
+/* Makes each program that the role has stand at its hook exactly once and be the pinned
+ * one: attaches, replaces an older one, removes second copies. Never touches a program or
+ * qdisc that is not ours. Where somebody else was faster, that is fine; a host's interface
+ * that turns out to be a container's veth is left to the container. Takes the lock to
+ * make two copies one, so call it without. What it attached is added to *undo, also when it
+ * fails. Codes 102, 11. */
+int attach_interface(const struct datapath *datapath, struct nl_sock *socket,
+		     const struct attach_target *target, struct attach_undo *undo,
+		     struct cni_error *err);
+void attach_take_back(const struct datapath *datapath, const struct attach_target *target,
+		      const struct attach_undo *undo);
+
+/* Takes the programs that belong to an interface with this entry away again, whoever
+ * attached them. */
+void attach_leave(uint32_t ifindex, const struct interface *interface);
+
+/* A quick look, good enough for an interface that was attached to before: the pinned
+ * programs are at the role's hooks. */
+bool attach_is_settled(const struct datapath *datapath, uint32_t ifindex,
+		       const struct interface *interface);
+
+/* True: the pinned programs, or older ones that use the pinned maps, are at the role's
+ * hooks. False: not so, and `missing` says what, as a phrase. */
+bool attach_verify(const struct datapath *datapath, uint32_t ifindex,
+		   const struct interface *interface, char *missing, size_t size);
+
+/* Whether the interface has a program that only a container's veth has, of whichever set. */
+bool attach_is_container_veth(uint32_t ifindex);
+
+/* The maps of a program of ours, opened, if they are whole, of our layout and of this
+ * host. False: they are not, and nothing is open. */
+bool attach_maps_of_program(int program_fd, uint64_t netns_cookie, int maps[MAP_COUNT]);
+/* The same for whatever program of ours is at the interface's hooks. */
+bool attach_find_maps(uint32_t ifindex, uint64_t netns_cookie, int maps[MAP_COUNT]);
+
+/* Replaces our programs at all classified interfaces by the pinned ones, in place, where
+ * they are others; adds none. */
+void attach_refresh(const struct datapath *datapath);
+
+#endif

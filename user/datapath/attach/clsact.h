@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * clsact.h - programs as direct-action filters of the clsact qdisc, or at ingress of
+ * the ingress qdisc.
+ */
+#ifndef DATAPATH_ATTACH_CLSACT_H
+#define DATAPATH_ATTACH_CLSACT_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "datapath/attach/tcx.h"
+
+/* One place in the order of filters and one name there, so that a second attach meets the
+ * first. Early, but after priority 1, which others take for granted. */
+#define FILTER_PRIORITY 2
+#define FILTER_HANDLE 0x706d
+
+/* Makes the qdisc. EEXIST: a qdisc is there, this or `ingress`. 0, or -1 and errno. */
+int clsact_create(uint32_t ifindex);
+/* Removes the qdisc with all that hangs there: only for who has just made it. */
+void clsact_destroy(uint32_t ifindex);
+
+/* The id of the program at our handle and priority, or 0. */
+uint32_t clsact_find(uint32_t ifindex, enum hook hook);
+
+/* Where a filter at ingress that comes before ours sends packets: an ifindex, or 0. */
+uint32_t clsact_find_redirect(uint32_t ifindex);
+
+/* At our handle and priority; where a program is there already, EEXIST unless it is to
+ * be replaced. Checked against what the kernel then says is there. 0, or -1 and errno. */
+int clsact_attach(uint32_t ifindex, enum hook hook, int program_fd, bool replace);
+int clsact_detach(uint32_t ifindex, enum hook hook);
+
+#endif

@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * hooks.h - which program belongs at which hook, and which of ours are there.
+ */
+#ifndef DATAPATH_ATTACH_HOOKS_H
+#define DATAPATH_ATTACH_HOOKS_H
+
+#include "datapath/load/objects.h"
+#include "datapath/attach/tcx.h"
+
+enum mechanism {
+	MECHANISM_TCX,
+	MECHANISM_CLSACT,
+};
+
+/* One program of ours at a hook. */
+struct copy {
+	enum mechanism mechanism;
+	enum program_number program;
+	uint32_t id;
+};
+
+struct copies {
+	struct copy list[TCX_PROGRAMS + 1];
+	size_t count;
+	size_t foreign_tcx; /* programs of others at the TCX hook */
+	bool tcx;           /* the kernel has such hooks */
+};
+
+/* Of an interface's entry only what says which programs belong there is looked at.
+ * PROGRAM_COUNT: none at this hook, or the role is not known. */
+enum program_number program_at(const struct interface *interface, enum hook hook);
+
+/* "ingress", "egress" */
+const char *hook_name(enum hook hook);
+
+/* By TCX and as a filter. */
+void hook_find_copies(uint32_t ifindex, enum hook hook, struct copies *copies);
+
+/* Puts the program where the copy is. 0, or -1 and errno. */
+int hook_replace_copy(uint32_t ifindex, enum hook hook, const struct copy *copy, int program_fd);
+
+#endif

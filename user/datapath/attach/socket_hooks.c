@@ -1,0 +1,413 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* socket_hooks.c - our programs at the sockets of the host's processes. */
+#include "datapath/attach/socket_hooks.h"
+
+#include <bpf/bpf.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "lib/cleanup.h"
+#include "datapath/attach/cgroup_root.h"
+#include "datapath/load/loader.h"
+#include "datapath/load/lock.h"
+#include "datapath/load/maps.h"
+#include "datapath/load/bpf_error.h"
+#include "lib/warning.h"
+
+/* What the kernel allows at one hook of one cgroup (BPF_CGROUP_MAX_PROGS). */
+#define PROGRAMS_PER_HOOK 64
+#define LINK_PATH_SIZE (PIN_DIRECTORY_SIZE + 32)
+
+static void link_path(const struct datapath *datapath, enum socket_program program,
+		      char path[LINK_PATH_SIZE])
+{
+	snprintf(path, LINK_PATH_SIZE, "%s/%s", datapath->directory, socket_program_name(program));
+}
+
+static bool serves(enum socket_program program, enum socket_purpose purpose)
+{
+	return socket_program_purpose(program) == purpose;
+}
+
+/* A link whose cgroup is gone, or that somebody has detached, is still there. */
+static bool read_link(int fd, struct bpf_link_info *info)
+{
+	uint32_t size = sizeof(*info);
+
+	memset(info, 0, sizeof(*info));
+	return !bpf_obj_get_info_by_fd(fd, info, &size) && info->type == BPF_LINK_TYPE_CGROUP &&
+	       info->cgroup.cgroup_id;
+}
+
+/* Its pinned link, or -1. */
+static int open_link(const struct datapath *datapath, enum socket_program program)
+{
+	char path[LINK_PATH_SIZE];
+	struct bpf_link_info info;
+	int fd;
+
+	link_path(datapath, program, path);
+	fd = bpf_obj_get(path);
+	if (fd < 0 || read_link(fd, &info))
+		return fd;
+	close(fd);
+	return -1;
+}
+
+static bool is_attached(const struct datapath *datapath, enum socket_program program)
+{
+	cleanup_close int fd = open_link(datapath, program);
+
+	return fd >= 0;
+}
+
+static bool are_attached(const struct datapath *datapath, enum socket_purpose purpose)
+{
+	for (int program = 0; program < SOCKET_PROGRAM_COUNT; program++)
+		if (serves(program, purpose) && !is_attached(datapath, program))
+			return false;
+	return true;
+}
+
+static int refuse_attach(enum socket_program program, const char *path, struct cni_error *err)
+{
+	const char *name = socket_program_name(program);
+
+	switch (errno) {
+	case E2BIG:
+		return cni_error_set(err, CNI_ERROR_KERNEL_REFUSED,
+				     "the hook %s of cgroup %s has all the %d programs that it can"
+				     " have; `bpftool cgroup show %s` lists them",
+				     name, path, PROGRAMS_PER_HOOK, path);
+	case EPERM:
+		return cni_error_set(err, CNI_ERROR_KERNEL_REFUSED,
+				     "the hook %s of cgroup %s is taken by a program that allows no"
+				     " other; `bpftool cgroup show %s` lists it",
+				     name, path, path);
+	default:
+		return refusal_set(err, errno, "cannot attach %s to cgroup %s", name, path);
+	}
+}
+
+/* What was attached here alone is gone with its file descriptor. */
+struct links {
+	int fds[SOCKET_PROGRAM_COUNT];
+};
+
+static void links_begin(struct links *links)
+{
+	for (int program = 0; program < SOCKET_PROGRAM_COUNT; program++)
+		links->fds[program] = -1;
+}
+
+static void links_close(struct links *links)
+{
+	for (int program = 0; program < SOCKET_PROGRAM_COUNT; program++)
+		cleanup_close_pointer(&links->fds[program]);
+}
+
+static int create_links(const struct datapath *datapath, enum socket_purpose purpose,
+			const struct cgroup_root *root, const struct socket_programs *programs,
+			struct links *links, struct cni_error *err)
+{
+	for (int program = 0; program < SOCKET_PROGRAM_COUNT; program++) {
+		if (!serves(program, purpose) || is_attached(datapath, program))
+			continue;
+		links->fds[program] = bpf_link_create(programs->fds[program], root->fd,
+						      socket_program_hook(program), NULL);
+		if (links->fds[program] < 0)
+			return refuse_attach(program, root->path, err);
+	}
+	return 0;
+}
+
+static void unpin_links(const struct datapath *datapath, const struct links *links, int count)
+{
+	char path[LINK_PATH_SIZE];
+
+	for (int program = 0; program < count; program++) {
+		link_path(datapath, program, path);
+		if (links->fds[program] >= 0)
+			unlink(path);
+	}
+}
+
+static int pin_links(const struct datapath *datapath, const struct links *links,
+		     struct cni_error *err)
+{
+	char path[LINK_PATH_SIZE];
+
+	for (int program = 0; program < SOCKET_PROGRAM_COUNT; program++) {
+		if (links->fds[program] < 0)
+			continue;
+		link_path(datapath, program, path);
+		/* Whatever is there is no link that is attached. */
+		unlink(path);
+		if (!bpf_obj_pin(links->fds[program], path))
+			continue;
+		refusal_set(err, errno, "cannot pin %s", path);
+		unpin_links(datapath, links, program);
+		return -1;
+	}
+	return 0;
+}
+
+static int load_programs(const struct datapath *datapath, enum socket_purpose purpose,
+			 struct socket_programs *programs, struct cni_error *err)
+{
+	struct objects objects;
+	int result;
+
+	if (datapath_borrow_maps(datapath, &objects, err))
+		return -1;
+	result = loader_load_socket_programs(&objects, purpose, programs, err);
+	datapath_return_maps(datapath, &objects);
+	return result;
+}
+
+static int attach_with(const struct datapath *datapath, enum socket_purpose purpose,
+		       const struct cgroup_root *root, struct cni_error *err)
+{
+	struct socket_programs programs;
+	struct links links;
+	int result;
+
+	/* Others may have waited for the same lock. */
+	if (are_attached(datapath, purpose))
+		return 0;
+	if (load_programs(datapath, purpose, &programs, err))
+		return -1;
+	links_begin(&links);
+	result = create_links(datapath, purpose, root, &programs, &links, err) ||
+				 pin_links(datapath, &links, err)
+			 ? -1
+			 : 0;
+	links_close(&links);
+	socket_programs_close(&programs);
+	return result;
+}
+
+/* Every ADD asks this, so only those without which no port is reached or kept are opened. They all
+ * lose their cgroup together; that another one was detached is found by CHECK, STATUS and
+ * `attach`. */
+static bool seem_attached(const struct datapath *datapath, enum socket_purpose purpose)
+{
+	cleanup_close int directory =
+		open(datapath->directory, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	bool attached = directory >= 0;
+
+	for (int program = 0; attached && program < SOCKET_PROGRAM_COUNT; program++) {
+		if (!serves(program, purpose))
+			continue;
+		attached = program < SOCKET_CONNECT4
+				   ? !faccessat(directory, socket_program_name(program), F_OK, 0)
+				   : is_attached(datapath, program);
+	}
+	return attached;
+}
+
+static int attach_missing(const struct datapath *datapath, enum socket_purpose purpose,
+			  struct cni_error *err)
+{
+	cleanup_lock int lock = -1;
+	struct cgroup_root root;
+	int result;
+
+	if (cgroup_root_open(&root, err))
+		return -1;
+	lock = lock_take(err);
+	result = lock < 0 ? -1 : attach_with(datapath, purpose, &root, err);
+	close(root.fd);
+	if (!result && !root.is_whole)
+		warning("%s is only a part of the host's cgroups: processes outside of it are not"
+			" covered",
+			root.path);
+	return result;
+}
+
+int socket_hooks_attach(const struct datapath *datapath, enum socket_purpose purpose,
+			struct cni_error *err)
+{
+	return seem_attached(datapath, purpose) ? 0 : attach_missing(datapath, purpose, err);
+}
+
+static int probe_hook(enum socket_program program, const struct cgroup_root *root,
+		      struct cni_error *err)
+{
+	uint32_t flags = 0, count = 0;
+
+	if (bpf_prog_query(root->fd, socket_program_hook(program), 0, &flags, NULL, &count))
+		return refuse_attach(program, root->path, err);
+	errno = count >= PROGRAMS_PER_HOOK              ? E2BIG
+		: count && !(flags & BPF_F_ALLOW_MULTI) ? EPERM
+							: 0;
+	return errno ? refuse_attach(program, root->path, err) : 0;
+}
+
+int socket_hooks_probe(const struct datapath *datapath, enum socket_purpose purpose,
+		       struct cni_error *err)
+{
+	struct cgroup_root root;
+	int result = 0;
+
+	if (cgroup_root_open(&root, err))
+		return -1;
+	for (int program = 0; program < SOCKET_PROGRAM_COUNT && !result; program++)
+		if (serves(program, purpose) && !is_attached(datapath, program))
+			result = probe_hook(program, &root, err);
+	close(root.fd);
+	return result;
+}
+
+static bool uses_pinned_maps(const struct datapath *datapath, uint32_t program_id)
+{
+	cleanup_close int program = bpf_prog_get_fd_by_id(program_id);
+	struct objects used;
+	bool same;
+
+	if (program < 0)
+		return false;
+	objects_clear(&used);
+	same = !objects_open_maps_of(program, used.maps) &&
+	       map_is_same(used.maps[MAP_META], datapath->objects.maps[MAP_META]);
+	objects_close(&used);
+	return same;
+}
+
+static const char *meaning_of_absence(enum socket_program program)
+{
+	return socket_program_purpose(program) == SOCKETS_REACH_PORTS
+		       ? "processes of the host do not reach mapped ports; the next ADD, or"
+			 " `bpf-portmap attach`, attaches it"
+		       : "processes of the host can bind to reserved ports; the next ADD with"
+			 " \"reserveHostPorts\", or `bpf-portmap attach`, attaches it";
+}
+
+static int verify_program(const struct datapath *datapath, enum socket_program program,
+			  struct cni_error *err)
+{
+	cleanup_close int fd = open_link(datapath, program);
+	struct bpf_link_info info;
+
+	if (fd < 0 || !read_link(fd, &info))
+		return cni_error_set(err, CNI_ERROR_KERNEL_REFUSED,
+				     "%s is not attached to the root of cgroup2: %s",
+				     socket_program_name(program), meaning_of_absence(program));
+	if (!uses_pinned_maps(datapath, info.prog_id))
+		return cni_error_set(err, CNI_ERROR_KERNEL_REFUSED,
+				     "%s at the root of cgroup2 uses other maps than those in %s",
+				     socket_program_name(program), datapath->directory);
+	return 0;
+}
+
+int socket_hooks_verify(const struct datapath *datapath, enum socket_purpose purpose,
+			struct cni_error *err)
+{
+	for (int program = 0; program < SOCKET_PROGRAM_COUNT; program++)
+		if (serves(program, purpose) && verify_program(datapath, program, err))
+			return -1;
+	return 0;
+}
+
+bool socket_hooks_are_used(const struct datapath *datapath, enum socket_purpose purpose)
+{
+	char path[LINK_PATH_SIZE];
+
+	for (int program = 0; program < SOCKET_PROGRAM_COUNT; program++) {
+		link_path(datapath, program, path);
+		if (serves(program, purpose) && !access(path, F_OK))
+			return true;
+	}
+	return false;
+}
+
+struct wish {
+	enum socket_purpose purpose;
+	bool found;
+};
+
+static bool look_for_wish(const void *key, const void *value, void *context)
+{
+	const struct portmap *portmap = value;
+	struct wish *wish = context;
+
+	wish->found = wish->purpose == SOCKETS_REACH_PORTS ? portmap->localhost
+							   : portmap->reserved_on_host;
+	return !wish->found;
+}
+
+/* Of a port that is mapped: the pins of the links may be lost, with all the others. */
+static bool is_wanted(const struct datapath *datapath, enum socket_purpose purpose)
+{
+	struct wish wish = {.purpose = purpose};
+
+	maps_walk(datapath->objects.maps[MAP_PORTMAPS], sizeof(struct portmap_key),
+		  sizeof(struct portmap), look_for_wish, &wish);
+	return wish.found;
+}
+
+static int repair_purpose(const struct datapath *datapath, enum socket_purpose purpose,
+			  struct cni_error *err)
+{
+	struct cni_error why = {0};
+	bool used = socket_hooks_are_used(datapath, purpose);
+
+	if ((!used && !is_wanted(datapath, purpose)) || are_attached(datapath, purpose) ||
+	    !attach_missing(datapath, purpose, &why))
+		return 0;
+	if (used || purpose == SOCKETS_LEAVE_PORTS) {
+		*err = why;
+		return -1;
+	}
+	/* ADD could not attach them, either, and went on without. */
+	warning("processes of this host do not reach mapped ports (\"localhost\"): %s",
+		cni_error_message(&why));
+	cni_error_release(&why);
+	return 0;
+}
+
+int socket_hooks_repair(const struct datapath *datapath, struct cni_error *err)
+{
+	for (int purpose = 0; purpose < SOCKET_PURPOSES; purpose++)
+		if (repair_purpose(datapath, (enum socket_purpose)purpose, err))
+			return -1;
+	return 0;
+}
+
+static void refresh_program(const struct datapath *datapath, enum socket_program program,
+			    const struct socket_programs *programs)
+{
+	cleanup_close int fd = open_link(datapath, program);
+	char path[LINK_PATH_SIZE];
+
+	if (fd < 0 || (programs && !bpf_link_update(fd, programs->fds[program], NULL)))
+		return;
+	link_path(datapath, program, path);
+	unlink(path);
+}
+
+static void refresh_purpose(const struct datapath *datapath, enum socket_purpose purpose)
+{
+	struct cni_error ignored = {0};
+	struct socket_programs programs;
+	bool loaded;
+
+	if (!socket_hooks_are_used(datapath, purpose))
+		return;
+	loaded = !load_programs(datapath, purpose, &programs, &ignored);
+	for (int program = 0; program < SOCKET_PROGRAM_COUNT; program++)
+		if (serves(program, purpose))
+			refresh_program(datapath, program, loaded ? &programs : NULL);
+	if (loaded)
+		socket_programs_close(&programs);
+	cni_error_release(&ignored);
+}
+
+void socket_hooks_refresh(const struct datapath *datapath)
+{
+	for (int purpose = 0; purpose < SOCKET_PURPOSES; purpose++)
+		refresh_purpose(datapath, (enum socket_purpose)purpose);
+}

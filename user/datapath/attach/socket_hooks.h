@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * socket_hooks.h - our programs at the sockets of the host's processes.
+ *
+ * Attached to the root of cgroup2 by bpf_links, which are pinned beside the maps: where the
+ * pins go, the programs go. Other programs at these hooks are not touched.
+ */
+#ifndef DATAPATH_ATTACH_SOCKET_HOOKS_H
+#define DATAPATH_ATTACH_SOCKET_HOOKS_H
+
+#include <stdbool.h>
+
+#include "datapath/load/datapath.h"
+#include "datapath/load/socket_programs.h"
+
+/* Attaches those of the purpose that are missing: all of them or, on failure, none more.
+ * Where nothing is missing it takes no lock and costs microseconds; a link that is pinned but was
+ * detached is then seen only where it is one of connect or bind. Codes 102, saying what
+ * is in the way, and 11. */
+int socket_hooks_attach(const struct datapath *datapath, enum socket_purpose purpose,
+			struct cni_error *err);
+
+/* Whether there is room for those of the purpose that are missing; loads nothing. Code 102,
+ * saying what is in the way. */
+int socket_hooks_probe(const struct datapath *datapath, enum socket_purpose purpose,
+		       struct cni_error *err);
+
+/* Whether those of the purpose are attached and use the pinned maps. Code 102, naming one
+ * that does not. */
+int socket_hooks_verify(const struct datapath *datapath, enum socket_purpose purpose,
+			struct cni_error *err);
+
+/* Whether one of the purpose was ever attached, and its pin is still there. */
+bool socket_hooks_are_used(const struct datapath *datapath, enum socket_purpose purpose);
+
+/* Attaches again those that were detached, or that a mapped port needs. Where those for "localhost"
+ * never were attached, and cannot be, that is a warning. Codes 102, 11. */
+int socket_hooks_repair(const struct datapath *datapath, struct cni_error *err);
+
+/* After the maps or programs were loaded anew: gives those that are attached the new
+ * programs. One that cannot be given them is detached, for its maps are nobody's. */
+void socket_hooks_refresh(const struct datapath *datapath);
+
+#endif

@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * bpf_error.h - what it means when the kernel refuses something about BPF.
+ */
+#ifndef DATAPATH_LOAD_BPF_ERROR_H
+#define DATAPATH_LOAD_BPF_ERROR_H
+
+#include "lib/error.h"
+
+/* Sets code 102: what was tried, the errno in words, and why this host refuses
+ * (lockdown, user namespace, capabilities, no BPF). Returns -1. */
+int refusal_set(struct cni_error *err, int errno_value, const char *format, ...)
+	__attribute__((format(printf, 3, 4)));
+
+/* Why, in a sentence, or "". */
+const char *refusal_reason(int errno_value);
+
+#endif

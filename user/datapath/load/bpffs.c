@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* bpffs.c - the file system where maps and programs are pinned. */
+#include "datapath/load/bpffs.h"
+
+#include <errno.h>
+#include <linux/magic.h>
+#include <string.h>
+#include <sys/mount.h>
+#include <sys/stat.h>
+#include <sys/vfs.h>
+
+#include "datapath/load/lock.h"
+#include "datapath/load/bpf_error.h"
+
+#ifndef BPF_FS_MAGIC
+#define BPF_FS_MAGIC 0xcafe4a11
+#endif
+
+bool bpffs_is_mounted(void)
+{
+	struct statfs status;
+
+	return !statfs(BPFFS, &status) && (unsigned long)status.f_type == BPF_FS_MAGIC;
+}
+
+static int refuse_mount(struct cni_error *err)
+{
+	if (errno == ENODEV)
+		return cni_error_set(err, CNI_ERROR_KERNEL_REFUSED,
+				     "this kernel has no BPF file system (CONFIG_BPF_SYSCALL)");
+	return cni_error_set(err, CNI_ERROR_KERNEL_REFUSED,
+			     "cannot mount a BPF file system on " BPFFS
+			     ": %s; mount one on the host: `mount -t bpf -o mode=0700 bpf " BPFFS
+			     "`",
+			     strerror(errno));
+}
+
+int bpffs_mount(struct cni_error *err)
+{
+	cleanup_lock int lock = -1, older = -1;
+
+	if (bpffs_is_mounted())
+		return 0;
+	/* Two that mount at once would hide one's pins under the other's. */
+	if (lock_take_mounting(&lock, err))
+		return -1;
+	older = lock_take_older("/sys/fs");
+	if (bpffs_is_mounted())
+		return 0;
+	if (mount("bpf", BPFFS, "bpf", MS_NOSUID | MS_NODEV | MS_NOEXEC, "mode=0700"))
+		return refuse_mount(err);
+	return 0;
+}
+
+static bool others_write(const struct stat *status)
+{
+	return (status->st_mode & (S_IWGRP | S_IWOTH)) != 0;
+}
+
+static int refuse_mode(const char *path, const struct stat *status, struct cni_error *err)
+{
+	return cni_error_set(err, CNI_ERROR_KERNEL_REFUSED,
+			     "users other than root can replace what is pinned in %s, which belongs"
+			     " to user %u and has mode %04o: `chown root %s; chmod 0700 %s`",
+			     path, status->st_uid, status->st_mode & 07777, path, path);
+}
+
+int bpffs_verify(struct cni_error *err)
+{
+	struct stat status;
+
+	if (stat(BPFFS, &status))
+		return refusal_set(err, errno, "cannot look at " BPFFS);
+	if (status.st_uid || (others_write(&status) && !(status.st_mode & S_ISVTX)))
+		return refuse_mode(BPFFS, &status, err);
+	return 0;
+}
+
+int bpffs_owner(const char *path, struct cni_error *err)
+{
+	struct stat status;
+
+	/* The path to it is root's alone, so no other user can make lstat() fail. */
+	if (lstat(path, &status))
+		return BPFFS_NOBODYS;
+	if (status.st_uid || !S_ISDIR(status.st_mode))
+		return BPFFS_ANOTHERS;
+	return others_write(&status) ? refuse_mode(path, &status, err) : BPFFS_ROOTS;
+}

@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * datapath.h - the maps and programs of the host we run on, as they are in the kernel.
+ */
+#ifndef DATAPATH_LOAD_DATAPATH_H
+#define DATAPATH_LOAD_DATAPATH_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "lib/error.h"
+#include "datapath/load/objects.h"
+#include "datapath/load/pins.h"
+
+enum datapath_state {
+	DATAPATH_ABSENT,   /* nothing is pinned, or there is no BPF file system */
+	DATAPATH_DAMAGED,  /* a pin is missing, or a load was not finished */
+	DATAPATH_FOREIGN,  /* of another layout: not to be touched */
+	DATAPATH_OUTDATED, /* whole, but the programs are older than this plugin */
+	DATAPATH_READY,
+};
+
+struct datapath {
+	enum datapath_state state;
+	uint64_t netns_cookie;
+	char directory[PIN_DIRECTORY_SIZE];
+	struct objects objects;
+	uint32_t layout;                  /* of the maps that are pinned; 0: they don't say */
+	char maker[PROGRAM_VERSION_SIZE]; /* the version of bpf-portmap that made them, or "" */
+	const char *foreign;              /* the map that has another shape, or NULL */
+};
+
+/* The warm path: opens what is pinned, looks at it, changes nothing. The state says what
+ * was found. Of a usable datapath only what is used is open. Close it also after a failure.
+ * Code 102. */
+int datapath_open(struct datapath *datapath, enum pins_use use, struct cni_error *err);
+void datapath_close(struct datapath *datapath);
+
+/* Whether the maps can be read and written: READY or OUTDATED. */
+bool datapath_is_usable(const struct datapath *datapath);
+
+/* All maps, for the few who need one that is not used otherwise. Those that were open are
+ * lent. Code 102. */
+int datapath_borrow_maps(const struct datapath *datapath, struct objects *all,
+			 struct cni_error *err);
+void datapath_return_maps(const struct datapath *datapath, struct objects *all);
+
+/* Sets code 102 and what to do, for a state that is FOREIGN. -1. */
+int datapath_refuse_foreign(const struct datapath *datapath, struct cni_error *err);
+
+#endif

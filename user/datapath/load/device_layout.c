@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* device_layout.c - finds members of the kernel's types in its BTF. */
+#include "datapath/load/device_layout.h"
+
+#include <bpf/btf.h>
+#include <bpf/libbpf.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <string.h>
+
+#include "datapath/attach/clsact.h"
+
+struct member {
+	const char *type;
+	const char *name;
+	size_t place; /* in struct device_layout */
+};
+
+#define X(field, type, member) {#type, #member, offsetof(struct device_layout, field)},
+static const struct member members[] = {DEVICE_MEMBERS(X)};
+static const struct member tcx_members[] = {DEVICE_MEMBERS_TCX(X)};
+static const struct member xfrm_members[] = {DEVICE_MEMBERS_XFRM(X)};
+static const struct member mini_qdisc_members[] = {DEVICE_MEMBERS_MINI_QDISC(X)};
+#undef X
+
+#define COUNT(array) (sizeof(array) / sizeof(*(array)))
+
+/* In bits; also in the structs and unions without a name inside. -1: there is none. */
+static long find_member(const struct btf *btf, const struct btf_type *type, const char *name)
+{
+	const struct btf_member *member = btf_members(type);
+
+	for (uint32_t i = 0; i < btf_vlen(type); i++) {
+		long offset = btf_member_bit_offset(type, i), inner;
+		const char *own = btf__name_by_offset(btf, member[i].name_off);
+		const struct btf_type *inside = btf__type_by_id(btf, member[i].type);
+
+		if (strcmp(own, name) == 0)
+			return offset;
+		if (*own || !btf_is_composite(inside))
+			continue;
+		inner = find_member(btf, inside, name);
+		if (inner >= 0)
+			return offset + inner;
+	}
+	return -1;
+}
+
+static bool find_all(const struct btf *btf, const struct member *wanted, size_t count,
+		     struct device_layout *layout)
+{
+	for (size_t i = 0; i < count; i++) {
+		int id = btf__find_by_name_kind(btf, wanted[i].type, BTF_KIND_STRUCT);
+		long bits = id < 0 ? -1
+				   : find_member(btf, btf__type_by_id(btf, (uint32_t)id),
+						 wanted[i].name);
+		uint32_t bytes = (uint32_t)bits / 8;
+
+		if (bits < 0 || bits % 8)
+			return false;
+		memcpy((char *)layout + wanted[i].place, &bytes, sizeof(bytes));
+	}
+	return true;
+}
+
+static bool find(const struct btf *btf, struct device_layout *layout)
+{
+	if (!find_all(btf, members, COUNT(members), layout))
+		return false;
+	layout->xfrm = find_all(btf, xfrm_members, COUNT(xfrm_members), layout);
+	layout->tcx = find_all(btf, tcx_members, COUNT(tcx_members), layout);
+	return layout->tcx || find_all(btf, mini_qdisc_members, COUNT(mini_qdisc_members), layout);
+}
+
+void device_layout_find(struct device_layout *layout)
+{
+	struct btf *btf;
+
+	memset(layout, 0, sizeof(*layout));
+	btf = btf__load_vmlinux_btf();
+	if (libbpf_get_error(btf))
+		return;
+	layout->known = find(btf, layout);
+	layout->our_priority = FILTER_PRIORITY;
+	btf__free(btf);
+}

@@ -1,0 +1,373 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* loader.c - puts our programs into the kernel; the only file that has them inside. */
+#include "datapath/load/loader.h"
+
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/sysinfo.h>
+#include <sys/utsname.h>
+#include <unistd.h>
+
+#include "datapath/load/device_layout.h"
+#include "bpf/portmap.skel.h"
+#include "bpf/socket.skel.h"
+#include "lib/cleanup.h"
+#include "datapath/load/load_log.h"
+#include "datapath/load/bpf_error.h"
+
+/* One assured connection for so many bytes of memory. */
+#define MEMORY_PER_ASSURED (32ULL * 1024)
+
+/* Of an entry of a hash: its share of the buckets, and its element's head. */
+#define HASH_BUCKET 16
+#define HASH_HEAD 48
+
+/* libbpf loads a program that was refused once more with the verifier's log and prints
+ * that as a warning; its end says why. */
+static char log_tail[2048];
+
+static int keep_log_tail(enum libbpf_print_level level, const char *format, va_list arguments)
+{
+	cleanup_free char *text = NULL;
+	size_t length, kept = strlen(log_tail);
+
+	/* As long as the verifier's log, of which only the end is wanted. */
+	if (level != LIBBPF_WARN)
+		return 0;
+	if (vasprintf(&text, format, arguments) < 0) {
+		text = NULL;
+		return 0;
+	}
+	length = strlen(text);
+	if (length >= sizeof(log_tail)) {
+		memcpy(log_tail, text + length - (sizeof(log_tail) - 1), sizeof(log_tail));
+		return 0;
+	}
+	if (kept + length >= sizeof(log_tail)) {
+		size_t excess = kept + length - (sizeof(log_tail) - 1);
+
+		memmove(log_tail, log_tail + excess, kept - excess + 1);
+		kept -= excess;
+	}
+	memcpy(log_tail + kept, text, length + 1);
+	return 0;
+}
+
+static uint32_t default_assured(void)
+{
+	struct sysinfo info;
+	uint64_t wanted = MIN_ASSURED, assured = MIN_ASSURED;
+
+	if (!sysinfo(&info))
+		wanted = (uint64_t)info.totalram * info.mem_unit / MEMORY_PER_ASSURED;
+	/* The nearest power of two. */
+	while (assured < MAX_ASSURED && assured + assured / 2 < wanted)
+		assured *= 2;
+	return (uint32_t)assured;
+}
+
+#define MIN_MEMOS 64 /* a CPU; a power of two */
+
+/* Half as many in all as there may be assured connections, so many for each CPU: of those that may
+ * be, not only are. */
+static int size_memos(struct portmap_bpf *skeleton)
+{
+	uint32_t assured = skeleton->rodata->assured_places;
+	uint32_t cpus, places = MIN_MEMOS;
+	int possible = libbpf_num_possible_cpus();
+
+	if (possible < 0)
+		return -1;
+	cpus = (uint32_t)possible;
+	while ((uint64_t)places * cpus < assured / 2)
+		places *= 2;
+	skeleton->data->memos_a_cpu = places;
+	return bpf_map__set_max_entries(skeleton->maps.memos, places * cpus);
+}
+
+static int reuse_maps(struct bpf_object *object, const struct objects *objects)
+{
+	struct bpf_map *map;
+
+	for (int number = 0; number < MAP_COUNT; number++) {
+		map = bpf_object__find_map_by_name(object, map_name((enum map_number)number));
+		if (map && bpf_map__reuse_fd(map, objects->maps[number]))
+			return -1;
+	}
+	return 0;
+}
+
+/* What a map that is made anew gets; 0: what the programs' source says. */
+static uint32_t wanted_entries(int map, uint32_t assured)
+{
+	switch (map) {
+	case MAP_ASSURED:
+		return assured + 1;
+	case MAP_HALF_OPEN:
+		return HALF_OPEN(assured) + 1;
+	case MAP_CONNECTIONS:
+	case MAP_ALIASES:
+		return CONNECTIONS(assured);
+	default:
+		return 0;
+	}
+}
+
+static int prepare_maps(struct portmap_bpf *skeleton, const struct objects *objects,
+			uint32_t assured)
+{
+	for (int number = 0; number < MAP_COUNT; number++) {
+		struct bpf_map *map = bpf_object__find_map_by_name(
+			skeleton->obj, map_name((enum map_number)number));
+		uint32_t entries = wanted_entries(number, assured);
+		int result = 0;
+
+		if (!map) {
+			errno = ENOENT;
+			return -1;
+		}
+		if (objects->maps[number] >= 0)
+			result = bpf_map__reuse_fd(map, objects->maps[number]);
+		else if (entries)
+			result = bpf_map__set_max_entries(map, entries);
+		if (result)
+			return -1;
+	}
+	/* Place 0 is none. */
+	skeleton->rodata->assured_places = bpf_map__max_entries(skeleton->maps.assured) - 1;
+	skeleton->rodata->half_open_places = bpf_map__max_entries(skeleton->maps.half_open) - 1;
+	return size_memos(skeleton);
+}
+
+static int open_and_load(struct portmap_bpf **skeleton, const struct objects *objects,
+			 uint32_t assured, const struct device_layout *layout)
+{
+	int saved;
+
+	*skeleton = portmap_bpf__open();
+	if (!*skeleton)
+		return -1;
+	(*skeleton)->rodata->device_layout = *layout;
+	if (!prepare_maps(*skeleton, objects, assured) && !portmap_bpf__load(*skeleton))
+		return 0;
+	saved = errno;
+	portmap_bpf__destroy(*skeleton);
+	*skeleton = NULL;
+	errno = saved;
+	return -1;
+}
+
+/* If the verifier refuses the look at devices it may still accept the rest. */
+static int load_for_kernel(struct portmap_bpf **skeleton, const struct objects *objects,
+			   uint32_t assured, struct device_layout *layout)
+{
+	if (!open_and_load(skeleton, objects, assured, layout))
+		return 0;
+	if (!layout->known || errno == ENOMEM)
+		return -1;
+	layout->known = 0;
+	log_tail[0] = '\0';
+	return open_and_load(skeleton, objects, assured, layout);
+}
+
+/* The skeleton closes its own when it goes. */
+static int keep_fd(int fd)
+{
+	return fcntl(fd, F_DUPFD_CLOEXEC, 3);
+}
+
+static int keep_objects(const struct portmap_bpf *skeleton, struct objects *objects)
+{
+	for (int number = 0; number < MAP_COUNT; number++) {
+		const char *name = map_name((enum map_number)number);
+
+		objects->maps[number] =
+			keep_fd(bpf_object__find_map_fd_by_name(skeleton->obj, name));
+		if (objects->maps[number] < 0)
+			return -1;
+	}
+	for (int number = 0; number < PROGRAM_COUNT; number++) {
+		const char *name = program_name((enum program_number)number);
+		struct bpf_program *program = bpf_object__find_program_by_name(skeleton->obj, name);
+
+		if (!program)
+			return -1;
+		objects->programs[number] = keep_fd(bpf_program__fd(program));
+		objects->program_ids[number] =
+			program_id_of((enum program_number)number, objects->programs[number]);
+		if (!objects->program_ids[number])
+			return -1;
+	}
+	return 0;
+}
+
+static int bind_all(const struct objects *objects)
+{
+	for (int program = 0; program < PROGRAM_COUNT; program++)
+		for (int map = 0; map < MAP_COUNT; map++)
+			if (bpf_prog_bind_map(objects->programs[program], objects->maps[map], NULL))
+				return -1;
+	return 0;
+}
+
+/* Roughly what the kernel needs for a map before there is anything in it. */
+static uint64_t memory_of_map(const struct bpf_map *map)
+{
+	uint64_t value = (bpf_map__value_size(map) + 7) / 8 * 8;
+	uint64_t entry = HASH_BUCKET;
+
+	if (bpf_map__type(map) != BPF_MAP_TYPE_HASH && bpf_map__type(map) != BPF_MAP_TYPE_LRU_HASH)
+		return bpf_map__max_entries(map) * value;
+	if (!(bpf_map__map_flags(map) & BPF_F_NO_PREALLOC))
+		entry += HASH_HEAD + (bpf_map__key_size(map) + 7) / 8 * 8 + value;
+	return bpf_map__max_entries(map) * entry;
+}
+
+/* Of all maps, with the smallest table of connections, in MiB; 0: not known. */
+static unsigned int smallest_memory(void)
+{
+	struct portmap_bpf *skeleton = portmap_bpf__open();
+	struct objects none;
+	struct bpf_map *map;
+	uint64_t bytes = 0;
+
+	objects_clear(&none);
+	if (skeleton && !prepare_maps(skeleton, &none, MIN_ASSURED))
+		bpf_object__for_each_map(map, skeleton->obj) bytes += memory_of_map(map);
+	if (skeleton)
+		portmap_bpf__destroy(skeleton);
+	return (unsigned int)(bytes >> 20);
+}
+
+static int refuse_memory(struct cni_error *err)
+{
+	return cni_error_set(err, CNI_ERROR_KERNEL_REFUSED,
+			     "not enough memory for the maps (about %u MiB with the smallest"
+			     " \"flowEntries\"): raise the memory limit of the service that runs"
+			     " containers (MemoryMax of containerd.service, say)",
+			     smallest_memory());
+}
+
+/* The kernel's release and the program first; in the message, for some runtimes show only that. */
+static int refuse(struct cni_error *err, int errno_value)
+{
+	struct load_log_reason reason;
+	struct utsname system;
+
+	if (uname(&system))
+		system.release[0] = '\0';
+	load_log_read(log_tail, &reason);
+	if (errno_value == ENOMEM)
+		refuse_memory(err);
+	else if (reason.verifier[0])
+		cni_error_set(err, CNI_ERROR_KERNEL_REFUSED, "Linux %s refuses the program %s: %s",
+			      system.release, reason.program, reason.verifier);
+	else if (reason.program[0])
+		refusal_set(err, errno_value, "Linux %s refuses the program %s", system.release,
+			    reason.program);
+	else
+		refusal_set(err, errno_value, "Linux %s refuses the programs of bpf-portmap",
+			    system.release);
+	if (log_tail[0])
+		cni_error_set_details(err, "%s", log_tail);
+	return -1;
+}
+
+int loader_load(struct objects *objects, uint32_t assured, bool *sees_devices,
+		struct cni_error *err)
+{
+	struct portmap_bpf *skeleton = NULL;
+	struct device_layout layout;
+	struct objects loaded;
+	int result;
+
+	libbpf_set_print(keep_log_tail);
+	objects_clear(&loaded);
+	device_layout_find(&layout);
+	assured = assured ? assured : default_assured();
+	result = load_for_kernel(&skeleton, objects, assured, &layout);
+	/* A cgroup's limit may leave less than the machine has. */
+	while (result && errno == ENOMEM && assured > MIN_ASSURED) {
+		assured /= 2;
+		log_tail[0] = '\0';
+		result = load_for_kernel(&skeleton, objects, assured, &layout);
+	}
+	*sees_devices = layout.known;
+	if (!result) {
+		result = keep_objects(skeleton, &loaded) || bind_all(&loaded);
+		portmap_bpf__destroy(skeleton);
+	}
+	libbpf_set_print(NULL);
+	if (result) {
+		int saved = errno;
+
+		objects_close(&loaded);
+		return refuse(err, saved);
+	}
+	objects_close(objects);
+	*objects = loaded;
+	return 0;
+}
+
+/* Each purpose's programs are loaded for themselves: what one needs of the kernel the other
+ * may do without. */
+static void choose_socket_programs(const struct socket_bpf *skeleton, enum socket_purpose purpose)
+{
+	for (int number = 0; number < SOCKET_PROGRAM_COUNT; number++) {
+		const char *name = socket_program_name((enum socket_program)number);
+		struct bpf_program *program = bpf_object__find_program_by_name(skeleton->obj, name);
+
+		if (program)
+			bpf_program__set_autoload(program,
+						  socket_program_purpose(number) == purpose);
+	}
+	skeleton->rodata->can_give_reason = purpose == SOCKETS_LEAVE_PORTS &&
+					    libbpf_probe_bpf_helper(BPF_PROG_TYPE_CGROUP_SOCK_ADDR,
+								    BPF_FUNC_set_retval, NULL) == 1;
+}
+
+static int keep_socket_programs(const struct socket_bpf *skeleton, enum socket_purpose purpose,
+				struct socket_programs *programs)
+{
+	for (int number = 0; number < SOCKET_PROGRAM_COUNT; number++)
+		programs->fds[number] = -1;
+	for (int number = 0; number < SOCKET_PROGRAM_COUNT; number++) {
+		const char *name = socket_program_name((enum socket_program)number);
+		struct bpf_program *program = bpf_object__find_program_by_name(skeleton->obj, name);
+
+		if (socket_program_purpose(number) != purpose)
+			continue;
+		if (program)
+			programs->fds[number] = keep_fd(bpf_program__fd(program));
+		if (programs->fds[number] >= 0)
+			continue;
+		socket_programs_close(programs);
+		return -1;
+	}
+	return 0;
+}
+
+int loader_load_socket_programs(const struct objects *objects, enum socket_purpose purpose,
+				struct socket_programs *programs, struct cni_error *err)
+{
+	struct socket_bpf *skeleton;
+	int saved, result = -1;
+
+	log_tail[0] = '\0';
+	libbpf_set_print(keep_log_tail);
+	skeleton = socket_bpf__open();
+	if (skeleton)
+		choose_socket_programs(skeleton, purpose);
+	if (skeleton && !reuse_maps(skeleton->obj, objects) && !socket_bpf__load(skeleton))
+		result = keep_socket_programs(skeleton, purpose, programs);
+	saved = errno;
+	if (skeleton)
+		socket_bpf__destroy(skeleton);
+	libbpf_set_print(NULL);
+	return result ? refuse(err, saved) : 0;
+}

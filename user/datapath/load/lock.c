@@ -1,0 +1,226 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* lock.c - one writer at a time for each host. */
+#include "datapath/load/lock.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+#include <sys/time.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "datapath/load/own_sysfs.h"
+#include "lib/warning.h"
+#include "net/processes.h"
+
+#define TIMEOUT_SECONDS 10
+#define TIMEOUT_OLDER_SECONDS 1
+#define OWN_NETNS "/proc/self/ns/net"
+#define HOLDER_SIZE 160
+
+static void interrupt(int signal)
+{
+	(void)signal;
+}
+
+static double now(void)
+{
+	struct timespec time;
+
+	clock_gettime(CLOCK_MONOTONIC, &time);
+	return (double)time.tv_sec + (double)time.tv_nsec / 1e9;
+}
+
+/* Waits in the kernel, in line with others; a timer ends the wait. It ticks, because
+ * a single shot could fire just before flock is entered. */
+static int wait_for_lock(int fd, double seconds)
+{
+	struct sigaction action = {.sa_handler = interrupt}, old_action;
+	struct itimerval tick = {{0, 100000}, {0, 100000}}, old_timer;
+	double end = now() + seconds;
+	int result;
+
+	sigaction(SIGALRM, &action, &old_action);
+	setitimer(ITIMER_REAL, &tick, &old_timer);
+	do
+		result = flock(fd, LOCK_EX);
+	while (result && errno == EINTR && now() < end);
+	setitimer(ITIMER_REAL, &old_timer, NULL);
+	sigaction(SIGALRM, &old_action, NULL);
+	return result;
+}
+
+/* As it stands in a line "1: FLOCK  ADVISORY  WRITE 1234 00:04:4026531833 0 EOF". */
+static bool read_holder(const char *line, const struct stat *status, int *pid)
+{
+	unsigned int device_major, device_minor;
+	unsigned long inode;
+
+	return sscanf(line, "%*d: FLOCK %*s %*s %d %x:%x:%lu", pid, &device_major, &device_minor,
+		      &inode) == 4 &&
+	       inode == status->st_ino && makedev(device_major, device_minor) == status->st_dev;
+}
+
+/* 0: there is none, or another PID namespace's, which the kernel leaves out. */
+static int find_holder(const struct stat *status)
+{
+	FILE *file = fopen("/proc/locks", "re");
+	char line[256];
+	int pid = 0;
+
+	while (file && !pid && fgets(line, sizeof(line), file))
+		if (!read_holder(line, status, &pid))
+			pid = 0;
+	if (file)
+		fclose(file);
+	return pid;
+}
+
+static void describe_holder(int fd, char text[HOLDER_SIZE])
+{
+	char name[PROCESS_NAME_SIZE];
+	struct stat status;
+	int pid;
+
+	if (fstat(fd, &status))
+		memset(&status, 0, sizeof(status));
+	pid = find_holder(&status);
+	if (pid && process_name(pid, name))
+		snprintf(text, HOLDER_SIZE, "process %d (%s)", pid, name);
+	else
+		snprintf(text, HOLDER_SIZE,
+			 "a process that cannot be seen from here (`grep %02x:%02x:%lu /proc/locks`"
+			 " on the host shows its number)",
+			 major(status.st_dev), minor(status.st_dev), (unsigned long)status.st_ino);
+}
+
+int lock_wait(int fd, const char *what, struct cni_error *err)
+{
+	char holder[HOLDER_SIZE];
+
+	if (!flock(fd, LOCK_EX | LOCK_NB) ||
+	    (errno == EWOULDBLOCK && !wait_for_lock(fd, TIMEOUT_SECONDS)))
+		return 0;
+	if (errno != EINTR)
+		return cni_error_set(err, CNI_ERROR_IO, "cannot take the lock of %s: %s", what,
+				     strerror(errno));
+	describe_holder(fd, holder);
+	return cni_error_set(err, CNI_ERROR_TRY_AGAIN,
+			     "the lock of %s has been held by %s for over %d seconds; try again"
+			     " later",
+			     what, holder, TIMEOUT_SECONDS);
+}
+
+/* "Uid:	0	0	0	0": the real one and the effective one first */
+static bool is_roots(int pid)
+{
+	char path[32], line[256];
+	unsigned int real = 1, effective = 1;
+	FILE *file;
+
+	snprintf(path, sizeof(path), "/proc/%d/status", pid);
+	file = fopen(path, "re");
+	while (file && fgets(line, sizeof(line), file))
+		if (sscanf(line, "Uid: %u %u", &real, &effective) == 2)
+			break;
+	if (file)
+		fclose(file);
+	return !real && !effective;
+}
+
+static bool is_held_by_older(int fd)
+{
+	static const char own_name[] = "bpf-portmap";
+	char name[PROCESS_NAME_SIZE];
+	struct stat status;
+	int pid = fstat(fd, &status) ? 0 : find_holder(&status);
+
+	return pid && is_roots(pid) && process_name(pid, name) &&
+	       !strncmp(name, own_name, strlen(own_name));
+}
+
+int lock_take_older(const char *path)
+{
+	static bool waited_in_vain;
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	char holder[HOLDER_SIZE];
+
+	if (fd < 0 || !flock(fd, LOCK_EX | LOCK_NB))
+		return fd;
+	if (!waited_in_vain && is_held_by_older(fd)) {
+		if (!wait_for_lock(fd, TIMEOUT_OLDER_SECONDS))
+			return fd;
+		describe_holder(fd, holder);
+		warning("%s has locked %s for over %d second, as older versions of bpf-portmap do;"
+			" it is waited for no longer",
+			holder, path, TIMEOUT_OLDER_SECONDS);
+		waited_in_vain = true;
+	}
+	close(fd);
+	return -1;
+}
+
+/* What lock_take() holds. */
+static int host_lock = -1, older_host_lock = -1;
+
+static int open_host_lock(bool *older, struct cni_error *err)
+{
+	/* The second one, in case that a kernel has no such file any more. */
+	static const char *const names[] = {"bus/platform/drivers_probe", "bus/cpu/drivers_probe",
+					    NULL};
+	int fd = own_sysfs_open(names, err);
+
+	*older = fd < 0 && errno == EROFS;
+	if (!*older)
+		return fd;
+	cni_error_release(err);
+	fd = open(OWN_NETNS, O_RDONLY | O_CLOEXEC);
+	return fd >= 0 ? fd
+		       : cni_error_set(err, CNI_ERROR_IO, OWN_NETNS " does not open: %s",
+				       strerror(errno));
+}
+
+int lock_take(struct cni_error *err)
+{
+	bool older;
+	int fd = open_host_lock(&older, err);
+	struct stat netns;
+
+	if (fd < 0)
+		return -1;
+	if (lock_wait(fd, "this host's port mappings", err)) {
+		if (err->code == CNI_ERROR_TRY_AGAIN && !stat(OWN_NETNS, &netns))
+			cni_error_wrap(err, "network namespace %lu", (unsigned long)netns.st_ino);
+		close(fd);
+		return -1;
+	}
+	older_host_lock = older ? -1 : lock_take_older(OWN_NETNS);
+	host_lock = fd;
+	return fd;
+}
+
+/* Whoever shares the mount namespace sees the same /sys, of whatever network namespace. It may be
+ * our own, so this is another file than that of lock_take(). */
+int lock_take_mounting(int *lock, struct cni_error *err)
+{
+	*lock = open("/sys/bus/platform/uevent", O_WRONLY | O_CLOEXEC);
+	return *lock < 0 ? 0 : lock_wait(*lock, "mounting the BPF file system", err);
+}
+
+void lock_release(int *fd)
+{
+	if (*fd >= 0 && *fd == host_lock) {
+		if (older_host_lock >= 0)
+			close(older_host_lock);
+		host_lock = older_host_lock = -1;
+	}
+	if (*fd >= 0)
+		close(*fd);
+	*fd = -1;
+}

@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * lock.h - one writer at a time for each host, that is, for each network namespace.
+ *
+ * flock on a file that only root can open, that each network namespace has one of, and that the
+ * kernel lets go of when its holder dies: bus/platform/drivers_probe in sysfs. Of sysfs there is
+ * one file system for each network namespace, however often and wherever it is mounted; where /sys
+ * is not known to be ours (own_sysfs.h) we mount it once more, where nobody sees it. So the lock is
+ * the same in all mount, PID and cgroup namespaces, needs no file of ours, and is there before any
+ * map is. The file has mode 0200: users cannot open it, nor can root of another user namespace, nor
+ * a container of the host's network whose /sys is read-only. Nothing is ever written to it.
+ *
+ * In a container that plays the host, and whose runtime has made its sysfs read-only, the file
+ * cannot be opened. There it is the network namespace's own file, which every process can open.
+ *
+ * A socket in a SOCKMAP of one element would exclude as well, but nobody can wait for it, and
+ * before the first ADD there is no map.
+ *
+ * bpf-portmap 0.1 locked the network namespace's own file, which every process can open. That is
+ * taken too, after ours. Where another process has it, it is waited for only if that is root's, is
+ * called bpf-portmap and can be seen from here, and for one second at most, once in a run; then a
+ * warning is printed, and we go on without it.
+ */
+#ifndef DATAPATH_LOAD_LOCK_H
+#define DATAPATH_LOAD_LOCK_H
+
+#include "lib/error.h"
+
+/* A file descriptor that holds the lock until lock_release(), or -1 and code 11 naming
+ * the holder when it was not to be had within ten seconds; code 102 when there can be none. A
+ * process has it once at a time. */
+int lock_take(struct cni_error *err);
+
+/* One mount at a time in this mount namespace. *lock begins as -1, and stays so where /sys is
+ * read-only: then there is none. 0, or -1 and code 11. */
+int lock_take_mounting(int *lock, struct cni_error *err);
+
+/* Locks an open file. `what` says in messages what for. 0, or -1 and code 11 or 5. */
+int lock_wait(int fd, const char *what, struct cni_error *err);
+
+/* What bpf-portmap 0.1 locks. -1: it was not to be had, and that is all right. */
+int lock_take_older(const char *path);
+
+void lock_release(int *fd);
+
+#define cleanup_lock __attribute__((cleanup(lock_release)))
+
+#endif

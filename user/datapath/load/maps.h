@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * maps.h - typed access to the maps.
+ *
+ * A value in an array is rewritten in place, and a program may read it half new: user
+ * space changes one that is live only by one aligned word. A value in a hash is
+ * replaced as a whole.
+ */
+#ifndef DATAPATH_LOAD_MAPS_H
+#define DATAPATH_LOAD_MAPS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "lib/error.h"
+#include "datapath/load/objects.h"
+
+/* Calls visit for every entry, in batches, until it returns false. The entry visited may
+ * be deleted. Without the lock entries that change meanwhile may be missed. -1 and errno. */
+int maps_walk(int fd, size_t key_size, size_t value_size,
+	      bool (*visit)(const void *key, const void *value, void *context), void *context);
+
+bool slot_read(const struct objects *objects, uint32_t number, struct slot *slot);
+int slot_write(const struct objects *objects, uint32_t number, const struct slot *slot,
+	       struct cni_error *err);
+
+/* False: there is none. */
+bool attachment_read(const struct objects *objects, const struct attachment_key *key,
+		     struct attachment *attachment);
+int attachment_write(const struct objects *objects, const struct attachment_key *key,
+		     const struct attachment *attachment, struct cni_error *err);
+
+bool interface_read(const struct objects *objects, uint32_t ifindex, struct interface *interface);
+int interface_write(const struct objects *objects, uint32_t ifindex,
+		    const struct interface *interface, struct cni_error *err);
+/* Leaves what is there, which is no error. */
+int interface_write_new(const struct objects *objects, uint32_t ifindex,
+			const struct interface *interface, struct cni_error *err);
+
+/* Whether it is the host's end of a container's veth. */
+bool interface_is_containers(const struct interface *interface);
+
+void interface_delete(const struct objects *objects, uint32_t ifindex);
+
+bool endpoint_read(const struct objects *objects, const struct endpoint_key *key,
+		   struct endpoint *endpoint);
+int endpoint_write(const struct objects *objects, const struct endpoint_key *key,
+		   const struct endpoint *endpoint, struct cni_error *err);
+bool portmap_read(const struct objects *objects, const struct portmap_key *key,
+		  struct portmap *portmap);
+
+/* All zero where it cannot be read. */
+void noticed_read(const struct objects *objects, struct noticed *noticed);
+
+bool meta_read(const struct objects *objects, struct meta *meta);
+int meta_write(const struct objects *objects, const struct meta *meta, struct cni_error *err);
+
+bool owner_is(struct owner a, struct owner b);
+
+#endif

@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * objects.h - the maps and programs of one host: which there are, and checking that
+ * a file descriptor is one of them.
+ */
+#ifndef DATAPATH_LOAD_OBJECTS_H
+#define DATAPATH_LOAD_OBJECTS_H
+
+#include <linux/types.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "abi.h"
+
+/* meta comes last, in this list as in everything done by it: where meta is pinned,
+ * the others are. */
+enum map_number {
+	MAP_PORTMAPS,
+	MAP_PUBLISHED_PORTS,
+	MAP_SLOTS,
+	MAP_VETHS,
+	MAP_ENDPOINTS,
+	MAP_ENDPOINT_ADDRESSES,
+	MAP_INTERFACES,
+	MAP_HOST_ADDRESSES,
+	MAP_NETWORKS,
+	MAP_POLICIES,
+	MAP_CONNECTIONS,
+	MAP_ALIASES,
+	MAP_HALF_OPEN,
+	MAP_ASSURED,
+	MAP_SHARES,
+	MAP_USAGE,
+	MAP_CLIENT_SHARES,
+	MAP_PORT_SHARES,
+	MAP_SOCKET_FLOWS,
+	MAP_FRAGMENTS,
+	MAP_HELD,
+	MAP_ATTACHMENTS,
+	MAP_NOTICED,
+	MAP_COUNTERS,
+	MAP_META,
+	MAP_COUNT,
+};
+
+enum program_number {
+	PROGRAM_FROM_UPLINK,
+	PROGRAM_TO_UPLINK,
+	PROGRAM_FROM_UPLINK_RAW,
+	PROGRAM_TO_UPLINK_RAW,
+	PROGRAM_FROM_BRIDGE,
+	PROGRAM_TO_CONTAINER,
+	PROGRAM_FROM_CONTAINER,
+	PROGRAM_COUNT,
+};
+
+#define OBJECT_COUNT (MAP_COUNT + PROGRAM_COUNT)
+
+/* File descriptors, -1 where there is none. Begins with objects_clear(). */
+struct objects {
+	int maps[MAP_COUNT];
+	int programs[PROGRAM_COUNT];
+	uint32_t program_ids[PROGRAM_COUNT];
+};
+
+const char *map_name(enum map_number map);
+const char *program_name(enum program_number program);
+/* PROGRAM_COUNT: none of ours. */
+enum program_number program_by_name(const char *name);
+
+void objects_clear(struct objects *objects);
+void objects_close(struct objects *objects);
+
+/* Whether the file descriptor is this map, with the key, value and type of our layout. */
+bool map_has_our_shape(enum map_number map, int fd);
+/* False also where one of the two is no map, or not open. */
+bool map_is_same(int fd, int other_fd);
+/* The program's kernel id, or 0 if it is another program or none. */
+uint32_t program_id_of(enum program_number program, int fd);
+/* Which program of ours has this id; PROGRAM_COUNT: none, or it is gone. */
+enum program_number program_by_id(uint32_t id);
+
+/* What every layout begins with; LAYOUT may differ, this may not. */
+struct meta_head {
+	uint32_t layout;
+	uint32_t complete;
+	uint64_t netns_cookie;
+	uint32_t generation;
+	uint32_t next_slot;
+	char program_version[PROGRAM_VERSION_SIZE];
+};
+
+/* From a map of any layout. 0, or -1 and errno. */
+int meta_head_read(int fd, struct meta_head *head);
+
+/* Opens every map that the program uses or is bound to, by name. What has not our
+ * shape is left out. 0, or -1 and errno. */
+int objects_open_maps_of(int program_fd, int maps[MAP_COUNT]);
+
+#endif

@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * pins.h - the directory in the BPF file system that holds one host's maps and programs.
+ */
+#ifndef DATAPATH_LOAD_PINS_H
+#define DATAPATH_LOAD_PINS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "lib/error.h"
+#include "datapath/load/bpffs.h"
+#include "datapath/load/objects.h"
+
+#define PIN_DIRECTORY_SIZE 96
+
+#define PINS_ROOT BPFFS "/" PIN_DIRECTORY
+/* No dot in it: the BPF file system refuses those. */
+#define PINS_LOADING PINS_ROOT "-loading"
+
+/* Which objects a command works with. The others are only seen to be pinned. */
+enum pins_use {
+	PINS_ALL,
+	PINS_TO_ADD,
+	PINS_TO_REMOVE,
+};
+
+/* Where a host's objects are, and its meta, which says so. Begins with pins_clear(). */
+struct pins {
+	char directory[PIN_DIRECTORY_SIZE];
+	int meta;    /* its file descriptor; -1: not pinned */
+	bool usable; /* the directory is root's alone */
+	bool has_head;
+	struct meta_head head;
+};
+
+void pins_clear(struct pins *pins);
+void pins_close(struct pins *pins);
+
+/* The directory of the host with this netns cookie: the first host on a BPF file system
+ * has PIN_DIRECTORY, each other one a directory below. It need not exist; one that is another
+ * user's counts as none, with a warning. Code 102. */
+int pins_find(uint64_t netns_cookie, struct pins *pins, struct cni_error *err);
+
+/* Opens what is pinned there and used. *found counts all that is pinned there. A map of
+ * another shape than ours is left out and named in *foreign (else NULL). Code 102. */
+int pins_open(const struct pins *pins, enum pins_use use, struct objects *objects, size_t *found,
+	      const char **foreign, struct cni_error *err);
+
+/* Opens a single map, or -1 and errno. */
+int pins_open_map(const char *directory, enum map_number map);
+
+/* Pins all objects into PINS_LOADING and moves that, or what is in it, to its place, meta last:
+ * whoever looks sees the old set, or the new, or that it is damaged. Call it with pins_lock.h's
+ * lock. Code 102. */
+int pins_write(const char *directory, const struct objects *objects, struct cni_error *err);
+
+#endif

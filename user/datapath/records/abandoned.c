@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* abandoned.c - attachments whose veth is gone and for which nobody has called DEL. */
+#include "datapath/records/abandoned.h"
+
+#include <stdlib.h>
+
+#include "lib/cleanup.h"
+#include "datapath/records/attachments.h"
+#include "datapath/records/describe.h"
+#include "datapath/load/lock.h"
+#include "datapath/load/maps.h"
+#include "datapath/records/owners.h"
+#include "lib/warning.h"
+
+/* Called before looking: what the programs meet from now on they note again. */
+static int forget_notice(const struct datapath *datapath, enum abandoned_which which, bool *noticed,
+			 struct cni_error *err)
+{
+	cleanup_lock int lock = -1;
+	struct meta meta;
+
+	*noticed = which == ABANDONED_ALL;
+	if (!meta_read(&datapath->objects, &meta) || !meta.owner_gone)
+		return 0;
+	*noticed = true;
+	lock = lock_take(err);
+	if (lock < 0)
+		return -1;
+	if (!meta_read(&datapath->objects, &meta))
+		return 0;
+	meta.owner_gone = 0;
+	return meta_write(&datapath->objects, &meta, err);
+}
+
+/* Without the lock: a veth that is gone does not come back for the same owner. */
+static int remove_if_abandoned(const struct datapath *datapath, struct nl_sock *socket,
+			       const struct attachment_entry *entry, struct cni_error *err)
+{
+	char who[DESCRIBED_ATTACHMENT_SIZE];
+
+	if (owner_has_veth(&datapath->objects, socket, &entry->attachment))
+		return 0;
+	/* Before its record goes, which names the pod. */
+	describe_attachment(&datapath->objects, entry->key.name, who);
+	if (attachment_remove_stale(datapath, entry, err))
+		return -1;
+	warning("removed what %s had left: its veth is gone, and DEL was not called", who);
+	return 0;
+}
+
+static int remove_all(const struct datapath *datapath, struct nl_sock *socket,
+		      enum abandoned_which which, struct cni_error *err)
+{
+	cleanup_free struct attachment_entry *entries = NULL;
+	size_t count = 0;
+	bool noticed;
+
+	if (forget_notice(datapath, which, &noticed, err))
+		return -1;
+	if (noticed && attachment_list(datapath, &entries, &count, err))
+		return -1;
+	for (size_t i = 0; i < count; i++)
+		if (remove_if_abandoned(datapath, socket, &entries[i], err))
+			return -1;
+	return 0;
+}
+
+void abandoned_remove(const struct datapath *datapath, struct nl_sock *socket,
+		      enum abandoned_which which)
+{
+	struct cni_error failure = {0};
+
+	if (!remove_all(datapath, socket, which, &failure))
+		return;
+	warning("cannot remove what containers without a veth have left behind: %s",
+		cni_error_message(&failure));
+	cni_error_release(&failure);
+}

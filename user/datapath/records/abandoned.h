@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * abandoned.h - attachments whose veth is gone and for which nobody has called DEL: engines
+ * forget what was killed with its namespace, or call DEL of another conflist.
+ *
+ * The programs see that such an owner is gone and leave its ports alone; what stands in the
+ * maps is removed here.
+ */
+#ifndef DATAPATH_RECORDS_ABANDONED_H
+#define DATAPATH_RECORDS_ABANDONED_H
+
+#include "datapath/load/datapath.h"
+
+struct nl_sock;
+
+enum abandoned_which {
+	ABANDONED_ALL,
+	ABANDONED_NOTICED, /* only if the programs have met one since the last time */
+};
+
+/* Warns of each. A failure is a warning, too: callers have done their own job by then. Takes the
+ * lock. */
+void abandoned_remove(const struct datapath *datapath, struct nl_sock *socket,
+		      enum abandoned_which which);
+
+#endif

@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * claims.h - what an attachment asks for, and getting it for its owner.
+ */
+#ifndef DATAPATH_RECORDS_CLAIMS_H
+#define DATAPATH_RECORDS_CLAIMS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "lib/error.h"
+#include "conf/conf.h"
+#include "datapath/load/objects.h"
+#include "datapath/records/removal.h"
+
+struct nl_sock;
+
+/* Ports in one system call: most of what thousands cost is entering the kernel. */
+#define PORT_BATCH 256U
+
+struct endpoint_claim {
+	struct endpoint_key key;
+	uint8_t prefix_length;
+	bool masquerade;
+	bool strict;
+};
+
+struct attachment_claims {
+	struct attachment_key key;
+	uint32_t ifindex; /* of the veth's host side */
+	uint8_t host_mac[6];
+	enum fast_path fast_path;
+	struct interface interface;     /* the veth's entry; the owner is filled in */
+	const struct port_claim *ports; /* sorted by key, each key once */
+	size_t port_count;
+	const struct endpoint_claim *endpoints;
+	size_t endpoint_count;
+	const struct policy *policy;     /* names no owner */
+	const struct workload *workload; /* whose container it is; for messages */
+};
+
+/* Writes ports, endpoints and the interface for the record's owner, and how many ports it got
+ * into the record: those that the same container has by another interface stay there. Takes
+ * over, with a warning, a port whose owner is dead, who loses all he has, and an address whoever
+ * has it. What was written before a failure stays. Call it with the lock. Codes 101 naming the
+ * owner, 102. */
+int claims_write(const struct objects *objects, struct nl_sock *socket,
+		 const struct attachment_claims *claims, struct attachment *record,
+		 struct removed *removed, struct cni_error *err);
+
+/* Where the container's frames to its gateway go, as slots have it: to the bridge, or to the
+ * veth's own end. Who sees first that a bridge's MAC has changed writes it to all that are there,
+ * under the lock. */
+void claims_find_gateway(const struct objects *objects, const struct attachment_claims *claims,
+			 uint8_t mac[6]);
+
+#endif

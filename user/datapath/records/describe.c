@@ -1,0 +1,163 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* describe.c - what stands in the maps, in words for messages. */
+#include "datapath/records/describe.h"
+
+#include <net/if.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+#include "lib/address.h"
+#include "conf/request.h"
+#include "datapath/records/attachments.h"
+#include "datapath/load/maps.h"
+
+#define ADVICE_SIZE 512 /* two names, and the words around them */
+
+void describe_port(const struct portmap_key *key, char text[DESCRIBED_PORT_SIZE])
+{
+	char address[CNI_ADDRESS_TEXT_SIZE];
+	const char *where = cni_address_format(key->host_address, address);
+
+	if (!memcmp(key->host_address, cni_address_any_ipv4, CNI_ADDRESS_SIZE))
+		where = "any IPv4 address";
+	else if (!memcmp(key->host_address, cni_address_any_ipv6, CNI_ADDRESS_SIZE))
+		where = "any IPv6 address";
+	snprintf(text, DESCRIBED_PORT_SIZE, "host port %u/%s of %s", key->host_port,
+		 conf_protocol_name(key->protocol), where);
+}
+
+static void describe_time(uint64_t seconds, char *text, size_t size)
+{
+	time_t time = (time_t)seconds;
+	struct tm parts;
+
+	if (!gmtime_r(&time, &parts) || !strftime(text, size, "%Y-%m-%dT%H:%M:%SZ", &parts))
+		snprintf(text, size, "an unknown time");
+}
+
+/* False: there is none. Names end within their arrays, whoever wrote the record. */
+static bool read_record(const struct objects *objects, const char key[ATTACHMENT_KEY_SIZE],
+			struct attachment *record)
+{
+	struct attachment_key whole = {0};
+
+	memcpy(whole.name, key, strnlen(key, ATTACHMENT_KEY_SIZE));
+	if (!attachment_read(objects, &whole, record))
+		return false;
+	record->workload.namespace[WORKLOAD_NAMESPACE_SIZE - 1] = '\0';
+	record->workload.name[WORKLOAD_NAME_SIZE - 1] = '\0';
+	return true;
+}
+
+static void describe_container(const struct workload *workload, const char *container_id,
+			       char *text, size_t size)
+{
+	const char *kind = workload->kind == WORKLOAD_POD ? "pod" : "Nomad job";
+	const char *unit = workload->kind == WORKLOAD_POD ? "sandbox" : "allocation";
+
+	if (workload->kind == WORKLOAD_NONE)
+		snprintf(text, size, "container %s", container_id);
+	else if (workload->kind == WORKLOAD_CONTAINER)
+		snprintf(text, size, "container %s (%s)", workload->name, container_id);
+	else
+		snprintf(text, size, "%s %s%s%s (%s %s)", kind, workload->namespace,
+			 *workload->namespace ? "/" : "", workload->name, unit, container_id);
+}
+
+void describe_attachment(const struct objects *objects, const char key[ATTACHMENT_KEY_SIZE],
+			 char text[DESCRIBED_ATTACHMENT_SIZE])
+{
+	struct attachment record = {0};
+	struct attachment_name name;
+	size_t length;
+
+	if (!attachment_name_split(key, &name)) {
+		snprintf(text, DESCRIBED_ATTACHMENT_SIZE, "an unknown attachment");
+		return;
+	}
+	read_record(objects, key, &record);
+	describe_container(&record.workload, name.container_id, text, DESCRIBED_ATTACHMENT_SIZE);
+	length = strlen(text);
+	snprintf(text + length, DESCRIBED_ATTACHMENT_SIZE - length, ", interface %s, network %s",
+		 name.ifname, name.network);
+}
+
+/* Engines name containers by 64 hexadecimal digits, and know them by the first ones. */
+static bool is_engines_id(const char *container_id)
+{
+	return strlen(container_id) == 64 && strspn(container_id, "0123456789abcdef") == 64;
+}
+
+/* Whether it may stand in a command that people copy: a pod's name is one in DNS. */
+static bool is_plain(const char *name)
+{
+	return *name && *name != '-' &&
+	       !name[strspn(name, "abcdefghijklmnopqrstuvwxyz0123456789.-")];
+}
+
+static void advise_pod(const struct workload *workload, const char *container_id, char *text,
+		       size_t size)
+{
+	int length = snprintf(text, size, "delete that pod");
+
+	if (!is_plain(workload->namespace) || !is_plain(workload->name))
+		return;
+	length += snprintf(text + length, size - length, " (`kubectl delete pod -n %s %s`",
+			   workload->namespace, workload->name);
+	if (is_engines_id(container_id))
+		length += snprintf(text + length, size - length,
+				   "; `crictl inspectp %.12s` shows its sandbox", container_id);
+	snprintf(text + length, size - length, ")");
+}
+
+/* The engine's own way first: what is deleted behind its back it tries to start again. */
+static void advise_engine(const struct workload *workload, const char *container_id, char *text,
+			  size_t size)
+{
+	if (workload->kind == WORKLOAD_POD)
+		advise_pod(workload, container_id, text, size);
+	else if (workload->kind == WORKLOAD_NOMAD && is_plain(container_id))
+		snprintf(text, size, "stop that allocation (`nomad alloc stop %.8s`)",
+			 container_id);
+	else if (is_engines_id(container_id))
+		snprintf(text, size, "remove that container (`podman rm -f %.12s`)", container_id);
+	else
+		snprintf(text, size, "remove that container");
+}
+
+static void advise_removal(const struct objects *objects, const char key[ATTACHMENT_KEY_SIZE],
+			   uint32_t ifindex, struct cni_error *err)
+{
+	char engine[ADVICE_SIZE] = "remove that container", last_resort[96] = "";
+	struct attachment record = {0};
+	struct attachment_name name;
+	char veth[IF_NAMESIZE];
+
+	read_record(objects, key, &record);
+	if (attachment_name_split(key, &name))
+		advise_engine(&record.workload, name.container_id, engine, sizeof(engine));
+	if (if_indextoname(ifindex, veth))
+		snprintf(last_resort, sizeof(last_resort),
+			 "; as a last resort, where no engine knows it any more: `ip link delete"
+			 " %s`",
+			 veth);
+	cni_error_set_details(err, "choose another host port or hostIP, or %s%s", engine,
+			      last_resort);
+}
+
+int refuse_taken_port(const struct objects *objects, const struct portmap_key *key,
+		      const struct slot *owner, struct cni_error *err)
+{
+	char port[DESCRIBED_PORT_SIZE], who[DESCRIBED_ATTACHMENT_SIZE],
+		since[32] = "an unknown time";
+	struct attachment record;
+
+	if (read_record(objects, owner->attachment, &record))
+		describe_time(record.since, since, sizeof(since));
+	describe_port(key, port);
+	describe_attachment(objects, owner->attachment, who);
+	cni_error_set(err, CNI_ERROR_PORT_TAKEN, "%s is taken by %s, since %s", port, who, since);
+	advise_removal(objects, owner->attachment, owner->ifindex, err);
+	return -1;
+}

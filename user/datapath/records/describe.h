@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * describe.h - what stands in the maps, in words for messages.
+ */
+#ifndef DATAPATH_RECORDS_DESCRIBE_H
+#define DATAPATH_RECORDS_DESCRIBE_H
+
+#include <stddef.h>
+
+#include "lib/error.h"
+#include "datapath/load/objects.h"
+
+#define DESCRIBED_PORT_SIZE 128
+#define DESCRIBED_ATTACHMENT_SIZE (ATTACHMENT_KEY_SIZE + sizeof(struct workload) + 64)
+
+/* "host port 8080/tcp of any IPv4 address" */
+void describe_port(const struct portmap_key *key, char text[DESCRIBED_PORT_SIZE]);
+
+/* "container x, interface eth0, network y" from "y/x/eth0"; where its record names a pod, "pod
+ * default/web-0 (sandbox x), interface eth0, network y"; Podman's: "container web (x), ...". */
+void describe_attachment(const struct objects *objects, const char key[ATTACHMENT_KEY_SIZE],
+			 char text[DESCRIBED_ATTACHMENT_SIZE]);
+
+/* Sets code 101: which port, whose it is, since when, and what to do. -1. */
+int refuse_taken_port(const struct objects *objects, const struct portmap_key *key,
+		      const struct slot *owner, struct cni_error *err);
+
+#endif

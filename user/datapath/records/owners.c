@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* owners.c - slots, and who an owner {slot, generation} is. */
+#include "datapath/records/owners.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "datapath/attach/attach.h"
+#include "net/link.h"
+
+bool owner_read(const struct objects *objects, struct owner owner, struct slot *slot)
+{
+	return owner.slot && slot_read(objects, owner.slot, slot) &&
+	       slot->generation == owner.generation;
+}
+
+void slot_get_key(const struct slot *slot, struct attachment_key *key)
+{
+	memset(key, 0, sizeof(*key));
+	memcpy(key->name, slot->attachment, strnlen(slot->attachment, sizeof(key->name) - 1));
+}
+
+bool slot_read_record(const struct objects *objects, uint32_t number, const struct slot *slot,
+		      struct attachment *record)
+{
+	struct attachment_key key;
+
+	if (!slot->generation || !slot->attachment[0])
+		return false;
+	slot_get_key(slot, &key);
+	return attachment_read(objects, &key, record) &&
+	       owner_is(record->owner, (struct owner){number, slot->generation});
+}
+
+bool owner_is_of(const struct objects *objects, struct owner owner,
+		 const struct attachment_key *key)
+{
+	struct attachment_key owner_key;
+	struct slot slot;
+
+	if (!owner_read(objects, owner, &slot))
+		return false;
+	slot_get_key(&slot, &owner_key);
+	return !memcmp(&owner_key, key, sizeof(owner_key));
+}
+
+bool owner_has_veth(const struct objects *objects, struct nl_sock *socket,
+		    const struct attachment *record)
+{
+	struct cni_error ignored = {0};
+	struct interface interface;
+	struct link link;
+
+	if (link_get(socket, record->ifindex, NULL, &link, &ignored)) {
+		cni_error_release(&ignored);
+		return true;
+	}
+	if (!link.ifindex)
+		return false;
+	return !memcmp(link.mac, record->host_mac, LINK_MAC_SIZE) ||
+	       (interface_read(objects, record->ifindex, &interface) &&
+		owner_is(interface.owner, record->owner) &&
+		attach_is_container_veth(record->ifindex));
+}
+
+bool owner_is_alive(const struct objects *objects, struct nl_sock *socket, struct owner owner,
+		    struct slot *slot)
+{
+	struct attachment record;
+
+	if (!slot_read(objects, owner.slot, slot) || slot->generation != owner.generation) {
+		memset(slot, 0, sizeof(*slot));
+		return false;
+	}
+	/* Under the lock nobody is in the middle of ADD or DEL: who is not live was killed. */
+	return slot->live && slot_read_record(objects, owner.slot, slot, &record) &&
+	       record.state == ATTACHMENT_READY && owner_has_veth(objects, socket, &record);
+}
+
+static uint32_t find_free_slot(const struct objects *objects, uint32_t hint)
+{
+	struct attachment record;
+	struct slot slot;
+
+	for (uint32_t tried = 1; tried < MAX_SLOTS; tried++, hint++) {
+		if (hint == 0 || hint >= MAX_SLOTS)
+			hint = 1;
+		if (slot_read(objects, hint, &slot) &&
+		    !slot_read_record(objects, hint, &slot, &record))
+			return hint;
+	}
+	return 0;
+}
+
+int owner_allocate(const struct objects *objects, struct meta *meta, struct owner *owner,
+		   struct cni_error *err)
+{
+	owner->slot = find_free_slot(objects, meta->next_slot);
+	if (!owner->slot)
+		return cni_error_set(err, CNI_ERROR_KERNEL_REFUSED,
+				     "there are %d attachments already, more than bpf-portmap can"
+				     " hold; GC removes those whose containers are gone",
+				     MAX_SLOTS - 1);
+	meta->generation++;
+	/* Zero means nobody. */
+	meta->generation += meta->generation == 0;
+	meta->next_slot = owner->slot + 1;
+	owner->generation = meta->generation;
+	return 0;
+}
+
+int owner_set_live(const struct objects *objects, struct owner owner, bool live,
+		   struct cni_error *err)
+{
+	struct slot slot;
+
+	if (!slot_read(objects, owner.slot, &slot) || slot.generation != owner.generation)
+		return 0;
+	slot.live = live;
+	return slot_write(objects, owner.slot, &slot, err);
+}
+
+void owner_free(const struct objects *objects, struct owner owner)
+{
+	struct cni_error ignored = {0};
+	struct slot slot;
+
+	if (!slot_read(objects, owner.slot, &slot) || slot.generation != owner.generation)
+		return;
+	memset(&slot, 0, sizeof(slot));
+	/* Free it is anyway, as no record points to it. */
+	if (slot_write(objects, owner.slot, &slot, &ignored))
+		cni_error_release(&ignored);
+}

@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* policies.c - what an attachment's configuration says about its flows. */
+#include "datapath/records/policies.h"
+
+#include <bpf/bpf.h>
+#include <errno.h>
+#include <stddef.h>
+#include <string.h>
+
+#include "datapath/load/maps.h"
+#include "datapath/load/bpf_error.h"
+
+bool policy_says_nothing(const struct policy *policy)
+{
+	static const struct policy defaults;
+
+	return !memcmp(policy, &defaults, sizeof(defaults));
+}
+
+static int delete_entry(const struct objects *objects, uint32_t slot, struct cni_error *err)
+{
+	if (bpf_map_delete_elem(objects->maps[MAP_POLICIES], &slot) && errno != ENOENT)
+		return refusal_set(err, errno, "cannot delete from the map policies");
+	return 0;
+}
+
+int policy_write(const struct objects *objects, struct owner owner, const struct policy *wanted,
+		 struct cni_error *err)
+{
+	struct policy policy = *wanted;
+
+	/* There may be one of whoever had the slot before. */
+	if (policy_says_nothing(wanted))
+		return delete_entry(objects, owner.slot, err);
+	policy.owner = owner;
+	if (bpf_map_update_elem(objects->maps[MAP_POLICIES], &owner.slot, &policy, BPF_ANY))
+		return refusal_set(err, errno, "cannot write to the map policies");
+	return 0;
+}
+
+/* Zero where the owner has none. */
+static int read_policy(const struct objects *objects, struct owner owner, struct policy *policy,
+		       struct cni_error *err)
+{
+	bool found = !bpf_map_lookup_elem(objects->maps[MAP_POLICIES], &owner.slot, policy);
+
+	if (!found && errno != ENOENT)
+		return refusal_set(err, errno, "cannot read the map policies");
+	if (!found || !owner_is(policy->owner, owner))
+		memset(policy, 0, sizeof(*policy));
+	return 0;
+}
+
+int policy_delete(const struct objects *objects, struct owner owner, struct cni_error *err)
+{
+	struct policy policy;
+
+	if (read_policy(objects, owner, &policy, err))
+		return -1;
+	return policy_says_nothing(&policy) ? 0 : delete_entry(objects, owner.slot, err);
+}
+
+#define FIELD(option, name) \
+	{ \
+		option, offsetof(struct policy, name), sizeof(((struct policy *)NULL)->name) \
+	}
+
+int policy_verify(const struct objects *objects, struct owner owner, const struct policy *wanted,
+		  struct cni_error *err)
+{
+	static const struct {
+		const char *option;
+		size_t offset, size;
+	} fields[] = {
+		FIELD("maxFlows", max_flows),
+		FIELD("masqAll", masquerade_all),
+		FIELD("snat", keep_hairpin_source),
+		FIELD("masqPorts", masquerade_ports),
+		FIELD("snatAddresses", source4_count),
+		FIELD("snatAddresses", sources4),
+		FIELD("snatAddresses", source6_count),
+		FIELD("snatAddresses", sources6),
+		FIELD("nonMasqueradeCIDRs", unmasqueraded_count),
+		FIELD("nonMasqueradeCIDRs", unmasqueraded),
+		FIELD("sourceRanges", source_range_count),
+		FIELD("sourceRanges", source_ranges),
+		FIELD("excludeCIDRs", excluded_count),
+		FIELD("excludeCIDRs", excluded),
+	};
+	struct policy found;
+	struct slot slot;
+
+	if (read_policy(objects, owner, &found, err))
+		return -1;
+	for (size_t i = 0; i < sizeof(fields) / sizeof(fields[0]); i++)
+		if (memcmp((const char *)&found + fields[i].offset,
+			   (const char *)wanted + fields[i].offset, fields[i].size))
+			return cni_error_set(err, CNI_ERROR_KERNEL_REFUSED,
+					     "\"%s\" is not what the map policies says of this "
+					     "container: it must be added again",
+					     fields[i].option);
+	if (!slot_read(objects, owner.slot, &slot) ||
+	    slot.has_policy != !policy_says_nothing(wanted))
+		return cni_error_set(err, CNI_ERROR_KERNEL_REFUSED,
+				     "the maps slots and policies contradict each other about this"
+				     " container: it must be added again");
+	return 0;
+}

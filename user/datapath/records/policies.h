@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * policies.h - what an attachment's configuration says about its flows, in the map policies.
+ *
+ * Entries go by slot number. Whatever a killed run left there is replaced, or deleted, by
+ * the next user of the slot, and until then belongs to an owner who is no more.
+ */
+#ifndef DATAPATH_RECORDS_POLICIES_H
+#define DATAPATH_RECORDS_POLICIES_H
+
+#include <stdbool.h>
+
+#include "lib/error.h"
+#include "datapath/load/objects.h"
+
+/* Nothing but defaults: it needs no entry. */
+bool policy_says_nothing(const struct policy *policy);
+
+/* The wanted policy names no owner. Where it says nothing but defaults, the slot has no
+ * entry afterwards. Call it with the lock, before the slot is live; its `has_policy` must say the
+ * same. Code 102. */
+int policy_write(const struct objects *objects, struct owner owner, const struct policy *wanted,
+		 struct cni_error *err);
+
+/* The owner's alone; one that is not there: 0. Call it when the slot is dead. Code 102. */
+int policy_delete(const struct objects *objects, struct owner owner, struct cni_error *err);
+
+/* Code 102 naming the first option that is not in the map as it should be, or that the slot says
+ * otherwise. */
+int policy_verify(const struct objects *objects, struct owner owner, const struct policy *wanted,
+		  struct cni_error *err);
+
+#endif

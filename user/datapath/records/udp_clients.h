@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * udp_clients.h - UDP sockets of the host's processes that are connected to a mapped port.
+ *
+ * They are connected to the container (bpf/socket.bpf.c), and no hook is called when they
+ * send. So that they don't stick to one that is gone, the kernel ends them when their port
+ * changes hands: their programs get ECONNABORTED, and may connect again.
+ */
+#ifndef DATAPATH_RECORDS_UDP_CLIENTS_H
+#define DATAPATH_RECORDS_UDP_CLIENTS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "datapath/load/datapath.h"
+
+/* Host ports that change hands. Begins as {0}. */
+struct udp_ports {
+	bool any;
+	uint64_t bits[PORT_WORDS];
+};
+
+void udp_ports_add(struct udp_ports *ports, const struct portmap_key *key);
+
+/* Ends each that was connected to a container by its port, and would be connected elsewhere now.
+ * Warns of the ports where the kernel cannot. Looks for them only where a process of the host has
+ * ever connected a UDP socket to one of these ports at one of the host's addresses, going by what
+ * the programs have noticed. Takes up to milliseconds: not under the lock. */
+void udp_clients_end(const struct datapath *datapath, const struct udp_ports *ports);
+
+#endif

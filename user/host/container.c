@@ -1,0 +1,175 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* container.c - what one container asks for. */
+#include "host/container.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cni/json.h"
+#include "conf/request.h"
+#include "lib/warning.h"
+#include "net/netns.h"
+
+/* Reading more costs more than it saves. */
+#define MAX_GUESSED 128
+
+static const uint8_t *first_address(const struct container *container, bool ipv4,
+				    const char *ifname)
+{
+	const struct cni_result_address *found =
+		cni_result_first_address(&container->result, ipv4, ifname);
+
+	return found ? found->address : NULL;
+}
+
+static int claim_ports(struct container *container, const char *ifname, struct cni_error *err)
+{
+	struct conf *conf = &container->conf;
+
+	if (conf_claim_ports(conf, first_address(container, true, ifname),
+			     first_address(container, false, ifname), err))
+		return -1;
+	container->claims.ports = conf->ports;
+	container->claims.port_count = conf->port_count;
+	return 0;
+}
+
+/* All its addresses, also those that get no ports: whatever it sends may need a source. */
+static int claim_endpoints(struct container *container, const char *ifname, struct cni_error *err)
+{
+	struct attachment_claims *claims = &container->claims;
+	size_t count = container->result.address_count;
+
+	container->endpoints = calloc(count ? count : 1, sizeof(*container->endpoints));
+	if (!container->endpoints)
+		return cni_error_no_memory(err);
+	for (size_t i = 0; i < count; i++) {
+		const struct cni_result_address *address = &container->result.addresses[i];
+		struct endpoint_claim *claim = &container->endpoints[claims->endpoint_count];
+
+		if (!cni_result_address_is_on(&container->result, address, ifname))
+			continue;
+		memcpy(claim->key.address, address->address, sizeof(claim->key.address));
+		claim->prefix_length = address->prefix_length;
+		claim->masquerade = cni_address_is_ipv4(address->address)
+					    ? container->conf.masquerade4
+					    : container->conf.masquerade6;
+		claim->strict = container->conf.strict;
+		claims->endpoint_count++;
+	}
+	claims->endpoints = container->endpoints;
+	return 0;
+}
+
+static int parse(struct container *container, const struct cni_environment *environment,
+		 const struct cni_network_config *config, struct cni_error *err)
+{
+	container->claims.policy = &container->conf.policy;
+	container->claims.workload = &container->conf.workload;
+	if (attachment_key_make(&container->claims.key, config->name, environment->container_id,
+				environment->ifname, err) ||
+	    cni_network_config_get_prev_result(config, &container->prev_result, err) ||
+	    cni_result_read(&container->result, container->prev_result, config->version, err) ||
+	    conf_parse(&container->conf, config->root, environment->args, err) ||
+	    claim_ports(container, environment->ifname, err))
+		return -1;
+	return claim_endpoints(container, environment->ifname, err);
+}
+
+int container_read(struct container *container, const struct cni_environment *environment,
+		   const struct cni_network_config *config, struct cni_error *err)
+{
+	int result = parse(container, environment, config, err);
+	const json_t *line;
+	size_t index;
+
+	json_array_foreach (container->conf.warnings, index, line)
+		warning("%s", json_string_value(line));
+	return result;
+}
+
+static size_t count_mappings(const json_t *config)
+{
+	const json_t *runtime_config = cni_json_get(config, "runtimeConfig");
+
+	return json_array_size(cni_json_get(runtime_config, "portMappings"));
+}
+
+const struct attachment_claims *container_guess(struct container *container,
+						const struct cni_environment *environment,
+						const struct cni_network_config *config)
+{
+	struct cni_error ignored = {0};
+
+	if (count_mappings(config->root) <= MAX_GUESSED &&
+	    !parse(container, environment, config, &ignored))
+		return &container->claims;
+	cni_error_release(&ignored);
+	return NULL;
+}
+
+void container_release(struct container *container)
+{
+	conf_release(&container->conf);
+	cni_result_release(&container->result);
+	free(container->endpoints);
+	if (container->netns >= 0)
+		close(container->netns);
+	memset(container, 0, sizeof(*container));
+	container->netns = -1;
+}
+
+void container_open_netns(struct container *container, const struct cni_environment *environment)
+{
+	struct cni_error ignored = {0};
+
+	container->netns = netns_open(environment->netns, &ignored);
+	cni_error_release(&ignored);
+}
+
+bool container_wants_nothing(const struct container *container)
+{
+	for (size_t i = 0; i < container->claims.endpoint_count; i++)
+		if (container->endpoints[i].masquerade)
+			return false;
+	return container->claims.port_count == 0 && !container->conf.strict;
+}
+
+static void fill_interface(struct container *container, const struct host *host)
+{
+	struct interface *interface = &container->claims.interface;
+	const struct host_veth *veth = &container->veth;
+	const struct addressed_interface *addressed =
+		address_list_find(&host->addresses, veth->link.ifindex);
+
+	interface->role = veth->bridge.ifindex ? ROLE_PORT : ROLE_ROUTED;
+	interface->attach_mode = container->conf.attach;
+	interface->bridge_ifindex = veth->bridge.ifindex;
+	memcpy(interface->bridge_mac, veth->bridge.mac, sizeof(interface->bridge_mac));
+	if (!addressed)
+		return;
+	memcpy(interface->address4, addressed->address4, sizeof(interface->address4));
+	memcpy(interface->address6, addressed->address6, sizeof(interface->address6));
+}
+
+int container_find_veth(struct container *container, const struct cni_environment *environment,
+			struct host *host, struct cni_error *err)
+{
+	struct host_veth *veth = &container->veth;
+
+	if (container->netns < 0)
+		container->netns = netns_open(environment->netns, err);
+	if (container->netns < 0 ||
+	    veth_find_host_end(host->socket, container->netns, environment->ifname, veth, err))
+		return -1;
+	container->claims.ifindex = veth->link.ifindex;
+	memcpy(container->claims.host_mac, veth->link.mac, sizeof(container->claims.host_mac));
+	fill_interface(container, host);
+	container->target = (struct attach_target){
+		.ifindex = veth->link.ifindex,
+		.name = veth->link.name,
+		.interface = container->claims.interface,
+	};
+	return 0;
+}

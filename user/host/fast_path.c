@@ -1,0 +1,230 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* fast_path.c - where packets must not skip the IP stack. */
+#include "host/fast_path.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "datapath/attach/bypass.h"
+#include "datapath/load/lock.h"
+#include "datapath/load/maps.h"
+#include "lib/warning.h"
+#include "net/link_names.h"
+#include "net/xfrm.h"
+
+/* What packets must not skip. */
+struct finding {
+	bool program; /* one that only user space can see */
+	bool watched; /* what the programs see, too, where the kernel lets them */
+	char what[96];
+};
+
+static void look_at_link(const struct host *host, const struct link *link, bool new_qdisc,
+			 struct finding *finding)
+{
+	struct bypass found = bypass_at_link(&host->datapath, host->socket, link, new_qdisc);
+
+	finding->program |= found.program != NULL;
+	finding->watched |= found.watched != NULL;
+	if (!finding->what[0] && (found.program || found.watched))
+		snprintf(finding->what, sizeof(finding->what), "%s that is not ours is at %s",
+			 found.program ?: found.watched, link->name);
+}
+
+/* The IP stack asks policies about what it forwards, and before the source is translated: one that
+ * knows the host's address alone never gets to see what a container sends in its name. */
+static struct finding look_at_policies(void)
+{
+	struct finding finding = {0};
+
+	finding.watched = xfrm_has_policies();
+	if (finding.watched)
+		snprintf(finding.what, sizeof(finding.what), "%s",
+			 "the host has IPsec policies, asked about containers' own addresses only");
+	return finding;
+}
+
+static bool finding_bars(const struct finding *finding)
+{
+	return finding->program || finding->watched;
+}
+
+static bool interface_is_barred(const struct interface *interface)
+{
+	return interface->without_fast_path || interface->watched;
+}
+
+void fast_path_choose_mode(const struct host *host, struct container *container)
+{
+	bool may_skip =
+		!container->conf.may_limit_bandwidth || bypass_is_seen_by_programs(&host->datapath);
+
+	container->claims.fast_path = may_skip ? container->conf.fast_path : FAST_PATH_OFF;
+}
+
+void fast_path_decide(const struct host *host, struct container *container, bool new_qdisc)
+{
+	const struct host_veth *veth = &container->veth;
+	struct finding finding;
+
+	if (container->claims.fast_path == FAST_PATH_OFF)
+		return;
+	finding = look_at_policies();
+	look_at_link(host, &veth->link, new_qdisc, &finding);
+	if (veth->bridge.ifindex)
+		look_at_link(host, &veth->bridge, false, &finding);
+	container->claims.interface.without_fast_path = finding.program;
+	container->claims.interface.watched = finding.watched;
+	if (finding_bars(&finding))
+		warning("%s without the fast path: %s", veth->link.name, finding.what);
+}
+
+bool fast_path_is_barred_at_uplink(const struct host *host, uint32_t ifindex,
+				   const struct interface *interface)
+{
+	return interface->role == ROLE_UPLINK &&
+	       bypass_at_ingress(&host->datapath, host->socket, ifindex);
+}
+
+static void report(const struct host *host, uint32_t ifindex, const struct finding *finding)
+{
+	char name[IF_NAMESIZE], text[128] = "with the fast path again";
+
+	if (!link_name(host->socket, ifindex, name))
+		return;
+	if (finding_bars(finding))
+		snprintf(text, sizeof(text), "without the fast path: %s", finding->what);
+	host_report(host, name, text);
+}
+
+/* Writes down whether packets of this interface may not skip the stack, if that has changed. */
+static int bar(struct host *host, uint32_t ifindex, const struct interface *known,
+	       const struct finding *finding, struct cni_error *err)
+{
+	const struct objects *objects = &host->datapath.objects;
+	cleanup_lock int lock = -1;
+	struct interface now;
+
+	if (known->without_fast_path == finding->program && known->watched == finding->watched)
+		return 0;
+	lock = lock_take(err);
+	if (lock < 0)
+		return -1;
+	/* A container's ADD or DEL beside us may have changed the entry. */
+	if (!interface_read(objects, ifindex, &now) || now.role != known->role ||
+	    memcmp(&now.owner, &known->owner, sizeof(now.owner)) != 0)
+		return 0;
+	now.without_fast_path = finding->program;
+	now.watched = finding->watched;
+	if (interface_is_barred(known) != finding_bars(finding))
+		report(host, ifindex, finding);
+	return interface_write(objects, ifindex, &now, err);
+}
+
+int fast_path_refresh_uplink(struct host *host, uint32_t ifindex, const struct interface *known,
+			     struct cni_error *err)
+{
+	struct finding finding = {
+		.program = fast_path_is_barred_at_uplink(host, ifindex, known),
+		.what = "another tc program follows ours",
+	};
+
+	return bar(host, ifindex, known, &finding, err);
+}
+
+struct survey {
+	struct host *host;
+	bool with_containers;
+	struct finding of_all; /* what concerns all containers */
+	struct cni_error *err;
+	int result;
+};
+
+static int look_at(struct host *host, uint32_t ifindex, struct finding *finding,
+		   struct cni_error *err)
+{
+	struct link link;
+
+	if (link_get(host->socket, ifindex, NULL, &link, err))
+		return -1;
+	if (link.ifindex)
+		look_at_link(host, &link, false, finding);
+	return 0;
+}
+
+static int find_at_container(struct host *host, uint32_t ifindex, const struct interface *interface,
+			     struct finding *finding, struct cni_error *err)
+{
+	if (look_at(host, ifindex, finding, err))
+		return -1;
+	return interface->role == ROLE_PORT ? look_at(host, interface->bridge_ifindex, finding, err)
+					    : 0;
+}
+
+int fast_path_check_container(struct host *host, uint32_t ifindex, struct cni_error *err)
+{
+	struct finding finding = look_at_policies();
+	char name[IF_NAMESIZE];
+	struct interface known;
+
+	if (!interface_read(&host->datapath.objects, ifindex, &known))
+		return 0;
+	if (find_at_container(host, ifindex, &known, &finding, err))
+		return -1;
+	if (finding_bars(&finding) && link_name(host->socket, ifindex, name))
+		warning("%s without the fast path: %s", name, finding.what);
+	return bar(host, ifindex, &known, &finding, err);
+}
+
+static int refresh_container(struct host *host, uint32_t ifindex, const struct interface *known,
+			     struct finding finding, struct cni_error *err)
+{
+	if (find_at_container(host, ifindex, known, &finding, err))
+		return -1;
+	return bar(host, ifindex, known, &finding, err);
+}
+
+static bool refresh_interface(const void *key, const void *value, void *context)
+{
+	const struct interface *interface = value;
+	struct survey *survey = context;
+	uint32_t ifindex = *(const uint32_t *)key;
+
+	if (!interface_is_containers(interface))
+		survey->result =
+			fast_path_refresh_uplink(survey->host, ifindex, interface, survey->err);
+	else if (survey->with_containers)
+		survey->result = refresh_container(survey->host, ifindex, interface, survey->of_all,
+						   survey->err);
+	return !survey->result;
+}
+
+static int refresh_all(struct survey *survey)
+{
+	if (maps_walk(survey->host->datapath.objects.maps[MAP_INTERFACES], sizeof(uint32_t),
+		      sizeof(struct interface), refresh_interface, survey))
+		return cni_error_set(survey->err, CNI_ERROR_KERNEL_REFUSED,
+				     "cannot read the map interfaces");
+	return survey->result;
+}
+
+int fast_path_refresh_uplinks(struct host *host, struct cni_error *err)
+{
+	struct survey survey = {.host = host, .err = err};
+
+	return refresh_all(&survey);
+}
+
+int fast_path_refresh(struct host *host, struct cni_error *err)
+{
+	struct survey survey = {
+		.host = host,
+		.with_containers = true,
+		.of_all = look_at_policies(),
+		.err = err,
+	};
+
+	if (finding_bars(&survey.of_all))
+		warning("no flow skips the IP stack: %s", survey.of_all.what);
+	return refresh_all(&survey);
+}

@@ -1,0 +1,200 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* foreign_nat.c - host ports that are to be mapped and that others' NAT rules have. */
+#include "host/foreign_nat.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "lib/cleanup.h"
+#include "conf/addresses.h"
+#include "conf/request.h"
+#include "lib/warning.h"
+#include "net/nat_rules.h"
+
+/* Warnings of one ADD, a line each. */
+#define MAX_TOLD 16
+#define RULE_TEXT_SIZE 640
+
+struct wanted {
+	const struct host *host;
+	const struct container *container;
+	uint64_t ports[PORT_WORDS]; /* a bit for each: most rules are about others */
+};
+
+static bool is_wanted(const struct wanted *wanted, unsigned int port)
+{
+	return wanted->ports[port / 64] & 1ULL << port % 64;
+}
+
+/* An address of the host at which ports are mapped, and that the rule is about. */
+static bool is_of_host(const struct wanted *wanted, const struct nat_rule *rule)
+{
+	const struct address_list *list = &wanted->host->addresses;
+	const struct policy *policy = &wanted->container->conf.policy;
+
+	for (size_t i = 0; i < list->address_count; i++) {
+		const struct local_address *local = &list->addresses[i];
+
+		if (!local->is_broadcast && !list->interfaces[local->interface].is_excluded &&
+		    nat_rule_holds_address(rule, local->address) &&
+		    !conf_ranges_hold(policy->excluded, policy->excluded_count, local->address))
+			return true;
+	}
+	return false;
+}
+
+static bool is_about(const struct wanted *wanted, const struct nat_rule *rule,
+		     const struct portmap_key *key)
+{
+	if (!nat_rule_may_match(rule, key->protocol, key->host_address, key->host_port))
+		return false;
+	/* Only the host's processes reach it, and the rules are those for what comes from outside.
+	 */
+	if (cni_address_is_loopback(key->host_address))
+		return false;
+	return !cni_address_is_any(key->host_address) || nat_rule_has_any_address(rule) ||
+	       is_of_host(wanted, rule);
+}
+
+static bool concerns(const void *context, const struct nat_rule *rule)
+{
+	const struct attachment_claims *claims;
+	const struct wanted *wanted = context;
+	const struct port_range *only = &rule->ports[0];
+
+	if (rule->range_count == 1 && only->first == only->last && !is_wanted(wanted, only->first))
+		return false;
+	claims = &wanted->container->claims;
+	for (size_t i = 0; i < claims->port_count; i++)
+		if (is_about(wanted, rule, &claims->ports[i].key))
+			return true;
+	return false;
+}
+
+static struct wanted *wanted_make(const struct host *host, const struct container *container)
+{
+	struct wanted *wanted = calloc(1, sizeof(*wanted));
+
+	if (!wanted)
+		return NULL;
+	wanted->host = host;
+	wanted->container = container;
+	for (size_t i = 0; i < container->claims.port_count; i++) {
+		uint16_t port = container->claims.ports[i].key.host_port;
+
+		wanted->ports[port / 64] |= 1ULL << port % 64;
+	}
+	return wanted;
+}
+
+/* A rule with a comment says more: portmap's have the container in it. */
+static const struct nat_rule *rule_about(const struct wanted *wanted,
+					 const struct nat_rule_list *found,
+					 const struct portmap_key *key)
+{
+	const struct nat_rule *best = NULL;
+
+	for (size_t i = 0; i < found->count; i++) {
+		const struct nat_rule *rule = &found->rules[i];
+
+		if ((!best || (!*best->comment && *rule->comment)) && is_about(wanted, rule, key))
+			best = rule;
+	}
+	return best;
+}
+
+/* "host port 8080/tcp is mapped to 10.88.0.2:80 by a rule in chain CNI-DN-0123 of iptables or
+ * nftables (comment: dnat name: "web" id: "abc")" */
+static void describe(const struct nat_rule *rule, const struct portmap_key *key,
+		     char text[RULE_TEXT_SIZE])
+{
+	static const uint8_t none[CNI_ADDRESS_SIZE];
+	char address[CNI_ADDRESS_TEXT_SIZE], to[CNI_ADDRESS_TEXT_SIZE + 16] = "";
+
+	cni_address_format(rule->new_address, address);
+	if (memcmp(rule->new_address, none, sizeof(none)) != 0)
+		snprintf(to, sizeof(to),
+			 cni_address_is_ipv4(rule->new_address) ? " to %s:%u" : " to [%s]:%u",
+			 address, rule->new_port ? rule->new_port : key->host_port);
+	snprintf(text, RULE_TEXT_SIZE,
+		 "host port %u/%s is mapped%s by a rule in chain %s of iptables or nftables%s%s%s",
+		 key->host_port, conf_protocol_name(key->protocol), to, rule->chain_name,
+		 *rule->comment ? " (comment: " : "", rule->comment, *rule->comment ? ")" : "");
+}
+
+static int refuse(const struct nat_rule *rule, const struct portmap_key *key, struct cni_error *err)
+{
+	char text[RULE_TEXT_SIZE];
+
+	describe(rule, key, text);
+	return cni_error_set(err, CNI_ERROR_PORT_TAKEN,
+			     "%s, and \"refuseForeign\" is true: stop the container that it belongs"
+			     " to, remove the rule, or map another hostPort or hostIP",
+			     text);
+}
+
+static void warn(const struct nat_rule *rule, const struct portmap_key *key)
+{
+	char text[RULE_TEXT_SIZE];
+
+	describe(rule, key, text);
+	warning("%s: what comes from outside reaches this container from now on, and the rule gets"
+		" no packet any more; stop the container that it belongs to, or map another"
+		" hostPort or hostIP",
+		text);
+}
+
+/* A mapping without hostIP has a key for each family, and is told of once. */
+static bool is_told(const struct portmap_key *told, const struct portmap_key *key)
+{
+	return told && told->protocol == key->protocol && told->host_port == key->host_port;
+}
+
+static int tell(const struct wanted *wanted, const struct nat_rule_list *found,
+		struct cni_error *err)
+{
+	const struct attachment_claims *claims = &wanted->container->claims;
+	const struct portmap_key *told = NULL;
+	size_t count = 0;
+
+	for (size_t i = 0; found->count && i < claims->port_count; i++) {
+		const struct portmap_key *key = &claims->ports[i].key;
+		const struct nat_rule *rule =
+			is_told(told, key) ? NULL : rule_about(wanted, found, key);
+
+		if (!rule)
+			continue;
+		if (wanted->container->conf.refuse_foreign)
+			return refuse(rule, key, err);
+		if (count++ == MAX_TOLD) {
+			warning("more of the ports that are mapped now have rules of iptables or"
+				" nftables");
+			return 0;
+		}
+		warn(rule, key);
+		told = key;
+	}
+	return 0;
+}
+
+int foreign_nat_check(const struct host *host, const struct container *container, bool claimed,
+		      struct cni_error *err)
+{
+	cleanup_free struct wanted *wanted = NULL;
+	cleanup_nat_rules struct nat_rule_list found = {0};
+	struct cni_error failure = {0};
+
+	if (!container->claims.port_count || container->conf.refuse_foreign == claimed)
+		return 0;
+	wanted = wanted_make(host, container);
+	if (!wanted)
+		return cni_error_no_memory(err);
+	if (!nat_rules_find(&found, concerns, wanted, &failure))
+		return tell(wanted, &found, err);
+	if (container->conf.refuse_foreign)
+		cni_error_set(err, failure.code, "\"refuseForeign\": %s",
+			      cni_error_message(&failure));
+	cni_error_release(&failure);
+	return container->conf.refuse_foreign ? -1 : 0;
+}

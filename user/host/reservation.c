@@ -1,0 +1,163 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* reservation.c - reserveHostPorts: ports that no process of the host has or can bind to. */
+#include "host/reservation.h"
+
+#include <linux/netlink.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "lib/cleanup.h"
+#include "datapath/attach/cgroup_root.h"
+#include "datapath/attach/socket_hooks.h"
+#include "net/netlink.h"
+#include "net/processes.h"
+#include "net/sockets.h"
+#include "conf/addresses.h"
+#include "conf/request.h"
+
+#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
+
+/* Engines' IDs are 64 hexadecimal digits; a shorter one may be any word. */
+#define MIN_UNIQUE_ID 32
+
+static int explain(struct cni_error *err)
+{
+	return cni_error_wrap(err, "\"reserveHostPorts\"");
+}
+
+static bool is_wanted(const struct conf *conf)
+{
+	return conf->reserve_host_ports && conf->port_count;
+}
+
+int reservation_set_up(const struct host *host, const struct conf *conf, struct cni_error *err)
+{
+	if (is_wanted(conf) && socket_hooks_attach(&host->datapath, SOCKETS_LEAVE_PORTS, err))
+		return explain(err);
+	return 0;
+}
+
+int reservation_verify(const struct host *host, const struct conf *conf, struct cni_error *err)
+{
+	if (is_wanted(conf) && socket_hooks_verify(&host->datapath, SOCKETS_LEAVE_PORTS, err))
+		return explain(err);
+	return 0;
+}
+
+int reservation_probe(const struct conf *conf, struct cni_error *err)
+{
+	struct cgroup_root root;
+
+	if (!conf->reserve_host_ports)
+		return 0;
+	if (cgroup_root_open(&root, err))
+		return explain(err);
+	close(root.fd);
+	return 0;
+}
+
+/* Whether the socket gets packets that the claim is about. */
+static bool meets(const struct port_claim *claim, const struct host_socket *socket)
+{
+	const uint8_t *wanted = claim->key.host_address, *bound = socket->address;
+
+	if (claim->key.host_port != socket->port || claim->key.protocol != socket->protocol)
+		return false;
+	if (cni_address_is_ipv4(wanted) != cni_address_is_ipv4(bound))
+		return socket->both_families;
+	/* No packet from outside has a loopback destination. */
+	if (cni_address_is_any(wanted) && cni_address_is_loopback(bound))
+		return claim->localhost;
+	return cni_address_is_any(wanted) || cni_address_is_any(bound) ||
+	       !memcmp(wanted, bound, CNI_ADDRESS_SIZE);
+}
+
+static bool is_claimed(const struct attachment_claims *claims, const struct host_socket *socket)
+{
+	for (size_t i = 0; i < claims->port_count; i++)
+		if (meets(&claims->ports[i], socket))
+			return true;
+	return false;
+}
+
+/* An address of the host at which nothing is mapped. */
+static bool is_left_out(const struct host *host, const struct policy *policy,
+			const uint8_t address[CNI_ADDRESS_SIZE])
+{
+	const struct address_list *list = &host->addresses;
+
+	if (conf_ranges_hold(policy->excluded, policy->excluded_count, address))
+		return true;
+	for (size_t i = 0; i < list->address_count; i++)
+		if (!memcmp(list->addresses[i].address, address, CNI_ADDRESS_SIZE))
+			return list->addresses[i].is_broadcast ||
+			       list->interfaces[list->addresses[i].interface].is_excluded;
+	return conf_is_never_mapped(address);
+}
+
+/* The host's sockets that have one of the ports, of whatever process. */
+static int find_sockets(const struct host *host, const struct container *container,
+			struct socket_list *found, struct cni_error *err)
+{
+	static const enum protocol protocols[] = {PROTOCOL_TCP, PROTOCOL_UDP, PROTOCOL_SCTP};
+	cleanup_netlink struct nl_sock *socket = netlink_open_protocol(NETLINK_SOCK_DIAG, err);
+	size_t kept = 0;
+
+	for (size_t i = 0; i < COUNT(protocols); i++)
+		if (!socket || sockets_find(found, socket, protocols[i], SOCKET_BOUND, err))
+			return -1;
+	for (size_t i = 0; i < found->count; i++)
+		if (is_claimed(&container->claims, &found->sockets[i]) &&
+		    !is_left_out(host, &container->conf.policy, found->sockets[i].address))
+			found->sockets[kept++] = found->sockets[i];
+	found->count = kept;
+	return 0;
+}
+
+static int refuse(const struct host_socket *socket, const struct socket_process *holder,
+		  struct cni_error *err)
+{
+	char address[CNI_ADDRESS_TEXT_SIZE], process[PROCESS_NAME_SIZE + 32];
+
+	snprintf(process, sizeof(process), "%s (pid %d)", holder->name, (int)holder->pid);
+	return cni_error_set(err, CNI_ERROR_PORT_TAKEN,
+			     "%s already holds host port %u/%s at %s, and \"reserveHostPorts\" is"
+			     " true: stop that process, or map another hostPort or hostIP",
+			     holder->pid ? process
+					 : "a process that /proc does not show, or the kernel,",
+			     socket->port, conf_protocol_name(socket->protocol),
+			     cni_address_format(socket->address, address));
+}
+
+/* A process that was started for this very container is its engine's: Podman's conmon holds the
+ * ports open from after ADD on, and still does at the next one (podman network reload). Engines
+ * give it the container's ID as an argument of its own. */
+static int refuse_others(const struct socket_list *found, const char *container_id,
+			 struct cni_error *err)
+{
+	cleanup_free struct socket_process *holders = calloc(found->count, sizeof(*holders));
+	bool is_unique = strlen(container_id) >= MIN_UNIQUE_ID;
+
+	if (!holders)
+		return cni_error_no_memory(err);
+	for (size_t i = 0; i < found->count; i++)
+		holders[i] = (struct socket_process){.inode = found->sockets[i].inode, .socket = i};
+	processes_find(holders, found->count, is_unique ? container_id : NULL);
+	for (size_t i = 0; i < found->count; i++)
+		if (!holders[i].has_argument)
+			return refuse(&found->sockets[holders[i].socket], &holders[i], err);
+	return 0;
+}
+
+int reservation_check(const struct host *host, const struct container *container,
+		      const char *container_id, struct cni_error *err)
+{
+	cleanup_sockets struct socket_list found = {0};
+
+	if (!is_wanted(&container->conf))
+		return 0;
+	if (find_sockets(host, container, &found, err))
+		return explain(err);
+	return found.count ? refuse_others(&found, container_id, err) : 0;
+}

@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* uplinks.c - which of the host's interfaces are to be uplinks. */
+#include "host/uplinks.h"
+
+#include <stdio.h>
+
+enum wish uplink_wish(const struct conf *conf, const char *interface)
+{
+	if (conf_names_interface(&conf->excluded_interfaces, interface))
+		return WISH_EXCLUDED;
+	if (!conf->uplinks.count)
+		return WISH_ANY;
+	return conf_names_interface(&conf->uplinks, interface) ? WISH_NAMED : WISH_NOT;
+}
+
+static enum step step_of_unknown(enum wish wish, bool reachable)
+{
+	switch (wish) {
+	case WISH_EXCLUDED:
+		return STEP_EXCLUDE;
+	case WISH_NAMED:
+		return STEP_ATTACH;
+	case WISH_NOT:
+		return reachable ? STEP_LEAVE_ALONE : STEP_KEEP;
+	default:
+		return reachable ? STEP_ATTACH : STEP_KEEP;
+	}
+}
+
+enum step uplink_step(enum wish wish, const struct interface *known, bool reachable)
+{
+	if (!known)
+		return step_of_unknown(wish, reachable);
+	if (wish == WISH_EXCLUDED)
+		return known->addresses_excluded ? STEP_KEEP : STEP_EXCLUDE;
+	if (known->role != ROLE_EXCLUDED)
+		return STEP_KEEP;
+	if (wish == WISH_NAMED || (wish == WISH_ANY && reachable && !known->addresses_excluded))
+		return STEP_ATTACH;
+	return STEP_KEEP;
+}
+
+static bool is_a_port(struct host *host, const struct link *link, char why[WHY_NOT_SIZE])
+{
+	struct cni_error ignored = {0};
+	struct link master = {0};
+
+	if (!link->master)
+		return false;
+	if (link_get(host->socket, link->master, NULL, &master, &ignored))
+		cni_error_release(&ignored);
+	if (!link_is_kind(&master, "bridge"))
+		return false;
+	snprintf(why, WHY_NOT_SIZE, "is a port of the bridge %s, which is the one to attach to",
+		 master.name);
+	return true;
+}
+
+bool uplink_is_possible(struct host *host, const struct link *link, char why[WHY_NOT_SIZE])
+{
+	if (!link->ifindex)
+		snprintf(why, WHY_NOT_SIZE, "does not exist");
+	else if (link->flags & IFF_LOOPBACK)
+		snprintf(why, WHY_NOT_SIZE, "is the loopback interface");
+	else if (link->flags & IFF_SLAVE)
+		snprintf(why, WHY_NOT_SIZE, "belongs to a bond, which is the one to attach to");
+	else if (link->header == LINK_HEADER_OTHER)
+		/* The programs would look for the IP header in the wrong place. Not
+		 * classified means that from_container lets nothing masqueraded out there. */
+		snprintf(why, WHY_NOT_SIZE, "has frames that begin with neither Ethernet nor IP");
+	else if (link_is_kind(link, "veth") && attach_is_container_veth(link->ifindex))
+		/* A ptp container's, whose own ADD is under way or whose DEL has begun. */
+		snprintf(why, WHY_NOT_SIZE, "belongs to a container");
+	else
+		return !is_a_port(host, link, why);
+	return false;
+}
+
+void uplink_target(const struct conf *conf, const struct link *link, struct attach_target *target)
+{
+	*target = (struct attach_target){
+		.ifindex = link->ifindex,
+		.name = link->name,
+		.interface.role = link_is_kind(link, "bridge") ? ROLE_BRIDGE : ROLE_UPLINK,
+		.interface.without_link_header = link->header == LINK_HEADER_NONE,
+		.interface.attach_mode = conf->attach,
+	};
+}

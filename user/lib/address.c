@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * address.c - IP addresses of both families in one type.
+ */
+#include "lib/address.h"
+
+#include <arpa/inet.h>
+#include <stddef.h>
+#include <string.h>
+
+#define IPV4_OFFSET 12 /* of the IPv4 address in the 16 bytes */
+#define IPV4_PREFIX_BITS 96
+
+const uint8_t cni_address_any_ipv4[CNI_ADDRESS_SIZE] = {[10] = 0xff, [11] = 0xff};
+const uint8_t cni_address_any_ipv6[CNI_ADDRESS_SIZE] = {0};
+
+bool cni_address_is_any(const uint8_t address[CNI_ADDRESS_SIZE])
+{
+	return !memcmp(address, cni_address_any_ipv4, CNI_ADDRESS_SIZE) ||
+	       !memcmp(address, cni_address_any_ipv6, CNI_ADDRESS_SIZE);
+}
+
+bool cni_address_is_ipv4(const uint8_t address[CNI_ADDRESS_SIZE])
+{
+	return !memcmp(address, cni_address_any_ipv4, IPV4_OFFSET);
+}
+
+bool cni_address_is_loopback(const uint8_t address[CNI_ADDRESS_SIZE])
+{
+	if (cni_address_is_ipv4(address))
+		return address[IPV4_OFFSET] == 127;
+	return !memcmp(address, &in6addr_loopback, CNI_ADDRESS_SIZE);
+}
+
+int cni_address_parse(const char *text, uint8_t address[CNI_ADDRESS_SIZE])
+{
+	uint8_t parsed[CNI_ADDRESS_SIZE];
+
+	memcpy(parsed, cni_address_any_ipv4, IPV4_OFFSET);
+	if (inet_pton(AF_INET, text, parsed + IPV4_OFFSET) != 1 &&
+	    inet_pton(AF_INET6, text, parsed) != 1)
+		return -1;
+	memcpy(address, parsed, CNI_ADDRESS_SIZE);
+	return 0;
+}
+
+/* One to three digits and nothing else: -1 for the rest. */
+static int parse_prefix_length(const char *text)
+{
+	size_t digits = strspn(text, "0123456789");
+	int number = 0;
+
+	if (!digits || digits > 3 || text[digits])
+		return -1;
+	for (; *text; text++)
+		number = number * 10 + (*text - '0');
+	return number;
+}
+
+int cni_address_parse_cidr(const char *text, uint8_t address[CNI_ADDRESS_SIZE],
+			   uint8_t *prefix_length)
+{
+	const char *slash = strchr(text, '/');
+	char bare[CNI_ADDRESS_TEXT_SIZE];
+	uint8_t parsed[CNI_ADDRESS_SIZE];
+	int bits;
+
+	if (!slash || (size_t)(slash - text) >= sizeof(bare))
+		return -1;
+	memcpy(bare, text, (size_t)(slash - text));
+	bare[slash - text] = '\0';
+	bits = parse_prefix_length(slash + 1);
+	if (bits < 0 || cni_address_parse(bare, parsed))
+		return -1;
+
+	if (cni_address_is_ipv4(parsed) && strchr(bare, ':'))
+		bits -= IPV4_PREFIX_BITS;
+	if (bits < 0 || bits > (cni_address_is_ipv4(parsed) ? 32 : 128))
+		return -1;
+	memcpy(address, parsed, CNI_ADDRESS_SIZE);
+	*prefix_length = (uint8_t)bits;
+	return 0;
+}
+
+const char *cni_address_format(const uint8_t address[CNI_ADDRESS_SIZE],
+			       char text[CNI_ADDRESS_TEXT_SIZE])
+{
+	bool ipv4 = cni_address_is_ipv4(address);
+
+	/* Cannot fail: the family is known and the buffer large enough. */
+	inet_ntop(ipv4 ? AF_INET : AF_INET6, ipv4 ? address + IPV4_OFFSET : address, text,
+		  CNI_ADDRESS_TEXT_SIZE);
+	return text;
+}

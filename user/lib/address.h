@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * address.h - IP addresses of both families in one type.
+ *
+ * 16 bytes in network order, an IPv4 address as ::ffff:a.b.c.d (RFC 4291 2.5.5.2),
+ * as in the maps. Names are never resolved.
+ */
+#ifndef LIB_ADDRESS_H
+#define LIB_ADDRESS_H
+
+#include <netinet/in.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#define CNI_ADDRESS_SIZE 16
+#define CNI_ADDRESS_TEXT_SIZE INET6_ADDRSTRLEN
+
+/* The unspecified addresses, as in the map portmaps. */
+extern const uint8_t cni_address_any_ipv4[CNI_ADDRESS_SIZE]; /* ::ffff:0.0.0.0 */
+extern const uint8_t cni_address_any_ipv6[CNI_ADDRESS_SIZE]; /* :: */
+
+/* Whether it is one of the above. */
+bool cni_address_is_any(const uint8_t address[CNI_ADDRESS_SIZE]);
+bool cni_address_is_ipv4(const uint8_t address[CNI_ADDRESS_SIZE]);
+bool cni_address_is_loopback(const uint8_t address[CNI_ADDRESS_SIZE]);
+
+/* "1.2.3.4", "fd00::1", "::ffff:1.2.3.4" (which is the IPv4 address), without brackets, zone,
+ * prefix or blanks. 0, or -1 without an error, as the caller knows which key the address was in. */
+int cni_address_parse(const char *text, uint8_t address[CNI_ADDRESS_SIZE]);
+
+/* "10.8.0.3/24": also the prefix length, in the address's own family (0-32, 0-128); of
+ * ::ffff:10.1.0.1/120 it is 24. 0 or -1. */
+int cni_address_parse_cidr(const char *text, uint8_t address[CNI_ADDRESS_SIZE],
+			   uint8_t *prefix_length);
+
+/* "1.2.3.4" or "fd00::1"; returns text. */
+const char *cni_address_format(const uint8_t address[CNI_ADDRESS_SIZE],
+			       char text[CNI_ADDRESS_TEXT_SIZE]);
+
+#endif

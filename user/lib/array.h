@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * array.h - arrays that grow by one element at a time.
+ */
+#ifndef LIB_ARRAY_H
+#define LIB_ARRAY_H
+
+#include <stdlib.h>
+
+/* Doubles the room whenever it is used up: at each power of two. */
+static inline void *array_grow(void *array, size_t count, size_t size)
+{
+	return count & (count - 1) ? array : reallocarray(array, count ? 2 * count : 1, size);
+}
+
+/* A pointer to a new last element, which holds anything; NULL: no memory, the array is as it was.
+ * An array without elements is NULL. */
+#define ARRAY_ADD(array, count) \
+	__extension__({ \
+		__typeof__(array) grown_array = array_grow((array), (count), sizeof(*(array))); \
+		grown_array ? ((array) = grown_array, &(array)[(count)++]) : NULL; \
+	})
+
+#endif

@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * error.c - the one error of a run: setting, wrapping, reading.
+ */
+#include "lib/error.h"
+
+#include <stdarg.h>
+#include <stdlib.h>
+
+#include "lib/cleanup.h"
+#include "lib/text.h"
+
+int cni_error_set(struct cni_error *err, int code, const char *format, ...)
+{
+	va_list arguments;
+	char *message;
+
+	/* Formatted before the release: the arguments may quote the old message. */
+	va_start(arguments, format);
+	message = cni_format_list(format, arguments);
+	va_end(arguments);
+
+	cni_error_release(err);
+	err->code = code;
+	err->message = message;
+	return -1;
+}
+
+int cni_error_set_details(struct cni_error *err, const char *format, ...)
+{
+	va_list arguments;
+	char *details;
+
+	va_start(arguments, format);
+	details = cni_format_list(format, arguments);
+	va_end(arguments);
+
+	free(err->details);
+	err->details = details;
+	return -1;
+}
+
+int cni_error_wrap(struct cni_error *err, const char *format, ...)
+{
+	cleanup_free char *prefix = NULL;
+	va_list arguments;
+	char *message;
+
+	va_start(arguments, format);
+	prefix = cni_format_list(format, arguments);
+	va_end(arguments);
+
+	message = prefix ? cni_format("%s: %s", prefix, cni_error_message(err)) : NULL;
+	if (message) {
+		free(err->message);
+		err->message = message;
+	}
+	return -1;
+}
+
+/* Moves the details into the message. */
+static void fold_details(struct cni_error *err)
+{
+	if (*cni_error_details(err))
+		cni_error_set(err, err->code, "%s; %s", cni_error_message(err),
+			      cni_error_details(err));
+}
+
+void cni_error_join(struct cni_error *all, struct cni_error *one)
+{
+	fold_details(all);
+	fold_details(one);
+	if (!cni_error_is_set(all)) {
+		*all = *one;
+		*one = (struct cni_error){0};
+		return;
+	}
+	cni_error_set(all, all->code, "%s\n%s", cni_error_message(all), cni_error_message(one));
+	cni_error_release(one);
+}
+
+int cni_error_no_memory(struct cni_error *err)
+{
+	return cni_error_set(err, CNI_ERROR_IO, "out of memory");
+}
+
+bool cni_error_is_set(const struct cni_error *err)
+{
+	return err->code || err->message;
+}
+
+const char *cni_error_message(const struct cni_error *err)
+{
+	return err->message && *err->message ? err->message : "out of memory";
+}
+
+const char *cni_error_details(const struct cni_error *err)
+{
+	return err->details ? err->details : "";
+}
+
+void cni_error_release(struct cni_error *err)
+{
+	free(err->message);
+	free(err->details);
+	*err = (struct cni_error){0};
+}

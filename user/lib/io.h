@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * io.h - reads and writes whole texts; makes closed standard streams harmless.
+ */
+#ifndef LIB_IO_H
+#define LIB_IO_H
+
+#include <stddef.h>
+
+#include "lib/error.h"
+
+/* Far above any configuration: 10,000 port mappings are about a megabyte. */
+#define CNI_INPUT_LIMIT ((size_t)16 << 20)
+
+/* Reads a file, pipe or socket to its end; `what` names it in messages. The text is malloc'ed and
+ * has a NUL after its *length bytes. NULL and CNI_ERROR_IO when reading fails or there are more
+ * than `limit` bytes. */
+char *cni_read_all(int fd, size_t limit, const char *what, size_t *length, struct cni_error *err);
+
+/* 0, or -1 and errno; a part may have been written then. */
+int cni_write_all(int fd, const char *text, size_t length);
+
+/* The first call of a program. Opens /dev/null in place of closed standard streams, so that no file
+ * opened later gets their numbers; writing to a standard output that was closed remains an error.
+ * A reader that has gone is an error of write(2), too, and does not end the process. */
+void standard_streams_guard(void);
+
+#endif

@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * text.c - formats text, and makes text from untrusted sources safe for a terminal or for JSON.
+ */
+#include "lib/text.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+char *cni_format_list(const char *format, va_list arguments)
+{
+	char *text;
+
+	return vasprintf(&text, format, arguments) < 0 ? NULL : text;
+}
+
+char *cni_format(const char *format, ...)
+{
+	va_list arguments;
+	char *text;
+
+	va_start(arguments, format);
+	text = cni_format_list(format, arguments);
+	va_end(arguments);
+	return text;
+}
+
+/* The length of a UTF-8 character by its first byte; 0: no character begins with this byte. */
+static size_t announced_length(unsigned char first)
+{
+	if (first < 0x80)
+		return 1;
+	if (first >= 0xc2 && first < 0xe0)
+		return 2;
+	if (first >= 0xe0 && first < 0xf0)
+		return 3;
+	if (first >= 0xf0 && first < 0xf5)
+		return 4;
+	return 0;
+}
+
+/* Returns the length of the UTF-8 character at `text`, or 0 if there is none. */
+static size_t decode(const char *text, uint32_t *character)
+{
+	static const unsigned char first_bits[] = {0, 0x7f, 0x1f, 0x0f, 0x07};
+	static const uint32_t smallest[] = {0, 0, 0x80, 0x800, 0x10000};
+	size_t length = announced_length((unsigned char)*text);
+
+	*character = (unsigned char)*text & first_bits[length];
+	for (size_t i = 1; i < length; i++) {
+		/* This ends the loop at the terminating NUL, too. */
+		if (((unsigned char)text[i] & 0xc0) != 0x80)
+			return 0;
+		*character = *character << 6 | ((unsigned char)text[i] & 0x3f);
+	}
+	if (!length || *character < smallest[length] || *character > 0x10ffff ||
+	    (*character >= 0xd800 && *character < 0xe000))
+		return 0;
+	return length;
+}
+
+/* Control characters of both kinds (C0 with DEL, C1), line separators, and the marks of Unicode's
+ * bidirectional algorithm, which display a text in another order than it is stored. */
+static bool is_obeyed(uint32_t character)
+{
+	return character < 0x20 || (character >= 0x7f && character < 0xa0) || character == 0x061c ||
+	       character == 0x200e || character == 0x200f ||
+	       (character >= 0x2028 && character <= 0x202e) ||
+	       (character >= 0x2066 && character <= 0x2069);
+}
+
+/* `kept`: the control characters that stay; NULL: all. */
+static void replace_bytes(char *text, const char *kept)
+{
+	while (*text) {
+		uint32_t character = 0;
+		size_t length = decode(text, &character);
+		bool is_kept = !kept || (length == 1 && strchr(kept, *text));
+
+		if (!length)
+			*text = '?';
+		else if (!is_kept && is_obeyed(character))
+			memset(text, '?', length);
+		text += length ? length : 1;
+	}
+}
+
+void cni_printable(char *text, const char *kept)
+{
+	replace_bytes(text, kept);
+}
+
+void cni_make_utf8(char *text)
+{
+	replace_bytes(text, NULL);
+}

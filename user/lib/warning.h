@@ -1,0 +1,11 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * warning.h - lines on stderr about what went on but is worth knowing.
+ */
+#ifndef LIB_WARNING_H
+#define LIB_WARNING_H
+
+/* One line, prefixed with the plugin's name; no newline needed. */
+void warning(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+#endif
