@@ -10,6 +10,8 @@
 #include "conf/request.h"
 #include "lib/warning.h"
 #include "net/netns.h"
+#include "datapath/records/attachment_name.h"
+#include "datapath/records/claims.h"
 
 /* Reading more costs more than it saves. */
 #define MAX_GUESSED 128

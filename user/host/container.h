@@ -13,7 +13,7 @@
 #include "cni/result.h"
 #include "conf/conf.h"
 #include "datapath/attach/attach.h"
-#include "datapath/records/attachments.h"
+#include "datapath/records/claims.h"
 #include "net/veth.h"
 #include "host/host.h"
 

@@ -11,6 +11,7 @@
 #include "conf/request.h"
 #include "lib/warning.h"
 #include "net/nat_rules.h"
+#include "datapath/records/claims.h"
 
 /* Warnings of one ADD, a line each. */
 #define MAX_TOLD 16

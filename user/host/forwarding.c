@@ -8,6 +8,7 @@
 #include "lib/warning.h"
 #include "net/forwarding.h"
 #include "net/link_names.h"
+#include "datapath/records/claims.h"
 
 struct families {
 	bool ipv4, ipv6;

@@ -15,6 +15,7 @@
 #include "host/fast_path.h"
 #include "host/run_before.h"
 #include "host/uplinks.h"
+#include "datapath/attach/attach_verify.h"
 
 #define MANY_INTERFACES 8
 

@@ -10,6 +10,7 @@
 #include "net/link_names.h"
 #include "host/interfaces.h"
 #include "host/uplinks.h"
+#include "datapath/attach/attach_verify.h"
 
 struct survey {
 	struct host *host;

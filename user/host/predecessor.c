@@ -6,6 +6,7 @@
 #include <time.h>
 
 #include "datapath/records/owners.h"
+#include "datapath/records/attachment_name.h"
 
 #define WAIT_MILLISECONDS 2000
 #define LOOK_EVERY_MILLISECONDS 20

@@ -16,6 +16,7 @@
 #include "datapath/load/own_sysfs.h"
 #include "datapath/load/pins_lock.h"
 #include "datapath/attach/socket_hooks.h"
+#include "datapath/attach/attach_adopt.h"
 
 /* By the programs that run, else by those that are pinned. Every program is bound to
  * every map, so one of ours gives a set that is whole. */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* uplinks.c - which of the host's interfaces are to be uplinks. */
 #include "host/uplinks.h"
+#include "datapath/attach/attach_verify.h"
 
 #include <stdio.h>
 

@@ -21,6 +21,10 @@
 #include "host/predecessor.h"
 #include "host/reservation.h"
 #include "host/run_before.h"
+#include "datapath/records/attachment_name.h"
+#include "datapath/records/attachment_add.h"
+#include "datapath/records/attachment_remove.h"
+#include "datapath/records/claims.h"
 
 /* After the attachment is there: a network without any is forgotten by `attach`. */
 static void remember_network(const struct host *host, const struct container *container)

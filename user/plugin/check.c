@@ -14,6 +14,8 @@
 #include "host/named_uplinks.h"
 #include "host/reservation.h"
 #include "host/run_before.h"
+#include "datapath/records/attachment_verify.h"
+#include "datapath/attach/attach_verify.h"
 
 static int require_datapath(struct host *host, struct cni_error *err)
 {

@@ -5,7 +5,9 @@
 
 #include "cni/network_config.h"
 #include "lib/cleanup.h"
-#include "datapath/records/attachments.h"
+#include "datapath/records/attachment_name.h"
+#include "datapath/records/attachment_remove.h"
+#include "datapath/records/attachment_list.h"
 #include "datapath/load/lock.h"
 #include "datapath/records/stale_slots.h"
 #include "datapath/records/owners.h"
@@ -75,21 +77,20 @@ static void remove_stale(struct host *host, const struct cni_attachment_list *va
 static int remove_all_stale(struct host *host, const struct cni_attachment_list *valid,
 			    const char *network, struct cni_error *err)
 {
-	cleanup_free struct attachment_entry *recorded = NULL, *orphans = NULL;
+	cleanup_free struct attachment_entry *entries = NULL;
 	struct cni_error failures = {0};
-	size_t recorded_count, orphan_count;
+	cleanup_lock int lock = -1;
+	size_t count;
 
-	if (attachment_list(&host->datapath, &recorded, &recorded_count, err) ||
-	    orphans_list(&host->datapath.objects, &orphans, &orphan_count, err))
+	if (attachment_list(&host->datapath, &entries, &count, err))
 		return -1;
-	/* In this order: a damaged record may have no other owner than an orphan. */
-	remove_stale(host, valid, network, orphans, orphan_count, &failures);
-	remove_stale(host, valid, network, recorded, recorded_count, &failures);
+	remove_stale(host, valid, network, entries, count, &failures);
 	if (failures.code) {
 		*err = failures;
 		return -1;
 	}
-	return orphans_sweep(&host->datapath.objects, err);
+	lock = lock_take(err);
+	return lock < 0 ? -1 : stale_slots_sweep(&host->datapath.objects, err);
 }
 
 static int collect(const struct cni_attachment_list *valid, const char *network,

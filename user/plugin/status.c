@@ -3,8 +3,7 @@
 #include <stdlib.h>
 
 #include "lib/cleanup.h"
-#include "conf/conf.h"
-#include "datapath/records/attachments.h"
+#include "datapath/records/attachment_list.h"
 #include "datapath/records/owners.h"
 #include "datapath/load/probe.h"
 #include "plugin/commands.h"

@@ -56,10 +56,10 @@ static int make_copies_one(uint32_t ifindex, enum hook hook, int program_fd, uin
 	if (copies.count && copies.list[kept].id != id &&
 	    hook_replace_copy(ifindex, hook, &copies.list[kept], program_fd) && errno != ENODEV &&
 	    errno != ENOENT)
-		return refusal_set(err, errno,
-				   "cannot replace an older program at %s of interface"
-				   " number %u",
-				   hook_name(hook), ifindex);
+		return bpf_error_set(err, errno,
+				     "cannot replace an older program at %s of interface"
+				     " number %u",
+				     hook_name(hook), ifindex);
 	return 0;
 }
 
@@ -97,8 +97,8 @@ static int prepare_clsact(struct nl_sock *socket, const struct attach_target *ta
 		return 0;
 	}
 	if (errno != EEXIST)
-		return refusal_set(err, errno, "cannot add a clsact qdisc to interface %s",
-				   target->name);
+		return bpf_error_set(err, errno, "cannot add a clsact qdisc to interface %s",
+				     target->name);
 	*ingress = qdisc_at_ingress(socket, target->ifindex) == INGRESS_QDISC_INGRESS;
 	return 0;
 }
@@ -124,9 +124,9 @@ static int attach_by_tcx(const struct attach_target *target, enum hook hook, int
 	if (errno == EINVAL && !tcx_is_supported(target->ifindex))
 		return cni_error_set(err, CNI_ERROR_KERNEL_REFUSED,
 				     "\"attach\": \"tcx\" needs Linux 6.6 or newer; use \"auto\"");
-	return refusal_set(err, errno, "cannot attach %s by TCX to %s of interface %s",
-			   program_name(program_at(&target->interface, hook)), hook_name(hook),
-			   target->name);
+	return bpf_error_set(err, errno, "cannot attach %s by TCX to %s of interface %s",
+			     program_name(program_at(&target->interface, hook)), hook_name(hook),
+			     target->name);
 }
 
 static int attach_by_clsact(struct nl_sock *socket, const struct attach_target *target,
@@ -147,9 +147,9 @@ static int attach_by_clsact(struct nl_sock *socket, const struct attach_target *
 	}
 	if (errno == EEXIST)
 		return 0;
-	return refusal_set(err, errno, "cannot attach %s as a filter to %s of interface %s",
-			   program_name(program_at(&target->interface, hook)), hook_name(hook),
-			   target->name);
+	return bpf_error_set(err, errno, "cannot attach %s as a filter to %s of interface %s",
+			     program_name(program_at(&target->interface, hook)), hook_name(hook),
+			     target->name);
 }
 
 /* Where it was attached by somebody else meanwhile, the next look finds out. */

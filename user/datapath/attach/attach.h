@@ -51,27 +51,4 @@ void attach_take_back(const struct datapath *datapath, const struct attach_targe
  * attached them. */
 void attach_leave(uint32_t ifindex, const struct interface *interface);
 
-/* A quick look, good enough for an interface that was attached to before: the pinned
- * programs are at the role's hooks. */
-bool attach_is_settled(const struct datapath *datapath, uint32_t ifindex,
-		       const struct interface *interface);
-
-/* True: the pinned programs, or older ones that use the pinned maps, are at the role's
- * hooks. False: not so, and `missing` says what, as a phrase. */
-bool attach_verify(const struct datapath *datapath, uint32_t ifindex,
-		   const struct interface *interface, char *missing, size_t size);
-
-/* Whether the interface has a program that only a container's veth has, of whichever set. */
-bool attach_is_container_veth(uint32_t ifindex);
-
-/* The maps of a program of ours, opened, if they are whole, of our layout and of this
- * host. False: they are not, and nothing is open. */
-bool attach_maps_of_program(int program_fd, uint64_t netns_cookie, int maps[MAP_COUNT]);
-/* The same for whatever program of ours is at the interface's hooks. */
-bool attach_find_maps(uint32_t ifindex, uint64_t netns_cookie, int maps[MAP_COUNT]);
-
-/* Replaces our programs at all classified interfaces by the pinned ones, in place, where
- * they are others; adds none. */
-void attach_refresh(const struct datapath *datapath);
-
 #endif

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* attach_adopt.c - finding lost maps by the programs that run, and giving those the new programs.
  */
+#include "datapath/attach/attach_adopt.h"
+
 #include <bpf/bpf.h>
 #include <string.h>
 
 #include "lib/cleanup.h"
-#include "datapath/attach/attach.h"
 #include "datapath/attach/hooks.h"
 #include "datapath/load/maps.h"
 #include "datapath/attach/shaper.h"

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* attach_verify.c - whether our programs are where they must be. */
+#include "datapath/attach/attach_verify.h"
+
 #include <bpf/bpf.h>
 #include <stdio.h>
 
 #include "lib/cleanup.h"
-#include "datapath/attach/attach.h"
 #include "datapath/attach/clsact.h"
 #include "datapath/attach/hooks.h"
 #include "datapath/attach/shaper.h"

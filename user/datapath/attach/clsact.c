@@ -11,6 +11,7 @@
 #include "net/netlink.h"
 #include "net/qdisc.h"
 #include "net/redirect.h"
+#include "datapath/load/objects.h"
 
 /* libbpf has these calls too, with a socket of its own for each: that is most of what they
  * cost. */

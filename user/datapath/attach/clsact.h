@@ -11,11 +11,6 @@
 
 #include "datapath/attach/tcx.h"
 
-/* One place in the order of filters and one name there, so that a second attach meets the
- * first. Early, but after priority 1, which others take for granted. */
-#define FILTER_PRIORITY 2
-#define FILTER_HANDLE 0x706d
-
 /* Makes the qdisc. EEXIST: a qdisc is there, this or `ingress`. 0, or -1 and errno. */
 int clsact_create(uint32_t ifindex);
 /* Removes the qdisc with all that hangs there: only for who has just made it. */

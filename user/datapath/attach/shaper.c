@@ -33,8 +33,9 @@ int shaper_attach(const struct datapath *datapath, uint32_t shaper, bool *create
 	*created = !clsact_create(shaper);
 	if (!clsact_attach(shaper, HOOK_EGRESS, fd, true))
 		return 0;
-	return refusal_set(err, errno,
-			   "cannot attach from_container as a filter to egress of interface number"
-			   " %u, through which the bandwidth plugin sends what the container sends",
-			   shaper);
+	return bpf_error_set(
+		err, errno,
+		"cannot attach from_container as a filter to egress of interface number"
+		" %u, through which the bandwidth plugin sends what the container sends",
+		shaper);
 }

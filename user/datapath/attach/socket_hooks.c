@@ -88,7 +88,7 @@ static int refuse_attach(enum socket_program program, const char *path, struct c
 				     " other; `bpftool cgroup show %s` lists it",
 				     name, path, path);
 	default:
-		return refusal_set(err, errno, "cannot attach %s to cgroup %s", name, path);
+		return bpf_error_set(err, errno, "cannot attach %s to cgroup %s", name, path);
 	}
 }
 
@@ -148,7 +148,7 @@ static int pin_links(const struct datapath *datapath, const struct links *links,
 		unlink(path);
 		if (!bpf_obj_pin(links->fds[program], path))
 			continue;
-		refusal_set(err, errno, "cannot pin %s", path);
+		bpf_error_set(err, errno, "cannot pin %s", path);
 		unpin_links(datapath, links, program);
 		return -1;
 	}

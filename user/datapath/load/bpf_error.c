@@ -42,7 +42,7 @@ static const char *permission_reason(void)
 	return "the capabilities CAP_BPF, CAP_NET_ADMIN and CAP_SYS_ADMIN are needed";
 }
 
-const char *refusal_reason(int errno_value)
+const char *bpf_error_reason(int errno_value)
 {
 	switch (errno_value) {
 	case EPERM:
@@ -62,10 +62,10 @@ const char *refusal_reason(int errno_value)
 	}
 }
 
-int refusal_set(struct cni_error *err, int errno_value, const char *format, ...)
+int bpf_error_set(struct cni_error *err, int errno_value, const char *format, ...)
 {
 	cleanup_free char *what = NULL;
-	const char *reason = refusal_reason(errno_value);
+	const char *reason = bpf_error_reason(errno_value);
 	va_list arguments;
 	int length;
 

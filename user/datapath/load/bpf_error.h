@@ -9,10 +9,10 @@
 
 /* Sets code 102: what was tried, the errno in words, and why this host refuses
  * (lockdown, user namespace, capabilities, no BPF). Returns -1. */
-int refusal_set(struct cni_error *err, int errno_value, const char *format, ...)
+int bpf_error_set(struct cni_error *err, int errno_value, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
 
 /* Why, in a sentence, or "". */
-const char *refusal_reason(int errno_value);
+const char *bpf_error_reason(int errno_value);
 
 #endif

@@ -70,7 +70,7 @@ int bpffs_verify(struct cni_error *err)
 	struct stat status;
 
 	if (stat(BPFFS, &status))
-		return refusal_set(err, errno, "cannot look at " BPFFS);
+		return bpf_error_set(err, errno, "cannot look at " BPFFS);
 	if (status.st_uid || (others_write(&status) && !(status.st_mode & S_ISVTX)))
 		return refuse_mode(BPFFS, &status, err);
 	return 0;

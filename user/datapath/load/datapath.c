@@ -107,8 +107,8 @@ int datapath_borrow_maps(const struct datapath *datapath, struct objects *all,
 			all->maps[map] = pins_open_map(datapath->directory, (enum map_number)map);
 		if (all->maps[map] >= 0)
 			continue;
-		refusal_set(err, errno, "cannot open the map %s in %s",
-			    map_name((enum map_number)map), datapath->directory);
+		bpf_error_set(err, errno, "cannot open the map %s in %s",
+			      map_name((enum map_number)map), datapath->directory);
 		datapath_return_maps(datapath, all);
 		return -1;
 	}

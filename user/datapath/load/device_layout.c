@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* device_layout.c - finds members of the kernel's types in its BTF. */
 #include "datapath/load/device_layout.h"
+#include "datapath/load/objects.h"
 
 #include <bpf/btf.h>
 #include <bpf/libbpf.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <string.h>
-
-#include "datapath/attach/clsact.h"
 
 struct member {
 	const char *type;

@@ -268,11 +268,11 @@ static int refuse(struct cni_error *err, int errno_value)
 		cni_error_set(err, CNI_ERROR_KERNEL_REFUSED, "Linux %s refuses the program %s: %s",
 			      system.release, reason.program, reason.verifier);
 	else if (reason.program[0])
-		refusal_set(err, errno_value, "Linux %s refuses the program %s", system.release,
-			    reason.program);
+		bpf_error_set(err, errno_value, "Linux %s refuses the program %s", system.release,
+			      reason.program);
 	else
-		refusal_set(err, errno_value, "Linux %s refuses the programs of bpf-portmap",
-			    system.release);
+		bpf_error_set(err, errno_value, "Linux %s refuses the programs of bpf-portmap",
+			      system.release);
 	if (log_tail[0])
 		cni_error_set_details(err, "%s", log_tail);
 	return -1;

@@ -77,7 +77,7 @@ static int refuse_write(const struct objects *objects, enum map_number map, int 
 	uint32_t size = sizeof(info);
 
 	if (errno_value != E2BIG || bpf_obj_get_info_by_fd(objects->maps[map], &info, &size))
-		return refusal_set(err, errno_value, "cannot write to the map %s", map_name(map));
+		return bpf_error_set(err, errno_value, "cannot write to the map %s", map_name(map));
 	return cni_error_set(err, CNI_ERROR_KERNEL_REFUSED,
 			     "the map %s is full: a host can have %u entries there", map_name(map),
 			     info.max_entries);

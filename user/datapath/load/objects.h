@@ -12,6 +12,11 @@
 
 #include "abi.h"
 
+/* One place in the order of filters and one name there, so that a second attach meets the
+ * first. Early, but after priority 1, which others take for granted. */
+#define FILTER_PRIORITY 2
+#define FILTER_HANDLE 0x706d
+
 /* meta comes last, in this list as in everything done by it: where meta is pinned,
  * the others are. */
 enum map_number {

@@ -139,16 +139,17 @@ int own_sysfs_open(const char *const *names, struct cni_error *err)
 		return fd;
 	mount = own_sysfs();
 	if (mount < 0)
-		return refusal_set(err, errno,
-				   "cannot mount the sysfs of this network namespace, which has the"
-				   " lock of its port mappings");
+		return bpf_error_set(
+			err, errno,
+			"cannot mount the sysfs of this network namespace, which has the"
+			" lock of its port mappings");
 	fd = open_first(mount, names);
 	if (fd < 0) {
 		int saved = errno;
 
-		refusal_set(err, saved,
-			    "cannot open %s in sysfs, which is the lock of port mappings",
-			    names[0]);
+		bpf_error_set(err, saved,
+			      "cannot open %s in sysfs, which is the lock of port mappings",
+			      names[0]);
 		errno = saved;
 	}
 	return fd;

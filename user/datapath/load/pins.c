@@ -182,7 +182,7 @@ int pins_find(uint64_t netns_cookie, struct pins *pins, struct cni_error *err)
 		return 0;
 	root = whose_directory(PINS_ROOT, netns_cookie, pins);
 	if (root == BELONGS_UNREADABLE)
-		return refusal_set(err, errno, "cannot read the maps in " PINS_ROOT);
+		return bpf_error_set(err, errno, "cannot read the maps in " PINS_ROOT);
 	if (root == BELONGS_TO_US)
 		return 0;
 	snprintf(pins->directory, PIN_DIRECTORY_SIZE, PINS_ROOT "/" NETNS_DIRECTORY "%" PRIu64,
@@ -347,7 +347,7 @@ int pins_open(const struct pins *pins, enum pins_use use, struct objects *object
 	if (directory.fd >= 0 && !list_directory(&directory))
 		result = open_used(pins, use, &directory, objects, foreign);
 	if (result) {
-		refusal_set(err, errno, "cannot open what is pinned in %s", pins->directory);
+		bpf_error_set(err, errno, "cannot open what is pinned in %s", pins->directory);
 		objects_close(objects);
 	}
 	*found = directory.count;
@@ -401,7 +401,7 @@ static int pin_into(const char *directory, const struct objects *objects, struct
 	for (int object = 0; object < OBJECT_COUNT; object++) {
 		object_path(path, directory, object_name(object));
 		if (bpf_obj_pin(object_fd(objects, object), path))
-			return refusal_set(err, errno, "cannot pin %s", path);
+			return bpf_error_set(err, errno, "cannot pin %s", path);
 	}
 	return 0;
 }
@@ -414,7 +414,7 @@ static int move_each(const char *from, const char *to, struct cni_error *err)
 		object_path(source, from, object_name(object));
 		object_path(target, to, object_name(object));
 		if (rename(source, target))
-			return refusal_set(err, errno, "cannot move %s to %s", source, target);
+			return bpf_error_set(err, errno, "cannot move %s to %s", source, target);
 	}
 	rmdir(from);
 	return 0;
@@ -427,7 +427,7 @@ static int move_to_place(const char *from, const char *to, struct cni_error *err
 	/* Others' directories are below it, or what is left of a damaged set. */
 	if (errno == ENOTEMPTY || errno == EEXIST)
 		return move_each(from, to, err);
-	return refusal_set(err, errno, "cannot move %s to %s", from, to);
+	return bpf_error_set(err, errno, "cannot move %s to %s", from, to);
 }
 
 int pins_write(const char *directory, const struct objects *objects, struct cni_error *err)

@@ -32,8 +32,8 @@ static int move_aside(const char *path, struct cni_error *err)
 		number = 0;
 	snprintf(to, sizeof(to), BPFFS "/not-of-" PIN_DIRECTORY "-%08x", number);
 	if (rename(path, to) && errno != ENOENT)
-		return refusal_set(err, errno,
-				   "cannot move %s, which is not root's, out of the way", path);
+		return bpf_error_set(err, errno,
+				     "cannot move %s, which is not root's, out of the way", path);
 	warning("%s did not belong to root, and was moved to %s; `chmod 0700 " BPFFS
 		"` keeps other users out",
 		path, to);
@@ -46,7 +46,7 @@ static int refuse_directory(const char *path, struct cni_error *err)
 		return cni_error_set(err, CNI_ERROR_KERNEL_REFUSED,
 				     BPFFS " is mounted read-only: `mount -o remount,rw " BPFFS
 					   "`");
-	return refusal_set(err, errno, "cannot make the directory %s", path);
+	return bpf_error_set(err, errno, "cannot make the directory %s", path);
 }
 
 static int refuse_rounds(const char *path, struct cni_error *err)
@@ -92,7 +92,7 @@ static int try_lock(int *directory, struct cni_error *err)
 		return -1;
 	fd = open(PINS_LOADING, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	if (fd < 0)
-		return errno == ENOENT ? 0 : refusal_set(err, errno, "cannot open " PINS_LOADING);
+		return errno == ENOENT ? 0 : bpf_error_set(err, errno, "cannot open " PINS_LOADING);
 	if (lock_wait(fd, "loading into " BPFFS, err))
 		return -1;
 	if (!is_still_there(fd))

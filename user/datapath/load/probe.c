@@ -33,7 +33,7 @@ int probe_permission(struct cni_error *err)
 
 	if (!bpf_prog_get_next_id(0, &id) || errno == ENOENT)
 		return 0;
-	return refusal_set(err, errno, "the kernel refuses bpf()");
+	return bpf_error_set(err, errno, "the kernel refuses bpf()");
 }
 
 int probe_kernel(struct cni_error *err)

@@ -5,7 +5,8 @@
 #include <stdlib.h>
 
 #include "lib/cleanup.h"
-#include "datapath/records/attachments.h"
+#include "datapath/records/attachment_remove.h"
+#include "datapath/records/attachment_list.h"
 #include "datapath/records/describe.h"
 #include "datapath/load/lock.h"
 #include "datapath/load/maps.h"

@@ -14,12 +14,12 @@ static int mark_word(const struct objects *objects, enum map_number map, uint32_
 	uint64_t bits;
 
 	if (bpf_map_lookup_elem(objects->maps[map], &number, &bits))
-		return refusal_set(err, errno, "cannot read the map %s", map_name(map));
+		return bpf_error_set(err, errno, "cannot read the map %s", map_name(map));
 	if ((bits & wanted) == wanted)
 		return 0;
 	bits |= wanted;
 	if (bpf_map_update_elem(objects->maps[map], &number, &bits, BPF_ANY))
-		return refusal_set(err, errno, "cannot write to the map %s", map_name(map));
+		return bpf_error_set(err, errno, "cannot write to the map %s", map_name(map));
 	return 0;
 }
 

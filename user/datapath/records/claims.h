@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * claims.h - what an attachment asks for, and getting it for its owner.
+ * claims.h - what an attachment asks for.
  */
 #ifndef DATAPATH_RECORDS_CLAIMS_H
 #define DATAPATH_RECORDS_CLAIMS_H
@@ -12,12 +12,6 @@
 #include "lib/error.h"
 #include "conf/conf.h"
 #include "datapath/load/objects.h"
-#include "datapath/records/removal.h"
-
-struct nl_sock;
-
-/* Ports in one system call: most of what thousands cost is entering the kernel. */
-#define PORT_BATCH 256U
 
 struct endpoint_claim {
 	struct endpoint_key key;
@@ -39,15 +33,6 @@ struct attachment_claims {
 	const struct policy *policy;     /* names no owner */
 	const struct workload *workload; /* whose container it is; for messages */
 };
-
-/* Writes ports, endpoints and the interface for the record's owner, and how many ports it got
- * into the record: those that the same container has by another interface stay there. Takes
- * over, with a warning, a port whose owner is dead, who loses all he has, and an address whoever
- * has it. What was written before a failure stays. Call it with the lock. Codes 101 naming the
- * owner, 102. */
-int claims_write(const struct objects *objects, struct nl_sock *socket,
-		 const struct attachment_claims *claims, struct attachment *record,
-		 struct removed *removed, struct cni_error *err);
 
 /* Where the container's frames to its gateway go, as slots have it: to the bridge, or to the
  * veth's own end. Who sees first that a bridge's MAC has changed writes it to all that are there,

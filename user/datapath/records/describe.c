@@ -7,9 +7,9 @@
 #include <string.h>
 #include <time.h>
 
-#include "lib/address.h"
 #include "conf/request.h"
-#include "datapath/records/attachments.h"
+#include "lib/address.h"
+#include "datapath/records/attachment_name.h"
 #include "datapath/load/maps.h"
 
 #define ADVICE_SIZE 512 /* two names, and the words around them */

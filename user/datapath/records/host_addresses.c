@@ -91,14 +91,14 @@ static int write_entry(const struct comparison *comparison, const struct host_ad
 {
 	if (!bpf_map_update_elem(comparison->map, key, value, BPF_ANY))
 		return 0;
-	return refusal_set(err, errno, "cannot write to the map host_addresses");
+	return bpf_error_set(err, errno, "cannot write to the map host_addresses");
 }
 
 static int synchronize(const struct comparison *comparison, struct cni_error *err)
 {
 	if (maps_walk(comparison->map, sizeof(struct host_address_key), sizeof(struct host_address),
 		      compare_entry, (void *)comparison))
-		return refusal_set(err, errno, "cannot read the map host_addresses");
+		return bpf_error_set(err, errno, "cannot read the map host_addresses");
 	for (size_t i = 0; i < comparison->count; i++)
 		if (!comparison->wanted[i].is_there &&
 		    write_entry(comparison, &comparison->wanted[i].key,

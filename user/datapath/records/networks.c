@@ -8,7 +8,8 @@
 #include <string.h>
 
 #include "lib/cleanup.h"
-#include "datapath/records/attachments.h"
+#include "datapath/records/attachment_name.h"
+#include "datapath/records/attachment_list.h"
 #include "datapath/load/lock.h"
 #include "datapath/load/maps.h"
 #include "datapath/load/bpf_error.h"
@@ -136,6 +137,6 @@ int networks_visit(const struct datapath *datapath,
 	walk.entries = entries;
 	if (maps_walk(walk.map, sizeof(struct network_key), sizeof(struct network), visit_network,
 		      &walk))
-		return refusal_set(err, errno, "cannot read the map networks");
+		return bpf_error_set(err, errno, "cannot read the map networks");
 	return walk.result;
 }

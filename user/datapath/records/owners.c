@@ -5,8 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "datapath/attach/attach.h"
 #include "net/link.h"
+#include "datapath/attach/attach_verify.h"
 
 bool owner_read(const struct objects *objects, struct owner owner, struct slot *slot)
 {

@@ -20,7 +20,7 @@ bool policy_says_nothing(const struct policy *policy)
 static int delete_entry(const struct objects *objects, uint32_t slot, struct cni_error *err)
 {
 	if (bpf_map_delete_elem(objects->maps[MAP_POLICIES], &slot) && errno != ENOENT)
-		return refusal_set(err, errno, "cannot delete from the map policies");
+		return bpf_error_set(err, errno, "cannot delete from the map policies");
 	return 0;
 }
 
@@ -34,7 +34,7 @@ int policy_write(const struct objects *objects, struct owner owner, const struct
 		return delete_entry(objects, owner.slot, err);
 	policy.owner = owner;
 	if (bpf_map_update_elem(objects->maps[MAP_POLICIES], &owner.slot, &policy, BPF_ANY))
-		return refusal_set(err, errno, "cannot write to the map policies");
+		return bpf_error_set(err, errno, "cannot write to the map policies");
 	return 0;
 }
 
@@ -45,7 +45,7 @@ static int read_policy(const struct objects *objects, struct owner owner, struct
 	bool found = !bpf_map_lookup_elem(objects->maps[MAP_POLICIES], &owner.slot, policy);
 
 	if (!found && errno != ENOENT)
-		return refusal_set(err, errno, "cannot read the map policies");
+		return bpf_error_set(err, errno, "cannot read the map policies");
 	if (!found || !owner_is(policy->owner, owner))
 		memset(policy, 0, sizeof(*policy));
 	return 0;

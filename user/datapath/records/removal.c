@@ -110,7 +110,7 @@ static int remove_ports(const struct objects *objects, const struct attachment *
 		removal.failure = errno;
 	delete_ports(&removal);
 	if (removal.failure)
-		return refusal_set(err, removal.failure, "cannot delete from the map portmaps");
+		return bpf_error_set(err, removal.failure, "cannot delete from the map portmaps");
 	return 0;
 }
 
@@ -129,7 +129,7 @@ static int remove_endpoints(const struct objects *objects, const struct attachme
 		      sizeof(struct endpoint), remove_endpoint, &removal))
 		removal.failure = errno;
 	if (removal.failure)
-		return refusal_set(err, removal.failure, "cannot delete from the map endpoints");
+		return bpf_error_set(err, removal.failure, "cannot delete from the map endpoints");
 	return 0;
 }
 

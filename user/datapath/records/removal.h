@@ -8,16 +8,17 @@
 #include <stdbool.h>
 
 #include "lib/error.h"
+#include "datapath/records/claims.h"
 #include "datapath/records/udp_clients.h"
 
-struct attachment_claims;
+/* Ports in one system call: most of what thousands cost is entering the kernel. */
+#define PORT_BATCH 256U
 
 /* Begins as {0}. */
 struct removed {
 	/* What it probably has, from whoever knows its configuration, or NULL: a few look-ups
 	 * are a tenth of looking through a map, and cost the same however much others have. */
 	const struct attachment_claims *likely;
-	bool found;                 /* there was a record of the attachment, damaged or not */
 	struct udp_ports udp_ports; /* to which sockets of the host may be connected */
 };
 
@@ -25,11 +26,6 @@ struct removed {
  * killed run is found by. Call it with the lock. Code 102. */
 int removal_run(const struct objects *objects, const struct attachment *record,
 		struct removed *removed, struct cni_error *err);
-
-/* All that an attachment has, if there is a record of it, in front of whatever ADD makes anew.
- * Call it with the lock. Code 102. */
-int removal_of_attachment(const struct objects *objects, const struct attachment_key *key,
-			  struct removed *removed, struct cni_error *err);
 
 /* Releases the lock, and lets go on elsewhere who was connected to what was removed. */
 void removal_finish(const struct datapath *datapath, const struct removed *removed, int *lock);

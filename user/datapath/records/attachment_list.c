@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "datapath/records/attachments.h"
+#include "datapath/records/attachment_list.h"
 #include "datapath/load/maps.h"
 #include "datapath/load/bpf_error.h"
 
@@ -51,5 +51,5 @@ int attachment_list(const struct datapath *datapath, struct attachment_entry **e
 	free(listing.entries);
 	if (listing.failed)
 		return cni_error_no_memory(err);
-	return refusal_set(err, errno, "cannot read the map attachments");
+	return bpf_error_set(err, errno, "cannot read the map attachments");
 }

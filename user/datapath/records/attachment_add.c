@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* attachments.c - making what an attachment owns in the maps. */
-#include "datapath/records/attachments.h"
+/* attachment_add.c - making what an attachment owns in the maps. */
+#include "datapath/records/attachment_add.h"
 
 #include <bpf/bpf.h>
 #include <errno.h>
@@ -18,47 +18,9 @@
 #include "datapath/records/removal.h"
 #include "lib/warning.h"
 #include "net/link_names.h"
-
-int attachment_key_make(struct attachment_key *key, const char *network, const char *container_id,
-			const char *ifname, struct cni_error *err)
-{
-	int length;
-
-	memset(key, 0, sizeof(*key));
-	length = snprintf(key->name, sizeof(key->name), "%s/%s/%s", network, container_id, ifname);
-	if (length >= 0 && (size_t)length < sizeof(key->name))
-		return 0;
-	return cni_error_set(err, CNI_ERROR_INVALID_ENVIRONMENT,
-			     "network name, CNI_CONTAINERID and CNI_IFNAME are %d bytes together,"
-			     " at most %zu are possible",
-			     length - 2, sizeof(key->name) - 3);
-}
-
-bool attachment_name_split(const char key[ATTACHMENT_KEY_SIZE], struct attachment_name *name)
-{
-	char *container_id, *ifname;
-
-	memcpy(name->text, key, ATTACHMENT_KEY_SIZE);
-	name->text[ATTACHMENT_KEY_SIZE] = '\0';
-	container_id = strchr(name->text, '/');
-	ifname = container_id ? strchr(container_id + 1, '/') : NULL;
-	if (!ifname)
-		return false;
-	*container_id = *ifname = '\0';
-	name->network = name->text;
-	name->container_id = container_id + 1;
-	name->ifname = ifname + 1;
-	return true;
-}
-
-bool attachments_are_of_one_container(const char one[ATTACHMENT_KEY_SIZE],
-				      const char other[ATTACHMENT_KEY_SIZE])
-{
-	struct attachment_name one_name, other_name;
-
-	return attachment_name_split(one, &one_name) && attachment_name_split(other, &other_name) &&
-	       !strcmp(one_name.container_id, other_name.container_id);
-}
+#include "datapath/records/attachment_name.h"
+#include "datapath/records/attachment_remove.h"
+#include "datapath/records/claims_write.h"
 
 /* FNV-1a, 64 bits. */
 static uint64_t digest_of(const char *text)
@@ -75,7 +37,7 @@ static int write_veth(const struct objects *objects, uint32_t slot, uint32_t ifi
 {
 	if (!bpf_map_update_elem(objects->maps[MAP_VETHS], &slot, &ifindex, BPF_ANY))
 		return 0;
-	return refusal_set(err, errno, "cannot write to the map veths");
+	return bpf_error_set(err, errno, "cannot write to the map veths");
 }
 
 static int write_slot(const struct objects *objects, const struct attachment_claims *claims,
@@ -165,36 +127,19 @@ static void note_udp_ports(const struct attachment_claims *claims, struct remove
 			udp_ports_add(&removed->udp_ports, &claims->ports[i].key);
 }
 
-/* What it had before, also where the record of that is lost. */
-static int remove_before_add(struct adding *adding, struct cni_error *err)
-{
-	const struct attachment_claims *claims = adding->claims;
-	const struct objects *objects = adding->objects;
-	struct removed *removed = &adding->removed;
-	struct endpoint endpoint;
-
-	if (removal_of_attachment(objects, &claims->key, removed, err))
-		return -1;
-	for (size_t i = 0; !removed->found && i < claims->endpoint_count; i++)
-		if (endpoint_read(objects, &claims->endpoints[i].key, &endpoint) &&
-		    owner_is_of(objects, endpoint.owner, &claims->key))
-			return orphans_remove(objects, &claims->key, removed, err);
-	return 0;
-}
-
 static int replace_locked(struct adding *adding, struct cni_error *err)
 {
 	const struct attachment_claims *claims = adding->claims;
 	struct cni_error undoing = {0};
 
 	/* What it had before goes first, so that a killed re-ADD leaves one owner to find. */
-	if (remove_before_add(adding, err))
+	if (attachment_remove_locked(adding->objects, &claims->key, &adding->removed, err))
 		return -1;
 	if (!add_locked(adding, err)) {
 		note_udp_ports(claims, &adding->removed);
 		return 0;
 	}
-	if (removal_of_attachment(adding->objects, &claims->key, &adding->removed, &undoing)) {
+	if (attachment_remove_locked(adding->objects, &claims->key, &adding->removed, &undoing)) {
 		warning("cannot undo a failed ADD: %s", cni_error_message(&undoing));
 		cni_error_release(&undoing);
 	}

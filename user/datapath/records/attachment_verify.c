@@ -3,7 +3,8 @@
 #include <errno.h>
 #include <string.h>
 
-#include "datapath/records/attachments.h"
+#include "datapath/records/attachment_name.h"
+#include "datapath/records/attachment_verify.h"
 #include "datapath/records/describe.h"
 #include "datapath/load/maps.h"
 #include "datapath/records/owners.h"
@@ -92,7 +93,7 @@ static int verify_port_count(const struct objects *objects, const struct attachm
 
 	if (maps_walk(objects->maps[MAP_PORTMAPS], sizeof(struct portmap_key),
 		      sizeof(struct portmap), count_port, &ports))
-		return refusal_set(err, errno, "cannot read the map portmaps");
+		return bpf_error_set(err, errno, "cannot read the map portmaps");
 	if (ports.count == record->host_ports)
 		return 0;
 	return cni_error_set(err, CNI_ERROR_KERNEL_REFUSED,

@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * attachment_remove.h - removing an attachment, whole or damaged.
+ */
+#ifndef DATAPATH_RECORDS_ATTACHMENT_REMOVE_H
+#define DATAPATH_RECORDS_ATTACHMENT_REMOVE_H
+
+#include "datapath/records/attachment_list.h"
+#include "datapath/records/removal.h"
+
+/* Removes all it owns. One that is not there: 0, without the lock. `likely`: what it probably
+ * owns, or NULL. Codes 11, 102. */
+int attachment_remove(const struct datapath *datapath, const struct attachment_key *key,
+		      const struct attachment_claims *likely, struct cni_error *err);
+
+/* Removes all it owns, unless it was deleted or added again since it was listed. Codes 11,
+ * 102. */
+int attachment_remove_stale(const struct datapath *datapath, const struct attachment_entry *entry,
+			    struct cni_error *err);
+
+/* All that it has, if there is a record of it, in front of whatever ADD makes anew. Call it with
+ * the lock. CNI_ERROR_KERNEL_REFUSED. */
+int attachment_remove_locked(const struct objects *objects, const struct attachment_key *key,
+			     struct removed *removed, struct cni_error *err);
+
+#endif

@@ -1,0 +1,243 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* claims_write.c - getting what an attachment asks for. */
+#include "datapath/records/claims_write.h"
+
+#include <bpf/bpf.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "datapath/records/attachment_name.h"
+#include "datapath/records/attachment_remove.h"
+#include "datapath/records/bitmaps.h"
+#include "datapath/records/describe.h"
+#include "datapath/records/stale_slots.h"
+#include "datapath/records/owners.h"
+#include "datapath/load/bpf_error.h"
+#include "lib/warning.h"
+
+static void warn_about_dead_owner(const struct objects *objects, const struct portmap_key *key,
+				  const struct slot *owner)
+{
+	char port[DESCRIBED_PORT_SIZE], who[DESCRIBED_ATTACHMENT_SIZE];
+
+	describe_port(key, port);
+	describe_attachment(objects, owner->attachment, who);
+	warning("%s is taken over from %s, whose veth is gone, or whose record is unfinished or"
+		" damaged",
+		port, who);
+}
+
+struct claiming {
+	const struct objects *objects;
+	struct nl_sock *socket;
+	const struct attachment_claims *claims;
+	struct owner owner;
+	struct removed *removed; /* what it has cost others */
+	uint32_t ports;          /* that it has got */
+};
+
+static int write_port(struct claiming *claiming, const struct portmap_key *key,
+		      const struct portmap *portmap, struct cni_error *err)
+{
+	if (bpf_map_update_elem(claiming->objects->maps[MAP_PORTMAPS], key, portmap, BPF_ANY))
+		return bpf_error_set(err, errno, "cannot write to the map portmaps");
+	claiming->ports++;
+	return 0;
+}
+
+/* Nobody may ever call DEL for it: engines forget what was killed together with its namespace.
+ * So all that it has goes, not just what somebody wants. */
+static int remove_dead_owner(struct claiming *claiming, const struct portmap *portmap,
+			     const struct slot *owner, struct cni_error *err)
+{
+	struct attachment_key key;
+	struct attachment record;
+
+	slot_get_key(owner, &key);
+	if (attachment_read(claiming->objects, &key, &record) &&
+	    owner_is(record.owner, portmap->owner))
+		return attachment_remove_locked(claiming->objects, &key, claiming->removed, err);
+	return stale_slots_sweep(claiming->objects, err);
+}
+
+static int take_over_port(struct claiming *claiming, const struct portmap_key *key,
+			  const struct portmap *portmap, struct cni_error *err)
+{
+	const struct objects *objects = claiming->objects;
+	struct portmap old;
+	struct slot owner;
+
+	if (!portmap_read(objects, key, &old))
+		return write_port(claiming, key, portmap, err);
+	if (owner_is_alive(objects, claiming->socket, old.owner, &owner)) {
+		/* Engines ask for a container's ports on each of its networks. */
+		if (attachments_are_of_one_container(owner.attachment, claiming->claims->key.name))
+			return 0;
+		return refuse_taken_port(objects, key, &owner, err);
+	}
+	warn_about_dead_owner(objects, key, &owner);
+	if (remove_dead_owner(claiming, &old, &owner, err))
+		return -1;
+	return write_port(claiming, key, portmap, err);
+}
+
+static int refuse_write(int errno_value, struct cni_error *err)
+{
+	if (errno_value == E2BIG)
+		return cni_error_set(err, CNI_ERROR_KERNEL_REFUSED,
+				     "all %d port mappings that a host can have are in use",
+				     MAX_PORTMAPS);
+	return bpf_error_set(err, errno_value, "cannot write to the map portmaps");
+}
+
+static void fill_portmap(struct portmap *portmap, const struct port_claim *claim,
+			 struct owner owner)
+{
+	*portmap = (struct portmap){
+		.owner = owner,
+		.container_port = claim->container_port,
+		.localhost = claim->localhost,
+		.reserved_on_host = claim->reserved_on_host,
+	};
+	memcpy(portmap->container_address, claim->container_address, CNI_ADDRESS_SIZE);
+}
+
+static int claim_port(struct claiming *claiming, const struct port_claim *claim,
+		      struct cni_error *err)
+{
+	struct portmap portmap;
+
+	fill_portmap(&portmap, claim, claiming->owner);
+	if (bpf_map_update_elem(claiming->objects->maps[MAP_PORTMAPS], &claim->key, &portmap,
+				BPF_NOEXIST)) {
+		if (errno == EEXIST)
+			return take_over_port(claiming, &claim->key, &portmap, err);
+		return refuse_write(errno, err);
+	}
+	claiming->ports++;
+	return 0;
+}
+
+struct search {
+	const struct attachment_claims *claims;
+	size_t visited;
+	bool given_up;
+};
+
+static int compare_key(const void *key, const void *claim)
+{
+	return memcmp(key, &((const struct port_claim *)claim)->key, sizeof(struct portmap_key));
+}
+
+static bool search_entry(const void *key, const void *value, void *context)
+{
+	struct search *search = context;
+	const struct attachment_claims *claims = search->claims;
+
+	/* Looking through more than that costs more than it saves. */
+	search->given_up = ++search->visited > claims->port_count ||
+			   bsearch(key, claims->ports, claims->port_count, sizeof(*claims->ports),
+				   compare_key);
+	return !search->given_up;
+}
+
+/* False: at least one is not, or it takes too long to find out. */
+static bool ports_are_all_free(const struct objects *objects,
+			       const struct attachment_claims *claims)
+{
+	struct search search = {.claims = claims};
+
+	return !maps_walk(objects->maps[MAP_PORTMAPS], sizeof(struct portmap_key),
+			  sizeof(struct portmap), search_entry, &search) &&
+	       !search.given_up;
+}
+
+static int write_batch(struct claiming *claiming, const struct port_claim *claims, uint32_t count,
+		       struct cni_error *err)
+{
+	struct portmap_key keys[PORT_BATCH];
+	struct portmap portmaps[PORT_BATCH];
+
+	for (uint32_t i = 0; i < count; i++) {
+		keys[i] = claims[i].key;
+		fill_portmap(&portmaps[i], &claims[i], claiming->owner);
+	}
+	if (bpf_map_update_batch(claiming->objects->maps[MAP_PORTMAPS], keys, portmaps, &count,
+				 NULL))
+		return refuse_write(errno, err);
+	claiming->ports += count;
+	return 0;
+}
+
+static int claim_each(struct claiming *claiming, struct cni_error *err)
+{
+	const struct attachment_claims *claims = claiming->claims;
+
+	/* IPv4 is behind IPv6, and what people look for in a message. */
+	for (size_t i = claims->port_count; i-- > 0;)
+		if (claim_port(claiming, &claims->ports[i], err))
+			return -1;
+	return 0;
+}
+
+/* A batch cannot be told to leave what is there, so it is for ports seen to be free: under
+ * the lock they remain so. */
+static int claim_ports(struct claiming *claiming, struct cni_error *err)
+{
+	const struct attachment_claims *claims = claiming->claims;
+
+	if (claims->port_count <= PORT_BATCH || !ports_are_all_free(claiming->objects, claims))
+		return claim_each(claiming, err);
+	for (size_t i = 0; i < claims->port_count; i += PORT_BATCH) {
+		size_t left = claims->port_count - i;
+
+		if (write_batch(claiming, &claims->ports[i],
+				(uint32_t)(left < PORT_BATCH ? left : PORT_BATCH), err))
+			return -1;
+	}
+	return 0;
+}
+
+static int claim_endpoint(const struct objects *objects, struct nl_sock *socket,
+			  const struct endpoint_claim *claim, struct owner owner,
+			  struct cni_error *err)
+{
+	struct endpoint endpoint = {
+		.owner = owner,
+		.prefix_length = claim->prefix_length,
+		.masquerade = claim->masquerade,
+		.strict = claim->strict,
+	};
+	char address[CNI_ADDRESS_TEXT_SIZE], who[DESCRIBED_ATTACHMENT_SIZE];
+	struct endpoint old;
+	struct slot old_owner;
+
+	if (endpoint_read(objects, &claim->key, &old) &&
+	    owner_is_alive(objects, socket, old.owner, &old_owner)) {
+		describe_attachment(objects, old_owner.attachment, who);
+		warning("address %s belongs to %s too; the newest has it now",
+			cni_address_format(claim->key.address, address), who);
+		endpoint.shared = 1;
+	}
+	return endpoint_write(objects, &claim->key, &endpoint, err);
+}
+
+int claims_write(const struct objects *objects, struct nl_sock *socket,
+		 const struct attachment_claims *claims, struct attachment *record,
+		 struct removed *removed, struct cni_error *err)
+{
+	struct claiming claiming = {objects, socket, claims, record->owner, removed, .ports = 0};
+	struct interface interface = claims->interface;
+
+	if (bitmaps_mark(objects, claims, err) || claim_ports(&claiming, err))
+		return -1;
+	record->host_ports = claiming.ports;
+	for (size_t i = 0; i < claims->endpoint_count; i++)
+		if (claim_endpoint(objects, socket, &claims->endpoints[i], record->owner, err))
+			return -1;
+	interface.owner = record->owner;
+	if (interface.role == ROLE_PORT)
+		claims_find_gateway(objects, claims, interface.bridge_mac);
+	return interface_write(objects, claims->ifindex, &interface, err);
+}
