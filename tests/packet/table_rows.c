@@ -263,11 +263,11 @@ static void who_gives_way(void)
 	check_room("what has been dead for half a day is as dead", ESTABLISHED(.idle = 12 * 3600),
 		   true);
 	check_room("half-closed ones keep their places for two minutes",
-		   ASSURED(STATE_FIN, .idle = 110, .with_data = true), false);
+		   ASSURED(STATE_FIN, .idle = 90, .with_data = true), false);
 	check_room("and give way then", ASSURED(STATE_FIN, .idle = 121, .with_data = true), true);
 	check_room("under pressure TCP that never carried data gives way after a minute",
 		   ESTABLISHED(.idle = 61), true);
-	check_room("not before", ESTABLISHED(.idle = 50), false);
+	check_room("not before", ESTABLISHED(.idle = 30), false);
 	check_room("and TCP that did keeps its place", ESTABLISHED(.idle = 3600, .with_data = true),
 		   false);
 }
