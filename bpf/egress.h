@@ -71,18 +71,26 @@ INLINE __u32 reply_reroute(struct __sk_buff *skb, const struct packet *packet,
 {
 	struct connection *connection = found->connection;
 	struct leave *leave = &connection->leave[OUTWARDS];
-	bool inside = connection->path[OUTWARDS] == PATH_CONTAINER;
+	struct address source;
 	__u32 out;
 
-	if (!inside && (!leave->ifindex || leave->looked_up != (__u16)found->now)) {
-		leave->ifindex = 0;
-		/* A neighbour that is not known yet does not matter: whoever redirects asks it. */
-		offload_look_up(skb, found->key, connection, OUTWARDS, skb->ingress_ifindex);
-		if (!found_stands(found))
-			return 0;
-		leave->looked_up = found->now;
+	if (connection->path[OUTWARDS] >= PATH_CONTAINER) {
+		/* `leave` is the fast path's, which finds by it when to ask again. */
+		address_copy(source.bytes, connection->external_address);
+		out = route_by_source(skb, packet, &source);
+	} else {
+		if (!leave->ifindex || leave->looked_up != (__u16)found->now) {
+			leave->ifindex = 0;
+			/* A neighbour that is not known yet does not matter: whoever redirects asks
+			 * it. */
+			offload_look_up(skb, found->key, connection, OUTWARDS,
+					skb->ingress_ifindex);
+			if (!found_stands(found))
+				return 0;
+			leave->looked_up = found->now;
+		}
+		out = leave->ifindex;
 	}
-	out = inside ? offload_gateway(leave->ifindex) : leave->ifindex;
 	return out == skb->ifindex || !route_fits(skb, packet, out) ? 0 : out;
 }
 

@@ -83,6 +83,20 @@ INLINE bool route_fits(struct __sk_buff *skb, const struct packet *packet, __u32
 	       bpf_check_mtu(skb, ifindex, &length, 0, skb->gso_size ? MTU_SEGMENTS : 0) <= 0;
 }
 
+/* The interface that routing would choose for the source that the packet is to
+ * have: another one where `ip rule from ...` says so. 0: it does not say. */
+GLOBAL_FUNCTION __u32 route_by_source(struct __sk_buff *skb, const struct packet *packet,
+				      const struct address *source)
+{
+	struct bpf_fib_lookup query;
+
+	if (!packet || !source)
+		return 0;
+	route_query(&query, packet, skb->ingress_ifindex);
+	route_query_addresses(&query, source->bytes, packet->tuple.destination);
+	return route_is_found(bpf_fib_lookup(skb, &query, sizeof(query), 0)) ? query.ifindex : 0;
+}
+
 #ifdef FALLBACKS
 #define ROUTE_FIND_SOURCE (1U << 31) /* refused, as BPF_FIB_LOOKUP_SRC is before 6.7 */
 #else
