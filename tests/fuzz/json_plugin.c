@@ -14,6 +14,7 @@
 #include "cni/result.h"
 #include "cni/version.h"
 #include "conf/request.h"
+#include "cnirun/result_shape.h"
 #include "json_fuzz.h"
 
 #define VARIABLES 16
