@@ -67,9 +67,10 @@ static void remove_stale(struct host *host, const struct cni_attachment_list *va
 {
 	for (size_t i = 0; i < count; i++) {
 		struct cni_error failure = {0};
+		bool was_there;
 
 		if (is_stale(host, valid, network, &entries[i]) &&
-		    attachment_remove_stale(&host->datapath, &entries[i], &failure))
+		    attachment_remove_stale(&host->datapath, &entries[i], &was_there, &failure))
 			collect_failure(failures, &failure, &entries[i].key);
 	}
 }

@@ -38,14 +38,16 @@ static int remove_if_abandoned(const struct datapath *datapath, struct nl_sock *
 			       const struct attachment_entry *entry, struct cni_error *err)
 {
 	char who[DESCRIBED_ATTACHMENT_SIZE];
+	bool was_there;
 
 	if (owner_has_veth(&datapath->objects, socket, &entry->attachment))
 		return 0;
 	/* Before its record goes, which names the pod. */
 	describe_attachment(&datapath->objects, entry->key.name, who);
-	if (attachment_remove_stale(datapath, entry, err))
+	if (attachment_remove_stale(datapath, entry, &was_there, err))
 		return -1;
-	warning("removed what %s had left: its veth is gone, and DEL was not called", who);
+	if (was_there)
+		warning("removed what %s had left: its veth is gone, and DEL was not called", who);
 	return 0;
 }
 

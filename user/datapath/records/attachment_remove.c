@@ -59,7 +59,7 @@ int attachment_remove(const struct datapath *datapath, const struct attachment_k
 }
 
 int attachment_remove_stale(const struct datapath *datapath, const struct attachment_entry *entry,
-			    struct cni_error *err)
+			    bool *was_there, struct cni_error *err)
 {
 	const struct objects *objects = &datapath->objects;
 	cleanup_lock int lock = lock_take(err);
@@ -69,8 +69,9 @@ int attachment_remove_stale(const struct datapath *datapath, const struct attach
 
 	if (lock < 0)
 		return -1;
-	if (attachment_read(objects, &entry->key, &record) &&
-	    owner_is(record.owner, entry->attachment.owner))
+	*was_there = attachment_read(objects, &entry->key, &record) &&
+		     owner_is(record.owner, entry->attachment.owner);
+	if (*was_there)
 		result = attachment_remove_locked(objects, &entry->key, &removed, err);
 	removal_finish(datapath, &removed, &lock);
 	return result;

@@ -13,10 +13,10 @@
 int attachment_remove(const struct datapath *datapath, const struct attachment_key *key,
 		      const struct attachment_claims *likely, struct cni_error *err);
 
-/* Removes all it owns, unless it was deleted or added again since it was listed. Codes 11,
- * 102. */
+/* Removes all it owns. *was_there: false where it was deleted, or added again, since it was
+ * listed, so that nothing is removed. CNI_ERROR_TRY_AGAIN, CNI_ERROR_KERNEL_REFUSED. */
 int attachment_remove_stale(const struct datapath *datapath, const struct attachment_entry *entry,
-			    struct cni_error *err);
+			    bool *was_there, struct cni_error *err);
 
 /* All that it has, if there is a record of it, in front of whatever ADD makes anew. Call it with
  * the lock. CNI_ERROR_KERNEL_REFUSED. */
