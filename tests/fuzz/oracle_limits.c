@@ -92,18 +92,28 @@ bool place_is_left(const struct world *world)
 	return false;
 }
 
-/* Of the next four places the first that is free or whose owner has gone, or that of the owner who
- * has most. */
+static uint32_t half_open_of(const struct world *world, uint32_t slot, uint32_t id)
+{
+	const struct share *share = &world->shares[slot % WORLD_SLOTS];
+
+	return (share->generation & 0xffff) == id >> 16 ? share->half_open : 0;
+}
+
+/* Of four places the first that is free or whose owner has gone, or that of the owner who has most
+ * and no less than the newcomer's; of the four after them, if there is none; 16 are looked at. */
 static bool may_be_pushed_out(const struct world *world, const struct expectation *expected,
 			      const struct world_connection *record)
 {
 	uint32_t count = world_places(world)->half_open_places, hand = world->usage.half_open_hand;
-	uint32_t most = 0, best = 0;
+	const struct connection *newcomer = &expected->begun.value;
+	uint32_t least = half_open_of(world, newcomer->owner.slot,
+				      newcomer->owner.generation << 16),
+		 most = 0, best = 0;
 
-	for (uint32_t i = 1; i <= 4; i++) {
+	for (uint32_t i = 1; i <= 16; i++) {
 		uint32_t number = 1 + (hand + i) % count;
 		const struct half_open *place = &world->half_open[number];
-		uint32_t has = world->shares[place->slot % WORLD_SLOTS].half_open;
+		uint32_t has = half_open_of(world, place->slot, place->id);
 
 		if (!place->id)
 			return false;
@@ -113,12 +123,14 @@ static bool may_be_pushed_out(const struct world *world, const struct expectatio
 			return true;
 		if (!owner_is_there(world, place->slot, place->id))
 			return record->value.place == number;
-		if (!best || has > most) {
+		if (has >= least && (!best || has > most)) {
 			best = number;
 			most = has;
 		}
+		if (best && i % 4 == 0)
+			return record->value.place == best;
 	}
-	return record->value.place == best;
+	return false;
 }
 
 /* Does the draft want a tuple that this one has outside? */

@@ -601,6 +601,44 @@ static void half_open_flood(void)
 	row_end_checked();
 }
 
+/* The next places of the ring are all a small owner's: it began many at once. */
+static void half_open_burst(void)
+{
+	const int burst = 12, newcomers = 2 * RING;
+
+	start_afresh();
+	for (int nth = 0; nth < RING; nth++)
+		put_nth(nth < burst ? QUIET : ONE, nth, (struct entry){.table = NEW});
+	row_begin_counting("nor are half-open ones pushed out of an owner that began many at once");
+	for (int i = 0; i < newcomers; i++)
+		send_from(i % 2 ? v4_client : v4_client_other, 8080, 1024 + i / 2, SYN);
+	row_expect_number(COUNTED(flow_pushed_out), newcomers, "flow_pushed_out");
+	row_expect_number(fixture_share_of(QUIET).half_open, burst, "half-open ones of the small");
+	row_end_checked();
+
+	start_afresh();
+	for (int nth = 0; nth < RING; nth++)
+		put_nth(nth < 1000 ? QUIET : ONE, nth, (struct entry){.table = NEW});
+	row_begin_counting(
+		"a flood that finds only those of smaller owners is refused a few times");
+	for (int i = 0; i < 1000; i++)
+		send_to(8080, 1000 + i, SYN);
+	row_expect_number(COUNTED(drop_table_full), 1000 / 16, "drop_table_full");
+	row_expect_number(fixture_share_of(QUIET).half_open, 1000, "half-open ones of the small");
+	row_end_checked();
+
+	start_afresh();
+	for (int nth = 0; nth < RING; nth++)
+		put_nth(nth < RING / 4 ? QUIET : ONE, nth, (struct entry){.table = NEW});
+	fixture_renew(ONE);
+	fixture_map_port(IPPROTO_TCP, "0.0.0.0", 8080, v4_container_one, 80, ONE);
+	row_begin_counting("but not for what a predecessor in its slot had");
+	send_to(8080, 1000, SYN);
+	row_expect_number(COUNTED(flow_pushed_out), 1, "flow_pushed_out");
+	row_expect_number(fixture_share_of(ONE).half_open, 1, "of the successor");
+	row_end_checked();
+}
+
 /* Every fourth place of the ring is a small owner's, the others are of one that has gone. */
 static void half_open_of_gone(void)
 {
@@ -648,6 +686,7 @@ void table_rows(void)
 	share_of_network();
 	charged_to_beginner();
 	half_open_flood();
+	half_open_burst();
 	half_open_of_gone();
 	fixture_reset();
 }
