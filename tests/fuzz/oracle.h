@@ -86,6 +86,8 @@ void oracle_fragment_key(const struct visit *visit, struct fragment_key *key);
 bool oracle_port_in_set(const struct world *world, const struct expectation *expected,
 			uint16_t port);
 bool oracle_port_free(const struct world *world, const struct expectation *expected, uint16_t port);
+/* Does the ring of half-open connections have no place for the draft's? */
+bool oracle_ring_is_shut(const struct world *world, const struct expectation *expected);
 /* Why a connection may end that the packet has nothing to do with: it is dead, closed, ... */
 bool oracle_may_end(const struct world *world, const struct expectation *expected,
 		    const struct world_connection *record);

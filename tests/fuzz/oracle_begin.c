@@ -57,6 +57,7 @@ void begin(struct question *question)
 {
 	question->expected->begins = true;
 	question->expected->takes_place = true;
+	question->expected->unsure |= oracle_ring_is_shut(question->world, question->expected);
 }
 
 static void take_draft(struct question *question, enum way way, const char *because)

@@ -100,37 +100,45 @@ static uint32_t half_open_of(const struct world *world, uint32_t slot, uint32_t 
 }
 
 /* Of four places the first that is free or whose owner has gone, or that of the owner who has most
- * and no less than the newcomer's; of the four after them, if there is none; 16 are looked at. */
-static bool may_be_pushed_out(const struct world *world, const struct expectation *expected,
-			      const struct world_connection *record)
+ * and no less than the newcomer's; of the four after them, if there is none; 16 are looked at. 0:
+ * none. */
+static uint32_t place_to_take(const struct world *world, const struct connection *newcomer)
 {
 	uint32_t count = world_places(world)->half_open_places, hand = world->usage.half_open_hand;
-	const struct connection *newcomer = &expected->begun.value;
-	uint32_t least = half_open_of(world, newcomer->owner.slot,
-				      newcomer->owner.generation << 16),
-		 most = 0, best = 0;
+	uint32_t least =
+		half_open_of(world, newcomer->owner.slot, newcomer->owner.generation << 16);
+	uint32_t most = 0, best = 0;
 
-	for (uint32_t i = 1; i <= 16; i++) {
+	for (uint32_t i = 1; i <= 16 && (!best || i % 4 != 1); i++) {
 		uint32_t number = 1 + (hand + i) % count;
 		const struct half_open *place = &world->half_open[number];
 		uint32_t has = half_open_of(world, place->slot, place->id);
 
-		if (!place->id)
-			return false;
-		/* What ends meanwhile changes counts and places. */
-		if ((expected->touch_count || expected->frees_ports) &&
-		    record->value.place == number)
-			return true;
-		if (!owner_is_there(world, place->slot, place->id))
-			return record->value.place == number;
+		if (!place->id || !owner_is_there(world, place->slot, place->id))
+			return number;
 		if (has >= least && (!best || has > most)) {
 			best = number;
 			most = has;
 		}
-		if (best && i % 4 == 0)
-			return record->value.place == best;
 	}
-	return false;
+	return best;
+}
+
+bool oracle_ring_is_shut(const struct world *world, const struct expectation *expected)
+{
+	return !place_to_take(world, &expected->begun.value);
+}
+
+static bool may_be_pushed_out(const struct world *world, const struct expectation *expected,
+			      const struct world_connection *record)
+{
+	uint32_t count = world_places(world)->half_open_places, hand = world->usage.half_open_hand;
+
+	/* What ends meanwhile changes counts and places. */
+	if ((expected->touch_count || expected->frees_ports) &&
+	    (record->value.place + 2 * count - hand - 2) % count < 16)
+		return true;
+	return record->value.place == place_to_take(world, &expected->begun.value);
 }
 
 /* Does the draft want a tuple that this one has outside? */
