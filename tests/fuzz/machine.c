@@ -279,8 +279,21 @@ static void write_records(const struct world *world)
 	write_counts(world);
 }
 
+/* Of the datagrams that were asked for. */
+static struct fragment_key fragment_keys[64];
+static unsigned int fragment_count;
+
+static void delete_fragments(void)
+{
+	while (fragment_count)
+		bpf_map_delete_elem(bpf_map__fd(machine->skeleton->maps.fragments),
+				    &fragment_keys[--fragment_count]);
+}
+
 void machine_write(const struct world *world)
 {
+	if (machine)
+		delete_fragments();
 	machine = &machines[world->size];
 	write_slots(world);
 	write_policies(world);
@@ -338,6 +351,8 @@ void machine_read_fragment(struct world *world, const struct fragment_key *key)
 	if (bpf_map_lookup_elem(bpf_map__fd(machine->skeleton->maps.fragments), key,
 				&world->fragment))
 		memset(&world->fragment, 0, sizeof(world->fragment));
+	if (fragment_count < sizeof(fragment_keys) / sizeof(fragment_keys[0]))
+		fragment_keys[fragment_count++] = *key;
 }
 
 uint32_t machine_client_share(uint32_t place)
