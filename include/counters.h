@@ -1,14 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * counters.h - everything the programs count, in one list.
+ * counters.h - all counters of the programs, in one list.
  *
- * COUNTERS(X) calls X(name, meaning) for each. The list makes the value type of
- * the map `counters` (one struct of named u64 for each CPU, so that bpftool
- * prints the names; an ARRAY indexed by an enum would lose its BTF) and the
- * sentences that user space prints.
+ * COUNTERS(X) calls X(name, meaning) for each. The list defines the value type of the map
+ * `counters` (one struct of named u64 per CPU, so that bpftool prints the names; an ARRAY indexed
+ * by an enum would lose its BTF) and the sentences that user space prints.
  *
- * A name that starts with drop_ counts packets that were dropped; every other
- * one counts packets or flows that went on.
+ * drop_* count dropped packets; all others count packets or flows that went on.
  */
 #ifndef BPF_PORTMAP_COUNTERS_H
 #define BPF_PORTMAP_COUNTERS_H

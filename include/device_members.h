@@ -2,9 +2,9 @@
 /*
  * device_members.h - where the running kernel keeps the qdiscs and filters of a network device.
  *
- * These are the kernel's own types, which differ from one kernel to the next: the loader looks the
- * members up in the kernel's BTF and hands their offsets to the programs. Where one is not found,
- * or there is no BTF, `known` is 0 and the programs do not look.
+ * These types differ between kernels: the loader looks the members up in the kernel's BTF and
+ * passes their offsets to the programs. If a member or the BTF is missing, `known` is 0 and the
+ * programs do not look.
  */
 #ifndef DEVICE_MEMBERS_H
 #define DEVICE_MEMBERS_H
@@ -24,7 +24,7 @@
 	X(filter_classifier, tcf_proto, ops) \
 	X(classifier_kind, tcf_proto_ops, kind)
 
-/* Since Linux 6.6 the hooks of tc and TCX are one. */
+/* Since Linux 6.6 tc and TCX share one hook. */
 #define DEVICE_MEMBERS_TCX(X) \
 	X(device_ingress, net_device, tcx_ingress) \
 	X(device_egress, net_device, tcx_egress) \
@@ -36,15 +36,15 @@
 	X(device_ingress, net_device, miniq_ingress) \
 	X(device_egress, net_device, miniq_egress)
 
-/* Of a kernel with IPsec */
+/* Only on kernels with IPsec */
 #define DEVICE_MEMBERS_XFRM(X) \
 	X(net_xfrm, net, xfrm) \
 	X(xfrm_policy_count, netns_xfrm, policy_count)
 
 struct device_layout {
 	__u32 known;        /* 1: the offsets below are right */
-	__u32 tcx;          /* 1: DEVICE_MEMBERS_TCX are, else DEVICE_MEMBERS_MINI_QDISC */
-	__u32 xfrm;         /* 1: DEVICE_MEMBERS_XFRM are */
+	__u32 tcx;          /* 1: offsets of DEVICE_MEMBERS_TCX, else DEVICE_MEMBERS_MINI_QDISC */
+	__u32 xfrm;         /* 1: offsets of DEVICE_MEMBERS_XFRM are right */
 	__u32 our_priority; /* of our own filters */
 #define X(name, type, member) __u32 name;
 	DEVICE_MEMBERS(X)
