@@ -17,7 +17,7 @@ struct address {
 	__u8 bytes[16];
 } __attribute__((aligned(8)));
 
-/* Every address lies in a struct aligned to 8, at a multiple of 8. */
+/* Every address is at an offset divisible by 8, in a struct aligned to 8. */
 INLINE __u64 *address_halves(const __u8 *address)
 {
 	return (__u64 *)__builtin_assume_aligned(address, 8);
@@ -59,7 +59,7 @@ INLINE __u64 hash_mix(__u64 hash, __u64 word)
 	return hash ^ hash >> 32;
 }
 
-/* "Any address" of the family: ::ffff:0.0.0.0 or ::, as portmaps has it. */
+/* "Any address" of the family as portmaps stores it: ::ffff:0.0.0.0 or ::. */
 INLINE void address_any(__u8 *any, bool ipv4)
 {
 	address_halves(any)[0] = 0;
@@ -76,7 +76,7 @@ INLINE bool address_is_ipv6_link_local(const __u8 *address)
 	return address[0] == 0xfe && (address[1] & 0xc0) == 0x80;
 }
 
-/* From the wire it is a martian that the IP stack drops. */
+/* The IP stack drops loopback addresses that arrive on the wire, as martians. */
 INLINE bool address_is_loopback(const __u8 *address)
 {
 	if (address_is_ipv4(address))

@@ -2,9 +2,9 @@
 /*
  * alias.h - external tuples that lead to a connection where no mapping does.
  *
- * The insertion with NOEXIST is the allocation of a port: there is no moment between a check and a
- * write. A masqueraded connection's alias is made before its record; one that leads nowhere is its
- * maker's for ALIAS_SECONDS, and then anybody's.
+ * Inserting with NOEXIST allocates a port without a race between check and write. A masqueraded
+ * connection's alias is made before its record. So an alias without a record is reserved for its
+ * maker for ALIAS_SECONDS; after that any connection may take it.
  */
 #ifndef BPF_PORTMAP_ALIAS_H
 #define BPF_PORTMAP_ALIAS_H
@@ -15,7 +15,7 @@
 
 #define ALIAS_SECONDS 2
 
-/* Of the ports towards one port of one server: all that are taken, or the owner's. */
+/* Ports in use towards one port of one server, by this owner; {0, 0}: by all. */
 INLINE struct port_share *port_share_of(const struct connection_key *external,
 					const struct owner *owner)
 {
@@ -62,7 +62,7 @@ GLOBAL_FUNCTION bool alias_insert(void)
 	return true;
 }
 
-/* Deletes it, if it is that connection's. external: in a map. */
+/* Deletes the alias if it is still that connection's. external: in a map. */
 INLINE bool alias_delete(const struct connection_key *external, __u32 id)
 {
 	const struct alias *alias = bpf_map_lookup_elem(&aliases, external);
@@ -77,7 +77,7 @@ INLINE bool alias_delete(const struct connection_key *external, __u32 id)
 	return true;
 }
 
-/* The alias of the connection in the making. */
+/* Fills in the alias of the draft's connection. */
 INLINE void alias_draft(struct draft *draft)
 {
 	connection_external_key(&draft->key, &draft->connection, &draft->external);
@@ -90,7 +90,7 @@ INLINE void alias_draft(struct draft *draft)
 		draft->alias.owner = draft->connection.owner;
 }
 
-/* key: the alias's; becomes that of the connection which the alias leads to. */
+/* Turns the alias's key into the key of its connection. */
 INLINE void alias_follow(const struct alias *alias, struct connection_key *key)
 {
 	address_copy(key->inside, alias->inside);

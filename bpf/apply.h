@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* apply.h - does what was decided about a packet, and sees to the other fragments of its
- * datagram. */
+/* apply.h - carries out what was decided about a packet and the other fragments of its datagram. */
 #ifndef BPF_PORTMAP_APPLY_H
 #define BPF_PORTMAP_APPLY_H
 
@@ -18,7 +17,7 @@ GLOBAL_FUNCTION int apply_verdict(struct __sk_buff *skb, const struct packet *pa
 		return TC_ACT_UNSPEC;
 	if (packet->error ? rewrite_error(skb, packet, translation)
 			  : rewrite_packet(skb, packet, translation))
-		return shot(rewrite_failed); /* half changed: nobody can use it */
+		return shot(rewrite_failed); /* half rewritten, so of no use */
 	if (translation->path && packet->l3_offset)
 		return offload_send(skb, packet, translation);
 	if (packet->error) {
@@ -40,8 +39,8 @@ GLOBAL_FUNCTION int apply_verdict(struct __sk_buff *skb, const struct packet *pa
 	return bpf_redirect_neigh(translation->out_ifindex, NULL, 0, 0);
 }
 
-/* A first fragment goes on behind those that came before it were held: true where the packet is on
- * its way once more, before the others. */
+/* Remembers a first fragment's fate for the later ones. True: later ones were held, so the first
+ * was sent in again, ahead of them, and the caller drops this copy. */
 INLINE bool apply_to_held(struct __sk_buff *skb, const struct packet *packet,
 			  const struct translation *translation, enum fragment_fate fate)
 {
@@ -54,7 +53,7 @@ INLINE bool apply_to_held(struct __sk_buff *skb, const struct packet *packet,
 	return newest;
 }
 
-/* Of a packet that enters the stack. */
+/* For a packet that enters the stack. */
 INLINE int apply_inwards(struct __sk_buff *skb, const struct packet *packet,
 			 const struct translation *translation, enum verdict verdict)
 {
@@ -64,19 +63,19 @@ INLINE int apply_inwards(struct __sk_buff *skb, const struct packet *packet,
 	return apply_verdict(skb, packet, translation, verdict);
 }
 
-/* Of one that leaves from where it enters: its source is translated. */
+/* For a packet of the fast path, whose source is translated at ingress. */
 INLINE int apply_outwards(struct __sk_buff *skb, struct packet *packet,
 			  const struct translation *translation, enum verdict verdict)
 {
-	packet->tuple.direction = DIRECTION_IN; /* where the others will be seen */
+	packet->tuple.direction = DIRECTION_IN; /* where later fragments look for it */
 	if (verdict == VERDICT_TRANSLATE && apply_to_held(skb, packet, translation, FRAGMENT_LEFT))
 		return TC_ACT_SHOT;
 	packet->tuple.direction = DIRECTION_OUT;
 	return apply_verdict(skb, packet, translation, verdict);
 }
 
-/* A packet that is known to leave the stack translated, a reply or part of a masqueraded
- * connection, but would be switched past the hook that does that. */
+/* Sends a frame into the IP stack that the bridge would switch past to_container, although that
+ * hook must translate it: a reply through a mapping, or a packet of a masqueraded connection. */
 GLOBAL_FUNCTION int lift(struct __sk_buff *skb, const struct interface *port)
 {
 	if (!port || rewrite_destination_mac(skb, port->bridge_mac))
@@ -85,8 +84,8 @@ GLOBAL_FUNCTION int lift(struct __sk_buff *skb, const struct interface *port)
 	return TC_ACT_UNSPEC;
 }
 
-/* What became of the first fragment. Where it has not come yet, a fragment that may have to be
- * translated waits for it: one to this host, or a container's own (ifindex 0). */
+/* The first fragment's fate. If it has not come yet, a fragment that may need translation is held:
+ * one to this host, or one that a container sends (ifindex 0). */
 GLOBAL_FUNCTION int later_fragment(struct __sk_buff *skb, const struct packet *packet,
 				   struct translation *translation, __u32 ifindex)
 {

@@ -1,17 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * connection.h - the record of a connection: finding it, how long it lives, and what it says of a
- * packet.
+ * connection.h - the record of a connection: its key, its lifetime, the translation of a packet.
  *
- * The IP stack between our hooks sees a connection without NAT, in both directions by the same
- * tuple. That is its identity (struct connection_key); the record has all the rest. From the
- * inside a packet's own tuple leads to it. From the outside a mapping does, or an alias (alias.h),
- * or, where nothing is translated, the tuple itself.
+ * Between our hooks the IP stack sees a connection without NAT, by the same tuple in both
+ * directions. That tuple is its identity (struct connection_key). A packet from the inside has this
+ * tuple; one from the outside leads to it through a mapping, an alias (alias.h) or, if it is not
+ * translated, directly.
  *
- * Nothing sweeps. A record is dead when its owner is (the generation has gone, in O(1), at DEL),
- * or when it is past its time-out; a dead one counts as free to whoever collides with it. Memory of
- * a record may become another one's while a program looks at it: after every helper that may take
- * its time, whoever goes on to write compares `id`.
+ * Nothing sweeps the table. A record is dead when its owner is (DEL ends the generation, in O(1))
+ * or when it has timed out; whoever needs its place or tuple may take it. The memory of a record
+ * may be reused while a program looks at it: after every helper call that may take long, compare
+ * `id` before writing.
  */
 #ifndef BPF_PORTMAP_CONNECTION_H
 #define BPF_PORTMAP_CONNECTION_H
@@ -28,8 +27,8 @@
 #define TIMEOUT_TCP_TRANSITORY 240   /* RFC 5382 REQ-5: at least 4 min */
 #define TIMEOUT_TCP_HALF_CLOSED 120  /* netfilter's, in FIN_WAIT */
 #define CLOSED_SECONDS 10            /* netfilter's time-out after RST */
-/* SCTP too: it retransmits at most 60 s apart (RFC 9260 16, RTO.Max), and of an idle association's
- * heartbeats, every 30 s and a retransmission time-out (8.3), two may be lost. */
+/* SCTP's too: it retransmits after at most 60 s (RFC 9260 16, RTO.Max), and two heartbeats of an
+ * idle association, one every 30 s plus a retransmission time-out (8.3), may be lost. */
 #define TIMEOUT_UDP_NEW 120 /* RFC 4787 REQ-5: at least 2 min */
 #define TIMEOUT_UDP 300     /* RFC 4787 REQ-5: 5 min or more is recommended */
 #define TIMEOUT_ICMP 60     /* RFC 5508 REQ-1: at least 60 s */
@@ -42,7 +41,7 @@ INLINE __u32 clock_second(void)
 	return bpf_ktime_get_coarse_ns() / NSEC_PER_SEC;
 }
 
-/* The identity of the connection that a packet of this tuple belongs to as the IP stack sees it. */
+/* The key of a connection, from the tuple that the IP stack sees. */
 INLINE void connection_key_of(const struct tuple *tuple, enum way way, struct connection_key *key)
 {
 	bool inwards = way == INWARDS;
@@ -55,7 +54,7 @@ INLINE void connection_key_of(const struct tuple *tuple, enum way way, struct co
 	__builtin_memset(key->reserved, 0, sizeof(key->reserved));
 }
 
-/* The tuple of a packet inwards with this key. */
+/* The tuple of an inward packet, as the IP stack sees it. */
 INLINE void tuple_inwards(const struct connection_key *key, struct tuple *tuple)
 {
 	__builtin_memset(tuple, 0, sizeof(*tuple));
@@ -88,7 +87,7 @@ INLINE __u32 connection_timeout(enum protocol protocol, __u32 state)
 	return TIMEOUT_ICMP;
 }
 
-/* Another CPU's clock may be a tick ahead: a negative idle time is none. */
+/* Another CPU's clock may be a tick ahead, so the difference may be negative. */
 INLINE __u32 connection_idle(const struct connection *connection, __u32 now)
 {
 	__s32 idle = now - connection->last_seen;
@@ -106,7 +105,7 @@ INLINE bool connection_lives(const struct connection_key *key, const struct conn
 	       (!connection_has_owner(connection) || owner_live(&connection->owner));
 }
 
-/* NULL: there is none that lives. */
+/* NULL: there is no live connection with this key. */
 INLINE struct connection *connection_find(const struct connection_key *key)
 {
 	struct connection *connection = bpf_map_lookup_elem(&connections, key);
@@ -114,8 +113,8 @@ INLINE struct connection *connection_find(const struct connection_key *key)
 	return connection && connection_lives(key, connection, clock_second()) ? connection : NULL;
 }
 
-/* Whether a packet of this tuple from the outside is of this connection, and not of another one
- * whose tuple is the same behind the translation. */
+/* Whether the tuple of an inward packet is this connection's external one. Another connection's may
+ * become the same when it is translated. */
 INLINE bool connection_has_external(const struct connection *connection, const struct tuple *tuple)
 {
 	return address_equal(connection->external_address, tuple->destination) &&
@@ -123,13 +122,13 @@ INLINE bool connection_has_external(const struct connection *connection, const s
 	       connection->peer_port == tuple->source_port;
 }
 
-/* Does a packet this way go back to the side that began? */
+/* Does a packet of this direction go to the side that began? */
 INLINE bool connection_is_reply(const struct connection *connection, enum way way)
 {
 	return connection->begun_inside == (way == INWARDS);
 }
 
-/* Masqueraded ones, those whose client's port has moved, and the host's have an alias. */
+/* Masqueraded connections, the host's, and those with a changed client port have an alias. */
 INLINE bool connection_has_alias(const struct connection_key *key,
 				 const struct connection *connection)
 {
@@ -137,7 +136,7 @@ INLINE bool connection_has_alias(const struct connection_key *key,
 	       connection->peer_port != key->outside_port;
 }
 
-/* The key of its alias: what a packet from the outside has. */
+/* The key of its alias, which is the tuple of an inward packet before translation. */
 INLINE void connection_external_key(const struct connection_key *key,
 				    const struct connection *connection,
 				    struct connection_key *external)

@@ -1,23 +1,22 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * connection_table.h - how a connection begins, gets its place among the assured, and ends.
+ * connection_table.h - how a connection begins, becomes assured, and ends.
  *
- * A half-open one takes the next place of a ring. If that is still another's, it is the turn of
- * that one to end; of the next few places it is one whose owner has gone, or the one whose owner
- * has most, and never one whose owner has less than the newcomer's: so a flood pushes out its like
- * and nothing else. A ring of 32,768 places turns in
- * 0.1 s at 300,000 SYN a second: a client of the flooded container must answer within that time, as
- * one of netfilter's must before its table is full; clients of others are not concerned.
+ * A half-open connection takes one of the next RING_STEPS places of a ring: a free one, one whose
+ * owner has gone, or the one whose owner has most; never one whose owner has fewer than the
+ * newcomer's owner. The connection that had the place ends. So a flood cannot evict connections of
+ * an owner that has fewer. A ring of 32,768 places turns in 0.1 s at 300,000 SYN a second: a client
+ * of the flooded container must answer within that time, as with netfilter before its table is
+ * full; clients of other containers are not affected.
  *
- * An assured one is pushed out by nobody. Its place is given away when it is dead, or closed: a
- * hand goes round over the places, as in the clock algorithm for pages, and stops at the first that
- * is free or can be freed. Closed connections are passed over at first, for late segments, and
- * taken where the next few places have nothing else. `protected_until` spares the hand a
- * look at the record.
+ * An assured connection is never evicted alive. A hand goes round over the places, as in the clock
+ * algorithm for pages, and stops at the first that is free, or whose connection is dead or closed.
+ * Closed connections are spared at first, for late segments, and taken if the next few places have
+ * nothing else. `protected_until` saves the lookup of the record.
  *
- * Every place that changes hands is taken by compare-and-exchange of its `id`, and every record
- * ends by STATE_VOID, which one program sets: so it is counted and deleted once. What other
- * programs see of a record meanwhile is a dead one.
+ * Every place is taken by compare-and-exchange of its `id`, and every record ends with STATE_VOID,
+ * which only one program can set: so it is counted and deleted once. Until it is deleted, other
+ * programs see a dead record.
  */
 #ifndef BPF_PORTMAP_CONNECTION_TABLE_H
 #define BPF_PORTMAP_CONNECTION_TABLE_H
@@ -29,25 +28,25 @@
 #define RING_STEPS 4
 #define RING_TRIES 4 /* another CPU may be faster */
 #define HAND_STEPS 16
-#define HAND_ROUNDS 8 /* of HAND_STEPS: a newcomer looks at so many places */
-/* The same, where the count of connections says that there is room, and where dead ones are looked
- * for: live ones in all these places take about 0.1 ms. */
+#define HAND_ROUNDS 8 /* of HAND_STEPS: places that a newcomer checks */
+/* The same where the count of connections shows room, and in a search for dead ones. If all these
+ * places have live ones, it takes about 0.1 ms. */
 #define FAR_ROUNDS 1024
-#define FEW_PART 64             /* few places are free: less than this part */
-#define PRESSURE_PART 4         /* less than a quarter is free */
-#define PRESSURE_TICK 2         /* seconds: so often it is looked whether there is pressure now */
+#define FEW_PART 64             /* few places are free: less than a 64th */
+#define PRESSURE_PART 4         /* pressure: less than a quarter is free */
+#define PRESSURE_TICK 2         /* seconds until pressure is checked again */
 #define PRESSURE_SECONDS_TCP 60 /* TCP that has never carried data */
 
-const volatile __u32 half_open_places = MIN_HALF_OPEN; /* less place 0; the loader writes it */
+const volatile __u32 half_open_places = MIN_HALF_OPEN; /* without place 0; set by the loader */
 
 enum claim {
-	CLAIM_OK,      /* begun, or it was there already */
+	CLAIM_OK,      /* begun, or already there */
 	CLAIM_TAKEN,   /* another live connection has this tuple */
 	CLAIM_FULL,    /* there is no room */
-	CLAIM_LIMITED, /* its owner, or client, has as much as it may have */
+	CLAIM_LIMITED, /* its owner or client has reached its limit */
 };
 
-/* A connection in the making, begun by a packet that goes this way; not translated so far. */
+/* Starts the draft of a connection, begun by a packet of this direction; untranslated so far. */
 INLINE struct draft *draft_begin(const struct tuple *tuple, enum way way, const struct owner *owner,
 				 enum flow_kind kind, __u32 state)
 {
@@ -80,7 +79,7 @@ INLINE struct assured *assured_at(__u32 number)
 	return number ? bpf_map_lookup_elem(&assured, &number) : NULL;
 }
 
-/* Takes a place of the ring from the connection with this id. False: it had left it already. */
+/* Takes a ring place from the connection with this id. False: it had left it already. */
 INLINE bool half_open_leave(struct half_open *place, __u32 id, __u32 to)
 {
 	__u32 slot = place->slot;
@@ -96,7 +95,7 @@ INLINE bool half_open_leave(struct half_open *place, __u32 id, __u32 to)
 	return true;
 }
 
-/* The place of a connection with this state (0: half-open) and id becomes free. */
+/* Frees the place of a connection with this state (0: half-open) and id. */
 INLINE void place_leave(__u32 state, __u32 number, __u32 id)
 {
 	struct half_open *ring;
@@ -113,7 +112,7 @@ INLINE void place_leave(__u32 state, __u32 number, __u32 id)
 		half_open_leave(ring, id, PLACE_FREE);
 }
 
-/* Ends the connection, if it is still the one with this id: counts, place, alias, record. */
+/* Ends the connection if its id is still this one: removes counts, place, alias and record. */
 GLOBAL_FUNCTION bool connection_end(const struct connection_key *ended, __u32 id)
 {
 	struct scratch *scratch = scratch_get();
@@ -142,7 +141,7 @@ GLOBAL_FUNCTION bool connection_end(const struct connection_key *ended, __u32 id
 	return bpf_map_delete_elem(&connections, key) == 0;
 }
 
-/* How many the owner of the connection with this id has; after a predecessor in its slot none. */
+/* Half-open connections of this id's owner; 0 if the count is a predecessor's in its slot. */
 INLINE __s32 half_open_count(__u32 slot, __u32 id)
 {
 	struct share *share = bpf_map_lookup_elem(&shares, &slot);
@@ -150,8 +149,8 @@ INLINE __s32 half_open_count(__u32 slot, __u32 id)
 	return share && (__u16)share->generation == id >> 16 ? share->half_open : 0;
 }
 
-/* The place among the next RING_STEPS that is free, or whose owner has gone, or has most of all and
- * no less than the newcomer's. 0: there is none. */
+/* Of the next RING_STEPS places the first that is free or whose owner has gone, else the one whose
+ * owner has most, if no fewer than the newcomer's. 0: there is none. */
 INLINE __u32 half_open_choose(struct usage *all, const struct connection *newcomer)
 {
 	__u32 hand = __sync_fetch_and_add(&all->half_open_hand, 1), number, best = 0, slot;
@@ -178,7 +177,7 @@ INLINE __u32 half_open_choose(struct usage *all, const struct connection *newcom
 	return best;
 }
 
-/* Takes a place of the ring for the draft, which stays busy. False: others were faster. */
+/* Takes a place of the ring for the draft and leaves it busy. False: another CPU was faster. */
 GLOBAL_FUNCTION bool half_open_take(void)
 {
 	struct draft *draft = draft_get();
@@ -200,8 +199,8 @@ GLOBAL_FUNCTION bool half_open_take(void)
 	return true;
 }
 
-/* The record is in the table: the place becomes the connection's. Another CPU that has ended it
- * meanwhile has left the place alone, as it was busy. */
+/* Gives the place to the connection, whose record is in the table. If another CPU has ended the
+ * connection meanwhile, it could not free the busy place: that is done here. */
 INLINE void half_open_settle(struct half_open *place, const struct draft *draft)
 {
 	struct share *share = share_of(&draft->connection.owner);
@@ -217,7 +216,7 @@ INLINE void half_open_settle(struct half_open *place, const struct draft *draft)
 		half_open_leave(place, draft->connection.id, PLACE_FREE);
 }
 
-/* A dead one, and a note about a client that the stack has not let through, keep nobody away. */
+/* A dead or unconfirmed connection is replaced by the new one. */
 INLINE int draft_insert(const struct draft *draft)
 {
 	const struct connection_key *key = &draft->key;
@@ -261,7 +260,7 @@ GLOBAL_FUNCTION enum claim connection_create(void)
 		return CLAIM_OK;
 	}
 	__sync_lock_test_and_set(&place->id, PLACE_FREE);
-	/* The next one takes this place, and not another connection's. */
+	/* The next connection takes this place instead of evicting another. */
 	all = SINGLE(usage);
 	if (all)
 		all->half_open_hand = draft->connection.place + half_open_places - 2;
@@ -275,7 +274,7 @@ INLINE bool table_is_pressed(void)
 	return all && all->assured > assured_places - assured_places / PRESSURE_PART;
 }
 
-/* Seconds that the hand leaves it alone. */
+/* Idle seconds after which the hand may take its place. */
 INLINE __u32 connection_patience(const struct connection_key *key,
 				 const struct connection *connection, bool pressed)
 {
@@ -284,8 +283,8 @@ INLINE __u32 connection_patience(const struct connection_key *key,
 	return connection_timeout(key->protocol, connection->state);
 }
 
-/* Whether the connection that has the place is dead; else it is protected anew. Until it has sent
- * data TCP is looked at again after the time that it would have under pressure. */
+/* Whether the place's connection is dead; if not, protects it anew. TCP without data is checked
+ * again after its time-out under pressure, as pressure may come. */
 INLINE bool assured_is_dead(struct assured *place, __u32 now, bool closed_too)
 {
 	const struct connection_key *key = &place->key;
@@ -305,7 +304,7 @@ INLINE bool assured_is_dead(struct assured *place, __u32 now, bool closed_too)
 	return false;
 }
 
-/* Makes a place that is free, or whose connection is dead, busy. */
+/* Marks a place busy if it is free or its connection is dead. */
 GLOBAL_FUNCTION bool assured_claim(__u32 number, bool closed_too)
 {
 	struct assured *place = assured_at(number);
@@ -336,7 +335,7 @@ INLINE void assured_free(__u32 number)
 		__sync_lock_test_and_set(&place->id, PLACE_FREE);
 }
 
-/* True for one program ten times a second, of all that ask. */
+/* True ten times a second, each time for only one of all callers. */
 INLINE bool usage_tick(__u32 *last)
 {
 	__u32 now = bpf_ktime_get_coarse_ns() / (NSEC_PER_SEC / 10), before = *last;
@@ -344,8 +343,7 @@ INLINE bool usage_tick(__u32 *last)
 	return before != now && __sync_val_compare_and_swap(last, before, now) == before;
 }
 
-/* The next steps of the hand. Returns the number of a place that is busy, and nobody's; 0: it has
- * met none. */
+/* Moves the hand by HAND_STEPS. Returns a place that it has claimed (busy); 0: there was none. */
 GLOBAL_FUNCTION __u32 assured_seek(bool closed_too)
 {
 	struct usage *all = SINGLE(usage);
@@ -365,8 +363,8 @@ GLOBAL_FUNCTION __u32 assured_seek(bool closed_too)
 	return 0;
 }
 
-/* A place for a connection; 0: the table is full. Connections that came together stand side by
- * side: where there is room by the count the hand goes on until it has passed them. */
+/* A place for a connection; 0: the table is full. Connections that began together are in adjacent
+ * places: if the count shows room, the hand goes on until it has passed them. */
 GLOBAL_FUNCTION __u32 assured_claim_any(void)
 {
 	struct usage *all = SINGLE(usage);
@@ -376,7 +374,7 @@ GLOBAL_FUNCTION __u32 assured_claim_any(void)
 		number = assured_seek(i >= HAND_ROUNDS / 2);
 	if (number || !all || (__s32)(assured_places - all->assured) <= 0)
 		return number;
-	/* Where little is free the way may be long for everybody. */
+	/* If few places are free, the long search is limited for all callers together. */
 	if (assured_places - all->assured <= assured_places / FEW_PART &&
 	    !usage_tick(&all->searched))
 		return 0;
@@ -385,7 +383,7 @@ GLOBAL_FUNCTION __u32 assured_claim_any(void)
 	return number;
 }
 
-/* Frees the dead among the next steps of the other hand. */
+/* Moves the other hand by HAND_STEPS and frees dead connections' places. */
 GLOBAL_FUNCTION int assured_clean_some(void)
 {
 	struct usage *all = SINGLE(usage);
@@ -407,8 +405,8 @@ GLOBAL_FUNCTION int assured_clean_some(void)
 	return 0;
 }
 
-/* Somebody was refused, and it may be the dead who fill the table, or his share: when he tries
- * again the hand is where there is room. */
+/* Called after a refusal: dead connections may fill the table or the share. Frees them, and moves
+ * the hand to free places for the next attempt. */
 GLOBAL_FUNCTION int assured_clean(void)
 {
 	struct usage *all = SINGLE(usage);
@@ -429,7 +427,7 @@ INLINE void assured_fill(struct assured *place, const struct connection_key *key
 	__sync_lock_test_and_set(&place->id, connection->id);
 }
 
-/* The connection has less time left than when its place was protected last. */
+/* Shortens the protection: the connection's time-out has become shorter. */
 INLINE void assured_expose(const struct connection *connection, __u32 until)
 {
 	struct assured *place = assured_at(connection->place);
@@ -438,17 +436,17 @@ INLINE void assured_expose(const struct connection *connection, __u32 until)
 		place->protected_until = until;
 }
 
-/* A connection that has closed counts no more, and the hand may take its place. */
+/* A closed connection is no longer counted, and the hand may take its place. */
 INLINE void connection_close(const struct connection_key *key, struct connection *connection,
 			     __u32 now)
 {
 	share_count(key, connection, -1);
 	assured_expose(connection, now);
-	if (!state_is_closed(connection->state)) /* another CPU has heard of it meanwhile */
+	if (!state_is_closed(connection->state)) /* another CPU has reopened it */
 		share_count(key, connection, 1);
 }
 
-/* The connection is answered, and its beginner has gone on: out of a flood's reach. */
+/* Moves a connection from the ring to `assured`, where a flood cannot evict it. */
 GLOBAL_FUNCTION enum claim connection_assure(const struct connection_key *key,
 					     struct connection *connection)
 {
@@ -465,7 +463,7 @@ GLOBAL_FUNCTION enum claim connection_assure(const struct connection_key *key,
 	place = assured_at(number);
 	if (!place)
 		return CLAIM_FULL;
-	/* Whoever takes the place of the ring has the connection: to end it, or here. */
+	/* Only one program gets the connection's ring place: to end it, or to assure it. */
 	ring = half_open_at(connection->place);
 	if (connection->id != id || !ring || !half_open_leave(ring, id, PLACE_FREE)) {
 		assured_free(number);

@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * connection_tcp.h - the states of a TCP connection.
+ * connection_tcp.h - the state of a TCP connection.
  *
- * One FIN leaves a connection half-closed. FIN from both sides, RST, and a SYN that uses a closed
- * one's tuple again close it. After RST and SYN either side is awaited: once both have sent
- * something else the connection lives (a receiver that does not accept an RST answers with a
- * challenge ACK, RFC 5961). All of that are bits of one word: of two CPUs that see a FIN each, the
- * second finds both.
+ * One FIN leaves a connection half-closed. It is closed by FIN from both sides, by RST, and by a
+ * SYN that reuses a closed one's tuple. After RST or SYN both sides are awaited: the connection is
+ * open again once each has sent something else (a receiver that does not accept an RST answers with
+ * a challenge ACK, RFC 5961). All these states are bits of one word, so if two CPUs see a FIN each,
+ * the second one finds both.
  *
- * A RST counts only where its receiver would accept it, or a forged one would end an idle
- * connection. Its sequence number is the last acknowledgment the other way, or the end of what was
- * sent this way: netfilter's rule. What sender and window would allow is not asked, so the size of
- * the windows need not be known. A packet moves the end only where both its numbers are close to
- * what went this way before: a forged one would have to guess both. A SYN on a live connection
- * changes nothing until the other side, and not just anybody who knows the addresses, answers it
- * with SYN-ACK: one that is still connected answers with an ACK.
+ * A RST counts only if its receiver would accept it, or a forged one would end an idle connection.
+ * Its sequence number must be the last acknowledgment of the other direction, or the end of what
+ * was sent in its own: netfilter's rule. Windows are not checked, so their sizes need not be known.
+ * A packet moves the end only if both its numbers are close to the previous ones of its direction,
+ * so a forger would have to guess both. A SYN on a live connection changes nothing until the other
+ * side answers with SYN-ACK, since anyone who knows the addresses can forge one; a peer that is
+ * still connected answers with an ACK.
  */
 #ifndef BPF_PORTMAP_CONNECTION_TCP_H
 #define BPF_PORTMAP_CONNECTION_TCP_H
@@ -22,9 +22,9 @@
 #include "connection_table.h"
 
 #define SEQUENCE_AHEAD (1 << 24)  /* twice the window that Linux offers by default */
-#define SEQUENCE_BEHIND (1 << 16) /* sent again, or out of order */
+#define SEQUENCE_BEHIND (1 << 16) /* retransmitted, or out of order */
 
-/* The bit of the side that sends what goes this way, and that of the other. */
+/* The bits of the sender and the receiver of packets in this direction. */
 #define SENDER(bit, way) ((bit) << (way))
 #define RECEIVER(bit, way) ((bit) << !(way))
 
@@ -64,7 +64,7 @@ INLINE bool tcp_is_plausible(const struct connection *connection, const struct p
 	       tcp_is_close(packet->tcp_acknowledgment, sent->acknowledged);
 }
 
-/* Remembers the numbers of a packet. */
+/* Remembers the sequence numbers of a packet. */
 INLINE void tcp_track(struct connection *connection, const struct packet *packet, enum way way)
 {
 	__u32 end = packet->tcp_sequence + packet->tcp_sequence_length, state = connection->state;
@@ -74,7 +74,7 @@ INLINE void tcp_track(struct connection *connection, const struct packet *packet
 		return;
 	if (!(state & SENDER(STATE_SEQUENCE_INSIDE, way))) {
 		sent->sequence_end = end;
-	} else if (tcp_is_after(end, sent->sequence_end)) { /* a keep-alive has nothing new */
+	} else if (tcp_is_after(end, sent->sequence_end)) { /* not a keep-alive */
 		sent->sequence_end = end;
 		if (!(packet->tcp_flags & TCP_FIN))
 			state_set(connection, STATE_DATA);
@@ -88,7 +88,7 @@ INLINE void tcp_track(struct connection *connection, const struct packet *packet
 	state_set(connection, SENDER(STATE_ACKNOWLEDGED_INSIDE, way));
 }
 
-/* Of a half-open connection. A SYN may be tried again, with another initial number. */
+/* For a half-open connection: a SYN may be repeated with another initial sequence number. */
 INLINE void tcp_track_half_open(struct connection *connection, const struct packet *packet,
 				enum way way)
 {
@@ -100,9 +100,9 @@ INLINE void tcp_track_half_open(struct connection *connection, const struct pack
 	tcp_track(connection, packet, way);
 }
 
-/* A forged request is answered too, but who forged it does not know the number that the answer
- * began with, and is not to have a connection for two hours. Where nothing is known of that (it was
- * begun in mid-connection), anything will do. */
+/* A forged SYN is answered too, but its sender does not know the initial number of the SYN-ACK, and
+ * must not get a connection that lasts two hours. If the connection was picked up in the middle, no
+ * number is known and any will do. */
 INLINE bool tcp_acknowledges(const struct connection *connection, const struct packet *packet,
 			     enum way way)
 {
@@ -121,11 +121,11 @@ INLINE bool tcp_reset_counts(const struct connection *connection, const struct p
 		return true;
 	if (connection->state & SENDER(STATE_SEQUENCE_INSIDE, way))
 		return packet->tcp_sequence == connection->tcp[way].sequence_end;
-	return !acknowledged; /* begun in mid-connection: it may be right */
+	return !acknowledged; /* picked up in the middle: it may be right */
 }
 
-/* A packet shows that its sender is still there, unless it was on its way already when the
- * connection closed. A keep-alive has the number before the next one. */
+/* A packet shows that its sender is still there unless it was sent before the connection closed. A
+ * keep-alive has the sequence number before the next one. */
 INLINE bool tcp_shows_life(const struct connection *connection, const struct packet *packet,
 			   enum way way)
 {
@@ -141,7 +141,7 @@ INLINE void tcp_forget(struct connection *connection)
 					STATE_SYN_OUTSIDE);
 }
 
-/* SYN: an end has forgotten the connection, or uses the tuple of a closed one again. */
+/* SYN: a peer has lost the connection, or reuses the tuple of a closed one. */
 INLINE void tcp_follow_syn(struct connection *connection, const struct packet *packet, enum way way)
 {
 	bool begins = packet_begins_tcp(packet);
@@ -163,8 +163,8 @@ INLINE void tcp_follow_syn(struct connection *connection, const struct packet *p
 	}
 }
 
-/* A closed connection shows life. Where its owner, or client, has as much as it may have it stays
- * closed, and its place is anybody's. */
+/* A closed connection shows life. If its owner or client has reached its limit, it stays closed and
+ * its place may be reused. */
 INLINE void tcp_open_again(const struct connection_key *key, struct connection *connection)
 {
 	if (share_left_to(key, connection))

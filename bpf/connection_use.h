@@ -1,34 +1,34 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * connection_use.h - what a packet does to its connection: keeps it alive, moves its state, and
- * gives it a place among the assured.
+ * connection_use.h - what a packet does to its connection: keeps it alive, advances its state, and
+ * makes it assured.
  *
- * Assured is a connection of which three packets were seen: one out, one back, and one more out.
- * One back is not enough: servers answer forged requests too, and who asks once and gets one answer
- * (DNS) needs no place.
+ * A connection is assured after three packets: a request, a reply, and another packet from the
+ * requester. A reply alone is not enough: servers answer forged requests too, and a client that
+ * sends one request and gets one reply (DNS) needs no assured place.
  */
 #ifndef BPF_PORTMAP_CONNECTION_USE_H
 #define BPF_PORTMAP_CONNECTION_USE_H
 
 #include "connection_tcp.h"
 
-/* A packet's connection */
+/* The connection that a packet belongs to */
 struct found {
 	struct connection_key *key; /* in a map */
-	/* In a map, where another one may take its place at any time; NULL: there is none */
+	/* In a map, where the memory may be reused at any time; NULL: there is none */
 	struct connection *connection;
-	__u32 id;     /* of the connection, when it was found */
-	enum way way; /* that the packet goes */
+	__u32 id;     /* of the connection when it was found */
+	enum way way; /* the packet's direction */
 	__u32 now;    /* CLOCK_MONOTONIC, seconds */
 };
 
-/* Whether the memory is still that connection's. */
+/* Whether the memory still belongs to that connection. */
 INLINE bool found_stands(const struct found *found)
 {
 	return *(volatile __u32 *)&found->connection->id == found->id;
 }
 
-/* Looks *found->key up. False: there is none that lives. */
+/* Looks up *found->key. False: there is no live connection. */
 INLINE bool found_look_up(struct found *found)
 {
 	found->connection = bpf_map_lookup_elem(&connections, found->key);
@@ -42,7 +42,7 @@ INLINE bool found_look_up(struct found *found)
 	return false;
 }
 
-/* The first lookup of a packet that goes this way. False: there is no room to work in. */
+/* Prepares the first lookup for a packet of this direction. False: no scratch memory. */
 INLINE bool found_prepare(struct found *found, enum way way)
 {
 	struct scratch *scratch = scratch_get();
@@ -55,7 +55,7 @@ INLINE bool found_prepare(struct found *found, enum way way)
 	return true;
 }
 
-/* The connection of a packet that goes outwards. */
+/* Finds the connection of an outward packet. */
 INLINE bool found_outwards(struct found *found, const struct tuple *tuple)
 {
 	if (!found_prepare(found, OUTWARDS))
@@ -64,7 +64,7 @@ INLINE bool found_outwards(struct found *found, const struct tuple *tuple)
 	return found_look_up(found);
 }
 
-/* The connection of a packet that goes this way, or a note; scratch->other is its key then. */
+/* The connection of a packet of this direction, confirmed or not; its key is in scratch->other. */
 INLINE struct connection *connection_of(const struct tuple *tuple, enum way way)
 {
 	struct scratch *scratch = scratch_get();
@@ -75,7 +75,7 @@ INLINE struct connection *connection_of(const struct tuple *tuple, enum way way)
 	return connection_find(&scratch->other);
 }
 
-/* Makes the connection's alias anew, if it has lost it. False: another connection has it now. */
+/* Inserts the connection's alias again if it is missing. False: another connection has it now. */
 INLINE bool connection_keep_alias(struct draft *draft, const struct connection_key *key,
 				  const struct connection *connection)
 {
@@ -90,8 +90,8 @@ INLINE bool connection_keep_alias(struct draft *draft, const struct connection_k
 	return !alias || alias->id == draft->alias.id;
 }
 
-/* Once a second. False: the connection has ended, for its container has gone, or another one has
- * the tuple that packets from the outside come to. */
+/* Once a second. False: the connection has ended, because its container has gone or another
+ * connection has its external tuple. */
 GLOBAL_FUNCTION bool connection_refresh(const struct connection_key *key,
 					struct connection *connection, __u32 now)
 {
@@ -113,8 +113,8 @@ GLOBAL_FUNCTION bool connection_refresh(const struct connection_key *key,
 	return true;
 }
 
-/* A packet of a half-open connection. Where that is answered and gets no place, the packet is
- * dropped; not what is left untranslated anyway. */
+/* For a packet of a half-open connection. If it should assure the connection and that is refused,
+ * it is dropped, unless the connection is untranslated anyway. */
 GLOBAL_FUNCTION enum verdict connection_use_half_open(const struct connection_key *key,
 						      struct connection *connection,
 						      const struct packet *packet, enum way way)
@@ -147,7 +147,7 @@ GLOBAL_FUNCTION enum verdict connection_use_half_open(const struct connection_ke
 	return claim == CLAIM_LIMITED ? drop(flow_limit) : drop(table_full);
 }
 
-/* A packet takes the connection. VERDICT_PASS: that has ended. */
+/* Applies a packet to its connection. VERDICT_PASS: the connection has ended. */
 INLINE enum verdict connection_use(struct found *found, const struct packet *packet, __u32 length)
 {
 	struct connection *connection = found->connection;

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * device.h - what packets that skip the IP stack would miss: a qdisc at a device's root and filters
- * at its hooks (the bandwidth plugin's, both), and the host's IPsec policies.
+ * device.h - finds what packets that skip the IP stack would miss: a qdisc at a device's root,
+ * filters at its hooks (the bandwidth plugin uses both), and the host's IPsec policies.
  *
- * No helper tells of them, so the programs read the kernel's own structures (device_members.h) by
- * bpf_probe_read_kernel(), which fails where there is nothing to read; RCU, under which programs
- * run, keeps devices where they are. What cannot be read counts as not there: user space looks,
- * too, at ADD, CHECK and attach.
+ * No helper reports them, so the programs read the kernel's own structures (device_members.h) with
+ * bpf_probe_read_kernel(), which fails on an invalid address. Programs run under RCU, which keeps
+ * devices in memory. What cannot be read counts as absent: user space also looks, at ADD, CHECK and
+ * attach.
  */
 #ifndef BPF_PORTMAP_DEVICE_H
 #define BPF_PORTMAP_DEVICE_H
@@ -15,15 +15,15 @@
 #include "connection.h"
 #include "device_members.h"
 
-/* Filled in by the loader, and constant to the verifier, which leaves out code that is not used. */
+/* Set by the loader. It is constant for the verifier, which removes the code that it disables. */
 const volatile struct device_layout device_layout = {};
 
 #define DEVICE_HASH_BITS 8 /* NETDEV_HASHBITS: the same since Linux 2.6.22 */
 #define MOST_DEVICES_IN_BUCKET 64
-#define CLASSIFIER_BPF 0x62706600 /* "bpf", as it stands in memory */
-#define MOST_FILTERS 4            /* priorities at a hook: more are not ours alone */
+#define CLASSIFIER_BPF 0x62706600 /* "bpf" in memory order */
+#define MOST_FILTERS 4            /* priorities at a hook: we use fewer */
 
-/* Of a member of 32 bits the low half. */
+/* The low half is the value of a member of 32 bits. */
 INLINE __u64 device_read(__u64 address, __u32 offset)
 {
 	__u64 value = 0;
@@ -32,7 +32,7 @@ INLINE __u64 device_read(__u64 address, __u32 offset)
 	return value;
 }
 
-/* The device with this ifindex in the namespace of the packet's: its address, or 0. */
+/* The address of the device with this ifindex in the packet's namespace, or 0. */
 GLOBAL_FUNCTION __u64 device_find(struct __sk_buff *skb, __u32 ifindex)
 {
 	__u64 device = device_read((__u64)skb, device_layout.skb_device), node;
@@ -52,7 +52,7 @@ GLOBAL_FUNCTION __u64 device_find(struct __sk_buff *skb, __u32 ifindex)
 	return 0;
 }
 
-/* Of our priority and of our kind: another BPF program there is left to user space to see. */
+/* By priority and kind; only user space checks which BPF program it is. */
 INLINE bool device_filter_is_ours(__u64 filter)
 {
 	__u64 classifier = device_read(filter, device_layout.filter_classifier);
@@ -63,7 +63,7 @@ INLINE bool device_filter_is_ours(__u64 filter)
 		       bpf_htonl(CLASSIFIER_BPF);
 }
 
-/* Whether filters hang there that are not ours. hook: what the device points to for it. */
+/* Whether a hook has filters that are not ours. hook: the device's pointer for it. */
 GLOBAL_FUNCTION bool device_has_filters(__u64 hook)
 {
 	__u64 filter;
@@ -83,14 +83,14 @@ GLOBAL_FUNCTION bool device_has_filters(__u64 hook)
 	return filter != 0;
 }
 
-/* Whether something hangs at the device that packets must pass. */
+/* Whether packets must pass a qdisc or filter of the device. */
 GLOBAL_FUNCTION bool device_is_watched(struct __sk_buff *skb, __u32 ifindex)
 {
 	__u64 device = device_find(skb, ifindex), qdisc;
 
 	if (!device)
 		return false;
-	/* A qdisc that a device has by itself has no number; tc gives one to what it makes. */
+	/* A device's default qdisc has the handle 0; tc gives a number to those it makes. */
 	qdisc = device_read(device, device_layout.device_qdisc);
 	if (qdisc && (__u32)device_read(qdisc, device_layout.qdisc_handle))
 		return true;
@@ -98,8 +98,8 @@ GLOBAL_FUNCTION bool device_is_watched(struct __sk_buff *skb, __u32 ifindex)
 	       device_has_filters(device_read(device, device_layout.device_egress));
 }
 
-/* IPsec policies for what leaves or is forwarded: both counts, which stand side by side behind that
- * of XFRM_POLICY_IN, are read at once. */
+/* IPsec policies for outgoing or forwarded packets: one read gets both counts, which follow that of
+ * XFRM_POLICY_IN. */
 GLOBAL_FUNCTION bool device_host_has_policies(struct __sk_buff *skb)
 {
 	__u64 device = device_read((__u64)skb, device_layout.skb_device);
@@ -110,7 +110,7 @@ GLOBAL_FUNCTION bool device_host_has_policies(struct __sk_buff *skb)
 			   device_layout.xfrm_policy_count + sizeof(__u32)) != 0;
 }
 
-/* The veth of a container, and its bridge: looked at once a second. */
+/* Checks a container's veth and its bridge, once a second. */
 GLOBAL_FUNCTION int device_look(struct __sk_buff *skb, __u32 veth)
 {
 	struct interface *interface = bpf_map_lookup_elem(&interfaces, &veth);

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * direct.h - connections that are not translated, remembered so that nothing else translates their
- * replies: clients that reach a container by its own address, and what a strict container sends
- * out with it.
+ * direct.h - untranslated connections, remembered so that their replies are not masqueraded or
+ * dropped: those of clients that reach a container by its own address, and those that a strict
+ * container begins with it.
  */
 #ifndef BPF_PORTMAP_DIRECT_H
 #define BPF_PORTMAP_DIRECT_H
 
 #include "dnat.h"
 
-/* Only its first packet begins one: a late one must not leave an entry that suppresses
- * masquerade. */
+/* Only the first packet of a connection begins a record: a late one must not leave a record that
+ * suppresses masquerade. */
 INLINE bool direct_begins(const struct packet *packet)
 {
 	if (packet->tuple.protocol == PROTOCOL_TCP)
@@ -18,8 +18,8 @@ INLINE bool direct_begins(const struct packet *packet)
 	return !packet->echo_reply;
 }
 
-/* Whoever sent this may not be who it says: noted only, until the stack lets it through. False: the
- * tuple is a connection's already. */
+/* Makes an unconfirmed record (a note), since the sender may be forged: the stack must let the
+ * packet through first. False: the tuple is a connection's already. */
 INLINE bool direct_note(const struct tuple *tuple, const struct owner *owner)
 {
 	const struct draft *draft =
@@ -39,10 +39,10 @@ INLINE bool direct_note(const struct tuple *tuple, const struct owner *owner)
 	return true;
 }
 
-/* Somebody reaches the container by its own address. Only a container's own veth vouches for the
- * sender. Elsewhere a forged packet would choose what is not masqueraded: there it is noted, and
- * direct_confirm() remembers what the stack has let through. But where another connection has the
- * replies' tuple the source port must move now. The container that begins is charged. */
+/* A client reaches a container by its own address. Only a container's own veth verifies the sender.
+ * Elsewhere a forged packet could choose what is not masqueraded: it makes a note, which
+ * direct_confirm() confirms once the stack has let it through. But if another connection has the
+ * replies' tuple, the source port must change now. The container that begins is charged. */
 GLOBAL_FUNCTION enum verdict direct_begin(const struct packet *packet,
 					  const struct endpoint *endpoint, bool sender_verified,
 					  struct translation *translation)
@@ -76,7 +76,7 @@ GLOBAL_FUNCTION enum verdict direct_begin(const struct packet *packet,
 	return verdict_of_claim(claim);
 }
 
-/* The note about who is at the outside of this tuple, which goes this way. NULL: there is none. */
+/* The unconfirmed record of a packet of this direction. NULL: there is none. */
 INLINE struct connection *direct_find_note(const struct tuple *tuple, enum way way)
 {
 	struct connection *noted = connection_of(tuple, way);
@@ -84,8 +84,8 @@ INLINE struct connection *direct_find_note(const struct tuple *tuple, enum way w
 	return noted && (noted->state & STATE_UNCONFIRMED) ? noted : NULL;
 }
 
-/* A packet leaves the stack towards a container: what was noted on its way in is true. False:
- * nothing was. */
+/* A packet leaves the stack towards a container, which confirms the note made at ingress. False:
+ * there is none. */
 GLOBAL_FUNCTION bool direct_confirm(const struct packet *packet)
 {
 	struct connection *noted;
@@ -100,15 +100,15 @@ GLOBAL_FUNCTION bool direct_confirm(const struct packet *packet)
 	return true;
 }
 
-/* The host's own RST in the container's name: the firewall refuses a client who was noted. */
+/* A RST that the host sends in the container's name: the firewall rejects a client with a note. */
 GLOBAL_FUNCTION bool direct_is_refused(const struct packet *packet)
 {
 	return packet && (packet->tcp_flags & TCP_RST) &&
 	       direct_find_note(&packet->tuple, OUTWARDS);
 }
 
-/* A strict container's packet that leaves by an uplink as it is: any but a RST, which the host's
- * firewall may have made. */
+/* Remembers a strict container's untranslated packet at an uplink, unless it is a RST, which the
+ * host's firewall may have made. */
 GLOBAL_FUNCTION int direct_remember_strict(const struct packet *packet,
 					   const struct endpoint *endpoint)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* dnat.h - finds the connection of a packet from the outside, and begins those through a mapped
- * port. */
+/* dnat.h - finds the connection of an inward packet, and begins connections through mapped ports.
+ */
 #ifndef BPF_PORTMAP_DNAT_H
 #define BPF_PORTMAP_DNAT_H
 
@@ -11,22 +11,22 @@
 #include "route.h"
 #include "snat.h"
 
-/* False: no alias has this destination. An echo identifier is no port, and marks none. */
+/* False: no alias has this destination. Echo identifiers are not marked, so always true. */
 INLINE bool alias_is_likely(const struct tuple *tuple)
 {
 	return !packet_protocol_has_ports(tuple->protocol) ||
 	       noticed_external(tuple->destination, tuple->destination_port);
 }
 
-/* False: no mapping, alias or container has this destination. Asked first of every packet: most are
- * none of ours. */
+/* False: no mapping, alias or container has this destination. Cheap, since it is asked for every
+ * packet, and most are not ours. */
 INLINE bool inwards_concerns(const struct tuple *tuple)
 {
 	return portmap_is_published(tuple->destination_port) || alias_is_likely(tuple) ||
 	       endpoint_is_likely(tuple->destination);
 }
 
-/* Identity and outside are the same but for what the alias says. */
+/* The alias gives the parts of the key that translation changes. */
 INLINE bool inwards_by_alias(const struct tuple *tuple, struct found *found)
 {
 	const struct alias *alias;
@@ -63,8 +63,8 @@ INLINE bool inwards_by_mapping(const struct tuple *tuple, const struct portmap *
 	return inwards_by_key(tuple, found);
 }
 
-/* The mapping of the destination, or NULL. A connection stays with its container where a mapping of
- * the exact address has come since. */
+/* The mapping of the destination, or NULL. A connection through a mapping of any address keeps its
+ * container if a mapping of the exact address was added since. */
 INLINE struct portmap *inwards_find_mapped(const struct tuple *tuple, struct found *found)
 {
 	struct portmap *exact, *any;
@@ -82,7 +82,7 @@ INLINE struct portmap *inwards_find_mapped(const struct tuple *tuple, struct fou
 	return exact ?: any;
 }
 
-/* Finds the connection; returns the mapping of the destination, where that may matter. */
+/* Finds the connection. Returns the mapping of the destination if the caller may need it. */
 INLINE struct portmap *inwards_find(const struct tuple *tuple, struct found *found)
 {
 	struct portmap *mapping;
@@ -99,7 +99,7 @@ INLINE struct portmap *inwards_find(const struct tuple *tuple, struct found *fou
 	return mapping;
 }
 
-/* The same for whoever comes by seldom: the identity is left in scratch->found. False: there is no
+/* The same as a function for rare callers. The key is left in scratch->found. False: there is no
  * connection. */
 GLOBAL_FUNCTION bool inwards_find_key(const struct tuple *tuple)
 {
@@ -114,8 +114,8 @@ GLOBAL_FUNCTION bool inwards_find_key(const struct tuple *tuple)
 #define MOVED_PORT_TRIES 32
 #define MOVED_PORT_FIRST 1024
 
-/* Where the tuple behind the translation is another connection's (the client reached the container
- * another way with the same source port), the source port moves, and an alias leads there. */
+/* If the translated tuple is another connection's (the client reached the container another way
+ * with the same source port), the connection gets another source port, and an alias. */
 GLOBAL_FUNCTION enum claim dnat_move_port(void)
 {
 	struct draft *draft = draft_get();
@@ -138,7 +138,7 @@ GLOBAL_FUNCTION enum claim dnat_move_port(void)
 	return CLAIM_OK;
 }
 
-/* Another CPU may have begun the very same connection meanwhile. */
+/* Another CPU may have begun the same connection meanwhile. */
 INLINE bool dnat_was_faster(const struct draft *draft)
 {
 	const struct connection *wanted = &draft->connection;
@@ -151,8 +151,8 @@ INLINE bool dnat_was_faster(const struct draft *draft)
 	       standing->peer_port == wanted->peer_port;
 }
 
-/* Begins a connection from the outside. A container that reaches its own port from that very port
- * is moved: the tuple would be its own reply. */
+/* Begins an inward connection. If a container connects to its own port from the same port, its
+ * source port is changed, as the tuple would be that of its own reply. */
 INLINE enum claim dnat_create(const struct draft *draft)
 {
 	const struct connection_key *key = &draft->key;
@@ -165,8 +165,8 @@ INLINE enum claim dnat_create(const struct draft *draft)
 	return dnat_was_faster(draft) ? CLAIM_OK : dnat_move_port();
 }
 
-/* No connection, but for a socket of the host's own that is connected to the sender; else TCP in
- * mid-connection is a mapped one that has lost its record. */
+/* Whether a packet without a record is for a host socket connected to its sender. Otherwise TCP in
+ * mid-connection belongs to a mapped connection that has lost its record. */
 INLINE bool dnat_belongs_to_host(struct __sk_buff *skb, const struct packet *packet)
 {
 	return !packet_begins_tcp(packet) && socket_find(skb, &packet->tuple) >= SOCKET_LINGERING;

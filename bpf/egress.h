@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* egress.h - packets that leave the IP stack by an uplink, or towards a container: whose reply one
- * is, and whether it begins a connection that leaves with another source. */
+/* egress.h - packets that leave the IP stack to an uplink or a container: which connection one
+ * belongs to, and whether it begins one whose source is translated. */
 #ifndef BPF_PORTMAP_EGRESS_H
 #define BPF_PORTMAP_EGRESS_H
 
 #include "apply.h"
 #include "host.h"
 
-/* Is this packet to leave with another source, were it to begin a connection? */
+/* If this packet began a connection, would it be masqueraded? */
 GLOBAL_FUNCTION bool masquerade_wanted(const struct packet *packet, const struct endpoint *endpoint)
 {
 	if (!packet || !endpoint || !endpoint->masquerade)
@@ -17,7 +17,7 @@ GLOBAL_FUNCTION bool masquerade_wanted(const struct packet *packet, const struct
 	       !policy_leaves_source(&endpoint->owner, packet->tuple.destination);
 }
 
-/* The connection of a packet that goes this way, as the stack sees it; notes do not count. */
+/* The confirmed connection of a packet of this direction, by the tuple that the stack sees. */
 INLINE struct connection *connection_confirmed(const struct tuple *tuple, enum way way)
 {
 	struct connection *connection = connection_of(tuple, way);
@@ -25,7 +25,7 @@ INLINE struct connection *connection_confirmed(const struct tuple *tuple, enum w
 	return connection && !(connection->state & STATE_UNCONFIRMED) ? connection : NULL;
 }
 
-/* The kind of the connection that a packet goes back by, to the outside. 0: there is none. */
+/* The kind of the connection for which this packet is an inward one. 0: there is none. */
 INLINE __u8 kind_inwards(const struct tuple *tuple)
 {
 	const struct connection *back = connection_confirmed(tuple, INWARDS);
@@ -33,9 +33,9 @@ INLINE __u8 kind_inwards(const struct tuple *tuple)
 	return back ? back->kind : 0;
 }
 
-/* Part of a connection that is translated on its way back: the request of a container through a
- * mapping (the other one is to see who asked), or the answer to a masqueraded one, already
- * addressed to it. */
+/* Part of a connection whose other direction is translated: a container's request through a mapping
+ * (the other container is to see its address), or a reply to a masqueraded container, already
+ * translated. */
 INLINE bool translated_on_return(const struct tuple *tuple)
 {
 	__u8 kind = kind_inwards(tuple);
@@ -43,7 +43,7 @@ INLINE bool translated_on_return(const struct tuple *tuple)
 	return kind == FLOW_MAPPING || kind == FLOW_MASQUERADE;
 }
 
-/* A container that is to see nobody but the host (masqAll), or NULL. */
+/* The destination's endpoint if its clients are masqueraded (masqAll), or NULL. */
 INLINE const struct endpoint *masquerade_all_endpoint(const struct packet *packet)
 {
 	const struct endpoint *destination;
@@ -54,7 +54,7 @@ INLINE const struct endpoint *masquerade_all_endpoint(const struct packet *packe
 	return destination && policy_masquerades_all(&destination->owner) ? destination : NULL;
 }
 
-/* To itself, by way of a mapping: with its own address as source it would never answer us. */
+/* A container reaches itself through a mapping: a reply to its own address would never leave it. */
 INLINE bool is_hairpin(const struct packet *packet, const struct endpoint *endpoint)
 {
 	const struct endpoint *destination = endpoint_find(packet->tuple.destination);
@@ -63,9 +63,9 @@ INLINE bool is_hairpin(const struct packet *packet, const struct endpoint *endpo
 	       !policy_keeps_hairpin_source(&endpoint->owner);
 }
 
-/* Routing chose the way of a reply by the container's address; the one that it is to have may
- * belong to another uplink. Returns that, or 0. A masqueraded connection has the address of the
- * interface that routing chose, and is left there. */
+/* Routing chose a reply's interface by the container's address; its new source may belong to
+ * another uplink. Returns that uplink, or 0. A masqueraded connection has the address of the
+ * interface that routing chose, so it stays there. */
 INLINE __u32 reply_reroute(struct __sk_buff *skb, const struct packet *packet,
 			   const struct found *found)
 {
@@ -75,14 +75,13 @@ INLINE __u32 reply_reroute(struct __sk_buff *skb, const struct packet *packet,
 	__u32 out;
 
 	if (connection->path[OUTWARDS] >= PATH_CONTAINER) {
-		/* `leave` is the fast path's, which finds by it when to ask again. */
+		/* `leave` belongs to the fast path, which reads from it when to ask again. */
 		address_copy(source.bytes, connection->external_address);
 		out = route_by_source(skb, packet, &source);
 	} else {
 		if (!leave->ifindex || leave->looked_up != (__u16)found->now) {
 			leave->ifindex = 0;
-			/* A neighbour that is not known yet does not matter: whoever redirects asks
-			 * it. */
+			/* An unresolved neighbour does not matter: the redirect resolves it. */
 			offload_look_up(skb, found->key, connection, OUTWARDS,
 					skb->ingress_ifindex);
 			if (!found_stands(found))
@@ -94,8 +93,8 @@ INLINE __u32 reply_reroute(struct __sk_buff *skb, const struct packet *packet,
 	return out == skb->ifindex || !route_fits(skb, packet, out) ? 0 : out;
 }
 
-/* A later fragment that leaves goes the way of its first one. Where that is not known, a
- * container's address stays inside. */
+/* A later fragment shares the fate of its first one. If that is unknown, it must not leave with the
+ * container's address. */
 INLINE enum verdict decide_fragment_outwards(struct __sk_buff *skb, const struct packet *packet,
 					     const struct endpoint *endpoint,
 					     struct translation *translation)
@@ -111,7 +110,7 @@ INLINE enum verdict decide_fragment_outwards(struct __sk_buff *skb, const struct
 	return drop(untranslatable);
 }
 
-/* A packet of a live connection on its way out. VERDICT_PASS: there is none. */
+/* An outward packet of a live connection. VERDICT_PASS: there is none. */
 INLINE enum verdict leave_by_connection(struct __sk_buff *skb, struct packet *packet,
 					struct translation *translation)
 {
@@ -131,7 +130,7 @@ INLINE enum verdict leave_by_connection(struct __sk_buff *skb, struct packet *pa
 	return connection_use(&found, packet, skb->len);
 }
 
-/* A forwarded packet that leaves the stack. endpoint: its sender's, if that is a container. */
+/* A forwarded packet that leaves the stack. endpoint: its sender, if that is a container. */
 INLINE enum verdict decide_outwards(struct __sk_buff *skb, struct packet *packet, bool translatable,
 				    const struct endpoint *endpoint,
 				    struct translation *translation)
@@ -145,7 +144,7 @@ INLINE enum verdict decide_outwards(struct __sk_buff *skb, struct packet *packet
 		return masquerade_wanted(packet, endpoint) ? drop(no_attachment) : VERDICT_PASS;
 	destination = masquerade_all_endpoint(packet);
 	concerned = endpoint;
-	barrier_var(concerned); /* or compilers "or" the two pointers: clang 19 does */
+	barrier_var(concerned); /* or compilers "or" two pointers: clang 19 does */
 	concerned = concerned || destination;
 	if (packet->fragment == LATER_FRAGMENT && concerned)
 		return decide_fragment_outwards(skb, packet, endpoint, translation);
@@ -170,8 +169,8 @@ INLINE enum verdict decide_outwards(struct __sk_buff *skb, struct packet *packet
 	return snat_begin(skb, packet, &endpoint->owner, true, translation);
 }
 
-/* An ICMP error that leaves, about a packet that arrived translated: a container's, a router's
- * behind it, or the host's own, of which only the quoted packet is changed. */
+/* An outgoing ICMP error about a packet that was translated inwards, from a container, a router
+ * behind it, or the host. In the host's own only the quoted packet is changed. */
 INLINE enum verdict error_decide_outwards(struct packet *packet, struct translation *translation)
 {
 	const struct endpoint *sender = endpoint_find(packet->sender);
@@ -189,10 +188,10 @@ INLINE enum verdict error_decide_outwards(struct packet *packet, struct translat
 	return VERDICT_TRANSLATE;
 }
 
-/* No container's (the stack makes packets in a container's name: a RST of the firewall's REJECT,
- * and the pieces into which ip6_fragment() cuts a packet again) but the host's own, which came in
- * nowhere; or what bears the host's address because another NAT has given it. Left alone, at most
- * remembered. */
+/* Whether a packet is the host's own, which has no ingress interface, or has got the host's address
+ * from another NAT. It is not changed, at most remembered. (The stack also makes packets in a
+ * container's name: a RST of the firewall's REJECT, and the fragments that ip6_fragment() makes
+ * again.) */
 INLINE bool leave_as_hosts(struct __sk_buff *skb, const struct packet *packet, bool translatable,
 			   bool uplink)
 {
@@ -203,14 +202,14 @@ INLINE bool leave_as_hosts(struct __sk_buff *skb, const struct packet *packet, b
 		return true;
 	}
 	if (translatable && packet->fragment == FIRST_FRAGMENT && direct_confirm(packet))
-		return true; /* a client's, cut again */
+		return true; /* a client's, fragmented again */
 	if (translatable && host_must_be_remembered(packet))
 		host_remember(packet);
 	return true;
 }
 
-/* A container may give its packets a tc_index; from_container takes that away again, but does not
- * hang at every interface that leads to one. */
+/* Whether TC_INDEX_SENT can be trusted: a container may set tc_index, and only from_container,
+ * which not every container's interface has, resets it. */
 INLINE bool entered_by_container(struct __sk_buff *skb)
 {
 	__u32 ifindex = skb->ingress_ifindex;

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * endpoint.h - which container has an address, and containers that nobody outside reaches but by
- * their mapped ports ("strict").
+ * endpoint.h - which container has an address, and "strict" containers, which uplinks reach only
+ * through mapped ports.
  *
- * What an uplink brings to a strict container's own address is dropped unless it belongs to a
- * connection. Replies to what is masqueraded come to the host's address, and have one. What the
- * container sends out with its own address is therefore remembered where it leaves (direct.h).
+ * A packet from an uplink to a strict container's own address is dropped unless it belongs to a
+ * connection. Masqueraded connections have a record; those that the container begins with its own
+ * address are therefore remembered at the uplink (direct.h).
  */
 #ifndef BPF_PORTMAP_ENDPOINT_H
 #define BPF_PORTMAP_ENDPOINT_H
@@ -14,7 +14,7 @@
 #include "owner.h"
 #include "packet.h"
 
-/* False: no container has this address, or ever had. 8 kB that stay in the cache tell that. */
+/* False: no container has this address, or ever had. The bitmap's 8 kB stay in the cache. */
 INLINE bool endpoint_is_likely(const __u8 *address)
 {
 	__u16 bit = address_hash(address_halves(address)[0], address_halves(address)[1]);
@@ -24,7 +24,7 @@ INLINE bool endpoint_is_likely(const __u8 *address)
 	return bits && (*bits >> (bit & 63) & 1);
 }
 
-/* NULL: no container has it. */
+/* NULL: no container has this address. */
 INLINE struct endpoint *endpoint_find(const __u8 *address)
 {
 	struct endpoint_key key;
@@ -35,7 +35,7 @@ INLINE struct endpoint *endpoint_find(const __u8 *address)
 	return bpf_map_lookup_elem(&endpoints, &key);
 }
 
-/* The container that has this address, or NULL. */
+/* The slot of the container that has this address, or NULL. */
 INLINE const struct slot *endpoint_slot(const __u8 *address)
 {
 	const struct endpoint *endpoint = endpoint_find(address);
@@ -43,7 +43,7 @@ INLINE const struct slot *endpoint_slot(const __u8 *address)
 	return endpoint ? owner_slot(&endpoint->owner) : NULL;
 }
 
-/* Of a packet with this container's address as destination that no connection has. */
+/* For a packet to this container's own address that belongs to no connection. */
 INLINE bool strict_refuses(const struct endpoint *endpoint, __u32 ifindex)
 {
 	const struct interface *interface;
@@ -54,7 +54,7 @@ INLINE bool strict_refuses(const struct endpoint *endpoint, __u32 ifindex)
 	return interface && interface->role == ROLE_UPLINK;
 }
 
-/* The same of what has no tuple, or another packet's: its own destination is read once more. */
+/* The same where the packet's own destination is not in the tuple, so it is read again. */
 GLOBAL_FUNCTION bool strict_refuses_other(struct __sk_buff *skb, const struct packet *packet)
 {
 	const struct endpoint *endpoint;

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * flow_cache.h - what the fast path has decided about a UDP packet, to be done to the next one of
- * its connection without asking again.
+ * flow_cache.h - memos: the fast path's decision about a UDP packet, reused for the next packets of
+ * its connection.
  *
- * Among many connections, finding one in the table is what costs: neither it nor what tells where
- * it lies is in any cache. A memo lies where the tuple says, has all that is needed, and is good
- * for the second in which it was made: once a second a packet goes the long way. What must work at
- * once is asked each time: whose it is (owner), drop-offload, and memos_era. TCP has none, for its
- * numbers are followed from packet to packet.
+ * With many connections, the lookup in the table dominates: neither the record nor the hash bucket
+ * is in a CPU cache. A memo is found by the tuple's hash, has all that is needed, and is valid for
+ * the second in which it was made, so one packet a second goes the long way. What must take effect
+ * at once is checked each time: the owner, drop-offload, and memos_era. TCP has no memos, because
+ * every packet's sequence numbers are tracked.
  *
- * Each CPU has its own, so nobody reads what is being written. Two connections that want one place
- * take it from each other.
+ * Each CPU has its own memos, so none is read while it is written. Connections whose hashes collide
+ * overwrite each other's memos.
  */
 #ifndef BPF_PORTMAP_FLOW_CACHE_H
 #define BPF_PORTMAP_FLOW_CACHE_H
@@ -19,7 +19,7 @@
 #include "noticed.h"
 #include "portmap.h"
 
-/* Two cache lines; what is compared is in the first one. */
+/* Two cache lines; all members that are compared are in the first. */
 struct memo {
 	struct tuple key;
 	__u32 second; /* CLOCK_MONOTONIC */
@@ -29,7 +29,7 @@ struct memo {
 	__u16 mtu;
 	__u16 reserved;
 	struct translation translation;
-	__u32 packets; /* that took it since it was made */
+	__u32 packets; /* that used it since it was made */
 	__u32 reserved2;
 	__u64 bytes;
 	__u64 reserved3;
@@ -37,14 +37,14 @@ struct memo {
 
 _Static_assert(sizeof(struct memo) == 128, "memos do not share cache lines");
 
-/* Memory that can be mapped begins with a page, and so the first memo with a cache line. */
+/* Mappable memory is page-aligned, so that the first memo begins with a cache line. */
 MAP_OF(memos, BPF_MAP_TYPE_ARRAY, BPF_F_MMAPABLE, __u32, struct memo, 4096);
 
-/* A power of two; the loader sets it, and the size of the map. */
+/* A power of two. The loader sets it and the size of the map. */
 volatile __u32 memos_a_cpu SEC(".data") = 1024;
-/* The second in which one was made last. Where there is none, nobody need look for one. */
+/* The second in which the last memo was made; in any other second none is valid. */
 volatile __u32 memos_made SEC(".data") = 0;
-/* Those of another era are void. */
+/* Memos of another era are invalid. */
 __u32 memos_era SEC(".data") = 0;
 
 INLINE struct memo *memo_at(const struct tuple *tuple)
@@ -73,14 +73,14 @@ INLINE bool memo_was_dropped(const struct memo *memo)
 	       memo->era != *(volatile __u32 *)&memos_era;
 }
 
-/* What only the long way does has nothing to do with it. */
+/* Whether the packet needs nothing that only the long way does. */
 INLINE bool memo_suits(const struct packet *packet)
 {
 	return packet->tuple.protocol == PROTOCOL_UDP && !packet->error && !packet->fragment &&
 	       packet->hop_limit > 1 && !packet_has_options(packet);
 }
 
-/* NULL: this packet has none. */
+/* NULL: there is no valid memo for this packet. */
 INLINE struct memo *memo_find(const struct packet *packet, const struct slot **slot)
 {
 	struct memo *memo;
@@ -106,7 +106,7 @@ INLINE void memo_take(struct memo *memo, __u32 length, struct translation *trans
 	memo->bytes += length;
 }
 
-/* Of a packet that enters the host by an uplink. */
+/* For a packet that arrives on an uplink. */
 INLINE bool memo_inwards(struct __sk_buff *skb, const struct packet *packet,
 			 struct translation *translation)
 {
@@ -114,7 +114,7 @@ INLINE bool memo_inwards(struct __sk_buff *skb, const struct packet *packet,
 	struct memo *memo;
 	const struct slot *slot;
 
-	/* What is none of ours need not wait for memory that says so. */
+	/* Packets that are not ours are spared a cache miss on the memo. */
 	if (!portmap_is_published(port) && !noticed_has(external_ports, port))
 		return false;
 	memo = memo_find(packet, &slot);
@@ -124,7 +124,7 @@ INLINE bool memo_inwards(struct __sk_buff *skb, const struct packet *packet,
 	return true;
 }
 
-/* Of a container's packet: it must be that container's, and on its way to the gateway. */
+/* For a container's packet: it must come from the owner's veth and go to the gateway. */
 INLINE bool memo_outwards(struct __sk_buff *skb, const struct packet *packet,
 			  struct translation *translation)
 {
@@ -137,7 +137,7 @@ INLINE bool memo_outwards(struct __sk_buff *skb, const struct packet *packet,
 	return true;
 }
 
-/* What the connection makes of this packet it will make of the next one in this second. */
+/* Stores the translation of this packet for the next ones in this second. */
 GLOBAL_FUNCTION int memo_make(const struct packet *packet, struct connection *connection,
 			      enum way way, const struct translation *translation, __u32 in_ifindex)
 {

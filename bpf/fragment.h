@@ -1,21 +1,21 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * fragment.h - datagrams in fragments: what is done to the first fragment, which has the ports, is
- * remembered and done to the others, at every hook for itself.
+ * fragment.h - fragmented datagrams: each hook remembers what it did to the first fragment, which
+ * has the ports, and does the same to the others.
  *
- * The first fragment's checksum covers the whole datagram, and the update that is right for the
- * whole is made there; of a later one only the address is changed.
+ * The checksum in the first fragment covers the whole datagram and is updated there; in later
+ * fragments only the address changes.
  *
- * What comes before the first one is held where a datagram enters; so where it leaves, the first
- * one is the first. (Netfilter, where it needs whole datagrams, puts them together in between and
- * cuts them anew.) A program cannot keep a packet, only a copy of its bytes. When the first
- * fragment comes, it is sent in once more, and its datagram's others behind it, each in a clone
- * that gets their bytes: they wait in the CPU's backlog until the first one has been all the way
- * through the stack, and find what was done to it.
+ * Later fragments that arrive before the first one are held at ingress, so at egress the first one
+ * always comes first. (Where netfilter needs whole datagrams, it reassembles and refragments them
+ * in between.) A program cannot keep a packet, only a copy of its bytes. When the first fragment
+ * arrives, it is sent in again, followed by the held ones, each in a clone that gets their bytes.
+ * They wait in the CPU's backlog until the first one has passed the whole stack, and then find its
+ * fate.
  *
- * A copy is given up after FRAGMENT_SECONDS; a fragment that finds no free place, or is one too
- * many of its datagram, goes on as it is. A flood of fragments keeps others from being held, no
- * more.
+ * A copy is dropped after FRAGMENT_SECONDS. A fragment for which there is no room, or that exceeds
+ * its datagram's limit, goes on unchanged. A flood of fragments can only prevent others from being
+ * held.
  */
 #ifndef BPF_PORTMAP_FRAGMENT_H
 #define BPF_PORTMAP_FRAGMENT_H
@@ -23,12 +23,12 @@
 #include "connection.h"
 #include "rewrite.h"
 
-/* How long a record is good without another fragment, and how long one is held. The receiver waits
- * for 30 or 60 s, but an IPv4 identification may be used again sooner. */
+/* How long a record is valid without another fragment, and how long a fragment is held. A receiver
+ * waits for 30 or 60 s, but an IPv4 identification may be reused sooner. */
 #define FRAGMENT_SECONDS 5
 
-/* A later fragment has nothing but addresses and an identification, which anybody can write: it
- * belongs to a first one that came by the same interface. */
+/* Addresses and identification, all that a later fragment has, are easily forged: its first
+ * fragment must have arrived on the same interface. */
 INLINE void fragment_key_of(struct __sk_buff *skb, const struct packet *packet,
 			    struct fragment_key *key)
 {
@@ -47,7 +47,7 @@ INLINE bool fragment_is_recent(__u32 since)
 	return (__s32)(clock_second() - since) <= FRAGMENT_SECONDS;
 }
 
-/* The record of the datagram, made if there is none. NULL: there is no room. */
+/* Finds or makes the record of the datagram. NULL: there is no room. */
 INLINE struct fragment *fragment_open(const struct fragment_key *key)
 {
 	struct fragment fresh = {.last_seen = clock_second()};
@@ -59,8 +59,8 @@ INLINE struct fragment *fragment_open(const struct fragment_key *key)
 	return bpf_map_lookup_elem(&fragments, key);
 }
 
-/* Remembers what is done to a first fragment. Returns the ticket of the newest of those held, which
- * are the caller's to release now; 0: there are none. */
+/* Remembers a first fragment's fate. Returns the ticket of the newest fragment held, which the
+ * caller must release with those before it; 0: none are held. */
 GLOBAL_FUNCTION __u32 fragment_remember(struct __sk_buff *skb, const struct packet *packet,
 					const struct translation *translation,
 					enum fragment_fate fate)
@@ -76,7 +76,7 @@ GLOBAL_FUNCTION __u32 fragment_remember(struct __sk_buff *skb, const struct pack
 		return 0;
 	if (fate == FRAGMENT_TRANSLATED || fate == FRAGMENT_LEFT) {
 		fragment->translation = *translation;
-		fragment->translation.port = 0; /* the others have none */
+		fragment->translation.port = 0; /* later fragments have none */
 		fragment->translation.peer_port = 0;
 		fragment->translation.report = 0;
 	}
@@ -84,11 +84,11 @@ GLOBAL_FUNCTION __u32 fragment_remember(struct __sk_buff *skb, const struct pack
 	*(volatile enum fragment_fate *)&fragment->fate = fate;
 	if (fate == FRAGMENT_DROPPED)
 		return 0;
-	/* After the fate is told: whoever holds one looks at that afterwards. */
+	/* After the fate is set: held_keep() checks that after it has chained a fragment. */
 	return __sync_lock_test_and_set(&fragment->newest, 0);
 }
 
-/* What is to be done to a later fragment. FRAGMENT_WAITING: nobody knows. */
+/* The fate of a later fragment. FRAGMENT_WAITING: not known. */
 GLOBAL_FUNCTION enum fragment_fate fragment_follow(struct __sk_buff *skb,
 						   const struct packet *packet,
 						   struct translation *translation)
@@ -109,8 +109,8 @@ GLOBAL_FUNCTION enum fragment_fate fragment_follow(struct __sk_buff *skb,
 	return fragment->fate;
 }
 
-/* How SCTP's checksum changes with the ports depends on the length of the whole, which only
- * the last fragment tells; with ports that stay it does not change. */
+/* When ports change, the new SCTP checksum depends on the length of the whole datagram, which only
+ * the last fragment tells. If they stay, it does not change. */
 INLINE enum verdict fragment_verdict(const struct packet *packet,
 				     const struct translation *translation, enum verdict verdict)
 {
@@ -128,7 +128,7 @@ INLINE enum fragment_fate fragment_fate_of(enum verdict verdict)
 }
 
 #define BPF_F_INGRESS 1
-#define MAX_HELD_EACH 64 /* 64 kB over IPv6's smallest MTU are 54 */
+#define MAX_HELD_EACH 64 /* 64 kB make 54 at IPv6's minimum MTU */
 #define HELD_PLACES_TRIED 8
 #define HELD_CHAIN_TRIES 4
 #define TICKET_FREE 0
@@ -142,7 +142,7 @@ INLINE struct held_fragment *held_at(__u32 ticket)
 	return bpf_map_lookup_elem(&held, &index);
 }
 
-/* Two comparisons, which the compiler may not make into one that the verifier cannot follow. */
+/* barrier_var(), because the verifier cannot follow the two comparisons merged into one. */
 #define HELD_LENGTH_FITS(length) \
 	({ \
 		bool fits = (length) <= HELD_SIZE; \
@@ -150,7 +150,7 @@ INLINE struct held_fragment *held_at(__u32 ticket)
 		fits && (length) >= sizeof(struct iphdr); \
 	})
 
-/* Takes a place that nobody has, or has no more use for. */
+/* Takes a place that is free or whose fragment has expired. */
 INLINE bool held_take(struct held_fragment *place)
 {
 	__u32 seen = *(volatile __u32 *)&place->ticket;
@@ -165,7 +165,7 @@ INLINE bool held_give_up(struct held_fragment *place, __u32 ticket)
 	return __sync_val_compare_and_swap(&place->ticket, ticket, TICKET_FREE) == ticket;
 }
 
-/* Copies the IP packet. Returns its ticket, or 0: there is no room for it. */
+/* Copies the IP packet. Returns its ticket; 0: there is no room. */
 GLOBAL_FUNCTION __u32 held_store(struct __sk_buff *skb, const struct packet *packet)
 {
 	struct held_fragment *place;
@@ -194,7 +194,7 @@ GLOBAL_FUNCTION __u32 held_store(struct __sk_buff *skb, const struct packet *pac
 	return 0;
 }
 
-/* Puts it at the head of its datagram's chain. */
+/* Puts the fragment at the head of its datagram's chain. */
 INLINE bool held_chain(struct fragment *fragment, struct held_fragment *place, __u32 ticket)
 {
 	__u32 newest;
@@ -208,7 +208,7 @@ INLINE bool held_chain(struct fragment *fragment, struct held_fragment *place, _
 	return false;
 }
 
-/* False: the fragment goes on, as its first one did if that has come meanwhile. */
+/* False: not held; the first fragment may have come meanwhile. */
 GLOBAL_FUNCTION bool held_keep(struct __sk_buff *skb, const struct packet *packet)
 {
 	struct held_fragment *place;
@@ -229,14 +229,14 @@ GLOBAL_FUNCTION bool held_keep(struct __sk_buff *skb, const struct packet *packe
 	__sync_fetch_and_add(&fragment->held, 1);
 	if (!held_chain(fragment, place, ticket))
 		return !held_give_up(place, ticket);
-	/* Whoever brings the first one tells its fate before it takes the chain. */
+	/* fragment_remember() sets the fate before it takes the chain. */
 	if (*(volatile enum fragment_fate *)&fragment->fate != FRAGMENT_WAITING)
 		return !held_give_up(place, ticket);
 	count(fragment_held);
 	return true;
 }
 
-/* Sends one in, in a clone of skb. Returns the ticket of the one held before it, 0: none. */
+/* Sends a held fragment in, in a clone of skb. Returns the ticket of the previous one; 0: none. */
 GLOBAL_FUNCTION __u32 held_release(struct __sk_buff *skb, const struct packet *packet, __u32 ticket)
 {
 	struct held_fragment *place = held_at(ticket);
@@ -253,13 +253,13 @@ GLOBAL_FUNCTION __u32 held_release(struct __sk_buff *skb, const struct packet *p
 	if (!fragment_is_recent(place->since) || place->ifindex != skb->ifindex)
 		error = -1;
 	if (!held_give_up(place, ticket))
-		return 0; /* another one's by now, and so may the bytes be */
+		return 0; /* reused by another fragment, maybe its bytes too */
 	if (!error && !bpf_clone_redirect(skb, skb->ifindex, BPF_F_INGRESS))
 		count(fragment_released);
 	return previous;
 }
 
-/* The first fragment, as it came, and the others behind it. skb is of no use afterwards. */
+/* Sends in the first fragment as it came, then the held ones. skb is useless afterwards. */
 GLOBAL_FUNCTION int held_release_all(struct __sk_buff *skb, const struct packet *packet,
 				     __u32 newest)
 {

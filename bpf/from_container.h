@@ -1,22 +1,22 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * from_container.h - packets that a container sends, at its veth, before a bridge has seen them.
+ * from_container.h - packets that a container sends, at its veth, before a bridge sees them.
  *
  * On one bridge the request to a mapped port is rewritten before the bridge sees it, so that bridge
- * netfilter's conntrack has the final tuple. The reply would be switched straight to the other
- * container, past the hook that must put the host's address back: it is lifted, by giving the frame
- * the bridge's MAC, into the IP stack, and leaves by the bridge's to_container.
+ * netfilter's conntrack gets the final tuple. The bridge would switch the reply straight to the
+ * other container, past the hook that must restore the host's address. So the reply is lifted into
+ * the IP stack, by giving the frame the bridge's MAC, and leaves through to_container.
  *
- * Of source addresses a container's own are known, and so are the other containers' and the host's,
- * which it may not use. Any other one may have been given to it later, or belong to a machine
- * behind it: a container can be a router.
+ * A container must not use a source address of the host or of another container. An unknown one is
+ * allowed: it may have been added to the container later, or belong to a machine behind it, as a
+ * container can be a router.
  */
 #ifndef BPF_PORTMAP_FROM_CONTAINER_H
 #define BPF_PORTMAP_FROM_CONTAINER_H
 
 #include "ingress.h"
 
-/* An address of another container: one on two networks may use either's address at either veth. */
+/* Another container's address? On two networks a container may use both its own at both veths. */
 INLINE bool sender_is_another(const struct endpoint *endpoint, const struct owner *own)
 {
 	const struct slot *theirs = owner_slot(&endpoint->owner), *ours = owner_slot(own);
@@ -25,16 +25,17 @@ INLINE bool sender_is_another(const struct endpoint *endpoint, const struct owne
 	       owner_has_veth(endpoint->owner.slot);
 }
 
-/* A bridge gives the IP stack what is addressed to itself, and to the port by which it came. */
+/* Whether the frame goes into the IP stack: it has the MAC of its bridge, or of its ingress port.
+ */
 INLINE bool sender_asks_stack(struct __sk_buff *skb, const struct interface *interface)
 {
 	return skb->pkt_type == PACKET_HOST ||
 	       (interface->role == ROLE_PORT && packet_is_for_mac(skb, interface->bridge_mac));
 }
 
-/* The record may be behind the truth, and routing does not tell an address of the host from one
- * without a route: so both are asked. Over IPv6, where a source without a route is not dropped, but
- * never gets an answer, routing alone decides about what is routed. */
+/* host_addresses may be out of date, and routing does not tell an address of the host from one
+ * without a route: so both are asked. For routed IPv6 packets routing alone decides: this also
+ * drops a source without a route, which the stack would forward, but which gets no answer. */
 INLINE bool sender_is_host(struct __sk_buff *skb, const struct packet *packet,
 			   const struct interface *interface, __u32 ifindex)
 {
@@ -56,12 +57,12 @@ INLINE bool sender_is_host(struct __sk_buff *skb, const struct packet *packet,
 	route_query(&query, packet, gateway);
 	route_query_addresses(&query, key.address, key.address);
 	result = bpf_fib_lookup(skb, &query, sizeof(query), 0);
-	/* Where forwarding is disabled routing tells nothing about the address. */
+	/* If forwarding is disabled, routing says nothing about the address. */
 	return result == BPF_FIB_LKUP_RET_NOT_FWDED ||
 	       (known && result == BPF_FIB_LKUP_RET_FWD_DISABLED);
 }
 
-/* Drops are counted here. ifindex: the veth at which the packet came in. */
+/* Also counts the drop. ifindex: the veth where the packet arrived. */
 GLOBAL_FUNCTION bool sender_is_forged(struct __sk_buff *skb, const struct packet *packet,
 				      __u32 ifindex)
 {
@@ -84,8 +85,8 @@ GLOBAL_FUNCTION bool sender_is_forged(struct __sk_buff *skb, const struct packet
 	return false;
 }
 
-/* A packet of a connection that leaves the stack translated, or is none of ours, but is about to be
- * switched. */
+/* A packet of a live connection that the bridge is about to switch. If its translation would change
+ * it, it is lifted. */
 INLINE int handle_switched(struct __sk_buff *skb, struct packet *packet, struct found *found,
 			   const struct interface *port, struct translation *translation)
 {
@@ -101,9 +102,9 @@ INLINE int handle_switched(struct __sk_buff *skb, struct packet *packet, struct 
 	return lifted ? lift(skb, port) : TC_ACT_UNSPEC;
 }
 
-/* A packet of a live connection takes its path past the stack, if it has one. VERDICT_PASS: it is
- * the stack's. What the stack gets is counted where it leaves; but if it is time to decide about
- * the connection, that must be assured before. */
+/* Sends a packet of a live connection past the stack if the connection has a path. VERDICT_PASS: it
+ * goes through the stack, and is counted where it leaves. But one that is not assured yet is
+ * counted here, because it must be assured before its path is decided. */
 INLINE enum verdict leave_past_stack(struct __sk_buff *skb, struct packet *packet,
 				     struct found *found, __u32 ifindex,
 				     struct translation *translation)
@@ -124,8 +125,8 @@ INLINE enum verdict leave_past_stack(struct __sk_buff *skb, struct packet *packe
 	return verdict == VERDICT_TRANSLATE && !translation->path ? VERDICT_PASS : verdict;
 }
 
-/* An interface that came up since the last ADD has no to_uplink: what a masqueraded container sends
- * may not leave there, be it of an old connection. */
+/* An interface that came up since the last ADD has no to_uplink: a masqueraded container's packets
+ * must not leave there, not even those of old connections. */
 GLOBAL_FUNCTION bool leaves_unclassified(struct __sk_buff *skb, const struct packet *packet,
 					 const struct endpoint *endpoint, __u32 ifindex)
 {
@@ -136,16 +137,16 @@ GLOBAL_FUNCTION bool leaves_unclassified(struct __sk_buff *skb, const struct pac
 	       !bpf_map_lookup_elem(&interfaces, &out);
 }
 
-/* What is known of a container's packet. */
+/* What is known about a container's packet. */
 struct origin {
 	const struct interface *interface; /* the container's veth */
-	const struct endpoint *endpoint;   /* of the packet's source */
+	const struct endpoint *endpoint;   /* of the packet's source address */
 	struct translation *translation;   /* to be filled in */
 	struct arrival arrival;
 	__u32 veth;
 };
 
-/* found: the connection that the packet leaves translated by, if it is one's. */
+/* found: the connection for which this packet is an outward one, if any. */
 INLINE int handle_containers_packet(struct __sk_buff *skb, struct packet *packet,
 				    enum packet_kind kind, const struct origin *origin,
 				    struct found *found)
@@ -174,9 +175,9 @@ INLINE int handle_containers_packet(struct __sk_buff *skb, struct packet *packet
 	return apply_inwards(skb, packet, translation, verdict);
 }
 
-/* Of a connection of the container's that was seen in this second all that is said below is known:
- * its owner has this veth, so the sender is who it says; it goes to the gateway; its way out is a
- * classified one. False: it is not so. */
+/* Shortcut for a connection of this container that was seen in this second. All checks below are
+ * already answered: its owner has this veth, so the sender is verified; the packet goes to the
+ * gateway; the outgoing interface is classified. False: take the long way. */
 INLINE bool handle_known(struct __sk_buff *skb, struct packet *packet, struct found *found,
 			 const struct origin *origin, int *action)
 {
@@ -199,11 +200,11 @@ INLINE bool handle_known(struct __sk_buff *skb, struct packet *packet, struct fo
 			return verdict != VERDICT_PASS;
 		}
 	}
-	*action = TC_ACT_UNSPEC; /* what the stack gets is counted where it leaves */
+	*action = TC_ACT_UNSPEC; /* the stack's packets are counted where they leave */
 	return leave->left_stack == found->now;
 }
 
-/* Packets of which less is known. */
+/* The long way. */
 INLINE int handle_container(struct __sk_buff *skb, struct packet *packet, enum packet_kind kind,
 			    struct origin *origin, struct found *found)
 {
@@ -241,8 +242,8 @@ INLINE int handle_from_container(struct __sk_buff *skb)
 	int action;
 
 	if (skb->tc_index)
-		skb->tc_index = 0; /* whatever the container may have meant by it */
-	/* Where it came in: at a device that limits bandwidth not the one it is at. */
+		skb->tc_index = 0; /* the container may have set one of our values */
+	/* The veth where it arrived. At a device that limits bandwidth, skb->ifindex differs. */
 	origin.veth = skb->ingress_ifindex ?: skb->ifindex;
 	origin.arrival.ifindex = origin.veth;
 	origin.arrival.sender_verified = true;

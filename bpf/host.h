@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * host.h - the host's own packets, which are never changed: remembers those whose replies something
- * here would take for somebody else's, and forgets them again.
+ * host.h - the host's own packets, which are never changed. Connections whose replies could be
+ * taken for a container's are remembered, and forgotten again.
  *
  * A mapping would take the replies to a socket whose source port is published. A masqueraded
- * connection would take those to a socket that came later and chose the same source port for the
- * same server: the host wins, and the container's connection goes on with another port.
+ * connection would take those to a later socket with the same source port and server: the host gets
+ * the port, and the container's connection continues with another one.
  */
 #ifndef BPF_PORTMAP_HOST_H
 #define BPF_PORTMAP_HOST_H
@@ -13,8 +13,8 @@
 #include "direct.h"
 #include "snat.h"
 
-/* A connection of the host's whose socket has gone: its peer, that uses its port again, means the
- * mapping. What another NAT translates has no socket: a SYN is enough. */
+/* Whether the socket of a host connection has gone: then a peer that reuses its port means the
+ * mapping. Connections of another NAT have no socket: there a SYN is enough. */
 GLOBAL_FUNCTION bool host_has_finished(struct __sk_buff *skb, const struct packet *packet,
 				       enum flow_kind kind)
 {
@@ -28,8 +28,8 @@ GLOBAL_FUNCTION bool host_has_finished(struct __sk_buff *skb, const struct packe
 	       socket_find(skb, &packet->tuple) == SOCKET_NONE;
 }
 
-/* Whether a packet that seems to answer what another NAT translates may be a request to a mapping.
- * It does not keep the record alive: only what leaves does. */
+/* Whether a packet that looks like a reply to another NAT's connection may be a request to a
+ * mapping. It does not keep the record alive: only outgoing packets do. */
 INLINE bool host_may_answer_foreign(const struct packet *packet,
 				    const struct connection *connection)
 {
@@ -37,7 +37,7 @@ INLINE bool host_may_answer_foreign(const struct packet *packet,
 	       portmap_is_published(packet->tuple.destination_port);
 }
 
-/* Whether replies are those of a connection through a mapping. */
+/* Whether the replies belong to a connection through a mapping. */
 INLINE bool host_replies_are_mapped(struct scratch *scratch)
 {
 	const struct connection_key *key = &scratch->draft.key;
@@ -50,9 +50,9 @@ INLINE bool host_replies_are_mapped(struct scratch *scratch)
 	return connection && connection->kind == FLOW_MAPPING;
 }
 
-/* The connection's identity is the tuple of its alias, too. A forwarded packet may bear the host's
- * address without right (over IPv6 nobody asks): only what the host itself sends takes a tuple from
- * a live connection. */
+/* The connection is untranslated, so its key is its alias's, too. A forwarded packet may have
+ * forged the host's address (IPv6 does not check it), so only the host's own packets may take a
+ * tuple from a live connection. */
 GLOBAL_FUNCTION int host_begin(const struct packet *packet, enum flow_kind kind)
 {
 	struct scratch *scratch = scratch_get();
@@ -82,7 +82,7 @@ INLINE void host_remember(const struct packet *packet)
 }
 
 /* Does this forwarded packet begin a connection with the interface's own address, given by another
- * NAT (iptables' MASQUERADE)? No socket will be found for what that chose. */
+ * NAT (iptables' MASQUERADE)? No socket shows that its port is in use. */
 INLINE bool host_is_foreign_nat(struct __sk_buff *skb, const struct packet *packet)
 {
 	const struct interface *interface;
@@ -96,8 +96,8 @@ INLINE bool host_is_foreign_nat(struct __sk_buff *skb, const struct packet *pack
 					  packet->ipv4 ? interface->address4 : interface->address6);
 }
 
-/* A half-open record is enough to keep the port, and all that others' connections may have: none of
- * them takes a place among the assured. */
+/* A half-open record is enough to keep the port. Connections of another NAT never become assured.
+ */
 INLINE void host_remember_foreign(const struct packet *packet)
 {
 	struct found found = {};
@@ -108,8 +108,8 @@ INLINE void host_remember_foreign(const struct packet *packet)
 		connection_refresh(found.key, found.connection, found.now);
 }
 
-/* Nothing tells whose an echo identifier or an SCTP port is. A socket of TCP or UDP that was there
- * first is found when a masqueraded connection wants its port. */
+/* No lookup finds the socket of an echo identifier or an SCTP port, so all are remembered. A TCP or
+ * UDP socket that already exists is found when a masqueraded connection chooses a port. */
 INLINE bool host_must_be_remembered(const struct packet *packet)
 {
 	const struct tuple *tuple = &packet->tuple;

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * icmp_error.h - decides about ICMP errors, and which senders of them are believed.
+ * icmp_error.h - decides about ICMP errors, and which of their senders are trusted.
  *
- * An error belongs to the connection that an answer to the quoted packet would take; its tuple is
- * that one, the quoted one turned round (parse_l4.h). It begins no connection and keeps none alive
- * (RFC 5508 4). What it quotes is all that says what it is about, and anybody can quote anything.
- * So one from outside goes through the IP stack, whose firewall decides about it, and one from a
- * container counts only where that container may have got the packet that it complains about.
+ * An error belongs to the connection of a reply to the quoted packet; its tuple is that reply's,
+ * the quoted one inverted (parse_l4.h). It begins no connection and keeps none alive (RFC 5508 4).
+ * Only the quoted packet tells what an error is about, and anyone can forge that. So an error from
+ * outside goes through the IP stack, whose firewall decides about it, and one from a container
+ * counts only if that container may have got the packet in question.
  */
 #ifndef BPF_PORTMAP_ICMP_ERROR_H
 #define BPF_PORTMAP_ICMP_ERROR_H
@@ -14,8 +14,8 @@
 #include "egress.h"
 #include "offload_send.h"
 
-/* Whether what the inside sends leaves by ifindex, towards an address of no container: then the
- * sender of an error may be a router on the way. */
+/* Whether the inside's packets leave through ifindex to an address that is no container's: then the
+ * error's sender may be a router on their way. */
 INLINE bool error_is_of_way(const struct packet *packet, const struct connection *connection,
 			    __u32 ifindex)
 {
@@ -23,9 +23,9 @@ INLINE bool error_is_of_way(const struct packet *packet, const struct connection
 	       !endpoint_find(packet->tuple.source);
 }
 
-/* Whether a container's error would be translated by a connection of another container. It may be,
- * where the quoted packet was sent to the error's own sender, or that is a router on the way.
- * owner: of the veth by which the error came; ifindex: where routing sees it come in. */
+/* Whether another container's connection would translate this container's error without right. That
+ * needs the quoted packet to be sent to the error's sender, or the sender to be a router on the
+ * way. owner: of the veth where the error arrived; ifindex: its ingress interface for routing. */
 GLOBAL_FUNCTION bool error_is_foreign(const struct packet *packet, const struct owner *owner,
 				      __u32 ifindex)
 {
@@ -55,8 +55,8 @@ GLOBAL_FUNCTION bool error_is_foreign(const struct packet *packet, const struct 
 	       !(tuple.direction == DIRECTION_IN && error_is_of_way(packet, connection, ifindex));
 }
 
-/* An ICMP error that arrives, about a packet that left translated. container: the owner of the veth
- * by which it came, about whose connections it may skip the IP stack; {0, 0}: it came elsewhere. */
+/* An incoming ICMP error about a packet that left translated. container: the owner of the veth
+ * where it arrived, {0, 0} elsewhere; errors about that owner's connections may skip the stack. */
 INLINE enum verdict error_decide_inwards(struct __sk_buff *skb, struct packet *packet,
 					 __u32 ifindex, const struct owner *container,
 					 struct translation *translation)

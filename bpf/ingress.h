@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* ingress.h - packets that enter the IP stack by an uplink or a bridge: whose connection one
+/* ingress.h - packets that enter the IP stack from an uplink or a bridge: which connection one
  * belongs to, and whether it begins one. */
 #ifndef BPF_PORTMAP_INGRESS_H
 #define BPF_PORTMAP_INGRESS_H
@@ -12,15 +12,14 @@
 #include "packet.h"
 #include "route.h"
 
-/* A VLAN tag in front of the IP packet is taken off before tc ingress; a frame of a VLAN comes by
- * again at the VLAN's device. But a tag of VID 0 is a priority and no VLAN: behind tc the kernel
- * takes it off, and the next one, and so on (__netif_receive_skb_core), and what is left it
- * delivers as if it had come untagged. */
+/* The kernel removes a VLAN tag before tc ingress, and the frame appears again at the VLAN's
+ * device. But VID 0 is a priority and no VLAN: behind tc the kernel removes such a tag and those
+ * that follow (__netif_receive_skb_core), and delivers the rest as if it had arrived untagged. */
 #define ETHERTYPE_VLAN 0x8100     /* 802.1Q */
 #define ETHERTYPE_PROVIDER 0x88a8 /* 802.1ad */
-#define TAGS_WALKED 4             /* more: nobody sends that many */
+#define TAGS_WALKED 4             /* nobody sends more */
 
-/* What stands behind an ethertype of a VLAN */
+/* What follows a VLAN's ethertype */
 struct tag {
 	__be16 control;
 	__be16 ethertype;
@@ -31,14 +30,14 @@ INLINE bool tags_begin(__be16 ethertype)
 	return ethertype == bpf_htons(ETHERTYPE_VLAN) || ethertype == bpf_htons(ETHERTYPE_PROVIDER);
 }
 
-/* Is there a tag under a priority tag, whatever is in it? */
+/* Is there a second tag inside a priority tag? */
 INLINE bool tags_are_nested(struct __sk_buff *skb)
 {
 	return tags_begin(skb->protocol) && !(skb->vlan_present && (skb->vlan_tci & VLAN_VID_MASK));
 }
 
-/* The same, but where a VLAN's tag follows: then it comes by again, or is nobody's. What is no IP
- * packet for us must be none for the stack. */
+/* The same, except if a VLAN's tag follows: then the frame appears again at that device, or at
+ * none. The stack must not see an IP packet where the programs saw none. */
 GLOBAL_FUNCTION bool tags_hide_packet(struct __sk_buff *skb)
 {
 	struct tag tag;
@@ -56,16 +55,16 @@ GLOBAL_FUNCTION bool tags_hide_packet(struct __sk_buff *skb)
 	return true;
 }
 
-/* How a packet arrives. */
+/* How a packet has arrived. */
 struct arrival {
-	__u32 ifindex; /* of the interface that routing sees: a bridge rather than its port */
-	bool routed;   /* on its way into the IP stack, not switched */
-	bool sender_verified; /* the sender has the address that it claims */
+	__u32 ifindex;        /* the ingress interface for routing: a bridge rather than its port */
+	bool routed;          /* goes into the IP stack, not switched */
+	bool sender_verified; /* the source address is the sender's own */
 	bool may_offload;     /* the packet may skip the stack */
-	struct owner owner;   /* of the veth by which a container's packet is routed, or {0, 0} */
+	struct owner owner;   /* of the container whose packet is routed, or {0, 0} */
 };
 
-/* A packet of a live connection. VERDICT_PASS: that has ended. */
+/* An inward packet of a live connection. VERDICT_PASS: the connection has ended. */
 INLINE enum verdict enter_by_connection(struct __sk_buff *skb, struct packet *packet,
 					struct found *found, const struct arrival *arrival,
 					struct translation *translation)
@@ -109,8 +108,8 @@ INLINE enum verdict enter_by_mapping(struct __sk_buff *skb, struct packet *packe
 	return verdict;
 }
 
-/* The mapping, if it is meant: its owner is there, and the destination is an address of this host
- * that is not left out. */
+/* Whether the mapping applies: its owner's veth exists, and the destination is an address of this
+ * host that is not excluded. */
 INLINE bool mapping_applies(struct __sk_buff *skb, const struct packet *packet,
 			    const struct portmap *mapping, const struct arrival *arrival)
 {
@@ -153,7 +152,7 @@ INLINE enum verdict decide_inwards(struct __sk_buff *skb, struct packet *packet,
 		if (verdict != VERDICT_PASS)
 			return verdict;
 	}
-	if (mapping && !owner_has_veth(mapping->owner.slot)) /* then that of any address is meant */
+	if (mapping && !owner_has_veth(mapping->owner.slot)) /* try that of any address */
 		mapping = portmap_find_any(address_is_ipv4(tuple->destination),
 					   tuple->destination_port, tuple->protocol);
 	if (mapping && mapping_applies(skb, packet, mapping, arrival))
@@ -192,7 +191,7 @@ INLINE int handle_ingress(struct __sk_buff *skb, struct packet *packet, enum pac
 	return apply_inwards(skb, packet, &translation, verdict);
 }
 
-/* A frame that is for this host, from an uplink or a bridge. */
+/* A frame on an uplink or a bridge; only those addressed to this host matter. */
 INLINE int handle_frame(struct __sk_buff *skb, bool uplink)
 {
 	enum packet_kind kind;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* maps.h - the pinned maps; what they hold is said in abi.h. */
+/* maps.h - the pinned maps; abi.h describes their contents. */
 #ifndef BPF_PORTMAP_MAPS_H
 #define BPF_PORTMAP_MAPS_H
 
@@ -8,13 +8,13 @@
 #include "abi.h"
 
 /*
- * A global function: the verifier checks it once, by itself, instead of anew in every state of
- * every caller. The price: it must say what it does with NULL, which nobody passes; a call takes a
- * nanosecond or two; and of the 512 bytes of stack that all who call each other have, its frame
- * takes a multiple of 32 (of 16 on newer kernels).
+ * A global function: the verifier checks it once, by itself, instead of in every state of every
+ * caller. The price: it must handle NULL, which no caller passes; a call costs a nanosecond or two;
+ * and its frame takes a multiple of 32 bytes (16 on newer kernels) of the 512 bytes of stack that a
+ * whole call chain has.
  *
- * A loop is walked through turn by turn all the same. So what it does goes into such a function,
- * and one of many turns becomes short ones, one inside the other.
+ * The verifier still walks through every iteration of a loop. So a loop's body becomes such a
+ * function, and a long loop becomes nested short ones.
  */
 #define GLOBAL_FUNCTION __attribute__((noinline))
 
@@ -38,7 +38,7 @@
 #define ARRAY_OF(map, array_type, value_type, entries) \
 	MAP_OF(map, array_type, 0, __u32, value_type, entries)
 
-/* The value of a map that has one. NULL never, but that the verifier does not know. */
+/* The value of a map with one entry. Never NULL, which the verifier does not know. */
 #define SINGLE(map) \
 	({ \
 		__u32 only = 0; \
@@ -50,20 +50,20 @@ HASH_OF(endpoints, struct endpoint_key, struct endpoint, MAX_ENDPOINTS);
 HASH_OF(interfaces, __u32, struct interface, MAX_INTERFACES);
 HASH_OF(host_addresses, struct host_address_key, struct host_address, MAX_HOST_ADDRESSES);
 HASH_OF(policies, __u32, struct policy, MAX_SLOTS);
-/* No program reads these: they are user space's own, kept alive by being bound to the programs. */
+/* Only user space reads these; being bound to the programs keeps them alive. */
 HASH_OF(networks, struct network_key, struct network, MAX_NETWORKS);
 HASH_OF(attachments, struct attachment_key, struct attachment, MAX_SLOTS);
 ARRAY_OF(slots, BPF_MAP_TYPE_ARRAY, struct slot, MAX_SLOTS);
-/* _HASH, because a DEVMAP serves one type of program only. */
+/* _HASH, because a DEVMAP can be used by one program type only. */
 ARRAY_OF(veths, BPF_MAP_TYPE_DEVMAP_HASH, __u32, MAX_SLOTS);
 ARRAY_OF(meta, BPF_MAP_TYPE_ARRAY, struct meta, 1);
 ARRAY_OF(published_ports, BPF_MAP_TYPE_ARRAY, __u64, PORT_WORDS);
 ARRAY_OF(noticed, BPF_MAP_TYPE_ARRAY, struct noticed, 1);
 ARRAY_OF(counters, BPF_MAP_TYPE_PERCPU_ARRAY, struct counters, 1);
 ARRAY_OF(endpoint_addresses, BPF_MAP_TYPE_ARRAY, __u64, PORT_WORDS);
-/* The loader sets the sizes of these four from the machine's memory. An entry in connections must
- * be had where there is a place for it, and is allocated with the map: to do it one by one costs a
- * new connection 40 % more. */
+/* The loader sets the sizes of these four by the machine's memory. Entries of connections are
+ * preallocated: a connection that has a place must get one, and allocation on demand makes a new
+ * connection 40 % more expensive. */
 MAP_OF(connections, BPF_MAP_TYPE_HASH, 0, struct connection_key, struct connection,
        CONNECTIONS(MIN_ASSURED));
 HASH_OF(aliases, struct connection_key, struct alias, CONNECTIONS(MIN_ASSURED));

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* noticed.h - what was done at least once, and so has to be looked for. */
+/* noticed.h - marks of what has been used at least once; without a mark the lookup is skipped. */
 #ifndef BPF_PORTMAP_NOTICED_H
 #define BPF_PORTMAP_NOTICED_H
 
@@ -19,7 +19,7 @@ INLINE bool bits_have(const __u64 *bits, __u32 number)
 	return bits[number >> 6] >> (number & 63) & 1;
 }
 
-/* kind: the name of the member that has these bits, or of a word whose bit 0 is meant. */
+/* kind: a member of struct noticed: a bitmap, or a single word (number 0). */
 #define noticed_mark(kind, number) \
 	do { \
 		struct noticed *marks = SINGLE(noticed); \
@@ -27,21 +27,21 @@ INLINE bool bits_have(const __u64 *bits, __u32 number)
 			bits_mark((__u64 *)&marks->kind, number); \
 	} while (0)
 
-/* False: nothing of that kind has this number. */
+/* False: this number has never been marked. */
 #define noticed_has(kind, number) \
 	({ \
 		const struct noticed *marks = SINGLE(noticed); \
 		marks &&bits_have((const __u64 *)&marks->kind, number); \
 	})
 
-/* The bit of an external address: those of a host are few. */
+/* The bit of an external address. A host has few, so they rarely collide. */
 INLINE __u32 noticed_address_bit(const __u8 *address)
 {
 	return address_hash(address_halves(address)[0], address_halves(address)[1]) %
 	       (EXTERNAL_ADDRESS_WORDS * 64);
 }
 
-/* An alias has this address and port. */
+/* Marks that an alias has this address and port. */
 INLINE void noticed_mark_external(const __u8 *address, __u16 port)
 {
 	noticed_mark(external_ports, port);

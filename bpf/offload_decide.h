@@ -2,16 +2,17 @@
 /*
  * offload_decide.h - which connections skip the IP stack, and by which path.
  *
- * The firewall decides about connections, so one goes through the stack until both its directions
- * have left it again, with the very tuples that are expected there: what a rule drops, or what
- * another program's NAT changes on the way, never skips anything. left_stack says when that was
- * seen last. Outwards it is seen where packets are translated; a packet inwards bears a number
- * through the stack, for the hook at the far end to confirm (offload_saw_leaving).
+ * The firewall decides about connections. So a connection goes through the stack until packets of
+ * both directions have left it with exactly the expected tuples: what a rule drops, or another
+ * program's NAT changes, never skips the stack. left_stack is when that was last seen: outwards by
+ * the hook that translates; inwards by the hook behind the stack, for packets marked with
+ * TC_INDEX_CONFIRM (offload_saw_leaving).
  *
- * Then both directions get a path or neither does. TCP never comes back after that: conntrack has
- * missed numbers and windows, and would call it invalid. UDP comes back every five seconds, which
- * keeps conntrack's entry alive and lets a new rule take effect. While a container's veth or bridge
- * has a qdisc or filter (device.h), its connections go through the stack.
+ * Then either both directions get a path or none. TCP does not return to the stack after that:
+ * conntrack has missed sequence numbers and windows, and would call the packets invalid. UDP
+ * returns every five seconds, which keeps conntrack's entry alive and lets a new rule take effect.
+ * While a container's veth or bridge has a qdisc or filter (device.h), its connections go through
+ * the stack.
  */
 #ifndef BPF_PORTMAP_OFFLOAD_DECIDE_H
 #define BPF_PORTMAP_OFFLOAD_DECIDE_H
@@ -42,8 +43,8 @@ INLINE bool offload_was_seen(const struct leave *leave)
 	return settings && leave->left_stack > settings->offload_dropped;
 }
 
-/* A packet has left the stack. Where offload was dropped since the one before, the other direction
- * must be seen again, too. */
+/* A packet has left the stack. If drop-offload ran since the last one, the path is decided again,
+ * which needs the other direction to be seen again, too. */
 INLINE void offload_note(struct connection *connection, enum way way, __u32 now)
 {
 	struct leave *leave = &connection->leave[way];
@@ -55,8 +56,8 @@ INLINE void offload_note(struct connection *connection, enum way way, __u32 now)
 	leave->left_stack = now;
 }
 
-/* A masqueraded packet leaves the stack by ifindex. Where that is another way than the path, the
- * connection is decided about anew: the stack may know more by now than can be asked. */
+/* A masqueraded packet leaves the stack through ifindex. If the path uses another interface, it is
+ * decided again: the stack may know rules that bpf_fib_lookup() does not. */
 INLINE void offload_note_way(struct connection *connection, __u32 ifindex, __u32 now)
 {
 	struct leave *leave = &connection->leave[OUTWARDS];
@@ -67,7 +68,7 @@ INLINE void offload_note_way(struct connection *connection, __u32 ifindex, __u32
 		leave->ifindex = ifindex;
 }
 
-/* Shall the hook at the far end of the stack confirm? Once a second. */
+/* Shall the hook behind the stack confirm this packet? Once a second. */
 INLINE bool offload_wants_confirmation(const struct found *found)
 {
 	const struct connection *connection = found->connection;
@@ -78,7 +79,7 @@ INLINE bool offload_wants_confirmation(const struct found *found)
 	       offload_mode(&connection->owner) != FAST_PATH_OFF;
 }
 
-/* A packet leaves the stack for a container as it went in. */
+/* A packet leaves the stack for a container with the tuple that it entered with. */
 GLOBAL_FUNCTION int offload_saw_leaving(const struct packet *packet, __u32 ifindex)
 {
 	struct connection *connection;
@@ -93,7 +94,7 @@ GLOBAL_FUNCTION int offload_saw_leaving(const struct packet *packet, __u32 ifind
 	return 0;
 }
 
-/* What the connection makes of a packet, as routing is to be asked about it. */
+/* The routing query for packets of this direction after translation. */
 INLINE void offload_query(const struct connection_key *key, const struct connection *connection,
 			  enum way way, __u32 ifindex, struct bpf_fib_lookup *query)
 {
@@ -102,18 +103,18 @@ INLINE void offload_query(const struct connection_key *key, const struct connect
 	const __u8 *destination = inwards ? key->inside : key->outside;
 
 	if (!inwards && connection->kind == FLOW_MAPPING)
-		source = connection->external_address; /* as `ip rule from` is to see it */
+		source = connection->external_address; /* which `ip rule from` must match */
 	__builtin_memset(query, 0, sizeof(*query));
 	query->ifindex = ifindex;
 	query->l4_protocol = key->protocol;
 	query->sport = bpf_htons(inwards ? key->outside_port : key->inside_port);
 	query->dport = bpf_htons(inwards ? key->inside_port : connection->peer_port);
-	query->tot_len = 1; /* or the MTU is not told */
+	query->tot_len = 1; /* 0 would not return the MTU */
 	route_query_addresses(query, source, destination);
 }
 
-/* Asks routing about packets this way that come in at ifindex. Where the neighbour is not known the
- * MTU is the last one known. False: there is no way now. */
+/* Asks routing about packets of this direction that arrive at ifindex. If the neighbour is
+ * unresolved, the last known MTU stays. False: there is no route now. */
 GLOBAL_FUNCTION bool offload_look_up(struct __sk_buff *skb, const struct connection_key *key,
 				     struct connection *connection, enum way way, __u32 ifindex)
 {
@@ -145,8 +146,8 @@ GLOBAL_FUNCTION bool offload_look_up(struct __sk_buff *skb, const struct connect
 	return true;
 }
 
-/* Where routing sees a container: at its bridge, or its veth. 0: packets must not skip what is
- * there. */
+/* The interface through which routing reaches a container: its bridge or veth. 0: packets must not
+ * skip what is attached there. */
 INLINE __u32 offload_gateway(__u32 veth)
 {
 	const struct interface *interface = bpf_map_lookup_elem(&interfaces, &veth);
@@ -156,8 +157,7 @@ INLINE __u32 offload_gateway(__u32 veth)
 	return interface->role == ROLE_PORT ? interface->bridge_ifindex : veth;
 }
 
-/* Does routing lead to this container, and from elsewhere? Containers on one bridge are left to it.
- */
+/* A path if routing leads to this container from another interface; not on the same bridge. */
 INLINE enum flow_path offload_into(struct leave *leave, const struct slot *container, __u32 ifindex)
 {
 	__u32 gateway;
@@ -189,7 +189,7 @@ INLINE enum flow_path offload_out(__u32 ifindex)
 		       : PATH_STACK;
 }
 
-/* How packets this way, which come in at ifindex, go on. PATH_UNDECIDED: not now. */
+/* The path of packets of this direction that arrive at ifindex. PATH_UNDECIDED: not now. */
 GLOBAL_FUNCTION int offload_find_path(struct __sk_buff *skb, const struct connection_key *key,
 				      struct connection *connection, enum way way, __u32 ifindex)
 {
@@ -212,16 +212,15 @@ GLOBAL_FUNCTION int offload_find_path(struct __sk_buff *skb, const struct connec
 			 : offload_out(connection->leave[OUTWARDS].ifindex);
 }
 
-/* Whether the container's packets may be too large for the way out: TCP's would go back to the
- * stack. */
+/* Whether the container's packets may exceed the outgoing MTU: TCP would return to the stack. */
 INLINE bool offload_is_narrow(struct __sk_buff *skb, const struct leave *out, __u32 veth)
 {
-	__u32 mtu = 1; /* in: a length that fits; out: the interface's MTU */
+	__u32 mtu = 1; /* in: a length that fits; out: the veth's MTU */
 
 	return bpf_check_mtu(skb, veth, &mtu, 0, 0) || out->mtu < mtu;
 }
 
-/* Has the stack had its say? */
+/* Has the stack let both directions through, or need it not? */
 INLINE bool offload_is_due(const struct connection *connection)
 {
 	return (connection->kind == FLOW_MAPPING &&
@@ -231,8 +230,8 @@ INLINE bool offload_is_due(const struct connection *connection)
 		offload_was_seen(&connection->leave[OUTWARDS]));
 }
 
-/* Paths both ways, or PATH_STACK for both. ifindex: where packets inwards enter; 0: where the
- * others leave. Not for what the host asks the container in a client's name (masqAll). */
+/* Paths for both directions, or for none. ifindex: where inward packets arrive; 0: where outward
+ * ones leave. None with masqAll, where the host takes the client's place. */
 GLOBAL_FUNCTION int offload_find_paths(struct __sk_buff *skb, const struct connection_key *key,
 				       struct connection *connection, __u32 ifindex)
 {
@@ -253,7 +252,7 @@ GLOBAL_FUNCTION int offload_find_paths(struct __sk_buff *skb, const struct conne
 	if (out < PATH_CONTAINER)
 		return out;
 	if (left && left != (out == PATH_OUT ? leave->ifindex : offload_gateway(leave->ifindex)))
-		return PATH_STACK; /* the stack knows more than can be asked: a mark, say */
+		return PATH_STACK; /* the stack routes by more than the query has: a mark, say */
 	if (!offload_may_pass(skb->ifindex))
 		return PATH_UNDECIDED;
 	if (offload_is_narrow(skb, leave, slot->ifindex))
@@ -262,8 +261,8 @@ GLOBAL_FUNCTION int offload_find_paths(struct __sk_buff *skb, const struct conne
 	return in < PATH_CONTAINER ? in : out;
 }
 
-/* Before a path is asked for: at both ends there may be a container. Called early, for what looks
- * at devices needs room on the stack (512 bytes, all callers together). */
+/* Checks the devices before a path is searched; both ends may be containers. Called early, because
+ * the check needs room on the stack (512 bytes for the whole call chain). */
 GLOBAL_FUNCTION int offload_look(struct __sk_buff *skb, const struct connection_key *key)
 {
 	const struct slot *slot;
@@ -280,7 +279,7 @@ GLOBAL_FUNCTION int offload_look(struct __sk_buff *skb, const struct connection_
 }
 
 /* Decides about a connection that offload_is_candidate(), for both directions at once. ifindex: as
- * offload_find_paths() has it, and where the packet has come in. */
+ * in offload_find_paths(), and where the packet arrived. */
 GLOBAL_FUNCTION int offload_decide(struct __sk_buff *skb, const struct packet *packet,
 				   const struct connection_key *key, struct connection *connection,
 				   __u32 ifindex)
@@ -298,10 +297,10 @@ GLOBAL_FUNCTION int offload_decide(struct __sk_buff *skb, const struct packet *p
 	left = connection->kind == FLOW_MASQUERADE ? out->ifindex : 0;
 	if (ifindex && connection->in_ifindex && connection->in_ifindex != ifindex)
 		return 0;
-	if (!offload_is_due(connection)) { /* not asked again in this second */
+	if (!offload_is_due(connection)) { /* not checked again in this second */
 		connection->leave[ifindex ? INWARDS : OUTWARDS].looked_up = now;
 		if (!ifindex)
-			out->ifindex = left; /* a mapping's was not looked up, after all */
+			out->ifindex = left; /* a mapping's was not looked up */
 		return 0;
 	}
 	if (!packet_has_options(packet))
@@ -321,7 +320,7 @@ GLOBAL_FUNCTION int offload_decide(struct __sk_buff *skb, const struct packet *p
 	return 0;
 }
 
-/* Is it time to decide? */
+/* Is it time to decide about a path? */
 INLINE bool offload_is_candidate(const struct packet *packet, const struct found *found)
 {
 	const struct connection *connection = found->connection;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* offload_send.h - takes the path of a connection that skips the IP stack. Routing is asked again
- * once a second for each direction. What the fast path cannot do (answer with an ICMP error, IP
- * options) is the stack's, packet by packet. */
+/* offload_send.h - sends packets along the path of a connection that skips the IP stack. Routing is
+ * asked again once a second for each direction. Packets that the fast path cannot handle (they need
+ * an ICMP error, or have IP options) go through the stack. */
 #ifndef BPF_PORTMAP_OFFLOAD_SEND_H
 #define BPF_PORTMAP_OFFLOAD_SEND_H
 
@@ -9,13 +9,13 @@
 #include "offload_decide.h"
 #include "rewrite.h"
 
-#define STACK_SECONDS 5 /* UDP: after so many one packet goes through the stack again */
+#define STACK_SECONDS 5 /* UDP: then one packet goes through the stack again */
 
-/* skb->tc_index stays with a packet from hook to hook; a container's is zeroed where it enters. */
-#define TC_INDEX_CONFIRM 0x6250 /* to be confirmed where it leaves the stack */
-#define TC_INDEX_SENT 0x6251    /* sent out by the fast path: nothing is left to do */
+/* skb->tc_index stays with a packet from hook to hook. from_container zeroes a container's. */
+#define TC_INDEX_CONFIRM 0x6250 /* the hook behind the stack shall confirm it */
+#define TC_INDEX_SENT 0x6251    /* sent by the fast path: to_uplink has nothing to do */
 
-/* Of what TCP would have segmented by the time it leaves: one of the segments. */
+/* The length to compare with the MTU: of a GSO packet, one segment's. */
 INLINE __u32 offload_length(struct __sk_buff *skb, const struct packet *packet, __u32 mtu)
 {
 	__u32 length = packet->end - packet->l3_offset;
@@ -27,7 +27,7 @@ INLINE __u32 offload_length(struct __sk_buff *skb, const struct packet *packet, 
 	return packet->l4_offset - packet->l3_offset + sizeof(struct udphdr) + skb->gso_size;
 }
 
-/* UDP's turn to be seen by the stack, or somebody had offload dropped. */
+/* Whether the stack must see the packet: UDP after STACK_SECONDS, or after drop-offload. */
 INLINE bool offload_is_stacks_turn(const struct packet *packet, const struct found *found)
 {
 	const struct leave *leave = &found->connection->leave[found->way];
@@ -39,7 +39,7 @@ INLINE bool offload_is_stacks_turn(const struct packet *packet, const struct fou
 	return offload_mode(&found->connection->owner) != FAST_PATH_ALWAYS;
 }
 
-/* Once a second. Where there is no way now the packets are the stack's. */
+/* Once a second. If there is no route now, the packets go through the stack. */
 GLOBAL_FUNCTION int offload_refresh(struct __sk_buff *skb, const struct connection_key *key,
 				    struct connection *connection, enum way way, __u32 ifindex)
 {
@@ -61,8 +61,8 @@ GLOBAL_FUNCTION int offload_refresh(struct __sk_buff *skb, const struct connecti
 	return 0;
 }
 
-/* Neither reverse path filter nor firewall has seen the connection's packets come in here. But
- * where its client is reached this way now, so that the answers go here, packets follow. */
+/* Whether reverse path filter and firewall have not seen the connection arrive here. If replies now
+ * leave through this interface, it is accepted. */
 INLINE bool offload_enters_elsewhere(struct connection *connection, __u32 ifindex)
 {
 	if (connection->in_ifindex == ifindex)
@@ -74,7 +74,7 @@ INLINE bool offload_enters_elsewhere(struct connection *connection, __u32 ifinde
 	return false;
 }
 
-/* Sends the packet on by the connection's path, if it may take that. */
+/* Sets the translation to the connection's path, if the packet may use that. */
 INLINE void offload_use_path(struct __sk_buff *skb, const struct packet *packet,
 			     const struct found *found, struct translation *translation)
 {
@@ -92,8 +92,8 @@ INLINE void offload_use_path(struct __sk_buff *skb, const struct packet *packet,
 	__builtin_memcpy(translation->frame_source, leave->source, ETH_ALEN);
 }
 
-/* The same, by a path that is up to date. Once a second it is not sent to the MAC that is known, so
- * that the kernel asks whether the neighbour is still there. ifindex: where the packet came in. */
+/* The same, after refreshing the path. Once a second the known MAC is not used, so that the kernel
+ * checks whether the neighbour is still there. ifindex: where the packet arrived. */
 INLINE void offload_choose(struct __sk_buff *skb, const struct packet *packet, struct found *found,
 			   __u32 ifindex, struct translation *translation)
 {
@@ -121,7 +121,7 @@ INLINE void offload_choose(struct __sk_buff *skb, const struct packet *packet, s
 		memo_make(packet, connection, found->way, translation, skb->ifindex);
 }
 
-/* Decides about the connection of a packet, which has come in at ifindex, and uses its path. */
+/* Decides about the connection of a packet that arrived at ifindex, and uses its path. */
 INLINE void offload_try(struct __sk_buff *skb, const struct packet *packet, struct found *found,
 			__u32 ifindex, struct translation *translation)
 {
@@ -135,8 +135,8 @@ INLINE void offload_try(struct __sk_buff *skb, const struct packet *packet, stru
 	offload_use_path(skb, packet, found, translation);
 }
 
-/* Out to a neighbour that the kernel asks for. It is told the next hop, which by itself it would
- * choose by the source that the packet has by now, where routing chose by the container's. */
+/* Lets the kernel resolve the neighbour. The next hop is passed on, because the kernel would choose
+ * it by the packet's new source, whereas routing chose it by the container's. */
 GLOBAL_FUNCTION int offload_to_next_hop(struct __sk_buff *skb, const struct packet *packet,
 					const struct translation *translation)
 {
@@ -163,7 +163,7 @@ INLINE int offload_send(struct __sk_buff *skb, const struct packet *packet,
 			const struct translation *translation)
 {
 	if (packet->hop_limit <= 1)
-		return TC_ACT_SHOT; /* a later fragment: nobody is told of it (RFC 1122 3.2.2) */
+		return TC_ACT_SHOT; /* a later fragment: no ICMP error (RFC 1122 3.2.2) */
 	if (rewrite_forwarded(skb, packet, translation))
 		return shot(rewrite_failed);
 	if (translation->path == PATH_CONTAINER) {
@@ -173,7 +173,7 @@ INLINE int offload_send(struct __sk_buff *skb, const struct packet *packet,
 	}
 	count_here(fast_out);
 	skb->tc_index = TC_INDEX_SENT;
-	if (packet->ipv4) /* ip_tos2prio: by the two bits of RFC 1349 that it looks at */
+	if (packet->ipv4) /* ip_tos2prio, which uses two bits of RFC 1349 */
 		skb->priority = 0x4620 >> (packet->type_of_service >> 3 & 3) * 4 & 0xf;
 	return translation_has_frame(translation) ? bpf_redirect(translation->out_ifindex, 0)
 						  : offload_to_next_hop(skb, packet, translation);

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* owner.h - whose it is, and whether that one is still there. */
+/* owner.h - which attachment something belongs to, and whether that still exists. */
 #ifndef BPF_PORTMAP_OWNER_H
 #define BPF_PORTMAP_OWNER_H
 
 #include "maps.h"
 
-/* NULL: that one is gone. */
+/* NULL: the owner has gone. */
 INLINE const struct slot *owner_slot(const struct owner *owner)
 {
 	__u32 number = owner->slot;
@@ -19,7 +19,7 @@ INLINE bool owner_live(const struct owner *owner)
 	return owner_slot(owner);
 }
 
-/* The same by the number of a slot, and the id of a connection that its owner has. */
+/* The same, given the number of a slot and the id of one of its owner's connections. */
 INLINE bool owner_of_id_live(__u32 number, __u32 id)
 {
 	const struct slot *slot = bpf_map_lookup_elem(&slots, &number);
@@ -27,8 +27,8 @@ INLINE bool owner_of_id_live(__u32 number, __u32 id)
 	return !number || (slot && slot->live && (__u16)slot->generation == id >> 16);
 }
 
-/* Whether the owner's veth is still there: without DEL an owner stays live when it is deleted.
- * Asked when a connection begins, and once a second while it goes on. */
+/* Whether the owner's veth still exists: without DEL an owner outlives it. Checked when a
+ * connection begins, and once a second while it is used. */
 GLOBAL_FUNCTION bool owner_has_veth(__u32 slot)
 {
 	struct meta *settings;

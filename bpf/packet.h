@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* packet.h - what is known about a packet, and the only functions that read its bytes: headers in
- * place, in the skb's linear part, or where a driver or GRO has put them elsewhere, by
- * bpf_skb_load_bytes(), which is slower. */
+ * place in the skb's linear part, or, if a driver or GRO has put them elsewhere, with the slower
+ * bpf_skb_load_bytes(). */
 #ifndef BPF_PORTMAP_PACKET_H
 #define BPF_PORTMAP_PACKET_H
 
@@ -15,18 +15,18 @@
 
 #define VLAN_VID_MASK 0x0fff
 
-/* Headers that begin at this offset or later are not looked for in the linear part. */
+/* Headers from this offset on are not read from the linear part. */
 #ifdef FALLBACKS
 #define LINEAR_HEADERS 0 /* tests: never read or written in place */
 #else
 #define LINEAR_HEADERS 256
 #endif
 
-/* Where a packet comes from and goes to, as a hook sees it. */
+/* A packet's source and destination as a hook sees them. */
 struct tuple {
 	__u8 source[16];
 	__u8 destination[16];
-	/* ICMP echo: the identifier is the port of the side that asks, the other is 0. */
+	/* ICMP echo: the requester's port is the identifier, the other is 0. */
 	__u16 source_port;
 	__u16 destination_port;
 	enum protocol protocol;
@@ -49,8 +49,7 @@ enum fragment_place {
 } __attribute__((packed));
 
 struct packet {
-	/* The caller sets the direction. ICMP error: the tuple that an answer to the quoted
-	 * packet would have. */
+	/* The caller sets the direction. ICMP error: the tuple of a reply to the quoted packet. */
 	struct tuple tuple;
 	__u8 sender[16]; /* the packet's own source address, also of an ICMP error */
 	union {
@@ -77,14 +76,14 @@ struct packet {
 	__u8 type_of_service; /* IPv4 */
 } __attribute__((aligned(8)));
 
-/* Any number of bytes, from anywhere in the skb. */
+/* Loads any number of bytes from anywhere in the skb. */
 INLINE bool packet_load(struct __sk_buff *skb, __u32 offset, void *to, __u32 size)
 {
 	return bpf_skb_load_bytes(skb, offset, to, size) == 0;
 }
 
-/* NULL: not all of these bytes are in the linear part. void *: headers are not aligned, but must
- * not be loaded byte by byte either. */
+/* NULL: not all of these bytes are in the linear part. void *, so that the compiler does not load
+ * unaligned headers byte by byte. */
 INLINE void *packet_linear(struct __sk_buff *skb, __u64 offset, __u32 size)
 {
 	void *at;
@@ -96,7 +95,7 @@ INLINE void *packet_linear(struct __sk_buff *skb, __u64 offset, __u32 size)
 	return at + size <= (void *)(long)skb->data_end ? at : NULL;
 }
 
-/* packet_load(), but faster for headers that most packets have in the linear part. */
+/* packet_load(), faster for headers, which most packets have in the linear part. */
 INLINE bool packet_load_header(struct __sk_buff *skb, __u32 offset, void *to, __u32 size)
 {
 	const void *header = packet_linear(skb, offset, size);

@@ -22,7 +22,7 @@
 #define NEXTHDR_FRAGMENT 44
 #define NEXTHDR_DESTINATION 60
 
-/* What all extension headers begin with, and what is looked at of one. */
+/* The start of all extension headers, and the fields that are read. */
 struct extension_header {
 	__u8 next;
 	__u8 length; /* in units of 8 bytes, without the first (RFC 8200 4.2) */
@@ -39,10 +39,10 @@ struct extension_header {
 /* What the IP headers say about the payload. */
 struct ip_payload {
 	__u32 identification;
-	int protocol;          /* the transport's; -1: it is not found, or not there */
+	int protocol;          /* the transport's; -1: not found or not present */
 	__u16 offset;          /* of the payload; during parsing, of the next extension header */
 	__u16 fragment_offset; /* in bytes */
-	__u8 first_header;     /* behind the fragment header: all that a later fragment tells */
+	__u8 first_header;     /* after the fragment header: all that a later fragment has */
 	bool fragment;         /* the datagram is in more than one piece */
 	bool has_fragment_header;
 	__u8 reserved;

@@ -30,7 +30,7 @@ INLINE bool parse_load(struct __sk_buff *skb, const struct packet *packet, __u32
 	return offset + size <= packet->end && packet_load_header(skb, offset, to, size);
 }
 
-/* False: no echo. What goes back by the tuple is a request, or, where it is quoted, its answer. */
+/* False: no echo. The tuple is a reply's if the packet is a reply or quotes a request. */
 INLINE bool parse_echo(struct packet *packet, struct tuple *tuple, const struct echo_header *echo,
 		       bool quoted)
 {
@@ -45,7 +45,7 @@ INLINE bool parse_echo(struct packet *packet, struct tuple *tuple, const struct 
 	return request || reply;
 }
 
-/* The transport header's first eight bytes are looked at; an error need not quote more. */
+/* Reads only the first eight bytes of the transport header; an error need not quote more. */
 INLINE bool parse_quoted_ports(struct __sk_buff *skb, struct packet *packet, struct tuple *back)
 {
 	union {
@@ -71,7 +71,7 @@ INLINE bool parse_quoted_ipv4(struct __sk_buff *skb, struct packet *packet, stru
 	    ip.version != 4 || ip.ihl * 4 < sizeof(ip))
 		return false;
 	if (bpf_ntohs(ip.frag_off) & IPV4_FRAGMENT_OFFSET)
-		return false; /* payload stands where the ports would be */
+		return false; /* payload in place of the ports */
 	address_from_ipv4(back->destination, ip.saddr);
 	address_from_ipv4(back->source, ip.daddr);
 	back->protocol = ip.protocol;
@@ -106,7 +106,7 @@ INLINE bool parse_is_error(const struct packet *packet, __u8 type)
 	return type >= ICMPV6_DEST_UNREACH && type <= ICMPV6_PARAMPROB;
 }
 
-/* An error goes to the sender of the packet that it quotes, as an answer to that would. */
+/* An error must go to the sender of the packet that it quotes, like a reply. */
 GLOBAL_FUNCTION enum packet_kind parse_error(struct __sk_buff *skb, struct packet *packet,
 					     __u8 type)
 {
@@ -193,7 +193,7 @@ INLINE enum packet_kind parse_transport(struct __sk_buff *skb, struct packet *pa
 	return parse_is_icmp(packet, protocol) ? parse_icmp(skb, packet) : PACKET_OPAQUE;
 }
 
-/* Not inlined, so that the callers' stack frames have no headers in them. */
+/* Not inlined, to keep the headers out of the callers' stack frames. */
 GLOBAL_FUNCTION enum packet_kind parse_packet(struct __sk_buff *skb, struct packet *packet)
 {
 	struct ip_payload payload = {.protocol = -1};
@@ -217,8 +217,7 @@ INLINE enum packet_kind packet_parse(struct __sk_buff *skb, struct packet *packe
 {
 	__builtin_memset(packet, 0, sizeof(*packet));
 	packet->l3_offset = l3_offset;
-	/* A tagged frame comes by again, untagged, at the VLAN's device. VID 0 is only a priority.
-	 */
+	/* A tagged frame appears again, untagged, at the VLAN's device. VID 0 is a priority. */
 	if (skb->vlan_present && (skb->vlan_tci & VLAN_VID_MASK))
 		return PACKET_IGNORED;
 	return parse_packet(skb, packet);

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* policy.h - what the configuration of an attachment says about its connections. */
+/* policy.h - an attachment's options about its connections. */
 #ifndef BPF_PORTMAP_POLICY_H
 #define BPF_PORTMAP_POLICY_H
 
 #include "address.h"
 #include "owner.h"
 
-/* A list of ranges of struct policy, as a global function can be passed it. */
+/* A list of ranges of struct policy, in a type that can be passed to a global function. */
 struct address_ranges {
 	struct address_range entries[POLICY_RANGES];
 };
 
-/* NULL: nothing but defaults. */
+/* NULL: only defaults. */
 INLINE const struct policy *policy_of(const struct owner *owner)
 {
 	__u32 number = owner->slot;
@@ -32,7 +32,7 @@ GLOBAL_FUNCTION bool policy_range_holds(const struct address_range *range,
 	       address_same_subnet(range->address, address->bytes, range->prefix_length);
 }
 
-/* The first range that holds the address decides; none: it is not meant. */
+/* The first range that holds the address decides. False: an exception, or no range does. */
 GLOBAL_FUNCTION bool policy_find_range(const struct address_ranges *ranges, __u32 count,
 				       const struct address *address)
 {
@@ -88,7 +88,7 @@ INLINE bool policy_keeps_hairpin_source(const struct owner *owner)
 	return policy && policy->keep_hairpin_source;
 }
 
-/* masqAll, which snat: false takes back, as portmap has it. */
+/* masqAll. As in portmap, snat: false disables it. */
 INLINE bool policy_masquerades_all(const struct owner *owner)
 {
 	const struct policy *policy = policy_of(owner);
@@ -96,7 +96,7 @@ INLINE bool policy_masquerades_all(const struct owner *owner)
 	return policy && policy->masquerade_all && !policy->keep_hairpin_source;
 }
 
-/* snatAddresses: always the same one for the same container. False: none of the family. */
+/* snatAddresses: a container always gets the same one. False: there is none of its family. */
 INLINE bool policy_source(const struct owner *owner, const __u8 *container, struct address *chosen)
 {
 	const struct policy *policy = policy_of(owner);

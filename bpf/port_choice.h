@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * port_choice.h - which ports a masqueraded connection may have, in which order.
+ * port_choice.h - which ports a masqueraded connection tries, in which order.
  *
- * The order follows from the connection's tuple, its owner and a secret (RFC 6056 3.3.3): no
- * outsider can tell which port comes next, and a connection that has lost its record tries its own
+ * The order follows from the connection's tuple, its owner and a secret (RFC 6056 3.3.3). So
+ * outsiders cannot predict the next port, and a connection that has lost its record tries its old
  * port first.
  */
 #ifndef BPF_PORTMAP_PORT_CHOICE_H
@@ -16,20 +16,20 @@ struct port_set {
 	struct port_range ranges[MASQUERADE_RANGES];
 };
 
-/* So many places the order has. The first is the container's own port, where that may be kept. Then
- * they are scattered, so that a free one is found fast; the rest go through the set in a row, so
- * that of a small one none is left out. */
+/* Places of the order. The first is the container's own port, if that may be kept. The next are
+ * scattered, so that a free one is found fast; the rest are consecutive, so that a small set is
+ * tried completely. */
 #define PORT_PLACES 64
-#define SMALL_SET 256 /* ports: less are tried one and all */
+#define SMALL_SET 256 /* with fewer ports all are tried */
 #define PORT_PLACES_SCATTERED 32
 #define PORT_PLACES_A_ROUND 16
 #define PORT_ROUNDS ((SMALL_SET + PORT_PLACES_SCATTERED) / PORT_PLACES_A_ROUND)
 
-/* An echo identifier is no port of the host's: all will do, but for 0, which would make a
- * request look like a reply. */
+/* An echo identifier cannot collide with a port of the host. Any will do except 0, which would make
+ * a request look like a reply. */
 #define PORTS_OF_ECHO 65535
 
-/* NULL: never. */
+/* Never NULL in practice. */
 INLINE const struct port_set *port_set_of(const struct owner *owner)
 {
 	const struct policy *policy = policy_of(owner);
@@ -42,12 +42,12 @@ INLINE const struct port_set *port_set_of(const struct owner *owner)
 	settings = SINGLE(meta);
 	if (!settings)
 		return NULL;
-	/* Before 6.2 no offset may be added to what has not been compared with NULL. */
+	/* Before 6.2 no offset may be added to a pointer not yet compared with NULL. */
 	barrier_var(settings);
 	return (const struct port_set *)settings->masquerade_ports;
 }
 
-/* An unused range is {0, 0}, and port 0 is never in the set. No branches, for the verifier. */
+/* An unused range is {0, 0}; port 0 is never in a set. Branchless, for the verifier. */
 INLINE __u32 port_range_size(const struct port_range *range)
 {
 	__u32 used = (range->last + 0xffffU) >> 16; /* 1, or 0 for no port */
@@ -63,7 +63,7 @@ GLOBAL_FUNCTION bool port_set_has(const struct port_set *set, __u16 port)
 		return false;
 	for (int i = 0; i < MASQUERADE_RANGES && !inside; i++) {
 		inside = (__u32)(port - set->ranges[i].first) < port_range_size(&set->ranges[i]);
-		barrier_var(inside); /* or compilers ask twice, and the verifier takes it for two */
+		barrier_var(inside); /* or compilers compare twice: two values to the verifier */
 	}
 	return inside;
 }

@@ -8,20 +8,20 @@
  *   client --> uplink -(from_uplink)-> IP stack --> bridge -(to_container)-> veth --> container
  *   client <-- uplink <-(to_uplink)--- IP stack <-- bridge <-(from_container)- veth <- container
  *
- * A destination is rewritten where a packet enters the IP stack (tc ingress), a source where it
- * leaves (tc egress): netfilter's order of PREROUTING and POSTROUTING, and for the same reason. A
- * source that became a host address before routing would be a martian. So the stack, FORWARD rules
- * and conntrack in between see one tuple in both directions, the one without NAT, and that is the
- * identity of a connection: its inside is the container's side, its outside the peer's.
+ * A destination is rewritten before routing (tc ingress), a source after it (tc egress), as
+ * netfilter does in PREROUTING and POSTROUTING, and for the same reason: a source that became a
+ * host address before routing would be a martian. So the IP stack, FORWARD rules and conntrack see
+ * the same tuple in both directions, the one without NAT. That tuple identifies a connection: its
+ * inside is the container's side, its outside the peer's.
  *
  *   packet to host:8080 --> portmaps: 8080 is container:80 --+
  *   packet to host:40001 -> aliases: container:5000 ---------+--> connections
  *   packet to container:80, or from a container -------------+      {container:80, client:1234}
  *                                                                     owner, external tuple, state,
  *   half_open: a ring of places <------- place of a connection -----> paths, counters
- *   assured: places, which a clock hand gives away when they are dead
+ *   assured: places, which a clock algorithm reuses when their connections are dead
  *
- *   program         hangs at                                             file
+ *   program         attached to                                          file
  *   from_uplink     uplinks, ingress                                     ingress.h
  *   to_uplink       uplinks, egress                                      egress.h
  *   from_uplink_raw, to_uplink_raw: the same for uplinks whose frames begin with the IP header
@@ -30,38 +30,38 @@
  *   to_container    bridges and routed veths, egress                     egress.h
  *   from_container  containers' veths, ingress                           from_container.h
  *
- * Inwards (ingress.h). A packet whose port is neither mapped nor in use and whose address is
- * no container's is passed at once. Else its connection is looked for, by alias, by mapping, by the
- * tuple itself (dnat.h); where there is none, a mapping of an address of this host begins one
- * (dnat.h), and who reaches a container by its own address is noted (direct.h): tc comes before
- * reverse path filter and FORWARD, so a note means nothing until the packet leaves the stack for
- * the container.
+ * Inwards (ingress.h). A packet is passed at once if its port is neither published nor used by an
+ * alias and its address is no container's. Otherwise its connection is looked up by alias, by
+ * mapping and by the tuple itself (dnat.h); if there is none, a mapping of an address of this host
+ * begins one. A client that reaches a container by its own address gets an unconfirmed record
+ * (direct.h): tc runs before reverse path filter and FORWARD, so the record counts only once a
+ * packet has left the stack for the container.
  *
- * Outwards (egress.h). A container's packet has its connection by its tuple; where there is
- * none a masqueraded container begins one (snat.h), whose port is that of the alias it could
- * insert, in an order of the connection's own (port_choice.h). What cannot be translated and must
- * be is dropped. The host's own packets are never changed, but for its ICMP errors about translated
- * ones; those whose replies something here would take for another's are remembered (host.h). Where
- * routing ties a reply's new source to another uplink, it is handed over to that one.
+ * Outwards (egress.h). A container's packet finds its connection by its tuple. If there is none, a
+ * masqueraded container begins one (snat.h) with the first port whose alias it can insert, in an
+ * order of the connection's own (port_choice.h). A packet that must be translated but cannot be is
+ * dropped. The host's own packets are never changed, except ICMP errors about translated packets.
+ * Host connections whose replies could be taken for a container's are remembered (host.h). Where
+ * routing ties a reply's new source to another uplink, the reply is redirected to that uplink.
  *
- * A connection translated twice (a container that reaches itself by a mapping; masqAll) is two
- * records: one for what the client sees, one for what the container sees.
+ * A connection translated twice (a container that reaches itself through a mapping; masqAll) has
+ * two records: one for what the client sees, one for what the container sees.
  *
  * Life (connection_use.h, connection_table.h). A connection begins half-open and is assured with
- * its third packet; what each owner and client may have is said in shares.h. Nothing sweeps.
+ * its third packet. shares.h limits what each owner and client may have. Nothing sweeps the tables.
  *
- * ICMP errors: icmp_error.h. Fragments. The first one has the ports and is decided about like any
- * packet; at each hook, what was done to it is done to the others. Those that enter before it are
+ * ICMP errors: icmp_error.h. Fragments: the first one has the ports and is decided about like any
+ * packet. Each hook does to the others what it did to the first; those that arrive before it are
  * held until it comes (fragment.h).
  *
- * The fast path. A connection that the stack has let through both ways skips it from then on:
- * from_uplink and from_container do all that the stack and the hooks behind it would do, and send
- * the packet straight into the container or out of the uplink (offload_decide.h, offload_send.h).
- * For UDP they do the same again up to the end of the second, without a look at the connection
+ * The fast path. Once the stack has let a connection through in both directions, its packets skip
+ * the stack: from_uplink and from_container do all that the stack and the hooks behind it would do,
+ * and redirect them into the container or out of the uplink (offload_decide.h, offload_send.h). For
+ * UDP the decision is reused until the end of the second, without looking up the connection
  * (flow_cache.h).
  *
- * Decisions read maps and fill a translation; rewrite.h and rewrite_error.h alone write packets,
- * told by apply.h.
+ * Decisions read maps and fill a translation, which apply.h carries out. Only rewrite.h and
+ * rewrite_error.h write packet bytes.
  */
 #include "vmlinux.h"
 #include <bpf/bpf_endian.h>
@@ -82,7 +82,7 @@ int to_uplink(struct __sk_buff *skb)
 	return handle_egress(skb, ETH_HLEN, true);
 }
 
-/* No MAC says whose packet it is: all of them are given to the IP stack. */
+/* Without a MAC to compare, every packet counts as addressed to this host. */
 SEC("tc")
 int from_uplink_raw(struct __sk_buff *skb)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* portmap.h - which mapping a port of a host address has. */
+/* portmap.h - finds the mapping of a host address and port. */
 #ifndef BPF_PORTMAP_PORTMAP_H
 #define BPF_PORTMAP_PORTMAP_H
 
@@ -8,7 +8,7 @@
 #include "packet.h"
 #include "policy.h"
 
-/* Of a live owner. */
+/* Only mappings of live owners count. */
 INLINE struct portmap *portmap_find_at(const __u8 *address, __u16 port, enum protocol protocol)
 {
 	struct portmap_key key = {.protocol = protocol, .host_port = port};
@@ -19,7 +19,7 @@ INLINE struct portmap *portmap_find_at(const __u8 *address, __u16 port, enum pro
 	return portmap && owner_live(&portmap->owner) ? portmap : NULL;
 }
 
-/* At any address of the family. */
+/* The mapping for any address of the family. */
 INLINE struct portmap *portmap_find_any(bool ipv4, __u16 port, enum protocol protocol)
 {
 	struct address any;
@@ -28,7 +28,7 @@ INLINE struct portmap *portmap_find_any(bool ipv4, __u16 port, enum protocol pro
 	return portmap_find_at(any.bytes, port, protocol);
 }
 
-/* False: nobody has it mapped, or ever had. */
+/* False: no mapping has this port, or ever had it. */
 INLINE bool portmap_is_published(__u16 port)
 {
 	__u32 word = port >> 6;
@@ -37,7 +37,7 @@ INLINE bool portmap_is_published(__u16 port)
 	return bits && (*bits >> (port & 63) & 1);
 }
 
-/* The exact address before any of its family; of an owner that has its veth. */
+/* A mapping of the exact address goes before one of any address; its owner's veth must exist. */
 INLINE struct portmap *portmap_find(const __u8 *address, __u16 port, enum protocol protocol)
 {
 	struct portmap *portmap;
@@ -51,13 +51,13 @@ INLINE struct portmap *portmap_find(const __u8 *address, __u16 port, enum protoc
 	return portmap && owner_has_veth(portmap->owner.slot) ? portmap : NULL;
 }
 
-/* Of the destination; a function of its own keeps its keys off its callers' stacks. */
+/* Whether the destination is mapped. Not inlined, to keep the keys off the callers' stacks. */
 GLOBAL_FUNCTION bool portmap_exists(const struct tuple *tuple)
 {
 	return tuple && portmap_find(tuple->destination, tuple->destination_port, tuple->protocol);
 }
 
-/* Local to routing, but a service's or a subnet's, or one that the list leaves out. */
+/* An address local to routing at which no port is mapped: a service's, a broadcast one, ... */
 INLINE bool portmap_is_excluded(const struct owner *owner, const __u8 *address)
 {
 	const struct host_address *known = bpf_map_lookup_elem(&host_addresses, address);

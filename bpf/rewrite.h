@@ -4,7 +4,7 @@
  * rewrite_error.h write packet bytes.
  *
  * Transport checksums are changed by the kernel's helpers, which know the state of the skb's
- * checksum (PARTIAL, COMPLETE, ...). All else is written in place where that part is linear.
+ * checksum (PARTIAL, COMPLETE, ...). All else is written in place if it is in the linear part.
  *
  * With BPF_F_PSEUDO_HDR, bpf_l4_csum_replace() also adjusts a CHECKSUM_COMPLETE sum for the
  * address, as though an IPv4 header checksum cancelled it. IPv6 has none (fixed by
@@ -89,7 +89,7 @@ INLINE long rewrite_ip(const struct rewrite *to, __u32 field, const void *new, _
 	struct __sk_buff *skb = to->skb;
 	__u32 l3_offset = to->packet->l3_offset;
 	bool ipv4 = to->packet->ipv4;
-	__u32 end = field + size; /* clang 16 reads `ipv4` twice: the verifier takes it for two */
+	__u32 end = field + size; /* clang 16 reads `ipv4` twice: two values to the verifier */
 	void *ip = packet_linear(skb, l3_offset, end > IPV4_SOURCE ? end : IPV4_SOURCE);
 	__u16 *checksum;
 
@@ -106,7 +106,7 @@ INLINE long rewrite_ip(const struct rewrite *to, __u32 field, const void *new, _
 	if (ipv4)
 		*checksum = rewrite_sum(*checksum, difference);
 	else
-		bpf_csum_update(skb, difference); /* an error if there is no such sum */
+		bpf_csum_update(skb, difference); /* fails if the sum is not COMPLETE */
 	return 0;
 }
 
@@ -150,7 +150,7 @@ INLINE long rewrite_port(const struct rewrite *to, __u16 old_port, __u16 new_por
 	return error;
 }
 
-/* Both ports as they stand in the header. */
+/* Both ports as in the header. */
 INLINE __u32 rewrite_ports_word(__u16 source, __u16 destination)
 {
 	return bpf_htons(source) | (__u32)bpf_htons(destination) << 16;
@@ -218,7 +218,7 @@ GLOBAL_FUNCTION int rewrite_packet(struct __sk_buff *skb, const struct packet *p
 	return error ? -1 : 0;
 }
 
-/* As a word of 16 bits has it, the time to live counts 256 and the hop limit 1. */
+/* In its 16-bit word the time to live is the high byte, the hop limit the low one. */
 INLINE long rewrite_hop_limit(struct __sk_buff *skb, const struct packet *packet)
 {
 	const struct rewrite to = {.skb = skb, .packet = packet};
@@ -242,8 +242,8 @@ INLINE long rewrite_macs(struct __sk_buff *skb, const __u8 *macs)
 	return 0;
 }
 
-/* bpf_redirect_peer() does this by itself since 6.15. A frame that a bridge's port has received
- * for the bridge has the type PACKET_OTHERHOST, with which the container would drop it. */
+/* bpf_redirect_peer() does this itself since 6.15. A frame for the bridge that arrived on one of
+ * its ports has the type PACKET_OTHERHOST, which the container would drop. */
 INLINE void rewrite_for_container(struct __sk_buff *skb)
 {
 	skb->mark = 0;
@@ -251,7 +251,7 @@ INLINE void rewrite_for_container(struct __sk_buff *skb)
 		bpf_skb_change_type(skb, PACKET_HOST);
 }
 
-/* On a path past the IP stack: what the stack changes when it forwards. */
+/* On a path past the IP stack: the changes that the stack makes when it forwards. */
 INLINE long rewrite_forwarded(struct __sk_buff *skb, const struct packet *packet,
 			      const struct translation *translation)
 {
@@ -267,7 +267,7 @@ INLINE long rewrite_make_room_for_link_header(struct __sk_buff *skb, const struc
 	return packet->l3_offset ? 0 : bpf_skb_change_head(skb, ETH_HLEN, 0);
 }
 
-/* Replaces the IP packet, by another one of the same datagram. */
+/* Replaces the IP packet by another fragment of its datagram. */
 INLINE long rewrite_whole(struct __sk_buff *skb, __u32 l3_offset, const __u8 *bytes, __u32 length)
 {
 	long error = bpf_skb_change_tail(skb, l3_offset + length, 0);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * rewrite_error.h - an ICMP error and the packet that it quotes.
+ * rewrite_error.h - rewrites an ICMP error and the packet that it quotes.
  *
- * The error's own checksum covers the quoted packet and is updated with every single write.
- * So it does not matter which of the quoted checksums are there, and which cover each other.
+ * The error's own checksum covers the quoted packet and is updated with every single write. So it
+ * does not matter which of the quoted checksums are present, or cover each other.
  */
 #ifndef BPF_PORTMAP_REWRITE_ERROR_H
 #define BPF_PORTMAP_REWRITE_ERROR_H
@@ -40,8 +40,8 @@ INLINE long rewrite_quoted_checksum(const struct rewrite *to, __u32 offset, __u6
 	return rewrite_quoted_word(to, offset, old, new, sizeof(new));
 }
 
-/* By the quoted IP header, since the end need not be quoted. The result is meaningless if that
- * header lies. */
+/* From the quoted IP header, since the end need not be quoted. If the header is wrong, the result
+ * is meaningless. */
 INLINE __u32 rewrite_quoted_transport_length(const struct rewrite *to)
 {
 	const struct packet *packet = to->packet;
@@ -55,7 +55,7 @@ INLINE __u32 rewrite_quoted_transport_length(const struct rewrite *to)
 	return bpf_ntohs(length) + (packet->ipv4 ? 0 : sizeof(struct ipv6hdr)) - header_size;
 }
 
-/* The CRC can be corrected without the data behind it, which most errors do not quote. */
+/* The CRC can be corrected without the data after it, which most errors do not quote. */
 INLINE long rewrite_quoted_sctp_checksum(const struct rewrite *to, __u32 offset, __u32 change)
 {
 	__u32 length = rewrite_quoted_transport_length(to);

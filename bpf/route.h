@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* route.h - what the kernel's routing and its sockets say. */
+/* route.h - queries to the kernel's routing and socket tables. */
 #ifndef BPF_PORTMAP_ROUTE_H
 #define BPF_PORTMAP_ROUTE_H
 
@@ -8,9 +8,9 @@
 #include "verdict.h"
 
 enum route {
-	ROUTE_LOCAL,     /* to this host; also what nobody has a route for */
-	ROUTE_FORWARDED, /* leaves by the interface found */
-	ROUTE_DISABLED,  /* forwarding is off where the packet came in */
+	ROUTE_LOCAL,     /* to this host, or without a route */
+	ROUTE_FORWARDED, /* leaves through the interface found */
+	ROUTE_DISABLED,  /* forwarding is off where the packet arrived */
 	ROUTE_REFUSED,   /* blackhole, unreachable, prohibit */
 };
 
@@ -40,13 +40,13 @@ INLINE void route_query(struct bpf_fib_lookup *query, const struct packet *packe
 	route_query_addresses(query, packet->sender, tuple->destination);
 }
 
-/* The neighbour need not be known yet. */
+/* The neighbour need not be resolved yet. */
 INLINE bool route_is_found(long result)
 {
 	return result == BPF_FIB_LKUP_RET_SUCCESS || result == BPF_FIB_LKUP_RET_NO_NEIGH;
 }
 
-/* Where would the packet go that came in at ifindex? *out: where it is forwarded to. */
+/* Where would a packet that arrives at ifindex go? *out: where it would leave. */
 GLOBAL_FUNCTION enum route route_of(struct __sk_buff *skb, const struct packet *packet,
 				    __u32 ifindex, __u32 *out)
 {
@@ -61,8 +61,8 @@ GLOBAL_FUNCTION enum route route_of(struct __sk_buff *skb, const struct packet *
 	case BPF_FIB_LKUP_RET_FWD_DISABLED:
 		return ROUTE_DISABLED;
 	case BPF_FIB_LKUP_RET_SUCCESS:
-	case BPF_FIB_LKUP_RET_NO_NEIGH:    /* not resolved yet: the stack will */
-	case BPF_FIB_LKUP_RET_FRAG_NEEDED: /* larger than the MTU: the stack's to tell */
+	case BPF_FIB_LKUP_RET_NO_NEIGH:    /* the stack will resolve it */
+	case BPF_FIB_LKUP_RET_FRAG_NEEDED: /* the stack will report it */
 	case BPF_FIB_LKUP_RET_UNSUPP_LWT:
 		*out = query.ifindex;
 		return ROUTE_FORWARDED;
@@ -71,9 +71,9 @@ GLOBAL_FUNCTION enum route route_of(struct __sk_buff *skb, const struct packet *
 	}
 }
 
-#define MTU_SEGMENTS 1 /* BPF_MTU_CHK_SEGS: of a packet to be segmented, each of them */
+#define MTU_SEGMENTS 1 /* BPF_MTU_CHK_SEGS: checks each segment of a GSO packet */
 
-/* Whether the packet fits another interface than the stack's choice: nobody would tell the sender.
+/* Whether the packet fits an interface that the stack did not choose: no one would tell the sender.
  */
 INLINE bool route_fits(struct __sk_buff *skb, const struct packet *packet, __u32 ifindex)
 {
@@ -83,8 +83,8 @@ INLINE bool route_fits(struct __sk_buff *skb, const struct packet *packet, __u32
 	       bpf_check_mtu(skb, ifindex, &length, 0, skb->gso_size ? MTU_SEGMENTS : 0) <= 0;
 }
 
-/* The interface that routing would choose for the source that the packet is to
- * have: another one where `ip rule from ...` says so. 0: it does not say. */
+/* The interface that routing chooses for the packet's new source, as `ip rule from ...` may name
+ * another one. 0: there is no route. */
 GLOBAL_FUNCTION __u32 route_by_source(struct __sk_buff *skb, const struct packet *packet,
 				      const struct address *source)
 {
@@ -98,13 +98,12 @@ GLOBAL_FUNCTION __u32 route_by_source(struct __sk_buff *skb, const struct packet
 }
 
 #ifdef FALLBACKS
-#define ROUTE_FIND_SOURCE (1U << 31) /* refused, as BPF_FIB_LOOKUP_SRC is before 6.7 */
+#define ROUTE_FIND_SOURCE (1U << 31) /* refused, like BPF_FIB_LOOKUP_SRC before 6.7 */
 #else
 #define ROUTE_FIND_SOURCE BPF_FIB_LOOKUP_SRC
 #endif
 
-/* The address that routing would choose now for a socket of the host's own. False: there is none.
- */
+/* The source that routing would now choose for a host socket. False: there is none. */
 GLOBAL_FUNCTION bool route_source(struct __sk_buff *skb, const struct packet *packet,
 				  struct address *address)
 {
@@ -123,11 +122,11 @@ GLOBAL_FUNCTION bool route_source(struct __sk_buff *skb, const struct packet *pa
 		__builtin_memcpy(address->bytes, query.ipv6_src, 16);
 		if (packet->ipv4)
 			address_from_ipv4(address->bytes, query.ipv4_src);
-		/* 0: none; an IPv6 address does not begin with so many zeros either */
+		/* 0: none; nor does an IPv6 source begin with 32 zero bits */
 		if (query.ipv4_src && !address_is_ipv6_link_local(address->bytes))
 			return true;
 	}
-	/* Before 6.7 the kernel does not know the flag: what ADD wrote down. */
+	/* Before 6.7 the kernel does not know the flag: use ADD's record. */
 	interface = bpf_map_lookup_elem(&interfaces, &ifindex);
 	if (!interface)
 		return false;
@@ -137,9 +136,9 @@ GLOBAL_FUNCTION bool route_source(struct __sk_buff *skb, const struct packet *pa
 
 enum socket_found {
 	SOCKET_NONE,
-	SOCKET_UNCONNECTED, /* a TCP listener, a UDP socket for anybody */
-	SOCKET_LINGERING,   /* was connected to the sender of the packet: TIME_WAIT */
-	SOCKET_CONNECTED,   /* to the sender of the packet */
+	SOCKET_UNCONNECTED, /* a TCP listener, or an unconnected UDP socket */
+	SOCKET_LINGERING,   /* in TIME_WAIT, was connected to the packet's sender */
+	SOCKET_CONNECTED,   /* to the packet's sender */
 };
 
 /* Which socket of this host would get a packet with this tuple? */
@@ -164,7 +163,7 @@ GLOBAL_FUNCTION enum socket_found socket_find(struct __sk_buff *skb, const struc
 		query.ipv6.sport = bpf_htons(tuple->source_port);
 		query.ipv6.dport = bpf_htons(tuple->destination_port);
 	}
-	/* Two calls and two reads: the verifier wants one type of pointer at each. */
+	/* Two calls and two reads: the verifier allows one pointer type at each. */
 	if (tuple->protocol == PROTOCOL_TCP) {
 		socket = bpf_skc_lookup_tcp(skb, &query, size, BPF_F_CURRENT_NETNS, 0);
 		if (!socket)
@@ -187,21 +186,21 @@ GLOBAL_FUNCTION enum socket_found socket_find(struct __sk_buff *skb, const struc
 	return SOCKET_NONE;
 }
 
-/* What routing has said about packets to an address that come in at an interface. */
+/* Routing's answer about packets to an address that arrive at an interface. */
 struct route_answer {
 	__u8 destination[16];
 	__u32 ifindex;
-	__u32 second; /* CLOCK_MONOTONIC: it is good for this one */
+	__u32 second; /* CLOCK_MONOTONIC: when it is valid */
 	enum route route;
 	__u32 out;
 };
 
 #define ROUTES_KNOWN 256
 
-/* Each CPU has its own, so nobody reads what is being written. */
+/* Each CPU has its own, so no entry is read while it is written. */
 ARRAY_OF(routes_known, BPF_MAP_TYPE_PERCPU_ARRAY, struct route_answer, ROUTES_KNOWN);
 
-/* route_of(), asked once a second where there is a route. */
+/* route_of(), cached for the second if there is a route. */
 GLOBAL_FUNCTION enum route route_known(struct __sk_buff *skb, const struct packet *packet,
 				       __u32 ifindex, __u32 *out)
 {

@@ -1,28 +1,27 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * scratch.h - room that the stack has not: 512 bytes are all that functions that call each other
- * have together.
+ * scratch.h - memory for what does not fit on the BPF stack, 512 bytes for a whole call chain.
  *
- * Programs at tc are not interrupted by others of this CPU. Before Linux 6.2 no helper takes a key
- * that a global function was passed a pointer to, but one that lies in a map it takes.
+ * Programs at tc do not interrupt each other on one CPU. Before Linux 6.2 no helper accepts a key
+ * through a global function's pointer argument, but every helper accepts one in a map.
  */
 #ifndef BPF_PORTMAP_SCRATCH_H
 #define BPF_PORTMAP_SCRATCH_H
 
 #include "packet.h"
 
-/* Which ports a masqueraded connection may have, in which order (port_choice.h) */
+/* The order in which a masqueraded connection tries ports (port_choice.h) */
 struct port_order {
-	__u64 start;         /* the connection's own number */
+	__u64 start;         /* from the connection's hash */
 	__u32 number : 31;   /* of ports in the set */
 	__u32 keeps_own : 1; /* the container's own port may be kept */
 	__u16 own;
 	__u16 next;      /* place to try */
-	__u16 places;    /* so many are tried */
-	bool share_used; /* its owner has as many as are left: only what is given up */
+	__u16 places;    /* number of places to try */
+	bool share_used; /* its owner has used its share: only ports that are given up */
 };
 
-/* A connection in the making, and its alias, if it is to have one. */
+/* A connection that is being made, and its alias if it needs one. */
 struct draft {
 	struct connection_key key;
 	struct connection_key external;
@@ -33,11 +32,11 @@ struct draft {
 struct scratch {
 	struct draft draft;
 	struct connection_key found; /* of the packet's connection */
-	struct connection_key other; /* of another one that is looked at */
-	struct connection_key ended; /* of the one that connection_end() ends */
+	struct connection_key other; /* of another connection being examined */
+	struct connection_key ended; /* used by connection_end() */
 	struct connection_key ended_external;
 	struct port_order order; /* of ports for the draft */
-	struct tuple reply;      /* that the draft's port would get */
+	struct tuple reply;      /* the tuple of a reply to the draft's port */
 	struct bpf_fib_lookup query;
 	struct translation translation; /* of a container's packet */
 };

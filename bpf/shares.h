@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * shares.h - how much of the table each owner, and each client of an owner, may have.
+ * shares.h - how many assured connections each owner, and each client of an owner, may have.
  *
- * An owner with few connections is refused only where no place is left. One that has a sixteenth of
- * the table or more, a hog, may take more while more than 1/(n+1) of the table is free, n being the
- * number of hogs: n of them leave that much to the next one. What others begin towards a container
- * and what it begins itself are two accounts, so that neither closes the other. Of one owner's
- * connections one client may have half of what a hog can reach.
+ * An owner with few connections is refused only if no place is left. One with a sixteenth of the
+ * table or more, a hog, may take more while more than 1/(n+1) of the table is free, n being the
+ * number of hogs; so n hogs leave that much to the next one. Connections that others begin to a
+ * container and those that it begins itself are two accounts, so that neither exhausts the other.
+ * One client may have half of what a hog can reach of one owner's connections.
  *
- * Connections count that are assured and not closed. STATE_COUNTED says which: exactly one program
- * sets it and counts up, and one clears it and counts down.
+ * Only connections that are assured and not closed count. They have STATE_COUNTED: exactly one
+ * program sets it and counts up, and one clears it and counts down.
  */
 #ifndef BPF_PORTMAP_SHARES_H
 #define BPF_PORTMAP_SHARES_H
@@ -17,7 +17,7 @@
 #include "connection.h"
 #include "policy.h"
 
-/* The size of `assured`, less place 0. The loader writes it. */
+/* The size of `assured` without place 0. The loader sets it. */
 const volatile __u32 assured_places = MIN_ASSURED;
 
 #define SHARE_BUSY 0xffffffff /* a generation: the share is being emptied */
@@ -27,8 +27,8 @@ INLINE __u32 hog_size(void)
 	return assured_places / 16;
 }
 
-/* The owner's account; NULL: it has gone, or belongs to nobody. Where it was a predecessor's whose
- * connections have not been found dead yet, one program empties it. */
+/* The owner's share; NULL: the owner has gone, or there is none. If it still has the counts of a
+ * predecessor in the slot, one program resets them. */
 INLINE struct share *share_of(const struct owner *owner)
 {
 	__u32 number = owner->slot, before;
@@ -55,7 +55,7 @@ INLINE struct share *share_of(const struct owner *owner)
 	return share;
 }
 
-/* Salted: nobody outside can make two meet in one count. */
+/* Salted, so that outsiders cannot produce collisions. */
 INLINE __u64 share_hash(const struct owner *owner)
 {
 	const struct meta *settings = SINGLE(meta);
@@ -64,7 +64,7 @@ INLINE __u64 share_hash(const struct owner *owner)
 			(__u64)owner->generation << 32 | owner->slot);
 }
 
-/* The count of a client. A client has a whole /64 of IPv6. */
+/* The count of a client. An IPv6 client is a whole /64. */
 INLINE __u32 *share_of_client(const struct owner *owner, const __u8 *client)
 {
 	const __u64 *halves = address_halves(client);
@@ -87,7 +87,7 @@ INLINE const __u8 *share_client(const struct connection_key *key,
 	return connection->begun_inside ? key->inside : key->outside;
 }
 
-/* May its owner, and its client, have another connection such as this? */
+/* May the owner and the client have one more connection like this? */
 GLOBAL_FUNCTION bool share_left_to(const struct connection_key *key,
 				   const struct connection *connection)
 {
@@ -104,7 +104,7 @@ GLOBAL_FUNCTION bool share_left_to(const struct connection_key *key,
 		return true;
 	if (!share_within_policy(&connection->owner, share))
 		return false;
-	if (!connection_has_owner(connection)) /* the host's, which anybody may make it have */
+	if (!connection_has_owner(connection)) /* the host's, which anyone can cause */
 		return (__s32)share->out < (__s32)hog_size();
 	out = connection->state & STATE_CHARGED_OUT;
 	mine = out ? share->out : share->in;
@@ -129,7 +129,7 @@ INLINE void share_change(__u32 *mine, __u32 *hogs, __s32 by)
 		__sync_fetch_and_add(hogs, by);
 }
 
-/* Changes the counts; STATE_COUNTED is the caller's. */
+/* Changes the counts. The caller changes STATE_COUNTED. */
 GLOBAL_FUNCTION int share_add(const struct connection_key *key, const struct connection *connection,
 			      __s32 by)
 {
@@ -155,8 +155,8 @@ GLOBAL_FUNCTION int share_add(const struct connection_key *key, const struct con
 	return 0;
 }
 
-/* Counts a connection (by 1) that is not counted, or counts it no more (by -1). One that has ended
- * is connection_end()'s. */
+/* Counts a connection (by 1) or stops counting it (by -1), if that is a change. For one that has
+ * ended, connection_end() does it. */
 INLINE void share_count(const struct connection_key *key, struct connection *connection, __s32 by)
 {
 	__u32 before = by > 0 ? __sync_fetch_and_or(&connection->state, STATE_COUNTED)

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * snat.h - begins connections that leave the IP stack with another source: those of masqueraded
- * containers and, where a container is to see nobody but the host, of who comes to it by a mapping.
+ * snat.h - begins connections whose source is translated at egress: those of masqueraded
+ * containers, and, with hairpin or masqAll, those of clients that reach a container through a
+ * mapping.
  *
- * The port. Free means: the alias was inserted with NOEXIST; the port is not published; no socket
- * of the host would get the replies. The default set keeps clear of the host's own ephemeral ports,
- * because a socket of the host that picks a port later does not ask us. Towards one port of one
- * server the last sixteenth is for containers that have fewer: the others take what connections
- * give up that are closed, dead, or unanswered. Where they find none that is remembered for a
- * second. Who tries again after a failure tries others.
+ * A port is free if its alias could be inserted with NOEXIST, it is not published, and no socket of
+ * the host would get the replies. The default set avoids the host's ephemeral ports, because a host
+ * socket that chooses a port later does not ask us. Towards one port of one server, the last
+ * sixteenth is reserved for containers with few ports: the others may only take ports from
+ * connections that are closed, dead or unanswered. If no port is found, that is remembered for a
+ * second. After a failure the next attempt tries other ports.
  */
 #ifndef BPF_PORTMAP_SNAT_H
 #define BPF_PORTMAP_SNAT_H
@@ -19,20 +20,20 @@
 #include "portmap.h"
 #include "route.h"
 
-#define ONE_WAY_SECONDS 30 /* netfilter's, of UDP that nobody answers */
+#define ONE_WAY_SECONDS 30 /* netfilter's time-out of unanswered UDP */
 
-#define RESERVED_PART 16 /* of the ports, for who has few of them */
+#define RESERVED_PART 16 /* of the ports, for owners with few of them */
 
-/* Which external tuple is taken */
+/* Which external tuples may be taken */
 enum take {
 	TAKE_FREE,       /* a free one, or a dead connection's */
-	TAKE_SPARE,      /* or one that a closed or unanswered connection can do without */
+	TAKE_SPARE,      /* or that of a closed or unanswered connection */
 	TAKE_SPARE_ONLY, /* the latter only */
 	TAKE_FOR_HOST,   /* or any masqueraded connection's */
 };
 
-/* Whether a live connection gives up its external port. A closed one would be remembered for some
- * minutes for late segments, where there are ports to spare (RFC 5382 REQ-5). */
+/* Whether a live connection gives up its external port. While enough ports are free, a closed one
+ * keeps it for minutes, for late segments (RFC 5382 REQ-5). */
 INLINE bool snat_gives_up(const struct connection_key *key, const struct connection *connection,
 			  enum take take)
 {
@@ -47,7 +48,7 @@ INLINE bool snat_gives_up(const struct connection_key *key, const struct connect
 	return key->protocol == PROTOCOL_UDP && !(state & STATE_REPLIED) && idle > ONE_WAY_SECONDS;
 }
 
-/* Takes the draft's external tuple away from its holder. */
+/* Takes the draft's external tuple from the connection that has it. */
 GLOBAL_FUNCTION bool snat_free_tuple(enum take take)
 {
 	struct scratch *scratch = scratch_get();
@@ -81,19 +82,19 @@ GLOBAL_FUNCTION bool snat_free_tuple(enum take take)
 	}
 	connection_end(key, id);
 	if (take == TAKE_FOR_HOST)
-		__sync_fetch_and_add(&memos_era, 1); /* the host's at once */
+		__sync_fetch_and_add(&memos_era, 1); /* the host uses it at once */
 	return true;
 }
 
-/* Gives the draft its external tuple. False: another connection keeps that. */
+/* Takes the external tuple for the draft. False: another connection keeps it. */
 INLINE bool snat_take_tuple(struct draft *draft, enum take take)
 {
 	alias_draft(draft);
 	return alias_insert() || (snat_free_tuple(take) && alias_insert());
 }
 
-/* Would replies be somebody's who has no alias? The port is marked first: a socket that is not
- * found yet sends its packets after that. */
+/* Would replies go to a mapping or a host socket, which have no alias? The port is marked before
+ * the search, so that the packets of a socket not found yet are checked. */
 INLINE bool snat_port_has_owner(struct __sk_buff *skb, struct scratch *scratch)
 {
 	const struct connection_key *external = &scratch->draft.external;
@@ -106,7 +107,7 @@ INLINE bool snat_port_has_owner(struct __sk_buff *skb, struct scratch *scratch)
 	return portmap_exists(reply) || socket_find(skb, reply) != SOCKET_NONE;
 }
 
-/* Makes the draft's alias, if that port is the connection's to take. */
+/* Inserts the draft's alias if the port may be taken. */
 GLOBAL_FUNCTION bool snat_take_port(struct __sk_buff *skb, enum take take)
 {
 	struct scratch *scratch = scratch_get();
@@ -120,7 +121,7 @@ GLOBAL_FUNCTION bool snat_take_port(struct __sk_buff *skb, enum take take)
 	return !snat_port_has_owner(skb, scratch) && alias_insert();
 }
 
-/* The next port of the order that is to be had, if it is among the next PORT_PLACES_A_ROUND. */
+/* Takes the next port of the order that may be taken, of the next PORT_PLACES_A_ROUND. */
 GLOBAL_FUNCTION bool snat_next_port(struct __sk_buff *skb, struct port_order *order,
 				    const struct port_set *set)
 {
@@ -176,7 +177,7 @@ GLOBAL_FUNCTION bool snat_choose_port(struct __sk_buff *skb, const struct packet
 	    !port_order_of(&packet->tuple, &draft->alias.owner, set, order))
 		return false;
 	order->start += mine->none_left * 0x9e3779b97f4a7c15ULL;
-	small = order->number < SMALL_SET; /* goes to who comes first */
+	small = order->number < SMALL_SET; /* first come, first served */
 	order->places = small ? order->number + PORT_PLACES_SCATTERED : PORT_PLACES;
 	reserve = order->number / RESERVED_PART;
 	order->share_used =
@@ -186,7 +187,7 @@ GLOBAL_FUNCTION bool snat_choose_port(struct __sk_buff *skb, const struct packet
 	for (int i = 0; i < PORT_ROUNDS && !found; i++)
 		found = snat_next_port(skb, order, set);
 	if (!found) {
-		mine->none_left = now; /* and another order, next time */
+		mine->none_left = now; /* also changes the order of the next attempt */
 		return false;
 	}
 	snat_count_tries(order->next);
@@ -206,7 +207,7 @@ INLINE bool snat_was_faster(const struct connection_key *key, struct translation
 	return true;
 }
 
-/* The draft has the address to leave with; the port is still to be chosen. */
+/* The draft has its external address; the port is still to be chosen. */
 INLINE enum verdict snat_create(struct __sk_buff *skb, const struct packet *packet,
 				struct draft *draft, struct translation *translation)
 {
@@ -236,8 +237,8 @@ INLINE bool snat_choose_address(struct __sk_buff *skb, const struct packet *pack
 	return route_source(skb, packet, chosen);
 }
 
-/* owner: the container's side. outward: the container's own connection, with the host's address;
- * else one to the container by way of a mapping, with the address that the host has there. */
+/* owner: the container. outward: a connection that it begins, which gets the host's address; else
+ * one to it through a mapping, which gets the host's address towards the container. */
 GLOBAL_FUNCTION enum verdict snat_begin(struct __sk_buff *skb, const struct packet *packet,
 					const struct owner *owner, bool outward,
 					struct translation *translation)
@@ -249,13 +250,13 @@ GLOBAL_FUNCTION enum verdict snat_begin(struct __sk_buff *skb, const struct pack
 	if (!packet || !owner || !translation)
 		return VERDICT_PASS;
 	if (packet->echo_reply)
-		return drop(untranslatable); /* to a question nobody asked us */
+		return drop(untranslatable); /* a reply without a request */
 	draft = draft_begin(&packet->tuple, OUTWARDS, owner, FLOW_MASQUERADE,
 			    outward ? STATE_CHARGED_OUT : 0);
 	if (!draft)
 		return VERDICT_PASS;
 	begun = &draft->connection;
-	if (outward) { /* its first packet has been through the stack */
+	if (outward) { /* its first packet has passed the stack */
 		begun->leave[OUTWARDS].left_stack = clock_second();
 		begun->leave[OUTWARDS].ifindex = skb->ifindex;
 	}

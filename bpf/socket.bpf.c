@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * socket.bpf.c - the programs at the host's own sockets: whether what one asks for is a mapped
- * port, what it was told about that, and whether it may bind there.
+ * socket.bpf.c - programs for the host's own sockets: they connect them to containers of mapped
+ * ports, report the address asked for as their peer, and refuse bind(2) to reserved ports.
  *
- * A process of the host that asks for a mapped port, at a loopback address or at any other of the
- * host, gets a socket to the container itself: nothing has to be rewritten in its packets, no
- * loopback address is ever seen outside lo (net.ipv4.conf.*.route_localnet stays 0: CVE-2020-8558),
- * and the container sees the host's address towards it.
+ * A host process that connects to a mapped port, at a loopback or any other address of the host,
+ * gets a socket to the container itself: its packets need no rewriting, no loopback address is seen
+ * outside lo (net.ipv4.conf.*.route_localnet stays 0: CVE-2020-8558), and the container sees the
+ * address that the host has towards it.
  *
  *   program          runs at                                        does
  *   connect4, 6      connect(2), before there is a route            asked -> container
@@ -14,13 +14,13 @@
  *   recvmsg4, 6      recvfrom(2), recvmsg(2) of UDP                 container -> asked
  *   getpeername4, 6  getpeername(2)                                 container -> asked
  *   sock_release     the last close(2)                              forgets what was asked
- *   bind4, 6         bind(2), where somebody reserves ports         refuses
+ *   bind4, 6         bind(2), if ports are reserved                 refuses
  *
- * An IPv6 socket that asks for an IPv4 address: connect, receive and getpeername run the
- * programs of IPv6 with a mapped address, sendto runs sendmsg4.
+ * For an IPv6 socket with an IPv4 peer, connect, receive and getpeername run the IPv6 programs with
+ * a v4-mapped address, but sendto runs sendmsg4.
  *
- * They hang at the root of cgroup2 and see the sockets of every process, those of containers too:
- * what counts is the network namespace. bind4 and bind6 alone ever refuse anything.
+ * They are attached to the root of cgroup2 and see the sockets of all processes, containers' too,
+ * so they check the network namespace. Only bind4 and bind6 ever refuse anything.
  */
 #include "vmlinux.h"
 #include <bpf/bpf_core_read.h>
@@ -34,17 +34,17 @@
 #define ALLOW 1
 #define EADDRINUSE 98
 
-/* Whether bind(2) can say why it fails (bpf_set_retval, at this hook since 6.1); else EPERM. */
+/* Whether bind(2) can fail with EADDRINUSE (bpf_set_retval, at this hook since 6.1); else EPERM. */
 const volatile bool can_give_reason = false;
 
-/* What a program asks for, or is told. */
+/* The peer that a process asks for, or is told. */
 struct socket_peer {
 	struct address address;
 	__u16 port;
 	enum protocol protocol;
 };
 
-/* Not a container's, nor another host's whose processes share the cgroup. */
+/* False for containers' sockets, and for other hosts whose processes share the cgroup. */
 INLINE bool socket_is_of_host(void *ctx)
 {
 	const struct meta *host = SINGLE(meta);
@@ -52,7 +52,7 @@ INLINE bool socket_is_of_host(void *ctx)
 	return host && host->netns_cookie == bpf_get_netns_cookie(ctx);
 }
 
-/* As wide as the socket's: IPPROTO_MPTCP is 262. */
+/* __u32 like the socket's protocol: IPPROTO_MPTCP is 262. */
 INLINE bool socket_has_ports(__u32 protocol)
 {
 	return protocol == PROTOCOL_TCP || protocol == PROTOCOL_UDP;
@@ -72,15 +72,15 @@ INLINE bool socket_reaches_host(const __u8 *address)
 	return address_is_loopback(address) || bpf_map_lookup_elem(&host_addresses, address);
 }
 
-/* Connected, it would stay with whoever has the port now, or nobody: user space is told
- * where to look when the port changes hands. */
+/* A connected UDP socket would keep its peer when the port's mapping changes. The mark tells user
+ * space to search for such sockets then. */
 INLINE void socket_notice(const struct socket_peer *asked)
 {
 	if (asked->protocol == PROTOCOL_UDP && socket_reaches_host(asked->address.bytes))
 		noticed_mark(local_udp_ports, asked->port);
 }
 
-/* NULL: what is asked for is none of ours. */
+/* NULL: no mapping applies. */
 INLINE struct portmap *socket_find_mapping(const struct socket_peer *asked)
 {
 	const __u8 *address = asked->address.bytes;
@@ -109,7 +109,7 @@ INLINE void socket_key(void *ctx, const struct socket_peer *peer, struct socket_
 	key->protocol = peer->protocol;
 }
 
-/* What the program asked for in place of the one that answers. NULL: that one itself. */
+/* The peer that the process asked for instead of this one. NULL: this one. */
 INLINE const struct socket_flow *socket_flow_of(void *ctx, const struct socket_peer *peer)
 {
 	struct socket_flow_key key;
@@ -120,7 +120,7 @@ INLINE const struct socket_flow *socket_flow_of(void *ctx, const struct socket_p
 	return bpf_map_lookup_elem(&socket_flows, &key);
 }
 
-/* The socket has asked the container by this very name. */
+/* Whether the socket reached the container by this address and port. */
 INLINE bool socket_knows(void *ctx, const struct socket_peer *container,
 			 const struct socket_peer *name)
 {
@@ -142,8 +142,8 @@ INLINE void socket_remember(void *ctx, const struct socket_peer *peer,
 	bpf_map_update_elem(&socket_flows, &key, &flow, flags);
 }
 
-/* The socket is gone; or its program asks for the container itself now, after it asked for a
- * mapped port before, and is to be told what it asks for. */
+/* The socket is closed, or its process now connects to the container itself, after a mapped port
+ * before, and must be told the container's address. */
 INLINE void socket_forget(void *ctx, const struct socket_peer *container)
 {
 	struct socket_flow_key key;
@@ -154,8 +154,8 @@ INLINE void socket_forget(void *ctx, const struct socket_peer *container)
 	bpf_map_delete_elem(&socket_flows, &key);
 }
 
-/* Somebody on the host whose own port is a mapped one has sent to this socket: what is sent back is
- * for him. But he gets nothing of a conversation with the container. */
+/* A host process whose own port is a mapped one has sent to this socket. Replies must go to it and
+ * not to the container, unless the socket already talks to the container. */
 INLINE void socket_note_sender(struct bpf_sock_addr *ctx, const struct socket_peer *sender)
 {
 	const struct portmap *portmap = socket_find_mapping(sender);
@@ -168,7 +168,7 @@ INLINE void socket_note_sender(struct bpf_sock_addr *ctx, const struct socket_pe
 		socket_remember(ctx, sender, sender, BPF_NOEXIST);
 }
 
-/* The container's address and port in place of what is asked for. False: as it is. */
+/* Replaces a mapped port by the container's address and port. False: unchanged. */
 INLINE bool socket_choose(struct bpf_sock_addr *ctx, struct socket_peer *asked,
 			  bool bound_to_loopback)
 {
@@ -180,14 +180,14 @@ INLINE bool socket_choose(struct bpf_sock_addr *ctx, struct socket_peer *asked,
 		return false;
 	}
 	if (socket_flow_of(ctx, asked))
-		return false; /* an answer to a sender */
+		return false; /* a reply to a sender */
 	if (bound_to_loopback) {
-		/* The kernel routes nothing from there to anywhere else. */
+		/* The kernel does not route from loopback to elsewhere. */
 		count(local_bound_to_loopback);
 		return false;
 	}
 	container = socket_container(portmap, asked->protocol);
-	/* Writing to an LRU map costs more than looking: a socket sends to the same port again. */
+	/* Updating an LRU map costs more than a lookup, and most sends repeat the port. */
 	if (!socket_knows(ctx, &container, asked)) {
 		socket_remember(ctx, &container, asked, BPF_ANY);
 		__sync_fetch_and_add(&portmap->flows, 1);
@@ -196,7 +196,7 @@ INLINE bool socket_choose(struct bpf_sock_addr *ctx, struct socket_peer *asked,
 	return true;
 }
 
-/* What the program asked for in place of the container that answers. False: as it is. */
+/* Replaces the container by the peer that the process asked for. False: unchanged. */
 INLINE bool socket_recall(struct bpf_sock_addr *ctx, struct socket_peer *peer)
 {
 	const struct socket_flow *flow = socket_flow_of(ctx, peer);
@@ -208,19 +208,18 @@ INLINE bool socket_recall(struct bpf_sock_addr *ctx, struct socket_peer *peer)
 	return true;
 }
 
-/* What is bound ("reserveHostPorts"). Refused is what would never reach the process: packets that a
- * reserved mapping takes. A port that the kernel chooses (0) is not known yet and never refused: at
- * the hook behind that choice (post_bind) whoever doesn't care about his port would fail at times.
- */
+/* A bind(2) request ("reserveHostPorts"). It is refused if a reserved mapping would take the
+ * packets. A port that the kernel chooses (0) is not known yet and never refused: at the later hook
+ * (post_bind), processes that accept any port would fail at times. */
 struct reserve_request {
 	struct socket_peer asked;
-	bool any;  /* the address is any of its family */
+	bool any;  /* the unspecified address of its family */
 	bool ipv4; /* takes packets of IPv4 */
 	bool ipv6;
 	bool refused;
 };
 
-/* At a specific address: the mapping that takes its packets decides. */
+/* For a specific address, the mapping that takes its packets decides. */
 INLINE bool reserve_has_address(const struct reserve_request *request)
 {
 	const __u8 *address = request->asked.address.bytes;
@@ -245,8 +244,8 @@ static long reserve_compare(void *map __attribute__((unused)), const struct port
 	return 1;
 }
 
-/* At any address, where a single one may be reserved: a walk through all mappings, but only
- * for ports that have one, or had, on hosts where somebody reserves ports. */
+/* For any address, one reserved address is enough to refuse. That takes a walk through all
+ * mappings, but only for ports that have or had one, on hosts with reserved ports. */
 INLINE bool reserve_refuses(struct reserve_request *request)
 {
 	if (!request->asked.port || !portmap_is_published(request->asked.port))
@@ -257,8 +256,7 @@ INLINE bool reserve_refuses(struct reserve_request *request)
 	return request->refused;
 }
 
-/* from->name4 or, in words, from->name6. The kernel takes loads from the context one by one only.
- */
+/* from->name4, or from->name6 in words: the kernel allows only single loads from the context. */
 #define READ_ADDRESS(address, ipv4, from, name) \
 	do { \
 		__u32 *words = (__u32 *)(address).bytes; \
@@ -272,7 +270,7 @@ INLINE bool reserve_refuses(struct reserve_request *request)
 		words[3] = (from)->name##6 [3]; \
 	} while (0)
 
-/* The programs of a hook, which differ in the family that they may read from their context. */
+/* The two programs of a hook. Each may read only its own family from the context. */
 #define PROGRAMS(hook) \
 	SEC("cgroup/" #hook "4") \
 	int hook##4(struct bpf_sock_addr * ctx) \
@@ -311,7 +309,7 @@ INLINE void write_peer(struct bpf_sock_addr *ctx, bool ipv4, const struct socket
 	ctx->user_ip6[3] = words[3];
 }
 
-/* Also to an IPv4 one, mapped. (src_ip4 of an IPv6 socket is 127.0.0.6 whatever it is.) */
+/* Also to a v4-mapped one. (src_ip4 of an IPv6 socket is always 127.0.0.6.) */
 INLINE bool is_bound_to_loopback(struct bpf_sock_addr *ctx, bool ipv4)
 {
 	struct bpf_sock *sk = ctx->sk;
@@ -385,7 +383,7 @@ INLINE int on_getpeername(struct bpf_sock_addr *ctx, bool ipv4)
 	return ALLOW;
 }
 
-/* The kernel's own, of which this is all that counts here. */
+/* The only member of the kernel's struct that is used here. */
 struct sock_common___ipv6 {
 	unsigned char skc_ipv6only : 1;
 } __attribute__((preserve_access_index));
@@ -432,7 +430,7 @@ PROGRAMS(recvmsg)
 PROGRAMS(getpeername)
 PROGRAMS(bind)
 
-/* Connected ones alone: what others asked for is pushed out of the map in time. */
+/* Only connected sockets: entries of others are evicted by the LRU map in time. */
 SEC("cgroup/sock_release")
 int sock_release(struct bpf_sock *sk)
 {

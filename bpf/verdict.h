@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* verdict.h - what is decided about a packet, and counting the reason. */
+/* verdict.h - decisions about packets, and counters of their reasons. */
 #ifndef BPF_PORTMAP_VERDICT_H
 #define BPF_PORTMAP_VERDICT_H
 
@@ -9,15 +9,15 @@
 enum verdict {
 	VERDICT_PASS,      /* untouched */
 	VERDICT_TRANSLATE, /* as the translation says */
-	VERDICT_DROP,      /* counted by whoever decided it */
+	VERDICT_DROP,      /* counted where it was decided */
 };
 
-/* The only two answers of a program. UNSPEC, also after a rewrite: whatever
- * else hangs at this hook still gets to see the packet. */
+/* The only two return values, besides redirects. UNSPEC, even after a rewrite, so that other
+ * programs at this hook see the packet too. */
 #define TC_ACT_UNSPEC -1
 #define TC_ACT_SHOT 2
 
-/* What is done to packet after packet is counted without a call. */
+/* Inline, for counters of nearly every packet. */
 #define count_here(reason) \
 	do { \
 		struct counters *mine = SINGLE(counters); \
@@ -36,14 +36,14 @@ GLOBAL_FUNCTION int count_at(__u32 number)
 	return 0;
 }
 
-/* A drop and its counter are one call. */
+/* Counts a drop; evaluates to the verdict. */
 #define drop(reason) \
 	({ \
 		count(drop_##reason); \
 		VERDICT_DROP; \
 	})
 
-/* The same of a program. */
+/* The same as a program's return value. */
 #define shot(reason) \
 	({ \
 		count(drop_##reason); \
