@@ -268,11 +268,11 @@ struct interface {
 	__u32 reserved3;
 } __attribute__((aligned(8)));
 
-/* host_addresses: HASH. Local addresses at the last ADD, CHECK or attach, without loopback and IPv6
- * link-local addresses: socket hooks cannot ask routing. No port is mapped at an excluded one: an
- * address of an excluded interface (a service's, on kube-ipvs0) or a subnet's broadcast address.
- * The entry :: is no address: it holds a digest of all others, so that one lookup shows whether
- * they are up to date. */
+/* host_addresses: HASH. Addresses that routing called local at the last ADD, CHECK or attach,
+ * without loopback and IPv6 link-local addresses: socket hooks cannot ask routing. No port is
+ * mapped at an excluded one: an address of an excluded interface (a service's, on kube-ipvs0) or a
+ * subnet's broadcast address. The entry :: is no address: it holds a digest of all others, so that
+ * one lookup shows whether they are up to date. */
 struct host_address_key {
 	__u8 address[16];
 } __attribute__((aligned(8)));
