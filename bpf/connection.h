@@ -27,7 +27,7 @@
 #define TIMEOUT_TCP_TRANSITORY 240   /* RFC 5382 REQ-5: at least 4 min */
 #define TIMEOUT_TCP_HALF_CLOSED 120  /* netfilter's, in FIN_WAIT */
 #define CLOSED_SECONDS 10            /* netfilter's time-out after RST */
-/* SCTP's too: it retransmits after at most 60 s (RFC 9260 16, RTO.Max), and two heartbeats of an
+/* For SCTP too: it retransmits after at most 60 s (RFC 9260 16, RTO.Max), and two heartbeats of an
  * idle association, one every 30 s plus a retransmission time-out (8.3), may be lost. */
 #define TIMEOUT_UDP_NEW 120 /* RFC 4787 REQ-5: at least 2 min */
 #define TIMEOUT_UDP 300     /* RFC 4787 REQ-5: 5 min or more is recommended */

@@ -3,11 +3,11 @@
  * connection_table.h - how a connection begins, becomes assured, and ends.
  *
  * A half-open connection takes one of the next RING_STEPS places of a ring: a free one, one whose
- * owner has gone, or the one whose owner has most; never one whose owner has fewer than the
- * newcomer's owner. The connection that had the place ends. So a flood cannot evict connections of
- * an owner that has fewer. A ring of 32,768 places turns in 0.1 s at 300,000 SYN a second: a client
- * of the flooded container must answer within that time, as with netfilter before its table is
- * full; clients of other containers are not affected.
+ * owner has gone, or the one whose owner has most, and evicts the connection there. If the
+ * newcomer's own owner has more, it tries the next ones, and is refused after RING_TRIES. So a
+ * flood cannot evict connections of an owner that has fewer. A ring of 32,768 places turns in 0.1 s
+ * at 300,000 SYN a second: a client of the flooded container must answer within that time, as with
+ * netfilter before its table is full; clients of other containers are not affected.
  *
  * An assured connection is never evicted alive. A hand goes round over the places, as in the clock
  * algorithm for pages, and stops at the first that is free, or whose connection is dead or closed.
@@ -26,7 +26,7 @@
 #define PLACE_FREE 0
 #define PLACE_BUSY 1
 #define RING_STEPS 4
-#define RING_TRIES 4 /* another CPU may be faster */
+#define RING_TRIES 4 /* another CPU was faster, or all places belong to owners with fewer */
 #define HAND_STEPS 16
 #define HAND_ROUNDS 8 /* of HAND_STEPS: places that a newcomer checks */
 /* The same where the count of connections shows room, and in a search for dead ones. If all these
@@ -177,7 +177,7 @@ INLINE __u32 half_open_choose(struct usage *all, const struct connection *newcom
 	return best;
 }
 
-/* Takes a place of the ring for the draft and leaves it busy. False: another CPU was faster. */
+/* Takes a ring place for the draft and leaves it busy. False: none, or another CPU got it. */
 GLOBAL_FUNCTION bool half_open_take(void)
 {
 	struct draft *draft = draft_get();

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* dnat.h - finds the connection of an inward packet, and begins connections through mapped ports.
- */
+/* dnat.h - finds the connection of an inward packet, and begins those through mapped ports. */
 #ifndef BPF_PORTMAP_DNAT_H
 #define BPF_PORTMAP_DNAT_H
 

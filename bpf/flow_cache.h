@@ -44,7 +44,7 @@ MAP_OF(memos, BPF_MAP_TYPE_ARRAY, BPF_F_MMAPABLE, __u32, struct memo, 4096);
 volatile __u32 memos_a_cpu SEC(".data") = 1024;
 /* The second in which the last memo was made; in any other second none is valid. */
 volatile __u32 memos_made SEC(".data") = 0;
-/* Memos of another era are invalid. */
+/* Memos of another era are invalid. A host socket that takes over a port begins a new one. */
 __u32 memos_era SEC(".data") = 0;
 
 INLINE struct memo *memo_at(const struct tuple *tuple)

@@ -25,8 +25,7 @@ INLINE bool sender_is_another(const struct endpoint *endpoint, const struct owne
 	       owner_has_veth(endpoint->owner.slot);
 }
 
-/* Whether the frame goes into the IP stack: it has the MAC of its bridge, or of its ingress port.
- */
+/* Whether the frame goes into the IP stack: it has its bridge's MAC, or its ingress port's. */
 INLINE bool sender_asks_stack(struct __sk_buff *skb, const struct interface *interface)
 {
 	return skb->pkt_type == PACKET_HOST ||

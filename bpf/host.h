@@ -96,8 +96,7 @@ INLINE bool host_is_foreign_nat(struct __sk_buff *skb, const struct packet *pack
 					  packet->ipv4 ? interface->address4 : interface->address6);
 }
 
-/* A half-open record is enough to keep the port. Connections of another NAT never become assured.
- */
+/* A half-open record keeps the port. Connections of another NAT never become assured. */
 INLINE void host_remember_foreign(const struct packet *packet)
 {
 	struct found found = {};

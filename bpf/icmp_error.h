@@ -23,9 +23,9 @@ INLINE bool error_is_of_way(const struct packet *packet, const struct connection
 	       !endpoint_find(packet->tuple.source);
 }
 
-/* Whether another container's connection would translate this container's error without right. That
- * needs the quoted packet to be sent to the error's sender, or the sender to be a router on the
- * way. owner: of the veth where the error arrived; ifindex: its ingress interface for routing. */
+/* Whether another container's connection would translate this container's error, but must not. It
+ * may if the quoted packet was sent to the error's sender, or that is a router on the way. owner:
+ * of the veth where the error arrived; ifindex: its ingress interface for routing. */
 GLOBAL_FUNCTION bool error_is_foreign(const struct packet *packet, const struct owner *owner,
 				      __u32 ifindex)
 {

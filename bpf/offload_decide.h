@@ -237,13 +237,13 @@ GLOBAL_FUNCTION int offload_find_paths(struct __sk_buff *skb, const struct conne
 {
 	struct leave *leave;
 	const struct slot *slot;
-	__u32 left;
+	__u32 via;
 	int out, in;
 
 	if (!key || !connection)
 		return PATH_UNDECIDED;
 	leave = &connection->leave[OUTWARDS];
-	left = connection->kind == FLOW_MASQUERADE ? leave->ifindex : 0;
+	via = connection->kind == FLOW_MASQUERADE ? leave->ifindex : 0;
 	slot = owner_slot(&connection->owner);
 	if (!slot || endpoint_slot(key->inside) != slot ||
 	    policy_masquerades_all(&connection->owner))
@@ -251,7 +251,7 @@ GLOBAL_FUNCTION int offload_find_paths(struct __sk_buff *skb, const struct conne
 	out = offload_find_path(skb, key, connection, OUTWARDS, offload_gateway(slot->ifindex));
 	if (out < PATH_CONTAINER)
 		return out;
-	if (left && left != (out == PATH_OUT ? leave->ifindex : offload_gateway(leave->ifindex)))
+	if (via && via != (out == PATH_OUT ? leave->ifindex : offload_gateway(leave->ifindex)))
 		return PATH_STACK; /* the stack routes by more than the query has: a mark, say */
 	if (!offload_may_pass(skb->ifindex))
 		return PATH_UNDECIDED;
@@ -278,15 +278,15 @@ GLOBAL_FUNCTION int offload_look(struct __sk_buff *skb, const struct connection_
 	return 0;
 }
 
-/* Decides about a connection that offload_is_candidate(), for both directions at once. ifindex: as
- * in offload_find_paths(), and where the packet arrived. */
+/* Decides about a candidate (offload_is_candidate()), for both directions at once. ifindex: as in
+ * offload_find_paths(), and where the packet arrived. */
 GLOBAL_FUNCTION int offload_decide(struct __sk_buff *skb, const struct packet *packet,
 				   const struct connection_key *key, struct connection *connection,
 				   __u32 ifindex)
 {
 	struct leave *in, *out;
 	int path = PATH_STACK;
-	__u32 id, left, now;
+	__u32 id, via, now;
 
 	if (!packet || !key || !connection)
 		return 0;
@@ -294,13 +294,13 @@ GLOBAL_FUNCTION int offload_decide(struct __sk_buff *skb, const struct packet *p
 	out = &connection->leave[OUTWARDS];
 	id = connection->id;
 	now = clock_second();
-	left = connection->kind == FLOW_MASQUERADE ? out->ifindex : 0;
+	via = connection->kind == FLOW_MASQUERADE ? out->ifindex : 0;
 	if (ifindex && connection->in_ifindex && connection->in_ifindex != ifindex)
 		return 0;
 	if (!offload_is_due(connection)) { /* not checked again in this second */
 		connection->leave[ifindex ? INWARDS : OUTWARDS].looked_up = now;
 		if (!ifindex)
-			out->ifindex = left; /* a mapping's was not looked up */
+			out->ifindex = via; /* a mapping's was not looked up */
 		return 0;
 	}
 	if (!packet_has_options(packet))
@@ -314,7 +314,7 @@ GLOBAL_FUNCTION int offload_decide(struct __sk_buff *skb, const struct packet *p
 	connection->path[INWARDS] = path < PATH_CONTAINER ? path : PATH_CONTAINER;
 	connection->path[OUTWARDS] = path;
 	if (path < PATH_CONTAINER)
-		out->ifindex = left;
+		out->ifindex = via;
 	else
 		count(flow_offloaded);
 	return 0;
