@@ -20,15 +20,15 @@
 /* The size of `assured` without place 0. The loader sets it. */
 const volatile __u32 assured_places = MIN_ASSURED;
 
-#define SHARE_BUSY 0xffffffff /* a generation: the share is being emptied */
+#define SHARE_BUSY 0xffffffff /* a generation: the share is being reset */
 
 INLINE __u32 hog_size(void)
 {
 	return assured_places / 16;
 }
 
-/* The owner's share; NULL: the owner has gone, or there is none. If it still has the counts of a
- * predecessor in the slot, one program resets them. */
+/* The owner's share; NULL: the owner has gone, or the share is being reset. If it still has the
+ * counts of a predecessor in the slot, one program resets them. */
 INLINE struct share *share_of(const struct owner *owner)
 {
 	__u32 number = owner->slot, before;

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * snat.h - begins connections whose source is translated at egress: those of masqueraded
- * containers, and, with hairpin or masqAll, those of clients that reach a container through a
- * mapping.
+ * snat.h - begins connections whose source is translated at egress: masqueraded containers' and,
+ * with hairpin or masqAll, those of a mapping's clients.
  *
  * A port is free if its alias could be inserted with NOEXIST, it is not published, and no socket of
  * the host would get the replies. The default set avoids the host's ephemeral ports, because a host
