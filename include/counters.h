@@ -24,8 +24,9 @@
 	X(flow_masquerade, "new masqueraded flows, hairpin included") \
 	X(flow_direct, \
 	  "new flows remembered as untranslated: to a container's own address, or a strict one's") \
-	X(flow_host, "new flows of the host's own that something here would take for another's") \
-	X(flow_displaced, "masqueraded flows that lost their port to a later socket of the host") \
+	X(flow_host, "new flows of the host's own whose replies could be taken for a container's") \
+	X(flow_displaced, \
+	  "masqueraded flows that lost their port to a socket that the host opened later") \
 	X(flow_moved_port, \
 	  "new flows whose source port had to change, mostly because the tuple was taken") \
 	X(flow_evicted, \
@@ -36,7 +37,7 @@
 	X(masquerade_tries_17_to_64, "masqueraded flows that tried 17 to 64 ports") \
 	X(flow_promoted, "flows that were answered and went on, and so have a place of their own") \
 	X(flow_pushed_out, "half-open flows that newer ones pushed out") \
-	X(lifted_reply, "replies to a neighbour on the same bridge, lifted into the IP stack") \
+	X(lifted_reply, "replies to another container on the bridge, lifted into the IP stack") \
 	X(fragment_held, "fragments that came before their datagram's first one, and were held") \
 	X(fragment_released, "held fragments that were sent on behind the first one") \
 	X(fragment_not_held, \
