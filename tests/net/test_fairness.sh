@@ -291,9 +291,9 @@ test_ends_together() {
 	container_add web few -p 8080:80 -p 8081:81
 	ports_reusable client
 	ports_reusable web
-	said=$(in_namespace client "$together" /run/netns/web 80 "$host4" 8080 30000)
+	said=$(in_namespace client "$together" /run/netns/web 80 "$host4" 8080 12000)
 	echo "note: both ends at once: $said"
-	expect_equal 30000 "$(field_of closed "$said")" "connections, where 100 may be open"
+	expect_equal 12000 "$(field_of closed "$said")" "connections, where 100 may be open"
 	serve_in web 81 # port 80 has connections that wait for late segments
 	expect_calls "afterwards" client tcp "$host4" 8081
 }
