@@ -88,7 +88,7 @@ static int attach_to_all(struct host *host, struct cni_error *err)
 	return refresh(host, err);
 }
 
-int command_attach(char *const *interfaces, struct cni_error *err)
+int command_attach(char *const *operands, struct cni_error *err)
 {
 	cleanup_host struct host host = {.report = print_change};
 
@@ -100,8 +100,8 @@ int command_attach(char *const *interfaces, struct cni_error *err)
 		return -1;
 	/* At boot, say: there is nothing yet to attach, and the first ADD looks by itself. */
 	if (!datapath_is_usable(&host.datapath))
-		return visit_named(&host, interfaces, interfaces_check_named, err);
+		return visit_named(&host, operands, interfaces_check_named, err);
 	/* Of those that are attached to only now the attaching warns. */
 	run_before_warn_all(&host);
-	return *interfaces ? attach_to(&host, interfaces, err) : attach_to_all(&host, err);
+	return *operands ? attach_to(&host, operands, err) : attach_to_all(&host, err);
 }

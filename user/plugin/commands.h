@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * commands.h - what can be asked of this plugin; one file for each.
- *
- * VERSION needs none, it is answered in main.c.
+ * commands.h - the commands, a file for each; their table is in main.c.
  */
 #ifndef PLUGIN_COMMANDS_H
 #define PLUGIN_COMMANDS_H
@@ -22,11 +20,14 @@ int command_gc(const struct cni_environment *environment, const struct cni_netwo
 int command_status(const struct cni_environment *environment,
 		   const struct cni_network_config *config, struct cni_error *err);
 
-/* Not of CNI: `bpf-portmap attach [INTERFACE...]`, a list ended by NULL. Prints a line for
- * every interface that it changes. Codes 102, 5, 11, 7. */
-int command_attach(char *const *interfaces, struct cni_error *err);
+/* The commands for administrators, which are not of CNI. Each prints what it does; `operands` ends
+ * with NULL. */
 
-/* Not of CNI: `bpf-portmap drop-offload`. Prints what it did. Codes 102, 5, 11. */
-int command_drop_offload(struct cni_error *err);
+/* `attach [INTERFACE...]`: a line for every interface that it changes. CNI_ERROR_KERNEL_REFUSED,
+ * CNI_ERROR_IO, CNI_ERROR_TRY_AGAIN, CNI_ERROR_INVALID_CONFIGURATION. */
+int command_attach(char *const *operands, struct cni_error *err);
+
+/* `drop-offload`. CNI_ERROR_KERNEL_REFUSED, CNI_ERROR_IO, CNI_ERROR_TRY_AGAIN. */
+int command_drop_offload(char *const *operands, struct cni_error *err);
 
 #endif

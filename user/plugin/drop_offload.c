@@ -28,7 +28,7 @@ static int drop(const struct objects *objects, struct cni_error *err)
 	return meta_write(objects, &meta, err);
 }
 
-int command_drop_offload(struct cni_error *err)
+int command_drop_offload(char *const *operands, struct cni_error *err)
 {
 	cleanup_host struct host host = {0};
 
