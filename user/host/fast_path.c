@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* fast_path.c - where packets must not skip the IP stack. */
+/* fast_path.c - containers and uplinks whose packets must not skip the IP stack. */
 #include "host/fast_path.h"
 
 #include <stdio.h>
@@ -14,9 +14,9 @@
 
 /* What packets must not skip. */
 struct finding {
-	bool program; /* one that only user space can see */
-	bool watched; /* what the programs see, too, where the kernel lets them */
-	char what[96];
+	bool program;  /* a program that our programs cannot see */
+	bool watched;  /* what our programs see, too, where the kernel lets them */
+	char what[96]; /* for messages: the first one */
 };
 
 static void look_at_link(const struct host *host, const struct link *link, bool new_qdisc,
@@ -31,8 +31,8 @@ static void look_at_link(const struct host *host, const struct link *link, bool 
 			 found.program ?: found.watched, link->name);
 }
 
-/* The IP stack asks policies about what it forwards, and before the source is translated: one that
- * knows the host's address alone never gets to see what a container sends in its name. */
+/* The IP stack looks up IPsec policies for what it forwards, before it translates the source. So a
+ * policy for the host's own address matches no packet of a container. */
 static struct finding look_at_policies(void)
 {
 	struct finding finding = {0};
@@ -97,9 +97,9 @@ static void report(const struct host *host, uint32_t ifindex, const struct findi
 	host_report(host, name, text);
 }
 
-/* Writes down whether packets of this interface may not skip the stack, if that has changed. */
-static int bar(struct host *host, uint32_t ifindex, const struct interface *known,
-	       const struct finding *finding, struct cni_error *err)
+/* Writes the finding into the interface's entry, if that says something else. */
+static int set_offload_barred(struct host *host, uint32_t ifindex, const struct interface *known,
+			      const struct finding *finding, struct cni_error *err)
 {
 	const struct objects *objects = &host->datapath.objects;
 	cleanup_lock int lock = -1;
@@ -112,7 +112,7 @@ static int bar(struct host *host, uint32_t ifindex, const struct interface *know
 		return -1;
 	/* A container's ADD or DEL beside us may have changed the entry. */
 	if (!interface_read(objects, ifindex, &now) || now.role != known->role ||
-	    memcmp(&now.owner, &known->owner, sizeof(now.owner)) != 0)
+	    !owner_is(now.owner, known->owner))
 		return 0;
 	now.without_fast_path = finding->program;
 	now.watched = finding->watched;
@@ -129,16 +129,8 @@ int fast_path_refresh_uplink(struct host *host, uint32_t ifindex, const struct i
 		.what = "another tc program follows ours",
 	};
 
-	return bar(host, ifindex, known, &finding, err);
+	return set_offload_barred(host, ifindex, known, &finding, err);
 }
-
-struct survey {
-	struct host *host;
-	bool with_containers;
-	struct finding of_all; /* what concerns all containers */
-	struct cni_error *err;
-	int result;
-};
 
 static int look_at(struct host *host, uint32_t ifindex, struct finding *finding,
 		   struct cni_error *err)
@@ -157,8 +149,9 @@ static int find_at_container(struct host *host, uint32_t ifindex, const struct i
 {
 	if (look_at(host, ifindex, finding, err))
 		return -1;
-	return interface->role == ROLE_PORT ? look_at(host, interface->bridge_ifindex, finding, err)
-					    : 0;
+	if (interface->role != ROLE_PORT)
+		return 0;
+	return look_at(host, interface->bridge_ifindex, finding, err);
 }
 
 int fast_path_check_container(struct host *host, uint32_t ifindex, struct cni_error *err)
@@ -173,58 +166,36 @@ int fast_path_check_container(struct host *host, uint32_t ifindex, struct cni_er
 		return -1;
 	if (finding_bars(&finding) && link_name(host->socket, ifindex, name))
 		warning("%s without the fast path: %s", name, finding.what);
-	return bar(host, ifindex, &known, &finding, err);
+	return set_offload_barred(host, ifindex, &known, &finding, err);
 }
 
-static int refresh_container(struct host *host, uint32_t ifindex, const struct interface *known,
-			     struct finding finding, struct cni_error *err)
+/* `context`: what concerns all containers; NULL: look at uplinks alone. */
+static int refresh_interface(struct host *host, uint32_t ifindex, const struct interface *interface,
+			     void *context, struct cni_error *err)
 {
-	if (find_at_container(host, ifindex, known, &finding, err))
-		return -1;
-	return bar(host, ifindex, known, &finding, err);
-}
-
-static bool refresh_interface(const void *key, const void *value, void *context)
-{
-	const struct interface *interface = value;
-	struct survey *survey = context;
-	uint32_t ifindex = *(const uint32_t *)key;
+	const struct finding *of_all = context;
+	struct finding finding;
 
 	if (!interface_is_containers(interface))
-		survey->result =
-			fast_path_refresh_uplink(survey->host, ifindex, interface, survey->err);
-	else if (survey->with_containers)
-		survey->result = refresh_container(survey->host, ifindex, interface, survey->of_all,
-						   survey->err);
-	return !survey->result;
-}
-
-static int refresh_all(struct survey *survey)
-{
-	if (maps_walk(survey->host->datapath.objects.maps[MAP_INTERFACES], sizeof(uint32_t),
-		      sizeof(struct interface), refresh_interface, survey))
-		return cni_error_set(survey->err, CNI_ERROR_KERNEL_REFUSED,
-				     "cannot read the map interfaces");
-	return survey->result;
+		return fast_path_refresh_uplink(host, ifindex, interface, err);
+	if (!of_all)
+		return 0;
+	finding = *of_all;
+	if (find_at_container(host, ifindex, interface, &finding, err))
+		return -1;
+	return set_offload_barred(host, ifindex, interface, &finding, err);
 }
 
 int fast_path_refresh_uplinks(struct host *host, struct cni_error *err)
 {
-	struct survey survey = {.host = host, .err = err};
-
-	return refresh_all(&survey);
+	return host_walk_interfaces(host, refresh_interface, NULL, err);
 }
 
 int fast_path_refresh(struct host *host, struct cni_error *err)
 {
-	struct survey survey = {
-		.host = host,
-		.with_containers = true,
-		.of_all = look_at_policies(),
-		.err = err,
-	};
+	struct finding of_all = look_at_policies();
 
-	if (finding_bars(&survey.of_all))
-		warning("no flow skips the IP stack: %s", survey.of_all.what);
-	return refresh_all(&survey);
+	if (finding_bars(&of_all))
+		warning("no flow skips the IP stack: %s", of_all.what);
+	return host_walk_interfaces(host, refresh_interface, &of_all, err);
 }

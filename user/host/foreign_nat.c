@@ -37,8 +37,8 @@ static bool is_of_host(const struct wanted *wanted, const struct nat_rule *rule)
 	for (size_t i = 0; i < list->address_count; i++) {
 		const struct local_address *local = &list->addresses[i];
 
-		if (!local->is_broadcast && !list->interfaces[local->interface].is_excluded &&
-		    nat_rule_holds_address(rule, local->address) &&
+		if (nat_rule_holds_address(rule, local->address) &&
+		    host_maps_ports_at(wanted->host, local) &&
 		    !conf_ranges_hold(policy->excluded, policy->excluded_count, local->address))
 			return true;
 	}

@@ -4,9 +4,11 @@
 
 #include <string.h>
 
-#include "host/prepare.h"
+#include "datapath/load/maps.h"
 #include "datapath/load/probe.h"
+#include "host/recover.h"
 #include "lib/warning.h"
+#include "net/link_names.h"
 #include "net/netlink.h"
 
 void host_report(const struct host *host, const char *interface, const char *what)
@@ -58,13 +60,19 @@ void host_close(struct host *host)
 	memset(host, 0, sizeof(*host));
 }
 
+int host_recover(struct host *host, struct cni_error *err)
+{
+	if (host->datapath.state == DATAPATH_FOREIGN)
+		return datapath_refuse_foreign(&host->datapath, err);
+	return datapath_recover(&host->datapath, &host->addresses, err);
+}
+
 static void warn_about_layout(const struct datapath *datapath)
 {
-	struct cni_error why = {0};
+	cleanup_error struct cni_error why = {0};
 
 	datapath_refuse_foreign(datapath, &why);
 	warning("nothing was cleaned up: %s", cni_error_message(&why));
-	cni_error_release(&why);
 }
 
 int host_open_to_clean(struct host *host, bool *usable, struct cni_error *err)
@@ -84,4 +92,65 @@ int host_open_to_clean(struct host *host, bool *usable, struct cni_error *err)
 	}
 	*usable = datapath_is_usable(&host->datapath);
 	return 0;
+}
+
+bool host_maps_ports_at(const struct host *host, const struct local_address *address)
+{
+	uint32_t ifindex = host->addresses.interfaces[address->interface].ifindex;
+	struct interface known;
+
+	return !address->is_broadcast &&
+	       !(interface_read(&host->datapath.objects, ifindex, &known) &&
+		 known.addresses_excluded);
+}
+
+int host_failed_at(const struct host *host, uint32_t ifindex, struct cni_error *failure,
+		   struct cni_error *err)
+{
+	char name[IF_NAMESIZE];
+
+	if (link_name(host->socket, ifindex, name)) {
+		*err = *failure;
+		return -1;
+	}
+	cni_error_release(failure);
+	return 0;
+}
+
+void interface_set_addresses(struct interface *interface,
+			     const struct addressed_interface *addressed)
+{
+	if (!addressed)
+		return;
+	memcpy(interface->address4, addressed->address4, sizeof(interface->address4));
+	memcpy(interface->address6, addressed->address6, sizeof(interface->address6));
+}
+
+struct walk {
+	struct host *host;
+	interface_visit visit;
+	void *context;
+	struct cni_error *err;
+	int result;
+};
+
+static bool visit_entry(const void *key, const void *value, void *context)
+{
+	struct walk *walk = context;
+
+	walk->result =
+		walk->visit(walk->host, *(const uint32_t *)key, value, walk->context, walk->err);
+	return !walk->result;
+}
+
+int host_walk_interfaces(struct host *host, interface_visit visit, void *context,
+			 struct cni_error *err)
+{
+	struct walk walk = {host, visit, context, err, 0};
+
+	if (maps_walk(host->datapath.objects.maps[MAP_INTERFACES], sizeof(uint32_t),
+		      sizeof(struct interface), visit_entry, &walk))
+		return cni_error_set(err, CNI_ERROR_KERNEL_REFUSED,
+				     "cannot read the map interfaces");
+	return walk.result;
 }

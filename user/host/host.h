@@ -13,27 +13,55 @@ struct nl_sock;
 /* Begins as {0}. */
 struct host {
 	bool opened; /* zeros are no file descriptors to close */
-	/* Told of every interface that was changed; NULL: nobody wants to know. Survives
-	 * host_open(). */
+	/* Told of every interface that was changed; may be NULL. Survives host_open(). */
 	void (*report)(const char *interface, const char *what);
 	struct nl_sock *socket;
 	struct address_list addresses;
 	struct datapath datapath;
 };
 
-void host_report(const struct host *host, const char *interface, const char *what);
-
-/* Looks at all three and changes nothing. Close it also after a failure. */
+/* Reads all three and changes nothing. Close it also after a failure. CNI_ERROR_IO,
+ * CNI_ERROR_KERNEL_REFUSED. */
 int host_open(struct host *host, enum pins_use use, struct cni_error *err);
-/* The same for an ADD that can do without: the network is looked at only where the datapath is
- * usable. */
+/* The same for an ADD that works without: the network is read only where the datapath is usable. */
 int host_open_if_usable(struct host *host, struct cni_error *err);
 void host_close(struct host *host);
 
-/* For commands that clean up. Opens the datapath alone, and the rest only where pins are
- * lost and must be found by what runs. *usable: there is something to clean up in; where
- * all maps are of another layout there is not, and a warning is printed. Codes 102, 11, 5. */
+/* For commands that work on what is there: where pins are lost the maps are found by the programs
+ * that run. A datapath of another layout is refused; one that was never loaded is not usable
+ * afterwards, which is no error. CNI_ERROR_KERNEL_REFUSED, CNI_ERROR_TRY_AGAIN. */
+int host_recover(struct host *host, struct cni_error *err);
+
+/* For DEL. Opens the datapath alone, and the rest only where pins are lost. *usable: there is
+ * something to clean up. Where all maps are of another layout there is not, and a warning is
+ * printed. CNI_ERROR_KERNEL_REFUSED, CNI_ERROR_TRY_AGAIN, CNI_ERROR_IO. */
 int host_open_to_clean(struct host *host, bool *usable, struct cni_error *err);
+
+void host_report(const struct host *host, const char *interface, const char *what);
+
+/* Whether ports are mapped at this address: not at a broadcast address, nor at one of an interface
+ * that the map interfaces has as excluded. */
+bool host_maps_ports_at(const struct host *host, const struct local_address *address);
+
+/* For work at an interface that failed: one that is gone by now needs none. 0: it is gone, and
+ * `failure` is released; -1: it is there, and `failure` is in *err. */
+int host_failed_at(const struct host *host, uint32_t ifindex, struct cni_error *failure,
+		   struct cni_error *err);
+
+/* The addresses to masquerade with there; NULL: it has none. */
+void interface_set_addresses(struct interface *interface,
+			     const struct addressed_interface *addressed);
+
+/* What is done at one interface of the map interfaces. `interface` is its entry as it was read:
+ * without the lock another run may have changed it since. */
+typedef int (*interface_visit)(struct host *host, uint32_t ifindex,
+			       const struct interface *interface, void *context,
+			       struct cni_error *err);
+
+/* Visits every interface in the map, until a visit fails. CNI_ERROR_KERNEL_REFUSED, and what the
+ * visit sets. */
+int host_walk_interfaces(struct host *host, interface_visit visit, void *context,
+			 struct cni_error *err);
 
 #define cleanup_host __attribute__((cleanup(host_close)))
 

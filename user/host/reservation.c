@@ -91,8 +91,7 @@ static bool is_left_out(const struct host *host, const struct policy *policy,
 		return true;
 	for (size_t i = 0; i < list->address_count; i++)
 		if (!memcmp(list->addresses[i].address, address, CNI_ADDRESS_SIZE))
-			return list->addresses[i].is_broadcast ||
-			       list->interfaces[list->addresses[i].interface].is_excluded;
+			return !host_maps_ports_at(host, &list->addresses[i]);
 	return conf_is_never_mapped(address);
 }
 

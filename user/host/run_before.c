@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* run_before.c - warnings of other people's tc programs that run before ours. */
+/* run_before.c - warnings of tc programs of others that run before ours. */
 #include "host/run_before.h"
 
 #include "datapath/attach/ahead.h"
@@ -33,14 +33,16 @@ void run_before_warn_container(struct host *host, const struct container *contai
 		run_before_warn(host, bridge, &known, false);
 }
 
-static bool warn_at_each(const void *key, const void *value, void *context)
+static int warn_at(struct host *host, uint32_t ifindex, const struct interface *interface,
+		   void *context, struct cni_error *err)
 {
-	run_before_warn(context, *(const uint32_t *)key, value, false);
-	return true;
+	run_before_warn(host, ifindex, interface, false);
+	return 0;
 }
 
 void run_before_warn_all(struct host *host)
 {
-	maps_walk(host->datapath.objects.maps[MAP_INTERFACES], sizeof(uint32_t),
-		  sizeof(struct interface), warn_at_each, host);
+	cleanup_error struct cni_error ignored = {0};
+
+	host_walk_interfaces(host, warn_at, NULL, &ignored);
 }

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * run_before.h - warnings of other people's tc programs that run before ours.
+ * run_before.h - warnings of tc programs of others that run before ours.
  *
- * Warnings, not errors: a program that counts or traces does no harm there, none says what it
- * answers, and a CHECK that fails makes some runtimes take the container down.
+ * They are no errors: a program that counts or traces does no harm there, no program says what it
+ * answers, and some runtimes stop a container whose CHECK fails.
  */
 #ifndef HOST_RUN_BEFORE_H
 #define HOST_RUN_BEFORE_H
@@ -11,8 +11,7 @@
 #include "host/container.h"
 #include "host/host.h"
 
-/* At an interface to which ours have been attached. `new_qdisc`: it has got the qdisc for our
- * filter just now. */
+/* At an interface that ours are attached to. `new_qdisc`: it got its qdisc for our filter. */
 void run_before_warn(struct host *host, uint32_t ifindex, const struct interface *interface,
 		     bool new_qdisc);
 

@@ -41,15 +41,13 @@ enum step uplink_step(enum wish wish, const struct interface *known, bool reacha
 	return STEP_KEEP;
 }
 
-static bool is_a_port(struct host *host, const struct link *link, char why[WHY_NOT_SIZE])
+static bool is_a_port(const struct host *host, const struct link *link, char why[WHY_NOT_SIZE])
 {
-	struct cni_error ignored = {0};
+	cleanup_error struct cni_error ignored = {0};
 	struct link master = {0};
 
-	if (!link->master)
-		return false;
-	if (link_get(host->socket, link->master, NULL, &master, &ignored))
-		cni_error_release(&ignored);
+	if (link->master)
+		link_get(host->socket, link->master, NULL, &master, &ignored);
 	if (!link_is_kind(&master, "bridge"))
 		return false;
 	snprintf(why, WHY_NOT_SIZE, "is a port of the bridge %s, which is the one to attach to",
@@ -57,7 +55,7 @@ static bool is_a_port(struct host *host, const struct link *link, char why[WHY_N
 	return true;
 }
 
-bool uplink_is_possible(struct host *host, const struct link *link, char why[WHY_NOT_SIZE])
+bool uplink_is_possible(const struct host *host, const struct link *link, char why[WHY_NOT_SIZE])
 {
 	if (!link->ifindex)
 		snprintf(why, WHY_NOT_SIZE, "does not exist");
@@ -66,8 +64,8 @@ bool uplink_is_possible(struct host *host, const struct link *link, char why[WHY
 	else if (link->flags & IFF_SLAVE)
 		snprintf(why, WHY_NOT_SIZE, "belongs to a bond, which is the one to attach to");
 	else if (link->header == LINK_HEADER_OTHER)
-		/* The programs would look for the IP header in the wrong place. Not
-		 * classified means that from_container lets nothing masqueraded out there. */
+		/* The programs would look for the IP header in the wrong place. Without an entry
+		 * from_container lets nothing masqueraded out there. */
 		snprintf(why, WHY_NOT_SIZE, "has frames that begin with neither Ethernet nor IP");
 	else if (link_is_kind(link, "veth") && attach_is_container_veth(link->ifindex))
 		/* A ptp container's, whose own ADD is under way or whose DEL has begun. */

@@ -3,10 +3,10 @@
  * uplinks.h - which of the host's interfaces are to be uplinks: what the configuration says,
  * what the interface is, and what was decided before.
  *
- * Classification is the host's, not one list's: what one list has as uplink, no other list
- * makes less of it; what one list leaves alone because its "uplinks" name others, another one
- * may make an uplink; what a list excludes by "excludeInterfaces" becomes an uplink only where
- * somebody names it.
+ * If conflists disagree, an interface is an uplink as soon as one conflist makes it one. One that
+ * is left alone because "uplinks" names others may become an uplink by another conflist. One that a
+ * conflist excludes by "excludeInterfaces" becomes an uplink only where "uplinks" or an
+ * administrator names it.
  */
 #ifndef HOST_UPLINKS_H
 #define HOST_UPLINKS_H
@@ -27,23 +27,22 @@ enum wish {
 enum wish uplink_wish(const struct conf *conf, const char *interface);
 
 enum step {
-	STEP_KEEP,        /* as it is; also: nothing to do with us */
+	STEP_KEEP,        /* nothing */
 	STEP_ATTACH,      /* make it an uplink */
-	STEP_LEAVE_ALONE, /* write down that it is none */
-	STEP_EXCLUDE,     /* write down that its addresses are never mapped */
+	STEP_LEAVE_ALONE, /* write an entry that it is none */
+	STEP_EXCLUDE,     /* write an entry that its addresses are never mapped */
 };
 
-/* `known`: what stands in the map, or NULL. `reachable`: it has an address that is not
- * link-local. */
+/* What follows from the wish. `known`: the interface's entry in the map, or NULL. `reachable`: it
+ * has an address that is not link-local. */
 enum step uplink_step(enum wish wish, const struct interface *known, bool reachable);
 
 #define WHY_NOT_SIZE 128
 
-/* Whether programs can be attached there as the host's. False: `why` says why not, as a
- * phrase that follows the name. */
-bool uplink_is_possible(struct host *host, const struct link *link, char why[WHY_NOT_SIZE]);
+/* Whether it can be an uplink. False: `why` says why not, as a phrase that follows the name. */
+bool uplink_is_possible(const struct host *host, const struct link *link, char why[WHY_NOT_SIZE]);
 
-/* Where it is possible: the role, and what else belongs to an attach. */
+/* What to attach to an interface that can be an uplink. */
 void uplink_target(const struct conf *conf, const struct link *link, struct attach_target *target);
 
 #endif

@@ -66,7 +66,7 @@ static void fold_details(struct cni_error *err)
 			      cni_error_details(err));
 }
 
-void cni_error_join(struct cni_error *all, struct cni_error *one)
+static void join(struct cni_error *all, struct cni_error *one, const char *separator)
 {
 	fold_details(all);
 	fold_details(one);
@@ -75,8 +75,20 @@ void cni_error_join(struct cni_error *all, struct cni_error *one)
 		*one = (struct cni_error){0};
 		return;
 	}
-	cni_error_set(all, all->code, "%s\n%s", cni_error_message(all), cni_error_message(one));
+	cni_error_set(all, all->code, "%s%s%s", cni_error_message(all), separator,
+		      cni_error_message(one));
 	cni_error_release(one);
+}
+
+void cni_error_join(struct cni_error *all, struct cni_error *one)
+{
+	join(all, one, "\n");
+}
+
+int cni_error_chain(struct cni_error *all, struct cni_error *one)
+{
+	join(all, one, "; ");
+	return -1;
 }
 
 int cni_error_no_memory(struct cni_error *err)

@@ -50,6 +50,8 @@ int cni_error_no_memory(struct cni_error *err);
 /* For operations that go on after the first error: appends `one` to `all` on a line of its own,
  * details included, and releases it. The code of the first error stays. */
 void cni_error_join(struct cni_error *all, struct cni_error *one);
+/* The same on one line, behind "; ". -1. */
+int cni_error_chain(struct cni_error *all, struct cni_error *one);
 
 bool cni_error_is_set(const struct cni_error *err);
 
@@ -59,5 +61,7 @@ const char *cni_error_details(const struct cni_error *err);
 
 /* Leaves it as {0}. */
 void cni_error_release(struct cni_error *err);
+
+#define cleanup_error __attribute__((cleanup(cni_error_release)))
 
 #endif

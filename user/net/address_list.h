@@ -20,7 +20,6 @@ struct nl_sock;
 struct addressed_interface {
 	uint32_t ifindex;
 	bool is_reachable; /* one of them is not link-local */
-	bool is_excluded;  /* not read, but for who classifies to write down */
 	uint8_t address4[CNI_ADDRESS_SIZE];
 	uint8_t address6[CNI_ADDRESS_SIZE];
 };

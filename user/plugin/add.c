@@ -6,7 +6,7 @@
 #include "datapath/load/lock.h"
 #include "datapath/load/maps.h"
 #include "datapath/records/networks.h"
-#include "host/prepare.h"
+#include "host/recover.h"
 #include "lib/warning.h"
 #include "host/absent_addresses.h"
 #include "plugin/commands.h"

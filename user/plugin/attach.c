@@ -5,13 +5,14 @@
 
 #include "datapath/records/abandoned.h"
 #include "datapath/load/lock.h"
+#include "datapath/records/host_addresses.h"
 #include "datapath/records/masquerade_ports.h"
 #include "datapath/records/networks.h"
-#include "host/prepare.h"
 #include "datapath/attach/socket_hooks.h"
 #include "plugin/commands.h"
 #include "host/fast_path.h"
 #include "host/interfaces.h"
+#include "host/interfaces_repair.h"
 #include "host/run_before.h"
 
 static void print_change(const char *interface, const char *what)
@@ -36,18 +37,6 @@ static int refresh_ports(struct host *host, struct cni_error *err)
 	return lock < 0 ? -1 : masquerade_ports_refresh(&host->datapath.objects, &ports, err);
 }
 
-/* Puts a failure behind those that there were before. */
-static int collect(struct cni_error *failure, struct cni_error *err)
-{
-	if (err->code)
-		cni_error_set(err, err->code, "%s; %s", cni_error_message(err),
-			      cni_error_message(failure));
-	else
-		cni_error_set(err, failure->code, "%s", cni_error_message(failure));
-	cni_error_release(failure);
-	return -1;
-}
-
 /* One that cannot be attached to does not keep the others from it. */
 static int visit_named(struct host *host, char *const *names,
 		       int (*visit)(struct host *host, const char *name, struct cni_error *err),
@@ -58,7 +47,7 @@ static int visit_named(struct host *host, char *const *names,
 
 	for (; *names; names++)
 		if (visit(host, *names, &failure))
-			result = collect(&failure, err);
+			result = cni_error_chain(err, &failure);
 	return result;
 }
 
@@ -67,7 +56,7 @@ static int refresh(struct host *host, struct cni_error *err)
 	abandoned_remove(&host->datapath, host->socket, ABANDONED_ALL);
 	interfaces_sweep(host);
 	if (interfaces_repair(host, err) || fast_path_refresh(host, err) ||
-	    interfaces_refresh_addresses(host, err))
+	    host_addresses_refresh(&host->datapath.objects, host->socket, &host->addresses, err))
 		return -1;
 	return refresh_ports(host, err) ? -1 : socket_hooks_repair(&host->datapath, err);
 }
@@ -77,7 +66,7 @@ static int attach_to(struct host *host, char *const *names, struct cni_error *er
 	struct cni_error failure = {0};
 	int result = visit_named(host, names, interfaces_attach_named, err);
 
-	return refresh(host, &failure) ? collect(&failure, err) : result;
+	return refresh(host, &failure) ? cni_error_chain(err, &failure) : result;
 }
 
 /* Each network's conflist decides as it did at its last ADD. */
@@ -92,11 +81,7 @@ int command_attach(char *const *operands, struct cni_error *err)
 {
 	cleanup_host struct host host = {.report = print_change};
 
-	if (host_open(&host, PINS_ALL, err))
-		return -1;
-	if (host.datapath.state == DATAPATH_FOREIGN)
-		return datapath_refuse_foreign(&host.datapath, err);
-	if (datapath_recover(&host.datapath, &host.addresses, err))
+	if (host_open(&host, PINS_ALL, err) || host_recover(&host, err))
 		return -1;
 	/* At boot, say: there is nothing yet to attach, and the first ADD looks by itself. */
 	if (!datapath_is_usable(&host.datapath))

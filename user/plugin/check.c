@@ -3,13 +3,13 @@
 #include "lib/cleanup.h"
 #include "datapath/records/abandoned.h"
 #include "datapath/load/maps.h"
-#include "host/prepare.h"
 #include "host/absent_addresses.h"
 #include "plugin/commands.h"
 #include "host/container.h"
 #include "host/fast_path.h"
 #include "host/forwarding.h"
 #include "host/interfaces.h"
+#include "host/interfaces_repair.h"
 #include "host/localhost.h"
 #include "host/named_uplinks.h"
 #include "host/reservation.h"
@@ -19,10 +19,8 @@
 
 static int require_datapath(struct host *host, struct cni_error *err)
 {
-	if (host->datapath.state == DATAPATH_FOREIGN)
-		return datapath_refuse_foreign(&host->datapath, err);
 	/* Pins that were lost under running programs are made again. */
-	if (datapath_recover(&host->datapath, &host->addresses, err))
+	if (host_recover(host, err))
 		return -1;
 	if (datapath_is_usable(&host->datapath))
 		return 0;

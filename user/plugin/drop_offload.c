@@ -6,7 +6,6 @@
 
 #include "datapath/load/lock.h"
 #include "datapath/load/maps.h"
-#include "host/prepare.h"
 #include "plugin/commands.h"
 #include "host/host.h"
 
@@ -32,11 +31,7 @@ int command_drop_offload(char *const *operands, struct cni_error *err)
 {
 	cleanup_host struct host host = {0};
 
-	if (host_open(&host, PINS_ALL, err))
-		return -1;
-	if (host.datapath.state == DATAPATH_FOREIGN)
-		return datapath_refuse_foreign(&host.datapath, err);
-	if (datapath_recover(&host.datapath, &host.addresses, err))
+	if (host_open(&host, PINS_ALL, err) || host_recover(&host, err))
 		return -1;
 	if (!datapath_is_usable(&host.datapath)) {
 		puts("no container was ever added: there is nothing to drop");

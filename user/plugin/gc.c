@@ -11,11 +11,11 @@
 #include "datapath/load/lock.h"
 #include "datapath/records/stale_slots.h"
 #include "datapath/records/owners.h"
-#include "host/prepare.h"
+#include "host/recover.h"
 #include "net/netlink.h"
 #include "plugin/commands.h"
 #include "host/host.h"
-#include "host/interfaces.h"
+#include "host/interfaces_repair.h"
 
 /* Under the lock, so that no ADD is in the midst of making it. */
 static bool is_gone(struct host *host, const struct attachment_entry *entry)
@@ -49,18 +49,6 @@ static bool is_stale(struct host *host, const struct cni_attachment_list *valid,
 }
 
 /* Goes on after an error; all are reported. */
-static void collect_failure(struct cni_error *err, struct cni_error *failure,
-			    const struct attachment_key *key)
-{
-	cni_error_wrap(failure, "%.*s", ATTACHMENT_KEY_SIZE, key->name);
-	if (!err->code)
-		cni_error_set(err, failure->code, "%s", cni_error_message(failure));
-	else
-		cni_error_set(err, err->code, "%s; %s", cni_error_message(err),
-			      cni_error_message(failure));
-	cni_error_release(failure);
-}
-
 static void remove_stale(struct host *host, const struct cni_attachment_list *valid,
 			 const char *network, const struct attachment_entry *entries, size_t count,
 			 struct cni_error *failures)
@@ -70,8 +58,10 @@ static void remove_stale(struct host *host, const struct cni_attachment_list *va
 		bool was_there;
 
 		if (is_stale(host, valid, network, &entries[i]) &&
-		    attachment_remove_stale(&host->datapath, &entries[i], &was_there, &failure))
-			collect_failure(failures, &failure, &entries[i].key);
+		    attachment_remove_stale(&host->datapath, &entries[i], &was_there, &failure)) {
+			cni_error_wrap(&failure, "%.*s", ATTACHMENT_KEY_SIZE, entries[i].key.name);
+			cni_error_chain(failures, &failure);
+		}
 	}
 }
 

@@ -9,7 +9,7 @@
 #include "plugin/commands.h"
 #include "host/forwarding.h"
 #include "host/host.h"
-#include "host/interfaces.h"
+#include "host/interfaces_repair.h"
 #include "host/localhost.h"
 #include "host/reservation.h"
 #include "host/run_before.h"

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/cleanup.h"
 #include "datapath/load/lock.h"
 #include "datapath/load/maps.h"
 #include "datapath/load/bpf_error.h"
@@ -39,20 +40,20 @@ static bool is_own(const struct address_list *addresses, const uint8_t address[C
 }
 
 /* A broadcast address stands here as an excluded one. */
-static size_t collect(const struct address_list *addresses, struct wanted *wanted)
+static size_t collect(const struct address_list *addresses, const bool *excluded,
+		      struct wanted *wanted)
 {
 	size_t count = 0;
 
 	for (size_t i = 0; i < addresses->address_count; i++) {
 		const struct local_address *address = &addresses->addresses[i];
-		const struct addressed_interface *interface =
-			&addresses->interfaces[address->interface];
 
 		if (address->is_broadcast && is_own(addresses, address->address))
 			continue;
 		memcpy(wanted[count].key.address, address->address, CNI_ADDRESS_SIZE);
-		wanted[count].value.ifindex = interface->ifindex;
-		wanted[count++].value.excluded = address->is_broadcast || interface->is_excluded;
+		wanted[count].value.ifindex = addresses->interfaces[address->interface].ifindex;
+		wanted[count++].value.excluded =
+			address->is_broadcast || excluded[address->interface];
 	}
 	return count;
 }
@@ -132,14 +133,21 @@ static bool has_digest(const struct comparison *comparison, uint64_t digest)
 	return !bpf_map_lookup_elem(comparison->map, &no_address, &all) && all.digest == digest;
 }
 
-static int compare_with(struct comparison *comparison, const struct address_list *addresses,
-			struct cni_error *err)
+static int compare_with(struct comparison *comparison, const struct objects *objects,
+			const struct address_list *addresses, struct cni_error *err)
 {
 	/* One more, so that none is no special case. */
+	cleanup_free bool *excluded = calloc(addresses->count + 1, sizeof(*excluded));
+	struct interface known;
+
 	comparison->wanted = calloc(addresses->address_count + 1, sizeof(*comparison->wanted));
-	if (!comparison->wanted)
+	if (!excluded || !comparison->wanted)
 		return cni_error_no_memory(err);
-	comparison->count = sort(comparison->wanted, collect(addresses, comparison->wanted));
+	for (size_t i = 0; i < addresses->count; i++)
+		excluded[i] = interface_read(objects, addresses->interfaces[i].ifindex, &known) &&
+			      known.addresses_excluded;
+	comparison->count =
+		sort(comparison->wanted, collect(addresses, excluded, comparison->wanted));
 	return 0;
 }
 
@@ -158,17 +166,6 @@ static int update(const struct comparison *comparison, struct cni_error *err)
 	return write_entry(comparison, &no_address, &all, err);
 }
 
-void host_addresses_mark_excluded(const struct objects *objects, struct address_list *addresses)
-{
-	for (size_t i = 0; i < addresses->count; i++) {
-		struct addressed_interface *addressed = &addresses->interfaces[i];
-		struct interface known;
-
-		addressed->is_excluded = interface_read(objects, addressed->ifindex, &known) &&
-					 known.addresses_excluded;
-	}
-}
-
 /* The addresses are read once more: those that were read before the lock may be older than
  * what somebody else has written meanwhile. */
 static int update_locked(const struct objects *objects, struct nl_sock *socket,
@@ -181,8 +178,7 @@ static int update_locked(const struct objects *objects, struct nl_sock *socket,
 
 	if (lock < 0 || address_list_read(&now, socket, err))
 		return -1;
-	host_addresses_mark_excluded(objects, &now);
-	result = compare_with(&comparison, &now, err);
+	result = compare_with(&comparison, objects, &now, err);
 	if (!result)
 		result = update(&comparison, err);
 	free(comparison.wanted);
@@ -194,11 +190,9 @@ int host_addresses_refresh(const struct objects *objects, struct nl_sock *socket
 			   const struct address_list *addresses, struct cni_error *err)
 {
 	struct comparison comparison = {.map = objects->maps[MAP_HOST_ADDRESSES]};
-	bool settled;
+	int result = compare_with(&comparison, objects, addresses, err);
+	bool settled = !result && has_digest(&comparison, digest_of(&comparison));
 
-	if (compare_with(&comparison, addresses, err))
-		return -1;
-	settled = has_digest(&comparison, digest_of(&comparison));
 	free(comparison.wanted);
-	return settled ? 0 : update_locked(objects, socket, err);
+	return result || settled ? result : update_locked(objects, socket, err);
 }

@@ -11,13 +11,11 @@
 
 struct nl_sock;
 
-/* Makes the map hold the host's addresses, and nothing else; those of excluded interfaces and
- * subnets' broadcast addresses are excluded there. `addresses`, with its marks, is what the
- * host had a moment ago: where the map agrees with it nothing is done. Codes 102, 11, 5. */
+/* Makes the map hold the host's addresses and nothing else. Those of interfaces that the map
+ * interfaces has as excluded, and subnets' broadcast addresses, are excluded there. `addresses` is
+ * what the host had a moment ago: where the map agrees with it nothing is done.
+ * CNI_ERROR_KERNEL_REFUSED, CNI_ERROR_TRY_AGAIN, CNI_ERROR_IO. */
 int host_addresses_refresh(const struct objects *objects, struct nl_sock *socket,
 			   const struct address_list *addresses, struct cni_error *err);
-
-/* Marks in the list the interfaces that the map interfaces has as excluded. */
-void host_addresses_mark_excluded(const struct objects *objects, struct address_list *addresses);
 
 #endif

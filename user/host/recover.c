@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* prepare.c - the cold path: from whatever state to a datapath that is ready. */
-#include "host/prepare.h"
+/* recover.c - the cold path: from any state of pins to a datapath that is ready. */
+#include "host/recover.h"
 
 #include <errno.h>
 #include <stdio.h>
