@@ -13,7 +13,7 @@
 #include "datapath/records/attachment_name.h"
 #include "datapath/records/claims.h"
 
-/* Reading more costs more than it saves. */
+/* Reading more mappings costs more than it saves. */
 #define MAX_GUESSED 128
 
 static const uint8_t *first_address(const struct container *container, bool ipv4,
@@ -37,7 +37,7 @@ static int claim_ports(struct container *container, const char *ifname, struct c
 	return 0;
 }
 
-/* All its addresses, also those that get no ports: whatever it sends may need a source. */
+/* All its addresses, also those without ports: what it sends from them may be masqueraded. */
 static int claim_endpoints(struct container *container, const char *ifname, struct cni_error *err)
 {
 	struct attachment_claims *claims = &container->claims;
@@ -91,24 +91,18 @@ int container_read(struct container *container, const struct cni_environment *en
 	return result;
 }
 
-static size_t count_mappings(const json_t *config)
-{
-	const json_t *runtime_config = cni_json_get(config, "runtimeConfig");
-
-	return json_array_size(cni_json_get(runtime_config, "portMappings"));
-}
-
 const struct attachment_claims *container_guess(struct container *container,
 						const struct cni_environment *environment,
 						const struct cni_network_config *config)
 {
-	struct cni_error ignored = {0};
+	const json_t *runtime_config = cni_json_get(config->root, "runtimeConfig");
+	const json_t *mappings = cni_json_get(runtime_config, "portMappings");
+	cleanup_error struct cni_error ignored = {0};
 
-	if (count_mappings(config->root) <= MAX_GUESSED &&
-	    !parse(container, environment, config, &ignored))
-		return &container->claims;
-	cni_error_release(&ignored);
-	return NULL;
+	if (json_array_size(mappings) > MAX_GUESSED ||
+	    parse(container, environment, config, &ignored))
+		return NULL;
+	return &container->claims;
 }
 
 void container_release(struct container *container)
@@ -122,12 +116,20 @@ void container_release(struct container *container)
 	container->netns = -1;
 }
 
-void container_open_netns(struct container *container, const struct cni_environment *environment)
+int container_open_netns(struct container *container, const struct cni_environment *environment,
+			 struct cni_error *err)
 {
-	struct cni_error ignored = {0};
+	cleanup_error struct cni_error not_open = {0}, unknown = {0};
+	bool own = false;
 
-	container->netns = netns_open(environment->netns, &ignored);
-	cni_error_release(&ignored);
+	container->netns = netns_open(environment->netns, &not_open);
+	if (container->netns < 0 || environment->netns_override ||
+	    netns_is_own(container->netns, &own, &unknown) || !own)
+		return 0;
+	return cni_error_set(err, CNI_ERROR_INVALID_NETNS,
+			     "CNI_NETNS \"%s\" is the network namespace that the plugin runs in;"
+			     " it must be the container's",
+			     environment->netns);
 }
 
 bool container_wants_nothing(const struct container *container)
@@ -138,27 +140,11 @@ bool container_wants_nothing(const struct container *container)
 	return container->claims.port_count == 0 && !container->conf.strict;
 }
 
-static void fill_interface(struct container *container, const struct host *host)
-{
-	struct interface *interface = &container->claims.interface;
-	const struct host_veth *veth = &container->veth;
-	const struct addressed_interface *addressed =
-		address_list_find(&host->addresses, veth->link.ifindex);
-
-	interface->role = veth->bridge.ifindex ? ROLE_PORT : ROLE_ROUTED;
-	interface->attach_mode = container->conf.attach;
-	interface->bridge_ifindex = veth->bridge.ifindex;
-	memcpy(interface->bridge_mac, veth->bridge.mac, sizeof(interface->bridge_mac));
-	if (!addressed)
-		return;
-	memcpy(interface->address4, addressed->address4, sizeof(interface->address4));
-	memcpy(interface->address6, addressed->address6, sizeof(interface->address6));
-}
-
 int container_find_veth(struct container *container, const struct cni_environment *environment,
-			struct host *host, struct cni_error *err)
+			const struct host *host, struct cni_error *err)
 {
 	struct host_veth *veth = &container->veth;
+	struct interface *interface = &container->claims.interface;
 
 	if (container->netns < 0)
 		container->netns = netns_open(environment->netns, err);
@@ -167,11 +153,15 @@ int container_find_veth(struct container *container, const struct cni_environmen
 		return -1;
 	container->claims.ifindex = veth->link.ifindex;
 	memcpy(container->claims.host_mac, veth->link.mac, sizeof(container->claims.host_mac));
-	fill_interface(container, host);
+	interface->role = veth->bridge.ifindex ? ROLE_PORT : ROLE_ROUTED;
+	interface->attach_mode = container->conf.attach;
+	interface->bridge_ifindex = veth->bridge.ifindex;
+	memcpy(interface->bridge_mac, veth->bridge.mac, sizeof(interface->bridge_mac));
+	interface_set_addresses(interface, address_list_find(&host->addresses, veth->link.ifindex));
 	container->target = (struct attach_target){
 		.ifindex = veth->link.ifindex,
 		.name = veth->link.name,
-		.interface = container->claims.interface,
+		.interface = *interface,
 	};
 	return 0;
 }

@@ -29,16 +29,19 @@ struct container {
 	struct attach_target target;
 };
 
-/* As early as somebody wants to look at it; where it does not open, container_find_veth() says
- * so. */
-void container_open_netns(struct container *container, const struct cni_environment *environment);
+/* Opens CNI_NETNS. CNI_ERROR_INVALID_NETNS where it is the namespace that the plugin runs in,
+ * unless CNI_NETNS_OVERRIDE is set. A path that does not open is no error here: DEL comes after the
+ * namespace has gone, and for ADD container_find_veth() reports it. */
+int container_open_netns(struct container *container, const struct cni_environment *environment,
+			 struct cni_error *err);
 
 /* For ADD and CHECK: reads prevResult and our options, and works out the claims. Prints the
- * warnings. Release it also after a failure. Codes 4, 6, 7, 2. */
+ * warnings. Release it also after a failure. CNI_ERROR_INVALID_ENVIRONMENT, CNI_ERROR_DECODE,
+ * CNI_ERROR_INVALID_CONFIGURATION, CNI_ERROR_UNSUPPORTED_FIELD. */
 int container_read(struct container *container, const struct cni_environment *environment,
 		   const struct cni_network_config *config, struct cni_error *err);
-/* For DEL, which looks where it need not search, if runtime and configuration still say what ADD
- * was told; whether they do is no matter. Prints nothing. NULL: no idea. */
+/* For DEL: the claims that runtime and configuration lead to now, which ADD may have read
+ * differently. A hint where to look. Prints nothing. NULL where they cannot be read. */
 const struct attachment_claims *container_guess(struct container *container,
 						const struct cni_environment *environment,
 						const struct cni_network_config *config);
@@ -47,9 +50,10 @@ void container_release(struct container *container);
 /* Neither ports nor masquerade. */
 bool container_wants_nothing(const struct container *container);
 
-/* Opens CNI_NETNS, finds the veth's end on the host, and fills what depends on it. Codes 8, 7. */
+/* Opens CNI_NETNS unless that was done, finds the veth's end on the host, and fills what depends on
+ * it. CNI_ERROR_INVALID_NETNS, CNI_ERROR_INVALID_CONFIGURATION. */
 int container_find_veth(struct container *container, const struct cni_environment *environment,
-			struct host *host, struct cni_error *err);
+			const struct host *host, struct cni_error *err);
 
 #define cleanup_container __attribute__((cleanup(container_release)))
 

@@ -188,44 +188,18 @@ static int classify(struct pass *pass, uint32_t ifindex, const char *name,
 	return take_step(pass, ifindex, step, known, err);
 }
 
-/* Those that "uplinks" may name. All interfaces are listed only where it has a glob. */
-static int list_candidates(struct host *host, const struct interface_names *names,
-			   struct link_name **links, size_t *count, struct cni_error *err)
-{
-	for (size_t i = 0; i < names->count; i++)
-		if (conf_is_glob(names->patterns[i]))
-			return link_names_read(host->socket, links, count, err);
-	*links = calloc(names->count, sizeof(**links));
-	if (!*links)
-		return cni_error_no_memory(err);
-	for (*count = 0; *count < names->count; (*count)++) {
-		struct link_name *link = &(*links)[*count];
-
-		link->ifindex = link_index(names->patterns[*count]);
-		snprintf(link->name, sizeof(link->name), "%s", names->patterns[*count]);
-	}
-	return 0;
-}
-
 /* An uplink that "uplinks" names may have no address of its own (BGP unnumbered). */
 static int classify_unnumbered(struct pass *pass, struct cni_error *err)
 {
-	const struct conf *conf = pass->conf;
 	cleanup_free struct link_name *links = NULL;
 	size_t count;
 
-	if (!conf->uplinks.count)
-		return 0;
-	if (list_candidates(pass->host, &conf->uplinks, &links, &count, err))
+	if (uplinks_list_named(pass->host, pass->conf, &links, &count, err))
 		return -1;
-	for (size_t i = 0; i < count; i++) {
-		const struct link_name *link = &links[i];
-
-		if (link->ifindex && uplink_wish(conf, link->name) == WISH_NAMED &&
-		    !address_list_find(&pass->host->addresses, link->ifindex) &&
-		    classify(pass, link->ifindex, link->name, NULL, err))
+	for (size_t i = 0; i < count; i++)
+		if (!address_list_find(&pass->host->addresses, links[i].ifindex) &&
+		    classify(pass, links[i].ifindex, links[i].name, NULL, err))
 			return -1;
-	}
 	return 0;
 }
 

@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* uplinks.c - which of the host's interfaces are to be uplinks. */
 #include "host/uplinks.h"
-#include "datapath/attach/attach_verify.h"
 
 #include <stdio.h>
+#include <stdlib.h>
+
+#include "datapath/attach/attach_verify.h"
+#include "datapath/load/maps.h"
 
 enum wish uplink_wish(const struct conf *conf, const char *interface)
 {
@@ -12,6 +15,56 @@ enum wish uplink_wish(const struct conf *conf, const char *interface)
 	if (!conf->uplinks.count)
 		return WISH_ANY;
 	return conf_names_interface(&conf->uplinks, interface) ? WISH_NAMED : WISH_NOT;
+}
+
+static bool has_glob(const struct interface_names *names)
+{
+	for (size_t i = 0; i < names->count; i++)
+		if (conf_is_glob(names->patterns[i]))
+			return true;
+	return false;
+}
+
+/* All interfaces are listed only where there is a glob. */
+static int list_candidates(const struct host *host, const struct interface_names *names,
+			   struct link_name **links, size_t *count, struct cni_error *err)
+{
+	if (has_glob(names))
+		return link_names_read(host->socket, links, count, err);
+	*links = calloc(names->count, sizeof(**links));
+	if (!*links)
+		return cni_error_no_memory(err);
+	for (size_t i = 0; i < names->count; i++) {
+		(*links)[i].ifindex = link_index(names->patterns[i]);
+		snprintf((*links)[i].name, IF_NAMESIZE, "%s", names->patterns[i]);
+	}
+	*count = names->count;
+	return 0;
+}
+
+int uplinks_list_named(const struct host *host, const struct conf *conf, struct link_name **links,
+		       size_t *count, struct cni_error *err)
+{
+	size_t candidates;
+
+	*links = NULL;
+	*count = 0;
+	if (!conf->uplinks.count)
+		return 0;
+	if (list_candidates(host, &conf->uplinks, links, &candidates, err))
+		return -1;
+	for (size_t i = 0; i < candidates; i++)
+		if ((*links)[i].ifindex && uplink_wish(conf, (*links)[i].name) == WISH_NAMED)
+			(*links)[(*count)++] = (*links)[i];
+	return 0;
+}
+
+bool uplink_is_served(const struct host *host, uint32_t ifindex)
+{
+	struct interface interface;
+
+	return interface_read(&host->datapath.objects, ifindex, &interface) &&
+	       (interface.role == ROLE_UPLINK || interface.role == ROLE_BRIDGE);
 }
 
 static enum step step_of_unknown(enum wish wish, bool reachable)

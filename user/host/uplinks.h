@@ -14,6 +14,7 @@
 #include "conf/conf.h"
 #include "datapath/attach/attach.h"
 #include "net/link.h"
+#include "net/link_names.h"
 #include "host/host.h"
 
 /* What the configuration says of an interface, by its name alone. */
@@ -25,6 +26,15 @@ enum wish {
 };
 
 enum wish uplink_wish(const struct conf *conf, const char *interface);
+
+/* The interfaces that "uplinks" names; *links is malloc'ed, or NULL where it names none.
+ * CNI_ERROR_IO.
+ */
+int uplinks_list_named(const struct host *host, const struct conf *conf, struct link_name **links,
+		       size_t *count, struct cni_error *err);
+
+/* Whether programs are at the interface because it is one of the host's uplinks. */
+bool uplink_is_served(const struct host *host, uint32_t ifindex);
 
 enum step {
 	STEP_KEEP,        /* nothing */

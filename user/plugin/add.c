@@ -1,184 +1,205 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* add.c - ADD: all that the container asks for, or nothing. */
+/*
+ * add.c - ADD: sets up all that the container asks for, or nothing. The steps stand in their order;
+ * set_up() lists them.
+ */
 #include "lib/cleanup.h"
+#include "lib/warning.h"
 #include "cni/reply.h"
-#include "datapath/records/abandoned.h"
 #include "datapath/load/lock.h"
 #include "datapath/load/maps.h"
+#include "datapath/records/abandoned.h"
+#include "datapath/records/attachment_add.h"
+#include "datapath/records/attachment_remove.h"
 #include "datapath/records/networks.h"
-#include "host/recover.h"
-#include "lib/warning.h"
-#include "host/absent_addresses.h"
-#include "plugin/commands.h"
 #include "host/container.h"
 #include "host/fast_path.h"
 #include "host/foreign_nat.h"
-#include "host/forwarding.h"
+#include "host/host_sockets.h"
 #include "host/interfaces.h"
-#include "host/localhost.h"
-#include "host/named_uplinks.h"
-#include "host/own_netns.h"
 #include "host/predecessor.h"
-#include "host/reservation.h"
+#include "host/prerequisites.h"
+#include "host/recover.h"
 #include "host/run_before.h"
-#include "datapath/records/attachment_name.h"
-#include "datapath/records/attachment_add.h"
-#include "datapath/records/attachment_remove.h"
-#include "datapath/records/claims.h"
+#include "plugin/commands.h"
 
-/* After the attachment is there: a network without any is forgotten by `attach`. */
-static void remember_network(const struct host *host, const struct container *container)
+/* One run. */
+struct add {
+	const struct cni_environment *environment;
+	const char *network;
+	struct container container;
+	struct host host;
+	struct attach_undo undo;
+};
+
+/* What CNI_NETNS, prevResult and the options say. Changes nothing. */
+static int read_request(struct add *add, const struct cni_network_config *config,
+			struct cni_error *err)
 {
-	struct attachment_name name;
-
-	if (attachment_name_split(container->claims.key.name, &name))
-		network_remember(&host->datapath.objects, name.network, &container->conf);
+	if (container_open_netns(&add->container, add->environment, err))
+		return -1;
+	return container_read(&add->container, add->environment, config, err);
 }
 
-static int claim(struct host *host, struct container *container, struct cni_error *err)
+/* Maps and programs in the kernel; the host's end of the veth. */
+static int find_and_load(struct add *add, struct cni_error *err)
 {
-	const struct attachment_claims *claims = &container->claims;
+	struct host *host = &add->host;
+	struct container *container = &add->container;
+
+	if (container_find_veth(container, add->environment, host, err) ||
+	    datapath_prepare(&host->datapath, &host->addresses, container->conf.flow_entries, err))
+		return -1;
+	fast_path_choose_mode(host, container);
+	return 0;
+}
+
+static void warn_about_egress_limit(const struct add *add)
+{
+	if (add->undo.qdisc && add->container.conf.egress_limited)
+		warning("a limit is asked for what the container sends, and bpf-portmap had to add"
+			" a clsact qdisc to %s: if a bandwidth plugin comes later in the conflist"
+			" it fails, so put it before bpf-portmap, or use \"attach\": \"auto\""
+			" (Linux 6.6)",
+			add->container.target.name);
+}
+
+/* Programs at the host's interfaces, at the veth and at sockets. Attaching may take milliseconds,
+ * so it comes before the lock that claiming takes. */
+static int attach(struct add *add, struct cni_error *err)
+{
+	struct host *host = &add->host;
+	struct container *container = &add->container;
+
+	if (interfaces_attach(host, &container->conf, &container->veth, true, err) ||
+	    attach_interface(&host->datapath, host->socket, &container->target, &add->undo, err) ||
+	    host_sockets_attach(host, &container->conf, err))
+		return -1;
+	warn_about_egress_limit(add);
+	fast_path_decide(host, container, add->undo.qdisc);
+	run_before_warn_container(host, container, add->undo.qdisc);
+	return 0;
+}
+
+/* Ports that something else on this host has, where the options say that this is an error. */
+static int refuse_taken_ports(const struct add *add, bool claimed, struct cni_error *err)
+{
+	if (host_sockets_refuse(&add->host, &add->container, add->environment->container_id, err))
+		return -1;
+	return foreign_nat_check(&add->host, &add->container, claimed, err);
+}
+
+/* The record, the ports and the addresses in the maps: from here on packets are translated. */
+static int claim(struct add *add, struct cni_error *err)
+{
+	const struct host *host = &add->host;
+	const struct attachment_claims *claims = &add->container.claims;
 
 	if (!attachment_add(&host->datapath, host->socket, claims, err))
 		return 0;
-	if (err->code != CNI_ERROR_PORT_TAKEN || !predecessor_goes(host, container))
+	if (err->code != CNI_ERROR_PORT_TAKEN || !predecessor_goes(host, &add->container))
 		return -1;
 	cni_error_release(err);
 	return attachment_add(&host->datapath, host->socket, claims, err);
 }
 
-/* Before us it has made its qdisc by now. */
-static void warn_about_egress_limit(const struct container *container,
-				    const struct attach_undo *undo)
+/* What is not the container's own: what `bpf-portmap attach` needs to know of this network, and
+ * attachments that nobody has deleted. The network is kept only while it has an attachment. */
+static void keep_house(const struct add *add)
 {
-	if (undo->qdisc && container->conf.egress_limited)
-		warning("a limit is asked for what the container sends, and bpf-portmap had to add"
-			" a clsact qdisc to %s: if a bandwidth plugin comes later in the conflist"
-			" it fails, so put it before bpf-portmap, or use \"attach\": \"auto\""
-			" (Linux 6.6)",
-			container->target.name);
-}
+	const struct host *host = &add->host;
 
-/* Attaching may take milliseconds, so it comes before the lock that claiming takes. */
-static int attach_and_claim(struct host *host, struct container *container,
-			    const char *container_id, struct attach_undo *undo,
-			    struct cni_error *err)
-{
-	if (interfaces_attach(host, &container->conf, &container->veth, true, err) ||
-	    attach_interface(&host->datapath, host->socket, &container->target, undo, err))
-		return -1;
-	warn_about_egress_limit(container, undo);
-	fast_path_decide(host, container, undo->qdisc);
-	run_before_warn_container(host, container, undo->qdisc);
-	if (reservation_set_up(host, &container->conf, err) ||
-	    foreign_nat_check(host, container, false, err) ||
-	    reservation_check(host, container, container_id, err))
-		return -1;
-	if (claim(host, container, err))
-		return -1;
-	remember_network(host, container);
+	network_remember(&host->datapath.objects, add->network, &add->container.conf);
 	abandoned_remove(&host->datapath, host->socket, ABANDONED_NOTICED);
-	return 0;
 }
 
-/* Others who took the veth for an uplink meanwhile may have lost their programs by it. */
-static void take_back(struct host *host, const struct container *container,
-		      const struct attach_undo *undo)
+/* An ADD beside us that took the veth for an uplink wrote an entry for it, and may have lost its
+ * programs by our undoing. */
+static void undo_attach(const struct add *add)
 {
-	const struct objects *objects = &host->datapath.objects;
-	uint32_t ifindex = container->target.ifindex;
-	struct cni_error ignored = {0};
+	const struct objects *objects = &add->host.datapath.objects;
+	uint32_t ifindex = add->container.target.ifindex;
+	cleanup_error struct cni_error ignored = {0};
 	struct interface now;
 	cleanup_lock int lock = lock_take(&ignored);
 
-	cni_error_release(&ignored);
-	attach_take_back(&host->datapath, &container->target, undo);
+	attach_take_back(&add->host.datapath, &add->container.target, &add->undo);
 	if (lock >= 0 && interface_read(objects, ifindex, &now) && !interface_is_containers(&now))
 		interface_delete(objects, ifindex);
 }
 
-static void tear_down(struct host *host, const struct container *container,
-		      const struct attach_undo *undo)
+static void undo_all(const struct add *add)
 {
-	struct cni_error failure = {0};
+	const struct attachment_claims *claims = &add->container.claims;
+	cleanup_error struct cni_error failure = {0};
 
-	if (attachment_remove(&host->datapath, &container->claims.key, &container->claims,
-			      &failure)) {
+	if (attachment_remove(&add->host.datapath, &claims->key, claims, &failure))
 		warning("cannot undo a failed ADD: %s", cni_error_message(&failure));
-		cni_error_release(&failure);
-	}
-	take_back(host, container, undo);
+	undo_attach(add);
 }
 
-static int set_up(struct host *host, struct container *container,
-		  const struct cni_environment *environment, struct attach_undo *undo,
-		  struct cni_error *err)
+static int set_up(struct add *add, struct cni_error *err)
 {
-	if (container_find_veth(container, environment, host, err) ||
-	    datapath_prepare(&host->datapath, &host->addresses, container->conf.flow_entries, err))
+	if (find_and_load(add, err))
 		return -1;
-	fast_path_choose_mode(host, container);
-	absent_addresses_warn(host, container);
-	localhost_set_up(host, &container->conf);
-	if (attach_and_claim(host, container, environment->container_id, undo, err)) {
-		take_back(host, container, undo);
+	if (attach(add, err) || refuse_taken_ports(add, false, err) || claim(add, err)) {
+		undo_attach(add);
 		return -1;
 	}
-	forwarding_warn(host, container);
-	named_uplinks_warn(host, container);
-	if (!reservation_check(host, container, environment->container_id, err) &&
-	    !foreign_nat_check(host, container, true, err))
-		return 0;
-	tear_down(host, container, undo);
-	return -1;
+	keep_house(add);
+	prerequisites_warn(&add->host, &add->container);
+	/* Since the claim no process can bind to the ports: now the answer counts. */
+	if (refuse_taken_ports(add, true, err)) {
+		undo_all(add);
+		return -1;
+	}
+	return 0;
 }
 
-/* Neither ports nor masquerade: nothing need be done for this container. But where others
- * have ports it may be their neighbour, and br_netfilter's conntrack must see what it
- * sends as from_container leaves it; so where the programs are loaded it gets one, if that
- * is to be had. Whether it did. */
-static bool set_up_neighbour(struct host *host, struct container *container,
-			     const struct cni_environment *environment, struct attach_undo *undo)
+/* A container without ports and masquerade needs nothing for itself. But packets from another
+ * container on its bridge, which has ports, may reach it, and br_netfilter's conntrack must see its
+ * answers as from_container sends them. So it is set up where the programs are loaded. A failure
+ * does not matter. Whether it is set up. */
+static bool set_up_if_loaded(struct add *add)
 {
-	struct cni_error failure = {0};
-	bool done = !host_open_if_usable(host, &failure) && datapath_is_usable(&host->datapath) &&
-		    !set_up(host, container, environment, undo, &failure);
+	cleanup_error struct cni_error ignored = {0};
 
-	cni_error_release(&failure);
-	return done;
+	return !host_open_if_usable(&add->host, &ignored) &&
+	       datapath_is_usable(&add->host.datapath) && !set_up(add, &ignored);
 }
 
-static int set_up_and_reply(struct container *container, const struct cni_environment *environment,
-			    const json_t *reply, struct cni_error *err)
+static int run(struct add *add, const struct cni_network_config *config, struct cni_error *err)
 {
-	cleanup_host struct host host = {0};
-	struct attach_undo undo = {0};
-	bool done = true;
+	cleanup_json json_t *reply = NULL;
+	bool is_set_up = true;
 
-	if (container_wants_nothing(container))
-		done = set_up_neighbour(&host, container, environment, &undo);
-	else if (host_open(&host, PINS_TO_ADD, err) ||
-		 set_up(&host, container, environment, &undo, err))
+	if (read_request(add, config, err))
+		return -1;
+	reply = cni_result_relabel(add->container.prev_result, config->version, err);
+	if (!reply)
+		return -1;
+	if (container_wants_nothing(&add->container))
+		is_set_up = set_up_if_loaded(add);
+	else if (host_open(&add->host, PINS_TO_ADD, err) || set_up(add, err))
 		return -1;
 	if (!cni_reply_result(reply, err))
 		return 0;
-	if (done)
-		tear_down(&host, container, &undo);
+	if (is_set_up)
+		undo_all(add);
 	return -1;
 }
 
 int command_add(const struct cni_environment *environment, const struct cni_network_config *config,
 		struct cni_error *err)
 {
-	cleanup_container struct container container = {.netns = -1};
-	cleanup_json json_t *reply = NULL;
+	struct add add = {
+		.environment = environment,
+		.network = config->name,
+		.container.netns = -1,
+	};
+	int result = run(&add, config, err);
 
-	container_open_netns(&container, environment);
-	if (own_netns_refuse_open(environment, container.netns, err) ||
-	    container_read(&container, environment, config, err))
-		return -1;
-	reply = cni_result_relabel(container.prev_result, config->version, err);
-	if (!reply)
-		return -1;
-	return set_up_and_reply(&container, environment, reply, err);
+	container_release(&add.container);
+	host_close(&add.host);
+	return result;
 }

@@ -3,16 +3,13 @@
 #include "lib/cleanup.h"
 #include "datapath/records/abandoned.h"
 #include "datapath/load/maps.h"
-#include "host/absent_addresses.h"
 #include "plugin/commands.h"
 #include "host/container.h"
 #include "host/fast_path.h"
-#include "host/forwarding.h"
 #include "host/interfaces.h"
 #include "host/interfaces_repair.h"
-#include "host/localhost.h"
-#include "host/named_uplinks.h"
-#include "host/reservation.h"
+#include "host/host_sockets.h"
+#include "host/prerequisites.h"
 #include "host/run_before.h"
 #include "datapath/records/attachment_verify.h"
 #include "datapath/attach/attach_verify.h"
@@ -48,26 +45,24 @@ static int verify(struct host *host, struct container *container, struct cni_err
 	bool with_ports = container->conf.port_count > 0;
 
 	abandoned_remove(&host->datapath, host->socket, ABANDONED_NOTICED);
-	absent_addresses_warn(host, container);
 	fast_path_choose_mode(host, container);
-	/* An interface that came up since is attached to here rather than complained of. */
+	/* An interface that came up since is attached to rather than reported. */
 	if (attachment_verify(&host->datapath, &container->claims, with_ports, err) ||
 	    verify_veth(host, container, err) ||
 	    interfaces_attach(host, &container->conf, &container->veth, false, err))
 		return -1;
 	run_before_warn_all(host);
-	/* So is what came that packets must not skip. */
+	/* Programs of others that came since turn the fast path off. */
 	if (fast_path_refresh_uplinks(host, err) ||
 	    (container->claims.fast_path != FAST_PATH_OFF &&
 	     fast_path_check_container(host, container->target.ifindex, err)))
 		return -1;
-	if (interfaces_verify(host, err) || localhost_verify(host, &container->conf, err) ||
-	    forwarding_verify(host, container, err) || named_uplinks_verify(host, container, err))
+	if (interfaces_verify(host, err) || host_sockets_verify(host, &container->conf, err))
 		return -1;
-	return reservation_verify(host, &container->conf, err);
+	return prerequisites_verify(host, container, err);
 }
 
-/* A container that asked for nothing need not be known. */
+/* A container that asks for nothing may have no record. */
 static bool is_unknown(const struct host *host, const struct container *container)
 {
 	struct attachment record;

@@ -7,11 +7,10 @@
 #include "datapath/records/owners.h"
 #include "datapath/load/probe.h"
 #include "plugin/commands.h"
-#include "host/forwarding.h"
 #include "host/host.h"
+#include "host/host_sockets.h"
 #include "host/interfaces_repair.h"
-#include "host/localhost.h"
-#include "host/reservation.h"
+#include "host/prerequisites.h"
 #include "host/run_before.h"
 
 /* The facts are found with the codes that ADD would give. */
@@ -41,7 +40,7 @@ static int check_running(struct host *host, struct cni_error *err)
 	struct cni_error missing = {0};
 	bool live;
 
-	if (!interfaces_verify(host, &missing) && !forwarding_verify_host(host, &missing))
+	if (!interfaces_verify(host, &missing) && !prerequisites_verify_host(host, &missing))
 		return 0;
 	if (has_live_attachment(host, &live, err)) {
 		cni_error_release(&missing);
@@ -65,8 +64,7 @@ static int check_host(const struct conf *conf, struct cni_error *err)
 		datapath_refuse_foreign(&host.datapath, err);
 		return recode(err, CNI_ERROR_NOT_AVAILABLE);
 	}
-	localhost_warn(&host, conf);
-	if (reservation_probe(conf, err))
+	if (host_sockets_probe(&host, conf, err))
 		return recode(err, CNI_ERROR_NOT_AVAILABLE);
 	/* What is absent or damaged is loaded, adopted or repaired by the next ADD. */
 	if (!datapath_is_usable(&host.datapath))

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* reservation.c - reserveHostPorts: ports that no process of the host has or can bind to. */
-#include "host/reservation.h"
+/*
+ * host_sockets.c - the host's own processes and mapped ports: "localhost" and "reserveHostPorts".
+ */
+#include "host/host_sockets.h"
 
 #include <linux/netlink.h>
 #include <stdlib.h>
@@ -8,51 +10,99 @@
 #include <unistd.h>
 
 #include "lib/cleanup.h"
+#include "lib/warning.h"
+#include "conf/addresses.h"
+#include "conf/request.h"
 #include "datapath/attach/cgroup_root.h"
 #include "datapath/attach/socket_hooks.h"
 #include "net/netlink.h"
 #include "net/processes.h"
 #include "net/sockets.h"
-#include "conf/addresses.h"
-#include "conf/request.h"
-
-#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
 /* Engines' IDs are 64 hexadecimal digits; a shorter one may be any word. */
 #define MIN_UNIQUE_ID 32
 
-static int explain(struct cni_error *err)
+static void warn_without_localhost(const struct cni_error *why)
+{
+	warning("processes on this host cannot reach mapped ports, neither at 127.0.0.1 nor at"
+		" another of its addresses: %s. Everything else works; \"localhost\": false"
+		" silences this",
+		cni_error_message(why));
+}
+
+static int explain_reservation(struct cni_error *err)
 {
 	return cni_error_wrap(err, "\"reserveHostPorts\"");
 }
 
-static bool is_wanted(const struct conf *conf)
+static bool reserves(const struct conf *conf)
 {
 	return conf->reserve_host_ports && conf->port_count;
 }
 
-int reservation_set_up(const struct host *host, const struct conf *conf, struct cni_error *err)
+static bool connects(const struct conf *conf)
 {
-	if (is_wanted(conf) && socket_hooks_attach(&host->datapath, SOCKETS_LEAVE_PORTS, err))
-		return explain(err);
+	return conf->localhost && conf->port_count;
+}
+
+int host_sockets_attach(const struct host *host, const struct conf *conf, struct cni_error *err)
+{
+	cleanup_error struct cni_error why = {0};
+
+	if (connects(conf) && socket_hooks_attach(&host->datapath, SOCKETS_REACH_PORTS, &why))
+		warn_without_localhost(&why);
+	if (reserves(conf) && socket_hooks_attach(&host->datapath, SOCKETS_LEAVE_PORTS, err))
+		return explain_reservation(err);
 	return 0;
 }
 
-int reservation_verify(const struct host *host, const struct conf *conf, struct cni_error *err)
+static int verify_localhost(const struct datapath *datapath, struct cni_error *err)
 {
-	if (is_wanted(conf) && socket_hooks_verify(&host->datapath, SOCKETS_LEAVE_PORTS, err))
-		return explain(err);
+	cleanup_error struct cni_error why = {0}, obstacle = {0};
+
+	if (!socket_hooks_verify(datapath, SOCKETS_REACH_PORTS, &why))
+		return 0;
+	if (socket_hooks_are_used(datapath, SOCKETS_REACH_PORTS) ||
+	    !socket_hooks_probe(datapath, SOCKETS_REACH_PORTS, &obstacle)) {
+		*err = why;
+		why = (struct cni_error){0};
+		return -1;
+	}
+	/* ADD could not attach them either, and said so. */
+	warn_without_localhost(&why);
 	return 0;
 }
 
-int reservation_probe(const struct conf *conf, struct cni_error *err)
+int host_sockets_verify(const struct host *host, const struct conf *conf, struct cni_error *err)
 {
+	if (connects(conf) && verify_localhost(&host->datapath, err))
+		return -1;
+	if (reserves(conf) && socket_hooks_verify(&host->datapath, SOCKETS_LEAVE_PORTS, err))
+		return explain_reservation(err);
+	return 0;
+}
+
+/* Nothing is tried out: that would be loading. */
+static int probe_localhost(const struct datapath *datapath, struct cni_error *err)
+{
+	if (socket_hooks_probe(datapath, SOCKETS_REACH_PORTS, err))
+		return -1;
+	if (!datapath_is_usable(datapath) || !socket_hooks_are_used(datapath, SOCKETS_REACH_PORTS))
+		return 0;
+	return socket_hooks_verify(datapath, SOCKETS_REACH_PORTS, err);
+}
+
+int host_sockets_probe(const struct host *host, const struct conf *conf, struct cni_error *err)
+{
+	cleanup_error struct cni_error why = {0};
 	struct cgroup_root root;
 
+	if (conf->localhost && probe_localhost(&host->datapath, &why))
+		warn_without_localhost(&why);
 	if (!conf->reserve_host_ports)
 		return 0;
 	if (cgroup_root_open(&root, err))
-		return explain(err);
+		return explain_reservation(err);
 	close(root.fd);
 	return 0;
 }
@@ -103,7 +153,7 @@ static int find_sockets(const struct host *host, const struct container *contain
 	cleanup_netlink struct nl_sock *socket = netlink_open_protocol(NETLINK_SOCK_DIAG, err);
 	size_t kept = 0;
 
-	for (size_t i = 0; i < COUNT(protocols); i++)
+	for (size_t i = 0; i < sizeof(protocols) / sizeof(protocols[0]); i++)
 		if (!socket || sockets_find(found, socket, protocols[i], SOCKET_BOUND, err))
 			return -1;
 	for (size_t i = 0; i < found->count; i++)
@@ -129,9 +179,9 @@ static int refuse(const struct host_socket *socket, const struct socket_process 
 			     cni_address_format(socket->address, address));
 }
 
-/* A process that was started for this very container is its engine's: Podman's conmon holds the
- * ports open from after ADD on, and still does at the next one (podman network reload). Engines
- * give it the container's ID as an argument of its own. */
+/* A process that was started for this container is its engine's. Podman's conmon binds the ports
+ * after ADD, and still has them at the next ADD (podman network reload). Engines give such a
+ * process the container's ID as an argument. */
 static int refuse_others(const struct socket_list *found, const char *container_id,
 			 struct cni_error *err)
 {
@@ -149,14 +199,14 @@ static int refuse_others(const struct socket_list *found, const char *container_
 	return 0;
 }
 
-int reservation_check(const struct host *host, const struct container *container,
-		      const char *container_id, struct cni_error *err)
+int host_sockets_refuse(const struct host *host, const struct container *container,
+			const char *container_id, struct cni_error *err)
 {
 	cleanup_sockets struct socket_list found = {0};
 
-	if (!is_wanted(&container->conf))
+	if (!reserves(&container->conf))
 		return 0;
 	if (find_sockets(host, container, &found, err))
-		return explain(err);
+		return explain_reservation(err);
 	return found.count ? refuse_others(&found, container_id, err) : 0;
 }

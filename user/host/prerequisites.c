@@ -1,0 +1,287 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * prerequisites.c - what a host must have for mapped ports and masquerade to work: forwarding,
+ * uplinks, addresses.
+ */
+#include "host/prerequisites.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "lib/cleanup.h"
+#include "lib/warning.h"
+#include "datapath/load/maps.h"
+#include "net/forwarding.h"
+#include "net/link_names.h"
+#include "net/local_address.h"
+#include "host/uplinks.h"
+
+/* Enough for a reader; a request may name thousands. */
+#define MAX_WARNINGS 16
+#define LIST_SIZE 256
+
+struct families {
+	bool ipv4, ipv6;
+};
+
+static void add_family(struct families *families, const uint8_t address[CNI_ADDRESS_SIZE])
+{
+	if (cni_address_is_ipv4(address))
+		families->ipv4 = true;
+	else
+		families->ipv6 = true;
+}
+
+/* A port at a loopback address is reached by sockets of the host, without forwarding. */
+static struct families families_of(const struct container *container)
+{
+	const struct attachment_claims *claims = &container->claims;
+	struct families families = {false, false};
+
+	for (size_t i = 0; i < claims->port_count; i++)
+		if (!cni_address_is_loopback(claims->ports[i].key.host_address))
+			add_family(&families, claims->ports[i].container_address);
+	for (size_t i = 0; i < claims->endpoint_count; i++)
+		if (claims->endpoints[i].masquerade)
+			add_family(&families, claims->endpoints[i].key.address);
+	return families;
+}
+
+/* Where forwarding is off everywhere the sysctl of the host is named, else that of the interface.
+ */
+static int refuse_forwarding(bool ipv4, const char *interface, struct cni_error *err)
+{
+	if (forwarding_is_on(ipv4, "all"))
+		return cni_error_set(err, CNI_ERROR_KERNEL_REFUSED,
+				     "this host does not forward IPv%c packets that come in by %s,"
+				     " so mapped ports and masquerade do not work: `sysctl -w"
+				     " net/ipv%c/conf/%s/forwarding=1` turns it on",
+				     ipv4 ? '4' : '6', interface, ipv4 ? '4' : '6', interface);
+	return cni_error_set(err, CNI_ERROR_KERNEL_REFUSED,
+			     "this host does not forward IPv%c packets, so mapped ports and"
+			     " masquerade do not work: `sysctl -w %s=1` turns it on",
+			     ipv4 ? '4' : '6',
+			     ipv4 ? "net.ipv4.ip_forward" : "net.ipv6.conf.all.forwarding");
+}
+
+/* Whether the host forwards what comes in by the container's gateway (NULL: that of any container),
+ * and by at least one uplink: at another one it may be off on purpose. IPv6 has one switch for
+ * the host, IPv4 one for each interface. */
+static int verify_family(const struct host *host, bool ipv4, const struct link *gateway,
+			 struct cni_error *err)
+{
+	char name[IF_NAMESIZE], off[IF_NAMESIZE] = "";
+
+	if (!ipv4 && !forwarding_is_on(false, "all"))
+		return refuse_forwarding(false, "all", err);
+	if (ipv4 && gateway && !forwarding_is_on(true, gateway->name))
+		return refuse_forwarding(true, gateway->name, err);
+	for (size_t i = 0; i < host->addresses.count; i++) {
+		uint32_t ifindex = host->addresses.interfaces[i].ifindex;
+
+		if ((gateway && ifindex == gateway->ifindex) || !uplink_is_served(host, ifindex) ||
+		    !link_name(host->socket, ifindex, name))
+			continue;
+		if (forwarding_is_on(ipv4, name))
+			return 0;
+		if (!*off)
+			memcpy(off, name, sizeof(off));
+	}
+	return *off ? refuse_forwarding(ipv4, off, err) : 0;
+}
+
+static int verify_forwarding(const struct host *host, struct families families,
+			     const struct link *gateway, struct cni_error *err)
+{
+	if (families.ipv4 && verify_family(host, true, gateway, err))
+		return -1;
+	return families.ipv6 ? verify_family(host, false, gateway, err) : 0;
+}
+
+static int verify_forwarding_for(const struct host *host, const struct container *container,
+				 struct cni_error *err)
+{
+	const struct host_veth *veth = &container->veth;
+
+	return verify_forwarding(host, families_of(container),
+				 veth->bridge.ifindex ? &veth->bridge : &veth->link, err);
+}
+
+static bool add_port(const void *key, const void *value, void *context)
+{
+	const struct portmap_key *port = key;
+	const struct portmap *portmap = value;
+	struct families *families = context;
+
+	if (!cni_address_is_loopback(port->host_address))
+		add_family(families, portmap->container_address);
+	return !families->ipv4 || !families->ipv6;
+}
+
+static bool add_endpoint(const void *key, const void *value, void *context)
+{
+	const struct endpoint_key *address = key;
+	const struct endpoint *endpoint = value;
+	struct families *families = context;
+
+	if (endpoint->masquerade)
+		add_family(families, address->address);
+	return !families->ipv4 || !families->ipv6;
+}
+
+int prerequisites_verify_host(const struct host *host, struct cni_error *err)
+{
+	const int *maps = host->datapath.objects.maps;
+	struct families families = {false, false};
+
+	/* Other checks report maps that cannot be read. */
+	maps_walk(maps[MAP_PORTMAPS], sizeof(struct portmap_key), sizeof(struct portmap), add_port,
+		  &families);
+	maps_walk(maps[MAP_ENDPOINTS], sizeof(struct endpoint_key), sizeof(struct endpoint),
+		  add_endpoint, &families);
+	return verify_forwarding(host, families, NULL, err);
+}
+
+/* Whether programs are at an interface that "uplinks" names. Those with an address come first, as
+ * they can be told without a list of all interfaces. */
+static bool one_named_is_served(const struct host *host, const struct conf *conf)
+{
+	cleanup_error struct cni_error ignored = {0};
+	cleanup_free struct link_name *links = NULL;
+	char name[IF_NAMESIZE];
+	size_t count;
+
+	for (size_t i = 0; i < host->addresses.count; i++) {
+		uint32_t ifindex = host->addresses.interfaces[i].ifindex;
+
+		if (link_name(host->socket, ifindex, name) &&
+		    uplink_wish(conf, name) == WISH_NAMED && uplink_is_served(host, ifindex))
+			return true;
+	}
+	if (uplinks_list_named(host, conf, &links, &count, &ignored))
+		return false;
+	for (size_t i = 0; i < count; i++)
+		if (uplink_is_served(host, links[i].ifindex))
+			return true;
+	return false;
+}
+
+/* Appends what fits, and says where something does not. */
+static void append(char list[LIST_SIZE], const char *quote, const char *name)
+{
+	size_t length = strlen(list);
+	const char *separator = length ? ", " : "";
+
+	if (length + strlen(name) + 10 < LIST_SIZE)
+		snprintf(list + length, LIST_SIZE - length, "%s%s%s%s", separator, quote, name,
+			 quote);
+	else if (length < 3 || strcmp(list + length - 3, "..."))
+		snprintf(list + length, LIST_SIZE - length, ", ...");
+}
+
+/* The addressed interfaces that can be uplinks. */
+static void list_possible(const struct host *host, char list[LIST_SIZE])
+{
+	char why_not[WHY_NOT_SIZE];
+	cleanup_error struct cni_error ignored = {0};
+	struct link link;
+
+	for (size_t i = 0; i < host->addresses.count; i++) {
+		if (link_get(host->socket, host->addresses.interfaces[i].ifindex, NULL, &link,
+			     &ignored))
+			return;
+		if (uplink_is_possible(host, &link, why_not))
+			append(list, "", link.name);
+	}
+}
+
+static int verify_named_uplinks(const struct host *host, const struct container *container,
+				struct cni_error *err)
+{
+	const struct conf *conf = &container->conf;
+	char named[LIST_SIZE] = "", possible[LIST_SIZE] = "";
+
+	if (!conf->uplinks.count || container_wants_nothing(container) ||
+	    one_named_is_served(host, conf))
+		return 0;
+	for (size_t i = 0; i < conf->uplinks.count; i++)
+		append(named, "\"", conf->uplinks.patterns[i]);
+	list_possible(host, possible);
+	return cni_error_set(err, CNI_ERROR_KERNEL_REFUSED,
+			     "\"uplinks\" (%s) match no interface that can be one, so mapped ports"
+			     " are not reached from outside, and containers leave with their own"
+			     " addresses; there are %s",
+			     named, *possible ? possible : "none");
+}
+
+static void warn_of_sources(const struct host *host, const __u8 (*addresses)[CNI_ADDRESS_SIZE],
+			    __u8 count)
+{
+	char text[CNI_ADDRESS_TEXT_SIZE];
+
+	for (__u8 i = 0; i < count; i++)
+		if (!local_address_exists(host->socket, addresses[i]))
+			warning("\"snatAddresses\": the host does not have %s now; until it has,"
+				" or routes to it lead here, flows that leave with it get no"
+				" replies",
+				cni_address_format(addresses[i], text));
+}
+
+static bool is_among(const uint8_t (*addresses)[CNI_ADDRESS_SIZE], size_t count,
+		     const uint8_t address[CNI_ADDRESS_SIZE])
+{
+	for (size_t i = 0; i < count; i++)
+		if (!memcmp(addresses[i], address, CNI_ADDRESS_SIZE))
+			return true;
+	return false;
+}
+
+static void warn_of_host_addresses(const struct host *host, const struct port_claim *ports,
+				   size_t count)
+{
+	uint8_t seen[MAX_WARNINGS][CNI_ADDRESS_SIZE];
+	char text[CNI_ADDRESS_TEXT_SIZE];
+	size_t seen_count = 0;
+
+	for (size_t i = 0; i < count && seen_count < MAX_WARNINGS; i++) {
+		const uint8_t *address = ports[i].key.host_address;
+
+		if (cni_address_is_any(address) || is_among(seen, seen_count, address))
+			continue;
+		memcpy(seen[seen_count++], address, CNI_ADDRESS_SIZE);
+		if (!local_address_exists(host->socket, address))
+			warning("\"hostIP\": the host does not have %s now; ports mapped there are"
+				" reached once it has",
+				cni_address_format(address, text));
+	}
+}
+
+/* An address may come later, so its absence is no error. */
+static void warn_of_absent_addresses(const struct host *host, const struct container *container)
+{
+	const struct policy *policy = &container->conf.policy;
+
+	warn_of_sources(host, policy->sources4, policy->source4_count);
+	warn_of_sources(host, policy->sources6, policy->source6_count);
+	warn_of_host_addresses(host, container->claims.ports, container->claims.port_count);
+}
+
+void prerequisites_warn(const struct host *host, const struct container *container)
+{
+	cleanup_error struct cni_error forwarding = {0}, uplinks = {0};
+
+	warn_of_absent_addresses(host, container);
+	if (verify_forwarding_for(host, container, &forwarding))
+		warning("%s", cni_error_message(&forwarding));
+	if (verify_named_uplinks(host, container, &uplinks))
+		warning("%s", cni_error_message(&uplinks));
+}
+
+int prerequisites_verify(const struct host *host, const struct container *container,
+			 struct cni_error *err)
+{
+	warn_of_absent_addresses(host, container);
+	if (verify_forwarding_for(host, container, err))
+		return -1;
+	return verify_named_uplinks(host, container, err);
+}
