@@ -1,34 +1,28 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* foreign_nat.c - host ports that are to be mapped and that others' NAT rules have. */
+/* foreign_nat.c - NAT rules of others that map the same host ports. */
 #include "host/foreign_nat.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
-#include "lib/cleanup.h"
 #include "conf/addresses.h"
 #include "conf/request.h"
 #include "lib/warning.h"
 #include "net/nat_rules.h"
 #include "datapath/records/claims.h"
 
-/* Warnings of one ADD, a line each. */
-#define MAX_TOLD 16
+/* Of one ADD. */
+#define MAX_WARNINGS 16
 #define RULE_TEXT_SIZE 640
 
 struct wanted {
 	const struct host *host;
 	const struct container *container;
-	uint64_t ports[PORT_WORDS]; /* a bit for each: most rules are about others */
+	/* A bit for each port: most of many rules are passed by with one look. */
+	uint64_t ports[PORT_WORDS];
 };
 
-static bool is_wanted(const struct wanted *wanted, unsigned int port)
-{
-	return wanted->ports[port / 64] & 1ULL << port % 64;
-}
-
-/* An address of the host at which ports are mapped, and that the rule is about. */
+/* Whether the rule matches an address of the host at which ports are mapped. */
 static bool is_of_host(const struct wanted *wanted, const struct nat_rule *rule)
 {
 	const struct address_list *list = &wanted->host->addresses;
@@ -50,7 +44,7 @@ static bool is_about(const struct wanted *wanted, const struct nat_rule *rule,
 {
 	if (!nat_rule_may_match(rule, key->protocol, key->host_address, key->host_port))
 		return false;
-	/* Only the host's processes reach it, and the rules are those for what comes from outside.
+	/* A loopback address is reached by processes of the host, the rules are for what comes in.
 	 */
 	if (cni_address_is_loopback(key->host_address))
 		return false;
@@ -64,29 +58,14 @@ static bool concerns(const void *context, const struct nat_rule *rule)
 	const struct wanted *wanted = context;
 	const struct port_range *only = &rule->ports[0];
 
-	if (rule->range_count == 1 && only->first == only->last && !is_wanted(wanted, only->first))
+	if (rule->range_count == 1 && only->first == only->last &&
+	    !(wanted->ports[only->first / 64] & 1ULL << only->first % 64))
 		return false;
 	claims = &wanted->container->claims;
 	for (size_t i = 0; i < claims->port_count; i++)
 		if (is_about(wanted, rule, &claims->ports[i].key))
 			return true;
 	return false;
-}
-
-static struct wanted *wanted_make(const struct host *host, const struct container *container)
-{
-	struct wanted *wanted = calloc(1, sizeof(*wanted));
-
-	if (!wanted)
-		return NULL;
-	wanted->host = host;
-	wanted->container = container;
-	for (size_t i = 0; i < container->claims.port_count; i++) {
-		uint16_t port = container->claims.ports[i].key.host_port;
-
-		wanted->ports[port / 64] |= 1ULL << port % 64;
-	}
-	return wanted;
 }
 
 /* A rule with a comment says more: portmap's have the container in it. */
@@ -146,35 +125,35 @@ static void warn(const struct nat_rule *rule, const struct portmap_key *key)
 		text);
 }
 
-/* A mapping without hostIP has a key for each family, and is told of once. */
-static bool is_told(const struct portmap_key *told, const struct portmap_key *key)
+/* A mapping without hostIP has a key for each family, but gets one warning. */
+static bool is_warned(const struct portmap_key *warned, const struct portmap_key *key)
 {
-	return told && told->protocol == key->protocol && told->host_port == key->host_port;
+	return warned && warned->protocol == key->protocol && warned->host_port == key->host_port;
 }
 
-static int tell(const struct wanted *wanted, const struct nat_rule_list *found,
-		struct cni_error *err)
+static int judge(const struct wanted *wanted, const struct nat_rule_list *found,
+		 struct cni_error *err)
 {
 	const struct attachment_claims *claims = &wanted->container->claims;
-	const struct portmap_key *told = NULL;
+	const struct portmap_key *warned = NULL;
 	size_t count = 0;
 
 	for (size_t i = 0; found->count && i < claims->port_count; i++) {
 		const struct portmap_key *key = &claims->ports[i].key;
 		const struct nat_rule *rule =
-			is_told(told, key) ? NULL : rule_about(wanted, found, key);
+			is_warned(warned, key) ? NULL : rule_about(wanted, found, key);
 
 		if (!rule)
 			continue;
 		if (wanted->container->conf.refuse_foreign)
 			return refuse(rule, key, err);
-		if (count++ == MAX_TOLD) {
+		if (count++ == MAX_WARNINGS) {
 			warning("more of the ports that are mapped now have rules of iptables or"
 				" nftables");
 			return 0;
 		}
 		warn(rule, key);
-		told = key;
+		warned = key;
 	}
 	return 0;
 }
@@ -182,20 +161,22 @@ static int tell(const struct wanted *wanted, const struct nat_rule_list *found,
 int foreign_nat_check(const struct host *host, const struct container *container, bool claimed,
 		      struct cni_error *err)
 {
-	cleanup_free struct wanted *wanted = NULL;
+	const struct attachment_claims *claims = &container->claims;
+	struct wanted wanted = {.host = host, .container = container};
 	cleanup_nat_rules struct nat_rule_list found = {0};
-	struct cni_error failure = {0};
+	cleanup_error struct cni_error failure = {0};
 
-	if (!container->claims.port_count || container->conf.refuse_foreign == claimed)
+	if (!claims->port_count || container->conf.refuse_foreign == claimed)
 		return 0;
-	wanted = wanted_make(host, container);
-	if (!wanted)
-		return cni_error_no_memory(err);
-	if (!nat_rules_find(&found, concerns, wanted, &failure))
-		return tell(wanted, &found, err);
-	if (container->conf.refuse_foreign)
-		cni_error_set(err, failure.code, "\"refuseForeign\": %s",
-			      cni_error_message(&failure));
-	cni_error_release(&failure);
-	return container->conf.refuse_foreign ? -1 : 0;
+	for (size_t i = 0; i < claims->port_count; i++) {
+		uint16_t port = claims->ports[i].key.host_port;
+
+		wanted.ports[port / 64] |= 1ULL << port % 64;
+	}
+	if (!nat_rules_find(&found, concerns, &wanted, &failure))
+		return judge(&wanted, &found, err);
+	if (!container->conf.refuse_foreign)
+		return 0;
+	return cni_error_set(err, failure.code, "\"refuseForeign\": %s",
+			     cni_error_message(&failure));
 }

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * foreign_nat.h - host ports that are to be mapped, and that rules of iptables or nftables have:
- * portmap's, of containers that still run; Docker's, netavark's, kube-proxy's.
+ * foreign_nat.h - rules of iptables or nftables that map the same host ports: portmap's, of
+ * containers that still run; Docker's, netavark's, kube-proxy's.
+ *
+ * Our programs come before netfilter: once the container has its ports such a rule gets no packet.
  */
 #ifndef HOST_FOREIGN_NAT_H
 #define HOST_FOREIGN_NAT_H
@@ -9,9 +11,9 @@
 #include "host/container.h"
 #include "host/host.h"
 
-/* Our programs come before netfilter, so that such rules get no packet any more once the container
- * has its ports. Warns of them when it has (claimed), or, with refuseForeign, fails before: codes
- * 101 naming a rule, or 102 where the kernel cannot say. After interfaces_attach(). */
+/* ADD calls it before the claim and after it (`claimed`). With "refuseForeign" the first call
+ * fails: CNI_ERROR_PORT_TAKEN naming a rule, or CNI_ERROR_KERNEL_REFUSED where the rules cannot be
+ * read. Without it the second call warns. After interfaces_attach(). */
 int foreign_nat_check(const struct host *host, const struct container *container, bool claimed,
 		      struct cni_error *err);
 

@@ -2,9 +2,9 @@
 /*
  * predecessor.h - a port that an older sandbox of the same pod still has.
  *
- * A pod that is deleted by force, and made again under its name (StatefulSet), asks for its ports
- * while its old sandbox is being stopped; kubelet would try again only after 12 seconds. That name
- * is the one sign: until its DEL comes, an old sandbox looks as any other one does.
+ * A pod that is deleted by force and made again under its name (StatefulSet) gets an ADD while its
+ * old sandbox is being stopped. After an error kubelet tries again only after 12 seconds. Nothing
+ * but the pod's name tells such a sandbox from others until its DEL comes.
  */
 #ifndef HOST_PREDECESSOR_H
 #define HOST_PREDECESSOR_H
@@ -12,8 +12,8 @@
 #include "host/container.h"
 #include "host/host.h"
 
-/* Where a port is taken: whether its owner is such a sandbox, and went within two seconds. Without
- * the lock. */
+/* For a port that is taken: waits for the DEL of such a sandbox, up to two seconds. Whether it
+ * came. Call it without the lock. */
 bool predecessor_goes(const struct host *host, const struct container *container);
 
 #endif

@@ -21,15 +21,12 @@
 static bool is_gone(struct host *host, const struct attachment_entry *entry)
 {
 	const struct objects *objects = &host->datapath.objects;
-	struct cni_error ignored = {0};
+	cleanup_error struct cni_error ignored = {0};
 	cleanup_lock int lock = lock_take(&ignored);
 	struct slot slot;
 
-	cni_error_release(&ignored);
-	if (lock < 0)
-		return false;
-	return !owner_read(objects, entry->attachment.owner, &slot) ||
-	       !owner_has_veth(objects, host->socket, &entry->attachment);
+	return lock >= 0 && (!owner_read(objects, entry->attachment.owner, &slot) ||
+			     !owner_has_veth(objects, host->socket, &entry->attachment));
 }
 
 static bool is_stale(struct host *host, const struct cni_attachment_list *valid,
@@ -44,68 +41,52 @@ static bool is_stale(struct host *host, const struct cni_attachment_list *valid,
 		return false;
 	if (valid->given)
 		return !cni_attachment_list_has(valid, name.container_id, name.ifname);
-	/* Nothing is said about what is valid: only what is certainly gone. */
+	/* The runtime does not say which are valid. */
 	return is_gone(host, entry);
 }
 
-/* Goes on after an error; all are reported. */
-static void remove_stale(struct host *host, const struct cni_attachment_list *valid,
-			 const char *network, const struct attachment_entry *entries, size_t count,
-			 struct cni_error *failures)
+static int collect(struct host *host, const struct cni_attachment_list *valid, const char *network,
+		   struct cni_error *err)
 {
+	cleanup_free struct attachment_entry *entries = NULL;
+	cleanup_lock int lock = -1;
+	int result = 0;
+	size_t count;
+
+	if (host_open(host, PINS_ALL, err) ||
+	    datapath_recover(&host->datapath, &host->addresses, err))
+		return -1;
+	if (!datapath_is_usable(&host->datapath))
+		return 0;
+	interfaces_sweep(host);
+	if (attachment_list(&host->datapath, &entries, &count, err))
+		return -1;
 	for (size_t i = 0; i < count; i++) {
+		const struct attachment_key *key = &entries[i].key;
 		struct cni_error failure = {0};
 		bool was_there;
 
-		if (is_stale(host, valid, network, &entries[i]) &&
-		    attachment_remove_stale(&host->datapath, &entries[i], &was_there, &failure)) {
-			cni_error_wrap(&failure, "%.*s", ATTACHMENT_KEY_SIZE, entries[i].key.name);
-			cni_error_chain(failures, &failure);
-		}
+		if (!is_stale(host, valid, network, &entries[i]) ||
+		    !attachment_remove_stale(&host->datapath, &entries[i], &was_there, &failure))
+			continue;
+		cni_error_wrap(&failure, "%.*s", ATTACHMENT_KEY_SIZE, key->name);
+		result = cni_error_chain(err, &failure);
 	}
-}
-
-static int remove_all_stale(struct host *host, const struct cni_attachment_list *valid,
-			    const char *network, struct cni_error *err)
-{
-	cleanup_free struct attachment_entry *entries = NULL;
-	struct cni_error failures = {0};
-	cleanup_lock int lock = -1;
-	size_t count;
-
-	if (attachment_list(&host->datapath, &entries, &count, err))
+	if (result)
 		return -1;
-	remove_stale(host, valid, network, entries, count, &failures);
-	if (failures.code) {
-		*err = failures;
-		return -1;
-	}
 	lock = lock_take(err);
 	return lock < 0 ? -1 : stale_slots_sweep(&host->datapath.objects, err);
-}
-
-static int collect(const struct cni_attachment_list *valid, const char *network,
-		   struct cni_error *err)
-{
-	cleanup_host struct host host = {0};
-
-	if (host_open(&host, PINS_ALL, err) ||
-	    datapath_recover(&host.datapath, &host.addresses, err))
-		return -1;
-	if (!datapath_is_usable(&host.datapath))
-		return 0;
-	interfaces_sweep(&host);
-	return remove_all_stale(&host, valid, network, err);
 }
 
 int command_gc(const struct cni_environment *environment, const struct cni_network_config *config,
 	       struct cni_error *err)
 {
 	struct cni_attachment_list valid = {0};
+	cleanup_host struct host host = {0};
 	int result = cni_attachment_list_read(&valid, config->root, err);
 
 	if (!result)
-		result = collect(&valid, config->name, err);
+		result = collect(&host, &valid, config->name, err);
 	cni_attachment_list_release(&valid);
 	return result;
 }
