@@ -49,6 +49,11 @@ static bool finding_bars(const struct finding *finding)
 	return finding->program || finding->watched;
 }
 
+static void warn_without(const char *veth, const struct finding *finding)
+{
+	warning("%s without the fast path: %s", veth, finding->what);
+}
+
 static bool interface_is_barred(const struct interface *interface)
 {
 	return interface->without_fast_path || interface->watched;
@@ -76,7 +81,7 @@ void fast_path_decide(const struct host *host, struct container *container, bool
 	container->claims.interface.without_fast_path = finding.program;
 	container->claims.interface.watched = finding.watched;
 	if (finding_bars(&finding))
-		warning("%s without the fast path: %s", veth->link.name, finding.what);
+		warn_without(veth->link.name, &finding);
 }
 
 bool fast_path_is_barred_at_uplink(const struct host *host, uint32_t ifindex,
@@ -154,48 +159,40 @@ static int find_at_container(struct host *host, uint32_t ifindex, const struct i
 	return look_at(host, interface->bridge_ifindex, finding, err);
 }
 
-int fast_path_check_container(struct host *host, uint32_t ifindex, struct cni_error *err)
-{
-	struct finding finding = look_at_policies();
-	char name[IF_NAMESIZE];
-	struct interface known;
+/* What a walk is about. */
+struct refresh {
+	uint32_t only; /* one container's veth; 0: all */
+	bool without_containers;
+	struct finding policies;
+};
 
-	if (!interface_read(&host->datapath.objects, ifindex, &known))
-		return 0;
-	if (find_at_container(host, ifindex, &known, &finding, err))
-		return -1;
-	if (finding_bars(&finding) && link_name(host->socket, ifindex, name))
-		warning("%s without the fast path: %s", name, finding.what);
-	return set_offload_barred(host, ifindex, &known, &finding, err);
-}
-
-/* `context`: what concerns all containers; NULL: look at uplinks alone. */
 static int refresh_interface(struct host *host, uint32_t ifindex, const struct interface *interface,
 			     void *context, struct cni_error *err)
 {
-	const struct finding *of_all = context;
-	struct finding finding;
+	const struct refresh *refresh = context;
+	struct finding finding = refresh->policies;
+	char name[IF_NAMESIZE];
 
 	if (!interface_is_containers(interface))
 		return fast_path_refresh_uplink(host, ifindex, interface, err);
-	if (!of_all)
+	if (refresh->without_containers || (refresh->only && refresh->only != ifindex))
 		return 0;
-	finding = *of_all;
 	if (find_at_container(host, ifindex, interface, &finding, err))
 		return -1;
+	if (refresh->only && finding_bars(&finding) && link_name(host->socket, ifindex, name))
+		warn_without(name, &finding);
 	return set_offload_barred(host, ifindex, interface, &finding, err);
 }
 
-int fast_path_refresh_uplinks(struct host *host, struct cni_error *err)
+int fast_path_refresh(struct host *host, const struct container *only, struct cni_error *err)
 {
-	return host_walk_interfaces(host, refresh_interface, NULL, err);
-}
+	struct refresh refresh = {.policies = look_at_policies()};
 
-int fast_path_refresh(struct host *host, struct cni_error *err)
-{
-	struct finding of_all = look_at_policies();
-
-	if (finding_bars(&of_all))
-		warning("no flow skips the IP stack: %s", of_all.what);
-	return host_walk_interfaces(host, refresh_interface, &of_all, err);
+	if (only) {
+		refresh.only = only->target.ifindex;
+		refresh.without_containers = only->claims.fast_path == FAST_PATH_OFF;
+	} else if (finding_bars(&refresh.policies)) {
+		warning("no flow skips the IP stack: %s", refresh.policies.what);
+	}
+	return host_walk_interfaces(host, refresh_interface, &refresh, err);
 }

@@ -21,17 +21,13 @@ void fast_path_decide(const struct host *host, struct container *container, bool
 bool fast_path_is_barred_at_uplink(const struct host *host, uint32_t ifindex,
 				   const struct interface *interface);
 
-/* Each looks again and writes what has changed. CNI_ERROR_KERNEL_REFUSED, CNI_ERROR_TRY_AGAIN,
- * CNI_ERROR_IO. */
-
-/* At one uplink. */
+/* Looks again at one uplink, and writes what has changed. CNI_ERROR_KERNEL_REFUSED,
+ * CNI_ERROR_TRY_AGAIN. */
 int fast_path_refresh_uplink(struct host *host, uint32_t ifindex, const struct interface *known,
 			     struct cni_error *err);
-/* At all uplinks. */
-int fast_path_refresh_uplinks(struct host *host, struct cni_error *err);
-/* At a container's veth and its bridge; with a warning where it is barred. */
-int fast_path_check_container(struct host *host, uint32_t ifindex, struct cni_error *err);
-/* At all uplinks, and all containers' veths and bridges. */
-int fast_path_refresh(struct host *host, struct cni_error *err);
+
+/* The same for all uplinks, and for all containers' veths and bridges, or those of `only` one, with
+ * a warning where that is barred. Codes as above, and CNI_ERROR_IO. */
+int fast_path_refresh(struct host *host, const struct container *only, struct cni_error *err);
 
 #endif

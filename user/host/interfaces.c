@@ -2,21 +2,19 @@
 /* interfaces.c - which of the host's interfaces the programs must be at. */
 #include "host/interfaces.h"
 
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "lib/cleanup.h"
 #include "datapath/attach/attach.h"
-#include "datapath/records/host_addresses.h"
+#include "datapath/attach/attach_verify.h"
 #include "datapath/load/lock.h"
 #include "datapath/load/maps.h"
+#include "datapath/records/host_addresses.h"
 #include "net/link_names.h"
 #include "host/fast_path.h"
 #include "host/interfaces_repair.h"
 #include "host/run_before.h"
 #include "host/uplinks.h"
-#include "datapath/attach/attach_verify.h"
 
 /* With more addressed interfaces than this, ADD does not check each for programs of others. */
 #define MANY_INTERFACES 8
@@ -66,10 +64,7 @@ static int attach_link(struct host *host, const struct conf *conf, const struct 
 		       const struct interface *known, struct cni_error *err)
 {
 	struct cni_error failure = {0};
-	char why_not[WHY_NOT_SIZE];
 
-	if (!uplink_is_possible(host, link, why_not))
-		return 0;
 	if (attach_and_write(host, conf, link, known, &failure))
 		return host_failed_at(host, link->ifindex, &failure, err);
 	host_report(host, link->name,
@@ -98,18 +93,6 @@ static int refresh_addresses(struct host *host, const struct addressed_interface
 	return interface_write(objects, addressed->ifindex, interface, err);
 }
 
-/* With an entry that it is no uplink, from_container lets containers out there as they are. An
- * interface that cannot be one gets no entry. */
-static int leave_alone(struct host *host, const struct link *link, struct cni_error *err)
-{
-	struct interface interface = {.role = ROLE_EXCLUDED};
-	char why_not[WHY_NOT_SIZE];
-
-	if (!uplink_is_possible(host, link, why_not))
-		return 0;
-	return interface_write_new(&host->datapath.objects, link->ifindex, &interface, err);
-}
-
 /* None of its addresses is mapped, whatever its role. */
 static int exclude(struct host *host, const struct link *link, struct cni_error *err)
 {
@@ -131,20 +114,21 @@ static int exclude(struct host *host, const struct link *link, struct cni_error 
 static int take_step(const struct pass *pass, uint32_t ifindex, enum step step,
 		     const struct interface *known, struct cni_error *err)
 {
+	const struct interface none = {.role = ROLE_EXCLUDED};
+	struct host *host = pass->host;
+	char why_not[WHY_NOT_SIZE];
 	struct link link;
 
-	if (link_get(pass->host->socket, ifindex, NULL, &link, err))
+	if (link_get(host->socket, ifindex, NULL, &link, err))
 		return -1;
-	if (!link.ifindex)
+	if (step == STEP_EXCLUDE)
+		return link.ifindex ? exclude(host, &link, err) : 0;
+	if (!uplink_is_possible(host, &link, why_not))
 		return 0;
-	switch (step) {
-	case STEP_LEAVE_ALONE:
-		return leave_alone(pass->host, &link, err);
-	case STEP_EXCLUDE:
-		return exclude(pass->host, &link, err);
-	default:
-		return attach_link(pass->host, pass->conf, &link, known, err);
-	}
+	if (step == STEP_ATTACH)
+		return attach_link(host, pass->conf, &link, known, err);
+	/* Containers get out there, as they are: from_container needs an entry for that. */
+	return interface_write_new(&host->datapath.objects, ifindex, &none, err);
 }
 
 /* Nothing changes but what the interface has: its addresses, and programs of others at it. */
@@ -165,12 +149,11 @@ static int classify(struct pass *pass, uint32_t ifindex, const char *name,
 		    const struct addressed_interface *addressed, struct cni_error *err)
 {
 	const struct host *host = pass->host;
-	struct interface entry, *known = NULL;
+	struct interface entry, *known;
 	char found[IF_NAMESIZE];
 	enum step step;
 
-	if (interface_read(&host->datapath.objects, ifindex, &entry))
-		known = &entry;
+	known = interface_read(&host->datapath.objects, ifindex, &entry) ? &entry : NULL;
 	if (known && interface_is_containers(known))
 		return 0;
 	if (!name && !link_name(host->socket, ifindex, found))
@@ -244,12 +227,11 @@ static int follow_bridge_mac(struct host *host, const struct link *bridge,
 static int attach_bridge(const struct pass *pass, const struct link *bridge, struct cni_error *err)
 {
 	struct host *host = pass->host;
-	struct interface entry, *known = NULL;
+	struct interface entry, *known;
 
 	if (!bridge->ifindex)
 		return 0;
-	if (interface_read(&host->datapath.objects, bridge->ifindex, &entry))
-		known = &entry;
+	known = interface_read(&host->datapath.objects, bridge->ifindex, &entry) ? &entry : NULL;
 	if (known && known->role == ROLE_BRIDGE &&
 	    (!pass->repair || attach_is_settled(&host->datapath, bridge->ifindex, known)))
 		return follow_bridge_mac(host, bridge, known, err);
@@ -300,13 +282,12 @@ int interfaces_check_named(struct host *host, const char *name, struct cni_error
 int interfaces_attach_named(struct host *host, const char *name, struct cni_error *err)
 {
 	const struct conf defaults = {0};
-	struct interface entry, *known = NULL;
+	struct interface entry, *known;
 	struct link link;
 
 	if (find_named(host, name, &link, err))
 		return -1;
-	if (interface_read(&host->datapath.objects, link.ifindex, &entry))
-		known = &entry;
+	known = interface_read(&host->datapath.objects, link.ifindex, &entry) ? &entry : NULL;
 	if (known && known->role != ROLE_EXCLUDED && !known->addresses_excluded &&
 	    attach_is_settled(&host->datapath, link.ifindex, known))
 		return 0;

@@ -67,31 +67,21 @@ bool uplink_is_served(const struct host *host, uint32_t ifindex)
 	       (interface.role == ROLE_UPLINK || interface.role == ROLE_BRIDGE);
 }
 
-static enum step step_of_unknown(enum wish wish, bool reachable)
-{
-	switch (wish) {
-	case WISH_EXCLUDED:
-		return STEP_EXCLUDE;
-	case WISH_NAMED:
-		return STEP_ATTACH;
-	case WISH_NOT:
-		return reachable ? STEP_LEAVE_ALONE : STEP_KEEP;
-	default:
-		return reachable ? STEP_ATTACH : STEP_KEEP;
-	}
-}
-
 enum step uplink_step(enum wish wish, const struct interface *known, bool reachable)
 {
-	if (!known)
-		return step_of_unknown(wish, reachable);
-	if (wish == WISH_EXCLUDED)
-		return known->addresses_excluded ? STEP_KEEP : STEP_EXCLUDE;
-	if (known->role != ROLE_EXCLUDED)
-		return STEP_KEEP;
-	if (wish == WISH_NAMED || (wish == WISH_ANY && reachable && !known->addresses_excluded))
-		return STEP_ATTACH;
-	return STEP_KEEP;
+	bool is_uplink = known && known->role != ROLE_EXCLUDED;
+	bool is_excluded = known && known->addresses_excluded;
+
+	switch (wish) {
+	case WISH_EXCLUDED:
+		return is_excluded ? STEP_KEEP : STEP_EXCLUDE;
+	case WISH_NAMED:
+		return is_uplink ? STEP_KEEP : STEP_ATTACH;
+	case WISH_NOT:
+		return !known && reachable ? STEP_LEAVE_ALONE : STEP_KEEP;
+	default:
+		return !is_uplink && !is_excluded && reachable ? STEP_ATTACH : STEP_KEEP;
+	}
 }
 
 static bool is_a_port(const struct host *host, const struct link *link, char why[WHY_NOT_SIZE])

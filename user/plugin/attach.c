@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* attach.c - `bpf-portmap attach`: what ADD and CHECK do for the host's interfaces, without a
- * container: for udev rules and for people. */
+/*
+ * attach.c - `bpf-portmap attach`: what ADD and CHECK do for the host, without a container. For
+ * udev rules and administrators.
+ */
 #include <stdio.h>
 
 #include "datapath/records/abandoned.h"
@@ -27,17 +29,7 @@ static int attach_for_network(const struct conf *conf, void *context, struct cni
 	return interfaces_attach(context, conf, &none, true, err);
 }
 
-static int refresh_ports(struct host *host, struct cni_error *err)
-{
-	struct masquerade_ports ports;
-	cleanup_lock int lock = -1;
-
-	masquerade_ports_read(&ports);
-	lock = lock_take(err);
-	return lock < 0 ? -1 : masquerade_ports_refresh(&host->datapath.objects, &ports, err);
-}
-
-/* One that cannot be attached to does not keep the others from it. */
+/* A failure does not end it; *err has all of them. */
 static int visit_named(struct host *host, char *const *names,
 		       int (*visit)(struct host *host, const char *name, struct cni_error *err),
 		       struct cni_error *err)
@@ -51,42 +43,41 @@ static int visit_named(struct host *host, char *const *names,
 	return result;
 }
 
+static int refresh_ports(struct host *host, struct cni_error *err)
+{
+	struct masquerade_ports ports;
+	cleanup_lock int lock = -1;
+
+	masquerade_ports_read(&ports);
+	lock = lock_take(err);
+	return lock < 0 ? -1 : masquerade_ports_refresh(&host->datapath.objects, &ports, err);
+}
+
 static int refresh(struct host *host, struct cni_error *err)
 {
 	abandoned_remove(&host->datapath, host->socket, ABANDONED_ALL);
 	interfaces_sweep(host);
-	if (interfaces_repair(host, err) || fast_path_refresh(host, err) ||
+	if (interfaces_repair(host, err) || fast_path_refresh(host, NULL, err) ||
 	    host_addresses_refresh(&host->datapath.objects, host->socket, &host->addresses, err))
 		return -1;
 	return refresh_ports(host, err) ? -1 : socket_hooks_repair(&host->datapath, err);
 }
 
-static int attach_to(struct host *host, char *const *names, struct cni_error *err)
-{
-	struct cni_error failure = {0};
-	int result = visit_named(host, names, interfaces_attach_named, err);
-
-	return refresh(host, &failure) ? cni_error_chain(err, &failure) : result;
-}
-
-/* Each network's conflist decides as it did at its last ADD. */
-static int attach_to_all(struct host *host, struct cni_error *err)
-{
-	if (networks_visit(&host->datapath, attach_for_network, host, err))
-		return -1;
-	return refresh(host, err);
-}
-
 int command_attach(char *const *operands, struct cni_error *err)
 {
 	cleanup_host struct host host = {.report = print_change};
+	struct cni_error failure = {0};
+	int result;
 
 	if (host_open(&host, PINS_ALL, err) || host_recover(&host, err))
 		return -1;
-	/* At boot, say: there is nothing yet to attach, and the first ADD looks by itself. */
+	/* At boot, say: there is nothing to attach yet, and the first ADD looks by itself. */
 	if (!datapath_is_usable(&host.datapath))
 		return visit_named(&host, operands, interfaces_check_named, err);
-	/* Of those that are attached to only now the attaching warns. */
+	/* Where it attaches for the first time, attaching warns. */
 	run_before_warn_all(&host);
-	return *operands ? attach_to(&host, operands, err) : attach_to_all(&host, err);
+	/* Without names: as the conflist of each network said at its last ADD. */
+	result = *operands ? visit_named(&host, operands, interfaces_attach_named, err)
+			   : networks_visit(&host.datapath, attach_for_network, &host, err);
+	return refresh(&host, &failure) ? cni_error_chain(err, &failure) : result;
 }

@@ -53,9 +53,7 @@ static int verify(struct host *host, struct container *container, struct cni_err
 		return -1;
 	run_before_warn_all(host);
 	/* Programs of others that came since turn the fast path off. */
-	if (fast_path_refresh_uplinks(host, err) ||
-	    (container->claims.fast_path != FAST_PATH_OFF &&
-	     fast_path_check_container(host, container->target.ifindex, err)))
+	if (fast_path_refresh(host, container, err))
 		return -1;
 	if (interfaces_verify(host, err) || host_sockets_verify(host, &container->conf, err))
 		return -1;
