@@ -22,9 +22,7 @@
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
 /* VERSION is answered without a configuration. */
-static int (*const cni_commands[])(const struct cni_environment *environment,
-				   const struct cni_network_config *config,
-				   struct cni_error *err) = {
+static cni_command_function *const cni_commands[] = {
 	[CNI_ADD] = command_add, [CNI_DEL] = command_del,       [CNI_CHECK] = command_check,
 	[CNI_GC] = command_gc,   [CNI_STATUS] = command_status,
 };
@@ -32,12 +30,11 @@ static int (*const cni_commands[])(const struct cni_environment *environment,
 struct verb {
 	const char *name;
 	const char *operands; /* "": it takes none */
-	int (*run)(char *const *operands, struct cni_error *err);
+	verb_function *run;
 	const char *help; /* indented, one or more lines */
 };
 
-static int print_help(char *const *operands, struct cni_error *err);
-static int print_version(char *const *operands, struct cni_error *err);
+static verb_function print_help, print_version;
 
 static const struct verb verbs[] = {
 	{"attach", " [INTERFACE...]", command_attach,
@@ -97,7 +94,7 @@ static const struct verb *find_verb(const char *name)
 	return NULL;
 }
 
-/* `verb`: whose help to read; NULL: everybody's. */
+/* `verb`: whose help to read; NULL: the whole. */
 static int refuse(const char *what, const char *word, const struct verb *verb)
 {
 	const char *quote = *word == '-' ? "" : "\"";

@@ -18,7 +18,7 @@
 struct wanted {
 	const struct host *host;
 	const struct container *container;
-	/* A bit for each port: most of many rules are passed by with one look. */
+	/* A bit for each port, to skip most of very many rules. */
 	uint64_t ports[PORT_WORDS];
 };
 
@@ -44,8 +44,7 @@ static bool is_about(const struct wanted *wanted, const struct nat_rule *rule,
 {
 	if (!nat_rule_may_match(rule, key->protocol, key->host_address, key->host_port))
 		return false;
-	/* A loopback address is reached by processes of the host, the rules are for what comes in.
-	 */
+	/* Only processes of the host reach it, and the rules are for packets that come in. */
 	if (cni_address_is_loopback(key->host_address))
 		return false;
 	return !cni_address_is_any(key->host_address) || nat_rule_has_any_address(rule) ||
@@ -68,7 +67,7 @@ static bool concerns(const void *context, const struct nat_rule *rule)
 	return false;
 }
 
-/* A rule with a comment says more: portmap's have the container in it. */
+/* Prefers a rule with a comment: portmap's name the container. */
 static const struct nat_rule *rule_about(const struct wanted *wanted,
 					 const struct nat_rule_list *found,
 					 const struct portmap_key *key)

@@ -37,7 +37,7 @@ int host_open(struct host *host, enum pins_use use, struct cni_error *err)
 	host_begin(host);
 	if (open_net(host, err) || datapath_open(&host->datapath, use, err))
 		return -1;
-	/* Who has opened pins may call bpf(). */
+	/* A process that has opened pins may call bpf(). */
 	return datapath_is_usable(&host->datapath) ? 0 : probe_permission(err);
 }
 
@@ -82,8 +82,8 @@ int host_open_to_clean(struct host *host, bool *usable, struct cni_error *err)
 	if (datapath_open(&host->datapath, PINS_TO_REMOVE, err))
 		return -1;
 	if (!datapath_is_usable(&host->datapath)) {
-		/* Without permission nothing would be found, which must not pass for
-		 * "nothing is there". */
+		/* Without permission nothing is found, which does not mean that nothing is
+		 * there. */
 		if (probe_permission(err) || open_net(host, err) ||
 		    datapath_recover(&host->datapath, &host->addresses, err))
 			return -1;

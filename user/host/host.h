@@ -43,12 +43,12 @@ void host_report(const struct host *host, const char *interface, const char *wha
  * that the map interfaces has as excluded. */
 bool host_maps_ports_at(const struct host *host, const struct local_address *address);
 
-/* For work at an interface that failed: one that is gone by now needs none. 0: it is gone, and
- * `failure` is released; -1: it is there, and `failure` is in *err. */
+/* For a failure of work at an interface. 0: the interface is gone, so that the failure does not
+ * matter, and is released. -1: it is there, and the failure is in *err. */
 int host_failed_at(const struct host *host, uint32_t ifindex, struct cni_error *failure,
 		   struct cni_error *err);
 
-/* The addresses to masquerade with there; NULL: it has none. */
+/* Fills in the addresses to masquerade with at the interface. `addressed` NULL: it has none. */
 void interface_set_addresses(struct interface *interface,
 			     const struct addressed_interface *addressed);
 

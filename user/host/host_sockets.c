@@ -68,7 +68,7 @@ static int verify_localhost(const struct datapath *datapath, struct cni_error *e
 		why = (struct cni_error){0};
 		return -1;
 	}
-	/* ADD could not attach them either, and said so. */
+	/* ADD could not attach them either, and warned. */
 	warn_without_localhost(&why);
 	return 0;
 }
@@ -82,7 +82,7 @@ int host_sockets_verify(const struct host *host, const struct conf *conf, struct
 	return 0;
 }
 
-/* Nothing is tried out: that would be loading. */
+/* STATUS loads nothing, so it cannot try. */
 static int probe_localhost(const struct datapath *datapath, struct cni_error *err)
 {
 	if (socket_hooks_probe(datapath, SOCKETS_REACH_PORTS, err))

@@ -71,7 +71,7 @@ int command_attach(char *const *operands, struct cni_error *err)
 
 	if (host_open(&host, PINS_ALL, err) || host_recover(&host, err))
 		return -1;
-	/* At boot, say: there is nothing to attach yet, and the first ADD looks by itself. */
+	/* At boot, for example. The first ADD attaches to everything. */
 	if (!datapath_is_usable(&host.datapath))
 		return visit_named(&host, operands, interfaces_check_named, err);
 	/* Where it attaches for the first time, attaching warns. */

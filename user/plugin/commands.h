@@ -9,25 +9,16 @@
 #include "lib/error.h"
 #include "cni/network_config.h"
 
-int command_add(const struct cni_environment *environment, const struct cni_network_config *config,
-		struct cni_error *err);
-int command_del(const struct cni_environment *environment, const struct cni_network_config *config,
-		struct cni_error *err);
-int command_check(const struct cni_environment *environment,
-		  const struct cni_network_config *config, struct cni_error *err);
-int command_gc(const struct cni_environment *environment, const struct cni_network_config *config,
-	       struct cni_error *err);
-int command_status(const struct cni_environment *environment,
-		   const struct cni_network_config *config, struct cni_error *err);
+/* CNI's commands. Codes: those that the specification gives the command, and our own. */
+typedef int cni_command_function(const struct cni_environment *environment,
+				 const struct cni_network_config *config, struct cni_error *err);
 
-/* The commands for administrators, which are not of CNI. Each prints what it does; `operands` ends
- * with NULL. */
+cni_command_function command_add, command_del, command_check, command_gc, command_status;
 
-/* `attach [INTERFACE...]`: a line for every interface that it changes. CNI_ERROR_KERNEL_REFUSED,
- * CNI_ERROR_IO, CNI_ERROR_TRY_AGAIN, CNI_ERROR_INVALID_CONFIGURATION. */
-int command_attach(char *const *operands, struct cni_error *err);
+/* Commands for administrators. `operands` ends with NULL. Each prints what it changes.
+ * CNI_ERROR_KERNEL_REFUSED, CNI_ERROR_IO, CNI_ERROR_TRY_AGAIN, CNI_ERROR_INVALID_CONFIGURATION. */
+typedef int verb_function(char *const *operands, struct cni_error *err);
 
-/* `drop-offload`. CNI_ERROR_KERNEL_REFUSED, CNI_ERROR_IO, CNI_ERROR_TRY_AGAIN. */
-int command_drop_offload(char *const *operands, struct cni_error *err);
+verb_function command_attach, command_drop_offload;
 
 #endif

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* drop_offload.c - `bpf-portmap drop-offload`: every flow goes through the IP stack, and what the
- * firewall says by now, before it may skip them again. */
+/*
+ * drop_offload.c - `bpf-portmap drop-offload`: every flow goes through the IP stack, with its
+ * firewall as it is now, before it may skip the stack again.
+ */
 #include <stdio.h>
 #include <time.h>
 
@@ -9,8 +11,8 @@
 #include "plugin/commands.h"
 #include "host/host.h"
 
-/* Under the lock, for ADD writes meta too. What else is in there stays as it is, so that nobody
- * finds anything half written. */
+/* Under the lock, for ADD writes meta too. Only one aligned word changes, so that no program reads
+ * a value that is half written. */
 static int drop(const struct objects *objects, struct cni_error *err)
 {
 	cleanup_lock int lock = lock_take(err);

@@ -17,7 +17,7 @@
 #include "host/host.h"
 #include "host/interfaces_repair.h"
 
-/* Under the lock, so that no ADD is in the midst of making it. */
+/* Under the lock, so that an ADD that is making it has finished. */
 static bool is_gone(struct host *host, const struct attachment_entry *entry)
 {
 	const struct objects *objects = &host->datapath.objects;

@@ -13,7 +13,7 @@
 #include "host/prerequisites.h"
 #include "host/run_before.h"
 
-/* The facts are found with the codes that ADD would give. */
+/* The checks set the codes of ADD. */
 static int recode(struct cni_error *err, int code)
 {
 	err->code = code;
@@ -34,7 +34,7 @@ static int has_live_attachment(struct host *host, bool *found, struct cni_error 
 	return 0;
 }
 
-/* What the next ADD would repair matters only to containers that are there. */
+/* The next ADD repairs it; until then containers that are there suffer. */
 static int check_running(struct host *host, struct cni_error *err)
 {
 	struct cni_error missing = {0};
@@ -66,7 +66,7 @@ static int check_host(const struct conf *conf, struct cni_error *err)
 	}
 	if (host_sockets_probe(&host, conf, err))
 		return recode(err, CNI_ERROR_NOT_AVAILABLE);
-	/* What is absent or damaged is loaded, adopted or repaired by the next ADD. */
+	/* The next ADD loads or repairs what is absent or damaged. */
 	if (!datapath_is_usable(&host.datapath))
 		return 0;
 	run_before_warn_all(&host);
