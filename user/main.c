@@ -150,26 +150,19 @@ static int run_by_hand(char *const *words)
 	return explains ? explain(verb) : run_verb(verb, words + 1);
 }
 
-static int read_config(const struct cni_environment *environment, struct cni_network_config *config,
-		       struct cni_error *err)
-{
-	size_t length;
-	cleanup_free char *text = cni_read_all(STDIN_FILENO, CNI_INPUT_LIMIT,
-					       "the network configuration on stdin", &length, err);
-
-	if (!text)
-		return -1;
-	return cni_network_config_parse(config, text, length, environment, err);
-}
-
 static int run_cni_command(const struct cni_environment *environment,
 			   struct cni_network_config *config, struct cni_error *err)
 {
+	cleanup_free char *text = NULL;
+	size_t length;
+
 	if (cni_environment_validate(environment, err))
 		return -1;
 	if (environment->command == CNI_VERSION)
 		return cni_reply_versions(err);
-	if (read_config(environment, config, err))
+	text = cni_read_all(STDIN_FILENO, CNI_INPUT_LIMIT, "the network configuration on stdin",
+			    &length, err);
+	if (!text || cni_network_config_parse(config, text, length, environment, err))
 		return -1;
 	return cni_commands[environment->command](environment, config, err);
 }

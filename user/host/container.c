@@ -16,27 +16,6 @@
 /* Reading more mappings costs more than it saves. */
 #define MAX_GUESSED 128
 
-static const uint8_t *first_address(const struct container *container, bool ipv4,
-				    const char *ifname)
-{
-	const struct cni_result_address *found =
-		cni_result_first_address(&container->result, ipv4, ifname);
-
-	return found ? found->address : NULL;
-}
-
-static int claim_ports(struct container *container, const char *ifname, struct cni_error *err)
-{
-	struct conf *conf = &container->conf;
-
-	if (conf_claim_ports(conf, first_address(container, true, ifname),
-			     first_address(container, false, ifname), err))
-		return -1;
-	container->claims.ports = conf->ports;
-	container->claims.port_count = conf->port_count;
-	return 0;
-}
-
 /* All its addresses, also those without ports: what it sends from them may be masqueraded. */
 static int claim_endpoints(struct container *container, const char *ifname, struct cni_error *err)
 {
@@ -67,16 +46,27 @@ static int claim_endpoints(struct container *container, const char *ifname, stru
 static int parse(struct container *container, const struct cni_environment *environment,
 		 const struct cni_network_config *config, struct cni_error *err)
 {
-	container->claims.policy = &container->conf.policy;
-	container->claims.workload = &container->conf.workload;
-	if (attachment_key_make(&container->claims.key, config->name, environment->container_id,
-				environment->ifname, err) ||
+	const char *ifname = environment->ifname;
+	struct attachment_claims *claims = &container->claims;
+	const struct cni_result *result = &container->result;
+	const struct cni_result_address *ipv4, *ipv6;
+	struct conf *conf = &container->conf;
+
+	if (attachment_key_make(&claims->key, config->name, environment->container_id, ifname,
+				err) ||
 	    cni_network_config_get_prev_result(config, &container->prev_result, err) ||
 	    cni_result_read(&container->result, container->prev_result, config->version, err) ||
-	    conf_parse(&container->conf, config->root, environment->args, err) ||
-	    claim_ports(container, environment->ifname, err))
+	    conf_parse(conf, config->root, environment->args, err))
 		return -1;
-	return claim_endpoints(container, environment->ifname, err);
+	ipv4 = cni_result_first_address(result, true, ifname);
+	ipv6 = cni_result_first_address(result, false, ifname);
+	if (conf_claim_ports(conf, ipv4 ? ipv4->address : NULL, ipv6 ? ipv6->address : NULL, err))
+		return -1;
+	claims->ports = conf->ports;
+	claims->port_count = conf->port_count;
+	claims->policy = &conf->policy;
+	claims->workload = &conf->workload;
+	return claim_endpoints(container, ifname, err);
 }
 
 int container_read(struct container *container, const struct cni_environment *environment,

@@ -102,28 +102,6 @@ static void describe(const struct nat_rule *rule, const struct portmap_key *key,
 		 *rule->comment ? " (comment: " : "", rule->comment, *rule->comment ? ")" : "");
 }
 
-static int refuse(const struct nat_rule *rule, const struct portmap_key *key, struct cni_error *err)
-{
-	char text[RULE_TEXT_SIZE];
-
-	describe(rule, key, text);
-	return cni_error_set(err, CNI_ERROR_PORT_TAKEN,
-			     "%s, and \"refuseForeign\" is true: stop the container that it belongs"
-			     " to, remove the rule, or map another hostPort or hostIP",
-			     text);
-}
-
-static void warn(const struct nat_rule *rule, const struct portmap_key *key)
-{
-	char text[RULE_TEXT_SIZE];
-
-	describe(rule, key, text);
-	warning("%s: what comes from outside reaches this container from now on, and the rule gets"
-		" no packet any more; stop the container that it belongs to, or map another"
-		" hostPort or hostIP",
-		text);
-}
-
 /* A mapping without hostIP has a key for each family, but gets one warning. */
 static bool is_warned(const struct portmap_key *warned, const struct portmap_key *key)
 {
@@ -135,6 +113,7 @@ static int judge(const struct wanted *wanted, const struct nat_rule_list *found,
 {
 	const struct attachment_claims *claims = &wanted->container->claims;
 	const struct portmap_key *warned = NULL;
+	char text[RULE_TEXT_SIZE];
 	size_t count = 0;
 
 	for (size_t i = 0; found->count && i < claims->port_count; i++) {
@@ -144,14 +123,22 @@ static int judge(const struct wanted *wanted, const struct nat_rule_list *found,
 
 		if (!rule)
 			continue;
+		describe(rule, key, text);
 		if (wanted->container->conf.refuse_foreign)
-			return refuse(rule, key, err);
+			return cni_error_set(err, CNI_ERROR_PORT_TAKEN,
+					     "%s, and \"refuseForeign\" is true: stop the container"
+					     " that it belongs to, remove the rule, or map another"
+					     " hostPort or hostIP",
+					     text);
 		if (count++ == MAX_WARNINGS) {
 			warning("more of the ports that are mapped now have rules of iptables or"
 				" nftables");
 			return 0;
 		}
-		warn(rule, key);
+		warning("%s: what comes from outside reaches this container from now on, and the"
+			" rule gets no packet any more; stop the container that it belongs to, or"
+			" map another hostPort or hostIP",
+			text);
 		warned = key;
 	}
 	return 0;

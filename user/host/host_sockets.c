@@ -179,34 +179,30 @@ static int refuse(const struct host_socket *socket, const struct socket_process 
 			     cni_address_format(socket->address, address));
 }
 
-/* A process that was started for this container is its engine's. Podman's conmon binds the ports
- * after ADD, and still has them at the next ADD (podman network reload). Engines give such a
- * process the container's ID as an argument. */
-static int refuse_others(const struct socket_list *found, const char *container_id,
-			 struct cni_error *err)
-{
-	cleanup_free struct socket_process *holders = calloc(found->count, sizeof(*holders));
-	bool is_unique = strlen(container_id) >= MIN_UNIQUE_ID;
-
-	if (!holders)
-		return cni_error_no_memory(err);
-	for (size_t i = 0; i < found->count; i++)
-		holders[i] = (struct socket_process){.inode = found->sockets[i].inode, .socket = i};
-	processes_find(holders, found->count, is_unique ? container_id : NULL);
-	for (size_t i = 0; i < found->count; i++)
-		if (!holders[i].has_argument)
-			return refuse(&found->sockets[holders[i].socket], &holders[i], err);
-	return 0;
-}
-
+/* A process that was started for this container is its engine's, and does not count. Podman's
+ * conmon binds the ports after ADD, and still has them at the next ADD (podman network reload).
+ * Engines give such a process the container's ID as an argument. */
 int host_sockets_refuse(const struct host *host, const struct container *container,
 			const char *container_id, struct cni_error *err)
 {
+	bool is_unique = strlen(container_id) >= MIN_UNIQUE_ID;
+	cleanup_free struct socket_process *holders = NULL;
 	cleanup_sockets struct socket_list found = {0};
 
 	if (!reserves(&container->conf))
 		return 0;
 	if (find_sockets(host, container, &found, err))
 		return explain_reservation(err);
-	return found.count ? refuse_others(&found, container_id, err) : 0;
+	if (!found.count)
+		return 0;
+	holders = calloc(found.count, sizeof(*holders));
+	if (!holders)
+		return cni_error_no_memory(err);
+	for (size_t i = 0; i < found.count; i++)
+		holders[i] = (struct socket_process){.inode = found.sockets[i].inode, .socket = i};
+	processes_find(holders, found.count, is_unique ? container_id : NULL);
+	for (size_t i = 0; i < found.count; i++)
+		if (!holders[i].has_argument)
+			return refuse(&found.sockets[holders[i].socket], &holders[i], err);
+	return 0;
 }

@@ -25,37 +25,33 @@ static bool has_glob(const struct interface_names *names)
 	return false;
 }
 
-/* All interfaces are listed only where there is a glob. */
-static int list_candidates(const struct host *host, const struct interface_names *names,
-			   struct link_name **links, size_t *count, struct cni_error *err)
-{
-	if (has_glob(names))
-		return link_names_read(host->socket, links, count, err);
-	*links = calloc(names->count, sizeof(**links));
-	if (!*links)
-		return cni_error_no_memory(err);
-	for (size_t i = 0; i < names->count; i++) {
-		(*links)[i].ifindex = link_index(names->patterns[i]);
-		snprintf((*links)[i].name, IF_NAMESIZE, "%s", names->patterns[i]);
-	}
-	*count = names->count;
-	return 0;
-}
-
 int uplinks_list_named(const struct host *host, const struct conf *conf, struct link_name **links,
 		       size_t *count, struct cni_error *err)
 {
-	size_t candidates;
+	const struct interface_names *names = &conf->uplinks;
+	size_t candidates = names->count, kept = 0;
 
 	*links = NULL;
 	*count = 0;
-	if (!conf->uplinks.count)
+	if (!names->count)
 		return 0;
-	if (list_candidates(host, &conf->uplinks, links, &candidates, err))
-		return -1;
+	/* All interfaces are listed only where there is a glob. */
+	if (has_glob(names)) {
+		if (link_names_read(host->socket, links, &candidates, err))
+			return -1;
+	} else {
+		*links = calloc(candidates, sizeof(**links));
+		if (!*links)
+			return cni_error_no_memory(err);
+		for (size_t i = 0; i < candidates; i++) {
+			(*links)[i].ifindex = link_index(names->patterns[i]);
+			snprintf((*links)[i].name, IF_NAMESIZE, "%s", names->patterns[i]);
+		}
+	}
 	for (size_t i = 0; i < candidates; i++)
 		if ((*links)[i].ifindex && uplink_wish(conf, (*links)[i].name) == WISH_NAMED)
-			(*links)[(*count)++] = (*links)[i];
+			(*links)[kept++] = (*links)[i];
+	*count = kept;
 	return 0;
 }
 

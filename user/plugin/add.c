@@ -32,15 +32,6 @@ struct add {
 	struct attach_undo undo;
 };
 
-/* What CNI_NETNS, prevResult and the options say. Changes nothing. */
-static int read_request(struct add *add, const struct cni_network_config *config,
-			struct cni_error *err)
-{
-	if (container_open_netns(&add->container, add->environment, err))
-		return -1;
-	return container_read(&add->container, add->environment, config, err);
-}
-
 /* Maps and programs in the kernel; the host's end of the veth. */
 static int find_and_load(struct add *add, struct cni_error *err)
 {
@@ -113,8 +104,8 @@ static void keep_house(const struct add *add)
 	abandoned_remove(&host->datapath, host->socket, ABANDONED_NOTICED);
 }
 
-/* An ADD beside us that took the veth for an uplink wrote an entry for it, and may have lost its
- * programs by our undoing. */
+/* An ADD beside us may have taken the veth for an uplink and written an entry for it. Without our
+ * programs that entry is wrong. */
 static void undo_attach(const struct add *add)
 {
 	const struct objects *objects = &add->host.datapath.objects;
@@ -156,10 +147,10 @@ static int set_up(struct add *add, struct cni_error *err)
 	return 0;
 }
 
-/* A container without ports and masquerade needs nothing for itself. But packets from another
- * container on its bridge, which has ports, may reach it, and br_netfilter's conntrack must see its
- * answers as from_container sends them. So it is set up where the programs are loaded. A failure
- * does not matter. Whether it is set up. */
+/* A container without ports and masquerade needs nothing for itself. But it may connect to another
+ * container on its bridge, and br_netfilter's conntrack must see its packets as from_container
+ * leaves them. So it is set up where the programs are loaded; a failure does not matter. Whether it
+ * is set up. */
 static bool set_up_if_loaded(struct add *add)
 {
 	cleanup_error struct cni_error ignored = {0};
@@ -173,7 +164,8 @@ static int run(struct add *add, const struct cni_network_config *config, struct 
 	cleanup_json json_t *reply = NULL;
 	bool is_set_up = true;
 
-	if (read_request(add, config, err))
+	if (container_open_netns(&add->container, add->environment, err) ||
+	    container_read(&add->container, add->environment, config, err))
 		return -1;
 	reply = cni_result_relabel(add->container.prev_result, config->version, err);
 	if (!reply)
