@@ -46,6 +46,23 @@ static void wrap_puts_prefixes_in_front_and_keeps_the_code(void **state)
 	cni_error_release(&err);
 }
 
+static void chain_keeps_the_first_code_and_all_messages(void **state)
+{
+	struct cni_error all = {0}, one = {0};
+
+	(void)state;
+	cni_error_set(&one, CNI_ERROR_PORT_TAKEN, "first");
+	assert_int_equal(cni_error_chain(&all, &one), -1);
+	assert_false(cni_error_is_set(&one));
+	cni_error_set(&one, CNI_ERROR_IO, "second");
+	cni_error_set_details(&one, "of the second");
+	cni_error_chain(&all, &one);
+	assert_int_equal(all.code, CNI_ERROR_PORT_TAKEN);
+	assert_string_equal(cni_error_message(&all), "first; second; of the second");
+	assert_string_equal(cni_error_details(&all), "");
+	cni_error_release(&all);
+}
+
 static void release_leaves_an_empty_error(void **state)
 {
 	struct cni_error err = {0};
@@ -87,6 +104,8 @@ int main(void)
 		 set_replaces_message_and_details);
 	ADD_TEST(&list, "error: wrap puts prefixes in front and keeps the code",
 		 wrap_puts_prefixes_in_front_and_keeps_the_code);
+	ADD_TEST(&list, "error: chain keeps the first code and all messages",
+		 chain_keeps_the_first_code_and_all_messages);
 	ADD_TEST(&list, "error: release twice leaves an empty error",
 		 release_leaves_an_empty_error);
 	ADD_TEST(&list, "error: [s17] codes are those of the specification",
