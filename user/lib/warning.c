@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* warning.c - lines on stderr about what went on but is worth knowing. */
+/* warning.c - non-fatal problems, a line each on stderr. */
 #include "lib/warning.h"
 
 #include <stdarg.h>
@@ -15,7 +15,7 @@ void warning(const char *format, ...)
 	va_start(arguments, format);
 	vsnprintf(text, sizeof(text), format, arguments);
 	va_end(arguments);
-	/* Configurations, names and strangers' rules are quoted. */
+	/* They quote configurations, names and rules of others. */
 	cni_printable(text, "");
 	/* One write, so that lines of parallel runs into one log stay whole. */
 	fprintf(stderr, "bpf-portmap: warning: %s\n", text);

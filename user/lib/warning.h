@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * warning.h - lines on stderr about what went on but is worth knowing.
+ * warning.h - non-fatal problems, a line each on stderr.
  */
 #ifndef LIB_WARNING_H
 #define LIB_WARNING_H
