@@ -2,6 +2,7 @@
 /* interfaces.c - which of the host's interfaces the programs must be at. */
 #include "host/interfaces.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "lib/cleanup.h"
@@ -24,7 +25,8 @@ struct pass {
 	struct host *host;
 	const struct conf *conf;
 	bool repair;
-	bool grown; /* an interface was attached to, left alone or excluded */
+	bool grown;     /* an interface was attached to, left alone or excluded */
+	bool *excluded; /* whether the addresses of each addressed interface are, a result */
 };
 
 static int attach_and_write(struct host *host, const struct conf *conf, const struct link *link,
@@ -162,6 +164,9 @@ static int classify(struct pass *pass, uint32_t ifindex, const char *name,
 			   addressed && addressed->is_reachable);
 	if (known && step == STEP_ATTACH)
 		known->addresses_excluded = 0;
+	if (addressed)
+		pass->excluded[addressed - host->addresses.interfaces] =
+			step == STEP_EXCLUDE || (known && known->addresses_excluded);
 	if (step == STEP_KEEP && known && pass->repair &&
 	    !attach_is_settled(&host->datapath, ifindex, known))
 		step = STEP_ATTACH;
@@ -227,11 +232,16 @@ static int follow_bridge_mac(struct host *host, const struct link *bridge,
 static int attach_bridge(const struct pass *pass, const struct link *bridge, struct cni_error *err)
 {
 	struct host *host = pass->host;
+	const struct addressed_interface *addressed;
 	struct interface entry, *known;
 
 	if (!bridge->ifindex)
 		return 0;
 	known = interface_read(&host->datapath.objects, bridge->ifindex, &entry) ? &entry : NULL;
+	addressed = address_list_find(&host->addresses, bridge->ifindex);
+	if (addressed)
+		pass->excluded[addressed - host->addresses.interfaces] =
+			known && known->addresses_excluded;
 	if (known && known->role == ROLE_BRIDGE &&
 	    (!pass->repair || attach_is_settled(&host->datapath, bridge->ifindex, known)))
 		return follow_bridge_mac(host, bridge, known, err);
@@ -241,8 +251,11 @@ static int attach_bridge(const struct pass *pass, const struct link *bridge, str
 int interfaces_attach(struct host *host, const struct conf *conf, const struct host_veth *veth,
 		      bool repair, struct cni_error *err)
 {
-	struct pass pass = {.host = host, .conf = conf, .repair = repair};
+	cleanup_free bool *excluded = calloc(host->addresses.count + 1, sizeof(*excluded));
+	struct pass pass = {.host = host, .conf = conf, .repair = repair, .excluded = excluded};
 
+	if (!excluded)
+		return cni_error_no_memory(err);
 	for (size_t i = 0; i < host->addresses.count; i++) {
 		const struct addressed_interface *addressed = &host->addresses.interfaces[i];
 
@@ -252,7 +265,8 @@ int interfaces_attach(struct host *host, const struct conf *conf, const struct h
 			return -1;
 	}
 	if (classify_unnumbered(&pass, err) || attach_bridge(&pass, &veth->bridge, err) ||
-	    host_addresses_refresh(&host->datapath.objects, host->socket, &host->addresses, err))
+	    host_addresses_refresh(&host->datapath.objects, host->socket, &host->addresses,
+				   excluded, err))
 		return -1;
 	/* Interfaces come and go together: where none came, none is looked for that went. */
 	if (pass.grown)

@@ -4,7 +4,9 @@
  * udev rules and administrators.
  */
 #include <stdio.h>
+#include <stdlib.h>
 
+#include "lib/cleanup.h"
 #include "datapath/records/abandoned.h"
 #include "datapath/load/lock.h"
 #include "datapath/records/host_addresses.h"
@@ -55,10 +57,15 @@ static int refresh_ports(struct host *host, struct cni_error *err)
 
 static int refresh(struct host *host, struct cni_error *err)
 {
+	const struct objects *objects = &host->datapath.objects;
+	cleanup_free bool *excluded = NULL;
+
 	abandoned_remove(&host->datapath, host->socket, ABANDONED_ALL);
 	interfaces_sweep(host);
-	if (interfaces_repair(host, err) || fast_path_refresh(host, NULL, err) ||
-	    host_addresses_refresh(&host->datapath.objects, host->socket, &host->addresses, err))
+	if (interfaces_repair(host, err) || fast_path_refresh(host, NULL, err))
+		return -1;
+	excluded = host_addresses_read_excluded(objects, &host->addresses);
+	if (host_addresses_refresh(objects, host->socket, &host->addresses, excluded, err))
 		return -1;
 	return refresh_ports(host, err) ? -1 : socket_hooks_repair(&host->datapath, err);
 }

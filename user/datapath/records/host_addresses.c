@@ -133,19 +133,13 @@ static bool has_digest(const struct comparison *comparison, uint64_t digest)
 	return !bpf_map_lookup_elem(comparison->map, &no_address, &all) && all.digest == digest;
 }
 
-static int compare_with(struct comparison *comparison, const struct objects *objects,
-			const struct address_list *addresses, struct cni_error *err)
+static int compare_with(struct comparison *comparison, const struct address_list *addresses,
+			const bool *excluded, struct cni_error *err)
 {
 	/* One more, so that none is no special case. */
-	cleanup_free bool *excluded = calloc(addresses->count + 1, sizeof(*excluded));
-	struct interface known;
-
 	comparison->wanted = calloc(addresses->address_count + 1, sizeof(*comparison->wanted));
 	if (!excluded || !comparison->wanted)
 		return cni_error_no_memory(err);
-	for (size_t i = 0; i < addresses->count; i++)
-		excluded[i] = interface_read(objects, addresses->interfaces[i].ifindex, &known) &&
-			      known.addresses_excluded;
 	comparison->count =
 		sort(comparison->wanted, collect(addresses, excluded, comparison->wanted));
 	return 0;
@@ -166,6 +160,18 @@ static int update(const struct comparison *comparison, struct cni_error *err)
 	return write_entry(comparison, &no_address, &all, err);
 }
 
+bool *host_addresses_read_excluded(const struct objects *objects,
+				   const struct address_list *addresses)
+{
+	bool *excluded = calloc(addresses->count + 1, sizeof(*excluded));
+	struct interface known;
+
+	for (size_t i = 0; excluded && i < addresses->count; i++)
+		excluded[i] = interface_read(objects, addresses->interfaces[i].ifindex, &known) &&
+			      known.addresses_excluded;
+	return excluded;
+}
+
 /* The addresses are read once more: those that were read before the lock may be older than
  * what somebody else has written meanwhile. */
 static int update_locked(const struct objects *objects, struct nl_sock *socket,
@@ -173,12 +179,14 @@ static int update_locked(const struct objects *objects, struct nl_sock *socket,
 {
 	struct comparison comparison = {.map = objects->maps[MAP_HOST_ADDRESSES]};
 	cleanup_lock int lock = lock_take(err);
+	cleanup_free bool *excluded = NULL;
 	struct address_list now = {0};
 	int result;
 
 	if (lock < 0 || address_list_read(&now, socket, err))
 		return -1;
-	result = compare_with(&comparison, objects, &now, err);
+	excluded = host_addresses_read_excluded(objects, &now);
+	result = compare_with(&comparison, &now, excluded, err);
 	if (!result)
 		result = update(&comparison, err);
 	free(comparison.wanted);
@@ -187,10 +195,11 @@ static int update_locked(const struct objects *objects, struct nl_sock *socket,
 }
 
 int host_addresses_refresh(const struct objects *objects, struct nl_sock *socket,
-			   const struct address_list *addresses, struct cni_error *err)
+			   const struct address_list *addresses, const bool *excluded,
+			   struct cni_error *err)
 {
 	struct comparison comparison = {.map = objects->maps[MAP_HOST_ADDRESSES]};
-	int result = compare_with(&comparison, objects, addresses, err);
+	int result = compare_with(&comparison, addresses, excluded, err);
 	bool settled = !result && has_digest(&comparison, digest_of(&comparison));
 
 	free(comparison.wanted);

@@ -11,11 +11,17 @@
 
 struct nl_sock;
 
-/* Makes the map hold the host's addresses and nothing else. Those of interfaces that the map
- * interfaces has as excluded, and subnets' broadcast addresses, are excluded there. `addresses` is
- * what the host had a moment ago: where the map agrees with it nothing is done.
+/* Which interfaces of the list have excluded addresses, as the map interfaces says; in the order of
+ * the list, malloc'ed. NULL without memory. */
+bool *host_addresses_read_excluded(const struct objects *objects,
+				   const struct address_list *addresses);
+
+/* Makes the map hold the host's addresses and nothing else. Those of excluded interfaces, and
+ * subnets' broadcast addresses, are excluded there. `addresses` and `excluded` (NULL: there was no
+ * memory) are what the host had a moment ago: where the map agrees with them nothing is done.
  * CNI_ERROR_KERNEL_REFUSED, CNI_ERROR_TRY_AGAIN, CNI_ERROR_IO. */
 int host_addresses_refresh(const struct objects *objects, struct nl_sock *socket,
-			   const struct address_list *addresses, struct cni_error *err);
+			   const struct address_list *addresses, const bool *excluded,
+			   struct cni_error *err);
 
 #endif
