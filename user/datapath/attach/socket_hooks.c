@@ -155,19 +155,6 @@ static int pin_links(const struct datapath *datapath, const struct links *links,
 	return 0;
 }
 
-static int load_programs(const struct datapath *datapath, enum socket_purpose purpose,
-			 struct socket_programs *programs, struct cni_error *err)
-{
-	struct objects objects;
-	int result;
-
-	if (datapath_borrow_maps(datapath, &objects, err))
-		return -1;
-	result = loader_load_socket_programs(&objects, purpose, programs, err);
-	datapath_return_maps(datapath, &objects);
-	return result;
-}
-
 static int attach_with(const struct datapath *datapath, enum socket_purpose purpose,
 		       const struct cgroup_root *root, struct cni_error *err)
 {
@@ -178,7 +165,7 @@ static int attach_with(const struct datapath *datapath, enum socket_purpose purp
 	/* Others may have waited for the same lock. */
 	if (are_attached(datapath, purpose))
 		return 0;
-	if (load_programs(datapath, purpose, &programs, err))
+	if (loader_load_socket_programs(&datapath->objects, purpose, &programs, err))
 		return -1;
 	links_begin(&links);
 	result = create_links(datapath, purpose, root, &programs, &links, err) ||
@@ -397,7 +384,7 @@ static void refresh_purpose(const struct datapath *datapath, enum socket_purpose
 
 	if (!socket_hooks_are_used(datapath, purpose))
 		return;
-	loaded = !load_programs(datapath, purpose, &programs, &ignored);
+	loaded = !loader_load_socket_programs(&datapath->objects, purpose, &programs, &ignored);
 	for (int program = 0; program < SOCKET_PROGRAM_COUNT; program++)
 		if (serves(program, purpose))
 			refresh_program(datapath, program, loaded ? &programs : NULL);

@@ -30,36 +30,37 @@ static bool is_older(const char *a, const char *b)
 	return false;
 }
 
-static enum datapath_state judge(struct datapath *datapath, const struct pins *pins, size_t found)
+static enum datapath_state judge(struct datapath *datapath, const struct pins *pins,
+				 const struct pins_found *found)
 {
-	if (!found)
+	if (!found->count && !found->foreign)
 		return DATAPATH_ABSENT;
 	if (datapath->objects.maps[MAP_META] < 0 || !pins->has_head)
-		return datapath->foreign ? DATAPATH_FOREIGN : DATAPATH_DAMAGED;
+		return found->foreign ? DATAPATH_FOREIGN : DATAPATH_DAMAGED;
 	datapath->layout = pins->head.layout;
 	memcpy(datapath->maker, pins->head.program_version, sizeof(datapath->maker));
-	if (pins->head.layout != LAYOUT || datapath->foreign)
+	if (pins->head.layout != LAYOUT || found->foreign)
 		return DATAPATH_FOREIGN;
-	if (found < OBJECT_COUNT || !pins->head.complete)
+	if (found->missing || !pins->head.complete)
 		return DATAPATH_DAMAGED;
 	return is_older(pins->head.program_version, PROGRAM_VERSION) ? DATAPATH_OUTDATED
 								     : DATAPATH_READY;
 }
 
-static int open_and_judge(struct datapath *datapath, const struct pins *pins, enum pins_use use,
-			  struct cni_error *err)
+static int open_set(struct datapath *datapath, const struct pins *pins, enum pin_set set,
+		    struct cni_error *err)
 {
-	size_t found = 0;
+	struct pins_found found;
 
 	objects_close(&datapath->objects);
-	if (pins_open(pins, use, &datapath->objects, &found, &datapath->foreign, err))
+	if (pins_open(pins, set, &datapath->objects, &found, err))
 		return -1;
-	datapath->state = judge(datapath, pins, found);
+	datapath->foreign = found.foreign;
+	datapath->state = judge(datapath, pins, &found);
 	return 0;
 }
 
-/* What is not whole is for those who mend it. */
-static int open_pins(struct datapath *datapath, enum pins_use use, struct cni_error *err)
+static int open_pins(struct datapath *datapath, enum pin_set set, struct cni_error *err)
 {
 	struct pins pins;
 	int result;
@@ -70,14 +71,15 @@ static int open_pins(struct datapath *datapath, enum pins_use use, struct cni_er
 	if (pins.usable)
 		own_sysfs_remember_in(datapath->directory, datapath->netns_cookie);
 	if (!result)
-		result = open_and_judge(datapath, &pins, use, err);
-	if (!result && use != PINS_ALL && !datapath_is_usable(datapath))
-		result = open_and_judge(datapath, &pins, PINS_ALL, err);
+		result = open_set(datapath, &pins, set, err);
+	/* Who repairs it needs to know all that is there. */
+	if (!result && set != PINS_ALL && !datapath_is_usable(datapath))
+		result = open_set(datapath, &pins, PINS_ALL, err);
 	pins_close(&pins);
 	return result;
 }
 
-int datapath_open(struct datapath *datapath, enum pins_use use, struct cni_error *err)
+int datapath_open(struct datapath *datapath, enum pin_set set, struct cni_error *err)
 {
 	/* It would write to stderr what are ordinary answers here. */
 	libbpf_set_print(NULL);
@@ -85,7 +87,7 @@ int datapath_open(struct datapath *datapath, enum pins_use use, struct cni_error
 	objects_clear(&datapath->objects);
 	if (netns_get_cookie(&datapath->netns_cookie, err))
 		return -1;
-	return bpffs_is_mounted() ? open_pins(datapath, use, err) : 0;
+	return bpffs_is_mounted() ? open_pins(datapath, set, err) : 0;
 }
 
 void datapath_close(struct datapath *datapath)
@@ -96,30 +98,6 @@ void datapath_close(struct datapath *datapath)
 bool datapath_is_usable(const struct datapath *datapath)
 {
 	return datapath->state == DATAPATH_READY || datapath->state == DATAPATH_OUTDATED;
-}
-
-int datapath_borrow_maps(const struct datapath *datapath, struct objects *all,
-			 struct cni_error *err)
-{
-	*all = datapath->objects;
-	for (int map = 0; map < MAP_COUNT; map++) {
-		if (all->maps[map] < 0)
-			all->maps[map] = pins_open_map(datapath->directory, (enum map_number)map);
-		if (all->maps[map] >= 0)
-			continue;
-		bpf_error_set(err, errno, "cannot open the map %s in %s",
-			      map_name((enum map_number)map), datapath->directory);
-		datapath_return_maps(datapath, all);
-		return -1;
-	}
-	return 0;
-}
-
-void datapath_return_maps(const struct datapath *datapath, struct objects *all)
-{
-	for (int map = 0; map < MAP_COUNT; map++)
-		if (all->maps[map] >= 0 && datapath->objects.maps[map] < 0)
-			close(all->maps[map]);
 }
 
 int datapath_refuse_foreign(const struct datapath *datapath, struct cni_error *err)

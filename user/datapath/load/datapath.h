@@ -31,19 +31,13 @@ struct datapath {
 };
 
 /* The warm path: opens what is pinned, looks at it, changes nothing. The state says what
- * was found. Of a usable datapath only what is used is open. Close it also after a failure.
+ * was found. Of a usable datapath only the set is open. Close it also after a failure.
  * Code 102. */
-int datapath_open(struct datapath *datapath, enum pins_use use, struct cni_error *err);
+int datapath_open(struct datapath *datapath, enum pin_set set, struct cni_error *err);
 void datapath_close(struct datapath *datapath);
 
 /* Whether the maps can be read and written: READY or OUTDATED. */
 bool datapath_is_usable(const struct datapath *datapath);
-
-/* All maps, for the few who need one that is not used otherwise. Those that were open are
- * lent. Code 102. */
-int datapath_borrow_maps(const struct datapath *datapath, struct objects *all,
-			 struct cni_error *err);
-void datapath_return_maps(const struct datapath *datapath, struct objects *all);
 
 /* Sets code 102 and what to do, for a state that is FOREIGN. -1. */
 int datapath_refuse_foreign(const struct datapath *datapath, struct cni_error *err);

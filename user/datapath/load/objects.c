@@ -148,10 +148,6 @@ static bool read_program_info(int fd, struct bpf_prog_info *info)
 	return !bpf_obj_get_info_by_fd(fd, info, &size);
 }
 
-/* Of those that were opened: to ask the kernel what an id is takes three system calls, and no
- * other program gets it. */
-static uint32_t known_ids[PROGRAM_COUNT];
-
 uint32_t program_id_of(enum program_number program, int fd)
 {
 	struct bpf_prog_info info;
@@ -159,11 +155,10 @@ uint32_t program_id_of(enum program_number program, int fd)
 	if (!read_program_info(fd, &info) || info.type != BPF_PROG_TYPE_SCHED_CLS ||
 	    strcmp(info.name, program_names[program]) != 0)
 		return 0;
-	known_ids[program] = info.id;
 	return info.id;
 }
 
-static enum program_number ask_program_by_id(uint32_t id)
+enum program_number program_by_id(uint32_t id)
 {
 	cleanup_close int fd = bpf_prog_get_fd_by_id(id);
 	struct bpf_prog_info info;
@@ -171,14 +166,6 @@ static enum program_number ask_program_by_id(uint32_t id)
 	if (fd < 0 || !read_program_info(fd, &info) || info.type != BPF_PROG_TYPE_SCHED_CLS)
 		return PROGRAM_COUNT;
 	return program_by_name(info.name);
-}
-
-enum program_number program_by_id(uint32_t id)
-{
-	for (int program = 0; program < PROGRAM_COUNT; program++)
-		if (known_ids[program] == id)
-			return (enum program_number)program;
-	return ask_program_by_id(id);
 }
 
 int meta_head_read(int fd, struct meta_head *head)

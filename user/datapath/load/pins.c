@@ -9,8 +9,6 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "lib/cleanup.h"
@@ -48,62 +46,12 @@ static int object_fd(const struct objects *objects, int object)
 	return objects->maps[object - PROGRAM_COUNT];
 }
 
-/* enum bpf_attr of Linux 6.5; older headers lack path_fd. */
-#define PATH_FD (1U << 14) /* BPF_F_PATH_FD */
-
-struct get_at {
-	uint64_t path;
-	uint32_t bpf_fd;
-	uint32_t flags;
-	int32_t path_fd;
-	uint32_t reserved;
-};
-
-/* A name in an open directory: half of what a whole path costs. */
-static int open_at(int directory, const char *name)
-{
-	struct get_at attributes = {
-		.path = (uint64_t)(uintptr_t)name,
-		.flags = PATH_FD,
-		.path_fd = directory,
-	};
-
-	return (int)syscall(SYS_bpf, BPF_OBJ_GET, &attributes, sizeof(attributes));
-}
-
 static int open_path(const char *directory, const char *name)
 {
 	char path[PIN_PATH_SIZE];
 
 	object_path(path, directory, name);
 	return bpf_obj_get(path);
-}
-
-struct open_directory {
-	const char *path;
-	int fd;
-	bool present[OBJECT_COUNT]; /* by the order of object_name() */
-	size_t count;
-};
-
-static int open_pin(const struct open_directory *directory, const char *name)
-{
-	int fd = open_at(directory->fd, name);
-
-	if (fd >= 0 || errno != EINVAL)
-		return fd;
-	return open_path(directory->path, name);
-}
-
-int pins_open_map(const char *directory, enum map_number map)
-{
-	int fd = open_path(directory, map_name(map));
-
-	if (fd < 0 || map_has_our_shape(map, fd))
-		return fd;
-	close(fd);
-	errno = EINVAL;
-	return -1;
 }
 
 /* A directory without meta may still have a program, which knows its meta. */
@@ -195,164 +143,74 @@ int pins_find(uint64_t netns_cookie, struct pins *pins, struct cni_error *err)
 	return 0;
 }
 
-static int object_by_name(const char *name)
+/* What is opened costs three system calls each: all of them are a tenth of a DEL. */
+static bool is_in_set(enum pin_set set, int object)
 {
-	int object;
-
-	for (object = 0; object < OBJECT_COUNT; object++)
-		if (strcmp(name, object_name(object)) == 0)
-			break;
-	return object;
-}
-
-static void mark_present(struct open_directory *directory, const char *entries, size_t size)
-{
-	const struct dirent64 *entry;
-
-	for (size_t at = 0; at < size; at += entry->d_reclen) {
-		int object;
-
-		entry = (const struct dirent64 *)(entries + at);
-		object = object_by_name(entry->d_name);
-		if (object == OBJECT_COUNT || entry->d_type != DT_REG)
-			continue;
-		directory->present[object] = true;
-		directory->count++;
-	}
-}
-
-/* Whether all is there costs two system calls; to open all, two for each. */
-static int list_directory(struct open_directory *directory)
-{
-	char entries[4096] __attribute__((aligned(8)));
-	ssize_t size;
-
-	while (directory->count < OBJECT_COUNT &&
-	       (size = getdents64(directory->fd, entries, sizeof(entries))) != 0) {
-		if (size < 0)
-			return -1;
-		mark_present(directory, entries, (size_t)size);
-	}
-	return 0;
-}
-
-static int map_object(enum map_number map)
-{
-	return PROGRAM_COUNT + (int)map;
-}
-
-/* It was listed; who has removed it since has removed it. */
-static void is_gone(struct open_directory *directory, int object)
-{
-	directory->present[object] = false;
-	directory->count--;
-}
-
-static int open_map(struct open_directory *directory, enum map_number map, int fd,
-		    struct objects *objects, const char **foreign)
-{
-	if (fd < 0)
-		fd = open_pin(directory, map_name(map));
-	if (fd < 0 && errno != ENOENT)
-		return -1;
-	if (fd < 0) {
-		is_gone(directory, map_object(map));
-	} else if (map_has_our_shape(map, fd)) {
-		objects->maps[map] = fd;
-	} else {
-		*foreign = map_name(map);
-		close(fd);
-	}
-	return 0;
-}
-
-static int open_program(struct open_directory *directory, enum program_number program,
-			struct objects *objects)
-{
-	int fd = open_pin(directory, program_name(program));
-
-	if (fd < 0 && errno != ENOENT)
-		return -1;
-	objects->program_ids[program] = fd < 0 ? 0 : program_id_of(program, fd);
-	if (objects->program_ids[program]) {
-		objects->programs[program] = fd;
-		return 0;
-	}
-	/* Something else under our name: it will be written over. */
-	if (fd >= 0)
-		close(fd);
-	is_gone(directory, (int)program);
-	return 0;
-}
-
-/* What user space neither reads nor writes, and what only a few need: udp_clients.h. */
-static bool is_used(enum map_number map, enum pins_use use)
-{
-	switch (map) {
+	switch (object - PROGRAM_COUNT) {
 	case MAP_PORTMAPS:
 	case MAP_SLOTS:
 	case MAP_ENDPOINTS:
 	case MAP_INTERFACES:
 	case MAP_POLICIES:
 	case MAP_ATTACHMENTS:
+	case MAP_NOTICED:
+	case MAP_SOCKET_FLOWS:
+	case MAP_HOST_ADDRESSES:
 	case MAP_META:
 		return true;
-	case MAP_VETHS:
-	case MAP_PUBLISHED_PORTS:
-	case MAP_ENDPOINT_ADDRESSES:
-	case MAP_HOST_ADDRESSES:
-	case MAP_NETWORKS:
-		return use != PINS_TO_REMOVE;
 	default:
-		return use == PINS_ALL;
+		return set == PINS_ALL;
 	}
 }
 
-/* meta is open already. */
-static int known_fd(const struct pins *pins, int map)
+/* False: something else is pinned under its name. */
+static bool keep_object(struct objects *objects, int object, int fd)
 {
-	return map == MAP_META && pins->meta >= 0 ? fcntl(pins->meta, F_DUPFD_CLOEXEC, 3) : -1;
+	enum map_number map = (enum map_number)(object - PROGRAM_COUNT);
+
+	if (object >= PROGRAM_COUNT) {
+		if (!map_has_our_shape(map, fd))
+			return false;
+		objects->maps[map] = fd;
+		return true;
+	}
+	objects->program_ids[object] = program_id_of((enum program_number)object, fd);
+	if (!objects->program_ids[object])
+		return false;
+	objects->programs[object] = fd;
+	return true;
 }
 
-static int open_used(const struct pins *pins, enum pins_use use, struct open_directory *directory,
-		     struct objects *objects, const char **foreign)
+int pins_open(const struct pins *pins, enum pin_set set, struct objects *objects,
+	      struct pins_found *found, struct cni_error *err)
 {
-	for (int map = 0; map < MAP_COUNT; map++)
-		if (is_used((enum map_number)map, use) &&
-		    directory->present[map_object((enum map_number)map)] &&
-		    open_map(directory, (enum map_number)map, known_fd(pins, map), objects,
-			     foreign))
-			return -1;
-	for (int program = 0; program < PROGRAM_COUNT; program++)
-		if (use != PINS_TO_REMOVE && directory->present[program] &&
-		    open_program(directory, (enum program_number)program, objects))
-			return -1;
-	return 0;
-}
-
-int pins_open(const struct pins *pins, enum pins_use use, struct objects *objects, size_t *found,
-	      const char **foreign, struct cni_error *err)
-{
-	struct open_directory directory = {.path = pins->directory};
-	int result = -1;
-
 	objects_clear(objects);
-	*found = 0;
-	*foreign = NULL;
-	if (!pins->usable)
-		return 0;
-	directory.fd = open(pins->directory, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-	if (directory.fd < 0 && errno == ENOENT)
-		return 0;
-	if (directory.fd >= 0 && !list_directory(&directory))
-		result = open_used(pins, use, &directory, objects, foreign);
-	if (result) {
-		bpf_error_set(err, errno, "cannot open what is pinned in %s", pins->directory);
-		objects_close(objects);
+	*found = (struct pins_found){0};
+	for (int object = 0; object < OBJECT_COUNT; object++) {
+		int fd;
+
+		if (!pins->usable || !is_in_set(set, object))
+			continue;
+		fd = open_path(pins->directory, object_name(object));
+		if (fd < 0 && errno != ENOENT) {
+			bpf_error_set(err, errno, "cannot open what is pinned in %s",
+				      pins->directory);
+			objects_close(objects);
+			return -1;
+		}
+		if (fd >= 0 && keep_object(objects, object, fd)) {
+			found->count++;
+			continue;
+		}
+		found->missing++;
+		if (fd < 0)
+			continue;
+		close(fd);
+		/* A program is written over; a map may hold what somebody needs. */
+		if (object >= PROGRAM_COUNT)
+			found->foreign = object_name(object);
 	}
-	*found = directory.count;
-	cleanup_close_pointer(&directory.fd);
-	return result;
+	return 0;
 }
 
 static void empty_directory(const char *directory)

@@ -19,11 +19,10 @@
 /* No dot in it: the BPF file system refuses those. */
 #define PINS_LOADING PINS_ROOT "-loading"
 
-/* Which objects a command works with. The others are only seen to be pinned. */
-enum pins_use {
+/* Which objects a command works with. */
+enum pin_set {
 	PINS_ALL,
-	PINS_TO_ADD,
-	PINS_TO_REMOVE,
+	PINS_TO_REMOVE, /* what DEL reads and writes */
 };
 
 /* Where a host's objects are, and its meta, which says so. Begins with pins_clear(). */
@@ -43,13 +42,15 @@ void pins_close(struct pins *pins);
  * user's counts as none, with a warning. Code 102. */
 int pins_find(uint64_t netns_cookie, struct pins *pins, struct cni_error *err);
 
-/* Opens what is pinned there and used. *found counts all that is pinned there. A map of
- * another shape than ours is left out and named in *foreign (else NULL). Code 102. */
-int pins_open(const struct pins *pins, enum pins_use use, struct objects *objects, size_t *found,
-	      const char **foreign, struct cni_error *err);
+struct pins_found {
+	size_t count;        /* objects of the set that are pinned */
+	size_t missing;      /* and that are not */
+	const char *foreign; /* a map of another shape than ours, which is left out; or NULL */
+};
 
-/* Opens a single map, or -1 and errno. */
-int pins_open_map(const char *directory, enum map_number map);
+/* Opens the set's objects that are pinned there. CNI_ERROR_KERNEL_REFUSED. */
+int pins_open(const struct pins *pins, enum pin_set set, struct objects *objects,
+	      struct pins_found *found, struct cni_error *err);
 
 /* Pins all objects into PINS_LOADING and moves that, or what is in it, to its place, meta last:
  * whoever looks sees the old set, or the new, or that it is damaged. Call it with pins_lock.h's

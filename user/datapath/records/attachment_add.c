@@ -164,6 +164,6 @@ int attachment_add(const struct datapath *datapath, struct nl_sock *socket,
 	if (lock < 0 || require_veth(socket, claims->ifindex, err))
 		return -1;
 	result = replace_locked(&adding, err);
-	removal_finish(datapath, &adding.removed, &lock);
+	removal_finish(&datapath->objects, &adding.removed, &lock);
 	return result;
 }

@@ -54,7 +54,7 @@ int attachment_remove(const struct datapath *datapath, const struct attachment_k
 	if (lock < 0)
 		return -1;
 	result = attachment_remove_locked(objects, key, &removed, err);
-	removal_finish(datapath, &removed, &lock);
+	removal_finish(objects, &removed, &lock);
 	return result;
 }
 
@@ -73,6 +73,6 @@ int attachment_remove_stale(const struct datapath *datapath, const struct attach
 		     owner_is(record.owner, entry->attachment.owner);
 	if (*was_there)
 		result = attachment_remove_locked(objects, &entry->key, &removed, err);
-	removal_finish(datapath, &removed, &lock);
+	removal_finish(objects, &removed, &lock);
 	return result;
 }

@@ -160,8 +160,8 @@ int removal_run(const struct objects *objects, const struct attachment *record,
 }
 
 /* What takes milliseconds is not done under the lock. */
-void removal_finish(const struct datapath *datapath, const struct removed *removed, int *lock)
+void removal_finish(const struct objects *objects, const struct removed *removed, int *lock)
 {
 	lock_release(lock);
-	udp_clients_end(datapath, &removed->udp_ports);
+	udp_clients_end(objects, &removed->udp_ports);
 }

@@ -28,6 +28,6 @@ int removal_run(const struct objects *objects, const struct attachment *record,
 		struct removed *removed, struct cni_error *err);
 
 /* Releases the lock, and lets go on elsewhere who was connected to what was removed. */
-void removal_finish(const struct datapath *datapath, const struct removed *removed, int *lock);
+void removal_finish(const struct objects *objects, const struct removed *removed, int *lock);
 
 #endif

@@ -155,25 +155,11 @@ static bool are_noticed(const struct objects *objects, const struct udp_ports *p
 	return false;
 }
 
-static int end_if_noticed(const struct datapath *datapath, const struct udp_ports *ports,
-			  struct cni_error *err)
-{
-	struct objects objects;
-	int result = 0;
-
-	if (datapath_borrow_maps(datapath, &objects, err))
-		return -1;
-	if (are_noticed(&objects, ports))
-		result = find_and_end(&objects, err);
-	datapath_return_maps(datapath, &objects);
-	return result;
-}
-
-void udp_clients_end(const struct datapath *datapath, const struct udp_ports *ports)
+void udp_clients_end(const struct objects *objects, const struct udp_ports *ports)
 {
 	struct cni_error why = {0};
 
-	if (!ports->any || !end_if_noticed(datapath, ports, &why))
+	if (!ports->any || !are_noticed(objects, ports) || !find_and_end(objects, &why))
 		return;
 	warning("connected UDP sockets of processes of this host may go on sending to a container"
 		" that is gone: %s",

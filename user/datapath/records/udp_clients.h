@@ -12,7 +12,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "datapath/load/datapath.h"
+#include "datapath/load/objects.h"
 
 /* Host ports that change hands. Begins as {0}. */
 struct udp_ports {
@@ -26,6 +26,6 @@ void udp_ports_add(struct udp_ports *ports, const struct portmap_key *key);
  * Warns of the ports where the kernel cannot. Looks for them only where a process of the host has
  * ever connected a UDP socket to one of these ports at one of the host's addresses, going by what
  * the programs have noticed. Takes up to milliseconds: not under the lock. */
-void udp_clients_end(const struct datapath *datapath, const struct udp_ports *ports);
+void udp_clients_end(const struct objects *objects, const struct udp_ports *ports);
 
 #endif
