@@ -126,31 +126,26 @@ void interface_set_addresses(struct interface *interface,
 	memcpy(interface->address6, addressed->address6, sizeof(interface->address6));
 }
 
-struct walk {
+struct interfaces_walk {
 	struct host *host;
 	interface_visit visit;
 	void *context;
-	struct cni_error *err;
-	int result;
 };
 
-static bool visit_entry(const void *key, const void *value, void *context)
+static enum walk visit_entry(const void *key, const void *value, void *context,
+			     struct cni_error *err)
 {
-	struct walk *walk = context;
+	const struct interfaces_walk *walk = context;
 
-	walk->result =
-		walk->visit(walk->host, *(const uint32_t *)key, value, walk->context, walk->err);
-	return !walk->result;
+	return walk->visit(walk->host, *(const uint32_t *)key, value, walk->context, err)
+		       ? WALK_FAILED
+		       : WALK_ON;
 }
 
 int host_walk_interfaces(struct host *host, interface_visit visit, void *context,
 			 struct cni_error *err)
 {
-	struct walk walk = {host, visit, context, err, 0};
+	struct interfaces_walk walk = {host, visit, context};
 
-	if (maps_walk(host->datapath.objects.maps[MAP_INTERFACES], sizeof(uint32_t),
-		      sizeof(struct interface), visit_entry, &walk))
-		return cni_error_set(err, CNI_ERROR_KERNEL_REFUSED,
-				     "cannot read the map interfaces");
-	return walk.result;
+	return map_walk(&host->datapath.objects, MAP_INTERFACES, visit_entry, &walk, err);
 }

@@ -196,13 +196,11 @@ static int change_port(struct host *host, uint32_t ifindex, const struct interfa
 {
 	const struct link *bridge = context;
 	struct interface port = *interface;
-	cleanup_error struct cni_error ignored = {0};
 
 	if (port.role != ROLE_PORT || port.bridge_ifindex != bridge->ifindex)
 		return 0;
 	memcpy(port.bridge_mac, bridge->mac, sizeof(port.bridge_mac));
-	interface_write(&host->datapath.objects, ifindex, &port, &ignored);
-	return 0;
+	return interface_write(&host->datapath.objects, ifindex, &port, err);
 }
 
 /* A bridge without a MAC of its own takes the lowest of its ports', which change. */

@@ -107,7 +107,7 @@ static int verify_forwarding_for(const struct host *host, const struct container
 				 veth->bridge.ifindex ? &veth->bridge : &veth->link, err);
 }
 
-static bool add_port(const void *key, const void *value, void *context)
+static enum walk add_port(const void *key, const void *value, void *context, struct cni_error *err)
 {
 	const struct portmap_key *port = key;
 	const struct portmap *portmap = value;
@@ -115,10 +115,11 @@ static bool add_port(const void *key, const void *value, void *context)
 
 	if (!cni_address_is_loopback(port->host_address))
 		add_family(families, portmap->container_address);
-	return !families->ipv4 || !families->ipv6;
+	return families->ipv4 && families->ipv6 ? WALK_ENOUGH : WALK_ON;
 }
 
-static bool add_endpoint(const void *key, const void *value, void *context)
+static enum walk add_endpoint(const void *key, const void *value, void *context,
+			      struct cni_error *err)
 {
 	const struct endpoint_key *address = key;
 	const struct endpoint *endpoint = value;
@@ -126,19 +127,17 @@ static bool add_endpoint(const void *key, const void *value, void *context)
 
 	if (endpoint->masquerade)
 		add_family(families, address->address);
-	return !families->ipv4 || !families->ipv6;
+	return families->ipv4 && families->ipv6 ? WALK_ENOUGH : WALK_ON;
 }
 
 int prerequisites_verify_host(const struct host *host, struct cni_error *err)
 {
-	const int *maps = host->datapath.objects.maps;
+	const struct objects *objects = &host->datapath.objects;
 	struct families families = {false, false};
 
-	/* Other checks report maps that cannot be read. */
-	maps_walk(maps[MAP_PORTMAPS], sizeof(struct portmap_key), sizeof(struct portmap), add_port,
-		  &families);
-	maps_walk(maps[MAP_ENDPOINTS], sizeof(struct endpoint_key), sizeof(struct endpoint),
-		  add_endpoint, &families);
+	if (map_walk(objects, MAP_PORTMAPS, add_port, &families, err) ||
+	    map_walk(objects, MAP_ENDPOINTS, add_endpoint, &families, err))
+		return -1;
 	return verify_forwarding(host, families, NULL, err);
 }
 

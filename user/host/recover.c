@@ -63,6 +63,7 @@ static void collect_maps(struct objects *objects, const struct address_list *add
 static int write_meta(const struct datapath *datapath, bool complete, bool sees_devices,
 		      struct cni_error *err)
 {
+	struct masquerade_ports ports;
 	struct meta meta;
 
 	if (!meta_read(&datapath->objects, &meta))
@@ -76,7 +77,8 @@ static int write_meta(const struct datapath *datapath, bool complete, bool sees_
 	if (!meta.port_seed && getrandom(&meta.port_seed, sizeof(meta.port_seed), 0) < 0)
 		return cni_error_set(err, CNI_ERROR_KERNEL_REFUSED, "cannot read random bytes: %s",
 				     strerror(errno));
-	masquerade_ports_choose(&meta);
+	masquerade_ports_read(&ports);
+	masquerade_ports_follow(&meta, &ports);
 	return meta_write(&datapath->objects, &meta, err);
 }
 

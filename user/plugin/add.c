@@ -86,12 +86,12 @@ static int claim(struct add *add, struct cni_error *err)
 	const struct host *host = &add->host;
 	const struct attachment_claims *claims = &add->container.claims;
 
-	if (!attachment_add(&host->datapath, host->socket, claims, err))
+	if (!attachment_add(&host->datapath.objects, host->socket, claims, err))
 		return 0;
 	if (err->code != CNI_ERROR_PORT_TAKEN || !predecessor_goes(host, &add->container))
 		return -1;
 	cni_error_release(err);
-	return attachment_add(&host->datapath, host->socket, claims, err);
+	return attachment_add(&host->datapath.objects, host->socket, claims, err);
 }
 
 /* What is not the container's own: what `bpf-portmap attach` needs to know of this network, and
@@ -124,7 +124,7 @@ static void undo_all(const struct add *add)
 	const struct attachment_claims *claims = &add->container.claims;
 	cleanup_error struct cni_error failure = {0};
 
-	if (attachment_remove(&add->host.datapath, &claims->key, claims, &failure))
+	if (attachment_remove(&add->host.datapath.objects, &claims->key, claims, &failure))
 		warning("cannot undo a failed ADD: %s", cni_error_message(&failure));
 	undo_attach(add);
 }

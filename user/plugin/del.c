@@ -22,7 +22,7 @@ int command_del(const struct cni_environment *environment, const struct cni_netw
 				 &too_long) &&
 	    host_open_to_clean(&host, &usable, err))
 		return -1;
-	if (usable && attachment_remove(&host.datapath, &key,
+	if (usable && attachment_remove(&host.datapath.objects, &key,
 					container_guess(&container, environment, config), err))
 		return -1;
 	return container_open_netns(&container, environment, err);

@@ -66,7 +66,8 @@ static int collect(struct host *host, const struct cni_attachment_list *valid, c
 		bool was_there;
 
 		if (!is_stale(host, valid, network, &entries[i]) ||
-		    !attachment_remove_stale(&host->datapath, &entries[i], &was_there, &failure))
+		    !attachment_remove_stale(&host->datapath.objects, &entries[i], &was_there,
+					     &failure))
 			continue;
 		cni_error_wrap(&failure, "%.*s", ATTACHMENT_KEY_SIZE, key->name);
 		result = cni_error_chain(err, &failure);

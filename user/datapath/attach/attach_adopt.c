@@ -64,7 +64,8 @@ static void refresh_shaper(const struct datapath *datapath, uint32_t ifindex,
 		cni_error_release(&ignored);
 }
 
-static bool refresh_interface(const void *key, const void *value, void *context)
+static enum walk refresh_interface(const void *key, const void *value, void *context,
+				   struct cni_error *err)
 {
 	const struct datapath *datapath = context;
 	const struct interface *interface = value;
@@ -83,11 +84,14 @@ static bool refresh_interface(const void *key, const void *value, void *context)
 						  datapath->objects.programs[program]);
 	}
 	refresh_shaper(datapath, ifindex, interface);
-	return true;
+	return WALK_ON;
 }
 
 void attach_refresh(const struct datapath *datapath)
 {
-	maps_walk(datapath->objects.maps[MAP_INTERFACES], sizeof(uint32_t),
-		  sizeof(struct interface), refresh_interface, (void *)datapath);
+	struct cni_error ignored = {0};
+
+	if (map_walk(&datapath->objects, MAP_INTERFACES, refresh_interface, (void *)datapath,
+		     &ignored))
+		cni_error_release(&ignored);
 }

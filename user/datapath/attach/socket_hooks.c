@@ -316,23 +316,25 @@ struct wish {
 	bool found;
 };
 
-static bool look_for_wish(const void *key, const void *value, void *context)
+static enum walk look_for_wish(const void *key, const void *value, void *context,
+			       struct cni_error *err)
 {
 	const struct portmap *portmap = value;
 	struct wish *wish = context;
 
 	wish->found = wish->purpose == SOCKETS_REACH_PORTS ? portmap->localhost
 							   : portmap->reserved_on_host;
-	return !wish->found;
+	return wish->found ? WALK_ENOUGH : WALK_ON;
 }
 
 /* Of a port that is mapped: the pins of the links may be lost, with all the others. */
 static bool is_wanted(const struct datapath *datapath, enum socket_purpose purpose)
 {
 	struct wish wish = {.purpose = purpose};
+	struct cni_error ignored = {0};
 
-	maps_walk(datapath->objects.maps[MAP_PORTMAPS], sizeof(struct portmap_key),
-		  sizeof(struct portmap), look_for_wish, &wish);
+	if (map_walk(&datapath->objects, MAP_PORTMAPS, look_for_wish, &wish, &ignored))
+		cni_error_release(&ignored);
 	return wish.found;
 }
 

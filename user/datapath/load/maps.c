@@ -10,6 +10,7 @@
 #include "datapath/load/bpf_error.h"
 
 #define FIRST_BATCH 1024U
+#define MAX_BATCH (1U << 20)
 
 struct batch {
 	char *keys;
@@ -17,78 +18,87 @@ struct batch {
 	uint32_t capacity;
 };
 
-static int batch_allocate(struct batch *batch, size_t key_size, size_t value_size)
+static void batch_release(struct batch *batch)
 {
 	free(batch->keys);
 	free(batch->values);
-	batch->keys = calloc(batch->capacity, key_size);
-	batch->values = calloc(batch->capacity, value_size);
-	return batch->keys && batch->values ? 0 : -1;
 }
 
-static int walk(int fd, size_t key_size, size_t value_size, struct batch *batch,
-		bool (*visit)(const void *key, const void *value, void *context), void *context)
+static int batch_allocate(struct batch *batch, enum map_number map, struct cni_error *err)
 {
-	uint32_t position = 0;
-	bool first = true, last = false;
-
-	while (!last) {
-		uint32_t count = batch->capacity;
-
-		if (bpf_map_lookup_batch(fd, first ? NULL : &position, &position, batch->keys,
-					 batch->values, &count, NULL)) {
-			/* More entries in one bucket of the hash than fit. */
-			if (errno == ENOSPC && batch->capacity < 1U << 20) {
-				batch->capacity *= 2;
-				if (batch_allocate(batch, key_size, value_size))
-					return -1;
-				continue;
-			}
-			if (errno != ENOENT)
-				return -1;
-			last = true;
-		}
-		first = false;
-		for (uint32_t i = 0; i < count; i++)
-			if (!visit(batch->keys + i * key_size, batch->values + i * value_size,
-				   context))
-				return 0;
-	}
-	return 0;
+	batch_release(batch);
+	batch->keys = calloc(batch->capacity, map_key_size(map));
+	batch->values = calloc(batch->capacity, map_value_size(map));
+	return batch->keys && batch->values ? 0 : cni_error_no_memory(err);
 }
 
-int maps_walk(int fd, size_t key_size, size_t value_size,
-	      bool (*visit)(const void *key, const void *value, void *context), void *context)
+int map_walk(const struct objects *objects, enum map_number map, map_visitor *visit, void *context,
+	     struct cni_error *err)
 {
 	struct batch batch = {.capacity = FIRST_BATCH};
-	int result = batch_allocate(&batch, key_size, value_size);
+	enum walk result = batch_allocate(&batch, map, err) ? WALK_FAILED : WALK_ON;
+	uint32_t position = 0, *from = NULL;
+	bool last = false;
 
-	if (!result)
-		result = walk(fd, key_size, value_size, &batch, visit, context);
-	free(batch.keys);
-	free(batch.values);
-	return result;
+	while (result == WALK_ON && !last) {
+		uint32_t count = batch.capacity;
+
+		if (bpf_map_lookup_batch(objects->maps[map], from, &position, batch.keys,
+					 batch.values, &count, NULL)) {
+			/* A bucket of the hash has more entries than there is room for. */
+			if (errno == ENOSPC && batch.capacity < MAX_BATCH) {
+				batch.capacity *= 2;
+				result = batch_allocate(&batch, map, err) ? WALK_FAILED : WALK_ON;
+				continue;
+			}
+			last = errno == ENOENT;
+			if (!last) {
+				map_refuse_read(map, err);
+				result = WALK_FAILED;
+				break;
+			}
+		}
+		from = &position;
+		for (uint32_t i = 0; i < count && result == WALK_ON; i++)
+			result = visit(batch.keys + i * map_key_size(map),
+				       batch.values + i * map_value_size(map), context, err);
+	}
+	batch_release(&batch);
+	return result == WALK_FAILED ? -1 : 0;
 }
 
-static int refuse_write(const struct objects *objects, enum map_number map, int errno_value,
-			struct cni_error *err)
+int map_refuse_read(enum map_number map, struct cni_error *err)
+{
+	return bpf_error_set(err, errno, "cannot read the map %s", map_name(map));
+}
+
+int map_refuse_write(const struct objects *objects, enum map_number map, struct cni_error *err)
 {
 	struct bpf_map_info info = {0};
 	uint32_t size = sizeof(info);
+	int saved = errno;
 
-	if (errno_value != E2BIG || bpf_obj_get_info_by_fd(objects->maps[map], &info, &size))
-		return bpf_error_set(err, errno_value, "cannot write to the map %s", map_name(map));
+	if (saved != E2BIG || bpf_obj_get_info_by_fd(objects->maps[map], &info, &size))
+		return bpf_error_set(err, saved, "cannot write to the map %s", map_name(map));
 	return cni_error_set(err, CNI_ERROR_KERNEL_REFUSED,
 			     "the map %s is full: a host can have %u entries there", map_name(map),
 			     info.max_entries);
 }
 
-static int write_entry(const struct objects *objects, enum map_number map, const void *key,
-		       const void *value, uint64_t flags, struct cni_error *err)
+int map_write(const struct objects *objects, enum map_number map, const void *key,
+	      const void *value, struct cni_error *err)
 {
-	if (!bpf_map_update_elem(objects->maps[map], key, value, flags))
+	if (!bpf_map_update_elem(objects->maps[map], key, value, BPF_ANY))
 		return 0;
-	return refuse_write(objects, map, errno, err);
+	return map_refuse_write(objects, map, err);
+}
+
+int map_delete(const struct objects *objects, enum map_number map, const void *key,
+	       struct cni_error *err)
+{
+	if (!bpf_map_delete_elem(objects->maps[map], key) || errno == ENOENT)
+		return 0;
+	return bpf_error_set(err, errno, "cannot delete from the map %s", map_name(map));
 }
 
 bool slot_read(const struct objects *objects, uint32_t number, struct slot *slot)
@@ -102,7 +112,7 @@ bool slot_read(const struct objects *objects, uint32_t number, struct slot *slot
 int slot_write(const struct objects *objects, uint32_t number, const struct slot *slot,
 	       struct cni_error *err)
 {
-	return write_entry(objects, MAP_SLOTS, &number, slot, BPF_ANY, err);
+	return map_write(objects, MAP_SLOTS, &number, slot, err);
 }
 
 bool attachment_read(const struct objects *objects, const struct attachment_key *key,
@@ -114,7 +124,7 @@ bool attachment_read(const struct objects *objects, const struct attachment_key 
 int attachment_write(const struct objects *objects, const struct attachment_key *key,
 		     const struct attachment *attachment, struct cni_error *err)
 {
-	return write_entry(objects, MAP_ATTACHMENTS, key, attachment, BPF_ANY, err);
+	return map_write(objects, MAP_ATTACHMENTS, key, attachment, err);
 }
 
 bool interface_read(const struct objects *objects, uint32_t ifindex, struct interface *interface)
@@ -125,7 +135,7 @@ bool interface_read(const struct objects *objects, uint32_t ifindex, struct inte
 int interface_write(const struct objects *objects, uint32_t ifindex,
 		    const struct interface *interface, struct cni_error *err)
 {
-	return write_entry(objects, MAP_INTERFACES, &ifindex, interface, BPF_ANY, err);
+	return map_write(objects, MAP_INTERFACES, &ifindex, interface, err);
 }
 
 int interface_write_new(const struct objects *objects, uint32_t ifindex,
@@ -134,7 +144,7 @@ int interface_write_new(const struct objects *objects, uint32_t ifindex,
 	if (!bpf_map_update_elem(objects->maps[MAP_INTERFACES], &ifindex, interface, BPF_NOEXIST) ||
 	    errno == EEXIST)
 		return 0;
-	return refuse_write(objects, MAP_INTERFACES, errno, err);
+	return map_refuse_write(objects, MAP_INTERFACES, err);
 }
 
 bool interface_is_containers(const struct interface *interface)
@@ -156,7 +166,7 @@ bool endpoint_read(const struct objects *objects, const struct endpoint_key *key
 int endpoint_write(const struct objects *objects, const struct endpoint_key *key,
 		   const struct endpoint *endpoint, struct cni_error *err)
 {
-	return write_entry(objects, MAP_ENDPOINTS, key, endpoint, BPF_ANY, err);
+	return map_write(objects, MAP_ENDPOINTS, key, endpoint, err);
 }
 
 bool portmap_read(const struct objects *objects, const struct portmap_key *key,
@@ -184,7 +194,7 @@ int meta_write(const struct objects *objects, const struct meta *meta, struct cn
 {
 	uint32_t only = 0;
 
-	return write_entry(objects, MAP_META, &only, meta, BPF_ANY, err);
+	return map_write(objects, MAP_META, &only, meta, err);
 }
 
 bool owner_is(struct owner a, struct owner b)

@@ -10,15 +10,36 @@
 #define DATAPATH_LOAD_MAPS_H
 
 #include <stdbool.h>
-#include <stddef.h>
 
 #include "lib/error.h"
 #include "datapath/load/objects.h"
 
-/* Calls visit for every entry, in batches, until it returns false. The entry visited may
- * be deleted. Without the lock entries that change meanwhile may be missed. -1 and errno. */
-int maps_walk(int fd, size_t key_size, size_t value_size,
-	      bool (*visit)(const void *key, const void *value, void *context), void *context);
+/* What a visitor returns; WALK_FAILED with an error set. */
+enum walk {
+	WALK_FAILED = -1,
+	WALK_ON,
+	WALK_ENOUGH,
+};
+
+typedef enum walk map_visitor(const void *key, const void *value, void *context,
+			      struct cni_error *err);
+
+/* Visits all entries, in batches. A visitor may delete the entry that it visits. Without the lock
+ * the walk may miss entries that change meanwhile. 0, or -1 and the visitor's error, or
+ * CNI_ERROR_KERNEL_REFUSED. */
+int map_walk(const struct objects *objects, enum map_number map, map_visitor *visit, void *context,
+	     struct cni_error *err);
+
+/* CNI_ERROR_KERNEL_REFUSED, with the number of entries where the map is full. */
+int map_write(const struct objects *objects, enum map_number map, const void *key,
+	      const void *value, struct cni_error *err);
+/* An entry that is not there is no error. CNI_ERROR_KERNEL_REFUSED. */
+int map_delete(const struct objects *objects, enum map_number map, const void *key,
+	       struct cni_error *err);
+
+/* Both set CNI_ERROR_KERNEL_REFUSED, by errno, and return -1. */
+int map_refuse_read(enum map_number map, struct cni_error *err);
+int map_refuse_write(const struct objects *objects, enum map_number map, struct cni_error *err);
 
 bool slot_read(const struct objects *objects, uint32_t number, struct slot *slot);
 int slot_write(const struct objects *objects, uint32_t number, const struct slot *slot,

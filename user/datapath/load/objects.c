@@ -76,6 +76,16 @@ const char *map_name(enum map_number map)
 	return shapes[map].name;
 }
 
+size_t map_key_size(enum map_number map)
+{
+	return shapes[map].key_size;
+}
+
+size_t map_value_size(enum map_number map)
+{
+	return shapes[map].value_size;
+}
+
 const char *program_name(enum program_number program)
 {
 	return program_names[program];

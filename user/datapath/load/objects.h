@@ -8,6 +8,7 @@
 
 #include <linux/types.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "abi.h"
@@ -69,6 +70,8 @@ struct objects {
 };
 
 const char *map_name(enum map_number map);
+size_t map_key_size(enum map_number map);
+size_t map_value_size(enum map_number map);
 const char *program_name(enum program_number program);
 /* PROGRAM_COUNT: none of ours. */
 enum program_number program_by_name(const char *name);

@@ -44,7 +44,7 @@ static int remove_if_abandoned(const struct datapath *datapath, struct nl_sock *
 		return 0;
 	/* Before its record goes, which names the pod. */
 	describe_attachment(&datapath->objects, entry->key.name, who);
-	if (attachment_remove_stale(datapath, entry, &was_there, err))
+	if (attachment_remove_stale(&datapath->objects, entry, &was_there, err))
 		return -1;
 	if (was_there)
 		warning("removed what %s had left: its veth is gone, and DEL was not called", who);

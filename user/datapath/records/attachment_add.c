@@ -2,20 +2,13 @@
 /* attachment_add.c - making what an attachment owns in the maps. */
 #include "datapath/records/attachment_add.h"
 
-#include <bpf/bpf.h>
-#include <errno.h>
-#include <stdio.h>
 #include <string.h>
 #include <time.h>
 
 #include "datapath/load/lock.h"
 #include "datapath/load/maps.h"
-#include "datapath/records/masquerade_ports.h"
-#include "datapath/records/stale_slots.h"
 #include "datapath/records/owners.h"
 #include "datapath/records/policies.h"
-#include "datapath/load/bpf_error.h"
-#include "datapath/records/removal.h"
 #include "lib/warning.h"
 #include "net/link_names.h"
 #include "datapath/records/attachment_name.h"
@@ -30,14 +23,6 @@ static uint64_t digest_of(const char *text)
 	for (; *text; text++)
 		digest = (digest ^ (unsigned char)*text) * 0x100000001b3;
 	return digest;
-}
-
-static int write_veth(const struct objects *objects, uint32_t slot, uint32_t ifindex,
-		      struct cni_error *err)
-{
-	if (!bpf_map_update_elem(objects->maps[MAP_VETHS], &slot, &ifindex, BPF_ANY))
-		return 0;
-	return bpf_error_set(err, errno, "cannot write to the map veths");
 }
 
 static int write_slot(const struct objects *objects, const struct attachment_claims *claims,
@@ -56,39 +41,32 @@ static int write_slot(const struct objects *objects, const struct attachment_cla
 	memcpy(slot.host_mac, claims->host_mac, sizeof(slot.host_mac));
 	claims_find_gateway(objects, claims, slot.gateway_mac);
 	memcpy(slot.attachment, claims->key.name, sizeof(slot.attachment));
-	return slot_write(objects, owner.slot, &slot, err) ||
-			       write_veth(objects, owner.slot, claims->ifindex, err)
-		       ? -1
-		       : 0;
+	if (slot_write(objects, owner.slot, &slot, err))
+		return -1;
+	return map_write(objects, MAP_VETHS, &owner.slot, &claims->ifindex, err);
 }
 
-/* What an ADD does under the lock, and what was made ready for it before. */
-struct adding {
-	const struct objects *objects;
-	struct nl_sock *socket;
-	const struct attachment_claims *claims;
-	struct masquerade_ports masquerade_ports;
-	struct removed removed;
-};
-
-static int begin_owner(const struct adding *adding, struct owner *owner, struct cni_error *err)
+static int begin_owner(struct adding *adding, struct cni_error *err)
 {
+	const struct objects *objects = adding->release.objects;
+	struct owner *owner = &adding->record.owner;
 	struct meta meta;
 
-	if (!meta_read(adding->objects, &meta))
-		return cni_error_set(err, CNI_ERROR_KERNEL_REFUSED, "cannot read the map meta");
+	if (!meta_read(objects, &meta))
+		return map_refuse_read(MAP_META, err);
 	masquerade_ports_follow(&meta, &adding->masquerade_ports);
-	if (owner_allocate(adding->objects, &meta, owner, err) ||
-	    meta_write(adding->objects, &meta, err))
+	if (owner_allocate(objects, &meta, owner, err) || meta_write(objects, &meta, err))
 		return -1;
-	return write_slot(adding->objects, adding->claims, *owner, err);
+	return write_slot(objects, adding->claims, *owner, err);
 }
 
 static int add_locked(struct adding *adding, struct cni_error *err)
 {
 	const struct attachment_claims *claims = adding->claims;
-	const struct objects *objects = adding->objects;
-	struct attachment record = {
+	const struct objects *objects = adding->release.objects;
+	struct attachment *record = &adding->record;
+
+	*record = (struct attachment){
 		.since = (uint64_t)time(NULL),
 		.ifindex = claims->ifindex,
 		.state = ATTACHMENT_ADDING,
@@ -96,16 +74,13 @@ static int add_locked(struct adding *adding, struct cni_error *err)
 		.endpoints = (uint32_t)claims->endpoint_count,
 		.workload = *claims->workload,
 	};
-
-	memcpy(record.host_mac, claims->host_mac, sizeof(record.host_mac));
-	if (begin_owner(adding, &record.owner, err) ||
-	    attachment_write(objects, &claims->key, &record, err) ||
-	    policy_write(objects, record.owner, claims->policy, err) ||
-	    claims_write(objects, adding->socket, claims, &record, &adding->removed, err) ||
-	    owner_set_live(objects, record.owner, true, err))
+	memcpy(record->host_mac, claims->host_mac, sizeof(record->host_mac));
+	if (begin_owner(adding, err) || attachment_write(objects, &claims->key, record, err) ||
+	    policy_write(objects, record->owner, claims->policy, err) ||
+	    claims_write(adding, err) || owner_set_live(objects, record->owner, true, err))
 		return -1;
-	record.state = ATTACHMENT_READY;
-	return attachment_write(objects, &claims->key, &record, err);
+	record->state = ATTACHMENT_READY;
+	return attachment_write(objects, &claims->key, record, err);
 }
 
 static int require_veth(struct nl_sock *socket, uint32_t ifindex, struct cni_error *err)
@@ -120,40 +95,34 @@ static int require_veth(struct nl_sock *socket, uint32_t ifindex, struct cni_err
 			     ifindex);
 }
 
-static void note_udp_ports(const struct attachment_claims *claims, struct removed *removed)
-{
-	for (size_t i = 0; i < claims->port_count; i++)
-		if (claims->ports[i].localhost)
-			udp_ports_add(&removed->udp_ports, &claims->ports[i].key);
-}
-
 static int replace_locked(struct adding *adding, struct cni_error *err)
 {
 	const struct attachment_claims *claims = adding->claims;
 	struct cni_error undoing = {0};
 
 	/* What it had before goes first, so that a killed re-ADD leaves one owner to find. */
-	if (attachment_remove_locked(adding->objects, &claims->key, &adding->removed, err))
+	if (attachment_remove_locked(&adding->release, &claims->key, err))
 		return -1;
 	if (!add_locked(adding, err)) {
-		note_udp_ports(claims, &adding->removed);
+		for (size_t i = 0; i < claims->port_count; i++)
+			if (claims->ports[i].localhost)
+				udp_ports_add(&adding->release.udp_ports, &claims->ports[i].key);
 		return 0;
 	}
-	if (attachment_remove_locked(adding->objects, &claims->key, &adding->removed, &undoing)) {
+	if (attachment_remove_locked(&adding->release, &claims->key, &undoing)) {
 		warning("cannot undo a failed ADD: %s", cni_error_message(&undoing));
 		cni_error_release(&undoing);
 	}
 	return -1;
 }
 
-int attachment_add(const struct datapath *datapath, struct nl_sock *socket,
+int attachment_add(const struct objects *objects, struct nl_sock *socket,
 		   const struct attachment_claims *claims, struct cni_error *err)
 {
 	struct adding adding = {
-		.objects = &datapath->objects,
+		.release = {.objects = objects, .likely = claims},
 		.socket = socket,
 		.claims = claims,
-		.removed = {.likely = claims},
 	};
 	cleanup_lock int lock = -1;
 	int result;
@@ -164,6 +133,6 @@ int attachment_add(const struct datapath *datapath, struct nl_sock *socket,
 	if (lock < 0 || require_veth(socket, claims->ifindex, err))
 		return -1;
 	result = replace_locked(&adding, err);
-	removal_finish(&datapath->objects, &adding.removed, &lock);
+	release_finish(&adding.release, &lock);
 	return result;
 }

@@ -15,7 +15,6 @@
 #define DATAPATH_RECORDS_ATTACHMENT_ADD_H
 
 #include "datapath/records/claims.h"
-#include "datapath/load/datapath.h"
 
 struct nl_sock;
 
@@ -23,7 +22,7 @@ struct nl_sock;
  * port whose owner is gone is taken over, with a warning. All or nothing; what it had
  * before is gone also after a failure. Codes 101 naming the owner, 7 (the veth is gone),
  * 11, 102. */
-int attachment_add(const struct datapath *datapath, struct nl_sock *socket,
+int attachment_add(const struct objects *objects, struct nl_sock *socket,
 		   const struct attachment_claims *claims, struct cni_error *err);
 
 #endif

@@ -1,55 +1,42 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* attachments_list.c - which attachments there are. */
-#include <errno.h>
+/* attachment_list.c - which attachments there are. */
+#include "datapath/records/attachment_list.h"
+
 #include <stdlib.h>
 #include <string.h>
 
-#include "datapath/records/attachment_list.h"
+#include "lib/array.h"
 #include "datapath/load/maps.h"
-#include "datapath/load/bpf_error.h"
 
 struct listing {
 	struct attachment_entry *entries;
-	size_t count, capacity;
-	bool failed;
+	size_t count;
 };
 
-static bool append_entry(const void *key, const void *value, void *context)
+static enum walk add_entry(const void *key, const void *value, void *context, struct cni_error *err)
 {
 	struct listing *listing = context;
+	struct attachment_entry *entry = ARRAY_ADD(listing->entries, listing->count);
 
-	if (listing->count == listing->capacity) {
-		size_t capacity = listing->capacity ? 2 * listing->capacity : 64;
-		void *entries = realloc(listing->entries, capacity * sizeof(*listing->entries));
-
-		if (!entries) {
-			listing->failed = true;
-			return false;
-		}
-		listing->entries = entries;
-		listing->capacity = capacity;
+	if (!entry) {
+		cni_error_no_memory(err);
+		return WALK_FAILED;
 	}
-	memcpy(&listing->entries[listing->count].key, key, sizeof(struct attachment_key));
-	memcpy(&listing->entries[listing->count].attachment, value, sizeof(struct attachment));
-	listing->count++;
-	return true;
+	memcpy(&entry->key, key, sizeof(entry->key));
+	memcpy(&entry->attachment, value, sizeof(entry->attachment));
+	return WALK_ON;
 }
 
 int attachment_list(const struct datapath *datapath, struct attachment_entry **entries,
 		    size_t *count, struct cni_error *err)
 {
 	struct listing listing = {0};
-	int result =
-		maps_walk(datapath->objects.maps[MAP_ATTACHMENTS], sizeof(struct attachment_key),
-			  sizeof(struct attachment), append_entry, &listing);
 
-	if (!result && !listing.failed) {
-		*entries = listing.entries;
-		*count = listing.count;
-		return 0;
+	if (map_walk(&datapath->objects, MAP_ATTACHMENTS, add_entry, &listing, err)) {
+		free(listing.entries);
+		return -1;
 	}
-	free(listing.entries);
-	if (listing.failed)
-		return cni_error_no_memory(err);
-	return bpf_error_set(err, errno, "cannot read the map attachments");
+	*entries = listing.entries;
+	*count = listing.count;
+	return 0;
 }

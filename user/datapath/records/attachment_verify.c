@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* attachments_verify.c - comparing what an attachment owns with what it should. */
-#include <errno.h>
+/* attachment_verify.c - comparing what an attachment owns with what it should. */
 #include <string.h>
 
 #include "datapath/records/attachment_name.h"
@@ -9,7 +8,6 @@
 #include "datapath/load/maps.h"
 #include "datapath/records/owners.h"
 #include "datapath/records/policies.h"
-#include "datapath/load/bpf_error.h"
 
 static int verify_port_owner(const struct objects *objects, const struct attachment_claims *claims,
 			     const struct portmap_key *key, struct owner owner,
@@ -77,13 +75,14 @@ struct port_count {
 	uint32_t count;
 };
 
-static bool count_port(const void *key, const void *value, void *context)
+static enum walk count_port(const void *key, const void *value, void *context,
+			    struct cni_error *err)
 {
 	const struct portmap *portmap = value;
 	struct port_count *ports = context;
 
 	ports->count += owner_is(portmap->owner, ports->owner);
-	return true;
+	return WALK_ON;
 }
 
 static int verify_port_count(const struct objects *objects, const struct attachment *record,
@@ -91,9 +90,8 @@ static int verify_port_count(const struct objects *objects, const struct attachm
 {
 	struct port_count ports = {.owner = record->owner};
 
-	if (maps_walk(objects->maps[MAP_PORTMAPS], sizeof(struct portmap_key),
-		      sizeof(struct portmap), count_port, &ports))
-		return bpf_error_set(err, errno, "cannot read the map portmaps");
+	if (map_walk(objects, MAP_PORTMAPS, count_port, &ports, err))
+		return -1;
 	if (ports.count == record->host_ports)
 		return 0;
 	return cni_error_set(err, CNI_ERROR_KERNEL_REFUSED,

@@ -40,4 +40,10 @@ struct attachment_claims {
 void claims_find_gateway(const struct objects *objects, const struct attachment_claims *claims,
 			 uint8_t mac[6]);
 
+/* Marks the ports and addresses of all claims in the bitmaps by which programs know most ports and
+ * addresses that no mapping or endpoint has. Call it with the lock, before any of the claims is
+ * written to portmaps or endpoints. CNI_ERROR_KERNEL_REFUSED. */
+int claims_mark(const struct objects *objects, const struct attachment_claims *claims,
+		struct cni_error *err);
+
 #endif

@@ -9,11 +9,9 @@
 
 #include "datapath/records/attachment_name.h"
 #include "datapath/records/attachment_remove.h"
-#include "datapath/records/bitmaps.h"
 #include "datapath/records/describe.h"
 #include "datapath/records/stale_slots.h"
 #include "datapath/records/owners.h"
-#include "datapath/load/bpf_error.h"
 #include "lib/warning.h"
 
 static void warn_about_dead_owner(const struct objects *objects, const struct portmap_key *key,
@@ -28,67 +26,49 @@ static void warn_about_dead_owner(const struct objects *objects, const struct po
 		port, who);
 }
 
-struct claiming {
-	const struct objects *objects;
-	struct nl_sock *socket;
-	const struct attachment_claims *claims;
-	struct owner owner;
-	struct removed *removed; /* what it has cost others */
-	uint32_t ports;          /* that it has got */
-};
-
-static int write_port(struct claiming *claiming, const struct portmap_key *key,
+static int write_port(struct adding *adding, const struct portmap_key *key,
 		      const struct portmap *portmap, struct cni_error *err)
 {
-	if (bpf_map_update_elem(claiming->objects->maps[MAP_PORTMAPS], key, portmap, BPF_ANY))
-		return bpf_error_set(err, errno, "cannot write to the map portmaps");
-	claiming->ports++;
+	if (map_write(adding->release.objects, MAP_PORTMAPS, key, portmap, err))
+		return -1;
+	adding->record.host_ports++;
 	return 0;
 }
 
 /* Nobody may ever call DEL for it: engines forget what was killed together with its namespace.
  * So all that it has goes, not just what somebody wants. */
-static int remove_dead_owner(struct claiming *claiming, const struct portmap *portmap,
+static int remove_dead_owner(struct adding *adding, const struct portmap *portmap,
 			     const struct slot *owner, struct cni_error *err)
 {
 	struct attachment_key key;
 	struct attachment record;
 
 	slot_get_key(owner, &key);
-	if (attachment_read(claiming->objects, &key, &record) &&
+	if (attachment_read(adding->release.objects, &key, &record) &&
 	    owner_is(record.owner, portmap->owner))
-		return attachment_remove_locked(claiming->objects, &key, claiming->removed, err);
-	return stale_slots_sweep(claiming->objects, err);
+		return attachment_remove_locked(&adding->release, &key, err);
+	return stale_slots_sweep(adding->release.objects, err);
 }
 
-static int take_over_port(struct claiming *claiming, const struct portmap_key *key,
+static int take_over_port(struct adding *adding, const struct portmap_key *key,
 			  const struct portmap *portmap, struct cni_error *err)
 {
-	const struct objects *objects = claiming->objects;
+	const struct objects *objects = adding->release.objects;
 	struct portmap old;
 	struct slot owner;
 
 	if (!portmap_read(objects, key, &old))
-		return write_port(claiming, key, portmap, err);
-	if (owner_is_alive(objects, claiming->socket, old.owner, &owner)) {
+		return write_port(adding, key, portmap, err);
+	if (owner_is_alive(objects, adding->socket, old.owner, &owner)) {
 		/* Engines ask for a container's ports on each of its networks. */
-		if (attachments_are_of_one_container(owner.attachment, claiming->claims->key.name))
+		if (attachments_are_of_one_container(owner.attachment, adding->claims->key.name))
 			return 0;
 		return refuse_taken_port(objects, key, &owner, err);
 	}
 	warn_about_dead_owner(objects, key, &owner);
-	if (remove_dead_owner(claiming, &old, &owner, err))
+	if (remove_dead_owner(adding, &old, &owner, err))
 		return -1;
-	return write_port(claiming, key, portmap, err);
-}
-
-static int refuse_write(int errno_value, struct cni_error *err)
-{
-	if (errno_value == E2BIG)
-		return cni_error_set(err, CNI_ERROR_KERNEL_REFUSED,
-				     "all %d port mappings that a host can have are in use",
-				     MAX_PORTMAPS);
-	return bpf_error_set(err, errno_value, "cannot write to the map portmaps");
+	return write_port(adding, key, portmap, err);
 }
 
 static void fill_portmap(struct portmap *portmap, const struct port_claim *claim,
@@ -103,19 +83,18 @@ static void fill_portmap(struct portmap *portmap, const struct port_claim *claim
 	memcpy(portmap->container_address, claim->container_address, CNI_ADDRESS_SIZE);
 }
 
-static int claim_port(struct claiming *claiming, const struct port_claim *claim,
-		      struct cni_error *err)
+static int claim_port(struct adding *adding, const struct port_claim *claim, struct cni_error *err)
 {
+	const struct objects *objects = adding->release.objects;
 	struct portmap portmap;
 
-	fill_portmap(&portmap, claim, claiming->owner);
-	if (bpf_map_update_elem(claiming->objects->maps[MAP_PORTMAPS], &claim->key, &portmap,
-				BPF_NOEXIST)) {
+	fill_portmap(&portmap, claim, adding->record.owner);
+	if (bpf_map_update_elem(objects->maps[MAP_PORTMAPS], &claim->key, &portmap, BPF_NOEXIST)) {
 		if (errno == EEXIST)
-			return take_over_port(claiming, &claim->key, &portmap, err);
-		return refuse_write(errno, err);
+			return take_over_port(adding, &claim->key, &portmap, err);
+		return map_refuse_write(objects, MAP_PORTMAPS, err);
 	}
-	claiming->ports++;
+	adding->record.host_ports++;
 	return 0;
 }
 
@@ -130,7 +109,8 @@ static int compare_key(const void *key, const void *claim)
 	return memcmp(key, &((const struct port_claim *)claim)->key, sizeof(struct portmap_key));
 }
 
-static bool search_entry(const void *key, const void *value, void *context)
+static enum walk search_entry(const void *key, const void *value, void *context,
+			      struct cni_error *err)
 {
 	struct search *search = context;
 	const struct attachment_claims *claims = search->claims;
@@ -139,7 +119,7 @@ static bool search_entry(const void *key, const void *value, void *context)
 	search->given_up = ++search->visited > claims->port_count ||
 			   bsearch(key, claims->ports, claims->port_count, sizeof(*claims->ports),
 				   compare_key);
-	return !search->given_up;
+	return search->given_up ? WALK_ENOUGH : WALK_ON;
 }
 
 /* False: at least one is not, or it takes too long to find out. */
@@ -147,64 +127,66 @@ static bool ports_are_all_free(const struct objects *objects,
 			       const struct attachment_claims *claims)
 {
 	struct search search = {.claims = claims};
+	struct cni_error ignored = {0};
+	int result = map_walk(objects, MAP_PORTMAPS, search_entry, &search, &ignored);
 
-	return !maps_walk(objects->maps[MAP_PORTMAPS], sizeof(struct portmap_key),
-			  sizeof(struct portmap), search_entry, &search) &&
-	       !search.given_up;
+	cni_error_release(&ignored);
+	return !result && !search.given_up;
 }
 
-static int write_batch(struct claiming *claiming, const struct port_claim *claims, uint32_t count,
+static int write_batch(struct adding *adding, const struct port_claim *claims, uint32_t count,
 		       struct cni_error *err)
 {
+	const struct objects *objects = adding->release.objects;
 	struct portmap_key keys[PORT_BATCH];
 	struct portmap portmaps[PORT_BATCH];
 
 	for (uint32_t i = 0; i < count; i++) {
 		keys[i] = claims[i].key;
-		fill_portmap(&portmaps[i], &claims[i], claiming->owner);
+		fill_portmap(&portmaps[i], &claims[i], adding->record.owner);
 	}
-	if (bpf_map_update_batch(claiming->objects->maps[MAP_PORTMAPS], keys, portmaps, &count,
-				 NULL))
-		return refuse_write(errno, err);
-	claiming->ports += count;
+	if (bpf_map_update_batch(objects->maps[MAP_PORTMAPS], keys, portmaps, &count, NULL))
+		return map_refuse_write(objects, MAP_PORTMAPS, err);
+	adding->record.host_ports += count;
 	return 0;
 }
 
-static int claim_each(struct claiming *claiming, struct cni_error *err)
+static int claim_each(struct adding *adding, struct cni_error *err)
 {
-	const struct attachment_claims *claims = claiming->claims;
+	const struct attachment_claims *claims = adding->claims;
 
 	/* IPv4 is behind IPv6, and what people look for in a message. */
 	for (size_t i = claims->port_count; i-- > 0;)
-		if (claim_port(claiming, &claims->ports[i], err))
+		if (claim_port(adding, &claims->ports[i], err))
 			return -1;
 	return 0;
 }
 
 /* A batch cannot be told to leave what is there, so it is for ports seen to be free: under
  * the lock they remain so. */
-static int claim_ports(struct claiming *claiming, struct cni_error *err)
+static int claim_ports(struct adding *adding, struct cni_error *err)
 {
-	const struct attachment_claims *claims = claiming->claims;
+	const struct attachment_claims *claims = adding->claims;
 
-	if (claims->port_count <= PORT_BATCH || !ports_are_all_free(claiming->objects, claims))
-		return claim_each(claiming, err);
+	if (claims->port_count <= PORT_BATCH ||
+	    !ports_are_all_free(adding->release.objects, claims))
+		return claim_each(adding, err);
 	for (size_t i = 0; i < claims->port_count; i += PORT_BATCH) {
 		size_t left = claims->port_count - i;
 
-		if (write_batch(claiming, &claims->ports[i],
+		if (write_batch(adding, &claims->ports[i],
 				(uint32_t)(left < PORT_BATCH ? left : PORT_BATCH), err))
 			return -1;
 	}
 	return 0;
 }
 
-static int claim_endpoint(const struct objects *objects, struct nl_sock *socket,
-			  const struct endpoint_claim *claim, struct owner owner,
+static int claim_endpoint(struct adding *adding, const struct endpoint_claim *claim,
 			  struct cni_error *err)
 {
+	const struct objects *objects = adding->release.objects;
 	struct endpoint endpoint = {
-		.owner = owner,
+		.owner = adding->record.owner,
 		.prefix_length = claim->prefix_length,
 		.masquerade = claim->masquerade,
 		.strict = claim->strict,
@@ -214,7 +196,7 @@ static int claim_endpoint(const struct objects *objects, struct nl_sock *socket,
 	struct slot old_owner;
 
 	if (endpoint_read(objects, &claim->key, &old) &&
-	    owner_is_alive(objects, socket, old.owner, &old_owner)) {
+	    owner_is_alive(objects, adding->socket, old.owner, &old_owner)) {
 		describe_attachment(objects, old_owner.attachment, who);
 		warning("address %s belongs to %s too; the newest has it now",
 			cni_address_format(claim->key.address, address), who);
@@ -223,20 +205,19 @@ static int claim_endpoint(const struct objects *objects, struct nl_sock *socket,
 	return endpoint_write(objects, &claim->key, &endpoint, err);
 }
 
-int claims_write(const struct objects *objects, struct nl_sock *socket,
-		 const struct attachment_claims *claims, struct attachment *record,
-		 struct removed *removed, struct cni_error *err)
+int claims_write(struct adding *adding, struct cni_error *err)
 {
-	struct claiming claiming = {objects, socket, claims, record->owner, removed, .ports = 0};
+	const struct attachment_claims *claims = adding->claims;
+	const struct objects *objects = adding->release.objects;
 	struct interface interface = claims->interface;
 
-	if (bitmaps_mark(objects, claims, err) || claim_ports(&claiming, err))
+	adding->record.host_ports = 0;
+	if (claims_mark(objects, claims, err) || claim_ports(adding, err))
 		return -1;
-	record->host_ports = claiming.ports;
 	for (size_t i = 0; i < claims->endpoint_count; i++)
-		if (claim_endpoint(objects, socket, &claims->endpoints[i], record->owner, err))
+		if (claim_endpoint(adding, &claims->endpoints[i], err))
 			return -1;
-	interface.owner = record->owner;
+	interface.owner = adding->record.owner;
 	if (interface.role == ROLE_PORT)
 		claims_find_gateway(objects, claims, interface.bridge_mac);
 	return interface_write(objects, claims->ifindex, &interface, err);

@@ -6,17 +6,25 @@
 #define DATAPATH_RECORDS_CLAIMS_WRITE_H
 
 #include "datapath/records/claims.h"
-#include "datapath/records/removal.h"
+#include "datapath/records/masquerade_ports.h"
+#include "datapath/records/release.h"
 
 struct nl_sock;
 
-/* Writes ports, endpoints and the interface for the record's owner, and how many ports it got
- * into the record: those that the same container has by another interface stay there. Takes
- * over, with a warning, a port whose owner is dead, who loses all he has, and an address whoever
- * has it. What was written before a failure stays. Call it with the lock. Codes 101 naming the
- * owner, 102. */
-int claims_write(const struct objects *objects, struct nl_sock *socket,
-		 const struct attachment_claims *claims, struct attachment *record,
-		 struct removed *removed, struct cni_error *err);
+/* What ADD works with while it has the lock. */
+struct adding {
+	struct release release; /* of what the attachment had before, and of dead owners */
+	struct nl_sock *socket;
+	const struct attachment_claims *claims;
+	struct attachment record; /* as it is written */
+	struct masquerade_ports masquerade_ports;
+};
+
+/* Writes ports, endpoints and the interface for the record's owner. The record then has the number
+ * of ports that are its own: those that the same container has by another interface stay there. A
+ * port whose owner is dead is taken over with a warning, and that owner is released; an address is
+ * taken over in any case. What was written before a failure stays. Call it with the lock.
+ * CNI_ERROR_PORT_TAKEN naming the owner, CNI_ERROR_KERNEL_REFUSED. */
+int claims_write(struct adding *adding, struct cni_error *err);
 
 #endif

@@ -18,7 +18,7 @@ static bool are_same(const struct meta *meta, const struct masquerade_ports *por
 	return !memcmp(meta->masquerade_ports, ports->ranges, sizeof(ports->ranges));
 }
 
-bool masquerade_ports_choose(struct meta *meta)
+static bool choose(struct meta *meta)
 {
 	struct masquerade_ports ports;
 
@@ -34,7 +34,7 @@ bool masquerade_ports_choose(struct meta *meta)
 
 bool masquerade_ports_follow(struct meta *meta, const struct masquerade_ports *ports)
 {
-	return !are_same(meta, ports) && masquerade_ports_choose(meta);
+	return !are_same(meta, ports) && choose(meta);
 }
 
 /* A program that finds a range half new may at worst try a port of the host's own range; it

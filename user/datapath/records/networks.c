@@ -12,7 +12,6 @@
 #include "datapath/records/attachment_list.h"
 #include "datapath/load/lock.h"
 #include "datapath/load/maps.h"
-#include "datapath/load/bpf_error.h"
 #include "lib/warning.h"
 
 #define MAX_NAMES 64
@@ -82,14 +81,12 @@ static bool is_used(const char *network, const struct attachment_entry *entries,
 
 struct visit {
 	const struct datapath *datapath;
-	int map;
 	const struct attachment_entry *entries;
 	size_t entry_count;
 	int (*visit)(const struct conf *conf, void *context, struct cni_error *err);
 	void *context;
-	struct cni_error *err;
-	int result;
 };
+
 /* Its first ADD may have come since the attachments were listed: then it stands there now, for
  * that is written before the network is. */
 static void forget_network(const struct datapath *datapath, const struct network_key *key)
@@ -105,23 +102,23 @@ static void forget_network(const struct datapath *datapath, const struct network
 	cni_error_release(&ignored);
 }
 
-static bool visit_network(const void *key, const void *value, void *context)
+static enum walk visit_network(const void *key, const void *value, void *context,
+			       struct cni_error *err)
 {
 	char *uplinks[MAX_NAMES], *excluded[MAX_NAMES];
 	struct conf conf = {0};
 	const struct network_key *name = key;
-	struct visit *visit = context;
+	const struct visit *visit = context;
 	struct network network;
 
 	if (!is_used(name->name, visit->entries, visit->entry_count)) {
 		forget_network(visit->datapath, name);
-		return true;
+		return WALK_ON;
 	}
 	memcpy(&network, value, sizeof(network));
 	read_names(network.uplinks, &conf.uplinks, uplinks);
 	read_names(network.excluded_interfaces, &conf.excluded_interfaces, excluded);
-	visit->result = visit->visit(&conf, visit->context, visit->err);
-	return !visit->result;
+	return visit->visit(&conf, visit->context, err) ? WALK_FAILED : WALK_ON;
 }
 
 int networks_visit(const struct datapath *datapath,
@@ -129,14 +126,10 @@ int networks_visit(const struct datapath *datapath,
 		   void *context, struct cni_error *err)
 {
 	cleanup_free struct attachment_entry *entries = NULL;
-	struct visit walk = {.datapath = datapath, .visit = visit, .context = context, .err = err};
+	struct visit walk = {.datapath = datapath, .visit = visit, .context = context};
 
-	walk.map = datapath->objects.maps[MAP_NETWORKS];
 	if (attachment_list(datapath, &entries, &walk.entry_count, err))
 		return -1;
 	walk.entries = entries;
-	if (maps_walk(walk.map, sizeof(struct network_key), sizeof(struct network), visit_network,
-		      &walk))
-		return bpf_error_set(err, errno, "cannot read the map networks");
-	return walk.result;
+	return map_walk(&datapath->objects, MAP_NETWORKS, visit_network, &walk, err);
 }

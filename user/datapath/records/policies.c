@@ -8,20 +8,12 @@
 #include <string.h>
 
 #include "datapath/load/maps.h"
-#include "datapath/load/bpf_error.h"
 
 bool policy_says_nothing(const struct policy *policy)
 {
 	static const struct policy defaults;
 
 	return !memcmp(policy, &defaults, sizeof(defaults));
-}
-
-static int delete_entry(const struct objects *objects, uint32_t slot, struct cni_error *err)
-{
-	if (bpf_map_delete_elem(objects->maps[MAP_POLICIES], &slot) && errno != ENOENT)
-		return bpf_error_set(err, errno, "cannot delete from the map policies");
-	return 0;
 }
 
 int policy_write(const struct objects *objects, struct owner owner, const struct policy *wanted,
@@ -31,11 +23,9 @@ int policy_write(const struct objects *objects, struct owner owner, const struct
 
 	/* There may be one of whoever had the slot before. */
 	if (policy_says_nothing(wanted))
-		return delete_entry(objects, owner.slot, err);
+		return map_delete(objects, MAP_POLICIES, &owner.slot, err);
 	policy.owner = owner;
-	if (bpf_map_update_elem(objects->maps[MAP_POLICIES], &owner.slot, &policy, BPF_ANY))
-		return bpf_error_set(err, errno, "cannot write to the map policies");
-	return 0;
+	return map_write(objects, MAP_POLICIES, &owner.slot, &policy, err);
 }
 
 /* Zero where the owner has none. */
@@ -45,7 +35,7 @@ static int read_policy(const struct objects *objects, struct owner owner, struct
 	bool found = !bpf_map_lookup_elem(objects->maps[MAP_POLICIES], &owner.slot, policy);
 
 	if (!found && errno != ENOENT)
-		return bpf_error_set(err, errno, "cannot read the map policies");
+		return map_refuse_read(MAP_POLICIES, err);
 	if (!found || !owner_is(policy->owner, owner))
 		memset(policy, 0, sizeof(*policy));
 	return 0;
@@ -57,7 +47,8 @@ int policy_delete(const struct objects *objects, struct owner owner, struct cni_
 
 	if (read_policy(objects, owner, &policy, err))
 		return -1;
-	return policy_says_nothing(&policy) ? 0 : delete_entry(objects, owner.slot, err);
+	return policy_says_nothing(&policy) ? 0
+					    : map_delete(objects, MAP_POLICIES, &owner.slot, err);
 }
 
 #define FIELD(option, name) \
