@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "datapath/attach/bypass.h"
+#include "datapath/attach/foreign_tc.h"
 #include "datapath/load/lock.h"
 #include "datapath/load/maps.h"
 #include "lib/warning.h"
@@ -22,7 +22,7 @@ struct finding {
 static void look_at_link(const struct host *host, const struct link *link, bool new_qdisc,
 			 struct finding *finding)
 {
-	struct bypass found = bypass_at_link(&host->datapath, host->socket, link, new_qdisc);
+	struct foreign_tc found = foreign_tc_at(&host->datapath, host->socket, link, new_qdisc);
 
 	finding->program |= found.program != NULL;
 	finding->watched |= found.watched != NULL;
@@ -61,8 +61,8 @@ static bool interface_is_barred(const struct interface *interface)
 
 void fast_path_choose_mode(const struct host *host, struct container *container)
 {
-	bool may_skip =
-		!container->conf.may_limit_bandwidth || bypass_is_seen_by_programs(&host->datapath);
+	bool may_skip = !container->conf.may_limit_bandwidth ||
+			foreign_tc_is_seen_by_programs(&host->datapath);
 
 	container->claims.fast_path = may_skip ? container->conf.fast_path : FAST_PATH_OFF;
 }
@@ -87,8 +87,7 @@ void fast_path_decide(const struct host *host, struct container *container, bool
 bool fast_path_is_barred_at_uplink(const struct host *host, uint32_t ifindex,
 				   const struct interface *interface)
 {
-	return interface->role == ROLE_UPLINK &&
-	       bypass_at_ingress(&host->datapath, host->socket, ifindex);
+	return interface->role == ROLE_UPLINK && foreign_tc_behind(host->socket, ifindex);
 }
 
 static void report(const struct host *host, uint32_t ifindex, const struct finding *finding)

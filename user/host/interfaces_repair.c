@@ -34,11 +34,11 @@ static int get_link_if_unchanged(const struct host *host, uint32_t ifindex,
 static int verify_interface(struct host *host, uint32_t ifindex, const struct interface *interface,
 			    void *context, struct cni_error *err)
 {
-	char missing[256];
+	char missing[MISSING_SIZE];
 	struct link link;
 
 	if (interface_is_containers(interface) ||
-	    attach_verify(&host->datapath, ifindex, interface, missing, sizeof(missing)))
+	    attach_verify(&host->datapath, ifindex, interface, missing))
 		return 0;
 	if (get_link_if_unchanged(host, ifindex, interface, &link, err))
 		return -1;
@@ -95,7 +95,7 @@ static void forget(struct host *host, uint32_t ifindex, const struct link *link,
 	interface_delete(objects, ifindex);
 	if (!link->ifindex)
 		return;
-	attach_leave(ifindex, &now);
+	detach_all(ifindex, &now);
 	/* A container's, whose ADD is under way: nothing of the host was left. */
 	if (attach_is_container_veth(ifindex))
 		return;

@@ -2,7 +2,7 @@
 /* run_before.c - warnings of tc programs of others that run before ours. */
 #include "host/run_before.h"
 
-#include "datapath/attach/ahead.h"
+#include "datapath/attach/foreign_tc.h"
 #include "datapath/attach/hooks.h"
 #include "datapath/load/maps.h"
 #include "lib/warning.h"
@@ -11,11 +11,11 @@
 void run_before_warn(struct host *host, uint32_t ifindex, const struct interface *interface,
 		     bool new_qdisc)
 {
-	char text[AHEAD_SIZE], name[IF_NAMESIZE];
+	char text[FOREIGN_TC_SIZE], name[IF_NAMESIZE];
 
 	for (int hook = 0; hook < HOOK_COUNT; hook++)
 		if (program_at(interface, hook) != PROGRAM_COUNT &&
-		    ahead_find(host->socket, ifindex, hook, new_qdisc, text) &&
+		    foreign_tc_ahead(host->socket, ifindex, hook, new_qdisc, text) &&
 		    link_name(host->socket, ifindex, name))
 			warning("%s: %s runs before %s at %s: packets that it does not pass on"
 				" do not reach mapped ports",

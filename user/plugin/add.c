@@ -114,7 +114,7 @@ static void undo_attach(const struct add *add)
 	struct interface now;
 	cleanup_lock int lock = lock_take(&ignored);
 
-	attach_take_back(&add->host.datapath, &add->container.target, &add->undo);
+	attach_rollback(ifindex, &add->undo);
 	if (lock >= 0 && interface_read(objects, ifindex, &now) && !interface_is_containers(&now))
 		interface_delete(objects, ifindex);
 }

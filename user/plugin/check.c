@@ -30,10 +30,9 @@ static int verify_veth(const struct host *host, const struct container *containe
 		       struct cni_error *err)
 {
 	const struct attach_target *target = &container->target;
-	char missing[256];
+	char missing[MISSING_SIZE];
 
-	if (attach_verify(&host->datapath, target->ifindex, &target->interface, missing,
-			  sizeof(missing)))
+	if (attach_verify(&host->datapath, target->ifindex, &target->interface, missing))
 		return 0;
 	return cni_error_set(err, CNI_ERROR_KERNEL_REFUSED,
 			     "the host's end %s of the container's veth: %s", target->name,

@@ -2,76 +2,35 @@
 /* attach.c - our programs at the interfaces of the host. */
 #include "datapath/attach/attach.h"
 
-#include <bpf/bpf.h>
 #include <errno.h>
-#include <stdio.h>
-#include <string.h>
-#include <unistd.h>
 
-#include "lib/cleanup.h"
 #include "datapath/attach/clsact.h"
-#include "datapath/attach/hooks.h"
 #include "datapath/load/lock.h"
+#include "datapath/load/maps.h"
 #include "datapath/load/bpf_error.h"
 #include "datapath/attach/shaper.h"
 #include "net/qdisc.h"
 
-static void remove_copy(uint32_t ifindex, enum hook hook, const struct copy *copy)
-{
-	cleanup_close int fd = -1;
+/* One program at one hook of one interface. */
+struct attaching {
+	struct nl_sock *socket;
+	const struct attach_target *target;
+	struct attach_undo *undo;
+	enum hook hook;
+	enum program_number program;
+	int fd;
+	uint32_t id;
+	struct attached_programs found; /* at the hook */
+};
 
-	if (copy->mechanism == MECHANISM_CLSACT) {
-		clsact_detach(ifindex, hook);
-		return;
-	}
-	fd = bpf_prog_get_fd_by_id(copy->id);
-	if (fd >= 0)
-		tcx_detach(ifindex, hook, fd);
+static void find_programs(struct attaching *attaching)
+{
+	hook_find_programs(attaching->target->ifindex, attaching->hook, &attaching->found);
 }
 
-/* The pinned program if it is among them, else the first, is the one to keep. */
-static size_t choose_copy(const struct copies *copies, uint32_t id)
+static bool is_attached(const struct attaching *attaching)
 {
-	for (size_t i = 0; i < copies->count; i++)
-		if (copies->list[i].id == id)
-			return i;
-	return 0;
-}
-
-static int make_copies_one(uint32_t ifindex, enum hook hook, int program_fd, uint32_t id,
-			   struct cni_error *err)
-{
-	cleanup_lock int lock = lock_take(err);
-	struct copies copies;
-	size_t kept;
-
-	if (lock < 0)
-		return -1;
-	hook_find_copies(ifindex, hook, &copies);
-	kept = choose_copy(&copies, id);
-	for (size_t i = 0; i < copies.count; i++)
-		if (i != kept)
-			remove_copy(ifindex, hook, &copies.list[i]);
-	/* Where either is gone meanwhile, the next look finds out. */
-	if (copies.count && copies.list[kept].id != id &&
-	    hook_replace_copy(ifindex, hook, &copies.list[kept], program_fd) && errno != ENODEV &&
-	    errno != ENOENT)
-		return bpf_error_set(err, errno,
-				     "cannot replace an older program at %s of interface"
-				     " number %u",
-				     hook_name(hook), ifindex);
-	return 0;
-}
-
-static int refuse_ingress_qdisc(const struct attach_target *target, struct cni_error *err)
-{
-	return cni_error_set(
-		err, CNI_ERROR_KERNEL_REFUSED,
-		"interface %s has an `ingress` qdisc (the bandwidth plugin makes one),"
-		" beside which clsact cannot be, and it needs a program at egress too;"
-		" TCX (Linux 6.6, \"attach\": \"auto\" or \"tcx\") works beside it, or use"
-		" the bridge plugin, whose ports need none at egress",
-		target->name);
+	return attaching->found.count == 1 && attaching->found.list[0].id == attaching->id;
 }
 
 static bool is_containers_veth(const struct attach_target *target)
@@ -79,173 +38,178 @@ static bool is_containers_veth(const struct attach_target *target)
 	return target->interface.role == ROLE_PORT || target->interface.role == ROLE_ROUTED;
 }
 
-static bool needs_egress(const struct interface *interface)
+/* Keeps the pinned program if it is there, else puts it in place of the first. */
+static int dedup_hook(struct attaching *attaching, struct cni_error *err)
 {
-	return program_at(interface, HOOK_EGRESS) != PROGRAM_COUNT;
+	uint32_t ifindex = attaching->target->ifindex;
+	struct attached_programs *found = &attaching->found;
+	cleanup_lock int lock = lock_take(err);
+	size_t kept = 0;
+
+	if (lock < 0)
+		return -1;
+	find_programs(attaching);
+	for (size_t i = 0; i < found->count; i++)
+		if (found->list[i].id == attaching->id)
+			kept = i;
+	for (size_t i = 0; i < found->count; i++)
+		if (i != kept)
+			hook_detach(ifindex, attaching->hook, &found->list[i]);
+	/* Where the interface or the program is gone meanwhile, the next look finds out. */
+	if (found->count && found->list[kept].id != attaching->id &&
+	    hook_replace(ifindex, attaching->hook, &found->list[kept], attaching->fd) &&
+	    errno != ENODEV && errno != ENOENT)
+		return bpf_error_set(err, errno,
+				     "cannot replace an older program at %s of interface %s",
+				     hook_name(attaching->hook), attaching->target->name);
+	return 0;
 }
 
-/* A qdisc that takes filters at the hooks of the role. *ingress: it is one that takes them at
- * ingress alone. To try to make it costs less than to ask first; but of an interface that is up
- * the kernel takes the queues out of service for it, and waits for RCU (expedited) with RTNL held:
- * a third of what an ADD costs where nothing else is going on, and most of it where much is. */
-static int prepare_clsact(struct nl_sock *socket, const struct attach_target *target,
-			  struct attach_undo *undo, bool *ingress, struct cni_error *err)
+static bool detach_program(uint32_t ifindex, enum hook hook, enum program_number program,
+			   bool filters_only)
 {
-	*ingress = false;
-	if (!clsact_create(target->ifindex)) {
-		undo->qdisc = true;
+	struct attached_programs found;
+	bool detached = false;
+
+	hook_find_programs(ifindex, hook, &found);
+	for (size_t i = 0; i < found.count; i++) {
+		if (found.list[i].program != program ||
+		    (filters_only && found.list[i].mechanism != MECHANISM_CLSACT))
+			continue;
+		hook_detach(ifindex, hook, &found.list[i]);
+		detached = true;
+	}
+	return detached;
+}
+
+/* A container's ADD runs at the same time and has found its veth, which we took for an uplink. */
+static bool is_a_containers(const struct attaching *attaching)
+{
+	for (size_t i = 0; i < attaching->found.count; i++)
+		if (attaching->found.list[i].program != attaching->program)
+			return !is_containers_veth(attaching->target);
+	return false;
+}
+
+/* Leaves the hook to the container's program. Whichever of the two processes looks last sees both
+ * programs. */
+static int yield_hook(const struct attaching *attaching, struct cni_error *err)
+{
+	cleanup_lock int lock = lock_take(err);
+
+	if (lock < 0)
+		return -1;
+	detach_program(attaching->target->ifindex, attaching->hook, attaching->program, false);
+	return 0;
+}
+
+static int attach_by(const struct attaching *attaching, enum mechanism mechanism,
+		     struct cni_error *err)
+{
+	const struct attach_target *target = attaching->target;
+	enum hook hook = attaching->hook;
+
+	if (!hook_attach(target->ifindex, hook, mechanism, attaching->fd)) {
+		attaching->undo->attached[hook] = (struct attached_program){
+			mechanism,
+			attaching->program,
+			attaching->id,
+		};
 		return 0;
+	}
+	/* Another process was faster; the next look finds out. */
+	if (errno == EEXIST)
+		return 0;
+	if (mechanism == MECHANISM_TCX && errno == EINVAL && !tcx_is_supported(target->ifindex))
+		return cni_error_set(err, CNI_ERROR_KERNEL_REFUSED,
+				     "\"attach\": \"tcx\" needs Linux 6.6 or newer; use \"auto\"");
+	return bpf_error_set(err, errno, "cannot attach %s %s to %s of interface %s",
+			     program_name(attaching->program),
+			     mechanism == MECHANISM_TCX ? "by TCX" : "as a filter", hook_name(hook),
+			     target->name);
+}
+
+static bool wants_tcx(const struct attaching *attaching)
+{
+	enum attach_mode mode = attaching->target->interface.attach_mode;
+	const struct attached_programs *found = &attaching->found;
+
+	if (mode == ATTACH_AUTO || !is_containers_veth(attaching->target))
+		return found->tcx && (mode != ATTACH_CLSACT || found->foreign_tcx);
+	return mode == ATTACH_TCX;
+}
+
+/* Makes a clsact qdisc where there is no qdisc at ingress. To try costs less than to ask first; but
+ * of an interface that is up the kernel takes the queues out of service for it, and waits for RCU
+ * (expedited) with RTNL held: a third of what an ADD costs where nothing else is going on, and most
+ * of it where much is. An `ingress` qdisc has filters at ingress only, and excludes clsact. */
+static int attach_by_filter(const struct attaching *attaching, struct cni_error *err)
+{
+	const struct attach_target *target = attaching->target;
+
+	if (!clsact_create(target->ifindex)) {
+		attaching->undo->qdisc = true;
+		return attach_by(attaching, MECHANISM_CLSACT, err);
 	}
 	if (errno != EEXIST)
 		return bpf_error_set(err, errno, "cannot add a clsact qdisc to interface %s",
 				     target->name);
-	*ingress = qdisc_at_ingress(socket, target->ifindex) == INGRESS_QDISC_INGRESS;
-	return 0;
-}
-
-static bool wants_tcx(const struct attach_target *target, const struct copies *copies)
-{
-	enum attach_mode mode = target->interface.attach_mode;
-
-	if (mode == ATTACH_AUTO || !is_containers_veth(target))
-		return copies->tcx && (mode != ATTACH_CLSACT || copies->foreign_tcx);
-	return mode == ATTACH_TCX;
-}
-
-static int attach_by_tcx(const struct attach_target *target, enum hook hook, int program_fd,
-			 struct attach_undo *undo, struct cni_error *err)
-{
-	if (!tcx_attach(target->ifindex, hook, program_fd, -1)) {
-		undo->tcx[hook] = true;
-		return 0;
+	if (qdisc_at_ingress(attaching->socket, target->ifindex) == INGRESS_QDISC_INGRESS) {
+		if (attaching->found.tcx && !is_containers_veth(target))
+			return attach_by(attaching, MECHANISM_TCX, err);
+		if (program_at(&target->interface, HOOK_EGRESS) != PROGRAM_COUNT)
+			return cni_error_set(
+				err, CNI_ERROR_KERNEL_REFUSED,
+				"interface %s has an `ingress` qdisc (the bandwidth plugin makes"
+				" one), beside which clsact cannot be, and it needs a program at"
+				" egress too; TCX (Linux 6.6, \"attach\": \"auto\" or \"tcx\")"
+				" works beside it, or use the bridge plugin, whose ports need none"
+				" at egress",
+				target->name);
 	}
-	if (errno == EEXIST)
-		return 0;
-	if (errno == EINVAL && !tcx_is_supported(target->ifindex))
-		return cni_error_set(err, CNI_ERROR_KERNEL_REFUSED,
-				     "\"attach\": \"tcx\" needs Linux 6.6 or newer; use \"auto\"");
-	return bpf_error_set(err, errno, "cannot attach %s by TCX to %s of interface %s",
-			     program_name(program_at(&target->interface, hook)), hook_name(hook),
-			     target->name);
+	return attach_by(attaching, MECHANISM_CLSACT, err);
 }
 
-static int attach_by_clsact(struct nl_sock *socket, const struct attach_target *target,
-			    enum hook hook, int program_fd, bool tcx, struct attach_undo *undo,
-			    struct cni_error *err)
+static int attach_hook(struct attaching *attaching, struct cni_error *err)
 {
-	bool ingress;
-
-	if (prepare_clsact(socket, target, undo, &ingress, err))
-		return -1;
-	if (ingress && tcx && !is_containers_veth(target))
-		return attach_by_tcx(target, hook, program_fd, undo, err);
-	if (ingress && needs_egress(&target->interface))
-		return refuse_ingress_qdisc(target, err);
-	if (!clsact_attach(target->ifindex, hook, program_fd, false)) {
-		undo->filter[hook] = true;
-		return 0;
-	}
-	if (errno == EEXIST)
-		return 0;
-	return bpf_error_set(err, errno, "cannot attach %s as a filter to %s of interface %s",
-			     program_name(program_at(&target->interface, hook)), hook_name(hook),
-			     target->name);
-}
-
-/* Where it was attached by somebody else meanwhile, the next look finds out. */
-static int attach_first(struct nl_sock *socket, const struct attach_target *target, enum hook hook,
-			int program_fd, const struct copies *copies, struct attach_undo *undo,
-			struct cni_error *err)
-{
-	if (wants_tcx(target, copies))
-		return attach_by_tcx(target, hook, program_fd, undo, err);
-	return attach_by_clsact(socket, target, hook, program_fd, copies->tcx, undo, err);
-}
-
-/* A container's ADD runs beside us and has found its veth, which we took for an uplink. */
-static bool is_a_containers(enum interface_role role, enum program_number program,
-			    const struct copies *copies)
-{
-	if (role == ROLE_PORT || role == ROLE_ROUTED)
-		return false;
-	for (size_t i = 0; i < copies->count; i++)
-		if (copies->list[i].program != program)
-			return true;
-	return false;
-}
-
-/* Leaves the hook to the container's program. Whoever of the two looks last sees both. */
-static int retreat(uint32_t ifindex, enum hook hook, enum program_number program,
-		   struct cni_error *err)
-{
-	cleanup_lock int lock = lock_take(err);
-	struct copies copies;
-
-	if (lock < 0)
-		return -1;
-	hook_find_copies(ifindex, hook, &copies);
-	for (size_t i = 0; i < copies.count; i++)
-		if (copies.list[i].program == program)
-			remove_copy(ifindex, hook, &copies.list[i]);
-	return 0;
-}
-
-static int attach_hook(const struct datapath *datapath, struct nl_sock *socket,
-		       const struct attach_target *target, enum hook hook, struct attach_undo *undo,
-		       struct cni_error *err)
-{
-	enum program_number program = program_at(&target->interface, hook);
-	int fd = datapath->objects.programs[program];
-	uint32_t id = datapath->objects.program_ids[program];
-	struct copies copies;
-
 	/* Each round settles something; a third would mean that somebody works against us. */
 	for (int round = 0; round < 3; round++) {
-		hook_find_copies(target->ifindex, hook, &copies);
-		if (copies.count == 1 && copies.list[0].id == id)
+		int result;
+
+		find_programs(attaching);
+		if (is_attached(attaching))
 			return 0;
-		if (is_a_containers(target->interface.role, program, &copies))
-			return retreat(target->ifindex, hook, program, err);
-		if (!copies.count) {
-			if (attach_first(socket, target, hook, fd, &copies, undo, err))
-				return -1;
-		} else if (make_copies_one(target->ifindex, hook, fd, id, err)) {
+		if (is_a_containers(attaching))
+			return yield_hook(attaching, err);
+		if (attaching->found.count)
+			result = dedup_hook(attaching, err);
+		else if (wants_tcx(attaching))
+			result = attach_by(attaching, MECHANISM_TCX, err);
+		else
+			result = attach_by_filter(attaching, err);
+		if (result)
 			return -1;
-		}
 	}
-	hook_find_copies(target->ifindex, hook, &copies);
-	if (copies.count == 1 && copies.list[0].id == id)
+	find_programs(attaching);
+	if (is_attached(attaching))
 		return 0;
 	return cni_error_set(err, CNI_ERROR_KERNEL_REFUSED,
 			     "%s is not at %s of interface %s after it was attached; something else"
 			     " removes it",
-			     program_name(program), hook_name(hook), target->name);
+			     program_name(attaching->program), hook_name(attaching->hook),
+			     attaching->target->name);
 }
 
-static bool leave_uplink_hook(uint32_t ifindex, enum hook hook)
+/* Before its container's ADD came another ADD may have taken the veth for an uplink. The clsact
+ * qdisc that it made there excludes the qdisc of the bandwidth plugin, which is to come. */
+static void remove_uplink_qdisc(struct nl_sock *socket, uint32_t ifindex)
 {
 	const struct interface uplink = {.role = ROLE_UPLINK};
-	struct copies copies;
-	bool left = false;
+	bool detached = false;
 
-	hook_find_copies(ifindex, hook, &copies);
-	for (size_t i = 0; i < copies.count; i++)
-		if (copies.list[i].mechanism == MECHANISM_CLSACT &&
-		    copies.list[i].program == program_at(&uplink, hook)) {
-			remove_copy(ifindex, hook, &copies.list[i]);
-			left = true;
-		}
-	return left;
-}
-
-/* Before its container's ADD came others may have taken the veth for an uplink; beside the
- * qdisc that they made there, the one that is to come cannot be. */
-static void leave_uplink_qdisc(struct nl_sock *socket, uint32_t ifindex)
-{
-	bool left = leave_uplink_hook(ifindex, HOOK_INGRESS);
-
-	left |= leave_uplink_hook(ifindex, HOOK_EGRESS);
-	if (left && qdisc_is_empty_clsact(socket, ifindex))
+	for (int hook = 0; hook < HOOK_COUNT; hook++)
+		detached |= detach_program(ifindex, hook, program_at(&uplink, hook), true);
+	if (detached && qdisc_is_empty_clsact(socket, ifindex))
 		clsact_destroy(ifindex);
 }
 
@@ -268,41 +232,73 @@ int attach_interface(const struct datapath *datapath, struct nl_sock *socket,
 		     const struct attach_target *target, struct attach_undo *undo,
 		     struct cni_error *err)
 {
+	struct attaching attaching = {.socket = socket, .target = target, .undo = undo};
+
 	if (is_containers_veth(target) && target->interface.attach_mode != ATTACH_CLSACT &&
 	    tcx_is_supported(target->ifindex))
-		leave_uplink_qdisc(socket, target->ifindex);
-	for (int hook = 0; hook < HOOK_COUNT; hook++)
-		if (program_at(&target->interface, hook) != PROGRAM_COUNT &&
-		    attach_hook(datapath, socket, target, hook, undo, err))
+		remove_uplink_qdisc(socket, target->ifindex);
+	for (int hook = 0; hook < HOOK_COUNT; hook++) {
+		attaching.hook = hook;
+		attaching.program = program_at(&target->interface, hook);
+		if (attaching.program == PROGRAM_COUNT)
+			continue;
+		attaching.fd = datapath->objects.programs[attaching.program];
+		attaching.id = datapath->objects.program_ids[attaching.program];
+		if (attach_hook(&attaching, err))
 			return -1;
+	}
 	return attach_to_shaper(datapath, target, undo, err);
 }
 
-void attach_take_back(const struct datapath *datapath, const struct attach_target *target,
-		      const struct attach_undo *undo)
+void attach_rollback(uint32_t ifindex, const struct attach_undo *undo)
 {
-	for (int hook = 0; hook < HOOK_COUNT; hook++) {
-		enum program_number program = program_at(&target->interface, hook);
-
-		if (undo->tcx[hook])
-			tcx_detach(target->ifindex, hook, datapath->objects.programs[program]);
-		if (undo->filter[hook])
-			clsact_detach(target->ifindex, hook);
-	}
+	for (int hook = 0; hook < HOOK_COUNT; hook++)
+		if (undo->attached[hook].id)
+			hook_detach(ifindex, hook, &undo->attached[hook]);
 	if (undo->qdisc)
-		clsact_destroy(target->ifindex);
+		clsact_destroy(ifindex);
 	if (undo->shaper)
 		clsact_destroy(undo->shaper);
 }
 
-void attach_leave(uint32_t ifindex, const struct interface *interface)
+void detach_all(uint32_t ifindex, const struct interface *interface)
 {
-	struct copies copies;
+	for (int hook = 0; hook < HOOK_COUNT; hook++)
+		detach_program(ifindex, hook, program_at(interface, hook), false);
+}
+
+static enum walk refresh_interface(const void *key, const void *value, void *context,
+				   struct cni_error *err)
+{
+	const struct datapath *datapath = context;
+	const struct objects *objects = &datapath->objects;
+	const struct interface *interface = value;
+	uint32_t ifindex = *(const uint32_t *)key, shaper = shaper_of(ifindex, interface);
+	struct attached_programs found;
+	struct cni_error ignored = {0};
+	bool created;
 
 	for (int hook = 0; hook < HOOK_COUNT; hook++) {
-		hook_find_copies(ifindex, hook, &copies);
-		for (size_t i = 0; i < copies.count; i++)
-			if (copies.list[i].program == program_at(interface, hook))
-				remove_copy(ifindex, hook, &copies.list[i]);
+		enum program_number program = program_at(interface, hook);
+
+		if (program == PROGRAM_COUNT)
+			continue;
+		hook_find_programs(ifindex, hook, &found);
+		for (size_t i = 0; i < found.count; i++)
+			if (found.list[i].id != objects->program_ids[program])
+				hook_replace(ifindex, hook, &found.list[i],
+					     objects->programs[program]);
 	}
+	if (shaper && shaper_program(shaper) && shaper_attach(datapath, shaper, &created, &ignored))
+		cni_error_release(&ignored);
+	return WALK_ON;
+}
+
+void attach_refresh(const struct datapath *datapath)
+{
+	struct cni_error ignored = {0};
+
+	if (map_walk(&datapath->objects, MAP_INTERFACES, refresh_interface, (void *)datapath,
+		     &ignored))
+		cni_error_release(&ignored);
 }

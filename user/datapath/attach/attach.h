@@ -6,6 +6,7 @@
 #define DATAPATH_ATTACH_ATTACH_H
 
 #include "conf/conf.h"
+#include "datapath/attach/hooks.h"
 #include "datapath/load/datapath.h"
 
 struct nl_sock;
@@ -27,28 +28,30 @@ struct attach_target {
 };
 
 /* What one call attached where nothing of ours was before, to take it back when the rest
- * of an ADD fails: a program on a veth without an attachment drops all packets. */
+ * of an ADD fails: a program on a veth without an attachment drops all packets. Begins as {0}. */
 struct attach_undo {
-	bool qdisc;  /* clsact was added */
-	bool tcx[2]; /* by enum hook */
-	bool filter[2];
-	uint32_t shaper; /* clsact was added to this interface */
+	bool qdisc;                                   /* clsact was added */
+	struct attached_program attached[HOOK_COUNT]; /* id 0: none */
+	uint32_t shaper;                              /* clsact was added to this interface */
 };
 
 /* Makes each program that the role has stand at its hook exactly once and be the pinned
  * one: attaches, replaces an older one, removes second copies. Never touches a program or
- * qdisc that is not ours. Where somebody else was faster, that is fine; a host's interface
+ * qdisc that is not ours. Where another process was faster, that is fine; a host's interface
  * that turns out to be a container's veth is left to the container. Takes the lock to
- * make two copies one, so call it without. What it attached is added to *undo, also when it
- * fails. Codes 102, 11. */
+ * remove copies, so call it without. What it attached is added to *undo, also when it
+ * fails. CNI_ERROR_KERNEL_REFUSED, CNI_ERROR_TRY_AGAIN. */
 int attach_interface(const struct datapath *datapath, struct nl_sock *socket,
 		     const struct attach_target *target, struct attach_undo *undo,
 		     struct cni_error *err);
-void attach_take_back(const struct datapath *datapath, const struct attach_target *target,
-		      const struct attach_undo *undo);
+void attach_rollback(uint32_t ifindex, const struct attach_undo *undo);
 
-/* Takes the programs that belong to an interface with this entry away again, whoever
- * attached them. */
-void attach_leave(uint32_t ifindex, const struct interface *interface);
+/* Removes the programs that belong to an interface with this entry, whatever process attached
+ * them. */
+void detach_all(uint32_t ifindex, const struct interface *interface);
+
+/* Replaces our programs at all interfaces in the map by the pinned ones, in place, where they are
+ * others; adds none. */
+void attach_refresh(const struct datapath *datapath);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * attach_adopt.h - finding lost maps by the programs that run, and giving those the new programs.
+ * attach_adopt.h - finding lost maps by the programs that run.
  */
 #ifndef DATAPATH_ATTACH_ATTACH_ADOPT_H
 #define DATAPATH_ATTACH_ATTACH_ADOPT_H
@@ -12,9 +12,5 @@
 bool attach_maps_of_program(int program_fd, uint64_t netns_cookie, int maps[MAP_COUNT]);
 /* The same for whatever program of ours is at the interface's hooks. */
 bool attach_find_maps(uint32_t ifindex, uint64_t netns_cookie, int maps[MAP_COUNT]);
-
-/* Replaces our programs at all classified interfaces by the pinned ones, in place, where
- * they are others; adds none. */
-void attach_refresh(const struct datapath *datapath);
 
 #endif

@@ -2,10 +2,8 @@
 /* attach_verify.c - whether our programs are where they must be. */
 #include "datapath/attach/attach_verify.h"
 
-#include <bpf/bpf.h>
 #include <stdio.h>
 
-#include "lib/cleanup.h"
 #include "datapath/attach/clsact.h"
 #include "datapath/attach/hooks.h"
 #include "datapath/attach/shaper.h"
@@ -45,78 +43,58 @@ bool attach_is_settled(const struct datapath *datapath, uint32_t ifindex,
 	return shaper_is_settled(datapath, ifindex, interface);
 }
 
-/* An older program does as well as long as it uses the very maps that are pinned. */
-static bool uses_pinned_maps(const struct datapath *datapath, uint32_t id)
+static bool verify_hook(const struct datapath *datapath, uint32_t ifindex, enum hook hook,
+			enum program_number program, char missing[MISSING_SIZE])
 {
-	cleanup_close int program = bpf_prog_get_fd_by_id(id);
-	struct objects used;
-	bool same = program >= 0;
+	struct attached_programs found;
 
-	objects_clear(&used);
-	if (same)
-		objects_open_maps_of(program, used.maps);
-	for (int map = 0; same && map < MAP_COUNT; map++)
-		same = map_is_same(used.maps[map], datapath->objects.maps[map]);
-	objects_close(&used);
-	return same;
-}
-
-static bool verify_hook(const struct datapath *datapath, uint32_t ifindex,
-			const struct interface *interface, enum hook hook, char *missing,
-			size_t size)
-{
-	enum program_number program = program_at(interface, hook);
-	struct copies copies;
-
-	hook_find_copies(ifindex, hook, &copies);
-	for (size_t i = 0; i < copies.count; i++) {
-		if (copies.list[i].program != program)
+	hook_find_programs(ifindex, hook, &found);
+	for (size_t i = 0; i < found.count; i++) {
+		if (found.list[i].program != program)
 			continue;
-		if (copies.list[i].id == datapath->objects.program_ids[program] ||
-		    uses_pinned_maps(datapath, copies.list[i].id))
+		/* An older program does as well as long as it uses the very maps that are pinned.
+		 */
+		if (found.list[i].id == datapath->objects.program_ids[program] ||
+		    program_uses_maps(found.list[i].id, &datapath->objects))
 			return true;
-		snprintf(missing, size, "%s at %s uses other maps than those in %s",
+		snprintf(missing, MISSING_SIZE, "%s at %s uses other maps than those in %s",
 			 program_name(program), hook_name(hook), datapath->directory);
 		return false;
 	}
-	snprintf(missing, size, "%s is not attached at %s", program_name(program), hook_name(hook));
+	snprintf(missing, MISSING_SIZE, "%s is not attached at %s", program_name(program),
+		 hook_name(hook));
 	return false;
 }
 
-static bool verify_shaper(const struct datapath *datapath, uint32_t ifindex,
-			  const struct interface *interface, char *missing, size_t size)
+bool attach_verify(const struct datapath *datapath, uint32_t ifindex,
+		   const struct interface *interface, char missing[MISSING_SIZE])
 {
 	uint32_t shaper = shaper_of(ifindex, interface), id;
 
-	if (!shaper)
+	for (int hook = 0; hook < HOOK_COUNT; hook++) {
+		enum program_number program = program_at(interface, hook);
+
+		if (program != PROGRAM_COUNT &&
+		    !verify_hook(datapath, ifindex, hook, program, missing))
+			return false;
+	}
+	id = shaper ? shaper_program(shaper) : 0;
+	if (!shaper || (id && program_uses_maps(id, &datapath->objects)))
 		return true;
-	id = shaper_program(shaper);
-	if (id && uses_pinned_maps(datapath, id))
-		return true;
-	snprintf(missing, size,
+	snprintf(missing, MISSING_SIZE,
 		 "a filter ahead of from_container sends all packets to interface number %u, and"
 		 " from_container is not attached there; `bpf-portmap attach` repairs it",
 		 shaper);
 	return false;
 }
 
-bool attach_verify(const struct datapath *datapath, uint32_t ifindex,
-		   const struct interface *interface, char *missing, size_t size)
-{
-	for (int hook = 0; hook < HOOK_COUNT; hook++)
-		if (program_at(interface, hook) != PROGRAM_COUNT &&
-		    !verify_hook(datapath, ifindex, interface, hook, missing, size))
-			return false;
-	return verify_shaper(datapath, ifindex, interface, missing, size);
-}
-
 bool attach_is_container_veth(uint32_t ifindex)
 {
-	struct copies copies;
+	struct attached_programs found;
 
-	hook_find_copies(ifindex, HOOK_INGRESS, &copies);
-	for (size_t i = 0; i < copies.count; i++)
-		if (copies.list[i].program == PROGRAM_FROM_CONTAINER)
+	hook_find_programs(ifindex, HOOK_INGRESS, &found);
+	for (size_t i = 0; i < found.count; i++)
+		if (found.list[i].program == PROGRAM_FROM_CONTAINER)
 			return true;
 	return false;
 }

@@ -7,6 +7,8 @@
 
 #include "datapath/load/datapath.h"
 
+#define MISSING_SIZE 256
+
 /* A quick look, good enough for an interface that was attached to before: the pinned
  * programs are at the role's hooks. */
 bool attach_is_settled(const struct datapath *datapath, uint32_t ifindex,
@@ -15,7 +17,7 @@ bool attach_is_settled(const struct datapath *datapath, uint32_t ifindex,
 /* True: the pinned programs, or older ones that use the pinned maps, are at the role's
  * hooks. False: not so, and `missing` says what, as a phrase. */
 bool attach_verify(const struct datapath *datapath, uint32_t ifindex,
-		   const struct interface *interface, char *missing, size_t size);
+		   const struct interface *interface, char missing[MISSING_SIZE]);
 
 /* Whether the interface has a program that only a container's veth has, of whichever set. */
 bool attach_is_container_veth(uint32_t ifindex);

@@ -49,45 +49,56 @@ const char *hook_name(enum hook hook)
 	return hook_names[hook];
 }
 
-/* Programs are told by name: a second set may have been loaded by who did not see the
- * first. In the common case, one of ours at TCX, this is two system calls. */
-void hook_find_copies(uint32_t ifindex, enum hook hook, struct copies *copies)
+/* Programs are told by name: a process that did not see the first set may have loaded a second. */
+void hook_find_programs(uint32_t ifindex, enum hook hook, struct attached_programs *found)
 {
-	uint32_t ids[TCX_PROGRAMS], filter;
+	uint32_t ids[TCX_PROGRAMS], filter = clsact_find(ifindex, hook);
+	enum program_number program;
 	size_t count;
 
-	copies->count = copies->foreign_tcx = 0;
-	copies->tcx = !tcx_list(ifindex, hook, ids, &count);
-	if (!copies->tcx)
-		count = 0;
-	for (size_t i = 0; i < count; i++) {
-		enum program_number program = program_by_id(ids[i]);
-
+	found->count = found->foreign_tcx = 0;
+	found->tcx = !tcx_list(ifindex, hook, ids, &count);
+	for (size_t i = 0; found->tcx && i < count; i++) {
+		program = program_by_id(ids[i]);
 		if (program == PROGRAM_COUNT)
-			copies->foreign_tcx++;
+			found->foreign_tcx++;
 		else
-			copies->list[copies->count++] =
-				(struct copy){MECHANISM_TCX, program, ids[i]};
+			found->list[found->count++] =
+				(struct attached_program){MECHANISM_TCX, program, ids[i]};
 	}
-	filter = clsact_find(ifindex, hook);
-	if (filter) {
-		enum program_number program = program_by_id(filter);
-
-		/* An `ingress` qdisc answers for egress with what is at ingress. */
-		if (program != PROGRAM_COUNT && hook_of_program[program] == hook)
-			copies->list[copies->count++] =
-				(struct copy){MECHANISM_CLSACT, program, filter};
-	}
+	/* An `ingress` qdisc answers for egress with what is at ingress. */
+	program = filter ? program_by_id(filter) : PROGRAM_COUNT;
+	if (program != PROGRAM_COUNT && hook_of_program[program] == hook)
+		found->list[found->count++] =
+			(struct attached_program){MECHANISM_CLSACT, program, filter};
 }
 
-int hook_replace_copy(uint32_t ifindex, enum hook hook, const struct copy *copy, int program_fd)
+int hook_attach(uint32_t ifindex, enum hook hook, enum mechanism mechanism, int program_fd)
+{
+	return mechanism == MECHANISM_TCX ? tcx_attach(ifindex, hook, program_fd, -1)
+					  : clsact_attach(ifindex, hook, program_fd, false);
+}
+
+int hook_replace(uint32_t ifindex, enum hook hook, const struct attached_program *attached,
+		 int program_fd)
 {
 	cleanup_close int old = -1;
 
-	if (copy->mechanism == MECHANISM_CLSACT)
+	if (attached->mechanism == MECHANISM_CLSACT)
 		return clsact_attach(ifindex, hook, program_fd, true);
-	old = bpf_prog_get_fd_by_id(copy->id);
-	if (old < 0)
-		return -1;
-	return tcx_attach(ifindex, hook, program_fd, old);
+	old = bpf_prog_get_fd_by_id(attached->id);
+	return old < 0 ? -1 : tcx_attach(ifindex, hook, program_fd, old);
+}
+
+void hook_detach(uint32_t ifindex, enum hook hook, const struct attached_program *attached)
+{
+	cleanup_close int fd = -1;
+
+	if (attached->mechanism == MECHANISM_CLSACT) {
+		clsact_detach(ifindex, hook);
+		return;
+	}
+	fd = bpf_prog_get_fd_by_id(attached->id);
+	if (fd >= 0)
+		tcx_detach(ifindex, hook, fd);
 }

@@ -14,14 +14,14 @@ enum mechanism {
 };
 
 /* One program of ours at a hook. */
-struct copy {
+struct attached_program {
 	enum mechanism mechanism;
 	enum program_number program;
 	uint32_t id;
 };
 
-struct copies {
-	struct copy list[TCX_PROGRAMS + 1];
+struct attached_programs {
+	struct attached_program list[TCX_PROGRAMS + 1];
 	size_t count;
 	size_t foreign_tcx; /* programs of others at the TCX hook */
 	bool tcx;           /* the kernel has such hooks */
@@ -35,9 +35,13 @@ enum program_number program_at(const struct interface *interface, enum hook hook
 const char *hook_name(enum hook hook);
 
 /* By TCX and as a filter. */
-void hook_find_copies(uint32_t ifindex, enum hook hook, struct copies *copies);
+void hook_find_programs(uint32_t ifindex, enum hook hook, struct attached_programs *found);
 
-/* Puts the program where the copy is. 0, or -1 and errno. */
-int hook_replace_copy(uint32_t ifindex, enum hook hook, const struct copy *copy, int program_fd);
+/* EEXIST: one is there already; at TCX, this very one. 0, or -1 and errno. */
+int hook_attach(uint32_t ifindex, enum hook hook, enum mechanism mechanism, int program_fd);
+/* Puts the program where the attached one is. 0, or -1 and errno. */
+int hook_replace(uint32_t ifindex, enum hook hook, const struct attached_program *attached,
+		 int program_fd);
+void hook_detach(uint32_t ifindex, enum hook hook, const struct attached_program *attached);
 
 #endif

@@ -249,21 +249,6 @@ int socket_hooks_probe(const struct datapath *datapath, enum socket_purpose purp
 	return result;
 }
 
-static bool uses_pinned_maps(const struct datapath *datapath, uint32_t program_id)
-{
-	cleanup_close int program = bpf_prog_get_fd_by_id(program_id);
-	struct objects used;
-	bool same;
-
-	if (program < 0)
-		return false;
-	objects_clear(&used);
-	same = !objects_open_maps_of(program, used.maps) &&
-	       map_is_same(used.maps[MAP_META], datapath->objects.maps[MAP_META]);
-	objects_close(&used);
-	return same;
-}
-
 static const char *meaning_of_absence(enum socket_program program)
 {
 	return socket_program_purpose(program) == SOCKETS_REACH_PORTS
@@ -283,7 +268,7 @@ static int verify_program(const struct datapath *datapath, enum socket_program p
 		return cni_error_set(err, CNI_ERROR_KERNEL_REFUSED,
 				     "%s is not attached to the root of cgroup2: %s",
 				     socket_program_name(program), meaning_of_absence(program));
-	if (!uses_pinned_maps(datapath, info.prog_id))
+	if (!program_uses_maps(info.prog_id, &datapath->objects))
 		return cni_error_set(err, CNI_ERROR_KERNEL_REFUSED,
 				     "%s at the root of cgroup2 uses other maps than those in %s",
 				     socket_program_name(program), datapath->directory);

@@ -143,7 +143,7 @@ bool map_has_our_shape(enum map_number map, int fd)
 	return read_map_info(fd, &info) && has_shape(&shapes[map], &info);
 }
 
-bool map_is_same(int fd, int other_fd)
+static bool map_is_same(int fd, int other_fd)
 {
 	struct bpf_map_info info, other;
 
@@ -230,4 +230,19 @@ int objects_open_maps_of(int program_fd, int maps[MAP_COUNT])
 			take_map(fd, maps);
 	}
 	return 0;
+}
+
+bool program_uses_maps(uint32_t id, const struct objects *objects)
+{
+	cleanup_close int program = bpf_prog_get_fd_by_id(id);
+	struct objects used;
+	bool same;
+
+	objects_clear(&used);
+	same = program >= 0 && !objects_open_maps_of(program, used.maps) &&
+	       used.maps[MAP_META] >= 0;
+	for (int map = 0; same && map < MAP_COUNT; map++)
+		same = used.maps[map] < 0 || map_is_same(used.maps[map], objects->maps[map]);
+	objects_close(&used);
+	return same;
 }

@@ -81,8 +81,6 @@ void objects_close(struct objects *objects);
 
 /* Whether the file descriptor is this map, with the key, value and type of our layout. */
 bool map_has_our_shape(enum map_number map, int fd);
-/* False also where one of the two is no map, or not open. */
-bool map_is_same(int fd, int other_fd);
 /* The program's kernel id, or 0 if it is another program or none. */
 uint32_t program_id_of(enum program_number program, int fd);
 /* Which program of ours has this id; PROGRAM_COUNT: none, or it is gone. */
@@ -104,5 +102,8 @@ int meta_head_read(int fd, struct meta_head *head);
 /* Opens every map that the program uses or is bound to, by name. What has not our
  * shape is left out. 0, or -1 and errno. */
 int objects_open_maps_of(int program_fd, int maps[MAP_COUNT]);
+
+/* Whether the maps that the program uses are those of `objects`, with meta among them. */
+bool program_uses_maps(uint32_t id, const struct objects *objects);
 
 #endif
