@@ -32,10 +32,10 @@ static int open_net(struct host *host, struct cni_error *err)
 	return address_list_read(&host->addresses, host->socket, err);
 }
 
-int host_open(struct host *host, struct cni_error *err)
+int host_open(struct host *host, enum pin_set set, struct cni_error *err)
 {
 	host_begin(host);
-	if (open_net(host, err) || datapath_open(&host->datapath, PINS_ALL, err))
+	if (open_net(host, err) || datapath_open(&host->datapath, set, err))
 		return -1;
 	/* A process that has opened pins may call bpf(). */
 	return datapath_is_usable(&host->datapath) ? 0 : probe_permission(err);
@@ -44,7 +44,7 @@ int host_open(struct host *host, struct cni_error *err)
 int host_open_if_usable(struct host *host, struct cni_error *err)
 {
 	host_begin(host);
-	if (datapath_open(&host->datapath, PINS_ALL, err))
+	if (datapath_open(&host->datapath, PINS_TO_ADD, err))
 		return -1;
 	return datapath_is_usable(&host->datapath) ? open_net(host, err) : 0;
 }

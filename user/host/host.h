@@ -22,7 +22,7 @@ struct host {
 
 /* Reads all three and changes nothing. Close it also after a failure. CNI_ERROR_IO,
  * CNI_ERROR_KERNEL_REFUSED. */
-int host_open(struct host *host, struct cni_error *err);
+int host_open(struct host *host, enum pin_set set, struct cni_error *err);
 /* The same for an ADD that works without: the network is read only where the datapath is usable. */
 int host_open_if_usable(struct host *host, struct cni_error *err);
 void host_close(struct host *host);

@@ -45,7 +45,7 @@ static bool connects(const struct conf *conf)
 	return conf->localhost && conf->port_count;
 }
 
-int host_sockets_attach(const struct host *host, const struct conf *conf, struct cni_error *err)
+int host_sockets_attach(struct host *host, const struct conf *conf, struct cni_error *err)
 {
 	cleanup_error struct cni_error why = {0};
 

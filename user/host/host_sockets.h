@@ -14,7 +14,7 @@
 
 /* For ADD: attaches the programs that the container's ports need. CNI_ERROR_KERNEL_REFUSED,
  * CNI_ERROR_TRY_AGAIN. */
-int host_sockets_attach(const struct host *host, const struct conf *conf, struct cni_error *err);
+int host_sockets_attach(struct host *host, const struct conf *conf, struct cni_error *err);
 
 /* For CHECK: whether they are attached. CNI_ERROR_KERNEL_REFUSED. */
 int host_sockets_verify(const struct host *host, const struct conf *conf, struct cni_error *err);

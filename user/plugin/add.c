@@ -172,7 +172,7 @@ static int run(struct add *add, const struct cni_network_config *config, struct 
 		return -1;
 	if (container_wants_nothing(&add->container))
 		is_set_up = set_up_if_loaded(add);
-	else if (host_open(&add->host, err) || set_up(add, err))
+	else if (host_open(&add->host, PINS_TO_ADD, err) || set_up(add, err))
 		return -1;
 	if (!cni_reply_result(reply, err))
 		return 0;

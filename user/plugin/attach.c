@@ -76,7 +76,7 @@ int command_attach(char *const *operands, struct cni_error *err)
 	struct cni_error failure = {0};
 	int result;
 
-	if (host_open(&host, err) || host_recover(&host, err))
+	if (host_open(&host, PINS_ALL, err) || host_recover(&host, err))
 		return -1;
 	/* At boot, for example. The first ADD attaches to everything. */
 	if (!datapath_is_usable(&host.datapath))

@@ -74,7 +74,7 @@ int command_check(const struct cni_environment *environment,
 	cleanup_container struct container container = {.netns = -1};
 	cleanup_host struct host host = {0};
 
-	if (container_read(&container, environment, config, err) || host_open(&host, err))
+	if (container_read(&container, environment, config, err) || host_open(&host, PINS_ALL, err))
 		return -1;
 	if (container_wants_nothing(&container) && is_unknown(&host, &container))
 		return 0;

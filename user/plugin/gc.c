@@ -53,7 +53,8 @@ static int collect(struct host *host, const struct cni_attachment_list *valid, c
 	int result = 0;
 	size_t count;
 
-	if (host_open(host, err) || datapath_recover(&host->datapath, &host->addresses, err))
+	if (host_open(host, PINS_ALL, err) ||
+	    datapath_recover(&host->datapath, &host->addresses, err))
 		return -1;
 	if (!datapath_is_usable(&host->datapath))
 		return 0;

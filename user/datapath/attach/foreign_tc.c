@@ -103,9 +103,8 @@ bool foreign_tc_behind(struct nl_sock *socket, uint32_t ifindex)
 {
 	struct tcx_programs tcx = look_at_tcx(ifindex, HOOK_INGRESS);
 
-	return tcx.behind ||
-	       qdisc_has_filter(socket, ifindex, true,
-				tcx.ours ? filter_is_foreign : filter_is_behind_ours);
+	return tcx.behind || qdisc_has_filter(socket, ifindex, true,
+					      tcx.ours ? filter_is_foreign : filter_is_behind_ours);
 }
 
 bool foreign_tc_is_seen_by_programs(const struct datapath *datapath)

@@ -14,16 +14,16 @@ struct nl_sock;
 #define FOREIGN_TC_SIZE 96
 
 /* Whether one runs before ours at the hook. One that answers TC_ACT_OK, or anything but "go on",
- * ends the chain: ours never sees the packet, and a mapped port is dead. From outside nobody can tell
- * which answer a program gives, and most (those that count or trace) let packets go on. The text
- * names it ("the TCX program count (id 12)"). `without_filters`: there is no qdisc to hold any but
- * ours. */
+ * ends the chain: ours never sees the packet, and a mapped port is dead. From outside nobody can
+ * tell which answer a program gives, and most (those that count or trace) let packets go on. The
+ * text names it ("the TCX program count (id 12)"). `without_filters`: there is no qdisc to hold any
+ * but ours. */
 bool foreign_tc_ahead(struct nl_sock *socket, uint32_t ifindex, enum hook hook,
 		      bool without_filters, char text[FOREIGN_TC_SIZE]);
 
 /* The fast path takes a packet from our program at the hook where it enters to the one where it
- * leaves: what hangs behind the first, or anywhere at the host's end of a container's veth or at its
- * bridge, does not see it. */
+ * leaves: what hangs behind the first, or anywhere at the host's end of a container's veth or at
+ * its bridge, does not see it. */
 
 /* Whether a program or filter hangs behind ours at the interface's ingress. */
 bool foreign_tc_behind(struct nl_sock *socket, uint32_t ifindex);

@@ -196,7 +196,7 @@ static bool seem_attached(const struct datapath *datapath, enum socket_purpose p
 	return attached;
 }
 
-static int attach_missing(const struct datapath *datapath, enum socket_purpose purpose,
+static int attach_missing(struct datapath *datapath, enum socket_purpose purpose,
 			  struct cni_error *err)
 {
 	cleanup_lock int lock = -1;
@@ -206,7 +206,9 @@ static int attach_missing(const struct datapath *datapath, enum socket_purpose p
 	if (cgroup_root_open(&root, err))
 		return -1;
 	lock = lock_take(err);
-	result = lock < 0 ? -1 : attach_with(datapath, purpose, &root, err);
+	result = lock < 0 || pins_open_rest(datapath->directory, &datapath->objects, err)
+			 ? -1
+			 : attach_with(datapath, purpose, &root, err);
 	close(root.fd);
 	if (!result && !root.is_whole)
 		warning("%s is only a part of the host's cgroups: processes outside of it are not"
@@ -215,7 +217,7 @@ static int attach_missing(const struct datapath *datapath, enum socket_purpose p
 	return result;
 }
 
-int socket_hooks_attach(const struct datapath *datapath, enum socket_purpose purpose,
+int socket_hooks_attach(struct datapath *datapath, enum socket_purpose purpose,
 			struct cni_error *err)
 {
 	return seem_attached(datapath, purpose) ? 0 : attach_missing(datapath, purpose, err);
@@ -323,7 +325,7 @@ static bool is_wanted(const struct datapath *datapath, enum socket_purpose purpo
 	return wish.found;
 }
 
-static int repair_purpose(const struct datapath *datapath, enum socket_purpose purpose,
+static int repair_purpose(struct datapath *datapath, enum socket_purpose purpose,
 			  struct cni_error *err)
 {
 	struct cni_error why = {0};
@@ -343,7 +345,7 @@ static int repair_purpose(const struct datapath *datapath, enum socket_purpose p
 	return 0;
 }
 
-int socket_hooks_repair(const struct datapath *datapath, struct cni_error *err)
+int socket_hooks_repair(struct datapath *datapath, struct cni_error *err)
 {
 	for (int purpose = 0; purpose < SOCKET_PURPOSES; purpose++)
 		if (repair_purpose(datapath, (enum socket_purpose)purpose, err))

@@ -17,7 +17,7 @@
  * Where nothing is missing it takes no lock and costs microseconds; a link that is pinned but was
  * detached is then seen only where it is one of connect or bind. Codes 102, saying what
  * is in the way, and 11. */
-int socket_hooks_attach(const struct datapath *datapath, enum socket_purpose purpose,
+int socket_hooks_attach(struct datapath *datapath, enum socket_purpose purpose,
 			struct cni_error *err);
 
 /* Whether there is room for those of the purpose that are missing; loads nothing. Code 102,
@@ -35,7 +35,7 @@ bool socket_hooks_are_used(const struct datapath *datapath, enum socket_purpose 
 
 /* Attaches again those that were detached, or that a mapped port needs. Where those for "localhost"
  * never were attached, and cannot be, that is a warning. Codes 102, 11. */
-int socket_hooks_repair(const struct datapath *datapath, struct cni_error *err);
+int socket_hooks_repair(struct datapath *datapath, struct cni_error *err);
 
 /* After the maps or programs were loaded anew: gives those that are attached the new
  * programs. One that cannot be given them is detached, for its maps are nobody's. */

@@ -143,9 +143,12 @@ int pins_find(uint64_t netns_cookie, struct pins *pins, struct cni_error *err)
 	return 0;
 }
 
-/* What is opened costs three system calls each: all of them are a tenth of a DEL. */
+/* Each object that is opened costs three system calls. To open them all would make an ADD longer by
+ * 6 %, and a DEL by 10 %. */
 static bool is_in_set(enum pin_set set, int object)
 {
+	if (object < PROGRAM_COUNT)
+		return set != PINS_TO_REMOVE;
 	switch (object - PROGRAM_COUNT) {
 	case MAP_PORTMAPS:
 	case MAP_SLOTS:
@@ -153,11 +156,16 @@ static bool is_in_set(enum pin_set set, int object)
 	case MAP_INTERFACES:
 	case MAP_POLICIES:
 	case MAP_ATTACHMENTS:
-	case MAP_NOTICED:
-	case MAP_SOCKET_FLOWS:
 	case MAP_HOST_ADDRESSES:
+	case MAP_SOCKET_FLOWS:
+	case MAP_NOTICED:
 	case MAP_META:
 		return true;
+	case MAP_VETHS:
+	case MAP_PUBLISHED_PORTS:
+	case MAP_ENDPOINT_ADDRESSES:
+	case MAP_NETWORKS:
+		return set != PINS_TO_REMOVE;
 	default:
 		return set == PINS_ALL;
 	}
@@ -209,6 +217,26 @@ int pins_open(const struct pins *pins, enum pin_set set, struct objects *objects
 		/* A program is written over; a map may hold what somebody needs. */
 		if (object >= PROGRAM_COUNT)
 			found->foreign = object_name(object);
+	}
+	return 0;
+}
+
+int pins_open_rest(const char *directory, struct objects *objects, struct cni_error *err)
+{
+	for (int object = PROGRAM_COUNT; object < OBJECT_COUNT; object++) {
+		int fd;
+
+		if (object_fd(objects, object) >= 0)
+			continue;
+		fd = open_path(directory, object_name(object));
+		if (fd >= 0 && keep_object(objects, object, fd))
+			continue;
+		if (fd >= 0) {
+			close(fd);
+			errno = EINVAL;
+		}
+		return bpf_error_set(err, errno, "cannot open the map %s in %s",
+				     object_name(object), directory);
 	}
 	return 0;
 }

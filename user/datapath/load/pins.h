@@ -22,7 +22,8 @@
 /* Which objects a command works with. */
 enum pin_set {
 	PINS_ALL,
-	PINS_TO_REMOVE, /* what DEL reads and writes */
+	PINS_TO_ADD,
+	PINS_TO_REMOVE,
 };
 
 /* Where a host's objects are, and its meta, which says so. Begins with pins_clear(). */
@@ -51,6 +52,9 @@ struct pins_found {
 /* Opens the set's objects that are pinned there. CNI_ERROR_KERNEL_REFUSED. */
 int pins_open(const struct pins *pins, enum pin_set set, struct objects *objects,
 	      struct pins_found *found, struct cni_error *err);
+
+/* Opens the maps that are not open yet. CNI_ERROR_KERNEL_REFUSED. */
+int pins_open_rest(const char *directory, struct objects *objects, struct cni_error *err);
 
 /* Pins all objects into PINS_LOADING and moves that, or what is in it, to its place, meta last:
  * whoever looks sees the old set, or the new, or that it is damaged. Call it with pins_lock.h's

@@ -20,9 +20,9 @@ struct masquerade_ports {
 /* Reads files: call it before the lock is taken. */
 void masquerade_ports_read(struct masquerade_ports *ports);
 
-/* Fills meta->masquerade_ports. Where they are others than in meta they are read once more, for they
- * were read a little while ago. False: they are the same. Warns where they have changed and the
- * host leaves hardly one. */
+/* Fills meta->masquerade_ports. Where they are others than in meta they are read once more, for
+ * they were read a little while ago. False: they are the same. Warns where they have changed and
+ * the host leaves hardly one. */
 bool masquerade_ports_follow(struct meta *meta, const struct masquerade_ports *ports);
 
 /* Writes ports that were read a little while ago to the map if they are others than before. A flow
