@@ -4,7 +4,6 @@
 
 #include <bpf/bpf.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -25,11 +24,6 @@ static void link_path(const struct datapath *datapath, enum socket_program progr
 		      char path[LINK_PATH_SIZE])
 {
 	snprintf(path, LINK_PATH_SIZE, "%s/%s", datapath->directory, socket_program_name(program));
-}
-
-static bool serves(enum socket_program program, enum socket_purpose purpose)
-{
-	return socket_program_purpose(program) == purpose;
 }
 
 /* A link whose cgroup is gone, or that somebody has detached, is still there. */
@@ -66,8 +60,8 @@ static bool is_attached(const struct datapath *datapath, enum socket_program pro
 
 static bool are_attached(const struct datapath *datapath, enum socket_purpose purpose)
 {
-	for (int program = 0; program < SOCKET_PROGRAM_COUNT; program++)
-		if (serves(program, purpose) && !is_attached(datapath, program))
+	for_each_socket_program (program, purpose)
+		if (!is_attached(datapath, program))
 			return false;
 	return true;
 }
@@ -92,88 +86,78 @@ static int refuse_attach(enum socket_program program, const char *path, struct c
 	}
 }
 
-/* What was attached here alone is gone with its file descriptor. */
-struct links {
-	int fds[SOCKET_PROGRAM_COUNT];
+/* Attaching what is missing. A link that is not pinned is gone with its file descriptor. */
+struct attaching {
+	const struct datapath *datapath;
+	enum socket_purpose purpose;
+	const struct cgroup_root *root;
+	struct socket_programs programs;
+	struct socket_programs links; /* those that were missing */
 };
 
-static void links_begin(struct links *links)
+static int create_links(struct attaching *attaching, struct cni_error *err)
 {
-	for (int program = 0; program < SOCKET_PROGRAM_COUNT; program++)
-		links->fds[program] = -1;
-}
+	int *links = attaching->links.fds;
 
-static void links_close(struct links *links)
-{
-	for (int program = 0; program < SOCKET_PROGRAM_COUNT; program++)
-		cleanup_close_pointer(&links->fds[program]);
-}
-
-static int create_links(const struct datapath *datapath, enum socket_purpose purpose,
-			const struct cgroup_root *root, const struct socket_programs *programs,
-			struct links *links, struct cni_error *err)
-{
-	for (int program = 0; program < SOCKET_PROGRAM_COUNT; program++) {
-		if (!serves(program, purpose) || is_attached(datapath, program))
+	for_each_socket_program (program, attaching->purpose) {
+		if (is_attached(attaching->datapath, program))
 			continue;
-		links->fds[program] = bpf_link_create(programs->fds[program], root->fd,
-						      socket_program_hook(program), NULL);
-		if (links->fds[program] < 0)
-			return refuse_attach(program, root->path, err);
+		links[program] =
+			bpf_link_create(attaching->programs.fds[program], attaching->root->fd,
+					socket_program_hook(program), NULL);
+		if (links[program] < 0)
+			return refuse_attach(program, attaching->root->path, err);
 	}
 	return 0;
 }
 
-static void unpin_links(const struct datapath *datapath, const struct links *links, int count)
+static void unpin_links(const struct attaching *attaching, enum socket_program end)
 {
 	char path[LINK_PATH_SIZE];
 
-	for (int program = 0; program < count; program++) {
-		link_path(datapath, program, path);
-		if (links->fds[program] >= 0)
+	for (int program = 0; program < (int)end; program++) {
+		link_path(attaching->datapath, program, path);
+		if (attaching->links.fds[program] >= 0)
 			unlink(path);
 	}
 }
 
-static int pin_links(const struct datapath *datapath, const struct links *links,
-		     struct cni_error *err)
+static int pin_links(const struct attaching *attaching, struct cni_error *err)
 {
 	char path[LINK_PATH_SIZE];
 
-	for (int program = 0; program < SOCKET_PROGRAM_COUNT; program++) {
-		if (links->fds[program] < 0)
+	for_each_socket_program (program, attaching->purpose) {
+		if (attaching->links.fds[program] < 0)
 			continue;
-		link_path(datapath, program, path);
+		link_path(attaching->datapath, program, path);
 		/* Whatever is there is no link that is attached. */
 		unlink(path);
-		if (!bpf_obj_pin(links->fds[program], path))
+		if (!bpf_obj_pin(attaching->links.fds[program], path))
 			continue;
 		bpf_error_set(err, errno, "cannot pin %s", path);
-		unpin_links(datapath, links, program);
+		unpin_links(attaching, program);
 		return -1;
 	}
 	return 0;
 }
 
-static int attach_with(const struct datapath *datapath, enum socket_purpose purpose,
-		       const struct cgroup_root *root, struct cni_error *err)
+static int attach_locked(const struct datapath *datapath, enum socket_purpose purpose,
+			 const struct cgroup_root *root, struct cni_error *err)
 {
-	struct socket_programs programs;
-	struct links links;
+	struct attaching attaching = {datapath, purpose, root, {{0}}, {{0}}};
 	int result;
 
-	/* Others may have waited for the same lock. */
+	/* Another process may have had the lock for the same. */
 	if (are_attached(datapath, purpose))
 		return 0;
-	if (loader_load_socket_programs(&datapath->objects, purpose, &programs, err))
+	if (loader_load_socket_programs(&datapath->objects, purpose, &attaching.programs, err))
 		return -1;
-	links_begin(&links);
-	result = create_links(datapath, purpose, root, &programs, &links, err) ||
-				 pin_links(datapath, &links, err)
-			 ? -1
-			 : 0;
-	links_close(&links);
-	socket_programs_close(&programs);
+	socket_programs_clear(&attaching.links);
+	result = create_links(&attaching, err);
+	if (!result)
+		result = pin_links(&attaching, err);
+	socket_programs_close(&attaching.links);
+	socket_programs_close(&attaching.programs);
 	return result;
 }
 
@@ -182,18 +166,15 @@ static int attach_with(const struct datapath *datapath, enum socket_purpose purp
  * `attach`. */
 static bool seem_attached(const struct datapath *datapath, enum socket_purpose purpose)
 {
-	cleanup_close int directory =
-		open(datapath->directory, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-	bool attached = directory >= 0;
+	char path[LINK_PATH_SIZE];
 
-	for (int program = 0; attached && program < SOCKET_PROGRAM_COUNT; program++) {
-		if (!serves(program, purpose))
-			continue;
-		attached = program < SOCKET_CONNECT4
-				   ? !faccessat(directory, socket_program_name(program), F_OK, 0)
-				   : is_attached(datapath, program);
+	for_each_socket_program (program, purpose) {
+		link_path(datapath, program, path);
+		if (program < SOCKET_CONNECT4 ? access(path, F_OK)
+					      : !is_attached(datapath, program))
+			return false;
 	}
-	return attached;
+	return true;
 }
 
 static int attach_missing(struct datapath *datapath, enum socket_purpose purpose,
@@ -208,7 +189,7 @@ static int attach_missing(struct datapath *datapath, enum socket_purpose purpose
 	lock = lock_take(err);
 	result = lock < 0 || pins_open_rest(datapath->directory, &datapath->objects, err)
 			 ? -1
-			 : attach_with(datapath, purpose, &root, err);
+			 : attach_locked(datapath, purpose, &root, err);
 	close(root.fd);
 	if (!result && !root.is_whole)
 		warning("%s is only a part of the host's cgroups: processes outside of it are not"
@@ -244,8 +225,8 @@ int socket_hooks_probe(const struct datapath *datapath, enum socket_purpose purp
 
 	if (cgroup_root_open(&root, err))
 		return -1;
-	for (int program = 0; program < SOCKET_PROGRAM_COUNT && !result; program++)
-		if (serves(program, purpose) && !is_attached(datapath, program))
+	for_each_socket_program (program, purpose)
+		if (!result && !is_attached(datapath, program))
 			result = probe_hook(program, &root, err);
 	close(root.fd);
 	return result;
@@ -253,7 +234,7 @@ int socket_hooks_probe(const struct datapath *datapath, enum socket_purpose purp
 
 static const char *meaning_of_absence(enum socket_program program)
 {
-	return socket_program_purpose(program) == SOCKETS_REACH_PORTS
+	return program < SOCKET_BIND4
 		       ? "processes of the host do not reach mapped ports; the next ADD, or"
 			 " `bpf-portmap attach`, attaches it"
 		       : "processes of the host can bind to reserved ports; the next ADD with"
@@ -280,8 +261,8 @@ static int verify_program(const struct datapath *datapath, enum socket_program p
 int socket_hooks_verify(const struct datapath *datapath, enum socket_purpose purpose,
 			struct cni_error *err)
 {
-	for (int program = 0; program < SOCKET_PROGRAM_COUNT; program++)
-		if (serves(program, purpose) && verify_program(datapath, program, err))
+	for_each_socket_program (program, purpose)
+		if (verify_program(datapath, program, err))
 			return -1;
 	return 0;
 }
@@ -290,9 +271,9 @@ bool socket_hooks_are_used(const struct datapath *datapath, enum socket_purpose 
 {
 	char path[LINK_PATH_SIZE];
 
-	for (int program = 0; program < SOCKET_PROGRAM_COUNT; program++) {
+	for_each_socket_program (program, purpose) {
 		link_path(datapath, program, path);
-		if (serves(program, purpose) && !access(path, F_OK))
+		if (!access(path, F_OK))
 			return true;
 	}
 	return false;
@@ -353,37 +334,29 @@ int socket_hooks_repair(struct datapath *datapath, struct cni_error *err)
 	return 0;
 }
 
-static void refresh_program(const struct datapath *datapath, enum socket_program program,
-			    const struct socket_programs *programs)
-{
-	cleanup_close int fd = open_link(datapath, program);
-	char path[LINK_PATH_SIZE];
-
-	if (fd < 0 || (programs && !bpf_link_update(fd, programs->fds[program], NULL)))
-		return;
-	link_path(datapath, program, path);
-	unlink(path);
-}
-
 static void refresh_purpose(const struct datapath *datapath, enum socket_purpose purpose)
 {
 	struct cni_error ignored = {0};
 	struct socket_programs programs;
-	bool loaded;
+	char path[LINK_PATH_SIZE];
 
-	if (!socket_hooks_are_used(datapath, purpose))
-		return;
-	loaded = !loader_load_socket_programs(&datapath->objects, purpose, &programs, &ignored);
-	for (int program = 0; program < SOCKET_PROGRAM_COUNT; program++)
-		if (serves(program, purpose))
-			refresh_program(datapath, program, loaded ? &programs : NULL);
-	if (loaded)
-		socket_programs_close(&programs);
-	cni_error_release(&ignored);
+	if (loader_load_socket_programs(&datapath->objects, purpose, &programs, &ignored))
+		cni_error_release(&ignored);
+	for_each_socket_program (program, purpose) {
+		cleanup_close int link = open_link(datapath, program);
+
+		if (link < 0 || (programs.fds[program] >= 0 &&
+				 !bpf_link_update(link, programs.fds[program], NULL)))
+			continue;
+		link_path(datapath, program, path);
+		unlink(path);
+	}
+	socket_programs_close(&programs);
 }
 
 void socket_hooks_refresh(const struct datapath *datapath)
 {
 	for (int purpose = 0; purpose < SOCKET_PURPOSES; purpose++)
-		refresh_purpose(datapath, (enum socket_purpose)purpose);
+		if (socket_hooks_are_used(datapath, purpose))
+			refresh_purpose(datapath, purpose);
 }

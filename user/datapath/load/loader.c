@@ -8,6 +8,7 @@
 #include <fcntl.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/sysinfo.h>
 #include <sys/utsname.h>
@@ -33,28 +34,19 @@ static char log_tail[2048];
 
 static int keep_log_tail(enum libbpf_print_level level, const char *format, va_list arguments)
 {
-	cleanup_free char *text = NULL;
-	size_t length, kept = strlen(log_tail);
+	const size_t room = sizeof(log_tail) - 1;
+	size_t length, kept = strlen(log_tail), excess, dropped;
+	char *text;
 
-	/* As long as the verifier's log, of which only the end is wanted. */
-	if (level != LIBBPF_WARN)
+	if (level != LIBBPF_WARN || vasprintf(&text, format, arguments) < 0)
 		return 0;
-	if (vasprintf(&text, format, arguments) < 0) {
-		text = NULL;
-		return 0;
-	}
 	length = strlen(text);
-	if (length >= sizeof(log_tail)) {
-		memcpy(log_tail, text + length - (sizeof(log_tail) - 1), sizeof(log_tail));
-		return 0;
-	}
-	if (kept + length >= sizeof(log_tail)) {
-		size_t excess = kept + length - (sizeof(log_tail) - 1);
-
-		memmove(log_tail, log_tail + excess, kept - excess + 1);
-		kept -= excess;
-	}
-	memcpy(log_tail + kept, text, length + 1);
+	excess = kept + length > room ? kept + length - room : 0;
+	dropped = excess < kept ? excess : kept;
+	memmove(log_tail, log_tail + dropped, kept - dropped);
+	/* A text longer than the room, such as the verifier's log, has its beginning cut off. */
+	memcpy(log_tail + kept - dropped, text + excess - dropped, length - (excess - dropped) + 1);
+	free(text);
 	return 0;
 }
 
@@ -314,17 +306,24 @@ int loader_load(struct objects *objects, uint32_t assured, bool *sees_devices,
 	return 0;
 }
 
+static struct bpf_program *find_socket_program(const struct socket_bpf *skeleton,
+					       enum socket_program program)
+{
+	return bpf_object__find_program_by_name(skeleton->obj, socket_program_name(program));
+}
+
 /* Each purpose's programs are loaded for themselves: what one needs of the kernel the other
  * may do without. */
 static void choose_socket_programs(const struct socket_bpf *skeleton, enum socket_purpose purpose)
 {
-	for (int number = 0; number < SOCKET_PROGRAM_COUNT; number++) {
-		const char *name = socket_program_name((enum socket_program)number);
-		struct bpf_program *program = bpf_object__find_program_by_name(skeleton->obj, name);
+	struct bpf_program *program;
 
+	bpf_object__for_each_program(program, skeleton->obj)
+		bpf_program__set_autoload(program, false);
+	for_each_socket_program (number, purpose) {
+		program = find_socket_program(skeleton, number);
 		if (program)
-			bpf_program__set_autoload(program,
-						  socket_program_purpose(number) == purpose);
+			bpf_program__set_autoload(program, true);
 	}
 	skeleton->rodata->can_give_reason = purpose == SOCKETS_LEAVE_PORTS &&
 					    libbpf_probe_bpf_helper(BPF_PROG_TYPE_CGROUP_SOCK_ADDR,
@@ -334,16 +333,10 @@ static void choose_socket_programs(const struct socket_bpf *skeleton, enum socke
 static int keep_socket_programs(const struct socket_bpf *skeleton, enum socket_purpose purpose,
 				struct socket_programs *programs)
 {
-	for (int number = 0; number < SOCKET_PROGRAM_COUNT; number++)
-		programs->fds[number] = -1;
-	for (int number = 0; number < SOCKET_PROGRAM_COUNT; number++) {
-		const char *name = socket_program_name((enum socket_program)number);
-		struct bpf_program *program = bpf_object__find_program_by_name(skeleton->obj, name);
+	for_each_socket_program (number, purpose) {
+		struct bpf_program *program = find_socket_program(skeleton, number);
 
-		if (socket_program_purpose(number) != purpose)
-			continue;
-		if (program)
-			programs->fds[number] = keep_fd(bpf_program__fd(program));
+		programs->fds[number] = program ? keep_fd(bpf_program__fd(program)) : -1;
 		if (programs->fds[number] >= 0)
 			continue;
 		socket_programs_close(programs);
@@ -358,6 +351,7 @@ int loader_load_socket_programs(const struct objects *objects, enum socket_purpo
 	struct socket_bpf *skeleton;
 	int saved, result = -1;
 
+	socket_programs_clear(programs);
 	log_tail[0] = '\0';
 	libbpf_set_print(keep_log_tail);
 	skeleton = socket_bpf__open();

@@ -2,7 +2,7 @@
 /* socket_programs.c - the programs at the sockets of the host's processes: which there are. */
 #include "datapath/load/socket_programs.h"
 
-#include <unistd.h>
+#include "lib/cleanup.h"
 
 static const struct {
 	const char *name;
@@ -26,22 +26,20 @@ const char *socket_program_name(enum socket_program program)
 	return programs[program].name;
 }
 
-enum socket_purpose socket_program_purpose(enum socket_program program)
-{
-	return program == SOCKET_BIND4 || program == SOCKET_BIND6 ? SOCKETS_LEAVE_PORTS
-								  : SOCKETS_REACH_PORTS;
-}
-
 enum bpf_attach_type socket_program_hook(enum socket_program program)
 {
 	return programs[program].hook;
 }
 
+void socket_programs_clear(struct socket_programs *opened)
+{
+	for (int program = 0; program < SOCKET_PROGRAM_COUNT; program++)
+		opened->fds[program] = -1;
+}
+
 void socket_programs_close(struct socket_programs *opened)
 {
-	for (int program = 0; program < SOCKET_PROGRAM_COUNT; program++) {
-		if (opened->fds[program] >= 0)
-			close(opened->fds[program]);
-		opened->fds[program] = -1;
-	}
+	for (int program = 0; program < SOCKET_PROGRAM_COUNT; program++)
+		cleanup_close_pointer(&opened->fds[program]);
+	socket_programs_clear(opened);
 }

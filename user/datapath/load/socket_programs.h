@@ -14,9 +14,10 @@ enum socket_purpose {
 	SOCKET_PURPOSES,
 };
 
-/* In the order in which they are attached: where a run is killed on the way, no socket is given
- * what the programs that are there would not tell of rightly. */
+/* In the order in which they are attached: those that tell a process what it asked for come before
+ * those that change it, so that a command that is killed on the way does no harm. */
 enum socket_program {
+	/* SOCKETS_REACH_PORTS */
 	SOCKET_RECVMSG4,
 	SOCKET_RECVMSG6,
 	SOCKET_GETPEERNAME4,
@@ -26,20 +27,30 @@ enum socket_program {
 	SOCKET_SENDMSG6,
 	SOCKET_CONNECT4,
 	SOCKET_CONNECT6,
+	/* SOCKETS_LEAVE_PORTS */
 	SOCKET_BIND4,
 	SOCKET_BIND6,
 	SOCKET_PROGRAM_COUNT,
 };
 
-/* File descriptors, -1 for those that were not asked for. */
+#define SOCKET_PROGRAMS_BEGIN(purpose) \
+	((purpose) == SOCKETS_REACH_PORTS ? SOCKET_RECVMSG4 : SOCKET_BIND4)
+#define SOCKET_PROGRAMS_END(purpose) \
+	((purpose) == SOCKETS_REACH_PORTS ? SOCKET_BIND4 : SOCKET_PROGRAM_COUNT)
+#define for_each_socket_program(program, purpose) \
+	for (enum socket_program program = SOCKET_PROGRAMS_BEGIN(purpose); \
+	     program < SOCKET_PROGRAMS_END(purpose); program++)
+
+/* File descriptors of programs, or of their links; -1: none. Begins with socket_programs_clear().
+ */
 struct socket_programs {
 	int fds[SOCKET_PROGRAM_COUNT];
 };
 
 const char *socket_program_name(enum socket_program program);
-enum socket_purpose socket_program_purpose(enum socket_program program);
 enum bpf_attach_type socket_program_hook(enum socket_program program);
 
+void socket_programs_clear(struct socket_programs *programs);
 void socket_programs_close(struct socket_programs *programs);
 
 #endif
