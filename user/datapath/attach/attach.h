@@ -27,27 +27,26 @@ struct attach_target {
 	struct interface interface;
 };
 
-/* What one call attached where nothing of ours was before, to take it back when the rest
- * of an ADD fails: a program on a veth without an attachment drops all packets. Begins as {0}. */
+/* What one call attached where nothing of ours was before, to take it back when the rest of an ADD
+ * fails: a program on a veth without an attachment drops all packets. Begins as {0}. */
 struct attach_undo {
 	bool qdisc;                                   /* clsact was added */
 	struct attached_program attached[HOOK_COUNT]; /* id 0: none */
 	uint32_t shaper;                              /* clsact was added to this interface */
 };
 
-/* Makes each program that the role has stand at its hook exactly once and be the pinned
- * one: attaches, replaces an older one, removes second copies. Never touches a program or
- * qdisc that is not ours. Where another process was faster, that is fine; a host's interface
- * that turns out to be a container's veth is left to the container. Takes the lock to
- * remove copies, so call it without. What it attached is added to *undo, also when it
- * fails. CNI_ERROR_KERNEL_REFUSED, CNI_ERROR_TRY_AGAIN. */
+/* Makes each program that the role has stand at its hook exactly once and be the pinned one:
+ * attaches, replaces an older one, removes second copies. Never touches a program or qdisc that is
+ * not ours. Where another process was faster, that is fine; a host's interface that turns out to be
+ * a container's veth is left to the container. Takes the lock to remove copies, so call it without.
+ * What it attached is added to *undo, also when it fails. CNI_ERROR_KERNEL_REFUSED,
+ * CNI_ERROR_TRY_AGAIN. */
 int attach_interface(const struct datapath *datapath, struct nl_sock *socket,
 		     const struct attach_target *target, struct attach_undo *undo,
 		     struct cni_error *err);
 void attach_rollback(uint32_t ifindex, const struct attach_undo *undo);
 
-/* Removes the programs that belong to an interface with this entry, whatever process attached
- * them. */
+/* Removes the programs that belong to an interface with this entry. */
 void detach_all(uint32_t ifindex, const struct interface *interface);
 
 /* Replaces our programs at all interfaces in the map by the pinned ones, in place, where they are

@@ -7,8 +7,8 @@
 
 #include "datapath/load/datapath.h"
 
-/* The maps of a program of ours, opened, if they are whole, of our layout and of this
- * host. False: they are not, and nothing is open. */
+/* The maps of a program of ours, opened, if they are whole, of our layout and of this host. False:
+ * they are not, and nothing is open. */
 bool attach_maps_of_program(int program_fd, uint64_t netns_cookie, int maps[MAP_COUNT]);
 /* The same for whatever program of ours is at the interface's hooks. */
 bool attach_find_maps(uint32_t ifindex, uint64_t netns_cookie, int maps[MAP_COUNT]);

@@ -13,7 +13,7 @@
 
 /* Makes the qdisc. EEXIST: a qdisc is there, this or `ingress`. 0, or -1 and errno. */
 int clsact_create(uint32_t ifindex);
-/* Removes the qdisc with all that hangs there: only for who has just made it. */
+/* Removes the qdisc with all its filters: only for the caller that has just made it. */
 void clsact_destroy(uint32_t ifindex);
 
 /* The id of the program at our handle and priority, or 0. */
@@ -22,8 +22,8 @@ uint32_t clsact_find(uint32_t ifindex, enum hook hook);
 /* Where a filter at ingress that comes before ours sends packets: an ifindex, or 0. */
 uint32_t clsact_find_redirect(uint32_t ifindex);
 
-/* At our handle and priority; where a program is there already, EEXIST unless it is to
- * be replaced. Checked against what the kernel then says is there. 0, or -1 and errno. */
+/* At our handle and priority; where a program is there already, EEXIST unless it is to be replaced.
+ * It then checks that the kernel has it. 0, or -1 and errno. */
 int clsact_attach(uint32_t ifindex, enum hook hook, int program_fd, bool replace);
 int clsact_detach(uint32_t ifindex, enum hook hook);
 

@@ -27,8 +27,8 @@ struct attached_programs {
 	bool tcx;           /* the kernel has such hooks */
 };
 
-/* Of an interface's entry only what says which programs belong there is looked at.
- * PROGRAM_COUNT: none at this hook, or the role is not known. */
+/* Of an interface's entry only what says which programs belong there is looked at. PROGRAM_COUNT:
+ * none at this hook, or the role is not known. */
 enum program_number program_at(const struct interface *interface, enum hook hook);
 
 /* "ingress", "egress" */

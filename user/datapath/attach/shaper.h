@@ -3,10 +3,10 @@
  * shaper.h - the device through which the bandwidth plugin sends what a container sends.
  *
  * A filter of that plugin at the veth's ingress redirects every packet to a device of its own
- * (ifb), which limits them and hands them back behind the veth's filters. A filter of ours has to
- * come after that one, because that one has the first priority, and so never sees a packet; only
- * TCX (Linux 6.6) comes before all filters. So from_container hangs at the egress of that device as
- * well: before the limit, and before the bridge or routing.
+ * (ifb), which limits them and hands them back behind the veth's filters. That filter has the
+ * first priority, so a filter of ours comes after it and never sees a packet; only TCX (Linux 6.6)
+ * runs before all filters. So from_container is attached to the egress of that device as well:
+ * before the limit, and before the bridge or routing.
  */
 #ifndef DATAPATH_ATTACH_SHAPER_H
 #define DATAPATH_ATTACH_SHAPER_H
@@ -20,8 +20,8 @@ uint32_t shaper_of(uint32_t ifindex, const struct interface *interface);
 /* The id of the program of ours at it, or 0. */
 uint32_t shaper_program(uint32_t shaper);
 
-/* Makes the pinned from_container hang there. *created: a clsact qdisc was made for it. Codes 102.
- */
+/* Attaches the pinned from_container there. *created: a clsact qdisc was made for it.
+ * CNI_ERROR_KERNEL_REFUSED. */
 int shaper_attach(const struct datapath *datapath, uint32_t shaper, bool *created,
 		  struct cni_error *err);
 

@@ -2,8 +2,8 @@
 /*
  * socket_hooks.h - our programs at the sockets of the host's processes.
  *
- * Attached to the root of cgroup2 by bpf_links, which are pinned beside the maps: where the
- * pins go, the programs go. Other programs at these hooks are not touched.
+ * They are attached to the root of cgroup2 by bpf_links, which are pinned beside the maps: when the
+ * pins are removed, so are the programs. Other programs at these hooks are not touched.
  */
 #ifndef DATAPATH_ATTACH_SOCKET_HOOKS_H
 #define DATAPATH_ATTACH_SOCKET_HOOKS_H
@@ -13,20 +13,20 @@
 #include "datapath/load/datapath.h"
 #include "datapath/load/socket_programs.h"
 
-/* Attaches those of the purpose that are missing: all of them or, on failure, none more.
- * Where nothing is missing it takes no lock and costs microseconds; a link that is pinned but was
- * detached is then seen only where it is one of connect or bind. Codes 102, saying what
- * is in the way, and 11. */
+/* Attaches those of the purpose that are missing: all of them or, on failure, none more. Where
+ * nothing is missing it takes no lock and costs microseconds; a link that is pinned but was
+ * detached is then seen only where it is one of connect or bind. CNI_ERROR_KERNEL_REFUSED, saying
+ * what the obstacle is, and CNI_ERROR_TRY_AGAIN. */
 int socket_hooks_attach(struct datapath *datapath, enum socket_purpose purpose,
 			struct cni_error *err);
 
-/* Whether there is room for those of the purpose that are missing; loads nothing. Code 102,
- * saying what is in the way. */
+/* Whether there is room for those of the purpose that are missing; loads nothing.
+ * CNI_ERROR_KERNEL_REFUSED, saying what the obstacle is. */
 int socket_hooks_probe(const struct datapath *datapath, enum socket_purpose purpose,
 		       struct cni_error *err);
 
-/* Whether those of the purpose are attached and use the pinned maps. Code 102, naming one
- * that does not. */
+/* Whether those of the purpose are attached and use the pinned maps. CNI_ERROR_KERNEL_REFUSED,
+ * naming one that does not. */
 int socket_hooks_verify(const struct datapath *datapath, enum socket_purpose purpose,
 			struct cni_error *err);
 
@@ -34,11 +34,12 @@ int socket_hooks_verify(const struct datapath *datapath, enum socket_purpose pur
 bool socket_hooks_are_used(const struct datapath *datapath, enum socket_purpose purpose);
 
 /* Attaches again those that were detached, or that a mapped port needs. Where those for "localhost"
- * never were attached, and cannot be, that is a warning. Codes 102, 11. */
+ * never were attached, and cannot be, that is a warning. CNI_ERROR_KERNEL_REFUSED,
+ * CNI_ERROR_TRY_AGAIN. */
 int socket_hooks_repair(struct datapath *datapath, struct cni_error *err);
 
-/* After the maps or programs were loaded anew: gives those that are attached the new
- * programs. One that cannot be given them is detached, for its maps are nobody's. */
+/* After the maps or programs were loaded anew: gives those that are attached the new programs. One
+ * that cannot be given them is detached, for nobody uses its maps any more. */
 void socket_hooks_refresh(const struct datapath *datapath);
 
 #endif

@@ -7,7 +7,7 @@
 
 #include "lib/error.h"
 
-/* Sets code 102: what was tried, the errno in words, and why this host refuses
+/* Sets CNI_ERROR_KERNEL_REFUSED: what was tried, the errno in words, and why this host refuses
  * (lockdown, user namespace, capabilities, no BPF). Returns -1. */
 int bpf_error_set(struct cni_error *err, int errno_value, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));

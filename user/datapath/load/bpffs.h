@@ -13,11 +13,11 @@
 
 bool bpffs_is_mounted(void);
 
-/* Mounts it where it is not. Codes 102, 11. */
+/* Mounts it where it is not. CNI_ERROR_KERNEL_REFUSED, CNI_ERROR_TRY_AGAIN. */
 int bpffs_mount(struct cni_error *err);
 
-/* Whether only root can take away what root has in it: it is root's, and either others cannot write
- * to it or it is sticky, as mount(8) makes it. Code 102. */
+/* Whether only root can remove what root has in it: it belongs to root, and either other users
+ * cannot write to it or it is sticky, as mount(8) makes it. CNI_ERROR_KERNEL_REFUSED. */
 int bpffs_verify(struct cni_error *err);
 
 enum bpffs_owner {
@@ -26,7 +26,8 @@ enum bpffs_owner {
 	BPFFS_ANOTHERS,
 };
 
-/* Whose a directory in it is. -1 and code 102 for one that root has let others write to. */
+/* To which of these a directory in it belongs. -1 and CNI_ERROR_KERNEL_REFUSED where it belongs to
+ * root, but other users can write to it. */
 int bpffs_owner(const char *path, struct cni_error *err);
 
 #endif

@@ -15,7 +15,7 @@
 enum datapath_state {
 	DATAPATH_ABSENT,   /* nothing is pinned, or there is no BPF file system */
 	DATAPATH_DAMAGED,  /* a pin is missing, or a load was not finished */
-	DATAPATH_FOREIGN,  /* of another layout: not to be touched */
+	DATAPATH_FOREIGN,  /* of another layout: they are left alone */
 	DATAPATH_OUTDATED, /* whole, but the programs are older than this plugin */
 	DATAPATH_READY,
 };
@@ -25,21 +25,20 @@ struct datapath {
 	uint64_t netns_cookie;
 	char directory[PIN_DIRECTORY_SIZE];
 	struct objects objects;
-	uint32_t layout;                  /* of the maps that are pinned; 0: they don't say */
+	uint32_t layout;                  /* of the maps that are pinned; 0: not known */
 	char maker[PROGRAM_VERSION_SIZE]; /* the version of bpf-portmap that made them, or "" */
 	const char *foreign;              /* the map that has another shape, or NULL */
 };
 
-/* The warm path: opens what is pinned, looks at it, changes nothing. The state says what
- * was found. Of a usable datapath only the set is open. Close it also after a failure.
- * Code 102. */
+/* Opens what is pinned and changes nothing. The state says what was found. Of a usable datapath
+ * only the set is open. Close it also after a failure. CNI_ERROR_KERNEL_REFUSED. */
 int datapath_open(struct datapath *datapath, enum pin_set set, struct cni_error *err);
 void datapath_close(struct datapath *datapath);
 
 /* Whether the maps can be read and written: READY or OUTDATED. */
 bool datapath_is_usable(const struct datapath *datapath);
 
-/* Sets code 102 and what to do, for a state that is FOREIGN. -1. */
+/* Sets CNI_ERROR_KERNEL_REFUSED and what to do, for a state that is FOREIGN. -1. */
 int datapath_refuse_foreign(const struct datapath *datapath, struct cni_error *err);
 
 #endif

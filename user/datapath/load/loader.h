@@ -12,16 +12,16 @@
 #include "datapath/load/objects.h"
 #include "datapath/load/socket_programs.h"
 
-/* Loads all programs over the maps that are open in `objects`, makes the others, and
- * leaves everything open there. A new table of connections has room for so many assured ones; 0: as
- * fits the machine. Every program is bound to every map, so that the maps live as long as one
- * program does and can be found again by it. *sees_devices: as in struct meta. Code 102, the
- * verifier's last words in the details; `objects` is then as it was. */
+/* Loads all programs over the maps that are open in `objects`, makes the others, and leaves
+ * everything open there. A new table of connections has room for so many assured ones; 0: as fits
+ * the machine. Every program is bound to every map: the maps live as long as one program does, and
+ * can be found by it. *sees_devices: as in struct meta. CNI_ERROR_KERNEL_REFUSED, the verifier's
+ * last words in the details; `objects` is then as it was. */
 int loader_load(struct objects *objects, uint32_t assured, bool *sees_devices,
 		struct cni_error *err);
 
-/* Loads those for the host's sockets, over the maps in `objects`, which are all open. Close
- * them. Code 102, with details as above. */
+/* Loads those for the host's sockets over the maps in `objects`, which are all open. Close the
+ * programs. CNI_ERROR_KERNEL_REFUSED, with details as above. */
 int loader_load_socket_programs(const struct objects *objects, enum socket_purpose purpose,
 				struct socket_programs *programs, struct cni_error *err);
 

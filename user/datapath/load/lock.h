@@ -8,7 +8,8 @@
  * is not known to be ours (own_sysfs.h) we mount it once more, where nobody sees it. So the lock is
  * the same in all mount, PID and cgroup namespaces, needs no file of ours, and is there before any
  * map is. The file has mode 0200: users cannot open it, nor can root of another user namespace, nor
- * a container of the host's network whose /sys is read-only. Nothing is ever written to it.
+ * a container in the host's network namespace whose /sys is read-only. Nothing is ever written to
+ * it.
  *
  * In a container that plays the host, and whose runtime has made its sysfs read-only, the file
  * cannot be opened. There it is the network namespace's own file, which every process can open.
@@ -16,29 +17,30 @@
  * A socket in a SOCKMAP of one element would exclude as well, but nobody can wait for it, and
  * before the first ADD there is no map.
  *
- * bpf-portmap 0.1 locked the network namespace's own file, which every process can open. That is
- * taken too, after ours. Where another process has it, it is waited for only if that is root's, is
- * called bpf-portmap and can be seen from here, and for one second at most, once in a run; then a
- * warning is printed, and we go on without it.
+ * bpf-portmap 0.1 locked the network namespace's own file, which every process can open. We
+ * take that too, after ours. Where another process has it, we wait only if that process is root's,
+ * is called bpf-portmap and can be seen from here, and for one second at most, once in a run; then
+ * we print a warning and go on without it.
  */
 #ifndef DATAPATH_LOAD_LOCK_H
 #define DATAPATH_LOAD_LOCK_H
 
 #include "lib/error.h"
 
-/* A file descriptor that holds the lock until lock_release(), or -1 and code 11 naming
- * the holder when it was not to be had within ten seconds; code 102 when there can be none. A
- * process has it once at a time. */
+/* A file descriptor that holds the lock until lock_release(), or -1 and CNI_ERROR_TRY_AGAIN naming
+ * the holder when it could not be taken within ten seconds; CNI_ERROR_KERNEL_REFUSED when there can
+ * be none. A process has it once at a time. */
 int lock_take(struct cni_error *err);
 
 /* One mount at a time in this mount namespace. *lock begins as -1, and stays so where /sys is
- * read-only: then there is none. 0, or -1 and code 11. */
+ * read-only: then there is none. 0, or -1 and CNI_ERROR_TRY_AGAIN. */
 int lock_take_mounting(int *lock, struct cni_error *err);
 
-/* Locks an open file. `what` says in messages what for. 0, or -1 and code 11 or 5. */
+/* Locks an open file. `what` says in messages what for. 0, or -1 and CNI_ERROR_TRY_AGAIN or
+ * CNI_ERROR_IO. */
 int lock_wait(int fd, const char *what, struct cni_error *err);
 
-/* What bpf-portmap 0.1 locks. -1: it was not to be had, and that is all right. */
+/* Takes what bpf-portmap 0.1 locks. -1: another process has it, which is no error. */
 int lock_take_older(const char *path);
 
 void lock_release(int *fd);

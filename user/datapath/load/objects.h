@@ -13,13 +13,13 @@
 
 #include "abi.h"
 
-/* One place in the order of filters and one name there, so that a second attach meets the
- * first. Early, but after priority 1, which others take for granted. */
+/* The same priority and handle for all our filters, so that a second attach meets the first. Early,
+ * but after priority 1, which other plugins rely on. */
 #define FILTER_PRIORITY 2
 #define FILTER_HANDLE 0x706d
 
-/* meta comes last, in this list as in everything done by it: where meta is pinned,
- * the others are. */
+/* meta comes last, in this list as in everything done by it: where meta is pinned, the others are.
+ */
 enum map_number {
 	MAP_PORTMAPS,
 	MAP_PUBLISHED_PORTS,
@@ -99,8 +99,8 @@ struct meta_head {
 /* From a map of any layout. 0, or -1 and errno. */
 int meta_head_read(int fd, struct meta_head *head);
 
-/* Opens every map that the program uses or is bound to, by name. What has not our
- * shape is left out. 0, or -1 and errno. */
+/* Opens every map that the program uses or is bound to, by name. What has not our shape is left
+ * out. 0, or -1 and errno. */
 int objects_open_maps_of(int program_fd, int maps[MAP_COUNT]);
 
 /* Whether the maps that the program uses are those of `objects`, with meta among them. */

@@ -38,9 +38,9 @@ struct pins {
 void pins_clear(struct pins *pins);
 void pins_close(struct pins *pins);
 
-/* The directory of the host with this netns cookie: the first host on a BPF file system
- * has PIN_DIRECTORY, each other one a directory below. It need not exist; one that is another
- * user's counts as none, with a warning. Code 102. */
+/* Finds the directory of the host with this netns cookie: the first host on a BPF file system has
+ * PIN_DIRECTORY, each other one a directory below. It need not exist; one that belongs to another
+ * user counts as none, with a warning. CNI_ERROR_KERNEL_REFUSED. */
 int pins_find(uint64_t netns_cookie, struct pins *pins, struct cni_error *err);
 
 struct pins_found {
@@ -57,8 +57,8 @@ int pins_open(const struct pins *pins, enum pin_set set, struct objects *objects
 int pins_open_rest(const char *directory, struct objects *objects, struct cni_error *err);
 
 /* Pins all objects into PINS_LOADING and moves that, or what is in it, to its place, meta last:
- * whoever looks sees the old set, or the new, or that it is damaged. Call it with pins_lock.h's
- * lock. Code 102. */
+ * other processes see the old set, or the new one, or that it is damaged. Call it with
+ * pins_lock.h's lock. CNI_ERROR_KERNEL_REFUSED. */
 int pins_write(const char *directory, const struct objects *objects, struct cni_error *err);
 
 #endif

@@ -2,8 +2,8 @@
 /*
  * pins_lock.h - one loader at a time on each BPF file system, which hosts may share.
  *
- * flock on the directory that objects are pinned into before they are moved to their place: who
- * loads makes it, only root can open it, and it is on the file system that it is about.
+ * flock on the directory into which objects are pinned before they are moved to their place: a
+ * loader makes it, only root can open it, and it is on the file system that it protects.
  */
 #ifndef DATAPATH_LOAD_PINS_LOCK_H
 #define DATAPATH_LOAD_PINS_LOCK_H
@@ -20,8 +20,9 @@ struct pins_lock {
 		.directory = -1, .older = -1 \
 	}
 
-/* *lock begins as PINS_LOCK_NONE. PINS_LOADING is there then, with what a killed loader left. Takes
- * away what other users have put in the way. Take the host's lock first. Codes 11, 102, 5. */
+/* *lock begins as PINS_LOCK_NONE. Afterwards PINS_LOADING exists, with what a killed loader left.
+ * Moves away what other users have put in its place. Take the host's lock first.
+ * CNI_ERROR_TRY_AGAIN, CNI_ERROR_KERNEL_REFUSED, CNI_ERROR_IO. */
 int pins_lock_take(struct pins_lock *lock, struct cni_error *err);
 void pins_lock_release(struct pins_lock *lock);
 

@@ -7,11 +7,12 @@
 
 #include "lib/error.h"
 
-/* Whether this process may use BPF. Code 102 and why not. Look-ups that find nothing mean
- * nothing without it. */
+/* Whether this process may use BPF. CNI_ERROR_KERNEL_REFUSED and why not. Look-ups that find
+ * nothing mean nothing without it. */
 int probe_permission(struct cni_error *err);
 
-/* Code 50 and why not: kernel too old, no BPF, no permission, lockdown, user namespace. */
+/* CNI_ERROR_NOT_AVAILABLE and why not: kernel too old, no BPF, no permission, lockdown, user
+ * namespace. */
 int probe_kernel(struct cni_error *err);
 
 #endif

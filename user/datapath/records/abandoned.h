@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * abandoned.h - attachments whose veth is gone and for which nobody has called DEL: engines
- * forget what was killed with its namespace, or call DEL of another conflist.
+ * forget a container that was killed with its namespace, or call DEL of another conflist.
  *
  * The programs see that such an owner is gone and leave its ports alone; what stands in the
  * maps is removed here.

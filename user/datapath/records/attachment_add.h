@@ -5,10 +5,10 @@
  *
  * The order of writes is the crash safety. ADD: generation, slot (not live), record
  * (the intent), policy, ports, endpoints, interface, live, record (ready). DEL: not live,
- * ports, endpoints, policy, interface, record, slot. Whatever is left of a killed run either
- * is found by its record, or is owned by nobody and free for the next one.
+ * ports, endpoints, policy, interface, record, slot. What a killed run leaves is either
+ * found by its record, or has no owner and is free for the next run.
  *
- * Processes of the host whose connected UDP sockets are concerned are seen to as well
+ * UDP sockets of host processes that are connected to a port that changes hands are ended
  * (udp_clients.h).
  */
 #ifndef DATAPATH_RECORDS_ATTACHMENT_ADD_H
@@ -18,10 +18,10 @@
 
 struct nl_sock;
 
-/* Claims everything, under the lock, in place of whatever this attachment had before. A
- * port whose owner is gone is taken over, with a warning. All or nothing; what it had
- * before is gone also after a failure. Codes 101 naming the owner, 7 (the veth is gone),
- * 11, 102. */
+/* Claims everything, under the lock, in place of whatever this attachment had before. A port whose
+ * owner is gone is taken over, with a warning. All or nothing; what it had before is gone also
+ * after a failure. CNI_ERROR_PORT_TAKEN naming the owner, CNI_ERROR_INVALID_CONFIGURATION (the veth
+ * is gone), CNI_ERROR_TRY_AGAIN, CNI_ERROR_KERNEL_REFUSED. */
 int attachment_add(const struct objects *objects, struct nl_sock *socket,
 		   const struct attachment_claims *claims, struct cni_error *err);
 

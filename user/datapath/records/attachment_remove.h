@@ -8,8 +8,8 @@
 #include "datapath/records/attachment_list.h"
 #include "datapath/records/release.h"
 
-/* Removes all it owns. One that is not there: 0, without the lock. `likely`: what it probably
- * owns, or NULL. Codes 11, 102. */
+/* Removes all that it owns. One that is not there: 0, without the lock. `likely`: what it probably
+ * owns (release.h), or NULL. CNI_ERROR_TRY_AGAIN, CNI_ERROR_KERNEL_REFUSED. */
 int attachment_remove(const struct objects *objects, const struct attachment_key *key,
 		      const struct attachment_claims *likely, struct cni_error *err);
 

@@ -8,8 +8,8 @@
 #include "datapath/load/datapath.h"
 #include "datapath/records/claims.h"
 
-/* Compares what is in the maps with the claims; the ports only if `with_ports`, else that
- * there are as many as were claimed. Code 102 naming the first difference. */
+/* Compares what is in the maps with the claims; the ports only if `with_ports`, else that there are
+ * as many as were claimed. CNI_ERROR_KERNEL_REFUSED naming the first difference. */
 int attachment_verify(const struct datapath *datapath, const struct attachment_claims *claims,
 		      bool with_ports, struct cni_error *err);
 

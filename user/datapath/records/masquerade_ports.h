@@ -26,7 +26,7 @@ void masquerade_ports_read(struct masquerade_ports *ports);
 bool masquerade_ports_follow(struct meta *meta, const struct masquerade_ports *ports);
 
 /* Writes ports that were read a little while ago to the map if they are others than before. A flow
- * that lives keeps its port. Call it with the lock. Code 102. */
+ * that lives keeps its port. Call it with the lock. CNI_ERROR_KERNEL_REFUSED. */
 int masquerade_ports_refresh(const struct objects *objects, const struct masquerade_ports *ports,
 			     struct cni_error *err);
 

@@ -2,8 +2,8 @@
 /*
  * policies.h - what an attachment's configuration says about its flows, in the map policies.
  *
- * Entries go by slot number. Whatever a killed run left there is replaced, or deleted, by
- * the next user of the slot, and until then belongs to an owner who is no more.
+ * Entries go by slot number. What a killed run left there is replaced, or deleted, by
+ * the next user of the slot, and until then belongs to an owner that does not exist.
  */
 #ifndef DATAPATH_RECORDS_POLICIES_H
 #define DATAPATH_RECORDS_POLICIES_H
@@ -13,20 +13,21 @@
 #include "lib/error.h"
 #include "datapath/load/objects.h"
 
-/* Nothing but defaults: it needs no entry. */
+/* Whether it has nothing but defaults: then it needs no entry. */
 bool policy_says_nothing(const struct policy *policy);
 
-/* The wanted policy names no owner. Where it says nothing but defaults, the slot has no
- * entry afterwards. Call it with the lock, before the slot is live; its `has_policy` must say the
- * same. Code 102. */
+/* The wanted policy names no owner. Where it says nothing but defaults, the slot has no entry
+ * afterwards. Call it with the lock, before the slot is live; its `has_policy` must say the same.
+ * CNI_ERROR_KERNEL_REFUSED. */
 int policy_write(const struct objects *objects, struct owner owner, const struct policy *wanted,
 		 struct cni_error *err);
 
-/* The owner's alone; one that is not there: 0. Call it when the slot is dead. Code 102. */
+/* The owner's alone; one that is not there: 0. Call it when the slot is dead.
+ * CNI_ERROR_KERNEL_REFUSED. */
 int policy_delete(const struct objects *objects, struct owner owner, struct cni_error *err);
 
-/* Code 102 naming the first option that is not in the map as it should be, or that the slot says
- * otherwise. */
+/* CNI_ERROR_KERNEL_REFUSED naming the first option that is not in the map as it should be, or that
+ * the slot contradicts. */
 int policy_verify(const struct objects *objects, struct owner owner, const struct policy *wanted,
 		  struct cni_error *err);
 

@@ -22,9 +22,8 @@ struct release {
 	struct udp_ports udp_ports; /* that were released, or that somebody else has now */
 };
 
-/* Releases everything but the record and the slot, which is not live from then on: by these two
- * the next command finds what a killed one left. Call it with the lock. CNI_ERROR_KERNEL_REFUSED.
- */
+/* Releases everything but the record and the slot, which is not live from then on: by these two the
+ * next command finds what a killed one left. Call it with the lock. CNI_ERROR_KERNEL_REFUSED. */
 int release_owned(struct release *release, const struct attachment *record, struct cni_error *err);
 
 /* Unlocks, and then ends the UDP sockets of host processes that are connected to released ports,

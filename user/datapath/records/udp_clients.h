@@ -3,8 +3,8 @@
  * udp_clients.h - UDP sockets of the host's processes that are connected to a mapped port.
  *
  * They are connected to the container (bpf/socket.bpf.c), and no hook is called when they
- * send. So that they don't stick to one that is gone, the kernel ends them when their port
- * changes hands: their programs get ECONNABORTED, and may connect again.
+ * send. So that they do not go on sending to a container that is gone, the kernel ends them
+ * when their port changes hands: their programs get ECONNABORTED, and may connect again.
  */
 #ifndef DATAPATH_RECORDS_UDP_CLIENTS_H
 #define DATAPATH_RECORDS_UDP_CLIENTS_H
