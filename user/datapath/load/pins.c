@@ -100,7 +100,7 @@ static enum belongs whose_directory(const char *directory, uint64_t netns_cookie
 	return pins->head.netns_cookie == netns_cookie ? BELONGS_TO_US : BELONGS_TO_OTHER;
 }
 
-/* Whether there may be something of ours: what is another user's is not even looked at. */
+/* Whose PINS_ROOT is: what belongs to another user is not even looked at. */
 static int look_at_root(enum bpffs_owner *owner, struct cni_error *err)
 {
 	int whose;
@@ -171,6 +171,14 @@ static bool is_in_set(enum pin_set set, int object)
 	}
 }
 
+static bool is_pinned(const char *directory, int object)
+{
+	char path[PIN_PATH_SIZE];
+
+	object_path(path, directory, object_name(object));
+	return !access(path, F_OK);
+}
+
 /* False: something else is pinned under its name. */
 static bool keep_object(struct objects *objects, int object, int fd)
 {
@@ -197,8 +205,14 @@ int pins_open(const struct pins *pins, enum pin_set set, struct objects *objects
 	for (int object = 0; object < OBJECT_COUNT; object++) {
 		int fd;
 
-		if (!pins->usable || !is_in_set(set, object))
+		if (!pins->usable)
+			break;
+		if (!is_in_set(set, object)) {
+			/* ADD repairs what is missing; DEL can do without. */
+			if (set == PINS_TO_ADD && !is_pinned(pins->directory, object))
+				found->missing++;
 			continue;
+		}
 		fd = open_path(pins->directory, object_name(object));
 		if (fd < 0 && errno != ENOENT) {
 			bpf_error_set(err, errno, "cannot open what is pinned in %s",
@@ -251,9 +265,9 @@ static void empty_directory(const char *directory)
 	}
 }
 
-/* What killed loaders left, also those of versions that gave it another name. Nobody else
- * is loading: all hosts that share this file system share the lock. What is another user's may be a
- * link to anywhere. */
+/* Removes what killed loaders left, also those of versions that gave it another name. No other
+ * process is loading: all hosts that share this file system share the lock. What belongs to another
+ * user may be a link to anywhere. */
 static void remove_leftover(const char *directory)
 {
 	struct cni_error ignored = {0};
@@ -310,7 +324,7 @@ static int move_to_place(const char *from, const char *to, struct cni_error *err
 {
 	if (!rename(from, to))
 		return 0;
-	/* Others' directories are below it, or what is left of a damaged set. */
+	/* It has the directories of other hosts, or what is left of a damaged set. */
 	if (errno == ENOTEMPTY || errno == EEXIST)
 		return move_each(from, to, err);
 	return bpf_error_set(err, errno, "cannot move %s to %s", from, to);
