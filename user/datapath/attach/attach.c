@@ -172,7 +172,8 @@ static int attach_by_filter(const struct attaching *attaching, struct cni_error 
 
 static int attach_hook(struct attaching *attaching, struct cni_error *err)
 {
-	/* Each round settles something; a third would mean that somebody works against us. */
+	/* Each round settles something; a third would mean that another process keeps changing it.
+	 */
 	for (int round = 0; round < 3; round++) {
 		int result;
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* cgroup_root.c - the cgroup whose processes are all there are. */
+/* cgroup_root.c - the cgroup that all processes of the host are in. */
 #include "datapath/attach/cgroup_root.h"
 
 #include <errno.h>
@@ -57,8 +57,8 @@ static bool parse_mount(char *line, struct mount *mount)
 	return true;
 }
 
-/* In a cgroup namespace its root is all there is, unless the first process of all is
- * outside: then this is a container of a host whose network namespace it shares. */
+/* The root of a cgroup namespace has all processes, unless process 1 is outside of it: then we are
+ * in a container that shares the host's network namespace. */
 static bool is_outside_namespace(void)
 {
 	FILE *file = fopen("/proc/1/cgroup", "re");
@@ -78,7 +78,7 @@ static bool is_whole(const char *root)
 	       (!strcmp(root, "/") && !is_outside_namespace());
 }
 
-/* Another file system may be mounted over it. 0: not to be had. */
+/* Another file system may be mounted over it. 0: it does not open. */
 static ino_t open_cgroup(const char *path, int *fd)
 {
 	struct statfs file_system;

@@ -15,7 +15,7 @@ static const enum program_number programs_of_role[][HOOK_COUNT] = {
 	[ROLE_ROUTED] = {PROGRAM_FROM_CONTAINER, PROGRAM_TO_CONTAINER},
 };
 
-/* Of an uplink whose frames begin with the IP header. */
+/* For an uplink whose frames begin with the IP header. */
 static const enum program_number raw_programs[HOOK_COUNT] = {
 	PROGRAM_FROM_UPLINK_RAW,
 	PROGRAM_TO_UPLINK_RAW,

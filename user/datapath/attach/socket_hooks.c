@@ -26,7 +26,7 @@ static void link_path(const struct datapath *datapath, enum socket_program progr
 	snprintf(path, LINK_PATH_SIZE, "%s/%s", datapath->directory, socket_program_name(program));
 }
 
-/* A link whose cgroup is gone, or that somebody has detached, is still there. */
+/* A link stays after its cgroup is removed or it is detached, but then names no cgroup. */
 static bool read_link(int fd, struct bpf_link_info *info)
 {
 	uint32_t size = sizeof(*info);
@@ -130,7 +130,7 @@ static int pin_links(const struct attaching *attaching, struct cni_error *err)
 		if (attaching->links.fds[program] < 0)
 			continue;
 		link_path(attaching->datapath, program, path);
-		/* Whatever is there is no link that is attached. */
+		/* What is pinned there is no attached link. */
 		unlink(path);
 		if (!bpf_obj_pin(attaching->links.fds[program], path))
 			continue;
@@ -295,7 +295,7 @@ static enum walk look_for_wish(const void *key, const void *value, void *context
 	return wish->found ? WALK_ENOUGH : WALK_ON;
 }
 
-/* Of a port that is mapped: the pins of the links may be lost, with all the others. */
+/* Whether a mapped port needs it: the pins of the links may be lost with all others. */
 static bool is_wanted(const struct datapath *datapath, enum socket_purpose purpose)
 {
 	struct wish wish = {.purpose = purpose};
@@ -319,7 +319,7 @@ static int repair_purpose(struct datapath *datapath, enum socket_purpose purpose
 		*err = why;
 		return -1;
 	}
-	/* ADD could not attach them, either, and went on without. */
+	/* ADD could not attach them either, and warned. */
 	warning("processes of this host do not reach mapped ports (\"localhost\"): %s",
 		cni_error_message(&why));
 	cni_error_release(&why);

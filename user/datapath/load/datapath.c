@@ -14,7 +14,7 @@
 #include "datapath/load/bpf_error.h"
 #include "net/netns.h"
 
-/* Whether version a is older than b: up to three numbers. What is no version is old. */
+/* Whether version a is older than b: up to three numbers. Text that is no number counts as 0. */
 static bool is_older(const char *a, const char *b)
 {
 	for (int part = 0; part < 3; part++) {
@@ -72,7 +72,7 @@ static int open_pins(struct datapath *datapath, enum pin_set set, struct cni_err
 		own_sysfs_remember_in(datapath->directory, datapath->netns_cookie);
 	if (!result)
 		result = open_set(datapath, &pins, set, err);
-	/* Who repairs it needs to know all that is there. */
+	/* Repair needs all that is there. */
 	if (!result && set != PINS_ALL && !datapath_is_usable(datapath))
 		result = open_set(datapath, &pins, PINS_ALL, err);
 	pins_close(&pins);
@@ -81,7 +81,7 @@ static int open_pins(struct datapath *datapath, enum pin_set set, struct cni_err
 
 int datapath_open(struct datapath *datapath, enum pin_set set, struct cni_error *err)
 {
-	/* It would write to stderr what are ordinary answers here. */
+	/* libbpf would print errors that are expected here. */
 	libbpf_set_print(NULL);
 	memset(datapath, 0, sizeof(*datapath));
 	objects_clear(&datapath->objects);

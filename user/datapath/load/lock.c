@@ -37,8 +37,8 @@ static double now(void)
 	return (double)time.tv_sec + (double)time.tv_nsec / 1e9;
 }
 
-/* Waits in the kernel, in line with others; a timer ends the wait. It ticks, because
- * a single shot could fire just before flock is entered. */
+/* Waits in the kernel's queue; a timer ends the wait. It fires again and again, because once could
+ * be just before flock() is entered. */
 static int wait_for_lock(int fd, double seconds)
 {
 	struct sigaction action = {.sa_handler = interrupt}, old_action;
@@ -67,7 +67,7 @@ static bool read_holder(const char *line, const struct stat *status, int *pid)
 	       inode == status->st_ino && makedev(device_major, device_minor) == status->st_dev;
 }
 
-/* 0: there is none, or another PID namespace's, which the kernel leaves out. */
+/* 0: there is none, or it is in another PID namespace, which the kernel does not list. */
 static int find_holder(const struct stat *status)
 {
 	FILE *file = fopen("/proc/locks", "re");
@@ -171,7 +171,7 @@ static int host_lock = -1, older_host_lock = -1;
 
 static int open_host_lock(bool *older, struct cni_error *err)
 {
-	/* The second one, in case that a kernel has no such file any more. */
+	/* The second one is for a kernel that has no such file any more. */
 	static const char *const names[] = {"bus/platform/drivers_probe", "bus/cpu/drivers_probe",
 					    NULL};
 	int fd = own_sysfs_open(names, err);
@@ -205,8 +205,8 @@ int lock_take(struct cni_error *err)
 	return fd;
 }
 
-/* Whoever shares the mount namespace sees the same /sys, of whatever network namespace. It may be
- * our own, so this is another file than that of lock_take(). */
+/* All processes of the mount namespace see the same /sys, whatever their network namespace. It may
+ * be that of our own, so this is another file than that of lock_take(). */
 int lock_take_mounting(int *lock, struct cni_error *err)
 {
 	*lock = open("/sys/bus/platform/uevent", O_WRONLY | O_CLOEXEC);

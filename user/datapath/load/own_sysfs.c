@@ -30,8 +30,8 @@ static int mount_detached(void)
 			    MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV | MOUNT_ATTR_NOEXEC);
 }
 
-/* Stays mounted until the process ends: the kernel waits for RCU when it goes, so once is enough,
- * and not while anybody waits for us. */
+/* It stays mounted until the process ends: the kernel waits for RCU when a mount goes, so there is
+ * one for each process, and it goes last. */
 static int own_sysfs(void)
 {
 	static int mount = -1;
@@ -54,7 +54,7 @@ void own_sysfs_remember_in(const char *directory, uint64_t netns_cookie)
 		note[0] = '\0';
 }
 
-/* What is noted where this sysfs is ours: the network namespace, and the inode of lo's directory.
+/* The note for this sysfs: the network namespace's cookie, and the inode of lo's directory.
  * Each network namespace has its own lo, from its beginning to its end, and no inode number of
  * sysfs comes again. */
 static bool text_of(int sysfs, char text[NOTE_TEXT_SIZE])
@@ -101,7 +101,7 @@ static int open_first(int sysfs, const char *const *names)
 	return fd;
 }
 
-/* Nothing that somebody has mounted over it. */
+/* Whether the file is in this sysfs, and nothing is mounted over it. */
 static bool is_in(int sysfs, int fd)
 {
 	struct stat root, file;
@@ -109,8 +109,8 @@ static bool is_in(int sysfs, int fd)
 	return !fstat(sysfs, &root) && !fstat(fd, &file) && root.st_dev == file.st_dev;
 }
 
-/* On what is mounted on /sys, if that is ours. -1: it is not, or it is mounted read-only, or the
- * first of the names is not to be had there. */
+/* Opens it in what is mounted on /sys, if that is ours. -1: it is not, or it is mounted read-only,
+ * or has no such file. */
 static int open_mounted(const char *name)
 {
 	char noted[NOTE_TEXT_SIZE], found[NOTE_TEXT_SIZE];

@@ -22,7 +22,7 @@
 enum belongs {
 	BELONGS_TO_US,
 	BELONGS_TO_OTHER,
-	BELONGS_TO_NOBODY, /* it does not exist, or holds nothing that says whose it is */
+	BELONGS_TO_NOBODY, /* it does not exist, or has no meta */
 	BELONGS_UNREADABLE,
 };
 
@@ -54,7 +54,7 @@ static int open_path(const char *directory, const char *name)
 	return bpf_obj_get(path);
 }
 
-/* A directory without meta may still have a program, which knows its meta. */
+/* In a directory without meta a program may be left, which uses meta. */
 static int open_meta(const char *directory)
 {
 	int fd = open_path(directory, map_name(MAP_META));
@@ -228,7 +228,7 @@ int pins_open(const struct pins *pins, enum pin_set set, struct objects *objects
 		if (fd < 0)
 			continue;
 		close(fd);
-		/* A program is written over; a map may hold what somebody needs. */
+		/* A program is overwritten; a map may have data that is needed. */
 		if (object >= PROGRAM_COUNT)
 			found->foreign = object_name(object);
 	}

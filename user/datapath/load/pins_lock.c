@@ -18,11 +18,11 @@
 #include "datapath/load/bpf_error.h"
 #include "lib/warning.h"
 
-/* In each round that fails another process has got on. */
+/* A round fails only if another process has succeeded. */
 #define ROUNDS 1000
 
-/* Where everybody may make directories, one of another user must neither stop us nor have us use
- * what is pinned in it. */
+/* Where all users may make directories, another user's directory must not stop us, and we must not
+ * use what is pinned in it. */
 static int move_aside(const char *path, struct cni_error *err)
 {
 	uint32_t number = 0;
@@ -55,8 +55,8 @@ static int refuse_rounds(const char *path, struct cni_error *err)
 			     "%s is removed or replaced again and again; try again later", path);
 }
 
-/* Where everybody may make directories, nobody else may move or remove root's (the sticky bit), so
- * once it is root's it stays so. */
+/* Where all users may make directories, only root can move or remove root's (the sticky bit), so a
+ * directory that is root's stays so. */
 static int own_directory(const char *path, struct cni_error *err)
 {
 	for (int round = 0; round < ROUNDS; round++) {
@@ -110,7 +110,7 @@ int pins_lock_take(struct pins_lock *lock, struct cni_error *err)
 		outcome = try_lock(&lock->directory, err);
 	if (!outcome)
 		return refuse_rounds(PINS_LOADING, err);
-	/* The loader's rename fits an empty directory. */
+	/* rename() replaces an empty directory. */
 	if (outcome < 0 || own_directory(PINS_ROOT, err))
 		return -1;
 	lock->older = lock_take_older(BPFFS);

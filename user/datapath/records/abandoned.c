@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* abandoned.c - attachments whose veth is gone and for which nobody has called DEL. */
+/* abandoned.c - attachments whose veth is gone and for which DEL was not called. */
 #include "datapath/records/abandoned.h"
 
 #include <stdlib.h>
@@ -13,7 +13,7 @@
 #include "datapath/records/owners.h"
 #include "lib/warning.h"
 
-/* Called before looking: what the programs meet from now on they note again. */
+/* Called before looking, because the programs note again what they meet from now on. */
 static int forget_notice(const struct datapath *datapath, enum abandoned_which which, bool *noticed,
 			 struct cni_error *err)
 {

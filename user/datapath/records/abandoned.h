@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * abandoned.h - attachments whose veth is gone and for which nobody has called DEL: engines
+ * abandoned.h - attachments whose veth is gone and for which DEL was not called: engines
  * forget a container that was killed with its namespace, or call DEL of another conflist.
  *
  * The programs see that such an owner is gone and leave its ports alone; what stands in the

@@ -35,8 +35,8 @@ static int write_port(struct adding *adding, const struct portmap_key *key,
 	return 0;
 }
 
-/* Nobody may ever call DEL for it: engines forget what was killed together with its namespace.
- * So all that it has goes, not just what somebody wants. */
+/* DEL may never be called for it: engines forget what was killed together with its namespace. So
+ * all that it has is removed, not only the port that is claimed. */
 static int remove_dead_owner(struct adding *adding, const struct portmap *portmap,
 			     const struct slot *owner, struct cni_error *err)
 {
@@ -115,7 +115,7 @@ static enum walk search_entry(const void *key, const void *value, void *context,
 	struct search *search = context;
 	const struct attachment_claims *claims = search->claims;
 
-	/* Looking through more than that costs more than it saves. */
+	/* To walk through more entries costs more than it saves. */
 	search->given_up = ++search->visited > claims->port_count ||
 			   bsearch(key, claims->ports, claims->port_count, sizeof(*claims->ports),
 				   compare_key);
@@ -155,15 +155,15 @@ static int claim_each(struct adding *adding, struct cni_error *err)
 {
 	const struct attachment_claims *claims = adding->claims;
 
-	/* IPv4 is behind IPv6, and what people look for in a message. */
+	/* Backwards, so that a message names the IPv4 port before the IPv6 port. */
 	for (size_t i = claims->port_count; i-- > 0;)
 		if (claim_port(adding, &claims->ports[i], err))
 			return -1;
 	return 0;
 }
 
-/* A batch cannot be told to leave what is there, so it is for ports seen to be free: under
- * the lock they remain so. */
+/* A batch overwrites what is there, so it is only for ports that were seen to be free; under the
+ * lock they stay free. */
 static int claim_ports(struct adding *adding, struct cni_error *err)
 {
 	const struct attachment_claims *claims = adding->claims;

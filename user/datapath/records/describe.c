@@ -36,7 +36,7 @@ static void describe_time(uint64_t seconds, char *text, size_t size)
 		snprintf(text, size, "an unknown time");
 }
 
-/* False: there is none. Names end within their arrays, whoever wrote the record. */
+/* False: there is none. The names are terminated, also where the record is damaged. */
 static bool read_record(const struct objects *objects, const char key[ATTACHMENT_KEY_SIZE],
 			struct attachment *record)
 {
@@ -83,7 +83,7 @@ void describe_attachment(const struct objects *objects, const char key[ATTACHMEN
 		 name.ifname, name.network);
 }
 
-/* Engines name containers by 64 hexadecimal digits, and know them by the first ones. */
+/* Engines name containers by 64 hexadecimal digits, and accept the first ones. */
 static bool is_engines_id(const char *container_id)
 {
 	return strlen(container_id) == 64 && strspn(container_id, "0123456789abcdef") == 64;
@@ -111,7 +111,7 @@ static void advise_pod(const struct workload *workload, const char *container_id
 	snprintf(text + length, size - length, ")");
 }
 
-/* The engine's own way first: what is deleted behind its back it tries to start again. */
+/* By the engine's own command: it would start again what is deleted by other means. */
 static void advise_engine(const struct workload *workload, const char *container_id, char *text,
 			  size_t size)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* networks.c - what each list last said about interfaces. */
+/* networks.c - what each conflist last said about interfaces. */
 #include "datapath/records/networks.h"
 
 #include <bpf/bpf.h>
@@ -16,8 +16,8 @@
 
 #define MAX_NAMES 64
 
-/* Each name ends with a zero byte, and so does the whole. False: they are too many; half
- * of them would make others "left alone" that were named. */
+/* Each name ends with a zero byte, and so does the whole. False: they are too many; with half of
+ * them `attach` would leave the other interfaces alone. */
 static bool write_names(char text[INTERFACE_NAMES_SIZE], const struct interface_names *names)
 {
 	size_t used = 0;
@@ -87,8 +87,8 @@ struct visit {
 	void *context;
 };
 
-/* Its first ADD may have come since the attachments were listed: then it stands there now, for
- * that is written before the network is. */
+/* The network's first ADD may have run since the attachments were listed. It writes the attachment
+ * before the network, so listing them once more shows it. */
 static void forget_network(const struct datapath *datapath, const struct network_key *key)
 {
 	cleanup_free struct attachment_entry *entries = NULL;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* owners.c - slots, and who an owner {slot, generation} is. */
+/* owners.c - slots, and which attachment an owner {slot, generation} is. */
 #include "datapath/records/owners.h"
 
 #include <stdio.h>
@@ -72,7 +72,7 @@ bool owner_is_alive(const struct objects *objects, struct nl_sock *socket, struc
 		memset(slot, 0, sizeof(*slot));
 		return false;
 	}
-	/* Under the lock nobody is in the middle of ADD or DEL: who is not live was killed. */
+	/* Under the lock no ADD or DEL is under way: one that is not live was killed. */
 	return slot->live && slot_read_record(objects, owner.slot, slot, &record) &&
 	       record.state == ATTACHMENT_READY && owner_has_veth(objects, socket, &record);
 }
@@ -102,7 +102,7 @@ int owner_allocate(const struct objects *objects, struct meta *meta, struct owne
 				     " hold; GC removes those whose containers are gone",
 				     MAX_SLOTS - 1);
 	meta->generation++;
-	/* Zero means nobody. */
+	/* Zero means no owner. */
 	meta->generation += meta->generation == 0;
 	meta->next_slot = owner->slot + 1;
 	owner->generation = meta->generation;
@@ -128,7 +128,7 @@ void owner_free(const struct objects *objects, struct owner owner)
 	if (!slot_read(objects, owner.slot, &slot) || slot.generation != owner.generation)
 		return;
 	memset(&slot, 0, sizeof(slot));
-	/* Free it is anyway, as no record points to it. */
+	/* Without a record that points to it, it is free anyway. */
 	if (slot_write(objects, owner.slot, &slot, &ignored))
 		cni_error_release(&ignored);
 }

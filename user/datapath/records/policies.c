@@ -21,7 +21,7 @@ int policy_write(const struct objects *objects, struct owner owner, const struct
 {
 	struct policy policy = *wanted;
 
-	/* There may be one of whoever had the slot before. */
+	/* There may be one of the slot's previous owner. */
 	if (policy_says_nothing(wanted))
 		return map_delete(objects, MAP_POLICIES, &owner.slot, err);
 	policy.owner = owner;

@@ -31,7 +31,7 @@ static bool peer_equal(const struct peer *a, const struct peer *b)
 	return a->port == b->port && !memcmp(a->address, b->address, CNI_ADDRESS_SIZE);
 }
 
-/* What the program asked for. False: for nothing that the programs have changed. */
+/* The peer that the process asked for. False: our programs have not changed it. */
 static bool read_asked(const struct objects *objects, const struct host_socket *socket,
 		       struct peer *asked)
 {
@@ -74,8 +74,8 @@ static bool find_portmap(const struct objects *objects, const struct peer *asked
 	return portmap_read(objects, &key, portmap);
 }
 
-/* What connect(2) would probably make of it. It is the program at connect(2) that decides:
- * where the two differ, a socket is ended for nothing, or goes on. */
+/* The peer that connect(2) would probably give it now. The program at connect(2) decides: where the
+ * two differ, a socket is ended without need, or is kept. */
 static void expect_peer(const struct objects *objects, const struct peer *asked, struct peer *peer)
 {
 	struct portmap portmap;
@@ -100,7 +100,7 @@ static bool is_astray(const struct objects *objects, const struct host_socket *s
 	return !peer_equal(&now, &wanted);
 }
 
-/* Once for each port */
+/* Once for each port. */
 static void complain(const struct peer *asked, struct udp_ports *told, const char *why)
 {
 	const struct portmap_key key = {.protocol = PROTOCOL_UDP, .host_port = asked->port};
