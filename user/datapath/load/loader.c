@@ -65,8 +65,7 @@ static uint32_t default_assured(void)
 
 #define MIN_MEMOS 64 /* a CPU; a power of two */
 
-/* Half as many in all as there may be assured connections, so many for each CPU: of those that may
- * be, not only are. */
+/* Half as many in all as there may be assured connections, in equal parts for each possible CPU. */
 static int size_memos(struct portmap_bpf *skeleton)
 {
 	uint32_t assured = skeleton->rodata->assured_places;
@@ -82,55 +81,30 @@ static int size_memos(struct portmap_bpf *skeleton)
 	return bpf_map__set_max_entries(skeleton->maps.memos, places * cpus);
 }
 
+/* Those that are open; the others are made. */
 static int reuse_maps(struct bpf_object *object, const struct objects *objects)
 {
 	struct bpf_map *map;
 
 	for (int number = 0; number < MAP_COUNT; number++) {
 		map = bpf_object__find_map_by_name(object, map_name((enum map_number)number));
-		if (map && bpf_map__reuse_fd(map, objects->maps[number]))
+		if (map && objects->maps[number] >= 0 &&
+		    bpf_map__reuse_fd(map, objects->maps[number]))
 			return -1;
 	}
 	return 0;
 }
 
-/* What a map that is made anew gets; 0: what the programs' source says. */
-static uint32_t wanted_entries(int map, uint32_t assured)
-{
-	switch (map) {
-	case MAP_ASSURED:
-		return assured + 1;
-	case MAP_HALF_OPEN:
-		return HALF_OPEN(assured) + 1;
-	case MAP_CONNECTIONS:
-	case MAP_ALIASES:
-		return CONNECTIONS(assured);
-	default:
-		return 0;
-	}
-}
-
 static int prepare_maps(struct portmap_bpf *skeleton, const struct objects *objects,
 			uint32_t assured)
 {
-	for (int number = 0; number < MAP_COUNT; number++) {
-		struct bpf_map *map = bpf_object__find_map_by_name(
-			skeleton->obj, map_name((enum map_number)number));
-		uint32_t entries = wanted_entries(number, assured);
-		int result = 0;
-
-		if (!map) {
-			errno = ENOENT;
-			return -1;
-		}
-		if (objects->maps[number] >= 0)
-			result = bpf_map__reuse_fd(map, objects->maps[number]);
-		else if (entries)
-			result = bpf_map__set_max_entries(map, entries);
-		if (result)
-			return -1;
-	}
 	/* Place 0 is none. */
+	if (bpf_map__set_max_entries(skeleton->maps.assured, assured + 1) ||
+	    bpf_map__set_max_entries(skeleton->maps.half_open, HALF_OPEN(assured) + 1) ||
+	    bpf_map__set_max_entries(skeleton->maps.connections, CONNECTIONS(assured)) ||
+	    bpf_map__set_max_entries(skeleton->maps.aliases, CONNECTIONS(assured)) ||
+	    reuse_maps(skeleton->obj, objects))
+		return -1;
 	skeleton->rodata->assured_places = bpf_map__max_entries(skeleton->maps.assured) - 1;
 	skeleton->rodata->half_open_places = bpf_map__max_entries(skeleton->maps.half_open) - 1;
 	return size_memos(skeleton);

@@ -16,7 +16,7 @@ static int verify_port_owner(const struct objects *objects, const struct attachm
 	char port[DESCRIBED_PORT_SIZE];
 	struct slot other;
 
-	if (!slot_read(objects, owner.slot, &other) || other.generation != owner.generation) {
+	if (!owner_read(objects, owner, &other)) {
 		describe_port(key, port);
 		return cni_error_set(err, CNI_ERROR_KERNEL_REFUSED,
 				     "%s belongs to an attachment that is gone", port);

@@ -68,7 +68,7 @@ bool owner_is_alive(const struct objects *objects, struct nl_sock *socket, struc
 {
 	struct attachment record;
 
-	if (!slot_read(objects, owner.slot, slot) || slot->generation != owner.generation) {
+	if (!owner_read(objects, owner, slot)) {
 		memset(slot, 0, sizeof(*slot));
 		return false;
 	}
@@ -114,7 +114,7 @@ int owner_set_live(const struct objects *objects, struct owner owner, bool live,
 {
 	struct slot slot;
 
-	if (!slot_read(objects, owner.slot, &slot) || slot.generation != owner.generation)
+	if (!owner_read(objects, owner, &slot))
 		return 0;
 	slot.live = live;
 	return slot_write(objects, owner.slot, &slot, err);
@@ -125,7 +125,7 @@ void owner_free(const struct objects *objects, struct owner owner)
 	struct cni_error ignored = {0};
 	struct slot slot;
 
-	if (!slot_read(objects, owner.slot, &slot) || slot.generation != owner.generation)
+	if (!owner_read(objects, owner, &slot))
 		return;
 	memset(&slot, 0, sizeof(slot));
 	/* Without a record that points to it, it is free anyway. */
