@@ -9,21 +9,12 @@
 #include "datapath/load/maps.h"
 #include "datapath/records/owners.h"
 #include "datapath/records/policies.h"
+#include "lib/digest.h"
 #include "lib/warning.h"
 #include "net/link_names.h"
 #include "datapath/records/attachment_name.h"
 #include "datapath/records/attachment_remove.h"
 #include "datapath/records/claims_write.h"
-
-/* FNV-1a, 64 bits. */
-static uint64_t digest_of(const char *text)
-{
-	uint64_t digest = 0xcbf29ce484222325;
-
-	for (; *text; text++)
-		digest = (digest ^ (unsigned char)*text) * 0x100000001b3;
-	return digest;
-}
 
 static int write_slot(const struct objects *objects, const struct attachment_claims *claims,
 		      struct owner owner, struct cni_error *err)
@@ -37,7 +28,8 @@ static int write_slot(const struct objects *objects, const struct attachment_cla
 	struct attachment_name name;
 
 	if (attachment_name_split(claims->key.name, &name))
-		slot.container = digest_of(name.container_id);
+		slot.container =
+			digest_add(DIGEST_OF_NOTHING, name.container_id, strlen(name.container_id));
 	memcpy(slot.host_mac, claims->host_mac, sizeof(slot.host_mac));
 	claims_find_gateway(objects, claims, slot.gateway_mac);
 	memcpy(slot.attachment, claims->key.name, sizeof(slot.attachment));

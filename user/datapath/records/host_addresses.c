@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "lib/cleanup.h"
+#include "lib/digest.h"
 #include "datapath/load/lock.h"
 #include "datapath/load/maps.h"
 
@@ -75,22 +76,16 @@ static void sort(struct comparison *comparison)
 	comparison->count = kept;
 }
 
-/* FNV-1a, 64 bits. */
-static uint64_t digest_byte(uint64_t digest, uint8_t byte)
-{
-	return (digest ^ byte) * 0x100000001b3;
-}
-
 static void digest(struct comparison *comparison)
 {
-	comparison->digest = 0xcbf29ce484222325;
+	comparison->digest = DIGEST_OF_NOTHING;
 	for (size_t i = 0; i < comparison->count; i++) {
 		const struct wanted *wanted = &comparison->wanted[i];
 
-		for (size_t byte = 0; byte < CNI_ADDRESS_SIZE; byte++)
-			comparison->digest =
-				digest_byte(comparison->digest, wanted->key.address[byte]);
-		comparison->digest = digest_byte(comparison->digest, wanted->value.excluded);
+		comparison->digest =
+			digest_add(comparison->digest, &wanted->key, sizeof(wanted->key));
+		comparison->digest = digest_add(comparison->digest, &wanted->value.excluded,
+						sizeof(wanted->value.excluded));
 	}
 }
 
