@@ -42,7 +42,8 @@ static const char *permission_reason(void)
 	return "the capabilities CAP_BPF, CAP_NET_ADMIN and CAP_SYS_ADMIN are needed";
 }
 
-const char *bpf_error_reason(int errno_value)
+/* Why, in a sentence, or "". */
+static const char *reason_of(int errno_value)
 {
 	switch (errno_value) {
 	case EPERM:
@@ -65,7 +66,7 @@ const char *bpf_error_reason(int errno_value)
 int bpf_error_set(struct cni_error *err, int errno_value, const char *format, ...)
 {
 	cleanup_free char *what = NULL;
-	const char *reason = bpf_error_reason(errno_value);
+	const char *reason = reason_of(errno_value);
 	va_list arguments;
 	int length;
 

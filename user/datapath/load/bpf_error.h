@@ -12,7 +12,4 @@
 int bpf_error_set(struct cni_error *err, int errno_value, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
 
-/* Why, in a sentence, or "". */
-const char *bpf_error_reason(int errno_value);
-
 #endif

@@ -91,16 +91,6 @@ const char *program_name(enum program_number program)
 	return program_names[program];
 }
 
-enum program_number program_by_name(const char *name)
-{
-	int program;
-
-	for (program = 0; program < PROGRAM_COUNT; program++)
-		if (strcmp(name, program_names[program]) == 0)
-			break;
-	return (enum program_number)program;
-}
-
 void objects_clear(struct objects *objects)
 {
 	for (int i = 0; i < MAP_COUNT; i++)
@@ -172,10 +162,14 @@ enum program_number program_by_id(uint32_t id)
 {
 	cleanup_close int fd = bpf_prog_get_fd_by_id(id);
 	struct bpf_prog_info info;
+	int program;
 
 	if (fd < 0 || !read_program_info(fd, &info) || info.type != BPF_PROG_TYPE_SCHED_CLS)
 		return PROGRAM_COUNT;
-	return program_by_name(info.name);
+	for (program = 0; program < PROGRAM_COUNT; program++)
+		if (strcmp(info.name, program_names[program]) == 0)
+			break;
+	return (enum program_number)program;
 }
 
 int meta_head_read(int fd, struct meta_head *head)

@@ -73,8 +73,6 @@ const char *map_name(enum map_number map);
 size_t map_key_size(enum map_number map);
 size_t map_value_size(enum map_number map);
 const char *program_name(enum program_number program);
-/* PROGRAM_COUNT: none of ours. */
-enum program_number program_by_name(const char *name);
 
 void objects_clear(struct objects *objects);
 void objects_close(struct objects *objects);
