@@ -10,3 +10,5 @@
 #define nlmsg_for_each_attr(attribute, message, header_size, rest) \
 	for (attribute = nlmsg_attrdata(message, header_size), rest = 0; nla_ok(attribute, rest); \
 	     attribute = nla_next(attribute, &rest))
+#define bpf_object__for_each_program(program, object) \
+	for (program = 0; (program = bpf_object__next_program(object, program));)

@@ -30,8 +30,7 @@ static void collect_logs(struct bpf_object *object)
 	struct bpf_program *program;
 	int count = 0;
 
-	bpf_object__for_each_program(program, object)
-	{
+	bpf_object__for_each_program (program, object) {
 		if (count == MAX_PROGRAMS) {
 			fprintf(stderr, "verify: more programs than expected\n");
 			exit(2);
@@ -56,8 +55,7 @@ static int report(struct bpf_object *object, int *number)
 	struct bpf_program *program;
 	int index = 0, bad = 0;
 
-	bpf_object__for_each_program(program, object)
-	{
+	bpf_object__for_each_program (program, object) {
 		const char *log = logs[index++];
 		long instructions = number_behind(log, "processed ");
 		bool good = bpf_program__fd(program) >= 0 && instructions <= MOST_INSTRUCTIONS;

@@ -292,7 +292,7 @@ static void choose_socket_programs(const struct socket_bpf *skeleton, enum socke
 {
 	struct bpf_program *program;
 
-	bpf_object__for_each_program(program, skeleton->obj)
+	bpf_object__for_each_program (program, skeleton->obj)
 		bpf_program__set_autoload(program, false);
 	for_each_socket_program (number, purpose) {
 		program = find_socket_program(skeleton, number);
