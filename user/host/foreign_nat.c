@@ -18,8 +18,6 @@
 struct wanted {
 	const struct host *host;
 	const struct container *container;
-	/* A bit for each port, to skip most of very many rules. */
-	uint64_t ports[PORT_WORDS];
 };
 
 /* Whether the rule matches an address of the host at which ports are mapped. */
@@ -53,14 +51,9 @@ static bool is_about(const struct wanted *wanted, const struct nat_rule *rule,
 
 static bool concerns(const void *context, const struct nat_rule *rule)
 {
-	const struct attachment_claims *claims;
 	const struct wanted *wanted = context;
-	const struct port_range *only = &rule->ports[0];
+	const struct attachment_claims *claims = &wanted->container->claims;
 
-	if (rule->range_count == 1 && only->first == only->last &&
-	    !(wanted->ports[only->first / 64] & 1ULL << only->first % 64))
-		return false;
-	claims = &wanted->container->claims;
 	for (size_t i = 0; i < claims->port_count; i++)
 		if (is_about(wanted, rule, &claims->ports[i].key))
 			return true;
@@ -147,18 +140,12 @@ static int judge(const struct wanted *wanted, const struct nat_rule_list *found,
 int foreign_nat_check(const struct host *host, const struct container *container, bool claimed,
 		      struct cni_error *err)
 {
-	const struct attachment_claims *claims = &container->claims;
-	struct wanted wanted = {.host = host, .container = container};
+	const struct wanted wanted = {host, container};
 	cleanup_nat_rules struct nat_rule_list found = {0};
 	cleanup_error struct cni_error failure = {0};
 
-	if (!claims->port_count || container->conf.refuse_foreign == claimed)
+	if (!container->claims.port_count || container->conf.refuse_foreign == claimed)
 		return 0;
-	for (size_t i = 0; i < claims->port_count; i++) {
-		uint16_t port = claims->ports[i].key.host_port;
-
-		wanted.ports[port / 64] |= 1ULL << port % 64;
-	}
 	if (!nat_rules_find(&found, concerns, &wanted, &failure))
 		return judge(&wanted, &found, err);
 	if (!container->conf.refuse_foreign)

@@ -40,22 +40,13 @@ static bool has_a_port(const struct host *host, const struct container *containe
 	return false;
 }
 
-static int64_t milliseconds(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return now.tv_sec * 1000LL + now.tv_nsec / 1000000;
-}
-
 bool predecessor_goes(const struct host *host, const struct container *container)
 {
 	const struct timespec pause = {.tv_nsec = LOOK_EVERY_MILLISECONDS * 1000000L};
-	int64_t until = milliseconds() + WAIT_MILLISECONDS;
 
 	if (container->conf.workload.kind != WORKLOAD_POD || !has_a_port(host, container))
 		return false;
-	while (milliseconds() < until) {
+	for (int i = 0; i < WAIT_MILLISECONDS / LOOK_EVERY_MILLISECONDS; i++) {
 		nanosleep(&pause, NULL);
 		if (!has_a_port(host, container))
 			return true;

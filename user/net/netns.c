@@ -39,21 +39,11 @@ int netns_open(const char *path, struct cni_error *err)
 	return fd;
 }
 
-/* Ours as it was first asked for; open until the process ends. -1 and errno. */
-static int own_netns(void)
-{
-	static int fd = -1;
-
-	if (fd < 0)
-		fd = open(OWN_NETNS, O_RDONLY | O_CLOEXEC);
-	return fd;
-}
-
 int netns_is_own(int netns, bool *own, struct cni_error *err)
 {
 	struct stat theirs, ours;
 
-	if (fstat(netns, &theirs) || fstat(own_netns(), &ours))
+	if (fstat(netns, &theirs) || stat(OWN_NETNS, &ours))
 		return cni_error_set(err, CNI_ERROR_IO, "cannot look at " OWN_NETNS ": %s",
 				     strerror(errno));
 	*own = theirs.st_dev == ours.st_dev && theirs.st_ino == ours.st_ino;
@@ -76,7 +66,7 @@ int netns_get_cookie(uint64_t *cookie, struct cni_error *err)
 int netns_call(int netns, int (*function)(void *context, struct cni_error *err), void *context,
 	       struct cni_error *err)
 {
-	int home = own_netns();
+	cleanup_close int home = open(OWN_NETNS, O_RDONLY | O_CLOEXEC);
 	int result;
 
 	if (home < 0)

@@ -10,15 +10,16 @@
 
 #include "lib/error.h"
 
-/* A file descriptor, or -1 and code 8 when the path does not open or is no
- * network namespace. */
+/* A file descriptor, or -1 and CNI_ERROR_INVALID_NETNS when the path does not open or
+ * is no network namespace. */
 int netns_open(const char *path, struct cni_error *err);
 
 /* Whether it is the one this process runs in: by device and inode, as paths to
- * one namespace differ. Code 5. */
+ * one namespace differ. CNI_ERROR_IO. */
 int netns_is_own(int netns, bool *own, struct cni_error *err);
 
-/* SO_NETNS_COOKIE (Linux 5.14) of the namespace this process runs in. Code 102. */
+/* SO_NETNS_COOKIE (Linux 5.14) of the namespace this process runs in.
+ * CNI_ERROR_KERNEL_REFUSED. */
 int netns_get_cookie(uint64_t *cookie, struct cni_error *err);
 
 /* Calls the function inside the namespace and comes back. Not coming back ends the

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "lib/cleanup.h"
+#include "lib/text.h"
 
 #define MAX_COMMAND_LINE 65536
 
@@ -47,7 +48,7 @@ static int compare_inodes(const void *left, const void *right)
 	return a->inode < b->inode ? -1 : a->inode > b->inode;
 }
 
-/* What a process calls itself goes into logs and JSON: as plain text. */
+/* What a process calls itself goes into logs and to terminals. */
 static void read_name(int directory, char name[PROCESS_NAME_SIZE])
 {
 	cleanup_close int fd = openat(directory, "comm", O_RDONLY | O_CLOEXEC);
@@ -60,9 +61,7 @@ static void read_name(int directory, char name[PROCESS_NAME_SIZE])
 	if (name[length - 1] == '\n')
 		length--;
 	name[length] = '\0';
-	for (char *c = name; *c; c++)
-		if (*c < ' ' || *c > '~')
-			*c = '?';
+	cni_printable(name, "");
 }
 
 bool process_name(pid_t pid, char name[PROCESS_NAME_SIZE])

@@ -20,15 +20,13 @@ struct socket_process {
 	bool has_argument; /* that was asked for */
 };
 
-/* What it calls itself, as plain ASCII without control characters. False: there is no such
- * process. */
+/* What it calls itself, without what a terminal would obey. False: there is no such process. */
 bool process_name(pid_t pid, char name[PROCESS_NAME_SIZE]);
 
-/* Fills in the first process, by number, that has each of the sockets: that is the oldest
- * one, mostly, of a server and its workers. Says whether its command line has the argument.
- * Leaves the holders ordered by inode. Reads what every process has open, until all are
- * found: milliseconds, for who knows that there is something to be found. Stops where that
- * takes half a second of CPU time. */
+/* Fills in the first process, by number, that has each of the sockets: mostly the oldest one of a
+ * server and its workers. Says whether its command line has the argument (NULL: none). Leaves the
+ * holders ordered by inode. Reads the open files of every process until all holders are found,
+ * which takes milliseconds; stops after half a second of CPU time. */
 void processes_find(struct socket_process *holders, size_t count, const char *argument);
 
 #endif
