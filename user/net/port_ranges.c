@@ -2,14 +2,12 @@
 /* port_ranges.c - the source ports of masqueraded connections. */
 #include "net/port_ranges.h"
 
-#include <fcntl.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
-#include "lib/cleanup.h"
 #include "conf/port_set.h"
+#include "net/text_file.h"
 
 /* Fewer to one destination than this is no masquerade worth the name. */
 #define ENOUGH_PORTS 1024
@@ -82,25 +80,17 @@ bool port_ranges_choose(struct port_range ephemeral, const char *reserved,
 	return false;
 }
 
-/* Of a list that is longer, the part that fits: a reserved port more or less only
- * makes a clash with a socket more likely, which the programs look for anyway. */
-static void read_text(const char *path, char *text, size_t size)
-{
-	cleanup_close int fd = open(path, O_RDONLY | O_CLOEXEC);
-	ssize_t length = fd < 0 ? 0 : read(fd, text, size - 1);
-
-	text[length > 0 ? length : 0] = '\0';
-}
-
 bool port_ranges_of_host(struct port_range ranges[MASQUERADE_RANGES])
 {
 	struct port_range ephemeral = DEFAULT_EPHEMERAL;
 	char text[64], reserved[16384];
 	unsigned int first, last;
 
-	read_text("/proc/sys/net/ipv4/ip_local_port_range", text, sizeof(text));
+	text_file_read("/proc/sys/net/ipv4/ip_local_port_range", text, sizeof(text));
 	if (sscanf(text, "%u %u", &first, &last) == 2 && first <= last && last <= LAST_PORT)
 		ephemeral = (struct port_range){(__u16)first, (__u16)last};
-	read_text("/proc/sys/net/ipv4/ip_local_reserved_ports", reserved, sizeof(reserved));
+	/* Of a list that is longer, the part that fits: a reserved port more or less only makes a
+	 * clash with a socket more likely, which the programs look for anyway. */
+	text_file_read("/proc/sys/net/ipv4/ip_local_reserved_ports", reserved, sizeof(reserved));
 	return port_ranges_choose(ephemeral, reserved, ranges);
 }

@@ -3,7 +3,6 @@
 #include "net/processes.h"
 
 #include <dirent.h>
-#include <fcntl.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,8 +10,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "lib/cleanup.h"
 #include "lib/text.h"
+#include "net/text_file.h"
 
 #define MAX_COMMAND_LINE 65536
 
@@ -48,50 +47,30 @@ static int compare_inodes(const void *left, const void *right)
 	return a->inode < b->inode ? -1 : a->inode > b->inode;
 }
 
-/* What a process calls itself goes into logs and to terminals. */
-static void read_name(int directory, char name[PROCESS_NAME_SIZE])
-{
-	cleanup_close int fd = openat(directory, "comm", O_RDONLY | O_CLOEXEC);
-	ssize_t length = fd < 0 ? -1 : read(fd, name, PROCESS_NAME_SIZE - 1);
-
-	if (length <= 0) {
-		snprintf(name, PROCESS_NAME_SIZE, "a process");
-		return;
-	}
-	if (name[length - 1] == '\n')
-		length--;
-	name[length] = '\0';
-	cni_printable(name, "");
-}
-
 bool process_name(pid_t pid, char name[PROCESS_NAME_SIZE])
 {
 	char path[32];
-	cleanup_close int directory = -1;
+	size_t length;
 
-	snprintf(path, sizeof(path), "/proc/%d", (int)pid);
-	directory = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	if (directory >= 0)
-		read_name(directory, name);
-	return directory >= 0;
+	snprintf(path, sizeof(path), "/proc/%d/comm", (int)pid);
+	length = text_file_read(path, name, PROCESS_NAME_SIZE);
+	if (length && name[length - 1] == '\n')
+		name[length - 1] = '\0';
+	cni_printable(name, "");
+	return length;
 }
 
 /* Among the first 64 KiB, each ended by a zero byte. */
-static bool has_argument(int directory, const char *argument)
+static bool has_argument(pid_t pid, const char *argument)
 {
-	cleanup_close int fd = openat(directory, "cmdline", O_RDONLY | O_CLOEXEC);
-	cleanup_free char *text = malloc(MAX_COMMAND_LINE + 1);
-	size_t length = 0;
-	ssize_t got;
+	char path[32], text[MAX_COMMAND_LINE];
+	size_t length;
 
-	while (text && fd >= 0 && length < MAX_COMMAND_LINE &&
-	       (got = read(fd, text + length, MAX_COMMAND_LINE - length)) > 0)
-		length += (size_t)got;
-	for (size_t i = 0; i < length; i += strlen(text + i) + 1) {
-		text[length] = '\0';
+	snprintf(path, sizeof(path), "/proc/%d/cmdline", (int)pid);
+	length = text_file_read(path, text, sizeof(text));
+	for (size_t i = 0; i < length; i += strlen(text + i) + 1)
 		if (!strcmp(text + i, argument))
 			return true;
-	}
 	return false;
 }
 
@@ -110,7 +89,7 @@ static uint32_t socket_inode(int directory, const char *name)
 	return (uint32_t)strtoul(target + strlen(prefix), NULL, 10);
 }
 
-static void note_holder(struct search *search, uint32_t inode, int directory, pid_t pid)
+static void note_holder(struct search *search, uint32_t inode, pid_t pid)
 {
 	struct socket_process wanted = {.inode = inode};
 	struct socket_process *holder =
@@ -119,41 +98,28 @@ static void note_holder(struct search *search, uint32_t inode, int directory, pi
 	if (!holder || holder->pid)
 		return;
 	holder->pid = pid;
-	read_name(directory, holder->name);
-	holder->has_argument = search->argument && has_argument(directory, search->argument);
+	if (!process_name(pid, holder->name))
+		snprintf(holder->name, sizeof(holder->name), "a process");
+	holder->has_argument = search->argument && has_argument(pid, search->argument);
 	search->missing--;
 }
 
-static void search_descriptors(struct search *search, int directory, pid_t pid)
+static void search_process(struct search *search, pid_t pid)
 {
-	int fd = openat(directory, "fd", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	DIR *descriptors = fd < 0 ? NULL : fdopendir(fd);
 	struct dirent *entry;
+	char path[32];
+	DIR *files;
 
-	if (!descriptors) {
-		if (fd >= 0)
-			close(fd);
-		return;
-	}
-	while (goes_on(search) && (entry = readdir(descriptors))) {
-		uint32_t inode = socket_inode(fd, entry->d_name);
+	snprintf(path, sizeof(path), "/proc/%d/fd", (int)pid);
+	files = opendir(path);
+	while (files && goes_on(search) && (entry = readdir(files))) {
+		uint32_t inode = socket_inode(dirfd(files), entry->d_name);
 
 		if (inode)
-			note_holder(search, inode, directory, pid);
+			note_holder(search, inode, pid);
 	}
-	closedir(descriptors);
-}
-
-static void search_process(struct search *search, int proc, const char *name)
-{
-	pid_t pid = (pid_t)strtol(name, NULL, 10); /* 0: it is no process */
-	cleanup_close int directory = -1;
-
-	if (!pid)
-		return;
-	directory = openat(proc, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	if (directory >= 0)
-		search_descriptors(search, directory, pid);
+	if (files)
+		closedir(files);
 }
 
 void processes_find(struct socket_process *holders, size_t count, const char *argument)
@@ -169,8 +135,12 @@ void processes_find(struct socket_process *holders, size_t count, const char *ar
 	struct dirent *entry;
 
 	qsort(holders, count, sizeof(*holders), compare_inodes);
-	while (proc && goes_on(&search) && (entry = readdir(proc)))
-		search_process(&search, dirfd(proc), entry->d_name);
+	while (proc && goes_on(&search) && (entry = readdir(proc))) {
+		pid_t pid = (pid_t)strtol(entry->d_name, NULL, 10); /* 0: it is no process */
+
+		if (pid)
+			search_process(&search, pid);
+	}
 	if (proc)
 		closedir(proc);
 }
