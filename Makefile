@@ -139,7 +139,8 @@ SANITIZE := -O1 -g -fsanitize=address,undefined -fno-sanitize-recover=undefined 
 UNIT_TESTS := $(patsubst tests/unit/%.c,$(BUILD)/tests/unit/%,$(wildcard tests/unit/*_test.c))
 # Everything without I/O on the machine, instrumented; programs' main files excepted.
 UNIT_SOURCES := $(filter-out user/cnirun/main.c,$(wildcard $(addprefix user/,$(addsuffix /*.c,lib cni conf cnirun))) \
-	user/datapath/load/load_log.c $(addprefix user/net/,port_ranges.c nat_rule.c nft_rule.c ipt_table.c))
+	user/datapath/load/load_log.c $(addprefix user/net/,port_ranges.c nat_rule.c nft_rule.c ipt_table.c \
+	netlink.c netns.c))
 UNIT_OBJECTS := $(patsubst %.c,$(BUILD)/sanitized/%.o,$(UNIT_SOURCES))
 
 $(BUILD)/sanitized/%.o: %.c Makefile | $(SKELETONS)
@@ -148,7 +149,7 @@ $(BUILD)/sanitized/%.o: %.c Makefile | $(SKELETONS)
 
 $(BUILD)/tests/unit/%: $(BUILD)/sanitized/tests/unit/%.o $(UNIT_OBJECTS)
 	@mkdir -p $(@D)
-	$(call say,LINK,$@)$(CC) $(CFLAGS) $(SANITIZE) $^ -lcmocka -ljansson -lnettle -o $@
+	$(call say,LINK,$@)$(CC) $(CFLAGS) $(SANITIZE) $^ -lcmocka -ljansson -lnl-3 -lnettle -o $@
 
 # The plugin as a whole under the sanitizers, for the network tests that feed it bad input.
 $(BUILD)/sanitized/bpf-portmap: $(patsubst $(BUILD)/%,$(BUILD)/sanitized/%,$(PLUGIN_OBJECTS))
@@ -177,7 +178,7 @@ $(BUILD)/fuzz/%.o: %.c Makefile | $(SKELETONS)
 
 $(JSON_FUZZERS): $(BUILD)/tests/%: $(BUILD)/fuzz/tests/fuzz/%.o $(FUZZ_OBJECTS)
 	@mkdir -p $(@D)
-	$(call say,LINK,$@)$(CLANG) $(CFLAGS) $(FUZZ_SANITIZE) -fsanitize=fuzzer $^ -ljansson -lnettle -o $@
+	$(call say,LINK,$@)$(CLANG) $(CFLAGS) $(FUZZ_SANITIZE) -fsanitize=fuzzer $^ -ljansson -lnl-3 -lnettle -o $@
 
 $(BUILD)/fuzz/dictionary: tests/fuzz/seeds $(wildcard conf/* user/*/*.c user/*/*/*.c tests/unit/*.c)
 	$(call say,SEEDS,$(BUILD)/fuzz)tests/fuzz/seeds

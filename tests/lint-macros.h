@@ -7,8 +7,10 @@
 	     (key = json_object_iter_key(at)) && (value = json_object_iter_value(at)); \
 	     at = json_object_iter_next(object, at))
 #define DECLARE_LIBBPF_OPTS(type, name, ...) struct type name = {__VA_ARGS__}
-#define nlmsg_for_each_attr(attribute, message, header_size, rest) \
-	for (attribute = nlmsg_attrdata(message, header_size), rest = 0; nla_ok(attribute, rest); \
+#define nla_for_each_attr(attribute, first, size, rest) \
+	for (attribute = first, rest = size; nla_ok(attribute, rest); \
 	     attribute = nla_next(attribute, &rest))
+#define nla_for_each_nested(attribute, nest, rest) \
+	nla_for_each_attr(attribute, nla_data(nest), nla_len(nest), rest)
 #define bpf_object__for_each_program(program, object) \
 	for (program = 0; (program = bpf_object__next_program(object, program));)

@@ -158,7 +158,7 @@ static struct nat_rule parse(uint8_t family, const struct message *list)
 	struct message message = whole(list);
 	struct nat_rule rule;
 
-	nft_rule_parse(family, (struct nft_bytes){message.bytes, message.size}, &rule);
+	nft_rule_parse(family, (struct bytes){message.bytes, message.size}, &rule);
 	return rule;
 }
 
@@ -272,7 +272,7 @@ static void test_set(void **state)
 	put_element(&set, 8000, false);
 	put_element(&set, 0, true);
 	put_nested(&message, NFTA_SET_ELEM_LIST_ELEMENTS, &set);
-	nft_elements_parse((struct nft_bytes){message.bytes, message.size}, keep, &elements);
+	nft_elements_parse((struct bytes){message.bytes, message.size}, keep, &elements);
 	elements.count = nft_elements_close(elements.list, elements.count);
 	assert_int_equal(elements.count, 2);
 	assert_true(in_set(&rule, &elements, 8000) && in_set(&rule, &elements, 8080) &&
@@ -287,12 +287,14 @@ static void test_iptables_matches(void **state)
 	struct nat_rule rule;
 
 	nat_rule_begin(&rule, true, false);
-	nat_rule_take_match(&rule, "multiport", 1, (uint8_t *)&ports, sizeof(ports));
-	nat_rule_take_match(&rule, "tcp", 0, (uint8_t *)&tcp, sizeof(tcp));
+	nat_rule_take_match(&rule, "multiport", 1,
+			    (struct bytes){(uint8_t *)&ports, sizeof(ports)});
+	nat_rule_take_match(&rule, "tcp", 0, (struct bytes){(uint8_t *)&tcp, sizeof(tcp)});
 	assert_true(meant(&rule, 80) && meant(&rule, 96) && meant(&rule, 100));
 	assert_false(meant(&rule, 90) || meant(&rule, 95) || meant(&rule, 81));
 	nat_rule_begin(&rule, true, false);
-	nat_rule_take_match(&rule, "multiport", 1, (uint8_t *)&ports, sizeof(ports) - 1);
+	nat_rule_take_match(&rule, "multiport", 1,
+			    (struct bytes){(uint8_t *)&ports, sizeof(ports) - 1});
 	assert_false(rule.names_port);
 }
 
@@ -429,7 +431,7 @@ static void test_damaged(void **state)
 		uint8_t *table_bytes = damage(&table, sizeof(table));
 		struct nat_rule rule;
 
-		nft_rule_parse(NFPROTO_IPV4, (struct nft_bytes){rule_bytes, size}, &rule);
+		nft_rule_parse(NFPROTO_IPV4, (struct bytes){rule_bytes, size}, &rule);
 		parse_chain(table_bytes, 0);
 		parse_chain(table_bytes, offsetof(struct legacy, dnat));
 		parse_chain(table_bytes, next_random() % (2 * sizeof(table)));

@@ -9,8 +9,8 @@
 #include "datapath/load/lock.h"
 #include "datapath/load/maps.h"
 #include "lib/warning.h"
-#include "net/link_names.h"
-#include "net/xfrm.h"
+#include "net/link.h"
+#include "net/forwarding.h"
 
 /* What packets must not skip. */
 struct finding {
@@ -37,7 +37,7 @@ static struct finding look_at_policies(void)
 {
 	struct finding finding = {0};
 
-	finding.watched = xfrm_has_policies();
+	finding.watched = forwarding_has_ipsec_policies();
 	if (finding.watched)
 		snprintf(finding.what, sizeof(finding.what), "%s",
 			 "the host has IPsec policies, asked about containers' own addresses only");

@@ -8,7 +8,7 @@
 #include "datapath/load/probe.h"
 #include "host/recover.h"
 #include "lib/warning.h"
-#include "net/link_names.h"
+#include "net/link.h"
 #include "net/netlink.h"
 
 void host_report(const struct host *host, const char *interface, const char *what)
@@ -26,7 +26,7 @@ static void host_begin(struct host *host)
 
 static int open_net(struct host *host, struct cni_error *err)
 {
-	host->socket = netlink_open(err);
+	host->socket = netlink_open(NETLINK_ROUTE, err);
 	if (!host->socket)
 		return -1;
 	return address_list_read(&host->addresses, host->socket, err);
@@ -55,8 +55,7 @@ void host_close(struct host *host)
 		return;
 	datapath_close(&host->datapath);
 	address_list_release(&host->addresses);
-	if (host->socket)
-		nl_socket_free(host->socket);
+	nl_socket_free(host->socket);
 	memset(host, 0, sizeof(*host));
 }
 

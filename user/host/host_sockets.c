@@ -4,7 +4,6 @@
  */
 #include "host/host_sockets.h"
 
-#include <linux/netlink.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -150,7 +149,7 @@ static int find_sockets(const struct host *host, const struct container *contain
 			struct socket_list *found, struct cni_error *err)
 {
 	static const enum protocol protocols[] = {PROTOCOL_TCP, PROTOCOL_UDP, PROTOCOL_SCTP};
-	cleanup_netlink struct nl_sock *socket = netlink_open_protocol(NETLINK_SOCK_DIAG, err);
+	cleanup_netlink struct nl_sock *socket = netlink_open(NETLINK_SOCK_DIAG, err);
 	size_t kept = 0;
 
 	for (size_t i = 0; i < sizeof(protocols) / sizeof(protocols[0]); i++)

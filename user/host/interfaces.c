@@ -11,7 +11,7 @@
 #include "datapath/load/lock.h"
 #include "datapath/load/maps.h"
 #include "datapath/records/host_addresses.h"
-#include "net/link_names.h"
+#include "net/link.h"
 #include "host/fast_path.h"
 #include "host/interfaces_repair.h"
 #include "host/run_before.h"

@@ -12,8 +12,8 @@
 #include "lib/warning.h"
 #include "datapath/load/maps.h"
 #include "net/forwarding.h"
-#include "net/link_names.h"
-#include "net/local_address.h"
+#include "net/link.h"
+#include "net/address_list.h"
 #include "host/uplinks.h"
 
 /* Enough for a reader; a request may name thousands. */

@@ -6,7 +6,7 @@
 #include "datapath/attach/hooks.h"
 #include "datapath/load/maps.h"
 #include "lib/warning.h"
-#include "net/link_names.h"
+#include "net/link.h"
 
 void run_before_warn(struct host *host, uint32_t ifindex, const struct interface *interface,
 		     bool new_qdisc)

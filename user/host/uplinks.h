@@ -14,7 +14,6 @@
 #include "conf/conf.h"
 #include "datapath/attach/attach.h"
 #include "net/link.h"
-#include "net/link_names.h"
 #include "host/host.h"
 
 /* What the configuration says of an interface, by its name alone. */

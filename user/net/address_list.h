@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * address_list.h - the interfaces of the host that have an address.
+ * address_list.h - the addresses of the host, and the interfaces that have them.
  */
 #ifndef NET_ADDRESS_LIST_H
 #define NET_ADDRESS_LIST_H
@@ -19,7 +19,8 @@ struct nl_sock;
  * possible neither secondary, temporary nor deprecated. */
 struct addressed_interface {
 	uint32_t ifindex;
-	bool is_reachable; /* one of them is not link-local */
+	bool is_reachable;     /* one of them is not link-local */
+	bool second4, second6; /* the address is none of these, for want of a better one */
 	uint8_t address4[CNI_ADDRESS_SIZE];
 	uint8_t address6[CNI_ADDRESS_SIZE];
 };
@@ -39,11 +40,15 @@ struct address_list {
 	size_t address_count;
 };
 
-/* One RTM_GETADDR. Code 5. */
+/* CNI_ERROR_IO. */
 int address_list_read(struct address_list *list, struct nl_sock *socket, struct cni_error *err);
 void address_list_release(struct address_list *list);
 
 const struct addressed_interface *address_list_find(const struct address_list *list,
 						    uint32_t ifindex);
+
+/* Whether routing takes the address for one of this host's: of an interface, or of a local route
+ * ("ip route add local"). False also where rtnetlink can't say. */
+bool local_address_exists(struct nl_sock *socket, const uint8_t address[CNI_ADDRESS_SIZE]);
 
 #endif

@@ -1,20 +1,45 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* forwarding.c - whether the host is a router. */
+/* forwarding.c - what the host does with packets that are not its own. */
 #include "net/forwarding.h"
 
-#include <fcntl.h>
+#include <linux/xfrm.h>
 #include <stdio.h>
 #include <unistd.h>
 
-#include "lib/cleanup.h"
+#include "net/netlink.h"
+#include "net/text_file.h"
 
 bool forwarding_is_on(bool ipv4, const char *interface)
 {
-	cleanup_close int fd = -1;
-	char path[64], value = '1';
+	char path[64], value[4];
 
 	snprintf(path, sizeof(path), "/proc/sys/net/ipv%c/conf/%s/forwarding", ipv4 ? '4' : '6',
 		 interface);
-	fd = open(path, O_RDONLY | O_CLOEXEC);
-	return fd < 0 || read(fd, &value, 1) != 1 || value != '0';
+	text_file_read(path, value, sizeof(value));
+	return *value != '0';
+}
+
+static int take_counts(struct nlmsghdr *message, void *context)
+{
+	nla_memcpy(context, nlmsg_find_attr(message, sizeof(uint32_t), XFRMA_SPD_INFO),
+		   sizeof(struct xfrmu_spdinfo));
+	return 0;
+}
+
+bool forwarding_has_ipsec_policies(void)
+{
+	cleanup_request struct nl_msg *request = NULL;
+	cleanup_netlink struct nl_sock *socket = NULL;
+	struct xfrmu_spdinfo counts = {0};
+	struct cni_error ignored = {0};
+	uint32_t flags = 0;
+
+	/* A kernel built without it would look for a module each time. */
+	if (access("/proc/sys/net/core/xfrm_larval_drop", F_OK))
+		return false;
+	socket = netlink_open(NETLINK_XFRM, &ignored);
+	cni_error_release(&ignored);
+	request = netlink_begin(XFRM_MSG_GETSPDINFO, 0, &flags, sizeof(flags));
+	return !netlink_ask(socket, request, take_counts, &counts) &&
+	       (counts.outcnt || counts.fwdcnt);
 }

@@ -5,6 +5,7 @@
 #include <linux/netfilter/x_tables.h>
 #include <linux/netfilter_ipv4/ip_tables.h>
 #include <linux/netfilter_ipv6/ip6_tables.h>
+#include <stdio.h>
 #include <string.h>
 
 /* An entry: addresses, then matches, then one target. */
@@ -54,8 +55,8 @@ static void take_addresses(struct nat_rule *rule, bool ipv4, const uint8_t *entr
 struct part {
 	char name[XT_EXTENSION_MAXNAMELEN + 1];
 	unsigned int revision;
-	const uint8_t *info;
-	size_t info_size, size;
+	size_t size;
+	struct bytes info;
 };
 
 static bool part_read(struct part *part, const uint8_t *at, size_t left)
@@ -71,8 +72,7 @@ static bool part_read(struct part *part, const uint8_t *at, size_t left)
 	memcpy(part->name, header.u.user.name, sizeof(header.u.user.name));
 	part->name[sizeof(header.u.user.name)] = '\0';
 	part->revision = header.u.user.revision;
-	part->info = at + sizeof(header);
-	part->info_size = part->size - sizeof(header);
+	part->info = (struct bytes){at + sizeof(header), part->size - sizeof(header)};
 	return true;
 }
 
@@ -81,7 +81,7 @@ static void take_matches(struct nat_rule *rule, const uint8_t *at, size_t left)
 	struct part part;
 
 	for (; part_read(&part, at, left); at += part.size, left -= part.size)
-		nat_rule_take_match(rule, part.name, part.revision, part.info, part.info_size);
+		nat_rule_take_match(rule, part.name, part.revision, part.info);
 }
 
 /* Where a target without a name leads: a chain's first entry, or a negative verdict. */
@@ -89,9 +89,8 @@ static void take_jump(struct nat_rule *rule, const struct part *target)
 {
 	int verdict;
 
-	if (target->info_size < sizeof(verdict))
+	if (!bytes_copy_front(&verdict, sizeof(verdict), target->info))
 		return;
-	memcpy(&verdict, target->info, sizeof(verdict));
 	rule->jumps = verdict >= 0;
 	rule->target_offset = rule->jumps ? (size_t)verdict : 0;
 }
@@ -139,12 +138,12 @@ static void chain_name(const struct legacy_table *table, size_t offset, char nam
 
 	*name = '\0';
 	if (hook)
-		nat_text_copy(name, NAT_NAME_SIZE, hook, strlen(hook));
+		snprintf(name, NAT_NAME_SIZE, "%s", hook);
 	while ((size = entry_size(table, at)) && at + size < offset)
 		at += size;
 	if (!hook && size && target_read(table, at, size, &target) &&
 	    !strcmp(target.name, XT_ERROR_TARGET))
-		nat_text_copy(name, NAT_NAME_SIZE, target.info, target.info_size);
+		nat_text_copy(name, NAT_NAME_SIZE, target.info);
 }
 
 static void parse_entry(const struct legacy_table *table, size_t offset, const struct part *target,
@@ -160,8 +159,7 @@ static void parse_entry(const struct legacy_table *table, size_t offset, const s
 	if (!*target->name)
 		take_jump(rule, target);
 	else
-		nat_rule_take_target(rule, target->name, target->revision, target->info,
-				     target->info_size);
+		nat_rule_take_target(rule, target->name, target->revision, target->info);
 }
 
 void ipt_chain_parse(const struct legacy_table *table, size_t offset,

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * link.h - one network interface, as rtnetlink tells it.
+ * link.h - network interfaces, as the kernel tells them.
  */
 #ifndef NET_LINK_H
 #define NET_LINK_H
 
 #include <net/if.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "lib/error.h"
@@ -37,10 +38,24 @@ struct link {
 };
 
 /* By ifindex, or by name where that is not NULL. An interface that does not exist is
- * no error: link->ifindex is 0 then. Code 5. */
+ * no error: link->ifindex is 0 then. CNI_ERROR_IO. */
 int link_get(struct nl_sock *socket, uint32_t ifindex, const char *name, struct link *link,
 	     struct cni_error *err);
 
 bool link_is_kind(const struct link *link, const char *kind);
+
+/* Names and indexes are cheaper than whole links. False: it is gone. */
+bool link_name(struct nl_sock *socket, uint32_t ifindex, char name[IF_NAMESIZE]);
+/* 0: there is none. */
+uint32_t link_index(const char *name);
+
+struct link_name {
+	uint32_t ifindex;
+	char name[IF_NAMESIZE];
+};
+
+/* All interfaces; *names is malloc'ed. CNI_ERROR_IO. */
+int link_names_read(struct nl_sock *socket, struct link_name **names, size_t *count,
+		    struct cni_error *err);
 
 #endif

@@ -8,6 +8,8 @@
 #include <linux/netfilter/xt_tcpudp.h>
 #include <string.h>
 
+#include "lib/text.h"
+
 #define LAST_PORT 65535
 
 void nat_rule_begin(struct nat_rule *rule, bool ipv4, bool ipv6)
@@ -85,14 +87,24 @@ void nat_rule_set_destination(struct nat_rule *rule, const uint8_t *address, siz
 		memcpy(rule->new_address, address, size);
 }
 
-void nat_text_copy(char *to, size_t room, const void *from, size_t size)
+bool bytes_copy_front(void *to, size_t size, struct bytes bytes)
 {
-	const char *text = from;
-	size_t i;
+	if (bytes.size < size)
+		return false;
+	memcpy(to, bytes.data, size);
+	return true;
+}
 
-	for (i = 0; i < size && i + 1 < room && text[i]; i++)
-		to[i] = text[i] >= ' ' && text[i] <= '~' ? text[i] : '?';
-	to[i] = '\0';
+void nat_text_copy(char *to, size_t room, struct bytes text)
+{
+	size_t length = text.size ? strnlen((const char *)text.data, text.size) : 0;
+
+	if (length >= room)
+		length = room - 1;
+	if (length)
+		memcpy(to, text.data, length);
+	to[length] = '\0';
+	cni_printable(to, "");
 }
 
 static void take_port_match(struct nat_rule *rule, const uint16_t ports[2], bool inverted)
@@ -108,49 +120,16 @@ static void take_port_match(struct nat_rule *rule, const uint16_t ports[2], bool
 		nat_rule_limit_ports(rule, &range, 1);
 }
 
-static void take_tcp(struct nat_rule *rule, const uint8_t *info, size_t size)
-{
-	struct xt_tcp match;
-
-	if (size < sizeof(match))
-		return;
-	memcpy(&match, info, sizeof(match));
-	take_port_match(rule, match.dpts, match.invflags & XT_TCP_INV_DSTPT);
-}
-
-static void take_udp(struct nat_rule *rule, const uint8_t *info, size_t size)
-{
-	struct xt_udp match;
-
-	if (size < sizeof(match))
-		return;
-	memcpy(&match, info, sizeof(match));
-	take_port_match(rule, match.dpts, match.invflags & XT_UDP_INV_DSTPT);
-}
-
-static void take_sctp(struct nat_rule *rule, const uint8_t *info, size_t size)
-{
-	struct xt_sctp_info match;
-
-	if (size < sizeof(match))
-		return;
-	memcpy(&match, info, sizeof(match));
-	if (match.flags & XT_SCTP_DEST_PORTS)
-		take_port_match(rule, match.dpts, match.invflags & XT_SCTP_DEST_PORTS);
-}
-
-static void take_multiport(struct nat_rule *rule, unsigned int revision, const uint8_t *info,
-			   size_t size)
+static void take_multiport(struct nat_rule *rule, unsigned int revision, struct bytes info)
 {
 	struct xt_multiport_v1 match = {0};
 	struct port_range ranges[XT_MULTI_PORTS];
 	size_t count = 0;
 
 	/* Revision 0 is the same without what follows the ports. */
-	if (size < (revision ? sizeof(match) : sizeof(struct xt_multiport)))
-		return;
-	memcpy(&match, info, revision ? sizeof(match) : sizeof(struct xt_multiport));
-	if (match.flags == XT_MULTIPORT_SOURCE || match.count > XT_MULTI_PORTS)
+	if (!bytes_copy_front(&match, revision ? sizeof(match) : sizeof(struct xt_multiport),
+			      info) ||
+	    match.flags == XT_MULTIPORT_SOURCE || match.count > XT_MULTI_PORTS)
 		return;
 	for (size_t i = 0; i < match.count; i++) {
 		struct port_range *range = &ranges[count++];
@@ -166,48 +145,46 @@ static void take_multiport(struct nat_rule *rule, unsigned int revision, const u
 }
 
 void nat_rule_take_match(struct nat_rule *rule, const char *name, unsigned int revision,
-			 const uint8_t *info, size_t size)
+			 struct bytes info)
 {
-	if (!strcmp(name, "tcp"))
-		take_tcp(rule, info, size);
-	else if (!strcmp(name, "udp"))
-		take_udp(rule, info, size);
-	else if (!strcmp(name, "sctp"))
-		take_sctp(rule, info, size);
-	else if (!strcmp(name, "multiport"))
-		take_multiport(rule, revision, info, size);
+	union {
+		struct xt_tcp tcp;
+		struct xt_udp udp;
+		struct xt_sctp_info sctp;
+	} match;
+
+	if (!strcmp(name, "multiport"))
+		take_multiport(rule, revision, info);
 	else if (!strcmp(name, "comment"))
-		nat_text_copy(rule->comment, sizeof(rule->comment), info, size);
+		nat_text_copy(rule->comment, sizeof(rule->comment), info);
+	else if (!strcmp(name, "tcp") && bytes_copy_front(&match.tcp, sizeof(match.tcp), info))
+		take_port_match(rule, match.tcp.dpts, match.tcp.invflags & XT_TCP_INV_DSTPT);
+	else if (!strcmp(name, "udp") && bytes_copy_front(&match.udp, sizeof(match.udp), info))
+		take_port_match(rule, match.udp.dpts, match.udp.invflags & XT_UDP_INV_DSTPT);
+	else if (!strcmp(name, "sctp") && bytes_copy_front(&match.sctp, sizeof(match.sctp), info) &&
+		 match.sctp.flags & XT_SCTP_DEST_PORTS)
+		take_port_match(rule, match.sctp.dpts, match.sctp.invflags & XT_SCTP_DEST_PORTS);
 }
 
-static void take_destination(struct nat_rule *rule, unsigned int revision, const uint8_t *info,
-			     size_t size)
+void nat_rule_take_target(struct nat_rule *rule, const char *name, unsigned int revision,
+			  struct bytes info)
 {
 	struct nf_nat_ipv4_multi_range_compat old;
 	struct nf_nat_range range; /* a later revision appends to it */
 
-	if (!revision && rule->ipv4 && size >= sizeof(old)) {
-		memcpy(&old, info, sizeof(old));
+	if (!strcmp(name, "REDIRECT"))
+		rule->translates = true;
+	if (strcmp(name, "DNAT") != 0)
+		return;
+	rule->translates = true;
+	if (!revision && rule->ipv4 && bytes_copy_front(&old, sizeof(old), info)) {
 		nat_rule_set_destination(rule, (const uint8_t *)&old.range[0].min_ip, 4);
 		rule->new_port = ntohs(old.range[0].min.all);
-	} else if (revision && size >= sizeof(range)) {
-		memcpy(&range, info, sizeof(range));
+	} else if (revision && bytes_copy_front(&range, sizeof(range), info)) {
 		nat_rule_set_destination(rule, (const uint8_t *)&range.min_addr,
 					 rule->ipv4 ? 4 : CNI_ADDRESS_SIZE);
 		rule->new_port = ntohs(range.min_proto.all);
 	}
-}
-
-void nat_rule_take_target(struct nat_rule *rule, const char *name, unsigned int revision,
-			  const uint8_t *info, size_t size)
-{
-	bool changes_address = !strcmp(name, "DNAT");
-
-	if (!changes_address && strcmp(name, "REDIRECT") != 0)
-		return;
-	rule->translates = true;
-	if (changes_address)
-		take_destination(rule, revision, info, size);
 }
 
 bool nat_rule_has_any_address(const struct nat_rule *rule)

@@ -20,6 +20,12 @@
 #define NAT_NAME_SIZE 64
 #define NAT_COMMENT_SIZE 256
 
+/* What somebody else has written: a match's conditions, a text, attributes. */
+struct bytes {
+	const uint8_t *data;
+	size_t size;
+};
+
 /* A set of nftables that the packet's port is looked up in. Offsets into a set element's key;
  * -1: the key has no such field. */
 struct nat_lookup {
@@ -43,7 +49,7 @@ struct nat_rule {
 	uint8_t new_address[CNI_ADDRESS_SIZE]; /* DNAT; all zero: not known */
 	uint16_t new_port;                     /* 0: not known, or not changed */
 	char chain_name[NAT_NAME_SIZE];
-	char comment[NAT_COMMENT_SIZE]; /* printable ASCII; "": none */
+	char comment[NAT_COMMENT_SIZE]; /* "": none */
 };
 
 /* A rule without conditions. */
@@ -60,15 +66,17 @@ void nat_rule_limit_address(struct nat_rule *rule, bool ipv4, const uint8_t *byt
 
 /* Matches and targets of iptables, as they stand in the kernel; others are left out. */
 void nat_rule_take_match(struct nat_rule *rule, const char *name, unsigned int revision,
-			 const uint8_t *info, size_t size);
+			 struct bytes info);
 void nat_rule_take_target(struct nat_rule *rule, const char *name, unsigned int revision,
-			  const uint8_t *info, size_t size);
+			  struct bytes info);
 
 /* The new destination; 4 or 16 bytes. */
 void nat_rule_set_destination(struct nat_rule *rule, const uint8_t *address, size_t size);
 
-/* Copies up to a NUL or the end, as printable ASCII; others become '?'. */
-void nat_text_copy(char *to, size_t room, const void *from, size_t size);
+/* Copies the front of what has at least this size. */
+bool bytes_copy_front(void *to, size_t size, struct bytes bytes);
+/* As text of one line that any terminal may get. */
+void nat_text_copy(char *to, size_t room, struct bytes text);
 
 /* Whether a packet to this address and port can match, as far as the rule itself says. */
 bool nat_rule_may_match(const struct nat_rule *rule, uint8_t protocol,

@@ -3,7 +3,6 @@
 #include "net/nat_rules.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <linux/netfilter/nf_tables.h>
 #include <linux/netfilter/nfnetlink.h>
 #include <linux/netfilter_ipv4/ip_tables.h>
@@ -15,10 +14,12 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "lib/array.h"
 #include "lib/cleanup.h"
 #include "net/ipt_table.h"
 #include "net/netlink.h"
 #include "net/nft_rule.h"
+#include "net/text_file.h"
 
 #define MAX_ROOTS 16
 #define MAX_DEPTH 16 /* as in the kernel */
@@ -39,19 +40,13 @@ struct search {
 	struct nat_rule_list *found;
 	bool (*concerns)(const void *context, const struct nat_rule *rule);
 	const void *context;
-	/* One of the two. */
 	struct nl_sock *socket;
-	const struct legacy_table *legacy;
+	const struct legacy_table *legacy; /* in which it is searched; NULL: in nftables */
 
+	struct nat_rule_list reading; /* of the chain that is being read */
 	struct chain roots[MAX_ROOTS];
 	size_t root_count, chains_read, lookups;
-	int failure; /* of libnl */
-};
-
-/* What a chain is read into. */
-struct chain_reader {
-	struct search *search;
-	struct nat_rule_list list;
+	int failure; /* errno */
 };
 
 static bool is_there(const char *path)
@@ -75,19 +70,15 @@ static bool may_have_nftables(void)
 static void list_append(struct search *search, struct nat_rule_list *list,
 			const struct nat_rule *rule)
 {
-	struct nat_rule *grown = list->rules;
+	struct nat_rule *added;
 
 	if (list->count == MAX_RULES)
 		return;
-	if (!(list->count & (list->count - 1))) {
-		grown = reallocarray(grown, list->count ? list->count * 2 : 1, sizeof(*grown));
-		if (!grown) {
-			search->failure = -NLE_NOMEM;
-			return;
-		}
-		list->rules = grown;
-	}
-	grown[list->count++] = *rule;
+	added = ARRAY_ADD(list->rules, list->count);
+	if (added)
+		*added = *rule;
+	else
+		search->failure = ENOMEM;
 }
 
 void nat_rule_list_release(struct nat_rule_list *list)
@@ -98,80 +89,63 @@ void nat_rule_list_release(struct nat_rule_list *list)
 
 static void take_rule(void *context, const struct nat_rule *rule)
 {
-	struct chain_reader *reader = context;
-	const struct search *search = reader->search;
+	struct search *search = context;
 
 	if ((rule->translates || rule->jumps) && search->concerns(search->context, rule))
-		list_append(reader->search, &reader->list, rule);
+		list_append(search, &search->reading, rule);
 }
 
-/* What follows nfgenmsg. */
-static struct nft_bytes attributes_of(struct nl_msg *message, uint8_t *family)
+static uint8_t family_of(const struct nlmsghdr *message)
 {
-	struct nlmsghdr *header = nlmsg_hdr(message);
-	struct nfgenmsg *fixed = nlmsg_data(header);
-
-	if (nlmsg_datalen(header) < (int)NLMSG_ALIGN(sizeof(*fixed)))
-		return (struct nft_bytes){0};
-	*family = fixed->nfgen_family;
-	return (struct nft_bytes){
-		.data = (const uint8_t *)nlmsg_attrdata(header, sizeof(*fixed)),
-		.size = (size_t)nlmsg_attrlen(header, sizeof(*fixed)),
-	};
+	return ((const struct nfgenmsg *)nlmsg_data(message))->nfgen_family;
 }
 
-static bool copy_name(char *to, size_t room, struct nft_bytes name)
+static struct bytes attributes_of(const struct nlmsghdr *message)
 {
-	if (!name.size || name.size >= room)
-		return false;
-	memcpy(to, name.data, name.size);
-	to[name.size] = '\0';
-	return true;
+	return (struct bytes){(uint8_t *)nlmsg_attrdata(message, sizeof(struct nfgenmsg)),
+			      (size_t)nlmsg_attrlen(message, sizeof(struct nfgenmsg))};
 }
 
-static int take_chain(struct nl_msg *message, void *context)
+static bool copy_name(char *to, size_t room, const struct nlattr *name)
 {
+	return name && nla_len(name) > 0 && nla_strlcpy(to, name, room) < room;
+}
+
+static const struct nlattr *find(struct nlmsghdr *message, int type)
+{
+	return nlmsg_find_attr(message, sizeof(struct nfgenmsg), type);
+}
+
+static int take_chain(struct nlmsghdr *message, void *context)
+{
+	struct chain chain = {.family = family_of(message)};
 	struct search *search = context;
-	struct chain chain = {0};
-	struct nft_bytes attributes = attributes_of(message, &chain.family);
 
 	if (chain.family != NFPROTO_IPV4 && chain.family != NFPROTO_IPV6 &&
 	    chain.family != NFPROTO_INET)
-		return NL_OK;
-	if (search->root_count < MAX_ROOTS && nft_chain_is_nat_prerouting(attributes) &&
-	    copy_name(chain.table, sizeof(chain.table), nft_find(attributes, NFTA_CHAIN_TABLE)) &&
-	    copy_name(chain.name, sizeof(chain.name), nft_find(attributes, NFTA_CHAIN_NAME)))
+		return 0;
+	if (search->root_count < MAX_ROOTS && nft_chain_is_nat_prerouting(attributes_of(message)) &&
+	    copy_name(chain.table, sizeof(chain.table), find(message, NFTA_CHAIN_TABLE)) &&
+	    copy_name(chain.name, sizeof(chain.name), find(message, NFTA_CHAIN_NAME)))
 		search->roots[search->root_count++] = chain;
-	return NL_OK;
+	return 0;
 }
 
-static int take_nft_rule(struct nl_msg *message, void *context)
+static int take_nft_rule(struct nlmsghdr *message, void *context)
 {
-	uint8_t family = NFPROTO_UNSPEC;
-	struct nft_bytes attributes = attributes_of(message, &family);
 	struct nat_rule rule;
 
-	nft_rule_parse(family, attributes, &rule);
+	nft_rule_parse(family_of(message), attributes_of(message), &rule);
 	take_rule(context, &rule);
-	return NL_OK;
+	return 0;
 }
 
-/* A dump, of what has these names. */
-static int dump(struct nl_sock *socket, int type, const struct chain *chain, int table_attribute,
-		int name_attribute, const char *name, netlink_parse parse, void *context)
+/* A dump. */
+static struct nl_msg *begin(int type, uint8_t family)
 {
-	struct nfgenmsg fixed = {.nfgen_family = chain->family, .version = NFNETLINK_V0};
-	struct nl_msg *request =
-		nlmsg_alloc_simple(NFNL_SUBSYS_NFTABLES << 8 | type, NLM_F_REQUEST | NLM_F_DUMP);
+	struct nfgenmsg fixed = {.nfgen_family = family, .version = NFNETLINK_V0};
 
-	if (request &&
-	    (nlmsg_append(request, &fixed, sizeof(fixed), NLMSG_ALIGNTO) ||
-	     (table_attribute && nla_put_string(request, table_attribute, chain->table)) ||
-	     (name_attribute && nla_put_string(request, name_attribute, name)))) {
-		nlmsg_free(request);
-		request = NULL;
-	}
-	return netlink_request(socket, request, parse, context);
+	return netlink_begin(NFNL_SUBSYS_NFTABLES << 8 | type, NLM_F_DUMP, &fixed, sizeof(fixed));
 }
 
 struct elements {
@@ -182,39 +156,35 @@ struct elements {
 static void keep_element(void *context, const struct nft_element *element)
 {
 	struct elements *elements = context;
-	size_t count = elements->count;
-	struct nft_element *grown = elements->list;
+	struct nft_element *added =
+		elements->count < MAX_ELEMENTS ? ARRAY_ADD(elements->list, elements->count) : NULL;
 
-	if (count == MAX_ELEMENTS)
-		return;
-	if (!(count & (count - 1))) {
-		grown = reallocarray(grown, count ? count * 2 : 1, sizeof(*grown));
-		if (!grown)
-			return;
-		elements->list = grown;
-	}
-	grown[elements->count++] = *element;
+	if (added)
+		*added = *element;
 }
 
-static int take_elements(struct nl_msg *message, void *context)
+static int take_elements(struct nlmsghdr *message, void *context)
 {
-	uint8_t family;
-
-	nft_elements_parse(attributes_of(message, &family), keep_element, context);
-	return NL_OK;
+	nft_elements_parse(attributes_of(message), keep_element, context);
+	return 0;
 }
 
 /* In place of a rule that looks the port up in a set: one for each element that is asked for. */
 static void resolve_lookup(struct search *search, const struct chain *chain,
 			   const struct nat_rule *rule, struct nat_rule_list *list)
 {
+	cleanup_request struct nl_msg *request = NULL;
 	struct elements elements = {0};
 	struct nat_rule narrowed;
 
 	if (search->lookups++ >= MAX_LOOKUPS)
 		return;
-	dump(search->socket, NFT_MSG_GETSETELEM, chain, NFTA_SET_ELEM_LIST_TABLE,
-	     NFTA_SET_ELEM_LIST_SET, rule->lookup.set, take_elements, &elements);
+	request = begin(NFT_MSG_GETSETELEM, chain->family);
+	if (request) {
+		nla_put_string(request, NFTA_SET_ELEM_LIST_TABLE, chain->table);
+		nla_put_string(request, NFTA_SET_ELEM_LIST_SET, rule->lookup.set);
+	}
+	netlink_ask(search->socket, request, take_elements, &elements);
 	elements.count = nft_elements_close(elements.list, elements.count);
 	for (size_t i = 0; i < elements.count; i++)
 		if (nft_rule_of_element(rule, &elements.list[i], &narrowed) &&
@@ -238,30 +208,23 @@ static void resolve_lookups(struct search *search, const struct chain *chain,
 }
 
 /* A chain that changes meanwhile is read again; one that has gone has no rules. */
-static void read_nft_chain(struct search *search, const struct chain *chain,
-			   struct nat_rule_list *list)
+static void read_nft_chain(struct search *search, const struct chain *chain)
 {
-	struct chain_reader reader = {.search = search};
-	int result = -NLE_DUMP_INTR;
+	cleanup_request struct nl_msg *request = begin(NFT_MSG_GETRULE, chain->family);
+	int result = -1;
 
-	for (int i = 0; i < TRIES && result == -NLE_DUMP_INTR; i++) {
-		nat_rule_list_release(&reader.list);
-		result = dump(search->socket, NFT_MSG_GETRULE, chain, NFTA_RULE_TABLE,
-			      NFTA_RULE_CHAIN, chain->name, take_nft_rule, &reader);
+	if (request) {
+		nla_put_string(request, NFTA_RULE_TABLE, chain->table);
+		nla_put_string(request, NFTA_RULE_CHAIN, chain->name);
 	}
-	if (result && result != -NLE_OBJ_NOTFOUND)
-		search->failure = result;
-	resolve_lookups(search, chain, &reader.list);
-	*list = reader.list;
-}
-
-static void read_legacy_chain(struct search *search, const struct chain *chain,
-			      struct nat_rule_list *list)
-{
-	struct chain_reader reader = {.search = search};
-
-	ipt_chain_parse(search->legacy, chain->offset, take_rule, &reader);
-	*list = reader.list;
+	errno = EAGAIN;
+	for (int i = 0; i < TRIES && result && errno == EAGAIN; i++) {
+		nat_rule_list_release(&search->reading);
+		result = netlink_ask(search->socket, request, take_nft_rule, search);
+	}
+	if (result && errno != ENOENT)
+		search->failure = errno;
+	resolve_lookups(search, chain, &search->reading);
 }
 
 static bool visit(struct search *search, const struct chain *chain, unsigned int depth,
@@ -298,9 +261,11 @@ static bool visit(struct search *search, const struct chain *chain, unsigned int
 	if (depth == MAX_DEPTH || search->chains_read++ >= MAX_CHAINS)
 		return false;
 	if (search->legacy)
-		read_legacy_chain(search, chain, &list);
+		ipt_chain_parse(search->legacy, chain->offset, take_rule, search);
 	else
-		read_nft_chain(search, chain, &list);
+		read_nft_chain(search, chain);
+	list = search->reading;
+	search->reading = (struct nat_rule_list){0};
 	for (size_t i = 0; i < list.count; i++) {
 		struct nat_rule *rule = &list.rules[i];
 
@@ -325,13 +290,13 @@ static void visit_roots(struct search *search)
 
 static void search_nftables(struct search *search)
 {
-	const struct chain any = {.family = NFPROTO_UNSPEC};
-	int result = -NLE_DUMP_INTR;
+	cleanup_request struct nl_msg *request = begin(NFT_MSG_GETCHAIN, NFPROTO_UNSPEC);
+	int result = -1;
 
-	for (int i = 0; i < TRIES && result == -NLE_DUMP_INTR; i++) {
+	errno = EAGAIN;
+	for (int i = 0; i < TRIES && result && errno == EAGAIN; i++) {
 		search->root_count = 0;
-		result = dump(search->socket, NFT_MSG_GETCHAIN, &any, 0, 0, NULL, take_chain,
-			      search);
+		result = netlink_ask(search->socket, request, take_chain, search);
 	}
 	/* A kernel without nf_tables says so by an error. */
 	visit_roots(search);
@@ -340,10 +305,10 @@ static void search_nftables(struct search *search)
 /* Whether the table is there: asking for it would make it. */
 static bool has_legacy_nat(const char *path)
 {
-	cleanup_close int fd = open(path, O_RDONLY | O_CLOEXEC);
 	char names[256] = "\n"; /* one a line */
 
-	return fd >= 0 && read(fd, names + 1, sizeof(names) - 2) > 0 && strstr(names, "\nnat\n");
+	text_file_read(path, names + 1, sizeof(names) - 1);
+	return strstr(names, "\nnat\n");
 }
 
 /* The structures and numbers of both families are the same. */
@@ -410,18 +375,18 @@ int nat_rules_find(struct nat_rule_list *found,
 		   const void *context, struct cni_error *err)
 {
 	struct search search = {.found = found, .concerns = concerns, .context = context};
-	cleanup_netlink struct nl_sock *socket = NULL;
 	struct cni_error none = {0};
+	cleanup_netlink struct nl_sock *socket = NULL;
 
 	/* A kernel without netfilter has no such sockets. */
 	if (may_have_nftables())
-		socket = netlink_open_protocol(NETLINK_NETFILTER, &none);
+		socket = netlink_open(NETLINK_NETFILTER, &none);
 	cni_error_release(&none);
 	search.socket = socket;
 	if (socket)
 		search_nftables(&search);
 	if (search.failure)
-		return refuse("nftables", nl_geterror(search.failure), err);
+		return refuse("nftables", strerror(search.failure), err);
 	if (search_legacy(&search, true) || search_legacy(&search, false))
 		return refuse("iptables-legacy", strerror(errno), err);
 	return 0;

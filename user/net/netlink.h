@@ -1,41 +1,60 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * netlink.h - netlink sockets and single requests on them.
+ * netlink.h - requests to the kernel by netlink, and its answers.
  */
 #ifndef NET_NETLINK_H
 #define NET_NETLINK_H
 
+#include <linux/netlink.h>
+#include <netlink/attr.h>
 #include <netlink/msg.h>
 #include <netlink/netlink.h>
+#include <stdbool.h>
 
 #include "lib/error.h"
 
-/* A socket in the namespace the process is in, to talk to rtnetlink. NULL and code 5. */
-struct nl_sock *netlink_open(struct cni_error *err);
-/* The same to talk to another part of the kernel: NETLINK_SOCK_DIAG. */
-struct nl_sock *netlink_open_protocol(int protocol, struct cni_error *err);
-/* A socket that speaks for another namespace: only its making happens in there. */
+/* A socket in the namespace the process is in, for one part of the kernel: NETLINK_ROUTE,
+ * NETLINK_SOCK_DIAG. NULL and CNI_ERROR_IO. */
+struct nl_sock *netlink_open(int protocol, struct cni_error *err);
+/* One for rtnetlink in another namespace: only its making happens in there. */
 struct nl_sock *netlink_open_in(int netns, struct cni_error *err);
 
-typedef int (*netlink_parse)(struct nl_msg *message, void *context);
+/* A request that begins with this fixed header; attributes are put behind it. NULL: no memory. */
+struct nl_msg *netlink_begin(int type, int flags, void *fixed, size_t size);
 
-/* Sends a request of this type with this fixed header and calls `parse` for every
- * message that comes back, until the dump ends; else for the one message that is the answer,
- * or, with NLM_F_ACK, until the kernel says that it is done. 0, or libnl's negative
- * NLE_ code, which for one object that does not exist is an ordinary answer, and errno where
- * the kernel refused; -NLE_DUMP_INTR: the list changed meanwhile, ask again. */
-int netlink_get(struct nl_sock *socket, int type, int flags, void *header, size_t size,
-		netlink_parse parse, void *context);
+/* Takes one message of an answer. 0, or -1: no memory. */
+typedef int (*netlink_take)(struct nlmsghdr *message, void *context);
 
-/* The same with a request that has been made, or not, for want of memory: NULL. Frees it. */
-int netlink_request(struct nl_sock *socket, struct nl_msg *request, netlink_parse parse,
-		    void *context);
+/* Sends the request and calls `take` for every message that comes back, until the dump ends; else
+ * for the one message that is the answer, or, with NLM_F_ACK, until the kernel says that it is
+ * done. 0, or -1 and the kernel's errno, which for one object that does not exist is an ordinary
+ * answer. EAGAIN: the list changed during the dump; what was taken may miss some of it. ENOMEM also
+ * where the socket or the request is NULL. */
+int netlink_ask(struct nl_sock *socket, struct nl_msg *request, netlink_take take, void *context);
 
-static inline void netlink_cleanup(struct nl_sock **socket)
+/* An attribute inside of another one, which may be NULL. NULL: there is none. */
+static inline struct nlattr *netlink_find(const struct nlattr *nest, int type)
+{
+	return nest ? nla_find(nla_data(nest), nla_len(nest), type) : NULL;
+}
+
+/* Whether the attribute is there and is this text. */
+static inline bool netlink_is(const struct nlattr *attribute, const char *text)
+{
+	return attribute && !nla_strcmp(attribute, text);
+}
+
+static inline void netlink_cleanup_socket(struct nl_sock **socket)
 {
 	nl_socket_free(*socket);
 }
 
-#define cleanup_netlink __attribute__((cleanup(netlink_cleanup)))
+static inline void netlink_cleanup_request(struct nl_msg **request)
+{
+	nlmsg_free(*request);
+}
+
+#define cleanup_netlink __attribute__((cleanup(netlink_cleanup_socket)))
+#define cleanup_request __attribute__((cleanup(netlink_cleanup_request)))
 
 #endif

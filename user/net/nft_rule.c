@@ -5,7 +5,9 @@
 #include <linux/netfilter.h>
 #include <linux/netfilter/nf_tables.h>
 #include <linux/netfilter/nf_tables_compat.h>
+#include <netlink/attr.h>
 #include <stdlib.h>
+#include <string.h>
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
@@ -40,18 +42,53 @@ struct reader {
 	bool known[REGISTERS];
 };
 
-bool nft_chain_is_nat_prerouting(struct nft_bytes attributes)
+static struct bytes value_of(const struct nlattr *attribute)
 {
-	struct nft_bytes hook = nft_find(attributes, NFTA_CHAIN_HOOK);
+	return (struct bytes){nla_data(attribute), (size_t)nla_len(attribute)};
+}
 
-	return nft_is(nft_find(attributes, NFTA_CHAIN_TYPE), "nat") &&
-	       nft_number(hook, NFTA_HOOK_HOOKNUM, NF_INET_NUMHOOKS) == NF_INET_PRE_ROUTING;
+static const struct nlattr *first_of(struct bytes attributes)
+{
+	return (const struct nlattr *)attributes.data;
+}
+
+/* Without bytes if there is no attribute of this type. */
+static struct bytes find(struct bytes attributes, int type)
+{
+	const struct nlattr *found = nla_find(first_of(attributes), (int)attributes.size, type);
+
+	return found ? value_of(found) : (struct bytes){0};
+}
+
+/* Big endian, as all numbers of nf_tables; `missing` where it is not there. */
+static uint32_t number_at(struct bytes attributes, int type, uint32_t missing)
+{
+	uint32_t number;
+
+	return bytes_copy_front(&number, sizeof(number), find(attributes, type)) ? ntohl(number)
+										 : missing;
+}
+
+static bool is(struct bytes bytes, const char *text)
+{
+	size_t length = strlen(text);
+
+	return bytes.size >= length && !memcmp(bytes.data, text, length) &&
+	       (bytes.size == length || !bytes.data[length]);
+}
+
+bool nft_chain_is_nat_prerouting(struct bytes attributes)
+{
+	struct bytes hook = find(attributes, NFTA_CHAIN_HOOK);
+
+	return is(find(attributes, NFTA_CHAIN_TYPE), "nat") &&
+	       number_at(hook, NFTA_HOOK_HOOKNUM, NF_INET_NUMHOOKS) == NF_INET_PRE_ROUTING;
 }
 
 /* Which of the registers; REGISTERS: none that holds data. */
-static unsigned int register_at(struct nft_bytes expression, unsigned int type)
+static unsigned int register_at(struct bytes expression, int type)
 {
-	uint32_t number = nft_number(expression, type, NFT_REG_VERDICT);
+	uint32_t number = number_at(expression, type, NFT_REG_VERDICT);
 
 	if (number >= NFT_REG_1 && number <= NFT_REG_4)
 		return (number - NFT_REG_1) * (NFT_REG_SIZE / NFT_REG32_SIZE);
@@ -95,12 +132,12 @@ static const struct place places[] = {
 
 /* Several fields may be loaded at once: of those that matter here two never stand side by side. The
  * end of an address may be missing. */
-static void take_payload(struct reader *reader, struct nft_bytes expression)
+static void take_payload(struct reader *reader, struct bytes expression)
 {
 	unsigned int to = register_at(expression, NFTA_PAYLOAD_DREG);
-	uint32_t base = nft_number(expression, NFTA_PAYLOAD_BASE, UINT32_MAX);
-	uint32_t offset = nft_number(expression, NFTA_PAYLOAD_OFFSET, UINT32_MAX);
-	uint32_t size = nft_number(expression, NFTA_PAYLOAD_LEN, 0);
+	uint32_t base = number_at(expression, NFTA_PAYLOAD_BASE, UINT32_MAX);
+	uint32_t offset = number_at(expression, NFTA_PAYLOAD_OFFSET, UINT32_MAX);
+	uint32_t size = number_at(expression, NFTA_PAYLOAD_LEN, 0);
 
 	if (to == REGISTERS || size > REGISTER_BYTES)
 		return;
@@ -126,9 +163,9 @@ static void take_payload(struct reader *reader, struct nft_bytes expression)
 	}
 }
 
-static void take_meta(struct reader *reader, struct nft_bytes expression)
+static void take_meta(struct reader *reader, struct bytes expression)
 {
-	uint32_t key = nft_number(expression, NFTA_META_KEY, UINT32_MAX);
+	uint32_t key = number_at(expression, NFTA_META_KEY, UINT32_MAX);
 	unsigned int to = register_at(expression, NFTA_META_DREG);
 
 	if (key == NFT_META_NFPROTO)
@@ -139,24 +176,24 @@ static void take_meta(struct reader *reader, struct nft_bytes expression)
 		load_field(reader, to, FIELD_OTHER, REGISTER_BYTES);
 }
 
-static struct nft_bytes value_at(struct nft_bytes expression, unsigned int type)
+static struct bytes value_at(struct bytes expression, int type)
 {
-	return nft_find(nft_find(expression, type), NFTA_DATA_VALUE);
+	return find(find(expression, type), NFTA_DATA_VALUE);
 }
 
-static void take_bitwise(struct reader *reader, struct nft_bytes expression)
+static void take_bitwise(struct reader *reader, struct bytes expression)
 {
 	unsigned int from = register_at(expression, NFTA_BITWISE_SREG);
 	unsigned int to = register_at(expression, NFTA_BITWISE_DREG);
-	struct nft_bytes mask = value_at(expression, NFTA_BITWISE_MASK);
+	struct bytes mask = value_at(expression, NFTA_BITWISE_MASK);
 	struct field field;
 
 	if (from == REGISTERS || to == REGISTERS)
 		return;
 	field = reader->fields[from];
-	forget(reader, to, nft_number(expression, NFTA_BITWISE_LEN, NFT_REG_SIZE));
+	forget(reader, to, number_at(expression, NFTA_BITWISE_LEN, NFT_REG_SIZE));
 	if (field.kind != FIELD_ADDRESS || mask.size < (size_t)field.skip + field.size ||
-	    nft_number(expression, NFTA_BITWISE_OP, 0))
+	    number_at(expression, NFTA_BITWISE_OP, 0))
 		return;
 	memcpy(field.mask, mask.data + field.skip, field.size);
 	field.masked = true;
@@ -166,16 +203,15 @@ static void take_bitwise(struct reader *reader, struct nft_bytes expression)
 static void compare_port(struct nat_rule *rule, uint32_t operation, uint16_t port)
 {
 	struct port_range range = {port, port};
-	bool below = operation == NFT_CMP_LT || operation == NFT_CMP_LTE;
 
 	if (operation == NFT_CMP_NEQ) {
 		nat_rule_exclude_ports(rule, &range);
 		return;
 	}
-	if (operation != NFT_CMP_EQ) {
-		range.first = below ? 0 : port;
-		range.last = below ? port : UINT16_MAX;
-	}
+	if (operation == NFT_CMP_LT || operation == NFT_CMP_LTE)
+		range.first = 0;
+	else if (operation != NFT_CMP_EQ)
+		range.last = UINT16_MAX;
 	nat_rule_limit_ports(rule, &range, 1);
 	range = (struct port_range){port, port};
 	if (operation == NFT_CMP_LT || operation == NFT_CMP_GT)
@@ -206,8 +242,8 @@ static void compare(struct nat_rule *rule, const struct field *field, uint32_t o
 }
 
 /* A field that the expression reads, and enough bytes to compare it with; else NULL. */
-static const struct field *field_at(const struct reader *reader, struct nft_bytes expression,
-				    unsigned int type, struct nft_bytes value)
+static const struct field *field_at(const struct reader *reader, struct bytes expression, int type,
+				    struct bytes value)
 {
 	unsigned int from = register_at(expression, type);
 
@@ -217,20 +253,20 @@ static const struct field *field_at(const struct reader *reader, struct nft_byte
 	return &reader->fields[from];
 }
 
-static void take_cmp(struct reader *reader, struct nft_bytes expression)
+static void take_cmp(struct reader *reader, struct bytes expression)
 {
-	struct nft_bytes value = value_at(expression, NFTA_CMP_DATA);
+	struct bytes value = value_at(expression, NFTA_CMP_DATA);
 	const struct field *field = field_at(reader, expression, NFTA_CMP_SREG, value);
 
 	if (field)
-		compare(reader->rule, field, nft_number(expression, NFTA_CMP_OP, NFT_CMP_NEQ),
+		compare(reader->rule, field, number_at(expression, NFTA_CMP_OP, NFT_CMP_NEQ),
 			value.data + field->skip);
 }
 
-static void take_range(struct reader *reader, struct nft_bytes expression)
+static void take_range(struct reader *reader, struct bytes expression)
 {
-	struct nft_bytes from = value_at(expression, NFTA_RANGE_FROM_DATA);
-	struct nft_bytes to = value_at(expression, NFTA_RANGE_TO_DATA);
+	struct bytes from = value_at(expression, NFTA_RANGE_FROM_DATA);
+	struct bytes to = value_at(expression, NFTA_RANGE_TO_DATA);
 	const struct field *field = field_at(reader, expression, NFTA_RANGE_SREG, from);
 	struct port_range range;
 
@@ -238,7 +274,7 @@ static void take_range(struct reader *reader, struct nft_bytes expression)
 		return;
 	range = (struct port_range){port_in(from.data + field->skip),
 				    port_in(to.data + field->skip)};
-	if (nft_number(expression, NFTA_RANGE_OP, NFT_RANGE_NEQ) == NFT_RANGE_EQ)
+	if (number_at(expression, NFTA_RANGE_OP, NFT_RANGE_NEQ) == NFT_RANGE_EQ)
 		nat_rule_limit_ports(reader->rule, &range, 1);
 	else
 		nat_rule_exclude_ports(reader->rule, &range);
@@ -253,15 +289,15 @@ static int place_in_key(const struct reader *reader, unsigned int first, enum fi
 }
 
 /* A port in a set; a protocol or an address in a set is no condition here. */
-static void take_lookup(struct reader *reader, struct nft_bytes expression)
+static void take_lookup(struct reader *reader, struct bytes expression)
 {
 	unsigned int first = register_at(expression, NFTA_LOOKUP_SREG);
 	unsigned int to = register_at(expression, NFTA_LOOKUP_DREG);
-	struct nft_bytes set = nft_find(expression, NFTA_LOOKUP_SET);
+	struct bytes set = find(expression, NFTA_LOOKUP_SET);
 	struct nat_lookup *lookup = &reader->rule->lookup;
 
 	if (first < REGISTERS &&
-	    !(nft_number(expression, NFTA_LOOKUP_FLAGS, 0) & NFT_LOOKUP_F_INV) &&
+	    !(number_at(expression, NFTA_LOOKUP_FLAGS, 0) & NFT_LOOKUP_F_INV) &&
 	    place_in_key(reader, first, FIELD_PORT) >= 0 && set.size &&
 	    set.size < sizeof(lookup->set)) {
 		/* As it is, for it is asked for again. */
@@ -276,7 +312,7 @@ static void take_lookup(struct reader *reader, struct nft_bytes expression)
 }
 
 /* The name as it is, for the chain is asked for. */
-static void take_jump(struct nat_rule *rule, struct nft_bytes chain)
+static void take_jump(struct nat_rule *rule, struct bytes chain)
 {
 	if (!chain.size || chain.size >= sizeof(rule->target))
 		return;
@@ -285,12 +321,12 @@ static void take_jump(struct nat_rule *rule, struct nft_bytes chain)
 	rule->target[chain.size] = '\0';
 }
 
-static void take_immediate(struct reader *reader, struct nft_bytes expression)
+static void take_immediate(struct reader *reader, struct bytes expression)
 {
-	struct nft_bytes data = nft_find(expression, NFTA_IMMEDIATE_DATA);
-	struct nft_bytes verdict = nft_find(data, NFTA_DATA_VERDICT);
-	struct nft_bytes value = nft_find(data, NFTA_DATA_VALUE);
-	struct nft_bytes chain = nft_find(verdict, NFTA_VERDICT_CHAIN);
+	struct bytes data = find(expression, NFTA_IMMEDIATE_DATA);
+	struct bytes verdict = find(data, NFTA_DATA_VERDICT);
+	struct bytes value = find(data, NFTA_DATA_VALUE);
+	struct bytes chain = find(verdict, NFTA_VERDICT_CHAIN);
 	unsigned int to = register_at(expression, NFTA_IMMEDIATE_DREG);
 
 	if (to == REGISTERS) {
@@ -305,7 +341,7 @@ static void take_immediate(struct reader *reader, struct nft_bytes expression)
 		reader->known[i] = true;
 }
 
-static void take_new_port(struct reader *reader, struct nft_bytes expression, unsigned int type)
+static void take_new_port(struct reader *reader, struct bytes expression, int type)
 {
 	unsigned int port = register_at(expression, type);
 
@@ -313,13 +349,13 @@ static void take_new_port(struct reader *reader, struct nft_bytes expression, un
 		reader->rule->new_port = port_in(reader->values + (size_t)port * 4);
 }
 
-static void take_nat(struct reader *reader, struct nft_bytes expression)
+static void take_nat(struct reader *reader, struct bytes expression)
 {
-	bool ipv4 = nft_number(expression, NFTA_NAT_FAMILY, NFPROTO_UNSPEC) == NFPROTO_IPV4;
+	bool ipv4 = number_at(expression, NFTA_NAT_FAMILY, NFPROTO_UNSPEC) == NFPROTO_IPV4;
 	unsigned int address = register_at(expression, NFTA_NAT_REG_ADDR_MIN);
 	size_t size = ipv4 ? 4 : CNI_ADDRESS_SIZE;
 
-	if (nft_number(expression, NFTA_NAT_TYPE, NFT_NAT_SNAT) != NFT_NAT_DNAT)
+	if (number_at(expression, NFTA_NAT_TYPE, NFT_NAT_SNAT) != NFT_NAT_DNAT)
 		return;
 	reader->rule->translates = true;
 	if (address + (size - 1) / 4 < REGISTERS && reader->known[address] &&
@@ -328,81 +364,81 @@ static void take_nat(struct reader *reader, struct nft_bytes expression)
 	take_new_port(reader, expression, NFTA_NAT_REG_PROTO_MIN);
 }
 
-static void take_redirect(struct reader *reader, struct nft_bytes expression)
+static void take_redirect(struct reader *reader, struct bytes expression)
 {
 	reader->rule->translates = true;
 	take_new_port(reader, expression, NFTA_REDIR_REG_PROTO_MIN);
 }
 
-static void take_compat(struct reader *reader, struct nft_bytes expression, bool is_match)
+static void take_compat(struct reader *reader, struct bytes expression, bool is_match)
 {
-	struct nft_bytes info = nft_find(expression, is_match ? NFTA_MATCH_INFO : NFTA_TARGET_INFO);
-	struct nft_bytes named =
-		nft_find(expression, is_match ? NFTA_MATCH_NAME : NFTA_TARGET_NAME);
-	uint32_t revision = nft_number(expression, is_match ? NFTA_MATCH_REV : NFTA_TARGET_REV, 0);
+	struct bytes info = find(expression, is_match ? NFTA_MATCH_INFO : NFTA_TARGET_INFO);
+	struct bytes named = find(expression, is_match ? NFTA_MATCH_NAME : NFTA_TARGET_NAME);
+	uint32_t revision = number_at(expression, is_match ? NFTA_MATCH_REV : NFTA_TARGET_REV, 0);
 	char name[NAT_NAME_SIZE];
 
-	nat_text_copy(name, sizeof(name), named.data, named.size);
+	nat_text_copy(name, sizeof(name), named);
 	if (is_match)
-		nat_rule_take_match(reader->rule, name, revision, info.data, info.size);
+		nat_rule_take_match(reader->rule, name, revision, info);
 	else
-		nat_rule_take_target(reader->rule, name, revision, info.data, info.size);
+		nat_rule_take_target(reader->rule, name, revision, info);
 }
 
-static void take_expression(struct reader *reader, struct nft_bytes element)
+static void take_expression(struct reader *reader, struct bytes element)
 {
 	static const struct {
 		const char *name;
-		void (*take)(struct reader *reader, struct nft_bytes expression);
+		void (*take)(struct reader *reader, struct bytes expression);
 	} kinds[] = {
 		{"payload", take_payload}, {"meta", take_meta},           {"cmp", take_cmp},
 		{"bitwise", take_bitwise}, {"range", take_range},         {"lookup", take_lookup},
 		{"nat", take_nat},         {"immediate", take_immediate}, {"redir", take_redirect},
 	};
-	struct nft_bytes name = nft_find(element, NFTA_EXPR_NAME);
-	struct nft_bytes expression = nft_find(element, NFTA_EXPR_DATA);
+	struct bytes name = find(element, NFTA_EXPR_NAME);
+	struct bytes expression = find(element, NFTA_EXPR_DATA);
 
 	for (size_t i = 0; i < COUNT(kinds); i++)
-		if (nft_is(name, kinds[i].name)) {
+		if (is(name, kinds[i].name)) {
 			kinds[i].take(reader, expression);
 			return;
 		}
-	if (nft_is(name, "match") || nft_is(name, "target"))
-		take_compat(reader, expression, nft_is(name, "match"));
+	if (is(name, "match") || is(name, "target"))
+		take_compat(reader, expression, is(name, "match"));
 	else
 		forget(reader, 0, REGISTER_BYTES); /* it may write registers */
 }
 
 /* Type, length, value; a byte each but the last. */
-static void take_comment(struct nat_rule *rule, struct nft_bytes data)
+static void take_comment(struct nat_rule *rule, struct bytes data)
 {
 	while (data.size >= 2 && data.data[1] <= data.size - 2) {
 		if (data.data[0] == COMMENT_OF_RULE)
-			nat_text_copy(rule->comment, sizeof(rule->comment), data.data + 2,
-				      data.data[1]);
+			nat_text_copy(rule->comment, sizeof(rule->comment),
+				      (struct bytes){data.data + 2, data.data[1]});
 		data.size -= 2U + data.data[1];
 		data.data += 2U + data.data[1];
 	}
 }
 
-void nft_rule_parse(uint8_t family, struct nft_bytes attributes, struct nat_rule *rule)
+void nft_rule_parse(uint8_t family, struct bytes attributes, struct nat_rule *rule)
 {
-	struct nft_bytes chain = nft_find(attributes, NFTA_RULE_CHAIN);
-	struct nft_bytes expressions = nft_find(attributes, NFTA_RULE_EXPRESSIONS);
+	struct bytes expressions = find(attributes, NFTA_RULE_EXPRESSIONS);
 	struct reader reader = {.rule = rule};
-	struct nft_attribute element;
+	const struct nlattr *element;
+	int rest;
 
 	nat_rule_begin(rule, family != NFPROTO_IPV6, family != NFPROTO_IPV4);
-	nat_text_copy(rule->chain_name, sizeof(rule->chain_name), chain.data, chain.size);
-	while (nft_next(&expressions, &element))
-		take_expression(&reader, element.value);
-	take_comment(rule, nft_find(attributes, NFTA_RULE_USERDATA));
+	nat_text_copy(rule->chain_name, sizeof(rule->chain_name),
+		      find(attributes, NFTA_RULE_CHAIN));
+	nla_for_each_attr(element, first_of(expressions), (int)expressions.size, rest)
+		take_expression(&reader, value_of(element));
+	take_comment(rule, find(attributes, NFTA_RULE_USERDATA));
 }
 
-static bool parse_element(struct nft_bytes attributes, struct nft_element *element)
+static bool parse_element(struct bytes attributes, struct nft_element *element)
 {
-	struct nft_bytes key = value_at(attributes, NFTA_SET_ELEM_KEY);
-	struct nft_bytes end = value_at(attributes, NFTA_SET_ELEM_KEY_END);
+	struct bytes key = value_at(attributes, NFTA_SET_ELEM_KEY);
+	struct bytes end = value_at(attributes, NFTA_SET_ELEM_KEY_END);
 
 	if (!key.size || key.size > sizeof(element->key))
 		return false;
@@ -412,21 +448,22 @@ static bool parse_element(struct nft_bytes attributes, struct nft_element *eleme
 	memcpy(element->key, key.data, key.size);
 	memcpy(element->key_end, end.data, key.size);
 	element->ends_interval =
-		nft_number(attributes, NFTA_SET_ELEM_FLAGS, 0) & NFT_SET_ELEM_INTERVAL_END;
+		number_at(attributes, NFTA_SET_ELEM_FLAGS, 0) & NFT_SET_ELEM_INTERVAL_END;
 	return true;
 }
 
-void nft_elements_parse(struct nft_bytes attributes,
+void nft_elements_parse(struct bytes attributes,
 			void (*take)(void *context, const struct nft_element *element),
 			void *context)
 {
-	struct nft_bytes list = nft_find(attributes, NFTA_SET_ELEM_LIST_ELEMENTS);
-	struct nft_attribute attribute;
+	struct bytes list = find(attributes, NFTA_SET_ELEM_LIST_ELEMENTS);
+	const struct nlattr *attribute;
 	struct nft_element element;
+	int rest;
 
-	while (nft_next(&list, &attribute))
-		if (parse_element(attribute.value, &element))
-			take(context, &element);
+	nla_for_each_attr(attribute, first_of(list), (int)list.size,
+			  rest) if (parse_element(value_of(attribute), &element))
+		take(context, &element);
 }
 
 static int compare_elements(const void *left, const void *right)

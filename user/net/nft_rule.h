@@ -6,14 +6,13 @@
 #define NET_NFT_RULE_H
 
 #include "net/nat_rule.h"
-#include "net/nft_attribute.h"
 
 /* Whether the attributes of NFT_MSG_NEWCHAIN are a NAT chain that packets come through before they
  * are routed. */
-bool nft_chain_is_nat_prerouting(struct nft_bytes attributes);
+bool nft_chain_is_nat_prerouting(struct bytes attributes);
 
 /* What the attributes of NFT_MSG_NEWRULE say about destinations. */
-void nft_rule_parse(uint8_t family, struct nft_bytes attributes, struct nat_rule *rule);
+void nft_rule_parse(uint8_t family, struct bytes attributes, struct nat_rule *rule);
 
 /* One element of the set that the rule looks packets up in. */
 struct nft_element {
@@ -24,7 +23,7 @@ struct nft_element {
 };
 
 /* Calls `take` for each element in NFT_MSG_NEWSETELEM. */
-void nft_elements_parse(struct nft_bytes attributes,
+void nft_elements_parse(struct bytes attributes,
 			void (*take)(void *context, const struct nft_element *element),
 			void *context);
 

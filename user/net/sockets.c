@@ -4,7 +4,6 @@
 
 #include <errno.h>
 #include <linux/inet_diag.h>
-#include <linux/rtnetlink.h>
 #include <linux/sock_diag.h>
 #include <netinet/tcp.h>
 #include <stdlib.h>
@@ -33,23 +32,16 @@ static void read_address(uint8_t address[CNI_ADDRESS_SIZE], uint8_t family, cons
 	memcpy(address + 12, words, 4);
 }
 
-static bool is_only_ipv6(const struct nlmsghdr *header)
+static int take_socket(struct nlmsghdr *message, void *context)
 {
-	const struct nlattr *only = nlmsg_find_attr(
-		(struct nlmsghdr *)header, sizeof(struct inet_diag_msg), INET_DIAG_SKV6ONLY);
-
-	return only && nla_get_u8(only);
-}
-
-static int parse_socket(struct nl_msg *message, void *context)
-{
-	const struct nlmsghdr *header = nlmsg_hdr(message);
-	const struct inet_diag_msg *said = nlmsg_data(header);
+	const struct inet_diag_msg *said = nlmsg_data(message);
 	struct reading *reading = context;
 	struct host_socket *socket = ARRAY_ADD(reading->list->sockets, reading->list->count);
+	uint8_t only_ipv6 = 0;
 
 	if (!socket)
-		return -NLE_NOMEM;
+		return -1;
+	nla_memcpy(&only_ipv6, nlmsg_find_attr(message, sizeof(*said), INET_DIAG_SKV6ONLY), 1);
 	*socket = (struct host_socket){
 		.protocol = reading->protocol,
 		.port = ntohs(said->id.idiag_sport),
@@ -60,9 +52,9 @@ static int parse_socket(struct nl_msg *message, void *context)
 	};
 	read_address(socket->address, said->idiag_family, said->id.idiag_src);
 	read_address(socket->peer, said->idiag_family, said->id.idiag_dst);
-	socket->both_families = !memcmp(socket->address, cni_address_any_ipv6, CNI_ADDRESS_SIZE) &&
-				!is_only_ipv6(header);
-	return NL_OK;
+	socket->both_families =
+		!memcmp(socket->address, cni_address_any_ipv6, CNI_ADDRESS_SIZE) && !only_ipv6;
+	return 0;
 }
 
 static uint32_t wanted_states(enum protocol protocol, enum socket_state state)
@@ -75,40 +67,39 @@ static uint32_t wanted_states(enum protocol protocol, enum socket_state state)
 					: 1U << TCP_LISTEN;
 }
 
-static int refuse(enum protocol protocol, int result, struct cni_error *err)
+static int dump(struct nl_sock *socket, int family, struct reading *reading, uint32_t states)
 {
-	if (result == -NLE_NOMEM)
-		return cni_error_no_memory(err);
-	return cni_error_set(err, CNI_ERROR_KERNEL_REFUSED,
-			     "the kernel does not tell which sockets the host has: %s (it needs"
-			     " %s_diag, CONFIG_INET_DIAG)",
-			     nl_geterror(result),
-			     protocol == PROTOCOL_UDP   ? "udp"
-			     : protocol == PROTOCOL_TCP ? "tcp"
-							: "sctp");
+	struct inet_diag_req_v2 header = {
+		.sdiag_family = (uint8_t)family,
+		.sdiag_protocol = reading->protocol,
+		.idiag_states = states,
+	};
+	cleanup_request struct nl_msg *request =
+		netlink_begin(SOCK_DIAG_BY_FAMILY, NLM_F_DUMP, &header, sizeof(header));
+
+	if (netlink_ask(socket, request, take_socket, reading) && errno != EAGAIN)
+		return -1;
+	return 0;
 }
 
 int sockets_find(struct socket_list *list, struct nl_sock *socket, enum protocol protocol,
 		 enum socket_state state, struct cni_error *err)
 {
-	struct inet_diag_req_v2 request = {
-		.sdiag_family = AF_INET,
-		.sdiag_protocol = protocol,
-		.idiag_states = wanted_states(protocol, state),
-	};
 	struct reading reading = {list, protocol};
-	int result;
+	uint32_t states = wanted_states(protocol, state);
 
 	/* With SCTP not loaded there are no sockets either, and loading it is not our business. */
 	if (protocol == PROTOCOL_SCTP && access("/proc/net/sctp", F_OK))
 		return 0;
-	result = netlink_get(socket, SOCK_DIAG_BY_FAMILY, NLM_F_DUMP, &request, sizeof(request),
-			     parse_socket, &reading);
-	request.sdiag_family = AF_INET6;
-	if (!result || result == -NLE_DUMP_INTR)
-		result = netlink_get(socket, SOCK_DIAG_BY_FAMILY, NLM_F_DUMP, &request,
-				     sizeof(request), parse_socket, &reading);
-	return !result || result == -NLE_DUMP_INTR ? 0 : refuse(protocol, result, err);
+	if (!dump(socket, AF_INET, &reading, states) && !dump(socket, AF_INET6, &reading, states))
+		return 0;
+	return cni_error_set(err, CNI_ERROR_KERNEL_REFUSED,
+			     "the kernel does not tell which sockets the host has: %s (it needs"
+			     " %s_diag, CONFIG_INET_DIAG)",
+			     strerror(errno),
+			     protocol == PROTOCOL_UDP   ? "udp"
+			     : protocol == PROTOCOL_TCP ? "tcp"
+							: "sctp");
 }
 
 /* Both families' sockets that talk IPv4 are found by their IPv4 addresses. */
@@ -122,7 +113,7 @@ static void write_address(__be32 words[4], const uint8_t address[CNI_ADDRESS_SIZ
 
 int sockets_end(struct nl_sock *socket, const struct host_socket *ended)
 {
-	struct inet_diag_req_v2 request = {
+	struct inet_diag_req_v2 header = {
 		.sdiag_family = cni_address_is_ipv4(ended->peer) ? AF_INET : AF_INET6,
 		.sdiag_protocol = ended->protocol,
 		.id = {.idiag_sport = htons(ended->port),
@@ -130,16 +121,12 @@ int sockets_end(struct nl_sock *socket, const struct host_socket *ended)
 		       .idiag_if = ended->interface,
 		       .idiag_cookie = {(uint32_t)ended->cookie, (uint32_t)(ended->cookie >> 32)}},
 	};
-	int result;
+	cleanup_request struct nl_msg *request = NULL;
 
-	write_address(request.id.idiag_src, ended->address);
-	write_address(request.id.idiag_dst, ended->peer);
-	errno = 0;
-	result =
-		netlink_get(socket, SOCK_DESTROY, NLM_F_ACK, &request, sizeof(request), NULL, NULL);
-	if (result >= 0 || errno == ENOENT)
-		return 0;
-	return errno ? -errno : -EIO;
+	write_address(header.id.idiag_src, ended->address);
+	write_address(header.id.idiag_dst, ended->peer);
+	request = netlink_begin(SOCK_DESTROY, NLM_F_ACK, &header, sizeof(header));
+	return netlink_ask(socket, request, NULL, NULL) && errno != ENOENT ? -1 : 0;
 }
 
 void sockets_release(struct socket_list *list)

@@ -47,8 +47,8 @@ int sockets_find(struct socket_list *list, struct nl_sock *socket, enum protocol
 		 enum socket_state state, struct cni_error *err);
 
 /* The kernel ends a connected one: what its program calls next fails with ECONNABORTED, and it is
- * connected to nobody. 0 also where there is no such socket any more; else -errno: the kernel may
- * not have it (-EOPNOTSUPP or -EINVAL, without CONFIG_INET_DIAG_DESTROY). */
+ * connected to nobody. 0, also where there is no such socket any more; else -1 and errno:
+ * EOPNOTSUPP or EINVAL from a kernel without CONFIG_INET_DIAG_DESTROY. */
 int sockets_end(struct nl_sock *socket, const struct host_socket *ended);
 
 void sockets_release(struct socket_list *list);

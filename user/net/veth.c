@@ -30,32 +30,24 @@ static int get_container_end(int netns, const char *ifname, struct link *link,
 	return 0;
 }
 
-static int parse_netns_id(struct nl_msg *message, void *context)
+static int take_netns_id(struct nlmsghdr *message, void *context)
 {
-	struct nlattr *id = nlmsg_find_attr(nlmsg_hdr(message),
-					    NLMSG_ALIGN(sizeof(struct rtgenmsg)), NETNSA_NSID);
-
-	if (id)
-		*(int *)context = (int)nla_get_u32(id);
-	return NL_OK;
+	nla_memcpy(context, nlmsg_find_attr(message, sizeof(struct rtgenmsg), NETNSA_NSID),
+		   sizeof(int));
+	return 0;
 }
 
 /* The number by which our namespace knows the other one, as IFLA_LINK_NETNSID has it. */
 static int get_netns_id(struct nl_sock *socket, int netns)
 {
-	struct {
-		struct rtgenmsg header;
-		char padding[NLMSG_ALIGNTO - sizeof(struct rtgenmsg)];
-		struct nlattr attribute;
-		uint32_t fd;
-	} request = {
-		.attribute = {.nla_len = NLA_HDRLEN + sizeof(uint32_t), .nla_type = NETNSA_FD},
-		.fd = (uint32_t)netns,
-	};
+	struct rtgenmsg header = {0};
+	cleanup_request struct nl_msg *request =
+		netlink_begin(RTM_GETNSID, 0, &header, sizeof(header));
 	int id = NETNSA_NSID_NOT_ASSIGNED;
 
-	if (netlink_get(socket, RTM_GETNSID, 0, &request, sizeof(request), parse_netns_id, &id))
-		return NETNSA_NSID_NOT_ASSIGNED;
+	if (request)
+		nla_put_u32(request, NETNSA_FD, (uint32_t)netns);
+	netlink_ask(socket, request, take_netns_id, &id);
 	return id;
 }
 

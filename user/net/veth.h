@@ -13,8 +13,9 @@ struct host_veth {
 };
 
 /* Follows the interface of that name in the namespace to its other end here, and back
- * again: names in results are hints. Code 7 when there is no such veth, naming what
- * there is instead; 8 when the namespace cannot be entered. */
+ * again: names in results are hints. CNI_ERROR_INVALID_CONFIGURATION when there is no such
+ * veth, naming what there is instead; CNI_ERROR_INVALID_NETNS when the namespace cannot be entered.
+ */
 int veth_find_host_end(struct nl_sock *socket, int netns, const char *ifname,
 		       struct host_veth *veth, struct cni_error *err);
 

@@ -12,7 +12,6 @@
 #include "datapath/records/stale_slots.h"
 #include "datapath/records/owners.h"
 #include "host/recover.h"
-#include "net/netlink.h"
 #include "plugin/commands.h"
 #include "host/host.h"
 #include "host/interfaces_repair.h"

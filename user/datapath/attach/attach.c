@@ -9,7 +9,7 @@
 #include "datapath/load/maps.h"
 #include "datapath/load/bpf_error.h"
 #include "datapath/attach/shaper.h"
-#include "net/qdisc.h"
+#include "net/tc.h"
 
 /* One program at one hook of one interface. */
 struct attaching {

@@ -10,7 +10,7 @@
 #include "datapath/attach/clsact.h"
 #include "datapath/attach/shaper.h"
 #include "datapath/load/maps.h"
-#include "net/qdisc.h"
+#include "net/tc.h"
 
 /* TCX programs run before all filters. */
 struct tcx_programs {
@@ -77,7 +77,7 @@ bool foreign_tc_ahead(struct nl_sock *socket, uint32_t ifindex, enum hook hook,
 		return true;
 	}
 	if (tcx.ours || without_filters ||
-	    !qdisc_find_filter(socket, ifindex, hook == HOOK_INGRESS, filter_is_ahead, &filter) ||
+	    !filter_find(socket, ifindex, hook == HOOK_INGRESS, filter_is_ahead, &filter) ||
 	    leads_to_ours(ifindex, hook, &filter))
 		return false;
 	if (filter.program)
@@ -103,8 +103,9 @@ bool foreign_tc_behind(struct nl_sock *socket, uint32_t ifindex)
 {
 	struct tcx_programs tcx = look_at_tcx(ifindex, HOOK_INGRESS);
 
-	return tcx.behind || qdisc_has_filter(socket, ifindex, true,
-					      tcx.ours ? filter_is_foreign : filter_is_behind_ours);
+	return tcx.behind ||
+	       filter_find(socket, ifindex, true,
+			   tcx.ours ? filter_is_foreign : filter_is_behind_ours, NULL);
 }
 
 bool foreign_tc_is_seen_by_programs(const struct datapath *datapath)
@@ -124,8 +125,8 @@ static const char *find_watched(const struct datapath *datapath, struct nl_sock 
 	qdisc = without_filters ? INGRESS_QDISC_NONE : qdisc_at_ingress(socket, link->ifindex);
 	if (qdisc == INGRESS_QDISC_NONE)
 		return NULL;
-	if (qdisc_has_filter(socket, link->ifindex, true, filter_is_foreign) ||
-	    qdisc_has_filter(socket, link->ifindex, false, filter_is_foreign))
+	if (filter_find(socket, link->ifindex, true, filter_is_foreign, NULL) ||
+	    filter_find(socket, link->ifindex, false, filter_is_foreign, NULL))
 		return "a filter";
 	/* A process that has made one is about to use it. */
 	if (qdisc != INGRESS_QDISC_CLSACT && !foreign_tc_is_seen_by_programs(datapath))

@@ -11,7 +11,7 @@
 #include "datapath/records/policies.h"
 #include "lib/digest.h"
 #include "lib/warning.h"
-#include "net/link_names.h"
+#include "net/link.h"
 #include "datapath/records/attachment_name.h"
 #include "datapath/records/attachment_remove.h"
 #include "datapath/records/claims_write.h"

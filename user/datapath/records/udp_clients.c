@@ -4,7 +4,6 @@
 
 #include <bpf/bpf.h>
 #include <errno.h>
-#include <linux/netlink.h>
 #include <string.h>
 
 #include "lib/cleanup.h"
@@ -119,23 +118,20 @@ static void end_astray(const struct objects *objects, const struct socket_list *
 {
 	struct udp_ports told = {0};
 	struct peer asked;
-	int result;
 
-	for (size_t i = 0; i < found->count; i++) {
-		if (!is_astray(objects, &found->sockets[i], &asked))
-			continue;
-		result = sockets_end(socket, &found->sockets[i]);
-		if (result == -EOPNOTSUPP || result == -EINVAL)
-			complain(&asked, &told,
-				 "the kernel cannot end sockets (CONFIG_INET_DIAG_DESTROY)");
-		else if (result)
-			complain(&asked, &told, strerror(-result));
-	}
+	for (size_t i = 0; i < found->count; i++)
+		if (is_astray(objects, &found->sockets[i], &asked) &&
+		    sockets_end(socket, &found->sockets[i]))
+			complain(
+				&asked, &told,
+				errno == EOPNOTSUPP || errno == EINVAL
+					? "the kernel cannot end sockets (CONFIG_INET_DIAG_DESTROY)"
+					: strerror(errno));
 }
 
 static int find_and_end(const struct objects *objects, struct cni_error *err)
 {
-	cleanup_netlink struct nl_sock *socket = netlink_open_protocol(NETLINK_SOCK_DIAG, err);
+	cleanup_netlink struct nl_sock *socket = netlink_open(NETLINK_SOCK_DIAG, err);
 	cleanup_sockets struct socket_list found = {0};
 
 	if (!socket || sockets_find(&found, socket, PROTOCOL_UDP, SOCKET_CONNECTED, err))

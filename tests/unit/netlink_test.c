@@ -1,0 +1,267 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* netlink_test.c - requests as the kernel wants them, and what is made of its answers. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+#include <errno.h>
+#include <netlink/handlers.h>
+#include <string.h>
+
+#include "net/netlink.h"
+
+#define ANY_TYPE 100
+
+/* What comes at once: messages with a number each. */
+struct datagram {
+	uint32_t sender; /* 0: the kernel */
+	uint8_t bytes[256];
+	size_t size;
+};
+
+static void add(struct datagram *datagram, int type, int flags, int number)
+{
+	size_t size = type == NLMSG_ERROR ? sizeof(struct nlmsgerr) : sizeof(number);
+	struct nlmsghdr header = {
+		.nlmsg_len = (uint32_t)NLMSG_LENGTH(size),
+		.nlmsg_type = (uint16_t)type,
+		.nlmsg_flags = (uint16_t)flags,
+	};
+
+	memcpy(datagram->bytes + datagram->size, &header, sizeof(header));
+	memcpy(datagram->bytes + datagram->size + NLMSG_HDRLEN, &number, sizeof(number));
+	datagram->size += NLMSG_SPACE(size);
+}
+
+struct taken {
+	int sum;
+	size_t count;
+};
+
+static int take(struct nlmsghdr *message, void *context)
+{
+	struct taken *taken = context;
+	int number;
+
+	memcpy(&number, nlmsg_data(message), sizeof(number));
+	taken->sum += number;
+	taken->count++;
+	return number < 0 ? -1 : 0;
+}
+
+/* What is still to be read. */
+static const struct datagram *to_read;
+static size_t to_read_count;
+
+static int keep_request(struct nl_sock *socket, struct nl_msg *request)
+{
+	return (int)nlmsg_hdr(request)->nlmsg_len;
+}
+
+static int read_answer(struct nl_sock *socket, struct sockaddr_nl *from, unsigned char **bytes,
+		       struct ucred **credentials)
+{
+	if (!to_read_count) {
+		errno = ETIME; /* it would wait for ever */
+		return -NLE_FAILURE;
+	}
+	*from = (struct sockaddr_nl){.nl_family = AF_NETLINK, .nl_pid = to_read->sender};
+	*bytes = malloc(to_read->size);
+	assert_non_null(*bytes);
+	memcpy(*bytes, to_read->bytes, to_read->size);
+	to_read_count--;
+	return (int)to_read++->size;
+}
+
+/* netlink_ask() with this answer. All of it is to be read, whatever comes of it. */
+static int ask(int flags, const struct datagram *answers, size_t count, struct taken *taken)
+{
+	struct cni_error err = {0};
+	cleanup_netlink struct nl_sock *socket = netlink_open(NETLINK_ROUTE, &err);
+	uint32_t fixed = 1;
+	cleanup_request struct nl_msg *request =
+		netlink_begin(ANY_TYPE, flags, &fixed, sizeof(fixed));
+	struct nl_cb *callbacks;
+	int result;
+
+	assert_non_null(socket);
+	callbacks = nl_socket_get_cb(socket);
+	nl_cb_overwrite_send(callbacks, keep_request);
+	nl_cb_overwrite_recv(callbacks, read_answer);
+	nl_cb_put(callbacks);
+	to_read = answers;
+	to_read_count = count;
+	*taken = (struct taken){0};
+	result = netlink_ask(socket, request, take, taken);
+	assert_int_equal(to_read_count, 0);
+	return result;
+}
+
+static void test_one_answer(void **state)
+{
+	struct datagram answer = {0};
+	struct taken taken;
+
+	add(&answer, ANY_TYPE, 0, 7);
+	assert_int_equal(ask(0, &answer, 1, &taken), 0);
+	assert_int_equal(taken.sum, 7);
+}
+
+/* With NLM_F_ACK the answer comes first, then that it is done. */
+static void test_acknowledged(void **state)
+{
+	struct datagram answers[2] = {0};
+	struct taken taken;
+
+	add(&answers[0], ANY_TYPE, 0, 7);
+	add(&answers[1], NLMSG_ERROR, 0, 0);
+	assert_int_equal(ask(NLM_F_ACK, answers, 2, &taken), 0);
+	assert_int_equal(taken.sum, 7);
+}
+
+static void test_refused(void **state)
+{
+	struct datagram answer = {0};
+	struct taken taken;
+
+	add(&answer, NLMSG_ERROR, 0, -ENODEV);
+	assert_int_equal(ask(0, &answer, 1, &taken), -1);
+	assert_int_equal(errno, ENODEV);
+	assert_int_equal(taken.count, 0);
+}
+
+static void test_dump(void **state)
+{
+	struct datagram answers[3] = {0};
+	struct taken taken;
+
+	add(&answers[0], ANY_TYPE, NLM_F_MULTI, 1);
+	add(&answers[0], ANY_TYPE, NLM_F_MULTI, 2);
+	add(&answers[1], ANY_TYPE, NLM_F_MULTI, 4);
+	add(&answers[2], NLMSG_DONE, NLM_F_MULTI, 0);
+	assert_int_equal(ask(NLM_F_DUMP, answers, 3, &taken), 0);
+	assert_int_equal(taken.sum, 7);
+	/* A dump that fails on its way says so at its end. */
+	answers[2].size = 0;
+	add(&answers[2], NLMSG_DONE, NLM_F_MULTI, -EPERM);
+	assert_int_equal(ask(NLM_F_DUMP, answers, 3, &taken), -1);
+	assert_int_equal(errno, EPERM);
+}
+
+static void test_interrupted_dump(void **state)
+{
+	struct datagram answers[2] = {0};
+	struct taken taken;
+
+	add(&answers[0], ANY_TYPE, NLM_F_MULTI | NLM_F_DUMP_INTR, 1);
+	add(&answers[1], ANY_TYPE, NLM_F_MULTI, 2);
+	add(&answers[1], NLMSG_DONE, NLM_F_MULTI, 0);
+	assert_int_equal(ask(NLM_F_DUMP, answers, 2, &taken), -1);
+	assert_int_equal(errno, EAGAIN);
+	assert_int_equal(taken.sum, 3);
+}
+
+/* Nothing more is taken, but all is read. */
+static void test_no_memory(void **state)
+{
+	struct datagram answers[3] = {0};
+	struct taken taken;
+
+	add(&answers[0], ANY_TYPE, NLM_F_MULTI, -1);
+	add(&answers[1], ANY_TYPE, NLM_F_MULTI, 2);
+	add(&answers[2], NLMSG_DONE, NLM_F_MULTI, 0);
+	assert_int_equal(ask(NLM_F_DUMP, answers, 3, &taken), -1);
+	assert_int_equal(errno, ENOMEM);
+	assert_int_equal(taken.count, 1);
+}
+
+/* The last message of a datagram may end without its padding; what is still in the buffer from the
+ * datagram before it is no message. */
+static void test_without_padding(void **state)
+{
+	struct datagram answers[3] = {0};
+	struct taken taken;
+	uint32_t length = NLMSG_LENGTH(sizeof(int)) + 1;
+
+	add(&answers[0], ANY_TYPE, NLM_F_MULTI, 1);
+	memcpy(answers[0].bytes, &length, sizeof(length));
+	answers[1] = answers[0];
+	answers[1].size = length;
+	answers[0].size = NLMSG_ALIGN(length);
+	add(&answers[0], ANY_TYPE, NLM_F_MULTI, 2);
+	add(&answers[2], NLMSG_DONE, NLM_F_MULTI, 0);
+	assert_int_equal(ask(NLM_F_DUMP, answers, 3, &taken), 0);
+	assert_int_equal(taken.count, 3);
+	assert_int_equal(taken.sum, 4);
+}
+
+/* Who is not the kernel is not listened to, whatever it says. */
+static void test_stranger(void **state)
+{
+	struct datagram answers[4] = {{.sender = 4711}, {0}, {.sender = 4711}, {0}};
+	struct taken taken;
+
+	add(&answers[0], ANY_TYPE, 0, 1);
+	add(&answers[0], NLMSG_ERROR, 0, -EPERM);
+	add(&answers[1], ANY_TYPE, NLM_F_MULTI, 2);
+	add(&answers[2], ANY_TYPE, NLM_F_MULTI | NLM_F_DUMP_INTR, 4);
+	add(&answers[2], NLMSG_DONE, NLM_F_MULTI, 0);
+	add(&answers[3], NLMSG_DONE, NLM_F_MULTI, 0);
+	assert_int_equal(ask(NLM_F_DUMP, answers, 4, &taken), 0);
+	assert_int_equal(taken.sum, 2);
+}
+
+static void test_attributes(void **state)
+{
+	uint32_t fixed = 1;
+	cleanup_request struct nl_msg *request =
+		netlink_begin(ANY_TYPE, NLM_F_ACK, &fixed, sizeof(fixed));
+	struct nlattr *outer, *inner;
+
+	assert_non_null(request);
+	assert_int_equal(nlmsg_hdr(request)->nlmsg_flags, NLM_F_REQUEST | NLM_F_ACK);
+	nla_put_string(request, 1, "clsact");
+	outer = nla_nest_start(request, 2);
+	nla_put_u32(request, 3, 77);
+	nla_nest_end(request, outer);
+
+	assert_int_equal(*(uint32_t *)nlmsg_data(nlmsg_hdr(request)), 1);
+	assert_true(netlink_is(nlmsg_find_attr(nlmsg_hdr(request), sizeof(fixed), 1), "clsact"));
+	assert_false(netlink_is(nlmsg_find_attr(nlmsg_hdr(request), sizeof(fixed), 1), "cls"));
+	assert_false(netlink_is(NULL, ""));
+	outer = nlmsg_find_attr(nlmsg_hdr(request), sizeof(fixed), 2);
+	inner = netlink_find(outer, 3);
+	assert_non_null(inner);
+	assert_int_equal(nla_get_u32(inner), 77);
+	assert_null(netlink_find(outer, 1));
+	assert_null(netlink_find(NULL, 3));
+}
+
+/* For want of memory. */
+static void test_nothing_to_ask(void **state)
+{
+	struct cni_error err = {0};
+	cleanup_netlink struct nl_sock *socket = netlink_open(NETLINK_ROUTE, &err);
+
+	assert_int_equal(netlink_ask(socket, NULL, NULL, NULL), -1);
+	assert_int_equal(errno, ENOMEM);
+	assert_int_equal(netlink_ask(NULL, NULL, NULL, NULL), -1);
+	assert_int_equal(errno, ENOMEM);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_one_answer),       cmocka_unit_test(test_acknowledged),
+		cmocka_unit_test(test_refused),          cmocka_unit_test(test_dump),
+		cmocka_unit_test(test_interrupted_dump), cmocka_unit_test(test_no_memory),
+		cmocka_unit_test(test_without_padding),  cmocka_unit_test(test_stranger),
+		cmocka_unit_test(test_attributes),       cmocka_unit_test(test_nothing_to_ask),
+	};
+
+	return cmocka_run_group_tests_name("netlink", tests, NULL, NULL);
+}

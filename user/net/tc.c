@@ -1,0 +1,228 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* tc.c - an interface's qdisc for hooks, and the filters on it. */
+#include "net/tc.h"
+
+#include <errno.h>
+#include <linux/if_ether.h>
+#include <linux/pkt_cls.h>
+#include <linux/pkt_sched.h>
+#include <linux/rtnetlink.h>
+#include <linux/tc_act/tc_mirred.h>
+
+#include "net/netlink.h"
+
+static struct nlattr *find(struct nlmsghdr *message, int type)
+{
+	return nlmsg_find_attr(message, sizeof(struct tcmsg), type);
+}
+
+static int take_kind(struct nlmsghdr *message, void *context)
+{
+	const struct nlattr *kind = find(message, TCA_KIND);
+	enum ingress_qdisc *found = context;
+
+	if (netlink_is(kind, "clsact"))
+		*found = INGRESS_QDISC_CLSACT;
+	else if (netlink_is(kind, "ingress"))
+		*found = INGRESS_QDISC_INGRESS;
+	else if (kind)
+		*found = INGRESS_QDISC_OTHER;
+	return 0;
+}
+
+enum ingress_qdisc qdisc_at_ingress(struct nl_sock *socket, uint32_t ifindex)
+{
+	enum ingress_qdisc found = INGRESS_QDISC_NONE;
+	struct tcmsg header = {
+		.tcm_family = AF_UNSPEC,
+		.tcm_ifindex = (int)ifindex,
+		.tcm_parent = TC_H_INGRESS, /* the same number as TC_H_CLSACT */
+	};
+	/* An error is the kernel's way to say that there is none. Without ECHO it tells the
+	 * answer to its listeners, but not to us. */
+	cleanup_request struct nl_msg *request =
+		netlink_begin(RTM_GETQDISC, NLM_F_ECHO | NLM_F_ACK, &header, sizeof(header));
+
+	netlink_ask(socket, request, take_kind, &found);
+	return found;
+}
+
+static int change_clsact(struct nl_sock *socket, int type, int flags, uint32_t ifindex)
+{
+	struct tcmsg header = {
+		.tcm_family = AF_UNSPEC,
+		.tcm_ifindex = (int)ifindex,
+		.tcm_handle = TC_H_MAKE(TC_H_CLSACT, 0),
+		.tcm_parent = TC_H_CLSACT,
+	};
+	cleanup_request struct nl_msg *request =
+		netlink_begin(type, NLM_F_ACK | flags, &header, sizeof(header));
+
+	if (request)
+		nla_put_string(request, TCA_KIND, "clsact");
+	return netlink_ask(socket, request, NULL, NULL);
+}
+
+int qdisc_add_clsact(struct nl_sock *socket, uint32_t ifindex)
+{
+	return change_clsact(socket, RTM_NEWQDISC, NLM_F_CREATE | NLM_F_EXCL, ifindex);
+}
+
+int qdisc_delete_clsact(struct nl_sock *socket, uint32_t ifindex)
+{
+	return change_clsact(socket, RTM_DELQDISC, 0, ifindex);
+}
+
+/* The interface that the first of the actions redirects packets to, or 0. */
+static uint32_t find_redirect(const struct nlattr *actions)
+{
+	const struct nlattr *action;
+	int rest;
+
+	if (!actions)
+		return 0;
+	nla_for_each_nested(action, actions, rest)
+	{
+		const struct nlattr *options = netlink_find(action, TCA_ACT_OPTIONS);
+		struct tc_mirred what = {0};
+
+		nla_memcpy(&what, netlink_find(options, TCA_MIRRED_PARMS), sizeof(what));
+		if (netlink_is(netlink_find(action, TCA_ACT_KIND), "mirred") &&
+		    what.eaction == TCA_EGRESS_REDIR)
+			return what.ifindex;
+	}
+	return 0;
+}
+
+struct search {
+	bool (*is_meant)(const struct filter *filter);
+	bool found;
+	struct filter first;
+};
+
+static int take_filter(struct nlmsghdr *message, void *context)
+{
+	const struct tcmsg *header = nlmsg_data(message);
+	const struct nlattr *kind = find(message, TCA_KIND);
+	const struct nlattr *options = find(message, TCA_OPTIONS);
+	struct search *search = context;
+	struct filter filter = {
+		.priority = TC_H_MAJ(header->tcm_info) >> 16,
+		.handle = header->tcm_handle,
+	};
+
+	if (message->nlmsg_type != RTM_NEWTFILTER || search->found || !kind)
+		return 0;
+	nla_strlcpy(filter.kind, kind, sizeof(filter.kind));
+	if (netlink_is(kind, "bpf"))
+		nla_memcpy(&filter.program, netlink_find(options, TCA_BPF_ID), sizeof(uint32_t));
+	else if (netlink_is(kind, "u32"))
+		filter.redirect = find_redirect(netlink_find(options, TCA_U32_ACT));
+	search->found = search->is_meant(&filter);
+	search->first = filter;
+	return 0;
+}
+
+static int search_filters(struct nl_sock *socket, uint32_t ifindex, bool ingress,
+			  struct search *search)
+{
+	struct tcmsg header = {
+		.tcm_family = AF_UNSPEC,
+		.tcm_ifindex = (int)ifindex,
+		.tcm_parent = TC_H_MAKE(TC_H_CLSACT, ingress ? TC_H_MIN_INGRESS : TC_H_MIN_EGRESS),
+	};
+	cleanup_request struct nl_msg *request =
+		netlink_begin(RTM_GETTFILTER, NLM_F_DUMP, &header, sizeof(header));
+
+	return netlink_ask(socket, request, take_filter, search);
+}
+
+bool filter_find(struct nl_sock *socket, uint32_t ifindex, bool ingress,
+		 bool (*is_meant)(const struct filter *filter), struct filter *found)
+{
+	struct search search = {.is_meant = is_meant};
+
+	search_filters(socket, ifindex, ingress, &search);
+	if (found)
+		*found = search.first;
+	return search.found;
+}
+
+static bool is_any(const struct filter *filter)
+{
+	(void)filter;
+	return true;
+}
+
+/* What cannot be read may be there. */
+static bool may_have_filters(struct nl_sock *socket, uint32_t ifindex, bool ingress)
+{
+	struct search search = {.is_meant = is_any};
+
+	return search_filters(socket, ifindex, ingress, &search) || search.found;
+}
+
+bool qdisc_is_empty_clsact(struct nl_sock *socket, uint32_t ifindex)
+{
+	return qdisc_at_ingress(socket, ifindex) == INGRESS_QDISC_CLSACT &&
+	       !may_have_filters(socket, ifindex, true) &&
+	       !may_have_filters(socket, ifindex, false);
+}
+
+static struct nl_msg *begin_at(int type, int flags, const struct filter_place *place)
+{
+	struct tcmsg header = {
+		.tcm_family = AF_UNSPEC,
+		.tcm_ifindex = (int)place->ifindex,
+		.tcm_handle = place->handle,
+		.tcm_parent =
+			TC_H_MAKE(TC_H_CLSACT, place->egress ? TC_H_MIN_EGRESS : TC_H_MIN_INGRESS),
+		.tcm_info = TC_H_MAKE((uint32_t)place->priority << 16, htons(ETH_P_ALL)),
+	};
+	struct nl_msg *request = netlink_begin(type, flags, &header, sizeof(header));
+
+	if (request)
+		nla_put_string(request, TCA_KIND, "bpf");
+	return request;
+}
+
+static int take_program(struct nlmsghdr *message, void *context)
+{
+	nla_memcpy(context, netlink_find(find(message, TCA_OPTIONS), TCA_BPF_ID), sizeof(uint32_t));
+	return 0;
+}
+
+uint32_t filter_program(struct nl_sock *socket, const struct filter_place *place)
+{
+	cleanup_request struct nl_msg *request = begin_at(RTM_GETTFILTER, 0, place);
+	uint32_t id = 0;
+
+	return netlink_ask(socket, request, take_program, &id) ? 0 : id;
+}
+
+int filter_add(struct nl_sock *socket, const struct filter_place *place, int program_fd,
+	       const char *name, bool replace)
+{
+	int flags = NLM_F_CREATE | NLM_F_ECHO | NLM_F_ACK | (replace ? NLM_F_REPLACE : NLM_F_EXCL);
+	cleanup_request struct nl_msg *request = begin_at(RTM_NEWTFILTER, flags, place);
+	struct nlattr *options = request ? nla_nest_start(request, TCA_OPTIONS) : NULL;
+	uint32_t id = 0;
+
+	if (options) {
+		nla_put_u32(request, TCA_BPF_FD, (uint32_t)program_fd);
+		nla_put_string(request, TCA_BPF_NAME, name);
+		nla_put_u32(request, TCA_BPF_FLAGS, TCA_BPF_FLAG_ACT_DIRECT);
+		nla_nest_end(request, options);
+	}
+	if (netlink_ask(socket, request, take_program, &id))
+		return -1;
+	errno = ENOENT;
+	return id ? 0 : -1;
+}
+
+int filter_delete(struct nl_sock *socket, const struct filter_place *place)
+{
+	cleanup_request struct nl_msg *request = begin_at(RTM_DELTFILTER, NLM_F_ACK, place);
+
+	return netlink_ask(socket, request, NULL, NULL);
+}

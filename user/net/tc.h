@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * tc.h - an interface's qdisc for hooks (clsact or ingress, which exclude each other), and the
+ * filters on it.
+ */
+#ifndef NET_TC_H
+#define NET_TC_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct nl_sock;
+
+enum ingress_qdisc {
+	INGRESS_QDISC_NONE,
+	INGRESS_QDISC_CLSACT,
+	INGRESS_QDISC_INGRESS, /* hooks at ingress only; the bandwidth plugin makes one */
+	INGRESS_QDISC_OTHER,
+};
+
+/* An interface that is gone has none. */
+enum ingress_qdisc qdisc_at_ingress(struct nl_sock *socket, uint32_t ifindex);
+
+/* EEXIST: a qdisc is there, this or `ingress`. 0, or -1 and errno. */
+int qdisc_add_clsact(struct nl_sock *socket, uint32_t ifindex);
+/* With all filters on it. */
+int qdisc_delete_clsact(struct nl_sock *socket, uint32_t ifindex);
+/* Whether it is clsact, without any filter. */
+bool qdisc_is_empty_clsact(struct nl_sock *socket, uint32_t ifindex);
+
+/* Filters run in the order of their priorities. A handle of 0 is the kernel's announcement of all
+ * of one priority. */
+struct filter {
+	uint32_t priority;
+	uint32_t handle;
+	uint32_t program;  /* of a BPF filter: the program's id; else 0 */
+	uint32_t redirect; /* of a u32 filter: the interface that its action mirred sends packets
+			    * to, as the bandwidth plugin's does; else 0 */
+	char kind[16];
+};
+
+/* Finds the first filter at ingress, or else at egress, that the function says yes to; `found` may
+ * be NULL. Where only an `ingress` qdisc is, both mean ingress. What cannot be read is not there.
+ */
+bool filter_find(struct nl_sock *socket, uint32_t ifindex, bool ingress,
+		 bool (*is_meant)(const struct filter *filter), struct filter *found);
+
+/* BPF programs as direct-action filters. */
+struct filter_place {
+	uint32_t ifindex;
+	bool egress;
+	uint16_t priority;
+	uint32_t handle;
+};
+
+/* The id of the program there, or 0. */
+uint32_t filter_program(struct nl_sock *socket, const struct filter_place *place);
+/* Where a filter is there already, EEXIST unless it is to be replaced. ENOENT: the kernel
+ * does not say afterwards that a program is there. 0, or -1 and errno. */
+int filter_add(struct nl_sock *socket, const struct filter_place *place, int program_fd,
+	       const char *name, bool replace);
+int filter_delete(struct nl_sock *socket, const struct filter_place *place);
+
+#endif
