@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* checksum_rows.c - many packets, among them those whose checksum comes out as 0 or all ones. */
+/* checksum_rows.c - many packets, including those whose checksum becomes 0 or all ones. */
 #include <stdio.h>
 
 #include "row.h"
 
-#define ORDINARY 64 /* one in so many source ports is tried, whatever its checksum */
+#define ORDINARY 64 /* one in so many source ports is tried, whatever the checksum */
 
 struct pair {
 	const char *says;
@@ -13,7 +13,7 @@ struct pair {
 	struct packet out;
 };
 
-/* Only the port of the side that begins is missing. */
+/* The port of the side that begins is filled in by the test. */
 static const struct pair pairs[] = {
 	{"TCP", FROM_UPLINK, TCP(v4_client, 0, v4_host, 8080, SYN),
 	 TCP(v4_client, 0, v4_container_one, 80, SYN)},
@@ -56,7 +56,7 @@ static bool is_extreme(const struct frame *frame)
 	return checksum <= 1 || checksum >= 0xfffe;
 }
 
-/* A masqueraded flow would leave with another. */
+/* A masqueraded flow would get another port. */
 static bool is_published(int port)
 {
 	return port == 8080 || port == 7070 || port == 9090 || port == 4444 || port == 6666 ||

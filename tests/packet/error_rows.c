@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* error_rows.c - ICMP errors about translated packets, whoever sends them. */
+/* error_rows.c - ICMP errors about translated packets, from any sender. */
 #include <stdio.h>
 #include <string.h>
 
 #include "row.h"
 
-#define IDLE 30 /* seconds that the flows have been idle: an error would show */
+#define IDLE 30 /* seconds that the flows have been idle: shows if an error refreshes them */
 #define ROUTER4 "198.51.100.99"
 #define ROUTER6 "2001:db8:99::99"
 #define V4 IPPROTO_ICMP
 #define V6 IPPROTO_ICMPV6
 
-/* A flow as either side sees it. Of an echo the container's and the host's port are
- * the identifier, the peer's are 0. */
+/* A flow as either side sees it. For an echo the ports of container and host are the identifier,
+ * those of the peer 0. */
 struct known_flow {
 	const char *says;
 	int icmp; /* V4, V6 */
@@ -66,7 +66,7 @@ static const struct known_flow known_flows[] = {
 	{"masqueraded ping over IPv6, identifier moved", LEFT6(IPPROTO_ICMPV6, 777, 0)},
 };
 
-/* What is said, and what stands where the MTU, a pointer or a length does. */
+/* Type, code, and the field that has the MTU, a pointer or a length */
 struct message {
 	int icmp;
 	unsigned int type;
@@ -80,7 +80,7 @@ static const struct message messages[] = {
 	{V6, 3, 1, 0},         {V6, 4, 2, 40}, {V6, 1, 6, 0x4000000},
 };
 
-/* Ways to quote, and to be sent. */
+/* Variants of the error and of the packet in it */
 struct form {
 	bool eight;
 	unsigned int payload; /* of the quoted packet */
@@ -103,10 +103,10 @@ static const struct form forms[] = {
 };
 
 enum sender {
-	ROUTER_OUTSIDE, /* about what left */
-	THE_CONTAINER,  /* about what it got */
-	THE_HOST,       /* about what is on its way to the container */
-	ROUTER_INSIDE,  /* one that is no container of ours */
+	ROUTER_OUTSIDE, /* about a packet that left */
+	THE_CONTAINER,  /* about a packet that it received */
+	THE_HOST,       /* about a packet on its way to the container */
+	ROUTER_INSIDE,  /* none of our containers */
 };
 
 static const char *const senders[] = {"a router's error", "the container's error",
@@ -139,7 +139,7 @@ static void put_flow(const struct known_flow *flow)
 	fixture_put(&record);
 }
 
-/* The packet of a flow that is quoted: towards the peer or from it, inside or outside. */
+/* The quoted packet of a flow: towards the peer or from it, inside or outside. */
 static struct packet packet_of(const struct known_flow *flow, bool to_peer, bool inside)
 {
 	const char *own = inside ? flow->container : flow->host;
@@ -179,8 +179,8 @@ static void apply_form(struct packet *error, struct packet *quoted, const struct
 
 static bool form_applies(const struct known_flow *flow, const struct form *form)
 {
-	/* Over IPv6 a UDP checksum of 0 is no more than a router's to quote; one of SCTP is
-	 * quoted where an interface was to compute it. */
+	/* For UDP over IPv6 only the quoted checksum may be 0. That of SCTP is 0 if an interface
+	 * was to compute it. */
 	if (form->without_checksum)
 		return flow->protocol == IPPROTO_UDP || flow->protocol == IPPROTO_SCTP;
 	return true;
@@ -302,7 +302,7 @@ static void run_flow(const struct known_flow *flow, enum sender sender, bool com
 	row_end();
 }
 
-/* So much of the transport header must be quoted. */
+/* Bytes of the transport header that must be quoted */
 #define LEAST_QUOTED 8
 
 static void run_cut(const struct known_flow *flow, enum sender sender, unsigned int size,
@@ -331,7 +331,7 @@ static void run_cut(const struct known_flow *flow, enum sender sender, unsigned 
 	}
 	if (verdict != -1)
 		row_fail("%u bytes quoted: verdict %d", size, verdict);
-	/* Half a checksum cannot be put right, and nobody looks at it. */
+	/* Half a checksum is not corrected, and nobody checks it. */
 	if (flow->protocol == IPPROTO_TCP && size == header + 17)
 		return;
 	if (flow->protocol == IPPROTO_SCTP && size > header + 8 && size < header + 12)
@@ -360,8 +360,8 @@ static void run_cuts(const struct known_flow *flow)
 	row_end();
 }
 
-/* A client's port with which the container's view of the packet sums up to a checksum
- * of 0, which UDP writes as 0xffff (RFC 768). */
+/* Finds a client's port with which the packet at the container has a checksum of 0, which UDP
+ * writes as 0xffff (RFC 768). */
 static int find_port_for_no_sum(struct known_flow *flow)
 {
 	struct packet packet;
@@ -418,7 +418,7 @@ static void all_flows(void)
 	}
 }
 
-/* What follows begins with this flow each time: two answered ones. */
+/* Mapped and masqueraded UDP, over IPv4 and IPv6 */
 static void given_flows(void)
 {
 	static const struct known_flow mapped = {"", MAPPED4(IPPROTO_UDP, 40000)};
@@ -435,18 +435,18 @@ static void given_flows(void)
 #define GIVEN_FLOWS .given = given_flows, .flows_unchecked = true
 
 static const struct row foreign_rows[] = {
-	{.says = "an error that quotes a packet not sent by whom it goes to",
+	{.says = "an error that does not go to the sender of the quoted packet",
 	 GIVEN_FLOWS,
 	 AT(FROM_UPLINK, UPLINK),
 	 .in = ERROR4(3, 1, ROUTER4, v4_host_other, UDP(v4_host, 25000, v4_server, 53))},
-	{.says = "[i04] nor does a masqueraded container's leave",
+	{.says = "[i04] a masqueraded container's is dropped",
 	 GIVEN_FLOWS,
 	 AT(TO_UPLINK, UPLINK),
 	 .in = ERROR4(3, 1, v4_container_one, v4_elsewhere,
 		      UDP(v4_server, 53, v4_container_one, 25000)),
 	 .verdict = DROPPED,
 	 .counts = {"drop_untranslatable"}},
-	{.says = "[i01] an error to somebody else, forwarded",
+	{.says = "[i01] a forwarded error to another machine",
 	 GIVEN_FLOWS,
 	 AT(FROM_UPLINK, UPLINK),
 	 .in = ERROR4(3, 4, ROUTER4, v4_elsewhere, UDP(v4_elsewhere, 25000, v4_server, 53))},
@@ -464,7 +464,7 @@ static const struct row foreign_rows[] = {
 	 .of_the_host = true,
 	 AT(TO_UPLINK, UPLINK),
 	 .in = ERROR4(3, 3, v4_host, v4_client, UDP(v4_client, 40000, v4_host, 8080))},
-	{.says = "an error that quotes a later fragment: no ports there",
+	{.says = "an error that quotes a later fragment, which has no ports",
 	 GIVEN_FLOWS,
 	 AT(FROM_UPLINK, UPLINK),
 	 .in = ERROR4(11, 1, ROUTER4, v4_host,
@@ -514,12 +514,12 @@ static const struct row foreign_rows[] = {
 	 GIVEN_FLOWS,
 	 AT(FROM_UPLINK, UPLINK),
 	 .in = ERROR4(3, 3, ROUTER4, v4_host, UDP(v4_host, 25000, v4_server, 53, .ihl = 4))},
-	{.says = "an error that quotes a route still to be travelled",
+	{.says = "an error that quotes a routing header with segments left",
 	 GIVEN_FLOWS,
 	 AT(FROM_UPLINK, UPLINK),
 	 .in = ERROR6(3, 0, ROUTER6, v6_host,
 		      UDP(v6_host, 25000, v6_server, 53, .extensions = "r", .segments_left = 1))},
-	{.says = "an error at another host's MAC",
+	{.says = "an error addressed to another host's MAC",
 	 GIVEN_FLOWS,
 	 AT(FROM_UPLINK, UPLINK),
 	 .in = ERROR4(3, 3, ROUTER4, v4_host, UDP(v4_host, 25000, v4_server, 53),
@@ -546,13 +546,13 @@ static void given_direct_flow(void)
 }
 
 static const struct row flowless_rows[] = {
-	{.says = "[i04] an error without a flow, of a masqueraded container",
+	{.says = "[i04] a masqueraded container's error about no flow",
 	 AT(TO_UPLINK, UPLINK),
 	 .in = ERROR4(3, 3, v4_container_one, v4_server,
 		      UDP(v4_server, 53, v4_container_one, 25000)),
 	 .verdict = DROPPED,
 	 .counts = {"drop_untranslatable"}},
-	{.says = "[i04] an error without a flow, of a masqueraded container over IPv6",
+	{.says = "[i04] a masqueraded container's error about no flow, IPv6",
 	 AT(TO_UPLINK, UPLINK),
 	 .in = ERROR6(1, 4, v6_container_one, v6_server,
 		      UDP(v6_server, 53, v6_container_one, 25000)),
@@ -573,7 +573,7 @@ static const struct row flowless_rows[] = {
 	 AT(TO_CONTAINER, BRIDGE),
 	 .in = ERROR4(3, 3, ROUTER4, v4_container_one,
 		      UDP(v4_container_one, 25000, v4_server, 53))},
-	{.says = "[i06] a flow of an older generation is none, inwards",
+	{.says = "[i06] a flow of an older generation does not count, inwards",
 	 .given = given_container_one_renewed,
 	 .flows_unchecked = true,
 	 AT(FROM_UPLINK, UPLINK),
@@ -592,13 +592,13 @@ static const struct row flowless_rows[] = {
 	 AT(TO_UPLINK, UPLINK),
 	 .in = ERROR4(3, 3, v4_container_one, v4_client,
 		      UDP(v4_client, 5000, v4_container_one, 80))},
-	{.says = "[i09] and that client's own",
+	{.says = "[i09] and an error of that client",
 	 .given = given_direct_flow,
 	 .flows_unchecked = true,
 	 AT(FROM_UPLINK, UPLINK),
 	 .in = ERROR4(3, 3, v4_client, v4_container_one,
 		      UDP(v4_container_one, 80, v4_client, 5000))},
-	{.says = "[i04] towards an interface nobody classified",
+	{.says = "[i04] towards an unclassified interface",
 	 .given = given_flows,
 	 .flows_unchecked = true,
 	 AT(FROM_CONTAINER, VETH_ONE),
@@ -606,7 +606,7 @@ static const struct row flowless_rows[] = {
 		      UDP(v4_server_vpn, 53, v4_container_one, 25000)),
 	 .verdict = DROPPED,
 	 .counts = {"drop_unclassified_interface"}},
-	{.says = "[i04] there, quoting a packet to somebody in that network",
+	{.says = "[i04] there too if it quotes a packet to another machine of that network",
 	 .given = given_flows,
 	 .flows_unchecked = true,
 	 AT(FROM_CONTAINER, VETH_ONE),
@@ -614,7 +614,7 @@ static const struct row flowless_rows[] = {
 		      UDP(v4_server_vpn, 53, "172.16.0.81", 25000)),
 	 .verdict = DROPPED,
 	 .counts = {"drop_unclassified_interface"}},
-	{.says = "from a container about what it got, on its way into the stack: untouched there",
+	{.says = "a container's error about a received packet passes its veth untouched",
 	 .given = given_flows,
 	 .flows_unchecked = true,
 	 AT(FROM_CONTAINER, VETH_ONE),
@@ -631,7 +631,7 @@ static void given_mapped_tcp(void)
 	put_flow(&left);
 }
 
-/* What the firewall rejects it answers in the receiver's name. */
+/* A firewall that rejects a packet answers in the receiver's name. */
 static const struct row rejected_rows[] = {
 	{.says = "[i04] the firewall's RST in the name of a container, to a client",
 	 .given = given_mapped_tcp,
@@ -647,7 +647,7 @@ static const struct row rejected_rows[] = {
 	 AT(TO_UPLINK, UPLINK),
 	 .in = TCP(v6_container_one, 25000, v6_server, 443, RST | ACK),
 	 .out = TCP(v6_host, 20777, v6_server, 443, RST | ACK)},
-	{.says = "[i08] a RST of the host's own from a published port",
+	{.says = "[i08] an RST of the host itself from a published port",
 	 .of_the_host = true,
 	 AT(TO_UPLINK, UPLINK),
 	 .in = TCP(v4_host, 8080, v4_client, 40000, RST)},
@@ -682,12 +682,12 @@ static void given_routed_masqueraded(void)
 }
 
 static const struct row neighbour_error_rows[] = {
-	{.says = "a neighbour on the bridge asks a mapped port where nobody listens",
+	{.says = "another container on the bridge connects to a mapped port where nobody listens",
 	 AT(FROM_CONTAINER, VETH_TWO),
 	 .in = UDP(v4_container_two, 5000, v4_host, 8080),
 	 .out = UDP(v4_container_two, 5000, v4_container_one, 80),
 	 .flows = {NEIGHBOURS4}},
-	{.says = "the error, switched, is lifted into the IP stack",
+	{.says = "the switched error is lifted into the IP stack",
 	 .then = true,
 	 AT(FROM_CONTAINER, VETH_ONE),
 	 .in = ERROR4(3, 3, v4_container_one, v4_container_two,
@@ -696,21 +696,21 @@ static const struct row neighbour_error_rows[] = {
 	 .out = ERROR4(3, 3, v4_container_one, v4_container_two,
 		       UDP(v4_container_two, 5000, v4_container_one, 80), .to_mac = MAC_BRIDGE),
 	 .counts = {"lifted_reply"}},
-	{.says = "and comes from the host at the bridge's egress",
+	{.says = "and gets the host's address at the bridge's egress",
 	 .then = true,
 	 AT(TO_CONTAINER, BRIDGE),
 	 .in = ERROR4(3, 3, v4_container_one, v4_container_two,
 		      UDP(v4_container_two, 5000, v4_container_one, 80)),
 	 .out = ERROR4(3, 3, v4_host, v4_container_two, UDP(v4_container_two, 5000, v4_host, 8080)),
 	 .counts = {"rewritten_error"}},
-	{.says = "the neighbour's own error about the reply, at its veth",
+	{.says = "the client's own error about the reply, at its veth",
 	 .then = true,
 	 AT(FROM_CONTAINER, VETH_TWO),
 	 .in = ERROR4(3, 3, v4_container_two, v4_host, UDP(v4_host, 8080, v4_container_two, 5000)),
 	 .out = ERROR4(3, 3, v4_container_two, v4_container_one,
 		       UDP(v4_container_one, 80, v4_container_two, 5000)),
 	 .counts = {"rewritten_error"}},
-	{.says = "a neighbour on the bridge over IPv6",
+	{.says = "another container on the bridge over IPv6",
 	 AT(FROM_CONTAINER, VETH_TWO),
 	 .in = UDP(v6_container_two, 5000, v6_host, 8080),
 	 .out = UDP(v6_container_two, 5000, v6_container_one, 80),
@@ -724,19 +724,19 @@ static const struct row neighbour_error_rows[] = {
 	 .out = ERROR6(1, 4, v6_container_one, v6_container_two,
 		       UDP(v6_container_two, 5000, v6_container_one, 80), .to_mac = MAC_BRIDGE),
 	 .counts = {"lifted_reply"}},
-	{.says = "and comes from the host over IPv6",
+	{.says = "and gets the host's address over IPv6",
 	 .then = true,
 	 AT(TO_CONTAINER, BRIDGE),
 	 .in = ERROR6(1, 4, v6_container_one, v6_container_two,
 		      UDP(v6_container_two, 5000, v6_container_one, 80)),
 	 .out = ERROR6(1, 4, v6_host, v6_container_two, UDP(v6_container_two, 5000, v6_host, 8080)),
 	 .counts = {"rewritten_error"}},
-	{.says = "an error among neighbours that talk directly stays switched",
+	{.says = "an error about a direct connection on the bridge stays switched",
 	 AT(FROM_CONTAINER, VETH_ONE),
 	 .in = ERROR4(3, 3, v4_container_one, v4_container_two,
 		      UDP(v4_container_two, 5000, v4_container_one, 80),
 		      .to_mac = MAC_CONTAINER_TWO)},
-	{.says = "a neighbour this plugin never saw asks a mapped port",
+	{.says = "a container that this plugin did not set up connects to a mapped port",
 	 AT(FROM_BRIDGE, BRIDGE),
 	 .in = UDP(v4_stranger, 5000, v4_host, 8080),
 	 .out = UDP(v4_stranger, 5000, v4_container_one, 80),
@@ -749,12 +749,12 @@ static const struct row neighbour_error_rows[] = {
 	 .out = ERROR4(3, 3, v4_stranger, v4_container_one,
 		       UDP(v4_container_one, 80, v4_stranger, 5000)),
 	 .counts = {"rewritten_error"}},
-	{.says = "[B17] a container to its own mapped port where nobody listens",
+	{.says = "[B17] hairpin to a mapped port where nobody listens",
 	 AT(FROM_CONTAINER, VETH_ONE),
 	 .in = UDP(v4_container_one, 25000, v4_host, 8080),
 	 .out = UDP(v4_container_one, 25000, v4_container_one, 80),
 	 .flows = {HAIRPIN}},
-	{.says = "[B17] with the bridge's source",
+	{.says = "[B17] gets the bridge's address",
 	 .then = true,
 	 AT(TO_CONTAINER, BRIDGE),
 	 .in = UDP(v4_container_one, 25000, v4_container_one, 80),
@@ -777,7 +777,7 @@ static const struct row neighbour_error_rows[] = {
 	 .out = ERROR4(3, 3, v4_host, v4_container_one,
 		       UDP(v4_container_one, 25000, v4_host, 8080)),
 	 .counts = {"rewritten_error"}},
-	{.says = "a container asks one of another network directly",
+	{.says = "a container connects to one of another network directly",
 	 AT(FROM_CONTAINER, VETH_ONE),
 	 .in = UDP(v4_container_one, 25000, v4_container_routed, 50),
 	 .flows = {TO_ROUTED}},
@@ -787,7 +787,7 @@ static const struct row neighbour_error_rows[] = {
 	 .in = UDP(v4_container_one, 25000, v4_container_routed, 50),
 	 .out = UDP("10.20.0.1", 25000, v4_container_routed, 50),
 	 .flows = {TO_ROUTED, MASQUERADED_THERE}},
-	{.says = "that one's error finds its way back at its veth",
+	{.says = "that one's error is translated at its veth",
 	 .then = true,
 	 AT(FROM_CONTAINER, VETH_ROUTED),
 	 .in = ERROR4(3, 3, v4_container_routed, "10.20.0.1",
@@ -800,13 +800,13 @@ static const struct row neighbour_error_rows[] = {
 	 AT(TO_CONTAINER, BRIDGE),
 	 .in = ERROR4(3, 3, v4_container_routed, v4_container_one,
 		      UDP(v4_container_one, 25000, v4_container_routed, 50))},
-	{.says = "and without the direct flow, that the table may lose",
+	{.says = "also without the direct flow, which may have been pushed out",
 	 .given = given_routed_masqueraded,
 	 .flows_unchecked = true,
 	 AT(TO_CONTAINER, BRIDGE),
 	 .in = ERROR4(3, 3, v4_container_routed, v4_container_one,
 		      UDP(v4_container_one, 25000, v4_container_routed, 50))},
-	{.says = "a container of another network asks a mapped port",
+	{.says = "a container of another network connects to a mapped port",
 	 AT(FROM_CONTAINER, VETH_ROUTED),
 	 .in = UDP(v4_container_routed, 5000, v4_host, 8080),
 	 .out = UDP(v4_container_routed, 5000, v4_container_one, 80),

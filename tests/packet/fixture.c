@@ -18,10 +18,10 @@
 #include "records.h"
 #include "row.h"
 
-#define MARK 0x5a5a /* what somebody else wrote on the packet */
+#define MARK 0x5a5a /* as another program may have set it */
 
-/* Linux 6.11; older headers lack it: the frame comes in with a CHECKSUM_COMPLETE sum, as
- * from a network card, and EBADMSG says that it no longer fits what came out. */
+/* Since Linux 6.11: the frame has a CHECKSUM_COMPLETE sum, and EBADMSG says that it is wrong for
+ * the output. Older headers lack it. */
 #define TEST_CHECKSUM_COMPLETE (1U << 2)
 
 static uint32_t run_flags;
@@ -29,11 +29,11 @@ static struct __sk_buff last_context;
 static struct portmap_bpf *skeleton;
 static uint32_t generations[ROUTED + 1];
 static enum fast_path fast_paths[ROUTED + 1];
-static bool policies[ROUTED + 1];       /* who has one */
-static uint64_t containers[ROUTED + 1]; /* whose attachment it is */
+static bool policies[ROUTED + 1]; /* whether it has one */
+static uint64_t containers[ROUTED + 1];
 
-/* Not all kernels let the programs see what hangs at a device. */
-static void let_see(void)
+/* Not all kernels let programs see which programs are attached to a device. */
+static void set_device_layout(void)
 {
 #ifndef FALLBACKS
 	struct device_layout layout;
@@ -48,7 +48,7 @@ void fixture_load(void)
 	skeleton = portmap_bpf__open();
 	if (!skeleton)
 		err(1, "opening the programs");
-	let_see();
+	set_device_layout();
 	records_prepare(skeleton);
 	if (portmap_bpf__load(skeleton))
 		err(1, "loading the programs");
@@ -508,7 +508,6 @@ int fixture_count_held(void)
 	int count = 0;
 
 	clock_gettime(CLOCK_MONOTONIC, &now);
-
 	for (uint32_t place = 0; place < MAX_HELD; place++) {
 		read_held(place, &fragment);
 		count += fragment.ticket && (uint32_t)now.tv_sec - fragment.since <= 5;
@@ -516,17 +515,7 @@ int fixture_count_held(void)
 	return count;
 }
 
-int fixture_count_fragmented(void)
-{
-	int fd = bpf_map__fd(skeleton->maps.fragments), count = 0;
-	struct fragment_key key, *last = NULL;
-
-	for (; bpf_map_get_next_key(fd, last, &key) == 0; last = &key)
-		count++;
-	return count;
-}
-
-/* An update puts an entry where a walk may come by again: first all keys. */
+/* Collects all keys first, because a walk may meet an updated entry again. */
 static void age_records(uint32_t seconds)
 {
 	int fd = bpf_map__fd(skeleton->maps.fragments), count = 0;
@@ -556,7 +545,7 @@ void fixture_age_fragments(uint32_t seconds)
 	}
 }
 
-/* The many places are written only where something may have been left there. */
+/* Writes the many places only if a fragment may have been held since the last call. */
 static void clear_fragments(void)
 {
 	static const struct held_fragment nothing;
@@ -572,7 +561,7 @@ static void clear_fragments(void)
 		update(skeleton->maps.held, &place, &nothing);
 }
 
-/* Bits that are never cleared otherwise */
+/* The programs never clear bits. */
 static void clear_bits(const struct bpf_map *map)
 {
 	const uint64_t none = 0;
@@ -581,7 +570,7 @@ static void clear_bits(const struct bpf_map *map)
 		update(map, &word, &none);
 }
 
-/* What the programs know of routing in this second */
+/* The programs keep the results of route lookups for a second. */
 static void forget_routes(void)
 {
 	size_t size = (size_t)libbpf_num_possible_cpus() *

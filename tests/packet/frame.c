@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* frame.c - builds packets byte by byte; shares no code with what it tests. */
+/* frame.c - builds packets byte by byte, and shares no code with the programs under test. */
 #include <arpa/inet.h>
 #include <assert.h>
 #include <netinet/in.h>
@@ -52,7 +52,7 @@ static unsigned int read16(const struct frame *frame, size_t offset)
 	return frame->bytes[offset] << 8 | frame->bytes[offset + 1];
 }
 
-/* RFC 1071: the sum of 16-bit words; an odd last byte is padded with zero. */
+/* RFC 1071: an odd last byte is padded with zero. */
 static uint32_t sum_words(const uint8_t *bytes, size_t size, uint32_t sum)
 {
 	for (size_t i = 0; i < size; i++)
@@ -131,7 +131,7 @@ static void write_transport_checksum(struct frame *frame, const struct packet *p
 		return;
 	checksum = finish_sum(sum_words(frame->bytes + frame->transport, length, sum));
 	if (frame->protocol == IPPROTO_UDP && checksum == 0)
-		checksum = 0xffff; /* RFC 768: 0 says that there is none */
+		checksum = 0xffff; /* RFC 768: 0 means no checksum */
 	write16(frame, frame->transport + checksum_offset(frame->protocol), checksum);
 }
 
@@ -170,7 +170,7 @@ static void put_ipv4(struct frame *frame, const struct packet *packet)
 	put8(frame, (packet->ip_version ? packet->ip_version : 4) << 4 |
 			    (packet->ihl ? packet->ihl : ihl));
 	put8(frame, packet->type_of_service);
-	put16(frame, 0); /* total length: when all is there */
+	put16(frame, 0); /* total length: filled in later */
 	put16(frame, packet->identification ? packet->identification : 0x1234);
 	switch (packet->fragment) {
 	case FIRST_FRAGMENT:
@@ -184,7 +184,7 @@ static void put_ipv4(struct frame *frame, const struct packet *packet)
 	}
 	put8(frame, packet->hop_limit ? packet->hop_limit : TIME_TO_LIVE);
 	put8(frame, packet->protocol);
-	put16(frame, 0); /* header checksum: when the length is there */
+	put16(frame, 0); /* header checksum: filled in later */
 	put_address(frame, packet->from);
 	put_address(frame, packet->to);
 	for (unsigned int i = 0; i < packet->ipv4_options; i++)
@@ -220,7 +220,7 @@ static unsigned int extension_number(char letter)
 	}
 }
 
-/* Among its extensions, rather than behind them. */
+/* Whether its place is among the extensions, not after them */
 static bool has_fragment_header(const struct packet *packet)
 {
 	return packet->extensions && strchr(packet->extensions, 'f');
@@ -237,7 +237,7 @@ static unsigned int next_header(const struct packet *packet, const char *extensi
 static void put_options(struct frame *frame, unsigned int size)
 {
 	put8(frame, size / 8 - 1);
-	put8(frame, 1); /* PadN over what remains */
+	put8(frame, 1); /* PadN over the rest */
 	put8(frame, size - 4);
 	for (unsigned int i = 4; i < size; i++)
 		put8(frame, 0);
@@ -288,7 +288,7 @@ static void put_ipv6(struct frame *frame, const struct packet *packet)
 	const char *extensions = packet->extensions ? packet->extensions : "";
 
 	put32(frame, (packet->ip_version ? packet->ip_version : 6) << 28 | 0x12345);
-	put16(frame, 0); /* payload length: when all is there */
+	put16(frame, 0); /* payload length: filled in later */
 	put8(frame, next_header(packet, extensions));
 	put8(frame, packet->hop_limit ? packet->hop_limit : TIME_TO_LIVE);
 	put_address(frame, packet->from);
@@ -357,7 +357,7 @@ static void put_sctp(struct frame *frame, const struct packet *packet)
 	put32(frame, 0);
 }
 
-/* The quoted packet is built whole, its checksums over all of it, and cut off then. */
+/* The quoted packet is built whole, with checksums over all of it, and then cut off. */
 static void put_quoted(struct frame *frame, const struct packet *packet)
 {
 	static const uint8_t no_mac[MAC_SIZE];
@@ -400,7 +400,7 @@ static void put_transport(struct frame *frame, const struct packet *packet)
 		put8(frame, 'a' + i % 26);
 }
 
-/* Leaves one piece of the datagram; its header is to say where that belongs. */
+/* Leaves one fragment of the datagram, and sets the offset in its header. */
 static void cut_piece(struct frame *frame, const struct packet *packet)
 {
 	size_t whole = frame->length - frame->transport;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* garbage_rows.c - pseudo-random bytes, always the same ones, through all five programs. */
+/* garbage_rows.c - pseudo-random bytes, the same in each run, through five programs. */
 #include <stdio.h>
 #include <string.h>
 
@@ -31,7 +31,7 @@ static bool run_on(enum hook hook, struct frame *frame, int *verdict)
 	return *verdict > FIXTURE_REFUSED;
 }
 
-/* Noise behind an Ethernet header is never a packet that anybody mapped. */
+/* Noise after an Ethernet header never makes a packet to a mapped port. */
 static void make_noise(struct frame *frame)
 {
 	static const uint16_t types[] = {0x0800, 0x86dd, 0x0806, 0x8100};
@@ -48,7 +48,7 @@ static void make_noise(struct frame *frame)
 		frame->bytes[14] = type == 0x0800 ? 0x45 : 0x60;
 }
 
-/* What enters with a tag that the kernel would take off behind the programs may be dropped. */
+/* A frame with a tag that the kernel would remove after the program may be dropped. */
 static bool noise_passed(enum hook hook, const struct frame *in, int verdict)
 {
 	bool tagged = in->bytes[12] == 0x81, enters = hook != TO_UPLINK && hook != TO_CONTAINER;
@@ -68,7 +68,7 @@ static void run_noise(enum hook hook)
 		if (!run_on(hook, &out, &verdict))
 			continue;
 		if (!noise_passed(hook, &in, verdict) || !frame_equal(&in, &out)) {
-			/* The veth of nobody's: dropping is right there; see neighbour_rows. */
+			/* A veth without attachment: dropping is right; see neighbour_rows. */
 			row_fail("frame %d: verdict %d, changed %d", i, verdict,
 				 !frame_equal(&in, &out));
 			return;
@@ -94,7 +94,7 @@ static const struct packet sound[] = {
 	ERROR6(1, 4, v6_container_one, v6_server, UDP(v6_server, 53, v6_container_one, 25000)),
 };
 
-/* What the errors among them quote. */
+/* The flows of the packets that the errors quote */
 static const struct entry quoted_flows[] = {
 	MASQUERADED(ANSWERED, IPPROTO_TCP, v4_container_one, 25000, v4_server, 443, v4_host, 20777),
 	MASQUERADED(ANSWERED, IPPROTO_UDP, v4_container_one, 25000, v4_server, 53, v4_host, 20778),
@@ -108,7 +108,7 @@ static void put_quoted_flows(void)
 		fixture_put_as(&quoted_flows[i], ONE, false, 0, STATE_ESTABLISHED);
 }
 
-/* The sum over a sound header or segment with its checksum in it is all ones. */
+/* Over a valid header or segment, checksum included, the sum is all ones. */
 static uint32_t add_words(const uint8_t *bytes, size_t size, uint32_t sum)
 {
 	for (size_t i = 0; i < size; i++)
@@ -118,8 +118,8 @@ static uint32_t add_words(const uint8_t *bytes, size_t size, uint32_t sum)
 	return sum;
 }
 
-/* The error's own checksum covers the quoted packet, the quoted header's its
- * header; over IPv6 the addresses too. */
+/* The error's checksum covers the quoted packet, and over IPv6 the addresses; that of the quoted
+ * header covers the header. */
 static bool error_changed_soundly(const struct frame *in, const struct frame *out, size_t icmp)
 {
 	bool ipv4 = in->bytes[12] == 0x08;
@@ -146,9 +146,8 @@ static bool is_error(const struct frame *frame, size_t transport)
 }
 
 /*
- * What a checksum is off by must be the same before and after: the update is
- * then right for what changed, also where the damaged packet's was wrong
- * before. Nothing else but addresses, ports and checksums may differ.
+ * A checksum must be wrong by the same amount before and after: then the update is right, even if
+ * the damaged packet's checksum was not. Only addresses, ports and checksums may differ.
  */
 static bool changed_soundly(const struct frame *in, const struct frame *out)
 {
@@ -203,7 +202,7 @@ static void run_damaged(enum hook hook)
 		out = in;
 		if (!run_on(hook, &out, &verdict) || verdict == 2 || frame_equal(&in, &out))
 			continue;
-		/* 7: handed over to the uplink that the new source belongs to. */
+		/* 7: redirected to the uplink of the client's route */
 		if ((verdict != -1 && verdict != 7) || !changed_soundly(&in, &out)) {
 			row_fail("frame %d: verdict %d, changed where it should not be", i,
 				 verdict);

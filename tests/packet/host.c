@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* host.c - makes the little host: namespaces, devices, addresses, routes, sockets. */
+/* host.c - makes the small host: namespaces, devices, addresses, routes, sockets. */
 #define _GNU_SOURCE
 #include <arpa/inet.h>
 #include <err.h>

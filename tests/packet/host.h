@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* host.h - the little host the programs run on: a network namespace of its own. */
+/* host.h - the small host that the programs run on, in its own network namespace. */
 #ifndef BPF_PORTMAP_TESTS_HOST_H
 #define BPF_PORTMAP_TESTS_HOST_H
 
@@ -17,10 +17,10 @@ enum device {
 	VETH_QUIET = 15, /* of the container that is not masqueraded */
 	VETH_ROUTED = 16,
 	VETH_DELETED = 17, /* a port whose attachment was deleted */
-	UNCLASSIFIED = 18, /* a VPN that came up after the last ADD */
+	UNCLASSIFIED = 18, /* a VPN that was created after the last ADD */
 };
 
-/* The host's own */
+/* Addresses of the host */
 #define v4_host "192.0.2.1"
 #define v4_host_other "192.0.2.2"
 #define v4_second_uplink "203.0.113.1"
@@ -39,7 +39,7 @@ enum device {
 #define v6_container_two "fd00:10::3"
 #define v6_container_quiet "fd00:10::4"
 #define v6_container_routed "fd00:20::2"
-/* A neighbour on the bridge this plugin never saw */
+/* A container on the bridge that this plugin did not set up */
 #define v4_stranger "10.10.0.9"
 #define v6_stranger "fd00:10::9"
 
@@ -47,43 +47,43 @@ enum device {
 #define v4_client "198.51.100.7"
 #define v4_client_other "198.51.100.8"
 #define v4_server "198.51.100.80"
-#define v4_server_second "203.0.113.80" /* by the second uplink */
-#define v4_server_vpn "172.16.0.80"     /* by the unclassified interface */
+#define v4_server_second "203.0.113.80" /* behind the second uplink */
+#define v4_server_vpn "172.16.0.80"     /* behind the unclassified interface */
 #define v4_elsewhere "198.51.100.99"    /* where forwarded packets go */
 #define v6_client "2001:db8:99::7"
 #define v6_server "2001:db8:99::80"
 #define v6_server_second "2001:db8:2::80"
 #define v6_elsewhere "2001:db8:99::99"
 
-/* What enters a device from now on, the programs' own doing included, is kept until
- * host_watched() hands it out in its order: its length, 0: no more within `wait` ms. */
+/* From now on frames that enter the device, also those that programs send in, are queued for
+ * host_watched(), which returns the length of the next one; 0: there is none within `wait` ms. */
 void host_watch(enum device device);
 size_t host_watched(uint8_t *frame, size_t size, int wait);
 void host_watch_end(void);
 
-/* Leaves the machine's network and mounts behind and makes the host. Ends the
- * program with a message if it cannot. */
+/* Enters new network and mount namespaces and makes the host there. Ends the program with a message
+ * on failure. */
 void host_create(void);
 
-/* A line for `ip -batch`, in the host. Ends the program if ip fails. */
+/* Lines for `ip -batch`. Ends the program if ip fails. */
 void host_configure(const char *batch);
 
-/* IPv4 forwarding of what comes in by a device. */
+/* IPv4 forwarding of packets that enter by a device. */
 void host_set_forwarding(const char *device, bool on);
 
-/* The MAC of a device made by host_create(), and of what is behind it. */
+/* The MAC of a device made by host_create(), and those behind it */
 const uint8_t *host_mac(enum device device);
 const uint8_t *host_neighbour_mac(void);
 const uint8_t *host_container_two_mac(void);
-const uint8_t *host_container_mac(enum device veth); /* inside, by the host's end */
+const uint8_t *host_container_mac(enum device veth); /* the inside of this veth */
 
 /* Sockets of the host, open until host_close_sockets(). They end the program on failure. */
 void host_listen_tcp(const char *address, uint16_t port);
 void host_bind_udp(const char *address, uint16_t port);
-/* On every address; IPv4 is not meant. */
+/* On every IPv6 address, not for IPv4 */
 void host_listen_tcp_v6_only(uint16_t port);
 void host_bind_udp_v6_only(uint16_t port);
-/* Takes datagrams of that peer alone. */
+/* A connected socket, which accepts datagrams of that peer only */
 void host_connect_udp(const char *from, uint16_t from_port, const char *to, uint16_t to_port);
 /* An established connection, made without sending anything. */
 void host_connect_tcp(const char *from, uint16_t from_port, const char *to, uint16_t to_port);

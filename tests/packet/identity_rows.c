@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* identity_rows.c - whether a container has the source address that its packets bear. */
+/* identity_rows.c - checks of a container's source address; strict. */
 #include "row.h"
 
 #define FORGED .verdict = DROPPED, .counts = {"drop_forged_source"}
@@ -9,7 +9,7 @@ static const struct row container_rows[] = {
 	 AT(FROM_CONTAINER, VETH_ONE),
 	 .in = TCP(v4_container_two, 40000, v4_host, 8080, SYN),
 	 FORGED},
-	{.says = "and outwards",
+	{.says = "and to the outside",
 	 AT(FROM_CONTAINER, VETH_ONE),
 	 .in = UDP(v6_container_two, 40000, v6_server, 53),
 	 FORGED},
@@ -17,11 +17,11 @@ static const struct row container_rows[] = {
 	 AT(FROM_CONTAINER, VETH_QUIET),
 	 .in = UDP(v4_container_one, 80, v4_container_two, 40000, .to_mac = MAC_CONTAINER_TWO),
 	 FORGED},
-	{.says = "and to a stranger on the bridge",
+	{.says = "and to a container that this plugin did not set up",
 	 AT(FROM_CONTAINER, VETH_QUIET),
 	 .in = UDP(v4_container_one, 80, v4_stranger, 40000, .to_mac = MAC_FOREIGN),
 	 FORGED},
-	{.says = "a container's on another network of the host",
+	{.says = "the address of a container on another network of the host",
 	 AT(FROM_CONTAINER, VETH_ROUTED),
 	 .in = TCP(v4_container_one, 40000, v4_server, 443, SYN),
 	 FORGED},
@@ -59,32 +59,32 @@ static const struct row container_rows[] = {
 	 AT(FROM_CONTAINER, VETH_ONE),
 	 .in = PONG6(v6_container_two, v6_server, 7),
 	 FORGED},
-	{.says = "a datagram to a group",
+	{.says = "a multicast datagram",
 	 AT(FROM_CONTAINER, VETH_ONE),
 	 .in = UDP(v4_container_two, 5353, "224.0.0.251", 5353, .to_mac = MAC_MULTICAST),
 	 FORGED},
-	{.says = "a datagram to a group with the container's own address passes",
+	{.says = "a multicast datagram with the container's own address passes",
 	 AT(FROM_CONTAINER, VETH_ONE),
 	 .in = UDP(v4_container_one, 5353, "224.0.0.251", 5353, .to_mac = MAC_MULTICAST)},
 	{.says = "and one to all nodes from a link-local address",
 	 AT(FROM_CONTAINER, VETH_ONE),
 	 .in = UDP("fe80::2", 5353, "ff02::fb", 5353, .to_mac = MAC_MULTICAST)},
-	{.says = "and one from nobody, who asks for an address",
+	{.says = "and DHCP from 0.0.0.0",
 	 AT(FROM_CONTAINER, VETH_ONE),
 	 .in = UDP("0.0.0.0", 68, "255.255.255.255", 67, .to_mac = MAC_BROADCAST)},
-	{.says = "and one from nobody over IPv6",
+	{.says = "and a packet from ::",
 	 AT(FROM_CONTAINER, VETH_ONE),
 	 .in = PING6("::", "ff02::1", 7, .to_mac = MAC_MULTICAST)},
-	{.says = "nobody's address passes as it is: the container may be a router",
+	{.says = "an address of no container passes: the container may be a router",
 	 AT(FROM_CONTAINER, VETH_ONE),
 	 .in = TCP("10.99.0.2", 40000, v4_server, 443, SYN)},
 	{.says = "over IPv6 too",
 	 AT(FROM_CONTAINER, VETH_ONE),
 	 .in = UDP("fd00:99::2", 40000, v6_server, 53)},
-	{.says = "and one that nobody has a route to, IPv4",
+	{.says = "an address without a route passes, IPv4",
 	 AT(FROM_CONTAINER, VETH_ONE),
 	 .in = UDP("100.64.0.2", 40000, v4_container_two, 53, .to_mac = MAC_CONTAINER_TWO)},
-	{.says = "and one that nobody has a route to, switched, IPv6",
+	{.says = "an address without a route passes, switched, IPv6",
 	 AT(FROM_CONTAINER, VETH_ONE),
 	 .in = UDP("fd00:99::2", 40000, v6_container_two, 53, .to_mac = MAC_CONTAINER_TWO)},
 };
@@ -110,29 +110,29 @@ static void given_two_gone(void)
 }
 
 static const struct row excuse_rows[] = {
-	{.says = "the address of a container that has gone is nobody's",
+	{.says = "the address of a deleted container may be used",
 	 .given = given_two_dead,
 	 AT(FROM_CONTAINER, VETH_ONE),
 	 .in = UDP(v4_container_two, 40000, v4_server, 53)},
-	{.says = "so is that of one whose veth is gone, though nobody called DEL",
+	{.says = "so may that of one whose veth is gone without DEL",
 	 .given = given_two_gone,
 	 AT(FROM_CONTAINER, VETH_ONE),
 	 .in = UDP(v4_container_two, 40000, v4_server, 53)},
-	{.says = "an address that two attachments have: either may use it",
+	{.says = "either of two attachments with the same address may use it",
 	 .given = given_shared,
 	 AT(FROM_CONTAINER, VETH_ONE),
 	 .in = UDP(v4_container_two, 40000, v4_server, 53)},
-	{.says = "a container on two networks may send with one's address by the other's veth",
+	{.says = "a container on two networks may send with either address through either veth",
 	 .given = given_two_networks,
 	 AT(FROM_CONTAINER, VETH_TWO),
 	 .in = TCP(v4_container_one, 40000, v4_server, 443, SYN | ACK)},
-	{.says = "with its own address all the more",
+	{.says = "as it may with the veth's own address",
 	 .given = given_two_networks,
 	 AT(FROM_CONTAINER, VETH_TWO),
 	 .in = TCP(v4_container_two, 40000, v4_server, 443, SYN)},
 };
 
-/* The record may be older than the truth. */
+/* The map of the host's addresses may be out of date. */
 static void given_another_host_address(void)
 {
 	fixture_add_host_address("198.51.100.42");
@@ -148,7 +148,7 @@ static const struct row host_address_rows[] = {
 	 AT(FROM_CONTAINER, VETH_ONE),
 	 .in = TCP(v6_host, 8080, v6_client, 40000, SYN),
 	 FORGED},
-	{.says = "of the container's own bridge",
+	{.says = "the address of the container's own bridge",
 	 AT(FROM_CONTAINER, VETH_ONE),
 	 .in = PONG6(v6_bridge, v6_container_two, 5, .to_mac = MAC_CONTAINER_TWO),
 	 FORGED},
@@ -156,17 +156,17 @@ static const struct row host_address_rows[] = {
 	 AT(FROM_CONTAINER, VETH_ROUTED),
 	 .in = UDP(v6_host, 8080, v6_client, 40000),
 	 FORGED},
-	{.says = "IPv6, before anybody has written it down",
+	{.says = "IPv6, before the map has it",
 	 .given = fixture_forget_host_addresses,
 	 AT(FROM_CONTAINER, VETH_ONE),
 	 .in = UDP(v6_host, 8080, v6_client, 40000),
 	 FORGED},
-	{.says = "by the MAC of its veth's other end, which the bridge hands to the IP stack, too",
+	{.says = "also if addressed to the MAC of the veth's host end, which the bridge delivers",
 	 .given = fixture_forget_host_addresses,
 	 AT(FROM_CONTAINER, VETH_ONE),
 	 .in = UDP(v6_host, 8080, v6_client, 40000, .to_mac = MAC_VETH_ONE),
 	 FORGED},
-	{.says = "one that is not the host's any more passes",
+	{.says = "an address that the host no longer has passes",
 	 .given = given_another_host_address,
 	 AT(FROM_CONTAINER, VETH_ONE),
 	 .in = UDP("198.51.100.42", 40000, v4_client, 53)},
@@ -197,7 +197,7 @@ static void check_foreign_is_not_kept(void)
 	fixture_read_flows(&stored);
 	for (int i = 0; i < stored.count; i++)
 		if (stored.entries[i].connection.last_seen + 90 > fixture_second())
-			row_fail("the entry was kept alive");
+			row_fail("the record was kept alive");
 }
 
 static void check_foreign_is_kept(void)
@@ -207,30 +207,30 @@ static void check_foreign_is_kept(void)
 	fixture_read_flows(&stored);
 	for (int i = 0; i < stored.count; i++)
 		if (stored.entries[i].connection.last_seen + 90 < fixture_second())
-			row_fail("the entry was not kept alive");
+			row_fail("the record was not kept alive");
 }
 
 static const struct row foreign_rows[] = {
-	{.says = "[i02] who begins a connection to a mapped port means the mapping, whatever"
-		 " somebody else's NAT did with the same tuple",
+	{.says = "[i02] a SYN to a mapped port goes to the container, even if another NAT has"
+		 " the same tuple",
 	 .given = given_foreign,
 	 AT(FROM_UPLINK, UPLINK),
 	 .in = TCP(v4_client, 40000, v4_host, 8080, SYN),
 	 .out = TCP(v4_client, 40000, v4_container_one, 80, SYN),
 	 .flows = {MAPPED(NEW, IPPROTO_TCP, v4_client, 40000, v4_host, 8080, v4_container_one, 80,
 			  40000)}},
-	{.says = "[i02] an answer is that NAT's",
+	{.says = "[i02] an answer is left to that NAT",
 	 .given = given_foreign,
 	 .flows_unchecked = true,
 	 AT(FROM_UPLINK, UPLINK),
 	 .in = TCP(v4_client, 40000, v4_host, 8080, SYN | ACK)},
-	{.says = "datagrams to a mapped port do not keep another NAT's entry alive",
+	{.says = "datagrams to a mapped port do not keep another NAT's record alive",
 	 .given = given_silent_foreign_datagrams,
 	 .flows_unchecked = true,
 	 AT(FROM_UPLINK, UPLINK),
 	 .in = UDP(v4_client, 40000, v4_host, 8080),
 	 .afterwards = check_foreign_is_not_kept},
-	{.says = "those that it translates do",
+	{.says = "those that the other NAT translates do",
 	 .given = given_silent_foreign_datagrams,
 	 .flows_unchecked = true,
 	 AT(TO_UPLINK, UPLINK),
@@ -270,11 +270,11 @@ static void given_masqueraded_gone(void)
 }
 
 static const struct row gone_rows[] = {
-	{.says = "a mapping whose owner's veth is gone, though nobody called DEL, takes nothing",
+	{.says = "a mapping whose owner's veth is gone without DEL has no effect",
 	 .given = given_one_gone,
 	 AT(FROM_UPLINK, UPLINK),
 	 .in = TCP(v4_client, 40000, v4_host, 8080, SYN)},
-	{.says = "over IPv6 neither",
+	{.says = "nor over IPv6",
 	 .given = given_one_gone,
 	 AT(FROM_UPLINK, UPLINK),
 	 .in = UDP(v6_client, 40000, v6_host, 8080)},
@@ -282,18 +282,18 @@ static const struct row gone_rows[] = {
 	 .given = given_one_gone,
 	 AT(FROM_CONTAINER, VETH_TWO),
 	 .in = TCP(v4_container_two, 40000, v4_host, 8080, SYN)},
-	{.says = "another container's mapping does",
+	{.says = "another container's mapping still has",
 	 .given = given_one_gone,
 	 AT(FROM_UPLINK, UPLINK),
 	 .in = TCP(v4_client, 40000, v4_host, 7070, SYN),
 	 .out = TCP(v4_client, 40000, v4_container_quiet, 70, SYN),
 	 .flows = {MAPPED(NEW, IPPROTO_TCP, v4_client, 40000, v4_host, 7070, v4_container_quiet, 70,
 			  40000)}},
-	{.says = "its flow ends with the next second's first packet, which passes",
+	{.says = "its assured flow ends with the first packet of the next second, which passes",
 	 .given = given_answered_gone,
 	 AT(FROM_UPLINK, UPLINK),
 	 .in = UDP(v4_client, 40000, v4_host, 8080)},
-	{.says = "so does one that was not answered yet: the SYN again",
+	{.says = "so does a half-open one: a retransmitted SYN",
 	 .given = given_begun_gone,
 	 AT(FROM_UPLINK, UPLINK),
 	 .in = TCP(v4_client, 40000, v4_host, 8080, SYN)},
@@ -313,49 +313,49 @@ static void given_strict(void)
 
 #define STRICT .given = given_strict
 #define UNINVITED .verdict = DROPPED, .counts = {"drop_strict"}
-/* What the container began, with its own address */
+/* A connection that the container began, with its own address */
 #define BEGUN(table, protocol, container, container_port, server, server_port) \
 	RECORD(table, protocol, container, container_port, server, server_port, container, \
 	       container_port, server_port, FLOW_DIRECT, .begun_inside = true)
 
 static const struct row strict_rows[] = {
-	{.says = "strict: nobody outside reaches the container by its own address",
+	{.says = "strict: no packet from outside to the container's own address",
 	 STRICT,
 	 AT(FROM_UPLINK, UPLINK),
 	 .in = TCP(v4_client, 40000, v4_container_one, 80, SYN),
 	 UNINVITED},
-	{.says = "strict: over IPv6 neither, nor where it is not masqueraded",
+	{.says = "strict: nor over IPv6, nor to a container that is not masqueraded",
 	 STRICT,
 	 AT(FROM_UPLINK, SECOND_UPLINK),
 	 .in = UDP(v6_client, 40000, v6_container_quiet, 53),
 	 UNINVITED},
-	{.says = "strict: nor in mid-connection: the flow would be an answer's",
+	{.says = "strict: nor TCP in mid-connection without a record",
 	 STRICT,
 	 AT(FROM_UPLINK, UPLINK),
 	 .in = TCP(v4_client, 40000, v4_container_one, 80, ACK),
 	 UNINVITED},
-	{.says = "strict: nor by an uplink without a link header",
+	{.says = "strict: nor through an uplink without a link header",
 	 STRICT,
 	 AT(FROM_UPLINK_RAW, UPLINK),
 	 .in = PING4("8.0.0.7", v4_container_one, 7), /* see raw_rows.c */
 	 UNINVITED},
-	{.says = "strict: nor with GRE",
+	{.says = "strict: nor GRE",
 	 STRICT,
 	 AT(FROM_UPLINK, UPLINK),
 	 .in = {.protocol = 47, .from = v4_client, .to = v4_container_one, .payload = 9},
 	 UNINVITED},
-	{.says = "strict: nor with an ICMP error about nothing that it has sent",
+	{.says = "strict: nor an ICMP error about a packet that the container has not sent",
 	 STRICT,
 	 AT(FROM_UPLINK, UPLINK),
 	 .in = ERROR4(3, 1, v4_client, v4_container_one,
 		      UDP(v4_container_one, 25000, v4_client, 53)),
 	 UNINVITED},
-	{.says = "strict: nor with one that quotes a packet of somebody else",
+	{.says = "strict: nor one that quotes a packet of another machine",
 	 STRICT,
 	 AT(FROM_UPLINK, UPLINK),
 	 .in = ERROR6(1, 0, v6_client, v6_container_one, UDP(v6_host, 25000, v6_client, 53)),
 	 UNINVITED},
-	{.says = "strict: nor with a datagram in fragments",
+	{.says = "strict: nor a datagram in fragments",
 	 STRICT,
 	 AT(FROM_UPLINK, UPLINK),
 	 .in = UDP(v4_client, 40000, v4_container_one, 53, .fragment = FIRST_FRAGMENT),
@@ -365,30 +365,31 @@ static const struct row strict_rows[] = {
 	 AT(FROM_UPLINK, UPLINK),
 	 .in = UDP(v4_client, 40000, v4_container_one, 53, .fragment = LATER_FRAGMENT),
 	 .verdict = DROPPED},
-	{.says = "strict: by a mapped port everybody does",
+	{.says = "strict: packets to a mapped port pass",
 	 STRICT,
 	 AT(FROM_UPLINK, UPLINK),
 	 .in = TCP(v4_client, 40000, v4_host, 8080, SYN),
 	 .out = TCP(v4_client, 40000, v4_container_one, 80, SYN),
 	 .flows = {MAPPED(NEW, IPPROTO_TCP, v4_client, 40000, v4_host, 8080, v4_container_one, 80,
 			  40000)}},
-	{.says = "strict: the container's answers",
+	{.says = "strict: the container's answers pass",
 	 .then = true,
 	 AT(TO_UPLINK, UPLINK),
 	 .in = TCP(v4_container_one, 80, v4_client, 40000, SYN | ACK),
 	 .out = TCP(v4_host, 8080, v4_client, 40000, SYN | ACK)},
-	{.says = "strict: the host does",
+	{.says = "strict: packets of the host pass",
 	 STRICT,
 	 .flows_unchecked = true,
 	 AT(TO_CONTAINER, BRIDGE),
 	 .of_the_host = true,
 	 .in = TCP(v4_bridge, 40000, v4_container_one, 80, SYN)},
-	{.says = "strict: another container does",
+	{.says = "strict: packets of another container pass",
 	 STRICT,
 	 .flows_unchecked = true,
 	 AT(FROM_CONTAINER, VETH_TWO),
 	 .in = TCP(v4_container_two, 40000, v4_container_one, 80, SYN, .to_mac = MAC_FOREIGN)},
-	{.says = "strict: a container that this plugin never saw does, by the bridge",
+	{.says = "strict: packets of a container that this plugin did not set up pass, on the "
+		 "bridge",
 	 STRICT,
 	 .flows_unchecked = true,
 	 AT(FROM_BRIDGE, BRIDGE),
@@ -423,8 +424,8 @@ static const struct row strict_rows[] = {
 	 AT(FROM_UPLINK, UPLINK),
 	 .in = TCP(v4_server, 444, v4_container_quiet, 25000, ACK),
 	 UNINVITED},
-	{.says = "strict: a connection that is older than the option: the container's next packet "
-		 "tells",
+	{.says = "strict: a connection older than the option is remembered at the container's next "
+		 "packet",
 	 STRICT,
 	 AT(TO_UPLINK, UPLINK),
 	 .in = TCP(v6_container_quiet, 25000, v6_server, 443, ACK),
@@ -434,7 +435,7 @@ static const struct row strict_rows[] = {
 	 AT(TO_UPLINK, UPLINK),
 	 .in = UDP(v4_container_one, 25000, "10.10.7.7", 53),
 	 .flows = {BEGUN(NEW, IPPROTO_UDP, v4_container_one, 25000, "10.10.7.7", 53)}},
-	{.says = "strict: a RST, which the host's firewall may have made, invites nobody",
+	{.says = "strict: an RST is not remembered: the host's firewall may have sent it",
 	 STRICT,
 	 AT(TO_UPLINK, UPLINK),
 	 .in = TCP(v4_container_quiet, 80, v4_client, 40000, RST)},
@@ -450,11 +451,11 @@ static void check_two_is_charged(void)
 	fixture_read_flows(&stored);
 	for (int i = 0; i < stored.count; i++)
 		if (stored.entries[i].connection.owner.slot != TWO)
-			row_fail("slot %u is charged", stored.entries[i].connection.owner.slot);
+			row_fail("it counts for slot %u", stored.entries[i].connection.owner.slot);
 }
 
 static const struct row charge_rows[] = {
-	{.says = "a container that reaches another one is charged with the flow",
+	{.says = "a flow between containers counts for the container that began it",
 	 AT(FROM_CONTAINER, VETH_TWO),
 	 .in = PING4(v4_container_two, v4_container_one, 7, .to_mac = MAC_FOREIGN),
 	 .flows = {DIRECT(NEW, IPPROTO_ICMP, v4_container_two, 7, v4_container_one, 0)},

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* lifetime_rows.c - connections that are void, idle, or have lost their external tuple. */
+/* lifetime_rows.c - records that are of a deleted container, idle, or without their alias. */
 #include "row.h"
 
 /* Longer than any time-out of a half-open or a UDP connection, shorter than TCP's. */
 #define IDLE 1000
 
-/* client -> host_other, by the mapped port; the packets of the rows come to another address. */
+/* From the client to host_other's mapped port; the packets of the rows go to another address. */
 #define BY_OTHER_ADDRESS(table, protocol, port) \
 	MAPPED(table, protocol, v4_client, port, v4_host_other, 8080, v4_container_one, 80, port)
 #define BY_ADDRESS(table, protocol, port, ...) \
@@ -110,7 +110,7 @@ static const struct row void_rows[] = {
 	 AT(TO_UPLINK, UPLINK),
 	 .in = UDP(v4_container_one, 80, v4_client, 5000),
 	 .out = UDP(v4_host, 8080, v4_client, 5000)},
-	{.says = "[i06] and the next question",
+	{.says = "[i06] and the next request",
 	 .then = true,
 	 AT(FROM_UPLINK, UPLINK),
 	 .in = UDP(v4_client, 5000, v4_host, 8080),
@@ -122,7 +122,7 @@ static const struct row void_rows[] = {
 	 .in = UDP(v4_client, 5000, v4_host, 8080),
 	 .out = UDP(v4_client, 5000, v4_container_one, 80),
 	 .flows = {BY_ADDRESS(NEW, IPPROTO_UDP, 5000)}},
-	{.says = "[i06] a reply of an older generation is masqueraded like anything new",
+	{.says = "[i06] a reply of an older generation is masqueraded like a new flow",
 	 .given = given_older_generation,
 	 AT(TO_UPLINK, UPLINK),
 	 .in = TCP(v4_container_two, 33, v4_client, 40000, ACK),
@@ -141,7 +141,7 @@ static const struct row void_rows[] = {
 	 .in = UDP(v4_client, 5000, v4_host, 8080),
 	 .out = UDP(v4_client, 5000, v4_container_one, 80),
 	 .flows = {BY_ADDRESS(NEW, IPPROTO_UDP, 5000)}},
-	{.says = "[i06] is void at once when its container is added anew",
+	{.says = "[i06] ends at once when its container is added anew",
 	 .then = true,
 	 .given = given_renewed,
 	 AT(FROM_UPLINK, UPLINK),
@@ -180,7 +180,7 @@ static const struct row idle_rows[] = {
 	 .in = TCP(v4_client, 40000, v4_host, 8080, SYN),
 	 .out = TCP(v4_client, 40000, v4_container_one, 80, SYN),
 	 .flows = {BY_ADDRESS(NEW, IPPROTO_TCP, 40000)}},
-	{.says = "one that is half-closed lives for two minutes",
+	{.says = "a half-closed one lives for two minutes",
 	 .given = given_half_closed,
 	 AT(FROM_UPLINK, UPLINK),
 	 .in = TCP(v4_client, 40000, v4_host, 8080, ACK),
@@ -200,7 +200,7 @@ static const struct row idle_rows[] = {
 	 .out = UDP(v4_host, 21000, v4_server, 53),
 	 .flows = {MASQUERADED(NEW, IPPROTO_UDP, v4_container_one, 21000, v4_server, 53, v4_host,
 			       21000)}},
-	{.says = "[i10] a fresh one's is not",
+	{.says = "[i10] a recent one's is not",
 	 .given = given_fresh_masquerade,
 	 AT(TO_UPLINK, UPLINK),
 	 .in = UDP(v4_container_one, 21000, v4_server, 53),
@@ -256,33 +256,33 @@ static const struct row alias_rows[] = {
 	 .out = TCP(v4_host, 23456, v4_server, 443, ACK),
 	 .flows = {MASQUERADED_ONE},
 	 .counts = {"rewritten_source"}},
-	{.says = "[i05] so that the reply finds its way back",
+	{.says = "[i05] so that the reply reaches the container",
 	 .then = true,
 	 AT(FROM_UPLINK, UPLINK),
 	 .in = TCP(v4_server, 443, v4_host, 23456, ACK),
 	 .out = TCP(v4_server, 443, v4_container_one, 40000, ACK),
 	 .counts = {"rewritten_destination"}},
-	{.says = "[i05] that of a client whose port has moved",
+	{.says = "[i05] that of a client whose port was changed",
 	 .given = given_moved_without_alias,
 	 AT(TO_UPLINK, UPLINK),
 	 .in = TCP(v6_container_one, 80, v6_client, 50000, ACK),
 	 .out = TCP(v6_host, 8080, v6_client, 40000, ACK),
 	 .flows = {MAPPED_MOVED},
 	 .counts = {"rewritten_source"}},
-	{.says = "[i05] whose next packet finds it",
+	{.says = "[i05] so that the client's next packet finds it",
 	 .then = true,
 	 AT(FROM_UPLINK, UPLINK),
 	 .in = TCP(v6_client, 40000, v6_host, 8080, ACK),
 	 .out = TCP(v6_client, 50000, v6_container_one, 80, ACK),
 	 .counts = {"rewritten_destination"}},
-	{.says = "[i08] that of a socket of the host's",
+	{.says = "[i08] that of a socket of the host",
 	 .given = given_hosts_without_alias,
 	 AT(TO_UPLINK, UPLINK),
 	 .of_the_host = true,
 	 .in = UDP(v4_host, 8080, v4_server, 53),
 	 .flows = {HOSTS}},
-	{.says = "[i10] where another has the tuple by now, the connection ends, and begins anew"
-		 " with another port",
+	{.says = "[i10] if another connection has the tuple by now, the connection ends, and a new"
+		 " one gets another port",
 	 .given = given_alias_taken,
 	 AT(TO_UPLINK, UPLINK),
 	 .in = TCP(v4_container_one, 40000, v4_server, 443, ACK),
@@ -290,7 +290,7 @@ static const struct row alias_rows[] = {
 	 .flows = {MASQUERADED_TWO, MASQUERADED(NEW, IPPROTO_TCP, v4_container_one, 40000,
 						v4_server, 443, v4_host, CHOSEN)},
 	 .counts = {"flow_masquerade", "flow_moved_port", "rewritten_source"}},
-	{.says = "[i10] whose replies are the other's",
+	{.says = "[i10] replies to the old port belong to the other",
 	 .then = true,
 	 AT(FROM_UPLINK, UPLINK),
 	 .in = TCP(v4_server, 443, v4_host, 23456, ACK),

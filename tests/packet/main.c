@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * main.c - packets through the real programs, by BPF_PROG_TEST_RUN.
+ * main.c - runs the real programs on single packets, by BPF_PROG_TEST_RUN.
  *
- * Every row puts one packet through one program at one device of a little host
- * in namespaces of its own, and compares the verdict, the whole packet that
- * comes out with one built from scratch, the records of connections, and the
- * counters. [i01] is an invariant of the design; [B6] a report from the field.
+ * Each row runs one program on one packet, at one device of a small host in its own namespaces. It
+ * checks the verdict, the whole packet against one built from scratch, the records of connections,
+ * and the counters. [i01] in a name is an invariant of the design, [B6] a reported failure.
  */
 #include <stdio.h>
 

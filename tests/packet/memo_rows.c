@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * memo_rows.c - what the fast path does again without asking, and when it asks.
+ * memo_rows.c - when the fast path uses a memo (flow_cache.h) in place of the record.
  *
- * A connection is taken out of the tables behind the programs' back: what still skips the stack
- * then went by its memo, which is good for the second that it was made in.
+ * The tests delete the record: a packet that still skips the stack used a memo, which is valid
+ * until the end of the second that it was made in.
  */
 #define _GNU_SOURCE
 #include <err.h>
@@ -13,7 +13,7 @@
 #include "row.h"
 
 #define TRIES 5
-#define AT_TIME_TO_LIVE 8 /* where it stands in an IPv4 header */
+#define AT_TIME_TO_LIVE 8 /* offset in an IPv4 header */
 
 struct flow_packets {
 	struct packet in, out;
@@ -39,7 +39,7 @@ static const struct flow_packets masqueraded6 = {
 	.masqueraded = true,
 };
 
-/* Does this packet skip the stack? *frame: what comes out. */
+/* Whether this packet skips the stack. *frame: what comes out. */
 static bool skips(enum hook hook, const struct packet *packet, struct frame *frame)
 {
 	enum device device = hook == FROM_UPLINK ? UPLINK : VETH_ONE;
@@ -62,7 +62,7 @@ static void exchange(const struct flow_packets *flow)
 		row_send(TO_UPLINK, UPLINK, &flow->out);
 }
 
-/* An answered flow that skips the stack both ways, and has gone so twice. What came out then. */
+/* Makes an assured flow that has skipped the stack in both directions, and returns its frames. */
 static void begin(const struct flow_packets *flow, struct frame *in, struct frame *out)
 {
 	fixture_reset();
@@ -76,7 +76,7 @@ static void begin(const struct flow_packets *flow, struct frame *in, struct fram
 	}
 }
 
-/* Goes by their memos, unless what `change` does forbids that. */
+/* Whether the flow's packets use their memos after `change`. */
 static void check(const struct flow_packets *flow, void (*change)(void), bool expected)
 {
 	struct frame in, out, in_before, out_before;
@@ -94,7 +94,7 @@ static void check(const struct flow_packets *flow, void (*change)(void), bool ex
 		out_skips = skips(FROM_CONTAINER, &flow->out, &out);
 		if (in_one_second &&
 		    (fixture_second() == second || change == fixture_wait_for_next_second))
-			break; /* else it may have been too late for them */
+			break; /* else the memos may have expired */
 	}
 	if (in_skips != expected)
 		row_fail("inwards it %s the stack", in_skips ? "skips" : "does not skip");
@@ -131,7 +131,7 @@ static void renew_one(void)
 	fixture_offload_one(FAST_PATH_ESTABLISHED);
 }
 
-/* It goes by its memo, but this one may not: the stack is to see it. */
+/* The flow has memos, but these packets must go through the stack. */
 static void check_packet(const struct flow_packets *flow, struct packet in, struct packet out)
 {
 	struct frame frame;
@@ -148,7 +148,7 @@ static void too_large_row(void)
 {
 	struct packet in = mapped4.in, out = mapped4.out;
 
-	row_begin("a datagram larger than the MTU has no memo");
+	row_begin("a datagram larger than the MTU does not use the memo");
 	in.payload = out.payload = 1473;
 	check_packet(&mapped4, in, out);
 	row_end();
@@ -178,7 +178,7 @@ static void last_hop_row(void)
 {
 	struct frame frame;
 
-	row_begin("nor one that would not live on: the stack tells its sender");
+	row_begin("nor one on its last hop: the stack tells its sender");
 	begin(&mapped4, &frame, &frame);
 	row_build(&frame, &mapped4.in, FROM_UPLINK, UPLINK);
 	frame.bytes[frame.network + AT_TIME_TO_LIVE] = 1;
@@ -191,7 +191,7 @@ static void other_container_row(void)
 {
 	struct frame frame;
 
-	row_begin("[i04] nor what another container sends with that address");
+	row_begin("[i04] nor a packet of another container with that address");
 	begin(&mapped4, &frame, &frame);
 	fixture_clear_flows();
 	row_build(&frame, &mapped4.out, FROM_CONTAINER, VETH_TWO);
@@ -205,7 +205,7 @@ static void not_to_gateway_row(void)
 	struct packet out = mapped4.out;
 	struct frame frame;
 
-	row_begin("nor what is not for the gateway");
+	row_begin("nor a frame that is not for the gateway");
 	out.to_mac = MAC_CONTAINER_TWO;
 	begin(&mapped4, &frame, &frame);
 	if (skips(FROM_CONTAINER, &out, &frame))
@@ -213,7 +213,7 @@ static void not_to_gateway_row(void)
 	row_end();
 }
 
-/* A socket of the host has chosen the port of a masqueraded flow, for the same server. */
+/* The socket has the external port of a masqueraded flow to the same server. */
 static void displaced_row(void)
 {
 	const struct packet hosts = UDP(v4_host, 25000, v4_server, 53);
@@ -227,7 +227,7 @@ static void displaced_row(void)
 	row_end();
 }
 
-/* Every CPU has memos of its own. */
+/* Each CPU has its own memos. */
 static void stay_on_one_cpu(cpu_set_t *before)
 {
 	cpu_set_t here;
@@ -244,17 +244,16 @@ void memo_rows(void)
 	cpu_set_t before;
 
 	stay_on_one_cpu(&before);
-	memo_row("UDP of a mapped port skips the stack by its memo", &mapped4, NULL, true);
+	memo_row("mapped UDP skips the stack by its memo", &mapped4, NULL, true);
 	memo_row("the same over IPv6", &mapped6, NULL, true);
 	memo_row("masqueraded UDP", &masqueraded4, NULL, true);
 	memo_row("masqueraded UDP over IPv6", &masqueraded6, NULL, true);
-	memo_row("a memo is not good in the next second", &mapped4, fixture_wait_for_next_second,
+	memo_row("a memo is not valid in the next second", &mapped4, fixture_wait_for_next_second,
 		 false);
-	memo_row("[i06] nor when its container has gone", &mapped4, kill_one, false);
-	memo_row("[i06] nor for the container that came after it", &mapped4, renew_one, false);
-	memo_row("nor when it may not skip the stack any more", &mapped4, no_fast_path_any_more,
-		 false);
-	memo_row("nor when the fast path was dropped", &mapped4, fixture_drop_offload, false);
+	memo_row("[i06] nor after its container is deleted", &mapped4, kill_one, false);
+	memo_row("[i06] nor for the next container in the slot", &mapped4, renew_one, false);
+	memo_row("nor after fastPath is turned off", &mapped4, no_fast_path_any_more, false);
+	memo_row("nor after drop-offload", &mapped4, fixture_drop_offload, false);
 	too_large_row();
 	options_row();
 	fragment_row();

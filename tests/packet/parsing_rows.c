@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* parsing_rows.c - what is not understood passes untouched. */
+/* parsing_rows.c - packets that are not understood pass untouched. */
 #include <string.h>
 
 #include "row.h"
@@ -11,13 +11,12 @@
 
 static const struct row ethernet_rows[] = {
 	{.says = "[i13] a tagged frame", AT(FROM_UPLINK, UPLINK), .in = MAPPED_SYN(.vlan = true)},
-	{.says = "[i13] a tagged frame on its way out",
+	{.says = "[i13] a tagged frame at egress",
 	 AT(TO_UPLINK, UPLINK),
 	 .in = TCP(v4_container_one, 25000, v4_server, 443, SYN, .vlan = true)},
 #define NESTED_TAGS .verdict = DROPPED, .counts = {"drop_nested_tags"}
-	/* The kernel takes the outermost tag away before tc; BPF_PROG_TEST_RUN does not have one.
-	 */
-	{.says = "[i13] a tag under a priority tag is none of the stack's",
+	/* The kernel removes the outermost tag before tc; frames of BPF_PROG_TEST_RUN lack it. */
+	{.says = "[i13] a tag inside a priority tag is dropped: the kernel would remove it later",
 	 AT(FROM_UPLINK, UPLINK),
 	 .in = MAPPED_SYN(.priority_tags = 1),
 	 NESTED_TAGS},
@@ -29,18 +28,18 @@ static const struct row ethernet_rows[] = {
 	 AT(FROM_UPLINK, UPLINK),
 	 .in = MAPPED_SYN(.priority_tags = 20),
 	 NESTED_TAGS},
-	{.says = "[i13] a VLAN's under three others is the VLAN device's",
+	{.says = "[i13] a VLAN tag inside three others passes: it goes to the VLAN device",
 	 AT(FROM_UPLINK, UPLINK),
 	 .in = MAPPED_SYN(.priority_tags = 3, .vlan = true)},
-	{.says = "[i13] from a neighbour, a tag under a priority tag",
+	{.says = "[i13] from the bridge, a tag inside a priority tag",
 	 AT(FROM_BRIDGE, BRIDGE),
 	 .in = TCP(v4_stranger, 25000, v4_host, 8080, SYN, .priority_tags = 1),
 	 NESTED_TAGS},
-	{.says = "[i13] from a container, a tag under a priority tag",
+	{.says = "[i13] from a container, a tag inside a priority tag",
 	 AT(FROM_CONTAINER, VETH_ONE),
 	 .in = TCP(v4_container_one, 25000, v4_server, 443, SYN, .priority_tags = 1),
 	 NESTED_TAGS},
-	{.says = "[i13] a VLAN's, too",
+	{.says = "[i13] from a container, a VLAN tag too",
 	 AT(FROM_CONTAINER, VETH_ONE),
 	 .in = TCP(v4_container_one, 25000, v4_server, 443, SYN, .vlan = true),
 	 NESTED_TAGS},
@@ -74,7 +73,7 @@ static const struct row address_rows[] = {
 	{.says = "limited broadcast",
 	 AT(FROM_UPLINK, UPLINK),
 	 .in = UDP(v4_client, 5000, "255.255.255.255", 8080)},
-	{.says = "[i01] a group is nobody's source, and routing does not say whose packet that is",
+	{.says = "[i01] a multicast source, for which the route lookup fails",
 	 AT(FROM_UPLINK, UPLINK),
 	 .in = TCP("ff05::1", 40000, v6_elsewhere, 8080, SYN)},
 	{.says = "multicast, IPv6",
@@ -89,7 +88,7 @@ static const struct row address_rows[] = {
 	{.says = "[i13] an IPv4-mapped address on the wire is not IPv4",
 	 AT(FROM_UPLINK, UPLINK),
 	 .in = TCP(v6_client, 40000, "::ffff:192.0.2.1", 8080, SYN)},
-	{.says = "[i13] an IPv4-mapped source neither",
+	{.says = "[i13] nor is an IPv4-mapped source",
 	 AT(TO_UPLINK, UPLINK),
 	 .in = TCP("::ffff:10.10.0.2", 25000, v6_server, 443, SYN)},
 	{.says = "a container's TCP to be segmented, without a total length (BIG TCP), though it is"
@@ -158,10 +157,10 @@ static const struct row header_rows[] = {
 	{.says = "[i13] TCP in IPv6 without a next header",
 	 AT(FROM_UPLINK, UPLINK),
 	 .in = MAPPED_SYN6(.extensions = "n")},
-	{.says = "[i13] a route still to be travelled",
+	{.says = "[i13] a routing header with segments left",
 	 AT(FROM_UPLINK, UPLINK),
 	 .in = MAPPED_SYN6(.extensions = "r", .segments_left = 1)},
-	{.says = "[i13] more extension headers than anybody sends",
+	{.says = "[i13] more extension headers than are understood",
 	 AT(FROM_UPLINK, UPLINK),
 	 .in = MAPPED_SYN6(.extensions = "dddddddddd")},
 	{.says = "[i13] another protocol to the host",
@@ -208,7 +207,7 @@ struct truncation {
 	const char *says;
 	enum hook hook;
 	enum device device;
-	bool may_drop; /* [i04] rather than let it out as it is */
+	bool may_drop; /* [i04] rather than send it out untranslated */
 	struct packet packet;
 };
 
@@ -221,10 +220,10 @@ static const struct truncation truncations[] = {
 	 MAPPED_SYN6(.extensions = "hD")},
 	{"[i13] truncated at every byte: UDP to a mapped port, IPv6", FROM_UPLINK, UPLINK, false,
 	 MAPPED_DATAGRAM6(.payload = 20)},
-	{"[i13] truncated at every byte: a neighbour's TCP", FROM_CONTAINER, VETH_TWO, false,
-	 TCP(v4_container_two, 40000, v4_host, 8080, SYN)},
-	{"[i13] truncated at every byte: a stranger's UDP", FROM_BRIDGE, BRIDGE, false,
-	 UDP(v6_stranger, 40000, v6_host, 8080)},
+	{"[i13] truncated at every byte: TCP of another container on the bridge", FROM_CONTAINER,
+	 VETH_TWO, false, TCP(v4_container_two, 40000, v4_host, 8080, SYN)},
+	{"[i13] truncated at every byte: UDP of a container that this plugin did not set up",
+	 FROM_BRIDGE, BRIDGE, false, UDP(v6_stranger, 40000, v6_host, 8080)},
 	{"[i13] truncated at every byte: masqueraded TCP", TO_UPLINK, UPLINK, true,
 	 TCP(v4_container_one, 40000, v4_server, 443, SYN)},
 	{"[i13] truncated at every byte: masqueraded UDP, IPv6", TO_UPLINK, UPLINK, true,

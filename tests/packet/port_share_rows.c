@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* port_share_rows.c - masquerade ports towards one port of one server: who may have how many. */
+/* port_share_rows.c - each container's share of the masquerade ports towards one server port. */
 #include <linux/pkt_cls.h>
 
 #include "row.h"
 
-#define SET 4096            /* ports; smaller sets are given to who comes first */
-#define RESERVED (SET / 16) /* of them for who has few */
+#define SET 4096            /* ports; smaller sets are not shared out */
+#define RESERVED (SET / 16) /* for containers that have few */
 #define FIRST_PORT 20000
 #define TRIES 5
 
@@ -23,7 +23,7 @@ static int answer_to(int port)
 	return row_send(FROM_UPLINK, UPLINK, &packet);
 }
 
-/* How many ports a container gets that asks so often, from one port after the other */
+/* Sends a datagram from each of so many ports; returns how many got a masquerade port. */
 static int take(const char *container, int times)
 {
 	int taken = 0;
@@ -33,7 +33,7 @@ static int take(const char *container, int times)
 	return taken;
 }
 
-/* Some do not find the last free ones at once. */
+/* More than there are, because the search may miss the last free ones. */
 static void take_all(const char *container)
 {
 	row_expect_number(take(container, SET + SET / 4), SET - RESERVED, "ports taken");
@@ -52,12 +52,12 @@ static void shares_of_ports(void)
 
 	set_ports(SET);
 	row_begin_counting(
-		"[T10] one container's datagrams take all ports towards one server's but the "
-		"last sixteenth");
+		"[T10] one container can have all ports towards one server port but the last "
+		"sixteenth");
 	take_all(v4_container_one);
 	row_end_checked();
 
-	row_begin_counting("[T10] which is for others");
+	row_begin_counting("[T10] which is reserved for other containers");
 	taken = take(v4_container_two, 100);
 	if (taken < 85)
 		row_fail("another one gets %d of 100", taken);
@@ -75,15 +75,14 @@ static void given_up_ports(void)
 {
 	set_ports(SET);
 	row_begin_counting(
-		"[T10] who has his share gets no other's port, and none of his own in use");
+		"[T10] a container that has its share gets no other's port, nor its own again");
 	take_all(v4_container_one);
 	fixture_wait_for_next_second();
 	row_expect_verdict(ask_from(v4_container_one, 7000, 53), TC_ACT_SHOT, "one more");
 	row_expect_number(COUNTED(flow_evicted), 0, "flow_evicted");
 	row_end_checked();
 
-	row_begin_counting(
-		"[T10] datagrams that nobody answers give their port up after half a minute");
+	row_begin_counting("[T10] unanswered UDP flows give up their port after 30 s");
 	fixture_age_flows(31);
 	fixture_wait_for_next_second();
 	row_expect_verdict(ask_from(v4_container_one, 7001, 53), TC_ACT_UNSPEC, "one more");
@@ -100,7 +99,7 @@ static void answered_ports(void)
 	for (int port = FIRST_PORT; port < FIRST_PORT + 2; port++)
 		answer_to(port);
 	fixture_age_flows(31);
-	row_begin_counting("[T10] those that somebody answered do not");
+	row_begin_counting("[T10] answered ones do not");
 	row_expect_verdict(ask_from(v4_container_one, 5000, 53), TC_ACT_SHOT, "one more");
 	row_expect_number(COUNTED(flow_evicted), 0, "flow_evicted");
 	row_end_checked();
@@ -119,7 +118,7 @@ static const struct entry of_two[] = {
 		    FIRST_PORT + 1, .owner = TWO, .state = STATE_ESTABLISHED),
 };
 
-/* Refused; and again in the same second, though there are ports by then. */
+/* The second try is in the same second, but ports are free by then. */
 static bool refused_twice(int *first, int *again)
 {
 	uint32_t second;
@@ -139,37 +138,37 @@ static void none_left(void)
 {
 	int first = 0, again = 0;
 
-	row_begin("[T10] that there is no port is remembered to the end of the second");
+	row_begin("[T10] a failed search for a port is remembered to the end of the second");
 	for (int i = 0; i < TRIES && !refused_twice(&first, &again); i++)
 		;
 	row_expect_verdict(first, TC_ACT_SHOT, "the first");
 	row_expect_verdict(again, TC_ACT_SHOT, "in the same second");
 	row_end_checked();
 
-	row_begin_counting("[T10] of that container alone");
+	row_begin_counting("[T10] only for that container");
 	row_expect_verdict(ask_from(v4_container_two, 5002, 53), TC_ACT_UNSPEC, "another one");
 	row_end_checked();
 
-	row_begin_counting("[T10] and not in the next one");
+	row_begin_counting("[T10] and not in the next second");
 	fixture_wait_for_next_second();
 	row_expect_verdict(ask_from(v4_container_one, 5001, 53), TC_ACT_UNSPEC, "the same again");
 	row_end_checked();
 }
 
-/* What is in mid-connection is worth no search of its own. */
+/* A stray ACK must not cost a longer search than a SYN. */
 static void stray_acks(void)
 {
 	const struct packet stray = TCP(v4_container_one, 5000, v4_server, 443, ACK);
 	const struct packet to_port = TCP(v4_client, 5000, v4_host, 8080, ACK);
 
 	set_ports(SET);
-	row_begin_counting("a stray ACK takes a port as a SYN does, at the first try");
+	row_begin_counting("a stray ACK gets a port at the first try, as a SYN does");
 	row_expect_verdict(row_send(TO_UPLINK, UPLINK, &stray), TC_ACT_UNSPEC, "the container's");
 	row_expect_number(COUNTED(masquerade_tries_1) + COUNTED(masquerade_tries_2_to_4), 1,
 			  "tries");
 	row_end_checked();
 
-	row_begin_counting("and one to a mapped port a place in the ring, no more");
+	row_begin_counting("a stray ACK to a mapped port takes no more than a place in the ring");
 	for (int i = 0; i < 3; i++)
 		row_expect_verdict(row_send(FROM_UPLINK, UPLINK, &to_port), TC_ACT_UNSPEC,
 				   "a client's");

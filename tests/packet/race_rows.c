@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * race_rows.c - several CPUs at once on the same connections: whatever comes first, places, aliases
- * and counts are right when all are done.
+ * race_rows.c - several CPUs work on the same connections at once; whatever the order, places,
+ * aliases and counts are right in the end.
  */
 #define _GNU_SOURCE
 #include <err.h>
@@ -21,7 +21,7 @@
 
 static atomic_int waiting;
 
-/* Nobody goes on before all are here. */
+/* Waits until all threads are here. */
 static void meet(int round)
 {
 	atomic_fetch_add(&waiting, 1);
@@ -80,10 +80,10 @@ static void *close_side(void *thread)
 	return NULL;
 }
 
-/* Findings 16: a FIN of either side, seen by two CPUs in the same moment. */
+/* Two CPUs see the FINs of the two sides at the same moment. */
 static void closing_row(void)
 {
-	row_begin("both FINs at once close, and what is closed counts no more");
+	row_begin("two FINs at once close a flow, and it no longer counts");
 	host_close_sockets();
 	fixture_reset();
 	for (int i = 0; i < CLOSERS; i++)
@@ -159,10 +159,9 @@ static void random_row(void)
 	row_end();
 }
 
-/* The ring is full: whoever begins something ends something. */
 static void crowded_row(void)
 {
-	row_begin("the same with a full ring, where each newcomer pushes another out");
+	row_begin("the same with a full ring, where each new flow pushes out another");
 	fixture_reset();
 	fixture_set_masquerade_ports(20000, 20003);
 	for (int nth = 0; nth < MIN_HALF_OPEN; nth++) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * records.c - records of connections: put into the tables with all that goes with one, read back,
- * and checked against the counts, places and aliases there are.
+ * records.c - inserts records of connections with their places, aliases and counts, reads them, and
+ * checks that all of these agree.
  */
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
@@ -17,9 +17,7 @@
 #include "records.h"
 #include "row.h"
 
-/* For so long the hand leaves a place alone: TCP until it has carried data, then, half-closed;
- * others.
- */
+/* Seconds that a place is protected, as connection_patience() in bpf/ computes them */
 #define PROTECTED_TCP 60
 #define PROTECTED_TCP_DATA 7440
 #define PROTECTED_TCP_FIN 120
@@ -33,7 +31,7 @@ struct client_share {
 	uint32_t unused;
 };
 
-/* The arrays themselves, and how many elements they have. */
+/* The mapped arrays, and how many elements they have */
 static struct {
 	struct half_open *half_open;
 	uint32_t half_open_count;
@@ -45,7 +43,7 @@ static struct {
 	struct port_share *port_shares;
 } tables;
 
-/* The same, as the records say it should be. */
+/* The counts that the records require */
 struct counted {
 	struct share shares[MAX_SLOTS];
 	uint32_t clients[SHARES];
@@ -122,7 +120,7 @@ static void clear_hash(const struct bpf_map *map)
 	if (last)
 		bpf_map_delete_elem(fd, last);
 	if (bpf_map_get_next_key(fd, NULL, &next) == 0)
-		clear_hash(map); /* a walk that lost its place */
+		clear_hash(map); /* the walk has missed some */
 }
 
 void records_clear(void)
@@ -209,7 +207,7 @@ static void store(const struct bpf_map *map, const struct connection_key *key, c
 		err(1, "writing to map %s", bpf_map__name(map));
 }
 
-/* A large part, as bpf/shares.h has it. */
+/* As in bpf/shares.h */
 static uint32_t hog_size(void)
 {
 	return (tables.assured_count - 1) / 16;
@@ -225,7 +223,7 @@ static uint32_t count_hogs(void)
 	return hogs;
 }
 
-/* NULL: another generation's. */
+/* NULL: it belongs to another generation. */
 static struct share *share_of(const struct owner *owner)
 {
 	struct share *share = &tables.shares[owner->slot];
@@ -268,7 +266,7 @@ static void count_port(const struct connection_key *external, const struct owner
 	tables.port_shares[port_place(external, owner)].ports += by;
 }
 
-/* What bpf/noticed.h marks. */
+/* As in bpf/noticed.h */
 static void notice(const struct connection_key *external)
 {
 	uint32_t bit = address_hash(half_of(external->inside, 0), half_of(external->inside, 1)) %
@@ -389,7 +387,7 @@ static const uint8_t *mac_from(enum way way, enum device out)
 	return host_mac(BRIDGE);
 }
 
-/* As it was found in the second `looked_up` ago */
+/* The result of a route lookup at the time of `looked_up` */
 static void put_leave(struct leave *leave, const struct entry *entry, enum way way, uint32_t now)
 {
 	leave->left_stack = entry->seen[way] ? now + 1 - entry->seen[way] : 0;
@@ -529,7 +527,7 @@ void fixture_lose_alias(const struct entry *entry)
 	delete_alias(&key, &connection);
 }
 
-/* Calls it for each record, which it may change. */
+/* Calls `change` for each record, and stores the changed record. */
 static void for_each_record(void (*change)(const struct connection_key *key,
 					   struct connection *connection, uint32_t by),
 			    uint32_t by)
@@ -630,10 +628,10 @@ static void check_alias(const struct connection_key *key, const struct connectio
 		return;
 	}
 	if (alias.id != connection->id)
-		row_fail("the alias of a record is another's");
+		row_fail("the alias of a record leads to another one");
 	if (memcmp(alias.inside, key->inside, sizeof(alias.inside)) ||
 	    alias.inside_port != key->inside_port || alias.outside_port != key->outside_port)
-		row_fail("an alias leads elsewhere than to its record");
+		row_fail("an alias does not lead to its record");
 	if (alias.owner.slot != (connection->kind == FLOW_MASQUERADE ? connection->owner.slot : 0))
 		row_fail("the ports of slot %u have an alias of slot %u", alias.owner.slot,
 			 connection->owner.slot);
@@ -692,7 +690,7 @@ static void check_records(struct counted *counted)
 	}
 }
 
-/* Each record with an alias has been seen to have its own: so as many are all. */
+/* check_record() has found an alias for each record that needs one: there must be no others. */
 static void check_aliases(struct counted *counted)
 {
 	const struct owner everybody = {0};
@@ -734,7 +732,7 @@ static void check_share(uint32_t slot, const struct share *expected)
 
 	if (share->in != expected->in || share->out != expected->out ||
 	    share->half_open != expected->half_open)
-		row_fail("slot %u is counted to have in %d, out %d, half-open %d, has %d, %d, %d",
+		row_fail("slot %u has counts in %d, out %d, half-open %d, expected %d, %d, %d",
 			 slot, (int)share->in, (int)share->out, (int)share->half_open,
 			 (int)expected->in, (int)expected->out, (int)expected->half_open);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* records.h - between fixture.c and records.c: the tables of connections. */
+/* records.h - the tables of connections, as fixture.c uses them. */
 #ifndef BPF_PORTMAP_TESTS_RECORDS_H
 #define BPF_PORTMAP_TESTS_RECORDS_H
 
@@ -9,7 +9,7 @@
 
 struct portmap_bpf;
 
-/* Between opening and loading the programs, and after loading. */
+/* To be called before and after the programs are loaded */
 void records_prepare(struct portmap_bpf *opened);
 void records_open(void);
 

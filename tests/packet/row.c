@@ -179,7 +179,7 @@ void row_build(struct frame *frame, const struct packet *packet, enum hook hook,
 		frame_strip_ethernet(frame);
 }
 
-/* Where the packet is to leave with a port of the program's choice, sees which. */
+/* If the row expects a port of the program's choice, reads it from the packet. */
 static void learn_choice(const struct row *row, const struct run *run)
 {
 	bool echo = row->in.protocol == IPPROTO_ICMP || row->in.protocol == IPPROTO_ICMPV6;
@@ -201,8 +201,8 @@ static void check_verdict(const struct row *row, int got)
 		row_fail("verdict is %d, expected %d", got, actions[row->verdict]);
 }
 
-/* Routing sets the priority of a packet of IPv4 by its type of service; containers get no
- * mark of the host's. Nothing else is ever changed [i12]. */
+/* An IPv4 packet that is routed out gets its priority from its type of service. A packet to a
+ * container loses its mark. Nothing else may change [i12]. */
 static void check_context(const struct row *row)
 {
 	bool out = row->by == PATH_OUT && !strchr(row->in.from, ':');
@@ -233,7 +233,7 @@ static void format_address(char *text, size_t size, const uint8_t *address)
 		inet_ntop(AF_INET6, address, text, (socklen_t)size);
 }
 
-/* What a row may say of a record. */
+/* A record's state as rows name it. */
 static enum flow_state state_of(const struct stored_entry *entry)
 {
 	uint32_t state = entry->connection.state, fins = STATE_FIN_INSIDE | STATE_FIN_OUTSIDE;
@@ -344,8 +344,8 @@ static bool is_counted(const struct row *row, const char *name)
 	return false;
 }
 
-/* A drop is never unforeseen; a row that names one counter names them all, save
- * those of each packet rewritten and those of the search for a port. */
+/* A row must name each drop counter that moves. If it names any counter, it must name all but those
+ * of rewritten packets and of the search for a port. */
 static void check_counter(const struct row *row, const char *name, uint64_t difference)
 {
 	bool drop = strncmp(name, "drop_", 5) == 0;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* row.h - one packet through one hook, and all that must be so afterwards. */
+/* row.h - one packet at one hook, and the expected result. */
 #ifndef BPF_PORTMAP_TESTS_ROW_H
 #define BPF_PORTMAP_TESTS_ROW_H
 
@@ -15,26 +15,26 @@ enum verdict { PASSES, DROPPED, REDIRECTED };
 
 struct row {
 	const char *says;
-	bool then; /* goes on from the row before: maps and sockets as that left them */
+	bool then; /* continues the row before: its maps and sockets stay */
 	void (*given)(void);
-	bool within_a_second; /* or it is tried again */
+	bool within_a_second; /* repeated if the second changes meanwhile */
 
 	enum hook hook;
 	enum device device;
-	/* At an egress hook: a packet of the host's own, which came in nowhere. */
+	/* At an egress hook: a packet of the host itself, without an ingress interface */
 	bool of_the_host;
 	struct packet in;
 
 	enum verdict verdict;
-	enum flow_path by;     /* REDIRECTED: past the IP stack */
-	unsigned int priority; /* of what leaves past it, IPv4 */
-	struct packet out;     /* none: what went in, byte for byte */
-	/* All connections there are; none: nothing or, of a row that goes on, what was there
-	 * before. */
+	enum flow_path by;     /* if REDIRECTED: how it skips the IP stack */
+	unsigned int priority; /* of IPv4 packets that skip it */
+	struct packet out;     /* none: the input, byte for byte */
+	/* All records; if none is given: those of the row before if this one continues it, else
+	 * none. */
 	struct entry flows[ROW_ENTRIES];
 	bool flows_unchecked;
-	const char *counts[ROW_COUNTERS]; /* these go up by one; no other drop_* ever does */
-	void (*afterwards)(void);         /* more to check; says so with row_fail() */
+	const char *counts[ROW_COUNTERS]; /* these go up by one; no other drop_* may */
+	void (*afterwards)(void);         /* further checks, by row_fail() */
 };
 
 #define AT(hook_, device_) .hook = hook_, .device = device_
@@ -78,8 +78,8 @@ struct row {
 #define ERROR6(type, code, source, destination, quoted, ...) \
 	ERROR(IPPROTO_ICMPV6, type, code, source, destination, quoted, ##__VA_ARGS__)
 
-/* The record of a connection: inside, outside, what outside is seen of the inside, and the port of
- * the outside there. */
+/* The record of a connection: inside and outside; the inside's address as seen outside, and the
+ * port of the outside there. */
 #define RECORD(table_, protocol_, inside_, inside_port_, outside_, outside_port_, external_, \
 	       external_port_, peer_port_, kind_, ...) \
 	{ \
@@ -89,28 +89,28 @@ struct row {
 		.kind = kind_, ##__VA_ARGS__ \
 	}
 
-/* Through a mapping: what the client sends, and where it goes. */
+/* Mapped: what the client sends, and where it goes. */
 #define MAPPED(table_, protocol_, client, client_port, host, host_port, container, container_port, \
 	       moved_port, ...) \
 	RECORD(table_, protocol_, container, container_port, client, moved_port, host, host_port, \
 	       client_port, FLOW_MAPPING, ##__VA_ARGS__)
 
-/* Masqueraded: what the container sends, and as whom it leaves. */
+/* Masqueraded: what the container sends, and its source outside. */
 #define MASQUERADED(table_, protocol_, container, container_port, server, server_port, host, \
 		    host_port, ...) \
 	RECORD(table_, protocol_, container, container_port, server, server_port, host, host_port, \
 	       server_port, FLOW_MASQUERADE, .begun_inside = true, ##__VA_ARGS__)
 
-/* Left alone, begun from outside or by the host. */
+/* Not translated, begun from outside or by the host. */
 #define DIRECT(table_, protocol_, client, client_port, container, container_port, ...) \
 	RECORD(table_, protocol_, container, container_port, client, client_port, container, \
 	       container_port, client_port, FLOW_DIRECT, ##__VA_ARGS__)
-/* The same where the client's port had to move */
+/* The same with another port for the client */
 #define DIRECT_MOVED(table_, protocol_, client, client_port, container, container_port, \
 		     moved_port) \
 	RECORD(table_, protocol_, container, container_port, client, moved_port, container, \
 	       container_port, client_port, FLOW_DIRECT)
-/* A direct one that came from anywhere, before the stack has let it through. */
+/* A direct one before the stack has let it through. */
 #define NOTED(protocol_, client, client_port, container, container_port) \
 	DIRECT(NEW, protocol_, client, client_port, container, container_port, .unconfirmed = true)
 #define OF_HOST(table_, protocol_, host, host_port, server, server_port) \
@@ -130,7 +130,7 @@ void row_begin(const char *says);
 void row_fail(const char *why, ...) __attribute__((format(printf, 1, 2)));
 void row_end(void);
 
-/* The same with the tables checked at the end, and the counters counted from the beginning. */
+/* The same, with the counters counted from the beginning and the tables checked at the end. */
 void row_begin_counting(const char *says);
 void row_end_checked(void);
 long row_counted(size_t counter);
@@ -139,10 +139,10 @@ long row_counted(size_t counter);
 void row_expect_number(long got, long expected, const char *what);
 void row_expect_verdict(int got, int expected, const char *whose);
 
-/* What the program last chose where a row says CHOSEN. */
+/* The port that the program chose last for CHOSEN. */
 int row_chosen(void);
 
-/* The frame of a row's packet, with the MACs usual at this hook of this device. */
+/* The frame of a row's packet, with the usual MACs of this hook and device. */
 void row_build(struct frame *frame, const struct packet *packet, enum hook hook,
 	       enum device device);
 

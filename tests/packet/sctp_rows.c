@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* sctp_rows.c - SCTP, whose CRC32c changes with the ports and with no address. */
+/* sctp_rows.c - SCTP, whose CRC32c covers the ports but not the addresses. */
 #include <stdio.h>
 
 #include "row.h"
@@ -18,7 +18,7 @@ static const struct row mapped_rows[] = {
 	 AT(TO_UPLINK, UPLINK),
 	 .in = SCTP(v4_container_one, 80, v4_client, 40000, .payload = 323),
 	 .out = SCTP(v4_host, 8080, v4_client, 40000, .payload = 323)},
-	{.says = "its COOKIE ECHO finds it answered, IPv4 options and padding kept",
+	{.says = "its COOKIE ECHO makes the flow assured, IPv4 options and padding kept",
 	 .then = true,
 	 AT(FROM_UPLINK, UPLINK),
 	 .in = SCTP(v4_client, 40000, v4_host, 8080, .payload = 301, .ipv4_options = 8,
@@ -46,7 +46,7 @@ static const struct row mapped_rows[] = {
 	 AT(TO_UPLINK, UPLINK),
 	 .in = SCTP(v6_container_one, 80, v6_client, 40000),
 	 .out = SCTP(v6_host, 8080, v6_client, 40000)},
-	{.says = "[i11] a checksum of 0 is left to the interface that is to compute it",
+	{.says = "[i11] a checksum of 0 is kept: an interface computes it later",
 	 .flows_unchecked = true,
 	 AT(FROM_UPLINK, UPLINK),
 	 .in = SCTP(v4_client, 40000, v4_host, 8080, .without_checksum = true),
@@ -61,7 +61,7 @@ static const struct row mapped_rows[] = {
 	 AT(FROM_UPLINK, UPLINK),
 	 .in = SCTP(v4_client, 40000, v4_host, 8080, .empty = true),
 	 .out = SCTP(v4_client, 40000, v4_container_one, 80, .empty = true)},
-	{.says = "[i01] a port nobody mapped",
+	{.says = "[i01] a port that is not mapped",
 	 AT(FROM_UPLINK, UPLINK),
 	 .in = SCTP(v4_client, 40000, v4_host, 8081)},
 	{.says = "[i13] half an SCTP header",
@@ -70,7 +70,7 @@ static const struct row mapped_rows[] = {
 };
 
 static const struct row masqueraded_rows[] = {
-	{.says = "an association begun by a container keeps its port where that is in the set",
+	{.says = "a container's association keeps a port that is in the set",
 	 AT(TO_UPLINK, UPLINK),
 	 .in = SCTP(v4_container_one, 25000, v4_server, 3868, .payload = 20),
 	 .out = SCTP(v4_host, 25000, v4_server, 3868, .payload = 20),
@@ -83,7 +83,7 @@ static const struct row masqueraded_rows[] = {
 	 AT(FROM_UPLINK, UPLINK),
 	 .in = SCTP(v4_server, 3868, v4_host, 25000, .payload = 323),
 	 .out = SCTP(v4_server, 3868, v4_container_one, 25000, .payload = 323)},
-	{.says = "[i10] another container's with the same port gets another",
+	{.says = "[i10] another container's from the same port gets another port",
 	 .then = true,
 	 .flows_unchecked = true,
 	 AT(TO_UPLINK, UPLINK),
@@ -96,7 +96,7 @@ static const struct row masqueraded_rows[] = {
 	 AT(FROM_UPLINK, UPLINK),
 	 .in = SCTP(v4_server, 3868, v4_host, CHOSEN),
 	 .out = SCTP(v4_server, 3868, v4_container_two, 25000)},
-	{.says = "a port outside the set moves, IPv6",
+	{.says = "a port outside the set is replaced, IPv6",
 	 AT(TO_UPLINK, UPLINK),
 	 .in = SCTP(v6_container_one, 3868, v6_server, 3868),
 	 .out = SCTP(v6_host, CHOSEN, v6_server, 3868),
@@ -116,7 +116,7 @@ static void given_same_port(void)
 	fixture_map_port(IPPROTO_SCTP, "::", 3868, v6_container_one, 3868, ONE);
 }
 
-/* A packet of 1,812 bytes in two pieces; the CRC32c in the first is the whole one's. */
+/* A packet of 1,812 bytes in two fragments; the CRC32c in the first covers all of it. */
 #define FIRST .payload = 1800, .fragment = FIRST_FRAGMENT, .piece_offset = 0, .piece_size = 1000
 #define LAST .payload = 1800, .fragment = LATER_FRAGMENT, .piece_offset = 1000, .piece_size = 812
 
@@ -157,19 +157,19 @@ static const struct row fragment_rows_of_sctp[] = {
 	 AT(FROM_UPLINK, UPLINK),
 	 .in = SCTP(v6_client, 40000, v6_host, 3868, LAST),
 	 .out = SCTP(v6_client, 40000, v6_container_one, 3868, LAST)},
-	{.says = "fragments to a port whose number changes cannot be sound",
+	{.says = "fragments to a mapped port that changes its number are dropped",
 	 .flows_unchecked = true,
 	 AT(FROM_UPLINK, UPLINK),
 	 .in = SCTP(v4_client, 40000, v4_host, 8080, FIRST),
 	 .verdict = DROPPED,
 	 .counts = {"flow_mapping", "drop_sctp_fragment"}},
-	{.says = "nor is the last one wanted then",
+	{.says = "the last one too",
 	 .then = true,
 	 .flows_unchecked = true,
 	 AT(FROM_UPLINK, UPLINK),
 	 .in = SCTP(v4_client, 40000, v4_host, 8080, LAST),
 	 .verdict = DROPPED},
-	{.says = "[T17] masqueraded fragments where the port is kept",
+	{.says = "[T17] masqueraded fragments that keep their port",
 	 .flows_unchecked = true,
 	 AT(TO_UPLINK, UPLINK),
 	 .in = SCTP(v4_container_one, 25000, v4_server, 3868, FIRST),
@@ -180,7 +180,7 @@ static const struct row fragment_rows_of_sctp[] = {
 	 AT(TO_UPLINK, UPLINK),
 	 .in = SCTP(v4_container_one, 25000, v4_server, 3868, LAST),
 	 .out = SCTP(v4_host, 25000, v4_server, 3868, LAST)},
-	{.says = "[i04] masqueraded fragments where the port moves are dropped",
+	{.says = "[i04] masqueraded fragments whose port is replaced are dropped",
 	 .flows_unchecked = true,
 	 AT(TO_UPLINK, UPLINK),
 	 .in = SCTP(v6_container_one, 3868, v6_server, 3868, FIRST),
@@ -199,7 +199,6 @@ static void given_published_in_set(void)
 	fixture_map_port(IPPROTO_SCTP, "0.0.0.0", 25000, v4_container_two, 90, TWO);
 }
 
-/* Nobody may begin anything. */
 static void given_source_range_elsewhere(void)
 {
 	fixture_set_policy(
@@ -239,7 +238,7 @@ static void given_no_setup(void)
 }
 
 static const struct row state_rows[] = {
-	{.says = "[i03] a published SCTP port is nobody's to masquerade with",
+	{.says = "[i03] a published SCTP port is not used for masquerade",
 	 .given = given_published_in_set,
 	 .flows_unchecked = true,
 	 AT(TO_UPLINK, UPLINK),
@@ -252,7 +251,7 @@ static const struct row state_rows[] = {
 	 .in = SCTP(v4_host, 8080, v4_server, 3868),
 	 .flows = {OF_HOST(NEW, IPPROTO_SCTP, v4_host, 8080, v4_server, 3868)},
 	 .counts = {"flow_host"}},
-	{.says = "[i08][i02] and the answer is the host's",
+	{.says = "[i08][i02] and the host gets the answer",
 	 .then = true,
 	 .flows_unchecked = true,
 	 AT(FROM_UPLINK, UPLINK),
@@ -261,12 +260,12 @@ static const struct row state_rows[] = {
 	 AT(FROM_UPLINK, UPLINK),
 	 .in = SCTP(v4_client, 40000, v4_container_one, 80),
 	 .flows = {NOTED(IPPROTO_SCTP, v4_client, 40000, v4_container_one, 80)}},
-	{.says = "[i09] and was let through by the stack",
+	{.says = "[i09] and is let through by the stack",
 	 .then = true,
 	 AT(TO_CONTAINER, BRIDGE),
 	 .in = SCTP(v4_client, 40000, v4_container_one, 80),
 	 .flows = {DIRECT(NEW, IPPROTO_SCTP, v4_client, 40000, v4_container_one, 80)}},
-	{.says = "[i09] is not answered by the host's address",
+	{.says = "[i09] gets an answer that is not masqueraded",
 	 .then = true,
 	 .flows_unchecked = true,
 	 AT(TO_UPLINK, UPLINK),
@@ -284,7 +283,7 @@ static const struct row state_rows[] = {
 	 .in = SCTP(v4_client, 40000, v4_host, 9999),
 	 .verdict = DROPPED,
 	 .counts = {"drop_source_range"}},
-	{.says = "one that is being set up outlives a retransmission",
+	{.says = "one that is being set up lives through one retransmission",
 	 .given = given_slow_setup,
 	 .flows_unchecked = true,
 	 AT(FROM_UPLINK, UPLINK),
@@ -300,33 +299,33 @@ static const struct row state_rows[] = {
 };
 
 static const struct row bridge_rows[] = {
-	{.says = "a container to its own mapped port: the destination, before the bridge",
+	{.says = "hairpin: the destination",
 	 .flows_unchecked = true,
 	 AT(FROM_CONTAINER, VETH_ONE),
 	 .in = SCTP(v4_container_one, 25000, v4_host, 8080),
 	 .out = SCTP(v4_container_one, 25000, v4_container_one, 80),
 	 .counts = {"flow_mapping"}},
-	{.says = "and the source, as it leaves the bridge",
+	{.says = "and the source, at the bridge's egress",
 	 .then = true,
 	 .flows_unchecked = true,
 	 AT(TO_CONTAINER, BRIDGE),
 	 .in = SCTP(v4_container_one, 25000, v4_container_one, 80),
 	 .out = SCTP(v4_bridge, 25000, v4_container_one, 80),
 	 .counts = {"flow_masquerade"}},
-	{.says = "a neighbour's request keeps its source",
+	{.says = "a request of another container on the bridge keeps its source",
 	 .flows_unchecked = true,
 	 AT(FROM_CONTAINER, VETH_TWO),
 	 .in = SCTP(v6_container_two, 25000, v6_host, 8080),
 	 .out = SCTP(v6_container_two, 25000, v6_container_one, 80),
 	 .counts = {"flow_mapping"}},
-	{.says = "and is answered through the stack",
+	{.says = "its answer is lifted into the stack",
 	 .then = true,
 	 .flows_unchecked = true,
 	 AT(FROM_CONTAINER, VETH_ONE),
 	 .in = SCTP(v6_container_one, 80, v6_container_two, 25000, .to_mac = MAC_CONTAINER_TWO),
 	 .out = SCTP(v6_container_one, 80, v6_container_two, 25000, .to_mac = MAC_BRIDGE),
 	 .counts = {"lifted_reply"}},
-	{.says = "with the host's address",
+	{.says = "and gets the host's address",
 	 .then = true,
 	 .flows_unchecked = true,
 	 AT(TO_CONTAINER, BRIDGE),
@@ -337,7 +336,7 @@ static const struct row bridge_rows[] = {
 #define RANDOM_FLOWS 300
 #define LONGEST_PAYLOAD 1900
 
-/* Always the same ones. */
+/* The same numbers in each run */
 static uint32_t next_random(uint32_t *state)
 {
 	*state = *state * 1664525u + 1013904223u;

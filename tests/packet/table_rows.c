@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* table_rows.c - the places of connections: full, nearly full, and who may have how many. */
+/* table_rows.c - the table when it is full or nearly full, and each owner's share of it. */
 #include <linux/pkt_cls.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -33,7 +33,7 @@ static int crowd_port(int nth)
 	return 1024 + nth % PORTS;
 }
 
-/* The nth of a container's connections by its mapped port, as ADD has mapped it in the fixture */
+/* The nth connection to a container's mapped port, which the fixture has mapped */
 static void put_nth(enum container owner, int nth, struct entry like)
 {
 	static const struct {
@@ -58,7 +58,6 @@ static void put_nth(enum container owner, int nth, struct entry like)
 	fixture_put(&like);
 }
 
-/* count: how many there are, from the first on */
 static void put_crowd(enum container owner, int count, struct entry like)
 {
 	for (int nth = 0; nth < count; nth++)
@@ -99,7 +98,7 @@ static int connect_to_one(int port)
 	return connect_from(v4_client, port);
 }
 
-/* Of another mapped container */
+/* To QUIET or ROUTED */
 static int connect_to(enum container owner, int port)
 {
 	const struct packet answer_of_quiet =
@@ -113,7 +112,7 @@ static int connect_to(enum container owner, int port)
 	return send_to(host_port, port, ACK);
 }
 
-/* What container one begins itself */
+/* A connection that container one begins */
 static int connect_from_one(int port)
 {
 	const struct packet begin = TCP(v4_container_one, port, v4_server, 443, SYN);
@@ -146,7 +145,7 @@ static void hosts_in_full_table(void)
 	const struct packet ask = UDP(v4_host, 8080, v4_server, 53);
 	const struct packet answer = UDP(v4_server, 53, v4_host, 8080);
 
-	row_begin_counting("[i08] but lets the host's own pass half-open");
+	row_begin_counting("[i08] the host's own packets pass, half-open");
 	host_bind_udp(v4_host, 8080);
 	for (int i = 0; i < 3; i++) {
 		row_send_of_host(TO_UPLINK, UPLINK, &ask);
@@ -162,7 +161,7 @@ static void direct_in_full_table(void)
 	const struct packet ask = UDP(v4_client, 5000, v4_container_one, 53);
 	const struct packet answer = UDP(v4_container_one, 53, v4_client, 5000);
 
-	row_begin_counting("and what is not translated");
+	row_begin_counting("and packets that are not translated");
 	for (int i = 0; i < 3; i++) {
 		row_expect_verdict(row_send(FROM_UPLINK, UPLINK, &ask), TC_ACT_UNSPEC,
 				   "a question");
@@ -175,7 +174,7 @@ static void direct_in_full_table(void)
 	row_end_checked();
 }
 
-/* For one who is refused all places of a table as small as this are looked at. */
+/* One refused packet suffices to search all places of so small a table. */
 #define REFUSALS_A_ROUND 1
 
 static void place_of_ended(void)
@@ -183,7 +182,7 @@ static void place_of_ended(void)
 	int refused = 0;
 
 	row_begin_counting(
-		"where an old one has ended, the refused one gets its place when it tries again");
+		"once an old flow has ended, the refused one gets its place when it tries again");
 	put_nth(TWO, PLACES / 3, ESTABLISHED(.idle = DEAD));
 	fixture_wait_for_next_second();
 	while (send_to(8080, 40000, ACK) != TC_ACT_UNSPEC && refused <= REFUSALS_A_ROUND)
@@ -200,12 +199,12 @@ static void full_table(void)
 {
 	fill_table(ESTABLISHED());
 	row_begin_counting(
-		"a full table refuses the packet that answers a connection, and counts it");
+		"a full table drops the packet that would make a flow assured, and counts it");
 	row_expect_verdict(connect_to_one(40000), TC_ACT_SHOT, "the third packet");
 	row_expect_number(COUNTED(drop_table_full), 1, "drop_table_full");
 	row_end_checked();
 
-	row_begin_counting("and keeps every one that it has");
+	row_begin_counting("and keeps all its flows");
 	for (int nth = 0; nth < PLACES; nth += 7)
 		row_expect_verdict(crowd_goes_on(nth), TC_ACT_UNSPEC, "an old one");
 	row_expect_number(COUNTED(flow_mapping), 0, "flow_mapping");
@@ -217,7 +216,7 @@ static void full_table(void)
 	place_of_ended();
 }
 
-/* As many newcomers as leave one place in a hundred dead. */
+/* So many newcomers that one place in a hundred stays dead. */
 static void nearly_full_table(void)
 {
 	int refused = 0;
@@ -226,7 +225,7 @@ static void nearly_full_table(void)
 	srandom(7);
 	for (int nth = 0; nth < PLACES; nth++)
 		put_nth(TWO, nth, ESTABLISHED(.idle = random() % 100 < 5 ? DEAD : 0));
-	row_begin_counting("a table of which 95 % are alive refuses next to nobody");
+	row_begin_counting("a table with 95 % live flows refuses hardly any new one");
 	for (int i = 0; i < 4 * PLACES / 100; i++)
 		refused += connect_to_one(20000 + i) != TC_ACT_UNSPEC;
 	if (refused > 2)
@@ -236,7 +235,7 @@ static void nearly_full_table(void)
 	row_end_checked();
 }
 
-/* Is there room for a newcomer, where all that there is is like that? */
+/* Whether a table full of such records has room for a newcomer */
 static void check_room(const char *says, struct entry like, bool room)
 {
 	fill_table(like);
@@ -249,30 +248,30 @@ static void check_room(const char *says, struct entry like, bool room)
 
 static void who_gives_way(void)
 {
-	check_room("closed ones give way at once, where there is no other room",
+	check_room("closed flows give way at once, if there is no other room",
 		   ASSURED(STATE_CLOSING), true);
-	row_begin_counting("and count no more");
+	row_begin_counting("and no longer count");
 	row_expect_number(fixture_usage().assured, 1, "all connections");
 	row_expect_number(fixture_share_of(TWO).in, 0, "connections of two");
 	row_end_checked();
-	row_begin_counting("but are there for late segments, where nobody has taken their place");
+	row_begin_counting("closed flows translate late segments until their place is taken");
 	row_expect_verdict(crowd_goes_on(PLACES / 2), TC_ACT_UNSPEC, "a late ACK");
 	row_expect_number(COUNTED(rewritten_destination), 1, "rewritten_destination");
 	row_expect_number(COUNTED(flow_mapping), 0, "flow_mapping");
 	row_end_checked();
-	check_room("what has been dead for half a day is as dead", ESTABLISHED(.idle = 12 * 3600),
-		   true);
-	check_room("half-closed ones keep their places for two minutes",
+	check_room("flows that have been dead for half a day give way",
+		   ESTABLISHED(.idle = 12 * 3600), true);
+	check_room("half-closed flows keep their places for two minutes",
 		   ASSURED(STATE_FIN, .idle = 90, .with_data = true), false);
-	check_room("and give way then", ASSURED(STATE_FIN, .idle = 121, .with_data = true), true);
-	check_room("under pressure TCP that never carried data gives way after a minute",
+	check_room("and then give way", ASSURED(STATE_FIN, .idle = 121, .with_data = true), true);
+	check_room("in a full table TCP that never carried data gives way after a minute",
 		   ESTABLISHED(.idle = 61), true);
 	check_room("not before", ESTABLISHED(.idle = 30), false);
-	check_room("and TCP that did keeps its place", ESTABLISHED(.idle = 3600, .with_data = true),
-		   false);
+	check_room("TCP that carried data keeps its place",
+		   ESTABLISHED(.idle = 3600, .with_data = true), false);
 }
 
-/* A third of the places is free, where the hand comes by. */
+/* A third of the places is free. */
 static void without_pressure(void)
 {
 	int refused = 0, alive = 0;
@@ -289,7 +288,7 @@ static void without_pressure(void)
 		alive += 2;
 	}
 	alive = (int)fixture_share_of(TWO).in;
-	row_begin_counting("while there is room nobody gives way");
+	row_begin_counting("while there is room no flow gives way");
 	for (int i = 0; i < 500; i++)
 		refused += connect_to_one(20000 + i) != TC_ACT_UNSPEC;
 	row_expect_number(refused, 0, "refused");
@@ -306,35 +305,34 @@ static void limit_of_one(void)
 
 	start_afresh();
 	fixture_set_policy(ONE, (struct policy){.max_flows = 3});
-	row_begin_counting("[T32] a container has as many as it may have, both ways together");
+	row_begin_counting("[T32] maxFlows limits both directions of a container together");
 	row_expect_verdict(connect_to_one(1000), TC_ACT_UNSPEC, "the first");
 	row_expect_verdict(connect_to_one(1001), TC_ACT_UNSPEC, "the second");
 	row_expect_verdict(connect_from_one(25000), TC_ACT_UNSPEC, "the third, which it begins");
-	row_expect_number(fixture_share_of(ONE).in, 2, "that others began");
-	row_expect_number(fixture_share_of(ONE).out, 1, "that it began");
+	row_expect_number(fixture_share_of(ONE).in, 2, "begun by others");
+	row_expect_number(fixture_share_of(ONE).out, 1, "begun by it");
 	row_end_checked();
 
-	row_begin_counting(
-		"[T32] the next that begins is refused, through a mapping or masqueraded");
+	row_begin_counting("[T32] another new flow is refused, mapped or masqueraded");
 	row_expect_verdict(send_to(8080, 1003, SYN), TC_ACT_SHOT, "a mapped one");
 	row_expect_verdict(row_send(TO_UPLINK, UPLINK, &ask), TC_ACT_SHOT, "a masqueraded one");
 	row_expect_number(COUNTED(drop_flow_limit), 2, "drop_flow_limit");
 	row_end_checked();
 
-	row_begin_counting("[T32] what it has goes on");
+	row_begin_counting("[T32] existing flows continue");
 	for (int i = 0; i < 2; i++)
 		row_expect_verdict(send_to(8080, 1000, ACK), TC_ACT_UNSPEC, "an old one");
 	row_expect_number(COUNTED(flow_mapping), 0, "flow_mapping");
 	row_end_checked();
 
-	row_begin_counting("[T32] who reaches it by its own address is not refused");
+	row_begin_counting("[T32] connections to its own address are not refused");
 	for (int i = 0; i < 3; i++) {
 		row_expect_verdict(row_send(FROM_UPLINK, UPLINK, &direct), TC_ACT_UNSPEC, "direct");
 		row_send(TO_CONTAINER, BRIDGE, &direct);
 		row_send(TO_UPLINK, UPLINK, &answer);
 	}
 	row_expect_verdict(row_send(FROM_CONTAINER, VETH_TWO, &neighbour), TC_ACT_UNSPEC,
-			   "a neighbour");
+			   "of a container");
 	row_expect_number(COUNTED(drop_flow_limit), 0, "drop_flow_limit");
 	row_end_checked();
 
@@ -357,12 +355,12 @@ static void close_first(void)
 	row_send(TO_UPLINK, UPLINK, &fin);
 }
 
-/* All that one may have is dead, and lies anywhere. */
+/* All flows that the container may have are dead. */
 static void dead_of_one(void)
 {
 	int refused = 0;
 
-	row_begin_counting("[T32] and counts no more when it is dead, and some were refused");
+	row_begin_counting("[T32] and no longer counts once it is dead and a new flow was refused");
 	fixture_age_flows(125);
 	fixture_wait_for_next_second();
 	while (send_to(8080, 1001, SYN) != TC_ACT_UNSPEC && refused <= REFUSALS_A_ROUND)
@@ -374,7 +372,7 @@ static void dead_of_one(void)
 	row_end_checked();
 }
 
-/* Such a one is protected for hours, until one side closes. */
+/* Protected for hours, until one side closes */
 static const struct entry with_data =
 	MAPPED(ANSWERED, IPPROTO_TCP, v4_client, 1000, v4_host, 8080, v4_container_one, 80, 1000,
 	       .owner = ONE, .state = STATE_ESTABLISHED, .with_data = true);
@@ -383,21 +381,20 @@ static void limit_of_half_open(void)
 {
 	limit_to_one();
 	begin_from(v4_client, 1001);
-	row_begin_counting("[T32] nor may a half-open one be answered beyond the limit");
+	row_begin_counting("[T32] no half-open flow becomes assured beyond the limit");
 	row_expect_verdict(connect_to_one(1000), TC_ACT_UNSPEC, "the first");
 	row_expect_verdict(send_to(8080, 1001, ACK), TC_ACT_SHOT, "the second");
 	row_expect_number(COUNTED(drop_flow_limit), 1, "drop_flow_limit");
 	row_end_checked();
 
-	row_begin_counting(
-		"[T32] a closed one counts no more: connections come and go by the thousand");
+	row_begin_counting("[T32] a closed flow no longer counts");
 	close_first();
 	row_expect_number(fixture_share_of(ONE).in, 0, "connections of one");
 	row_expect_verdict(send_to(8080, 1001, ACK), TC_ACT_UNSPEC, "the second again");
 	row_end_checked();
 
 	limit_to_one();
-	row_begin_counting("[T32] one that stands half-closed does");
+	row_begin_counting("[T32] a half-closed flow counts");
 	fixture_put(&with_data);
 	send_to(8080, 1000, FIN | ACK);
 	row_expect_verdict(send_to(8080, 1001, SYN), TC_ACT_SHOT, "the second");
@@ -406,11 +403,11 @@ static void limit_of_half_open(void)
 	dead_of_one();
 }
 
-/* What an older generation took says nothing of the new one's count. */
+/* An older generation's flows do not count for the new one. */
 static void limit_of_renewed(void)
 {
 	start_afresh();
-	row_begin_counting("a container added anew begins at none");
+	row_begin_counting("a container added anew begins with a count of 0");
 	row_expect_verdict(connect_to_one(1000), TC_ACT_UNSPEC, "before");
 	row_expect_verdict(connect_to_one(1001), TC_ACT_UNSPEC, "another before");
 	fixture_renew(ONE);
@@ -421,7 +418,7 @@ static void limit_of_renewed(void)
 	row_end_checked();
 }
 
-/* One of container one's; clients enough, that none of them has too many. */
+/* The clients are so many that none of them reaches its share. */
 static void one_takes_half(void)
 {
 	start_afresh();
@@ -434,13 +431,13 @@ static void one_takes_half(void)
 	row_expect_number(fixture_usage().hogs, 1, "hogs");
 	row_end_checked();
 
-	row_begin_counting("[T32] what it begins itself is another account");
+	row_begin_counting("[T32] flows that it begins itself are another account");
 	row_expect_verdict(connect_from_one(25000), TC_ACT_UNSPEC, "its own");
-	row_expect_number(fixture_share_of(ONE).out, 1, "that it began");
+	row_expect_number(fixture_share_of(ONE).out, 1, "begun by it");
 	row_end_checked();
 }
 
-/* Two has 1/3 of what is not the first one's by now, and a third hog a quarter of all. */
+/* With n hogs each may grow while more than 1/(n+1) of the table is free. */
 static void others_take_their_parts(void)
 {
 	int taken = PLACES / 2 + 1, part = PLACES - PLACES / 3 - taken;
@@ -464,17 +461,17 @@ static void others_take_their_parts(void)
 		TC_ACT_SHOT, "one more");
 	row_end_checked();
 
-	row_begin_counting("[T32] who has little is refused by none of them");
+	row_begin_counting("[T32] a container with few flows is not refused because of them");
 	for (int i = 0; i < 200; i++)
 		row_expect_verdict(connect_to(ROUTED, 1000 + i), TC_ACT_UNSPEC, "a small one's");
-	row_expect_number(fixture_share_of(ROUTED).in, 200, "connections of the small one");
+	row_expect_number(fixture_share_of(ROUTED).in, 200, "flows of that container");
 	row_expect_number(fixture_usage().hogs, 3, "hogs");
 	row_end_checked();
 }
 
 static void hogs_become_none(void)
 {
-	row_begin_counting("[T32] a hog whose connections close is none any more");
+	row_begin_counting("[T32] a hog whose connections close is no longer one");
 	for (int nth = 0; nth < PLACES / 2 - HOG; nth++)
 		put_nth(ONE, nth, ASSURED(STATE_CLOSING));
 	row_expect_number(fixture_usage().hogs, 3, "hogs");
@@ -511,11 +508,11 @@ static void share_of_client(void)
 	row_expect_number(COUNTED(drop_flow_limit), 1, "drop_flow_limit");
 	row_end_checked();
 
-	row_begin_counting("[T32] and closes the port for nobody else");
+	row_begin_counting("[T32] and does not affect other clients");
 	row_expect_verdict(connect_from(v4_client_other, 40001), TC_ACT_UNSPEC, "another client");
 	row_end_checked();
 
-	row_begin_counting("[T32] nor another container's port for itself");
+	row_begin_counting("[T32] nor its own connections to another container");
 	row_expect_verdict(connect_to(QUIET, 40001), TC_ACT_UNSPEC, "another container's");
 	row_end_checked();
 }
@@ -539,18 +536,18 @@ static void share_of_network(void)
 		snprintf(client, sizeof(client), "2001:db8:99::1:%x", i);
 		fixture_put(&record);
 	}
-	row_begin_counting("[T32] over IPv6 a client is who has a /64");
+	row_begin_counting("[T32] over IPv6 a /64 is one client");
 	row_expect_verdict(ask_over_ipv6(v6_client), TC_ACT_SHOT, "an address of its network");
 	row_expect_verdict(ask_over_ipv6("2001:db8:9a::7"), TC_ACT_UNSPEC, "one of another");
 	row_end_checked();
 }
 
-/* Finding 2: a hostile container pings another one's own address. */
+/* A hostile container could fill another one's share by pinging its address. */
 static void charged_to_beginner(void)
 {
 	start_afresh();
 	row_begin_counting(
-		"who reaches another container by its own address has that on its own account");
+		"a flow to another container's own address counts for the one that began it");
 	for (int id = 1; id <= HOG + 100; id++) {
 		const struct packet ping =
 			PING4(v4_container_two, v4_container_one, id, .to_mac = MAC_CONTAINER_ONE);
@@ -561,14 +558,14 @@ static void charged_to_beginner(void)
 		row_send(FROM_CONTAINER, VETH_ONE, &pong);
 		row_send(FROM_CONTAINER, VETH_TWO, &ping);
 	}
-	row_expect_number(fixture_share_of(TWO).out, HOG + 100, "that two began");
-	row_expect_number(fixture_share_of(TWO).in, 0, "that others began with two");
+	row_expect_number(fixture_share_of(TWO).out, HOG + 100, "begun by two");
+	row_expect_number(fixture_share_of(TWO).in, 0, "begun towards two");
 	row_expect_number(fixture_share_of(ONE).in + fixture_share_of(ONE).out, 0, "of one");
 	row_expect_verdict(connect_to_one(40000), TC_ACT_UNSPEC, "a client of one");
 	row_end_checked();
 }
 
-/* Every fourth place of the ring is a small owner's. */
+/* Every fourth place of the ring belongs to an owner with fewer. */
 static void half_open_flood(void)
 {
 	const int newcomers = 3000;
@@ -576,18 +573,17 @@ static void half_open_flood(void)
 	start_afresh();
 	for (int nth = 0; nth < RING; nth++)
 		put_nth(nth % 4 == 3 ? QUIET : ONE, nth, (struct entry){.table = NEW});
-	row_begin_counting("of half-open ones those of the owner that has most are pushed out");
+	row_begin_counting("a flood pushes out half-open flows of the owner that has most");
 	for (int i = 0; i < newcomers; i++)
 		send_to(8080, 1000 + i, SYN);
 	row_expect_number(COUNTED(flow_pushed_out), newcomers, "flow_pushed_out");
 	row_expect_number(COUNTED(flow_mapping), newcomers, "flow_mapping");
 	row_expect_number(fixture_share_of(QUIET).half_open, RING / 4,
-			  "half-open ones of the small");
-	row_expect_number(fixture_share_of(ONE).half_open, RING - RING / 4, "of the flooded");
+			  "half-open flows of the smaller owner");
+	row_expect_number(fixture_share_of(ONE).half_open, RING - RING / 4, "of the flooded owner");
 	row_end_checked();
 
-	row_begin_counting(
-		"so that one of another container is answered in the middle of the flood");
+	row_begin_counting("so that flows of another container become assured during the flood");
 	for (int i = 0; i < 20; i++) {
 		send_to(7070, 60000 + i, SYN);
 		for (int forged = 0; forged < 50; forged++)
@@ -601,7 +597,7 @@ static void half_open_flood(void)
 	row_end_checked();
 }
 
-/* The next places of the ring are all a small owner's: it began many at once. */
+/* The next places of the ring all belong to an owner that began many at once. */
 static void half_open_burst(void)
 {
 	const int burst = 12, newcomers = 2 * RING;
@@ -609,22 +605,24 @@ static void half_open_burst(void)
 	start_afresh();
 	for (int nth = 0; nth < RING; nth++)
 		put_nth(nth < burst ? QUIET : ONE, nth, (struct entry){.table = NEW});
-	row_begin_counting("nor are half-open ones pushed out of an owner that began many at once");
+	row_begin_counting("not even if an owner with fewer began many at once");
 	for (int i = 0; i < newcomers; i++)
 		send_from(i % 2 ? v4_client : v4_client_other, 8080, 1024 + i / 2, SYN);
 	row_expect_number(COUNTED(flow_pushed_out), newcomers, "flow_pushed_out");
-	row_expect_number(fixture_share_of(QUIET).half_open, burst, "half-open ones of the small");
+	row_expect_number(fixture_share_of(QUIET).half_open, burst,
+			  "half-open flows of the smaller owner");
 	row_end_checked();
 
 	start_afresh();
 	for (int nth = 0; nth < RING; nth++)
 		put_nth(nth < 1000 ? QUIET : ONE, nth, (struct entry){.table = NEW});
 	row_begin_counting(
-		"a flood that finds only those of smaller owners is refused a few times");
+		"a flood that finds only flows of smaller owners is refused a few times");
 	for (int i = 0; i < 1000; i++)
 		send_to(8080, 1000 + i, SYN);
 	row_expect_number(COUNTED(drop_table_full), 1000 / 16, "drop_table_full");
-	row_expect_number(fixture_share_of(QUIET).half_open, 1000, "half-open ones of the small");
+	row_expect_number(fixture_share_of(QUIET).half_open, 1000,
+			  "half-open flows of the smaller owner");
 	row_end_checked();
 
 	start_afresh();
@@ -632,14 +630,14 @@ static void half_open_burst(void)
 		put_nth(nth < RING / 4 ? QUIET : ONE, nth, (struct entry){.table = NEW});
 	fixture_renew(ONE);
 	fixture_map_port(IPPROTO_TCP, "0.0.0.0", 8080, v4_container_one, 80, ONE);
-	row_begin_counting("but not for what a predecessor in its slot had");
+	row_begin_counting("half-open flows of a predecessor in the slot do not count");
 	send_to(8080, 1000, SYN);
 	row_expect_number(COUNTED(flow_pushed_out), 1, "flow_pushed_out");
 	row_expect_number(fixture_share_of(ONE).half_open, 1, "of the successor");
 	row_end_checked();
 }
 
-/* Every fourth place of the ring is a small owner's, the others are of one that has gone. */
+/* Every fourth place of the ring belongs to an owner with fewer, the others to a deleted one. */
 static void half_open_of_gone(void)
 {
 	const int newcomers = RING / 2;
@@ -650,22 +648,23 @@ static void half_open_of_gone(void)
 	fixture_renew(ONE);
 	fixture_map_port(IPPROTO_TCP, "0.0.0.0", 8080, v4_container_one, 80, ONE);
 	send_to(8080, 1000, SYN);
-	row_begin_counting("half-open ones of an owner that has gone are pushed out before others, "
-			   "whatever its successor has");
+	row_begin_counting(
+		"half-open flows of a deleted owner are pushed out first, however many its "
+		"successor has");
 	for (int i = 0; i < newcomers; i++)
 		send_to(5050, 1000 + i, SYN);
 	row_expect_number(COUNTED(flow_pushed_out), newcomers, "flow_pushed_out");
 	row_expect_number(fixture_share_of(QUIET).half_open, RING / 4,
-			  "half-open ones of the small");
+			  "half-open flows of the smaller owner");
 	row_expect_number(fixture_share_of(ONE).half_open, 1, "of the successor");
 	row_end_checked();
 
-	row_begin_counting("and without a successor");
+	row_begin_counting("also without a successor");
 	fixture_kill(ROUTED);
 	for (int i = 0; i < newcomers; i++)
 		send_to(7070, 1000 + i, SYN);
 	row_expect_number(fixture_share_of(QUIET).half_open, RING / 4 + newcomers,
-			  "half-open ones of the small");
+			  "half-open flows of the smaller owner");
 	row_expect_number(fixture_share_of(ONE).half_open, 1, "of one");
 	row_end_checked();
 }
