@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* craft.c - packets byte by byte. */
+/* craft.c - builds packets byte by byte. */
 #include "craft.h"
 
 #include <netinet/in.h>
@@ -51,8 +51,8 @@ static void put_ipv4(struct frame *frame, const struct craft *craft)
 
 	put8(frame, 0x45 + options);
 	put8(frame, random_number());
-	put16(frame, 0);               /* the length: at the end */
-	put16(frame, random_below(4)); /* so that fragments meet */
+	put16(frame, 0);               /* the length: filled in later */
+	put16(frame, random_below(4)); /* so that fragments belong to the same datagram */
 	put16(frame, fragment_bits());
 	put8(frame, random_number());
 	put8(frame, craft->protocol);
@@ -110,7 +110,7 @@ static void put_tcp(struct frame *frame, const struct craft *craft)
 
 	put16(frame, craft->source_port);
 	put16(frame, craft->destination_port);
-	/* Mostly one number, so that answers are acknowledged */
+	/* Mostly the same number, so that packets acknowledge each other */
 	put32(frame, random_one_in(8) ? random_number() : 0x01020304);
 	put32(frame, random_one_in(8) ? random_number() : 0x01020304);
 	put8(frame, (5 + options) << 4 | random_below(16));
@@ -191,7 +191,7 @@ static void write_checksums(struct frame *frame)
 	if (wire.kind == WIRE_FOREIGN)
 		return;
 	wire_write_checksums(frame, &wire);
-	/* UDP may do without, over IPv6 it may not, but might. */
+	/* UDP without a checksum, which is forbidden over IPv6 but may occur */
 	if (wire.kind == WIRE_FLOW && wire.outer.protocol == IPPROTO_UDP &&
 	    random_one_in(wire.ipv4 ? 4 : 40))
 		wire_write16(frame, wire.outer.transport + 6, 0);
@@ -201,7 +201,7 @@ void craft_frame(struct frame *frame, const struct craft *craft)
 {
 	bool v4 = wire_is_ipv4(craft->source);
 
-	frame->length = 12; /* MACs: whoever knows the hook */
+	frame->length = 12; /* MACs: written when the hook is known */
 	put16(frame, v4 ? 0x0800 : 0x86dd);
 	if (v4)
 		put_ipv4(frame, craft);
@@ -232,7 +232,7 @@ void craft_tag(struct frame *frame)
 	}
 }
 
-/* A word of the headers is made a little larger, a little smaller, or something else. */
+/* Makes a word of the headers a little larger or smaller, or random. */
 static void spoil_word(struct frame *frame, size_t offset)
 {
 	static const int steps[] = {1, -1, 2, -4, 8, 256, -256};

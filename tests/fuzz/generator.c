@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* generator.c - the next packet: new ones, answers to and errors about those before. */
+/* generator.c - the next packet: a new one, or an answer to or an error about an earlier one. */
 #include "generator.h"
 
 #include <netinet/in.h>
@@ -65,7 +65,7 @@ static void craft_new(struct craft *craft)
 	craft->echo_reply = random_one_in(3);
 }
 
-/* A packet of the connection, as it looks on the outside where it comes in, or within. */
+/* A packet of the connection: inwards as seen outside, outwards as seen inside. */
 static void craft_of_record(struct craft *craft, const struct world_connection *record, bool in)
 {
 	const struct connection_key *key = &record->key;
@@ -97,7 +97,7 @@ static bool craft_of_frame(struct craft *craft, const struct frame *frame, bool 
 	return true;
 }
 
-/* An error about the frame, of whoever it was for or of a router on its way. */
+/* An error about the frame, from its receiver or a router. */
 static bool craft_error(struct craft *craft, const struct frame *about)
 {
 	if (about->length <= 14 || !craft_of_frame(craft, about, true))
@@ -109,7 +109,7 @@ static bool craft_error(struct craft *craft, const struct frame *about)
 	return true;
 }
 
-/* An error about a packet that is sent nowhere but would take, or answer, a known connection. */
+/* An error about a packet that was never sent, but would belong to a known connection. */
 static bool craft_error_of_record(struct craft *craft, const struct world_connection *record,
 				  bool in)
 {
@@ -150,7 +150,7 @@ static bool craft_from_before(struct craft *craft, const struct history *history
 	}
 }
 
-/* To a published port, or out of a container: what begins flows. */
+/* A packet that begins a flow: to a published port, or from a container. */
 static void craft_beginning(const struct world *world, struct craft *craft)
 {
 	const struct portmap_key *key;
@@ -177,7 +177,7 @@ static void craft_beginning(const struct world *world, struct craft *craft)
 	}
 }
 
-/* Where the tables are busy, mostly one that its next packet may give a place among the assured. */
+/* In a busy world mostly one whose next packet may make it assured. */
 static const struct world_connection *choose_record(const struct world *world, bool *in)
 {
 	const struct world_connection *record = NULL;
@@ -252,7 +252,7 @@ static void leave_by(struct visit *visit, const struct craft *craft)
 		visit->came_in_by = 0;
 }
 
-/* Mostly where such a packet would be seen. */
+/* Mostly a hook where such a packet would be seen. */
 static void choose_hook(struct visit *visit, const struct craft *craft)
 {
 	static const uint32_t devices[] = {UPLINK,     SECOND_UPLINK, BRIDGE,       VETH_ONE,
@@ -262,7 +262,8 @@ static void choose_hook(struct visit *visit, const struct craft *craft)
 	if (random_one_in(24)) {
 		visit->hook = (enum hook)random_below(HOOKS);
 		visit->device = RANDOM_OF(devices);
-		/* from_container goes by it: it hangs behind the veth, too, where limits are. */
+		/* from_container reads the ingress interface, because it may run after the veth's
+		 * ingress. */
 		visit->came_in_by =
 			visit->hook == FROM_CONTAINER ? visit->device : random_below(2) * UPLINK;
 	} else if (out) {

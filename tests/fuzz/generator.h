@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* generator.h - random worlds, and packets that have something to do with them. */
+/* generator.h - random worlds, and packets that concern them. */
 #ifndef BPF_PORTMAP_TESTS_GENERATOR_H
 #define BPF_PORTMAP_TESTS_GENERATOR_H
 
@@ -7,7 +7,7 @@
 
 #define HISTORY 8
 
-/* What went before in this sequence. */
+/* An earlier packet of this sequence. */
 struct passage {
 	enum hook hook;
 	uint32_t device;
@@ -21,11 +21,11 @@ struct history {
 };
 
 void generator_world(struct world *world);
-/* Its connections, with their aliases, places and counts. */
+/* Fills in connections with their aliases, places and counts. */
 void generator_records(struct world *world);
-/* Of an owner that is dead now and then. */
+/* Sometimes an owner that is dead. */
 struct owner generator_owner(const struct world *world, uint32_t slot);
-/* The frame is read already. */
+/* Also parses the frame. */
 void generator_visit(const struct world *world, const struct history *history, struct visit *visit);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* generator_records.c - random connections, in tables that are nearly full now and then. */
+/* generator_records.c - random connections, in tables that are sometimes nearly full. */
 #include <netinet/in.h>
 #include <string.h>
 
@@ -8,7 +8,7 @@
 #include "pools.h"
 #include "random.h"
 
-/* Around every time-out, never at one. */
+/* Before or after each time-out, never at one */
 static uint32_t random_age(const struct world *world)
 {
 	static const uint32_t young[] = {0, 1, 5, 30};
@@ -18,7 +18,7 @@ static uint32_t random_age(const struct world *world)
 	return world->busy ? RANDOM_OF(young) : RANDOM_OF(ages);
 }
 
-/* A client's, to a mapped port. */
+/* From a client to a mapped port */
 static void make_mapped(struct world *world, struct world_connection *record, bool v4)
 {
 	struct connection_key *key = &record->key;
@@ -46,7 +46,7 @@ static void make_mapped(struct world *world, struct world_connection *record, bo
 	value->peer_port = random_one_in(4) ? pool_port() : key->outside_port;
 }
 
-/* A container's own, or one to it by way of a mapping. */
+/* Begun by a container, or towards it through a mapping */
 static void make_masqueraded(struct world *world, struct world_connection *record, bool v4)
 {
 	struct connection_key *key = &record->key;
@@ -73,7 +73,7 @@ static void make_masqueraded(struct world *world, struct world_connection *recor
 	value->peer_port = key->outside_port;
 }
 
-/* A client's, to a container itself, or a strict one's. */
+/* From a client to a container's own address, or of a strict container */
 static void make_direct(struct world *world, struct world_connection *record, bool v4)
 {
 	struct connection_key *key = &record->key;
@@ -91,7 +91,7 @@ static void make_direct(struct world *world, struct world_connection *record, bo
 		value->peer_port = pool_port();
 }
 
-/* The host's, or another NAT's. */
+/* Of the host or of another NAT */
 static void make_host(struct world *world, struct world_connection *record, bool v4)
 {
 	struct connection_key *key = &record->key;
@@ -108,7 +108,7 @@ static void make_host(struct world *world, struct world_connection *record, bool
 	value->peer_port = key->outside_port;
 }
 
-/* The side that is asked has no identifier of its own. */
+/* An echo's identifier is a port of the requester's side only. */
 static void tidy_echo(struct world_connection *record)
 {
 	struct connection_key *key = &record->key;
@@ -129,7 +129,7 @@ static void tidy_echo(struct world_connection *record)
 	}
 }
 
-/* Numbers near to those of packets (craft.c) */
+/* Numbers close to those of packets (craft.c) */
 static uint32_t random_sequence(void)
 {
 	static const uint32_t numbers[] = {0x01020304, 0x01020304, 0x01020305, 0x01020303,
@@ -177,7 +177,7 @@ static bool may_have_path(const struct world_connection *record)
 	       (record->value.kind == FLOW_MAPPING || record->value.kind == FLOW_MASQUERADE);
 }
 
-/* Any path, true or not: what was true of routes and containers a second ago need not be now. */
+/* Any path, right or wrong: routes and containers may have changed since the look-up. */
 static void make_path(const struct world *world, struct connection *value, enum way way)
 {
 	static const uint32_t devices[] = {0,        UPLINK,      SECOND_UPLINK, VETH_ONE,
@@ -231,7 +231,7 @@ static void give_place(struct world *world, struct world_connection *record)
 							.protected_until = (uint16_t)until};
 }
 
-/* Sometimes it has gone, or is another's. False: another one has it. */
+/* Sometimes the alias is missing or stale. False: another connection has it. */
 static bool give_alias(struct world *world, const struct world_connection *record)
 {
 	struct world_alias alias = {.value = {.inside_port = record->key.inside_port,
@@ -250,7 +250,7 @@ static bool give_alias(struct world *world, const struct world_connection *recor
 	if (random_one_in(32))
 		return true;
 	if (random_one_in(32)) {
-		alias.value.id ^= 4; /* leads to none */
+		alias.value.id ^= 4; /* of no connection */
 		alias.value.made = world->now - random_below(5);
 	}
 	world_notice_external(world, alias.key.inside, alias.key.inside_port);
@@ -297,7 +297,7 @@ static void make_record(struct world *world)
 	record.key.outside_port = pool_port();
 	record.value.owner = generator_owner(world, 1 + random_below(4));
 	record.value.last_seen = world->now - random_age(world);
-	/* Only the host's fill a table: the others' shares end before. */
+	/* Only the host's connections fill a table: the shares of others are smaller. */
 	if (world->busy && random_below(2))
 		make_host(world, &record, v4);
 	else
@@ -312,7 +312,7 @@ static void make_record(struct world *world)
 	world->connections[world->connection_count++] = record;
 }
 
-/* Whose slot has had its account since then */
+/* Whether the slot has connections of this generation */
 static bool has_records(const struct world *world, uint32_t slot, uint32_t generation)
 {
 	for (int i = 0; i < world->connection_count; i++) {

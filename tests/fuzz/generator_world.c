@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* generator_world.c - random configurations: mostly sound ones. */
+/* generator_world.c - random configurations, mostly valid ones. */
 #include <stdio.h>
 #include <string.h>
 
@@ -16,7 +16,7 @@ struct owner generator_owner(const struct world *world, uint32_t slot)
 	return owner;
 }
 
-/* Each container has the slot of its place in the list. */
+/* Mostly container n has slot n + 1. */
 static uint32_t slot_of_container(int container)
 {
 	return random_one_in(12) ? 1 + random_below(WORLD_SLOTS - 1) : (uint32_t)container + 1;
@@ -193,7 +193,7 @@ static void set_bit(uint64_t *words, uint32_t bit)
 	words[bit / 64] |= 1ULL << bit % 64;
 }
 
-/* What was there before has left its bits. */
+/* Some bits are of entries that no longer exist. */
 static void make_bits(struct world *world)
 {
 	uint64_t halves[2];

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * json_cnirun.c - libFuzzer on what people and files hand to cnirun.
+ * json_cnirun.c - libFuzzer for the input of cnirun.
  *
- * The first byte of an input says what the rest is: l, a list; s, a single plugin's
- * configuration; c, a file of the cache; r, a result; anything else: arguments of -p and
- * --args, one a line.
+ * The first byte of an input is the kind of the rest: l, a conflist; s, the configuration of a
+ * single plugin; c, a file of the cache; r, a result; otherwise arguments of -p and --args, one on
+ * each line.
  */
 #include <fcntl.h>
 #include <jansson.h>
@@ -65,7 +65,7 @@ static void take_list(const char *text, size_t length, bool single)
 	conflist_release(&list);
 }
 
-/* The one thing here that is read from a file: one in memory, but for its name. */
+/* The cache is read from a file; this one is on a tmpfs. */
 static const char *cache_directory(void)
 {
 	static char directory[] = "/dev/shm/json_cnirun.XXXXXX";
@@ -114,7 +114,7 @@ static void take_cache(const char *text, size_t length)
 	unlink(path);
 }
 
-/* What is valid can be read, also by a plugin: cni_result_read() is ours. */
+/* A valid result can be read by the plugin's cni_result_read() too. */
 static void take_result(const char *text, size_t length)
 {
 	struct cni_error err = {0};

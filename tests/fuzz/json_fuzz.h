@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* json_fuzz.h - what both of libFuzzer's targets need. */
+/* json_fuzz.h - common to both targets of libFuzzer. */
 #ifndef BPF_PORTMAP_TESTS_JSON_FUZZ_H
 #define BPF_PORTMAP_TESTS_JSON_FUZZ_H
 
@@ -21,7 +21,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 		} \
 	} while (0)
 
-/* What every function promises: 0 and no error, or -1 and one that says something. */
+/* Each function returns 0 and no error, or -1 and an error with a message. */
 static inline int checked(int result, struct cni_error *err)
 {
 	MUST(result == 0 || result == -1);

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * json_plugin.c - libFuzzer on what a runtime hands to the plugin.
+ * json_plugin.c - libFuzzer for the input of the plugin.
  *
- * The first line of an input is the environment, CNI_ variables separated by tabs; the
- * rest is what comes on stdin.
+ * The first line of an input has the CNI_ variables, separated by tabs; the rest is stdin.
  */
 #include <jansson.h>
 #include <unistd.h>
@@ -19,7 +18,7 @@
 
 #define VARIABLES 16
 
-/* Writes over the line: tabs end a variable. */
+/* Changes the line: each tab becomes the end of a variable. */
 static void read_environment(char *line, struct cni_environment *environment)
 {
 	static char *variables[VARIABLES + 1];
@@ -58,7 +57,7 @@ static void claim_ports(struct conf *conf, const struct cni_result *result, cons
 	}
 }
 
-/* Whatever we print for another version, we must be able to read again. */
+/* A result that is printed in another version must be readable. */
 static void convert(const json_t *json, const char *version, const struct cni_result *original)
 {
 	struct cni_error err = {0};

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* machine.c - loads the programs, and talks to them and to their maps. */
+/* machine.c - loads and runs the programs, writes and reads their maps. */
 #include "machine.h"
 
 #include <bpf/bpf.h>
@@ -15,7 +15,7 @@
 #include "records.h"
 #include "bpf/portmap.skel.h"
 
-/* An array's elements lie at multiples of 8 bytes. */
+/* The kernel aligns the elements of an array to 8 bytes. */
 #define AT(array, type, index) \
 	((type *)((uint8_t *)(array) + (size_t)(index) * ((sizeof(type) + 7) / 8 * 8)))
 
@@ -81,7 +81,7 @@ static void load(const struct world_size *size)
 
 	if (!skeleton)
 		err(1, "opening the programs");
-	/* One CPU runs all of this. */
+	/* All runs on one CPU. */
 	bpf_map__set_type(skeleton->maps.routes_known, BPF_MAP_TYPE_ARRAY);
 	skeleton->rodata->half_open_places = size->half_open_places;
 	skeleton->rodata->assured_places = size->assured_places;
@@ -302,7 +302,7 @@ void machine_write(const struct world *world)
 	write_portmaps(world);
 	write_settings(world);
 	write_records(world);
-	/* What was kept for a second is of the world before. */
+	/* Memos and route lookups of this second belong to the last world. */
 	machine->skeleton->data->memos_era++;
 	memset(machine->routes_known, 0,
 	       (size_t)bpf_map__value_size(machine->skeleton->maps.routes_known) *

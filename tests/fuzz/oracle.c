@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* oracle.c - decides as the programs should: what a packet is, at the hook where it is seen. */
+/* oracle.c - the expected result at each hook. */
 #include <netinet/in.h>
 #include <string.h>
 
@@ -80,7 +80,7 @@ void take(struct question *question, const struct world_connection *record, enum
 	       because);
 }
 
-/* A packet of a connection that lives. False: it does no more. */
+/* A packet of a live connection. False: the packet has ended it. */
 static bool go_by_record(struct question *question, const struct world_connection *record,
 			 enum way way, const char *because)
 {
@@ -104,7 +104,7 @@ static bool is_excluded(const struct world *world, const struct portmap *mapping
 	return policy && world_in_ranges(policy->excluded, policy->excluded_count, address);
 }
 
-/* The peer of a socket that has gone uses its port again. Another NAT's has no socket. */
+/* The peer of a closed socket uses its port again. Flows of another NAT have no socket. */
 static bool host_is_done(const struct question *question, enum flow_kind kind)
 {
 	const struct tuple *tuple = &question->expected->tuple;
@@ -126,7 +126,7 @@ static bool strict_refuses(const struct question *question, const struct endpoin
 	       interface->role == ROLE_UPLINK;
 }
 
-/* Of no connection */
+/* A packet of no connection */
 static void begin_inwards(struct question *question, const struct portmap *mapping, bool routed)
 {
 	const struct world *world = question->world;
@@ -141,10 +141,10 @@ static void begin_inwards(struct question *question, const struct portmap *mappi
 	else if (endpoint)
 		begin_direct(question, endpoint);
 	else
-		answer(question, ANSWER_PASS, "nobody's, inwards");
+		answer(question, ANSWER_PASS, "of no connection, inwards");
 }
 
-/* A packet on its way into the IP stack, or, not routed, across the bridge. */
+/* A packet that enters the IP stack or, if not routed, is switched. */
 static void ask_in(struct question *question, bool routed)
 {
 	const struct world *world = question->world;
@@ -180,7 +180,7 @@ static void ask_error_in(struct question *question)
 	if (found.record)
 		take(question, found.record, INWARDS, "an error about a connection, inwards");
 	else
-		answer(question, ANSWER_PASS, "an error about nothing, inwards");
+		answer(question, ANSWER_PASS, "an error about no connection, inwards");
 }
 
 void oracle_fragment_key(const struct visit *visit, struct fragment_key *key)
@@ -196,7 +196,7 @@ void oracle_fragment_key(const struct visit *visit, struct fragment_key *key)
 	key->ifindex = leaves(visit) ? 0 : visit->device;
 }
 
-/* False: nobody knows what became of the datagram's first fragment. */
+/* False: the fate of the datagram's first fragment is not known. */
 static bool ask_first_fragment(struct question *question)
 {
 	const struct fragment *fragment = &question->world->fragment;
@@ -236,7 +236,7 @@ static bool wants_masquerade(const struct world *world, const struct visit *visi
 	       !world_same_subnet(outer->source, outer->destination, endpoint->prefix_length);
 }
 
-/* The connection of which the packet's destination is the inside */
+/* The connection whose inside is the packet's destination */
 static const struct world_connection *record_towards(const struct question *question)
 {
 	struct connection_key key;
@@ -252,8 +252,7 @@ static bool came_by_mapping(const struct question *question)
 	return record && record->value.kind == FLOW_MAPPING;
 }
 
-/* A request that came by a mapping, or an answer to a masqueraded one: translated on its way back.
- */
+/* A mapped request, or an answer to a masqueraded one: the other direction is translated. */
 static bool is_settled(const struct question *question)
 {
 	const struct world_connection *record = record_towards(question);
@@ -261,8 +260,8 @@ static bool is_settled(const struct question *question)
 	return came_by_mapping(question) || (record && record->value.kind == FLOW_MASQUERADE);
 }
 
-/* masqAll: the container is to see nobody but the host. */
-static const struct endpoint *shy_endpoint(const struct world *world, const uint8_t *address)
+/* masqAll: the container sees clients with the host's address. */
+static const struct endpoint *masq_all_endpoint(const struct world *world, const uint8_t *address)
 {
 	const struct endpoint *endpoint = world_endpoint(world, address);
 	const struct policy *policy = endpoint ? world_policy(world, &endpoint->owner) : NULL;
@@ -273,8 +272,8 @@ static const struct endpoint *shy_endpoint(const struct world *world, const uint
 		       : NULL;
 }
 
-/* The reply of a mapping leaves where routing wants its new source, asked once a second.
- * Of what came in nowhere routing does not say. */
+/* A reply of a mapping leaves through the interface of its new source's route, looked up once a
+ * second. There is no lookup for a packet without an ingress interface. */
 static uint32_t other_way_out(const struct question *question,
 			      const struct world_connection *record)
 {
@@ -290,7 +289,7 @@ static uint32_t other_way_out(const struct question *question,
 	return device == question->visit->device ? 0 : device;
 }
 
-/* The note about a client, where that is at the outside of a packet this way */
+/* The unconfirmed record of the packet, which goes this way */
 static const struct world_connection *live_note(const struct question *question, enum way way)
 {
 	const struct world_connection *note;
@@ -301,7 +300,7 @@ static const struct world_connection *live_note(const struct question *question,
 	return note && record_is_note(note) ? note : NULL;
 }
 
-/* A direct client has come through the stack. */
+/* The stack has let a direct client's packet through. */
 static bool confirm_note(struct question *question)
 {
 	const struct wire *wire = &question->visit->wire;
@@ -323,7 +322,7 @@ static bool is_hairpin(const struct world *world, const struct endpoint *from,
 	       !(policy && policy->keep_hairpin_source);
 }
 
-/* Of no connection. */
+/* A packet of no connection. */
 static void ask_out_of_container(struct question *question, const struct endpoint *from)
 {
 	const struct visit *visit = question->visit;
@@ -341,7 +340,7 @@ static void ask_out_of_container(struct question *question, const struct endpoin
 }
 
 static void ask_out_by_record(struct question *question, const struct endpoint *from,
-			      const struct endpoint *shy)
+			      const struct endpoint *masq_all)
 {
 	struct expectation *expected = question->expected;
 	const struct world_connection *record = record_outwards(question->world, &expected->tuple);
@@ -349,8 +348,8 @@ static void ask_out_by_record(struct question *question, const struct endpoint *
 	if (record && go_by_record(question, record, OUTWARDS, "a connection's, outwards")) {
 		if (expected->answer == ANSWER_TRANSLATE)
 			expected->redirect = other_way_out(question, record);
-	} else if (shy && came_by_mapping(question)) {
-		begin_masqueraded(question, shy, false);
+	} else if (masq_all && came_by_mapping(question)) {
+		begin_masqueraded(question, masq_all, false);
 	} else if (from) {
 		ask_out_of_container(question, from);
 	} else {
@@ -365,20 +364,20 @@ static void ask_out(struct question *question)
 	const struct visit *visit = question->visit;
 	const struct world *world = question->world;
 	const struct endpoint *from = world_endpoint(world, visit->wire.outer.source);
-	const struct endpoint *shy = shy_endpoint(world, visit->wire.outer.destination);
+	const struct endpoint *masq_all = masq_all_endpoint(world, visit->wire.outer.destination);
 	bool wanted = from && wants_masquerade(world, visit, from);
 
 	oracle_tuple(&visit->wire, DIRECTION_OUT, &question->expected->tuple);
 	answer(question, wanted ? ANSWER_DROP : ANSWER_PASS, "nothing to translate");
 	if (from && !world_owner_live(world, &from->owner))
 		return;
-	if (visit->wire.kind == WIRE_FRAGMENT && (from || shy))
+	if (visit->wire.kind == WIRE_FRAGMENT && (from || masq_all))
 		ask_first_fragment(question);
 	if (visit->wire.kind < WIRE_FLOW)
 		return;
 	answer(question, ANSWER_PASS, "not from a container");
-	if (from || shy)
-		ask_out_by_record(question, from, shy);
+	if (from || masq_all)
+		ask_out_by_record(question, from, masq_all);
 	else
 		confirm_note(question);
 }
@@ -394,9 +393,9 @@ static void ask_error_out(struct question *question)
 	if (record)
 		take(question, record, OUTWARDS, "an error about a connection, outwards");
 	else if (from && wants_masquerade(question->world, visit, from) && !is_settled(question))
-		answer(question, ANSWER_DROP, "a container's error about nothing");
+		answer(question, ANSWER_DROP, "a container's error about no connection");
 	else
-		answer(question, ANSWER_PASS, "an error about nothing, outwards");
+		answer(question, ANSWER_PASS, "an error about no connection, outwards");
 }
 
 static bool must_be_remembered(const struct question *question)
@@ -417,8 +416,8 @@ static bool must_be_remembered(const struct question *question)
 	       world_noticed_port(question->world, port);
 }
 
-/* The host's own packet is let alone, but its answer must not be taken for a request, nor
- * for the answer to a container, which has to find another port. */
+/* The host's own packet is not changed. It is remembered, so that its answer is not taken for a
+ * request or for an answer to a container. */
 static void ask_host(struct question *question)
 {
 	struct expectation *expected = question->expected;
@@ -430,7 +429,7 @@ static void ask_host(struct question *question)
 		return;
 	oracle_tuple(&question->visit->wire, DIRECTION_OUT, &expected->tuple);
 	if (question->visit->wire.first_fragment && confirm_note(question)) {
-		answer(question, ANSWER_PASS, "a direct client's, cut again");
+		answer(question, ANSWER_PASS, "a direct client's, fragmented again");
 		return;
 	}
 	if (!must_be_remembered(question))
@@ -441,7 +440,7 @@ static void ask_host(struct question *question)
 		begin_hosts(question, FLOW_HOST);
 }
 
-/* Somebody else's NAT has given it the address of the interface by which it leaves. */
+/* Another NAT has given it the address of its egress interface. */
 static bool is_foreign(const struct question *question)
 {
 	const struct visit *visit = question->visit;
@@ -459,7 +458,7 @@ static void ask_foreign(struct question *question)
 	const struct world_connection *record;
 	struct connection_key key;
 
-	answer(question, ANSWER_PASS, "somebody else's");
+	answer(question, ANSWER_PASS, "another NAT's");
 	oracle_tuple(&question->visit->wire, DIRECTION_OUT, &question->expected->tuple);
 	record_key_of(&question->expected->tuple, OUTWARDS, &key);
 	record = record_live(question->world, &key);
@@ -492,8 +491,8 @@ static void ask_leave(struct question *question)
 	}
 }
 
-/* What is to be done to the other fragments. Those that came too early follow behind this
- * one when it comes in once more. */
+/* The fate of the datagram's other fragments. If some are held already, the first one is sent in
+ * again before them. */
 static void remember_fragment(struct question *question)
 {
 	struct expectation *expected = question->expected;
@@ -511,20 +510,20 @@ static void remember_fragment(struct question *question)
 	if (expected->answer != ANSWER_DROP && fragment->last_seen && fragment->newest &&
 	    (int32_t)(question->world->now - fragment->last_seen) <= 5 &&
 	    !leaves(question->visit)) {
-		expected->unsure |= expected->choice != CHOICE_NONE; /* nobody sees the port */
-		answer(question, ANSWER_DROP, "sent in once more, before the others");
+		expected->unsure |= expected->choice != CHOICE_NONE; /* the port is not seen here */
+		answer(question, ANSWER_DROP, "sent in again before held ones");
 	}
 }
 
-/* One to this host may have to be translated: it waits. */
+/* A fragment to this host may have to be translated, so it is held. */
 static void ask_later_fragment(struct question *question)
 {
 	if (ask_first_fragment(question))
 		return;
 	if (world_route(question->visit->wire.outer.destination) == 0)
-		answer(question, ANSWER_HOLD, "early, to this host");
+		answer(question, ANSWER_HOLD, "before its first one, to this host");
 	else
-		answer(question, ANSWER_PASS, "early, not to this host");
+		answer(question, ANSWER_PASS, "before its first one, not to this host");
 }
 
 static bool addressed_to(const struct visit *visit, const uint8_t *mac)
@@ -539,7 +538,7 @@ static void ask_enter(struct question *question)
 	const struct endpoint *from = world_endpoint(question->world, wire->outer.source);
 	const struct endpoint *to = world_endpoint(question->world, wire->outer.destination);
 
-	answer(question, ANSWER_PASS, "not for us, or seen at the container's veth");
+	answer(question, ANSWER_PASS, "not for this host, or handled at the container's veth");
 	if (wire->kind < WIRE_OPAQUE || !addressed_to(visit, host_mac(visit->device)))
 		return;
 	if (visit->hook == FROM_BRIDGE && from && world_owner_live(question->world, &from->owner))
@@ -559,7 +558,7 @@ static void ask_enter(struct question *question)
 	remember_fragment(question);
 }
 
-/* What is to leave translated, but would be switched past the hook that does so. */
+/* A packet that is translated at egress, but would be switched past that hook. */
 static void ask_lift(struct question *question, const struct world_connection *record,
 		     const struct interface *interface)
 {
@@ -577,7 +576,7 @@ static void ask_lift(struct question *question, const struct world_connection *r
 	memcpy(expected->mac, interface->bridge_mac, MAC_SIZE);
 }
 
-/* A masqueraded container's way out by an interface that nobody has classified. */
+/* A masqueraded container's packet would leave through an unclassified interface. */
 static bool leaves_unclassified(const struct question *question, const struct endpoint *from)
 {
 	const uint8_t *destination = question->visit->wire.outer.destination;
@@ -587,7 +586,8 @@ static bool leaves_unclassified(const struct question *question, const struct en
 	       !world_interface(question->world, device);
 }
 
-/* A router may complain of what leaves by where it is, for somebody who is no container. */
+/* A router may send errors about packets that leave through its interface to a host that is no
+ * container. */
 static bool is_of_way(const struct question *question, const struct tuple *tuple,
 		      const struct world_connection *record, const struct interface *interface)
 {
@@ -597,7 +597,7 @@ static bool is_of_way(const struct question *question, const struct tuple *tuple
 	       (interface->role == ROLE_PORT ? interface->bridge_ifindex : question->visit->device);
 }
 
-/* A container's error that a connection would translate which is none of its business */
+/* A container's error that would be translated by a connection of another one */
 static bool is_foreign_error(const struct question *question, const struct interface *interface)
 {
 	const struct world *world = question->world;
@@ -623,19 +623,19 @@ static bool is_foreign_error(const struct question *question, const struct inter
 	return changes(&tuple, &rewrite) && !is_of_way(question, &tuple, record, interface);
 }
 
-/* A container's may be a reply, to be translated or lifted: it waits whoever it is for. */
+/* A container's fragment may be of a reply, to be translated or lifted: it is always held. */
 static void ask_container_fragment(struct question *question, const struct interface *interface)
 {
 	if (!ask_first_fragment(question)) {
-		answer(question, ANSWER_HOLD, "early, from a container");
+		answer(question, ANSWER_HOLD, "before its first one, from a container");
 	} else if (question->world->fragment.fate == FRAGMENT_LIFTED) {
 		answer(question, ANSWER_LIFT, "as the first fragment was");
 		memcpy(question->expected->mac, interface->bridge_mac, MAC_SIZE);
 	}
 }
 
-/* Not the container's own address: another one's, or, as routing over IPv6 says, the host's.
- * What is written down of the host's addresses is empty here. */
+/* The address of another container, or, by a route lookup over IPv6, of the host. The map of the
+ * host's addresses is empty here. */
 static bool is_forged(const struct question *question, const struct endpoint *from, bool routed)
 {
 	const struct wire *wire = &question->visit->wire;
@@ -646,7 +646,7 @@ static bool is_forged(const struct question *question, const struct endpoint *fr
 	return !wire->ipv4 && routed && !world_route(wire->outer.source);
 }
 
-/* The stack has let a packet of this connection through in this second: nothing is asked again. */
+/* The stack has let a packet of this connection through in this second: there are no checks. */
 static bool is_known_well(const struct question *question, const struct world_connection *record)
 {
 	const struct visit *visit = question->visit;
@@ -659,8 +659,8 @@ static bool is_known_well(const struct question *question, const struct world_co
 	       !is_candidate(question, record, OUTWARDS);
 }
 
-/* Of a connection that leaves translated, to the gateway. True: it is refused. What is let into
- * the stack counts where it leaves, but it is assured here where it is to skip the stack. */
+/* For a packet to the gateway that will be translated. Such a packet counts at egress, but if it
+ * may skip the stack its connection becomes assured here. True: there is no room for that. */
 static bool is_refused_here(struct question *question, const struct world_connection *record)
 {
 	if (record->value.state & STATE_ASSURED || !is_candidate(question, record, OUTWARDS))
@@ -671,7 +671,7 @@ static bool is_refused_here(struct question *question, const struct world_connec
 	return true;
 }
 
-/* What has a tuple. True: all is said. */
+/* A packet with a tuple. True: the answer is final. */
 static bool ask_container_packet(struct question *question, const struct interface *interface,
 				 const struct world_connection *out, bool routed)
 {
@@ -708,16 +708,16 @@ static void ask_container(struct question *question)
 		out = record_outwards(world, &question->expected->tuple);
 	}
 	if (out)
-		touch_of(question, out); /* its way may be looked up */
-	answer(question, ANSWER_PASS, "let through a moment ago");
+		touch_of(question, out); /* the route lookup changes the record */
+	answer(question, ANSWER_PASS, "let through in this second");
 	if (out && is_known_well(question, out))
 		return;
 	if (!interface || !world_owner_live(world, &interface->owner)) {
-		answer(question, ANSWER_DROP, "from a veth without attachment");
+		answer(question, ANSWER_DROP, "from a veth without an attachment");
 		return;
 	}
 	if (is_foreign_error(question, interface)) {
-		answer(question, ANSWER_DROP, "an error about somebody else's connection");
+		answer(question, ANSWER_DROP, "an error about another one's connection");
 		return;
 	}
 	answer(question, ANSWER_PASS, "not the container's own address");
@@ -725,7 +725,7 @@ static void ask_container(struct question *question)
 		 (interface->role == ROLE_PORT && addressed_to(visit, interface->bridge_mac));
 	if (!from || !same_owner(&from->owner, &interface->owner)) {
 		if (is_forged(question, from, routed))
-			answer(question, ANSWER_DROP, "another's address");
+			answer(question, ANSWER_DROP, "a forged address");
 		return;
 	}
 	answer(question, ANSWER_PASS, "nothing to translate at the veth");
@@ -742,7 +742,7 @@ static void ask_container(struct question *question)
 		remember_fragment(question);
 }
 
-/* Then nobody can tell what a CRC is to be. */
+/* Then the range of the CRC is unknown. */
 static bool lies_about_length(const struct frame *frame, const struct wire *wire)
 {
 	size_t length = wire->ipv4 ? wire_read16(frame, wire->quoted.network + 2)
@@ -751,7 +751,7 @@ static bool lies_about_length(const struct frame *frame, const struct wire *wire
 	return wire->quoted.network + length < wire->quoted.transport + 12;
 }
 
-/* A question with the identifier 0 looks like an answer. */
+/* An echo request with the identifier 0 looks like a reply. */
 static bool is_ambiguous(const struct frame *frame, const struct wire *wire)
 {
 	const struct wire_header *header = wire->kind == WIRE_ERROR ? &wire->quoted : &wire->outer;
@@ -769,8 +769,8 @@ static bool is_tag(const struct frame *frame, size_t at)
 	return type == 0x8100 || type == 0x88a8;
 }
 
-/* Would the kernel take tags off behind the program? Here all of them stand in the frame, as if
- * another one, of no VLAN, had been taken off before. */
+/* Whether the kernel would remove tags after the program. The frames here are as if the kernel had
+ * already removed a priority tag. */
 static bool is_unwrapped_later(const struct visit *visit)
 {
 	const struct frame *frame = &visit->frame;
@@ -792,12 +792,12 @@ void oracle_ask(const struct world *world, const struct visit *visit, struct exp
 	struct question question = {.world = world, .visit = visit, .expected = expected};
 
 	memset(expected, 0, sizeof(*expected));
-	answer(&question, ANSWER_PASS, "no packet of ours");
+	answer(&question, ANSWER_PASS, "not translated");
 	expected->unsure = is_ambiguous(&visit->frame, &visit->wire);
 	if (is_unwrapped_later(visit))
-		answer(&question, ANSWER_DROP, "tags that are taken off later");
+		answer(&question, ANSWER_DROP, "tags that the kernel would remove later");
 	if (visit->wire.kind == WIRE_FOREIGN) {
-		/* To a group, say, with the address of another container. */
+		/* For example multicast with the address of another container. */
 		expected->unsure |= visit->hook == FROM_CONTAINER;
 		return;
 	}

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * oracle.h - what must become of a packet, and of the connections.
+ * oracle.h - the expected result for a packet and for the connections.
  *
- * Written from docs/, from abi.h and from "Theory of operation", and sharing nothing with
- * bpf/ but the layout of the maps: a second opinion is worth having only while it is one.
+ * Written from docs/, abi.h and "Theory of operation". It shares only the layout of the maps with
+ * bpf/, so that a mistake there is not repeated here.
  */
 #ifndef BPF_PORTMAP_TESTS_ORACLE_H
 #define BPF_PORTMAP_TESTS_ORACLE_H
@@ -17,28 +17,27 @@
 struct visit {
 	enum hook hook;
 	uint32_t device;
-	uint32_t came_in_by; /* of egress; 0: the host's own */
+	uint32_t came_in_by; /* at egress; 0: a packet of the host itself */
 	struct frame frame;
 	struct wire wire;
 };
 
 enum answer {
-	ANSWER_PASS, /* byte for byte */
+	ANSWER_PASS, /* unchanged */
 	ANSWER_DROP,
 	ANSWER_TRANSLATE,
-	ANSWER_LIFT, /* only addressed to the bridge */
-	ANSWER_HOLD, /* a fragment that waits for its first one, or goes on where there is no room
-		      */
+	ANSWER_LIFT, /* only the destination MAC becomes the bridge's */
+	ANSWER_HOLD, /* held until the first fragment comes, or passed if there is no room */
 	ANSWERS,
 };
 
 enum choice {
 	CHOICE_NONE,
-	CHOICE_MASQUERADE, /* `port` is any of the set that is free */
-	CHOICE_MOVED,      /* `peer_port` is any that is free */
+	CHOICE_MASQUERADE, /* `port` is any free one of the set */
+	CHOICE_MOVED,      /* `peer_port` is any free one */
 };
 
-/* In place of what the tuple has: of its destination inwards, of its source outwards. */
+/* New values for the tuple: inwards for its destination, outwards for its source. */
 struct rewrite {
 	uint8_t address[16];
 	uint16_t port;
@@ -47,7 +46,7 @@ struct rewrite {
 
 #define TOUCHES 3
 
-/* A connection that was there before, and what becomes of it. */
+/* An existing connection that the packet changes. */
 struct touch {
 	struct connection_key key;
 	bool ends;
@@ -56,19 +55,19 @@ struct touch {
 
 struct expectation {
 	enum answer answer;
-	bool unsure; /* only the invariants can be asked for */
+	bool unsure; /* only the invariants can be checked */
 	struct tuple tuple;
-	bool takes; /* a connection, or a first fragment, says how the packet goes on */
+	bool takes; /* a connection or a first fragment decides on the packet */
 	struct rewrite rewrite;
 	enum choice choice;
 	struct touch touches[TOUCHES];
 	int touch_count;
 	bool begins;
-	struct world_connection begun; /* without what is chosen */
-	bool takes_place;              /* half-open: another's, if none is free */
-	bool takes_assured;            /* a dead or closed one's, if none is free */
-	bool frees_ports;              /* those of dead ones, or of those that can do without */
-	/* What is to be remembered of a first fragment's datagram */
+	struct world_connection begun; /* without the chosen port */
+	bool takes_place;              /* half-open: may push out another */
+	bool takes_assured;            /* may push out a dead or closed one */
+	bool frees_ports;              /* may end dead or closed ones that have the port */
+	/* The fate to be recorded for a first fragment's datagram */
 	bool remembers;
 	enum fragment_fate fate;
 	uint32_t redirect; /* the interface; 0: none */
@@ -78,21 +77,21 @@ struct expectation {
 
 void oracle_ask(const struct world *world, const struct visit *visit, struct expectation *expected);
 
-/* The tuple of a packet; of an error, what an answer to the quoted packet would have. */
+/* The tuple of a packet; of an error, that of an answer to the quoted packet. */
 void oracle_tuple(const struct wire *wire, enum direction direction, struct tuple *tuple);
-/* Under which a fragment's datagram is remembered. */
+/* The key of a fragment's datagram. */
 void oracle_fragment_key(const struct visit *visit, struct fragment_key *key);
-/* A masquerade port that the set allows; one that nobody else has, or needs. */
+/* Whether the set contains the port; whether no other flow, mapping or socket has it. */
 bool oracle_port_in_set(const struct world *world, const struct expectation *expected,
 			uint16_t port);
 bool oracle_port_free(const struct world *world, const struct expectation *expected, uint16_t port);
-/* Does the ring of half-open connections have no place for the draft's? */
+/* Whether the ring of half-open connections has no place for the draft. */
 bool oracle_ring_is_shut(const struct world *world, const struct expectation *expected);
-/* Why a connection may end that the packet has nothing to do with: it is dead, closed, ... */
+/* Whether a connection of other packets may end: because it is dead, closed, ... */
 bool oracle_may_end(const struct world *world, const struct expectation *expected,
 		    const struct world_connection *record);
 
-/* The bytes that must come out. */
+/* Computes the expected output. */
 void oracle_translate(const struct visit *visit, const struct expectation *expected,
 		      bool sender_translated, struct frame *frame);
 

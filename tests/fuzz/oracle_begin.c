@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* oracle_begin.c - the connections that a packet may begin. */
+/* oracle_begin.c - connections that a packet begins. */
 #include <netinet/in.h>
 #include <string.h>
 
@@ -33,7 +33,7 @@ static bool has_ended(const struct question *question, const struct connection_k
 	return false;
 }
 
-/* The live one of that identity which this packet has not ended. */
+/* The live connection with this key, unless this packet has ended it. */
 static const struct world_connection *still_live(const struct question *question,
 						 const struct connection_key *key)
 {
@@ -47,7 +47,7 @@ bool is_taken(struct question *question, const struct connection_key *key)
 
 	if (!record || record_is_note(record))
 		return false;
-	/* It may have to go for the one that wants its tuple, of all. */
+	/* The new connection may push out this very one. */
 	expected->takes_place = true;
 	expected->unsure |= oracle_may_end(question->world, expected, record);
 	return true;
@@ -66,7 +66,7 @@ static void take_draft(struct question *question, enum way way, const char *beca
 	take(question, &question->expected->begun, way, because);
 }
 
-/* What this packet has ended has left counts and ports that the world still has. */
+/* The world still has the counts and ports of connections that this packet has ended. */
 static bool has_ended_any(const struct question *question)
 {
 	for (int i = 0; i < question->expected->touch_count; i++)
@@ -78,12 +78,12 @@ static bool has_ended_any(const struct question *question)
 static void refuse(struct question *question, const char *because)
 {
 	question->expected->unsure |= has_ended_any(question);
-	question->expected->takes_assured = true; /* what is dead goes */
+	question->expected->takes_assured = true; /* the search removes dead ones */
 	answer(question, ANSWER_DROP, because);
 }
 
-/* The very same connection is there, though the packet was not found to be its: the host's own had
- * the alias. */
+/* The connection exists, but a packet did not find it because a connection of the host has its
+ * alias. */
 static bool stands_already(const struct question *question)
 {
 	const struct world_connection *begun = &question->expected->begun;
@@ -113,8 +113,8 @@ static const struct world_connection *holder_of(const struct world *world,
 	return holder && holder->value.id == alias->value.id ? holder : NULL;
 }
 
-/* Does an alias keep the draft's external tuple? Then `holder` is who has it; NULL: one that has
- * begun a moment ago, and has no record yet. */
+/* Whether an alias has the draft's external tuple. `holder` is its connection; NULL: one that has
+ * just begun and has no record yet. */
 static bool is_external_taken(const struct question *question,
 			      const struct world_connection **holder)
 {
@@ -134,7 +134,7 @@ static bool is_external_taken(const struct question *question,
 	return record_lives(world, *holder) && !has_ended(question, &(*holder)->key);
 }
 
-/* The destination is a container: the client's port moves where its tuple is another's. */
+/* To a container: the client's port is changed if another connection has the tuple. */
 static void begin_inwards(struct question *question, const char *because)
 {
 	struct expectation *expected = question->expected;
@@ -148,7 +148,7 @@ static void begin_inwards(struct question *question, const char *because)
 		return;
 	}
 	if ((to_itself || is_taken(question, key)) && is_external_taken(question, &holder)) {
-		expected->takes_place = true; /* and leaves it */
+		expected->takes_place = true; /* and gives it back */
 		answer(question, ANSWER_DROP, "another connection has its alias");
 		return;
 	}
@@ -177,13 +177,13 @@ void begin_mapped(struct question *question, const struct portmap *mapping)
 		 !world_in_ranges(policy->source_ranges, policy->source_range_count, tuple->source))
 		answer(question, ANSWER_DROP, "from outside sourceRanges");
 	else if (!share_is_left(question->world, &begun->key, &begun->value))
-		refuse(question, "as many as the mapping's owner or the client may have");
+		refuse(question, "beyond the share of the mapping's owner or of the client");
 	else
 		begin_inwards(question, "a mapping");
 }
 
-/* Only a container's own veth vouches for the sender: anybody else is noted, and believed when
- * the stack has let the packet through. */
+/* The sender is verified at a container's veth only. Elsewhere the record is unconfirmed until the
+ * stack has let the packet through. */
 void begin_direct(struct question *question, const struct endpoint *endpoint)
 {
 	const struct world *world = question->world;
@@ -226,7 +226,7 @@ bool oracle_port_in_set(const struct world *world, const struct expectation *exp
 {
 	const struct port_range *ranges = port_ranges(world, expected);
 
-	/* With 0 a request would look like a reply. */
+	/* An echo request with 0 would look like a reply. */
 	if (!wire_has_ports(expected->tuple.protocol))
 		return port != 0;
 	for (int i = 0; i < MASQUERADE_RANGES; i++)
@@ -249,7 +249,7 @@ static bool any_port_free(const struct world *world, const struct expectation *e
 	return false;
 }
 
-/* Its own port is the first that is tried; there it takes nobody's. */
+/* The container's own port is tried first, and only if it is free. */
 static bool own_port_free(const struct world *world, const struct expectation *expected)
 {
 	struct connection_key external;
@@ -274,7 +274,7 @@ static bool own_port_free(const struct world *world, const struct expectation *e
 	return !holder || holder->value.id != alias->value.id;
 }
 
-/* snatAddresses, for what a container begins. */
+/* snatAddresses is for connections that a container begins. */
 static bool choose_source(const struct question *question, bool outward, uint8_t *address)
 {
 	const struct expectation *expected = question->expected;
@@ -289,7 +289,7 @@ static bool choose_source(const struct question *question, bool outward, uint8_t
 			    address);
 }
 
-/* In this second none was found. */
+/* A search in this second has found none. */
 static bool none_left(const struct question *question)
 {
 	const struct world_connection *begun = &question->expected->begun;
@@ -300,7 +300,7 @@ static bool none_left(const struct question *question)
 		       ->none_left == question->world->now;
 }
 
-/* outward: the container's own, else one to a container. */
+/* outward: begun by a container, else one towards it. */
 void begin_masqueraded(struct question *question, const struct endpoint *endpoint, bool outward)
 {
 	struct expectation *expected = question->expected;
@@ -311,9 +311,9 @@ void begin_masqueraded(struct question *question, const struct endpoint *endpoin
 	begun->value.state = outward ? STATE_CHARGED_OUT : 0;
 	expected->unsure |= has_ended_any(question);
 	if (question->visit->wire.outer.echo_reply) {
-		answer(question, ANSWER_DROP, "an answer that nobody asked for");
+		answer(question, ANSWER_DROP, "an echo reply without a request");
 	} else if (!share_is_left(world, &begun->key, &begun->value)) {
-		refuse(question, "as many as the container or the client may have");
+		refuse(question, "beyond the share of the container or of the client");
 	} else if (!choose_source(question, outward, begun->value.external_address)) {
 		answer(question, ANSWER_DROP, "no address to leave with");
 	} else if (none_left(question)) {
@@ -332,7 +332,7 @@ void begin_masqueraded(struct question *question, const struct endpoint *endpoin
 	}
 }
 
-/* Are the replies those to a client of a mapping? */
+/* Whether replies would belong to a mapping's client. */
 static bool replies_are_mapped(const struct question *question)
 {
 	const struct tuple *tuple = &question->expected->tuple;
@@ -348,7 +348,7 @@ static bool replies_are_mapped(const struct question *question)
 	       found.record->value.kind == FLOW_MAPPING;
 }
 
-/* What the host itself sends takes the tuple from a masqueraded connection. */
+/* A packet of the host itself ends a masqueraded connection with the same tuple. */
 void begin_hosts(struct question *question, enum flow_kind kind)
 {
 	static const struct owner nobody;
@@ -368,7 +368,7 @@ void begin_hosts(struct question *question, enum flow_kind kind)
 		begin(question);
 }
 
-/* What leaves by an uplink with a strict container's own address has answers. */
+/* A strict container's untranslated packet is remembered at an uplink, so that answers pass. */
 void remember_strict(struct question *question, const struct endpoint *from)
 {
 	const struct wire *wire = &question->visit->wire;

@@ -1,16 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* oracle_bytes.c - translates a frame, word by word, with RFC 1624 for the checksums. */
+/* oracle_bytes.c - translates a frame word by word; RFC 1624 for the checksums. */
 #include <netinet/in.h>
 #include <string.h>
 
 #include "oracle.h"
-
-/* A checksum that covers the word being changed. */
-struct cover {
-	size_t offset;
-	bool pseudo_header; /* covers the addresses too */
-	bool zero_is_none;
-};
 
 struct edit {
 	struct frame *frame;
@@ -51,7 +44,7 @@ static bool is_address(const struct wire *wire, const struct wire_header *header
 	return offset < header->network + (wire->ipv4 ? 20 : 40);
 }
 
-/* The checksums of one packet of the frame, for a word that has changed in it. */
+/* Updates the checksums of the outer or the quoted packet for a changed word. */
 static void follow_in(const struct edit *edit, const struct wire_header *header, size_t offset,
 		      uint16_t old, uint16_t new)
 {
@@ -70,7 +63,7 @@ static void follow_in(const struct edit *edit, const struct wire_header *header,
 		follow(edit, transport, header->protocol == IPPROTO_UDP, old, new);
 }
 
-/* What is quoted is data to the error's own checksum. */
+/* The error's checksum covers the quoted packet as data. */
 static void edit_word(const struct edit *edit, size_t offset, uint16_t value)
 {
 	const struct wire *wire = edit->wire;
@@ -112,7 +105,7 @@ static size_t sctp_length(const struct edit *edit, const struct wire_header *hea
 	return header->network + length - header->transport;
 }
 
-/* A CRC is linear: what changes it is the CRC of the difference. */
+/* A CRC is linear: it changes by the CRC of the difference. */
 static void follow_sctp(const struct edit *edit, const struct wire_header *header,
 			const uint8_t *before)
 {
@@ -154,7 +147,7 @@ void oracle_translate(const struct visit *visit, const struct expectation *expec
 	const struct rewrite *rewrite = &expected->rewrite;
 	bool in = expected->tuple.direction == DIRECTION_IN;
 	bool error = wire->kind == WIRE_ERROR;
-	/* What is quoted went the other way. */
+	/* The quoted packet went the other way. */
 	bool own_is_source = error ? in : !in;
 	const struct wire_header *header = error ? &wire->quoted : &wire->outer;
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* oracle_limits.c - who may have how many connections, and whose place is given away. */
+/* oracle_limits.c - shares of the table, and which connections may lose their place. */
 #include <string.h>
 
 #include "question.h"
 
-/* What the owner has; those of a predecessor in its slot do not count. */
+/* The owner's share; that of a predecessor in its slot does not count. */
 static void share_of(const struct world *world, const struct owner *owner, struct share *share,
 		     uint32_t *hogs)
 {
@@ -26,7 +26,7 @@ static bool is_within_policy(const struct world *world, const struct owner *owne
 	return !policy || !policy->max_flows || share->in + share->out < policy->max_flows;
 }
 
-/* A hog may grow while more than 1/(hogs + 1) is free; a client has half of what a hog can have. */
+/* A hog may grow while more than 1/(hogs + 1) is free; a client gets half of a hog's maximum. */
 bool share_is_left(const struct world *world, const struct connection_key *key,
 		   const struct connection *value)
 {
@@ -99,9 +99,9 @@ static uint32_t half_open_of(const struct world *world, uint32_t slot, uint32_t 
 	return (share->generation & 0xffff) == id >> 16 ? share->half_open : 0;
 }
 
-/* Of four places the first that is free or whose owner has gone, or that of the owner who has most
- * and no less than the newcomer's; of the four after them, if there is none; 16 are looked at. 0:
- * none. */
+/* Of four places the first that is free or whose owner is dead; else that of the owner with most
+ * half-open connections, not fewer than the newcomer's owner; else the same in the next four, up to
+ * 16. 0: none. */
 static uint32_t place_to_take(const struct world *world, const struct connection *newcomer)
 {
 	uint32_t count = world_places(world)->half_open_places, hand = world->usage.half_open_hand;
@@ -134,14 +134,14 @@ static bool may_be_pushed_out(const struct world *world, const struct expectatio
 {
 	uint32_t count = world_places(world)->half_open_places, hand = world->usage.half_open_hand;
 
-	/* What ends meanwhile changes counts and places. */
+	/* Connections that end meanwhile change counts and places. */
 	if ((expected->touch_count || expected->frees_ports) &&
 	    (record->value.place + 2 * count - hand - 2) % count < 16)
 		return true;
 	return record->value.place == place_to_take(world, &expected->begun.value);
 }
 
-/* Does the draft want a tuple that this one has outside? */
+/* Whether the draft may need the external tuple of this one. */
 static bool is_in_the_way(const struct expectation *expected, const struct world_connection *record)
 {
 	struct connection_key external, wanted;
@@ -152,7 +152,7 @@ static bool is_in_the_way(const struct expectation *expected, const struct world
 	return memcmp(&external, &wanted, sizeof(wanted)) == 0;
 }
 
-/* Closed for longer than late segments take; UDP that nobody answers. */
+/* TCP that has been closed for 10 s, or UDP without an answer for 30 s. */
 static bool can_do_without(const struct world *world, const struct world_connection *record)
 {
 	uint32_t idle = record_idle(world, &record->value), state = record->value.state;
@@ -184,7 +184,7 @@ bool oracle_may_end(const struct world *world, const struct expectation *expecte
 		(expected->choice != CHOICE_MOVED && can_do_without(world, record)));
 }
 
-/* Does it keep its external tuple from another? */
+/* Whether another connection cannot have its external tuple. */
 static bool holds_port(const struct world *world, const struct world_alias *alias)
 {
 	const struct world_connection *record;

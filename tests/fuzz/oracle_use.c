@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* oracle_use.c - what a packet does to its connection: its life, its counts, the states of TCP. */
+/* oracle_use.c - how a packet changes its connection: time-out, counts, states of TCP. */
 #include <netinet/in.h>
 #include <string.h>
 
@@ -10,7 +10,7 @@
 #define BEHIND 65536
 #define AHEAD (1 << 24)
 
-/* A bit of the side that sends what goes this way; of the other one. */
+/* The bit of the side that sends a packet this way; below, of the other side. */
 static uint32_t sender(uint32_t bit, enum way way)
 {
 	return way == OUTWARDS ? bit : bit << 1;
@@ -40,7 +40,7 @@ void end_record(struct question *question, const struct world_connection *record
 	touch_of(question, record)->ends = true;
 }
 
-/* False: its container has gone, or another one has its alias. */
+/* False: its veth is gone, or another connection has its alias. */
 bool refresh(struct question *question, const struct world_connection *record)
 {
 	const struct world *world = question->world;
@@ -84,7 +84,7 @@ static bool is_plausible(const struct connection *value, const struct wire *wire
 	       is_close(wire->tcp_acknowledgment, sent->acknowledged);
 }
 
-/* The numbers of what one side has sent */
+/* Follows the numbers of one side. */
 static void track(struct connection *value, const struct wire *wire, enum way way)
 {
 	struct tcp_numbers *sent = &value->tcp[way];
@@ -94,7 +94,7 @@ static void track(struct connection *value, const struct wire *wire, enum way wa
 
 	if (wire->tcp_flags & WIRE_RST || !is_plausible(value, wire, way))
 		return;
-	/* What is new behind the first packet is data, but for FIN. */
+	/* New sequence numbers after the first packet are data, except for FIN. */
 	if (value->state & sequence && is_after(end, sent->sequence_end) &&
 	    !(wire->tcp_flags & WIRE_FIN))
 		value->state |= STATE_DATA;
@@ -118,7 +118,7 @@ static void track_half_open(struct connection *value, const struct wire *wire, e
 	track(value, wire, way);
 }
 
-/* What the other side has sent, or 64 kB less. */
+/* Accepts a number up to 64 kB behind what the other side has sent. */
 static bool acknowledges(const struct connection *value, const struct wire *wire, enum way way)
 {
 	if (!(value->state & receiver(STATE_SEQUENCE_INSIDE, way)))
@@ -127,7 +127,7 @@ static bool acknowledges(const struct connection *value, const struct wire *wire
 	       value->tcp[!way].sequence_end - wire->tcp_acknowledgment <= BEHIND;
 }
 
-/* Would its receiver accept this RST? */
+/* Whether the receiver would accept this RST. */
 static bool reset_counts(const struct connection *value, const struct wire *wire, enum way way)
 {
 	bool acknowledged = value->state & receiver(STATE_ACKNOWLEDGED_INSIDE, way);
@@ -146,7 +146,7 @@ static void forget(struct connection *value)
 			  STATE_SYN_INSIDE | STATE_SYN_OUTSIDE);
 }
 
-/* On a closed one: it begins again. On a live one: nothing, until the other side answers it. */
+/* A SYN reopens a closed connection. On a live one it has no effect until it is answered. */
 static void follow_syn(struct connection *value, const struct wire *wire, enum way way)
 {
 	bool begins = begins_tcp(wire);
@@ -169,7 +169,7 @@ static void follow_syn(struct connection *value, const struct wire *wire, enum w
 	}
 }
 
-/* It was not on its way already when the connection closed. */
+/* Whether the packet was sent after the connection was closed. */
 static bool shows_life(const struct connection *value, const struct wire *wire, enum way way)
 {
 	return !(value->state & sender(STATE_SEQUENCE_INSIDE, way)) ||
@@ -218,7 +218,7 @@ static enum used assure(struct question *question, const struct world_connection
 	return USED;
 }
 
-/* The third packet assures: one, one back, and one more of the side that began. */
+/* Assured with the third packet: one, one back, and another one of the side that began. */
 static enum used use_half_open(struct question *question, const struct world_connection *record,
 			       struct connection *value, enum way way)
 {
@@ -257,7 +257,8 @@ enum used use(struct question *question, const struct world_connection *record, 
 	return USED;
 }
 
-/* Is it time to decide whether it skips the IP stack? Then it is used where it enters. */
+/* Whether it is decided now if the connection skips the IP stack. If so, the packet counts at
+ * ingress. */
 bool is_candidate(const struct question *question, const struct world_connection *record,
 		  enum way way)
 {

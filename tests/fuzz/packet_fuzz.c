@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * packet_fuzz.c - random packets through the real programs, judged by an oracle.
+ * packet_fuzz.c - runs the real programs on random packets, and compares with an oracle.
  *
  * usage: packet_fuzz SECONDS [SEED [SEQUENCE [END]]]
  *
- * A sequence is some packets in a row on random maps, answers to and errors about earlier
- * ones among them. Seed and number of a sequence repeat it, but for the ports that the
- * programs choose; with END those up to it follow.
+ * A sequence is a few packets on random maps; some answer earlier ones or are errors about them.
+ * Seed and number of a sequence repeat it, except for the ports that the programs choose; with END
+ * the following sequences up to it run too.
  */
 #include <err.h>
 #include <netinet/in.h>
@@ -52,7 +52,7 @@ static void read_fragment(const struct visit *visit)
 	machine_read_fragment(&world, &key);
 }
 
-/* NULL: as it should be. */
+/* NULL: all is right. */
 static const char *judge(const struct visit *visit, struct expectation *expected,
 			 struct outcome *outcome, const struct world *before)
 {
@@ -75,7 +75,7 @@ static const char *step(struct visit *visit, struct expectation *expected, struc
 	world.now = machine_now();
 	read_fragment(visit);
 	oracle_ask(&world, visit, expected);
-	/* Dropped where a port changes, which the oracle need not know before. */
+	/* It is dropped if its port changes, which the oracle cannot predict. */
 	if (visit->wire.first_fragment && visit->wire.outer.protocol == IPPROTO_SCTP)
 		expected->unsure = true;
 	expected->unsure |= world.with_paths;
@@ -90,7 +90,7 @@ static const char *step(struct visit *visit, struct expectation *expected, struc
 	executions++;
 	answered[expected->answer]++;
 	machine_read(&world);
-	if (machine_now() != world.now) /* the second changed, who knows when */
+	if (machine_now() != world.now) /* the second has changed during the run */
 		return verify_tables(before, &world);
 	read_fragment(visit);
 	sent += outcome->verdict == 7 && world.with_paths;
@@ -121,7 +121,7 @@ static int run_sequence(uint64_t seed, uint64_t sequence)
 		wrong = verify_hashed_counts(&world);
 	if (!wrong)
 		return 0;
-	printf("FAILED: %s\nrepeat it with: packet_fuzz 1 %llu %llu; packet %u\n", wrong,
+	printf("FAILED: %s\nrepeat with: packet_fuzz 1 %llu %llu; packet %u\n", wrong,
 	       (unsigned long long)seed, (unsigned long long)sequence, number);
 	report_world(&before);
 	report_packet(&visit, &expected, &outcome);
@@ -164,7 +164,7 @@ static uint64_t any_seed(void)
 	return seed;
 }
 
-/* What the programs came to do, and what they never did. */
+/* The counters that moved, and those that did not. */
 static void print_counts(void)
 {
 	struct counters counts;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* pools.c - addresses of tests/packet/host.h, drawn at random. */
+/* pools.c - random addresses of tests/packet/host.h. */
 #include "pools.h"
 
 #include <string.h>

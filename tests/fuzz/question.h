@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* question.h - the oracle's own: one question on its way to an answer. */
+/* question.h - internal to the oracle: one packet whose expected result is computed. */
 #ifndef BPF_PORTMAP_TESTS_QUESTION_H
 #define BPF_PORTMAP_TESTS_QUESTION_H
 
@@ -13,8 +13,8 @@ struct question {
 
 enum used {
 	USED,
-	USED_ENDED,   /* the connection is no more */
-	USED_REFUSED, /* answered, and there is no room for it */
+	USED_ENDED,   /* the connection has ended */
+	USED_REFUSED, /* it would become assured, but there is no room */
 };
 
 bool same_owner(const struct owner *a, const struct owner *b);
@@ -23,14 +23,14 @@ bool begins_tcp(const struct wire *wire);
 bool begins_direct(const struct wire *wire);
 bool leaves(const struct visit *visit);
 
-/* Does it change anything about the tuple? */
+/* Whether the rewrite changes the tuple. */
 bool changes(const struct tuple *tuple, const struct rewrite *rewrite);
 void rewrite_by(const struct world_connection *record, enum way way, struct rewrite *rewrite);
-/* The packet goes on as the connection says. */
+/* Expects the packet to be translated as the connection says. */
 void take(struct question *question, const struct world_connection *record, enum way way,
 	  const char *because);
 
-/* oracle_use.c: what a packet does to its connection. */
+/* oracle_use.c */
 struct touch *touch_of(struct question *question, const struct world_connection *record);
 void end_record(struct question *question, const struct world_connection *record);
 bool refresh(struct question *question, const struct world_connection *record);
@@ -44,12 +44,12 @@ bool share_is_left(const struct world *world, const struct connection_key *key,
 		   const struct connection *value);
 bool place_is_left(const struct world *world);
 
-/* oracle_begin.c: connections that begin. */
+/* oracle_begin.c */
 struct world_connection *draft(struct question *question, const struct owner *owner,
 			       enum flow_kind kind, enum way way);
-/* Is the identity a live connection's, that does not give way? */
+/* Whether a live connection has the key and would not be replaced. */
 bool is_taken(struct question *question, const struct connection_key *key);
-/* The draft is begun. */
+/* Expects the draft to begin. */
 void begin(struct question *question);
 void begin_mapped(struct question *question, const struct portmap *mapping);
 void begin_direct(struct question *question, const struct endpoint *endpoint);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* random.c - xorshift64*, seeded through splitmix64 so that neighbours do not resemble. */
+/* random.c - xorshift64*, seeded through splitmix64, so that close seeds differ. */
 #include "random.h"
 
 static uint64_t state = 1;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* random.h - numbers that a seed repeats. */
+/* random.h - pseudo-random numbers from a seed. */
 #ifndef BPF_PORTMAP_TESTS_RANDOM_H
 #define BPF_PORTMAP_TESTS_RANDOM_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* records.c - finds connections as abi.h and the theory of operation say, and counts them. */
+/* records.c - finds and counts connections, as abi.h and the theory of operation define it. */
 #include "records.h"
 
 #include <netinet/in.h>
@@ -182,7 +182,7 @@ void record_find_inwards(const struct world *world, const struct tuple *tuple,
 	memset(found, 0, sizeof(*found));
 	found->record = find_by_alias(world, tuple);
 	if (found->record && record_has_owner(&found->record->value))
-		return; /* to whom it is a mapping is asked at the next packet */
+		return; /* the next packet looks for a mapping */
 	find_by_mapping(world, tuple, found);
 	if (!found->record && world_endpoint_likely(world, tuple->destination))
 		found->record =
@@ -301,7 +301,7 @@ bool record_client(const struct world_connection *record, const uint8_t **client
 	       !(value->state & STATE_CHARGED_OUT);
 }
 
-/* Where the programs count is no more than a number: theirs is taken. */
+/* The programs' hash: any other would do for the counts, but the places must be the same. */
 static uint64_t mix(uint64_t hash, uint64_t word)
 {
 	hash = (hash ^ word ^ word >> 32) * 0x9e3779b97f4a7c15ULL;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* records.h - connections, aliases, places and counts as they stand in a world. */
+/* records.h - connections, aliases, places and counts of a world. */
 #ifndef BPF_PORTMAP_TESTS_RECORDS_H
 #define BPF_PORTMAP_TESTS_RECORDS_H
 
@@ -7,7 +7,7 @@
 
 struct found_inwards {
 	const struct world_connection *record; /* NULL: none */
-	const struct portmap *mapping;         /* that the packet may begin one by */
+	const struct portmap *mapping;         /* by which the packet may begin a connection */
 };
 
 void record_key_of(const struct tuple *tuple, enum way way, struct connection_key *key);
@@ -17,15 +17,15 @@ const struct world_connection *record_at(const struct world *world,
 					 const struct connection_key *key);
 const struct world_alias *record_alias(const struct world *world,
 				       const struct connection_key *external);
-/* One that lives. */
+/* The same, if it is live. */
 const struct world_connection *record_live(const struct world *world,
 					   const struct connection_key *key);
-/* The same, that is more than a note. */
+/* The same, if it is confirmed too. */
 const struct world_connection *record_settled(const struct world *world,
 					      const struct connection_key *key);
 const struct world_connection *record_outwards(const struct world *world,
 					       const struct tuple *tuple);
-/* By alias, by mapping, by the tuple itself. */
+/* Searches by alias, by mapping, by the tuple itself. */
 void record_find_inwards(const struct world *world, const struct tuple *tuple,
 			 struct found_inwards *found);
 
@@ -37,7 +37,7 @@ bool record_needs_alias(const struct connection_key *key, const struct connectio
 void record_external_key(const struct connection_key *key, const struct connection *value,
 			 struct connection_key *external);
 uint32_t record_idle(const struct world *world, const struct connection *value);
-/* Seconds that it may be idle; pressed: while the table is nearly full. */
+/* Seconds that it may be idle. pressed: the table is nearly full. */
 uint32_t record_longest_idle(enum protocol protocol, uint32_t state);
 uint32_t record_patience(const struct world_connection *record, bool pressed);
 
@@ -47,14 +47,14 @@ bool world_noticed_port(const struct world *world, uint16_t port);
 bool world_noticed_external(const struct world *world, const uint8_t *address, uint16_t port);
 void world_notice_external(struct world *world, const uint8_t *address, uint16_t port);
 
-/* What shares and usage must be, by the records and places; hands and generations stay. */
+/* Computes shares and usage from records and places; hands and generations stay. */
 void world_count(const struct world *world, struct share *shares, struct usage *usage);
-/* In client_shares and port_shares; owner {0, 0}: of all. */
+/* Index in client_shares and port_shares; owner {0, 0}: of all owners. */
 uint32_t world_client_place(const struct world *world, const struct owner *owner,
 			    const uint8_t *client);
 uint32_t world_port_place(const struct world *world, const struct connection_key *external,
 			  const struct owner *owner);
-/* Whose counter a connection is in; false: in none. */
+/* The client whose share has the connection; false: none. */
 bool record_client(const struct world_connection *record, const uint8_t **client);
 
 #endif

@@ -28,8 +28,8 @@ static void report_header(const char *what, const struct wire_header *header)
 
 static void report_frame(const char *what, const struct frame *frame)
 {
-	static const char *const kinds[] = {"no business of ours", "opaque", "a later fragment",
-					    "a flow's", "an error"};
+	static const char *const kinds[] = {"never translated", "opaque", "a later fragment",
+					    "of a flow", "an error"};
 	struct wire wire;
 
 	wire_read(frame, &wire);
@@ -83,7 +83,7 @@ void report_packet(const struct visit *visit, const struct expectation *expected
 	       expected->because, expected->unsure ? ", unsure" : "", expected->choice,
 	       expected->redirect, expected->begins ? ", a new connection" : "");
 	if (expected->takes)
-		printf(" goes on with %s:%u peer %u\n", text_of(expected->rewrite.address),
+		printf(" rewritten to %s:%u peer %u\n", text_of(expected->rewrite.address),
 		       expected->rewrite.port, expected->rewrite.peer_port);
 	if (expected->begins) {
 		printf(" begun");

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* report.h - all that is needed to understand a failure. */
+/* report.h - prints a failure. */
 #ifndef BPF_PORTMAP_TESTS_REPORT_H
 #define BPF_PORTMAP_TESTS_REPORT_H
 
@@ -9,7 +9,7 @@
 void report_packet(const struct visit *visit, const struct expectation *expected,
 		   const struct outcome *outcome);
 void report_world(const struct world *world);
-/* The tables, and what they were. */
+/* The tables before and after the packet. */
 void report_changes(const struct world *before, const struct world *after);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* verify.c - verdict and bytes against the oracle's; what no packet may do. */
+/* verify.c - compares verdict and bytes with the oracle's, and checks invariants. */
 #include "verify.h"
 
 #include <linux/pkt_cls.h>
@@ -13,8 +13,8 @@ static bool equal(const struct frame *a, const struct frame *b)
 	return a->length == b->length && memcmp(a->bytes, b->bytes, a->length) == 0;
 }
 
-/* In ones' complement 0 and 0xffff are the same number. Where the input's checksum was
- * right, verify_invariants() asks for a right one. */
+/* In ones' complement 0 and 0xffff are the same number. verify_invariants() checks that a right
+ * checksum stays right. */
 static void unify_zero(struct frame *frame, size_t checksum)
 {
 	if (checksum + 2 <= frame->length && wire_read16(frame, checksum) == 0xffff)
@@ -48,7 +48,7 @@ static bool equal_but_for_zeros(const struct frame *a, const struct frame *b,
 	return equal(&left, &right);
 }
 
-/* The connection that the packet begins has this external tuple, or client's port. */
+/* Fills in the port that the program has chosen for the new connection. */
 static const char *learn_choice(const struct world *world, struct expectation *expected,
 				const struct frame *out)
 {
@@ -62,17 +62,16 @@ static const char *learn_choice(const struct world *world, struct expectation *e
 		begun->value.external_port = chosen;
 		expected->rewrite.port = chosen;
 		if (!oracle_port_in_set(world, expected, chosen))
-			return "the port chosen is not in the set";
-		return oracle_port_free(world, expected, chosen)
-			       ? NULL
-			       : "the port chosen is somebody else's";
+			return "the chosen port is not in the set";
+		return oracle_port_free(world, expected, chosen) ? NULL
+								 : "the chosen port is not free";
 	}
 	begun->key.outside_port = chosen;
 	expected->rewrite.peer_port = chosen;
 	if (chosen < 1024)
-		return "the client's port was moved below 1024";
+		return "the client's new port is below 1024";
 	return record_settled(world, &begun->key)
-		       ? "the client's port was moved to one that is another connection's"
+		       ? "the client's new port belongs to another connection"
 		       : NULL;
 }
 
@@ -87,7 +86,7 @@ static const char *verify_verdict(const struct expectation *expected, int verdic
 		wanted = TC_ACT_REDIRECT;
 	if (verdict == wanted)
 		return NULL;
-	return verdict == TC_ACT_SHOT ? "dropped, should not have been" : "another verdict";
+	return verdict == TC_ACT_SHOT ? "dropped, but should not have been" : "wrong verdict";
 }
 
 const char *verify_outcome(const struct world *world, const struct visit *visit,
@@ -110,7 +109,7 @@ const char *verify_outcome(const struct world *world, const struct visit *visit,
 		return wrong;
 	return equal_but_for_zeros(&outcome->expected, &outcome->frame, &visit->wire)
 		       ? NULL
-		       : "other bytes";
+		       : "wrong bytes";
 }
 
 const char *verify_fragment(const struct world *world, const struct expectation *expected)
@@ -120,14 +119,14 @@ const char *verify_fragment(const struct world *world, const struct expectation 
 	if (!expected->remembers)
 		return NULL;
 	if (!fragment->last_seen || fragment->fate != expected->fate)
-		return "something else is remembered for the other fragments";
+		return "the record of the datagram has a wrong fate";
 	if (expected->fate == FRAGMENT_TRANSLATED &&
 	    memcmp(fragment->translation.address, expected->rewrite.address, 16) != 0)
-		return "another address is remembered for the other fragments";
+		return "the record of the datagram has a wrong address";
 	return NULL;
 }
 
-/* The packet that an error quotes, as a frame of its own. */
+/* Copies the packet that an error quotes to its own frame. */
 static void take_quoted(const struct frame *frame, const struct wire *wire, struct frame *quoted)
 {
 	quoted->length = 14 + wire->end - wire->quoted.network;
@@ -145,7 +144,7 @@ static const char *verify_checksums(const struct frame *in, const struct frame *
 	if (before.kind == WIRE_FOREIGN)
 		return NULL;
 	if (after.kind != before.kind)
-		return "another kind of packet";
+		return "the kind of the packet has changed";
 	if (wire_network_checksum_right(in, &before) && !wire_network_checksum_right(out, &after))
 		return "the IPv4 header checksum is wrong now";
 	if (before.kind < WIRE_FLOW)
@@ -160,7 +159,7 @@ static const char *verify_checksums(const struct frame *in, const struct frame *
 	return verify_checksums(&quoted_in, &quoted_out);
 }
 
-/* May a packet leave by an uplink with the address of a container that is masqueraded? */
+/* Whether a packet may leave through an uplink with the address of a masqueraded container. */
 static bool may_keep_address(const struct world *world, const struct wire *wire)
 {
 	const struct world_connection *record;
@@ -188,7 +187,7 @@ static const char *verify_leak(const struct world *world, const struct visit *vi
 	const struct policy *policy = from ? world_policy(world, &from->owner) : NULL;
 
 	if (!visit->came_in_by && out->tcp_flags & WIRE_RST)
-		return NULL; /* the stack's own, to a direct client that the firewall refuses */
+		return NULL; /* the stack's RST to a direct client that the firewall refuses */
 	if (visit->hook != TO_UPLINK || out->kind == WIRE_FOREIGN || out->kind == WIRE_ERROR)
 		return NULL;
 	if (!from || !from->masquerade ||
@@ -197,7 +196,8 @@ static const char *verify_leak(const struct world *world, const struct visit *vi
 	if (policy &&
 	    world_in_ranges(policy->unmasqueraded, policy->unmasqueraded_count, destination))
 		return NULL;
-	return may_keep_address(world, &visit->wire) ? NULL : "a container's address leaks";
+	return may_keep_address(world, &visit->wire) ? NULL
+						     : "a masqueraded container's address leaks";
 }
 
 const char *verify_invariants(const struct world *world, const struct visit *visit,
@@ -210,17 +210,17 @@ const char *verify_invariants(const struct world *world, const struct visit *vis
 
 	if (of_the_host && visit->wire.kind != WIRE_ERROR &&
 	    (outcome->verdict != TC_ACT_UNSPEC || !equal(&visit->frame, &outcome->frame)))
-		return "the host's own packet was not let alone";
+		return "the host's own packet was changed or dropped";
 	if (outcome->verdict == TC_ACT_SHOT)
 		return NULL;
 	if (outcome->frame.length != visit->frame.length)
-		return "another length";
+		return "the length has changed";
 	wire_read(&outcome->frame, &out);
 	wrong = verify_checksums(&visit->frame, &outcome->frame);
 	return wrong ? wrong : verify_leak(world, visit, &out);
 }
 
-/* May it send packets past the stack? */
+/* Whether its packets may skip the stack. */
 static bool may_send(const struct world_connection *record)
 {
 	return record &&
@@ -234,11 +234,10 @@ static const char *verify_hop(const struct wire *wire, const struct frame *in,
 	size_t offset = wire->outer.network + (wire->ipv4 ? 8 : 7);
 
 	if (in->bytes[offset] <= 1)
-		return "sent on, and has no hop left";
-	return out->bytes[offset] == in->bytes[offset] - 1 ? NULL : "not a hop less";
+		return "skips the stack on its last hop";
+	return out->bytes[offset] == in->bytes[offset] - 1 ? NULL : "the TTL is not decremented";
 }
 
-/* By the connection of its tuple. */
 static const char *verify_sent_packet(const struct world *world, const struct visit *visit,
 				      const struct expectation *expected,
 				      const struct outcome *outcome)
@@ -253,15 +252,15 @@ static const char *verify_sent_packet(const struct world *world, const struct vi
 	if (visit->hook != FROM_UPLINK)
 		out = record_outwards(world, &tuple);
 	if (!may_send(in.record) && !may_send(out) && !expected->begins)
-		return "sent on, and no live connection's";
+		return "skips the stack, but is of no live connection";
 	if (visit->wire.kind == WIRE_ERROR)
 		return NULL;
 	wire_read(&outcome->frame, &now);
 	if (out && memcmp(now.outer.source, out->value.external_address, 16) != 0)
-		return "sent on without its connection's source";
+		return "skips the stack without its connection's source";
 	if (!out && may_send(in.record) &&
 	    memcmp(now.outer.destination, in.record->key.inside, 16) != 0)
-		return "sent on to somebody else than its connection's container";
+		return "skips the stack, but not to its connection's container";
 	return NULL;
 }
 
@@ -273,11 +272,11 @@ const char *verify_sent(const struct world *world, const struct visit *visit,
 	if (outcome->verdict != TC_ACT_REDIRECT || leaves(visit))
 		return NULL;
 	if (visit->hook == FROM_BRIDGE)
-		return "sent on from the bridge";
+		return "skips the stack at the bridge";
 	if (visit->wire.kind == WIRE_FRAGMENT && world->fragment.translation.path < PATH_CONTAINER)
-		return "a fragment without a path";
+		return "a fragment skips the stack without a path";
 	if (visit->wire.kind < WIRE_FRAGMENT)
-		return "sent on, and belongs to no connection";
+		return "skips the stack, but is of no connection";
 	if (visit->wire.kind > WIRE_FRAGMENT)
 		wrong = verify_sent_packet(world, visit, expected, outcome);
 	return wrong ? wrong : verify_hop(&visit->wire, &visit->frame, &outcome->frame);

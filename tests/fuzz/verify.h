@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* verify.h - compares what came out with what should have. */
+/* verify.h - compares results with the expected ones; returns NULL, or what is wrong. */
 #ifndef BPF_PORTMAP_TESTS_VERIFY_H
 #define BPF_PORTMAP_TESTS_VERIFY_H
 
@@ -8,32 +8,32 @@
 struct outcome {
 	int verdict;
 	struct frame frame;
-	/* What should have come out, as far as it is known by now. */
+	/* The expected output; a chosen port is filled in later */
 	struct frame expected;
 };
 
-/* NULL: all is as it must be. Fills in the choice of a port, where there was one. */
+/* Also fills in the port that the program has chosen. */
 const char *verify_outcome(const struct world *world, const struct visit *visit,
 			   struct expectation *expected, struct outcome *outcome);
 
-/* The same of the connections; unsure: that none has gone that had no reason to. */
+/* The same for connections. If unsure: only that none has ended without a reason. */
 const char *verify_records(const struct world *before, const struct world *after,
 			   const struct expectation *expected);
 
-/* What must be so of the tables after each packet: every connection has its place and its alias,
- * nothing stands alone, and what is counted is what is there. */
+/* Consistency of the tables after each packet: each connection has its place and alias, each place
+ * and alias its connection, and the counts are right. */
 const char *verify_tables(const struct world *before, const struct world *after);
-/* The same of the counters by hash, all of them. */
+/* The same for all counters by hash. */
 const char *verify_hashed_counts(const struct world *world);
 
-/* What is remembered of a first fragment, which the world has read again. */
+/* The record of a first fragment's datagram, after it was read again. */
 const char *verify_fragment(const struct world *world, const struct expectation *expected);
 
-/* What must be so of a packet that was sent past the IP stack. */
+/* Invariants of a packet that skipped the IP stack. */
 const char *verify_sent(const struct world *world, const struct visit *visit,
 			const struct expectation *expected, const struct outcome *outcome);
 
-/* What must be so whatever the oracle says. */
+/* Invariants of every packet. */
 const char *verify_invariants(const struct world *world, const struct visit *visit,
 			      const struct outcome *outcome);
 

@@ -19,7 +19,7 @@ static const struct touch *find_touch(const struct expectation *expected,
 	return NULL;
 }
 
-/* The ways past the stack are not the oracle's to tell, nor which place it gets. */
+/* The oracle does not predict paths past the stack, nor places. */
 static void forget_ways(struct connection *value)
 {
 	memset(value->leave, 0, sizeof(value->leave));
@@ -37,15 +37,15 @@ static const char *compare(const struct connection *is, const struct connection 
 	if (memcmp(&a, &b, sizeof(a)) == 0)
 		return NULL;
 	if (a.state != b.state)
-		return "the connection's state is another one";
+		return "the connection's state is wrong";
 	if (a.last_seen != b.last_seen)
-		return "the connection was seen at another time";
+		return "the connection's last_seen is wrong";
 	if (memcmp(a.packets, b.packets, sizeof(a.packets)) ||
 	    memcmp(a.bytes, b.bytes, sizeof(a.bytes)))
-		return "the connection's packets are counted otherwise";
+		return "the connection's packet counts are wrong";
 	if (memcmp(a.tcp, b.tcp, sizeof(a.tcp)))
-		return "the connection's TCP numbers are others";
-	return "the connection is another one";
+		return "the connection's TCP numbers are wrong";
+	return "another member of the connection is wrong";
 }
 
 static bool is_begun(const struct expectation *expected, const struct world_connection *record)
@@ -57,7 +57,7 @@ static bool is_begun(const struct expectation *expected, const struct world_conn
 	       !compare(&record->value, &wanted);
 }
 
-/* The same connection, not another one of this tuple. */
+/* The same connection, not a new one with its key. */
 static const struct world_connection *again(const struct world *world,
 					    const struct world_connection *record)
 {
@@ -66,8 +66,8 @@ static const struct world_connection *again(const struct world *world,
 	return found && found->value.id == record->value.id ? found : NULL;
 }
 
-/* Does it stand yet? Of the 15 random bits of an id the one that begins in its place may have the
- * very same. */
+/* The connection, if it still exists. The one that begins in its place may have the same id, which
+ * has only 15 random bits. */
 static const struct world_connection *still(const struct world *after,
 					    const struct expectation *expected,
 					    const struct world_connection *record)
@@ -77,8 +77,7 @@ static const struct world_connection *still(const struct world *after,
 	return found && !is_begun(expected, found) ? found : NULL;
 }
 
-/* Only what must be so where the packet is not understood: nothing that lives goes for no reason.
- */
+/* Whether a connection may end when the oracle is unsure: a live one needs a reason. */
 static bool may_go(const struct world *world, const struct world_connection *record)
 {
 	const struct connection *value = &record->value;
@@ -103,15 +102,18 @@ static const char *verify_before(const struct world *before, const struct world 
 	const struct world_connection *now = still(after, expected, record);
 
 	if (expected->unsure)
-		return now || may_go(before, record) ? NULL : "a connection has gone";
+		return now || may_go(before, record) ? NULL
+						     : "a connection has ended without a reason";
 	if (touch && touch->ends)
-		return now ? "a connection stands that should have ended" : NULL;
+		return now ? "a connection still exists that should have ended" : NULL;
 	if (!now)
-		return oracle_may_end(before, expected, record) ? NULL : "a connection has gone";
+		return oracle_may_end(before, expected, record)
+			       ? NULL
+			       : "a connection has ended without a reason";
 	if (touch)
 		return compare(&now->value, &touch->after);
 	return memcmp(&now->value, &record->value, sizeof(record->value))
-		       ? "a connection has changed that the packet has nothing to do with"
+		       ? "a connection has changed that the packet does not belong to"
 		       : NULL;
 }
 
@@ -126,15 +128,15 @@ static const char *verify_begun(const struct world *before, const struct world *
 
 		if (!again(before, record) &&
 		    !(expected->begins && same_key(&record->key, &expected->begun.key)))
-			return "a connection has come into being";
+			return "an unexpected new connection";
 	}
 	if (!expected->begins)
 		return NULL;
 	if (!begun || (again(before, begun) && !is_begun(expected, begun)))
-		return "the new connection is not there";
+		return "the new connection is missing";
 	if (begun->value.id >> 16 != (wanted.owner.generation & 0xffff) ||
 	    (begun->value.id & 0xffff) < 2)
-		return "the new connection's id is none";
+		return "the new connection's id is not valid";
 	wanted.id = begun->value.id;
 	return compare(&begun->value, &wanted);
 }
@@ -178,7 +180,7 @@ static bool has_place(const struct world *world, const struct world_connection *
 	       same_key(&half_open->key, &record->key);
 }
 
-/* A fault that stood there before is none of this packet's. */
+/* A fault that was there before is not reported again. */
 static const char *verify_record(const struct world *before, const struct world *after,
 				 const struct world_connection *record)
 {
@@ -186,11 +188,11 @@ static const char *verify_record(const struct world *before, const struct world 
 	uint32_t state = record->value.state;
 
 	if (state & STATE_VOID)
-		return "a connection that has ended still stands";
+		return "a connection that has ended is still in the table";
 	if (!has_place(after, record))
 		return "a connection has no place";
 	if (state & STATE_COUNTED && (!(state & STATE_ASSURED) || record_is_closed(state)))
-		return "a connection is counted that is not";
+		return "a connection is counted that should not be";
 	if (state & STATE_ASSURED && !(state & STATE_COUNTED) && !record_is_closed(state))
 		return "a connection is not counted";
 	if (record_needs_alias(&record->key, &record->value) && !has_alias(after, record) &&
@@ -228,7 +230,7 @@ static const char *verify_aliases(const struct world *before, const struct world
 
 		if (!leads_somewhere(after, alias) &&
 		    (!was || was->value.id != alias->value.id || leads_somewhere(before, was)))
-			return "an alias stands alone";
+			return "an alias without a connection";
 	}
 	return NULL;
 }
@@ -244,7 +246,7 @@ static const char *verify_places(const struct world *world)
 		if (place->id &&
 		    (!record || record->value.place != i || record->value.id != place->id ||
 		     record->value.state & STATE_ASSURED))
-			return "a place of the half-open is nobody's";
+			return "a place in half_open without a connection";
 	}
 	for (uint32_t i = 1; i <= world_places(world)->assured_places; i++) {
 		const struct assured *place = &world->assured[i];
@@ -253,7 +255,7 @@ static const char *verify_places(const struct world *world)
 		if (place->id &&
 		    (!record || record->value.place != i || record->value.id != place->id ||
 		     !(record->value.state & STATE_ASSURED)))
-			return "a place of the assured is nobody's";
+			return "a place in assured without a connection";
 	}
 	return NULL;
 }
@@ -265,14 +267,14 @@ static const char *verify_counts(const struct world *world)
 
 	world_count(world, shares, &usage);
 	if (usage.assured != world->usage.assured)
-		return "another number of assured connections is counted";
+		return "the count of assured connections is wrong";
 	if (usage.hogs != world->usage.hogs)
-		return "another number of hogs is counted";
+		return "the count of hogs is wrong";
 	for (int i = 0; i < WORLD_SLOTS; i++) {
 		if (shares[i].half_open != world->shares[i].half_open)
-			return "another number of half-open connections is counted for an owner";
+			return "an owner's count of half-open connections is wrong";
 		if (shares[i].in != world->shares[i].in || shares[i].out != world->shares[i].out)
-			return "an owner's share is counted otherwise";
+			return "an owner's share is wrong";
 	}
 	return NULL;
 }
@@ -313,9 +315,9 @@ const char *verify_hashed_counts(const struct world *world)
 	}
 	for (uint32_t i = 0; i < SHARES && !wrong; i++) {
 		if (machine_client_share(i) != clients[i])
-			wrong = "a client's share is counted otherwise";
+			wrong = "a client's share is wrong";
 		else if (machine_port_share(i)->ports != ports[i])
-			wrong = "the ports towards a server are counted otherwise";
+			wrong = "the count of ports towards a server is wrong";
 	}
 	return wrong;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* wire.c - reads frames and sums them up. */
+/* wire.c - parses frames and computes checksums. */
 #include "wire.h"
 
 #include <netinet/in.h>
@@ -40,8 +40,8 @@ static void copy_ipv4(uint8_t *address, const uint8_t *bytes)
 	memcpy(address + 12, bytes, 4);
 }
 
-/* Groups, loopback, link-local. */
-static bool is_no_business_of_ours(const uint8_t *address)
+/* Multicast, broadcast, loopback, IPv6 link-local */
+static bool is_never_translated(const uint8_t *address)
 {
 	static const uint8_t loopback[16] = {[15] = 1};
 
@@ -52,7 +52,7 @@ static bool is_no_business_of_ours(const uint8_t *address)
 	       !memcmp(address + 12, "\xff\xff\xff\xff", 4);
 }
 
-/* The fixed part of an IPv4 header; 0 or -1: there is none. */
+/* The fixed part of an IPv4 header. -1: there is none. */
 static int read_ipv4(const struct frame *frame, size_t end, struct wire_header *header)
 {
 	const uint8_t *ip = frame->bytes + header->network;
@@ -120,14 +120,14 @@ static int skip_extension(const struct frame *frame, struct wire_header *header)
 	if (header->transport + 4 > frame->length)
 		return -1;
 	if (header->protocol == IPPROTO_ROUTING && extension[3])
-		return -1; /* this destination is not the last */
+		return -1; /* the destination address is not the final one */
 	header->protocol = extension[0];
 	header->transport += 8u + extension[1] * 8u;
 	return 0;
 }
 
-/* To the transport header, as far as headers can be followed; of a later fragment, to
- * what is in its place. */
+/* To the transport header, as far as the headers are known; for a later fragment, to the data after
+ * its fragment header. */
 static int skip_extensions(const struct frame *frame, struct wire_header *header,
 			   struct fragment_header *fragment)
 {
@@ -173,7 +173,7 @@ bool wire_has_ports(uint8_t protocol)
 	return protocol == IPPROTO_TCP || protocol == IPPROTO_UDP || protocol == IPPROTO_SCTP;
 }
 
-/* Ports, or the identifier of an echo on the asker's side, of a header of eight bytes. */
+/* Ports of a header of eight bytes; for an echo the identifier is the port of the requester. */
 static bool read_ports(const struct frame *frame, const struct wire *wire,
 		       struct wire_header *header)
 {
@@ -212,7 +212,7 @@ static enum wire_kind read_error(const struct frame *frame, struct wire *wire)
 	}
 	if (quoted->transport + 8 > wire->end || !read_ports(frame, wire, quoted))
 		return WIRE_OPAQUE;
-	/* An error goes to the sender of what it quotes. */
+	/* An error goes to the sender of the quoted packet. */
 	return memcmp(quoted->source, wire->outer.destination, 16) ? WIRE_OPAQUE : WIRE_ERROR;
 }
 
@@ -248,7 +248,7 @@ static enum wire_kind read_transport(const struct frame *frame, struct wire *wir
 	return read_ports(frame, wire, outer) ? WIRE_FLOW : WIRE_OPAQUE;
 }
 
-/* Ports are in the first fragment, or nowhere; nothing may lie over them later. */
+/* The ports must be in the first fragment, and no later fragment may overlap them. */
 static enum wire_kind read_fragment(const struct frame *frame, struct wire *wire, int unreadable,
 				    const struct fragment_header *fragment, unsigned int offset)
 {
@@ -277,7 +277,7 @@ static enum wire_kind read_packet4(const struct frame *frame, struct wire *wire)
 	wire->end = outer->network + wire_read16(frame, outer->network + 2);
 	if (wire->end > frame->length || outer->transport > wire->end)
 		return WIRE_FOREIGN;
-	if (is_no_business_of_ours(outer->source) || is_no_business_of_ours(outer->destination))
+	if (is_never_translated(outer->source) || is_never_translated(outer->destination))
 		return WIRE_FOREIGN;
 	fragment.bits = wire_read16(frame, outer->network + 6) & 0x3fff;
 	fragment.identification = wire_read16(frame, outer->network + 4);
@@ -300,7 +300,7 @@ static enum wire_kind read_packet6(const struct frame *frame, struct wire *wire)
 		return WIRE_FOREIGN;
 	if (wire_is_ipv4(outer->destination))
 		return WIRE_OPAQUE;
-	if (is_no_business_of_ours(outer->source) || is_no_business_of_ours(outer->destination))
+	if (is_never_translated(outer->source) || is_never_translated(outer->destination))
 		return WIRE_FOREIGN;
 	unreadable = skip_extensions(frame, outer, &fragment);
 	if (fragment.bits)
@@ -403,7 +403,7 @@ uint32_t wire_read32_little(const struct frame *frame, size_t offset)
 	       (uint32_t)bytes[3] << 24;
 }
 
-/* With zeros in place of the checksum. */
+/* Computed with zeros in place of the checksum. */
 static uint32_t sctp_checksum(const struct frame *frame, const struct wire *wire)
 {
 	size_t start = wire->outer.transport, data = start + SCTP_HEADER;

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/*
- * wire.h - what a frame is, read by the RFCs alone; the oracle's eyes.
- */
+/* wire.h - parses frames for the oracle, written from the RFCs alone. */
 #ifndef BPF_PORTMAP_TESTS_WIRE_H
 #define BPF_PORTMAP_TESTS_WIRE_H
 
@@ -25,11 +23,11 @@ struct frame {
 };
 
 enum wire_kind {
-	WIRE_FOREIGN,  /* no IP that adds up, or addresses that NAT has nothing to do with */
-	WIRE_OPAQUE,   /* IP, but nothing in it that NAT understands */
-	WIRE_FRAGMENT, /* a later one of what NAT may understand */
+	WIRE_FOREIGN,  /* no valid IP, or addresses that are never translated */
+	WIRE_OPAQUE,   /* IP of a kind that is not translated */
+	WIRE_FRAGMENT, /* a later fragment of a packet that may be translated */
 	WIRE_FLOW,
-	WIRE_ERROR, /* ICMP that quotes a packet of a flow */
+	WIRE_ERROR, /* an ICMP error that quotes a packet of a flow */
 };
 
 struct wire_header {
@@ -46,16 +44,16 @@ struct wire_header {
 struct wire {
 	enum wire_kind kind;
 	bool ipv4;
-	size_t end; /* behind the IP packet */
+	size_t end; /* of the IP packet */
 	struct wire_header outer;
 	struct wire_header quoted; /* of an error */
 	uint8_t tcp_flags;
 	uint32_t tcp_sequence;
 	uint32_t tcp_acknowledgment;
 	uint32_t tcp_length; /* of sequence numbers: payload, SYN, FIN */
-	bool first_fragment; /* its checksum is that of the whole datagram */
+	bool first_fragment; /* its checksum covers the whole datagram */
 	uint32_t identification;
-	uint8_t first_header; /* behind the fragment header */
+	uint8_t first_header; /* the type of the header after the fragment header */
 };
 
 void wire_read(const struct frame *frame, struct wire *wire);
@@ -67,17 +65,17 @@ void wire_write16(struct frame *frame, size_t offset, uint16_t value);
 /* TCP, UDP, SCTP. */
 bool wire_has_ports(uint8_t protocol);
 
-/* CRC32c of RFC 9260 without inversions, of bytes and of so many zeros behind them. */
+/* CRC32c of RFC 9260 without inversions, over the bytes and so many zeros after them. */
 uint32_t wire_crc32c(uint32_t start, const uint8_t *bytes, size_t size, size_t zeros);
 uint32_t wire_read32_little(const struct frame *frame, size_t offset);
 
-/* Where the checksum of a transport header stands in it; 0: it has none that we know. */
+/* Offset of the checksum in a transport header; 0: unknown or none. */
 size_t wire_checksum_offset(uint8_t protocol);
 
-/* Recomputed over everything. Also true where there is none: UDP over IPv4 without. */
+/* Also true for UDP over IPv4 without a checksum. */
 bool wire_network_checksum_right(const struct frame *frame, const struct wire *wire);
 bool wire_transport_checksum_right(const struct frame *frame, const struct wire *wire);
-/* Makes both right. */
+/* Recomputes both. */
 void wire_write_checksums(struct frame *frame, const struct wire *wire);
 
 #endif

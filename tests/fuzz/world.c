@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* world.c - looks things up in the model, with the times that RFCs and docs/connections.md give. */
+/* world.c - look-ups in the model. */
 #include "world.h"
 
 #include <arpa/inet.h>
@@ -21,12 +21,12 @@ void world_address(uint8_t *address, const char *text)
 		errx(1, "not an address: %s", text);
 }
 
-/* The routing table of tests/packet/host.c: the longest prefix is the first that fits. */
+/* The routing table of tests/packet/host.c, longest prefix first */
 static const struct {
 	const char *prefix;
 	int length;
 	uint32_t device;
-	bool local; /* broadcasts, and IPv6's anycast of subnet routers, too */
+	bool local; /* also broadcast, and IPv6's subnet-router anycast */
 } routes[] = {
 	{v4_host, 32, UPLINK, true},
 	{v4_host_other, 32, UPLINK, true},
@@ -74,7 +74,7 @@ bool world_same_subnet(const uint8_t *a, const uint8_t *b, int bits)
 	return true;
 }
 
-/* `device`: only routes by it; 0: all. The host's own addresses, and none: 0. */
+/* device: only its routes; 0: all. Returns 0 for addresses of the host or without a route. */
 static uint32_t route_by(const uint8_t *destination, uint32_t device)
 {
 	static uint8_t prefixes[ROUTES][16];
@@ -121,7 +121,7 @@ bool world_source(const struct world *world, uint32_t device, const uint8_t *des
 	static const uint8_t none[16];
 	const struct interface *interface = world_interface(world, device);
 	bool ipv4 = wire_is_ipv4(destination);
-	/* IPv6 takes the outgoing interface for a wish, where there is no route by it. */
+	/* For IPv6 the egress interface is only a preference if it has no route. */
 	const char *text = device_address(route_by(destination, ipv4 ? device : 0), ipv4);
 
 	if (text) {
@@ -134,7 +134,7 @@ bool world_source(const struct world *world, uint32_t device, const uint8_t *des
 	return memcmp(address, none, 16) != 0;
 }
 
-/* Large ones are never full here; of the small ones a sixteenth makes a hog soon. */
+/* Small ones become full, and there a few connections make a hog. */
 const struct world_size world_sizes[WORLD_SIZES] = {{8, 16}, {16, 64}, {32, 256}};
 
 const struct world_socket world_sockets[] = {

@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/*
- * world.h - what stands in the maps and around the host, as far as the fuzzer knows; what
- * the oracle judges by.
- */
+/* world.h - the model that the oracle judges by: contents of the maps, and the host around. */
 #ifndef BPF_PORTMAP_TESTS_WORLD_H
 #define BPF_PORTMAP_TESTS_WORLD_H
 
@@ -18,7 +15,7 @@
 #define WORLD_PORTMAPS 16
 #define WORLD_CONNECTIONS 128
 #define WORLD_ALIASES 128
-#define WORLD_HALF_OPEN 32 /* places, at most */
+#define WORLD_HALF_OPEN 32 /* at most */
 #define WORLD_ASSURED 256
 #define WORLD_SIZES 3
 
@@ -59,7 +56,6 @@ struct world_alias {
 	struct alias value;
 };
 
-/* How many places there are. */
 struct world_size {
 	uint32_t half_open_places;
 	uint32_t assured_places;
@@ -88,13 +84,13 @@ struct world {
 	struct port_range ranges[MASQUERADE_RANGES];
 	uint64_t port_seed;
 	struct noticed noticed;
-	/* What is known of the datagram of the fragment at hand; last_seen 0: nothing */
+	/* The record of the present fragment's datagram; last_seen 0: none */
 	struct fragment fragment;
-	bool with_paths; /* packets skip the IP stack: of them only the invariants are asked */
+	bool with_paths; /* packets may skip the IP stack: only invariants are checked */
 	uint32_t now;    /* the kernel's clock, seconds */
-	/* For the generator: */
+	/* For the generator */
 	bool busy;    /* nothing in the tables is dead or closed */
-	bool crowded; /* all that is masqueraded goes to one port of one server, with three ports */
+	bool crowded; /* masqueraded flows share three ports towards one port of one server */
 };
 
 extern const struct world_size world_sizes[WORLD_SIZES];
@@ -104,13 +100,13 @@ static inline const struct world_size *world_places(const struct world *world)
 	return &world_sizes[world->size];
 }
 
-/* What bpf_fib_lookup() says; 0: it is this host's. */
+/* As bpf_fib_lookup(): the egress interface; 0: the destination is this host. */
 uint32_t world_route(const uint8_t *destination);
 
-/* The number of leading bits counts in the address's own family. */
+/* bits: of an IPv4 or IPv6 address */
 bool world_same_subnet(const uint8_t *a, const uint8_t *b, int bits);
 
-/* The address that a socket of the host would leave with; false: none. */
+/* The source address that a socket of the host would get; false: none. */
 bool world_source(const struct world *world, uint32_t device, const uint8_t *destination,
 		  uint8_t *address);
 
@@ -118,7 +114,7 @@ struct world_socket {
 	int protocol;
 	const char *address;
 	uint16_t port;
-	const char *peer; /* NULL: of anybody */
+	const char *peer; /* NULL: not connected */
 	uint16_t peer_port;
 };
 
@@ -126,23 +122,23 @@ struct world_socket {
 extern const struct world_socket world_sockets[];
 
 enum world_socket_found { SOCKET_NONE, SOCKET_OF_ANYBODY, SOCKET_OF_PEER };
-/* Who takes a packet with this tuple. */
+/* The socket that would receive a packet with this tuple. */
 enum world_socket_found world_socket(const struct tuple *tuple);
 
 /* NULL: there is none. */
 const struct endpoint *world_endpoint(const struct world *world, const uint8_t *address);
 const struct interface *world_interface(const struct world *world, uint32_t ifindex);
-/* Of a live owner, at exactly this address, which may be any of its family. */
+/* Of a live owner, at exactly this address, which may be 0.0.0.0 or ::. */
 const struct portmap *world_mapping_at(const struct world *world, uint8_t protocol,
 				       const uint8_t *address, uint16_t port);
-/* The exact address before any of its family; of an owner that has its veth. */
+/* Of this address, else of all addresses; of an owner whose veth exists. */
 const struct portmap *world_mapping(const struct world *world, uint8_t protocol,
 				    const uint8_t *address, uint16_t port);
 void world_any_address(uint8_t *any, const uint8_t *address);
 
 /* NULL: all defaults. */
 const struct policy *world_policy(const struct world *world, const struct owner *owner);
-/* Whether a list of ranges means the address: the first one that holds it decides. */
+/* Whether a list of ranges matches the address: the first range that contains it decides. */
 bool world_in_ranges(const struct address_range *ranges, int count, const uint8_t *address);
 
 bool world_owner_live(const struct world *world, const struct owner *owner);

@@ -54,9 +54,8 @@ struct entry {
 	bool replied;
 	bool with_data;
 	enum device out[2];
-	uint16_t path_mtu;  /* 0: 1500 */
-	uint32_t seen[2];   /* the last packet left the stack: 1 in this second, 2 in the last; 0:
-			       none */
+	uint16_t path_mtu; /* 0: 1500 */
+	uint32_t seen[2];  /* last packet that left the stack: 1 this second, 2 the last; 0: none */
 	uint32_t looked_up; /* when the route was looked up, likewise */
 	bool neighbour_unknown;
 };
