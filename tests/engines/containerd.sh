@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 # shellcheck shell=bash disable=SC2154,SC2034 # the world's names: world.sh
 #
-# containerd.sh - containerd as it runs on a node of Kubernetes, in the namespaces of a test: its
-# own state, socket, lists and plugins, and one image, because nothing can be pulled.
+# containerd.sh - containerd as on a node of Kubernetes, in the namespaces of a test: with its own
+# state, socket, conflists and plugins, and one image, because nothing can be pulled.
 
 containerd_home=/run/containerd-home
 cri_socket=$containerd_home/socket
@@ -18,8 +18,8 @@ containerd_world() {
 		command -v "$program" >/dev/null || engine_missing containerd
 	done
 	engine_world
-	mkdir -p "$containerd_home/lists" "$containerd_home/bin"
-	cp "$project/conf/bridge.conflist" "$containerd_home/lists/"
+	mkdir -p "$containerd_home/conflists" "$containerd_home/bin"
+	cp "$project/conf/bridge.conflist" "$containerd_home/conflists/"
 	runc_without_limits
 	containerd_configuration >"$containerd_home/configuration"
 	containerd_start
@@ -27,7 +27,7 @@ containerd_world() {
 	image_import k8s.io
 }
 
-# cgroup2 may lack the controllers that limits need. containerd runs runc in the folder that has the
+# cgroup2 may lack the controllers that limits need. containerd runs runc in the folder with the
 # container's configuration.
 runc_without_limits() {
 	cat >"$containerd_home/bin/runc" <<-SH
@@ -40,7 +40,7 @@ runc_without_limits() {
 	chmod +x "$containerd_home/bin/runc"
 }
 
-# Lowering the score of the out-of-memory killer is a capability that root may lack.
+# Lowering the score of the out-of-memory killer needs a capability that root may lack.
 containerd_configuration() {
 	cat <<-TOML
 	version = 2
@@ -55,7 +55,7 @@ containerd_configuration() {
 	  disable_apparmor = true
 	  restrict_oom_score_adj = true
 	[plugins."io.containerd.grpc.v1.cri".cni]
-	  conf_dir = "$containerd_home/lists"
+	  conf_dir = "$containerd_home/conflists"
 	  bin_dir = "$CNI_PATH"
 	[plugins."io.containerd.grpc.v1.cri".containerd]
 	  snapshotter = "native"
@@ -80,7 +80,7 @@ containerd_ctr() { ctr --address "$cri_socket" "$@"; }
 
 image_import() { containerd_ctr -n "$1" image import "$containerd_home/image.tar" >/dev/null; }
 
-# An OCI image of one layer: its container serves port 80 with its host name in the answer
+# An OCI image of one layer. Its container serves port 80, with its host name in the answer.
 image_make() {
 	local directory=$1 serves layer config manifest
 	# shellcheck disable=SC2016 # for the container's shell

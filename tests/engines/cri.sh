@@ -2,7 +2,7 @@
 # shellcheck shell=bash disable=SC2154 # the world's names: world.sh
 #
 # cri.sh - a client of the Container Runtime Interface, like kubelet. gRPC is HTTP/2 with five bytes
-# (not compressed, the length) before the message: curl speaks HTTP/2, protoc knows the messages.
+# (a flag and the length) before each message. curl speaks HTTP/2, protoc encodes the messages.
 
 cri_proto=$project/tests/engines/cri.proto
 

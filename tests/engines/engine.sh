@@ -6,25 +6,25 @@
 engine_data=$project/tests/engines/data
 rootfs=/run/rootfs
 
-# engine_missing ENGINE: skips the test, with the reason why there is no such engine
+# engine_missing ENGINE: skips the test, with the reason why the engine is not installed
 engine_missing() {
 	skip "$(cat "$project/build/engines/$1.missing" 2>/dev/null ||
 		echo "$1 is not installed; make check-engines does that")"
 }
 
-# Mounts cgroup2 where an engine expects it, as a cgroup that may pass on its controllers: only one
-# without processes of its own may.
+# Mounts cgroup2 where an engine expects it. Its root must have no processes, so that it can
+# delegate its controllers.
 engine_world() {
 	needs_cgroup
 	mkdir "$cgroup/test"
 	echo $$ >"$cgroup/test/cgroup.procs"
 	mount -t tmpfs tmpfs /var/tmp
-	# Podman keeps locks there, common to all Podmans that see it.
+	# Podman keeps locks there, which all its instances share.
 	mount -t tmpfs tmpfs /dev/shm
 	rootfs_make
 }
 
-# A container's file system: /bin/peer, and /bin/sh to start several of them
+# A container's file system: /bin/peer, and /bin/sh to start several servers
 rootfs_make() {
 	local file
 	mkdir -p "$rootfs"/{bin,etc,dev,proc,sys,tmp}
@@ -61,8 +61,7 @@ during() {
 	"$@"
 }
 
-# Removes what differs from one run to the next: generated names, the order of ports, and the order
-# in which go-cni writes the pairs of CNI_ARGS.
+# Removes what differs between runs: generated names, and the order of ports and of CNI_ARGS.
 recorded_essence() {
 	jq '.env.CNI_ARGS |= (split(";") | sort | join(";")) |
 		if (.stdin | type) == "object" and .stdin.runtimeConfig.portMappings

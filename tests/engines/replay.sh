@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 # shellcheck shell=bash disable=SC2154 # the world's names: tests/net/world.sh
 #
-# replay.sh - calls our plugin as an engine has called it, from a file of data/, in a test's
-# namespaces. In place of the engine it makes namespaces, starts servers in them, and runs the real
-# bridge plugin, whose result replaces the recorded one.
+# replay.sh - calls our plugin as recorded in a file of data/, in a test's namespaces. In place of
+# the engine it makes namespaces, starts servers in them, and runs the real bridge plugin, whose
+# result replaces the recorded one.
 
 # The current call: its line of the file, and values from it
 declare call call_command call_container call_interface call_network
@@ -33,7 +33,7 @@ replay_read_call() {
 	call_command=$(of_call .env.CNI_COMMAND)
 	call_container=$(of_call .env.CNI_CONTAINERID)
 	call_interface=$(of_call .env.CNI_IFNAME)
-	# of an object in which keys are compared exactly, or of text
+	# stdin is an object, or text that is not the shortest JSON
 	call_network=$(of_call '.stdin | if type == "string" then fromjson else . end | .name')
 }
 
@@ -158,8 +158,8 @@ replay_succeeded() {
 	done </run/mappings
 }
 
-# After the call every port of it that its container had is answered as it should be, for every
-# client; the ports of other containers still are.
+# Checks the ports of the call and of its container for every client, and for one client the ports
+# of other containers.
 expect_all_mappings() {
 	local key protocol address port
 	call_mappings | cut -f 1-3 | tr '\t' ' ' >>/run/concerned

@@ -20,7 +20,7 @@ sandbox_add() {
 
 sandbox_process() { containerd_ctr -n k8s.io task ls | awk -v id="$1" '$1 == id { print $2 }'; }
 
-# It exists before its servers do.
+# A sandbox starts before its servers listen.
 sandbox_serves() {
 	local process listening
 	process=$(sandbox_process "$1")
@@ -34,7 +34,7 @@ sandbox_delete() {
 	output=$(sandbox_remove "$1") || fail "RemovePodSandbox: $output"
 }
 
-# Stores in $before the state of a host that has had a sandbox, and has none.
+# Stores in $before the state of a host after its first sandbox is removed.
 state_without_sandbox() {
 	sandbox_add first 8080:80/tcp
 	sandbox_delete "$id"
@@ -72,8 +72,8 @@ test_containerd_sandbox() {
 }
 
 # limit 180 s
-# a sandbox's hostIP: the port answers at that address only; another sandbox has the same port at
-# another address, and only the host's own processes reach one at 127.0.0.1
+# a sandbox's hostIP: the port answers at that address only; another sandbox can have the port at
+# another address; only processes of the host reach one at 127.0.0.1
 test_containerd_host_address() {
 	local before id first
 	containerd_world
@@ -236,7 +236,7 @@ test_containerd_killed_during_add() {
 	expect_equal '' "$(find /run/netns -name 'cni-*')" "namespaces of sandboxes"
 }
 
-# Our plugin, which does its work but does not return from ADD
+# A plugin that does ours' work, but does not return from ADD
 plugin_waits_after_add() {
 	mkfifo /run/go-on
 	mv /run/cni-plugins/bpf-portmap /run/waiting-plugin
@@ -253,7 +253,7 @@ plugin_waits_no_more() {
 	timeout 5 sh -c 'echo >/run/go-on' || true
 }
 
-# Removes, as kubelet does, what is not ready.
+# Removes all sandboxes, as kubelet does if they are not ready.
 remove_sandboxes() {
 	for id in $(sandboxes | sed -n 's/^ *id: "\(.*\)"$/\1/p'); do
 		sandbox_delete "$id"
@@ -266,7 +266,7 @@ remove_sandboxes() {
 test_containerd_ctr() {
 	containerd_world
 	image_import default
-	lists_where_ctr_looks
+	conflists_where_ctr_looks
 	local before
 	serve_in server 80
 	ctr_runs first
@@ -277,13 +277,13 @@ test_containerd_ctr() {
 }
 
 # ctr reads no other folder.
-lists_where_ctr_looks() {
+conflists_where_ctr_looks() {
 	cp -a /etc /run/etc
 	mount --bind /run/etc /etc
 	mount -t tmpfs tmpfs /opt
 	rm -rf /etc/cni
 	mkdir -p /etc/cni /opt/cni
-	ln -s "$containerd_home/lists" /etc/cni/net.d
+	ln -s "$containerd_home/conflists" /etc/cni/net.d
 	ln -s "$CNI_PATH" /opt/cni/bin
 }
 

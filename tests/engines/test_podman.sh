@@ -41,7 +41,7 @@ podman_world() {
 	export CONTAINERS_CONF=/run/podman/containers.conf
 }
 
-# network_create NAME [OPTION...]: the list that Podman writes, with portmap's type changed
+# network_create NAME [OPTION...]: Podman's conflist, with portmap's type changed
 network_create() {
 	local name=$1
 	podman network create "${@:2}" "$name" >/dev/null
@@ -77,7 +77,7 @@ podman_serves() {
 	done
 }
 
-# Not by podman exec, which in a chroot finds itself outside
+# Not by podman exec, which leaves a chroot that the test runs in
 ask_from() {
 	local name=$1
 	shift
@@ -110,8 +110,8 @@ expect_nothing_left() {
 }
 
 # limit 180 s
-# podman run -p with Podman's own list and the type changed: the container answers a client outside
-# and sees its address; its own connections leave with the host's address, and it reaches itself
+# podman run -p with Podman's own conflist and the type changed: the container answers a client
+# outside and sees its address; its own connections get the host's address, and it reaches itself
 # through its host port; after podman rm nothing is left
 test_podman_run() {
 	podman_world
@@ -145,8 +145,8 @@ podman_list_serves() {
 }
 
 # limit 180 s
-# podman run with the list of Debian's package and the type changed; TCP and UDP, a host address, a
-# range, IPv6
+# podman run with the conflist of Debian's package and the type changed; TCP and UDP, a host
+# address, a range, IPv6
 test_podman_ports() {
 	podman_world
 	[ ! -e "$podman_list" ] || podman_list_serves
@@ -171,8 +171,8 @@ test_podman_ports() {
 }
 
 # limit 180 s
-# processes of the host reach a container's ports at 127.0.0.1, ::1 and the host's addresses, past
-# conmon, which listens there; but not a port that is mapped at another address
+# processes of the host reach a container's ports at 127.0.0.1, ::1 and the host's addresses, though
+# conmon listens there; but not a port that is mapped at another address
 test_podman_from_host() {
 	podman_world
 	network_create web --ipv6
@@ -223,7 +223,7 @@ test_podman_restart() {
 }
 
 # limit 180 s
-# conmon, which holds the port of its container, is in nobody's way when the network is reloaded with
+# conmon, which listens on its container's port, does not prevent a reload of the network with
 # reserveHostPorts
 test_podman_listeners() {
 	podman_world
@@ -394,7 +394,7 @@ killed_with_namespace() {
 # Podman sends what data/ has, for machines without Podman
 test_podman_sends() {
 	podman_world
-	[ "$(podman_version)" = 4.3.1 ] || skip "podman $(podman_version), and the data is of 4.3.1"
+	[ "$(podman_version)" = 4.3.1 ] || skip "this is podman $(podman_version), the data is of 4.3.1"
 	local published="-p 8080:80 -p 8080:80/udp -p $host4:8081:80 -p 9000-9001:9000-9001"
 	recorder_install
 	during 'podman network create' network_create web --ipv6 --subnet 10.89.0.0/24 --subnet fd00:89::/64

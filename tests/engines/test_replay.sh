@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 # shellcheck shell=bash disable=SC2154 # the world's names: world.sh
 #
-# test_replay.sh - the recorded calls of engines (data/) to our plugin, without an engine.
+# test_replay.sh - calls our plugin as engines have called it (data/), without an engine.
 
 # shellcheck source=tests/engines/replay.sh
 . "$folder/replay.sh"
 
 # limit 240 s
-# Podman 4.3.1's calls: lists of 0.4.0, DEL with the cached result, after an ADD that failed without
-# one, DEL and ADD of a running container [s149]
+# Podman 4.3.1's calls: conflists of 0.4.0, DEL with the cached result, or without one after an ADD
+# that failed, DEL and ADD of a running container [s149]
 test_replay_podman() {
 	replay "$folder/data/podman-4.3.1.jsonl"
 }
@@ -42,7 +42,7 @@ test_replay_nomad() {
 
 # limit 240 s
 # the calls of CRI-O, which maps host ports itself: CHECK right after every ADD, STATUS, GC also
-# without a list [s150][s53]
+# with no valid attachment [s150][s53]
 test_replay_crio() {
 	replay "$folder/data/cri-o-1.31.jsonl" no-ports
 }

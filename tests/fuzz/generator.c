@@ -262,8 +262,7 @@ static void choose_hook(struct visit *visit, const struct craft *craft)
 	if (random_one_in(24)) {
 		visit->hook = (enum hook)random_below(HOOKS);
 		visit->device = RANDOM_OF(devices);
-		/* from_container reads the ingress interface, because it may run after the veth's
-		 * ingress. */
+		/* from_container goes by it: it may be attached behind the veth. */
 		visit->came_in_by =
 			visit->hook == FROM_CONTAINER ? visit->device : random_below(2) * UPLINK;
 	} else if (out) {

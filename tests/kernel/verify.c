@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * verify.c - loads every program of objects, as the plugin does, and says in TAP lines what
- * this kernel's verifier made of each: "ok 1 - the verifier accepts NAME # INSTRUCTIONS, MS".
- * Nor is one ok that it takes long over: the first ADD after boot waits for them all.
+ * verify.c - loads the programs of BPF objects as the plugin does, and prints a TAP line for each:
+ * "ok 1 - the verifier accepts NAME # INSTRUCTIONS, MS". A program that takes the verifier long is
+ * not ok either: the first ADD after boot waits for all of them.
  */
 #include <bpf/libbpf.h>
 #include <stdarg.h>
@@ -11,11 +11,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define LOG_STATS 4 /* BPF_LOG_STATS: how much work it was, and nothing else */
+#define LOG_STATS 4 /* BPF_LOG_STATS: only the number of instructions and the time */
 #define LOG_SIZE (1 << 16)
 #define MAX_PROGRAMS 64
-/* That the verifier may walk through. Twice as many as today: it is to notice loops in loops and
- * branches in branches, not another kernel or compiler. */
+/* The verifier may process so many, about twice today's number: enough for another kernel or
+ * compiler, but not for a nested loop. */
 #define MOST_INSTRUCTIONS 100000
 
 static char logs[MAX_PROGRAMS][LOG_SIZE];
@@ -41,15 +41,15 @@ static void collect_logs(struct bpf_object *object)
 	}
 }
 
-/* The number behind (or before) the words in a log; -1: it does not say. */
-static long number_behind(const char *log, const char *words)
+/* The number after the words in a log; -1: there is none. */
+static long number_after(const char *log, const char *words)
 {
 	const char *at = strstr(log, words);
 
 	return at ? strtol(at + strlen(words), NULL, 10) : -1;
 }
 
-/* How many are not ok. *number counts the lines. */
+/* Returns how many are not ok. *number counts the lines. */
 static int report(struct bpf_object *object, int *number)
 {
 	struct bpf_program *program;
@@ -57,13 +57,13 @@ static int report(struct bpf_object *object, int *number)
 
 	bpf_object__for_each_program (program, object) {
 		const char *log = logs[index++];
-		long instructions = number_behind(log, "processed ");
+		long instructions = number_after(log, "processed ");
 		bool good = bpf_program__fd(program) >= 0 && instructions <= MOST_INSTRUCTIONS;
 
 		bad += !good;
 		printf("%s %d - the verifier accepts %s # %ld, %ld\n", good ? "ok" : "not ok",
 		       ++*number, bpf_program__name(program), instructions,
-		       number_behind(log, "verification time ") / 1000);
+		       number_after(log, "verification time ") / 1000);
 	}
 	return bad;
 }
