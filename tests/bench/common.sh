@@ -8,7 +8,7 @@
 #   a line of the report; higher or lower is better.
 # budget ROW CONTENDER at-most|at-least VALUE
 # budget ROW CONTENDER times VALUE OTHER
-#   the goal of a row: a value, or a factor by which it is better than another contender; the report
+#   the goal of a row: a value, or a factor by which it is better than another contender. The report
 #   says whether it is reached.
 # measure WHEN CONTENDERS LIMIT FUNCTION [ARGUMENT...]
 #   WHEN: quick (always) or full (not with BENCH=quick); quick/1, full/1: one round is enough.

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * generator.bpf.c - the next packet: one datagram of the next flow, round and round.
+ * generator.bpf.c - writes a datagram of the next flow, in turn.
  *
- * The frame is recycled after its receivers have changed it: all of its headers are written
- * anew. Checksums are right, as they would come from a network.
+ * The kernel recycles the frame, which its receivers may have changed: so all headers are written
+ * anew, with right checksums, as from a network.
  */
 #include "vmlinux.h"
 #include <bpf/bpf_endian.h>
@@ -12,7 +12,7 @@
 
 #define DROP 1
 
-/* From linux/bpf.h; the vmlinux.h here has only parts of it. */
+/* From linux/bpf.h, because the vmlinux.h here is not complete. */
 struct xdp_md {
 	__u32 data;
 	__u32 data_end;
@@ -24,7 +24,7 @@ static __u16 checksum(__u32 sum)
 {
 	sum = (sum & 0xffff) + (sum >> 16);
 	sum = (sum & 0xffff) + (sum >> 16);
-	return sum == 0xffff ? 0xffff : bpf_htons(~sum); /* 0 is no checksum (RFC 768) */
+	return sum == 0xffff ? 0xffff : bpf_htons(~sum); /* 0 means no checksum (RFC 768) */
 }
 
 static __u32 flow_address(__u32 flow)
@@ -75,7 +75,7 @@ static bool write_ipv6(struct xdp_md *context, __u32 flow)
 	return true;
 }
 
-/* A call that is too early drops the frame; the next call follows at once. */
+/* A call that is too early drops the frame, and the kernel calls again at once. */
 static int is_early(void)
 {
 	__u64 now;
@@ -85,7 +85,7 @@ static int is_early(void)
 	now = bpf_ktime_get_ns();
 	if (now < plan.next_time)
 		return 1;
-	/* What was missed is made up for, but not more than a few packets at once. */
+	/* After a delay a few packets are sent at once, not all that were missed. */
 	if (now - plan.next_time > 32 * plan.interval)
 		plan.next_time = now;
 	plan.next_time += plan.interval;

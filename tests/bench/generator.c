@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * generator.c - datagrams of many flows, as fast as one core gives: an XDP program run on
- * frames that it redirects out of a veth (Linux 5.18). The other end's GRO must be on.
+ * generator.c - sends datagrams of many flows, as fast as one core can: the kernel runs an XDP
+ * program on frames that it redirects out of a veth (Linux 5.18). The other end's GRO must be on.
  *
  * usage: generator INTERFACE MAC SOURCE DESTINATION PORT [--flows N] [--first FLOW]
  *            [--to-many] [--size BYTES] [--pace PER-SECOND]
  *            --count PACKETS | --seconds S --sink NAME | --arrivals N --sink NAME
- *   --flows     round and round through so many; sources vary (or with --to-many destinations),
- *               32,768 flows an address, counted up from the one given
- *   --first     begins with this flow, to have others than before
- *   --size      of the Ethernet frame, without its checksum; more where the headers need it
+ *   --flows     number of flows, used in turn; sources vary (with --to-many destinations), 32,768
+ *               flows for each address, from the given one upwards
+ *   --first     the first flow, to have others than before
+ *   --size      of the Ethernet frame without its checksum; more if the headers need it
  *   --count     ends after so many packets (30 s at most)
- *   --seconds   after a fifth of them as a start, what arrives at the sink is measured
- *   --arrivals  measured from the first packet on, until so many have arrived (30 s at most)
- * Prints sent, sent per second, and what arrived at the sink per second.
+ *   --seconds   measures what arrives at the sink, after a fifth of this time
+ *   --arrivals  measures from the first packet until so many have arrived (30 s at most)
+ * Prints packets sent, sent per second, and arrived at the sink per second.
  */
 #include <arpa/inet.h>
 #include <bpf/bpf.h>
@@ -141,7 +141,7 @@ static void plan_ethernet(struct ethhdr *ethernet, const char *destination)
 	ethernet->h_proto = htons(plan.ipv6 ? ETH_P_IPV6 : ETH_P_IP);
 }
 
-/* The word that varies stays zero: it counts as nothing in the sums. */
+/* The word that varies stays zero, so that it does not change the sums. */
 static void plan_address(int family, const char *text, void *address, size_t size, bool varies)
 {
 	uint8_t *last_word = (uint8_t *)address + size - 4;
@@ -232,7 +232,7 @@ static bool is_done(const struct moment *begin, const struct moment *now)
 	return order.arrivals && now->arrived - begin->arrived >= order.arrivals;
 }
 
-/* Before all else that wants the CPU; who measures before who sends. */
+/* Above all other processes; the measuring one above the sending one. */
 static void take_precedence(int priority)
 {
 	struct sched_param parameters = {.sched_priority = priority};
@@ -241,7 +241,7 @@ static void take_precedence(int priority)
 		warn("no real-time priority");
 }
 
-/* One call to the kernel that goes on until it is killed: each takes milliseconds to end. */
+/* One system call that lasts until the child is killed, because each needs milliseconds to end. */
 static pid_t start_sending(int program)
 {
 	DECLARE_LIBBPF_OPTS(bpf_test_run_opts, options, .data_in = frame,
@@ -269,7 +269,7 @@ static void wait_for_first(const struct generator_plan *live, pid_t child)
 	}
 }
 
-/* The program counts in what `live` points to. */
+/* live: where the program counts. */
 static void send_until_done(int program, const struct generator_plan *live, struct moment *begin,
 			    struct moment *now)
 {

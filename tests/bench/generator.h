@@ -18,19 +18,19 @@ struct generator_headers6 {
 	struct udphdr udp;
 } __attribute__((packed));
 
-/* A flow is a number: its lower bits are the source port, the others are added to the base of
- * the address that varies, of IPv6 to its last 32 bits. The sums are of all that does not vary.
- * User space reads `sent` and `next` while the program writes them. */
+/* A flow is a number: its lower bits are the source port, the others are added to the base of the
+ * address that varies, for IPv6 to its last 32 bits. The sums cover all that does not vary. User
+ * space reads `sent` and `next` while the program writes them. */
 struct generator_plan {
 	__u32 ifindex;
 	__u32 ipv6;
 	__u32 to_many; /* 1: destinations vary, 0: sources do */
 	__u32 first;   /* flow */
 	__u32 flows;
-	__u32 next;      /* counted on by the program */
+	__u32 next;      /* incremented by the program */
 	__u64 sent;      /* likewise */
-	__u64 count;     /* so many and no more; 0: no limit */
-	__u64 interval;  /* nanoseconds from one packet to the next; 0: as fast as can be */
+	__u64 count;     /* limit of `sent`; 0: none */
+	__u64 interval;  /* nanoseconds between packets; 0: as fast as possible */
 	__u64 next_time; /* set by the program */
 	__u32 base;      /* (the end of) the address, in host byte order */
 	__u32 ip_sum;

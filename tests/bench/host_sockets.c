@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * host_sockets.c - what a process of the host pays for connecting and sending to another one over
- * loopback. Both ends are in this process, one call after the other, so that none waits. Prints
- * nanoseconds for each: the median of many batches, so that what interrupts some does not count.
+ * host_sockets.c - what connecting and sending over loopback costs a process of the host. Both ends
+ * are in this process, one call after the other, so that none waits. Prints nanoseconds for each:
+ * the median of many batches, so that interruptions of some have no effect.
  */
 #include <arpa/inet.h>
 #include <errno.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* nothing.c - a static program that does nothing: what no plugin can be faster than. */
+/* nothing.c - a static program that does nothing: the lower limit for a plugin's time. */
 
 int main(void)
 {

@@ -2,8 +2,8 @@
 # shellcheck shell=bash disable=SC2034,SC2046,SC2154
 #
 # rows_10_tcp.sh - TCP from a client to the container, to the host, and from the host. The client
-# runs on CPU 0, the server on CPU 1; the host's work is done on the CPU of the sender. The veths'
-# segmentation offload is on, and GRO at the host's end of the client's link.
+# runs on CPU 0, the server on CPU 1; the host's work is done on the CPU of the sender. Segmentation
+# offload of the veths is on, and so is GRO at the host's end of the client's link.
 
 each_family row tcp_stream 'Mbit/s' higher 'TCP stream to the container'
 each_family row tcp_requests 'requests/s' higher 'TCP request and answer, one after the other'
@@ -39,7 +39,7 @@ each_family measure full "$everyone" 20 tcp_local_stream
 each_family measure quick "$everyone" 20 tcp_host
 each_family measure full "$everyone" 20 tcp_host_stream
 
-# tcp_serve NAMESPACE PORT; `host` is the host itself
+# tcp_serve NAMESPACE PORT: NAMESPACE `host` is the host itself
 tcp_serve() {
 	local who=$1 port=$2 enter=(in_namespace "$1")
 	[ "$who" != host ] || enter=()
@@ -59,7 +59,7 @@ tcp_prepare() {
 
 tcp_said() { sed -n "s/.*\b$1=\([0-9.]*\).*/\1/p" /run/tcp.said; }
 
-# tcp_ask NAMESPACE COMMAND ADDRESS PORT ARGUMENT...: on CPU 0
+# tcp_ask NAMESPACE COMMAND ADDRESS PORT ARGUMENT...: runs a client on CPU 0
 tcp_ask() {
 	local who=$1 enter=(in_namespace "$1")
 	shift
@@ -74,7 +74,7 @@ tcp_ask_container() {
 	tcp_ask client "$command" $(target web 8080) "$bench_seconds" "$@"
 }
 
-# target CONTAINER PORT [ADDRESS]: where its port 80 is reached: at this port of the host, or
+# target CONTAINER PORT [ADDRESS]: prints where its port 80 is reached: at this port of the host, or
 # directly
 target() {
 	if [ "$plugin" = none ]; then

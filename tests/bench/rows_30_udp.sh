@@ -6,9 +6,9 @@
 # other work there: the host's, the container's end of its veth, and the sink. Both have priority
 # over everything else on the machine (SCHED_FIFO).
 #
-# The sink is a tc program where the packets arrive: it counts and drops. So this measures the host,
-# from its uplink to the container's interface, and not the container's own IP stack. It is the same
-# for all contenders.
+# The sink is a tc program that counts and drops the packets where they arrive. So the host is
+# measured, from its uplink to the container's interface, but not the container's own IP stack,
+# which is the same for all contenders.
 
 row generator 'packets/s' higher 'the generator alone, into a sink at the host, 64 bytes'
 row generator_1400 'packets/s' higher 'the generator alone, into a sink at the host, 1,400 bytes'
@@ -51,7 +51,7 @@ each_family measure quick "$everyone" 20 udp_foreign udp_foreign
 
 many4_clients=100.64.0.0 many6_clients=2001:db8:64:: # and up: RFC 6598
 many4_servers=100.96.0.0 many6_servers=2001:db8:96::
-oneway_flows=2000000 # the first of those that nobody has ever answered
+oneway_flows=2000000 # the first of those that are never answered
 
 # polled_by_thread INTERFACE: its packets are processed on CPU 1
 polled_by_thread() {
@@ -60,8 +60,8 @@ polled_by_thread() {
 	pin_threads "$1" 1 || echo "note: the thread that polls $1 is not pinned" >&2
 }
 
-# Once in each world, with a container of its own, because our table keeps answered UDP flows for
-# five minutes, and they count in their container's share.
+# Prepares a world once, with a separate container, because answered UDP flows stay for five minutes
+# and count in their container's share.
 udp_prepare() {
 	[ ! -e /run/udp.ready ] || return 0
 	ip route add 100.64.0.0/10 via "$server4"
@@ -77,7 +77,7 @@ udp_prepare() {
 
 said() { sed -n "s/.*\b$1=\([0-9.]*\).*/\1/p" /run/said; }
 
-# generate NAMESPACE ARGUMENT...: on CPU 0; its output is in /run/said
+# generate NAMESPACE ARGUMENT...: runs the generator on CPU 0; its output is in /run/said
 generate() {
 	local who=$1
 	shift
@@ -102,9 +102,8 @@ generate_out() {
 		"$(of_family many_servers)" 9 --to-many "$@"
 }
 
-# answered_flows SINK FLOWS COMMAND...: each flow's packets have arrived and were answered about
-# four times, so that all contenders treat them as established. A busy machine loses some, and more
-# are sent.
+# answered_flows SINK FLOWS COMMAND...: sends and answers packets of each flow about four times, so
+# that all contenders treat it as established. If a busy machine loses some, more are sent.
 answered_flows() {
 	local sink=$1 flows=$2 before arrived=0 pace=300000
 	shift 2
@@ -120,15 +119,15 @@ answered_flows() {
 	"$tools/sink" drop "$sink"
 }
 
-# Packets that have skipped the stack; nothing for contenders without a fast path
+# The number of packets that skipped the stack; empty for contenders without a fast path
 fast_packets() {
 	is_ours && [ "$fast_path" != off ] || return 0
 	bpftool -j map dump pinned "$pins/counters" |
 		jq '[.[0].formatted.values[].value | .fast_into_container + .fast_out] | add'
 }
 
-# rate_at ROW SINK COMMAND...: packets per second that arrive there while the command generates; the
-# note says whether that was the generator's limit, and how many skipped the stack
+# rate_at ROW SINK COMMAND...: packets per second that arrive at the sink while the command
+# generates them; the note says whether the generator was the limit, and how many skipped the stack
 rate_at() {
 	local row=$1 sink=$2 note='' fast arrived
 	shift 2
@@ -151,7 +150,7 @@ udp_in() {
 	rate_at "$1" datagrams generate_in --flows "$2" --size "$3" --seconds "$bench_seconds"
 }
 
-# What an application receives: the container's IP stack works on the same CPU.
+# An application's socket; the container's IP stack works on the same CPU.
 udp_socket() {
 	udp_prepare
 	if [ ! -e /run/hold ]; then
@@ -174,7 +173,7 @@ udp_in_oneway() {
 	rate_at "$1" datagrams generate_in "${flows[@]}" --seconds "$bench_seconds"
 }
 
-# New flows: other numbers in each round
+# New flows: each round has other ones
 udp_new_first() {
 	local first
 	first=$(cat /run/flows.used 2>/dev/null || echo 4000000)
@@ -185,12 +184,12 @@ udp_new_first() {
 
 udp_in_new() {
 	udp_prepare
-	[ "$fast_path" = always ] || fast_path=off # as every first packet
+	[ "$fast_path" = always ] || fast_path=off # for first packets
 	rate_at "$1" datagrams generate_in --flows 20000000 --first "$(udp_new_first)" --size "$2" \
 		--arrivals 200000
 }
 
-# Another container, the host's end of whose veth is polled by a thread; the others have none, as
+# A container of which a thread polls the host's end of the veth; other containers have none, as
 # usual.
 udp_out_prepare() {
 	udp_prepare
@@ -209,20 +208,20 @@ udp_out() {
 
 udp_out_new() {
 	udp_out_prepare
-	fast_path=off # masquerade chooses a port: in every mode on the stack
+	fast_path=off # first packets of masqueraded flows never skip the stack
 	rate_at "$1" server generate_out --flows 20000000 --first "$(udp_new_first)" --size "$2" \
 		--arrivals 200000
 }
 
-# From the server's network to the client's, without any mapping
+# Routed from the server's network to the client's, without a mapping
 udp_foreign() {
 	udp_prepare
-	fast_path=off # nothing of this is ours
+	fast_path=off # these flows are not translated
 	rate_at "$1" client generate server "$(mac_of eth1)" "$(of_family many_clients)" "$(of_family client)" 9 \
 		--flows 30000 --seconds "$bench_seconds"
 }
 
-# Packets that end at the host's own interface: the maximum of generator and thread
+# Packets that end at the host's interface: the maximum of generator and thread
 udp_alone() {
 	if [ ! -e /run/udp_alone.ready ]; then
 		ip netns add alone

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 # shellcheck shell=bash disable=SC2154
 #
-# rows_add_del.sh - ADD and DEL, from the process's start to its exit, and the memory of ADD. Only
-# the port mapper is called, with the result of the real bridge plugin before it.
+# rows_add_del.sh - the time of ADD and DEL from the process's start to its exit, and the memory of
+# ADD. Only the port mapper is called, with the result of the real bridge plugin.
 #
-# The reference runs iptables many times for each port, and for UDP searches conntrack once for
-# each: what takes it minutes is left out, or done once.
+# The reference runs iptables many times for each port, and searches conntrack once for each UDP
+# port: measures that take it minutes are left out, or done once.
 
 mappers=portmap,nftables,established
 
@@ -86,7 +86,7 @@ mapper_program() {
 	if is_ours; then echo "$build/bpf-portmap"; else echo "$reference_plugins/portmap"; fi
 }
 
-# unmapped_make CONTAINER: connected by the list without its last plugin; once for all measures
+# unmapped_make CONTAINER: connects it by the conflist without its last plugin, only once
 unmapped_make() {
 	[ ! -e "/run/results/$1" ] || return 0
 	jq '.plugins |= map(select(.type != "portmap" and .type != "bpf-portmap"))' \
@@ -104,9 +104,9 @@ caller_make() {
 	echo 0 >/run/caller
 }
 
-# others_make COUNT: interfaces eth0, eth1 ... of the namespace `others`, which stand for as many
-# containers. Made by ip, because the bridge plugin takes a twentieth of a second for each; without
-# IPv6, because each one would announce itself to all others.
+# others_make COUNT: makes interfaces eth0, eth1 ... of the namespace `others`, in place of as many
+# containers: by ip, because the bridge plugin needs 50 ms for each, and without IPv6, because each
+# would announce itself to all others.
 others_make() {
 	local number first
 	first=$(cat /run/caller)
@@ -182,7 +182,7 @@ call() {
 	"$tools/spawn" 1 "${words[@]}" >/dev/null
 }
 
-# Removes what an ADD has left that was killed for taking too long.
+# Removes what is left of an ADD that was killed at its time limit.
 calls_begin() {
 	caller_make
 	if [ -e /run/calls/unfinished ]; then
@@ -195,8 +195,7 @@ calls_begin() {
 
 calls_end() { rm -f /run/calls/unfinished; }
 
-# Another host, `fresh`, which has programs and maps of its own on the same bpffs, with a container
-# `guest`. KEYS of fresh_add are those of call_config.
+# Another host, `fresh`, with its own programs and maps on the same bpffs, and a container `guest`.
 fresh_make() {
 	fresh_remove
 	namespace_add fresh
@@ -221,7 +220,7 @@ fresh_remove() {
 	rm -rf "$pins"/netns-*
 }
 
-# A round's figure is the median of so many calls.
+# The result of a round is the median of so many calls.
 repeats() {
 	if ! is_ours; then
 		echo 1
@@ -241,7 +240,7 @@ times_of() {
 	done < <(jq -r '"\(.name) \(.median_us / 1000)"' "${2:-/run/calls/measured}")
 }
 
-# --- what is measured -------------------------------------------------------------------
+# --- measures ---------------------------------------------------------------------------
 
 add_nothing() {
 	result add_nothing "$("$tools/spawn" 200 ADD "$tools/nothing" | jq '.median_us / 1000')"
@@ -302,7 +301,7 @@ add_beside() {
 add_beside_mappings() { add_beside 1 "$1" "mappings_$1"; }
 add_beside_containers() { add_beside "$1" 1 "containers_$1"; }
 
-# On another host, which has programs and maps of its own on the same bpffs
+# On another host, with its own programs and maps on the same bpffs
 add_first() {
 	calls_begin
 	fresh_make

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 # shellcheck shell=bash disable=SC2154
 #
-# rows_host_sockets.sh - what the programs at socket hooks cost processes of the host that do not
-# use mapped ports. `plain` has no such programs.
+# rows_host_sockets.sh - the cost of the programs at socket hooks for processes of the host that do
+# not use mapped ports. `plain` has no such programs.
 
 row host_tcp_connect ns lower 'a process of the host: TCP connect, accept and close over loopback'
 row host_udp_connect ns lower 'a process of the host: UDP socket, connect and close'

@@ -1,12 +1,11 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 # shellcheck shell=bash disable=SC2154
 #
-# rows_memory.sh - the kernel memory of the maps, as the kernel accounts for it. Rules of iptables
-# and nftables are not accounted for.
+# rows_memory.sh - the kernel memory of the maps, as the kernel accounts for it. It does not account
+# for rules of iptables and nftables.
 #
-# The entries of a connection: one in connections and one in assured, or half_open, and one in
-# aliases if it is masqueraded. (In layout 2: two in flows and one in flow_pairs.) Existing entries
-# are counted.
+# A connection has an entry in connections, one in assured or half_open, and if it is masqueraded
+# one in aliases.
 
 row maps_memory MiB lower 'memory of all maps, "flowEntries": 262144'
 row maps_memory_largest MiB lower 'memory of all maps, "flowEntries": 524288, the most'
@@ -22,7 +21,7 @@ budget connection_values_mapped established at-most 192
 
 measure quick/1 established 60 maps_memory
 
-# pinned_maps DIRECTORY: name, bytes of all, entries, bytes of key and value of each
+# pinned_maps DIRECTORY: for each map its name, bytes, entries, bytes of a key and of a value, type
 pinned_maps() {
 	local pin
 	for pin in "$1"/*; do
@@ -31,7 +30,7 @@ pinned_maps() {
 	done
 }
 
-# maps_of SUFFIX: the maps of its input lines. The index of an array needs no memory.
+# maps_of SUFFIX: results for the maps of its input lines. The index of an array needs no memory.
 maps_of() {
 	awk -v suffix="$1" '
 		function add(kind, map, count) {
@@ -48,15 +47,11 @@ maps_of() {
 			entries[$1] = $3
 		}
 		END {
-			add("mapped", "flows", 2); add("mapped", "flow_pairs", 1)
 			add("mapped", "connections", 1); add("mapped", "assured", 1)
-			add("masqueraded", "flows", 2); add("masqueraded", "flow_pairs", 1)
 			add("masqueraded", "connections", 1); add("masqueraded", "assured", 1)
 			add("masqueraded", "aliases", 1)
-			add("new", "flows_new", 2)
 			add("new", "connections", 1); add("new", "half_open", 1)
-			table = "flows" in entries ? "flows" : "connections"
-			print "maps_memory" suffix, all / 1048576, entries[table] " entries of " table
+			print "maps_memory" suffix, all / 1048576, entries["connections"] " entries of connections"
 			for (kind in of_memory) {
 				if (kind == "new" && suffix) continue
 				print "connection_memory_" kind suffix, of_memory[kind]

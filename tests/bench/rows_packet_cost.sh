@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 # shellcheck shell=bash disable=SC2154
 #
-# rows_packet_cost.sh - what a packet costs in our programs, by BPF_PROG_TEST_RUN (programs/). Each
-# packet is of another random flow. The sum of all programs on its path; UDP unless a row says TCP.
+# rows_packet_cost.sh - the cost of a packet in our programs, by BPF_PROG_TEST_RUN (programs/): the
+# sum of all programs on its path. Each packet is of a random flow; UDP unless a row says TCP.
 
 for flows in 1 1000 30000 100000; do
 	each_family row "cost_in_$flows" ns lower "our programs, a packet to a mapped port, flows: $flows"
@@ -32,7 +32,7 @@ each_family measure full/1 established 240 packet_cost 100000
 each_family measure quick/1 established 60 packet_cost_tcp
 each_family measure quick/1 established 60 packet_cost_flat
 
-# cost CONTENDER ROW LINE...: the sum of lines of programs.c; all but the first one may be missing
+# cost CONTENDER ROW LINE...: the sum of these lines of programs.c; all but the first may be missing
 cost() {
 	local contender=$1 row=$2 value
 	shift 2
@@ -41,8 +41,8 @@ cost() {
 	[ -z "$value" ] || result "$row" "$value"
 }
 
-# cost_of_ways ROW PROTOCOL SAYS ENTERED LEFT: through the IP stack the programs at two interfaces,
-# past it the first one, and the second one's work when it is sent
+# cost_of_ways ROW PROTOCOL SAYS ENTERED LEFT: through the IP stack the programs at two interfaces;
+# on the fast path the first one, and what the second one costs for a packet that was sent
 cost_of_ways() {
 	local kind="ipv$family $2" sent=()
 	[ "$5" != to_uplink ] || sent=("$5 $kind sent by the fast path")

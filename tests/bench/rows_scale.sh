@@ -2,9 +2,9 @@
 # shellcheck shell=bash disable=SC2154
 #
 # rows_scale.sh - one container while others have many mappings, while there are many others (see
-# others_make), or while it has many flows itself. The measured container is the one that was added
-# last: the references search their rules in order, and this is the case of most of their users.
-# These rows come after those of TCP and UDP, because the others' interfaces stay.
+# others_make), or while it has many flows itself. The measured container was added last: the
+# references search their rules in order, and most of their users are in this position. These rows
+# come after those of TCP and UDP, because the others' interfaces stay.
 
 crowded=portmap,nftables,established
 
@@ -147,7 +147,7 @@ flat_rates() {
 
 probe_is=(probe eth0 probe /run/calls/probe)
 
-# flat_lost LESS MORE WHAT: by how many percent the first is less: the median of all pairs
+# flat_lost LESS MORE WHAT: by how many percent LESS is below MORE, the median of the turns
 flat_lost() {
 	jq -n --slurpfile less "/run/flat.$1.$3" --slurpfile more "/run/flat.$2.$3" \
 		'[range($less | length) | 100 * (1 - $less[.] / $more[.])] | sort | .[length / 2 | floor]'

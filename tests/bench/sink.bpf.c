@@ -3,7 +3,7 @@
  * sink.bpf.c - counts the UDP packets that arrive at an interface, and drops, answers or passes
  * them.
  *
- * At tc ingress, and not XDP: what bpf_redirect_peer hands over comes by here too.
+ * At tc ingress instead of XDP, because packets of bpf_redirect_peer() pass there too.
  */
 #include "vmlinux.h"
 #include <bpf/bpf_endian.h>
@@ -49,7 +49,7 @@ struct {
 		b = kept; \
 	} while (0)
 
-/* A macro, for members of packed structures have no pointers. */
+/* A macro, because members of packed structures must not have pointers. */
 #define TURN_ROUND(headers) \
 	do { \
 		struct ethhdr old = (headers)->ethernet; \
@@ -60,7 +60,7 @@ struct {
 		EXCHANGE((headers)->udp.source, (headers)->udp.dest); \
 	} while (0)
 
-/* The port that it was sent to, 0 where it is no UDP packet; turned round where that is wanted. */
+/* Returns the destination port, 0 if it is no UDP packet. turn: swaps source and destination. */
 static __be16 look_at_ipv4(struct headers4 *headers, const void *end, bool turn)
 {
 	__be16 port;

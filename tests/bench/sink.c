@@ -2,12 +2,12 @@
 /*
  * sink.c - where the benchmark's packets end: see sink.bpf.c.
  *
- * usage: sink attach INTERFACE PORT NAME   drops UDP packets to the port, 0: to any; it stays
- *                                          when this program ends
- *        sink drop|answer|pass NAME        what is done with them from now on
- *        sink count NAME                   how many there were
- *        sink hold PORT                    a UDP socket that nobody reads, until it is killed;
- *                                          prints "ready"
+ * usage: sink attach INTERFACE PORT NAME   drops UDP packets to the port (0: to any), also after
+ *                                          this program has ended
+ *        sink drop|answer|pass NAME        drops, answers or passes them from now on
+ *        sink count NAME                   prints how many there were
+ *        sink hold PORT                    keeps a UDP socket open that is never read, until it
+ *                                          is killed; prints "ready"
  */
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
@@ -70,8 +70,7 @@ static void act(const char *name, enum sink_action action)
 		err(2, "the settings of %s", name);
 }
 
-/* The socket is never read, so it drops packets that it has no room for, after all of the work of
- * the IP stack. */
+/* The socket is never read: when it is full, packets are dropped after all work of the IP stack. */
 static _Noreturn void hold(int port)
 {
 	struct sockaddr_in6 address = {.sin6_family = AF_INET6, .sin6_port = htons((uint16_t)port)};

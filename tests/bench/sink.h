@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* sink.h - what sink.c and generator.c tell sink.bpf.c; after vmlinux.h or the kernel's own. */
+/* sink.h - settings of sink.bpf.c; to be included after vmlinux.h or the kernel's headers. */
 #ifndef TESTS_BENCH_SINK_H
 #define TESTS_BENCH_SINK_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* sink_count.h - how the tools find a sink by its name, and read its counter. */
+/* sink_count.h - finds a sink by its name, and reads its counter. */
 #ifndef TESTS_BENCH_SINK_COUNT_H
 #define TESTS_BENCH_SINK_COUNT_H
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * spawn.c - how long processes take from start to exit. What is to be compared runs in turns, so
- * that whatever else the machine does concerns all alike.
+ * spawn.c - measures the time of processes from start to exit. Cases run in turns, so that other
+ * load on the machine affects all of them alike.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -96,7 +96,7 @@ static void parse_name(struct spawn_case *spawn, char *text)
 	spawn->copies = parse_count(copies + 1, MAX_COPIES);
 }
 
-/* What stands before the next "+". The number of words, with that. */
+/* The words up to the next "+". Returns their number, including that. */
 static int parse_case(struct spawn_case *spawn, char **words, int count)
 {
 	int i = 1, end;
@@ -119,7 +119,7 @@ static int parse_case(struct spawn_case *spawn, char **words, int count)
 	return end < count ? end + 1 : end;
 }
 
-/* With the copy's number in place of each {}. */
+/* Replaces each {} by the copy's number. */
 static char *expand(const char *text, int number)
 {
 	char expanded[WORD_SIZE], *word;
@@ -266,7 +266,7 @@ int main(int argc, char **argv)
 		if (!cases[count++].microseconds)
 			die("no memory");
 	}
-	/* One round for the caches; a single one is for what takes long, or is done once. */
+	/* An extra round fills the caches, unless only one is wanted. */
 	for (int round = rounds > 1 ? -1 : 0; round < rounds; round++)
 		for (int i = 0; i < count; i++)
 			cases[i].microseconds[round < 0 ? 0 : round] = run_case(&cases[i]);

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * tcp.c - what the benchmark does over TCP; each of the two ends is one thread.
+ * tcp.c - TCP client and server of the benchmark, each with one thread.
  *
  * usage: tcp serve PORT                         until it is killed; prints "ready"
- *        tcp stream ADDRESS PORT SECONDS        bytes to the server, as many as it takes
- *        tcp requests ADDRESS PORT SECONDS      one request and its answer after the other
+ *        tcp stream ADDRESS PORT SECONDS        sends as many bytes as the server accepts
+ *        tcp requests ADDRESS PORT SECONDS      requests and answers, one after the other
  *        tcp connect ADDRESS PORT SECONDS N     connect, request, answer, close; N at a time
  *
- * The client's first byte says what it wants: 's' to send, 'r' requests, 'c' one request. A
- * request and an answer are 64 bytes. After 'c' the server closes first, as many servers do,
- * and its end keeps the TIME_WAIT. A fifth of SECONDS goes by before the measurement begins.
+ * The client's first byte is its kind: 's' stream, 'r' requests, 'c' one request. A request and an
+ * answer are 64 bytes. After 'c' the server closes first, as many servers do, and its end keeps the
+ * TIME_WAIT. The measurement begins after a fifth of SECONDS.
  *
  * Prints per_second=N, of bytes or of requests, and p50= p99= p999= in microseconds.
  */
@@ -34,7 +34,7 @@ const char tool_usage[] = "usage: tcp serve PORT | stream|requests ADDRESS PORT 
 #define MOST_FDS 65536
 
 struct measurement {
-	double begin, start, end; /* seconds; what comes before `start` does not count */
+	double begin, start, end; /* seconds; the time before `start` does not count */
 	double amount;
 	unsigned int latencies[BUCKETS];
 	unsigned int samples;
@@ -87,7 +87,7 @@ static void accept_all(int poll_fd, int listener)
 	}
 }
 
-/* Requests come one at a time, and whole: both ends send 64 bytes at once. */
+/* Requests arrive whole, because both ends send 64 bytes at once. */
 static void serve_one(int fd)
 {
 	ssize_t length = recv(fd, chunk, streams[fd % MOST_FDS] ? CHUNK : MESSAGE, 0);
@@ -237,7 +237,7 @@ static void requests(const struct sockaddr_in6 *address, struct measurement *mea
 	}
 }
 
-/* The handshake's end is waited for by the request: sent as soon as it can be. */
+/* The request is sent as soon as the handshake is complete. */
 static void open_connection(const struct sockaddr_in6 *address, int poll_fd,
 			    struct connection *connection, uint64_t number)
 {
@@ -250,7 +250,7 @@ static void open_connection(const struct sockaddr_in6 *address, int poll_fd,
 		die("epoll_ctl");
 }
 
-/* True when it has come to its end. */
+/* True when the connection is complete. */
 static bool go_on(int poll_fd, struct connection *connection, const struct epoll_event *event)
 {
 	struct epoll_event next = {.events = EPOLLIN, .data = event->data};
@@ -286,7 +286,7 @@ static void connections(const struct sockaddr_in6 *address, struct measurement *
 	for (int i = 0; i < at_once; i++)
 		open_connection(address, poll_fd, &all[i], (uint64_t)i);
 	while (seconds_now() < measurement->end) {
-		/* SYNs that are lost come again after a second, and count as the time they take. */
+		/* A lost SYN is retransmitted after a second, which counts as latency. */
 		int count = epoll_wait(poll_fd, events, EVENTS, 100);
 
 		for (int i = 0; i < count; i++) {

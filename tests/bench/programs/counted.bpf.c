@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * counted.bpf.c - the programs with a count of what they ask the kernel for: `programs --count`.
- * A function-like macro is not expanded where its name stands in parentheses.
+ * counted.bpf.c - the programs with counters for their helper calls, for `programs --count`. A
+ * function-like macro is not expanded if its name is in parentheses.
  */
 #include "vmlinux.h"
 #include <bpf/bpf_helpers.h>
@@ -9,7 +9,7 @@
 
 struct operations operations;
 
-/* What a map is stands in its type; what is handed about without one is a hash. */
+/* Arrays are known by the map's type; a map that is passed as void * is a hash. */
 struct any_hash {
 	int (*type)[BPF_MAP_TYPE_HASH];
 };

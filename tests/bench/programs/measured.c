@@ -82,7 +82,7 @@ static void update(const struct bpf_object *object, const char *map, const void 
 		err(1, "writing to map %s", map);
 }
 
-/* Of a map of words; programs of another layout need not have it. */
+/* Of a map of words, which other versions of the programs may not have. */
 static void set_bit(const struct bpf_object *object, const char *map, uint32_t bit)
 {
 	uint32_t word = bit / 64;
@@ -148,7 +148,7 @@ static void add_container(const struct bpf_object *object, uint32_t number, enum
 	memcpy(slot.host_mac, host_mac(veth), sizeof(slot.host_mac));
 	memcpy(slot.gateway_mac, host_mac(BRIDGE), sizeof(slot.gateway_mac));
 	slot.container = number;
-	/* A device that exists, for the kernel looks. */
+	/* A device that exists, because the kernel checks that. */
 	present = veth < CROWD_FIRST_VETH ? veth : VETH_TWO;
 	update(object, "veths", &number, &present);
 	update(object, "slots", &number, &slot);
@@ -209,7 +209,7 @@ static void fill_small_maps(const struct bpf_object *object, const struct world 
 	}
 }
 
-/* As on this machine, or larger: one owner may have half of the table. */
+/* The default size, or larger if the flows need it: one owner may have half of the table. */
 static uint32_t table_size(uint32_t flows)
 {
 	uint32_t size = 131072;
@@ -219,8 +219,7 @@ static uint32_t table_size(uint32_t flows)
 	return size;
 }
 
-/* Where a variable lies in its section, with the value that it is loaded with; NULL: the object has
- * none of that name. */
+/* The initial value of a variable in its section; NULL: the object has no such variable. */
 static char *find_variable(const struct bpf_object *object, const char *section, const char *name)
 {
 	const struct btf *btf = bpf_object__btf(object);
@@ -272,7 +271,7 @@ static void set_size(struct bpf_object *object, const char *name, uint32_t entri
 		bpf_map__set_max_entries(map, entries);
 }
 
-/* As the loader does it. */
+/* As the loader does */
 static void set_sizes(struct bpf_object *object, uint32_t entries)
 {
 	uint32_t cpus = (uint32_t)libbpf_num_possible_cpus(), places = 1024;

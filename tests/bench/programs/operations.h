@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* operations.h - what counted.bpf.c counts; after vmlinux.h or the kernel's own. */
+/* operations.h - the counters of counted.bpf.c; to be included after the kernel's headers. */
 #ifndef BPF_PORTMAP_TESTS_OPERATIONS_H
 #define BPF_PORTMAP_TESTS_OPERATIONS_H
 
 #define OPERATIONS(X) \
 	X(hash)     /* look-ups */ \
 	X(array)    /* look-ups */ \
-	X(inserted) /* updates of existing entries, too */ \
+	X(inserted) /* also updates */ \
 	X(deleted) \
 	X(fib) \
 	X(socket)

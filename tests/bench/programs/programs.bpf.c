@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * programs.bpf.c - gives a program one packet after another, each of another flow.
+ * programs.bpf.c - runs a program on packets of many flows.
  *
- * BPF_PROG_TEST_RUN repeats a program on one packet, which the program has changed after the
- * first time, and whose flow lies in the nearest cache. So what is repeated is next_packet:
- * it writes the packet anew, of a random flow, and goes on as the program to be measured.
- * What that takes by itself is measured with `nothing` in the program's place.
+ * BPF_PROG_TEST_RUN repeats a program on one packet, which the first run has changed, and whose
+ * flow would stay in the nearest cache. So it runs next_packet, which writes a packet of a random
+ * flow and tail-calls the measured program. The cost of next_packet alone is measured with
+ * `nothing` in the program's place.
  */
 #include "vmlinux.h"
 #include <bpf/bpf_endian.h>
@@ -19,7 +19,7 @@ struct {
 	__type(value, __u32);
 } measured SEC(".maps");
 
-/* By flow. A program leaves its packet to next_packet, which sees what became of it. */
+/* By flow. next_packet finds here what a program has made of the last packet. */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(max_entries, 1);
@@ -27,7 +27,7 @@ struct {
 	__type(value, struct passed);
 } passed SEC(".maps");
 
-struct traffic traffic; /* without "= {}", which for a padded structure confuses clang 14 */
+struct traffic traffic; /* no "= {}": with a padded structure it confuses clang 14 */
 __u64 random_state = 0x9e3779b97f4a7c15ULL;
 __u32 next_in_order = 0;
 __u32 flow_before = 0; /* and 1; 0: there is none */
@@ -49,7 +49,7 @@ static __always_inline __u32 choose_flow(void)
 	return traffic.first + ((random & 0xffffffff) * traffic.flows >> 32);
 }
 
-/* Writes a peer's address and port where they belong. False: that is not in the packet. */
+/* Writes a peer's address and port. False: the offsets are beyond the packet. */
 static __always_inline bool write_peer(struct __sk_buff *skb, __u32 flow)
 {
 	void *data = (void *)(long)skb->data, *end = (void *)(long)skb->data_end;
@@ -120,8 +120,8 @@ int next_packet(struct __sk_buff *skb)
 	skb->tc_index = 0;
 	if (traffic.goes_on || traffic.own_port_offset)
 		go_on(skb, flow);
-	/* Reading the clock waits for what goes before. Else this packet would be half done while
-	 * the one before it still is, and what was just written not yet be there to be read. */
+	/* Reading the clock waits for earlier instructions. Otherwise the CPU would overlap the
+	 * work on two packets, and loads would wait for stores that are still pending. */
 	clock = bpf_ktime_get_ns();
 	bpf_tail_call(skb, &measured, traffic.program);
 	return -1;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * programs.c - what a packet costs in each of the programs: ns, by BPF_PROG_TEST_RUN, each
- * packet of another flow at random, opened by packets before. With two objects: both, in turns, on
- * one machine with the same noise.
+ * programs.c - measures what a packet costs in each of the programs, in ns, by BPF_PROG_TEST_RUN.
+ * Each packet is of a random flow, which earlier packets have opened. Two objects are measured in
+ * turns, so that other load affects both alike.
  */
 #include <err.h>
 #include <getopt.h>
@@ -95,7 +95,7 @@ static bool row_is_wanted(const struct row *row, const struct world *world)
 /* Samples of every row, round and object: with the program, and with nothing in its place. */
 static double with[ROWS][OBJECTS][MAX_ROUNDS], without[ROWS][OBJECTS][MAX_ROUNDS];
 
-/* The lowest is nearly free of what else the machine does. */
+/* The lowest value is hardly affected by other load on the machine. */
 struct result {
 	double median, lowest;
 };
@@ -105,7 +105,7 @@ static struct result result_of(size_t row, int object)
 	struct result result;
 
 	result.median = median(with[row][object], rounds) - median(without[row][object], rounds);
-	result.lowest = with[row][object][0] - without[row][object][0]; /* in order by now */
+	result.lowest = with[row][object][0] - without[row][object][0]; /* sorted by median() */
 	return result;
 }
 
@@ -157,8 +157,8 @@ static bool row_is_fast(const struct row *row)
 	return row->population == FAST_MAPPINGS || row->population == FAST_MASQUERADES;
 }
 
-/* Once with the program and once with nothing in its place. On a busy machine it may take so long
- * that the IP stack has its turn: then all is done again. */
+/* Once with the program and once with `nothing` in its place. If a busy machine takes so long that
+ * flows are shown to the IP stack again, all is repeated. */
 static void measure(size_t index, const struct world *world, struct subject *subject, int round)
 {
 	const struct row *row = &rows[index];
@@ -175,7 +175,7 @@ static void measure(size_t index, const struct world *world, struct subject *sub
 			return;
 		subject->opened = 0;
 	}
-	errx(1, "%s: the last packet takes another way (%d)", row->says, verdict);
+	errx(1, "%s: the last packet has a different verdict (%d)", row->says, verdict);
 }
 
 /* Every row of this world once, each object in turn. */
@@ -184,12 +184,12 @@ static void measure_round(const struct world *world, struct subject *subjects, i
 	for (size_t i = 0; i < ROWS; i++) {
 		if (!row_is_wanted(&rows[i], world))
 			continue;
-		for (int k = 0; k < objects; k++) /* nobody is always the first */
+		for (int k = 0; k < objects; k++) /* each object is the first in turn */
 			measure(i, world, &subjects[(k + round) % objects], round);
 	}
 }
 
-/* Of the first packets of flows, once each. */
+/* Counts for the first packets of flows. */
 static void count_world(const struct world *world)
 {
 	static const char *const names[] = {"mapped", "masqueraded", "mapped, past the stack",

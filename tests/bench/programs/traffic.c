@@ -2,11 +2,11 @@
 /*
  * traffic.c - packets of many flows, by BPF_PROG_TEST_RUN.
  *
- * Flows are opened by what opens them in the world: a request through from_uplink and to_container,
- * an answer through from_container and to_uplink, and so on; for a masqueraded flow the other way
- * round. What the IP stack would carry from the first hook to the second (tc_index), and the port
- * that a request has left with, programs.bpf.c notes for each flow. So nothing here knows how the
- * programs keep their flows.
+ * Flows are opened by packets: a request through from_uplink and to_container, an answer through
+ * from_container and to_uplink, and so on; for a masqueraded flow the other way round.
+ * programs.bpf.c keeps for each flow what the IP stack would carry from the first hook to the
+ * second (tc_index), and the port that a request got. So this does not depend on how the programs
+ * store flows.
  */
 #include "traffic.h"
 
@@ -27,17 +27,17 @@
 
 #define TC_ACT_REDIRECT 7
 #define BATCH \
-	1024    /* flows begun before the first of them is answered: tables of those are small \
+	1024    /* flows begun before the first is answered: the ring of half-open ones is small \
 		 */
-#define TURNS 4 /* requests, and answers to them */
+#define TURNS 4 /* a request and its answer */
 #define MOST_TURNS 16
 #define COUNTED 10000
-#define STALE 3.5                /* seconds; UDP is shown to the IP stack every five */
+#define STALE 3.5                /* seconds; every five the IP stack gets a UDP packet */
 #define CLIENT_NUMBER 0x10000000 /* TCP's first sequence numbers */
 #define SERVER_NUMBER 0x20000000
 
 static struct programs_bpf *driver;
-static struct operations *operations; /* NULL: they are not counted */
+static struct operations *operations; /* NULL: no counts */
 static uint32_t most_flows;
 
 void traffic_prepare(uint32_t subjects, uint32_t flows)
@@ -78,7 +78,7 @@ static bool is_masqueraded(const struct world *world)
 	return world->population == MASQUERADES || world->population == FAST_MASQUERADES;
 }
 
-/* Of who has begun the flow, or of who answers */
+/* Whether the packet is of the side that began the flow */
 static bool is_request(const struct hop *hop, const struct world *world)
 {
 	return (hop->from == PEER) != is_masqueraded(world);
@@ -91,7 +91,7 @@ static const uint8_t *destination_mac(const struct hop *hop)
 	return host_mac(hop->device == UPLINK ? UPLINK : BRIDGE);
 }
 
-/* turn: the how manieth packet this way */
+/* turn: the number of the packet in this direction */
 static void build_frame(struct frame *frame, const struct hop *hop, const struct world *world,
 			int turn)
 {
@@ -186,8 +186,9 @@ static void print_operations(const char *program, uint32_t packets)
 	printf("\n");
 }
 
-/* One packet of each flow from first on takes both hops. The first flow's is sent once more behind
- * the last one's, for what the last one's has become is seen then. Whether they skip the stack. */
+/* Sends one packet of each flow from `first` on through both hops. The first flow's is repeated at
+ * the end, because only the next packet shows what became of the last one. Returns whether they
+ * skip the stack. */
 static bool pass_way(const struct subject *subject, const struct world *world,
 		     const struct hop *hops, uint32_t first, int turn)
 {
@@ -211,7 +212,7 @@ static bool pass_way(const struct subject *subject, const struct world *world,
 		if (operations)
 			memset(operations, 0, sizeof(*operations));
 		run(&frame, &hops[i], count + 1, &verdicts[i]);
-		/* What has skipped the stack does not come to the second hook. */
+		/* A packet that has skipped the stack does not reach the second hook. */
 		if (operations && (i == 0 || verdicts[0] != TC_ACT_REDIRECT)) {
 			printf("  packet %d,", turn + 1);
 			print_operations(hops[i].program, count + 1);
@@ -220,7 +221,7 @@ static bool pass_way(const struct subject *subject, const struct world *world,
 	return verdicts[0] == TC_ACT_REDIRECT;
 }
 
-/* Whether all skip the stack, both ways */
+/* Returns whether all skip the stack in both directions. */
 static bool pass_turn(const struct subject *subject, const struct world *world, uint32_t first,
 		      int turn)
 {
@@ -241,7 +242,7 @@ void traffic_open(struct subject *subject, const struct world *world)
 	for (uint32_t first = 0; first < world->flows; first += BATCH)
 		for (turn = 0; turn < TURNS; turn++)
 			pass_turn(subject, world, first, turn);
-	/* Some decisions are not made twice within a second. */
+	/* Some decisions are made only once in a second. */
 	for (turn = TURNS; world_is_fast(world) && turn < MOST_TURNS; turn++) {
 		fast = true;
 		for (uint32_t first = 0; first < world->flows; first += BATCH)
@@ -275,7 +276,7 @@ static uint32_t between(uint32_t low, uint32_t value, uint32_t high)
 	return value < low ? low : value > high ? high : value;
 }
 
-/* What is done once a second a flow is done in the first two turns, which do not count. */
+/* The first two turns do not count: they have the work that is done once a second for each flow. */
 uint32_t traffic_measure(const struct subject *subject, const struct world *world,
 			 const struct hop *hop, const char *program, int *verdict)
 {
