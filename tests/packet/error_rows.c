@@ -120,7 +120,7 @@ static bool is_echo(const struct known_flow *flow)
 static void put_flow(const struct known_flow *flow)
 {
 	const struct entry record = {
-		.table = ANSWERED,
+		.stage = ANSWERED,
 		.protocol = flow->protocol,
 		.inside = flow->container,
 		.inside_port = flow->container_port,

@@ -26,14 +26,14 @@ enum hook {
 enum container { NOBODY = 0, ONE = 1, TWO = 2, QUIET = 3, ROUTED = 4 };
 
 /* Half-open, or assured */
-enum table { NEW, ANSWERED };
+enum stage { NEW, ANSWERED };
 
 /* A summary of the bits of a record's state */
 enum flow_state { STATE_NEW, STATE_ESTABLISHED, STATE_FIN, STATE_CLOSING };
 
 /* The record of a connection, with its place, alias (if it has one) and counts. All zero: none. */
 struct entry {
-	enum table table;
+	enum stage stage;
 	int protocol;
 	const char *inside;
 	int inside_port;

@@ -417,7 +417,7 @@ static uint32_t bits_of(const struct entry *entry)
 		state |= STATE_REPLIED;
 	if (entry->with_data)
 		state |= STATE_DATA;
-	if (entry->table == NEW)
+	if (entry->stage == NEW)
 		return state;
 	return state | STATE_ASSURED | STATE_REPLIED | bits[entry->state];
 }
@@ -471,7 +471,7 @@ void fixture_put(const struct entry *entry)
 	if (find(programs->maps.connections, &key, &connection) == 0)
 		end(&key, &connection);
 	fill(&connection, entry, fixture_second());
-	connection.place = entry->table == ANSWERED ? take_assured_place(&key, &connection)
+	connection.place = entry->stage == ANSWERED ? take_assured_place(&key, &connection)
 						    : take_ring_place(&key, &connection);
 	if (connection.state & STATE_COUNTED)
 		count_connection(&key, &connection, 1);

@@ -284,7 +284,7 @@ static void expect_entry(struct stored_entry *stored, const struct entry *entry)
 	connection->kind = entry->kind;
 	connection->begun_inside = entry->begun_inside;
 	connection->state = entry->unconfirmed ? STATE_UNCONFIRMED : 0;
-	if (entry->table == ANSWERED)
+	if (entry->stage == ANSWERED)
 		connection->state |= STATE_ASSURED;
 	if (entry->state >= STATE_FIN)
 		connection->state |= bits[entry->state];

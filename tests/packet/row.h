@@ -80,45 +80,45 @@ struct row {
 
 /* The record of a connection: inside and outside; the inside's address as seen outside, and the
  * port of the outside there. */
-#define RECORD(table_, protocol_, inside_, inside_port_, outside_, outside_port_, external_, \
+#define RECORD(stage_, protocol_, inside_, inside_port_, outside_, outside_port_, external_, \
 	       external_port_, peer_port_, kind_, ...) \
 	{ \
-		.table = table_, .protocol = protocol_, .inside = inside_, \
+		.stage = stage_, .protocol = protocol_, .inside = inside_, \
 		.inside_port = inside_port_, .outside = outside_, .outside_port = outside_port_, \
 		.external = external_, .external_port = external_port_, .peer_port = peer_port_, \
 		.kind = kind_, ##__VA_ARGS__ \
 	}
 
 /* Mapped: what the client sends, and where it goes. */
-#define MAPPED(table_, protocol_, client, client_port, host, host_port, container, container_port, \
+#define MAPPED(stage_, protocol_, client, client_port, host, host_port, container, container_port, \
 	       moved_port, ...) \
-	RECORD(table_, protocol_, container, container_port, client, moved_port, host, host_port, \
+	RECORD(stage_, protocol_, container, container_port, client, moved_port, host, host_port, \
 	       client_port, FLOW_MAPPING, ##__VA_ARGS__)
 
 /* Masqueraded: what the container sends, and its source outside. */
-#define MASQUERADED(table_, protocol_, container, container_port, server, server_port, host, \
+#define MASQUERADED(stage_, protocol_, container, container_port, server, server_port, host, \
 		    host_port, ...) \
-	RECORD(table_, protocol_, container, container_port, server, server_port, host, host_port, \
+	RECORD(stage_, protocol_, container, container_port, server, server_port, host, host_port, \
 	       server_port, FLOW_MASQUERADE, .begun_inside = true, ##__VA_ARGS__)
 
 /* Not translated, begun from outside or by the host. */
-#define DIRECT(table_, protocol_, client, client_port, container, container_port, ...) \
-	RECORD(table_, protocol_, container, container_port, client, client_port, container, \
+#define DIRECT(stage_, protocol_, client, client_port, container, container_port, ...) \
+	RECORD(stage_, protocol_, container, container_port, client, client_port, container, \
 	       container_port, client_port, FLOW_DIRECT, ##__VA_ARGS__)
 /* The same with another port for the client */
-#define DIRECT_MOVED(table_, protocol_, client, client_port, container, container_port, \
+#define DIRECT_MOVED(stage_, protocol_, client, client_port, container, container_port, \
 		     moved_port) \
-	RECORD(table_, protocol_, container, container_port, client, moved_port, container, \
+	RECORD(stage_, protocol_, container, container_port, client, moved_port, container, \
 	       container_port, client_port, FLOW_DIRECT)
 /* A direct one before the stack has let it through. */
-#define NOTED(protocol_, client, client_port, container, container_port) \
+#define UNCONFIRMED(protocol_, client, client_port, container, container_port) \
 	DIRECT(NEW, protocol_, client, client_port, container, container_port, .unconfirmed = true)
-#define OF_HOST(table_, protocol_, host, host_port, server, server_port) \
-	RECORD(table_, protocol_, host, host_port, server, server_port, host, host_port, \
+#define OF_HOST(stage_, protocol_, host, host_port, server, server_port) \
+	RECORD(stage_, protocol_, host, host_port, server, server_port, host, host_port, \
 	       server_port, FLOW_HOST, .begun_inside = true)
 
-#define FOREIGN(table_, protocol_, host, host_port, server, server_port) \
-	RECORD(table_, protocol_, host, host_port, server, server_port, host, host_port, \
+#define FOREIGN(stage_, protocol_, host, host_port, server, server_port) \
+	RECORD(stage_, protocol_, host, host_port, server, server_port, host, host_port, \
 	       server_port, FLOW_FOREIGN, .begun_inside = true)
 
 /* Runs rows in their order, a TAP line each. */

@@ -211,7 +211,7 @@ static void given_idle(uint32_t idle, enum flow_state state)
 	struct entry record = MAPPED(ANSWERED, IPPROTO_SCTP, v4_client, 40000, v4_host, 9999,
 				     v4_container_one, 80, 40000);
 
-	record.table = state == STATE_NEW ? NEW : ANSWERED;
+	record.stage = state == STATE_NEW ? NEW : ANSWERED;
 	fixture_put_as(&record, ONE, false, idle, state);
 	fixture_map_port(IPPROTO_SCTP, "0.0.0.0", 9999, v4_container_one, 80, ONE);
 	given_source_range_elsewhere();
@@ -259,7 +259,7 @@ static const struct row state_rows[] = {
 	{.says = "[i09] a client that reached the container directly",
 	 AT(FROM_UPLINK, UPLINK),
 	 .in = SCTP(v4_client, 40000, v4_container_one, 80),
-	 .flows = {NOTED(IPPROTO_SCTP, v4_client, 40000, v4_container_one, 80)}},
+	 .flows = {UNCONFIRMED(IPPROTO_SCTP, v4_client, 40000, v4_container_one, 80)}},
 	{.says = "[i09] and is let through by the stack",
 	 .then = true,
 	 AT(TO_CONTAINER, BRIDGE),

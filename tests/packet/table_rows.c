@@ -64,7 +64,7 @@ static void put_crowd(enum container owner, int count, struct entry like)
 		put_nth(owner, nth, like);
 }
 
-#define ASSURED(state_, ...) ((struct entry){.table = ANSWERED, .state = state_, ##__VA_ARGS__})
+#define ASSURED(state_, ...) ((struct entry){.stage = ANSWERED, .state = state_, ##__VA_ARGS__})
 #define ESTABLISHED(...) ASSURED(STATE_ESTABLISHED, ##__VA_ARGS__)
 
 static int send_from(const char *client, int host_port, int port, unsigned int flags)
@@ -572,7 +572,7 @@ static void half_open_flood(void)
 
 	start_afresh();
 	for (int nth = 0; nth < RING; nth++)
-		put_nth(nth % 4 == 3 ? QUIET : ONE, nth, (struct entry){.table = NEW});
+		put_nth(nth % 4 == 3 ? QUIET : ONE, nth, (struct entry){.stage = NEW});
 	row_begin_counting("a flood pushes out half-open flows of the owner that has most");
 	for (int i = 0; i < newcomers; i++)
 		send_to(8080, 1000 + i, SYN);
@@ -604,7 +604,7 @@ static void half_open_burst(void)
 
 	start_afresh();
 	for (int nth = 0; nth < RING; nth++)
-		put_nth(nth < burst ? QUIET : ONE, nth, (struct entry){.table = NEW});
+		put_nth(nth < burst ? QUIET : ONE, nth, (struct entry){.stage = NEW});
 	row_begin_counting("not even if an owner with fewer began many at once");
 	for (int i = 0; i < newcomers; i++)
 		send_from(i % 2 ? v4_client : v4_client_other, 8080, 1024 + i / 2, SYN);
@@ -615,7 +615,7 @@ static void half_open_burst(void)
 
 	start_afresh();
 	for (int nth = 0; nth < RING; nth++)
-		put_nth(nth < 1000 ? QUIET : ONE, nth, (struct entry){.table = NEW});
+		put_nth(nth < 1000 ? QUIET : ONE, nth, (struct entry){.stage = NEW});
 	row_begin_counting(
 		"a flood that finds only flows of smaller owners is refused a few times");
 	for (int i = 0; i < 1000; i++)
@@ -627,7 +627,7 @@ static void half_open_burst(void)
 
 	start_afresh();
 	for (int nth = 0; nth < RING; nth++)
-		put_nth(nth < RING / 4 ? QUIET : ONE, nth, (struct entry){.table = NEW});
+		put_nth(nth < RING / 4 ? QUIET : ONE, nth, (struct entry){.stage = NEW});
 	fixture_renew(ONE);
 	fixture_map_port(IPPROTO_TCP, "0.0.0.0", 8080, v4_container_one, 80, ONE);
 	row_begin_counting("half-open flows of a predecessor in the slot do not count");
@@ -644,7 +644,7 @@ static void half_open_of_gone(void)
 
 	start_afresh();
 	for (int nth = 0; nth < RING; nth++)
-		put_nth(nth % 4 == 3 ? QUIET : ONE, nth, (struct entry){.table = NEW});
+		put_nth(nth % 4 == 3 ? QUIET : ONE, nth, (struct entry){.stage = NEW});
 	fixture_renew(ONE);
 	fixture_map_port(IPPROTO_TCP, "0.0.0.0", 8080, v4_container_one, 80, ONE);
 	send_to(8080, 1000, SYN);
