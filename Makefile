@@ -25,6 +25,11 @@ PACKAGES_BENCH := containernetworking-plugins iproute2 iptables nftables conntra
 	util-linux ethtool
 PACKAGES_LINT := clang-format shellcheck cppcheck
 
+# As many commands at a time as there are processors; `make -jN` says otherwise.
+ifeq ($(MAKELEVEL)$(filter -j%,$(MAKEFLAGS)),0)
+MAKEFLAGS += -j$(shell nproc)
+endif
+
 CFLAGS ?= -O2 -g
 override CFLAGS += -std=gnu11 -Wall -Wextra -Werror -Wno-unused-parameter -Wshadow \
 	-Wmissing-prototypes -Wstrict-prototypes -fno-strict-aliasing -D_GNU_SOURCE=
