@@ -39,11 +39,12 @@
 
 const volatile __u32 half_open_places = MIN_HALF_OPEN; /* without place 0; set by the loader */
 
-enum claim {
-	CLAIM_OK,      /* begun, or already there */
-	CLAIM_TAKEN,   /* another live connection has this tuple */
-	CLAIM_FULL,    /* there is no room */
-	CLAIM_LIMITED, /* its owner or client has reached its limit */
+/* Whether a connection could begin, or become assured. */
+enum admission {
+	ADMISSION_OK,      /* it did, or had before */
+	ADMISSION_TAKEN,   /* another live connection has this tuple */
+	ADMISSION_FULL,    /* there is no room */
+	ADMISSION_LIMITED, /* its owner or client has reached its limit */
 };
 
 /* Starts the draft of a connection, begun by a packet of this direction; untranslated so far. */
@@ -238,7 +239,7 @@ INLINE int draft_insert(const struct draft *draft)
 }
 
 /* Begins the connection of the draft, half-open. */
-GLOBAL_FUNCTION enum claim connection_create(void)
+GLOBAL_FUNCTION enum admission connection_create(void)
 {
 	struct draft *draft = draft_get();
 	struct half_open *place;
@@ -247,24 +248,24 @@ GLOBAL_FUNCTION enum claim connection_create(void)
 	int error;
 
 	if (!draft)
-		return CLAIM_FULL;
+		return ADMISSION_FULL;
 	draft->connection.last_seen = clock_second();
 	for (int i = 0; i < RING_TRIES && !taken; i++)
 		taken = half_open_take();
 	place = half_open_at(draft->connection.place);
 	if (!taken || !place)
-		return CLAIM_FULL;
+		return ADMISSION_FULL;
 	error = draft_insert(draft);
 	if (!error) {
 		half_open_settle(place, draft);
-		return CLAIM_OK;
+		return ADMISSION_OK;
 	}
 	__sync_lock_test_and_set(&place->id, PLACE_FREE);
 	/* The next connection takes this place instead of evicting another. */
 	all = SINGLE(usage);
 	if (all)
 		all->half_open_hand = draft->connection.place + half_open_places - 2;
-	return error == -EEXIST ? CLAIM_TAKEN : CLAIM_FULL;
+	return error == -EEXIST ? ADMISSION_TAKEN : ADMISSION_FULL;
 }
 
 INLINE bool table_is_pressed(void)
@@ -343,7 +344,7 @@ INLINE bool usage_tick(__u32 *last)
 	return before != now && __sync_val_compare_and_swap(last, before, now) == before;
 }
 
-/* Moves the hand by HAND_STEPS. Returns a place that it has claimed (busy); 0: there was none. */
+/* Moves the hand by HAND_STEPS. Returns a place that it has made busy, or 0. */
 GLOBAL_FUNCTION __u32 assured_seek(bool closed_too)
 {
 	struct usage *all = SINGLE(usage);
@@ -447,40 +448,40 @@ INLINE void connection_close(const struct connection_key *key, struct connection
 }
 
 /* Moves a connection from the ring to `assured`, where a flood cannot evict it. */
-GLOBAL_FUNCTION enum claim connection_assure(const struct connection_key *key,
-					     struct connection *connection)
+GLOBAL_FUNCTION enum admission connection_assure(const struct connection_key *key,
+						 struct connection *connection)
 {
 	struct assured *place;
 	struct half_open *ring;
 	__u32 id, number, state;
 
 	if (!key || !connection)
-		return CLAIM_OK;
+		return ADMISSION_OK;
 	id = connection->id;
 	if (!share_left_to(key, connection))
-		return CLAIM_LIMITED;
+		return ADMISSION_LIMITED;
 	number = assured_claim_any();
 	place = assured_at(number);
 	if (!place)
-		return CLAIM_FULL;
+		return ADMISSION_FULL;
 	/* Only one program gets the connection's ring place: to end it, or to assure it. */
 	ring = half_open_at(connection->place);
 	if (connection->id != id || !ring || !half_open_leave(ring, id, PLACE_FREE)) {
 		assured_free(number);
-		return CLAIM_OK;
+		return ADMISSION_OK;
 	}
 	connection->place = number;
 	assured_fill(place, key, connection);
 	state = __sync_fetch_and_or(&connection->state, STATE_ASSURED | STATE_COUNTED);
 	if (state & STATE_VOID) {
 		assured_free(number);
-		return CLAIM_OK;
+		return ADMISSION_OK;
 	}
 	share_add(key, connection, 1);
 	count(flow_promoted);
 	if (connection->id == id && state_is_closed(state))
 		connection_close(key, connection, clock_second());
-	return CLAIM_OK;
+	return ADMISSION_OK;
 }
 
 #endif

@@ -101,7 +101,7 @@ GLOBAL_FUNCTION bool connection_refresh(const struct connection_key *key,
 	if (!key || !connection || !draft)
 		return false;
 	id = connection->id;
-	if ((connection_has_owner(connection) && !owner_has_veth(connection->owner.slot)) ||
+	if ((connection_has_owner(connection) && !slot_has_veth(connection->owner.slot)) ||
 	    (connection_has_alias(key, connection) &&
 	     !connection_keep_alias(draft, key, connection))) {
 		connection_end(key, id);
@@ -119,7 +119,7 @@ GLOBAL_FUNCTION enum verdict connection_use_half_open(const struct connection_ke
 						      struct connection *connection,
 						      const struct packet *packet, enum way way)
 {
-	enum claim claim;
+	enum admission admission;
 	bool reply;
 
 	if (!key || !connection || !packet)
@@ -138,13 +138,13 @@ GLOBAL_FUNCTION enum verdict connection_use_half_open(const struct connection_ke
 	if (reply || (packet->tcp_flags & (TCP_SYN | TCP_RST)) ||
 	    !(connection->state & STATE_REPLIED))
 		return VERDICT_TRANSLATE;
-	claim = connection_assure(key, connection);
-	if (claim == CLAIM_OK)
+	admission = connection_assure(key, connection);
+	if (admission == ADMISSION_OK)
 		return VERDICT_TRANSLATE;
 	assured_clean();
 	if (!connection_has_owner(connection) || connection->kind == FLOW_DIRECT)
 		return VERDICT_TRANSLATE;
-	return claim == CLAIM_LIMITED ? drop(flow_limit) : drop(table_full);
+	return admission == ADMISSION_LIMITED ? drop(flow_limit) : drop(table_full);
 }
 
 /* Applies a packet to its connection. VERDICT_PASS: the connection has ended. */
@@ -169,14 +169,14 @@ INLINE enum verdict connection_use(struct found *found, const struct packet *pac
 }
 
 /* The verdict about a packet that begins a connection. */
-INLINE enum verdict verdict_of_claim(enum claim claim)
+INLINE enum verdict verdict_of_admission(enum admission admission)
 {
-	switch (claim) {
-	case CLAIM_OK:
+	switch (admission) {
+	case ADMISSION_OK:
 		return VERDICT_TRANSLATE;
-	case CLAIM_TAKEN:
+	case ADMISSION_TAKEN:
 		return drop(no_tuple);
-	case CLAIM_LIMITED:
+	case ADMISSION_LIMITED:
 		assured_clean();
 		return drop(flow_limit);
 	default:

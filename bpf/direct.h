@@ -50,7 +50,7 @@ GLOBAL_FUNCTION enum verdict direct_begin(const struct packet *packet,
 	const struct endpoint *charged = endpoint;
 	struct draft *draft;
 	struct owner owner;
-	enum claim claim;
+	enum admission admission;
 
 	if (!packet || !endpoint || !translation)
 		return VERDICT_PASS;
@@ -67,13 +67,13 @@ GLOBAL_FUNCTION enum verdict direct_begin(const struct packet *packet,
 			    sender_verified ? STATE_CHARGED_OUT : 0);
 	if (!draft)
 		return VERDICT_PASS;
-	claim = dnat_create(draft);
-	if (claim == CLAIM_FULL)
+	admission = dnat_create(draft);
+	if (admission == ADMISSION_FULL)
 		return VERDICT_PASS;
-	if (claim == CLAIM_OK)
+	if (admission == ADMISSION_OK)
 		count(flow_direct);
 	translation_inwards(&draft->key, translation);
-	return verdict_of_claim(claim);
+	return verdict_of_admission(admission);
 }
 
 /* The unconfirmed record of a packet of this direction. NULL: there is none. */
@@ -116,7 +116,7 @@ GLOBAL_FUNCTION int direct_remember_strict(const struct packet *packet,
 		return 0;
 	if (draft_begin(&packet->tuple, OUTWARDS, &endpoint->owner, FLOW_DIRECT,
 			STATE_CHARGED_OUT) &&
-	    connection_create() == CLAIM_OK)
+	    connection_create() == ADMISSION_OK)
 		count(flow_direct);
 	return 0;
 }

@@ -115,26 +115,26 @@ GLOBAL_FUNCTION bool inwards_find_key(const struct tuple *tuple)
 
 /* If the translated tuple is another connection's (the client reached the container another way
  * with the same source port), the connection gets another source port, and an alias. */
-GLOBAL_FUNCTION enum claim dnat_move_port(void)
+GLOBAL_FUNCTION enum admission dnat_move_port(void)
 {
 	struct draft *draft = draft_get();
-	enum claim claim = CLAIM_TAKEN;
+	enum admission admission = ADMISSION_TAKEN;
 
 	if (!draft)
-		return CLAIM_FULL;
-	for (int i = 0; i < MOVED_PORT_TRIES && claim == CLAIM_TAKEN; i++) {
+		return ADMISSION_FULL;
+	for (int i = 0; i < MOVED_PORT_TRIES && admission == ADMISSION_TAKEN; i++) {
 		draft->key.outside_port =
 			MOVED_PORT_FIRST + bpf_get_prandom_u32() % (65536 - MOVED_PORT_FIRST);
-		claim = connection_create();
+		admission = connection_create();
 	}
-	if (claim != CLAIM_OK)
-		return claim;
+	if (admission != ADMISSION_OK)
+		return admission;
 	if (!snat_take_tuple(draft, TAKE_FREE)) {
 		connection_end(&draft->key, draft->connection.id);
-		return CLAIM_TAKEN;
+		return ADMISSION_TAKEN;
 	}
 	count(flow_moved_port);
-	return CLAIM_OK;
+	return ADMISSION_OK;
 }
 
 /* Another CPU may have begun the same connection meanwhile. */
@@ -152,16 +152,16 @@ INLINE bool dnat_was_faster(const struct draft *draft)
 
 /* Begins an inward connection. If a container connects to its own port from the same port, its
  * source port is changed, as the tuple would be that of its own reply. */
-INLINE enum claim dnat_create(const struct draft *draft)
+INLINE enum admission dnat_create(const struct draft *draft)
 {
 	const struct connection_key *key = &draft->key;
-	enum claim claim = CLAIM_TAKEN;
+	enum admission admission = ADMISSION_TAKEN;
 
 	if (!address_equal(key->inside, key->outside) || key->inside_port != key->outside_port)
-		claim = connection_create();
-	if (claim != CLAIM_TAKEN)
-		return claim;
-	return dnat_was_faster(draft) ? CLAIM_OK : dnat_move_port();
+		admission = connection_create();
+	if (admission != ADMISSION_TAKEN)
+		return admission;
+	return dnat_was_faster(draft) ? ADMISSION_OK : dnat_move_port();
 }
 
 /* Whether a packet without a record is for a host socket connected to its sender. Otherwise TCP in
@@ -185,12 +185,12 @@ GLOBAL_FUNCTION enum verdict dnat_begin(struct __sk_buff *skb, const struct pack
 	if (!draft)
 		return VERDICT_PASS;
 	if (!share_left_to(&draft->key, &draft->connection))
-		return verdict_of_claim(CLAIM_LIMITED);
+		return verdict_of_admission(ADMISSION_LIMITED);
 	if (policy_masquerades_all(&mapping->owner))
 		noticed_mark(masquerade_all, 0);
 	address_copy(draft->key.inside, mapping->container_address);
 	draft->key.inside_port = mapping->container_port;
-	verdict = verdict_of_claim(dnat_create(draft));
+	verdict = verdict_of_admission(dnat_create(draft));
 	if (verdict != VERDICT_TRANSLATE)
 		return verdict;
 	translation_inwards(&draft->key, translation);

@@ -22,7 +22,7 @@ INLINE bool sender_is_another(const struct endpoint *endpoint, const struct owne
 	const struct slot *theirs = owner_slot(&endpoint->owner), *ours = owner_slot(own);
 
 	return theirs && ours && theirs->container != ours->container && !endpoint->shared &&
-	       owner_has_veth(endpoint->owner.slot);
+	       slot_has_veth(endpoint->owner.slot);
 }
 
 /* Whether the frame goes into the IP stack: it has its bridge's MAC, or its ingress port's. */

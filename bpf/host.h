@@ -65,7 +65,7 @@ GLOBAL_FUNCTION int host_begin(const struct packet *packet, enum flow_kind kind)
 	if (!draft || host_replies_are_mapped(scratch) ||
 	    !snat_take_tuple(draft, kind == FLOW_HOST ? TAKE_FOR_HOST : TAKE_FREE))
 		return 0;
-	if (connection_create() == CLAIM_OK)
+	if (connection_create() == ADMISSION_OK)
 		count(flow_host);
 	else
 		alias_delete(&draft->external, draft->alias.id);

@@ -116,7 +116,7 @@ INLINE bool mapping_applies(struct __sk_buff *skb, const struct packet *packet,
 	enum route route;
 	__u32 out = 0;
 
-	if (!arrival->routed || !owner_has_veth(mapping->owner.slot) ||
+	if (!arrival->routed || !slot_has_veth(mapping->owner.slot) ||
 	    portmap_is_excluded(&mapping->owner, packet->tuple.destination))
 		return false;
 	route = route_known(skb, packet, arrival->ifindex, &out);
@@ -152,7 +152,7 @@ INLINE enum verdict decide_inwards(struct __sk_buff *skb, struct packet *packet,
 		if (verdict != VERDICT_PASS)
 			return verdict;
 	}
-	if (mapping && !owner_has_veth(mapping->owner.slot)) /* try that of any address */
+	if (mapping && !slot_has_veth(mapping->owner.slot)) /* try that of any address */
 		mapping = portmap_find_any(address_is_ipv4(tuple->destination),
 					   tuple->destination_port, tuple->protocol);
 	if (mapping && mapping_applies(skb, packet, mapping, arrival))

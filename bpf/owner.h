@@ -14,6 +14,7 @@ INLINE const struct slot *owner_slot(const struct owner *owner)
 	return slot && slot->live && slot->generation == owner->generation ? slot : NULL;
 }
 
+/* Does not look at the veth: slot_has_veth(). */
 INLINE bool owner_live(const struct owner *owner)
 {
 	return owner_slot(owner);
@@ -27,9 +28,9 @@ INLINE bool owner_of_id_live(__u32 number, __u32 id)
 	return !number || (slot && slot->live && (__u16)slot->generation == id >> 16);
 }
 
-/* Whether the owner's veth still exists: without DEL an owner outlives it. Checked when a
+/* Whether the slot's owner still has its veth, which it outlives without DEL. Checked when a
  * connection begins, and once a second while it is used. */
-GLOBAL_FUNCTION bool owner_has_veth(__u32 slot)
+GLOBAL_FUNCTION bool slot_has_veth(__u32 slot)
 {
 	struct meta *settings;
 

@@ -45,10 +45,10 @@ INLINE struct portmap *portmap_find(const __u8 *address, __u16 port, enum protoc
 	if (!portmap_is_published(port))
 		return NULL;
 	portmap = portmap_find_at(address, port, protocol);
-	if (portmap && owner_has_veth(portmap->owner.slot))
+	if (portmap && slot_has_veth(portmap->owner.slot))
 		return portmap;
 	portmap = portmap_find_any(address_is_ipv4(address), port, protocol);
-	return portmap && owner_has_veth(portmap->owner.slot) ? portmap : NULL;
+	return portmap && slot_has_veth(portmap->owner.slot) ? portmap : NULL;
 }
 
 /* Whether the destination is mapped. Not inlined, to keep the keys off the callers' stacks. */

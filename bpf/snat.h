@@ -210,20 +210,20 @@ INLINE bool snat_was_faster(const struct connection_key *key, struct translation
 INLINE enum verdict snat_create(struct __sk_buff *skb, const struct packet *packet,
 				struct draft *draft, struct translation *translation)
 {
-	enum claim claim;
+	enum admission admission;
 
 	alias_draft(draft);
 	if (!snat_choose_port(skb, packet))
-		return verdict_of_claim(CLAIM_TAKEN);
+		return verdict_of_admission(ADMISSION_TAKEN);
 	draft->connection.external_port = draft->external.inside_port;
 	translation_outwards(&draft->connection, translation);
-	claim = connection_create();
-	if (claim == CLAIM_OK)
+	admission = connection_create();
+	if (admission == ADMISSION_OK)
 		return VERDICT_TRANSLATE;
 	alias_delete(&draft->external, draft->alias.id);
-	if (claim == CLAIM_TAKEN && snat_was_faster(&draft->key, translation))
+	if (admission == ADMISSION_TAKEN && snat_was_faster(&draft->key, translation))
 		return VERDICT_TRANSLATE;
-	return verdict_of_claim(claim);
+	return verdict_of_admission(admission);
 }
 
 INLINE bool snat_choose_address(struct __sk_buff *skb, const struct packet *packet, bool outward,
@@ -260,7 +260,7 @@ GLOBAL_FUNCTION enum verdict snat_begin(struct __sk_buff *skb, const struct pack
 		begun->leave[OUTWARDS].ifindex = skb->ifindex;
 	}
 	if (!share_left_to(&draft->key, begun))
-		return verdict_of_claim(CLAIM_LIMITED);
+		return verdict_of_admission(ADMISSION_LIMITED);
 	if (!snat_choose_address(skb, packet, outward, begun))
 		return drop(no_address);
 	verdict = snat_create(skb, packet, draft, translation);

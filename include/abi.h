@@ -102,11 +102,11 @@ enum connection_state {
 };
 
 enum interface_role {
-	ROLE_UPLINK = 1,   /* clients of mapped ports arrive and containers' packets leave here */
-	ROLE_BRIDGE = 2,   /* the same, and its containers' packets arrive here */
-	ROLE_PORT = 3,     /* host side of a container's veth, port of a bridge */
-	ROLE_ROUTED = 4,   /* host side of a container's veth that routes (ptp) */
-	ROLE_EXCLUDED = 5, /* left alone on purpose: no programs, no masquerade */
+	ROLE_UPLINK = 1,     /* clients of mapped ports arrive and containers' packets leave here */
+	ROLE_BRIDGE = 2,     /* the same, and its containers' packets arrive here */
+	ROLE_PORT = 3,       /* host side of a container's veth, port of a bridge */
+	ROLE_ROUTED = 4,     /* host side of a container's veth that routes (ptp) */
+	ROLE_LEFT_ALONE = 5, /* left alone on purpose: no programs, no masquerade */
 } __attribute__((packed));
 
 enum attachment_state {

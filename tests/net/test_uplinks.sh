@@ -232,7 +232,7 @@ test_uplink_services_not_mapped() {
 	serve_on_host 8080
 	container_start web bridge -p 8080:80/tcp -p 8080:80/udp
 	container_add other bridge
-	expect_equal ROLE_EXCLUDED "$(role_of kube-ipvs0)"
+	expect_equal ROLE_LEFT_ALONE "$(role_of kube-ipvs0)"
 	expect_equal '' "$(attached kube-ipvs0 ingress)$(attached nodelocaldns ingress)"
 	local address
 	for address in 10.96.0.10 169.254.20.10; do
@@ -297,7 +297,7 @@ test_uplink_exclude_interfaces() {
 	container_add second bridge
 	attach_by_hand
 	expect_answer client tcp 10.96.0.10 8080 host
-	expect_equal ROLE_EXCLUDED "$(role_of vip0)"
+	expect_equal ROLE_LEFT_ALONE "$(role_of vip0)"
 	container_remove second bridge
 	container_remove web only-vip
 	container_start web bridge -p 8080:80/tcp
@@ -348,7 +348,7 @@ test_uplink_named() {
 	serve_in server 9000
 	serve_in client 9000
 	container_start web named -p 8080:80/tcp -p 8080:80/udp
-	expect_equal ROLE_EXCLUDED "$(role_of eth1)"
+	expect_equal ROLE_LEFT_ALONE "$(role_of eth1)"
 	expect_equal '' "$(attached eth1 ingress)$(attached eth1 egress)"
 	expect_answers client "$host4" 8080 web "$client4"
 	expect_answers web "$client4" 9000 client "$host4"
@@ -381,7 +381,7 @@ test_uplink_bridge_left_alone_before() {
 	conflist other-plain bridge "$other_network | $only_main"
 	container_add_plain stranger other-plain
 	container_add first named
-	expect_equal ROLE_EXCLUDED "$(role_of cni1)"
+	expect_equal ROLE_LEFT_ALONE "$(role_of cni1)"
 	container_start web other -p 8080:80/tcp
 	container_add neighbour other
 	expect_equal ROLE_BRIDGE "$(role_of cni1)"
@@ -471,7 +471,7 @@ test_attach_obeys_lists() {
 	container_start web named -p 8080:80/tcp -p 8080:80/udp
 	network_make office vpn0 203.0.113.1 2001:db8:3::1 203.0.113.10 2001:db8:3::10
 	expect_equal '' "$(attach_by_hand)"
-	expect_equal ROLE_EXCLUDED "$(role_of vpn0)"
+	expect_equal ROLE_LEFT_ALONE "$(role_of vpn0)"
 	expect_no_answer office tcp 203.0.113.1 8080
 	expect_equal 'vpn0            attached' "$(attach_by_hand vpn0)"
 	expect_answers office 203.0.113.1 8080 web 203.0.113.10

@@ -70,7 +70,7 @@ static int attach_link(struct host *host, const struct conf *conf, const struct 
 	if (attach_and_write(host, conf, link, known, &failure))
 		return host_failed_at(host, link->ifindex, &failure, err);
 	host_report(host, link->name,
-		    known && known->role != ROLE_EXCLUDED ? "attached again" : "attached");
+		    known && known->role != ROLE_LEFT_ALONE ? "attached again" : "attached");
 	return 0;
 }
 
@@ -105,7 +105,7 @@ static int exclude(struct host *host, const struct link *link, struct cni_error 
 	if (lock < 0)
 		return -1;
 	if (!interface_read(objects, link->ifindex, &interface))
-		interface = (struct interface){.role = ROLE_EXCLUDED};
+		interface = (struct interface){.role = ROLE_LEFT_ALONE};
 	if (interface_is_containers(&interface))
 		return 0;
 	interface.addresses_excluded = 1;
@@ -116,7 +116,7 @@ static int exclude(struct host *host, const struct link *link, struct cni_error 
 static int take_step(const struct pass *pass, uint32_t ifindex, enum step step,
 		     const struct interface *known, struct cni_error *err)
 {
-	const struct interface none = {.role = ROLE_EXCLUDED};
+	const struct interface none = {.role = ROLE_LEFT_ALONE};
 	struct host *host = pass->host;
 	char why_not[WHY_NOT_SIZE];
 	struct link link;
@@ -300,7 +300,7 @@ int interfaces_attach_named(struct host *host, const char *name, struct cni_erro
 	if (find_named(host, name, &link, err))
 		return -1;
 	known = interface_read(&host->datapath.objects, link.ifindex, &entry) ? &entry : NULL;
-	if (known && known->role != ROLE_EXCLUDED && !known->addresses_excluded &&
+	if (known && known->role != ROLE_LEFT_ALONE && !known->addresses_excluded &&
 	    attach_is_settled(&host->datapath, link.ifindex, known))
 		return 0;
 	if (known)

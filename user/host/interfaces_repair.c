@@ -115,7 +115,7 @@ static int sweep_interface(struct host *host, uint32_t ifindex, const struct int
 	    link_get(host->socket, ifindex, NULL, &link, &ignored))
 		return 0;
 	if (!link.ifindex ||
-	    (interface->role != ROLE_EXCLUDED && !uplink_is_possible(host, &link, why_not)))
+	    (interface->role != ROLE_LEFT_ALONE && !uplink_is_possible(host, &link, why_not)))
 		forget(host, ifindex, &link, why_not);
 	return 0;
 }

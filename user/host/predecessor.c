@@ -23,7 +23,7 @@ static bool is_predecessor(const struct host *host, const struct container *cont
 	return !attachments_are_of_one_container(key.name, container->claims.key.name) &&
 	       attachment_read(objects, &key, &record) &&
 	       !memcmp(&record.workload, &container->conf.workload, sizeof(record.workload)) &&
-	       owner_has_veth(objects, host->socket, &record);
+	       attachment_has_veth(objects, host->socket, &record);
 }
 
 static bool has_a_port(const struct host *host, const struct container *container)

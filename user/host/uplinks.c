@@ -65,7 +65,7 @@ bool uplink_is_served(const struct host *host, uint32_t ifindex)
 
 enum step uplink_step(enum wish wish, const struct interface *known, bool reachable)
 {
-	bool is_uplink = known && known->role != ROLE_EXCLUDED;
+	bool is_uplink = known && known->role != ROLE_LEFT_ALONE;
 	bool is_excluded = known && known->addresses_excluded;
 
 	switch (wish) {

@@ -25,7 +25,7 @@ static bool is_gone(struct host *host, const struct attachment_entry *entry)
 	struct slot slot;
 
 	return lock >= 0 && (!owner_read(objects, entry->attachment.owner, &slot) ||
-			     !owner_has_veth(objects, host->socket, &entry->attachment));
+			     !attachment_has_veth(objects, host->socket, &entry->attachment));
 }
 
 static bool is_stale(struct host *host, const struct cni_attachment_list *valid,

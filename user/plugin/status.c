@@ -29,8 +29,8 @@ static int has_live_attachment(struct host *host, bool *found, struct cni_error 
 	if (attachment_list(&host->datapath, &entries, &count, err))
 		return -1;
 	for (size_t i = 0; i < count && !*found; i++)
-		*found = owner_has_veth(&host->datapath.objects, host->socket,
-					&entries[i].attachment);
+		*found = attachment_has_veth(&host->datapath.objects, host->socket,
+					     &entries[i].attachment);
 	return 0;
 }
 

@@ -40,7 +40,7 @@ static int remove_if_abandoned(const struct datapath *datapath, struct nl_sock *
 	char who[DESCRIBED_ATTACHMENT_SIZE];
 	bool was_there;
 
-	if (owner_has_veth(&datapath->objects, socket, &entry->attachment))
+	if (attachment_has_veth(&datapath->objects, socket, &entry->attachment))
 		return 0;
 	/* Before its record goes, which names the pod. */
 	describe_attachment(&datapath->objects, entry->key.name, who);

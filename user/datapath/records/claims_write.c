@@ -59,7 +59,7 @@ static int take_over_port(struct adding *adding, const struct portmap_key *key,
 
 	if (!portmap_read(objects, key, &old))
 		return write_port(adding, key, portmap, err);
-	if (owner_is_alive(objects, adding->socket, old.owner, &owner)) {
+	if (owner_is_live_with_veth(objects, adding->socket, old.owner, &owner)) {
 		/* Engines ask for a container's ports on each of its networks. */
 		if (attachments_are_of_one_container(owner.attachment, adding->claims->key.name))
 			return 0;
@@ -196,7 +196,7 @@ static int claim_endpoint(struct adding *adding, const struct endpoint_claim *cl
 	struct slot old_owner;
 
 	if (endpoint_read(objects, &claim->key, &old) &&
-	    owner_is_alive(objects, adding->socket, old.owner, &old_owner)) {
+	    owner_is_live_with_veth(objects, adding->socket, old.owner, &old_owner)) {
 		describe_attachment(objects, old_owner.attachment, who);
 		warning("address %s belongs to %s too; the newest has it now",
 			cni_address_format(claim->key.address, address), who);

@@ -44,8 +44,8 @@ bool owner_is_of(const struct objects *objects, struct owner owner,
 	return !memcmp(&owner_key, key, sizeof(owner_key));
 }
 
-bool owner_has_veth(const struct objects *objects, struct nl_sock *socket,
-		    const struct attachment *record)
+bool attachment_has_veth(const struct objects *objects, struct nl_sock *socket,
+			 const struct attachment *record)
 {
 	struct cni_error ignored = {0};
 	struct interface interface;
@@ -63,8 +63,8 @@ bool owner_has_veth(const struct objects *objects, struct nl_sock *socket,
 		attach_is_container_veth(record->ifindex));
 }
 
-bool owner_is_alive(const struct objects *objects, struct nl_sock *socket, struct owner owner,
-		    struct slot *slot)
+bool owner_is_live_with_veth(const struct objects *objects, struct nl_sock *socket,
+			     struct owner owner, struct slot *slot)
 {
 	struct attachment record;
 
@@ -74,7 +74,7 @@ bool owner_is_alive(const struct objects *objects, struct nl_sock *socket, struc
 	}
 	/* Under the lock no ADD or DEL is under way: one that is not live was killed. */
 	return slot->live && slot_read_record(objects, owner.slot, slot, &record) &&
-	       record.state == ATTACHMENT_READY && owner_has_veth(objects, socket, &record);
+	       record.state == ATTACHMENT_READY && attachment_has_veth(objects, socket, &record);
 }
 
 static uint32_t find_free_slot(const struct objects *objects, uint32_t hint)

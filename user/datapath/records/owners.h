@@ -12,38 +12,39 @@
 
 struct nl_sock;
 
-/* The owner's slot. False: nobody is that owner any more. */
+/* Reads the owner's slot. Returns false where nobody is that owner any more. */
 bool owner_read(const struct objects *objects, struct owner owner, struct slot *slot);
 
 void slot_get_key(const struct slot *slot, struct attachment_key *key);
 
-/* The record of the attachment that a slot names. False: there is none that points back. */
+/* Reads the record of the attachment that a slot names. Returns false where there is none that
+ * points back. */
 bool slot_read_record(const struct objects *objects, uint32_t number, const struct slot *slot,
 		      struct attachment *record);
 
-/* Whether it is what the attachment's slot says too. */
+/* Returns whether the attachment's slot, too, says that this is its owner. */
 bool owner_is_of(const struct objects *objects, struct owner owner,
 		 const struct attachment_key *key);
 
-/* Whether the veth of an attachment is there. Its ifindex may have been given to another interface,
- * so it is recognised by its MAC, or, as udev and administrators change those, by its entry in
- * interfaces and our program on it. True where rtnetlink cannot say: nothing is taken from an
- * attachment that may be alive. */
-bool owner_has_veth(const struct objects *objects, struct nl_sock *socket,
-		    const struct attachment *record);
+/* Returns whether the veth of an attachment is there. Its ifindex may have been given to another
+ * interface, so it is recognised by its MAC, or, as udev and administrators change those, by its
+ * entry in interfaces and our program on it. True where rtnetlink cannot say: nothing is taken from
+ * an attachment that may be alive. */
+bool attachment_has_veth(const struct objects *objects, struct nl_sock *socket,
+			 const struct attachment *record);
 
-/* Whether the owner is an attachment that was completed, is not deleted and whose veth is there.
- * The slot is filled where it has the generation, else it is zero. Call it with the lock. */
-bool owner_is_alive(const struct objects *objects, struct nl_sock *socket, struct owner owner,
-		    struct slot *slot);
+/* Returns whether the owner is an attachment that was completed, is not deleted and whose veth is
+ * there. Fills the slot where it has the generation, else with zeros. Call it with the lock. */
+bool owner_is_live_with_veth(const struct objects *objects, struct nl_sock *socket,
+			     struct owner owner, struct slot *slot);
 
-/* A new owner: the next generation, in a free slot; the counter in meta, to be written in front of
- * anything else, is moved on. Call it with the lock. CNI_ERROR_KERNEL_REFUSED. */
+/* Gives out a new owner: the next generation, in a free slot. Moves the counter in meta on, which
+ * the caller writes before anything else. Call it with the lock. CNI_ERROR_KERNEL_REFUSED. */
 int owner_allocate(const struct objects *objects, struct meta *meta, struct owner *owner,
 		   struct cni_error *err);
 
-/* From this moment nothing that the owner has is valid. An owner that does not exist any more: 0.
- */
+/* Makes all that the owner has valid to the programs, or invalid (live false), at once. Returns 0
+ * also where the owner does not exist any more. CNI_ERROR_KERNEL_REFUSED. */
 int owner_set_live(const struct objects *objects, struct owner owner, bool live,
 		   struct cni_error *err);
 
