@@ -6,7 +6,7 @@
 
 #include "datapath/load/maps.h"
 #include "datapath/load/probe.h"
-#include "host/recover.h"
+#include "host/ready.h"
 #include "lib/warning.h"
 #include "net/link.h"
 #include "net/netlink.h"

@@ -19,7 +19,7 @@
 #include "host/interfaces.h"
 #include "host/predecessor.h"
 #include "host/prerequisites.h"
-#include "host/recover.h"
+#include "host/ready.h"
 #include "host/run_before.h"
 #include "plugin/commands.h"
 
@@ -39,7 +39,8 @@ static int find_and_load(struct add *add, struct cni_error *err)
 	struct container *container = &add->container;
 
 	if (container_find_veth(container, add->environment, host, err) ||
-	    datapath_prepare(&host->datapath, &host->addresses, container->conf.flow_entries, err))
+	    datapath_make_ready(&host->datapath, &host->addresses, container->conf.flow_entries,
+				err))
 		return -1;
 	fast_path_choose_mode(host, container);
 	return 0;

@@ -11,7 +11,7 @@
 #include "datapath/load/lock.h"
 #include "datapath/records/stale_slots.h"
 #include "datapath/records/owners.h"
-#include "host/recover.h"
+#include "host/ready.h"
 #include "plugin/commands.h"
 #include "host/host.h"
 #include "host/interfaces_repair.h"

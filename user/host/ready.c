@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* recover.c - the cold path: from any state of pins to a datapath that is ready. */
-#include "host/recover.h"
+/* ready.c - from any state of the pins to a datapath that is ready. */
+#include "host/ready.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -103,8 +103,8 @@ static int load(struct datapath *datapath, const struct address_list *addresses,
 	return 0;
 }
 
-int datapath_prepare(struct datapath *datapath, const struct address_list *addresses,
-		     uint32_t assured, struct cni_error *err)
+int datapath_make_ready(struct datapath *datapath, const struct address_list *addresses,
+			uint32_t assured, struct cni_error *err)
 {
 	cleanup_lock int lock = -1;
 	cleanup_pins_lock struct pins_lock pins_lock = PINS_LOCK_NONE;
@@ -164,5 +164,5 @@ int datapath_recover(struct datapath *datapath, const struct address_list *addre
 	}
 	if (!is_recoverable(datapath, addresses))
 		return 0;
-	return datapath_prepare(datapath, addresses, 0, err);
+	return datapath_make_ready(datapath, addresses, 0, err);
 }

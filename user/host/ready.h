@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * ready.h - from any state of the pins to a datapath that is ready: the first load, a newer
+ * program, lost pins.
+ */
+#ifndef HOST_READY_H
+#define HOST_READY_H
+
+#include "datapath/load/datapath.h"
+#include "net/address_list.h"
+
+/* Loads, updates or repairs under the lock; does nothing where the open datapath is READY. Where
+ * pins are lost, it adopts the maps of our programs that run at the addressed interfaces, so that
+ * there is never a second set beside the first. `assured` says how many assured connections a new
+ * table holds; 0: as fits the machine. CNI_ERROR_KERNEL_REFUSED, CNI_ERROR_TRY_AGAIN. */
+int datapath_make_ready(struct datapath *datapath, const struct address_list *addresses,
+			uint32_t assured, struct cni_error *err);
+
+/* For commands that must find what is there, but load nothing new: makes the datapath ready where
+ * there are maps to find. Where there are none it is not usable afterwards. Errors as above. */
+int datapath_recover(struct datapath *datapath, const struct address_list *addresses,
+		     struct cni_error *err);
+
+#endif
