@@ -12,7 +12,7 @@ enum verdict {
 	VERDICT_DROP,      /* counted where it was decided */
 };
 
-/* The only two return values, besides redirects. UNSPEC, even after a rewrite, so that other
+/* What tc programs return, besides redirects. UNSPEC, even after a rewrite, so that other
  * programs at this hook see the packet too. */
 #define TC_ACT_UNSPEC -1
 #define TC_ACT_SHOT 2

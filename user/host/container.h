@@ -48,7 +48,7 @@ const struct attachment_claims *container_guess(struct container *container,
 						const struct cni_network_config *config);
 void container_release(struct container *container);
 
-/* Neither ports nor masquerade. */
+/* Returns whether it has neither ports nor masquerade, and "strict" is off. */
 bool container_wants_nothing(const struct container *container);
 
 /* Opens CNI_NETNS unless that was done, finds the veth's end on the host, and fills what depends on

@@ -137,18 +137,19 @@ static int judge(const struct wanted *wanted, const struct nat_rule_list *found,
 	return 0;
 }
 
-int foreign_nat_check(const struct host *host, const struct container *container, bool claimed,
-		      struct cni_error *err)
+int foreign_nat_check(const struct host *host, const struct container *container,
+		      enum claim_phase phase, struct cni_error *err)
 {
 	const struct wanted wanted = {host, container};
+	bool refuse = container->conf.refuse_foreign;
 	cleanup_nat_rules struct nat_rule_list found = {0};
 	cleanup_error struct cni_error failure = {0};
 
-	if (!container->claims.port_count || container->conf.refuse_foreign == claimed)
+	if (!container->claims.port_count || phase != (refuse ? BEFORE_CLAIM : AFTER_CLAIM))
 		return 0;
 	if (!nat_rules_find(&found, concerns, &wanted, &failure))
 		return judge(&wanted, &found, err);
-	if (!container->conf.refuse_foreign)
+	if (!refuse)
 		return 0;
 	return cni_error_set(err, failure.code, "\"refuseForeign\": %s",
 			     cni_error_message(&failure));

@@ -11,10 +11,16 @@
 #include "host/container.h"
 #include "host/host.h"
 
-/* ADD calls it before the claim and after it (`claimed`). With "refuseForeign" the first call
- * fails: CNI_ERROR_PORT_TAKEN naming a rule, or CNI_ERROR_KERNEL_REFUSED where the rules cannot be
- * read. Without it the second call warns. After interfaces_attach(). */
-int foreign_nat_check(const struct host *host, const struct container *container, bool claimed,
-		      struct cni_error *err);
+enum claim_phase {
+	BEFORE_CLAIM,
+	AFTER_CLAIM,
+};
+
+/* Looks for such rules for the container's ports. ADD calls it twice, after interfaces_attach().
+ * With "refuseForeign" the call before the claim fails: CNI_ERROR_PORT_TAKEN naming a rule, or
+ * CNI_ERROR_KERNEL_REFUSED where the rules cannot be read. Without it the call after the claim
+ * warns. */
+int foreign_nat_check(const struct host *host, const struct container *container,
+		      enum claim_phase phase, struct cni_error *err);
 
 #endif

@@ -26,7 +26,7 @@ struct pass {
 	const struct conf *conf;
 	bool repair;
 	bool grown;     /* an interface was attached to, left alone or excluded */
-	bool *excluded; /* whether the addresses of each addressed interface are, a result */
+	bool *excluded; /* result: for each of host->addresses.interfaces, whether it is excluded */
 };
 
 static int attach_and_write(struct host *host, const struct conf *conf, const struct link *link,

@@ -32,7 +32,7 @@ struct add {
 	struct attach_undo undo;
 };
 
-/* Maps and programs in the kernel; the host's end of the veth. */
+/* Finds the host's end of the veth, and sees to maps and programs in the kernel. */
 static int find_and_load(struct add *add, struct cni_error *err)
 {
 	struct host *host = &add->host;
@@ -56,9 +56,9 @@ static void warn_about_egress_limit(const struct add *add)
 			add->container.target.name);
 }
 
-/* Programs at the host's interfaces, at the veth and at sockets. Attaching may take milliseconds,
- * so it comes before the lock that claiming takes. */
-static int attach(struct add *add, struct cni_error *err)
+/* Attaches to the host's interfaces, to the veth and to sockets. That may take milliseconds, so it
+ * comes before the lock that claiming takes. */
+static int attach_programs(struct add *add, struct cni_error *err)
 {
 	struct host *host = &add->host;
 	struct container *container = &add->container;
@@ -73,15 +73,16 @@ static int attach(struct add *add, struct cni_error *err)
 	return 0;
 }
 
-/* Ports that something else on this host has, where the options say that this is an error. */
-static int refuse_taken_ports(const struct add *add, bool claimed, struct cni_error *err)
+/* Fails for ports that processes or rules of this host have, where the options say so. */
+static int refuse_ports_of_others(const struct add *add, enum claim_phase phase,
+				  struct cni_error *err)
 {
 	if (host_sockets_refuse(&add->host, &add->container, add->environment->container_id, err))
 		return -1;
-	return foreign_nat_check(&add->host, &add->container, claimed, err);
+	return foreign_nat_check(&add->host, &add->container, phase, err);
 }
 
-/* The record, the ports and the addresses in the maps: from here on packets are translated. */
+/* Writes the record, the ports and the addresses: from here on packets are translated. */
 static int claim(struct add *add, struct cni_error *err)
 {
 	const struct host *host = &add->host;
@@ -95,8 +96,8 @@ static int claim(struct add *add, struct cni_error *err)
 	return attachment_add(&host->datapath.objects, host->socket, claims, err);
 }
 
-/* What is not the container's own: what `bpf-portmap attach` needs to know of this network, and
- * attachments that nobody has deleted. The network is kept only while it has an attachment. */
+/* After success: stores what `attach` needs of this conflist (only networks with an attachment are
+ * kept, so not earlier), and removes abandoned attachments. */
 static void keep_house(const struct add *add)
 {
 	const struct host *host = &add->host;
@@ -105,9 +106,9 @@ static void keep_house(const struct add *add)
 	abandoned_remove(&host->datapath, host->socket, ABANDONED_NOTICED);
 }
 
-/* An ADD beside us may have taken the veth for an uplink and written an entry for it. Without our
- * programs that entry is wrong. */
-static void undo_attach(const struct add *add)
+/* Detaches what this ADD attached. A parallel ADD may have written an entry for the veth as an
+ * uplink; without programs it would be false, so it goes too. */
+static void detach_programs(const struct add *add)
 {
 	const struct objects *objects = &add->host.datapath.objects;
 	uint32_t ifindex = add->container.target.ifindex;
@@ -127,31 +128,32 @@ static void undo_all(const struct add *add)
 
 	if (attachment_remove(&add->host.datapath.objects, &claims->key, claims, &failure))
 		warning("cannot undo a failed ADD: %s", cni_error_message(&failure));
-	undo_attach(add);
+	detach_programs(add);
 }
 
 static int set_up(struct add *add, struct cni_error *err)
 {
 	if (find_and_load(add, err))
 		return -1;
-	if (attach(add, err) || refuse_taken_ports(add, false, err) || claim(add, err)) {
-		undo_attach(add);
+	if (attach_programs(add, err) || refuse_ports_of_others(add, BEFORE_CLAIM, err) ||
+	    claim(add, err)) {
+		detach_programs(add);
 		return -1;
 	}
 	keep_house(add);
 	prerequisites_warn(&add->host, &add->container);
-	/* Since the claim no process can bind to the ports: now the answer counts. */
-	if (refuse_taken_ports(add, true, err)) {
+	/* With reserveHostPorts no process can bind from the claim on, so this look is final.
+	 * Without refuseForeign it is where the warnings come from. */
+	if (refuse_ports_of_others(add, AFTER_CLAIM, err)) {
 		undo_all(add);
 		return -1;
 	}
 	return 0;
 }
 
-/* A container without ports and masquerade needs nothing for itself. But it may connect to another
- * container on its bridge, and br_netfilter's conntrack must see its packets as from_container
- * leaves them. So it is set up where the programs are loaded; a failure does not matter. Whether it
- * is set up. */
+/* A container that wants nothing may still connect to another container on its bridge, and
+ * br_netfilter's conntrack must see its packets as from_container leaves them. So it is set up
+ * where the programs are loaded; a failure does not matter. Returns whether it is set up. */
 static bool set_up_if_loaded(struct add *add)
 {
 	cleanup_error struct cni_error ignored = {0};
