@@ -113,8 +113,8 @@ INLINE struct connection *connection_find(const struct connection_key *key)
 	return connection && connection_lives(key, connection, clock_second()) ? connection : NULL;
 }
 
-/* Whether the tuple of an inward packet is this connection's external one. Another connection's may
- * become the same when it is translated. */
+/* Returns whether the tuple of an inward packet is this connection's external one. Another
+ * connection's may become the same when it is translated. */
 INLINE bool connection_has_external(const struct connection *connection, const struct tuple *tuple)
 {
 	return address_equal(connection->external_address, tuple->destination) &&

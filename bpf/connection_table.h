@@ -284,8 +284,8 @@ INLINE __u32 connection_patience(const struct connection_key *key,
 	return connection_timeout(key->protocol, connection->state);
 }
 
-/* Whether the place's connection is dead; if not, protects it anew. TCP without data is checked
- * again after its time-out under pressure, as pressure may come. */
+/* Returns whether the place's connection is dead; if not, protects it anew. TCP without data is
+ * checked again after its time-out under pressure, as pressure may come. */
 INLINE bool assured_is_dead(struct assured *place, __u32 now, bool closed_too)
 {
 	const struct connection_key *key = &place->key;

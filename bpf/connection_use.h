@@ -22,7 +22,7 @@ struct found {
 	__u32 now;    /* CLOCK_MONOTONIC, seconds */
 };
 
-/* Whether the memory still belongs to that connection. */
+/* Returns whether the memory still belongs to that connection. */
 INLINE bool found_stands(const struct found *found)
 {
 	return *(volatile __u32 *)&found->connection->id == found->id;

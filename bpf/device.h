@@ -63,7 +63,7 @@ INLINE bool device_filter_is_ours(__u64 filter)
 		       bpf_htonl(CLASSIFIER_BPF);
 }
 
-/* Whether a hook has filters that are not ours. hook: the device's pointer for it. */
+/* Returns whether a hook has filters that are not ours. hook: the device's pointer for it. */
 GLOBAL_FUNCTION bool device_has_filters(__u64 hook)
 {
 	__u64 filter;
@@ -83,7 +83,7 @@ GLOBAL_FUNCTION bool device_has_filters(__u64 hook)
 	return filter != 0;
 }
 
-/* Whether packets must pass a qdisc or filter of the device. */
+/* Returns whether packets must pass a qdisc or filter of the device. */
 GLOBAL_FUNCTION bool device_is_watched(struct __sk_buff *skb, __u32 ifindex)
 {
 	__u64 device = device_find(skb, ifindex), qdisc;

@@ -164,8 +164,8 @@ INLINE enum admission dnat_create(const struct draft *draft)
 	return dnat_was_faster(draft) ? ADMISSION_OK : dnat_move_port();
 }
 
-/* Whether a packet without a record is for a host socket connected to its sender. Otherwise TCP in
- * mid-connection belongs to a mapped connection that has lost its record. */
+/* Returns whether a packet without a record is for a host socket connected to its sender. Otherwise
+ * TCP in mid-connection belongs to a mapped connection that has lost its record. */
 INLINE bool dnat_belongs_to_host(struct __sk_buff *skb, const struct packet *packet)
 {
 	return !packet_begins_tcp(packet) && socket_find(skb, &packet->tuple) >= SOCKET_LINGERING;

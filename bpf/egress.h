@@ -188,9 +188,9 @@ INLINE enum verdict error_decide_outwards(struct packet *packet, struct translat
 	return VERDICT_TRANSLATE;
 }
 
-/* Whether a packet is the host's own, which has no ingress interface, or has got the host's address
- * from another NAT. It is not changed, at most remembered. (The stack also makes packets in a
- * container's name: a RST of the firewall's REJECT, and the fragments that ip6_fragment() makes
+/* Returns whether a packet is the host's own, which has no ingress interface, or has got the host's
+ * address from another NAT. It is not changed, at most remembered. (The stack also makes packets in
+ * a container's name: a RST of the firewall's REJECT, and the fragments that ip6_fragment() makes
  * again.) */
 INLINE bool leave_as_hosts(struct __sk_buff *skb, const struct packet *packet, bool translatable,
 			   bool uplink)
@@ -208,8 +208,8 @@ INLINE bool leave_as_hosts(struct __sk_buff *skb, const struct packet *packet, b
 	return true;
 }
 
-/* Whether TC_INDEX_SENT can be trusted: a container may set tc_index, and only from_container,
- * which not every container's interface has, resets it. */
+/* Returns whether TC_INDEX_SENT can be trusted: a container may set tc_index, and only
+ * from_container, which not every container's interface has, resets it. */
 INLINE bool entered_by_container(struct __sk_buff *skb)
 {
 	__u32 ifindex = skb->ingress_ifindex;

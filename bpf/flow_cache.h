@@ -73,7 +73,7 @@ INLINE bool memo_was_dropped(const struct memo *memo)
 	       memo->era != *(volatile __u32 *)&memos_era;
 }
 
-/* Whether the packet needs nothing that only the long way does. */
+/* Returns whether the packet needs nothing that only the long way does. */
 INLINE bool memo_suits(const struct packet *packet)
 {
 	return packet->tuple.protocol == PROTOCOL_UDP && !packet->error && !packet->fragment &&

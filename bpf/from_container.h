@@ -25,7 +25,8 @@ INLINE bool sender_is_another(const struct endpoint *endpoint, const struct owne
 	       slot_has_veth(endpoint->owner.slot);
 }
 
-/* Whether the frame goes into the IP stack: it has its bridge's MAC, or its ingress port's. */
+/* Returns whether the frame goes into the IP stack: it has its bridge's MAC, or its ingress
+ * port's. */
 INLINE bool sender_asks_stack(struct __sk_buff *skb, const struct interface *interface)
 {
 	return skb->pkt_type == PACKET_HOST ||

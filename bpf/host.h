@@ -13,8 +13,8 @@
 #include "direct.h"
 #include "snat.h"
 
-/* Whether the socket of a host connection has gone: then a peer that reuses its port means the
- * mapping. Connections of another NAT have no socket: there a SYN is enough. */
+/* Returns whether the socket of a host connection has gone: then a peer that reuses its port means
+ * the mapping. Connections of another NAT have no socket: there a SYN is enough. */
 GLOBAL_FUNCTION bool host_has_finished(struct __sk_buff *skb, const struct packet *packet,
 				       enum flow_kind kind)
 {
@@ -28,8 +28,8 @@ GLOBAL_FUNCTION bool host_has_finished(struct __sk_buff *skb, const struct packe
 	       socket_find(skb, &packet->tuple) == SOCKET_NONE;
 }
 
-/* Whether a packet that looks like a reply to another NAT's connection may be a request to a
- * mapping. It does not keep the record alive: only outgoing packets do. */
+/* Returns whether a packet that looks like a reply to another NAT's connection may be a request to
+ * a mapping. It does not keep the record alive: only outgoing packets do. */
 INLINE bool host_may_answer_foreign(const struct packet *packet,
 				    const struct connection *connection)
 {
@@ -37,7 +37,7 @@ INLINE bool host_may_answer_foreign(const struct packet *packet,
 	       portmap_is_published(packet->tuple.destination_port);
 }
 
-/* Whether the replies belong to a connection through a mapping. */
+/* Returns whether the replies belong to a connection through a mapping. */
 INLINE bool host_replies_are_mapped(struct scratch *scratch)
 {
 	const struct connection_key *key = &scratch->draft.key;

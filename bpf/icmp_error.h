@@ -14,8 +14,8 @@
 #include "egress.h"
 #include "offload_send.h"
 
-/* Whether the inside's packets leave through ifindex to an address that is no container's: then the
- * error's sender may be a router on their way. */
+/* Returns whether the inside's packets leave through ifindex to an address that is no container's:
+ * then the error's sender may be a router on their way. */
 INLINE bool error_is_of_way(const struct packet *packet, const struct connection *connection,
 			    __u32 ifindex)
 {
@@ -23,9 +23,9 @@ INLINE bool error_is_of_way(const struct packet *packet, const struct connection
 	       !endpoint_find(packet->tuple.source);
 }
 
-/* Whether another container's connection would translate this container's error, but must not. It
- * may if the quoted packet was sent to the error's sender, or that is a router on the way. owner:
- * of the veth where the error arrived; ifindex: its ingress interface for routing. */
+/* Returns whether another container's connection would translate this container's error, but must
+ * not. It may if the quoted packet was sent to the error's sender, or that is a router on the way.
+ * owner: of the veth where the error arrived; ifindex: its ingress interface for routing. */
 GLOBAL_FUNCTION bool error_is_foreign(const struct packet *packet, const struct owner *owner,
 				      __u32 ifindex)
 {

@@ -108,8 +108,8 @@ INLINE enum verdict enter_by_mapping(struct __sk_buff *skb, struct packet *packe
 	return verdict;
 }
 
-/* Whether the mapping applies: its owner's veth exists, and the destination is an address of this
- * host that is not excluded. */
+/* Returns whether the mapping applies: its owner's veth exists, and the destination is an address
+ * of this host that is not excluded. */
 INLINE bool mapping_applies(struct __sk_buff *skb, const struct packet *packet,
 			    const struct portmap *mapping, const struct arrival *arrival)
 {

@@ -212,7 +212,8 @@ GLOBAL_FUNCTION int offload_find_path(struct __sk_buff *skb, const struct connec
 			 : offload_out(connection->leave[OUTWARDS].ifindex);
 }
 
-/* Whether the container's packets may exceed the outgoing MTU: TCP would return to the stack. */
+/* Returns whether the container's packets may exceed the outgoing MTU: TCP would return to the
+ * stack. */
 INLINE bool offload_is_narrow(struct __sk_buff *skb, const struct leave *out, __u32 veth)
 {
 	__u32 mtu = 1; /* in: a length that fits; out: the veth's MTU */

@@ -27,7 +27,7 @@ INLINE __u32 offload_length(struct __sk_buff *skb, const struct packet *packet, 
 	return packet->l4_offset - packet->l3_offset + sizeof(struct udphdr) + skb->gso_size;
 }
 
-/* Whether the stack must see the packet: UDP after STACK_SECONDS, or after drop-offload. */
+/* Returns whether the stack must see the packet: UDP after STACK_SECONDS, or after drop-offload. */
 INLINE bool offload_is_stacks_turn(const struct packet *packet, const struct found *found)
 {
 	const struct leave *leave = &found->connection->leave[found->way];
@@ -61,8 +61,8 @@ GLOBAL_FUNCTION int offload_refresh(struct __sk_buff *skb, const struct connecti
 	return 0;
 }
 
-/* Whether reverse path filter and firewall have not seen the connection arrive here. If replies now
- * leave through this interface, it is accepted. */
+/* Returns whether reverse path filter and firewall have not seen the connection arrive here. If
+ * replies now leave through this interface, it is accepted. */
 INLINE bool offload_enters_elsewhere(struct connection *connection, __u32 ifindex)
 {
 	if (connection->in_ifindex == ifindex)

@@ -28,8 +28,8 @@ INLINE bool owner_of_id_live(__u32 number, __u32 id)
 	return !number || (slot && slot->live && (__u16)slot->generation == id >> 16);
 }
 
-/* Whether the slot's owner still has its veth, which it outlives without DEL. Checked when a
- * connection begins, and once a second while it is used. */
+/* Returns whether the slot's owner still has its veth, which it outlives without DEL. Checked when
+ * a connection begins, and once a second while it is used. */
 GLOBAL_FUNCTION bool slot_has_veth(__u32 slot)
 {
 	struct meta *settings;

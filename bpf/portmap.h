@@ -51,7 +51,8 @@ INLINE struct portmap *portmap_find(const __u8 *address, __u16 port, enum protoc
 	return portmap && slot_has_veth(portmap->owner.slot) ? portmap : NULL;
 }
 
-/* Whether the destination is mapped. Not inlined, to keep the keys off the callers' stacks. */
+/* Returns whether the destination is mapped. Not inlined, to keep the keys off the callers'
+ * stacks. */
 GLOBAL_FUNCTION bool portmap_exists(const struct tuple *tuple)
 {
 	return tuple && portmap_find(tuple->destination, tuple->destination_port, tuple->protocol);

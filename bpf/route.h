@@ -73,7 +73,8 @@ GLOBAL_FUNCTION enum route route_of(struct __sk_buff *skb, const struct packet *
 
 #define MTU_SEGMENTS 1 /* BPF_MTU_CHK_SEGS: checks each segment of a GSO packet */
 
-/* Whether the packet fits. The stack did not choose the interface, so no error would be sent. */
+/* Returns whether the packet fits. The stack did not choose the interface, so no error would be
+ * sent. */
 INLINE bool route_fits(struct __sk_buff *skb, const struct packet *packet, __u32 ifindex)
 {
 	__u32 length = skb->gso_size ? 0 : packet->end - packet->l3_offset;

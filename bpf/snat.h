@@ -31,8 +31,8 @@ enum take {
 	TAKE_FOR_HOST,   /* or any masqueraded connection's */
 };
 
-/* Whether a live connection gives up its external port. While enough ports are free, a closed one
- * keeps it for minutes, for late segments (RFC 5382 REQ-5). */
+/* Returns whether a live connection gives up its external port. While enough ports are free, a
+ * closed one keeps it for minutes, for late segments (RFC 5382 REQ-5). */
 INLINE bool snat_gives_up(const struct connection_key *key, const struct connection *connection,
 			  enum take take)
 {

@@ -47,8 +47,8 @@ void cni_result_release(struct cni_result *result);
 int cni_result_get_cidr(const json_t *object, const char *key, struct cni_result_address *address,
 			struct cni_error *err);
 
-/* Whether the address is the container's on that interface: the result's interface has that name
- * and a sandbox, or the address has no interface. */
+/* Returns whether the address is the container's on that interface: the result's interface has that
+ * name and a sandbox, or the address has no interface. */
 bool cni_result_address_is_on(const struct cni_result *result,
 			      const struct cni_result_address *address, const char *ifname);
 

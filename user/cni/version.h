@@ -33,8 +33,8 @@ enum cni_version_family cni_version_family(const char *version);
  * separated by dots, missing ones 0. CNI_ERROR_DECODE for anything else. */
 int cni_version_compare(const char *a, const char *b, int *order, struct cni_error *err);
 
-/* Whether a plugin supports the version of the configuration, and the version has the command (ADD,
- * DEL, CHECK, GC or STATUS). CNI_ERROR_INCOMPATIBLE_VERSION, CNI_ERROR_DECODE. */
+/* Checks whether a plugin supports the version of the configuration, and the version has the
+ * command (ADD, DEL, CHECK, GC or STATUS). CNI_ERROR_INCOMPATIBLE_VERSION, CNI_ERROR_DECODE. */
 int cni_version_check(enum cni_command command, const char *version, struct cni_error *err);
 
 #endif

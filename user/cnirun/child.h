@@ -28,8 +28,8 @@ struct child {
  * be. If a process that it left behind keeps its stdout open, waits only a moment for that. */
 int child_wait(struct child *child, unsigned int timeout, struct cni_error *err);
 
-/* Whether this process has a child, ended or not. A process that called exec() may have some that
- * it does not know. */
+/* Returns whether this process has a child, ended or not. A process that called exec() may have
+ * some that it does not know. */
 bool child_exists(void);
 
 /* Kills the child and all that descends from it, and waits for their end, for some seconds at most.

@@ -32,10 +32,10 @@ int conflist_read(struct conflist *list, const json_t *root, const char *directo
  * errors. */
 int conflist_wrap(struct conflist *list, json_t *plugin, const char *what, struct cni_error *err);
 
-/* Whether the conflist's version is this one or newer. */
+/* Returns whether the conflist's version is this one or newer. */
 bool conflist_version_reaches(const struct conflist *list, const char *version);
 
-/* Whether one of the plugins declares the capability. */
+/* Returns whether one of the plugins declares the capability. */
 bool conflist_has_capability(const struct conflist *list, const char *capability);
 
 void conflist_release(struct conflist *list);

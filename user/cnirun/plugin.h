@@ -40,7 +40,8 @@ int plugin_run_in_reverse(const struct operation *operation, json_t *prev_result
 json_t *plugin_ask_versions(const struct conflist *list, const struct runtime_conf *conf,
 			    const json_t *plugin, struct cni_error *err);
 
-/* Whether every plugin of an operation has a file, which is asked before the first one is run. */
+/* Checks whether every plugin of an operation has a file, which is asked before the first one is
+ * run. */
 int plugin_find_all(const struct operation *operation, struct cni_error *err);
 
 /* The names that an operation on a network has, which concerns no container. */

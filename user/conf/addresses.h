@@ -17,7 +17,7 @@
 /* Addresses that no packet to a mapped port can have: a mapping would stay silent. */
 bool conf_is_never_mapped(const uint8_t address[CNI_ADDRESS_SIZE]);
 
-/* Whether the address is meant: the first range that holds it decides; in none: false. */
+/* Returns whether the address is meant: the first range that holds it decides; in none: false. */
 bool conf_ranges_hold(const struct address_range *ranges, size_t count,
 		      const uint8_t address[CNI_ADDRESS_SIZE]);
 

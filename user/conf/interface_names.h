@@ -18,7 +18,7 @@ struct interface_names {
 
 bool conf_is_glob(const char *pattern);
 
-/* Whether a name or glob of the list is that of the interface. */
+/* Returns whether a name or glob of the list is that of the interface. */
 bool conf_names_interface(const struct interface_names *names, const char *interface);
 
 /* An array of names. Release the names also after a failure. */

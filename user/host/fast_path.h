@@ -17,7 +17,7 @@ void fast_path_choose_mode(const struct host *host, struct container *container)
  * Call it when our programs are attached. `new_qdisc`: the veth got its qdisc for them. */
 void fast_path_decide(const struct host *host, struct container *container, bool new_qdisc);
 
-/* Whether a program of others follows ours at an uplink. */
+/* Returns whether a program of others follows ours at an uplink. */
 bool fast_path_is_barred_at_uplink(const struct host *host, uint32_t ifindex,
 				   const struct interface *interface);
 

@@ -39,8 +39,8 @@ int host_open_to_clean(struct host *host, bool *usable, struct cni_error *err);
 
 void host_report(const struct host *host, const char *interface, const char *what);
 
-/* Whether ports are mapped at this address: not at a broadcast address, nor at one of an interface
- * that the map interfaces has as excluded. */
+/* Returns whether ports are mapped at this address: not at a broadcast address, nor at one of an
+ * interface that the map interfaces has as excluded. */
 bool host_maps_ports_at(const struct host *host, const struct local_address *address);
 
 /* For a failure of work at an interface. 0: the interface is gone, so that the failure does not

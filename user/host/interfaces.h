@@ -20,8 +20,8 @@
 int interfaces_attach(struct host *host, const struct conf *conf, const struct host_veth *veth,
 		      bool repair, struct cni_error *err);
 
-/* Whether one that an administrator names can be attached to. CNI_ERROR_INVALID_CONFIGURATION
- * saying why not. */
+/* Checks whether one that an administrator names can be attached to.
+ * CNI_ERROR_INVALID_CONFIGURATION saying why not. */
 int interfaces_check_named(struct host *host, const char *name, struct cni_error *err);
 /* Attaches to it, whatever the conflists say. Codes as of both functions above. */
 int interfaces_attach_named(struct host *host, const char *name, struct cni_error *err);

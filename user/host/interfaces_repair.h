@@ -8,8 +8,8 @@
 
 #include "host/host.h"
 
-/* Whether the programs are at all of the host's interfaces in the map. CNI_ERROR_KERNEL_REFUSED
- * naming one and what it lacks. */
+/* Checks whether the programs are at all of the host's interfaces in the map.
+ * CNI_ERROR_KERNEL_REFUSED naming one and what it lacks. */
 int interfaces_verify(struct host *host, struct cni_error *err);
 
 /* Attaches to every interface in the map that lacks its programs, containers' veths too.

@@ -32,7 +32,7 @@ enum wish uplink_wish(const struct conf *conf, const char *interface);
 int uplinks_list_named(const struct host *host, const struct conf *conf, struct link_name **links,
 		       size_t *count, struct cni_error *err);
 
-/* Whether programs are at the interface because it is one of the host's uplinks. */
+/* Returns whether programs are at the interface because it is one of the host's uplinks. */
 bool uplink_is_served(const struct host *host, uint32_t ifindex);
 
 enum step {
@@ -48,7 +48,8 @@ enum step uplink_step(enum wish wish, const struct interface *known, bool reacha
 
 #define WHY_NOT_SIZE 128
 
-/* Whether it can be an uplink. False: `why` says why not, as a phrase that follows the name. */
+/* Returns whether it can be an uplink. False: `why` says why not, as a phrase that follows the
+ * name. */
 bool uplink_is_possible(const struct host *host, const struct link *link, char why[WHY_NOT_SIZE]);
 
 /* What to attach to an interface that can be an uplink. */

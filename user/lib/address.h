@@ -19,7 +19,7 @@
 extern const uint8_t cni_address_any_ipv4[CNI_ADDRESS_SIZE]; /* ::ffff:0.0.0.0 */
 extern const uint8_t cni_address_any_ipv6[CNI_ADDRESS_SIZE]; /* :: */
 
-/* Whether it is one of the above. */
+/* Returns whether it is one of the above. */
 bool cni_address_is_any(const uint8_t address[CNI_ADDRESS_SIZE]);
 bool cni_address_is_ipv4(const uint8_t address[CNI_ADDRESS_SIZE]);
 bool cni_address_is_loopback(const uint8_t address[CNI_ADDRESS_SIZE]);

@@ -47,8 +47,8 @@ void address_list_release(struct address_list *list);
 const struct addressed_interface *address_list_find(const struct address_list *list,
 						    uint32_t ifindex);
 
-/* Whether routing takes the address for one of this host's: of an interface, or of a local route
- * ("ip route add local"). False also where rtnetlink can't say. */
+/* Returns whether routing takes the address for one of this host's: of an interface, or of a local
+ * route ("ip route add local"). False also where rtnetlink can't say. */
 bool local_address_exists(struct nl_sock *socket, const uint8_t address[CNI_ADDRESS_SIZE]);
 
 #endif

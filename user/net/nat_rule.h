@@ -78,7 +78,7 @@ bool bytes_copy_front(void *to, size_t size, struct bytes bytes);
 /* As text of one line that any terminal may get. */
 void nat_text_copy(char *to, size_t room, struct bytes text);
 
-/* Whether a packet to this address and port can match, as far as the rule itself says. */
+/* Returns whether a packet to this address and port can match, as far as the rule itself says. */
 bool nat_rule_may_match(const struct nat_rule *rule, uint8_t protocol,
 			const uint8_t address[CNI_ADDRESS_SIZE], uint16_t port);
 bool nat_rule_holds_address(const struct nat_rule *rule, const uint8_t address[CNI_ADDRESS_SIZE]);

@@ -38,7 +38,7 @@ static inline struct nlattr *netlink_find(const struct nlattr *nest, int type)
 	return nest ? nla_find(nla_data(nest), nla_len(nest), type) : NULL;
 }
 
-/* Whether the attribute is there and is this text. */
+/* Returns whether the attribute is there and is this text. */
 static inline bool netlink_is(const struct nlattr *attribute, const char *text)
 {
 	return attribute && !nla_strcmp(attribute, text);

@@ -14,8 +14,8 @@
  * is no network namespace. */
 int netns_open(const char *path, struct cni_error *err);
 
-/* Whether it is the one this process runs in: by device and inode, as paths to
- * one namespace differ. CNI_ERROR_IO. */
+/* Checks whether it is the one this process runs in: by device and inode, as paths to one namespace
+ * differ. CNI_ERROR_IO. */
 int netns_is_own(int netns, bool *own, struct cni_error *err);
 
 /* SO_NETNS_COOKIE (Linux 5.14) of the namespace this process runs in.

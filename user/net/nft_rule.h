@@ -7,8 +7,8 @@
 
 #include "net/nat_rule.h"
 
-/* Whether the attributes of NFT_MSG_NEWCHAIN are a NAT chain that packets come through before they
- * are routed. */
+/* Returns whether the attributes of NFT_MSG_NEWCHAIN are a NAT chain that packets come through
+ * before they are routed. */
 bool nft_chain_is_nat_prerouting(struct bytes attributes);
 
 /* What the attributes of NFT_MSG_NEWRULE say about destinations. */

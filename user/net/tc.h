@@ -25,7 +25,7 @@ enum ingress_qdisc qdisc_at_ingress(struct nl_sock *socket, uint32_t ifindex);
 int qdisc_add_clsact(struct nl_sock *socket, uint32_t ifindex);
 /* With all filters on it. */
 int qdisc_delete_clsact(struct nl_sock *socket, uint32_t ifindex);
-/* Whether it is clsact, without any filter. */
+/* Returns whether it is clsact, without any filter. */
 bool qdisc_is_empty_clsact(struct nl_sock *socket, uint32_t ifindex);
 
 /* Filters run in the order of their priorities. A handle of 0 is the kernel's announcement of all

@@ -19,7 +19,8 @@ bool attach_is_settled(const struct datapath *datapath, uint32_t ifindex,
 bool attach_verify(const struct datapath *datapath, uint32_t ifindex,
 		   const struct interface *interface, char missing[MISSING_SIZE]);
 
-/* Whether the interface has a program that only a container's veth has, of whichever set. */
+/* Returns whether the interface has a program that only a container's veth has, of whichever
+ * set. */
 bool attach_is_container_veth(uint32_t ifindex);
 
 #endif

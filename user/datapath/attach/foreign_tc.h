@@ -13,11 +13,11 @@ struct nl_sock;
 
 #define FOREIGN_TC_SIZE 96
 
-/* Whether one runs before ours at the hook. One that answers TC_ACT_OK, or anything but "go on",
- * ends the chain: ours never sees the packet, and a mapped port is dead. From outside nobody can
- * tell which answer a program gives, and most (those that count or trace) let packets go on. The
- * text names it ("the TCX program count (id 12)"). `without_filters`: there is no qdisc to hold any
- * but ours. */
+/* Returns whether one runs before ours at the hook. One that answers TC_ACT_OK, or anything but "go
+ * on", ends the chain: ours never sees the packet, and a mapped port is dead. From outside nobody
+ * can tell which answer a program gives, and most (those that count or trace) let packets go on.
+ * The text names it ("the TCX program count (id 12)"). `without_filters`: there is no qdisc to hold
+ * any but ours. */
 bool foreign_tc_ahead(struct nl_sock *socket, uint32_t ifindex, enum hook hook,
 		      bool without_filters, char text[FOREIGN_TC_SIZE]);
 
@@ -25,7 +25,7 @@ bool foreign_tc_ahead(struct nl_sock *socket, uint32_t ifindex, enum hook hook,
  * leaves: what hangs behind the first, or anywhere at the host's end of a container's veth or at
  * its bridge, does not see it. */
 
-/* Whether a program or filter hangs behind ours at the interface's ingress. */
+/* Returns whether a program or filter hangs behind ours at the interface's ingress. */
 bool foreign_tc_behind(struct nl_sock *socket, uint32_t ifindex);
 
 /* What is not ours at an interface, as phrases; NULL: nothing. */
@@ -38,7 +38,7 @@ struct foreign_tc {
 struct foreign_tc foreign_tc_at(const struct datapath *datapath, struct nl_sock *socket,
 				const struct link *link, bool without_filters);
 
-/* Whether the programs see qdiscs and filters by themselves (struct meta). */
+/* Returns whether the programs see qdiscs and filters by themselves (struct meta). */
 bool foreign_tc_is_seen_by_programs(const struct datapath *datapath);
 
 #endif

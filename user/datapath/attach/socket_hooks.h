@@ -20,17 +20,17 @@
 int socket_hooks_attach(struct datapath *datapath, enum socket_purpose purpose,
 			struct cni_error *err);
 
-/* Whether there is room for those of the purpose that are missing; loads nothing.
+/* Checks whether there is room for those of the purpose that are missing; loads nothing.
  * CNI_ERROR_KERNEL_REFUSED, saying what the obstacle is. */
 int socket_hooks_probe(const struct datapath *datapath, enum socket_purpose purpose,
 		       struct cni_error *err);
 
-/* Whether those of the purpose are attached and use the pinned maps. CNI_ERROR_KERNEL_REFUSED,
- * naming one that does not. */
+/* Checks whether those of the purpose are attached and use the pinned maps.
+ * CNI_ERROR_KERNEL_REFUSED, naming one that does not. */
 int socket_hooks_verify(const struct datapath *datapath, enum socket_purpose purpose,
 			struct cni_error *err);
 
-/* Whether one of the purpose was ever attached, and its pin is still there. */
+/* Returns whether one of the purpose was ever attached, and its pin is still there. */
 bool socket_hooks_are_used(const struct datapath *datapath, enum socket_purpose purpose);
 
 /* Attaches again those that were detached, or that a mapped port needs. Where those for "localhost"

@@ -28,7 +28,7 @@ int tcx_list(uint32_t ifindex, enum hook hook, uint32_t ids[TCX_PROGRAMS], size_
 int tcx_attach(uint32_t ifindex, enum hook hook, int program_fd, int replaced_fd);
 int tcx_detach(uint32_t ifindex, enum hook hook, int program_fd);
 
-/* Whether the kernel has TCX, asked at an interface that exists. */
+/* Returns whether the kernel has TCX, asked at an interface that exists. */
 bool tcx_is_supported(uint32_t ifindex);
 
 #endif

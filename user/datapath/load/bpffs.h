@@ -16,8 +16,8 @@ bool bpffs_is_mounted(void);
 /* Mounts it where it is not. CNI_ERROR_KERNEL_REFUSED, CNI_ERROR_TRY_AGAIN. */
 int bpffs_mount(struct cni_error *err);
 
-/* Whether only root can remove what root has in it: it belongs to root, and either other users
- * cannot write to it or it is sticky, as mount(8) makes it. CNI_ERROR_KERNEL_REFUSED. */
+/* Checks whether only root can remove what root has in it: it belongs to root, and either other
+ * users cannot write to it or it is sticky, as mount(8) makes it. CNI_ERROR_KERNEL_REFUSED. */
 int bpffs_verify(struct cni_error *err);
 
 enum bpffs_owner {

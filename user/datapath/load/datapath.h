@@ -35,7 +35,7 @@ struct datapath {
 int datapath_open(struct datapath *datapath, enum pin_set set, struct cni_error *err);
 void datapath_close(struct datapath *datapath);
 
-/* Whether the maps can be read and written: READY or OUTDATED. */
+/* Returns whether the maps can be read and written: READY or OUTDATED. */
 bool datapath_is_usable(const struct datapath *datapath);
 
 /* Sets CNI_ERROR_KERNEL_REFUSED and what to do, for a state that is FOREIGN. -1. */

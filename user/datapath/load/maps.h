@@ -58,7 +58,7 @@ int interface_write(const struct objects *objects, uint32_t ifindex,
 int interface_write_new(const struct objects *objects, uint32_t ifindex,
 			const struct interface *interface, struct cni_error *err);
 
-/* Whether it is the host's end of a container's veth. */
+/* Returns whether it is the host's end of a container's veth. */
 bool interface_is_containers(const struct interface *interface);
 
 void interface_delete(const struct objects *objects, uint32_t ifindex);

@@ -77,7 +77,7 @@ const char *program_name(enum program_number program);
 void objects_clear(struct objects *objects);
 void objects_close(struct objects *objects);
 
-/* Whether the file descriptor is this map, with the key, value and type of our layout. */
+/* Returns whether the file descriptor is this map, with the key, value and type of our layout. */
 bool map_has_our_shape(enum map_number map, int fd);
 /* The program's kernel id, or 0 if it is another program or none. */
 uint32_t program_id_of(enum program_number program, int fd);
@@ -101,7 +101,7 @@ int meta_head_read(int fd, struct meta_head *head);
  * out. 0, or -1 and errno. */
 int objects_open_maps_of(int program_fd, int maps[MAP_COUNT]);
 
-/* Whether the maps that the program uses are those of `objects`, with meta among them. */
+/* Returns whether the maps that the program uses are those of `objects`, with meta among them. */
 bool program_uses_maps(uint32_t id, const struct objects *objects);
 
 #endif

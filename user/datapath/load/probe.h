@@ -7,7 +7,7 @@
 
 #include "lib/error.h"
 
-/* Whether this process may use BPF. CNI_ERROR_KERNEL_REFUSED and why not. Look-ups that find
+/* Checks whether this process may use BPF. CNI_ERROR_KERNEL_REFUSED and why not. Look-ups that find
  * nothing mean nothing without it. */
 int probe_permission(struct cni_error *err);
 

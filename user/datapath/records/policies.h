@@ -13,7 +13,7 @@
 #include "lib/error.h"
 #include "datapath/load/objects.h"
 
-/* Whether it has nothing but defaults: then it needs no entry. */
+/* Returns whether it has nothing but defaults: then it needs no entry. */
 bool policy_says_nothing(const struct policy *policy);
 
 /* The wanted policy names no owner. Where it says nothing but defaults, the slot has no entry
