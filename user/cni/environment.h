@@ -42,15 +42,16 @@ void cni_environment_read(struct cni_environment *environment);
  * required, as a plugin that delegates nothing does not need it. */
 int cni_environment_validate(const struct cni_environment *environment, struct cni_error *err);
 
-/* ^[A-Za-z0-9][A-Za-z0-9_.-]*$; CNI_ERROR_INVALID_ENVIRONMENT. */
+/* Checks for ^[A-Za-z0-9][A-Za-z0-9_.-]*$; CNI_ERROR_INVALID_ENVIRONMENT. */
 int cni_validate_container_id(const char *container_id, struct cni_error *err);
-/* The same characters; CNI_ERROR_INVALID_CONFIGURATION. */
+/* Checks for the same characters; CNI_ERROR_INVALID_CONFIGURATION. */
 int cni_validate_network_name(const char *name, struct cni_error *err);
-/* 1-15 bytes, not . or .., no slash, colon or white space; CNI_ERROR_INVALID_ENVIRONMENT. */
+/* Checks for 1-15 bytes, not . or .., no slash, colon or white space;
+ * CNI_ERROR_INVALID_ENVIRONMENT. */
 int cni_validate_ifname(const char *ifname, struct cni_error *err);
 
-/* The key's value in CNI_ARGS ("K=V;K=V"), *length bytes long without a NUL; the last one of
- * several, or NULL. Skips what is not K=V. */
+/* Returns the key's value in CNI_ARGS ("K=V;K=V"), *length bytes long without a NUL; the last one
+ * of several, or NULL. Skips what is not K=V. */
 const char *cni_args_get(const char *args, const char *key, size_t *length);
 bool cni_args_have_key(const char *args, const char *key);
 

@@ -18,14 +18,14 @@
  * jansson need not open a device. */
 void cni_json_begin(void);
 
-/* One JSON value and nothing after it; `what` names the text in messages ("the configuration on
- * stdin"). The order of keys is kept. A new reference, or NULL and CNI_ERROR_DECODE. */
+/* Parses one JSON value and nothing after it; `what` names the text in messages ("the configuration
+ * on stdin"). The order of keys is kept. A new reference, or NULL and CNI_ERROR_DECODE. */
 json_t *cni_json_parse(const char *text, size_t length, const char *what, struct cni_error *err);
-/* The same, and it must be an object. */
+/* Does the same, and it must be an object. */
 json_t *cni_json_parse_object(const char *text, size_t length, const char *what,
 			      struct cni_error *err);
 
-/* Borrowed; NULL where the key is missing or null. */
+/* Returns a borrowed value; NULL where the key is missing or null. */
 json_t *cni_json_get(const json_t *object, const char *key);
 
 /* Where the key is missing, *value stays as it was, so that callers preset the default. Values are
@@ -46,15 +46,15 @@ typedef int (*cni_json_visit)(const json_t *element, void *context, struct cni_e
 int cni_json_each_object(const json_t *object, const char *key, cni_json_visit visit, void *context,
 			 struct cni_error *err);
 
-/* CNI_ERROR_DECODE unless an array's element is an object. */
+/* Fails with CNI_ERROR_DECODE unless an array's element is an object. */
 int cni_json_check_element(const json_t *element, const char *array, size_t index,
 			   struct cni_error *err);
 
-/* The same for a string, which is borrowed. */
+/* Does the same for a string, which is borrowed. */
 int cni_json_get_string_element(const json_t *element, const char *array, size_t index,
 				const char **value, struct cni_error *err);
 
-/* All spellings of the key. */
+/* Deletes all spellings of the key. */
 void cni_json_delete(json_t *object, const char *key);
 
 /* Sets the key in exactly this spelling, in the place of the same spelling if there is one, and
@@ -62,7 +62,7 @@ void cni_json_delete(json_t *object, const char *key);
 int cni_json_set_new(json_t *object, const char *key, json_t *value, struct cni_error *err);
 
 #define CNI_JSON_DESCRIPTION_SIZE 80
-/* "the string \"80\"", "the number 80.5", "an object": for messages; returns buffer. */
+/* Writes "the string \"80\"", "the number 80.5", "an object": for messages; returns buffer. */
 const char *cni_json_describe(const json_t *value, char buffer[CNI_JSON_DESCRIPTION_SIZE]);
 
 #endif

@@ -23,16 +23,16 @@ struct cni_network_config {
 /* Reports errors in libcni's order: not JSON (CNI_ERROR_DECODE), name
  * (CNI_ERROR_INVALID_CONFIGURATION), unknown command (CNI_ERROR_INVALID_ENVIRONMENT), version
  * (CNI_ERROR_INCOMPATIBLE_VERSION, CNI_ERROR_DECODE). Examines nothing else, so that DEL can do
- * without the rest. To be released after a failure, too, when `version` is set if it was found and
+ * without the rest. Release it also after a failure, when `version` is set if it was found and
  * supported. */
 int cni_network_config_parse(struct cni_network_config *config, const char *text, size_t length,
 			     const struct cni_environment *environment, struct cni_error *err);
 void cni_network_config_release(struct cni_network_config *config);
 
-/* For the error object: the configuration's version, or the newest one. */
+/* For the error object: returns the configuration's version, or the newest one. */
 const char *cni_network_config_reply_version(const struct cni_network_config *config);
 
-/* For ADD and CHECK of a chained plugin: prevResult, borrowed. CNI_ERROR_INVALID_CONFIGURATION
+/* For ADD and CHECK of a chained plugin: gets prevResult, borrowed. CNI_ERROR_INVALID_CONFIGURATION
  * where it is missing, CNI_ERROR_DECODE where it is no object. */
 int cni_network_config_get_prev_result(const struct cni_network_config *config,
 				       json_t **prev_result, struct cni_error *err);
@@ -52,7 +52,7 @@ struct cni_attachment_list {
 	size_t count;
 };
 
-/* From cni.dev/valid-attachments, else cni.dev/attachments (libcni sends both). CNI_ERROR_DECODE,
+/* Reads cni.dev/valid-attachments, else cni.dev/attachments (libcni sends both). CNI_ERROR_DECODE,
  * CNI_ERROR_INVALID_CONFIGURATION; to be released after a failure, too. */
 int cni_attachment_list_read(struct cni_attachment_list *list, const json_t *config,
 			     struct cni_error *err);

@@ -9,13 +9,13 @@
 
 #include "lib/error.h"
 
-/* The result of an operation. To be called when nothing else can fail. CNI_ERROR_IO. */
+/* Prints the result of an operation. Call it when nothing else can fail. CNI_ERROR_IO. */
 int cni_reply_result(const json_t *result, struct cni_error *err);
 
-/* The answer to VERSION: our newest version and all we support. CNI_ERROR_IO. */
+/* Prints the answer to VERSION: our newest version and all we support. CNI_ERROR_IO. */
 int cni_reply_versions(struct cni_error *err);
 
-/* The error object. After another reply, even an incomplete one, and where stdout cannot be
+/* Prints the error object. After another reply, even an incomplete one, and where stdout cannot be
  * written, the message goes to stderr instead: two documents on stdout are not valid JSON. */
 void cni_reply_error(const char *version, const struct cni_error *err);
 

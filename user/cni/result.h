@@ -34,16 +34,16 @@ struct cni_result {
 	size_t address_count;
 };
 
-/* A prevResult under a configuration of this (supported) version. Its own cniVersion may be
- * missing, or another of the same family; of another family: CNI_ERROR_INVALID_CONFIGURATION.
- * Wrong types and null elements: CNI_ERROR_DECODE; text that is no address:
+/* Reads a prevResult under a configuration of this (supported) version. Its own cniVersion may be
+ * missing, or another of the same family; of another family: CNI_ERROR_INVALID_CONFIGURATION. Wrong
+ * types and null elements: CNI_ERROR_DECODE; text that is no address:
  * CNI_ERROR_INVALID_CONFIGURATION. Keys of other families are ignored. */
 int cni_result_read(struct cni_result *result, const json_t *json, const char *version,
 		    struct cni_error *err);
 void cni_result_release(struct cni_result *result);
 
-/* The key must be an address with a prefix length; sets all but its interface.
- * CNI_ERROR_DECODE, CNI_ERROR_INVALID_CONFIGURATION. */
+/* Reads the key, an address with a prefix length; sets all but its interface. CNI_ERROR_DECODE,
+ * CNI_ERROR_INVALID_CONFIGURATION. */
 int cni_result_get_cidr(const json_t *object, const char *key, struct cni_result_address *address,
 			struct cni_error *err);
 
@@ -52,12 +52,12 @@ int cni_result_get_cidr(const json_t *object, const char *key, struct cni_result
 bool cni_result_address_is_on(const struct cni_result *result,
 			      const struct cni_result_address *address, const char *ifname);
 
-/* The first address of the family that is on the interface, or NULL. */
+/* Returns the first address of the family that is on the interface, or NULL. */
 const struct cni_result_address *cni_result_first_address(const struct cni_result *result,
 							  bool ipv4, const char *ifname);
 
-/* A copy labelled with this version, with all keys, known or not, in their order. A chained plugin
- * that changes nothing prints it. A new reference, or NULL and CNI_ERROR_IO. */
+/* Makes a copy labelled with this version, with all keys, known or not, in their order. A chained
+ * plugin that changes nothing prints it. A new reference, or NULL and CNI_ERROR_IO. */
 json_t *cni_result_relabel(const json_t *json, const char *version, struct cni_error *err);
 
 #endif

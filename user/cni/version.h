@@ -23,14 +23,14 @@ enum cni_version_family {
 	CNI_FAMILY_1_0, /* 1.0.0, 1.1.0: interfaces, ips */
 };
 
-/* By exact comparison: "1.0" is not supported. */
+/* Compares the whole text: "1.0" is not supported. */
 bool cni_version_is_supported(const char *version);
 
-/* Of a supported version. */
+/* Returns the family of a supported version. */
 enum cni_version_family cni_version_family(const char *version);
 
-/* *order is <0, 0 or >0 as a is older than, equal to or newer than b: up to three integers
- * separated by dots, missing ones 0. CNI_ERROR_DECODE for anything else. */
+/* Compares them: *order is <0, 0 or >0 as a is older than, equal to or newer than b: up to three
+ * integers separated by dots, missing ones 0. CNI_ERROR_DECODE for anything else. */
 int cni_version_compare(const char *a, const char *b, int *order, struct cni_error *err);
 
 /* Checks whether a plugin supports the version of the configuration, and the version has the

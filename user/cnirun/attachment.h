@@ -17,11 +17,11 @@ int verb_add(const struct options *options, struct cni_error *err);
 
 int verb_del(const struct options *options, struct cni_error *err);
 
-/* With the cached result, which must be there. */
+/* Checks with the cached result, which must be there. */
 int verb_check(const struct options *options, struct cni_error *err);
 
-/* In reverse order, until the first error; removes the cache's file last. What `conf` lacks is
- * taken from the cache. The caller holds the lock. */
+/* Runs DEL in reverse order, until the first error; removes the cache's file last. What `conf`
+ * lacks is taken from the cache. The caller holds the lock. */
 int attachment_del(const struct conflist *list, const struct runtime_conf *conf,
 		   struct cni_error *err);
 

@@ -39,23 +39,23 @@ struct cache_entries {
 
 /* The functions below take the directory, container ID and ifname from `conf`. */
 
-/* A missing file is no error: entry->root is NULL then. A file that is no cache entry, or another
- * attachment's (names with dashes may lead to the same file name): CNI_ERROR_DECODE. A file without
- * `kind` is a bare result, libcni's old format. */
+/* Reads an entry. A missing file is no error: entry->root is NULL then. A file that is no cache
+ * entry, or another attachment's (names with dashes may lead to the same file name):
+ * CNI_ERROR_DECODE. A file without `kind` is a bare result, libcni's old format. */
 int cache_read(struct cache_entry *entry, const char *network, const struct runtime_conf *conf,
 	       struct cni_error *err);
 
-/* Atomic, mode 0600; replaces an older entry. Refuses what could not be read again. CNI_ERROR_IO.
- */
+/* Writes an entry atomically, with mode 0600, over an older one. Refuses what could not be read
+ * again. CNI_ERROR_IO. */
 int cache_write(const struct conflist *list, const struct runtime_conf *conf, json_t *result,
 		struct cni_error *err);
 
-/* A missing file is success. CNI_ERROR_IO. */
+/* Removes an entry; a missing file is success. CNI_ERROR_IO. */
 int cache_remove(const char *network, const struct runtime_conf *conf, struct cni_error *err);
 
-/* All entries of the network, in the order of the files' names. Warns of a file that cannot be
- * used, or that does not say whose it is: the attachments that it may be of, by every way to divide
- * its name, are in `possible`. */
+/* Reads all entries of the network, in the order of the files' names. Warns of a file that cannot
+ * be used, or that does not say whose it is: the attachments that it may be of, by every way to
+ * divide its name, are in `possible`. */
 int cache_read_all(struct cache_entries *entries, const char *network, const char *cache_directory,
 		   struct cni_error *err);
 

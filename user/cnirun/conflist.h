@@ -42,11 +42,11 @@ void conflist_release(struct conflist *list);
 
 #define cleanup_conflist __attribute__((cleanup(conflist_release)))
 
-/* Never NULL for a plugin of a conflist. */
+/* Returns its type, never NULL for a plugin of a conflist. */
 const char *conflist_plugin_type(const json_t *plugin);
 bool conflist_plugin_has_capability(const json_t *plugin, const char *capability);
-/* For a plugin's own file: an object, with a type, its capabilities booleans, and not a conflist.
- * CNI_ERROR_INVALID_CONFIGURATION. */
+/* Checks a plugin's own file: an object, with a type, its capabilities booleans, and not a
+ * conflist. CNI_ERROR_INVALID_CONFIGURATION. */
 int conflist_validate_plugin(const json_t *plugin, struct cni_error *err);
 
 #endif

@@ -8,10 +8,10 @@
 #include "lib/error.h"
 #include "cnirun/conflist.h"
 
-/* A path contains a slash or ends with .conflist, .conf or .json. A name is looked up in
- * NETCONFPATH: first in *.conflist, then in *.conf and *.json together, in the order of the files'
- * names. An invalid file before the right one is an error. CNI_ERROR_IO, CNI_ERROR_DECODE,
- * CNI_ERROR_INVALID_CONFIGURATION. */
+/* Finds and reads one. A path contains a slash or ends with .conflist, .conf or .json. A name is
+ * looked up in NETCONFPATH: first in *.conflist, then in *.conf and *.json together, in the order
+ * of the files' names. An invalid file before the right one is an error. CNI_ERROR_IO,
+ * CNI_ERROR_DECODE, CNI_ERROR_INVALID_CONFIGURATION. */
 int conflist_find(struct conflist *list, const char *path_or_name, struct cni_error *err);
 
 #endif

@@ -16,7 +16,7 @@ struct directory {
 	size_t count;
 };
 
-/* The files whose names end with one of the suffixes (a list that ends with NULL; NULL: all),
+/* Lists the files whose names end with one of the suffixes (a list that ends with NULL; NULL: all),
  * sorted by name, bytewise. A directory that does not exist is empty. CNI_ERROR_IO. */
 int directory_list(struct directory *found, const char *path, const char *const *suffixes,
 		   struct cni_error *err);
@@ -30,10 +30,10 @@ bool has_suffix(const char *name, const char *const *suffixes);
  * one: another kind could block the reader. The text is malloc'ed and has a NUL after its *length
  * bytes. NULL and CNI_ERROR_IO. */
 char *directory_read_file(const char *path, size_t *length, struct cni_error *err);
-/* The same for a path that a person gave, which may be a pipe of the shell (/dev/fd/63). */
+/* Does the same for a path that a person gave, which may be a pipe of the shell (/dev/fd/63). */
 char *directory_read_any(const char *path, size_t *length, struct cni_error *err);
 
-/* Like mkdir -p, with mode 0700 for new directories. CNI_ERROR_IO. */
+/* Creates it like mkdir -p, with mode 0700 for new directories. CNI_ERROR_IO. */
 int directory_create(const char *path, struct cni_error *err);
 
 #endif

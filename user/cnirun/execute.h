@@ -24,13 +24,13 @@ struct execute_output {
 	int status; /* as of waitpid() */
 };
 
-/* The first regular file of that name along the colon-separated path, even if it is not executable:
- * running it fails then. malloc'ed, or NULL and CNI_ERROR_INVALID_CONFIGURATION. */
+/* Finds the first regular file of that name along the colon-separated path, even if it is not
+ * executable: running it fails then. malloc'ed, or NULL and CNI_ERROR_INVALID_CONFIGURATION. */
 char *execute_find(const char *type, const char *path, struct cni_error *err);
 
-/* Waits for the plugin's end; its stderr is ours. Tries again for some seconds while the file is
- * being written. CNI_ERROR_IO when it cannot be run, takes too long or writes more than a result
- * can be: then it is killed, with the processes that it has started. */
+/* Runs the plugin and waits for its end; its stderr is ours. Tries again for some seconds while the
+ * file is being written. CNI_ERROR_IO when it cannot be run, takes too long or writes more than a
+ * result can be: then it is killed, with the processes that it has started. */
 int execute_run(const char *file, const struct execution *execution, struct execute_output *output,
 		struct cni_error *err);
 

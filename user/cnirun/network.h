@@ -8,8 +8,8 @@
 #include "lib/error.h"
 #include "cnirun/options.h"
 
-/* A DEL for each cached attachment whose network namespace is gone, then the plugins' own GC with
- * the others. Goes on after errors. */
+/* Runs a DEL for each cached attachment whose network namespace is gone, then the plugins' own GC
+ * with the others. Goes on after errors. */
 int verb_gc(const struct options *options, struct cni_error *err);
 
 int verb_status(const struct options *options, struct cni_error *err);

@@ -29,8 +29,8 @@ struct options {
 	json_t *port_mappings;    /* those of -p */
 };
 
-/* argv[0] is the verb. CNI_ERROR_INVALID_ENVIRONMENT, and CNI_ERROR_DECODE for JSON in an option.
- */
+/* Reads them; argv[0] is the verb. CNI_ERROR_INVALID_ENVIRONMENT, and CNI_ERROR_DECODE for JSON in
+ * an option. */
 int options_parse(struct options *options, int argc, char **argv, unsigned int set,
 		  struct cni_error *err);
 void options_release(struct options *options);

@@ -12,16 +12,16 @@
 
 #include "lib/error.h"
 
-/* Indented, with a newline. CNI_ERROR_IO. */
+/* Prints it indented, with a newline. CNI_ERROR_IO. */
 int output_json(const json_t *value, struct cni_error *err);
 
-/* Errors of output_text() show in output_flush(): CNI_ERROR_IO. */
+/* Prints text. Its errors show in output_flush(): CNI_ERROR_IO. */
 void output_text(const char *format, ...) __attribute__((format(printf, 1, 2)));
 int output_flush(struct cni_error *err);
 
-/* "cnirun: warning: ..." on stderr. */
+/* Prints "cnirun: warning: ..." on stderr. */
 void output_warn(const char *format, ...) __attribute__((format(printf, 1, 2)));
-/* "cnirun: ..." on stderr, the details after the message. */
+/* Prints "cnirun: ..." on stderr, the details after the message. */
 void output_error(const struct cni_error *err);
 
 #endif

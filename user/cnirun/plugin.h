@@ -19,24 +19,25 @@ struct operation {
 	json_t *valid_attachments; /* for GC: [{"containerID","ifname"}]; else NULL */
 };
 
-/* The plugin's object with the conflist's name and version, prevResult unless it is NULL, those
- * capability arguments that the plugin declares as runtimeConfig, unless there are none, and the
- * valid attachments under both of their keys. A new reference, or NULL. */
+/* Makes the plugin's object with the conflist's name and version, prevResult unless it is NULL,
+ * those capability arguments that the plugin declares as runtimeConfig, unless there are none, and
+ * the valid attachments under both of their keys. A new reference, or NULL. */
 json_t *plugin_compose_request(const struct operation *operation, const json_t *plugin,
 			       json_t *prev_result, struct cni_error *err);
 
-/* *result (NULL: not wanted): what ADD answered, a valid object with cniVersion, a new reference.
- * Errors name the plugin and say how it failed; the code is the plugin's own where it gave one. */
+/* Runs one. *result (NULL: not wanted): what ADD answered, a valid object with cniVersion, a new
+ * reference. Errors name the plugin and say how it failed; the code is the plugin's own where it
+ * gave one. */
 int plugin_run(const struct operation *operation, const json_t *plugin, json_t *prev_result,
 	       json_t **result, struct cni_error *err);
 
-/* plugin_run() for each plugin of the conflist, without a result, until one fails. */
+/* Calls plugin_run() for each plugin of the conflist, without a result, until one fails. */
 int plugin_run_in_order(const struct operation *operation, json_t *prev_result,
 			struct cni_error *err);
 int plugin_run_in_reverse(const struct operation *operation, json_t *prev_result,
 			  struct cni_error *err);
 
-/* The versions that a plugin says it supports: a new array, or NULL. */
+/* Returns the versions that a plugin says it supports: a new array, or NULL. */
 json_t *plugin_ask_versions(const struct conflist *list, const struct runtime_conf *conf,
 			    const json_t *plugin, struct cni_error *err);
 
@@ -44,7 +45,7 @@ json_t *plugin_ask_versions(const struct conflist *list, const struct runtime_co
  * run. */
 int plugin_find_all(const struct operation *operation, struct cni_error *err);
 
-/* The names that an operation on a network has, which concerns no container. */
+/* Returns the names that an operation on a network has, which concerns no container. */
 struct runtime_conf plugin_conf_of_network(const struct runtime_conf *conf);
 
 #endif

@@ -15,8 +15,8 @@
  * CNI_ERROR_DECODE, CNI_ERROR_INVALID_CONFIGURATION. */
 int result_validate(const json_t *result, const char *version, struct cni_error *err);
 
-/* A valid result in another version's shape, as libcni converts it; both versions are supported
- * ones. A new reference, or NULL and one of the errors above. */
+/* Makes of a valid result one of another version's shape, as libcni does; both versions are
+ * supported ones. A new reference, or NULL and one of the errors above. */
 json_t *result_convert(const json_t *result, const char *from, const char *to,
 		       struct cni_error *err);
 

@@ -23,15 +23,16 @@ struct runtime_conf {
 	const char *cache_directory;
 };
 
-/* The names, as CNI restricts them. CNI_ERROR_INVALID_ENVIRONMENT. */
+/* Checks the names, as CNI restricts them. CNI_ERROR_INVALID_ENVIRONMENT. */
 int runtime_conf_validate(const struct runtime_conf *conf, struct cni_error *err);
 
-/* CNI_ARGS ("K=V;K=V") as pairs: a new array, or NULL and CNI_ERROR_INVALID_ENVIRONMENT. */
+/* Parses CNI_ARGS ("K=V;K=V"): a new array, or NULL and CNI_ERROR_INVALID_ENVIRONMENT. */
 json_t *args_parse(const char *text, struct cni_error *err);
-/* And back: malloc'ed, or NULL without memory. `pairs` is an array of pairs of strings, or NULL. */
+/* Formats pairs as CNI_ARGS: malloc'ed, or NULL without memory. `pairs` is an array of pairs of
+ * strings, or NULL. */
 char *args_format(const json_t *pairs);
 
-/* A path made absolute, or that of an `ip netns` name; it need not exist, and "" stays "".
+/* Makes a path absolute, or finds that of an `ip netns` name; it need not exist, and "" stays "".
  * malloc'ed, or NULL and CNI_ERROR_INVALID_ENVIRONMENT or CNI_ERROR_IO. */
 char *netns_resolve(const char *path_or_name, struct cni_error *err);
 
@@ -39,7 +40,7 @@ char *netns_resolve(const char *path_or_name, struct cni_error *err);
  * because another mount namespace may see a namespace there. */
 bool netns_is_gone(const char *path);
 
-/* The container ID that cnitool makes of a namespace's path. malloc'ed, or NULL. */
+/* Returns the container ID that cnitool makes of a namespace's path. malloc'ed, or NULL. */
 char *netns_default_container_id(const char *path);
 
 #endif

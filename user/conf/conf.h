@@ -63,7 +63,8 @@ struct conf {
 /* Up to a row without a name. */
 extern const struct option conf_options[];
 
-/* The options alone, for STATUS. Codes 2, 6, 7. Release conf also after a failure. */
+/* Reads the options alone, for STATUS. CNI_ERROR_UNSUPPORTED_FIELD, CNI_ERROR_DECODE,
+ * CNI_ERROR_INVALID_CONFIGURATION. Release conf also after a failure. */
 int conf_parse_options(struct conf *conf, const json_t *config, struct cni_error *err);
 void conf_release(struct conf *conf);
 

@@ -21,7 +21,7 @@ bool conf_is_glob(const char *pattern);
 /* Returns whether a name or glob of the list is that of the interface. */
 bool conf_names_interface(const struct interface_names *names, const char *interface);
 
-/* An array of names. Release the names also after a failure. */
+/* Reads an array of names. Release the names also after a failure. */
 int conf_read_interface_names(struct interface_names *names, const struct given *given,
 			      struct cni_error *err);
 void conf_release_interface_names(struct interface_names *names);

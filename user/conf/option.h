@@ -46,14 +46,15 @@ struct option {
 };
 
 /* What a parser reads: a key of an object that may be missing. Parsers take JSON's null for a
- * missing key, and fail with code 6 for a wrong type, with 7 for a wrong value. */
+ * missing key, and fail with CNI_ERROR_DECODE for a wrong type, with
+ * CNI_ERROR_INVALID_CONFIGURATION for a wrong value. */
 struct given {
 	const json_t *object;
 	const char *key;
 	json_t *warnings; /* strings: lines for stderr, without newline */
 };
 
-/* Adds a line to the warnings. Code 5. */
+/* Adds a line to the warnings. CNI_ERROR_IO. */
 int conf_warn(json_t *warnings, struct cni_error *err, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
 
@@ -78,7 +79,7 @@ int option_read_strings(const struct given *given, const struct string_list *lis
 			struct cni_error *err);
 
 #define CHOICES_TEXT_SIZE 64
-/* "a", "b" or "c", in quotation marks; returns text. */
+/* Writes "a", "b" or "c", in quotation marks; returns text. */
 const char *option_list_choices(const char *const *choices, char text[CHOICES_TEXT_SIZE]);
 
 /* Unknown keys are legal, and ignored. One that is within two edits of an option's name gets a

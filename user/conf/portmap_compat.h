@@ -7,10 +7,11 @@
 
 #include "conf/option.h"
 
-/* One that is about marks or chains gets a warning, so that portmap's lists work unchanged. */
+/* Warns of one that is about marks or chains, so that portmap's lists work unchanged. */
 int portmap_compat_ignore(const struct given *given, enum option_type type, struct cni_error *err);
 
-/* Code 2 unless it is empty: ports would be open to more clients than asked for. */
+/* Fails with CNI_ERROR_UNSUPPORTED_FIELD unless it is empty: ports would be open to more clients
+ * than asked for. */
 int portmap_compat_refuse(const struct given *given, struct cni_error *err);
 
 #endif

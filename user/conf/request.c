@@ -78,7 +78,8 @@ static int read_host_address(const struct conf *conf, const json_t *entry, struc
 			     fault);
 }
 
-/* Code 7 and not 101: it is the configuration that says no, however often it is tried. */
+/* CNI_ERROR_INVALID_CONFIGURATION and not CNI_ERROR_PORT_TAKEN: it is the configuration that says
+ * no, however often it is tried. */
 static int check_host_port(const struct conf *conf, const struct port_claim *claim,
 			   struct cni_error *err)
 {

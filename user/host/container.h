@@ -40,8 +40,8 @@ int container_open_netns(struct container *container, const struct cni_environme
  * CNI_ERROR_INVALID_CONFIGURATION, CNI_ERROR_UNSUPPORTED_FIELD. */
 int container_read(struct container *container, const struct cni_environment *environment,
 		   const struct cni_network_config *config, struct cni_error *err);
-/* For DEL: the claims that runtime and configuration lead to now, which ADD may have read
- * differently. A hint where to look, which saves a sixth of DEL's time. Prints nothing. NULL where
+/* For DEL: returns the claims that runtime and configuration lead to now, which ADD may have read
+ * differently: a hint where to look, which saves a sixth of DEL's time. Prints nothing. NULL where
  * they cannot be read. */
 const struct attachment_claims *container_guess(struct container *container,
 						const struct cni_environment *environment,

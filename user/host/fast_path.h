@@ -8,8 +8,8 @@
 
 #include "host/container.h"
 
-/* The mode of the container's flows. It is off, too, where bandwidth may be limited and our
- * programs cannot see that for themselves. Call it when they are loaded. */
+/* Chooses the mode of the container's flows, which is off, too, where bandwidth may be limited and
+ * our programs cannot see that for themselves. Call it when they are loaded. */
 void fast_path_choose_mode(const struct host *host, struct container *container);
 
 /* For ADD: bars the container's veth from the fast path, in the entry to be written, where others
@@ -26,8 +26,8 @@ bool fast_path_is_barred_at_uplink(const struct host *host, uint32_t ifindex,
 int fast_path_refresh_uplink(struct host *host, uint32_t ifindex, const struct interface *known,
 			     struct cni_error *err);
 
-/* The same for all uplinks, and for all containers' veths and bridges, or those of `only` one, with
- * a warning where that is barred. Codes as above, and CNI_ERROR_IO. */
+/* Does the same for all uplinks, and for all containers' veths and bridges, or those of `only` one,
+ * with a warning where that is barred. Codes as above, and CNI_ERROR_IO. */
 int fast_path_refresh(struct host *host, const struct container *only, struct cni_error *err);
 
 #endif

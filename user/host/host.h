@@ -23,16 +23,17 @@ struct host {
 /* Reads all three and changes nothing. Close it also after a failure. CNI_ERROR_IO,
  * CNI_ERROR_KERNEL_REFUSED. */
 int host_open(struct host *host, enum pin_set set, struct cni_error *err);
-/* The same for an ADD that works without: the network is read only where the datapath is usable. */
+/* For an ADD that can do without: as host_open(), but reads the network only where the datapath is
+ * usable. */
 int host_open_if_usable(struct host *host, struct cni_error *err);
 void host_close(struct host *host);
 
-/* For commands that work on what is there: where pins are lost the maps are found by the programs
- * that run. A datapath of another layout is refused; one that was never loaded is not usable
- * afterwards, which is no error. CNI_ERROR_KERNEL_REFUSED, CNI_ERROR_TRY_AGAIN. */
+/* For commands that work on what is there: finds the maps by the programs that run where pins are
+ * lost. Refuses a datapath of another layout; one that was never loaded is not usable afterwards,
+ * which is no error. CNI_ERROR_KERNEL_REFUSED, CNI_ERROR_TRY_AGAIN. */
 int host_recover(struct host *host, struct cni_error *err);
 
-/* For DEL. Opens the datapath alone, and the rest only where pins are lost. *usable: there is
+/* For DEL: opens the datapath alone, and the rest only where pins are lost. *usable: there is
  * something to clean up. Where all maps are of another layout there is not, and a warning is
  * printed. CNI_ERROR_KERNEL_REFUSED, CNI_ERROR_TRY_AGAIN, CNI_ERROR_IO. */
 int host_open_to_clean(struct host *host, bool *usable, struct cni_error *err);
@@ -43,7 +44,7 @@ void host_report(const struct host *host, const char *interface, const char *wha
  * interface that the map interfaces has as excluded. */
 bool host_maps_ports_at(const struct host *host, const struct local_address *address);
 
-/* For a failure of work at an interface. 0: the interface is gone, so that the failure does not
+/* Judges a failure of work at an interface. 0: the interface is gone, so the failure does not
  * matter, and is released. -1: it is there, and the failure is in *err. */
 int host_failed_at(const struct host *host, uint32_t ifindex, struct cni_error *failure,
 		   struct cni_error *err);

@@ -16,11 +16,11 @@
  * CNI_ERROR_TRY_AGAIN. */
 int host_sockets_attach(struct host *host, const struct conf *conf, struct cni_error *err);
 
-/* For CHECK: whether they are attached. CNI_ERROR_KERNEL_REFUSED. */
+/* For CHECK: checks whether they are attached. CNI_ERROR_KERNEL_REFUSED. */
 int host_sockets_verify(const struct host *host, const struct conf *conf, struct cni_error *err);
 
-/* For STATUS: whether ADD could attach them, as far as that can be told without loading anything.
- * CNI_ERROR_KERNEL_REFUSED. */
+/* For STATUS: checks whether ADD could attach them, as far as that can be told without loading
+ * anything. CNI_ERROR_KERNEL_REFUSED. */
 int host_sockets_probe(const struct host *host, const struct conf *conf, struct cni_error *err);
 
 /*

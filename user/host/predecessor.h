@@ -12,8 +12,8 @@
 #include "host/container.h"
 #include "host/host.h"
 
-/* For a port that is taken: waits for the DEL of such a sandbox, up to two seconds. Whether it
- * came. Call it without the lock. */
+/* For a port that is taken: waits for the DEL of such a sandbox, up to two seconds. Returns whether
+ * it came. Call it without the lock. */
 bool predecessor_goes(const struct host *host, const struct container *container);
 
 #endif

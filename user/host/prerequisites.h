@@ -12,15 +12,15 @@
 #include "host/container.h"
 #include "host/host.h"
 
-/* For ADD: a warning for each that the host lacks. After interfaces_attach(). */
+/* For ADD: warns of each that the host lacks. After interfaces_attach(). */
 void prerequisites_warn(const struct host *host, const struct container *container);
 
-/* For CHECK: CNI_ERROR_KERNEL_REFUSED naming what the host lacks. Absent addresses, which may come
- * later, are warnings. */
+/* For CHECK: fails with CNI_ERROR_KERNEL_REFUSED naming what the host lacks. Absent addresses,
+ * which may come later, are warnings. */
 int prerequisites_verify(const struct host *host, const struct container *container,
 			 struct cni_error *err);
 
-/* For STATUS: forwarding, of the families that any container has ports or masquerade in.
+/* For STATUS: checks forwarding, of the families that any container has ports or masquerade in.
  * CNI_ERROR_KERNEL_REFUSED. */
 int prerequisites_verify_host(const struct host *host, struct cni_error *err);
 

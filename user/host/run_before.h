@@ -11,15 +11,16 @@
 #include "host/container.h"
 #include "host/host.h"
 
-/* At an interface that ours are attached to. `new_qdisc`: it got its qdisc for our filter. */
+/* Warns of those at an interface that ours are attached to. `new_qdisc`: it got its qdisc for our
+ * filter. */
 void run_before_warn(struct host *host, uint32_t ifindex, const struct interface *interface,
 		     bool new_qdisc);
 
-/* For ADD: at the container's veth and bridge. */
+/* For ADD: warns of those at the container's veth and bridge. */
 void run_before_warn_container(struct host *host, const struct container *container,
 			       bool new_qdisc);
 
-/* At every interface that has programs of ours. */
+/* Warns of those at every interface that has programs of ours. */
 void run_before_warn_all(struct host *host);
 
 #endif

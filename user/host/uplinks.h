@@ -26,9 +26,8 @@ enum wish {
 
 enum wish uplink_wish(const struct conf *conf, const char *interface);
 
-/* The interfaces that "uplinks" names; *links is malloc'ed, or NULL where it names none.
- * CNI_ERROR_IO.
- */
+/* Lists the interfaces that "uplinks" names; *links is malloc'ed, or NULL where it names none.
+ * CNI_ERROR_IO. */
 int uplinks_list_named(const struct host *host, const struct conf *conf, struct link_name **links,
 		       size_t *count, struct cni_error *err);
 
@@ -42,8 +41,8 @@ enum step {
 	STEP_EXCLUDE,     /* write an entry that its addresses are never mapped */
 };
 
-/* What follows from the wish. `known`: the interface's entry in the map, or NULL. `reachable`: it
- * has an address that is not link-local. */
+/* Returns what follows from the wish. `known`: the interface's entry in the map, or NULL.
+ * `reachable`: it has an address that is not link-local. */
 enum step uplink_step(enum wish wish, const struct interface *known, bool reachable);
 
 #define WHY_NOT_SIZE 128
@@ -52,7 +51,7 @@ enum step uplink_step(enum wish wish, const struct interface *known, bool reacha
  * name. */
 bool uplink_is_possible(const struct host *host, const struct link *link, char why[WHY_NOT_SIZE]);
 
-/* What to attach to an interface that can be an uplink. */
+/* Fills in what to attach to an interface that can be an uplink. */
 void uplink_target(const struct conf *conf, const struct link *link, struct attach_target *target);
 
 #endif

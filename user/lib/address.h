@@ -24,16 +24,17 @@ bool cni_address_is_any(const uint8_t address[CNI_ADDRESS_SIZE]);
 bool cni_address_is_ipv4(const uint8_t address[CNI_ADDRESS_SIZE]);
 bool cni_address_is_loopback(const uint8_t address[CNI_ADDRESS_SIZE]);
 
-/* "1.2.3.4", "fd00::1", "::ffff:1.2.3.4" (which is the IPv4 address), without brackets, zone,
- * prefix or blanks. 0, or -1 without an error, as the caller knows which key the address was in. */
+/* Reads "1.2.3.4", "fd00::1" or "::ffff:1.2.3.4" (which is the IPv4 address), without brackets,
+ * zone, prefix or blanks. 0, or -1 without an error, as the caller knows which key the address was
+ * in. */
 int cni_address_parse(const char *text, uint8_t address[CNI_ADDRESS_SIZE]);
 
-/* "10.8.0.3/24": also the prefix length, in the address's own family (0-32, 0-128); of
+/* Reads "10.8.0.3/24": also the prefix length, in the address's own family (0-32, 0-128); of
  * ::ffff:10.1.0.1/120 it is 24. 0 or -1. */
 int cni_address_parse_cidr(const char *text, uint8_t address[CNI_ADDRESS_SIZE],
 			   uint8_t *prefix_length);
 
-/* "1.2.3.4" or "fd00::1"; returns text. */
+/* Writes "1.2.3.4" or "fd00::1"; returns text. */
 const char *cni_address_format(const uint8_t address[CNI_ADDRESS_SIZE],
 			       char text[CNI_ADDRESS_TEXT_SIZE]);
 

@@ -17,12 +17,12 @@
  * than `limit` bytes. */
 char *cni_read_all(int fd, size_t limit, const char *what, size_t *length, struct cni_error *err);
 
-/* 0, or -1 and errno; a part may have been written then. */
+/* Writes the whole text. 0, or -1 and errno; a part may have been written then. */
 int cni_write_all(int fd, const char *text, size_t length);
 
-/* The first call of a program. Opens /dev/null in place of closed standard streams, so that no file
- * opened later gets their numbers; writing to a standard output that was closed remains an error.
- * A reader that has gone is an error of write(2), too, and does not end the process. */
+/* Opens /dev/null in place of closed standard streams, so that no file opened later gets their
+ * numbers; a program calls it first. Writing to a standard output that was closed remains an
+ * error. A reader that has gone is an error of write(2), too, and does not end the process. */
 void standard_streams_guard(void);
 
 #endif

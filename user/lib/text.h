@@ -7,7 +7,7 @@
 
 #include <stdarg.h>
 
-/* malloc'ed, or NULL without memory. */
+/* Returns a malloc'ed text, or NULL without memory. */
 char *cni_format(const char *format, ...) __attribute__((format(printf, 1, 2)));
 char *cni_format_list(const char *format, va_list arguments);
 

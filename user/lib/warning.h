@@ -5,7 +5,7 @@
 #ifndef LIB_WARNING_H
 #define LIB_WARNING_H
 
-/* One line, prefixed with the plugin's name; no newline needed. */
+/* Prints one line, prefixed with the plugin's name; no newline needed. */
 void warning(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 #endif

@@ -37,16 +37,16 @@ struct link {
 	bool queues;       /* has a qdisc at its root: a virtual one has none by itself */
 };
 
-/* By ifindex, or by name where that is not NULL. An interface that does not exist is
- * no error: link->ifindex is 0 then. CNI_ERROR_IO. */
+/* Reads it by ifindex, or by name where that is not NULL. An interface that does not exist is no
+ * error: link->ifindex is 0 then. CNI_ERROR_IO. */
 int link_get(struct nl_sock *socket, uint32_t ifindex, const char *name, struct link *link,
 	     struct cni_error *err);
 
 bool link_is_kind(const struct link *link, const char *kind);
 
-/* Names and indexes are cheaper than whole links. False: it is gone. */
+/* Reads the name, which is cheaper than the whole link. Returns false where it is gone. */
 bool link_name(struct nl_sock *socket, uint32_t ifindex, char name[IF_NAMESIZE]);
-/* 0: there is none. */
+/* Returns 0 where there is none. */
 uint32_t link_index(const char *name);
 
 struct link_name {
@@ -54,7 +54,7 @@ struct link_name {
 	char name[IF_NAMESIZE];
 };
 
-/* All interfaces; *names is malloc'ed. CNI_ERROR_IO. */
+/* Lists all interfaces; *names is malloc'ed. CNI_ERROR_IO. */
 int link_names_read(struct nl_sock *socket, struct link_name **names, size_t *count,
 		    struct cni_error *err);
 

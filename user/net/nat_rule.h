@@ -52,15 +52,15 @@ struct nat_rule {
 	char comment[NAT_COMMENT_SIZE]; /* "": none */
 };
 
-/* A rule without conditions. */
+/* Makes it a rule without conditions. */
 void nat_rule_begin(struct nat_rule *rule, bool ipv4, bool ipv6);
 
-/* The packet's port is in one of the ranges, or in none of them. */
+/* Adds a condition: the packet's port is in one of the ranges, or in none of them. */
 void nat_rule_limit_ports(struct nat_rule *rule, const struct port_range *ranges, size_t count);
 void nat_rule_exclude_ports(struct nat_rule *rule, const struct port_range *range);
 
-/* The packet's destination begins with these bytes; of IPv4 or else of IPv6. mask NULL: all ones.
- */
+/* Adds a condition: the packet's destination begins with these bytes; of IPv4 or else of IPv6. mask
+ * NULL: all ones. */
 void nat_rule_limit_address(struct nat_rule *rule, bool ipv4, const uint8_t *bytes,
 			    const uint8_t *mask, size_t size);
 
@@ -70,12 +70,12 @@ void nat_rule_take_match(struct nat_rule *rule, const char *name, unsigned int r
 void nat_rule_take_target(struct nat_rule *rule, const char *name, unsigned int revision,
 			  struct bytes info);
 
-/* The new destination; 4 or 16 bytes. */
+/* Sets the new destination; 4 or 16 bytes. */
 void nat_rule_set_destination(struct nat_rule *rule, const uint8_t *address, size_t size);
 
 /* Copies the front of what has at least this size. */
 bool bytes_copy_front(void *to, size_t size, struct bytes bytes);
-/* As text of one line that any terminal may get. */
+/* Copies as text of one line that any terminal may get. */
 void nat_text_copy(char *to, size_t room, struct bytes text);
 
 /* Returns whether a packet to this address and port can match, as far as the rule itself says. */

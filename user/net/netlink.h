@@ -13,13 +13,14 @@
 
 #include "lib/error.h"
 
-/* A socket in the namespace the process is in, for one part of the kernel: NETLINK_ROUTE,
+/* Opens a socket in the namespace the process is in, for one part of the kernel: NETLINK_ROUTE,
  * NETLINK_SOCK_DIAG. NULL and CNI_ERROR_IO. */
 struct nl_sock *netlink_open(int protocol, struct cni_error *err);
-/* One for rtnetlink in another namespace: only its making happens in there. */
+/* Opens one for rtnetlink in another namespace: only its making happens in there. */
 struct nl_sock *netlink_open_in(int netns, struct cni_error *err);
 
-/* A request that begins with this fixed header; attributes are put behind it. NULL: no memory. */
+/* Makes a request that begins with this fixed header; attributes are put behind it. NULL: no
+ * memory. */
 struct nl_msg *netlink_begin(int type, int flags, void *fixed, size_t size);
 
 /* Takes one message of an answer. 0, or -1: no memory. */
@@ -32,7 +33,7 @@ typedef int (*netlink_take)(struct nlmsghdr *message, void *context);
  * where the socket or the request is NULL. */
 int netlink_ask(struct nl_sock *socket, struct nl_msg *request, netlink_take take, void *context);
 
-/* An attribute inside of another one, which may be NULL. NULL: there is none. */
+/* Finds an attribute inside of another one, which may be NULL. NULL: there is none. */
 static inline struct nlattr *netlink_find(const struct nlattr *nest, int type)
 {
 	return nest ? nla_find(nla_data(nest), nla_len(nest), type) : NULL;

@@ -10,15 +10,15 @@
 
 #include "lib/error.h"
 
-/* A file descriptor, or -1 and CNI_ERROR_INVALID_NETNS when the path does not open or
- * is no network namespace. */
+/* Opens it. Returns a file descriptor, or -1 and CNI_ERROR_INVALID_NETNS when the path does not
+ * open or is no network namespace. */
 int netns_open(const char *path, struct cni_error *err);
 
 /* Checks whether it is the one this process runs in: by device and inode, as paths to one namespace
  * differ. CNI_ERROR_IO. */
 int netns_is_own(int netns, bool *own, struct cni_error *err);
 
-/* SO_NETNS_COOKIE (Linux 5.14) of the namespace this process runs in.
+/* Reads SO_NETNS_COOKIE (Linux 5.14) of the namespace this process runs in.
  * CNI_ERROR_KERNEL_REFUSED. */
 int netns_get_cookie(uint64_t *cookie, struct cni_error *err);
 

@@ -11,7 +11,7 @@
  * before they are routed. */
 bool nft_chain_is_nat_prerouting(struct bytes attributes);
 
-/* What the attributes of NFT_MSG_NEWRULE say about destinations. */
+/* Reads what the attributes of NFT_MSG_NEWRULE say about destinations. */
 void nft_rule_parse(uint8_t family, struct bytes attributes, struct nat_rule *rule);
 
 /* One element of the set that the rule looks packets up in. */
@@ -31,8 +31,8 @@ void nft_elements_parse(struct bytes attributes,
  */
 size_t nft_elements_close(struct nft_element *elements, size_t count);
 
-/* The rule as if it had this element's conditions in place of the look-up. False: the key has no
- * port. */
+/* Makes the rule as if it had this element's conditions in place of the look-up. False: the key has
+ * no port. */
 bool nft_rule_of_element(const struct nat_rule *rule, const struct nft_element *element,
 			 struct nat_rule *narrowed);
 

@@ -14,15 +14,14 @@
 
 #include "abi.h"
 
-/* 1024-65535 without the host's ephemeral range and without the reserved ports, given
- * as in /proc ("8080,9000-9100"; what does not parse is skipped). Where there are more
- * ranges than fit, the largest; ascending, unused ones {0, 0}. False if hardly a port
- * was left, because the ephemeral range is set to almost everything: the ranges then
- * share it. */
+/* Chooses 1024-65535 without the host's ephemeral range and without the reserved ports, given as in
+ * /proc ("8080,9000-9100"; what does not parse is skipped). Where there are more ranges than fit,
+ * the largest; ascending, unused ones {0, 0}. False if hardly a port was left, because the
+ * ephemeral range is set to almost everything: the ranges then share it. */
 bool port_ranges_choose(struct port_range ephemeral, const char *reserved,
 			struct port_range ranges[MASQUERADE_RANGES]);
 
-/* The same with what /proc/sys/net/ipv4 of this namespace says. */
+/* Does the same with what /proc/sys/net/ipv4 of this namespace says. */
 bool port_ranges_of_host(struct port_range ranges[MASQUERADE_RANGES]);
 
 #endif

@@ -20,7 +20,8 @@ struct socket_process {
 	bool has_argument; /* that was asked for */
 };
 
-/* What it calls itself, without what a terminal would obey. False: there is no such process. */
+/* Reads the name that it gives itself, without what a terminal would obey. False: there is no such
+ * process. */
 bool process_name(pid_t pid, char name[PROCESS_NAME_SIZE]);
 
 /* Fills in the first process, by number, that has each of the sockets: mostly the oldest one of a

@@ -46,8 +46,8 @@ struct socket_list {
 int sockets_find(struct socket_list *list, struct nl_sock *socket, enum protocol protocol,
 		 enum socket_state state, struct cni_error *err);
 
-/* The kernel ends a connected one: what its program calls next fails with ECONNABORTED, and it is
- * connected to nobody. 0, also where there is no such socket any more; else -1 and errno:
+/* Has the kernel end a connected one: what its program calls next fails with ECONNABORTED, and it
+ * is connected to nobody. 0, also where there is no such socket any more; else -1 and errno:
  * EOPNOTSUPP or EINVAL from a kernel without CONFIG_INET_DIAG_DESTROY. */
 int sockets_end(struct nl_sock *socket, const struct host_socket *ended);
 

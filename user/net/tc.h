@@ -18,12 +18,12 @@ enum ingress_qdisc {
 	INGRESS_QDISC_OTHER,
 };
 
-/* An interface that is gone has none. */
+/* Returns which one it has; an interface that is gone has none. */
 enum ingress_qdisc qdisc_at_ingress(struct nl_sock *socket, uint32_t ifindex);
 
-/* EEXIST: a qdisc is there, this or `ingress`. 0, or -1 and errno. */
+/* Adds it. 0, or -1 and errno; EEXIST: a qdisc is there, this or `ingress`. */
 int qdisc_add_clsact(struct nl_sock *socket, uint32_t ifindex);
-/* With all filters on it. */
+/* Deletes it with all filters on it. */
 int qdisc_delete_clsact(struct nl_sock *socket, uint32_t ifindex);
 /* Returns whether it is clsact, without any filter. */
 bool qdisc_is_empty_clsact(struct nl_sock *socket, uint32_t ifindex);
@@ -53,9 +53,9 @@ struct filter_place {
 	uint32_t handle;
 };
 
-/* The id of the program there, or 0. */
+/* Returns the id of the program there, or 0. */
 uint32_t filter_program(struct nl_sock *socket, const struct filter_place *place);
-/* Where a filter is there already, EEXIST unless it is to be replaced. ENOENT: the kernel
+/* Adds it. Where a filter is there already, EEXIST unless it is to be replaced. ENOENT: the kernel
  * does not say afterwards that a program is there. 0, or -1 and errno. */
 int filter_add(struct nl_sock *socket, const struct filter_place *place, int program_fd,
 	       const char *name, bool replace);

@@ -7,10 +7,10 @@
 
 #include "datapath/load/datapath.h"
 
-/* The maps of a program of ours, opened, if they are whole, of our layout and of this host. False:
- * they are not, and nothing is open. */
+/* Opens the maps of a program of ours if they are whole, of our layout and of this host. Returns
+ * false where they are not, and nothing is open. */
 bool attach_maps_of_program(int program_fd, uint64_t netns_cookie, int maps[MAP_COUNT]);
-/* The same for whatever program of ours is at the interface's hooks. */
+/* Does the same for whatever program of ours is at the interface's hooks. */
 bool attach_find_maps(uint32_t ifindex, uint64_t netns_cookie, int maps[MAP_COUNT]);
 
 #endif

@@ -9,13 +9,13 @@
 
 #define MISSING_SIZE 256
 
-/* A quick look, good enough for an interface that was attached to before: the pinned programs are
- * at the role's hooks. */
+/* Returns whether the pinned programs are at the role's hooks. A quick look, good enough for an
+ * interface that was attached to before. */
 bool attach_is_settled(const struct datapath *datapath, uint32_t ifindex,
 		       const struct interface *interface);
 
-/* True: the pinned programs, or older ones that use the pinned maps, are at the role's hooks.
- * False: not so, and `missing` says what, as a phrase. */
+/* Returns whether the pinned programs, or older ones that use the pinned maps, are at the role's
+ * hooks. Where not, `missing` says what is missing, as a phrase. */
 bool attach_verify(const struct datapath *datapath, uint32_t ifindex,
 		   const struct interface *interface, char missing[MISSING_SIZE]);
 

@@ -16,14 +16,14 @@ int clsact_create(uint32_t ifindex);
 /* Removes the qdisc with all its filters: only for the caller that has just made it. */
 void clsact_destroy(uint32_t ifindex);
 
-/* The id of the program at our handle and priority, or 0. */
+/* Returns the id of the program at our handle and priority, or 0. */
 uint32_t clsact_find(uint32_t ifindex, enum hook hook);
 
-/* Where a filter at ingress that comes before ours sends packets: an ifindex, or 0. */
+/* Returns the ifindex to which a filter at ingress that comes before ours sends packets, or 0. */
 uint32_t clsact_find_redirect(uint32_t ifindex);
 
-/* At our handle and priority; where a program is there already, EEXIST unless it is to be replaced.
- * It then checks that the kernel has it. 0, or -1 and errno. */
+/* Attaches at our handle and priority; where a program is there already, EEXIST unless it is to be
+ * replaced. Then checks that the kernel has it. 0, or -1 and errno. */
 int clsact_attach(uint32_t ifindex, enum hook hook, int program_fd, bool replace);
 int clsact_detach(uint32_t ifindex, enum hook hook);
 

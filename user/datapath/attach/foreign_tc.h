@@ -13,11 +13,11 @@ struct nl_sock;
 
 #define FOREIGN_TC_SIZE 96
 
-/* Returns whether one runs before ours at the hook. One that answers TC_ACT_OK, or anything but "go
- * on", ends the chain: ours never sees the packet, and a mapped port is dead. From outside nobody
- * can tell which answer a program gives, and most (those that count or trace) let packets go on.
- * The text names it ("the TCX program count (id 12)"). `without_filters`: there is no qdisc to hold
- * any but ours. */
+/* Returns whether a program or filter of others runs before ours at the hook. One that answers
+ * TC_ACT_OK, or anything but "go on", ends the chain: ours never sees the packet, and a mapped port
+ * is dead. From outside nobody can tell which answer a program gives, and most (those that count or
+ * trace) let packets go on. The text names it ("the TCX program count (id 12)"). `without_filters`:
+ * there is no qdisc to hold any but ours. */
 bool foreign_tc_ahead(struct nl_sock *socket, uint32_t ifindex, enum hook hook,
 		      bool without_filters, char text[FOREIGN_TC_SIZE]);
 

@@ -27,17 +27,17 @@ struct attached_programs {
 	bool tcx;           /* the kernel has such hooks */
 };
 
-/* Of an interface's entry only what says which programs belong there is looked at. PROGRAM_COUNT:
- * none at this hook, or the role is not known. */
+/* Returns which program belongs at the hook; PROGRAM_COUNT: none, or the role is not known. Of an
+ * interface's entry only what says that is looked at. */
 enum program_number program_at(const struct interface *interface, enum hook hook);
 
 /* "ingress", "egress" */
 const char *hook_name(enum hook hook);
 
-/* By TCX and as a filter. */
+/* Finds programs of ours, by TCX and as a filter. */
 void hook_find_programs(uint32_t ifindex, enum hook hook, struct attached_programs *found);
 
-/* EEXIST: one is there already; at TCX, this very one. 0, or -1 and errno. */
+/* Attaches one. 0, or -1 and errno; EEXIST: one is there already; at TCX, this very one. */
 int hook_attach(uint32_t ifindex, enum hook hook, enum mechanism mechanism, int program_fd);
 /* Puts the program where the attached one is. 0, or -1 and errno. */
 int hook_replace(uint32_t ifindex, enum hook hook, const struct attached_program *attached,

@@ -13,11 +13,11 @@
 
 #include "datapath/load/datapath.h"
 
-/* Its ifindex, where from_container is a filter at this veth and another one ahead of it redirects
- * packets; 0: there is none. */
+/* Returns its ifindex where from_container is a filter at this veth and another one ahead of it
+ * redirects packets; 0: there is none. */
 uint32_t shaper_of(uint32_t ifindex, const struct interface *interface);
 
-/* The id of the program of ours at it, or 0. */
+/* Returns the id of the program of ours at it, or 0. */
 uint32_t shaper_program(uint32_t shaper);
 
 /* Attaches the pinned from_container there. *created: a clsact qdisc was made for it.

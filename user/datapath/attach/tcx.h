@@ -19,8 +19,8 @@ enum hook {
 /* The kernel's limit for one hook. */
 #define TCX_PROGRAMS 64
 
-/* The ids of the programs at the hook, in the order they run. -1 and errno; EINVAL: this kernel has
- * no TCX. */
+/* Reads the ids of the programs at the hook, in the order they run. 0, or -1 and errno; EINVAL:
+ * this kernel has no TCX. */
 int tcx_list(uint32_t ifindex, enum hook hook, uint32_t ids[TCX_PROGRAMS], size_t *count);
 
 /* Appends; or puts it in the place of another one (replaced_fd, else -1). EEXIST: this very program
@@ -28,7 +28,7 @@ int tcx_list(uint32_t ifindex, enum hook hook, uint32_t ids[TCX_PROGRAMS], size_
 int tcx_attach(uint32_t ifindex, enum hook hook, int program_fd, int replaced_fd);
 int tcx_detach(uint32_t ifindex, enum hook hook, int program_fd);
 
-/* Returns whether the kernel has TCX, asked at an interface that exists. */
+/* Returns whether the kernel has TCX, by asking at an interface that exists. */
 bool tcx_is_supported(uint32_t ifindex);
 
 #endif

@@ -26,8 +26,8 @@ enum bpffs_owner {
 	BPFFS_ANOTHERS,
 };
 
-/* To which of these a directory in it belongs. -1 and CNI_ERROR_KERNEL_REFUSED where it belongs to
- * root, but other users can write to it. */
+/* Returns to which of these a directory in it belongs; -1 and CNI_ERROR_KERNEL_REFUSED where it
+ * belongs to root, but other users can write to it. */
 int bpffs_owner(const char *path, struct cni_error *err);
 
 #endif

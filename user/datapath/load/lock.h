@@ -27,13 +27,13 @@
 
 #include "lib/error.h"
 
-/* A file descriptor that holds the lock until lock_release(), or -1 and CNI_ERROR_TRY_AGAIN naming
- * the holder when it could not be taken within ten seconds; CNI_ERROR_KERNEL_REFUSED when there can
- * be none. A process has it once at a time. */
+/* Takes the lock. Returns a file descriptor that holds it until lock_release(), or -1 and
+ * CNI_ERROR_TRY_AGAIN naming the holder when it could not be taken within ten seconds;
+ * CNI_ERROR_KERNEL_REFUSED when there can be none. A process has it once at a time. */
 int lock_take(struct cni_error *err);
 
-/* One mount at a time in this mount namespace. *lock begins as -1, and stays so where /sys is
- * read-only: then there is none. 0, or -1 and CNI_ERROR_TRY_AGAIN. */
+/* Takes the lock that allows one mount at a time in this mount namespace. *lock begins as -1, and
+ * stays so where /sys is read-only: then there is none. 0, or -1 and CNI_ERROR_TRY_AGAIN. */
 int lock_take_mounting(int *lock, struct cni_error *err);
 
 /* Locks an open file. `what` says in messages what for. 0, or -1 and CNI_ERROR_TRY_AGAIN or

@@ -30,10 +30,10 @@ typedef enum walk map_visitor(const void *key, const void *value, void *context,
 int map_walk(const struct objects *objects, enum map_number map, map_visitor *visit, void *context,
 	     struct cni_error *err);
 
-/* CNI_ERROR_KERNEL_REFUSED, with the number of entries where the map is full. */
+/* Writes an entry. CNI_ERROR_KERNEL_REFUSED, with the number of entries where the map is full. */
 int map_write(const struct objects *objects, enum map_number map, const void *key,
 	      const void *value, struct cni_error *err);
-/* An entry that is not there is no error. CNI_ERROR_KERNEL_REFUSED. */
+/* Deletes the entry; one that is not there is no error. CNI_ERROR_KERNEL_REFUSED. */
 int map_delete(const struct objects *objects, enum map_number map, const void *key,
 	       struct cni_error *err);
 
@@ -45,7 +45,7 @@ bool slot_read(const struct objects *objects, uint32_t number, struct slot *slot
 int slot_write(const struct objects *objects, uint32_t number, const struct slot *slot,
 	       struct cni_error *err);
 
-/* False: there is none. */
+/* Reads it. Returns false where there is none. */
 bool attachment_read(const struct objects *objects, const struct attachment_key *key,
 		     struct attachment *attachment);
 int attachment_write(const struct objects *objects, const struct attachment_key *key,
@@ -70,7 +70,7 @@ int endpoint_write(const struct objects *objects, const struct endpoint_key *key
 bool portmap_read(const struct objects *objects, const struct portmap_key *key,
 		  struct portmap *portmap);
 
-/* All zero where it cannot be read. */
+/* Reads it; all zero where it cannot be read. */
 void noticed_read(const struct objects *objects, struct noticed *noticed);
 
 bool meta_read(const struct objects *objects, struct meta *meta);

@@ -79,9 +79,9 @@ void objects_close(struct objects *objects);
 
 /* Returns whether the file descriptor is this map, with the key, value and type of our layout. */
 bool map_has_our_shape(enum map_number map, int fd);
-/* The program's kernel id, or 0 if it is another program or none. */
+/* Returns the program's kernel id, or 0 if it is another program or none. */
 uint32_t program_id_of(enum program_number program, int fd);
-/* Which program of ours has this id; PROGRAM_COUNT: none, or it is gone. */
+/* Returns which program of ours has this id; PROGRAM_COUNT: none, or it is gone. */
 enum program_number program_by_id(uint32_t id);
 
 /* What every layout begins with; LAYOUT may differ, this may not. */
@@ -94,7 +94,7 @@ struct meta_head {
 	char program_version[PROGRAM_VERSION_SIZE];
 };
 
-/* From a map of any layout. 0, or -1 and errno. */
+/* Reads it from a map of any layout. 0, or -1 and errno. */
 int meta_head_read(int fd, struct meta_head *head);
 
 /* Opens every map that the program uses or is bound to, by name. What has not our shape is left

@@ -11,8 +11,8 @@
  * nothing mean nothing without it. */
 int probe_permission(struct cni_error *err);
 
-/* CNI_ERROR_NOT_AVAILABLE and why not: kernel too old, no BPF, no permission, lockdown, user
- * namespace. */
+/* Checks whether it could run the programs. CNI_ERROR_NOT_AVAILABLE and why not: kernel too old, no
+ * BPF, no permission, lockdown, user namespace. */
 int probe_kernel(struct cni_error *err);
 
 #endif

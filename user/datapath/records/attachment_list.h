@@ -12,7 +12,7 @@ struct attachment_entry {
 	struct attachment attachment;
 };
 
-/* All attachments; *entries is malloc'ed. CNI_ERROR_KERNEL_REFUSED. */
+/* Lists all attachments; *entries is malloc'ed. CNI_ERROR_KERNEL_REFUSED. */
 int attachment_list(const struct datapath *datapath, struct attachment_entry **entries,
 		    size_t *count, struct cni_error *err);
 

@@ -11,7 +11,7 @@
 #include "abi.h"
 #include "lib/error.h"
 
-/* CNI_ERROR_INVALID_ENVIRONMENT if that is too long. */
+/* Makes the key. CNI_ERROR_INVALID_ENVIRONMENT if that is too long. */
 int attachment_key_make(struct attachment_key *key, const char *network, const char *container_id,
 			const char *ifname, struct cni_error *err);
 
@@ -20,7 +20,7 @@ struct attachment_name {
 	const char *network, *container_id, *ifname;
 };
 
-/* Of a key as it stands in a map. False: it is none. */
+/* Splits a key as it stands in a map. Returns false where it is none. */
 bool attachment_name_split(const char key[ATTACHMENT_KEY_SIZE], struct attachment_name *name);
 
 bool attachments_are_of_one_container(const char one[ATTACHMENT_KEY_SIZE],

@@ -34,9 +34,9 @@ struct attachment_claims {
 	const struct workload *workload; /* whose container it is; for messages */
 };
 
-/* Where the container's frames to its gateway go, as slots have it: to the bridge, or to the veth's
- * own end. The first command that sees that a bridge's MAC has changed writes it to all entries,
- * under the lock. */
+/* Finds where the container's frames to its gateway go, as slots have it: to the bridge, or to the
+ * veth's own end. The first command that sees that a bridge's MAC has changed writes it to all
+ * entries, under the lock. */
 void claims_find_gateway(const struct objects *objects, const struct attachment_claims *claims,
 			 uint8_t mac[6]);
 

@@ -13,11 +13,12 @@
 #define DESCRIBED_PORT_SIZE 128
 #define DESCRIBED_ATTACHMENT_SIZE (ATTACHMENT_KEY_SIZE + sizeof(struct workload) + 64)
 
-/* "host port 8080/tcp of any IPv4 address" */
+/* Writes "host port 8080/tcp of any IPv4 address" */
 void describe_port(const struct portmap_key *key, char text[DESCRIBED_PORT_SIZE]);
 
-/* "container x, interface eth0, network y" from "y/x/eth0"; where its record names a pod, "pod
- * default/web-0 (sandbox x), interface eth0, network y"; Podman's: "container web (x), ...". */
+/* Writes "container x, interface eth0, network y" from "y/x/eth0"; where its record names a pod,
+ * "pod default/web-0 (sandbox x), interface eth0, network y"; Podman's: "container web (x),
+ * ...". */
 void describe_attachment(const struct objects *objects, const char key[ATTACHMENT_KEY_SIZE],
 			 char text[DESCRIBED_ATTACHMENT_SIZE]);
 

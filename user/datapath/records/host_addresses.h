@@ -11,8 +11,8 @@
 
 struct nl_sock;
 
-/* Which interfaces of the list have excluded addresses, as the map interfaces says; in the order of
- * the list, malloc'ed. NULL without memory. */
+/* Reads from the map interfaces which interfaces of the list have excluded addresses; in the order
+ * of the list, malloc'ed. Returns NULL without memory. */
 bool *host_addresses_read_excluded(const struct objects *objects,
 				   const struct address_list *addresses);
 

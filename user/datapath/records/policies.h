@@ -16,18 +16,18 @@
 /* Returns whether it has nothing but defaults: then it needs no entry. */
 bool policy_says_nothing(const struct policy *policy);
 
-/* The wanted policy names no owner. Where it says nothing but defaults, the slot has no entry
- * afterwards. Call it with the lock, before the slot is live; its `has_policy` must say the same.
- * CNI_ERROR_KERNEL_REFUSED. */
+/* Writes the wanted policy, which names no owner. Where it says nothing but defaults, the slot has
+ * no entry afterwards. Call it with the lock, before the slot is live; its `has_policy` must say
+ * the same. CNI_ERROR_KERNEL_REFUSED. */
 int policy_write(const struct objects *objects, struct owner owner, const struct policy *wanted,
 		 struct cni_error *err);
 
-/* The owner's alone; one that is not there: 0. Call it when the slot is dead.
+/* Deletes the policy if it is the owner's; one that is not there: 0. Call it when the slot is dead.
  * CNI_ERROR_KERNEL_REFUSED. */
 int policy_delete(const struct objects *objects, struct owner owner, struct cni_error *err);
 
-/* CNI_ERROR_KERNEL_REFUSED naming the first option that is not in the map as it should be, or that
- * the slot contradicts. */
+/* Compares it with the map. CNI_ERROR_KERNEL_REFUSED naming the first option that is not in the map
+ * as it should be, or that the slot contradicts. */
 int policy_verify(const struct objects *objects, struct owner owner, const struct policy *wanted,
 		  struct cni_error *err);
 
