@@ -59,7 +59,7 @@ INLINE __u64 hash_mix(__u64 hash, __u64 word)
 	return hash ^ hash >> 32;
 }
 
-/* "Any address" of the family as portmaps stores it: ::ffff:0.0.0.0 or ::. */
+/* Writes "any address" of the family as portmaps stores it: ::ffff:0.0.0.0 or ::. */
 INLINE void address_any(__u8 *any, bool ipv4)
 {
 	address_halves(any)[0] = 0;
@@ -84,7 +84,7 @@ INLINE bool address_is_loopback(const __u8 *address)
 	return address_halves(address)[0] == 0 && address_halves(address)[1] == bpf_cpu_to_be64(1);
 }
 
-/* Multicast of either family, and IPv4's limited broadcast. */
+/* Returns whether it is multicast of either family, or IPv4's limited broadcast. */
 INLINE bool address_is_group(const __u8 *address)
 {
 	if (!address_is_ipv4(address))

@@ -15,7 +15,8 @@
 
 #define ALIAS_SECONDS 2
 
-/* Ports in use towards one port of one server, by this owner; {0, 0}: by all. */
+/* Returns the count of ports in use towards one port of one server, by this owner; {0, 0}: by
+ * all. */
 INLINE struct port_share *port_share_of(const struct connection_key *external,
 					const struct owner *owner)
 {

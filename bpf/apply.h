@@ -53,7 +53,7 @@ INLINE bool apply_to_held(struct __sk_buff *skb, const struct packet *packet,
 	return newest;
 }
 
-/* For a packet that enters the stack. */
+/* Applies it to a packet that enters the stack. */
 INLINE int apply_inwards(struct __sk_buff *skb, const struct packet *packet,
 			 const struct translation *translation, enum verdict verdict)
 {
@@ -63,7 +63,7 @@ INLINE int apply_inwards(struct __sk_buff *skb, const struct packet *packet,
 	return apply_verdict(skb, packet, translation, verdict);
 }
 
-/* For a packet of the fast path, whose source is translated at ingress. */
+/* Applies it to a packet of the fast path, whose source is translated at ingress. */
 INLINE int apply_outwards(struct __sk_buff *skb, struct packet *packet,
 			  const struct translation *translation, enum verdict verdict)
 {
@@ -84,8 +84,8 @@ GLOBAL_FUNCTION int lift(struct __sk_buff *skb, const struct interface *port)
 	return TC_ACT_UNSPEC;
 }
 
-/* The first fragment's fate. If it has not come yet, a fragment that may need translation is held:
- * one to this host, or one that a container sends (ifindex 0). */
+/* Does to a later fragment what was done to the first. If that has not come yet, a fragment that
+ * may need translation is held: one to this host, or one that a container sends (ifindex 0). */
 GLOBAL_FUNCTION int later_fragment(struct __sk_buff *skb, const struct packet *packet,
 				   struct translation *translation, __u32 ifindex)
 {

@@ -41,7 +41,7 @@ INLINE __u32 clock_second(void)
 	return bpf_ktime_get_coarse_ns() / NSEC_PER_SEC;
 }
 
-/* The key of a connection, from the tuple that the IP stack sees. */
+/* Makes the key of a connection from the tuple that the IP stack sees. */
 INLINE void connection_key_of(const struct tuple *tuple, enum way way, struct connection_key *key)
 {
 	bool inwards = way == INWARDS;
@@ -54,7 +54,7 @@ INLINE void connection_key_of(const struct tuple *tuple, enum way way, struct co
 	__builtin_memset(key->reserved, 0, sizeof(key->reserved));
 }
 
-/* The tuple of an inward packet, as the IP stack sees it. */
+/* Makes the tuple of an inward packet as the IP stack sees it. */
 INLINE void tuple_inwards(const struct connection_key *key, struct tuple *tuple)
 {
 	__builtin_memset(tuple, 0, sizeof(*tuple));
@@ -105,7 +105,7 @@ INLINE bool connection_lives(const struct connection_key *key, const struct conn
 	       (!connection_has_owner(connection) || owner_live(&connection->owner));
 }
 
-/* NULL: there is no live connection with this key. */
+/* Returns NULL where there is no live connection with this key. */
 INLINE struct connection *connection_find(const struct connection_key *key)
 {
 	struct connection *connection = bpf_map_lookup_elem(&connections, key);
@@ -136,7 +136,7 @@ INLINE bool connection_has_alias(const struct connection_key *key,
 	       connection->peer_port != key->outside_port;
 }
 
-/* The key of its alias, which is the tuple of an inward packet before translation. */
+/* Makes the key of its alias, which is the tuple of an inward packet before translation. */
 INLINE void connection_external_key(const struct connection_key *key,
 				    const struct connection *connection,
 				    struct connection_key *external)

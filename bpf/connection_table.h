@@ -142,7 +142,8 @@ GLOBAL_FUNCTION bool connection_end(const struct connection_key *ended, __u32 id
 	return bpf_map_delete_elem(&connections, key) == 0;
 }
 
-/* Half-open connections of this id's owner; 0 if the count is a predecessor's in its slot. */
+/* Returns how many half-open connections this id's owner has; 0 if the count is a predecessor's in
+ * its slot. */
 INLINE __s32 half_open_count(__u32 slot, __u32 id)
 {
 	struct share *share = bpf_map_lookup_elem(&shares, &slot);
@@ -150,8 +151,8 @@ INLINE __s32 half_open_count(__u32 slot, __u32 id)
 	return share && (__u16)share->generation == id >> 16 ? share->half_open : 0;
 }
 
-/* Of the next RING_STEPS places the first that is free or whose owner has gone, else the one whose
- * owner has most, if no fewer than the newcomer's. 0: there is none. */
+/* Returns, of the next RING_STEPS places, the first that is free or whose owner has gone, else the
+ * one whose owner has most, if no fewer than the newcomer's. 0: there is none. */
 INLINE __u32 half_open_choose(struct usage *all, const struct connection *newcomer)
 {
 	__u32 hand = __sync_fetch_and_add(&all->half_open_hand, 1), number, best = 0, slot;
@@ -275,7 +276,7 @@ INLINE bool table_is_pressed(void)
 	return all && all->assured > assured_places - assured_places / PRESSURE_PART;
 }
 
-/* Idle seconds after which the hand may take its place. */
+/* Returns the idle seconds after which the hand may take its place. */
 INLINE __u32 connection_patience(const struct connection_key *key,
 				 const struct connection *connection, bool pressed)
 {
@@ -336,7 +337,7 @@ INLINE void assured_free(__u32 number)
 		__sync_lock_test_and_set(&place->id, PLACE_FREE);
 }
 
-/* True ten times a second, each time for only one of all callers. */
+/* Returns true ten times a second, each time for only one of all callers. */
 INLINE bool usage_tick(__u32 *last)
 {
 	__u32 now = bpf_ktime_get_coarse_ns() / (NSEC_PER_SEC / 10), before = *last;
@@ -364,8 +365,8 @@ GLOBAL_FUNCTION __u32 assured_seek(bool closed_too)
 	return 0;
 }
 
-/* A place for a connection; 0: the table is full. Connections that began together are in adjacent
- * places: if the count shows room, the hand goes on until it has passed them. */
+/* Returns a place for a connection; 0: the table is full. Connections that began together are in
+ * adjacent places: if the count shows room, the hand goes on until it has passed them. */
 GLOBAL_FUNCTION __u32 assured_claim_any(void)
 {
 	struct usage *all = SINGLE(usage);

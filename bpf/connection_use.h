@@ -64,7 +64,8 @@ INLINE bool found_outwards(struct found *found, const struct tuple *tuple)
 	return found_look_up(found);
 }
 
-/* The connection of a packet of this direction, confirmed or not; its key is in scratch->other. */
+/* Returns the connection of a packet of this direction, confirmed or not; its key is in
+ * scratch->other. */
 INLINE struct connection *connection_of(const struct tuple *tuple, enum way way)
 {
 	struct scratch *scratch = scratch_get();
@@ -90,8 +91,8 @@ INLINE bool connection_keep_alias(struct draft *draft, const struct connection_k
 	return !alias || alias->id == draft->alias.id;
 }
 
-/* Once a second. False: the connection has ended, because its container has gone or another
- * connection has its external tuple. */
+/* Called once a second. Returns false where the connection has ended, because its container has
+ * gone or another connection has its external tuple. */
 GLOBAL_FUNCTION bool connection_refresh(const struct connection_key *key,
 					struct connection *connection, __u32 now)
 {
@@ -113,8 +114,8 @@ GLOBAL_FUNCTION bool connection_refresh(const struct connection_key *key,
 	return true;
 }
 
-/* For a packet of a half-open connection. If it should assure the connection and that is refused,
- * it is dropped, unless the connection is untranslated anyway. */
+/* Applies a packet to its half-open connection. If it should assure the connection and that is
+ * refused, it is dropped, unless the connection is untranslated anyway. */
 GLOBAL_FUNCTION enum verdict connection_use_half_open(const struct connection_key *key,
 						      struct connection *connection,
 						      const struct packet *packet, enum way way)
@@ -168,7 +169,7 @@ INLINE enum verdict connection_use(struct found *found, const struct packet *pac
 	return VERDICT_TRANSLATE;
 }
 
-/* The verdict about a packet that begins a connection. */
+/* Returns the verdict about a packet that begins a connection. */
 INLINE enum verdict verdict_of_admission(enum admission admission)
 {
 	switch (admission) {

@@ -32,7 +32,7 @@ INLINE __u64 device_read(__u64 address, __u32 offset)
 	return value;
 }
 
-/* The address of the device with this ifindex in the packet's namespace, or 0. */
+/* Returns the address of the device with this ifindex in the packet's namespace, or 0. */
 GLOBAL_FUNCTION __u64 device_find(struct __sk_buff *skb, __u32 ifindex)
 {
 	__u64 device = device_read((__u64)skb, device_layout.skb_device), node;
@@ -52,7 +52,7 @@ GLOBAL_FUNCTION __u64 device_find(struct __sk_buff *skb, __u32 ifindex)
 	return 0;
 }
 
-/* By priority and kind; only user space checks which BPF program it is. */
+/* Goes by priority and kind; only user space checks which BPF program it is. */
 INLINE bool device_filter_is_ours(__u64 filter)
 {
 	__u64 classifier = device_read(filter, device_layout.filter_classifier);
@@ -98,8 +98,8 @@ GLOBAL_FUNCTION bool device_is_watched(struct __sk_buff *skb, __u32 ifindex)
 	       device_has_filters(device_read(device, device_layout.device_egress));
 }
 
-/* IPsec policies for outgoing or forwarded packets: one read gets both counts, which follow that of
- * XFRM_POLICY_IN. */
+/* Looks for IPsec policies for outgoing or forwarded packets: one read gets both counts, which
+ * follow that of XFRM_POLICY_IN. */
 GLOBAL_FUNCTION bool device_host_has_policies(struct __sk_buff *skb)
 {
 	__u64 device = device_read((__u64)skb, device_layout.skb_device);

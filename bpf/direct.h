@@ -76,7 +76,7 @@ GLOBAL_FUNCTION enum verdict direct_begin(const struct packet *packet,
 	return verdict_of_admission(admission);
 }
 
-/* The unconfirmed record of a packet of this direction. NULL: there is none. */
+/* Returns the unconfirmed record of a packet of this direction, or NULL. */
 INLINE struct connection *direct_find_note(const struct tuple *tuple, enum way way)
 {
 	struct connection *noted = connection_of(tuple, way);

@@ -10,15 +10,16 @@
 #include "route.h"
 #include "snat.h"
 
-/* False: no alias has this destination. Echo identifiers are not marked, so always true. */
+/* Returns false where no alias has this destination; of echo identifiers, which are not marked,
+ * always true. */
 INLINE bool alias_is_likely(const struct tuple *tuple)
 {
 	return !packet_protocol_has_ports(tuple->protocol) ||
 	       noticed_external(tuple->destination, tuple->destination_port);
 }
 
-/* False: no mapping, alias or container has this destination. Cheap, since it is asked for every
- * packet, and most are not ours. */
+/* Returns false where no mapping, alias or container has this destination. Cheap, since it is asked
+ * for every packet, and most are not ours. */
 INLINE bool inwards_concerns(const struct tuple *tuple)
 {
 	return portmap_is_published(tuple->destination_port) || alias_is_likely(tuple) ||
@@ -62,8 +63,8 @@ INLINE bool inwards_by_mapping(const struct tuple *tuple, const struct portmap *
 	return inwards_by_key(tuple, found);
 }
 
-/* The mapping of the destination, or NULL. A connection through a mapping of any address keeps its
- * container if a mapping of the exact address was added since. */
+/* Returns the mapping of the destination, or NULL. A connection through a mapping of any address
+ * keeps its container if a mapping of the exact address was added since. */
 INLINE struct portmap *inwards_find_mapped(const struct tuple *tuple, struct found *found)
 {
 	struct portmap *exact, *any;
@@ -98,8 +99,8 @@ INLINE struct portmap *inwards_find(const struct tuple *tuple, struct found *fou
 	return mapping;
 }
 
-/* The same as a function for rare callers. The key is left in scratch->found. False: there is no
- * connection. */
+/* Does the same as a function for rare callers. The key is left in scratch->found. False: there is
+ * no connection. */
 GLOBAL_FUNCTION bool inwards_find_key(const struct tuple *tuple)
 {
 	struct found found = {};

@@ -7,7 +7,7 @@
 #include "apply.h"
 #include "host.h"
 
-/* If this packet began a connection, would it be masqueraded? */
+/* Returns whether this packet would be masqueraded if it began a connection. */
 GLOBAL_FUNCTION bool masquerade_wanted(const struct packet *packet, const struct endpoint *endpoint)
 {
 	if (!packet || !endpoint || !endpoint->masquerade)
@@ -17,7 +17,8 @@ GLOBAL_FUNCTION bool masquerade_wanted(const struct packet *packet, const struct
 	       !policy_leaves_source(&endpoint->owner, packet->tuple.destination);
 }
 
-/* The confirmed connection of a packet of this direction, by the tuple that the stack sees. */
+/* Returns the confirmed connection of a packet of this direction, by the tuple that the stack
+ * sees. */
 INLINE struct connection *connection_confirmed(const struct tuple *tuple, enum way way)
 {
 	struct connection *connection = connection_of(tuple, way);
@@ -25,7 +26,7 @@ INLINE struct connection *connection_confirmed(const struct tuple *tuple, enum w
 	return connection && !(connection->state & STATE_UNCONFIRMED) ? connection : NULL;
 }
 
-/* The kind of the connection for which this packet is an inward one. 0: there is none. */
+/* Returns the kind of the connection for which this packet is an inward one, or 0. */
 INLINE __u8 kind_inwards(const struct tuple *tuple)
 {
 	const struct connection *back = connection_confirmed(tuple, INWARDS);
@@ -33,9 +34,9 @@ INLINE __u8 kind_inwards(const struct tuple *tuple)
 	return back ? back->kind : 0;
 }
 
-/* Part of a connection whose other direction is translated: a container's request through a mapping
- * (the other container is to see its address), or a reply to a masqueraded container, already
- * translated. */
+/* Returns whether it is part of a connection whose other direction is translated: a container's
+ * request through a mapping (the other container is to see its address), or a reply to a
+ * masqueraded container, already translated. */
 INLINE bool translated_on_return(const struct tuple *tuple)
 {
 	__u8 kind = kind_inwards(tuple);
@@ -43,7 +44,7 @@ INLINE bool translated_on_return(const struct tuple *tuple)
 	return kind == FLOW_MAPPING || kind == FLOW_MASQUERADE;
 }
 
-/* The destination's endpoint if its clients are masqueraded (masqAll), or NULL. */
+/* Returns the destination's endpoint if its clients are masqueraded (masqAll), or NULL. */
 INLINE const struct endpoint *masquerade_all_endpoint(const struct packet *packet)
 {
 	const struct endpoint *destination;
@@ -110,7 +111,7 @@ INLINE enum verdict decide_fragment_outwards(struct __sk_buff *skb, const struct
 	return drop(untranslatable);
 }
 
-/* An outward packet of a live connection. VERDICT_PASS: there is none. */
+/* Handles an outward packet of a live connection. VERDICT_PASS: there is none. */
 INLINE enum verdict leave_by_connection(struct __sk_buff *skb, struct packet *packet,
 					struct translation *translation)
 {
@@ -130,7 +131,8 @@ INLINE enum verdict leave_by_connection(struct __sk_buff *skb, struct packet *pa
 	return connection_use(&found, packet, skb->len);
 }
 
-/* A forwarded packet that leaves the stack. endpoint: its sender, if that is a container. */
+/* Decides about a forwarded packet that leaves the stack. endpoint: its sender, if that is a
+ * container. */
 INLINE enum verdict decide_outwards(struct __sk_buff *skb, struct packet *packet, bool translatable,
 				    const struct endpoint *endpoint,
 				    struct translation *translation)
@@ -169,8 +171,9 @@ INLINE enum verdict decide_outwards(struct __sk_buff *skb, struct packet *packet
 	return snat_begin(skb, packet, &endpoint->owner, true, translation);
 }
 
-/* An outgoing ICMP error about a packet that was translated inwards, from a container, a router
- * behind it, or the host. In the host's own only the quoted packet is changed. */
+/* Decides about an outgoing ICMP error about a packet that was translated inwards, from a
+ * container, a router behind it, or the host. In the host's own only the quoted packet is
+ * changed. */
 INLINE enum verdict error_decide_outwards(struct packet *packet, struct translation *translation)
 {
 	const struct endpoint *sender = endpoint_find(packet->sender);

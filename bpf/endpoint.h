@@ -14,7 +14,8 @@
 #include "owner.h"
 #include "packet.h"
 
-/* False: no container has this address, or ever had. The bitmap's 8 kB stay in the cache. */
+/* Returns false where no container has this address, or ever had. The bitmap's 8 kB stay in the
+ * cache. */
 INLINE bool endpoint_is_likely(const __u8 *address)
 {
 	__u16 bit = address_hash(address_halves(address)[0], address_halves(address)[1]);
@@ -24,7 +25,7 @@ INLINE bool endpoint_is_likely(const __u8 *address)
 	return bits && (*bits >> (bit & 63) & 1);
 }
 
-/* NULL: no container has this address. */
+/* Returns NULL where no container has this address. */
 INLINE struct endpoint *endpoint_find(const __u8 *address)
 {
 	struct endpoint_key key;
@@ -35,7 +36,7 @@ INLINE struct endpoint *endpoint_find(const __u8 *address)
 	return bpf_map_lookup_elem(&endpoints, &key);
 }
 
-/* The slot of the container that has this address, or NULL. */
+/* Returns the slot of the container that has this address, or NULL. */
 INLINE const struct slot *endpoint_slot(const __u8 *address)
 {
 	const struct endpoint *endpoint = endpoint_find(address);
@@ -43,7 +44,7 @@ INLINE const struct slot *endpoint_slot(const __u8 *address)
 	return endpoint ? owner_slot(&endpoint->owner) : NULL;
 }
 
-/* For a packet to this container's own address that belongs to no connection. */
+/* Returns whether to refuse a packet to this container's own address that has no connection. */
 INLINE bool strict_refuses(const struct endpoint *endpoint, __u32 ifindex)
 {
 	const struct interface *interface;
@@ -54,7 +55,7 @@ INLINE bool strict_refuses(const struct endpoint *endpoint, __u32 ifindex)
 	return interface && interface->role == ROLE_UPLINK;
 }
 
-/* The same where the packet's own destination is not in the tuple, so it is read again. */
+/* Does the same where the packet's own destination is not in the tuple, so it is read again. */
 GLOBAL_FUNCTION bool strict_refuses_other(struct __sk_buff *skb, const struct packet *packet)
 {
 	const struct endpoint *endpoint;

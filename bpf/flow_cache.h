@@ -80,7 +80,7 @@ INLINE bool memo_suits(const struct packet *packet)
 	       packet->hop_limit > 1 && !packet_has_options(packet);
 }
 
-/* NULL: there is no valid memo for this packet. */
+/* Returns NULL where there is no valid memo for this packet. */
 INLINE struct memo *memo_find(const struct packet *packet, const struct slot **slot)
 {
 	struct memo *memo;
@@ -106,7 +106,7 @@ INLINE void memo_take(struct memo *memo, __u32 length, struct translation *trans
 	memo->bytes += length;
 }
 
-/* For a packet that arrives on an uplink. */
+/* Finds the translation of a packet that arrives on an uplink. Returns false without a memo. */
 INLINE bool memo_inwards(struct __sk_buff *skb, const struct packet *packet,
 			 struct translation *translation)
 {
@@ -124,7 +124,8 @@ INLINE bool memo_inwards(struct __sk_buff *skb, const struct packet *packet,
 	return true;
 }
 
-/* For a container's packet: it must come from the owner's veth and go to the gateway. */
+/* Does the same for a container's packet: it must come from the owner's veth and go to the
+ * gateway. */
 INLINE bool memo_outwards(struct __sk_buff *skb, const struct packet *packet,
 			  struct translation *translation)
 {

@@ -88,7 +88,7 @@ GLOBAL_FUNCTION __u32 fragment_remember(struct __sk_buff *skb, const struct pack
 	return __sync_lock_test_and_set(&fragment->newest, 0);
 }
 
-/* The fate of a later fragment. FRAGMENT_WAITING: not known. */
+/* Returns the fate of a later fragment. FRAGMENT_WAITING: not known. */
 GLOBAL_FUNCTION enum fragment_fate fragment_follow(struct __sk_buff *skb,
 						   const struct packet *packet,
 						   struct translation *translation)
@@ -208,7 +208,7 @@ INLINE bool held_chain(struct fragment *fragment, struct held_fragment *place, _
 	return false;
 }
 
-/* False: not held; the first fragment may have come meanwhile. */
+/* Returns false where it is not held; the first fragment may have come meanwhile. */
 GLOBAL_FUNCTION bool held_keep(struct __sk_buff *skb, const struct packet *packet)
 {
 	struct held_fragment *place;

@@ -16,7 +16,8 @@
 
 #include "ingress.h"
 
-/* Another container's address? On two networks a container may use both its own at both veths. */
+/* Returns whether it is another container's address. On two networks a container may use both its
+ * own at both veths. */
 INLINE bool sender_is_another(const struct endpoint *endpoint, const struct owner *own)
 {
 	const struct slot *theirs = owner_slot(&endpoint->owner), *ours = owner_slot(own);
@@ -85,8 +86,8 @@ GLOBAL_FUNCTION bool sender_is_forged(struct __sk_buff *skb, const struct packet
 	return false;
 }
 
-/* A packet of a live connection that the bridge is about to switch. If its translation would change
- * it, it is lifted. */
+/* Handles a packet of a live connection that the bridge is about to switch. If its translation
+ * would change it, it is lifted. */
 INLINE int handle_switched(struct __sk_buff *skb, struct packet *packet, struct found *found,
 			   const struct interface *port, struct translation *translation)
 {
@@ -204,7 +205,7 @@ INLINE bool handle_known(struct __sk_buff *skb, struct packet *packet, struct fo
 	return leave->left_stack == found->now;
 }
 
-/* The long way. */
+/* Handles a packet the long way. */
 INLINE int handle_container(struct __sk_buff *skb, struct packet *packet, enum packet_kind kind,
 			    struct origin *origin, struct found *found)
 {

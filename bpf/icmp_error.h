@@ -55,8 +55,9 @@ GLOBAL_FUNCTION bool error_is_foreign(const struct packet *packet, const struct 
 	       !(tuple.direction == DIRECTION_IN && error_is_of_way(packet, connection, ifindex));
 }
 
-/* An incoming ICMP error about a packet that left translated. container: the owner of the veth
- * where it arrived, {0, 0} elsewhere; errors about that owner's connections may skip the stack. */
+/* Decides about an incoming ICMP error about a packet that left translated. container: the owner of
+ * the veth where it arrived, {0, 0} elsewhere; errors about that owner's connections may skip the
+ * stack. */
 INLINE enum verdict error_decide_inwards(struct __sk_buff *skb, struct packet *packet,
 					 __u32 ifindex, const struct owner *container,
 					 struct translation *translation)

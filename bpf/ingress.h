@@ -30,14 +30,14 @@ INLINE bool tags_begin(__be16 ethertype)
 	return ethertype == bpf_htons(ETHERTYPE_VLAN) || ethertype == bpf_htons(ETHERTYPE_PROVIDER);
 }
 
-/* Is there a second tag inside a priority tag? */
+/* Returns whether there is a second tag inside a priority tag. */
 INLINE bool tags_are_nested(struct __sk_buff *skb)
 {
 	return tags_begin(skb->protocol) && !(skb->vlan_present && (skb->vlan_tci & VLAN_VID_MASK));
 }
 
-/* The same, except if a VLAN's tag follows: then the frame appears again at that device, or at
- * none. The stack must not see an IP packet where the programs saw none. */
+/* Returns the same, except if a VLAN's tag follows: then the frame appears again at that device, or
+ * at none. The stack must not see an IP packet where the programs saw none. */
 GLOBAL_FUNCTION bool tags_hide_packet(struct __sk_buff *skb)
 {
 	struct tag tag;
@@ -64,7 +64,7 @@ struct arrival {
 	struct owner owner;   /* of the container whose packet is routed, or {0, 0} */
 };
 
-/* An inward packet of a live connection. VERDICT_PASS: the connection has ended. */
+/* Handles an inward packet of a live connection. VERDICT_PASS: the connection has ended. */
 INLINE enum verdict enter_by_connection(struct __sk_buff *skb, struct packet *packet,
 					struct found *found, const struct arrival *arrival,
 					struct translation *translation)
@@ -86,7 +86,7 @@ INLINE enum verdict enter_by_connection(struct __sk_buff *skb, struct packet *pa
 	return verdict;
 }
 
-/* A packet to a mapped port that begins a connection. */
+/* Handles a packet to a mapped port that begins a connection. */
 INLINE enum verdict enter_by_mapping(struct __sk_buff *skb, struct packet *packet,
 				     struct portmap *mapping, const struct arrival *arrival,
 				     struct translation *translation)
@@ -191,7 +191,7 @@ INLINE int handle_ingress(struct __sk_buff *skb, struct packet *packet, enum pac
 	return apply_inwards(skb, packet, &translation, verdict);
 }
 
-/* A frame on an uplink or a bridge; only those addressed to this host matter. */
+/* Handles a frame on an uplink or a bridge; only those addressed to this host matter. */
 INLINE int handle_frame(struct __sk_buff *skb, bool uplink)
 {
 	enum packet_kind kind;

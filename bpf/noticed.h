@@ -34,7 +34,7 @@ INLINE bool bits_have(const __u64 *bits, __u32 number)
 		marks &&bits_have((const __u64 *)&marks->kind, number); \
 	})
 
-/* The bit of an external address. A host has few, so they rarely collide. */
+/* Returns the bit of an external address. A host has few, so they rarely collide. */
 INLINE __u32 noticed_address_bit(const __u8 *address)
 {
 	return address_hash(address_halves(address)[0], address_halves(address)[1]) %
@@ -48,7 +48,7 @@ INLINE void noticed_mark_external(const __u8 *address, __u16 port)
 	noticed_mark(external_addresses, noticed_address_bit(address));
 }
 
-/* False: no alias has this address and port. */
+/* Returns false where no alias has this address and port. */
 INLINE bool noticed_external(const __u8 *address, __u16 port)
 {
 	const struct noticed *marks = SINGLE(noticed);

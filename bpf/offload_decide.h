@@ -68,7 +68,7 @@ INLINE void offload_note_way(struct connection *connection, __u32 ifindex, __u32
 		leave->ifindex = ifindex;
 }
 
-/* Shall the hook behind the stack confirm this packet? Once a second. */
+/* Returns whether the hook behind the stack shall confirm this packet: once a second. */
 INLINE bool offload_wants_confirmation(const struct found *found)
 {
 	const struct connection *connection = found->connection;
@@ -94,7 +94,7 @@ GLOBAL_FUNCTION int offload_saw_leaving(const struct packet *packet, __u32 ifind
 	return 0;
 }
 
-/* The routing query for packets of this direction after translation. */
+/* Makes the routing query for packets of this direction after translation. */
 INLINE void offload_query(const struct connection_key *key, const struct connection *connection,
 			  enum way way, __u32 ifindex, struct bpf_fib_lookup *query)
 {
@@ -146,8 +146,8 @@ GLOBAL_FUNCTION bool offload_look_up(struct __sk_buff *skb, const struct connect
 	return true;
 }
 
-/* The interface through which routing reaches a container: its bridge or veth. 0: packets must not
- * skip what is attached there. */
+/* Returns the interface through which routing reaches a container: its bridge or veth. 0: packets
+ * must not skip what is attached there. */
 INLINE __u32 offload_gateway(__u32 veth)
 {
 	const struct interface *interface = bpf_map_lookup_elem(&interfaces, &veth);
@@ -157,7 +157,8 @@ INLINE __u32 offload_gateway(__u32 veth)
 	return interface->role == ROLE_PORT ? interface->bridge_ifindex : veth;
 }
 
-/* A path if routing leads to this container from another interface; not on the same bridge. */
+/* Returns a path if routing leads to this container from another interface; not on the same
+ * bridge. */
 INLINE enum flow_path offload_into(struct leave *leave, const struct slot *container, __u32 ifindex)
 {
 	__u32 gateway;
@@ -189,7 +190,7 @@ INLINE enum flow_path offload_out(__u32 ifindex)
 		       : PATH_STACK;
 }
 
-/* The path of packets of this direction that arrive at ifindex. PATH_UNDECIDED: not now. */
+/* Finds the path of packets of this direction that arrive at ifindex. PATH_UNDECIDED: not now. */
 GLOBAL_FUNCTION int offload_find_path(struct __sk_buff *skb, const struct connection_key *key,
 				      struct connection *connection, enum way way, __u32 ifindex)
 {
@@ -321,7 +322,7 @@ GLOBAL_FUNCTION int offload_decide(struct __sk_buff *skb, const struct packet *p
 	return 0;
 }
 
-/* Is it time to decide about a path? */
+/* Returns whether it is time to decide about a path. */
 INLINE bool offload_is_candidate(const struct packet *packet, const struct found *found)
 {
 	const struct connection *connection = found->connection;

@@ -15,7 +15,7 @@
 #define TC_INDEX_CONFIRM 0x6250 /* the hook behind the stack shall confirm it */
 #define TC_INDEX_SENT 0x6251    /* sent by the fast path: to_uplink has nothing to do */
 
-/* The length to compare with the MTU: of a GSO packet, one segment's. */
+/* Returns the length to compare with the MTU: of a GSO packet, one segment's. */
 INLINE __u32 offload_length(struct __sk_buff *skb, const struct packet *packet, __u32 mtu)
 {
 	__u32 length = packet->end - packet->l3_offset;
@@ -39,7 +39,7 @@ INLINE bool offload_is_stacks_turn(const struct packet *packet, const struct fou
 	return offload_mode(&found->connection->owner) != FAST_PATH_ALWAYS;
 }
 
-/* Once a second. If there is no route now, the packets go through the stack. */
+/* Called once a second. If there is no route now, the packets go through the stack. */
 GLOBAL_FUNCTION int offload_refresh(struct __sk_buff *skb, const struct connection_key *key,
 				    struct connection *connection, enum way way, __u32 ifindex)
 {

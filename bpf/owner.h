@@ -5,7 +5,7 @@
 
 #include "maps.h"
 
-/* NULL: the owner has gone. */
+/* Returns NULL where the owner has gone. */
 INLINE const struct slot *owner_slot(const struct owner *owner)
 {
 	__u32 number = owner->slot;
@@ -20,7 +20,7 @@ INLINE bool owner_live(const struct owner *owner)
 	return owner_slot(owner);
 }
 
-/* The same, given the number of a slot and the id of one of its owner's connections. */
+/* Does the same, given the number of a slot and the id of one of its owner's connections. */
 INLINE bool owner_of_id_live(__u32 number, __u32 id)
 {
 	const struct slot *slot = bpf_map_lookup_elem(&slots, &number);

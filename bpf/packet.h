@@ -82,8 +82,8 @@ INLINE bool packet_load(struct __sk_buff *skb, __u32 offset, void *to, __u32 siz
 	return bpf_skb_load_bytes(skb, offset, to, size) == 0;
 }
 
-/* NULL: not all of these bytes are in the linear part. void *, so that the compiler does not load
- * unaligned headers byte by byte. */
+/* Returns NULL where not all of these bytes are in the linear part. void *, so that the compiler
+ * does not load unaligned headers byte by byte. */
 INLINE void *packet_linear(struct __sk_buff *skb, __u64 offset, __u32 size)
 {
 	void *at;
@@ -111,7 +111,8 @@ INLINE bool packet_protocol_has_ports(enum protocol protocol)
 	return protocol == PROTOCOL_TCP || protocol == PROTOCOL_UDP || protocol == PROTOCOL_SCTP;
 }
 
-/* Is the frame addressed to this MAC? For a frame that a bridge forwards, pkt_type cannot tell. */
+/* Returns whether the frame is addressed to this MAC. For a frame that a bridge forwards, pkt_type
+ * cannot tell. */
 INLINE bool packet_is_for_mac(struct __sk_buff *skb, const __u8 *mac)
 {
 	__u64 destination = 0, wanted = 0;
@@ -120,7 +121,7 @@ INLINE bool packet_is_for_mac(struct __sk_buff *skb, const __u8 *mac)
 	return packet_load_header(skb, 0, &destination, ETH_ALEN) && destination == wanted;
 }
 
-/* IPv4 options or IPv6 extension headers, apart from a fragment header. */
+/* Returns whether it has IPv4 options or IPv6 extension headers, apart from a fragment header. */
 INLINE bool packet_has_options(const struct packet *packet)
 {
 	__u32 size = packet->l4_offset - packet->l3_offset;
@@ -135,7 +136,7 @@ INLINE bool packet_begins_tcp(const struct packet *packet)
 	return (packet->tcp_flags & (TCP_SYN | TCP_ACK | TCP_RST | TCP_FIN)) == TCP_SYN;
 }
 
-/* Is the next hop's MAC known? */
+/* Returns whether the next hop's MAC is known. */
 INLINE bool translation_has_frame(const struct translation *translation)
 {
 	const __u8 *mac = translation->frame_destination;

@@ -30,7 +30,8 @@ INLINE bool parse_load(struct __sk_buff *skb, const struct packet *packet, __u32
 	return offset + size <= packet->end && packet_load_header(skb, offset, to, size);
 }
 
-/* False: no echo. The tuple is a reply's if the packet is a reply or quotes a request. */
+/* Returns false where it is no echo. The tuple is a reply's if the packet is a reply or quotes a
+ * request. */
 INLINE bool parse_echo(struct packet *packet, struct tuple *tuple, const struct echo_header *echo,
 		       bool quoted)
 {

@@ -11,7 +11,7 @@ struct address_ranges {
 	struct address_range entries[POLICY_RANGES];
 };
 
-/* NULL: only defaults. */
+/* Returns NULL where it has only defaults. */
 INLINE const struct policy *policy_of(const struct owner *owner)
 {
 	__u32 number = owner->slot;
@@ -32,7 +32,8 @@ GLOBAL_FUNCTION bool policy_range_holds(const struct address_range *range,
 	       address_same_subnet(range->address, address->bytes, range->prefix_length);
 }
 
-/* The first range that holds the address decides. False: an exception, or no range does. */
+/* The first range that holds the address decides. Returns false for an exception, or where no range
+ * does. */
 GLOBAL_FUNCTION bool policy_find_range(const struct address_ranges *ranges, __u32 count,
 				       const struct address *address)
 {

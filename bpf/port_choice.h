@@ -29,7 +29,7 @@ struct port_set {
  * a request look like a reply. */
 #define PORTS_OF_ECHO 65535
 
-/* Never NULL in practice. */
+/* Never returns NULL in practice. */
 INLINE const struct port_set *port_set_of(const struct owner *owner)
 {
 	const struct policy *policy = policy_of(owner);
@@ -147,7 +147,7 @@ GLOBAL_FUNCTION __u64 port_order_start(const struct tuple *key, const struct own
 	return state.a ^ state.b ^ state.c ^ state.d;
 }
 
-/* False: there are no ports. */
+/* Returns false where there are no ports. */
 INLINE bool port_order_of(const struct tuple *key, const struct owner *owner,
 			  const struct port_set *set, struct port_order *order)
 {

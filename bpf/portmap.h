@@ -8,7 +8,7 @@
 #include "packet.h"
 #include "policy.h"
 
-/* Only mappings of live owners count. */
+/* Finds a mapping of a live owner; others do not count. */
 INLINE struct portmap *portmap_find_at(const __u8 *address, __u16 port, enum protocol protocol)
 {
 	struct portmap_key key = {.protocol = protocol, .host_port = port};
@@ -19,7 +19,7 @@ INLINE struct portmap *portmap_find_at(const __u8 *address, __u16 port, enum pro
 	return portmap && owner_live(&portmap->owner) ? portmap : NULL;
 }
 
-/* The mapping for any address of the family. */
+/* Finds the mapping for any address of the family. */
 INLINE struct portmap *portmap_find_any(bool ipv4, __u16 port, enum protocol protocol)
 {
 	struct address any;
@@ -28,7 +28,7 @@ INLINE struct portmap *portmap_find_any(bool ipv4, __u16 port, enum protocol pro
 	return portmap_find_at(any.bytes, port, protocol);
 }
 
-/* False: no mapping has this port, or ever had it. */
+/* Returns false where no mapping has this port, or ever had it. */
 INLINE bool portmap_is_published(__u16 port)
 {
 	__u32 word = port >> 6;
@@ -58,7 +58,8 @@ GLOBAL_FUNCTION bool portmap_exists(const struct tuple *tuple)
 	return tuple && portmap_find(tuple->destination, tuple->destination_port, tuple->protocol);
 }
 
-/* An address local to routing at which no port is mapped: a service's, a broadcast one, ... */
+/* Returns whether it is an address local to routing at which no port is mapped: a service's, a
+ * broadcast one, ... */
 INLINE bool portmap_is_excluded(const struct owner *owner, const __u8 *address)
 {
 	const struct host_address *known = bpf_map_lookup_elem(&host_addresses, address);

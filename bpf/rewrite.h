@@ -55,7 +55,7 @@ INLINE __u32 rewrite_checksum_field(enum protocol protocol)
 	}
 }
 
-/* RFC 1624: the checksum of 16-bit words that have changed by `difference` in sum. */
+/* Returns the checksum (RFC 1624) of 16-bit words that have changed by `difference` in sum. */
 INLINE __u16 rewrite_sum(__u16 checksum, __u64 difference)
 {
 	__u64 sum = (__u16)~checksum + difference;
@@ -67,7 +67,7 @@ INLINE __u16 rewrite_sum(__u16 checksum, __u64 difference)
 	return ~sum;
 }
 
-/* The change of a sum over the address, folded to 32 bits. */
+/* Returns the change of a sum over the address, folded to 32 bits. */
 INLINE __u32 rewrite_difference(bool ipv4, const __u8 *old_address, const __u8 *new_address)
 {
 	const __u32 *old = (const __u32 *)address_halves(old_address);
@@ -81,8 +81,8 @@ INLINE __u32 rewrite_difference(bool ipv4, const __u8 *old_address, const __u8 *
 	return sum + (sum >> 32);
 }
 
-/* A field of the IP header. IPv4's header checksum cancels the change, so a COMPLETE sum stays
- * valid; over IPv6 it must be updated. */
+/* Rewrites a field of the IP header. IPv4's header checksum cancels the change, so a COMPLETE sum
+ * stays valid; over IPv6 it must be updated. */
 INLINE long rewrite_ip(const struct rewrite *to, __u32 field, const void *new, __u32 size,
 		       __u32 difference)
 {
@@ -150,7 +150,7 @@ INLINE long rewrite_port(const struct rewrite *to, __u16 old_port, __u16 new_por
 	return error;
 }
 
-/* Both ports as in the header. */
+/* Returns both ports as in the header. */
 INLINE __u32 rewrite_ports_word(__u16 source, __u16 destination)
 {
 	return bpf_htons(source) | (__u32)bpf_htons(destination) << 16;
@@ -251,7 +251,7 @@ INLINE void rewrite_for_container(struct __sk_buff *skb)
 		bpf_skb_change_type(skb, PACKET_HOST);
 }
 
-/* On a path past the IP stack: the changes that the stack makes when it forwards. */
+/* On a path past the IP stack: makes the changes that the stack makes when it forwards. */
 INLINE long rewrite_forwarded(struct __sk_buff *skb, const struct packet *packet,
 			      const struct translation *translation)
 {

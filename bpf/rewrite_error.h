@@ -22,7 +22,7 @@ INLINE long rewrite_quoted_word(const struct rewrite *to, __u32 offset, __u32 ol
 	return error ?: bpf_skb_store_bytes(to->skb, offset, &new, size, 0);
 }
 
-/* A checksum in the quoted packet, over data that has changed by `difference` in sum. */
+/* Rewrites a checksum in the quoted packet, over data that has changed by `difference` in sum. */
 INLINE long rewrite_quoted_checksum(const struct rewrite *to, __u32 offset, __u64 difference,
 				    bool zero_is_none)
 {

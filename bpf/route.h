@@ -46,7 +46,7 @@ INLINE bool route_is_found(long result)
 	return result == BPF_FIB_LKUP_RET_SUCCESS || result == BPF_FIB_LKUP_RET_NO_NEIGH;
 }
 
-/* Where would a packet that arrives at ifindex go? *out: where it would leave. */
+/* Returns where a packet that arrives at ifindex would go. *out: where it would leave. */
 GLOBAL_FUNCTION enum route route_of(struct __sk_buff *skb, const struct packet *packet,
 				    __u32 ifindex, __u32 *out)
 {
@@ -83,8 +83,8 @@ INLINE bool route_fits(struct __sk_buff *skb, const struct packet *packet, __u32
 	       bpf_check_mtu(skb, ifindex, &length, 0, skb->gso_size ? MTU_SEGMENTS : 0) <= 0;
 }
 
-/* The interface that routing chooses for the packet's new source, as `ip rule from ...` may name
- * another one. 0: there is no route. */
+/* Returns the interface that routing chooses for the packet's new source, as `ip rule from ...` may
+ * name another one. 0: there is no route. */
 GLOBAL_FUNCTION __u32 route_by_source(struct __sk_buff *skb, const struct packet *packet,
 				      const struct address *source)
 {
@@ -103,7 +103,8 @@ GLOBAL_FUNCTION __u32 route_by_source(struct __sk_buff *skb, const struct packet
 #define ROUTE_FIND_SOURCE BPF_FIB_LOOKUP_SRC
 #endif
 
-/* The source that routing would now choose for a host socket. False: there is none. */
+/* Finds the source that routing would now choose for a host socket. Returns false where there is
+ * none. */
 GLOBAL_FUNCTION bool route_source(struct __sk_buff *skb, const struct packet *packet,
 				  struct address *address)
 {
@@ -141,7 +142,7 @@ enum socket_found {
 	SOCKET_CONNECTED,   /* to the packet's sender */
 };
 
-/* Which socket of this host would get a packet with this tuple? */
+/* Returns which socket of this host would get a packet with this tuple. */
 GLOBAL_FUNCTION enum socket_found socket_find(struct __sk_buff *skb, const struct tuple *tuple)
 {
 	struct bpf_sock_tuple query = {};
@@ -200,7 +201,7 @@ struct route_answer {
 /* Each CPU has its own, so no entry is read while it is written. */
 ARRAY_OF(routes_known, BPF_MAP_TYPE_PERCPU_ARRAY, struct route_answer, ROUTES_KNOWN);
 
-/* route_of(), cached for the second if there is a route. */
+/* Caches route_of() for the second if there is a route. */
 GLOBAL_FUNCTION enum route route_known(struct __sk_buff *skb, const struct packet *packet,
 				       __u32 ifindex, __u32 *out)
 {

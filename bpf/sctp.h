@@ -33,7 +33,7 @@ static const __u32 crc32c_powers[] = {
 	0x35d73a62, 0x28461564, 0xbf455269, 0xe2ea32dc,
 };
 
-/* The product of two remainders. Branchless, and verified once by itself. */
+/* Returns the product of two remainders. Branchless, and verified once by itself. */
 __attribute__((noinline)) __u32 crc32c_multiply(__u32 a, __u32 b)
 {
 	__u32 product = 0;
@@ -46,7 +46,7 @@ __attribute__((noinline)) __u32 crc32c_multiply(__u32 a, __u32 b)
 	return product;
 }
 
-/* The change of the CRC of `length` bytes, at most 65535, whose first four bytes change.
+/* Returns the change of the CRC of `length` bytes, at most 65535, whose first four bytes change.
  * `change` is the exclusive or of their old and new value, read as little endian. */
 __attribute__((noinline)) __u32 crc32c_change(__u32 change, __u32 length)
 {
@@ -56,10 +56,10 @@ __attribute__((noinline)) __u32 crc32c_change(__u32 change, __u32 length)
 	return change;
 }
 
-/* The checksum of `length` bytes whose ports change by `change`. 0 stays 0: if the interface is to
- * compute the CRC (any veth; the kernel computes it last for cards that cannot), the sender leaves
- * the field 0, and programs cannot see that. One packet in 2^32 has a real CRC of 0, is mistaken
- * for such a packet, and lost. */
+/* Returns the checksum of `length` bytes whose ports change by `change`. 0 stays 0: if the
+ * interface is to compute the CRC (any veth; the kernel computes it last for cards that cannot),
+ * the sender leaves the field 0, and programs cannot see that. One packet in 2^32 has a real CRC of
+ * 0, is mistaken for such a packet, and lost. */
 static __always_inline __u32 sctp_checksum(__u32 checksum, __u32 change, __u32 length)
 {
 	return checksum ? checksum ^ crc32c_change(change, length) : 0;

@@ -27,8 +27,8 @@ INLINE __u32 hog_size(void)
 	return assured_places / 16;
 }
 
-/* The owner's share; NULL: the owner has gone, or the share is being reset. If it still has the
- * counts of a predecessor in the slot, one program resets them. */
+/* Returns the owner's share; NULL: the owner has gone, or the share is being reset. If it still has
+ * the counts of a predecessor in the slot, one program resets them. */
 INLINE struct share *share_of(const struct owner *owner)
 {
 	__u32 number = owner->slot, before;
@@ -64,7 +64,7 @@ INLINE __u64 share_hash(const struct owner *owner)
 			(__u64)owner->generation << 32 | owner->slot);
 }
 
-/* The count of a client. An IPv6 client is a whole /64. */
+/* Returns the count of a client. An IPv6 client is a whole /64. */
 INLINE __u32 *share_of_client(const struct owner *owner, const __u8 *client)
 {
 	const __u64 *halves = address_halves(client);
@@ -87,7 +87,7 @@ INLINE const __u8 *share_client(const struct connection_key *key,
 	return connection->begun_inside ? key->inside : key->outside;
 }
 
-/* May the owner and the client have one more connection like this? */
+/* Returns whether the owner and the client may have one more connection like this. */
 GLOBAL_FUNCTION bool share_left_to(const struct connection_key *key,
 				   const struct connection *connection)
 {

@@ -92,8 +92,8 @@ INLINE bool snat_take_tuple(struct draft *draft, enum take take)
 	return alias_insert() || (snat_free_tuple(take) && alias_insert());
 }
 
-/* Would replies go to a mapping or a host socket, which have no alias? The port is marked before
- * the search, so that the packets of a socket not found yet are checked. */
+/* Returns whether replies would go to a mapping or a host socket, which have no alias. The port is
+ * marked before the search, so that the packets of a socket not found yet are checked. */
 INLINE bool snat_port_has_owner(struct __sk_buff *skb, struct scratch *scratch)
 {
 	const struct connection_key *external = &scratch->draft.external;
