@@ -133,8 +133,12 @@ GLOBAL_FUNCTION bool leaves_unclassified(struct __sk_buff *skb, const struct pac
 {
 	__u32 out = 0;
 
-	return packet && endpoint && masquerade_wanted(packet, endpoint) &&
-	       route_known(skb, packet, ifindex, &out) == ROUTE_FORWARDED &&
+	if (!packet || !endpoint || !masquerade_wanted(packet, endpoint) ||
+	    route_known(skb, packet, ifindex, &out) != ROUTE_FORWARDED ||
+	    bpf_map_lookup_elem(&interfaces, &out))
+		return false;
+	/* The route may have changed in this second: nothing is dropped for an old one. */
+	return route_of(skb, packet, ifindex, &out) == ROUTE_FORWARDED &&
 	       !bpf_map_lookup_elem(&interfaces, &out);
 }
 
