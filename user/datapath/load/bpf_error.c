@@ -3,25 +3,20 @@
 #include "datapath/load/bpf_error.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdarg.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "lib/cleanup.h"
+#include "net/text_file.h"
 
 static bool file_has(const char *path, const char *text)
 {
 	char content[256];
-	cleanup_close int fd = open(path, O_RDONLY | O_CLOEXEC);
-	ssize_t length = fd < 0 ? -1 : read(fd, content, sizeof(content) - 1);
 
-	if (length < 0)
-		return false;
-	content[length] = '\0';
+	text_file_read(path, content, sizeof(content));
 	return strstr(content, text) != NULL;
 }
 
