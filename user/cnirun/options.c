@@ -6,16 +6,15 @@
  */
 #include "cnirun/options.h"
 
-#include <getopt.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "lib/cleanup.h"
+#include "lib/command_line.h"
 #include "cni/json.h"
 #include "cnirun/cache.h"
-#include "cnirun/output.h"
 #include "cnirun/portmapping.h"
 
 /* Debian has its plugins in /usr/lib/cni, Fedora in /usr/libexec/cni, others, after the plugins'
@@ -31,7 +30,7 @@
 
 static int usage(struct cni_error *err, const char *verb, const char *problem, const char *value)
 {
-	return cni_error_set(err, CNI_ERROR_INVALID_ENVIRONMENT, "%s%s; see `cnirun %s --help`",
+	return cni_error_set(err, CNI_ERROR_INVALID_ENVIRONMENT, "%s%s; see cnirun %s --help",
 			     problem, value, verb);
 }
 
@@ -42,27 +41,31 @@ static const char *variable(const char *name, const char *otherwise)
 	return value && *value ? value : otherwise;
 }
 
-static int set_id(struct options *options, const char *id, struct cni_error *err)
+static int set_id(void *into, const char *id, struct cni_error *err)
 {
+	struct options *options = into;
 	free((char *)options->conf.container_id);
 	options->conf.container_id = strdup(id);
 	return options->conf.container_id ? 0 : cni_error_no_memory(err);
 }
 
-static int add_port_mappings(struct options *options, const char *text, struct cni_error *err)
+static int add_port_mappings(void *into, const char *text, struct cni_error *err)
 {
+	struct options *options = into;
 	return portmapping_parse(text, options->port_mappings, err);
 }
 
-static int set_args(struct options *options, const char *text, struct cni_error *err)
+static int set_args(void *into, const char *text, struct cni_error *err)
 {
+	struct options *options = into;
 	json_decref(options->conf.args);
 	options->conf.args = args_parse(text, err);
 	return options->conf.args ? 0 : -1;
 }
 
-static int add_capability(struct options *options, const char *text, struct cni_error *err)
+static int add_capability(void *into, const char *text, struct cni_error *err)
 {
+	struct options *options = into;
 	const char *equals = strchr(text, '=');
 	cleanup_free char *name = equals ? strndup(text, (size_t)(equals - text)) : NULL;
 	json_t *value;
@@ -78,8 +81,9 @@ static int add_capability(struct options *options, const char *text, struct cni_
 	return 0;
 }
 
-static int set_timeout(struct options *options, const char *text, struct cni_error *err)
+static int set_timeout(void *into, const char *text, struct cni_error *err)
 {
+	struct options *options = into;
 	size_t digits = strspn(text, "0123456789");
 
 	if (!digits || digits > TIMEOUT_DIGITS || text[digits])
@@ -90,16 +94,7 @@ static int set_timeout(struct options *options, const char *text, struct cni_err
 	return 0;
 }
 
-static const struct description {
-	unsigned int set; /* 0: of every verb */
-	char letter;      /* as in SHORT_OPTIONS; 0: none */
-	const char *name;
-	const char *argument; /* NULL: none */
-	const char *help;
-	int (*set_value)(struct options *options, const char *value, struct cni_error *err);
-	/* Without set_value(): the member for the argument, or the bool that becomes true. */
-	size_t member;
-} descriptions[] = {
+static const struct command_option descriptions[] = {
 	{OPTIONS_ATTACHMENT, 0, "id", "ID",
 	 "container ID (default, as in cnitool: cnitool- and 20 digits of the\n"
 	 "SHA-512 of the namespace's path)",
@@ -134,97 +129,26 @@ static const struct description {
 	{0, 'h', "help", NULL, "(short: -h) this text", NULL, offsetof(struct options, help)},
 };
 
-#define SHORT_OPTIONS ":p:h"
-#define OPTION_COUNT ((int)(sizeof(descriptions) / sizeof(descriptions[0])))
-
-static int set_option(struct options *options, const struct description *option, const char *value,
-		      struct cni_error *err)
+static struct command_line command_line_of(unsigned int set)
 {
-	void *member = (char *)options + option->member;
-
-	if (option->set_value)
-		return option->set_value(options, value, err);
-	if (option->argument)
-		*(const char **)member = value;
-	else
-		*(bool *)member = true;
-	return 0;
+	return (struct command_line){"cnirun", descriptions,
+				     sizeof(descriptions) / sizeof(descriptions[0]), set};
 }
 
-static bool is_of_set(const struct description *option, unsigned int set)
+/* `operands` ends with NULL. */
+static int read_operands(struct options *options, const char *verb, char **operands,
+			 unsigned int set, struct cni_error *err)
 {
-	return !option->set || option->set & set;
-}
+	bool wants_netns = set & OPTIONS_ATTACHMENT;
 
-/* The verb's option that getopt_long() found, or NULL. */
-static const struct description *find_option(int found, unsigned int set)
-{
-	for (int i = 0; i < OPTION_COUNT; i++) {
-		const struct description *option = &descriptions[i];
-
-		if ((found == i || (option->letter && found == option->letter)) &&
-		    is_of_set(option, set))
-			return option;
-	}
-	return NULL;
-}
-
-/* An option as it was typed. Uses getopt's own letter where there is one, because within "-xp"
- * getopt has not moved on to the next word. */
-static void name_option(char *name, size_t size, int found, char **argv)
-{
-	if (found >= 0 && found < OPTION_COUNT)
-		snprintf(name, size, "--%s", descriptions[found].name);
-	else if (found != '?' && found != ':')
-		snprintf(name, size, "-%c", found);
-	else if (optopt && (optopt < 0 || optopt >= OPTION_COUNT))
-		snprintf(name, size, "-%c", optopt);
-	else
-		snprintf(name, size, "%s", argv[optind - 1]);
-}
-
-static int read_options(struct options *options, int argc, char **argv, unsigned int set,
-			struct cni_error *err)
-{
-	struct option getopt_options[OPTION_COUNT + 1] = {0};
-	char typed[64];
-	int found;
-
-	for (int i = 0; i < OPTION_COUNT; i++) {
-		getopt_options[i].name = descriptions[i].name;
-		getopt_options[i].has_arg = !!descriptions[i].argument;
-		getopt_options[i].val = i;
-	}
-	opterr = 0;
-	optind = 0; /* in glibc: begin anew, even after another command line */
-	while ((found = getopt_long(argc, argv, SHORT_OPTIONS, getopt_options, NULL)) != -1) {
-		const struct description *option = find_option(found, set);
-
-		name_option(typed, sizeof(typed), found, argv);
-		if (found == ':')
-			return usage(err, argv[0], "no value after ", typed);
-		if (!option)
-			return usage(err, argv[0], "no such option here: ", typed);
-		if (set_option(options, option, optarg, err))
-			return -1;
-	}
-	return 0;
-}
-
-static int read_operands(struct options *options, int argc, char **argv, unsigned int set,
-			 struct cni_error *err)
-{
-	int wanted = set & OPTIONS_ATTACHMENT ? 2 : 1;
-	int given = argc - optind;
-
-	if (given < wanted)
-		return usage(err, argv[0], "missing operand: ", given < 1 ? "CONFLIST" : "NETNS");
-	if (given > wanted)
-		return usage(err, argv[0], "one operand too many: ", argv[optind + wanted]);
-	options->conflist = argv[optind];
-	if (wanted < 2)
+	if (!operands[0] || (wants_netns && !operands[1]))
+		return usage(err, verb, "missing operand: ", operands[0] ? "NETNS" : "CONFLIST");
+	if (operands[1 + wants_netns])
+		return usage(err, verb, "one operand too many: ", operands[1 + wants_netns]);
+	options->conflist = operands[0];
+	if (!wants_netns)
 		return 0;
-	options->conf.netns = netns_resolve(argv[optind + 1], err);
+	options->conf.netns = netns_resolve(operands[1], err);
 	return options->conf.netns ? 0 : -1;
 }
 
@@ -278,6 +202,9 @@ static int complete(struct options *options, struct cni_error *err)
 int options_parse(struct options *options, int argc, char **argv, unsigned int set,
 		  struct cni_error *err)
 {
+	struct command_line line = command_line_of(set);
+	int first;
+
 	options->conf.ifname = variable("CNI_IFNAME", DEFAULT_IFNAME);
 	options->conf.plugin_path = variable("CNI_PATH", DEFAULT_CNI_PATH);
 	options->conf.timeout = DEFAULT_TIMEOUT;
@@ -286,11 +213,12 @@ int options_parse(struct options *options, int argc, char **argv, unsigned int s
 	options->port_mappings = json_array();
 	if (!options->demanded || !options->port_mappings)
 		return cni_error_no_memory(err);
-	if (read_options(options, argc, argv, set, err))
+	first = command_line_read(&line, argc, argv, options, err);
+	if (first < 0)
 		return -1;
 	if (options->help)
 		return 0;
-	if (read_operands(options, argc, argv, set, err))
+	if (read_operands(options, argv[0], argv + first, set, err))
 		return -1;
 	return set & OPTIONS_ATTACHMENT ? complete(options, err) : 0;
 }
@@ -306,26 +234,9 @@ void options_release(struct options *options)
 	*options = (struct options){0};
 }
 
-static void print_indented(const char *text)
-{
-	while (*text) {
-		int length = (int)strcspn(text, "\n");
-
-		output_text("        %.*s\n", length, text);
-		text += length;
-		text += *text == '\n';
-	}
-}
-
 void options_print_help(unsigned int set)
 {
-	for (int i = 0; i < OPTION_COUNT; i++) {
-		const struct description *option = &descriptions[i];
+	struct command_line line = command_line_of(set);
 
-		if (!is_of_set(option, set))
-			continue;
-		output_text("  --%s%s%s\n", option->name, option->argument ? " " : "",
-			    option->argument ? option->argument : "");
-		print_indented(option->help);
-	}
+	command_line_print_help(&line, stdout);
 }
