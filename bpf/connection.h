@@ -15,6 +15,7 @@
 #ifndef BPF_PORTMAP_CONNECTION_H
 #define BPF_PORTMAP_CONNECTION_H
 
+#include "lifetime.h"
 #include "owner.h"
 #include "packet.h"
 #include "verdict.h"
@@ -22,19 +23,7 @@
 #define NSEC_PER_SEC 1000000000ULL
 #define EEXIST 17
 
-/* Seconds a connection may be idle. */
-#define TIMEOUT_TCP_ESTABLISHED 7440 /* RFC 5382 REQ-5: at least 2 h 4 min */
-#define TIMEOUT_TCP_TRANSITORY 240   /* RFC 5382 REQ-5: at least 4 min */
-#define TIMEOUT_TCP_HALF_CLOSED 120  /* netfilter's, in FIN_WAIT */
-#define CLOSED_SECONDS 10            /* netfilter's time-out after RST */
-/* For SCTP too: it retransmits after at most 60 s (RFC 9260 16, RTO.Max), and two heartbeats of an
- * idle association, one every 30 s plus a retransmission time-out (8.3), may be lost. */
-#define TIMEOUT_UDP_NEW 120 /* RFC 4787 REQ-5: at least 2 min */
-#define TIMEOUT_UDP 300     /* RFC 4787 REQ-5: 5 min or more is recommended */
-#define TIMEOUT_ICMP 60     /* RFC 5508 REQ-1: at least 60 s */
-
-#define STATE_FINS (STATE_FIN_INSIDE | STATE_FIN_OUTSIDE)
-#define STATE_AWAITED (STATE_AWAITED_INSIDE | STATE_AWAITED_OUTSIDE)
+#define CLOSED_SECONDS 10 /* netfilter's time-out after RST */
 
 INLINE __u32 clock_second(void)
 {
@@ -70,29 +59,9 @@ INLINE bool connection_has_owner(const struct connection *connection)
 	return connection->kind != FLOW_HOST && connection->kind != FLOW_FOREIGN;
 }
 
-INLINE bool state_is_closed(__u32 state)
-{
-	return (state & STATE_AWAITED) || (state & STATE_FINS) == STATE_FINS;
-}
-
-INLINE __u32 connection_timeout(enum protocol protocol, __u32 state)
-{
-	if (protocol == PROTOCOL_TCP) {
-		if (!(state & STATE_ASSURED) || state_is_closed(state))
-			return TIMEOUT_TCP_TRANSITORY;
-		return state & STATE_FINS ? TIMEOUT_TCP_HALF_CLOSED : TIMEOUT_TCP_ESTABLISHED;
-	}
-	if (packet_protocol_has_ports(protocol))
-		return state & STATE_ASSURED ? TIMEOUT_UDP : TIMEOUT_UDP_NEW;
-	return TIMEOUT_ICMP;
-}
-
-/* Another CPU's clock may be a tick ahead, so the difference may be negative. */
 INLINE __u32 connection_idle(const struct connection *connection, __u32 now)
 {
-	__s32 idle = now - connection->last_seen;
-
-	return idle > 0 ? idle : 0;
+	return idle_seconds(now, connection->last_seen);
 }
 
 INLINE bool connection_lives(const struct connection_key *key, const struct connection *connection,

@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * lifetime.h - how long a connection may be idle: programs that find a dead one, and user space
+ * that shows those that live, must agree.
+ *
+ * BPF code includes it after vmlinux.h, user code after <linux/types.h>.
+ */
+#ifndef BPF_PORTMAP_LIFETIME_H
+#define BPF_PORTMAP_LIFETIME_H
+
+#include "abi.h"
+
+/* Seconds. */
+#define TIMEOUT_TCP_ESTABLISHED 7440 /* RFC 5382 REQ-5: at least 2 h 4 min */
+#define TIMEOUT_TCP_TRANSITORY 240   /* RFC 5382 REQ-5: at least 4 min */
+#define TIMEOUT_TCP_HALF_CLOSED 120  /* netfilter's, in FIN_WAIT */
+/* For SCTP too: it retransmits after at most 60 s (RFC 9260 16, RTO.Max), and two heartbeats of an
+ * idle association, one every 30 s plus a retransmission time-out (8.3), may be lost. */
+#define TIMEOUT_UDP_NEW 120 /* RFC 4787 REQ-5: at least 2 min */
+#define TIMEOUT_UDP 300     /* RFC 4787 REQ-5: 5 min or more is recommended */
+#define TIMEOUT_ICMP 60     /* RFC 5508 REQ-1: at least 60 s */
+
+#define STATE_FINS (STATE_FIN_INSIDE | STATE_FIN_OUTSIDE)
+#define STATE_AWAITED (STATE_AWAITED_INSIDE | STATE_AWAITED_OUTSIDE)
+
+static inline __attribute__((always_inline)) _Bool state_is_closed(__u32 state)
+{
+	return (state & STATE_AWAITED) || (state & STATE_FINS) == STATE_FINS;
+}
+
+static inline __attribute__((always_inline)) __u32 connection_timeout(enum protocol protocol,
+								      __u32 state)
+{
+	if (protocol == PROTOCOL_TCP) {
+		if (!(state & STATE_ASSURED) || state_is_closed(state))
+			return TIMEOUT_TCP_TRANSITORY;
+		return state & STATE_FINS ? TIMEOUT_TCP_HALF_CLOSED : TIMEOUT_TCP_ESTABLISHED;
+	}
+	if (protocol == PROTOCOL_UDP || protocol == PROTOCOL_SCTP)
+		return state & STATE_ASSURED ? TIMEOUT_UDP : TIMEOUT_UDP_NEW;
+	return TIMEOUT_ICMP;
+}
+
+/* `now` and `last_seen` are CLOCK_MONOTONIC, seconds. Another CPU's clock may be a tick ahead,
+ * so the difference may be negative. */
+static inline __attribute__((always_inline)) __u32 idle_seconds(__u32 now, __u32 last_seen)
+{
+	__s32 idle = (__s32)(now - last_seen);
+
+	return idle > 0 ? (__u32)idle : 0;
+}
+
+#endif
