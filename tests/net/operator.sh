@@ -1,0 +1,47 @@
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+# shellcheck shell=bash disable=SC2154,SC2034 # the world's names: world.sh
+#
+# operator.sh - how tests run the commands for people.
+
+# by_hand CODE [ARGUMENT...]: what it prints is in /run/out and /run/err
+by_hand() {
+	local expected=$1 code=0
+	shift
+	${PREFIX:-} "${binary:-$build/bpf-portmap}" "$@" >/run/out 2>/run/err </dev/null || code=$?
+	expect_equal "$expected" "$code" "the exit status of bpf-portmap $*: $(cat /run/err)"
+}
+
+# rows [ARGUMENT...]: a table without its titles, a blank between columns
+rows() {
+	by_hand 0 "$@"
+	tail -n +2 /run/out | sed 's/  */ /g'
+}
+
+# item FILTER [ARGUMENT...]: what a jq filter finds in the --json of a command
+item() {
+	local filter=$1
+	shift
+	by_hand 0 "$@" --json
+	jq -e '.version == 1 and (.host | length > 0) and (.items | type == "array")' /run/out \
+		>/dev/null || fail "not an object of version 1: $(cat /run/out)"
+	jq -rc "$filter" /run/out
+}
+
+# web_as_pod [-p ...]: the container web, of the pod web-0 in the namespace shop
+web_as_pod() {
+	export CNI_ARGS="IgnoreUnknown=1;K8S_POD_NAMESPACE=shop;K8S_POD_NAME=web-0"
+	container_start web bridge "$@"
+	unset CNI_ARGS
+}
+
+# expect_within_budget ARGUMENT...: runs a command, which computes for two seconds and needs 64 MB at
+# most
+expect_within_budget() {
+	local took computed kilobytes
+	"$build/tests/fill" measure "$build/bpf-portmap" "$@" >/run/out 2>/run/err ||
+		fail "$*: $(cat /run/err)"
+	read -r took computed kilobytes < <(tail -n 1 /run/err)
+	echo "note: $*: $took ms, of which it computed $computed ms; $kilobytes KB"
+	[ "$computed" -le $((2000 * SLOWER)) ] || fail "$*: $computed ms"
+	[ "$kilobytes" -le 65536 ] || fail "$*: $kilobytes KB"
+}

@@ -1,0 +1,155 @@
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+# shellcheck shell=bash disable=SC2154 # the world's names: world.sh
+#
+# test_operator_list.sh - `bpf-portmap list`: which ports are mapped, whose they are, and how much
+# they are used.
+
+# without_since: the age of a record is a second or two
+without_since() { sed -E 's/ [0-9]+s( |$)/ NOW\1/'; }
+
+# list shows every port with its pod, where it leads, and how many connections it has and had
+test_operator_list_ports() {
+	local address
+	web_as_pod -p 8080:80/tcp -p "$host4:5353:80/udp"
+	address=$(address4 web)
+	expect_equal "$host4:5353 udp shop/web-0 $address:80 0 0 0 NOW
+[::]:8080 tcp shop/web-0 [$(address6 web)]:80 0 0 0 NOW
+*:8080 tcp shop/web-0 $address:80 0 0 0 NOW" "$(rows list | without_since)"
+	conversation_open one client tcp "$host4" 8080
+	expect_says one web
+	expect_says one web
+	expect_answer client tcp "$host4" 8080 web
+	expect_equal "*:8080 tcp shop/web-0 $address:80" \
+		"$(rows list --port 8080 | grep '^\*' | cut -d ' ' -f 1-4)"
+	# The second connection has ended, and is still remembered.
+	expect_equal '{"flows_half_open":0,"flows_total":2}' \
+		"$(item '.items[] | select(.host.address == "0.0.0.0") |
+			{flows_half_open, flows_total}' list --port 8080/tcp)"
+	[ "$(item '.items[] | select(.host.address == "0.0.0.0").flows' list --port 8080)" -ge 1 ] ||
+		fail "no flow: $(cat /run/out)"
+	conversation_close one
+}
+
+# a connection that nobody has answered counts as new
+test_operator_list_new() {
+	web_as_pod -p 8080:81/tcp
+	in_namespace web nft 'table inet silent { chain input {
+		type filter hook input priority 0; policy drop; }; }'
+	expect_no_answer client tcp "$host4" 8080
+	expect_equal "1 1 1" "$(rows list | grep '^\*' | cut -d ' ' -f 5-7)"
+}
+
+# --json names the host, the container, its veth, and both ends
+test_operator_list_json() {
+	web_as_pod -p 8080:80/tcp
+	expect_equal "$(jq -nc --arg id web --arg veth "$(host_veth web)" --arg to "$(address4 web)" '
+		{host: {address: "0.0.0.0", port: 8080}, protocol: "tcp",
+		 container: {name: "shop/web-0", kind: "pod", id: $id, network: "bridge",
+			interface: "eth0", host_interface: $veth},
+		 to: {address: $to, port: 80}, flows: 0, flows_half_open: 0, flows_total: 0,
+		 remark: null}')" \
+		"$(item '.items[] | select(.host.address == "0.0.0.0") | del(.since)' list)"
+	expect_equal true "$(item '.items[0].since | fromdate | . > 1700000000' list)"
+	expect_equal "$(uname -n)" "$(item .host list)"
+}
+
+# ports are chosen by container, port, protocol and network
+test_operator_list_filters() {
+	web_as_pod -p 8080:80/tcp -p 53:80/udp
+	conflist other bridge "$other_network"
+	container_start db other -p 5432:80/tcp
+	expect_equal '[53,53,8080,8080]' "$(item '[.items[].host.port]' list --container web-0)"
+	expect_equal '[5432,5432]' "$(item '[.items[].host.port]' list --container db)"
+	expect_equal '[]' "$(item '[.items[].host.port]' list --container shop)"
+	expect_equal '[5432,5432]' "$(item '[.items[].host.port]' list --network other)"
+	expect_equal '[53,53]' "$(item '[.items[].host.port]' list --port 53)"
+	expect_equal '[]' "$(item '[.items[].host.port]' list --port 53/tcp)"
+	expect_contains "$(rows list --wide --network other)" " other $(host_veth db) db"
+	by_hand 64 list --port 0
+	expect_contains "$(cat /run/err)" 'invalid --port "0"'
+	by_hand 64 list --port 53/quic
+	by_hand 64 list --port
+	expect_equal 'bpf-portmap: no value after --port; see bpf-portmap list --help' "$(cat /run/err)"
+	by_hand 64 list --client 10.0.0.1
+	by_hand 64 list --color=red
+}
+
+# ports that cannot work as they are have a remark
+test_operator_list_remarks() {
+	web_as_pod -p 127.0.0.1:8080:80/tcp -p 203.0.113.77:8081:80/tcp -p 8082:80/tcp
+	expect_contains "$(rows list --port 8080)" '! hostIP is reached only from this host'
+	expect_contains "$(rows list --port 8081)" '! hostIP is no address of this host'
+	expect_equal 'null null' "$(item '[.items[].remark | tostring] | join(" ")' list --port 8082)"
+	container_die web
+	expect_contains "$(rows list --port 8082)" "! its container's interface is gone"
+	"$build/bpf-portmap" attach >/dev/null
+	expect_equal '' "$(rows list)"
+}
+
+# where nothing was ever added list says so, and is no failure
+test_operator_list_nothing() {
+	by_hand 0 list
+	expect_contains "$(cat /run/err)" 'nothing was ever added on this host'
+	expect_equal '[]' "$(item .items list)"
+	umount /sys/fs/bpf
+	expect_equal '[]' "$(item .items list)"
+}
+
+# maps of another layout, pins that are missing, and a user without rights get a sentence
+test_operator_list_refused() {
+	web_as_pod -p 8080:80/tcp
+	PREFIX="setpriv --reuid 1000 --clear-groups" by_hand 1 list
+	expect_equal 1 "$(wc -l </run/err)" "lines of: $(cat /run/err)"
+	expect_contains "$(cat /run/err)" 'Permission denied'
+	mv "$pins/half_open" /sys/fs/bpf/elsewhere
+	by_hand 1 list --json
+	expect_contains "$(cat /run/err)" 'missing'
+	expect_equal '' "$(cat /run/out)"
+	mv /sys/fs/bpf/elsewhere "$pins/half_open"
+	by_hand 0 list
+	meta_set 0 63
+	by_hand 1 list
+	expect_contains "$(cat /run/err)" 'layout 99'
+}
+
+# colours and the cut at the width only at a terminal
+test_operator_list_terminal() {
+	local escape=$'\033['
+	web_as_pod -p 127.0.0.1:8080:80/tcp
+	at_terminal() { script -qec "stty cols 40; $1 TERM=xterm $build/bpf-portmap list $2" /dev/null; }
+	expect_contains "$(at_terminal '' '')" "$escape"
+	[ "$(at_terminal '' --color=never | tr -d '\r' | wc -L)" = 40 ] || fail "not cut at 40"
+	case $(at_terminal NO_COLOR=1 '')$(rows list) in *"$escape"*) fail "colours" ;; esac
+	expect_contains "$(rows list --color=always)" "$escape"
+	[ "$(rows list | wc -L)" -gt 60 ] || fail "cut without a terminal"
+}
+
+# whatever stands in the maps, the readers neither crash nor print control characters
+test_operator_list_damaged() {
+	local seed verb
+	local binary=$build/sanitized/bpf-portmap
+	web_as_pod -p 8080:80/tcp -p 8080:80/udp
+	expect_answers client "$host4" 8080 web
+	for seed in 1 2 3 4 5; do
+		"$build/tests/fill" damage "$pins" "$seed" 300
+		for verb in $(operator_readers); do
+			by_hand 0 ${verb//,/ }
+			! LC_ALL=C grep -q '[[:cntrl:]]' /run/out || fail "control characters: $verb"
+			by_hand 0 ${verb//,/ } --json
+			jq -e .items /run/out >/dev/null || fail "no JSON: $verb"
+		done
+	done
+}
+
+operator_readers() { echo list list,--wide; }
+
+# 10,000 ports and 500,000 connections are listed in two seconds and 64 MB
+test_operator_list_large() {
+	container_add web bridge -p 80:80/tcp
+	"$build/tests/fill" many "$pins" 10000 500000
+	expect_within_budget list
+	expect_equal 10002 "$(tail -n +2 /run/out | wc -l)" "rows"
+	expect_contains "$(grep ':1024 ' /run/out | sed 's/  */ /g')" \
+		'*:1024 tcp shop/web-0 10.88.0.0:80 50 0 0'
+	expect_within_budget list --json
+}

@@ -1,0 +1,193 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* options.c - the options of all verbs, in one table. */
+#include "operator/options.h"
+
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define MAX_SECONDS 86400
+
+static int refuse(struct cni_error *err, const char *option, const char *value, const char *must)
+{
+	return cni_error_set(err, CNI_ERROR_INVALID_ENVIRONMENT,
+			     "invalid --%s \"%.60s\": must be %s", option, value, must);
+}
+
+/* Digits and nothing else, from 1 to `most`. */
+static bool parse_number(const char *text, uint32_t most, uint32_t *number)
+{
+	size_t digits = strspn(text, "0123456789");
+	unsigned long value = strtoul(text, NULL, 10);
+
+	if (!digits || digits > 10 || text[digits] || !value || value > most)
+		return false;
+	*number = (uint32_t)value;
+	return true;
+}
+
+static int set_color(void *into, const char *value, struct cni_error *err)
+{
+	static const char *const words[] = {
+		[COLOR_AUTO] = "auto", [COLOR_ALWAYS] = "always", [COLOR_NEVER] = "never"};
+	struct options *options = into;
+
+	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
+		if (!strcmp(words[i], value)) {
+			options->color = (enum color)i;
+			return 0;
+		}
+	return refuse(err, "color", value, "auto, always or never");
+}
+
+static int set_protocol(void *into, const char *value, struct cni_error *err)
+{
+	struct options *options = into;
+
+	options->protocol = protocol_parse(value);
+	return options->protocol ? 0
+				 : refuse(err, "protocol", value, "tcp, udp, sctp, icmp or icmpv6");
+}
+
+static int set_port(void *into, const char *value, struct cni_error *err)
+{
+	struct options *options = into;
+	const char *slash = strchrnul(value, '/');
+	char port[8] = "";
+	uint32_t number;
+
+	if ((size_t)(slash - value) < sizeof(port))
+		memcpy(port, value, (size_t)(slash - value));
+	options->port.protocol = *slash ? protocol_parse(slash + 1) : (enum protocol)0;
+	if (!parse_number(port, UINT16_MAX, &number) || (*slash && !options->port.protocol))
+		return refuse(err, "port", value, "a port, as 8080 or 53/udp");
+	options->port.port = (uint16_t)number;
+	return 0;
+}
+
+static int set_client(void *into, const char *value, struct cni_error *err)
+{
+	struct options *options = into;
+	struct range_option *range = &options->client;
+
+	range->is_set = true;
+	if (!cni_address_parse_cidr(value, range->address, &range->prefix_length))
+		return 0;
+	if (cni_address_parse(value, range->address))
+		return refuse(err, "client", value, "an address, or a range as 192.0.2.0/24");
+	range->prefix_length = cni_address_is_ipv4(range->address) ? 32 : 128;
+	return 0;
+}
+
+static int set_state(void *into, const char *value, struct cni_error *err)
+{
+	struct options *options = into;
+
+	options->state = flow_state_parse(value);
+	if (options->state < FLOW_STATE_COUNT)
+		return 0;
+	return refuse(err, "state", value,
+		      "syn, syn-recv, established, fin-wait, time-wait, close, unreplied, replied"
+		      " or half-open");
+}
+
+static int set_path(void *into, const char *value, struct cni_error *err)
+{
+	struct options *options = into;
+
+	options->path = flow_way_path_parse(value);
+	if (options->path < WAY_PATH_COUNT)
+		return 0;
+	return refuse(err, "path", value, "stack, fast or deciding");
+}
+
+static int set_top(void *into, const char *value, struct cni_error *err)
+{
+	struct options *options = into;
+
+	if (options->sort_by == SORT_NONE)
+		options->sort_by = SORT_BYTES;
+	return parse_number(value, UINT16_MAX, &options->top)
+		       ? 0
+		       : refuse(err, "top", value, "a number, 1 to 65535");
+}
+
+static int set_sort(void *into, const char *value, struct cni_error *err)
+{
+	struct options *options = into;
+
+	options->sort_by = !strcmp(value, "packets") ? SORT_PACKETS
+			   : !strcmp(value, "bytes") ? SORT_BYTES
+						     : SORT_NONE;
+	return options->sort_by ? 0 : refuse(err, "by", value, "packets or bytes");
+}
+
+static int set_watch(void *into, const char *value, struct cni_error *err)
+{
+	struct options *options = into;
+
+	options->watch = 2;
+	if (!value || parse_number(value, MAX_SECONDS, &options->watch))
+		return 0;
+	return refuse(err, "watch", value, "seconds, 1 to 86400");
+}
+
+static int set_prometheus(void *into, const char *value, struct cni_error *err)
+{
+	struct options *options = into;
+
+	options->prometheus = true;
+	options->prometheus_file = value;
+	return value && !*value ? refuse(err, "prometheus", value, "a file's name") : 0;
+}
+
+static const struct command_option table[] = {
+	{OPTIONS_PORTS, 0, "container", "NAME",
+	 "only of this container: the name of its pod or job, with or without the namespace,\n"
+	 "or its ID or the beginning of that",
+	 NULL, offsetof(struct options, container)},
+	{OPTIONS_PORTS, 0, "port", "PORT[/PROTOCOL]", "only of this port of the host", set_port, 0},
+	{OPTIONS_LIST, 0, "network", "NAME", "only of this network", NULL,
+	 offsetof(struct options, network)},
+	{OPTIONS_LIST, 0, "wide", NULL,
+	 "also the network, the interface on the host and the container ID", NULL,
+	 offsetof(struct options, wide)},
+	{OPTIONS_FLOWS, 0, "client", "ADDRESS[/LENGTH]",
+	 "only with this peer: the client of a mapping, the server of a masqueraded flow",
+	 set_client, 0},
+	{OPTIONS_FLOWS, 0, "protocol", "PROTOCOL", "tcp, udp, sctp, icmp or icmpv6", set_protocol,
+	 0},
+	{OPTIONS_FLOWS, 0, "state", "STATE",
+	 "of TCP syn, syn-recv, established, fin-wait, time-wait, close; of others unreplied,\n"
+	 "replied, established; of all half-open: not answered and gone on yet",
+	 set_state, 0},
+	{OPTIONS_FLOWS, 0, "path", "PATH",
+	 "one way at least goes through the IP stack (stack), past it (fast), or may do\n"
+	 "so soon (deciding)",
+	 set_path, 0},
+	{OPTIONS_FLOWS, 0, "top", "N", "only the N flows with most bytes, the biggest first",
+	 set_top, 0},
+	{OPTIONS_FLOWS, 0, "by", "packets|bytes", "what --top counts", set_sort, 0},
+	{OPTIONS_FLOWS, 0, "count", NULL, "only how many there are", NULL,
+	 offsetof(struct options, count)},
+	{OPTIONS_STATS, 0, "watch", "[=SECONDS]",
+	 "again and again, with what changed a second (default: every 2 seconds)", set_watch, 0},
+	{OPTIONS_STATS, 0, "all", NULL, "also what is 0", NULL, offsetof(struct options, all)},
+	{OPTIONS_STATS, 0, "prometheus", "[=FILE]",
+	 "metrics as text for Prometheus; into a file, which is replaced as a whole, for the\n"
+	 "textfile collector of node_exporter",
+	 set_prometheus, 0},
+	{OPTIONS_STATS, 0, "per-port", NULL,
+	 "with --prometheus: also a counter for each mapping; with many ports, many series", NULL,
+	 offsetof(struct options, per_port)},
+	{OPTIONS_OUTPUT, 0, "json", NULL, "one JSON object, for programs", NULL,
+	 offsetof(struct options, json)},
+	{OPTIONS_OUTPUT, 0, "color", "WHEN",
+	 "auto (default: at a terminal, unless NO_COLOR is set), always, never", set_color, 0},
+	{0, 'h', "help", NULL, "this text", NULL, offsetof(struct options, help)},
+};
+
+struct command_line options_of(unsigned int set)
+{
+	return (struct command_line){"bpf-portmap", table, sizeof(table) / sizeof(table[0]), set};
+}

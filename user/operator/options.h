@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * options.h - the options of all verbs.
+ */
+#ifndef OPERATOR_OPTIONS_H
+#define OPERATOR_OPTIONS_H
+
+#include <linux/types.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "abi.h"
+#include "lib/address.h"
+#include "lib/command_line.h"
+#include "operator/flow_words.h"
+#include "operator/terminal.h"
+
+/* Which options a verb has. */
+enum option_set {
+	OPTIONS_OUTPUT = 1 << 0,
+	OPTIONS_PORTS = 1 << 1, /* which mappings */
+	OPTIONS_LIST = 1 << 2,
+	OPTIONS_FLOWS = 1 << 3,
+	OPTIONS_STATS = 1 << 4,
+};
+
+struct port_option {
+	uint16_t port;          /* 0: any */
+	enum protocol protocol; /* 0: any */
+};
+
+/* Of the peer. */
+struct range_option {
+	bool is_set;
+	uint8_t address[CNI_ADDRESS_SIZE];
+	uint8_t prefix_length; /* in the address's own family */
+};
+
+enum sort_by {
+	SORT_NONE,
+	SORT_PACKETS,
+	SORT_BYTES,
+};
+
+/* Begins as {0}. */
+struct options {
+	bool help;
+	bool json;
+	bool wide;
+	bool all;
+	bool count;
+	bool prometheus;
+	bool per_port;
+	const char *prometheus_file; /* NULL: standard output */
+	enum color color;
+	const char *container;
+	const char *network;
+	struct port_option port;
+	enum protocol protocol; /* 0: any */
+	struct range_option client;
+	enum flow_state state; /* FLOW_STATE_ANY */
+	enum flow_way_path path;
+	uint32_t top; /* 0: all */
+	enum sort_by sort_by;
+	uint32_t watch; /* seconds; 0: once */
+};
+
+/* The options of a set, for command_line_read() into a struct options. */
+struct command_line options_of(unsigned int set);
+
+#endif

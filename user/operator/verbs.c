@@ -1,0 +1,172 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* verbs.c - the table of commands for people, their help, and running one. */
+#include "operator/verbs.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sysexits.h>
+
+#include "cni/version.h"
+#include "plugin/commands.h"
+
+static int run_attach(const struct options *options, char *const *operands, struct cni_error *err)
+{
+	return command_attach(operands, err);
+}
+
+static int run_drop_offload(const struct options *options, char *const *operands,
+			    struct cni_error *err)
+{
+	return command_drop_offload(operands, err);
+}
+
+const struct verb verbs[] = {
+	{"list", "", 0, 0, OPTIONS_OUTPUT | OPTIONS_PORTS | OPTIONS_LIST, verb_list,
+	 "shows the mapped ports, whose they are, and how much they are used: FLOWS, connections\n"
+	 "now; NEW, those of them that were not answered, or did not go on, yet; TOTAL, begun\n"
+	 "since the port was mapped"},
+	{"attach", " [INTERFACE...]", 0, ANY_NUMBER, 0, run_attach,
+	 "attaches to interfaces that came up since the last ADD, as the conflists of the\n"
+	 "running containers say, or to those named; repairs what somebody removed; prints\n"
+	 "what it changed. Does nothing where no container was ever added. A udev rule may\n"
+	 "call it."},
+	{"drop-offload", "", 0, 0, 0, run_drop_offload,
+	 "lets no flow skip the IP stack until its firewall has let it through again: for\n"
+	 "anyone who changed the rules and wants them to apply at once"},
+};
+
+const size_t verb_count = sizeof(verbs) / sizeof(verbs[0]);
+
+static void print_indented(const char *text, FILE *file)
+{
+	while (*text) {
+		int length = (int)strcspn(text, "\n");
+
+		fprintf(file, "      %.*s\n", length, text);
+		text += length;
+		text += *text == '\n';
+	}
+}
+
+void operator_print_help(FILE *file)
+{
+	fputs("bpf-portmap " PROGRAM_VERSION ": a chained CNI plugin that gives containers host"
+	      " ports and masquerade with eBPF\nCNI versions:",
+	      file);
+	for (size_t i = 0; cni_versions[i]; i++)
+		fprintf(file, " %s", cni_versions[i]);
+	fputs("\nIt is run by a container runtime, which sets CNI_COMMAND. By hand:\n", file);
+	for (size_t i = 0; i < verb_count; i++) {
+		fprintf(file, "  bpf-portmap %s%s%s\n", verbs[i].name, verbs[i].operands,
+			verbs[i].options ? " [OPTION...]" : "");
+		print_indented(verbs[i].help, file);
+	}
+	fputs("  bpf-portmap --help, COMMAND --help\n"
+	      "  bpf-portmap --version\n"
+	      "  cnirun --help\n"
+	      "      a runtime for conflists\n"
+	      "Exit status: 0; 1 after an error, which is on stderr; 64 after a command or option\n"
+	      "that does not exist.\n",
+	      file);
+}
+
+/* Output counts only if it arrives. */
+static int finish(int status)
+{
+	return fflush(stdout) ? EXIT_FAILURE : status;
+}
+
+static int explain(const struct verb *verb)
+{
+	struct command_line line = options_of(verb->options);
+
+	printf("usage: bpf-portmap %s%s%s\n", verb->name, verb->operands,
+	       verb->options ? " [OPTION...]" : "");
+	print_indented(verb->help, stdout);
+	if (verb->options)
+		command_line_print_help(&line, stdout);
+	return finish(EXIT_SUCCESS);
+}
+
+static int fail(struct cni_error *err, int status)
+{
+	const char *details = cni_error_details(err);
+
+	fflush(stdout);
+	fprintf(stderr, "bpf-portmap: %s%s%s\n", cni_error_message(err), *details ? "; " : "",
+		details);
+	cni_error_release(err);
+	return status;
+}
+
+/* Words that are no option, or no command. */
+static int refuse_word(const char *word)
+{
+	const char *quote = *word == '-' ? "" : "\"";
+
+	fprintf(stderr, "bpf-portmap: unknown %s %s%.60s%s; see bpf-portmap --help\n",
+		*quote ? "command" : "option", quote, word, quote);
+	return EX_USAGE;
+}
+
+static int check_operands(const struct verb *verb, int count, char *const *operands,
+			  struct cni_error *err)
+{
+	const char *what = verb->max_operands ? "takes no further" : "takes no";
+
+	if (count < verb->min_operands)
+		return cni_error_set(err, CNI_ERROR_INVALID_ENVIRONMENT,
+				     "%s needs%s; see bpf-portmap %s --help", verb->name,
+				     verb->operands, verb->name);
+	if (count <= verb->max_operands)
+		return 0;
+	return cni_error_set(err, CNI_ERROR_INVALID_ENVIRONMENT,
+			     "%s %s \"%.60s\"; see bpf-portmap %s --help", verb->name, what,
+			     operands[verb->max_operands], verb->name);
+}
+
+static int run_verb(const struct verb *verb, int count, char **words)
+{
+	struct command_line line = options_of(verb->options);
+	struct options options = {0};
+	struct cni_error err = {0};
+	int status, first = command_line_read(&line, count, words, &options, &err);
+
+	if (first >= 0 && options.help)
+		return explain(verb);
+	if (first < 0 || check_operands(verb, count - first, words + first, &err))
+		return fail(&err, EX_USAGE);
+	status = verb->run(&options, words + first, &err);
+	return status < 0 ? fail(&err, EXIT_FAILURE) : finish(status);
+}
+
+static const struct verb *find_verb(const char *name)
+{
+	for (size_t i = 0; i < verb_count; i++)
+		if (!strcmp(verbs[i].name, name))
+			return &verbs[i];
+	return NULL;
+}
+
+static bool is_help(const char *word)
+{
+	return !strcmp(word, "--help") || !strcmp(word, "-h") || !strcmp(word, "help");
+}
+
+int operator_run(int count, char **words)
+{
+	/* `help attach` is `attach --help`. */
+	bool explains = is_help(words[0]) && words[1] && !is_help(words[1]);
+	const char *name = words[explains];
+	const struct verb *verb = find_verb(name);
+
+	if (verb)
+		return explains ? explain(verb) : run_verb(verb, count, words);
+	if (is_help(name))
+		operator_print_help(stdout);
+	else if (!strcmp(name, "--version"))
+		puts("bpf-portmap " PROGRAM_VERSION);
+	else
+		return refuse_word(name);
+	return finish(EXIT_SUCCESS);
+}

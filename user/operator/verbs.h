@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * verbs.h - the commands for people: their table, and running one.
+ */
+#ifndef OPERATOR_VERBS_H
+#define OPERATOR_VERBS_H
+
+#include <stddef.h>
+#include <stdio.h>
+
+#include "lib/error.h"
+#include "operator/options.h"
+
+#define ANY_NUMBER 1000000
+
+/* `operands` ends with NULL. An exit status, or -1 and the error, which makes it 1. */
+typedef int verb_run(const struct options *options, char *const *operands, struct cni_error *err);
+
+struct verb {
+	const char *name;
+	const char *operands; /* "": it takes none */
+	int min_operands, max_operands;
+	unsigned int options; /* a set of enum option_set */
+	verb_run *run;
+	const char *help; /* one or more lines, the last without a line feed */
+};
+
+extern const struct verb verbs[];
+extern const size_t verb_count;
+
+verb_run verb_list;
+
+/* words[0]: the verb; ends with NULL. Prints the error. Returns the exit status: EX_USAGE for a
+ * verb, option or operand that does not exist. */
+int operator_run(int count, char **words);
+void operator_print_help(FILE *file);
+
+#endif
