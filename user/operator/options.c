@@ -167,7 +167,7 @@ static const struct command_option table[] = {
 	 set_path, 0},
 	{OPTIONS_FLOWS, 0, "top", "N", "only the N flows with most bytes, the biggest first",
 	 set_top, 0},
-	{OPTIONS_FLOWS, 0, "by", "packets|bytes", "what --top counts", set_sort, 0},
+	{OPTIONS_FLOWS, 0, "by", "packets|bytes", "what --top counts (default N: 10)", set_sort, 0},
 	{OPTIONS_FLOWS, 0, "count", NULL, "only how many there are", NULL,
 	 offsetof(struct options, count)},
 	{OPTIONS_STATS, 0, "watch", "[=SECONDS]",

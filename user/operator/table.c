@@ -32,20 +32,26 @@ void table_begin(struct table *table, FILE *file, const struct table_column *col
 		table->widths[i] = count_characters(columns[i].title);
 }
 
-/* Writes the first `limit` characters. Returns how many it wrote. */
+/* Writes at most `limit` characters, and shows by the last one that there are more. Returns how
+ * many it wrote. */
 static size_t write_text(FILE *file, const char *text, size_t limit)
 {
-	size_t count = 0, bytes = 0;
+	size_t length = count_characters(text), count = 0, bytes = 0;
 
+	if (length <= limit) {
+		fputs_unlocked(text, file);
+		return length;
+	}
 	for (; text[bytes]; bytes++) {
-		if (((unsigned char)text[bytes] & 0xc0) == 0x80)
-			continue;
-		if (count == limit)
+		bool begins = ((unsigned char)text[bytes] & 0xc0) != 0x80;
+
+		if (begins && count + 1 >= limit)
 			break;
-		count++;
+		count += begins;
 	}
 	fwrite_unlocked(text, 1, bytes, file);
-	return count;
+	putc_unlocked('>', file);
+	return limit;
 }
 
 static size_t write_blanks(FILE *file, size_t count)

@@ -25,6 +25,10 @@ const struct verb verbs[] = {
 	 "shows the mapped ports, whose they are, and how much they are used: FLOWS, connections\n"
 	 "now; NEW, those of them that were not answered, or did not go on, yet; TOTAL, begun\n"
 	 "since the port was mapped"},
+	{"flows", "", 0, 0, OPTIONS_OUTPUT | OPTIONS_PORTS | OPTIONS_FLOWS, verb_flows,
+	 "shows the connections: to mapped ports, masqueraded, and others that are remembered;\n"
+	 "their state, which way packets go in and out of the container, how many there were,\n"
+	 "and how long ago the last one came; at the end how full the table is"},
 	{"attach", " [INTERFACE...]", 0, ANY_NUMBER, 0, run_attach,
 	 "attaches to interfaces that came up since the last ADD, as the conflists of the\n"
 	 "running containers say, or to those named; repairs what somebody removed; prints\n"

@@ -3,6 +3,7 @@
 #include "operator/view.h"
 
 #include <errno.h>
+#include <linux/types.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -72,17 +72,24 @@ int map_refuse_read(enum map_number map, struct cni_error *err)
 	return bpf_error_set(err, errno, "cannot read the map %s", map_name(map));
 }
 
-int map_refuse_write(const struct objects *objects, enum map_number map, struct cni_error *err)
+uint32_t map_capacity(const struct objects *objects, enum map_number map)
 {
 	struct bpf_map_info info = {0};
 	uint32_t size = sizeof(info);
-	int saved = errno;
 
-	if (saved != E2BIG || bpf_obj_get_info_by_fd(objects->maps[map], &info, &size))
+	return bpf_obj_get_info_by_fd(objects->maps[map], &info, &size) ? 0 : info.max_entries;
+}
+
+int map_refuse_write(const struct objects *objects, enum map_number map, struct cni_error *err)
+{
+	int saved = errno;
+	uint32_t capacity = saved == E2BIG ? map_capacity(objects, map) : 0;
+
+	if (!capacity)
 		return bpf_error_set(err, saved, "cannot write to the map %s", map_name(map));
 	return cni_error_set(err, CNI_ERROR_KERNEL_REFUSED,
 			     "the map %s is full: a host can have %u entries there", map_name(map),
-			     info.max_entries);
+			     capacity);
 }
 
 int map_write(const struct objects *objects, enum map_number map, const void *key,

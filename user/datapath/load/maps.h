@@ -30,6 +30,9 @@ typedef enum walk map_visitor(const void *key, const void *value, void *context,
 int map_walk(const struct objects *objects, enum map_number map, map_visitor *visit, void *context,
 	     struct cni_error *err);
 
+/* Returns how many entries there can be; 0 where the kernel does not say. */
+uint32_t map_capacity(const struct objects *objects, enum map_number map);
+
 /* Writes an entry. CNI_ERROR_KERNEL_REFUSED, with the number of entries where the map is full. */
 int map_write(const struct objects *objects, enum map_number map, const void *key,
 	      const void *value, struct cni_error *err);

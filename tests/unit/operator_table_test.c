@@ -1,0 +1,161 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* operator_table_test.c - tables for people, and JSON item by item. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "operator/items.h"
+#include "operator/table.h"
+
+static const struct table_column columns[] = {
+	{"NAME", TABLE_LEFT}, {"N", TABLE_RIGHT}, {"SECRET", TABLE_HIDDEN}, {"", TABLE_REMARK}};
+
+static char *text;
+static size_t length;
+
+static void begin(struct table *table)
+{
+	FILE *file = open_memstream(&text, &length);
+
+	assert_non_null(file);
+	table_begin(table, file, columns, 4);
+}
+
+static void add(struct table *table, const char *name, int number, const char *remark)
+{
+	table_cell(table, name);
+	table_printf(table, "%d", number);
+	table_cell(table, "not shown");
+	table_cell(table, remark);
+}
+
+static const char *finish(struct table *table)
+{
+	struct cni_error err = {0};
+
+	assert_int_equal(table_end(table, &err), 0);
+	fclose(table->file);
+	table_release(table);
+	return text;
+}
+
+static void test_alignment(void **state)
+{
+	struct table table;
+
+	begin(&table);
+	add(&table, "a", 1, "");
+	add(&table, "\xc3\xa4\xc3\xb6 long", 12345, "! odd");
+	add(&table, "", 7, "x");
+	assert_string_equal(finish(&table), "NAME         N\n"
+					    "a            1\n"
+					    "\xc3\xa4\xc3\xb6 long  12345  ! odd\n"
+					    "             7  x\n");
+	free(text);
+}
+
+static void test_titles_alone(void **state)
+{
+	struct table table;
+
+	begin(&table);
+	assert_string_equal(finish(&table), "NAME  N\n");
+	free(text);
+}
+
+static void test_limit(void **state)
+{
+	struct table table;
+
+	begin(&table);
+	table.limit = 10;
+	add(&table, "\xc3\xa4\xc3\xb6\xc3\xbc", 12345, "! odd");
+	/* A number that is cut must not look like another number. */
+	assert_string_equal(finish(&table), "NAME\n\xc3\xa4\xc3\xb6\xc3\xbc   123>\n");
+	free(text);
+}
+
+static void test_colors(void **state)
+{
+	struct table table;
+
+	begin(&table);
+	table.colors = true;
+	add(&table, "a", 1, "odd");
+	assert_string_equal(finish(&table), "\033[1mNAME\033[0m  \033[1mN\033[0m\n"
+					    "a     1  \033[33modd\033[0m\n");
+	free(text);
+}
+
+/* Rows behind the sample are printed at once, and may be wider. */
+static void test_sample(void **state)
+{
+	struct table table;
+	size_t most = 0;
+
+	begin(&table);
+	for (int i = 0; i < 3 * TABLE_SAMPLE; i++) {
+		add(&table, i < TABLE_SAMPLE ? "a" : "wider than the others", i, "");
+		if (table.capacity > most)
+			most = table.capacity;
+		assert_true(i < TABLE_SAMPLE || !table.length);
+	}
+	assert_true(most < 64 * TABLE_SAMPLE);
+	finish(&table);
+	assert_non_null(strstr(text, "NAME    N\na       0\n"));
+	assert_non_null(strstr(text, "\na     999\nwider than the others  1000\n"));
+	free(text);
+}
+
+static void test_items(void **state)
+{
+	struct cni_error err = {0};
+	struct items items = {0};
+	json_t *whole;
+
+	items.file = open_memstream(&text, &length);
+	assert_int_equal(items_add(&items, json_pack("{s:s}", "name", "\xc3\xa4\x1b"), &err), 0);
+	assert_int_equal(items_add(&items, json_pack("{s:i}", "n", 2), &err), 0);
+	assert_int_equal(items_end(&items, json_pack("{s:i}", "sum", 3), &err), 0);
+	fclose(items.file);
+	assert_null(strchr(text, '\x1b'));
+	whole = json_loads(text, 0, NULL);
+	assert_non_null(whole);
+	assert_int_equal(json_integer_value(json_object_get(whole, "version")), 1);
+	assert_int_equal(json_array_size(json_object_get(whole, "items")), 2);
+	assert_non_null(json_object_get(whole, "summary"));
+	json_decref(whole);
+	free(text);
+}
+
+static void test_no_items(void **state)
+{
+	struct cni_error err = {0};
+	struct items items = {0};
+
+	items.file = open_memstream(&text, &length);
+	assert_int_equal(items_add(&items, NULL, &err), -1);
+	cni_error_release(&err);
+	assert_int_equal(items_end(&items, NULL, &err), 0);
+	fclose(items.file);
+	assert_non_null(strstr(text, "\"items\":[]}\n"));
+	free(text);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_alignment), cmocka_unit_test(test_titles_alone),
+		cmocka_unit_test(test_limit),     cmocka_unit_test(test_colors),
+		cmocka_unit_test(test_sample),    cmocka_unit_test(test_items),
+		cmocka_unit_test(test_no_items),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

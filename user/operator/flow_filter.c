@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* flow_filter.c - which connections a verb shows. */
+#include "operator/flow_filter.h"
+
+#include <string.h>
+
+#define IPV4_PREFIX_BITS 96
+
+bool range_holds(const struct range_option *range, const uint8_t address[CNI_ADDRESS_SIZE])
+{
+	bool ipv4 = cni_address_is_ipv4(range->address);
+	unsigned int bits = range->prefix_length + (ipv4 ? IPV4_PREFIX_BITS : 0);
+	unsigned int whole = bits / 8, rest = bits % 8;
+	uint8_t mask = (uint8_t)(0xff00 >> rest);
+
+	if (cni_address_is_ipv4(address) != ipv4 || memcmp(range->address, address, whole) != 0)
+		return false;
+	return !rest || ((range->address[whole] ^ address[whole]) & mask) == 0;
+}
+
+static bool path_matches(enum flow_way_path wanted, const struct connection *connection)
+{
+	return wanted == WAY_PATH_ANY || wanted == flow_way_path_of(connection->path[INWARDS]) ||
+	       wanted == flow_way_path_of(connection->path[OUTWARDS]);
+}
+
+bool flow_filter_matches(const struct options *options, const struct connection_key *key,
+			 const struct connection *connection)
+{
+	const struct port_option *port = &options->port;
+
+	return (!options->protocol || options->protocol == key->protocol) &&
+	       (!port->protocol || port->protocol == key->protocol) &&
+	       (!port->port || port->port == connection->external_port) &&
+	       flow_state_matches(options->state, key->protocol, connection->state) &&
+	       path_matches(options->path, connection) &&
+	       (!options->client.is_set || range_holds(&options->client, key->outside));
+}

@@ -1,0 +1,274 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* flows.c - `bpf-portmap flows`: the connections. */
+#include <linux/types.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "lifetime.h"
+
+#include "datapath/load/maps.h"
+#include "operator/describe_json.h"
+#include "operator/flow_counts.h"
+#include "operator/flow_filter.h"
+#include "operator/flow_top.h"
+#include "operator/format.h"
+#include "operator/items.h"
+#include "operator/table.h"
+#include "operator/verbs.h"
+
+#define DEFAULT_TOP 10 /* --by without --top */
+
+enum column {
+	COLUMN_PROTOCOL,
+	COLUMN_STATE,
+	COLUMN_KIND,
+	COLUMN_PEER,
+	COLUMN_HOST,
+	COLUMN_CONTAINER,
+	COLUMN_ADDRESS,
+	COLUMN_PATH,
+	COLUMN_PACKETS,
+	COLUMN_BYTES,
+	COLUMN_IDLE,
+	COLUMN_REMARK,
+	COLUMN_COUNT,
+};
+
+static const struct table_column all_columns[COLUMN_COUNT] = {
+	[COLUMN_PROTOCOL] = {"PROTO", TABLE_LEFT},   [COLUMN_STATE] = {"STATE", TABLE_LEFT},
+	[COLUMN_KIND] = {"KIND", TABLE_LEFT},        [COLUMN_PEER] = {"PEER", TABLE_LEFT},
+	[COLUMN_HOST] = {"HOST", TABLE_LEFT},        [COLUMN_CONTAINER] = {"CONTAINER", TABLE_LEFT},
+	[COLUMN_ADDRESS] = {"ADDRESS", TABLE_LEFT},  [COLUMN_PATH] = {"PATH in/out", TABLE_LEFT},
+	[COLUMN_PACKETS] = {"PACKETS", TABLE_RIGHT}, [COLUMN_BYTES] = {"BYTES", TABLE_RIGHT},
+	[COLUMN_IDLE] = {"IDLE", TABLE_RIGHT},       [COLUMN_REMARK] = {"", TABLE_REMARK},
+};
+
+struct listing {
+	const struct options *options;
+	struct view view;
+	struct flow_counts counts; /* of all */
+	uint64_t shown;
+	struct flow_top top;
+	struct table table;
+	struct items items;
+};
+
+struct flow {
+	const struct connection_key *key;
+	const struct connection *connection;
+	const struct container_info *container; /* NULL: it is the host's */
+	bool half_open;
+	bool translated;
+	uint32_t idle;
+	const char *remark;
+};
+
+static const char *remark_on(const struct flow *flow)
+{
+	__u32 state = flow->connection->state;
+
+	if (state & STATE_UNCONFIRMED)
+		return "the IP stack has not let it through: its firewall?";
+	if (state & STATE_REPLIED || !flow->idle)
+		return NULL;
+	return flow->connection->begun_inside ? "no answer from the peer"
+					      : "no answer from the container or its firewall";
+}
+
+static struct flow describe(struct view *view, const struct connection_key *key,
+			    const struct connection *connection)
+{
+	struct flow flow = {
+		.key = key,
+		.connection = connection,
+		.container = view_container(view, connection->owner),
+		.half_open = !(connection->state & STATE_ASSURED),
+		.translated = connection->kind != FLOW_DIRECT,
+		.idle = idle_seconds(view->now, connection->last_seen),
+	};
+
+	flow.remark = remark_on(&flow);
+	return flow;
+}
+
+/* Packets are counted from the moment when a connection is assured. */
+static void add_sums(struct table *table, const struct flow *flow)
+{
+	const struct connection *connection = flow->connection;
+
+	if (flow->half_open) {
+		table_cell(table, "-");
+		table_cell(table, "-");
+		return;
+	}
+	table_printf(table, "%u/%u", connection->packets[INWARDS], connection->packets[OUTWARDS]);
+	if (table->columns[COLUMN_BYTES].style == TABLE_HIDDEN)
+		table_cell(table, "");
+	else
+		table_printf(table, "%llu/%llu", (unsigned long long)connection->bytes[INWARDS],
+			     (unsigned long long)connection->bytes[OUTWARDS]);
+}
+
+static void add_row(struct table *table, const struct flow *flow)
+{
+	const struct connection *connection = flow->connection;
+	const struct connection_key *key = flow->key;
+	char endpoint[ENDPOINT_TEXT_SIZE], word[PROTOCOL_WORD_SIZE], idle[DURATION_TEXT_SIZE];
+
+	table_cell(table, protocol_word(key->protocol, word));
+	table_cell(table, flow_state_word(flow_state_of(key->protocol, connection->state)));
+	table_cell(table, flow_kind_word(connection->kind));
+	table_cell(table, format_endpoint(key->outside, connection->peer_port, endpoint));
+	table_cell(table, !flow->translated ? "-"
+					    : format_endpoint(connection->external_address,
+							      connection->external_port, endpoint));
+	table_cell(table, flow->container ? flow->container->text : "-");
+	table_cell(table, format_endpoint(key->inside, key->inside_port, endpoint));
+	table_printf(table, "%s/%s",
+		     flow_way_path_word(flow_way_path_of(connection->path[INWARDS])),
+		     flow_way_path_word(flow_way_path_of(connection->path[OUTWARDS])));
+	add_sums(table, flow);
+	table_cell(table, format_duration(flow->idle, idle));
+	table_cell(table, flow->remark ? flow->remark : "");
+}
+
+/* {"in":..., "out":...}; null where nothing is counted yet. */
+static json_t *make_sums(const struct flow *flow, uint64_t in, uint64_t out)
+{
+	if (flow->half_open)
+		return json_null();
+	return json_pack("{s:I, s:I}", "in", (json_int_t)in, "out", (json_int_t)out);
+}
+
+static json_t *make_item(const struct view *view, const struct flow *flow)
+{
+	const struct connection *connection = flow->connection;
+	const struct connection_key *key = flow->key;
+	char word[PROTOCOL_WORD_SIZE];
+
+	return json_pack(
+		"{s:s, s:s, s:b, s:s, s:s, s:o, s:o, s:o, s:o, s:{s:s, s:s}, s:o, s:o, s:I, s:s?}",
+		"protocol", protocol_word(key->protocol, word), "state",
+		flow_state_word(flow_state_of(key->protocol, connection->state)), "half_open",
+		flow->half_open, "kind", flow_kind_word(connection->kind), "begun_by",
+		connection->begun_inside ? "inside" : "peer", "peer",
+		json_endpoint(key->outside, connection->peer_port), "host",
+		flow->translated
+			? json_endpoint(connection->external_address, connection->external_port)
+			: json_null(),
+		"container", json_container(view, flow->container), "inside",
+		json_endpoint(key->inside, key->inside_port), "path", "in",
+		flow_way_path_word(flow_way_path_of(connection->path[INWARDS])), "out",
+		flow_way_path_word(flow_way_path_of(connection->path[OUTWARDS])), "packets",
+		make_sums(flow, connection->packets[INWARDS], connection->packets[OUTWARDS]),
+		"bytes", make_sums(flow, connection->bytes[INWARDS], connection->bytes[OUTWARDS]),
+		"idle_seconds", (json_int_t)flow->idle, "remark", flow->remark);
+}
+
+static int show(struct listing *listing, const struct connection_key *key,
+		const struct connection *connection, struct cni_error *err)
+{
+	struct flow flow = describe(&listing->view, key, connection);
+
+	if (listing->options->json)
+		return items_add(&listing->items, make_item(&listing->view, &flow), err);
+	add_row(&listing->table, &flow);
+	return 0;
+}
+
+static bool is_wanted(struct listing *listing, const struct connection_key *key,
+		      const struct connection *connection)
+{
+	const char *wanted = listing->options->container;
+	const struct container_info *container;
+
+	if (!flow_filter_matches(listing->options, key, connection))
+		return false;
+	if (!wanted)
+		return true;
+	container = view_container(&listing->view, connection->owner);
+	return container && container_matches(container, wanted);
+}
+
+static enum walk visit(const void *key, const void *value, void *context, struct cni_error *err)
+{
+	struct listing *listing = context;
+	const struct connection *connection = value;
+	int failed = 0;
+
+	if (!view_is_alive(&listing->view, key, connection))
+		return WALK_ON;
+	flow_counts_add(&listing->counts, connection);
+	if (!is_wanted(listing, key, connection))
+		return WALK_ON;
+	listing->shown++;
+	if (listing->top.limit)
+		failed = flow_top_add(&listing->top, key, connection, err);
+	else if (!listing->options->count)
+		failed = show(listing, key, connection, err);
+	return failed ? WALK_FAILED : WALK_ON;
+}
+
+static void begin_table(struct listing *listing, struct table_column columns[COLUMN_COUNT])
+{
+	memcpy(columns, all_columns, sizeof(all_columns));
+	if (listing->options->sort_by != SORT_BYTES)
+		columns[COLUMN_BYTES].style = TABLE_HIDDEN;
+	table_begin(&listing->table, stdout, columns, COLUMN_COUNT);
+	listing->table.limit = terminal_width();
+	listing->table.colors = terminal_has_color(listing->options->color);
+}
+
+static int end(struct listing *listing, struct cni_error *err)
+{
+	const struct flow_counts *counts = &listing->counts;
+	char table[FLOW_COUNTS_TEXT_SIZE], shown[NUMBER_TEXT_SIZE];
+
+	if (listing->options->json)
+		return items_end(&listing->items,
+				 json_pack("{s:I, s:I, s:I, s:I, s:I}", "flows",
+					   (json_int_t)listing->shown, "established",
+					   (json_int_t)counts->established, "established_max",
+					   (json_int_t)counts->established_max, "half_open",
+					   (json_int_t)counts->half_open, "half_open_max",
+					   (json_int_t)counts->half_open_max),
+				 err);
+	if (!listing->options->count && table_end(&listing->table, err))
+		return -1;
+	printf("%s flow%s; %s\n", format_number(listing->shown, shown),
+	       listing->shown == 1 ? "" : "s", flow_counts_format(counts, table));
+	return 0;
+}
+
+static int list(struct listing *listing, struct cni_error *err)
+{
+	struct table_column columns[COLUMN_COUNT];
+	const struct objects *objects = &listing->view.datapath.objects;
+
+	begin_table(listing, columns);
+	flow_counts_read_limits(&listing->counts, &listing->view);
+	if (!listing->view.is_empty && map_walk(objects, MAP_CONNECTIONS, visit, listing, err))
+		return -1;
+	flow_top_sort(&listing->top);
+	for (size_t i = 0; i < listing->top.count; i++)
+		if (show(listing, &listing->top.heap[i].key, &listing->top.heap[i].connection, err))
+			return -1;
+	return end(listing, err);
+}
+
+int verb_flows(const struct options *options, char *const *operands, struct cni_error *err)
+{
+	uint32_t top = options->sort_by && !options->top ? DEFAULT_TOP : options->top;
+	struct listing listing = {
+		.options = options,
+		.top = {.limit = options->count ? 0 : top, .sort_by = options->sort_by},
+		.items = {.file = stdout},
+	};
+	int result;
+
+	result = view_open(&listing.view, err) ? -1 : list(&listing, err);
+	flow_top_release(&listing.top);
+	table_release(&listing.table);
+	view_close(&listing.view);
+	return result;
+}
