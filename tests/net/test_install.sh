@@ -122,11 +122,11 @@ test_install_manual_pages() {
 		done
 	done
 	"$build/bpf-portmap" --help 2>&1 | sed -n 's/^  bpf-portmap \([a-z][a-z-]*\).*/\1/p' >/run/out
-	expect_equal "list flows attach drop-offload" "$(xargs </run/out)" "verbs of bpf-portmap"
+	expect_equal "list flows stats attach drop-offload" "$(xargs </run/out)" "verbs of bpf-portmap"
 	for verb in $(cat /run/out); do
 		"$build/bpf-portmap" "$verb" --help >/run/help || fail "$verb --help"
 		for word in "$verb" $(grep -o '^  --[a-z-]*' /run/help); do
-			grep -qE "^\.[BI]+R? .*$word" /run/bpf-portmap.8 ||
+			grep -qE "^\.[RBI]+ .*$word" /run/bpf-portmap.8 ||
 				fail "$word is not in bpf-portmap(8)"
 		done
 	done

@@ -29,6 +29,9 @@ const struct verb verbs[] = {
 	 "shows the connections: to mapped ports, masqueraded, and others that are remembered;\n"
 	 "their state, which way packets go in and out of the container, how many there were,\n"
 	 "and how long ago the last one came; at the end how full the table is"},
+	{"stats", "", 0, 0, OPTIONS_OUTPUT | OPTIONS_STATS, verb_stats,
+	 "shows how full the tables are, and what the programs have counted since they were\n"
+	 "loaded"},
 	{"attach", " [INTERFACE...]", 0, ANY_NUMBER, 0, run_attach,
 	 "attaches to interfaces that came up since the last ADD, as the conflists of the\n"
 	 "running containers say, or to those named; repairs what somebody removed; prints\n"

@@ -3,11 +3,13 @@
 #include "datapath/load/maps.h"
 
 #include <bpf/bpf.h>
+#include <bpf/libbpf.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "datapath/load/bpf_error.h"
+#include "lib/cleanup.h"
 
 #define FIRST_BATCH 1024U
 #define MAX_BATCH (1U << 20)
@@ -188,6 +190,25 @@ void noticed_read(const struct objects *objects, struct noticed *noticed)
 
 	if (bpf_map_lookup_elem(objects->maps[MAP_NOTICED], &only, noticed))
 		memset(noticed, 0, sizeof(*noticed));
+}
+
+#define COUNTER_COUNT (sizeof(struct counters) / sizeof(__u64))
+
+int counters_read(const struct objects *objects, struct counters *counters, struct cni_error *err)
+{
+	int cpus = libbpf_num_possible_cpus();
+	cleanup_free __u64 *values = cpus < 0 ? NULL : calloc((size_t)cpus, sizeof(*counters));
+	__u64 *sums = (__u64 *)counters;
+	uint32_t only = 0;
+
+	memset(counters, 0, sizeof(*counters));
+	if (!values)
+		return cni_error_no_memory(err);
+	if (bpf_map_lookup_elem(objects->maps[MAP_COUNTERS], &only, values))
+		return map_refuse_read(MAP_COUNTERS, err);
+	for (size_t i = 0; i < (size_t)cpus * COUNTER_COUNT; i++)
+		sums[i % COUNTER_COUNT] += values[i];
+	return 0;
 }
 
 bool meta_read(const struct objects *objects, struct meta *meta)

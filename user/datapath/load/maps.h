@@ -76,6 +76,9 @@ bool portmap_read(const struct objects *objects, const struct portmap_key *key,
 /* Reads it; all zero where it cannot be read. */
 void noticed_read(const struct objects *objects, struct noticed *noticed);
 
+/* The sums over all CPUs. CNI_ERROR_KERNEL_REFUSED. */
+int counters_read(const struct objects *objects, struct counters *counters, struct cni_error *err);
+
 bool meta_read(const struct objects *objects, struct meta *meta);
 int meta_write(const struct objects *objects, const struct meta *meta, struct cni_error *err);
 

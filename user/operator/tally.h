@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * tally.h - counts by two words.
+ */
+#ifndef OPERATOR_TALLY_H
+#define OPERATOR_TALLY_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "lib/error.h"
+
+struct tally_entry {
+	char *network;
+	const char *word; /* "tcp"; not copied */
+	uint64_t count;
+};
+
+/* Begins as {0}. */
+struct tally {
+	struct tally_entry *entries;
+	size_t count;
+};
+
+/* CNI_ERROR_IO. */
+int tally_add(struct tally *tally, const char *network, const char *word, struct cni_error *err);
+void tally_release(struct tally *tally);
+
+#endif
