@@ -122,7 +122,7 @@ test_install_manual_pages() {
 		done
 	done
 	"$build/bpf-portmap" --help 2>&1 | sed -n 's/^  bpf-portmap \([a-z][a-z-]*\).*/\1/p' >/run/out
-	expect_equal "list flows stats attach drop-offload" "$(xargs </run/out)" "verbs of bpf-portmap"
+	expect_equal "list flows stats attach drop-offload completion" "$(xargs </run/out)" "verbs of bpf-portmap"
 	for verb in $(cat /run/out); do
 		"$build/bpf-portmap" "$verb" --help >/run/help || fail "$verb --help"
 		for word in "$verb" $(grep -o '^  --[a-z-]*' /run/help); do
@@ -130,6 +130,38 @@ test_install_manual_pages() {
 				fail "$word is not in bpf-portmap(8)"
 		done
 	done
+}
+
+# completed WORD...: what bash offers for the last word
+completed() {
+	COMP_WORDS=(bpf-portmap "$@") COMP_CWORD=$#
+	_bpf_portmap
+	echo "${COMPREPLY[*]}"
+}
+
+# shells complete verbs, their options, and what those may be
+test_install_completion() {
+	local shell
+	for shell in bash zsh fish; do
+		by_hand 0 completion "$shell"
+		cp /run/out "/run/completion.$shell"
+		! command -v "$shell" >/dev/null || "$shell" -n "/run/completion.$shell" ||
+			fail "$shell does not accept it"
+	done
+	# shellcheck source=/dev/null
+	. /run/completion.bash
+	expect_equal 'list' "$(completed li)"
+	expect_equal 'list flows stats attach drop-offload completion help --help --version' "$(completed '')"
+	expect_equal '--container --count --color' "$(completed flows --co)"
+	expect_equal 'syn syn-recv' "$(completed flows --state sy)"
+	expect_equal 'syn syn-recv' "$(completed flows --state = sy)"
+	expect_equal 'auto always never' "$(completed flows --color =)"
+	expect_equal '' "$(completed list --top)"
+	expect_equal 'eth0 eth1' "$(completed attach eth)"
+	expect_equal 'zsh' "$(completed completion z)"
+	by_hand 1 completion tcsh
+	by_hand 64 completion
+	expect_contains "$(cat /run/err)" 'completion needs bash|zsh|fish'
 }
 
 # cnirun explains each verb, and on a wrong one says which there are

@@ -155,15 +155,16 @@ static const struct command_option table[] = {
 	{OPTIONS_FLOWS, 0, "client", "ADDRESS[/LENGTH]",
 	 "only with this peer: the client of a mapping, the server of a masqueraded flow",
 	 set_client, 0},
-	{OPTIONS_FLOWS, 0, "protocol", "PROTOCOL", "tcp, udp, sctp, icmp or icmpv6", set_protocol,
-	 0},
-	{OPTIONS_FLOWS, 0, "state", "STATE",
-	 "of TCP syn, syn-recv, established, fin-wait, time-wait, close; of others unreplied,\n"
-	 "replied, established; of all half-open: not answered and gone on yet",
+	{OPTIONS_FLOWS, 0, "protocol", "tcp|udp|sctp|icmp|icmpv6", "only of this protocol",
+	 set_protocol, 0},
+	{OPTIONS_FLOWS, 0, "state",
+	 "syn|syn-recv|established|fin-wait|time-wait|close|unreplied|replied|half-open",
+	 "only in this state; unreplied and replied are of other protocols than TCP; half-open\n"
+	 "are all that were not answered, or did not go on, yet",
 	 set_state, 0},
-	{OPTIONS_FLOWS, 0, "path", "PATH",
-	 "one way at least goes through the IP stack (stack), past it (fast), or may do\n"
-	 "so soon (deciding)",
+	{OPTIONS_FLOWS, 0, "path", "stack|fast|deciding",
+	 "only where one way at least goes through the IP stack (stack), or past it (fast),\n"
+	 "or may do so soon (deciding)",
 	 set_path, 0},
 	{OPTIONS_FLOWS, 0, "top", "N", "only the N flows with most bytes, the biggest first",
 	 set_top, 0},
@@ -182,8 +183,8 @@ static const struct command_option table[] = {
 	 offsetof(struct options, per_port)},
 	{OPTIONS_OUTPUT, 0, "json", NULL, "one JSON object, for programs", NULL,
 	 offsetof(struct options, json)},
-	{OPTIONS_OUTPUT, 0, "color", "WHEN",
-	 "auto (default: at a terminal, unless NO_COLOR is set), always, never", set_color, 0},
+	{OPTIONS_OUTPUT, 0, "color", "auto|always|never",
+	 "colours (default auto: at a terminal, unless NO_COLOR is set)", set_color, 0},
 	{0, 'h', "help", NULL, "this text", NULL, offsetof(struct options, help)},
 };
 

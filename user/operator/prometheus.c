@@ -48,7 +48,7 @@ static void write_info(FILE *file, const struct statistics *statistics)
 
 	if (uname(&kernel))
 		snprintf(kernel.release, sizeof(kernel.release), "unknown");
-	snprintf(layout, sizeof(layout), "%u", LAYOUT);
+	snprintf(layout, sizeof(layout), "%d", LAYOUT);
 	write_head(file, "info", "gauge",
 		   "Version of the programs that are loaded, layout of their maps, kernel.");
 	fputs(PREFIX "info", file);

@@ -20,20 +20,16 @@ static struct tally_entry *find(const struct tally *tally, const char *network, 
 int tally_add(struct tally *tally, const char *network, const char *word, struct cni_error *err)
 {
 	struct tally_entry *entry = find(tally, network, word);
-	char *copy;
 
 	if (entry) {
 		entry->count++;
 		return 0;
 	}
-	copy = strdup(network);
-	entry = copy ? ARRAY_ADD(tally->entries, tally->count) : NULL;
-	if (!entry) {
-		free(copy);
+	entry = ARRAY_ADD(tally->entries, tally->count);
+	if (!entry)
 		return cni_error_no_memory(err);
-	}
-	*entry = (struct tally_entry){copy, word, 1};
-	return 0;
+	*entry = (struct tally_entry){strdup(network), word, 1};
+	return entry->network ? 0 : cni_error_no_memory(err);
 }
 
 void tally_release(struct tally *tally)

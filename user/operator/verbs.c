@@ -40,6 +40,9 @@ const struct verb verbs[] = {
 	{"drop-offload", "", 0, 0, 0, run_drop_offload,
 	 "lets no flow skip the IP stack until its firewall has let it through again: for\n"
 	 "anyone who changed the rules and wants them to apply at once"},
+	{"completion", " bash|zsh|fish", 1, 1, 0, verb_completion,
+	 "prints what completes commands and options in this shell. For bash, in\n"
+	 "/usr/share/bash-completion/completions/bpf-portmap"},
 };
 
 const size_t verb_count = sizeof(verbs) / sizeof(verbs[0]);
