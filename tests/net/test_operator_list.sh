@@ -13,22 +13,18 @@ test_operator_list_ports() {
 	web_as_pod -p 8080:80/tcp -p "$host4:5353:80/udp"
 	address=$(address4 web)
 	expect_equal "$host4:5353 udp shop/web-0 $address:80 0 0 0 NOW
-[::]:8080 tcp shop/web-0 [$(address6 web)]:80 0 0 0 NOW
-*:8080 tcp shop/web-0 $address:80 0 0 0 NOW" "$(rows list | without_since)"
+*:8080 tcp shop/web-0 $address:80 0 0 0 NOW
+[::]:8080 tcp shop/web-0 [$(address6 web)]:80 0 0 0 NOW" "$(rows list | without_since)"
 	conversation_open one client tcp "$host4" 8080
 	expect_says one web
 	expect_says one web
 	expect_answer client tcp "$host4" 8080 web
-	expect_equal "*:8080 tcp shop/web-0 $address:80" \
-		"$(rows list --port 8080 | grep '^\*' | cut -d ' ' -f 1-4)"
-	# The second connection has ended, and is still remembered.
-	expect_equal '{"flows_half_open":0,"flows_total":2}' \
-		"$(item '.items[] | select(.host.address == "0.0.0.0") |
-			{flows_half_open, flows_total}' list --port 8080/tcp)"
-	[ "$(item '.items[] | select(.host.address == "0.0.0.0").flows' list --port 8080)" -ge 1 ] ||
-		fail "no flow: $(cat /run/out)"
+	# The second connection has ended.
+	wait_until 5 counts_are '1 0 2' || fail "expected 1 0 2: $(cat /run/out)"
 	conversation_close one
 }
+
+counts_are() { [ "$(rows list --port 8080/tcp | grep '^\*' | cut -d ' ' -f 5-7)" = "$1" ]; }
 
 # a connection that nobody has answered counts as new
 test_operator_list_new() {
@@ -110,6 +106,12 @@ test_operator_list_refused() {
 	meta_set 0 63
 	by_hand 1 list
 	expect_contains "$(cat /run/err)" 'layout 99'
+	meta_set 0 03
+	by_hand 0 list
+	rm "$pins/connections"
+	bpftool map create "$pins/connections" type hash key 4 value 4 entries 1 name connections
+	by_hand 1 list
+	expect_contains "$(cat /run/err)" 'the map connections in /sys/fs/bpf/bpf-portmap is not laid out'
 }
 
 # colours and the cut at the width only at a terminal
@@ -130,8 +132,9 @@ test_operator_list_damaged() {
 	local binary=$build/sanitized/bpf-portmap
 	web_as_pod -p 8080:80/tcp -p 8080:80/udp
 	expect_answers client "$host4" 8080 web
-	for seed in 1 2 3 4 5; do
-		"$build/tests/fill" damage "$pins" "$seed" 300
+	for seed in ${SEEDS:-1 2 3 4}; do
+		# A little leaves most of it readable, much leaves nothing.
+		"$build/tests/fill" damage "$pins" "$seed" $((seed % 2 ? 8 : 300))
 		for verb in $(operator_readers); do
 			by_hand 0 ${verb//,/ }
 			! LC_ALL=C grep -q '[[:cntrl:]]' /run/out || fail "control characters: $verb"

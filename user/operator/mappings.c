@@ -2,8 +2,11 @@
 /* mappings.c - the mapped ports, with the connections that each has now. */
 #include "operator/mappings.h"
 
+#include <linux/types.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "lifetime.h"
 
 #include "datapath/load/maps.h"
 #include "lib/array.h"
@@ -24,14 +27,18 @@ static enum walk add_mapping(const void *key, const void *value, void *context,
 	return WALK_ON;
 }
 
+/* IPv4 before IPv6. */
 static int compare(const void *one, const void *other)
 {
 	const struct portmap_key *a = one, *b = other;
+	bool ipv4 = cni_address_is_ipv4(a->host_address);
 
 	if (a->host_port != b->host_port)
 		return a->host_port < b->host_port ? -1 : 1;
 	if (a->protocol != b->protocol)
 		return a->protocol < b->protocol ? -1 : 1;
+	if (ipv4 != cni_address_is_ipv4(b->host_address))
+		return ipv4 ? -1 : 1;
 	return memcmp(a->host_address, b->host_address, sizeof(a->host_address));
 }
 
@@ -74,6 +81,11 @@ struct count {
 	struct view *view;
 };
 
+static bool flow_is_closed(const struct connection_key *key, const struct connection *connection)
+{
+	return key->protocol == PROTOCOL_TCP && state_is_closed(connection->state);
+}
+
 static enum walk count_flow(const void *key, const void *value, void *context,
 			    struct cni_error *err)
 {
@@ -81,7 +93,9 @@ static enum walk count_flow(const void *key, const void *value, void *context,
 	struct count *count = context;
 	struct mapping *mapping;
 
-	if (connection->kind != FLOW_MAPPING || !view_is_alive(count->view, key, connection))
+	/* A closed one is remembered for late segments, and is no connection any more. */
+	if (connection->kind != FLOW_MAPPING || flow_is_closed(key, connection) ||
+	    !view_is_alive(count->view, key, connection))
 		return WALK_ON;
 	mapping = find(count->mappings, key, connection);
 	if (!mapping ||

@@ -11,7 +11,7 @@
 struct mapping {
 	struct portmap_key key;
 	struct portmap portmap;
-	uint32_t flows;
+	uint32_t flows;     /* that are not closed */
 	uint32_t half_open; /* of these, those that are not assured */
 };
 
