@@ -43,15 +43,16 @@ test_operator_flows_half_open() {
 		type filter hook input priority 0; policy drop; }; }'
 	expect_no_answer client tcp "$host4" 8080
 	expect_no_answer client udp "$host4" 8080
-	expect_equal 'syn mapping - -
-unreplied mapping - -' "$(flow_rows | sort | awk '{ print $2, $3, $9, $9 }')"
+	expect_equal 'syn mapping stack/- -
+unreplied mapping stack/- -' "$(flow_rows | sort | awk '{ print $2, $3, $8, $9 }')"
 	wait_until 5 remarked || fail "no remark: $(cat /run/out)"
 	expect_equal 2 "$(item .summary.half_open flows)"
 	expect_equal 2 "$(flows_counted --state half-open)"
 	expect_equal 1 "$(flows_counted --state syn)"
 	expect_equal 1 "$(flows_counted --state unreplied)"
 	expect_equal 0 "$(flows_counted --state established)"
-	expect_equal null "$(item '[.items[].packets] | unique[]' flows)"
+	expect_equal '[null,{"in":"stack","out":null}]' \
+		"$(item '[.items[] | .packets, .path] | unique' flows)"
 }
 
 remarked() { by_hand 0 flows --state syn; grep -q 'no answer from the container' /run/out; }
@@ -135,6 +136,7 @@ test_operator_flows_large() {
 	"$build/tests/fill" many "$pins" 10000 500000
 	expect_within_budget flows
 	expect_equal 500002 "$(wc -l </run/out)" "lines"
+	expect_within_budget flows --json
 	expect_within_budget flows --container web-77
 	expect_within_budget flows --top 10 --json
 }

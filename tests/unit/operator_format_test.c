@@ -127,10 +127,37 @@ static void test_unknown_words(void **state)
 	assert_string_equal(flow_kind_word(FLOW_FOREIGN), "foreign");
 	assert_string_equal(flow_kind_word((enum flow_kind)0), "unknown");
 	assert_string_equal(flow_kind_word((enum flow_kind)255), "unknown");
-	assert_string_equal(flow_way_path_word(flow_way_path_of(PATH_OUT)), "fast");
-	assert_string_equal(flow_way_path_word(flow_way_path_of(PATH_STACK)), "stack");
-	assert_string_equal(flow_way_path_word(flow_way_path_of((enum flow_path)77)), "deciding");
 	assert_int_equal(flow_way_path_parse("slow"), WAY_PATH_COUNT);
+}
+
+static void test_paths(void **state)
+{
+	static const struct {
+		enum flow_path out, in;
+		__u32 state;
+		__u8 begun_inside;
+		const char *out_word, *in_word;
+	} rows[] = {
+		{PATH_OUT, PATH_CONTAINER, ASSURED, 0, "fast", "fast"},
+		{PATH_STACK, PATH_CONTAINER, ASSURED, 0, "stack", "fast"},
+		{PATH_UNDECIDED, PATH_UNDECIDED, ASSURED, 0, "deciding", "deciding"},
+		{(enum flow_path)77, (enum flow_path)255, ASSURED, 1, "deciding", "deciding"},
+		{PATH_UNDECIDED, PATH_UNDECIDED, 0, 0, "-", "stack"},
+		{PATH_UNDECIDED, PATH_UNDECIDED, 0, 1, "stack", "-"},
+		{PATH_UNDECIDED, PATH_CONTAINER, 0, 0, "-", "fast"},
+		{PATH_UNDECIDED, PATH_UNDECIDED, STATE_REPLIED, 0, "stack", "stack"},
+	};
+
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct connection connection = {.path = {rows[i].out, rows[i].in},
+						.state = rows[i].state,
+						.begun_inside = rows[i].begun_inside};
+
+		assert_string_equal(flow_way_path_word(flow_way_path_of(&connection, OUTWARDS)),
+				    rows[i].out_word);
+		assert_string_equal(flow_way_path_word(flow_way_path_of(&connection, INWARDS)),
+				    rows[i].in_word);
+	}
 }
 
 int main(void)
@@ -139,6 +166,7 @@ int main(void)
 		cmocka_unit_test(test_endpoints), cmocka_unit_test(test_numbers),
 		cmocka_unit_test(test_durations), cmocka_unit_test(test_times),
 		cmocka_unit_test(test_states),    cmocka_unit_test(test_unknown_words),
+		cmocka_unit_test(test_paths),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

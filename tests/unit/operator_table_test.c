@@ -122,13 +122,14 @@ static void test_items(void **state)
 	items.file = open_memstream(&text, &length);
 	assert_int_equal(items_add(&items, json_pack("{s:s}", "name", "\xc3\xa4\x1b"), &err), 0);
 	assert_int_equal(items_add(&items, json_pack("{s:i}", "n", 2), &err), 0);
+	assert_int_equal(items_add_text(&items, "{\"n\":3}", &err), 0);
 	assert_int_equal(items_end(&items, json_pack("{s:i}", "sum", 3), &err), 0);
 	fclose(items.file);
 	assert_null(strchr(text, '\x1b'));
 	whole = json_loads(text, 0, NULL);
 	assert_non_null(whole);
 	assert_int_equal(json_integer_value(json_object_get(whole, "version")), 1);
-	assert_int_equal(json_array_size(json_object_get(whole, "items")), 2);
+	assert_int_equal(json_array_size(json_object_get(whole, "items")), 3);
 	assert_non_null(json_object_get(whole, "summary"));
 	json_decref(whole);
 	free(text);

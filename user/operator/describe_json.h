@@ -17,4 +17,8 @@ json_t *json_endpoint(const uint8_t address[CNI_ADDRESS_SIZE], uint16_t port);
  * "host_interface":"vethb3f2d6e2"}; null for NULL. A veth that has gone is null. */
 json_t *json_container(const struct view *view, const struct container_info *container);
 
+/* The same as text, made once for each container, and freed with the view: for thousands of items.
+ */
+const char *json_container_text(const struct view *view, struct container_info *container);
+
 #endif

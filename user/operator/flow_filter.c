@@ -20,8 +20,8 @@ bool range_holds(const struct range_option *range, const uint8_t address[CNI_ADD
 
 static bool path_matches(enum flow_way_path wanted, const struct connection *connection)
 {
-	return wanted == WAY_PATH_ANY || wanted == flow_way_path_of(connection->path[INWARDS]) ||
-	       wanted == flow_way_path_of(connection->path[OUTWARDS]);
+	return wanted == WAY_PATH_ANY || wanted == flow_way_path_of(connection, INWARDS) ||
+	       wanted == flow_way_path_of(connection, OUTWARDS);
 }
 
 bool flow_filter_matches(const struct options *options, const struct connection_key *key,

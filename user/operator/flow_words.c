@@ -22,10 +22,9 @@ static const char *const state_words[FLOW_STATE_COUNT] = {
 };
 
 static const char *const path_words[WAY_PATH_COUNT] = {
-	[WAY_PATH_ANY] = "",
-	[WAY_PATH_STACK] = "stack",
-	[WAY_PATH_FAST] = "fast",
-	[WAY_PATH_DECIDING] = "deciding",
+	[WAY_PATH_ANY] = "",      [WAY_PATH_STACK] = "stack",
+	[WAY_PATH_FAST] = "fast", [WAY_PATH_DECIDING] = "deciding",
+	[WAY_PATH_NONE] = "-",
 };
 
 static const struct {
@@ -87,11 +86,18 @@ enum flow_state flow_state_parse(const char *word)
 	return (enum flow_state)find_word(state_words, FLOW_STATE_COUNT, word);
 }
 
-enum flow_way_path flow_way_path_of(enum flow_path path)
+enum flow_way_path flow_way_path_of(const struct connection *connection, enum way way)
 {
+	bool is_reply = connection->begun_inside == (way == INWARDS);
+	enum flow_path path = connection->path[way];
+
 	if (path == PATH_CONTAINER || path == PATH_OUT)
 		return WAY_PATH_FAST;
-	return path == PATH_STACK ? WAY_PATH_STACK : WAY_PATH_DECIDING;
+	if (path == PATH_STACK)
+		return WAY_PATH_STACK;
+	if (connection->state & STATE_ASSURED)
+		return WAY_PATH_DECIDING;
+	return is_reply && !(connection->state & STATE_REPLIED) ? WAY_PATH_NONE : WAY_PATH_STACK;
 }
 
 const char *flow_way_path_word(enum flow_way_path path)

@@ -29,7 +29,8 @@ enum flow_way_path {
 	WAY_PATH_ANY, /* as a filter */
 	WAY_PATH_STACK,
 	WAY_PATH_FAST,
-	WAY_PATH_DECIDING,
+	WAY_PATH_DECIDING, /* through the stack so far */
+	WAY_PATH_NONE,     /* none has come yet */
 	WAY_PATH_COUNT,
 };
 
@@ -41,7 +42,9 @@ const char *flow_state_word(enum flow_state state);
 /* FLOW_STATE_COUNT: there is no such word. */
 enum flow_state flow_state_parse(const char *word);
 
-enum flow_way_path flow_way_path_of(enum flow_path path);
+/* Never WAY_PATH_ANY. */
+enum flow_way_path flow_way_path_of(const struct connection *connection, enum way way);
+/* "fast"; "-" for WAY_PATH_NONE */
 const char *flow_way_path_word(enum flow_way_path path);
 /* WAY_PATH_COUNT: there is no such word. */
 enum flow_way_path flow_way_path_parse(const char *word);

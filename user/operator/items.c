@@ -43,16 +43,30 @@ static int begin(struct items *items, struct cni_error *err)
 	return 0;
 }
 
+static int separate(struct items *items, struct cni_error *err)
+{
+	if (!items->count && begin(items, err))
+		return -1;
+	fputs_unlocked(items->count++ ? ",\n" : "\n", items->file);
+	return 0;
+}
+
 int items_add(struct items *items, json_t *item, struct cni_error *err)
 {
 	cleanup_json json_t *owned = item;
 
 	if (!owned)
 		return cni_error_no_memory(err);
-	if (!items->count && begin(items, err))
+	return separate(items, err) ? -1 : write_value(items, owned, err);
+}
+
+int items_add_text(struct items *items, const char *text, struct cni_error *err)
+{
+	if (!text)
+		return cni_error_no_memory(err);
+	if (separate(items, err))
 		return -1;
-	fputs(items->count++ ? ",\n" : "\n", items->file);
-	return write_value(items, owned, err);
+	return fputs_unlocked(text, items->file) < 0 ? refuse_write(err) : 0;
 }
 
 int items_end(struct items *items, json_t *summary, struct cni_error *err)

@@ -75,8 +75,11 @@ int view_open(struct view *view, struct cni_error *err)
 
 void view_close(struct view *view)
 {
-	for (size_t i = 0; view->containers && i < MAX_SLOTS; i++)
+	for (size_t i = 0; view->containers && i < MAX_SLOTS; i++) {
+		if (view->containers[i])
+			free(view->containers[i]->json);
 		free(view->containers[i]);
+	}
 	free(view->containers);
 	netlink_cleanup_socket(&view->socket);
 	if (view->opened)
@@ -142,7 +145,7 @@ static struct container_info *read_container(const struct objects *objects, uint
 	return container;
 }
 
-const struct container_info *view_container(struct view *view, struct owner owner)
+struct container_info *view_container(struct view *view, struct owner owner)
 {
 	struct container_info **container;
 

@@ -24,6 +24,7 @@ struct container_info {
 	bool has_record;                /* else `record` is zero */
 	struct attachment record;       /* names are terminated */
 	struct attachment_name name;    /* of an unreadable one: "", "", "" */
+	char *json;                     /* made when it is asked for: describe_json.c */
 	char text[CONTAINER_TEXT_SIZE]; /* "default/web-0"; without a workload, the container ID */
 };
 
@@ -47,7 +48,7 @@ void view_close(struct view *view);
 #define cleanup_view __attribute__((cleanup(view_close)))
 
 /* NULL: that owner has gone, or there is no memory. */
-const struct container_info *view_container(struct view *view, struct owner owner);
+struct container_info *view_container(struct view *view, struct owner owner);
 
 /* Whether the programs take it for a connection that goes on. */
 bool view_is_alive(struct view *view, const struct connection_key *key,
