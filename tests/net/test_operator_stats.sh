@@ -97,6 +97,7 @@ test_operator_stats_watch() {
 	grep -E '^flow_mapping +0 +-' /run/out >/dev/null || fail "no first round: $(cat /run/out)"
 	{ "$build/bpf-portmap" stats --watch=1 2>/run/err || true; } | head -n 1 >/run/out
 	expect_contains "$(cat /run/out)" 'table '
+	expect_equal "" "$(cat /run/err)" "what it says when its reader has gone"
 }
 
 # a full table is read in two seconds and 64 MB

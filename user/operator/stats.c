@@ -195,7 +195,6 @@ int verb_stats(const struct options *options, char *const *operands, struct cni_
 			return -1;
 		if (!options->watch)
 			return EXIT_SUCCESS;
-		/* The reader of a pipe may have gone. */
 		if (fflush(stdout))
 			return EXIT_FAILURE;
 		sleep(options->watch);

@@ -2,6 +2,7 @@
 /* verbs.c - the table of commands for people, their help, and running one. */
 #include "operator/verbs.h"
 
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sysexits.h>
@@ -146,6 +147,9 @@ static int run_verb(const struct verb *verb, int count, char **words)
 		return explain(verb);
 	if (first < 0 || check_operands(verb, count - first, words + first, &err))
 		return fail(&err, EX_USAGE);
+	/* `flows | head` ends as soon as nobody reads on. Whoever changes something goes on. */
+	if (verb->options & OPTIONS_OUTPUT)
+		signal(SIGPIPE, SIG_DFL);
 	status = verb->run(&options, words + first, &err);
 	return status < 0 ? fail(&err, EXIT_FAILURE) : finish(status);
 }
