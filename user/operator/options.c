@@ -49,20 +49,38 @@ static int set_protocol(void *into, const char *value, struct cni_error *err)
 				 : refuse(err, "protocol", value, "tcp, udp, sctp, icmp or icmpv6");
 }
 
+bool options_parse_port(const char *text, struct port_option *port)
+{
+	const char *slash = strchrnul(text, '/');
+	char digits[8] = "";
+	uint32_t number;
+
+	if ((size_t)(slash - text) < sizeof(digits))
+		memcpy(digits, text, (size_t)(slash - text));
+	port->protocol = *slash ? protocol_parse(slash + 1) : (enum protocol)0;
+	if (!parse_number(digits, UINT16_MAX, &number) || (*slash && !port->protocol))
+		return false;
+	port->port = (uint16_t)number;
+	return true;
+}
+
 static int set_port(void *into, const char *value, struct cni_error *err)
 {
 	struct options *options = into;
-	const char *slash = strchrnul(value, '/');
-	char port[8] = "";
-	uint32_t number;
 
-	if ((size_t)(slash - value) < sizeof(port))
-		memcpy(port, value, (size_t)(slash - value));
-	options->port.protocol = *slash ? protocol_parse(slash + 1) : (enum protocol)0;
-	if (!parse_number(port, UINT16_MAX, &number) || (*slash && !options->port.protocol))
-		return refuse(err, "port", value, "a port, as 8080 or 53/udp");
-	options->port.port = (uint16_t)number;
-	return 0;
+	if (options_parse_port(value, &options->port))
+		return 0;
+	return refuse(err, "port", value, "a port, as 8080 or 53/udp");
+}
+
+static int set_from(void *into, const char *value, struct cni_error *err)
+{
+	struct options *options = into;
+
+	options->from.is_set = true;
+	if (!cni_address_parse(value, options->from.address))
+		return 0;
+	return refuse(err, "from", value, "an address");
 }
 
 static int set_client(void *into, const char *value, struct cni_error *err)
@@ -181,6 +199,8 @@ static const struct command_option table[] = {
 	{OPTIONS_STATS, 0, "per-port", NULL,
 	 "with --prometheus: also a counter for each mapping; with many ports, many series", NULL,
 	 offsetof(struct options, per_port)},
+	{OPTIONS_DOCTOR, 0, "from", "ADDRESS", "a client with this address has asked", set_from, 0},
+	{OPTIONS_DOCTOR, 0, "all", NULL, "also what is right", NULL, offsetof(struct options, all)},
 	{OPTIONS_OUTPUT, 0, "json", NULL, "one JSON object, for programs", NULL,
 	 offsetof(struct options, json)},
 	{OPTIONS_OUTPUT, 0, "color", "auto|always|never",

@@ -22,6 +22,7 @@ enum option_set {
 	OPTIONS_LIST = 1 << 2,
 	OPTIONS_FLOWS = 1 << 3,
 	OPTIONS_STATS = 1 << 4,
+	OPTIONS_DOCTOR = 1 << 5,
 };
 
 struct port_option {
@@ -58,6 +59,7 @@ struct options {
 	struct port_option port;
 	enum protocol protocol; /* 0: any */
 	struct range_option client;
+	struct range_option from;
 	enum flow_state state; /* FLOW_STATE_ANY */
 	enum flow_way_path path;
 	uint32_t top; /* 0: all */
@@ -67,5 +69,8 @@ struct options {
 
 /* The options of a set, for command_line_read() into a struct options. */
 struct command_line options_of(unsigned int set);
+
+/* "8080", "53/udp". False: it is neither. */
+bool options_parse_port(const char *text, struct port_option *port);
 
 #endif

@@ -33,6 +33,10 @@ const struct verb verbs[] = {
 	{"stats", "", 0, 0, OPTIONS_OUTPUT | OPTIONS_STATS, verb_stats,
 	 "shows how full the tables are, and what the programs have counted since they were\n"
 	 "loaded"},
+	{"doctor", " [PORT[/PROTOCOL]]", 0, 1, OPTIONS_OUTPUT | OPTIONS_DOCTOR, verb_doctor,
+	 "looks for what keeps mapped ports, or this one, from being reached, and containers from\n"
+	 "reaching others; prints what is wrong and what mends it. Changes nothing. Exit status:\n"
+	 "0; 1 after a warning, 2 after a failure, 3 where it could not look"},
 	{"attach", " [INTERFACE...]", 0, ANY_NUMBER, 0, run_attach,
 	 "attaches to interfaces that came up since the last ADD, as the conflists of the\n"
 	 "running containers say, or to those named; repairs what somebody removed; prints\n"

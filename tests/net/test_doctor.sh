@@ -1,0 +1,353 @@
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+# shellcheck shell=bash disable=SC2154,SC2016 # the world's names: world.sh
+#
+# test_doctor.sh - `bpf-portmap doctor`: a healthy host has no finding; each fault has its own, and
+# the remedy that is printed mends it.
+
+# doctor CODE [ARGUMENT...]: the findings of the JSON are in /run/doctor, a line each
+doctor() {
+	by_hand "$@" --json
+	jq -e '.version == 1' /run/out >/dev/null || fail "no JSON: $(cat /run/out)"
+	jq -c '.items[] | select(.verdict != "ok")' /run/out >/run/doctor
+}
+
+# healthy [ARGUMENT...]
+healthy() {
+	doctor "$(healthy_code)" doctor "$@" || fail "findings: $(cat /run/doctor)"
+	[ ! -s /run/doctor ] || fail "a finding on a healthy host: $(cat /run/doctor)"
+}
+healthy_code() { echo 0; }
+
+# finds CHECK WORDS CODE [ARGUMENT...]: this check has findings, one with these words, and no other
+finds() {
+	local check=$1 words=$2 code=$3
+	shift 3
+	doctor "$code" doctor "$@"
+	expect_equal "$check" "$(jq -r .check /run/doctor | sort -u | paste -sd ' ')" \
+		"checks with findings: $(cat /run/doctor)"
+	expect_contains "$(jq -r .found /run/doctor)" "$words"
+}
+
+# Runs the remedies that were printed, each once. The binary is where an administrator has it.
+mend() {
+	local remedies
+	remedies=$(jq -r '.remedy // empty' /run/doctor | sort -u)
+	[ -n "$remedies" ] || fail "no remedy: $(cat /run/doctor)"
+	PATH=$build:$PATH bash -ec "$remedies" >/run/mend 2>&1 || fail "$remedies: $(cat /run/mend)"
+}
+
+# breaks CHECK WORDS CODE COMMAND...: the command breaks what the check finds and the remedy mends
+breaks() {
+	local check=$1 words=$2 code=$3
+	shift 3
+	healthy
+	"$@"
+	finds "$check" "$words" "$code"
+	mend
+	healthy
+}
+
+healthy_host() {
+	web_as_pod -p 8080:80/tcp -p 5353:80/udp
+	ip route add default via "$client4"
+	ip route add default via "$client6"
+	expect_answers client "$host4" 8080 web 2>/dev/null || expect_answer client tcp "$host4" 8080 web
+}
+
+# nothing is wrong on a healthy host, and the last line says how many things were looked at
+test_doctor_healthy() {
+	healthy_host
+	healthy
+	healthy 8080
+	healthy 8080/tcp --from "$client4"
+	by_hand 0 doctor
+	expect_equal 1 "$(wc -l </run/out)" "lines of: $(cat /run/out)"
+	expect_contains "$(cat /run/out)" "ok   (--all shows them)"
+	by_hand 0 doctor --all
+	[ "$(grep -c '^ok ' /run/out)" -ge 30 ] || fail "few checks: $(cat /run/out)"
+	by_hand 64 doctor 8080 9090
+	by_hand 64 doctor --from nowhere
+	by_hand 1 doctor 0
+}
+
+# a host on which nothing was ever added has no finding
+test_doctor_nothing() {
+	by_hand 0 doctor
+}
+
+# without rights it could not look
+test_doctor_rights() {
+	healthy_host
+	PREFIX="setpriv --reuid 1000 --clear-groups" by_hand 3 doctor
+	expect_contains "$(cat /run/err)" 'could not look'
+}
+
+# rules that drop what is forwarded are named, and the remedy lets it through
+test_doctor_forward() {
+	healthy_host
+	breaks forward 'inet f forward: policy drop' 2 nft \
+		'table inet f { chain forward { type filter hook forward priority 0; policy drop; }; }'
+	expect_answer client tcp "$host4" 8080 web
+	nft delete table inet f
+	breaks forward 'rule handle' 2 nft 'table ip f { chain x { type filter hook forward priority 0;
+		ct state established accept; iifname "eth0" tcp dport { 80, 443 } drop; }; }'
+	expect_answer client tcp "$host4" 8080 web
+	nft delete table ip f
+	firewall_strict
+	healthy
+	nft delete table inet strict
+	nft 'table inet f { set allowed { type ipv4_addr; flags interval; elements = { 10.88.0.0/16 }; }
+		chain forward { type filter hook forward priority 0; policy drop;
+		ct state vmap { established : accept, related : accept, invalid : drop }
+		ip daddr @allowed accept; meta nfproto ipv6 accept; }; }'
+	healthy
+}
+
+# iptables' rules, too
+test_doctor_forward_iptables() {
+	healthy_host
+	breaks forward 'ip filter FORWARD: policy drop' 2 iptables-nft -P FORWARD DROP
+	expect_answer client tcp "$host4" 8080 web
+}
+
+# a rule that expects the kernel's NAT is named
+test_doctor_host_port_rule() {
+	healthy_host
+	nft 'table inet f { chain forward { type filter hook forward priority 0; policy accept;
+		ct original proto-dst 8080 counter accept; }; }'
+	finds host-port-rule 'asks conntrack' 1
+	nft flush table inet f
+	nft 'add rule inet f forward ct status dnat accept'
+	finds host-port-rule 'asks conntrack' 1
+}
+
+# forwarding that is off
+test_doctor_forwarding() {
+	healthy_host
+	breaks forwarding 'does not forward IPv4' 2 sysctl -qw net.ipv4.ip_forward=0
+	breaks forwarding 'does not forward IPv6' 2 sysctl -qw net.ipv6.conf.all.forwarding=0
+	breaks forwarding 'come in by cni0' 2 sysctl -qw net.ipv4.conf.cni0.forwarding=0
+	breaks forwarding 'come in by eth0' 2 sysctl -qw net.ipv4.conf.eth0.forwarding=0
+}
+
+# nobody listens in the container, or only at a loopback address
+test_doctor_listener() {
+	local pids
+	healthy_host
+	healthy
+	pids=$(ip netns pids web)
+	# shellcheck disable=SC2086
+	kill $pids
+	wait_until 5 no_process web
+	finds listener 'nobody listens at tcp port' 2
+	in_namespace web "$peer" serve tcp 127.0.0.1 80 --name web --background
+	finds listener 'listens at 127.0.0.1:80 only' 2 8080
+	serve_in_family
+	healthy
+}
+no_process() { [ -z "$(ip netns pids "$1")" ]; }
+serve_in_family() {
+	# shellcheck disable=SC2046
+	kill $(ip netns pids web)
+	wait_until 5 no_process web
+	serve_in web 80
+}
+
+# programs that are gone from interfaces, veths and sockets
+test_doctor_hooks() {
+	healthy_host
+	breaks programs 'eth0' 2 detach_ours eth0 ingress from_uplink
+	breaks programs 'eth0' 2 detach_ours eth0 egress to_uplink
+	breaks container-programs "$(host_veth web)" 2 \
+		detach_ours "$(host_veth web)" ingress from_container
+	if has_cgroup; then
+		breaks socket-programs 'connect4' 2 rm "$pins/connect4"
+	fi
+}
+
+# an interface that came after the last container
+test_doctor_new_interface() {
+	healthy_host
+	breaks new-interface 'late' 1 late_interface
+}
+late_interface() {
+	ip link add late type veth peer name late-peer
+	ip link set late up
+	ip address add 203.0.113.1/24 dev late
+}
+
+# a program of others before ours, or behind it
+test_doctor_foreign_programs() {
+	tcx_needed
+	healthy_host
+	tc qdisc add dev eth1 clsact 2>/dev/null || true
+	"$build/tests/tcx" before eth1 ingress 2>/dev/null || skip "the tool has no verb for it"
+	finds runs-before 'eth1' 1
+}
+
+# a veth that was moved, and a bridge that has another MAC
+test_doctor_bridge() {
+	local veth
+	healthy_host
+	veth=$(host_veth web)
+	breaks bridge "$veth is no port of cni0" 2 ip link set "$veth" nomaster
+	breaks bridge 'another MAC' 1 ip link set cni0 address 02:00:00:00:00:77
+}
+
+# ports: not mapped, abandoned, of a process of the host, of another NAT, of an absent address
+test_doctor_port() {
+	healthy_host
+	finds owner 'no container has port 9' 2 9
+	serve_on_host 8080
+	finds host-process '(pid ' 1 8080/tcp
+}
+
+# a rule of another NAT
+test_doctor_foreign_nat() {
+	healthy_host
+	nft 'table ip other { chain pre { type nat hook prerouting priority -100;
+		tcp dport 8080 dnat to 10.9.9.9:80; }; }'
+	finds foreign-nat 'maps it, too' 1
+	nft delete table ip other
+	healthy
+}
+
+# addresses that the host does not have
+test_doctor_addresses() {
+	healthy_host
+	conflist snat bridge "$(with_ours '{"snatAddresses": ["203.0.113.9"]}') | .name = \"snat\""
+	container_start db snat -p 203.0.113.7:5432:80/tcp
+	doctor 2 doctor
+	expect_equal 'host-ip snat-address' "$(jq -r .check /run/doctor | sort -u | paste -sd ' ')"
+	mend
+	healthy
+}
+
+# a port that the host's own connections may get
+test_doctor_ephemeral() {
+	healthy_host
+	sysctl -qw net.ipv4.ip_local_port_range='8000 60999'
+	doctor 1 doctor 8080
+	expect_contains "$(jq -r .check /run/doctor)" ephemeral
+	mend
+	healthy 8080
+}
+
+# Kubernetes' NodePorts
+test_doctor_node_port() {
+	healthy_host
+	container_start db bridge -p 30080:80/tcp
+	healthy
+	iptables-nft -t nat -N KUBE-NODEPORTS
+	finds node-port 'NodePort' 1
+}
+
+# clients that sourceRanges keeps out, and addresses that excludeCIDRs leaves out
+test_doctor_policies() {
+	ip route add default via "$client4"
+	conflist ranges bridge "$(with_ours '{"sourceRanges": ["192.0.2.0/24", "2001:db8::/32"],
+		"excludeCIDRs": ["198.51.100.1"]}')"
+	container_start web ranges -p 8080:80/tcp
+	healthy
+	healthy --from "$client4"
+	finds source-ranges '198.51.100.10' 2 --from 198.51.100.10
+	container_start db ranges -p 198.51.100.1:81:80/tcp
+	finds excluded '198.51.100.1' 2
+}
+
+# sourceRanges without IPv6 close the port to it
+test_doctor_source_family() {
+	conflist ranges bridge "$(with_ours '{"sourceRanges": ["192.0.2.0/24"]}')"
+	container_start web ranges -p 8080:80/tcp
+	finds source-ranges 'no range of IPv6' 1
+}
+
+# two default routes with a strict reverse path filter
+test_doctor_rp_filter() {
+	healthy_host
+	breaks rp-filter 'eth1' 1 ip route add default via "$server4" metric 100
+}
+
+# routes to the container, and back
+test_doctor_routes() {
+	healthy_host
+	breaks route "$(address4 web)" 2 ip route add "$(address4 web)/32" dev eth1
+	breaks way-back 'no IPv4 route' 2 ip -n web route del default
+}
+
+# the container's interface is down
+test_doctor_down() {
+	healthy_host
+	ip -n web link set eth0 down
+	doctor 2 doctor
+	expect_contains "$(jq -r 'select(.check == "way-back").found' /run/doctor)" 'is down'
+	expect_contains "$(jq -r 'select(.check == "way-back").remedy' /run/doctor)" 'link set eth0 up'
+}
+
+# a neighbour with another MAC than the container's
+test_doctor_neighbour() {
+	healthy_host
+	breaks neighbour 'another MAC' 2 ip neighbour replace "$(address4 web)" \
+		lladdr 02:00:00:00:00:99 dev cni0 nud permanent
+}
+
+# hardly a port to masquerade with
+test_doctor_masquerade_ports() {
+	healthy_host
+	sysctl -qw net.ipv4.ip_local_port_range='1024 65535'
+	doctor 1 doctor 5353
+	expect_contains "$(jq -r .check /run/doctor)" masquerade-ports
+	mend
+	healthy
+}
+
+# the main plugin masquerades, too
+test_doctor_other_masquerade() {
+	healthy_host
+	iptables-nft -t nat -N CNI-0123456789abcdef01234567
+	finds other-masquerade 'CNI-0123456789abcdef01234567' 1
+}
+
+# a container that went without DEL
+test_doctor_abandoned() {
+	healthy_host
+	container_die web
+	doctor 2 doctor
+	expect_equal 'abandoned owner' "$(jq -r .check /run/doctor | sort -u | paste -sd ' ')"
+	mend
+	healthy
+}
+
+# pins that are gone, the BPF file system that is read-only, or not mounted
+test_doctor_pins() {
+	healthy_host
+	healthy
+	rm "$pins/half_open"
+	finds pins 'are missing' 2
+	mend
+	healthy
+	mount -o remount,ro /sys/fs/bpf
+	finds bpffs 'read-only' 2
+	mend
+	healthy
+	umount /sys/fs/bpf
+	finds bpffs,pins x 2 || true
+}
+
+# maps of another layout
+test_doctor_layout() {
+	healthy_host
+	meta_set 0 63
+	finds version 'layout' 2
+}
+
+# it takes less than 300 ms
+test_doctor_time() {
+	local took computed kilobytes
+	healthy_host
+	"$build/tests/fill" measure "$build/bpf-portmap" doctor >/run/out 2>/run/err ||
+		fail "$(cat /run/err)"
+	read -r took computed kilobytes < <(tail -n 1 /run/err)
+	echo "note: doctor: $took ms, of which it computed $computed ms; $kilobytes KB"
+	[ "$computed" -le $((300 * SLOWER)) ] || fail "$computed ms"
+}

@@ -1,0 +1,172 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* check_hooks.c - checks of programs at interfaces and sockets. */
+#include <stdio.h>
+#include <string.h>
+
+#include "datapath/attach/attach_verify.h"
+#include "datapath/attach/foreign_tc.h"
+#include "datapath/attach/hooks.h"
+#include "datapath/attach/socket_hooks.h"
+#include "datapath/load/maps.h"
+#include "host/uplinks.h"
+#include "lib/text.h"
+#include "operator/doctor/doctor.h"
+
+static void check_programs(struct doctor *doctor, bool of_containers)
+{
+	char missing[MISSING_SIZE];
+
+	for (size_t i = 0; i < doctor->interface_count; i++) {
+		const struct known_interface *known = &doctor->interfaces[i];
+
+		if (interface_is_containers(&known->entry) != of_containers ||
+		    !known->link.ifindex || known->entry.role == ROLE_EXCLUDED ||
+		    attach_verify(&doctor->host.datapath, known->ifindex, &known->entry, missing))
+			continue;
+		doctor_found(doctor, VERDICT_FAIL, cni_format("bpf-portmap attach"), "%s: %s",
+			     known->link.name, missing);
+	}
+}
+
+void check_uplinks(struct doctor *doctor)
+{
+	check_programs(doctor, false);
+}
+
+void check_container_hooks(struct doctor *doctor)
+{
+	check_programs(doctor, true);
+}
+
+void check_unknown_interfaces(struct doctor *doctor)
+{
+	const struct address_list *addresses = &doctor->host.addresses;
+	cleanup_error struct cni_error ignored = {0};
+	char why_not[WHY_NOT_SIZE];
+	struct link link;
+
+	for (size_t i = 0; i < addresses->count; i++) {
+		uint32_t ifindex = addresses->interfaces[i].ifindex;
+
+		if (!addresses->interfaces[i].is_reachable || doctor_interface(doctor, ifindex) ||
+		    link_get(doctor->host.socket, ifindex, NULL, &link, &ignored) ||
+		    !link.ifindex || !uplink_is_possible(&doctor->host, &link, why_not))
+			continue;
+		doctor_found(doctor, VERDICT_WARN, cni_format("bpf-portmap attach"),
+			     "%s has an address, and came after the last container: ports are not"
+			     " reached by it",
+			     link.name);
+	}
+}
+
+void check_foreign_ahead(struct doctor *doctor)
+{
+	char text[FOREIGN_TC_SIZE];
+
+	for (size_t i = 0; i < doctor->interface_count; i++) {
+		const struct known_interface *known = &doctor->interfaces[i];
+
+		for (int hook = 0; known->link.ifindex && hook < HOOK_COUNT; hook++) {
+			enum program_number ours = program_at(&known->entry, hook);
+
+			if (ours == PROGRAM_COUNT ||
+			    !foreign_tc_ahead(doctor->host.socket, known->ifindex, hook, false,
+					      text))
+				continue;
+			doctor_found(
+				doctor, VERDICT_WARN,
+				cni_format("# if it ends the chain, load it after ours, or set"
+					   " \"attach\": \"tcx\"; it is in:\n"
+					   "tc filter show dev %s %s; bpftool net show dev %s",
+					   known->link.name, hook_name(hook), known->link.name),
+				"%s: %s runs before %s at %s: what it does not pass on does not"
+				" reach mapped ports",
+				known->link.name, text, program_name(ours), hook_name(hook));
+		}
+	}
+}
+
+void check_foreign_behind(struct doctor *doctor)
+{
+	for (size_t i = 0; i < doctor->interface_count; i++) {
+		const struct known_interface *known = &doctor->interfaces[i];
+
+		if (known->link.ifindex && known->entry.role == ROLE_UPLINK &&
+		    foreign_tc_behind(doctor->host.socket, known->ifindex))
+			doctor_found(doctor, VERDICT_WARN,
+				     cni_format("tc filter show dev %s ingress; bpftool net show"
+						" dev %s",
+						known->link.name, known->link.name),
+				     "%s: a tc program of others follows ours, so that no flow"
+				     " skips the IP stack",
+				     known->link.name);
+	}
+}
+
+void check_link_header(struct doctor *doctor)
+{
+	for (size_t i = 0; i < doctor->interface_count; i++) {
+		const struct known_interface *known = &doctor->interfaces[i];
+
+		if (known->link.ifindex && known->entry.role == ROLE_UPLINK &&
+		    known->link.header == LINK_HEADER_OTHER)
+			doctor_found(doctor, VERDICT_WARN, NULL,
+				     "%s: our programs cannot read its frames; ports are not"
+				     " reached by it",
+				     known->link.name);
+	}
+}
+
+static void check_port_of_bridge(struct doctor *doctor, const struct known_interface *port)
+{
+	const struct known_interface *bridge = doctor_interface(doctor, port->entry.bridge_ifindex);
+	const uint8_t *mac = port->entry.bridge_mac;
+
+	if (!bridge || !bridge->link.ifindex) {
+		doctor_found(doctor, VERDICT_FAIL,
+			     cni_format("# add the container again: its bridge is made by ADD"),
+			     "the bridge that %s was a port of is gone", port->link.name);
+		return;
+	}
+	if (port->link.master != bridge->ifindex)
+		doctor_found(
+			doctor, VERDICT_FAIL,
+			cni_format("ip link set %s master %s", port->link.name, bridge->link.name),
+			"%s is no port of %s any more", port->link.name, bridge->link.name);
+	else if (memcmp(mac, bridge->link.mac, LINK_MAC_SIZE) != 0)
+		doctor_found(doctor, VERDICT_WARN,
+			     cni_format("ip link set %s address %02x:%02x:%02x:%02x:%02x:%02x",
+					bridge->link.name, mac[0], mac[1], mac[2], mac[3], mac[4],
+					mac[5]),
+			     "%s has another MAC than when %s was added: the container may send to"
+			     " the old one",
+			     bridge->link.name, port->link.name);
+}
+
+void check_bridge(struct doctor *doctor)
+{
+	for (size_t i = 0; i < doctor->interface_count; i++) {
+		const struct known_interface *known = &doctor->interfaces[i];
+
+		if (known->link.ifindex && known->entry.role == ROLE_PORT)
+			check_port_of_bridge(doctor, known);
+	}
+}
+
+void check_socket_hooks(struct doctor *doctor)
+{
+	bool needed[SOCKET_PURPOSES] = {false};
+
+	for (size_t i = 0; i < doctor->mappings.count; i++) {
+		needed[SOCKETS_REACH_PORTS] |= doctor->mappings.list[i].portmap.localhost;
+		needed[SOCKETS_LEAVE_PORTS] |= doctor->mappings.list[i].portmap.reserved_on_host;
+	}
+	for (int purpose = 0; purpose < SOCKET_PURPOSES; purpose++) {
+		cleanup_error struct cni_error err = {0};
+
+		/* Without cgroup2 they cannot be there, which check_cgroup() says. */
+		if (needed[purpose] && socket_hooks_verify(&doctor->host.datapath, purpose, &err))
+			doctor_found(doctor, VERDICT_FAIL, cni_format("bpf-portmap attach"), "%s",
+				     cni_error_message(&err));
+	}
+}

@@ -1,0 +1,128 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* check_host.c - checks of the kernel, the BPF file system and what is pinned there. */
+#include <stdio.h>
+#include <string.h>
+#include <sys/statvfs.h>
+#include <sys/utsname.h>
+#include <unistd.h>
+
+#include "datapath/attach/attach_adopt.h"
+#include "datapath/attach/cgroup_root.h"
+#include "datapath/load/bpffs.h"
+#include "lib/text.h"
+#include "net/text_file.h"
+#include "operator/doctor/doctor.h"
+
+void check_kernel(struct doctor *doctor)
+{
+	struct utsname host;
+	int major = 0, minor = 0;
+
+	if (uname(&host) || sscanf(host.release, "%d.%d", &major, &minor) != 2)
+		return;
+	if (major < 5 || (major == 5 && minor < 15))
+		doctor_found(doctor, VERDICT_FAIL, NULL, "Linux %s is older than 5.15",
+			     host.release);
+}
+
+void check_jit(struct doctor *doctor)
+{
+	char value[8];
+
+	text_file_read("/proc/sys/net/core/bpf_jit_enable", value, sizeof(value));
+	if (*value == '0')
+		doctor_found(doctor, VERDICT_WARN,
+			     cni_format("sysctl -w net.core.bpf_jit_enable=1"),
+			     "the kernel interprets BPF programs, which takes several times as"
+			     " long");
+}
+
+void check_bpffs(struct doctor *doctor)
+{
+	cleanup_error struct cni_error err = {0};
+	struct statvfs status;
+
+	if (!bpffs_is_mounted())
+		doctor_found(doctor, VERDICT_FAIL, cni_format("mount -t bpf bpf " BPFFS),
+			     "no BPF file system is mounted at " BPFFS);
+	else if (!statvfs(BPFFS, &status) && status.f_flag & ST_RDONLY)
+		doctor_found(doctor, VERDICT_FAIL, cni_format("mount -o remount,rw " BPFFS),
+			     BPFFS " is mounted read-only");
+	else if (bpffs_verify(&err))
+		doctor_found(doctor, VERDICT_FAIL,
+			     cni_format("chown 0:0 %s; chmod 1700 %s", BPFFS, BPFFS), "%s",
+			     cni_error_message(&err));
+}
+
+/* Programs hold the maps, which no file names any more. */
+static bool runs_without_pins(const struct doctor *doctor, uint32_t ifindex)
+{
+	int maps[MAP_COUNT];
+	bool found = attach_find_maps(ifindex, doctor->host.datapath.netns_cookie, maps);
+
+	for (int i = 0; found && i < MAP_COUNT; i++)
+		if (maps[i] >= 0)
+			close(maps[i]);
+	return found;
+}
+
+void check_pins(struct doctor *doctor)
+{
+	const struct datapath *datapath = &doctor->host.datapath;
+
+	if (datapath->state == DATAPATH_DAMAGED)
+		doctor_found(doctor, VERDICT_FAIL, cni_format("bpf-portmap attach"),
+			     "maps or programs are missing in %s", datapath->directory);
+	if (datapath->state != DATAPATH_ABSENT)
+		return;
+	for (size_t i = 0; i < doctor->host.addresses.count; i++) {
+		if (!runs_without_pins(doctor, doctor->host.addresses.interfaces[i].ifindex))
+			continue;
+		doctor_found(doctor, VERDICT_FAIL, cni_format("bpf-portmap attach"),
+			     "programs run at interfaces, and the pins of their maps are gone from"
+			     " %s",
+			     datapath->directory);
+		return;
+	}
+}
+
+void check_version(struct doctor *doctor)
+{
+	const struct datapath *datapath = &doctor->host.datapath;
+	cleanup_error struct cni_error err = {0};
+
+	if (datapath->state == DATAPATH_FOREIGN) {
+		datapath_refuse_foreign(datapath, &err);
+		doctor_found(doctor, VERDICT_FAIL, NULL, "%s", cni_error_message(&err));
+	} else if (datapath->state == DATAPATH_OUTDATED) {
+		doctor_found(doctor, VERDICT_WARN, cni_format("bpf-portmap attach"),
+			     "the programs that run are of bpf-portmap %.*s, this is %s",
+			     PROGRAM_VERSION_SIZE, datapath->maker, PROGRAM_VERSION);
+	}
+}
+
+void check_cgroup(struct doctor *doctor)
+{
+	cleanup_error struct cni_error err = {0};
+	struct cgroup_root root;
+
+	for (size_t i = 0; i < doctor->mappings.count; i++) {
+		if (!doctor->mappings.list[i].portmap.localhost)
+			continue;
+		if (cgroup_root_open(&root, &err)) {
+			doctor_found(doctor, VERDICT_WARN,
+				     cni_format("mount -t cgroup2 cgroup2 /sys/fs/cgroup"),
+				     "processes of this host cannot reach mapped ports by their"
+				     " loopback addresses: %s",
+				     cni_error_message(&err));
+			return;
+		}
+		close(root.fd);
+		if (!root.is_whole)
+			doctor_found(doctor, VERDICT_WARN, NULL,
+				     "%s is not the root of all cgroups: processes outside of it do"
+				     " not reach mapped ports by loopback addresses",
+				     root.path);
+		return;
+	}
+}

@@ -1,0 +1,156 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* check_masquerade.c - checks of what containers leave the host with, and of the tables. */
+#include <bpf/bpf.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "datapath/load/maps.h"
+#include "datapath/records/masquerade_ports.h"
+#include "lib/cleanup.h"
+#include "lib/text.h"
+#include "operator/doctor/doctor.h"
+
+void check_masquerade_ports(struct doctor *doctor)
+{
+	struct masquerade_ports ports;
+
+	masquerade_ports_read(&ports);
+	if (!ports.enough)
+		doctor_found(
+			doctor, VERDICT_WARN,
+			cni_format("sysctl -w net.ipv4.ip_local_port_range='32768 60999'"),
+			"net.ipv4.ip_local_port_range leaves hardly a port to masquerade with");
+}
+
+struct masqueraded {
+	bool families[2]; /* IPv6, IPv4 */
+};
+
+static enum walk take_endpoint(const void *key, const void *value, void *context,
+			       struct cni_error *err)
+{
+	const struct endpoint_key *address = key;
+	const struct endpoint *endpoint = value;
+	struct masqueraded *found = context;
+
+	if (endpoint->masquerade)
+		found->families[cni_address_is_ipv4(address->address)] = true;
+	return WALK_ON;
+}
+
+static struct masqueraded find_masqueraded(const struct doctor *doctor)
+{
+	cleanup_error struct cni_error ignored = {0};
+	struct masqueraded found = {{false, false}};
+
+	map_walk(&doctor->host.datapath.objects, MAP_ENDPOINTS, take_endpoint, &found, &ignored);
+	return found;
+}
+
+void check_uplink_address(struct doctor *doctor)
+{
+	static const uint8_t none[CNI_ADDRESS_SIZE];
+	struct masqueraded found = find_masqueraded(doctor);
+
+	for (int ipv4 = 1; ipv4 >= 0; ipv4--) {
+		const char *name = doctor->default_uplink[ipv4];
+		const struct addressed_interface *addressed =
+			*name ? address_list_find(&doctor->host.addresses, link_index(name)) : NULL;
+
+		if (!*name || !found.families[ipv4] ||
+		    (addressed && memcmp(ipv4 ? addressed->address4 : addressed->address6, none,
+					 sizeof(none)) != 0))
+			continue;
+		doctor_found(doctor, VERDICT_WARN,
+			     cni_format("# give %s an address: ip address add ADDRESS dev %s", name,
+					name),
+			     "%s, by which the default route leads, has no IPv%c address to"
+			     " masquerade with",
+			     name, ipv4 ? '4' : '6');
+	}
+}
+
+static void check_source_list(struct doctor *doctor, const struct container_info *container,
+			      const __u8 (*addresses)[CNI_ADDRESS_SIZE], __u8 count)
+{
+	char text[CNI_ADDRESS_TEXT_SIZE];
+
+	for (__u8 i = 0; i < count && i < POLICY_ADDRESSES; i++) {
+		if (local_address_exists(doctor->host.socket, addresses[i]))
+			continue;
+		cni_address_format(addresses[i], text);
+		doctor_found(doctor, VERDICT_FAIL,
+			     cni_format("ip address add %s/%d dev lo", text,
+					cni_address_is_ipv4(addresses[i]) ? 32 : 128),
+			     "%s: the host does not have %s of \"snatAddresses\": what leaves with"
+			     " it gets no answer",
+			     container->text, text);
+	}
+}
+
+static enum walk take_policy(const void *key, const void *value, void *context,
+			     struct cni_error *err)
+{
+	struct doctor *doctor = context;
+	const struct policy *policy = value;
+	const struct container_info *container = view_container(&doctor->view, policy->owner);
+
+	if (!container)
+		return WALK_ON;
+	check_source_list(doctor, container, policy->sources4, policy->source4_count);
+	check_source_list(doctor, container, policy->sources6, policy->source6_count);
+	return WALK_ON;
+}
+
+void check_source_addresses(struct doctor *doctor)
+{
+	cleanup_error struct cni_error err = {0};
+
+	if (map_walk(&doctor->host.datapath.objects, MAP_POLICIES, take_policy, doctor, &err))
+		doctor_found(doctor, VERDICT_COULD_NOT_LOOK, NULL, "%s", cni_error_message(&err));
+}
+
+/* A chain of the plugins of CNI, whose ipMasq is on as well. */
+void check_other_masquerade(struct doctor *doctor)
+{
+	struct masqueraded found = find_masqueraded(doctor);
+	const json_t *entry, *chain;
+	const char *name;
+	size_t i;
+
+	if (!found.families[0] && !found.families[1])
+		return;
+	json_array_foreach (doctor->ruleset, i, entry) {
+		chain = json_object_get(entry, "chain");
+		name = json_string_value(json_object_get(chain, "name"));
+		if (!name || (strncmp(name, "CNI-HOSTPORT-MASQ", 17) != 0 &&
+			      strcmp(name, "cni_plugins_masquerade") != 0 &&
+			      !(strncmp(name, "CNI-", 4) == 0 && strlen(name) == 28)))
+			continue;
+		doctor_found(doctor, VERDICT_WARN,
+			     cni_format("# set \"ipMasq\": false for the main plugin of the"
+					" conflist, and add the containers again; the rules:\n"
+					"nft list chain %s %s %s",
+					json_string_value(json_object_get(chain, "family")),
+					json_string_value(json_object_get(chain, "table")), name),
+			     "another plugin masquerades containers, too: chain %s", name);
+		return;
+	}
+}
+
+void check_tables(struct doctor *doctor)
+{
+	const struct objects *objects = &doctor->host.datapath.objects;
+	uint32_t most = map_capacity(objects, MAP_ASSURED), zero = 0;
+	struct usage usage;
+
+	if (bpf_map_lookup_elem(objects->maps[MAP_USAGE], &zero, &usage) || !most)
+		return;
+	if ((uint64_t)usage.assured * 5 > (uint64_t)most * 4)
+		doctor_found(
+			doctor, VERDICT_WARN,
+			cni_format("bpf-portmap flows --top 10\n# or \"flowEntries\": %llu, for"
+				   " the first container after a restart",
+				   2ULL * most),
+			"the table of connections has %u of %u", usage.assured, most);
+}

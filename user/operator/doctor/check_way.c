@@ -1,0 +1,373 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* check_way.c - checks of a packet's way from an uplink into the container, and back. */
+#include <linux/neighbour.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "datapath/load/maps.h"
+#include "lib/cleanup.h"
+#include "lib/text.h"
+#include "net/forwarding.h"
+#include "net/netlink.h"
+#include "net/netns.h"
+#include "net/text_file.h"
+#include "operator/doctor/doctor.h"
+#include "operator/doctor/listening.h"
+#include "operator/doctor/route.h"
+#include "operator/format.h"
+
+static bool is_uplink(const struct known_interface *known)
+{
+	return known->link.ifindex && known->entry.role == ROLE_UPLINK;
+}
+
+static void refuse_forwarding(struct doctor *doctor, bool ipv4, const char *interface)
+{
+	char key[64];
+
+	if (!forwarding_is_on(ipv4, "all"))
+		snprintf(key, sizeof(key), "%s",
+			 ipv4 ? "net.ipv4.ip_forward" : "net.ipv6.conf.all.forwarding");
+	else
+		snprintf(key, sizeof(key), "net/ipv%c/conf/%s/forwarding", ipv4 ? '4' : '6',
+			 interface);
+	doctor_found(doctor, VERDICT_FAIL, cni_format("sysctl -w %s=1", key),
+		     "the host does not forward IPv%c packets that come in by %s", ipv4 ? '4' : '6',
+		     interface);
+}
+
+static void check_family(struct doctor *doctor, bool ipv4)
+{
+	const char *uplink = doctor->default_uplink[ipv4], *off = NULL;
+	bool one_is_on = false;
+	struct subject subject;
+
+	/* IPv6 has one switch for the host. */
+	if (!ipv4 && !forwarding_is_on(false, "all")) {
+		refuse_forwarding(doctor, false, "all");
+		return;
+	}
+	for (size_t i = 0; ipv4 && i < doctor->interface_count; i++) {
+		const char *name = doctor->interfaces[i].link.name;
+
+		if (!is_uplink(&doctor->interfaces[i]))
+			continue;
+		if (forwarding_is_on(true, name))
+			one_is_on = true;
+		else if (!off || !strcmp(name, uplink))
+			off = name;
+	}
+	/* It may be off at a second one on purpose. */
+	if (off && (!one_is_on || !strcmp(off, uplink))) {
+		refuse_forwarding(doctor, true, off);
+		return;
+	}
+	for (size_t i = 0; ipv4 && i < doctor->mappings.count; i++) {
+		if (!doctor_subject(doctor, i, &subject) || !subject.ipv4 ||
+		    forwarding_is_on(true, subject.gateway->link.name))
+			continue;
+		refuse_forwarding(doctor, true, subject.gateway->link.name);
+		return;
+	}
+}
+
+void check_forwarding(struct doctor *doctor)
+{
+	bool needed[2] = {false, false};
+
+	for (size_t i = 0; i < doctor->mappings.count; i++) {
+		const struct mapping *mapping = &doctor->mappings.list[i];
+
+		if (!cni_address_is_loopback(mapping->key.host_address))
+			needed[cni_address_is_ipv4(mapping->portmap.container_address)] = true;
+	}
+	for (int ipv4 = 1; ipv4 >= 0; ipv4--)
+		if (needed[ipv4])
+			check_family(doctor, ipv4);
+}
+
+static int reverse_path_of(const char *name)
+{
+	char path[64], value[8];
+
+	snprintf(path, sizeof(path), "/proc/sys/net/ipv4/conf/%s/rp_filter", name);
+	text_file_read(path, value, sizeof(value));
+	return atoi(value);
+}
+
+/* With one default route the filter drops nothing that routing would not lose as well. */
+void check_reverse_path(struct doctor *doctor)
+{
+	char text[16384], name[IF_NAMESIZE], destination[9], mask[9], *line = text;
+	char first[IF_NAMESIZE] = "";
+
+	text_file_read("/proc/net/route", text, sizeof(text));
+	for (; *line; line += strcspn(line, "\n"), line += *line == '\n') {
+		if (sscanf(line, "%15s %8s %*s %*s %*s %*s %*s %8s", name, destination, mask) !=
+			    3 ||
+		    strcmp(destination, "00000000") != 0 || strcmp(mask, "00000000") != 0)
+			continue;
+		if (!*first) {
+			memcpy(first, name, sizeof(first));
+			continue;
+		}
+		/* The greater one of both settings is the one that counts. */
+		if (!strcmp(name, first) || reverse_path_of("all") == 2 ||
+		    reverse_path_of(name) == 2 ||
+		    (reverse_path_of("all") == 0 && reverse_path_of(name) == 0))
+			continue;
+		doctor_found(doctor, VERDICT_WARN,
+			     cni_format("sysctl -w net/ipv4/conf/%s/rp_filter=2", name),
+			     "%s has a second default route and a strict reverse path filter:"
+			     " packets from clients that routing reaches by %s are dropped there",
+			     name, first);
+	}
+}
+
+void check_conntrack(struct doctor *doctor)
+{
+	char count[16], most[16];
+	long used, limit;
+
+	text_file_read("/proc/sys/net/netfilter/nf_conntrack_count", count, sizeof(count));
+	text_file_read("/proc/sys/net/netfilter/nf_conntrack_max", most, sizeof(most));
+	used = atol(count);
+	limit = atol(most);
+	if (limit > 0 && used * 10 >= limit * 9)
+		doctor_found(doctor, VERDICT_WARN,
+			     cni_format("sysctl -w net.netfilter.nf_conntrack_max=%ld", limit * 2),
+			     "nf_conntrack has %ld entries of %ld: new connections are dropped when"
+			     " it is full",
+			     used, limit);
+}
+
+void check_ipsec(struct doctor *doctor)
+{
+	if (forwarding_has_ipsec_policies())
+		doctor_found(doctor, VERDICT_WARN, cni_format("ip xfrm policy"),
+			     "the host has IPsec policies: what is masqueraded meets only those for"
+			     " containers' own addresses");
+}
+
+void check_container_route(struct doctor *doctor)
+{
+	struct subject subject;
+	char address[CNI_ADDRESS_TEXT_SIZE], name[IF_NAMESIZE];
+
+	for (size_t i = 0; i < doctor->mappings.count; i++) {
+		struct route route;
+
+		if (!doctor_subject(doctor, i, &subject))
+			continue;
+		route = route_to(doctor->host.socket, subject.mapping->portmap.container_address);
+		if (route.exists && !route.is_local && route.ifindex == subject.gateway->ifindex)
+			continue;
+		if (!route.exists || !link_name(doctor->host.socket, route.ifindex, name))
+			snprintf(name, sizeof(name), "nowhere");
+		cni_address_format(subject.mapping->portmap.container_address, address);
+		doctor_found(doctor, VERDICT_FAIL,
+			     cni_format("ip route replace %s/%d dev %s", address,
+					subject.ipv4 ? 32 : 128, subject.gateway->link.name),
+			     "%s: the host's route to %s leads to %s, not to %s", subject.port,
+			     address, name, subject.gateway->link.name);
+	}
+}
+
+/* What the container calls its interface; zero where its namespace is not known. */
+static void find_container_link(struct doctor *doctor, const struct subject *subject,
+				struct nl_sock *inside, struct link *link)
+{
+	cleanup_error struct cni_error ignored = {0};
+
+	memset(link, 0, sizeof(*link));
+	if (inside)
+		link_get(inside, subject->veth->link.peer, NULL, link, &ignored);
+}
+
+static void check_neighbour_of(struct doctor *doctor, const struct subject *subject)
+{
+	const uint8_t *address = subject->mapping->portmap.container_address;
+	const char *interface = subject->gateway->link.name;
+	cleanup_netlink struct nl_sock *inside = doctor_enter(doctor, subject);
+	struct neighbour neighbour =
+		neighbour_of(doctor->host.socket, subject->gateway->ifindex, address);
+	char text[CNI_ADDRESS_TEXT_SIZE];
+	struct link link;
+
+	find_container_link(doctor, subject, inside, &link);
+	cni_address_format(address, text);
+	if (!neighbour.exists)
+		return;
+	if (neighbour.state & NUD_FAILED)
+		doctor_found(doctor, VERDICT_FAIL,
+			     cni_format("ip neighbour flush to %s dev %s", text, interface),
+			     "%s: nobody at %s answers for %s", subject->port, interface, text);
+	else if (link.ifindex &&
+		 neighbour.state & (NUD_REACHABLE | NUD_STALE | NUD_PERMANENT | NUD_NOARP) &&
+		 memcmp(neighbour.mac, link.mac, LINK_MAC_SIZE) != 0)
+		doctor_found(doctor, VERDICT_FAIL,
+			     cni_format("ip neighbour del %s dev %s", text, interface),
+			     "%s: at %s another MAC than the container's is known for %s",
+			     subject->port, interface, text);
+}
+
+/* Mappings of one container, one after another, would say the same again. */
+static bool is_same_endpoint(const struct doctor *doctor, size_t i)
+{
+	const struct portmap *list = &doctor->mappings.list[i].portmap;
+
+	for (size_t j = 0; j < i; j++) {
+		const struct portmap *before = &doctor->mappings.list[j].portmap;
+
+		if (owner_is(list->owner, before->owner) &&
+		    !memcmp(list->container_address, before->container_address, CNI_ADDRESS_SIZE))
+			return true;
+	}
+	return false;
+}
+
+void check_neighbour(struct doctor *doctor)
+{
+	struct subject subject;
+
+	for (size_t i = 0; i < doctor->mappings.count; i++)
+		if (!is_same_endpoint(doctor, i) && doctor_subject(doctor, i, &subject))
+			check_neighbour_of(doctor, &subject);
+}
+
+/* Addresses for documentation, which no container is at. */
+static const uint8_t *somewhere(const struct doctor *doctor, bool ipv4)
+{
+	static const uint8_t far4[] = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff, 203, 0, 113, 1};
+	static const uint8_t far6[] = {0x20, 0x01, 0x0d, 0xb8, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1};
+	const struct range_option *from = &doctor->options->from;
+
+	if (from->is_set && cni_address_is_ipv4(from->address) == ipv4)
+		return from->address;
+	return ipv4 ? far4 : far6;
+}
+
+static char *way_back_remedy(struct doctor *doctor, const struct subject *subject,
+			     const struct link *link, bool route)
+{
+	const struct namespace *namespace =
+		namespaces_find(&doctor->namespaces, subject->veth->link.peer_netns_id);
+	const struct addressed_interface *gateway =
+		address_list_find(&doctor->host.addresses, subject->gateway->ifindex);
+	char address[CNI_ADDRESS_TEXT_SIZE];
+
+	if (!route)
+		return cni_format("nsenter --net=%s ip link set %s up", namespace->path,
+				  link->name);
+	if (!gateway)
+		return NULL;
+	cni_address_format(subject->ipv4 ? gateway->address4 : gateway->address6, address);
+	return cni_format("nsenter --net=%s ip route replace default via %s dev %s",
+			  namespace->path, address, link->name);
+}
+
+static void check_way_back_of(struct doctor *doctor, const struct subject *subject)
+{
+	cleanup_netlink struct nl_sock *inside = doctor_enter(doctor, subject);
+	struct link link;
+	struct route route;
+
+	find_container_link(doctor, subject, inside, &link);
+	if (!link.ifindex) {
+		doctor_found(doctor, VERDICT_COULD_NOT_LOOK, NULL,
+			     "%s: the network namespace of %s is not found", subject->port,
+			     subject->container->text);
+		return;
+	}
+	if (!(link.flags & IFF_UP)) {
+		doctor_found(doctor, VERDICT_FAIL, way_back_remedy(doctor, subject, &link, false),
+			     "%s: %s in the container is down", subject->port, link.name);
+		return;
+	}
+	route = route_to(inside, somewhere(doctor, subject->ipv4));
+	if (!route.exists || route.ifindex != link.ifindex)
+		doctor_found(doctor, VERDICT_FAIL, way_back_remedy(doctor, subject, &link, true),
+			     "%s: the container has no IPv%c route to clients by %s", subject->port,
+			     subject->ipv4 ? '4' : '6', link.name);
+}
+
+void check_way_back(struct doctor *doctor)
+{
+	struct subject subject;
+
+	for (size_t i = 0; i < doctor->mappings.count; i++)
+		if (!is_same_endpoint(doctor, i) && doctor_subject(doctor, i, &subject))
+			check_way_back_of(doctor, &subject);
+}
+
+static int find_sockets(void *context, struct cni_error *err)
+{
+	static const enum protocol protocols[] = {PROTOCOL_TCP, PROTOCOL_UDP, PROTOCOL_SCTP};
+	cleanup_netlink struct nl_sock *socket = netlink_open(NETLINK_SOCK_DIAG, err);
+
+	for (size_t i = 0; socket && i < 3; i++)
+		if (sockets_find(context, socket, protocols[i], SOCKET_BOUND, err))
+			return -1;
+	return socket ? 0 : -1;
+}
+
+static void report_listening(struct doctor *doctor, const struct subject *subject,
+			     enum listening listening, const uint8_t *where)
+{
+	const struct portmap *portmap = &subject->mapping->portmap;
+	const char *who = subject->container->text;
+	char at[ENDPOINT_TEXT_SIZE] = "", wanted[ENDPOINT_TEXT_SIZE], protocol[PROTOCOL_WORD_SIZE];
+
+	if (where)
+		format_endpoint(where, portmap->container_port, at);
+	format_endpoint(portmap->container_address, portmap->container_port, wanted);
+	protocol_word(subject->mapping->key.protocol, protocol);
+	if (listening == LISTENING_NOT)
+		doctor_found(doctor, VERDICT_FAIL,
+			     cni_format("# start the program in %s, or map the port that it listens"
+					" at",
+					who),
+			     "%s: nobody listens at %s port %s in %s", subject->port, protocol,
+			     wanted, who);
+	else
+		doctor_found(doctor, VERDICT_FAIL,
+			     cni_format("# let the program in %s listen at %s", who,
+					subject->ipv4 ? "0.0.0.0" : "::"),
+			     "%s: %s listens at %s only, not at %s", subject->port, who, at,
+			     wanted);
+}
+
+static void check_listener_of(struct doctor *doctor, const struct subject *subject)
+{
+	const struct namespace *namespace =
+		namespaces_find(&doctor->namespaces, subject->veth->link.peer_netns_id);
+	const struct portmap *portmap = &subject->mapping->portmap;
+	cleanup_sockets struct socket_list sockets = {0};
+	cleanup_error struct cni_error err = {0};
+	enum listening listening;
+	const uint8_t *where;
+
+	/* The check of the way back says that the namespace is not found. */
+	if (!namespace)
+		return;
+	if (netns_call(namespace->fd, find_sockets, &sockets, &err)) {
+		doctor_found(doctor, VERDICT_COULD_NOT_LOOK, NULL, "%s: %s", subject->port,
+			     cni_error_message(&err));
+		return;
+	}
+	listening = listening_at(&sockets, subject->mapping->key.protocol,
+				 portmap->container_address, portmap->container_port, &where);
+	if (listening != LISTENING)
+		report_listening(doctor, subject, listening, where);
+}
+
+void check_listener(struct doctor *doctor)
+{
+	struct subject subject;
+
+	for (size_t i = 0; i < doctor->mappings.count; i++)
+		if (doctor_subject(doctor, i, &subject) &&
+		    subject.mapping->key.protocol != PROTOCOL_SCTP)
+			check_listener_of(doctor, &subject);
+}

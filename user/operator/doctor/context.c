@@ -1,0 +1,219 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* context.c - reads once what the checks look at. */
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include <bpf/bpf.h>
+
+#include "datapath/load/maps.h"
+#include "lib/array.h"
+#include "lib/cleanup.h"
+#include "lib/text.h"
+#include "net/netlink.h"
+#include "net/text_file.h"
+#include "operator/doctor/doctor.h"
+#include "operator/doctor/nft_command.h"
+#include "operator/format.h"
+
+#define FINDINGS_PER_CHECK 8
+
+static int take_interface(struct host *host, uint32_t ifindex, const struct interface *interface,
+			  void *context, struct cni_error *err)
+{
+	struct doctor *doctor = context;
+	struct known_interface *known = ARRAY_ADD(doctor->interfaces, doctor->interface_count);
+
+	if (!known)
+		return cni_error_no_memory(err);
+	*known = (struct known_interface){.ifindex = ifindex, .entry = *interface};
+	return link_get(host->socket, ifindex, NULL, &known->link, err);
+}
+
+/* Other ports than the one that is asked about are nobody's question. */
+static void choose_mappings(struct doctor *doctor)
+{
+	struct mappings *mappings = &doctor->mappings;
+	size_t kept = 0;
+
+	for (size_t i = 0; i < mappings->count; i++)
+		if (mapping_matches(&mappings->list[i], NULL, doctor->options))
+			mappings->list[kept++] = mappings->list[i];
+	mappings->count = kept;
+}
+
+static int read_maps(struct doctor *doctor, struct cni_error *err)
+{
+	if (!datapath_is_usable(&doctor->host.datapath))
+		return 0;
+	doctor->view.containers = calloc(MAX_SLOTS, sizeof(*doctor->view.containers));
+	if (!doctor->view.containers)
+		return cni_error_no_memory(err);
+	if (mappings_read(&doctor->mappings, &doctor->view, err) ||
+	    host_walk_interfaces(&doctor->host, take_interface, doctor, err))
+		return -1;
+	choose_mappings(doctor);
+	return 0;
+}
+
+/* "eth0\t00000000\t..." of /proc/net/route; the columns differ in /proc/net/ipv6_route. */
+static void read_default_uplinks(struct doctor *doctor)
+{
+	char *line, *next;
+	cleanup_free char *text = calloc(1, 1 << 16);
+	char name[IF_NAMESIZE], destination[33], mask[33];
+
+	if (!text)
+		return;
+	text_file_read("/proc/net/route", text, 1 << 16);
+	for (line = text; *line; line = next) {
+		next = strchrnul(line, '\n');
+		next += *next != '\0';
+		if (sscanf(line, "%15s %32s %*s %*s %*s %*s %*s %32s", name, destination, mask) ==
+			    3 &&
+		    !strcmp(destination, "00000000") && !strcmp(mask, "00000000") &&
+		    !*doctor->default_uplink[1])
+			memcpy(doctor->default_uplink[1], name, sizeof(name));
+	}
+	text_file_read("/proc/net/ipv6_route", text, 1 << 16);
+	for (line = text; *line; line = next) {
+		next = strchrnul(line, '\n');
+		next += *next != '\0';
+		if (sscanf(line, "%32s %2s %*s %*s %*s %*s %*s %*s %*s %15s", destination, mask,
+			   name) == 3 &&
+		    strspn(destination, "0") == 32 && !strcmp(mask, "00") &&
+		    strcmp(name, "lo") != 0 && !*doctor->default_uplink[0])
+			memcpy(doctor->default_uplink[0], name, sizeof(name));
+	}
+}
+
+int doctor_read(struct doctor *doctor, struct cni_error *err)
+{
+	struct timespec now;
+
+	if (host_open(&doctor->host, PINS_ALL, err))
+		return -1;
+	clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
+	/* Both have one socket and one datapath, which are the host's to close. */
+	doctor->view.datapath = doctor->host.datapath;
+	doctor->view.socket = doctor->host.socket;
+	doctor->view.now = (uint32_t)now.tv_sec;
+	if (read_maps(doctor, err))
+		return -1;
+	if (doctor->mappings.count)
+		namespaces_read(&doctor->namespaces, doctor->host.socket);
+	read_default_uplinks(doctor);
+	doctor->ruleset = nft_command_read(&doctor->ruleset_error);
+	return 0;
+}
+
+void doctor_release(struct doctor *doctor)
+{
+	doctor->view.socket = NULL;
+	doctor->view.opened = false;
+	view_close(&doctor->view);
+	host_close(&doctor->host);
+	mappings_release(&doctor->mappings);
+	namespaces_release(&doctor->namespaces);
+	json_decref(doctor->ruleset);
+	free(doctor->ruleset_error);
+	free(doctor->interfaces);
+	for (size_t i = 0; i < doctor->finding_count; i++) {
+		free(doctor->findings[i].text);
+		free(doctor->findings[i].remedy);
+	}
+	free(doctor->findings);
+	*doctor = (struct doctor){0};
+}
+
+static size_t count_of_check(const struct doctor *doctor)
+{
+	size_t count = 0;
+
+	for (size_t i = 0; i < doctor->finding_count; i++)
+		count += doctor->findings[i].check == doctor->check;
+	return count;
+}
+
+void doctor_found(struct doctor *doctor, enum verdict verdict, char *remedy, const char *format,
+		  ...)
+{
+	struct finding *finding = NULL;
+	va_list arguments;
+
+	if (count_of_check(doctor) == FINDINGS_PER_CHECK) {
+		doctor->suppressed++;
+		free(remedy);
+		return;
+	}
+	finding = ARRAY_ADD(doctor->findings, doctor->finding_count);
+	if (!finding) {
+		doctor->failed = true;
+		free(remedy);
+		return;
+	}
+	va_start(arguments, format);
+	*finding = (struct finding){doctor->check, verdict, cni_format_list(format, arguments),
+				    remedy, 0};
+	va_end(arguments);
+	if (finding->text)
+		cni_printable(finding->text, "");
+	if (finding->remedy)
+		cni_printable(finding->remedy, "\n");
+	doctor->failed |= !finding->text;
+}
+
+const struct known_interface *doctor_interface(const struct doctor *doctor, uint32_t ifindex)
+{
+	for (size_t i = 0; i < doctor->interface_count; i++)
+		if (doctor->interfaces[i].ifindex == ifindex)
+			return &doctor->interfaces[i];
+	return NULL;
+}
+
+bool doctor_subject(struct doctor *doctor, size_t mapping, struct subject *subject)
+{
+	const struct mapping *mapped = &doctor->mappings.list[mapping];
+	char host[ENDPOINT_TEXT_SIZE], protocol[PROTOCOL_WORD_SIZE];
+
+	*subject = (struct subject){
+		.mapping = mapped,
+		.container = view_container(&doctor->view, mapped->portmap.owner),
+		.ipv4 = cni_address_is_ipv4(mapped->portmap.container_address),
+	};
+	snprintf(subject->port, sizeof(subject->port), "%s/%s",
+		 format_host_port(mapped->key.host_address, mapped->key.host_port, host),
+		 protocol_word(mapped->key.protocol, protocol));
+	if (!subject->container || !subject->container->has_record || !subject->container->live)
+		return false;
+	subject->veth = doctor_interface(doctor, subject->container->record.ifindex);
+	if (!subject->veth || !subject->veth->link.ifindex)
+		return false;
+	subject->gateway = subject->veth;
+	if (subject->veth->entry.role == ROLE_PORT)
+		subject->gateway = doctor_interface(doctor, subject->veth->entry.bridge_ifindex);
+	return subject->gateway && subject->gateway->link.ifindex;
+}
+
+const struct policy *doctor_policy(const struct doctor *doctor, const struct subject *subject,
+				   struct policy *policy)
+{
+	const struct owner *owner = &subject->mapping->portmap.owner;
+
+	if (bpf_map_lookup_elem(doctor->host.datapath.objects.maps[MAP_POLICIES], &owner->slot,
+				policy) ||
+	    !owner_is(policy->owner, *owner))
+		return NULL;
+	return policy;
+}
+
+struct nl_sock *doctor_enter(struct doctor *doctor, const struct subject *subject)
+{
+	const struct namespace *namespace =
+		namespaces_find(&doctor->namespaces, subject->veth->link.peer_netns_id);
+	cleanup_error struct cni_error ignored = {0};
+
+	return namespace ? netlink_open_in(namespace->fd, &ignored) : NULL;
+}

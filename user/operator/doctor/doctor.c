@@ -1,0 +1,236 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* doctor.c - `bpf-portmap doctor`: runs the checks, and prints what they found. */
+#include "operator/doctor/doctor.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "lib/cleanup.h"
+#include "operator/items.h"
+#include "operator/terminal.h"
+#include "operator/verbs.h"
+
+const struct check checks[] = {
+	{"kernel", GROUP_HOST, false, check_kernel, "the kernel is 5.15 or newer"},
+	{"jit", GROUP_HOST, false, check_jit, "the kernel compiles BPF programs"},
+	{"bpffs", GROUP_HOST, false, check_bpffs,
+	 "/sys/fs/bpf is mounted, can be written to, and is root's"},
+	{"pins", GROUP_HOST, false, check_pins, "maps and programs are pinned, all of them"},
+	{"version", GROUP_HOST, false, check_version,
+	 "maps and programs are of this version of bpf-portmap"},
+	{"cgroup", GROUP_HOST, true, check_cgroup, "the root of cgroup2 is mounted"},
+	{"programs", GROUP_HOOKS, true, check_uplinks,
+	 "our programs are at both hooks of every uplink and bridge"},
+	{"new-interface", GROUP_HOOKS, true, check_unknown_interfaces,
+	 "every interface with an address was classified"},
+	{"runs-before", GROUP_HOOKS, true, check_foreign_ahead,
+	 "no tc program of others runs before ours"},
+	{"runs-behind", GROUP_HOOKS, true, check_foreign_behind,
+	 "no tc program of others turns the fast path off"},
+	{"link-header", GROUP_HOOKS, true, check_link_header,
+	 "frames of every addressed interface can be read"},
+	{"container-programs", GROUP_HOOKS, true, check_container_hooks,
+	 "our programs are at the veths of containers"},
+	{"bridge", GROUP_HOOKS, true, check_bridge,
+	 "veths are ports of the bridges that they were added to, which have the same MAC"},
+	{"socket-programs", GROUP_HOOKS, true, check_socket_hooks,
+	 "programs are at the sockets of the host's processes, for the ports that need them"},
+	{"owner", GROUP_PORT, true, check_owner, "the port is mapped, and its container lives"},
+	{"host-process", GROUP_PORT, true, check_listening_process,
+	 "no process of the host has the port"},
+	{"foreign-nat", GROUP_PORT, true, check_foreign_nat,
+	 "no rule of iptables or nftables maps the port"},
+	{"host-ip", GROUP_PORT, true, check_host_ip, "the host has the address of hostIP"},
+	{"ephemeral", GROUP_PORT, true, check_ephemeral,
+	 "the host's own connections do not use the port"},
+	{"node-port", GROUP_PORT, true, check_node_ports,
+	 "the port is not in Kubernetes' range of NodePorts"},
+	{"excluded", GROUP_PORT, true, check_excluded, "ports are mapped at the address of hostIP"},
+	{"source-ranges", GROUP_PORT, true, check_sources, "sourceRanges let clients in"},
+	{"forwarding", GROUP_WAY, true, check_forwarding,
+	 "the host forwards from uplinks and from containers"},
+	{"rp-filter", GROUP_WAY, true, check_reverse_path,
+	 "no reverse path filter drops what comes in by a second default route"},
+	{"forward", GROUP_WAY, true, check_forward_rules,
+	 "the rules for forwarded packets accept the container's port, and its answers"},
+	{"host-port-rule", GROUP_WAY, true, check_host_port_rules,
+	 "no rule expects NAT of the kernel's conntrack"},
+	{"conntrack", GROUP_WAY, true, check_conntrack, "the table of nf_conntrack has room"},
+	{"ipsec", GROUP_WAY, true, check_ipsec,
+	 "no IPsec policy is for packets that are masqueraded"},
+	{"route", GROUP_WAY, true, check_container_route,
+	 "the host's route to the container leads to its veth or bridge"},
+	{"neighbour", GROUP_WAY, true, check_neighbour,
+	 "the container answers for its address, with its own MAC"},
+	{"way-back", GROUP_WAY, true, check_way_back,
+	 "the container's interface is up, and its route leads back"},
+	{"listener", GROUP_WAY, true, check_listener,
+	 "a process in the container listens at the port, not at 127.0.0.1 alone"},
+	{"masquerade-ports", GROUP_MASQUERADE, true, check_masquerade_ports,
+	 "the host's settings leave ports to masquerade with"},
+	{"uplink-address", GROUP_MASQUERADE, true, check_uplink_address,
+	 "the uplink of the default route has an address to masquerade with"},
+	{"snat-address", GROUP_MASQUERADE, true, check_source_addresses,
+	 "the host has the addresses of snatAddresses"},
+	{"other-masquerade", GROUP_MASQUERADE, true, check_other_masquerade,
+	 "nobody else masquerades the containers"},
+	{"tables", GROUP_MASQUERADE, true, check_tables, "the table of connections has room"},
+	{"abandoned", GROUP_RECORDS, true, check_abandoned, "every container's veth is there"},
+	{"unfinished", GROUP_RECORDS, true, check_unfinished, "no ADD or DEL was cut short"},
+};
+
+const size_t check_count = sizeof(checks) / sizeof(checks[0]);
+
+static const char *const group_words[GROUP_COUNT] = {
+	[GROUP_HOST] = "host", [GROUP_HOOKS] = "hooks",           [GROUP_PORT] = "port",
+	[GROUP_WAY] = "way",   [GROUP_MASQUERADE] = "masquerade", [GROUP_RECORDS] = "records",
+};
+
+static void run_checks(struct doctor *doctor)
+{
+	for (size_t i = 0; i < check_count; i++) {
+		size_t before = doctor->finding_count;
+
+		doctor->check = &checks[i];
+		doctor->suppressed = 0;
+		if (checks[i].needs_maps && !datapath_is_usable(&doctor->host.datapath))
+			continue;
+		checks[i].run(doctor);
+		if (doctor->finding_count == before)
+			doctor_found(doctor, VERDICT_OK, NULL, "%s", checks[i].looked_at);
+		else if (doctor->suppressed && doctor->findings)
+			doctor->findings[doctor->finding_count - 1].more = doctor->suppressed;
+	}
+}
+
+static void count_verdicts(const struct doctor *doctor, size_t counts[VERDICT_COUNT])
+{
+	memset(counts, 0, VERDICT_COUNT * sizeof(*counts));
+	for (size_t i = 0; i < doctor->finding_count; i++)
+		counts[doctor->findings[i].verdict] += 1 + doctor->findings[i].more;
+}
+
+static int exit_status(const size_t counts[VERDICT_COUNT])
+{
+	return counts[VERDICT_FAIL]             ? 2
+	       : counts[VERDICT_WARN]           ? 1
+	       : counts[VERDICT_COULD_NOT_LOOK] ? 3
+						: 0;
+}
+
+/* The lines behind the first one are indented like it. */
+static void print_remedy(const char *remedy)
+{
+	const char *title = "remedy";
+
+	while (*remedy) {
+		int length = (int)strcspn(remedy, "\n");
+
+		printf("      %-18s %.*s\n", title, length, remedy);
+		remedy += length;
+		remedy += *remedy == '\n';
+		title = "";
+	}
+}
+
+static void print_finding(const struct finding *finding, bool colors)
+{
+	static const char *const words[] = {"ok", "warn", "FAIL", "?"};
+	static const char *const begin[] = {"", "\033[33m", "\033[31;1m", "\033[33m"};
+	bool colored = colors && finding->verdict != VERDICT_OK;
+
+	printf("%s%-5s%s %-18s %s\n", colored ? begin[finding->verdict] : "",
+	       words[finding->verdict], colored ? "\033[0m" : "", finding->check->name,
+	       finding->text);
+	if (finding->more)
+		printf("%-5s %-18s and %zu more\n", words[finding->verdict], finding->check->name,
+		       finding->more);
+	if (finding->remedy)
+		print_remedy(finding->remedy);
+}
+
+static void append_count(char text[], size_t size, size_t count, const char *what, bool plural)
+{
+	size_t length = strlen(text);
+
+	if (count)
+		snprintf(text + length, size - length, "%s%zu %s%s", length ? ", " : "", count,
+			 what, plural && count > 1 ? "s" : "");
+}
+
+static int print_lines(const struct doctor *doctor, const size_t counts[VERDICT_COUNT])
+{
+	const struct options *options = doctor->options;
+	bool colors = terminal_has_color(options->color);
+	char text[160] = "";
+
+	for (size_t i = 0; i < doctor->finding_count; i++)
+		if (options->all || doctor->findings[i].verdict != VERDICT_OK)
+			print_finding(&doctor->findings[i], colors);
+	append_count(text, sizeof(text), counts[VERDICT_FAIL], "failure", true);
+	append_count(text, sizeof(text), counts[VERDICT_WARN], "warning", true);
+	append_count(text, sizeof(text), counts[VERDICT_COULD_NOT_LOOK], "not looked at", false);
+	append_count(text, sizeof(text), counts[VERDICT_OK], "ok", false);
+	printf("%s%s\n", text, options->all ? "" : "   (--all shows them)");
+	return exit_status(counts);
+}
+
+static int print_json(const struct doctor *doctor, const size_t counts[VERDICT_COUNT],
+		      struct cni_error *err)
+{
+	static const char *const words[] = {"ok", "warn", "fail", "could-not-look"};
+	struct items items = {.file = stdout};
+	json_t *summary;
+
+	for (size_t i = 0; i < doctor->finding_count; i++) {
+		const struct finding *finding = &doctor->findings[i];
+		json_t *item =
+			json_pack("{s:s, s:s, s:s, s:s, s:s, s:s?, s:I}", "check",
+				  finding->check->name, "group", group_words[finding->check->group],
+				  "verdict", words[finding->verdict], "looked_at",
+				  finding->check->looked_at, "found", finding->text, "remedy",
+				  finding->remedy, "more", (json_int_t)finding->more);
+
+		if (items_add(&items, item, err))
+			return -1;
+	}
+	summary = json_pack("{s:I, s:I, s:I, s:I}", "fail", (json_int_t)counts[VERDICT_FAIL],
+			    "warn", (json_int_t)counts[VERDICT_WARN], "could_not_look",
+			    (json_int_t)counts[VERDICT_COULD_NOT_LOOK], "ok",
+			    (json_int_t)counts[VERDICT_OK]);
+	if (items_end(&items, summary, err))
+		return -1;
+	return exit_status(counts);
+}
+
+static int read_operand(struct options *options, const char *operand, struct cni_error *err)
+{
+	if (!operand)
+		return 0;
+	return options_parse_port(operand, &options->port)
+		       ? 0
+		       : cni_error_set(err, CNI_ERROR_INVALID_ENVIRONMENT,
+				       "invalid port \"%.60s\": must be a port, as 8080 or 53/udp",
+				       operand);
+}
+
+int verb_doctor(const struct options *given, char *const *operands, struct cni_error *err)
+{
+	struct options options = *given;
+	cleanup_doctor struct doctor doctor = {.options = &options};
+	cleanup_error struct cni_error failure = {0};
+	size_t counts[VERDICT_COUNT];
+
+	if (read_operand(&options, *operands, err))
+		return -1;
+	if (doctor_read(&doctor, &failure)) {
+		fprintf(stderr, "bpf-portmap: could not look: %s\n", cni_error_message(&failure));
+		return 3;
+	}
+	run_checks(&doctor);
+	if (doctor.failed)
+		return cni_error_no_memory(err);
+	count_verdicts(&doctor, counts);
+	return options.json ? print_json(&doctor, counts, err) : print_lines(&doctor, counts);
+}

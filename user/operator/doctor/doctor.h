@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * doctor.h - what the checks of `bpf-portmap doctor` look at, and what they find.
+ */
+#ifndef OPERATOR_DOCTOR_DOCTOR_H
+#define OPERATOR_DOCTOR_DOCTOR_H
+
+#include <jansson.h>
+
+#include "host/host.h"
+#include "net/link.h"
+#include "operator/doctor/namespaces.h"
+#include "operator/format.h"
+#include "operator/mappings.h"
+#include "operator/options.h"
+#include "operator/view.h"
+
+enum verdict {
+	VERDICT_OK,
+	VERDICT_WARN,
+	VERDICT_FAIL,
+	VERDICT_COULD_NOT_LOOK,
+	VERDICT_COUNT,
+};
+
+enum check_group {
+	GROUP_HOST,
+	GROUP_HOOKS,
+	GROUP_PORT,
+	GROUP_WAY,
+	GROUP_MASQUERADE,
+	GROUP_RECORDS,
+	GROUP_COUNT,
+};
+
+struct doctor;
+typedef void check_run(struct doctor *doctor);
+
+struct check {
+	const char *name; /* in the output; never changed, as programs read it */
+	enum check_group group;
+	bool needs_maps; /* it is left out where nothing was ever added, or maps are missing */
+	check_run *run;
+	const char *looked_at; /* one line */
+};
+
+extern const struct check checks[];
+extern const size_t check_count;
+
+struct finding {
+	const struct check *check;
+	enum verdict verdict;
+	char *text;   /* printable; of VERDICT_OK what was looked at */
+	char *remedy; /* commands to paste, or a shell's comment; NULL: none */
+	size_t more;  /* of the same check that are not listed */
+};
+
+/* An entry of the map interfaces. */
+struct known_interface {
+	uint32_t ifindex;
+	struct interface entry;
+	struct link link; /* ifindex 0: it has gone */
+};
+
+/* What is read once, before the checks. Begins as {0}. */
+struct doctor {
+	const struct options *options;
+	struct host host;
+	struct view view;         /* of the same datapath */
+	struct mappings mappings; /* of the ports that are asked about */
+	struct known_interface *interfaces;
+	size_t interface_count;
+	struct namespaces namespaces;
+	json_t *ruleset;                     /* "nft -j list ruleset"; NULL: not read */
+	char *ruleset_error;                 /* why */
+	char default_uplink[2][IF_NAMESIZE]; /* of IPv6, of IPv4; "": no default route */
+
+	const struct check *check; /* that runs now */
+	struct finding *findings;
+	size_t finding_count;
+	size_t suppressed; /* of the check that runs now */
+	bool failed;       /* no memory */
+};
+
+/* CNI_ERROR_IO, CNI_ERROR_KERNEL_REFUSED: nothing can be looked at. */
+int doctor_read(struct doctor *doctor, struct cni_error *err);
+void doctor_release(struct doctor *doctor);
+
+#define cleanup_doctor __attribute__((cleanup(doctor_release)))
+
+/* Adds a finding of the check that runs. The remedy goes with cni_format(), and is freed; NULL:
+ * none. After the first few of a check the others are only counted. */
+void doctor_found(struct doctor *doctor, enum verdict verdict, char *remedy, const char *format,
+		  ...) __attribute__((format(printf, 4, 5)));
+
+/* NULL: it is not in the map. */
+const struct known_interface *doctor_interface(const struct doctor *doctor, uint32_t ifindex);
+
+/* A mapped port with its container. */
+struct subject {
+	const struct mapping *mapping;
+	const struct container_info *container;
+	const struct known_interface *veth;
+	const struct known_interface *gateway; /* the bridge, or the veth where it routes */
+	bool ipv4;                             /* of the container's address */
+	char port[ENDPOINT_TEXT_SIZE + 8];     /* "*:8080/tcp" */
+};
+
+/* False: its container has gone, which check_owner() says. */
+bool doctor_subject(struct doctor *doctor, size_t mapping, struct subject *subject);
+/* The policy of the container, or NULL. */
+const struct policy *doctor_policy(const struct doctor *doctor, const struct subject *subject,
+				   struct policy *policy);
+
+/* A socket for rtnetlink in the container's namespace, or NULL. */
+struct nl_sock *doctor_enter(struct doctor *doctor, const struct subject *subject);
+
+check_run check_kernel, check_jit, check_bpffs, check_pins, check_version, check_cgroup;
+check_run check_uplinks, check_unknown_interfaces, check_foreign_ahead, check_foreign_behind,
+	check_container_hooks, check_bridge, check_socket_hooks, check_link_header;
+check_run check_owner, check_listening_process, check_foreign_nat, check_host_ip, check_ephemeral,
+	check_node_ports, check_excluded, check_sources;
+check_run check_forwarding, check_reverse_path, check_forward_rules, check_host_port_rules,
+	check_conntrack, check_container_route, check_neighbour, check_way_back, check_listener,
+	check_ipsec;
+check_run check_masquerade_ports, check_uplink_address, check_source_addresses,
+	check_other_masquerade, check_tables;
+check_run check_abandoned, check_unfinished;
+
+#endif

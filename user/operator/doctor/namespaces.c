@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* namespaces.c - the network namespaces that veths of this host lead to. */
+#include "operator/doctor/namespaces.h"
+
+#include <ctype.h>
+#include <dirent.h>
+#include <fcntl.h>
+#include <linux/net_namespace.h>
+#include <linux/rtnetlink.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "lib/array.h"
+#include "lib/cleanup.h"
+#include "net/netlink.h"
+
+#define NAMESPACE_LIMIT 65536
+
+struct reading {
+	struct namespaces *namespaces;
+	struct nl_sock *socket;
+	ino_t *seen; /* a container has many processes */
+	size_t seen_count;
+};
+
+static int take_number(struct nlmsghdr *message, void *context)
+{
+	nla_memcpy(context, nlmsg_find_attr(message, sizeof(struct rtgenmsg), NETNSA_NSID),
+		   sizeof(int));
+	return 0;
+}
+
+/* -1: no link leads there. */
+static int number_of(struct nl_sock *socket, int fd)
+{
+	struct rtgenmsg header = {.rtgen_family = AF_UNSPEC};
+	cleanup_request struct nl_msg *request =
+		netlink_begin(RTM_GETNSID, 0, &header, sizeof(header));
+	int number = -1;
+
+	if (request)
+		nla_put_u32(request, NETNSA_FD, (uint32_t)fd);
+	return netlink_ask(socket, request, take_number, &number) ? -1 : number;
+}
+
+static bool is_new(struct reading *reading, const char *path)
+{
+	struct stat status;
+	ino_t *added;
+
+	if (stat(path, &status) || reading->seen_count == NAMESPACE_LIMIT)
+		return false;
+	for (size_t i = 0; i < reading->seen_count; i++)
+		if (reading->seen[i] == status.st_ino)
+			return false;
+	added = ARRAY_ADD(reading->seen, reading->seen_count);
+	if (added)
+		*added = status.st_ino;
+	return added != NULL;
+}
+
+static void take(struct reading *reading, const char *path)
+{
+	struct namespaces *namespaces = reading->namespaces;
+	struct namespace *added;
+	int fd, number;
+
+	if (!is_new(reading, path))
+		return;
+	fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	number = fd < 0 ? -1 : number_of(reading->socket, fd);
+	added = number < 0 ? NULL : ARRAY_ADD(namespaces->list, namespaces->count);
+	if (!added) {
+		if (fd >= 0)
+			close(fd);
+		return;
+	}
+	*added = (struct namespace){.number = number, .fd = fd};
+	snprintf(added->path, sizeof(added->path), "%s", path);
+}
+
+static void take_directory(struct reading *reading, const char *directory, bool processes)
+{
+	char path[NAMESPACE_PATH_SIZE];
+	const struct dirent *entry;
+	DIR *stream = opendir(directory);
+
+	while (stream && (entry = readdir(stream))) {
+		if (processes ? !isdigit((unsigned char)*entry->d_name) : *entry->d_name == '.')
+			continue;
+		snprintf(path, sizeof(path), "%s/%s%s", directory, entry->d_name,
+			 processes ? "/ns/net" : "");
+		take(reading, path);
+	}
+	if (stream)
+		closedir(stream);
+}
+
+void namespaces_read(struct namespaces *namespaces, struct nl_sock *socket)
+{
+	struct reading reading = {.namespaces = namespaces, .socket = socket};
+
+	take_directory(&reading, "/run/netns", false);
+	take_directory(&reading, "/proc", true);
+	free(reading.seen);
+}
+
+void namespaces_release(struct namespaces *namespaces)
+{
+	for (size_t i = 0; i < namespaces->count; i++)
+		close(namespaces->list[i].fd);
+	free(namespaces->list);
+	*namespaces = (struct namespaces){0};
+}
+
+const struct namespace *namespaces_find(const struct namespaces *namespaces, int number)
+{
+	for (size_t i = 0; i < namespaces->count; i++)
+		if (namespaces->list[i].number == number)
+			return &namespaces->list[i];
+	return NULL;
+}

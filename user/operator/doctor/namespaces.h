@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * namespaces.h - the network namespaces that veths of this host lead to.
+ *
+ * A record does not say where its container's namespace is; the kernel numbers the namespaces that
+ * links lead to, and says the number of one that is open.
+ */
+#ifndef OPERATOR_DOCTOR_NAMESPACES_H
+#define OPERATOR_DOCTOR_NAMESPACES_H
+
+#include <stddef.h>
+
+#define NAMESPACE_PATH_SIZE 320
+
+struct nl_sock;
+
+struct namespace
+{
+	int number; /* struct link's peer_netns_id */
+	int fd;
+	char path[NAMESPACE_PATH_SIZE]; /* "/run/netns/web", "/proc/812/ns/net" */
+};
+
+/* Begins as {0}. */
+struct namespaces {
+	struct namespace *list;
+	size_t count;
+};
+
+/* Those with a name in /run/netns, and those of processes. What cannot be opened is left out. */
+void namespaces_read(struct namespaces *namespaces, struct nl_sock *socket);
+void namespaces_release(struct namespaces *namespaces);
+
+/* NULL: it is not known. */
+const struct namespace *namespaces_find(const struct namespaces *namespaces, int number);
+
+#endif

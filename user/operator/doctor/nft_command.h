@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * nft_command.h - the firewall's rules as nft prints them.
+ */
+#ifndef OPERATOR_DOCTOR_NFT_COMMAND_H
+#define OPERATOR_DOCTOR_NFT_COMMAND_H
+
+#include <jansson.h>
+
+/* The array of `nft -j list ruleset`. NULL: it cannot be had, and *why, malloc'ed, says why. */
+json_t *nft_command_read(char **why);
+
+#endif

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * route.h - where packets go from here: routing and neighbours.
+ */
+#ifndef OPERATOR_DOCTOR_ROUTE_H
+#define OPERATOR_DOCTOR_ROUTE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "lib/address.h"
+#include "net/link.h"
+
+struct nl_sock;
+
+struct route {
+	bool exists;
+	bool is_local;
+	uint32_t ifindex;
+	bool has_source;
+	uint8_t source[CNI_ADDRESS_SIZE];
+};
+
+/* Of the namespace that the socket is of. */
+struct route route_to(struct nl_sock *socket, const uint8_t address[CNI_ADDRESS_SIZE]);
+
+struct neighbour {
+	bool exists;
+	uint16_t state; /* NUD_ */
+	uint8_t mac[LINK_MAC_SIZE];
+};
+
+struct neighbour neighbour_of(struct nl_sock *socket, uint32_t ifindex,
+			      const uint8_t address[CNI_ADDRESS_SIZE]);
+
+#endif
