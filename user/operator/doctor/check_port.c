@@ -238,28 +238,44 @@ void check_node_ports(struct doctor *doctor)
 	}
 }
 
+/* NULL: ports are mapped there. ADD refuses addresses that "excludeCIDRs" leaves out; an interface
+ * may be excluded later, by the conflist of another network. */
+static const char *left_out_by(struct doctor *doctor, const struct subject *subject)
+{
+	const uint8_t *address = subject->mapping->key.host_address;
+	const struct address_list *list = &doctor->host.addresses;
+	struct policy policy;
+	const struct policy *found = doctor_policy(doctor, subject, &policy);
+
+	if (found && conf_ranges_hold(found->excluded, found->excluded_count, address))
+		return "excludeCIDRs";
+	for (size_t i = 0; i < list->address_count; i++)
+		if (!memcmp(list->addresses[i].address, address, CNI_ADDRESS_SIZE) &&
+		    !host_maps_ports_at(&doctor->host, &list->addresses[i]))
+			return "excludeInterfaces";
+	return NULL;
+}
+
 void check_excluded(struct doctor *doctor)
 {
 	struct subject subject;
-	struct policy policy;
 	char text[CNI_ADDRESS_TEXT_SIZE];
 
 	for (size_t i = 0; i < doctor->mappings.count; i++) {
 		const uint8_t *address = doctor->mappings.list[i].key.host_address;
-		const struct policy *found;
+		const char *option;
 
 		if (cni_address_is_any(address) || !doctor_subject(doctor, i, &subject))
 			continue;
-		found = doctor_policy(doctor, &subject, &policy);
-		if (!found || !conf_ranges_hold(found->excluded, found->excluded_count, address))
+		option = left_out_by(doctor, &subject);
+		if (!option)
 			continue;
 		cni_address_format(address, text);
-		doctor_found(
-			doctor, VERDICT_FAIL,
-			cni_format("# take %s out of \"excludeCIDRs\" of network %s, and add the"
-				   " container again",
-				   text, subject.container->name.network),
-			"%s: \"excludeCIDRs\" leaves out %s", subject.port, text);
+		doctor_found(doctor, VERDICT_FAIL,
+			     cni_format("# take it out of \"%s\" of the conflists, or map another"
+					" hostIP; then add the container again",
+					option),
+			     "%s: \"%s\" leaves out %s", subject.port, option, text);
 	}
 }
 

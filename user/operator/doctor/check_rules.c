@@ -40,10 +40,10 @@ static char *remedy_by_iptables(const struct doctor *doctor, const struct forwar
 static char *make_remedy(const struct doctor *doctor, const struct forwarded *packet,
 			 const struct judgement *judgement)
 {
-	char address[CNI_ADDRESS_TEXT_SIZE], protocol[PROTOCOL_WORD_SIZE];
+	char address[CNI_ADDRESS_TEXT_SIZE], word[PROTOCOL_WORD_SIZE];
+	const char *protocol = protocol_word(packet->protocol, word);
 
 	cni_address_format(packet->destination, address);
-	protocol_word(packet->protocol, protocol);
 	if (!strcmp(judgement->table, "firewalld"))
 		return cni_format("firewall-cmd --permanent --new-policy containers\n"
 				  "firewall-cmd --permanent --policy containers --add-ingress-zone"
@@ -81,18 +81,29 @@ static void report_drop(struct doctor *doctor, const struct subject *subject,
 		     packet->is_reply ? "answers of" : "what goes to", to, packet->in);
 }
 
+static bool is_same_chain(const struct judgement *a, const struct judgement *b)
+{
+	return !strcmp(a->family, b->family) && !strcmp(a->table, b->table) &&
+	       !strcmp(a->chain, b->chain);
+}
+
+/* One rule lets the answers of all containers through, so a chain is told once for them. */
 static bool is_dropped(struct doctor *doctor, const struct subject *subject,
-		       const struct forwarded *packet)
+		       const struct forwarded *packet, struct judgement *told)
 {
 	struct judgement judgement = ruleset_judge(doctor->ruleset, packet);
 
 	if (judgement.fate == FATE_ACCEPTED)
 		return false;
-	report_drop(doctor, subject, packet, &judgement);
+	if (!packet->is_reply || !is_same_chain(&judgement, told))
+		report_drop(doctor, subject, packet, &judgement);
+	if (packet->is_reply)
+		*told = judgement;
 	return true;
 }
 
-static bool check_from(struct doctor *doctor, const struct subject *subject, const char *uplink)
+static bool check_from(struct doctor *doctor, const struct subject *subject, const char *uplink,
+		       struct judgement *told)
 {
 	const struct portmap *portmap = &subject->mapping->portmap;
 	const struct range_option *from = &doctor->options->from;
@@ -105,11 +116,11 @@ static bool check_from(struct doctor *doctor, const struct subject *subject, con
 		.destination_port = portmap->container_port,
 	};
 	struct forwarded reply = packet;
+	bool dropped;
 
 	memcpy(packet.source, from->address, CNI_ADDRESS_SIZE);
 	memcpy(packet.destination, portmap->container_address, CNI_ADDRESS_SIZE);
-	if (is_dropped(doctor, subject, &packet))
-		return true;
+	dropped = is_dropped(doctor, subject, &packet, told);
 	reply.is_reply = true;
 	reply.in = packet.out;
 	reply.out = packet.in;
@@ -118,26 +129,28 @@ static bool check_from(struct doctor *doctor, const struct subject *subject, con
 	reply.source_known = true;
 	memcpy(reply.source, portmap->container_address, CNI_ADDRESS_SIZE);
 	memcpy(reply.destination, from->address, CNI_ADDRESS_SIZE);
-	return is_dropped(doctor, subject, &reply);
+	return is_dropped(doctor, subject, &reply, told) || dropped;
 }
 
-static void check_subject(struct doctor *doctor, const struct subject *subject)
+static void check_subject(struct doctor *doctor, const struct subject *subject,
+			  struct judgement *told)
 {
 	const char *uplink = doctor->default_uplink[subject->ipv4];
 
 	if (*uplink) {
-		check_from(doctor, subject, uplink);
+		check_from(doctor, subject, uplink, told);
 		return;
 	}
 	for (size_t i = 0; i < doctor->interface_count; i++)
 		if (doctor->interfaces[i].link.ifindex &&
 		    doctor->interfaces[i].entry.role == ROLE_UPLINK &&
-		    check_from(doctor, subject, doctor->interfaces[i].link.name))
+		    check_from(doctor, subject, doctor->interfaces[i].link.name, told))
 			return;
 }
 
 void check_forward_rules(struct doctor *doctor)
 {
+	struct judgement told = {.family = "", .table = "", .chain = ""};
 	struct subject subject;
 
 	if (!doctor->mappings.count)
@@ -150,7 +163,7 @@ void check_forward_rules(struct doctor *doctor)
 	for (size_t i = 0; i < doctor->mappings.count; i++)
 		if (!cni_address_is_loopback(doctor->mappings.list[i].key.host_address) &&
 		    doctor_subject(doctor, i, &subject))
-			check_subject(doctor, &subject);
+			check_subject(doctor, &subject, &told);
 }
 
 void check_host_port_rules(struct doctor *doctor)

@@ -317,19 +317,18 @@ static void report_listening(struct doctor *doctor, const struct subject *subjec
 {
 	const struct portmap *portmap = &subject->mapping->portmap;
 	const char *who = subject->container->text;
-	char at[ENDPOINT_TEXT_SIZE] = "", wanted[ENDPOINT_TEXT_SIZE], protocol[PROTOCOL_WORD_SIZE];
+	char at[ENDPOINT_TEXT_SIZE] = "", wanted[ENDPOINT_TEXT_SIZE], word[PROTOCOL_WORD_SIZE];
 
 	if (where)
 		format_endpoint(where, portmap->container_port, at);
 	format_endpoint(portmap->container_address, portmap->container_port, wanted);
-	protocol_word(subject->mapping->key.protocol, protocol);
 	if (listening == LISTENING_NOT)
 		doctor_found(doctor, VERDICT_FAIL,
 			     cni_format("# start the program in %s, or map the port that it listens"
 					" at",
 					who),
-			     "%s: nobody listens at %s port %s in %s", subject->port, protocol,
-			     wanted, who);
+			     "%s: nobody listens at %s port %s in %s", subject->port,
+			     protocol_word(subject->mapping->key.protocol, word), wanted, who);
 	else
 		doctor_found(doctor, VERDICT_FAIL,
 			     cni_format("# let the program in %s listen at %s", who,

@@ -89,7 +89,7 @@ static void read_default_uplinks(struct doctor *doctor)
 	}
 }
 
-int doctor_read(struct doctor *doctor, struct cni_error *err)
+static int read_all(struct doctor *doctor, struct cni_error *err)
 {
 	struct timespec now;
 
@@ -100,13 +100,22 @@ int doctor_read(struct doctor *doctor, struct cni_error *err)
 	doctor->view.datapath = doctor->host.datapath;
 	doctor->view.socket = doctor->host.socket;
 	doctor->view.now = (uint32_t)now.tv_sec;
-	if (read_maps(doctor, err))
-		return -1;
+	return read_maps(doctor, err);
+}
+
+void doctor_read(struct doctor *doctor)
+{
+	cleanup_error struct cni_error err = {0};
+
+	if (read_all(doctor, &err)) {
+		doctor->blind = cni_format("%s", cni_error_message(&err));
+		doctor->failed |= !doctor->blind;
+		return;
+	}
 	if (doctor->mappings.count)
 		namespaces_read(&doctor->namespaces, doctor->host.socket);
 	read_default_uplinks(doctor);
 	doctor->ruleset = nft_command_read(&doctor->ruleset_error);
-	return 0;
 }
 
 void doctor_release(struct doctor *doctor)
@@ -120,6 +129,7 @@ void doctor_release(struct doctor *doctor)
 	json_decref(doctor->ruleset);
 	free(doctor->ruleset_error);
 	free(doctor->interfaces);
+	free(doctor->blind);
 	for (size_t i = 0; i < doctor->finding_count; i++) {
 		free(doctor->findings[i].text);
 		free(doctor->findings[i].remedy);

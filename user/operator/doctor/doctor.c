@@ -94,7 +94,8 @@ static void run_checks(struct doctor *doctor)
 
 		doctor->check = &checks[i];
 		doctor->suppressed = 0;
-		if (checks[i].needs_maps && !datapath_is_usable(&doctor->host.datapath))
+		if (checks[i].needs_maps &&
+		    (doctor->blind || !datapath_is_usable(&doctor->host.datapath)))
 			continue;
 		checks[i].run(doctor);
 		if (doctor->finding_count == before)
@@ -111,9 +112,10 @@ static void count_verdicts(const struct doctor *doctor, size_t counts[VERDICT_CO
 		counts[doctor->findings[i].verdict] += 1 + doctor->findings[i].more;
 }
 
-static int exit_status(const size_t counts[VERDICT_COUNT])
+static int exit_status(const struct doctor *doctor, const size_t counts[VERDICT_COUNT])
 {
 	return counts[VERDICT_FAIL]             ? 2
+	       : doctor->blind                  ? 3
 	       : counts[VERDICT_WARN]           ? 1
 	       : counts[VERDICT_COULD_NOT_LOOK] ? 3
 						: 0;
@@ -173,7 +175,7 @@ static int print_lines(const struct doctor *doctor, const size_t counts[VERDICT_
 	append_count(text, sizeof(text), counts[VERDICT_COULD_NOT_LOOK], "not looked at", false);
 	append_count(text, sizeof(text), counts[VERDICT_OK], "ok", false);
 	printf("%s%s\n", text, options->all ? "" : "   (--all shows them)");
-	return exit_status(counts);
+	return exit_status(doctor, counts);
 }
 
 static int print_json(const struct doctor *doctor, const size_t counts[VERDICT_COUNT],
@@ -201,7 +203,7 @@ static int print_json(const struct doctor *doctor, const size_t counts[VERDICT_C
 			    (json_int_t)counts[VERDICT_OK]);
 	if (items_end(&items, summary, err))
 		return -1;
-	return exit_status(counts);
+	return exit_status(doctor, counts);
 }
 
 static int read_operand(struct options *options, const char *operand, struct cni_error *err)
@@ -219,15 +221,13 @@ int verb_doctor(const struct options *given, char *const *operands, struct cni_e
 {
 	struct options options = *given;
 	cleanup_doctor struct doctor doctor = {.options = &options};
-	cleanup_error struct cni_error failure = {0};
 	size_t counts[VERDICT_COUNT];
 
 	if (read_operand(&options, *operands, err))
 		return -1;
-	if (doctor_read(&doctor, &failure)) {
-		fprintf(stderr, "bpf-portmap: could not look: %s\n", cni_error_message(&failure));
-		return 3;
-	}
+	doctor_read(&doctor);
+	if (doctor.blind)
+		fprintf(stderr, "bpf-portmap: could not look: %s\n", doctor.blind);
 	run_checks(&doctor);
 	if (doctor.failed)
 		return cni_error_no_memory(err);

@@ -80,10 +80,11 @@ struct doctor {
 	size_t finding_count;
 	size_t suppressed; /* of the check that runs now */
 	bool failed;       /* no memory */
+	char *blind;       /* why neither maps nor interfaces can be read; NULL: they were */
 };
 
-/* CNI_ERROR_IO, CNI_ERROR_KERNEL_REFUSED: nothing can be looked at. */
-int doctor_read(struct doctor *doctor, struct cni_error *err);
+/* Where maps or interfaces cannot be read the host can be looked at still. */
+void doctor_read(struct doctor *doctor);
 void doctor_release(struct doctor *doctor);
 
 #define cleanup_doctor __attribute__((cleanup(doctor_release)))
