@@ -109,6 +109,30 @@ test_doctor_forward_iptables() {
 	expect_answer client tcp "$host4" 8080 web
 }
 
+# rules with matches that nft has no words for, and jumps: what is accepted is no finding
+test_doctor_forward_iptables_matches() {
+	healthy_host
+	iptables-nft -P FORWARD DROP
+	iptables-nft -N OURS
+	iptables-nft -A FORWARD -m comment --comment 'some words -j DROP' -j OURS
+	iptables-nft -A OURS -m conntrack --ctstate RELATED,ESTABLISHED -j ACCEPT
+	iptables-nft -A OURS -i eth+ -d 10.88.0.0/16 -p tcp -m multiport --dports 22,80:90 -j ACCEPT
+	iptables-nft -A OURS ! -i cni0 -d 10.88.0.0/16 -p udp -m udp --dport 80 -j ACCEPT
+	healthy
+	iptables-nft -I OURS -p tcp -m mark --mark 7 -j DROP
+	finds forward 'may drop' 1
+	iptables-nft -R OURS 1 -m conntrack --ctorigdstport 8080 -j ACCEPT
+	finds host-port-rule 'asks conntrack' 1
+}
+
+# iptables-legacy's rules
+test_doctor_forward_legacy() {
+	iptables-legacy -nL >/dev/null 2>&1 || skip "no iptables-legacy"
+	healthy_host
+	breaks forward 'ip filter (legacy) FORWARD: policy drop' 2 iptables-legacy -P FORWARD DROP
+	expect_answer client tcp "$host4" 8080 web
+}
+
 # a rule that expects the kernel's NAT is named
 test_doctor_host_port_rule() {
 	healthy_host

@@ -6,6 +6,7 @@
 #include "datapath/load/maps.h"
 #include "lib/text.h"
 #include "operator/doctor/doctor.h"
+#include "operator/doctor/nft_command.h"
 #include "operator/doctor/ruleset.h"
 #include "operator/format.h"
 
@@ -14,22 +15,25 @@
 /* iptables-nft's rules are in tables that nft must not write to. */
 static bool is_of_iptables(const struct judgement *judgement)
 {
-	return !strcmp(judgement->table, "filter") && !strcmp(judgement->chain, "FORWARD") &&
-	       strcmp(judgement->family, "inet") != 0;
+	return strcmp(judgement->family, "inet") != 0 &&
+	       (!strcmp(judgement->table, LEGACY_TABLE) ||
+		(!strcmp(judgement->table, "filter") &&
+		 strncmp(judgement->chain, "forward", 7) != 0));
 }
 
 static char *remedy_by_iptables(const struct doctor *doctor, const struct forwarded *packet,
-				const char *address, const char *protocol)
+				const char *table, const char *address, const char *protocol)
 {
-	const char *command = packet->ipv4 ? "iptables" : "ip6tables";
-	const char *chain = ruleset_has_chain(doctor->ruleset, "filter", "DOCKER-USER")
-				    ? "DOCKER-USER"
-				    : "FORWARD";
+	bool legacy = !strcmp(table, LEGACY_TABLE);
+	const char *command = packet->ipv4 ? (legacy ? "iptables-legacy" : "iptables-nft")
+					   : (legacy ? "ip6tables-legacy" : "ip6tables-nft");
+	const char *chain = ruleset_has_chain(doctor->ruleset, table, "DOCKER-USER") ? "DOCKER-USER"
+										     : "FORWARD";
 
 	if (packet->is_reply)
 		return cni_format("%s -I %s -m conntrack --ctstate ESTABLISHED,RELATED -j ACCEPT",
 				  command, chain);
-	if (ruleset_has_chain(doctor->ruleset, "filter",
+	if (ruleset_has_chain(doctor->ruleset, table,
 			      packet->ipv4 ? "ufw-before-forward" : "ufw6-before-forward"))
 		return cni_format("ufw route allow proto %s to %s port %u", protocol, address,
 				  packet->destination_port);
@@ -52,7 +56,7 @@ static char *make_remedy(const struct doctor *doctor, const struct forwarded *pa
 				  "firewall-cmd --reload",
 				  packet->is_reply ? packet->in : packet->out);
 	if (is_of_iptables(judgement))
-		return remedy_by_iptables(doctor, packet, address, protocol);
+		return remedy_by_iptables(doctor, packet, judgement->table, address, protocol);
 	if (packet->is_reply)
 		return cni_format("nft insert rule %s %s %s " REPLY_RULE, judgement->family,
 				  judgement->table, judgement->chain);
@@ -73,7 +77,8 @@ static void report_drop(struct doctor *doctor, const struct subject *subject,
 		snprintf(what, sizeof(what), "policy drop, no rule %s",
 			 is_sure ? "accepts" : "surely accepts");
 	else
-		snprintf(what, sizeof(what), "rule handle %d %s", judgement->handle,
+		snprintf(what, sizeof(what), "rule %s %d %s",
+			 is_of_iptables(judgement) ? "number" : "handle", judgement->handle,
 			 is_sure ? "drops" : "may drop");
 	doctor_found(doctor, is_sure ? VERDICT_FAIL : VERDICT_WARN,
 		     make_remedy(doctor, packet, judgement), "%s: %s %s %s: %s %s %s from %s",

@@ -15,13 +15,14 @@
 #include "lib/error.h"
 #include "lib/io.h"
 #include "lib/text.h"
+#include "net/text_file.h"
+#include "operator/doctor/iptables_save.h"
 
 /* 10,000 rules are about 5 MB. */
 #define RULESET_LIMIT ((size_t)64 << 20)
 
-static int spawn(int output, pid_t *pid)
+static int spawn(char *const *arguments, int output, pid_t *pid)
 {
-	char *arguments[] = {"nft", "-j", "list", "ruleset", NULL};
 	char *environment[] = {"PATH=/usr/sbin:/usr/bin:/sbin:/bin:/usr/local/sbin", "LC_ALL=C",
 			       NULL};
 	posix_spawn_file_actions_t actions;
@@ -37,7 +38,7 @@ static int spawn(int output, pid_t *pid)
 	return error;
 }
 
-static char *read_output(size_t *length, char **why)
+static char *read_output(char *const *arguments, size_t *length, char **why)
 {
 	cleanup_error struct cni_error err = {0};
 	char *text = NULL;
@@ -48,29 +49,30 @@ static char *read_output(size_t *length, char **why)
 		*why = cni_format("%s", strerror(errno));
 		return NULL;
 	}
-	error = spawn(pipes[1], &pid);
+	error = spawn(arguments, pipes[1], &pid);
 	close(pipes[1]);
 	if (!error) {
-		text = cni_read_all(pipes[0], RULESET_LIMIT, "what nft prints", length, &err);
+		text = cni_read_all(pipes[0], RULESET_LIMIT, "what it prints", length, &err);
 		waitpid(pid, &status, 0);
 	}
 	close(pipes[0]);
 	if (error)
-		*why = cni_format("nft does not start: %s", strerror(error));
+		*why = cni_format("%s does not start: %s", arguments[0], strerror(error));
 	else if (!text)
 		*why = cni_format("%s", cni_error_message(&err));
 	else if (!*length)
-		*why = cni_format("nft -j list ruleset fails with status %d", WEXITSTATUS(status));
+		*why = cni_format("%s fails with status %d", arguments[0], WEXITSTATUS(status));
 	if (!*why)
 		return text;
 	free(text);
 	return NULL;
 }
 
-json_t *nft_command_read(char **why)
+static json_t *read_nft(char **why)
 {
+	char *arguments[] = {"nft", "-j", "list", "ruleset", NULL};
 	size_t length = 0;
-	cleanup_free char *text = read_output(&length, why);
+	cleanup_free char *text = read_output(arguments, &length, why);
 	cleanup_json json_t *whole = NULL;
 	json_t *ruleset;
 	json_error_t error;
@@ -84,4 +86,85 @@ json_t *nft_command_read(char **why)
 		return json_incref(ruleset);
 	*why = cni_format("nft prints no JSON: %s", error.text);
 	return NULL;
+}
+
+static bool is_text(const json_t *object, const char *key, const char *text)
+{
+	const char *value = json_string_value(json_object_get(object, key));
+
+	return value && !strcmp(value, text);
+}
+
+static bool is_of_table(const json_t *entry, const char *family)
+{
+	const json_t *one = json_object_get(entry, "chain");
+
+	one = one ? one : json_object_get(entry, "rule");
+	return is_text(one, "family", family) && is_text(one, "table", "filter");
+}
+
+/* Whether the family's table "filter" is iptables-nft's. */
+static bool has_iptables_nft(const json_t *ruleset, const char *family)
+{
+	const json_t *entry, *chain;
+	size_t i;
+
+	json_array_foreach (ruleset, i, entry) {
+		chain = json_object_get(entry, "chain");
+		if (is_of_table(entry, family) && is_text(chain, "name", "FORWARD"))
+			return true;
+	}
+	return false;
+}
+
+static bool has_legacy_filter(const char *path)
+{
+	char names[256] = "\n"; /* one a line */
+
+	text_file_read(path, names + 1, sizeof(names) - 1);
+	return strstr(names, "\nfilter\n");
+}
+
+/* Its words replace what nft says of the same table. */
+static void read_iptables_nft(json_t *ruleset, const char *family, char *command)
+{
+	char *arguments[] = {command, "-t", "filter", NULL};
+	cleanup_free char *ignored = NULL;
+	size_t length = 0;
+	cleanup_free char *text = read_output(arguments, &length, &ignored);
+
+	if (!text || !length)
+		return;
+	for (size_t i = json_array_size(ruleset); i > 0; i--)
+		if (is_of_table(json_array_get(ruleset, i - 1), family))
+			json_array_remove(ruleset, i - 1);
+	iptables_save_parse(ruleset, text, family, "filter");
+}
+
+static void read_legacy(json_t *ruleset, const char *family, char *command)
+{
+	char *arguments[] = {command, "-t", "filter", NULL};
+	cleanup_free char *ignored = NULL;
+	size_t length = 0;
+	cleanup_free char *text = read_output(arguments, &length, &ignored);
+
+	if (text && length)
+		iptables_save_parse(ruleset, text, family, LEGACY_TABLE);
+}
+
+json_t *nft_command_read(char **why)
+{
+	json_t *ruleset = read_nft(why);
+
+	if (!ruleset)
+		return NULL;
+	if (has_iptables_nft(ruleset, "ip"))
+		read_iptables_nft(ruleset, "ip", "iptables-nft-save");
+	if (has_iptables_nft(ruleset, "ip6"))
+		read_iptables_nft(ruleset, "ip6", "ip6tables-nft-save");
+	if (has_legacy_filter("/proc/net/ip_tables_names"))
+		read_legacy(ruleset, "ip", "iptables-legacy-save");
+	if (has_legacy_filter("/proc/net/ip6_tables_names"))
+		read_legacy(ruleset, "ip6", "ip6tables-legacy-save");
+	return ruleset;
 }
