@@ -47,6 +47,10 @@ breaks() {
 }
 
 healthy_host() {
+	# What the machine itself has there is another matter.
+	[ ! -d /etc/cni/net.d ] || mountpoint -q /etc/cni/net.d ||
+		mount -t tmpfs tmpfs /etc/cni/net.d
+	[ ! -d /opt/cni/bin ] || mountpoint -q /opt || mount -t tmpfs tmpfs /opt
 	web_as_pod -p 8080:80/tcp -p 5353:80/udp
 	ip route add default via "$client4"
 	ip route add default via "$client6"
@@ -372,6 +376,62 @@ test_doctor_layout() {
 	healthy_host
 	meta_set 0 63
 	finds version 'layout' 2
+}
+
+# own_directory PATH: an empty one in this test alone, whatever the machine has there
+own_directory() {
+	local parent=$1
+	while [ ! -d "$parent" ]; do parent=${parent%/*}; done
+	case $parent in '' | /etc) skip "there is no $1" ;; esac
+	mount -t tmpfs tmpfs "$parent"
+	mkdir -p "$1"
+}
+
+# conflists that runtimes read: not JSON, without the capability, with portmap, masquerade twice
+test_doctor_conflists() {
+	local file=/etc/cni/net.d/10-net.conflist
+	own_directory /etc/cni/net.d
+	healthy_host
+	cp /run/conf/bridge.conflist "$file"
+	breaks conflist-portmap 'has portmap as well' 2 \
+		conflist_edit '.plugins += [{"type": "portmap"}]'
+	breaks conflist-capability 'tell it no ports' 2 conflist_edit 'del(.plugins[].capabilities)'
+	breaks conflist-masquerade 'bridge masquerades' 1 conflist_edit '.plugins[].ipMasq = true'
+	jq "$only_main"' | .plugins += [{"type": "portmap"}]' "$file" >/etc/cni/net.d/05-old.conflist
+	finds conflist-first '05-old.conflist' 1
+	rm /etc/cni/net.d/05-old.conflist
+	echo '{' >"$file"
+	finds conflist 'is no conflist' 2
+}
+conflist_edit() {
+	jq "$1" /etc/cni/net.d/10-net.conflist >/run/edited
+	cat /run/edited >/etc/cni/net.d/10-net.conflist
+}
+
+# another binary where runtimes look for plugins
+test_doctor_binaries() {
+	own_directory /opt/cni/bin
+	healthy_host
+	cp "$build/bpf-portmap" /opt/cni/bin/
+	healthy
+	echo >>/opt/cni/bin/bpf-portmap
+	finds binaries '/opt/cni/bin/bpf-portmap' 1
+}
+
+# "uplinks" that match nothing
+test_doctor_uplinks() {
+	conflist named bridge "$(with_ours '{"uplinks": ["eth7"]}')"
+	container_start web named -p 8080:80/tcp
+	finds uplinks 'matches no interface' 2
+}
+
+# a bridge, or the container's veth, that is down
+test_doctor_link() {
+	healthy_host
+	breaks link "$(host_veth web) is down" 2 ip link set "$(host_veth web)" down
+	ip link set cni0 down
+	doctor 2
+	expect_contains "$(jq -r 'select(.check == "link").found' /run/doctor)" 'cni0 is down'
 }
 
 # it takes less than 300 ms

@@ -21,12 +21,19 @@ static bool is_of_iptables(const struct judgement *judgement)
 		 strncmp(judgement->chain, "forward", 7) != 0));
 }
 
+static const char *iptables_command(const char *family, const char *table)
+{
+	bool legacy = !strcmp(table, LEGACY_TABLE);
+
+	if (!strcmp(family, "ip"))
+		return legacy ? "iptables-legacy" : "iptables-nft";
+	return legacy ? "ip6tables-legacy" : "ip6tables-nft";
+}
+
 static char *remedy_by_iptables(const struct doctor *doctor, const struct forwarded *packet,
 				const char *table, const char *address, const char *protocol)
 {
-	bool legacy = !strcmp(table, LEGACY_TABLE);
-	const char *command = packet->ipv4 ? (legacy ? "iptables-legacy" : "iptables-nft")
-					   : (legacy ? "ip6tables-legacy" : "ip6tables-nft");
+	const char *command = iptables_command(packet->ipv4 ? "ip" : "ip6", table);
 	const char *chain = ruleset_has_chain(doctor->ruleset, table, "DOCKER-USER") ? "DOCKER-USER"
 										     : "FORWARD";
 
@@ -171,6 +178,39 @@ void check_forward_rules(struct doctor *doctor)
 			check_subject(doctor, &subject, &told);
 }
 
+static const char *text_of(const json_t *object, const char *key)
+{
+	const char *text = json_string_value(json_object_get(object, key));
+
+	return text ? text : "";
+}
+
+static void report_host_port_rule(struct doctor *doctor, const struct subject *subject,
+				  const json_t *rule)
+{
+	struct judgement place = {.family = text_of(rule, "family"),
+				  .table = text_of(rule, "table"),
+				  .chain = text_of(rule, "chain")};
+	int number = (int)json_integer_value(json_object_get(rule, "handle"));
+	char *remedy;
+
+	if (is_of_iptables(&place))
+		remedy = cni_format("# match the container's port instead: --dport %u; the rule"
+				    " is in:\n%s -S %s",
+				    subject->mapping->portmap.container_port,
+				    iptables_command(place.family, place.table), place.chain);
+	else
+		remedy = cni_format("# match the container's port instead: tcp dport %u; the rule"
+				    " is in:\nnft -a list chain %s %s %s",
+				    subject->mapping->portmap.container_port, place.family,
+				    place.table, place.chain);
+	doctor_found(doctor, VERDICT_WARN, remedy,
+		     "%s: rule %s %d in %s %s %s asks conntrack for the kernel's NAT, which this"
+		     " port does not have: it never matches",
+		     subject->port, is_of_iptables(&place) ? "number" : "handle", number,
+		     place.family, place.table, place.chain);
+}
+
 void check_host_port_rules(struct doctor *doctor)
 {
 	struct subject subject;
@@ -182,19 +222,7 @@ void check_host_port_rules(struct doctor *doctor)
 
 		rule = port == last ? NULL : ruleset_find_conntrack_rule(doctor->ruleset, port);
 		last = port;
-		if (!rule || !doctor_subject(doctor, i, &subject))
-			continue;
-		doctor_found(doctor, VERDICT_WARN,
-			     cni_format("# match the container's address and port instead, as: tcp"
-					" dport %u; the rule:\nnft -a list chain %s %s %s",
-					subject.mapping->portmap.container_port,
-					json_string_value(json_object_get(rule, "family")),
-					json_string_value(json_object_get(rule, "table")),
-					json_string_value(json_object_get(rule, "chain"))),
-			     "%s: the rule with handle %d in %s %s asks conntrack for the kernel's"
-			     " NAT, which this port does not have: it never matches",
-			     subject.port, (int)json_integer_value(json_object_get(rule, "handle")),
-			     json_string_value(json_object_get(rule, "table")),
-			     json_string_value(json_object_get(rule, "chain")));
+		if (rule && doctor_subject(doctor, i, &subject))
+			report_host_port_rule(doctor, &subject, rule);
 	}
 }

@@ -150,6 +150,23 @@ void check_ipsec(struct doctor *doctor)
 			     " containers' own addresses");
 }
 
+/* An uplink may be down on purpose, unless the default route leads by it. */
+void check_links(struct doctor *doctor)
+{
+	for (size_t i = 0; i < doctor->interface_count; i++) {
+		const struct known_interface *known = &doctor->interfaces[i];
+		const struct link *link = &known->link;
+
+		if (!link->ifindex || link->flags & IFF_UP || known->entry.role == ROLE_EXCLUDED ||
+		    (known->entry.role == ROLE_UPLINK &&
+		     strcmp(link->name, doctor->default_uplink[0]) != 0 &&
+		     strcmp(link->name, doctor->default_uplink[1]) != 0))
+			continue;
+		doctor_found(doctor, VERDICT_FAIL, cni_format("ip link set %s up", link->name),
+			     "%s is down", link->name);
+	}
+}
+
 void check_container_route(struct doctor *doctor)
 {
 	struct subject subject;
