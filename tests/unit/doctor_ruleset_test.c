@@ -1,0 +1,163 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* doctor_ruleset_test.c - what rules do with a packet, and who takes it in the container. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "operator/doctor/iptables_save.h"
+#include "operator/doctor/listening.h"
+#include "operator/doctor/ruleset.h"
+
+static struct forwarded new_packet(void)
+{
+	struct forwarded packet = {.ipv4 = true,
+				   .in = "eth0",
+				   .out = "cni0",
+				   .protocol = PROTOCOL_TCP,
+				   .destination_port = 80};
+
+	cni_address_parse("10.88.0.2", packet.destination);
+	return packet;
+}
+
+/* The fate of a new packet where iptables-save prints this. */
+static enum fate fate_by_iptables(const char *rules)
+{
+	struct forwarded packet = new_packet();
+	json_t *ruleset = json_array();
+	char *text = strdup(rules);
+	enum fate fate;
+
+	assert_int_equal(0, iptables_save_parse(ruleset, text, "ip", "filter"));
+	fate = ruleset_judge(ruleset, &packet).fate;
+	json_decref(ruleset);
+	free(text);
+	return fate;
+}
+
+#define DROPPING ":FORWARD DROP [0:0]\n:X - [0:0]\n"
+#define ACCEPTING ":FORWARD ACCEPT [0:0]\n:X - [0:0]\n"
+
+static void test_policy(void **state)
+{
+	assert_int_equal(FATE_ACCEPTED, fate_by_iptables(""));
+	assert_int_equal(FATE_ACCEPTED, fate_by_iptables(ACCEPTING));
+	assert_int_equal(FATE_DROPPED, fate_by_iptables(DROPPING));
+}
+
+static void test_conditions(void **state)
+{
+	static const struct {
+		const char *rule;
+		enum fate fate;
+	} rows[] = {
+		{"-A FORWARD -j ACCEPT", FATE_ACCEPTED},
+		{"-A FORWARD -i eth0 -j ACCEPT", FATE_ACCEPTED},
+		{"-A FORWARD -i eth+ -j ACCEPT", FATE_ACCEPTED},
+		{"-A FORWARD -i eth1 -j ACCEPT", FATE_DROPPED},
+		{"-A FORWARD ! -i eth1 -j ACCEPT", FATE_ACCEPTED},
+		{"-A FORWARD ! -i eth0 -j ACCEPT", FATE_DROPPED},
+		{"-A FORWARD -d 10.88.0.0/16 -j ACCEPT", FATE_ACCEPTED},
+		{"-A FORWARD -d 10.88.0.3/32 -j ACCEPT", FATE_DROPPED},
+		{"-A FORWARD -p tcp -m tcp --dport 80 -j ACCEPT", FATE_ACCEPTED},
+		{"-A FORWARD -p tcp -m tcp --dport 81:90 -j ACCEPT", FATE_DROPPED},
+		{"-A FORWARD -p tcp -m multiport --dports 22,80:90 -j ACCEPT", FATE_ACCEPTED},
+		{"-A FORWARD -p udp -m udp --dport 80 -j ACCEPT", FATE_DROPPED},
+		{"-A FORWARD -m conntrack --ctstate RELATED,ESTABLISHED -j ACCEPT", FATE_DROPPED},
+		{"-A FORWARD -m conntrack --ctstate NEW -j ACCEPT", FATE_ACCEPTED},
+		{"-A FORWARD -m conntrack --ctstatus DNAT -j ACCEPT", FATE_DROPPED},
+		{"-A FORWARD -m conntrack --ctorigdstport 8080 -j ACCEPT", FATE_DROPPED},
+		{"-A FORWARD -m comment --comment \"a -j DROP b\" -j ACCEPT", FATE_ACCEPTED},
+		{"-A FORWARD -m mark --mark 0x7 -j ACCEPT", FATE_MAY_BE_DROPPED},
+		{"-A FORWARD -s 192.0.2.0/24 -j ACCEPT", FATE_MAY_BE_DROPPED},
+		{"-A FORWARD -j X\n-A X -i eth0 -j ACCEPT", FATE_ACCEPTED},
+		{"-A FORWARD -j X\n-A X -j RETURN\n-A X -j ACCEPT", FATE_DROPPED},
+		{"-A FORWARD -g X\n-A FORWARD -j ACCEPT", FATE_DROPPED},
+		{"-A FORWARD -j X\n-A X -j X", FATE_DROPPED},
+		{"-A FORWARD -j LOG --log-prefix \"-j ACCEPT\"", FATE_DROPPED},
+		{"-A FORWARD", FATE_DROPPED},
+		{"-A", FATE_DROPPED},
+	};
+
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		char text[256];
+
+		snprintf(text, sizeof(text), DROPPING "%s\n", rows[i].rule);
+		if (fate_by_iptables(text) != rows[i].fate)
+			fail_msg("%s: %d", rows[i].rule, fate_by_iptables(text));
+	}
+	assert_int_equal(FATE_DROPPED,
+			 fate_by_iptables(ACCEPTING "-A FORWARD -o cni0 -j REJECT\n"));
+	assert_int_equal(FATE_MAY_BE_DROPPED,
+			 fate_by_iptables(ACCEPTING "-A FORWARD -m mark --mark 7 -j DROP\n"));
+}
+
+/* Values that are not what they should be. */
+static void test_damaged(void **state)
+{
+	static const char *const texts[] = {
+		"[]",
+		"[1, null, {\"rule\": 1}, {\"chain\": []}]",
+		"[{\"chain\": {\"family\": \"ip\", \"hook\": \"forward\"}}]",
+		"[{\"chain\": {\"family\": \"ip\", \"table\": \"t\", \"name\": \"f\", \"hook\":"
+		" \"forward\"}}, {\"rule\": {\"family\": \"ip\", \"table\": \"t\", \"chain\": "
+		"\"f\","
+		" \"expr\": [{\"match\": 1}, {\"vmap\": {\"data\": {\"set\": [1, [2]]}}}]}}]",
+	};
+	struct forwarded packet = new_packet();
+
+	for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
+		json_t *ruleset = json_loads(texts[i], 0, NULL);
+
+		assert_non_null(ruleset);
+		assert_int_equal(FATE_ACCEPTED, ruleset_judge(ruleset, &packet).fate);
+		assert_null(ruleset_find_conntrack_rule(ruleset, 80));
+		json_decref(ruleset);
+	}
+}
+
+static enum listening listening_with(const char *address, bool both)
+{
+	struct host_socket one = {.protocol = PROTOCOL_TCP, .port = 80, .both_families = both};
+	struct socket_list list = {&one, 1};
+	uint8_t container[CNI_ADDRESS_SIZE];
+	const uint8_t *where;
+
+	cni_address_parse("10.88.0.2", container);
+	cni_address_parse(address, one.address);
+	return listening_at(&list, PROTOCOL_TCP, container, 80, &where);
+}
+
+static void test_listening(void **state)
+{
+	struct socket_list none = {NULL, 0};
+	const uint8_t *where;
+
+	assert_int_equal(LISTENING, listening_with("0.0.0.0", false));
+	assert_int_equal(LISTENING, listening_with("::", true));
+	assert_int_equal(LISTENING, listening_with("10.88.0.2", false));
+	assert_int_equal(LISTENING_ELSEWHERE, listening_with("::", false));
+	assert_int_equal(LISTENING_ELSEWHERE, listening_with("10.88.0.3", false));
+	assert_int_equal(LISTENING_AT_LOOPBACK, listening_with("127.0.0.1", false));
+	assert_int_equal(LISTENING_NOT,
+			 listening_at(&none, PROTOCOL_TCP, cni_address_any_ipv4, 80, &where));
+	assert_null(where);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_policy),
+		cmocka_unit_test(test_conditions),
+		cmocka_unit_test(test_damaged),
+		cmocka_unit_test(test_listening),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
