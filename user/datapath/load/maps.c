@@ -211,6 +211,25 @@ int counters_read(const struct objects *objects, struct counters *counters, stru
 	return 0;
 }
 
+bool policy_read(const struct objects *objects, struct owner owner, struct policy *policy)
+{
+	return !bpf_map_lookup_elem(objects->maps[MAP_POLICIES], &owner.slot, policy) &&
+	       owner_is(policy->owner, owner);
+}
+
+bool network_read(const struct objects *objects, const struct network_key *key,
+		  struct network *network)
+{
+	return !bpf_map_lookup_elem(objects->maps[MAP_NETWORKS], key, network);
+}
+
+bool usage_read(const struct objects *objects, struct usage *usage)
+{
+	uint32_t zero = 0;
+
+	return !bpf_map_lookup_elem(objects->maps[MAP_USAGE], &zero, usage);
+}
+
 bool meta_read(const struct objects *objects, struct meta *meta)
 {
 	uint32_t only = 0;

@@ -79,6 +79,12 @@ void noticed_read(const struct objects *objects, struct noticed *noticed);
 /* The sums over all CPUs. CNI_ERROR_KERNEL_REFUSED. */
 int counters_read(const struct objects *objects, struct counters *counters, struct cni_error *err);
 
+/* Of the owner alone; false: it has none. */
+bool policy_read(const struct objects *objects, struct owner owner, struct policy *policy);
+bool network_read(const struct objects *objects, const struct network_key *key,
+		  struct network *network);
+bool usage_read(const struct objects *objects, struct usage *usage);
+
 bool meta_read(const struct objects *objects, struct meta *meta);
 int meta_write(const struct objects *objects, const struct meta *meta, struct cni_error *err);
 

@@ -7,9 +7,8 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include <bpf/bpf.h>
-
 #include "cni/json.h"
+#include "datapath/load/maps.h"
 #include "lib/cleanup.h"
 #include "lib/text.h"
 #include "operator/doctor/doctor.h"
@@ -237,7 +236,6 @@ static bool matches_one(const struct doctor *doctor, const char names[INTERFACE_
 
 void check_named_uplinks(struct doctor *doctor)
 {
-	const int map = doctor->host.datapath.objects.maps[MAP_NETWORKS];
 	const char *last = NULL;
 
 	for (size_t i = 0; i < doctor->mappings.count; i++) {
@@ -249,7 +247,7 @@ void check_named_uplinks(struct doctor *doctor)
 			continue;
 		snprintf(key.name, sizeof(key.name), "%s", subject.container->name.network);
 		if ((last && !strcmp(last, subject.container->name.network)) ||
-		    bpf_map_lookup_elem(map, &key, &network))
+		    !network_read(&doctor->host.datapath.objects, &key, &network))
 			continue;
 		last = subject.container->name.network;
 		if (!*network.uplinks || matches_one(doctor, network.uplinks))

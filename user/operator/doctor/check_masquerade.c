@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* check_masquerade.c - checks of what containers leave the host with, and of the tables. */
-#include <bpf/bpf.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -141,10 +140,10 @@ void check_other_masquerade(struct doctor *doctor)
 void check_tables(struct doctor *doctor)
 {
 	const struct objects *objects = &doctor->host.datapath.objects;
-	uint32_t most = map_capacity(objects, MAP_ASSURED), zero = 0;
+	uint32_t most = map_capacity(objects, MAP_ASSURED);
 	struct usage usage;
 
-	if (bpf_map_lookup_elem(objects->maps[MAP_USAGE], &zero, &usage) || !most)
+	if (!usage_read(objects, &usage) || !most)
 		return;
 	if ((uint64_t)usage.assured * 5 > (uint64_t)most * 4)
 		doctor_found(

@@ -14,7 +14,7 @@
 #include "net/text_file.h"
 #include "operator/doctor/doctor.h"
 #include "operator/doctor/listening.h"
-#include "operator/doctor/route.h"
+#include "net/route.h"
 #include "operator/format.h"
 
 static bool is_uplink(const struct known_interface *known)

@@ -6,8 +6,6 @@
 #include <string.h>
 #include <time.h>
 
-#include <bpf/bpf.h>
-
 #include "datapath/load/maps.h"
 #include "lib/array.h"
 #include "lib/cleanup.h"
@@ -210,13 +208,10 @@ bool doctor_subject(struct doctor *doctor, size_t mapping, struct subject *subje
 const struct policy *doctor_policy(const struct doctor *doctor, const struct subject *subject,
 				   struct policy *policy)
 {
-	const struct owner *owner = &subject->mapping->portmap.owner;
+	bool found = policy_read(&doctor->host.datapath.objects, subject->mapping->portmap.owner,
+				 policy);
 
-	if (bpf_map_lookup_elem(doctor->host.datapath.objects.maps[MAP_POLICIES], &owner->slot,
-				policy) ||
-	    !owner_is(policy->owner, *owner))
-		return NULL;
-	return policy;
+	return found ? policy : NULL;
 }
 
 struct nl_sock *doctor_enter(struct doctor *doctor, const struct subject *subject)

@@ -9,7 +9,7 @@
 
 #include "host/host.h"
 #include "net/link.h"
-#include "operator/doctor/namespaces.h"
+#include "net/namespaces.h"
 #include "operator/format.h"
 #include "operator/mappings.h"
 #include "operator/options.h"

@@ -2,8 +2,8 @@
 /*
  * route.h - where packets go from here: routing and neighbours.
  */
-#ifndef OPERATOR_DOCTOR_ROUTE_H
-#define OPERATOR_DOCTOR_ROUTE_H
+#ifndef NET_ROUTE_H
+#define NET_ROUTE_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -5,8 +5,8 @@
  * A record does not say where its container's namespace is; the kernel numbers the namespaces that
  * links lead to, and says the number of one that is open.
  */
-#ifndef OPERATOR_DOCTOR_NAMESPACES_H
-#define OPERATOR_DOCTOR_NAMESPACES_H
+#ifndef NET_NAMESPACES_H
+#define NET_NAMESPACES_H
 
 #include <stddef.h>
 
