@@ -137,6 +137,23 @@ test_doctor_forward_legacy() {
 	expect_answer client tcp "$host4" 8080 web
 }
 
+# firewalld's zones and ufw's chains: what they drop is named by the rule, and what is opened is not
+test_doctor_firewalls() {
+	# shellcheck source=tests/net/test_firewalls.sh
+	. "$project/tests/net/test_firewalls.sh"
+	healthy_host
+	firewalld_like 'oifname "cni0" meta l4proto udp accept'
+	finds forward 'inet firewalld public: rule handle' 2 8080/tcp
+	expect_contains "$(jq -r .remedy /run/doctor)" 'firewall-cmd --reload'
+	firewalld_like 'oifname "cni0" meta l4proto udp accept' 'oifname "cni0" tcp dport 80 accept'
+	healthy
+	nft delete table inet firewalld
+	ufw_like
+	finds forward 'FORWARD: policy drop' 2
+	mend
+	healthy
+}
+
 # a rule that expects the kernel's NAT is named
 test_doctor_host_port_rule() {
 	healthy_host

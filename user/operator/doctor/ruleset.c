@@ -493,6 +493,9 @@ const json_t *ruleset_find_conntrack_rule(const json_t *ruleset, uint16_t port)
 
 	json_array_foreach (ruleset, i, entry) {
 		rule = json_object_get(entry, "rule");
+		/* It accepts what others translate, on every host, and nobody relies on it. */
+		if (!strcmp(text_of(rule, "table"), "firewalld"))
+			continue;
 		json_array_foreach (json_object_get(rule, "expr"), j, statement) {
 			condition = json_object_get(statement, "match");
 			if (condition && asks_for_nat(condition, port))
