@@ -10,7 +10,8 @@
 #define LEGACY_TABLE "filter (legacy)"
 
 /* The array of `nft -j list ruleset`, and the rules of iptables for what is forwarded, as
- * iptables-save prints them; those of iptables-legacy are in the table LEGACY_TABLE. NULL: it cannot be had, and *why, malloc'ed, says why. */
+ * iptables-save prints them; those of iptables-legacy are in the table LEGACY_TABLE. NULL: it
+ * cannot be had, and *why, malloc'ed, says why. */
 json_t *nft_command_read(char **why);
 
 #endif
