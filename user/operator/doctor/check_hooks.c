@@ -20,7 +20,7 @@ static void check_programs(struct doctor *doctor, bool of_containers)
 		const struct known_interface *known = &doctor->interfaces[i];
 
 		if (interface_is_containers(&known->entry) != of_containers ||
-		    !known->link.ifindex || known->entry.role == ROLE_EXCLUDED ||
+		    !known->link.ifindex || known->entry.role == ROLE_LEFT_ALONE ||
 		    attach_verify(&doctor->host.datapath, known->ifindex, &known->entry, missing))
 			continue;
 		doctor_found(doctor, VERDICT_FAIL, cni_format("bpf-portmap attach"), "%s: %s",

@@ -36,8 +36,8 @@ static void visit(struct doctor *doctor,
 static void look_for_veth(struct doctor *doctor, const struct attachment_entry *entry,
 			  const char *name)
 {
-	if (!owner_has_veth(&doctor->host.datapath.objects, doctor->host.socket,
-			    &entry->attachment))
+	if (!attachment_has_veth(&doctor->host.datapath.objects, doctor->host.socket,
+				 &entry->attachment))
 		doctor_found(doctor, VERDICT_WARN, cni_format("bpf-portmap attach"),
 			     "container %s has gone without DEL: its ports are still recorded",
 			     name);

@@ -157,7 +157,8 @@ void check_links(struct doctor *doctor)
 		const struct known_interface *known = &doctor->interfaces[i];
 		const struct link *link = &known->link;
 
-		if (!link->ifindex || link->flags & IFF_UP || known->entry.role == ROLE_EXCLUDED ||
+		if (!link->ifindex || link->flags & IFF_UP ||
+		    known->entry.role == ROLE_LEFT_ALONE ||
 		    (known->entry.role == ROLE_UPLINK &&
 		     strcmp(link->name, doctor->default_uplink[0]) != 0 &&
 		     strcmp(link->name, doctor->default_uplink[1]) != 0))
