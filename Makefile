@@ -65,13 +65,15 @@ endif
 objects = $(patsubst %.c,$(BUILD)/%.o,$(1))
 PLUGIN_OBJECTS := $(call objects,$(wildcard $(addprefix user/,main.c $(addsuffix /*.c,lib cni conf net datapath/* host plugin operator operator/doctor))))
 RUNTIME_OBJECTS := $(call objects,$(wildcard $(addprefix user/,$(addsuffix /*.c,lib cni cnirun))))
+PAGES := $(BUILD)/man/bpf-portmap.8 $(BUILD)/man/bpf-portmap.conf.5
+COMPLETIONS := $(addprefix $(BUILD)/completion/,bash zsh fish)
 SKELETONS := $(patsubst %.bpf.c,$(BUILD)/%.skel.h,$(wildcard bpf/*.bpf.c))
 
 .DELETE_ON_ERROR:
 .SECONDARY:
 .PHONY: all bench demo check check-unit check-packet check-net check-fuzz check-engines check-kernel check-clang fuzz lint format deps deps-check install uninstall clean help
 
-all: $(BUILD)/bpf-portmap $(BUILD)/cnirun $(BUILD)/man/bpf-portmap.conf.5
+all: $(BUILD)/bpf-portmap $(BUILD)/cnirun $(PAGES) $(COMPLETIONS)
 
 help:
 	@echo 'make            build/bpf-portmap, the CNI plugin, and build/cnirun, a runtime for conflists'
@@ -124,12 +126,22 @@ $(BUILD)/bpf-portmap: $(PLUGIN_OBJECTS) $(BUILD)/linked
 $(BUILD)/cnirun: $(RUNTIME_OBJECTS) $(BUILD)/linked
 	$(call say,LINK,$@)$(CC) $(CFLAGS) $(LDFLAGS) $(STATIC) $(filter %.o,$^) $(LDLIBS_RUNTIME) -o $@
 
-# The page of the options says what their table does.
+# The pages say what the tables of options and of verbs do.
 $(BUILD)/man/options: $(call objects,man/options.c $(wildcard $(addprefix user/,$(addsuffix /*.c,lib cni conf)))) $(BUILD)/linked
 	$(call say,LINK,$@)$(CC) $(CFLAGS) $(LDFLAGS) $(STATIC) $(filter %.o,$^) $(LDLIBS_RUNTIME) -o $@
 
 $(BUILD)/man/%.5: man/%.5.in $(BUILD)/man/options
 	$(call say,MAN,$@)$(BUILD)/man/options <$< >$@
+
+$(BUILD)/man/verbs: $(BUILD)/man/verbs.o $(filter-out %/main.o,$(PLUGIN_OBJECTS)) $(BUILD)/linked
+	$(call say,LINK,$@)$(CC) $(CFLAGS) $(LDFLAGS) $(STATIC) $(filter %.o,$^) $(LDLIBS_PLUGIN) -o $@
+
+$(BUILD)/man/%.8: man/%.8.in $(BUILD)/man/verbs
+	$(call say,MAN,$@)$(BUILD)/man/verbs <$< >$@
+
+$(BUILD)/completion/%: $(BUILD)/bpf-portmap
+	@mkdir -p $(@D)
+	$(call say,SHELL,$@)$< completion $* >$@
 
 # How they were linked last, so that DYNAMIC=1 after a static build is not "up to date".
 .PHONY: FORCE
@@ -322,15 +334,22 @@ deps:
 deps-check:
 	$(Q)tests/deps $(PACKAGES_BUILD) $(PACKAGES_CHECK)
 
+COMPLETION_BASH = $(PREFIX)/share/bash-completion/completions/bpf-portmap
+COMPLETION_ZSH = $(PREFIX)/share/zsh/site-functions/_bpf-portmap
+COMPLETION_FISH = $(PREFIX)/share/fish/vendor_completions.d/bpf-portmap.fish
+
 install: all
 	install -D -m 0755 $(BUILD)/bpf-portmap $(DESTDIR)$(CNIDIR)/bpf-portmap
 	install -D -m 0755 $(BUILD)/cnirun $(DESTDIR)$(PREFIX)/bin/cnirun
-	install -D -m 0644 man/bpf-portmap.8 $(DESTDIR)$(PREFIX)/share/man/man8/bpf-portmap.8
+	install -D -m 0644 $(BUILD)/man/bpf-portmap.8 $(DESTDIR)$(PREFIX)/share/man/man8/bpf-portmap.8
 	install -D -m 0644 $(BUILD)/man/bpf-portmap.conf.5 $(DESTDIR)$(PREFIX)/share/man/man5/bpf-portmap.conf.5
 	install -D -m 0644 man/cnirun.1 $(DESTDIR)$(PREFIX)/share/man/man1/cnirun.1
+	install -D -m 0644 $(BUILD)/completion/bash $(DESTDIR)$(COMPLETION_BASH)
+	install -D -m 0644 $(BUILD)/completion/zsh $(DESTDIR)$(COMPLETION_ZSH)
+	install -D -m 0644 $(BUILD)/completion/fish $(DESTDIR)$(COMPLETION_FISH)
 	install -d $(addprefix $(DESTDIR)$(DOCUMENTATION)/,conf docs LICENSES)
 	install -m 0644 README.md CHANGELOG.md SECURITY.md $(DESTDIR)$(DOCUMENTATION)
-	install -m 0644 conf/* $(DESTDIR)$(DOCUMENTATION)/conf
+	install -m 0644 $(wildcard conf/*.*) $(DESTDIR)$(DOCUMENTATION)/conf
 	install -m 0644 docs/*.md $(DESTDIR)$(DOCUMENTATION)/docs
 	install -m 0644 LICENSES/*.txt $(DESTDIR)$(DOCUMENTATION)/LICENSES
 
@@ -338,7 +357,8 @@ uninstall:
 	rm -f $(DESTDIR)$(CNIDIR)/bpf-portmap $(DESTDIR)$(PREFIX)/bin/cnirun \
 		$(DESTDIR)$(PREFIX)/share/man/man8/bpf-portmap.8 \
 		$(DESTDIR)$(PREFIX)/share/man/man5/bpf-portmap.conf.5 \
-		$(DESTDIR)$(PREFIX)/share/man/man1/cnirun.1
+		$(DESTDIR)$(PREFIX)/share/man/man1/cnirun.1 \
+		$(addprefix $(DESTDIR),$(COMPLETION_BASH) $(COMPLETION_ZSH) $(COMPLETION_FISH))
 	rm -rf $(DESTDIR)$(DOCUMENTATION)
 
 clean:

@@ -35,7 +35,10 @@ installed() { (cd /run/root && find . -type f | sort | sed 's|^\./||' | xargs); 
 # shared DIRECTORY: what is put below it
 shared() {
 	(cd "$project" && printf 'doc/bpf-portmap/%s\n' CHANGELOG.md LICENSES/*.txt README.md SECURITY.md \
-		conf/* docs/*.md && printf 'man/man%s\n' 1/cnirun.1 5/bpf-portmap.conf.5 8/bpf-portmap.8) |
+		conf/*.* docs/*.md &&
+		printf 'man/man%s\n' 1/cnirun.1 5/bpf-portmap.conf.5 8/bpf-portmap.8 &&
+		printf '%s\n' bash-completion/completions/bpf-portmap \
+			fish/vendor_completions.d/bpf-portmap.fish zsh/site-functions/_bpf-portmap) |
 		sed "s|^|$1/|" | sort | xargs
 }
 
@@ -113,7 +116,7 @@ test_install_manual_pages() {
 	local verb word
 	# To files: grep ends at the first line that matches, and sed would fail for that.
 	sed 's/\\-/-/g' "$project/man/cnirun.1" >/run/cnirun.1
-	sed 's/\\-/-/g' "$project/man/bpf-portmap.8" >/run/bpf-portmap.8
+	sed 's/\\-/-/g' "$build/man/bpf-portmap.8" >/run/bpf-portmap.8
 	for verb in add del check gc status version list; do
 		"$cnirun" "$verb" --help >/run/out || fail "$verb --help"
 		for word in "$verb" $(grep -o '^  --[a-z-]*' /run/out); do
