@@ -29,9 +29,13 @@
 #define RING_TRIES 4 /* another CPU was faster, or all places belong to owners with fewer */
 #define HAND_STEPS 16
 #define HAND_ROUNDS 8 /* of HAND_STEPS: places that a newcomer checks */
-/* The same where the count of connections shows room, and in a search for dead ones. If all these
- * places have live ones, it takes about 0.1 ms. */
-#define FAR_ROUNDS 1024
+/* The same where the count of connections shows room. If all these places have live ones, it takes
+ * about 0.1 ms. */
+#define FAR_ROUNDS 32
+#define FAR_PARTS 32
+/* The places that a search for dead ones checks: as many. */
+#define CLEAN_STEPS 128
+#define CLEAN_ROUNDS 128
 #define FEW_PART 64             /* few places are free: less than a 64th */
 #define PRESSURE_PART 4         /* pressure: less than a quarter is free */
 #define PRESSURE_TICK 2         /* seconds until pressure is checked again */
@@ -365,9 +369,19 @@ GLOBAL_FUNCTION __u32 assured_seek(bool closed_too)
 	return 0;
 }
 
+/* The same, FAR_ROUNDS times. */
+GLOBAL_FUNCTION __u32 assured_seek_far(void)
+{
+	__u32 number = 0;
+
+	for (int i = 0; i < FAR_ROUNDS && !number; i++)
+		number = assured_seek(true);
+	return number;
+}
+
 /* Returns a place for a connection; 0: the table is full. Connections that began together are in
  * adjacent places: if the count shows room, the hand goes on until it has passed them. */
-GLOBAL_FUNCTION __u32 assured_claim_any(void)
+INLINE __u32 assured_claim_any(void)
 {
 	struct usage *all = SINGLE(usage);
 	__u32 number = 0;
@@ -380,30 +394,38 @@ GLOBAL_FUNCTION __u32 assured_claim_any(void)
 	if (assured_places - all->assured <= assured_places / FEW_PART &&
 	    !usage_tick(&all->searched))
 		return 0;
-	for (int i = 0; i < FAR_ROUNDS && !number; i++)
-		number = assured_seek(true);
+	for (int i = 0; i < FAR_PARTS && !number; i++)
+		number = assured_seek_far();
 	return number;
 }
 
-/* Moves the other hand by HAND_STEPS and frees dead connections' places. */
+/* Frees the place with this number, counted on past the last one, if its connection is dead; the
+ * next newcomer begins to search there. */
+GLOBAL_FUNCTION int assured_clean_place(__u32 counted)
+{
+	__u32 number = 1 + counted % assured_places;
+	struct assured *place = assured_at(number);
+	struct usage *all = SINGLE(usage);
+
+	if (!all || !place || place->id <= PLACE_BUSY || !assured_claim(number, false))
+		return 0;
+	assured_free(number);
+	all->assured_hand = (number + assured_places - 2) % assured_places;
+	return 0;
+}
+
+/* Moves the other hand by CLEAN_STEPS. */
 GLOBAL_FUNCTION int assured_clean_some(void)
 {
 	struct usage *all = SINGLE(usage);
-	const struct assured *place;
-	__u32 hand, number;
+	__u32 hand;
 
 	if (!all)
 		return 0;
 	hand = all->clean_hand;
-	for (__u32 i = 1; i <= HAND_STEPS; i++) {
-		number = 1 + (hand + i) % assured_places;
-		place = assured_at(number);
-		if (place && place->id > PLACE_BUSY && assured_claim(number, false)) {
-			assured_free(number);
-			all->assured_hand = (number + assured_places - 2) % assured_places;
-		}
-	}
-	all->clean_hand = (hand + HAND_STEPS) % assured_places;
+	for (__u32 i = 1; i <= CLEAN_STEPS; i++)
+		assured_clean_place(hand + i);
+	all->clean_hand = (hand + CLEAN_STEPS) % assured_places;
 	return 0;
 }
 
@@ -415,7 +437,7 @@ GLOBAL_FUNCTION int assured_clean(void)
 
 	if (!all || !usage_tick(&all->cleaned))
 		return 0;
-	for (int i = 0; i < FAR_ROUNDS; i++)
+	for (int i = 0; i < CLEAN_ROUNDS; i++)
 		assured_clean_some();
 	return 0;
 }
