@@ -33,24 +33,45 @@ ask() {
 	fi
 }
 
-field_of() { sed -n "s/.*\b$1=\([^ ]*\).*/\1/p" <<<"$2"; }
+# field_of NAME TEXT: the value of the last NAME=VALUE; field_read sets $field to it.
+field_of() {
+	local field
+	field_read "$@"
+	[ -z "$field" ] || echo "$field"
+}
+field_read() {
+	field=
+	[[ ! " $2" =~ .*[^a-zA-Z0-9_]$1=([^[:space:]]*) ]] || field=${BASH_REMATCH[1]}
+}
 
 # The host part of host:port
-address_part() { sed 's/:[0-9]*$//; s/[][]//g'; }
+address_part() {
+	local endpoint=
+	read -r endpoint || true
+	address_part_of "$endpoint"
+}
+address_part_of() {
+	local address=${1%:*}
+	address=${address#[}
+	echo "${address%]}"
+}
 
 # expect_answer NAMESPACE PROTOCOL ADDRESS PORT NAME [CLIENT-ADDRESS] [OPTION...]: NAME answers from
 # the address and port of the request, and has seen CLIENT-ADDRESS ("-": any).
 expect_answer() {
-	local who=$1 protocol=$2 address=$3 port=$4 name=$5 client=${6:--} answer
+	local who=$1 protocol=$2 address=$3 port=$4 name=$5 client=${6:--} answer asked field
 	shift $(($# < 6 ? $# : 6))
+	asked=$(endpoint "$address" "$port")
 	answer=$(ask "$who" "$protocol" "$address" "$port" "$@") ||
-		fail "$who asks $protocol $(endpoint "$address" "$port"): expected $name, got: $answer"
-	[ "$(field_of name "$answer")" = "$name" ] ||
-		fail "$who asks $protocol $(endpoint "$address" "$port"): expected $name, got: $answer"
-	[ "$(field_of from "$answer")" = "$(endpoint "$address" "$port")" ] ||
-		fail "$who asks $protocol $(endpoint "$address" "$port"): another address answers: $answer"
-	[ "$client" = - ] || [ "$(field_of client "$answer" | address_part)" = "$client" ] ||
-		fail "$who asks $protocol $(endpoint "$address" "$port"): should be seen as $client: $answer"
+		fail "$who asks $protocol $asked: expected $name, got: $answer"
+	field_read name "$answer"
+	[ "$field" = "$name" ] || fail "$who asks $protocol $asked: expected $name, got: $answer"
+	field_read from "$answer"
+	[ "$field" = "$asked" ] || fail "$who asks $protocol $asked: another address answers: $answer"
+	[ "$client" != - ] || return 0
+	field_read client "$answer"
+	[ "$(address_part_of "$field")" = "$client" ] ||
+		fail "$who asks $protocol $asked: should be seen as $client: $answer"
 }
 
 # The same over TCP and UDP

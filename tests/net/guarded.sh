@@ -108,6 +108,7 @@ arrivals_watch() {
 }
 
 arrived() {
-	in_namespace "$1" nft -j list counter inet arrivals seen |
-		jq '.nftables[] | select(.counter).counter.packets'
+	local said
+	said=$(in_namespace "$1" nft list counter inet arrivals seen)
+	[[ $said =~ packets\ ([0-9]+) ]] && echo "${BASH_REMATCH[1]}"
 }

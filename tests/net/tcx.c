@@ -26,6 +26,7 @@ const char tool_usage[] =
 	"tcx pin PROGRAM-PIN PIN                  only pins the counting program, for tc\n"
 	"tcx live PIN                             prints how many slots are live\n"
 	"                                         PIN: the map slots\n"
+	"tcx entries PIN                          prints how many entries a map has\n"
 	"tcx counters PIN NAME...                 prints the sum of each counter over all CPUs\n"
 	"                                         PIN: the map counters\n";
 
@@ -141,6 +142,24 @@ static int count_live(const char *pin)
 	return 0;
 }
 
+static int count_entries(const char *pin)
+{
+	static unsigned char key[512];
+	int map = bpf_obj_get(pin);
+	unsigned int entries = 0;
+	int end;
+
+	if (map < 0)
+		die(pin);
+	for (end = bpf_map_get_next_key(map, NULL, key); !end;
+	     end = bpf_map_get_next_key(map, key, key))
+		entries++;
+	if (errno != ENOENT)
+		die(pin);
+	printf("%u\n", entries);
+	return 0;
+}
+
 static const char *const counter_names[] = {
 #define X(name, meaning) #name,
 	COUNTERS(X)
@@ -183,6 +202,8 @@ int main(int argc, char **argv)
 
 	if (argc == 3 && strcmp(argv[1], "live") == 0)
 		return count_live(argv[2]);
+	if (argc == 3 && strcmp(argv[1], "entries") == 0)
+		return count_entries(argv[2]);
 	if (argc >= 4 && strcmp(argv[1], "counters") == 0)
 		return print_counters(argv[2], argv + 3);
 	if (argc < 4)

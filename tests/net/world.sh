@@ -32,21 +32,19 @@ server4=198.51.100.10 server6=2001:db8:2::10
 bridge4=10.88.0.1 bridge6=fd00:88::1
 
 export LC_ALL=C PATH=/usr/sbin:/usr/bin:/sbin:/bin
+unset PREFIX binary # plugin_run reads them; `make PREFIX=` sets the first for all that it starts
 export CNI_PATH=/run/cni-plugins
 
 world_make() {
+	local name
 	mount_own_file_systems
-	sysctl_for_namespace
-	network_make client eth0 "$host4" "$host6" "$client4" "$client6"
-	network_make server eth1 "$host4_second" "$host6_second" "$server4" "$server6"
-	in_namespace client ip route add default via "$host4"
-	in_namespace client ip route add default via "$host6"
-	in_namespace server ip route add 192.0.2.0/24 via "$host4_second"
-	in_namespace server ip route add 2001:db8:1::/64 via "$host6_second"
+	eval "$settings_for_namespace"
+	network_make client eth0 "$host4" "$host6" "$client4" "$client6" \
+		"default via $host4" "default via $host6"
+	network_make server eth1 "$host4_second" "$host6_second" "$server4" "$server6" \
+		"192.0.2.0/24 via $host4_second" "2001:db8:1::/64 via $host6_second"
 	plugins_install
-	conflist bridge bridge .
-	conflist ptp ptp .
-	conflist bridge-bandwidth bridge-bandwidth .
+	conflists bridge ptp bridge-bandwidth
 }
 
 mount_own_file_systems() {
@@ -63,16 +61,18 @@ needs_cgroup() { has_cgroup || skip "there is no cgroup2"; }
 has_cgroup() { [ -e "$cgroup/cgroup.procs" ]; }
 
 # No duplicate address detection, so that no test waits for it; strict reverse path filtering,
-# because many hosts have it.
-sysctl_for_namespace() {
-	sysctl -qw net.ipv6.conf.all.accept_dad=0 net.ipv6.conf.default.accept_dad=0 \
-		net.ipv4.conf.all.rp_filter=1 net.ipv4.conf.default.rp_filter=1
-	ip link set lo up
-}
+# because many hosts have it. For any shell.
+# shellcheck disable=SC2016
+settings_for_namespace='
+	for name in all default; do
+		echo 0 >/proc/sys/net/ipv6/conf/$name/accept_dad
+		echo 1 >/proc/sys/net/ipv4/conf/$name/rp_filter
+	done
+	ip link set lo up'
 
 namespace_add() {
 	ip netns add "$1"
-	in_namespace "$1" bash -c "$(declare -f sysctl_for_namespace); sysctl_for_namespace"
+	in_namespace "$1" sh -ec "$settings_for_namespace"
 }
 
 # Not by `ip netns exec`, which mounts another /sys and hides the bpffs.
@@ -82,28 +82,32 @@ in_namespace() {
 	nsenter --net=/run/netns/"$name" "$@"
 }
 
-# network_make NAMESPACE HOST-INTERFACE HOST4 HOST6 PEER4 PEER6
+# network_make NAMESPACE HOST-INTERFACE HOST4 HOST6 PEER4 PEER6 [ROUTE...]: the ROUTEs are the
+# peer's. Its neighbours are permanent, because a new link answers neighbour solicitations only
+# after up to a second. Few processes, because every test begins with this.
 network_make() {
-	namespace_add "$1"
-	ip link add "$2" type veth peer name eth0 netns "$1"
-	ip address add "$3/24" dev "$2"
-	ip address add "$4/64" dev "$2" nodad
-	ip link set "$2" up
-	ip -n "$1" address add "$5/24" dev eth0
-	ip -n "$1" address add "$6/64" dev eth0 nodad
-	ip -n "$1" link set eth0 up
-	neighbours_make "$@"
-}
-
-# Permanent entries, because a new link answers neighbour solicitations only after up to a second.
-neighbours_make() {
-	local address
-	for address in "$5" "$6"; do
-		ip neighbour replace "$address" lladdr "$(mac_in "$1" eth0)" dev "$2" nud permanent
-	done
-	for address in "$3" "$4"; do
-		ip -n "$1" neighbour replace "$address" lladdr "$(mac_of "$2")" dev eth0 nud permanent
-	done
+	local name=$1 interface=$2 host4=$3 host6=$4 peer4=$5 peer6=$6 host_mac peer_mac
+	shift 6
+	networks=$((${networks:-0} + 1))
+	printf -v host_mac '02:00:c0:00:%02x:01' "$networks"
+	printf -v peer_mac '02:00:c0:00:%02x:02' "$networks"
+	namespace_add "$name"
+	ip -batch - <<-LINES
+		link add $interface address $host_mac type veth peer name eth0 address $peer_mac netns $name
+		address add $host4/24 dev $interface
+		address add $host6/64 dev $interface nodad
+		link set $interface up
+		neighbour replace $peer4 lladdr $peer_mac dev $interface nud permanent
+		neighbour replace $peer6 lladdr $peer_mac dev $interface nud permanent
+	LINES
+	ip -n "$name" -batch - <<-LINES
+		address add $peer4/24 dev eth0
+		address add $peer6/64 dev eth0 nodad
+		link set eth0 up
+		neighbour replace $host4 lladdr $host_mac dev eth0 nud permanent
+		neighbour replace $host6 lladdr $host_mac dev eth0 nud permanent
+		$(for route; do echo "route add $route"; done)
+	LINES
 }
 
 plugins_install() {
@@ -123,6 +127,16 @@ conflist() {
 		cp "$project/conf/$base.conflist" /run/conf/"$name".conflist
 	else
 		jq "$filter" "$project/conf/$base.conflist" >/run/conf/"$name".conflist
+	fi
+}
+
+# conflists NAME...: those of conf/, by their own names
+conflists() {
+	local name
+	if [ "$plugin${FAST_PATH:-}" = bpf-portmap ]; then
+		(cd "$project/conf" && cp "${@/%/.conflist}" /run/conf/)
+	else
+		for name; do conflist "$name" "$name" .; done
 	fi
 }
 
@@ -154,9 +168,17 @@ container_add() {
 	wait_until 3 addresses_usable || true
 }
 
-# A new bridge or veth has a usable IPv6 address only after a while on a busy machine.
+# A new bridge or veth has a usable IPv6 address only after a while on a busy machine. Of a veth,
+# iflink is the number of its other end.
 addresses_usable() {
-	[ -z "$(ip -6 -o address show up tentative type bridge; ip -6 -o address show up tentative type veth)" ]
+	local flags name link number
+	while read -r _ _ _ _ flags name; do
+		[ $((0x$flags & 0x40)) != 0 ] || continue
+		[ ! -e "/sys/class/net/$name/bridge" ] || return 1
+		read -r link <"/sys/class/net/$name/iflink" || continue
+		read -r number <"/sys/class/net/$name/ifindex" || continue
+		[ "$link" = "$number" ] || return 1
+	done 2>/dev/null </proc/net/if_inet6
 }
 
 container_del() {
@@ -228,18 +250,27 @@ serve_on_host() {
 address4() { address_of -4 "$@"; }
 address6() { address_of -6 "$@"; }
 address_of() {
-	ip -n "$2" "$1" -o address show dev "${3:-eth0}" scope global |
-		sed -n 's/.* inet6\{0,1\} \([^/]*\).*/\1/p' | head -n 1
+	local said
+	said=$(ip -n "$2" "$1" -o address show dev "${3:-eth0}" scope global)
+	[[ ! $said =~ \ inet6?\ ([^/]*) ]] || echo "${BASH_REMATCH[1]}"
 }
 
-mac_of() { cat "/sys/class/net/$1/address"; }
-mac_in() { ip -n "$1" -o link show "$2" | sed 's|.*link/ether \([^ ]*\).*|\1|'; }
+mac_of() { echo "$(<"/sys/class/net/$1/address")"; }
+mac_in() {
+	local said
+	said=$(ip -n "$1" -o link show "$2")
+	[[ ! $said =~ link/ether\ ([^ ]*) ]] || echo "${BASH_REMATCH[1]}"
+}
 
 # host_veth CONTAINER [INTERFACE]: the host's end of the veth
 host_veth() {
-	local index
-	index=$(in_namespace "$1" ip -o link show "${2:-eth0}" | sed 's/.*@if\([0-9]*\).*/\1/')
-	ip -o link | awk -F': ' -v index_="$index" '$1 == index_ { sub(/@.*/, "", $2); print $2 }'
+	local said path index
+	said=$(in_namespace "$1" ip -o link show "${2:-eth0}")
+	[[ $said =~ @if([0-9]+) ]] || return 0
+	for path in /sys/class/net/*; do
+		! read -r index <"$path/ifindex" 2>/dev/null || [ "$index" != "${BASH_REMATCH[1]}" ] ||
+			echo "${path##*/}"
+	done
 }
 
 reverse_path_loose() {
@@ -339,10 +370,13 @@ state_show() {
 }
 
 programs_show() {
-	local path
+	local path hook line
 	for path in /sys/class/net/*; do
-		attached "${path##*/}" ingress | sed "s/^/${path##*/} ingress /"
-		attached "${path##*/}" egress | sed "s/^/${path##*/} egress /"
+		for hook in ingress egress; do
+			while read -r line; do
+				echo "${path##*/} $hook $line"
+			done < <(attached "${path##*/}" "$hook")
+		done
 	done
 }
 
@@ -353,8 +387,11 @@ socket_hooks_show() {
 
 # attached DEVICE ingress|egress: all programs at a hook, ours and others
 attached() {
+	local line
 	"$build/tests/tcx" show "$1" "$2"
-	tc filter show dev "$1" "$2" 2>/dev/null | sed -n 's/.* name \([^ ]*\) tag .*/clsact \1/p'
+	while read -r line; do
+		[[ ! $line =~ \ name\ ([^ ]*)\ tag\  ]] || echo "clsact ${BASH_REMATCH[1]}"
+	done < <(tc filter show dev "$1" "$2" 2>/dev/null)
 }
 
 # strip DEVICE: removes all programs, in whatever way they are attached.
@@ -374,7 +411,7 @@ detach_ours() {
 	case $(attached "$1" "$2") in *"$3"*) fail "$3 is still on $1 $2" ;; esac
 }
 
-map_count() { bpftool -j map dump pinned "$pins/$1" | jq length; }
+map_count() { "$build/tests/tcx" entries "$pins/$1"; }
 live_slots() { "$build/tests/tcx" live "$pins/slots"; }
 
 # map_counted PIN: the first counter of a map that sockhook or tcx has pinned
@@ -414,8 +451,13 @@ stack_watch() {
 	RULES
 }
 
-forwarded() {
-	nft -j list counter inet watch "seen_$1" | jq '.nftables[] | select(.counter).counter.packets'
+forwarded() { packets_of inet watch "seen_$1"; }
+
+# packets_of FAMILY TABLE COUNTER: of a named counter of nftables
+packets_of() {
+	local said
+	said=$(nft list counter "$@")
+	[[ $said =~ packets\ ([0-9]+) ]] && echo "${BASH_REMATCH[1]}"
 }
 
 # For an administrator who has changed a firewall: flows skip the stack only after it has accepted
