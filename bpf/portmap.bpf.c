@@ -66,25 +66,26 @@
 #include "vmlinux.h"
 #include <bpf/bpf_endian.h>
 #include <bpf/bpf_helpers.h>
+#include "trace_note.h"
 #include "egress.h"
 #include "from_container.h"
 #include "ingress.h"
+#include "trace_packet.h"
 
 SEC("tc")
 int from_uplink(struct __sk_buff *skb)
 {
-	return handle_frame(skb, true);
+	return traced(skb, TRACE_FROM_UPLINK, handle_frame(skb, true));
 }
 
 SEC("tc")
 int to_uplink(struct __sk_buff *skb)
 {
-	return handle_egress(skb, ETH_HLEN, true);
+	return traced(skb, TRACE_TO_UPLINK, handle_egress(skb, ETH_HLEN, true));
 }
 
 /* Without a MAC to compare, every packet counts as addressed to this host. */
-SEC("tc")
-int from_uplink_raw(struct __sk_buff *skb)
+INLINE int handle_raw(struct __sk_buff *skb)
 {
 	enum packet_kind kind;
 	struct packet packet;
@@ -94,27 +95,33 @@ int from_uplink_raw(struct __sk_buff *skb)
 }
 
 SEC("tc")
+int from_uplink_raw(struct __sk_buff *skb)
+{
+	return traced(skb, TRACE_FROM_UPLINK_RAW, handle_raw(skb));
+}
+
+SEC("tc")
 int to_uplink_raw(struct __sk_buff *skb)
 {
-	return handle_egress(skb, 0, true);
+	return traced(skb, TRACE_TO_UPLINK_RAW, handle_egress(skb, 0, true));
 }
 
 SEC("tc")
 int from_bridge(struct __sk_buff *skb)
 {
-	return handle_frame(skb, false);
+	return traced(skb, TRACE_FROM_BRIDGE, handle_frame(skb, false));
 }
 
 SEC("tc")
 int to_container(struct __sk_buff *skb)
 {
-	return handle_egress(skb, ETH_HLEN, false);
+	return traced(skb, TRACE_TO_CONTAINER, handle_egress(skb, ETH_HLEN, false));
 }
 
 SEC("tc")
 int from_container(struct __sk_buff *skb)
 {
-	return handle_from_container(skb);
+	return traced(skb, TRACE_FROM_CONTAINER, handle_from_container(skb));
 }
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";

@@ -5,6 +5,11 @@
 
 #include "maps.h"
 
+/* Programs that are not traced have no trace_note.h. */
+#ifndef BPF_PORTMAP_TRACE_NOTE_H
+#define trace_note(number)
+#endif
+
 /* Not TC_ACT_*: a decision is not yet an action. */
 enum verdict {
 	VERDICT_PASS,      /* untouched */
@@ -33,6 +38,7 @@ GLOBAL_FUNCTION int count_at(__u32 number)
 
 	if (mine && number < sizeof(struct counters) / sizeof(*mine))
 		mine[number]++;
+	trace_note(number);
 	return 0;
 }
 

@@ -14,6 +14,7 @@
 #include <time.h>
 
 #include "datapath/load/device_layout.h"
+#include "trace.h"
 #include "bpf/portmap.skel.h"
 #include "records.h"
 #include "row.h"

@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "datapath/load/device_layout.h"
+#include "trace.h"
 #include "bpf/portmap.skel.h"
 #include "records.h"
 #include "row.h"

@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "datapath/load/device_layout.h"
+#include "trace.h"
 #include "bpf/portmap.skel.h"
 #include "bpf/socket.skel.h"
 #include "lib/cleanup.h"
