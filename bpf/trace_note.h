@@ -4,7 +4,7 @@
 #define BPF_PORTMAP_TRACE_NOTE_H
 
 #include "packet.h"
-#include "trace.h"
+#include "trace_event.h"
 
 /* What user space writes. A variable: to read it needs no look-up. */
 volatile struct trace_settings trace_settings SEC(TRACE_SETTINGS) = {.version = TRACE_VERSION};

@@ -13,7 +13,7 @@
 
 #include "device_members.h"
 #include "records.h"
-#include "trace.h"
+#include "trace_event.h"
 #include "bpf/portmap.skel.h"
 
 /* The kernel aligns the elements of an array to 8 bytes. */

@@ -14,7 +14,7 @@
 #include <time.h>
 
 #include "datapath/load/device_layout.h"
-#include "trace.h"
+#include "trace_event.h"
 #include "bpf/portmap.skel.h"
 #include "records.h"
 #include "row.h"

@@ -10,7 +10,7 @@
 
 #include "lib/error.h"
 
-#define COMMAND_LINE_OPTIONS 32
+#define COMMAND_LINE_OPTIONS 48
 
 struct command_option {
 	unsigned int set; /* bits: of which verbs; 0: of every one */

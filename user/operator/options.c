@@ -159,6 +159,34 @@ static int set_prometheus(void *into, const char *value, struct cni_error *err)
 	return value && !*value ? refuse(err, "prometheus", value, "a file's name") : 0;
 }
 
+static int set_host(void *into, const char *value, struct cni_error *err)
+{
+	struct options *options = into;
+
+	options->host.is_set = true;
+	if (!cni_address_parse(value, options->host.address))
+		return 0;
+	return refuse(err, "host", value, "an address");
+}
+
+static int set_seconds(void *into, const char *value, struct cni_error *err)
+{
+	struct options *options = into;
+
+	if (parse_number(value, MAX_SECONDS, &options->seconds))
+		return 0;
+	return refuse(err, "seconds", value, "seconds, 1 to 86400");
+}
+
+static int set_limit(void *into, const char *value, struct cni_error *err)
+{
+	struct options *options = into;
+
+	if (parse_number(value, UINT32_MAX, &options->limit))
+		return 0;
+	return refuse(err, "count", value, "a number from 1 on");
+}
+
 static const struct command_option table[] = {
 	{OPTIONS_PORTS, 0, "container", "NAME",
 	 "only of this container: the name of its pod or job, with or without the namespace,\n"
@@ -201,6 +229,22 @@ static const struct command_option table[] = {
 	 offsetof(struct options, per_port)},
 	{OPTIONS_DOCTOR, 0, "from", "ADDRESS", "a client with this address has asked", set_from, 0},
 	{OPTIONS_DOCTOR, 0, "all", NULL, "also what is right", NULL, offsetof(struct options, all)},
+	{OPTIONS_TRACE, 0, "in", "INTERFACE",
+	 "where the packet arrives (default: where routing expects it)", NULL,
+	 offsetof(struct options, interface)},
+	{OPTIONS_TRACE, 0, "live", NULL, "real packets, as they come, an object a line with --json",
+	 NULL, offsetof(struct options, live)},
+	{OPTIONS_TRACE, 0, "host", "ADDRESS", "with --live: only from or to this address", set_host,
+	 0},
+	{OPTIONS_TRACE, 0, "port", "PORT[/PROTOCOL]",
+	 "with --live: only from or to this port, as it is before or after the translation",
+	 set_port, 0},
+	{OPTIONS_TRACE, 0, "protocol", "tcp|udp|sctp|icmp|icmpv6",
+	 "with --live: only of this protocol", set_protocol, 0},
+	{OPTIONS_TRACE, 0, "drops", NULL, "with --live: only packets that are dropped", NULL,
+	 offsetof(struct options, drops)},
+	{OPTIONS_TRACE, 0, "seconds", "SECONDS", "with --live: for so long", set_seconds, 0},
+	{OPTIONS_TRACE, 0, "count", "N", "with --live: until so many were shown", set_limit, 0},
 	{OPTIONS_OUTPUT, 0, "json", NULL, "one JSON object, for programs", NULL,
 	 offsetof(struct options, json)},
 	{OPTIONS_OUTPUT, 0, "color", "auto|always|never",

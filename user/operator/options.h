@@ -23,6 +23,7 @@ enum option_set {
 	OPTIONS_FLOWS = 1 << 3,
 	OPTIONS_STATS = 1 << 4,
 	OPTIONS_DOCTOR = 1 << 5,
+	OPTIONS_TRACE = 1 << 6,
 };
 
 struct port_option {
@@ -65,6 +66,12 @@ struct options {
 	uint32_t top; /* 0: all */
 	enum sort_by sort_by;
 	uint32_t watch; /* seconds; 0: once */
+	bool live;
+	bool drops;
+	struct range_option host; /* an address: no length */
+	const char *interface;    /* NULL: where routing expects the packet */
+	uint32_t seconds;         /* 0: until a signal */
+	uint32_t limit;           /* 0: none */
 };
 
 /* The options of a set, for command_line_read() into a struct options. */

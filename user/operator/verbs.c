@@ -37,6 +37,11 @@ const struct verb verbs[] = {
 	 "looks for what keeps mapped ports, or this one, from being reached, and containers from\n"
 	 "reaching others; prints what is wrong and what mends it. Changes nothing. Exit status:\n"
 	 "0; 1 after a warning, 2 after a failure, 3 where it could not look"},
+	{"trace", " PROTOCOL SOURCE[:PORT] DESTINATION:PORT | --live", 0, 8,
+	 OPTIONS_OUTPUT | OPTIONS_TRACE, verb_trace,
+	 "tells what the programs would do with a packet, on copies of their maps: nothing\n"
+	 "changes. With --live, what they do with real ones, and which the kernel drops, where\n"
+	 "and why; `trace --live host 192.0.2.10 and tcp port 8080` works, too"},
 	{"attach", " [INTERFACE...]", 0, ANY_NUMBER, 0, run_attach,
 	 "attaches to interfaces that came up since the last ADD, as the conflists of the\n"
 	 "running containers say, or to those named; repairs what somebody removed; prints\n"

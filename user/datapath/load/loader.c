@@ -15,12 +15,14 @@
 #include <unistd.h>
 
 #include "datapath/load/device_layout.h"
-#include "trace.h"
+#include "trace_event.h"
+#include "bpf/drops.skel.h"
 #include "bpf/portmap.skel.h"
 #include "bpf/socket.skel.h"
 #include "lib/cleanup.h"
 #include "datapath/load/load_log.h"
 #include "datapath/load/bpf_error.h"
+#include "net/netns.h"
 
 /* One assured connection for so many bytes of memory. */
 #define MEMORY_PER_ASSURED (32ULL * 1024)
@@ -339,4 +341,51 @@ int loader_load_socket_programs(const struct objects *objects, enum socket_purpo
 		socket_bpf__destroy(skeleton);
 	libbpf_set_print(NULL);
 	return result ? refuse(err, saved) : 0;
+}
+
+static struct drops_bpf *load_drops(const struct objects *objects, int events,
+				    const struct trace_filter *filter, uint64_t cookie)
+{
+	struct drops_bpf *skeleton = drops_bpf__open();
+	int saved;
+
+	if (!skeleton)
+		return NULL;
+	skeleton->rodata->host_cookie = cookie;
+	skeleton->rodata->wanted_protocol = filter->protocol;
+	memcpy((void *)skeleton->rodata->wanted_address, filter->address, sizeof(filter->address));
+	if (!reuse_maps(skeleton->obj, objects) &&
+	    !bpf_map__reuse_fd(skeleton->maps.trace_events, events) && !drops_bpf__load(skeleton))
+		return skeleton;
+	saved = errno;
+	drops_bpf__destroy(skeleton);
+	errno = saved;
+	return NULL;
+}
+
+int loader_attach_drops(const struct objects *objects, int events,
+			const struct trace_filter *filter, bool *has_reason, struct cni_error *err)
+{
+	struct drops_bpf *skeleton;
+	uint64_t cookie;
+	int link, saved;
+
+	if (netns_get_cookie(&cookie, err))
+		return -1;
+	log_tail[0] = '\0';
+	libbpf_set_print(keep_log_tail);
+	skeleton = load_drops(objects, events, filter, cookie);
+	saved = errno;
+	libbpf_set_print(NULL);
+	if (!skeleton)
+		return refuse(err, saved);
+	link = bpf_raw_tracepoint_open("kfree_skb", bpf_program__fd(skeleton->progs.kfree_skb));
+	*has_reason = link >= 0;
+	if (link < 0)
+		link = bpf_raw_tracepoint_open("kfree_skb",
+					       bpf_program__fd(skeleton->progs.kfree_skb_old));
+	saved = errno;
+	drops_bpf__destroy(skeleton);
+	return link < 0 ? bpf_error_set(err, saved, "cannot attach to the tracepoint kfree_skb")
+			: link;
 }

@@ -11,6 +11,7 @@
 #include "lib/error.h"
 #include "datapath/load/objects.h"
 #include "datapath/load/socket_programs.h"
+#include "trace_event.h"
 
 /* Loads all programs over the maps that are open in `objects`, makes the others, and leaves
  * everything open there. A new table of connections has room for so many assured ones; 0: as fits
@@ -24,5 +25,11 @@ int loader_load(struct objects *objects, uint32_t assured, bool *sees_devices,
  * programs. CNI_ERROR_KERNEL_REFUSED, with details as above. */
 int loader_load_socket_programs(const struct objects *objects, enum socket_purpose purpose,
 				struct socket_programs *programs, struct cni_error *err);
+
+/* Loads the program that tells which packets the kernel drops, through `events`, and attaches it to
+ * the tracepoint for as long as the file descriptor that it returns is open. *has_reason: whether
+ * the kernel tells why (since 5.17). -1: CNI_ERROR_KERNEL_REFUSED, also where it has no BTF. */
+int loader_attach_drops(const struct objects *objects, int events,
+			const struct trace_filter *filter, bool *has_reason, struct cni_error *err);
 
 #endif

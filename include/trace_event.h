@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * trace.h - what the programs tell `bpf-portmap trace` about a packet, and how it asks them to.
+ * trace_event.h - what the programs tell `bpf-portmap trace` about a packet, and how it asks them to.
  *
  * These maps are not pinned and no part of the layout: the reader finds them by the programs that
  * are pinned, and compares `version`.
  */
-#ifndef BPF_PORTMAP_TRACE_H
-#define BPF_PORTMAP_TRACE_H
+#ifndef BPF_PORTMAP_TRACE_EVENT_H
+#define BPF_PORTMAP_TRACE_EVENT_H
 
 #include "abi.h"
 
@@ -56,6 +56,12 @@ struct trace_tuple {
 /* Of an ICMP error the tuples are those of a reply to the packet that it quotes. */
 struct trace_event {
 	__u64 time; /* CLOCK_MONOTONIC, ns */
+	enum trace_hook hook;
+	enum protocol protocol; /* 0: none that is translated */
+	__u8 tcp_flags;
+	__u8 fragment; /* 1: the first, 2: a later one */
+	__u8 error;    /* 1: an ICMP error */
+	__u8 reserved[3];
 	/* What was counted for this packet: a bit for each member of struct counters, in order.
 	 * Those that nearly every packet counts are left out: rewritten_*, fast_*. */
 	__u64 counted;
@@ -66,28 +72,22 @@ struct trace_event {
 	__u32 in_ifindex; /* where a forwarded packet came in; else 0, or ifindex */
 	__s32 action;     /* the program's return value */
 	__u32 length;
-	enum trace_hook hook;
-	enum protocol protocol; /* 0: none that is translated */
-	__u8 tcp_flags;
-	__u8 fragment; /* 1: the first, 2: a later one */
-	__u8 error;    /* 1: an ICMP error */
-	__u8 reserved[3];
 } __attribute__((aligned(8)));
 
-/* A packet that the kernel dropped (bpf/drops.bpf.c), through the same map. */
+/* A packet that the kernel dropped (bpf/drops.bpf.c), through the same map. Begins as the above. */
 struct trace_drop {
 	__u64 time;
-	__u64 location; /* the instruction that follows the call of kfree_skb() */
+	enum trace_hook hook; /* TRACE_KERNEL */
+	enum protocol protocol;
+	__u8 tcp_flags;
+	__u8 in_container; /* 1: in another network namespace than the host's */
+	__u32 netns;       /* that namespace's inode */
+	__u64 location;    /* the instruction that follows the call of kfree_skb() */
 	struct trace_tuple tuple;
 	__u32 reason;      /* enum skb_drop_reason; 0: the kernel does not tell */
 	__u32 ifindex;     /* of the device that it belonged to; 0: none */
 	__u32 out_ifindex; /* of the device that routing chose; 0: not routed yet */
 	__u32 length;
-	enum trace_hook hook; /* TRACE_KERNEL */
-	enum protocol protocol;
-	__u8 tcp_flags;
-	__u8 in_container; /* 1: in another network namespace than the host's */
-	__u8 reserved[4];
 } __attribute__((aligned(8)));
 
 _Static_assert(sizeof(struct counters) / sizeof(__u64) <= 64, "a bit for each counter");

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * kernel_names.h - the kernel's names for why and where it drops packets.
+ */
+#ifndef OPERATOR_TRACE_KERNEL_NAMES_H
+#define OPERATOR_TRACE_KERNEL_NAMES_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#define FUNCTION_NAME_SIZE 96
+
+/* A function and what is called in it. */
+struct kernel_function {
+	uint64_t address;
+	char name[FUNCTION_NAME_SIZE]; /* "nf_hook_slow+0xa3"; "": not known */
+};
+
+struct btf;
+
+/* Read when they are first asked for. Begins as {0}. */
+struct kernel_names {
+	struct btf *btf;
+	struct kernel_function *functions;
+	size_t function_count;
+};
+
+void kernel_names_release(struct kernel_names *names);
+
+/* "NETFILTER_DROP"; NULL: the kernel does not say. */
+const char *kernel_reason(struct kernel_names *names, uint32_t reason);
+/* "nf_hook_slow+0xa3", or "" */
+const char *kernel_function(struct kernel_names *names, uint64_t address);
+
+#endif

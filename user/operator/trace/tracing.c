@@ -1,0 +1,156 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* tracing.c - asks loaded programs to tell what they do with packets, and reads it. */
+#include "operator/trace/tracing.h"
+
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "datapath/load/bpf_error.h"
+#include "lib/array.h"
+
+#define BUFFER_PAGES 64 /* for each CPU */
+#define MOST_TOLD 65536
+#define MOST_MAPS 128
+
+void tracing_clear(struct tracing *tracing)
+{
+	*tracing = (struct tracing){.settings = -1, .events = -1};
+}
+
+void tracing_close(struct tracing *tracing)
+{
+	perf_buffer__free(tracing->buffer);
+	if (tracing->settings >= 0)
+		close(tracing->settings);
+	if (tracing->events >= 0)
+		close(tracing->events);
+	free(tracing->told);
+	tracing_clear(tracing);
+}
+
+static bool is_map(int fd, const char *name, size_t value_size)
+{
+	struct bpf_map_info info = {0};
+	uint32_t size = sizeof(info);
+
+	return !bpf_obj_get_info_by_fd(fd, &info, &size) && info.value_size == value_size &&
+	       !strncmp(info.name, name, BPF_OBJ_NAME_LEN - 1);
+}
+
+static bool find_maps(struct tracing *tracing, int program)
+{
+	uint32_t ids[MOST_MAPS], size;
+	struct bpf_prog_info info = {.nr_map_ids = MOST_MAPS, .map_ids = (uint64_t)(uintptr_t)ids};
+
+	size = sizeof(info);
+	if (bpf_obj_get_info_by_fd(program, &info, &size))
+		return false;
+	for (uint32_t i = 0; i < info.nr_map_ids && i < MOST_MAPS; i++) {
+		int fd = bpf_map_get_fd_by_id(ids[i]);
+
+		if (tracing->settings < 0 &&
+		    is_map(fd, TRACE_SETTINGS, sizeof(struct trace_settings)))
+			tracing->settings = fd;
+		else if (tracing->events < 0 && is_map(fd, TRACE_EVENTS, sizeof(uint32_t)))
+			tracing->events = fd;
+		else if (fd >= 0)
+			close(fd);
+	}
+	return tracing->settings >= 0 && tracing->events >= 0;
+}
+
+static bool read_settings(const struct tracing *tracing, struct trace_settings *settings)
+{
+	uint32_t only = 0;
+
+	return !bpf_map_lookup_elem(tracing->settings, &only, settings) &&
+	       settings->version == TRACE_VERSION;
+}
+
+static void take_sample(void *context, int cpu, void *data, uint32_t size)
+{
+	struct tracing *tracing = context;
+	struct told *told;
+
+	if (size < sizeof(told->drop) || tracing->count == MOST_TOLD) {
+		tracing->lost++;
+		return;
+	}
+	told = ARRAY_ADD(tracing->told, tracing->count);
+	if (!told) {
+		tracing->failed = true;
+		return;
+	}
+	told->cpu = (uint32_t)cpu;
+	memcpy(&told->event, data, size < sizeof(told->event) ? size : sizeof(told->event));
+}
+
+static void count_lost(void *context, int cpu, unsigned long long count)
+{
+	struct tracing *tracing = context;
+
+	tracing->lost += count;
+}
+
+int tracing_open(struct tracing *tracing, const struct objects *objects, struct cni_error *err)
+{
+	struct trace_settings settings;
+
+	if (!find_maps(tracing, objects->programs[PROGRAM_FROM_UPLINK]) ||
+	    !read_settings(tracing, &settings))
+		return cni_error_set(err, CNI_ERROR_KERNEL_REFUSED,
+				     "the programs that run here cannot be traced by this"
+				     " bpf-portmap: they are of another version, until the next ADD"
+				     " of a newer one replaces them");
+	tracing->buffer = perf_buffer__new(tracing->events, BUFFER_PAGES, take_sample, count_lost,
+					   tracing, NULL);
+	return tracing->buffer ? 0 : bpf_error_set(err, errno, "cannot make buffers for events");
+}
+
+int tracing_ask(struct tracing *tracing, const struct trace_filter *filter, uint32_t seconds,
+		struct cni_error *err)
+{
+	struct trace_settings settings = {.version = TRACE_VERSION, .filter = *filter};
+	struct timespec now;
+	uint32_t only = 0;
+
+	clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
+	if (seconds)
+		settings.until = (uint32_t)now.tv_sec + seconds;
+	if (!bpf_map_update_elem(tracing->settings, &only, &settings, BPF_ANY))
+		return 0;
+	return bpf_error_set(err, errno, "cannot ask the programs to tell what they do");
+}
+
+/* Both kinds begin with the time. */
+static int compare(const void *a, const void *b)
+{
+	const struct told *first = a, *second = b;
+
+	return (first->event.time > second->event.time) - (first->event.time < second->event.time);
+}
+
+int tracing_read(struct tracing *tracing, int milliseconds, struct cni_error *err)
+{
+	int result = perf_buffer__poll(tracing->buffer, milliseconds);
+
+	if (result < 0 && result != -EINTR)
+		return bpf_error_set(err, -result, "cannot read events");
+	if (tracing->failed)
+		return cni_error_no_memory(err);
+	if (tracing->count)
+		qsort(tracing->told, tracing->count, sizeof(*tracing->told), compare);
+	return 0;
+}
+
+void tracing_take(struct tracing *tracing)
+{
+	free(tracing->told);
+	tracing->told = NULL;
+	tracing->count = 0;
+}

@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * tracing.h - asks loaded programs to tell what they do with packets (include/trace_event.h), and reads
+ * what they tell.
+ */
+#ifndef OPERATOR_TRACE_TRACING_H
+#define OPERATOR_TRACE_TRACING_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "datapath/load/objects.h"
+#include "lib/error.h"
+#include "trace_event.h"
+
+/* What a program, or the one at the tracepoint, has told. */
+struct told {
+	uint32_t cpu;
+	union {
+		struct trace_event event; /* any hook but TRACE_KERNEL */
+		struct trace_drop drop;
+	};
+};
+
+/* Begins with tracing_clear(). */
+struct tracing {
+	int settings; /* file descriptors of maps */
+	int events;
+	struct perf_buffer *buffer;
+	struct told *told; /* that are read and not taken yet, in the order of their times */
+	size_t count;
+	uint64_t lost; /* for which there was no room */
+	bool failed;   /* no memory */
+};
+
+void tracing_clear(struct tracing *tracing);
+
+/* Finds the maps of the programs, and makes the buffers. CNI_ERROR_KERNEL_REFUSED, also where the
+ * programs are of another version. */
+int tracing_open(struct tracing *tracing, const struct objects *objects, struct cni_error *err);
+void tracing_close(struct tracing *tracing);
+
+/* Lets the programs tell for the next seconds; 0: no more. CNI_ERROR_KERNEL_REFUSED. */
+int tracing_ask(struct tracing *tracing, const struct trace_filter *filter, uint32_t seconds,
+		struct cni_error *err);
+
+/* Waits for at most so long, and reads what there is then into tracing->told. */
+int tracing_read(struct tracing *tracing, int milliseconds, struct cni_error *err);
+void tracing_take(struct tracing *tracing);
+
+#define cleanup_tracing __attribute__((cleanup(tracing_close)))
+
+#endif
