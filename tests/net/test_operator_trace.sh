@@ -59,3 +59,24 @@ test_operator_trace_live_forward() {
 	live_says "DROPPED: NETFILTER_DROP at [a-z_]*+0x[0-9a-f]* (FORWARD)"
 	expect_contains "$(cat /run/live-err)" "bpf-portmap doctor 8080 tells which rule"
 }
+
+# story [ARGUMENT...]: the steps, a blank between columns
+story() {
+	by_hand 0 trace "$@"
+	sed 's/  */ /g' /run/out
+}
+
+test_dry_a() {
+	web_as_pod -p 8080:80/tcp
+	ip route add default via "$client4"
+	"$build/bpf-portmap" trace tcp 192.0.2.10 192.0.2.1:8080 >&2
+	time "$build/bpf-portmap" trace tcp 192.0.2.10 192.0.2.1:8081 >&2
+	"$build/bpf-portmap" trace tcp 10.88.0.2 198.51.100.10:80 >&2
+	"$build/bpf-portmap" trace tcp 10.88.0.2 192.0.2.1:8080 >&2
+	"$build/bpf-portmap" trace udp 10.88.0.2 198.51.100.10:53 --json >&2
+	"$build/bpf-portmap" trace tcp  192.0.2.1 192.0.2.1:8080 >&2
+	"$build/bpf-portmap" trace tcp 10.99.0.2 192.0.2.1:8080 >&2
+	"$build/bpf-portmap" trace tcp [2001:db8:1::10]:77 [2001:db8:1::1]:8080 >&2
+	"$build/bpf-portmap" trace icmp 10.88.0.2 198.51.100.10 >&2
+	false
+}

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * tracing.h - asks loaded programs to tell what they do with packets (include/trace_event.h), and reads
- * what they tell.
+ * tracing.h - asks loaded programs to tell what they do with packets (include/trace_event.h), and
+ * reads what they tell.
  */
 #ifndef OPERATOR_TRACE_TRACING_H
 #define OPERATOR_TRACE_TRACING_H

@@ -1,0 +1,147 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* frame.c - an Ethernet frame for a dry run. */
+#include "operator/trace/frame.h"
+
+#include <arpa/inet.h>
+#include <linux/if_ether.h>
+#include <netinet/icmp6.h>
+#include <netinet/ip.h>
+#include <netinet/ip6.h>
+#include <netinet/ip_icmp.h>
+#include <netinet/tcp.h>
+#include <netinet/udp.h>
+#include <string.h>
+
+#define HOP_LIMIT 64
+#define WINDOW 64240
+#define SCTP_INIT_LENGTH 20
+#define SOME_SUM 0x6270 /* not 0, which for UDP means that there is none */
+
+struct sctp_init {
+	__be16 source, destination;
+	__be32 verification_tag, checksum;
+	uint8_t type, flags;
+	__be16 length;
+	__be32 initiate_tag, window;
+	__be16 out_streams, in_streams;
+	__be32 initial_sequence;
+};
+
+static uint16_t sum_of(const uint8_t *bytes, size_t length)
+{
+	uint32_t sum = 0;
+
+	for (size_t i = 0; i < length; i += 2)
+		sum += (uint32_t)bytes[i] << 8 | bytes[i + 1];
+	while (sum >> 16)
+		sum = (sum & 0xffff) + (sum >> 16);
+	return htons((uint16_t)~sum);
+}
+
+static size_t put_tcp(uint8_t *at, const struct trace_packet *packet)
+{
+	struct tcphdr tcp = {.source = htons(packet->source_port),
+			     .dest = htons(packet->destination_port),
+			     .seq = htonl(1),
+			     .doff = sizeof(tcp) / 4,
+			     .syn = 1,
+			     .window = htons(WINDOW),
+			     .check = SOME_SUM};
+
+	memcpy(at, &tcp, sizeof(tcp));
+	return sizeof(tcp);
+}
+
+static size_t put_udp(uint8_t *at, const struct trace_packet *packet)
+{
+	struct udphdr udp = {.source = htons(packet->source_port),
+			     .dest = htons(packet->destination_port),
+			     .len = htons(sizeof(udp)),
+			     .check = SOME_SUM};
+
+	memcpy(at, &udp, sizeof(udp));
+	return sizeof(udp);
+}
+
+static size_t put_sctp(uint8_t *at, const struct trace_packet *packet)
+{
+	struct sctp_init init = {.source = htons(packet->source_port),
+				 .destination = htons(packet->destination_port),
+				 .type = 1,
+				 .length = htons(SCTP_INIT_LENGTH),
+				 .initiate_tag = htonl(1),
+				 .window = htonl(WINDOW),
+				 .out_streams = htons(1),
+				 .in_streams = htons(1)};
+
+	memcpy(at, &init, sizeof(init));
+	return sizeof(init);
+}
+
+/* The headers of both families' echo requests are alike. */
+static size_t put_echo(uint8_t *at, const struct trace_packet *packet)
+{
+	struct icmphdr echo = {.type = packet->protocol == PROTOCOL_ICMP ? ICMP_ECHO
+									 : ICMP6_ECHO_REQUEST,
+			       .un.echo = {.id = htons(packet->source_port), .sequence = htons(1)}};
+
+	memcpy(at, &echo, sizeof(echo));
+	echo.checksum = sum_of(at, sizeof(echo));
+	memcpy(at, &echo, sizeof(echo));
+	return sizeof(echo);
+}
+
+static size_t put_transport(uint8_t *at, const struct trace_packet *packet)
+{
+	switch (packet->protocol) {
+	case PROTOCOL_TCP:
+		return put_tcp(at, packet);
+	case PROTOCOL_UDP:
+		return put_udp(at, packet);
+	case PROTOCOL_SCTP:
+		return put_sctp(at, packet);
+	default:
+		return put_echo(at, packet);
+	}
+}
+
+static size_t put_ipv4(uint8_t *at, const struct trace_packet *packet)
+{
+	struct iphdr ip = {.version = 4, .ihl = 5, .ttl = HOP_LIMIT, .protocol = packet->protocol};
+	size_t length = sizeof(ip) + put_transport(at + sizeof(ip), packet);
+
+	ip.tot_len = htons((uint16_t)length);
+	memcpy(&ip.saddr, packet->source + 12, 4);
+	memcpy(&ip.daddr, packet->destination + 12, 4);
+	memcpy(at, &ip, sizeof(ip));
+	ip.check = sum_of(at, sizeof(ip));
+	memcpy(at, &ip, sizeof(ip));
+	return length;
+}
+
+static size_t put_ipv6(uint8_t *at, const struct trace_packet *packet)
+{
+	struct ip6_hdr ip = {
+		.ip6_flow = htonl(6U << 28), .ip6_nxt = packet->protocol, .ip6_hlim = HOP_LIMIT};
+	size_t length = put_transport(at + sizeof(ip), packet);
+
+	ip.ip6_plen = htons((uint16_t)length);
+	memcpy(&ip.ip6_src, packet->source, CNI_ADDRESS_SIZE);
+	memcpy(&ip.ip6_dst, packet->destination, CNI_ADDRESS_SIZE);
+	memcpy(at, &ip, sizeof(ip));
+	return sizeof(ip) + length;
+}
+
+uint32_t frame_make(uint8_t frame[FRAME_MAX], const struct trace_packet *packet,
+		    const uint8_t destination[LINK_MAC_SIZE])
+{
+	bool ipv4 = cni_address_is_ipv4(packet->source);
+	struct ethhdr header = {.h_source = {0x02, 0, 0, 0, 0, 0x01},
+				.h_proto = htons(ipv4 ? ETH_P_IP : ETH_P_IPV6)};
+
+	memset(frame, 0, FRAME_MAX);
+	memcpy(header.h_dest, destination, LINK_MAC_SIZE);
+	memcpy(frame, &header, sizeof(header));
+	return (uint32_t)(sizeof(header) + (ipv4 ? put_ipv4(frame + sizeof(header), packet)
+						 : put_ipv6(frame + sizeof(header), packet)));
+}
