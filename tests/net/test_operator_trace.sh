@@ -60,23 +60,212 @@ test_operator_trace_live_forward() {
 	expect_contains "$(cat /run/live-err)" "bpf-portmap doctor 8080 tells which rule"
 }
 
+# what our programs drop has their reason, and is not said again as the kernel's
+test_operator_trace_live_own_drop() {
+	conflist ranges bridge "$(with_ours '{"sourceRanges": ["203.0.113.0/24"]}')"
+	container_start web ranges -p 8080:80/tcp -p 8081:80/udp
+	live_begin --drops
+	expect_no_answer client tcp "$host4" 8080
+	expect_no_answer client udp "$host4" 8081
+	live_says "eth0 in from_uplink  tcp S $client4:[0-9]* > $host4:8080  DROPPED: source_range: a new flow to a mapped port"
+	live_says "eth0 in from_uplink  udp $client4:[0-9]* > $host4:8081  DROPPED: source_range"
+	live_end
+	! grep -v 'source_range' /run/live || fail "more than our drops"
+}
+
+# only what is asked for is shown: a protocol, an address, as options or as tcpdump has them
+test_operator_trace_live_filter() {
+	web_as_pod -p 8080:80/tcp -p 8080:80/udp -p 9090:80/tcp
+	for words in "--host $client6 --protocol tcp --port 9090" \
+		"host $client6 and tcp port 9090" "port 9090/tcp host $client6"; do
+		# shellcheck disable=SC2086
+		live_begin $words
+		expect_answer client tcp "$host4" 9090 web
+		expect_answer client udp "$host6" 8080 web
+		expect_answer client tcp "$host6" 8080 web
+		expect_answer client tcp "$host6" 9090 web
+		live_says "\[$client6\]:[0-9]* > \[$host6\]:9090"
+		live_end
+		! grep -vF "[$host6]:9090" /run/live || fail "with $words"
+	done
+}
+
+# --json: an object a line; --count and --seconds end it
+test_operator_trace_live_json() {
+	local web
+	web_as_pod -p 8080:80/tcp
+	web=$(address4 web)
+	live_begin --port 8080 --count 2 --json
+	expect_answer client tcp "$host4" 8080 web
+	wait_until 5 live_is_over || fail "it goes on after two packets"
+	wait "$live" || fail "$(cat /run/live-err)"
+	expect_equal 2 "$(wc -l </run/live)"
+	expect_equal "[1,\"from_uplink\",\"in\",\"eth0\",\"tcp\",2,\"$client4\",8080,\"$web\",80,\"translated\",\"mapping\",true,\"shop/web-0\"]" \
+		"$(head -n 1 /run/live | jq -c 'select((.host | length) > 0 and (.time | test("^20.*Z$"))) |
+			[.version, .program, .direction, .interface, .protocol, .tcp_flags,
+			.before.source.address, .before.destination.port, .after.destination.address,
+			.after.destination.port, .outcome, .kind, .new, .container.name]')"
+	live_begin --seconds 1
+	wait_until 10 live_is_over || fail "it goes on after a second"
+	wait "$live" || fail "$(cat /run/live-err)"
+	expect_contains "$(cat /run/live-err)" "0 shown"
+}
+
+# programs_of_ours: how many programs use our maps
+programs_of_ours() {
+	local map
+	map=$(bpftool -j map show pinned "$pins/endpoint_addresses" | jq .id)
+	bpftool -j prog list | jq --argjson map "$map" \
+		'[.[] | select((.map_ids // []) | index($map))] | length'
+}
+
+# asked_until: the word by which the programs are asked
+asked_until() {
+	local map
+	for map in $(bpftool -j prog show pinned "$pins/from_uplink" | jq '.map_ids[]'); do
+		bpftool -j map show id "$map" | grep -q '"name":".data.trace"' || continue
+		bpftool -j map dump id "$map" | jq '.[0].formatted.value[".data.trace"][0].trace_settings.until'
+	done
+}
+
+nobody_asks() {
+	ask client tcp "$host4" 8080 >/dev/null
+	[ "$(asked_until)" = 0 ]
+}
+
+programs_are() { [ "$(programs_of_ours)" = "$1" ]; }
+
+# one that is killed leaves nothing: no program, and nothing is told any more; a second one is refused
+# while the first runs, and works afterwards
+test_operator_trace_live_killed() {
+	local before state
+	web_as_pod -p 8080:80/tcp
+	expect_answer client tcp "$host4" 8080 web
+	before=$(programs_of_ours)
+	state=$(state_show)
+	expect_equal 0 "$(asked_until)"
+	live_begin --port 8080
+	expect_equal 1 "$(($(programs_of_ours) - before))" "programs more"
+	[ "$(asked_until)" != 0 ] || fail "the programs are not asked"
+	by_hand 1 trace --live --seconds 1
+	expect_contains "$(cat /run/err)" "another bpf-portmap trace --live runs"
+	expect_answer client tcp "$host4" 8080 web
+	live_says "new mapping"
+	kill -KILL "$live"
+	wait "$live" || true
+	wait_until 10 nobody_asks || fail "the programs go on: until $(asked_until)"
+	wait_until 10 programs_are "$before" || fail "programs are left"
+	expect_same_state "$state"
+	live_begin --port 8080
+	expect_answer client tcp "$host4" 8080 web
+	live_says "new mapping"
+	live_end
+	expect_equal 0 "$(asked_until)"
+}
+
 # story [ARGUMENT...]: the steps, a blank between columns
 story() {
 	by_hand 0 trace "$@"
 	sed 's/  */ /g' /run/out
 }
 
-test_dry_a() {
+# maps_dumped: all that a packet could change, without times
+maps_dumped() {
+	local map
+	for map in "$pins"/*; do
+		case ${map##*/} in
+		from_* | to_* | networks | attachments | slots | noticed | veths) ;;
+		*) echo "${map##*/}: $(bpftool -j map dump pinned "$map" | md5sum)" ;;
+		esac
+	done
+}
+
+# a packet to a mapped port: its way, step by step; and nothing of it is left
+test_operator_trace_mapped() {
+	local web veth before
 	web_as_pod -p 8080:80/tcp
-	ip route add default via "$client4"
-	"$build/bpf-portmap" trace tcp 192.0.2.10 192.0.2.1:8080 >&2
-	time "$build/bpf-portmap" trace tcp 192.0.2.10 192.0.2.1:8081 >&2
-	"$build/bpf-portmap" trace tcp 10.88.0.2 198.51.100.10:80 >&2
-	"$build/bpf-portmap" trace tcp 10.88.0.2 192.0.2.1:8080 >&2
-	"$build/bpf-portmap" trace udp 10.88.0.2 198.51.100.10:53 --json >&2
-	"$build/bpf-portmap" trace tcp  192.0.2.1 192.0.2.1:8080 >&2
-	"$build/bpf-portmap" trace tcp 10.99.0.2 192.0.2.1:8080 >&2
-	"$build/bpf-portmap" trace tcp [2001:db8:1::10]:77 [2001:db8:1::1]:8080 >&2
-	"$build/bpf-portmap" trace icmp 10.88.0.2 198.51.100.10 >&2
-	false
+	web=$(address4 web)
+	veth=$(host_veth web)
+	expect_answer client tcp "$host4" 8080 web
+	before=$(maps_dumped; programs_of_ours; state_show)
+	expect_equal "1 eth0 in from_uplink tcp S $client4:51514 > $host4:8080 => $web:80 translated, new mapping, shop/web-0
+2 route dev cni0, neighbour $web
+3 forward not simulated: bpf-portmap doctor 8080 tells whether a rule drops it
+4 cni0 out to_container tcp S $client4:51514 > $web:80 unchanged, mapping, shop/web-0
+5 delivery would be delivered to $veth, shop/web-0" \
+		"$(story tcp "$client4" "$host4:8080" | sed "s/\(neighbour $web\) .*/\1/")"
+	expect_equal "from_uplink,null,null,to_container,null" \
+		"$(item '[.items[].program | tostring] | join(",")' trace tcp "$client4:4000" "$host4:8080")"
+	expect_equal "true true" "$(jq -r '.summary | "\(.same_programs) \(.copies_complete)"' /run/out)"
+	expect_equal "$(jq -nc --arg veth "$veth" '{step: 5, place: "delivery", interface: $veth,
+		container: "shop/web-0"}')" "$(jq -c '.items[4] | del(.says)' /run/out)"
+	expect_equal "$before" "$(maps_dumped; programs_of_ours; state_show)" "maps and programs"
+}
+
+# IPv6, UDP, another interface; a port that is not mapped, one that a client may not use
+test_operator_trace_others() {
+	local web6
+	conflist ranges bridge "$(with_ours '{"sourceRanges": ["192.0.2.0/24", "2001:db8:1::/64"]}')"
+	container_start web ranges -p 8080:80/udp
+	web6=$(address6 web)
+	expect_contains "$(story udp "[$client6]:77" "[$host6]:8080")" \
+		"1 eth0 in from_uplink udp [$client6]:77 > [$host6]:8080 => [$web6]:80 translated, new mapping, web"
+	expect_contains "$(story udp "$client4" "$host4:8080" --in eth1)" \
+		"1 eth1 in from_uplink udp $client4:51514 > $host4:8080 => "
+	expect_equal "1 eth1 in from_uplink udp $server4:51514 > $host4:8080 DROPPED: source_range: a new flow to a mapped port from outside its sourceRanges" \
+		"$(story udp "$server4" "$host4:8080")"
+	expect_equal "1 eth0 in from_uplink tcp S $client4:51514 > $host4:8080 unchanged
+2 route $host4 is this host's: a process here gets it, if one listens" \
+		"$(story tcp "$client4" "$host4:8080")"
+}
+
+# out of a container: masqueraded, to itself through its own port, to another one on the bridge
+test_operator_trace_out() {
+	local web db out
+	web_as_pod -p 8080:80/tcp
+	container_start db bridge
+	web=$(address4 web)
+	db=$(address4 db)
+	out=$(story tcp "$web" "$server4:80")
+	expect_contains "$out" "1 $(host_veth web) in from_container tcp S $web:51514 > $server4:80 unchanged
+2 route dev eth1, neighbour $server4"
+	expect_contains "$out" "4 eth1 out to_uplink tcp S $web:51514 > $server4:80 => $host4_second:"
+	expect_contains "$out" "> $server4:80 translated, new masquerade, shop/web-0
+5 delivery would leave by eth1"
+	expect_contains "$(story icmp "$web" "$server4")" "=> $host4_second:"
+	out=$(story tcp "$web" "$host4:8080")
+	expect_contains "$out" "1 $(host_veth web) in from_container tcp S $web:51514 > $host4:8080 => $web:80 translated, new mapping"
+	expect_contains "$out" "delivered to $(host_veth web), shop/web-0"
+	expect_equal "1 $(host_veth db) in from_container tcp S $db:51514 > $web:80 unchanged, new direct, db
+2 delivery would be delivered to $(host_veth web), shop/web-0" "$(story tcp "$db" "$web:80")"
+}
+
+# refused CODE WORDS [ARGUMENT...]: one line
+refused() {
+	local code=$1 words=$2
+	shift 2
+	by_hand "$code" trace "$@"
+	expect_equal 1 "$(wc -l </run/err)" "lines of: $(cat /run/err)"
+	expect_contains "$(cat /run/err)" "$words"
+	expect_equal '' "$(cat /run/out)"
+}
+
+# what cannot be traced gets a sentence
+test_operator_trace_refused() {
+	by_hand 1 trace tcp "$client4" "$host4:8080"
+	expect_contains "$(cat /run/err)" "nothing was ever added"
+	web_as_pod -p 8080:80/tcp
+	refused 1 'trace needs PROTOCOL SOURCE'
+	refused 1 '"gre" is not a protocol' gre "$client4" "$host4:8080"
+	refused 1 '"client" is not SOURCE' tcp client "$host4:8080"
+	refused 1 "\"$host4\" is not DESTINATION:PORT" tcp "$client4" "$host4"
+	refused 1 "is not DESTINATION:PORT" tcp "$client6" "[$host6]:80x"
+	refused 1 "is not of the source's family" tcp "$client6" "$host4:80"
+	refused 1 'there is no interface nosuch0' tcp "$client4" "$host4:8080" --in nosuch0
+	refused 1 'the programs are not at lo' tcp "$client4" "$host4:8080" --in lo
+	refused 1 'is an address of this host' tcp "$host4" "$host4:8080"
+	refused 1 'there is no route to 203.0.113.9' tcp 203.0.113.9 "$host4:8080"
+	refused 1 '"portt" is not host ADDRESS' --live portt 80
+	refused 64 'invalid --count "0"' --live --count 0
+	PREFIX="setpriv --reuid 1000 --clear-groups" refused 1 'Permission denied' --live
 }
