@@ -33,7 +33,8 @@ struct chain {
 	uint8_t family;
 	char table[NFT_TABLE_MAXNAMELEN];
 	char name[NFT_CHAIN_MAXNAMELEN];
-	size_t offset; /* of iptables-legacy */
+	size_t offset;    /* of iptables-legacy */
+	int32_t priority; /* of a root */
 };
 
 struct search {
@@ -116,6 +117,17 @@ static const struct nlattr *find(struct nlmsghdr *message, int type)
 	return nlmsg_find_attr(message, sizeof(struct nfgenmsg), type);
 }
 
+/* Packets come to them in the order of their priorities, else of their age, in which they are
+ * listed. */
+static void add_root(struct search *search, const struct chain *chain)
+{
+	size_t place = search->root_count++;
+
+	for (; place && search->roots[place - 1].priority > chain->priority; place--)
+		search->roots[place] = search->roots[place - 1];
+	search->roots[place] = *chain;
+}
+
 static int take_chain(struct nlmsghdr *message, void *context)
 {
 	struct chain chain = {.family = family_of(message)};
@@ -126,8 +138,10 @@ static int take_chain(struct nlmsghdr *message, void *context)
 		return 0;
 	if (search->root_count < MAX_ROOTS && nft_chain_is_nat_prerouting(attributes_of(message)) &&
 	    copy_name(chain.table, sizeof(chain.table), find(message, NFTA_CHAIN_TABLE)) &&
-	    copy_name(chain.name, sizeof(chain.name), find(message, NFTA_CHAIN_NAME)))
-		search->roots[search->root_count++] = chain;
+	    copy_name(chain.name, sizeof(chain.name), find(message, NFTA_CHAIN_NAME))) {
+		chain.priority = nft_chain_priority(attributes_of(message));
+		add_root(search, &chain);
+	}
 	return 0;
 }
 

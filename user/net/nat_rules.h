@@ -18,7 +18,7 @@ struct nat_rule_list {
 	size_t count;
 };
 
-/* Finds those that have a condition on the destination port, that packets come to, and that
+/* In the order in which packets meet them. Finds those that have a condition on the destination port, that packets come to, and that
  * translate them themselves or by a chain that they jump to. Only rules that `concerns` says yes to
  * are looked at, and chains behind them. Verdict maps are not looked into. No kernel module is
  * loaded by looking. Release the list also after a failure. CNI_ERROR_KERNEL_REFUSED: there

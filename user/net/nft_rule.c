@@ -85,6 +85,11 @@ bool nft_chain_is_nat_prerouting(struct bytes attributes)
 	       number_at(hook, NFTA_HOOK_HOOKNUM, NF_INET_NUMHOOKS) == NF_INET_PRE_ROUTING;
 }
 
+int32_t nft_chain_priority(struct bytes attributes)
+{
+	return (int32_t)number_at(find(attributes, NFTA_CHAIN_HOOK), NFTA_HOOK_PRIORITY, 0);
+}
+
 /* Which of the registers; REGISTERS: none that holds data. */
 static unsigned int register_at(struct bytes expression, int type)
 {

@@ -10,6 +10,8 @@
 /* Returns whether the attributes of NFT_MSG_NEWCHAIN are a NAT chain that packets come through
  * before they are routed. */
 bool nft_chain_is_nat_prerouting(struct bytes attributes);
+/* Of such a chain: packets come to smaller numbers first. */
+int32_t nft_chain_priority(struct bytes attributes);
 
 /* Reads what the attributes of NFT_MSG_NEWRULE say about destinations. */
 void nft_rule_parse(uint8_t family, struct bytes attributes, struct nat_rule *rule);

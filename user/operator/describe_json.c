@@ -12,9 +12,9 @@ json_t *json_endpoint(const uint8_t address[CNI_ADDRESS_SIZE], uint16_t port)
 			 (int)port);
 }
 
-static const char *kind_word(enum workload_kind kind)
+const char *container_kind_word(const struct container_info *container)
 {
-	switch (kind) {
+	switch (container->record.workload.kind) {
 	case WORKLOAD_POD:
 		return "pod";
 	case WORKLOAD_NOMAD:
@@ -31,7 +31,7 @@ json_t *json_container(const struct view *view, const struct container_info *con
 	if (!container)
 		return json_null();
 	return json_pack("{s:s, s:s, s:s, s:s, s:s, s:s?}", "name", container->text, "kind",
-			 kind_word(container->record.workload.kind), "id",
+			 container_kind_word(container), "id",
 			 container->name.container_id, "network", container->name.network,
 			 "interface", container->name.ifname, "host_interface",
 			 view_interface(view, container->record.ifindex, veth) ? veth : NULL);

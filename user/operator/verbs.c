@@ -26,6 +26,10 @@ const struct verb verbs[] = {
 	 "shows the mapped ports, whose they are, and how much they are used: FLOWS, connections\n"
 	 "now; NEW, those of them that were not answered, or did not go on, yet; TOTAL, begun\n"
 	 "since the port was mapped"},
+	{"who", " PORT[/PROTOCOL][@ADDRESS]", 1, 1, OPTIONS_OUTPUT, verb_who,
+	 "shows everybody who could have this port of the host: mappings, rules of NAT of others,\n"
+	 "processes that listen; and who gets what comes to it. Exit status: 0, it is free; 1, it\n"
+	 "is taken; 3, it could not look"},
 	{"flows", "", 0, 0, OPTIONS_OUTPUT | OPTIONS_PORTS | OPTIONS_FLOWS, verb_flows,
 	 "shows the connections: to mapped ports, masqueraded, and others that are remembered;\n"
 	 "their state, which way packets go in and out of the container, how many there were,\n"

@@ -22,7 +22,7 @@
 #define ID_CHARACTERS 12 /* as engines show a container ID */
 #define MIN_ID_CHARACTERS 4
 
-static int refuse_damaged(const struct datapath *datapath, struct cni_error *err)
+int view_refuse_damaged(const struct datapath *datapath, struct cni_error *err)
 {
 	return cni_error_set(err, CNI_ERROR_KERNEL_REFUSED,
 			     "maps or programs are missing in %s: `bpf-portmap attach` puts them"
@@ -38,7 +38,7 @@ static int judge(struct view *view, struct cni_error *err)
 		fputs("bpf-portmap: nothing was ever added on this host\n", stderr);
 		return 0;
 	case DATAPATH_DAMAGED:
-		return refuse_damaged(&view->datapath, err);
+		return view_refuse_damaged(&view->datapath, err);
 	case DATAPATH_FOREIGN:
 		return datapath_refuse_foreign(&view->datapath, err);
 	default:

@@ -47,6 +47,9 @@ void view_close(struct view *view);
 
 #define cleanup_view __attribute__((cleanup(view_close)))
 
+/* CNI_ERROR_KERNEL_REFUSED: maps or programs are missing. */
+int view_refuse_damaged(const struct datapath *datapath, struct cni_error *err);
+
 /* NULL: that owner has gone, or there is no memory. */
 struct container_info *view_container(struct view *view, struct owner owner);
 

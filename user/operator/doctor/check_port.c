@@ -7,11 +7,8 @@
 #include "conf/addresses.h"
 #include "lib/cleanup.h"
 #include "lib/text.h"
-#include "net/nat_rules.h"
-#include "net/netlink.h"
-#include "net/processes.h"
-#include "net/sockets.h"
 #include "net/text_file.h"
+#include "operator/claimants.h"
 #include "operator/doctor/doctor.h"
 #include "operator/doctor/ruleset.h"
 #include "operator/format.h"
@@ -38,25 +35,27 @@ void check_owner(struct doctor *doctor)
 			     port->protocol ? protocol_word(port->protocol, word) : "");
 }
 
-static bool has_port(const struct host_socket *socket, const struct portmap_key *key)
+/* The ports that are mapped. False: no memory. */
+static bool ask_for_mappings(struct doctor *doctor, struct port_question *question)
 {
-	if (socket->port != key->host_port)
-		return false;
-	if (cni_address_is_any(key->host_address) || cni_address_is_any(socket->address))
-		return socket->both_families || cni_address_is_ipv4(key->host_address) ==
-							cni_address_is_ipv4(socket->address);
-	return !memcmp(socket->address, key->host_address, CNI_ADDRESS_SIZE);
+	const struct mappings *mappings = &doctor->mappings;
+
+	*question = (struct port_question){
+		.addresses = &doctor->host.addresses,
+		.keys = calloc(mappings->count + 1, sizeof(*question->keys)),
+	};
+	doctor->failed |= !question->keys;
+	for (size_t i = 0; question->keys && i < mappings->count; i++)
+		question->keys[question->count++] = mappings->list[i].key;
+	return question->keys;
 }
 
 static void report_process(struct doctor *doctor, const struct subject *subject,
-			   const struct host_socket *socket)
+			   const struct claimants *claimants, const struct host_socket *socket)
 {
-	struct socket_process process = {.inode = socket->inode};
-	char text[ENDPOINT_TEXT_SIZE], who[PROCESS_NAME_SIZE + 32] = "a socket without a process";
+	char text[ENDPOINT_TEXT_SIZE], who[HOLDER_TEXT_SIZE];
 
-	processes_find(&process, 1, NULL);
-	if (process.pid)
-		snprintf(who, sizeof(who), "%s (pid %d)", process.name, (int)process.pid);
+	claimant_holder(claimants, socket, who);
 	doctor_found(doctor, VERDICT_WARN,
 		     cni_format("# stop the process, or map another hostPort:\nss -lnp 'sport ="
 				" :%u'",
@@ -67,81 +66,63 @@ static void report_process(struct doctor *doctor, const struct subject *subject,
 
 void check_listening_process(struct doctor *doctor)
 {
-	static const enum protocol protocols[] = {PROTOCOL_TCP, PROTOCOL_UDP, PROTOCOL_SCTP};
+	cleanup_question struct port_question question = {0};
+	cleanup_claimants struct claimants claimants = {0};
 	cleanup_error struct cni_error err = {0};
-	cleanup_netlink struct nl_sock *socket = netlink_open(NETLINK_SOCK_DIAG, &err);
-	cleanup_sockets struct socket_list list = {0};
 	struct subject subject;
 
-	for (size_t i = 0; socket && i < 3; i++)
-		if (sockets_find(&list, socket, protocols[i], SOCKET_BOUND, &err))
-			break;
-	if (cni_error_is_set(&err)) {
+	if (!ask_for_mappings(doctor, &question))
+		return;
+	if (claimants_find_sockets(&claimants, &question, &err)) {
 		doctor_found(doctor, VERDICT_COULD_NOT_LOOK, NULL, "%s", cni_error_message(&err));
 		return;
 	}
 	for (size_t i = 0; i < doctor->mappings.count; i++) {
 		doctor_subject(doctor, i, &subject);
-		for (size_t j = 0; j < list.count; j++)
-			if (list.sockets[j].protocol == subject.mapping->key.protocol &&
-			    has_port(&list.sockets[j], &subject.mapping->key)) {
-				report_process(doctor, &subject, &list.sockets[j]);
-				break;
-			}
+		for (size_t j = 0; j < claimants.sockets.count; j++) {
+			const struct host_socket *socket = &claimants.sockets.sockets[j];
+
+			if (!claimant_socket_has(socket, &subject.mapping->key))
+				continue;
+			report_process(doctor, &subject, &claimants, socket);
+			break;
+		}
 	}
 }
 
-static bool is_about(const struct doctor *doctor, const struct nat_rule *rule,
-		     const struct portmap_key *key)
+static void report_rule(struct doctor *doctor, const struct subject *subject,
+			const struct nat_rule *rule)
 {
-	const struct address_list *list = &doctor->host.addresses;
-
-	if (!nat_rule_may_match(rule, key->protocol, key->host_address, key->host_port) ||
-	    cni_address_is_loopback(key->host_address))
-		return false;
-	if (!cni_address_is_any(key->host_address) || nat_rule_has_any_address(rule))
-		return true;
-	for (size_t i = 0; i < list->address_count; i++)
-		if (nat_rule_holds_address(rule, list->addresses[i].address))
-			return true;
-	return false;
-}
-
-static bool concerns(const void *context, const struct nat_rule *rule)
-{
-	const struct doctor *doctor = context;
-
-	for (size_t i = 0; i < doctor->mappings.count; i++)
-		if (is_about(doctor, rule, &doctor->mappings.list[i].key))
-			return true;
-	return false;
+	doctor_found(doctor, VERDICT_WARN,
+		     cni_format("# stop the container that it belongs to, or delete"
+				" the rule:\nnft -a list ruleset | grep -w -B20 '%u'",
+				subject->mapping->key.host_port),
+		     "%s: a rule in chain %s maps it, too, and gets no packet%s%s%s",
+		     subject->port, rule->chain_name, *rule->comment ? " (" : "", rule->comment,
+		     *rule->comment ? ")" : "");
 }
 
 void check_foreign_nat(struct doctor *doctor)
 {
-	cleanup_nat_rules struct nat_rule_list found = {0};
+	cleanup_question struct port_question question = {0};
+	cleanup_claimants struct claimants claimants = {0};
 	cleanup_error struct cni_error err = {0};
 	struct subject subject;
 
-	if (nat_rules_find(&found, concerns, doctor, &err)) {
+	if (!ask_for_mappings(doctor, &question))
+		return;
+	if (claimants_find_rules(&claimants, &question, &err)) {
 		doctor_found(doctor, VERDICT_COULD_NOT_LOOK, NULL, "%s", cni_error_message(&err));
 		return;
 	}
 	for (size_t i = 0; i < doctor->mappings.count; i++) {
 		doctor_subject(doctor, i, &subject);
-		for (size_t j = 0; j < found.count; j++) {
-			const struct nat_rule *rule = &found.rules[j];
+		for (size_t j = 0; j < claimants.rules.count; j++) {
+			const struct nat_rule *rule = &claimants.rules.rules[j];
 
-			if (!is_about(doctor, rule, &subject.mapping->key))
+			if (!claimant_rule_has(&question, rule, &subject.mapping->key))
 				continue;
-			doctor_found(
-				doctor, VERDICT_WARN,
-				cni_format("# stop the container that it belongs to, or delete"
-					   " the rule:\nnft -a list ruleset | grep -w -B20 '%u'",
-					   subject.mapping->key.host_port),
-				"%s: a rule in chain %s maps it, too, and gets no packet%s%s%s",
-				subject.port, rule->chain_name, *rule->comment ? " (" : "",
-				rule->comment, *rule->comment ? ")" : "");
+			report_rule(doctor, &subject, rule);
 			break;
 		}
 	}

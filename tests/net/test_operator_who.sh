@@ -1,0 +1,238 @@
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+# shellcheck shell=bash disable=SC2154 # the world's names: world.sh
+#
+# test_operator_who.sh - `bpf-portmap who`: everybody who could have a port, and who gets what comes
+# to it. Each verdict is compared with who answers.
+
+# who CODE OPERAND: the table without titles, a blank between columns, without times and numbers
+who() {
+	by_hand "$1" who "$2"
+	sed -E '1{/^STATE/d}; s/  +/ /g; s/ +$//; s/since [^ ]+/since NOW/; s/pid [0-9]+/pid N/' /run/out
+}
+
+# a port that nobody has is free; what is no port is refused; who needs one
+test_operator_who_free() {
+	expect_equal 'free nobody has port 8080' "$(who 0 8080)"
+	expect_equal '[]' "$(item .items who 8080/tcp)"
+	web_as_pod -p 8080:80/tcp
+	expect_equal 'free nobody has port 8081' "$(who 0 8081)"
+	expect_equal 'free nobody has port 8080/udp' "$(who 0 8080/udp)"
+	by_hand 64 who
+	for operand in 0 65536 80/icmp 80/quic 80@ 80@host tcp/80 80@192.0.2.1/24 '80@[192.0.2.1'; do
+		by_hand 64 who "$operand"
+		expect_contains "$(cat /run/err)" 'invalid port "'
+	done
+	by_hand 64 who 80 81
+}
+
+# a mapped port names the pod, its sandbox and since when; JSON has the same
+test_operator_who_mapping() {
+	web_as_pod -p 8080:80/tcp
+	expect_equal 'taken bpf-portmap *:8080/tcp pod shop/web-0, sandbox web, since NOW
+taken bpf-portmap [::]:8080/tcp pod shop/web-0, sandbox web, since NOW' "$(who 1 8080)"
+	by_hand 1 who 8080@"$host4" --json
+	expect_equal '["bpf-portmap","0.0.0.0","tcp","shop/web-0","all","all",null]' "$(jq -c '.items[] |
+		[.by, .host.address, .protocol, .container.name, .from_outside, .from_host, .remark]' /run/out)"
+	expect_equal true "$(jq '.items[0].since | fromdate | . > 1700000000' /run/out)"
+	expect_contains "$(who 1 8080@192.0.2.77)" 'note that is no address of this host'
+}
+
+# a process that listens gets nothing from outside; where the mapping is not for this host's
+# processes it still gets what these send
+test_operator_who_process() {
+	serve_on_host 8080
+	expect_contains "$(who 1 8080)" 'taken process [::]:8080/tcp peer (pid N) listens'
+	expect_contains "$(who 1 8080)" 'taken process [::]:8080/udp peer (pid N) has a socket'
+	conflist quiet bridge "$(with_ours '{"localhost": false}')"
+	container_start web quiet -p 8080:80/tcp
+	expect_contains "$(who 1 8080/tcp)" 'taken bpf-portmap *:8080/tcp container web, since NOW'
+	expect_contains "$(who 1 8080/tcp)" \
+		'also process [::]:8080/tcp peer (pid N) listens <- overruled from outside'
+	expect_equal 'none all' "$(from process 8080/tcp)"
+	expect_answer client tcp "$host4" 8080 web
+	expect_answer host tcp "$host4" 8080 host
+	expect_answer client udp "$host4" 8080 host
+	container_remove web quiet
+	container_start db bridge -p 8080:80/tcp
+	expect_contains "$(who 1 8080/tcp)" \
+		'also process [::]:8080/tcp peer (pid N) listens <- overruled'
+	expect_equal 'none none' "$(from process 8080/tcp)"
+	expect_answer client tcp "$host4" 8080 db
+	expect_answer host tcp "$host4" 8080 db
+	expect_answer host tcp 127.0.0.1 8080 db
+}
+
+# from BY OPERAND: what this claimant gets from outside, and from this host
+from() {
+	by_hand 1 who "$2" --json
+	jq -r --arg by "$1" '.items[] | select(.by == $by) | "\(.from_outside) \(.from_host)"' /run/out
+}
+
+# a process at a loopback address is beside a mapping that is not for this host's processes
+test_operator_who_loopback() {
+	"$peer" serve tcp 127.0.0.1 8080 --name host --background
+	expect_equal 'taken process 127.0.0.1:8080/tcp peer (pid N) listens' "$(who 1 8080)"
+	expect_contains "$(who 0 8080@"$host4")" 'free nobody has port 8080 at 192.0.2.1'
+	conflist quiet bridge "$(with_ours '{"localhost": false}') | $only_ipv4"
+	container_start web quiet -p 8080:80/tcp
+	expect_equal 'taken bpf-portmap *:8080/tcp container web, since NOW
+taken process 127.0.0.1:8080/tcp peer (pid N) listens' "$(who 1 8080)"
+	expect_answer host tcp 127.0.0.1 8080 host
+	expect_answer client tcp "$host4" 8080 web
+	container_remove web quiet
+	conflist four bridge "$only_ipv4"
+	container_start db four -p 8080:80/tcp
+	expect_contains "$(who 1 8080)" \
+		'also process 127.0.0.1:8080/tcp peer (pid N) listens <- overruled'
+	expect_answer host tcp 127.0.0.1 8080 db
+}
+
+# the mapping of an address goes before that of all, and so does a process's
+test_operator_who_addresses() {
+	conflist one bridge "$(with_ours '{"localhost": false}') | $only_ipv4"
+	container_start any one -p 8080:80/tcp
+	container_start exact one -p "$host4:8080:80/tcp"
+	expect_equal 'taken bpf-portmap 192.0.2.1:8080/tcp container exact, since NOW
+taken bpf-portmap *:8080/tcp container any, since NOW <- overruled at 192.0.2.1' \
+		"$(who 1 8080/tcp | sort -t ' ' -k 3.2)"
+	expect_answer client tcp "$host4" 8080 exact
+	expect_answer client tcp "$host4_second" 8080 any
+	expect_equal 'taken bpf-portmap *:8080/tcp container any, since NOW' \
+		"$(who 1 8080/tcp@"$host4_second")"
+	container_remove any one
+	"$peer" serve tcp any 8080 --name host --background
+	expect_answer client tcp "$host4" 8080 exact
+	expect_answer client tcp "$host4_second" 8080 host
+	expect_answer host tcp "$host4" 8080 host
+	expect_contains "$(who 1 8080)" \
+		'taken process [::]:8080/tcp peer (pid N) listens <- overruled at 192.0.2.1'
+	expect_equal 'some all' "$(from process 8080)"
+	expect_contains "$(who 1 8080@"$host4")" \
+		'also process [::]:8080/tcp peer (pid N) listens <- overruled from outside'
+}
+
+# portmap's chain gets what comes until we have the port, and names its container; a process is
+# behind both
+test_operator_who_portmap() {
+	conflist old bridge "$other_network | $as_reference | $only_ipv4"
+	container_start efa1c2 old -p 8080:80/tcp
+	local to
+	to=$(address4 efa1c2)
+	"$peer" serve tcp any 8080 --name host --background
+	expect_answer client tcp "$host4" 8080 efa1c2
+	expect_contains "$(who 1 8080/tcp | sed 's/CNI-DN-[0-9a-f]*/CNI-DN-HASH/')" \
+		"taken portmap *:8080/tcp chain CNI-DN-HASH -> $to:80 (container efa1c2)"
+	expect_contains "$(who 1 8080/tcp@"$host4")" 'listens <- overruled from outside'
+	container_start web bridge -p 8080:80/tcp
+	expect_answer client tcp "$host4" 8080 web
+	expect_contains "$(who 1 8080/tcp | sed 's/CNI-DN-[0-9a-f]*/CNI-DN-HASH/')" \
+		"also portmap *:8080/tcp chain CNI-DN-HASH -> $to:80 (container efa1c2) <- overruled"
+	expect_equal 1 "$(who 1 8080/tcp | grep -c ' portmap ')"
+	expect_equal '["CNI-DN-","'"$to"'",80,"efa1c2"]' "$(item_of_rule)"
+}
+
+item_of_rule() {
+	by_hand 1 who 8080/tcp --json
+	jq -c '.items[] | select(.by == "portmap").rule |
+		[.chain[:7], .to.address, .to.port, .container_id]' /run/out
+}
+
+# Docker's, netavark's and kube-proxy's rules are told by their chains; the chain with the lower
+# priority gets the packets
+test_operator_who_engines() {
+	local said
+	iptables-restore -w <<-'RULES'
+	*nat
+	:DOCKER -
+	:KUBE-NODEPORTS -
+	:KUBE-EXT-A -
+	-A PREROUTING -m addrtype --dst-type LOCAL -j DOCKER
+	-A PREROUTING -m addrtype --dst-type LOCAL -j KUBE-NODEPORTS
+	-A DOCKER ! -i docker0 -p tcp -m tcp --dport 8080 -j DNAT --to-destination 172.17.0.2:80
+	-A KUBE-NODEPORTS -p tcp -m comment --comment "default/web:http" -m tcp --dport 30080 -j KUBE-EXT-A
+	-A KUBE-EXT-A -p tcp -m tcp -j DNAT --to-destination 10.88.0.2:8080
+	COMMIT
+	RULES
+	nft -f - <<-'RULES'
+	table inet netavark {
+		chain nv_2f259bab_10_88_0_0_nm16_dnat {
+			tcp dport 8081 dnat ip to 10.88.0.9:80
+		}
+		chain NETAVARK-HOSTPORT-DNAT { tcp dport 8081 jump nv_2f259bab_10_88_0_0_nm16_dnat
+		}
+		chain PREROUTING {
+			type nat hook prerouting priority dstnat;
+			fib daddr type local jump NETAVARK-HOSTPORT-DNAT
+		}
+	}
+	RULES
+	expect_equal 'taken docker *:8080/tcp chain DOCKER -> 172.17.0.2:80' "$(who 1 8080)"
+	expect_equal 'taken kube-proxy *:30080/tcp chain KUBE-NODEPORTS -> 10.88.0.2:8080 (default/web:http)' \
+		"$(who 1 30080)"
+	said=$(who 1 8081/tcp@"$host4")
+	expect_equal 'taken netavark *:8081/tcp chain nv_2f259bab_10_88_0_0_nm16_dnat -> 10.88.0.9:80' \
+		"$said"
+	# A chain that packets come to before iptables'
+	container_start web bridge -p 9999:80/tcp
+	nft -f - <<-RULES
+	table ip first { chain pre { type nat hook prerouting priority -110;
+		tcp dport 8080 dnat to $(address4 web):80 comment "mine"; }; }
+	RULES
+	expect_equal "taken nat *:8080/tcp chain pre -> $(address4 web):80 (mine)
+also docker *:8080/tcp chain DOCKER -> 172.17.0.2:80 <- overruled" "$(who 1 8080)"
+	expect_answer client tcp "$host4" 8080 web
+}
+
+# what a dead container has left takes no port, and is shown
+test_operator_who_left() {
+	web_as_pod -p 8080:80/tcp
+	container_die web
+	expect_contains "$(who 0 8080)" 'free nobody has port 8080'
+	expect_contains "$(who 0 8080)" 'left bpf-portmap *:8080/tcp pod shop/web-0'
+	expect_contains "$(who 0 8080)" '! its container is gone: `bpf-portmap gc` tidies up'
+	serve_on_host 8080
+	expect_contains "$(who 1 8080)" 'taken process [::]:8080/tcp peer (pid N) listens'
+	expect_answer client tcp "$host4" 8080 host
+}
+
+# excluded addresses, and those that the host does not have
+test_operator_who_excluded() {
+	conflist without bridge "$(with_ours '{"excludeCIDRs": ["198.51.100.0/24"]}') | $only_ipv4"
+	container_start web without -p 8080:80/tcp -p 203.0.113.7:8081:80/tcp
+	"$peer" serve tcp any 8080 --name host --background
+	expect_answer client tcp "$host4_second" 8080 host
+	expect_equal 'all all' "$(from process 8080@"$host4_second")"
+	expect_equal 'all all' "$(from bpf-portmap 8080@"$host4")"
+	expect_contains "$(who 1 8080)" 'listens <- overruled at'
+	expect_contains "$(who 1 8081)" '! at no address of this host'
+}
+
+# without rights, or with maps of another layout, it says that it could not look
+test_operator_who_blind() {
+	web_as_pod -p 8080:80/tcp
+	PREFIX="setpriv --reuid 1000 --clear-groups" by_hand 3 who 8080
+	expect_contains "$(cat /run/err)" 'could not look'
+	meta_set 0 63
+	by_hand 3 who 8080
+	expect_contains "$(cat /run/err)" 'layout 99'
+	serve_on_host 8080
+	by_hand 1 who 8080
+}
+
+# names of processes and comments of rules are printable text only; damaged maps do no harm
+test_operator_who_untrusted() {
+	local seed binary=$build/sanitized/bpf-portmap code
+	web_as_pod -p 8080:80/tcp
+	nft -f - <<-RULES
+	table ip foreign { chain prerouting { type nat hook prerouting priority dstnat;
+		tcp dport 8080 dnat to 10.0.0.5:80 comment "$(printf 'red \033[31m')"; }; }
+	RULES
+	expect_contains "$(who 1 8080)" '(red ?[31m)'
+	for seed in 1 2 3 4; do
+		"$build/tests/fill" damage "$pins" "$seed" $((seed % 2 ? 8 : 300))
+		code=0
+		"$binary" who 8080 >/run/out 2>/run/err || code=$?
+		[ "$code" = 1 ] || [ "$code" = 0 ] || fail "exit status $code: $(cat /run/err)"
+		! LC_ALL=C grep -q '[[:cntrl:]]' /run/out || fail "control characters"
+	done
+}

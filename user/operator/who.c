@@ -1,0 +1,344 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* who.c - `bpf-portmap who`: everybody who could have a port, and who gets what comes to it. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sysexits.h>
+
+#include "datapath/attach/socket_hooks.h"
+#include "datapath/records/owners.h"
+#include "host/host.h"
+#include "lib/array.h"
+#include "operator/mappings.h"
+#include "operator/verbs.h"
+#include "operator/who.h"
+
+enum {
+	EXIT_FREE = 0,
+	EXIT_TAKEN = 1,
+	EXIT_COULD_NOT_LOOK = 3,
+};
+
+static const uint8_t loopback4[CNI_ADDRESS_SIZE] = {[10] = 0xff, 0xff, 127, 0, 0, 1};
+static const uint8_t loopback6[CNI_ADDRESS_SIZE] = {[15] = 1};
+
+/* "8080", "53/udp", "443@192.0.2.1", "443/tcp@[2001:db8::1]" */
+static bool parse_operand(struct who *who, const char *operand)
+{
+	const char *at = strchrnul(operand, '@');
+	char port[32] = "", address[CNI_ADDRESS_TEXT_SIZE + 2] = "";
+	size_t length = (size_t)(at - operand);
+	char *begin = address;
+
+	if (length >= sizeof(port))
+		return false;
+	memcpy(port, operand, length);
+	if (!options_parse_port(port, &who->port) || who->port.protocol == PROTOCOL_ICMP ||
+	    who->port.protocol == PROTOCOL_ICMPV6)
+		return false;
+	if (!*at)
+		return true;
+	length = strlen(++at);
+	if (length >= sizeof(address))
+		return false;
+	memcpy(address, at, length);
+	if (*begin == '[' && begin[length - 1] == ']') {
+		begin[length - 1] = '\0';
+		begin++;
+	}
+	who->has_address = true;
+	return !cni_address_parse(begin, who->address);
+}
+
+static bool is_asked_for(const struct who *who, const uint8_t address[CNI_ADDRESS_SIZE])
+{
+	if (!who->has_address)
+		return true;
+	if (cni_address_is_any(who->address) || cni_address_is_any(address))
+		return cni_address_is_ipv4(who->address) == cni_address_is_ipv4(address);
+	return !memcmp(who->address, address, CNI_ADDRESS_SIZE);
+}
+
+static struct contestant *add_contestant(struct who *who, enum contestant_kind kind)
+{
+	struct contestant *added = ARRAY_ADD(who->contestants, who->count);
+
+	if (added)
+		*added = (struct contestant){.kind = kind};
+	else
+		who->failed = true;
+	return added;
+}
+
+static void add_mapping(struct who *who, const struct mapping *mapping)
+{
+	const struct container_info *container =
+		view_container(&who->view, mapping->portmap.owner);
+	struct contestant *added = add_contestant(who, CONTESTANT_MAPPING);
+	struct policy *policy = calloc(1, sizeof(*policy));
+
+	if (!added || !policy) {
+		free(policy);
+		who->failed = true;
+		return;
+	}
+	added->key = &mapping->key;
+	added->alive = container && container->has_record && container->live &&
+		       attachment_has_veth(&who->host.datapath.objects, who->host.socket,
+					   &container->record);
+	added->serves_host = mapping->portmap.localhost &&
+			     mapping->key.protocol != PROTOCOL_SCTP &&
+			     socket_hooks_are_used(&who->host.datapath, SOCKETS_REACH_PORTS);
+	if (policy_read(&who->host.datapath.objects, mapping->portmap.owner, policy))
+		added->policy = policy;
+	else
+		free(policy);
+}
+
+static int read_mappings(struct who *who, struct cni_error *err)
+{
+	struct datapath *datapath = &who->host.datapath;
+
+	if (datapath->state == DATAPATH_FOREIGN)
+		return datapath_refuse_foreign(datapath, err);
+	if (datapath->state == DATAPATH_DAMAGED)
+		return view_refuse_damaged(datapath, err);
+	if (!datapath_is_usable(datapath))
+		return 0;
+	who->view.containers = calloc(MAX_SLOTS, sizeof(*who->view.containers));
+	if (!who->view.containers)
+		return cni_error_no_memory(err);
+	who->view.datapath = *datapath;
+	who->view.socket = who->host.socket;
+	if (mappings_read(&who->mappings, &who->view, err))
+		return -1;
+	for (size_t i = 0; i < who->mappings.count; i++) {
+		const struct mapping *mapping = &who->mappings.list[i];
+
+		if (mapping->key.host_port == who->port.port &&
+		    (!who->port.protocol || who->port.protocol == mapping->key.protocol) &&
+		    is_asked_for(who, mapping->key.host_address))
+			add_mapping(who, mapping);
+	}
+	return 0;
+}
+
+static const enum protocol all_protocols[] = {PROTOCOL_TCP, PROTOCOL_UDP, PROTOCOL_SCTP};
+
+static void ask_for(struct port_question *question, const struct who *who,
+		    const uint8_t address[CNI_ADDRESS_SIZE])
+{
+	for (size_t i = 0; i < 3; i++) {
+		struct portmap_key *key = &question->keys[question->count];
+
+		if (who->port.protocol && who->port.protocol != all_protocols[i])
+			continue;
+		key->protocol = all_protocols[i];
+		key->host_port = who->port.port;
+		memcpy(key->host_address, address, CNI_ADDRESS_SIZE);
+		question->count++;
+	}
+}
+
+static int make_question(struct who *who, struct cni_error *err)
+{
+	struct port_question *question = &who->question;
+
+	question->addresses = &who->host.addresses;
+	question->keys = calloc(6, sizeof(*question->keys));
+	if (!question->keys)
+		return cni_error_no_memory(err);
+	if (who->has_address)
+		ask_for(question, who, who->address);
+	if (!who->has_address) {
+		ask_for(question, who, cni_address_any_ipv4);
+		ask_for(question, who, cni_address_any_ipv6);
+	}
+	return 0;
+}
+
+/* Whether the rule is the one that jumps to the chain of the other. */
+static bool leads_to(const struct nat_rule *rule, const struct nat_rule *other)
+{
+	if (!rule->jumps)
+		return false;
+	if (*rule->target)
+		return !strcmp(rule->target, other->chain_name);
+	return rule->new_port == other->new_port && other->translates &&
+	       !memcmp(rule->new_address, other->new_address, CNI_ADDRESS_SIZE);
+}
+
+/* A rule that translates, and the one that leads to it, are one claim. The latter has portmap's
+ * comment, and often the conditions. */
+static bool merge_rule(struct nat_rule *inner, const struct nat_rule *outer)
+{
+	if (!leads_to(outer, inner))
+		return false;
+	if (!*inner->comment)
+		memcpy(inner->comment, outer->comment, sizeof(inner->comment));
+	if (nat_rule_has_any_address(inner)) {
+		memcpy(inner->address, outer->address, sizeof(inner->address));
+		memcpy(inner->mask, outer->mask, sizeof(inner->mask));
+	}
+	return true;
+}
+
+static void merge_rules(struct nat_rule_list *list)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < list->count; i++) {
+		bool merged = false;
+
+		for (size_t j = 0; j < kept && !merged; j++)
+			merged = merge_rule(&list->rules[j], &list->rules[i]);
+		if (!merged)
+			list->rules[kept++] = list->rules[i];
+	}
+	list->count = kept;
+}
+
+/* What cannot be read does not keep the rest from being shown. */
+static void note_blindness(struct who *who, struct cni_error *err)
+{
+	fprintf(stderr, "bpf-portmap: could not look: %s\n", cni_error_message(err));
+	cni_error_release(err);
+	who->blind = true;
+}
+
+static void read_claimants(struct who *who)
+{
+	struct claimants *claimants = &who->claimants;
+	struct contestant *added;
+	struct cni_error err = {0};
+
+	if (claimants_find_rules(claimants, &who->question, &err))
+		note_blindness(who, &err);
+	merge_rules(&claimants->rules);
+	for (size_t i = 0; i < claimants->rules.count; i++) {
+		added = add_contestant(who, CONTESTANT_RULE);
+		if (added)
+			added->rule = &claimants->rules.rules[i];
+	}
+	if (claimants_find_sockets(claimants, &who->question, &err))
+		note_blindness(who, &err);
+	for (size_t i = 0; i < claimants->sockets.count; i++) {
+		added = add_contestant(who, CONTESTANT_SOCKET);
+		if (added)
+			added->socket = &claimants->sockets.sockets[i];
+	}
+}
+
+static void judge_place(struct who *who, const uint8_t address[CNI_ADDRESS_SIZE], bool is_mapped)
+{
+	struct contest_place place = {.is_mapped = is_mapped};
+
+	if (!is_asked_for(who, address))
+		return;
+	memcpy(place.address, address, CNI_ADDRESS_SIZE);
+	who->places++;
+	for (size_t i = 0; i < 3; i++)
+		if (!who->port.protocol || who->port.protocol == all_protocols[i])
+			contest_judge(who->contestants, who->count, &place, all_protocols[i],
+				      who->port.port);
+}
+
+/* The rest of 127.0.0.0/8, and of ::1, is asked for by name, or claimed by a socket. */
+static void judge_other_loopback(struct who *who)
+{
+	const struct socket_list *sockets = &who->claimants.sockets;
+	const uint8_t *judged = NULL;
+
+	if (who->has_address && cni_address_is_loopback(who->address)) {
+		judge_place(who, who->address, true);
+		return;
+	}
+	judge_place(who, loopback4, true);
+	judge_place(who, loopback6, true);
+	for (size_t i = 0; i < sockets->count; i++) {
+		const uint8_t *address = sockets->sockets[i].address;
+
+		if (!cni_address_is_loopback(address) ||
+		    !memcmp(address, loopback4, CNI_ADDRESS_SIZE) ||
+		    !memcmp(address, loopback6, CNI_ADDRESS_SIZE) ||
+		    (judged && !memcmp(address, judged, CNI_ADDRESS_SIZE)))
+			continue;
+		judge_place(who, address, true);
+		judged = address;
+	}
+}
+
+static void judge(struct who *who)
+{
+	const struct address_list *list = &who->host.addresses;
+
+	for (size_t i = 0; i < list->address_count; i++)
+		if (!list->addresses[i].is_broadcast)
+			judge_place(who, list->addresses[i].address,
+				    host_maps_ports_at(&who->host, &list->addresses[i]));
+	judge_other_loopback(who);
+}
+
+static int look(struct who *who, struct cni_error *err)
+{
+	struct cni_error blind = {0};
+
+	if (host_open(&who->host, PINS_ALL, err))
+		return -1;
+	if (read_mappings(who, &blind))
+		note_blindness(who, &blind);
+	if (make_question(who, err))
+		return -1;
+	read_claimants(who);
+	if (who->failed)
+		return cni_error_no_memory(err);
+	judge(who);
+	return 0;
+}
+
+static void release(struct who *who)
+{
+	for (size_t i = 0; i < who->count; i++)
+		free((void *)who->contestants[i].policy);
+	free(who->contestants);
+	mappings_release(&who->mappings);
+	claimants_release(&who->claimants);
+	port_question_release(&who->question);
+	/* The host has the socket and the datapath. */
+	who->view.socket = NULL;
+	view_close(&who->view);
+	host_close(&who->host);
+}
+
+static int report(struct who *who, struct cni_error *err)
+{
+	bool taken = false;
+
+	for (size_t i = 0; i < who->count; i++)
+		taken |= who_counts(&who->contestants[i]);
+	if (who->options->json ? who_print_json(who, err) : who_print_lines(who, taken, err))
+		return -1;
+	return taken ? EXIT_TAKEN : who->blind ? EXIT_COULD_NOT_LOOK : EXIT_FREE;
+}
+
+/* An error must not look like a port that is taken. */
+int verb_who(const struct options *options, char *const *operands, struct cni_error *err)
+{
+	struct who who = {.options = options};
+	int status;
+
+	if (!parse_operand(&who, *operands)) {
+		fprintf(stderr,
+			"bpf-portmap: invalid port \"%.60s\": must be a port, as 8080, 53/udp or"
+			" 443@192.0.2.1\n",
+			*operands);
+		return EX_USAGE;
+	}
+	status = look(&who, err) ? -1 : report(&who, err);
+	release(&who);
+	if (status >= 0)
+		return status;
+	fprintf(stderr, "bpf-portmap: could not look: %s\n", cni_error_message(err));
+	cni_error_release(err);
+	return EXIT_COULD_NOT_LOOK;
+}

@@ -1,0 +1,314 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* who_print.c - what `bpf-portmap who` has found, for people and for programs. */
+#include <stdio.h>
+#include <string.h>
+
+#include "lib/text.h"
+#include "operator/describe_json.h"
+#include "operator/engines.h"
+#include "operator/format.h"
+#include "operator/items.h"
+#include "operator/table.h"
+#include "operator/terminal.h"
+#include "operator/who.h"
+
+#define WHO_TEXT_SIZE (CONTAINER_TEXT_SIZE + 512)
+#define REMARK_SIZE 160
+#define PORT_TEXT_SIZE (ENDPOINT_TEXT_SIZE + 8)
+
+static const struct table_column columns[] = {
+	{"STATE", TABLE_LEFT}, {"BY", TABLE_LEFT},  {"PORT", TABLE_LEFT},
+	{"WHO", TABLE_LEFT},   {"", TABLE_REMARK},
+};
+
+bool who_counts(const struct contestant *contestant)
+{
+	return contestant->kind != CONTESTANT_MAPPING || contestant->alive;
+}
+
+static const struct mapping *mapping_of(const struct contestant *contestant)
+{
+	/* The key is its first member. */
+	return (const struct mapping *)contestant->key;
+}
+
+static struct container_info *container_of(struct who *who, const struct contestant *contestant)
+{
+	return view_container(&who->view, mapping_of(contestant)->portmap.owner);
+}
+
+static const char *by_word(const struct contestant *contestant)
+{
+	switch (contestant->kind) {
+	case CONTESTANT_MAPPING:
+		return "bpf-portmap";
+	case CONTESTANT_RULE:
+		return claimant_engine(contestant->rule);
+	default:
+		return "process";
+	}
+}
+
+/* Of a rule: the family where it is for any address. */
+static const uint8_t *address_of(const struct contestant *contestant)
+{
+	const struct nat_rule *rule = contestant->rule;
+
+	if (contestant->kind == CONTESTANT_MAPPING)
+		return contestant->key->host_address;
+	if (contestant->kind == CONTESTANT_SOCKET)
+		return contestant->socket->address;
+	if (!nat_rule_has_any_address(rule))
+		return rule->address;
+	return rule->ipv4 ? cni_address_any_ipv4 : cni_address_any_ipv6;
+}
+
+/* 0: any */
+static enum protocol protocol_of(const struct contestant *contestant)
+{
+	if (contestant->kind == CONTESTANT_MAPPING)
+		return contestant->key->protocol;
+	if (contestant->kind == CONTESTANT_SOCKET)
+		return contestant->socket->protocol;
+	return (enum protocol)contestant->rule->protocol;
+}
+
+static void write_port(const struct who *who, const struct contestant *contestant,
+		       char text[PORT_TEXT_SIZE])
+{
+	char endpoint[ENDPOINT_TEXT_SIZE], word[PROTOCOL_WORD_SIZE];
+	enum protocol protocol = protocol_of(contestant);
+
+	if (contestant->kind == CONTESTANT_SOCKET)
+		format_endpoint(address_of(contestant), who->port.port, endpoint);
+	else
+		format_host_port(address_of(contestant), who->port.port, endpoint);
+	snprintf(text, PORT_TEXT_SIZE, "%s/%s", endpoint,
+		 protocol ? protocol_word(protocol, word) : "any");
+}
+
+static void write_mapping(struct who *who, const struct contestant *contestant, char *text)
+{
+	const struct container_info *container = container_of(who, contestant);
+	char since[TIME_TEXT_SIZE] = "";
+	const char *id, *what;
+	bool named;
+
+	if (!container || !container->has_record) {
+		snprintf(text, WHO_TEXT_SIZE, "nobody");
+		return;
+	}
+	id = container->name.container_id;
+	named = strncmp(container->text, id, strlen(container->text)) != 0;
+	what = container->record.workload.kind == WORKLOAD_POD ? ", sandbox " : ", container ";
+	format_time(container->record.since, since);
+	snprintf(text, WHO_TEXT_SIZE, "%s %s%s%.12s, since %s",
+		 container_kind_word(container), container->text, named ? what : "",
+		 named ? id : "", since);
+}
+
+static void write_rule(const struct who *who, const struct nat_rule *rule, char *text)
+{
+	static const uint8_t unknown[CNI_ADDRESS_SIZE];
+	char to[ENDPOINT_TEXT_SIZE] = "", id[NAT_COMMENT_SIZE];
+	int length;
+
+	if (memcmp(rule->new_address, unknown, CNI_ADDRESS_SIZE) != 0)
+		format_endpoint(rule->new_address,
+				rule->new_port ? rule->new_port : who->port.port, to);
+	claimant_container_id(rule, id);
+	length = snprintf(text, WHO_TEXT_SIZE, "chain %s%s%s", rule->chain_name, *to ? " -> " : "",
+			  to);
+	if (*id)
+		snprintf(text + length, WHO_TEXT_SIZE - (size_t)length, " (container %.12s%s)", id,
+			 engines_run(id) ? ", running" : "");
+	else if (*rule->comment)
+		snprintf(text + length, WHO_TEXT_SIZE - (size_t)length, " (%s)", rule->comment);
+}
+
+static void write_who(struct who *who, const struct contestant *contestant, char *text)
+{
+	char holder[HOLDER_TEXT_SIZE];
+
+	switch (contestant->kind) {
+	case CONTESTANT_MAPPING:
+		write_mapping(who, contestant, text);
+		break;
+	case CONTESTANT_RULE:
+		write_rule(who, contestant->rule, text);
+		break;
+	default:
+		claimant_holder(&who->claimants, contestant->socket, holder);
+		snprintf(text, WHO_TEXT_SIZE, "%s %s", holder,
+			 contestant->socket->protocol == PROTOCOL_UDP ? "has a socket" : "listens");
+	}
+}
+
+static bool lost_all(const struct contest_score *score)
+{
+	return score->claimed && !score->won;
+}
+
+static bool lost_some(const struct contest_score *score)
+{
+	return score->won < score->claimed;
+}
+
+static void write_loss_at(const struct contest_score *score, const char *where, char *text)
+{
+	char address[CNI_ADDRESS_TEXT_SIZE];
+
+	snprintf(text, REMARK_SIZE, "<- overruled%s at %s%s", where,
+		 cni_address_format(score->lost_at, address),
+		 score->claimed - score->won > 1 ? " and others" : "");
+}
+
+/* Where it gets less than it claims. */
+static void write_remark(const struct contestant *contestant, char text[REMARK_SIZE])
+{
+	const struct contest_score *outside = &contestant->scores[ORIGIN_OUTSIDE];
+	const struct contest_score *host = &contestant->scores[ORIGIN_HOST];
+
+	*text = '\0';
+	if (!who_counts(contestant))
+		snprintf(text, REMARK_SIZE, "! its container is gone: `bpf-portmap gc` tidies up");
+	else if (!outside->claimed && !host->claimed)
+		snprintf(text, REMARK_SIZE, "! at no address of this host");
+	else if (lost_all(outside) && (!host->claimed || lost_all(host)))
+		snprintf(text, REMARK_SIZE, "<- overruled");
+	else if (lost_all(outside))
+		snprintf(text, REMARK_SIZE, "<- overruled from outside");
+	else if (lost_some(outside))
+		write_loss_at(outside, "", text);
+	else if (lost_all(host))
+		snprintf(text, REMARK_SIZE, outside->claimed ? "<- overruled on this host"
+							     : "<- overruled");
+	else if (lost_some(host))
+		write_loss_at(host, " on this host", text);
+}
+
+static const char *state_word(const struct contestant *contestant)
+{
+	const struct contest_score *scores = contestant->scores;
+
+	if (!who_counts(contestant))
+		return "left";
+	return scores[ORIGIN_OUTSIDE].won ||
+			       (!scores[ORIGIN_OUTSIDE].claimed && scores[ORIGIN_HOST].won)
+		       ? "taken"
+		       : "also";
+}
+
+static void add_row(struct table *table, struct who *who, const struct contestant *contestant)
+{
+	char text[WHO_TEXT_SIZE], port[PORT_TEXT_SIZE], remark[REMARK_SIZE];
+
+	write_port(who, contestant, port);
+	write_who(who, contestant, text);
+	cni_printable(text, "");
+	write_remark(contestant, remark);
+	table_cell(table, state_word(contestant));
+	table_cell(table, by_word(contestant));
+	table_cell(table, port);
+	table_cell(table, text);
+	table_cell(table, remark);
+}
+
+static void print_free(const struct who *who)
+{
+	char address[CNI_ADDRESS_TEXT_SIZE], word[PROTOCOL_WORD_SIZE];
+
+	printf("free  nobody has port %u%s%s%s%s\n", who->port.port,
+	       who->port.protocol ? "/" : "",
+	       who->port.protocol ? protocol_word(who->port.protocol, word) : "",
+	       who->has_address ? " at " : "",
+	       who->has_address ? cni_address_format(who->address, address) : "");
+}
+
+int who_print_lines(struct who *who, bool taken, struct cni_error *err)
+{
+	static const char *const order[] = {"taken", "also", "left"};
+	cleanup_table struct table table;
+
+	if (!who->places)
+		puts("note  that is no address of this host");
+	if (!taken && !who->blind)
+		print_free(who);
+	if (!who->count)
+		return 0;
+	table_begin(&table, stdout, columns, sizeof(columns) / sizeof(columns[0]));
+	table.limit = terminal_width();
+	table.colors = terminal_has_color(who->options->color);
+	for (size_t word = 0; word < 3; word++)
+		for (size_t i = 0; i < who->count; i++)
+			if (!strcmp(state_word(&who->contestants[i]), order[word]))
+				add_row(&table, who, &who->contestants[i]);
+	return table_end(&table, err);
+}
+
+static const char *score_word(const struct contest_score *score)
+{
+	if (!score->claimed)
+		return NULL;
+	return !score->won ? "none" : score->won < score->claimed ? "some" : "all";
+}
+
+static json_t *json_rule(const struct who *who, const struct nat_rule *rule)
+{
+	static const uint8_t unknown[CNI_ADDRESS_SIZE];
+	bool is_known = memcmp(rule->new_address, unknown, CNI_ADDRESS_SIZE) != 0;
+	char id[NAT_COMMENT_SIZE];
+
+	claimant_container_id(rule, id);
+	return json_pack("{s:s, s:o, s:s?, s:s?}", "chain", rule->chain_name, "to",
+			 is_known ? json_endpoint(rule->new_address, rule->new_port
+									     ? rule->new_port
+									     : who->port.port)
+				  : json_null(),
+			 "comment", *rule->comment ? rule->comment : NULL, "container_id",
+			 *id ? id : NULL);
+}
+
+static json_t *json_process(const struct who *who, const struct host_socket *socket)
+{
+	struct socket_process process = claimant_process(&who->claimants, socket);
+
+	if (!process.pid)
+		return json_null();
+	return json_pack("{s:i, s:s}", "pid", (int)process.pid, "name", process.name);
+}
+
+static json_t *make_item(struct who *who, const struct contestant *contestant)
+{
+	bool is_mapping = contestant->kind == CONTESTANT_MAPPING;
+	const struct container_info *container = is_mapping ? container_of(who, contestant) : NULL;
+	char since[TIME_TEXT_SIZE] = "", word[PROTOCOL_WORD_SIZE], remark[REMARK_SIZE];
+	enum protocol protocol = protocol_of(contestant);
+
+	write_remark(contestant, remark);
+	if (container && container->has_record)
+		format_time(container->record.since, since);
+	return json_pack(
+		"{s:s, s:s, s:o, s:s?, s:o, s:s?, s:o, s:o, s:s?, s:s?, s:s?}", "state",
+		state_word(contestant), "by", by_word(contestant), "host",
+		json_endpoint(address_of(contestant), who->port.port), "protocol",
+		protocol ? protocol_word(protocol, word) : NULL, "container",
+		json_container(&who->view, container), "since", *since ? since : NULL, "rule",
+		contestant->kind == CONTESTANT_RULE ? json_rule(who, contestant->rule)
+						    : json_null(),
+		"process",
+		contestant->kind == CONTESTANT_SOCKET ? json_process(who, contestant->socket)
+						      : json_null(),
+		"from_outside", score_word(&contestant->scores[ORIGIN_OUTSIDE]), "from_host",
+		score_word(&contestant->scores[ORIGIN_HOST]), "remark", *remark ? remark : NULL);
+}
+
+int who_print_json(struct who *who, struct cni_error *err)
+{
+	struct items items = {.file = stdout};
+
+	for (size_t i = 0; i < who->count; i++)
+		if (items_add(&items, make_item(who, &who->contestants[i]), err))
+			return -1;
+	return items_end(&items, NULL, err);
+}
