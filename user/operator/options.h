@@ -24,6 +24,7 @@ enum option_set {
 	OPTIONS_STATS = 1 << 4,
 	OPTIONS_DOCTOR = 1 << 5,
 	OPTIONS_TRACE = 1 << 6,
+	OPTIONS_GC = 1 << 10,
 };
 
 struct port_option {
@@ -53,6 +54,7 @@ struct options {
 	bool count;
 	bool prometheus;
 	bool per_port;
+	bool dry_run;
 	const char *prometheus_file; /* NULL: standard output */
 	enum color color;
 	const char *container;

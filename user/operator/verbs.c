@@ -51,6 +51,10 @@ const struct verb verbs[] = {
 	 "running containers say, or to those named; repairs what somebody removed; prints\n"
 	 "what it changed. Does nothing where no container was ever added. A udev rule may\n"
 	 "call it."},
+	{"gc", "", 0, 0, OPTIONS_GC, verb_gc,
+	 "removes what containers have left whose veth is gone and for which DEL was not called:\n"
+	 "containerd and kubelet never call GC. Prints what it removed. Touches nothing of a\n"
+	 "container that lives"},
 	{"drop-offload", "", 0, 0, 0, run_drop_offload,
 	 "lets no flow skip the IP stack until its firewall has let it through again: for\n"
 	 "anyone who changed the rules and wants them to apply at once"},

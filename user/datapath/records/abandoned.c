@@ -6,12 +6,28 @@
 
 #include "lib/cleanup.h"
 #include "datapath/records/attachment_remove.h"
-#include "datapath/records/attachment_list.h"
+#include "datapath/records/attachment_name.h"
 #include "datapath/records/describe.h"
 #include "datapath/load/lock.h"
 #include "datapath/load/maps.h"
 #include "datapath/records/owners.h"
 #include "lib/warning.h"
+
+bool attachment_is_abandoned(const struct objects *objects, struct nl_sock *socket,
+			     const struct attachment_entry *entry)
+{
+	struct cni_error ignored = {0};
+	cleanup_lock int lock = lock_take(&ignored);
+	struct attachment_name name;
+	struct slot slot;
+
+	cni_error_release(&ignored);
+	if (lock < 0)
+		return false;
+	return !attachment_has_veth(objects, socket, &entry->attachment) ||
+	       (!attachment_name_split(entry->key.name, &name) &&
+		!owner_read(objects, entry->attachment.owner, &slot));
+}
 
 /* Called before looking, because the programs note again what they meet from now on. */
 static int forget_notice(const struct datapath *datapath, enum abandoned_which which, bool *noticed,

@@ -9,7 +9,7 @@
 #ifndef DATAPATH_RECORDS_ABANDONED_H
 #define DATAPATH_RECORDS_ABANDONED_H
 
-#include "datapath/load/datapath.h"
+#include "datapath/records/attachment_list.h"
 
 struct nl_sock;
 
@@ -17,6 +17,12 @@ enum abandoned_which {
 	ABANDONED_ALL,
 	ABANDONED_NOTICED, /* only if the programs have met one since the last time */
 };
+
+/* Whether no container can use it any more: its veth is gone. One with a damaged name, which no
+ * command can name, also where its slot is not its own. Takes the lock, so that an ADD that is
+ * making it has finished; false where it cannot. */
+bool attachment_is_abandoned(const struct objects *objects, struct nl_sock *socket,
+			     const struct attachment_entry *entry);
 
 /* Warns of each. A failure is a warning, too: callers have done their own job by then. Takes the
  * lock. */

@@ -8,51 +8,74 @@
 #include "datapath/load/maps.h"
 #include "datapath/records/owners.h"
 
-static enum walk empty_stale_slot(const void *key, const void *value, void *context,
-				  struct cni_error *err)
-{
-	uint32_t number = *(const uint32_t *)key;
-	const struct slot *slot = value;
-	const struct objects *objects = context;
-	struct attachment record;
-
-	if (number && slot->generation && !slot_read_record(objects, number, slot, &record))
-		owner_free(objects, (struct owner){number, slot->generation});
-	return WALK_ON;
-}
-
 struct sweep {
 	const struct objects *objects;
 	enum map_number map;
 	size_t owner_offset;
+	size_t *count; /* NULL: remove them */
 };
 
-static enum walk sweep_entry(const void *key, const void *value, void *context,
+static enum walk visit_slot(const void *key, const void *value, void *context,
+			    struct cni_error *err)
+{
+	uint32_t number = *(const uint32_t *)key;
+	const struct sweep *sweep = context;
+	const struct slot *slot = value;
+	struct attachment record;
+
+	if (!number || !slot->generation ||
+	    slot_read_record(sweep->objects, number, slot, &record))
+		return WALK_ON;
+	if (sweep->count)
+		++*sweep->count;
+	else
+		owner_free(sweep->objects, (struct owner){number, slot->generation});
+	return WALK_ON;
+}
+
+static enum walk visit_entry(const void *key, const void *value, void *context,
 			     struct cni_error *err)
 {
 	const struct sweep *sweep = context;
+	struct attachment record;
 	struct owner owner;
 	struct slot slot;
 
 	memcpy(&owner, (const char *)value + sweep->owner_offset, sizeof(owner));
-	if (!owner.slot || owner_read(sweep->objects, owner, &slot))
+	if (!owner.slot || (owner_read(sweep->objects, owner, &slot) &&
+			    slot_read_record(sweep->objects, owner.slot, &slot, &record)))
 		return WALK_ON;
+	if (sweep->count) {
+		++*sweep->count;
+		return WALK_ON;
+	}
 	return map_delete(sweep->objects, sweep->map, key, err) ? WALK_FAILED : WALK_ON;
+}
+
+static int sweep_all(const struct objects *objects, size_t *count, struct cni_error *err)
+{
+	struct sweep sweeps[] = {
+		{objects, MAP_PORTMAPS, offsetof(struct portmap, owner), count},
+		{objects, MAP_ENDPOINTS, offsetof(struct endpoint, owner), count},
+		{objects, MAP_POLICIES, offsetof(struct policy, owner), count},
+		{objects, MAP_INTERFACES, offsetof(struct interface, owner), count},
+	};
+
+	if (map_walk(objects, MAP_SLOTS, visit_slot, &sweeps[0], err))
+		return -1;
+	for (size_t i = 0; i < sizeof(sweeps) / sizeof(sweeps[0]); i++)
+		if (map_walk(objects, sweeps[i].map, visit_entry, &sweeps[i], err))
+			return -1;
+	return 0;
 }
 
 int stale_slots_sweep(const struct objects *objects, struct cni_error *err)
 {
-	struct sweep sweeps[] = {
-		{objects, MAP_PORTMAPS, offsetof(struct portmap, owner)},
-		{objects, MAP_ENDPOINTS, offsetof(struct endpoint, owner)},
-		{objects, MAP_POLICIES, offsetof(struct policy, owner)},
-		{objects, MAP_INTERFACES, offsetof(struct interface, owner)},
-	};
+	return sweep_all(objects, NULL, err);
+}
 
-	if (map_walk(objects, MAP_SLOTS, empty_stale_slot, (void *)objects, err))
-		return -1;
-	for (size_t i = 0; i < sizeof(sweeps) / sizeof(sweeps[0]); i++)
-		if (map_walk(objects, sweeps[i].map, sweep_entry, &sweeps[i], err))
-			return -1;
-	return 0;
+int stale_slots_count(const struct objects *objects, size_t *count, struct cni_error *err)
+{
+	*count = 0;
+	return sweep_all(objects, count, err);
 }
