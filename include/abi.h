@@ -15,7 +15,7 @@
 
 #include "counters.h"
 
-#define LAYOUT 3
+#define LAYOUT 4
 
 /* Directory of all pins; another network namespace that shares the bpffs has its own set in
  * NETNS_DIRECTORY<cookie> below it. */
@@ -28,6 +28,7 @@
 #define MAX_INTERFACES 32768
 #define MAX_HOST_ADDRESSES 65536
 #define MAX_NETWORKS 1024
+#define MAX_WARNED 4096
 #define MIN_ASSURED 16384
 #define MAX_ASSURED 262144
 #define MIN_HALF_OPEN 32768
@@ -50,6 +51,7 @@
 #define INTERFACE_NAMES_SIZE 1024
 #define POLICY_ADDRESSES 8
 #define HELD_SIZE 1584
+#define WARNINGS_SIZE 1016
 
 /* IANA numbers of the protocols that are translated. */
 enum protocol {
@@ -520,10 +522,17 @@ struct attachment {
 	__u32 ifindex; /* of the veth's host side */
 	__u8 host_mac[6];
 	enum attachment_state state;
-	__u8 reserved;
+	__u8 has_warnings; /* 1: there is an entry in warnings */
 	__u32 host_ports; /* entries in portmaps it claimed */
 	__u32 endpoints;  /* entries in endpoints; 0: not known */
 	struct workload workload;
+};
+
+/* warnings: HASH by slot number. What the last ADD of an attachment has warned of: lines, printable,
+ * truncated, zero-filled. Written after `has_warnings`. */
+struct warnings {
+	struct owner owner;
+	char text[WARNINGS_SIZE];
 };
 
 /* meta: ARRAY of one. */
@@ -579,7 +588,7 @@ struct counters {
 
 #define ASSERT_SIZE(type, size) \
 	_Static_assert(sizeof(type) == (size), #type " is part of layout " \
-						     "3")
+						     "4")
 
 ASSERT_SIZE(struct owner, 8);
 ASSERT_SIZE(struct portmap_key, 24);
@@ -594,6 +603,7 @@ ASSERT_SIZE(struct host_address_key, 16);
 ASSERT_SIZE(struct host_address, 16);
 ASSERT_SIZE(struct socket_flow_key, 32);
 ASSERT_SIZE(struct socket_flow, 24);
+ASSERT_SIZE(struct warnings, 8 + WARNINGS_SIZE);
 ASSERT_SIZE(struct network, 2 * INTERFACE_NAMES_SIZE);
 ASSERT_SIZE(struct connection_key, 40);
 ASSERT_SIZE(struct connection, 144);

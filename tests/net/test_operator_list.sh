@@ -43,7 +43,7 @@ test_operator_list_json() {
 		 container: {name: "shop/web-0", kind: "pod", id: $id, network: "bridge",
 			interface: "eth0", host_interface: $veth},
 		 to: {address: $to, port: 80}, flows: 0, flows_half_open: 0, flows_total: 0,
-		 remark: null}')" \
+		 remark: null, warnings: []}')" \
 		"$(item '.items[] | select(.host.address == "0.0.0.0") | del(.since)' list)"
 	expect_equal true "$(item '.items[0].since | fromdate | . > 1700000000' list)"
 	expect_equal "$(uname -n)" "$(item .host list)"
@@ -82,6 +82,53 @@ test_operator_list_remarks() {
 	expect_equal '' "$(rows list)"
 }
 
+# what ADD has warned of is kept with its container until DEL: list, --json and doctor show it
+test_operator_list_warnings() {
+	local line='host port 8080/tcp is mapped to 10.0.0.5:80 by a rule in chain pre'
+	nft 'table ip other { chain pre { type nat hook prerouting priority -100;
+		tcp dport 8080 dnat to 10.0.0.5:80; }; }'
+	web_as_pod -p 8080:80/tcp
+	nft delete table ip other
+	container_start db bridge -p 5432:80/tcp
+	expect_contains "$(rows list --port 8080)" '! ADD has warned: --wide, or doctor'
+	expect_contains "$(rows list --port 8080 --wide)" "! $line"
+	expect_equal '' "$(rows list --port 5432 | grep '!' || true)"
+	expect_contains "$(item '.items[] | select(.host.port == 8080).warnings[0]' list)" "$line"
+	expect_equal '[]' "$(item '.items[] | select(.host.port == 5432).warnings | unique' list | sort -u)"
+	"$build/bpf-portmap" doctor --json >/run/out || true
+	expect_contains "$(jq -r '.items[] | select(.check == "warnings").found' /run/out)" \
+		"ADD of shop/web-0: $line"
+	expect_equal 1 "$(map_count warnings)"
+}
+
+# warnings go with the container: by DEL, by gc, and when another takes its port
+test_operator_list_warnings_go() {
+	local name
+	for name in deleted collected overtaken; do
+		nft 'table ip other { chain pre { type nat hook prerouting priority -100;
+			tcp dport 8080 dnat to 10.0.0.5:80; }; }'
+		container_add "$name" bridge -p 8080:80/tcp
+		nft delete table ip other
+		expect_equal 1 "$(map_count warnings)"
+		case $name in
+		deleted) container_remove "$name" bridge ;;
+		collected) container_die "$name"; by_hand 0 gc ;;
+		overtaken)
+			container_die "$name"
+			container_add other bridge -p 8080:80/tcp
+			expect_equal '' "$(rows list | grep '!' || true)"
+			;;
+		esac
+		expect_equal 0 "$(map_count warnings)" "warnings of the $name"
+	done
+	# An ADD that does not warn takes the place of the one that did.
+	container_add_plain again
+	plugin_call ADD again ".uplinkz = true | $(mapping 9090)" >/run/out 2>&1 || fail "$(cat /run/out)"
+	expect_equal 1 "$(map_count warnings)"
+	plugin_call ADD again "$(mapping 9090)" >/run/out 2>&1 || fail "$(cat /run/out)"
+	expect_equal 0 "$(map_count warnings)"
+}
+
 # where nothing was ever added list says so, and is no failure
 test_operator_list_nothing() {
 	by_hand 0 list
@@ -106,7 +153,7 @@ test_operator_list_refused() {
 	meta_set 0 63
 	by_hand 1 list
 	expect_contains "$(cat /run/err)" 'layout 99'
-	meta_set 0 03
+	meta_set 0 "$(sed -n 's/^#define LAYOUT \(.*\)/0\1/p' "$project/include/abi.h")"
 	by_hand 0 list
 	rm "$pins/connections"
 	bpftool map create "$pins/connections" type hash key 4 value 4 entries 1 name connections

@@ -8,4 +8,10 @@
 /* Prints one line, prefixed with the plugin's name; no newline needed. */
 void warning(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
+/* The same, of what was put right or belongs to another container: it is not kept. */
+void warning_passing(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+/* What this run has warned of: whole lines, each ended by a line feed, as many as have room. */
+const char *warnings_kept(void);
+
 #endif

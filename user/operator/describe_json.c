@@ -2,6 +2,8 @@
 /* describe_json.c - what several verbs show, as JSON. */
 #include "operator/describe_json.h"
 
+#include <string.h>
+
 #include "lib/cleanup.h"
 
 json_t *json_endpoint(const uint8_t address[CNI_ADDRESS_SIZE], uint16_t port)
@@ -48,4 +50,17 @@ const char *json_container_text(const struct view *view, struct container_info *
 	json = json_container(view, container);
 	container->json = json ? json_dumps(json, JSON_COMPACT | JSON_ENSURE_ASCII) : NULL;
 	return container->json;
+}
+
+json_t *json_lines(const char *lines)
+{
+	json_t *array = json_array();
+
+	while (lines && *lines) {
+		size_t length = strcspn(lines, "\n");
+
+		json_array_append_new(array, json_stringn(lines, length));
+		lines += length + (lines[length] == '\n');
+	}
+	return array;
 }

@@ -12,6 +12,7 @@
 #include "datapath/records/attachment_add.h"
 #include "datapath/records/attachment_remove.h"
 #include "datapath/records/networks.h"
+#include "datapath/records/warnings.h"
 #include "host/container.h"
 #include "host/fast_path.h"
 #include "host/foreign_nat.h"
@@ -148,6 +149,7 @@ static int set_up(struct add *add, struct cni_error *err)
 		undo_all(add);
 		return -1;
 	}
+	warnings_keep(&add->host.datapath.objects, &add->container.claims.key, warnings_kept());
 	return 0;
 }
 

@@ -55,6 +55,7 @@ static int open_set(struct datapath *datapath, const struct pins *pins, enum pin
 	objects_close(&datapath->objects);
 	if (pins_open(pins, set, &datapath->objects, &found, err))
 		return -1;
+	datapath->objects.directory = datapath->directory;
 	datapath->foreign = found.foreign;
 	datapath->state = judge(datapath, pins, &found);
 	return 0;

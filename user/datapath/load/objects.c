@@ -55,6 +55,7 @@ static const struct map_shape shapes[MAP_COUNT] = {
 	[MAP_HELD] = {"held", BPF_MAP_TYPE_ARRAY, sizeof(__u32), sizeof(struct held_fragment)},
 	[MAP_ATTACHMENTS] = {"attachments", BPF_MAP_TYPE_HASH, sizeof(struct attachment_key),
 			     sizeof(struct attachment)},
+	[MAP_WARNINGS] = {"warnings", BPF_MAP_TYPE_HASH, sizeof(__u32), sizeof(struct warnings)},
 	[MAP_NOTICED] = {"noticed", BPF_MAP_TYPE_ARRAY, sizeof(__u32), sizeof(struct noticed)},
 	[MAP_COUNTERS] = {"counters", BPF_MAP_TYPE_PERCPU_ARRAY, sizeof(__u32),
 			  sizeof(struct counters)},
@@ -93,6 +94,7 @@ const char *program_name(enum program_number program)
 
 void objects_clear(struct objects *objects)
 {
+	objects->directory = NULL;
 	for (int i = 0; i < MAP_COUNT; i++)
 		objects->maps[i] = -1;
 	for (int i = 0; i < PROGRAM_COUNT; i++) {

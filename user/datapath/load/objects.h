@@ -43,6 +43,7 @@ enum map_number {
 	MAP_FRAGMENTS,
 	MAP_HELD,
 	MAP_ATTACHMENTS,
+	MAP_WARNINGS,
 	MAP_NOTICED,
 	MAP_COUNTERS,
 	MAP_META,
@@ -67,6 +68,7 @@ struct objects {
 	int maps[MAP_COUNT];
 	int programs[PROGRAM_COUNT];
 	uint32_t program_ids[PROGRAM_COUNT];
+	const char *directory; /* where they are pinned; NULL: all that there are are open */
 };
 
 const char *map_name(enum map_number map);

@@ -9,6 +9,7 @@
 #include "datapath/load/maps.h"
 #include "datapath/records/owners.h"
 #include "datapath/records/policies.h"
+#include "datapath/records/warnings.h"
 
 /* More ports than that are found as fast by walking through all. */
 #define MAX_LIKELY 256
@@ -150,6 +151,7 @@ int release_owned(struct release *release, const struct attachment *record, stru
 	    release_ports(release, record, err) || release_endpoints(release, record, err) ||
 	    policy_delete(objects, record->owner, err))
 		return -1;
+	warnings_forget(objects, record);
 	release_interface(objects, record->ifindex, record->owner);
 	if (owner_read(objects, record->owner, &slot) && slot.ifindex != record->ifindex)
 		release_interface(objects, slot.ifindex, record->owner);

@@ -81,6 +81,7 @@ const struct check checks[] = {
 	{"tables", GROUP_MASQUERADE, true, check_tables, "the table of connections has room"},
 	{"abandoned", GROUP_RECORDS, true, check_abandoned, "every container's veth is there"},
 	{"unfinished", GROUP_RECORDS, true, check_unfinished, "no ADD or DEL was cut short"},
+	{"warnings", GROUP_RECORDS, true, check_warnings, "ADD of no container has warned"},
 	{"conflist", GROUP_RECORDS, false, check_conflist_syntax, "conflists can be read"},
 	{"conflist-first", GROUP_RECORDS, false, check_conflist_first,
 	 "the first conflist has bpf-portmap, if any has"},

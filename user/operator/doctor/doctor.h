@@ -126,7 +126,7 @@ check_run check_forwarding, check_reverse_path, check_forward_rules, check_host_
 	check_ipsec;
 check_run check_masquerade_ports, check_uplink_address, check_source_addresses,
 	check_other_masquerade, check_tables;
-check_run check_abandoned, check_unfinished;
+check_run check_abandoned, check_unfinished, check_warnings;
 check_run check_conflist_syntax, check_conflist_first, check_conflist_portmap,
 	check_conflist_capability, check_conflist_masquerade, check_binaries, check_named_uplinks;
 check_run check_links;
