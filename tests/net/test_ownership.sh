@@ -141,6 +141,34 @@ test_ownership_conflict_text_others() {
 	case $output in *kubectl*) fail "a command with a name that no pod has: $output" ;; esac
 }
 
+# the error for a taken port does not offer to delete the veth of a container that has processes; who
+# says of portmap's container whether it runs
+test_ownership_conflict_text_running() {
+	needs_cgroup
+	local id=4c01db0b339c0000000000000000000000000000000000000000000000000000
+	mkdir "$cgroup/libpod-$id"
+	sleep 600 &
+	echo $! >"$cgroup/libpod-$id/cgroup.procs"
+	container_add_plain first
+	container_add_plain second
+	add_as "$id" first
+	expect_failure plugin_call ADD second
+	expect_equal 'choose another host port or hostIP, or remove that container (`podman rm -f 4c01db0b339c`)' \
+		"$(jq -r .details <<<"$output")"
+	nft "table ip cni_hostport { chain hostports { type nat hook prerouting priority dstnat;
+		tcp dport 9090 dnat to 10.88.0.8:80 comment \"$id\"; }; }"
+	by_hand 1 who 9090
+	expect_contains "$(cat /run/out)" '(container 4c01db0b339c, running)'
+	kill -9 $!
+	wait_until 5 cgroup_is_empty "$cgroup/libpod-$id" || fail "its process stays"
+	by_hand 1 who 9090
+	expect_contains "$(cat /run/out)" '(container 4c01db0b339c)'
+	expect_failure plugin_call ADD second
+	expect_contains "$(jq -r .details <<<"$output")" 'ip link delete'
+}
+
+cgroup_is_empty() { [ -z "$(cat "$1/cgroup.procs")" ]; }
+
 # the error for a taken port gives no engine's command for an ID that does not belong to an engine
 test_ownership_conflict_text_own_id() {
 	container_add_plain first

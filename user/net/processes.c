@@ -14,6 +14,8 @@
 #include "net/text_file.h"
 
 #define MAX_COMMAND_LINE 65536
+#define MAX_CGROUPS 4096 /* of one process */
+#define MIN_UNIQUE_ID 12
 
 /* Somebody may have opened millions of files, to keep us busy. Seconds of our own CPU time:
  * that others are busy is no reason to stop early. */
@@ -143,4 +145,32 @@ void processes_find(struct socket_process *holders, size_t count, const char *ar
 	}
 	if (proc)
 		closedir(proc);
+}
+
+static bool is_in_cgroup(pid_t pid, const char *name)
+{
+	char path[32], text[MAX_CGROUPS];
+
+	snprintf(path, sizeof(path), "/proc/%d/cgroup", (int)pid);
+	text_file_read(path, text, sizeof(text));
+	return strstr(text, name);
+}
+
+bool processes_are_in_container(const char *container_id)
+{
+	double end = time_used() + MAX_SECONDS;
+	struct dirent *entry;
+	bool found = false;
+	DIR *proc = NULL;
+
+	if (strlen(container_id) >= MIN_UNIQUE_ID)
+		proc = opendir("/proc");
+	while (proc && !found && time_used() < end && (entry = readdir(proc))) {
+		pid_t pid = (pid_t)strtol(entry->d_name, NULL, 10); /* 0: it is no process */
+
+		found = pid && is_in_cgroup(pid, container_id);
+	}
+	if (proc)
+		closedir(proc);
+	return found;
 }

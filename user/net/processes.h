@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * processes.h - which process has a socket open, and what it is called.
+ * processes.h - which process has a socket open, what it is called, and in which container one is.
  */
 #ifndef NET_PROCESSES_H
 #define NET_PROCESSES_H
@@ -29,5 +29,9 @@ bool process_name(pid_t pid, char name[PROCESS_NAME_SIZE]);
  * holders ordered by inode. Reads the open files of every process until all holders are found,
  * which takes milliseconds; stops after half a second of CPU time. */
 void processes_find(struct socket_process *holders, size_t count, const char *argument);
+
+/* Whether a process is in a cgroup with this in its name, as engines name those of a container or a
+ * sandbox. False also where the ID is too short to be told from other words. */
+bool processes_are_in_container(const char *container_id);
 
 #endif

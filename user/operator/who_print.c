@@ -4,8 +4,8 @@
 #include <string.h>
 
 #include "lib/text.h"
+#include "net/processes.h"
 #include "operator/describe_json.h"
-#include "operator/engines.h"
 #include "operator/format.h"
 #include "operator/items.h"
 #include "operator/table.h"
@@ -121,7 +121,7 @@ static void write_rule(const struct who *who, const struct nat_rule *rule, char 
 			  to);
 	if (*id)
 		snprintf(text + length, WHO_TEXT_SIZE - (size_t)length, " (container %.12s%s)", id,
-			 engines_run(id) ? ", running" : "");
+			 processes_are_in_container(id) ? ", running" : "");
 	else if (*rule->comment)
 		snprintf(text + length, WHO_TEXT_SIZE - (size_t)length, " (%s)", rule->comment);
 }

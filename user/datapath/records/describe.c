@@ -10,6 +10,7 @@
 #include "conf/request.h"
 #include "lib/address.h"
 #include "datapath/records/attachment_name.h"
+#include "net/processes.h"
 #include "datapath/load/maps.h"
 
 #define ADVICE_SIZE 512 /* two names, and the words around them */
@@ -135,9 +136,10 @@ static void advise_removal(const struct objects *objects, const char key[ATTACHM
 	char veth[IF_NAMESIZE];
 
 	read_record(objects, key, &record);
+	name.container_id = "";
 	if (attachment_name_split(key, &name))
 		advise_engine(&record.workload, name.container_id, engine, sizeof(engine));
-	if (if_indextoname(ifindex, veth))
+	if (!processes_are_in_container(name.container_id) && if_indextoname(ifindex, veth))
 		snprintf(last_resort, sizeof(last_resort),
 			 "; as a last resort, where no engine knows it any more: `ip link delete"
 			 " %s`",
