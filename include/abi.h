@@ -523,13 +523,13 @@ struct attachment {
 	__u8 host_mac[6];
 	enum attachment_state state;
 	__u8 has_warnings; /* 1: there is an entry in warnings */
-	__u32 host_ports; /* entries in portmaps it claimed */
-	__u32 endpoints;  /* entries in endpoints; 0: not known */
+	__u32 host_ports;  /* entries in portmaps it claimed */
+	__u32 endpoints;   /* entries in endpoints; 0: not known */
 	struct workload workload;
 };
 
-/* warnings: HASH by slot number. What the last ADD of an attachment has warned of: lines, printable,
- * truncated, zero-filled. Written after `has_warnings`. */
+/* warnings: HASH by slot number. What the last ADD of an attachment has warned of: lines,
+ * printable, truncated, zero-filled. Written after `has_warnings`. */
 struct warnings {
 	struct owner owner;
 	char text[WARNINGS_SIZE];

@@ -129,6 +129,42 @@ test_operator_list_warnings_go() {
 	expect_equal 0 "$(map_count warnings)"
 }
 
+# containers that came without a name have the one in the files of nerdctl or Podman; what else lies
+# there does no harm
+test_operator_list_engine_names() {
+	local id=4c01db0b339c0000000000000000000000000000000000000000000000000000
+	local other=659a7fb2af476fae688d711213d91dc1550a37f0395a00a6f7bacb78ece3666b
+	local names=/var/lib/nerdctl/1935db59/names/default storage=/var/lib/containers/storage
+	mount -t tmpfs tmpfs /var/lib
+	mkdir -p "$names" "$storage/overlay-containers" "$storage/vfs-containers"
+	container_add_plain one
+	container_add_plain two
+	plugin_config one "$(mapping 8081)" | plugin_as "$id" one
+	plugin_config two "$(mapping 8082)" | plugin_as "default-$other" two
+	expect_equal "*:8081 4c01db0b339c
+*:8082 659a7fb2af47" "$(rows list | grep '^\*' | cut -d ' ' -f 1,3)"
+	echo -n "$other" >"$names/shop"
+	mkfifo "$names/fifo"
+	ln -s /dev/zero "$names/zero"
+	mkdir "$names/directory"
+	jq -nc --arg id "$id" '[{id: 7}, {id: $id, names: ["db\u001b[31m"]}, "x", {id: $id}]' \
+		>"$storage/overlay-containers/containers.json"
+	echo '[{"id":' >"$storage/vfs-containers/volatile-containers.json"
+	expect_equal "*:8081 db?[31m
+*:8082 shop" "$(rows list | grep '^\*' | cut -d ' ' -f 1,3)"
+	expect_equal '[8082]' "$(item '[.items[].host.port] | unique' list --container shop)"
+	expect_equal '[8082]' "$(item '[.items[].host.port] | unique' list --container 659a7f)"
+	expect_equal 'shop container' "$(item '.items[0].container | "\(.name) \(.kind)"' list --port 8082)"
+	by_hand 1 who 8082
+	expect_contains "$(cat /run/out)" 'container shop, container 659a7fb2af47, since'
+}
+
+# plugin_as ID NAME <CONFIG: ADD with this container ID
+plugin_as() {
+	env -u CNI_PATH CNI_COMMAND=ADD CNI_CONTAINERID="$1" CNI_IFNAME=eth0 CNI_NETNS="/run/netns/$2" \
+		"$build/bpf-portmap" >/run/out 2>&1 || fail "ADD of $1: $(cat /run/out)"
+}
+
 # where nothing was ever added list says so, and is no failure
 test_operator_list_nothing() {
 	by_hand 0 list

@@ -144,9 +144,14 @@ const char *claimant_engine(const struct nat_rule *rule)
 	static const struct {
 		const char *prefix, *engine;
 	} chains[] = {
-		{"CNI-", "portmap"},         {"hostports", "portmap"}, {"hostip_hostports", "portmap"},
-		{"DOCKER", "docker"},        {"NETAVARK", "netavark"}, {"nv_", "netavark"},
-		{"KUBE-", "kube-proxy"},     {"nodeport", "kube-proxy"},
+		{"CNI-", "portmap"},
+		{"hostports", "portmap"},
+		{"hostip_hostports", "portmap"},
+		{"DOCKER", "docker"},
+		{"NETAVARK", "netavark"},
+		{"nv_", "netavark"},
+		{"KUBE-", "kube-proxy"},
+		{"nodeport", "kube-proxy"},
 	};
 
 	for (size_t i = 0; i < sizeof(chains) / sizeof(chains[0]); i++)

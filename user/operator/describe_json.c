@@ -33,9 +33,9 @@ json_t *json_container(const struct view *view, const struct container_info *con
 	if (!container)
 		return json_null();
 	return json_pack("{s:s, s:s, s:s, s:s, s:s, s:s?}", "name", container->text, "kind",
-			 container_kind_word(container), "id",
-			 container->name.container_id, "network", container->name.network,
-			 "interface", container->name.ifname, "host_interface",
+			 container_kind_word(container), "id", container->name.container_id,
+			 "network", container->name.network, "interface", container->name.ifname,
+			 "host_interface",
 			 view_interface(view, container->record.ifindex, veth) ? veth : NULL);
 }
 

@@ -106,8 +106,7 @@ static json_t *json_ports(const struct gc *gc, const struct attachment_entry *en
 /* Before it is removed: its record names it. */
 static json_t *make_item(struct gc *gc, const struct attachment_entry *entry, const char *who)
 {
-	const struct container_info *container =
-		view_container(&gc->view, entry->attachment.owner);
+	const struct container_info *container = view_container(&gc->view, entry->attachment.owner);
 
 	return json_pack("{s:s, s:o, s:o, s:I, s:I, s:b}", "what", who, "container",
 			 json_container(&gc->view, container), "ports", json_ports(gc, entry),

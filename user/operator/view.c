@@ -84,6 +84,7 @@ void view_close(struct view *view)
 		free(view->containers[i]);
 	}
 	free(view->containers);
+	engine_names_release(&view->names);
 	netlink_cleanup_socket(&view->socket);
 	if (view->opened)
 		datapath_close(&view->datapath);
@@ -104,26 +105,38 @@ static void read_name(struct container_info *container, const char key[ATTACHMEN
 	cni_printable((char *)name->ifname, "");
 }
 
-/* Engines name containers by 64 hexadecimal digits, and show the first ones. */
-static int shown_length(const char *container_id)
+/* Engines name containers by 64 hexadecimal digits, and show the first ones; nerdctl puts its
+ * namespace and a hyphen before them. The ID itself where it is none of an engine. */
+const char *view_engines_id(const char *container_id)
 {
-	bool is_engines =
-		strlen(container_id) == 64 && strspn(container_id, "0123456789abcdef") == 64;
+	const char *hyphen = strrchr(container_id, '-');
+	const char *digits = hyphen ? hyphen + 1 : container_id;
+	bool is_engines = strlen(digits) == 64 && strspn(digits, "0123456789abcdef") == 64;
 
-	return is_engines ? ID_CHARACTERS : (int)strlen(container_id);
+	return is_engines ? digits : container_id;
 }
 
-static void write_text(struct container_info *container)
+static int shown_length(const char *container_id)
+{
+	return strlen(view_engines_id(container_id)) == 64 ? ID_CHARACTERS
+							   : (int)strlen(container_id);
+}
+
+static void write_text(struct container_info *container, struct engine_names *names)
 {
 	struct workload *workload = &container->record.workload;
-	const char *id = container->name.container_id;
+	const char *id = container->name.container_id, *name;
 
 	workload->namespace[WORKLOAD_NAMESPACE_SIZE - 1] = '\0';
 	workload->name[WORKLOAD_NAME_SIZE - 1] = '\0';
 	cni_printable(workload->namespace, "");
 	cni_printable(workload->name, "");
-	if (workload->kind == WORKLOAD_NONE || !*workload->name)
-		snprintf(container->text, sizeof(container->text), "%.*s", shown_length(id), id);
+	name = *workload->name || !*id ? NULL : engine_name_of(names, id);
+	if (name)
+		snprintf(container->text, sizeof(container->text), "%s", name);
+	else if (workload->kind == WORKLOAD_NONE || !*workload->name)
+		snprintf(container->text, sizeof(container->text), "%.*s", shown_length(id),
+			 view_engines_id(id));
 	else
 		snprintf(container->text, sizeof(container->text), "%s%s%s", workload->namespace,
 			 *workload->namespace ? "/" : "", workload->name);
@@ -131,7 +144,8 @@ static void write_text(struct container_info *container)
 		snprintf(container->text, sizeof(container->text), "unnamed");
 }
 
-static struct container_info *read_container(const struct objects *objects, uint32_t number)
+static struct container_info *read_container(const struct objects *objects, uint32_t number,
+					     struct engine_names *names)
 {
 	struct container_info *container = calloc(1, sizeof(*container));
 	struct slot slot;
@@ -145,7 +159,7 @@ static struct container_info *read_container(const struct objects *objects, uint
 		memset(&container->record, 0, sizeof(container->record));
 	container->warnings = warnings_read(objects, &container->record);
 	read_name(container, slot.attachment);
-	write_text(container);
+	write_text(container, names);
 	return container;
 }
 
@@ -157,7 +171,7 @@ struct container_info *view_container(struct view *view, struct owner owner)
 		return NULL;
 	container = &view->containers[owner.slot];
 	if (!*container)
-		*container = read_container(&view->datapath.objects, owner.slot);
+		*container = read_container(&view->datapath.objects, owner.slot, &view->names);
 	return *container && (*container)->generation == owner.generation ? *container : NULL;
 }
 
@@ -193,5 +207,6 @@ bool container_matches(const struct container_info *container, const char *wante
 	if (!strcmp(container->text, wanted) || !strcmp(id, wanted) ||
 	    (slash && !strcmp(slash + 1, wanted)))
 		return true;
-	return length >= MIN_ID_CHARACTERS && !strncmp(id, wanted, length);
+	return length >= MIN_ID_CHARACTERS &&
+	       (!strncmp(id, wanted, length) || !strncmp(view_engines_id(id), wanted, length));
 }

@@ -13,6 +13,7 @@
 #include "datapath/load/datapath.h"
 #include "datapath/records/attachment_name.h"
 #include "lib/error.h"
+#include "operator/engine_names.h"
 
 /* Pod, job or container: both names of a workload, and what stands between them. */
 #define CONTAINER_TEXT_SIZE (sizeof(struct workload) + ATTACHMENT_KEY_SIZE)
@@ -26,7 +27,8 @@ struct container_info {
 	struct attachment_name name;    /* of an unreadable one: "", "", "" */
 	char *json;                     /* made when it is asked for: describe_json.c */
 	char *warnings;                 /* of its ADD, each with a line feed; NULL: none */
-	char text[CONTAINER_TEXT_SIZE]; /* "default/web-0"; without a workload, the container ID */
+	char text[CONTAINER_TEXT_SIZE]; /* "default/web-0"; without a workload, its engine's name
+					 * for it, or the container ID */
 };
 
 struct nl_sock;
@@ -39,6 +41,7 @@ struct view {
 	struct nl_sock *socket;
 	uint32_t now;                       /* CLOCK_MONOTONIC, seconds, as programs read it */
 	struct container_info **containers; /* by slot; read when they are asked for */
+	struct engine_names names;
 };
 
 /* Prints a note where the view is empty. A datapath that is damaged, or of another layout, and
@@ -53,6 +56,9 @@ int view_refuse_damaged(const struct datapath *datapath, struct cni_error *err);
 
 /* NULL: that owner has gone, or there is no memory. */
 struct container_info *view_container(struct view *view, struct owner owner);
+
+/* Without what nerdctl puts before it: "4f1c..." of "default-4f1c...". */
+const char *view_engines_id(const char *container_id);
 
 /* Whether the programs take it for a connection that goes on. */
 bool view_is_alive(struct view *view, const struct connection_key *key,

@@ -72,8 +72,7 @@ static struct contestant *add_contestant(struct who *who, enum contestant_kind k
 
 static void add_mapping(struct who *who, const struct mapping *mapping)
 {
-	const struct container_info *container =
-		view_container(&who->view, mapping->portmap.owner);
+	const struct container_info *container = view_container(&who->view, mapping->portmap.owner);
 	struct contestant *added = add_contestant(who, CONTESTANT_MAPPING);
 	struct policy *policy = calloc(1, sizeof(*policy));
 
@@ -86,8 +85,7 @@ static void add_mapping(struct who *who, const struct mapping *mapping)
 	added->alive = container && container->has_record && container->live &&
 		       attachment_has_veth(&who->host.datapath.objects, who->host.socket,
 					   &container->record);
-	added->serves_host = mapping->portmap.localhost &&
-			     mapping->key.protocol != PROTOCOL_SCTP &&
+	added->serves_host = mapping->portmap.localhost && mapping->key.protocol != PROTOCOL_SCTP &&
 			     socket_hooks_are_used(&who->host.datapath, SOCKETS_REACH_PORTS);
 	if (policy_read(&who->host.datapath.objects, mapping->portmap.owner, policy))
 		added->policy = policy;

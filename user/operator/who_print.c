@@ -17,7 +17,7 @@
 #define PORT_TEXT_SIZE (ENDPOINT_TEXT_SIZE + 8)
 
 static const struct table_column columns[] = {
-	{"STATE", TABLE_LEFT}, {"BY", TABLE_LEFT},  {"PORT", TABLE_LEFT},
+	{"STATE", TABLE_LEFT}, {"BY", TABLE_LEFT}, {"PORT", TABLE_LEFT},
 	{"WHO", TABLE_LEFT},   {"", TABLE_REMARK},
 };
 
@@ -99,28 +99,31 @@ static void write_mapping(struct who *who, const struct contestant *contestant, 
 		return;
 	}
 	id = container->name.container_id;
+	id = view_engines_id(id);
 	named = strncmp(container->text, id, strlen(container->text)) != 0;
 	what = container->record.workload.kind == WORKLOAD_POD ? ", sandbox " : ", container ";
 	format_time(container->record.since, since);
-	snprintf(text, WHO_TEXT_SIZE, "%s %s%s%.12s, since %s",
-		 container_kind_word(container), container->text, named ? what : "",
-		 named ? id : "", since);
+	snprintf(text, WHO_TEXT_SIZE, "%s %s%s%.12s, since %s", container_kind_word(container),
+		 container->text, named ? what : "", named ? id : "", since);
 }
 
-static void write_rule(const struct who *who, const struct nat_rule *rule, char *text)
+static void write_rule(struct who *who, const struct nat_rule *rule, char *text)
 {
 	static const uint8_t unknown[CNI_ADDRESS_SIZE];
 	char to[ENDPOINT_TEXT_SIZE] = "", id[NAT_COMMENT_SIZE];
+	const char *name;
 	int length;
 
 	if (memcmp(rule->new_address, unknown, CNI_ADDRESS_SIZE) != 0)
-		format_endpoint(rule->new_address,
-				rule->new_port ? rule->new_port : who->port.port, to);
+		format_endpoint(rule->new_address, rule->new_port ? rule->new_port : who->port.port,
+				to);
 	claimant_container_id(rule, id);
 	length = snprintf(text, WHO_TEXT_SIZE, "chain %s%s%s", rule->chain_name, *to ? " -> " : "",
 			  to);
+	name = *id ? engine_name_of(&who->view.names, id) : NULL;
 	if (*id)
-		snprintf(text + length, WHO_TEXT_SIZE - (size_t)length, " (container %.12s%s)", id,
+		snprintf(text + length, WHO_TEXT_SIZE - (size_t)length, " (container %s%s%.12s%s)",
+			 name ? name : "", name ? ", " : "", view_engines_id(id),
 			 processes_are_in_container(id) ? ", running" : "");
 	else if (*rule->comment)
 		snprintf(text + length, WHO_TEXT_SIZE - (size_t)length, " (%s)", rule->comment);
@@ -181,8 +184,8 @@ static void write_remark(const struct contestant *contestant, char text[REMARK_S
 	else if (lost_some(outside))
 		write_loss_at(outside, "", text);
 	else if (lost_all(host))
-		snprintf(text, REMARK_SIZE, outside->claimed ? "<- overruled on this host"
-							     : "<- overruled");
+		snprintf(text, REMARK_SIZE,
+			 outside->claimed ? "<- overruled on this host" : "<- overruled");
 	else if (lost_some(host))
 		write_loss_at(host, " on this host", text);
 }
@@ -218,8 +221,7 @@ static void print_free(const struct who *who)
 {
 	char address[CNI_ADDRESS_TEXT_SIZE], word[PROTOCOL_WORD_SIZE];
 
-	printf("free  nobody has port %u%s%s%s%s\n", who->port.port,
-	       who->port.protocol ? "/" : "",
+	printf("free  nobody has port %u%s%s%s%s\n", who->port.port, who->port.protocol ? "/" : "",
 	       who->port.protocol ? protocol_word(who->port.protocol, word) : "",
 	       who->has_address ? " at " : "",
 	       who->has_address ? cni_address_format(who->address, address) : "");
@@ -261,9 +263,8 @@ static json_t *json_rule(const struct who *who, const struct nat_rule *rule)
 
 	claimant_container_id(rule, id);
 	return json_pack("{s:s, s:o, s:s?, s:s?}", "chain", rule->chain_name, "to",
-			 is_known ? json_endpoint(rule->new_address, rule->new_port
-									     ? rule->new_port
-									     : who->port.port)
+			 is_known ? json_endpoint(rule->new_address,
+						  rule->new_port ? rule->new_port : who->port.port)
 				  : json_null(),
 			 "comment", *rule->comment ? rule->comment : NULL, "container_id",
 			 *id ? id : NULL);

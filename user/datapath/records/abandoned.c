@@ -63,7 +63,8 @@ static int remove_if_abandoned(const struct datapath *datapath, struct nl_sock *
 	if (attachment_remove_stale(&datapath->objects, entry, &was_there, err))
 		return -1;
 	if (was_there)
-		warning_passing("removed what %s had left: its veth is gone, and DEL was not called", who);
+		warning_passing(
+			"removed what %s had left: its veth is gone, and DEL was not called", who);
 	return 0;
 }
 
@@ -92,6 +93,6 @@ void abandoned_remove(const struct datapath *datapath, struct nl_sock *socket,
 	if (!remove_all(datapath, socket, which, &failure))
 		return;
 	warning_passing("cannot remove what containers without a veth have left behind: %s",
-		cni_error_message(&failure));
+			cni_error_message(&failure));
 	cni_error_release(&failure);
 }

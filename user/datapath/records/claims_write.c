@@ -21,7 +21,8 @@ static void warn_about_dead_owner(const struct objects *objects, const struct po
 
 	describe_port(key, port);
 	describe_attachment(objects, owner->attachment, who);
-	warning_passing("%s is taken over from %s, whose veth is gone, or whose record is unfinished or"
+	warning_passing(
+		"%s is taken over from %s, whose veth is gone, or whose record is unfinished or"
 		" damaged",
 		port, who);
 }

@@ -23,8 +23,7 @@ static enum walk visit_slot(const void *key, const void *value, void *context,
 	const struct slot *slot = value;
 	struct attachment record;
 
-	if (!number || !slot->generation ||
-	    slot_read_record(sweep->objects, number, slot, &record))
+	if (!number || !slot->generation || slot_read_record(sweep->objects, number, slot, &record))
 		return WALK_ON;
 	if (sweep->count)
 		++*sweep->count;

@@ -97,8 +97,8 @@ static void report_rule(struct doctor *doctor, const struct subject *subject,
 		     cni_format("# stop the container that it belongs to, or delete"
 				" the rule:\nnft -a list ruleset | grep -w -B20 '%u'",
 				subject->mapping->key.host_port),
-		     "%s: a rule in chain %s maps it, too, and gets no packet%s%s%s",
-		     subject->port, rule->chain_name, *rule->comment ? " (" : "", rule->comment,
+		     "%s: a rule in chain %s maps it, too, and gets no packet%s%s%s", subject->port,
+		     rule->chain_name, *rule->comment ? " (" : "", rule->comment,
 		     *rule->comment ? ")" : "");
 }
 
