@@ -183,6 +183,55 @@ also docker *:8080/tcp chain DOCKER -> 172.17.0.2:80 <- overruled" "$(who 1 8080
 	expect_answer client tcp "$host4" 8080 web
 }
 
+# a node port of kube-proxy in its mode nftables, which is in a verdict map; the mapping overrules it
+test_operator_who_node_port_nftables() {
+	local target
+	container_start web bridge -p 9999:80/tcp
+	target=$(address4 web)
+	nft -f - <<-RULES
+	table ip kube-proxy {
+		set nodeport-ips { type ipv4_addr; elements = { $host4 }
+		}
+		map service-ips {
+			type ipv4_addr . inet_proto . inet_service : verdict
+			elements = { 10.96.0.1 . tcp . 30080 : goto service-ULMVA6XW-default/web/tcp/http }
+		}
+		map service-nodeports {
+			type inet_proto . inet_service : verdict
+			elements = { tcp . 30080 : goto external-ULMVA6XW-default/web/tcp/http,
+				tcp . 30081 : drop }
+		}
+		chain services {
+			ip daddr . meta l4proto . th dport vmap @service-ips
+			ip daddr @nodeport-ips meta l4proto . th dport vmap @service-nodeports
+		}
+		chain external-ULMVA6XW-default/web/tcp/http {
+			goto service-ULMVA6XW-default/web/tcp/http
+		}
+		chain service-ULMVA6XW-default/web/tcp/http {
+			numgen random mod 2 vmap { 0 : goto endpoint-A, 1 : goto endpoint-B }
+		}
+		chain endpoint-A { meta l4proto tcp dnat to $target:80
+		}
+		chain endpoint-B { meta l4proto tcp dnat to $target:80
+		}
+		chain nat-prerouting {
+			type nat hook prerouting priority dstnat;
+			jump services
+		}
+	}
+	RULES
+	expect_answer client tcp "$host4" 30080 web
+	expect_equal "taken kube-proxy *:30080/tcp chain services -> $target:80 (external-ULMVA6XW-default/web/tcp/http)" \
+		"$(who 1 30080)"
+	expect_contains "$(who 0 30081)" 'free nobody has port 30081'
+	expect_contains "$(who 0 30080/udp)" 'free'
+	container_start db bridge -p 30080:80/tcp 2>/run/warnings
+	expect_contains "$(cat /run/warnings)" 'host port 30080/tcp is mapped to'
+	expect_contains "$(who 1 30080)" 'also kube-proxy *:30080/tcp'
+	expect_answer client tcp "$host4" 30080 db
+}
+
 # what a dead container has left takes no port, and is shown
 test_operator_who_left() {
 	web_as_pod -p 8080:80/tcp

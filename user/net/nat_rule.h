@@ -26,10 +26,11 @@ struct bytes {
 	size_t size;
 };
 
-/* A set of nftables that the packet's port is looked up in. Offsets into a set element's key;
- * -1: the key has no such field. */
+/* A set of nftables that the packet's port is looked up in, or a verdict map. Offsets into an
+ * element's key; -1: the key has no such field. */
 struct nat_lookup {
 	char set[NAT_COMMENT_SIZE]; /* "": there is none */
+	bool is_verdict;            /* each element says which chain to jump to */
 	int port_at, protocol_at, address_at;
 };
 

@@ -20,9 +20,9 @@ struct nat_rule_list {
 
 /* In the order in which packets meet them. Finds those that have a condition on the destination
  * port, that packets come to, and that translate them themselves or by a chain that they jump to.
- * Only rules that `concerns` says yes to are looked at, and chains behind them. Verdict maps are
- * not looked into. No kernel module is loaded by looking. Release the list also after a failure.
- * CNI_ERROR_KERNEL_REFUSED: there are rules, and they cannot be read. */
+ * Only rules that `concerns` says yes to are looked at, and chains behind them. Verdict maps
+ * with an address are not looked into. No kernel module is loaded by looking. Release the list also
+ * after a failure. CNI_ERROR_KERNEL_REFUSED: there are rules, and they cannot be read. */
 int nat_rules_find(struct nat_rule_list *found,
 		   bool (*concerns)(const void *context, const struct nat_rule *rule),
 		   const void *context, struct cni_error *err);

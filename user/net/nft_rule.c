@@ -7,6 +7,7 @@
 #include <linux/netfilter/nf_tables_compat.h>
 #include <netlink/attr.h>
 #include <stdlib.h>
+#include <stdio.h>
 #include <string.h>
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
@@ -293,18 +294,29 @@ static int place_in_key(const struct reader *reader, unsigned int first, enum fi
 	return -1;
 }
 
-/* A port in a set; a protocol or an address in a set is no condition here. */
+/* The services' addresses are in a map, too, which may have tens of thousands of elements: those
+ * with an address are left out. */
+static bool is_verdict_map(const struct reader *reader, struct bytes expression, unsigned int first)
+{
+	return number_at(expression, NFTA_LOOKUP_DREG, NFT_REG32_15) == NFT_REG_VERDICT &&
+	       place_in_key(reader, first, FIELD_ADDRESS) < 0;
+}
+
+/* A port in a set, or a verdict map; a protocol or an address in a set is no condition here. */
 static void take_lookup(struct reader *reader, struct bytes expression)
 {
 	unsigned int first = register_at(expression, NFTA_LOOKUP_SREG);
 	unsigned int to = register_at(expression, NFTA_LOOKUP_DREG);
 	struct bytes set = find(expression, NFTA_LOOKUP_SET);
 	struct nat_lookup *lookup = &reader->rule->lookup;
+	bool is_verdict = is_verdict_map(reader, expression, first);
 
 	if (first < REGISTERS &&
 	    !(number_at(expression, NFTA_LOOKUP_FLAGS, 0) & NFT_LOOKUP_F_INV) &&
-	    place_in_key(reader, first, FIELD_PORT) >= 0 && set.size &&
+	    (place_in_key(reader, first, FIELD_PORT) >= 0 || is_verdict) && set.size &&
 	    set.size < sizeof(lookup->set)) {
+		lookup->is_verdict = is_verdict;
+		reader->rule->jumps |= is_verdict;
 		/* As it is, for it is asked for again. */
 		memcpy(lookup->set, set.data, set.size);
 		lookup->set[set.size] = '\0';
@@ -440,6 +452,15 @@ void nft_rule_parse(uint8_t family, struct bytes attributes, struct nat_rule *ru
 	take_comment(rule, find(attributes, NFTA_RULE_USERDATA));
 }
 
+/* As it is, for the chain is asked for. */
+static void copy_chain(char chain[NFT_NAME_MAXLEN], struct bytes name)
+{
+	if (!name.size || name.size >= NFT_NAME_MAXLEN)
+		return;
+	memcpy(chain, name.data, name.size);
+	chain[name.size] = '\0';
+}
+
 static bool parse_element(struct bytes attributes, struct nft_element *element)
 {
 	struct bytes key = value_at(attributes, NFTA_SET_ELEM_KEY);
@@ -452,6 +473,9 @@ static bool parse_element(struct bytes attributes, struct nft_element *element)
 	*element = (struct nft_element){.size = key.size};
 	memcpy(element->key, key.data, key.size);
 	memcpy(element->key_end, end.data, key.size);
+	copy_chain(element->chain,
+		   find(find(find(attributes, NFTA_SET_ELEM_DATA), NFTA_DATA_VERDICT),
+			NFTA_VERDICT_CHAIN));
 	element->ends_interval =
 		number_at(attributes, NFTA_SET_ELEM_FLAGS, 0) & NFT_SET_ELEM_INTERVAL_END;
 	return true;
@@ -521,18 +545,34 @@ static void take_address_of_key(struct nat_rule *rule, const struct nft_element 
 		nat_rule_limit_address(rule, rule->ipv4, element->key + at, NULL, size);
 }
 
+/* kube-proxy's chains have the service's name, and the rule no comment. */
+static void take_chain_of_element(struct nat_rule *rule, const struct nft_element *element)
+{
+	snprintf(rule->target, sizeof(rule->target), "%s", element->chain);
+	if (!*rule->comment)
+		nat_text_copy(
+			rule->comment, sizeof(rule->comment),
+			(struct bytes){(const uint8_t *)element->chain, strlen(element->chain)});
+}
+
 bool nft_rule_of_element(const struct nat_rule *rule, const struct nft_element *element,
 			 struct nat_rule *narrowed)
 {
 	const struct nat_lookup *lookup = &rule->lookup;
 	struct port_range range;
 
-	if (!has(element, lookup->port_at, 2))
+	bool has_port = has(element, lookup->port_at, 2);
+
+	if (lookup->is_verdict ? !*element->chain : !has_port)
 		return false;
 	*narrowed = *rule;
-	range.first = port_in(element->key + lookup->port_at);
-	range.last = port_in(element->key_end + lookup->port_at);
-	nat_rule_limit_ports(narrowed, &range, 1);
+	if (has_port) {
+		range.first = port_in(element->key + lookup->port_at);
+		range.last = port_in(element->key_end + lookup->port_at);
+		nat_rule_limit_ports(narrowed, &range, 1);
+	}
+	if (lookup->is_verdict)
+		take_chain_of_element(narrowed, element);
 	if (has(element, lookup->protocol_at, 1))
 		narrowed->protocol = element->key[lookup->protocol_at];
 	take_address_of_key(narrowed, element);

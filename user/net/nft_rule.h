@@ -5,6 +5,8 @@
 #ifndef NET_NFT_RULE_H
 #define NET_NFT_RULE_H
 
+#include <linux/netfilter/nf_tables.h>
+
 #include "net/nat_rule.h"
 
 /* Returns whether the attributes of NFT_MSG_NEWCHAIN are a NAT chain that packets come through
@@ -20,8 +22,9 @@ void nft_rule_parse(uint8_t family, struct bytes attributes, struct nat_rule *ru
 struct nft_element {
 	uint8_t key[64];
 	size_t size;
-	uint8_t key_end[64]; /* of a range; else the same as key */
-	bool ends_interval;  /* no element: the interval before it ends before this key */
+	uint8_t key_end[64];         /* of a range; else the same as key */
+	char chain[NFT_NAME_MAXLEN]; /* of a verdict map: the one to jump to; "": none */
+	bool ends_interval;          /* no element: the interval before it ends before this key */
 };
 
 /* Calls `take` for each element in NFT_MSG_NEWSETELEM. */
@@ -33,8 +36,8 @@ void nft_elements_parse(struct bytes attributes,
  */
 size_t nft_elements_close(struct nft_element *elements, size_t count);
 
-/* Makes the rule as if it had this element's conditions in place of the look-up. False: the key has
- * no port. */
+/* Makes the rule as if it had this element's conditions, and its jump, in place of the look-up.
+ * False: the key has no port, or the element no chain. */
 bool nft_rule_of_element(const struct nat_rule *rule, const struct nft_element *element,
 			 struct nat_rule *narrowed);
 

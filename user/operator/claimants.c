@@ -144,16 +144,15 @@ const char *claimant_engine(const struct nat_rule *rule)
 	static const struct {
 		const char *prefix, *engine;
 	} chains[] = {
-		{"CNI-", "portmap"},
-		{"hostports", "portmap"},
-		{"hostip_hostports", "portmap"},
-		{"DOCKER", "docker"},
-		{"NETAVARK", "netavark"},
-		{"nv_", "netavark"},
+		{"CNI-", "portmap"},     {"hostports", "portmap"}, {"hostip_hostports", "portmap"},
+		{"DOCKER", "docker"},    {"NETAVARK", "netavark"}, {"nv_", "netavark"},
 		{"KUBE-", "kube-proxy"},
-		{"nodeport", "kube-proxy"},
 	};
 
+	/* Of its mode nftables: the chain of the service, behind a verdict map. */
+	if (!strncmp(rule->target, "external-", strlen("external-")) ||
+	    !strncmp(rule->target, "service-", strlen("service-")))
+		return "kube-proxy";
 	for (size_t i = 0; i < sizeof(chains) / sizeof(chains[0]); i++)
 		if (!strncmp(rule->chain_name, chains[i].prefix, strlen(chains[i].prefix)))
 			return chains[i].engine;

@@ -87,8 +87,8 @@ static void take_storage(struct engine_names *names, char *path)
 
 	json_array_foreach (containers, index, container) {
 		const char *id = json_string_value(json_object_get(container, "id"));
-		const char *name = json_string_value(
-			json_array_get(json_object_get(container, "names"), 0));
+		const char *name =
+			json_string_value(json_array_get(json_object_get(container, "names"), 0));
 
 		if (id && name)
 			add(names, id, name);
