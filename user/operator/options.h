@@ -24,7 +24,7 @@ enum option_set {
 	OPTIONS_STATS = 1 << 4,
 	OPTIONS_DOCTOR = 1 << 5,
 	OPTIONS_TRACE = 1 << 6,
-	OPTIONS_GC = 1 << 10,
+	OPTIONS_GC = 1 << 7,
 };
 
 struct port_option {
