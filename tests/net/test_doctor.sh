@@ -4,58 +4,8 @@
 # test_doctor.sh - `bpf-portmap doctor`: a healthy host has no finding; each fault has its own, and
 # the remedy that is printed mends it.
 
-# doctor CODE [ARGUMENT...]: the findings of the JSON are in /run/doctor, a line each
-doctor() {
-	local expected=$1 code=0
-	shift
-	"$build/bpf-portmap" doctor "$@" --json >/run/out 2>/run/err || code=$?
-	jq -c 'select(.version == 1).items[] | select(.verdict != "ok")' /run/out >/run/doctor
-	expect_equal "$expected" "$code" \
-		"the exit status with $(cat /run/err) $(jq -r '"\(.check): \(.found)"' /run/doctor)"
-}
-
-# healthy [ARGUMENT...]: nothing is found
-healthy() { doctor 0 "$@"; }
-
-# finds CHECK WORDS CODE [ARGUMENT...]: this check has findings, one with these words, and no other
-finds() {
-	local check=$1 words=$2 code=$3
-	shift 3
-	doctor "$code" "$@"
-	expect_equal "$check" "$(jq -r .check /run/doctor | sort -u | paste -sd ' ')" \
-		"checks with findings: $(cat /run/doctor)"
-	expect_contains "$(jq -r .found /run/doctor)" "$words"
-}
-
-# Runs the remedies that were printed, each once. The binary is where an administrator has it.
-mend() {
-	local remedies
-	remedies=$(jq -r '.remedy // empty' /run/doctor | sort -u)
-	[ -n "$remedies" ] || fail "no remedy: $(cat /run/doctor)"
-	PATH=$build:$PATH bash -ec "$remedies" >/run/mend 2>&1 || fail "$remedies: $(cat /run/mend)"
-}
-
-# breaks CHECK WORDS CODE COMMAND...: the command breaks what the check finds and the remedy mends
-breaks() {
-	local check=$1 words=$2 code=$3
-	shift 3
-	healthy
-	"$@"
-	finds "$check" "$words" "$code"
-	mend
-	healthy
-}
-
-healthy_host() {
-	# What the machine itself has there is another matter.
-	[ ! -d /etc/cni/net.d ] || mountpoint -q /etc/cni/net.d ||
-		mount -t tmpfs tmpfs /etc/cni/net.d
-	[ ! -d /opt/cni/bin ] || mountpoint -q /opt || mount -t tmpfs tmpfs /opt
-	web_as_pod -p 8080:80/tcp -p 5353:80/udp
-	ip route add default via "$client4"
-	ip route add default via "$client6"
-	expect_answer client tcp "$host4" 8080 web
-}
+# shellcheck source=tests/net/doctor.sh
+. "$project/tests/net/doctor.sh"
 
 # nothing is wrong on a healthy host, and the last line says how many things were looked at
 test_doctor_healthy() {

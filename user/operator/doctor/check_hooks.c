@@ -38,25 +38,51 @@ void check_container_hooks(struct doctor *doctor)
 	check_programs(doctor, true);
 }
 
-void check_unknown_interfaces(struct doctor *doctor)
+/* Interfaces with addresses that have no entry. `why_not` they cannot be uplinks; "": they can. */
+static void visit_unknown(struct doctor *doctor,
+			  void (*look)(struct doctor *doctor, const struct link *link,
+				       const char *why_not))
 {
 	const struct address_list *addresses = &doctor->host.addresses;
 	cleanup_error struct cni_error ignored = {0};
-	char why_not[WHY_NOT_SIZE];
-	struct link link;
 
 	for (size_t i = 0; i < addresses->count; i++) {
 		uint32_t ifindex = addresses->interfaces[i].ifindex;
+		char why_not[WHY_NOT_SIZE] = "";
+		struct link link;
 
 		if (!addresses->interfaces[i].is_reachable || doctor_interface(doctor, ifindex) ||
-		    link_get(doctor->host.socket, ifindex, NULL, &link, &ignored) ||
-		    !link.ifindex || !uplink_is_possible(&doctor->host, &link, why_not))
+		    link_get(doctor->host.socket, ifindex, NULL, &link, &ignored) || !link.ifindex)
 			continue;
+		uplink_is_possible(&doctor->host, &link, why_not);
+		look(doctor, &link, why_not);
+	}
+}
+
+static void report_new(struct doctor *doctor, const struct link *link, const char *why_not)
+{
+	if (!*why_not)
 		doctor_found(doctor, VERDICT_WARN, cni_format("bpf-portmap attach"),
 			     "%s has an address, and came after the last container: ports are not"
 			     " reached by it",
-			     link.name);
-	}
+			     link->name);
+}
+
+void check_unknown_interfaces(struct doctor *doctor)
+{
+	visit_unknown(doctor, report_new);
+}
+
+static void report_header(struct doctor *doctor, const struct link *link, const char *why_not)
+{
+	if (link->header == LINK_HEADER_OTHER && !(link->flags & IFF_LOOPBACK))
+		doctor_found(doctor, VERDICT_WARN, NULL, "%s %s: ports are not reached by it",
+			     link->name, why_not);
+}
+
+void check_link_header(struct doctor *doctor)
+{
+	visit_unknown(doctor, report_header);
 }
 
 void check_foreign_ahead(struct doctor *doctor)
@@ -99,20 +125,6 @@ void check_foreign_behind(struct doctor *doctor)
 						known->link.name, known->link.name),
 				     "%s: a tc program of others follows ours, so that no flow"
 				     " skips the IP stack",
-				     known->link.name);
-	}
-}
-
-void check_link_header(struct doctor *doctor)
-{
-	for (size_t i = 0; i < doctor->interface_count; i++) {
-		const struct known_interface *known = &doctor->interfaces[i];
-
-		if (known->link.ifindex && known->entry.role == ROLE_UPLINK &&
-		    known->link.header == LINK_HEADER_OTHER)
-			doctor_found(doctor, VERDICT_WARN, NULL,
-				     "%s: our programs cannot read its frames; ports are not"
-				     " reached by it",
 				     known->link.name);
 	}
 }

@@ -1,0 +1,84 @@
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+# shellcheck shell=bash disable=SC2154 # the world's names: world.sh
+#
+# doctor.sh - how tests break a host, and expect `bpf-portmap doctor` to find that and nothing else.
+
+# doctor CODE [ARGUMENT...]: the findings of the JSON are in /run/doctor, a line each
+doctor() {
+	local expected=$1 code=0
+	shift
+	${PREFIX:-} "${binary:-$build/bpf-portmap}" doctor "$@" --json >/run/out 2>/run/err || code=$?
+	jq -c 'select(.version == 1).items[] | select(.verdict != "ok")' /run/out >/run/doctor
+	expect_equal "$expected" "$code" \
+		"the exit status with $(cat /run/err) $(jq -r '"\(.check): \(.found)"' /run/doctor)"
+}
+
+# healthy [ARGUMENT...]: nothing is found
+healthy() { doctor 0 "$@"; }
+
+# finds CHECK WORDS CODE [ARGUMENT...]: this check has findings, one with these words, and no other
+finds() {
+	local check=$1 words=$2 code=$3
+	shift 3
+	doctor "$code" "$@"
+	expect_equal "$check" "$(jq -r .check /run/doctor | sort -u | paste -sd ' ')" \
+		"checks with findings: $(cat /run/doctor)"
+	expect_contains "$(jq -r .found /run/doctor)" "$words"
+}
+
+# Runs the remedies that were printed, each once. The binary is where an administrator has it.
+mend() {
+	local remedies
+	remedies=$(jq -r '.remedy // empty' /run/doctor | sort -u)
+	[ -n "$remedies" ] || fail "no remedy: $(cat /run/doctor)"
+	PATH=$build:$PATH bash -ec "$remedies" >/run/mend 2>&1 || fail "$remedies: $(cat /run/mend)"
+}
+
+# breaks CHECK WORDS CODE COMMAND...: the command breaks what the check finds and the remedy mends
+breaks() {
+	local check=$1 words=$2 code=$3
+	shift 3
+	healthy
+	"$@"
+	finds "$check" "$words" "$code"
+	mend
+	healthy
+}
+
+healthy_host() {
+	# What the machine itself has there is another matter.
+	[ ! -d /etc/cni/net.d ] || mountpoint -q /etc/cni/net.d ||
+		mount -t tmpfs tmpfs /etc/cni/net.d
+	[ ! -d /opt/cni/bin ] || mountpoint -q /opt || mount -t tmpfs tmpfs /opt
+	web_as_pod -p 8080:80/tcp -p 5353:80/udp
+	ip route add default via "$client4"
+	ip route add default via "$client6"
+	expect_answer client tcp "$host4" 8080 web
+}
+
+# own_proc DIRECTORY: its files are copies, which this test alone writes: settings that the kernel
+# shows outside of network namespaces only, or lets nobody change there. sysctl(8) writes them as
+# ever.
+own_proc() {
+	local file copies=/run/own${1//\//_}
+	mkdir "$copies"
+	for file in "$1"/*; do
+		[ ! -f "$file" ] || cat "$file" >"$copies/${file##*/}" 2>/dev/null || true
+	done
+	mount --bind "$copies" "$1"
+}
+
+# record_set MAP KEY OFFSET BYTE...: changes bytes of the first entry of a map whose key, as bpftool
+# prints it in JSON, contains the text
+record_set() {
+	local record offset=$3
+	record=$(bpftool -j map dump pinned "$pins/$1" | jq -r --arg key "$2" --argjson offset "$offset" '
+		map(select(.formatted.key | tostring | contains($key)))[0] |
+		(.key | map(ltrimstr("0x")) | join(" ")) + " value hex " + (.value |
+			map(ltrimstr("0x")) | to_entries | map(if .key >= $offset and
+			.key < $offset + ($ARGS.positional | length)
+			then $ARGS.positional[.key - $offset] else .value end) | join(" "))' \
+		--args "${@:4}")
+	# shellcheck disable=SC2086 # the bytes, a word each
+	bpftool map update pinned "$pins/$1" key hex $record
+}
