@@ -19,7 +19,8 @@ PKG_CONFIG ?= pkg-config
 PACKAGES_BUILD := gcc make clang libbpf-dev libelf-dev zlib1g-dev libjansson-dev \
 	libnl-3-dev nettle-dev pkg-config
 PACKAGES_CHECK := libcmocka-dev containernetworking-plugins iproute2 iptables nftables \
-	tcpdump conntrack curl jq busybox-static procps util-linux ethtool libclang-rt-dev llvm strace prometheus
+	tcpdump conntrack curl jq busybox-static procps util-linux ethtool libclang-rt-dev llvm strace prometheus \
+	firewalld ufw
 PACKAGES_KERNEL := qemu-system-x86 cpio kmod xz-utils ppp wireguard-tools
 PACKAGES_BENCH := containernetworking-plugins iproute2 iptables nftables conntrack jq procps \
 	util-linux ethtool

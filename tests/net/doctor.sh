@@ -29,7 +29,7 @@ finds() {
 # Runs the remedies that were printed, each once. The binary is where an administrator has it.
 mend() {
 	local remedies
-	remedies=$(jq -r '.remedy // empty' /run/doctor | sort -u)
+	remedies=$(jq -rs 'map(.remedy // empty) | unique[]' /run/doctor)
 	[ -n "$remedies" ] || fail "no remedy: $(cat /run/doctor)"
 	PATH=$build:$PATH bash -ec "$remedies" >/run/mend 2>&1 || fail "$remedies: $(cat /run/mend)"
 }

@@ -17,6 +17,7 @@
 static struct forwarded new_packet(void)
 {
 	struct forwarded packet = {.ipv4 = true,
+				   .destination_known = true,
 				   .in = "eth0",
 				   .out = "cni0",
 				   .protocol = PROTOCOL_TCP,
@@ -76,6 +77,7 @@ static void test_conditions(void **state)
 		{"-A FORWARD -m comment --comment \"a -j DROP b\" -j ACCEPT", FATE_ACCEPTED},
 		{"-A FORWARD -m mark --mark 0x7 -j ACCEPT", FATE_MAY_BE_DROPPED},
 		{"-A FORWARD -s 192.0.2.0/24 -j ACCEPT", FATE_MAY_BE_DROPPED},
+		{"-A FORWARD -m rt --rt-type 0 -j ACCEPT", FATE_DROPPED},
 		{"-A FORWARD -j X\n-A X -i eth0 -j ACCEPT", FATE_ACCEPTED},
 		{"-A FORWARD -j X\n-A X -j RETURN\n-A X -j ACCEPT", FATE_DROPPED},
 		{"-A FORWARD -g X\n-A FORWARD -j ACCEPT", FATE_DROPPED},
@@ -96,6 +98,42 @@ static void test_conditions(void **state)
 			 fate_by_iptables(ACCEPTING "-A FORWARD -o cni0 -j REJECT\n"));
 	assert_int_equal(FATE_MAY_BE_DROPPED,
 			 fate_by_iptables(ACCEPTING "-A FORWARD -m mark --mark 7 -j DROP\n"));
+}
+
+/* What a container sends to anybody, and what answers. */
+static void test_outgoing(void **state)
+{
+	static const struct {
+		const char *rule;
+		enum fate fate, reply;
+	} rows[] = {
+		{"-A FORWARD -i cni0 -j ACCEPT", FATE_ACCEPTED, FATE_DROPPED},
+		{"-A FORWARD -s 10.88.0.0/16 -j ACCEPT", FATE_ACCEPTED, FATE_MAY_BE_DROPPED},
+		{"-A FORWARD -i cni0 -p tcp -m tcp --dport 443 -j ACCEPT", FATE_MAY_BE_DROPPED,
+		 FATE_DROPPED},
+		{"-A FORWARD -d 192.0.2.0/24 -j ACCEPT", FATE_MAY_BE_DROPPED, FATE_DROPPED},
+		{"-A FORWARD -m conntrack --ctstate ESTABLISHED -j ACCEPT", FATE_DROPPED,
+		 FATE_ACCEPTED},
+	};
+
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct forwarded packet = {.ipv4 = true,
+					   .source_known = true,
+					   .in = "cni0",
+					   .out = "eth0",
+					   .protocol = PROTOCOL_TCP};
+		struct forwarded reply;
+		json_t *ruleset = json_array();
+		char text[256];
+
+		cni_address_parse("10.88.0.2", packet.source);
+		reply = forwarded_reply(&packet);
+		snprintf(text, sizeof(text), DROPPING "%s\n", rows[i].rule);
+		assert_int_equal(0, iptables_save_parse(ruleset, text, "ip", "filter"));
+		assert_int_equal(rows[i].fate, ruleset_judge(ruleset, &packet).fate);
+		assert_int_equal(rows[i].reply, ruleset_judge(ruleset, &reply).fate);
+		json_decref(ruleset);
+	}
 }
 
 /* Values that are not what they should be. */
@@ -153,9 +191,8 @@ static void test_listening(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_policy),
-		cmocka_unit_test(test_conditions),
-		cmocka_unit_test(test_damaged),
+		cmocka_unit_test(test_policy),    cmocka_unit_test(test_conditions),
+		cmocka_unit_test(test_outgoing),  cmocka_unit_test(test_damaged),
 		cmocka_unit_test(test_listening),
 	};
 

@@ -140,7 +140,7 @@ void check_other_masquerade(struct doctor *doctor)
 void check_tables(struct doctor *doctor)
 {
 	const struct objects *objects = &doctor->host.datapath.objects;
-	uint32_t most = map_capacity(objects, MAP_ASSURED);
+	uint32_t most = map_capacity(objects, MAP_ASSURED) - 1; /* place 0 is none */
 	struct usage usage;
 
 	if (!usage_read(objects, &usage) || !most)

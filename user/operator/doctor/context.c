@@ -181,6 +181,19 @@ const struct known_interface *doctor_interface(const struct doctor *doctor, uint
 	return NULL;
 }
 
+bool doctor_locate(const struct doctor *doctor, struct subject *subject)
+{
+	if (!subject->container || !subject->container->has_record || !subject->container->live)
+		return false;
+	subject->veth = doctor_interface(doctor, subject->container->record.ifindex);
+	if (!subject->veth || !subject->veth->link.ifindex)
+		return false;
+	subject->gateway = subject->veth;
+	if (subject->veth->entry.role == ROLE_PORT)
+		subject->gateway = doctor_interface(doctor, subject->veth->entry.bridge_ifindex);
+	return subject->gateway && subject->gateway->link.ifindex;
+}
+
 bool doctor_subject(struct doctor *doctor, size_t mapping, struct subject *subject)
 {
 	const struct mapping *mapped = &doctor->mappings.list[mapping];
@@ -194,15 +207,7 @@ bool doctor_subject(struct doctor *doctor, size_t mapping, struct subject *subje
 	snprintf(subject->port, sizeof(subject->port), "%s/%s",
 		 format_host_port(mapped->key.host_address, mapped->key.host_port, host),
 		 protocol_word(mapped->key.protocol, protocol));
-	if (!subject->container || !subject->container->has_record || !subject->container->live)
-		return false;
-	subject->veth = doctor_interface(doctor, subject->container->record.ifindex);
-	if (!subject->veth || !subject->veth->link.ifindex)
-		return false;
-	subject->gateway = subject->veth;
-	if (subject->veth->entry.role == ROLE_PORT)
-		subject->gateway = doctor_interface(doctor, subject->veth->entry.bridge_ifindex);
-	return subject->gateway && subject->gateway->link.ifindex;
+	return doctor_locate(doctor, subject);
 }
 
 const struct policy *doctor_policy(const struct doctor *doctor, const struct subject *subject,

@@ -109,6 +109,8 @@ struct subject {
 
 /* False: its container has gone, which check_owner() says. */
 bool doctor_subject(struct doctor *doctor, size_t mapping, struct subject *subject);
+/* Fills in veth and gateway of the subject's container; false: it has gone. */
+bool doctor_locate(const struct doctor *doctor, struct subject *subject);
 /* The policy of the container, or NULL. */
 const struct policy *doctor_policy(const struct doctor *doctor, const struct subject *subject,
 				   struct policy *policy);

@@ -164,8 +164,12 @@ static bool take_option(struct making *making, const char *option, char *value)
 		add(making,
 		    json_pack("{s:{s:s, s:s}}", "ct", "key", "proto-dst", "dir", "original"),
 		    read_ports(value), "in");
+	else if (!strcmp(option, "-m") && !strcmp(value, "rt"))
+		add(making, meta("l4proto"), json_string("a routing header"), "==");
 	else if (!strcmp(option, "-m"))
 		return is_one_of(value, modules);
+	else if (!strncmp(option, "--rt-", 5))
+		return true;
 	else
 		return !strcmp(option, "--comment");
 	return true;

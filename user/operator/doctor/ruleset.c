@@ -63,7 +63,7 @@ static struct operand operand_port(uint16_t port)
 
 static struct operand operand_address(const struct forwarded *packet, bool source)
 {
-	if (source && !packet->source_known)
+	if (source ? !packet->source_known : !packet->destination_known)
 		return (struct operand){.kind = OPERAND_UNKNOWN};
 	return (struct operand){.kind = OPERAND_ADDRESS,
 				.address = source ? packet->source : packet->destination};
@@ -155,7 +155,8 @@ static enum match compare_prefix(const struct operand *operand, const json_t *pr
 
 	if (operand->kind != OPERAND_ADDRESS || cni_address_parse(text_of(prefix, "addr"), address))
 		return MATCH_MAYBE;
-	if (cni_address_is_ipv4(address))
+	/* "::ffff:0.0.0.0/96" is one of IPv6, though it has addresses of IPv4. */
+	if (!strchr(text_of(prefix, "addr"), ':'))
 		length += 96;
 	if (length < 0 || length > 128)
 		return MATCH_MAYBE;
@@ -438,6 +439,22 @@ static bool is_of_family(const json_t *chain, bool ipv4)
 	const char *family = text_of(chain, "family");
 
 	return !strcmp(family, "inet") || !strcmp(family, ipv4 ? "ip" : "ip6");
+}
+
+struct forwarded forwarded_reply(const struct forwarded *packet)
+{
+	struct forwarded reply = *packet;
+
+	reply.is_reply = true;
+	reply.in = packet->out;
+	reply.out = packet->in;
+	reply.source_known = packet->destination_known;
+	reply.destination_known = packet->source_known;
+	memcpy(reply.source, packet->destination, CNI_ADDRESS_SIZE);
+	memcpy(reply.destination, packet->source, CNI_ADDRESS_SIZE);
+	reply.source_port = packet->destination_port;
+	reply.destination_port = packet->source_port;
+	return reply;
 }
 
 struct judgement ruleset_judge(const json_t *ruleset, const struct forwarded *packet)

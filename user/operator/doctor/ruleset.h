@@ -19,9 +19,10 @@
 /* As rules in FORWARD see it: translated already. */
 struct forwarded {
 	bool ipv4;
-	bool source_known;
+	bool source_known, destination_known;
 	bool is_reply; /* ct state established, else new */
 	const char *in, *out;
+	const char *container_side; /* one of them; rules do not see it */
 	uint8_t source[CNI_ADDRESS_SIZE], destination[CNI_ADDRESS_SIZE];
 	enum protocol protocol;
 	uint16_t source_port, destination_port; /* 0: not known */
@@ -42,6 +43,9 @@ struct judgement {
 	bool by_policy; /* else by a rule */
 	int handle;     /* of the rule */
 };
+
+/* What answers it. */
+struct forwarded forwarded_reply(const struct forwarded *packet);
 
 /* `ruleset`: the array that nft prints. The texts live as long as it does. */
 struct judgement ruleset_judge(const json_t *ruleset, const struct forwarded *packet);
