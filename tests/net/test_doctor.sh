@@ -32,7 +32,10 @@ test_doctor_nothing() {
 test_doctor_rights() {
 	healthy_host
 	PREFIX="setpriv --reuid 1000 --clear-groups" by_hand 3 doctor
-	expect_contains "$(cat /run/err)" 'could not look'
+	expect_contains "$(cat /run/err)" 'could not look at maps'
+	PREFIX="setpriv --reuid 1000 --clear-groups" doctor 3
+	expect_equal rights "$(jq -r .check /run/doctor)"
+	expect_equal 'sudo bpf-portmap doctor' "$(jq -r .remedy /run/doctor)"
 }
 
 # rules that drop what is forwarded are named, and the remedy lets it through
@@ -313,8 +316,7 @@ test_doctor_pins() {
 	mend
 	healthy
 	mount -o remount,ro /sys/fs/bpf
-	doctor 2
-	expect_equal "bpffs pins" "$(jq -r .check /run/doctor | sort | paste -sd " ")"
+	finds bpffs 'read-only' 2
 	mend
 	healthy
 }
@@ -345,6 +347,12 @@ test_doctor_conflists() {
 		conflist_edit '.plugins += [{"type": "portmap"}]'
 	breaks conflist-capability 'tell it no ports' 2 conflist_edit 'del(.plugins[].capabilities)'
 	breaks conflist-masquerade 'bridge masquerades' 1 conflist_edit '.plugins[].ipMasq = true'
+	conflist_edit '(.plugins[] | select(.type == "bpf-portmap")).sourceRange = ["10.0.0.0/8"]'
+	finds conflist-options '"sourceRange"' 1
+	conflist_edit '(.plugins[] | select(.type == "bpf-portmap")) |= (del(.sourceRange) | .snat = 1)'
+	finds conflist-options '"snat"' 2
+	conflist_edit 'del(.plugins[].snat)'
+	healthy
 	jq "$only_main"' | .plugins += [{"type": "portmap"}]' "$file" >/etc/cni/net.d/05-old.conflist
 	finds conflist-first '05-old.conflist' 1
 	rm /etc/cni/net.d/05-old.conflist

@@ -106,3 +106,111 @@ test_doctor_unfinished() {
 	container_add web bridge -p 8080:80/tcp -p 5353:80/udp
 	healthy
 }
+
+# a user namespace, and a kernel that is locked down
+test_doctor_obstacles() {
+	healthy_host
+	PREFIX="unshare --user --map-root-user" finds rights 'rootless' 2
+	mkdir -p /run/security
+	echo 'none integrity [confidentiality]' >/run/security/lockdown
+	mount --bind /run/security /sys/kernel/security
+	finds rights 'locked down' 2
+}
+
+# the memory that the service which runs plugins may have is less than the maps need
+test_doctor_memory() {
+	local limits=$cgroup/memory group
+	needs_cgroup
+	grep -q '^memory.*1$' /proc/cgroups || skip "no cgroup can limit memory"
+	healthy_host
+	mkdir "$limits"
+	mount -t cgroup -o memory cgroup "$limits" 2>/dev/null || skip "memory is limited by cgroup2"
+	group=$(mktemp -d "$limits/doctor.XXXXXX")
+	# shellcheck disable=SC2064
+	trap "kill_service; rmdir $group" EXIT
+	cp /bin/sleep /run/containerd
+	/run/containerd 60 &
+	service=$!
+	echo "$service" >"$group/cgroup.procs"
+	healthy
+	echo 16M >"$group/memory.limit_in_bytes"
+	finds memory "/${group##*/} may have 16 MB of memory" 1
+	echo -1 >"$group/memory.limit_in_bytes"
+	healthy
+}
+kill_service() {
+	kill "$service"
+	wait "$service" || true
+}
+
+# a process keeps the lock
+test_doctor_lock() {
+	healthy_host
+	"$build/tests/locker" --name holder /sys/bus/platform/drivers_probe >/run/held &
+	holder=$!
+	wait_until 10 grep -q ready /run/held || fail "the holder did not start"
+	finds lock "ADD and DEL wait for process $holder (holder)" 1
+	kill -9 "$holder"
+	wait "$holder" 2>/dev/null || true
+	healthy
+}
+
+# a udev rule that runs a program which has moved
+test_doctor_udev() {
+	healthy_host
+	mkdir -p /etc/udev/rules.d
+	mount -t tmpfs tmpfs /etc/udev/rules.d
+	breaks udev '/gone/bpf-portmap, which is not there' 1 install_rule
+	expect_contains "$(cat /etc/udev/rules.d/90-bpf-portmap.rules)" "$build/bpf-portmap attach"
+}
+install_rule() {
+	sed 's|/opt/cni/bin/|/gone/|g' "$project/conf/90-bpf-portmap.rules" \
+		>/etc/udev/rules.d/90-bpf-portmap.rules
+}
+
+# --all says why interfaces are left alone, and whether the kernel has TCX
+test_doctor_information() {
+	conflist other bridge "$(with_ours '{"excludeInterfaces": ["eth1"]}')"
+	container_start web other -p 8080:80/tcp
+	by_hand 0 doctor --all
+	expect_contains "$(cat /run/out)" 'left alone on purpose: eth1 (excludeInterfaces)'
+	[ "$(kernel_or 6.6)" != 6.6 ] || expect_contains "$(cat /run/out)" 'the kernel has TCX'
+}
+
+# a hook of the root cgroup is nearly full
+test_doctor_cgroup_room() {
+	needs_cgroup
+	healthy_host
+	"$build/tests/sockhook" fill "$cgroup" connect6 61
+	finds cgroup-room '2 more programs have room at the hook connect6' 1
+	mend
+	expect_contains "$(cat /run/mend)" connect6
+}
+
+# an uplink that takes smaller packets than containers send, itself or by a route
+test_doctor_mtu() {
+	healthy_host
+	breaks mtu 'MTU of 1500, eth0 of 1400' 1 ip link set eth0 mtu 1400
+	breaks mtu 'where it is locked' 1 ip route replace default via "$client4" mtu lock 1300
+}
+
+# ports of the bridge that are isolated from each other
+test_doctor_isolation() {
+	healthy_host
+	container_add near bridge
+	ip link set dev "$(host_veth web)" type bridge_slave isolated on
+	breaks isolation 'are isolated' 1 \
+		ip link set dev "$(host_veth near)" type bridge_slave isolated on
+}
+
+# a container that the plugin was not run for, on a bridge whose packets pass iptables, which drops
+# INVALID
+test_doctor_bridge_netfilter() {
+	healthy_host
+	bridge_netfilter 0
+	container_add_plain plain
+	nft 'table inet f { chain forward { type filter hook forward priority 0;
+		ct state invalid drop; }; }'
+	breaks bridge-netfilter "$(host_veth plain) at cni0" 1 bridge_netfilter 1
+	expect_answer plain tcp "$host4" 8080 web
+}

@@ -13,6 +13,7 @@
 #include "operator/doctor/iptables_save.h"
 #include "operator/doctor/listening.h"
 #include "operator/doctor/ruleset.h"
+#include "operator/doctor/tc_modules.h"
 
 static struct forwarded new_packet(void)
 {
@@ -188,12 +189,21 @@ static void test_listening(void **state)
 	assert_null(where);
 }
 
+/* The kernel of this machine has what is asked for, so only the decision is tested. */
+static void test_modules(void **state)
+{
+	assert_null(tc_module_missing(""));
+	assert_null(tc_module_missing("kernel/net/sched/sch_ingress.ko\ncls_bpf 24576 0\n"));
+	assert_string_equal("cls_bpf", tc_module_missing("kernel/net/sched/sch_ingress.ko:\n"));
+	assert_string_equal("sch_ingress", tc_module_missing("ext4 24576 0 - Live\n"));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_policy),    cmocka_unit_test(test_conditions),
 		cmocka_unit_test(test_outgoing),  cmocka_unit_test(test_damaged),
-		cmocka_unit_test(test_listening),
+		cmocka_unit_test(test_listening), cmocka_unit_test(test_modules),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -16,6 +16,14 @@ static const uint8_t *bytes_of(const uint8_t address[CNI_ADDRESS_SIZE], int *siz
 	return address + CNI_ADDRESS_SIZE - *size;
 }
 
+static uint32_t locked_mtu_of(const struct nlattr *metrics)
+{
+	const struct nlattr *lock = netlink_find(metrics, RTAX_LOCK);
+	const struct nlattr *mtu = netlink_find(metrics, RTAX_MTU);
+
+	return lock && mtu && nla_get_u32(lock) & (1 << RTAX_MTU) ? nla_get_u32(mtu) : 0;
+}
+
 static int take_route(struct nlmsghdr *message, void *context)
 {
 	const struct rtmsg *header = nlmsg_data(message);
@@ -26,6 +34,7 @@ static int take_route(struct nlmsghdr *message, void *context)
 	route->is_local = header->rtm_type == RTN_LOCAL;
 	nla_memcpy(&route->ifindex, nlmsg_find_attr(message, sizeof(*header), RTA_OIF),
 		   sizeof(route->ifindex));
+	route->locked_mtu = locked_mtu_of(nlmsg_find_attr(message, sizeof(*header), RTA_METRICS));
 	if (!source)
 		return 0;
 	route->has_source = true;

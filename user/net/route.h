@@ -17,6 +17,7 @@ struct route {
 	bool exists;
 	bool is_local;
 	uint32_t ifindex;
+	uint32_t locked_mtu; /* 0: none is locked */
 	bool has_source;
 	uint8_t source[CNI_ADDRESS_SIZE];
 };

@@ -191,6 +191,15 @@ static uint64_t memory_of(int fd)
 	return bytes;
 }
 
+uint64_t statistics_memory(const struct objects *objects)
+{
+	uint64_t bytes = 0;
+
+	for (int map = 0; map < MAP_COUNT; map++)
+		bytes += memory_of(objects->maps[map]);
+	return bytes;
+}
+
 int statistics_read(struct statistics *statistics, struct view *view,
 		    const struct mappings *mappings, struct cni_error *err)
 {
@@ -202,8 +211,7 @@ int statistics_read(struct statistics *statistics, struct view *view,
 	cni_printable(statistics->version, "");
 	if (view->is_empty)
 		return 0;
-	for (int map = 0; map < MAP_COUNT; map++)
-		statistics->memory += memory_of(objects->maps[map]);
+	statistics->memory = statistics_memory(objects);
 	if (counters_read(objects, &statistics->counters, err) ||
 	    read_flows(statistics, view, err) || read_tables(statistics, objects, err) ||
 	    read_ports(statistics, view, mappings, err))

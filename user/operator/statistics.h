@@ -55,6 +55,8 @@ struct statistics {
 /* Of an empty view all is 0. CNI_ERROR_KERNEL_REFUSED, CNI_ERROR_IO. */
 int statistics_read(struct statistics *statistics, struct view *view,
 		    const struct mappings *mappings, struct cni_error *err);
+/* Of all maps, as the kernel charges it. */
+uint64_t statistics_memory(const struct objects *objects);
 void statistics_release(struct statistics *statistics);
 
 #define cleanup_statistics __attribute__((cleanup(statistics_release)))

@@ -10,6 +10,7 @@
 
 #include <stdbool.h>
 
+#include "datapath/attach/cgroup_root.h"
 #include "datapath/load/datapath.h"
 #include "datapath/load/socket_programs.h"
 
@@ -24,6 +25,9 @@ int socket_hooks_attach(struct datapath *datapath, enum socket_purpose purpose,
  * CNI_ERROR_KERNEL_REFUSED, saying what the obstacle is. */
 int socket_hooks_probe(const struct datapath *datapath, enum socket_purpose purpose,
 		       struct cni_error *err);
+
+/* Returns how many further programs the fullest of the hooks can have, which is *name. */
+uint32_t socket_hooks_room(const struct cgroup_root *root, const char **name);
 
 /* Checks whether those of the purpose are attached and use the pinned maps.
  * CNI_ERROR_KERNEL_REFUSED, naming one that does not. */

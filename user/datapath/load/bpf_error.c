@@ -26,7 +26,7 @@ static bool in_user_namespace(void)
 	return !file_has("/proc/self/uid_map", "4294967295");
 }
 
-static const char *permission_reason(void)
+const char *bpf_error_obstacle(void)
 {
 	if (in_user_namespace())
 		return "bpf-portmap runs rootless, in a user namespace, where the kernel allows "
@@ -34,7 +34,15 @@ static const char *permission_reason(void)
 	if (file_has("/sys/kernel/security/lockdown", "[confidentiality]"))
 		return "the kernel is locked down (confidentiality); boot without lockdown or "
 		       "with lockdown=integrity";
-	return "the capabilities CAP_BPF, CAP_NET_ADMIN and CAP_SYS_ADMIN are needed";
+	return NULL;
+}
+
+static const char *permission_reason(void)
+{
+	const char *obstacle = bpf_error_obstacle();
+
+	return obstacle ? obstacle
+			: "the capabilities CAP_BPF, CAP_NET_ADMIN and CAP_SYS_ADMIN are needed";
 }
 
 /* Why, in a sentence, or "". */

@@ -12,4 +12,7 @@
 int bpf_error_set(struct cni_error *err, int errno_value, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
 
+/* Returns what keeps root of this host from loading programs, in a sentence; NULL: nothing. */
+const char *bpf_error_obstacle(void);
+
 #endif

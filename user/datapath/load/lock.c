@@ -22,7 +22,6 @@
 #define TIMEOUT_SECONDS 10
 #define TIMEOUT_OLDER_SECONDS 1
 #define OWN_NETNS "/proc/self/ns/net"
-#define HOLDER_SIZE 160
 
 static void interrupt(int signal)
 {
@@ -82,7 +81,7 @@ static int find_holder(const struct stat *status)
 	return pid;
 }
 
-static void describe_holder(int fd, char text[HOLDER_SIZE])
+static void describe_holder(int fd, char text[LOCK_HOLDER_SIZE])
 {
 	char name[PROCESS_NAME_SIZE];
 	struct stat status;
@@ -92,9 +91,9 @@ static void describe_holder(int fd, char text[HOLDER_SIZE])
 		memset(&status, 0, sizeof(status));
 	pid = find_holder(&status);
 	if (pid && process_name(pid, name))
-		snprintf(text, HOLDER_SIZE, "process %d (%s)", pid, name);
+		snprintf(text, LOCK_HOLDER_SIZE, "process %d (%s)", pid, name);
 	else
-		snprintf(text, HOLDER_SIZE,
+		snprintf(text, LOCK_HOLDER_SIZE,
 			 "a process that cannot be seen from here (`grep %02x:%02x:%lu /proc/locks`"
 			 " on the host shows its number)",
 			 major(status.st_dev), minor(status.st_dev), (unsigned long)status.st_ino);
@@ -102,7 +101,7 @@ static void describe_holder(int fd, char text[HOLDER_SIZE])
 
 int lock_wait(int fd, const char *what, struct cni_error *err)
 {
-	char holder[HOLDER_SIZE];
+	char holder[LOCK_HOLDER_SIZE];
 
 	if (!flock(fd, LOCK_EX | LOCK_NB) ||
 	    (errno == EWOULDBLOCK && !wait_for_lock(fd, TIMEOUT_SECONDS)))
@@ -149,7 +148,7 @@ int lock_take_older(const char *path)
 {
 	static bool waited_in_vain;
 	int fd = open(path, O_RDONLY | O_CLOEXEC);
-	char holder[HOLDER_SIZE];
+	char holder[LOCK_HOLDER_SIZE];
 
 	if (fd < 0 || !flock(fd, LOCK_EX | LOCK_NB))
 		return fd;
@@ -203,6 +202,22 @@ int lock_take(struct cni_error *err)
 	older_host_lock = older ? -1 : lock_take_older(OWN_NETNS);
 	host_lock = fd;
 	return fd;
+}
+
+bool lock_is_held(char holder[LOCK_HOLDER_SIZE])
+{
+	struct cni_error ignored = {0};
+	bool older, held;
+	int fd = open_host_lock(&older, &ignored);
+
+	cni_error_release(&ignored);
+	if (fd < 0)
+		return false;
+	held = flock(fd, LOCK_SH | LOCK_NB) && errno == EWOULDBLOCK;
+	if (held)
+		describe_holder(fd, holder);
+	close(fd);
+	return held;
 }
 
 /* All processes of the mount namespace see the same /sys, whatever their network namespace. It may

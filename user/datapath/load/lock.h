@@ -25,12 +25,19 @@
 #ifndef DATAPATH_LOAD_LOCK_H
 #define DATAPATH_LOAD_LOCK_H
 
+#include <stdbool.h>
+
 #include "lib/error.h"
 
 /* Takes the lock. Returns a file descriptor that holds it until lock_release(), or -1 and
  * CNI_ERROR_TRY_AGAIN naming the holder when it could not be taken within ten seconds;
  * CNI_ERROR_KERNEL_REFUSED when there can be none. A process has it once at a time. */
 int lock_take(struct cni_error *err);
+
+#define LOCK_HOLDER_SIZE 160
+
+/* Returns whether another process has it now; says which. Waits for nobody. */
+bool lock_is_held(char holder[LOCK_HOLDER_SIZE]);
 
 /* Takes the lock that allows one mount at a time in this mount namespace. *lock begins as -1, and
  * stays so where /sys is read-only: then there is none. 0, or -1 and CNI_ERROR_TRY_AGAIN. */

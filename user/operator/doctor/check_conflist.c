@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 
 #include "cni/json.h"
+#include "conf/conf.h"
 #include "datapath/load/maps.h"
 #include "lib/cleanup.h"
 #include "lib/text.h"
@@ -177,6 +178,29 @@ static void look_at_masquerade(struct doctor *doctor, const char *path, const js
 void check_conflist_masquerade(struct doctor *doctor)
 {
 	visit_all(doctor, look_at_masquerade);
+}
+
+static void look_at_options(struct doctor *doctor, const char *path, const json_t *list, bool hides)
+{
+	cleanup_error struct cni_error err = {0};
+	const json_t *ours = find_plugin(list, OURS), *warning;
+	struct conf conf = {0};
+	size_t i;
+
+	if (!ours)
+		return;
+	if (conf_parse_options(&conf, ours, &err))
+		doctor_found(doctor, VERDICT_FAIL, cni_format("# correct it in %s", path), "%s: %s",
+			     path, cni_error_message(&err));
+	json_array_foreach (conf.warnings, i, warning)
+		doctor_found(doctor, VERDICT_WARN, cni_format("# correct it in %s", path), "%s: %s",
+			     path, json_string_value(warning));
+	conf_release(&conf);
+}
+
+void check_conflist_options(struct doctor *doctor)
+{
+	visit_all(doctor, look_at_options);
 }
 
 static bool are_same_files(const char *one, const char *other)

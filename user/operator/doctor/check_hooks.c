@@ -1,14 +1,18 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* check_hooks.c - checks of programs at interfaces and sockets. */
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "datapath/attach/attach_verify.h"
+#include "datapath/attach/cgroup_root.h"
 #include "datapath/attach/foreign_tc.h"
 #include "datapath/attach/hooks.h"
 #include "datapath/attach/socket_hooks.h"
 #include "datapath/load/maps.h"
 #include "host/uplinks.h"
+#include "lib/cleanup.h"
 #include "lib/text.h"
 #include "operator/doctor/doctor.h"
 
@@ -129,6 +133,31 @@ void check_foreign_behind(struct doctor *doctor)
 	}
 }
 
+static void append(char **list, const char *name, const char *why)
+{
+	char *longer = cni_format("%s%s%s (%s)", *list ? *list : "", *list ? ", " : "", name, why);
+
+	free(*list);
+	*list = longer;
+}
+
+/* No fault, but what people ask. */
+void check_left_alone(struct doctor *doctor)
+{
+	cleanup_free char *list = NULL;
+
+	for (size_t i = 0; i < doctor->interface_count; i++) {
+		const struct known_interface *known = &doctor->interfaces[i];
+
+		if (known->link.ifindex && known->entry.role == ROLE_LEFT_ALONE)
+			append(&list, known->link.name,
+			       known->entry.addresses_excluded ? "excludeInterfaces"
+							       : "not in uplinks");
+	}
+	if (list)
+		doctor_found(doctor, VERDICT_OK, NULL, "left alone on purpose: %s", list);
+}
+
 static void check_port_of_bridge(struct doctor *doctor, const struct known_interface *port)
 {
 	const struct known_interface *bridge = doctor_interface(doctor, port->entry.bridge_ifindex);
@@ -181,4 +210,24 @@ void check_socket_hooks(struct doctor *doctor)
 			doctor_found(doctor, VERDICT_FAIL, cni_format("bpf-portmap attach"), "%s",
 				     cni_error_message(&err));
 	}
+}
+
+#define FEW_PROGRAMS 4
+
+void check_cgroup_room(struct doctor *doctor)
+{
+	cleanup_error struct cni_error ignored = {0};
+	struct cgroup_root root;
+	const char *name = "";
+	uint32_t room;
+
+	if (cgroup_root_open(&root, &ignored))
+		return;
+	room = socket_hooks_room(&root, &name);
+	close(root.fd);
+	if (room < FEW_PROGRAMS)
+		doctor_found(doctor, VERDICT_WARN, cni_format("bpftool cgroup show %s", root.path),
+			     "%s: %u more programs have room at the hook %s: somebody attaches them"
+			     " and leaves them there",
+			     root.path, room, name);
 }

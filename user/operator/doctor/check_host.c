@@ -70,10 +70,6 @@ void check_pins(struct doctor *doctor)
 {
 	const struct datapath *datapath = &doctor->host.datapath;
 
-	if (doctor->blind) {
-		doctor_found(doctor, VERDICT_COULD_NOT_LOOK, NULL, "%s", doctor->blind);
-		return;
-	}
 	if (datapath->state == DATAPATH_DAMAGED)
 		doctor_found(doctor, VERDICT_FAIL, cni_format("bpf-portmap attach"),
 			     "maps or programs are missing in %s", datapath->directory);

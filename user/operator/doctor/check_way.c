@@ -13,8 +13,8 @@
 #include "net/netns.h"
 #include "net/text_file.h"
 #include "operator/doctor/doctor.h"
-#include "operator/doctor/listening.h"
 #include "net/route.h"
+#include "operator/doctor/listening.h"
 #include "operator/format.h"
 
 static bool is_uplink(const struct known_interface *known)
@@ -317,6 +317,50 @@ void check_way_back(struct doctor *doctor)
 	for (size_t i = 0; i < doctor->mappings.count; i++)
 		if (!is_same_endpoint(doctor, i) && doctor_subject(doctor, i, &subject))
 			check_way_back_of(doctor, &subject);
+}
+
+static uint32_t mtu_of(const char *name)
+{
+	char path[64], value[16];
+
+	snprintf(path, sizeof(path), "/sys/class/net/%s/mtu", name);
+	text_file_read(path, value, sizeof(value));
+	return (uint32_t)strtoul(value, NULL, 10);
+}
+
+static void check_mtu_of(struct doctor *doctor, const struct subject *subject)
+{
+	const char *uplink = doctor->default_uplink[subject->ipv4],
+		   *veth = subject->veth->link.name;
+	struct route route = route_to(doctor->host.socket, somewhere(doctor, subject->ipv4));
+	const struct namespace *namespace =
+		namespaces_find(&doctor->namespaces, subject->veth->link.peer_netns_id);
+	cleanup_netlink struct nl_sock *inside = doctor_enter(doctor, subject);
+	uint32_t most = *uplink ? mtu_of(uplink) : 0;
+	struct link link;
+
+	find_container_link(doctor, subject, inside, &link);
+	if (route.exists && route.locked_mtu && route.locked_mtu < most)
+		most = route.locked_mtu;
+	if (!namespace || !link.ifindex || mtu_of(veth) <= most || !most)
+		return;
+	doctor_found(doctor, VERDICT_WARN,
+		     cni_format("ip link set %s mtu %u\nnsenter --net=%s ip link set %s mtu %u\n"
+				"# and for the next containers: \"mtu\": %u for the main plugin",
+				veth, most, namespace->path, link.name, most, most),
+		     "%s: %s has an MTU of %u, %s%s of %u: large packets are fragmented or refused,"
+		     " and no flow skips the IP stack",
+		     subject->port, veth, mtu_of(veth), uplink,
+		     route.locked_mtu == most ? ", where it is locked," : "", most);
+}
+
+void check_mtu(struct doctor *doctor)
+{
+	struct subject subject;
+
+	for (size_t i = 0; i < doctor->mappings.count; i++)
+		if (!is_same_endpoint(doctor, i) && doctor_subject(doctor, i, &subject))
+			check_mtu_of(doctor, &subject);
 }
 
 static int find_sockets(void *context, struct cni_error *err)

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "datapath/load/bpf_error.h"
 #include "datapath/load/maps.h"
 #include "lib/array.h"
 #include "lib/cleanup.h"
@@ -104,9 +105,11 @@ static int read_all(struct doctor *doctor, struct cni_error *err)
 void doctor_read(struct doctor *doctor)
 {
 	cleanup_error struct cni_error err = {0};
+	const char *obstacle = bpf_error_obstacle();
 
-	if (read_all(doctor, &err)) {
-		doctor->blind = cni_format("%s", cni_error_message(&err));
+	/* Some of what is asked would seem to be missing. */
+	if (obstacle || read_all(doctor, &err)) {
+		doctor->blind = cni_format("%s", obstacle ? obstacle : cni_error_message(&err));
 		doctor->failed |= !doctor->blind;
 		return;
 	}

@@ -33,13 +33,20 @@ enum check_group {
 	GROUP_COUNT,
 };
 
+/* A check is left out where it is not there. */
+enum check_needs {
+	NEEDS_NOTHING,
+	NEEDS_SIGHT, /* of what is pinned */
+	NEEDS_MAPS,  /* which are there once something was added */
+};
+
 struct doctor;
 typedef void check_run(struct doctor *doctor);
 
 struct check {
 	const char *name; /* in the output; never changed, as programs read it */
 	enum check_group group;
-	bool needs_maps; /* it is left out where nothing was ever added, or maps are missing */
+	enum check_needs needs;
 	check_run *run;
 	const char *looked_at; /* one line */
 };
@@ -118,6 +125,9 @@ const struct policy *doctor_policy(const struct doctor *doctor, const struct sub
 /* A socket for rtnetlink in the container's namespace, or NULL. */
 struct nl_sock *doctor_enter(struct doctor *doctor, const struct subject *subject);
 
+check_run check_rights, check_tc, check_memory, check_lock, check_udev;
+check_run check_left_alone, check_cgroup_room, check_mtu, check_isolation, check_bridge_netfilter;
+check_run check_conflist_options;
 check_run check_kernel, check_jit, check_bpffs, check_pins, check_version, check_cgroup;
 check_run check_uplinks, check_unknown_interfaces, check_foreign_ahead, check_foreign_behind,
 	check_container_hooks, check_bridge, check_socket_hooks, check_link_header;

@@ -114,6 +114,8 @@ static struct operand read_conntrack(const struct forwarded *packet, const json_
 	const char *key = text_of(conntrack, "key");
 	bool is_original = strcmp(text_of(conntrack, "dir"), "reply") != 0;
 
+	if (!strcmp(key, "state") && packet->state)
+		return operand_text(packet->state);
 	if (!strcmp(key, "state"))
 		return operand_text(packet->is_reply ? "established" : "new");
 	if (!strcmp(key, "status"))

@@ -20,7 +20,8 @@
 struct forwarded {
 	bool ipv4;
 	bool source_known, destination_known;
-	bool is_reply; /* ct state established, else new */
+	bool is_reply;
+	const char *state; /* of conntrack; NULL: "established" of a reply, else "new" */
 	const char *in, *out;
 	const char *container_side; /* one of them; rules do not see it */
 	uint8_t source[CNI_ADDRESS_SIZE], destination[CNI_ADDRESS_SIZE];
