@@ -28,9 +28,13 @@ const char tool_usage[] =
 	"it\n"
 	"                                   took, and its memory in KB\n";
 
-static const char *const damaged[] = {"portmaps",   "slots",    "attachments", "connections",
-				      "half_open",  "assured",  "usage",       "counters",
-				      "interfaces", "endpoints"};
+/* All maps but meta. */
+static const char *const damaged[] = {
+	"portmaps", "published_ports",    "slots",       "veths",          "endpoints",
+	"networks", "endpoint_addresses", "interfaces",  "host_addresses", "policies",
+	"aliases",  "connections",        "half_open",   "assured",        "shares",
+	"usage",    "client_shares",      "port_shares", "socket_flows",   "fragments",
+	"held",     "attachments",        "noticed",     "counters"};
 
 static int open_map(const char *directory, const char *name)
 {

@@ -9,6 +9,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "lib/cleanup.h"
@@ -197,6 +198,19 @@ static bool keep_object(struct objects *objects, int object, int fd)
 	return true;
 }
 
+/* For a directory the kernel says what it says of missing rights. */
+static void refuse_pin(const char *directory, const char *name, struct cni_error *err)
+{
+	int reason = errno;
+	char path[PIN_PATH_SIZE];
+	struct stat status;
+
+	object_path(path, directory, name);
+	if (!stat(path, &status) && S_ISDIR(status.st_mode))
+		reason = EISDIR;
+	bpf_error_set(err, reason, "cannot open what is pinned at %s", path);
+}
+
 int pins_open(const struct pins *pins, enum pin_set set, struct objects *objects,
 	      struct pins_found *found, struct cni_error *err)
 {
@@ -215,8 +229,7 @@ int pins_open(const struct pins *pins, enum pin_set set, struct objects *objects
 		}
 		fd = open_path(pins->directory, object_name(object));
 		if (fd < 0 && errno != ENOENT) {
-			bpf_error_set(err, errno, "cannot open what is pinned in %s",
-				      pins->directory);
+			refuse_pin(pins->directory, object_name(object), err);
 			objects_close(objects);
 			return -1;
 		}

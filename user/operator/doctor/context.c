@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* context.c - reads once what the checks look at. */
+#include <linux/capability.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -102,11 +103,27 @@ static int read_all(struct doctor *doctor, struct cni_error *err)
 	return read_maps(doctor, err);
 }
 
+#define NEEDED_CAPABILITIES (1ULL << CAP_NET_ADMIN | 1ULL << CAP_SYS_ADMIN)
+
+static bool has_capabilities(void)
+{
+	unsigned long long effective = 0;
+	char text[4096];
+	const char *line;
+
+	text_file_read("/proc/self/status", text, sizeof(text));
+	line = strstr(text, "\nCapEff:");
+	return line && sscanf(line, "\nCapEff: %llx", &effective) == 1 &&
+	       (effective & NEEDED_CAPABILITIES) == NEEDED_CAPABILITIES;
+}
+
 void doctor_read(struct doctor *doctor)
 {
 	cleanup_error struct cni_error err = {0};
 	const char *obstacle = bpf_error_obstacle();
 
+	if (!obstacle && !has_capabilities())
+		obstacle = "CAP_NET_ADMIN and CAP_SYS_ADMIN are needed to see them";
 	/* Some of what is asked would seem to be missing. */
 	if (obstacle || read_all(doctor, &err)) {
 		doctor->blind = cni_format("%s", obstacle ? obstacle : cni_error_message(&err));
