@@ -171,8 +171,9 @@ void doctor_found(struct doctor *doctor, enum verdict verdict, char *remedy, con
 	struct finding *finding = NULL;
 	va_list arguments;
 
-	if (count_of_check(doctor) == FINDINGS_PER_CHECK) {
-		doctor->suppressed++;
+	if (!doctor->options->all && count_of_check(doctor) == FINDINGS_PER_CHECK) {
+		doctor->suppressed[verdict]++;
+		doctor->findings[doctor->finding_count - 1].more++;
 		free(remedy);
 		return;
 	}

@@ -131,23 +131,20 @@ static void run_checks(struct doctor *doctor)
 		size_t before = doctor->finding_count;
 
 		doctor->check = &checks[i];
-		doctor->suppressed = 0;
 		if ((checks[i].needs != NEEDS_NOTHING && doctor->blind) ||
 		    (checks[i].needs == NEEDS_MAPS && !datapath_is_usable(&doctor->host.datapath)))
 			continue;
 		checks[i].run(doctor);
 		if (doctor->finding_count == before)
 			doctor_found(doctor, VERDICT_OK, NULL, "%s", checks[i].looked_at);
-		else if (doctor->suppressed && doctor->findings)
-			doctor->findings[doctor->finding_count - 1].more = doctor->suppressed;
 	}
 }
 
 static void count_verdicts(const struct doctor *doctor, size_t counts[VERDICT_COUNT])
 {
-	memset(counts, 0, VERDICT_COUNT * sizeof(*counts));
+	memcpy(counts, doctor->suppressed, sizeof(doctor->suppressed));
 	for (size_t i = 0; i < doctor->finding_count; i++)
-		counts[doctor->findings[i].verdict] += 1 + doctor->findings[i].more;
+		counts[doctor->findings[i].verdict]++;
 }
 
 static int exit_status(const struct doctor *doctor, const size_t counts[VERDICT_COUNT])
@@ -183,11 +180,11 @@ static void print_finding(const struct finding *finding, bool colors)
 	printf("%s%-5s%s %-18s %s\n", colored ? begin[finding->verdict] : "",
 	       words[finding->verdict], colored ? "\033[0m" : "", finding->check->name,
 	       finding->text);
-	if (finding->more)
-		printf("%-5s %-18s and %zu more\n", words[finding->verdict], finding->check->name,
-		       finding->more);
 	if (finding->remedy)
 		print_remedy(finding->remedy);
+	if (finding->more)
+		printf("%-5s %-18s ... and %zu more   (--all shows them)\n", "",
+		       finding->check->name, finding->more);
 }
 
 static void append_count(char text[], size_t size, size_t count, const char *what, bool plural)

@@ -59,7 +59,7 @@ struct finding {
 	enum verdict verdict;
 	char *text;   /* printable; of VERDICT_OK what was looked at */
 	char *remedy; /* commands to paste, or a shell's comment; NULL: none */
-	size_t more;  /* of the same check that are not listed */
+	size_t more;  /* of the same check that are only counted; --all lists them */
 };
 
 /* An entry of the map interfaces. */
@@ -85,9 +85,9 @@ struct doctor {
 	const struct check *check; /* that runs now */
 	struct finding *findings;
 	size_t finding_count;
-	size_t suppressed; /* of the check that runs now */
-	bool failed;       /* no memory */
-	char *blind;       /* why neither maps nor interfaces can be read; NULL: they were */
+	size_t suppressed[VERDICT_COUNT]; /* findings that are only counted */
+	bool failed;                      /* no memory */
+	char *blind; /* why neither maps nor interfaces can be read; NULL: they were */
 };
 
 /* Where maps or interfaces cannot be read the host can be looked at still. */
