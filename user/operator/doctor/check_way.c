@@ -192,28 +192,15 @@ void check_container_route(struct doctor *doctor)
 	}
 }
 
-/* What the container calls its interface; zero where its namespace is not known. */
-static void find_container_link(struct doctor *doctor, const struct subject *subject,
-				struct nl_sock *inside, struct link *link)
-{
-	cleanup_error struct cni_error ignored = {0};
-
-	memset(link, 0, sizeof(*link));
-	if (inside)
-		link_get(inside, subject->veth->link.peer, NULL, link, &ignored);
-}
-
 static void check_neighbour_of(struct doctor *doctor, const struct subject *subject)
 {
 	const uint8_t *address = subject->mapping->portmap.container_address;
 	const char *interface = subject->gateway->link.name;
-	cleanup_netlink struct nl_sock *inside = doctor_enter(doctor, subject);
 	struct neighbour neighbour =
 		neighbour_of(doctor->host.socket, subject->gateway->ifindex, address);
+	const struct link *link = doctor_inside(doctor, subject);
 	char text[CNI_ADDRESS_TEXT_SIZE];
-	struct link link;
 
-	find_container_link(doctor, subject, inside, &link);
 	cni_address_format(address, text);
 	if (!neighbour.exists)
 		return;
@@ -221,9 +208,9 @@ static void check_neighbour_of(struct doctor *doctor, const struct subject *subj
 		doctor_found(doctor, VERDICT_FAIL,
 			     cni_format("ip neighbour flush to %s dev %s", text, interface),
 			     "%s: nobody at %s answers for %s", subject->port, interface, text);
-	else if (link.ifindex &&
+	else if (link->ifindex &&
 		 neighbour.state & (NUD_REACHABLE | NUD_STALE | NUD_PERMANENT | NUD_NOARP) &&
-		 memcmp(neighbour.mac, link.mac, LINK_MAC_SIZE) != 0)
+		 memcmp(neighbour.mac, link->mac, LINK_MAC_SIZE) != 0)
 		doctor_found(doctor, VERDICT_FAIL,
 			     cni_format("ip neighbour del %s dev %s", text, interface),
 			     "%s: at %s another MAC than the container's is known for %s",
@@ -287,27 +274,27 @@ static char *way_back_remedy(struct doctor *doctor, const struct subject *subjec
 
 static void check_way_back_of(struct doctor *doctor, const struct subject *subject)
 {
-	cleanup_netlink struct nl_sock *inside = doctor_enter(doctor, subject);
-	struct link link;
+	const struct link *link = doctor_inside(doctor, subject);
+	cleanup_netlink struct nl_sock *inside = NULL;
 	struct route route;
 
-	find_container_link(doctor, subject, inside, &link);
-	if (!link.ifindex) {
+	if (!link->ifindex) {
 		doctor_found(doctor, VERDICT_COULD_NOT_LOOK, NULL,
 			     "%s: the network namespace of %s is not found", subject->port,
 			     subject->container->text);
 		return;
 	}
-	if (!(link.flags & IFF_UP)) {
-		doctor_found(doctor, VERDICT_FAIL, way_back_remedy(doctor, subject, &link, false),
-			     "%s: %s in the container is down", subject->port, link.name);
+	if (!(link->flags & IFF_UP)) {
+		doctor_found(doctor, VERDICT_FAIL, way_back_remedy(doctor, subject, link, false),
+			     "%s: %s in the container is down", subject->port, link->name);
 		return;
 	}
+	inside = doctor_enter(doctor, subject);
 	route = route_to(inside, somewhere(doctor, subject->ipv4));
-	if (!route.exists || route.ifindex != link.ifindex)
-		doctor_found(doctor, VERDICT_FAIL, way_back_remedy(doctor, subject, &link, true),
+	if (!route.exists || route.ifindex != link->ifindex)
+		doctor_found(doctor, VERDICT_FAIL, way_back_remedy(doctor, subject, link, true),
 			     "%s: the container has no IPv%c route to clients by %s", subject->port,
-			     subject->ipv4 ? '4' : '6', link.name);
+			     subject->ipv4 ? '4' : '6', link->name);
 }
 
 void check_way_back(struct doctor *doctor)
@@ -335,19 +322,17 @@ static void check_mtu_of(struct doctor *doctor, const struct subject *subject)
 	struct route route = route_to(doctor->host.socket, somewhere(doctor, subject->ipv4));
 	const struct namespace *namespace =
 		namespaces_find(&doctor->namespaces, subject->veth->link.peer_netns_id);
-	cleanup_netlink struct nl_sock *inside = doctor_enter(doctor, subject);
 	uint32_t most = *uplink ? mtu_of(uplink) : 0;
-	struct link link;
+	const struct link *link = doctor_inside(doctor, subject);
 
-	find_container_link(doctor, subject, inside, &link);
 	if (route.exists && route.locked_mtu && route.locked_mtu < most)
 		most = route.locked_mtu;
-	if (!namespace || !link.ifindex || mtu_of(veth) <= most || !most)
+	if (!namespace || !link->ifindex || mtu_of(veth) <= most || !most)
 		return;
 	doctor_found(doctor, VERDICT_WARN,
 		     cni_format("ip link set %s mtu %u\nnsenter --net=%s ip link set %s mtu %u\n"
 				"# and for the next containers: \"mtu\": %u for the main plugin",
-				veth, most, namespace->path, link.name, most, most),
+				veth, most, namespace->path, link->name, most, most),
 		     "%s: %s has an MTU of %u, %s%s of %u: large packets are fragmented or refused,"
 		     " and no flow skips the IP stack",
 		     subject->port, veth, mtu_of(veth), uplink,
@@ -363,15 +348,31 @@ void check_mtu(struct doctor *doctor)
 			check_mtu_of(doctor, &subject);
 }
 
+/* The sockets of one protocol in one namespace: mappings of both families, which follow one
+ * another, ask for the same. */
+struct inside {
+	const struct namespace *namespace;
+	enum protocol protocol;
+	struct socket_list sockets;
+};
+
 static int find_sockets(void *context, struct cni_error *err)
 {
-	static const enum protocol protocols[] = {PROTOCOL_TCP, PROTOCOL_UDP, PROTOCOL_SCTP};
+	struct inside *inside = context;
 	cleanup_netlink struct nl_sock *socket = netlink_open(NETLINK_SOCK_DIAG, err);
 
-	for (size_t i = 0; socket && i < 3; i++)
-		if (sockets_find(context, socket, protocols[i], SOCKET_BOUND, err))
-			return -1;
-	return socket ? 0 : -1;
+	return socket ? sockets_find(&inside->sockets, socket, inside->protocol, SOCKET_BOUND, err)
+		      : -1;
+}
+
+static int read_inside(struct inside *inside, const struct namespace *namespace,
+		       enum protocol protocol, struct cni_error *err)
+{
+	if (inside->namespace == namespace && inside->protocol == protocol)
+		return 0;
+	sockets_release(&inside->sockets);
+	*inside = (struct inside){.namespace = namespace, .protocol = protocol};
+	return netns_call(namespace->fd, find_sockets, inside, err);
 }
 
 static void report_listening(struct doctor *doctor, const struct subject *subject,
@@ -399,12 +400,13 @@ static void report_listening(struct doctor *doctor, const struct subject *subjec
 			     wanted);
 }
 
-static void check_listener_of(struct doctor *doctor, const struct subject *subject)
+static void check_listener_of(struct doctor *doctor, const struct subject *subject,
+			      struct inside *inside)
 {
 	const struct namespace *namespace =
 		namespaces_find(&doctor->namespaces, subject->veth->link.peer_netns_id);
 	const struct portmap *portmap = &subject->mapping->portmap;
-	cleanup_sockets struct socket_list sockets = {0};
+	enum protocol protocol = subject->mapping->key.protocol;
 	cleanup_error struct cni_error err = {0};
 	enum listening listening;
 	const uint8_t *where;
@@ -412,23 +414,25 @@ static void check_listener_of(struct doctor *doctor, const struct subject *subje
 	/* The check of the way back says that the namespace is not found. */
 	if (!namespace)
 		return;
-	if (netns_call(namespace->fd, find_sockets, &sockets, &err)) {
+	if (read_inside(inside, namespace, protocol, &err)) {
 		doctor_found(doctor, VERDICT_COULD_NOT_LOOK, NULL, "%s: %s", subject->port,
 			     cni_error_message(&err));
 		return;
 	}
-	listening = listening_at(&sockets, subject->mapping->key.protocol,
-				 portmap->container_address, portmap->container_port, &where);
+	listening = listening_at(&inside->sockets, protocol, portmap->container_address,
+				 portmap->container_port, &where);
 	if (listening != LISTENING)
 		report_listening(doctor, subject, listening, where);
 }
 
 void check_listener(struct doctor *doctor)
 {
+	struct inside inside = {0};
 	struct subject subject;
 
 	for (size_t i = 0; i < doctor->mappings.count; i++)
 		if (doctor_subject(doctor, i, &subject) &&
 		    subject.mapping->key.protocol != PROTOCOL_SCTP)
-			check_listener_of(doctor, &subject);
+			check_listener_of(doctor, &subject, &inside);
+	sockets_release(&inside.sockets);
 }

@@ -248,3 +248,17 @@ struct nl_sock *doctor_enter(struct doctor *doctor, const struct subject *subjec
 
 	return namespace ? netlink_open_in(namespace->fd, &ignored) : NULL;
 }
+
+const struct link *doctor_inside(struct doctor *doctor, const struct subject *subject)
+{
+	struct known_interface *veth = &doctor->interfaces[subject->veth - doctor->interfaces];
+	cleanup_netlink struct nl_sock *inside = NULL;
+	cleanup_error struct cni_error ignored = {0};
+
+	if (!veth->inside_read)
+		inside = doctor_enter(doctor, subject);
+	veth->inside_read = true;
+	if (inside)
+		link_get(inside, veth->link.peer, NULL, &veth->inside, &ignored);
+	return &veth->inside;
+}

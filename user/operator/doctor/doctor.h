@@ -67,6 +67,8 @@ struct known_interface {
 	uint32_t ifindex;
 	struct interface entry;
 	struct link link; /* ifindex 0: it has gone */
+	bool inside_read;
+	struct link inside; /* of a veth the container's end; ifindex 0: it is not found */
 };
 
 /* What is read once, before the checks. Begins as {0}. */
@@ -121,6 +123,9 @@ bool doctor_locate(const struct doctor *doctor, struct subject *subject);
 /* The policy of the container, or NULL. */
 const struct policy *doctor_policy(const struct doctor *doctor, const struct subject *subject,
 				   struct policy *policy);
+
+/* The other end of its veth, read once. */
+const struct link *doctor_inside(struct doctor *doctor, const struct subject *subject);
 
 /* A socket for rtnetlink in the container's namespace, or NULL. */
 struct nl_sock *doctor_enter(struct doctor *doctor, const struct subject *subject);
