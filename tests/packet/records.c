@@ -214,13 +214,17 @@ static uint32_t hog_size(void)
 	return (tables.assured_count - 1) / 16;
 }
 
+static uint32_t hogs_of(const struct share *share)
+{
+	return (share->in >= hog_size()) + (share->out >= hog_size());
+}
+
 static uint32_t count_hogs(void)
 {
 	uint32_t hogs = 0;
 
 	for (int slot = 1; slot < MAX_SLOTS; slot++)
-		hogs += (tables.shares[slot].in >= hog_size()) +
-			(tables.shares[slot].out >= hog_size());
+		hogs += hogs_of(&tables.shares[slot]);
 	return hogs;
 }
 
@@ -246,14 +250,16 @@ static void count_connection(const struct connection_key *key, const struct conn
 			     uint32_t by)
 {
 	struct share *share = share_of(&connection->owner);
+	uint32_t hogs;
 
 	tables.usage->assured += by;
 	if (!(connection->state & STATE_CHARGED_OUT))
 		tables.client_shares[client_place(key, connection)].connections += by;
 	if (!share)
 		return;
+	hogs = hogs_of(share);
 	add_to_share(share, connection->state, by);
-	tables.usage->hogs = count_hogs();
+	tables.usage->hogs += hogs_of(share) - hogs;
 }
 
 static void count_port(const struct connection_key *external, const struct owner *owner,
