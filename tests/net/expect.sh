@@ -240,10 +240,11 @@ $seen"
 
 # The error that expect_failure caught: expect_code CODE
 expect_code() {
-	local code
-	code=$(jq -r 'select(.code) | .code' <<<"$output" 2>/dev/null) ||
+	local objects code complete
+	read -r objects code complete < <(jq -rs '.[0] as $error | "\(length) \($error.code) " +
+		"\($error.cniVersion != null and ($error.msg | length > 0))"' <<<"$output" 2>/dev/null) ||
 		fail "expected one CNI error object with code $1, got: $output"
+	expect_equal 1 "$objects" "how many objects there are: $output"
 	expect_equal "$1" "$code" "the error code of: $output"
-	jq -e '.cniVersion and (.msg | length > 0)' <<<"$output" >/dev/null ||
-		fail "an error object lacks cniVersion or msg: $output"
+	[ "$complete" = true ] || fail "an error object lacks cniVersion or msg: $output"
 }
