@@ -73,6 +73,14 @@ cgroup_enter() {
 	mkdir "$cgroup_of_run/$1" && echo "$BASHPID" >"$cgroup_of_run/$1/cgroup.procs"
 }
 
+# cgroup_cpu_ms TEST: the CPU time of all its processes in milliseconds
+cgroup_cpu_ms() {
+	local name value
+	while read -r name value; do
+		[ "$name" != usage_usec ] || echo $((value / 1000))
+	done 2>/dev/null <"$cgroup_of_run/$1/cpu.stat" || echo '?'
+}
+
 cgroup_leave() {
 	[ -z "$cgroup_of_run" ] || cgroup_remove "$cgroup_of_run/$1"
 }
