@@ -6,6 +6,7 @@
 
 # live_begin [ARGUMENT...]: the words go to /run/live
 live_begin() {
+	rm -f /run/live-err
 	"$build/bpf-portmap" trace --live "$@" >/run/live 2>/run/live-err &
 	live=$!
 	wait_until 10 grep -q tracing /run/live-err || fail "no trace: $(cat /run/live-err)"
@@ -19,7 +20,7 @@ live_end() {
 
 # live_says WORDS: within a few seconds
 live_says() {
-	wait_until 5 grep -q -e "$1" /run/live ||
+	wait_until 10 grep -q -e "$1" /run/live ||
 		fail "no \"$1\" in $(cat /run/live /run/live-err)"
 }
 
@@ -123,7 +124,8 @@ programs_of_ours() {
 asked_until() {
 	local map
 	for map in $(bpftool -j prog show pinned "$pins/from_uplink" | jq '.map_ids[]'); do
-		bpftool -j map show id "$map" | grep -q '"name":".data.trace"' || continue
+		bpftool -j map show id "$map" | jq -e '.name == ".data.trace"' >/dev/null ||
+			continue
 		bpftool -j map dump id "$map" | jq '.[0].formatted.value[".data.trace"][0].trace_settings.until'
 	done
 }
@@ -153,7 +155,7 @@ test_operator_trace_live_killed() {
 	live_says "new mapping"
 	kill -KILL "$live"
 	wait "$live" || true
-	wait_until 10 nobody_asks || fail "the programs go on: until $(asked_until)"
+	wait_until 30 nobody_asks || fail "the programs go on: until $(asked_until)"
 	wait_until 10 programs_are "$before" || fail "programs are left"
 	expect_same_state "$state"
 	live_begin --port 8080

@@ -178,6 +178,12 @@ int endpoint_write(const struct objects *objects, const struct endpoint_key *key
 	return map_write(objects, MAP_ENDPOINTS, key, endpoint, err);
 }
 
+bool connection_read(const struct objects *objects, const struct connection_key *key,
+		     struct connection *connection)
+{
+	return !bpf_map_lookup_elem(objects->maps[MAP_CONNECTIONS], key, connection);
+}
+
 bool portmap_read(const struct objects *objects, const struct portmap_key *key,
 		  struct portmap *portmap)
 {

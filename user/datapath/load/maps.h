@@ -66,6 +66,9 @@ bool interface_is_containers(const struct interface *interface);
 
 void interface_delete(const struct objects *objects, uint32_t ifindex);
 
+bool connection_read(const struct objects *objects, const struct connection_key *key,
+		     struct connection *connection);
+
 bool endpoint_read(const struct objects *objects, const struct endpoint_key *key,
 		   struct endpoint *endpoint);
 int endpoint_write(const struct objects *objects, const struct endpoint_key *key,

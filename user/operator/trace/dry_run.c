@@ -13,7 +13,7 @@
 #include "net/route.h"
 #include "operator/format.h"
 #include "operator/trace/frame.h"
-#include "operator/trace/replica.h"
+#include "datapath/trace/replica.h"
 #include "operator/trace/story.h"
 #include "operator/trace/trace.h"
 
@@ -131,32 +131,32 @@ static enum program_number runnable(enum program_number program)
 }
 
 /* Also moves the packet on: it is what the program made of it. */
-static int run_program(struct dry_run *run, const struct replica_run *where,
+static int run_program(struct dry_run *run, struct replica_run *where,
 		       const uint8_t mac[LINK_MAC_SIZE], enum trace_outcome *outcome,
 		       struct cni_error *err)
 {
-	struct trace_event event;
+	const struct trace_event *event = &where->event;
 	struct trace_words words;
 	uint8_t frame[FRAME_MAX];
-	uint32_t length = frame_make(frame, &run->packet, mac);
-	bool happened;
 
+	where->frame = frame;
+	where->length = frame_make(frame, &run->packet, mac);
 	*outcome = OUTCOME_PASSED;
-	if (replica_run(&run->replica, where, frame, length, &happened, &event, err))
+	if (replica_run(&run->replica, where, err))
 		return -1;
-	if (!happened) {
+	if (!where->happened) {
 		story_say(&run->story, program_name(where->program), NULL,
 			  "an address that is never translated: left alone");
 		return 0;
 	}
-	trace_words_of(run->view, &event, &words);
-	story_event(&run->story, &event, &words);
+	trace_words_of(run->view, event, &words);
+	story_event(&run->story, event, &words);
 	*outcome = words.outcome;
-	memcpy(run->packet.source, event.after.source, CNI_ADDRESS_SIZE);
-	memcpy(run->packet.destination, event.after.destination, CNI_ADDRESS_SIZE);
-	if (event.after.source_port)
-		run->packet.source_port = event.after.source_port;
-	run->packet.destination_port = event.after.destination_port;
+	memcpy(run->packet.source, event->after.source, CNI_ADDRESS_SIZE);
+	memcpy(run->packet.destination, event->after.destination, CNI_ADDRESS_SIZE);
+	if (event->after.source_port)
+		run->packet.source_port = event->after.source_port;
+	run->packet.destination_port = event->after.destination_port;
 	return 0;
 }
 

@@ -3,7 +3,7 @@
  * live.c - `bpf-portmap trace --live`: packets as the programs meet them, and those that the kernel
  * drops.
  *
- * Nothing is left when it is killed: the programs tell for two seconds at a time, their events'
+ * Nothing is left when it is killed: the programs tell for ten seconds at a time, their events'
  * map forgets a reader whose file closes, and the program at the tracepoint goes with its file.
  */
 #include <errno.h>
@@ -27,7 +27,8 @@
 #include "operator/trace/trace.h"
 #include "operator/trace/words.h"
 
-#define ASKED_SECONDS 2   /* for which the programs tell without being asked again */
+/* For which the programs tell without being asked again: a busy machine may let this wait. */
+#define ASKED_SECONDS 10
 #define POLL 200          /* ms */
 #define SAME_DROP 1000000 /* ns from a program's verdict to the kernel's drop */
 #define NSEC_PER_SEC 1000000000ULL
@@ -98,12 +99,10 @@ static bool matches(const struct trace_filter *filter, const uint8_t *source, ui
 
 /* The connection of a packet that the kernel dropped between the hooks. */
 static bool find_connection(const struct live *live, const struct trace_drop *drop,
-			    struct connection_key *key, struct connection *connection)
+			    struct trace_connection *found)
 {
-	return trace_find_connection(live->view, drop->protocol, &drop->tuple, INWARDS, key,
-				     connection) ||
-	       trace_find_connection(live->view, drop->protocol, &drop->tuple, OUTWARDS, key,
-				     connection);
+	return trace_find_connection(live->view, drop->protocol, &drop->tuple, INWARDS, found) ||
+	       trace_find_connection(live->view, drop->protocol, &drop->tuple, OUTWARDS, found);
 }
 
 static bool is_endpoint(const struct live *live, const uint8_t *address)
@@ -157,27 +156,26 @@ static bool is_containers_namespace(struct live *live, uint32_t inode)
 	return is_known_namespace(&live->namespaces, inode);
 }
 
-/* The program at the tracepoint tells of more than what is wanted. */
+/* The program at the tracepoint tells of more than what is wanted. `found` may be NULL. */
 static bool drop_is_wanted(struct live *live, const struct trace_drop *drop,
-			   const struct connection_key *key, const struct connection *connection)
+			   const struct trace_connection *found)
 {
 	const struct trace_tuple *tuple = &drop->tuple;
 	bool wanted = matches(&live->filter, tuple->source, tuple->source_port, tuple->destination,
 			      tuple->destination_port);
 
-	if (connection)
-		wanted = wanted ||
-			 matches(&live->filter, connection->external_address,
-				 connection->external_port, key->outside, connection->peer_port);
+	if (found)
+		wanted = wanted || matches(&live->filter, found->value.external_address,
+					   found->value.external_port, found->key.outside,
+					   found->value.peer_port);
 	if (!wanted)
 		return false;
 	if (drop->in_container)
 		return (is_endpoint(live, tuple->source) ||
 			is_endpoint(live, tuple->destination)) &&
 		       is_containers_namespace(live, drop->netns);
-	return connection || is_endpoint(live, tuple->source) ||
-	       is_endpoint(live, tuple->destination) || is_mapped(live, drop) ||
-	       has_filter(&live->filter);
+	return found || is_endpoint(live, tuple->source) || is_endpoint(live, tuple->destination) ||
+	       is_mapped(live, drop) || has_filter(&live->filter);
 }
 
 /* The kernel drops what a program of ours has refused: that is known already. */
@@ -261,11 +259,11 @@ static int show_event(struct live *live, const struct told *told, struct cni_err
 
 /* Once: the kernel does not say which rule it was. */
 static void say_who_tells(struct live *live, const struct trace_drop *drop,
-			  const struct connection *connection)
+			  const struct trace_connection *found)
 {
 	const char *reason = kernel_reason(&live->names, drop->reason);
-	uint16_t port = connection && connection->kind == FLOW_MAPPING ? connection->external_port
-								       : live->filter.port;
+	uint16_t port = found && found->value.kind == FLOW_MAPPING ? found->value.external_port
+								   : live->filter.port;
 	char text[8] = "";
 
 	if (live->netfilter_said || !reason || strcmp(reason, "NETFILTER_DROP") != 0)
@@ -282,12 +280,11 @@ static void say_who_tells(struct live *live, const struct trace_drop *drop,
 
 static int show_drop(struct live *live, const struct told *told, struct cni_error *err)
 {
-	struct connection_key key;
-	struct connection value;
-	const struct connection *connection =
-		find_connection(live, &told->drop, &key, &value) ? &value : NULL;
+	struct trace_connection connection;
+	const struct trace_connection *found =
+		find_connection(live, &told->drop, &connection) ? &connection : NULL;
 
-	if (is_our_own_drop(live, told) || !drop_is_wanted(live, &told->drop, &key, connection))
+	if (is_our_own_drop(live, told) || !drop_is_wanted(live, &told->drop, found))
 		return 0;
 	live->shown++;
 	if (live->options->json)
@@ -297,7 +294,7 @@ static int show_drop(struct live *live, const struct told *told, struct cni_erro
 	fputs("kernel  ", stdout);
 	trace_print_drop(stdout, &live->names, &told->drop);
 	putchar('\n');
-	say_who_tells(live, &told->drop, connection);
+	say_who_tells(live, &told->drop, found);
 	return 0;
 }
 
@@ -356,6 +353,8 @@ static int attach_drops(struct live *live)
 	else if (!has_reason)
 		fputs("bpf-portmap: Linux before 5.17 says where it drops a packet, not why\n",
 		      stderr);
+	else
+		kernel_names_prepare(&live->names);
 	cni_error_release(&err);
 	return fd;
 }
@@ -397,6 +396,8 @@ static int trace(struct live *live, struct cni_error *err)
 		return -1;
 	drops = attach_drops(live);
 	catch_signals();
+	if (tracing_ask(&live->tracing, &live->filter, ASKED_SECONDS, err))
+		return -1;
 	fputs("bpf-portmap: tracing; Ctrl-C ends it\n", stderr);
 	if (loop(live, err))
 		return -1;

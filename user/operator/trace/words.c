@@ -2,11 +2,11 @@
 /* words.c - what an event says, for people. */
 #include "operator/trace/words.h"
 
-#include <bpf/bpf.h>
 #include <linux/pkt_cls.h>
 #include <stddef.h>
 #include <string.h>
 
+#include "datapath/load/maps.h"
 #include "operator/describe_json.h"
 #include "operator/flow_words.h"
 #include "operator/format.h"
@@ -61,8 +61,9 @@ bool trace_is_ingress(enum trace_hook hook)
 
 bool trace_find_connection(const struct view *view, enum protocol protocol,
 			   const struct trace_tuple *tuple, enum way way,
-			   struct connection_key *key, struct connection *connection)
+			   struct trace_connection *found)
 {
+	struct connection_key *key = &found->key;
 	bool inwards = way == INWARDS;
 
 	*key = (struct connection_key){
@@ -72,7 +73,7 @@ bool trace_find_connection(const struct view *view, enum protocol protocol,
 	};
 	memcpy(key->inside, inwards ? tuple->destination : tuple->source, CNI_ADDRESS_SIZE);
 	memcpy(key->outside, inwards ? tuple->source : tuple->destination, CNI_ADDRESS_SIZE);
-	return !bpf_map_lookup_elem(view->datapath.objects.maps[MAP_CONNECTIONS], key, connection);
+	return connection_read(&view->datapath.objects, key, &found->value);
 }
 
 static bool is_changed(const struct trace_event *event)
@@ -114,12 +115,10 @@ static bool find_connection(const struct view *view, const struct trace_event *e
 			    struct trace_words *words)
 {
 	words->is_outwards = true;
-	if (trace_find_connection(view, event->protocol, &event->before, OUTWARDS, &words->key,
-				  &words->connection))
+	if (trace_find_connection(view, event->protocol, &event->before, OUTWARDS, &words->found))
 		return true;
 	words->is_outwards = false;
-	return trace_find_connection(view, event->protocol, &event->after, INWARDS, &words->key,
-				     &words->connection);
+	return trace_find_connection(view, event->protocol, &event->after, INWARDS, &words->found);
 }
 
 void trace_words_of(struct view *view, const struct trace_event *event, struct trace_words *words)
@@ -132,15 +131,15 @@ void trace_words_of(struct view *view, const struct trace_event *event, struct t
 			words->kind = begun[i].kind;
 			words->is_new = true;
 		}
-	if (!find_connection(view, event, words) || words->connection.state & STATE_VOID)
+	if (!find_connection(view, event, words) || words->found.value.state & STATE_VOID)
 		return;
 	if (!words->kind)
-		words->kind = flow_kind_word(words->connection.kind);
-	words->container = view_container(view, words->connection.owner);
+		words->kind = flow_kind_word(words->found.value.kind);
+	words->container = view_container(view, words->found.value.owner);
 	if (words->outcome == OUTCOME_FAST_PATH)
 		view_interface(
 			view,
-			words->connection.leave[words->is_outwards ? OUTWARDS : INWARDS].ifindex,
+			words->found.value.leave[words->is_outwards ? OUTWARDS : INWARDS].ifindex,
 			words->out);
 }
 
@@ -217,7 +216,7 @@ static void print_outcome(FILE *file, const struct trace_words *words)
 	case OUTCOME_FAST_PATH:
 		fprintf(file, "fast path%s%s",
 			!*words->out ? ""
-			: words->connection.path[words->is_outwards ? OUTWARDS : INWARDS] ==
+			: words->found.value.path[words->is_outwards ? OUTWARDS : INWARDS] ==
 					PATH_OUT
 				? " out of "
 				: " into ",

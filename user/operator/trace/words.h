@@ -8,8 +8,8 @@
 #include <jansson.h>
 #include <stdio.h>
 
-#include "operator/trace/kernel_names.h"
-#include "operator/trace/tracing.h"
+#include "datapath/trace/kernel_names.h"
+#include "datapath/trace/tracing.h"
 #include "operator/view.h"
 
 enum trace_outcome {
@@ -23,6 +23,11 @@ enum trace_outcome {
 	OUTCOME_RELEASED,  /* a first fragment: sent in again, ahead of those that were held */
 };
 
+struct trace_connection {
+	struct connection_key key;
+	struct connection value;
+};
+
 /* What follows from an event. */
 struct trace_words {
 	enum trace_outcome outcome;
@@ -32,9 +37,8 @@ struct trace_words {
 	bool is_new;
 	const struct container_info *container; /* the connection's; NULL: not known */
 	bool is_outwards;                       /* from the connection's inside */
-	struct connection_key key;              /* of the connection, if there is one */
-	struct connection connection;
-	char out[IF_NAMESIZE]; /* on the fast path: where it goes; "": not known */
+	struct trace_connection found;          /* if there is one */
+	char out[IF_NAMESIZE];                  /* on the fast path: where it goes; "": not known */
 };
 
 void trace_words_of(struct view *view, const struct trace_event *event, struct trace_words *words);
@@ -44,10 +48,10 @@ const char *trace_outcome_word(enum trace_outcome outcome);
 const char *trace_program_name(enum trace_hook hook);
 bool trace_is_ingress(enum trace_hook hook);
 
-/* Finds the connection of a packet that the IP stack sees with this tuple, in either direction. */
+/* Finds the connection of a packet that the IP stack sees with this tuple. */
 bool trace_find_connection(const struct view *view, enum protocol protocol,
 			   const struct trace_tuple *tuple, enum way way,
-			   struct connection_key *key, struct connection *connection);
+			   struct trace_connection *found);
 
 /* "192.0.2.10:51514 > 192.0.2.1:8080"; without ports where the protocol has none */
 void trace_print_tuple(FILE *file, enum protocol protocol, const struct trace_tuple *tuple);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* replica.c - the programs once more, over copies of the host's maps. */
-#include "operator/trace/replica.h"
+#include "datapath/trace/replica.h"
 
 #include <bpf/bpf.h>
 #include <errno.h>
@@ -111,23 +111,23 @@ int replica_make(struct replica *replica, const struct objects *real, struct cni
 	return tracing_ask(&replica->tracing, &any, ASKED_SECONDS, err);
 }
 
-int replica_run(struct replica *replica, const struct replica_run *run, const uint8_t *frame,
-		uint32_t length, bool *happened, struct trace_event *event, struct cni_error *err)
+int replica_run(struct replica *replica, struct replica_run *run, struct cni_error *err)
 {
 	struct __sk_buff context = {.ifindex = run->ifindex, .ingress_ifindex = run->in_ifindex};
 	uint8_t output[FRAME_SIZE];
-	LIBBPF_OPTS(bpf_test_run_opts, options, .data_in = frame, .data_size_in = length,
-		    .data_out = output, .data_size_out = sizeof(output), .ctx_in = &context,
-		    .ctx_size_in = sizeof(context), .repeat = 1);
+	DECLARE_LIBBPF_OPTS(bpf_test_run_opts, options, .data_in = run->frame,
+			    .data_size_in = run->length, .data_out = output,
+			    .data_size_out = sizeof(output), .ctx_in = &context,
+			    .ctx_size_in = sizeof(context), .repeat = 1);
 
 	if (bpf_prog_test_run_opts(replica->objects.programs[run->program], &options))
 		return bpf_error_set(err, errno, "cannot run the program %s",
 				     program_name(run->program));
 	if (tracing_read(&replica->tracing, EVENT_WAIT, err))
 		return -1;
-	*happened = replica->tracing.count != 0;
-	if (*happened)
-		*event = replica->tracing.told[0].event;
+	run->happened = replica->tracing.count != 0;
+	if (run->happened)
+		run->event = replica->tracing.told[0].event;
 	tracing_take(&replica->tracing);
 	return 0;
 }

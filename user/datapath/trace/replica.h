@@ -5,10 +5,10 @@
  * Neither is pinned or attached: they are gone when their files are closed. So nothing that a
  * packet would begin is left, and no real packet meets them.
  */
-#ifndef OPERATOR_TRACE_REPLICA_H
-#define OPERATOR_TRACE_REPLICA_H
+#ifndef DATAPATH_TRACE_REPLICA_H
+#define DATAPATH_TRACE_REPLICA_H
 
-#include "operator/trace/tracing.h"
+#include "datapath/trace/tracing.h"
 
 /* Begins with replica_clear(). */
 struct replica {
@@ -25,16 +25,19 @@ void replica_release(struct replica *replica);
 
 #define cleanup_replica __attribute__((cleanup(replica_release)))
 
-/* Where a frame is run. */
+/* A frame and where it is run. */
 struct replica_run {
 	enum program_number program;
 	uint32_t ifindex;
 	uint32_t in_ifindex; /* where a forwarded packet came in */
+	const uint8_t *frame;
+	uint32_t length;
+	/* Set by replica_run() */
+	bool happened; /* false: the program passed it at once, as none of its business */
+	struct trace_event event;
 };
 
-/* Runs a frame. *happened is false where the program passed it at once, as none of its business;
- * else *event says what it did. CNI_ERROR_KERNEL_REFUSED. */
-int replica_run(struct replica *replica, const struct replica_run *run, const uint8_t *frame,
-		uint32_t length, bool *happened, struct trace_event *event, struct cni_error *err);
+/* CNI_ERROR_KERNEL_REFUSED. */
+int replica_run(struct replica *replica, struct replica_run *run, struct cni_error *err);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* kernel_names.c - the kernel's names for why and where it drops packets. */
-#include "operator/trace/kernel_names.h"
+#include "datapath/trace/kernel_names.h"
 
 #include <bpf/btf.h>
 #include <bpf/libbpf.h>
@@ -23,14 +23,19 @@ void kernel_names_release(struct kernel_names *names)
 }
 
 /* Not from the tracepoint's format: tracefs need not be mounted. */
+void kernel_names_prepare(struct kernel_names *names)
+{
+	if (!names->btf)
+		names->btf = btf__load_vmlinux_btf();
+}
+
 const char *kernel_reason(struct kernel_names *names, uint32_t reason)
 {
 	const struct btf_type *type;
 	const struct btf_enum *members;
 	int id;
 
-	if (!names->btf)
-		names->btf = btf__load_vmlinux_btf();
+	kernel_names_prepare(names);
 	if (!reason || !names->btf)
 		return NULL;
 	id = btf__find_by_name_kind(names->btf, "skb_drop_reason", BTF_KIND_ENUM);

@@ -2,8 +2,8 @@
 /*
  * kernel_names.h - the kernel's names for why and where it drops packets.
  */
-#ifndef OPERATOR_TRACE_KERNEL_NAMES_H
-#define OPERATOR_TRACE_KERNEL_NAMES_H
+#ifndef DATAPATH_TRACE_KERNEL_NAMES_H
+#define DATAPATH_TRACE_KERNEL_NAMES_H
 
 #include <stddef.h>
 #include <stdint.h>
@@ -25,6 +25,8 @@ struct kernel_names {
 	size_t function_count;
 };
 
+/* Reads ahead what takes long. */
+void kernel_names_prepare(struct kernel_names *names);
 void kernel_names_release(struct kernel_names *names);
 
 /* "NETFILTER_DROP"; NULL: the kernel does not say. */
