@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * trace_event.h - what the programs tell `bpf-portmap trace` about a packet, and how it asks them to.
+ * trace_event.h - what the programs tell `bpf-portmap trace` about a packet, and how it asks them
+ * to.
  *
  * These maps are not pinned and no part of the layout: the reader finds them by the programs that
  * are pinned, and compares `version`.
