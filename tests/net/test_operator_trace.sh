@@ -74,6 +74,37 @@ test_operator_trace_live_own_drop() {
 	! grep -v 'source_range' /run/live || fail "more than our drops"
 }
 
+# an ICMP error is shown with the packet that it quotes
+test_operator_trace_live_icmp_error() {
+	local web
+	web_as_pod -p 5353:81/udp
+	web=$(address4 web)
+	live_begin --port 5353
+	expect_refused client udp "$host4" 5353 --connected
+	live_says "eth0 in from_uplink  udp $client4:[0-9]* > $host4:5353 => $web:81  translated, new mapping"
+	live_says "eth0 out to_uplink  icmp error about udp $client4:[0-9]* > $web:81 => $host4:5353  translated, mapping, shop/web-0"
+	live_end
+}
+
+# a connection that skips the IP stack says where it goes
+test_operator_trace_live_fast_path() {
+	[ "${FAST_PATH:-}" != off ] || skip "there is no fast path"
+	web_as_pod -p 8080:80/tcp
+	conversation_open one client tcp "$host4" 8080
+	expect_says one web
+	live_begin --port 8080
+	wait_until 10 talked_fast || fail "not on the fast path: $(cat /run/live)"
+	live_says "eth0 in from_uplink  tcp .* fast path into $(host_veth web), mapping, shop/web-0"
+	live_says "$(host_veth web) in from_container  tcp .* fast path out of eth0, mapping, shop/web-0"
+	live_end
+	conversation_close one
+}
+
+talked_fast() {
+	expect_says one web
+	grep -q "fast path out" /run/live
+}
+
 # only what is asked for is shown: a protocol, an address, as options or as tcpdump has them
 test_operator_trace_live_filter() {
 	web_as_pod -p 8080:80/tcp -p 8080:80/udp -p 9090:80/tcp

@@ -179,30 +179,46 @@ static void print_flags(FILE *file, __u8 flags)
 		fputc(' ', file);
 }
 
-static bool same_source(const struct trace_event *event)
+/* Of an ICMP error the packet that it quotes, to which the event's tuple would reply. */
+static struct trace_tuple shown_tuple(const struct trace_event *event,
+				      const struct trace_tuple *tuple)
 {
-	return !memcmp(event->before.source, event->after.source, CNI_ADDRESS_SIZE) &&
-	       event->before.source_port == event->after.source_port;
+	struct trace_tuple quoted = {.source_port = tuple->destination_port,
+				     .destination_port = tuple->source_port};
+
+	if (!event->error)
+		return *tuple;
+	memcpy(quoted.source, tuple->destination, CNI_ADDRESS_SIZE);
+	memcpy(quoted.destination, tuple->source, CNI_ADDRESS_SIZE);
+	return quoted;
+}
+
+static bool same_source(const struct trace_tuple *before, const struct trace_tuple *after)
+{
+	return !memcmp(before->source, after->source, CNI_ADDRESS_SIZE) &&
+	       before->source_port == after->source_port;
 }
 
 void trace_print_packet(FILE *file, const struct trace_event *event)
 {
+	struct trace_tuple before = shown_tuple(event, &event->before);
+	struct trace_tuple after = shown_tuple(event, &event->after);
 	char protocol[PROTOCOL_WORD_SIZE];
 
-	fprintf(file, "%s%s ", event->protocol ? protocol_word(event->protocol, protocol) : "ip",
-		event->error ? " error about a packet to which this would reply:" : "");
+	fprintf(file, "%s%s ", event->error ? "icmp error about " : "",
+		event->protocol ? protocol_word(event->protocol, protocol) : "ip");
 	print_flags(file, event->tcp_flags);
 	if (event->fragment)
 		fputs(event->fragment == 1 ? "first fragment " : "fragment ", file);
-	trace_print_tuple(file, event->protocol, &event->before);
+	trace_print_tuple(file, event->protocol, &before);
 	if (!is_changed(event) || event->action == TC_ACT_SHOT)
 		return;
 	fputs(" => ", file);
-	if (same_source(event))
-		print_end(file, has_ports(event->protocol, &event->after), event->after.destination,
-			  event->after.destination_port);
+	if (same_source(&before, &after))
+		print_end(file, has_ports(event->protocol, &after), after.destination,
+			  after.destination_port);
 	else
-		trace_print_tuple(file, event->protocol, &event->after);
+		trace_print_tuple(file, event->protocol, &after);
 }
 
 static void print_outcome(FILE *file, const struct trace_words *words)
@@ -302,6 +318,8 @@ static json_t *interface_json(const struct view *view, uint32_t ifindex)
 json_t *trace_event_json(const struct view *view, const struct trace_event *event,
 			 const struct trace_words *words)
 {
+	struct trace_tuple before = shown_tuple(event, &event->before);
+	struct trace_tuple after = shown_tuple(event, &event->after);
 	char protocol[PROTOCOL_WORD_SIZE];
 
 	return json_pack("{s:s, s:s, s:o, s:s?, s:i, s:i, s:b, s:i, s:o, s:o, s:s, s:s?, s:s?,"
@@ -312,7 +330,7 @@ json_t *trace_event_json(const struct view *view, const struct trace_event *even
 			 event->protocol ? protocol_word(event->protocol, protocol) : NULL,
 			 "tcp_flags", (int)event->tcp_flags, "length", (int)event->length, "error",
 			 (int)event->error, "fragment", (int)event->fragment, "before",
-			 tuple_json(&event->before), "after", tuple_json(&event->after), "outcome",
+			 tuple_json(&before), "after", tuple_json(&after), "outcome",
 			 trace_outcome_word(words->outcome), "reason", words->reason, "meaning",
 			 words->meaning, "kind", words->kind, "new", (int)words->is_new, "out",
 			 *words->out ? words->out : NULL, "container",
