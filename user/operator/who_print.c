@@ -166,7 +166,7 @@ static void write_loss_at(const struct contest_score *score, const char *where, 
 		 score->claimed - score->won > 1 ? " and others" : "");
 }
 
-/* Where it gets less than it claims. */
+/* Where it gets less than it claims. A mark for people comes first. */
 static void write_remark(const struct contestant *contestant, char text[REMARK_SIZE])
 {
 	const struct contest_score *outside = &contestant->scores[ORIGIN_OUTSIDE];
@@ -188,6 +188,11 @@ static void write_remark(const struct contestant *contestant, char text[REMARK_S
 			 outside->claimed ? "<- overruled on this host" : "<- overruled");
 	else if (lost_some(host))
 		write_loss_at(host, " on this host", text);
+}
+
+static const char *without_mark(const char *remark)
+{
+	return *remark ? strchr(remark, ' ') + 1 : NULL;
 }
 
 static const char *state_word(const struct contestant *contestant)
@@ -301,7 +306,7 @@ static json_t *make_item(struct who *who, const struct contestant *contestant)
 		contestant->kind == CONTESTANT_SOCKET ? json_process(who, contestant->socket)
 						      : json_null(),
 		"from_outside", score_word(&contestant->scores[ORIGIN_OUTSIDE]), "from_host",
-		score_word(&contestant->scores[ORIGIN_HOST]), "remark", *remark ? remark : NULL);
+		score_word(&contestant->scores[ORIGIN_HOST]), "remark", without_mark(remark));
 }
 
 int who_print_json(struct who *who, struct cni_error *err)
