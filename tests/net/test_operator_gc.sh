@@ -18,7 +18,7 @@ test_operator_gc_nothing() {
 	web_as_pod -p 8080:80/tcp
 	expect_equal 'nothing to remove' "$(gc --dry-run)"
 	expect_equal 'nothing to remove' "$(gc)"
-	expect_equal '{"attachments":0,"entries_of_nobody":0,"removed":true}' "$(item .summary gc)"
+	expect_equal '{"attachments":0,"entries_of_nobody":0,"warnings_forgotten":0,"removed":true}' "$(item .summary gc)"
 	expect_answer client tcp "$host4" 8080 web
 	by_hand 64 gc bridge
 	by_hand 64 gc --all
@@ -147,6 +147,25 @@ test_operator_gc_nobody() {
 key_hex() {
 	printf '%s' "$1" | od -An -v -tx1 | tr -d '\n'
 	printf ' 00%.0s' $(seq $((256 - ${#1})))
+}
+
+# what ADD has warned of is forgotten when somebody says so, and the container goes on
+test_operator_gc_forget_warnings() {
+	nft 'table ip other { chain pre { type nat hook prerouting priority -100;
+		tcp dport 8080 dnat to 10.0.0.5:80; }; }'
+	web_as_pod -p 8080:80/tcp
+	nft delete table ip other
+	expect_equal 'nothing to remove' "$(gc)"
+	expect_equal 1 "$(map_count warnings)"
+	expect_contains "$(gc --forget-warnings --dry-run)" 'would forget the warnings of pod shop/web-0'
+	expect_equal 1 "$(map_count warnings)"
+	expect_contains "$(gc --forget-warnings)" 'forgot the warnings of pod shop/web-0'
+	expect_equal 0 "$(map_count warnings)"
+	expect_equal 'nothing to remove' "$(gc --forget-warnings)"
+	expect_equal '' "$(rows list | grep '!' || true)"
+	expect_answer client tcp "$host4" 8080 web
+	container_remove web bridge
+	expect_equal '0 0 0 0' "$(records)"
 }
 
 # a user without rights, and maps of another layout

@@ -14,6 +14,7 @@
 #include "datapath/records/describe.h"
 #include "datapath/records/networks.h"
 #include "datapath/records/stale_slots.h"
+#include "datapath/records/warnings.h"
 #include "host/host.h"
 #include "host/interfaces_repair.h"
 #include "lib/cleanup.h"
@@ -36,6 +37,7 @@ struct gc {
 	uint32_t *connections; /* by slot, of its owner */
 	struct items items;
 	size_t removed;
+	size_t forgotten; /* attachments whose warnings were */
 };
 
 static enum walk count_connection(const void *key, const void *value, void *context,
@@ -130,6 +132,29 @@ static int say(struct gc *gc, const struct attachment_entry *entry, const char *
 	return 0;
 }
 
+/* Of a container that lives. */
+static int forget_warnings(struct gc *gc, const struct attachment_entry *entry,
+			   struct cni_error *err)
+{
+	char who[DESCRIBED_ATTACHMENT_SIZE];
+	bool had_some = true;
+
+	if (!gc->options->forget_warnings || !entry->attachment.has_warnings)
+		return 0;
+	if (!gc->options->dry_run &&
+	    warnings_forget_living(&gc->host.datapath.objects, &entry->key, &had_some, err))
+		return -1;
+	if (!had_some)
+		return 0;
+	gc->forgotten++;
+	if (gc->options->json)
+		return 0;
+	describe_attachment(&gc->host.datapath.objects, entry->key.name, who);
+	cni_printable(who, "");
+	printf("%s the warnings of %s\n", gc->options->dry_run ? "would forget" : "forgot", who);
+	return 0;
+}
+
 static int collect_one(struct gc *gc, const struct attachment_entry *entry, struct cni_error *err)
 {
 	const struct objects *objects = &gc->host.datapath.objects;
@@ -138,7 +163,7 @@ static int collect_one(struct gc *gc, const struct attachment_entry *entry, stru
 	json_t *item;
 
 	if (!attachment_is_abandoned(objects, gc->host.socket, entry))
-		return 0;
+		return forget_warnings(gc, entry, err);
 	describe_attachment(objects, entry->key.name, who);
 	cni_printable(who, "");
 	item = make_item(gc, entry, who);
@@ -216,15 +241,16 @@ static int finish(struct gc *gc, size_t stale, struct cni_error *err)
 	const char *verb = gc->options->dry_run ? "would remove" : "removed";
 
 	if (gc->options->json)
-		return items_end(&gc->items,
-				 json_pack("{s:I, s:I, s:b}", "attachments",
-					   (json_int_t)gc->removed, "entries_of_nobody",
-					   (json_int_t)stale, "removed", !gc->options->dry_run),
-				 err);
+		return items_end(
+			&gc->items,
+			json_pack("{s:I, s:I, s:I, s:b}", "attachments", (json_int_t)gc->removed,
+				  "entries_of_nobody", (json_int_t)stale, "warnings_forgotten",
+				  (json_int_t)gc->forgotten, "removed", !gc->options->dry_run),
+			err);
 	if (stale)
 		printf("%s %zu entr%s that belonged to nobody\n", verb, stale,
 		       stale == 1 ? "y" : "ies");
-	if (!gc->removed && !stale)
+	if (!gc->removed && !stale && !gc->forgotten)
 		puts("nothing to remove");
 	return 0;
 }

@@ -247,6 +247,10 @@ static const struct command_option table[] = {
 	{OPTIONS_TRACE, 0, "count", "N", "with --live: until so many were shown", set_limit, 0},
 	{OPTIONS_GC, 0, "dry-run", NULL, "only say what would be removed", NULL,
 	 offsetof(struct options, dry_run)},
+	{OPTIONS_GC, 0, "forget-warnings", NULL,
+	 "also forgets what ADDs have warned of, which list and doctor show: for anyone who has\n"
+	 "mended it",
+	 NULL, offsetof(struct options, forget_warnings)},
 	{OPTIONS_OUTPUT | OPTIONS_GC, 0, "json", NULL, "one JSON object, for programs", NULL,
 	 offsetof(struct options, json)},
 	{OPTIONS_OUTPUT, 0, "color", "auto|always|never",

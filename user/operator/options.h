@@ -55,6 +55,7 @@ struct options {
 	bool prometheus;
 	bool per_port;
 	bool dry_run;
+	bool forget_warnings;
 	const char *prometheus_file; /* NULL: standard output */
 	enum color color;
 	const char *container;

@@ -87,6 +87,23 @@ void warnings_forget(const struct objects *objects, const struct attachment *rec
 		bpf_map_delete_elem(map, &record->owner.slot);
 }
 
+int warnings_forget_living(const struct objects *objects, const struct attachment_key *key,
+			   bool *had_some, struct cni_error *err)
+{
+	cleanup_lock int lock = lock_take(err);
+	struct attachment record;
+
+	*had_some = false;
+	if (lock < 0)
+		return -1;
+	if (!attachment_read(objects, key, &record) || !record.has_warnings)
+		return 0;
+	*had_some = true;
+	warnings_forget(objects, &record);
+	record.has_warnings = 0;
+	return attachment_write(objects, key, &record, err);
+}
+
 char *warnings_read(const struct objects *objects, const struct attachment *record)
 {
 	cleanup_close int map = record->has_warnings ? open_map(objects) : -1;

@@ -9,6 +9,7 @@
 #define DATAPATH_RECORDS_WARNINGS_H
 
 #include "datapath/load/objects.h"
+#include "lib/error.h"
 
 /* Keeps lines for an attachment that was added. As many whole lines as have room. A failure is a
  * warning. */
@@ -17,6 +18,11 @@ void warnings_keep(const struct objects *objects, const struct attachment_key *k
 
 /* Deletes what was kept. Call it with the lock. */
 void warnings_forget(const struct objects *objects, const struct attachment *record);
+
+/* Does the same for an attachment that goes on, and takes the lock. *had_some: there was something.
+ * CNI_ERROR_TRY_AGAIN, CNI_ERROR_KERNEL_REFUSED. */
+int warnings_forget_living(const struct objects *objects, const struct attachment_key *key,
+			   bool *had_some, struct cni_error *err);
 
 /* Reads what was kept: printable lines, each ended by a line feed, malloc'ed. NULL: nothing, or
  * no memory. */

@@ -87,9 +87,10 @@ void check_warnings(struct doctor *doctor)
 		while (line && *line) {
 			int length = (int)strcspn(line, "\n");
 
-			doctor_found(doctor, VERDICT_WARN,
-				     cni_format("# mend it, remove the container and add it again"),
-				     "ADD of %s: %.*s", container->text, length, line);
+			doctor_found(
+				doctor, VERDICT_WARN,
+				cni_format("# mend it, then:\nbpf-portmap gc --forget-warnings"),
+				"ADD of %s: %.*s", container->text, length, line);
 			line += length + (line[length] == '\n');
 		}
 	}
