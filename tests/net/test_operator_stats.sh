@@ -55,6 +55,25 @@ test_operator_stats_prometheus() {
 	expect_equal 1 "$(metric 'interface_attached{interface="eth1",hook="ingress"}')"
 }
 
+status_of() { sed -n "s/^bpf_portmap_check_status{check=\"$1\"} //p" /run/out; }
+
+# --checks tells what doctor says of each check, where it is asked for
+test_operator_stats_checks() {
+	web_as_pod -p 8080:80/tcp
+	by_hand 0 stats --prometheus
+	! grep check_status /run/out || fail "checks that nobody asked for"
+	by_hand 0 stats --prometheus --checks
+	! command -v promtool >/dev/null || promtool check metrics </run/out || fail "$(cat /run/out)"
+	[ "$(grep -c '^bpf_portmap_check_status{check=".*"} [012]$' /run/out)" -ge 45 ] ||
+		fail "few checks: $(grep check_status /run/out)"
+	expect_equal 0 "$(status_of forwarding)"
+	sysctl -qw net.ipv4.ip_forward=0
+	ip link set cni0 address 02:00:00:00:00:77
+	by_hand 0 stats --prometheus --checks
+	expect_equal 2 "$(status_of forwarding)"
+	expect_equal 1 "$(status_of bridge)"
+}
+
 # promtool accepts the metrics of a host without maps, and of damaged maps
 test_operator_stats_promtool() {
 	command -v promtool >/dev/null || skip "there is no promtool (package prometheus)"

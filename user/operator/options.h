@@ -56,6 +56,7 @@ struct options {
 	bool per_port;
 	bool dry_run;
 	bool forget_warnings;
+	bool checks;
 	const char *prometheus_file; /* NULL: standard output */
 	enum color color;
 	const char *container;

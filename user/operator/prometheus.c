@@ -162,6 +162,15 @@ static void write_counters(FILE *file, const struct counters *counters)
 	write_family(file, counters, "events_total", "event", "");
 }
 
+static void write_checks(FILE *file, const struct statistics *statistics)
+{
+	write_head(file, "check_status", "gauge",
+		   "What the checks of bpf-portmap doctor say: 0 fine, 1 a warning, 2 a failure.");
+	for (size_t i = 0; i < statistics->check_count; i++)
+		write_one(file, "check_status", "check", statistics->checks[i].check,
+			  (uint64_t)statistics->checks[i].status);
+}
+
 static void write_port(FILE *file, const struct mapping *mapping,
 		       const struct container_info *container)
 {
@@ -187,6 +196,8 @@ void prometheus_write(FILE *file, const struct statistics *statistics, struct vi
 	write_state(file, statistics);
 	write_tables(file, statistics);
 	write_counters(file, &statistics->counters);
+	if (statistics->checks)
+		write_checks(file, statistics);
 	if (!mappings)
 		return;
 	write_head(file, "port_flows_total", "counter",

@@ -223,6 +223,7 @@ int statistics_read(struct statistics *statistics, struct view *view,
 
 void statistics_release(struct statistics *statistics)
 {
+	free(statistics->checks);
 	free(statistics->hooks);
 	tally_release(&statistics->ports);
 	tally_release(&statistics->attachments);

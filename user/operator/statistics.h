@@ -38,8 +38,16 @@ struct hook_use {
 	bool attached;
 };
 
+/* Of a check of `bpf-portmap doctor`. */
+struct check_status {
+	const char *check;
+	int status; /* 0: fine; 1: a warning, or it could not look; 2: a failure */
+};
+
 /* Begins as {0}. */
 struct statistics {
+	struct check_status *checks; /* NULL: they are not asked for */
+	size_t check_count;
 	struct counters counters;
 	struct flow_counts flows;
 	struct table_use tables[TABLE_COUNT];

@@ -8,6 +8,7 @@
 
 #include "operator/format.h"
 #include "operator/items.h"
+#include "operator/doctor/statuses.h"
 #include "operator/prometheus.h"
 #include "operator/statistics.h"
 #include "operator/table.h"
@@ -167,6 +168,8 @@ static int print(const struct options *options, struct view *view, struct last *
 
 	if ((!view->is_empty && mappings_read(&mappings, view, err)) ||
 	    statistics_read(&statistics, view, &mappings, err))
+		return -1;
+	if (options->checks && options->prometheus && doctor_read_statuses(&statistics, err))
 		return -1;
 	if (options->prometheus_file)
 		return prometheus_replace(options->prometheus_file, &statistics, view, ports, err);

@@ -6,7 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/array.h"
 #include "lib/cleanup.h"
+#include "operator/doctor/statuses.h"
 #include "operator/items.h"
 #include "operator/terminal.h"
 #include "operator/verbs.h"
@@ -239,6 +241,32 @@ static int print_json(const struct doctor *doctor, const size_t counts[VERDICT_C
 	if (items_end(&items, summary, err))
 		return -1;
 	return exit_status(doctor, counts);
+}
+
+int doctor_read_statuses(struct statistics *statistics, struct cni_error *err)
+{
+	static const int status_of[] = {
+		[VERDICT_WARN] = 1, [VERDICT_FAIL] = 2, [VERDICT_COULD_NOT_LOOK] = 1};
+	struct options options = {.all = true};
+	cleanup_doctor struct doctor doctor = {.options = &options};
+	struct check_status *last = NULL;
+
+	doctor_read(&doctor);
+	run_checks(&doctor);
+	/* The findings of one check follow one another. */
+	for (size_t i = 0; i < doctor.finding_count; i++) {
+		const struct finding *finding = &doctor.findings[i];
+
+		if (!last || last->check != finding->check->name) {
+			last = ARRAY_ADD(statistics->checks, statistics->check_count);
+			if (!last)
+				return cni_error_no_memory(err);
+			*last = (struct check_status){finding->check->name, 0};
+		}
+		if (status_of[finding->verdict] > last->status)
+			last->status = status_of[finding->verdict];
+	}
+	return doctor.failed ? cni_error_no_memory(err) : 0;
 }
 
 static int read_operand(struct options *options, const char *operand, struct cni_error *err)
