@@ -17,6 +17,7 @@
 #include "datapath/load/device_layout.h"
 #include "trace_event.h"
 #include "bpf/drops.skel.h"
+#include "bpf/adopt.skel.h"
 #include "bpf/portmap.skel.h"
 #include "bpf/socket.skel.h"
 #include "lib/cleanup.h"
@@ -388,4 +389,31 @@ int loader_attach_drops(const struct objects *objects, int events,
 	drops_bpf__destroy(skeleton);
 	return link < 0 ? bpf_error_set(err, saved, "cannot attach to the tracepoint kfree_skb")
 			: link;
+}
+
+static int load_adopt(struct adopt_bpf *skeleton, const struct objects *objects)
+{
+	if (reuse_maps(skeleton->obj, objects))
+		return -1;
+	skeleton->rodata->assured_places = bpf_map__max_entries(skeleton->maps.assured) - 1;
+	skeleton->rodata->half_open_places = bpf_map__max_entries(skeleton->maps.half_open) - 1;
+	return adopt_bpf__load(skeleton);
+}
+
+int loader_load_adopt(const struct objects *objects, int *program, struct cni_error *err)
+{
+	struct adopt_bpf *skeleton;
+	int saved;
+
+	*program = -1;
+	log_tail[0] = '\0';
+	libbpf_set_print(keep_log_tail);
+	skeleton = adopt_bpf__open();
+	if (skeleton && !load_adopt(skeleton, objects))
+		*program = keep_fd(bpf_program__fd(skeleton->progs.adopt));
+	saved = errno;
+	if (skeleton)
+		adopt_bpf__destroy(skeleton);
+	libbpf_set_print(NULL);
+	return *program < 0 ? refuse(err, saved) : 0;
 }

@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * conntrack.h - the connections that conntrack knows in this network namespace.
+ */
+#ifndef NET_CONNTRACK_H
+#define NET_CONNTRACK_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "lib/address.h"
+#include "lib/error.h"
+
+struct conntrack_tuple {
+	uint8_t source[CNI_ADDRESS_SIZE];
+	uint8_t destination[CNI_ADDRESS_SIZE];
+	uint16_t source_port;
+	uint16_t destination_port;
+	uint8_t protocol;
+};
+
+struct conntrack_entry {
+	struct conntrack_tuple original; /* of the first packet, before any translation */
+	struct conntrack_tuple reply;    /* of the reply that is expected */
+	bool source_translated;
+	bool destination_translated;
+	bool was_answered;
+	uint8_t tcp_state; /* TCP_CONNTRACK_; 0: not TCP */
+	uint32_t timeout;  /* seconds until it ends, if no packet comes */
+};
+
+/* What is done with each entry. 0, or -1: no memory. */
+typedef int (*conntrack_take)(const struct conntrack_entry *entry, void *context);
+
+/* Takes all entries of TCP, UDP and SCTP. CNI_ERROR_IO, also of a kernel that
+ * cannot say (CONFIG_NF_CT_NETLINK). */
+int conntrack_read(conntrack_take take, void *context, struct cni_error *err);
+
+#endif
