@@ -64,7 +64,7 @@ say = @printf '  %-8s %s\n' $(1) $(2);
 endif
 
 objects = $(patsubst %.c,$(BUILD)/%.o,$(1))
-PLUGIN_OBJECTS := $(call objects,$(wildcard $(addprefix user/,main.c $(addsuffix /*.c,lib cni conf net datapath/* host plugin operator operator/doctor operator/trace))))
+PLUGIN_OBJECTS := $(call objects,$(wildcard $(addprefix user/,main.c $(addsuffix /*.c,lib cni conf net datapath/* host plugin operator operator/*))))
 RUNTIME_OBJECTS := $(call objects,$(wildcard $(addprefix user/,$(addsuffix /*.c,lib cni cnirun))))
 PAGES := $(BUILD)/man/bpf-portmap.8 $(BUILD)/man/bpf-portmap.conf.5
 COMPLETIONS := $(addprefix $(BUILD)/completion/,bash zsh fish)

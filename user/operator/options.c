@@ -254,6 +254,10 @@ static const struct command_option table[] = {
 	 "also forgets what ADDs have warned of, which list and doctor show: for anyone who has\n"
 	 "mended it",
 	 NULL, offsetof(struct options, forget_warnings)},
+	{OPTIONS_MIGRATE, 0, "from-portmap", NULL, "from the reference plugin portmap", NULL,
+	 offsetof(struct options, from_portmap)},
+	{OPTIONS_MIGRATE, 0, "dry-run", NULL, "says what it would do, and changes nothing", NULL,
+	 offsetof(struct options, dry_run)},
 	{OPTIONS_OUTPUT | OPTIONS_GC, 0, "json", NULL, "one JSON object, for programs", NULL,
 	 offsetof(struct options, json)},
 	{OPTIONS_OUTPUT, 0, "color", "auto|always|never",

@@ -25,6 +25,7 @@ enum option_set {
 	OPTIONS_DOCTOR = 1 << 5,
 	OPTIONS_TRACE = 1 << 6,
 	OPTIONS_GC = 1 << 7,
+	OPTIONS_MIGRATE = 1 << 8,
 };
 
 struct port_option {
@@ -57,6 +58,7 @@ struct options {
 	bool dry_run;
 	bool forget_warnings;
 	bool checks;
+	bool from_portmap;
 	const char *prometheus_file; /* NULL: standard output */
 	enum color color;
 	const char *container;

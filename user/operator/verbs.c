@@ -46,6 +46,10 @@ const struct verb verbs[] = {
 	 "tells what the programs would do with a packet, on copies of their maps: nothing\n"
 	 "changes. With --live, what they do with real ones, and which the kernel drops, where\n"
 	 "and why; `trace --live host 192.0.2.10 and tcp port 8080` works, too"},
+	{"migrate", " --from-portmap", 0, 0, OPTIONS_OUTPUT | OPTIONS_MIGRATE, verb_migrate,
+	 "takes over the ports that the reference plugin portmap has mapped, without touching\n"
+	 "the containers: maps them, keeps the connections that are there, and removes\n"
+	 "portmap's rules, those of dead containers too. Exit status 1 where a port was left"},
 	{"attach", " [INTERFACE...]", 0, ANY_NUMBER, 0, run_attach,
 	 "attaches to interfaces that came up since the last ADD, as the conflists of the\n"
 	 "running containers say, or to those named; repairs what somebody removed; prints\n"

@@ -1,0 +1,144 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* connections.c - the connections that conntrack translates for rules of portmap. */
+#include "operator/migrate/connections.h"
+
+#include <linux/netfilter/nf_conntrack_tcp.h>
+#include <string.h>
+
+#include "lifetime.h"
+
+#include "datapath/load/loader.h"
+#include "datapath/records/adopt.h"
+#include "net/conntrack.h"
+
+/* What one reading of conntrack is for. */
+struct pass {
+	struct portmap_rules *rules;
+	const struct keeping *keeping; /* NULL: they are counted alone */
+	struct cni_error *err;
+	bool failed;
+};
+
+static bool is_at(const struct portmap_rule *rule, uint8_t protocol, const uint8_t *address,
+		  uint16_t port)
+{
+	const uint8_t *wanted = rule->key.host_address;
+
+	return rule->key.protocol == protocol && rule->key.host_port == port &&
+	       cni_address_is_ipv4(address) == cni_address_is_ipv4(wanted) &&
+	       (cni_address_is_any(wanted) || !memcmp(wanted, address, CNI_ADDRESS_SIZE));
+}
+
+/* The rule has translated its destination. */
+static bool is_through(const struct portmap_rule *rule, const struct conntrack_entry *entry)
+{
+	const struct conntrack_tuple *original = &entry->original;
+
+	return entry->destination_translated &&
+	       is_at(rule, original->protocol, original->destination, original->destination_port) &&
+	       entry->reply.source_port == rule->container_port &&
+	       !memcmp(entry->reply.source, rule->container_address, CNI_ADDRESS_SIZE);
+}
+
+/* Something else, iptables' MASQUERADE say, has given it the host port as its source: its replies
+ * would be taken for requests to the mapping. */
+static bool is_masqueraded_to(const struct portmap_rule *rule, const struct conntrack_entry *entry)
+{
+	const struct conntrack_tuple *reply = &entry->reply;
+
+	return entry->source_translated && !entry->destination_translated &&
+	       is_at(rule, reply->protocol, reply->destination, reply->destination_port);
+}
+
+/* One that has ended needs no record: the next from this port is to go by the mapping. */
+static bool has_ended(const struct conntrack_entry *entry)
+{
+	return entry->tcp_state == TCP_CONNTRACK_TIME_WAIT ||
+	       entry->tcp_state == TCP_CONNTRACK_CLOSE;
+}
+
+/* The record must not outlive conntrack's entry, behind which nothing translates any more. */
+static void make_adoption(const struct conntrack_entry *entry, bool masqueraded,
+			  struct adoption *adoption)
+{
+	const struct conntrack_tuple *tuple = masqueraded ? &entry->reply : &entry->original;
+	struct connection_key *key = &adoption->key;
+
+	*adoption = (struct adoption){0};
+	memcpy(key->inside, tuple->destination, sizeof(key->inside));
+	memcpy(key->outside, tuple->source, sizeof(key->outside));
+	key->inside_port = tuple->destination_port;
+	key->outside_port = tuple->source_port;
+	key->protocol = (enum protocol)tuple->protocol;
+	if (entry->timeout < TIMEOUT_UDP_NEW)
+		adoption->idle = TIMEOUT_UDP_NEW - entry->timeout;
+}
+
+static void keep(struct pass *pass, struct portmap_rule *rule, const struct conntrack_entry *entry,
+		 bool masqueraded)
+{
+	enum adopted adopted = ADOPTED;
+	struct adoption adoption;
+
+	make_adoption(entry, masqueraded, &adoption);
+	if (pass->keeping &&
+	    adopt_connection(pass->keeping->program, &adoption, &adopted, pass->err)) {
+		pass->failed = true;
+		return;
+	}
+	if (masqueraded)
+		return;
+	if (adopted == ADOPTED)
+		rule->kept++;
+	else
+		rule->not_kept++;
+}
+
+static int take_entry(const struct conntrack_entry *entry, void *context)
+{
+	struct pass *pass = context;
+
+	if ((!entry->source_translated && !entry->destination_translated) || has_ended(entry))
+		return 0;
+	for (size_t i = 0; i < pass->rules->count && !pass->failed; i++) {
+		struct portmap_rule *rule = &pass->rules->rules[i];
+		bool through = is_through(rule, entry);
+
+		if (rule->fate != RULE_MAP ||
+		    (pass->keeping && rule->container != pass->keeping->container))
+			continue;
+		if (through || is_masqueraded_to(rule, entry)) {
+			keep(pass, rule, entry, !through);
+			break;
+		}
+	}
+	return 0;
+}
+
+static int read_all(struct pass *pass, struct cni_error *err)
+{
+	for (size_t i = 0; i < pass->rules->count; i++) {
+		struct portmap_rule *rule = &pass->rules->rules[i];
+
+		if (rule->fate == RULE_MAP &&
+		    (!pass->keeping || rule->container == pass->keeping->container))
+			rule->kept = rule->not_kept = 0;
+	}
+	return conntrack_read(take_entry, pass, err) || pass->failed ? -1 : 0;
+}
+
+int connections_keep(struct keeping *keeping, struct cni_error *err)
+{
+	struct pass pass = {.rules = keeping->rules, .keeping = keeping, .err = err};
+
+	if (keeping->program < 0 && loader_load_adopt(keeping->objects, &keeping->program, err))
+		return -1;
+	return read_all(&pass, err);
+}
+
+int connections_count(struct portmap_rules *rules, struct cni_error *err)
+{
+	struct pass pass = {.rules = rules, .err = err};
+
+	return read_all(&pass, err);
+}

@@ -1,0 +1,348 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* containers.c - whose ports portmap has mapped. */
+#include "operator/migrate/containers.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <ifaddrs.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "cni/environment.h"
+#include "cni/json.h"
+#include "lib/address.h"
+#include "lib/array.h"
+#include "lib/cleanup.h"
+#include "lib/text.h"
+#include "net/namespaces.h"
+#include "net/netns.h"
+
+/* Where libcni keeps the results of ADDs. */
+static const char *const caches[] = {"/var/lib/cni/results", "/var/lib/cni/cache/results"};
+
+/* An address that a container has. */
+struct held {
+	uint8_t address[CNI_ADDRESS_SIZE];
+	uint8_t prefix_length;
+	size_t namespace;
+	char ifname[IF_NAMESIZE];
+};
+
+/* What is looked at once. */
+struct finding {
+	struct migrating_list *containers;
+	struct namespaces namespaces;
+	struct held *held;
+	size_t held_count;
+	size_t reading; /* the namespace that is read */
+	json_t *cached; /* the objects of the caches */
+};
+
+void rule_leave(struct portmap_rule *rule, const char *format, ...)
+{
+	va_list arguments;
+
+	va_start(arguments, format);
+	vsnprintf(rule->reason, sizeof(rule->reason), format, arguments);
+	va_end(arguments);
+	cni_printable(rule->reason, "");
+	rule->fate = RULE_LEFT;
+}
+
+static bool take_socket_address(const struct sockaddr *from, uint8_t address[CNI_ADDRESS_SIZE])
+{
+	if (from && from->sa_family == AF_INET) {
+		memcpy(address, cni_address_any_ipv4, CNI_ADDRESS_SIZE);
+		memcpy(address + 12, &((const struct sockaddr_in *)(const void *)from)->sin_addr,
+		       4);
+		return true;
+	}
+	if (!from || from->sa_family != AF_INET6)
+		return false;
+	memcpy(address, &((const struct sockaddr_in6 *)(const void *)from)->sin6_addr,
+	       CNI_ADDRESS_SIZE);
+	return true;
+}
+
+static uint8_t length_of_mask(const uint8_t mask[CNI_ADDRESS_SIZE], size_t first)
+{
+	uint8_t length = 0;
+
+	for (size_t i = first; i < CNI_ADDRESS_SIZE; i++)
+		length += (uint8_t)__builtin_popcount(mask[i]);
+	return length;
+}
+
+/* In the container's namespace. */
+static int read_addresses(void *context, struct cni_error *err)
+{
+	struct finding *finding = context;
+	uint8_t mask[CNI_ADDRESS_SIZE];
+	struct ifaddrs *all = NULL;
+
+	if (getifaddrs(&all))
+		return 0;
+	for (const struct ifaddrs *one = all; one; one = one->ifa_next) {
+		struct held *added, held = {.namespace = finding->reading};
+
+		if (!take_socket_address(one->ifa_addr, held.address) ||
+		    !take_socket_address(one->ifa_netmask, mask) ||
+		    cni_address_is_loopback(held.address))
+			continue;
+		held.prefix_length =
+			length_of_mask(mask, cni_address_is_ipv4(held.address) ? 12 : 0);
+		snprintf(held.ifname, sizeof(held.ifname), "%s", one->ifa_name);
+		added = ARRAY_ADD(finding->held, finding->held_count);
+		if (added)
+			*added = held;
+	}
+	freeifaddrs(all);
+	return 0;
+}
+
+static void read_namespaces(struct finding *finding, struct nl_sock *socket)
+{
+	cleanup_error struct cni_error ignored = {0};
+	bool own;
+
+	namespaces_read(&finding->namespaces, socket);
+	for (size_t i = 0; i < finding->namespaces.count; i++) {
+		finding->reading = i;
+		own = true;
+		if (!netns_is_own(finding->namespaces.list[i].fd, &own, &ignored) && !own)
+			netns_call(finding->namespaces.list[i].fd, read_addresses, finding,
+				   &ignored);
+	}
+}
+
+static void read_cache(struct finding *finding, const char *directory)
+{
+	DIR *stream = opendir(directory);
+	const struct dirent *entry;
+	char path[512];
+
+	while (stream && (entry = readdir(stream))) {
+		json_t *object;
+
+		if (*entry->d_name == '.')
+			continue;
+		snprintf(path, sizeof(path), "%s/%s", directory, entry->d_name);
+		object = json_load_file(path, 0, NULL);
+		if (json_is_object(object))
+			json_array_append_new(finding->cached, object);
+		else
+			json_decref(object);
+	}
+	if (stream)
+		closedir(stream);
+}
+
+static const char *text_of(const json_t *object, const char *key)
+{
+	const char *text = json_string_value(json_object_get(object, key));
+
+	return text ? text : "";
+}
+
+static bool cached_has_address(const json_t *cached, const uint8_t address[CNI_ADDRESS_SIZE])
+{
+	const json_t *ips = json_object_get(json_object_get(cached, "result"), "ips"), *ip;
+	uint8_t one[CNI_ADDRESS_SIZE], length;
+	size_t i;
+
+	json_array_foreach (ips, i, ip)
+		if (!cni_address_parse_cidr(text_of(ip, "address"), one, &length) &&
+		    !memcmp(one, address, CNI_ADDRESS_SIZE))
+			return true;
+	return false;
+}
+
+/* The ADD that gave the rule's container its address; or of another container, that has it now. */
+static const json_t *find_cached(const struct finding *finding, const struct portmap_rule *rule,
+				 bool other)
+{
+	const json_t *cached;
+	size_t i;
+
+	json_array_foreach (finding->cached, i, cached) {
+		bool is_its =
+			!strcmp(text_of(cached, "containerId"), rule->id) &&
+			(!*rule->network || !strcmp(text_of(cached, "networkName"), rule->network));
+
+		if (is_its != other && cached_has_address(cached, rule->container_address))
+			return cached;
+	}
+	return NULL;
+}
+
+static bool is_namespace(const struct namespace *namespace, const char *path)
+{
+	struct stat one, other;
+
+	return !fstat(namespace->fd, &one) && !stat(path, &other) && one.st_ino == other.st_ino &&
+	       one.st_dev == other.st_dev;
+}
+
+/* Containers of two networks may have the same address: the namespace that the runtime has named
+ * is the one. *count: how many have the address. */
+static const struct held *find_held(const struct finding *finding, const struct portmap_rule *rule,
+				    const json_t *cached, size_t *count)
+{
+	const char *path = text_of(cached, "netns");
+	const struct held *found = NULL;
+
+	*count = 0;
+	for (size_t i = 0; i < finding->held_count; i++) {
+		const struct held *held = &finding->held[i];
+
+		if (memcmp(held->address, rule->container_address, CNI_ADDRESS_SIZE) != 0)
+			continue;
+		found = held;
+		(*count)++;
+		if (*path && is_namespace(&finding->namespaces.list[held->namespace], path)) {
+			*count = 1;
+			break;
+		}
+	}
+	return found;
+}
+
+/* CNI_ARGS: [["K", "V"], ...] becomes "K=V;..." */
+static char *join_arguments(const json_t *pairs)
+{
+	const json_t *pair;
+	char *joined = NULL;
+	size_t size, i;
+	FILE *stream = open_memstream(&joined, &size);
+
+	if (!stream)
+		return NULL;
+	json_array_foreach (pairs, i, pair) {
+		const char *key = json_string_value(json_array_get(pair, 0));
+		const char *value = json_string_value(json_array_get(pair, 1));
+
+		if (key && value)
+			fprintf(stream, "%s%s=%s", i ? ";" : "", key, value);
+	}
+	return fclose(stream) ? NULL : joined;
+}
+
+/* All addresses of the interface. */
+static json_t *list_addresses(const struct finding *finding, const struct held *its)
+{
+	json_t *ips = json_array();
+	char text[CNI_ADDRESS_TEXT_SIZE];
+
+	for (size_t i = 0; i < finding->held_count; i++) {
+		const struct held *held = &finding->held[i];
+
+		if (held->namespace != its->namespace || strcmp(held->ifname, its->ifname) != 0 ||
+		    (held->address[0] == 0xfe && (held->address[1] & 0xc0) == 0x80))
+			continue;
+		json_array_append_new(
+			ips,
+			json_pack("{s:o, s:i}", "address",
+				  json_sprintf("%s/%u", cni_address_format(held->address, text),
+					       held->prefix_length),
+				  "interface", 0));
+	}
+	return ips;
+}
+
+static int take_container(struct finding *finding, struct portmap_rule *rule,
+			  const struct held *held, const json_t *cached)
+{
+	struct migrating_list *containers = finding->containers;
+	struct migrating *added, container = {.netns = -1};
+
+	for (size_t i = 0; i < containers->count; i++)
+		if (!strcmp(containers->list[i].network, rule->network) &&
+		    !strcmp(containers->list[i].id, rule->id) &&
+		    !strcmp(containers->list[i].ifname, held->ifname)) {
+			rule->container = i;
+			return 0;
+		}
+	snprintf(container.network, sizeof(container.network), "%s", rule->network);
+	snprintf(container.id, sizeof(container.id), "%s", rule->id);
+	snprintf(container.ifname, sizeof(container.ifname), "%s", held->ifname);
+	container.netns = fcntl(finding->namespaces.list[held->namespace].fd, F_DUPFD_CLOEXEC, 3);
+	container.arguments = join_arguments(json_object_get(cached, "cniArgs"));
+	container.ips = list_addresses(finding, held);
+	added = ARRAY_ADD(containers->list, containers->count);
+	if (!added)
+		return -1;
+	*added = container;
+	rule->container = containers->count - 1;
+	return container.arguments && container.ips && container.netns >= 0 ? 0 : -1;
+}
+
+static int find_container(struct finding *finding, struct portmap_rule *rule)
+{
+	const json_t *cached = find_cached(finding, rule, false);
+	cleanup_error struct cni_error invalid = {0};
+	const struct held *held;
+	size_t count;
+
+	if (!*rule->id) {
+		rule->fate = RULE_DEAD; /* no rule jumps to its chain */
+		return 0;
+	}
+	held = find_held(finding, rule, cached, &count);
+	if (!held || (!cached && find_cached(finding, rule, true))) {
+		rule->fate = RULE_DEAD;
+		return 0;
+	}
+	if (count > 1) {
+		rule_leave(rule,
+			   "%zu network namespaces have the container's address, and no"
+			   " runtime has kept which is its own",
+			   count);
+		return 0;
+	}
+	if (!*rule->network && cached)
+		snprintf(rule->network, sizeof(rule->network), "%s",
+			 text_of(cached, "networkName"));
+	if (cni_validate_network_name(rule->network, &invalid) ||
+	    cni_validate_container_id(rule->id, &invalid)) {
+		rule_leave(rule, "the rule does not name the network, and no file in %s does",
+			   caches[0]);
+		return 0;
+	}
+	rule->fate = RULE_MAP;
+	return take_container(finding, rule, held, cached);
+}
+
+int migrating_find(struct migrating_list *containers, struct portmap_rules *rules,
+		   struct nl_sock *socket, struct cni_error *err)
+{
+	struct finding finding = {.containers = containers};
+	int result = 0;
+
+	cni_json_begin();
+	finding.cached = json_array();
+	for (size_t i = 0; i < sizeof(caches) / sizeof(caches[0]); i++)
+		read_cache(&finding, caches[i]);
+	read_namespaces(&finding, socket);
+	for (size_t i = 0; !result && i < rules->count; i++)
+		result = find_container(&finding, &rules->rules[i]);
+	namespaces_release(&finding.namespaces);
+	free(finding.held);
+	json_decref(finding.cached);
+	return result ? cni_error_no_memory(err) : 0;
+}
+
+void migrating_release(struct migrating_list *containers)
+{
+	for (size_t i = 0; i < containers->count; i++) {
+		if (containers->list[i].netns >= 0)
+			close(containers->list[i].netns);
+		free(containers->list[i].arguments);
+		json_decref(containers->list[i].ips);
+	}
+	free(containers->list);
+	*containers = (struct migrating_list){0};
+}

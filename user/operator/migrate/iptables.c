@@ -1,0 +1,487 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * iptables.c - portmap's chains in the table nat of iptables:
+ *
+ *   PREROUTING, OUTPUT -> CNI-HOSTPORT-DNAT -> CNI-DN-<hash of the container>
+ *                             -> CNI-HOSTPORT-SETMARK: a mark for
+ *   POSTROUTING        -> CNI-HOSTPORT-MASQ, which masquerades what has it
+ *
+ * Up to 0.7 it was CNI-HOSTPORT-SNAT -> CNI-SN-<hash> that masqueraded.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "lib/address.h"
+#include "lib/array.h"
+#include "lib/cleanup.h"
+#include "lib/text.h"
+#include "net/text_file.h"
+#include "operator/migrate/rules.h"
+#include "operator/run_command.h"
+
+#define MAX_WORDS 64
+#define SECONDS 30
+
+#define CHAIN_DNAT "CNI-HOSTPORT-DNAT"
+#define CHAIN_OF_CONTAINER "CNI-DN-"
+#define CHAIN_SETMARK "CNI-HOSTPORT-SETMARK"
+
+/* A line of iptables-save. */
+struct line {
+	char *words[MAX_WORDS];
+	size_t count;
+	char text[4096]; /* where they lie */
+};
+
+static bool begins(const char *text, const char *with)
+{
+	return !strncmp(text, with, strlen(with));
+}
+
+/* Chains that portmap alone uses. */
+static bool is_chain_of_portmap(const char *name)
+{
+	return begins(name, "CNI-HOSTPORT-") || begins(name, CHAIN_OF_CONTAINER) ||
+	       begins(name, "CNI-SN-");
+}
+
+/* Words may be in quotes, and have quotes in them behind a backslash. */
+static void split(struct line *line, const char *text, size_t length)
+{
+	char *to = line->text, *end = line->text + sizeof(line->text) - 1;
+	bool quoted = false, inside = false;
+
+	line->count = 0;
+	for (const char *from = text; from < text + length && to < end; from++) {
+		if (*from == ' ' && !quoted) {
+			*to++ = '\0';
+			inside = false;
+			continue;
+		}
+		if (!inside) {
+			if (line->count == MAX_WORDS)
+				break;
+			line->words[line->count++] = to;
+			inside = true;
+		}
+		if (*from == '"')
+			quoted = !quoted;
+		else if (*from == '\\' && from + 1 < text + length)
+			*to++ = *++from;
+		else
+			*to++ = *from;
+	}
+	*to = '\0';
+}
+
+/* The word behind this one; "": there is none. */
+static const char *value_of(const struct line *line, const char *option)
+{
+	for (size_t i = 0; i + 1 < line->count; i++)
+		if (!strcmp(line->words[i], option))
+			return line->words[i + 1];
+	return "";
+}
+
+/* "-A CHAIN ..." */
+static bool is_rule_of(const struct line *line, const char *chain)
+{
+	return line->count > 2 && !strcmp(line->words[0], "-A") && begins(line->words[1], chain);
+}
+
+/* Calls visit for each line that begins with "-A" or ":"; stops where it fails. */
+static int each_line(const char *text,
+		     int (*visit)(const struct line *line, const char *raw, size_t length,
+				  void *context),
+		     void *context)
+{
+	struct line line;
+
+	while (text && *text) {
+		size_t length = strcspn(text, "\n");
+
+		if (begins(text, "-A ") || *text == ':') {
+			split(&line, text, length);
+			if (visit(&line, text, length, context))
+				return -1;
+		}
+		text += length;
+		text += *text == '\n';
+	}
+	return 0;
+}
+
+/* From: dnat name: "NETWORK" id: "ID" */
+static void take_quoted(const char *comment, const char *before, char name[RULE_NAME_SIZE])
+{
+	const char *begin = strstr(comment, before);
+	size_t length;
+
+	*name = '\0';
+	if (!begin)
+		return;
+	begin += strlen(before);
+	length = strcspn(begin, "\"");
+	if (length < RULE_NAME_SIZE)
+		snprintf(name, RULE_NAME_SIZE, "%.*s", (int)length, begin);
+	cni_printable(name, "");
+}
+
+/* "10.88.0.2:80", "[fd00::2]:80" */
+static bool take_target(const char *text, struct portmap_rule *rule)
+{
+	const char *colon = strrchr(text, ':');
+	char address[64];
+
+	if (!colon)
+		return false;
+	snprintf(address, sizeof(address), "%.*s",
+		 (int)(*text == '[' ? colon - text - 2 : colon - text), text + (*text == '['));
+	rule->container_port = (uint16_t)atoi(colon + 1);
+	return rule->container_port && !cni_address_parse(address, rule->container_address);
+}
+
+static enum protocol protocol_of(const char *word)
+{
+	return !strcmp(word, "tcp")    ? PROTOCOL_TCP
+	       : !strcmp(word, "udp")  ? PROTOCOL_UDP
+	       : !strcmp(word, "sctp") ? PROTOCOL_SCTP
+				       : (enum protocol)0;
+}
+
+/* Protocol, -d and --dport. */
+static bool take_key(const struct line *line, bool ipv6, struct portmap_key *key)
+{
+	char address[64];
+
+	*key = (struct portmap_key){.protocol = protocol_of(value_of(line, "-p")),
+				    .host_port = (uint16_t)atoi(value_of(line, "--dport"))};
+	snprintf(address, sizeof(address), "%s", value_of(line, "-d"));
+	address[strcspn(address, "/")] = '\0';
+	memcpy(key->host_address, ipv6 ? cni_address_any_ipv6 : cni_address_any_ipv4,
+	       sizeof(key->host_address));
+	return key->protocol && key->host_port &&
+	       (!*address || !cni_address_parse(address, key->host_address));
+}
+
+/* While a table is read. */
+struct reading {
+	struct portmap_rules *rules;
+	size_t source;
+	size_t first; /* of its rules */
+};
+
+static int take_port(struct reading *reading, const struct line *line)
+{
+	const struct rule_source *source = &reading->rules->sources[reading->source];
+	struct portmap_rule *added, rule = {.source = reading->source};
+
+	if (!take_key(line, source->ipv6, &rule.key) ||
+	    !take_target(value_of(line, "--to-destination"), &rule))
+		return 0;
+	snprintf(rule.chain, sizeof(rule.chain), "%s", line->words[1]);
+	added = ARRAY_ADD(reading->rules->rules, reading->rules->count);
+	if (!added)
+		return -1;
+	*added = rule;
+	return 0;
+}
+
+static int visit_port(const struct line *line, const char *raw, size_t length, void *context)
+{
+	if (is_rule_of(line, CHAIN_OF_CONTAINER) && !strcmp(value_of(line, "-j"), "DNAT"))
+		return take_port(context, line);
+	return 0;
+}
+
+/* The rules of a chain get the name of the rule that jumps there. */
+static void take_name(struct reading *reading, const struct line *line)
+{
+	const char *chain = value_of(line, "-j"), *comment = value_of(line, "--comment");
+
+	for (size_t i = reading->first; i < reading->rules->count; i++) {
+		struct portmap_rule *rule = &reading->rules->rules[i];
+
+		if (strcmp(rule->chain, chain) != 0)
+			continue;
+		take_quoted(comment, "name: \"", rule->network);
+		take_quoted(comment, "id: \"", rule->id);
+	}
+}
+
+static void take_mark(struct reading *reading, const struct line *line)
+{
+	bool ipv6 = reading->rules->sources[reading->source].ipv6;
+	struct portmap_key key;
+
+	if (!take_key(line, ipv6, &key))
+		return;
+	for (size_t i = reading->first; i < reading->rules->count; i++) {
+		struct portmap_rule *rule = &reading->rules->rules[i];
+
+		if (strcmp(rule->chain, line->words[1]) != 0 ||
+		    memcmp(&rule->key, &key, sizeof(key)))
+			continue;
+		rule->masquerades = true;
+		rule->masquerades_all |= !*value_of(line, "-s");
+	}
+}
+
+static int visit_rest(const struct line *line, const char *raw, size_t length, void *context)
+{
+	if (is_rule_of(line, CHAIN_DNAT))
+		take_name(context, line);
+	else if (is_rule_of(line, CHAIN_OF_CONTAINER) && strcmp(value_of(line, "-j"), "DNAT") != 0)
+		take_mark(context, line);
+	return 0;
+}
+
+static int visit_any(const struct line *line, const char *raw, size_t length, void *context)
+{
+	return *line->words[0] == ':' && is_chain_of_portmap(line->words[0] + 1) ? -1 : 0;
+}
+
+static int read_table(struct portmap_rules *rules, const struct rule_source *what, char *text,
+		      struct cni_error *err)
+{
+	struct reading reading = {rules, rules->source_count, rules->count};
+	struct rule_source *source;
+
+	if (!each_line(text, visit_any, NULL)) {
+		free(text);
+		return 0;
+	}
+	source = ARRAY_ADD(rules->sources, rules->source_count);
+	if (!source) {
+		free(text);
+		return cni_error_no_memory(err);
+	}
+	*source = *what;
+	source->text = text;
+	if (each_line(text, visit_port, &reading))
+		return cni_error_no_memory(err);
+	return each_line(text, visit_rest, &reading);
+}
+
+/* iptables-legacy makes its table, and loads modules, when it is asked what is in it. */
+static bool has_legacy_nat(bool ipv6)
+{
+	char names[256] = "\n"; /* one a line */
+
+	text_file_read(ipv6 ? "/proc/net/ip6_tables_names" : "/proc/net/ip_tables_names", names + 1,
+		       sizeof(names) - 1);
+	return strstr(names, "\nnat\n");
+}
+
+static int read_source(struct portmap_rules *rules, const struct rule_source *what, bool *missing,
+		       struct cni_error *err)
+{
+	const char *const arguments[] = {what->save, "-t", "nat", NULL};
+	cleanup_command struct command_run run = {.arguments = arguments, .seconds = SECONDS};
+	char why[COMMAND_FAILURE_SIZE];
+
+	if (command_run(&run))
+		return run.output ? read_table(rules, what, TAKE(run.output), err) : 0;
+	*missing = run.missing;
+	if (run.missing)
+		return 0;
+	return cni_error_set(err, CNI_ERROR_IO, "cannot read the rules: %s",
+			     command_run_why(&run, why));
+}
+
+int iptables_rules_read(struct portmap_rules *rules, struct cni_error *err)
+{
+	/* Where iptables has one form only, its programs have the short names. */
+	static const struct rule_source nft[][2] = {
+		{{.name = "iptables",
+		  .save = "iptables-nft-save",
+		  .restore = "iptables-nft-restore"},
+		 {.name = "iptables", .save = "iptables-save", .restore = "iptables-restore"}},
+		{{.name = "iptables",
+		  .save = "ip6tables-nft-save",
+		  .restore = "ip6tables-nft-restore",
+		  .ipv6 = true},
+		 {.name = "iptables",
+		  .save = "ip6tables-save",
+		  .restore = "ip6tables-restore",
+		  .ipv6 = true}},
+	};
+	static const struct rule_source legacy[] = {
+		{.name = "iptables-legacy",
+		 .save = "iptables-legacy-save",
+		 .restore = "iptables-legacy-restore"},
+		{.name = "iptables-legacy",
+		 .save = "ip6tables-legacy-save",
+		 .restore = "ip6tables-legacy-restore",
+		 .ipv6 = true},
+	};
+
+	for (int ipv6 = 0; ipv6 < 2; ipv6++) {
+		bool missing = false;
+
+		if (read_source(rules, &nft[ipv6][0], &missing, err) ||
+		    (missing && read_source(rules, &nft[ipv6][1], &missing, err)) ||
+		    (!missing && has_legacy_nat(ipv6) &&
+		     read_source(rules, &legacy[ipv6], &missing, err)))
+			return -1;
+	}
+	return 0;
+}
+
+/* While the commands are written that remove rules. */
+struct removal {
+	const struct portmap_rules *rules;
+	size_t source;
+	FILE *script;
+	bool all;     /* nothing of portmap's stays in the table */
+	bool foreign; /* and somebody else jumps to its chains */
+};
+
+static bool is_in(const struct removal *removal, const struct portmap_rule *rule, const char *chain)
+{
+	return rule->source == removal->source && !strcmp(rule->chain, chain);
+}
+
+/* A chain without ports is what a killed portmap has left. */
+static bool chain_goes(const struct removal *removal, const char *chain)
+{
+	for (size_t i = 0; i < removal->rules->count; i++)
+		if (is_in(removal, &removal->rules->rules[i], chain) &&
+		    !rule_goes(&removal->rules->rules[i]))
+			return false;
+	return true;
+}
+
+static bool port_goes(const struct removal *removal, const struct line *line)
+{
+	bool ipv6 = removal->rules->sources[removal->source].ipv6;
+	struct portmap_key key;
+
+	if (!take_key(line, ipv6, &key))
+		return false;
+	for (size_t i = 0; i < removal->rules->count; i++) {
+		const struct portmap_rule *rule = &removal->rules->rules[i];
+
+		if (is_in(removal, rule, line->words[1]) && !memcmp(&rule->key, &key, sizeof(key)))
+			return rule_goes(rule);
+	}
+	return false;
+}
+
+static void delete_line(const struct removal *removal, const char *raw, size_t length)
+{
+	fprintf(removal->script, "-D%.*s\n", (int)(length - 2), raw + 2);
+}
+
+/* Rules that are removed one by one: in a chain that stays. */
+static int visit_deleted(const struct line *line, const char *raw, size_t length, void *context)
+{
+	const struct removal *removal = context;
+	const char *target = value_of(line, "-j");
+
+	if (*line->words[0] == ':')
+		return 0;
+	if (is_rule_of(line, CHAIN_OF_CONTAINER)) {
+		if (!chain_goes(removal, line->words[1]) && port_goes(removal, line))
+			delete_line(removal, raw, length);
+	} else if (is_rule_of(line, CHAIN_DNAT)) {
+		if (begins(target, CHAIN_OF_CONTAINER) && chain_goes(removal, target))
+			delete_line(removal, raw, length);
+	} else if (removal->all && is_chain_of_portmap(target) &&
+		   !is_chain_of_portmap(line->words[1])) {
+		delete_line(removal, raw, length);
+	}
+	return 0;
+}
+
+static bool whole_chain_goes(const struct removal *removal, const char *name)
+{
+	if (begins(name, CHAIN_OF_CONTAINER))
+		return chain_goes(removal, name);
+	return removal->all && is_chain_of_portmap(name);
+}
+
+static int visit_emptied(const struct line *line, const char *raw, size_t length, void *context)
+{
+	const struct removal *removal = context;
+
+	if (*line->words[0] == ':' && whole_chain_goes(removal, line->words[0] + 1))
+		fprintf(removal->script, "-F %s\n", line->words[0] + 1);
+	return 0;
+}
+
+static int visit_removed(const struct line *line, const char *raw, size_t length, void *context)
+{
+	const struct removal *removal = context;
+
+	if (*line->words[0] == ':' && whole_chain_goes(removal, line->words[0] + 1))
+		fprintf(removal->script, "-X %s\n", line->words[0] + 1);
+	return 0;
+}
+
+/* portmap's own jumps are the ones without conditions but these. */
+static int visit_foreign(const struct line *line, const char *raw, size_t length, void *context)
+{
+	struct removal *removal = context;
+	const char *target = value_of(line, "-j"), *chain = line->words[0];
+
+	if (*chain == ':' || !is_chain_of_portmap(target))
+		return 0;
+	chain = line->words[1];
+	if (!is_chain_of_portmap(chain) && strcmp(chain, "PREROUTING") != 0 &&
+	    strcmp(chain, "OUTPUT") != 0 && strcmp(chain, "POSTROUTING") != 0)
+		removal->foreign = true;
+	return 0;
+}
+
+static char *write_script(struct removal *removal)
+{
+	const char *text = removal->rules->sources[removal->source].text;
+	char *script = NULL;
+	size_t size;
+
+	removal->script = open_memstream(&script, &size);
+	if (!removal->script)
+		return NULL;
+	fputs("*nat\n", removal->script);
+	each_line(text, visit_deleted, removal);
+	each_line(text, visit_emptied, removal);
+	each_line(text, visit_removed, removal);
+	fputs("COMMIT\n", removal->script);
+	if (fclose(removal->script)) {
+		free(script);
+		return NULL;
+	}
+	return script;
+}
+
+static bool all_go(const struct portmap_rules *rules, size_t source)
+{
+	for (size_t i = 0; i < rules->count; i++)
+		if (rules->rules[i].source == source && !rule_goes(&rules->rules[i]))
+			return false;
+	return true;
+}
+
+int iptables_rules_remove(const struct portmap_rules *rules, size_t source, struct cni_error *err)
+{
+	const struct rule_source *table = &rules->sources[source];
+	struct removal removal = {.rules = rules, .source = source};
+	const char *const arguments[] = {table->restore, "-w", "10", "--noflush", NULL};
+	cleanup_command struct command_run run = {.arguments = arguments, .seconds = SECONDS};
+	char why[COMMAND_FAILURE_SIZE];
+	cleanup_free char *script = NULL;
+
+	each_line(table->text, visit_foreign, &removal);
+	removal.all = all_go(rules, source) && !removal.foreign;
+	script = write_script(&removal);
+	if (!script)
+		return cni_error_no_memory(err);
+	run.input = script;
+	if (command_run(&run))
+		return 0;
+	return cni_error_set(err, CNI_ERROR_IO, "cannot remove portmap's rules: %s",
+			     command_run_why(&run, why));
+}

@@ -1,0 +1,271 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* migrate.c - `bpf-portmap migrate --from-portmap`: takes over the ports that the reference plugin
+ * portmap has mapped, from containers that go on running. */
+#include <dirent.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sysexits.h>
+#include <unistd.h>
+
+#include "conf/request.h"
+#include "host/host.h"
+#include "lib/cleanup.h"
+#include "lib/text.h"
+#include "operator/describe_json.h"
+#include "operator/format.h"
+#include "operator/items.h"
+#include "operator/migrate/connections.h"
+#include "operator/migrate/take_over.h"
+#include "operator/table.h"
+#include "operator/verbs.h"
+
+static const char *const directories[] = {"/etc/cni/net.d",
+					  "/var/lib/rancher/k3s/agent/etc/cni/net.d"};
+
+static const struct table_column columns[] = {
+	{"HOST", TABLE_LEFT},         {"PROTO", TABLE_LEFT},  {"NETWORK", TABLE_LEFT},
+	{"CONTAINER", TABLE_LEFT},    {"TO", TABLE_LEFT},     {"RULES", TABLE_LEFT},
+	{"CONNECTIONS", TABLE_RIGHT}, {"RESULT", TABLE_LEFT}, {"", TABLE_REMARK},
+};
+
+static const char *word_of(const struct portmap_rule *rule, bool dry_run)
+{
+	switch (rule->fate) {
+	case RULE_DEAD:
+		return dry_run ? "remove" : "removed";
+	case RULE_MAP:
+	case RULE_MAPPED:
+		return dry_run ? "map" : "mapped";
+	default:
+		return dry_run ? "leave" : "left";
+	}
+}
+
+static const char *reason_of(const struct portmap_rule *rule)
+{
+	if (rule->fate == RULE_DEAD)
+		return *rule->id ? "its container is gone" : "no packet comes to it";
+	return *rule->reason ? rule->reason : NULL;
+}
+
+static void add_row(struct table *table, const struct portmap_rules *rules,
+		    const struct portmap_rule *rule, bool dry_run)
+{
+	char host[ENDPOINT_TEXT_SIZE], to[ENDPOINT_TEXT_SIZE], kept[NUMBER_TEXT_SIZE];
+	const char *reason = reason_of(rule);
+
+	table_cell(table, format_host_port(rule->key.host_address, rule->key.host_port, host));
+	table_cell(table, conf_protocol_name(rule->key.protocol));
+	table_cell(table, rule->network);
+	table_cell(table, rule->id);
+	table_cell(table, format_endpoint(rule->container_address, rule->container_port, to));
+	table_cell(table, rules->sources[rule->source].name);
+	table_cell(table, format_number(rule->kept, kept));
+	table_cell(table, word_of(rule, dry_run));
+	if (reason)
+		table_printf(table, "%s %s", rule->fate == RULE_LEFT ? "!" : " ", reason);
+	else
+		table_cell(table, "");
+}
+
+static json_t *make_item(const struct portmap_rules *rules, const struct portmap_rule *rule,
+			 bool dry_run)
+{
+	return json_pack("{s:o, s:s, s:s, s:s, s:o, s:s, s:i, s:i, s:s, s:s?}", "host",
+			 json_endpoint(rule->key.host_address, rule->key.host_port), "protocol",
+			 conf_protocol_name(rule->key.protocol), "network", rule->network,
+			 "container_id", rule->id, "to",
+			 json_endpoint(rule->container_address, rule->container_port), "rules",
+			 rules->sources[rule->source].name, "connections", (int)rule->kept,
+			 "connections_not_kept", (int)rule->not_kept, "result",
+			 word_of(rule, dry_run), "reason", reason_of(rule));
+}
+
+static int is_conflist(const struct dirent *entry)
+{
+	const char *dot = strrchr(entry->d_name, '.');
+
+	return dot && (!strcmp(dot, ".conflist") || !strcmp(dot, ".conf") || !strcmp(dot, ".json"));
+}
+
+static bool names_portmap(const char *path)
+{
+	cleanup_json json_t *list = json_load_file(path, 0, NULL);
+	const json_t *plugins = json_object_get(list, "plugins"), *plugin;
+	const char *type = json_string_value(json_object_get(list, "type"));
+	size_t i;
+
+	if (type && !strcmp(type, "portmap"))
+		return true;
+	json_array_foreach (plugins, i, plugin) {
+		type = json_string_value(json_object_get(plugin, "type"));
+		if (type && !strcmp(type, "portmap"))
+			return true;
+	}
+	return false;
+}
+
+/* The paths of those that still have the type portmap. */
+static json_t *find_conflists(void)
+{
+	json_t *found = json_array();
+	struct dirent **entries;
+	char path[512];
+
+	for (size_t i = 0; i < sizeof(directories) / sizeof(directories[0]); i++) {
+		int count = scandir(directories[i], &entries, is_conflist, alphasort);
+
+		for (int j = 0; j < count; j++) {
+			snprintf(path, sizeof(path), "%s/%s", directories[i], entries[j]->d_name);
+			if (names_portmap(path)) {
+				cni_make_utf8(path);
+				json_array_append_new(found, json_string(path));
+			}
+			free(entries[j]);
+		}
+		if (count >= 0)
+			free(entries);
+	}
+	return found;
+}
+
+static int print_json(const struct portmap_rules *rules, bool dry_run, struct cni_error *err)
+{
+	struct items items = {.file = stdout};
+
+	for (size_t i = 0; i < rules->count; i++)
+		if (items_add(&items, make_item(rules, &rules->rules[i], dry_run), err))
+			return -1;
+	return items_end(&items,
+			 json_pack("{s:b, s:o}", "dry_run", dry_run, "conflists_with_portmap",
+				   find_conflists()),
+			 err);
+}
+
+static void print_conflists(void)
+{
+	cleanup_json json_t *found = find_conflists();
+	const json_t *path;
+	size_t i;
+
+	if (json_array_size(found))
+		puts("New containers still get portmap. Put \"type\": \"bpf-portmap\" in the place"
+		     " of \"type\": \"portmap\" in:");
+	json_array_foreach (found, i, path) {
+		cleanup_free char *text = cni_format("%s", json_string_value(path));
+
+		if (text)
+			cni_printable(text, "");
+		printf("  %s\n", text ? text : "");
+	}
+}
+
+static int print_table(const struct portmap_rules *rules, const struct options *options,
+		       struct cni_error *err)
+{
+	cleanup_table struct table table;
+
+	if (!rules->count && rules->source_count)
+		puts(options->dry_run ? "Nothing is mapped by portmap; its empty chains would be"
+					" removed."
+				      : "Nothing is mapped by portmap; its empty chains are"
+					" removed.");
+	else if (!rules->count)
+		puts("Nothing to migrate: portmap has no rules here.");
+	if (rules->count) {
+		table_begin(&table, stdout, columns, sizeof(columns) / sizeof(columns[0]));
+		table.limit = terminal_width();
+		table.colors = terminal_has_color(options->color);
+		for (size_t i = 0; i < rules->count; i++)
+			add_row(&table, rules, &rules->rules[i], options->dry_run);
+		if (table_end(&table, err))
+			return -1;
+	}
+	print_conflists();
+	return 0;
+}
+
+/* Decides about each rule. Changes nothing. */
+static int plan(struct portmap_rules *rules, struct migrating_list *containers,
+		struct cni_error *err)
+{
+	cleanup_host struct host host = {0};
+
+	if (portmap_rules_read(rules, err))
+		return -1;
+	if (!rules->count)
+		return 0;
+	if (host_open(&host, PINS_ALL, err))
+		return -1;
+	if (host.datapath.state == DATAPATH_FOREIGN)
+		return datapath_refuse_foreign(&host.datapath, err);
+	if (migrating_find(containers, rules, host.socket, err))
+		return -1;
+	take_over_judge(rules, containers, &host);
+	return connections_count(rules, err);
+}
+
+static bool has_rules_to_map(const struct portmap_rules *rules, size_t container)
+{
+	for (size_t i = 0; i < rules->count; i++)
+		if (rules->rules[i].fate == RULE_MAP && rules->rules[i].container == container)
+			return true;
+	return false;
+}
+
+static void leave_container(struct portmap_rules *rules, size_t container,
+			    const struct cni_error *err)
+{
+	for (size_t i = 0; i < rules->count; i++)
+		if (rules->rules[i].fate == RULE_MAP && rules->rules[i].container == container)
+			rule_leave(&rules->rules[i], "%s", cni_error_message(err));
+}
+
+static int carry_out(struct portmap_rules *rules, const struct migrating_list *containers,
+		     struct cni_error *err)
+{
+	for (size_t i = 0; i < containers->count; i++) {
+		cleanup_error struct cni_error failure = {0};
+
+		if (has_rules_to_map(rules, i) && take_over(rules, containers, i, &failure))
+			leave_container(rules, i, &failure);
+	}
+	return portmap_rules_remove(rules, err);
+}
+
+static bool anything_left(const struct portmap_rules *rules)
+{
+	for (size_t i = 0; i < rules->count; i++)
+		if (rules->rules[i].fate == RULE_LEFT || rules->rules[i].not_kept)
+			return true;
+	return false;
+}
+
+int verb_migrate(const struct options *options, char *const *operands, struct cni_error *err)
+{
+	cleanup_migrating struct migrating_list containers = {0};
+	cleanup_rules struct portmap_rules rules = {0};
+	struct cni_error failure = {0};
+	int result = 0;
+
+	if (!options->from_portmap) {
+		fputs("bpf-portmap: migrate needs --from-portmap; see bpf-portmap migrate --help\n",
+		      stderr);
+		return EX_USAGE;
+	}
+	/* A reader that goes must not end it half-way. */
+	signal(SIGPIPE, SIG_IGN);
+	if (geteuid() != 0)
+		return cni_error_set(err, CNI_ERROR_KERNEL_REFUSED,
+				     "portmap's rules cannot be read: run it as root");
+	if (plan(&rules, &containers, err))
+		return -1;
+	if (!options->dry_run)
+		result = carry_out(&rules, &containers, err);
+	if (options->json ? print_json(&rules, options->dry_run, &failure)
+			  : print_table(&rules, options, &failure))
+		result = cni_error_chain(err, &failure);
+	return result ? -1 : anything_left(&rules) ? EXIT_FAILURE : EXIT_SUCCESS;
+}
