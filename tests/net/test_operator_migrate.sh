@@ -23,15 +23,15 @@ portmap_container() {
 rules_now() {
 	iptables-save | sed '/^#/d; s/\[[0-9:]*\]//'
 	ip6tables-save | sed '/^#/d; s/\[[0-9:]*\]//'
-	nft list ruleset | sed '/table ip6* nat/,/^}/d; s/counter packets.*bytes [0-9]*//'
+	nft list ruleset | sed '/table inet bpf_portmap_migrated/,/^}/d; /table ip6* nat/,/^}/d; s/counter packets.*bytes [0-9]*//'
 }
 
 without_portmap() { sed '/CNI-HOSTPORT\|CNI-DN-[0-9a-f]/d'; }
 
 expect_no_portmap_rules() {
 	local rules
-	rules=$(iptables-save; ip6tables-save; nft list tables)
-	case $rules in *CNI-HOSTPORT* | *CNI-DN-* | *cni_hostport*) fail "left: $rules" ;; esac
+	rules=$(iptables-save; ip6tables-save; nft list ruleset 2>/dev/null)
+	case $rules in *CNI-HOSTPORT* | *CNI-DN-* | *hostports*) fail "left: $rules" ;; esac
 }
 
 maps_now() {
@@ -59,10 +59,10 @@ test_operator_migrate() {
 	migrate_world
 	portmap_container web -p 8080:80/tcp -p 8080:80/udp
 	iptables -t nat -A POSTROUTING -s 10.5.0.0/16 -j MASQUERADE -m comment --comment 'not "ours"'
-	iptables -A FORWARD -m comment --comment 'CNI-DN-like' -j ACCEPT
+	iptables -A FORWARD -m comment --comment 'CNI-like' -j ACCEPT
 	expect_answers client "$host4" 8080 web
 	before=$(rules_now | without_portmap)
-	rows migrate --from-portmap | sort >/run/rows
+	rows migrate --from-portmap | grep '8080' >/run/rows
 	expect_equal "*:8080 tcp other web $(address4 web):80 iptables 0 mapped
 *:8080 udp other web $(address4 web):80 iptables 1 mapped
 [::]:8080 tcp other web [$(address6 web)]:80 iptables 0 mapped
@@ -71,7 +71,7 @@ test_operator_migrate() {
 	expect_equal "$before" "$(rules_now)" 'other rules'
 	expect_ours
 	by_hand 0 migrate --from-portmap
-	expect_equal 'Nothing to migrate: portmap has no rules here.' "$(cat /run/out)"
+	expect_equal 'Nothing to migrate: portmap has no rules here.' "$(head -n 1 /run/out)"
 }
 
 # asked_on NAME NAMESPACE ...: a conversation that has begun
@@ -180,4 +180,287 @@ test_operator_migrate_under_load() {
 	wait "$download" || fail "the download ended: $?"
 	cmp /run/www/file /run/got
 	expect_no_portmap_rules
+}
+
+# --dry-run says the same, and changes neither rules nor maps
+test_operator_migrate_dry_run() {
+	local rules before
+	migrate_world
+	portmap_container web -p 8080:80/tcp
+	asked_on tcp4 client tcp "$host4" 8080
+	rules=$(rules_now)
+	expect_equal "*:8080 tcp other web $(address4 web):80 iptables 1 map
+[::]:8080 tcp other web [$(address6 web)]:80 iptables 0 map" \
+		"$(rows migrate --from-portmap --dry-run | sed 's/ $//')"
+	expect_equal "$rules" "$(rules_now)"
+	[ ! -e "$pins" ] || fail 'it has loaded the programs'
+	container_start ours bridge -p 9090:80/tcp
+	before=$(maps_now)
+	expect_equal '["map","map"]' "$(item '[.items[].result]' migrate --from-portmap --dry-run)"
+	expect_equal "$rules" "$(rules_now)"
+	expect_equal "$before" "$(maps_now)"
+	expect_says tcp4 web
+}
+
+# rules of dead containers are removed: one whose namespace is gone, one whose address another has now
+test_operator_migrate_dead() {
+	migrate_world
+	portmap_container gone -p 8080:80/tcp
+	portmap_container web -p 8081:80/tcp
+	container_die gone
+	iptables -t nat -N CNI-DN-abcdef
+	iptables -t nat -A CNI-DN-abcdef -p tcp --dport 8082 -j DNAT --to-destination "$(address4 web):80"
+	iptables -t nat -A CNI-HOSTPORT-DNAT -p tcp -m multiport --dports 8082 -m comment \
+		--comment 'dnat name: "other" id: "before"' -j CNI-DN-abcdef
+	expect_equal '[8080,"removed","its container is gone"]
+[8081,"mapped",null]
+[8082,"removed","its container is gone"]
+[8080,"removed","its container is gone"]
+[8081,"mapped",null]' "$(item '.items[] | [.host.port, .result, .reason]' migrate --from-portmap)"
+	expect_no_portmap_rules
+	expect_answer client tcp "$host4" 8081 web
+	expect_no_answer client tcp "$host4" 8080
+}
+
+# ports that cannot be mapped are said and left, the others of the same container are mapped; when
+# the reason has gone the rest is not mapped over their connections
+test_operator_migrate_left() {
+	migrate_world
+	ip address add 192.0.2.77/24 dev eth0
+	portmap_container web -p 8080:80/tcp -p 192.0.2.77:8081:80/tcp -p 8082:80/tcp
+	ip address del 192.0.2.77/24 dev eth0
+	portmap_container second -p 8080:80/tcp
+	container_start ours bridge -p 8082:80/tcp
+	by_hand 1 migrate --from-portmap --json
+	jq -r '.items[] | select(.host.address | contains(":") | not) |
+		[.host.port, .container_id, .result, .reason] | @tsv' /run/out | sort >/run/rows
+	expect_equal "8080	second	left	an earlier rule maps the port to container web of network other, and gets all packets
+8080	web	mapped	
+8081	web	left	its address is not on this host
+8082	web	left	bpf-portmap has mapped the port to another: container ours, interface eth0, network bridge" \
+		"$(cat /run/rows)"
+	expect_answer client tcp "$host4" 8080 web
+	expect_answer client tcp "$host4" 8082 ours
+	iptables-save -t nat >/run/rules
+	grep -- '--dport 8081 .*-j DNAT' /run/rules >/dev/null || fail "$(cat /run/rules)"
+	! grep -- "--dport 8080 .*-j DNAT --to-destination $(address4 web)" /run/rules || fail 'it stays'
+	grep -- '-A PREROUTING .*-j CNI-HOSTPORT-DNAT' /run/rules >/dev/null || fail 'no jump'
+	ip address add 192.0.2.77/24 dev eth0
+	asked_on tcp4 client tcp "$host4" 8080
+	by_hand 1 migrate --from-portmap
+	expect_contains "$(cat /run/out)" 'create it anew'
+	expect_says tcp4 web
+}
+
+# "snat": false of portmap is kept: a container does not reach itself through its port
+test_operator_migrate_options() {
+	migrate_world
+	conflist old bridge "$other_network | $as_reference |
+		(.plugins[] | select(.type == \"portmap\")).snat = false"
+	portmap_container web -p 8080:80/tcp
+	by_hand 0 migrate --from-portmap
+	expect_equal 1 "$(bpftool -j map dump pinned "$pins/policies" |
+		jq '.[0].formatted.value.keep_hairpin_source')" keep_hairpin_source
+	expect_equal 0 "$(bpftool -j map dump pinned "$pins/policies" |
+		jq '.[0].formatted.value.source_range_count')" source_range_count
+}
+
+# the names of pods, as the runtime has kept them, are in list
+test_operator_migrate_names() {
+	migrate_world
+	export CNI_ARGS='IgnoreUnknown=1;K8S_POD_NAMESPACE=shop;K8S_POD_NAME=web-0'
+	portmap_container web -p 8080:80/tcp
+	unset CNI_ARGS
+	by_hand 0 migrate --from-portmap
+	expect_equal shop/web-0 "$(item '.items[0].container.name' list)"
+}
+
+# DEL afterwards: by a conflist that has our plugin, and by the old one, which leaves the port free
+# for the next container
+test_operator_migrate_del() {
+	local state
+	migrate_world
+	container_start keeper bridge -p 9999:80/tcp
+	state=$(state_show)
+	portmap_container web -p 8080:80/tcp
+	by_hand 0 migrate --from-portmap
+	conflist old bridge "$other_network | $as_reference |
+		(.plugins[] | select(.type == \"portmap\")).type = \"bpf-portmap\""
+	container_check web old || fail 'CHECK by the new list'
+	container_remove web old
+	expect_equal '[9999,9999]' "$(item '[.items[].host.port]' list)"
+	rm /run/conf/old.conflist
+	portmap_container web -p 8080:80/tcp
+	by_hand 0 migrate --from-portmap
+	expect_answer client tcp "$host4" 8080 web
+	container_remove web old
+	container_start next bridge -p 8080:80/tcp
+	expect_answer client tcp "$host4" 8080 next
+}
+
+# newer_portmap_web: the container web, with the rules that a portmap with the backend nftables (1.6
+# and newer; here 1.9.1) writes for -p 8080:80/tcp -p 8080:80/udp -p 192.0.2.1:8081:80/tcp. With
+# NEWER_PORTMAP=/path/to/portmap that one writes them.
+newer_portmap_web() {
+	local family address
+	if [ -n "${NEWER_PORTMAP:-}" ]; then
+		rm /run/cni-plugins/portmap
+		ln -s "$NEWER_PORTMAP" /run/cni-plugins/portmap
+		conflist old bridge "$other_network | $as_reference | .plugins[0].hairpinMode = true |
+			(.plugins[] | select(.type == \"portmap\")).backend = \"nftables\""
+		portmap_container web -p 8080:80/tcp -p 8080:80/udp -p "$host4:8081:80/tcp"
+		return
+	fi
+	conflist old bridge "$other_network | $only_main"
+	container_start web old
+	for family in ip ip6; do
+		address=$(address4 web)
+		[ "$family" = ip ] || address="[$(address6 web)]"
+		nft -f - <<-RULES
+		table $family cni_hostport {
+			comment "CNI portmap plugin"
+			chain hostports {
+				tcp dport 8080 dnat to $address:80 comment "web"
+				udp dport 8080 dnat to $address:80 comment "web"
+				$([ $family = ip6 ] || echo "ip daddr $host4 tcp dport 8081 dnat to $address:80 comment \"web\"")
+			}
+			chain hostip_hostports {
+			}
+			chain hostports_all { jump hostip_hostports; jump hostports; }
+			chain prerouting {
+				type nat hook prerouting priority dstnat; policy accept;
+				fib daddr type local jump hostports_all
+			}
+			chain output {
+				type nat hook output priority -100; policy accept;
+				fib daddr type local jump hostports_all
+			}
+			chain masquerading {
+				type nat hook postrouting priority srcnat; policy accept;
+				$family saddr $(tr -d '[]' <<<"$address") $family daddr $(tr -d '[]' <<<"$address") masquerade comment "web"
+			}
+		}
+		RULES
+	done
+}
+
+# the rules of portmap's backend nftables: the same, and a table that others have rules in stays
+test_operator_migrate_nftables() {
+	local name
+	migrate_world
+	newer_portmap_web
+	nft add table ip foreign
+	for name in tcp4 tcp6 udp4; do
+		asked_on "$name" client "${name%[46]}" "$(eval echo "\$host${name: -1}")" 8080
+	done
+	rows migrate --from-portmap | grep mapped | sed 's/ $//' >/run/rows
+	expect_equal "*:8080 tcp other web $(address4 web):80 nftables 1 mapped
+*:8080 udp other web $(address4 web):80 nftables 1 mapped
+192.0.2.1:8081 tcp other web $(address4 web):80 nftables 0 mapped
+[::]:8080 tcp other web [$(address6 web)]:80 nftables 1 mapped
+[::]:8080 udp other web [$(address6 web)]:80 nftables 0 mapped" "$(cat /run/rows)"
+	expect_no_portmap_rules
+	expect_contains "$(nft list tables)" 'table ip foreign'
+	for name in tcp4 tcp6 udp4; do expect_says "$name" web; done
+	expect_ours
+	expect_answer client tcp "$host4" 8081 web
+	for name in tcp4 tcp6 udp4; do
+		echo bye >&"$(eval echo "\$${name}_in")"
+		piped_close "$name" || fail "$name ended with $?"
+	done
+}
+
+# conntrack stays at work for connections that it translates, also where portmap's rules were the
+# only ones; the table that sees to that is removed when they have ended
+test_operator_migrate_keeper() {
+	migrate_world
+	conflist old bridge "$other_network | $as_reference | (.plugins[] | select(.ipMasq)).ipMasq = false"
+	portmap_container web -p 8080:80/tcp
+	asked_on tcp4 client tcp "$host4" 8080
+	asked_on tcp6 client tcp "$host6" 8080
+	by_hand 0 migrate --from-portmap
+	expect_contains "$(cat /run/out)" 'conntrack goes on to translate 2 connections'
+	expect_says tcp4 web
+	expect_says tcp6 web
+	by_hand 0 migrate --from-portmap
+	expect_contains "$(cat /run/out)" 'conntrack goes on to translate 2 connections'
+	expect_says tcp4 web
+	for name in tcp4 tcp6; do
+		echo bye >&"$(eval echo "\$${name}_in")"
+		piped_close "$name" || fail "$name ended with $?"
+	done
+	by_hand 0 migrate --from-portmap
+	expect_equal 'Nothing to migrate: portmap has no rules here.' "$(cat /run/out)"
+	case $(nft list tables) in *bpf_portmap*) fail 'the table stays' ;; esac
+}
+
+# the same with iptables-legacy
+test_operator_migrate_legacy() {
+	migrate_world
+	mkdir /run/legacy
+	ln -s /usr/sbin/iptables-legacy /run/legacy/iptables
+	ln -s /usr/sbin/ip6tables-legacy /run/legacy/ip6tables
+	iptables-legacy -w -t nat -S >/dev/null 2>&1 || skip 'no iptables-legacy, or a kernel without it'
+	PATH=/run/legacy:$PATH portmap_container web -p 8080:80/tcp -p 8080:80/udp
+	expect_contains "$(iptables-legacy-save -t nat)" CNI-DN-
+	asked_on tcp4 client tcp "$host4" 8080
+	by_hand 0 migrate --from-portmap --json
+	expect_equal iptables-legacy "$(jq -r '.items[0].rules' /run/out)"
+	case $(iptables-legacy-save -t nat; ip6tables-legacy-save -t nat) in
+	*CNI-HOSTPORT* | *CNI-DN-*) fail "left: $(iptables-legacy-save)" ;;
+	esac
+	expect_says tcp4 web
+	expect_ours
+}
+
+# where portmap has no rules it says so, and which conflists name it
+test_operator_migrate_nothing() {
+	migrate_world
+	by_hand 0 migrate --from-portmap
+	expect_equal 'Nothing to migrate: portmap has no rules here.' "$(cat /run/out)"
+	[ ! -e "$pins" ] || fail 'it has loaded the programs'
+	by_hand 64 migrate
+	expect_contains "$(cat /run/err)" '--from-portmap'
+	jq "$as_reference" "$project/conf/bridge.conflist" >/etc/cni/net.d/10-old.conflist
+	cp "$project/conf/bridge.conflist" /etc/cni/net.d/20-new.conflist
+	by_hand 0 migrate --from-portmap
+	expect_equal '  /etc/cni/net.d/10-old.conflist' "$(tail -n +3 /run/out)"
+	expect_equal '["/etc/cni/net.d/10-old.conflist"]' \
+		"$(jq -c .summary.conflists_with_portmap <<<"$("$build/bpf-portmap" migrate --from-portmap --json)")"
+	cp "$build/bpf-portmap" /run/bpf-portmap
+	chmod 755 /run/bpf-portmap
+	PREFIX='setpriv --reuid 65534 --regid 65534 --clear-groups' binary=/run/bpf-portmap \
+		by_hand 1 migrate --from-portmap
+	expect_contains "$(cat /run/err)" 'run it as root'
+}
+
+migrate_once() {
+	# shellcheck disable=SC2086 # timeout and its arguments
+	$PREFIX "$build/bpf-portmap" migrate --from-portmap >/run/out 2>&1
+}
+
+# limit 240 s
+# killed at any moment, it is completed when it runs again; connections outlive that
+test_operator_migrate_killed() {
+	local kill_window=400000 killed=0 round
+	migrate_world
+	for round in $(seq 1 "${KILLS:-12}"); do
+		portmap_container web -p 8080:80/tcp -p 8080:80/udp
+		asked_on tcp4 client tcp "$host4" 8080
+		asked_on udp6 client udp "$host6" 8080
+		killed_at_random migrate_once
+		expect_says tcp4 web
+		by_hand 0 migrate --from-portmap
+		expect_no_portmap_rules
+		expect_says tcp4 web
+		expect_says udp6 web
+		expect_answers client "$host4" 8080 web
+		echo bye >&"$tcp4_in"
+		piped_close tcp4 || fail "$round: the connection ended"
+		echo bye >&"$udp6_in"
+		piped_close udp6 || fail "$round: the datagrams' conversation ended"
+		container_remove web old
+		"$build/bpf-portmap" attach >/dev/null 2>&1
+	done
+	echo "note: killed $killed of $round"
 }

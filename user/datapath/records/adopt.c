@@ -25,6 +25,14 @@ int adopt_connection(int program, const struct adoption *adoption, enum adopted 
 	return 0;
 }
 
+bool adopt_is_recorded(const struct objects *objects, const struct connection_key *key)
+{
+	struct connection connection;
+
+	return !bpf_map_lookup_elem(objects->maps[MAP_CONNECTIONS], key, &connection) &&
+	       connection.kind == FLOW_FOREIGN;
+}
+
 /* The only address in it is nobody's: a range of it in "sourceRanges" would be of no use. */
 static const struct address_range nobody = {
 	.address = {[10] = 0xff, [11] = 0xff, [12] = 0xff, [13] = 0xff, [14] = 0xff, [15] = 0xff},

@@ -18,6 +18,9 @@
 int adopt_connection(int program, const struct adoption *adoption, enum adopted *adopted,
 		     struct cni_error *err);
 
+/* Whether there is such a record, of a connection that lives or not. */
+bool adopt_is_recorded(const struct objects *objects, const struct connection_key *key);
+
 /*
  * From the claim of a port until the connections that began just before it have their records, a
  * packet without a record must not begin one. So the port is claimed with a policy that admits no

@@ -142,3 +142,30 @@ int connections_count(struct portmap_rules *rules, struct cni_error *err)
 
 	return read_all(&pass, err);
 }
+
+struct remaining {
+	const struct objects *objects;
+	unsigned int count;
+};
+
+static int take_remaining(const struct conntrack_entry *entry, void *context)
+{
+	struct remaining *remaining = context;
+	struct adoption adoption;
+
+	if (!entry->destination_translated || has_ended(entry))
+		return 0;
+	make_adoption(entry, false, &adoption);
+	remaining->count += adopt_is_recorded(remaining->objects, &adoption.key);
+	return 0;
+}
+
+int connections_left(const struct objects *objects, unsigned int *count, struct cni_error *err)
+{
+	struct remaining remaining = {.objects = objects};
+
+	if (conntrack_read(take_remaining, &remaining, err))
+		return -1;
+	*count = remaining.count;
+	return 0;
+}

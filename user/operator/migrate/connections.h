@@ -24,4 +24,7 @@ int connections_keep(struct keeping *keeping, struct cni_error *err);
 /* Only counts them. CNI_ERROR_IO. */
 int connections_count(struct portmap_rules *rules, struct cni_error *err);
 
+/* Counts those that conntrack still translates and that have such a record. CNI_ERROR_IO. */
+int connections_left(const struct objects *objects, unsigned int *count, struct cni_error *err);
+
 #endif

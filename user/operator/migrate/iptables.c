@@ -171,6 +171,7 @@ struct reading {
 	struct portmap_rules *rules;
 	size_t source;
 	size_t first; /* of its rules */
+	size_t jumps; /* to containers' chains, so far */
 };
 
 static int take_port(struct reading *reading, const struct line *line)
@@ -201,11 +202,14 @@ static void take_name(struct reading *reading, const struct line *line)
 {
 	const char *chain = value_of(line, "-j"), *comment = value_of(line, "--comment");
 
+	reading->jumps++;
 	for (size_t i = reading->first; i < reading->rules->count; i++) {
 		struct portmap_rule *rule = &reading->rules->rules[i];
 
 		if (strcmp(rule->chain, chain) != 0)
 			continue;
+		if (!rule->order)
+			rule->order = reading->jumps;
 		take_quoted(comment, "name: \"", rule->network);
 		take_quoted(comment, "id: \"", rule->id);
 	}
@@ -243,10 +247,21 @@ static int visit_any(const struct line *line, const char *raw, size_t length, vo
 	return *line->words[0] == ':' && is_chain_of_portmap(line->words[0] + 1) ? -1 : 0;
 }
 
+/* Packets come to chains in the order of the jumps; iptables-save may print them in another one. */
+static int compare_order(const void *a, const void *b)
+{
+	const struct portmap_rule *one = a, *other = b;
+
+	if (one->order != other->order)
+		return one->order < other->order ? -1 : 1;
+	return (int)one->key.host_port - (int)other->key.host_port;
+}
+
 static int read_table(struct portmap_rules *rules, const struct rule_source *what, char *text,
 		      struct cni_error *err)
 {
-	struct reading reading = {rules, rules->source_count, rules->count};
+	struct reading reading = {
+		.rules = rules, .source = rules->source_count, .first = rules->count};
 	struct rule_source *source;
 
 	if (!each_line(text, visit_any, NULL)) {
@@ -262,7 +277,11 @@ static int read_table(struct portmap_rules *rules, const struct rule_source *wha
 	source->text = text;
 	if (each_line(text, visit_port, &reading))
 		return cni_error_no_memory(err);
-	return each_line(text, visit_rest, &reading);
+	each_line(text, visit_rest, &reading);
+	if (rules->count > reading.first)
+		qsort(rules->rules + reading.first, rules->count - reading.first,
+		      sizeof(*rules->rules), compare_order);
+	return 0;
 }
 
 /* iptables-legacy makes its table, and loads modules, when it is asked what is in it. */

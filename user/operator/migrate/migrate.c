@@ -17,6 +17,7 @@
 #include "operator/format.h"
 #include "operator/items.h"
 #include "operator/migrate/connections.h"
+#include "operator/migrate/keeper.h"
 #include "operator/migrate/take_over.h"
 #include "operator/table.h"
 #include "operator/verbs.h"
@@ -131,7 +132,8 @@ static json_t *find_conflists(void)
 	return found;
 }
 
-static int print_json(const struct portmap_rules *rules, bool dry_run, struct cni_error *err)
+static int print_json(const struct portmap_rules *rules, unsigned int kept, bool dry_run,
+		      struct cni_error *err)
 {
 	struct items items = {.file = stdout};
 
@@ -139,7 +141,8 @@ static int print_json(const struct portmap_rules *rules, bool dry_run, struct cn
 		if (items_add(&items, make_item(rules, &rules->rules[i], dry_run), err))
 			return -1;
 	return items_end(&items,
-			 json_pack("{s:b, s:o}", "dry_run", dry_run, "conflists_with_portmap",
+			 json_pack("{s:b, s:i, s:o}", "dry_run", dry_run,
+				   "connections_of_conntrack", (int)kept, "conflists_with_portmap",
 				   find_conflists()),
 			 err);
 }
@@ -162,16 +165,13 @@ static void print_conflists(void)
 	}
 }
 
-static int print_table(const struct portmap_rules *rules, const struct options *options,
-		       struct cni_error *err)
+static int print_table(const struct portmap_rules *rules, unsigned int kept,
+		       const struct options *options, struct cni_error *err)
 {
 	cleanup_table struct table table;
 
 	if (!rules->count && rules->source_count)
-		puts(options->dry_run ? "Nothing is mapped by portmap; its empty chains would be"
-					" removed."
-				      : "Nothing is mapped by portmap; its empty chains are"
-					" removed.");
+		puts("portmap maps nothing here, but has left empty chains.");
 	else if (!rules->count)
 		puts("Nothing to migrate: portmap has no rules here.");
 	if (rules->count) {
@@ -183,6 +183,11 @@ static int print_table(const struct portmap_rules *rules, const struct options *
 		if (table_end(&table, err))
 			return -1;
 	}
+	if (kept)
+		printf("conntrack goes on to translate %u connections. The table inet " KEEPER_TABLE
+		       " keeps\nit at work; run this again when they have ended, and it is "
+		       "removed.\n",
+		       kept);
 	print_conflists();
 	return 0;
 }
@@ -195,7 +200,7 @@ static int plan(struct portmap_rules *rules, struct migrating_list *containers,
 
 	if (portmap_rules_read(rules, err))
 		return -1;
-	if (!rules->count)
+	if (!rules->source_count)
 		return 0;
 	if (host_open(&host, PINS_ALL, err))
 		return -1;
@@ -223,8 +228,23 @@ static void leave_container(struct portmap_rules *rules, size_t container,
 			rule_leave(&rules->rules[i], "%s", cni_error_message(err));
 }
 
+/* *left: connections that conntrack goes on to translate, by this run and those before it. */
+static int see_to_keeper(unsigned int *left, struct cni_error *err)
+{
+	cleanup_host struct host host = {0};
+
+	*left = 0;
+	if (host_open(&host, PINS_ALL, err) ||
+	    (datapath_is_usable(&host.datapath) &&
+	     connections_left(&host.datapath.objects, left, err)))
+		return -1;
+	if (*left)
+		return keeper_add(err);
+	return keeper_exists() ? keeper_remove(err) : 0;
+}
+
 static int carry_out(struct portmap_rules *rules, const struct migrating_list *containers,
-		     struct cni_error *err)
+		     unsigned int *left, struct cni_error *err)
 {
 	for (size_t i = 0; i < containers->count; i++) {
 		cleanup_error struct cni_error failure = {0};
@@ -232,6 +252,9 @@ static int carry_out(struct portmap_rules *rules, const struct migrating_list *c
 		if (has_rules_to_map(rules, i) && take_over(rules, containers, i, &failure))
 			leave_container(rules, i, &failure);
 	}
+	/* Before the rules go, or connections would. */
+	if (see_to_keeper(left, err))
+		return -1;
 	return portmap_rules_remove(rules, err);
 }
 
@@ -248,6 +271,7 @@ int verb_migrate(const struct options *options, char *const *operands, struct cn
 	cleanup_migrating struct migrating_list containers = {0};
 	cleanup_rules struct portmap_rules rules = {0};
 	struct cni_error failure = {0};
+	unsigned int kept = 0;
 	int result = 0;
 
 	if (!options->from_portmap) {
@@ -263,9 +287,9 @@ int verb_migrate(const struct options *options, char *const *operands, struct cn
 	if (plan(&rules, &containers, err))
 		return -1;
 	if (!options->dry_run)
-		result = carry_out(&rules, &containers, err);
-	if (options->json ? print_json(&rules, options->dry_run, &failure)
-			  : print_table(&rules, options, &failure))
+		result = carry_out(&rules, &containers, &kept, err);
+	if (options->json ? print_json(&rules, kept, options->dry_run, &failure)
+			  : print_table(&rules, kept, options, &failure))
 		result = cni_error_chain(err, &failure);
 	return result ? -1 : anything_left(&rules) ? EXIT_FAILURE : EXIT_SUCCESS;
 }

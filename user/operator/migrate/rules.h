@@ -32,6 +32,7 @@ struct portmap_rule {
 	size_t source; /* the table that has it, by number */
 	char chain[RULE_CHAIN_SIZE];
 	json_int_t handle; /* nftables */
+	size_t order;      /* iptables: of the jump to its chain, from 1; 0: there is none */
 	struct portmap_key key;
 	uint8_t container_address[16];
 	uint16_t container_port;
