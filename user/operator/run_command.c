@@ -128,19 +128,28 @@ static bool read_streams(struct stream streams[2], int64_t deadline)
 	return true;
 }
 
+/* One that waits inside the kernel does not die of a signal at once: it is left to init. */
+static void kill_all(pid_t pid, int *status)
+{
+	const struct timespec pause = {.tv_nsec = 5000000};
+
+	kill(-pid, SIGKILL);
+	for (int i = 0; i < 200 && waitpid(pid, status, WNOHANG) == 0; i++)
+		nanosleep(&pause, NULL);
+}
+
 /* It may close its streams and go on. */
-static int wait_for(pid_t pid, int64_t deadline, bool in_time)
+static int wait_for(pid_t pid, int64_t deadline, bool *in_time)
 {
 	const struct timespec pause = {.tv_nsec = 5000000};
 	int status = 0;
 
-	while (in_time && waitpid(pid, &status, WNOHANG) == 0) {
-		in_time = milliseconds() < deadline;
+	while (*in_time && waitpid(pid, &status, WNOHANG) == 0) {
+		*in_time = milliseconds() < deadline;
 		nanosleep(&pause, NULL);
 	}
-	if (!in_time) {
-		kill(-pid, SIGKILL);
-		waitpid(pid, &status, 0);
+	if (!*in_time) {
+		kill_all(pid, &status);
 		return -1;
 	}
 	return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
@@ -204,11 +213,14 @@ bool command_run(struct command_run *run)
 	in_time = read_streams(streams, deadline);
 	output = streams[0];
 	errors = streams[1];
-	run->status = wait_for(pid, deadline, in_time);
+	run->status = wait_for(pid, deadline, &in_time);
+	run->timed_out = !in_time;
 	give_output(run, &output, &errors);
-	if (run->status < 0 && !*run->errors)
+	if (!in_time)
 		snprintf(run->errors, sizeof(run->errors), "it did not end within %d s",
 			 run->seconds);
+	else if (run->status < 0)
+		snprintf(run->errors, sizeof(run->errors), "it was killed");
 	return run->status == 0;
 }
 

@@ -19,6 +19,7 @@ struct command_run {
 	size_t length;
 	char errors[256]; /* the last line of standard error, printable; "" with `with_errors` */
 	bool missing;     /* there is no such program */
+	bool timed_out;   /* it was killed */
 	int status;       /* its exit status; -1: it did not start, was killed, or took too long */
 };
 

@@ -50,6 +50,10 @@ const struct verb verbs[] = {
 	 "takes over the ports that the reference plugin portmap has mapped, without touching\n"
 	 "the containers: maps them, keeps the connections that are there, and removes\n"
 	 "portmap's rules, those of dead containers too. Exit status 1 where a port was left"},
+	{"support", " [FILE]", 0, 1, 0, verb_support,
+	 "writes one tar file with what somebody needs who is to find a fault: maps, programs,\n"
+	 "rules, routes, conflists, versions; without secrets; a manifest says what is in it.\n"
+	 "FILE must not exist; \"-\": standard output. Default: in this directory"},
 	{"attach", " [INTERFACE...]", 0, ANY_NUMBER, 0, run_attach,
 	 "attaches to interfaces that came up since the last ADD, as the conflists of the\n"
 	 "running containers say, or to those named; repairs what somebody removed; prints\n"

@@ -1,0 +1,158 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* archive.c - the tar that `support` makes, and its manifest. */
+#include "operator/support/archive.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "lib/text.h"
+#include "operator/run_command.h"
+#include "operator/support/tar.h"
+
+#define SECONDS 10
+
+bool archive_begin(struct archive *archive, int fd, const char *directory)
+{
+	*archive = (struct archive){.fd = fd};
+	snprintf(archive->directory, sizeof(archive->directory), "%s", directory);
+	archive->manifest = open_memstream(&archive->manifest_text, &archive->manifest_size);
+	return archive->manifest;
+}
+
+static void add_file(struct archive *archive, const char *name, const char *text, size_t size)
+{
+	char path[100];
+
+	snprintf(path, sizeof(path), "%.49s/%.49s", archive->directory, name);
+	if (!archive->error && tar_add(archive->fd, path, text, size))
+		archive->error = errno;
+}
+
+void archive_add(struct archive *archive, const char *name, const char *from, const char *text,
+		 size_t size)
+{
+	archive->count++;
+	fprintf(archive->manifest, "ok      %-32s %s\n", name, from);
+	add_file(archive, name, text, size);
+}
+
+void archive_note_failure(struct archive *archive, const char *name, const char *from,
+			  const char *why)
+{
+	archive->failed++;
+	fprintf(archive->manifest, "failed  %-32s %s: %s\n", name, from, why);
+}
+
+static char *join(const char *const *words)
+{
+	char *joined = NULL;
+	size_t size;
+	FILE *stream = open_memstream(&joined, &size);
+
+	if (!stream)
+		return NULL;
+	for (size_t i = 0; words[i]; i++)
+		fprintf(stream, "%s%s", i ? " " : "", words[i]);
+	if (fclose(stream))
+		return NULL;
+	cni_printable(joined, "");
+	return joined;
+}
+
+static bool hangs(const struct archive *archive, const char *program)
+{
+	for (size_t i = 0; i < archive->hanging_count; i++)
+		if (!strcmp(archive->hanging[i], program))
+			return true;
+	return false;
+}
+
+/* Takes out the lines that do not contain the word. */
+static void filter(struct command_run *run, const char *word)
+{
+	char *to = run->output, *line = run->output;
+
+	while (line && *line) {
+		size_t length = strcspn(line, "\n");
+		char end = line[length];
+
+		line[length] = '\0';
+		if (strcasestr(line, word)) {
+			memmove(to, line, length);
+			to += length;
+			*to++ = '\n';
+		}
+		line += length + (end == '\n');
+	}
+	if (to)
+		run->length = (size_t)(to - run->output);
+}
+
+/* What it printed is worth having whatever its status: doctor's says what it found. */
+static void take_output(struct archive *archive, const char *name, struct command_run *run,
+			const char *from)
+{
+	char why[COMMAND_FAILURE_SIZE];
+
+	if (run->timed_out && archive->hanging_count < MAX_HANGING)
+		archive->hanging[archive->hanging_count++] = run->arguments[0];
+	if (run->length)
+		add_file(archive, name, run->output, run->length);
+	if (run->status == 0) {
+		archive->count++;
+		fprintf(archive->manifest, "ok      %-32s %s\n", name, from);
+		return;
+	}
+	snprintf(why, sizeof(why), "status %d%s%s", run->status, *run->errors ? ", " : "",
+		 run->errors);
+	archive_note_failure(archive, name, from,
+			     run->missing      ? "is not installed"
+			     : run->status < 0 ? run->errors
+					       : why);
+}
+
+void archive_run_filtered(struct archive *archive, const char *name, const char *const *arguments,
+			  const char *word)
+{
+	cleanup_command struct command_run run = {.arguments = arguments, .seconds = SECONDS};
+	char *from = join(arguments);
+
+	if (!from)
+		return;
+	if (hangs(archive, arguments[0])) {
+		archive_note_failure(archive, name, from, "it was too slow before: left out");
+	} else {
+		command_run(&run);
+		if (word)
+			filter(&run, word);
+		take_output(archive, name, &run, from);
+	}
+	free(from);
+}
+
+void archive_run(struct archive *archive, const char *name, const char *const *arguments)
+{
+	archive_run_filtered(archive, name, arguments, NULL);
+}
+
+bool archive_end(struct archive *archive, const char *preface)
+{
+	char *text = NULL;
+	size_t size;
+	FILE *whole;
+
+	fclose(archive->manifest);
+	whole = open_memstream(&text, &size);
+	if (whole) {
+		fprintf(whole, "%s%s", preface, archive->manifest_text);
+		fclose(whole);
+		add_file(archive, "MANIFEST", text, size);
+	}
+	free(text);
+	free(archive->manifest_text);
+	if (!archive->error && tar_end(archive->fd))
+		archive->error = errno;
+	errno = archive->error;
+	return !archive->error && whole;
+}

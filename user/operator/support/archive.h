@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * archive.h - the tar that `support` makes: each thing that was looked at, and a manifest of them.
+ */
+#ifndef OPERATOR_SUPPORT_ARCHIVE_H
+#define OPERATOR_SUPPORT_ARCHIVE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdio.h>
+
+#define ARCHIVE_DIRECTORY_SIZE 64
+#define MAX_HANGING 8
+
+struct archive {
+	int fd;
+	int error;                              /* errno of the first write that failed; 0: none */
+	char directory[ARCHIVE_DIRECTORY_SIZE]; /* in which all files are */
+	FILE *manifest;
+	char *manifest_text;
+	size_t manifest_size;
+	unsigned int count, failed;
+	const char *hanging[MAX_HANGING]; /* programs that took too long: they are not run again */
+	size_t hanging_count;
+};
+
+/* False: no memory. */
+bool archive_begin(struct archive *archive, int fd, const char *directory);
+/* Adds a file, with a line in the manifest: where it is from, and a remark or NULL. */
+void archive_add(struct archive *archive, const char *name, const char *from, const char *text,
+		 size_t size);
+/* Adds only the line. */
+void archive_note_failure(struct archive *archive, const char *name, const char *from,
+			  const char *why);
+/* Runs the program and adds what it prints. What ends with another status than 0 is added, too. */
+void archive_run(struct archive *archive, const char *name, const char *const *arguments);
+/* Does the same, but leaves the lines alone that contain the word, in any case. */
+void archive_run_filtered(struct archive *archive, const char *name, const char *const *arguments,
+			  const char *word);
+/* Adds the manifest, and ends the tar. False: something could not be written; errno says why. */
+bool archive_end(struct archive *archive, const char *preface);
+
+#endif
