@@ -99,7 +99,7 @@ static void take_output(struct archive *archive, const char *name, struct comman
 		archive->hanging[archive->hanging_count++] = run->arguments[0];
 	if (run->length)
 		add_file(archive, name, run->output, run->length);
-	if (run->status == 0) {
+	if (run->status == 0 || (run->status > 0 && run->length && !*run->errors)) {
 		archive->count++;
 		fprintf(archive->manifest, "ok      %-32s %s\n", name, from);
 		return;
