@@ -24,7 +24,7 @@ struct command_run {
 };
 
 /* Its environment has PATH, with the directories of administrators' programs, and LC_ALL, and
- * nothing else. Returns whether it exited with 0. */
+ * nothing else. Returns whether its exit status is 0. */
 bool command_run(struct command_run *run);
 void command_run_release(struct command_run *run);
 

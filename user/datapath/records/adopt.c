@@ -16,7 +16,8 @@ int adopt_connection(int program, const struct adoption *adoption, enum adopted 
 		     struct cni_error *err)
 {
 	uint8_t frame[ADOPTION_OFFSET + sizeof(*adoption)] = {0};
-	LIBBPF_OPTS(bpf_test_run_opts, options, .data_in = frame, .data_size_in = sizeof(frame));
+	struct bpf_test_run_opts options = {
+		.sz = sizeof(options), .data_in = frame, .data_size_in = sizeof(frame)};
 
 	memcpy(frame + ADOPTION_OFFSET, adoption, sizeof(*adoption));
 	if (bpf_prog_test_run_opts(program, &options))

@@ -184,10 +184,10 @@ static int print_table(const struct portmap_rules *rules, unsigned int kept,
 			return -1;
 	}
 	if (kept)
-		printf("conntrack goes on to translate %u connections. The table inet " KEEPER_TABLE
-		       " keeps\nit at work; run this again when they have ended, and it is "
-		       "removed.\n",
-		       kept);
+		printf("conntrack goes on to translate %u connection%s. The table "
+		       "inet " KEEPER_TABLE " keeps it at\nwork; run this again when all have "
+					    "ended, and it is removed.\n",
+		       kept, kept == 1 ? "" : "s");
 	print_conflists();
 	return 0;
 }

@@ -32,7 +32,7 @@ void archive_add(struct archive *archive, const char *name, const char *from, co
 /* Adds only the line. */
 void archive_note_failure(struct archive *archive, const char *name, const char *from,
 			  const char *why);
-/* Runs the program and adds what it prints. What ends with another status than 0 is added, too. */
+/* Runs the program and adds what it prints. What ends with a failure is added, too. */
 void archive_run(struct archive *archive, const char *name, const char *const *arguments);
 /* Does the same, but leaves the lines alone that contain the word, in any case. */
 void archive_run_filtered(struct archive *archive, const char *name, const char *const *arguments,
