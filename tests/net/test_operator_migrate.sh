@@ -107,7 +107,17 @@ client_of() { field_of client "$(say "$1")"; }
 # connections through portmap's rules go on, and the container sees the same client: TCP and UDP,
 # IPv4 and IPv6, from outside, from the host, from containers; what a client begins from the same
 # port afterwards is ours
-test_operator_migrate_connections() {
+test_operator_migrate_connections() { connections_go_on; }
+
+# limit 120 s
+# the same on a host that bpf-portmap already runs on, with all its programs
+test_operator_migrate_beside_ours() {
+	container_start ours bridge -p 9999:80/tcp
+	expect_answer client tcp "$host4" 9999 ours
+	connections_go_on
+}
+
+connections_go_on() {
 	local name seen
 	local -A seen_before
 	migrate_world
@@ -432,6 +442,9 @@ test_operator_migrate_nothing() {
 	PREFIX='setpriv --reuid 65534 --regid 65534 --clear-groups' binary=/run/bpf-portmap \
 		by_hand 1 migrate --from-portmap
 	expect_contains "$(cat /run/err)" 'run it as root'
+	rm /etc/cni/net.d/*
+	PREFIX='unshare --user --map-root-user --net' by_hand 0 migrate --from-portmap
+	expect_equal 'Nothing to migrate: portmap has no rules here.' "$(cat /run/out)"
 }
 
 migrate_once() {

@@ -186,7 +186,7 @@ static int print_table(const struct portmap_rules *rules, unsigned int kept,
 	if (kept)
 		printf("conntrack goes on to translate %u connection%s. The table "
 		       "inet " KEEPER_TABLE " keeps it at\nwork; run this again when all have "
-					    "ended, and it is removed.\n",
+		       "ended, and it is removed.\n",
 		       kept, kept == 1 ? "" : "s");
 	print_conflists();
 	return 0;
@@ -229,11 +229,14 @@ static void leave_container(struct portmap_rules *rules, size_t container,
 }
 
 /* *left: connections that conntrack goes on to translate, by this run and those before it. */
-static int see_to_keeper(unsigned int *left, struct cni_error *err)
+static int see_to_keeper(const struct portmap_rules *rules, unsigned int *left,
+			 struct cni_error *err)
 {
 	cleanup_host struct host host = {0};
 
 	*left = 0;
+	if (!rules->source_count && !keeper_exists())
+		return 0;
 	if (host_open(&host, PINS_ALL, err) ||
 	    (datapath_is_usable(&host.datapath) &&
 	     connections_left(&host.datapath.objects, left, err)))
@@ -253,7 +256,7 @@ static int carry_out(struct portmap_rules *rules, const struct migrating_list *c
 			leave_container(rules, i, &failure);
 	}
 	/* Before the rules go, or connections would. */
-	if (see_to_keeper(left, err))
+	if (see_to_keeper(rules, left, err))
 		return -1;
 	return portmap_rules_remove(rules, err);
 }
