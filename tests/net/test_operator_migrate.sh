@@ -477,3 +477,40 @@ test_operator_migrate_killed() {
 	done
 	echo "note: killed $killed of $round"
 }
+
+# rules that others have written, and names that no plugin would accept, are read under the
+# sanitizers
+test_operator_migrate_sanitized() {
+	local binary=$build/sanitized/bpf-portmap
+	export ASAN_OPTIONS=detect_leaks=1
+	migrate_world
+	portmap_container web -p 8080:80/tcp -p 8080:80/udp
+	iptables -t nat -A CNI-HOSTPORT-DNAT -p tcp -m multiport --dports 1,2:3 -m comment \
+		--comment 'dnat name: "a\"b" id: "../.."' -j RETURN
+	iptables -t nat -N CNI-DN-odd
+	iptables -t nat -A CNI-DN-odd -p tcp --dport 7 -j DNAT --to-destination "$(address4 web):80-90"
+	iptables -t nat -A CNI-DN-odd -p tcp --dport 8 -j DNAT --to-destination "$(address4 web)"
+	iptables -t nat -A CNI-DN-odd -p icmp -j DNAT --to-destination "$(address4 web)"
+	iptables -t nat -A CNI-DN-odd ! -d 10.0.0.0/8 -p udp --dport 9 -j DNAT --to-destination "$(address4 web):1"
+	iptables -t nat -A CNI-HOSTPORT-DNAT -m comment --comment 'dnat name: "../" id: "o d"' -j CNI-DN-odd
+	nft -f - <<-RULES
+	table ip cni_hostport {
+		chain hostports {
+			tcp dport { 1, 2 } dnat to 10.87.0.2:80 comment "web"
+			tcp dport 3 dnat to 10.87.0.2 comment "web"
+			tcp dport 4 dnat to tcp dport map { 4 : 10.87.0.2 }
+			dnat to 10.87.0.2
+			tcp dport 5 dnat to 10.87.0.2:80 comment "$(printf 'e\033[31m')"
+		}
+		chain prerouting { type nat hook prerouting priority dstnat; jump hostports; }
+	}
+	RULES
+	echo '{' >/var/lib/cni/results/broken
+	echo '[[1]]' >/var/lib/cni/results/list
+	echo '{"containerId": 3, "cniArgs": [1, [2]], "result": {"ips": {"a": 1}}}' >/var/lib/cni/results/other
+	by_hand 1 migrate --from-portmap --dry-run --json
+	by_hand 1 migrate --from-portmap
+	! grep "$(printf '\033')" /run/out || fail 'a terminal would obey it'
+	expect_answers client "$host4" 8080 web
+	by_hand 0 support /run/out.tar
+}

@@ -6,7 +6,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <ifaddrs.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -41,17 +40,6 @@ struct finding {
 	size_t reading; /* the namespace that is read */
 	json_t *cached; /* the objects of the caches */
 };
-
-void rule_leave(struct portmap_rule *rule, const char *format, ...)
-{
-	va_list arguments;
-
-	va_start(arguments, format);
-	vsnprintf(rule->reason, sizeof(rule->reason), format, arguments);
-	va_end(arguments);
-	cni_printable(rule->reason, "");
-	rule->fate = RULE_LEFT;
-}
 
 static bool take_socket_address(const struct sockaddr *from, uint8_t address[CNI_ADDRESS_SIZE])
 {
@@ -328,7 +316,8 @@ int migrating_find(struct migrating_list *containers, struct portmap_rules *rule
 		read_cache(&finding, caches[i]);
 	read_namespaces(&finding, socket);
 	for (size_t i = 0; !result && i < rules->count; i++)
-		result = find_container(&finding, &rules->rules[i]);
+		if (rules->rules[i].fate == RULE_UNDECIDED)
+			result = find_container(&finding, &rules->rules[i]);
 	namespaces_release(&finding.namespaces);
 	free(finding.held);
 	json_decref(finding.cached);

@@ -37,10 +37,6 @@ int migrating_find(struct migrating_list *containers, struct portmap_rules *rule
 		   struct nl_sock *socket, struct cni_error *err);
 void migrating_release(struct migrating_list *containers);
 
-/* Makes the rule RULE_LEFT, for this reason. */
-void rule_leave(struct portmap_rule *rule, const char *format, ...)
-	__attribute__((format(printf, 2, 3)));
-
 #define cleanup_migrating __attribute__((cleanup(migrating_release)))
 
 #endif

@@ -174,14 +174,25 @@ struct reading {
 	size_t jumps; /* to containers' chains, so far */
 };
 
+/* What an administrator has put into the chain is not ours to remove. */
+static bool is_portmaps_own(const struct line *line)
+{
+	const char *target = strrchr(value_of(line, "--to-destination"), ':');
+
+	for (size_t i = 0; i < line->count; i++)
+		if (!strcmp(line->words[i], "!"))
+			return false;
+	return target && target[1 + strspn(target + 1, "0123456789")] == '\0';
+}
+
 static int take_port(struct reading *reading, const struct line *line)
 {
 	const struct rule_source *source = &reading->rules->sources[reading->source];
 	struct portmap_rule *added, rule = {.source = reading->source};
 
 	if (!take_key(line, source->ipv6, &rule.key) ||
-	    !take_target(value_of(line, "--to-destination"), &rule))
-		return 0;
+	    !take_target(value_of(line, "--to-destination"), &rule) || !is_portmaps_own(line))
+		rule_leave(&rule, RULE_NOT_UNDERSTOOD);
 	snprintf(rule.chain, sizeof(rule.chain), "%s", line->words[1]);
 	added = ARRAY_ADD(reading->rules->rules, reading->rules->count);
 	if (!added)

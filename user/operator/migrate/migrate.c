@@ -58,7 +58,7 @@ static void add_row(struct table *table, const struct portmap_rules *rules,
 	const char *reason = reason_of(rule);
 
 	table_cell(table, format_host_port(rule->key.host_address, rule->key.host_port, host));
-	table_cell(table, conf_protocol_name(rule->key.protocol));
+	table_cell(table, rule->key.protocol ? conf_protocol_name(rule->key.protocol) : "");
 	table_cell(table, rule->network);
 	table_cell(table, rule->id);
 	table_cell(table, format_endpoint(rule->container_address, rule->container_port, to));
@@ -76,8 +76,8 @@ static json_t *make_item(const struct portmap_rules *rules, const struct portmap
 {
 	return json_pack("{s:o, s:s, s:s, s:s, s:o, s:s, s:i, s:i, s:s, s:s?}", "host",
 			 json_endpoint(rule->key.host_address, rule->key.host_port), "protocol",
-			 conf_protocol_name(rule->key.protocol), "network", rule->network,
-			 "container_id", rule->id, "to",
+			 rule->key.protocol ? conf_protocol_name(rule->key.protocol) : "",
+			 "network", rule->network, "container_id", rule->id, "to",
 			 json_endpoint(rule->container_address, rule->container_port), "rules",
 			 rules->sources[rule->source].name, "connections", (int)rule->kept,
 			 "connections_not_kept", (int)rule->not_kept, "result",

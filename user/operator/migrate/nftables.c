@@ -71,7 +71,7 @@ static bool take_expressions(const json_t *expressions, struct portmap_rule *rul
 		rule->container_port = (uint16_t)json_integer_value(json_object_get(dnat, "port"));
 		translates = !cni_address_parse(text_of(dnat, "addr"), rule->container_address);
 	}
-	return translates && rule->key.host_port && rule->container_port;
+	return translates && rule->key.host_port && rule->container_port && *rule->id;
 }
 
 static bool is_ports_chain(const char *chain)
@@ -90,8 +90,10 @@ static int take_rule(struct portmap_rules *rules, const json_t *said)
 	snprintf(rule.id, sizeof(rule.id), "%s", text_of(said, "comment"));
 	cni_printable(rule.id, "");
 	rule.handle = json_integer_value(json_object_get(said, "handle"));
-	if (!is_ports_chain(rule.chain) || !take_expressions(json_object_get(said, "expr"), &rule))
+	if (!is_ports_chain(rule.chain))
 		return 0;
+	if (!take_expressions(json_object_get(said, "expr"), &rule))
+		rule_leave(&rule, RULE_NOT_UNDERSTOOD);
 	added = ARRAY_ADD(rules->rules, rules->count);
 	if (!added)
 		return -1;

@@ -2,7 +2,22 @@
 /* rules.c - the rules by which the reference plugin portmap maps ports. */
 #include "operator/migrate/rules.h"
 
+#include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
+
+#include "lib/text.h"
+
+void rule_leave(struct portmap_rule *rule, const char *format, ...)
+{
+	va_list arguments;
+
+	va_start(arguments, format);
+	vsnprintf(rule->reason, sizeof(rule->reason), format, arguments);
+	va_end(arguments);
+	cni_printable(rule->reason, "");
+	rule->fate = RULE_LEFT;
+}
 
 int portmap_rules_read(struct portmap_rules *rules, struct cni_error *err)
 {

@@ -74,6 +74,11 @@ void portmap_rules_release(struct portmap_rules *rules);
  * is left, the chains that jump to them. Goes on after a failure. CNI_ERROR_IO. */
 int portmap_rules_remove(struct portmap_rules *rules, struct cni_error *err);
 
+#define RULE_NOT_UNDERSTOOD "it is no rule that portmap writes"
+/* Makes the rule RULE_LEFT, for this reason. */
+void rule_leave(struct portmap_rule *rule, const char *format, ...)
+	__attribute__((format(printf, 2, 3)));
+
 /* Whether the rule is removed. */
 static inline bool rule_goes(const struct portmap_rule *rule)
 {

@@ -328,7 +328,7 @@ static void make_name(char name[ARCHIVE_DIRECTORY_SIZE])
 			*c = '_';
 	if (gmtime_r(&now, &parts))
 		strftime(when, sizeof(when), "%Y%m%dT%H%M%SZ", &parts);
-	snprintf(name, ARCHIVE_DIRECTORY_SIZE, "bpf-portmap-support-%.12s-%s", host, when);
+	snprintf(name, ARCHIVE_DIRECTORY_SIZE, "bpf-portmap-support-%.12s-%.16s", host, when);
 }
 
 static int open_output(const char *path, struct cni_error *err)
