@@ -78,6 +78,7 @@ static int spawn(const struct command_run *run, const int streams[3], pid_t *pid
 	for (int i = 0; i < 3; i++)
 		posix_spawn_file_actions_adddup2(&actions, streams[i], i);
 	setenv("PATH", SEARCH_PATH, 1); /* which posix_spawnp() goes by */
+	signal(SIGCHLD, SIG_DFL);       /* where it is ignored, nobody learns the exit status */
 	error = posix_spawnp(pid, run->arguments[0], &actions, &attributes,
 			     (char *const *)run->arguments, environment);
 	posix_spawn_file_actions_destroy(&actions);
