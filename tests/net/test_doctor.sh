@@ -200,21 +200,16 @@ test_doctor_foreign_nat() {
 test_doctor_addresses() {
 	healthy_host
 	conflist other bridge "$(with_ours '{"snatAddresses": ["203.0.113.9"]}') | $other_network"
-	container_start db other -p 203.0.113.7:5432:80/tcp
-	doctor 2
-	expect_equal 'host-ip snat-address warnings' "$(jq -r .check /run/doctor | sort -u | paste -sd ' ')"
-	mend
-	healthy
+	breaks snat-address '203.0.113.9' 2 added_quietly container_add db other
+	breaks host-ip '203.0.113.7' 2 added_quietly container_start near bridge -p 203.0.113.7:5432:80/tcp
 }
 
 # a port that the host's own connections may get
 test_doctor_ephemeral() {
 	healthy_host
-	sysctl -qw net.ipv4.ip_local_port_range='8000 60999'
-	doctor 1 8080
-	expect_contains "$(jq -r .check /run/doctor)" ephemeral
-	mend
-	healthy 8080
+	breaks ephemeral '*:8080/tcp is among' 1 \
+		sysctl -qw net.ipv4.ip_local_port_range='8000 9000'
+	expect_equal 8080 "$(sysctl -n net.ipv4.ip_local_reserved_ports)"
 }
 
 # Kubernetes' NodePorts
@@ -268,9 +263,10 @@ test_doctor_routes() {
 test_doctor_down() {
 	healthy_host
 	ip -n web link set eth0 down
-	doctor 2
-	expect_contains "$(jq -r 'select(.check == "way-back").found' /run/doctor)" 'is down'
-	expect_contains "$(jq -r 'select(.check == "way-back").remedy' /run/doctor)" 'link set eth0 up'
+	finds way-back 'eth0 in the container is down' 2
+	mend
+	# Its routes and addresses of IPv6 went with it.
+	finds way-back 'no IPv4 route' 2
 }
 
 # a neighbour with another MAC than the container's
@@ -283,11 +279,10 @@ test_doctor_neighbour() {
 # hardly a port to masquerade with
 test_doctor_masquerade_ports() {
 	healthy_host
-	sysctl -qw net.ipv4.ip_local_port_range='1024 65535'
-	doctor 1 5353
-	expect_contains "$(jq -r .check /run/doctor)" masquerade-ports
-	mend
-	healthy
+	# No mapped port is one of them.
+	sysctl -qw net.ipv4.ip_local_reserved_ports=5353,8080
+	breaks masquerade-ports 'hardly a port' 1 \
+		sysctl -qw net.ipv4.ip_local_port_range='1024 65535'
 }
 
 # the main plugin masquerades, too
@@ -300,6 +295,9 @@ test_doctor_other_masquerade() {
 # a container that went without DEL
 test_doctor_abandoned() {
 	healthy_host
+	container_add near bridge
+	breaks abandoned 'container near has gone without DEL' 1 container_die near
+	# Where it had ports they are its no more.
 	container_die web
 	doctor 2
 	expect_equal 'abandoned owner' "$(jq -r .check /run/doctor | sort -u | paste -sd ' ')"
@@ -317,6 +315,12 @@ test_doctor_pins() {
 	healthy
 	mount -o remount,ro /sys/fs/bpf
 	finds bpffs 'read-only' 2
+	mend
+	healthy
+	umount /sys/fs/bpf
+	finds bpffs 'no BPF file system' 2
+	mend
+	finds pins 'the pins of their maps are gone' 2
 	mend
 	healthy
 }

@@ -15,6 +15,7 @@
 #include "operator/doctor/doctor.h"
 
 #define OURS "bpf-portmap"
+#define EDIT_OURS "(.plugins[] | select(.type == \"" OURS "\"))"
 
 static const char *const directories[] = {"/etc/cni/net.d",
 					  "/var/lib/rancher/k3s/agent/etc/cni/net.d"};
@@ -111,14 +112,18 @@ void check_conflist_first(struct doctor *doctor)
 	visit_all(doctor, look_at_first);
 }
 
+/* A filter of jq(1) on the file. */
+static char *remedy_by_jq(const char *filter, const char *path)
+{
+	return cni_format("jq '%s' %s >/run/conflist && cat /run/conflist >%s", filter, path, path);
+}
+
 static void look_for_portmap(struct doctor *doctor, const char *path, const json_t *list,
 			     bool hides)
 {
 	if (find_plugin(list, OURS) && find_plugin(list, "portmap"))
 		doctor_found(doctor, VERDICT_FAIL,
-			     cni_format("jq 'del(.plugins[] | select(.type == \"portmap\"))' %s"
-					" >/run/conflist && cat /run/conflist >%s",
-					path, path),
+			     remedy_by_jq("del(.plugins[] | select(.type == \"portmap\"))", path),
 			     "%s has portmap as well: both map the same ports", path);
 }
 
@@ -136,10 +141,7 @@ static void look_at_capability(struct doctor *doctor, const char *path, const js
 	    json_is_true(json_object_get(json_object_get(ours, "capabilities"), "portMappings")))
 		return;
 	doctor_found(doctor, VERDICT_FAIL,
-		     cni_format("jq '(.plugins[] | select(.type ==  \"" OURS
-				"\")).capabilities.portMappings = true' %s >/run/conflist && cat"
-				" /run/conflist >%s",
-				path, path),
+		     remedy_by_jq(EDIT_OURS ".capabilities.portMappings = true", path),
 		     "%s: " OURS " has no \"capabilities\": {\"portMappings\": true}, so runtimes"
 		     " tell it no ports",
 		     path);
@@ -166,13 +168,8 @@ static void look_at_masquerade(struct doctor *doctor, const char *path, const js
 	for (i = 0; i < sizeof(with_own) / sizeof(with_own[0]); i++)
 		other = find_plugin(list, with_own[i]) ? with_own[i] : other;
 	if (other)
-		doctor_found(
-			doctor, VERDICT_WARN,
-			cni_format("jq '(.plugins[] | select(.type == \"" OURS
-				   "\")).ipMasq = false' %s >/run/conflist && cat /run/conflist"
-				   " >%s",
-				   path, path),
-			"%s: %s masquerades, and " OURS " too", path, other);
+		doctor_found(doctor, VERDICT_WARN, remedy_by_jq(EDIT_OURS ".ipMasq = false", path),
+			     "%s: %s masquerades, and " OURS " too", path, other);
 }
 
 void check_conflist_masquerade(struct doctor *doctor)

@@ -73,7 +73,8 @@ void check_pins(struct doctor *doctor)
 	if (datapath->state == DATAPATH_DAMAGED)
 		doctor_found(doctor, VERDICT_FAIL, cni_format("bpf-portmap attach"),
 			     "maps or programs are missing in %s", datapath->directory);
-	if (datapath->state != DATAPATH_ABSENT)
+	/* Without the file system nobody knows. */
+	if (datapath->state != DATAPATH_ABSENT || !bpffs_is_mounted())
 		return;
 	for (size_t i = 0; i < doctor->host.addresses.count; i++) {
 		if (!runs_without_pins(doctor, doctor->host.addresses.interfaces[i].ifindex))

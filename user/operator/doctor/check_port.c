@@ -237,27 +237,25 @@ static const char *left_out_by(struct doctor *doctor, const struct subject *subj
 	return NULL;
 }
 
-void check_excluded(struct doctor *doctor)
+static void check_exclusion(struct doctor *doctor, const struct subject *subject)
 {
-	struct subject subject;
+	const uint8_t *address = subject->mapping->key.host_address;
+	const char *option = cni_address_is_any(address) ? NULL : left_out_by(doctor, subject);
 	char text[CNI_ADDRESS_TEXT_SIZE];
 
-	for (size_t i = 0; i < doctor->mappings.count; i++) {
-		const uint8_t *address = doctor->mappings.list[i].key.host_address;
-		const char *option;
+	if (!option)
+		return;
+	cni_address_format(address, text);
+	doctor_found(doctor, VERDICT_FAIL,
+		     cni_format("# take it out of \"%s\" of the conflists, or map another hostIP;"
+				" then add the container again",
+				option),
+		     "%s: \"%s\" leaves out %s", subject->port, option, text);
+}
 
-		if (cni_address_is_any(address) || !doctor_subject(doctor, i, &subject))
-			continue;
-		option = left_out_by(doctor, &subject);
-		if (!option)
-			continue;
-		cni_address_format(address, text);
-		doctor_found(doctor, VERDICT_FAIL,
-			     cni_format("# take it out of \"%s\" of the conflists, or map another"
-					" hostIP; then add the container again",
-					option),
-			     "%s: \"%s\" leaves out %s", subject.port, option, text);
-	}
+void check_excluded(struct doctor *doctor)
+{
+	doctor_visit(doctor, false, check_exclusion);
 }
 
 static bool has_range_of(const struct policy *policy, bool ipv4)
@@ -269,15 +267,16 @@ static bool has_range_of(const struct policy *policy, bool ipv4)
 	return false;
 }
 
-static void check_source(struct doctor *doctor, const struct subject *subject,
-			 const struct policy *policy)
+static void check_source(struct doctor *doctor, const struct subject *subject)
 {
+	struct policy found;
+	const struct policy *policy = doctor_policy(doctor, subject, &found);
 	const struct range_option *from = &doctor->options->from;
 	bool ipv4 = cni_address_is_ipv4(subject->mapping->key.host_address);
 	const char *network = subject->container->name.network;
 	char text[CNI_ADDRESS_TEXT_SIZE];
 
-	if (!policy->source_range_count)
+	if (!policy || !policy->source_range_count)
 		return;
 	if (from->is_set && cni_address_is_ipv4(from->address) == ipv4 &&
 	    !conf_ranges_hold(policy->source_ranges, policy->source_range_count, from->address)) {
@@ -299,16 +298,5 @@ static void check_source(struct doctor *doctor, const struct subject *subject,
 
 void check_sources(struct doctor *doctor)
 {
-	struct subject subject;
-	struct policy policy;
-
-	for (size_t i = 0; i < doctor->mappings.count; i++) {
-		const struct policy *found;
-
-		if (!doctor_subject(doctor, i, &subject))
-			continue;
-		found = doctor_policy(doctor, &subject, &policy);
-		if (found)
-			check_source(doctor, &subject, found);
-	}
+	doctor_visit(doctor, false, check_source);
 }

@@ -168,28 +168,27 @@ void check_links(struct doctor *doctor)
 	}
 }
 
+static void check_route_of(struct doctor *doctor, const struct subject *subject)
+{
+	char address[CNI_ADDRESS_TEXT_SIZE], name[IF_NAMESIZE];
+	struct route route =
+		route_to(doctor->host.socket, subject->mapping->portmap.container_address);
+
+	if (route.exists && !route.is_local && route.ifindex == subject->gateway->ifindex)
+		return;
+	if (!route.exists || !link_name(doctor->host.socket, route.ifindex, name))
+		snprintf(name, sizeof(name), "nowhere");
+	cni_address_format(subject->mapping->portmap.container_address, address);
+	doctor_found(doctor, VERDICT_FAIL,
+		     cni_format("ip route replace %s/%d dev %s", address, subject->ipv4 ? 32 : 128,
+				subject->gateway->link.name),
+		     "%s: the host's route to %s leads to %s, not to %s", subject->port, address,
+		     name, subject->gateway->link.name);
+}
+
 void check_container_route(struct doctor *doctor)
 {
-	struct subject subject;
-	char address[CNI_ADDRESS_TEXT_SIZE], name[IF_NAMESIZE];
-
-	for (size_t i = 0; i < doctor->mappings.count; i++) {
-		struct route route;
-
-		if (!doctor_subject(doctor, i, &subject))
-			continue;
-		route = route_to(doctor->host.socket, subject.mapping->portmap.container_address);
-		if (route.exists && !route.is_local && route.ifindex == subject.gateway->ifindex)
-			continue;
-		if (!route.exists || !link_name(doctor->host.socket, route.ifindex, name))
-			snprintf(name, sizeof(name), "nowhere");
-		cni_address_format(subject.mapping->portmap.container_address, address);
-		doctor_found(doctor, VERDICT_FAIL,
-			     cni_format("ip route replace %s/%d dev %s", address,
-					subject.ipv4 ? 32 : 128, subject.gateway->link.name),
-			     "%s: the host's route to %s leads to %s, not to %s", subject.port,
-			     address, name, subject.gateway->link.name);
-	}
+	doctor_visit(doctor, true, check_route_of);
 }
 
 static void check_neighbour_of(struct doctor *doctor, const struct subject *subject)
@@ -217,28 +216,9 @@ static void check_neighbour_of(struct doctor *doctor, const struct subject *subj
 			     subject->port, interface, text);
 }
 
-/* Mappings of one container, one after another, would say the same again. */
-static bool is_same_endpoint(const struct doctor *doctor, size_t i)
-{
-	const struct portmap *list = &doctor->mappings.list[i].portmap;
-
-	for (size_t j = 0; j < i; j++) {
-		const struct portmap *before = &doctor->mappings.list[j].portmap;
-
-		if (owner_is(list->owner, before->owner) &&
-		    !memcmp(list->container_address, before->container_address, CNI_ADDRESS_SIZE))
-			return true;
-	}
-	return false;
-}
-
 void check_neighbour(struct doctor *doctor)
 {
-	struct subject subject;
-
-	for (size_t i = 0; i < doctor->mappings.count; i++)
-		if (!is_same_endpoint(doctor, i) && doctor_subject(doctor, i, &subject))
-			check_neighbour_of(doctor, &subject);
+	doctor_visit(doctor, true, check_neighbour_of);
 }
 
 /* Addresses for documentation, which no container is at. */
@@ -299,11 +279,7 @@ static void check_way_back_of(struct doctor *doctor, const struct subject *subje
 
 void check_way_back(struct doctor *doctor)
 {
-	struct subject subject;
-
-	for (size_t i = 0; i < doctor->mappings.count; i++)
-		if (!is_same_endpoint(doctor, i) && doctor_subject(doctor, i, &subject))
-			check_way_back_of(doctor, &subject);
+	doctor_visit(doctor, true, check_way_back_of);
 }
 
 static uint32_t mtu_of(const char *name)
@@ -341,11 +317,7 @@ static void check_mtu_of(struct doctor *doctor, const struct subject *subject)
 
 void check_mtu(struct doctor *doctor)
 {
-	struct subject subject;
-
-	for (size_t i = 0; i < doctor->mappings.count; i++)
-		if (!is_same_endpoint(doctor, i) && doctor_subject(doctor, i, &subject))
-			check_mtu_of(doctor, &subject);
+	doctor_visit(doctor, true, check_mtu_of);
 }
 
 /* The sockets of one protocol in one namespace: mappings of both families, which follow one

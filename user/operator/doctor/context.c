@@ -231,6 +231,31 @@ bool doctor_subject(struct doctor *doctor, size_t mapping, struct subject *subje
 	return doctor_locate(doctor, subject);
 }
 
+/* Mappings of one container, one after another, would say the same again. */
+static bool is_same_endpoint(const struct doctor *doctor, size_t i)
+{
+	const struct portmap *list = &doctor->mappings.list[i].portmap;
+
+	for (size_t j = 0; j < i; j++) {
+		const struct portmap *before = &doctor->mappings.list[j].portmap;
+
+		if (owner_is(list->owner, before->owner) &&
+		    !memcmp(list->container_address, before->container_address, CNI_ADDRESS_SIZE))
+			return true;
+	}
+	return false;
+}
+
+void doctor_visit(struct doctor *doctor, bool once,
+		  void (*look)(struct doctor *doctor, const struct subject *subject))
+{
+	struct subject subject;
+
+	for (size_t i = 0; i < doctor->mappings.count; i++)
+		if (!(once && is_same_endpoint(doctor, i)) && doctor_subject(doctor, i, &subject))
+			look(doctor, &subject);
+}
+
 const struct policy *doctor_policy(const struct doctor *doctor, const struct subject *subject,
 				   struct policy *policy)
 {

@@ -118,6 +118,9 @@ struct subject {
 
 /* False: its container has gone, which check_owner() says. */
 bool doctor_subject(struct doctor *doctor, size_t mapping, struct subject *subject);
+/* Visits the mappings whose container lives; `once`: one of those that lead to the same address. */
+void doctor_visit(struct doctor *doctor, bool once,
+		  void (*look)(struct doctor *doctor, const struct subject *subject));
 /* Fills in veth and gateway of the subject's container; false: it has gone. */
 bool doctor_locate(const struct doctor *doctor, struct subject *subject);
 /* The policy of the container, or NULL. */
