@@ -348,9 +348,10 @@ install: all
 	install -D -m 0644 $(BUILD)/completion/bash $(DESTDIR)$(COMPLETION_BASH)
 	install -D -m 0644 $(BUILD)/completion/zsh $(DESTDIR)$(COMPLETION_ZSH)
 	install -D -m 0644 $(BUILD)/completion/fish $(DESTDIR)$(COMPLETION_FISH)
-	install -d $(addprefix $(DESTDIR)$(DOCUMENTATION)/,conf docs LICENSES)
+	install -d $(addprefix $(DESTDIR)$(DOCUMENTATION)/,conf/monitoring docs LICENSES)
 	install -m 0644 README.md CHANGELOG.md SECURITY.md $(DESTDIR)$(DOCUMENTATION)
 	install -m 0644 $(wildcard conf/*.*) $(DESTDIR)$(DOCUMENTATION)/conf
+	install -m 0644 conf/monitoring/* $(DESTDIR)$(DOCUMENTATION)/conf/monitoring
 	install -m 0644 docs/*.md $(DESTDIR)$(DOCUMENTATION)/docs
 	install -m 0644 LICENSES/*.txt $(DESTDIR)$(DOCUMENTATION)/LICENSES
 

@@ -35,7 +35,7 @@ installed() { (cd /run/root && find . -type f | sort | sed 's|^\./||' | xargs); 
 # shared DIRECTORY: what is put below it
 shared() {
 	(cd "$project" && printf 'doc/bpf-portmap/%s\n' CHANGELOG.md LICENSES/*.txt README.md SECURITY.md \
-		conf/*.* docs/*.md &&
+		conf/*.* conf/monitoring/* docs/*.md &&
 		printf 'man/man%s\n' 1/cnirun.1 5/bpf-portmap.conf.5 8/bpf-portmap.8 &&
 		printf '%s\n' bash-completion/completions/bpf-portmap \
 			fish/vendor_completions.d/bpf-portmap.fish zsh/site-functions/_bpf-portmap) |
