@@ -31,8 +31,8 @@
 #define HAND_ROUNDS 8 /* of HAND_STEPS: places that a newcomer checks */
 /* The same where the count of connections shows room. If all these places have live ones, it takes
  * about 0.1 ms. */
-#define FAR_ROUNDS 32
-#define FAR_PARTS 32
+#define FAR_STEPS 128
+#define FAR_ROUNDS 128
 /* The places that a search for dead ones checks: as many. */
 #define CLEAN_STEPS 128
 #define CLEAN_ROUNDS 128
@@ -349,8 +349,8 @@ INLINE bool usage_tick(__u32 *last)
 	return before != now && __sync_val_compare_and_swap(last, before, now) == before;
 }
 
-/* Moves the hand by HAND_STEPS. Returns a place that it has made busy, or 0. */
-GLOBAL_FUNCTION __u32 assured_seek(bool closed_too)
+/* Moves the hand. Returns a place that it has made busy, or 0. */
+INLINE __u32 assured_seek(__u32 steps, bool closed_too)
 {
 	struct usage *all = SINGLE(usage);
 	__u32 hand, number;
@@ -358,25 +358,26 @@ GLOBAL_FUNCTION __u32 assured_seek(bool closed_too)
 	if (!all)
 		return 0;
 	hand = all->assured_hand;
-	for (__u32 i = 1; i <= HAND_STEPS; i++) {
+	for (__u32 i = 1; i <= steps; i++) {
 		number = 1 + (hand + i) % assured_places;
 		if (assured_claim(number, closed_too)) {
 			all->assured_hand = number - 1;
 			return number;
 		}
 	}
-	all->assured_hand = (hand + HAND_STEPS) % assured_places;
+	all->assured_hand = (hand + steps) % assured_places;
 	return 0;
 }
 
-/* The same, FAR_ROUNDS times. */
+GLOBAL_FUNCTION __u32 assured_seek_near(bool closed_too)
+{
+	return assured_seek(HAND_STEPS, closed_too);
+}
+
+/* Does not call assured_seek_near(), whose stack would be too much. */
 GLOBAL_FUNCTION __u32 assured_seek_far(void)
 {
-	__u32 number = 0;
-
-	for (int i = 0; i < FAR_ROUNDS && !number; i++)
-		number = assured_seek(true);
-	return number;
+	return assured_seek(FAR_STEPS, true);
 }
 
 /* Returns a place for a connection; 0: the table is full. Connections that began together are in
@@ -387,14 +388,14 @@ INLINE __u32 assured_claim_any(void)
 	__u32 number = 0;
 
 	for (int i = 0; i < HAND_ROUNDS && !number; i++)
-		number = assured_seek(i >= HAND_ROUNDS / 2);
+		number = assured_seek_near(i >= HAND_ROUNDS / 2);
 	if (number || !all || (__s32)(assured_places - all->assured) <= 0)
 		return number;
 	/* If few places are free, the long search is limited for all callers together. */
 	if (assured_places - all->assured <= assured_places / FEW_PART &&
 	    !usage_tick(&all->searched))
 		return 0;
-	for (int i = 0; i < FAR_PARTS && !number; i++)
+	for (int i = 0; i < FAR_ROUNDS && !number; i++)
 		number = assured_seek_far();
 	return number;
 }
