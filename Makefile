@@ -31,12 +31,14 @@ ifeq ($(MAKELEVEL)$(filter -j%,$(MAKEFLAGS)),0)
 MAKEFLAGS += -j$(shell nproc)
 endif
 
+# The result does not depend on where the sources are.
+HERE := -ffile-prefix-map=$(CURDIR)=.
 CFLAGS ?= -O2 -g
-override CFLAGS += -std=gnu11 -Wall -Wextra -Werror -Wno-unused-parameter -Wshadow \
+override CFLAGS += $(HERE) -std=gnu11 -Wall -Wextra -Werror -Wno-unused-parameter -Wshadow \
 	-Wmissing-prototypes -Wstrict-prototypes -fno-strict-aliasing -D_GNU_SOURCE=
 override CPPFLAGS += -Iinclude -Iuser -I$(BUILD) $(shell $(PKG_CONFIG) --cflags libnl-3.0 jansson 2>/dev/null)
 override CPPFLAGS += -DPROGRAM_VERSION='"$(VERSION)"'
-BPF_CFLAGS := -target bpf -g -O2 -mcpu=v3 -Wall -Wextra -Werror -Ivmlinux -Iinclude -Ibpf
+BPF_CFLAGS := $(HERE) -target bpf -g -O2 -mcpu=v3 -Wall -Wextra -Werror -Ivmlinux -Iinclude -Ibpf
 # FALLBACKS=1: the programs do without what kernels older than this one lack. For tests.
 ifdef FALLBACKS
 BPF_CFLAGS += -DFALLBACKS
@@ -45,7 +47,7 @@ endif
 
 LIBRARIES := libbpf jansson libnl-3.0
 # libelf of newer distributions wants libzstd when linked statically.
-STATIC_ZSTD := $(if $(wildcard /usr/lib/*/libzstd.a /usr/lib64/libzstd.a),-lzstd)
+STATIC_ZSTD := $(if $(findstring /,$(shell $(CC) -print-file-name=libzstd.a)),-lzstd)
 ifdef DYNAMIC
 LDLIBS_PLUGIN = $(shell $(PKG_CONFIG) --libs $(LIBRARIES)) -lelf -lz
 LDLIBS_RUNTIME = $(shell $(PKG_CONFIG) --libs jansson nettle)
@@ -127,6 +129,17 @@ $(BUILD)/bpf-portmap: $(PLUGIN_OBJECTS) $(BUILD)/linked
 $(BUILD)/cnirun: $(RUNTIME_OBJECTS) $(BUILD)/linked
 	$(call say,LINK,$@)$(CC) $(CFLAGS) $(LDFLAGS) $(STATIC) $(filter %.o,$^) $(LDLIBS_RUNTIME) -o $@
 
+ifdef BUILD_CC
+# Built for another architecture: what runs here is built with this machine's compiler.
+.PHONY: native
+native:
+	$(Q)$(MAKE) --no-print-directory BUILD=$(BUILD)/native CC=$(BUILD_CC) BUILD_CC= \
+		$(patsubst $(BUILD)/%,$(BUILD)/native/%,$(PAGES) $(COMPLETIONS))
+
+$(PAGES) $(COMPLETIONS): $(BUILD)/%: native
+	@mkdir -p $(@D)
+	$(Q)cp $(BUILD)/native/$* $@
+else
 # The pages say what the tables of options and of verbs do.
 $(BUILD)/man/options: $(call objects,man/options.c $(wildcard $(addprefix user/,$(addsuffix /*.c,lib cni conf)))) $(BUILD)/linked
 	$(call say,LINK,$@)$(CC) $(CFLAGS) $(LDFLAGS) $(STATIC) $(filter %.o,$^) $(LDLIBS_RUNTIME) -o $@
@@ -143,6 +156,7 @@ $(BUILD)/man/%.8: man/%.8.in $(BUILD)/man/verbs
 $(BUILD)/completion/%: $(BUILD)/bpf-portmap
 	@mkdir -p $(@D)
 	$(call say,SHELL,$@)$< completion $* >$@
+endif
 
 # How they were linked last, so that DYNAMIC=1 after a static build is not "up to date".
 .PHONY: FORCE
