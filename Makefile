@@ -18,6 +18,8 @@ PKG_CONFIG ?= pkg-config
 
 PACKAGES_BUILD := gcc make clang libbpf-dev libelf-dev zlib1g-dev libjansson-dev \
 	libnl-3-dev nettle-dev pkg-config
+PACKAGES_CROSS := $(PACKAGES_BUILD) bpftool gcc-aarch64-linux-gnu libc6-dev-arm64-cross \
+	$(addsuffix :arm64,$(filter %-dev,$(PACKAGES_BUILD)))
 PACKAGES_CHECK := libcmocka-dev containernetworking-plugins iproute2 iptables nftables \
 	tcpdump conntrack curl jq busybox-static procps util-linux ethtool libclang-rt-dev llvm strace prometheus \
 	firewalld ufw
@@ -25,6 +27,7 @@ PACKAGES_KERNEL := qemu-system-x86 cpio kmod xz-utils ppp wireguard-tools
 PACKAGES_BENCH := containernetworking-plugins iproute2 iptables nftables conntrack jq procps \
 	util-linux ethtool
 PACKAGES_LINT := clang-format shellcheck cppcheck
+PACKAGES_ROOT := debootstrap git util-linux
 
 # As many commands at a time as there are processors; `make -jN` says otherwise.
 ifeq ($(MAKELEVEL)$(filter -j%,$(MAKEFLAGS)),0)
@@ -94,6 +97,9 @@ help:
 	@echo '                13 and sid in it, runs the main part of the tests on each, prints a table'
 	@echo 'make check-clang  as root: installs other versions of clang too, builds the programs with each'
 	@echo '                (CLANGS="14 15 16 17 18 19"), runs verifier and packet tests with them'
+	@echo 'make dist       as root: the archives of a release for amd64 and arm64, and checksums, in'
+	@echo '                build/dist (check-dist: twice in two folders, and compares them)'
+	@echo '                (built in a bare Debian root in build/roots; the first time that needs the network)'
 	@echo 'make lint       format, static analysis, and the rules of the structure'
 	@echo 'make format     formats the C sources'
 	@echo 'make deps       installs the Debian or Ubuntu packages to build with'
@@ -333,6 +339,19 @@ bench:
 	$(Q)tests/bench/newest $(BUILD)/bench/newest
 	$(Q)tests/bench/run
 
+# --- releases and packages, in bare Debian roots -----------------------------------------
+
+.PHONY: dist check-dist roots-deps
+roots-deps:
+	$(Q)tests/deps $(PACKAGES_ROOT)
+
+dist: roots-deps
+	$(Q)packaging/dist $(VERSION) '$(PACKAGES_CROSS)'
+	$(Q)ls -l $(BUILD)/dist
+
+check-dist: roots-deps
+	$(Q)tests/packages/dist $(VERSION) '$(PACKAGES_CROSS)'
+
 # --- what a developer runs -------------------------------------------------------------
 
 C_FILES = $(shell git ls-files '*.c' '*.h' | grep -v '^vmlinux/')
@@ -380,4 +399,4 @@ uninstall:
 clean:
 	rm -rf $(BUILD)
 
--include $(shell find $(BUILD) -type f -name '*.d' 2>/dev/null)
+-include $(shell find $(BUILD) -path '$(BUILD)/roots' -prune -o -type f -name '*.d' -print 2>/dev/null)
