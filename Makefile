@@ -95,6 +95,7 @@ help:
 	@echo '                (FUZZ_SECONDS=60 each, FUZZ_SEED=)'
 	@echo 'make check-kernel  as root, on Debian: installs qemu too, boots the kernels of Debian 12,'
 	@echo '                13 and sid in it, runs the main part of the tests on each, prints a table'
+	@echo '                (KERNELS="bookworm sid bookworm-arm64": which ones, emulated arm64 too)'
 	@echo 'make check-clang  as root: installs other versions of clang too, builds the programs with each'
 	@echo '                (CLANGS="14 15 16 17 18 19"), runs verifier and packet tests with them'
 	@echo 'make dist       as root: the archives of a release for amd64 and arm64, and checksums, in'
@@ -278,10 +279,21 @@ $(BUILD)/tests/programs: $(addprefix tests/bench/programs/,programs.c measured.c
 	@mkdir -p $(@D)
 	$(call say,CC,$@)$(CC) $(CPPFLAGS) -Itests $(CFLAGS) $(filter %.c,$^) -lbpf -lelf -lz -o $@
 
+KERNEL_TOOLS = $(NET_TOOLS) $(BUILD)/tests/packet-plain $(BUILD)/tests/verify
+
 check-kernel: deps-check
 	$(Q)tests/deps $(PACKAGES_KERNEL)
-	$(Q)$(MAKE) --no-print-directory all net-tests $(BUILD)/tests/packet-plain $(BUILD)/tests/verify
+	$(Q)$(MAKE) --no-print-directory all net-tests $(KERNEL_TOOLS)
+	$(Q)case '$(KERNELS)' in *-arm64*) $(MAKE) --no-print-directory arm64-tests ;; esac
 	$(Q)tests/kernel/run
+
+# In a root that has the compiler and the libraries for arm64.
+.PHONY: arm64-tests kernel-tools
+kernel-tools: $(BUILD)/bpf-portmap $(BUILD)/cnirun $(KERNEL_TOOLS)
+arm64-tests: roots-deps
+	$(Q)tests/deps qemu-system-arm
+	$(Q)packaging/root -o -a arm64 -p '$(PACKAGES_CROSS)' -b $(CURDIR):/project bookworm \
+		make --no-print-directory -C /project BUILD=build/arm64 CC=aarch64-linux-gnu-gcc kernel-tools
 
 # CLANGS= which versions.
 check-clang: deps-check
