@@ -100,7 +100,10 @@ help:
 	@echo '                (CLANGS="14 15 16 17 18 19"), runs verifier and packet tests with them'
 	@echo 'make dist       as root: the archives of a release for amd64 and arm64, and checksums, in'
 	@echo '                build/dist (check-dist: twice in two folders, and compares them)'
-	@echo '                (built in a bare Debian root in build/roots; the first time that needs the network)'
+	@echo 'make deb        as root: the Debian packages in build/deb (SUITES="bookworm trixie"); installs,'
+	@echo '                uses, upgrades, removes and purges them'
+	@echo '                (dist, deb build in bare Debian roots in build/roots; the first time these'
+	@echo '                need the network, deb always)'
 	@echo 'make lint       format, static analysis, and the rules of the structure'
 	@echo 'make format     formats the C sources'
 	@echo 'make deps       installs the Debian or Ubuntu packages to build with'
@@ -353,7 +356,7 @@ bench:
 
 # --- releases and packages, in bare Debian roots -----------------------------------------
 
-.PHONY: dist check-dist roots-deps
+.PHONY: dist check-dist deb roots-deps
 roots-deps:
 	$(Q)tests/deps $(PACKAGES_ROOT)
 
@@ -363,6 +366,11 @@ dist: roots-deps
 
 check-dist: roots-deps
 	$(Q)tests/packages/dist $(VERSION) '$(PACKAGES_CROSS)'
+
+# SUITES= of Debian.
+deb: roots-deps
+	$(Q)for suite in $(or $(SUITES),bookworm trixie); do \
+		packaging/deb $(VERSION) $$suite && tests/packages/deb $$suite || exit; done
 
 # --- what a developer runs -------------------------------------------------------------
 
