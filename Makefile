@@ -102,7 +102,8 @@ help:
 	@echo '                build/dist (check-dist: twice in two folders, and compares them)'
 	@echo 'make deb        as root: the Debian packages in build/deb (SUITES="bookworm trixie"); installs,'
 	@echo '                uses, upgrades, removes and purges them'
-	@echo '                (dist, deb build in bare Debian roots in build/roots; the first time these'
+	@echo 'make rpm        as root: the RPM packages in build/rpm, with the libraries of Debian'
+	@echo '                (dist, deb, rpm build in bare Debian roots in build/roots; the first time these'
 	@echo '                need the network, deb always)'
 	@echo 'make lint       format, static analysis, and the rules of the structure'
 	@echo 'make format     formats the C sources'
@@ -356,7 +357,7 @@ bench:
 
 # --- releases and packages, in bare Debian roots -----------------------------------------
 
-.PHONY: dist check-dist deb roots-deps
+.PHONY: dist check-dist deb rpm roots-deps
 roots-deps:
 	$(Q)tests/deps $(PACKAGES_ROOT)
 
@@ -371,6 +372,9 @@ check-dist: roots-deps
 deb: roots-deps
 	$(Q)for suite in $(or $(SUITES),bookworm trixie); do \
 		packaging/deb $(VERSION) $$suite && tests/packages/deb $$suite || exit; done
+
+rpm: roots-deps
+	$(Q)packaging/rpm $(VERSION) '$(PACKAGES_BUILD)'
 
 # --- what a developer runs -------------------------------------------------------------
 
