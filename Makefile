@@ -77,7 +77,7 @@ SKELETONS := $(patsubst %.bpf.c,$(BUILD)/%.skel.h,$(wildcard bpf/*.bpf.c))
 
 .DELETE_ON_ERROR:
 .SECONDARY:
-.PHONY: all bench demo check check-unit check-packet check-net check-fuzz check-engines check-kernel check-clang fuzz lint format deps deps-check install uninstall clean help
+.PHONY: all bench demo check check-unit check-packet check-net check-fuzz check-engines check-kernel check-clang fuzz lint format deps deps-check deps-lint install uninstall clean help
 
 all: $(BUILD)/bpf-portmap $(BUILD)/cnirun $(PAGES) $(COMPLETIONS)
 
@@ -388,6 +388,9 @@ format:
 
 deps:
 	$(Q)tests/deps $(PACKAGES_BUILD)
+
+deps-lint:
+	$(Q)tests/deps $(PACKAGES_BUILD) $(PACKAGES_LINT)
 
 deps-check:
 	$(Q)tests/deps $(PACKAGES_BUILD) $(PACKAGES_CHECK)
