@@ -31,8 +31,7 @@ static void compose(const struct conflist *list)
 			  2, "bandwidth");
 	cleanup_json json_t *prev_result = json_pack("{s:s}", "cniVersion", "1.0.0");
 	const struct runtime_conf conf = {.capability_args = capabilities};
-	const struct operation operation = {"ADD", list, &conf, NULL};
-	struct cni_error err = {0};
+	const struct operation operation = {.command = "ADD", .list = list, .conf = &conf};
 	const json_t *plugin;
 	size_t index;
 
@@ -41,8 +40,7 @@ static void compose(const struct conflist *list)
 		cleanup_json json_t *request = NULL;
 
 		MUST(conflist_plugin_type(plugin));
-		request = plugin_compose_request(&operation, plugin, prev_result, &err);
-		MUST(checked_json(request, &err));
+		request = plugin_compose_request(&operation, plugin, prev_result);
 		MUST(json_object_get(request, "name"));
 	}
 	conflist_version_reaches(list, "1.1.0");
@@ -123,7 +121,7 @@ static void take_result(const char *text, size_t length)
 	if (!checked_json(result, &err))
 		return;
 	for (size_t i = 0; cni_versions[i]; i++) {
-		cleanup_json json_t *labelled = cni_result_relabel(result, cni_versions[i], &err);
+		cleanup_json json_t *labelled = cni_result_relabel(result, cni_versions[i]);
 		struct cni_result read = {0};
 
 		MUST(labelled);

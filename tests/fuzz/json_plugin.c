@@ -88,8 +88,8 @@ static void take_prev_result(const struct cni_network_config *config, struct con
 	if (!checked(cni_result_read(&result, json, config->version, &err), &err)) {
 		claim_ports(conf, &result, ifname);
 		convert(json, config->version, &result);
-		relabelled = cni_result_relabel(json, config->version, &err);
-		MUST(checked_json(relabelled, &err));
+		relabelled = cni_result_relabel(json, config->version);
+		MUST(relabelled);
 	}
 	cni_result_release(&result);
 }

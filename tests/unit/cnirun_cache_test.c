@@ -7,7 +7,6 @@
 #include <sys/file.h>
 
 #include "cnirun/cache.h"
-#include "cnirun/cache_lock.h"
 
 #define FILE_NAME "results/n-c-eth0"
 

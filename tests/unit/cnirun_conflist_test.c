@@ -5,7 +5,7 @@
 #include "cnirun_testing.h"
 
 #include "cni/json.h"
-#include "cnirun/conflist_find.h"
+#include "cnirun/conflist.h"
 
 struct list_row {
 	const char *name;

@@ -58,9 +58,9 @@ static void request_composed(void **state)
 	json_t *prev_result = row->prev_result ? json_of(row->prev_result) : NULL;
 	json_t *args = row->capability_args ? json_of(row->capability_args) : NULL;
 	const struct runtime_conf conf = {.capability_args = args};
-	struct cni_error err = {0};
-	json_t *request = plugin_compose_request(&(struct operation){"ADD", &list, &conf, NULL},
-						 plugin, prev_result, &err);
+	json_t *request = plugin_compose_request(
+		&(struct operation){.command = "ADD", .list = &list, .conf = &conf}, plugin,
+		prev_result);
 
 	assert_json_text(request, row->expected);
 	/* The list serves the next operation, too. */
@@ -77,9 +77,8 @@ static void version_missing(void **state)
 	const struct conflist list = {.name = (char *)"n", .version = (char *)""};
 	json_t *plugin = json_of("{\"type\":\"a\"}");
 	const struct runtime_conf conf = {0};
-	struct cni_error err = {0};
-	json_t *request = plugin_compose_request(&(struct operation){"ADD", &list, &conf, NULL},
-						 plugin, NULL, &err);
+	json_t *request = plugin_compose_request(
+		&(struct operation){.command = "ADD", .list = &list, .conf = &conf}, plugin, NULL);
 
 	(void)state;
 	assert_json_text(request, "{\"type\":\"a\",\"name\":\"n\",\"cniVersion\":\"\"}");
@@ -93,9 +92,10 @@ static void gc_has_both_keys(void **state)
 	json_t *plugin = json_of("{\"type\":\"a\"}");
 	json_t *valid = json_of("[{\"containerID\":\"c\",\"ifname\":\"eth0\"}]");
 	const struct runtime_conf conf = {0};
-	struct cni_error err = {0};
-	json_t *request = plugin_compose_request(&(struct operation){"GC", &list, &conf, valid},
-						 plugin, NULL, &err);
+	json_t *request = plugin_compose_request(
+		&(struct operation){
+			.command = "GC", .list = &list, .conf = &conf, .valid_attachments = valid},
+		plugin, NULL);
 
 	(void)state;
 	assert_json_text(

@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-#include "net/ipt_table.h"
+#include "net/nat_rule.h"
 #include "net/nft_rule.h"
 
 #include <linux/netfilter.h>

@@ -25,18 +25,6 @@ static const char *variable(const char *name)
 	return value ? value : "";
 }
 
-static enum cni_command command_by_name(const char *name)
-{
-	enum cni_command command = CNI_NO_COMMAND;
-
-	if (!*name)
-		return command;
-	do
-		command++;
-	while (command != CNI_UNKNOWN_COMMAND && strcmp(command_names[command], name));
-	return command;
-}
-
 void cni_environment_read(struct cni_environment *environment)
 {
 	const char *override = variable("CNI_NETNS_OVERRIDE");
@@ -50,7 +38,11 @@ void cni_environment_read(struct cni_environment *environment)
 		.path = variable("CNI_PATH"),
 		.netns_override = !strcmp(override, "1") || !strcasecmp(override, "true"),
 	};
-	environment->command = command_by_name(environment->command_name);
+	if (*environment->command_name)
+		do
+			environment->command++;
+		while (environment->command != CNI_UNKNOWN_COMMAND &&
+		       strcmp(command_names[environment->command], environment->command_name));
 }
 
 /* A bit for each command that needs a variable. */

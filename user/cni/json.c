@@ -80,18 +80,21 @@ static const char *type_name(json_type type)
 	return names[type];
 }
 
-/* *found: the key's value, NULL where it is missing or null. JSON_TRUE stands for both booleans. */
+/* *found: the key's value, NULL where it is missing, null or of another type. JSON_TRUE stands for
+ * both booleans. */
 static int find(const json_t *object, const char *key, json_type type, json_t **found,
 		struct cni_error *err)
 {
 	char description[CNI_JSON_DESCRIPTION_SIZE];
+	json_t *value = cni_json_get(object, key);
+	bool fits = !value || json_typeof(value) == type ||
+		    (type == JSON_TRUE && json_is_boolean(value));
 
-	*found = cni_json_get(object, key);
-	if (!*found || json_typeof(*found) == type ||
-	    (type == JSON_TRUE && json_is_boolean(*found)))
+	*found = fits ? value : NULL;
+	if (fits)
 		return 0;
 	return cni_error_set(err, CNI_ERROR_DECODE, "\"%s\" must be %s, found %s", key,
-			     type_name(type), cni_json_describe(*found, description));
+			     type_name(type), cni_json_describe(value, description));
 }
 
 int cni_json_get_string(const json_t *object, const char *key, const char **value,
@@ -126,26 +129,15 @@ int cni_json_get_boolean(const json_t *object, const char *key, bool *value, str
 	return failed;
 }
 
-static int get_container(const json_t *object, const char *key, json_type type, json_t **value,
-			 struct cni_error *err)
-{
-	json_t *found;
-	int failed = find(object, key, type, &found, err);
-
-	if (!failed && found)
-		*value = found;
-	return failed;
-}
-
 int cni_json_get_object(const json_t *object, const char *key, json_t **value,
 			struct cni_error *err)
 {
-	return get_container(object, key, JSON_OBJECT, value, err);
+	return find(object, key, JSON_OBJECT, value, err);
 }
 
 int cni_json_get_array(const json_t *object, const char *key, json_t **value, struct cni_error *err)
 {
-	return get_container(object, key, JSON_ARRAY, value, err);
+	return find(object, key, JSON_ARRAY, value, err);
 }
 
 int cni_json_check_element(const json_t *element, const char *array, size_t index,
@@ -207,51 +199,36 @@ void cni_json_delete(json_t *object, const char *key)
 	delete_spellings(object, key, NULL);
 }
 
-int cni_json_set_new(json_t *object, const char *key, json_t *value, struct cni_error *err)
+void cni_json_set_new(json_t *object, const char *key, json_t *value)
 {
 	delete_spellings(object, key, key);
-	if (json_object_set_new(object, key, value))
-		return cni_error_no_memory(err);
-	return 0;
-}
-
-/* How much of a string is shown: whole characters, so that it remains UTF-8. */
-static int quoted_length(const char *text)
-{
-	size_t length = strlen(text);
-
-	if (length <= QUOTED_BYTES)
-		return (int)length;
-	length = QUOTED_BYTES;
-	while (length && ((unsigned char)text[length] & 0xc0) == 0x80)
-		length--;
-	return (int)length;
-}
-
-/* jansson writes 80.0 for what is no integer, which shows why it was refused. */
-static void describe_number(const json_t *value, char buffer[CNI_JSON_DESCRIPTION_SIZE])
-{
-	char digits[32] = "";
-
-	json_dumpb(value, digits, sizeof(digits) - 1, JSON_ENCODE_ANY | JSON_REAL_PRECISION(15));
-	snprintf(buffer, CNI_JSON_DESCRIPTION_SIZE, "the number %s", digits);
+	json_object_set_new(object, key, value);
 }
 
 const char *cni_json_describe(const json_t *value, char buffer[CNI_JSON_DESCRIPTION_SIZE])
 {
 	const char *text = json_string_value(value);
-	int shown = text ? quoted_length(text) : 0;
+	size_t shown = text ? strlen(text) : 0;
+	char digits[32] = "";
 
-	if (text)
-		snprintf(buffer, CNI_JSON_DESCRIPTION_SIZE, "the string \"%.*s%s\"", shown, text,
-			 text[shown] ? "..." : "");
-	else if (json_is_number(value))
-		describe_number(value, buffer);
-	else
+	if (text) {
+		/* Whole characters, so that it remains UTF-8. */
+		if (shown > QUOTED_BYTES)
+			for (shown = QUOTED_BYTES; ((unsigned char)text[shown] & 0xc0) == 0x80;)
+				shown--;
+		snprintf(buffer, CNI_JSON_DESCRIPTION_SIZE, "the string \"%.*s%s\"", (int)shown,
+			 text, text[shown] ? "..." : "");
+	} else if (json_is_number(value)) {
+		/* jansson writes 80.0 for what is no integer, which shows why it was refused. */
+		json_dumpb(value, digits, sizeof(digits) - 1,
+			   JSON_ENCODE_ANY | JSON_REAL_PRECISION(15));
+		snprintf(buffer, CNI_JSON_DESCRIPTION_SIZE, "the number %s", digits);
+	} else {
 		snprintf(buffer, CNI_JSON_DESCRIPTION_SIZE, "%s",
 			 !value || json_is_null(value) ? "null"
 			 : json_is_true(value)         ? "true"
 			 : json_is_false(value)        ? "false"
 						       : type_name(json_typeof(value)));
+	}
 	return buffer;
 }

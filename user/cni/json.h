@@ -35,6 +35,7 @@ int cni_json_get_string(const json_t *object, const char *key, const char **valu
 int cni_json_get_integer(const json_t *object, const char *key, json_int_t *value,
 			 struct cni_error *err);
 int cni_json_get_boolean(const json_t *object, const char *key, bool *value, struct cni_error *err);
+/* NULL where the key is missing. */
 int cni_json_get_object(const json_t *object, const char *key, json_t **value,
 			struct cni_error *err);
 int cni_json_get_array(const json_t *object, const char *key, json_t **value,
@@ -58,8 +59,8 @@ int cni_json_get_string_element(const json_t *element, const char *array, size_t
 void cni_json_delete(json_t *object, const char *key);
 
 /* Sets the key in exactly this spelling, in the place of the same spelling if there is one, and
- * removes the other spellings. Steals the reference. CNI_ERROR_IO without memory. */
-int cni_json_set_new(json_t *object, const char *key, json_t *value, struct cni_error *err);
+ * removes the other spellings. Steals the reference. */
+void cni_json_set_new(json_t *object, const char *key, json_t *value);
 
 #define CNI_JSON_DESCRIPTION_SIZE 80
 /* Writes "the string \"80\"", "the number 80.5", "an object": for messages; returns buffer. */

@@ -8,37 +8,20 @@
 #include <string.h>
 #include <strings.h>
 
+#include "lib/memory.h"
 #include "cni/json.h"
 #include "cni/version.h"
 
 #define WHAT "the network configuration on stdin"
 
-/* The version is checked last, but an earlier error is printed with the version, too. */
-static void peek_version(struct cni_network_config *config)
-{
-	const json_t *found = cni_json_get(config->root, "cniVersion");
-	const char *version = found ? json_string_value(found) : CNI_VERSION_OLDEST;
-
-	if (version && !*version)
-		version = CNI_VERSION_OLDEST;
-	if (version && cni_version_is_supported(version))
-		config->version = version;
-}
-
-static int check_version(const json_t *root, enum cni_command command, struct cni_error *err)
-{
-	const char *version = "";
-
-	if (cni_json_get_string(root, "cniVersion", &version, err))
-		return -1;
-	return cni_version_check(command, *version ? version : CNI_VERSION_OLDEST, err);
-}
-
-static int parse_root(struct cni_network_config *config, const char *text, size_t length,
-		      struct cni_error *err)
+int cni_network_config_parse(struct cni_network_config *config, const char *text, size_t length,
+			     const struct cni_environment *environment, struct cni_error *err)
 {
 	char found[CNI_JSON_DESCRIPTION_SIZE];
+	const json_t *given;
+	const char *version = "";
 
+	*config = (struct cni_network_config){.name = ""};
 	config->root = cni_json_parse(text, length, WHAT, err);
 	if (!config->root)
 		return -1;
@@ -49,16 +32,12 @@ static int parse_root(struct cni_network_config *config, const char *text, size_
 	if (!json_is_object(config->root))
 		return cni_error_set(err, CNI_ERROR_DECODE, WHAT " must be a JSON object, found %s",
 				     cni_json_describe(config->root, found));
-	return 0;
-}
-
-int cni_network_config_parse(struct cni_network_config *config, const char *text, size_t length,
-			     const struct cni_environment *environment, struct cni_error *err)
-{
-	*config = (struct cni_network_config){.name = ""};
-	if (parse_root(config, text, length, err))
-		return -1;
-	peek_version(config);
+	/* The version is checked last, but an earlier error is printed with the version, too. */
+	given = cni_json_get(config->root, "cniVersion");
+	if (!given || json_is_string(given))
+		version = json_string_length(given) ? json_string_value(given) : CNI_VERSION_OLDEST;
+	if (cni_version_is_supported(version))
+		config->version = version;
 	if (cni_json_get_string(config->root, "name", &config->name, err))
 		return cni_error_wrap(err, WHAT);
 	if (cni_validate_network_name(config->name, err))
@@ -66,7 +45,10 @@ int cni_network_config_parse(struct cni_network_config *config, const char *text
 	if (environment->command == CNI_UNKNOWN_COMMAND)
 		return cni_error_set(err, CNI_ERROR_INVALID_ENVIRONMENT, "unknown CNI_COMMAND: %s",
 				     environment->command_name);
-	return check_version(config->root, environment->command, err);
+	if (cni_json_get_string(config->root, "cniVersion", &version, err))
+		return -1;
+	return cni_version_check(environment->command, *version ? version : CNI_VERSION_OLDEST,
+				 err);
 }
 
 void cni_network_config_release(struct cni_network_config *config)
@@ -141,10 +123,8 @@ int cni_attachment_list_read(struct cni_attachment_list *list, const json_t *con
 	if (!has_key(config, key))
 		key = "cni.dev/attachments";
 	list->given = has_key(config, key);
-	list->attachments =
-		calloc(json_array_size(cni_json_get(config, key)) + 1, sizeof(*list->attachments));
-	if (!list->attachments)
-		return cni_error_no_memory(err);
+	list->attachments = need(
+		calloc(json_array_size(cni_json_get(config, key)) + 1, sizeof(*list->attachments)));
 	if (cni_json_each_object(config, key, read_attachment, list, err))
 		return -1;
 	qsort(list->attachments, list->count, sizeof(*list->attachments), attachment_compare);

@@ -12,6 +12,7 @@
 
 #include "lib/cleanup.h"
 #include "lib/io.h"
+#include "lib/memory.h"
 #include "lib/text.h"
 #include "cni/version.h"
 
@@ -26,8 +27,6 @@ static int reply(const json_t *json, size_t flags, struct cni_error *err)
 	if (begun)
 		return cni_error_set(err, CNI_ERROR_IO, "a reply has been written already");
 	text = json_dumps(json, flags | JSON_ENCODE_ANY);
-	if (!text)
-		return cni_error_no_memory(err);
 	begun = true;
 	length = strlen(text);
 	text[length] = '\n'; /* in place of the NUL: one write for the whole reply */
@@ -51,37 +50,26 @@ int cni_reply_versions(struct cni_error *err)
 		json_array_append_new(supported, json_string(cni_versions[i]));
 	answer = json_pack("{s:s, s:o}", "cniVersion", CNI_VERSION_NEWEST, "supportedVersions",
 			   supported);
-	if (!answer)
-		return cni_error_no_memory(err);
 	return reply(answer, JSON_COMPACT, err);
 }
 
 /* Messages quote input, which need not be UTF-8; JSON must be. */
 static json_t *json_text(const char *text)
 {
-	cleanup_free char *clean = strdup(text);
+	cleanup_free char *clean = need(strdup(text));
 
-	if (!clean)
-		return NULL;
 	cni_make_utf8(clean);
 	return json_string(clean);
 }
 
-static json_t *error_object(const char *version, const struct cni_error *err)
-{
-	const char *details = cni_error_details(err);
-
-	return json_pack("{s:s, s:i, s:o, s:o*}", "cniVersion", version, "code", err->code, "msg",
-			 json_text(cni_error_message(err)), "details",
-			 *details ? json_text(details) : NULL);
-}
-
 void cni_reply_error(const char *version, const struct cni_error *err)
 {
-	cleanup_json json_t *object = error_object(version, err);
-	struct cni_error failure = {0};
+	const char *details = cni_error_details(err);
+	cleanup_error struct cni_error failure = {0};
+	cleanup_json json_t *object = json_pack(
+		"{s:s, s:i, s:o, s:o*}", "cniVersion", version, "code", err->code, "msg",
+		json_text(cni_error_message(err)), "details", *details ? json_text(details) : NULL);
 
-	if (!object || reply(object, JSON_INDENT(4), &failure))
+	if (reply(object, JSON_INDENT(4), &failure))
 		fprintf(stderr, "%s\n", cni_error_message(err));
-	cni_error_release(&failure);
 }

@@ -7,27 +7,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "lib/cleanup.h"
+#include "lib/memory.h"
 #include "cni/json.h"
 #include "cni/version.h"
-
-/* A result may carry another version than the configuration, but must be of the same family. */
-static int check_family(const json_t *json, const char *version, struct cni_error *err)
-{
-	const char *found = "";
-
-	if (cni_json_get_string(json, "cniVersion", &found, err))
-		return -1;
-	if (!*found)
-		return 0;
-	if (cni_version_is_supported(found) &&
-	    cni_version_family(found) == cni_version_family(version))
-		return 0;
-	return cni_error_set(err, CNI_ERROR_INVALID_CONFIGURATION,
-			     "a result of cniVersion \"%s\" cannot be used with a configuration of "
-			     "cniVersion \"%s\": all plugins of the list must speak one version",
-			     found, version);
-}
 
 int cni_result_get_cidr(const json_t *object, const char *key, struct cni_result_address *address,
 			struct cni_error *err)
@@ -92,17 +74,26 @@ static int read_ip(const json_t *entry, void *context, struct cni_error *err)
 	return 0;
 }
 
-static int read_shape(struct cni_result *result, const json_t *json, enum cni_version_family family,
-		      struct cni_error *err)
+static int read_result(struct cni_result *result, const json_t *json, const char *version,
+		       struct cni_error *err)
 {
 	size_t interfaces = json_array_size(cni_json_get(json, "interfaces"));
 	size_t ips = json_array_size(cni_json_get(json, "ips"));
+	enum cni_version_family family = cni_version_family(version);
+	const char *found = "";
 
+	if (cni_json_get_string(json, "cniVersion", &found, err))
+		return -1;
+	/* It may carry another version than the configuration, but must be of the same family. */
+	if (*found && (!cni_version_is_supported(found) || cni_version_family(found) != family))
+		return cni_error_set(
+			err, CNI_ERROR_INVALID_CONFIGURATION,
+			"a result of cniVersion \"%s\" cannot be used with a configuration of "
+			"cniVersion \"%s\": all plugins of the list must speak one version",
+			found, version);
 	/* ip4 and ip6 need two addresses; calloc() of nothing may return NULL. */
-	result->interfaces = calloc(interfaces + 1, sizeof(*result->interfaces));
-	result->addresses = calloc(ips + 2, sizeof(*result->addresses));
-	if (!result->interfaces || !result->addresses)
-		return cni_error_no_memory(err);
+	result->interfaces = need(calloc(interfaces + 1, sizeof(*result->interfaces)));
+	result->addresses = need(calloc(ips + 2, sizeof(*result->addresses)));
 	if (family == CNI_FAMILY_0_1)
 		return read_family(result, json, "ip4", err) ||
 				       read_family(result, json, "ip6", err)
@@ -116,12 +107,10 @@ static int read_shape(struct cni_result *result, const json_t *json, enum cni_ve
 int cni_result_read(struct cni_result *result, const json_t *json, const char *version,
 		    struct cni_error *err)
 {
-	if (check_family(json, version, err) ||
-	    read_shape(result, json, cni_version_family(version), err)) {
-		cni_result_release(result);
-		return cni_error_wrap(err, "prevResult");
-	}
-	return 0;
+	if (!read_result(result, json, version, err))
+		return 0;
+	cni_result_release(result);
+	return cni_error_wrap(err, "prevResult");
 }
 
 void cni_result_release(struct cni_result *result)
@@ -155,11 +144,11 @@ const struct cni_result_address *cni_result_first_address(const struct cni_resul
 	return NULL;
 }
 
-json_t *cni_result_relabel(const json_t *json, const char *version, struct cni_error *err)
+json_t *cni_result_relabel(const json_t *json, const char *version)
 {
 	/* A shallow copy, as only a key of the top level changes. */
-	cleanup_json json_t *copy = json_copy((json_t *)json);
+	json_t *copy = json_copy((json_t *)json);
 
-	/* On a failed copy, setting the key fails, too. */
-	return cni_json_set_new(copy, "cniVersion", json_string(version), err) ? NULL : TAKE(copy);
+	cni_json_set_new(copy, "cniVersion", json_string(version));
+	return copy;
 }

@@ -57,7 +57,7 @@ const struct cni_result_address *cni_result_first_address(const struct cni_resul
 							  bool ipv4, const char *ifname);
 
 /* Makes a copy labelled with this version, with all keys, known or not, in their order. A chained
- * plugin that changes nothing prints it. A new reference, or NULL and CNI_ERROR_IO. */
-json_t *cni_result_relabel(const json_t *json, const char *version, struct cni_error *err);
+ * plugin that changes nothing prints it. A new reference. */
+json_t *cni_result_relabel(const json_t *json, const char *version);
 
 #endif

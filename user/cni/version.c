@@ -67,21 +67,6 @@ int cni_version_compare(const char *a, const char *b, int *order, struct cni_err
 	return 0;
 }
 
-static int version_refuse(const char *version, struct cni_error *err)
-{
-	char supported[SUPPORTED_SIZE];
-	size_t length = 0;
-
-	for (size_t i = 0; cni_versions[i]; i++)
-		length += snprintf(supported + length, sizeof(supported) - length, "%s%s",
-				   i ? ", " : "", cni_versions[i]);
-	cni_error_set(err, CNI_ERROR_INCOMPATIBLE_VERSION,
-		      "incompatible CNI versions: cniVersion \"%s\" is none of %s", version,
-		      supported);
-	return cni_error_set_details(err, "config is \"%s\", plugin supports [%s]", version,
-				     supported);
-}
-
 int cni_version_check(enum cni_command command, const char *version, struct cni_error *err)
 {
 	static const struct {
@@ -93,6 +78,8 @@ int cni_version_check(enum cni_command command, const char *version, struct cni_
 		[CNI_STATUS] = {"STATUS", "1.1.0"},
 		[CNI_UNKNOWN_COMMAND] = {0},
 	};
+	char supported[SUPPORTED_SIZE];
+	size_t length = 0;
 	int order = 0;
 
 	if (later[command].since && cni_version_compare(version, later[command].since, &order, err))
@@ -102,5 +89,14 @@ int cni_version_check(enum cni_command command, const char *version, struct cni_
 				     "%s needs cniVersion %s or later, the configuration has "
 				     "\"%s\"",
 				     later[command].name, later[command].since, version);
-	return cni_version_is_supported(version) ? 0 : version_refuse(version, err);
+	if (cni_version_is_supported(version))
+		return 0;
+	for (size_t i = 0; cni_versions[i]; i++)
+		length += snprintf(supported + length, sizeof(supported) - length, "%s%s",
+				   i ? ", " : "", cni_versions[i]);
+	cni_error_set(err, CNI_ERROR_INCOMPATIBLE_VERSION,
+		      "incompatible CNI versions: cniVersion \"%s\" is none of %s", version,
+		      supported);
+	return cni_error_set_details(err, "config is \"%s\", plugin supports [%s]", version,
+				     supported);
 }

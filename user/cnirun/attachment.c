@@ -4,33 +4,16 @@
  */
 #include "cnirun/attachment.h"
 
-#include <string.h>
-
 #include "lib/cleanup.h"
 #include "cni/json.h"
 #include "cni/version.h"
 #include "cnirun/cache.h"
-#include "cnirun/cache_lock.h"
-#include "cnirun/conflist_find.h"
 #include "cnirun/output.h"
 #include "cnirun/plugin.h"
 #include "cnirun/result_shape.h"
 
 #define PREV_RESULT_FOR_DEL_SINCE "0.4.0"
 #define CHECK_SINCE "0.4.0"
-
-static int require_netns(const char *netns, struct cni_error *err)
-{
-	if (!*netns)
-		return cni_error_set(err, CNI_ERROR_INVALID_ENVIRONMENT,
-				     "NETNS is empty: only del can do without");
-	if (!netns_is_gone(netns))
-		return 0;
-	return cni_error_set(err, CNI_ERROR_INVALID_NETNS,
-			     "there is no network namespace %s: make it with `ip netns add`, or "
-			     "give the path of another",
-			     netns);
-}
 
 /* Otherwise ports that no plugin maps would be dropped silently. */
 static int require_capabilities(const struct conflist *list, json_t *demanded,
@@ -68,56 +51,25 @@ static int look_for_earlier_add(const struct conflist *list, const struct runtim
 	return 0;
 }
 
-/* *result: of the last plugin that succeeded. */
-static int add_in_order(const struct operation *operation, json_t **result, struct cni_error *err)
-{
-	const json_t *plugin;
-	size_t index;
-
-	json_array_foreach (operation->list->plugins, index, plugin) {
-		json_t *answer = NULL;
-
-		if (plugin_run(operation, plugin, *result, &answer, err))
-			return -1;
-		json_decref(*result);
-		*result = answer;
-	}
-	return 0;
-}
-
-/* Goes on after an error, so that as much as possible is freed. */
-static void undo_add(const struct conflist *list, const struct runtime_conf *conf,
-		     json_t *last_result, struct cni_error *err)
-{
-	const struct operation del = {"DEL", list, conf, NULL};
-	size_t index = json_array_size(list->plugins);
-
-	if (!conflist_version_reaches(list, PREV_RESULT_FOR_DEL_SINCE))
-		last_result = NULL;
-	while (index--) {
-		const json_t *plugin = json_array_get(list->plugins, index);
-		struct cni_error problem = {0};
-
-		if (plugin_run(&del, plugin, last_result, NULL, &problem)) {
-			cni_error_wrap(&problem, "when cleaning up");
-			cni_error_join(err, &problem);
-		}
-	}
-}
-
 static int add(const struct conflist *list, const struct runtime_conf *conf, struct cni_error *err)
 {
-	const struct operation operation = {"ADD", list, conf, NULL};
+	const struct operation operation = {.command = "ADD", .list = list, .conf = conf};
+	/* As much as possible is to be freed. */
+	const struct operation undo = {"DEL", list, conf, NULL, true, "when cleaning up"};
 	cleanup_json json_t *result = NULL;
 	bool added_before;
 
 	if (look_for_earlier_add(list, conf, &added_before, err) ||
 	    plugin_find_all(&operation, err))
 		return -1;
-	if (!add_in_order(&operation, &result, err) && !cache_write(list, conf, result, err))
+	if (!plugin_run_all(&operation, NULL, &result, err) &&
+	    !cache_write(list, conf, result, err))
 		return output_json(result, err);
 	if (!added_before)
-		undo_add(list, conf, result, err);
+		plugin_run_all(&undo,
+			       conflist_version_reaches(list, PREV_RESULT_FOR_DEL_SINCE) ? result
+											 : NULL,
+			       NULL, err);
 	else
 		output_warn("this attachment was added before: what that ADD set up is left as it "
 			    "is; `cnirun del` removes it");
@@ -159,30 +111,22 @@ static struct runtime_conf complete(const struct runtime_conf *conf,
 	return completed;
 }
 
-/* DEL must go on without what cannot be read. */
-static void read_for_del(const struct conflist *list, const struct runtime_conf *conf,
-			 struct cache_entry *entry, json_t **prev_result)
-{
-	struct cni_error problem = {0};
-
-	if (cache_read(entry, list->name, conf, &problem) ||
-	    (conflist_version_reaches(list, PREV_RESULT_FOR_DEL_SINCE) &&
-	     result_of_entry(list, entry, prev_result, &problem)))
-		output_warn("going on without the cached result: %s", cni_error_message(&problem));
-	cni_error_release(&problem);
-}
-
 int attachment_del(const struct conflist *list, const struct runtime_conf *conf,
 		   struct cni_error *err)
 {
 	cleanup_cache_entry struct cache_entry entry = {0};
 	cleanup_json json_t *prev_result = NULL;
+	cleanup_error struct cni_error problem = {0};
 	struct runtime_conf completed;
 
-	read_for_del(list, conf, &entry, &prev_result);
+	/* DEL must go on without what cannot be read. */
+	if (cache_read(&entry, list->name, conf, &problem) ||
+	    (conflist_version_reaches(list, PREV_RESULT_FOR_DEL_SINCE) &&
+	     result_of_entry(list, &entry, &prev_result, &problem)))
+		output_warn("going on without the cached result: %s", cni_error_message(&problem));
 	completed = entry.is_of_another ? *conf : complete(conf, &entry);
-	if (plugin_run_in_reverse(&(struct operation){"DEL", list, &completed, NULL}, prev_result,
-				  err))
+	if (plugin_run_all(&(struct operation){"DEL", list, &completed, NULL, false, NULL},
+			   prev_result, NULL, err))
 		return -1;
 	return entry.is_of_another ? 0 : cache_remove(list->name, conf, err);
 }
@@ -210,8 +154,8 @@ static int check(const struct conflist *list, const struct runtime_conf *conf,
 				     "network \"%s\" as %s",
 				     entry.path, conf->container_id, list->name, conf->ifname);
 	completed = complete(conf, &entry);
-	return plugin_run_in_order(&(struct operation){"CHECK", list, &completed, NULL},
-				   prev_result, err);
+	return plugin_run_all(&(struct operation){"CHECK", list, &completed, NULL, false, NULL},
+			      prev_result, NULL, err);
 }
 
 static int find_list(struct conflist *list, const struct options *options, struct cni_error *err)
@@ -230,8 +174,17 @@ int verb_add(const struct options *options, struct cni_error *err)
 	cleanup_conflist struct conflist list = {0};
 	cleanup_cache_lock struct cache_lock lock = CACHE_LOCK_NONE;
 
-	if (find_list(&list, options, err) || require_netns(options->conf.netns, err) ||
-	    require_capabilities(&list, options->demanded, err) ||
+	if (find_list(&list, options, err))
+		return -1;
+	if (!*options->conf.netns)
+		return cni_error_set(err, CNI_ERROR_INVALID_ENVIRONMENT,
+				     "NETNS is empty: only del can do without");
+	if (netns_is_gone(options->conf.netns))
+		return cni_error_set(err, CNI_ERROR_INVALID_NETNS,
+				     "there is no network namespace %s: make it with `ip netns "
+				     "add`, or give the path of another",
+				     options->conf.netns);
+	if (require_capabilities(&list, options->demanded, err) ||
 	    cache_lock_attachment(&lock, list.name, &options->conf, err))
 		return -1;
 	return add(&list, &options->conf, err);

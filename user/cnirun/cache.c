@@ -10,8 +10,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
+#include "lib/array.h"
 #include "lib/cleanup.h"
 #include "lib/io.h"
 #include "cni/json.h"
@@ -33,25 +36,13 @@ static char *path_of(const char *network, const struct runtime_conf *conf)
 	return entry_path(conf->cache_directory, network, conf->container_id, conf->ifname);
 }
 
-static int check_args(const json_t *args, struct cni_error *err)
-{
-	const json_t *pair;
-	size_t index;
-
-	json_array_foreach (args, index, pair) {
-		if (json_array_size(pair) != 2 || !json_is_string(json_array_get(pair, 0)) ||
-		    !json_is_string(json_array_get(pair, 1)))
-			return cni_error_set(err, CNI_ERROR_DECODE,
-					     "cniArgs has an element that is no pair of strings");
-	}
-	return 0;
-}
-
 static int interpret(struct cache_entry *entry, struct cni_error *err)
 {
 	json_t *root = entry->root;
 	const json_t *kind = cni_json_get(root, "kind");
 	const char *kind_text = json_string_value(kind);
+	const json_t *pair;
+	size_t index;
 
 	if (!kind) {
 		entry->result = root;
@@ -70,7 +61,13 @@ static int interpret(struct cache_entry *entry, struct cni_error *err)
 	if (!entry->network || !entry->container_id || !entry->ifname)
 		return cni_error_set(err, CNI_ERROR_DECODE,
 				     "networkName, containerId or ifName is missing");
-	return check_args(entry->args, err);
+	json_array_foreach (entry->args, index, pair) {
+		if (json_array_size(pair) != 2 || !json_is_string(json_array_get(pair, 0)) ||
+		    !json_is_string(json_array_get(pair, 1)))
+			return cni_error_set(err, CNI_ERROR_DECODE,
+					     "cniArgs has an element that is no pair of strings");
+	}
+	return 0;
 }
 
 /* Takes over the path. */
@@ -80,8 +77,6 @@ static int read_entry(struct cache_entry *entry, char *path, struct cni_error *e
 	size_t length;
 
 	entry->path = path;
-	if (!path)
-		return cni_error_no_memory(err);
 	if (access(path, F_OK) && errno == ENOENT)
 		return 0;
 	text = directory_read_file(path, &length, err);
@@ -109,52 +104,28 @@ int cache_read(struct cache_entry *entry, const char *network, const struct runt
 			     entry->path, entry->network, entry->container_id, entry->ifname);
 }
 
-static int set_unless_empty(json_t *root, const char *key, json_t *value)
+static json_t *unless_empty(json_t *value)
 {
-	if (!json_array_size(value) && !json_object_size(value))
-		return 0;
-	return json_object_set(root, key, value);
+	return json_array_size(value) || json_object_size(value) ? value : NULL;
 }
 
-/* libcni keeps the conflist in a Go []byte, which is base64 in JSON. NULL without memory. */
+/* libcni keeps the conflist in a Go []byte, which is base64 in JSON. NULL for a name that is no
+ * UTF-8. */
 static char *dump_entry(const struct conflist *list, const struct runtime_conf *conf,
 			json_t *result)
 {
 	size_t length = BASE64_ENCODE_RAW_LENGTH(list->length);
-	cleanup_free char *config = malloc(length);
+	cleanup_free char *config = need(malloc(length + 1));
 	cleanup_json json_t *root = NULL;
 
-	if (!config)
-		return NULL;
 	base64_encode_raw(config, list->length, (const uint8_t *)list->text);
-	root = json_pack("{s:s, s:s, s:s%, s:s, s:s, s:s*}", "kind", KIND, "containerId",
-			 conf->container_id, "config", config, length, "ifName", conf->ifname,
-			 "networkName", list->name, "netns", *conf->netns ? conf->netns : NULL);
-	if (!root || set_unless_empty(root, "cniArgs", conf->args) ||
-	    set_unless_empty(root, "capabilityArgs", conf->capability_args) ||
-	    set_unless_empty(root, "result", result))
-		return NULL;
+	root = json_pack("{s:s, s:s, s:s%, s:s, s:s, s:s*, s:O*, s:O*, s:O*}", "kind", KIND,
+			 "containerId", conf->container_id, "config", config, length, "ifName",
+			 conf->ifname, "networkName", list->name, "netns",
+			 *conf->netns ? conf->netns : NULL, "cniArgs", unless_empty(conf->args),
+			 "capabilityArgs", unless_empty(conf->capability_args), "result",
+			 unless_empty(result));
 	return json_dumps(root, JSON_COMPACT);
-}
-
-/* Readers see the old file or the new one, never a part of it. */
-static int write_atomically(const char *folder, const char *path, const char *text,
-			    struct cni_error *err)
-{
-	cleanup_free char *temporary = cni_format("%s/.cnirun-XXXXXX", folder);
-	cleanup_close int fd = -1;
-
-	if (!temporary)
-		return cni_error_no_memory(err);
-	fd = mkostemp(temporary, O_CLOEXEC);
-	if (fd < 0)
-		return cni_error_set(err, CNI_ERROR_IO, "cannot write in %s: %s", folder,
-				     strerror(errno));
-	if (!cni_write_all(fd, text, strlen(text)) && !rename(temporary, path))
-		return 0;
-	cni_error_set(err, CNI_ERROR_IO, "cannot write %s: %s", path, strerror(errno));
-	unlink(temporary);
-	return -1;
 }
 
 int cache_write(const struct conflist *list, const struct runtime_conf *conf, json_t *result,
@@ -162,10 +133,12 @@ int cache_write(const struct conflist *list, const struct runtime_conf *conf, js
 {
 	cleanup_free char *text = dump_entry(list, conf, result);
 	cleanup_free char *folder = cni_format("%s" FOLDER, conf->cache_directory);
+	cleanup_free char *temporary = cni_format("%s/.cnirun-XXXXXX", folder);
 	cleanup_free char *path = path_of(list->name, conf);
+	cleanup_close int fd = -1;
 
-	if (!text || !folder || !path)
-		return cni_error_no_memory(err);
+	if (!text)
+		return cni_error_set(err, CNI_ERROR_IO, "%s: a name is not UTF-8", path);
 	if (strlen(text) > CNI_INPUT_LIMIT)
 		return cni_error_set(err, CNI_ERROR_IO,
 				     "%s: the result is too large for the cache: with the list it "
@@ -173,15 +146,22 @@ int cache_write(const struct conflist *list, const struct runtime_conf *conf, js
 				     path, CNI_INPUT_LIMIT);
 	if (directory_create(folder, err))
 		return -1;
-	return write_atomically(folder, path, text, err);
+	fd = mkostemp(temporary, O_CLOEXEC);
+	if (fd < 0)
+		return cni_error_set(err, CNI_ERROR_IO, "cannot write in %s: %s", folder,
+				     strerror(errno));
+	/* Readers see the old file or the new one, never a part of it. */
+	if (!cni_write_all(fd, text, strlen(text)) && !rename(temporary, path))
+		return 0;
+	cni_error_set(err, CNI_ERROR_IO, "cannot write %s: %s", path, strerror(errno));
+	unlink(temporary);
+	return -1;
 }
 
 int cache_remove(const char *network, const struct runtime_conf *conf, struct cni_error *err)
 {
 	cleanup_free char *path = path_of(network, conf);
 
-	if (!path)
-		return cni_error_no_memory(err);
 	if (!unlink(path) || errno == ENOENT || errno == ENOTDIR)
 		return 0;
 	return cni_error_set(err, CNI_ERROR_IO, "cannot remove %s: %s", path, strerror(errno));
@@ -200,8 +180,6 @@ static int check_name(const struct cache_entry *entry, const char *cache_directo
 				     "whose result it is",
 				     entry->path);
 	path = entry_path(cache_directory, entry->network, entry->container_id, entry->ifname);
-	if (!path)
-		return cni_error_no_memory(err);
 	if (!strcmp(path, entry->path))
 		return 0;
 	return cni_error_set(err, CNI_ERROR_DECODE, "%s cannot be used: it should be %s",
@@ -209,63 +187,44 @@ static int check_name(const struct cache_entry *entry, const char *cache_directo
 }
 
 /* Names may have dashes: "a-b-eth0" is a's or a-b's. */
-static int append_possible(json_t *possible, const char *container_and_ifname,
-			   struct cni_error *err)
+static void append_possible(json_t *possible, const char *container_and_ifname)
 {
-	cleanup_free char *container_id = strdup(container_and_ifname);
-	struct cni_error invalid = {0};
+	cleanup_free char *container_id = need(strdup(container_and_ifname));
+	cleanup_error struct cni_error invalid = {0};
 
-	if (!container_id)
-		return cni_error_no_memory(err);
 	for (char *dash = strchr(container_id, '-'); dash; dash = strchr(dash + 1, '-')) {
 		const struct runtime_conf conf = {.container_id = container_id, .ifname = dash + 1};
 
 		*dash = '\0';
-		if (runtime_conf_validate(&conf, &invalid))
-			cni_error_release(&invalid);
-		else if (json_array_append_new(possible,
-					       json_pack("{s:s, s:s}", "containerID", container_id,
-							 "ifname", dash + 1)))
-			return cni_error_no_memory(err);
+		if (!runtime_conf_validate(&conf, &invalid))
+			json_array_append_new(possible,
+					      json_pack("{s:s, s:s}", "containerID", container_id,
+							"ifname", dash + 1));
 		*dash = '-';
 	}
-	return 0;
 }
 
-static int append_entry(struct cache_entries *entries, struct cache_entry *entry,
-			struct cni_error *err)
-{
-	struct cache_entry *grown =
-		reallocarray(entries->entries, entries->count + 1, sizeof(*grown));
-
-	if (!grown)
-		return cni_error_no_memory(err);
-	entries->entries = grown;
-	grown[entries->count++] = *entry;
-	*entry = (struct cache_entry){0};
-	return 0;
-}
-
-static int read_one_of_all(struct cache_entries *entries, const char *path, const char *network,
-			   const char *cache_directory, struct cni_error *err)
+static void read_one_of_all(struct cache_entries *entries, const char *path, const char *network,
+			    const char *cache_directory)
 {
 	cleanup_cache_entry struct cache_entry entry = {0};
 	const char *name = strrchr(path, '/') + 1;
-	struct cni_error problem = {0};
+	cleanup_error struct cni_error problem = {0};
 	size_t length = strlen(network);
 	int failed;
 
 	if (strncmp(name, network, length) || name[length] != '-')
-		return 0;
-	failed = read_entry(&entry, strdup(path), &problem);
+		return;
+	failed = read_entry(&entry, need(strdup(path)), &problem);
 	if (!failed && !entry.root)
-		return 0;
+		return;
 	if (failed || check_name(&entry, cache_directory, &problem)) {
 		output_warn("%s", cni_error_message(&problem));
-		cni_error_release(&problem);
-		return append_possible(entries->possible, name + length + 1, err);
+		append_possible(entries->possible, name + length + 1);
+	} else if (!strcmp(entry.network, network)) {
+		*ARRAY_ADD(entries->entries, entries->count) = entry;
+		entry = (struct cache_entry){0};
 	}
-	return strcmp(entry.network, network) ? 0 : append_entry(entries, &entry, err);
 }
 
 int cache_read_all(struct cache_entries *entries, const char *network, const char *cache_directory,
@@ -273,15 +232,13 @@ int cache_read_all(struct cache_entries *entries, const char *network, const cha
 {
 	cleanup_directory struct directory files = {0};
 	cleanup_free char *folder = cni_format("%s" FOLDER, cache_directory);
-	int failed;
 
 	entries->possible = json_array();
-	if (!folder || !entries->possible)
-		return cni_error_no_memory(err);
-	failed = directory_list(&files, folder, NULL, err);
-	for (size_t i = 0; i < files.count && !failed; i++)
-		failed = read_one_of_all(entries, files.paths[i], network, cache_directory, err);
-	return failed;
+	if (directory_list(&files, folder, NULL, err))
+		return -1;
+	for (size_t i = 0; i < files.count; i++)
+		read_one_of_all(entries, files.paths[i], network, cache_directory);
+	return 0;
 }
 
 void cache_release(struct cache_entry *entry)
@@ -298,4 +255,80 @@ void cache_release_all(struct cache_entries *entries)
 	free(entries->entries);
 	json_decref(entries->possible);
 	*entries = (struct cache_entries){0};
+}
+
+/*
+ * flock() on files in CACHE/locks. An attachment's file is removed with its lock, so that files do
+ * not pile up. A process that gets the lock of a file that is no longer in the directory tries
+ * again. Network names and container IDs have no comma, so commas separate the parts of a file's
+ * name.
+ */
+#define LOCKS "/locks"
+
+static bool is_still_there(int fd, const char *path)
+{
+	struct stat held;
+	struct stat named;
+
+	return !fstat(fd, &held) && !stat(path, &named) && held.st_ino == named.st_ino &&
+	       held.st_dev == named.st_dev;
+}
+
+/* The descriptor that holds the lock, or -1. */
+static int lock_file(const char *path, int operation, struct cni_error *err)
+{
+	for (;;) {
+		cleanup_close int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+		int failed = fd < 0 ? -1 : flock(fd, operation);
+		int held = fd;
+
+		if (failed && errno != EINTR)
+			return cni_error_set(err, CNI_ERROR_IO, "cannot lock %s: %s", path,
+					     strerror(errno));
+		if (!failed && is_still_there(fd, path)) {
+			fd = -1;
+			return held;
+		}
+	}
+}
+
+static int lock_network(struct cache_lock *lock, const char *network, const char *cache_directory,
+			int operation, struct cni_error *err)
+{
+	cleanup_free char *folder = cni_format("%s" LOCKS, cache_directory);
+	cleanup_free char *path = cni_format("%s" LOCKS "/%s", cache_directory, network);
+
+	if (directory_create(folder, err))
+		return -1;
+	lock->network = lock_file(path, operation, err);
+	return lock->network < 0 ? -1 : 0;
+}
+
+int cache_lock_network(struct cache_lock *lock, const char *network, const char *cache_directory,
+		       struct cni_error *err)
+{
+	return lock_network(lock, network, cache_directory, LOCK_EX, err);
+}
+
+int cache_lock_attachment(struct cache_lock *lock, const char *network,
+			  const struct runtime_conf *conf, struct cni_error *err)
+{
+	if (lock_network(lock, network, conf->cache_directory, LOCK_SH, err))
+		return -1;
+	lock->attachment_path = cni_format("%s" LOCKS "/%s,%s,%s", conf->cache_directory, network,
+					   conf->container_id, conf->ifname);
+	lock->attachment = lock_file(lock->attachment_path, LOCK_EX, err);
+	return lock->attachment < 0 ? -1 : 0;
+}
+
+void cache_lock_release(struct cache_lock *lock)
+{
+	if (lock->attachment >= 0) {
+		unlink(lock->attachment_path);
+		close(lock->attachment);
+	}
+	if (lock->network >= 0)
+		close(lock->network);
+	free(lock->attachment_path);
+	*lock = (struct cache_lock)CACHE_LOCK_NONE;
 }

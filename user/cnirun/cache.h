@@ -65,4 +65,28 @@ void cache_release_all(struct cache_entries *entries);
 #define cleanup_cache_entry __attribute__((cleanup(cache_release)))
 #define cleanup_cache_entries __attribute__((cleanup(cache_release_all)))
 
+/* One operation at a time, which CNI leaves to the runtime (specification 1.1.0, section 3): add,
+ * del and check of one attachment exclude each other, gc of a network excludes them all. Begins as
+ * CACHE_LOCK_NONE. */
+struct cache_lock {
+	int network;
+	int attachment;
+	char *attachment_path;
+};
+
+#define CACHE_LOCK_NONE \
+	{ \
+		.network = -1, .attachment = -1 \
+	}
+
+/* Both wait as long as it takes; the end of a process releases its locks. CNI_ERROR_IO. */
+int cache_lock_attachment(struct cache_lock *lock, const char *network,
+			  const struct runtime_conf *conf, struct cni_error *err);
+int cache_lock_network(struct cache_lock *lock, const char *network, const char *cache_directory,
+		       struct cni_error *err);
+
+void cache_lock_release(struct cache_lock *lock);
+
+#define cleanup_cache_lock __attribute__((cleanup(cache_lock_release)))
+
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * conflist.c - reads a conflist: its name, switches, version and plugins.
+ * conflist.c - finds a conflist and reads it: its name, switches, version and plugins.
  *
  * As in libcni, a conflist's own keys must match exactly; the keys of a plugin match without regard
  * to case.
@@ -12,11 +12,17 @@
 #include <strings.h>
 
 #include "lib/cleanup.h"
+#include "lib/memory.h"
 #include "cni/environment.h"
 #include "cni/json.h"
 #include "lib/text.h"
 #include "cni/version.h"
 #include "cnirun/directory.h"
+
+#define DEFAULT_DIRECTORY "/etc/cni/net.d"
+
+static const char *const list_suffixes[] = {".conflist", NULL};
+static const char *const plugin_suffixes[] = {".conf", ".json", NULL};
 
 /* `value`: NULL where the key is missing. */
 static int refuse(const char *key, const char *wanted, const json_t *value, struct cni_error *err)
@@ -38,8 +44,8 @@ static int read_name(struct conflist *list, const json_t *root, struct cni_error
 		return refuse("name", "the network's name must be a string", name, err);
 	if (cni_validate_network_name(json_string_value(name), err))
 		return -1;
-	list->name = strdup(json_string_value(name));
-	return list->name ? 0 : cni_error_no_memory(err);
+	list->name = need(strdup(json_string_value(name)));
+	return 0;
 }
 
 /* JSON booleans, or "true" and "false" in any case, which early conflists have. */
@@ -77,15 +83,19 @@ static int prefer_version(const char **best, const char *candidate, struct cni_e
 	return 0;
 }
 
-/* A cniVersion alone is sent as it is, even if it is too new: the plugins answer to it. */
-static int choose_version(const char **version, const json_t *versions, struct cni_error *err)
+static int read_version(struct conflist *list, const json_t *root, struct cni_error *err)
 {
-	const char *best = NULL;
-	const json_t *element;
+	const json_t *element, *lone = json_object_get(root, "cniVersion");
+	const json_t *versions = json_object_get(root, "cniVersions");
+	const char *best = NULL, *version = lone ? json_string_value(lone) : "";
 	size_t index;
 	int order;
 
-	if (**version && cni_version_compare(*version, CNI_VERSION_NEWEST, &order, err))
+	if (!version)
+		return refuse("cniVersion", "must be a string", lone, err);
+	if (versions && !json_is_array(versions))
+		return refuse("cniVersions", "must be an array", versions, err);
+	if (*version && cni_version_compare(version, CNI_VERSION_NEWEST, &order, err))
 		return -1;
 	json_array_foreach (versions, index, element) {
 		if (!json_is_string(element))
@@ -93,27 +103,11 @@ static int choose_version(const char **version, const json_t *versions, struct c
 		if (prefer_version(&best, json_string_value(element), err))
 			return -1;
 	}
-	if (best && **version && prefer_version(&best, *version, err))
+	/* A cniVersion alone is sent as it is, even if it is too new: the plugins answer to it. */
+	if (best && *version && prefer_version(&best, version, err))
 		return -1;
-	if (best)
-		*version = best;
+	list->version = need(strdup(best ? best : version));
 	return 0;
-}
-
-static int read_version(struct conflist *list, const json_t *root, struct cni_error *err)
-{
-	const json_t *lone = json_object_get(root, "cniVersion");
-	const json_t *versions = json_object_get(root, "cniVersions");
-	const char *version = lone ? json_string_value(lone) : "";
-
-	if (!version)
-		return refuse("cniVersion", "must be a string", lone, err);
-	if (versions && !json_is_array(versions))
-		return refuse("cniVersions", "must be an array", versions, err);
-	if (choose_version(&version, versions, err))
-		return -1;
-	list->version = strdup(version);
-	return list->version ? 0 : cni_error_no_memory(err);
 }
 
 const char *conflist_plugin_type(const json_t *plugin)
@@ -126,11 +120,18 @@ bool conflist_plugin_has_capability(const json_t *plugin, const char *capability
 	return json_is_true(json_object_get(cni_json_get(plugin, "capabilities"), capability));
 }
 
-static int validate_capabilities(const json_t *capabilities, struct cni_error *err)
+static int validate_plugin(const json_t *plugin, struct cni_error *err)
 {
+	const json_t *type, *capabilities;
 	const char *name;
 	json_t *value;
 
+	if (!json_is_object(plugin))
+		return refuse("plugins", "a plugin must be an object", plugin, err);
+	type = cni_json_get(plugin, "type");
+	if (!json_is_string(type) || !json_string_length(type))
+		return refuse("type", "a plugin's type must be the name of its file", type, err);
+	capabilities = cni_json_get(plugin, "capabilities");
 	if (capabilities && !json_is_object(capabilities))
 		return refuse("capabilities", "must be an object", capabilities, err);
 	json_object_foreach ((json_t *)capabilities, name, value) {
@@ -140,19 +141,8 @@ static int validate_capabilities(const json_t *capabilities, struct cni_error *e
 	return 0;
 }
 
-static int validate_plugin(const json_t *plugin, struct cni_error *err)
-{
-	const json_t *type;
-
-	if (!json_is_object(plugin))
-		return refuse("plugins", "a plugin must be an object", plugin, err);
-	type = cni_json_get(plugin, "type");
-	if (!json_is_string(type) || !json_string_length(type))
-		return refuse("type", "a plugin's type must be the name of its file", type, err);
-	return validate_capabilities(cni_json_get(plugin, "capabilities"), err);
-}
-
-int conflist_validate_plugin(const json_t *plugin, struct cni_error *err)
+/* A plugin's own file, which is not a conflist. */
+static int validate_lone_plugin(const json_t *plugin, struct cni_error *err)
 {
 	if (!cni_json_get(plugin, "type") && json_object_get(plugin, "plugins"))
 		return cni_error_set(err, CNI_ERROR_INVALID_CONFIGURATION,
@@ -165,7 +155,7 @@ static int append_plugin(struct conflist *list, json_t *plugin, struct cni_error
 {
 	if (validate_plugin(plugin, err))
 		return -1;
-	return json_array_append(list->plugins, plugin) ? cni_error_no_memory(err) : 0;
+	return json_array_append(list->plugins, plugin);
 }
 
 static int read_plugins(struct conflist *list, const json_t *root, struct cni_error *err)
@@ -185,34 +175,27 @@ static int read_plugins(struct conflist *list, const json_t *root, struct cni_er
 	return 0;
 }
 
-static int append_plugin_file(struct conflist *list, const char *path, struct cni_error *err)
-{
-	size_t length;
-	cleanup_free char *text = directory_read_file(path, &length, err);
-	cleanup_json json_t *plugin = NULL;
-
-	if (!text)
-		return -1;
-	plugin = cni_json_parse_object(text, length, path, err);
-	if (!plugin)
-		return -1;
-	return append_plugin(list, plugin, err) ? cni_error_wrap(err, "%s", path) : 0;
-}
-
 /* The folder beside the conflist that is named as the network (CNI 1.1.0). */
 static int append_plugin_folder(struct conflist *list, const char *directory, struct cni_error *err)
 {
 	static const char *const suffixes[] = {".conf", NULL};
 	cleanup_free char *path = cni_format("%s/%s", directory, list->name);
 	cleanup_directory struct directory folder = {0};
-	int failed;
 
-	if (!path)
-		return cni_error_no_memory(err);
-	failed = directory_list(&folder, path, suffixes, err);
-	for (size_t i = 0; i < folder.count && !failed; i++)
-		failed = append_plugin_file(list, folder.paths[i], err);
-	return failed;
+	if (directory_list(&folder, path, suffixes, err))
+		return -1;
+	for (size_t i = 0; i < folder.count; i++) {
+		size_t length;
+		cleanup_free char *text = directory_read_file(folder.paths[i], &length, err);
+		cleanup_json json_t *plugin =
+			text ? cni_json_parse_object(text, length, folder.paths[i], err) : NULL;
+
+		if (!plugin)
+			return -1;
+		if (append_plugin(list, plugin, err))
+			return cni_error_wrap(err, "%s", folder.paths[i]);
+	}
+	return 0;
 }
 
 int conflist_read(struct conflist *list, const json_t *root, const char *directory,
@@ -221,8 +204,6 @@ int conflist_read(struct conflist *list, const json_t *root, const char *directo
 	bool only_inlined = false;
 
 	list->plugins = json_array();
-	if (!list->plugins)
-		return cni_error_no_memory(err);
 	if (read_name(list, root, err) || read_version(list, root, err) ||
 	    read_switch(root, "disableCheck", &list->disable_check, err) ||
 	    read_switch(root, "disableGC", &list->disable_gc, err) ||
@@ -243,17 +224,100 @@ int conflist_wrap(struct conflist *list, json_t *plugin, const char *what, struc
 {
 	cleanup_json json_t *root = NULL;
 
-	if (conflist_validate_plugin(plugin, err))
+	if (validate_lone_plugin(plugin, err))
 		return cni_error_wrap(err, "%s", what);
 	root = json_pack("{s:[O], s:O*, s:O*}", "plugins", plugin, "name",
 			 cni_json_get(plugin, "name"), "cniVersion",
 			 cni_json_get(plugin, "cniVersion"));
 	free(list->text);
-	list->text = root ? json_dumps(root, JSON_COMPACT) : NULL;
-	if (!list->text)
-		return cni_error_no_memory(err);
+	list->text = json_dumps(root, JSON_COMPACT);
 	list->length = strlen(list->text);
 	return conflist_read(list, root, NULL, what, err);
+}
+
+static int read_list(struct conflist *list, const json_t *root, const char *path,
+		     struct cni_error *err)
+{
+	const char *slash = strrchr(path, '/');
+	cleanup_free char *directory = need(
+		slash ? strndup(path, slash == path ? 1 : (size_t)(slash - path)) : strdup("."));
+
+	return conflist_read(list, root, directory, path, err);
+}
+
+static int read_path(struct conflist *list, const char *path, struct cni_error *err)
+{
+	cleanup_json json_t *root = NULL;
+
+	list->text = directory_read_any(path, &list->length, err);
+	if (!list->text)
+		return -1;
+	root = cni_json_parse_object(list->text, list->length, path, err);
+	if (!root)
+		return -1;
+	/* The suffix .json is common for conflists, too, so the keys decide. */
+	return has_suffix(path, list_suffixes) ||
+			       (json_object_get(root, "plugins") && !cni_json_get(root, "type"))
+		       ? read_list(list, root, path, err)
+		       : conflist_wrap(list, root, path, err);
+}
+
+/* list->name stays NULL for a plugin of another network. */
+static int read_candidate(struct conflist *list, const char *path, const char *wanted,
+			  struct cni_error *err)
+{
+	cleanup_json json_t *root = NULL;
+	const char *name = "";
+
+	list->text = directory_read_file(path, &list->length, err);
+	if (!list->text)
+		return -1;
+	root = cni_json_parse_object(list->text, list->length, path, err);
+	if (!root)
+		return -1;
+	if (has_suffix(path, list_suffixes))
+		return read_list(list, root, path, err);
+	/* Of another network's plugin, only its type and name are examined, as in libcni. */
+	if (validate_lone_plugin(root, err) || cni_json_get_string(root, "name", &name, err))
+		return cni_error_wrap(err, "%s", path);
+	return strcmp(name, wanted) ? 0 : conflist_wrap(list, root, path, err);
+}
+
+static int search(struct conflist *list, const char *directory, const char *wanted,
+		  const char *const *suffixes, struct cni_error *err)
+{
+	cleanup_directory struct directory files = {0};
+
+	if (directory_list(&files, directory, suffixes, err))
+		return -1;
+	for (size_t i = 0; i < files.count; i++) {
+		if (read_candidate(list, files.paths[i], wanted, err))
+			return -1;
+		if (list->name && !strcmp(list->name, wanted))
+			return 0;
+		conflist_release(list);
+	}
+	return 0;
+}
+
+int conflist_find(struct conflist *list, const char *path_or_name, struct cni_error *err)
+{
+	const char *directory = getenv("NETCONFPATH");
+
+	if (strchr(path_or_name, '/') || has_suffix(path_or_name, list_suffixes) ||
+	    has_suffix(path_or_name, plugin_suffixes))
+		return read_path(list, path_or_name, err);
+	if (!directory || !*directory)
+		directory = DEFAULT_DIRECTORY;
+	if (search(list, directory, path_or_name, list_suffixes, err) ||
+	    (!list->name && search(list, directory, path_or_name, plugin_suffixes, err)))
+		return -1;
+	if (list->name)
+		return 0;
+	return cni_error_set(err, CNI_ERROR_INVALID_CONFIGURATION,
+			     "no network named \"%s\" in %s: give the path of its .conflist, or "
+			     "set NETCONFPATH to its directory",
+			     path_or_name, directory);
 }
 
 bool conflist_version_reaches(const struct conflist *list, const char *version)

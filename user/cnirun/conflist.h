@@ -22,6 +22,12 @@ struct conflist {
 	json_t *plugins; /* at least one; objects, each with a string `type` */
 };
 
+/* Finds and reads one. A path contains a slash or ends with .conflist, .conf or .json. A name is
+ * looked up in NETCONFPATH: first in *.conflist, then in *.conf and *.json together, in the order
+ * of the files' names. An invalid file before the right one is an error. CNI_ERROR_IO,
+ * CNI_ERROR_DECODE, CNI_ERROR_INVALID_CONFIGURATION. */
+int conflist_find(struct conflist *list, const char *path_or_name, struct cni_error *err);
+
 /* Reads a conflist's JSON. `directory` holds the folder of further plugins, named as the network;
  * NULL: there is none. `what` names the text in messages. CNI_ERROR_IO, CNI_ERROR_DECODE,
  * CNI_ERROR_INVALID_CONFIGURATION. */
@@ -45,8 +51,5 @@ void conflist_release(struct conflist *list);
 /* Returns its type, never NULL for a plugin of a conflist. */
 const char *conflist_plugin_type(const json_t *plugin);
 bool conflist_plugin_has_capability(const json_t *plugin, const char *capability);
-/* Checks a plugin's own file: an object, with a type, its capabilities booleans, and not a
- * conflist. CNI_ERROR_INVALID_CONFIGURATION. */
-int conflist_validate_plugin(const json_t *plugin, struct cni_error *err);
 
 #endif

@@ -13,6 +13,7 @@
 
 #include "lib/cleanup.h"
 #include "lib/io.h"
+#include "lib/memory.h"
 #include "lib/text.h"
 
 bool has_suffix(const char *name, const char *const *suffixes)
@@ -28,42 +29,28 @@ bool has_suffix(const char *name, const char *const *suffixes)
 	return !suffixes;
 }
 
-/* Appends DIRECTORY/NAME unless it is a directory. */
-static int append_file(struct directory *found, const char *directory, const char *name,
-		       struct cni_error *err)
-{
-	cleanup_free char *path = cni_format("%s/%s", directory, name);
-	struct stat status;
-
-	if (!path)
-		return cni_error_no_memory(err);
-	if (!lstat(path, &status) && !S_ISDIR(status.st_mode))
-		found->paths[found->count++] = TAKE(path);
-	return 0;
-}
-
 int directory_list(struct directory *found, const char *path, const char *const *suffixes,
 		   struct cni_error *err)
 {
 	struct dirent **entries;
+	struct stat status;
 	int count = scandir(path, &entries, NULL, alphasort);
-	int failed = 0;
 
 	if (count < 0 && (errno == ENOENT || errno == ENOTDIR))
 		return 0;
 	if (count < 0)
 		return cni_error_set(err, CNI_ERROR_IO, "cannot list the directory %s: %s", path,
 				     strerror(errno));
-	found->paths = calloc((size_t)count + 1, sizeof(*found->paths));
-	if (!found->paths)
-		failed = cni_error_no_memory(err);
+	found->paths = need(calloc((size_t)count + 1, sizeof(*found->paths)));
 	for (int i = 0; i < count; i++) {
-		if (!failed && has_suffix(entries[i]->d_name, suffixes))
-			failed = append_file(found, path, entries[i]->d_name, err);
+		cleanup_free char *file = cni_format("%s/%s", path, entries[i]->d_name);
+
+		if (has_suffix(file, suffixes) && !lstat(file, &status) && !S_ISDIR(status.st_mode))
+			found->paths[found->count++] = TAKE(file);
 		free(entries[i]);
 	}
 	free(entries);
-	return failed;
+	return 0;
 }
 
 void directory_release(struct directory *found)
@@ -103,25 +90,19 @@ char *directory_read_file(const char *path, size_t *length, struct cni_error *er
 	return read_opened(fd, path, length, err);
 }
 
-static int create_one(const char *path, struct cni_error *err)
-{
-	if (!mkdir(path, 0700) || errno == EEXIST)
-		return 0;
-	return cni_error_set(err, CNI_ERROR_IO, "cannot make the directory %s: %s", path,
-			     strerror(errno));
-}
-
 int directory_create(const char *path, struct cni_error *err)
 {
-	cleanup_free char *prefix = strdup(path);
+	cleanup_free char *prefix = need(strdup(path));
 
-	if (!prefix)
-		return cni_error_no_memory(err);
-	for (char *slash = strchr(prefix + 1, '/'); slash; slash = strchr(slash + 1, '/')) {
-		*slash = '\0';
-		if (create_one(prefix, err))
-			return -1;
-		*slash = '/';
+	for (char *slash = prefix; slash;) {
+		slash = strchr(slash + 1, '/');
+		if (slash)
+			*slash = '\0';
+		if (mkdir(prefix, 0700) && errno != EEXIST)
+			return cni_error_set(err, CNI_ERROR_IO, "cannot make the directory %s: %s",
+					     prefix, strerror(errno));
+		if (slash)
+			*slash = '/';
 	}
-	return create_one(path, err);
+	return 0;
 }

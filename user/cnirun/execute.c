@@ -1,36 +1,63 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * execute.c - runs a plugin once: its environment, its stdin, its stdout.
+ * execute.c - runs a plugin once: its environment, its stdin and stdout until it has ended, or its
+ * end by force.
  */
 #include "cnirun/execute.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
+#include <poll.h>
 #include <signal.h>
 #include <spawn.h>
 #include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "lib/cleanup.h"
+#include "lib/io.h"
+#include "lib/memory.h"
 #include "lib/text.h"
-#include "cnirun/child.h"
+#include "cnirun/output.h"
 
 /* As many as libcni: an installer may be writing the file. */
 #define BUSY_TRIES 6
+#define MS_PER_SECOND 1000
+/* For a process that still writes, such as the tee of a shell script that logs. */
+#define LEFT_OUTPUT_MS 1000
+/* How often to look for the child's end without pidfd_open(), which some containers forbid. */
+#define LOOK_MS 20
+#define NO_DEADLINE INT64_MAX
+/* For descendants to end: 5 seconds altogether. */
+#define KILL_ROUNDS 500
+#define KILL_PAUSE_US 10000
 
-static bool is_regular(const char *path)
-{
-	struct stat status;
-
-	return !stat(path, &status) && S_ISREG(status.st_mode);
-}
+struct child {
+	const char *file; /* for messages */
+	pid_t pid;
+	/* Our ends of its stdin and stdout, which do not block; -1: closed. */
+	int input;
+	int output;
+	const char *unsent; /* of its stdin */
+	FILE *received;     /* its stdout */
+	bool ended;         /* and waited for */
+	int status;         /* as of waitpid() */
+};
 
 char *execute_find(const char *type, const char *path, struct cni_error *err)
 {
 	const char *directory = path;
+	struct stat status;
 
 	if (strchr(type, '/')) {
 		cni_error_set(err, CNI_ERROR_INVALID_CONFIGURATION,
@@ -45,7 +72,7 @@ char *execute_find(const char *type, const char *path, struct cni_error *err)
 			cni_error_no_memory(err);
 			return NULL;
 		}
-		if (length && is_regular(file))
+		if (length && !stat(file, &status) && S_ISREG(status.st_mode))
 			return TAKE(file);
 		directory += length;
 		directory += *directory == ':';
@@ -58,87 +85,47 @@ char *execute_find(const char *type, const char *path, struct cni_error *err)
 	return NULL;
 }
 
-static const char *const names[] = {"CNI_COMMAND", "CNI_CONTAINERID", "CNI_NETNS",
-				    "CNI_IFNAME",  "CNI_ARGS",        "CNI_PATH"};
-
-#define VARIABLES (sizeof(names) / sizeof(names[0]))
-
-static bool is_ours(const char *variable)
-{
-	size_t length = strcspn(variable, "=");
-
-	for (size_t i = 0; i < VARIABLES; i++) {
-		if (strlen(names[i]) == length && !strncmp(variable, names[i], length))
-			return true;
-	}
-	return false;
-}
-
-/* Only the first VARIABLES strings are the array's own. */
-static void release_environment(char ***environment)
-{
-	for (size_t i = 0; *environment && i < VARIABLES; i++)
-		free((*environment)[i]);
-	free(*environment);
-}
-
-/* The variables of CNI, then those that this process has. NULL without memory. */
-static char **build_environment(const struct execution *execution)
+/* In our own environment, which the plugin inherits. */
+static int set_variables(const struct execution *execution, struct cni_error *err)
 {
 	const struct runtime_conf *conf = execution->conf;
 	cleanup_free char *args = args_format(conf->args);
-	const char *const values[VARIABLES] = {
-		execution->command, conf->container_id, conf->netns, conf->ifname, args,
-		conf->plugin_path,
+	const char *const variables[][2] = {
+		{"CNI_COMMAND", execution->command},
+		{"CNI_CONTAINERID", conf->container_id},
+		{"CNI_NETNS", conf->netns},
+		{"CNI_IFNAME", conf->ifname},
+		{"CNI_ARGS", args},
+		{"CNI_PATH", conf->plugin_path},
 	};
-	__attribute__((cleanup(release_environment))) char **environment = NULL;
-	size_t inherited = 0;
-	size_t count = 0;
 
-	if (!args)
-		return NULL;
-	while (environ[inherited])
-		inherited++;
-	environment = calloc(VARIABLES + inherited + 1, sizeof(*environment));
-	for (; environment && count < VARIABLES; count++) {
-		environment[count] = cni_format("%s=%s", names[count], values[count]);
-		if (!environment[count])
-			return NULL;
-	}
-	for (size_t i = 0; environment && i < inherited; i++) {
-		if (!is_ours(environ[i]))
-			environment[count++] = environ[i];
-	}
-	return TAKE(environment);
+	for (size_t i = 0; i < sizeof(variables) / sizeof(variables[0]); i++)
+		if (setenv(variables[i][0], variables[i][1], 1))
+			return cni_error_set(err, CNI_ERROR_IO, "cannot set %s: %s",
+					     variables[i][0], strerror(errno));
+	return 0;
 }
 
 /* Returns an errno. */
-static int spawn_once(struct child *child, int input, int output, char **environment)
+static int spawn_once(struct child *child, int input, int output)
 {
 	char *const arguments[] = {(char *)child->file, NULL};
 	posix_spawn_file_actions_t actions;
 	posix_spawnattr_t attributes;
 	sigset_t signals;
-	int error = posix_spawn_file_actions_init(&actions);
+	int error;
 
-	if (error)
-		return error;
-	error = posix_spawnattr_init(&attributes);
-	if (error) {
-		posix_spawn_file_actions_destroy(&actions);
-		return error;
-	}
+	/* In glibc none of the preparations fails. */
+	posix_spawn_file_actions_init(&actions);
+	posix_spawn_file_actions_adddup2(&actions, input, STDIN_FILENO);
+	posix_spawn_file_actions_adddup2(&actions, output, STDOUT_FILENO);
 	/* The plugin should not inherit that SIGPIPE is ignored. */
+	posix_spawnattr_init(&attributes);
 	sigemptyset(&signals);
 	sigaddset(&signals, SIGPIPE);
 	posix_spawnattr_setsigdefault(&attributes, &signals);
 	posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGDEF);
-	error = posix_spawn_file_actions_adddup2(&actions, input, STDIN_FILENO);
-	if (!error)
-		error = posix_spawn_file_actions_adddup2(&actions, output, STDOUT_FILENO);
-	if (!error)
-		error = posix_spawn(&child->pid, child->file, &actions, &attributes, arguments,
-				    environment);
+	error = posix_spawn(&child->pid, child->file, &actions, &attributes, arguments, environ);
 	posix_spawnattr_destroy(&attributes);
 	posix_spawn_file_actions_destroy(&actions);
 	return error;
@@ -161,26 +148,193 @@ static int open_pipe(int *ours, int *theirs, bool we_read, struct cni_error *err
 
 static int start(struct child *child, const struct execution *execution, struct cni_error *err)
 {
-	__attribute__((cleanup(release_environment))) char **environment =
-		build_environment(execution);
 	cleanup_close int their_input = -1;
 	cleanup_close int their_output = -1;
 	int error = ETXTBSY;
 
-	if (!environment)
-		return cni_error_no_memory(err);
-	if (open_pipe(&child->input, &their_input, false, err) ||
+	if (set_variables(execution, err) || open_pipe(&child->input, &their_input, false, err) ||
 	    open_pipe(&child->output, &their_output, true, err))
 		return -1;
 	for (int i = 0; i < BUSY_TRIES && error == ETXTBSY; i++) {
 		if (i)
 			sleep(1);
-		error = spawn_once(child, their_input, their_output, environment);
+		error = spawn_once(child, their_input, their_output);
 	}
 	if (!error)
 		return 0;
 	return cni_error_set(err, CNI_ERROR_IO, "cannot execute %s: %s", child->file,
 			     strerror(error));
+}
+
+static int64_t now_ms(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (int64_t)now.tv_sec * MS_PER_SECOND + now.tv_nsec / 1000000;
+}
+
+static void close_end(int *fd)
+{
+	if (*fd >= 0)
+		close(*fd);
+	*fd = -1;
+}
+
+/* EPIPE is no error, as the plugin need not read all of its stdin. */
+static int send_some(struct child *child, struct cni_error *err)
+{
+	ssize_t sent = write(child->input, child->unsent, strlen(child->unsent));
+
+	if (sent < 0 && errno != EPIPE && errno != EAGAIN && errno != EINTR)
+		return cni_error_set(err, CNI_ERROR_IO, "cannot write to %s: %s", child->file,
+				     strerror(errno));
+	if (sent > 0)
+		child->unsent += sent;
+	if (!*child->unsent || (sent < 0 && errno == EPIPE))
+		close_end(&child->input);
+	return 0;
+}
+
+static int receive_some(struct child *child, struct cni_error *err)
+{
+	char chunk[4096];
+	ssize_t received = read(child->output, chunk, sizeof(chunk));
+
+	if (received < 0 && (errno == EAGAIN || errno == EINTR))
+		return 0;
+	if (received < 0)
+		return cni_error_set(err, CNI_ERROR_IO, "cannot read from %s: %s", child->file,
+				     strerror(errno));
+	if (!received)
+		close_end(&child->output);
+	need(fwrite(chunk, 1, (size_t)received, child->received) < (size_t)received ? NULL : child);
+	if (ftell(child->received) <= (long)CNI_INPUT_LIMIT)
+		return 0;
+	return cni_error_set(err, CNI_ERROR_IO,
+			     "%s wrote more than %zu bytes to stdout, no result is as long: killed",
+			     child->file, CNI_INPUT_LIMIT);
+}
+
+/* Both ways at once, as a plugin may write before it has read all, or never read. */
+static int take_step(struct child *child, int process, int wait_ms, struct cni_error *err)
+{
+	struct pollfd ends[] = {
+		{.fd = child->input, .events = POLLOUT},
+		{.fd = child->output, .events = POLLIN},
+		{.fd = child->ended ? -1 : process, .events = POLLIN},
+	};
+
+	pid_t found;
+
+	if (process < 0 && !child->ended && (wait_ms < 0 || wait_ms > LOOK_MS))
+		wait_ms = LOOK_MS;
+	if (poll(ends, 3, wait_ms) < 0 && errno != EINTR)
+		return cni_error_set(err, CNI_ERROR_IO, "cannot wait for %s: %s", child->file,
+				     strerror(errno));
+	if (ends[0].revents && send_some(child, err))
+		return -1;
+	if (ends[1].revents && receive_some(child, err))
+		return -1;
+	if (child->ended)
+		return 0;
+	found = waitpid(child->pid, &child->status, WNOHANG);
+	if (found < 0 && errno != EINTR)
+		return cni_error_set(err, CNI_ERROR_IO, "cannot wait for %s: %s", child->file,
+				     strerror(errno));
+	child->ended = found > 0;
+	if (child->ended)
+		close_end(&child->input);
+	return 0;
+}
+
+/* Waits until the child has ended and its stdout is at the end. CNI_ERROR_IO, after which it may
+ * still run: it did not end within `timeout` seconds (0: no limit), or wrote more than a result can
+ * be. If a process that it left behind keeps its stdout open, waits only a moment for that. */
+static int wait_for_end(struct child *child, unsigned int timeout, struct cni_error *err)
+{
+	cleanup_close int process = (int)syscall(SYS_pidfd_open, child->pid, 0);
+	int64_t deadline = timeout ? now_ms() + (int64_t)timeout * MS_PER_SECOND : NO_DEADLINE;
+
+	while (!child->ended || child->output >= 0) {
+		bool ended_before = child->ended;
+		int64_t left = deadline == NO_DEADLINE ? -1 : deadline - now_ms();
+		/* For poll(): -1 is no limit. */
+		int wait_ms = deadline == NO_DEADLINE ? -1
+			      : left <= 0             ? 0
+			      : left < INT_MAX        ? (int)left
+						      : INT_MAX;
+
+		if (!wait_ms && child->ended) {
+			output_warn("%s has left a process that keeps its stdout open: not waited "
+				    "for",
+				    child->file);
+			return 0;
+		}
+		if (!wait_ms)
+			return cni_error_set(err, CNI_ERROR_IO,
+					     "did not end within %u second%s and was killed, with "
+					     "the processes that it had started; --timeout SECONDS "
+					     "gives it more time",
+					     timeout, timeout == 1 ? "" : "s");
+		if (take_step(child, process, wait_ms, err))
+			return -1;
+		if (child->ended && !ended_before)
+			deadline = now_ms() + LEFT_OUTPUT_MS;
+	}
+	return 0;
+}
+
+static bool is_child(idtype_t type, pid_t pid)
+{
+	siginfo_t information;
+
+	return !waitid(type, (id_t)pid, &information, WEXITED | WNOHANG | WNOWAIT);
+}
+
+/* waitid() tells which are children of this process; /proc may be that of another PID namespace. */
+static void kill_children(void)
+{
+	DIR *processes = opendir("/proc");
+	const struct dirent *entry;
+
+	if (!processes)
+		return;
+	while ((entry = readdir(processes))) {
+		pid_t pid = (pid_t)strtol(entry->d_name, NULL, 10);
+
+		if (pid > 0 && is_child(P_PID, pid))
+			kill(pid, SIGKILL);
+	}
+	closedir(processes);
+}
+
+/* Kills the child and all that descends from it, and waits for their end, for some seconds at most.
+ * A daemon, whose parent has ended before, stays. `others`: this process has more children, from
+ * which the child's descendants cannot be told; then only the child is killed.
+ *
+ * A process group would not do: with one, Ctrl-C of a terminal would no longer reach the plugin,
+ * and a descendant could leave it by setsid(). */
+static void kill_child(pid_t child, bool others)
+{
+	/* Orphans among the descendants become children of this process, which has no others. */
+	if (!others)
+		prctl(PR_SET_CHILD_SUBREAPER, 1);
+	kill(child, SIGKILL);
+	for (int i = 0; i < KILL_ROUNDS; i++) {
+		pid_t reaped;
+
+		do
+			reaped = waitpid(others ? child : -1, NULL, WNOHANG);
+		while (reaped > 0 || (reaped < 0 && errno == EINTR));
+		if (reaped < 0)
+			break;
+		if (!others)
+			kill_children();
+		usleep(KILL_PAUSE_US);
+	}
+	if (!others)
+		prctl(PR_SET_CHILD_SUBREAPER, 0);
 }
 
 int execute_run(const char *file, const struct execution *execution, struct execute_output *output,
@@ -192,22 +346,19 @@ int execute_run(const char *file, const struct execution *execution, struct exec
 		.input = -1,
 		.output = -1,
 		.unsent = execution->input,
-		.received = open_memstream(&output->text, &output->length),
+		.received = need(open_memstream(&output->text, &output->length)),
 	};
-	bool others = child_exists();
+	/* A process that called exec() may have children that it does not know. */
+	bool others = is_child(P_ALL, 0);
 	int failed;
 
-	if (!child.received)
-		return cni_error_no_memory(err);
-	failed = start(&child, execution, err) || child_wait(&child, execution->conf->timeout, err);
+	failed = start(&child, execution, err) ||
+		 wait_for_end(&child, execution->conf->timeout, err);
 	if (child.pid >= 0 && !child.ended)
-		child_kill(child.pid, others);
-	if (child.input >= 0)
-		close(child.input);
-	if (child.output >= 0)
-		close(child.output);
-	if (fclose(child.received) && !failed)
-		failed = cni_error_no_memory(err);
+		kill_child(child.pid, others);
+	close_end(&child.input);
+	close_end(&child.output);
+	need(fclose(child.received) ? NULL : output->text);
 	output->status = child.status;
 	return failed ? -1 : 0;
 }

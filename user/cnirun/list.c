@@ -9,10 +9,11 @@
 #include <string.h>
 
 #include "lib/cleanup.h"
+#include "lib/memory.h"
 #include "cni/json.h"
 #include "lib/text.h"
 #include "cnirun/cache.h"
-#include "cnirun/conflist_find.h"
+#include "cnirun/conflist.h"
 #include "cnirun/output.h"
 
 /* "" for what is no string, as anyone may have written the cache's files. */
@@ -31,17 +32,6 @@ static void write_address(FILE *cell, const json_t *object, const char *key)
 
 	if (*address)
 		fprintf(cell, "%s%s", ftell(cell) > 0 ? "," : "", address);
-}
-
-static void write_addresses(FILE *cell, const json_t *result)
-{
-	const json_t *address;
-	size_t index;
-
-	write_address(cell, cni_json_get(result, "ip4"), "ip");
-	write_address(cell, cni_json_get(result, "ip6"), "ip");
-	json_array_foreach (cni_json_get(result, "ips"), index, address)
-		write_address(cell, address, "address");
 }
 
 /* "192.0.2.1:8080->80/tcp" */
@@ -63,14 +53,11 @@ static void write_ports(FILE *cell, const json_t *capability_args)
 	}
 }
 
-static void write_netns(FILE *cell, const char *netns)
-{
-	if (netns && *netns)
-		fprintf(cell, "%s%s", netns, netns_is_gone(netns) ? "(gone)" : "");
-}
-
 static void write_cell(FILE *cell, const struct cache_entry *entry, enum column column)
 {
+	const json_t *address, *result = entry->result;
+	size_t index;
+
 	switch (column) {
 	case CONTAINER:
 		fputs(entry->container_id, cell);
@@ -79,10 +66,15 @@ static void write_cell(FILE *cell, const struct cache_entry *entry, enum column 
 		fputs(entry->ifname, cell);
 		break;
 	case NETNS:
-		write_netns(cell, entry->netns);
+		if (entry->netns && *entry->netns)
+			fprintf(cell, "%s%s", entry->netns,
+				netns_is_gone(entry->netns) ? "(gone)" : "");
 		break;
 	case ADDRESSES:
-		write_addresses(cell, entry->result);
+		write_address(cell, cni_json_get(result, "ip4"), "ip");
+		write_address(cell, cni_json_get(result, "ip6"), "ip");
+		json_array_foreach (cni_json_get(result, "ips"), index, address)
+			write_address(cell, address, "address");
 		break;
 	default:
 		write_ports(cell, entry->capability_args);
@@ -92,44 +84,29 @@ static void write_cell(FILE *cell, const struct cache_entry *entry, enum column 
 		fputc('-', cell);
 }
 
-/* NULL without memory. */
-static char *make_cell(const struct cache_entry *entry, enum column column)
-{
-	char *text = NULL;
-	size_t size;
-	FILE *cell = open_memstream(&text, &size);
-
-	if (!cell)
-		return NULL;
-	write_cell(cell, entry, column);
-	if (!fclose(cell)) {
-		/* Line feeds, too, which would begin another row. */
-		cni_printable(text, "");
-		return text;
-	}
-	free(text);
-	return NULL;
-}
-
-/* The titles and a row for each entry; NULL without memory. */
+/* The titles and a row for each entry. */
 static json_t *make_rows(const struct cache_entries *entries)
 {
-	cleanup_json json_t *rows =
+	json_t *rows =
 		json_pack("[[sssss]]", "CONTAINER", "INTERFACE", "NETNS", "ADDRESSES", "PORTS");
 
 	for (size_t i = 0; i < entries->count; i++) {
 		json_t *row = json_array();
 
-		if (json_array_append_new(rows, row))
-			return NULL;
+		json_array_append_new(rows, row);
 		for (int column = 0; column < COLUMNS; column++) {
-			cleanup_free char *cell = make_cell(&entries->entries[i], column);
+			cleanup_free char *text = NULL;
+			size_t size;
+			FILE *cell = need(open_memstream(&text, &size));
 
-			if (!cell || json_array_append_new(row, json_string(cell)))
-				return NULL;
+			write_cell(cell, &entries->entries[i], column);
+			need(fclose(cell) ? NULL : text);
+			/* Line feeds, too, which would begin another row. */
+			cni_printable(text, "");
+			json_array_append_new(row, json_string(text));
 		}
 	}
-	return TAKE(rows);
+	return rows;
 }
 
 static int print_table(const struct cache_entries *entries, struct cni_error *err)
@@ -139,8 +116,6 @@ static int print_table(const struct cache_entries *entries, struct cni_error *er
 	const json_t *row, *cell;
 	size_t index, column;
 
-	if (!rows)
-		return cni_error_no_memory(err);
 	json_array_foreach (rows, index, row) {
 		json_array_foreach (row, column, cell) {
 			if (json_string_length(cell) > widths[column])
@@ -156,26 +131,21 @@ static int print_table(const struct cache_entries *entries, struct cni_error *er
 	return output_flush(err);
 }
 
-/* The cache's own objects, without the conflist that each of them has. */
-static int print_json(const struct cache_entries *entries, struct cni_error *err)
-{
-	cleanup_json json_t *all = json_array();
-
-	for (size_t i = 0; all && i < entries->count; i++) {
-		json_object_del(entries->entries[i].root, "config");
-		if (json_array_append(all, entries->entries[i].root))
-			return cni_error_no_memory(err);
-	}
-	return all ? output_json(all, err) : cni_error_no_memory(err);
-}
-
 int verb_list(const struct options *options, struct cni_error *err)
 {
 	cleanup_cache_entries struct cache_entries entries = {0};
 	cleanup_conflist struct conflist list = {0};
+	cleanup_json json_t *all = json_array();
 
 	if (conflist_find(&list, options->conflist, err) ||
 	    cache_read_all(&entries, list.name, options->conf.cache_directory, err))
 		return -1;
-	return options->json ? print_json(&entries, err) : print_table(&entries, err);
+	if (!options->json)
+		return print_table(&entries, err);
+	/* The cache's own objects, without the conflist that each of them has. */
+	for (size_t i = 0; i < entries.count; i++) {
+		json_object_del(entries.entries[i].root, "config");
+		json_array_append(all, entries.entries[i].root);
+	}
+	return output_json(all, err);
 }

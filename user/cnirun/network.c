@@ -10,67 +10,43 @@
 #include "cni/version.h"
 #include "cnirun/attachment.h"
 #include "cnirun/cache.h"
-#include "cnirun/cache_lock.h"
-#include "cnirun/conflist_find.h"
+#include "cnirun/conflist.h"
 #include "cnirun/output.h"
 #include "cnirun/plugin.h"
 
 #define GC_SINCE "1.1.0"
 #define STATUS_SINCE "1.1.0"
 
-/* Only an absolute path in the cache can tell that the namespace is gone. */
-static bool is_stale(const struct cache_entry *entry)
-{
-	return entry->netns && *entry->netns == '/' && netns_is_gone(entry->netns);
-}
-
-static int del_stale(const struct conflist *list, const struct options *options,
-		     const struct cache_entry *entry, struct cni_error *err)
-{
-	struct runtime_conf conf = plugin_conf_of_network(&options->conf);
-
-	conf.container_id = entry->container_id;
-	conf.ifname = entry->ifname;
-	conf.netns = entry->netns;
-	/* The cache's file may have invalid names. */
-	return runtime_conf_validate(&conf, err) || attachment_del(list, &conf, err) ? -1 : 0;
-}
-
-/* Returns the valid attachments, as GC wants them; NULL without memory. */
+/* Returns the valid attachments, as GC wants them. */
 static json_t *sort_out(const struct conflist *list, const struct options *options,
 			const struct cache_entries *entries, struct cni_error *all)
 {
-	cleanup_json json_t *valid = json_array();
+	json_t *valid = json_array();
 
 	for (size_t i = 0; i < entries->count; i++) {
 		const struct cache_entry *entry = &entries->entries[i];
+		struct runtime_conf conf = plugin_conf_of_network(&options->conf);
 		struct cni_error problem = {0};
 
-		if (is_stale(entry)) {
-			if (del_stale(list, options, entry, &problem))
+		/* Only an absolute path in the cache can tell that the namespace is gone. */
+		if (entry->netns && *entry->netns == '/' && netns_is_gone(entry->netns)) {
+			conf.container_id = entry->container_id;
+			conf.ifname = entry->ifname;
+			conf.netns = entry->netns;
+			/* The cache's file may have invalid names. */
+			if (runtime_conf_validate(&conf, &problem) ||
+			    attachment_del(list, &conf, &problem))
 				cni_error_join(all, &problem);
-		} else if (json_array_append_new(valid, json_pack("{s:s, s:s}", "containerID",
-								  entry->container_id, "ifname",
-								  entry->ifname))) {
-			return NULL;
+		} else {
+			json_array_append_new(valid, json_pack("{s:s, s:s}", "containerID",
+							       entry->container_id, "ifname",
+							       entry->ifname));
 		}
 	}
 	/* A file that cannot be used may be that of a live container, whose ports GC would free. So
 	 * all attachments that it may be of are valid. */
-	return json_array_extend(valid, entries->possible) ? NULL : TAKE(valid);
-}
-
-static void gc_plugins(const struct operation *operation, struct cni_error *all)
-{
-	const json_t *plugin;
-	size_t index;
-
-	json_array_foreach (operation->list->plugins, index, plugin) {
-		struct cni_error problem = {0};
-
-		if (plugin_run(operation, plugin, NULL, NULL, &problem))
-			cni_error_join(all, &problem);
-	}
+	json_array_extend(valid, entries->possible);
+	return valid;
 }
 
 int verb_gc(const struct options *options, struct cni_error *err)
@@ -89,10 +65,9 @@ int verb_gc(const struct options *options, struct cni_error *err)
 	    cache_read_all(&entries, list.name, conf.cache_directory, err))
 		return -1;
 	valid = sort_out(&list, options, &entries, err);
-	if (!valid)
-		return cni_error_no_memory(err);
 	if (conflist_version_reaches(&list, GC_SINCE))
-		gc_plugins(&(struct operation){"GC", &list, &conf, valid}, err);
+		plugin_run_all(&(struct operation){"GC", &list, &conf, valid, true, NULL}, NULL,
+			       NULL, err);
 	return cni_error_is_set(err) ? -1 : 0;
 }
 
@@ -104,8 +79,9 @@ int verb_status(const struct options *options, struct cni_error *err)
 	if (conflist_find(&list, options->conflist, err))
 		return -1;
 	if (conflist_version_reaches(&list, STATUS_SINCE))
-		return plugin_run_in_order(&(struct operation){"STATUS", &list, &conf, NULL}, NULL,
-					   err);
+		return plugin_run_all(
+			&(struct operation){.command = "STATUS", .list = &list, .conf = &conf},
+			NULL, NULL, err);
 	/* libcni asks no plugin, either, and succeeds. */
 	output_warn("conflist \"%s\" has %s%s: plugins cannot be asked (" STATUS_SINCE " needed)",
 		    list.name, *list.version ? "cniVersion " : "no cniVersion", list.version);

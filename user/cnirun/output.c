@@ -12,13 +12,12 @@
 #include "lib/cleanup.h"
 #include "lib/text.h"
 
-/* Formatted and cleaned; NULL without memory. */
+/* Formatted and cleaned. */
 static char *clean_text(const char *format, va_list arguments)
 {
 	char *text = cni_format_list(format, arguments);
 
-	if (text)
-		cni_printable(text, "\n");
+	cni_printable(text, "\n");
 	return text;
 }
 
@@ -40,7 +39,7 @@ void output_text(const char *format, ...)
 	va_start(arguments, format);
 	text = clean_text(format, arguments);
 	va_end(arguments);
-	fputs(text ? text : "out of memory\n", stdout);
+	fputs(text, stdout);
 }
 
 int output_flush(struct cni_error *err)
@@ -58,7 +57,7 @@ void output_warn(const char *format, ...)
 	va_start(arguments, format);
 	text = clean_text(format, arguments);
 	va_end(arguments);
-	fprintf(stderr, "cnirun: warning: %s\n", text ? text : "out of memory");
+	fprintf(stderr, "cnirun: warning: %s\n", text);
 }
 
 void output_error(const struct cni_error *err)
@@ -67,7 +66,6 @@ void output_error(const struct cni_error *err)
 	cleanup_free char *text =
 		cni_format("%s%s%s", cni_error_message(err), *details ? "; " : "", details);
 
-	if (text)
-		cni_printable(text, "\n");
-	fprintf(stderr, "cnirun: %s\n", text ? text : "out of memory");
+	cni_printable(text, "\n");
+	fprintf(stderr, "cnirun: %s\n", text);
 }

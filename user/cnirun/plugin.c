@@ -16,49 +16,34 @@
 
 #define QUOTED_OUTPUT 200
 
-/* An object, empty where the plugin declares nothing of what was given. */
-static json_t *declared_arguments(const json_t *plugin, const json_t *capability_args)
+/* `value`: NULL leaves the key as it is. */
+static void set_if_given(json_t *request, const char *key, json_t *value)
 {
+	if (value)
+		cni_json_set_new(request, key, json_incref(value));
+}
+
+json_t *plugin_compose_request(const struct operation *operation, const json_t *plugin,
+			       json_t *prev_result)
+{
+	/* A shallow copy, as only keys of the top level are set. */
+	json_t *request = json_copy((json_t *)plugin);
 	cleanup_json json_t *declared = json_object();
 	const char *capability;
 	json_t *value;
 
-	json_object_foreach ((json_t *)capability_args, capability, value) {
-		if (conflist_plugin_has_capability(plugin, capability) &&
-		    json_object_set(declared, capability, value))
-			return NULL;
+	json_object_foreach (operation->conf->capability_args, capability, value) {
+		if (conflist_plugin_has_capability(plugin, capability))
+			json_object_set(declared, capability, value);
 	}
-	return TAKE(declared);
-}
-
-/* `value`: NULL leaves the key as it is. */
-static int set_if_given(json_t *request, const char *key, json_t *value, struct cni_error *err)
-{
-	return value ? cni_json_set_new(request, key, json_incref(value), err) : 0;
-}
-
-json_t *plugin_compose_request(const struct operation *operation, const json_t *plugin,
-			       json_t *prev_result, struct cni_error *err)
-{
-	/* A shallow copy, as only keys of the top level are set. */
-	cleanup_json json_t *request = json_copy((json_t *)plugin);
-	cleanup_json json_t *declared =
-		declared_arguments(plugin, operation->conf->capability_args);
-
-	if (!request || !declared) {
-		cni_error_no_memory(err);
-		return NULL;
-	}
+	cni_json_set_new(request, "name", json_string(operation->list->name));
+	cni_json_set_new(request, "cniVersion", json_string(operation->list->version));
+	set_if_given(request, "prevResult", prev_result);
+	set_if_given(request, "runtimeConfig", json_object_size(declared) ? declared : NULL);
 	/* cni.dev/attachments is the key of the specification's first drafts; libcni sends both. */
-	if (cni_json_set_new(request, "name", json_string(operation->list->name), err) ||
-	    cni_json_set_new(request, "cniVersion", json_string(operation->list->version), err) ||
-	    set_if_given(request, "prevResult", prev_result, err) ||
-	    set_if_given(request, "runtimeConfig", json_object_size(declared) ? declared : NULL,
-			 err) ||
-	    set_if_given(request, "cni.dev/valid-attachments", operation->valid_attachments, err) ||
-	    set_if_given(request, "cni.dev/attachments", operation->valid_attachments, err))
-		return NULL;
-	return TAKE(request);
+	set_if_given(request, "cni.dev/valid-attachments", operation->valid_attachments);
+	set_if_given(request, "cni.dev/attachments", operation->valid_attachments);
+	return request;
 }
 
 /* In libcni's words. */
@@ -78,18 +63,6 @@ static int name_plugin(const struct operation *operation, const json_t *plugin,
 			      conflist_plugin_type(plugin), operation->list->name, word);
 }
 
-static int report_silence(int status, struct cni_error *err)
-{
-	if (WIFSIGNALED(status))
-		return cni_error_set(err, CNI_ERROR_IO,
-				     "killed by signal %d (%s) with no error message",
-				     WTERMSIG(status), strsignal(WTERMSIG(status)));
-	return cni_error_set(err, CNI_ERROR_IO,
-			     "exit status %d with no error message on stdout (stderr, above, may "
-			     "tell why)",
-			     WEXITSTATUS(status));
-}
-
 /* The plugin's error object; anything else is quoted. */
 static int report_failure(const struct execute_output *output, struct cni_error *err)
 {
@@ -98,8 +71,15 @@ static int report_failure(const struct execute_output *output, struct cni_error 
 	const char *message;
 	const char *details;
 
+	if (!output->length && WIFSIGNALED(output->status))
+		return cni_error_set(err, CNI_ERROR_IO,
+				     "killed by signal %d (%s) with no error message",
+				     WTERMSIG(output->status), strsignal(WTERMSIG(output->status)));
 	if (!output->length)
-		return report_silence(output->status, err);
+		return cni_error_set(err, CNI_ERROR_IO,
+				     "exit status %d with no error message on stdout (stderr, "
+				     "above, may tell why)",
+				     WEXITSTATUS(output->status));
 	root = cni_json_parse_object(output->text, output->length, "stdout", &ignored);
 	cni_error_release(&ignored);
 	message = json_string_value(cni_json_get(root, "msg"));
@@ -116,11 +96,9 @@ static int execute(const struct operation *operation, const json_t *plugin, cons
 		   struct execute_output *output, struct cni_error *err)
 {
 	cleanup_free char *input = json_dumps(request, JSON_COMPACT);
-	cleanup_free char *file = NULL;
+	cleanup_free char *file =
+		execute_find(conflist_plugin_type(plugin), operation->conf->plugin_path, err);
 
-	if (!input)
-		return cni_error_no_memory(err);
-	file = execute_find(conflist_plugin_type(plugin), operation->conf->plugin_path, err);
 	if (!file ||
 	    execute_run(file, &(struct execution){operation->command, operation->conf, input},
 			output, err))
@@ -130,28 +108,11 @@ static int execute(const struct operation *operation, const json_t *plugin, cons
 	return 0;
 }
 
-/* A result without cniVersion has that of the conflist. */
-static int complete_version(json_t *result, const struct conflist *list, struct cni_error *err)
-{
-	const char *version = json_string_value(cni_json_get(result, "cniVersion"));
-
-	if (!version || !*version) {
-		version = *list->version ? list->version : CNI_VERSION_OLDEST;
-		if (cni_json_set_new(result, "cniVersion", json_string(version), err))
-			return -1;
-	}
-	if (cni_version_is_supported(version))
-		return 0;
-	return cni_error_set(err, CNI_ERROR_INCOMPATIBLE_VERSION,
-			     "its result is of version \"%s\", which is none that cnirun knows "
-			     "(%s to %s)",
-			     version, CNI_VERSION_OLDEST, CNI_VERSION_NEWEST);
-}
-
 static json_t *parse_result(const struct execute_output *output, const struct conflist *list,
 			    struct cni_error *err)
 {
 	cleanup_json json_t *result = NULL;
+	const char *version;
 
 	if (!output->length) {
 		cni_error_set(err, CNI_ERROR_DECODE, "succeeded, but with no result on stdout");
@@ -168,9 +129,20 @@ static json_t *parse_result(const struct execute_output *output, const struct co
 		cni_error_set(err, CNI_ERROR_DECODE, "its result on stdout is not an object");
 		return NULL;
 	}
-	if (complete_version(result, list, err))
+	version = json_string_value(cni_json_get(result, "cniVersion"));
+	/* A result without cniVersion has that of the conflist. */
+	if (!version || !*version) {
+		version = *list->version ? list->version : CNI_VERSION_OLDEST;
+		cni_json_set_new(result, "cniVersion", json_string(version));
+	}
+	if (!cni_version_is_supported(version)) {
+		cni_error_set(err, CNI_ERROR_INCOMPATIBLE_VERSION,
+			      "its result is of version \"%s\", which is none that cnirun knows "
+			      "(%s to %s)",
+			      version, CNI_VERSION_OLDEST, CNI_VERSION_NEWEST);
 		return NULL;
-	if (result_validate(result, json_string_value(cni_json_get(result, "cniVersion")), err)) {
+	}
+	if (result_validate(result, version, err)) {
 		cni_error_wrap(err, "its result on stdout");
 		return NULL;
 	}
@@ -181,8 +153,8 @@ int plugin_run(const struct operation *operation, const json_t *plugin, json_t *
 	       json_t **result, struct cni_error *err)
 {
 	cleanup_execute_output struct execute_output output = {0};
-	cleanup_json json_t *request = plugin_compose_request(operation, plugin, prev_result, err);
-	int failed = !request || execute(operation, plugin, request, &output, err);
+	cleanup_json json_t *request = plugin_compose_request(operation, plugin, prev_result);
+	int failed = execute(operation, plugin, request, &output, err);
 
 	if (!failed && result) {
 		*result = parse_result(&output, operation->list, err);
@@ -191,43 +163,30 @@ int plugin_run(const struct operation *operation, const json_t *plugin, json_t *
 	return failed ? name_plugin(operation, plugin, err) : 0;
 }
 
-int plugin_run_in_order(const struct operation *operation, json_t *prev_result,
-			struct cni_error *err)
+int plugin_run_all(const struct operation *operation, json_t *prev_result, json_t **result,
+		   struct cni_error *err)
 {
-	const json_t *plugin;
-	size_t index;
+	const json_t *plugins = operation->list->plugins;
+	bool reverse = !strcmp(operation->command, "DEL");
+	size_t count = json_array_size(plugins);
+	int failed = 0;
 
-	json_array_foreach (operation->list->plugins, index, plugin) {
-		if (plugin_run(operation, plugin, prev_result, NULL, err))
-			return -1;
+	for (size_t i = 0; i < count && (!failed || operation->goes_on); i++) {
+		const json_t *plugin = json_array_get(plugins, reverse ? count - 1 - i : i);
+		struct cni_error problem = {0};
+		json_t *answer = NULL;
+
+		if (plugin_run(operation, plugin, prev_result, result ? &answer : NULL, &problem)) {
+			if (operation->when)
+				cni_error_wrap(&problem, "%s", operation->when);
+			cni_error_join(err, &problem);
+			failed = -1;
+		} else if (result) {
+			json_decref(*result);
+			*result = prev_result = answer;
+		}
 	}
-	return 0;
-}
-
-int plugin_run_in_reverse(const struct operation *operation, json_t *prev_result,
-			  struct cni_error *err)
-{
-	size_t index = json_array_size(operation->list->plugins);
-
-	while (index--) {
-		const json_t *plugin = json_array_get(operation->list->plugins, index);
-
-		if (plugin_run(operation, plugin, prev_result, NULL, err))
-			return -1;
-	}
-	return 0;
-}
-
-/* An array, empty where the answer has none. */
-static json_t *parse_versions(const struct execute_output *output, struct cni_error *err)
-{
-	cleanup_json json_t *answer =
-		cni_json_parse_object(output->text, output->length, "its answer on stdout", err);
-	json_t *versions = NULL;
-
-	if (!answer || cni_json_get_array(answer, "supportedVersions", &versions, err))
-		return NULL;
-	return versions ? json_incref(versions) : json_array();
+	return failed;
 }
 
 json_t *plugin_ask_versions(const struct conflist *list, const struct runtime_conf *conf,
@@ -241,18 +200,20 @@ json_t *plugin_ask_versions(const struct conflist *list, const struct runtime_co
 		.plugin_path = conf->plugin_path,
 		.timeout = conf->timeout,
 	};
-	const struct operation operation = {"VERSION", list, &dummy, NULL};
+	const struct operation operation = {.command = "VERSION", .list = list, .conf = &dummy};
 	cleanup_execute_output struct execute_output output = {0};
 	cleanup_json json_t *request = json_pack("{s:s}", "cniVersion", CNI_VERSION_NEWEST);
+	cleanup_json json_t *answer = NULL;
 	json_t *versions = NULL;
 
-	if (!request)
-		cni_error_no_memory(err);
-	else if (!execute(&operation, plugin, request, &output, err))
-		versions = parse_versions(&output, err);
-	if (!versions)
+	if (!execute(&operation, plugin, request, &output, err))
+		answer = cni_json_parse_object(output.text, output.length, "its answer on stdout",
+					       err);
+	if (!answer || cni_json_get_array(answer, "supportedVersions", &versions, err)) {
 		name_plugin(&operation, plugin, err);
-	return versions;
+		return NULL;
+	}
+	return versions ? json_incref(versions) : json_array();
 }
 
 int plugin_find_all(const struct operation *operation, struct cni_error *err)

@@ -6,6 +6,7 @@
 #define CNIRUN_PLUGIN_H
 
 #include <jansson.h>
+#include <stdbool.h>
 
 #include "lib/error.h"
 #include "cnirun/conflist.h"
@@ -17,13 +18,15 @@ struct operation {
 	const struct conflist *list;
 	const struct runtime_conf *conf;
 	json_t *valid_attachments; /* for GC: [{"containerID","ifname"}]; else NULL */
+	bool goes_on;              /* after an error, too */
+	const char *when;          /* before the messages; NULL: nothing */
 };
 
 /* Makes the plugin's object with the conflist's name and version, prevResult unless it is NULL,
  * those capability arguments that the plugin declares as runtimeConfig, unless there are none, and
- * the valid attachments under both of their keys. A new reference, or NULL. */
+ * the valid attachments under both of their keys. A new reference. */
 json_t *plugin_compose_request(const struct operation *operation, const json_t *plugin,
-			       json_t *prev_result, struct cni_error *err);
+			       json_t *prev_result);
 
 /* Runs one. *result (NULL: not wanted): what ADD answered, a valid object with cniVersion, a new
  * reference. Errors name the plugin and say how it failed; the code is the plugin's own where it
@@ -31,11 +34,10 @@ json_t *plugin_compose_request(const struct operation *operation, const json_t *
 int plugin_run(const struct operation *operation, const json_t *plugin, json_t *prev_result,
 	       json_t **result, struct cni_error *err);
 
-/* Calls plugin_run() for each plugin of the conflist, without a result, until one fails. */
-int plugin_run_in_order(const struct operation *operation, json_t *prev_result,
-			struct cni_error *err);
-int plugin_run_in_reverse(const struct operation *operation, json_t *prev_result,
-			  struct cni_error *err);
+/* Runs each plugin of the conflist, in order or, for DEL, in reverse. *result as above: of ADD each
+ * plugin's result is the next one's prevResult, and the last one's is left there. */
+int plugin_run_all(const struct operation *operation, json_t *prev_result, json_t **result,
+		   struct cni_error *err);
 
 /* Returns the versions that a plugin says it supports: a new array, or NULL. */
 json_t *plugin_ask_versions(const struct conflist *list, const struct runtime_conf *conf,

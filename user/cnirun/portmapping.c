@@ -14,6 +14,7 @@
 
 #include "lib/address.h"
 #include "lib/cleanup.h"
+#include "lib/memory.h"
 
 #define PORT_MAX 65535
 
@@ -92,24 +93,17 @@ static int split(char *copy, struct publication *publication, const char *text,
 	return 0;
 }
 
-/* In lower case, which every plugin accepts. */
-static const char *find_protocol(const char *text)
-{
-	static const char *const protocols[] = {"tcp", "udp", "sctp"};
-
-	for (size_t i = 0; i < sizeof(protocols) / sizeof(protocols[0]); i++) {
-		if (!strcasecmp(text, protocols[i]))
-			return protocols[i];
-	}
-	return NULL;
-}
-
 static int validate(struct publication *publication, struct ports *host, struct ports *container,
 		    const char *text, struct cni_error *err)
 {
+	static const char *const protocols[] = {"tcp", "udp", "sctp", NULL};
 	uint8_t address[CNI_ADDRESS_SIZE];
+	size_t protocol = 0;
 
-	publication->protocol = find_protocol(publication->protocol);
+	while (protocols[protocol] && strcasecmp(publication->protocol, protocols[protocol]))
+		protocol++;
+	/* In lower case, which every plugin accepts. */
+	publication->protocol = protocols[protocol];
 	if (!publication->protocol)
 		return refuse(text, "the protocol is none of tcp, udp, sctp", err);
 	if (publication->host_address && cni_address_parse(publication->host_address, address))
@@ -125,24 +119,19 @@ static int validate(struct publication *publication, struct ports *host, struct 
 
 int portmapping_parse(const char *text, json_t *mappings, struct cni_error *err)
 {
-	cleanup_free char *copy = strdup(text);
+	cleanup_free char *copy = need(strdup(text));
 	struct publication publication = {0};
 	struct ports container;
 	struct ports host;
 
-	if (!copy)
-		return cni_error_no_memory(err);
 	if (split(copy, &publication, text, err) ||
 	    validate(&publication, &host, &container, text, err))
 		return -1;
-	for (long i = 0; host.first + i <= host.last; i++) {
-		json_t *mapping =
+	for (long i = 0; host.first + i <= host.last; i++)
+		json_array_append_new(
+			mappings,
 			json_pack("{s:I, s:I, s:s, s:s*}", "hostPort", (json_int_t)(host.first + i),
 				  "containerPort", (json_int_t)(container.first + i), "protocol",
-				  publication.protocol, "hostIP", publication.host_address);
-
-		if (json_array_append_new(mappings, mapping))
-			return cni_error_no_memory(err);
-	}
+				  publication.protocol, "hostIP", publication.host_address));
 	return 0;
 }

@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "lib/cleanup.h"
+#include "lib/memory.h"
 #include "cni/environment.h"
 #include "lib/text.h"
 
@@ -43,17 +44,13 @@ static int parse_pair(json_t *pairs, const char *text, size_t length, struct cni
 		return cni_error_set(err, CNI_ERROR_INVALID_ENVIRONMENT,
 				     "invalid CNI_ARGS pair \"%.*s\": not UTF-8", (int)length,
 				     text);
-	return json_array_append_new(pairs, pair) ? cni_error_no_memory(err) : 0;
+	return json_array_append_new(pairs, pair);
 }
 
 json_t *args_parse(const char *text, struct cni_error *err)
 {
 	cleanup_json json_t *pairs = json_array();
 
-	if (!pairs) {
-		cni_error_no_memory(err);
-		return NULL;
-	}
 	while (*text) {
 		size_t length = strcspn(text, ";");
 
@@ -71,26 +68,20 @@ char *args_format(const json_t *pairs)
 {
 	char *text = NULL;
 	size_t size;
-	FILE *stream = open_memstream(&text, &size);
+	FILE *stream = need(open_memstream(&text, &size));
 	const json_t *pair;
 	size_t index;
 
-	if (!stream)
-		return NULL;
 	json_array_foreach (pairs, index, pair)
 		fprintf(stream, "%s%s=%s", index ? ";" : "",
 			json_string_value(json_array_get(pair, 0)),
 			json_string_value(json_array_get(pair, 1)));
-	if (!fclose(stream))
-		return text;
-	free(text);
-	return NULL;
+	return need(fclose(stream) ? NULL : text);
 }
 
 char *netns_resolve(const char *path_or_name, struct cni_error *err)
 {
 	cleanup_free char *here = NULL;
-	char *path;
 
 	if (!strcmp(path_or_name, ".") || !strcmp(path_or_name, "..")) {
 		cni_error_set(err, CNI_ERROR_INVALID_ENVIRONMENT,
@@ -99,22 +90,16 @@ char *netns_resolve(const char *path_or_name, struct cni_error *err)
 			      path_or_name);
 		return NULL;
 	}
-	if (!*path_or_name || *path_or_name == '/') {
-		path = strdup(path_or_name);
-	} else if (!strchr(path_or_name, '/')) {
-		path = cni_format("/run/netns/%s", path_or_name);
-	} else {
-		here = getcwd(NULL, 0);
-		if (!here) {
-			cni_error_set(err, CNI_ERROR_IO, "cannot tell where \"%s\" is: %s",
-				      path_or_name, strerror(errno));
-			return NULL;
-		}
-		path = cni_format("%s/%s", here, path_or_name);
-	}
-	if (!path)
-		cni_error_no_memory(err);
-	return path;
+	if (!*path_or_name || *path_or_name == '/')
+		return need(strdup(path_or_name));
+	if (!strchr(path_or_name, '/'))
+		return cni_format("/run/netns/%s", path_or_name);
+	here = getcwd(NULL, 0);
+	if (here)
+		return cni_format("%s/%s", here, path_or_name);
+	cni_error_set(err, CNI_ERROR_IO, "cannot tell where \"%s\" is: %s", path_or_name,
+		      strerror(errno));
+	return NULL;
 }
 
 bool netns_is_gone(const char *path)
@@ -132,5 +117,5 @@ char *netns_default_container_id(const char *path)
 	sha512_update(&hash, strlen(path), (const uint8_t *)path);
 	sha512_digest(&hash, sizeof(digest), digest);
 	base16_encode_update(id + strlen(ID_PREFIX), sizeof(digest), digest);
-	return strdup(id);
+	return need(strdup(id));
 }

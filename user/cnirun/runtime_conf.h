@@ -28,8 +28,7 @@ int runtime_conf_validate(const struct runtime_conf *conf, struct cni_error *err
 
 /* Parses CNI_ARGS ("K=V;K=V"): a new array, or NULL and CNI_ERROR_INVALID_ENVIRONMENT. */
 json_t *args_parse(const char *text, struct cni_error *err);
-/* Formats pairs as CNI_ARGS: malloc'ed, or NULL without memory. `pairs` is an array of pairs of
- * strings, or NULL. */
+/* Formats pairs as CNI_ARGS: malloc'ed. `pairs` is an array of pairs of strings, or NULL. */
 char *args_format(const json_t *pairs);
 
 /* Makes a path absolute, or finds that of an `ip netns` name; it need not exist, and "" stays "".
@@ -40,7 +39,7 @@ char *netns_resolve(const char *path_or_name, struct cni_error *err);
  * because another mount namespace may see a namespace there. */
 bool netns_is_gone(const char *path);
 
-/* Returns the container ID that cnitool makes of a namespace's path. malloc'ed, or NULL. */
+/* Returns the container ID that cnitool makes of a namespace's path. malloc'ed. */
 char *netns_default_container_id(const char *path);
 
 #endif

@@ -15,17 +15,10 @@ static bool is_group_or_reserved(const uint8_t address[CNI_ADDRESS_SIZE])
 	return cni_address_is_ipv4(address) ? address[12] >= 224 : address[0] == 0xff;
 }
 
-static bool is_link_local(const uint8_t address[CNI_ADDRESS_SIZE])
-{
-	if (cni_address_is_ipv4(address))
-		return address[12] == 169 && address[13] == 254;
-	return address[0] == 0xfe && (address[1] & 0xc0) == 0x80;
-}
-
 bool conf_is_never_mapped(const uint8_t address[CNI_ADDRESS_SIZE])
 {
 	return is_group_or_reserved(address) ||
-	       (!cni_address_is_ipv4(address) && is_link_local(address));
+	       (!cni_address_is_ipv4(address) && cni_address_is_link_local(address));
 }
 
 /* In all of the 128 bits. */
@@ -69,18 +62,6 @@ static const char *format_range(const struct address_range *range, char text[RAN
 	return text;
 }
 
-static int parse_range(const char *text, struct address_range *range)
-{
-	*range = (struct address_range){.exception = *text == '!'};
-	text += range->exception;
-	if (strchr(text, '/'))
-		return cni_address_parse_cidr(text, range->address, &range->prefix_length);
-	if (cni_address_parse(text, range->address))
-		return -1;
-	range->prefix_length = cni_address_is_ipv4(range->address) ? 32 : 128;
-	return 0;
-}
-
 /* The longest prefix first, then by address, so that equal ranges stand together. */
 static int compare_ranges(const void *left, const void *right)
 {
@@ -92,78 +73,31 @@ static int compare_ranges(const void *left, const void *right)
 	return memcmp(a->address, b->address, sizeof(a->address));
 }
 
-/* Leaves each range once. */
-static int unite_ranges(struct address_range *ranges, __u8 *count, const char *key,
-			struct cni_error *err)
-{
-	char text[RANGE_TEXT_SIZE];
-	__u8 kept = 0;
-
-	qsort(ranges, *count, sizeof(*ranges), compare_ranges);
-	for (__u8 i = 0; i < *count; i++) {
-		struct address_range *last = kept ? &ranges[kept - 1] : NULL;
-
-		if (!last || compare_ranges(last, &ranges[i])) {
-			ranges[kept++] = ranges[i];
-		} else if (last->exception != ranges[i].exception) {
-			last->exception = 0;
-			return cni_error_set(err, CNI_ERROR_INVALID_CONFIGURATION,
-					     "\"%s\" has \"%s\" and, as an exception, \"!%s\": "
-					     "remove one of the two",
-					     key, format_range(last, text), text);
-		}
-	}
-	memset(&ranges[kept], 0, (*count - kept) * sizeof(*ranges));
-	*count = kept;
-	return 0;
-}
-
-/* An exception is one of the next larger range, or it is none. */
-static int check_exceptions(const struct address_range *ranges, size_t count,
-			    const struct given *given, bool one_is_none, struct cni_error *err)
-{
-	char text[RANGE_TEXT_SIZE];
-	size_t exceptions = 0;
-
-	for (size_t i = 0; i < count; i++)
-		exceptions += ranges[i].exception;
-	if (one_is_none && count && exceptions == count)
-		return cni_error_set(err, CNI_ERROR_INVALID_CONFIGURATION,
-				     "\"%s\" has nothing but exceptions: add what they are "
-				     "exceptions of, such as \"0.0.0.0/0\" and \"::/0\"",
-				     given->key);
-	for (size_t i = 0; i < count; i++)
-		if (ranges[i].exception &&
-		    !conf_ranges_hold(&ranges[i + 1], count - i - 1, ranges[i].address) &&
-		    conf_warn(given->warnings, err,
-			      "\"%s\": \"%s\" has no effect: its addresses are left out anyway",
-			      given->key, format_range(&ranges[i], text)))
-			return -1;
-	return 0;
-}
-
 struct range_list {
 	struct address_range *ranges;
 	size_t count;
 	const struct given *given;
-	struct cni_error *err;
 };
 
 static const char *add_range(void *field, const char *text)
 {
 	struct range_list *list = field;
 	struct address_range *range = &list->ranges[list->count], written;
+	const char *address = text + (*text == '!');
 	char taken[RANGE_TEXT_SIZE];
 
-	if (parse_range(text, range))
+	*range = (struct address_range){.exception = *text == '!'};
+	if (strchr(address, '/')
+		    ? cni_address_parse_cidr(address, range->address, &range->prefix_length)
+		    : cni_address_parse(address, range->address))
 		return "is no range of addresses";
+	if (!strchr(address, '/'))
+		range->prefix_length = cni_address_is_ipv4(range->address) ? 32 : 128;
 	written = *range;
 	clear_bits_behind(range->address, whole_prefix_length(range));
-	if (memcmp(&written, range, sizeof(written)) &&
-	    conf_warn(list->given->warnings, list->err,
-		      "\"%s\"[%zu] is \"%s\", which is taken as \"%s\"", list->given->key,
-		      list->count, text, format_range(range, taken)))
-		return "does not fit into memory";
+	if (memcmp(&written, range, sizeof(written)))
+		conf_warn(list->given->warnings, "\"%s\"[%zu] is \"%s\", which is taken as \"%s\"",
+			  list->given->key, list->count, text, format_range(range, taken));
 	list->count++;
 	return NULL;
 }
@@ -178,14 +112,44 @@ int conf_read_ranges(struct address_range ranges[POLICY_RANGES], __u8 *count,
 			"\"!10.1.0.0/16\"",
 		.add = add_range,
 	};
-	struct range_list list = {ranges, 0, given, err};
+	struct range_list list = {ranges, 0, given};
+	char text[RANGE_TEXT_SIZE];
+	size_t exceptions = 0;
+	__u8 kept = 0;
 
 	if (option_read_strings(given, &strings, &list, err))
 		return -1;
-	*count = (__u8)list.count;
-	if (unite_ranges(ranges, count, given->key, err))
-		return -1;
-	return check_exceptions(ranges, *count, given, one_is_none, err);
+	/* Each range stays once. */
+	qsort(ranges, list.count, sizeof(*ranges), compare_ranges);
+	for (size_t i = 0; i < list.count; i++) {
+		struct address_range *last = kept ? &ranges[kept - 1] : NULL;
+
+		if (!last || compare_ranges(last, &ranges[i])) {
+			exceptions += ranges[i].exception;
+			ranges[kept++] = ranges[i];
+		} else if (last->exception != ranges[i].exception) {
+			last->exception = 0;
+			return cni_error_set(err, CNI_ERROR_INVALID_CONFIGURATION,
+					     "\"%s\" has \"%s\" and, as an exception, \"!%s\": "
+					     "remove one of the two",
+					     given->key, format_range(last, text), text);
+		}
+	}
+	memset(&ranges[kept], 0, (list.count - kept) * sizeof(*ranges));
+	*count = kept;
+	if (one_is_none && kept && exceptions == kept)
+		return cni_error_set(err, CNI_ERROR_INVALID_CONFIGURATION,
+				     "\"%s\" has nothing but exceptions: add what they are "
+				     "exceptions of, such as \"0.0.0.0/0\" and \"::/0\"",
+				     given->key);
+	/* An exception is one of the next larger range, or it is none. */
+	for (__u8 i = 0; i < kept; i++)
+		if (ranges[i].exception &&
+		    !conf_ranges_hold(&ranges[i + 1], kept - i - 1U, ranges[i].address))
+			conf_warn(given->warnings,
+				  "\"%s\": \"%s\" has no effect: its addresses are left out anyway",
+				  given->key, format_range(&ranges[i], text));
+	return 0;
 }
 
 /* NULL, or what keeps it from being a source on the network. */
@@ -204,7 +168,7 @@ static const char *find_source_fault(const char *text, uint8_t address[CNI_ADDRE
 		return "is the address of nobody";
 	if (is_group_or_reserved(address))
 		return "is the address of a group or reserved";
-	return is_link_local(address) ? "is link-local" : NULL;
+	return cni_address_is_link_local(address) ? "is link-local" : NULL;
 }
 
 static const char *add_source(void *field, const char *text)

@@ -11,7 +11,6 @@
 #include "cni/json.h"
 #include "conf/addresses.h"
 #include "conf/port_set.h"
-#include "conf/portmap_compat.h"
 
 #define FIELD(member) offsetof(struct conf, member)
 #define IGNORED "Accepted, with a warning that it has no effect."
@@ -90,6 +89,46 @@ const struct option conf_options[] = {
 	{0},
 };
 
+/* Warns of an option of the reference plugin portmap that is about marks or chains, so that its
+ * lists work unchanged. */
+static int ignore_option(const struct given *given, enum option_type type, struct cni_error *err)
+{
+	const char *text;
+	json_int_t number;
+
+	if (!cni_json_get(given->object, given->key))
+		return 0;
+	if (type == OPTION_IGNORED_NUMBER
+		    ? cni_json_get_integer(given->object, given->key, &number, err)
+		    : cni_json_get_string(given->object, given->key, &text, err))
+		return -1;
+	conf_warn(given->warnings,
+		  "\"%s\" has no effect: bpf-portmap uses no packet marks, and neither "
+		  "iptables nor nftables",
+		  given->key);
+	return 0;
+}
+
+/* Refuses an option of portmap's unless it is empty: ports would be open to more clients than asked
+ * for. */
+static int refuse_option(const struct given *given, struct cni_error *err)
+{
+	cleanup_free char *text = NULL;
+	json_t *conditions = NULL;
+
+	if (cni_json_get_array(given->object, given->key, &conditions, err))
+		return -1;
+	if (!json_array_size(conditions))
+		return 0;
+	text = json_dumps(conditions, JSON_COMPACT);
+	return cni_error_set(
+		err, CNI_ERROR_UNSUPPORTED_FIELD,
+		"unsupported field \"%s\": %s: conditions are written for iptables or nftables, "
+		"which bpf-portmap does not use; remove the key: the options \"sourceRanges\" and "
+		"\"uplinks\" say who may reach the ports",
+		given->key, text ? text : "[...]");
+}
+
 static int read_value(struct conf *conf, const struct option *option, const struct given *given,
 		      struct cni_error *err)
 {
@@ -113,11 +152,11 @@ static int read_value(struct conf *conf, const struct option *option, const stru
 		return conf_read_interface_names((void *)field, given, err);
 	case OPTION_IGNORED_NUMBER:
 	case OPTION_IGNORED_STRING:
-		return portmap_compat_ignore(given, option->type, err);
+		return ignore_option(given, option->type, err);
 	case OPTION_REFUSED:
 		break;
 	}
-	return portmap_compat_refuse(given, err);
+	return refuse_option(given, err);
 }
 
 static int read_option(struct conf *conf, const struct option *option, const json_t *config,
@@ -131,43 +170,33 @@ static int read_option(struct conf *conf, const struct option *option, const jso
 	if (option->preset && !cni_json_get(config, given.key)) {
 		preset = json_pack("{s:o}", given.key,
 				   json_loads(option->preset, JSON_DECODE_ANY, NULL));
-		if (!preset)
-			return cni_error_no_memory(err);
 		given.object = preset;
 	}
 	return read_value(conf, option, &given, err);
 }
 
-/* What follows from more than the value of one option. */
-static int settle(struct conf *conf, const json_t *config, struct cni_error *err)
+int conf_parse_options(struct conf *conf, const json_t *config, struct cni_error *err)
 {
 	struct policy *policy = &conf->policy;
 	uint32_t entries = MIN_ASSURED;
 
+	conf->warnings = json_array();
+	option_check_spelling(conf_options, config, conf->warnings);
+	for (const struct option *option = conf_options; option->name; option++)
+		if (read_option(conf, option, config, err))
+			return -1;
+	/* What follows from more than the value of one option. */
 	conf->never_ports_given = cni_json_get(config, "neverPorts");
 	while (entries < conf->flow_entries && entries < MAX_ASSURED)
 		entries *= 2;
 	if (conf->flow_entries)
 		conf->flow_entries = entries;
 	policy->keep_hairpin_source = !conf->snat;
-	if (conf->snat || !policy->masquerade_all)
-		return 0;
 	/* As with portmap, masqAll is a kind of snat. */
-	policy->masquerade_all = 0;
-	return conf_warn(conf->warnings, err, "\"masqAll\" has no effect where \"snat\" is false");
-}
-
-int conf_parse_options(struct conf *conf, const json_t *config, struct cni_error *err)
-{
-	conf->warnings = json_array();
-	if (!conf->warnings)
-		return cni_error_no_memory(err);
-	if (option_check_spelling(conf_options, config, conf->warnings, err))
-		return -1;
-	for (const struct option *option = conf_options; option->name; option++)
-		if (read_option(conf, option, config, err))
-			return -1;
-	return settle(conf, config, err);
+	if (!conf->snat && policy->masquerade_all)
+		conf_warn(conf->warnings, "\"masqAll\" has no effect where \"snat\" is false");
+	policy->masquerade_all &= conf->snat;
+	return 0;
 }
 
 void conf_release(struct conf *conf)

@@ -6,15 +6,14 @@
 #ifndef CONF_CONF_H
 #define CONF_CONF_H
 
-#include <jansson.h>
 #include <linux/types.h>
+#include <jansson.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 #include "abi.h"
 #include "lib/address.h"
-#include "conf/interface_names.h"
 #include "conf/option.h"
 
 /* An entry of the map portmaps to be. Nobody owns it yet. */

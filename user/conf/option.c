@@ -3,26 +3,28 @@
 #include "conf/option.h"
 
 #include <ctype.h>
+#include <fnmatch.h>
+#include <net/if.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
 #include "cni/json.h"
+#include "lib/memory.h"
 
 #define MAX_EDITS 2
 #define MAX_NAME 32
 #define MAX_KEYS 256 /* more than anyone writes; comparing takes time */
 
-int conf_warn(json_t *warnings, struct cni_error *err, const char *format, ...)
+void conf_warn(json_t *warnings, const char *format, ...)
 {
 	va_list arguments;
-	json_t *line;
 
 	va_start(arguments, format);
-	line = json_vsprintf(format, arguments);
+	json_array_append_new(warnings, json_vsprintf(format, arguments));
 	va_end(arguments);
-	return json_array_append_new(warnings, line) ? cni_error_no_memory(err) : 0;
 }
 
 int option_read_number(const struct given *given, struct limits limits, uint32_t *value,
@@ -133,23 +135,19 @@ static size_t edits_between(const char *key, const char *name)
 
 /* Keys that CNI and runtimes put into an entry: they are spelt right, however close they are to an
  * option. */
-static bool is_key_of_cni(const char *key)
-{
-	static const char *const keys[] = {"type", "name", "cniVersion",    "capabilities", "ipam",
-					   "dns",  "args", "runtimeConfig", "prevResult",   NULL};
-	size_t i = 0;
+static const char *const keys_of_cni[] = {"type", "name", "cniVersion",    "capabilities", "ipam",
+					  "dns",  "args", "runtimeConfig", "prevResult",   NULL};
 
-	while (keys[i] && strcasecmp(keys[i], key))
-		i++;
-	return keys[i];
-}
-
-/* NULL: the key is like none of them, or is one of them. Nobody misses an option without effect. */
+/* NULL: the key is like none of them, or is one of them or of CNI. Nobody misses an option without
+ * effect. */
 static const char *nearest_option(const struct option *options, const char *key)
 {
 	size_t fewest = MAX_EDITS + 1, length = strlen(key);
 	const char *nearest = NULL;
 
+	for (size_t i = 0; keys_of_cni[i]; i++)
+		if (!strcasecmp(keys_of_cni[i], key))
+			return NULL;
 	for (const struct option *option = options; option->name; option++) {
 		size_t option_length = strlen(option->name), edits;
 
@@ -166,8 +164,7 @@ static const char *nearest_option(const struct option *options, const char *key)
 	return nearest;
 }
 
-int option_check_spelling(const struct option *options, const json_t *config, json_t *warnings,
-			  struct cni_error *err)
+void option_check_spelling(const struct option *options, const json_t *config, json_t *warnings)
 {
 	json_t *constless = (json_t *)config; /* the iterators of jansson take no const */
 	const char *key, *nearest;
@@ -177,11 +174,76 @@ int option_check_spelling(const struct option *options, const json_t *config, js
 	json_object_foreach (constless, key, value) {
 		if (++count > MAX_KEYS)
 			break;
-		nearest = is_key_of_cni(key) ? NULL : nearest_option(options, key);
-		if (nearest &&
-		    conf_warn(warnings, err, "unknown key \"%s\" is ignored: did you mean \"%s\"?",
-			      key, nearest))
-			return -1;
+		nearest = nearest_option(options, key);
+		if (nearest)
+			conf_warn(warnings, "unknown key \"%s\" is ignored: did you mean \"%s\"?",
+				  key, nearest);
 	}
-	return 0;
+}
+
+#define MAX_PATTERNS 64
+/* Enough for a few bracket expressions; fnmatch takes its time with more. */
+#define MAX_PATTERN_LENGTH 64
+
+bool conf_names_interface(const struct interface_names *names, const char *interface)
+{
+	for (size_t i = 0; i < names->count; i++)
+		if (!fnmatch(names->patterns[i], interface, 0))
+			return true;
+	return false;
+}
+
+bool conf_is_glob(const char *pattern)
+{
+	return strpbrk(pattern, "*?[\\") != NULL;
+}
+
+/* NULL, or what keeps every interface from having such a name. */
+static const char *find_fault(const char *pattern)
+{
+	if (!*pattern)
+		return "is empty";
+	if (strchr(pattern, '/'))
+		return "has a slash";
+	for (const char *byte = pattern; *byte; byte++)
+		if (isspace((unsigned char)*byte) || iscntrl((unsigned char)*byte))
+			return "has a blank or control character";
+	if (conf_is_glob(pattern))
+		return strlen(pattern) > MAX_PATTERN_LENGTH ? "is longer than 64 bytes" : NULL;
+	if (strchr(pattern, ':'))
+		return "has a colon";
+	if (strlen(pattern) >= IF_NAMESIZE)
+		return "is longer than 15 bytes";
+	return strcmp(pattern, ".") && strcmp(pattern, "..") ? NULL : "is a directory";
+}
+
+static const char *add_pattern(void *field, const char *pattern)
+{
+	struct interface_names *names = field;
+	const char *fault = find_fault(pattern);
+
+	if (fault)
+		return fault;
+	names->patterns[names->count++] = need(strdup(pattern));
+	return NULL;
+}
+
+int conf_read_interface_names(struct interface_names *names, const struct given *given,
+			      struct cni_error *err)
+{
+	static const struct string_list list = {
+		.most = MAX_PATTERNS,
+		.advice = "give the name of an interface (\"eth0\") or a glob (\"eth*\")",
+		.add = add_pattern,
+	};
+
+	names->patterns = need(calloc(MAX_PATTERNS, sizeof(*names->patterns)));
+	return option_read_strings(given, &list, names, err);
+}
+
+void conf_release_interface_names(struct interface_names *names)
+{
+	for (size_t i = 0; i < names->count; i++)
+		free(names->patterns[i]);
+	free(names->patterns);
 }

@@ -6,6 +6,7 @@
 #define CONF_OPTION_H
 
 #include <jansson.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -54,9 +55,8 @@ struct given {
 	json_t *warnings; /* strings: lines for stderr, without newline */
 };
 
-/* Adds a line to the warnings. CNI_ERROR_IO. */
-int conf_warn(json_t *warnings, struct cni_error *err, const char *format, ...)
-	__attribute__((format(printf, 3, 4)));
+/* Adds a line to the warnings. */
+void conf_warn(json_t *warnings, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 /* *value stays where the key is missing. */
 int option_read_number(const struct given *given, struct limits limits, uint32_t *value,
@@ -84,7 +84,22 @@ const char *option_list_choices(const char *const *choices, char text[CHOICES_TE
 
 /* Unknown keys are legal, and ignored. One that is within two edits of an option's name gets a
  * warning. The table ends with a row without a name. */
-int option_check_spelling(const struct option *options, const json_t *config, json_t *warnings,
-			  struct cni_error *err);
+void option_check_spelling(const struct option *options, const json_t *config, json_t *warnings);
+
+/* Names of interfaces and globs, as in fnmatch(3). */
+struct interface_names {
+	char **patterns;
+	size_t count;
+};
+
+bool conf_is_glob(const char *pattern);
+
+/* Returns whether a name or glob of the list is that of the interface. */
+bool conf_names_interface(const struct interface_names *names, const char *interface);
+
+/* Reads an array of names. Release the names also after a failure. */
+int conf_read_interface_names(struct interface_names *names, const struct given *given,
+			      struct cni_error *err);
+void conf_release_interface_names(struct interface_names *names);
 
 #endif

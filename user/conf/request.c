@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/memory.h"
 #include "cni/environment.h"
 #include "cni/json.h"
 #include "conf/addresses.h"
@@ -93,16 +94,16 @@ static int check_host_port(const struct conf *conf, const struct port_claim *cla
 					     port);
 	/* The kernel has no hook where SCTP sockets are bound. */
 	if (conf->reserve_host_ports && claim->key.protocol == PROTOCOL_SCTP)
-		return conf_warn(conf->warnings, err,
-				 "\"reserveHostPorts\" has no effect on SCTP: processes of the "
-				 "host can bind to port %u",
-				 port);
+		conf_warn(conf->warnings,
+			  "\"reserveHostPorts\" has no effect on SCTP: processes of the "
+			  "host can bind to port %u",
+			  port);
 	if (!conf->never_ports_given && port == KUBELET_PORT && claim->key.protocol == PROTOCOL_TCP)
-		return conf_warn(conf->warnings, err,
-				 "hostPort %u is the kubelet's API, which nobody reaches from "
-				 "outside any more where one runs: map another one; "
-				 "\"neverPorts\": [%u] refuses it, [] allows it",
-				 port, port);
+		conf_warn(conf->warnings,
+			  "hostPort %u is the kubelet's API, which nobody reaches from "
+			  "outside any more where one runs: map another one; "
+			  "\"neverPorts\": [%u] refuses it, [] allows it",
+			  port, port);
 	return 0;
 }
 
@@ -141,20 +142,6 @@ static int compare_claims(const void *left, const void *right)
 	return memcmp(&a->key, &b->key, sizeof(a->key));
 }
 
-static int refuse_contradiction(const struct port_claim *one, const struct port_claim *other,
-				struct cni_error *err)
-{
-	const struct port_claim *first = one->mapping < other->mapping ? one : other;
-	const struct port_claim *second = first == one ? other : one;
-
-	return cni_error_set(err, CNI_ERROR_INVALID_CONFIGURATION,
-			     "runtimeConfig.portMappings[%u] and [%u] contradict each other: host "
-			     "port %u/%s is mapped to container port %u and to %u; remove one",
-			     first->mapping, second->mapping, first->key.host_port,
-			     conf_protocol_name(first->key.protocol), first->container_port,
-			     second->container_port);
-}
-
 /* Leaves each key once. Of two the one whose hostIP was written stays: it gets a warning where the
  * container lacks the family. */
 static int unite_claims(struct port_claim *claims, size_t *count, struct cni_error *err)
@@ -164,12 +151,26 @@ static int unite_claims(struct port_claim *claims, size_t *count, struct cni_err
 	qsort(claims, *count, sizeof(*claims), compare_claims);
 	for (size_t i = 0; i < *count; i++) {
 		struct port_claim *last = kept ? &claims[kept - 1] : NULL;
+		const struct port_claim *first = last, *second = &claims[i];
 
-		if (!last || compare_claims(last, &claims[i]))
+		if (!last || compare_claims(last, &claims[i])) {
 			claims[kept++] = claims[i];
-		else if (last->container_port != claims[i].container_port)
-			return refuse_contradiction(last, &claims[i], err);
-		else if (last->without_host_address)
+			continue;
+		}
+		if (first->mapping > second->mapping) {
+			first = &claims[i];
+			second = last;
+		}
+		if (first->container_port != second->container_port)
+			return cni_error_set(
+				err, CNI_ERROR_INVALID_CONFIGURATION,
+				"runtimeConfig.portMappings[%u] and [%u] contradict each "
+				"other: host port %u/%s is mapped to container port %u and "
+				"to %u; remove one",
+				first->mapping, second->mapping, first->key.host_port,
+				conf_protocol_name(first->key.protocol), first->container_port,
+				second->container_port);
+		if (last->without_host_address)
 			*last = claims[i];
 	}
 	*count = kept;
@@ -185,9 +186,7 @@ static int read_mappings(struct conf *conf, const json_t *runtime_config, struct
 		return cni_error_wrap(err, "runtimeConfig");
 	if (!json_array_size(array))
 		return 0;
-	conf->ports = calloc(json_array_size(array), 2 * sizeof(*conf->ports));
-	if (!conf->ports)
-		return cni_error_no_memory(err);
+	conf->ports = need(calloc(json_array_size(array), 2 * sizeof(*conf->ports)));
 	json_array_foreach (array, index, entry) {
 		if (cni_json_check_element(entry, "runtimeConfig.portMappings", index, err))
 			return -1;
@@ -213,21 +212,6 @@ static int read_bandwidth(struct conf *conf, const json_t *runtime_config, struc
 		conf->may_limit_bandwidth |= value != 0;
 		conf->egress_limited |= value && i < 2;
 	}
-	return 0;
-}
-
-/* Where our capabilities name bandwidth, runtimeConfig has all limits of a pod. */
-static int read_capabilities(struct conf *conf, const json_t *config, const char *args,
-			     struct cni_error *err)
-{
-	json_t *capabilities = NULL;
-	bool declared = false;
-
-	if (cni_json_get_object(config, "capabilities", &capabilities, err))
-		return -1;
-	if (capabilities && cni_json_get_boolean(capabilities, "bandwidth", &declared, err))
-		return cni_error_wrap(err, "capabilities");
-	conf->may_limit_bandwidth = !declared && cni_args_have_key(args, "K8S_POD_NAME");
 	return 0;
 }
 
@@ -266,11 +250,18 @@ static void read_workload(struct workload *workload, const char *args)
 
 int conf_parse(struct conf *conf, const json_t *config, const char *args, struct cni_error *err)
 {
-	json_t *runtime_config = NULL;
+	json_t *capabilities = NULL, *runtime_config = NULL;
+	bool declared = false;
 
 	read_workload(&conf->workload, args);
-	if (conf_parse_options(conf, config, err) || read_capabilities(conf, config, args, err) ||
-	    cni_json_get_object(config, "runtimeConfig", &runtime_config, err))
+	if (conf_parse_options(conf, config, err) ||
+	    cni_json_get_object(config, "capabilities", &capabilities, err))
+		return -1;
+	if (capabilities && cni_json_get_boolean(capabilities, "bandwidth", &declared, err))
+		return cni_error_wrap(err, "capabilities");
+	/* Where our capabilities name bandwidth, runtimeConfig has all limits of a pod. */
+	conf->may_limit_bandwidth = !declared && cni_args_have_key(args, "K8S_POD_NAME");
+	if (cni_json_get_object(config, "runtimeConfig", &runtime_config, err))
 		return -1;
 	if (!runtime_config)
 		return 0;
@@ -312,9 +303,9 @@ int conf_claim_ports(struct conf *conf, const uint8_t *container_ipv4,
 	conf->port_count = kept;
 	if (!skipped)
 		return 0;
-	return conf_warn(
-		conf->warnings, err,
-		"%zu port mapping%s with hostIP %s skipped: the container has no %s address",
-		skipped, skipped == 1 ? "" : "s",
-		container_ipv6 ? "0.0.0.0" : "::", container_ipv6 ? "IPv4" : "IPv6");
+	conf_warn(conf->warnings,
+		  "%zu port mapping%s with hostIP %s skipped: the container has no %s address",
+		  skipped, skipped == 1 ? "" : "s",
+		  container_ipv6 ? "0.0.0.0" : "::", container_ipv6 ? "IPv4" : "IPv6");
+	return 0;
 }

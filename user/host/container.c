@@ -8,23 +8,21 @@
 
 #include "cni/json.h"
 #include "conf/request.h"
+#include "lib/memory.h"
 #include "lib/warning.h"
 #include "net/netns.h"
-#include "datapath/records/attachment_name.h"
-#include "datapath/records/claims.h"
+#include "datapath/records/attachments.h"
 
 /* Reading more mappings costs more than it saves. */
 #define MAX_GUESSED 128
 
 /* All its addresses, also those without ports: what it sends from them may be masqueraded. */
-static int claim_endpoints(struct container *container, const char *ifname, struct cni_error *err)
+static void claim_endpoints(struct container *container, const char *ifname)
 {
 	struct attachment_claims *claims = &container->claims;
 	size_t count = container->result.address_count;
 
-	container->endpoints = calloc(count ? count : 1, sizeof(*container->endpoints));
-	if (!container->endpoints)
-		return cni_error_no_memory(err);
+	container->endpoints = need(calloc(count ? count : 1, sizeof(*container->endpoints)));
 	for (size_t i = 0; i < count; i++) {
 		const struct cni_result_address *address = &container->result.addresses[i];
 		struct endpoint_claim *claim = &container->endpoints[claims->endpoint_count];
@@ -40,7 +38,6 @@ static int claim_endpoints(struct container *container, const char *ifname, stru
 		claims->endpoint_count++;
 	}
 	claims->endpoints = container->endpoints;
-	return 0;
 }
 
 static int parse(struct container *container, const struct cni_environment *environment,
@@ -66,7 +63,8 @@ static int parse(struct container *container, const struct cni_environment *envi
 	claims->port_count = conf->port_count;
 	claims->policy = &conf->policy;
 	claims->workload = &conf->workload;
-	return claim_endpoints(container, ifname, err);
+	claim_endpoints(container, ifname);
+	return 0;
 }
 
 int container_read(struct container *container, const struct cni_environment *environment,

@@ -14,7 +14,7 @@
 #include "conf/conf.h"
 #include "datapath/attach/attach.h"
 #include "datapath/records/claims.h"
-#include "net/veth.h"
+#include "net/link.h"
 #include "host/host.h"
 
 struct container {

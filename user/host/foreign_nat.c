@@ -95,12 +95,6 @@ static void describe(const struct nat_rule *rule, const struct portmap_key *key,
 		 *rule->comment ? " (comment: " : "", rule->comment, *rule->comment ? ")" : "");
 }
 
-/* A mapping without hostIP has a key for each family, but gets one warning. */
-static bool is_warned(const struct portmap_key *warned, const struct portmap_key *key)
-{
-	return warned && warned->protocol == key->protocol && warned->host_port == key->host_port;
-}
-
 static int judge(const struct wanted *wanted, const struct nat_rule_list *found,
 		 struct cni_error *err)
 {
@@ -111,10 +105,11 @@ static int judge(const struct wanted *wanted, const struct nat_rule_list *found,
 
 	for (size_t i = 0; found->count && i < claims->port_count; i++) {
 		const struct portmap_key *key = &claims->ports[i].key;
-		const struct nat_rule *rule =
-			is_warned(warned, key) ? NULL : rule_about(wanted, found, key);
+		const struct nat_rule *rule = rule_about(wanted, found, key);
 
-		if (!rule)
+		/* A mapping without hostIP has a key for each family, but gets one warning. */
+		if (!rule || (warned && warned->protocol == key->protocol &&
+			      warned->host_port == key->host_port))
 			continue;
 		describe(rule, key, text);
 		if (wanted->container->conf.refuse_foreign)

@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "datapath/load/maps.h"
-#include "datapath/load/probe.h"
 #include "host/ready.h"
 #include "lib/warning.h"
 #include "net/link.h"
@@ -66,16 +65,10 @@ int host_recover(struct host *host, struct cni_error *err)
 	return datapath_recover(&host->datapath, &host->addresses, err);
 }
 
-static void warn_about_layout(const struct datapath *datapath)
+int host_open_to_clean(struct host *host, bool *usable, struct cni_error *err)
 {
 	cleanup_error struct cni_error why = {0};
 
-	datapath_refuse_foreign(datapath, &why);
-	warning("nothing was cleaned up: %s", cni_error_message(&why));
-}
-
-int host_open_to_clean(struct host *host, bool *usable, struct cni_error *err)
-{
 	host_begin(host);
 	*usable = false;
 	if (datapath_open(&host->datapath, PINS_TO_REMOVE, err))
@@ -86,8 +79,10 @@ int host_open_to_clean(struct host *host, bool *usable, struct cni_error *err)
 		if (probe_permission(err) || open_net(host, err) ||
 		    datapath_recover(&host->datapath, &host->addresses, err))
 			return -1;
-		if (host->datapath.state == DATAPATH_FOREIGN)
-			warn_about_layout(&host->datapath);
+		if (host->datapath.state == DATAPATH_FOREIGN) {
+			datapath_refuse_foreign(&host->datapath, &why);
+			warning("nothing was cleaned up: %s", cni_error_message(&why));
+		}
 	}
 	*usable = datapath_is_usable(&host->datapath);
 	return 0;

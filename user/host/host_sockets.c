@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "lib/cleanup.h"
+#include "lib/memory.h"
 #include "lib/warning.h"
 #include "conf/addresses.h"
 #include "conf/request.h"
@@ -81,22 +82,17 @@ int host_sockets_verify(const struct host *host, const struct conf *conf, struct
 	return 0;
 }
 
-/* STATUS loads nothing, so it cannot try. */
-static int probe_localhost(const struct datapath *datapath, struct cni_error *err)
-{
-	if (socket_hooks_probe(datapath, SOCKETS_REACH_PORTS, err))
-		return -1;
-	if (!datapath_is_usable(datapath) || !socket_hooks_are_used(datapath, SOCKETS_REACH_PORTS))
-		return 0;
-	return socket_hooks_verify(datapath, SOCKETS_REACH_PORTS, err);
-}
-
 int host_sockets_probe(const struct host *host, const struct conf *conf, struct cni_error *err)
 {
 	cleanup_error struct cni_error why = {0};
+	const struct datapath *datapath = &host->datapath;
 	struct cgroup_root root;
 
-	if (conf->localhost && probe_localhost(&host->datapath, &why))
+	/* STATUS loads nothing, so it cannot try. */
+	if (conf->localhost && (socket_hooks_probe(datapath, SOCKETS_REACH_PORTS, &why) ||
+				(datapath_is_usable(datapath) &&
+				 socket_hooks_are_used(datapath, SOCKETS_REACH_PORTS) &&
+				 socket_hooks_verify(datapath, SOCKETS_REACH_PORTS, &why))))
 		warn_without_localhost(&why);
 	if (!conf->reserve_host_ports)
 		return 0;
@@ -120,14 +116,6 @@ static bool meets(const struct port_claim *claim, const struct host_socket *sock
 		return claim->localhost;
 	return cni_address_is_any(wanted) || cni_address_is_any(bound) ||
 	       !memcmp(wanted, bound, CNI_ADDRESS_SIZE);
-}
-
-static bool is_claimed(const struct attachment_claims *claims, const struct host_socket *socket)
-{
-	for (size_t i = 0; i < claims->port_count; i++)
-		if (meets(&claims->ports[i], socket))
-			return true;
-	return false;
 }
 
 /* An address of the host at which nothing is mapped. */
@@ -155,27 +143,17 @@ static int find_sockets(const struct host *host, const struct container *contain
 	for (size_t i = 0; i < sizeof(protocols) / sizeof(protocols[0]); i++)
 		if (!socket || sockets_find(found, socket, protocols[i], SOCKET_BOUND, err))
 			return -1;
-	for (size_t i = 0; i < found->count; i++)
-		if (is_claimed(&container->claims, &found->sockets[i]) &&
+	for (size_t i = 0; i < found->count; i++) {
+		bool claimed = false;
+
+		for (size_t j = 0; j < container->claims.port_count && !claimed; j++)
+			claimed = meets(&container->claims.ports[j], &found->sockets[i]);
+		if (claimed &&
 		    !is_left_out(host, &container->conf.policy, found->sockets[i].address))
 			found->sockets[kept++] = found->sockets[i];
+	}
 	found->count = kept;
 	return 0;
-}
-
-static int refuse(const struct host_socket *socket, const struct socket_process *holder,
-		  struct cni_error *err)
-{
-	char address[CNI_ADDRESS_TEXT_SIZE], process[PROCESS_NAME_SIZE + 32];
-
-	snprintf(process, sizeof(process), "%s (pid %d)", holder->name, (int)holder->pid);
-	return cni_error_set(err, CNI_ERROR_PORT_TAKEN,
-			     "%s already holds host port %u/%s at %s, and \"reserveHostPorts\" is"
-			     " true: stop that process, or map another hostPort or hostIP",
-			     holder->pid ? process
-					 : "a process that /proc does not show, or the kernel,",
-			     socket->port, conf_protocol_name(socket->protocol),
-			     cni_address_format(socket->address, address));
 }
 
 /* A process that was started for this container is its engine's, and does not count. Podman's
@@ -187,6 +165,7 @@ int host_sockets_refuse(const struct host *host, const struct container *contain
 	bool is_unique = strlen(container_id) >= MIN_UNIQUE_ID;
 	cleanup_free struct socket_process *holders = NULL;
 	cleanup_sockets struct socket_list found = {0};
+	char address[CNI_ADDRESS_TEXT_SIZE], process[PROCESS_NAME_SIZE + 32];
 
 	if (!reserves(&container->conf))
 		return 0;
@@ -194,14 +173,25 @@ int host_sockets_refuse(const struct host *host, const struct container *contain
 		return explain_reservation(err);
 	if (!found.count)
 		return 0;
-	holders = calloc(found.count, sizeof(*holders));
-	if (!holders)
-		return cni_error_no_memory(err);
+	holders = need(calloc(found.count, sizeof(*holders)));
 	for (size_t i = 0; i < found.count; i++)
 		holders[i] = (struct socket_process){.inode = found.sockets[i].inode, .socket = i};
 	processes_find(holders, found.count, is_unique ? container_id : NULL);
-	for (size_t i = 0; i < found.count; i++)
-		if (!holders[i].has_argument)
-			return refuse(&found.sockets[holders[i].socket], &holders[i], err);
+	for (size_t i = 0; i < found.count; i++) {
+		const struct host_socket *socket = &found.sockets[holders[i].socket];
+
+		if (holders[i].has_argument)
+			continue;
+		snprintf(process, sizeof(process), "%s (pid %d)", holders[i].name,
+			 (int)holders[i].pid);
+		return cni_error_set(
+			err, CNI_ERROR_PORT_TAKEN,
+			"%s already holds host port %u/%s at %s, and \"reserveHostPorts\" is"
+			" true: stop that process, or map another hostPort or hostIP",
+			holders[i].pid ? process
+				       : "a process that /proc does not show, or the kernel,",
+			socket->port, conf_protocol_name(socket->protocol),
+			cni_address_format(socket->address, address));
+	}
 	return 0;
 }

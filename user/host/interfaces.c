@@ -2,19 +2,18 @@
 /* interfaces.c - which of the host's interfaces the programs must be at. */
 #include "host/interfaces.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "lib/cleanup.h"
+#include "lib/memory.h"
 #include "datapath/attach/attach.h"
 #include "datapath/attach/attach_verify.h"
 #include "datapath/load/lock.h"
 #include "datapath/load/maps.h"
 #include "datapath/records/host_addresses.h"
-#include "net/link.h"
-#include "host/fast_path.h"
-#include "host/interfaces_repair.h"
-#include "host/run_before.h"
+#include "host/foreign_programs.h"
 #include "host/uplinks.h"
 
 /* With more addressed interfaces than this, ADD does not check each for programs of others. */
@@ -39,7 +38,7 @@ static int attach_and_write(struct host *host, const struct conf *conf, const st
 	struct interface *interface = &target.interface, now;
 
 	uplink_target(conf, link, &target);
-	if (attach_interface(&host->datapath, host->socket, &target, &ignored, err))
+	if (attach_interface(&host->datapath, &target, &ignored, err))
 		return -1;
 	run_before_warn(host, link->ifindex, interface, false);
 	interface_set_addresses(interface, address_list_find(&host->addresses, link->ifindex));
@@ -133,18 +132,6 @@ static int take_step(const struct pass *pass, uint32_t ifindex, enum step step,
 	return interface_write_new(&host->datapath.objects, ifindex, &none, err);
 }
 
-/* Nothing changes but what the interface has: its addresses, and programs of others at it. */
-static int refresh(const struct pass *pass, uint32_t ifindex,
-		   const struct addressed_interface *addressed, struct interface *known,
-		   struct cni_error *err)
-{
-	if (addressed && refresh_addresses(pass->host, addressed, known, err))
-		return -1;
-	if (addressed && pass->host->addresses.count > MANY_INTERFACES)
-		return 0;
-	return fast_path_refresh_uplink(pass->host, ifindex, known, err);
-}
-
 /* Decides what one interface is, and does it. `name` is NULL where the caller does not have it,
  * `addressed` where the interface has no address. */
 static int classify(struct pass *pass, uint32_t ifindex, const char *name,
@@ -170,25 +157,17 @@ static int classify(struct pass *pass, uint32_t ifindex, const char *name,
 	if (step == STEP_KEEP && known && pass->repair &&
 	    !attach_is_settled(&host->datapath, ifindex, known))
 		step = STEP_ATTACH;
-	if (step == STEP_KEEP)
-		return known ? refresh(pass, ifindex, addressed, known, err) : 0;
+	if (step == STEP_KEEP) {
+		/* Nothing changes but what the interface has: its addresses, and programs of others
+		 * at it. */
+		if (known && addressed && refresh_addresses(pass->host, addressed, known, err))
+			return -1;
+		return known && !(addressed && host->addresses.count > MANY_INTERFACES)
+			       ? fast_path_refresh_uplink(pass->host, ifindex, known, err)
+			       : 0;
+	}
 	pass->grown = true;
 	return take_step(pass, ifindex, step, known, err);
-}
-
-/* An uplink that "uplinks" names may have no address of its own (BGP unnumbered). */
-static int classify_unnumbered(struct pass *pass, struct cni_error *err)
-{
-	cleanup_free struct link_name *links = NULL;
-	size_t count;
-
-	if (uplinks_list_named(pass->host, pass->conf, &links, &count, err))
-		return -1;
-	for (size_t i = 0; i < count; i++)
-		if (!address_list_find(&pass->host->addresses, links[i].ifindex) &&
-		    classify(pass, links[i].ifindex, links[i].name, NULL, err))
-			return -1;
-	return 0;
 }
 
 static int change_port(struct host *host, uint32_t ifindex, const struct interface *interface,
@@ -249,11 +228,11 @@ static int attach_bridge(const struct pass *pass, const struct link *bridge, str
 int interfaces_attach(struct host *host, const struct conf *conf, const struct host_veth *veth,
 		      bool repair, struct cni_error *err)
 {
-	cleanup_free bool *excluded = calloc(host->addresses.count + 1, sizeof(*excluded));
+	cleanup_free bool *excluded = need(calloc(host->addresses.count + 1, sizeof(*excluded)));
 	struct pass pass = {.host = host, .conf = conf, .repair = repair, .excluded = excluded};
+	cleanup_free struct link_name *named = NULL;
+	size_t count;
 
-	if (!excluded)
-		return cni_error_no_memory(err);
 	for (size_t i = 0; i < host->addresses.count; i++) {
 		const struct addressed_interface *addressed = &host->addresses.interfaces[i];
 
@@ -262,7 +241,14 @@ int interfaces_attach(struct host *host, const struct conf *conf, const struct h
 		    classify(&pass, addressed->ifindex, NULL, addressed, err))
 			return -1;
 	}
-	if (classify_unnumbered(&pass, err) || attach_bridge(&pass, &veth->bridge, err) ||
+	/* An uplink that "uplinks" names may have no address of its own (BGP unnumbered). */
+	if (uplinks_list_named(host, conf, &named, &count, err))
+		return -1;
+	for (size_t i = 0; i < count; i++)
+		if (!address_list_find(&host->addresses, named[i].ifindex) &&
+		    classify(&pass, named[i].ifindex, named[i].name, NULL, err))
+			return -1;
+	if (attach_bridge(&pass, &veth->bridge, err) ||
 	    host_addresses_refresh(&host->datapath.objects, host->socket, &host->addresses,
 				   excluded, err))
 		return -1;
@@ -306,4 +292,120 @@ int interfaces_attach_named(struct host *host, const char *name, struct cni_erro
 	if (known)
 		known->addresses_excluded = 0;
 	return attach_link(host, &defaults, &link, known, err);
+}
+
+/* link->ifindex is 0 where there is nothing to verify or repair: the interface is gone, or its
+ * entry has changed since it was read, or it is a container's by now, whose ADD is under way. */
+static int get_link_if_unchanged(const struct host *host, uint32_t ifindex,
+				 const struct interface *known, struct link *link,
+				 struct cni_error *err)
+{
+	char why_not[WHY_NOT_SIZE];
+	struct interface now;
+
+	memset(link, 0, sizeof(*link));
+	if (!interface_read(&host->datapath.objects, ifindex, &now) ||
+	    !owner_is(now.owner, known->owner) || now.role != known->role)
+		return 0;
+	if (link_get(host->socket, ifindex, NULL, link, err))
+		return -1;
+	if (!interface_is_containers(known) && !uplink_is_possible(host, link, why_not))
+		memset(link, 0, sizeof(*link));
+	return 0;
+}
+
+static int verify_interface(struct host *host, uint32_t ifindex, const struct interface *interface,
+			    void *context, struct cni_error *err)
+{
+	char missing[MISSING_SIZE];
+	struct link link;
+
+	if (interface_is_containers(interface) ||
+	    attach_verify(&host->datapath, ifindex, interface, missing))
+		return 0;
+	if (get_link_if_unchanged(host, ifindex, interface, &link, err))
+		return -1;
+	if (!link.ifindex)
+		return 0;
+	return cni_error_set(err, CNI_ERROR_KERNEL_REFUSED,
+			     "interface %s of the host: %s; the next ADD or `bpf-portmap attach`"
+			     " repairs it",
+			     link.name, missing);
+}
+
+int interfaces_verify(struct host *host, struct cni_error *err)
+{
+	return host_walk_interfaces(host, verify_interface, NULL, err);
+}
+
+static int repair_interface(struct host *host, uint32_t ifindex, const struct interface *interface,
+			    void *context, struct cni_error *err)
+{
+	struct attach_target target = {.ifindex = ifindex, .interface = *interface};
+	struct attach_undo ignored = {0};
+	struct cni_error failure = {0};
+	struct link link;
+
+	if (attach_is_settled(&host->datapath, ifindex, interface))
+		return 0;
+	if (get_link_if_unchanged(host, ifindex, interface, &link, err))
+		return -1;
+	if (!link.ifindex)
+		return 0;
+	target.name = link.name;
+	if (attach_interface(&host->datapath, &target, &ignored, &failure))
+		return host_failed_at(host, ifindex, &failure, err);
+	host_report(host, link.name, "attached again");
+	return 0;
+}
+
+int interfaces_repair(struct host *host, struct cni_error *err)
+{
+	return host_walk_interfaces(host, repair_interface, NULL, err);
+}
+
+/* Under the lock, for a container's ADD or DEL beside us may change the entry. */
+static void forget(struct host *host, uint32_t ifindex, const struct link *link, const char *why)
+{
+	const struct objects *objects = &host->datapath.objects;
+	cleanup_error struct cni_error ignored = {0};
+	char what[WHY_NOT_SIZE + 16];
+	struct interface now;
+	cleanup_lock int lock = lock_take(&ignored);
+
+	if (lock < 0 || !interface_read(objects, ifindex, &now) || interface_is_containers(&now))
+		return;
+	interface_delete(objects, ifindex);
+	if (!link->ifindex)
+		return;
+	detach_all(ifindex, &now);
+	/* A container's, whose ADD is under way: nothing of the host was left. */
+	if (attach_is_container_veth(ifindex))
+		return;
+	snprintf(what, sizeof(what), "left: it %s", why);
+	host_report(host, link->name, what);
+}
+
+/* A container's entry goes with its attachment. */
+static int sweep_interface(struct host *host, uint32_t ifindex, const struct interface *interface,
+			   void *context, struct cni_error *err)
+{
+	cleanup_error struct cni_error ignored = {0};
+	char why_not[WHY_NOT_SIZE] = "is gone";
+	struct link link;
+
+	if (interface_is_containers(interface) ||
+	    link_get(host->socket, ifindex, NULL, &link, &ignored))
+		return 0;
+	if (!link.ifindex ||
+	    (interface->role != ROLE_LEFT_ALONE && !uplink_is_possible(host, &link, why_not)))
+		forget(host, ifindex, &link, why_not);
+	return 0;
+}
+
+void interfaces_sweep(struct host *host)
+{
+	cleanup_error struct cni_error ignored = {0};
+
+	host_walk_interfaces(host, sweep_interface, NULL, &ignored);
 }

@@ -11,7 +11,7 @@
 #define HOST_INTERFACES_H
 
 #include "conf/conf.h"
-#include "net/veth.h"
+#include "net/link.h"
 #include "host/host.h"
 
 /* Classifies and attaches to what is new, writes addresses that changed, and brings the map of the
@@ -25,5 +25,17 @@ int interfaces_attach(struct host *host, const struct conf *conf, const struct h
 int interfaces_check_named(struct host *host, const char *name, struct cni_error *err);
 /* Attaches to it, whatever the conflists say. Codes as of both functions above. */
 int interfaces_attach_named(struct host *host, const char *name, struct cni_error *err);
+
+/* Checks whether the programs are at all of the host's interfaces in the map.
+ * CNI_ERROR_KERNEL_REFUSED naming one and what it lacks. */
+int interfaces_verify(struct host *host, struct cni_error *err);
+
+/* Attaches to every interface in the map that lacks its programs, containers' veths too.
+ * CNI_ERROR_KERNEL_REFUSED, CNI_ERROR_IO, CNI_ERROR_TRY_AGAIN. */
+int interfaces_repair(struct host *host, struct cni_error *err);
+
+/* Deletes the entries of interfaces that are gone. Detaches from interfaces that were put into a
+ * bridge or a bond and so are uplinks no more. */
+void interfaces_sweep(struct host *host);
 
 #endif

@@ -32,21 +32,6 @@ static void add_family(struct families *families, const uint8_t address[CNI_ADDR
 		families->ipv6 = true;
 }
 
-/* A port at a loopback address is reached by sockets of the host, without forwarding. */
-static struct families families_of(const struct container *container)
-{
-	const struct attachment_claims *claims = &container->claims;
-	struct families families = {false, false};
-
-	for (size_t i = 0; i < claims->port_count; i++)
-		if (!cni_address_is_loopback(claims->ports[i].key.host_address))
-			add_family(&families, claims->ports[i].container_address);
-	for (size_t i = 0; i < claims->endpoint_count; i++)
-		if (claims->endpoints[i].masquerade)
-			add_family(&families, claims->endpoints[i].key.address);
-	return families;
-}
-
 /* Where forwarding is off everywhere the sysctl of the host is named, else that of the interface.
  */
 static int refuse_forwarding(bool ipv4, const char *interface, struct cni_error *err)
@@ -101,10 +86,19 @@ static int verify_forwarding(const struct host *host, struct families families,
 static int verify_forwarding_for(const struct host *host, const struct container *container,
 				 struct cni_error *err)
 {
+	const struct attachment_claims *claims = &container->claims;
 	const struct host_veth *veth = &container->veth;
+	struct families families = {false, false};
 
-	return verify_forwarding(host, families_of(container),
-				 veth->bridge.ifindex ? &veth->bridge : &veth->link, err);
+	/* A port at a loopback address is reached by sockets of the host, without forwarding. */
+	for (size_t i = 0; i < claims->port_count; i++)
+		if (!cni_address_is_loopback(claims->ports[i].key.host_address))
+			add_family(&families, claims->ports[i].container_address);
+	for (size_t i = 0; i < claims->endpoint_count; i++)
+		if (claims->endpoints[i].masquerade)
+			add_family(&families, claims->endpoints[i].key.address);
+	return verify_forwarding(host, families, veth->bridge.ifindex ? &veth->bridge : &veth->link,
+				 err);
 }
 
 static enum walk add_port(const void *key, const void *value, void *context, struct cni_error *err)
@@ -178,34 +172,24 @@ static void append(char list[LIST_SIZE], const char *quote, const char *name)
 		snprintf(list + length, LIST_SIZE - length, ", ...");
 }
 
-/* The addressed interfaces that can be uplinks. */
-static void list_possible(const struct host *host, char list[LIST_SIZE])
-{
-	char why_not[WHY_NOT_SIZE];
-	cleanup_error struct cni_error ignored = {0};
-	struct link link;
-
-	for (size_t i = 0; i < host->addresses.count; i++) {
-		if (link_get(host->socket, host->addresses.interfaces[i].ifindex, NULL, &link,
-			     &ignored))
-			return;
-		if (uplink_is_possible(host, &link, why_not))
-			append(list, "", link.name);
-	}
-}
-
 static int verify_named_uplinks(const struct host *host, const struct container *container,
 				struct cni_error *err)
 {
 	const struct conf *conf = &container->conf;
-	char named[LIST_SIZE] = "", possible[LIST_SIZE] = "";
+	char named[LIST_SIZE] = "", possible[LIST_SIZE] = "", why_not[WHY_NOT_SIZE];
+	cleanup_error struct cni_error ignored = {0};
+	struct link link;
 
 	if (!conf->uplinks.count || container_wants_nothing(container) ||
 	    one_named_is_served(host, conf))
 		return 0;
 	for (size_t i = 0; i < conf->uplinks.count; i++)
 		append(named, "\"", conf->uplinks.patterns[i]);
-	list_possible(host, possible);
+	for (size_t i = 0; i < host->addresses.count; i++)
+		if (!link_get(host->socket, host->addresses.interfaces[i].ifindex, NULL, &link,
+			      &ignored) &&
+		    uplink_is_possible(host, &link, why_not))
+			append(possible, "", link.name);
 	return cni_error_set(err, CNI_ERROR_KERNEL_REFUSED,
 			     "\"uplinks\" (%s) match no interface that can be one, so mapped ports"
 			     " are not reached from outside, and containers leave with their own"
@@ -226,26 +210,24 @@ static void warn_of_sources(const struct host *host, const __u8 (*addresses)[CNI
 				cni_address_format(addresses[i], text));
 }
 
-static bool is_among(const uint8_t (*addresses)[CNI_ADDRESS_SIZE], size_t count,
-		     const uint8_t address[CNI_ADDRESS_SIZE])
+/* An address may come later, so its absence is no error. */
+static void warn_of_absent_addresses(const struct host *host, const struct container *container)
 {
-	for (size_t i = 0; i < count; i++)
-		if (!memcmp(addresses[i], address, CNI_ADDRESS_SIZE))
-			return true;
-	return false;
-}
-
-static void warn_of_host_addresses(const struct host *host, const struct port_claim *ports,
-				   size_t count)
-{
+	const struct attachment_claims *claims = &container->claims;
+	const struct policy *policy = &container->conf.policy;
 	uint8_t seen[MAX_WARNINGS][CNI_ADDRESS_SIZE];
 	char text[CNI_ADDRESS_TEXT_SIZE];
 	size_t seen_count = 0;
 
-	for (size_t i = 0; i < count && seen_count < MAX_WARNINGS; i++) {
-		const uint8_t *address = ports[i].key.host_address;
+	warn_of_sources(host, policy->sources4, policy->source4_count);
+	warn_of_sources(host, policy->sources6, policy->source6_count);
+	for (size_t i = 0; i < claims->port_count && seen_count < MAX_WARNINGS; i++) {
+		const uint8_t *address = claims->ports[i].key.host_address;
+		size_t j = 0;
 
-		if (cni_address_is_any(address) || is_among(seen, seen_count, address))
+		while (j < seen_count && memcmp(seen[j], address, CNI_ADDRESS_SIZE))
+			j++;
+		if (cni_address_is_any(address) || j < seen_count)
 			continue;
 		memcpy(seen[seen_count++], address, CNI_ADDRESS_SIZE);
 		if (!local_address_exists(host->socket, address))
@@ -253,16 +235,6 @@ static void warn_of_host_addresses(const struct host *host, const struct port_cl
 				" reached once it has",
 				cni_address_format(address, text));
 	}
-}
-
-/* An address may come later, so its absence is no error. */
-static void warn_of_absent_addresses(const struct host *host, const struct container *container)
-{
-	const struct policy *policy = &container->conf.policy;
-
-	warn_of_sources(host, policy->sources4, policy->source4_count);
-	warn_of_sources(host, policy->sources6, policy->source6_count);
-	warn_of_host_addresses(host, container->claims.ports, container->claims.port_count);
 }
 
 void prerequisites_warn(const struct host *host, const struct container *container)

@@ -12,11 +12,10 @@
 #include "datapath/load/loader.h"
 #include "datapath/load/lock.h"
 #include "datapath/load/maps.h"
-#include "datapath/records/masquerade_ports.h"
-#include "datapath/load/own_sysfs.h"
-#include "datapath/load/pins_lock.h"
+#include "net/port_ranges.h"
+#include "datapath/load/pins.h"
 #include "datapath/attach/socket_hooks.h"
-#include "datapath/attach/attach_adopt.h"
+#include "datapath/attach/attach_verify.h"
 
 /* By the programs that run, else by those that are pinned. Every program is bound to
  * every map, so one of ours gives a set that is whole. */
@@ -63,7 +62,6 @@ static void collect_maps(struct objects *objects, const struct address_list *add
 static int write_meta(const struct datapath *datapath, bool complete, bool sees_devices,
 		      struct cni_error *err)
 {
-	struct masquerade_ports ports;
 	struct meta meta;
 
 	if (!meta_read(&datapath->objects, &meta))
@@ -77,8 +75,7 @@ static int write_meta(const struct datapath *datapath, bool complete, bool sees_
 	if (!meta.port_seed && getrandom(&meta.port_seed, sizeof(meta.port_seed), 0) < 0)
 		return cni_error_set(err, CNI_ERROR_KERNEL_REFUSED, "cannot read random bytes: %s",
 				     strerror(errno));
-	masquerade_ports_read(&ports);
-	masquerade_ports_follow(&meta, &ports);
+	port_ranges_follow(&meta);
 	return meta_write(&datapath->objects, &meta, err);
 }
 
@@ -97,8 +94,8 @@ static int load(struct datapath *datapath, const struct address_list *addresses,
 	socket_hooks_refresh(datapath);
 	if (write_meta(datapath, true, sees_devices, err))
 		return -1;
-	own_sysfs_remember_in(datapath->directory, datapath->netns_cookie);
-	own_sysfs_note();
+	lock_remember_in(datapath->directory, datapath->netns_cookie);
+	lock_note_sysfs();
 	datapath->state = DATAPATH_READY;
 	return 0;
 }
@@ -127,42 +124,28 @@ int datapath_make_ready(struct datapath *datapath, const struct address_list *ad
 	return load(datapath, addresses, assured, err);
 }
 
-/* Something else lies where one of our maps was pinned, but the programs know it. It is
- * used, and nothing pinned: that is for somebody who knows what the other thing is. */
-static void use_running_maps(struct datapath *datapath, const struct address_list *addresses)
-{
-	struct objects found;
-
-	objects_clear(&found);
-	if (!find_maps(&datapath->objects, addresses, datapath->netns_cookie, found.maps))
-		return;
-	objects_close(&datapath->objects);
-	datapath->objects = found;
-	datapath->state = DATAPATH_OUTDATED;
-}
-
-static bool is_recoverable(const struct datapath *datapath, const struct address_list *addresses)
+int datapath_recover(struct datapath *datapath, const struct address_list *addresses,
+		     struct cni_error *err)
 {
 	struct objects found;
 	bool whole;
 
-	objects_clear(&found);
-	whole = find_maps(&datapath->objects, addresses, datapath->netns_cookie, found.maps) ||
-		all_maps_are_open(&datapath->objects);
-	objects_close(&found);
-	return whole;
-}
-
-int datapath_recover(struct datapath *datapath, const struct address_list *addresses,
-		     struct cni_error *err)
-{
 	if (datapath_is_usable(datapath))
 		return 0;
-	if (datapath->state == DATAPATH_FOREIGN) {
-		use_running_maps(datapath, addresses);
+	objects_clear(&found);
+	whole = find_maps(&datapath->objects, addresses, datapath->netns_cookie, found.maps);
+	if (datapath->state == DATAPATH_FOREIGN && whole) {
+		/* Something else lies where one of our maps was pinned, but the programs know it.
+		 * It is used, and nothing pinned: that is for somebody who knows what the other
+		 * thing is. */
+		objects_close(&datapath->objects);
+		datapath->objects = found;
+		datapath->state = DATAPATH_OUTDATED;
 		return 0;
 	}
-	if (!is_recoverable(datapath, addresses))
+	objects_close(&found);
+	if (datapath->state == DATAPATH_FOREIGN ||
+	    (!whole && !all_maps_are_open(&datapath->objects)))
 		return 0;
 	return datapath_make_ready(datapath, addresses, 0, err);
 }

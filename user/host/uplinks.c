@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "lib/memory.h"
 #include "datapath/attach/attach_verify.h"
 #include "datapath/load/maps.h"
 
@@ -17,32 +18,25 @@ enum wish uplink_wish(const struct conf *conf, const char *interface)
 	return conf_names_interface(&conf->uplinks, interface) ? WISH_NAMED : WISH_NOT;
 }
 
-static bool has_glob(const struct interface_names *names)
-{
-	for (size_t i = 0; i < names->count; i++)
-		if (conf_is_glob(names->patterns[i]))
-			return true;
-	return false;
-}
-
 int uplinks_list_named(const struct host *host, const struct conf *conf, struct link_name **links,
 		       size_t *count, struct cni_error *err)
 {
 	const struct interface_names *names = &conf->uplinks;
 	size_t candidates = names->count, kept = 0;
+	bool has_glob = false;
 
 	*links = NULL;
 	*count = 0;
 	if (!names->count)
 		return 0;
+	for (size_t i = 0; i < names->count; i++)
+		has_glob |= conf_is_glob(names->patterns[i]);
 	/* All interfaces are listed only where there is a glob. */
-	if (has_glob(names)) {
+	if (has_glob) {
 		if (link_names_read(host->socket, links, &candidates, err))
 			return -1;
 	} else {
-		*links = calloc(candidates, sizeof(**links));
-		if (!*links)
-			return cni_error_no_memory(err);
+		*links = need(calloc(candidates, sizeof(**links)));
 		for (size_t i = 0; i < candidates; i++) {
 			(*links)[i].ifindex = link_index(names->patterns[i]);
 			snprintf((*links)[i].name, IF_NAMESIZE, "%s", names->patterns[i]);
@@ -80,22 +74,11 @@ enum step uplink_step(enum wish wish, const struct interface *known, bool reacha
 	}
 }
 
-static bool is_a_port(const struct host *host, const struct link *link, char why[WHY_NOT_SIZE])
+bool uplink_is_possible(const struct host *host, const struct link *link, char why[WHY_NOT_SIZE])
 {
 	cleanup_error struct cni_error ignored = {0};
 	struct link master = {0};
 
-	if (link->master)
-		link_get(host->socket, link->master, NULL, &master, &ignored);
-	if (!link_is_kind(&master, "bridge"))
-		return false;
-	snprintf(why, WHY_NOT_SIZE, "is a port of the bridge %s, which is the one to attach to",
-		 master.name);
-	return true;
-}
-
-bool uplink_is_possible(const struct host *host, const struct link *link, char why[WHY_NOT_SIZE])
-{
 	if (!link->ifindex)
 		snprintf(why, WHY_NOT_SIZE, "does not exist");
 	else if (link->flags & IFF_LOOPBACK)
@@ -109,8 +92,12 @@ bool uplink_is_possible(const struct host *host, const struct link *link, char w
 	else if (link_is_kind(link, "veth") && attach_is_container_veth(link->ifindex))
 		/* A ptp container's, whose own ADD is under way or whose DEL has begun. */
 		snprintf(why, WHY_NOT_SIZE, "belongs to a container");
+	else if (link->master && !link_get(host->socket, link->master, NULL, &master, &ignored) &&
+		 link_is_kind(&master, "bridge"))
+		snprintf(why, WHY_NOT_SIZE,
+			 "is a port of the bridge %s, which is the one to attach to", master.name);
 	else
-		return !is_a_port(host, link, why);
+		return true;
 	return false;
 }
 

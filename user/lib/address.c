@@ -6,6 +6,7 @@
 
 #include <arpa/inet.h>
 #include <stddef.h>
+#include <stdlib.h>
 #include <string.h>
 
 #define IPV4_OFFSET 12 /* of the IPv4 address in the 16 bytes */
@@ -32,6 +33,13 @@ bool cni_address_is_loopback(const uint8_t address[CNI_ADDRESS_SIZE])
 	return !memcmp(address, &in6addr_loopback, CNI_ADDRESS_SIZE);
 }
 
+bool cni_address_is_link_local(const uint8_t address[CNI_ADDRESS_SIZE])
+{
+	if (cni_address_is_ipv4(address))
+		return address[IPV4_OFFSET] == 169 && address[IPV4_OFFSET + 1] == 254;
+	return address[0] == 0xfe && (address[1] & 0xc0) == 0x80;
+}
+
 int cni_address_parse(const char *text, uint8_t address[CNI_ADDRESS_SIZE])
 {
 	uint8_t parsed[CNI_ADDRESS_SIZE];
@@ -44,35 +52,23 @@ int cni_address_parse(const char *text, uint8_t address[CNI_ADDRESS_SIZE])
 	return 0;
 }
 
-/* One to three digits and nothing else: -1 for the rest. */
-static int parse_prefix_length(const char *text)
-{
-	size_t digits = strspn(text, "0123456789");
-	int number = 0;
-
-	if (!digits || digits > 3 || text[digits])
-		return -1;
-	for (; *text; text++)
-		number = number * 10 + (*text - '0');
-	return number;
-}
-
 int cni_address_parse_cidr(const char *text, uint8_t address[CNI_ADDRESS_SIZE],
 			   uint8_t *prefix_length)
 {
 	const char *slash = strchr(text, '/');
 	char bare[CNI_ADDRESS_TEXT_SIZE];
 	uint8_t parsed[CNI_ADDRESS_SIZE];
+	size_t digits;
 	int bits;
 
 	if (!slash || (size_t)(slash - text) >= sizeof(bare))
 		return -1;
 	memcpy(bare, text, (size_t)(slash - text));
 	bare[slash - text] = '\0';
-	bits = parse_prefix_length(slash + 1);
-	if (bits < 0 || cni_address_parse(bare, parsed))
+	digits = strspn(slash + 1, "0123456789");
+	if (!digits || digits > 3 || slash[1 + digits] || cni_address_parse(bare, parsed))
 		return -1;
-
+	bits = atoi(slash + 1);
 	if (cni_address_is_ipv4(parsed) && strchr(bare, ':'))
 		bits -= IPV4_PREFIX_BITS;
 	if (bits < 0 || bits > (cni_address_is_ipv4(parsed) ? 32 : 128))

@@ -23,6 +23,7 @@ extern const uint8_t cni_address_any_ipv6[CNI_ADDRESS_SIZE]; /* :: */
 bool cni_address_is_any(const uint8_t address[CNI_ADDRESS_SIZE]);
 bool cni_address_is_ipv4(const uint8_t address[CNI_ADDRESS_SIZE]);
 bool cni_address_is_loopback(const uint8_t address[CNI_ADDRESS_SIZE]);
+bool cni_address_is_link_local(const uint8_t address[CNI_ADDRESS_SIZE]);
 
 /* Reads "1.2.3.4", "fd00::1" or "::ffff:1.2.3.4" (which is the IPv4 address), without brackets,
  * zone, prefix or blanks. 0, or -1 without an error, as the caller knows which key the address was

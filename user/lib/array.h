@@ -5,20 +5,16 @@
 #ifndef LIB_ARRAY_H
 #define LIB_ARRAY_H
 
-#include <stdlib.h>
+#include "lib/memory.h"
 
 /* Doubles the room whenever it is used up: at each power of two. */
 static inline void *array_grow(void *array, size_t count, size_t size)
 {
-	return count & (count - 1) ? array : reallocarray(array, count ? 2 * count : 1, size);
+	return count & (count - 1) ? array : need(reallocarray(array, count ? 2 * count : 1, size));
 }
 
-/* A pointer to a new last element, which holds anything; NULL: no memory, the array is as it was.
- * An array without elements is NULL. */
+/* A pointer to a new last element, which holds anything. An array without elements is NULL. */
 #define ARRAY_ADD(array, count) \
-	__extension__({ \
-		__typeof__(array) grown_array = array_grow((array), (count), sizeof(*(array))); \
-		grown_array ? ((array) = grown_array, &(array)[(count)++]) : NULL; \
-	})
+	((array) = array_grow((array), (count), sizeof(*(array))), &(array)[(count)++])
 
 #endif

@@ -50,11 +50,9 @@ int cni_error_wrap(struct cni_error *err, const char *format, ...)
 	prefix = cni_format_list(format, arguments);
 	va_end(arguments);
 
-	message = prefix ? cni_format("%s: %s", prefix, cni_error_message(err)) : NULL;
-	if (message) {
-		free(err->message);
-		err->message = message;
-	}
+	message = cni_format("%s: %s", prefix, cni_error_message(err));
+	free(err->message);
+	err->message = message;
 	return -1;
 }
 
@@ -103,7 +101,7 @@ bool cni_error_is_set(const struct cni_error *err)
 
 const char *cni_error_message(const struct cni_error *err)
 {
-	return err->message && *err->message ? err->message : "out of memory";
+	return err->message && *err->message ? err->message : "unknown error";
 }
 
 const char *cni_error_details(const struct cni_error *err)

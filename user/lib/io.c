@@ -12,38 +12,26 @@
 #include <string.h>
 #include <unistd.h>
 
-/* 1: there may be more; 0: that was the end; -1. */
-static int read_some(FILE *text, int fd)
-{
-	char chunk[16384];
-	ssize_t got = read(fd, chunk, sizeof(chunk));
-
-	if (got < 0)
-		return errno == EINTR ? 1 : -1;
-	return fwrite(chunk, 1, (size_t)got, text) < (size_t)got ? -1 : got > 0;
-}
+#include "lib/memory.h"
 
 char *cni_read_all(int fd, size_t limit, const char *what, size_t *length, struct cni_error *err)
 {
-	char *text = NULL;
-	FILE *stream = open_memstream(&text, length);
-	int more;
+	char *text = NULL, chunk[16384];
+	FILE *stream = need(open_memstream(&text, length));
+	ssize_t got;
 
-	if (!stream) {
-		cni_error_no_memory(err);
-		return NULL;
-	}
-	do
-		more = read_some(stream, fd);
-	while (more > 0 && ftell(stream) <= (long)limit);
-	if (more < 0)
+	do {
+		got = read(fd, chunk, sizeof(chunk));
+		if (got > 0)
+			need(fwrite(chunk, 1, (size_t)got, stream) < (size_t)got ? NULL : stream);
+	} while ((got > 0 && ftell(stream) <= (long)limit) || (got < 0 && errno == EINTR));
+	if (got < 0)
 		cni_error_set(err, CNI_ERROR_IO, "cannot read %s: %s", what, strerror(errno));
-	else if (more > 0)
+	else if (got > 0)
 		cni_error_set(err, CNI_ERROR_IO, "%s is longer than %zu bytes, which is the limit",
 			      what, limit);
-	if (fclose(stream))
-		more = cni_error_no_memory(err);
-	if (!more)
+	need(fclose(stream) ? NULL : text);
+	if (!got)
 		return text;
 	free(text);
 	return NULL;

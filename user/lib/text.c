@@ -10,11 +10,13 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "lib/memory.h"
+
 char *cni_format_list(const char *format, va_list arguments)
 {
 	char *text;
 
-	return vasprintf(&text, format, arguments) < 0 ? NULL : text;
+	return need(vasprintf(&text, format, arguments) < 0 ? NULL : text);
 }
 
 char *cni_format(const char *format, ...)
@@ -28,28 +30,20 @@ char *cni_format(const char *format, ...)
 	return text;
 }
 
-/* The length of a UTF-8 character by its first byte; 0: no character begins with this byte. */
-static size_t announced_length(unsigned char first)
-{
-	if (first < 0x80)
-		return 1;
-	if (first >= 0xc2 && first < 0xe0)
-		return 2;
-	if (first >= 0xe0 && first < 0xf0)
-		return 3;
-	if (first >= 0xf0 && first < 0xf5)
-		return 4;
-	return 0;
-}
-
 /* Returns the length of the UTF-8 character at `text`, or 0 if there is none. */
 static size_t decode(const char *text, uint32_t *character)
 {
 	static const unsigned char first_bits[] = {0, 0x7f, 0x1f, 0x0f, 0x07};
 	static const uint32_t smallest[] = {0, 0, 0x80, 0x800, 0x10000};
-	size_t length = announced_length((unsigned char)*text);
+	unsigned char first = (unsigned char)*text;
+	/* 0: no character begins with this byte. */
+	size_t length = first < 0x80                   ? 1
+			: first < 0xc2 || first > 0xf4 ? 0
+			: first < 0xe0                 ? 2
+			: first < 0xf0                 ? 3
+						       : 4;
 
-	*character = (unsigned char)*text & first_bits[length];
+	*character = first & first_bits[length];
 	for (size_t i = 1; i < length; i++) {
 		/* This ends the loop at the terminating NUL, too. */
 		if (((unsigned char)text[i] & 0xc0) != 0x80)

@@ -7,7 +7,7 @@
 
 #include <stdarg.h>
 
-/* Returns a malloc'ed text, or NULL without memory. */
+/* Returns a malloc'ed text. */
 char *cni_format(const char *format, ...) __attribute__((format(printf, 1, 2)));
 char *cni_format_list(const char *format, va_list arguments);
 

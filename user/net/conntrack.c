@@ -61,7 +61,7 @@ static uint32_t number_of(struct nlmsghdr *message, int type)
 	return number && nla_len(number) == 4 ? ntohl(nla_get_u32(number)) : 0;
 }
 
-static int take_message(struct nlmsghdr *message, void *context)
+static void take_message(struct nlmsghdr *message, void *context)
 {
 	const int head = sizeof(struct nfgenmsg);
 	const struct reading *reading = context;
@@ -71,7 +71,7 @@ static int take_message(struct nlmsghdr *message, void *context)
 
 	if (!take_tuple(nlmsg_find_attr(message, head, CTA_TUPLE_ORIG), &entry.original) ||
 	    !take_tuple(nlmsg_find_attr(message, head, CTA_TUPLE_REPLY), &entry.reply))
-		return 0;
+		return;
 	tcp = netlink_find(nlmsg_find_attr(message, head, CTA_PROTOINFO), CTA_PROTOINFO_TCP);
 	state = netlink_find(tcp, CTA_PROTOINFO_TCP_STATE);
 	entry.tcp_state = state ? nla_get_u8(state) : 0;
@@ -79,7 +79,7 @@ static int take_message(struct nlmsghdr *message, void *context)
 	entry.destination_translated = status & IPS_DST_NAT;
 	entry.was_answered = status & IPS_SEEN_REPLY;
 	entry.timeout = number_of(message, CTA_TIMEOUT);
-	return reading->take(&entry, reading->context);
+	reading->take(&entry, reading->context);
 }
 
 int conntrack_read(conntrack_take take, void *context, struct cni_error *err)

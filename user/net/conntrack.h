@@ -29,8 +29,8 @@ struct conntrack_entry {
 	uint32_t timeout;  /* seconds until it ends, if no packet comes */
 };
 
-/* What is done with each entry. 0, or -1: no memory. */
-typedef int (*conntrack_take)(const struct conntrack_entry *entry, void *context);
+/* What is done with each entry. */
+typedef void (*conntrack_take)(const struct conntrack_entry *entry, void *context);
 
 /* Takes all entries of TCP, UDP and SCTP. CNI_ERROR_IO, also of a kernel that
  * cannot say (CONFIG_NF_CT_NETLINK). */

@@ -19,11 +19,10 @@ bool forwarding_is_on(bool ipv4, const char *interface)
 	return *value != '0';
 }
 
-static int take_counts(struct nlmsghdr *message, void *context)
+static void take_counts(struct nlmsghdr *message, void *context)
 {
 	nla_memcpy(context, nlmsg_find_attr(message, sizeof(uint32_t), XFRMA_SPD_INFO),
 		   sizeof(struct xfrmu_spdinfo));
-	return 0;
 }
 
 bool forwarding_has_ipsec_policies(void)

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* link.c - network interfaces, as the kernel tells them. */
+/* link.c - network interfaces, as the kernel tells them; the host's end of a container's veth. */
 #include "net/link.h"
 
 #include <errno.h>
 #include <limits.h>
 #include <linux/if_arp.h>
+#include <linux/net_namespace.h>
 #include <linux/rtnetlink.h>
 #include <string.h>
 #include <sys/ioctl.h>
@@ -45,27 +46,23 @@ static enum link_header header_of(unsigned int type, const struct nlattr *broadc
 	}
 }
 
-/* The kernel has names for none, too; that of an interface which is down is "noop". */
-static bool is_root_qdisc(const struct nlattr *kind)
-{
-	return kind && !netlink_is(kind, "noqueue") && !netlink_is(kind, "noop");
-}
-
-static int take_link(struct nlmsghdr *message, void *context)
+static void take_link(struct nlmsghdr *message, void *context)
 {
 	const struct ifinfomsg *header = nlmsg_data(message);
 	struct nlattr *attributes[IFLA_MAX + 1], *kind;
 	struct link *link = context;
 
 	if (nlmsg_parse(message, sizeof(*header), attributes, IFLA_MAX, NULL))
-		return 0;
+		return;
 	*link = (struct link){
 		.ifindex = (uint32_t)header->ifi_index,
 		.header = header_of(header->ifi_type, attributes[IFLA_BROADCAST]),
 		.flags = header->ifi_flags,
 		.peer_netns_id = -1,
-		.queues = is_root_qdisc(attributes[IFLA_QDISC]),
 	};
+	/* The kernel has names for none, too; that of an interface which is down is "noop". */
+	link->queues = attributes[IFLA_QDISC] && !netlink_is(attributes[IFLA_QDISC], "noqueue") &&
+		       !netlink_is(attributes[IFLA_QDISC], "noop");
 	nla_memcpy(&link->master, attributes[IFLA_MASTER], sizeof(link->master));
 	nla_memcpy(&link->peer, attributes[IFLA_LINK], sizeof(link->peer));
 	nla_memcpy(&link->peer_netns_id, attributes[IFLA_LINK_NETNSID], sizeof(int));
@@ -76,7 +73,6 @@ static int take_link(struct nlmsghdr *message, void *context)
 	kind = netlink_find(attributes[IFLA_LINKINFO], IFLA_INFO_KIND);
 	if (kind)
 		nla_strlcpy(link->kind, kind, sizeof(link->kind));
-	return 0;
 }
 
 /* Statistics are most of what the kernel would say, and nobody wants them. */
@@ -85,9 +81,8 @@ static struct nl_msg *begin(int flags, uint32_t ifindex, const char *name)
 	struct ifinfomsg header = {.ifi_family = AF_UNSPEC, .ifi_index = (int)ifindex};
 	struct nl_msg *request = netlink_begin(RTM_GETLINK, flags, &header, sizeof(header));
 
-	if (request)
-		nla_put_u32(request, IFLA_EXT_MASK, RTEXT_FILTER_SKIP_STATS);
-	if (request && name)
+	nla_put_u32(request, IFLA_EXT_MASK, RTEXT_FILTER_SKIP_STATS);
+	if (name)
 		nla_put_string(request, IFLA_IFNAME, name);
 	return request;
 }
@@ -138,19 +133,16 @@ struct listing {
 	size_t count;
 };
 
-static int take_name(struct nlmsghdr *message, void *context)
+static void take_name(struct nlmsghdr *message, void *context)
 {
 	const struct ifinfomsg *header = nlmsg_data(message);
 	const struct nlattr *name = nlmsg_find_attr(message, sizeof(*header), IFLA_IFNAME);
 	struct listing *listing = context;
 	struct link_name *added = ARRAY_ADD(listing->names, listing->count);
 
-	if (!added)
-		return -1;
 	*added = (struct link_name){.ifindex = (uint32_t)header->ifi_index};
 	if (name)
 		nla_strlcpy(added->name, name, sizeof(added->name));
-	return 0;
 }
 
 int link_names_read(struct nl_sock *socket, struct link_name **names, size_t *count,
@@ -167,5 +159,68 @@ int link_names_read(struct nl_sock *socket, struct link_name **names, size_t *co
 	}
 	*names = listing.names;
 	*count = listing.count;
+	return 0;
+}
+
+static int get_container_end(int netns, const char *ifname, struct link *link,
+			     struct cni_error *err)
+{
+	cleanup_netlink struct nl_sock *there = netlink_open_in(netns, err);
+
+	if (!there || link_get(there, 0, ifname, link, err))
+		return -1;
+	if (!link->ifindex)
+		return cni_error_set(
+			err, CNI_ERROR_INVALID_CONFIGURATION,
+			"there is no interface %s in the container's network namespace;"
+			" a plugin earlier in the list must make it",
+			ifname);
+	if (!link_is_kind(link, "veth"))
+		return cni_error_set(err, CNI_ERROR_INVALID_CONFIGURATION,
+				     "interface %s of the container is of kind %s, but only a veth"
+				     " (plugins bridge, ptp) has an end on the host to attach to;"
+				     " remove the port mappings from this network, or use bridge",
+				     ifname, link->kind[0] ? link->kind : "hardware");
+	return 0;
+}
+
+static void take_netns_id(struct nlmsghdr *message, void *context)
+{
+	nla_memcpy(context, nlmsg_find_attr(message, sizeof(struct rtgenmsg), NETNSA_NSID),
+		   sizeof(int));
+}
+
+int veth_find_host_end(struct nl_sock *socket, int netns, const char *ifname,
+		       struct host_veth *veth, struct cni_error *err)
+{
+	struct rtgenmsg header = {0};
+	cleanup_request struct nl_msg *request =
+		netlink_begin(RTM_GETNSID, 0, &header, sizeof(header));
+	int netns_id = NETNSA_NSID_NOT_ASSIGNED;
+	struct link container, *link = &veth->link;
+
+	memset(veth, 0, sizeof(*veth));
+	if (get_container_end(netns, ifname, &container, err) ||
+	    link_get(socket, container.peer, NULL, &veth->link, err))
+		return -1;
+	/* The number by which our namespace knows the other one, as IFLA_LINK_NETNSID has it. */
+	nla_put_u32(request, NETNSA_FD, (uint32_t)netns);
+	netlink_ask(socket, request, take_netns_id, &netns_id);
+	/* An ifindex counts within its namespace only, so a veth of another container may well
+	 * carry the number; its peer's number and namespace must be right too. */
+	if (!link->ifindex || !link_is_kind(link, "veth") || link->peer != container.ifindex ||
+	    link->peer_netns_id != netns_id)
+		return cni_error_set(
+			err, CNI_ERROR_INVALID_CONFIGURATION,
+			"the other end of the container's veth %s is not in the network"
+			" namespace that bpf-portmap runs in; run it on the host",
+			ifname);
+	if (!veth->link.master)
+		return 0;
+	if (link_get(socket, veth->link.master, NULL, &veth->bridge, err))
+		return -1;
+	/* A VRF's member routes as ptp's veth does. */
+	if (!link_is_kind(&veth->bridge, "bridge"))
+		memset(&veth->bridge, 0, sizeof(veth->bridge));
 	return 0;
 }

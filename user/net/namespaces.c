@@ -26,11 +26,10 @@ struct reading {
 	size_t seen_count;
 };
 
-static int take_number(struct nlmsghdr *message, void *context)
+static void take_number(struct nlmsghdr *message, void *context)
 {
 	nla_memcpy(context, nlmsg_find_attr(message, sizeof(struct rtgenmsg), NETNSA_NSID),
 		   sizeof(int));
-	return 0;
 }
 
 /* -1: no link leads there. */
@@ -41,25 +40,21 @@ static int number_of(struct nl_sock *socket, int fd)
 		netlink_begin(RTM_GETNSID, 0, &header, sizeof(header));
 	int number = -1;
 
-	if (request)
-		nla_put_u32(request, NETNSA_FD, (uint32_t)fd);
+	nla_put_u32(request, NETNSA_FD, (uint32_t)fd);
 	return netlink_ask(socket, request, take_number, &number) ? -1 : number;
 }
 
 static bool is_new(struct reading *reading, const char *path)
 {
 	struct stat status;
-	ino_t *added;
 
 	if (stat(path, &status) || reading->seen_count == NAMESPACE_LIMIT)
 		return false;
 	for (size_t i = 0; i < reading->seen_count; i++)
 		if (reading->seen[i] == status.st_ino)
 			return false;
-	added = ARRAY_ADD(reading->seen, reading->seen_count);
-	if (added)
-		*added = status.st_ino;
-	return added != NULL;
+	*ARRAY_ADD(reading->seen, reading->seen_count) = status.st_ino;
+	return true;
 }
 
 static void take(struct reading *reading, const char *path)

@@ -85,4 +85,25 @@ bool nat_rule_may_match(const struct nat_rule *rule, uint8_t protocol,
 bool nat_rule_holds_address(const struct nat_rule *rule, const uint8_t address[CNI_ADDRESS_SIZE]);
 bool nat_rule_has_any_address(const struct nat_rule *rule);
 
+/* The table `nat` of iptables-legacy as the kernel hands it out. */
+
+#define IPT_HOOKS 5
+
+/* Where the kernel says that each hook's chain begins. */
+struct ipt_hooks {
+	uint32_t begin[IPT_HOOKS];
+	uint32_t valid; /* a bit for each hook that has one */
+};
+
+struct legacy_table {
+	bool ipv4;
+	struct ipt_hooks hooks;
+	const uint8_t *entries;
+	size_t size;
+};
+
+/* Calls `take` for each rule of the chain that begins there. */
+void ipt_chain_parse(const struct legacy_table *table, size_t offset,
+		     void (*take)(void *context, const struct nat_rule *rule), void *context);
+
 #endif

@@ -8,7 +8,6 @@
 #include <linux/netfilter_ipv4/ip_tables.h>
 #include <linux/netfilter_ipv6/ip6_tables.h>
 #include <netinet/in.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -16,7 +15,6 @@
 
 #include "lib/array.h"
 #include "lib/cleanup.h"
-#include "net/ipt_table.h"
 #include "net/netlink.h"
 #include "net/nft_rule.h"
 #include "net/text_file.h"
@@ -68,18 +66,10 @@ static bool may_have_nftables(void)
 }
 
 /* Very many are more than anybody wants to know. */
-static void list_append(struct search *search, struct nat_rule_list *list,
-			const struct nat_rule *rule)
+static void list_append(struct nat_rule_list *list, const struct nat_rule *rule)
 {
-	struct nat_rule *added;
-
-	if (list->count == MAX_RULES)
-		return;
-	added = ARRAY_ADD(list->rules, list->count);
-	if (added)
-		*added = *rule;
-	else
-		search->failure = ENOMEM;
+	if (list->count < MAX_RULES)
+		*ARRAY_ADD(list->rules, list->count) = *rule;
 }
 
 void nat_rule_list_release(struct nat_rule_list *list)
@@ -93,7 +83,7 @@ static void take_rule(void *context, const struct nat_rule *rule)
 	struct search *search = context;
 
 	if ((rule->translates || rule->jumps) && search->concerns(search->context, rule))
-		list_append(search, &search->reading, rule);
+		list_append(&search->reading, rule);
 }
 
 static uint8_t family_of(const struct nlmsghdr *message)
@@ -128,30 +118,28 @@ static void add_root(struct search *search, const struct chain *chain)
 	search->roots[place] = *chain;
 }
 
-static int take_chain(struct nlmsghdr *message, void *context)
+static void take_chain(struct nlmsghdr *message, void *context)
 {
 	struct chain chain = {.family = family_of(message)};
 	struct search *search = context;
 
 	if (chain.family != NFPROTO_IPV4 && chain.family != NFPROTO_IPV6 &&
 	    chain.family != NFPROTO_INET)
-		return 0;
+		return;
 	if (search->root_count < MAX_ROOTS && nft_chain_is_nat_prerouting(attributes_of(message)) &&
 	    copy_name(chain.table, sizeof(chain.table), find(message, NFTA_CHAIN_TABLE)) &&
 	    copy_name(chain.name, sizeof(chain.name), find(message, NFTA_CHAIN_NAME))) {
 		chain.priority = nft_chain_priority(attributes_of(message));
 		add_root(search, &chain);
 	}
-	return 0;
 }
 
-static int take_nft_rule(struct nlmsghdr *message, void *context)
+static void take_nft_rule(struct nlmsghdr *message, void *context)
 {
 	struct nat_rule rule;
 
 	nft_rule_parse(family_of(message), attributes_of(message), &rule);
 	take_rule(context, &rule);
-	return 0;
 }
 
 /* A dump. */
@@ -170,17 +158,14 @@ struct elements {
 static void keep_element(void *context, const struct nft_element *element)
 {
 	struct elements *elements = context;
-	struct nft_element *added =
-		elements->count < MAX_ELEMENTS ? ARRAY_ADD(elements->list, elements->count) : NULL;
 
-	if (added)
-		*added = *element;
+	if (elements->count < MAX_ELEMENTS)
+		*ARRAY_ADD(elements->list, elements->count) = *element;
 }
 
-static int take_elements(struct nlmsghdr *message, void *context)
+static void take_elements(struct nlmsghdr *message, void *context)
 {
 	nft_elements_parse(attributes_of(message), keep_element, context);
-	return 0;
 }
 
 /* In place of a rule that looks the port up in a set: one for each element that is asked for. */
@@ -194,43 +179,26 @@ static void resolve_lookup(struct search *search, const struct chain *chain,
 	if (search->lookups++ >= MAX_LOOKUPS)
 		return;
 	request = begin(NFT_MSG_GETSETELEM, chain->family);
-	if (request) {
-		nla_put_string(request, NFTA_SET_ELEM_LIST_TABLE, chain->table);
-		nla_put_string(request, NFTA_SET_ELEM_LIST_SET, rule->lookup.set);
-	}
+	nla_put_string(request, NFTA_SET_ELEM_LIST_TABLE, chain->table);
+	nla_put_string(request, NFTA_SET_ELEM_LIST_SET, rule->lookup.set);
 	netlink_ask(search->socket, request, take_elements, &elements);
 	elements.count = nft_elements_close(elements.list, elements.count);
 	for (size_t i = 0; i < elements.count; i++)
 		if (nft_rule_of_element(rule, &elements.list[i], &narrowed) &&
 		    search->concerns(search->context, &narrowed))
-			list_append(search, list, &narrowed);
+			list_append(list, &narrowed);
 	free(elements.list);
-}
-
-static void resolve_lookups(struct search *search, const struct chain *chain,
-			    struct nat_rule_list *list)
-{
-	struct nat_rule_list resolved = {0};
-
-	for (size_t i = 0; i < list->count; i++)
-		if (*list->rules[i].lookup.set)
-			resolve_lookup(search, chain, &list->rules[i], &resolved);
-		else
-			list_append(search, &resolved, &list->rules[i]);
-	nat_rule_list_release(list);
-	*list = resolved;
 }
 
 /* A chain that changes meanwhile is read again; one that has gone has no rules. */
 static void read_nft_chain(struct search *search, const struct chain *chain)
 {
 	cleanup_request struct nl_msg *request = begin(NFT_MSG_GETRULE, chain->family);
+	struct nat_rule_list resolved = {0}, *list = &search->reading;
 	int result = -1;
 
-	if (request) {
-		nla_put_string(request, NFTA_RULE_TABLE, chain->table);
-		nla_put_string(request, NFTA_RULE_CHAIN, chain->name);
-	}
+	nla_put_string(request, NFTA_RULE_TABLE, chain->table);
+	nla_put_string(request, NFTA_RULE_CHAIN, chain->name);
 	errno = EAGAIN;
 	for (int i = 0; i < TRIES && result && errno == EAGAIN; i++) {
 		nat_rule_list_release(&search->reading);
@@ -238,7 +206,13 @@ static void read_nft_chain(struct search *search, const struct chain *chain)
 	}
 	if (result && errno != ENOENT)
 		search->failure = errno;
-	resolve_lookups(search, chain, &search->reading);
+	for (size_t i = 0; i < list->count; i++)
+		if (*list->rules[i].lookup.set)
+			resolve_lookup(search, chain, &list->rules[i], &resolved);
+		else
+			list_append(&resolved, &list->rules[i]);
+	nat_rule_list_release(list);
+	*list = resolved;
 }
 
 static bool visit(struct search *search, const struct chain *chain, unsigned int depth,
@@ -286,7 +260,7 @@ static bool visit(struct search *search, const struct chain *chain, unsigned int
 		if (!follow(search, chain, depth, rule))
 			continue;
 		if (rule->names_port)
-			list_append(search, search->found, rule);
+			list_append(search->found, rule);
 		if (!translates)
 			*translation = *rule;
 		translates = true;
@@ -316,15 +290,6 @@ static void search_nftables(struct search *search)
 	visit_roots(search);
 }
 
-/* Whether the table is there: asking for it would make it. */
-static bool has_legacy_nat(const char *path)
-{
-	char names[256] = "\n"; /* one a line */
-
-	text_file_read(path, names + 1, sizeof(names) - 1);
-	return strstr(names, "\nnat\n");
-}
-
 /* The structures and numbers of both families are the same. */
 _Static_assert(sizeof(struct ipt_getinfo) == sizeof(struct ip6t_getinfo), "getinfo");
 _Static_assert(sizeof(struct ipt_get_entries) == sizeof(struct ip6t_get_entries), "get_entries");
@@ -342,9 +307,7 @@ static int search_entries(struct search *search, bool ipv4, int socket)
 	if (getsockopt(socket, level, IPT_SO_GET_INFO, &info, &length))
 		return -1;
 	length = (socklen_t)(sizeof(*entries) + info.size);
-	entries = calloc(1, length);
-	if (!entries)
-		return -1;
+	entries = need(calloc(1, length));
 	memcpy(entries->name, info.name, sizeof(entries->name));
 	entries->size = info.size;
 	if (getsockopt(socket, level, IPT_SO_GET_ENTRIES, entries, &length))
@@ -365,9 +328,13 @@ static int search_entries(struct search *search, bool ipv4, int socket)
 static int search_legacy(struct search *search, bool ipv4)
 {
 	cleanup_close int fd = -1;
+	char names[256] = "\n"; /* one a line */
 	int result = -1;
 
-	if (!has_legacy_nat(ipv4 ? "/proc/net/ip_tables_names" : "/proc/net/ip6_tables_names"))
+	text_file_read(ipv4 ? "/proc/net/ip_tables_names" : "/proc/net/ip6_tables_names", names + 1,
+		       sizeof(names) - 1);
+	/* Asking for a table that is not there would make it. */
+	if (!strstr(names, "\nnat\n"))
 		return 0;
 	fd = socket(ipv4 ? AF_INET : AF_INET6, SOCK_RAW | SOCK_CLOEXEC, IPPROTO_RAW);
 	if (fd < 0)
@@ -378,30 +345,27 @@ static int search_legacy(struct search *search, bool ipv4)
 	return result;
 }
 
-static int refuse(const char *what, const char *why, struct cni_error *err)
-{
-	return cni_error_set(err, CNI_ERROR_KERNEL_REFUSED, "cannot read the NAT rules of %s: %s",
-			     what, why);
-}
-
 int nat_rules_find(struct nat_rule_list *found,
 		   bool (*concerns)(const void *context, const struct nat_rule *rule),
 		   const void *context, struct cni_error *err)
 {
 	struct search search = {.found = found, .concerns = concerns, .context = context};
-	struct cni_error none = {0};
+	cleanup_error struct cni_error none = {0};
 	cleanup_netlink struct nl_sock *socket = NULL;
+	const char *what = "nftables";
 
 	/* A kernel without netfilter has no such sockets. */
 	if (may_have_nftables())
 		socket = netlink_open(NETLINK_NETFILTER, &none);
-	cni_error_release(&none);
 	search.socket = socket;
 	if (socket)
 		search_nftables(&search);
-	if (search.failure)
-		return refuse("nftables", strerror(search.failure), err);
-	if (search_legacy(&search, true) || search_legacy(&search, false))
-		return refuse("iptables-legacy", strerror(errno), err);
-	return 0;
+	if (!search.failure) {
+		what = "iptables-legacy";
+		if (!search_legacy(&search, true) && !search_legacy(&search, false))
+			return 0;
+		search.failure = errno;
+	}
+	return cni_error_set(err, CNI_ERROR_KERNEL_REFUSED, "cannot read the NAT rules of %s: %s",
+			     what, strerror(search.failure));
 }

@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "lib/memory.h"
 #include "net/netns.h"
 
 /* What a dump comes in at most. */
@@ -12,13 +13,9 @@
 
 struct nl_sock *netlink_open(int protocol, struct cni_error *err)
 {
-	struct nl_sock *socket = nl_socket_alloc();
+	struct nl_sock *socket = need(nl_socket_alloc());
 	int result;
 
-	if (!socket) {
-		cni_error_no_memory(err);
-		return NULL;
-	}
 	/* Each message is read once, and no acknowledgement asked for behind an answer: that saves
 	 * two of three system calls. */
 	nl_socket_disable_auto_ack(socket);
@@ -50,12 +47,10 @@ struct nl_sock *netlink_open_in(int netns, struct cni_error *err)
 
 struct nl_msg *netlink_begin(int type, int flags, void *fixed, size_t size)
 {
-	struct nl_msg *request = nlmsg_alloc_simple(type, NLM_F_REQUEST | flags);
+	struct nl_msg *request = need(nlmsg_alloc_simple(type, NLM_F_REQUEST | flags));
 
-	if (request && !nlmsg_append(request, fixed, size, NLMSG_ALIGNTO))
-		return request;
-	nlmsg_free(request);
-	return NULL;
+	need(nlmsg_append(request, fixed, size, NLMSG_ALIGNTO) ? NULL : request);
+	return request;
 }
 
 struct exchange {
@@ -86,8 +81,8 @@ static int take_message(struct nl_msg *message, void *context)
 
 	if (!(header->nlmsg_flags & NLM_F_MULTI) && !exchange->wants_ack)
 		exchange->finished = true;
-	if (exchange->take && !exchange->error && exchange->take(header, exchange->context))
-		fail(exchange, ENOMEM);
+	if (exchange->take && !exchange->error)
+		exchange->take(header, exchange->context);
 	return NL_OK;
 }
 

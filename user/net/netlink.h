@@ -19,12 +19,11 @@ struct nl_sock *netlink_open(int protocol, struct cni_error *err);
 /* Opens one for rtnetlink in another namespace: only its making happens in there. */
 struct nl_sock *netlink_open_in(int netns, struct cni_error *err);
 
-/* Makes a request that begins with this fixed header; attributes are put behind it. NULL: no
- * memory. */
+/* Makes a request that begins with this fixed header; attributes are put behind it. */
 struct nl_msg *netlink_begin(int type, int flags, void *fixed, size_t size);
 
-/* Takes one message of an answer. 0, or -1: no memory. */
-typedef int (*netlink_take)(struct nlmsghdr *message, void *context);
+/* Takes one message of an answer. */
+typedef void (*netlink_take)(struct nlmsghdr *message, void *context);
 
 /* Sends the request and calls `take` for every message that comes back, until the dump ends; else
  * for the one message that is the answer, or, with NLM_F_ACK, until the kernel says that it is

@@ -328,16 +328,6 @@ static void take_lookup(struct reader *reader, struct bytes expression)
 		forget(reader, to, REGISTER_BYTES);
 }
 
-/* The name as it is, for the chain is asked for. */
-static void take_jump(struct nat_rule *rule, struct bytes chain)
-{
-	if (!chain.size || chain.size >= sizeof(rule->target))
-		return;
-	rule->jumps = true;
-	memcpy(rule->target, chain.data, chain.size);
-	rule->target[chain.size] = '\0';
-}
-
 static void take_immediate(struct reader *reader, struct bytes expression)
 {
 	struct bytes data = find(expression, NFTA_IMMEDIATE_DATA);
@@ -345,11 +335,16 @@ static void take_immediate(struct reader *reader, struct bytes expression)
 	struct bytes value = find(data, NFTA_DATA_VALUE);
 	struct bytes chain = find(verdict, NFTA_VERDICT_CHAIN);
 	unsigned int to = register_at(expression, NFTA_IMMEDIATE_DREG);
+	struct nat_rule *rule = reader->rule;
 
-	if (to == REGISTERS) {
-		take_jump(reader->rule, chain);
-		return;
+	if (to == REGISTERS && chain.size && chain.size < sizeof(rule->target)) {
+		rule->jumps = true;
+		/* As it is, for the chain is asked for. */
+		memcpy(rule->target, chain.data, chain.size);
+		rule->target[chain.size] = '\0';
 	}
+	if (to == REGISTERS)
+		return;
 	forget(reader, to, (unsigned int)value.size);
 	if (!value.size || value.size > NFT_REG_SIZE || value.size > (REGISTERS - to) * 4)
 		return;
@@ -425,21 +420,10 @@ static void take_expression(struct reader *reader, struct bytes element)
 		forget(reader, 0, REGISTER_BYTES); /* it may write registers */
 }
 
-/* Type, length, value; a byte each but the last. */
-static void take_comment(struct nat_rule *rule, struct bytes data)
-{
-	while (data.size >= 2 && data.data[1] <= data.size - 2) {
-		if (data.data[0] == COMMENT_OF_RULE)
-			nat_text_copy(rule->comment, sizeof(rule->comment),
-				      (struct bytes){data.data + 2, data.data[1]});
-		data.size -= 2U + data.data[1];
-		data.data += 2U + data.data[1];
-	}
-}
-
 void nft_rule_parse(uint8_t family, struct bytes attributes, struct nat_rule *rule)
 {
 	struct bytes expressions = find(attributes, NFTA_RULE_EXPRESSIONS);
+	struct bytes data = find(attributes, NFTA_RULE_USERDATA);
 	struct reader reader = {.rule = rule};
 	const struct nlattr *element;
 	int rest;
@@ -449,7 +433,14 @@ void nft_rule_parse(uint8_t family, struct bytes attributes, struct nat_rule *ru
 		      find(attributes, NFTA_RULE_CHAIN));
 	nla_for_each_attr(element, first_of(expressions), (int)expressions.size, rest)
 		take_expression(&reader, value_of(element));
-	take_comment(rule, find(attributes, NFTA_RULE_USERDATA));
+	/* Type, length, value; a byte each but the last. */
+	while (data.size >= 2 && data.data[1] <= data.size - 2) {
+		if (data.data[0] == COMMENT_OF_RULE)
+			nat_text_copy(rule->comment, sizeof(rule->comment),
+				      (struct bytes){data.data + 2, data.data[1]});
+		data.size -= 2U + data.data[1];
+		data.data += 2U + data.data[1];
+	}
 }
 
 /* As it is, for the chain is asked for. */
@@ -534,17 +525,6 @@ static bool has(const struct nft_element *element, int at, size_t size)
 	return at >= 0 && (size_t)at + size <= element->size;
 }
 
-/* An address of a family that is not known, or a range of them, is no condition. */
-static void take_address_of_key(struct nat_rule *rule, const struct nft_element *element)
-{
-	size_t size = rule->ipv4 ? 4 : CNI_ADDRESS_SIZE;
-	int at = rule->lookup.address_at;
-
-	if (rule->ipv4 != rule->ipv6 && has(element, at, size) &&
-	    !memcmp(element->key + at, element->key_end + at, size))
-		nat_rule_limit_address(rule, rule->ipv4, element->key + at, NULL, size);
-}
-
 /* kube-proxy's chains have the service's name, and the rule no comment. */
 static void take_chain_of_element(struct nat_rule *rule, const struct nft_element *element)
 {
@@ -558,10 +538,11 @@ static void take_chain_of_element(struct nat_rule *rule, const struct nft_elemen
 bool nft_rule_of_element(const struct nat_rule *rule, const struct nft_element *element,
 			 struct nat_rule *narrowed)
 {
+	size_t size = rule->ipv4 ? 4 : CNI_ADDRESS_SIZE;
 	const struct nat_lookup *lookup = &rule->lookup;
-	struct port_range range;
-
+	const uint8_t *address = element->key + lookup->address_at;
 	bool has_port = has(element, lookup->port_at, 2);
+	struct port_range range;
 
 	if (lookup->is_verdict ? !*element->chain : !has_port)
 		return false;
@@ -575,6 +556,9 @@ bool nft_rule_of_element(const struct nat_rule *rule, const struct nft_element *
 		take_chain_of_element(narrowed, element);
 	if (has(element, lookup->protocol_at, 1))
 		narrowed->protocol = element->key[lookup->protocol_at];
-	take_address_of_key(narrowed, element);
+	/* An address of a family that is not known, or a range of them, is no condition. */
+	if (rule->ipv4 != rule->ipv6 && has(element, lookup->address_at, size) &&
+	    !memcmp(address, element->key_end + lookup->address_at, size))
+		nat_rule_limit_address(narrowed, rule->ipv4, address, NULL, size);
 	return true;
 }

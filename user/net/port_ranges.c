@@ -2,11 +2,11 @@
 /* port_ranges.c - the source ports of masqueraded connections. */
 #include "net/port_ranges.h"
 
-#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "conf/port_set.h"
+#include "lib/warning.h"
 #include "net/text_file.h"
 
 /* Fewer to one destination than this is no masquerade worth the name. */
@@ -93,4 +93,18 @@ bool port_ranges_of_host(struct port_range ranges[MASQUERADE_RANGES])
 	 * clash with a socket more likely, which the programs look for anyway. */
 	text_file_read("/proc/sys/net/ipv4/ip_local_reserved_ports", reserved, sizeof(reserved));
 	return port_ranges_choose(ephemeral, reserved, ranges);
+}
+
+bool port_ranges_follow(struct meta *meta)
+{
+	struct port_range ranges[MASQUERADE_RANGES];
+	bool enough = port_ranges_of_host(ranges);
+
+	if (!memcmp(meta->masquerade_ports, ranges, sizeof(ranges)))
+		return false;
+	if (!enough)
+		warning("net.ipv4.ip_local_port_range leaves hardly a port to masquerade with, so"
+			" the host's own connections and the containers' share it");
+	memcpy(meta->masquerade_ports, ranges, sizeof(ranges));
+	return true;
 }

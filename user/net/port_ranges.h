@@ -24,4 +24,10 @@ bool port_ranges_choose(struct port_range ephemeral, const char *reserved,
 /* Does the same with what /proc/sys/net/ipv4 of this namespace says. */
 bool port_ranges_of_host(struct port_range ranges[MASQUERADE_RANGES]);
 
+/* Fills meta->masquerade_ports with those that the settings of this namespace leave now. False:
+ * they are the same as before. Warns where they have changed and the host leaves hardly one. A flow
+ * that lives keeps its port. A program that finds a range half new may at worst try a port of the
+ * host's own range; it asks for a socket there, as at every port. */
+bool port_ranges_follow(struct meta *meta);
+
 #endif

@@ -3,7 +3,6 @@
 #include "net/processes.h"
 
 #include <dirent.h>
-#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -76,21 +75,6 @@ static bool has_argument(pid_t pid, const char *argument)
 	return false;
 }
 
-/* The inode of "socket:[123]", or 0. */
-static uint32_t socket_inode(int directory, const char *name)
-{
-	static const char prefix[] = "socket:[";
-	char target[64];
-	ssize_t length = readlinkat(directory, name, target, sizeof(target) - 1);
-
-	if (length <= 0)
-		return 0;
-	target[length] = '\0';
-	if (strncmp(target, prefix, strlen(prefix)) != 0)
-		return 0;
-	return (uint32_t)strtoul(target + strlen(prefix), NULL, 10);
-}
-
 static void note_holder(struct search *search, uint32_t inode, pid_t pid)
 {
 	struct socket_process wanted = {.inode = inode};
@@ -108,17 +92,21 @@ static void note_holder(struct search *search, uint32_t inode, pid_t pid)
 
 static void search_process(struct search *search, pid_t pid)
 {
+	static const char prefix[] = "socket:[";
 	struct dirent *entry;
-	char path[32];
+	char path[32], target[64];
 	DIR *files;
 
 	snprintf(path, sizeof(path), "/proc/%d/fd", (int)pid);
 	files = opendir(path);
 	while (files && goes_on(search) && (entry = readdir(files))) {
-		uint32_t inode = socket_inode(dirfd(files), entry->d_name);
+		ssize_t length =
+			readlinkat(dirfd(files), entry->d_name, target, sizeof(target) - 1);
 
-		if (inode)
-			note_holder(search, inode, pid);
+		target[length > 0 ? length : 0] = '\0';
+		if (!strncmp(target, prefix, strlen(prefix)))
+			note_holder(search, (uint32_t)strtoul(target + strlen(prefix), NULL, 10),
+				    pid);
 	}
 	if (files)
 		closedir(files);

@@ -24,7 +24,7 @@ static uint32_t locked_mtu_of(const struct nlattr *metrics)
 	return lock && mtu && nla_get_u32(lock) & (1 << RTAX_MTU) ? nla_get_u32(mtu) : 0;
 }
 
-static int take_route(struct nlmsghdr *message, void *context)
+static void take_route(struct nlmsghdr *message, void *context)
 {
 	const struct rtmsg *header = nlmsg_data(message);
 	const struct nlattr *source = nlmsg_find_attr(message, sizeof(*header), RTA_PREFSRC);
@@ -36,7 +36,7 @@ static int take_route(struct nlmsghdr *message, void *context)
 		   sizeof(route->ifindex));
 	route->locked_mtu = locked_mtu_of(nlmsg_find_attr(message, sizeof(*header), RTA_METRICS));
 	if (!source)
-		return 0;
+		return;
 	route->has_source = true;
 	if (header->rtm_family == AF_INET) {
 		memcpy(route->source, cni_address_any_ipv4, CNI_ADDRESS_SIZE);
@@ -44,7 +44,6 @@ static int take_route(struct nlmsghdr *message, void *context)
 	} else {
 		nla_memcpy(route->source, source, CNI_ADDRESS_SIZE);
 	}
-	return 0;
 }
 
 struct route route_to(struct nl_sock *socket, const uint8_t address[CNI_ADDRESS_SIZE])
@@ -58,14 +57,13 @@ struct route route_to(struct nl_sock *socket, const uint8_t address[CNI_ADDRESS_
 	header.rtm_family = size == 4 ? AF_INET : AF_INET6;
 	header.rtm_dst_len = (unsigned char)(8 * size);
 	request = netlink_begin(RTM_GETROUTE, 0, &header, sizeof(header));
-	if (request)
-		nla_put(request, RTA_DST, size, bytes);
+	nla_put(request, RTA_DST, size, bytes);
 	if (netlink_ask(socket, request, take_route, &route))
 		route.exists = false;
 	return route;
 }
 
-static int take_neighbour(struct nlmsghdr *message, void *context)
+static void take_neighbour(struct nlmsghdr *message, void *context)
 {
 	const struct ndmsg *header = nlmsg_data(message);
 	struct neighbour *neighbour = context;
@@ -74,7 +72,6 @@ static int take_neighbour(struct nlmsghdr *message, void *context)
 	neighbour->state = header->ndm_state;
 	nla_memcpy(neighbour->mac, nlmsg_find_attr(message, sizeof(*header), NDA_LLADDR),
 		   LINK_MAC_SIZE);
-	return 0;
 }
 
 struct neighbour neighbour_of(struct nl_sock *socket, uint32_t ifindex,
@@ -88,8 +85,7 @@ struct neighbour neighbour_of(struct nl_sock *socket, uint32_t ifindex,
 
 	header.ndm_family = size == 4 ? AF_INET : AF_INET6;
 	request = netlink_begin(RTM_GETNEIGH, 0, &header, sizeof(header));
-	if (request)
-		nla_put(request, NDA_DST, size, bytes);
+	nla_put(request, NDA_DST, size, bytes);
 	if (netlink_ask(socket, request, take_neighbour, &neighbour))
 		neighbour.exists = false;
 	return neighbour;

@@ -32,15 +32,13 @@ static void read_address(uint8_t address[CNI_ADDRESS_SIZE], uint8_t family, cons
 	memcpy(address + 12, words, 4);
 }
 
-static int take_socket(struct nlmsghdr *message, void *context)
+static void take_socket(struct nlmsghdr *message, void *context)
 {
 	const struct inet_diag_msg *said = nlmsg_data(message);
 	struct reading *reading = context;
 	struct host_socket *socket = ARRAY_ADD(reading->list->sockets, reading->list->count);
 	uint8_t only_ipv6 = 0;
 
-	if (!socket)
-		return -1;
 	nla_memcpy(&only_ipv6, nlmsg_find_attr(message, sizeof(*said), INET_DIAG_SKV6ONLY), 1);
 	*socket = (struct host_socket){
 		.protocol = reading->protocol,
@@ -54,17 +52,6 @@ static int take_socket(struct nlmsghdr *message, void *context)
 	read_address(socket->peer, said->idiag_family, said->id.idiag_dst);
 	socket->both_families =
 		!memcmp(socket->address, cni_address_any_ipv6, CNI_ADDRESS_SIZE) && !only_ipv6;
-	return 0;
-}
-
-static uint32_t wanted_states(enum protocol protocol, enum socket_state state)
-{
-	if (state == SOCKET_CONNECTED)
-		return 1U << TCP_ESTABLISHED;
-	if (protocol == PROTOCOL_UDP)
-		return 1U << TCP_CLOSE; /* neither connected nor anything else */
-	return protocol == PROTOCOL_TCP ? 1U << TCP_LISTEN | 1U << TCP_BOUND_INACTIVE
-					: 1U << TCP_LISTEN;
 }
 
 static int dump(struct nl_sock *socket, int family, struct reading *reading, uint32_t states)
@@ -86,8 +73,14 @@ int sockets_find(struct socket_list *list, struct nl_sock *socket, enum protocol
 		 enum socket_state state, struct cni_error *err)
 {
 	struct reading reading = {list, protocol};
-	uint32_t states = wanted_states(protocol, state);
+	uint32_t states = 1U << TCP_LISTEN;
 
+	if (state == SOCKET_CONNECTED)
+		states = 1U << TCP_ESTABLISHED;
+	else if (protocol == PROTOCOL_UDP)
+		states = 1U << TCP_CLOSE; /* neither connected nor anything else */
+	else if (protocol == PROTOCOL_TCP)
+		states |= 1U << TCP_BOUND_INACTIVE;
 	/* With SCTP not loaded there are no sockets either, and loading it is not our business. */
 	if (protocol == PROTOCOL_SCTP && access("/proc/net/sctp", F_OK))
 		return 0;

@@ -11,12 +11,34 @@
 
 #include "net/netlink.h"
 
+/* libbpf has such calls too, with a socket of its own for each: that is most of what they cost.
+ * NULL: there is none, so all that is asked fails. */
+static struct nl_sock *own_socket(void)
+{
+	static struct nl_sock *socket;
+	struct cni_error ignored = {0};
+
+	if (!socket)
+		socket = netlink_open(NETLINK_ROUTE, &ignored);
+	cni_error_release(&ignored);
+	return socket;
+}
+
 static struct nlattr *find(struct nlmsghdr *message, int type)
 {
 	return nlmsg_find_attr(message, sizeof(struct tcmsg), type);
 }
 
-static int take_kind(struct nlmsghdr *message, void *context)
+static struct nl_msg *begin(int type, int flags, struct tcmsg header, const char *kind)
+{
+	struct nl_msg *request = netlink_begin(type, flags, &header, sizeof(header));
+
+	if (kind)
+		nla_put_string(request, TCA_KIND, kind);
+	return request;
+}
+
+static void take_kind(struct nlmsghdr *message, void *context)
 {
 	const struct nlattr *kind = find(message, TCA_KIND);
 	enum ingress_qdisc *found = context;
@@ -27,50 +49,42 @@ static int take_kind(struct nlmsghdr *message, void *context)
 		*found = INGRESS_QDISC_INGRESS;
 	else if (kind)
 		*found = INGRESS_QDISC_OTHER;
-	return 0;
 }
 
-enum ingress_qdisc qdisc_at_ingress(struct nl_sock *socket, uint32_t ifindex)
+enum ingress_qdisc qdisc_at_ingress(uint32_t ifindex)
 {
 	enum ingress_qdisc found = INGRESS_QDISC_NONE;
-	struct tcmsg header = {
-		.tcm_family = AF_UNSPEC,
-		.tcm_ifindex = (int)ifindex,
-		.tcm_parent = TC_H_INGRESS, /* the same number as TC_H_CLSACT */
-	};
+	/* The same number as TC_H_CLSACT. */
+	struct tcmsg header = {.tcm_ifindex = (int)ifindex, .tcm_parent = TC_H_INGRESS};
 	/* An error is the kernel's way to say that there is none. Without ECHO it tells the
 	 * answer to its listeners, but not to us. */
 	cleanup_request struct nl_msg *request =
-		netlink_begin(RTM_GETQDISC, NLM_F_ECHO | NLM_F_ACK, &header, sizeof(header));
+		begin(RTM_GETQDISC, NLM_F_ECHO | NLM_F_ACK, header, NULL);
 
-	netlink_ask(socket, request, take_kind, &found);
+	netlink_ask(own_socket(), request, take_kind, &found);
 	return found;
 }
 
-static int change_clsact(struct nl_sock *socket, int type, int flags, uint32_t ifindex)
+static int change_clsact(int type, int flags, uint32_t ifindex)
 {
 	struct tcmsg header = {
-		.tcm_family = AF_UNSPEC,
 		.tcm_ifindex = (int)ifindex,
 		.tcm_handle = TC_H_MAKE(TC_H_CLSACT, 0),
 		.tcm_parent = TC_H_CLSACT,
 	};
-	cleanup_request struct nl_msg *request =
-		netlink_begin(type, NLM_F_ACK | flags, &header, sizeof(header));
+	cleanup_request struct nl_msg *request = begin(type, NLM_F_ACK | flags, header, "clsact");
 
-	if (request)
-		nla_put_string(request, TCA_KIND, "clsact");
-	return netlink_ask(socket, request, NULL, NULL);
+	return netlink_ask(own_socket(), request, NULL, NULL);
 }
 
-int qdisc_add_clsact(struct nl_sock *socket, uint32_t ifindex)
+int qdisc_add_clsact(uint32_t ifindex)
 {
-	return change_clsact(socket, RTM_NEWQDISC, NLM_F_CREATE | NLM_F_EXCL, ifindex);
+	return change_clsact(RTM_NEWQDISC, NLM_F_CREATE | NLM_F_EXCL, ifindex);
 }
 
-int qdisc_delete_clsact(struct nl_sock *socket, uint32_t ifindex)
+int qdisc_delete_clsact(uint32_t ifindex)
 {
-	return change_clsact(socket, RTM_DELQDISC, 0, ifindex);
+	return change_clsact(RTM_DELQDISC, 0, ifindex);
 }
 
 /* The interface that the first of the actions redirects packets to, or 0. */
@@ -100,7 +114,7 @@ struct search {
 	struct filter first;
 };
 
-static int take_filter(struct nlmsghdr *message, void *context)
+static void take_filter(struct nlmsghdr *message, void *context)
 {
 	const struct tcmsg *header = nlmsg_data(message);
 	const struct nlattr *kind = find(message, TCA_KIND);
@@ -112,7 +126,7 @@ static int take_filter(struct nlmsghdr *message, void *context)
 	};
 
 	if (message->nlmsg_type != RTM_NEWTFILTER || search->found || !kind)
-		return 0;
+		return;
 	nla_strlcpy(filter.kind, kind, sizeof(filter.kind));
 	if (netlink_is(kind, "bpf"))
 		nla_memcpy(&filter.program, netlink_find(options, TCA_BPF_ID), sizeof(uint32_t));
@@ -120,29 +134,25 @@ static int take_filter(struct nlmsghdr *message, void *context)
 		filter.redirect = find_redirect(netlink_find(options, TCA_U32_ACT));
 	search->found = search->is_meant(&filter);
 	search->first = filter;
-	return 0;
 }
 
-static int search_filters(struct nl_sock *socket, uint32_t ifindex, bool ingress,
-			  struct search *search)
+static int search_filters(uint32_t ifindex, bool ingress, struct search *search)
 {
 	struct tcmsg header = {
-		.tcm_family = AF_UNSPEC,
 		.tcm_ifindex = (int)ifindex,
 		.tcm_parent = TC_H_MAKE(TC_H_CLSACT, ingress ? TC_H_MIN_INGRESS : TC_H_MIN_EGRESS),
 	};
-	cleanup_request struct nl_msg *request =
-		netlink_begin(RTM_GETTFILTER, NLM_F_DUMP, &header, sizeof(header));
+	cleanup_request struct nl_msg *request = begin(RTM_GETTFILTER, NLM_F_DUMP, header, NULL);
 
-	return netlink_ask(socket, request, take_filter, search);
+	return netlink_ask(own_socket(), request, take_filter, search);
 }
 
-bool filter_find(struct nl_sock *socket, uint32_t ifindex, bool ingress,
-		 bool (*is_meant)(const struct filter *filter), struct filter *found)
+bool filter_find(uint32_t ifindex, bool ingress, bool (*is_meant)(const struct filter *filter),
+		 struct filter *found)
 {
 	struct search search = {.is_meant = is_meant};
 
-	search_filters(socket, ifindex, ingress, &search);
+	search_filters(ifindex, ingress, &search);
 	if (found)
 		*found = search.first;
 	return search.found;
@@ -150,79 +160,65 @@ bool filter_find(struct nl_sock *socket, uint32_t ifindex, bool ingress,
 
 static bool is_any(const struct filter *filter)
 {
-	(void)filter;
 	return true;
 }
 
-/* What cannot be read may be there. */
-static bool may_have_filters(struct nl_sock *socket, uint32_t ifindex, bool ingress)
+bool qdisc_is_empty_clsact(uint32_t ifindex)
 {
 	struct search search = {.is_meant = is_any};
 
-	return search_filters(socket, ifindex, ingress, &search) || search.found;
-}
-
-bool qdisc_is_empty_clsact(struct nl_sock *socket, uint32_t ifindex)
-{
-	return qdisc_at_ingress(socket, ifindex) == INGRESS_QDISC_CLSACT &&
-	       !may_have_filters(socket, ifindex, true) &&
-	       !may_have_filters(socket, ifindex, false);
+	/* What cannot be read may be there. */
+	return qdisc_at_ingress(ifindex) == INGRESS_QDISC_CLSACT &&
+	       !search_filters(ifindex, true, &search) &&
+	       !search_filters(ifindex, false, &search) && !search.found;
 }
 
 static struct nl_msg *begin_at(int type, int flags, const struct filter_place *place)
 {
 	struct tcmsg header = {
-		.tcm_family = AF_UNSPEC,
 		.tcm_ifindex = (int)place->ifindex,
 		.tcm_handle = place->handle,
 		.tcm_parent =
 			TC_H_MAKE(TC_H_CLSACT, place->egress ? TC_H_MIN_EGRESS : TC_H_MIN_INGRESS),
 		.tcm_info = TC_H_MAKE((uint32_t)place->priority << 16, htons(ETH_P_ALL)),
 	};
-	struct nl_msg *request = netlink_begin(type, flags, &header, sizeof(header));
 
-	if (request)
-		nla_put_string(request, TCA_KIND, "bpf");
-	return request;
+	return begin(type, flags, header, "bpf");
 }
 
-static int take_program(struct nlmsghdr *message, void *context)
+static void take_program(struct nlmsghdr *message, void *context)
 {
 	nla_memcpy(context, netlink_find(find(message, TCA_OPTIONS), TCA_BPF_ID), sizeof(uint32_t));
-	return 0;
 }
 
-uint32_t filter_program(struct nl_sock *socket, const struct filter_place *place)
+uint32_t filter_program(const struct filter_place *place)
 {
 	cleanup_request struct nl_msg *request = begin_at(RTM_GETTFILTER, 0, place);
 	uint32_t id = 0;
 
-	return netlink_ask(socket, request, take_program, &id) ? 0 : id;
+	return netlink_ask(own_socket(), request, take_program, &id) ? 0 : id;
 }
 
-int filter_add(struct nl_sock *socket, const struct filter_place *place, int program_fd,
-	       const char *name, bool replace)
+int filter_add(const struct filter_place *place, int program_fd, const char *name, bool replace)
 {
 	int flags = NLM_F_CREATE | NLM_F_ECHO | NLM_F_ACK | (replace ? NLM_F_REPLACE : NLM_F_EXCL);
 	cleanup_request struct nl_msg *request = begin_at(RTM_NEWTFILTER, flags, place);
-	struct nlattr *options = request ? nla_nest_start(request, TCA_OPTIONS) : NULL;
+	struct nlattr *options = nla_nest_start(request, TCA_OPTIONS);
 	uint32_t id = 0;
 
-	if (options) {
-		nla_put_u32(request, TCA_BPF_FD, (uint32_t)program_fd);
-		nla_put_string(request, TCA_BPF_NAME, name);
-		nla_put_u32(request, TCA_BPF_FLAGS, TCA_BPF_FLAG_ACT_DIRECT);
-		nla_nest_end(request, options);
-	}
-	if (netlink_ask(socket, request, take_program, &id))
+	nla_put_u32(request, TCA_BPF_FD, (uint32_t)program_fd);
+	nla_put_string(request, TCA_BPF_NAME, name);
+	nla_put_u32(request, TCA_BPF_FLAGS, TCA_BPF_FLAG_ACT_DIRECT);
+	nla_nest_end(request, options);
+	if (netlink_ask(own_socket(), request, take_program, &id))
 		return -1;
 	errno = ENOENT;
 	return id ? 0 : -1;
 }
 
-int filter_delete(struct nl_sock *socket, const struct filter_place *place)
+int filter_delete(const struct filter_place *place)
 {
 	cleanup_request struct nl_msg *request = begin_at(RTM_DELTFILTER, NLM_F_ACK, place);
 
-	return netlink_ask(socket, request, NULL, NULL);
+	return netlink_ask(own_socket(), request, NULL, NULL);
 }

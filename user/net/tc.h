@@ -9,8 +9,6 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-struct nl_sock;
-
 enum ingress_qdisc {
 	INGRESS_QDISC_NONE,
 	INGRESS_QDISC_CLSACT,
@@ -19,14 +17,14 @@ enum ingress_qdisc {
 };
 
 /* Returns which one it has; an interface that is gone has none. */
-enum ingress_qdisc qdisc_at_ingress(struct nl_sock *socket, uint32_t ifindex);
+enum ingress_qdisc qdisc_at_ingress(uint32_t ifindex);
 
 /* Adds it. 0, or -1 and errno; EEXIST: a qdisc is there, this or `ingress`. */
-int qdisc_add_clsact(struct nl_sock *socket, uint32_t ifindex);
-/* Deletes it with all filters on it. */
-int qdisc_delete_clsact(struct nl_sock *socket, uint32_t ifindex);
+int qdisc_add_clsact(uint32_t ifindex);
+/* Deletes it with all filters on it: only for the caller that has just made it. */
+int qdisc_delete_clsact(uint32_t ifindex);
 /* Returns whether it is clsact, without any filter. */
-bool qdisc_is_empty_clsact(struct nl_sock *socket, uint32_t ifindex);
+bool qdisc_is_empty_clsact(uint32_t ifindex);
 
 /* Filters run in the order of their priorities. A handle of 0 is the kernel's announcement of all
  * of one priority. */
@@ -42,8 +40,8 @@ struct filter {
 /* Finds the first filter at ingress, or else at egress, that the function says yes to; `found` may
  * be NULL. Where only an `ingress` qdisc is, both mean ingress. What cannot be read is not there.
  */
-bool filter_find(struct nl_sock *socket, uint32_t ifindex, bool ingress,
-		 bool (*is_meant)(const struct filter *filter), struct filter *found);
+bool filter_find(uint32_t ifindex, bool ingress, bool (*is_meant)(const struct filter *filter),
+		 struct filter *found);
 
 /* BPF programs as direct-action filters. */
 struct filter_place {
@@ -54,11 +52,10 @@ struct filter_place {
 };
 
 /* Returns the id of the program there, or 0. */
-uint32_t filter_program(struct nl_sock *socket, const struct filter_place *place);
+uint32_t filter_program(const struct filter_place *place);
 /* Adds it. Where a filter is there already, EEXIST unless it is to be replaced. ENOENT: the kernel
  * does not say afterwards that a program is there. 0, or -1 and errno. */
-int filter_add(struct nl_sock *socket, const struct filter_place *place, int program_fd,
-	       const char *name, bool replace);
-int filter_delete(struct nl_sock *socket, const struct filter_place *place);
+int filter_add(const struct filter_place *place, int program_fd, const char *name, bool replace);
+int filter_delete(const struct filter_place *place);
 
 #endif

@@ -11,7 +11,7 @@
 #include <stdint.h>
 
 #include "datapath/load/datapath.h"
-#include "datapath/records/attachment_name.h"
+#include "datapath/records/attachments.h"
 #include "lib/error.h"
 #include "operator/engine_names.h"
 

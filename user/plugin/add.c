@@ -3,25 +3,26 @@
  * add.c - ADD: sets up all that the container asks for, or nothing. The steps stand in their order;
  * set_up() lists them.
  */
+#include <string.h>
+#include <time.h>
+
 #include "lib/cleanup.h"
 #include "lib/warning.h"
 #include "cni/reply.h"
 #include "datapath/load/lock.h"
 #include "datapath/load/maps.h"
-#include "datapath/records/abandoned.h"
 #include "datapath/records/attachment_add.h"
 #include "datapath/records/attachment_remove.h"
 #include "datapath/records/networks.h"
+#include "datapath/records/owners.h"
 #include "datapath/records/warnings.h"
 #include "host/container.h"
-#include "host/fast_path.h"
+#include "host/foreign_programs.h"
 #include "host/foreign_nat.h"
 #include "host/host_sockets.h"
 #include "host/interfaces.h"
-#include "host/predecessor.h"
 #include "host/prerequisites.h"
 #include "host/ready.h"
-#include "host/run_before.h"
 #include "plugin/commands.h"
 
 /* One run. */
@@ -65,7 +66,7 @@ static int attach_programs(struct add *add, struct cni_error *err)
 	struct container *container = &add->container;
 
 	if (interfaces_attach(host, &container->conf, &container->veth, true, err) ||
-	    attach_interface(&host->datapath, host->socket, &container->target, &add->undo, err) ||
+	    attach_interface(&host->datapath, &container->target, &add->undo, err) ||
 	    host_sockets_attach(host, &container->conf, err))
 		return -1;
 	warn_about_egress_limit(add);
@@ -81,6 +82,55 @@ static int refuse_ports_of_others(const struct add *add, enum claim_phase phase,
 	if (host_sockets_refuse(&add->host, &add->container, add->environment->container_id, err))
 		return -1;
 	return foreign_nat_check(&add->host, &add->container, phase, err);
+}
+
+/*
+ * A pod that is deleted by force and made again under its name (StatefulSet) gets an ADD while its
+ * old sandbox is being stopped. After an error kubelet tries again only after 12 seconds. Nothing
+ * but the pod's name tells such a sandbox from others until its DEL comes.
+ */
+#define WAIT_MILLISECONDS 2000
+#define LOOK_EVERY_MILLISECONDS 20
+
+/* Whether an older sandbox of the same pod has one of the ports, and is there. */
+static bool predecessor_has_a_port(const struct host *host, const struct container *container)
+{
+	const struct objects *objects = &host->datapath.objects;
+	const struct attachment_claims *claims = &container->claims;
+	struct attachment_key key;
+	struct attachment record;
+	struct portmap portmap;
+	struct slot slot;
+
+	for (size_t i = 0; i < claims->port_count; i++) {
+		if (!portmap_read(objects, &claims->ports[i].key, &portmap) ||
+		    !owner_read(objects, portmap.owner, &slot))
+			continue;
+		slot_get_key(&slot, &key);
+		/* Not this container on another network. */
+		if (!attachments_are_of_one_container(key.name, claims->key.name) &&
+		    attachment_read(objects, &key, &record) &&
+		    !memcmp(&record.workload, &container->conf.workload, sizeof(record.workload)) &&
+		    attachment_has_veth(objects, host->socket, &record))
+			return true;
+	}
+	return false;
+}
+
+/* Waits for the DEL of such a sandbox, without the lock. Whether it came. */
+static bool predecessor_goes(const struct host *host, const struct container *container)
+{
+	const struct timespec pause = {.tv_nsec = LOOK_EVERY_MILLISECONDS * 1000000L};
+
+	if (container->conf.workload.kind != WORKLOAD_POD ||
+	    !predecessor_has_a_port(host, container))
+		return false;
+	for (int i = 0; i < WAIT_MILLISECONDS / LOOK_EVERY_MILLISECONDS; i++) {
+		nanosleep(&pause, NULL);
+		if (!predecessor_has_a_port(host, container))
+			return true;
+	}
+	return false;
 }
 
 /* Writes the record, the ports and the addresses: from here on packets are translated. */
@@ -172,9 +222,7 @@ static int run(struct add *add, const struct cni_network_config *config, struct 
 	if (container_open_netns(&add->container, add->environment, err) ||
 	    container_read(&add->container, add->environment, config, err))
 		return -1;
-	reply = cni_result_relabel(add->container.prev_result, config->version, err);
-	if (!reply)
-		return -1;
+	reply = cni_result_relabel(add->container.prev_result, config->version);
 	if (container_wants_nothing(&add->container))
 		is_set_up = set_up_if_loaded(add);
 	else if (host_open(&add->host, PINS_TO_ADD, err) || set_up(add, err))

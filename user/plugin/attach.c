@@ -7,17 +7,16 @@
 #include <stdlib.h>
 
 #include "lib/cleanup.h"
-#include "datapath/records/abandoned.h"
+#include "datapath/records/attachment_remove.h"
 #include "datapath/load/lock.h"
 #include "datapath/records/host_addresses.h"
-#include "datapath/records/masquerade_ports.h"
+#include "datapath/load/maps.h"
+#include "net/port_ranges.h"
 #include "datapath/records/networks.h"
 #include "datapath/attach/socket_hooks.h"
 #include "plugin/commands.h"
-#include "host/fast_path.h"
+#include "host/foreign_programs.h"
 #include "host/interfaces.h"
-#include "host/interfaces_repair.h"
-#include "host/run_before.h"
 
 static void print_change(const char *interface, const char *what)
 {
@@ -45,20 +44,12 @@ static int visit_named(struct host *host, char *const *names,
 	return result;
 }
 
-static int refresh_ports(struct host *host, struct cni_error *err)
-{
-	struct masquerade_ports ports;
-	cleanup_lock int lock = -1;
-
-	masquerade_ports_read(&ports);
-	lock = lock_take(err);
-	return lock < 0 ? -1 : masquerade_ports_refresh(&host->datapath.objects, &ports, err);
-}
-
 static int refresh(struct host *host, struct cni_error *err)
 {
 	const struct objects *objects = &host->datapath.objects;
 	cleanup_free bool *excluded = NULL;
+	cleanup_lock int lock = -1;
+	struct meta meta;
 
 	abandoned_remove(&host->datapath, host->socket, ABANDONED_ALL);
 	interfaces_sweep(host);
@@ -67,7 +58,12 @@ static int refresh(struct host *host, struct cni_error *err)
 	excluded = host_addresses_read_excluded(objects, &host->addresses);
 	if (host_addresses_refresh(objects, host->socket, &host->addresses, excluded, err))
 		return -1;
-	return refresh_ports(host, err) ? -1 : socket_hooks_repair(&host->datapath, err);
+	lock = lock_take(err);
+	if (lock < 0 || (meta_read(objects, &meta) && port_ranges_follow(&meta) &&
+			 meta_write(objects, &meta, err)))
+		return -1;
+	lock_release(&lock);
+	return socket_hooks_repair(&host->datapath, err);
 }
 
 int command_attach(char *const *operands, struct cni_error *err)

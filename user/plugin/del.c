@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* del.c - DEL: removes what the attachment owns. */
-#include "datapath/records/attachment_name.h"
+#include "datapath/records/attachments.h"
 #include "datapath/records/attachment_remove.h"
 #include "plugin/commands.h"
 #include "host/container.h"

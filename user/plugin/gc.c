@@ -5,16 +5,14 @@
 
 #include "cni/network_config.h"
 #include "lib/cleanup.h"
-#include "datapath/records/attachment_name.h"
+#include "datapath/records/attachments.h"
 #include "datapath/records/attachment_remove.h"
-#include "datapath/records/attachment_list.h"
 #include "datapath/load/lock.h"
-#include "datapath/records/stale_slots.h"
 #include "datapath/records/owners.h"
 #include "host/ready.h"
 #include "plugin/commands.h"
 #include "host/host.h"
-#include "host/interfaces_repair.h"
+#include "host/interfaces.h"
 
 /* Under the lock, so that an ADD that is making it has finished. */
 static bool is_gone(struct host *host, const struct attachment_entry *entry)

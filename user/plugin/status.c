@@ -3,15 +3,14 @@
 #include <stdlib.h>
 
 #include "lib/cleanup.h"
-#include "datapath/records/attachment_list.h"
+#include "datapath/records/attachments.h"
 #include "datapath/records/owners.h"
-#include "datapath/load/probe.h"
 #include "plugin/commands.h"
 #include "host/host.h"
 #include "host/host_sockets.h"
-#include "host/interfaces_repair.h"
+#include "host/interfaces.h"
 #include "host/prerequisites.h"
-#include "host/run_before.h"
+#include "host/foreign_programs.h"
 
 /* The checks set the codes of ADD. */
 static int recode(struct cni_error *err, int code)
@@ -20,37 +19,24 @@ static int recode(struct cni_error *err, int code)
 	return -1;
 }
 
-static int has_live_attachment(struct host *host, bool *found, struct cni_error *err)
-{
-	cleanup_free struct attachment_entry *entries = NULL;
-	size_t count;
-
-	*found = false;
-	if (attachment_list(&host->datapath, &entries, &count, err))
-		return -1;
-	for (size_t i = 0; i < count && !*found; i++)
-		*found = attachment_has_veth(&host->datapath.objects, host->socket,
-					     &entries[i].attachment);
-	return 0;
-}
-
 /* The next ADD repairs it; until then containers that are there suffer. */
 static int check_running(struct host *host, struct cni_error *err)
 {
-	struct cni_error missing = {0};
-	bool live;
+	cleanup_free struct attachment_entry *entries = NULL;
+	cleanup_error struct cni_error missing = {0};
+	size_t count;
 
 	if (!interfaces_verify(host, &missing) && !prerequisites_verify_host(host, &missing))
 		return 0;
-	if (has_live_attachment(host, &live, err)) {
-		cni_error_release(&missing);
+	if (attachment_list(&host->datapath, &entries, &count, err))
 		return recode(err, CNI_ERROR_NOT_AVAILABLE);
-	}
-	if (live) {
-		*err = missing;
-		return recode(err, CNI_ERROR_LIMITED);
-	}
-	cni_error_release(&missing);
+	for (size_t i = 0; i < count; i++)
+		if (attachment_has_veth(&host->datapath.objects, host->socket,
+					&entries[i].attachment)) {
+			*err = missing;
+			missing = (struct cni_error){0};
+			return recode(err, CNI_ERROR_LIMITED);
+		}
 	return 0;
 }
 

@@ -4,16 +4,13 @@
 
 #include <errno.h>
 
-#include "datapath/attach/clsact.h"
 #include "datapath/load/lock.h"
 #include "datapath/load/maps.h"
 #include "datapath/load/bpf_error.h"
-#include "datapath/attach/shaper.h"
 #include "net/tc.h"
 
 /* One program at one hook of one interface. */
 struct attaching {
-	struct nl_sock *socket;
 	const struct attach_target *target;
 	struct attach_undo *undo;
 	enum hook hook;
@@ -91,18 +88,6 @@ static bool is_a_containers(const struct attaching *attaching)
 	return false;
 }
 
-/* Leaves the hook to the container's program. Whichever of the two processes looks last sees both
- * programs. */
-static int yield_hook(const struct attaching *attaching, struct cni_error *err)
-{
-	cleanup_lock int lock = lock_take(err);
-
-	if (lock < 0)
-		return -1;
-	detach_program(attaching->target->ifindex, attaching->hook, attaching->program, false);
-	return 0;
-}
-
 static int attach_by(const struct attaching *attaching, enum mechanism mechanism,
 		     struct cni_error *err)
 {
@@ -147,14 +132,14 @@ static int attach_by_filter(const struct attaching *attaching, struct cni_error 
 {
 	const struct attach_target *target = attaching->target;
 
-	if (!clsact_create(target->ifindex)) {
+	if (!qdisc_add_clsact(target->ifindex)) {
 		attaching->undo->qdisc = true;
 		return attach_by(attaching, MECHANISM_CLSACT, err);
 	}
 	if (errno != EEXIST)
 		return bpf_error_set(err, errno, "cannot add a clsact qdisc to interface %s",
 				     target->name);
-	if (qdisc_at_ingress(attaching->socket, target->ifindex) == INGRESS_QDISC_INGRESS) {
+	if (qdisc_at_ingress(target->ifindex) == INGRESS_QDISC_INGRESS) {
 		if (attaching->found.tcx && !is_containers_veth(target))
 			return attach_by(attaching, MECHANISM_TCX, err);
 		if (program_at(&target->interface, HOOK_EGRESS) != PROGRAM_COUNT)
@@ -172,6 +157,8 @@ static int attach_by_filter(const struct attaching *attaching, struct cni_error 
 
 static int attach_hook(struct attaching *attaching, struct cni_error *err)
 {
+	cleanup_lock int lock = -1;
+
 	/* Each round settles something; a third would mean that another process keeps changing it.
 	 */
 	for (int round = 0; round < 3; round++) {
@@ -180,8 +167,16 @@ static int attach_hook(struct attaching *attaching, struct cni_error *err)
 		find_programs(attaching);
 		if (is_attached(attaching))
 			return 0;
-		if (is_a_containers(attaching))
-			return yield_hook(attaching, err);
+		if (is_a_containers(attaching)) {
+			/* Leaves the hook to the container's program. Whichever of the two
+			 * processes looks last sees both programs. */
+			lock = lock_take(err);
+			if (lock < 0)
+				return -1;
+			detach_program(attaching->target->ifindex, attaching->hook,
+				       attaching->program, false);
+			return 0;
+		}
 		if (attaching->found.count)
 			result = dedup_hook(attaching, err);
 		else if (wants_tcx(attaching))
@@ -201,43 +196,25 @@ static int attach_hook(struct attaching *attaching, struct cni_error *err)
 			     attaching->target->name);
 }
 
-/* Before its container's ADD came another ADD may have taken the veth for an uplink. The clsact
- * qdisc that it made there excludes the qdisc of the bandwidth plugin, which is to come. */
-static void remove_uplink_qdisc(struct nl_sock *socket, uint32_t ifindex)
+int attach_interface(const struct datapath *datapath, const struct attach_target *target,
+		     struct attach_undo *undo, struct cni_error *err)
 {
 	const struct interface uplink = {.role = ROLE_UPLINK};
-	bool detached = false;
-
-	for (int hook = 0; hook < HOOK_COUNT; hook++)
-		detached |= detach_program(ifindex, hook, program_at(&uplink, hook), true);
-	if (detached && qdisc_is_empty_clsact(socket, ifindex))
-		clsact_destroy(ifindex);
-}
-
-static int attach_to_shaper(const struct datapath *datapath, const struct attach_target *target,
-			    struct attach_undo *undo, struct cni_error *err)
-{
-	uint32_t shaper = shaper_of(target->ifindex, &target->interface);
-	bool created = false;
+	struct attaching attaching = {.target = target, .undo = undo};
+	bool detached = false, created = false;
+	uint32_t shaper;
 	int result;
 
-	if (!shaper)
-		return 0;
-	result = shaper_attach(datapath, shaper, &created, err);
-	if (created)
-		undo->shaper = shaper;
-	return result;
-}
-
-int attach_interface(const struct datapath *datapath, struct nl_sock *socket,
-		     const struct attach_target *target, struct attach_undo *undo,
-		     struct cni_error *err)
-{
-	struct attaching attaching = {.socket = socket, .target = target, .undo = undo};
-
+	/* Before its container's ADD came another ADD may have taken the veth for an uplink. The
+	 * clsact qdisc that it made there excludes the qdisc of the bandwidth plugin, which is to
+	 * come. */
 	if (is_containers_veth(target) && target->interface.attach_mode != ATTACH_CLSACT &&
 	    tcx_is_supported(target->ifindex))
-		remove_uplink_qdisc(socket, target->ifindex);
+		for (int hook = 0; hook < HOOK_COUNT; hook++)
+			detached |= detach_program(target->ifindex, hook, program_at(&uplink, hook),
+						   true);
+	if (detached && qdisc_is_empty_clsact(target->ifindex))
+		qdisc_delete_clsact(target->ifindex);
 	for (int hook = 0; hook < HOOK_COUNT; hook++) {
 		attaching.hook = hook;
 		attaching.program = program_at(&target->interface, hook);
@@ -248,7 +225,13 @@ int attach_interface(const struct datapath *datapath, struct nl_sock *socket,
 		if (attach_hook(&attaching, err))
 			return -1;
 	}
-	return attach_to_shaper(datapath, target, undo, err);
+	shaper = shaper_of(target->ifindex, &target->interface);
+	if (!shaper)
+		return 0;
+	result = shaper_attach(datapath, shaper, &created, err);
+	if (created)
+		undo->shaper = shaper;
+	return result;
 }
 
 void attach_rollback(uint32_t ifindex, const struct attach_undo *undo)
@@ -257,9 +240,9 @@ void attach_rollback(uint32_t ifindex, const struct attach_undo *undo)
 		if (undo->attached[hook].id)
 			hook_detach(ifindex, hook, &undo->attached[hook]);
 	if (undo->qdisc)
-		clsact_destroy(ifindex);
+		qdisc_delete_clsact(ifindex);
 	if (undo->shaper)
-		clsact_destroy(undo->shaper);
+		qdisc_delete_clsact(undo->shaper);
 }
 
 void detach_all(uint32_t ifindex, const struct interface *interface)

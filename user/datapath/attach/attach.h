@@ -9,8 +9,6 @@
 #include "datapath/attach/hooks.h"
 #include "datapath/load/datapath.h"
 
-struct nl_sock;
-
 /* How to attach where none of our programs is yet.
  *
  * A container's veth gets TCX wherever the kernel has it. A bandwidth plugin that comes after us in
@@ -41,9 +39,8 @@ struct attach_undo {
  * a container's veth is left to the container. Takes the lock to remove copies, so call it without.
  * What it attached is added to *undo, also when it fails. CNI_ERROR_KERNEL_REFUSED,
  * CNI_ERROR_TRY_AGAIN. */
-int attach_interface(const struct datapath *datapath, struct nl_sock *socket,
-		     const struct attach_target *target, struct attach_undo *undo,
-		     struct cni_error *err);
+int attach_interface(const struct datapath *datapath, const struct attach_target *target,
+		     struct attach_undo *undo, struct cni_error *err);
 void attach_rollback(uint32_t ifindex, const struct attach_undo *undo);
 
 /* Removes the programs that belong to an interface with this entry. */

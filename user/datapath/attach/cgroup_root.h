@@ -7,7 +7,6 @@
 
 #include <limits.h>
 #include <stdbool.h>
-#include <stdint.h>
 
 #include "lib/error.h"
 

@@ -7,8 +7,6 @@
 #include <string.h>
 
 #include "lib/cleanup.h"
-#include "datapath/attach/clsact.h"
-#include "datapath/attach/shaper.h"
 #include "datapath/load/maps.h"
 #include "net/tc.h"
 
@@ -56,18 +54,8 @@ static bool filter_is_ahead(const struct filter *filter)
 	return filter->priority < FILTER_PRIORITY && filter->handle;
 }
 
-/* The bandwidth plugin's filter: what it redirects meets from_container at the other device. */
-static bool leads_to_ours(uint32_t ifindex, enum hook hook, const struct filter *filter)
-{
-	uint32_t shaper = 0;
-
-	if (hook == HOOK_INGRESS && !filter->program)
-		shaper = clsact_find_redirect(ifindex);
-	return shaper && shaper_program(shaper);
-}
-
-bool foreign_tc_ahead(struct nl_sock *socket, uint32_t ifindex, enum hook hook,
-		      bool without_filters, char text[FOREIGN_TC_SIZE])
+bool foreign_tc_ahead(uint32_t ifindex, enum hook hook, bool without_filters,
+		      char text[FOREIGN_TC_SIZE])
 {
 	struct tcx_programs tcx = look_at_tcx(ifindex, hook);
 	struct filter filter;
@@ -77,9 +65,16 @@ bool foreign_tc_ahead(struct nl_sock *socket, uint32_t ifindex, enum hook hook,
 		return true;
 	}
 	if (tcx.ours || without_filters ||
-	    !filter_find(socket, ifindex, hook == HOOK_INGRESS, filter_is_ahead, &filter) ||
-	    leads_to_ours(ifindex, hook, &filter))
+	    !filter_find(ifindex, hook == HOOK_INGRESS, filter_is_ahead, &filter))
 		return false;
+	/* The bandwidth plugin's filter: what it redirects meets from_container at the other
+	 * device. */
+	if (hook == HOOK_INGRESS && !filter.program) {
+		uint32_t shaper = clsact_find_redirect(ifindex);
+
+		if (shaper && shaper_program(shaper))
+			return false;
+	}
 	if (filter.program)
 		describe_program(filter.program, "tc program", text);
 	else
@@ -99,13 +94,13 @@ static bool filter_is_behind_ours(const struct filter *filter)
 	return filter->priority >= FILTER_PRIORITY && filter_is_foreign(filter);
 }
 
-bool foreign_tc_behind(struct nl_sock *socket, uint32_t ifindex)
+bool foreign_tc_behind(uint32_t ifindex)
 {
 	struct tcx_programs tcx = look_at_tcx(ifindex, HOOK_INGRESS);
 
 	return tcx.behind ||
-	       filter_find(socket, ifindex, true,
-			   tcx.ours ? filter_is_foreign : filter_is_behind_ours, NULL);
+	       filter_find(ifindex, true, tcx.ours ? filter_is_foreign : filter_is_behind_ours,
+			   NULL);
 }
 
 bool foreign_tc_is_seen_by_programs(const struct datapath *datapath)
@@ -115,37 +110,41 @@ bool foreign_tc_is_seen_by_programs(const struct datapath *datapath)
 	return meta_read(&datapath->objects, &meta) && meta.sees_devices;
 }
 
-static const char *find_watched(const struct datapath *datapath, struct nl_sock *socket,
-				const struct link *link, bool without_filters)
+/* NULL: nothing. */
+static const char *find_watched(const struct datapath *datapath, const struct link *link,
+				bool without_filters)
 {
 	enum ingress_qdisc qdisc;
 
 	if (link->queues)
 		return "a qdisc";
-	qdisc = without_filters ? INGRESS_QDISC_NONE : qdisc_at_ingress(socket, link->ifindex);
+	qdisc = without_filters ? INGRESS_QDISC_NONE : qdisc_at_ingress(link->ifindex);
 	if (qdisc == INGRESS_QDISC_NONE)
 		return NULL;
-	if (filter_find(socket, link->ifindex, true, filter_is_foreign, NULL) ||
-	    filter_find(socket, link->ifindex, false, filter_is_foreign, NULL))
+	if (filter_find(link->ifindex, true, filter_is_foreign, NULL) ||
+	    filter_find(link->ifindex, false, filter_is_foreign, NULL))
 		return "a filter";
 	/* A process that has made one is about to use it. */
-	if (qdisc != INGRESS_QDISC_CLSACT && !foreign_tc_is_seen_by_programs(datapath))
-		return "an ingress qdisc";
-	return NULL;
+	return qdisc != INGRESS_QDISC_CLSACT && !foreign_tc_is_seen_by_programs(datapath)
+		       ? "an ingress qdisc"
+		       : NULL;
 }
 
-struct foreign_tc foreign_tc_at(const struct datapath *datapath, struct nl_sock *socket,
-				const struct link *link, bool without_filters)
+void foreign_tc_look(const struct datapath *datapath, const struct link *link, bool without_filters,
+		     struct foreign_tc *found)
 {
-	struct foreign_tc found = {
-		.watched = find_watched(datapath, socket, link, without_filters),
-	};
+	const char *what = find_watched(datapath, link, without_filters);
 
+	found->watched |= what != NULL;
 	for (int hook = 0; hook < HOOK_COUNT; hook++) {
 		struct tcx_programs tcx = look_at_tcx(link->ifindex, hook);
 
-		if (tcx.before || tcx.behind)
-			found.program = "a TCX program";
+		if (!tcx.before && !tcx.behind)
+			continue;
+		what = "a TCX program";
+		found->program = true;
 	}
-	return found;
+	if (what && !*found->what)
+		snprintf(found->what, sizeof(found->what), "%s that is not ours is at %s", what,
+			 link->name);
 }

@@ -6,10 +6,8 @@
 #define DATAPATH_ATTACH_FOREIGN_TC_H
 
 #include "datapath/load/datapath.h"
-#include "datapath/attach/tcx.h"
+#include "datapath/attach/hooks.h"
 #include "net/link.h"
-
-struct nl_sock;
 
 #define FOREIGN_TC_SIZE 96
 
@@ -18,25 +16,27 @@ struct nl_sock;
  * is dead. From outside nobody can tell which answer a program gives, and most (those that count or
  * trace) let packets go on. The text names it ("the TCX program count (id 12)"). `without_filters`:
  * there is no qdisc to hold any but ours. */
-bool foreign_tc_ahead(struct nl_sock *socket, uint32_t ifindex, enum hook hook,
-		      bool without_filters, char text[FOREIGN_TC_SIZE]);
+bool foreign_tc_ahead(uint32_t ifindex, enum hook hook, bool without_filters,
+		      char text[FOREIGN_TC_SIZE]);
 
 /* The fast path takes a packet from our program at the hook where it enters to the one where it
  * leaves: what hangs behind the first, or anywhere at the host's end of a container's veth or at
  * its bridge, does not see it. */
 
 /* Returns whether a program or filter hangs behind ours at the interface's ingress. */
-bool foreign_tc_behind(struct nl_sock *socket, uint32_t ifindex);
+bool foreign_tc_behind(uint32_t ifindex);
 
-/* What is not ours at an interface, as phrases; NULL: nothing. */
+/* What packets must not skip. Begins as {0}. */
 struct foreign_tc {
-	const char *program; /* what only user space finds */
-	const char *watched; /* what the programs see by themselves where sees_devices is set */
+	bool program;  /* a program that our programs cannot see */
+	bool watched;  /* what they see by themselves where sees_devices is set */
+	char what[96]; /* for messages: the first one */
 };
 
-/* `without_filters`: there was no qdisc to hold any a moment ago. */
-struct foreign_tc foreign_tc_at(const struct datapath *datapath, struct nl_sock *socket,
-				const struct link *link, bool without_filters);
+/* Adds what is not ours at an interface. `without_filters`: there was no qdisc to hold any a moment
+ * ago. */
+void foreign_tc_look(const struct datapath *datapath, const struct link *link, bool without_filters,
+		     struct foreign_tc *found);
 
 /* Returns whether the programs see qdiscs and filters by themselves (struct meta). */
 bool foreign_tc_is_seen_by_programs(const struct datapath *datapath);

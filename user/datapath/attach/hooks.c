@@ -3,9 +3,13 @@
 #include "datapath/attach/hooks.h"
 
 #include <bpf/bpf.h>
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
 
 #include "lib/cleanup.h"
-#include "datapath/attach/clsact.h"
+#include "net/tc.h"
+#include "datapath/load/bpf_error.h"
 
 /* PROGRAM_COUNT: none at this hook. */
 static const enum program_number programs_of_role[][HOOK_COUNT] = {
@@ -47,6 +51,86 @@ enum program_number program_at(const struct interface *interface, enum hook hook
 const char *hook_name(enum hook hook)
 {
 	return hook_names[hook];
+}
+
+/* enum bpf_attach_type of Linux 6.6; older headers lack the names. */
+static const enum bpf_attach_type tcx_types[HOOK_COUNT] = {
+	[HOOK_INGRESS] = 46, /* BPF_TCX_INGRESS */
+	[HOOK_EGRESS] = 47,  /* BPF_TCX_EGRESS */
+};
+
+int tcx_list(uint32_t ifindex, enum hook hook, uint32_t ids[TCX_PROGRAMS], size_t *count)
+{
+	uint32_t found = TCX_PROGRAMS;
+	int result = bpf_prog_query((int)ifindex, tcx_types[hook], 0, NULL, ids, &found);
+
+	*count = result ? 0 : found;
+	/* Linux 6.6 says ENOENT of an interface that never had any. */
+	return result && errno != ENOENT ? -1 : 0;
+}
+
+bool tcx_is_supported(uint32_t ifindex)
+{
+	uint32_t ids[TCX_PROGRAMS];
+	size_t count;
+
+	return tcx_list(ifindex, HOOK_INGRESS, ids, &count) == 0;
+}
+
+/* Appends; or puts it in the place of another one (replaced_fd, else -1). */
+static int tcx_attach(uint32_t ifindex, enum hook hook, int program_fd, int replaced_fd)
+{
+	LIBBPF_OPTS(bpf_prog_attach_opts, options);
+
+	if (replaced_fd >= 0) {
+		options.flags = BPF_F_REPLACE;
+		options.replace_prog_fd = replaced_fd;
+	}
+	return bpf_prog_attach_opts(program_fd, (int)ifindex, tcx_types[hook], &options);
+}
+
+static struct filter_place place_at(uint32_t ifindex, enum hook hook)
+{
+	return (struct filter_place){
+		.ifindex = ifindex,
+		.egress = hook == HOOK_EGRESS,
+		.priority = FILTER_PRIORITY,
+		.handle = FILTER_HANDLE,
+	};
+}
+
+uint32_t clsact_find(uint32_t ifindex, enum hook hook)
+{
+	struct filter_place place = place_at(ifindex, hook);
+
+	return filter_program(&place);
+}
+
+static bool redirects_before_ours(const struct filter *filter)
+{
+	return filter->redirect && filter->priority < FILTER_PRIORITY;
+}
+
+uint32_t clsact_find_redirect(uint32_t ifindex)
+{
+	struct filter filter;
+
+	return filter_find(ifindex, true, redirects_before_ours, &filter) ? filter.redirect : 0;
+}
+
+/* Where a program is there already, EEXIST unless it is to be replaced. */
+static int clsact_attach(uint32_t ifindex, enum hook hook, int program_fd, bool replace)
+{
+	struct filter_place place = place_at(ifindex, hook);
+	struct bpf_prog_info info;
+	uint32_t size = sizeof(info);
+	char name[64];
+
+	memset(&info, 0, sizeof(info));
+	if (bpf_obj_get_info_by_fd(program_fd, &info, &size))
+		return -1;
+	snprintf(name, sizeof(name), "%s:[%u]", info.name, info.id);
+	return filter_add(&place, program_fd, name, replace);
 }
 
 /* Programs are told by name: a process that did not see the first set may have loaded a second. */
@@ -92,13 +176,46 @@ int hook_replace(uint32_t ifindex, enum hook hook, const struct attached_program
 
 void hook_detach(uint32_t ifindex, enum hook hook, const struct attached_program *attached)
 {
+	struct filter_place place = place_at(ifindex, hook);
 	cleanup_close int fd = -1;
 
 	if (attached->mechanism == MECHANISM_CLSACT) {
-		clsact_detach(ifindex, hook);
+		filter_delete(&place);
 		return;
 	}
 	fd = bpf_prog_get_fd_by_id(attached->id);
 	if (fd >= 0)
-		tcx_detach(ifindex, hook, fd);
+		bpf_prog_detach2(fd, (int)ifindex, tcx_types[hook]);
+}
+
+uint32_t shaper_of(uint32_t ifindex, const struct interface *interface)
+{
+	if (program_at(interface, HOOK_INGRESS) != PROGRAM_FROM_CONTAINER ||
+	    !clsact_find(ifindex, HOOK_INGRESS))
+		return 0;
+	return clsact_find_redirect(ifindex);
+}
+
+uint32_t shaper_program(uint32_t shaper)
+{
+	uint32_t id = clsact_find(shaper, HOOK_EGRESS);
+
+	return program_by_id(id) == PROGRAM_FROM_CONTAINER ? id : 0;
+}
+
+int shaper_attach(const struct datapath *datapath, uint32_t shaper, bool *created,
+		  struct cni_error *err)
+{
+	int fd = datapath->objects.programs[PROGRAM_FROM_CONTAINER];
+
+	if (shaper_program(shaper) == datapath->objects.program_ids[PROGRAM_FROM_CONTAINER])
+		return 0;
+	*created = !qdisc_add_clsact(shaper);
+	if (!clsact_attach(shaper, HOOK_EGRESS, fd, true))
+		return 0;
+	return bpf_error_set(
+		err, errno,
+		"cannot attach from_container as a filter to egress of interface number"
+		" %u, through which the bandwidth plugin sends what the container sends",
+		shaper);
 }

@@ -1,17 +1,26 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * hooks.h - which program belongs at which hook, and which of ours are there.
+ * hooks.h - which program belongs at which hook, and which of ours are there: by TCX (Linux 6.6),
+ * or as a direct-action filter of the clsact qdisc, or at ingress of the ingress qdisc.
  */
 #ifndef DATAPATH_ATTACH_HOOKS_H
 #define DATAPATH_ATTACH_HOOKS_H
 
-#include "datapath/load/objects.h"
-#include "datapath/attach/tcx.h"
+#include "datapath/load/datapath.h"
+
+enum hook {
+	HOOK_INGRESS,
+	HOOK_EGRESS,
+	HOOK_COUNT,
+};
 
 enum mechanism {
 	MECHANISM_TCX,
 	MECHANISM_CLSACT,
 };
+
+/* The kernel's limit for TCX at one hook. */
+#define TCX_PROGRAMS 64
 
 /* One program of ours at a hook. */
 struct attached_program {
@@ -43,5 +52,39 @@ int hook_attach(uint32_t ifindex, enum hook hook, enum mechanism mechanism, int 
 int hook_replace(uint32_t ifindex, enum hook hook, const struct attached_program *attached,
 		 int program_fd);
 void hook_detach(uint32_t ifindex, enum hook hook, const struct attached_program *attached);
+
+/* Reads the ids of the TCX programs at the hook, in the order they run. 0, or -1 and errno; EINVAL:
+ * this kernel has no TCX. */
+int tcx_list(uint32_t ifindex, enum hook hook, uint32_t ids[TCX_PROGRAMS], size_t *count);
+
+/* Returns whether the kernel has TCX, by asking at an interface that exists. */
+bool tcx_is_supported(uint32_t ifindex);
+
+/* Returns the id of the program at the handle and priority of our filters, or 0. */
+uint32_t clsact_find(uint32_t ifindex, enum hook hook);
+
+/* Returns the ifindex to which a filter at ingress that comes before ours sends packets, or 0. */
+uint32_t clsact_find_redirect(uint32_t ifindex);
+
+/*
+ * The device through which the bandwidth plugin sends what a container sends. A filter of that
+ * plugin at the veth's ingress redirects every packet to a device of its own (ifb), which limits
+ * them and hands them back behind the veth's filters. That filter has the first priority, so a
+ * filter of ours comes after it and never sees a packet; only TCX runs before all filters. So
+ * from_container is attached to the egress of that device as well: before the limit, and before the
+ * bridge or routing.
+ */
+
+/* Returns its ifindex where from_container is a filter at this veth and another one ahead of it
+ * redirects packets; 0: there is none. */
+uint32_t shaper_of(uint32_t ifindex, const struct interface *interface);
+
+/* Returns the id of the program of ours at it, or 0. */
+uint32_t shaper_program(uint32_t shaper);
+
+/* Attaches the pinned from_container there. *created: a clsact qdisc was made for it.
+ * CNI_ERROR_KERNEL_REFUSED. */
+int shaper_attach(const struct datapath *datapath, uint32_t shaper, bool *created,
+		  struct cni_error *err);
 
 #endif

@@ -111,17 +111,6 @@ static int create_links(struct attaching *attaching, struct cni_error *err)
 	return 0;
 }
 
-static void unpin_links(const struct attaching *attaching, enum socket_program end)
-{
-	char path[LINK_PATH_SIZE];
-
-	for (int program = 0; program < (int)end; program++) {
-		link_path(attaching->datapath, program, path);
-		if (attaching->links.fds[program] >= 0)
-			unlink(path);
-	}
-}
-
 static int pin_links(const struct attaching *attaching, struct cni_error *err)
 {
 	char path[LINK_PATH_SIZE];
@@ -135,7 +124,12 @@ static int pin_links(const struct attaching *attaching, struct cni_error *err)
 		if (!bpf_obj_pin(attaching->links.fds[program], path))
 			continue;
 		bpf_error_set(err, errno, "cannot pin %s", path);
-		unpin_links(attaching, program);
+		/* Those that were pinned before it. */
+		for (int pinned = 0; pinned < (int)program; pinned++) {
+			link_path(attaching->datapath, pinned, path);
+			if (attaching->links.fds[pinned] >= 0)
+				unlink(path);
+		}
 		return -1;
 	}
 	return 0;
@@ -204,19 +198,6 @@ int socket_hooks_attach(struct datapath *datapath, enum socket_purpose purpose,
 	return seem_attached(datapath, purpose) ? 0 : attach_missing(datapath, purpose, err);
 }
 
-static int probe_hook(enum socket_program program, const struct cgroup_root *root,
-		      struct cni_error *err)
-{
-	uint32_t flags = 0, count = 0;
-
-	if (bpf_prog_query(root->fd, socket_program_hook(program), 0, &flags, NULL, &count))
-		return refuse_attach(program, root->path, err);
-	errno = count >= PROGRAMS_PER_HOOK              ? E2BIG
-		: count && !(flags & BPF_F_ALLOW_MULTI) ? EPERM
-							: 0;
-	return errno ? refuse_attach(program, root->path, err) : 0;
-}
-
 int socket_hooks_probe(const struct datapath *datapath, enum socket_purpose purpose,
 		       struct cni_error *err)
 {
@@ -225,9 +206,18 @@ int socket_hooks_probe(const struct datapath *datapath, enum socket_purpose purp
 
 	if (cgroup_root_open(&root, err))
 		return -1;
-	for_each_socket_program (program, purpose)
-		if (!result && !is_attached(datapath, program))
-			result = probe_hook(program, &root, err);
+	for_each_socket_program (program, purpose) {
+		uint32_t flags = 0, count = 0;
+
+		if (result || is_attached(datapath, program))
+			continue;
+		if (!bpf_prog_query(root.fd, socket_program_hook(program), 0, &flags, NULL, &count))
+			errno = count >= PROGRAMS_PER_HOOK              ? E2BIG
+				: count && !(flags & BPF_F_ALLOW_MULTI) ? EPERM
+									: 0;
+		if (errno)
+			result = refuse_attach(program, root.path, err);
+	}
 	close(root.fd);
 	return result;
 }
@@ -248,38 +238,30 @@ uint32_t socket_hooks_room(const struct cgroup_root *root, const char **name)
 	return least;
 }
 
-static const char *meaning_of_absence(enum socket_program program)
-{
-	return program < SOCKET_BIND4
-		       ? "processes of the host do not reach mapped ports; the next ADD, or"
-			 " `bpf-portmap attach`, attaches it"
-		       : "processes of the host can bind to reserved ports; the next ADD with"
-			 " \"reserveHostPorts\", or `bpf-portmap attach`, attaches it";
-}
-
-static int verify_program(const struct datapath *datapath, enum socket_program program,
-			  struct cni_error *err)
-{
-	cleanup_close int fd = open_link(datapath, program);
-	struct bpf_link_info info;
-
-	if (fd < 0 || !read_link(fd, &info))
-		return cni_error_set(err, CNI_ERROR_KERNEL_REFUSED,
-				     "%s is not attached to the root of cgroup2: %s",
-				     socket_program_name(program), meaning_of_absence(program));
-	if (!program_uses_maps(info.prog_id, &datapath->objects))
-		return cni_error_set(err, CNI_ERROR_KERNEL_REFUSED,
-				     "%s at the root of cgroup2 uses other maps than those in %s",
-				     socket_program_name(program), datapath->directory);
-	return 0;
-}
-
 int socket_hooks_verify(const struct datapath *datapath, enum socket_purpose purpose,
 			struct cni_error *err)
 {
-	for_each_socket_program (program, purpose)
-		if (verify_program(datapath, program, err))
-			return -1;
+	const char *meaning =
+		purpose == SOCKETS_REACH_PORTS
+			? "processes of the host do not reach mapped ports; the next ADD, or"
+			  " `bpf-portmap attach`, attaches it"
+			: "processes of the host can bind to reserved ports; the next ADD with"
+			  " \"reserveHostPorts\", or `bpf-portmap attach`, attaches it";
+
+	for_each_socket_program (program, purpose) {
+		cleanup_close int fd = open_link(datapath, program);
+		struct bpf_link_info info;
+
+		if (fd < 0 || !read_link(fd, &info))
+			return cni_error_set(err, CNI_ERROR_KERNEL_REFUSED,
+					     "%s is not attached to the root of cgroup2: %s",
+					     socket_program_name(program), meaning);
+		if (!program_uses_maps(info.prog_id, &datapath->objects))
+			return cni_error_set(
+				err, CNI_ERROR_KERNEL_REFUSED,
+				"%s at the root of cgroup2 uses other maps than those in %s",
+				socket_program_name(program), datapath->directory);
+	}
 	return 0;
 }
 
@@ -311,34 +293,27 @@ static enum walk look_for_wish(const void *key, const void *value, void *context
 	return wish->found ? WALK_ENOUGH : WALK_ON;
 }
 
-/* Whether a mapped port needs it: the pins of the links may be lost with all others. */
-static bool is_wanted(const struct datapath *datapath, enum socket_purpose purpose)
-{
-	struct wish wish = {.purpose = purpose};
-	struct cni_error ignored = {0};
-
-	if (map_walk(&datapath->objects, MAP_PORTMAPS, look_for_wish, &wish, &ignored))
-		cni_error_release(&ignored);
-	return wish.found;
-}
-
 static int repair_purpose(struct datapath *datapath, enum socket_purpose purpose,
 			  struct cni_error *err)
 {
-	struct cni_error why = {0};
+	cleanup_error struct cni_error why = {0}, ignored = {0};
 	bool used = socket_hooks_are_used(datapath, purpose);
+	struct wish wish = {.purpose = purpose};
 
-	if ((!used && !is_wanted(datapath, purpose)) || are_attached(datapath, purpose) ||
+	/* A mapped port may need it: the pins of the links may be lost with all others. */
+	if (!used)
+		map_walk(&datapath->objects, MAP_PORTMAPS, look_for_wish, &wish, &ignored);
+	if ((!used && !wish.found) || are_attached(datapath, purpose) ||
 	    !attach_missing(datapath, purpose, &why))
 		return 0;
 	if (used || purpose == SOCKETS_LEAVE_PORTS) {
 		*err = why;
+		why = (struct cni_error){0};
 		return -1;
 	}
 	/* ADD could not attach them either, and warned. */
 	warning("processes of this host do not reach mapped ports (\"localhost\"): %s",
 		cni_error_message(&why));
-	cni_error_release(&why);
 	return 0;
 }
 
@@ -350,29 +325,26 @@ int socket_hooks_repair(struct datapath *datapath, struct cni_error *err)
 	return 0;
 }
 
-static void refresh_purpose(const struct datapath *datapath, enum socket_purpose purpose)
+void socket_hooks_refresh(const struct datapath *datapath)
 {
-	struct cni_error ignored = {0};
 	struct socket_programs programs;
 	char path[LINK_PATH_SIZE];
 
-	if (loader_load_socket_programs(&datapath->objects, purpose, &programs, &ignored))
-		cni_error_release(&ignored);
-	for_each_socket_program (program, purpose) {
-		cleanup_close int link = open_link(datapath, program);
+	for (int purpose = 0; purpose < SOCKET_PURPOSES; purpose++) {
+		cleanup_error struct cni_error ignored = {0};
 
-		if (link < 0 || (programs.fds[program] >= 0 &&
-				 !bpf_link_update(link, programs.fds[program], NULL)))
+		if (!socket_hooks_are_used(datapath, purpose))
 			continue;
-		link_path(datapath, program, path);
-		unlink(path);
-	}
-	socket_programs_close(&programs);
-}
+		loader_load_socket_programs(&datapath->objects, purpose, &programs, &ignored);
+		for_each_socket_program (program, purpose) {
+			cleanup_close int link = open_link(datapath, program);
 
-void socket_hooks_refresh(const struct datapath *datapath)
-{
-	for (int purpose = 0; purpose < SOCKET_PURPOSES; purpose++)
-		if (socket_hooks_are_used(datapath, purpose))
-			refresh_purpose(datapath, purpose);
+			if (link < 0 || (programs.fds[program] >= 0 &&
+					 !bpf_link_update(link, programs.fds[program], NULL)))
+				continue;
+			link_path(datapath, program, path);
+			unlink(path);
+		}
+		socket_programs_close(&programs);
+	}
 }

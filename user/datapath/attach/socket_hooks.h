@@ -12,7 +12,7 @@
 
 #include "datapath/attach/cgroup_root.h"
 #include "datapath/load/datapath.h"
-#include "datapath/load/socket_programs.h"
+#include "datapath/load/objects.h"
 
 /* Attaches those of the purpose that are missing: all of them or, on failure, none more. Where
  * nothing is missing it takes no lock and costs microseconds; a link that is pinned but was

@@ -5,11 +5,11 @@
 #include <errno.h>
 #include <stdarg.h>
 #include <stdbool.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "lib/cleanup.h"
+#include "lib/text.h"
 #include "net/text_file.h"
 
 static bool file_has(const char *path, const char *text)
@@ -20,15 +20,10 @@ static bool file_has(const char *path, const char *text)
 	return strstr(content, text) != NULL;
 }
 
-/* The initial user namespace maps everything to itself. */
-static bool in_user_namespace(void)
-{
-	return !file_has("/proc/self/uid_map", "4294967295");
-}
-
 const char *bpf_error_obstacle(void)
 {
-	if (in_user_namespace())
+	/* The initial user namespace maps everything to itself. */
+	if (!file_has("/proc/self/uid_map", "4294967295"))
 		return "bpf-portmap runs rootless, in a user namespace, where the kernel allows "
 		       "no BPF programs; run it as root of the host";
 	if (file_has("/sys/kernel/security/lockdown", "[confidentiality]"))
@@ -37,21 +32,18 @@ const char *bpf_error_obstacle(void)
 	return NULL;
 }
 
-static const char *permission_reason(void)
-{
-	const char *obstacle = bpf_error_obstacle();
-
-	return obstacle ? obstacle
-			: "the capabilities CAP_BPF, CAP_NET_ADMIN and CAP_SYS_ADMIN are needed";
-}
-
 /* Why, in a sentence, or "". */
 static const char *reason_of(int errno_value)
 {
+	const char *obstacle;
+
 	switch (errno_value) {
 	case EPERM:
 	case EACCES:
-		return permission_reason();
+		obstacle = bpf_error_obstacle();
+		return obstacle ? obstacle
+				: "the capabilities CAP_BPF, CAP_NET_ADMIN and CAP_SYS_ADMIN are "
+				  "needed";
 	case ENOSYS:
 		return "this kernel has no BPF; Linux 5.15 or newer with CONFIG_BPF_SYSCALL is "
 		       "needed";
@@ -71,15 +63,10 @@ int bpf_error_set(struct cni_error *err, int errno_value, const char *format, ..
 	cleanup_free char *what = NULL;
 	const char *reason = reason_of(errno_value);
 	va_list arguments;
-	int length;
 
 	va_start(arguments, format);
-	length = vasprintf(&what, format, arguments);
+	what = cni_format_list(format, arguments);
 	va_end(arguments);
-	if (length < 0) {
-		what = NULL;
-		return cni_error_no_memory(err);
-	}
 	if (!*reason)
 		return cni_error_set(err, CNI_ERROR_KERNEL_REFUSED, "%s: %s", what,
 				     strerror(errno_value));

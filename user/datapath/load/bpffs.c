@@ -23,18 +23,6 @@ bool bpffs_is_mounted(void)
 	return !statfs(BPFFS, &status) && (unsigned long)status.f_type == BPF_FS_MAGIC;
 }
 
-static int refuse_mount(struct cni_error *err)
-{
-	if (errno == ENODEV)
-		return cni_error_set(err, CNI_ERROR_KERNEL_REFUSED,
-				     "this kernel has no BPF file system (CONFIG_BPF_SYSCALL)");
-	return cni_error_set(err, CNI_ERROR_KERNEL_REFUSED,
-			     "cannot mount a BPF file system on " BPFFS
-			     ": %s; mount one on the host: `mount -t bpf -o mode=0700 bpf " BPFFS
-			     "`",
-			     strerror(errno));
-}
-
 int bpffs_mount(struct cni_error *err)
 {
 	cleanup_lock int lock = -1, older = -1;
@@ -47,9 +35,16 @@ int bpffs_mount(struct cni_error *err)
 	older = lock_take_older("/sys/fs");
 	if (bpffs_is_mounted())
 		return 0;
-	if (mount("bpf", BPFFS, "bpf", MS_NOSUID | MS_NODEV | MS_NOEXEC, "mode=0700"))
-		return refuse_mount(err);
-	return 0;
+	if (!mount("bpf", BPFFS, "bpf", MS_NOSUID | MS_NODEV | MS_NOEXEC, "mode=0700"))
+		return 0;
+	if (errno == ENODEV)
+		return cni_error_set(err, CNI_ERROR_KERNEL_REFUSED,
+				     "this kernel has no BPF file system (CONFIG_BPF_SYSCALL)");
+	return cni_error_set(err, CNI_ERROR_KERNEL_REFUSED,
+			     "cannot mount a BPF file system on " BPFFS
+			     ": %s; mount one on the host: `mount -t bpf -o mode=0700 bpf " BPFFS
+			     "`",
+			     strerror(errno));
 }
 
 static bool others_write(const struct stat *status)

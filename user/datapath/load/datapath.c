@@ -2,17 +2,21 @@
 /* datapath.c - the maps and programs of the host we run on. */
 #include "datapath/load/datapath.h"
 
+#include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/utsname.h>
 #include <unistd.h>
 
 #include "datapath/load/bpffs.h"
-#include "datapath/load/own_sysfs.h"
+#include "datapath/load/lock.h"
 #include "datapath/load/bpf_error.h"
 #include "net/netns.h"
+
+#define OLDEST_KERNEL "5.15"
 
 /* Whether version a is older than b: up to three numbers. Text that is no number counts as 0. */
 static bool is_older(const char *a, const char *b)
@@ -70,7 +74,7 @@ static int open_pins(struct datapath *datapath, enum pin_set set, struct cni_err
 	result = pins_find(datapath->netns_cookie, &pins, err);
 	memcpy(datapath->directory, pins.directory, sizeof(datapath->directory));
 	if (pins.usable)
-		own_sysfs_remember_in(datapath->directory, datapath->netns_cookie);
+		lock_remember_in(datapath->directory, datapath->netns_cookie);
 	if (!result)
 		result = open_set(datapath, &pins, set, err);
 	/* Repair needs all that is there. */
@@ -121,4 +125,34 @@ int datapath_refuse_foreign(const struct datapath *datapath, struct cni_error *e
 			     " it: %s",
 			     datapath->foreign ? datapath->foreign : "meta", datapath->directory,
 			     PROGRAM_VERSION, LAYOUT, what_to_do);
+}
+
+/* The look-up needs the capability that the rest needs too, and changes nothing. */
+int probe_permission(struct cni_error *err)
+{
+	__u32 id;
+
+	if (!bpf_prog_get_next_id(0, &id) || errno == ENOENT)
+		return 0;
+	return bpf_error_set(err, errno, "the kernel refuses bpf()");
+}
+
+int probe_kernel(struct cni_error *err)
+{
+	struct utsname system;
+
+	if (!uname(&system) && is_older(system.release, OLDEST_KERNEL))
+		return cni_error_set(err, CNI_ERROR_NOT_AVAILABLE,
+				     "this kernel is Linux %s, bpf-portmap needs " OLDEST_KERNEL
+				     " or newer",
+				     system.release);
+	if (probe_permission(err)) {
+		err->code = CNI_ERROR_NOT_AVAILABLE;
+		return -1;
+	}
+	if (access(BPFFS, F_OK))
+		return cni_error_set(err, CNI_ERROR_NOT_AVAILABLE,
+				     "there is no " BPFFS " to pin maps in (%s); is sysfs mounted?",
+				     strerror(errno));
+	return 0;
 }

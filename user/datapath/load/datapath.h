@@ -41,4 +41,12 @@ bool datapath_is_usable(const struct datapath *datapath);
 /* Sets CNI_ERROR_KERNEL_REFUSED and what to do, for a state that is FOREIGN. -1. */
 int datapath_refuse_foreign(const struct datapath *datapath, struct cni_error *err);
 
+/* Checks whether this process may use BPF. CNI_ERROR_KERNEL_REFUSED and why not. Look-ups that find
+ * nothing mean nothing without it. */
+int probe_permission(struct cni_error *err);
+
+/* Checks whether it could run the programs. CNI_ERROR_NOT_AVAILABLE and why not: kernel too old, no
+ * BPF, no permission, lockdown, user namespace. */
+int probe_kernel(struct cni_error *err);
+
 #endif

@@ -62,15 +62,6 @@ static bool find_all(const struct btf *btf, const struct member *wanted, size_t 
 	return true;
 }
 
-static bool find(const struct btf *btf, struct device_layout *layout)
-{
-	if (!find_all(btf, members, COUNT(members), layout))
-		return false;
-	layout->xfrm = find_all(btf, xfrm_members, COUNT(xfrm_members), layout);
-	layout->tcx = find_all(btf, tcx_members, COUNT(tcx_members), layout);
-	return layout->tcx || find_all(btf, mini_qdisc_members, COUNT(mini_qdisc_members), layout);
-}
-
 void device_layout_find(struct device_layout *layout)
 {
 	struct btf *btf;
@@ -79,7 +70,12 @@ void device_layout_find(struct device_layout *layout)
 	btf = btf__load_vmlinux_btf();
 	if (libbpf_get_error(btf))
 		return;
-	layout->known = find(btf, layout);
+	layout->known = find_all(btf, members, COUNT(members), layout);
+	layout->xfrm = find_all(btf, xfrm_members, COUNT(xfrm_members), layout);
+	layout->tcx = find_all(btf, tcx_members, COUNT(tcx_members), layout);
+	if (!layout->tcx)
+		layout->known &=
+			find_all(btf, mini_qdisc_members, COUNT(mini_qdisc_members), layout);
 	layout->our_priority = FILTER_PRIORITY;
 	btf__free(btf);
 }

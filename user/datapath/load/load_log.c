@@ -15,18 +15,6 @@ static const char *find_last(const char *text, const char *wanted)
 	return last;
 }
 
-/* "libbpf: prog 'from_uplink': failed to load: -13" */
-static void read_program(const char *log, struct load_log_reason *reason)
-{
-	static const char prefix[] = "prog '";
-	const char *name = find_last(log, prefix);
-
-	reason->program[0] = '\0';
-	if (name)
-		snprintf(reason->program, sizeof(reason->program), "%.*s",
-			 (int)strcspn(name + strlen(prefix), "'"), name + strlen(prefix));
-}
-
 /* What the verifier counts comes behind what it says. */
 static bool is_figure(const char *line)
 {
@@ -39,22 +27,21 @@ static bool is_figure(const char *line)
 	return false;
 }
 
-/* The beginning of the line before this one. */
-static const char *line_before(const char *log, const char *line)
+void load_log_read(const char *log, struct load_log_reason *reason)
 {
-	for (line--; line > log && line[-1] != '\n'; line--)
-		;
-	return line;
-}
-
-/* Its last line that is no figure, back to where libbpf's own begin. */
-static void read_verifier(const char *log, struct load_log_reason *reason)
-{
+	static const char prefix[] = "prog '";
+	/* "libbpf: prog 'from_uplink': failed to load: -13" */
+	const char *name = find_last(log, prefix);
 	const char *line = find_last(log, "-- END PROG LOAD LOG --");
 
-	reason->verifier[0] = '\0';
+	*reason = (struct load_log_reason){0};
+	if (name)
+		snprintf(reason->program, sizeof(reason->program), "%.*s",
+			 (int)strcspn(name + strlen(prefix), "'"), name + strlen(prefix));
+	/* The verifier's last line that is no figure, back to where libbpf's own begin. */
 	while (line && line > log) {
-		line = line_before(log, line);
+		for (line--; line > log && line[-1] != '\n'; line--)
+			;
 		if (!strncmp(line, "libbpf: ", strlen("libbpf: ")))
 			return;
 		if (is_figure(line))
@@ -63,10 +50,4 @@ static void read_verifier(const char *log, struct load_log_reason *reason)
 			 (int)strcspn(line, "\n"), line);
 		return;
 	}
-}
-
-void load_log_read(const char *log, struct load_log_reason *reason)
-{
-	read_program(log, reason);
-	read_verifier(log, reason);
 }

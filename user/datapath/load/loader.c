@@ -12,7 +12,6 @@
 #include <string.h>
 #include <sys/sysinfo.h>
 #include <sys/utsname.h>
-#include <unistd.h>
 
 #include "datapath/load/device_layout.h"
 #include "trace_event.h"
@@ -20,7 +19,6 @@
 #include "bpf/adopt.skel.h"
 #include "bpf/portmap.skel.h"
 #include "bpf/socket.skel.h"
-#include "lib/cleanup.h"
 #include "datapath/load/load_log.h"
 #include "datapath/load/bpf_error.h"
 #include "net/netns.h"
@@ -52,19 +50,6 @@ static int keep_log_tail(enum libbpf_print_level level, const char *format, va_l
 	memcpy(log_tail + kept - dropped, text + excess - dropped, length - (excess - dropped) + 1);
 	free(text);
 	return 0;
-}
-
-static uint32_t default_assured(void)
-{
-	struct sysinfo info;
-	uint64_t wanted = MIN_ASSURED, assured = MIN_ASSURED;
-
-	if (!sysinfo(&info))
-		wanted = (uint64_t)info.totalram * info.mem_unit / MEMORY_PER_ASSURED;
-	/* The nearest power of two. */
-	while (assured < MAX_ASSURED && assured + assured / 2 < wanted)
-		assured *= 2;
-	return (uint32_t)assured;
 }
 
 #define MIN_MEMOS 64 /* a CPU; a power of two */
@@ -176,30 +161,7 @@ static int keep_objects(const struct portmap_bpf *skeleton, struct objects *obje
 	return 0;
 }
 
-static int bind_all(const struct objects *objects)
-{
-	for (int program = 0; program < PROGRAM_COUNT; program++)
-		for (int map = 0; map < MAP_COUNT; map++)
-			if (bpf_prog_bind_map(objects->programs[program], objects->maps[map], NULL))
-				return -1;
-	return 0;
-}
-
-/* Roughly what the kernel needs for a map before there is anything in it. */
-static uint64_t memory_of_map(const struct bpf_map *map)
-{
-	uint64_t value = (bpf_map__value_size(map) + 7) / 8 * 8;
-	uint64_t entry = HASH_BUCKET;
-
-	if (bpf_map__type(map) != BPF_MAP_TYPE_HASH && bpf_map__type(map) != BPF_MAP_TYPE_LRU_HASH)
-		return bpf_map__max_entries(map) * value;
-	if (!(bpf_map__map_flags(map) & BPF_F_NO_PREALLOC))
-		entry += HASH_HEAD + (bpf_map__key_size(map) + 7) / 8 * 8 + value;
-	return bpf_map__max_entries(map) * entry;
-}
-
-/* Of all maps, with the smallest table of connections, in MiB; 0: not known. */
-static unsigned int smallest_memory(void)
+static int refuse_memory(struct cni_error *err)
 {
 	struct portmap_bpf *skeleton = portmap_bpf__open();
 	struct objects none;
@@ -207,20 +169,26 @@ static unsigned int smallest_memory(void)
 	uint64_t bytes = 0;
 
 	objects_clear(&none);
+	/* Roughly what the kernel needs for all maps before there is anything in them. */
 	if (skeleton && !prepare_maps(skeleton, &none, MIN_ASSURED))
-		bpf_object__for_each_map(map, skeleton->obj) bytes += memory_of_map(map);
-	if (skeleton)
-		portmap_bpf__destroy(skeleton);
-	return (unsigned int)(bytes >> 20);
-}
+		bpf_object__for_each_map(map, skeleton->obj)
+		{
+			uint64_t value = (bpf_map__value_size(map) + 7) / 8 * 8;
+			uint64_t entry = HASH_BUCKET;
 
-static int refuse_memory(struct cni_error *err)
-{
+			if (bpf_map__type(map) != BPF_MAP_TYPE_HASH &&
+			    bpf_map__type(map) != BPF_MAP_TYPE_LRU_HASH)
+				entry = value;
+			else if (!(bpf_map__map_flags(map) & BPF_F_NO_PREALLOC))
+				entry += HASH_HEAD + (bpf_map__key_size(map) + 7) / 8 * 8 + value;
+			bytes += bpf_map__max_entries(map) * entry;
+		}
+	portmap_bpf__destroy(skeleton);
 	return cni_error_set(err, CNI_ERROR_KERNEL_REFUSED,
 			     "not enough memory for the maps (about %u MiB with the smallest"
 			     " \"flowEntries\"): raise the memory limit of the service that runs"
 			     " containers (MemoryMax of containerd.service, say)",
-			     smallest_memory());
+			     (unsigned int)(bytes >> 20));
 }
 
 /* The kernel's release and the program first; in the message, for some runtimes show only that. */
@@ -259,7 +227,17 @@ int loader_load(struct objects *objects, uint32_t assured, bool *sees_devices,
 	libbpf_set_print(keep_log_tail);
 	objects_clear(&loaded);
 	device_layout_find(&layout);
-	assured = assured ? assured : default_assured();
+	if (!assured) {
+		struct sysinfo info;
+		uint64_t wanted = MIN_ASSURED;
+
+		if (!sysinfo(&info))
+			wanted = (uint64_t)info.totalram * info.mem_unit / MEMORY_PER_ASSURED;
+		/* The nearest power of two. */
+		for (assured = MIN_ASSURED;
+		     assured < MAX_ASSURED && assured + assured / 2 < wanted;)
+			assured *= 2;
+	}
 	result = load_for_kernel(&skeleton, objects, assured, &layout);
 	/* A cgroup's limit may leave less than the machine has. */
 	while (result && errno == ENOMEM && assured > MIN_ASSURED) {
@@ -269,7 +247,10 @@ int loader_load(struct objects *objects, uint32_t assured, bool *sees_devices,
 	}
 	*sees_devices = layout.known;
 	if (!result) {
-		result = keep_objects(skeleton, &loaded) || bind_all(&loaded);
+		result = keep_objects(skeleton, &loaded);
+		for (int i = 0; !result && i < PROGRAM_COUNT * MAP_COUNT; i++)
+			result = bpf_prog_bind_map(loaded.programs[i / MAP_COUNT],
+						   loaded.maps[i % MAP_COUNT], NULL);
 		portmap_bpf__destroy(skeleton);
 	}
 	libbpf_set_print(NULL);
@@ -290,56 +271,40 @@ static struct bpf_program *find_socket_program(const struct socket_bpf *skeleton
 	return bpf_object__find_program_by_name(skeleton->obj, socket_program_name(program));
 }
 
-/* Each purpose's programs are loaded for themselves: what one needs of the kernel the other
- * may do without. */
-static void choose_socket_programs(const struct socket_bpf *skeleton, enum socket_purpose purpose)
-{
-	struct bpf_program *program;
-
-	bpf_object__for_each_program (program, skeleton->obj)
-		bpf_program__set_autoload(program, false);
-	for_each_socket_program (number, purpose) {
-		program = find_socket_program(skeleton, number);
-		if (program)
-			bpf_program__set_autoload(program, true);
-	}
-	skeleton->rodata->can_give_reason = purpose == SOCKETS_LEAVE_PORTS &&
-					    libbpf_probe_bpf_helper(BPF_PROG_TYPE_CGROUP_SOCK_ADDR,
-								    BPF_FUNC_set_retval, NULL) == 1;
-}
-
-static int keep_socket_programs(const struct socket_bpf *skeleton, enum socket_purpose purpose,
-				struct socket_programs *programs)
-{
-	for_each_socket_program (number, purpose) {
-		struct bpf_program *program = find_socket_program(skeleton, number);
-
-		programs->fds[number] = program ? keep_fd(bpf_program__fd(program)) : -1;
-		if (programs->fds[number] >= 0)
-			continue;
-		socket_programs_close(programs);
-		return -1;
-	}
-	return 0;
-}
-
 int loader_load_socket_programs(const struct objects *objects, enum socket_purpose purpose,
 				struct socket_programs *programs, struct cni_error *err)
 {
-	struct socket_bpf *skeleton;
+	struct socket_bpf *skeleton = socket_bpf__open();
+	struct bpf_program *program;
 	int saved, result = -1;
 
 	socket_programs_clear(programs);
 	log_tail[0] = '\0';
 	libbpf_set_print(keep_log_tail);
-	skeleton = socket_bpf__open();
-	if (skeleton)
-		choose_socket_programs(skeleton, purpose);
-	if (skeleton && !reuse_maps(skeleton->obj, objects) && !socket_bpf__load(skeleton))
-		result = keep_socket_programs(skeleton, purpose, programs);
+	if (skeleton) {
+		/* Each purpose's programs are loaded for themselves: what one needs of the kernel
+		 * the other may do without. */
+		bpf_object__for_each_program (program, skeleton->obj)
+			bpf_program__set_autoload(program, false);
+		for_each_socket_program (number, purpose)
+			bpf_program__set_autoload(find_socket_program(skeleton, number), true);
+		skeleton->rodata->can_give_reason =
+			purpose == SOCKETS_LEAVE_PORTS &&
+			libbpf_probe_bpf_helper(BPF_PROG_TYPE_CGROUP_SOCK_ADDR, BPF_FUNC_set_retval,
+						NULL) == 1;
+		result = reuse_maps(skeleton->obj, objects) || socket_bpf__load(skeleton) ? -1 : 0;
+	}
+	for_each_socket_program (number, purpose) {
+		if (result)
+			break;
+		programs->fds[number] =
+			keep_fd(bpf_program__fd(find_socket_program(skeleton, number)));
+		result = programs->fds[number] < 0 ? -1 : 0;
+	}
 	saved = errno;
-	if (skeleton)
-		socket_bpf__destroy(skeleton);
+	if (result)
+		socket_programs_close(programs);
+	socket_bpf__destroy(skeleton);
 	libbpf_set_print(NULL);
 	return result ? refuse(err, saved) : 0;
 }

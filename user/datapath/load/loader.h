@@ -10,7 +10,6 @@
 
 #include "lib/error.h"
 #include "datapath/load/objects.h"
-#include "datapath/load/socket_programs.h"
 #include "trace_event.h"
 
 /* Loads all programs over the maps that are open in `objects`, makes the others, and leaves

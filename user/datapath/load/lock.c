@@ -4,24 +4,32 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
+#include <linux/magic.h>
+#include <linux/mount.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/sysmacros.h>
 #include <sys/time.h>
+#include <sys/vfs.h>
 #include <time.h>
 #include <unistd.h>
 
-#include "datapath/load/own_sysfs.h"
 #include "lib/warning.h"
 #include "net/processes.h"
+#include "lib/cleanup.h"
+#include "datapath/load/bpf_error.h"
 
 #define TIMEOUT_SECONDS 10
 #define TIMEOUT_OLDER_SECONDS 1
 #define OWN_NETNS "/proc/self/ns/net"
+#define HOST_LOCK "bus/platform/drivers_probe"
+#define OTHER_HOST_LOCK "bus/cpu/drivers_probe" /* in a kernel without the first */
 
 static void interrupt(int signal)
 {
@@ -55,30 +63,27 @@ static int wait_for_lock(int fd, double seconds)
 	return result;
 }
 
-/* As it stands in a line "1: FLOCK  ADVISORY  WRITE 1234 00:04:4026531833 0 EOF". */
-static bool read_holder(const char *line, const struct stat *status, int *pid)
-{
-	unsigned int device_major, device_minor;
-	unsigned long inode;
-
-	return sscanf(line, "%*d: FLOCK %*s %*s %d %x:%x:%lu", pid, &device_major, &device_minor,
-		      &inode) == 4 &&
-	       inode == status->st_ino && makedev(device_major, device_minor) == status->st_dev;
-}
-
 /* 0: there is none, or it is in another PID namespace, which the kernel does not list. */
 static int find_holder(const struct stat *status)
 {
 	FILE *file = fopen("/proc/locks", "re");
+	unsigned int device_major, device_minor;
+	unsigned long inode;
 	char line[256];
-	int pid = 0;
+	int pid;
 
-	while (file && !pid && fgets(line, sizeof(line), file))
-		if (!read_holder(line, status, &pid))
-			pid = 0;
+	/* "1: FLOCK  ADVISORY  WRITE 1234 00:04:4026531833 0 EOF" */
+	while (file && fgets(line, sizeof(line), file))
+		if (sscanf(line, "%*d: FLOCK %*s %*s %d %x:%x:%lu", &pid, &device_major,
+			   &device_minor, &inode) == 4 &&
+		    inode == status->st_ino &&
+		    makedev(device_major, device_minor) == status->st_dev) {
+			fclose(file);
+			return pid;
+		}
 	if (file)
 		fclose(file);
-	return pid;
+	return 0;
 }
 
 static void describe_holder(int fd, char text[LOCK_HOLDER_SIZE])
@@ -133,26 +138,19 @@ static bool is_roots(int pid)
 	return !real && !effective;
 }
 
-static bool is_held_by_older(int fd)
-{
-	static const char own_name[] = "bpf-portmap";
-	char name[PROCESS_NAME_SIZE];
-	struct stat status;
-	int pid = fstat(fd, &status) ? 0 : find_holder(&status);
-
-	return pid && is_roots(pid) && process_name(pid, name) &&
-	       !strncmp(name, own_name, strlen(own_name));
-}
-
 int lock_take_older(const char *path)
 {
+	static const char own_name[] = "bpf-portmap";
 	static bool waited_in_vain;
-	int fd = open(path, O_RDONLY | O_CLOEXEC);
-	char holder[LOCK_HOLDER_SIZE];
+	int fd = open(path, O_RDONLY | O_CLOEXEC), pid;
+	char holder[LOCK_HOLDER_SIZE], name[PROCESS_NAME_SIZE];
+	struct stat status;
 
 	if (fd < 0 || !flock(fd, LOCK_EX | LOCK_NB))
 		return fd;
-	if (!waited_in_vain && is_held_by_older(fd)) {
+	pid = waited_in_vain || fstat(fd, &status) ? 0 : find_holder(&status);
+	if (pid && is_roots(pid) && process_name(pid, name) &&
+	    !strncmp(name, own_name, strlen(own_name))) {
 		if (!wait_for_lock(fd, TIMEOUT_OLDER_SECONDS))
 			return fd;
 		describe_holder(fd, holder);
@@ -165,20 +163,113 @@ int lock_take_older(const char *path)
 	return -1;
 }
 
+/* It stays mounted until the process ends: the kernel waits for RCU when a mount goes, so there is
+ * one for each process, and it goes last. -1 and errno. glibc has the calls from 2.36 on. */
+static int own_sysfs(void)
+{
+	static int mount = -1;
+	cleanup_close int context = -1;
+
+	if (mount >= 0)
+		return mount;
+	context = (int)syscall(SYS_fsopen, "sysfs", FSOPEN_CLOEXEC);
+	if (context < 0 || syscall(SYS_fsconfig, context, FSCONFIG_CMD_CREATE, NULL, NULL, 0))
+		return -1;
+	mount = (int)syscall(SYS_fsmount, context, FSMOUNT_CLOEXEC,
+			     MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV | MOUNT_ATTR_NOEXEC);
+	return mount;
+}
+
+#define NOTE_SIZE 128
+#define NOTE_TEXT_SIZE 48
+
+static char note[NOTE_SIZE];
+static uint64_t noted_cookie;
+
+void lock_remember_in(const char *directory, uint64_t netns_cookie)
+{
+	noted_cookie = netns_cookie;
+	if (snprintf(note, sizeof(note), "%s/sysfs", directory) >= (int)sizeof(note))
+		note[0] = '\0';
+}
+
+/* The note for this sysfs: the network namespace's cookie, and the inode of lo's directory.
+ * Each network namespace has its own lo, from its beginning to its end, and no inode number of
+ * sysfs comes again. */
+static bool text_of(int sysfs, char text[NOTE_TEXT_SIZE])
+{
+	struct stat root, lo;
+
+	if (fstat(sysfs, &root) || fstatat(sysfs, "class/net/lo", &lo, 0) ||
+	    root.st_dev != lo.st_dev)
+		return false;
+	snprintf(text, NOTE_TEXT_SIZE, "%" PRIu64 "-%llu", noted_cookie,
+		 (unsigned long long)lo.st_ino);
+	return true;
+}
+
+void lock_note_sysfs(void)
+{
+	char text[NOTE_TEXT_SIZE];
+
+	if (!note[0] || !text_of(own_sysfs(), text))
+		return;
+	unlink(note);
+	/* What a link leads to can be read by one system call. */
+	if (symlink(text, note))
+		note[0] = '\0';
+}
+
+/* Opens the lock in what is mounted on /sys, if that is ours. -1: it is not, or it is mounted
+ * read-only, or has no such file. */
+static int open_mounted(void)
+{
+	char noted[NOTE_TEXT_SIZE] = "", found[NOTE_TEXT_SIZE];
+	struct statfs file_system;
+	cleanup_close int sysfs = -1;
+	struct stat root, file;
+	int fd;
+
+	if (!note[0] || readlink(note, noted, sizeof(noted) - 1) < 0)
+		return -1;
+	sysfs = open("/sys", O_PATH | O_DIRECTORY | O_CLOEXEC);
+	if (sysfs < 0 || fstatfs(sysfs, &file_system) || file_system.f_type != SYSFS_MAGIC ||
+	    !text_of(sysfs, found) || strcmp(noted, found) != 0)
+		return -1;
+	fd = openat(sysfs, HOST_LOCK, O_WRONLY | O_CLOEXEC);
+	/* Something else may be mounted over it. */
+	if (fd < 0 || (!fstat(sysfs, &root) && !fstat(fd, &file) && root.st_dev == file.st_dev))
+		return fd;
+	close(fd);
+	return -1;
+}
+
 /* What lock_take() holds. */
 static int host_lock = -1, older_host_lock = -1;
 
 static int open_host_lock(bool *older, struct cni_error *err)
 {
-	/* The second one is for a kernel that has no such file any more. */
-	static const char *const names[] = {"bus/platform/drivers_probe", "bus/cpu/drivers_probe",
-					    NULL};
-	int fd = own_sysfs_open(names, err);
+	int fd = open_mounted(), sysfs;
 
-	*older = fd < 0 && errno == EROFS;
-	if (!*older)
+	*older = false;
+	if (fd >= 0)
 		return fd;
-	cni_error_release(err);
+	sysfs = own_sysfs();
+	if (sysfs < 0)
+		return bpf_error_set(
+			err, errno,
+			"cannot mount the sysfs of this network namespace, which has the"
+			" lock of its port mappings");
+	fd = openat(sysfs, HOST_LOCK, O_WRONLY | O_CLOEXEC);
+	if (fd < 0 && errno == ENOENT)
+		fd = openat(sysfs, OTHER_HOST_LOCK, O_WRONLY | O_CLOEXEC);
+	if (fd >= 0)
+		return fd;
+	if (errno != EROFS)
+		return bpf_error_set(err, errno,
+				     "cannot open " HOST_LOCK
+				     " in sysfs, which is the lock of port mappings");
+	*older = true;
 	fd = open(OWN_NETNS, O_RDONLY | O_CLOEXEC);
 	return fd >= 0 ? fd
 		       : cni_error_set(err, CNI_ERROR_IO, OWN_NETNS " does not open: %s",

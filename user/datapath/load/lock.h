@@ -5,7 +5,7 @@
  * flock on a file that only root can open, that each network namespace has one of, and that the
  * kernel lets go of when its holder dies: bus/platform/drivers_probe in sysfs. Of sysfs there is
  * one file system for each network namespace, however often and wherever it is mounted; where /sys
- * is not known to be ours (own_sysfs.h) we mount it once more, where nobody sees it. So the lock is
+ * is not known to be ours we mount it once more, where nobody sees it. So the lock is
  * the same in all mount, PID and cgroup namespaces, needs no file of ours, and is there before any
  * map is. The file has mode 0200: users cannot open it, nor can root of another user namespace, nor
  * a container in the host's network namespace whose /sys is read-only. Nothing is ever written to
@@ -26,6 +26,7 @@
 #define DATAPATH_LOAD_LOCK_H
 
 #include <stdbool.h>
+#include <stdint.h>
 
 #include "lib/error.h"
 
@@ -53,5 +54,13 @@ int lock_take_older(const char *path);
 void lock_release(int *fd);
 
 #define cleanup_lock __attribute__((cleanup(lock_release)))
+
+/* Names a directory that only root can write to, for a note of how our sysfs is recognised. Where
+ * there is one, and /sys is ours, that is used, and nothing is mounted: when a mount ends with its
+ * process the kernel waits for RCU, which takes 30 us of DEL's 650, and 8 ms on a busy machine. */
+void lock_remember_in(const char *directory, uint64_t netns_cookie);
+
+/* Writes the note. Without it, sysfs is mounted each time. */
+void lock_note_sysfs(void);
 
 #endif

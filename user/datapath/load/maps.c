@@ -10,6 +10,7 @@
 
 #include "datapath/load/bpf_error.h"
 #include "lib/cleanup.h"
+#include "lib/memory.h"
 
 #define FIRST_BATCH 1024U
 #define MAX_BATCH (1U << 20)
@@ -26,22 +27,22 @@ static void batch_release(struct batch *batch)
 	free(batch->values);
 }
 
-static int batch_allocate(struct batch *batch, enum map_number map, struct cni_error *err)
+static void batch_allocate(struct batch *batch, enum map_number map)
 {
 	batch_release(batch);
-	batch->keys = calloc(batch->capacity, map_key_size(map));
-	batch->values = calloc(batch->capacity, map_value_size(map));
-	return batch->keys && batch->values ? 0 : cni_error_no_memory(err);
+	batch->keys = need(calloc(batch->capacity, map_key_size(map)));
+	batch->values = need(calloc(batch->capacity, map_value_size(map)));
 }
 
 int map_walk(const struct objects *objects, enum map_number map, map_visitor *visit, void *context,
 	     struct cni_error *err)
 {
 	struct batch batch = {.capacity = FIRST_BATCH};
-	enum walk result = batch_allocate(&batch, map, err) ? WALK_FAILED : WALK_ON;
 	uint32_t position = 0, *from = NULL;
+	enum walk result = WALK_ON;
 	bool last = false;
 
+	batch_allocate(&batch, map);
 	while (result == WALK_ON && !last) {
 		uint32_t count = batch.capacity;
 
@@ -50,7 +51,7 @@ int map_walk(const struct objects *objects, enum map_number map, map_visitor *vi
 			/* A bucket of the hash has more entries than there is room for. */
 			if (errno == ENOSPC && batch.capacity < MAX_BATCH) {
 				batch.capacity *= 2;
-				result = batch_allocate(&batch, map, err) ? WALK_FAILED : WALK_ON;
+				batch_allocate(&batch, map);
 				continue;
 			}
 			last = errno == ENOENT;

@@ -2,12 +2,9 @@
 /* objects.c - the maps and programs of one host. */
 #include "datapath/load/objects.h"
 
-#include <bpf/bpf.h>
 #include <errno.h>
-#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "lib/cleanup.h"
 
@@ -18,48 +15,40 @@ struct map_shape {
 	uint32_t value_size;
 };
 
+#define SHAPE(name, type, key, value) \
+	{ \
+		name, BPF_MAP_TYPE_##type, sizeof(key), sizeof(value) \
+	}
+
 static const struct map_shape shapes[MAP_COUNT] = {
-	[MAP_PORTMAPS] = {"portmaps", BPF_MAP_TYPE_HASH, sizeof(struct portmap_key),
-			  sizeof(struct portmap)},
-	[MAP_PUBLISHED_PORTS] = {"published_ports", BPF_MAP_TYPE_ARRAY, sizeof(__u32),
-				 sizeof(__u64)},
-	[MAP_SLOTS] = {"slots", BPF_MAP_TYPE_ARRAY, sizeof(__u32), sizeof(struct slot)},
-	[MAP_VETHS] = {"veths", BPF_MAP_TYPE_DEVMAP_HASH, sizeof(__u32), sizeof(__u32)},
-	[MAP_ENDPOINTS] = {"endpoints", BPF_MAP_TYPE_HASH, sizeof(struct endpoint_key),
-			   sizeof(struct endpoint)},
-	[MAP_ENDPOINT_ADDRESSES] = {"endpoint_addresses", BPF_MAP_TYPE_ARRAY, sizeof(__u32),
-				    sizeof(__u64)},
-	[MAP_INTERFACES] = {"interfaces", BPF_MAP_TYPE_HASH, sizeof(__u32),
-			    sizeof(struct interface)},
-	[MAP_HOST_ADDRESSES] = {"host_addresses", BPF_MAP_TYPE_HASH,
-				sizeof(struct host_address_key), sizeof(struct host_address)},
-	[MAP_NETWORKS] = {"networks", BPF_MAP_TYPE_HASH, sizeof(struct network_key),
-			  sizeof(struct network)},
-	[MAP_POLICIES] = {"policies", BPF_MAP_TYPE_HASH, sizeof(__u32), sizeof(struct policy)},
-	[MAP_CONNECTIONS] = {"connections", BPF_MAP_TYPE_HASH, sizeof(struct connection_key),
-			     sizeof(struct connection)},
-	[MAP_ALIASES] = {"aliases", BPF_MAP_TYPE_HASH, sizeof(struct connection_key),
-			 sizeof(struct alias)},
-	[MAP_HALF_OPEN] = {"half_open", BPF_MAP_TYPE_ARRAY, sizeof(__u32),
-			   sizeof(struct half_open)},
-	[MAP_ASSURED] = {"assured", BPF_MAP_TYPE_ARRAY, sizeof(__u32), sizeof(struct assured)},
-	[MAP_SHARES] = {"shares", BPF_MAP_TYPE_ARRAY, sizeof(__u32), sizeof(struct share)},
-	[MAP_USAGE] = {"usage", BPF_MAP_TYPE_ARRAY, sizeof(__u32), sizeof(struct usage)},
-	[MAP_CLIENT_SHARES] = {"client_shares", BPF_MAP_TYPE_ARRAY, sizeof(__u32), sizeof(__u32)},
-	[MAP_PORT_SHARES] = {"port_shares", BPF_MAP_TYPE_ARRAY, sizeof(__u32),
-			     sizeof(struct port_share)},
-	[MAP_SOCKET_FLOWS] = {"socket_flows", BPF_MAP_TYPE_LRU_HASH, sizeof(struct socket_flow_key),
-			      sizeof(struct socket_flow)},
-	[MAP_FRAGMENTS] = {"fragments", BPF_MAP_TYPE_LRU_HASH, sizeof(struct fragment_key),
-			   sizeof(struct fragment)},
-	[MAP_HELD] = {"held", BPF_MAP_TYPE_ARRAY, sizeof(__u32), sizeof(struct held_fragment)},
-	[MAP_ATTACHMENTS] = {"attachments", BPF_MAP_TYPE_HASH, sizeof(struct attachment_key),
-			     sizeof(struct attachment)},
-	[MAP_WARNINGS] = {"warnings", BPF_MAP_TYPE_HASH, sizeof(__u32), sizeof(struct warnings)},
-	[MAP_NOTICED] = {"noticed", BPF_MAP_TYPE_ARRAY, sizeof(__u32), sizeof(struct noticed)},
-	[MAP_COUNTERS] = {"counters", BPF_MAP_TYPE_PERCPU_ARRAY, sizeof(__u32),
-			  sizeof(struct counters)},
-	[MAP_META] = {"meta", BPF_MAP_TYPE_ARRAY, sizeof(__u32), sizeof(struct meta)},
+	[MAP_PORTMAPS] = SHAPE("portmaps", HASH, struct portmap_key, struct portmap),
+	[MAP_PUBLISHED_PORTS] = SHAPE("published_ports", ARRAY, __u32, __u64),
+	[MAP_SLOTS] = SHAPE("slots", ARRAY, __u32, struct slot),
+	[MAP_VETHS] = SHAPE("veths", DEVMAP_HASH, __u32, __u32),
+	[MAP_ENDPOINTS] = SHAPE("endpoints", HASH, struct endpoint_key, struct endpoint),
+	[MAP_ENDPOINT_ADDRESSES] = SHAPE("endpoint_addresses", ARRAY, __u32, __u64),
+	[MAP_INTERFACES] = SHAPE("interfaces", HASH, __u32, struct interface),
+	[MAP_HOST_ADDRESSES] =
+		SHAPE("host_addresses", HASH, struct host_address_key, struct host_address),
+	[MAP_NETWORKS] = SHAPE("networks", HASH, struct network_key, struct network),
+	[MAP_POLICIES] = SHAPE("policies", HASH, __u32, struct policy),
+	[MAP_CONNECTIONS] = SHAPE("connections", HASH, struct connection_key, struct connection),
+	[MAP_ALIASES] = SHAPE("aliases", HASH, struct connection_key, struct alias),
+	[MAP_HALF_OPEN] = SHAPE("half_open", ARRAY, __u32, struct half_open),
+	[MAP_ASSURED] = SHAPE("assured", ARRAY, __u32, struct assured),
+	[MAP_SHARES] = SHAPE("shares", ARRAY, __u32, struct share),
+	[MAP_USAGE] = SHAPE("usage", ARRAY, __u32, struct usage),
+	[MAP_CLIENT_SHARES] = SHAPE("client_shares", ARRAY, __u32, __u32),
+	[MAP_PORT_SHARES] = SHAPE("port_shares", ARRAY, __u32, struct port_share),
+	[MAP_SOCKET_FLOWS] =
+		SHAPE("socket_flows", LRU_HASH, struct socket_flow_key, struct socket_flow),
+	[MAP_FRAGMENTS] = SHAPE("fragments", LRU_HASH, struct fragment_key, struct fragment),
+	[MAP_HELD] = SHAPE("held", ARRAY, __u32, struct held_fragment),
+	[MAP_ATTACHMENTS] = SHAPE("attachments", HASH, struct attachment_key, struct attachment),
+	[MAP_WARNINGS] = SHAPE("warnings", HASH, __u32, struct warnings),
+	[MAP_NOTICED] = SHAPE("noticed", ARRAY, __u32, struct noticed),
+	[MAP_COUNTERS] = SHAPE("counters", PERCPU_ARRAY, __u32, struct counters),
+	[MAP_META] = SHAPE("meta", ARRAY, __u32, struct meta),
 };
 
 static const char *const program_names[PROGRAM_COUNT] = {
@@ -135,13 +124,6 @@ bool map_has_our_shape(enum map_number map, int fd)
 	return read_map_info(fd, &info) && has_shape(&shapes[map], &info);
 }
 
-static bool map_is_same(int fd, int other_fd)
-{
-	struct bpf_map_info info, other;
-
-	return read_map_info(fd, &info) && read_map_info(other_fd, &other) && info.id == other.id;
-}
-
 static bool read_program_info(int fd, struct bpf_prog_info *info)
 {
 	uint32_t size = sizeof(*info);
@@ -204,19 +186,6 @@ int meta_head_read(int fd, struct meta_head *head)
 	return 0;
 }
 
-static void take_map(int fd, int maps[MAP_COUNT])
-{
-	struct bpf_map_info info;
-
-	for (int map = 0; read_map_info(fd, &info) && map < MAP_COUNT; map++) {
-		if (maps[map] >= 0 || !has_shape(&shapes[map], &info))
-			continue;
-		maps[map] = fd;
-		return;
-	}
-	close(fd);
-}
-
 int objects_open_maps_of(int program_fd, int maps[MAP_COUNT])
 {
 	uint32_t ids[4 * MAP_COUNT];
@@ -229,10 +198,14 @@ int objects_open_maps_of(int program_fd, int maps[MAP_COUNT])
 	if (bpf_obj_get_info_by_fd(program_fd, &info, &size))
 		return -1;
 	for (uint32_t i = 0; i < info.nr_map_ids && i < sizeof(ids) / sizeof(*ids); i++) {
-		int fd = bpf_map_get_fd_by_id(ids[i]);
+		cleanup_close int fd = bpf_map_get_fd_by_id(ids[i]);
+		struct bpf_map_info map_info;
 
-		if (fd >= 0)
-			take_map(fd, maps);
+		for (int map = 0; fd >= 0 && read_map_info(fd, &map_info) && map < MAP_COUNT; map++)
+			if (maps[map] < 0 && has_shape(&shapes[map], &map_info)) {
+				maps[map] = fd;
+				fd = -1;
+			}
 	}
 	return 0;
 }
@@ -240,6 +213,7 @@ int objects_open_maps_of(int program_fd, int maps[MAP_COUNT])
 bool program_uses_maps(uint32_t id, const struct objects *objects)
 {
 	cleanup_close int program = bpf_prog_get_fd_by_id(id);
+	struct bpf_map_info info, other;
 	struct objects used;
 	bool same;
 
@@ -247,7 +221,50 @@ bool program_uses_maps(uint32_t id, const struct objects *objects)
 	same = program >= 0 && !objects_open_maps_of(program, used.maps) &&
 	       used.maps[MAP_META] >= 0;
 	for (int map = 0; same && map < MAP_COUNT; map++)
-		same = used.maps[map] < 0 || map_is_same(used.maps[map], objects->maps[map]);
+		same = used.maps[map] < 0 ||
+		       (read_map_info(used.maps[map], &info) &&
+			read_map_info(objects->maps[map], &other) && info.id == other.id);
 	objects_close(&used);
 	return same;
+}
+
+/* The programs at the sockets of the host's processes. */
+static const struct {
+	const char *name;
+	enum bpf_attach_type hook;
+} socket_programs[SOCKET_PROGRAM_COUNT] = {
+	[SOCKET_CONNECT4] = {"connect4", BPF_CGROUP_INET4_CONNECT},
+	[SOCKET_CONNECT6] = {"connect6", BPF_CGROUP_INET6_CONNECT},
+	[SOCKET_SENDMSG4] = {"sendmsg4", BPF_CGROUP_UDP4_SENDMSG},
+	[SOCKET_SENDMSG6] = {"sendmsg6", BPF_CGROUP_UDP6_SENDMSG},
+	[SOCKET_RECVMSG4] = {"recvmsg4", BPF_CGROUP_UDP4_RECVMSG},
+	[SOCKET_RECVMSG6] = {"recvmsg6", BPF_CGROUP_UDP6_RECVMSG},
+	[SOCKET_GETPEERNAME4] = {"getpeername4", BPF_CGROUP_INET4_GETPEERNAME},
+	[SOCKET_GETPEERNAME6] = {"getpeername6", BPF_CGROUP_INET6_GETPEERNAME},
+	[SOCKET_RELEASE] = {"sock_release", BPF_CGROUP_INET_SOCK_RELEASE},
+	[SOCKET_BIND4] = {"bind4", BPF_CGROUP_INET4_BIND},
+	[SOCKET_BIND6] = {"bind6", BPF_CGROUP_INET6_BIND},
+};
+
+const char *socket_program_name(enum socket_program program)
+{
+	return socket_programs[program].name;
+}
+
+enum bpf_attach_type socket_program_hook(enum socket_program program)
+{
+	return socket_programs[program].hook;
+}
+
+void socket_programs_clear(struct socket_programs *opened)
+{
+	for (int program = 0; program < SOCKET_PROGRAM_COUNT; program++)
+		opened->fds[program] = -1;
+}
+
+void socket_programs_close(struct socket_programs *opened)
+{
+	for (int program = 0; program < SOCKET_PROGRAM_COUNT; program++)
+		cleanup_close_pointer(&opened->fds[program]);
+	socket_programs_clear(opened);
 }

@@ -9,13 +9,14 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/random.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "lib/cleanup.h"
-#include "datapath/load/bpffs.h"
 #include "datapath/load/bpf_error.h"
 #include "lib/warning.h"
+#include "datapath/load/lock.h"
 
 /* A directory, a slash and an object's name. */
 #define PIN_PATH_SIZE (PIN_DIRECTORY_SIZE + 32)
@@ -101,31 +102,21 @@ static enum belongs whose_directory(const char *directory, uint64_t netns_cookie
 	return pins->head.netns_cookie == netns_cookie ? BELONGS_TO_US : BELONGS_TO_OTHER;
 }
 
-/* Whose PINS_ROOT is: what belongs to another user is not even looked at. */
-static int look_at_root(enum bpffs_owner *owner, struct cni_error *err)
-{
-	int whose;
-
-	if (bpffs_verify(err))
-		return -1;
-	whose = bpffs_owner(PINS_ROOT, err);
-	if (whose < 0)
-		return -1;
-	*owner = (enum bpffs_owner)whose;
-	if (*owner == BPFFS_ANOTHERS)
-		warning(PINS_ROOT " does not belong to root, and is not used; the next ADD moves it"
-				  " away; `chmod 0700 " BPFFS "` keeps other users out");
-	return 0;
-}
-
 int pins_find(uint64_t netns_cookie, struct pins *pins, struct cni_error *err)
 {
-	enum bpffs_owner owner;
 	enum belongs root;
+	int owner;
 
 	snprintf(pins->directory, PIN_DIRECTORY_SIZE, PINS_ROOT);
-	if (look_at_root(&owner, err))
+	if (bpffs_verify(err))
 		return -1;
+	owner = bpffs_owner(PINS_ROOT, err);
+	if (owner < 0)
+		return -1;
+	/* What belongs to another user is not even looked at. */
+	if (owner == BPFFS_ANOTHERS)
+		warning(PINS_ROOT " does not belong to root, and is not used; the next ADD moves it"
+				  " away; `chmod 0700 " BPFFS "` keeps other users out");
 	pins->usable = owner == BPFFS_ROOTS;
 	if (!pins->usable)
 		return 0;
@@ -172,14 +163,6 @@ static bool is_in_set(enum pin_set set, int object)
 	}
 }
 
-static bool is_pinned(const char *directory, int object)
-{
-	char path[PIN_PATH_SIZE];
-
-	object_path(path, directory, object_name(object));
-	return !access(path, F_OK);
-}
-
 /* False: something else is pinned under its name. */
 static bool keep_object(struct objects *objects, int object, int fd)
 {
@@ -216,14 +199,14 @@ int pins_open(const struct pins *pins, enum pin_set set, struct objects *objects
 {
 	objects_clear(objects);
 	*found = (struct pins_found){0};
-	for (int object = 0; object < OBJECT_COUNT; object++) {
+	for (int object = 0; pins->usable && object < OBJECT_COUNT; object++) {
+		char path[PIN_PATH_SIZE];
 		int fd;
 
-		if (!pins->usable)
-			break;
 		if (!is_in_set(set, object)) {
+			object_path(path, pins->directory, object_name(object));
 			/* ADD repairs what is missing; DEL can do without. */
-			if (set == PINS_TO_ADD && !is_pinned(pins->directory, object))
+			if (set == PINS_TO_ADD && access(path, F_OK))
 				found->missing++;
 			continue;
 		}
@@ -281,73 +264,156 @@ static void empty_directory(const char *directory)
 /* Removes what killed loaders left, also those of versions that gave it another name. No other
  * process is loading: all hosts that share this file system share the lock. What belongs to another
  * user may be a link to anywhere. */
-static void remove_leftover(const char *directory)
-{
-	struct cni_error ignored = {0};
-
-	if (bpffs_owner(directory, &ignored) == BPFFS_ROOTS) {
-		empty_directory(directory);
-		if (strcmp(directory, PINS_LOADING) != 0)
-			rmdir(directory);
-	}
-	cni_error_release(&ignored);
-}
-
 static void remove_leftovers(void)
 {
+	cleanup_error struct cni_error ignored = {0};
 	char path[PIN_DIRECTORY_SIZE];
 	struct dirent *entry;
 	DIR *directory = opendir(BPFFS);
 
-	while (directory && (entry = readdir(directory)))
-		if (snprintf(path, sizeof(path), BPFFS "/%s", entry->d_name) < (int)sizeof(path) &&
-		    !strncmp(path, PINS_LOADING, strlen(PINS_LOADING)))
-			remove_leftover(path);
+	while (directory && (entry = readdir(directory))) {
+		if (snprintf(path, sizeof(path), BPFFS "/%s", entry->d_name) >= (int)sizeof(path) ||
+		    strncmp(path, PINS_LOADING, strlen(PINS_LOADING)) ||
+		    bpffs_owner(path, &ignored) != BPFFS_ROOTS)
+			continue;
+		empty_directory(path);
+		if (strcmp(path, PINS_LOADING) != 0)
+			rmdir(path);
+	}
 	if (directory)
 		closedir(directory);
 }
 
-static int pin_into(const char *directory, const struct objects *objects, struct cni_error *err)
-{
-	char path[PIN_PATH_SIZE];
-
-	for (int object = 0; object < OBJECT_COUNT; object++) {
-		object_path(path, directory, object_name(object));
-		if (bpf_obj_pin(object_fd(objects, object), path))
-			return bpf_error_set(err, errno, "cannot pin %s", path);
-	}
-	return 0;
-}
-
-static int move_each(const char *from, const char *to, struct cni_error *err)
+static int pin_and_move(const char *directory, const struct objects *objects, struct cni_error *err)
 {
 	char source[PIN_PATH_SIZE], target[PIN_PATH_SIZE];
 
 	for (int object = 0; object < OBJECT_COUNT; object++) {
-		object_path(source, from, object_name(object));
-		object_path(target, to, object_name(object));
+		object_path(source, PINS_LOADING, object_name(object));
+		if (bpf_obj_pin(object_fd(objects, object), source))
+			return bpf_error_set(err, errno, "cannot pin %s", source);
+	}
+	if (!rename(PINS_LOADING, directory))
+		return 0;
+	if (errno != ENOTEMPTY && errno != EEXIST)
+		return bpf_error_set(err, errno, "cannot move " PINS_LOADING " to %s", directory);
+	/* It has the directories of other hosts, or what is left of a damaged set. */
+	for (int object = 0; object < OBJECT_COUNT; object++) {
+		object_path(source, PINS_LOADING, object_name(object));
+		object_path(target, directory, object_name(object));
 		if (rename(source, target))
 			return bpf_error_set(err, errno, "cannot move %s to %s", source, target);
 	}
-	rmdir(from);
+	rmdir(PINS_LOADING);
 	return 0;
-}
-
-static int move_to_place(const char *from, const char *to, struct cni_error *err)
-{
-	if (!rename(from, to))
-		return 0;
-	/* It has the directories of other hosts, or what is left of a damaged set. */
-	if (errno == ENOTEMPTY || errno == EEXIST)
-		return move_each(from, to, err);
-	return bpf_error_set(err, errno, "cannot move %s to %s", from, to);
 }
 
 int pins_write(const char *directory, const struct objects *objects, struct cni_error *err)
 {
+	int result;
+
 	remove_leftovers();
-	if (!pin_into(PINS_LOADING, objects, err) && !move_to_place(PINS_LOADING, directory, err))
-		return 0;
-	empty_directory(PINS_LOADING);
-	return -1;
+	result = pin_and_move(directory, objects, err);
+	if (result)
+		empty_directory(PINS_LOADING);
+	return result;
+}
+
+/* A round fails only if another process has succeeded. */
+#define ROUNDS 1000
+
+/* Where all users may make directories, another user's directory must not stop us, and we must not
+ * use what is pinned in it. */
+static int move_aside(const char *path, struct cni_error *err)
+{
+	uint32_t number = 0;
+	char to[128];
+
+	if (getrandom(&number, sizeof(number), 0) < 0)
+		number = 0;
+	snprintf(to, sizeof(to), BPFFS "/not-of-" PIN_DIRECTORY "-%08x", number);
+	if (rename(path, to) && errno != ENOENT)
+		return bpf_error_set(err, errno,
+				     "cannot move %s, which is not root's, out of the way", path);
+	warning("%s did not belong to root, and was moved to %s; `chmod 0700 " BPFFS
+		"` keeps other users out",
+		path, to);
+	return 0;
+}
+
+static int refuse_rounds(const char *path, struct cni_error *err)
+{
+	return cni_error_set(err, CNI_ERROR_TRY_AGAIN,
+			     "%s is removed or replaced again and again; try again later", path);
+}
+
+/* Where all users may make directories, only root can move or remove root's (the sticky bit), so a
+ * directory that is root's stays so. */
+static int own_directory(const char *path, struct cni_error *err)
+{
+	for (int round = 0; round < ROUNDS; round++) {
+		int owner;
+
+		if (mkdir(path, 0700) && errno != EEXIST)
+			return errno == EROFS
+				       ? cni_error_set(err, CNI_ERROR_KERNEL_REFUSED,
+						       BPFFS " is mounted read-only: `mount -o "
+							     "remount,rw " BPFFS "`")
+				       : bpf_error_set(err, errno, "cannot make the directory %s",
+						       path);
+		owner = bpffs_owner(path, err);
+		if (owner < 0)
+			return -1;
+		if (owner == BPFFS_ROOTS)
+			return 0;
+		if (owner == BPFFS_ANOTHERS && move_aside(path, err))
+			return -1;
+	}
+	return refuse_rounds(path, err);
+}
+
+static bool is_still_there(int fd)
+{
+	struct stat held, named;
+
+	return !fstat(fd, &held) && !lstat(PINS_LOADING, &named) && held.st_ino == named.st_ino &&
+	       held.st_dev == named.st_dev;
+}
+
+int pins_lock_take(struct pins_lock *lock, struct cni_error *err)
+{
+	for (int round = 0; lock->directory < 0 && round < ROUNDS; round++) {
+		cleanup_close int fd = -1;
+
+		if (own_directory(PINS_LOADING, err))
+			return -1;
+		fd = open(PINS_LOADING, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+		if (fd < 0 && errno != ENOENT)
+			return bpf_error_set(err, errno, "cannot open " PINS_LOADING);
+		if (fd >= 0 && lock_wait(fd, "loading into " BPFFS, err))
+			return -1;
+		/* Otherwise it was removed, or moved to its place, meanwhile. */
+		if (fd >= 0 && is_still_there(fd)) {
+			lock->directory = fd;
+			fd = -1;
+		}
+	}
+	if (lock->directory < 0)
+		return refuse_rounds(PINS_LOADING, err);
+	/* rename() replaces an empty directory. */
+	if (own_directory(PINS_ROOT, err))
+		return -1;
+	lock->older = lock_take_older(BPFFS);
+	return 0;
+}
+
+void pins_lock_release(struct pins_lock *lock)
+{
+	if (lock->directory >= 0) {
+		if (is_still_there(lock->directory))
+			rmdir(PINS_LOADING);
+		rmdir(PINS_ROOT); /* if nothing was loaded */
+	}
+	lock_release(&lock->directory);
+	lock_release(&lock->older);
 }

@@ -58,7 +58,28 @@ int pins_open_rest(const char *directory, struct objects *objects, struct cni_er
 
 /* Pins all objects into PINS_LOADING and moves that, or what is in it, to its place, meta last:
  * other processes see the old set, or the new one, or that it is damaged. Call it with
- * pins_lock.h's lock. CNI_ERROR_KERNEL_REFUSED. */
+ * the lock below. CNI_ERROR_KERNEL_REFUSED. */
 int pins_write(const char *directory, const struct objects *objects, struct cni_error *err);
+
+/* One loader at a time on each BPF file system, which hosts may share: flock on the directory into
+ * which objects are pinned before they are moved to their place. A loader makes it, only root can
+ * open it, and it is on the file system that it protects. */
+struct pins_lock {
+	int directory;
+	int older; /* what bpf-portmap 0.1 locks */
+};
+
+#define PINS_LOCK_NONE \
+	{ \
+		.directory = -1, .older = -1 \
+	}
+
+/* *lock begins as PINS_LOCK_NONE. Afterwards PINS_LOADING exists, with what a killed loader left.
+ * Moves away what other users have put in its place. Take the host's lock first.
+ * CNI_ERROR_TRY_AGAIN, CNI_ERROR_KERNEL_REFUSED, CNI_ERROR_IO. */
+int pins_lock_take(struct pins_lock *lock, struct cni_error *err);
+void pins_lock_release(struct pins_lock *lock);
+
+#define cleanup_pins_lock __attribute__((cleanup(pins_lock_release)))
 
 #endif

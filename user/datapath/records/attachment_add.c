@@ -2,6 +2,9 @@
 /* attachment_add.c - making what an attachment owns in the maps. */
 #include "datapath/records/attachment_add.h"
 
+#include <bpf/bpf.h>
+#include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
@@ -9,12 +12,268 @@
 #include "datapath/load/maps.h"
 #include "datapath/records/owners.h"
 #include "datapath/records/policies.h"
+#include "datapath/records/describe.h"
 #include "lib/digest.h"
 #include "lib/warning.h"
 #include "net/link.h"
-#include "datapath/records/attachment_name.h"
+#include "net/port_ranges.h"
+#include "datapath/records/attachments.h"
 #include "datapath/records/attachment_remove.h"
-#include "datapath/records/claims_write.h"
+
+/* What ADD works with while it has the lock. */
+struct adding {
+	struct release release; /* of what the attachment had before, and of dead owners */
+	struct nl_sock *socket;
+	const struct attachment_claims *claims;
+	struct attachment record; /* as it is written */
+};
+
+/* Finds where the container's frames to its gateway go, as slots have it: to the bridge, or to the
+ * veth's own end. The first command that sees that a bridge's MAC has changed writes it to all
+ * entries, under the lock. */
+static void find_gateway(const struct objects *objects, const struct attachment_claims *claims,
+			 uint8_t mac[6])
+{
+	const struct interface *veth = &claims->interface;
+	struct interface bridge;
+
+	if (veth->role != ROLE_PORT)
+		memcpy(mac, claims->host_mac, sizeof(claims->host_mac));
+	else if (interface_read(objects, veth->bridge_ifindex, &bridge) &&
+		 bridge.role == ROLE_BRIDGE)
+		memcpy(mac, bridge.bridge_mac, sizeof(bridge.bridge_mac));
+	else
+		memcpy(mac, veth->bridge_mac, sizeof(veth->bridge_mac));
+}
+
+static int mark_word(const struct objects *objects, enum map_number map, uint32_t number,
+		     uint64_t wanted, struct cni_error *err)
+{
+	uint64_t bits;
+
+	if (bpf_map_lookup_elem(objects->maps[map], &number, &bits))
+		return map_refuse_read(map, err);
+	if ((bits & wanted) == wanted)
+		return 0;
+	bits |= wanted;
+	return map_write(objects, map, &number, &bits, err);
+}
+
+/* Marks the ports and addresses of all claims in the bitmaps by which programs know most ports and
+ * addresses that no mapping or endpoint has. Before any of the claims is written to
+ * portmaps or endpoints. */
+static int mark_claims(const struct objects *objects, const struct attachment_claims *claims,
+		       struct cni_error *err)
+{
+	uint64_t wanted[PORT_WORDS] = {0}, halves[2];
+
+	for (size_t i = 0; i < claims->endpoint_count; i++) {
+		uint16_t bit;
+
+		memcpy(halves, claims->endpoints[i].key.address, sizeof(halves));
+		bit = address_hash(halves[0], halves[1]);
+		if (mark_word(objects, MAP_ENDPOINT_ADDRESSES, bit / 64, 1ULL << (bit % 64), err))
+			return -1;
+	}
+	for (size_t i = 0; i < claims->port_count; i++) {
+		uint16_t port = claims->ports[i].key.host_port;
+
+		wanted[port / 64] |= 1ULL << (port % 64);
+	}
+	for (uint32_t number = 0; claims->port_count && number < PORT_WORDS; number++)
+		if (wanted[number] &&
+		    mark_word(objects, MAP_PUBLISHED_PORTS, number, wanted[number], err))
+			return -1;
+	return 0;
+}
+
+static int take_over_port(struct adding *adding, const struct portmap_key *key,
+			  const struct portmap *portmap, struct cni_error *err)
+{
+	char port[DESCRIBED_PORT_SIZE], who[DESCRIBED_ATTACHMENT_SIZE];
+	const struct objects *objects = adding->release.objects;
+	struct attachment_key dead;
+	struct attachment record;
+	struct portmap old;
+	struct slot owner;
+	int failed = 0;
+
+	if (portmap_read(objects, key, &old)) {
+		if (owner_is_live_with_veth(objects, adding->socket, old.owner, &owner))
+			/* Engines ask for a container's ports on each of its networks. */
+			return attachments_are_of_one_container(owner.attachment,
+								adding->claims->key.name)
+				       ? 0
+				       : refuse_taken_port(objects, key, &owner, err);
+		describe_port(key, port);
+		describe_attachment(objects, owner.attachment, who);
+		warning_passing("%s is taken over from %s, whose veth is gone, or whose record is"
+				" unfinished or damaged",
+				port, who);
+		/* DEL may never be called for it: engines forget what was killed together with its
+		 * namespace. So all that it has is removed, not only the port that is claimed. */
+		slot_get_key(&owner, &dead);
+		failed = attachment_read(objects, &dead, &record) &&
+					 owner_is(record.owner, old.owner)
+				 ? attachment_remove_locked(&adding->release, &dead, err)
+				 : stale_slots_sweep(objects, err);
+	}
+	if (failed || map_write(objects, MAP_PORTMAPS, key, portmap, err))
+		return -1;
+	adding->record.host_ports++;
+	return 0;
+}
+
+static void fill_portmap(struct portmap *portmap, const struct port_claim *claim,
+			 struct owner owner)
+{
+	*portmap = (struct portmap){
+		.owner = owner,
+		.container_port = claim->container_port,
+		.localhost = claim->localhost,
+		.reserved_on_host = claim->reserved_on_host,
+	};
+	memcpy(portmap->container_address, claim->container_address, CNI_ADDRESS_SIZE);
+}
+
+static int claim_port(struct adding *adding, const struct port_claim *claim, struct cni_error *err)
+{
+	const struct objects *objects = adding->release.objects;
+	struct portmap portmap;
+
+	fill_portmap(&portmap, claim, adding->record.owner);
+	if (bpf_map_update_elem(objects->maps[MAP_PORTMAPS], &claim->key, &portmap, BPF_NOEXIST)) {
+		if (errno == EEXIST)
+			return take_over_port(adding, &claim->key, &portmap, err);
+		return map_refuse_write(objects, MAP_PORTMAPS, err);
+	}
+	adding->record.host_ports++;
+	return 0;
+}
+
+struct search {
+	const struct attachment_claims *claims;
+	size_t visited;
+	bool given_up;
+};
+
+static int compare_key(const void *key, const void *claim)
+{
+	return memcmp(key, &((const struct port_claim *)claim)->key, sizeof(struct portmap_key));
+}
+
+static enum walk search_entry(const void *key, const void *value, void *context,
+			      struct cni_error *err)
+{
+	struct search *search = context;
+	const struct attachment_claims *claims = search->claims;
+
+	/* To walk through more entries costs more than it saves. */
+	search->given_up = ++search->visited > claims->port_count ||
+			   bsearch(key, claims->ports, claims->port_count, sizeof(*claims->ports),
+				   compare_key);
+	return search->given_up ? WALK_ENOUGH : WALK_ON;
+}
+
+/* False: at least one is not, or it takes too long to find out. */
+static bool ports_are_all_free(const struct objects *objects,
+			       const struct attachment_claims *claims)
+{
+	struct search search = {.claims = claims};
+	struct cni_error ignored = {0};
+	int result = map_walk(objects, MAP_PORTMAPS, search_entry, &search, &ignored);
+
+	cni_error_release(&ignored);
+	return !result && !search.given_up;
+}
+
+static int write_batch(struct adding *adding, const struct port_claim *claims, uint32_t count,
+		       struct cni_error *err)
+{
+	const struct objects *objects = adding->release.objects;
+	struct portmap_key keys[PORT_BATCH];
+	struct portmap portmaps[PORT_BATCH];
+
+	for (uint32_t i = 0; i < count; i++) {
+		keys[i] = claims[i].key;
+		fill_portmap(&portmaps[i], &claims[i], adding->record.owner);
+	}
+	if (bpf_map_update_batch(objects->maps[MAP_PORTMAPS], keys, portmaps, &count, NULL))
+		return map_refuse_write(objects, MAP_PORTMAPS, err);
+	adding->record.host_ports += count;
+	return 0;
+}
+
+/* A batch overwrites what is there, so it is only for ports that were seen to be free; under the
+ * lock they stay free. */
+static int claim_ports(struct adding *adding, struct cni_error *err)
+{
+	const struct attachment_claims *claims = adding->claims;
+
+	if (claims->port_count <= PORT_BATCH ||
+	    !ports_are_all_free(adding->release.objects, claims)) {
+		/* Backwards, so that a message names the IPv4 port before the IPv6 port. */
+		for (size_t i = claims->port_count; i-- > 0;)
+			if (claim_port(adding, &claims->ports[i], err))
+				return -1;
+		return 0;
+	}
+	for (size_t i = 0; i < claims->port_count; i += PORT_BATCH) {
+		size_t left = claims->port_count - i;
+
+		if (write_batch(adding, &claims->ports[i],
+				(uint32_t)(left < PORT_BATCH ? left : PORT_BATCH), err))
+			return -1;
+	}
+	return 0;
+}
+
+static int claim_endpoint(struct adding *adding, const struct endpoint_claim *claim,
+			  struct cni_error *err)
+{
+	const struct objects *objects = adding->release.objects;
+	struct endpoint endpoint = {
+		.owner = adding->record.owner,
+		.prefix_length = claim->prefix_length,
+		.masquerade = claim->masquerade,
+		.strict = claim->strict,
+	};
+	char address[CNI_ADDRESS_TEXT_SIZE], who[DESCRIBED_ATTACHMENT_SIZE];
+	struct endpoint old;
+	struct slot old_owner;
+
+	if (endpoint_read(objects, &claim->key, &old) &&
+	    owner_is_live_with_veth(objects, adding->socket, old.owner, &old_owner)) {
+		describe_attachment(objects, old_owner.attachment, who);
+		warning("address %s belongs to %s too; the newest has it now",
+			cni_address_format(claim->key.address, address), who);
+		endpoint.shared = 1;
+	}
+	return endpoint_write(objects, &claim->key, &endpoint, err);
+}
+
+/* Writes ports, endpoints and the interface for the record's owner. The record then has the number
+ * of ports that are its own: those that the same container has by another interface stay there. A
+ * port whose owner is dead is taken over with a warning, and that owner is released; an address is
+ * taken over in any case. What was written before a failure stays. Call it with the lock.
+ * CNI_ERROR_PORT_TAKEN naming the owner, CNI_ERROR_KERNEL_REFUSED. */
+static int claims_write(struct adding *adding, struct cni_error *err)
+{
+	const struct attachment_claims *claims = adding->claims;
+	const struct objects *objects = adding->release.objects;
+	struct interface interface = claims->interface;
+
+	adding->record.host_ports = 0;
+	if (mark_claims(objects, claims, err) || claim_ports(adding, err))
+		return -1;
+	for (size_t i = 0; i < claims->endpoint_count; i++)
+		if (claim_endpoint(adding, &claims->endpoints[i], err))
+			return -1;
+	interface.owner = adding->record.owner;
+	if (interface.role == ROLE_PORT)
+		find_gateway(objects, claims, interface.bridge_mac);
+	return interface_write(objects, claims->ifindex, &interface, err);
+}
 
 static int write_slot(const struct objects *objects, const struct attachment_claims *claims,
 		      struct owner owner, struct cni_error *err)
@@ -31,25 +290,11 @@ static int write_slot(const struct objects *objects, const struct attachment_cla
 		slot.container =
 			digest_add(DIGEST_OF_NOTHING, name.container_id, strlen(name.container_id));
 	memcpy(slot.host_mac, claims->host_mac, sizeof(slot.host_mac));
-	claims_find_gateway(objects, claims, slot.gateway_mac);
+	find_gateway(objects, claims, slot.gateway_mac);
 	memcpy(slot.attachment, claims->key.name, sizeof(slot.attachment));
 	if (slot_write(objects, owner.slot, &slot, err))
 		return -1;
 	return map_write(objects, MAP_VETHS, &owner.slot, &claims->ifindex, err);
-}
-
-static int begin_owner(struct adding *adding, struct cni_error *err)
-{
-	const struct objects *objects = adding->release.objects;
-	struct owner *owner = &adding->record.owner;
-	struct meta meta;
-
-	if (!meta_read(objects, &meta))
-		return map_refuse_read(MAP_META, err);
-	masquerade_ports_follow(&meta, &adding->masquerade_ports);
-	if (owner_allocate(objects, &meta, owner, err) || meta_write(objects, &meta, err))
-		return -1;
-	return write_slot(objects, adding->claims, *owner, err);
 }
 
 static int add_locked(struct adding *adding, struct cni_error *err)
@@ -57,6 +302,7 @@ static int add_locked(struct adding *adding, struct cni_error *err)
 	const struct attachment_claims *claims = adding->claims;
 	const struct objects *objects = adding->release.objects;
 	struct attachment *record = &adding->record;
+	struct meta meta;
 
 	*record = (struct attachment){
 		.since = (uint64_t)time(NULL),
@@ -67,24 +313,17 @@ static int add_locked(struct adding *adding, struct cni_error *err)
 		.workload = *claims->workload,
 	};
 	memcpy(record->host_mac, claims->host_mac, sizeof(record->host_mac));
-	if (begin_owner(adding, err) || attachment_write(objects, &claims->key, record, err) ||
+	if (!meta_read(objects, &meta))
+		return map_refuse_read(MAP_META, err);
+	port_ranges_follow(&meta);
+	if (owner_allocate(objects, &meta, &record->owner, err) ||
+	    meta_write(objects, &meta, err) || write_slot(objects, claims, record->owner, err) ||
+	    attachment_write(objects, &claims->key, record, err) ||
 	    policy_write(objects, record->owner, claims->policy, err) ||
 	    claims_write(adding, err) || owner_set_live(objects, record->owner, true, err))
 		return -1;
 	record->state = ATTACHMENT_READY;
 	return attachment_write(objects, &claims->key, record, err);
-}
-
-static int require_veth(struct nl_sock *socket, uint32_t ifindex, struct cni_error *err)
-{
-	char name[IF_NAMESIZE];
-
-	if (link_name(socket, ifindex, name))
-		return 0;
-	return cni_error_set(err, CNI_ERROR_INVALID_CONFIGURATION,
-			     "the host's end of the container's veth (interface number %u)"
-			     " went away during ADD",
-			     ifindex);
 }
 
 static int replace_locked(struct adding *adding, struct cni_error *err)
@@ -116,14 +355,18 @@ int attachment_add(const struct objects *objects, struct nl_sock *socket,
 		.socket = socket,
 		.claims = claims,
 	};
-	cleanup_lock int lock = -1;
+	cleanup_lock int lock = lock_take(err);
+	char name[IF_NAMESIZE];
 	int result;
 
-	masquerade_ports_read(&adding.masquerade_ports);
-	lock = lock_take(err);
-	/* Before it may claim anything: the container may have been deleted meanwhile. */
-	if (lock < 0 || require_veth(socket, claims->ifindex, err))
+	if (lock < 0)
 		return -1;
+	/* Before it may claim anything: the container may have been deleted meanwhile. */
+	if (!link_name(socket, claims->ifindex, name))
+		return cni_error_set(err, CNI_ERROR_INVALID_CONFIGURATION,
+				     "the host's end of the container's veth (interface number %u)"
+				     " went away during ADD",
+				     claims->ifindex);
 	result = replace_locked(&adding, err);
 	release_finish(&adding.release, &lock);
 	return result;

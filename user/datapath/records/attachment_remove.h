@@ -1,15 +1,41 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * attachment_remove.h - removing an attachment, whole or damaged.
+ * attachment_remove.h - removing an attachment, whole or damaged, and what it owns in the maps.
  */
 #ifndef DATAPATH_RECORDS_ATTACHMENT_REMOVE_H
 #define DATAPATH_RECORDS_ATTACHMENT_REMOVE_H
 
-#include "datapath/records/attachment_list.h"
-#include "datapath/records/release.h"
+#include "datapath/records/attachments.h"
+#include "datapath/records/claims.h"
+#include "datapath/records/udp_clients.h"
+
+struct nl_sock;
+
+/* Ports in one system call: most of what thousands cost is entering the kernel. */
+#define PORT_BATCH 256U
+
+/* What one command releases; the rest begins as zeros. */
+struct release {
+	const struct objects *objects;
+	/* What the owner probably has, where its configuration is known, or NULL. Looking that up
+	 * instead of walking through the maps makes a DEL a fifth shorter, and as long however much
+	 * other containers have. */
+	const struct attachment_claims *likely;
+	struct udp_ports udp_ports; /* that were released, or that somebody else has now */
+};
+
+/* Removes all that the attachment has, if there is a record of it. What it owns goes before the
+ * record and the slot, which is not live from then on: by these two the next command finds what a
+ * killed one left. Call it with the lock. CNI_ERROR_KERNEL_REFUSED. */
+int attachment_remove_locked(struct release *release, const struct attachment_key *key,
+			     struct cni_error *err);
+
+/* Unlocks, and then ends the UDP sockets of host processes that are connected to released ports,
+ * which takes milliseconds. */
+void release_finish(const struct release *release, int *lock);
 
 /* Removes all that it owns. One that is not there: 0, without the lock. `likely`: what it probably
- * owns (release.h), or NULL. CNI_ERROR_TRY_AGAIN, CNI_ERROR_KERNEL_REFUSED. */
+ * owns, or NULL. CNI_ERROR_TRY_AGAIN, CNI_ERROR_KERNEL_REFUSED. */
 int attachment_remove(const struct objects *objects, const struct attachment_key *key,
 		      const struct attachment_claims *likely, struct cni_error *err);
 
@@ -18,9 +44,22 @@ int attachment_remove(const struct objects *objects, const struct attachment_key
 int attachment_remove_stale(const struct objects *objects, const struct attachment_entry *entry,
 			    bool *was_there, struct cni_error *err);
 
-/* Removes all that it has, if there is a record of it. Call it with the lock.
- * CNI_ERROR_KERNEL_REFUSED. */
-int attachment_remove_locked(struct release *release, const struct attachment_key *key,
-			     struct cni_error *err);
+/* Whether no container can use it any more: its veth is gone. One with a damaged name, which no
+ * command can name, also where its slot is not its own. Takes the lock, so that an ADD that is
+ * making it has finished; false where it cannot. */
+bool attachment_is_abandoned(const struct objects *objects, struct nl_sock *socket,
+			     const struct attachment_entry *entry);
+
+enum abandoned_which {
+	ABANDONED_ALL,
+	ABANDONED_NOTICED, /* only if the programs have met one since the last time */
+};
+
+/* Removes attachments whose veth is gone and for which DEL was not called: engines forget a
+ * container that was killed with its namespace, or call DEL of another conflist. The programs see
+ * that such an owner is gone and leave its ports alone. Warns of each. A failure is a warning, too:
+ * callers have done their own job by then. Takes the lock. */
+void abandoned_remove(const struct datapath *datapath, struct nl_sock *socket,
+		      enum abandoned_which which);
 
 #endif

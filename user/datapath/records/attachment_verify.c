@@ -2,42 +2,32 @@
 /* attachment_verify.c - comparing what an attachment owns with what it should. */
 #include <string.h>
 
-#include "datapath/records/attachment_name.h"
+#include "datapath/records/attachments.h"
 #include "datapath/records/attachment_verify.h"
 #include "datapath/records/describe.h"
 #include "datapath/load/maps.h"
 #include "datapath/records/owners.h"
 #include "datapath/records/policies.h"
 
-static int verify_port_owner(const struct objects *objects, const struct attachment_claims *claims,
-			     const struct portmap_key *key, struct owner owner,
-			     struct cni_error *err)
-{
-	char port[DESCRIBED_PORT_SIZE];
-	struct slot other;
-
-	if (!owner_read(objects, owner, &other)) {
-		describe_port(key, port);
-		return cni_error_set(err, CNI_ERROR_KERNEL_REFUSED,
-				     "%s belongs to an attachment that is gone", port);
-	}
-	if (attachments_are_of_one_container(other.attachment, claims->key.name))
-		return 0;
-	return refuse_taken_port(objects, key, &other, err);
-}
-
 static int verify_port(const struct objects *objects, const struct attachment_claims *claims,
 		       const struct port_claim *claim, struct owner owner, struct cni_error *err)
 {
-	struct portmap portmap;
 	char port[DESCRIBED_PORT_SIZE];
+	struct portmap portmap;
+	struct slot other;
 
 	describe_port(&claim->key, port);
 	if (!portmap_read(objects, &claim->key, &portmap))
 		return cni_error_set(err, CNI_ERROR_KERNEL_REFUSED,
 				     "%s is not mapped: its entry in portmaps is missing", port);
-	if (!owner_is(portmap.owner, owner))
-		return verify_port_owner(objects, claims, &claim->key, portmap.owner, err);
+	if (!owner_is(portmap.owner, owner)) {
+		if (!owner_read(objects, portmap.owner, &other))
+			return cni_error_set(err, CNI_ERROR_KERNEL_REFUSED,
+					     "%s belongs to an attachment that is gone", port);
+		return attachments_are_of_one_container(other.attachment, claims->key.name)
+			       ? 0
+			       : refuse_taken_port(objects, &claim->key, &other, err);
+	}
 	if (portmap.container_port != claim->container_port ||
 	    memcmp(portmap.container_address, claim->container_address, CNI_ADDRESS_SIZE))
 		return cni_error_set(err, CNI_ERROR_KERNEL_REFUSED,
@@ -85,20 +75,6 @@ static enum walk count_port(const void *key, const void *value, void *context,
 	return WALK_ON;
 }
 
-static int verify_port_count(const struct objects *objects, const struct attachment *record,
-			     struct cni_error *err)
-{
-	struct port_count ports = {.owner = record->owner};
-
-	if (map_walk(objects, MAP_PORTMAPS, count_port, &ports, err))
-		return -1;
-	if (ports.count == record->host_ports)
-		return 0;
-	return cni_error_set(err, CNI_ERROR_KERNEL_REFUSED,
-			     "%u of the %u host ports of this container are in portmaps",
-			     ports.count, record->host_ports);
-}
-
 static int verify_record(const struct objects *objects, const struct attachment_claims *claims,
 			 struct attachment *record, struct cni_error *err)
 {
@@ -140,6 +116,7 @@ int attachment_verify(const struct datapath *datapath, const struct attachment_c
 		      bool with_ports, struct cni_error *err)
 {
 	const struct objects *objects = &datapath->objects;
+	struct port_count ports = {.count = 0};
 	struct attachment record;
 
 	if (verify_record(objects, claims, &record, err) ||
@@ -151,5 +128,12 @@ int attachment_verify(const struct datapath *datapath, const struct attachment_c
 	for (size_t i = 0; with_ports && i < claims->port_count; i++)
 		if (verify_port(objects, claims, &claims->ports[i], record.owner, err))
 			return -1;
-	return verify_port_count(objects, &record, err);
+	ports.owner = record.owner;
+	if (map_walk(objects, MAP_PORTMAPS, count_port, &ports, err))
+		return -1;
+	if (ports.count == record.host_ports)
+		return 0;
+	return cni_error_set(err, CNI_ERROR_KERNEL_REFUSED,
+			     "%u of the %u host ports of this container are in portmaps",
+			     ports.count, record.host_ports);
 }

@@ -9,7 +9,6 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "lib/error.h"
 #include "conf/conf.h"
 #include "datapath/load/objects.h"
 
@@ -33,17 +32,5 @@ struct attachment_claims {
 	const struct policy *policy;     /* names no owner */
 	const struct workload *workload; /* whose container it is; for messages */
 };
-
-/* Finds where the container's frames to its gateway go, as slots have it: to the bridge, or to the
- * veth's own end. The first command that sees that a bridge's MAC has changed writes it to all
- * entries, under the lock. */
-void claims_find_gateway(const struct objects *objects, const struct attachment_claims *claims,
-			 uint8_t mac[6]);
-
-/* Marks the ports and addresses of all claims in the bitmaps by which programs know most ports and
- * addresses that no mapping or endpoint has. Call it with the lock, before any of the claims is
- * written to portmaps or endpoints. CNI_ERROR_KERNEL_REFUSED. */
-int claims_mark(const struct objects *objects, const struct attachment_claims *claims,
-		struct cni_error *err);
 
 #endif

@@ -9,7 +9,7 @@
 
 #include "conf/request.h"
 #include "lib/address.h"
-#include "datapath/records/attachment_name.h"
+#include "datapath/records/attachments.h"
 #include "net/processes.h"
 #include "datapath/load/maps.h"
 
@@ -26,15 +26,6 @@ void describe_port(const struct portmap_key *key, char text[DESCRIBED_PORT_SIZE]
 		where = "any IPv6 address";
 	snprintf(text, DESCRIBED_PORT_SIZE, "host port %u/%s of %s", key->host_port,
 		 conf_protocol_name(key->protocol), where);
-}
-
-static void describe_time(uint64_t seconds, char *text, size_t size)
-{
-	time_t time = (time_t)seconds;
-	struct tm parts;
-
-	if (!gmtime_r(&time, &parts) || !strftime(text, size, "%Y-%m-%dT%H:%M:%SZ", &parts))
-		snprintf(text, size, "an unknown time");
 }
 
 /* False: there is none. The names are terminated, also where the record is damaged. */
@@ -97,55 +88,31 @@ static bool is_plain(const char *name)
 	       !name[strspn(name, "abcdefghijklmnopqrstuvwxyz0123456789.-")];
 }
 
-static void advise_pod(const struct workload *workload, const char *container_id, char *text,
-		       size_t size)
-{
-	int length = snprintf(text, size, "delete that pod");
-
-	if (!is_plain(workload->namespace) || !is_plain(workload->name))
-		return;
-	length += snprintf(text + length, size - length, " (`kubectl delete pod -n %s %s`",
-			   workload->namespace, workload->name);
-	if (is_engines_id(container_id))
-		length += snprintf(text + length, size - length,
-				   "; `crictl inspectp %.12s` shows its sandbox", container_id);
-	snprintf(text + length, size - length, ")");
-}
-
 /* By the engine's own command: it would start again what is deleted by other means. */
-static void advise_engine(const struct workload *workload, const char *container_id, char *text,
-			  size_t size)
+static void advise_engine(const struct workload *workload, const char *container_id,
+			  char text[ADVICE_SIZE])
 {
-	if (workload->kind == WORKLOAD_POD)
-		advise_pod(workload, container_id, text, size);
-	else if (workload->kind == WORKLOAD_NOMAD && is_plain(container_id))
-		snprintf(text, size, "stop that allocation (`nomad alloc stop %.8s`)",
+	int length = 0;
+
+	if (workload->kind == WORKLOAD_POD) {
+		length = snprintf(text, ADVICE_SIZE, "delete that pod");
+		if (!is_plain(workload->namespace) || !is_plain(workload->name))
+			return;
+		length += snprintf(text + length, ADVICE_SIZE - length,
+				   " (`kubectl delete pod -n %s %s`", workload->namespace,
+				   workload->name);
+		if (is_engines_id(container_id))
+			length += snprintf(text + length, ADVICE_SIZE - length,
+					   "; `crictl inspectp %.12s` shows its sandbox",
+					   container_id);
+		snprintf(text + length, ADVICE_SIZE - length, ")");
+	} else if (workload->kind == WORKLOAD_NOMAD && is_plain(container_id)) {
+		snprintf(text, ADVICE_SIZE, "stop that allocation (`nomad alloc stop %.8s`)",
 			 container_id);
-	else if (is_engines_id(container_id))
-		snprintf(text, size, "remove that container (`podman rm -f %.12s`)", container_id);
-	else
-		snprintf(text, size, "remove that container");
-}
-
-static void advise_removal(const struct objects *objects, const char key[ATTACHMENT_KEY_SIZE],
-			   uint32_t ifindex, struct cni_error *err)
-{
-	char engine[ADVICE_SIZE] = "remove that container", last_resort[96] = "";
-	struct attachment record = {0};
-	struct attachment_name name;
-	char veth[IF_NAMESIZE];
-
-	read_record(objects, key, &record);
-	name.container_id = "";
-	if (attachment_name_split(key, &name))
-		advise_engine(&record.workload, name.container_id, engine, sizeof(engine));
-	if (!processes_are_in_container(name.container_id) && if_indextoname(ifindex, veth))
-		snprintf(last_resort, sizeof(last_resort),
-			 "; as a last resort, where no engine knows it any more: `ip link delete"
-			 " %s`",
-			 veth);
-	cni_error_set_details(err, "choose another host port or hostIP, or %s%s", engine,
-			      last_resort);
+	} else if (is_engines_id(container_id)) {
+		snprintf(text, ADVICE_SIZE, "remove that container (`podman rm -f %.12s`)",
+			 container_id);
+	}
 }
 
 int refuse_taken_port(const struct objects *objects, const struct portmap_key *key,
@@ -153,13 +120,29 @@ int refuse_taken_port(const struct objects *objects, const struct portmap_key *k
 {
 	char port[DESCRIBED_PORT_SIZE], who[DESCRIBED_ATTACHMENT_SIZE],
 		since[32] = "an unknown time";
-	struct attachment record;
+	char engine[ADVICE_SIZE] = "remove that container", last_resort[96] = "";
+	struct attachment record = {0};
+	struct attachment_name name;
+	char veth[IF_NAMESIZE];
+	struct tm parts;
+	time_t time;
 
-	if (read_record(objects, owner->attachment, &record))
-		describe_time(record.since, since, sizeof(since));
+	if (read_record(objects, owner->attachment, &record)) {
+		time = (time_t)record.since;
+		if (gmtime_r(&time, &parts))
+			strftime(since, sizeof(since), "%Y-%m-%dT%H:%M:%SZ", &parts);
+	}
 	describe_port(key, port);
 	describe_attachment(objects, owner->attachment, who);
+	name.container_id = "";
+	if (attachment_name_split(owner->attachment, &name))
+		advise_engine(&record.workload, name.container_id, engine);
+	if (!processes_are_in_container(name.container_id) && if_indextoname(owner->ifindex, veth))
+		snprintf(last_resort, sizeof(last_resort),
+			 "; as a last resort, where no engine knows it any more: `ip link delete"
+			 " %s`",
+			 veth);
 	cni_error_set(err, CNI_ERROR_PORT_TAKEN, "%s is taken by %s, since %s", port, who, since);
-	advise_removal(objects, owner->attachment, owner->ifindex, err);
-	return -1;
+	return cni_error_set_details(err, "choose another host port or hostIP, or %s%s", engine,
+				     last_resort);
 }

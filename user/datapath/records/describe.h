@@ -5,8 +5,6 @@
 #ifndef DATAPATH_RECORDS_DESCRIBE_H
 #define DATAPATH_RECORDS_DESCRIBE_H
 
-#include <stddef.h>
-
 #include "lib/error.h"
 #include "datapath/load/objects.h"
 

@@ -8,6 +8,7 @@
 
 #include "lib/cleanup.h"
 #include "lib/digest.h"
+#include "lib/memory.h"
 #include "datapath/load/lock.h"
 #include "datapath/load/maps.h"
 
@@ -43,30 +44,27 @@ static bool is_own(const struct address_list *addresses, const uint8_t address[C
 	return false;
 }
 
-/* A broadcast address is kept as an excluded one. */
-static void collect(struct comparison *comparison, const struct address_list *addresses,
-		    const bool *excluded)
+static void compare_with(struct comparison *comparison, const struct address_list *addresses,
+			 const bool *excluded)
 {
+	struct wanted *wanted = need(calloc(addresses->address_count + 1, sizeof(*wanted)));
+	size_t kept = 0;
+
+	comparison->wanted = wanted;
 	for (size_t i = 0; i < addresses->address_count; i++) {
 		const struct local_address *address = &addresses->addresses[i];
-		struct wanted *wanted = &comparison->wanted[comparison->count];
+		struct wanted *next = &wanted[comparison->count];
 
 		if (address->is_broadcast && is_own(addresses, address->address))
 			continue;
-		memcpy(wanted->key.address, address->address, CNI_ADDRESS_SIZE);
-		wanted->value.ifindex = addresses->interfaces[address->interface].ifindex;
-		wanted->value.excluded = address->is_broadcast || excluded[address->interface];
+		memcpy(next->key.address, address->address, CNI_ADDRESS_SIZE);
+		next->value.ifindex = addresses->interfaces[address->interface].ifindex;
+		/* A broadcast address is kept as an excluded one. */
+		next->value.excluded = address->is_broadcast || excluded[address->interface];
 		comparison->count++;
 	}
-}
-
-/* Of an address that is there twice one stays, which is excluded where either is. */
-static void sort(struct comparison *comparison)
-{
-	struct wanted *wanted = comparison->wanted;
-	size_t kept = 0;
-
 	qsort(wanted, comparison->count, sizeof(*wanted), compare_keys);
+	/* Of an address that is there twice one stays, which is excluded where either is. */
 	for (size_t i = 0; i < comparison->count; i++) {
 		if (!kept || compare_keys(&wanted[kept - 1], &wanted[i]))
 			wanted[kept++] = wanted[i];
@@ -74,32 +72,13 @@ static void sort(struct comparison *comparison)
 			wanted[kept - 1].value.excluded |= wanted[i].value.excluded;
 	}
 	comparison->count = kept;
-}
-
-static void digest(struct comparison *comparison)
-{
 	comparison->digest = DIGEST_OF_NOTHING;
-	for (size_t i = 0; i < comparison->count; i++) {
-		const struct wanted *wanted = &comparison->wanted[i];
-
+	for (size_t i = 0; i < kept; i++) {
 		comparison->digest =
-			digest_add(comparison->digest, &wanted->key, sizeof(wanted->key));
-		comparison->digest = digest_add(comparison->digest, &wanted->value.excluded,
-						sizeof(wanted->value.excluded));
+			digest_add(comparison->digest, &wanted[i].key, sizeof(wanted[i].key));
+		comparison->digest = digest_add(comparison->digest, &wanted[i].value.excluded,
+						sizeof(wanted[i].value.excluded));
 	}
-}
-
-static int compare_with(struct comparison *comparison, const struct address_list *addresses,
-			const bool *excluded, struct cni_error *err)
-{
-	/* One more, so that none is no special case. */
-	comparison->wanted = calloc(addresses->address_count + 1, sizeof(*comparison->wanted));
-	if (!excluded || !comparison->wanted)
-		return cni_error_no_memory(err);
-	collect(comparison, addresses, excluded);
-	sort(comparison);
-	digest(comparison);
-	return 0;
 }
 
 static bool is_settled(const struct comparison *comparison)
@@ -147,10 +126,10 @@ static int update(struct comparison *comparison, struct cni_error *err)
 bool *host_addresses_read_excluded(const struct objects *objects,
 				   const struct address_list *addresses)
 {
-	bool *excluded = calloc(addresses->count + 1, sizeof(*excluded));
+	bool *excluded = need(calloc(addresses->count + 1, sizeof(*excluded)));
 	struct interface known;
 
-	for (size_t i = 0; excluded && i < addresses->count; i++)
+	for (size_t i = 0; i < addresses->count; i++)
 		excluded[i] = interface_read(objects, addresses->interfaces[i].ifindex, &known) &&
 			      known.addresses_excluded;
 	return excluded;
@@ -170,9 +149,8 @@ static int update_locked(const struct objects *objects, struct nl_sock *socket,
 	if (lock < 0 || address_list_read(&now, socket, err))
 		return -1;
 	excluded = host_addresses_read_excluded(objects, &now);
-	result = compare_with(&comparison, &now, excluded, err);
-	if (!result)
-		result = update(&comparison, err);
+	compare_with(&comparison, &now, excluded);
+	result = update(&comparison, err);
 	free(comparison.wanted);
 	address_list_release(&now);
 	return result;
@@ -183,9 +161,10 @@ int host_addresses_refresh(const struct objects *objects, struct nl_sock *socket
 			   struct cni_error *err)
 {
 	struct comparison comparison = {.objects = objects};
-	int result = compare_with(&comparison, addresses, excluded, err);
-	bool settled = !result && is_settled(&comparison);
+	bool settled;
 
+	compare_with(&comparison, addresses, excluded);
+	settled = is_settled(&comparison);
 	free(comparison.wanted);
-	return result || settled ? result : update_locked(objects, socket, err);
+	return settled ? 0 : update_locked(objects, socket, err);
 }

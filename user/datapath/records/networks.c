@@ -8,8 +8,7 @@
 #include <string.h>
 
 #include "lib/cleanup.h"
-#include "datapath/records/attachment_name.h"
-#include "datapath/records/attachment_list.h"
+#include "datapath/records/attachments.h"
 #include "datapath/load/lock.h"
 #include "datapath/load/maps.h"
 #include "lib/warning.h"

@@ -2,7 +2,7 @@
 /* owners.c - slots, and which attachment an owner {slot, generation} is. */
 #include "datapath/records/owners.h"
 
-#include <stdio.h>
+#include <stddef.h>
 #include <string.h>
 
 #include "net/link.h"
@@ -77,25 +77,21 @@ bool owner_is_live_with_veth(const struct objects *objects, struct nl_sock *sock
 	       record.state == ATTACHMENT_READY && attachment_has_veth(objects, socket, &record);
 }
 
-static uint32_t find_free_slot(const struct objects *objects, uint32_t hint)
+int owner_allocate(const struct objects *objects, struct meta *meta, struct owner *owner,
+		   struct cni_error *err)
 {
 	struct attachment record;
 	struct slot slot;
 
-	for (uint32_t tried = 1; tried < MAX_SLOTS; tried++, hint++) {
+	owner->slot = 0;
+	for (uint32_t tried = 1, hint = meta->next_slot; tried < MAX_SLOTS && !owner->slot;
+	     tried++, hint++) {
 		if (hint == 0 || hint >= MAX_SLOTS)
 			hint = 1;
 		if (slot_read(objects, hint, &slot) &&
 		    !slot_read_record(objects, hint, &slot, &record))
-			return hint;
+			owner->slot = hint;
 	}
-	return 0;
-}
-
-int owner_allocate(const struct objects *objects, struct meta *meta, struct owner *owner,
-		   struct cni_error *err)
-{
-	owner->slot = find_free_slot(objects, meta->next_slot);
 	if (!owner->slot)
 		return cni_error_set(err, CNI_ERROR_KERNEL_REFUSED,
 				     "there are %d attachments already, more than bpf-portmap can"
@@ -131,4 +127,75 @@ void owner_free(const struct objects *objects, struct owner owner)
 	/* Without a record that points to it, it is free anyway. */
 	if (slot_write(objects, owner.slot, &slot, &ignored))
 		cni_error_release(&ignored);
+}
+
+struct sweep {
+	const struct objects *objects;
+	enum map_number map;
+	size_t owner_offset;
+	size_t *count; /* NULL: remove them */
+};
+
+static enum walk visit_slot(const void *key, const void *value, void *context,
+			    struct cni_error *err)
+{
+	uint32_t number = *(const uint32_t *)key;
+	const struct sweep *sweep = context;
+	const struct slot *slot = value;
+	struct attachment record;
+
+	if (!number || !slot->generation || slot_read_record(sweep->objects, number, slot, &record))
+		return WALK_ON;
+	if (sweep->count)
+		++*sweep->count;
+	else
+		owner_free(sweep->objects, (struct owner){number, slot->generation});
+	return WALK_ON;
+}
+
+static enum walk visit_entry(const void *key, const void *value, void *context,
+			     struct cni_error *err)
+{
+	const struct sweep *sweep = context;
+	struct attachment record;
+	struct owner owner;
+	struct slot slot;
+
+	memcpy(&owner, (const char *)value + sweep->owner_offset, sizeof(owner));
+	if (!owner.slot || (owner_read(sweep->objects, owner, &slot) &&
+			    slot_read_record(sweep->objects, owner.slot, &slot, &record)))
+		return WALK_ON;
+	if (sweep->count) {
+		++*sweep->count;
+		return WALK_ON;
+	}
+	return map_delete(sweep->objects, sweep->map, key, err) ? WALK_FAILED : WALK_ON;
+}
+
+static int sweep_all(const struct objects *objects, size_t *count, struct cni_error *err)
+{
+	struct sweep sweeps[] = {
+		{objects, MAP_PORTMAPS, offsetof(struct portmap, owner), count},
+		{objects, MAP_ENDPOINTS, offsetof(struct endpoint, owner), count},
+		{objects, MAP_POLICIES, offsetof(struct policy, owner), count},
+		{objects, MAP_INTERFACES, offsetof(struct interface, owner), count},
+	};
+
+	if (map_walk(objects, MAP_SLOTS, visit_slot, &sweeps[0], err))
+		return -1;
+	for (size_t i = 0; i < sizeof(sweeps) / sizeof(sweeps[0]); i++)
+		if (map_walk(objects, sweeps[i].map, visit_entry, &sweeps[i], err))
+			return -1;
+	return 0;
+}
+
+int stale_slots_sweep(const struct objects *objects, struct cni_error *err)
+{
+	return sweep_all(objects, NULL, err);
+}
+
+int stale_slots_count(const struct objects *objects, size_t *count, struct cni_error *err)
+{
+	*count = 0;
+	return sweep_all(objects, count, err);
 }

@@ -8,7 +8,11 @@
 #ifndef DATAPATH_RECORDS_OWNERS_H
 #define DATAPATH_RECORDS_OWNERS_H
 
+#include <stddef.h>
+
 #include "datapath/load/maps.h"
+#include "datapath/load/objects.h"
+#include "lib/error.h"
 
 struct nl_sock;
 
@@ -50,5 +54,16 @@ int owner_set_live(const struct objects *objects, struct owner owner, bool live,
 
 /* Empties the slot if it is still the owner's. */
 void owner_free(const struct objects *objects, struct owner owner);
+
+/* Empties stale slots, and removes from portmaps, endpoints, policies and interfaces entries of
+ * owners that do not exist any more. A slot is stale if it is in use and no record points to it.
+ * Wherever ADD and DEL are killed, they leave no stale slot that is live: that comes of maps that
+ * were changed by hand. It and its ports are free for the next ADD; only room in the maps is lost
+ * until the sweep. Call it with the lock. CNI_ERROR_KERNEL_REFUSED. */
+int stale_slots_sweep(const struct objects *objects, struct cni_error *err);
+
+/* How many slots and entries that would empty or remove. Call it with the lock.
+ * CNI_ERROR_KERNEL_REFUSED. */
+int stale_slots_count(const struct objects *objects, size_t *count, struct cni_error *err);
 
 #endif

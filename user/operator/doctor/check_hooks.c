@@ -100,8 +100,7 @@ void check_foreign_ahead(struct doctor *doctor)
 			enum program_number ours = program_at(&known->entry, hook);
 
 			if (ours == PROGRAM_COUNT ||
-			    !foreign_tc_ahead(doctor->host.socket, known->ifindex, hook, false,
-					      text))
+			    !foreign_tc_ahead(known->ifindex, hook, false, text))
 				continue;
 			doctor_found(
 				doctor, VERDICT_WARN,
@@ -122,7 +121,7 @@ void check_foreign_behind(struct doctor *doctor)
 		const struct known_interface *known = &doctor->interfaces[i];
 
 		if (known->link.ifindex && known->entry.role == ROLE_UPLINK &&
-		    foreign_tc_behind(doctor->host.socket, known->ifindex))
+		    foreign_tc_behind(known->ifindex))
 			doctor_found(doctor, VERDICT_WARN,
 				     cni_format("tc filter show dev %s ingress; bpftool net show"
 						" dev %s",

@@ -6,7 +6,7 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
-#include "datapath/attach/attach_adopt.h"
+#include "datapath/attach/attach_verify.h"
 #include "datapath/attach/cgroup_root.h"
 #include "datapath/load/bpffs.h"
 #include "lib/text.h"

@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include "datapath/attach/cgroup_root.h"
-#include "datapath/attach/tcx.h"
+#include "datapath/attach/hooks.h"
 #include "datapath/load/bpf_error.h"
 #include "datapath/load/lock.h"
 #include "lib/cleanup.h"

@@ -4,17 +4,16 @@
 #include <string.h>
 
 #include "datapath/load/maps.h"
-#include "datapath/records/masquerade_ports.h"
 #include "lib/cleanup.h"
 #include "lib/text.h"
+#include "net/port_ranges.h"
 #include "operator/doctor/doctor.h"
 
 void check_masquerade_ports(struct doctor *doctor)
 {
-	struct masquerade_ports ports;
+	struct port_range ranges[MASQUERADE_RANGES];
 
-	masquerade_ports_read(&ports);
-	if (!ports.enough)
+	if (!port_ranges_of_host(ranges))
 		doctor_found(
 			doctor, VERDICT_WARN,
 			cni_format("sysctl -w net.ipv4.ip_local_port_range='32768 60999'"),

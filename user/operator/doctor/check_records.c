@@ -3,8 +3,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "datapath/records/attachment_list.h"
-#include "datapath/records/attachment_name.h"
+#include "datapath/records/attachments.h"
 #include "datapath/records/owners.h"
 #include "lib/cleanup.h"
 #include "lib/text.h"

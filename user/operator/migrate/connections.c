@@ -94,12 +94,12 @@ static void keep(struct pass *pass, struct portmap_rule *rule, const struct conn
 		rule->not_kept++;
 }
 
-static int take_entry(const struct conntrack_entry *entry, void *context)
+static void take_entry(const struct conntrack_entry *entry, void *context)
 {
 	struct pass *pass = context;
 
 	if ((!entry->source_translated && !entry->destination_translated) || has_ended(entry))
-		return 0;
+		return;
 	for (size_t i = 0; i < pass->rules->count && !pass->failed; i++) {
 		struct portmap_rule *rule = &pass->rules->rules[i];
 		bool through = is_through(rule, entry);
@@ -112,7 +112,6 @@ static int take_entry(const struct conntrack_entry *entry, void *context)
 			break;
 		}
 	}
-	return 0;
 }
 
 static int read_all(struct pass *pass, struct cni_error *err)
@@ -148,16 +147,15 @@ struct remaining {
 	unsigned int count;
 };
 
-static int take_remaining(const struct conntrack_entry *entry, void *context)
+static void take_remaining(const struct conntrack_entry *entry, void *context)
 {
 	struct remaining *remaining = context;
 	struct adoption adoption;
 
 	if (!entry->destination_translated || has_ended(entry))
-		return 0;
+		return;
 	make_adoption(entry, false, &adoption);
 	remaining->count += adopt_is_recorded(remaining->objects, &adoption.key);
-	return 0;
 }
 
 int connections_left(const struct objects *objects, unsigned int *count, struct cni_error *err)

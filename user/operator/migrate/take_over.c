@@ -14,12 +14,12 @@
 #include "cni/json.h"
 #include "datapath/records/adopt.h"
 #include "datapath/records/attachment_add.h"
-#include "datapath/records/attachment_name.h"
+#include "datapath/records/attachments.h"
 #include "datapath/records/describe.h"
 #include "datapath/records/networks.h"
 #include "datapath/records/owners.h"
 #include "host/container.h"
-#include "host/fast_path.h"
+#include "host/foreign_programs.h"
 #include "host/host_sockets.h"
 #include "host/interfaces.h"
 #include "host/prerequisites.h"
@@ -213,8 +213,8 @@ static int complete(struct taking *taking, struct cni_error *err)
 
 	if (connections_keep(&taking->keeping, &failure))
 		result = cni_error_chain(err, &failure);
-	if (attach_interface(&taking->host.datapath, taking->host.socket, &taking->container.target,
-			     &taking->undo, &failure))
+	if (attach_interface(&taking->host.datapath, &taking->container.target, &taking->undo,
+			     &failure))
 		result = cni_error_chain(err, &failure);
 	if (attachment_read(objects, &claims->key, &record) &&
 	    adopt_is_closed(objects, record.owner) &&

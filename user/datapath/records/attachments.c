@@ -1,9 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* attachment_name.c - what an attachment is called in the maps. */
-#include "datapath/records/attachment_name.h"
+/* attachments.c - which attachments there are, and what they are called in the maps. */
+#include "datapath/records/attachments.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+
+#include "lib/array.h"
+#include "datapath/load/maps.h"
 
 int attachment_key_make(struct attachment_key *key, const char *network, const char *container_id,
 			const char *ifname, struct cni_error *err)
@@ -44,4 +48,33 @@ bool attachments_are_of_one_container(const char one[ATTACHMENT_KEY_SIZE],
 
 	return attachment_name_split(one, &one_name) && attachment_name_split(other, &other_name) &&
 	       !strcmp(one_name.container_id, other_name.container_id);
+}
+
+struct listing {
+	struct attachment_entry *entries;
+	size_t count;
+};
+
+static enum walk add_entry(const void *key, const void *value, void *context, struct cni_error *err)
+{
+	struct listing *listing = context;
+	struct attachment_entry *entry = ARRAY_ADD(listing->entries, listing->count);
+
+	memcpy(&entry->key, key, sizeof(entry->key));
+	memcpy(&entry->attachment, value, sizeof(entry->attachment));
+	return WALK_ON;
+}
+
+int attachment_list(const struct datapath *datapath, struct attachment_entry **entries,
+		    size_t *count, struct cni_error *err)
+{
+	struct listing listing = {0};
+
+	if (map_walk(&datapath->objects, MAP_ATTACHMENTS, add_entry, &listing, err)) {
+		free(listing.entries);
+		return -1;
+	}
+	*entries = listing.entries;
+	*count = listing.count;
+	return 0;
 }

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* fast_path.c - containers and uplinks whose packets must not skip the IP stack. */
-#include "host/fast_path.h"
+/* foreign_programs.c - programs of others beside ours: which must not be skipped, which run before.
+ */
+#include "host/foreign_programs.h"
 
 #include <stdio.h>
-#include <string.h>
 
 #include "datapath/attach/foreign_tc.h"
 #include "datapath/load/lock.h"
@@ -11,31 +11,13 @@
 #include "lib/warning.h"
 #include "net/link.h"
 #include "net/forwarding.h"
-
-/* What packets must not skip. */
-struct finding {
-	bool program;  /* a program that our programs cannot see */
-	bool watched;  /* what our programs see, too, where the kernel lets them */
-	char what[96]; /* for messages: the first one */
-};
-
-static void look_at_link(const struct host *host, const struct link *link, bool new_qdisc,
-			 struct finding *finding)
-{
-	struct foreign_tc found = foreign_tc_at(&host->datapath, host->socket, link, new_qdisc);
-
-	finding->program |= found.program != NULL;
-	finding->watched |= found.watched != NULL;
-	if (!finding->what[0] && (found.program || found.watched))
-		snprintf(finding->what, sizeof(finding->what), "%s that is not ours is at %s",
-			 found.program ?: found.watched, link->name);
-}
+#include "datapath/attach/hooks.h"
 
 /* The IP stack looks up IPsec policies for what it forwards, before it translates the source. So a
  * policy for the host's own address matches no packet of a container. */
-static struct finding look_at_policies(void)
+static struct foreign_tc look_at_policies(void)
 {
-	struct finding finding = {0};
+	struct foreign_tc finding = {0};
 
 	finding.watched = forwarding_has_ipsec_policies();
 	if (finding.watched)
@@ -44,19 +26,14 @@ static struct finding look_at_policies(void)
 	return finding;
 }
 
-static bool finding_bars(const struct finding *finding)
+static bool finding_bars(const struct foreign_tc *finding)
 {
 	return finding->program || finding->watched;
 }
 
-static void warn_without(const char *veth, const struct finding *finding)
+static void warn_without(const char *veth, const struct foreign_tc *finding)
 {
 	warning("%s without the fast path: %s", veth, finding->what);
-}
-
-static bool interface_is_barred(const struct interface *interface)
-{
-	return interface->without_fast_path || interface->watched;
 }
 
 void fast_path_choose_mode(const struct host *host, struct container *container)
@@ -70,14 +47,14 @@ void fast_path_choose_mode(const struct host *host, struct container *container)
 void fast_path_decide(const struct host *host, struct container *container, bool new_qdisc)
 {
 	const struct host_veth *veth = &container->veth;
-	struct finding finding;
+	struct foreign_tc finding;
 
 	if (container->claims.fast_path == FAST_PATH_OFF)
 		return;
 	finding = look_at_policies();
-	look_at_link(host, &veth->link, new_qdisc, &finding);
+	foreign_tc_look(&host->datapath, &veth->link, new_qdisc, &finding);
 	if (veth->bridge.ifindex)
-		look_at_link(host, &veth->bridge, false, &finding);
+		foreign_tc_look(&host->datapath, &veth->bridge, false, &finding);
 	container->claims.interface.without_fast_path = finding.program;
 	container->claims.interface.watched = finding.watched;
 	if (finding_bars(&finding))
@@ -87,25 +64,15 @@ void fast_path_decide(const struct host *host, struct container *container, bool
 bool fast_path_is_barred_at_uplink(const struct host *host, uint32_t ifindex,
 				   const struct interface *interface)
 {
-	return interface->role == ROLE_UPLINK && foreign_tc_behind(host->socket, ifindex);
-}
-
-static void report(const struct host *host, uint32_t ifindex, const struct finding *finding)
-{
-	char name[IF_NAMESIZE], text[128] = "with the fast path again";
-
-	if (!link_name(host->socket, ifindex, name))
-		return;
-	if (finding_bars(finding))
-		snprintf(text, sizeof(text), "without the fast path: %s", finding->what);
-	host_report(host, name, text);
+	return interface->role == ROLE_UPLINK && foreign_tc_behind(ifindex);
 }
 
 /* Writes the finding into the interface's entry, if that says something else. */
 static int set_offload_barred(struct host *host, uint32_t ifindex, const struct interface *known,
-			      const struct finding *finding, struct cni_error *err)
+			      const struct foreign_tc *finding, struct cni_error *err)
 {
 	const struct objects *objects = &host->datapath.objects;
+	char name[IF_NAMESIZE], text[128] = "with the fast path again";
 	cleanup_lock int lock = -1;
 	struct interface now;
 
@@ -120,15 +87,19 @@ static int set_offload_barred(struct host *host, uint32_t ifindex, const struct 
 		return 0;
 	now.without_fast_path = finding->program;
 	now.watched = finding->watched;
-	if (interface_is_barred(known) != finding_bars(finding))
-		report(host, ifindex, finding);
+	if ((known->without_fast_path || known->watched) != finding_bars(finding) &&
+	    link_name(host->socket, ifindex, name)) {
+		if (finding_bars(finding))
+			snprintf(text, sizeof(text), "without the fast path: %s", finding->what);
+		host_report(host, name, text);
+	}
 	return interface_write(objects, ifindex, &now, err);
 }
 
 int fast_path_refresh_uplink(struct host *host, uint32_t ifindex, const struct interface *known,
 			     struct cni_error *err)
 {
-	struct finding finding = {
+	struct foreign_tc finding = {
 		.program = fast_path_is_barred_at_uplink(host, ifindex, known),
 		.what = "another tc program follows ours",
 	};
@@ -136,7 +107,7 @@ int fast_path_refresh_uplink(struct host *host, uint32_t ifindex, const struct i
 	return set_offload_barred(host, ifindex, known, &finding, err);
 }
 
-static int look_at(struct host *host, uint32_t ifindex, struct finding *finding,
+static int look_at(struct host *host, uint32_t ifindex, struct foreign_tc *finding,
 		   struct cni_error *err)
 {
 	struct link link;
@@ -144,39 +115,31 @@ static int look_at(struct host *host, uint32_t ifindex, struct finding *finding,
 	if (link_get(host->socket, ifindex, NULL, &link, err))
 		return -1;
 	if (link.ifindex)
-		look_at_link(host, &link, false, finding);
+		foreign_tc_look(&host->datapath, &link, false, finding);
 	return 0;
-}
-
-static int find_at_container(struct host *host, uint32_t ifindex, const struct interface *interface,
-			     struct finding *finding, struct cni_error *err)
-{
-	if (look_at(host, ifindex, finding, err))
-		return -1;
-	if (interface->role != ROLE_PORT)
-		return 0;
-	return look_at(host, interface->bridge_ifindex, finding, err);
 }
 
 /* What a walk is about. */
 struct refresh {
 	uint32_t only; /* one container's veth; 0: all */
 	bool without_containers;
-	struct finding policies;
+	struct foreign_tc policies;
 };
 
 static int refresh_interface(struct host *host, uint32_t ifindex, const struct interface *interface,
 			     void *context, struct cni_error *err)
 {
 	const struct refresh *refresh = context;
-	struct finding finding = refresh->policies;
+	struct foreign_tc finding = refresh->policies;
 	char name[IF_NAMESIZE];
 
 	if (!interface_is_containers(interface))
 		return fast_path_refresh_uplink(host, ifindex, interface, err);
 	if (refresh->without_containers || (refresh->only && refresh->only != ifindex))
 		return 0;
-	if (find_at_container(host, ifindex, interface, &finding, err))
+	if (look_at(host, ifindex, &finding, err) ||
+	    (interface->role == ROLE_PORT &&
+	     look_at(host, interface->bridge_ifindex, &finding, err)))
 		return -1;
 	if (refresh->only && finding_bars(&finding) && link_name(host->socket, ifindex, name))
 		warn_without(name, &finding);
@@ -194,4 +157,43 @@ int fast_path_refresh(struct host *host, const struct container *only, struct cn
 		warning("no flow skips the IP stack: %s", refresh.policies.what);
 	}
 	return host_walk_interfaces(host, refresh_interface, &refresh, err);
+}
+
+void run_before_warn(struct host *host, uint32_t ifindex, const struct interface *interface,
+		     bool new_qdisc)
+{
+	char text[FOREIGN_TC_SIZE], name[IF_NAMESIZE];
+
+	for (int hook = 0; hook < HOOK_COUNT; hook++)
+		if (program_at(interface, hook) != PROGRAM_COUNT &&
+		    foreign_tc_ahead(ifindex, hook, new_qdisc, text) &&
+		    link_name(host->socket, ifindex, name))
+			warning("%s: %s runs before %s at %s: packets that it does not pass on"
+				" do not reach mapped ports",
+				name, text, program_name(program_at(interface, hook)),
+				hook_name(hook));
+}
+
+void run_before_warn_container(struct host *host, const struct container *container, bool new_qdisc)
+{
+	uint32_t bridge = container->veth.bridge.ifindex;
+	struct interface known;
+
+	run_before_warn(host, container->target.ifindex, &container->target.interface, new_qdisc);
+	if (bridge && interface_read(&host->datapath.objects, bridge, &known))
+		run_before_warn(host, bridge, &known, false);
+}
+
+static int warn_at(struct host *host, uint32_t ifindex, const struct interface *interface,
+		   void *context, struct cni_error *err)
+{
+	run_before_warn(host, ifindex, interface, false);
+	return 0;
+}
+
+void run_before_warn_all(struct host *host)
+{
+	cleanup_error struct cni_error ignored = {0};
+
+	host_walk_interfaces(host, warn_at, NULL, &ignored);
 }
