@@ -218,8 +218,13 @@ static int prepare(struct gc *gc, struct cni_error *err)
 {
 	struct timespec now;
 
-	if (host_open(&gc->host, PINS_ALL, err) || host_recover(&gc->host, err))
+	if (host_open(&gc->host, PINS_ALL, err) ||
+	    (!gc->options->dry_run && host_recover(&gc->host, err)))
 		return -1;
+	if (gc->host.datapath.state == DATAPATH_DAMAGED)
+		return view_refuse_damaged(&gc->host.datapath, err);
+	if (gc->host.datapath.state == DATAPATH_FOREIGN)
+		return datapath_refuse_foreign(&gc->host.datapath, err);
 	if (!datapath_is_usable(&gc->host.datapath))
 		return 0;
 	clock_gettime(CLOCK_MONOTONIC_COARSE, &now);

@@ -218,10 +218,24 @@ int counters_read(const struct objects *objects, struct counters *counters, stru
 	return 0;
 }
 
+static void limit_count(__u8 *count, __u8 most)
+{
+	if (*count > most)
+		*count = most;
+}
+
 bool policy_read(const struct objects *objects, struct owner owner, struct policy *policy)
 {
-	return !bpf_map_lookup_elem(objects->maps[MAP_POLICIES], &owner.slot, policy) &&
-	       owner_is(policy->owner, owner);
+	if (bpf_map_lookup_elem(objects->maps[MAP_POLICIES], &owner.slot, policy) ||
+	    !owner_is(policy->owner, owner))
+		return false;
+	/* As the programs do: a damaged entry may say anything. */
+	limit_count(&policy->source4_count, POLICY_ADDRESSES);
+	limit_count(&policy->source6_count, POLICY_ADDRESSES);
+	limit_count(&policy->unmasqueraded_count, POLICY_RANGES);
+	limit_count(&policy->source_range_count, POLICY_RANGES);
+	limit_count(&policy->excluded_count, POLICY_RANGES);
+	return true;
 }
 
 bool network_read(const struct objects *objects, const struct network_key *key,

@@ -19,6 +19,7 @@
 
 #include "datapath/load/loader.h"
 #include "datapath/load/maps.h"
+#include "lib/array.h"
 #include "lib/cleanup.h"
 #include "lib/text.h"
 #include "net/namespaces.h"
@@ -40,7 +41,8 @@ struct live {
 	struct tracing tracing;
 	struct trace_filter filter;
 	struct kernel_names names;
-	struct namespaces namespaces;
+	uint32_t *namespaces; /* inodes */
+	size_t namespace_count;
 	uint64_t namespaces_read_at; /* ns */
 	uint64_t shown;
 	struct told last_drop; /* by a program of ours; time 0: none */
@@ -130,14 +132,28 @@ static bool is_mapped(const struct live *live, const struct trace_drop *drop)
 	return portmap_read(&live->view->datapath.objects, &key, &portmap);
 }
 
-static bool is_known_namespace(const struct namespaces *namespaces, uint32_t inode)
+static bool is_known_namespace(const struct live *live, uint32_t inode)
 {
-	struct stat status;
-
-	for (size_t i = 0; i < namespaces->count; i++)
-		if (!fstat(namespaces->list[i].fd, &status) && status.st_ino == inode)
+	for (size_t i = 0; i < live->namespace_count; i++)
+		if (live->namespaces[i] == inode)
 			return true;
 	return false;
+}
+
+/* Keeps no file open: that would keep the namespace of a container that ends, and its veth. */
+static void read_namespaces(struct live *live)
+{
+	struct namespaces found = {0};
+	struct stat status;
+
+	live->namespace_count = 0;
+	namespaces_read(&found, live->view->socket);
+	for (size_t i = 0; i < found.count; i++) {
+		uint32_t *inode = ARRAY_ADD(live->namespaces, live->namespace_count);
+
+		*inode = fstat(found.list[i].fd, &status) ? 0 : (uint32_t)status.st_ino;
+	}
+	namespaces_release(&found);
 }
 
 /* Whether a veth of this host leads there. Containers come and go: it is looked again, at most once
@@ -146,14 +162,13 @@ static bool is_containers_namespace(struct live *live, uint32_t inode)
 {
 	uint64_t now = clock_ns(CLOCK_MONOTONIC);
 
-	if (is_known_namespace(&live->namespaces, inode))
+	if (is_known_namespace(live, inode))
 		return true;
 	if (live->namespaces_read_at && now - live->namespaces_read_at < NSEC_PER_SEC)
 		return false;
 	live->namespaces_read_at = now;
-	namespaces_release(&live->namespaces);
-	namespaces_read(&live->namespaces, live->view->socket);
-	return is_known_namespace(&live->namespaces, inode);
+	read_namespaces(live);
+	return is_known_namespace(live, inode);
 }
 
 /* The program at the tracepoint tells of more than what is wanted. `found` may be NULL. */
@@ -423,6 +438,6 @@ int trace_live(const struct options *options, const struct live_wish *wish, stru
 	result = trace(&live, err);
 	tracing_close(&live.tracing);
 	kernel_names_release(&live.names);
-	namespaces_release(&live.namespaces);
+	free(live.namespaces);
 	return result;
 }
