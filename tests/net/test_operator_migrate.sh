@@ -212,6 +212,52 @@ test_operator_migrate_dry_run() {
 	expect_says tcp4 web
 }
 
+# a port that only some may reach is left, restriction and all: by portmap's own conditionsV4, by a
+# rule of an administrator in its chain; the rules behind that one are left, and it stays
+test_operator_migrate_restricted() {
+	migrate_world
+	portmap_container web -p 8080:80/tcp -p 8080:80/udp
+	portmap_container fenced -p 8081:80/tcp
+	portmap_container marked -p 8084:80/tcp
+	local jump
+	jump=$(iptables-save -t nat | grep -- '-A CNI-HOSTPORT-DNAT .*--dports 8081 ')
+	eval "iptables -t nat -D ${jump#-A}"
+	eval "iptables -t nat ${jump/ -p tcp/ -s 192.168.0.0/16 -p tcp}"
+	iptables -t nat -I "$(iptables-save -t nat | grep -o 'CNI-DN-[0-9a-f]* -p tcp -m tcp --dport 8084' |
+		cut -d ' ' -f 1)" -s 192.0.2.3 -j RETURN
+	iptables -t nat -A CNI-HOSTPORT-DNAT ! -s 192.168.0.0/16 -p tcp -m tcp --dport 8083 -j RETURN
+	portmap_container behind -p 8083:80/tcp
+	iptables-save -t nat
+	by_hand 1 migrate --from-portmap --json
+	expect_equal '[8080,"mapped"]
+[8080,"mapped"]
+[8081,"left"]
+[8083,"left"]
+[8084,"left"]' "$(jq -c '.items[] | select(.host.address == "0.0.0.0") | [.host.port, .result]' \
+		/run/out | sort)"
+	expect_equal '["it is no rule that portmap writes"]' \
+		"$(jq -c '[.items[] | select(.result == "left") | .reason] | unique' /run/out)"
+	iptables-save -t nat >/run/rules
+	expect_contains "$(cat /run/rules)" '-A CNI-HOSTPORT-DNAT ! -s 192.168.0.0/16'
+	expect_contains "$(cat /run/rules)" '-A CNI-HOSTPORT-DNAT -s 192.168.0.0/16'
+	expect_contains "$(cat /run/rules)" '--dport 8083 -j DNAT'
+	case $(cat /run/rules) in *'--dport 8080 '*) fail 'the rule of 8080 stays' ;; esac
+	expect_answers client "$host4" 8080 web
+	expect_no_answer client tcp "$host4" 8081
+	expect_no_answer client tcp "$host4" 8083
+}
+
+# an administrator's rule behind all ports of portmap's chain stays
+test_operator_migrate_foreign_rule() {
+	migrate_world
+	portmap_container web -p 8080:80/tcp -p 8080:80/udp
+	iptables -t nat -A CNI-HOSTPORT-DNAT ! -s 192.168.0.0/16 -j RETURN
+	by_hand 0 migrate --from-portmap
+	expect_contains "$(iptables-save -t nat)" '-A CNI-HOSTPORT-DNAT ! -s 192.168.0.0/16 -j RETURN'
+	case $(iptables-save -t nat) in *CNI-DN-*) fail 'the rules of web stay' ;; esac
+	expect_answers client "$host4" 8080 web
+}
+
 # rules of dead containers are removed: one whose namespace is gone, one whose address another has now
 test_operator_migrate_dead() {
 	migrate_world

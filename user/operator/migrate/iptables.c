@@ -32,6 +32,7 @@
 struct line {
 	char *words[MAX_WORDS];
 	size_t count;
+	bool cut;        /* it is longer than fits here */
 	char text[4096]; /* where they lie */
 };
 
@@ -52,9 +53,10 @@ static void split(struct line *line, const char *text, size_t length)
 {
 	char *to = line->text, *end = line->text + sizeof(line->text) - 1;
 	bool quoted = false, inside = false;
+	const char *from;
 
 	line->count = 0;
-	for (const char *from = text; from < text + length && to < end; from++) {
+	for (from = text; from < text + length && to < end; from++) {
 		if (*from == ' ' && !quoted) {
 			*to++ = '\0';
 			inside = false;
@@ -73,7 +75,31 @@ static void split(struct line *line, const char *text, size_t length)
 		else
 			*to++ = *from;
 	}
+	line->cut = from < text + length;
 	*to = '\0';
+}
+
+static bool is_among(const char *word, const char *const *words)
+{
+	while (*words && strcmp(word, *words) != 0)
+		words++;
+	return *words;
+}
+
+/* Whether the rule has none but these options. An option that is not known may restrict who reaches
+ * the port, as portmap's own conditionsV4 do, and a mapping of ours has no such restriction. */
+static bool has_only(const struct line *line, const char *const *options)
+{
+	static const char *const matches[] = {"comment", "multiport", "tcp", "udp",
+					      "sctp",    "mark",      NULL};
+
+	if (line->cut || line->count % 2)
+		return false;
+	for (size_t i = 2; i < line->count; i += 2)
+		if (!is_among(line->words[i], options) ||
+		    (!strcmp(line->words[i], "-m") && !is_among(line->words[i + 1], matches)))
+			return false;
+	return true;
 }
 
 /* The word behind this one; "": there is none. */
@@ -172,17 +198,25 @@ struct reading {
 	size_t source;
 	size_t first; /* of its rules */
 	size_t jumps; /* to containers' chains, so far */
+	bool barred;  /* a rule before the next jump may keep packets away */
 };
+
+static bool is_number(const char *text)
+{
+	return *text && text[strspn(text, "0123456789")] == '\0';
+}
 
 /* What an administrator has put into the chain is not ours to remove. */
 static bool is_portmaps_own(const struct line *line)
 {
+	static const char *const options[] = {"-d", "-p", "-m", "--dport", "-j", "--to-destination",
+					      NULL};
 	const char *target = strrchr(value_of(line, "--to-destination"), ':');
+	const char *length = strchr(value_of(line, "-d"), '/');
 
-	for (size_t i = 0; i < line->count; i++)
-		if (!strcmp(line->words[i], "!"))
-			return false;
-	return target && target[1 + strspn(target + 1, "0123456789")] == '\0';
+	return has_only(line, options) && target && is_number(target + 1) &&
+	       is_number(value_of(line, "--dport")) &&
+	       (!length || !strcmp(length, "/32") || !strcmp(length, "/128"));
 }
 
 static int take_port(struct reading *reading, const struct line *line)
@@ -208,6 +242,13 @@ static int visit_port(const struct line *line, const char *raw, size_t length, v
 	return 0;
 }
 
+static void leave_chain(const struct reading *reading, const char *chain)
+{
+	for (size_t i = reading->first; i < reading->rules->count; i++)
+		if (!strcmp(reading->rules->rules[i].chain, chain))
+			rule_leave(&reading->rules->rules[i], RULE_NOT_UNDERSTOOD);
+}
+
 /* The rules of a chain get the name of the rule that jumps there. */
 static void take_name(struct reading *reading, const struct line *line)
 {
@@ -226,13 +267,33 @@ static void take_name(struct reading *reading, const struct line *line)
 	}
 }
 
+static void take_jump(struct reading *reading, const struct line *line)
+{
+	static const char *const options[] = {"-p", "-m", "--comment", "--dports", "-j", NULL};
+	const char *chain = value_of(line, "-j");
+
+	if (begins(chain, CHAIN_OF_CONTAINER))
+		take_name(reading, line);
+	if (begins(chain, CHAIN_OF_CONTAINER) && has_only(line, options) && !reading->barred)
+		return;
+	leave_chain(reading, chain);
+	reading->rules->sources[reading->source].others = true;
+	/* A jump with a condition concerns its own chain alone. */
+	reading->barred |= !begins(chain, CHAIN_OF_CONTAINER);
+}
+
 static void take_mark(struct reading *reading, const struct line *line)
 {
+	static const char *const options[] = {"-s", "-d", "-p", "-m", "--dport", "-j", NULL};
+	static const char *const targets[] = {CHAIN_SETMARK, "KUBE-MARK-MASQ", NULL};
 	bool ipv6 = reading->rules->sources[reading->source].ipv6;
 	struct portmap_key key;
 
-	if (!take_key(line, ipv6, &key))
+	if (!has_only(line, options) || !is_among(value_of(line, "-j"), targets) ||
+	    !take_key(line, ipv6, &key)) {
+		leave_chain(reading, line->words[1]);
 		return;
+	}
 	for (size_t i = reading->first; i < reading->rules->count; i++) {
 		struct portmap_rule *rule = &reading->rules->rules[i];
 
@@ -244,10 +305,25 @@ static void take_mark(struct reading *reading, const struct line *line)
 	}
 }
 
+/* In the other chains that all containers share, what is unknown stays, and its chain with it. */
+static void take_shared(struct reading *reading, const struct line *line)
+{
+	static const char *const options[] = {"-s",          "-d",      "-p",       "-m",
+					      "--comment",   "--dport", "--dports", "--mark",
+					      "--set-xmark", "-j",      NULL};
+	static const char *const targets[] = {"MASQUERADE", "MARK", NULL};
+	const char *target = value_of(line, "-j");
+
+	if (!has_only(line, options) || (!is_among(target, targets) && !begins(target, "CNI-SN-")))
+		reading->rules->sources[reading->source].others = true;
+}
+
 static int visit_rest(const struct line *line, const char *raw, size_t length, void *context)
 {
 	if (is_rule_of(line, CHAIN_DNAT))
-		take_name(context, line);
+		take_jump(context, line);
+	else if (is_rule_of(line, "CNI-HOSTPORT-"))
+		take_shared(context, line);
 	else if (is_rule_of(line, CHAIN_OF_CONTAINER) && strcmp(value_of(line, "-j"), "DNAT") != 0)
 		take_mark(context, line);
 	return 0;
@@ -505,7 +581,7 @@ int iptables_rules_remove(const struct portmap_rules *rules, size_t source, stru
 	cleanup_free char *script = NULL;
 
 	each_line(table->text, visit_foreign, &removal);
-	removal.all = all_go(rules, source) && !removal.foreign;
+	removal.all = all_go(rules, source) && !removal.foreign && !table->others;
 	script = write_script(&removal);
 	if (!script)
 		return cni_error_no_memory(err);

@@ -45,6 +45,8 @@ static bool take_match(const json_t *match, struct portmap_key *key)
 	const json_t *right = json_object_get(match, "right");
 	const char *field = text_of(payload, "field");
 
+	if (strcmp(text_of(match, "op"), "==") != 0)
+		return false;
 	if (!strcmp(field, "dport")) {
 		key->protocol = protocol_of(text_of(payload, "protocol"));
 		key->host_port = (uint16_t)json_integer_value(right);
@@ -64,7 +66,9 @@ static bool take_expressions(const json_t *expressions, struct portmap_rule *rul
 	json_array_foreach (expressions, i, expression) {
 		match = json_object_get(expression, "match");
 		dnat = json_object_get(expression, "dnat");
-		if (match && !take_match(match, &rule->key))
+		/* What is not known may be a restriction, which a mapping of ours would lack. */
+		if (match ? !take_match(match, &rule->key)
+			  : !dnat && !json_object_get(expression, "counter"))
 			return false;
 		if (!dnat)
 			continue;

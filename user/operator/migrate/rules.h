@@ -54,6 +54,7 @@ struct rule_source {
 	const char *save;    /* of iptables: the program that prints the table; NULL: nftables */
 	const char *restore; /* and the one that changes it */
 	bool ipv6;
+	bool others;   /* chains that containers share have rules that portmap does not write */
 	char *text;    /* what it printed */
 	json_t *table; /* nftables */
 };
