@@ -269,6 +269,29 @@ test_doctor_down() {
 	finds way-back 'no IPv4 route' 2
 }
 
+# a container may name its interface as a command: pasting a remedy does not run it
+test_doctor_interface_named_as_command() {
+	local name=';>$PWNED;#'"'" address
+	healthy_host
+	address=$(address6 web)
+	export PWNED=/run/pwned
+	ip -n web link set eth0 down
+	ip -n web link set eth0 name "$name"
+	finds way-back "$name in the container is down" 2
+	mend
+	[ ! -e /run/pwned ] || fail "the container had a command run: $(cat /run/doctor)"
+	# Its address of IPv6 went with it.
+	ip -n web address add "$address/64" dev "$name" nodad
+	finds way-back 'no IPv4 route' 2
+	mend
+	healthy
+	ip link set eth0 mtu 1400
+	finds mtu 'MTU of 1500, eth0 of 1400' 1
+	mend
+	[ ! -e /run/pwned ] || fail "the container had a command run: $(cat /run/doctor)"
+	expect_equal 1400 "$(ip -n web -j link show dev "$name" | jq '.[0].mtu')"
+}
+
 # a neighbour with another MAC than the container's
 test_doctor_neighbour() {
 	healthy_host

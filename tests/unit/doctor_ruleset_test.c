@@ -12,6 +12,7 @@
 
 #include "operator/doctor/iptables_save.h"
 #include "operator/doctor/listening.h"
+#include "operator/doctor/remedy_word.h"
 #include "operator/doctor/ruleset.h"
 #include "operator/doctor/tc_modules.h"
 
@@ -198,12 +199,31 @@ static void test_modules(void **state)
 	assert_string_equal("sch_ingress", tc_module_missing("ext4 24576 0 - Live\n"));
 }
 
+static void test_remedy_words(void **state)
+{
+	char longest[REMEDY_WORD_SIZE];
+
+	assert_string_equal("eth0.5@x", remedy_word("eth0.5@x").text);
+	assert_string_equal("/run/netns/a+b_c-d:1", remedy_word("/run/netns/a+b_c-d:1").text);
+	assert_string_equal("''", remedy_word("").text);
+	assert_string_equal("';reboot;'", remedy_word(";reboot;").text);
+	assert_string_equal("'$(a)`b` *'", remedy_word("$(a)`b` *").text);
+	assert_string_equal("''\\'';a;'\\'''", remedy_word("';a;'").text);
+	assert_string_equal("'a?reboot?'", remedy_word("a\nreboot\x7f").text);
+	memset(longest, '\'', sizeof(longest));
+	longest[sizeof(longest) - 1] = '\0';
+	assert_string_equal("''", remedy_word(longest).text);
+	longest[REMEDY_WORD_SIZE / 4 - 1] = '\0';
+	assert_int_equal(4 * (REMEDY_WORD_SIZE / 4 - 1) + 2, strlen(remedy_word(longest).text));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_policy),    cmocka_unit_test(test_conditions),
-		cmocka_unit_test(test_outgoing),  cmocka_unit_test(test_damaged),
-		cmocka_unit_test(test_listening), cmocka_unit_test(test_modules),
+		cmocka_unit_test(test_policy),       cmocka_unit_test(test_conditions),
+		cmocka_unit_test(test_outgoing),     cmocka_unit_test(test_damaged),
+		cmocka_unit_test(test_listening),    cmocka_unit_test(test_modules),
+		cmocka_unit_test(test_remedy_words),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -7,6 +7,7 @@
 #include "lib/text.h"
 #include "net/text_file.h"
 #include "operator/doctor/doctor.h"
+#include "operator/doctor/remedy_word.h"
 #include "operator/doctor/ruleset.h"
 
 /* NULL: it is no bridge. */
@@ -61,7 +62,7 @@ void check_isolation(struct doctor *doctor)
 				doctor, VERDICT_WARN,
 				cni_format("bridge link set dev %s isolated off\n"
 					   "# or leave it so: \"portIsolation\" asks for it",
-					   last),
+					   remedy_word(last).text),
 				"%s: %s and %s are isolated: containers there do not reach each"
 				" other's mapped ports",
 				doctor->interfaces[i].link.name, first, last);

@@ -13,6 +13,7 @@
 #include "lib/cleanup.h"
 #include "lib/text.h"
 #include "operator/doctor/doctor.h"
+#include "operator/doctor/remedy_word.h"
 
 #define OURS "bpf-portmap"
 #define EDIT_OURS "(.plugins[] | select(.type == \"" OURS "\"))"
@@ -85,7 +86,7 @@ static void visit_all(struct doctor *doctor, visit_conflist *visit)
 static void look_at_syntax(struct doctor *doctor, const char *path, const json_t *list, bool hides)
 {
 	if (!json_is_array(json_object_get(list, "plugins")))
-		doctor_found(doctor, VERDICT_FAIL, cni_format("jq . %s", path),
+		doctor_found(doctor, VERDICT_FAIL, cni_format("jq . %s", remedy_word(path).text),
 			     "%s is no conflist: it is no JSON, or has no \"plugins\"", path);
 }
 
@@ -101,7 +102,7 @@ static void look_at_first(struct doctor *doctor, const char *path, const json_t 
 	doctor_found(doctor, VERDICT_WARN,
 		     cni_format("# put " OURS " into %s, or give that file a later"
 				" name",
-				path),
+				remedy_word(path).text),
 		     "%s, which runtimes that take the first one read, does not have " OURS
 		     ", a later one has",
 		     path);
@@ -115,7 +116,10 @@ void check_conflist_first(struct doctor *doctor)
 /* A filter of jq(1) on the file. */
 static char *remedy_by_jq(const char *filter, const char *path)
 {
-	return cni_format("jq '%s' %s >/run/conflist && cat /run/conflist >%s", filter, path, path);
+	struct remedy_word file = remedy_word(path);
+
+	return cni_format("jq %s %s >/run/conflist && cat /run/conflist >%s",
+			  remedy_word(filter).text, file.text, file.text);
 }
 
 static void look_for_portmap(struct doctor *doctor, const char *path, const json_t *list,
@@ -187,10 +191,12 @@ static void look_at_options(struct doctor *doctor, const char *path, const json_
 	if (!ours)
 		return;
 	if (conf_parse_options(&conf, ours, &err))
-		doctor_found(doctor, VERDICT_FAIL, cni_format("# correct it in %s", path), "%s: %s",
+		doctor_found(doctor, VERDICT_FAIL,
+			     cni_format("# correct it in %s", remedy_word(path).text), "%s: %s",
 			     path, cni_error_message(&err));
 	json_array_foreach (conf.warnings, i, warning)
-		doctor_found(doctor, VERDICT_WARN, cni_format("# correct it in %s", path), "%s: %s",
+		doctor_found(doctor, VERDICT_WARN,
+			     cni_format("# correct it in %s", remedy_word(path).text), "%s: %s",
 			     path, json_string_value(warning));
 	conf_release(&conf);
 }
@@ -233,7 +239,7 @@ void check_binaries(struct doctor *doctor)
 				doctor, VERDICT_WARN,
 				cni_format("# keep one of them, or install the newer one there:\n%s"
 					   " --version",
-					   path),
+					   remedy_word(path).text),
 				"%s, which runtimes run, is another one than this", path);
 	}
 }
@@ -276,7 +282,7 @@ void check_named_uplinks(struct doctor *doctor)
 		doctor_found(doctor, VERDICT_FAIL,
 			     cni_format("# correct \"uplinks\" of network %s, then add a container;"
 					" or attach to it by name:\nip -br link",
-					last),
+					remedy_word(last).text),
 			     "\"uplinks\" of network %s matches no interface that can be one",
 			     last);
 	}

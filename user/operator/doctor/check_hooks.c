@@ -15,6 +15,7 @@
 #include "lib/cleanup.h"
 #include "lib/text.h"
 #include "operator/doctor/doctor.h"
+#include "operator/doctor/remedy_word.h"
 
 static void check_programs(struct doctor *doctor, bool of_containers)
 {
@@ -107,7 +108,8 @@ void check_foreign_ahead(struct doctor *doctor)
 				cni_format("# if it ends the chain, load it after ours, or set"
 					   " \"attach\": \"tcx\"; it is in:\n"
 					   "tc filter show dev %s %s; bpftool net show dev %s",
-					   known->link.name, hook_name(hook), known->link.name),
+					   remedy_word(known->link.name).text, hook_name(hook),
+					   remedy_word(known->link.name).text),
 				"%s: %s runs before %s at %s: what it does not pass on does not"
 				" reach mapped ports",
 				known->link.name, text, program_name(ours), hook_name(hook));
@@ -125,7 +127,8 @@ void check_foreign_behind(struct doctor *doctor)
 			doctor_found(doctor, VERDICT_WARN,
 				     cni_format("tc filter show dev %s ingress; bpftool net show"
 						" dev %s",
-						known->link.name, known->link.name),
+						remedy_word(known->link.name).text,
+						remedy_word(known->link.name).text),
 				     "%s: a tc program of others follows ours, so that no flow"
 				     " skips the IP stack",
 				     known->link.name);
@@ -169,15 +172,16 @@ static void check_port_of_bridge(struct doctor *doctor, const struct known_inter
 		return;
 	}
 	if (port->link.master != bridge->ifindex)
-		doctor_found(
-			doctor, VERDICT_FAIL,
-			cni_format("ip link set %s master %s", port->link.name, bridge->link.name),
-			"%s is no port of %s any more", port->link.name, bridge->link.name);
+		doctor_found(doctor, VERDICT_FAIL,
+			     cni_format("ip link set dev %s master %s",
+					remedy_word(port->link.name).text,
+					remedy_word(bridge->link.name).text),
+			     "%s is no port of %s any more", port->link.name, bridge->link.name);
 	else if (memcmp(mac, bridge->link.mac, LINK_MAC_SIZE) != 0)
 		doctor_found(doctor, VERDICT_WARN,
-			     cni_format("ip link set %s address %02x:%02x:%02x:%02x:%02x:%02x",
-					bridge->link.name, mac[0], mac[1], mac[2], mac[3], mac[4],
-					mac[5]),
+			     cni_format("ip link set dev %s address %02x:%02x:%02x:%02x:%02x:%02x",
+					remedy_word(bridge->link.name).text, mac[0], mac[1], mac[2],
+					mac[3], mac[4], mac[5]),
 			     "%s has another MAC than when %s was added: the container may send to"
 			     " the old one",
 			     bridge->link.name, port->link.name);
@@ -225,7 +229,8 @@ void check_cgroup_room(struct doctor *doctor)
 	room = socket_hooks_room(&root, &name);
 	close(root.fd);
 	if (room < FEW_PROGRAMS)
-		doctor_found(doctor, VERDICT_WARN, cni_format("bpftool cgroup show %s", root.path),
+		doctor_found(doctor, VERDICT_WARN,
+			     cni_format("bpftool cgroup show %s", remedy_word(root.path).text),
 			     "%s: %u more programs have room at the hook %s: somebody attaches them"
 			     " and leaves them there",
 			     root.path, room, name);

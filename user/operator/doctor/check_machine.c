@@ -15,6 +15,7 @@
 #include "lib/text.h"
 #include "net/text_file.h"
 #include "operator/doctor/doctor.h"
+#include "operator/doctor/remedy_word.h"
 #include "operator/doctor/tc_modules.h"
 #include "operator/statistics.h"
 
@@ -61,7 +62,7 @@ void check_tc(struct doctor *doctor)
 		doctor_found(doctor, VERDICT_FAIL,
 			     cni_format("apt-get install linux-modules-extra-%s\n"
 					"modprobe -a sch_ingress cls_bpf",
-					host.release),
+					remedy_word(host.release).text),
 			     "the kernel has neither TCX nor %s, one of which programs at"
 			     " interfaces need",
 			     missing);
@@ -144,7 +145,7 @@ static void report_udev_path(struct doctor *doctor, const char *file, const char
 {
 	static const char call[] = "/bpf-portmap attach";
 	const char *end = strstr(text, call), *begin = end;
-	char program[PATH_SIZE], self[PATH_SIZE];
+	char program[PATH_SIZE], self[PATH_SIZE], edit[2 * PATH_SIZE + 8];
 	ssize_t length;
 
 	while (begin && begin > text && !strchr(" \"'=\n", begin[-1]))
@@ -156,7 +157,9 @@ static void report_udev_path(struct doctor *doctor, const char *file, const char
 		return;
 	length = readlink("/proc/self/exe", self, sizeof(self) - 1);
 	self[length > 0 ? length : 0] = '\0';
-	doctor_found(doctor, VERDICT_WARN, cni_format("sed -i 's|%s|%s|' %s", program, self, file),
+	snprintf(edit, sizeof(edit), "s|%s|%s|", program, self);
+	doctor_found(doctor, VERDICT_WARN,
+		     cni_format("sed -i %s %s", remedy_word(edit).text, remedy_word(file).text),
 		     "%s runs %s, which is not there: interfaces that appear are attached to by the"
 		     " next ADD only",
 		     file, program);

@@ -8,6 +8,7 @@
 #include "lib/text.h"
 #include "net/port_ranges.h"
 #include "operator/doctor/doctor.h"
+#include "operator/doctor/remedy_word.h"
 
 void check_masquerade_ports(struct doctor *doctor)
 {
@@ -60,8 +61,8 @@ void check_uplink_address(struct doctor *doctor)
 					 sizeof(none)) != 0))
 			continue;
 		doctor_found(doctor, VERDICT_WARN,
-			     cni_format("# give %s an address: ip address add ADDRESS dev %s", name,
-					name),
+			     cni_format("# give %s an address: ip address add ADDRESS dev %s",
+					remedy_word(name).text, remedy_word(name).text),
 			     "%s, by which the default route leads, has no IPv%c address to"
 			     " masquerade with",
 			     name, ipv4 ? '4' : '6');
@@ -108,6 +109,13 @@ void check_source_addresses(struct doctor *doctor)
 		doctor_found(doctor, VERDICT_COULD_NOT_LOOK, NULL, "%s", cni_error_message(&err));
 }
 
+static struct remedy_word text_of(const json_t *object, const char *key)
+{
+	const char *text = json_string_value(json_object_get(object, key));
+
+	return remedy_word(text ? text : "");
+}
+
 /* A chain of the plugins of CNI, whose ipMasq is on as well. */
 void check_other_masquerade(struct doctor *doctor)
 {
@@ -129,8 +137,8 @@ void check_other_masquerade(struct doctor *doctor)
 			     cni_format("# set \"ipMasq\": false for the main plugin of the"
 					" conflist, and add the containers again; the rules:\n"
 					"nft list chain %s %s %s",
-					json_string_value(json_object_get(chain, "family")),
-					json_string_value(json_object_get(chain, "table")), name),
+					text_of(chain, "family").text, text_of(chain, "table").text,
+					text_of(chain, "name").text),
 			     "another plugin masquerades containers, too: chain %s", name);
 		return;
 	}

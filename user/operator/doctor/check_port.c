@@ -10,6 +10,7 @@
 #include "net/text_file.h"
 #include "operator/claimants.h"
 #include "operator/doctor/doctor.h"
+#include "operator/doctor/remedy_word.h"
 #include "operator/doctor/ruleset.h"
 #include "operator/format.h"
 
@@ -135,20 +136,18 @@ void check_host_ip(struct doctor *doctor)
 
 	for (size_t i = 0; i < doctor->mappings.count; i++) {
 		const uint8_t *address = doctor->mappings.list[i].key.host_address;
+		const char *uplink = doctor->default_uplink[cni_address_is_ipv4(address)];
 
 		if (cni_address_is_any(address) || cni_address_is_loopback(address) ||
 		    local_address_exists(doctor->host.socket, address))
 			continue;
 		doctor_subject(doctor, i, &subject);
 		cni_address_format(address, text);
-		doctor_found(
-			doctor, VERDICT_FAIL,
-			cni_format("ip address add %s/%d dev %s", text,
-				   cni_address_is_ipv4(address) ? 32 : 128,
-				   *doctor->default_uplink[cni_address_is_ipv4(address)]
-					   ? doctor->default_uplink[cni_address_is_ipv4(address)]
-					   : "lo"),
-			"%s: the host does not have the address %s", subject.port, text);
+		doctor_found(doctor, VERDICT_FAIL,
+			     cni_format("ip address add %s/%d dev %s", text,
+					cni_address_is_ipv4(address) ? 32 : 128,
+					remedy_word(*uplink ? uplink : "lo").text),
+			     "%s: the host does not have the address %s", subject.port, text);
 	}
 }
 
@@ -284,13 +283,13 @@ static void check_source(struct doctor *doctor, const struct subject *subject)
 		doctor_found(doctor, VERDICT_FAIL,
 			     cni_format("# add %s to \"sourceRanges\" of network %s, and add the"
 					" container again",
-					text, network),
+					text, remedy_word(network).text),
 			     "%s: \"sourceRanges\" keeps %s out", subject->port, text);
 	} else if (!from->is_set && !has_range_of(policy, ipv4)) {
 		doctor_found(doctor, VERDICT_WARN,
 			     cni_format("# add a range of IPv%c to \"sourceRanges\" of network %s,"
 					" and add the container again",
-					ipv4 ? '4' : '6', network),
+					ipv4 ? '4' : '6', remedy_word(network).text),
 			     "%s: \"sourceRanges\" has no range of IPv%c, so nobody reaches it",
 			     subject->port, ipv4 ? '4' : '6');
 	}

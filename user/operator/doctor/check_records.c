@@ -8,6 +8,7 @@
 #include "lib/cleanup.h"
 #include "lib/text.h"
 #include "operator/doctor/doctor.h"
+#include "operator/doctor/remedy_word.h"
 
 /* An ADD or DEL that takes longer was killed. */
 #define UNFINISHED_SECONDS 60
@@ -56,10 +57,10 @@ static void look_at_state(struct doctor *doctor, const struct attachment_entry *
 	if (entry->attachment.state == ATTACHMENT_READY ||
 	    now < entry->attachment.since + UNFINISHED_SECONDS)
 		return;
-	doctor_found(
-		doctor, VERDICT_WARN,
-		cni_format("# remove the container and add it again: cnirun del CONFLIST %s", name),
-		"ADD or DEL of container %s was cut short", name);
+	doctor_found(doctor, VERDICT_WARN,
+		     cni_format("# remove the container and add it again: cnirun del CONFLIST %s",
+				remedy_word(name).text),
+		     "ADD or DEL of container %s was cut short", name);
 }
 
 void check_unfinished(struct doctor *doctor)

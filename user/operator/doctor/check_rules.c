@@ -7,6 +7,7 @@
 #include "lib/cleanup.h"
 #include "lib/text.h"
 #include "operator/doctor/doctor.h"
+#include "operator/doctor/remedy_word.h"
 #include "operator/doctor/nft_command.h"
 #include "operator/doctor/ruleset.h"
 #include "operator/format.h"
@@ -53,15 +54,16 @@ static char *remedy_by_iptables(const struct opening *opening)
 		return cni_format("%s -I %s -m conntrack --ctstate ESTABLISHED,RELATED -j ACCEPT",
 				  command, chain);
 	if (!packet->destination_known)
-		return ufw ? cni_format("ufw route allow in on %s out on %s", packet->in,
-					packet->out)
+		return ufw ? cni_format("ufw route allow in on %s out on %s",
+					remedy_word(packet->in).text, remedy_word(packet->out).text)
 			   : cni_format("%s -I %s -i %s -o %s -j ACCEPT", command, chain,
-					packet->in, packet->out);
+					remedy_word(packet->in).text,
+					remedy_word(packet->out).text);
 	if (ufw)
 		return cni_format("ufw route allow proto %s to %s port %u", opening->protocol,
 				  opening->address, packet->destination_port);
 	return cni_format("%s -I %s -o %s -d %s -p %s --dport %u -j ACCEPT", command, chain,
-			  packet->out, opening->address, opening->protocol,
+			  remedy_word(packet->out).text, opening->address, opening->protocol,
 			  packet->destination_port);
 }
 
@@ -75,7 +77,7 @@ static char *remedy_by_firewalld(const struct forwarded *packet)
 			  "firewall-cmd --permanent --policy containers --add-egress-zone trusted\n"
 			  "firewall-cmd --permanent --policy containers --set-target ACCEPT\n"
 			  "firewall-cmd --reload",
-			  packet->container_side);
+			  remedy_word(packet->container_side).text);
 }
 
 static char *remedy_by_nft(const struct opening *opening, const struct judgement *judgement)
@@ -83,16 +85,20 @@ static char *remedy_by_nft(const struct opening *opening, const struct judgement
 	const struct forwarded *packet = opening->packet;
 	cleanup_free char *match = NULL;
 
+	/* nft joins its words, so the rule is one word to the shell, with nft's own quotes. */
 	if (packet->is_reply)
-		match = cni_format("ct state established,related");
+		match = cni_format("ct state established,related accept");
 	else if (!packet->destination_known)
-		match = cni_format("iifname \"%s\" oifname \"%s\"", packet->in, packet->out);
+		match = cni_format("iifname \"%s\" oifname \"%s\" accept", packet->in, packet->out);
 	else
-		match = cni_format("oifname \"%s\" %s daddr %s %s dport %u", packet->out,
+		match = cni_format("oifname \"%s\" %s daddr %s %s dport %u accept", packet->out,
 				   packet->ipv4 ? "ip" : "ip6", opening->address, opening->protocol,
 				   packet->destination_port);
-	return cni_format("nft insert rule %s %s %s %s accept", judgement->family, judgement->table,
-			  judgement->chain, match);
+	return match ? cni_format("nft insert rule %s %s %s %s",
+				  remedy_word(judgement->family).text,
+				  remedy_word(judgement->table).text,
+				  remedy_word(judgement->chain).text, remedy_word(match).text)
+		     : NULL;
 }
 
 static char *make_remedy(const struct doctor *doctor, const struct forwarded *packet,
@@ -288,12 +294,14 @@ static void report_host_port_rule(struct doctor *doctor, const struct subject *s
 		remedy = cni_format("# match the container's port instead: --dport %u; the rule"
 				    " is in:\n%s -S %s",
 				    subject->mapping->portmap.container_port,
-				    iptables_command(place.family, place.table), place.chain);
+				    iptables_command(place.family, place.table),
+				    remedy_word(place.chain).text);
 	else
 		remedy = cni_format("# match the container's port instead: tcp dport %u; the rule"
 				    " is in:\nnft -a list chain %s %s %s",
-				    subject->mapping->portmap.container_port, place.family,
-				    place.table, place.chain);
+				    subject->mapping->portmap.container_port,
+				    remedy_word(place.family).text, remedy_word(place.table).text,
+				    remedy_word(place.chain).text);
 	doctor_found(doctor, VERDICT_WARN, remedy,
 		     "%s: rule %s %d in %s %s %s asks conntrack for the kernel's NAT, which this"
 		     " port does not have: it never matches",

@@ -13,6 +13,7 @@
 #include "net/netns.h"
 #include "net/text_file.h"
 #include "operator/doctor/doctor.h"
+#include "operator/doctor/remedy_word.h"
 #include "net/route.h"
 #include "operator/doctor/listening.h"
 #include "operator/format.h"
@@ -32,7 +33,7 @@ static void refuse_forwarding(struct doctor *doctor, bool ipv4, const char *inte
 	else
 		snprintf(key, sizeof(key), "net/ipv%c/conf/%s/forwarding", ipv4 ? '4' : '6',
 			 interface);
-	doctor_found(doctor, VERDICT_FAIL, cni_format("sysctl -w %s=1", key),
+	doctor_found(doctor, VERDICT_FAIL, cni_format("sysctl -w %s=1", remedy_word(key).text),
 		     "the host does not forward IPv%c packets that come in by %s", ipv4 ? '4' : '6',
 		     interface);
 }
@@ -118,7 +119,8 @@ void check_reverse_path(struct doctor *doctor)
 		    (reverse_path_of("all") == 0 && reverse_path_of(name) == 0))
 			continue;
 		doctor_found(doctor, VERDICT_WARN,
-			     cni_format("sysctl -w net/ipv4/conf/%s/rp_filter=2", name),
+			     cni_format("sysctl -w net/ipv4/conf/%s/rp_filter=2",
+					remedy_word(name).text),
 			     "%s has a second default route and a strict reverse path filter:"
 			     " packets from clients that routing reaches by %s are dropped there",
 			     name, first);
@@ -163,7 +165,8 @@ void check_links(struct doctor *doctor)
 		     strcmp(link->name, doctor->default_uplink[0]) != 0 &&
 		     strcmp(link->name, doctor->default_uplink[1]) != 0))
 			continue;
-		doctor_found(doctor, VERDICT_FAIL, cni_format("ip link set %s up", link->name),
+		doctor_found(doctor, VERDICT_FAIL,
+			     cni_format("ip link set dev %s up", remedy_word(link->name).text),
 			     "%s is down", link->name);
 	}
 }
@@ -181,7 +184,7 @@ static void check_route_of(struct doctor *doctor, const struct subject *subject)
 	cni_address_format(subject->mapping->portmap.container_address, address);
 	doctor_found(doctor, VERDICT_FAIL,
 		     cni_format("ip route replace %s/%d dev %s", address, subject->ipv4 ? 32 : 128,
-				subject->gateway->link.name),
+				remedy_word(subject->gateway->link.name).text),
 		     "%s: the host's route to %s leads to %s, not to %s", subject->port, address,
 		     name, subject->gateway->link.name);
 }
@@ -205,15 +208,17 @@ static void check_neighbour_of(struct doctor *doctor, const struct subject *subj
 		return;
 	if (neighbour.state & NUD_FAILED)
 		doctor_found(doctor, VERDICT_FAIL,
-			     cni_format("ip neighbour flush to %s dev %s", text, interface),
+			     cni_format("ip neighbour flush to %s dev %s", text,
+					remedy_word(interface).text),
 			     "%s: nobody at %s answers for %s", subject->port, interface, text);
 	else if (link->ifindex &&
 		 neighbour.state & (NUD_REACHABLE | NUD_STALE | NUD_PERMANENT | NUD_NOARP) &&
 		 memcmp(neighbour.mac, link->mac, LINK_MAC_SIZE) != 0)
-		doctor_found(doctor, VERDICT_FAIL,
-			     cni_format("ip neighbour del %s dev %s", text, interface),
-			     "%s: at %s another MAC than the container's is known for %s",
-			     subject->port, interface, text);
+		doctor_found(
+			doctor, VERDICT_FAIL,
+			cni_format("ip neighbour del %s dev %s", text, remedy_word(interface).text),
+			"%s: at %s another MAC than the container's is known for %s", subject->port,
+			interface, text);
 }
 
 void check_neighbour(struct doctor *doctor)
@@ -243,13 +248,13 @@ static char *way_back_remedy(struct doctor *doctor, const struct subject *subjec
 	char address[CNI_ADDRESS_TEXT_SIZE];
 
 	if (!route)
-		return cni_format("nsenter --net=%s ip link set %s up", namespace->path,
-				  link->name);
+		return cni_format("nsenter --net=%s ip link set dev %s up",
+				  remedy_word(namespace->path).text, remedy_word(link->name).text);
 	if (!gateway)
 		return NULL;
 	cni_address_format(subject->ipv4 ? gateway->address4 : gateway->address6, address);
 	return cni_format("nsenter --net=%s ip route replace default via %s dev %s",
-			  namespace->path, address, link->name);
+			  remedy_word(namespace->path).text, address, remedy_word(link->name).text);
 }
 
 static void check_way_back_of(struct doctor *doctor, const struct subject *subject)
@@ -305,14 +310,16 @@ static void check_mtu_of(struct doctor *doctor, const struct subject *subject)
 		most = route.locked_mtu;
 	if (!namespace || !link->ifindex || mtu_of(veth) <= most || !most)
 		return;
-	doctor_found(doctor, VERDICT_WARN,
-		     cni_format("ip link set %s mtu %u\nnsenter --net=%s ip link set %s mtu %u\n"
-				"# and for the next containers: \"mtu\": %u for the main plugin",
-				veth, most, namespace->path, link->name, most, most),
-		     "%s: %s has an MTU of %u, %s%s of %u: large packets are fragmented or refused,"
-		     " and no flow skips the IP stack",
-		     subject->port, veth, mtu_of(veth), uplink,
-		     route.locked_mtu == most ? ", where it is locked," : "", most);
+	doctor_found(
+		doctor, VERDICT_WARN,
+		cni_format("ip link set dev %s mtu %u\nnsenter --net=%s ip link set dev %s mtu %u\n"
+			   "# and for the next containers: \"mtu\": %u for the main plugin",
+			   remedy_word(veth).text, most, remedy_word(namespace->path).text,
+			   remedy_word(link->name).text, most, most),
+		"%s: %s has an MTU of %u, %s%s of %u: large packets are fragmented or refused,"
+		" and no flow skips the IP stack",
+		subject->port, veth, mtu_of(veth), uplink,
+		route.locked_mtu == most ? ", where it is locked," : "", most);
 }
 
 void check_mtu(struct doctor *doctor)
@@ -361,13 +368,13 @@ static void report_listening(struct doctor *doctor, const struct subject *subjec
 		doctor_found(doctor, VERDICT_FAIL,
 			     cni_format("# start the program in %s, or map the port that it listens"
 					" at",
-					who),
+					remedy_word(who).text),
 			     "%s: nobody listens at %s port %s in %s", subject->port,
 			     protocol_word(subject->mapping->key.protocol, word), wanted, who);
 	else
 		doctor_found(doctor, VERDICT_FAIL,
-			     cni_format("# let the program in %s listen at %s", who,
-					subject->ipv4 ? "0.0.0.0" : "::"),
+			     cni_format("# let the program in %s listen at %s",
+					remedy_word(who).text, subject->ipv4 ? "0.0.0.0" : "::"),
 			     "%s: %s listens at %s only, not at %s", subject->port, who, at,
 			     wanted);
 }
