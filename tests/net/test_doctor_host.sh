@@ -117,17 +117,22 @@ test_doctor_obstacles() {
 	finds rights 'locked down' 2
 }
 
-# the memory that the service which runs plugins may have is less than the maps need
+# the memory that the service which runs plugins may have is less than the maps need; a process of
+# a user, or of a cgroup that is no service, is not that service, whatever its name
 test_doctor_memory() {
-	local limits=$cgroup/memory group
+	local limits=$cgroup/memory group other made=
 	needs_cgroup
 	grep -q '^memory.*1$' /proc/cgroups || skip "no cgroup can limit memory"
 	healthy_host
 	mkdir "$limits"
 	mount -t cgroup -o memory cgroup "$limits" 2>/dev/null || skip "memory is limited by cgroup2"
-	group=$(mktemp -d "$limits/doctor.XXXXXX")
+	[ -d "$limits/system.slice" ] || made=$limits/system.slice
+	mkdir -p "$limits/system.slice"
+	group=$(mktemp -d "$limits/system.slice/doctor.XXXXXX.service")
+	other=$(mktemp -d "$limits/system.slice/;reboot;.XXXXXX")
 	# shellcheck disable=SC2064
-	trap "kill_service; rmdir $group" EXIT
+	trap "kill_service; rmdir '$group' '$other' $made" EXIT
+	echo 16M >"$other/memory.limit_in_bytes"
 	cp /bin/sleep /run/containerd
 	/run/containerd 60 &
 	service=$!
@@ -135,7 +140,14 @@ test_doctor_memory() {
 	healthy
 	echo 16M >"$group/memory.limit_in_bytes"
 	finds memory "/${group##*/} may have 16 MB of memory" 1
-	echo -1 >"$group/memory.limit_in_bytes"
+	expect_contains "$(jq -r .remedy /run/doctor)" "systemctl set-property ${group##*/} "
+	echo "$service" >"$other/cgroup.procs"
+	healthy
+	kill_service
+	setpriv --reuid 1000 --clear-groups /run/containerd 60 &
+	service=$!
+	wait_until 5 grep -qx containerd "/proc/$service/comm" || fail "the service did not start"
+	echo "$service" >"$group/cgroup.procs"
 	healthy
 }
 kill_service() {

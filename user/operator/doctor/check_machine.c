@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/utsname.h>
 #include <unistd.h>
 
@@ -114,26 +115,65 @@ static bool runs_plugins(const char *pid)
 	return false;
 }
 
+/* Anybody may call a process as a service is called: root's alone are believed, and none of a
+ * container, which has process ids of its own. */
+static bool is_of_root(const char *pid)
+{
+	char path[PATH_SIZE], text[4096];
+	unsigned int real, effective;
+	struct stat own, its;
+	const char *line;
+
+	snprintf(path, sizeof(path), "/proc/%s/ns/pid", pid);
+	if (stat("/proc/self/ns/pid", &own) || stat(path, &its) || own.st_ino != its.st_ino)
+		return false;
+	snprintf(path, sizeof(path), "/proc/%s/status", pid);
+	text_file_read(path, text, sizeof(text));
+	line = strstr(text, "\nUid:");
+	return line && sscanf(line, "\nUid: %u %u", &real, &effective) == 2 && real == 0 &&
+	       effective == 0;
+}
+
+/* "containerd.service"; NULL: the cgroup is none of systemd's services, as a container's. */
+static const char *service_of(const char *cgroup)
+{
+	static const char slice[] = "/system.slice/", end[] = ".service";
+	static const char allowed[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+				      "0123456789@_.:-";
+	const char *name = cgroup + strlen(slice);
+	size_t length;
+
+	if (strncmp(cgroup, slice, strlen(slice)) != 0)
+		return NULL;
+	length = strlen(name);
+	if (name[strspn(name, allowed)] || length <= strlen(end) ||
+	    strcmp(name + length - strlen(end), end) != 0)
+		return NULL;
+	return name;
+}
+
 /* Who loads the maps is charged with them: the service that runs plugins. */
 void check_memory(struct doctor *doctor)
 {
 	unsigned long long needed = statistics_memory(&doctor->host.datapath.objects), limit;
 	DIR *processes = opendir("/proc");
 	const struct dirent *entry;
-	char cgroup[PATH_SIZE];
+	char cgroup[PATH_SIZE] = "";
+	const char *service;
 
 	while (processes && (entry = readdir(processes))) {
 		if (entry->d_name[0] < '1' || entry->d_name[0] > '9' ||
-		    !runs_plugins(entry->d_name))
+		    !runs_plugins(entry->d_name) || !is_of_root(entry->d_name))
 			continue;
 		limit = memory_limit(entry->d_name, cgroup);
 		/* The service itself needs some. */
-		if (!limit || limit > 2 * needed)
+		service = limit && limit <= 2 * needed ? service_of(cgroup) : NULL;
+		if (!service)
 			continue;
 		doctor_found(doctor, VERDICT_WARN,
 			     cni_format("systemctl set-property %s MemoryMax=infinity\n"
 					"# or lower \"flowEntries\"",
-					strrchr(cgroup, '/') ? strrchr(cgroup, '/') + 1 : cgroup),
+					remedy_word(service).text),
 			     "%s may have %llu MB of memory, and loading the maps takes %llu MB",
 			     cgroup, limit >> 20, needed >> 20);
 	}
