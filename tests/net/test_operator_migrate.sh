@@ -278,6 +278,33 @@ test_operator_migrate_dead() {
 	expect_no_answer client tcp "$host4" 8080
 }
 
+# hidden_from COMMAND ...: runs it where it sees no network namespace of a container
+hidden_from() {
+	unshare --mount --pid --fork --mount-proc sh -c 'mount -t tmpfs tmpfs /run/netns; exec "$@"' sh "$@"
+}
+
+# what is not seen is not dead: where no namespace is visible, and where the namespace of its ADD exists without the address; when that has gone, it is
+test_operator_migrate_unseen() {
+	local rules
+	migrate_world
+	portmap_container web -p 8080:80/tcp
+	portmap_container hidden -p 8081:80/tcp
+	rules=$(rules_now)
+	PREFIX=hidden_from by_hand 1 migrate --from-portmap --json
+	expect_equal '[["left","its namespace is not seen, and neither is that of any container"]]' \
+		"$(jq -c '[.items[] | [.result, .reason]] | unique' /run/out)"
+	expect_equal "$rules" "$(rules_now)" 'rules where nothing is seen'
+	in_namespace hidden ip address flush dev eth0
+	by_hand 1 migrate --from-portmap --json
+	expect_equal '[8080,"mapped",null]
+[8081,"left","its namespace is not seen with its address, but exists: /run/netns/hidden"]' \
+		"$(jq -c '.items[] | [.host.port, .result, .reason]' /run/out | sort -u)"
+	expect_contains "$(iptables-save -t nat)" '--dport 8081 -j DNAT'
+	container_die hidden
+	by_hand 0 migrate --from-portmap
+	expect_no_portmap_rules
+}
+
 # ports that cannot be mapped are said and left, the others of the same container are mapped; when
 # the reason has gone the rest is not mapped over their connections
 test_operator_migrate_left() {

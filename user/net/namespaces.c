@@ -4,6 +4,7 @@
 
 #include <ctype.h>
 #include <dirent.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <linux/net_namespace.h>
 #include <linux/rtnetlink.h>
@@ -48,11 +49,15 @@ static bool is_new(struct reading *reading, const char *path)
 {
 	struct stat status;
 
-	if (stat(path, &status) || reading->seen_count == NAMESPACE_LIMIT)
+	if (stat(path, &status))
 		return false;
 	for (size_t i = 0; i < reading->seen_count; i++)
 		if (reading->seen[i] == status.st_ino)
 			return false;
+	if (reading->seen_count == NAMESPACE_LIMIT) {
+		reading->namespaces->incomplete = true;
+		return false;
+	}
 	*ARRAY_ADD(reading->seen, reading->seen_count) = status.st_ino;
 	return true;
 }
@@ -66,9 +71,13 @@ static void take(struct reading *reading, const char *path)
 	if (!is_new(reading, path))
 		return;
 	fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	if (fd < 0 && (errno == EMFILE || errno == ENFILE || errno == ENOMEM))
+		namespaces->incomplete = true;
 	number = fd < 0 ? -1 : number_of(reading->socket, fd);
 	added = number < 0 ? NULL : ARRAY_ADD(namespaces->list, namespaces->count);
 	if (!added) {
+		if (number >= 0)
+			namespaces->incomplete = true;
 		if (fd >= 0)
 			close(fd);
 		return;
@@ -90,6 +99,8 @@ static void take_directory(struct reading *reading, const char *directory, bool 
 			 processes ? "/ns/net" : "");
 		take(reading, path);
 	}
+	if (!stream && errno != ENOENT)
+		reading->namespaces->incomplete = true;
 	if (stream)
 		closedir(stream);
 }

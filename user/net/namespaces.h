@@ -8,6 +8,7 @@
 #ifndef NET_NAMESPACES_H
 #define NET_NAMESPACES_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #define NAMESPACE_PATH_SIZE 320
@@ -25,6 +26,7 @@ struct namespace
 struct namespaces {
 	struct namespace *list;
 	size_t count;
+	bool incomplete; /* for lack of memory or of file descriptors */
 };
 
 /* Those with a name in /run/netns, and those of processes. What cannot be opened is left out. */

@@ -38,6 +38,8 @@ struct finding {
 	struct held *held;
 	size_t held_count;
 	size_t reading; /* the namespace that is read */
+	size_t others;  /* namespaces but the host's own */
+	bool failed;    /* something could not be read, so what is not seen may exist */
 	json_t *cached; /* the objects of the caches */
 };
 
@@ -72,8 +74,10 @@ static int read_addresses(void *context, struct cni_error *err)
 	uint8_t mask[CNI_ADDRESS_SIZE];
 	struct ifaddrs *all = NULL;
 
-	if (getifaddrs(&all))
+	if (getifaddrs(&all)) {
+		finding->failed = true;
 		return 0;
+	}
 	for (const struct ifaddrs *one = all; one; one = one->ifa_next) {
 		struct held *added, held = {.namespace = finding->reading};
 
@@ -87,6 +91,8 @@ static int read_addresses(void *context, struct cni_error *err)
 		added = ARRAY_ADD(finding->held, finding->held_count);
 		if (added)
 			*added = held;
+		else
+			finding->failed = true;
 	}
 	freeifaddrs(all);
 	return 0;
@@ -98,13 +104,35 @@ static void read_namespaces(struct finding *finding, struct nl_sock *socket)
 	bool own;
 
 	namespaces_read(&finding->namespaces, socket);
+	finding->failed |= finding->namespaces.incomplete;
 	for (size_t i = 0; i < finding->namespaces.count; i++) {
 		finding->reading = i;
 		own = true;
-		if (!netns_is_own(finding->namespaces.list[i].fd, &own, &ignored) && !own)
-			netns_call(finding->namespaces.list[i].fd, read_addresses, finding,
-				   &ignored);
+		if (netns_is_own(finding->namespaces.list[i].fd, &own, &ignored)) {
+			finding->failed = true;
+			continue;
+		}
+		if (own)
+			continue;
+		finding->others++;
+		if (netns_call(finding->namespaces.list[i].fd, read_addresses, finding, &ignored))
+			finding->failed = true;
 	}
+}
+
+/* What is there but is no JSON tells nothing; what cannot be opened might. */
+static void read_cached_file(struct finding *finding, const char *path)
+{
+	json_error_t error = {0};
+	json_t *object = json_load_file(path, 0, &error);
+
+	if (!object && (json_error_code(&error) == json_error_cannot_open_file ||
+			json_error_code(&error) == json_error_out_of_memory))
+		finding->failed = true;
+	if (!json_is_object(object))
+		json_decref(object);
+	else if (json_array_append_new(finding->cached, object))
+		finding->failed = true;
 }
 
 static void read_cache(struct finding *finding, const char *directory)
@@ -114,17 +142,13 @@ static void read_cache(struct finding *finding, const char *directory)
 	char path[512];
 
 	while (stream && (entry = readdir(stream))) {
-		json_t *object;
-
 		if (*entry->d_name == '.')
 			continue;
 		snprintf(path, sizeof(path), "%s/%s", directory, entry->d_name);
-		object = json_load_file(path, 0, NULL);
-		if (json_is_object(object))
-			json_array_append_new(finding->cached, object);
-		else
-			json_decref(object);
+		read_cached_file(finding, path);
 	}
+	if (!stream && errno != ENOENT)
+		finding->failed = true;
 	if (stream)
 		closedir(stream);
 }
@@ -149,6 +173,21 @@ static bool cached_has_address(const json_t *cached, const uint8_t address[CNI_A
 	return false;
 }
 
+/* Only where the runtime has said where the namespace was can it be said that it is gone. */
+static bool is_gone(const json_t *cached)
+{
+	const char *path = text_of(cached, "netns");
+	struct stat status;
+
+	return *path && stat(path, &status) && (errno == ENOENT || errno == ENOTDIR);
+}
+
+static bool is_add_of(const json_t *cached, const struct portmap_rule *rule)
+{
+	return !strcmp(text_of(cached, "containerId"), rule->id) &&
+	       (!*rule->network || !strcmp(text_of(cached, "networkName"), rule->network));
+}
+
 /* The ADD that gave the rule's container its address; or of another container, that has it now. */
 static const json_t *find_cached(const struct finding *finding, const struct portmap_rule *rule,
 				 bool other)
@@ -157,11 +196,9 @@ static const json_t *find_cached(const struct finding *finding, const struct por
 	size_t i;
 
 	json_array_foreach (finding->cached, i, cached) {
-		bool is_its =
-			!strcmp(text_of(cached, "containerId"), rule->id) &&
-			(!*rule->network || !strcmp(text_of(cached, "networkName"), rule->network));
-
-		if (is_its != other && cached_has_address(cached, rule->container_address))
+		if (is_add_of(cached, rule) == other || (other && is_gone(cached)))
+			continue;
+		if (cached_has_address(cached, rule->container_address))
 			return cached;
 	}
 	return NULL;
@@ -268,6 +305,30 @@ static int take_container(struct finding *finding, struct portmap_rule *rule,
 	return container.arguments && container.ips && container.netns >= 0 ? 0 : -1;
 }
 
+/* A container that is not seen may live all the same. */
+static void judge_unseen(const struct finding *finding, struct portmap_rule *rule)
+{
+	const json_t *cached;
+	size_t i;
+
+	if (finding->failed) {
+		rule_leave(rule, "its namespace is not seen, but not everything could be read");
+		return;
+	}
+	if (!finding->others) {
+		rule_leave(rule, "its namespace is not seen, and neither is that of any container");
+		return;
+	}
+	json_array_foreach (finding->cached, i, cached)
+		if (is_add_of(cached, rule) && !is_gone(cached)) {
+			rule_leave(rule,
+				   "its namespace is not seen with its address, but exists: %s",
+				   text_of(cached, "netns"));
+			return;
+		}
+	rule->fate = RULE_DEAD;
+}
+
 static int find_container(struct finding *finding, struct portmap_rule *rule)
 {
 	const json_t *cached = find_cached(finding, rule, false);
@@ -276,12 +337,15 @@ static int find_container(struct finding *finding, struct portmap_rule *rule)
 	size_t count;
 
 	if (!*rule->id) {
-		rule->fate = RULE_DEAD; /* no rule jumps to its chain */
+		if (rule->order)
+			rule_leave(rule, RULE_NOT_UNDERSTOOD);
+		else
+			rule->fate = RULE_DEAD; /* no rule jumps to its chain */
 		return 0;
 	}
 	held = find_held(finding, rule, cached, &count);
 	if (!held || (!cached && find_cached(finding, rule, true))) {
-		rule->fate = RULE_DEAD;
+		judge_unseen(finding, rule);
 		return 0;
 	}
 	if (count > 1) {
@@ -312,6 +376,8 @@ int migrating_find(struct migrating_list *containers, struct portmap_rules *rule
 
 	cni_json_begin();
 	finding.cached = json_array();
+	if (!finding.cached)
+		return cni_error_no_memory(err);
 	for (size_t i = 0; i < sizeof(caches) / sizeof(caches[0]); i++)
 		read_cache(&finding, caches[i]);
 	read_namespaces(&finding, socket);
