@@ -69,6 +69,44 @@ void check_isolation(struct doctor *doctor)
 	}
 }
 
+/* The number of ports that belong to no container of ours, and the last one's name. */
+static unsigned int count_strangers(const struct doctor *doctor,
+				    const struct known_interface *bridge, char last[IF_NAMESIZE])
+{
+	DIR *directory = open_ports(bridge);
+	unsigned int count = 0;
+	char name[IF_NAMESIZE];
+
+	while (next_port(directory, name)) {
+		if (doctor_interface(doctor, link_index(name)))
+			continue;
+		memcpy(last, name, sizeof(name));
+		count++;
+	}
+	return count;
+}
+
+static void report_strangers(struct doctor *doctor, const struct known_interface *bridge,
+			     const struct judgement *judgement)
+{
+	char name[IF_NAMESIZE] = "", more[32] = "";
+	unsigned int count = count_strangers(doctor, bridge, name);
+
+	if (!count)
+		return;
+	if (count > 1)
+		snprintf(more, sizeof(more), " (and %u more)", count - 1);
+	/* bridge-nf-call-iptables=0 would mend it as well, and break Services of Kubernetes. */
+	doctor_found(doctor, VERDICT_WARN,
+		     cni_format("# add that container again with bpf-portmap in its conflist, or"
+				" accept what %s switches before the rule that drops INVALID",
+				remedy_word(bridge->link.name).text),
+		     "%s%s at %s belongs to no container of ours, and does not reach their ports:"
+		     " the bridge's packets pass iptables, and %s %s %s drops INVALID",
+		     name, more, bridge->link.name, judgement->family, judgement->table,
+		     judgement->chain);
+}
+
 /* What answers a neighbour's masqueraded connection is INVALID to conntrack where the neighbour is
  * at no veth of ours. */
 void check_bridge_netfilter(struct doctor *doctor)
@@ -84,22 +122,8 @@ void check_bridge_netfilter(struct doctor *doctor)
 					   .out = bridge->link.name,
 					   .protocol = PROTOCOL_TCP};
 		struct judgement judgement = ruleset_judge(doctor->ruleset, &packet);
-		DIR *directory = judgement.fate == FATE_DROPPED ? open_ports(bridge) : NULL;
-		char name[IF_NAMESIZE];
 
-		while (next_port(directory, name))
-			if (!doctor_interface(doctor, link_index(name)))
-				doctor_found(
-					doctor, VERDICT_WARN,
-					cni_format(
-						"sysctl -w net.bridge.bridge-nf-call-iptables=0"
-						"\n# or run bpf-portmap for that container, too"),
-					"%s at %s belongs to no container of ours, and does not "
-					"reach"
-					" their ports: the bridge's packets pass iptables, and %s "
-					"%s"
-					" %s drops INVALID",
-					name, bridge->link.name, judgement.family, judgement.table,
-					judgement.chain);
+		if (judgement.fate == FATE_DROPPED)
+			report_strangers(doctor, bridge, &judgement);
 	}
 }
