@@ -212,6 +212,18 @@ test_doctor_ephemeral() {
 	expect_equal 8080 "$(sysctl -n net.ipv4.ip_local_reserved_ports)"
 }
 
+# several such ports: the last remedy reserves them all
+test_doctor_ephemeral_several() {
+	healthy_host
+	sysctl -qw net.ipv4.ip_local_reserved_ports=7000
+	sysctl -qw net.ipv4.ip_local_port_range='5000 9000'
+	finds ephemeral '*:5353/udp is among' 1
+	# In their order, as somebody pastes them.
+	bash -ec "$(jq -r .remedy /run/doctor)" >/run/mend
+	expect_equal 5353,7000,8080 "$(sysctl -n net.ipv4.ip_local_reserved_ports)"
+	healthy
+}
+
 # Kubernetes' NodePorts
 test_doctor_node_port() {
 	healthy_host

@@ -169,15 +169,27 @@ static bool is_listed(const char *list, unsigned int port)
 	return false;
 }
 
+/* Each remedy has the ports of those before it, so that whichever is pasted last keeps them. */
+static void append_port(char **list, unsigned int port)
+{
+	char *longer = *list ? cni_format("%s%s%u", *list, **list ? "," : "", port) : NULL;
+
+	free(*list);
+	*list = longer;
+}
+
 void check_ephemeral(struct doctor *doctor)
 {
 	char range[32], reserved[4096];
+	cleanup_free char *wanted = NULL; /* what is reserved, with all ports reported so far */
 	unsigned int first = 0, last = 0;
 	struct subject subject;
 
 	text_file_read("/proc/sys/net/ipv4/ip_local_port_range", range, sizeof(range));
 	text_file_read("/proc/sys/net/ipv4/ip_local_reserved_ports", reserved, sizeof(reserved));
-	reserved[strcspn(reserved, "\n")] = '\0';
+	/* A list that did not fit would lose its end by the remedy. */
+	if (strchr(reserved, '\n'))
+		wanted = cni_format("%.*s", (int)strcspn(reserved, "\n"), reserved);
 	if (sscanf(range, "%u %u", &first, &last) != 2)
 		return;
 	for (size_t i = 0; i < doctor->mappings.count; i++) {
@@ -187,12 +199,14 @@ void check_ephemeral(struct doctor *doctor)
 		    (i && doctor->mappings.list[i - 1].key.host_port == port))
 			continue;
 		doctor_subject(doctor, i, &subject);
-		doctor_found(doctor, VERDICT_WARN,
-			     cni_format("sysctl -w net.ipv4.ip_local_reserved_ports=%s%s%u",
-					reserved, *reserved ? "," : "", port),
-			     "%s is among the ports that connections of the host get (%u to %u):"
-			     " answers to such a connection go to the container",
-			     subject.port, first, last);
+		append_port(&wanted, port);
+		doctor_found(
+			doctor, VERDICT_WARN,
+			wanted ? cni_format("sysctl -w net.ipv4.ip_local_reserved_ports=%s", wanted)
+			       : NULL,
+			"%s is among the ports that connections of the host get (%u to %u):"
+			" answers to such a connection go to the container",
+			subject.port, first, last);
 	}
 }
 
