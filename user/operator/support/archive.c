@@ -68,7 +68,7 @@ static bool hangs(const struct archive *archive, const char *program)
 	return false;
 }
 
-/* Takes out the lines that do not contain the word. */
+/* Takes out the lines that do not contain the word. The kernel's command line may have secrets. */
 static void filter(struct command_run *run, const char *word)
 {
 	char *to = run->output, *line = run->output;
@@ -78,12 +78,16 @@ static void filter(struct command_run *run, const char *word)
 		char end = line[length];
 
 		line[length] = '\0';
-		if (strcasestr(line, word)) {
+		if (strcasestr(line, word) && !strstr(line, "ommand line:")) {
 			memmove(to, line, length);
 			to += length;
-			*to++ = '\n';
+			if (end)
+				*to++ = end;
 		}
-		line += length + (end == '\n');
+		/* Of a last line without an end nothing may be written, or read, behind it. */
+		if (!end)
+			break;
+		line += length + 1;
 	}
 	if (to)
 		run->length = (size_t)(to - run->output);

@@ -34,10 +34,12 @@ static const char preface[] =
 	"links\n"
 	"of everybody; tc, nftables and iptables rules; some sysctls; interfaces, addresses and\n"
 	"routes; conflists; versions; lines of the kernel's log about BPF. IP and MAC addresses,\n"
-	"names of pods, containers and interfaces are as they are.\n"
+	"names of pods, containers and interfaces, and comments of firewall rules, are as they\n"
+	"are.\n"
 	"\n"
 	"Not in it: environments; CNI_ARGS but the names of pods and containers; contents of\n"
-	"packets. Values of conflists' keys that are not CNI's own are \"" REDACTED "\".\n"
+	"packets; the kernel's command line. Values of conflists' keys that are not CNI's own are "
+	"\"" REDACTED "\".\n"
 	"\n";
 
 /* What is run. "@" stands for this program. */
