@@ -305,6 +305,18 @@ test_operator_migrate_unseen() {
 	expect_no_portmap_rules
 }
 
+# an earlier rule that is left counts too: it gets the packets of the port
+test_operator_migrate_earlier_left() {
+	migrate_world
+	portmap_container web -p 8080:80/tcp
+	portmap_container second -p 8080:80/tcp
+	in_namespace web ip address flush dev eth0
+	by_hand 1 migrate --from-portmap --json
+	expect_equal '["second","left","an earlier rule maps the port to container web of network other, and gets all packets"]
+["web","left","its namespace is not seen with its address, but exists: /run/netns/web"]' \
+		"$(jq -c '.items[] | [.container_id, .result, .reason]' /run/out | sort -u)"
+}
+
 # ports that cannot be mapped are said and left, the others of the same container are mapped; when
 # the reason has gone the rest is not mapped over their connections
 test_operator_migrate_left() {

@@ -268,7 +268,13 @@ int take_over(struct portmap_rules *rules, const struct migrating_list *containe
 
 static bool is_same_container(const struct portmap_rule *one, const struct portmap_rule *other)
 {
-	return one->container == other->container;
+	return one->fate == RULE_MAP && one->container == other->container;
+}
+
+/* A rule that stays gets its packets too. In iptables none come to a chain without a jump. */
+static bool gets_packets(const struct portmap_rules *rules, const struct portmap_rule *rule)
+{
+	return rule->fate != RULE_DEAD && (!rules->sources[rule->source].save || rule->order);
 }
 
 /* portmap maps a port twice without an error, and packets go by the first rule. */
@@ -277,7 +283,7 @@ static const struct portmap_rule *earlier_rule(const struct portmap_rules *rules
 	const struct portmap_rule *rule = &rules->rules[number];
 
 	for (size_t i = 0; i < number; i++)
-		if (rules->rules[i].fate == RULE_MAP &&
+		if (gets_packets(rules, &rules->rules[i]) &&
 		    !memcmp(&rules->rules[i].key, &rule->key, sizeof(rule->key)) &&
 		    !is_same_container(&rules->rules[i], rule))
 			return &rules->rules[i];
