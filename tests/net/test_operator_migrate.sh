@@ -317,6 +317,31 @@ test_operator_migrate_earlier_left() {
 		"$(jq -c '.items[] | [.container_id, .result, .reason]' /run/out | sort -u)"
 }
 
+# what portmap adds while the rules are removed stays, and the chains that it needs
+test_operator_migrate_race() {
+	migrate_world
+	portmap_container web -p 8080:80/tcp
+	mkdir -p /run/over/upper /run/over/work
+	mount -t overlay -o lowerdir=/usr/sbin,upperdir=/run/over/upper,workdir=/run/over/work \
+		overlay /usr/sbin
+	rm /usr/sbin/iptables-nft-restore
+	cat >/usr/sbin/iptables-nft-restore <<-'WRAPPER'
+		#!/bin/bash
+		[ -e /run/once ] || {
+			iptables -t nat -N CNI-DN-new
+			iptables -t nat -A CNI-HOSTPORT-DNAT -p tcp -m multiport --dports 8085 -j CNI-DN-new
+		}
+		touch /run/once
+		exec /usr/sbin/xtables-nft-multi iptables-nft-restore "$@"
+	WRAPPER
+	chmod +x /usr/sbin/iptables-nft-restore
+	by_hand 0 migrate --from-portmap
+	[ -e /run/once ] || fail 'nothing was added'
+	expect_contains "$(iptables-save -t nat)" '--dports 8085 -j CNI-DN-new'
+	expect_contains "$(iptables-save -t nat)" '-A PREROUTING -m addrtype --dst-type LOCAL -j CNI-HOSTPORT-DNAT'
+	case $(iptables-save -t nat) in *'--dport 8080 '*) fail 'the rules of web stay' ;; esac
+}
+
 # ports that cannot be mapped are said and left, the others of the same container are mapped; when
 # the reason has gone the rest is not mapped over their connections
 test_operator_migrate_left() {

@@ -495,8 +495,8 @@ static int visit_deleted(const struct line *line, const char *raw, size_t length
 	} else if (is_rule_of(line, CHAIN_DNAT)) {
 		if (begins(target, CHAIN_OF_CONTAINER) && chain_goes(removal, target))
 			delete_line(removal, raw, length);
-	} else if (removal->all && is_chain_of_portmap(target) &&
-		   !is_chain_of_portmap(line->words[1])) {
+	} else if (removal->all &&
+		   (is_chain_of_portmap(target) || is_chain_of_portmap(line->words[1]))) {
 		delete_line(removal, raw, length);
 	}
 	return 0;
@@ -513,7 +513,10 @@ static int visit_emptied(const struct line *line, const char *raw, size_t length
 {
 	const struct removal *removal = context;
 
-	if (*line->words[0] == ':' && whole_chain_goes(removal, line->words[0] + 1))
+	/* A container may start now: of the chains that containers share, only the lines that were
+	 * read are deleted, and -X refuses a chain that has got more. */
+	if (*line->words[0] == ':' && begins(line->words[0] + 1, CHAIN_OF_CONTAINER) &&
+	    chain_goes(removal, line->words[0] + 1))
 		fprintf(removal->script, "-F %s\n", line->words[0] + 1);
 	return 0;
 }
@@ -571,18 +574,14 @@ static bool all_go(const struct portmap_rules *rules, size_t source)
 	return true;
 }
 
-int iptables_rules_remove(const struct portmap_rules *rules, size_t source, struct cni_error *err)
+static int change_table(struct removal *removal, struct cni_error *err)
 {
-	const struct rule_source *table = &rules->sources[source];
-	struct removal removal = {.rules = rules, .source = source};
+	const struct rule_source *table = &removal->rules->sources[removal->source];
 	const char *const arguments[] = {table->restore, "-w", "10", "--noflush", NULL};
 	cleanup_command struct command_run run = {.arguments = arguments, .seconds = SECONDS};
+	cleanup_free char *script = write_script(removal);
 	char why[COMMAND_FAILURE_SIZE];
-	cleanup_free char *script = NULL;
 
-	each_line(table->text, visit_foreign, &removal);
-	removal.all = all_go(rules, source) && !removal.foreign && !table->others;
-	script = write_script(&removal);
 	if (!script)
 		return cni_error_no_memory(err);
 	run.input = script;
@@ -590,4 +589,22 @@ int iptables_rules_remove(const struct portmap_rules *rules, size_t source, stru
 		return 0;
 	return cni_error_set(err, CNI_ERROR_IO, "cannot remove portmap's rules: %s",
 			     command_run_why(&run, why));
+}
+
+int iptables_rules_remove(const struct portmap_rules *rules, size_t source, struct cni_error *err)
+{
+	const struct rule_source *table = &rules->sources[source];
+	struct removal removal = {.rules = rules, .source = source};
+	cleanup_error struct cni_error in_use = {0};
+
+	each_line(table->text, visit_foreign, &removal);
+	removal.all = all_go(rules, source) && !removal.foreign && !table->others;
+	if (!removal.all)
+		return change_table(&removal, err);
+	if (!change_table(&removal, &in_use))
+		return 0;
+	/* The table changes as a whole or not at all. What portmap has added since it was read
+	 * needs the shared chains. */
+	removal.all = false;
+	return change_table(&removal, err);
 }

@@ -168,7 +168,8 @@ static int find_table(bool ipv6, bool *found, struct cni_error *err)
 	return 0;
 }
 
-static int read_table(struct portmap_rules *rules, bool ipv6, struct cni_error *err)
+/* NULL: it fails. */
+static json_t *read_entries(bool ipv6, struct cni_error *err)
 {
 	const char *const arguments[] = {"nft",           "-j",  "list", "table",
 					 family_of(ipv6), TABLE, NULL};
@@ -177,17 +178,25 @@ static int read_table(struct portmap_rules *rules, bool ipv6, struct cni_error *
 	char why[COMMAND_FAILURE_SIZE];
 	json_t *entries;
 
-	if (!command_run(&run))
-		return cni_error_set(err, CNI_ERROR_IO, "cannot read the rules: %s",
-				     command_run_why(&run, why));
+	if (!command_run(&run)) {
+		cni_error_set(err, CNI_ERROR_IO, "cannot read the rules: %s",
+			      command_run_why(&run, why));
+		return NULL;
+	}
 	cni_json_begin();
 	whole = json_loadb(run.output ? run.output : "", run.length, 0, NULL);
 	entries = json_object_get(whole, "nftables");
-	if (!json_is_array(entries))
-		return cni_error_set(err, CNI_ERROR_IO,
-				     "cannot read the rules: nft -j prints no"
-				     " list");
-	return take_table(rules, ipv6, entries, err);
+	if (json_is_array(entries))
+		return json_incref(entries);
+	cni_error_set(err, CNI_ERROR_IO, "cannot read the rules: nft -j prints no list");
+	return NULL;
+}
+
+static int read_table(struct portmap_rules *rules, bool ipv6, struct cni_error *err)
+{
+	cleanup_json json_t *entries = read_entries(ipv6, err);
+
+	return entries ? take_table(rules, ipv6, entries, err) : -1;
 }
 
 int nftables_rules_read(struct portmap_rules *rules, struct cni_error *err)
@@ -255,25 +264,52 @@ static bool write_deletions(const struct portmap_rules *rules, size_t source, FI
 	return stays;
 }
 
-int nftables_rules_remove(const struct portmap_rules *rules, size_t source, struct cni_error *err)
+static int run_script(const char *script, struct cni_error *err)
 {
 	static const char *const arguments[] = {"nft", "-f", "-", NULL};
-	cleanup_command struct command_run run = {.arguments = arguments, .seconds = SECONDS};
-	bool ipv6 = rules->sources[source].ipv6;
+	cleanup_command struct command_run run = {
+		.arguments = arguments, .input = script, .seconds = SECONDS};
 	char why[COMMAND_FAILURE_SIZE];
+
+	if (command_run(&run))
+		return 0;
+	return cni_error_set(err, CNI_ERROR_IO, "cannot remove portmap's rules: %s",
+			     command_run_why(&run, why));
+}
+
+/* A container may have started since the table was read: it goes only if it has no more ports. */
+static int remove_empty_table(bool ipv6, struct cni_error *err)
+{
+	cleanup_json json_t *entries = read_entries(ipv6, err);
+	const json_t *entry;
+	char script[64];
+	size_t i;
+
+	if (!entries)
+		return -1;
+	json_array_foreach (entries, i, entry) {
+		const char *chain = text_of(json_object_get(entry, "rule"), "chain");
+
+		if (is_ports_chain(chain) || !strcmp(chain, "masquerading"))
+			return 0;
+	}
+	snprintf(script, sizeof(script), "delete table %s " TABLE "\n", family_of(ipv6));
+	return run_script(script, err);
+}
+
+int nftables_rules_remove(const struct portmap_rules *rules, size_t source, struct cni_error *err)
+{
 	cleanup_free char *script = NULL;
+	bool stays;
 	size_t size;
 	FILE *stream = open_memstream(&script, &size);
 
 	if (!stream)
 		return cni_error_no_memory(err);
-	if (!write_deletions(rules, source, stream))
-		fprintf(stream, "delete table %s " TABLE "\n", family_of(ipv6));
+	stays = write_deletions(rules, source, stream);
 	if (fclose(stream))
 		return cni_error_no_memory(err);
-	run.input = script;
-	if (command_run(&run))
-		return 0;
-	return cni_error_set(err, CNI_ERROR_IO, "cannot remove portmap's rules: %s",
-			     command_run_why(&run, why));
+	if (*script && run_script(script, err))
+		return -1;
+	return stays ? 0 : remove_empty_table(rules->sources[source].ipv6, err);
 }
