@@ -107,10 +107,16 @@ test_doctor_unfinished() {
 	healthy
 }
 
-# a user namespace, and a kernel that is locked down
-test_doctor_obstacles() {
+# a user namespace
+test_doctor_rootless() {
+	needs_user_namespaces
 	healthy_host
 	PREFIX="unshare --user --map-root-user" finds rights 'rootless' 2
+}
+
+# a kernel that is locked down
+test_doctor_locked_down() {
+	healthy_host
 	mkdir -p /run/security
 	echo 'none integrity [confidentiality]' >/run/security/lockdown
 	mount --bind /run/security /sys/kernel/security

@@ -488,6 +488,11 @@ flows_age() {
 seconds_of_uptime() { cut -d . -f 1 /proc/uptime; }
 second_is_over() { [ "$(seconds_of_uptime)" != "$1" ]; }
 
+# In a chroot the kernel makes none.
+needs_user_namespaces() {
+	unshare --user --map-root-user true 2>/dev/null || skip "user namespaces are not allowed here"
+}
+
 tcx_needed() { [ "$(kernel_or 6.6)" = 6.6 ] || skip "the kernel has no TCX, which came with 6.6"; }
 
 # kernel_or VERSION: the older one of this kernel's version and the given one
