@@ -62,7 +62,9 @@ test_operator_support_secrets() {
 	jq '.plugins += [{"type": "calico", "etcd_password": "hunter2", "mtu": 1440,
 		"kubernetes": {"name": "hunter2", "token": "hunter2"},
 		"policy": ["hunter2"], "capabilities": {"bandwidth": true}}]
-		| .plugins[0].args = {"cni": {"key": "hunter2"}}' \
+		| .plugins[0].args = {"cni": {"key": "hunter2"}}
+		| .plugins[0].dataDir = "https://admin:hunter2@store/"
+		| .plugins[0].addresses = ["https://admin:hunter2@store/"]' \
 		"$project/conf/bridge.conflist" >/etc/cni/net.d/10-calico.conflist
 	echo 'password: hunter2' >/etc/cni/net.d/20-broken.conflist
 	echo 'hunter2' >/etc/cni/net.d/calico-kubeconfig

@@ -4,6 +4,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <string.h>
 #include <strings.h>
 
 #include "conf/conf.h"
@@ -46,6 +47,14 @@ static bool is_known(const char *key)
 	return false;
 }
 
+/* "https://user:password@host/" */
+static bool has_credentials(const json_t *value)
+{
+	const char *text = json_string_value(value), *address = text ? strstr(text, "://") : NULL;
+
+	return address && strchr(address, '@');
+}
+
 static void redact(json_t *value, int depth, bool any_key);
 
 static void redact_object(json_t *object, int depth, bool any_key)
@@ -59,7 +68,7 @@ static void redact_object(json_t *object, int depth, bool any_key)
 		 * true or false. */
 		bool keeps = is_known(key) || json_is_boolean(value) || any_key;
 
-		if (!keeps || depth == MAX_DEPTH)
+		if (!keeps || depth == MAX_DEPTH || has_credentials(value))
 			json_object_set_new(object, key, json_string(REDACTED));
 		else
 			redact(value, depth + 1, !strcasecmp(key, "sysctl"));
@@ -73,8 +82,12 @@ static void redact(json_t *value, int depth, bool any_key)
 
 	if (json_is_object(value))
 		redact_object(value, depth, any_key);
-	json_array_foreach (value, i, element)
-		redact(element, depth, false);
+	json_array_foreach (value, i, element) {
+		if (has_credentials(element))
+			json_array_set_new(value, i, json_string(REDACTED));
+		else
+			redact(element, depth, false);
+	}
 }
 
 void redact_conflist(json_t *list)
