@@ -2,75 +2,38 @@
 /* nft_command.c - the firewall's rules as nft prints them. */
 #include "operator/doctor/nft_command.h"
 
-#include <errno.h>
-#include <fcntl.h>
-#include <spawn.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include "cni/json.h"
 #include "lib/cleanup.h"
-#include "lib/error.h"
-#include "lib/io.h"
 #include "lib/text.h"
 #include "net/text_file.h"
 #include "operator/doctor/iptables_save.h"
+#include "operator/run_command.h"
 
-/* 10,000 rules are about 5 MB. */
-#define RULESET_LIMIT ((size_t)64 << 20)
+#define COMMAND_SECONDS 10
 
-static int spawn(char *const *arguments, int output, pid_t *pid)
+static char *read_output(const char *const *arguments, size_t *length, char **why)
 {
-	char *environment[] = {"PATH=/usr/sbin:/usr/bin:/sbin:/bin:/usr/local/sbin", "LC_ALL=C",
-			       NULL};
-	posix_spawn_file_actions_t actions;
-	int error;
-
-	posix_spawn_file_actions_init(&actions);
-	posix_spawn_file_actions_adddup2(&actions, output, STDOUT_FILENO);
-	posix_spawn_file_actions_addopen(&actions, STDERR_FILENO, "/dev/null", O_WRONLY, 0);
-	/* Our own PATH may lack the directories of administrators' programs. */
-	setenv("PATH", environment[0] + strlen("PATH="), 1);
-	error = posix_spawnp(pid, arguments[0], &actions, NULL, arguments, environment);
-	posix_spawn_file_actions_destroy(&actions);
-	return error;
-}
-
-static char *read_output(char *const *arguments, size_t *length, char **why)
-{
-	cleanup_error struct cni_error err = {0};
+	cleanup_command struct command_run run = {.arguments = arguments,
+						  .seconds = COMMAND_SECONDS};
+	char failure[COMMAND_FAILURE_SIZE];
 	char *text = NULL;
-	int pipes[2], error, status = 0;
-	pid_t pid;
 
-	if (pipe2(pipes, O_CLOEXEC)) {
-		*why = cni_format("%s", strerror(errno));
+	if (!command_run(&run) && !run.length) {
+		*why = cni_format("%s", command_run_why(&run, failure));
 		return NULL;
 	}
-	error = spawn(arguments, pipes[1], &pid);
-	close(pipes[1]);
-	if (!error) {
-		text = cni_read_all(pipes[0], RULESET_LIMIT, "what it prints", length, &err);
-		waitpid(pid, &status, 0);
-	}
-	close(pipes[0]);
-	if (error)
-		*why = cni_format("%s does not start: %s", arguments[0], strerror(error));
-	else if (!text)
-		*why = cni_format("%s", cni_error_message(&err));
-	else if (!*length)
-		*why = cni_format("%s fails with status %d", arguments[0], WEXITSTATUS(status));
-	if (!*why)
-		return text;
-	free(text);
-	return NULL;
+	text = run.output;
+	*length = run.length;
+	run.output = NULL;
+	return text;
 }
 
 static json_t *read_nft(char **why)
 {
-	char *arguments[] = {"nft", "-j", "list", "ruleset", NULL};
+	const char *const arguments[] = {"nft", "-j", "list", "ruleset", NULL};
 	size_t length = 0;
 	cleanup_free char *text = read_output(arguments, &length, why);
 	cleanup_json json_t *whole = NULL;
@@ -128,7 +91,7 @@ static bool has_legacy_filter(const char *path)
 /* Its words replace what nft says of the same table. */
 static void read_iptables_nft(json_t *ruleset, const char *family, char *command)
 {
-	char *arguments[] = {command, "-t", "filter", NULL};
+	const char *const arguments[] = {command, "-t", "filter", NULL};
 	cleanup_free char *ignored = NULL;
 	size_t length = 0;
 	cleanup_free char *text = read_output(arguments, &length, &ignored);
@@ -143,7 +106,7 @@ static void read_iptables_nft(json_t *ruleset, const char *family, char *command
 
 static void read_legacy(json_t *ruleset, const char *family, char *command)
 {
-	char *arguments[] = {command, "-t", "filter", NULL};
+	const char *const arguments[] = {command, "-t", "filter", NULL};
 	cleanup_free char *ignored = NULL;
 	size_t length = 0;
 	cleanup_free char *text = read_output(arguments, &length, &ignored);
