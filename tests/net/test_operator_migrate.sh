@@ -372,6 +372,27 @@ test_operator_migrate_left() {
 	expect_says tcp4 web
 }
 
+# what fails once the ports are claimed gives them back: here the veth's hook has as many programs as
+# there can be
+test_operator_migrate_gives_back() {
+	local veth number
+	tcx_needed
+	migrate_world
+	portmap_container web -p 8080:80/tcp -p 8080:80/udp
+	veth=$(host_veth web)
+	for number in {1..63}; do
+		"$build/tests/tcx" count "$veth" ingress "/sys/fs/bpf/count$number"
+	done
+	by_hand 1 migrate --from-portmap
+	expect_contains "$(cat /run/out)" "cannot attach from_container by TCX to ingress of interface $veth"
+	expect_answers client "$host4" 8080 web
+	expect_equal '' "$(item '.items[].host.port' list)" 'mappings in list'
+	"$build/tests/tcx" detach "$veth" ingress somebody_elses
+	by_hand 0 migrate --from-portmap
+	expect_answers client "$host4" 8080 web
+	expect_no_portmap_rules
+}
+
 # "snat": false of portmap is kept: a container does not reach itself through its port
 test_operator_migrate_options() {
 	migrate_world

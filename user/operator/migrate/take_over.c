@@ -14,6 +14,7 @@
 #include "cni/json.h"
 #include "datapath/records/adopt.h"
 #include "datapath/records/attachment_add.h"
+#include "datapath/records/attachment_remove.h"
 #include "datapath/records/attachments.h"
 #include "datapath/records/describe.h"
 #include "datapath/records/networks.h"
@@ -39,6 +40,7 @@ struct taking {
 	struct keeping keeping;
 	struct policy policy; /* that it is to have */
 	struct attach_undo undo;
+	bool is_new; /* claimed by this run */
 	char netns[64];
 };
 
@@ -188,7 +190,6 @@ static int claim(struct taking *taking, struct cni_error *err)
 	const struct objects *objects = &taking->host.datapath.objects;
 	struct attachment_claims *claims = &taking->container.claims;
 	bool claimed;
-	int result;
 
 	taking->policy = taking->container.conf.policy;
 	if (find_claimed(taking, &claimed, err))
@@ -198,11 +199,24 @@ static int claim(struct taking *taking, struct cni_error *err)
 	if (connections_keep(&taking->keeping, err))
 		return -1;
 	adopt_close_policy(&taking->container.conf.policy);
-	result = attachment_add(objects, taking->host.socket, claims, err);
-	return result;
+	taking->is_new = !attachment_add(objects, taking->host.socket, claims, err);
+	return taking->is_new ? 0 : -1;
 }
 
-/* From here on the ports are ours, whatever fails. */
+/* portmap's rules, which stay, get the packets again. Without an attachment the program at the veth
+ * would drop what the container sends, so it goes too. */
+static void give_back(struct taking *taking, struct cni_error *err)
+{
+	const struct attachment_claims *claims = &taking->container.claims;
+	struct cni_error failure = {0};
+
+	attach_rollback(taking->container.target.ifindex, &taking->undo);
+	if (attachment_remove(&taking->host.datapath.objects, &claims->key, claims, &failure))
+		cni_error_chain(err, &failure);
+}
+
+/* What fails before the policy is open is undone, unless a run that was killed has claimed it:
+ * then connections may be ours already. */
 static int complete(struct taking *taking, struct cni_error *err)
 {
 	const struct objects *objects = &taking->host.datapath.objects;
@@ -216,6 +230,10 @@ static int complete(struct taking *taking, struct cni_error *err)
 	if (attach_interface(&taking->host.datapath, &taking->container.target, &taking->undo,
 			     &failure))
 		result = cni_error_chain(err, &failure);
+	if (result && taking->is_new) {
+		give_back(taking, err);
+		return -1;
+	}
 	if (attachment_read(objects, &claims->key, &record) &&
 	    adopt_is_closed(objects, record.owner) &&
 	    adopt_open_policy(objects, record.owner, &taking->policy, &failure))
