@@ -257,6 +257,30 @@ static char *way_back_remedy(struct doctor *doctor, const struct subject *subjec
 			  remedy_word(namespace->path).text, address, remedy_word(link->name).text);
 }
 
+/* gVisor takes the addresses of the interface into a network stack of its own, and Kata Containers
+ * hand its frames to a virtual machine. The namespace then tells nothing about routes and sockets.
+ */
+static bool has_own_stack(struct nl_sock *inside, const struct subject *subject)
+{
+	cleanup_error struct cni_error ignored = {0};
+	struct link tap = {0};
+
+	return !local_address_exists(inside, subject->mapping->portmap.container_address) ||
+	       (!link_get(inside, 0, "tap0_kata", &tap, &ignored) && tap.ifindex);
+}
+
+static void report_own_stack(struct doctor *doctor, const struct subject *subject)
+{
+	char address[CNI_ADDRESS_TEXT_SIZE];
+
+	cni_address_format(subject->mapping->portmap.container_address, address);
+	doctor_found(doctor, VERDICT_COULD_NOT_LOOK, NULL,
+		     "%s: the network namespace of %s does not show routes and sockets: it has a"
+		     " network stack of its own (gVisor, Kata Containers), or its address %s was"
+		     " removed",
+		     subject->port, subject->container->text, address);
+}
+
 static void check_way_back_of(struct doctor *doctor, const struct subject *subject)
 {
 	const struct link *link = doctor_inside(doctor, subject);
@@ -275,6 +299,10 @@ static void check_way_back_of(struct doctor *doctor, const struct subject *subje
 		return;
 	}
 	inside = doctor_enter(doctor, subject);
+	if (has_own_stack(inside, subject)) {
+		report_own_stack(doctor, subject);
+		return;
+	}
 	route = route_to(inside, somewhere(doctor, subject->ipv4));
 	if (!route.exists || route.ifindex != link->ifindex)
 		doctor_found(doctor, VERDICT_FAIL, way_back_remedy(doctor, subject, link, true),
@@ -379,6 +407,14 @@ static void report_listening(struct doctor *doctor, const struct subject *subjec
 			     wanted);
 }
 
+/* The check of the way back says what cannot be looked at. */
+static bool can_see_sockets(struct doctor *doctor, const struct subject *subject)
+{
+	cleanup_netlink struct nl_sock *inside = doctor_enter(doctor, subject);
+
+	return inside && !has_own_stack(inside, subject);
+}
+
 static void check_listener_of(struct doctor *doctor, const struct subject *subject,
 			      struct inside *inside)
 {
@@ -400,7 +436,7 @@ static void check_listener_of(struct doctor *doctor, const struct subject *subje
 	}
 	listening = listening_at(&inside->sockets, protocol, portmap->container_address,
 				 portmap->container_port, &where);
-	if (listening != LISTENING)
+	if (listening != LISTENING && can_see_sockets(doctor, subject))
 		report_listening(doctor, subject, listening, where);
 }
 
