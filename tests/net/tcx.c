@@ -15,10 +15,12 @@
 #include "abi.h"
 
 #define MAX_PROGRAMS 64
+#define SLOTS_AT_ONCE 1024U
 #define TCX_NEXT (-1) /* the next program sees the packet too */
 
 const char tool_usage[] =
 	"tcx show DEVICE ingress|egress           prints the name of each program there\n"
+	"tcx show                                 the same of all devices and hooks\n"
 	"tcx detach DEVICE ingress|egress NAME    removes the program of that name\n"
 	"tcx count DEVICE ingress|egress PIN      adds a program that counts packets and passes\n"
 	"                                         them on; its map is pinned at PIN\n"
@@ -71,7 +73,8 @@ static int program_open(uint32_t id, char name[BPF_OBJ_NAME_LEN])
 	return fd;
 }
 
-static int visit(int ifindex, int hook, const char *detach)
+/* Prints each program, after the words `where`; `detach` is removed instead. */
+static int visit(int ifindex, int hook, const char *where, const char *detach)
 {
 	uint32_t ids[MAX_PROGRAMS];
 	int count = query_programs(ifindex, hook, ids);
@@ -86,7 +89,7 @@ static int visit(int ifindex, int hook, const char *detach)
 		if (fd < 0)
 			die("program");
 		if (!detach)
-			printf("tcx %s\n", name);
+			printf("%stcx %s\n", where, name);
 		else if (strcmp(name, detach) == 0) {
 			if (bpf_prog_detach2(fd, ifindex, (enum bpf_attach_type)hook))
 				die("detach");
@@ -95,6 +98,34 @@ static int visit(int ifindex, int hook, const char *detach)
 		close(fd);
 	}
 	return detach && !found;
+}
+
+static int compare_names(const void *a, const void *b)
+{
+	return strcmp(((const struct if_nameindex *)a)->if_name,
+		      ((const struct if_nameindex *)b)->if_name);
+}
+
+/* By name, because a device that is made again has another number. */
+static int show_all(void)
+{
+	struct if_nameindex *devices = if_nameindex();
+	char where[IF_NAMESIZE + 16];
+	size_t count = 0;
+
+	if (!devices)
+		die("devices");
+	while (devices[count].if_index)
+		count++;
+	qsort(devices, count, sizeof(*devices), compare_names);
+	for (size_t i = 0; i < count; i++) {
+		snprintf(where, sizeof(where), "%s ingress ", devices[i].if_name);
+		visit((int)devices[i].if_index, TCX_INGRESS, where, NULL);
+		snprintf(where, sizeof(where), "%s egress ", devices[i].if_name);
+		visit((int)devices[i].if_index, TCX_EGRESS, where, NULL);
+	}
+	if_freenameindex(devices);
+	return 0;
 }
 
 /* Returns the program's descriptor, or -1 and errno. Its map is pinned at `pin`. */
@@ -130,14 +161,22 @@ static int pin_program(const char *program_pin, const char *map_pin)
 
 static int count_live(const char *pin)
 {
+	static struct slot slots[SLOTS_AT_ONCE];
+	uint32_t numbers[SLOTS_AT_ONCE], position, *from = NULL, count;
 	int map = bpf_obj_get(pin);
 	unsigned int live = 0;
-	struct slot slot;
+	bool last = false;
 
-	if (map < 0)
-		die(pin);
-	for (uint32_t number = 0; bpf_map_lookup_elem(map, &number, &slot) == 0; number++)
-		live += slot.live != 0;
+	while (!last) {
+		count = SLOTS_AT_ONCE;
+		last = bpf_map_lookup_batch(map, from, &position, numbers, slots, &count, NULL) !=
+		       0;
+		if (last && errno != ENOENT)
+			die(pin);
+		from = &position;
+		for (uint32_t i = 0; i < count; i++)
+			live += slots[i].live != 0;
+	}
 	printf("%u\n", live);
 	return 0;
 }
@@ -200,6 +239,8 @@ int main(int argc, char **argv)
 {
 	int ifindex, hook;
 
+	if (argc == 2 && strcmp(argv[1], "show") == 0)
+		return show_all();
 	if (argc == 3 && strcmp(argv[1], "live") == 0)
 		return count_live(argv[2]);
 	if (argc == 3 && strcmp(argv[1], "entries") == 0)
@@ -215,9 +256,9 @@ int main(int argc, char **argv)
 		die(argv[2]);
 	hook = strcmp(argv[3], "ingress") == 0 ? TCX_INGRESS : TCX_EGRESS;
 	if (strcmp(argv[1], "show") == 0)
-		return visit(ifindex, hook, NULL);
+		return visit(ifindex, hook, "", NULL);
 	if (strcmp(argv[1], "detach") == 0 && argc == 5)
-		return visit(ifindex, hook, argv[4]);
+		return visit(ifindex, hook, "", argv[4]);
 	if (strcmp(argv[1], "count") == 0 && argc == 5)
 		return count_packets(ifindex, hook, argv[4], TCX_NEXT);
 	if (strcmp(argv[1], "end") == 0 && argc == 5)

@@ -3,6 +3,8 @@
 #
 # test_bpffs.sh - the file system of pins, in which other users may write, and which may be
 # read-only, or not to be had.
+#
+# nothing is loaded before these tests
 
 # Where mount(8) mounts it everybody may make directories in it. bpffs_as_user COMMAND...
 bpffs_as_user() {

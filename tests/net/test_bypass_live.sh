@@ -170,6 +170,7 @@ test_bypass_live_policies() {
 	wait_until 10 is_silent out_udp server || fail "a policy does not apply to an established flow"
 }
 
+# nothing is loaded
 # on a kernel without BTF the programs cannot look by themselves: what user space finds at ADD,
 # CHECK and attach counts, and where limits can be added unnoticed the fast path is off
 test_bypass_live_blind() {

@@ -2,6 +2,8 @@
 # shellcheck shell=bash disable=SC2154 # the world's names: world.sh
 #
 # test_crash.sh - many at once, killed half-way, lost or broken pins, two hosts, long wear.
+#
+# nothing is loaded before these tests
 
 one_loaded() {
 	container_add_plain warm

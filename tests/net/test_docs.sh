@@ -3,6 +3,8 @@
 #
 # test_docs.sh - what README.md and docs/ say: the commands in them are run (docs.sh), and what they
 # name is there.
+#
+# nothing is loaded before these tests
 
 # shellcheck source=tests/net/docs.sh
 . "$here/docs.sh"

@@ -23,6 +23,7 @@ test_doctor_healthy() {
 	by_hand 1 doctor 0
 }
 
+# nothing is loaded
 # a host on which nothing was ever added has no finding
 test_doctor_nothing() {
 	by_hand 0 doctor

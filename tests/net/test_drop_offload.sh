@@ -27,6 +27,7 @@ test_drop_offload_writes() {
 	expect_equal "$before" "$(meta_field .offload_dropped)" "offload_dropped after an ADD"
 }
 
+# nothing is loaded
 # where nothing was ever loaded drop-offload does nothing and loads nothing; with maps of another
 # layout it fails; a further argument is refused
 test_drop_offload_without() {

@@ -3,6 +3,8 @@
 #
 # test_fairness.sh - what one client or container may use up, and what is left for others.
 # FLOOD=20: seconds of each load.
+#
+# nothing is loaded before these tests
 
 # shellcheck source=tests/net/floods.sh
 . "$project/tests/net/floods.sh"

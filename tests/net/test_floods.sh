@@ -2,6 +2,8 @@
 # shellcheck shell=bash disable=SC2154
 #
 # test_floods.sh - how a flood, or very many connections, affect others.
+#
+# nothing is loaded before these tests
 
 # shellcheck source=tests/net/floods.sh
 . "$project/tests/net/floods.sh"

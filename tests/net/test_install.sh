@@ -3,6 +3,8 @@
 #
 # test_install.sh - what a user gets: the two programs, where they are put, what they say of
 # themselves, and what they say where they cannot work.
+#
+# nothing is loaded before these tests
 
 install_make() {
 	make -C "$project" --no-print-directory --old-file all DESTDIR=/run/root "$@" >/run/out 2>&1 ||

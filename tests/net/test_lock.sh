@@ -3,6 +3,8 @@
 #
 # test_lock.sh - the lock of ADD and DEL: which processes can hold it, which ones it excludes, and
 # how its holder is reported.
+#
+# nothing is loaded before these tests
 
 # The /sys of world.sh is this network namespace's sysfs.
 lock_file=/sys/bus/platform/drivers_probe

@@ -165,6 +165,7 @@ plugin_as() {
 		"$build/bpf-portmap" >/run/out 2>&1 || fail "ADD of $1: $(cat /run/out)"
 }
 
+# nothing is loaded
 # where nothing was ever added list says so, and is no failure
 test_operator_list_nothing() {
 	by_hand 0 list

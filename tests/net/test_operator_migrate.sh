@@ -53,6 +53,7 @@ expect_ours() {
 		and .protocol == "tcp")] | length' list)" 'mappings in list'
 }
 
+# nothing is loaded
 # a container that portmap serves becomes ours: nothing else of the rules changes
 test_operator_migrate() {
 	local before
@@ -192,6 +193,7 @@ test_operator_migrate_under_load() {
 	expect_no_portmap_rules
 }
 
+# nothing is loaded
 # --dry-run says the same, and changes neither rules nor maps
 test_operator_migrate_dry_run() {
 	local rules before
@@ -554,6 +556,7 @@ test_operator_migrate_legacy() {
 	expect_ours
 }
 
+# nothing is loaded
 # where portmap has no rules it says so, and which conflists name it
 test_operator_migrate_nothing() {
 	migrate_world
@@ -589,6 +592,7 @@ migrate_once() {
 	$PREFIX "$build/bpf-portmap" migrate --from-portmap >/run/out 2>&1
 }
 
+# nothing is loaded
 # limit 240 s
 # killed at any moment, it is completed when it runs again; connections outlive that
 test_operator_migrate_killed() {
@@ -615,6 +619,7 @@ test_operator_migrate_killed() {
 	echo "note: killed $killed of $round"
 }
 
+# nothing is loaded
 # rules that others have written, and names that no plugin would accept, are read under the
 # sanitizers
 test_operator_migrate_sanitized() {

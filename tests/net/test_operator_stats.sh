@@ -74,6 +74,7 @@ test_operator_stats_checks() {
 	expect_equal 1 "$(status_of bridge)"
 }
 
+# nothing is loaded
 # promtool accepts the metrics of a host without maps, and of damaged maps
 test_operator_stats_promtool() {
 	command -v promtool >/dev/null || skip "there is no promtool (package prometheus)"

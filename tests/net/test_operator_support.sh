@@ -101,6 +101,7 @@ test_operator_support_hanging() {
 	expect_in_manifest ok network/links.json
 }
 
+# nothing is loaded
 # it works where nothing was ever added, with damaged maps, for a user without rights, and says
 # where it could not write
 test_operator_support_damaged() {

@@ -587,6 +587,7 @@ test_ownership_del_with_another_configuration() {
 	done
 }
 
+# nothing is loaded
 # DEL where nothing was ever loaded succeeds and loads nothing [s47][T35]
 test_ownership_del_nothing() {
 	local before

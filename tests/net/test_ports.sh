@@ -4,6 +4,8 @@
 # test_ports.sh - very many masqueraded flows to one destination.
 #
 # FLOWS=60000: how many flows there are where it says FLOWS below; the sets of ports grow with it.
+#
+# nothing is loaded before these tests
 
 crowd=$build/tests/crowd
 flows=${FLOWS:-4000}

@@ -234,6 +234,7 @@ test_protocol_gc_by_runtime() {
 	container_start three bridge -p 8082:80/tcp
 }
 
+# nothing is loaded
 # STATUS reports that ADD would work, and changes nothing, before and after the first ADD [s59]
 test_protocol_status() {
 	local before
@@ -244,6 +245,7 @@ test_protocol_status() {
 	status || fail STATUS
 }
 
+# nothing is loaded
 # STATUS without the privilege to use BPF fails with code 50 and says why [s59]
 test_protocol_status_no_permission() {
 	PREFIX='setpriv --bounding-set -all --inh-caps -all --reuid 65534 --clear-groups' \
@@ -260,6 +262,7 @@ test_protocol_status_hooks_gone() {
 	expect_contains "$output" eth0
 }
 
+# nothing is loaded
 # ADD without the privileges that it needs reports that and leaves nothing
 test_protocol_add_no_permission() {
 	container_add_plain web
@@ -303,6 +306,7 @@ bad_world() {
 	state_before=$(state_show)
 }
 
+# nothing is loaded
 # limit 180 s
 # an invalid mapping is refused with code 7, one of the wrong type with code 6; nothing is left
 # [s62][s63][s64][s65][s66][s69][s75][s76][s77][s79][s82]
@@ -332,6 +336,7 @@ test_protocol_bad_mappings() {
 	refuses 6 '.runtimeConfig = []'
 }
 
+# nothing is loaded
 # null as a port is refused [s62]
 test_protocol_bad_port_null() {
 	bad_world
@@ -341,6 +346,7 @@ test_protocol_bad_port_null() {
 	expect_same_state "$state_before"
 }
 
+# nothing is loaded
 # a previous result that is missing or broken is refused, and nothing is left [s32][s39][s41][s43]
 test_protocol_bad_results() {
 	bad_world
@@ -354,6 +360,7 @@ test_protocol_bad_results() {
 	refuses 7 '.prevResult.cniVersion = "0.2.0"'
 }
 
+# nothing is loaded
 # an option with an invalid value is refused with code 7, one of the wrong type with code 6, a
 # firewall condition with code 2 [s90]
 test_protocol_bad_options() {
@@ -369,6 +376,7 @@ test_protocol_bad_options() {
 	refuses 7 '.attach = "nonsense"'
 }
 
+# nothing is loaded
 # a network namespace that does not exist, or has no such interface, is refused [s2]
 test_protocol_bad_netns() {
 	bad_world
@@ -378,6 +386,7 @@ test_protocol_bad_netns() {
 	NETNS=/proc/self/ns/net refuses 8 .
 }
 
+# nothing is loaded
 # limit 120 s
 # input that is not a configuration is refused, whatever its size and depth, and nothing is left
 # [s24]
@@ -402,6 +411,7 @@ test_protocol_bad_json() {
 	refuses_input 7 <<<'{"cniVersion":"1.0.0","name":"a/b"}'
 }
 
+# nothing is loaded
 # invalid environment variables are refused with code 4 [s4][s8][s9][s10]
 test_protocol_bad_environment() {
 	bad_world
@@ -446,6 +456,7 @@ test_protocol_same_entry_twice() {
 	expect_answer client tcp "$host4" 8080 web
 }
 
+# nothing is loaded
 # a container without a veth is refused with code 7 that names its kind of device [s43]
 test_protocol_no_veth() {
 	bad_world
@@ -491,6 +502,7 @@ test_protocol_stderr_reader_gone() {
 	jq -e .ips /run/out >/dev/null || fail "no result: $(cat /run/out)"
 }
 
+# nothing is loaded
 # where standard error is closed no file gets its descriptor, and no warning is written; where
 # standard output is closed, ADD fails and leaves nothing
 test_protocol_streams_closed() {

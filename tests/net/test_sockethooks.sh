@@ -59,6 +59,7 @@ expect_outside_works() {
 	expect_answers client "$host6" 8080 web "$client6"
 }
 
+# nothing is loaded
 # the first container with ports brings the programs, one at each hook, and later ones add none
 test_sockethooks_once() {
 	needs_cgroup
@@ -277,6 +278,7 @@ test_sockethooks_repaired() {
 	done
 }
 
+# nothing is loaded
 # all pins removed by hand: nothing of ours is left at the hooks; the next ADD restores everything
 test_sockethooks_pins_removed() {
 	needs_cgroup
@@ -290,6 +292,7 @@ test_sockethooks_pins_removed() {
 	expect_answers client "$host4" 8080 web "$client4"
 }
 
+# nothing is loaded
 # all pins removed by hand: CHECK reports what is not attached any more; attach restores it, also
 # the programs that keep reserved ports
 test_sockethooks_pins_removed_then_attach() {
@@ -405,6 +408,7 @@ test_sockethooks_two_hosts() {
 	expect_reached
 }
 
+# nothing is loaded
 # limit 180 s
 # 190 ADDs, each with a hook to repair, are killed at random moments: a hook never has two of our
 # programs, and the next ADD completes the hooks

@@ -424,6 +424,7 @@ test_uplink_unnumbered() {
 	done
 }
 
+# nothing is loaded
 # attach does nothing and says nothing where no container was ever added, save of interfaces that
 # are none
 test_attach_nothing_loaded() {

@@ -38,6 +38,7 @@ export CNI_PATH=/run/cni-plugins
 world_make() {
 	local name
 	mount_own_file_systems
+	[ -z "${LENT:-}" ] || "$build/tests/loaded" lend "$LENT" "$pins"
 	eval "$settings_for_namespace"
 	network_make client eth0 "$host4" "$host6" "$client4" "$client6" \
 		"default via $host4" "default via $host6"
@@ -54,6 +55,26 @@ mount_own_file_systems() {
 	mount -t bpf bpf /sys/fs/bpf
 	[ -z "${CGROUP_OF_RUN:-}" ] || mount -t cgroup2 cgroup2 "$cgroup"
 	mkdir -p /run/netns /run/conf /run/cni-plugins /run/results /var/lib/cni
+}
+
+# loaded_make: loads the programs, with the smallest table of flows, and pins them in the directory
+# $KEEP for the tests that follow.
+loaded_make() {
+	conflist small bridge "$(with_ours '{flowEntries: 16384}')"
+	container_add first small
+	container_remove first small
+	"$build/tests/loaded" keep "$pins" "$KEEP"
+	devices_remove
+}
+
+# No packet, of a connection that outlives its process, passes the programs any more. A group of
+# devices is removed at once, which takes no longer than one device.
+devices_remove() {
+	local path
+	for path in /sys/class/net/*; do
+		[ "${path##*/}" = lo ] || echo "link set ${path##*/} group 1"
+	done >/run/devices
+	[ ! -s /run/devices ] || { cat /run/devices && echo link delete group 1; } | ip -batch -
 }
 
 # For tests of programs attached to cgroups; cgroups.sh makes the cgroups.
@@ -370,14 +391,15 @@ state_show() {
 }
 
 programs_show() {
-	local path hook line
-	for path in /sys/class/net/*; do
+	local device hook line
+	"$build/tests/tcx" show
+	while read -r device; do
 		for hook in ingress egress; do
 			while read -r line; do
-				echo "${path##*/} $hook $line"
-			done < <(attached "${path##*/}" "$hook")
+				echo "$device $hook $line"
+			done < <(filters "$device" "$hook")
 		done
-	done
+	done < <(tc qdisc show | awk '$2 == "clsact" || $2 == "ingress" { print $5 }')
 }
 
 # The programs at the sockets of the test's processes: the name of the hook, then the program's
@@ -387,8 +409,11 @@ socket_hooks_show() {
 
 # attached DEVICE ingress|egress: all programs at a hook, ours and others
 attached() {
-	local line
 	"$build/tests/tcx" show "$1" "$2"
+	filters "$@"
+}
+filters() {
+	local line
 	while read -r line; do
 		[[ ! $line =~ \ name\ ([^ ]*)\ tag\  ]] || echo "clsact ${BASH_REMATCH[1]}"
 	done < <(tc filter show dev "$1" "$2" 2>/dev/null)

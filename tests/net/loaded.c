@@ -1,0 +1,256 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * loaded.c - lends programs and maps that are in the kernel already to a test, because the verifier
+ * takes longer than most tests do. A test that gets them begins as on a host whose containers are
+ * all gone.
+ */
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+#include <dirent.h>
+#include <linux/types.h>
+#include <sys/random.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "tool.h"
+
+#include "abi.h"
+#include "trace_event.h"
+
+#define PATH_SIZE 512
+#define BATCH 4096U
+#define MAX_MAPS 64
+#define META_COPY "meta_copy" /* as it was when the programs were loaded */
+
+const char tool_usage[] =
+	"loaded keep PINS DIRECTORY    pins programs at devices, and maps, also in DIRECTORY\n"
+	"loaded lend DIRECTORY PINS    empties these maps, and pins all in PINS, for the caller's\n"
+	"                              network namespace\n";
+
+static int get(const char *directory, const char *name)
+{
+	char path[PATH_SIZE];
+
+	snprintf(path, sizeof(path), "%s/%s", directory, name);
+	return bpf_obj_get(path);
+}
+
+static void pin(int fd, const char *directory, const char *name)
+{
+	char path[PATH_SIZE];
+
+	snprintf(path, sizeof(path), "%s/%s", directory, name);
+	if (bpf_obj_pin(fd, path))
+		die(path);
+}
+
+/* A map, or a program of type tc: not what the programs at sockets have pinned */
+static bool is_kept(int fd)
+{
+	struct bpf_prog_info info = {0};
+	uint32_t size = sizeof(info);
+	char target[64] = "", link[32];
+
+	snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
+	if (readlink(link, target, sizeof(target) - 1) < 0)
+		die(link);
+	if (strstr(target, "bpf-map"))
+		return true;
+	return strstr(target, "bpf-prog") && !bpf_obj_get_info_by_fd(fd, &info, &size) &&
+	       info.type == BPF_PROG_TYPE_SCHED_CLS;
+}
+
+/* Calls `visit` for each object in a directory. */
+static void each_object(const char *directory, const char *other,
+			void (*visit)(int fd, const char *name, const char *other))
+{
+	DIR *entries = opendir(directory);
+	struct dirent *entry;
+
+	if (!entries)
+		die(directory);
+	while ((entry = readdir(entries))) {
+		int fd = entry->d_name[0] == '.' ? -1 : get(directory, entry->d_name);
+
+		if (fd >= 0 && is_kept(fd))
+			visit(fd, entry->d_name, other);
+		close(fd);
+	}
+	closedir(entries);
+}
+
+static void pin_in(int fd, const char *name, const char *directory)
+{
+	if (strcmp(name, META_COPY) != 0)
+		pin(fd, directory, name);
+}
+
+static void meta_read(int map, struct meta *meta)
+{
+	uint32_t only = 0;
+
+	if (map < 0 || bpf_map_lookup_elem(map, &only, meta))
+		die("meta");
+}
+
+static void meta_write(int map, const struct meta *meta)
+{
+	uint32_t only = 0;
+
+	if (map < 0 || bpf_map_update_elem(map, &only, meta, BPF_ANY))
+		die("meta");
+}
+
+static int keep(const char *pins, const char *directory)
+{
+	int copy = bpf_map_create(BPF_MAP_TYPE_ARRAY, META_COPY, sizeof(uint32_t),
+				  sizeof(struct meta), 1, NULL);
+	struct meta meta;
+
+	meta_read(get(pins, "meta"), &meta);
+	meta_write(copy, &meta);
+	if (mkdir(directory, 0700))
+		die(directory);
+	pin(copy, directory, META_COPY);
+	each_object(pins, directory, pin_in);
+	return 0;
+}
+
+static void empty_hash(int map, const struct bpf_map_info *info)
+{
+	char *key = calloc(1, info->key_size);
+
+	if (!key)
+		die(info->name);
+	while (!bpf_map_get_next_key(map, NULL, key))
+		if (bpf_map_delete_elem(map, key))
+			die(info->name);
+	if (errno != ENOENT)
+		die(info->name);
+	free(key);
+}
+
+static bool is_zero(const char *value, size_t size)
+{
+	return !*value && !memcmp(value, value + 1, size - 1);
+}
+
+/* Most entries have never been written: only the others are. */
+static void empty_array(int map, const struct bpf_map_info *info)
+{
+	char *values = malloc((size_t)BATCH * info->value_size);
+	char *zeros = calloc(1, info->value_size);
+	uint32_t keys[BATCH], position = 0, *from = NULL, count;
+	bool last = false;
+
+	if (!values || !zeros)
+		die(info->name);
+	while (!last) {
+		count = BATCH;
+		last = bpf_map_lookup_batch(map, from, &position, keys, values, &count, NULL) != 0;
+		if (last && errno != ENOENT)
+			die(info->name);
+		from = &position;
+		for (uint32_t i = 0; i < count; i++)
+			if (!is_zero(values + (size_t)i * info->value_size, info->value_size) &&
+			    bpf_map_update_elem(map, &keys[i], zeros, BPF_ANY))
+				die(info->name);
+	}
+	free(values);
+	free(zeros);
+}
+
+static void empty_counters(int map, const struct bpf_map_info *info)
+{
+	char *zeros = calloc((size_t)libbpf_num_possible_cpus(), (info->value_size + 7) / 8 * 8);
+
+	for (uint32_t i = 0; i < info->max_entries; i++)
+		if (!zeros || bpf_map_update_elem(map, &i, zeros, BPF_ANY))
+			die(info->name);
+	free(zeros);
+}
+
+static void end_trace(int map)
+{
+	const struct trace_settings settings = {.version = TRACE_VERSION};
+	uint32_t only = 0;
+
+	if (bpf_map_update_elem(map, &only, &settings, BPF_ANY))
+		die(TRACE_SETTINGS);
+}
+
+static void empty(int map)
+{
+	struct bpf_map_info info = {0};
+	uint32_t size = sizeof(info);
+
+	if (bpf_obj_get_info_by_fd(map, &info, &size))
+		die("a map");
+	if (strcmp(info.name, TRACE_SETTINGS) == 0)
+		end_trace(map);
+	else if (strstr(info.name, "data") || info.type == BPF_MAP_TYPE_PERF_EVENT_ARRAY)
+		return; /* what the loader sets, and the era of memos, which only grows */
+	else if (info.type == BPF_MAP_TYPE_ARRAY)
+		empty_array(map, &info);
+	else if (info.type == BPF_MAP_TYPE_PERCPU_ARRAY)
+		empty_counters(map, &info);
+	else
+		empty_hash(map, &info);
+}
+
+/* Those that no pin has too */
+static void empty_maps_of(int program)
+{
+	uint32_t ids[MAX_MAPS];
+	struct bpf_prog_info info = {.nr_map_ids = MAX_MAPS, .map_ids = (uintptr_t)ids};
+	uint32_t size = sizeof(info);
+
+	if (program < 0 || bpf_obj_get_info_by_fd(program, &info, &size) ||
+	    info.nr_map_ids > MAX_MAPS)
+		die("from_uplink");
+	for (uint32_t i = 0; i < info.nr_map_ids; i++) {
+		int map = bpf_map_get_fd_by_id(ids[i]);
+
+		if (map < 0)
+			die("a map");
+		empty(map);
+		close(map);
+	}
+}
+
+/* As loaded by the caller's host, which has given nothing to a container yet */
+static void meta_renew(const char *directory)
+{
+	int any = socket(AF_INET, SOCK_DGRAM, 0);
+	socklen_t size = sizeof(__u64);
+	struct meta meta;
+
+	meta_read(get(directory, META_COPY), &meta);
+	if (getsockopt(any, SOL_SOCKET, SO_NETNS_COOKIE, &meta.netns_cookie, &size))
+		die("SO_NETNS_COOKIE");
+	if (getrandom(&meta.port_seed, sizeof(meta.port_seed), 0) < 0)
+		die("getrandom");
+	meta.generation = meta.next_slot = meta.offload_dropped = meta.owner_gone = 0;
+	meta_write(get(directory, "meta"), &meta);
+}
+
+static int lend(const char *directory, const char *pins)
+{
+	empty_maps_of(get(directory, "from_uplink"));
+	meta_renew(directory);
+	if (mkdir(pins, 0700))
+		die(pins);
+	each_object(directory, pins, pin_in);
+	return 0;
+}
+
+int main(int argc, char **argv)
+{
+	libbpf_set_print(NULL);
+	if (argc == 4 && strcmp(argv[1], "keep") == 0)
+		return keep(argv[2], argv[3]);
+	if (argc == 4 && strcmp(argv[1], "lend") == 0)
+		return lend(argv[2], argv[3]);
+	die_usage();
+}
