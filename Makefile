@@ -21,7 +21,7 @@ PACKAGES_BUILD := gcc make clang libbpf-dev libelf-dev zlib1g-dev libjansson-dev
 PACKAGES_CROSS := $(PACKAGES_BUILD) bpftool gcc-aarch64-linux-gnu libc6-dev-arm64-cross \
 	$(addsuffix :arm64,$(filter %-dev,$(PACKAGES_BUILD)))
 PACKAGES_CHECK := libcmocka-dev containernetworking-plugins iproute2 iptables nftables \
-	tcpdump conntrack curl jq busybox-static procps util-linux ethtool libclang-rt-dev llvm strace prometheus \
+	tcpdump conntrack curl jq gojq busybox-static procps util-linux ethtool libclang-rt-dev llvm strace prometheus \
 	firewalld ufw
 PACKAGES_KERNEL := qemu-system-x86 cpio kmod xz-utils ppp wireguard-tools
 PACKAGES_BENCH := containernetworking-plugins iproute2 iptables nftables conntrack jq procps \

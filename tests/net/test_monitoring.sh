@@ -26,8 +26,8 @@ test_monitoring_alerts() {
 # Prometheus can read every expression of the dashboard
 test_monitoring_dashboard() {
 	monitoring_needs_promtool
-	dashboard_expressions | jq -R '{record: "bpf_portmap:panel\(input_line_number)", expr: .}' |
-		jq -s '{groups: [{name: "panels", rules: .}]}' >/run/panels.yml
+	dashboard_expressions | jq -Rn '{groups: [{name: "panels", rules: [inputs] | to_entries |
+		map({record: "bpf_portmap:panel\(.key)", expr: .value})}]}' >/run/panels.yml
 	promtool check rules /run/panels.yml >/run/out 2>&1 || fail "$(cat /run/out)"
 	expect_contains "$(cat /run/out)" "$(jq '[.panels[].targets[]] | length' /run/grafana-dashboard.json) rules found"
 }

@@ -31,7 +31,7 @@ host4_second=198.51.100.1 host6_second=2001:db8:2::1
 server4=198.51.100.10 server6=2001:db8:2::10
 bridge4=10.88.0.1 bridge6=fd00:88::1
 
-export LC_ALL=C PATH=/usr/sbin:/usr/bin:/sbin:/bin
+export LC_ALL=C PATH=$build/tools:/usr/sbin:/usr/bin:/sbin:/bin
 unset PREFIX binary # plugin_run reads them; `make PREFIX=` sets the first for all that it starts
 export CNI_PATH=/run/cni-plugins
 
