@@ -281,6 +281,7 @@ refused() {
 	expect_equal '' "$(cat /run/out)"
 }
 
+# nothing is loaded
 # what cannot be traced gets a sentence
 test_operator_trace_refused() {
 	by_hand 1 trace tcp "$client4" "$host4:8080"

@@ -275,9 +275,12 @@ test_outside_same_tuple_two_host_addresses() {
 test_outside_same_client_port_again() {
 	container_start web bridge -p 8080:80/tcp -p 8080:80/udp
 	in_namespace client sysctl -qw net.ipv4.tcp_max_tw_buckets=0
+	port_is_free() { [ -z "$(in_namespace client ss -Htan sport = :7000)" ]; }
 	for _ in 1 2 3 4; do
 		expect_answer client tcp "$host4" 8080 web "$client4" --source-port 7000
+		wait_until 5 port_is_free # the container's end closes too
 		expect_answer client tcp "$host4" 8080 web "$client4" --source-port 7000 --reset
+		wait_until 5 port_is_free
 		expect_answer client udp "$host4" 8080 web "$client4" --source-port 7000
 	done
 }

@@ -573,7 +573,7 @@ test_ownership_del_with_another_configuration() {
 	container_add_plain other
 	plugin_call ADD other "$(mapping 9090)" >/run/out || fail "$(cat /run/out)"
 	local left='[.[].formatted.key.host_port] | sort' all='map(.formatted) | sort' addresses before
-	before=$(bpftool -j map dump pinned "$pins/endpoints" | jq -cS "$all")
+	before=$(bpftool -j map dump pinned "$pins/endpoints" | jq -c "$all")
 	for addresses in web other; do
 		plugin_call ADD web '.runtimeConfig.portMappings = [range(8080; 8084) |
 			{"hostPort": ., "containerPort": 80, "protocol": "tcp"}]' >/run/out || fail "$(cat /run/out)"
@@ -582,7 +582,7 @@ test_ownership_del_with_another_configuration() {
 		expect_equal '[9090,9090]' \
 			"$(bpftool -j map dump pinned "$pins/portmaps" | jq -c "$left")" "host ports left"
 		expect_equal "$before" \
-			"$(bpftool -j map dump pinned "$pins/endpoints" | jq -cS "$all")" endpoints
+			"$(bpftool -j map dump pinned "$pins/endpoints" | jq -c "$all")" endpoints
 		expect_equal 1 "$(map_count attachments)" attachments
 	done
 }
@@ -687,6 +687,7 @@ test_ownership_network_name_is_part() {
 	expect_answer client tcp "$host4" 8080 web
 }
 
+# nothing is loaded
 # a container without ports and without masquerade leaves no trace in the kernel [s33][T31]
 test_ownership_nothing_to_do() {
 	container_add_plain web
@@ -694,7 +695,7 @@ test_ownership_nothing_to_do() {
 	before=$(state_show)
 	plugin_call ADD web '.ipMasq = false | del(.runtimeConfig)' >/run/out || fail "$(cat /run/out)"
 	expect_same_state "$before"
-	expect_equal "$(jq -cS . /run/results/web)" "$(jq -cS . /run/out)"
+	jq -se '.[0] == .[1]' /run/results/web /run/out >/run/equal || fail "$(cat /run/out)"
 }
 
 # an ADD whose reply nobody reads leaves nothing, with ports or without any [s45]
