@@ -233,7 +233,7 @@ libfuzzer = $(shell echo 'int LLVMFuzzerTestOneInput(const char *d, long n) { re
 
 NET_TOOLS := $(patsubst tests/net/%.c,$(BUILD)/tests/%,$(filter-out %.bpf.c,$(wildcard tests/net/*.c)))
 
-$(BUILD)/tests/%.bpf.o: tests/net/%.bpf.c $(wildcard tests/net/*.h vmlinux/*.h)
+$(BUILD)/tests/%.bpf.o: tests/net/%.bpf.c $(wildcard tests/net/*.h bpf/*.h include/*.h vmlinux/*.h)
 	@mkdir -p $(@D)
 	$(call say,CLANG,$@)$(CLANG) $(BPF_CFLAGS) -c $< -o $@
 
@@ -241,6 +241,7 @@ $(BUILD)/tests/%.skel.h: $(BUILD)/tests/%.bpf.o
 	$(call say,SKEL,$@)$(BPFTOOL) gen skeleton $< name $*_bpf >$@
 
 $(BUILD)/tests/flood: $(BUILD)/tests/flood.skel.h
+$(BUILD)/tests/loaded: $(BUILD)/tests/loaded.skel.h
 
 $(BUILD)/tests/%: tests/net/%.c $(wildcard tests/net/*.h include/*.h)
 	@mkdir -p $(@D)

@@ -8,6 +8,7 @@
 #include <bpf/libbpf.h>
 #include <dirent.h>
 #include <linux/types.h>
+#include <sys/mman.h>
 #include <sys/random.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -16,11 +17,12 @@
 #include "tool.h"
 
 #include "abi.h"
+#include "tests/loaded.skel.h"
 #include "trace_event.h"
 
 #define PATH_SIZE 512
-#define BATCH 4096U
 #define MAX_MAPS 64
+#define EMPTYING "empty_arrays"
 #define META_COPY "meta_copy" /* as it was when the programs were loaded */
 
 const char tool_usage[] =
@@ -102,6 +104,22 @@ static void meta_write(int map, const struct meta *meta)
 		die("meta");
 }
 
+/* The program that empties the arrays */
+static void pin_emptying(const char *pins, const char *directory)
+{
+	struct loaded_bpf *skeleton = loaded_bpf__open();
+	struct bpf_map *map;
+
+	if (!skeleton)
+		die("the program");
+	bpf_object__for_each_map(
+		map, skeleton->obj) if (bpf_map__reuse_fd(map, get(pins, bpf_map__name(map))))
+		die(bpf_map__name(map));
+	if (loaded_bpf__load(skeleton))
+		die("the program");
+	pin(bpf_program__fd(skeleton->progs.empty_arrays), directory, EMPTYING);
+}
+
 static int keep(const char *pins, const char *directory)
 {
 	int copy = bpf_map_create(BPF_MAP_TYPE_ARRAY, META_COPY, sizeof(uint32_t),
@@ -114,6 +132,7 @@ static int keep(const char *pins, const char *directory)
 		die(directory);
 	pin(copy, directory, META_COPY);
 	each_object(pins, directory, pin_in);
+	pin_emptying(pins, directory);
 	return 0;
 }
 
@@ -131,34 +150,16 @@ static void empty_hash(int map, const struct bpf_map_info *info)
 	free(key);
 }
 
-static bool is_zero(const char *value, size_t size)
+/* Not pinned: the programs' memos of flows */
+static void empty_mapped(int map, const struct bpf_map_info *info)
 {
-	return !*value && !memcmp(value, value + 1, size - 1);
-}
+	size_t size = (size_t)info->max_entries * info->value_size;
+	void *values = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, map, 0);
 
-/* Most entries have never been written: only the others are. */
-static void empty_array(int map, const struct bpf_map_info *info)
-{
-	char *values = malloc((size_t)BATCH * info->value_size);
-	char *zeros = calloc(1, info->value_size);
-	uint32_t keys[BATCH], position = 0, *from = NULL, count;
-	bool last = false;
-
-	if (!values || !zeros)
+	if (values == MAP_FAILED)
 		die(info->name);
-	while (!last) {
-		count = BATCH;
-		last = bpf_map_lookup_batch(map, from, &position, keys, values, &count, NULL) != 0;
-		if (last && errno != ENOENT)
-			die(info->name);
-		from = &position;
-		for (uint32_t i = 0; i < count; i++)
-			if (!is_zero(values + (size_t)i * info->value_size, info->value_size) &&
-			    bpf_map_update_elem(map, &keys[i], zeros, BPF_ANY))
-				die(info->name);
-	}
-	free(values);
-	free(zeros);
+	memset(values, 0, size);
+	munmap(values, size);
 }
 
 static void empty_counters(int map, const struct bpf_map_info *info)
@@ -180,41 +181,76 @@ static void end_trace(int map)
 		die(TRACE_SETTINGS);
 }
 
-static void empty(int map)
+static _Noreturn void die_unknown(const char *map)
+{
+	fprintf(stderr, "loaded: loaded.bpf.c does not know the array %s\n", map);
+	exit(EXIT_USAGE);
+}
+
+struct map_ids {
+	uint32_t ids[MAX_MAPS];
+	uint32_t count;
+};
+
+static void map_ids_of(int program, struct map_ids *maps)
+{
+	struct bpf_prog_info info = {.nr_map_ids = MAX_MAPS, .map_ids = (uintptr_t)maps->ids};
+	uint32_t size = sizeof(info);
+
+	if (program < 0 || bpf_obj_get_info_by_fd(program, &info, &size) ||
+	    info.nr_map_ids > MAX_MAPS)
+		die("a program");
+	maps->count = info.nr_map_ids;
+}
+
+static bool has_id(const struct map_ids *maps, uint32_t id)
+{
+	for (uint32_t i = 0; i < maps->count; i++)
+		if (maps->ids[i] == id)
+			return true;
+	return false;
+}
+
+/* All but the arrays that the program has emptied, and meta */
+static void empty(int map, const struct map_ids *emptied)
 {
 	struct bpf_map_info info = {0};
 	uint32_t size = sizeof(info);
 
 	if (bpf_obj_get_info_by_fd(map, &info, &size))
 		die("a map");
+	if (has_id(emptied, info.id) || strcmp(info.name, "meta") == 0)
+		return;
 	if (strcmp(info.name, TRACE_SETTINGS) == 0)
 		end_trace(map);
 	else if (strstr(info.name, "data") || info.type == BPF_MAP_TYPE_PERF_EVENT_ARRAY)
 		return; /* what the loader sets, and the era of memos, which only grows */
-	else if (info.type == BPF_MAP_TYPE_ARRAY)
-		empty_array(map, &info);
+	else if (strcmp(info.name, "memos") == 0)
+		empty_mapped(map, &info);
 	else if (info.type == BPF_MAP_TYPE_PERCPU_ARRAY)
 		empty_counters(map, &info);
-	else
+	else if (info.type != BPF_MAP_TYPE_ARRAY)
 		empty_hash(map, &info);
+	else
+		die_unknown(info.name);
 }
 
-/* Those that no pin has too */
-static void empty_maps_of(int program)
+static void empty_maps(const char *directory)
 {
-	uint32_t ids[MAX_MAPS];
-	struct bpf_prog_info info = {.nr_map_ids = MAX_MAPS, .map_ids = (uintptr_t)ids};
-	uint32_t size = sizeof(info);
+	int emptying = get(directory, EMPTYING);
+	LIBBPF_OPTS(bpf_test_run_opts, options);
+	struct map_ids emptied, all;
 
-	if (program < 0 || bpf_obj_get_info_by_fd(program, &info, &size) ||
-	    info.nr_map_ids > MAX_MAPS)
-		die("from_uplink");
-	for (uint32_t i = 0; i < info.nr_map_ids; i++) {
-		int map = bpf_map_get_fd_by_id(ids[i]);
+	if (bpf_prog_test_run_opts(emptying, &options))
+		die(EMPTYING);
+	map_ids_of(emptying, &emptied);
+	map_ids_of(get(directory, "from_uplink"), &all);
+	for (uint32_t i = 0; i < all.count; i++) {
+		int map = bpf_map_get_fd_by_id(all.ids[i]);
 
 		if (map < 0)
 			die("a map");
-		empty(map);
+		empty(map, &emptied);
 		close(map);
 	}
 }
@@ -237,7 +273,7 @@ static void meta_renew(const char *directory)
 
 static int lend(const char *directory, const char *pins)
 {
-	empty_maps_of(get(directory, "from_uplink"));
+	empty_maps(directory);
 	meta_renew(directory);
 	if (mkdir(pins, 0700))
 		die(pins);
