@@ -254,7 +254,7 @@ static int finish(struct gc *gc, size_t stale, struct cni_error *err)
 	if (stale)
 		printf("%s %zu entr%s that belonged to nobody\n", verb, stale,
 		       stale == 1 ? "y" : "ies");
-	if (!gc->removed && !stale && !gc->forgotten)
+	if (!gc->removed && !stale && !gc->forgotten && !gc->options->quiet)
 		puts("nothing to remove");
 	return 0;
 }

@@ -150,6 +150,16 @@ static int set_watch(void *into, const char *value, struct cni_error *err)
 	return refuse(err, "watch", value, "seconds, 1 to 86400");
 }
 
+static int set_chores(void *into, const char *value, struct cni_error *err)
+{
+	struct options *options = into;
+
+	options->watch = 60;
+	if (!value || parse_number(value, MAX_SECONDS, &options->watch))
+		return 0;
+	return refuse(err, "watch", value, "seconds, 1 to 86400");
+}
+
 static int set_prometheus(void *into, const char *value, struct cni_error *err)
 {
 	struct options *options = into;
@@ -258,6 +268,30 @@ static const struct command_option table[] = {
 	 offsetof(struct options, from_portmap)},
 	{OPTIONS_MIGRATE, 0, "dry-run", NULL, "says what it would do, and changes nothing", NULL,
 	 offsetof(struct options, dry_run)},
+	{OPTIONS_INSTALL | OPTIONS_UNINSTALL, 0, "bin-dir", "DIRECTORY",
+	 "where the runtime looks for plugins (default /opt/cni/bin)", NULL,
+	 offsetof(struct options, bin_dir)},
+	{OPTIONS_INSTALL | OPTIONS_UNINSTALL, 0, "conf-dir", "DIRECTORY",
+	 "where it looks for conflists (default /etc/cni/net.d)", NULL,
+	 offsetof(struct options, conf_dir)},
+	{OPTIONS_INSTALL | OPTIONS_UNINSTALL, 0, "list", "FILE",
+	 "this conflist, rather than the one that is first by its name; with a directory, that\n"
+	 "is --conf-dir; of uninstall: also one that install has not changed",
+	 NULL, offsetof(struct options, list)},
+	{OPTIONS_INSTALL, 0, "alias", NULL,
+	 "puts the program in the place of the binary `portmap` and leaves lists as they are;\n"
+	 "the reference plugin is portmap.reference then, for containers that it has added",
+	 NULL, offsetof(struct options, alias)},
+	{OPTIONS_INSTALL, 0, "watch", "[=SECONDS]",
+	 "goes on until SIGTERM, and installs again what somebody replaces; runs attach and gc\n"
+	 "every so many seconds (default: 60)",
+	 set_chores, 0},
+	{OPTIONS_UNINSTALL, 0, "drop-ports", NULL,
+	 "also while containers have ports or are masqueraded: they lose that at once", NULL,
+	 offsetof(struct options, drop_ports)},
+	{OPTIONS_UNINSTALL, 0, "purge", NULL,
+	 "also maps of another layout, which cannot be read: nobody knows whose ports are lost",
+	 NULL, offsetof(struct options, purge)},
 	{OPTIONS_OUTPUT | OPTIONS_GC, 0, "json", NULL, "one JSON object, for programs", NULL,
 	 offsetof(struct options, json)},
 	{OPTIONS_OUTPUT, 0, "color", "auto|always|never",

@@ -26,6 +26,8 @@ enum option_set {
 	OPTIONS_TRACE = 1 << 6,
 	OPTIONS_GC = 1 << 7,
 	OPTIONS_MIGRATE = 1 << 8,
+	OPTIONS_INSTALL = 1 << 9,
+	OPTIONS_UNINSTALL = 1 << 10,
 };
 
 struct port_option {
@@ -78,6 +80,13 @@ struct options {
 	const char *interface;    /* NULL: where routing expects the packet */
 	uint32_t seconds;         /* 0: until a signal */
 	uint32_t limit;           /* 0: none */
+	bool quiet;               /* says only what it changes */
+	const char *bin_dir;      /* NULL: the default */
+	const char *conf_dir;     /* NULL: the default */
+	const char *list;         /* NULL: the first */
+	bool alias;
+	bool purge;
+	bool drop_ports;
 };
 
 /* The options of a set, for command_line_read() into a struct options. */

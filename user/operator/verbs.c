@@ -66,6 +66,14 @@ const struct verb verbs[] = {
 	{"drop-offload", "", 0, 0, 0, run_drop_offload,
 	 "lets no flow skip the IP stack until its firewall has let it through again: for\n"
 	 "anyone who changed the rules and wants them to apply at once"},
+	{"install", "", 0, 0, OPTIONS_INSTALL, verb_install,
+	 "puts this program among a node's plugins, and in the conflist that its runtime takes,\n"
+	 "the first by name, bpf-portmap in the place of portmap; nothing else in it changes.\n"
+	 "The node stays as it is where the kernel, or the list, is none for bpf-portmap"},
+	{"uninstall", "", 0, 0, OPTIONS_UNINSTALL, verb_uninstall,
+	 "takes all of it off the host: conflists first, which have portmap again; then programs,\n"
+	 "maps and qdiscs; the binary last. While containers have ports it stops after the\n"
+	 "conflists, names them, and its exit status is 1; called again, it goes on"},
 	{"completion", " bash|zsh|fish", 1, 1, 0, verb_completion,
 	 "prints what completes commands and options in this shell. For bash, in\n"
 	 "/usr/share/bash-completion/completions/bpf-portmap"},

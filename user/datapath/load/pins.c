@@ -417,3 +417,43 @@ void pins_lock_release(struct pins_lock *lock)
 	lock_release(&lock->directory);
 	lock_release(&lock->older);
 }
+
+/* Returns whether it has removed something: what it reads meanwhile may not be all. */
+static bool remove_all_but_meta(const char *directory)
+{
+	DIR *listing = opendir(directory);
+	char path[PIN_PATH_SIZE];
+	struct dirent *entry;
+	bool removed = false;
+
+	while (listing && (entry = readdir(listing)))
+		if (strcmp(entry->d_name, map_name(MAP_META)) != 0 &&
+		    snprintf(path, sizeof(path), "%s/%s", directory, entry->d_name) <
+			    (int)sizeof(path))
+			removed |= !unlink(path);
+	if (listing)
+		closedir(listing);
+	return removed;
+}
+
+int pins_remove(const char *directory, struct cni_error *err)
+{
+	cleanup_pins_lock struct pins_lock lock = PINS_LOCK_NONE;
+	char path[PIN_PATH_SIZE];
+	int owner = bpffs_owner(directory, err);
+
+	if (owner != BPFFS_ROOTS)
+		return owner < 0 ? -1 : 0;
+	if (pins_lock_take(&lock, err))
+		return -1;
+	remove_leftovers();
+	while (remove_all_but_meta(directory)) {
+	}
+	object_path(path, directory, map_name(MAP_META));
+	if (unlink(path) && errno != ENOENT)
+		return bpf_error_set(err, errno, "cannot remove %s", path);
+	/* The lock's release removes PINS_ROOT, where no other host has anything in it. */
+	if (strcmp(directory, PINS_ROOT) != 0)
+		rmdir(directory);
+	return 0;
+}

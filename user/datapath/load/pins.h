@@ -80,6 +80,11 @@ struct pins_lock {
 int pins_lock_take(struct pins_lock *lock, struct cni_error *err);
 void pins_lock_release(struct pins_lock *lock);
 
+/* Removes all that is pinned in the directory, of any layout, meta last, and what killed loaders
+ * left; not the directories of other hosts. Programs that only a pin held are gone then. Takes the
+ * lock above. CNI_ERROR_TRY_AGAIN, CNI_ERROR_KERNEL_REFUSED, CNI_ERROR_IO. */
+int pins_remove(const char *directory, struct cni_error *err);
+
 #define cleanup_pins_lock __attribute__((cleanup(pins_lock_release)))
 
 #endif

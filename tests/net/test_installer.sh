@@ -1,0 +1,528 @@
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+# shellcheck shell=bash disable=SC2154 # the world's names: world.sh
+#
+# test_installer.sh - `bpf-portmap install` and `uninstall`, on directories as agents of networks
+# leave them: what they make of each list, who may write and read at the same time, and what is left.
+
+bin=/run/node/bin conf=/run/node/conf
+
+# node_make: directories of a node, with the reference plugins
+node_make() {
+	mkdir -p "$bin" "$conf"
+	cp -L "$reference_plugins"/{bridge,host-local,portmap} "$bin/"
+}
+
+# at_node CODE VERB [OPTION...]: what it prints is in /run/out and /run/err
+at_node() {
+	local code=$1 verb=$2
+	shift 2
+	by_hand "$code" "$verb" --bin-dir "$bin" --conf-dir "$conf" "$@"
+}
+
+# Lists as the agents write them, blanks included.
+list_of_kindnet() {
+	cat <<-'JSON'
+
+	{
+		"cniVersion": "0.3.1",
+		"name": "kindnet",
+		"plugins": [
+		{
+			"type": "ptp",
+			"ipMasq": false,
+			"ipam": {
+				"type": "host-local",
+				"dataDir": "/run/cni-ipam-state",
+				"routes": [{ "dst": "0.0.0.0/0" }],
+				"ranges": [[{ "subnet": "10.244.0.0/24" }]]
+			},
+			"mtu": 1500
+		},
+		{
+			"type": "portmap",
+			"capabilities": {
+				"portMappings": true
+			}
+		}
+		]
+	}
+	JSON
+}
+
+list_of_flannel() {
+	cat <<-'JSON'
+	{
+	  "name":"cbr0",
+	  "cniVersion":"1.0.0",
+	  "plugins":[
+	    {
+	      "type":"flannel",
+	      "delegate":{
+	        "hairpinMode":true,
+	        "forceAddress":true,
+	        "isDefaultGateway":true
+	      }
+	    },
+	    {
+	      "type":"portmap",
+	      "capabilities":{
+	        "portMappings":true
+	      }
+	    },
+	    {
+	      "type":"bandwidth",
+	      "capabilities":{
+	        "bandwidth":true
+	      }
+	    }
+	  ]
+	}
+	JSON
+}
+
+list_of_calico() {
+	cat <<-'JSON'
+	{
+	  "name": "k8s-pod-network",
+	  "cniVersion": "0.3.1",
+	  "plugins": [
+	    {
+	      "type": "calico",
+	      "log_level": "info",
+	      "datastore_type": "kubernetes",
+	      "nodename": "node-0",
+	      "mtu": 0,
+	      "ipam": { "type": "calico-ipam" },
+	      "policy": { "type": "k8s" },
+	      "kubernetes": { "kubeconfig": "/etc/cni/net.d/calico-kubeconfig" }
+	    },
+	    {"type": "portmap", "snat": true, "capabilities": {"portMappings": true}},
+	    {"type": "bandwidth", "capabilities": {"bandwidth": true}}
+	  ]
+	}
+	JSON
+}
+
+list_of_aws() {
+	printf '%s' '{"cniVersion":"0.4.0","name":"aws-cni","disableCheck":true,"plugins":[' \
+		'{"name":"aws-cni","type":"aws-cni","vethPrefix":"eni","mtu":"9001","podSGEnforcingMode":"strict"},' \
+		'{"name":"egress-cni","type":"egress-cni","enabled":"false","nodeIP":"","ipam":{"type":"host-local"}},' \
+		'{"type":"portmap","capabilities":{"portMappings":true},"snat":true}]}'
+}
+
+# Big numbers, fractions, doubled keys and other types named portmap are nobody's business.
+list_of_nerdctl() {
+	cat <<-'JSON'
+	{
+	  "cniVersion": "1.0.0",
+	  "name": "bridge", "x-big": 123456789012345678901234567890, "x-real": 1.50, "x-real": 1e3,
+	  "nerdctlID": "17f29b073143d8cd97b5bbe492bdeffec1c5fee55cc1fe2112c8b9335f8b6121",
+	  "nerdctlLabels": { "nerdctl/default-network": "true", "type": "portmap" },
+	  "plugins": [
+	    { "type": "bridge", "bridge": "nerdctl0", "isGateway": true, "ipMasq": true, "hairpinMode": true,
+	      "ipam": { "ranges": [ [ { "gateway": "10.4.0.1", "subnet": "10.4.0.0/24" } ] ],
+	                "routes": [ { "dst": "0.0.0.0/0" } ], "type": "host-local" } },
+	    { "x": { "type": "portmap", "y": ["type", "portmap", "]}\"\\"] }, "type" : "portmap" ,
+	      "capabilities": { "portMappings": true } },
+	    { "type": "firewall", "ingressPolicy": "same-bridge" },
+	    { "type": "tuning" }
+	  ]
+	}
+	JSON
+}
+
+# each agent's list: one word changes, the rest stays to the byte, with mode and owner; a second
+# run changes nothing; uninstall gives back the same bytes and leaves nothing
+test_installer_lists() {
+	local agent name=10-network.conflist
+	node_make
+	for agent in kindnet flannel calico aws nerdctl; do
+		"list_of_$agent" >"$conf/$name"
+		cp "$conf/$name" /run/before
+		chmod 640 "$conf/$name"
+		chown 3:4 "$conf/$name"
+		echo '{' >"$conf/99-later.conflist"
+		at_node 0 install
+		expect_contains "$(cat /run/out)" "$name: has bpf-portmap in the place of portmap"
+		cmp "$build/bpf-portmap" "$bin/bpf-portmap" || fail "the binary"
+		cmp /run/before "$conf/$name.bpf-portmap.bak" || fail "what was kept of $agent's"
+		expect_equal '640 3 4' "$(stat -c '%a %u %g' "$conf/$name")" "mode and owner"
+		expect_equal '1' "$(diff /run/before "$conf/$name" | grep -c '^>')" "lines of $agent's"
+		expect_equal "$(($(stat -c %s /run/before) + 4))" "$(stat -c %s "$conf/$name")" "size"
+		jq -S '(.plugins[] | select(.type == "portmap")).type = "bpf-portmap"' /run/before |
+			diff - <(jq -S . "$conf/$name") || fail "$agent's list means something else"
+		at_node 0 install
+		expect_equal 'nothing to change' "$(cat /run/out)"
+		at_node 0 uninstall
+		cmp /run/before "$conf/$name" || fail "$agent's list is not what it was"
+		expect_equal "10-network.conflist 99-later.conflist" "$(ls -A "$conf" | xargs)"
+		expect_equal "bridge host-local portmap" "$(ls -A "$bin" | xargs)"
+	done
+}
+
+# refused WHAT [OPTION...]: install refuses, saying so, and changes nothing in either directory
+refused() {
+	local what=$1 before
+	shift
+	before=$(cd /run/node && find . -type f -exec sha256sum {} + | sort)
+	at_node 1 install "$@"
+	expect_contains "$(cat /run/err)" "$what"
+	expect_equal "$before" "$(cd /run/node && find . -type f -exec sha256sum {} + | sort)"
+}
+
+# lists that are none for us, options that ours refuses, a kernel or a bpffs that cannot do it: the
+# node stays as it is, and the message says why
+test_installer_refuses() {
+	local name
+	node_make
+	refused 'has no conflist yet'
+	list_of_calico | jq '.plugins += [{"type":"bpf-portmap"}]' >"$conf/10-a.conflist"
+	refused '10-a.conflist has portmap and bpf-portmap, which map the same ports'
+	list_of_calico | jq '.plugins = [{"type":"cilium-cni"}, .plugins[1]]' >"$conf/10-a.conflist"
+	refused "is Cilium's"
+	list_of_calico | jq 'del(.plugins[1])' >"$conf/10-a.conflist"
+	refused 'has no plugin portmap'
+	list_of_calico | head -c 300 >"$conf/10-a.conflist"
+	refused 'is not valid JSON'
+	list_of_calico | jq '.plugins[1].conditionsV4 = ["-d", "192.0.2.1"]' >"$conf/10-a.conflist"
+	refused 'conditionsV4'
+	list_of_calico | sed 's/"portmap"/"\\u0070ortmap"/' >"$conf/10-a.conflist"
+	refused 'by hand'
+	rm "$conf"/*
+	list_of_calico >/run/node/elsewhere
+	ln -s ../elsewhere "$conf/10-a.conflist"
+	refused 'is a symbolic link'
+	rm "$conf/10-a.conflist"
+	mkfifo "$conf/10-a.conflist"
+	refused 'is no regular file'
+	rm "$conf/10-a.conflist"
+	list_of_calico >"$conf/10-a.conflist"
+	for name in 05-a.conf 05-a.json; do
+		echo '{"cniVersion": "0.3.1", "name": "n", "type": "bridge"}' >"$conf/$name"
+		refused 'the configuration of one plugin'
+		rm "$conf/$name"
+	done
+	chmod 0777 /sys/fs/bpf
+	refused 'the node stays with portmap: users other than root can replace'
+	chmod 0700 /sys/fs/bpf
+	PREFIX='unshare --user --map-root-user' refused 'rootless, in a user namespace'
+	touch "$conf/.bpf-portmap-0123456789abcdef.new" # of a killed run
+	mkdir "$conf/00-directory.conflist"
+	at_node 0 install
+	expect_equal '00-directory.conflist 10-a.conflist 10-a.conflist.bpf-portmap.bak' "$(ls -A "$conf" | xargs)"
+}
+
+# the alias: the list stays, our program is `portmap`, the reference plugin is kept beside it; an
+# agent that puts its own there again gets it kept; uninstall undoes it; k3s' link is refused
+test_installer_alias() {
+	node_make
+	list_of_calico >"$conf/10-a.conflist"
+	cp "$bin/portmap" /run/reference
+	at_node 0 install --alias
+	cmp "$build/bpf-portmap" "$bin/portmap" || fail "portmap is not ours"
+	cmp /run/reference "$bin/portmap.reference" || fail "the reference plugin is not kept"
+	list_of_calico | cmp - "$conf/10-a.conflist" || fail "the list was changed"
+	at_node 0 install --alias
+	expect_equal 'nothing to change' "$(cat /run/out)"
+	# Another version of ours is not taken for the reference plugin.
+	echo >>"$bin/portmap"
+	at_node 0 install --alias
+	cmp /run/reference "$bin/portmap.reference" || fail "ours was kept as the reference plugin"
+	cp "$bin/bridge" /run/newer
+	cp /run/newer "$bin/agents"
+	mv "$bin/agents" "$bin/portmap"
+	at_node 0 install --alias
+	cmp /run/newer "$bin/portmap.reference" || fail "the agent's newer plugin is not kept"
+	at_node 0 uninstall
+	cmp /run/newer "$bin/portmap" || fail "the reference plugin is not back"
+	expect_equal 'bridge host-local portmap' "$(ls -A "$bin" | xargs)"
+	ln -sf bridge "$bin/portmap"
+	refused_alias=$(at_node 1 install --alias && cat /run/err)
+	expect_contains "$refused_alias" 'is a link to bridge, which may look at the name'
+	ln -sf bpf-portmap "$bin/portmap"
+	at_node 0 install --alias
+	at_node 1 uninstall
+	expect_contains "$(cat /run/err)" 'bpf-portmap-as-portmap'
+}
+
+# containerd_plays: looks at every moment as containerd does at every event, and ends with the first
+# thing that would make the node NotReady: a first list that is no JSON, or a plugin that is not there
+containerd_plays() {
+	local first type types
+	while [ -e /run/reading ]; do
+		first=$(cd "$conf" && for first in *.conf *.conflist *.json; do
+			[ ! -f "$first" ] || echo "$first"
+		done | sort | head -n 1)
+		types=$(jq -r '.plugins[].type' "$conf/$first" 2>&1) || { echo "$first: $types"; return; }
+		for type in $types; do
+			case $type in
+			portmap | bpf-portmap) [ -x "$bin/$type" ] || { echo "no $type"; return; } ;;
+			esac
+		done
+	done
+}
+
+# limit 120 s
+# install and uninstall, with and without the alias, are killed at random moments while somebody
+# reads: at no moment is the list broken or does it name a program that is not there; the next call
+# completes it and leaves nothing of the killed ones
+test_installer_killed() {
+	local i reader verbs=(install uninstall 'install --alias' uninstall) verb
+	node_make
+	list_of_kindnet >"$conf/10-kindnet.conflist"
+	touch /run/reading
+	containerd_plays >/run/broken &
+	reader=$!
+	for ((i = 0; i < ${KILLS:-60}; i++)); do
+		verb=${verbs[i % 4]}
+		# shellcheck disable=SC2086
+		"$build/bpf-portmap" $verb --bin-dir "$bin" --conf-dir "$conf" >/run/out 2>&1 &
+		sleep "0.00$((RANDOM % 10))$((RANDOM % 10))"
+		kill -9 $! 2>/dev/null || true
+		wait $! 2>/dev/null || true
+		[ $((i % 4)) -lt 2 ] && [ $((i % 3)) -gt 0 ] || continue
+		at_node 0 uninstall
+		list_of_kindnet | cmp - "$conf/10-kindnet.conflist" || fail "after $i: the list"
+		expect_equal '10-kindnet.conflist' "$(ls -A "$conf")" "after $i"
+		expect_equal 'bridge host-local portmap' "$(ls -A "$bin" | xargs)" "after $i"
+	done
+	rm /run/reading
+	wait $reader
+	expect_equal '' "$(cat /run/broken)" "what containerd would have seen"
+}
+
+# watch_start [OPTION...]: install --watch, whose process is in $watcher
+watch_start() {
+	"$build/bpf-portmap" install --watch --bin-dir "$bin" --conf-dir "$conf" "$@" \
+		>/run/watch 2>&1 &
+	watcher=$!
+}
+
+watch_stop() {
+	kill -TERM "$watcher"
+	wait "$watcher" || fail "it ended with $?: $(cat /run/watch)"
+}
+
+is_ours() { grep -q '"bpf-portmap"' "$conf/$1" && ! ls "$conf"/.bpf-portmap-* >/dev/null 2>&1; }
+has_binary() { cmp -s "$build/bpf-portmap" "$bin/bpf-portmap"; }
+
+# limit 120 s
+# --watch: agents that rename another list in, write one in place and slowly, remove the binary,
+# take a name before the present one, or replace both directories; the list is ours again each
+# time, half a list is waited for; SIGTERM leaves all in place
+test_installer_watch() {
+	local reader
+	node_make
+	watch_start
+	wait_until 5 grep 'no conflist yet' /run/watch >/dev/null || fail "$(cat /run/watch)"
+	list_of_kindnet >"$conf/10-kindnet.conflist"
+	wait_until 5 is_ours 10-kindnet.conflist || fail "it does not see a list that appears"
+	has_binary || fail "the list came before the binary"
+	# kindnet: another subnet, by rename
+	list_of_kindnet | sed 's/10.244.0.0/10.244.7.0/' >"$conf/.temporary"
+	mv "$conf/.temporary" "$conf/10-kindnet.conflist"
+	wait_until 5 is_ours 10-kindnet.conflist || fail "not after a rename"
+	expect_contains "$(cat "$conf/10-kindnet.conflist")" 10.244.7.0
+	list_of_kindnet | cmp - "$conf/10-kindnet.conflist.bpf-portmap.bak" || fail "the first one is not kept"
+	# flannel: in place, slowly
+	exec 7>"$conf/10-kindnet.conflist"
+	list_of_flannel | head -c 200 >&7
+	sleep 0.3
+	expect_equal 200 "$(stat -c %s "$conf/10-kindnet.conflist")" "half a list"
+	list_of_flannel | tail -c +201 >&7
+	exec 7>&-
+	wait_until 5 is_ours 10-kindnet.conflist || fail "not after it was written in place"
+	list_of_flannel | sed 's/"portmap"/"bpf-portmap"/' | cmp - "$conf/10-kindnet.conflist"
+	# An agent that had the file open while it was replaced
+	list_of_kindnet >"$conf/.temporary"
+	exec 7<>"$conf/.temporary"
+	mv "$conf/.temporary" "$conf/10-kindnet.conflist"
+	wait_until 10 is_ours 10-kindnet.conflist || fail "not after another rename"
+	list_of_calico >&7
+	list_of_calico | head -c -1 >/run/calico
+	truncate -s "$(list_of_calico | wc -c)" /proc/self/fd/7
+	exec 7>&-
+	wait_until 10 grep k8s-pod-network "$conf/10-kindnet.conflist" >/dev/null || fail "what was written into the old file is lost"
+	is_ours 10-kindnet.conflist || fail "it is not ours"
+	# Both at once; the binary by one that is running
+	rm "$bin/bpf-portmap"
+	list_of_aws >"$conf/10-kindnet.conflist"
+	wait_until 10 is_ours 10-kindnet.conflist || fail "not after both were replaced"
+	wait_until 10 has_binary || fail "the binary is not there again"
+	list_of_calico >"$conf/05-first.conflist"
+	wait_until 20 is_ours 05-first.conflist || fail "not the list that is first by now"
+	# Other directories under the same names
+	mv /run/node /run/old-node
+	mkdir -p /run/node
+	cp -a /run/old-node/bin "$bin"
+	mkdir "$conf"
+	list_of_flannel >"$conf/10-flannel.conflist"
+	wait_until 40 is_ours 10-flannel.conflist || fail "not in directories that were replaced"
+	watch_stop
+	has_binary && is_ours 10-flannel.conflist || fail "it did not leave all in place"
+}
+
+rewrites() { while [ -e /run/fighting ]; do list_of_kindnet >"$conf/.t" && mv "$conf/.t" "$conf/10-a.conflist"; done; }
+
+# limit 120 s
+# --watch: an agent that changes the list back at once, again and again, is waited for longer and
+# longer, and said so; meanwhile hardly any processor time is used
+test_installer_watch_fight() {
+	local agent before after
+	node_make
+	list_of_kindnet >"$conf/10-a.conflist"
+	watch_start
+	wait_until 5 is_ours 10-a.conflist || fail "$(cat /run/watch)"
+	touch /run/fighting
+	rewrites &
+	agent=$!
+	wait_until 20 grep 'again and again: waiting for' /run/watch >/dev/null || fail "$(cat /run/watch)"
+	before=$(awk '{ print $14 + $15 }' "/proc/$watcher/stat")
+	sleep 2
+	after=$(awk '{ print $14 + $15 }' "/proc/$watcher/stat")
+	rm /run/fighting
+	wait $agent
+	[ $((after - before)) -le 20 ] || fail "$((after - before)) ticks in two seconds"
+	[ "$(wc -l </run/watch)" -le 20 ] || fail "it says too much: $(cat /run/watch)"
+	watch_stop
+	[ -x "$bin/portmap" ] || fail "no portmap"
+}
+
+# limit 120 s
+# --watch runs gc and attach: a container that was killed is removed, an interface that is new has
+# programs
+test_installer_watch_chores() {
+	local veth
+	node_make
+	list_of_kindnet >"$conf/10-a.conflist"
+	container_start web bridge -p 8080:80/tcp
+	container_die web
+	strip eth0
+	watch_start --watch=1
+	wait_until 10 no_records || fail "gc does not run: $(cat /run/watch)"
+	wait_until 10 has_uplink || fail "attach does not run: $(cat /run/watch)"
+	expect_contains "$(cat /run/watch)" 'container web'
+	watch_stop
+}
+
+no_records() { [ "$(map_count attachments)" = 0 ]; }
+has_uplink() { [ -n "$(attached eth0 ingress)" ]; }
+
+# objects_of_ours: "prog 12" of each program, map and link that is pinned, and of the maps that are not
+objects_of_ours() {
+	local path kind id
+	for path in "$pins"/*; do
+		for kind in prog map link; do
+			id=$(bpftool -j "$kind" show pinned "$path" 2>/dev/null |
+				jq -r '(if type == "array" then .[0] else . end).id // empty') || true
+			[ -z "$id" ] || echo "$kind $id"
+		done
+	done
+	bpftool -j prog show pinned "$pins/from_uplink" | jq -r '.map_ids[] | "map \(.)"'
+}
+
+# Other tests run at the same time, so only these are looked for.
+none_is_left() {
+	local kind id
+	while read -r kind id; do
+		! bpftool "$kind" show id "$id" >/dev/null 2>&1 || return 1
+	done </run/objects
+}
+
+# snapshot: all that a host may have of us, but for programs, maps and links
+snapshot() {
+	tc qdisc show dev eth0
+	tc qdisc show dev eth1
+	find /sys/fs/bpf -mindepth 1 | sort
+	find /run/node /etc/cni /opt/cni /var/lib /etc/udev 2>/dev/null | sort || true
+	(cd "$conf" && sha256sum -- *)
+	find /run -maxdepth 1 | grep -v '/run/\(out\|err\|results\|before\|objects\|netns\|containers\)$' | sort
+	sysctl -a 2>/dev/null | grep -E '(all|default|eth0|eth1|ipv4)\.(forwarding|route_localnet|rp_filter|ip_forward) ' | sort || true
+}
+
+# limit 120 s
+# uninstall refuses while containers have ports, names them, and gives back the list already; when
+# they are gone nothing is left, compared with before the first ADD: programs, maps, links, qdiscs,
+# pins, files, settings; once more changes nothing
+test_installer_uninstall() {
+	local before
+	node_make
+	list_of_kindnet >"$conf/10-a.conflist"
+	# As the bridge plugin does.
+	sysctl -qw net.ipv4.ip_forward=1 net.ipv6.conf.all.forwarding=1
+	snapshot >/run/before
+	at_node 0 install
+	conflist clsact bridge "$(with_ours '{attach: "clsact"}')"
+	web_as_pod -p 8080:80/tcp -p 8080:80/udp
+	container_start db clsact -p 5432:80/tcp
+	container_start dead bridge -p 7070:80/tcp
+	container_die dead
+	expect_answer client tcp "$host4" 8080 web
+	at_node 1 uninstall
+	expect_contains "$(cat /run/err)" '2 containers have host ports or masquerade by bpf-portmap still: '
+	expect_contains "$(cat /run/err)" 'pod shop/web-0 (sandbox web), interface eth0'
+	expect_contains "$(cat /run/err)" '--drop-ports'
+	list_of_kindnet | cmp - "$conf/10-a.conflist" || fail "the list is not given back first"
+	has_binary || fail "the binary went before the containers"
+	expect_answer client tcp "$host4" 8080 web
+	container_remove web bridge
+	container_remove db clsact
+	objects_of_ours >/run/objects
+	[ "$(wc -l </run/objects)" -ge 35 ] || fail "objects: $(cat /run/objects)"
+	at_node 0 uninstall
+	wait_until 10 none_is_left || fail "programs, maps or links are left of: $(cat /run/objects)"
+	ip link delete cni0
+	rm -rf /var/lib/cni/*
+	snapshot | diff /run/before - || fail "something is left"
+	at_node 0 uninstall
+	expect_equal 'nothing of bpf-portmap is left in use on this host' "$(cat /run/out)"
+}
+
+# limit 120 s
+# uninstall --drop-ports takes them away; killed at random moments, the next call completes it; what
+# another host in another network namespace has stays, and so do qdiscs and programs of others
+test_installer_uninstall_drop() {
+	local i
+	node_make
+	list_of_kindnet >"$conf/10-a.conflist"
+	tc qdisc add dev eth1 clsact
+	tc filter add dev eth1 ingress priority 7 protocol all u32 match u32 0 0 flowid 1:1
+	container_start web bridge -p 8080:80/tcp
+	second_host_make
+	for ((i = 0; i < 12; i++)); do
+		at_node 0 install
+		[ $((i % 3)) -gt 0 ] || { container_remove web bridge 2>/run/err || true; container_start web bridge -p 8080:80/tcp; }
+		"$build/bpf-portmap" uninstall --drop-ports --bin-dir "$bin" --conf-dir "$conf" >/run/out 2>&1 &
+		sleep "0.0$((RANDOM % 6))$((RANDOM % 10))"
+		kill -9 $! 2>/dev/null || true
+		wait $! 2>/dev/null || true
+		at_node 0 uninstall --drop-ports
+		[ -z "$(programs_show | grep -v 'clsact action')" ] || fail "$i: left: $(programs_show)"
+		[ "$(socket_hooks_show | sort | uniq -d)" = '' ] || fail "$i: left: $(socket_hooks_show)"
+		expect_equal '' "$(find "$pins" -maxdepth 1 -type f)" "pins"
+		expect_no_answer client tcp "$host4" 8080
+	done
+	expect_answer outside2 tcp 192.0.3.1 8080 web2
+	expect_contains "$(tc filter show dev eth1 ingress)" u32
+	expect_equal '' "$(tc qdisc show dev eth0 | grep clsact || true)"
+}
+
+# uninstall changes nothing where a list names ours that install has not changed, unless it is
+# named; maps of another layout are left, unless --purge
+test_installer_uninstall_refuses() {
+	node_make
+	list_of_kindnet | sed 's/"portmap"/"bpf-portmap"/' >"$conf/10-a.conflist"
+	at_node 0 install
+	at_node 1 uninstall
+	expect_contains "$(cat /run/err)" 'change it by hand, or name it with --list'
+	has_binary || fail "the binary is gone"
+	container_start web bridge -p 8080:80/tcp
+	meta_set 0 63
+	at_node 1 uninstall --list 10-a.conflist
+	expect_contains "$(cat /run/err)" 'layout 99'
+	expect_answer client tcp "$host4" 8080 web
+	list_of_kindnet | cmp - "$conf/10-a.conflist" || fail "the list that was named"
+	at_node 0 uninstall --purge
+	expect_equal '' "$(programs_show)$(find /sys/fs/bpf -mindepth 1 ! -name '*.debug')"
+	[ ! -e "$bin/bpf-portmap" ] || fail "the binary is there"
+}

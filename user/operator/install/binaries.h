@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * binaries.h - our binary in a directory of plugins, also under the name of the reference plugin,
+ * which is kept beside it.
+ */
+#ifndef OPERATOR_INSTALL_BINARIES_H
+#define OPERATOR_INSTALL_BINARIES_H
+
+#include "operator/install/files.h"
+
+#define OUR_BINARY "bpf-portmap"
+#define ALIAS "portmap"
+#define KEPT_REFERENCE "portmap.reference"
+
+/* Puts the program that is open as `self` under this name, where it is not there yet. Returns
+ * whether it was put there, or -1 and CNI_ERROR_IO. */
+int binary_put(const struct directory *directory, const char *name, int self,
+	       struct cni_error *err);
+
+/* Puts it in the place of the reference plugin, and that under KEPT_REFERENCE, where containers'
+ * DEL finds it. `portmap` is there at any instant. Returns whether something changed; -1:
+ * CNI_ERROR_IO; CNI_ERROR_INVALID_CONFIGURATION where `portmap` is a link to a program that may
+ * look at its own name, as that of k3s does. */
+int alias_put(const struct directory *directory, int self, struct cni_error *err);
+
+/* Undoes that. Returns as above. */
+int alias_undo(const struct directory *directory, struct cni_error *err);
+
+/* Removes ours, of whatever version. Returns as above. */
+int binary_remove(const struct directory *directory, struct cni_error *err);
+
+/* CNI_ERROR_INVALID_CONFIGURATION where a package has put the alias there. */
+int binaries_check_package(const struct directory *directory, struct cni_error *err);
+
+#endif

@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * files.h - files of a directory that other programs read at any instant: they are replaced as a
+ * whole, and are on the disk before they have their name.
+ *
+ * A new file first has a name of its own in the same directory, which ends with nothing that a
+ * runtime reads. It must be the same directory: containerd ignores that a file appears in its
+ * directory, and looks again where one is renamed within it.
+ */
+#ifndef OPERATOR_INSTALL_FILES_H
+#define OPERATOR_INSTALL_FILES_H
+
+#include <limits.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <sys/stat.h>
+
+#include "lib/error.h"
+
+/* Begins as DIRECTORY_CLOSED. */
+struct directory {
+	int fd;
+	char path[PATH_MAX]; /* for messages */
+};
+
+#define DIRECTORY_CLOSED \
+	{ \
+		.fd = -1 \
+	}
+
+/* CNI_ERROR_IO. */
+int directory_open(struct directory *directory, const char *path, struct cni_error *err);
+void directory_close(struct directory *directory);
+
+/* Writes "DIRECTORY/NAME" */
+void directory_path(const struct directory *directory, const char *name, char path[PATH_MAX]);
+
+/* Removes new files that killed runs left; not those of runs that go on. */
+void directory_sweep(const struct directory *directory);
+
+/* A file as it was read. Begins as FILE_NONE. */
+struct file {
+	int fd; /* -1: it does not exist */
+	struct stat status;
+	char *text; /* with a NUL behind it */
+	size_t length;
+};
+
+#define FILE_NONE \
+	{ \
+		.fd = -1 \
+	}
+
+/* Reads a regular file, and no symbolic link. One that does not exist is no error: fd is -1 then.
+ * CNI_ERROR_IO. */
+int file_read(const struct directory *directory, const char *name, struct file *file,
+	      struct cni_error *err);
+/* Whether its text is another one by now, under whatever name; reads that. */
+bool file_has_changed(struct file *file);
+void file_release(struct file *file);
+
+/* Puts a text in the place of a file that was read, with its mode and owner. Where the file is
+ * another one by now, or has another text, that stays, and 1 is returned; also if it is changed
+ * just in that moment. CNI_ERROR_IO. */
+int file_replace(const struct directory *directory, const char *name, struct file *seen,
+		 const char *text, struct cni_error *err);
+
+/* Writes a copy of what was read; a file of that name stays as it is. CNI_ERROR_IO. */
+int file_keep(const struct directory *directory, const char *name, const struct file *seen,
+	      struct cni_error *err);
+
+/* Writes what the file descriptor reads from its beginning, as a program; replaces what is there.
+ * CNI_ERROR_IO. */
+int file_install(const struct directory *directory, const char *name, int source,
+		 struct cni_error *err);
+
+/* Moves within the directory, over what has the name. CNI_ERROR_IO. */
+int file_move(const struct directory *directory, const char *from, const char *to,
+	      struct cni_error *err);
+/* Gives a file a second name, over what has that. CNI_ERROR_IO. */
+int file_link(const struct directory *directory, const char *from, const char *to,
+	      struct cni_error *err);
+/* One that does not exist is no error. CNI_ERROR_IO. */
+int file_remove(const struct directory *directory, const char *name, struct cni_error *err);
+
+#define cleanup_directory __attribute__((cleanup(directory_close)))
+#define cleanup_file __attribute__((cleanup(file_release)))
+
+#endif

@@ -1,0 +1,218 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* installer.c - our binary among the plugins of a node, and our plugin in its list. */
+#include "operator/install/installer.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cni/json.h"
+#include "cni/network_config.h"
+#include "datapath/load/bpffs.h"
+#include "lib/cleanup.h"
+#include "lib/memory.h"
+#include "operator/install/binaries.h"
+#include "operator/install/lists.h"
+#include "plugin/commands.h"
+
+#define TRIES 8
+
+/* "--list /etc/cni/net.d/x.conflist" says the directory as well. */
+static void choose_list(struct installer *installer, const struct options *options)
+{
+	const char *directory = options->conf_dir ? options->conf_dir : DEFAULT_CONF_DIR;
+	const char *list = options->list, *slash = list ? strrchr(list, '/') : NULL;
+
+	snprintf(installer->conf_path, sizeof(installer->conf_path), "%s", directory);
+	if (slash)
+		snprintf(installer->conf_path, sizeof(installer->conf_path), "%.*s/",
+			 (int)(slash - list), list);
+	if (list)
+		installer->list = need(strdup(slash ? slash + 1 : list));
+}
+
+int installer_open(struct installer *installer, const struct options *options,
+		   struct cni_error *err)
+{
+	*installer = (struct installer){
+		.alias = options->alias,
+		.bin_path = options->bin_dir ? options->bin_dir : DEFAULT_BIN_DIR,
+		.self = open("/proc/self/exe", O_RDONLY | O_CLOEXEC),
+		.bin = DIRECTORY_CLOSED,
+		.conf = DIRECTORY_CLOSED,
+		.replaced = FILE_NONE,
+	};
+	choose_list(installer, options);
+	if (installer->self >= 0)
+		return 0;
+	return cni_error_set(err, CNI_ERROR_IO, "cannot open this program (/proc/self/exe): %s",
+			     strerror(errno));
+}
+
+void installer_close(struct installer *installer)
+{
+	cleanup_close_pointer(&installer->self);
+	directory_close(&installer->bin);
+	directory_close(&installer->conf);
+	file_release(&installer->replaced);
+	free(installer->list);
+}
+
+int installer_look(struct installer *installer, struct cni_error *err)
+{
+	if (directory_open(&installer->bin, installer->bin_path, err) ||
+	    directory_open(&installer->conf, installer->conf_path, err))
+		return -1;
+	return 0;
+}
+
+/* The entry of the plugin whose place ours takes, so that options which ours refuses are seen
+ * before the first container needs it. */
+static json_t *entry_of(const char *text)
+{
+	cleanup_json json_t *list = json_loads(text, 0, NULL);
+	json_t *plugin;
+	size_t i;
+
+	json_array_foreach (json_object_get(list, "plugins"), i, plugin) {
+		const char *type = json_string_value(cni_json_get(plugin, "type"));
+
+		if (type && !strcmp(type, REFERENCE_TYPE))
+			return json_incref(plugin);
+	}
+	return json_object();
+}
+
+/* What STATUS says. Where only containers suffer that are there, the next ADD mends that. */
+static int probe(const char *text, struct cni_error *err)
+{
+	cleanup_json json_t *entry = entry_of(text);
+	const struct cni_network_config config = {.root = entry};
+	cleanup_error struct cni_error failure = {0};
+
+	/* As the first ADD does. */
+	if (bpffs_is_mounted() ? bpffs_verify(err) : bpffs_mount(err))
+		return cni_error_wrap(err, "the node stays with " REFERENCE_TYPE);
+	if (!command_status(NULL, &config, &failure) || failure.code == CNI_ERROR_LIMITED)
+		return 0;
+	*err = failure;
+	failure = (struct cni_error){0};
+	return cni_error_wrap(err, "the node stays with " REFERENCE_TYPE);
+}
+
+/* Before anything is changed. */
+static int check(const struct installer *installer, const char *name, const struct file *file,
+		 struct cni_error *err)
+{
+	cleanup_free char *text = NULL;
+	char path[PATH_MAX];
+
+	if (probe(file->text, err))
+		return -1;
+	directory_path(&installer->conf, name, path);
+	text = list_text_change(file->text, REFERENCE_TYPE, OUR_TYPE, path, err);
+	return text ? 0 : -1;
+}
+
+static void say(struct installer *installer, const struct directory *directory, const char *name,
+		const char *what)
+{
+	printf("%s/%s: %s\n", directory->path, name, what);
+	installer->changes++;
+}
+
+static int put_binary(struct installer *installer, struct cni_error *err)
+{
+	int put = binary_put(&installer->bin, OUR_BINARY, installer->self, err);
+
+	if (put > 0)
+		say(installer, &installer->bin, OUR_BINARY, "installed, version " PROGRAM_VERSION);
+	if (put < 0 || !installer->alias)
+		return put < 0 ? -1 : 0;
+	put = alias_put(&installer->bin, installer->self, err);
+	if (put > 0)
+		say(installer, &installer->bin, ALIAS,
+		    "is " OUR_BINARY " now; the reference plugin is " KEPT_REFERENCE);
+	return put < 0 ? -1 : 0;
+}
+
+/* 1: the list was changed meanwhile. */
+static int change_list(struct installer *installer, const char *name, struct file *file,
+		       struct cni_error *err)
+{
+	int result = list_make_ours(&installer->conf, name, file, err);
+
+	if (result)
+		return result;
+	say(installer, &installer->conf, name,
+	    "has " OUR_TYPE " in the place of " REFERENCE_TYPE "; what it was is in the file "
+	    "that ends with " KEPT_END);
+	file_release(&installer->replaced);
+	installer->replaced = *file;
+	snprintf(installer->replaced_name, sizeof(installer->replaced_name), "%s", name);
+	*file = (struct file)FILE_NONE;
+	return 0;
+}
+
+/* An agent that had the old file open has written into it after it was replaced, which nobody else
+ * would ever see. Its text takes the place of the one before. 1: the list was changed meanwhile. */
+static int follow_writer(struct installer *installer, const char *name, struct file *file,
+			 struct cni_error *err)
+{
+	cleanup_error struct cni_error ignored = {0};
+	struct file *replaced = &installer->replaced;
+	cleanup_free char *text = NULL;
+	int result;
+
+	if (replaced->fd < 0 || strcmp(installer->replaced_name, name) != 0 ||
+	    !file_has_changed(replaced) ||
+	    list_text_judge(replaced->text, replaced->length, name, &ignored) != LIST_HAS_REFERENCE)
+		return 0;
+	text = list_text_change(replaced->text, REFERENCE_TYPE, OUR_TYPE, name, err);
+	result = text ? file_replace(&installer->conf, name, file, text, err) : -1;
+	if (!result)
+		say(installer, &installer->conf, name,
+		    "has what was written into the file that was replaced, with " OUR_TYPE);
+	return result;
+}
+
+/* Once; 1: try again. */
+static int run(struct installer *installer, struct cni_error *err)
+{
+	cleanup_free char *name =
+		installer->list ? need(strdup(installer->list)) : lists_first(&installer->conf);
+	cleanup_file struct file file = FILE_NONE;
+	enum list_verdict verdict;
+
+	if (!name)
+		return cni_error_set(err, CNI_ERROR_IO,
+				     "%s has no conflist yet: the node's network is not set up",
+				     installer->conf.path);
+	verdict = list_look(&installer->conf, name, &file, err);
+	if (verdict != LIST_HAS_REFERENCE && verdict != LIST_HAS_OURS)
+		return -1;
+	if (verdict == LIST_HAS_REFERENCE && check(installer, name, &file, err))
+		return -1;
+	if (put_binary(installer, err))
+		return -1;
+	if (verdict == LIST_HAS_REFERENCE && !installer->alias)
+		return change_list(installer, name, &file, err);
+	return verdict == LIST_HAS_OURS ? follow_writer(installer, name, &file, err) : 0;
+}
+
+int installer_run(struct installer *installer, struct cni_error *err)
+{
+	int result = 1;
+
+	directory_sweep(&installer->bin);
+	directory_sweep(&installer->conf);
+	for (int i = 0; i < TRIES && result == 1; i++)
+		result = run(installer, err);
+	if (result != 1)
+		return result;
+	return cni_error_set(err, CNI_ERROR_TRY_AGAIN,
+			     "the list in %s is changed by somebody again and again",
+			     installer->conf.path);
+}

@@ -1,0 +1,190 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* list_text.c - the text of a conflist, of which one word changes. */
+#include "operator/install/list_text.h"
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <string.h>
+
+#include "cni/json.h"
+#include "lib/cleanup.h"
+#include "lib/text.h"
+
+/* Integers of any size are no error: they are only compared, and never written. */
+static json_t *parse(const char *text, size_t length, json_error_t *error)
+{
+	return json_loadb(text, length, JSON_DECODE_ANY | JSON_DECODE_INT_AS_REAL | JSON_ALLOW_NUL,
+			  error);
+}
+
+/* libcni takes the key "plugins" as it is written, and "type" in any case. */
+static const char *type_of(const json_t *plugin)
+{
+	const char *type = json_string_value(cni_json_get(plugin, "type"));
+
+	return type ? type : "";
+}
+
+static size_t count_type(const json_t *plugins, const char *type)
+{
+	const json_t *plugin;
+	size_t i, count = 0;
+
+	json_array_foreach (plugins, i, plugin)
+		count += !strcmp(type_of(plugin), type);
+	return count;
+}
+
+static enum list_verdict refuse(struct cni_error *err, const char *path, const char *why)
+{
+	cni_error_set(err, CNI_ERROR_INVALID_CONFIGURATION, "%s %s", path, why);
+	return LIST_IS_REFUSED;
+}
+
+static bool ends_with(const char *path, const char *end)
+{
+	size_t length = strlen(path), wanted = strlen(end);
+
+	return length > wanted && !strcmp(path + length - wanted, end);
+}
+
+enum list_verdict list_text_judge(const char *text, size_t length, const char *path,
+				  struct cni_error *err)
+{
+	json_error_t error;
+	cleanup_json json_t *list = parse(text, length, &error);
+	const json_t *plugins = json_object_get(list, "plugins");
+	size_t ours = count_type(plugins, OUR_TYPE), theirs = count_type(plugins, REFERENCE_TYPE);
+
+	if (!list) {
+		cni_error_set(err, CNI_ERROR_DECODE, "%s is not valid JSON: line %d, column %d: %s",
+			      path, error.line, error.column, error.text);
+		return LIST_IS_NO_JSON;
+	}
+	if (!ends_with(path, ".conflist"))
+		return refuse(err, path,
+			      "is what runtimes read first, and the configuration of one plugin:"
+			      " " OUR_TYPE
+			      " needs a .conflist, in which it follows another plugin");
+	if (!json_array_size(plugins))
+		return refuse(err, path, "is no conflist: it has no \"plugins\"");
+	if (!strcmp(type_of(json_array_get(plugins, 0)), "cilium-cni"))
+		return refuse(err, path, "is Cilium's, which maps host ports itself");
+	if (ours && theirs)
+		return refuse(err, path,
+			      "has " REFERENCE_TYPE " and " OUR_TYPE ", which map the same ports:"
+			      " remove one of them");
+	if (ours > 1 || theirs > 1)
+		return refuse(err, path, "has the same plugin twice, which maps the same ports");
+	if (ours || theirs)
+		return ours ? LIST_HAS_OURS : LIST_HAS_REFERENCE;
+	refuse(err, path, "has no plugin " REFERENCE_TYPE ", whose place " OUR_TYPE " takes");
+	return LIST_HAS_NEITHER;
+}
+
+/* --- where the word is, in a text that is valid JSON ------------------------------------- */
+
+static const char *skip_blanks(const char *at)
+{
+	return at + strspn(at, " \t\r\n");
+}
+
+static const char *skip_string(const char *at)
+{
+	for (at++; *at && *at != '"'; at++)
+		at += *at == '\\' && at[1];
+	return at + (*at == '"');
+}
+
+static const char *skip_value(const char *at)
+{
+	size_t depth = 0;
+
+	do {
+		if (*at == '"') {
+			at = skip_string(at);
+			continue;
+		}
+		depth += *at == '{' || *at == '[';
+		depth -= (*at == '}' || *at == ']') && depth;
+		at++;
+	} while (*at && (depth || !strchr(",]} \t\r\n", *at)));
+	return at;
+}
+
+/* Returns the next member's key, or element, behind one; NULL: it was the last. */
+static const char *next_of(const char *at)
+{
+	at = skip_blanks(skip_value(at));
+	return *at == ',' ? skip_blanks(at + 1) : NULL;
+}
+
+/* `quoted` has its quotes. Escapes are not undone: what is written so is not found. */
+static bool is_at(const char *at, const char *quoted)
+{
+	return !strncmp(at, quoted, strlen(quoted));
+}
+
+/* Returns the value of the last member with this key, as decoders take it; NULL: none. */
+static const char *member_of(const char *object, const char *quoted)
+{
+	const char *found = NULL, *key = skip_blanks(object + 1);
+
+	while (key && *key == '"') {
+		const char *value = skip_blanks(skip_blanks(skip_string(key)) + 1);
+
+		if (is_at(key, quoted))
+			found = value;
+		key = next_of(value);
+	}
+	return found;
+}
+
+static const char *find_type(const char *text, const char *quoted)
+{
+	const char *plugins = member_of(skip_blanks(text), "\"plugins\"");
+	const char *plugin = plugins && *plugins == '[' ? skip_blanks(plugins + 1) : NULL;
+
+	for (; plugin && *plugin == '{'; plugin = next_of(plugin)) {
+		const char *type = member_of(plugin, "\"type\"");
+
+		if (type && is_at(type, quoted))
+			return type;
+	}
+	return NULL;
+}
+
+/* What was meant, and nothing else. */
+static bool is_same_but_type(const char *text, const char *changed, const char *from,
+			     const char *to)
+{
+	json_error_t error;
+	cleanup_json json_t *before = parse(text, strlen(text), &error);
+	cleanup_json json_t *after = parse(changed, strlen(changed), &error);
+	json_t *plugin;
+	size_t i;
+
+	json_array_foreach (json_object_get(before, "plugins"), i, plugin)
+		if (!strcmp(type_of(plugin), from))
+			json_object_set_new(plugin, "type", json_string(to));
+	return before && after && json_equal(before, after);
+}
+
+char *list_text_change(const char *text, const char *from, const char *to, const char *path,
+		       struct cni_error *err)
+{
+	cleanup_free char *quoted = cni_format("\"%s\"", from);
+	cleanup_free char *changed = NULL;
+	const char *type = find_type(text, quoted);
+
+	if (type)
+		changed = cni_format("%.*s\"%s\"%s", (int)(type - text), text, to,
+				     type + strlen(quoted));
+	if (changed && is_same_but_type(text, changed, from, to))
+		return TAKE(changed);
+	cni_error_set(err, CNI_ERROR_INVALID_CONFIGURATION,
+		      "%s names %s in a way that cannot be changed without the rest of the file:"
+		      " change the type to %s by hand",
+		      path, from, to);
+	return NULL;
+}

@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * lists.h - the conflists of a directory: which one runtimes take, and one with our plugin in the
+ * place of the reference's.
+ */
+#ifndef OPERATOR_INSTALL_LISTS_H
+#define OPERATOR_INSTALL_LISTS_H
+
+#include "operator/install/files.h"
+#include "operator/install/list_text.h"
+
+/* Of the first text that was changed. No runtime reads a name that ends so, and it is nobody
+ * else's. */
+#define KEPT_END ".bpf-portmap.bak"
+
+/* Returns the name of the list that containerd, CRI-O and kubelet take: the first by the bytes of
+ * its name that ends with .conf, .conflist or .json. malloc'ed; NULL: there is none. */
+char *lists_first(const struct directory *directory);
+
+/* Reads and judges a list. One that does not exist is LIST_HAS_NEITHER. *err is set by all but
+ * LIST_HAS_REFERENCE and LIST_HAS_OURS: CNI_ERROR_IO, CNI_ERROR_DECODE,
+ * CNI_ERROR_INVALID_CONFIGURATION. */
+enum list_verdict list_look(const struct directory *directory, const char *name, struct file *file,
+			    struct cni_error *err);
+
+/* Keeps what was read, and puts the text with our type in its place. 1: somebody has changed the
+ * file meanwhile. CNI_ERROR_IO, CNI_ERROR_INVALID_CONFIGURATION. */
+int list_make_ours(const struct directory *directory, const char *name, struct file *file,
+		   struct cni_error *err);
+
+/* What is done with a list of ours. */
+typedef int list_visit(const struct directory *directory, const char *name, void *context,
+		       struct cni_error *err);
+
+/* Visits every conflist, and what was kept of one that is gone (by the list's name). Stops where a
+ * visit fails. CNI_ERROR_IO, and what the visit sets. */
+int lists_visit(const struct directory *directory, list_visit *visit, void *context,
+		struct cni_error *err);
+
+/* Whether install has changed this list. */
+bool list_was_changed(const struct directory *directory, const char *name);
+
+/* Puts the reference's type back where ours is, which makes the text what it was, or what an agent
+ * has made of it since; then removes what was kept. CNI_ERROR_IO, CNI_ERROR_INVALID_CONFIGURATION,
+ * CNI_ERROR_TRY_AGAIN. */
+int list_give_back(const struct directory *directory, const char *name, struct cni_error *err);
+
+#endif

@@ -1,0 +1,239 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * uninstall.c - `bpf-portmap uninstall`: takes it off a node again: conflists first, so that new
+ * containers do without; then what is in the kernel; the binary, which lists may not name by then,
+ * last. Killed anywhere, the next call completes it.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "datapath/load/maps.h"
+#include "datapath/records/attachment_remove.h"
+#include "datapath/records/describe.h"
+#include "host/removal.h"
+#include "lib/cleanup.h"
+#include "lib/memory.h"
+#include "lib/text.h"
+#include "operator/install/binaries.h"
+#include "operator/install/installer.h"
+#include "operator/install/lists.h"
+#include "operator/verbs.h"
+
+#define UDEV_RULES "/etc/udev/rules.d"
+#define UDEV_RULE "90-bpf-portmap.rules"
+#define SHOWN_CONTAINERS 8
+
+/* --- conflists and binaries -------------------------------------------------------------- */
+
+static bool names_ours(const struct file *file)
+{
+	return file->fd >= 0 && strstr(file->text, "\"" OUR_TYPE "\"");
+}
+
+/* A list that stays as it is must not name a binary that goes. */
+static int check_list(const struct directory *directory, const char *name, void *context,
+		      struct cni_error *err)
+{
+	const struct installer *installer = context;
+	cleanup_error struct cni_error why = {0};
+	cleanup_file struct file file = FILE_NONE;
+	enum list_verdict verdict = list_look(directory, name, &file, &why);
+	bool is_named = installer->list && !strcmp(installer->list, name);
+
+	if (!names_ours(&file) ||
+	    (verdict == LIST_HAS_OURS && (is_named || list_was_changed(directory, name))))
+		return 0;
+	if (verdict != LIST_HAS_OURS)
+		return cni_error_set(err, CNI_ERROR_INVALID_CONFIGURATION,
+				     "nothing was changed: %s/%s names " OUR_TYPE
+				     ", and cannot be changed here: %s",
+				     directory->path, name, cni_error_message(&why));
+	return cni_error_set(err, CNI_ERROR_INVALID_CONFIGURATION,
+			     "nothing was changed: %s/%s names " OUR_TYPE ", and not because"
+			     " `bpf-portmap install` has changed it: change it by hand, or name it"
+			     " with --list to make it " REFERENCE_TYPE,
+			     directory->path, name);
+}
+
+static int give_back_list(const struct directory *directory, const char *name, void *context,
+			  struct cni_error *err)
+{
+	cleanup_error struct cni_error ignored = {0};
+	cleanup_file struct file file = FILE_NONE;
+	bool was_ours = list_look(directory, name, &file, &ignored) == LIST_HAS_OURS;
+
+	if (list_give_back(directory, name, err))
+		return -1;
+	if (was_ours)
+		printf("%s/%s: has " REFERENCE_TYPE " again\n", directory->path, name);
+	return 0;
+}
+
+/* A directory that does not exist has nothing of ours. */
+static int open_if_there(struct directory *directory, const char *path, struct cni_error *err)
+{
+	return access(path, F_OK) ? 0 : directory_open(directory, path, err);
+}
+
+static int give_back(struct installer *installer, struct cni_error *err)
+{
+	int undone = 0;
+
+	if (open_if_there(&installer->bin, installer->bin_path, err) ||
+	    open_if_there(&installer->conf, installer->conf_path, err))
+		return -1;
+	if (installer->bin.fd >= 0 && binaries_check_package(&installer->bin, err))
+		return -1;
+	if (installer->conf.fd >= 0 &&
+	    (lists_visit(&installer->conf, check_list, installer, err) ||
+	     lists_visit(&installer->conf, give_back_list, installer, err)))
+		return -1;
+	if (installer->bin.fd >= 0)
+		undone = alias_undo(&installer->bin, err);
+	if (undone > 0)
+		printf("%s/" ALIAS ": is the reference plugin again\n", installer->bin.path);
+	if (installer->conf.fd >= 0)
+		directory_sweep(&installer->conf);
+	return undone < 0 ? -1 : 0;
+}
+
+static int remove_binary(struct installer *installer, struct cni_error *err)
+{
+	int removed = 0;
+
+	if (installer->bin.fd < 0)
+		return 0;
+	directory_sweep(&installer->bin);
+	removed = binary_remove(&installer->bin, err);
+	if (removed > 0)
+		printf("%s/" OUR_BINARY ": removed\n", installer->bin.path);
+	return removed < 0 ? -1 : 0;
+}
+
+static int remove_udev_rule(struct cni_error *err)
+{
+	cleanup_directory struct directory rules = DIRECTORY_CLOSED;
+
+	if (access(UDEV_RULES "/" UDEV_RULE, F_OK))
+		return 0;
+	if (directory_open(&rules, UDEV_RULES, err) || file_remove(&rules, UDEV_RULE, err))
+		return -1;
+	puts(UDEV_RULES "/" UDEV_RULE ": removed");
+	return 0;
+}
+
+/* --- containers -------------------------------------------------------------------------- */
+
+static enum walk mark_masqueraded(const void *key, const void *value, void *context,
+				  struct cni_error *err)
+{
+	const struct endpoint *endpoint = value;
+	bool *masqueraded = context;
+
+	if (endpoint->masquerade && endpoint->owner.slot < MAX_SLOTS)
+		masqueraded[endpoint->owner.slot] = true;
+	return WALK_ON;
+}
+
+static bool has_something(const struct attachment_entry *entry, const bool *masqueraded)
+{
+	uint32_t slot = entry->attachment.owner.slot;
+
+	return entry->attachment.host_ports || (slot < MAX_SLOTS && masqueraded[slot]);
+}
+
+static void add_name(char **names, size_t count, const char *who)
+{
+	char *longer;
+
+	if (count >= SHOWN_CONTAINERS)
+		return;
+	longer = cni_format("%s%s%s", *names ? *names : "", *names ? "; " : "", who);
+	free(*names);
+	*names = longer;
+}
+
+/* Those that live, and have ports or are masqueraded. */
+static int refuse_containers(struct host *host, struct cni_error *err)
+{
+	const struct objects *objects = &host->datapath.objects;
+	cleanup_free struct attachment_entry *entries = NULL;
+	cleanup_free bool *masqueraded = need(calloc(MAX_SLOTS, sizeof(*masqueraded)));
+	cleanup_free char *names = NULL;
+	char who[DESCRIBED_ATTACHMENT_SIZE];
+	size_t count, living = 0;
+
+	if (map_walk(objects, MAP_ENDPOINTS, mark_masqueraded, masqueraded, err) ||
+	    attachment_list(&host->datapath, &entries, &count, err))
+		return -1;
+	for (size_t i = 0; i < count; i++) {
+		if (!has_something(&entries[i], masqueraded) ||
+		    attachment_is_abandoned(objects, host->socket, &entries[i]))
+			continue;
+		describe_attachment(objects, entries[i].key.name, who);
+		cni_printable(who, "");
+		add_name(&names, living++, who);
+	}
+	if (!living)
+		return 0;
+	cni_error_set(err, CNI_ERROR_TRY_AGAIN,
+		      "%zu container%s host ports or masquerade by " OUR_TYPE " still: %s%s",
+		      living, living == 1 ? " has" : "s have", names,
+		      living > SHOWN_CONTAINERS ? "; and others" : "");
+	return cni_error_set_details(err, "new ones do without from now on; stop these, or make"
+					  " them anew, then uninstall once more; --drop-ports does"
+					  " not wait for that");
+}
+
+/* --- the kernel -------------------------------------------------------------------------- */
+
+static void print_change(const char *interface, const char *what)
+{
+	printf("%s: %s\n", interface, what);
+}
+
+static int look(struct host *host, const struct options *options, struct cni_error *err)
+{
+	if (host_open(host, PINS_ALL, err))
+		return -1;
+	if (host->datapath.state == DATAPATH_FOREIGN)
+		return options->purge ? 0 : datapath_refuse_foreign(&host->datapath, err);
+	/* By what still runs, where pins are lost. */
+	if (!datapath_is_usable(&host->datapath) && host_has_programs(host) &&
+	    host_recover(host, err))
+		return -1;
+	if (!datapath_is_usable(&host->datapath) || options->drop_ports)
+		return 0;
+	return refuse_containers(host, err);
+}
+
+static int remove_from_kernel(const struct options *options, struct cni_error *err)
+{
+	cleanup_host struct host host = {.report = print_change};
+	bool was_there;
+
+	if (look(&host, options, err))
+		return -1;
+	was_there = host.datapath.state != DATAPATH_ABSENT;
+	if (host_remove_attachments(&host, err) || host_remove_programs(&host, err))
+		return -1;
+	if (was_there)
+		printf("%s: removed\n", host.datapath.directory);
+	if (!host_has_programs(&host))
+		return 0;
+	return cni_error_set(err, CNI_ERROR_TRY_AGAIN,
+			     "a container was added meanwhile: uninstall once more");
+}
+
+int verb_uninstall(const struct options *options, char *const *operands, struct cni_error *err)
+{
+	cleanup_installer struct installer installer;
+
+	if (installer_open(&installer, options, err) || give_back(&installer, err) ||
+	    remove_from_kernel(options, err) || remove_udev_rule(err) ||
+	    remove_binary(&installer, err))
+		return -1;
+	puts("nothing of " OUR_TYPE " is left in use on this host");
+	return EXIT_SUCCESS;
+}

@@ -1,0 +1,266 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* watch.c - `bpf-portmap install --watch` */
+#include "operator/install/watch.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/inotify.h>
+#include <sys/signalfd.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "lib/cleanup.h"
+#include "lib/memory.h"
+#include "operator/verbs.h"
+#include "plugin/commands.h"
+
+/* A directory that is replaced (k3s has a new one for each release) or appears tells nobody who
+ * watched the old one, so both are looked up again this often. */
+#define LOOK_EVERY 3000
+/* Many changes in a row are one. */
+#define SETTLE 50
+/* Somebody who undoes a change within this time is waited for, longer each time. */
+#define CALM 10000
+#define SHORTEST_PAUSE 250
+#define LONGEST_PAUSE 30000
+/* Half a list is nothing to talk about while it is being written. */
+#define WRITING 5000
+
+#define EVENTS \
+	(IN_CLOSE_WRITE | IN_CREATE | IN_DELETE | IN_MOVED_FROM | IN_MOVED_TO | IN_ATTRIB | \
+	 IN_DELETE_SELF | IN_MOVE_SELF | IN_ONLYDIR)
+
+/* All times are milliseconds of CLOCK_MONOTONIC. */
+struct watch {
+	struct installer *installer;
+	int inotify, signals;
+	int watched[2]; /* what inotify calls the two directories; -1: none */
+	int64_t look_at, not_before;
+	int64_t changed_at, pause; /* after the last change */
+	int64_t broken_since;      /* the list is no JSON; 0: it is */
+	char *said;                /* the last error, which is said once */
+	int64_t chores_at, chores_every;
+	pid_t chores;
+};
+
+static int64_t milliseconds(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
+}
+
+/* --- what nobody else does --------------------------------------------------------------- */
+
+static int say_failure(const char *what, struct cni_error *err)
+{
+	fprintf(stderr, "bpf-portmap: %s: %s\n", what, cni_error_message(err));
+	cni_error_release(err);
+	return EXIT_FAILURE;
+}
+
+/* In a process of its own, so that whatever happens there ends there. */
+static void do_chores(void)
+{
+	static const struct options options = {.quiet = true};
+	static char *const none[] = {NULL};
+	struct cni_error err = {0};
+	int status = EXIT_SUCCESS;
+	sigset_t signals;
+
+	sigemptyset(&signals);
+	sigprocmask(SIG_SETMASK, &signals, NULL);
+	if (command_attach(none, &err))
+		status = say_failure("attach", &err);
+	if (verb_gc(&options, none, &err))
+		status = say_failure("gc", &err);
+	fflush(stdout);
+	_exit(status);
+}
+
+static void start_chores(struct watch *watch, int64_t now)
+{
+	if (watch->chores || now < watch->chores_at)
+		return;
+	watch->chores_at = now + watch->chores_every;
+	fflush(stdout);
+	watch->chores = fork();
+	if (!watch->chores)
+		do_chores();
+	if (watch->chores < 0)
+		watch->chores = 0;
+}
+
+/* Also children of others, where this is the first process of a container. */
+static void reap(struct watch *watch)
+{
+	pid_t pid;
+
+	while ((pid = waitpid(-1, NULL, WNOHANG)) > 0)
+		if (pid == watch->chores)
+			watch->chores = 0;
+}
+
+/* --- what agents undo -------------------------------------------------------------------- */
+
+static void follow_directory(struct watch *watch, int which, const char *path)
+{
+	int watched = inotify_add_watch(watch->inotify, path, EVENTS);
+
+	/* Of the same directory it is the same as before. */
+	if (watch->watched[which] >= 0 && watch->watched[which] != watched &&
+	    watch->watched[which] != watch->watched[!which])
+		inotify_rm_watch(watch->inotify, watch->watched[which]);
+	watch->watched[which] = watched;
+}
+
+static void say_once(struct watch *watch, const struct cni_error *err)
+{
+	const char *message = cni_error_message(err);
+
+	if (watch->said && !strcmp(watch->said, message))
+		return;
+	free(watch->said);
+	watch->said = need(strdup(message));
+	fprintf(stderr, "bpf-portmap: %s\n", message);
+}
+
+static void after_failure(struct watch *watch, const struct cni_error *err, int64_t now)
+{
+	if (err->code != CNI_ERROR_DECODE) {
+		watch->broken_since = 0;
+		say_once(watch, err);
+		return;
+	}
+	if (!watch->broken_since)
+		watch->broken_since = now;
+	if (now - watch->broken_since >= WRITING)
+		say_once(watch, err);
+}
+
+static void after_success(struct watch *watch)
+{
+	if (watch->said)
+		puts("binary and list are as they should be");
+	free(TAKE(watch->said));
+	watch->broken_since = 0;
+}
+
+/* Whoever changes it back at once must not keep the processor busy. */
+static void after_change(struct watch *watch, int64_t now)
+{
+	bool undone_at_once = watch->changed_at && now - watch->changed_at < watch->pause + CALM;
+	int64_t pause = watch->pause ? 2 * watch->pause : SHORTEST_PAUSE;
+
+	watch->pause = !undone_at_once ? 0 : pause < LONGEST_PAUSE ? pause : LONGEST_PAUSE;
+	watch->changed_at = now;
+	watch->not_before = now + watch->pause;
+	if (watch->pause > 1000)
+		printf("somebody changes it back again and again: waiting for %lld seconds\n",
+		       (long long)watch->pause / 1000);
+}
+
+static void look(struct watch *watch, int64_t now)
+{
+	struct installer *installer = watch->installer;
+	cleanup_error struct cni_error err = {0};
+	size_t changes = installer->changes;
+
+	/* Before they are looked at, so that nothing is missed. */
+	follow_directory(watch, 0, installer->bin_path);
+	follow_directory(watch, 1, installer->conf_path);
+	watch->look_at = now + LOOK_EVERY;
+	watch->not_before = now + SETTLE;
+	if (installer_look(installer, &err) || installer_run(installer, &err))
+		after_failure(watch, &err, now);
+	else
+		after_success(watch);
+	if (installer->changes != changes)
+		after_change(watch, now);
+}
+
+/* What happened is seen by looking; an overflow is an event like others. */
+static bool drain(int inotify)
+{
+	char events[16384];
+	bool any = false;
+
+	while (read(inotify, events, sizeof(events)) > 0)
+		any = true;
+	return any;
+}
+
+/* Returns whether it is to end. */
+static bool wait_for_something(struct watch *watch)
+{
+	struct pollfd files[] = {{.fd = watch->signals, .events = POLLIN},
+				 {.fd = watch->inotify, .events = POLLIN}};
+	int64_t now = milliseconds(), until = watch->look_at;
+	struct signalfd_siginfo signal;
+
+	if (!watch->chores && watch->chores_at < until)
+		until = watch->chores_at;
+	/* Events wait until it is time to look. */
+	if (now < watch->not_before) {
+		until = watch->not_before;
+		files[1].fd = -1;
+	}
+	poll(files, 2, until > now ? (int)(until - now) : 0);
+	while (read(watch->signals, &signal, sizeof(signal)) == sizeof(signal))
+		if (signal.ssi_signo != SIGCHLD)
+			return true;
+	return false;
+}
+
+static int open_watch(struct watch *watch, struct cni_error *err)
+{
+	sigset_t signals;
+
+	sigemptyset(&signals);
+	sigaddset(&signals, SIGTERM);
+	sigaddset(&signals, SIGINT);
+	sigaddset(&signals, SIGCHLD);
+	sigprocmask(SIG_BLOCK, &signals, NULL);
+	watch->inotify = inotify_init1(IN_NONBLOCK | IN_CLOEXEC);
+	watch->signals = signalfd(-1, &signals, SFD_NONBLOCK | SFD_CLOEXEC);
+	if (watch->inotify >= 0 && watch->signals >= 0)
+		return 0;
+	return cni_error_set(err, CNI_ERROR_IO, "cannot watch directories (inotify): %s",
+			     strerror(errno));
+}
+
+int watch_run(struct installer *installer, uint32_t every, struct cni_error *err)
+{
+	struct watch watch = {
+		.installer = installer,
+		.watched = {-1, -1},
+		.chores_every = (int64_t)every * 1000,
+	};
+	bool ends = false, due = true;
+	int result;
+
+	setvbuf(stdout, NULL, _IOLBF, 0);
+	result = open_watch(&watch, err);
+	while (!result && !ends) {
+		int64_t now = milliseconds();
+
+		due |= drain(watch.inotify) || now >= watch.look_at;
+		if (due && now >= watch.not_before) {
+			look(&watch, now);
+			due = false;
+		}
+		reap(&watch);
+		start_chores(&watch, now);
+		ends = wait_for_something(&watch);
+	}
+	cleanup_close_pointer(&watch.inotify);
+	cleanup_close_pointer(&watch.signals);
+	free(watch.said);
+	return result;
+}
