@@ -260,6 +260,82 @@ remove_sandboxes() {
 	done
 }
 
+# limit 240 s
+# install on a running node: containerd sees the list by inotify, without a restart, each time: after
+# `install`, after `install --watch` has put right what an agent wrote, after `uninstall`. A sandbox
+# that was there keeps portmap's rules and its DEL; a new one has ours; when both are gone, and it is
+# uninstalled, neither rules nor anything of ours is left
+test_containerd_installer() {
+	local before id old new watcher rules
+	containerd_world
+	node_with_portmap
+	rules=$(nat_rules)
+	before=$(state_show)
+	sandbox_add old 8080:80/tcp
+	old=$id
+	expect_contains "$(nat_rules)" 'dport 8080'
+	node_runs install
+	sandbox_add_with 1 new 9090:80/tcp
+	new=$id
+	expect_answer client tcp "$host4" 8080 old
+	expect_answer client tcp "$host4" 9090 new "$client4"
+	"$build/bpf-portmap" install --watch --bin-dir "$CNI_PATH" --conf-dir "$containerd_home/conflists" \
+		>/run/watch 2>&1 &
+	watcher=$!
+	agent_rewrites
+	wait_until 20 list_is_ours || fail "the agent's list stays: $(cat /run/watch)"
+	sandbox_add_with 2 third 7070:80/tcp
+	sandbox_delete "$id"
+	kill -TERM "$watcher"
+	wait "$watcher" || fail "$(cat /run/watch)"
+	! node_runs uninstall || fail "it was removed under a container: $(cat /run/out)"
+	expect_contains "$(cat /run/err)" 'pod default/new'
+	sandbox_add_with 1 again 6060:80/tcp
+	sandbox_delete "$id"
+	sandbox_delete "$new"
+	sandbox_delete "$old"
+	node_runs uninstall
+	expect_equal "$rules" "$(nat_rules)" "rules of portmap"
+	sandbox_add last 8080:80/tcp
+	sandbox_delete "$id"
+	expect_same_state "$before"
+}
+
+# sandbox_add_with COUNT NAME PORT...: so many attachments are ours then. containerd may take a moment
+# to read the list again.
+sandbox_add_with() {
+	local count=$1 i
+	shift
+	for i in {1..5}; do
+		sandbox_add "$@"
+		[ "$(map_count attachments)" != "$count" ] || return 0
+		[ "$i" = 5 ] || sandbox_delete "$id"
+	done
+	fail "containerd does not see the list: $(map_count attachments) attachments are ours, not $count"
+}
+
+# As an agent leaves it: portmap in the list, our binary not there, and the bridge made once.
+node_with_portmap() {
+	rm "$CNI_PATH/bpf-portmap"
+	agent_rewrites
+	sandbox_add first 8080:80/tcp
+	sandbox_delete "$id"
+}
+
+agent_rewrites() {
+	jq "$as_reference" "$project/conf/bridge.conflist" >"$containerd_home/conflists/.new"
+	mv "$containerd_home/conflists/.new" "$containerd_home/conflists/bridge.conflist"
+}
+
+list_is_ours() { grep -q '"bpf-portmap"' "$containerd_home/conflists/bridge.conflist"; }
+
+node_runs() {
+	"$build/bpf-portmap" "$1" --bin-dir "$CNI_PATH" --conf-dir "$containerd_home/conflists" \
+		>/run/out 2>/run/err
+}
+
+nat_rules() { iptables-save -t nat | grep -v '^[#:]' | sort; }
+
 # limit 180 s
 # ctr run --cni, which has no ports: the container reaches a server outside with the host's address;
 # the DEL after its end, for a process that is gone, leaves nothing

@@ -29,6 +29,21 @@ test_doctor_nothing() {
 	by_hand 0 doctor
 }
 
+# --quick, for liveness: 0 on a host without containers and on a healthy one, 1 where programs are
+# missing or where it cannot look; what concerns one port is left out
+test_doctor_quick() {
+	by_hand 0 doctor --quick
+	web_as_pod -p 8080:80/tcp
+	by_hand 0 doctor --quick
+	nft 'table inet closed { chain forward { type filter hook forward priority filter; policy drop; }; }'
+	by_hand 0 doctor --quick
+	strip eth0
+	by_hand 1 doctor --quick
+	expect_contains "$(cat /run/out)" eth0
+	by_hand 0 attach
+	PREFIX="setpriv --reuid 1000 --clear-groups" by_hand 1 doctor --quick
+}
+
 # without rights it could not look
 test_doctor_rights() {
 	healthy_host

@@ -377,15 +377,46 @@ test_installer_watch_fight() {
 	rewrites &
 	agent=$!
 	wait_until 20 grep 'again and again: waiting for' /run/watch >/dev/null || fail "$(cat /run/watch)"
-	before=$(awk '{ print $14 + $15 }' "/proc/$watcher/stat")
+	before=$(ticks)
 	sleep 2
-	after=$(awk '{ print $14 + $15 }' "/proc/$watcher/stat")
+	after=$(ticks)
 	rm /run/fighting
 	wait $agent
 	[ $((after - before)) -le 20 ] || fail "$((after - before)) ticks in two seconds"
 	[ "$(wc -l </run/watch)" -le 20 ] || fail "it says too much: $(cat /run/watch)"
 	watch_stop
 	[ -x "$bin/portmap" ] || fail "no portmap"
+}
+
+# ticks: what the watcher has used of the processor, in 1/100 s
+ticks() { awk '{ print $14 + $15 }' "/proc/$watcher/stat"; }
+
+# limit 120 s
+# no room on the disk, for the binary or for the list: nothing changes, nothing is left half written,
+# and the watcher tries again without keeping the processor busy
+test_installer_full_disk() {
+	local before
+	node_make
+	list_of_kindnet >/run/list
+	mount -t tmpfs -o size=64k tmpfs "$conf"
+	cp /run/list "$conf/10-a.conflist"
+	cat /dev/zero >"$conf/filler" 2>/run/err || true
+	at_node 1 install
+	expect_contains "$(cat /run/err)" 'No space left'
+	cmp /run/list "$conf/10-a.conflist" || fail "the list"
+	expect_equal '10-a.conflist filler' "$(ls -A "$conf" | xargs)"
+	watch_start
+	wait_until 5 grep 'No space left' /run/watch >/dev/null || fail "$(cat /run/watch)"
+	before=$(ticks)
+	sleep 2
+	[ $(($(ticks) - before)) -le 20 ] || fail "$(($(ticks) - before)) ticks in two seconds"
+	rm "$conf/filler"
+	wait_until 10 is_ours 10-a.conflist || fail "not when there is room"
+	watch_stop
+	at_node 0 uninstall
+	mount -t tmpfs -o size=1m tmpfs "$bin"
+	refused 'No space left'
+	cmp /run/list "$conf/10-a.conflist" || fail "the list came before the binary"
 }
 
 # limit 120 s

@@ -10,7 +10,7 @@
 
 #include "lib/error.h"
 
-#define COMMAND_LINE_OPTIONS 48
+#define COMMAND_LINE_OPTIONS 64
 
 struct command_option {
 	unsigned int set; /* bits: of which verbs; 0: of every one */

@@ -242,6 +242,10 @@ static const struct command_option table[] = {
 	 offsetof(struct options, checks)},
 	{OPTIONS_DOCTOR, 0, "from", "ADDRESS", "a client with this address has asked", set_from, 0},
 	{OPTIONS_DOCTOR, 0, "all", NULL, "also what is right", NULL, offsetof(struct options, all)},
+	{OPTIONS_DOCTOR, 0, "quick", NULL,
+	 "only whether this host's programs are where they should be, for a probe that runs every\n"
+	 "few seconds; exit status 1 after a failure, else 0",
+	 NULL, offsetof(struct options, quick)},
 	{OPTIONS_TRACE, 0, "in", "INTERFACE",
 	 "where the packet arrives (default: where routing expects it)", NULL,
 	 offsetof(struct options, interface)},

@@ -87,6 +87,7 @@ struct options {
 	bool alias;
 	bool purge;
 	bool drop_ports;
+	bool quick;
 };
 
 /* The options of a set, for command_line_read() into a struct options. */

@@ -130,6 +130,8 @@ void doctor_read(struct doctor *doctor)
 		doctor->failed |= !doctor->blind;
 		return;
 	}
+	if (doctor->options->quick)
+		return;
 	if (doctor->mappings.count)
 		namespaces_read(&doctor->namespaces, doctor->host.socket);
 	read_default_uplinks(doctor);

@@ -4,38 +4,10 @@
 
 #include <fcntl.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <unistd.h>
 
 #include "datapath/load/pins.h"
 #include "lib/cleanup.h"
-
-/* A file's bytes; NULL: it is none, or empty. */
-struct image {
-	void *bytes;
-	struct stat status;
-};
-
-static void image_close(struct image *image)
-{
-	if (image->bytes)
-		munmap(image->bytes, (size_t)image->status.st_size);
-}
-
-#define cleanup_image __attribute__((cleanup(image_close)))
-
-static struct image image_of(int fd)
-{
-	struct image image = {0};
-
-	if (fd >= 0 && !fstat(fd, &image.status) && S_ISREG(image.status.st_mode) &&
-	    image.status.st_size)
-		image.bytes =
-			mmap(NULL, (size_t)image.status.st_size, PROT_READ, MAP_SHARED, fd, 0);
-	if (image.bytes == MAP_FAILED)
-		image.bytes = NULL;
-	return image;
-}
 
 static int open_binary(const struct directory *directory, const char *name)
 {
@@ -55,29 +27,60 @@ static bool is_there(const struct directory *directory, const char *name)
 	return !faccessat(directory->fd, name, F_OK, AT_SYMLINK_NOFOLLOW);
 }
 
+/* An agent may be writing the file, so it is read and not mapped. */
+static bool contains(int fd, const char *text)
+{
+	size_t wanted = strlen(text), kept = 0;
+	char bytes[65536];
+	off_t at = 0;
+	ssize_t got;
+
+	while (fd >= 0 && (got = pread(fd, bytes + kept, sizeof(bytes) - kept, at)) > 0) {
+		if (memmem(bytes, kept + (size_t)got, text, wanted))
+			return true;
+		at += got;
+		got += (ssize_t)kept;
+		kept = (size_t)got < wanted - 1 ? (size_t)got : wanted - 1;
+		memmove(bytes, bytes + got - kept, kept);
+	}
+	return false;
+}
+
+static bool are_equal(int one, int other)
+{
+	char left[65536], right[65536];
+	ssize_t got = 1;
+
+	for (off_t at = 0; got > 0; at += got) {
+		got = pread(one, left, sizeof(left), at);
+		if (got < 0 || pread(other, right, sizeof(right), at) != got ||
+		    memcmp(left, right, (size_t)got) != 0)
+			return false;
+	}
+	return true;
+}
+
 /* Of any version: every one names the directory of its pins, and no other plugin does. */
 static bool is_ours(const struct directory *directory, const char *name)
 {
 	cleanup_close int fd = open_binary(directory, name);
-	cleanup_image struct image image = image_of(fd);
 
-	return image.bytes &&
-	       memmem(image.bytes, (size_t)image.status.st_size, PINS_ROOT, strlen(PINS_ROOT));
+	return contains(fd, PINS_ROOT);
 }
 
-static bool is_self(const struct directory *directory, const char *name, int self)
+bool binary_is_self(const struct directory *directory, const char *name, int self)
 {
 	cleanup_close int fd = open_binary(directory, name);
-	cleanup_image struct image one = image_of(fd), other = image_of(self);
+	struct stat status, ours;
 
-	return one.bytes && other.bytes && one.status.st_size == other.status.st_size &&
-	       (one.status.st_mode & 0555) == 0555 &&
-	       !memcmp(one.bytes, other.bytes, (size_t)one.status.st_size);
+	return fd >= 0 && !fstat(fd, &status) && !fstat(self, &ours) && S_ISREG(status.st_mode) &&
+	       (status.st_mode & 0555) == 0555 && status.st_size == ours.st_size &&
+	       are_equal(fd, self);
 }
 
 int binary_put(const struct directory *directory, const char *name, int self, struct cni_error *err)
 {
-	if (is_self(directory, name, self))
+	if (binary_is_self(directory, name, self))
 		return 0;
 	return file_install(directory, name, self, err) ? -1 : 1;
 }
@@ -88,6 +91,14 @@ static int refuse_link(const struct directory *directory, const char *target, st
 			     "%s/" ALIAS " is a link to %s, which may look at the name under which"
 			     " it is run: --alias is not possible there; install without it",
 			     directory->path, target);
+}
+
+bool alias_is_put(const struct directory *directory, int self)
+{
+	char target[PATH_MAX];
+
+	return is_link(directory, ALIAS, target) ? !strcmp(target, OUR_BINARY)
+						 : binary_is_self(directory, ALIAS, self);
 }
 
 int alias_put(const struct directory *directory, int self, struct cni_error *err)

@@ -12,6 +12,9 @@
 #define ALIAS "portmap"
 #define KEPT_REFERENCE "portmap.reference"
 
+/* Whether it is the program that is open as `self`, and can be run. */
+bool binary_is_self(const struct directory *directory, const char *name, int self);
+
 /* Puts the program that is open as `self` under this name, where it is not there yet. Returns
  * whether it was put there, or -1 and CNI_ERROR_IO. */
 int binary_put(const struct directory *directory, const char *name, int self,
@@ -22,6 +25,9 @@ int binary_put(const struct directory *directory, const char *name, int self,
  * CNI_ERROR_IO; CNI_ERROR_INVALID_CONFIGURATION where `portmap` is a link to a program that may
  * look at its own name, as that of k3s does. */
 int alias_put(const struct directory *directory, int self, struct cni_error *err);
+
+/* Whether it is there already. */
+bool alias_is_put(const struct directory *directory, int self);
 
 /* Undoes that. Returns as above. */
 int alias_undo(const struct directory *directory, struct cni_error *err);

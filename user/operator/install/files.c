@@ -8,11 +8,11 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/file.h>
 #include <sys/random.h>
 #include <sys/sendfile.h>
 #include <unistd.h>
 
+#include "datapath/load/lock.h"
 #include "lib/cleanup.h"
 #include "lib/io.h"
 
@@ -20,6 +20,8 @@
 #define NEW_END ".new"
 #define NEW_NAME_SIZE 40
 #define EXCHANGES 16
+#define LOCK_NAME ".bpf-portmap-lock"
+#define ROUNDS 100
 
 static int fail(const struct directory *directory, const char *name, const char *what,
 		struct cni_error *err)
@@ -59,27 +61,58 @@ static bool is_new_name(const char *name)
 	       !strcmp(name + length - end, NEW_END);
 }
 
-/* Whoever writes one holds a lock on it, which ends with the process. */
+static bool is_inode(const struct directory *directory, const char *name, int fd)
+{
+	struct stat there, ours;
+
+	return !fstatat(directory->fd, name, &there, AT_SYMLINK_NOFOLLOW) && !fstat(fd, &ours) &&
+	       there.st_ino == ours.st_ino && there.st_dev == ours.st_dev;
+}
+
 void directory_sweep(const struct directory *directory)
 {
-	cleanup_close int copy = openat(directory->fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	DIR *listing = copy >= 0 ? fdopendir(copy) : NULL;
+	int fd = openat(directory->fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	DIR *listing = fd >= 0 ? fdopendir(fd) : NULL;
 	struct dirent *entry;
 
-	if (!listing)
+	if (!listing) {
+		cleanup_close_pointer(&fd);
 		return;
-	copy = -1;
-	while ((entry = readdir(listing))) {
-		cleanup_close int fd = -1;
-
-		if (!is_new_name(entry->d_name))
-			continue;
-		fd = openat(directory->fd, entry->d_name,
-			    O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
-		if (fd < 0 || !flock(fd, LOCK_EX | LOCK_NB))
-			unlinkat(directory->fd, entry->d_name, 0);
 	}
+	while ((entry = readdir(listing)))
+		if (is_new_name(entry->d_name))
+			unlinkat(directory->fd, entry->d_name, 0);
 	closedir(listing);
+}
+
+/* Of mode 0600, so that no other user can keep us waiting. */
+int directory_lock(const struct directory *directory, int *lock, struct cni_error *err)
+{
+	for (int i = 0; i < ROUNDS; i++) {
+		cleanup_close int fd = openat(directory->fd, LOCK_NAME,
+					      O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
+
+		if (fd < 0)
+			return fail(directory, LOCK_NAME, "make", err);
+		if (lock_wait(fd, directory->path, err))
+			return -1;
+		/* Otherwise whoever had it has removed it. */
+		if (is_inode(directory, LOCK_NAME, fd)) {
+			*lock = fd;
+			fd = -1;
+			return 0;
+		}
+	}
+	return cni_error_set(err, CNI_ERROR_TRY_AGAIN,
+			     "%s/" LOCK_NAME " is removed again and again", directory->path);
+}
+
+void directory_unlock(const struct directory *directory, int *lock)
+{
+	if (*lock >= 0)
+		unlinkat(directory->fd, LOCK_NAME, 0);
+	cleanup_close_pointer(lock);
+	*lock = -1;
 }
 
 int file_read(const struct directory *directory, const char *name, struct file *file,
@@ -145,7 +178,6 @@ static int create(const struct directory *directory, char name[NEW_NAME_SIZE],
 	fd = openat(directory->fd, name, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
 	if (fd < 0)
 		return fail(directory, name, "make", err);
-	flock(fd, LOCK_EX | LOCK_NB);
 	return fd;
 }
 
@@ -186,14 +218,6 @@ static bool is_as_seen(const struct directory *directory, const char *name, stru
 	return !fstatat(directory->fd, name, &now, AT_SYMLINK_NOFOLLOW) &&
 	       now.st_ino == seen->status.st_ino && now.st_dev == seen->status.st_dev &&
 	       !file_has_changed(seen);
-}
-
-static bool is_inode(const struct directory *directory, const char *name, int fd)
-{
-	struct stat there, ours;
-
-	return !fstatat(directory->fd, name, &there, AT_SYMLINK_NOFOLLOW) && !fstat(fd, &ours) &&
-	       there.st_ino == ours.st_ino && there.st_dev == ours.st_dev;
 }
 
 /* Takes ours, which is open as `ours`, out again, because an agent's version had to give way to it.

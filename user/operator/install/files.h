@@ -35,7 +35,12 @@ void directory_close(struct directory *directory);
 /* Writes "DIRECTORY/NAME" */
 void directory_path(const struct directory *directory, const char *name, char path[PATH_MAX]);
 
-/* Removes new files that killed runs left; not those of runs that go on. */
+/* Only one run at a time changes what belongs together. *lock begins as -1. A killed one's lock
+ * ends with it. CNI_ERROR_IO, CNI_ERROR_TRY_AGAIN after ten seconds. */
+int directory_lock(const struct directory *directory, int *lock, struct cni_error *err);
+void directory_unlock(const struct directory *directory, int *lock);
+
+/* Removes new files that killed runs left. Call it with the lock. */
 void directory_sweep(const struct directory *directory);
 
 /* A file as it was read. Begins as FILE_NONE. */

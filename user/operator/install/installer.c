@@ -178,8 +178,30 @@ static int follow_writer(struct installer *installer, const char *name, struct f
 	return result;
 }
 
+static bool is_in_place(const struct installer *installer, enum list_verdict verdict)
+{
+	if (!installer->swept || !binary_is_self(&installer->bin, OUR_BINARY, installer->self))
+		return false;
+	return installer->alias ? alias_is_put(&installer->bin, installer->self)
+				: verdict == LIST_HAS_OURS;
+}
+
+/* With the lock. The binary first. 1: the list was changed meanwhile. */
+static int change(struct installer *installer, const char *name, struct file *file,
+		  enum list_verdict verdict, struct cni_error *err)
+{
+	directory_sweep(&installer->bin);
+	directory_sweep(&installer->conf);
+	installer->swept = true;
+	if (put_binary(installer, err))
+		return -1;
+	if (verdict == LIST_HAS_OURS || installer->alias)
+		return 0;
+	return change_list(installer, name, file, err);
+}
+
 /* Once; 1: try again. */
-static int run(struct installer *installer, struct cni_error *err)
+static int run(struct installer *installer, int *lock, struct cni_error *err)
 {
 	cleanup_free char *name =
 		installer->list ? need(strdup(installer->list)) : lists_first(&installer->conf);
@@ -193,23 +215,23 @@ static int run(struct installer *installer, struct cni_error *err)
 	verdict = list_look(&installer->conf, name, &file, err);
 	if (verdict != LIST_HAS_REFERENCE && verdict != LIST_HAS_OURS)
 		return -1;
+	if (is_in_place(installer, verdict))
+		return verdict == LIST_HAS_OURS ? follow_writer(installer, name, &file, err) : 0;
 	if (verdict == LIST_HAS_REFERENCE && check(installer, name, &file, err))
 		return -1;
-	if (put_binary(installer, err))
-		return -1;
-	if (verdict == LIST_HAS_REFERENCE && !installer->alias)
-		return change_list(installer, name, &file, err);
-	return verdict == LIST_HAS_OURS ? follow_writer(installer, name, &file, err) : 0;
+	/* What was seen without the lock may be another run's work. */
+	if (*lock < 0)
+		return directory_lock(&installer->bin, lock, err) ? -1 : 1;
+	return change(installer, name, &file, verdict, err);
 }
 
 int installer_run(struct installer *installer, struct cni_error *err)
 {
-	int result = 1;
+	int result = 1, lock = -1;
 
-	directory_sweep(&installer->bin);
-	directory_sweep(&installer->conf);
 	for (int i = 0; i < TRIES && result == 1; i++)
-		result = run(installer, err);
+		result = run(installer, &lock, err);
+	directory_unlock(&installer->bin, &lock);
 	if (result != 1)
 		return result;
 	return cni_error_set(err, CNI_ERROR_TRY_AGAIN,

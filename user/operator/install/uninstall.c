@@ -76,13 +76,19 @@ static int open_if_there(struct directory *directory, const char *path, struct c
 	return access(path, F_OK) ? 0 : directory_open(directory, path, err);
 }
 
+/* From here to the end no `install --watch` makes a list ours again. */
+static int open_and_lock(struct installer *installer, int *lock, struct cni_error *err)
+{
+	if (open_if_there(&installer->bin, installer->bin_path, err) ||
+	    open_if_there(&installer->conf, installer->conf_path, err))
+		return -1;
+	return installer->bin.fd >= 0 ? directory_lock(&installer->bin, lock, err) : 0;
+}
+
 static int give_back(struct installer *installer, struct cni_error *err)
 {
 	int undone = 0;
 
-	if (open_if_there(&installer->bin, installer->bin_path, err) ||
-	    open_if_there(&installer->conf, installer->conf_path, err))
-		return -1;
 	if (installer->bin.fd >= 0 && binaries_check_package(&installer->bin, err))
 		return -1;
 	if (installer->conf.fd >= 0 &&
@@ -229,11 +235,14 @@ static int remove_from_kernel(const struct options *options, struct cni_error *e
 int verb_uninstall(const struct options *options, char *const *operands, struct cni_error *err)
 {
 	cleanup_installer struct installer installer;
+	int lock = -1, result = -1;
 
-	if (installer_open(&installer, options, err) || give_back(&installer, err) ||
-	    remove_from_kernel(options, err) || remove_udev_rule(err) ||
-	    remove_binary(&installer, err))
-		return -1;
-	puts("nothing of " OUR_TYPE " is left in use on this host");
-	return EXIT_SUCCESS;
+	if (!installer_open(&installer, options, err) && !open_and_lock(&installer, &lock, err) &&
+	    !give_back(&installer, err) && !remove_from_kernel(options, err) &&
+	    !remove_udev_rule(err) && !remove_binary(&installer, err))
+		result = EXIT_SUCCESS;
+	directory_unlock(&installer.bin, &lock);
+	if (!result)
+		puts("nothing of " OUR_TYPE " is left in use on this host");
+	return result;
 }

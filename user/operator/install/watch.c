@@ -24,6 +24,8 @@
 #define LOOK_EVERY 3000
 /* Many changes in a row are one. */
 #define SETTLE 50
+/* What fails may make files first, which is an event again. */
+#define AFTER_FAILURE 1000
 /* Somebody who undoes a change within this time is waited for, longer each time. */
 #define CALM 10000
 #define SHORTEST_PAUSE 250
@@ -135,6 +137,7 @@ static void after_failure(struct watch *watch, const struct cni_error *err, int6
 {
 	if (err->code != CNI_ERROR_DECODE) {
 		watch->broken_since = 0;
+		watch->not_before = now + AFTER_FAILURE;
 		say_once(watch, err);
 		return;
 	}
