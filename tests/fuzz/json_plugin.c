@@ -14,6 +14,7 @@
 #include "cni/version.h"
 #include "conf/request.h"
 #include "cnirun/result_shape.h"
+#include "operator/install/list_text.h"
 #include "json_fuzz.h"
 
 #define VARIABLES 16
@@ -114,6 +115,24 @@ static void take_config(const struct cni_network_config *config,
 	cni_attachment_list_release(&list);
 }
 
+/* What install writes into a conflist, uninstall takes out again, to the byte. */
+static void change_list(const char *text, size_t size)
+{
+	cleanup_free char *list = strndup(text, size), *changed = NULL, *back = NULL;
+	struct cni_error err = {0};
+	enum list_verdict verdict = list_text_judge(text, size, "a.conflist", &err);
+
+	checked(verdict == LIST_HAS_REFERENCE || verdict == LIST_HAS_OURS ? 0 : -1, &err);
+	if (verdict != LIST_HAS_REFERENCE)
+		return;
+	changed = list_text_change(list, REFERENCE_TYPE, OUR_TYPE, "a.conflist", &err);
+	if (checked(changed ? 0 : -1, &err))
+		return;
+	MUST(list_text_judge(changed, strlen(changed), "a.conflist", &err) == LIST_HAS_OURS);
+	back = list_text_change(changed, OUR_TYPE, REFERENCE_TYPE, "a.conflist", &err);
+	MUST(back && !strcmp(back, list));
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	const uint8_t *end = memchr(data, '\n', size);
@@ -133,6 +152,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		     &err))
 		take_config(&config, &environment);
 	cni_network_config_release(&config);
+	change_list((const char *)data + skip, size - skip);
 	environ = before;
 	return 0;
 }

@@ -45,6 +45,9 @@ test_docs_upgrading() { docs_page upgrading; }
 # docs/kubernetes.md: its commands do what it says
 test_docs_kubernetes() { docs_page kubernetes; }
 
+# docs/installing.md: its commands do what it says
+test_docs_installing() { docs_page installing; }
+
 # docs/packaging.md: its commands do what it says
 test_docs_packaging() { docs_page packaging; }
 
