@@ -16,9 +16,11 @@
 
 #define EXIT_TOO_FEW_CALLS 99
 
-/* Maps and programs, netlink, the lock */
+/* Maps and programs, netlink, the lock; or files */
 static bool others_notice(long call)
 {
+	if (getenv("FILES"))
+		return traced_is_of_files(call);
 	return call == __NR_bpf || call == __NR_sendmsg || call == __NR_sendto ||
 	       call == __NR_flock;
 }

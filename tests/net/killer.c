@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * killer.c - runs a command and kills it right before its Nth bpf() system call.
+ * killer.c - runs a command and kills it right before its Nth bpf() system call, or with FILES=1 in
+ * the environment its Nth call that changes files.
  *
  * usage: killer N COMMAND [ARGUMENT...]
  *
@@ -11,6 +12,7 @@
 int main(int argc, char **argv)
 {
 	long left = argc > 2 ? atol(argv[1]) : 0;
+	bool files = getenv("FILES") != NULL;
 	pid_t child;
 	int status;
 
@@ -20,7 +22,9 @@ int main(int argc, char **argv)
 	}
 	child = traced_start(argv + 2, &status);
 	while (WIFSTOPPED(status)) {
-		if (traced_call(child, status) != __NR_bpf || --left > 0) {
+		long call = traced_call(child, status);
+
+		if (!(files ? traced_is_of_files(call) : call == __NR_bpf) || --left > 0) {
 			status = traced_continue(child, status);
 		} else {
 			kill(child, SIGKILL);

@@ -245,50 +245,74 @@ test_installer_alias() {
 	expect_contains "$(cat /run/err)" 'bpf-portmap-as-portmap'
 }
 
-# containerd_plays: looks at every moment as containerd does at every event, and ends with the first
-# thing that would make the node NotReady: a first list that is no JSON, or a plugin that is not there
-containerd_plays() {
+# would_break: what containerd would see now that makes the node NotReady: a first list that is no
+# JSON, or a plugin that is not there
+would_break() {
 	local first type types
-	while [ -e /run/reading ]; do
-		first=$(cd "$conf" && for first in *.conf *.conflist *.json; do
-			[ ! -f "$first" ] || echo "$first"
-		done | sort | head -n 1)
-		types=$(jq -r '.plugins[].type' "$conf/$first" 2>&1) || { echo "$first: $types"; return; }
-		for type in $types; do
-			case $type in
-			portmap | bpf-portmap) [ -x "$bin/$type" ] || { echo "no $type"; return; } ;;
-			esac
-		done
+	first=$(cd "$conf" && for first in *.conf *.conflist *.json; do
+		[ ! -f "$first" ] || echo "$first"
+	done | sort | head -n 1)
+	types=$(jq -r '.plugins[].type' "$conf/$first" 2>&1) || { echo "$first: $types" && return; }
+	for type in $types; do
+		case $type in
+		portmap | bpf-portmap) "$bin/$type" </dev/null >/dev/null 2>&1 || echo "$type does not run" ;;
+		esac
 	done
 }
 
+# as_before WHEN: nothing of ours is there
+as_before() {
+	list_of_kindnet | cmp - "$conf/10-kindnet.conflist" || fail "$1: the list"
+	cmp "$reference_plugins/portmap" "$bin/portmap" || fail "$1: portmap"
+	expect_equal '10-kindnet.conflist' "$(ls -A "$conf")" "$1"
+	expect_equal 'bridge host-local portmap' "$(ls -A "$bin" | xargs)" "$1"
+}
+
+# killed_everywhere BEFORE COMPLETED VERB [OPTION...]: the verb is killed before each of its calls that change
+# files. BEFORE makes the state in which it begins; after the next call, COMPLETED must hold.
+killed_everywhere() {
+	local before=$1 completed=$2 call status
+	shift 2
+	for ((call = 1; ; call++)); do
+		$before
+		status=0
+		FILES=1 "$build/tests/killer" "$call" "$build/bpf-portmap" "$@" --bin-dir "$bin" --conf-dir "$conf" \
+			>/run/out 2>&1 || status=$?
+		[ "$status" != 0 ] || break
+		expect_equal 137 "$status" "the status at call $call of $*: $(cat /run/out)"
+		expect_equal '' "$(would_break)" "before call $call of $*, what containerd sees"
+		at_node 0 "$@"
+		$completed "after call $call of $*"
+	done
+	[ "$call" -ge 5 ] || fail "only $call calls of $*"
+	echo "note: killed at $((call - 1)) places of $*"
+}
+
+uninstalled() { at_node 0 uninstall && as_before "before"; }
+is_installed() {
+	has_binary && is_ours 10-kindnet.conflist || fail "$1: not installed"
+	expect_equal '10-kindnet.conflist 10-kindnet.conflist.bpf-portmap.bak' "$(ls -A "$conf" | xargs)" "$1"
+	expect_equal 'bpf-portmap bridge host-local portmap' "$(ls -A "$bin" | xargs)" "$1"
+}
+has_alias() {
+	cmp "$build/bpf-portmap" "$bin/portmap" && cmp "$reference_plugins/portmap" "$bin/portmap.reference" ||
+		fail "$1: no alias"
+	expect_equal 'bpf-portmap bridge host-local portmap portmap.reference' "$(ls -A "$bin" | xargs)" "$1"
+}
+with_list() { at_node 0 install; }
+with_alias() { at_node 0 install --alias; }
+
 # limit 120 s
-# install and uninstall, with and without the alias, are killed at random moments while somebody
-# reads: at no moment is the list broken or does it name a program that is not there; the next call
-# completes it and leaves nothing of the killed ones
+# install and uninstall, with and without the alias, are killed before each call that changes a file:
+# each time the list is whole, and its programs are there and run; the next call completes it, and
+# leaves nothing of the killed one
 test_installer_killed() {
-	local i reader verbs=(install uninstall 'install --alias' uninstall) verb
 	node_make
 	list_of_kindnet >"$conf/10-kindnet.conflist"
-	touch /run/reading
-	containerd_plays >/run/broken &
-	reader=$!
-	for ((i = 0; i < ${KILLS:-60}; i++)); do
-		verb=${verbs[i % 4]}
-		# shellcheck disable=SC2086
-		"$build/bpf-portmap" $verb --bin-dir "$bin" --conf-dir "$conf" >/run/out 2>&1 &
-		sleep "0.00$((RANDOM % 10))$((RANDOM % 10))"
-		kill -9 $! 2>/dev/null || true
-		wait $! 2>/dev/null || true
-		[ $((i % 4)) -lt 2 ] && [ $((i % 3)) -gt 0 ] || continue
-		at_node 0 uninstall
-		list_of_kindnet | cmp - "$conf/10-kindnet.conflist" || fail "after $i: the list"
-		expect_equal '10-kindnet.conflist' "$(ls -A "$conf")" "after $i"
-		expect_equal 'bridge host-local portmap' "$(ls -A "$bin" | xargs)" "after $i"
-	done
-	rm /run/reading
-	wait $reader
-	expect_equal '' "$(cat /run/broken)" "what containerd would have seen"
+	killed_everywhere uninstalled is_installed install
+	killed_everywhere uninstalled has_alias install --alias
+	killed_everywhere with_list as_before uninstall
+	killed_everywhere with_alias as_before uninstall
 }
 
 # watch_start [OPTION...]: install --watch, whose process is in $watcher
@@ -360,6 +384,49 @@ test_installer_watch() {
 	wait_until 40 is_ours 10-flannel.conflist || fail "not in directories that were replaced"
 	watch_stop
 	has_binary && is_ours 10-flannel.conflist || fail "it did not leave all in place"
+}
+
+numbered() { list_of_kindnet | sed "s/\"mtu\": 1500/\"mtu\": $1/"; }
+
+# has_number N: the list is ours, and the agent's last one
+has_number() { is_ours 10-a.conflist && numbered "$1" | sed 's/"portmap"/"bpf-portmap"/' | cmp -s - "$conf/10-a.conflist"; }
+
+# meanwhile_agent COMMAND: the script that runs while install is stopped
+meanwhile_agent() {
+	printf '#!/bin/sh\n[ ! -e /run/list.new ] || %s\n' "$1" >/run/meanwhile
+	chmod +x /run/meanwhile
+}
+
+# limit 180 s
+# an agent writes its list, by rename or in place, while install is stopped before each of its calls
+# that change files: the agent's list is what is there in the end, with our plugin; so it is where it
+# writes one after the other while a watcher runs
+test_installer_race() {
+	local call code agent
+	node_make
+	for agent in "mv /run/node/.t $conf/10-a.conflist" "cat /run/list.new >$conf/10-a.conflist"; do
+		meanwhile_agent "$agent"
+		for ((call = 1; ; call++)); do
+			numbered "1$call" >"$conf/10-a.conflist"
+			rm -f "$bin/bpf-portmap" "$conf"/*.bak
+			numbered "2$call" >/run/list.new
+			cp /run/list.new /run/node/.t
+			code=0
+			FILES=1 "$build/tests/interleave" "$call" /run/meanwhile "$build/bpf-portmap" install \
+				--bin-dir "$bin" --conf-dir "$conf" >/run/out 2>&1 || code=$?
+			[ "$code" != 99 ] || break
+			expect_equal 0 "$code" "$agent at call $call: $(cat /run/out)"
+			at_node 0 install
+			has_number "2$call" || fail "$agent at call $call is lost: $(cat "$conf/10-a.conflist")"
+			expect_equal '' "$(find "$conf" "$bin" -name '.*')" "left at call $call"
+		done
+		[ "$call" -ge 10 ] || fail "only $call calls"
+	done
+	numbered 1 >"$conf/10-a.conflist"
+	watch_start
+	for ((call = 2; call <= 200; call++)); do numbered "$call" >"$conf/10-a.conflist"; done
+	wait_until 60 has_number 200 || fail "the last one is lost: $(cat "$conf/10-a.conflist" /run/watch)"
+	watch_stop
 }
 
 rewrites() { while [ -e /run/fighting ]; do list_of_kindnet >"$conf/.t" && mv "$conf/.t" "$conf/10-a.conflist"; done; }
