@@ -15,10 +15,10 @@ records() { echo "$(map_count attachments) $(map_count portmaps) $(map_count end
 # nothing is loaded
 # nothing is there to remove: before the first ADD, and while everybody lives
 test_operator_gc_nothing() {
-	expect_equal 'nothing to remove' "$(gc)"
+	expect_equal '' "$(gc)"
 	web_as_pod -p 8080:80/tcp
-	expect_equal 'nothing to remove' "$(gc --dry-run)"
-	expect_equal 'nothing to remove' "$(gc)"
+	expect_equal '' "$(gc --dry-run)"
+	expect_equal '' "$(gc)"
 	expect_equal '{"attachments":0,"entries_of_nobody":0,"removed":true,"warnings_forgotten":0}' \
 		"$(item '.summary | to_entries | sort_by(.key) | from_entries' gc)"
 	expect_answer client tcp "$host4" 8080 web
@@ -48,7 +48,7 @@ test_operator_gc_killed() {
 	said=$(gc)
 	expect_contains "$said" 'removed pod shop/web-0 (sandbox web), interface eth0, network bridge: '
 	expect_equal '1 2 2 1' "$(records)"
-	expect_equal 'nothing to remove' "$(gc)"
+	expect_equal '' "$(gc)"
 	expect_equal 0 "$(item '[.items[] | select(.host.port == 8080)] | length' flows)"
 	expect_says two db
 	expect_answer client tcp "$host4" 5432 db
@@ -79,9 +79,9 @@ test_operator_gc_moved() {
 	ip link set "$veth" name renamed0
 	ip link set renamed0 address 02:00:00:00:00:77 up
 	ip link set renamed0 master other0
-	expect_equal 'nothing to remove' "$(gc)"
+	expect_equal '' "$(gc)"
 	ip link set renamed0 master cni0
-	expect_equal 'nothing to remove' "$(gc)"
+	expect_equal '' "$(gc)"
 	expect_equal '1 2 2 1' "$(records)"
 	expect_answer client tcp "$host4" 8080 web
 }
@@ -141,7 +141,7 @@ test_operator_gc_nobody() {
 	# Its slot, two ports, two addresses, and its veth.
 	expect_equal 'would remove 6 entries that belonged to nobody' "$(gc --dry-run)"
 	expect_equal 'removed 6 entries that belonged to nobody' "$(gc)"
-	expect_equal 'nothing to remove' "$(gc)"
+	expect_equal '' "$(gc)"
 	expect_equal '1 2 2 1' "$(records)"
 	expect_answer client tcp "$host4" 8080 web
 }
@@ -157,13 +157,13 @@ test_operator_gc_forget_warnings() {
 		tcp dport 8080 dnat to 10.0.0.5:80; }; }'
 	web_as_pod -p 8080:80/tcp
 	nft delete table ip other
-	expect_equal 'nothing to remove' "$(gc)"
+	expect_equal '' "$(gc)"
 	expect_equal 1 "$(map_count warnings)"
 	expect_contains "$(gc --forget-warnings --dry-run)" 'would forget the warnings of pod shop/web-0'
 	expect_equal 1 "$(map_count warnings)"
 	expect_contains "$(gc --forget-warnings)" 'forgot the warnings of pod shop/web-0'
 	expect_equal 0 "$(map_count warnings)"
-	expect_equal 'nothing to remove' "$(gc --forget-warnings)"
+	expect_equal '' "$(gc --forget-warnings)"
 	expect_equal '' "$(rows list | grep '!' || true)"
 	expect_answer client tcp "$host4" 8080 web
 	container_remove web bridge

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "datapath/load/lock.h"
 #include "datapath/load/maps.h"
@@ -33,7 +34,7 @@ struct gc {
 	struct host host;
 	struct view view; /* of the host's datapath */
 	struct mappings mappings;
-	uint32_t *connections; /* by slot, of its owner */
+	uint32_t *connections; /* by slot, of its owner; NULL: nothing to remove was found yet */
 	struct items items;
 	size_t removed;
 	size_t forgotten; /* attachments whose warnings were */
@@ -49,6 +50,15 @@ static enum walk count_connection(const void *key, const void *value, void *cont
 	    view_is_alive(&gc->view, key, connection))
 		gc->connections[connection->owner.slot]++;
 	return WALK_ON;
+}
+
+/* Reads the whole table, and so only where the numbers are wanted. */
+static int count_connections(struct gc *gc, struct cni_error *err)
+{
+	gc->connections = calloc(MAX_SLOTS, sizeof(*gc->connections));
+	if (!gc->connections)
+		return cni_error_no_memory(err);
+	return map_walk(&gc->host.datapath.objects, MAP_CONNECTIONS, count_connection, gc, err);
 }
 
 static bool is_of(const struct mapping *mapping, const struct attachment_entry *entry)
@@ -163,6 +173,8 @@ static int collect_one(struct gc *gc, const struct attachment_entry *entry, stru
 
 	if (!attachment_is_abandoned(objects, gc->host.socket, entry))
 		return forget_warnings(gc, entry, err);
+	if (!gc->connections && count_connections(gc, err))
+		return -1;
 	describe_attachment(objects, entry->key.name, who);
 	cni_printable(who, "");
 	item = make_item(gc, entry, who);
@@ -232,12 +244,9 @@ static int prepare(struct gc *gc, struct cni_error *err)
 	gc->view.datapath = gc->host.datapath;
 	gc->view.socket = gc->host.socket;
 	gc->view.containers = calloc(MAX_SLOTS, sizeof(*gc->view.containers));
-	gc->connections = calloc(MAX_SLOTS, sizeof(*gc->connections));
-	if (!gc->view.containers || !gc->connections)
+	if (!gc->view.containers)
 		return cni_error_no_memory(err);
-	if (mappings_read(&gc->mappings, &gc->view, err))
-		return -1;
-	return map_walk(&gc->host.datapath.objects, MAP_CONNECTIONS, count_connection, gc, err);
+	return mappings_read(&gc->mappings, &gc->view, err);
 }
 
 static int finish(struct gc *gc, size_t stale, struct cni_error *err)
@@ -254,7 +263,8 @@ static int finish(struct gc *gc, size_t stale, struct cni_error *err)
 	if (stale)
 		printf("%s %zu entr%s that belonged to nobody\n", verb, stale,
 		       stale == 1 ? "y" : "ies");
-	if (!gc->removed && !stale && !gc->forgotten && !gc->options->quiet)
+	/* For a person: a timer's journal would be full of it. */
+	if (!gc->removed && !stale && !gc->forgotten && isatty(STDOUT_FILENO))
 		puts("nothing to remove");
 	return 0;
 }

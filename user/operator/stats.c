@@ -184,7 +184,8 @@ static int print(const struct options *options, struct view *view, struct last *
 /* Opened anew for each round: maps and containers may be others by then. */
 static int print_round(const struct options *options, struct last *last, struct cni_error *err)
 {
-	cleanup_view struct view view = {0};
+	/* A timer writes the file again and again. */
+	cleanup_view struct view view = {.is_quiet = options->prometheus_file};
 
 	return view_open(&view, err) ? -1 : print(options, &view, last, err);
 }

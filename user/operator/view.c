@@ -36,7 +36,8 @@ static int judge(struct view *view, struct cni_error *err)
 	switch (view->datapath.state) {
 	case DATAPATH_ABSENT:
 		view->is_empty = true;
-		fputs("bpf-portmap: nothing was ever added on this host\n", stderr);
+		if (!view->is_quiet)
+			fputs("bpf-portmap: nothing was ever added on this host\n", stderr);
 		return 0;
 	case DATAPATH_DAMAGED:
 		return view_refuse_damaged(&view->datapath, err);

@@ -36,6 +36,7 @@ struct nl_sock;
 /* Begins as {0}. */
 struct view {
 	bool opened;
+	bool is_quiet; /* set before it is opened: no note where it is empty */
 	bool is_empty; /* nothing was ever added: there are no maps */
 	struct datapath datapath;
 	struct nl_sock *socket;
@@ -44,8 +45,8 @@ struct view {
 	struct engine_names names;
 };
 
-/* Prints a note where the view is empty. A datapath that is damaged, or of another layout, and
- * missing rights: CNI_ERROR_KERNEL_REFUSED, with what to do. */
+/* Prints a note where the view is empty, unless it is quiet. A datapath that is damaged, or of
+ * another layout, and missing rights: CNI_ERROR_KERNEL_REFUSED, with what to do. */
 int view_open(struct view *view, struct cni_error *err);
 void view_close(struct view *view);
 
