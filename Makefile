@@ -400,7 +400,21 @@ COMPLETION_BASH = $(PREFIX)/share/bash-completion/completions/bpf-portmap
 COMPLETION_ZSH = $(PREFIX)/share/zsh/site-functions/_bpf-portmap
 COMPLETION_FISH = $(PREFIX)/share/fish/vendor_completions.d/bpf-portmap.fish
 
-install: all
+# What calls the plugin by itself: units, a udev rule, and a hook of two dispatchers.
+LIB := $(DESTDIR)$(PREFIX)/lib
+UNITS := $(patsubst conf/system/%,$(LIB)/systemd/system/%,$(wildcard conf/system/*.service conf/system/*.timer))
+RULES := $(LIB)/udev/rules.d/90-bpf-portmap.rules
+HOOKS := $(LIB)/NetworkManager/dispatcher.d/90-bpf-portmap $(LIB)/networkd-dispatcher/routable.d/90-bpf-portmap
+
+.PHONY: $(UNITS) $(RULES) $(HOOKS)
+$(UNITS) $(RULES): MODE := 0644
+$(HOOKS): MODE := 0755
+$(UNITS) $(RULES) $(HOOKS):
+	@install -d $(@D)
+	sed 's|/opt/cni/bin|$(CNIDIR)|' conf/system/$(@F) >$@
+	@chmod $(MODE) $@
+
+install: all $(UNITS) $(RULES) $(HOOKS)
 	install -D -m 0755 $(BUILD)/bpf-portmap $(DESTDIR)$(CNIDIR)/bpf-portmap
 	install -D -m 0755 $(BUILD)/cnirun $(DESTDIR)$(PREFIX)/bin/cnirun
 	install -D -m 0644 $(BUILD)/man/bpf-portmap.8 $(DESTDIR)$(PREFIX)/share/man/man8/bpf-portmap.8
@@ -409,10 +423,9 @@ install: all
 	install -D -m 0644 $(BUILD)/completion/bash $(DESTDIR)$(COMPLETION_BASH)
 	install -D -m 0644 $(BUILD)/completion/zsh $(DESTDIR)$(COMPLETION_ZSH)
 	install -D -m 0644 $(BUILD)/completion/fish $(DESTDIR)$(COMPLETION_FISH)
-	install -d $(addprefix $(DESTDIR)$(DOCUMENTATION)/,conf/monitoring docs LICENSES)
+	install -d $(addprefix $(DESTDIR)$(DOCUMENTATION)/,docs LICENSES)
 	install -m 0644 README.md CHANGELOG.md SECURITY.md $(DESTDIR)$(DOCUMENTATION)
-	install -m 0644 $(wildcard conf/*.*) $(DESTDIR)$(DOCUMENTATION)/conf
-	install -m 0644 conf/monitoring/* $(DESTDIR)$(DOCUMENTATION)/conf/monitoring
+	find conf -type f -exec install -D -m 0644 {} $(DESTDIR)$(DOCUMENTATION)/{} \;
 	install -m 0644 docs/*.md $(DESTDIR)$(DOCUMENTATION)/docs
 	install -m 0644 LICENSES/*.txt $(DESTDIR)$(DOCUMENTATION)/LICENSES
 
@@ -421,7 +434,8 @@ uninstall:
 		$(DESTDIR)$(PREFIX)/share/man/man8/bpf-portmap.8 \
 		$(DESTDIR)$(PREFIX)/share/man/man5/bpf-portmap.conf.5 \
 		$(DESTDIR)$(PREFIX)/share/man/man1/cnirun.1 \
-		$(addprefix $(DESTDIR),$(COMPLETION_BASH) $(COMPLETION_ZSH) $(COMPLETION_FISH))
+		$(addprefix $(DESTDIR),$(COMPLETION_BASH) $(COMPLETION_ZSH) $(COMPLETION_FISH)) \
+		$(UNITS) $(RULES) $(HOOKS)
 	rm -rf $(DESTDIR)$(DOCUMENTATION)
 
 clean:

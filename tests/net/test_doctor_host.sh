@@ -182,7 +182,7 @@ test_doctor_udev() {
 	expect_contains "$(cat /etc/udev/rules.d/90-bpf-portmap.rules)" "$build/bpf-portmap attach"
 }
 install_rule() {
-	sed 's|/opt/cni/bin/|/gone/|g' "$project/conf/90-bpf-portmap.rules" \
+	sed 's|/opt/cni/bin/|/gone/|g' "$project/conf/system/90-bpf-portmap.rules" \
 		>/etc/udev/rules.d/90-bpf-portmap.rules
 }
 

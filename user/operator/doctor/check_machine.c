@@ -207,9 +207,19 @@ static void report_udev_path(struct doctor *doctor, const char *file, const char
 
 void check_udev(struct doctor *doctor)
 {
-	static const char *const directories[] = {"/etc/udev/rules.d", "/run/udev/rules.d",
-						  "/usr/lib/udev/rules.d", "/lib/udev/rules.d",
-						  "/etc/NetworkManager/dispatcher.d"};
+	static const char *const directories[] = {"/etc/udev/rules.d",
+						  "/run/udev/rules.d",
+						  "/usr/local/lib/udev/rules.d",
+						  "/usr/lib/udev/rules.d",
+						  "/lib/udev/rules.d",
+						  "/etc/NetworkManager/dispatcher.d",
+						  "/usr/lib/NetworkManager/dispatcher.d",
+						  "/etc/networkd-dispatcher/routable.d",
+						  "/usr/lib/networkd-dispatcher/routable.d",
+						  "/etc/systemd/system",
+						  "/usr/local/lib/systemd/system",
+						  "/usr/lib/systemd/system",
+						  "/lib/systemd/system"};
 	char path[PATH_SIZE], text[8192];
 
 	for (size_t i = 0; i < sizeof(directories) / sizeof(directories[0]); i++) {
