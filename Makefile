@@ -17,9 +17,11 @@ BPFTOOL ?= $(firstword $(wildcard /usr/sbin/bpftool /usr/local/sbin/bpftool \
 PKG_CONFIG ?= pkg-config
 
 PACKAGES_BUILD := gcc make clang libbpf-dev libelf-dev zlib1g-dev libjansson-dev \
-	libnl-3-dev nettle-dev pkg-config
-PACKAGES_CROSS := $(PACKAGES_BUILD) bpftool gcc-aarch64-linux-gnu libc6-dev-arm64-cross \
-	$(addsuffix :arm64,$(filter %-dev,$(PACKAGES_BUILD)))
+	libnl-3-dev nettle-dev pkg-config libmicrohttpd-dev
+# The archives have no cni-ipam, which needs shared libraries.
+PACKAGES_STATIC := $(filter-out libmicrohttpd-dev,$(PACKAGES_BUILD))
+PACKAGES_CROSS := $(PACKAGES_STATIC) bpftool gcc-aarch64-linux-gnu libc6-dev-arm64-cross \
+	$(addsuffix :arm64,$(filter %-dev,$(PACKAGES_STATIC)))
 PACKAGES_CHECK := libcmocka-dev containernetworking-plugins iproute2 iptables nftables \
 	tcpdump conntrack curl jq gojq busybox-static procps util-linux ethtool libclang-rt-dev llvm strace prometheus \
 	firewalld ufw
@@ -70,6 +72,10 @@ endif
 
 objects = $(patsubst %.c,$(BUILD)/%.o,$(1))
 PLUGIN_OBJECTS := $(call objects,$(wildcard $(addprefix user/,main.c $(addsuffix /*.c,lib cni conf net datapath/* host plugin operator operator/*))))
+IPAM_OBJECTS := $(call objects,$(filter-out user/cnirun/main.c,$(wildcard $(addprefix user/,$(addsuffix /*.c,lib cni cnirun ipam)))))
+# Linked with shared libraries always: libmicrohttpd needs gnutls, which has parts that Debian has
+# no static libraries of. Without libmicrohttpd all the rest is built.
+IPAM := $(if $(shell $(PKG_CONFIG) --exists libmicrohttpd 2>/dev/null && echo yes),$(BUILD)/cni-ipam)
 RUNTIME_OBJECTS := $(call objects,$(wildcard $(addprefix user/,$(addsuffix /*.c,lib cni cnirun))))
 PAGES := $(BUILD)/man/bpf-portmap.8 $(BUILD)/man/bpf-portmap.conf.5
 COMPLETIONS := $(addprefix $(BUILD)/completion/,bash zsh fish)
@@ -79,7 +85,7 @@ SKELETONS := $(patsubst %.bpf.c,$(BUILD)/%.skel.h,$(wildcard bpf/*.bpf.c))
 .SECONDARY:
 .PHONY: all bench demo check check-unit check-packet check-net check-fuzz check-engines check-kernel check-clang fuzz lint format deps deps-check deps-lint install uninstall clean help
 
-all: $(BUILD)/bpf-portmap $(BUILD)/cnirun $(PAGES) $(COMPLETIONS)
+all: $(BUILD)/bpf-portmap $(BUILD)/cnirun $(IPAM) $(PAGES) $(COMPLETIONS)
 
 help:
 	@echo 'make            build/bpf-portmap, the CNI plugin, and build/cnirun, a runtime for conflists'
@@ -139,6 +145,9 @@ $(BUILD)/bpf-portmap: $(PLUGIN_OBJECTS) $(BUILD)/linked
 
 $(BUILD)/cnirun: $(RUNTIME_OBJECTS) $(BUILD)/linked
 	$(call say,LINK,$@)$(CC) $(CFLAGS) $(LDFLAGS) $(STATIC) $(filter %.o,$^) $(LDLIBS_RUNTIME) -o $@
+
+$(BUILD)/cni-ipam: $(IPAM_OBJECTS) $(BUILD)/linked
+	$(call say,LINK,$@)$(CC) $(CFLAGS) $(LDFLAGS) $(filter %.o,$^) $(shell $(PKG_CONFIG) --libs libmicrohttpd jansson nettle) -o $@
 
 ifdef BUILD_CC
 # Built for another architecture: what runs here is built with this machine's compiler.

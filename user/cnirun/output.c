@@ -57,7 +57,7 @@ void output_warn(const char *format, ...)
 	va_start(arguments, format);
 	text = clean_text(format, arguments);
 	va_end(arguments);
-	fprintf(stderr, "cnirun: warning: %s\n", text);
+	fprintf(stderr, "%s: warning: %s\n", program_invocation_short_name, text);
 }
 
 void output_error(const struct cni_error *err)
@@ -67,5 +67,5 @@ void output_error(const struct cni_error *err)
 		cni_format("%s%s%s", cni_error_message(err), *details ? "; " : "", details);
 
 	cni_printable(text, "\n");
-	fprintf(stderr, "cnirun: %s\n", text);
+	fprintf(stderr, "%s: %s\n", program_invocation_short_name, text);
 }

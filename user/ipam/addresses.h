@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * addresses.h - addresses that Docker asks for and gives back.
+ *
+ * What a plugin is run for is written down before, so that the next request can undo what a killed
+ * run has left: an address is lost only if the kill comes after the last write and before Docker
+ * has the answer, which reconcile finds.
+ */
+#ifndef IPAM_ADDRESSES_H
+#define IPAM_ADDRESSES_H
+
+#include <stdbool.h>
+
+#include "lib/error.h"
+#include "ipam/state.h"
+
+struct address_request {
+	const char *pool_id;
+	const char *address; /* "": any */
+	bool gateway;        /* it may be the gateway of several networks */
+};
+
+/* Gives an address: *answer is "ADDRESS/LENGTH", malloc'ed. Errors name pool and address. */
+int address_request(struct state *state, const struct address_request *request, char **answer,
+		    struct cni_error *err);
+
+/* Takes it back. One that was not given is no error, as Docker asks again when it had no answer; a
+ * pool that is not there is one. */
+int address_release(struct state *state, const char *pool_id, const char *address,
+		    struct cni_error *err);
+
+/* Takes all of a pool back. */
+int address_release_all(struct state *state, const char *pool_id, struct cni_error *err);
+
+/* Undoes what killed runs have left. Warns where a plugin fails, and goes on. */
+void address_repair(struct state *state);
+
+/* Returns the pool, or NULL and CNI_ERROR_INVALID_CONFIGURATION. */
+json_t *address_find_pool(const struct state *state, const char *pool_id, struct cni_error *err);
+
+#endif

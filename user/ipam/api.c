@@ -1,0 +1,194 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * api.c - Docker's remote IPAM API: which call is answered by what.
+ */
+#include "ipam/api.h"
+
+#include <jansson.h>
+#include <microhttpd.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "lib/cleanup.h"
+#include "lib/text.h"
+#include "cni/json.h"
+#include "ipam/addresses.h"
+#include "ipam/pools.h"
+#include "ipam/state.h"
+
+#define GATEWAY "com.docker.network.gateway"
+
+/* `state` is open, except for calls that need none. *answer is left NULL for {}. */
+typedef int (*api_call)(struct state *state, const json_t *request, json_t **answer,
+			struct cni_error *err);
+
+static int activate(struct state *state, const json_t *request, json_t **answer,
+		    struct cni_error *err)
+{
+	*answer = json_pack("{s:[s]}", "Implements", "IpamDriver");
+	return 0;
+}
+
+/* Docker need not ask again at its start for what it has: the state is ours to keep. */
+static int get_capabilities(struct state *state, const json_t *request, json_t **answer,
+			    struct cni_error *err)
+{
+	*answer = json_pack("{s:b, s:b}", "RequiresMACAddress", 0, "RequiresRequestReplay", 0);
+	return 0;
+}
+
+static int get_default_address_spaces(struct state *state, const json_t *request, json_t **answer,
+				      struct cni_error *err)
+{
+	*answer = json_pack("{s:s, s:s}", "LocalDefaultAddressSpace", API_SPACE_LOCAL,
+			    "GlobalDefaultAddressSpace", API_SPACE_GLOBAL);
+	return 0;
+}
+
+static int request_pool(struct state *state, const json_t *request, json_t **answer,
+			struct cni_error *err)
+{
+	struct pool_request wanted = {.space = "", .pool = "", .sub_pool = ""};
+	json_t *options = NULL;
+
+	if (cni_json_get_string(request, "AddressSpace", &wanted.space, err) ||
+	    cni_json_get_string(request, "Pool", &wanted.pool, err) ||
+	    cni_json_get_string(request, "SubPool", &wanted.sub_pool, err) ||
+	    cni_json_get_boolean(request, "V6", &wanted.ipv6, err) ||
+	    cni_json_get_object(request, "Options", &options, err))
+		return -1;
+	wanted.options = options;
+	return pool_request(state, &wanted, answer, err);
+}
+
+static int release_pool(struct state *state, const json_t *request, json_t **answer,
+			struct cni_error *err)
+{
+	const char *pool_id = "";
+
+	if (cni_json_get_string(request, "PoolID", &pool_id, err))
+		return -1;
+	return pool_release(state, pool_id, err);
+}
+
+static int request_address(struct state *state, const json_t *request, json_t **answer,
+			   struct cni_error *err)
+{
+	struct address_request wanted = {.pool_id = "", .address = ""};
+	cleanup_free char *address = NULL;
+	json_t *options = NULL;
+	const char *type = "";
+
+	if (cni_json_get_string(request, "PoolID", &wanted.pool_id, err) ||
+	    cni_json_get_string(request, "Address", &wanted.address, err) ||
+	    cni_json_get_object(request, "Options", &options, err) ||
+	    cni_json_get_string(options, "RequestAddressType", &type, err))
+		return -1;
+	wanted.gateway = !strcmp(type, GATEWAY);
+	if (address_request(state, &wanted, &address, err))
+		return -1;
+	*answer = json_pack("{s:s, s:{}}", "Address", address, "Data");
+	return 0;
+}
+
+static int release_address(struct state *state, const json_t *request, json_t **answer,
+			   struct cni_error *err)
+{
+	const char *pool_id = "", *address = "";
+
+	if (cni_json_get_string(request, "PoolID", &pool_id, err) ||
+	    cni_json_get_string(request, "Address", &address, err))
+		return -1;
+	return address_release(state, pool_id, address, err);
+}
+
+/* Docker tells of hosts of a swarm. */
+static int ignore(struct state *state, const json_t *request, json_t **answer,
+		  struct cni_error *err)
+{
+	return 0;
+}
+
+static const struct api_entry {
+	const char *path;
+	api_call call;
+	bool needs_state;
+} entries[] = {
+	{"/Plugin.Activate", activate, false},
+	{"/IpamDriver.GetCapabilities", get_capabilities, false},
+	{"/IpamDriver.GetDefaultAddressSpaces", get_default_address_spaces, false},
+	{"/IpamDriver.RequestPool", request_pool, true},
+	{"/IpamDriver.ReleasePool", release_pool, true},
+	{"/IpamDriver.RequestAddress", request_address, true},
+	{"/IpamDriver.ReleaseAddress", release_address, true},
+	{"/IpamDriver.DiscoverNew", ignore, false},
+	{"/IpamDriver.DiscoverDelete", ignore, false},
+};
+
+static const struct api_entry *find_entry(const char *path)
+{
+	for (size_t i = 0; i < sizeof(entries) / sizeof(entries[0]); i++)
+		if (!strcmp(entries[i].path, path))
+			return &entries[i];
+	return NULL;
+}
+
+char *api_error_text(const char *message)
+{
+	cleanup_free char *text = cni_format("%s", message);
+	cleanup_json json_t *answer = NULL;
+
+	/* It may quote a plugin. */
+	cni_make_utf8(text);
+	answer = json_pack("{s:s}", "Err", text);
+	return json_dumps(answer, JSON_COMPACT);
+}
+
+static int call(const struct settings *settings, const struct api_entry *entry,
+		const json_t *request, json_t **answer, struct cni_error *err)
+{
+	cleanup_state struct state state = STATE_NONE;
+
+	if (entry->needs_state) {
+		if (state_open(&state, settings, err))
+			return -1;
+		address_repair(&state);
+	}
+	return entry->call(&state, request, answer, err);
+}
+
+static char *format_error(const struct cni_error *err)
+{
+	const char *details = cni_error_details(err);
+	cleanup_free char *text =
+		cni_format("%s%s%s", cni_error_message(err), *details ? "; " : "", details);
+
+	return api_error_text(text);
+}
+
+unsigned int api_answer(const struct settings *settings, const char *path, const char *body,
+			size_t length, char **text)
+{
+	const struct api_entry *entry = find_entry(path);
+	cleanup_error struct cni_error err = {0};
+	cleanup_json json_t *request = NULL;
+	cleanup_json json_t *answer = NULL;
+
+	if (!entry) {
+		*text = api_error_text("cni-ipam does not know this call");
+		return MHD_HTTP_NOT_FOUND;
+	}
+	/* Docker sends nothing with calls that take nothing. */
+	request = entry->needs_state ? cni_json_parse_object(body, length, "the request", &err)
+				     : json_object();
+	if (!request) {
+		*text = format_error(&err);
+		return MHD_HTTP_BAD_REQUEST;
+	}
+	if (call(settings, entry, request, &answer, &err)) {
+		*text = format_error(&err);
+		return MHD_HTTP_INTERNAL_SERVER_ERROR;
+	}
+	*text = answer ? json_dumps(answer, JSON_COMPACT) : cni_format("{}");
+	return MHD_HTTP_OK;
+}

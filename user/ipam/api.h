@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * api.h - Docker's remote IPAM API: which call is answered by what.
+ */
+#ifndef IPAM_API_H
+#define IPAM_API_H
+
+#include <stddef.h>
+
+#include "ipam/settings.h"
+
+/* Docker has those of networks of one host and of a swarm. */
+#define API_SPACE_LOCAL "docker-local"
+#define API_SPACE_GLOBAL "docker-global"
+
+/* Answers a POST. Returns the HTTP status, and the answer in *text, malloc'ed: {"Err": "..."}
+ * unless the status is 200. */
+unsigned int api_answer(const struct settings *settings, const char *path, const char *body,
+			size_t length, char **text);
+
+/* Returns {"Err": "..."}, malloc'ed. */
+char *api_error_text(const char *message);
+
+#endif

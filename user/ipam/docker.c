@@ -1,0 +1,141 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * docker.c - asks Docker's API which addresses its networks have.
+ */
+#include "ipam/docker.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "lib/cleanup.h"
+#include "lib/io.h"
+#include "lib/text.h"
+#include "cni/json.h"
+#include "ipam/api.h"
+#include "ipam/prefix.h"
+#include "ipam/socket.h"
+
+#define END_OF_HEADERS "\r\n\r\n"
+
+/* By HTTP/1.0, whose answers end with the connection. */
+static json_t *get(const char *socket, const char *path, struct cni_error *err)
+{
+	cleanup_free char *request = cni_format("GET %s HTTP/1.0\r\n\r\n", path);
+	cleanup_close int fd = socket_connect(socket, err);
+	cleanup_free char *text = NULL;
+	const char *body;
+	size_t length;
+
+	if (fd < 0)
+		return NULL;
+	if (cni_write_all(fd, request, strlen(request))) {
+		cni_error_set(err, CNI_ERROR_IO, "cannot write to %s", socket);
+		return NULL;
+	}
+	text = cni_read_all(fd, CNI_INPUT_LIMIT, socket, &length, err);
+	if (!text)
+		return NULL;
+	body = strstr(text, END_OF_HEADERS);
+	if (strncmp(text, "HTTP/1.", 7) || strncmp(text + strcspn(text, " "), " 200", 4) || !body) {
+		cni_error_set(err, CNI_ERROR_IO, "Docker refuses GET %s: \"%.*s\"", path,
+			      (int)strcspn(text, "\r\n"), text);
+		return NULL;
+	}
+	body += strlen(END_OF_HEADERS);
+	return cni_json_parse(body, length - (size_t)(body - text), path, err);
+}
+
+/* `address` may have a length behind it. */
+static void add_address(json_t *pool, const char *address, const char *whose)
+{
+	const char *subnet = json_string_value(cni_json_get(pool, "Subnet"));
+	cleanup_free char *bare = NULL;
+	uint8_t binary[CNI_ADDRESS_SIZE];
+	char text[CNI_ADDRESS_TEXT_SIZE];
+	struct prefix prefix;
+
+	if (!address || !subnet || prefix_parse(subnet, &prefix))
+		return;
+	bare = strndup(address, strcspn(address, "/"));
+	if (!bare || cni_address_parse(bare, binary) || !prefix_contains(&prefix, binary))
+		return;
+	json_object_set_new(json_object_get(pool, "addresses"), cni_address_format(binary, text),
+			    json_string(whose));
+}
+
+static void add_containers(json_t *pool, const json_t *network)
+{
+	json_t *container;
+	const char *id;
+
+	json_object_foreach (cni_json_get(network, "Containers"), id, container) {
+		const char *name = json_string_value(cni_json_get(container, "Name"));
+		cleanup_free char *whose = cni_format("container %s", name ? name : id);
+
+		add_address(pool, json_string_value(cni_json_get(container, "IPv4Address")), whose);
+		add_address(pool, json_string_value(cni_json_get(container, "IPv6Address")), whose);
+	}
+}
+
+static json_t *read_pool(const json_t *network, const json_t *config)
+{
+	const char *scope = json_string_value(cni_json_get(network, "Scope"));
+	const char *gateway = json_string_value(cni_json_get(config, "Gateway"));
+	json_t *pool = json_pack(
+		"{s:s, s:O*, s:O*, s:O*, s:O*, s:{}}", "space",
+		scope && strcmp(scope, "local") ? API_SPACE_GLOBAL : API_SPACE_LOCAL, "Subnet",
+		cni_json_get(config, "Subnet"), "IPRange", cni_json_get(config, "IPRange"),
+		"Options", cni_json_get(cni_json_get(network, "IPAM"), "Options"), "network",
+		cni_json_get(network, "Name"), "addresses");
+	const char *name;
+	json_t *address;
+
+	add_containers(pool, network);
+	json_object_foreach (cni_json_get(config, "AuxiliaryAddresses"), name, address) {
+		cleanup_free char *whose = cni_format("auxiliary address %s", name);
+
+		add_address(pool, json_string_value(address), whose);
+	}
+	if (gateway) {
+		cleanup_free char *bare = strndup(gateway, strcspn(gateway, "/"));
+
+		add_address(pool, gateway, "gateway");
+		json_object_set_new(pool, "gateway", json_string(bare));
+	}
+	return pool;
+}
+
+static int add_network(json_t *pools, const char *socket, const char *id, struct cni_error *err)
+{
+	cleanup_free char *path = cni_format("/networks/%s", id);
+	cleanup_json json_t *network = get(socket, path, err);
+	const json_t *config;
+	size_t index;
+
+	if (!network)
+		return -1;
+	json_array_foreach (cni_json_get(cni_json_get(network, "IPAM"), "Config"), index, config) {
+		json_array_append_new(pools, read_pool(network, config));
+	}
+	return 0;
+}
+
+json_t *docker_pools(const char *socket, const char *driver, struct cni_error *err)
+{
+	cleanup_json json_t *networks = get(socket, "/networks", err);
+	cleanup_json json_t *pools = json_array();
+	const json_t *network;
+	size_t index;
+
+	if (!networks)
+		return NULL;
+	json_array_foreach (networks, index, network) {
+		const char *own =
+			json_string_value(cni_json_get(cni_json_get(network, "IPAM"), "Driver"));
+		const char *id = json_string_value(cni_json_get(network, "Id"));
+
+		if (own && id && !strcmp(own, driver) && add_network(pools, socket, id, err))
+			return NULL;
+	}
+	return TAKE(pools);
+}

@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * docker.h - asks Docker's API which addresses its networks have.
+ */
+#ifndef IPAM_DOCKER_H
+#define IPAM_DOCKER_H
+
+#include <jansson.h>
+
+#include "lib/error.h"
+
+/* Returns [{"space", "Subnet", "IPRange", "Options", "network": its name, "addresses": {ADDRESS:
+ * whose it is}}], one for each pool of each network of the IPAM driver; "gateway": the address that
+ * is the network's own. A new reference, or NULL and CNI_ERROR_IO or CNI_ERROR_DECODE. */
+json_t *docker_pools(const char *socket, const char *driver, struct cni_error *err);
+
+#endif

@@ -1,0 +1,257 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * pools.c - pools that Docker asks for, one for each network and family, and gives back.
+ */
+#include "ipam/pools.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <time.h>
+
+#include "lib/cleanup.h"
+#include "lib/text.h"
+#include "cni/environment.h"
+#include "cni/json.h"
+#include "ipam/addresses.h"
+#include "ipam/plan.h"
+
+#define NETWORK_OPTION "network"
+/* Docker's own, such as com.docker.network.ipam.serial, may come with any request. */
+#define DOCKER_OPTIONS "com.docker."
+#define ULA 0xfd /* RFC 4193: the first byte, and the length of its subnets */
+#define ULA_LENGTH 64
+#define ULA_TRIES 16
+
+struct wanted {
+	struct prefix pool;
+	struct prefix part;
+	bool has_part;
+	const char *network;
+};
+
+static int read_options(const json_t *options, struct wanted *wanted, struct cni_error *err)
+{
+	const char *name;
+	json_t *value;
+
+	json_object_foreach ((json_t *)options, name, value) {
+		if (!strncmp(name, DOCKER_OPTIONS, strlen(DOCKER_OPTIONS)))
+			continue;
+		if (strcmp(name, NETWORK_OPTION) || !json_string_length(value))
+			return cni_error_set(err, CNI_ERROR_INVALID_CONFIGURATION,
+					     "unknown option \"%s\": there is only " NETWORK_OPTION
+					     "=NAME, the name of a CNI network",
+					     name);
+		wanted->network = json_string_value(value);
+	}
+	return 0;
+}
+
+/* Two pools of one address space must not overlap, except sub-pools of one pool. */
+static bool overlaps_pool(const struct state *state, const char *space, const struct prefix *pool,
+			  bool also_equal, const char **other_id)
+{
+	size_t length = strlen(space);
+	const char *id;
+	json_t *other;
+
+	json_object_foreach (state->pools, id, other) {
+		struct prefix prefix = plan_prefix(other);
+
+		*other_id = id;
+		if (!strncmp(id, space, length) && id[length] == '/' &&
+		    prefix_overlaps(&prefix, pool) && (also_equal || !prefix_equals(&prefix, pool)))
+			return true;
+	}
+	return false;
+}
+
+static bool may_choose(const struct state *state, const char *space, const struct prefix *pool)
+{
+	const char *other;
+
+	return !overlaps_pool(state, space, pool, true, &other) && !plan_overlaps_conflist(pool);
+}
+
+/* Docker's own defaults for IPv4, and random ones for IPv6. When a pool that was chosen overlaps
+ * with an interface of the host, Docker asks for the next one and gives the first one back. */
+static int choose(const struct state *state, const struct pool_request *request,
+		  struct prefix *pool, struct cni_error *err)
+{
+	char text[PREFIX_TEXT_SIZE];
+
+	for (int i = 0; request->ipv6 && i < ULA_TRIES; i++) {
+		memset(pool, 0, sizeof(*pool));
+		pool->length = ULA_LENGTH;
+		if (getrandom(pool->address, ULA_LENGTH / 8, 0) != ULA_LENGTH / 8)
+			break;
+		pool->address[0] = ULA;
+		if (may_choose(state, request->space, pool))
+			return 0;
+	}
+	for (int i = 18; !request->ipv6 && i < 32 + 16; i++) {
+		if (i < 32)
+			snprintf(text, sizeof(text), "172.%d.0.0/16", i);
+		else
+			snprintf(text, sizeof(text), "192.168.%d.0/20", (i - 32) * 16);
+		prefix_parse(text, pool);
+		if (may_choose(state, request->space, pool))
+			return 0;
+	}
+	return cni_error_set(err, CNI_ERROR_INVALID_CONFIGURATION,
+			     "no pool to choose is left: give one with --subnet");
+}
+
+static int read_prefixes(const struct state *state, const struct pool_request *request,
+			 struct wanted *wanted, struct cni_error *err)
+{
+	if (!*request->pool && *request->sub_pool)
+		return cni_error_set(err, CNI_ERROR_INVALID_CONFIGURATION,
+				     "sub-pool %s without a pool: give --subnet, too",
+				     request->sub_pool);
+	if (!*request->pool && wanted->network)
+		return cni_error_set(err, CNI_ERROR_INVALID_CONFIGURATION,
+				     NETWORK_OPTION "=%s without a pool: give --subnet, too",
+				     wanted->network);
+	if (!*request->pool)
+		return choose(state, request, &wanted->pool, err);
+	if (prefix_parse(request->pool, &wanted->pool))
+		return cni_error_set(err, CNI_ERROR_INVALID_CONFIGURATION,
+				     "it is no ADDRESS/LENGTH");
+	wanted->has_part = *request->sub_pool;
+	if (!wanted->has_part)
+		return 0;
+	if (prefix_parse(request->sub_pool, &wanted->part) ||
+	    wanted->part.length < wanted->pool.length ||
+	    !prefix_contains(&wanted->pool, wanted->part.address))
+		return cni_error_set(err, CNI_ERROR_INVALID_CONFIGURATION,
+				     "sub-pool %s is no part of it", request->sub_pool);
+	return 0;
+}
+
+static char *make_id(const char *space, const struct wanted *wanted)
+{
+	char pool[PREFIX_TEXT_SIZE], part[PREFIX_TEXT_SIZE];
+
+	prefix_format(&wanted->pool, pool);
+	if (!wanted->has_part)
+		return cni_format("%s/%s", space, pool);
+	return cni_format("%s/%s/%s", space, pool, prefix_format(&wanted->part, part));
+}
+
+/* Sub-pools of one pool have one plan, even if conflists have changed between them. */
+static json_t *plan_of_equal(const struct state *state, const char *space,
+			     const struct prefix *pool)
+{
+	size_t length = strlen(space);
+	const char *id;
+	json_t *other;
+
+	json_object_foreach (state->pools, id, other) {
+		struct prefix prefix = plan_prefix(other);
+
+		if (!strncmp(id, space, length) && id[length] == '/' &&
+		    prefix_equals(&prefix, pool))
+			return json_object_get(other, "plan");
+	}
+	return NULL;
+}
+
+static int check_network(const json_t *plan, const char *network, struct cni_error *err)
+{
+	const char *name = json_string_value(json_object_get(plan, "name"));
+
+	if (!network || !name || !strcmp(network, name))
+		return 0;
+	return cni_error_set(err, CNI_ERROR_INVALID_CONFIGURATION,
+			     "it has the addresses of the CNI network \"%s\" already, not of "
+			     "\"%s\": remove the Docker networks of this subnet first",
+			     name, network);
+}
+
+static json_t *make_pool(const struct state *state, const struct pool_request *request,
+			 const struct wanted *wanted, struct cni_error *err)
+{
+	const struct plan_request plan_request = {request->space, wanted->pool, wanted->network};
+	json_t *plan = plan_of_equal(state, request->space, &wanted->pool);
+	char part[PREFIX_TEXT_SIZE];
+	const char *other;
+
+	if (overlaps_pool(state, request->space, &wanted->pool, false, &other)) {
+		cni_error_set(err, CNI_ERROR_INVALID_CONFIGURATION, "it overlaps with pool %s",
+			      other);
+		return NULL;
+	}
+	if (plan && check_network(plan, wanted->network, err))
+		return NULL;
+	plan = plan ? json_incref(plan) : plan_make(&plan_request, state->settings, err);
+	if (!plan)
+		return NULL;
+	return json_pack("{s:o, s:s*, s:i, s:I, s:{}, s:[]}", "plan", plan, "subPool",
+			 wanted->has_part ? prefix_format(&wanted->part, part) : NULL, "users", 0,
+			 "since", (json_int_t)time(NULL), "addresses", "changing");
+}
+
+static void count_user(json_t *pool, int by)
+{
+	json_int_t users = json_integer_value(json_object_get(pool, "users"));
+
+	json_object_set_new(pool, "users", json_integer(users + by));
+	json_object_set_new(pool, "since", json_integer((json_int_t)time(NULL)));
+}
+
+static int find_or_make(struct state *state, const struct pool_request *request, json_t **answer,
+			struct cni_error *err)
+{
+	struct wanted wanted = {0};
+	cleanup_free char *id = NULL;
+	char text[PREFIX_TEXT_SIZE];
+	json_t *pool;
+
+	if (cni_validate_network_name(request->space, err))
+		return cni_error_wrap(err, "address space");
+	if (read_options(request->options, &wanted, err) ||
+	    read_prefixes(state, request, &wanted, err))
+		return -1;
+	id = make_id(request->space, &wanted);
+	pool = json_object_get(state->pools, id);
+	if (pool && check_network(json_object_get(pool, "plan"), wanted.network, err))
+		return -1;
+	if (!pool) {
+		pool = make_pool(state, request, &wanted, err);
+		if (!pool)
+			return -1;
+		json_object_set_new(state->pools, id, pool);
+	}
+	count_user(pool, 1);
+	if (state_write(state, err))
+		return -1;
+	*answer = json_pack("{s:s, s:s, s:{}}", "PoolID", id, "Pool",
+			    prefix_format(&wanted.pool, text), "Data");
+	return 0;
+}
+
+int pool_request(struct state *state, const struct pool_request *request, json_t **answer,
+		 struct cni_error *err)
+{
+	if (!find_or_make(state, request, answer, err))
+		return 0;
+	return cni_error_wrap(err, "pool %s", *request->pool ? request->pool : "(to be chosen)");
+}
+
+int pool_release(struct state *state, const char *pool_id, struct cni_error *err)
+{
+	json_t *pool = address_find_pool(state, pool_id, err);
+
+	if (!pool)
+		return -1;
+	count_user(pool, -1);
+	if (json_integer_value(json_object_get(pool, "users")) > 0)
+		return state_write(state, err);
+	if (address_release_all(state, pool_id, err))
+		return -1;
+	json_object_del(state->pools, pool_id);
+	return state_write(state, err) ? cni_error_wrap(err, "pool %s", pool_id) : 0;
+}

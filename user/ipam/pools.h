@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * pools.h - pools that Docker asks for, one for each network and family, and gives back.
+ */
+#ifndef IPAM_POOLS_H
+#define IPAM_POOLS_H
+
+#include <jansson.h>
+#include <stdbool.h>
+
+#include "lib/error.h"
+#include "ipam/state.h"
+
+struct pool_request {
+	const char *space;
+	const char *pool;     /* "": to be chosen */
+	const char *sub_pool; /* "": none */
+	const json_t *options;
+	bool ipv6; /* of a pool that is to be chosen */
+};
+
+/* Counts one more user of the pool, which may be new. *answer: {"PoolID", "Pool", "Data"}, a new
+ * reference. The same request gets the same pool, unless it is to be chosen. Errors name the pool.
+ */
+int pool_request(struct state *state, const struct pool_request *request, json_t **answer,
+		 struct cni_error *err);
+
+/* Counts one less. The last one takes all addresses back that are left. */
+int pool_release(struct state *state, const char *pool_id, struct cni_error *err);
+
+#endif

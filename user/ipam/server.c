@@ -1,0 +1,192 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * server.c - the daemon: HTTP over a UNIX socket.
+ *
+ * One thread: requests are answered one after the other, as they change one file. Meanwhile others
+ * may connect and send; who sends nothing or too much is dropped by libmicrohttpd's limits.
+ */
+#include "ipam/server.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <microhttpd.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "lib/cleanup.h"
+#include "lib/memory.h"
+#include "cnirun/output.h"
+#include "ipam/addresses.h"
+#include "ipam/api.h"
+#include "ipam/socket.h"
+#include "ipam/state.h"
+
+#define BODY_LIMIT ((size_t)64 << 10)
+#define CONNECTIONS 512u
+#define SILENCE 10u /* seconds */
+#define CONTENT_TYPE "application/vnd.docker.plugins.v1.2+json"
+
+/* What has come of a request's body. */
+struct body {
+	size_t length;
+	bool too_long;
+	char text[];
+};
+
+static int signal_pipe[2] = {-1, -1};
+
+static void on_signal(int number)
+{
+	int error = errno;
+
+	/* The pipe never blocks: one byte in it is enough. */
+	if (write(signal_pipe[1], "", 1) < 0)
+		errno = 0;
+	errno = error;
+}
+
+/* `text` is freed with the response. */
+static enum MHD_Result reply(struct MHD_Connection *connection, unsigned int status, char *text)
+{
+	struct MHD_Response *response =
+		MHD_create_response_from_buffer(strlen(text), text, MHD_RESPMEM_MUST_FREE);
+	enum MHD_Result result;
+
+	need(response);
+	MHD_add_response_header(response, "Content-Type", CONTENT_TYPE);
+	/* A connection that Docker keeps for later may be closed just when it is used again. Docker
+	 * would repeat the request, and a repeated RequestAddress gives another address. */
+	MHD_add_response_header(response, "Connection", "close");
+	result = MHD_queue_response(connection, status, response);
+	MHD_destroy_response(response);
+	return result;
+}
+
+static struct body *append(struct body *body, const char *data, size_t size)
+{
+	if (body->too_long || size > BODY_LIMIT - body->length) {
+		body->too_long = true;
+		return body;
+	}
+	body = need(realloc(body, sizeof(*body) + body->length + size + 1));
+	memcpy(body->text + body->length, data, size);
+	body->length += size;
+	body->text[body->length] = '\0';
+	return body;
+}
+
+static enum MHD_Result answer(struct MHD_Connection *connection, const struct settings *settings,
+			      const char *path, const struct body *body)
+{
+	unsigned int status;
+	char *text;
+
+	if (body->too_long)
+		return reply(connection, MHD_HTTP_CONTENT_TOO_LARGE,
+			     api_error_text("the request is longer than 64 KiB"));
+	status = api_answer(settings, path, body->text, body->length, &text);
+	if (status != MHD_HTTP_OK)
+		output_warn("%s: %s", path, text);
+	return reply(connection, status, text);
+}
+
+/* libmicrohttpd calls it with the headers, with each part of the body, and at the end. */
+static enum MHD_Result on_request(void *context, struct MHD_Connection *connection,
+				  const char *path, const char *method, const char *version,
+				  const char *data, size_t *size, void **request)
+{
+	struct body *body = *request;
+
+	if (!body) {
+		*request = need(calloc(1, sizeof(*body) + 1));
+		return MHD_YES;
+	}
+	if (*size) {
+		*request = append(body, data, *size);
+		*size = 0;
+		return MHD_YES;
+	}
+	if (strcmp(method, MHD_HTTP_METHOD_POST))
+		return reply(connection, MHD_HTTP_METHOD_NOT_ALLOWED,
+			     api_error_text("Docker's plugin API knows POST only"));
+	return answer(connection, context, path, body);
+}
+
+static void on_completed(void *context, struct MHD_Connection *connection, void **request,
+			 enum MHD_RequestTerminationCode how)
+{
+	free(*request);
+	*request = NULL;
+}
+
+static int catch_signals(struct cni_error *err)
+{
+	const struct sigaction action = {.sa_handler = on_signal};
+
+	if (pipe2(signal_pipe, O_CLOEXEC | O_NONBLOCK))
+		return cni_error_set(err, CNI_ERROR_IO, "cannot make a pipe: %s", strerror(errno));
+	sigaction(SIGTERM, &action, NULL);
+	sigaction(SIGINT, &action, NULL);
+	return 0;
+}
+
+static int serve(struct MHD_Daemon *daemon, struct cni_error *err)
+{
+	const union MHD_DaemonInfo *information =
+		MHD_get_daemon_info(daemon, MHD_DAEMON_INFO_EPOLL_FD);
+	struct pollfd events[] = {
+		{.fd = information ? information->listen_fd : -1, .events = POLLIN},
+		{.fd = signal_pipe[0], .events = POLLIN},
+	};
+
+	while (!events[1].revents) {
+		MHD_UNSIGNED_LONG_LONG timeout;
+		int wait = -1;
+
+		if (MHD_get_timeout(daemon, &timeout) == MHD_YES)
+			wait = timeout < SILENCE * 1000 ? (int)timeout : (int)SILENCE * 1000;
+		if (poll(events, 2, wait) < 0 && errno != EINTR)
+			return cni_error_set(err, CNI_ERROR_IO, "cannot wait for requests: %s",
+					     strerror(errno));
+		if (MHD_run(daemon) != MHD_YES)
+			return cni_error_set(err, CNI_ERROR_IO, "cannot serve any longer");
+	}
+	return 0;
+}
+
+/* The lock keeps two daemons that are started at once from removing each other's socket. What a
+ * killed daemon has left is undone now, as the next request may come late. */
+static int open_socket(const struct settings *settings, bool *made, struct cni_error *err)
+{
+	cleanup_state struct state state = STATE_NONE;
+
+	if (state_open(&state, settings, err))
+		return -1;
+	address_repair(&state);
+	return socket_listen(settings->socket, made, err);
+}
+
+int server_run(const struct settings *settings, struct cni_error *err)
+{
+	bool made = false;
+	int fd = open_socket(settings, &made, err);
+	struct MHD_Daemon *daemon;
+	int failed;
+
+	if (fd < 0 || catch_signals(err))
+		return -1;
+	daemon = MHD_start_daemon(MHD_USE_EPOLL, 0, NULL, NULL, on_request, (void *)settings,
+				  MHD_OPTION_LISTEN_SOCKET, fd, MHD_OPTION_CONNECTION_LIMIT,
+				  CONNECTIONS, MHD_OPTION_CONNECTION_TIMEOUT, SILENCE,
+				  MHD_OPTION_NOTIFY_COMPLETED, on_completed, NULL, MHD_OPTION_END);
+	failed = daemon ? serve(daemon, err)
+			: cni_error_set(err, CNI_ERROR_IO, "cannot start libmicrohttpd");
+	if (made)
+		unlink(settings->socket);
+	if (daemon)
+		MHD_stop_daemon(daemon);
+	return failed;
+}

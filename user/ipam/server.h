@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * server.h - the daemon: HTTP over a UNIX socket.
+ */
+#ifndef IPAM_SERVER_H
+#define IPAM_SERVER_H
+
+#include "lib/error.h"
+#include "ipam/settings.h"
+
+/* Answers requests, one after the other, until SIGTERM or SIGINT; the request that is being
+ * answered then is finished. CNI_ERROR_IO, and what making the socket sets. */
+int server_run(const struct settings *settings, struct cni_error *err);
+
+#endif

@@ -1,0 +1,146 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * settings.c - the command line of cni-ipam.
+ */
+#include "ipam/settings.h"
+
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "lib/cleanup.h"
+#include "lib/command_line.h"
+#include "cni/json.h"
+#include "cnirun/directory.h"
+
+#define DEFAULT_SOCKET "/run/docker/plugins/cni-ipam.sock"
+#define DEFAULT_STATE "/var/lib/cni-ipam"
+#define DEFAULT_DOCKER "/run/docker.sock"
+#define DEFAULT_PLUGINS "/opt/cni/bin:/usr/lib/cni:/usr/libexec/cni"
+/* Requests wait for each other, and Docker waits for half a minute. */
+#define DEFAULT_TIMEOUT 20
+/* Docker knows an address some time after it was given: a container must be started meanwhile. */
+#define DEFAULT_GRACE 300
+#define SECONDS_DIGITS 6
+#define TEXT_OF(value) #value
+#define TEXT(macro) TEXT_OF(macro)
+
+static int parse_seconds(const char *option, const char *text, unsigned int *seconds,
+			 struct cni_error *err)
+{
+	size_t digits = strspn(text, "0123456789");
+
+	if (!digits || digits > SECONDS_DIGITS || text[digits])
+		return cni_error_set(err, CNI_ERROR_INVALID_ENVIRONMENT,
+				     "invalid --%s \"%s\": must be seconds, 0 to 999999", option,
+				     text);
+	*seconds = (unsigned int)strtoul(text, NULL, 10);
+	return 0;
+}
+
+static int set_timeout(void *into, const char *text, struct cni_error *err)
+{
+	struct settings *settings = into;
+
+	return parse_seconds("timeout", text, &settings->conf.timeout, err);
+}
+
+static int set_grace(void *into, const char *text, struct cni_error *err)
+{
+	struct settings *settings = into;
+
+	return parse_seconds("grace", text, &settings->grace, err);
+}
+
+static int set_ipam(void *into, const char *path, struct cni_error *err)
+{
+	struct settings *settings = into;
+	size_t length;
+	cleanup_free char *text = directory_read_any(path, &length, err);
+	cleanup_json json_t *ipam = text ? cni_json_parse_object(text, length, path, err) : NULL;
+
+	if (!ipam)
+		return -1;
+	if (!json_string_length(cni_json_get(ipam, "type")))
+		return cni_error_set(err, CNI_ERROR_INVALID_CONFIGURATION,
+				     "%s: no \"type\": it must be an object as \"ipam\" of a "
+				     "conflist is, with the name of a plugin",
+				     path);
+	json_decref(settings->ipam);
+	settings->ipam = TAKE(ipam);
+	return 0;
+}
+
+static const struct command_option descriptions[] = {
+	{0, 0, "socket", "PATH",
+	 "where Docker asks; its name without .sock is that of the driver\n"
+	 "(default: " DEFAULT_SOCKET ")",
+	 NULL, offsetof(struct settings, socket)},
+	{0, 0, "state", "DIRECTORY",
+	 "which pools and addresses Docker has (default: " DEFAULT_STATE ")", NULL,
+	 offsetof(struct settings, state)},
+	{0, 0, "ipam", "FILE",
+	 "the \"ipam\" object, as in a conflist, for pools that are of no conflist\n"
+	 "(default: {\"type\": \"host-local\"})",
+	 set_ipam, 0},
+	{0, 0, "cni-path", "DIRECTORY[:DIRECTORY]...",
+	 "where plugins are (default: CNI_PATH, or\n" DEFAULT_PLUGINS ")", NULL,
+	 offsetof(struct settings, conf.plugin_path)},
+	{0, 0, "timeout", "SECONDS",
+	 "how long a plugin may take; then it is killed; 0: no limit\n"
+	 "(default: " TEXT(DEFAULT_TIMEOUT) ")",
+	 set_timeout, 0},
+	{SETTINGS_RECONCILE, 0, "docker", "PATH",
+	 "the socket of Docker's API (default: " DEFAULT_DOCKER ")", NULL,
+	 offsetof(struct settings, docker)},
+	{SETTINGS_RECONCILE, 0, "grace", "SECONDS",
+	 "what is younger may be of a container that Docker is starting, and stays\n"
+	 "(default: " TEXT(DEFAULT_GRACE) ")",
+	 set_grace, 0},
+	{SETTINGS_RECONCILE, 0, "dry-run", NULL, "print what would be done, and do nothing", NULL,
+	 offsetof(struct settings, dry_run)},
+	{0, 'h', "help", NULL, "(short: -h) this text", NULL, offsetof(struct settings, help)},
+};
+
+static struct command_line command_line_of(unsigned int set)
+{
+	return (struct command_line){"cni-ipam", descriptions,
+				     sizeof(descriptions) / sizeof(descriptions[0]), set};
+}
+
+int settings_parse(struct settings *settings, int argc, char **argv, unsigned int set,
+		   struct cni_error *err)
+{
+	struct command_line line = command_line_of(set);
+	const char *plugins = getenv("CNI_PATH");
+	int first;
+
+	settings->socket = DEFAULT_SOCKET;
+	settings->state = DEFAULT_STATE;
+	settings->docker = DEFAULT_DOCKER;
+	settings->grace = DEFAULT_GRACE;
+	settings->ipam = json_pack("{s:s}", "type", "host-local");
+	settings->conf.timeout = DEFAULT_TIMEOUT;
+	settings->conf.plugin_path = plugins && *plugins ? plugins : DEFAULT_PLUGINS;
+	first = command_line_read(&line, argc, argv, settings, err);
+	if (first < 0)
+		return -1;
+	if (first < argc && !settings->help)
+		return cni_error_set(err, CNI_ERROR_INVALID_ENVIRONMENT,
+				     "one operand too many: %s; see cni-ipam --help", argv[first]);
+	return 0;
+}
+
+void settings_release(struct settings *settings)
+{
+	json_decref(settings->ipam);
+	*settings = (struct settings){0};
+}
+
+void settings_print_help(unsigned int set)
+{
+	struct command_line line = command_line_of(set);
+
+	command_line_print_help(&line, stdout);
+}

@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * settings.h - the command line of cni-ipam.
+ */
+#ifndef IPAM_SETTINGS_H
+#define IPAM_SETTINGS_H
+
+#include <jansson.h>
+#include <stdbool.h>
+
+#include "lib/error.h"
+#include "cnirun/runtime_conf.h"
+
+/* Begins as {0}. The strings are borrowed from the command line. */
+struct settings {
+	bool help;
+	bool dry_run;
+	const char *socket;
+	const char *state; /* a directory */
+	const char *docker;
+	unsigned int grace;       /* seconds */
+	json_t *ipam;             /* the object for pools that are of no conflist */
+	struct runtime_conf conf; /* where plugins are, how long they may take */
+};
+
+/* Which options a verb has. */
+enum settings_set {
+	SETTINGS_SERVE = 1 << 0,
+	SETTINGS_RECONCILE = 1 << 1,
+};
+
+/* Reads the options behind argv[0]. CNI_ERROR_INVALID_ENVIRONMENT, and what reading the file of
+ * --ipam sets. */
+int settings_parse(struct settings *settings, int argc, char **argv, unsigned int set,
+		   struct cni_error *err);
+void settings_release(struct settings *settings);
+
+void settings_print_help(unsigned int set);
+
+#endif

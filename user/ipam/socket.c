@@ -1,0 +1,151 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * socket.c - the UNIX socket that Docker finds the driver by: systemd's, or one that is made here.
+ */
+#include "ipam/socket.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "lib/cleanup.h"
+#include "lib/memory.h"
+#include "cnirun/directory.h"
+
+#define FIRST_PASSED 3 /* SD_LISTEN_FDS_START */
+#define BACKLOG 512
+
+static int fill_address(const char *path, struct sockaddr_un *address, struct cni_error *err)
+{
+	*address = (struct sockaddr_un){.sun_family = AF_UNIX};
+	if (*path != '/' || strlen(path) >= sizeof(address->sun_path))
+		return cni_error_set(err, CNI_ERROR_INVALID_ENVIRONMENT,
+				     "the socket \"%s\" must be an absolute path of less than %zu "
+				     "bytes",
+				     path, sizeof(address->sun_path));
+	memcpy(address->sun_path, path, strlen(path));
+	return 0;
+}
+
+/* -1: it is not for this process. Plugins should not inherit what tells of it. */
+static int take_passed(struct cni_error *err)
+{
+	const char *process = getenv("LISTEN_PID"), *count = getenv("LISTEN_FDS");
+	int listens = 0, passed = -1;
+	socklen_t size = sizeof(listens);
+
+	if (process && count && strtol(process, NULL, 10) == getpid()) {
+		if (strcmp(count, "1") ||
+		    getsockopt(FIRST_PASSED, SOL_SOCKET, SO_ACCEPTCONN, &listens, &size) ||
+		    !listens)
+			return cni_error_set(err, CNI_ERROR_INVALID_ENVIRONMENT,
+					     "the service manager must pass one socket that "
+					     "listens (LISTEN_FDS=1)");
+		passed = FIRST_PASSED;
+		fcntl(passed, F_SETFD, FD_CLOEXEC);
+	}
+	unsetenv("LISTEN_PID");
+	unsetenv("LISTEN_FDS");
+	unsetenv("LISTEN_FDNAMES");
+	return passed;
+}
+
+/* Whoever may write to a directory of the path could put another socket there. */
+static int check_directories(const char *path, struct cni_error *err)
+{
+	cleanup_free char *directory = need(strndup(path, (size_t)(strrchr(path, '/') - path)));
+	cleanup_free char *real = NULL;
+	struct stat status;
+	char *slash;
+
+	if (*directory && directory_create(directory, err))
+		return -1;
+	real = realpath(*directory ? directory : "/", NULL);
+	while (real && *real) {
+		if (stat(real, &status) || (status.st_uid && status.st_uid != geteuid()) ||
+		    (status.st_mode & (S_IWGRP | S_IWOTH) && !(status.st_mode & S_ISVTX)))
+			return cni_error_set(err, CNI_ERROR_IO,
+					     "others than root may write to %s, so the socket "
+					     "cannot be there",
+					     real);
+		slash = strrchr(real, '/');
+		*slash = '\0';
+	}
+	return real ? 0
+		    : cni_error_set(err, CNI_ERROR_IO, "no directory %s: %s", directory,
+				    strerror(errno));
+}
+
+static int connect_to(const struct sockaddr_un *address)
+{
+	cleanup_close int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	int connected = fd;
+
+	if (fd < 0 || connect(fd, (const struct sockaddr *)address, sizeof(*address)))
+		return -1;
+	fd = -1;
+	return connected;
+}
+
+int socket_connect(const char *path, struct cni_error *err)
+{
+	struct sockaddr_un address;
+	int fd;
+
+	if (fill_address(path, &address, err))
+		return -1;
+	fd = connect_to(&address);
+	if (fd < 0)
+		cni_error_set(err, CNI_ERROR_IO, "cannot connect to %s: %s", path, strerror(errno));
+	return fd;
+}
+
+static int clear_path(const char *path, const struct sockaddr_un *address, struct cni_error *err)
+{
+	cleanup_close int other = connect_to(address);
+	struct stat status;
+
+	if (other >= 0)
+		return cni_error_set(err, CNI_ERROR_IO,
+				     "another process listens at %s: end it, or give another "
+				     "--socket",
+				     path);
+	if (lstat(path, &status))
+		return 0;
+	if (!S_ISSOCK(status.st_mode) || unlink(path))
+		return cni_error_set(err, CNI_ERROR_IO, "%s is in the way and cannot be removed%s",
+				     path, S_ISSOCK(status.st_mode) ? "" : ": it is no socket");
+	return 0;
+}
+
+int socket_listen(const char *path, bool *made, struct cni_error *err)
+{
+	cleanup_close int fd = -1;
+	struct sockaddr_un address;
+	int listening = take_passed(err);
+	mode_t mask;
+
+	*made = false;
+	if (listening >= 0 || cni_error_is_set(err))
+		return listening;
+	if (fill_address(path, &address, err) || check_directories(path, err) ||
+	    clear_path(path, &address, err))
+		return -1;
+	fd = listening = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	mask = umask(0177);
+	if (fd < 0 || bind(fd, (const struct sockaddr *)&address, sizeof(address)) ||
+	    listen(fd, BACKLOG))
+		listening = cni_error_set(err, CNI_ERROR_IO, "cannot listen at %s: %s", path,
+					  strerror(errno));
+	umask(mask);
+	if (listening >= 0) {
+		*made = true;
+		fd = -1;
+	}
+	return listening;
+}

@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * socket.h - the UNIX socket that Docker finds the driver by: systemd's, or one that is made here.
+ */
+#ifndef IPAM_SOCKET_H
+#define IPAM_SOCKET_H
+
+#include <stdbool.h>
+
+#include "lib/error.h"
+
+/* Returns a socket that listens: the one that systemd has passed (sd_listen_fds(3)), or a new one
+ * at the path, for root alone, in place of one that nobody listens at. *made: it is to be unlinked
+ * in the end. -1 and CNI_ERROR_IO or CNI_ERROR_INVALID_ENVIRONMENT. */
+int socket_listen(const char *path, bool *made, struct cni_error *err);
+
+/* Returns a socket that is connected to the path, or -1 and CNI_ERROR_IO. */
+int socket_connect(const char *path, struct cni_error *err);
+
+#endif

@@ -1,0 +1,137 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * state.c - which pools and addresses Docker has: a file, read and written under a lock.
+ */
+#include "ipam/state.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "lib/cleanup.h"
+#include "lib/io.h"
+#include "lib/text.h"
+#include "cni/json.h"
+#include "cnirun/directory.h"
+
+static int take_lock(struct state *state, struct cni_error *err)
+{
+	cleanup_free char *path = cni_format("%s/lock", state->settings->state);
+	struct stat status;
+
+	if (directory_create(state->settings->state, err))
+		return -1;
+	/* Whoever may write there could give our addresses away. */
+	if (lstat(state->settings->state, &status) || !S_ISDIR(status.st_mode) ||
+	    status.st_uid != geteuid() || status.st_mode & (S_IWGRP | S_IWOTH))
+		return cni_error_set(err, CNI_ERROR_IO,
+				     "%s must be a directory of user %u that nobody else may write "
+				     "to",
+				     state->settings->state, geteuid());
+	state->lock = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+	while (state->lock >= 0 && flock(state->lock, LOCK_EX)) {
+		if (errno != EINTR)
+			return cni_error_set(err, CNI_ERROR_IO, "cannot lock %s: %s", path,
+					     strerror(errno));
+	}
+	return state->lock < 0 ? cni_error_set(err, CNI_ERROR_IO, "cannot open %s: %s", path,
+					       strerror(errno))
+			       : 0;
+}
+
+/* Everything that is read later is of the type that it should be. */
+static int check_pool(const char *id, json_t *pool, struct cni_error *err)
+{
+	json_t *addresses = json_object_get(pool, "addresses"), *address;
+	const char *name;
+
+	if (!json_is_object(json_object_get(pool, "plan")) || !json_is_object(addresses) ||
+	    !json_is_array(json_object_get(pool, "changing")))
+		return cni_error_set(err, CNI_ERROR_DECODE,
+				     "pool \"%s\" lacks plan, addresses or changing", id);
+	json_object_foreach (addresses, name, address) {
+		if (!json_is_string(json_object_get(address, "id")))
+			return cni_error_set(err, CNI_ERROR_DECODE,
+					     "address \"%s\" of pool \"%s\" has no id", name, id);
+	}
+	return 0;
+}
+
+static int read_file(struct state *state, const char *path, struct cni_error *err)
+{
+	size_t length;
+	cleanup_free char *text = directory_read_file(path, &length, err);
+	const char *id;
+	json_t *pool;
+
+	if (!text)
+		return -1;
+	state->root = cni_json_parse_object(text, length, path, err);
+	if (!state->root)
+		return -1;
+	state->pools = json_object_get(state->root, "pools");
+	if (!json_is_object(state->pools))
+		return cni_error_set(err, CNI_ERROR_DECODE, "no \"pools\"");
+	json_object_foreach (state->pools, id, pool) {
+		if (check_pool(id, pool, err))
+			return -1;
+	}
+	return 0;
+}
+
+int state_open(struct state *state, const struct settings *settings, struct cni_error *err)
+{
+	cleanup_free char *path = cni_format("%s/state.json", settings->state);
+
+	state->settings = settings;
+	if (take_lock(state, err))
+		return -1;
+	if (access(path, F_OK) && errno == ENOENT) {
+		state->root = json_pack("{s:{}}", "pools");
+		state->pools = json_object_get(state->root, "pools");
+		return 0;
+	}
+	if (!read_file(state, path, err))
+		return 0;
+	return cni_error_wrap(err,
+			      "%s cannot be used: move it away, then `cni-ipam reconcile` makes it "
+			      "again from what Docker has",
+			      path);
+}
+
+/* The directory, too, as a name that was renamed may else be lost with the power. */
+static int synchronise(const char *directory)
+{
+	cleanup_close int fd = open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+	return fd < 0 || fsync(fd) ? -1 : 0;
+}
+
+int state_write(const struct state *state, struct cni_error *err)
+{
+	cleanup_free char *path = cni_format("%s/state.json", state->settings->state);
+	cleanup_free char *temporary = cni_format("%s/state.new", state->settings->state);
+	cleanup_free char *text = json_dumps(state->root, JSON_INDENT(1));
+	/* Only the holder of the lock is here. */
+	cleanup_close int fd =
+		open(temporary, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
+
+	if (fd >= 0 && !cni_write_all(fd, text, strlen(text)) && !fsync(fd) &&
+	    !rename(temporary, path) && !synchronise(state->settings->state))
+		return 0;
+	cni_error_set(err, CNI_ERROR_IO, "cannot write %s: %s", path, strerror(errno));
+	unlink(temporary);
+	return -1;
+}
+
+void state_close(struct state *state)
+{
+	json_decref(state->root);
+	if (state->lock >= 0)
+		close(state->lock);
+	*state = (struct state)STATE_NONE;
+}
