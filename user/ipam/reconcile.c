@@ -97,13 +97,16 @@ static void give_back_addresses(struct comparison *comparison, const char *pool_
 				struct cni_error *err)
 {
 	cleanup_json json_t *addresses = json_copy(json_object_get(pool, "addresses"));
+	bool used = count_users(comparison, pool_id);
 	const char *address;
 	json_t *record;
 
 	json_object_foreach (addresses, address, record) {
 		struct cni_error problem = {0};
 
-		if (docker_has(comparison, pool_id, address) || !is_old(comparison, record))
+		/* Docker tells of a gateway only if it was given with --gateway. */
+		if (docker_has(comparison, pool_id, address) || !is_old(comparison, record) ||
+		    (used && json_object_get(record, "gateway")))
 			continue;
 		report(comparison, "given back:", pool_id, address);
 		if (comparison->settings->dry_run)
@@ -165,37 +168,64 @@ static int ask_for_pool(struct comparison *comparison, const json_t *docker, cha
 	return 0;
 }
 
+static void ask_for_address(struct comparison *comparison, const json_t *docker,
+			    const struct address_request *request, struct cni_error *err)
+{
+	const char *whose = text_of(json_object_get(docker, "addresses"), request->address);
+	struct cni_error problem = {0};
+	cleanup_free char *answer = NULL;
+
+	report(comparison,
+	       "asked for:", request->pool_id ? request->pool_id : text_of(docker, "Subnet"),
+	       *request->address ? request->address : "gateway");
+	if (comparison->settings->dry_run)
+		return;
+	if (!address_request(&comparison->state, request, &answer, &problem))
+		return;
+	cni_error_wrap(&problem, "%s of network %s", *whose ? whose : "gateway",
+		       text_of(docker, "network"));
+	cni_error_join(err, &problem);
+}
+
+static bool has_gateway(const json_t *addresses)
+{
+	const char *address;
+	json_t *record;
+
+	json_object_foreach ((json_t *)addresses, address, record) {
+		if (json_object_get(record, "gateway"))
+			return true;
+	}
+	return false;
+}
+
 /* What was lost with our state. */
 static void ask_for(struct comparison *comparison, const json_t *docker, struct cni_error *err)
 {
-	cleanup_free char *id = NULL;
+	const char *gateway = text_of(docker, "gateway");
+	struct address_request request = {0};
 	struct cni_error problem = {0};
-	const char *address;
+	cleanup_free char *id = NULL;
+	const json_t *pool, *held;
 	json_t *whose;
 
 	if (ask_for_pool(comparison, docker, &id, &problem)) {
 		cni_error_join(err, &problem);
 		return;
 	}
-	json_object_foreach (json_object_get(docker, "addresses"), address, whose) {
-		const json_t *pool = id ? json_object_get(comparison->state.pools, id) : NULL;
-		const struct address_request request = {
-			.pool_id = id,
-			.address = address,
-			.gateway = !strcmp(address, text_of(docker, "gateway")),
-		};
-		cleanup_free char *answer = NULL;
-
-		if (json_object_get(json_object_get(pool, "addresses"), address))
-			continue;
-		report(comparison, "asked for:", id ? id : text_of(docker, "Subnet"), address);
-		if (!comparison->settings->dry_run &&
-		    address_request(&comparison->state, &request, &answer, &problem)) {
-			cni_error_wrap(&problem, "%s of network %s", json_string_value(whose),
-				       text_of(docker, "network"));
-			cni_error_join(err, &problem);
-		}
+	pool = id ? json_object_get(comparison->state.pools, id) : NULL;
+	held = json_object_get(pool, "addresses");
+	request.pool_id = id;
+	json_object_foreach (json_object_get(docker, "addresses"), request.address, whose) {
+		request.gateway = !strcmp(request.address, gateway);
+		if (!json_object_get(held, request.address))
+			ask_for_address(comparison, docker, &request, err);
 	}
+	/* Docker does not tell which one it has if it was not given with --gateway. */
+	request.address = "";
+	request.gateway = true;
+	if (!*gateway && !has_gateway(held))
+		ask_for_address(comparison, docker, &request, err);
 }
 
 static void compare(struct comparison *comparison, struct cni_error *err)

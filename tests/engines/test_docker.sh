@@ -1,0 +1,109 @@
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+# shellcheck shell=bash disable=SC2154 # the world's names: world.sh
+#
+# test_docker.sh - the real Docker, whose addresses come from CNI plugins by cni-ipam.
+
+# shellcheck source=tests/engines/engine.sh
+. "$folder/engine.sh"
+# shellcheck source=tests/engines/docker.sh
+. "$folder/docker.sh"
+# shellcheck source=tests/net/ipam.sh
+. "$here/ipam.sh"
+
+cni_address() { ip -n "$1" -4 -o address show dev eth0 | sed 's/.*inet \([^/]*\).*/\1/'; }
+
+reconcile() { NETCONFPATH=/run/conf "$ipam" reconcile "$@" 2>&1; }
+
+# A Docker network on the bridge of the CNI network `bridge`, both families
+shared_create() {
+	docker network create --ipam-driver cni-ipam --ipam-opt network=bridge --ipv6 \
+		--subnet 10.88.0.0/16 --gateway 10.88.0.1 --subnet fd00:88::/64 --gateway fd00:88::1 \
+		-o com.docker.network.bridge.name=cni0 "$1" >/dev/null || fail "network create $1"
+}
+
+expect_all_differ() {
+	expect_equal '' "$(printf '%s\n' "$@" | sort | uniq -d)" "addresses of two containers"
+}
+
+# limit 120 s
+# docker run on the bridge and the addresses of a CNI network, IPv4 and IPv6, beside containers of
+# cnirun: no address twice, each reaches the other; --ip, one that is taken, a second network with a
+# sub-pool and a gateway of its own; after rm the store has what it had before
+test_docker_shared() {
+	local before one two fixed output
+	ipam_start
+	docker_world
+	container_add c1 bridge
+	before=$(ipam_files)
+	shared_create shared
+	docker_start one shared
+	container_add c2 bridge
+	docker_start two shared
+	container_add c3 bridge
+	one=$(docker_address one)
+	two=$(docker_address two)
+	expect_all_differ "$one" "$two" "$(cni_address c1)" "$(cni_address c2)" "$(cni_address c3)" 10.88.0.1
+	serve_in c2 80
+	output=$(nsenter --net="/proc/$(docker inspect -f '{{.State.Pid}}' one)/ns/net" \
+		"$peer" ask tcp "$(cni_address c2)" 80 2>&1) || fail "Docker's container to cnirun's: $output"
+	expect_equal "$one" "$(field_of client "$output" | address_part)" "seen by c2"
+	docker_start fixed shared --ip 10.88.7.7 --ip6 fd00:88::77
+	expect_equal 10.88.7.7 "$(docker_address fixed)" "--ip"
+	output=$(docker run -d --network shared --ip "$(cni_address c2)" image /bin/busybox true 2>&1) &&
+		fail "an address of cnirun's was given to Docker"
+	expect_contains "$output" "address $(cni_address c2) of pool docker-local/10.88.0.0/16" "docker run"
+	docker network create --ipam-driver cni-ipam --subnet 10.91.0.0/24 --ip-range 10.91.0.64/29 \
+		--gateway 10.91.0.254 --aux-address router=10.91.0.65 second >/dev/null
+	docker network connect second one
+	expect_equal 10.91.0.66 "$(docker inspect -f '{{.NetworkSettings.Networks.second.IPAddress}}' one)" \
+		"the first of the sub-pool that is free"
+	expect_equal "no differences" "$(reconcile --grace 0)" reconcile
+	container_del c2 bridge
+	container_del c3 bridge
+	docker rm -f -t 0 one two fixed >/dev/null 2>&1 || docker rm -f one two fixed >/dev/null
+	docker network rm shared second >/dev/null
+	expect_equal "$before" "$(ipam_files)" "what host-local has"
+	expect_equal '{}' "$(jq -c .pools "$ipam_state")" "pools that are left"
+}
+
+# limit 180 s
+# restarts: of cni-ipam, killed while Docker runs; of dockerd, which gives back what its containers
+# had and starts them again; dockerd killed with its containers; an address that was lost and the
+# whole state: reconcile gives back and asks again
+test_docker_restarts() {
+	local address answer
+	ipam_start
+	docker_world
+	docker network create --ipam-driver cni-ipam --subnet 10.91.0.0/24 web >/dev/null
+	docker_start one web
+	docker_start fixed web --ip 10.91.0.100
+	address=$(docker_address one)
+	ipam_kill
+	ipam_start
+	docker_start two web
+	expect_all_differ "$address" "$(docker_address two)" 10.91.0.100 10.91.0.1
+	dockerd_stop
+	dockerd_start
+	expect_equal ./docker-local-10.91.0.0_24/10.91.0.1 "$(ipam_files)" "what is given while all are stopped"
+	docker start one fixed >/dev/null
+	expect_equal 10.91.0.100 "$(docker_address fixed)" "--ip after a restart"
+	kill -9 "$dockerd_process" "$(docker inspect -f '{{.State.Pid}}' one)"
+	wait "$dockerd_process" || true
+	rm -f /run/dockerd.pid
+	dockerd_start
+	docker start one >/dev/null || fail "docker start one"
+	expect_equal "no differences" "$(reconcile --grace 0)" "after dockerd was killed"
+	address=$(given address_request docker-local/10.91.0.0/24)
+	expect_equal "no differences" "$(reconcile)" "younger than --grace"
+	expect_equal "would be given back: docker-local/10.91.0.0/24 $address" \
+		"$(reconcile --grace 0 --dry-run)" "--dry-run"
+	expect_equal "given back: docker-local/10.91.0.0/24 $address" "$(reconcile --grace 0)" reconcile
+	answer=$(ipam_files)
+	rm -r /var/lib/cni-ipam /var/lib/cni/networks
+	reconcile --grace 0 >/run/results/reconcile || fail "reconcile: $(cat /run/results/reconcile)"
+	expect_equal "$answer" "$(ipam_files)" "asked again for: $(cat /run/results/reconcile)"
+	expect_equal "no differences" "$(reconcile --grace 0)" "the second time"
+	docker rm -f one two fixed >/dev/null
+	docker network rm web >/dev/null
+	expect_equal '' "$(ipam_files)" "what host-local has"
+}

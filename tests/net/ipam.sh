@@ -1,0 +1,67 @@
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+# shellcheck shell=bash disable=SC2034,SC2154 # the world's names: world.sh
+#
+# ipam.sh - a cni-ipam that runs, and requests as Docker sends them.
+
+ipam=$build/cni-ipam
+ipam_socket=/run/docker/plugins/cni-ipam.sock
+ipam_state=/var/lib/cni-ipam/state.json
+
+ipam_start() {
+	[ -x "$ipam" ] || skip "cni-ipam is not built: libmicrohttpd is missing"
+	NETCONFPATH=/run/conf "$ipam" "$@" 2>>/run/results/ipam &
+	ipam_process=$!
+	wait_until 10 ipam_listens || fail "cni-ipam does not listen: $(cat /run/results/ipam)"
+}
+
+# Not by connecting, as the one that was killed leaves its socket.
+ipam_listens() { ss -Hxl src "$ipam_socket" | grep . >/dev/null; }
+
+ipam_kill() {
+	kill -9 "$ipam_process"
+	wait "$ipam_process" 2>/dev/null || true
+}
+
+# post PATH JSON: prints the body and the HTTP status
+post() {
+	curl -s --max-time $((30 * SLOWER)) --unix-socket "$ipam_socket" -w ' %{http_code}' \
+		-d "$2" "http://plugin/$1"
+}
+
+# call NAME FILTER [JQ-OPTION...]: a call of the driver with the request that the filter makes
+call() {
+	local name=$1 filter=$2
+	shift 2
+	post "IpamDriver.$name" "$(jq -nc "$@" "$filter")"
+}
+
+pool_request() { call RequestPool '{AddressSpace: "docker-local", Pool: $p, SubPool: $s}' \
+	--arg p "$1" --arg s "${2:-}"; }
+pool_release() { call ReleasePool '{PoolID: $p}' --arg p "$1"; }
+address_request() { call RequestAddress '{PoolID: $p, Address: $a}' --arg p "$1" --arg a "${2:-}"; }
+gateway_request() { call RequestAddress '{PoolID: $p, Address: $a,
+	Options: {RequestAddressType: "com.docker.network.gateway"}}' --arg p "$1" --arg a "${2:-}"; }
+address_release() { call ReleaseAddress '{PoolID: $p, Address: $a}' --arg p "$1" --arg a "$2"; }
+
+# given COMMAND...: the address without its length, of a request that must succeed
+given() {
+	local answer
+	answer=$("$@") || fail "$*: no answer"
+	[ "${answer##* }" = 200 ] || fail "$*: $answer"
+	answer=${answer#*\"Address\":\"}
+	echo "${answer%%/*}"
+}
+
+# expect_refused TEXT COMMAND...: {"Err": "...TEXT..."}, not 200
+expect_refused() {
+	local text=$1 answer
+	shift
+	answer=$("$@") || fail "$*: no answer"
+	case $answer in
+	'{"Err":"'*"$text"*'"} '[45]??) ;;
+	*) fail "$*: no error with \"$text\": $answer" ;;
+	esac
+}
+
+# The addresses that host-local has given, of all networks
+ipam_files() { (cd /var/lib/cni/networks && find . -type f -name '*[.:]*' ! -name 'last*' | sort); }
