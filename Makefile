@@ -18,7 +18,7 @@ PKG_CONFIG ?= pkg-config
 
 PACKAGES_BUILD := gcc make clang libbpf-dev libelf-dev zlib1g-dev libjansson-dev \
 	libnl-3-dev nettle-dev pkg-config libmicrohttpd-dev
-# The archives have no cni-ipam, which needs shared libraries.
+# The archives and RPM packages have no cni-ipam, which needs shared libraries.
 PACKAGES_STATIC := $(filter-out libmicrohttpd-dev,$(PACKAGES_BUILD))
 PACKAGES_CROSS := $(PACKAGES_STATIC) bpftool gcc-aarch64-linux-gnu libc6-dev-arm64-cross \
 	$(addsuffix :arm64,$(filter %-dev,$(PACKAGES_STATIC)))
@@ -83,12 +83,13 @@ SKELETONS := $(patsubst %.bpf.c,$(BUILD)/%.skel.h,$(wildcard bpf/*.bpf.c))
 
 .DELETE_ON_ERROR:
 .SECONDARY:
-.PHONY: all bench demo check check-unit check-packet check-net check-fuzz check-engines check-kernel check-clang fuzz lint format deps deps-check deps-lint install uninstall clean help
+.PHONY: all bench demo check check-unit check-packet check-net check-fuzz check-engines check-kernel check-clang fuzz lint format deps deps-check deps-lint install install-ipam uninstall clean help
 
 all: $(BUILD)/bpf-portmap $(BUILD)/cnirun $(IPAM) $(PAGES) $(COMPLETIONS)
 
 help:
-	@echo 'make            build/bpf-portmap, the CNI plugin, and build/cnirun, a runtime for conflists'
+	@echo 'make            build/bpf-portmap, the CNI plugin, build/cnirun, a runtime for conflists, and'
+	@echo '                build/cni-ipam, an IPAM driver for Docker, where libmicrohttpd is'
 	@echo '                (static; DYNAMIC=1 links shared libraries; V=1 shows the commands)'
 	@echo 'make demo       as root: installs what it needs, builds, shows the main job in namespaces'
 	@echo 'make bench      as root: installs what it needs, builds, measures the reference plugins, plain'
@@ -384,7 +385,7 @@ deb: roots-deps
 		packaging/deb $(VERSION) $$suite && tests/packages/deb $$suite || exit; done
 
 rpm: roots-deps
-	$(Q)packaging/rpm $(VERSION) '$(PACKAGES_BUILD)'
+	$(Q)packaging/rpm $(VERSION) '$(PACKAGES_STATIC)'
 
 # --- what a developer runs -------------------------------------------------------------
 
@@ -411,19 +412,24 @@ COMPLETION_FISH = $(PREFIX)/share/fish/vendor_completions.d/bpf-portmap.fish
 
 # What calls the plugin by itself: units, a udev rule, and a hook of two dispatchers.
 LIB := $(DESTDIR)$(PREFIX)/lib
-UNITS := $(patsubst conf/system/%,$(LIB)/systemd/system/%,$(wildcard conf/system/*.service conf/system/*.timer))
+UNITS := $(patsubst conf/system/%,$(LIB)/systemd/system/%,$(wildcard conf/system/bpf-portmap*.service conf/system/*.timer))
 RULES := $(LIB)/udev/rules.d/90-bpf-portmap.rules
 HOOKS := $(LIB)/NetworkManager/dispatcher.d/90-bpf-portmap $(LIB)/networkd-dispatcher/routable.d/90-bpf-portmap
+IPAM_UNITS := $(addprefix $(LIB)/systemd/system/,cni-ipam.service cni-ipam.socket)
 
-.PHONY: $(UNITS) $(RULES) $(HOOKS)
-$(UNITS) $(RULES): MODE := 0644
+.PHONY: $(UNITS) $(RULES) $(HOOKS) $(IPAM_UNITS)
+$(UNITS) $(RULES) $(IPAM_UNITS): MODE := 0644
 $(HOOKS): MODE := 0755
-$(UNITS) $(RULES) $(HOOKS):
+$(UNITS) $(RULES) $(HOOKS) $(IPAM_UNITS):
 	@install -d $(@D)
-	sed 's|/opt/cni/bin|$(CNIDIR)|' conf/system/$(@F) >$@
+	sed 's|/opt/cni/bin|$(CNIDIR)|; s|/usr/local/bin|$(PREFIX)/bin|' conf/system/$(@F) >$@
 	@chmod $(MODE) $@
 
-install: all $(UNITS) $(RULES) $(HOOKS)
+install-ipam: all $(IPAM_UNITS)
+	install -D -m 0755 $(BUILD)/cni-ipam $(DESTDIR)$(PREFIX)/bin/cni-ipam
+	install -D -m 0644 man/cni-ipam.8 $(DESTDIR)$(PREFIX)/share/man/man8/cni-ipam.8
+
+install: all $(UNITS) $(RULES) $(HOOKS) $(if $(IPAM),install-ipam)
 	install -D -m 0755 $(BUILD)/bpf-portmap $(DESTDIR)$(CNIDIR)/bpf-portmap
 	install -D -m 0755 $(BUILD)/cnirun $(DESTDIR)$(PREFIX)/bin/cnirun
 	install -D -m 0644 $(BUILD)/man/bpf-portmap.8 $(DESTDIR)$(PREFIX)/share/man/man8/bpf-portmap.8
@@ -443,8 +449,9 @@ uninstall:
 		$(DESTDIR)$(PREFIX)/share/man/man8/bpf-portmap.8 \
 		$(DESTDIR)$(PREFIX)/share/man/man5/bpf-portmap.conf.5 \
 		$(DESTDIR)$(PREFIX)/share/man/man1/cnirun.1 \
+		$(DESTDIR)$(PREFIX)/bin/cni-ipam $(DESTDIR)$(PREFIX)/share/man/man8/cni-ipam.8 \
 		$(addprefix $(DESTDIR),$(COMPLETION_BASH) $(COMPLETION_ZSH) $(COMPLETION_FISH)) \
-		$(UNITS) $(RULES) $(HOOKS)
+		$(UNITS) $(RULES) $(HOOKS) $(IPAM_UNITS)
 	rm -rf $(DESTDIR)$(DOCUMENTATION)
 
 clean:

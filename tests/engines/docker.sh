@@ -13,7 +13,14 @@ docker_world() {
 	cp -a /etc /run/etc
 	mount --bind /run/etc /etc
 	dockerd_start
-	tar -C "$rootfs" -c . | docker import - image >/dev/null || fail "docker import"
+	docker_image image
+}
+
+# docker_image NAME: an image that does nothing
+docker_image() {
+	tar -C "$rootfs" -c . |
+		docker import --change 'CMD ["/bin/busybox", "sleep", "1000000"]' - "$1" >/dev/null ||
+		fail "docker import"
 }
 
 dockerd_start() {
@@ -33,8 +40,7 @@ dockerd_stop() {
 docker_start() {
 	local name=$1 network=$2
 	shift 2
-	docker run -d --init=false --name "$name" --network "$network" "$@" image \
-		/bin/busybox sleep 1000000 >/run/results/"$name" 2>&1 ||
+	docker run -d --init=false --name "$name" --network "$network" "$@" image >/run/results/"$name" 2>&1 ||
 		fail "docker run $name: $(cat /run/results/"$name")"
 }
 

@@ -9,7 +9,7 @@ ipam_state=/var/lib/cni-ipam/state.json
 
 ipam_start() {
 	[ -x "$ipam" ] || skip "cni-ipam is not built: libmicrohttpd is missing"
-	NETCONFPATH=/run/conf "$ipam" "$@" 2>>/run/results/ipam &
+	NETCONFPATH=${ipam_conflists:-/run/conf} "$ipam" "$@" 2>>/run/results/ipam &
 	ipam_process=$!
 	wait_until 10 ipam_listens || fail "cni-ipam does not listen: $(cat /run/results/ipam)"
 }
@@ -52,8 +52,8 @@ given() {
 	echo "${answer%%/*}"
 }
 
-# expect_refused TEXT COMMAND...: {"Err": "...TEXT..."}, not 200
-expect_refused() {
+# expect_err TEXT COMMAND...: {"Err": "...TEXT..."}, not 200
+expect_err() {
 	local text=$1 answer
 	shift
 	answer=$("$@") || fail "$*: no answer"

@@ -54,6 +54,22 @@ test_docs_packaging() { docs_page packaging; }
 # docs/security.md: its commands do what it says
 test_docs_security() { docs_page security; }
 
+# docs/docker.md: its commands do what it says, with the real Docker
+# limit 120 s
+test_docs_docker() {
+	# shellcheck source=tests/engines/engine.sh
+	. "$project/tests/engines/engine.sh"
+	# shellcheck source=tests/engines/docker.sh
+	. "$project/tests/engines/docker.sh"
+	# shellcheck source=tests/net/ipam.sh
+	. "$here/ipam.sh"
+	ipam_conflists=/etc/cni/net.d
+	ipam_start --cni-path /run/cni-plugins
+	docker_world
+	docker_image nginx
+	docs_page docker
+}
+
 # docs/internals.md: every file of bpf/ is in its table, once, behind what it includes
 expect_table_of_bpf() {
 	local file included

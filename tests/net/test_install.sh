@@ -32,6 +32,10 @@ test_install_programs_have_symbols() {
 	done
 }
 
+# PREFIX: cni-ipam, which is built where libmicrohttpd is, and its units
+ipam_programs() { [ ! -x "$build/cni-ipam" ] || echo " $1/bin/cni-ipam"; }
+ipam_units() { [ ! -x "$build/cni-ipam" ] || echo " $1/lib/systemd/system/cni-ipam.service $1/lib/systemd/system/cni-ipam.socket"; }
+
 installed() { (cd /run/root && find . -type f | sort | sed 's|^\./||' | xargs); }
 
 # shared DIRECTORY: what is put below it
@@ -39,6 +43,7 @@ shared() {
 	(cd "$project" && printf 'doc/bpf-portmap/%s\n' CHANGELOG.md LICENSES/*.txt README.md SECURITY.md \
 		conf/*.* conf/monitoring/* docs/*.md &&
 		printf 'man/man%s\n' 1/cnirun.1 5/bpf-portmap.conf.5 8/bpf-portmap.8 &&
+		{ [ ! -x "$build/cni-ipam" ] || echo man/man8/cni-ipam.8; } &&
 		printf '%s\n' bash-completion/completions/bpf-portmap \
 			fish/vendor_completions.d/bpf-portmap.fish zsh/site-functions/_bpf-portmap) |
 		sed "s|^|$1/|" | sort | xargs
@@ -65,13 +70,14 @@ test_install_licences() {
 # make uninstall leaves nothing
 test_install_and_uninstall() {
 	install_make install
-	expect_equal "opt/cni/bin/bpf-portmap usr/local/bin/cnirun $(shared usr/local/share)" \
+	expect_equal "opt/cni/bin/bpf-portmap$(ipam_programs usr/local) usr/local/bin/cnirun$(ipam_units usr/local) $(shared usr/local/share)" \
 		"$(installed)" "files"
 	CNI_COMMAND=VERSION /run/root/opt/cni/bin/bpf-portmap >/run/out || fail "it does not run"
 	install_make uninstall
 	expect_equal "" "$(installed)" "files after uninstall"
 	install_make install PREFIX=/usr CNIDIR=/usr/lib/cni
-	expect_equal "usr/bin/cnirun usr/lib/cni/bpf-portmap $(shared usr/share)" "$(installed)" "files"
+	expect_equal "$(ipam_programs usr | cut -c 2-) usr/bin/cnirun usr/lib/cni/bpf-portmap$(ipam_units usr) $(shared usr/share)" \
+		"$(installed)" "files"
 	install_make uninstall PREFIX=/usr CNIDIR=/usr/lib/cni
 	expect_equal "" "$(installed)" "files after uninstall"
 }

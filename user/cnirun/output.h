@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * output.h - what cnirun prints: results on stdout, everything else on stderr.
+ * output.h - what cnirun and cni-ipam print: results on stdout, everything else on stderr.
  *
  * It quotes plugins, conflists and the cache, and a terminal may display it: control characters
  * other than line feeds become '?', in JSON \uNNNN.
@@ -19,9 +19,9 @@ int output_json(const json_t *value, struct cni_error *err);
 void output_text(const char *format, ...) __attribute__((format(printf, 1, 2)));
 int output_flush(struct cni_error *err);
 
-/* Prints "cnirun: warning: ..." on stderr. */
+/* Prints "PROGRAM: warning: ..." on stderr. */
 void output_warn(const char *format, ...) __attribute__((format(printf, 1, 2)));
-/* Prints "cnirun: ..." on stderr, the details after the message. */
+/* Prints "PROGRAM: ..." on stderr, the details after the message. */
 void output_error(const struct cni_error *err);
 
 #endif

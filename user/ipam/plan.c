@@ -119,10 +119,26 @@ static const char *conflist_directory(void)
 	return directory && *directory ? directory : DEFAULT_DIRECTORY;
 }
 
+/* Sets *found, or leaves it NULL. */
+typedef void (*list_visit)(const struct conflist *list, const struct plan_request *request,
+			   json_t **found);
+
+/* What cannot be read is warned of: its subnets are not known. */
+static void visit_file(const char *path, list_visit visit, const struct plan_request *request,
+		       json_t **found)
+{
+	cleanup_conflist struct conflist list = {0};
+	cleanup_error struct cni_error problem = {0};
+
+	if (!conflist_find(&list, path, &problem))
+		visit(&list, request, found);
+	else
+		output_warn("not looked at for subnets of Docker: %s", cni_error_message(&problem));
+}
+
 /* Visits the conflists until one returns something. */
-static json_t *each_conflist(json_t *(*visit)(const struct conflist *list,
-					      const struct plan_request *request, bool by_name),
-			     const struct plan_request *request, struct cni_error *err)
+static json_t *each_conflist(list_visit visit, const struct plan_request *request,
+			     struct cni_error *err)
 {
 	static const char *const suffixes[] = {".conflist", ".conf", ".json", NULL};
 	cleanup_directory struct directory files = {0};
@@ -130,25 +146,24 @@ static json_t *each_conflist(json_t *(*visit)(const struct conflist *list,
 
 	if (directory_list(&files, conflist_directory(), suffixes, err))
 		return NULL;
-	for (size_t i = 0; i < files.count && !found; i++) {
-		cleanup_conflist struct conflist list = {0};
-		cleanup_error struct cni_error problem = {0};
-
-		if (conflist_find(&list, files.paths[i], &problem))
-			output_warn("not looked at for subnets of Docker: %s",
-				    cni_error_message(&problem));
-		else
-			found = visit(&list, request, false);
-	}
+	for (size_t i = 0; i < files.count && !found; i++)
+		visit_file(files.paths[i], visit, request, &found);
 	return found;
 }
 
-static json_t *overlap_of_list(const struct conflist *list, const struct plan_request *request,
-			       bool by_name)
+static void find_plan(const struct conflist *list, const struct plan_request *request,
+		      json_t **found)
+{
+	*found = plan_of_list(list, request, false);
+}
+
+static void find_overlap(const struct conflist *list, const struct plan_request *request,
+			 json_t **found)
 {
 	const json_t *ipam = cni_json_get(find_main_plugin(list), "ipam");
 
-	return find_range(ipam, &request->pool, prefix_overlaps) ? json_true() : NULL;
+	if (find_range(ipam, &request->pool, prefix_overlaps))
+		*found = json_true();
 }
 
 bool plan_overlaps_conflist(const struct prefix *pool)
@@ -156,7 +171,7 @@ bool plan_overlaps_conflist(const struct prefix *pool)
 	const struct plan_request request = {.pool = *pool};
 	cleanup_error struct cni_error ignored = {0};
 
-	return each_conflist(overlap_of_list, &request, &ignored);
+	return each_conflist(find_overlap, &request, &ignored);
 }
 
 static json_t *plan_of_network(const struct plan_request *request, struct cni_error *err)
@@ -201,7 +216,7 @@ json_t *plan_make(const struct plan_request *request, const struct settings *set
 
 	if (request->network)
 		return plan_of_network(request, err);
-	plan = each_conflist(plan_of_list, request, &problem);
+	plan = each_conflist(find_plan, request, &problem);
 	if (plan || cni_error_is_set(&problem)) {
 		if (!plan)
 			*err = problem;

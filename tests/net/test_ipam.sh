@@ -1,0 +1,219 @@
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+# shellcheck shell=bash disable=SC2154 # the world's names: world.sh
+#
+# test_ipam.sh - cni-ipam: Docker's remote IPAM API over host-local and static, with curl in Docker's
+# place.
+
+# shellcheck source=tests/net/ipam.sh
+. "$here/ipam.sh"
+
+pool=docker-local/10.91.0.0/24
+
+pool_expect() {
+	expect_equal "{\"PoolID\":\"$1\",\"Pool\":\"$2\",\"Data\":{}} 200" "$(pool_request "${@:2}")" \
+		"RequestPool ${*:2}"
+}
+
+# Plugins in place of the reference's: /run/cni-plugins/NAME runs the commands on stdin first.
+plugin_wrap() {
+	rm "/run/cni-plugins/$1"
+	{ printf '#!/bin/bash\n' && cat && echo "exec $reference_plugins/$1"; } >"/run/cni-plugins/$1"
+	chmod 755 "/run/cni-plugins/$1"
+}
+
+# Docker's calls that need no pool; a root-only socket; what is not of the API gets an error and
+# not 200: another call, GET, no JSON, other types, a body of 70 KiB
+test_ipam_protocol() {
+	ipam_start
+	expect_equal '{"Implements":["IpamDriver"]} 200' "$(post Plugin.Activate '')" Activate
+	expect_equal '{"RequiresMACAddress":false,"RequiresRequestReplay":false} 200' \
+		"$(post IpamDriver.GetCapabilities '')" GetCapabilities
+	expect_equal '{"LocalDefaultAddressSpace":"docker-local","GlobalDefaultAddressSpace":"docker-global"} 200' \
+		"$(post IpamDriver.GetDefaultAddressSpaces '')" GetDefaultAddressSpaces
+	expect_equal '{} 200' "$(post IpamDriver.DiscoverNew '{"DiscoveryType":1}')" DiscoverNew
+	expect_equal '600 700 700' "$(stat -c %a "$ipam_socket" /run/docker/plugins /var/lib/cni-ipam |
+		tr '\n' ' ' | sed 's/ $//')" "modes of socket, its directory, state"
+	expect_err 'does not know this call' post IpamDriver.RequestLease '{}'
+	expect_err 'POST only' curl -s --unix-socket "$ipam_socket" -w ' %{http_code}' http://x/Plugin.Activate
+	expect_err 'not valid JSON' post IpamDriver.RequestPool '{'
+	expect_err 'the request is empty' post IpamDriver.RequestPool ''
+	expect_err 'AddressSpace' post IpamDriver.RequestPool '{"AddressSpace":7}'
+	expect_err 'address space' post IpamDriver.RequestPool '{"Pool":"10.91.0.0/24"}'
+	expect_err 'Options' post IpamDriver.RequestAddress '{"PoolID":"x","Options":[]}'
+	expect_err 'longer than 64 KiB' post IpamDriver.RequestPool "$(printf '%070000d' 0)"
+	kill "$ipam_process"
+	wait "$ipam_process" || fail "exit status $? after SIGTERM"
+	[ ! -e "$ipam_socket" ] || fail "the socket is left"
+	chmod 777 /run/docker/plugins
+	output=$("$ipam" 2>&1) && fail "a socket where anybody may write"
+	expect_contains "$output" 'others than root may write to /run/docker/plugins' "serving there"
+}
+
+# pools: the same request has the same ID and is counted; a sub-pool; overlapping ones, a sub-pool
+# without or outside of a pool, another option, an unknown network are refused; a chosen one is
+# another each time and none of CNI's; the last release gives all back
+test_ipam_pools() {
+	ipam_start
+	pool_expect "$pool" 10.91.0.0/24
+	pool_expect "$pool" 10.91.0.0/24
+	pool_expect "$pool/10.91.0.64/26" 10.91.0.0/24 10.91.0.64/26
+	expect_err "pool 10.91.0.0/16: it overlaps with pool $pool" pool_request 10.91.0.0/16
+	expect_err "it overlaps with pool $pool" pool_request 10.91.0.128/25
+	expect_err 'sub-pool 10.91.0.0/26 without a pool' pool_request '' 10.91.0.0/26
+	expect_err 'sub-pool 10.92.0.0/26 is no part of it' pool_request 10.91.0.0/24 10.92.0.0/26
+	expect_err 'pool web: it is no ADDRESS/LENGTH' pool_request web
+	expect_err 'unknown option \"dns\"' call RequestPool \
+		'{AddressSpace: "docker-local", Pool: "10.94.0.0/24", Options: {dns: "x"}}'
+	expect_err 'no network named \"none\"' call RequestPool \
+		'{AddressSpace: "docker-local", Pool: "10.94.0.0/24", Options: {network: "none"}}'
+	expect_err 'has no range of the subnet 10.94.0.0/24' call RequestPool \
+		'{AddressSpace: "docker-local", Pool: "10.94.0.0/24", Options: {network: "bridge"}}'
+	pool_expect docker-local/fd00:91::/64 fd00:91::/64
+	conflist chosen bridge '.name = "chosen" | .plugins[0].ipam.ranges = [[{"subnet":"172.18.5.0/24"}]]'
+	expect_equal '{"PoolID":"docker-local/172.19.0.0/16","Pool":"172.19.0.0/16","Data":{}} 200' \
+		"$(pool_request '')" "beside a conflist with 172.18.5.0/24"
+	expect_contains "$(pool_request '')" '"docker-local/172.20.0.0/16"' "chosen again"
+	expect_contains "$(call RequestPool '{AddressSpace: "docker-local", V6: true}')" '"Pool":"fd' V6
+	expect_equal 10.91.0.1 "$(given gateway_request "$pool")" gateway
+	given address_request "$pool" >/dev/null
+	expect_equal '{} 200' "$(pool_release "$pool")" "ReleasePool"
+	expect_equal '{} 200' "$(pool_release "$pool")" "ReleasePool, the second user"
+	expect_err "there is no pool \\\"$pool\\\"" pool_release "$pool"
+	expect_err "there is no pool \\\"$pool\\\"" address_request "$pool"
+	expect_equal '' "$(ipam_files)" "what host-local has"
+	pool_expect "$pool" 10.91.0.0/24
+	expect_contains "$(call RequestPool '{AddressSpace: "docker-global", Pool: "10.91.0.0/16"}')" \
+		'"PoolID":"docker-global/10.91.0.0/16"' "another address space"
+}
+
+# addresses: gateway, any, by name, IPv6, of a sub-pool; taken, outside, no host's, no address:
+# refused with pool and address; release of what is not there; a full pool, and a free one again
+test_ipam_addresses() {
+	ipam_start
+	pool_expect "$pool" 10.91.0.0/24
+	pool_expect "$pool/10.91.0.64/29" 10.91.0.0/24 10.91.0.64/29
+	expect_equal 10.91.0.254 "$(given gateway_request "$pool" 10.91.0.254)" "gateway by name"
+	expect_equal 10.91.0.254 "$(given gateway_request "$pool/10.91.0.64/29" 10.91.0.254)" \
+		"the same of a second network"
+	expect_equal '{"Address":"10.91.0.1/24","Data":{}} 200' "$(address_request "$pool")" any
+	expect_equal 10.91.0.9 "$(given address_request "$pool" 10.91.0.9)" "by name"
+	expect_err "address 10.91.0.9 of pool $pool: Docker has it since 2" address_request "$pool" 10.91.0.9
+	expect_err "as a gateway" address_request "$pool" 10.91.0.254
+	expect_err "address 10.91.0.9 of pool" gateway_request "$pool" 10.91.0.9
+	expect_err "address 10.92.0.9 of pool $pool: it is outside" address_request "$pool" 10.92.0.9
+	expect_err "address 10.91.0.255 of pool $pool:" address_request "$pool" 10.91.0.255
+	expect_err "address web of pool $pool: it is no address" address_request "$pool" web
+	expect_equal '{} 200' "$(address_release "$pool" 10.91.0.9)" ReleaseAddress
+	expect_equal '{} 200' "$(address_release "$pool" 10.91.0.9)" "of what is not there"
+	expect_err 'there is no pool' address_release none 10.91.0.9
+	address_release "$pool" 10.91.0.254 >/dev/null
+	expect_err "as a gateway" address_request "$pool" 10.91.0.254 # the second network has it
+	address_release "$pool/10.91.0.64/29" 10.91.0.254 >/dev/null
+	expect_equal 10.91.0.254 "$(given address_request "$pool" 10.91.0.254)" "no gateway any more"
+	for number in 64 65 66 67 68 69 70 71; do
+		expect_equal "10.91.0.$number" "$(given address_request "$pool/10.91.0.64/29")" "of the sub-pool"
+	done
+	expect_err 'no IP addresses available' address_request "$pool/10.91.0.64/29"
+	expect_equal 10.91.0.200 "$(given address_request "$pool/10.91.0.64/29" 10.91.0.200)" \
+		"by name outside of the sub-pool"
+	address_release "$pool/10.91.0.64/29" 10.91.0.70 >/dev/null
+	expect_equal 10.91.0.70 "$(given address_request "$pool/10.91.0.64/29")" "the one that is free"
+	pool_expect docker-local/fd00:91::/64 fd00:91::/64
+	expect_equal fd00:91::1 "$(given gateway_request docker-local/fd00:91::/64)" "gateway of IPv6"
+	expect_equal fd00:91::2 "$(given address_request docker-local/fd00:91::/64)" "IPv6"
+	expect_equal fd00:91::77 "$(given address_request docker-local/fd00:91::/64 fd00:91:0::0:77)" "by name"
+}
+
+# one plan with cnirun: a subnet of a conflist shares its store, found by itself or by network=; the
+# list's gateway is given to networks only, and each other address once
+test_ipam_shared() {
+	local shared=docker-local/10.88.0.0/16 one
+	rm /run/conf/*
+	conflist bridge bridge .
+	ipam_start
+	container_add c1 bridge
+	pool_expect "$shared" 10.88.0.0/16
+	expect_equal 10.88.0.1 "$(given gateway_request "$shared")" "the list's gateway"
+	expect_err 'as a gateway' address_request "$shared" 10.88.0.1
+	expect_err "address 10.88.0.2 of pool $shared: plugin" address_request "$shared" 10.88.0.2
+	one=$(given address_request "$shared")
+	expect_equal 10.88.0.3 "$one" "next to c1"
+	container_add c2 bridge
+	expect_contains "$(ip -n c2 -4 address show dev eth0)" 'inet 10.88.0.4/16' c2
+	expect_equal "$one" "$(cd /var/lib/cni/networks/bridge && grep -l '^docker-' [0-9]*)" "in the list's store"
+	pool_release "$shared" >/dev/null
+	expect_err 'it is the gateway' call RequestAddress \
+		"$(pool_request 10.88.0.0/16 10.88.9.0/24 | jq -c '{PoolID, Address: "10.88.0.1"}')"
+	expect_equal 10.88.9.0 "$(given address_request "$shared/10.88.9.0/24")" "of a sub-pool"
+}
+
+# 200 requests at once get 200 addresses; meanwhile 400 clients are silent, one sends half a request
+test_ipam_crowd() {
+	local holder
+	ipam_start
+	pool_request 10.91.0.0/16 >/dev/null
+	perl -MSocket -e 'for (1 .. 401) { my $s; socket($s, AF_UNIX, SOCK_STREAM, 0) && connect($s, pack_sockaddr_un($ARGV[0])) or die $!;
+		push @held, $s } syswrite($held[0], "POST / HTTP/1.1\r\nContent-Length: 9\r\n\r\n{"); $| = 1; print "held\n"; sleep 1000' \
+		"$ipam_socket" >/run/results/held &
+	holder=$!
+	wait_until 10 grep -q held /run/results/held || fail "no silent clients"
+	curl -s -Z --parallel-max 200 --unix-socket "$ipam_socket" -d '{"PoolID":"docker-local/10.91.0.0/16"}' \
+		-w '\n' 'http://x/IpamDriver.RequestAddress?[1-200]' >/run/results/crowd
+	kill "$holder"
+	expect_equal 200 "$(sort -u /run/results/crowd | grep -c '"Address":"10.91')" "different addresses"
+	expect_equal 200 "$(ipam_files | wc -l)" "addresses of host-local"
+}
+
+# killed before and after a plugin gives or frees an address: the next request undoes it, and the
+# address is free; a state of somebody else's making is left alone
+test_ipam_killed() {
+	local command when
+	plugin_wrap host-local <<-'SH'
+		kill=$(cat /run/kill 2>/dev/null)
+		rm -f /run/kill
+		[ "$kill" != "$CNI_COMMAND before" ] || { kill -9 $PPID; exit 1; }
+		[ "$kill" != "$CNI_COMMAND after" ] || { /usr/lib/cni/host-local; kill -9 $PPID; exit 0; }
+	SH
+	sed -i "s|/usr/lib/cni|$reference_plugins|" /run/cni-plugins/host-local
+	ipam_start
+	pool_request 10.91.0.0/24 >/dev/null
+	for command in ADD DEL; do
+		for when in before after; do
+			[ "$command" = ADD ] || given address_request "$pool" 10.91.0.5 >/dev/null
+			echo "$command $when" >/run/kill
+			if [ "$command" = ADD ]; then
+				address_request "$pool" 10.91.0.5 && fail "an answer: $command $when"
+			else
+				address_release "$pool" 10.91.0.5 && fail "an answer: $command $when"
+			fi
+			wait "$ipam_process" || true
+			ipam_start
+			expect_equal '' "$(ipam_files)" "left after the kill: $command $when"
+			expect_equal 10.91.0.5 "$(given address_request "$pool" 10.91.0.5)" "$command $when"
+			address_release "$pool" 10.91.0.5 >/dev/null
+		done
+	done
+	echo '{"pools": 7}' >"$ipam_state"
+	expect_err "$ipam_state cannot be used" address_request "$pool"
+	expect_equal '{"pools": 7}' "$(cat "$ipam_state")" "the state"
+}
+
+# other plugins: static gives what is asked for, and one address once; one that hangs is killed, one
+# that fails is quoted
+test_ipam_plugins() {
+	echo '{"type": "static", "addresses": [{"address": "10.91.0.3/24"}]}' >/run/static
+	plugin_wrap host-local <<-'SH'
+		[ "$CNI_COMMAND" = ADD ] && exec sleep 1000
+	SH
+	conflist hangs bridge '.name = "hangs" | .plugins[0].ipam.ranges = [[{"subnet":"10.92.0.0/24"}]]'
+	ipam_start --ipam /run/static --timeout 1
+	pool_request 10.91.0.0/24 >/dev/null
+	expect_equal 10.91.0.3 "$(given address_request "$pool")" "static's own"
+	expect_err 'gave 10.91.0.3, which Docker has already' address_request "$pool"
+	pool_request 10.92.0.0/24 >/dev/null
+	expect_err 'did not end within 1 second' address_request docker-local/10.92.0.0/24
+	pool_request 10.93.0.0/24 >/dev/null
+	expect_err 'the plugin \"static\" gave no address of the pool' address_request docker-local/10.93.0.0/24
+	rm /run/cni-plugins/static
+	expect_err 'failed to find plugin \"static\"' address_request "$pool" 10.91.0.8
+}
