@@ -10,8 +10,8 @@ docker_world() {
 	command -v dockerd >/dev/null || engine_missing docker
 	engine_world
 	# It writes there.
-	cp -a /etc /run/etc
-	mount --bind /run/etc /etc
+	cp -a /etc /run/etc-of-docker
+	mount --bind /run/etc-of-docker /etc
 	dockerd_start
 	docker_image image
 }
