@@ -205,9 +205,12 @@ $(BUILD)/tests/unit/%: $(BUILD)/sanitized/tests/unit/%.o $(UNIT_OBJECTS)
 	@mkdir -p $(@D)
 	$(call say,LINK,$@)$(CC) $(CFLAGS) $(SANITIZE) $^ -lcmocka -ljansson -lnl-3 -lnettle -o $@
 
-# The plugin as a whole under the sanitizers, for the network tests that feed it bad input.
+# The programs as a whole under the sanitizers, for the network tests that feed them bad input.
 $(BUILD)/sanitized/bpf-portmap: $(patsubst $(BUILD)/%,$(BUILD)/sanitized/%,$(PLUGIN_OBJECTS))
 	$(call say,LINK,$@)$(CC) $(CFLAGS) $(SANITIZE) $^ $(shell $(PKG_CONFIG) --libs $(LIBRARIES)) -lelf -lz -o $@
+
+$(BUILD)/sanitized/cni-ipam: $(patsubst $(BUILD)/%,$(BUILD)/sanitized/%,$(IPAM_OBJECTS))
+	$(call say,LINK,$@)$(CC) $(CFLAGS) $(SANITIZE) $^ $(shell $(PKG_CONFIG) --libs libmicrohttpd jansson nettle) -o $@
 
 PACKET_FUZZ_OBJECTS := $(patsubst %.c,$(BUILD)/sanitized/%.o,$(filter-out tests/fuzz/json_%,$(wildcard tests/fuzz/*.c)))
 
@@ -322,7 +325,7 @@ packet-tests: $(BUILD)/tests/packet $(BUILD)/tests/verify
 	$(Q)$(MAKE) --no-print-directory BUILD=$(BUILD)/fallbacks FALLBACKS=1 $(BUILD)/fallbacks/tests/packet
 fuzz-tests: $(BUILD)/tests/packet_fuzz
 	$(Q)$(if $(libfuzzer),$(MAKE) --no-print-directory $(JSON_FUZZERS) $(BUILD)/fuzz/dictionary)
-net-tests: all $(NET_TOOLS) $(BUILD)/sanitized/bpf-portmap
+net-tests: all $(NET_TOOLS) $(BUILD)/sanitized/bpf-portmap $(if $(IPAM),$(BUILD)/sanitized/cni-ipam)
 engines-tests: net-tests
 	$(Q)tests/engines/install
 

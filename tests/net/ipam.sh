@@ -3,7 +3,7 @@
 #
 # ipam.sh - a cni-ipam that runs, and requests as Docker sends them.
 
-ipam=$build/cni-ipam
+ipam=$build/sanitized/cni-ipam
 ipam_socket=/run/docker/plugins/cni-ipam.sock
 ipam_state=/var/lib/cni-ipam/state.json
 
