@@ -192,7 +192,7 @@ SANITIZE := -O1 -g -fsanitize=address,undefined -fno-sanitize-recover=undefined 
 UNIT_TESTS := $(patsubst tests/unit/%.c,$(BUILD)/tests/unit/%,$(wildcard tests/unit/*_test.c))
 # Everything without I/O on the machine, instrumented; programs' main files excepted.
 UNIT_SOURCES := $(filter-out user/cnirun/main.c,$(wildcard $(addprefix user/,$(addsuffix /*.c,lib cni conf cnirun))) \
-	user/datapath/load/load_log.c $(addprefix user/operator/,flow_filter.c flow_top.c flow_words.c format.c items.c options.c \
+	user/ipam/prefix.c user/datapath/load/load_log.c $(addprefix user/operator/,flow_filter.c flow_top.c flow_words.c format.c items.c options.c \
 	table.c install/list_text.c doctor/ruleset.c doctor/iptables_save.c doctor/listening.c doctor/remedy_word.c doctor/tc_modules.c) $(addprefix user/net/,port_ranges.c nat_rule.c nft_rule.c \
 	netlink.c netns.c))
 UNIT_OBJECTS := $(patsubst %.c,$(BUILD)/sanitized/%.o,$(UNIT_SOURCES))

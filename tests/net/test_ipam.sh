@@ -62,6 +62,10 @@ test_ipam_pools() {
 	expect_err 'sub-pool 10.91.0.0/26 without a pool' pool_request '' 10.91.0.0/26
 	expect_err 'sub-pool 10.92.0.0/26 is no part of it' pool_request 10.91.0.0/24 10.92.0.0/26
 	expect_err 'pool web: it is no ADDRESS/LENGTH' pool_request web
+	conflist twin bridge '.name = "twin"'
+	expect_err 'networks \"bridge\" and \"twin\" have this subnet' pool_request 10.88.0.0/16
+	rm /run/conf/twin.conflist
+	expect_err 'overlaps with a range of the CNI network \"bridge\"' pool_request 10.88.1.0/24
 	expect_err 'unknown option \"dns\"' call RequestPool \
 		'{AddressSpace: "docker-local", Pool: "10.94.0.0/24", Options: {dns: "x"}}'
 	expect_err 'no network named \"none\"' call RequestPool \
@@ -165,7 +169,7 @@ test_ipam_crowd() {
 }
 
 # killed before and after a plugin gives or frees an address: the next request undoes it, and the
-# address is free; a state of somebody else's making is left alone
+# address is free; on a full disk nothing is given; a state of somebody else's making is left alone
 test_ipam_killed() {
 	local command when
 	plugin_wrap host-local <<-'SH'
@@ -193,6 +197,13 @@ test_ipam_killed() {
 			address_release "$pool" 10.91.0.5 >/dev/null
 		done
 	done
+	cp "$ipam_state" /run/state
+	mount -t tmpfs -o size=8k,mode=700 tmpfs /var/lib/cni-ipam
+	cp /run/state "$ipam_state"
+	head -c 8192 /dev/zero >/var/lib/cni-ipam/filler 2>/dev/null || true
+	expect_err 'state.json: No space left on device' address_request "$pool" 10.91.0.5
+	expect_equal '' "$(ipam_files)" "given on a full disk"
+	umount /var/lib/cni-ipam
 	echo '{"pools": 7}' >"$ipam_state"
 	expect_err "$ipam_state cannot be used" address_request "$pool"
 	expect_equal '{"pools": 7}' "$(cat "$ipam_state")" "the state"

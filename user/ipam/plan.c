@@ -22,6 +22,8 @@
 #define OWN_VERSION "0.4.0"
 #define IFNAME "eth0"
 #define HOST_LOCAL "host-local"
+/* Of a plan that is being made: that of a second conflist with the same subnet. */
+#define OTHER_NAME "otherName"
 
 typedef bool (*prefix_match)(const struct prefix *one, const struct prefix *other);
 
@@ -119,7 +121,7 @@ static const char *conflist_directory(void)
 	return directory && *directory ? directory : DEFAULT_DIRECTORY;
 }
 
-/* Sets *found, or leaves it NULL. */
+/* Sets *found, which may be set already, or leaves it. */
 typedef void (*list_visit)(const struct conflist *list, const struct plan_request *request,
 			   json_t **found);
 
@@ -136,7 +138,6 @@ static void visit_file(const char *path, list_visit visit, const struct plan_req
 		output_warn("not looked at for subnets of Docker: %s", cni_error_message(&problem));
 }
 
-/* Visits the conflists until one returns something. */
 static json_t *each_conflist(list_visit visit, const struct plan_request *request,
 			     struct cni_error *err)
 {
@@ -146,7 +147,7 @@ static json_t *each_conflist(list_visit visit, const struct plan_request *reques
 
 	if (directory_list(&files, conflist_directory(), suffixes, err))
 		return NULL;
-	for (size_t i = 0; i < files.count && !found; i++)
+	for (size_t i = 0; i < files.count; i++)
 		visit_file(files.paths[i], visit, request, &found);
 	return found;
 }
@@ -154,7 +155,13 @@ static json_t *each_conflist(list_visit visit, const struct plan_request *reques
 static void find_plan(const struct conflist *list, const struct plan_request *request,
 		      json_t **found)
 {
-	*found = plan_of_list(list, request, false);
+	cleanup_json json_t *plan = plan_of_list(list, request, false);
+
+	if (plan && !*found)
+		*found = TAKE(plan);
+	else if (plan &&
+		 !json_equal(json_object_get(plan, "name"), json_object_get(*found, "name")))
+		json_object_set(*found, OTHER_NAME, json_object_get(plan, "name"));
 }
 
 static void find_overlap(const struct conflist *list, const struct plan_request *request,
@@ -162,16 +169,23 @@ static void find_overlap(const struct conflist *list, const struct plan_request 
 {
 	const json_t *ipam = cni_json_get(find_main_plugin(list), "ipam");
 
-	if (find_range(ipam, &request->pool, prefix_overlaps))
-		*found = json_true();
+	if (!*found && find_range(ipam, &request->pool, prefix_overlaps))
+		*found = json_string(list->name);
+}
+
+/* Returns the name of the first conflist whose addresses overlap: a new reference, or NULL. */
+static json_t *overlapping_conflist(const struct plan_request *request)
+{
+	cleanup_error struct cni_error ignored = {0};
+
+	return each_conflist(find_overlap, request, &ignored);
 }
 
 bool plan_overlaps_conflist(const struct prefix *pool)
 {
-	const struct plan_request request = {.pool = *pool};
-	cleanup_error struct cni_error ignored = {0};
+	cleanup_json json_t *name = overlapping_conflist(&(struct plan_request){.pool = *pool});
 
-	return each_conflist(find_overlap, &request, &ignored);
+	return name;
 }
 
 static json_t *plan_of_network(const struct plan_request *request, struct cni_error *err)
@@ -205,31 +219,56 @@ static char *own_name(const struct plan_request *request)
 	return name;
 }
 
-json_t *plan_make(const struct plan_request *request, const struct settings *settings,
-		  struct cni_error *err)
+static json_t *make_own_plan(const struct plan_request *request, const json_t *ipam)
 {
-	cleanup_free char *name = NULL;
-	cleanup_json json_t *config = NULL;
-	struct cni_error problem = {0};
+	cleanup_json json_t *config = json_pack("{s:O}", "ipam", ipam);
+	cleanup_free char *name = own_name(request);
 	char subnet[PREFIX_TEXT_SIZE], network[CNI_ADDRESS_TEXT_SIZE];
-	json_t *plan, *range = NULL;
+	json_t *range = NULL;
 
-	if (request->network)
-		return plan_of_network(request, err);
-	plan = each_conflist(find_plan, request, &problem);
-	if (plan || cni_error_is_set(&problem)) {
-		if (!plan)
-			*err = problem;
-		return plan;
-	}
-	name = own_name(request);
-	config = json_pack("{s:O}", "ipam", settings->ipam);
 	/* host-local gives all addresses but the gateway. A gateway of Docker is asked for as any
 	 * other address is, so what is named here is the address that no interface has. */
 	if (!strcmp(ipam_type(config), HOST_LOCAL))
 		range = json_pack("{s:s, s:s}", "subnet", prefix_format(&request->pool, subnet),
 				  "gateway", cni_address_format(request->pool.address, network));
 	return compose(name, OWN_VERSION, config, request, range);
+}
+
+/* Steals the plan, which is NULL after an error. */
+static json_t *refuse_two(json_t *plan, struct cni_error *err)
+{
+	cleanup_json json_t *held = plan;
+	const char *other = json_string_value(json_object_get(plan, OTHER_NAME));
+
+	if (!other)
+		return TAKE(held);
+	cni_error_set(err, CNI_ERROR_INVALID_CONFIGURATION,
+		      "the CNI networks \"%s\" and \"%s\" have this subnet: say which one is meant "
+		      "by --ipam-opt network=NAME",
+		      json_string_value(json_object_get(plan, "name")), other);
+	return NULL;
+}
+
+json_t *plan_make(const struct plan_request *request, const struct settings *settings,
+		  struct cni_error *err)
+{
+	cleanup_json json_t *other = NULL;
+	json_t *plan;
+
+	if (request->network)
+		return plan_of_network(request, err);
+	plan = each_conflist(find_plan, request, err);
+	if (plan || cni_error_is_set(err))
+		return refuse_two(plan, err);
+	other = overlapping_conflist(request);
+	if (!other)
+		return make_own_plan(request, settings->ipam);
+	cni_error_set(
+		err, CNI_ERROR_INVALID_CONFIGURATION,
+		"it overlaps with a range of the CNI network \"%s\": give that range's subnet, "
+		"and --ip-range for a part of it",
+		json_string_value(other));
+	return NULL;
 }
 
 static const json_t *plan_of(const json_t *pool)

@@ -27,6 +27,8 @@
 #define BODY_LIMIT ((size_t)64 << 10)
 #define CONNECTIONS 512u
 #define SILENCE 10u /* seconds */
+#define MS_PER_SECOND 1000
+#define LAST_ROUNDS 10
 #define CONTENT_TYPE "application/vnd.docker.plugins.v1.2+json"
 
 /* What has come of a request's body. */
@@ -133,6 +135,23 @@ static int catch_signals(struct cni_error *err)
 	return 0;
 }
 
+static void wait_for_events(struct MHD_Daemon *daemon, struct pollfd events[2], int limit)
+{
+	MHD_UNSIGNED_LONG_LONG timeout;
+
+	if (MHD_get_timeout(daemon, &timeout) == MHD_YES && timeout < (unsigned int)limit)
+		limit = (int)timeout;
+	poll(events, 2, limit);
+}
+
+static unsigned int connections(struct MHD_Daemon *daemon)
+{
+	const union MHD_DaemonInfo *information =
+		MHD_get_daemon_info(daemon, MHD_DAEMON_INFO_CURRENT_CONNECTIONS);
+
+	return information ? information->num_connections : 0;
+}
+
 static int serve(struct MHD_Daemon *daemon, struct cni_error *err)
 {
 	const union MHD_DaemonInfo *information =
@@ -143,16 +162,17 @@ static int serve(struct MHD_Daemon *daemon, struct cni_error *err)
 	};
 
 	while (!events[1].revents) {
-		MHD_UNSIGNED_LONG_LONG timeout;
-		int wait = -1;
-
-		if (MHD_get_timeout(daemon, &timeout) == MHD_YES)
-			wait = timeout < SILENCE * 1000 ? (int)timeout : (int)SILENCE * 1000;
-		if (poll(events, 2, wait) < 0 && errno != EINTR)
-			return cni_error_set(err, CNI_ERROR_IO, "cannot wait for requests: %s",
-					     strerror(errno));
 		if (MHD_run(daemon) != MHD_YES)
 			return cni_error_set(err, CNI_ERROR_IO, "cannot serve any longer");
+		wait_for_events(daemon, events, (int)SILENCE * MS_PER_SECOND);
+	}
+	/* What was answered is sent. Who comes later waits for the next daemon, if systemd has the
+	 * socket. */
+	MHD_quiesce_daemon(daemon);
+	events[1].fd = -1;
+	for (int i = 0; i < LAST_ROUNDS && connections(daemon); i++) {
+		MHD_run(daemon);
+		wait_for_events(daemon, events, MS_PER_SECOND / LAST_ROUNDS);
 	}
 	return 0;
 }
