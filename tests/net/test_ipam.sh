@@ -22,7 +22,7 @@ plugin_wrap() {
 }
 
 # Docker's calls that need no pool; a root-only socket; what is not of the API gets an error and
-# not 200: another call, GET, no JSON, other types, a body of 70 KiB
+# not 200: another call, GET, no JSON, other types, a body of 70 KiB; a socket that systemd passes
 test_ipam_protocol() {
 	ipam_start
 	expect_equal '{"Implements":["IpamDriver"]} 200' "$(post Plugin.Activate '')" Activate
@@ -44,6 +44,15 @@ test_ipam_protocol() {
 	kill "$ipam_process"
 	wait "$ipam_process" || fail "exit status $? after SIGTERM"
 	[ ! -e "$ipam_socket" ] || fail "the socket is left"
+	perl -MSocket -e '$^F = 3; socket(my $s, AF_UNIX, SOCK_STREAM, 0); bind($s, pack_sockaddr_un(shift)) or die $!;
+		listen($s, 9); @ENV{"LISTEN_PID", "LISTEN_FDS"} = ($$, 1); exec @ARGV' \
+		"$ipam_socket" "$ipam" --socket /nowhere/at-all 2>>/run/results/ipam 3>&- &
+	ipam_process=$!
+	expect_equal '{"Implements":["IpamDriver"]} 200' "$(wait_until 10 ipam_listens; post Plugin.Activate '')" \
+		"by the socket that was passed: $(cat /run/results/ipam)"
+	kill "$ipam_process"
+	wait "$ipam_process" || fail "exit status $? after SIGTERM"
+	[ -e "$ipam_socket" ] || fail "systemd's socket was removed"
 	chmod 777 /run/docker/plugins
 	output=$("$ipam" 2>&1) && fail "a socket where anybody may write"
 	expect_contains "$output" 'others than root may write to /run/docker/plugins' "serving there"
@@ -112,6 +121,7 @@ test_ipam_addresses() {
 	expect_err 'there is no pool' address_release none 10.91.0.9
 	address_release "$pool" 10.91.0.254 >/dev/null
 	expect_err "as a gateway" address_request "$pool" 10.91.0.254 # the second network has it
+	expect_contains "$(ipam_files)" /10.91.0.254 "host-local's store"
 	address_release "$pool/10.91.0.64/29" 10.91.0.254 >/dev/null
 	expect_equal 10.91.0.254 "$(given address_request "$pool" 10.91.0.254)" "no gateway any more"
 	for number in 64 65 66 67 68 69 70 71; do
