@@ -8,7 +8,7 @@ docker_world() {
 	local unpacked=$project/build/docker
 	[ ! -d "$unpacked" ] || PATH=$PATH:$unpacked/usr/sbin:$unpacked/usr/bin
 	command -v dockerd >/dev/null || engine_missing docker
-	command -v containerd runc >/dev/null || engine_missing containerd
+	command -v containerd >/dev/null || engine_missing containerd
 	engine_world
 	# It writes there.
 	cp -a /etc /run/etc-of-docker

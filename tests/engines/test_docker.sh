@@ -28,7 +28,8 @@ expect_all_differ() {
 # limit 120 s
 # docker run on the bridge and the addresses of a CNI network, IPv4 and IPv6, beside containers of
 # cnirun: no address twice, each reaches the other; --ip, one that is taken, a second network with a
-# sub-pool and a gateway of its own; after rm the store has what it had before
+# sub-pool and a gateway of its own, a chosen subnet, two networks of one subnet and one gateway;
+# after rm the store has what it had before
 test_docker_shared() {
 	local before one two fixed output
 	ipam_start
@@ -57,11 +58,16 @@ test_docker_shared() {
 	docker network connect second one
 	expect_equal 10.91.0.66 "$(docker inspect -f '{{.NetworkSettings.Networks.second.IPAddress}}' one)" \
 		"the first of the sub-pool that is free"
+	docker network create --ipam-driver cni-ipam chosen >/dev/null || fail "a chosen subnet"
+	docker network create --ipam-driver cni-ipam -d macvlan --subnet 10.95.0.0/24 --gateway 10.95.0.9 \
+		-o parent=eth0 lan0 >/dev/null || fail "macvlan"
+	docker network create --ipam-driver cni-ipam -d macvlan --subnet 10.95.0.0/24 --gateway 10.95.0.9 \
+		-o parent=eth1 lan1 >/dev/null || fail "macvlan, the second"
 	expect_equal "no differences" "$(reconcile --grace 0)" reconcile
 	container_del c2 bridge
 	container_del c3 bridge
-	docker rm -f -t 0 one two fixed >/dev/null 2>&1 || docker rm -f one two fixed >/dev/null
-	docker network rm shared second >/dev/null
+	docker rm -f one two fixed >/dev/null
+	docker network rm shared second chosen lan0 lan1 >/dev/null
 	expect_equal "$before" "$(ipam_files)" "what host-local has"
 	expect_equal '{}' "$(jq -c .pools "$ipam_state")" "pools that are left"
 }
