@@ -206,7 +206,7 @@ static int follow_bridge_mac(struct host *host, const struct link *bridge,
 	return host_walk_interfaces(host, change_port, &again, err);
 }
 
-static int attach_bridge(const struct pass *pass, const struct link *bridge, struct cni_error *err)
+static int attach_bridge(struct pass *pass, const struct link *bridge, struct cni_error *err)
 {
 	struct host *host = pass->host;
 	const struct addressed_interface *addressed;
@@ -222,6 +222,7 @@ static int attach_bridge(const struct pass *pass, const struct link *bridge, str
 	if (known && known->role == ROLE_BRIDGE &&
 	    (!pass->repair || attach_is_settled(&host->datapath, bridge->ifindex, known)))
 		return follow_bridge_mac(host, bridge, known, err);
+	pass->grown = true;
 	return attach_link(host, pass->conf, bridge, known, err);
 }
 
