@@ -77,6 +77,8 @@ IPAM_OBJECTS := $(call objects,$(filter-out user/cnirun/main.c,$(wildcard $(addp
 # no static libraries of. Without libmicrohttpd all the rest is built.
 IPAM := $(if $(shell $(PKG_CONFIG) --exists libmicrohttpd 2>/dev/null && echo yes),$(BUILD)/cni-ipam)
 RUNTIME_OBJECTS := $(call objects,$(wildcard $(addprefix user/,$(addsuffix /*.c,lib cni cnirun))))
+NETAVARK_OBJECTS := $(filter-out %/cnirun/main.o,$(RUNTIME_OBJECTS)) \
+	$(call objects,$(wildcard user/conf/*.c user/netavark/*.c))
 PAGES := $(BUILD)/man/bpf-portmap.8 $(BUILD)/man/bpf-portmap.conf.5
 COMPLETIONS := $(addprefix $(BUILD)/completion/,bash zsh fish)
 SKELETONS := $(patsubst %.bpf.c,$(BUILD)/%.skel.h,$(wildcard bpf/*.bpf.c))
@@ -85,7 +87,7 @@ SKELETONS := $(patsubst %.bpf.c,$(BUILD)/%.skel.h,$(wildcard bpf/*.bpf.c))
 .SECONDARY:
 .PHONY: all bench demo check check-unit check-packet check-net check-fuzz check-engines check-kernel check-clang fuzz lint format deps deps-check deps-lint install install-ipam uninstall clean help
 
-all: $(BUILD)/bpf-portmap $(BUILD)/cnirun $(IPAM) $(PAGES) $(COMPLETIONS)
+all: $(BUILD)/bpf-portmap $(BUILD)/cnirun $(BUILD)/netavark-bpf-portmap $(IPAM) $(PAGES) $(COMPLETIONS)
 
 help:
 	@echo 'make            build/bpf-portmap, the CNI plugin, build/cnirun, a runtime for conflists, and'
@@ -149,6 +151,9 @@ $(BUILD)/cnirun: $(RUNTIME_OBJECTS) $(BUILD)/linked
 
 $(BUILD)/cni-ipam: $(IPAM_OBJECTS) $(BUILD)/linked
 	$(call say,LINK,$@)$(CC) $(CFLAGS) $(LDFLAGS) $(filter %.o,$^) $(shell $(PKG_CONFIG) --libs libmicrohttpd jansson nettle) -o $@
+
+$(BUILD)/netavark-bpf-portmap: $(NETAVARK_OBJECTS) $(BUILD)/linked
+	$(call say,LINK,$@)$(CC) $(CFLAGS) $(LDFLAGS) $(STATIC) $(filter %.o,$^) $(LDLIBS_RUNTIME) -o $@
 
 ifdef BUILD_CC
 # Built for another architecture: what runs here is built with this machine's compiler.

@@ -12,6 +12,8 @@
 #include "lib/cleanup.h"
 #include "lib/text.h"
 
+const char *output_program = "cnirun";
+
 /* Formatted and cleaned. */
 static char *clean_text(const char *format, va_list arguments)
 {

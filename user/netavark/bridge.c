@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* bridge.c - a network's interface on the host, by the few ioctls that bridges have. */
+#include "netavark/bridge.h"
+
+#include <errno.h>
+#include <linux/sockios.h>
+#include <net/if.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "lib/cleanup.h"
+#include "lib/digest.h"
+#include "lib/text.h"
+#include "cnirun/directory.h"
+#include "cnirun/output.h"
+
+char *bridge_name_of(const char *id)
+{
+	uint64_t digest = digest_add(DIGEST_OF_NOTHING, id, strlen(id));
+
+	/* Nine digits are what the longest name of an interface has room for. */
+	return cni_format("podman%09llx", (unsigned long long)(digest >> 28));
+}
+
+bool bridge_exists(const char *name)
+{
+	return if_nametoindex(name);
+}
+
+/* Where that cannot be told, it is used. */
+static bool is_used(const char *name)
+{
+	cleanup_free char *path = cni_format("/sys/class/net/%s/brif", name);
+	cleanup_directory struct directory ports = {0};
+	cleanup_error struct cni_error ignored = {0};
+
+	return access(path, F_OK) || directory_list(&ports, path, NULL, &ignored) || ports.count;
+}
+
+/* The kernel removes a bridge only while it is down. */
+static int remove_bridge(int socket, const char *name)
+{
+	struct ifreq request = {0};
+
+	snprintf(request.ifr_name, sizeof(request.ifr_name), "%s", name);
+	if (ioctl(socket, SIOCGIFFLAGS, &request))
+		return -1;
+	request.ifr_flags = (short)(request.ifr_flags & ~IFF_UP);
+	return ioctl(socket, SIOCSIFFLAGS, &request) || ioctl(socket, SIOCBRDELBR, name) ? -1 : 0;
+}
+
+void bridge_remove_unused(const char *name)
+{
+	cleanup_close int fd = -1;
+
+	if (!bridge_exists(name) || is_used(name))
+		return;
+	fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	if (remove_bridge(fd, name) && errno != ENODEV)
+		output_warn("cannot remove the unused bridge %s: %s", name, strerror(errno));
+}

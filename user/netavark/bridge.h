@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * bridge.h - a network's interface on the host.
+ */
+#ifndef NETAVARK_BRIDGE_H
+#define NETAVARK_BRIDGE_H
+
+#include <stdbool.h>
+
+/* Returns the name of a bridge for the network with this ID, malloc'ed: "podman" and digits of a
+ * digest, as rules of firewalls may be about podman*. */
+char *bridge_name_of(const char *id);
+
+bool bridge_exists(const char *name);
+
+/* Removes the bridge if no interface is connected to it, which the CNI plugin bridge never does.
+ * The caller holds the lock of the network. Warns on stderr of what keeps it from doing so. */
+void bridge_remove_unused(const char *name);
+
+#endif

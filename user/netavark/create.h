@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * create.h - create: what `podman network create` asks of the driver.
+ */
+#ifndef NETAVARK_CREATE_H
+#define NETAVARK_CREATE_H
+
+#include <jansson.h>
+
+#include "lib/error.h"
+
+/* Completes the network: its bridge, subnets, and that no name server of Podman's serves it.
+ * Refuses what setup would refuse. Changes nothing on the host. CNI_ERROR_DECODE,
+ * CNI_ERROR_INVALID_CONFIGURATION, CNI_ERROR_INVALID_ENVIRONMENT. */
+int create_network(json_t *root, struct cni_error *err);
+
+#endif

@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* network.c - reads a network, and compares subnets. */
+#include "netavark/network.h"
+
+#include <string.h>
+
+#include "cni/environment.h"
+#include "cni/json.h"
+
+#define IPV4_OFFSET 96 /* of ::ffff:0:0/96 */
+
+int network_read(struct network *network, const json_t *root, struct cni_error *err)
+{
+	json_t *ipam_options = NULL;
+
+	*network = (struct network){.name = "", .id = "", .bridge = "", .ipam = ""};
+	if (cni_json_get_string(root, "name", &network->name, err) ||
+	    cni_json_get_string(root, "id", &network->id, err) ||
+	    cni_json_get_string(root, "network_interface", &network->bridge, err) ||
+	    cni_json_get_boolean(root, "internal", &network->internal, err) ||
+	    cni_json_get_boolean(root, "ipv6_enabled", &network->ipv6_enabled, err) ||
+	    cni_json_get_array(root, "subnets", &network->subnets, err) ||
+	    cni_json_get_array(root, "routes", &network->routes, err) ||
+	    cni_json_get_object(root, "options", &network->options, err) ||
+	    cni_json_get_array(root, "network_dns_servers", &network->dns_servers, err) ||
+	    cni_json_get_object(root, "ipam_options", &ipam_options, err) ||
+	    (ipam_options && cni_json_get_string(ipam_options, "driver", &network->ipam, err)) ||
+	    cni_validate_network_name(network->name, err))
+		return cni_error_wrap(err, "the network");
+	if (*network->bridge && cni_validate_ifname(network->bridge, err))
+		return cni_error_wrap(err, "network_interface");
+	return 0;
+}
+
+bool subnet_parse(struct subnet *subnet, const char *text)
+{
+	*subnet = (struct subnet){.text = text, .gateway = ""};
+	return !cni_address_parse_cidr(text, subnet->address, &subnet->prefix_length);
+}
+
+int subnet_read(struct subnet *subnet, const json_t *element, size_t index, struct cni_error *err)
+{
+	uint8_t gateway[CNI_ADDRESS_SIZE];
+	const char *text = "";
+
+	if (cni_json_check_element(element, "subnets", index, err) ||
+	    cni_json_get_string(element, "subnet", &text, err))
+		return -1;
+	if (!subnet_parse(subnet, text))
+		return cni_error_set(err, CNI_ERROR_INVALID_CONFIGURATION,
+				     "subnets[%zu]: \"%s\" is no subnet: give one as "
+				     "10.89.0.0/24 or fd00:89::/64",
+				     index, text);
+	if (cni_json_get_string(element, "gateway", &subnet->gateway, err))
+		return cni_error_wrap(err, "subnets[%zu]", index);
+	if (*subnet->gateway && cni_address_parse(subnet->gateway, gateway))
+		return cni_error_set(err, CNI_ERROR_INVALID_CONFIGURATION,
+				     "subnets[%zu]: the gateway \"%s\" is no IP address", index,
+				     subnet->gateway);
+	return 0;
+}
+
+bool subnet_is_ipv4(const struct subnet *subnet)
+{
+	return cni_address_is_ipv4(subnet->address);
+}
+
+static bool begin_alike(const uint8_t one[CNI_ADDRESS_SIZE], const uint8_t other[CNI_ADDRESS_SIZE],
+			unsigned int bits)
+{
+	unsigned int bytes = bits / 8, rest = bits % 8;
+
+	return !memcmp(one, other, bytes) &&
+	       (!rest || !((one[bytes] ^ other[bytes]) >> (8 - rest)));
+}
+
+static unsigned int prefix_bits(const struct subnet *subnet)
+{
+	return subnet->prefix_length + (subnet_is_ipv4(subnet) ? IPV4_OFFSET : 0);
+}
+
+bool subnet_holds(const struct subnet *subnet, const uint8_t address[CNI_ADDRESS_SIZE])
+{
+	return subnet_is_ipv4(subnet) == cni_address_is_ipv4(address) &&
+	       begin_alike(subnet->address, address, prefix_bits(subnet));
+}
+
+bool subnets_overlap(const struct subnet *one, const struct subnet *other)
+{
+	return prefix_bits(one) < prefix_bits(other) ? subnet_holds(one, other->address)
+						     : subnet_holds(other, one->address);
+}

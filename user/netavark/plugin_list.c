@@ -1,0 +1,208 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* plugin_list.c - the CNI plugins that make a network of Podman's. */
+#include "netavark/plugin_list.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "lib/cleanup.h"
+#include "lib/text.h"
+#include "cni/json.h"
+#include "cnirun/execute.h"
+
+/* The newest that the reference plugins of Debian 12 and 13 know. */
+#define LIST_VERSION "1.0.0"
+#define BRIDGE "bridge"
+#define IPAM "static"
+#define PORTMAP "bpf-portmap"
+#define FIREWALL "firewall"
+
+/* As the plugin `static` has it. */
+static int append_address(json_t *list, const struct network *network, const char *text,
+			  struct cni_error *err)
+{
+	uint8_t address[CNI_ADDRESS_SIZE];
+	struct subnet subnet;
+	json_t *element;
+	size_t index;
+
+	if (cni_address_parse(text, address))
+		return cni_error_set(err, CNI_ERROR_INVALID_CONFIGURATION,
+				     "static_ips: \"%s\" is no IP address", text);
+	json_array_foreach (network->subnets, index, element) {
+		cleanup_free char *cidr = NULL;
+
+		if (subnet_read(&subnet, element, index, err))
+			return -1;
+		if (!subnet_holds(&subnet, address))
+			continue;
+		cidr = cni_format("%s/%u", text, subnet.prefix_length);
+		return json_array_append_new(list,
+					     json_pack("{s:s, s:s*}", "address", cidr, "gateway",
+						       *subnet.gateway ? subnet.gateway : NULL));
+	}
+	return cni_error_set(err, CNI_ERROR_INVALID_CONFIGURATION,
+			     "static_ips: %s is in no subnet of network \"%s\"", text,
+			     network->name);
+}
+
+static int append_addresses(json_t *list, const struct network *network, const json_t *addresses,
+			    struct cni_error *err)
+{
+	const char *text = "";
+	json_t *element;
+	size_t index;
+
+	json_array_foreach (addresses, index, element) {
+		if (cni_json_get_string_element(element, "static_ips", index, &text, err) ||
+		    append_address(list, network, text, err))
+			return -1;
+	}
+	return 0;
+}
+
+static int append_default_routes(json_t *routes, const struct network *network,
+				 struct cni_error *err)
+{
+	bool done[2] = {false, false};
+	struct subnet subnet;
+	json_t *element;
+	size_t index;
+
+	json_array_foreach (network->subnets, index, element) {
+		bool ipv4;
+
+		if (subnet_read(&subnet, element, index, err))
+			return -1;
+		ipv4 = subnet_is_ipv4(&subnet);
+		if (*subnet.gateway && !done[ipv4])
+			json_array_append_new(routes, json_pack("{s:s, s:s}", "dst",
+								ipv4 ? "0.0.0.0/0" : "::/0", "gw",
+								subnet.gateway));
+		done[ipv4] |= *subnet.gateway;
+	}
+	return 0;
+}
+
+static int append_route(json_t *routes, const json_t *route, size_t index, struct cni_error *err)
+{
+	const char *destination = "", *gateway = "";
+	uint8_t address[CNI_ADDRESS_SIZE];
+	struct subnet subnet;
+
+	if (cni_json_check_element(route, "routes", index, err) ||
+	    cni_json_get_string(route, "destination", &destination, err) ||
+	    cni_json_get_string(route, "gateway", &gateway, err))
+		return -1;
+	if (!subnet_parse(&subnet, destination) || cni_address_parse(gateway, address))
+		return cni_error_set(err, CNI_ERROR_INVALID_CONFIGURATION,
+				     "routes[%zu]: \"%s\" by \"%s\" is no route: give a subnet "
+				     "and a gateway",
+				     index, destination, gateway);
+	if (cni_json_get(route, "metric"))
+		return cni_error_set(err, CNI_ERROR_INVALID_CONFIGURATION,
+				     "routes[%zu]: the route to %s has a metric, which CNI plugins "
+				     "do not set: leave it out",
+				     index, destination);
+	return json_array_append_new(routes,
+				     json_pack("{s:s, s:s}", "dst", destination, "gw", gateway));
+}
+
+static int append_routes(json_t *routes, const struct network *network,
+			 const struct network_options *options, struct cni_error *err)
+{
+	json_t *route;
+	size_t index;
+
+	if (!network->internal && !options->no_default_route &&
+	    append_default_routes(routes, network, err))
+		return -1;
+	json_array_foreach (network->routes, index, route)
+		if (append_route(routes, route, index, err))
+			return -1;
+	return 0;
+}
+
+static bool has_gateway(const struct network *network)
+{
+	struct cni_error ignored = {0};
+	struct subnet subnet;
+	json_t *element;
+	bool found = false;
+	size_t index;
+
+	json_array_foreach (network->subnets, index, element)
+		found |= !subnet_read(&subnet, element, index, &ignored) && *subnet.gateway;
+	cni_error_release(&ignored);
+	return found;
+}
+
+static json_t *make_bridge(const struct network *network, const struct network_options *options,
+			   json_t *addresses, json_t *routes)
+{
+	json_t *bridge =
+		json_pack("{s:s, s:s, s:b, s:{s:b}, s:{s:s, s:O, s:O}}", "type", BRIDGE, "bridge",
+			  network->bridge, "isGateway", has_gateway(network), "capabilities", "mac",
+			  true, "ipam", "type", IPAM, "addresses", addresses, "routes", routes);
+
+	if (options->mtu)
+		json_object_set_new(bridge, "mtu", json_integer(options->mtu));
+	if (options->vlan)
+		json_object_set_new(bridge, "vlan", json_integer(options->vlan));
+	return bridge;
+}
+
+/* That it has the capability bandwidth says that no other plugin limits any, so that the fast path
+ * may be used. */
+static json_t *make_portmap(const struct network_options *options)
+{
+	json_t *portmap = json_pack("{s:s, s:{s:b, s:b}, s:b}", "type", PORTMAP, "capabilities",
+				    "portMappings", true, "bandwidth", true, "ipMasq", true);
+
+	json_object_update(portmap, options->portmap);
+	return portmap;
+}
+
+int plugin_list_make(struct conflist *list, const struct network *network,
+		     const struct network_options *options, const json_t *addresses,
+		     struct cni_error *err)
+{
+	cleanup_json json_t *chosen = json_array(), *routes = json_array(), *plugins = json_array();
+	cleanup_json json_t *root = NULL;
+
+	if (addresses && (append_addresses(chosen, network, addresses, err) ||
+			  append_routes(routes, network, options, err)))
+		return -1;
+	json_array_append_new(plugins, make_bridge(network, options, chosen, routes));
+	if (!network->internal)
+		json_array_append_new(plugins, make_portmap(options));
+	if (options->isolate)
+		json_array_append_new(plugins, json_pack("{s:s, s:s}", "type", FIREWALL,
+							 "ingressPolicy", "same-bridge"));
+	root = json_pack("{s:s, s:s, s:O}", "cniVersion", LIST_VERSION, "name", network->name,
+			 "plugins", plugins);
+	list->text = json_dumps(root, JSON_COMPACT);
+	list->length = strlen(list->text);
+	return conflist_read(list, root, NULL, "the network", err);
+}
+
+int plugin_list_find(const struct network *network, const struct network_options *options,
+		     struct cni_error *err)
+{
+	const char *const types[] = {BRIDGE, IPAM, network->internal ? NULL : PORTMAP,
+				     options->isolate ? FIREWALL : NULL};
+	const char *path = network_options_cni_path(options);
+
+	for (size_t i = 0; i < sizeof(types) / sizeof(types[0]); i++) {
+		cleanup_free char *file = types[i] ? execute_find(types[i], path, err) : NULL;
+
+		if (types[i] && !file)
+			return cni_error_set(
+				err, CNI_ERROR_INVALID_CONFIGURATION,
+				"there is no CNI plugin \"%s\" in %s: install it%s, or name its "
+				"directory with -o cni_path=DIRECTORY",
+				types[i], path,
+				strcmp(types[i], PORTMAP) ? " (containernetworking-plugins)" : "");
+	}
+	return 0;
+}

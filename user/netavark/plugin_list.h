@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * plugin_list.h - the CNI plugins that make a network of Podman's, as a conflist.
+ */
+#ifndef NETAVARK_PLUGIN_LIST_H
+#define NETAVARK_PLUGIN_LIST_H
+
+#include <jansson.h>
+
+#include "lib/error.h"
+#include "cnirun/conflist.h"
+#include "netavark/network.h"
+#include "netavark/network_options.h"
+
+/* Makes the list: bridge with the addresses that Podman has chosen (`addresses`, strings; NULL:
+ * none, which is enough for DEL), bpf-portmap unless the network is internal, firewall where it is
+ * isolated. CNI_ERROR_DECODE, CNI_ERROR_INVALID_CONFIGURATION. */
+int plugin_list_make(struct conflist *list, const struct network *network,
+		     const struct network_options *options, const json_t *addresses,
+		     struct cni_error *err);
+
+/* Checks whether every plugin has a file. CNI_ERROR_INVALID_CONFIGURATION. */
+int plugin_list_find(const struct network *network, const struct network_options *options,
+		     struct cni_error *err);
+
+#endif

@@ -1,0 +1,159 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* used_subnets.c - subnets of interfaces and of Podman's networks. */
+#include "netavark/used_subnets.h"
+
+#include <ifaddrs.h>
+#include <net/if.h>
+#include <netinet/in.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "lib/array.h"
+#include "lib/cleanup.h"
+#include "lib/digest.h"
+#include "lib/memory.h"
+#include "lib/text.h"
+#include "cni/json.h"
+#include "cnirun/directory.h"
+
+#define NETWORKS "/etc/containers/networks"
+#define FIRST_OCTET 89
+#define IPV4_SUBNETS ((256U - FIRST_OCTET) * 256U)
+#define IPV6_TRIES 1000U
+
+static void add(struct used_subnets *used, const struct subnet *subnet, char *user)
+{
+	struct used_subnet *added = ARRAY_ADD(used->subnets, used->count);
+
+	*added = (struct used_subnet){*subnet, user};
+	added->subnet.text = added->subnet.gateway = "";
+}
+
+static uint8_t count_bits(const uint8_t *mask, size_t size)
+{
+	unsigned int bits = 0;
+
+	for (size_t i = 0; i < size; i++)
+		bits += (unsigned int)__builtin_popcount(mask[i]);
+	return (uint8_t)bits;
+}
+
+/* False: it is an address of another kind. */
+static bool read_interface(const struct ifaddrs *one, struct subnet *subnet)
+{
+	*subnet = (struct subnet){0};
+	if (!one->ifa_addr || !one->ifa_netmask)
+		return false;
+	if (one->ifa_addr->sa_family == AF_INET) {
+		const struct sockaddr_in *address = (const void *)one->ifa_addr;
+		const struct sockaddr_in *mask = (const void *)one->ifa_netmask;
+
+		memcpy(subnet->address, cni_address_any_ipv4, CNI_ADDRESS_SIZE);
+		memcpy(subnet->address + 12, &address->sin_addr, sizeof(address->sin_addr));
+		subnet->prefix_length =
+			count_bits((const uint8_t *)&mask->sin_addr, sizeof(mask->sin_addr));
+		return true;
+	}
+	if (one->ifa_addr->sa_family == AF_INET6) {
+		const struct sockaddr_in6 *address = (const void *)one->ifa_addr;
+		const struct sockaddr_in6 *mask = (const void *)one->ifa_netmask;
+
+		memcpy(subnet->address, &address->sin6_addr, CNI_ADDRESS_SIZE);
+		subnet->prefix_length = count_bits(mask->sin6_addr.s6_addr, CNI_ADDRESS_SIZE);
+		return true;
+	}
+	return false;
+}
+
+static void find_on_interfaces(struct used_subnets *used)
+{
+	struct ifaddrs *all = NULL;
+	struct subnet subnet;
+
+	if (getifaddrs(&all))
+		return;
+	for (const struct ifaddrs *one = all; one; one = one->ifa_next)
+		if (read_interface(one, &subnet))
+			add(used, &subnet, cni_format("interface %s", one->ifa_name));
+	freeifaddrs(all);
+}
+
+static void find_in_file(struct used_subnets *used, const char *path)
+{
+	cleanup_error struct cni_error ignored = {0};
+	size_t length, index;
+	cleanup_free char *text = directory_read_file(path, &length, &ignored);
+	cleanup_json json_t *root =
+		text ? cni_json_parse_object(text, length, path, &ignored) : NULL;
+	struct network network;
+	struct subnet subnet;
+	json_t *element;
+
+	if (!root || network_read(&network, root, &ignored))
+		return;
+	json_array_foreach (network.subnets, index, element)
+		if (!subnet_read(&subnet, element, index, &ignored))
+			add(used, &subnet, cni_format("network %s", network.name));
+}
+
+void used_subnets_find(struct used_subnets *used)
+{
+	static const char *const suffixes[] = {".json", NULL};
+	cleanup_directory struct directory networks = {0};
+	cleanup_error struct cni_error ignored = {0};
+
+	find_on_interfaces(used);
+	if (directory_list(&networks, NETWORKS, suffixes, &ignored))
+		return;
+	for (size_t i = 0; i < networks.count; i++)
+		find_in_file(used, networks.paths[i]);
+}
+
+void used_subnets_release(struct used_subnets *used)
+{
+	for (size_t i = 0; i < used->count; i++)
+		free(used->subnets[i].user);
+	free(used->subnets);
+	*used = (struct used_subnets){0};
+}
+
+const struct used_subnet *used_subnets_overlap(const struct used_subnets *used,
+					       const struct subnet *subnet)
+{
+	for (size_t i = 0; i < used->count; i++)
+		if (subnets_overlap(&used->subnets[i].subnet, subnet))
+			return &used->subnets[i];
+	return NULL;
+}
+
+static char *ipv4_subnet(uint64_t number)
+{
+	unsigned int place = (unsigned int)(number % IPV4_SUBNETS);
+
+	return cni_format("10.%u.%u.0/24", FIRST_OCTET + place / 256, place % 256);
+}
+
+static char *ipv6_subnet(uint64_t number)
+{
+	return cni_format("fd%02x:%x:%x:%x::/64", (unsigned int)(number >> 48 & 0xff),
+			  (unsigned int)(number >> 32 & 0xffff),
+			  (unsigned int)(number >> 16 & 0xffff), (unsigned int)(number & 0xffff));
+}
+
+char *used_subnets_choose(const struct used_subnets *used, bool ipv4, const char *id,
+			  struct cni_error *err)
+{
+	uint64_t first = digest_add(DIGEST_OF_NOTHING, id, strlen(id));
+	unsigned int tries = ipv4 ? IPV4_SUBNETS : IPV6_TRIES;
+
+	for (unsigned int i = 0; i < tries; i++) {
+		cleanup_free char *text = ipv4 ? ipv4_subnet(first + i) : ipv6_subnet(first + i);
+		struct subnet subnet;
+
+		if (subnet_parse(&subnet, text) && !used_subnets_overlap(used, &subnet))
+			return TAKE(text);
+	}
+	cni_error_set(err, CNI_ERROR_INVALID_CONFIGURATION,
+		      "no %s subnet is free: choose one with --subnet", ipv4 ? "IPv4" : "IPv6");
+	return NULL;
+}
