@@ -36,6 +36,14 @@ static char *path_of(const char *network, const struct runtime_conf *conf)
 	return entry_path(conf->cache_directory, network, conf->container_id, conf->ifname);
 }
 
+/* One for each entry, so that what a run which was killed has left is overwritten or removed. The
+ * attachment's lock keeps others from it. */
+static char *temporary_path_of(const char *network, const struct runtime_conf *conf)
+{
+	return cni_format("%s" FOLDER "/.cnirun-%s-%s-%s", conf->cache_directory, network,
+			  conf->container_id, conf->ifname);
+}
+
 static int interpret(struct cache_entry *entry, struct cni_error *err)
 {
 	json_t *root = entry->root;
@@ -133,7 +141,7 @@ int cache_write(const struct conflist *list, const struct runtime_conf *conf, js
 {
 	cleanup_free char *text = dump_entry(list, conf, result);
 	cleanup_free char *folder = cni_format("%s" FOLDER, conf->cache_directory);
-	cleanup_free char *temporary = cni_format("%s/.cnirun-XXXXXX", folder);
+	cleanup_free char *temporary = temporary_path_of(list->name, conf);
 	cleanup_free char *path = path_of(list->name, conf);
 	cleanup_close int fd = -1;
 
@@ -146,7 +154,7 @@ int cache_write(const struct conflist *list, const struct runtime_conf *conf, js
 				     path, CNI_INPUT_LIMIT);
 	if (directory_create(folder, err))
 		return -1;
-	fd = mkostemp(temporary, O_CLOEXEC);
+	fd = open(temporary, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0600);
 	if (fd < 0)
 		return cni_error_set(err, CNI_ERROR_IO, "cannot write in %s: %s", folder,
 				     strerror(errno));
@@ -161,7 +169,9 @@ int cache_write(const struct conflist *list, const struct runtime_conf *conf, js
 int cache_remove(const char *network, const struct runtime_conf *conf, struct cni_error *err)
 {
 	cleanup_free char *path = path_of(network, conf);
+	cleanup_free char *temporary = temporary_path_of(network, conf);
 
+	unlink(temporary);
 	if (!unlink(path) || errno == ENOENT || errno == ENOTDIR)
 		return 0;
 	return cni_error_set(err, CNI_ERROR_IO, "cannot remove %s: %s", path, strerror(errno));
