@@ -5,6 +5,8 @@
  */
 #include "cnirun_testing.h"
 
+#include <errno.h>
+
 #include <signal.h>
 
 /* Its main() is called in a child of each test. */
@@ -70,6 +72,8 @@ static int setup(void **state)
 	make_plugin("b");
 	make_plugin("c");
 	write_list("1.1.0", "", THREE);
+	/* It stands before messages. */
+	program_invocation_short_name = (char *)"cnirun";
 	setenv("FAKE", sandbox, 1);
 	setenv("CNI_PATH", sandbox_path("bin"), 1);
 	setenv("CNI_CACHE_DIR", sandbox_path("cni"), 1);

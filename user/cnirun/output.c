@@ -12,8 +12,6 @@
 #include "lib/cleanup.h"
 #include "lib/text.h"
 
-const char *output_program = "cnirun";
-
 /* Formatted and cleaned. */
 static char *clean_text(const char *format, va_list arguments)
 {

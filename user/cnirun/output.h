@@ -12,9 +12,6 @@
 
 #include "lib/error.h"
 
-/* What stands before messages: "cnirun", unless another program's main() has set it. */
-extern const char *output_program;
-
 /* Prints it indented, with a newline. CNI_ERROR_IO. */
 int output_json(const json_t *value, struct cni_error *err);
 
