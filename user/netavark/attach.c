@@ -16,7 +16,7 @@
 
 /* Plugins know what to do where there is no file, but not with one that is no namespace any more,
  * as after `umount`. */
-#define NO_NAMESPACE "/run/netns/gone/already"
+#define NO_NAMESPACE REQUEST_STATE_DIRECTORY "/no-namespace"
 
 static bool is_namespace(const char *path)
 {
@@ -93,13 +93,15 @@ int attach_teardown(const json_t *root, const char *netns, struct cni_error *err
 {
 	cleanup_request struct request request = {0};
 	cleanup_cache_lock struct cache_lock lock = CACHE_LOCK_NONE;
+	bool gone = !is_namespace(netns);
 	int failed;
 
-	if (request_read_for_teardown(&request, root, is_namespace(netns) ? netns : NO_NAMESPACE,
-				      err) ||
+	if (request_read_for_teardown(&request, root, gone ? NO_NAMESPACE : netns, err) ||
 	    cache_lock_network(&lock, request.network.name, request.conf.cache_directory, err))
 		return -1;
 	failed = attachment_del(&request.list, &request.conf, err);
+	if (gone)
+		bridge_wait_unused(request.network.bridge);
 	bridge_remove_unused(request.network.bridge);
 	return failed;
 }

@@ -17,6 +17,9 @@
 #include "cnirun/directory.h"
 #include "cnirun/output.h"
 
+#define WAIT_ROUNDS 20
+#define WAIT_PAUSE_US 10000
+
 char *bridge_name_of(const char *id)
 {
 	uint64_t digest = digest_add(DIGEST_OF_NOTHING, id, strlen(id));
@@ -38,6 +41,12 @@ static bool is_used(const char *name)
 	cleanup_error struct cni_error ignored = {0};
 
 	return access(path, F_OK) || directory_list(&ports, path, NULL, &ignored) || ports.count;
+}
+
+void bridge_wait_unused(const char *name)
+{
+	for (unsigned int i = 0; i < WAIT_ROUNDS && bridge_exists(name) && is_used(name); i++)
+		usleep(WAIT_PAUSE_US);
 }
 
 /* The kernel removes a bridge only while it is down. */

@@ -150,7 +150,6 @@ int main(int argc, char **argv)
 
 	standard_streams_guard();
 	cni_json_begin();
-	output_program = PROGRAM;
 	/* The caller may have left SIGCHLD ignored, and then wait() does not tell how plugins end.
 	 */
 	signal(SIGCHLD, SIG_DFL);

@@ -11,8 +11,6 @@
 #include "cnirun/output.h"
 #include "netavark/plugin_list.h"
 
-/* In /run, because neither containers nor their interfaces outlive a reboot. */
-#define STATE_DIRECTORY "/run/bpf-portmap-netavark"
 #define PLUGIN_TIMEOUT 120 /* seconds, as cnirun has */
 #define PORTS 65536
 /* Twice what one address has for all protocols; more would only cost memory. */
@@ -127,7 +125,7 @@ static int read_common(struct request *request, const json_t *root, const char *
 	request->conf = (struct runtime_conf){
 		.netns = netns,
 		.timeout = PLUGIN_TIMEOUT,
-		.cache_directory = STATE_DIRECTORY,
+		.cache_directory = REQUEST_STATE_DIRECTORY,
 		.capability_args = json_object(),
 	};
 	if (cni_json_get_object(root, "network", &network, err))

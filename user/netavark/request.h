@@ -13,6 +13,9 @@
 #include "netavark/network.h"
 #include "netavark/network_options.h"
 
+/* What was set up. In /run, because neither containers nor their interfaces outlive a reboot. */
+#define REQUEST_STATE_DIRECTORY "/run/bpf-portmap-netavark"
+
 /* Begins as {0}. Borrows from the JSON that it is read from. */
 struct request {
 	struct network network;
