@@ -1,0 +1,302 @@
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+# shellcheck shell=bash disable=SC2154 # the world's names: world.sh
+#
+# test_netavark.sh - the driver for Podman 5, called as netavark calls it. tests/engines has Podman
+# itself.
+
+driver() { "$build/netavark-bpf-portmap" "$@"; }
+
+# driver_error TEXT COMMAND...: it fails with that in its error, and says nothing else on stdout
+driver_error() {
+	local text=$1 status=0
+	shift
+	"$@" >/run/out 2>/run/err || status=$?
+	expect_equal 1 "$status" "status of $*: $(cat /run/out /run/err)"
+	expect_equal error "$(jq -r 'keys[]' /run/out)" "keys of $(cat /run/out)"
+	expect_contains "$(jq -r .error /run/out)" "$text"
+}
+
+# network [FILTER]: what Podman hands to create, through a jq filter
+network() {
+	jq -n '{name: "web", id: ("0123456789abcdef" * 4), driver: "bpf-portmap", created: "2026-01-01",
+		subnets: [{subnet: "10.89.0.0/24", gateway: "10.89.0.1"},
+			{subnet: "fd00:89::/64", gateway: "fd00:89::1"}], ipv6_enabled: true,
+		internal: false, dns_enabled: true, labels: {a: "b"}, options: {}, ipam_options: {}} |
+		'"${1:-.}"
+}
+
+# request NAME NUMBER PORTS [FILTER]: what netavark hands to setup and teardown. The container has
+# the addresses with that number, PORTS are in JSON.
+request() {
+	jq --arg name "$1" --arg number "$2" --argjson ports "$3" '{container_id: ("id-" + $name),
+		container_name: $name, port_mappings: $ports, network: ., network_options: {
+		interface_name: "eth0", static_ips: ["10.89.0." + $number, "fd00:89::" + $number],
+		static_mac: null, aliases: null}} | '"${4:-.}" <<<"$(network '.network_interface = "podman7"')"
+}
+
+port() { # HOST-PORT CONTAINER-PORT [PROTOCOL [HOST-IP [RANGE]]]
+	jq -nc '{host_port: $ARGS.positional[0] | tonumber, container_port: $ARGS.positional[1] | tonumber,
+		protocol: $ARGS.positional[2], host_ip: $ARGS.positional[3],
+		range: $ARGS.positional[4] | tonumber}' --args "$1" "$2" "${3:-tcp}" "${4:-}" "${5:-1}"
+}
+
+# setup NAME NUMBER PORTS [FILTER]: its status is in /run/status
+setup() {
+	[ -e "/run/netns/$1" ] || namespace_add "$1"
+	request "$@" >"/run/request.$1"
+	driver setup "/run/netns/$1" <"/run/request.$1" >/run/status ||
+		fail "setup of $1: $(cat /run/status)"
+	wait_until 3 addresses_usable || true
+}
+
+teardown() {
+	driver teardown "/run/netns/$1" <"/run/request.$1" >/run/out || fail "teardown: $(cat /run/out)"
+	expect_equal '' "$(cat /run/out)" "teardown's output"
+}
+
+expect_nothing_left() {
+	expect_equal "0 0" "$(map_count portmaps) $(map_count attachments)" "portmaps, attachments"
+	[ ! -e /sys/class/net/podman7 ] || fail "the bridge is left"
+	expect_equal '' "$(find /run/bpf-portmap-netavark -type f ! -path '*/locks/*')" "state"
+}
+
+# of the driver for Podman: create completes the network, and refuses what setup would refuse, with
+# what there is instead; what it does not know stays
+test_netavark_create() {
+	local filter
+	driver create <<<"$(network 'del(.subnets)')" >/run/out || fail "$(cat /run/out)"
+	jq -e '(.name, .id, .driver, .created, .labels.a) as $x | .network_interface[:6] == "podman" and
+		(.subnets | length == 2) and (.dns_enabled | not) and .ipam_options.driver == "host-local"' \
+		/run/out >/dev/null || fail "$(cat /run/out)"
+	driver create <<<"$(network '.options = {mtu: "1400", vlan: "7", isolate: "1", ipMasq: "false",
+		sourceRanges: "10.0.0.0/8,!10.1.0.0/16", neverPorts: "22,8000-8010", maxFlows: "10",
+		fastPath: "off", uplinks: "[\"eth0\"]"} | .network_dns_servers = ["192.0.2.53"]')" >/run/out ||
+		fail "$(cat /run/out)"
+	expect_equal 'true podman' "$(jq -r '"\(.dns_enabled) \(.network_interface[:6])"' /run/out)"
+	while read -r filter; do
+		driver_error "${filter#* # }" driver create <<<"$(network "${filter% # *}")"
+	done <<-'ROWS'
+		.options.foo = "x" # unknown option "foo": there are
+		.options.backend = "x" # unknown option
+		.options.mtu = "5" # "mtu" is 5, must be 68 to 65535
+		.options.vlan = "x" # must be a number, 1 to 4094
+		.options.isolate = "strict" # must be true or false
+		.options.fastPath = "fast" # must be "off", "established" or "always"
+		.options.sourceRanges = "10.0.0.0/8,x" # "x", which is no range of addresses
+		.options.neverPorts = "[1," # must be a list
+		.options.reserveHostPorts = "true" # Podman itself listens
+		.options.cni_path = "/nowhere" # there is no CNI plugin "bridge" in /nowhere
+		.options.cni_path = "x" # absolute paths
+		.options.mtu = 1400 # must be a string
+		.options = [] # "options" must be an object
+		.network_interface = "eth0" # there is an interface eth0 already
+		.network_interface = "../x" # network_interface
+		.name = "../x" # name
+		.subnets[0].subnet = "192.0.2.0/25" # overlaps with that of interface eth0
+		.subnets[0].subnet = "x" # "x" is no subnet
+		.subnets = [7] # subnets
+		.ipam_options.driver = "dhcp" # --ipam-driver dhcp is not supported
+		.routes = [{destination: "10.0.0.0/8", gateway: "10.89.0.9", metric: 5}] # has a metric
+		.routes = [{destination: "10.0.0.0/8", gateway: "x"}] # is no route
+	ROWS
+}
+
+# of the driver for Podman: what setup gives a container, of both families: addresses, MTU, routes,
+# MAC address, host ports, masquerade; its status; teardown leaves nothing, also a second one and
+# where the namespace is gone
+test_netavark_setup() {
+	local before
+	setup web 5 '[]'
+	teardown web
+	before=$(state_show)
+	setup web 5 "[$(port 8080 80 tcp,udp),$(port 8081 80 tcp "$host4_second"),$(port 9000 80 tcp '' 3)]" \
+		'.network_options.static_mac = "02:00:00:00:00:07" | .network.options.mtu = "1400" |
+		.network.network_dns_servers = ["192.0.2.53"] |
+		.network.routes = [{destination: "10.99.0.0/16", gateway: "10.89.0.9"}]'
+	expect_equal '{"dns_search_domains":[],"dns_server_ips":["192.0.2.53"],"interfaces":{"eth0":{"mac_address":"02:00:00:00:00:07","subnets":[{"gateway":"10.89.0.1","ipnet":"10.89.0.5/24"},{"gateway":"fd00:89::1","ipnet":"fd00:89::5/64"}]}}}' \
+		"$(jq -cS . /run/status)" status
+	serve_in web 80
+	expect_answers client "$host4" 8080 web "$client4"
+	expect_answers client "$host6" 8080 web "$client6"
+	expect_answer client tcp "$host4_second" 8081 web "$client4"
+	expect_no_answer client tcp "$host4" 8081
+	in_namespace web "$peer" serve tcp any 82 --name web --background
+	expect_answer client tcp "$host4" 9002 web "$client4"
+	expect_contains "$(ip -n web link show eth0)" 'mtu 1400'
+	expect_contains "$(ip -n web route)" '10.99.0.0/16 via 10.89.0.9'
+	serve_in server 80
+	expect_answer web tcp "$server4" 80 server "$host4_second"
+	expect_answer web tcp "$server6" 80 server "$host6_second"
+	expect_contains "$(bpf-portmap_list)" 'web'
+	teardown web
+	expect_nothing_left
+	expect_same_state "$before"
+	teardown web
+	setup gone 6 "[$(port 8080 80)]"
+	ip netns delete gone
+	teardown gone
+	expect_nothing_left
+	setup gone 6 "[$(port 8080 80)]"
+	umount /run/netns/gone
+	teardown gone
+	expect_nothing_left
+}
+
+bpf-portmap_list() { "$build/bpf-portmap" list; }
+
+# of the driver for Podman: an internal network has no default route and no ports; one that is
+# isolated does not reach another one that is
+test_netavark_internal_and_isolated() {
+	setup one 5 '[]'
+	teardown one
+	setup inner 9 "[$(port 8080 80)]" '.network.internal = true | del(.network.subnets[].gateway)'
+	expect_equal '' "$(ip -n inner route show default)$(ip -n inner -6 route show default)" routes
+	expect_no_answer client tcp "$host4" 8080
+	teardown inner
+	expect_nothing_left
+	setup one 5 "[$(port 8080 80)]" '.network.options.isolate = "true"'
+	serve_in one 80
+	setup two 5 '[]' '.network |= (.name = "other" | .network_interface = "podman8" |
+		.options.isolate = "true" | .subnets = [{subnet: "10.90.0.0/24", gateway: "10.90.0.1"}]) |
+		.network_options.static_ips = ["10.90.0.5"]'
+	expect_no_answer two tcp 10.89.0.5 80
+	expect_answer client tcp "$host4" 8080 one "$client4"
+	teardown one
+	teardown two
+	expect_nothing_left
+}
+
+# of the driver for Podman: a port that a container has is refused with its name, and nothing of
+# that is left; of four at once one has it
+test_netavark_conflict() {
+	local before name
+	setup web 5 "[$(port 8080 80)]"
+	before=$(state_show)
+	namespace_add second
+	request second 6 "[$(port 9090 80),$(port 8080 80)]" >/run/request.second
+	driver_error 'host port 8080/tcp of any IPv4 address is taken by container web (id-web)' \
+		driver setup /run/netns/second </run/request.second
+	expect_equal '' "$(ip -n second -o link show type veth)" "interfaces of the second"
+	expect_same_state "$before"
+	teardown second
+	teardown web
+	for name in 11 12 13 14; do
+		namespace_add "c$name"
+		request "c$name" "$name" "[$(port 8080 80)]" >"/run/request.c$name"
+		driver setup "/run/netns/c$name" <"/run/request.c$name" >"/run/out.$name" 2>/run/err &
+	done
+	wait
+	expect_equal '1 3' "$(cat /run/out.* | jq -s -r '"\(map(select(.interfaces)) | length) \(
+		map(select(.error | strings | contains("is taken by container"))) | length)"')" \
+		"who has it, and who not: $(cat /run/out.*)"
+	for name in 11 12 13 14; do teardown "c$name"; done
+	expect_nothing_left
+}
+
+no_plugin_runs() { ! pgrep -f '^/run/cni-plugins/' >/dev/null; }
+
+# killed_at CALL NUMBER COMMAND: kills the driver at its NUMBERth system call of that name. False: it
+# made fewer.
+killed_at() {
+	local status=0
+	strace -qq -o /dev/null -e "trace=$1" -e "inject=$1:signal=KILL:when=$2" \
+		"$build/netavark-bpf-portmap" "$3" /run/netns/web </run/request.web >/run/out 2>&1 || status=$?
+	wait_until 10 no_plugin_runs || fail "a plugin goes on"
+	[ "$status" = 137 ]
+}
+
+# limit 120 s
+# of the driver for Podman: killed with -9 at any of its system calls, what it leaves is put right by
+# the next setup, or removed by the next teardown
+test_netavark_killed() {
+	local call number step=${STEP:+1}
+	command -v strace >/dev/null || skip "there is no strace"
+	setup web 5 "[$(port 8080 80)]"
+	teardown web
+	for call in rename unlink openat pidfd_open write ioctl; do
+		for ((number = 1; number < 99; number += ${step:-1 + number / 2})); do
+			killed_at "$call" "$number" setup || break
+			[ $((number % 2)) = 0 ] || teardown web
+			setup web 5 "[$(port 8080 80)]"
+			killed_at "$call" "$number" teardown || true
+			teardown web
+			expect_nothing_left
+		done
+	done
+	ip netns delete web
+	setup web 5 "[$(port 8080 80)]"
+	ip netns delete web
+	# The engine has forgotten that container's namespace, and starts it in a new one.
+	setup web 5 "[$(port 8080 80)]"
+	serve_in web 80
+	expect_answer client tcp "$host4" 8080 web "$client4"
+	teardown web
+	expect_nothing_left
+}
+
+# of the driver for Podman: whatever comes on stdin, it answers with an error in JSON, changes
+# nothing, and does not take long
+test_netavark_hostile() {
+	local before filter
+	setup web 5 "[$(port 8080 80)]"
+	before=$(state_show)
+	namespace_add evil
+	for filter in '' '{' 'null' '[]' '"x"' '{}' '{"network":[]}' '{"network":{"name":"x"}}' $'\xff\xfe' \
+		"$(printf '[%.0s' {1..3000})"; do
+		driver_error '' driver setup /run/netns/evil <<<"$filter"
+		driver_error '' driver create <<<"${filter/#\{\}/7}"
+		driver_error '' driver teardown /run/netns/evil <<<"$filter"
+	done
+	while read -r filter; do
+		driver_error "${filter#* # }" driver setup /run/netns/evil \
+			<<<"$(request evil 7 "[$(port 9090 80)]" "${filter% # *}")"
+	done <<-'ROWS'
+		.container_id = "../../etc" # container
+		.container_id = 7 # container_id
+		.network_options.interface_name = "a/b" # interface
+		.network.name = "a/../b" # name
+		.network.network_interface = "" # has no network_interface
+		.network_options.static_ips = [] # static_ips is empty
+		.network_options.static_ips = ["10.88.0.7"] # is in no subnet
+		.network_options.static_ips = ["10.89.0.7; rm"] # is no IP address
+		.port_mappings[0].range = 65535 # ports are 1 to 65535
+		.port_mappings[0].host_port = -1 # ports are 1 to 65535
+		.port_mappings[0].protocol = "tcp,icmp" # "tcp", "udp" or "sctp"
+		.port_mappings[0].host_ip = "localhost" # is no IP address
+		.port_mappings = [range(9) | {host_port: 1, container_port: 1, range: 65535}] # more than
+		.network.options = {reserveHostPorts: "true"} # Podman itself
+		.network_options.static_mac = "\u001b[31m" # bridge
+	ROWS
+	request evil 7 "[$(port 9090 80)]" '.container_name = "a;K8S_POD_NAMESPACE=x\n"' >/run/request.evil
+	driver setup /run/netns/evil </run/request.evil >/run/out || fail "$(cat /run/out)"
+	# Options that have become invalid do not keep a container from being removed.
+	jq '.network.options = {mtu: "x"} | .port_mappings = 7' /run/request.evil >/run/changed
+	driver teardown /run/netns/evil </run/changed 2>/run/err || fail teardown
+	expect_contains "$(cat /run/err)" 'going on without the options'
+	driver_error 'no network namespace' driver setup /etc/passwd </run/request.evil
+	driver_error 'no network namespace' driver setup /run/netns/none </run/request.evil
+	expect_same_state "$before"
+	teardown web
+	expect_nothing_left
+}
+
+# of the driver for Podman: info, --help and --version need no root; the rest is refused without it,
+# and in a user namespace
+test_netavark_rootless() {
+	local command
+	expect_equal "$(sed -n 's/^VERSION := //p' "$project/Makefile") 1.0.0" \
+		"$(setpriv --reuid 65534 --clear-groups "$build/netavark-bpf-portmap" info |
+			jq -r '"\(.version) \(.api_version)"')" info
+	expect_contains "$(driver --help)" 'no_default_route'
+	expect_contains "$(driver --version)" netavark-bpf-portmap
+	driver_error 'unknown command "list"' driver list
+	driver_error 'no command' driver
+	driver_error 'usage: bpf-portmap setup NETNS' driver setup
+	for command in create 'setup /run/netns/x' 'teardown /run/netns/x'; do
+		# shellcheck disable=SC2086
+		driver_error 'rootless Podman cannot use' setpriv --reuid 65534 --clear-groups \
+			"$build/netavark-bpf-portmap" $command <<<"$(network)"
+		! unshare --user --map-root-user true 2>/dev/null || driver_error 'rootless Podman cannot use' \
+			unshare --user --map-root-user "$build/netavark-bpf-portmap" $command <<<"$(network)"
+	done
+}
