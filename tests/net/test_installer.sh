@@ -382,6 +382,12 @@ test_installer_watch() {
 	mkdir "$conf"
 	list_of_flannel >"$conf/10-flannel.conflist"
 	wait_until 40 is_ours 10-flannel.conflist || fail "not in directories that were replaced"
+	# Whoever uninstalls while it runs gets it back, and at no moment a list without its program.
+	for _ in {1..5}; do
+		at_node 0 uninstall
+		expect_equal '' "$(would_break)"
+	done
+	wait_until 60 is_ours 10-flannel.conflist || fail "not after uninstall"
 	watch_stop
 	has_binary && is_ours 10-flannel.conflist || fail "it did not leave all in place"
 }
@@ -391,9 +397,37 @@ numbered() { list_of_kindnet | sed "s/\"mtu\": 1500/\"mtu\": $1/"; }
 # has_number N: the list is ours, and the agent's last one
 has_number() { is_ours 10-a.conflist && numbered "$1" | sed 's/"portmap"/"bpf-portmap"/' | cmp -s - "$conf/10-a.conflist"; }
 
+# in an image that has nothing but the program, read-only, with few capabilities, the host's
+# directories mounted, of which one is a link as in k3s: it works as on the host
+test_installer_image() {
+	local image=/run/image
+	node_make
+	mkdir -p "$image"/{proc,sys,host} /run/node/data/hash
+	mv "$bin" /run/node/data/hash/bin
+	ln -s hash /run/node/data/current
+	list_of_flannel >"$conf/10-flannel.conflist"
+	cp "$build/bpf-portmap" "$image/"
+	mount --bind "$image" "$image"
+	mount -o remount,bind,ro "$image"
+	mount --rbind /proc "$image/proc"
+	mount --rbind /sys "$image/sys"
+	mount --bind /run/node "$image/host"
+	in_image() {
+		setpriv --bounding-set -all,+sys_admin,+net_admin,+sys_chroot --inh-caps -all \
+			chroot "$image" /bpf-portmap "$@" --bin-dir /host/data/current/bin --conf-dir /host/conf \
+			>/run/out 2>&1 || fail "$* in the image: $(cat /run/out)"
+	}
+	in_image install
+	is_ours 10-flannel.conflist || fail "the list"
+	cmp "$build/bpf-portmap" /run/node/data/hash/bin/bpf-portmap || fail "the binary"
+	in_image uninstall
+	list_of_flannel | cmp - "$conf/10-flannel.conflist" || fail "the list is not given back"
+	expect_equal 'bridge host-local portmap' "$(ls -A /run/node/data/hash/bin | xargs)"
+}
+
 # meanwhile_agent COMMAND: the script that runs while install is stopped
 meanwhile_agent() {
-	printf '#!/bin/sh\n[ ! -e /run/list.new ] || %s\n' "$1" >/run/meanwhile
+	printf '#!/bin/sh\n%s\n' "$1" >/run/meanwhile
 	chmod +x /run/meanwhile
 }
 
@@ -488,23 +522,29 @@ test_installer_full_disk() {
 
 # limit 120 s
 # --watch runs gc and attach: a container that was killed is removed, an interface that is new has
-# programs
+# programs; what attach warns of every time is said once
 test_installer_watch_chores() {
-	local veth
 	node_make
 	list_of_kindnet >"$conf/10-a.conflist"
 	container_start web bridge -p 8080:80/tcp
 	container_die web
 	strip eth0
+	"$build/tests/tcx" count eth0 ingress /sys/fs/bpf/before
 	watch_start --watch=1
 	wait_until 10 no_records || fail "gc does not run: $(cat /run/watch)"
 	wait_until 10 has_uplink || fail "attach does not run: $(cat /run/watch)"
 	expect_contains "$(cat /run/watch)" 'container web'
+	for _ in 1 2; do
+		detach_ours eth0 ingress from_uplink
+		wait_until 10 has_uplink || fail "attach runs once only: $(cat /run/watch)"
+	done
+	# By the look before it installs, and by attach
+	expect_equal 2 "$(grep -c 'warning: .* runs before' /run/watch)" "warnings: $(cat /run/watch)"
 	watch_stop
 }
 
 no_records() { [ "$(map_count attachments)" = 0 ]; }
-has_uplink() { [ -n "$(attached eth0 ingress)" ]; }
+has_uplink() { attached eth0 ingress | grep from_uplink >/dev/null; }
 
 # objects_of_ours: "prog 12" of each program, map and link that is pinned, and of the maps that are not
 objects_of_ours() {
@@ -576,33 +616,43 @@ test_installer_uninstall() {
 	expect_equal 'nothing of bpf-portmap is left in use on this host' "$(cat /run/out)"
 }
 
-# limit 120 s
-# uninstall --drop-ports takes them away; killed at random moments, the next call completes it; what
-# another host in another network namespace has stays, and so do qdiscs and programs of others
+# limit 240 s
+# uninstall --drop-ports takes them away; killed before calls for maps and programs, or for files, the
+# next call completes it; what another host in another network namespace has stays, and so do qdiscs
+# and filters of others
 test_installer_uninstall_drop() {
-	local i
+	local kind call code=137
 	node_make
 	list_of_kindnet >"$conf/10-a.conflist"
 	tc qdisc add dev eth1 clsact
 	tc filter add dev eth1 ingress priority 7 protocol all u32 match u32 0 0 flowid 1:1
-	container_start web bridge -p 8080:80/tcp
+	conflist clsact bridge "$(with_ours '{attach: "clsact"}')"
+	container_start web clsact -p 8080:80/tcp
 	second_host_make
-	for ((i = 0; i < 12; i++)); do
-		at_node 0 install
-		[ $((i % 3)) -gt 0 ] || { container_remove web bridge 2>/run/err || true; container_start web bridge -p 8080:80/tcp; }
-		"$build/bpf-portmap" uninstall --drop-ports --bin-dir "$bin" --conf-dir "$conf" >/run/out 2>&1 &
-		sleep "0.0$((RANDOM % 6))$((RANDOM % 10))"
-		kill -9 $! 2>/dev/null || true
-		wait $! 2>/dev/null || true
-		at_node 0 uninstall --drop-ports
-		[ -z "$(programs_show | grep -v 'clsact action')" ] || fail "$i: left: $(programs_show)"
-		[ "$(socket_hooks_show | sort | uniq -d)" = '' ] || fail "$i: left: $(socket_hooks_show)"
-		expect_equal '' "$(find "$pins" -maxdepth 1 -type f)" "pins"
-		expect_no_answer client tcp "$host4" 8080
+	for kind in env FILES=1; do
+		for ((call = 1, code = 137; code == 137; call += ${STEP:-20})); do
+			container_again
+			at_node 0 install
+			code=0
+			env "$kind" "$build/tests/killer" "$call" "$build/bpf-portmap" uninstall --drop-ports --bin-dir "$bin" \
+				--conf-dir "$conf" >/run/out 2>&1 || code=$?
+			at_node 0 uninstall --drop-ports
+			expect_equal '' "$(programs_show | grep -v clsact.u32 || true)" "programs, killed at $call ($kind)"
+			expect_equal '' "$(socket_hooks_show | sort | uniq -d)" "programs at sockets, at $call ($kind)"
+			expect_equal '' "$(find "$pins" -maxdepth 1 ! -type d)" "pins, at $call ($kind)"
+			expect_equal '' "$(tc qdisc show dev eth0 | grep clsact || true)" "qdisc, at $call ($kind)"
+		done
+		echo "note: killed up to call $call ($kind)"
+		[ "$call" -ge 24 ] || fail "only $call calls"
 	done
+	expect_no_answer client tcp "$host4" 8080
 	expect_answer outside2 tcp 192.0.3.1 8080 web2
 	expect_contains "$(tc filter show dev eth1 ingress)" u32
-	expect_equal '' "$(tc qdisc show dev eth0 | grep clsact || true)"
+}
+
+container_again() {
+	runtime del clsact web 2>/run/err || true
+	container_add web clsact -p 8080:80/tcp
 }
 
 # uninstall changes nothing where a list names ours that install has not changed, unless it is
@@ -613,6 +663,12 @@ test_installer_uninstall_refuses() {
 	at_node 0 install
 	at_node 1 uninstall
 	expect_contains "$(cat /run/err)" 'change it by hand, or name it with --list'
+	list_of_calico | jq '.name = "bpf-portmap"' >"$conf/20-other.conflist"
+	mv "$conf/10-a.conflist" /run/node/elsewhere
+	ln -s ../elsewhere "$conf/10-a.conflist"
+	at_node 1 uninstall
+	expect_contains "$(cat /run/err)" '10-a.conflist names bpf-portmap, and cannot be changed here: '
+	mv /run/node/elsewhere "$conf/10-a.conflist"
 	has_binary || fail "the binary is gone"
 	container_start web bridge -p 8080:80/tcp
 	meta_set 0 63

@@ -57,6 +57,7 @@ void installer_close(struct installer *installer)
 	directory_close(&installer->bin);
 	directory_close(&installer->conf);
 	file_release(&installer->replaced);
+	free(installer->checked);
 	free(installer->list);
 }
 
@@ -103,7 +104,7 @@ static int probe(const char *text, struct cni_error *err)
 }
 
 /* Before anything is changed. */
-static int check(const struct installer *installer, const char *name, const struct file *file,
+static int check(struct installer *installer, const char *name, const struct file *file,
 		 struct cni_error *err)
 {
 	cleanup_free char *text = NULL;
@@ -113,6 +114,8 @@ static int check(const struct installer *installer, const char *name, const stru
 		return -1;
 	directory_path(&installer->conf, name, path);
 	text = list_text_change(file->text, REFERENCE_TYPE, OUR_TYPE, path, err);
+	free(installer->checked);
+	installer->checked = need(strdup(file->text));
 	return text ? 0 : -1;
 }
 
@@ -217,7 +220,10 @@ static int run(struct installer *installer, int *lock, struct cni_error *err)
 		return -1;
 	if (is_in_place(installer, verdict))
 		return verdict == LIST_HAS_OURS ? follow_writer(installer, name, &file, err) : 0;
-	if (verdict == LIST_HAS_REFERENCE && check(installer, name, &file, err))
+	/* With the lock the same text need not be checked again. */
+	if (verdict == LIST_HAS_REFERENCE &&
+	    !(*lock >= 0 && installer->checked && !strcmp(installer->checked, file.text)) &&
+	    check(installer, name, &file, err))
 		return -1;
 	/* What was seen without the lock may be another run's work. */
 	if (*lock < 0)

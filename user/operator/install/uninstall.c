@@ -4,6 +4,7 @@
  * containers do without; then what is in the kernel; the binary, which lists may not name by then,
  * last. Killed anywhere, the next call completes it.
  */
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,6 +14,7 @@
 #include "datapath/records/describe.h"
 #include "host/removal.h"
 #include "lib/cleanup.h"
+#include "lib/io.h"
 #include "lib/memory.h"
 #include "lib/text.h"
 #include "operator/install/binaries.h"
@@ -26,9 +28,17 @@
 
 /* --- conflists and binaries -------------------------------------------------------------- */
 
-static bool names_ours(const struct file *file)
+/* Whatever it is, also what a link leads to. */
+static bool mentions_ours(const struct directory *directory, const char *name)
 {
-	return file->fd >= 0 && strstr(file->text, "\"" OUR_TYPE "\"");
+	cleanup_close int fd = openat(directory->fd, name, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+	cleanup_error struct cni_error ignored = {0};
+	cleanup_free char *text = NULL;
+	size_t length;
+
+	if (fd >= 0)
+		text = cni_read_all(fd, CNI_INPUT_LIMIT, name, &length, &ignored);
+	return text && strstr(text, "\"" OUR_TYPE "\"");
 }
 
 /* A list that stays as it is must not name a binary that goes. */
@@ -41,19 +51,21 @@ static int check_list(const struct directory *directory, const char *name, void 
 	enum list_verdict verdict = list_look(directory, name, &file, &why);
 	bool is_named = installer->list && !strcmp(installer->list, name);
 
-	if (!names_ours(&file) ||
-	    (verdict == LIST_HAS_OURS && (is_named || list_was_changed(directory, name))))
+	if (verdict == LIST_HAS_REFERENCE || verdict == LIST_HAS_NEITHER)
 		return 0;
-	if (verdict != LIST_HAS_OURS)
+	if (verdict == LIST_HAS_OURS && !is_named && !list_was_changed(directory, name))
 		return cni_error_set(err, CNI_ERROR_INVALID_CONFIGURATION,
 				     "nothing was changed: %s/%s names " OUR_TYPE
-				     ", and cannot be changed here: %s",
-				     directory->path, name, cni_error_message(&why));
+				     ", and not because"
+				     " `bpf-portmap install` has changed it: change it by hand, or"
+				     " name it with --list to make it " REFERENCE_TYPE,
+				     directory->path, name);
+	if (verdict == LIST_HAS_OURS || !mentions_ours(directory, name))
+		return 0;
 	return cni_error_set(err, CNI_ERROR_INVALID_CONFIGURATION,
-			     "nothing was changed: %s/%s names " OUR_TYPE ", and not because"
-			     " `bpf-portmap install` has changed it: change it by hand, or name it"
-			     " with --list to make it " REFERENCE_TYPE,
-			     directory->path, name);
+			     "nothing was changed: %s/%s names " OUR_TYPE
+			     ", and cannot be changed here: %s",
+			     directory->path, name, cni_error_message(&why));
 }
 
 static int give_back_list(const struct directory *directory, const char *name, void *context,

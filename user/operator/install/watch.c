@@ -9,12 +9,14 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/inotify.h>
+#include <sys/mman.h>
 #include <sys/signalfd.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "lib/cleanup.h"
+#include "lib/io.h"
 #include "lib/memory.h"
 #include "operator/verbs.h"
 #include "plugin/commands.h"
@@ -48,6 +50,8 @@ struct watch {
 	char *said;                /* the last error, which is said once */
 	int64_t chores_at, chores_every;
 	pid_t chores;
+	int warnings;    /* what they print on stderr, in memory */
+	char *warned_of; /* the last time */
 };
 
 static int64_t milliseconds(void)
@@ -68,7 +72,7 @@ static int say_failure(const char *what, struct cni_error *err)
 }
 
 /* In a process of its own, so that whatever happens there ends there. */
-static void do_chores(void)
+static void do_chores(const struct watch *watch)
 {
 	static const struct options options = {.quiet = true};
 	static char *const none[] = {NULL};
@@ -78,6 +82,8 @@ static void do_chores(void)
 
 	sigemptyset(&signals);
 	sigprocmask(SIG_SETMASK, &signals, NULL);
+	if (watch->warnings >= 0)
+		dup2(watch->warnings, STDERR_FILENO);
 	if (command_attach(none, &err))
 		status = say_failure("attach", &err);
 	if (verb_gc(&options, none, &err))
@@ -92,11 +98,41 @@ static void start_chores(struct watch *watch, int64_t now)
 		return;
 	watch->chores_at = now + watch->chores_every;
 	fflush(stdout);
+	cleanup_close_pointer(&watch->warnings);
+	watch->warnings = memfd_create("warnings", MFD_CLOEXEC);
 	watch->chores = fork();
 	if (!watch->chores)
-		do_chores();
+		do_chores(watch);
 	if (watch->chores < 0)
 		watch->chores = 0;
+}
+
+static bool has_line(const char *text, size_t size, const char *line, size_t length)
+{
+	return text && memmem(text, size, line, length);
+}
+
+/* What they warn of every time is said once. */
+static void say_warnings(struct watch *watch)
+{
+	cleanup_error struct cni_error ignored = {0};
+	const char *before = watch->warned_of;
+	char *text = NULL, *line;
+	size_t length;
+
+	if (watch->warnings >= 0 && !lseek(watch->warnings, 0, SEEK_SET))
+		text = cni_read_all(watch->warnings, CNI_INPUT_LIMIT, "", &length, &ignored);
+	if (!text)
+		return;
+	for (line = text; *line; line += length) {
+		length = strcspn(line, "\n");
+		length += line[length] == '\n';
+		if (!has_line(text, (size_t)(line - text), line, length) &&
+		    !has_line(before, before ? strlen(before) : 0, line, length))
+			fprintf(stderr, "%.*s", (int)length, line);
+	}
+	free(watch->warned_of);
+	watch->warned_of = text;
 }
 
 /* Also children of others, where this is the first process of a container. */
@@ -105,8 +141,10 @@ static void reap(struct watch *watch)
 	pid_t pid;
 
 	while ((pid = waitpid(-1, NULL, WNOHANG)) > 0)
-		if (pid == watch->chores)
+		if (pid == watch->chores) {
 			watch->chores = 0;
+			say_warnings(watch);
+		}
 }
 
 /* --- what agents undo -------------------------------------------------------------------- */
@@ -243,6 +281,7 @@ int watch_run(struct installer *installer, uint32_t every, struct cni_error *err
 	struct watch watch = {
 		.installer = installer,
 		.watched = {-1, -1},
+		.warnings = -1,
 		.chores_every = (int64_t)every * 1000,
 	};
 	bool ends = false, due = true;
@@ -264,6 +303,8 @@ int watch_run(struct installer *installer, uint32_t every, struct cni_error *err
 	}
 	cleanup_close_pointer(&watch.inotify);
 	cleanup_close_pointer(&watch.signals);
+	cleanup_close_pointer(&watch.warnings);
 	free(watch.said);
+	free(watch.warned_of);
 	return result;
 }
