@@ -223,7 +223,8 @@ container_start() {
 runtime() {
 	local verb=$1 list=$2 name=$3
 	shift 3
-	"$cnirun" "$verb" /run/conf/"$list".conflist "$name" --id "$name" "$@"
+	"$cnirun" "$verb" /run/conf/"$list".conflist "$name" --id "$name" \
+		--timeout $((120 * ${SLOWER:-1})) "$@"
 }
 
 # serve_in NAMESPACE PORT [NAME]: TCP and UDP on every address, IPv4 and IPv6
