@@ -103,6 +103,7 @@ test_docker_restarts() {
 	expect_equal "no differences" "$(reconcile)" "younger than --grace"
 	expect_equal "would be given back: docker-local/10.91.0.0/24 $address" \
 		"$(reconcile --grace 0 --dry-run)" "--dry-run"
+	expect_equal "$address" "$(reconcile --grace 0 --dry-run --json | jq -r '.[].address')" "--json"
 	expect_equal "given back: docker-local/10.91.0.0/24 $address" "$(reconcile --grace 0)" reconcile
 	answer=$(ipam_files)
 	rm -r /var/lib/cni-ipam /var/lib/cni/networks

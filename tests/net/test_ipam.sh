@@ -178,6 +178,25 @@ test_ipam_crowd() {
 	expect_equal 200 "$(ipam_files | wc -l)" "addresses of host-local"
 }
 
+# --help and the manual page name the same options; what is no option is refused
+test_ipam_help() {
+	local option
+	[ -x "$ipam" ] || skip "cni-ipam is not built: libmicrohttpd is missing"
+	sed 's/\\-/-/g' "$project/man/cni-ipam.8" >/run/page
+	{ "$ipam" --help && "$ipam" reconcile --help; } >/run/out
+	grep -oE -- '--[a-z-]+' /run/out | sort -u | while read -r option; do
+		case $option in --ipam-driver | --ipam-opt | --subnet) continue ;; esac
+		grep -qE "^\.B.* $option" /run/page || fail "the page does not explain $option"
+	done
+	expect_failure "$ipam" --grace 1
+	expect_contains "$output" 'cni-ipam: unknown option --grace'
+	expect_failure "$ipam" serve
+	expect_contains "$output" 'one operand too many: serve'
+	expect_failure "$ipam" --ipam /dev/null
+	expect_failure "$ipam" reconcile --docker /run/none
+	expect_contains "$output" 'cannot connect to /run/none: No such file or directory'
+}
+
 # killed before and after a plugin gives or frees an address: the next request undoes it, and the
 # address is free; on a full disk nothing is given; a state of somebody else's making is left alone
 test_ipam_killed() {

@@ -75,31 +75,45 @@ static bool may_choose(const struct state *state, const char *space, const struc
 	return !overlaps_pool(state, space, pool, true, &other) && !plan_overlaps_conflist(pool);
 }
 
-/* Docker's own defaults for IPv4, and random ones for IPv6. When a pool that was chosen overlaps
- * with an interface of the host, Docker asks for the next one and gives the first one back. */
-static int choose(const struct state *state, const struct pool_request *request,
-		  struct prefix *pool, struct cni_error *err)
+static bool choose_ipv6(const struct state *state, const char *space, struct prefix *pool)
+{
+	for (int i = 0; i < ULA_TRIES; i++) {
+		*pool = (struct prefix){.length = ULA_LENGTH};
+		if (getrandom(pool->address, ULA_LENGTH / 8, 0) != ULA_LENGTH / 8)
+			return false;
+		pool->address[0] = ULA;
+		if (may_choose(state, space, pool))
+			return true;
+	}
+	return false;
+}
+
+/* As Docker's own driver: 172.18.0.0/16 to 172.31.0.0/16, then 192.168.0.0/20 and so on. */
+static bool choose_ipv4(const struct state *state, const char *space, struct prefix *pool)
 {
 	char text[PREFIX_TEXT_SIZE];
 
-	for (int i = 0; request->ipv6 && i < ULA_TRIES; i++) {
-		memset(pool, 0, sizeof(*pool));
-		pool->length = ULA_LENGTH;
-		if (getrandom(pool->address, ULA_LENGTH / 8, 0) != ULA_LENGTH / 8)
-			break;
-		pool->address[0] = ULA;
-		if (may_choose(state, request->space, pool))
-			return 0;
+	for (int i = 18; i < 32; i++) {
+		snprintf(text, sizeof(text), "172.%d.0.0/16", i);
+		if (!prefix_parse(text, pool) && may_choose(state, space, pool))
+			return true;
 	}
-	for (int i = 18; !request->ipv6 && i < 32 + 16; i++) {
-		if (i < 32)
-			snprintf(text, sizeof(text), "172.%d.0.0/16", i);
-		else
-			snprintf(text, sizeof(text), "192.168.%d.0/20", (i - 32) * 16);
-		prefix_parse(text, pool);
-		if (may_choose(state, request->space, pool))
-			return 0;
+	for (int i = 0; i < 256; i += 16) {
+		snprintf(text, sizeof(text), "192.168.%d.0/20", i);
+		if (!prefix_parse(text, pool) && may_choose(state, space, pool))
+			return true;
 	}
+	return false;
+}
+
+/* When the pool overlaps with an interface of the host, Docker asks for another one before it gives
+ * this one back. */
+static int choose(const struct state *state, const struct pool_request *request,
+		  struct prefix *pool, struct cni_error *err)
+{
+	if (request->ipv6 ? choose_ipv6(state, request->space, pool)
+			  : choose_ipv4(state, request->space, pool))
+		return 0;
 	return cni_error_set(err, CNI_ERROR_INVALID_CONFIGURATION,
 			     "no pool to choose is left: give one with --subnet");
 }

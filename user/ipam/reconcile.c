@@ -25,7 +25,7 @@ struct comparison {
 	struct state state;
 	json_t *docker;
 	const struct settings *settings;
-	int differences;
+	json_t *differences; /* [{"difference", "pool", "address"}] */
 };
 
 static const char *text_of(const json_t *object, const char *key)
@@ -78,12 +78,32 @@ static bool docker_has(const struct comparison *comparison, const char *pool_id,
 	return false;
 }
 
+/* `address`: "" for the pool itself. */
 static void report(struct comparison *comparison, const char *what, const char *pool_id,
 		   const char *address)
 {
-	comparison->differences++;
-	output_text("%s%s %s%s%s\n", comparison->settings->dry_run ? "would be " : "", what,
-		    pool_id, *address ? " " : "", address);
+	json_array_append_new(comparison->differences,
+			      json_pack("{s:s, s:s, s:s*}", "difference", what, "pool", pool_id,
+					"address", *address ? address : NULL));
+}
+
+static int print(const struct comparison *comparison, struct cni_error *err)
+{
+	const json_t *difference;
+	size_t index;
+
+	if (comparison->settings->json)
+		return output_json(comparison->differences, err);
+	json_array_foreach (comparison->differences, index, difference) {
+		const char *address = text_of(difference, "address");
+
+		output_text("%s%s: %s%s%s\n", comparison->settings->dry_run ? "would be " : "",
+			    text_of(difference, "difference"), text_of(difference, "pool"),
+			    *address ? " " : "", address);
+	}
+	if (!index)
+		output_text("no differences\n");
+	return output_flush(err);
 }
 
 static bool is_old(const struct comparison *comparison, const json_t *record)
@@ -108,7 +128,7 @@ static void give_back_addresses(struct comparison *comparison, const char *pool_
 		if (docker_has(comparison, pool_id, address) || !is_old(comparison, record) ||
 		    (used && json_object_get(record, "gateway")))
 			continue;
-		report(comparison, "given back:", pool_id, address);
+		report(comparison, "given back", pool_id, address);
 		if (comparison->settings->dry_run)
 			continue;
 		/* No network has it, so none has it as a gateway. */
@@ -129,7 +149,7 @@ static void give_back(struct comparison *comparison, const char *pool_id, json_t
 	give_back_addresses(comparison, pool_id, pool, err);
 	if (users == count || !is_old(comparison, pool))
 		return;
-	report(comparison, count ? "counted again:" : "given back:", pool_id, "");
+	report(comparison, count ? "counted again" : "given back", pool_id, "");
 	if (comparison->settings->dry_run)
 		return;
 	json_object_set_new(pool, "users", json_integer(count ? count : 1));
@@ -159,7 +179,7 @@ static int ask_for_pool(struct comparison *comparison, const json_t *docker, cha
 			return 0;
 		}
 	}
-	report(comparison, "asked for:", request.pool, "");
+	report(comparison, "asked for", request.pool, "");
 	if (comparison->settings->dry_run)
 		return 0;
 	if (pool_request(&comparison->state, &request, &answer, err))
@@ -175,8 +195,8 @@ static void ask_for_address(struct comparison *comparison, const json_t *docker,
 	struct cni_error problem = {0};
 	cleanup_free char *answer = NULL;
 
-	report(comparison,
-	       "asked for:", request->pool_id ? request->pool_id : text_of(docker, "Subnet"),
+	report(comparison, "asked for",
+	       request->pool_id ? request->pool_id : text_of(docker, "Subnet"),
 	       *request->address ? request->address : "gateway");
 	if (comparison->settings->dry_run)
 		return;
@@ -260,11 +280,16 @@ int reconcile(const struct settings *settings, struct cni_error *err)
 	cleanup_free char *driver = driver_name(settings->socket);
 
 	comparison.docker = docker_pools(settings->docker, driver, err);
-	if (comparison.docker && !state_open(&comparison.state, settings, err))
+	if (!comparison.docker)
+		return -1;
+	comparison.differences = json_array();
+	if (!state_open(&comparison.state, settings, err)) {
 		compare(&comparison, err);
+		/* What was done is printed after an error, too. */
+		print(&comparison, err);
+	}
 	state_close(&comparison.state);
 	json_decref(comparison.docker);
-	if (!cni_error_is_set(err) && !comparison.differences)
-		output_text("no differences\n");
-	return cni_error_is_set(err) ? -1 : output_flush(err);
+	json_decref(comparison.differences);
+	return cni_error_is_set(err) ? -1 : 0;
 }

@@ -100,6 +100,8 @@ static const struct command_option descriptions[] = {
 	 set_grace, 0},
 	{SETTINGS_RECONCILE, 0, "dry-run", NULL, "print what would be done, and do nothing", NULL,
 	 offsetof(struct settings, dry_run)},
+	{SETTINGS_RECONCILE, 0, "json", NULL, "print JSON, not lines", NULL,
+	 offsetof(struct settings, json)},
 	{0, 'h', "help", NULL, "(short: -h) this text", NULL, offsetof(struct settings, help)},
 };
 

@@ -15,6 +15,7 @@
 struct settings {
 	bool help;
 	bool dry_run;
+	bool json;
 	const char *socket;
 	const char *state; /* a directory */
 	const char *docker;

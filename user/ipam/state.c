@@ -47,12 +47,20 @@ static int take_lock(struct state *state, struct cni_error *err)
 static int check_pool(const char *id, json_t *pool, struct cni_error *err)
 {
 	json_t *addresses = json_object_get(pool, "addresses"), *address;
+	const json_t *id_changing;
 	const char *name;
+	size_t index;
 
 	if (!json_is_object(json_object_get(pool, "plan")) || !json_is_object(addresses) ||
 	    !json_is_array(json_object_get(pool, "changing")))
 		return cni_error_set(err, CNI_ERROR_DECODE,
 				     "pool \"%s\" lacks plan, addresses or changing", id);
+	json_array_foreach (json_object_get(pool, "changing"), index, id_changing) {
+		if (!json_is_string(id_changing))
+			return cni_error_set(err, CNI_ERROR_DECODE,
+					     "pool \"%s\": an element of changing is no string",
+					     id);
+	}
 	json_object_foreach (addresses, name, address) {
 		if (!json_is_string(json_object_get(address, "id")))
 			return cni_error_set(err, CNI_ERROR_DECODE,
