@@ -197,7 +197,7 @@ test_ipam_help() {
 	expect_contains "$output" 'cannot connect to /run/none: No such file or directory'
 }
 
-# killed before and after a plugin gives or frees an address: the next request undoes it, and the
+# killed before, while and after a plugin gives or frees an address: the next request undoes it, and the
 # address is free; on a full disk nothing is given; a state of somebody else's making is left alone
 test_ipam_killed() {
 	local command when
@@ -205,13 +205,14 @@ test_ipam_killed() {
 		kill=$(cat /run/kill 2>/dev/null)
 		rm -f /run/kill
 		[ "$kill" != "$CNI_COMMAND before" ] || { kill -9 $PPID; exit 1; }
+		[ "$kill" != "$CNI_COMMAND during" ] || { kill -9 $PPID; sleep .5; }
 		[ "$kill" != "$CNI_COMMAND after" ] || { /usr/lib/cni/host-local; kill -9 $PPID; exit 0; }
 	SH
 	sed -i "s|/usr/lib/cni|$reference_plugins|" /run/cni-plugins/host-local
 	ipam_start
 	pool_request 10.91.0.0/24 >/dev/null
 	for command in ADD DEL; do
-		for when in before after; do
+		for when in before during after; do
 			[ "$command" = ADD ] || given address_request "$pool" 10.91.0.5 >/dev/null
 			echo "$command $when" >/run/kill
 			if [ "$command" = ADD ]; then

@@ -18,29 +18,49 @@
 #include "cni/json.h"
 #include "cnirun/directory.h"
 
+#define LOCK_MORE_SECONDS 5
+#define TRIES_PER_SECOND 100
+
+/* Whoever may write there could give our addresses away. */
+static int check_directory(const char *directory, struct cni_error *err)
+{
+	struct stat status;
+
+	if (directory_create(directory, err))
+		return -1;
+	if (!lstat(directory, &status) && S_ISDIR(status.st_mode) && status.st_uid == geteuid() &&
+	    !(status.st_mode & (S_IWGRP | S_IWOTH)))
+		return 0;
+	return cni_error_set(err, CNI_ERROR_IO,
+			     "%s must be a directory of user %u that nobody else may write to",
+			     directory, geteuid());
+}
+
+/* Plugins inherit the lock: one that goes on after we were killed holds it until it ends, and what
+ * it gives away after that is not missed. It may hang, hence the limit. */
 static int take_lock(struct state *state, struct cni_error *err)
 {
 	cleanup_free char *path = cni_format("%s/lock", state->settings->state);
-	struct stat status;
+	unsigned int timeout = state->settings->conf.timeout;
 
-	if (directory_create(state->settings->state, err))
+	if (check_directory(state->settings->state, err))
 		return -1;
-	/* Whoever may write there could give our addresses away. */
-	if (lstat(state->settings->state, &status) || !S_ISDIR(status.st_mode) ||
-	    status.st_uid != geteuid() || status.st_mode & (S_IWGRP | S_IWOTH))
-		return cni_error_set(err, CNI_ERROR_IO,
-				     "%s must be a directory of user %u that nobody else may write "
-				     "to",
-				     state->settings->state, geteuid());
-	state->lock = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
-	while (state->lock >= 0 && flock(state->lock, LOCK_EX)) {
-		if (errno != EINTR)
+	state->lock = open(path, O_RDWR | O_CREAT | O_NOFOLLOW, 0600);
+	if (state->lock < 0)
+		return cni_error_set(err, CNI_ERROR_IO, "cannot open %s: %s", path,
+				     strerror(errno));
+	for (unsigned int i = 0; flock(state->lock, LOCK_EX | LOCK_NB); i++) {
+		if (errno != EWOULDBLOCK && errno != EINTR)
 			return cni_error_set(err, CNI_ERROR_IO, "cannot lock %s: %s", path,
 					     strerror(errno));
+		if (timeout && i >= (timeout + LOCK_MORE_SECONDS) * TRIES_PER_SECOND)
+			return cni_error_set(err, CNI_ERROR_TRY_AGAIN,
+					     "%s is held too long, maybe by a plugin that a killed "
+					     "cni-ipam has left: `fuser %s` tells which",
+					     path, path);
+		usleep(1000000 / TRIES_PER_SECOND);
 	}
-	return state->lock < 0 ? cni_error_set(err, CNI_ERROR_IO, "cannot open %s: %s", path,
-					       strerror(errno))
-			       : 0;
+	return 0;
 }
 
 /* Everything that is read later is of the type that it should be. */

@@ -35,8 +35,9 @@ struct state {
 		.lock = -1 \
 	}
 
-/* Waits for the lock, makes the directory of --state where it is missing, reads the file. A file
- * that cannot be read is never overwritten. CNI_ERROR_IO, CNI_ERROR_DECODE. */
+/* Waits for the lock, for as long as a plugin may take and somewhat longer; makes the directory of
+ * --state where it is missing, reads the file. A file that cannot be read is never overwritten.
+ * CNI_ERROR_IO, CNI_ERROR_DECODE, CNI_ERROR_TRY_AGAIN. */
 int state_open(struct state *state, const struct settings *settings, struct cni_error *err);
 
 /* Writes the file, or leaves the old one. CNI_ERROR_IO. */
