@@ -239,12 +239,16 @@ test_ipam_killed() {
 	expect_equal '{"pools": 7}' "$(cat "$ipam_state")" "the state"
 }
 
-# other plugins: static gives what is asked for, and one address once; one that hangs is killed, one
-# that fails is quoted
+# other plugins: static gives what is asked for, and one address once; one that leaves a process is
+# asked again, one that hangs is killed, one that fails is quoted
 test_ipam_plugins() {
 	echo '{"type": "static", "addresses": [{"address": "10.91.0.3/24"}]}' >/run/static
 	plugin_wrap host-local <<-'SH'
 		[ "$CNI_COMMAND" = ADD ] && exec sleep 1000
+	SH
+	# It leaves a process running, which inherits all that it has.
+	plugin_wrap static <<-'SH'
+		sleep 1000 </dev/null >/dev/null 2>&1 &
 	SH
 	conflist hangs bridge '.name = "hangs" | .plugins[0].ipam.ranges = [[{"subnet":"10.92.0.0/24"}]]'
 	ipam_start --ipam /run/static --timeout 1

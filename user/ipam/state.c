@@ -159,7 +159,10 @@ int state_write(const struct state *state, struct cni_error *err)
 void state_close(struct state *state)
 {
 	json_decref(state->root);
-	if (state->lock >= 0)
+	if (state->lock >= 0) {
+		/* Explicitly, as what a plugin has left running may have inherited it. */
+		flock(state->lock, LOCK_UN);
 		close(state->lock);
+	}
 	*state = (struct state)STATE_NONE;
 }
