@@ -31,7 +31,7 @@ expect_all_differ() {
 # sub-pool and a gateway of its own, a chosen subnet, two networks of one subnet and one gateway;
 # after rm the store has what it had before
 test_docker_shared() {
-	local before one two fixed output
+	local before one two output
 	ipam_start
 	docker_world
 	container_add c1 bridge
@@ -73,11 +73,11 @@ test_docker_shared() {
 }
 
 # limit 180 s
-# restarts: of cni-ipam, killed while Docker runs; of dockerd, which gives back what its containers
+# restarts: of cni-ipam, killed while Docker runs, and while it waits for an address; of dockerd, which gives back what its containers
 # had and starts them again; dockerd killed with its containers; an address that was lost and the
 # whole state: reconcile gives back and asks again
 test_docker_restarts() {
-	local address answer
+	local address answer starting
 	ipam_start
 	docker_world
 	docker network create --ipam-driver cni-ipam --subnet 10.91.0.0/24 web >/dev/null
@@ -88,6 +88,15 @@ test_docker_restarts() {
 	ipam_start
 	docker_start two web
 	expect_all_differ "$address" "$(docker_address two)" 10.91.0.100 10.91.0.1
+	ipam_killer_install
+	echo 'ADD after' >/run/kill
+	docker run --network web image /bin/busybox true >/run/results/retried 2>&1 &
+	starting=$!
+	wait "$ipam_process" || true
+	ipam_start
+	# Docker repeats the request, but without its text.
+	wait "$starting" || expect_contains "$(cat /run/results/retried)" 'the request is empty, as Docker'
+	expect_equal "no differences" "$(reconcile --grace 0)" "after the request was repeated"
 	dockerd_stop
 	dockerd_start
 	expect_equal ./docker-local-10.91.0.0_24/10.91.0.1 "$(ipam_files)" "what is given while all are stopped"

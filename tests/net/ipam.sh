@@ -35,6 +35,8 @@ call() {
 	post "IpamDriver.$name" "$(jq -nc "$@" "$filter")"
 }
 
+# shellcheck disable=SC2016 # the variables are jq's
+{
 pool_request() { call RequestPool '{AddressSpace: "docker-local", Pool: $p, SubPool: $s}' \
 	--arg p "$1" --arg s "${2:-}"; }
 pool_release() { call ReleasePool '{PoolID: $p}' --arg p "$1"; }
@@ -42,6 +44,7 @@ address_request() { call RequestAddress '{PoolID: $p, Address: $a}' --arg p "$1"
 gateway_request() { call RequestAddress '{PoolID: $p, Address: $a,
 	Options: {RequestAddressType: "com.docker.network.gateway"}}' --arg p "$1" --arg a "${2:-}"; }
 address_release() { call ReleaseAddress '{PoolID: $p, Address: $a}' --arg p "$1" --arg a "$2"; }
+}
 
 # given COMMAND...: the address without its length, of a request that must succeed
 given() {
@@ -65,3 +68,21 @@ expect_err() {
 
 # The addresses that host-local has given, of all networks
 ipam_files() { (cd /var/lib/cni/networks && find . -type f -name '*[.:]*' ! -name 'last*' | sort); }
+
+# Plugins in place of the reference's: /run/cni-plugins/NAME runs the commands on stdin first.
+plugin_wrap() {
+	rm "/run/cni-plugins/$1"
+	{ printf '#!/bin/bash\n' && cat && echo "exec $reference_plugins/$1"; } >"/run/cni-plugins/$1"
+	chmod 755 "/run/cni-plugins/$1"
+}
+
+# host-local kills cni-ipam once if /run/kill says when: "ADD before", "ADD during", "DEL after" ...
+ipam_killer_install() {
+	plugin_wrap host-local <<-SH
+		kill=\$(cat /run/kill 2>/dev/null)
+		rm -f /run/kill
+		[ "\$kill" != "\$CNI_COMMAND before" ] || { kill -9 \$PPID; exit 1; }
+		[ "\$kill" != "\$CNI_COMMAND during" ] || { kill -9 \$PPID; sleep .5; }
+		[ "\$kill" != "\$CNI_COMMAND after" ] || { $reference_plugins/host-local; kill -9 \$PPID; exit 0; }
+	SH
+}

@@ -14,13 +14,6 @@ pool_expect() {
 		"RequestPool ${*:2}"
 }
 
-# Plugins in place of the reference's: /run/cni-plugins/NAME runs the commands on stdin first.
-plugin_wrap() {
-	rm "/run/cni-plugins/$1"
-	{ printf '#!/bin/bash\n' && cat && echo "exec $reference_plugins/$1"; } >"/run/cni-plugins/$1"
-	chmod 755 "/run/cni-plugins/$1"
-}
-
 # Docker's calls that need no pool; a root-only socket; what is not of the API gets an error and
 # not 200: another call, GET, no JSON, other types, a body of 70 KiB; a socket that systemd passes
 test_ipam_protocol() {
@@ -201,14 +194,7 @@ test_ipam_help() {
 # address is free; on a full disk nothing is given; a state of somebody else's making is left alone
 test_ipam_killed() {
 	local command when
-	plugin_wrap host-local <<-'SH'
-		kill=$(cat /run/kill 2>/dev/null)
-		rm -f /run/kill
-		[ "$kill" != "$CNI_COMMAND before" ] || { kill -9 $PPID; exit 1; }
-		[ "$kill" != "$CNI_COMMAND during" ] || { kill -9 $PPID; sleep .5; }
-		[ "$kill" != "$CNI_COMMAND after" ] || { /usr/lib/cni/host-local; kill -9 $PPID; exit 0; }
-	SH
-	sed -i "s|/usr/lib/cni|$reference_plugins|" /run/cni-plugins/host-local
+	ipam_killer_install
 	ipam_start
 	pool_request 10.91.0.0/24 >/dev/null
 	for command in ADD DEL; do

@@ -178,7 +178,14 @@ unsigned int api_answer(const struct settings *settings, const char *path, const
 		*text = api_error_text("cni-ipam does not know this call");
 		return MHD_HTTP_NOT_FOUND;
 	}
-	/* Docker sends nothing with calls that take nothing. */
+	/* Docker sends nothing with calls that take nothing. A request whose answer it did not get
+	 * it repeats without the text that it has sent already. */
+	if (entry->needs_state && !length) {
+		*text = api_error_text(
+			"the request is empty, as Docker repeats one whose answer it "
+			"did not get because cni-ipam was ended: try again");
+		return MHD_HTTP_BAD_REQUEST;
+	}
 	request = entry->needs_state ? cni_json_parse_object(body, length, "the request", &err)
 				     : json_object();
 	if (!request) {

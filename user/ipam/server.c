@@ -60,7 +60,7 @@ static enum MHD_Result reply(struct MHD_Connection *connection, unsigned int sta
 	need(response);
 	MHD_add_response_header(response, "Content-Type", CONTENT_TYPE);
 	/* A connection that Docker keeps for later may be closed just when it is used again. Docker
-	 * would repeat the request, and a repeated RequestAddress gives another address. */
+	 * would repeat the request, but without its text. */
 	MHD_add_response_header(response, "Connection", "close");
 	result = MHD_queue_response(connection, status, response);
 	MHD_destroy_response(response);
