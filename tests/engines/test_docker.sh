@@ -120,6 +120,12 @@ test_docker_restarts() {
 	expect_equal "$answer" "$(ipam_files)" "asked again for: $(cat /run/results/reconcile)"
 	expect_equal "no differences" "$(reconcile --grace 0)" "the second time"
 	docker rm -f one two fixed >/dev/null
+	mv /run/cni-plugins/host-local /run/host-local
 	docker network rm web >/dev/null
+	expect_failure reconcile --grace 0
+	expect_contains "$output" 'failed to find plugin "host-local"' "without the plugin"
+	mv /run/host-local /run/cni-plugins/host-local
+	expect_contains "$(reconcile --grace 0)" 'given back: docker-local/10.91.0.0/24' "a release that failed"
 	expect_equal '' "$(ipam_files)" "what host-local has"
+	expect_equal '{}' "$(jq -c .pools "$ipam_state")" "pools that are left"
 }

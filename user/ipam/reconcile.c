@@ -147,7 +147,8 @@ static void give_back(struct comparison *comparison, const char *pool_id, json_t
 	struct cni_error problem = {0};
 
 	give_back_addresses(comparison, pool_id, pool, err);
-	if (users == count || !is_old(comparison, pool))
+	/* A pool without users is one whose release has failed. */
+	if ((count && users == count) || !is_old(comparison, pool))
 		return;
 	report(comparison, count ? "counted again" : "given back", pool_id, "");
 	if (comparison->settings->dry_run)
