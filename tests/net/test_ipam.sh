@@ -235,7 +235,9 @@ test_ipam_plugins() {
 	# It leaves a process running, which inherits all that it has.
 	plugin_wrap static <<-'SH'
 		sleep 1000 </dev/null >/dev/null 2>&1 &
+		[ ! -e /run/deaf ] || exec $CNI_PATH/static.real < <(jq -c 'del(.runtimeConfig)')
 	SH
+	ln -s "$reference_plugins/static" /run/cni-plugins/static.real
 	conflist hangs bridge '.name = "hangs" | .plugins[0].ipam.ranges = [[{"subnet":"10.92.0.0/24"}]]'
 	ipam_start --ipam /run/static --timeout 1
 	pool_request 10.91.0.0/24 >/dev/null
@@ -245,6 +247,9 @@ test_ipam_plugins() {
 	expect_err 'did not end within 1 second' address_request docker-local/10.92.0.0/24
 	pool_request 10.93.0.0/24 >/dev/null
 	expect_err 'the plugin \"static\" gave no address of the pool' address_request docker-local/10.93.0.0/24
+	touch /run/deaf
+	expect_err 'address 10.91.0.8 of pool docker-local/10.91.0.0/24: the plugin gave 10.91.0.3 instead' \
+		address_request "$pool" 10.91.0.8
 	rm /run/cni-plugins/static
 	expect_err 'failed to find plugin \"static\"' address_request "$pool" 10.91.0.8
 }

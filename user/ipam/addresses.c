@@ -201,12 +201,14 @@ struct grant {
 	bool gateway;
 };
 
-/* `wanted`: NULL for any. */
-static int allocate(const struct grant *grant, const char *wanted,
-		    char given[CNI_ADDRESS_TEXT_SIZE], struct cni_error *err)
+/* Gives *address if it is not "", else sets it. */
+static int allocate(const struct grant *grant, char address[CNI_ADDRESS_TEXT_SIZE],
+		    struct cni_error *err)
 {
+	const char *wanted = *address ? address : NULL;
 	struct state *state = grant->state;
 	json_t *pool = grant->pool;
+	char given[CNI_ADDRESS_TEXT_SIZE];
 	char id[ID_SIZE];
 
 	make_id(id);
@@ -219,8 +221,10 @@ static int allocate(const struct grant *grant, const char *wanted,
 	    !check_given(state, pool, wanted, given, err)) {
 		record_add(pool, given, id, grant->gateway);
 		changing_remove(pool, id);
-		if (!state_write(state, err))
+		if (!state_write(state, err)) {
+			memcpy(address, given, sizeof(given));
 			return 0;
+		}
 		changing_add(pool, id);
 	}
 	undo(state, pool, id);
@@ -242,13 +246,13 @@ static int refuse_taken(const json_t *record, struct cni_error *err)
 }
 
 /* Networks of one pool may have one gateway, and the plugin may never give it to anyone. */
-static int take_gateway(const struct grant *grant, const char *address, struct cni_error *err)
+static int take_gateway(const struct grant *grant, char address[CNI_ADDRESS_TEXT_SIZE],
+			struct cni_error *err)
 {
 	struct state *state = grant->state;
 	json_t *pool = grant->pool;
 	json_t *own = json_object_get(addresses_of(pool), address);
 	json_t *record = find_record(state, pool, address);
-	char given[CNI_ADDRESS_TEXT_SIZE];
 
 	if (record && !gateways_of(record))
 		return refuse_taken(record, err);
@@ -259,7 +263,7 @@ static int take_gateway(const struct grant *grant, const char *address, struct c
 	else if (!strcmp(address, plan_own_gateway(pool)))
 		record_add(pool, address, "", true);
 	else
-		return allocate(grant, address, given, err);
+		return allocate(grant, address, err);
 	return state_write(state, err);
 }
 
@@ -274,20 +278,16 @@ static int take(const struct grant *grant, char address[CNI_ADDRESS_TEXT_SIZE],
 
 	if (grant->gateway && *address)
 		return take_gateway(grant, address, err);
-	if (grant->gateway) {
-		const char *first = plan_default_gateway(pool, preferred);
-
-		if (!take_gateway(grant, first, &taken)) {
-			memmove(address, first, strlen(first) + 1);
-			return 0;
-		}
+	if (grant->gateway && !take_gateway(grant, plan_default_gateway(pool, preferred), &taken)) {
+		memcpy(address, preferred, sizeof(preferred));
+		return 0;
 	}
 	if (record)
 		return refuse_taken(record, err);
 	if (*address && !strcmp(address, plan_own_gateway(pool)))
 		return cni_error_set(err, CNI_ERROR_INVALID_CONFIGURATION,
 				     "it is the gateway of the CNI network");
-	return allocate(grant, *address ? address : NULL, address, err);
+	return allocate(grant, address, err);
 }
 
 int address_request(struct state *state, const struct address_request *request, char **answer,

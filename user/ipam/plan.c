@@ -110,7 +110,9 @@ static json_t *plan_of_list(const struct conflist *list, const struct plan_reque
 		json_object_set_new(own, "gateway",
 				    json_string(cni_address_format(first, gateway)));
 	plan = compose(list->name, list->version, plugin, request, own);
-	json_object_set(plan, "gateway", json_object_get(own, "gateway"));
+	/* In one form, with which addresses are compared. */
+	cni_address_parse(json_string_value(json_object_get(own, "gateway")), first);
+	json_object_set_new(plan, "gateway", json_string(cni_address_format(first, gateway)));
 	return plan;
 }
 
@@ -305,15 +307,16 @@ const char *plan_own_gateway(const json_t *pool)
 	return plan_text(pool, "gateway");
 }
 
-const char *plan_default_gateway(const json_t *pool, char text[CNI_ADDRESS_TEXT_SIZE])
+char *plan_default_gateway(const json_t *pool, char text[CNI_ADDRESS_TEXT_SIZE])
 {
 	struct prefix whole = plan_prefix(pool), part = plan_part(pool);
 	uint8_t first[CNI_ADDRESS_SIZE], last[CNI_ADDRESS_SIZE];
 
-	if (*plan_own_gateway(pool))
-		return plan_own_gateway(pool);
 	prefix_usable(&whole, &part, first, last);
-	return cni_address_format(first, text);
+	/* In one form, whatever the conflist has. */
+	cni_address_parse(plan_own_gateway(pool), first);
+	cni_address_format(first, text);
+	return text;
 }
 
 /* The range of host-local: the whole pool for one address, the sub-pool for any. */

@@ -49,7 +49,7 @@ int plan_del(const struct plan_call *call, struct cni_error *err);
 /* Returns the pool's prefix. */
 struct prefix plan_prefix(const json_t *pool);
 /* Returns the address that a gateway gets that was not asked for by its address. */
-const char *plan_default_gateway(const json_t *pool, char text[CNI_ADDRESS_TEXT_SIZE]);
+char *plan_default_gateway(const json_t *pool, char text[CNI_ADDRESS_TEXT_SIZE]);
 /* Returns the gateway that the plugin never gives, because the conflist has it; "" for none. */
 const char *plan_own_gateway(const json_t *pool);
 
