@@ -5,6 +5,8 @@ VERSION := 0.2.0
 PREFIX ?= /usr/local
 # Where container runtimes look for CNI plugins.
 CNIDIR ?= /opt/cni/bin
+# Where Podman looks for drivers of netavark.
+NETAVARKDIR ?= $(PREFIX)/lib/netavark
 DOCUMENTATION := $(PREFIX)/share/doc/bpf-portmap
 BUILD := build
 
@@ -91,6 +93,7 @@ all: $(BUILD)/bpf-portmap $(BUILD)/cnirun $(BUILD)/netavark-bpf-portmap $(IPAM) 
 
 help:
 	@echo 'make            build/bpf-portmap, the CNI plugin, build/cnirun, a runtime for conflists, and'
+	@echo '                build/netavark-bpf-portmap, a driver for Podman 5;'
 	@echo '                build/cni-ipam, an IPAM driver for Docker, where libmicrohttpd is'
 	@echo '                (static; DYNAMIC=1 links shared libraries; V=1 shows the commands)'
 	@echo 'make demo       as root: installs what it needs, builds, shows the main job in namespaces'
@@ -100,6 +103,8 @@ help:
 	@echo '                (check-unit, check-packet, check-fuzz, check-net: one layer, nothing installed)'
 	@echo 'make check-engines  as root: installs container engines too (podman, containerd), runs the'
 	@echo '                tests with them, which are the last layer of make check'
+	@echo 'make check-podman5  as root: the tests of Podman with version 5, in a root of Debian 13 that is'
+	@echo '                kept in build/roots'
 	@echo 'make fuzz       as root: random packets through the programs, random JSON through the parsers'
 	@echo '                (FUZZ_SECONDS=60 each, FUZZ_SEED=)'
 	@echo 'make check-kernel  as root, on Debian: installs qemu too, boots the kernels of Debian 12,'
@@ -273,6 +278,11 @@ check-engines: deps-check
 	$(Q)$(MAKE) --no-print-directory all
 	$(Q)tests/check engines
 
+# Podman 5 in a root of Debian 13. Where apt-get has it, check-engines runs these too.
+.PHONY: check-podman5
+check-podman5: roots-deps net-tests
+	$(Q)tests/engines/podman5
+
 check-unit check-packet check-net check-fuzz: check-%:
 	$(Q)tests/check $*
 
@@ -312,7 +322,7 @@ check-kernel: deps-check
 
 # In a root that has the compiler and the libraries for arm64.
 .PHONY: arm64-tests kernel-tools
-kernel-tools: $(BUILD)/bpf-portmap $(BUILD)/cnirun $(KERNEL_TOOLS)
+kernel-tools: $(BUILD)/bpf-portmap $(BUILD)/cnirun $(BUILD)/netavark-bpf-portmap $(KERNEL_TOOLS)
 arm64-tests: roots-deps
 	$(Q)tests/deps qemu-system-arm
 	$(Q)packaging/root -o -a arm64 -p '$(PACKAGES_CROSS)' -b $(CURDIR):/project bookworm \
@@ -443,6 +453,8 @@ install: all $(UNITS) $(RULES) $(HOOKS) $(if $(IPAM),install-ipam)
 	install -D -m 0644 $(BUILD)/man/bpf-portmap.8 $(DESTDIR)$(PREFIX)/share/man/man8/bpf-portmap.8
 	install -D -m 0644 $(BUILD)/man/bpf-portmap.conf.5 $(DESTDIR)$(PREFIX)/share/man/man5/bpf-portmap.conf.5
 	install -D -m 0644 man/cnirun.1 $(DESTDIR)$(PREFIX)/share/man/man1/cnirun.1
+	install -D -m 0755 $(BUILD)/netavark-bpf-portmap $(DESTDIR)$(NETAVARKDIR)/bpf-portmap
+	install -D -m 0644 man/netavark-bpf-portmap.8 $(DESTDIR)$(PREFIX)/share/man/man8/netavark-bpf-portmap.8
 	install -D -m 0644 $(BUILD)/completion/bash $(DESTDIR)$(COMPLETION_BASH)
 	install -D -m 0644 $(BUILD)/completion/zsh $(DESTDIR)$(COMPLETION_ZSH)
 	install -D -m 0644 $(BUILD)/completion/fish $(DESTDIR)$(COMPLETION_FISH)
@@ -457,6 +469,7 @@ uninstall:
 		$(DESTDIR)$(PREFIX)/share/man/man8/bpf-portmap.8 \
 		$(DESTDIR)$(PREFIX)/share/man/man5/bpf-portmap.conf.5 \
 		$(DESTDIR)$(PREFIX)/share/man/man1/cnirun.1 \
+		$(DESTDIR)$(NETAVARKDIR)/bpf-portmap $(DESTDIR)$(PREFIX)/share/man/man8/netavark-bpf-portmap.8 \
 		$(DESTDIR)$(PREFIX)/bin/cni-ipam $(DESTDIR)$(PREFIX)/share/man/man8/cni-ipam.8 \
 		$(addprefix $(DESTDIR),$(COMPLETION_BASH) $(COMPLETION_ZSH) $(COMPLETION_FISH)) \
 		$(UNITS) $(RULES) $(HOOKS) $(IPAM_UNITS)

@@ -15,6 +15,22 @@ test_docs_getting_started() { docs_page getting-started; }
 # docs/migrating.md: its commands do what it says
 test_docs_migrating() { docs_page migrating; }
 
+# limit 120 s
+# docs/podman.md: its commands do what it says, with Podman 5
+test_docs_podman() {
+	local folder=$project/tests/engines
+	# shellcheck source=tests/engines/test_podman.sh
+	. "$folder/test_podman.sh"
+	podman_world 5
+	sed -i '/^network_config_dir\|^netavark_plugin_dirs/d' "$CONTAINERS_CONF"
+	mkdir "$rootfs/www"
+	echo hello >"$rootfs/www/index.html"
+	tar -C "$rootfs" -c . | command podman --root /run/podman/storage --runroot /run/podman/run \
+		--storage-driver vfs import --change 'CMD ["/bin/busybox", "httpd", "-f", "-p", "80", "-h", "/www"]' \
+		- nginx >/run/out 2>&1 || fail "$(cat /run/out)"
+	docs_page podman
+}
+
 # docs/firewalls.md: its commands do what it says
 test_docs_firewalls() { docs_page firewalls; }
 

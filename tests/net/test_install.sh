@@ -32,21 +32,27 @@ test_install_programs_have_symbols() {
 	done
 }
 
-# PREFIX: cni-ipam, which is built where libmicrohttpd is, and its units
-ipam_programs() { [ ! -x "$build/cni-ipam" ] || echo " $1/bin/cni-ipam"; }
-ipam_units() { [ ! -x "$build/cni-ipam" ] || echo " $1/lib/systemd/system/cni-ipam.service $1/lib/systemd/system/cni-ipam.socket"; }
+installed() { (cd /run/root && find . -type f | sed 's|^\./||' | sort | xargs); }
 
-installed() { (cd /run/root && find . -type f | sort | sed 's|^\./||' | xargs); }
-
-# shared DIRECTORY: what is put below it
-shared() {
-	(cd "$project" && printf 'doc/bpf-portmap/%s\n' CHANGELOG.md LICENSES/*.txt README.md SECURITY.md \
-		conf/*.* conf/monitoring/* docs/*.md &&
-		printf 'man/man%s\n' 1/cnirun.1 5/bpf-portmap.conf.5 8/bpf-portmap.8 &&
-		{ [ ! -x "$build/cni-ipam" ] || echo man/man8/cni-ipam.8; } &&
-		printf '%s\n' bash-completion/completions/bpf-portmap \
-			fish/vendor_completions.d/bpf-portmap.fish zsh/site-functions/_bpf-portmap) |
-		sed "s|^|$1/|" | sort | xargs
+# files_for PREFIX CNIDIR: what is put there; cni-ipam is built where libmicrohttpd is
+files_for() {
+	local ipam='bin/cni-ipam lib/systemd/system/cni-ipam.service lib/systemd/system/cni-ipam.socket
+		share/man/man8/cni-ipam.8'
+	[ -x "$build/cni-ipam" ] || ipam=
+	(
+		cd "$project"
+		echo "$2/bpf-portmap"
+		# shellcheck disable=SC2086
+		printf "$1/%s\n" bin/cnirun lib/netavark/bpf-portmap $ipam \
+			lib/systemd/system/bpf-portmap{,-metrics}.service lib/systemd/system/bpf-portmap.timer \
+			lib/udev/rules.d/90-bpf-portmap.rules \
+			lib/{NetworkManager/dispatcher.d,networkd-dispatcher/routable.d}/90-bpf-portmap \
+			share/man/man{1/cnirun.1,5/bpf-portmap.conf.5,8/bpf-portmap.8,8/netavark-bpf-portmap.8} \
+			share/{bash-completion/completions/bpf-portmap,zsh/site-functions/_bpf-portmap} \
+			share/fish/vendor_completions.d/bpf-portmap.fish
+		printf "$1/share/doc/bpf-portmap/%s\n" CHANGELOG.md LICENSES/*.txt README.md SECURITY.md \
+			conf/*.* conf/monitoring/* docs/*.md
+	) | sort | xargs
 }
 
 # every licence that a file names comes with its whole text in LICENSES/, and no other; what has no SPDX
@@ -70,14 +76,12 @@ test_install_licences() {
 # make uninstall leaves nothing
 test_install_and_uninstall() {
 	install_make install
-	expect_equal "opt/cni/bin/bpf-portmap$(ipam_programs usr/local) usr/local/bin/cnirun$(ipam_units usr/local) $(shared usr/local/share)" \
-		"$(installed)" "files"
+	expect_equal "$(files_for usr/local opt/cni/bin)" "$(installed)" "files"
 	CNI_COMMAND=VERSION /run/root/opt/cni/bin/bpf-portmap >/run/out || fail "it does not run"
 	install_make uninstall
 	expect_equal "" "$(installed)" "files after uninstall"
 	install_make install PREFIX=/usr CNIDIR=/usr/lib/cni
-	expect_equal "$(ipam_programs usr | cut -c 2-) usr/bin/cnirun usr/lib/cni/bpf-portmap$(ipam_units usr) $(shared usr/share)" \
-		"$(installed)" "files"
+	expect_equal "$(files_for usr usr/lib/cni)" "$(installed)" "files"
 	install_make uninstall PREFIX=/usr CNIDIR=/usr/lib/cni
 	expect_equal "" "$(installed)" "files after uninstall"
 }
