@@ -17,6 +17,7 @@
 #include "cni/version.h"
 #include "operator/verbs.h"
 #include "plugin/commands.h"
+#include "plugin/reference.h"
 
 /* VERSION is answered without a configuration. */
 static cni_command_function *const cni_commands[] = {
@@ -38,7 +39,7 @@ static int run_cni_command(const struct cni_environment *environment,
 			    &length, err);
 	if (!text || cni_network_config_parse(config, text, length, environment, err))
 		return -1;
-	return cni_commands[environment->command](environment, config, err);
+	return command_with_reference(cni_commands[environment->command], environment, config, err);
 }
 
 int main(int argc, char **argv)

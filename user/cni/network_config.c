@@ -21,7 +21,7 @@ int cni_network_config_parse(struct cni_network_config *config, const char *text
 	const json_t *given;
 	const char *version = "";
 
-	*config = (struct cni_network_config){.name = ""};
+	*config = (struct cni_network_config){.text = text, .name = ""};
 	config->root = cni_json_parse(text, length, WHAT, err);
 	if (!config->root)
 		return -1;

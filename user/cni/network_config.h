@@ -13,8 +13,9 @@
 #include "cni/environment.h"
 #include "lib/error.h"
 
-/* Begins as {0}. All but `root` is borrowed from it. */
+/* Begins as {0}. All but `root` is borrowed from it, `text` from the caller. */
 struct cni_network_config {
+	const char *text;    /* as it came */
 	json_t *root;        /* the whole object */
 	const char *name;    /* valid */
 	const char *version; /* supported; "0.1.0" where missing or empty */

@@ -1,0 +1,262 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* reference.c - the alias: hands to the reference plugin portmap what is its own. */
+#include "plugin/reference.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <signal.h>
+#include <spawn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/auxv.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "lib/cleanup.h"
+#include "lib/io.h"
+#include "lib/warning.h"
+#include "cni/json.h"
+#include "cni/reply.h"
+#include "conf/request.h"
+#include "datapath/load/maps.h"
+#include "datapath/records/attachments.h"
+#include "host/host.h"
+#include "net/nat_rules.h"
+
+#define OUR_NAME "portmap"
+#define ITS_NAME "portmap.reference"
+/* Set for the reference plugin. If we see it, that file is bpf-portmap again. */
+#define HANDED_ON "BPF_PORTMAP_HANDED_ON"
+
+/* Finds portmap.reference in the directory in which a runtime found us. That is the name which it
+ * gave to the kernel: /proc/self/exe is what a link leads to, and anyone may choose argv[0]. */
+static bool reference_find(char path[PATH_MAX])
+{
+	const char *called = (const char *)getauxval(AT_EXECFN);
+	const char *slash = called ? strrchr(called, '/') : NULL;
+	size_t length = slash ? (size_t)(slash + 1 - called) : 0;
+
+	if (getenv(HANDED_ON)) {
+		warning("%s is bpf-portmap itself, so that nobody removes what portmap has mapped:"
+			" put the reference plugin portmap in its place",
+			ITS_NAME);
+		return false;
+	}
+	if (!called || strcmp(called + length, OUR_NAME) != 0 ||
+	    length + sizeof(ITS_NAME) > PATH_MAX)
+		return false;
+	memcpy(path, called, length);
+	memcpy(path + length, ITS_NAME, sizeof(ITS_NAME));
+	return !access(path, F_OK) || errno != ENOENT;
+}
+
+/* The whole text is there before it is started and after it has ended, so that neither of the two
+ * waits for the other. */
+static int memory_file(const char *text)
+{
+	int fd = memfd_create(ITS_NAME, MFD_CLOEXEC);
+
+	if (fd >= 0 && (cni_write_all(fd, text, strlen(text)) || lseek(fd, 0, SEEK_SET))) {
+		close(fd);
+		return -1;
+	}
+	return fd;
+}
+
+/* Returns its status as of waitpid(), or -1 and errno. It has no time limit but that of the
+ * runtime: if we are killed, it finishes its work. */
+static int run(const char *path, const int streams[2])
+{
+	char *const arguments[] = {(char *)path, NULL};
+	posix_spawn_file_actions_t actions;
+	posix_spawnattr_t attributes;
+	sigset_t signals;
+	int status;
+	pid_t pid;
+
+	if (setenv(HANDED_ON, "1", 1))
+		return -1;
+	/* We ignore SIGPIPE, and whoever started us may ignore SIGCHLD. */
+	signal(SIGCHLD, SIG_DFL);
+	sigemptyset(&signals);
+	sigaddset(&signals, SIGPIPE);
+	posix_spawnattr_init(&attributes);
+	posix_spawnattr_setsigdefault(&attributes, &signals);
+	posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGDEF);
+	posix_spawn_file_actions_init(&actions);
+	for (int i = 0; i < 2; i++)
+		posix_spawn_file_actions_adddup2(&actions, streams[i], i);
+	errno = posix_spawn(&pid, path, &actions, &attributes, arguments, environ);
+	posix_spawn_file_actions_destroy(&actions);
+	posix_spawnattr_destroy(&attributes);
+	unsetenv(HANDED_ON);
+	if (errno)
+		return -1;
+	while (waitpid(pid, &status, 0) < 0)
+		if (errno != EINTR)
+			return -1;
+	return status;
+}
+
+/* Its error object, or whatever it has printed in place of one. */
+static int pass_error(const char *path, int status, const char *text, size_t length,
+		      struct cni_error *err)
+{
+	cleanup_error struct cni_error ignored = {0};
+	cleanup_json json_t *root = cni_json_parse_object(text, length, ITS_NAME, &ignored);
+	const char *message = json_string_value(cni_json_get(root, "msg"));
+	const char *details = json_string_value(cni_json_get(root, "details"));
+
+	if (!message)
+		return cni_error_set(err, CNI_ERROR_IO,
+				     "%s ended with %s %d and no CNI error%s%.200s", path,
+				     WIFSIGNALED(status) ? "signal" : "exit status",
+				     WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status),
+				     *text ? ": " : "", text);
+	cni_error_set(err, (int)json_integer_value(cni_json_get(root, "code")), "%s: %s", path,
+		      message);
+	return details && *details ? cni_error_set_details(err, "%s", details) : -1;
+}
+
+/* Only ADD prints a result. */
+static int pass_result(const char *path, const char *text, size_t length, struct cni_error *err)
+{
+	cleanup_json json_t *result = NULL;
+
+	if (!length)
+		return 0;
+	result = cni_json_parse_object(text, length, "its result", err);
+	if (!result)
+		return cni_error_wrap(err, "%s", path);
+	return cni_reply_result(result, err);
+}
+
+/* Runs it with our environment and our input. What it answers is our answer. */
+static int hand_on(const char *path, const struct cni_network_config *config, struct cni_error *err)
+{
+	cleanup_close int input = memory_file(config->text), output = memory_file("");
+	cleanup_free char *text = NULL;
+	size_t length;
+	int status;
+
+	if (input < 0 || output < 0)
+		return cni_error_set(err, CNI_ERROR_IO, "cannot make a file in memory: %s",
+				     strerror(errno));
+	status = run(path, (int[]){input, output});
+	if (status < 0)
+		return cni_error_set(
+			err, CNI_ERROR_IO,
+			"cannot execute %s: %s; put the reference plugin portmap there,"
+			" or remove the file if it has mapped nothing",
+			path, strerror(errno));
+	lseek(output, 0, SEEK_SET);
+	text = cni_read_all(output, CNI_INPUT_LIMIT, "what portmap.reference printed", &length,
+			    err);
+	if (!text)
+		return -1;
+	return status ? pass_error(path, status, text, length, err)
+		      : pass_result(path, text, length, err);
+}
+
+/* One that is older than the list cannot have added a container of it, and none of today knows GC.
+ * Then it has nothing to do, whereas an error would make the runtime call us again and again. */
+static int hand_on_to_clean(const char *path, const struct cni_network_config *config,
+			    enum cni_command command, struct cni_error *err)
+{
+	struct cni_error failure = {0};
+
+	if (!hand_on(path, config, &failure))
+		return 0;
+	if (failure.code != CNI_ERROR_INCOMPATIBLE_VERSION &&
+	    !(failure.code == CNI_ERROR_INVALID_ENVIRONMENT && command == CNI_GC))
+		return cni_error_chain(err, &failure);
+	cni_error_release(&failure);
+	return 0;
+}
+
+static bool has_conditions(const struct cni_network_config *config)
+{
+	return json_array_size(cni_json_get(config->root, "conditionsV4")) ||
+	       json_array_size(cni_json_get(config->root, "conditionsV6"));
+}
+
+struct rule_search {
+	const struct conf *conf;
+	bool *found;
+};
+
+/* A rule may jump to a chain that is empty: portmap was killed when it removed it. */
+static bool note_rule(const void *context, const struct nat_rule *rule)
+{
+	const struct rule_search *search = context;
+	bool matches = false;
+
+	for (size_t i = 0; i < search->conf->port_count && !matches; i++) {
+		const struct portmap_key *key = &search->conf->ports[i].key;
+
+		matches =
+			nat_rule_may_match(rule, key->protocol, key->host_address, key->host_port);
+	}
+	*search->found |= matches && rule->names_port;
+	return matches;
+}
+
+/* The reference plugin starts sixteen iptables for a DEL, makes tables for that, and fails where
+ * there is no iptables. A container that it has not mapped shall have none of it: without a rule
+ * for a port there is nothing to remove. Where that cannot be known, it is asked. */
+static bool has_rules(const struct cni_environment *environment,
+		      const struct cni_network_config *config)
+{
+	cleanup_error struct cni_error ignored = {0};
+	cleanup_nat_rules struct nat_rule_list rules = {0};
+	struct conf conf = {0};
+	bool found = false;
+
+	if (has_conditions(config) || conf_parse(&conf, config->root, environment->args, &ignored))
+		found = true;
+	else if (conf.port_count &&
+		 nat_rules_find(&rules, note_rule, &(struct rule_search){&conf, &found}, &ignored))
+		found = true;
+	conf_release(&conf);
+	return found;
+}
+
+/* Whether it asks for ports, and our maps do not know it. */
+static bool is_unknown(const struct cni_environment *environment,
+		       const struct cni_network_config *config)
+{
+	const json_t *runtime_config = cni_json_get(config->root, "runtimeConfig");
+	cleanup_error struct cni_error ignored = {0};
+	cleanup_host struct host host = {0};
+	struct attachment_key key;
+	struct attachment record;
+
+	if (!json_array_size(cni_json_get(runtime_config, "portMappings")) ||
+	    attachment_key_make(&key, config->name, environment->container_id, environment->ifname,
+				&ignored) ||
+	    host_open(&host, PINS_ALL, &ignored) || host_recover(&host, &ignored))
+		return false;
+	return !datapath_is_usable(&host.datapath) ||
+	       !attachment_read(&host.datapath.objects, &key, &record);
+}
+
+int command_with_reference(cni_command_function *ours, const struct cni_environment *environment,
+			   const struct cni_network_config *config, struct cni_error *err)
+{
+	enum cni_command command = environment->command;
+	char path[PATH_MAX];
+	int result;
+
+	if (!reference_find(path))
+		return ours(environment, config, err);
+	if ((command == CNI_ADD && has_conditions(config)) ||
+	    (command == CNI_CHECK && is_unknown(environment, config)))
+		return hand_on(path, config, err);
+	result = ours(environment, config, err);
+	if ((command == CNI_DEL && has_rules(environment, config)) || command == CNI_GC)
+		result |= hand_on_to_clean(path, config, command, err);
+	return result;
+}
