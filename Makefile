@@ -112,6 +112,8 @@ help:
 	@echo '                (KERNELS="bookworm sid bookworm-arm64": which ones, emulated arm64 too)'
 	@echo 'make check-clang  as root: installs other versions of clang too, builds the programs with each'
 	@echo '                (CLANGS="14 15 16 17 18 19"), runs verifier and packet tests with them'
+	@echo 'make image      a container image of the binary alone, for Kubernetes: build/bpf-portmap-image.tar'
+	@echo '                (IMAGE=localhost/bpf-portmap:$(VERSION): its name)'
 	@echo 'make dist       as root: the archives of a release for amd64 and arm64, and checksums, in'
 	@echo '                build/dist (check-dist: twice in two folders, and compares them)'
 	@echo 'make deb        as root: the Debian packages in build/deb (SUITES="bookworm trixie"); installs,'
@@ -341,7 +343,7 @@ packet-tests: $(BUILD)/tests/packet $(BUILD)/tests/verify
 fuzz-tests: $(BUILD)/tests/packet_fuzz
 	$(Q)$(if $(libfuzzer),$(MAKE) --no-print-directory $(JSON_FUZZERS) $(BUILD)/fuzz/dictionary)
 net-tests: all $(NET_TOOLS) $(BUILD)/sanitized/bpf-portmap $(if $(IPAM),$(BUILD)/sanitized/cni-ipam)
-engines-tests: net-tests
+engines-tests: net-tests image
 	$(Q)tests/engines/install
 
 clang-tests: $(BUILD)/tests/verify
@@ -401,6 +403,13 @@ check-dist: roots-deps
 deb: roots-deps
 	$(Q)for suite in $(or $(SUITES),bookworm trixie); do \
 		packaging/deb $(VERSION) $$suite && tests/packages/deb $$suite || exit; done
+
+# IMAGE= the name, with a registry; BUILD=build/arm64 for that architecture.
+.PHONY: image
+IMAGE ?= localhost/bpf-portmap:$(VERSION)
+image: $(BUILD)/bpf-portmap
+	$(Q)packaging/image $< $(IMAGE) $(BUILD)/bpf-portmap-image.tar
+	$(Q)ls -l $(BUILD)/bpf-portmap-image.tar
 
 rpm: roots-deps
 	$(Q)packaging/rpm $(VERSION) '$(PACKAGES_STATIC)'

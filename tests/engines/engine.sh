@@ -6,6 +6,12 @@
 engine_data=$project/tests/engines/data
 rootfs=/run/rootfs
 
+# What `make image` makes
+our_image=localhost/bpf-portmap:$("$build/bpf-portmap" --version | cut -d ' ' -f 2)
+image_tar=$project/build/bpf-portmap-image.tar
+
+image_needed() { [ -e "$image_tar" ] || skip "there is no image; make image makes it"; }
+
 # engine_missing ENGINE: skips the test, with the reason why the engine is not installed
 engine_missing() {
 	skip "$(cat "$project/build/engines/$1.missing" 2>/dev/null ||

@@ -453,3 +453,14 @@ test_podman_sends() {
 		/run/recorder/listening | sort -u)" 'who listens when it is added again'
 	expect_equal '' "$(cat /run/recorder/stderr)" 'no warning, of conmon either'
 }
+
+# limit 120 s
+# Podman loads the image and runs it, with a read-only root and no capability
+test_image_podman() {
+	image_needed
+	podman_world
+	podman load -i "$image_tar" >/run/out 2>&1 || fail "load: $(cat /run/out)"
+	output=$(podman run --rm --read-only --cap-drop all --network none "$our_image" --version \
+		2>/run/out) || fail "$(cat /run/out)"
+	expect_equal "$("$build/bpf-portmap" --version)" "$output" version
+}
