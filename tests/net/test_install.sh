@@ -50,8 +50,9 @@ files_for() {
 			share/man/man{1/cnirun.1,5/bpf-portmap.conf.5,8/bpf-portmap.8,8/netavark-bpf-portmap.8} \
 			share/{bash-completion/completions/bpf-portmap,zsh/site-functions/_bpf-portmap} \
 			share/fish/vendor_completions.d/bpf-portmap.fish
+		# shellcheck disable=SC2046
 		printf "$1/share/doc/bpf-portmap/%s\n" CHANGELOG.md LICENSES/*.txt README.md SECURITY.md \
-			conf/*.* conf/monitoring/* docs/*.md
+			$(find conf -type f) docs/*.md
 	) | sort | xargs
 }
 
