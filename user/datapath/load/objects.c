@@ -201,7 +201,9 @@ int objects_open_maps_of(int program_fd, int maps[MAP_COUNT])
 		cleanup_close int fd = bpf_map_get_fd_by_id(ids[i]);
 		struct bpf_map_info map_info;
 
-		for (int map = 0; fd >= 0 && read_map_info(fd, &map_info) && map < MAP_COUNT; map++)
+		if (fd < 0 || !read_map_info(fd, &map_info))
+			continue;
+		for (int map = 0; fd >= 0 && map < MAP_COUNT; map++)
 			if (maps[map] < 0 && has_shape(&shapes[map], &map_info)) {
 				maps[map] = fd;
 				fd = -1;
