@@ -180,6 +180,8 @@ GLOBAL_FUNCTION enum verdict dnat_begin(struct __sk_buff *skb, const struct pack
 
 	if (!packet || !mapping || !translation || dnat_belongs_to_host(skb, packet))
 		return VERDICT_PASS;
+	if (connections_are_missing())
+		return drop(taking_over);
 	if (!policy_admits(&mapping->owner, packet->sender))
 		return drop(source_range);
 	draft = draft_begin(&packet->tuple, INWARDS, &mapping->owner, FLOW_MAPPING, 0);

@@ -42,6 +42,14 @@ GLOBAL_FUNCTION bool slot_has_veth(__u32 slot)
 	return false;
 }
 
+/* Returns whether records of connections may be missing: see struct meta. */
+INLINE bool connections_are_missing(void)
+{
+	const struct meta *settings = SINGLE(meta);
+
+	return settings && settings->taking_over;
+}
+
 INLINE bool owner_equal(const struct owner *a, const struct owner *b)
 {
 	return a->slot == b->slot && a->generation == b->generation;

@@ -552,7 +552,9 @@ struct meta {
 	/* 1: the programs have met a mapping or connection of an owner whose veth is gone. User
 	 * space clears it before it searches for such owners. */
 	__u32 owner_gone;
-	__u32 reserved;
+	/* 1: connections are being taken over from another layout, and not all are known yet: a
+	 * packet that would begin one, or leave as it is for want of one, is dropped. */
+	__u32 taking_over;
 } __attribute__((aligned(8)));
 
 /* endpoint_addresses: ARRAY of PORT_WORDS words, a bit for each address_hash() of an endpoint. A

@@ -365,8 +365,10 @@ static int load_adopt(struct adopt_bpf *skeleton, const struct objects *objects)
 	return adopt_bpf__load(skeleton);
 }
 
-int loader_load_adopt(const struct objects *objects, int *program, struct cni_error *err)
+int loader_load_adopt(const struct objects *objects, enum loader_adopt which, int *program,
+		      struct cni_error *err)
 {
+	struct bpf_program *wanted = NULL;
 	struct adopt_bpf *skeleton;
 	int saved;
 
@@ -374,8 +376,13 @@ int loader_load_adopt(const struct objects *objects, int *program, struct cni_er
 	log_tail[0] = '\0';
 	libbpf_set_print(keep_log_tail);
 	skeleton = adopt_bpf__open();
+	if (skeleton) {
+		wanted = which == LOADER_ADOPT ? skeleton->progs.adopt : skeleton->progs.take_over;
+		bpf_program__set_autoload(skeleton->progs.adopt, which == LOADER_ADOPT);
+		bpf_program__set_autoload(skeleton->progs.take_over, which == LOADER_TAKE_OVER);
+	}
 	if (skeleton && !load_adopt(skeleton, objects))
-		*program = keep_fd(bpf_program__fd(skeleton->progs.adopt));
+		*program = keep_fd(bpf_program__fd(wanted));
 	saved = errno;
 	if (skeleton)
 		adopt_bpf__destroy(skeleton);

@@ -31,8 +31,15 @@ int loader_load_socket_programs(const struct objects *objects, enum socket_purpo
 int loader_attach_drops(const struct objects *objects, int events,
 			const struct trace_filter *filter, bool *has_reason, struct cni_error *err);
 
-/* Loads the program that records connections of conntrack (bpf/adopt.bpf.c) over the maps in
- * `objects`, which are all open. Close it. CNI_ERROR_KERNEL_REFUSED, with details as above. */
-int loader_load_adopt(const struct objects *objects, int *program, struct cni_error *err);
+/* The programs that record connections which something else has begun (bpf/adopt.bpf.c). */
+enum loader_adopt {
+	LOADER_ADOPT,     /* those that conntrack translates */
+	LOADER_TAKE_OVER, /* those of another layout */
+};
+
+/* Loads one of them over the maps in `objects`, which are all open. Close it.
+ * CNI_ERROR_KERNEL_REFUSED, with details as above. */
+int loader_load_adopt(const struct objects *objects, enum loader_adopt which, int *program,
+		      struct cni_error *err);
 
 #endif
