@@ -3,28 +3,40 @@
  * killer.c - runs a command and kills it right before its Nth bpf() system call, or with FILES=1 in
  * the environment its Nth call that changes files.
  *
- * usage: killer N COMMAND [ARGUMENT...]
+ * usage: killer [-a] N COMMAND [ARGUMENT...]
+ *
+ * -a: sendmsg(), rename() and unlink() count, too.
  *
  * Exits with the command's status, or with 137 if the command was killed.
  */
 #include "traced.h"
 
+static bool counts(long call, bool all)
+{
+	return call == __NR_bpf || (all && (call == __NR_sendmsg || call == __NR_rename ||
+					    call == __NR_renameat || call == __NR_unlink));
+}
+
 int main(int argc, char **argv)
 {
-	long left = argc > 2 ? atol(argv[1]) : 0;
+	bool all = argc > 1 && !strcmp(argv[1], "-a");
 	bool files = getenv("FILES") != NULL;
+	long left;
 	pid_t child;
 	int status;
 
+	argv += all;
+	argc -= all;
+	left = argc > 2 ? atol(argv[1]) : 0;
 	if (left < 1) {
-		fprintf(stderr, "usage: killer N COMMAND [ARGUMENT...]\n");
+		fprintf(stderr, "usage: killer [-a] N COMMAND [ARGUMENT...]\n");
 		return EXIT_TRACER;
 	}
 	child = traced_start(argv + 2, &status);
 	while (WIFSTOPPED(status)) {
 		long call = traced_call(child, status);
 
-		if (!(files ? traced_is_of_files(call) : call == __NR_bpf) || --left > 0) {
+		if (!(files ? traced_is_of_files(call) : counts(call, all)) || --left > 0) {
 			status = traced_continue(child, status);
 		} else {
 			kill(child, SIGKILL);

@@ -16,6 +16,7 @@
 #include "datapath/load/pins.h"
 #include "datapath/attach/socket_hooks.h"
 #include "datapath/attach/attach_verify.h"
+#include "host/take_over.h"
 
 /* By the programs that run, else by those that are pinned. Every program is bound to
  * every map, so one of ours gives a set that is whole. */
@@ -58,8 +59,15 @@ static void collect_maps(struct objects *objects, const struct address_list *add
 	*objects = whole;
 }
 
+/* How far a load is. */
+enum progress {
+	LOAD_TAKES_OVER, /* connections of another layout are missing */
+	LOAD_IS_FILLED,
+	LOAD_IS_COMPLETE,
+};
+
 /* The counters go on where there are any. */
-static int write_meta(const struct datapath *datapath, bool complete, bool sees_devices,
+static int write_meta(const struct datapath *datapath, enum progress progress, bool sees_devices,
 		      struct cni_error *err)
 {
 	struct meta meta;
@@ -67,7 +75,8 @@ static int write_meta(const struct datapath *datapath, bool complete, bool sees_
 	if (!meta_read(&datapath->objects, &meta))
 		memset(&meta, 0, sizeof(meta));
 	meta.layout = LAYOUT;
-	meta.complete = complete;
+	meta.complete = progress == LOAD_IS_COMPLETE;
+	meta.taking_over = progress == LOAD_TAKES_OVER;
 	meta.sees_devices = sees_devices;
 	meta.netns_cookie = datapath->netns_cookie;
 	memset(meta.program_version, 0, sizeof(meta.program_version));
@@ -79,20 +88,22 @@ static int write_meta(const struct datapath *datapath, bool complete, bool sees_
 	return meta_write(&datapath->objects, &meta, err);
 }
 
-static int load(struct datapath *datapath, const struct address_list *addresses, uint32_t assured,
-		struct cni_error *err)
+/* Pins what is loaded, and replaces the programs that still run. */
+static int complete(struct datapath *datapath, bool sees_devices, struct cni_error *err)
 {
-	struct objects *objects = &datapath->objects;
-	bool sees_devices;
+	cleanup_error struct cni_error ignored = {0};
 
-	collect_maps(objects, addresses, datapath->netns_cookie);
-	if (loader_load(objects, assured, &sees_devices, err) ||
-	    write_meta(datapath, false, sees_devices, err) ||
-	    pins_write(datapath->directory, objects, err))
+	if (write_meta(datapath, LOAD_IS_FILLED, sees_devices, err))
 		return -1;
-	attach_refresh(datapath);
+	/* From here on the older maps are not needed. The pin of their meta is replaced last. */
+	older_unpin(datapath->directory, datapath->layout);
+	if (pins_write(datapath->directory, &datapath->objects, err))
+		return -1;
+	datapath->layout = LAYOUT;
+	/* An older one that stays works on the same maps; `attach` replaces it. */
+	attach_refresh(datapath, ALL_HOOKS, &ignored);
 	socket_hooks_refresh(datapath);
-	if (write_meta(datapath, true, sees_devices, err))
+	if (write_meta(datapath, LOAD_IS_COMPLETE, sees_devices, err))
 		return -1;
 	lock_remember_in(datapath->directory, datapath->netns_cookie);
 	lock_note_sysfs();
@@ -100,28 +111,103 @@ static int load(struct datapath *datapath, const struct address_list *addresses,
 	return 0;
 }
 
+static int load(struct datapath *datapath, const struct address_list *addresses, uint32_t assured,
+		struct cni_error *err)
+{
+	struct objects *objects = &datapath->objects;
+	bool sees_devices;
+
+	collect_maps(objects, addresses, datapath->netns_cookie);
+	if (loader_load(objects, assured, &sees_devices, err))
+		return -1;
+	return complete(datapath, sees_devices, err);
+}
+
+/* Where a run was killed, our programs are at hooks already and show our maps; the older maps are
+ * needed only while connections are missing in ours. */
+static int load_over_older(struct datapath *datapath, const struct address_list *addresses,
+			   uint32_t assured, struct take_over_report *report, struct cni_error *err)
+{
+	struct objects *objects = &datapath->objects, ours;
+	cleanup_older_set struct older_set older;
+	bool found, filled, sees_devices;
+	struct meta meta;
+
+	older_clear(&older);
+	objects_clear(&ours);
+	found = find_maps(objects, addresses, datapath->netns_cookie, ours.maps);
+	filled = found && meta_read(&ours, &meta) && !meta.taking_over;
+	if (!filled && take_over_begin(&older, datapath, err)) {
+		objects_close(&ours);
+		return -1;
+	}
+	if (found) {
+		objects_close(objects);
+		*objects = ours;
+	} else {
+		older_keep_shared(&older, objects);
+	}
+	if (loader_load(objects, assured, &sees_devices, err))
+		return -1;
+	if (!filled && (write_meta(datapath, LOAD_TAKES_OVER, sees_devices, err) ||
+			take_over_run(&older, datapath, report, err)))
+		return -1;
+	return complete(datapath, sees_devices, err);
+}
+
+/* Loads whatever the state is. */
+static int reload(struct datapath *datapath, const struct address_list *addresses, uint32_t assured,
+		  struct take_over_report *report, struct cni_error *err)
+{
+	if (datapath_is_older(datapath))
+		return load_over_older(datapath, addresses, assured, report, err);
+	if (datapath->state == DATAPATH_FOREIGN)
+		return datapath_refuse_foreign(datapath, err);
+	return load(datapath, addresses, assured, err);
+}
+
+/* Takes the locks, and opens what is there now. */
+static int open_locked(struct datapath *datapath, int *lock, struct pins_lock *pins_lock,
+		       struct cni_error *err)
+{
+	*lock = lock_take(err);
+	if (*lock < 0 || bpffs_mount(err) || bpffs_verify(err))
+		return -1;
+	/* Another host's first load may be about to take the same directory. */
+	if (pins_lock_take(pins_lock, err))
+		return -1;
+	datapath_close(datapath);
+	return datapath_open(datapath, PINS_ALL, err);
+}
+
 int datapath_make_ready(struct datapath *datapath, const struct address_list *addresses,
 			uint32_t assured, struct cni_error *err)
 {
 	cleanup_lock int lock = -1;
 	cleanup_pins_lock struct pins_lock pins_lock = PINS_LOCK_NONE;
+	struct take_over_report ignored = {0};
 
 	if (datapath->state == DATAPATH_READY)
 		return 0;
-	lock = lock_take(err);
-	if (lock < 0 || bpffs_mount(err) || bpffs_verify(err))
-		return -1;
-	/* Another host's first load may be about to take the same directory. */
-	if (pins_lock_take(&pins_lock, err))
-		return -1;
-	datapath_close(datapath);
-	if (datapath_open(datapath, PINS_ALL, err))
+	if (open_locked(datapath, &lock, &pins_lock, err))
 		return -1;
 	if (datapath->state == DATAPATH_READY)
 		return 0;
-	if (datapath->state == DATAPATH_FOREIGN)
-		return datapath_refuse_foreign(datapath, err);
-	return load(datapath, addresses, assured, err);
+	return reload(datapath, addresses, assured, &ignored, err);
+}
+
+int datapath_upgrade(struct datapath *datapath, const struct address_list *addresses,
+		     struct take_over_report *report, struct cni_error *err)
+{
+	cleanup_lock int lock = -1;
+	cleanup_pins_lock struct pins_lock pins_lock = PINS_LOCK_NONE;
+
+	*report = (struct take_over_report){0};
+	if (open_locked(datapath, &lock, &pins_lock, err))
+		return -1;
+	if (datapath->state == DATAPATH_ABSENT)
+		return 0;
+	return reload(datapath, addresses, 0, report, err);
 }
 
 int datapath_recover(struct datapath *datapath, const struct address_list *addresses,
@@ -132,6 +218,8 @@ int datapath_recover(struct datapath *datapath, const struct address_list *addre
 
 	if (datapath_is_usable(datapath))
 		return 0;
+	if (datapath_is_older(datapath))
+		return datapath_make_ready(datapath, addresses, 0, err);
 	objects_clear(&found);
 	whole = find_maps(&datapath->objects, addresses, datapath->netns_cookie, found.maps);
 	if (datapath->state == DATAPATH_FOREIGN && whole) {

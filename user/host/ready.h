@@ -7,6 +7,7 @@
 #define HOST_READY_H
 
 #include "datapath/load/datapath.h"
+#include "host/take_over.h"
 #include "net/address_list.h"
 
 /* Loads, updates or repairs under the lock; does nothing where the open datapath is READY. Where
@@ -15,6 +16,11 @@
  * table holds; 0: as fits the machine. CNI_ERROR_KERNEL_REFUSED, CNI_ERROR_TRY_AGAIN. */
 int datapath_make_ready(struct datapath *datapath, const struct address_list *addresses,
 			uint32_t assured, struct cni_error *err);
+
+/* Loads the programs of this binary also where others are there, older or newer, and does what the
+ * function above does; where nothing is loaded it loads nothing. Errors as above. */
+int datapath_upgrade(struct datapath *datapath, const struct address_list *addresses,
+		     struct take_over_report *report, struct cni_error *err);
 
 /* For commands that must find what is there, but load nothing new: makes the datapath ready where
  * there are maps to find. Where there are none it is not usable afterwards. Errors as above. */

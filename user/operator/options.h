@@ -28,6 +28,7 @@ enum option_set {
 	OPTIONS_MIGRATE = 1 << 8,
 	OPTIONS_INSTALL = 1 << 9,
 	OPTIONS_UNINSTALL = 1 << 10,
+	OPTIONS_UPGRADE = 1 << 11,
 };
 
 struct port_option {

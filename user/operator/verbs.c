@@ -50,6 +50,11 @@ const struct verb verbs[] = {
 	 "takes over the ports that the reference plugin portmap has mapped, without touching\n"
 	 "the containers: maps them, keeps the connections that are there, and removes\n"
 	 "portmap's rules, those of dead containers too. Exit status 1 where a port was left"},
+	{"upgrade", "", 0, 0, OPTIONS_UPGRADE, verb_upgrade,
+	 "replaces the programs in the kernel by those of this binary, at each hook at once, also\n"
+	 "by an older version's; mappings and connections stay. From the maps of the release\n"
+	 "before, mappings and connections are taken over. One that was stopped half-way is\n"
+	 "completed by the next, or by the next ADD"},
 	{"support", " [FILE]", 0, 1, 0, verb_support,
 	 "writes one tar file with what somebody needs who is to find a fault: maps, programs,\n"
 	 "rules, routes, conflists, versions; without secrets; a manifest says what is in it.\n"

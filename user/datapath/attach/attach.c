@@ -251,38 +251,64 @@ void detach_all(uint32_t ifindex, const struct interface *interface)
 		detach_program(ifindex, hook, program_at(interface, hook), false);
 }
 
+struct refresh {
+	const struct datapath *datapath;
+	unsigned int hooks;
+	struct cni_error failure; /* the first one */
+};
+
+/* Where the interface or the program is gone meanwhile, nothing is left to replace. */
+static void refresh_hook(struct refresh *refresh, uint32_t ifindex, enum hook hook,
+			 enum program_number program)
+{
+	const struct objects *objects = &refresh->datapath->objects;
+	struct attached_programs found;
+
+	hook_find_programs(ifindex, hook, &found);
+	for (size_t i = 0; i < found.count; i++)
+		if (found.list[i].id != objects->program_ids[program] &&
+		    hook_replace(ifindex, hook, &found.list[i], objects->programs[program]) &&
+		    errno != ENODEV && errno != ENOENT && !refresh->failure.code)
+			bpf_error_set(&refresh->failure, errno,
+				      "cannot replace %s at %s of interface number %u",
+				      program_name(program), hook_name(hook), ifindex);
+}
+
 static enum walk refresh_interface(const void *key, const void *value, void *context,
 				   struct cni_error *err)
 {
-	const struct datapath *datapath = context;
-	const struct objects *objects = &datapath->objects;
+	struct refresh *refresh = context;
 	const struct interface *interface = value;
-	uint32_t ifindex = *(const uint32_t *)key, shaper = shaper_of(ifindex, interface);
-	struct attached_programs found;
-	struct cni_error ignored = {0};
+	uint32_t ifindex = *(const uint32_t *)key, shaper;
+	struct cni_error failure = {0};
 	bool created;
 
 	for (int hook = 0; hook < HOOK_COUNT; hook++) {
 		enum program_number program = program_at(interface, hook);
 
-		if (program == PROGRAM_COUNT)
-			continue;
-		hook_find_programs(ifindex, hook, &found);
-		for (size_t i = 0; i < found.count; i++)
-			if (found.list[i].id != objects->program_ids[program])
-				hook_replace(ifindex, hook, &found.list[i],
-					     objects->programs[program]);
+		if (program != PROGRAM_COUNT && refresh->hooks & (1U << hook))
+			refresh_hook(refresh, ifindex, hook, program);
 	}
-	if (shaper && shaper_program(shaper) && shaper_attach(datapath, shaper, &created, &ignored))
-		cni_error_release(&ignored);
+	shaper = refresh->hooks & (1U << HOOK_INGRESS) ? shaper_of(ifindex, interface) : 0;
+	if (!shaper || !shaper_program(shaper) ||
+	    !shaper_attach(refresh->datapath, shaper, &created, &failure))
+		return WALK_ON;
+	if (refresh->failure.code)
+		cni_error_release(&failure);
+	else
+		refresh->failure = failure;
 	return WALK_ON;
 }
 
-void attach_refresh(const struct datapath *datapath)
+int attach_refresh(const struct datapath *datapath, unsigned int hooks, struct cni_error *err)
 {
-	struct cni_error ignored = {0};
+	struct refresh refresh = {datapath, hooks, {0}};
+	int result = map_walk(&datapath->objects, MAP_INTERFACES, refresh_interface, &refresh, err);
 
-	if (map_walk(&datapath->objects, MAP_INTERFACES, refresh_interface, (void *)datapath,
-		     &ignored))
-		cni_error_release(&ignored);
+	if (result || !refresh.failure.code) {
+		cni_error_release(&refresh.failure);
+		return result;
+	}
+	*err = refresh.failure;
+	return -1;
 }

@@ -39,11 +39,16 @@ static enum datapath_state judge(struct datapath *datapath, const struct pins *p
 {
 	if (!found->count && !found->foreign)
 		return DATAPATH_ABSENT;
+	if (pins->has_head) {
+		datapath->layout = pins->head.layout;
+		memcpy(datapath->maker, pins->head.program_version, sizeof(datapath->maker));
+		/* Its meta may have another shape, too. */
+		if (datapath->layout && datapath->layout != LAYOUT)
+			return DATAPATH_FOREIGN;
+	}
 	if (datapath->objects.maps[MAP_META] < 0 || !pins->has_head)
 		return found->foreign ? DATAPATH_FOREIGN : DATAPATH_DAMAGED;
-	datapath->layout = pins->head.layout;
-	memcpy(datapath->maker, pins->head.program_version, sizeof(datapath->maker));
-	if (pins->head.layout != LAYOUT || found->foreign)
+	if (datapath->layout != LAYOUT || found->foreign)
 		return DATAPATH_FOREIGN;
 	if (found->missing || !pins->head.complete)
 		return DATAPATH_DAMAGED;
@@ -105,10 +110,27 @@ bool datapath_is_usable(const struct datapath *datapath)
 	return datapath->state == DATAPATH_READY || datapath->state == DATAPATH_OUTDATED;
 }
 
+bool datapath_is_older(const struct datapath *datapath)
+{
+	uint32_t layout = datapath->layout & ~LAYOUT_TAKEN_OVER;
+
+	return datapath->state == DATAPATH_FOREIGN && layout && layout < LAYOUT;
+}
+
 int datapath_refuse_foreign(const struct datapath *datapath, struct cni_error *err)
 {
 	char what_to_do[192];
 
+	if (datapath_is_older(datapath))
+		return cni_error_set(err, CNI_ERROR_KERNEL_REFUSED,
+				     "the maps in %s are those of bpf-portmap %s (layout %u), and"
+				     " this one is %s (layout %u): `bpf-portmap upgrade`, or the"
+				     " next ADD, %s",
+				     datapath->directory, datapath->maker,
+				     datapath->layout & ~LAYOUT_TAKEN_OVER, PROGRAM_VERSION, LAYOUT,
+				     datapath->layout & LAYOUT_TAKEN_OVER
+					     ? "completes an upgrade that was stopped half-way"
+					     : "takes them over, with all connections");
 	snprintf(what_to_do, sizeof(what_to_do),
 		 "use the bpf-portmap%s%s that made %s, or stop all containers that have mapped"
 		 " ports and remove the directory",

@@ -138,19 +138,30 @@ static bool is_roots(int pid)
 	return !real && !effective;
 }
 
-int lock_take_older(const char *path)
+/* Returns the process that has locked the file, if it is an older bpf-portmap that can be seen from
+ * here; 0: there is none. */
+static int find_older(int fd)
 {
 	static const char own_name[] = "bpf-portmap";
-	static bool waited_in_vain;
-	int fd = open(path, O_RDONLY | O_CLOEXEC), pid;
-	char holder[LOCK_HOLDER_SIZE], name[PROCESS_NAME_SIZE];
+	char name[PROCESS_NAME_SIZE];
 	struct stat status;
+	int pid = fstat(fd, &status) ? 0 : find_holder(&status);
+
+	return pid && is_roots(pid) && process_name(pid, name) &&
+			       !strncmp(name, own_name, strlen(own_name))
+		       ? pid
+		       : 0;
+}
+
+int lock_take_older(const char *path)
+{
+	static bool waited_in_vain;
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	char holder[LOCK_HOLDER_SIZE];
 
 	if (fd < 0 || !flock(fd, LOCK_EX | LOCK_NB))
 		return fd;
-	pid = waited_in_vain || fstat(fd, &status) ? 0 : find_holder(&status);
-	if (pid && is_roots(pid) && process_name(pid, name) &&
-	    !strncmp(name, own_name, strlen(own_name))) {
+	if (!waited_in_vain && find_older(fd)) {
 		if (!wait_for_lock(fd, TIMEOUT_OLDER_SECONDS))
 			return fd;
 		describe_holder(fd, holder);
@@ -293,6 +304,21 @@ int lock_take(struct cni_error *err)
 	older_host_lock = older ? -1 : lock_take_older(OWN_NETNS);
 	host_lock = fd;
 	return fd;
+}
+
+/* What another user's process has locked keeps the older version out as well. */
+int lock_need_older(struct cni_error *err)
+{
+	cleanup_close int fd = open(OWN_NETNS, O_RDONLY | O_CLOEXEC);
+	char holder[LOCK_HOLDER_SIZE];
+
+	if (older_host_lock >= 0 || fd < 0 || !find_older(fd))
+		return 0;
+	describe_holder(fd, holder);
+	return cni_error_set(err, CNI_ERROR_TRY_AGAIN,
+			     "%s, of an older version, is changing this host's port mappings; try"
+			     " again later",
+			     holder);
 }
 
 bool lock_is_held(char holder[LOCK_HOLDER_SIZE])

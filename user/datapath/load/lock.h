@@ -35,6 +35,10 @@
  * CNI_ERROR_KERNEL_REFUSED when there can be none. A process has it once at a time. */
 int lock_take(struct cni_error *err);
 
+/* Checks, with the lock, that no bpf-portmap 0.1 is at work: it must be waited for where its maps
+ * are taken over. CNI_ERROR_TRY_AGAIN naming it. */
+int lock_need_older(struct cni_error *err);
+
 #define LOCK_HOLDER_SIZE 160
 
 /* Returns whether another process has it now; says which. Waits for nobody. */

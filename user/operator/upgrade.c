@@ -1,0 +1,231 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* upgrade.c - `bpf-portmap upgrade`: brings this binary's programs to the interfaces. */
+#include <errno.h>
+#include <jansson.h>
+#include <net/if.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "datapath/attach/hooks.h"
+#include "datapath/attach/socket_hooks.h"
+#include "host/host.h"
+#include "host/ready.h"
+#include "lib/cleanup.h"
+#include "operator/items.h"
+#include "operator/table.h"
+#include "operator/verbs.h"
+
+#define MECHANISM_COUNT 2
+
+/* At how many interfaces our programs are: all of this network namespace, whatever the maps say. */
+struct survey {
+	unsigned int interfaces[PROGRAM_COUNT][HOOK_COUNT][MECHANISM_COUNT];
+	bool at_sockets[SOCKET_PURPOSES];
+};
+
+/* One run. */
+struct upgrade {
+	const struct options *options;
+	struct host host;
+	char from[PROGRAM_VERSION_SIZE]; /* "": not known */
+	uint32_t from_layout;
+	bool needed;
+	struct survey survey;
+	struct take_over_report report;
+};
+
+static void survey_hook(struct survey *survey, uint32_t ifindex, enum hook hook)
+{
+	struct attached_programs found;
+
+	hook_find_programs(ifindex, hook, &found);
+	for (size_t i = 0; i < found.count; i++)
+		survey->interfaces[found.list[i].program][hook][found.list[i].mechanism]++;
+}
+
+static int survey_host(struct survey *survey, const struct datapath *datapath,
+		       struct cni_error *err)
+{
+	struct if_nameindex *interfaces = if_nameindex();
+
+	if (!interfaces)
+		return cni_error_set(err, CNI_ERROR_IO, "cannot list the interfaces: %s",
+				     strerror(errno));
+	for (struct if_nameindex *interface = interfaces; interface->if_index; interface++)
+		for (int hook = 0; hook < HOOK_COUNT; hook++)
+			survey_hook(survey, interface->if_index, (enum hook)hook);
+	if_freenameindex(interfaces);
+	for (int purpose = 0; purpose < SOCKET_PURPOSES; purpose++)
+		survey->at_sockets[purpose] =
+			socket_hooks_are_used(datapath, (enum socket_purpose)purpose);
+	return 0;
+}
+
+/* What is printed of one program. */
+struct line {
+	const char *program, *hook, *by;
+	unsigned int interfaces; /* 0: it is at sockets */
+};
+
+typedef int visit_line(const struct line *line, void *context, struct cni_error *err);
+
+static int visit_socket_lines(const struct survey *survey, visit_line *visit, void *context,
+			      struct cni_error *err)
+{
+	for (int purpose = 0; purpose < SOCKET_PURPOSES; purpose++) {
+		if (!survey->at_sockets[purpose])
+			continue;
+		for_each_socket_program (program, (enum socket_purpose)purpose) {
+			struct line line = {socket_program_name(program), "sockets", "link", 0};
+
+			if (visit(&line, context, err))
+				return -1;
+		}
+	}
+	return 0;
+}
+
+static int visit_lines(const struct survey *survey, visit_line *visit, void *context,
+		       struct cni_error *err)
+{
+	static const char *const mechanisms[MECHANISM_COUNT] = {
+		[MECHANISM_TCX] = "tcx",
+		[MECHANISM_CLSACT] = "filter",
+	};
+
+	for (int i = 0; i < PROGRAM_COUNT * HOOK_COUNT * MECHANISM_COUNT; i++) {
+		int program = i / (HOOK_COUNT * MECHANISM_COUNT);
+		int hook = i / MECHANISM_COUNT % HOOK_COUNT, mechanism = i % MECHANISM_COUNT;
+		struct line line = {program_name((enum program_number)program),
+				    hook_name((enum hook)hook), mechanisms[mechanism],
+				    survey->interfaces[program][hook][mechanism]};
+
+		if (line.interfaces && visit(&line, context, err))
+			return -1;
+	}
+	return visit_socket_lines(survey, visit, context, err);
+}
+
+static int print_line(const struct line *line, void *context, struct cni_error *err)
+{
+	struct table *table = context;
+
+	table_cell(table, line->program);
+	table_cell(table, line->hook);
+	table_cell(table, line->by);
+	if (line->interfaces)
+		table_printf(table, "%u", line->interfaces);
+	else
+		table_cell(table, "");
+	return 0;
+}
+
+static void print_versions(const struct upgrade *upgrade)
+{
+	bool dry_run = upgrade->options->dry_run;
+
+	printf("%s the programs of bpf-portmap %s by those of %s; ",
+	       dry_run ? "would replace" : "replaced",
+	       upgrade->from[0] ? upgrade->from : "(version unknown)", PROGRAM_VERSION);
+	if (upgrade->from_layout == LAYOUT || !upgrade->from_layout)
+		puts("mappings and connections stay in their maps");
+	else
+		printf("mappings and connections %s from maps of layout %u to layout %d\n",
+		       dry_run ? "would come" : "came", upgrade->from_layout, LAYOUT);
+}
+
+static int print_text(const struct upgrade *upgrade, struct cni_error *err)
+{
+	static const struct table_column columns[] = {
+		{"PROGRAM", TABLE_LEFT},
+		{"HOOK", TABLE_LEFT},
+		{"BY", TABLE_LEFT},
+		{"INTERFACES", TABLE_RIGHT},
+	};
+	const struct take_over_report *report = &upgrade->report;
+	cleanup_table struct table table;
+
+	print_versions(upgrade);
+	table_begin(&table, stdout, columns, sizeof(columns) / sizeof(columns[0]));
+	if (visit_lines(&upgrade->survey, print_line, &table, err) || table_end(&table, err))
+		return -1;
+	if (!report->from_layout)
+		return 0;
+	printf("%u connections were taken over", report->connections);
+	if (report->failed)
+		printf(", %u had no room in the new table", report->failed);
+	printf("; for %.0f ms no other one could begin\n", report->waited * 1000);
+	return 0;
+}
+
+static int add_item(const struct line *line, void *context, struct cni_error *err)
+{
+	return items_add(context,
+			 json_pack("{s:s, s:s, s:s, s:i}", "program", line->program, "hook",
+				   line->hook, "by", line->by, "interfaces", (int)line->interfaces),
+			 err);
+}
+
+static int print_json(const struct upgrade *upgrade, struct cni_error *err)
+{
+	const struct take_over_report *report = &upgrade->report;
+	struct items items = {.file = stdout};
+
+	if (upgrade->needed && visit_lines(&upgrade->survey, add_item, &items, err))
+		return -1;
+	return items_end(&items,
+			 json_pack("{s:s, s:I, s:s, s:I, s:b, s:I, s:I, s:f}", "from_version",
+				   upgrade->from, "from_layout", (json_int_t)upgrade->from_layout,
+				   "to_version", PROGRAM_VERSION, "to_layout", (json_int_t)LAYOUT,
+				   "upgraded", upgrade->needed && !upgrade->options->dry_run,
+				   "connections", (json_int_t)report->connections,
+				   "connections_without_room", (json_int_t)report->failed,
+				   "milliseconds", report->waited * 1000),
+			 err);
+}
+
+/* What can be known without changing anything. */
+static int look(struct upgrade *upgrade, struct cni_error *err)
+{
+	struct datapath *datapath = &upgrade->host.datapath;
+
+	if (host_open(&upgrade->host, PINS_ALL, err))
+		return -1;
+	if (datapath->state == DATAPATH_FOREIGN && !datapath_is_older(datapath))
+		return datapath_refuse_foreign(datapath, err);
+	memcpy(upgrade->from, datapath->maker, sizeof(upgrade->from));
+	upgrade->from_layout = datapath->layout & ~LAYOUT_TAKEN_OVER;
+	upgrade->needed = datapath->state != DATAPATH_ABSENT &&
+			  (datapath->state != DATAPATH_READY ||
+			   strcmp(datapath->maker, PROGRAM_VERSION) != 0);
+	return survey_host(&upgrade->survey, datapath, err);
+}
+
+static int run(struct upgrade *upgrade, struct cni_error *err)
+{
+	struct host *host = &upgrade->host;
+
+	if (look(upgrade, err))
+		return -1;
+	if (upgrade->needed && !upgrade->options->dry_run &&
+	    datapath_upgrade(&host->datapath, &host->addresses, &upgrade->report, err))
+		return -1;
+	if (upgrade->options->json)
+		return print_json(upgrade, err);
+	if (upgrade->needed)
+		return print_text(upgrade, err);
+	puts(host->datapath.state == DATAPATH_ABSENT
+		     ? "nothing is loaded: the first ADD loads the programs of bpf-portmap"
+		       " " PROGRAM_VERSION
+		     : "nothing to do: the programs are those of bpf-portmap " PROGRAM_VERSION);
+	return 0;
+}
+
+int verb_upgrade(const struct options *options, char *const *operands, struct cni_error *err)
+{
+	struct upgrade upgrade = {.options = options};
+	int result = run(&upgrade, err);
+
+	host_close(&upgrade.host);
+	return result;
+}
