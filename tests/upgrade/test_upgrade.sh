@@ -1,0 +1,248 @@
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+# shellcheck shell=bash disable=SC2154 # the world's names: tests/net/world.sh
+#
+# test_upgrade.sh - from an older release, and from an older build of this one, while packets pass.
+#
+# CONNECTIONS=5000 how many TCP connections are open meanwhile; STEP=1 kills at every place.
+
+# use_release VERSION|now: the plugin that cnirun runs
+use_release() {
+	local binary=$build/bpf-portmap
+	[ "$1" = now ] || binary=$project/build/releases/$1/bpf-portmap
+	[ -x "$binary" ] || skip "bpf-portmap $1 was not built: its commit is not in this clone"
+	ln -sfn "$binary" /run/cni-plugins/bpf-portmap
+}
+
+upgrade() { "$build/bpf-portmap" upgrade "$@" >/run/upgrade.out 2>&1; }
+
+# Everything that two containers need for connections of all kinds: to a mapped port, masqueraded,
+# and through the socket hooks
+world_of_release() {
+	use_release "$1"
+	conflist upgraded bridge "$(with_ours "{\"attach\": \"${2:-auto}\"}")"
+	container_add web upgraded -p 8080:80/tcp -p 8081:81/udp -p 8082:82/tcp
+	container_add other upgraded -p 9090:80/tcp
+	serve_in other 80
+	in_namespace web "$build/tests/crowd" serve 80 --background
+	in_namespace web "$build/tests/bulk" serve 82 --background
+	in_namespace web "$build/tests/datagrams" echo 81 --background
+	in_namespace server "$build/tests/crowd" serve 80 --background
+	in_namespace server "$build/tests/bulk" serve 82 --background
+	in_namespace server "$build/tests/datagrams" echo 81 --background
+}
+
+# hold NAME NAMESPACE ADDRESS PORT COUNT: connections that are asked once more when released, by the
+# end of the process that keeps their standard input open: others would inherit it from this shell.
+hold() {
+	local name=$1
+	mkfifo "/run/$name.hold"
+	sleep 1000 >"/run/$name.hold" &
+	eval "release_$name=$!"
+	in_namespace "$2" "$build/tests/crowd" ask "$3" "$4" "$5" --hold \
+		<"/run/$name.hold" >"/run/$name.held" 2>&1 &
+	eval "held_$name=$!"
+}
+
+expect_held() {
+	local name pid
+	for name; do
+		pid=release_$name
+		kill "${!pid}"
+		pid=held_$name
+		wait "${!pid}" || fail "connections of $name: $(cat "/run/$name.held")"
+		expect_contains "$(cat "/run/$name.held")" ok
+	done
+}
+
+# Packets that leave untranslated, or with a port that nothing has, and RSTs, which a translation to
+# somebody else brings.
+watch_wire() {
+	capture_start client client eth0 "ip and (net 10.88.0.0/16 or tcp[tcpflags] & tcp-rst != 0 or
+		(src host $host4 and not src port 8080 and not src port 8081 and not src port 8082 and
+		not src port 9090 and not src port 7070))"
+	capture_start server server eth0 "ip and (net 10.88.0.0/16 or tcp[tcpflags] & tcp-rst != 0 or
+		icmp or (src host $host4_second and not dst port 80 and not dst port 81 and
+		not dst port 82))"
+}
+
+watch_container() {
+	capture_start inside web eth0 "ip and (net 192.0.2.0/24 and not host $client4 or
+		net 198.51.100.0/24 and not host $server4 or icmp or
+		tcp[tcpflags] & tcp-rst != 0)"
+}
+
+expect_wire_clean() {
+	expect_captured_nothing client
+	expect_captured_nothing server
+}
+
+# limit 180 s
+# from 0.1, no connection is lost, and no packet goes anywhere untranslated or to another one
+test_upgrade_connections() {
+	local count=${CONNECTIONS:-300} attach
+	world_of_release 0.1 "${ATTACH:-auto}"
+	watch_wire
+	watch_container
+	hold mapped client "$host4" 8080 "$count"
+	hold masqueraded web "$server4" 80 "$count"
+	wait_until 20 established "$count" ||
+		fail "connections: $(cat /run/mapped.held /run/masqueraded.held)"
+	in_namespace client "$build/tests/stream" "$host4" 8081 3000 >/run/udp.in 2>&1 &
+	local udp_in=$!
+	in_namespace web "$build/tests/stream" "$server4" 81 3000 >/run/udp.out 2>&1 &
+	local udp_out=$!
+	in_namespace client "$build/tests/bulk" ask tcp "$host4" 8082 --bytes "${BYTES:-30000000}" >/run/bulk.in 2>&1 &
+	local bulk_in=$!
+	in_namespace web "$build/tests/bulk" ask tcp "$server4" 82 --bytes "${BYTES:-30000000}" >/run/bulk.out 2>&1 &
+	local bulk_out=$!
+	sleep 1
+	use_release now
+	upgrade || fail "upgrade: $(cat /run/upgrade.out)"
+	container_add added upgraded -p 7070:80/tcp
+	container_remove added upgraded
+	wait "$udp_in" || fail "UDP in: $(cat /run/udp.in)"
+	wait "$udp_out" || fail "UDP out: $(cat /run/udp.out)"
+	wait "$bulk_in" || fail "TCP in: $(cat /run/bulk.in)"
+	wait "$bulk_out" || fail "TCP out: $(cat /run/bulk.out)"
+	echo "note: $(tail -n 1 /run/upgrade.out); UDP in $(cat /run/udp.in), out $(cat /run/udp.out)"
+	expect_held mapped masqueraded
+	expect_wire_clean
+	expect_captured_nothing inside
+	after_upgrade
+}
+
+established() {
+	[ "$(in_namespace client ss -Htn state established | awk '$4 ~ /:8080$/' | wc -l)" -ge "$1" ] &&
+		[ "$(in_namespace web ss -Htn state established | awk -v server="$server4" \
+			'index($4, server)' | wc -l)" -ge "$1" ]
+}
+
+# What the new release must find: each record, and room for more
+after_upgrade() {
+	expect_answer client tcp "$host4" 9090 other "$client4"
+	container_add third upgraded -p 7070:80/tcp
+	serve_in third 80
+	expect_answer client tcp "$host4" 7070 third "$client4"
+	local name
+	for name in web other third; do container_check "$name" upgraded || fail "CHECK of $name"; done
+	for name in web other third; do container_remove "$name" upgraded; done
+	expect_equal "0 0 0 0" "$(map_count portmaps) $(map_count attachments) \
+$(map_count endpoints) $(live_slots)" "what is left"
+	expect_equal "" "$(ls "$pins" | grep flow | grep -v socket_flows || true)"
+}
+
+# one_round STEP COMMAND...: from 0.1, an upgrade by COMMAND, which may be killed before call STEP;
+# completed by `upgrade` or by ADD
+one_round() {
+	local step=$1 code=0 name
+	shift
+	use_release 0.1
+	container_add web upgraded -p 8080:80/tcp
+	in_namespace web "$build/tests/crowd" serve 80 --background
+	hold mapped client "$host4" 8080 3
+	hold masqueraded web "$server4" 80 3
+	wait_until 20 established 3 || fail "step $step: $(cat /run/mapped.held /run/masqueraded.held)"
+	use_release now
+	"$@" "$build/bpf-portmap" upgrade >/run/upgrade.out 2>&1 || code=$?
+	[ "$code" = 0 ] || [ "$code" = 137 ] || fail "step $step: $code: $(cat /run/upgrade.out)"
+	[ $((step % 2)) = 0 ] || upgrade || fail "step $step: $(cat /run/upgrade.out)"
+	container_add late upgraded -p 7070:80/tcp
+	serve_in late 80
+	expect_answer client tcp "$host4" 7070 late "$client4"
+	expect_held mapped masqueraded
+	expect_equal "" "$(ls "$pins" | grep flow | grep -v socket_flows || true)" "step $step"
+	for name in web late; do container_check "$name" upgraded || fail "step $step: CHECK"; done
+	upgrade || fail "step $step: $(cat /run/upgrade.out)"
+	expect_contains "$(cat /run/upgrade.out)" "nothing to do"
+	for name in web late; do container_remove "$name" upgraded; done
+	rm -r "$pins" /run/{mapped,masqueraded}.hold
+	[ "$code" = 137 ]
+}
+
+counted_calls='bpf,sendmsg,rename,renameat,unlink'
+
+# limit 240 s
+# killed anywhere, an upgrade from 0.1 is completed by the next one, or by the next ADD, and
+# connections go on all the time
+test_upgrade_killed() {
+	local first last step killed=0
+	conflist upgraded bridge .
+	watch_wire
+	in_namespace server "$build/tests/crowd" serve 80 --background
+	! one_round 1 strace -f -o /run/calls -e trace="$counted_calls" || fail "killed by strace"
+	# Before it has frozen an old map it has changed nothing that others see.
+	first=$(grep -v ' --- \| +++ ' /run/calls | grep -n BPF_MAP_FREEZE | tail -n +4 | head -n 1 | cut -d: -f1)
+	last=$(grep -vc ' --- \| +++ ' /run/calls)
+	for ((step = first - 4; step <= last; step += ${STEP:-(last - first) / 6})); do
+		! one_round "$step" "$build/tests/killer" -a "$step" || killed=$((killed + 1))
+	done
+	expect_wire_clean
+	[ "$killed" -ge 6 ] || fail "only $killed runs were killed, $first to $last"
+	echo "note: killed at $killed places, calls $first to $last, each completed by the next command"
+}
+
+# The program that is attached to uplinks and pinned
+programs_now() { bpftool -j prog show pinned "$pins/from_uplink" | jq .id; }
+
+# an upgrade within a layout replaces each program at its hook once, and keeps maps and connections;
+# --dry-run says so and changes nothing; an older binary puts its own back only if told to
+test_upgrade_programs() {
+	local offset before state maps
+	container_start web bridge -p 8080:80/tcp
+	conversation_open talk client tcp "$host4" 8080
+	expect_says talk web
+	upgrade || fail "$(cat /run/upgrade.out)"
+	expect_contains "$(cat /run/upgrade.out)" "nothing to do"
+	for offset in 24 26 28; do meta_set "$offset" 30; done
+	before=$(programs_now) state=$(state_show) maps=$(bpftool -j map show pinned "$pins/connections" | jq .id)
+	upgrade --dry-run || fail "$(cat /run/upgrade.out)"
+	grep -qE '^would replace the programs of bpf-portmap 0.0.0 by' /run/upgrade.out ||
+		fail "$(cat /run/upgrade.out)"
+	grep -qE '^to_uplink +egress +(tcx|filter) +2$' /run/upgrade.out || fail "$(cat /run/upgrade.out)"
+	expect_equal "$before" "$(programs_now)" "programs, after a dry run"
+	expect_same_state "$state"
+	upgrade --json || fail "$(cat /run/upgrade.out)"
+	expect_equal '"0.0.0" true 0' "$(jq -r '.summary | "\"\(.from_version)\" \(.upgraded) \(.connections)"' \
+		/run/upgrade.out)"
+	[ "$before" != "$(programs_now)" ] || fail "the programs were not replaced"
+	expect_equal "" "$(programs_show | sort | uniq -d)" "programs attached twice"
+	expect_equal "$maps" "$(bpftool -j map show pinned "$pins/connections" | jq .id)" "the map connections"
+	expect_says talk web
+	before=$(programs_now)
+	meta_set 24 39
+	container_start other bridge -p 9090:80/tcp
+	upgrade || fail "$(cat /run/upgrade.out)"
+	grep -qE '^replaced the programs of bpf-portmap 9' /run/upgrade.out || fail "$(cat /run/upgrade.out)"
+	expect_says talk web
+	container_check other bridge
+}
+
+# from 0.1, nothing but ADD, DEL and `upgrade` takes the maps over; --dry-run does not, nor does 0.1
+# take ours
+test_upgrade_refusals() {
+	local before
+	use_release 0.1
+	conflist upgraded bridge .
+	container_start web upgraded -p 8080:80/tcp
+	before=$(programs_now)
+	use_release now
+	expect_failure container_check web upgraded
+	expect_contains "$output" '`bpf-portmap upgrade`, or the next ADD, takes them over'
+	expect_failure "$build/bpf-portmap" list
+	expect_contains "$output" '`bpf-portmap upgrade`'
+	upgrade --dry-run || fail "$(cat /run/upgrade.out)"
+	expect_contains "$(cat /run/upgrade.out)" 'would come from maps of layout 1 to layout 4'
+	expect_equal "$before" "$(programs_now)" "programs, after a dry run"
+	namespace_add second
+	runtime add upgraded second -p 9090:80/tcp >/run/out 2>&1 || fail "ADD: $(cat /run/out)"
+	serve_in second 80
+	expect_answer client tcp "$host4" 8080 web "$client4"
+	expect_answer client tcp "$host4" 9090 second "$client4"
+	use_release 0.1
+	namespace_add third
+	expect_failure runtime add upgraded third -p 9091:80/tcp
+	expect_contains "$output" 'is not laid out as bpf-portmap 0.1.0 (layout 1) needs it'
+	use_release now
+	expect_answer client tcp "$host4" 8080 web "$client4"
+	container_check web upgraded
+}
