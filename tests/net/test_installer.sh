@@ -6,8 +6,12 @@
 
 bin=/run/node/bin conf=/run/node/conf
 
-# node_make: directories of a node, with the reference plugins
+# node_make: directories of a node, with the reference plugins. uninstall also looks into /etc, which
+# must not be the machine's.
 node_make() {
+	cp -a /etc /run/etc
+	mount --bind /run/etc /etc
+	rm -f /etc/udev/rules.d/90-bpf-portmap.rules
 	mkdir -p "$bin" "$conf"
 	cp -L "$reference_plugins"/{bridge,host-local,portmap} "$bin/"
 }
@@ -588,7 +592,9 @@ test_installer_uninstall() {
 	list_of_kindnet >"$conf/10-a.conflist"
 	# As the bridge plugin does.
 	sysctl -qw net.ipv4.ip_forward=1 net.ipv6.conf.all.forwarding=1
+	mkdir -p /etc/udev/rules.d
 	snapshot >/run/before
+	cp "$project/conf/90-bpf-portmap.rules" /etc/udev/rules.d/
 	at_node 0 install
 	conflist clsact bridge "$(with_ours '{attach: "clsact"}')"
 	web_as_pod -p 8080:80/tcp -p 8080:80/udp

@@ -175,6 +175,9 @@ static int follow_writer(struct installer *installer, const char *name, struct f
 		return 0;
 	text = list_text_change(replaced->text, REFERENCE_TYPE, OUR_TYPE, name, err);
 	result = text ? file_replace(&installer->conf, name, file, text, err) : -1;
+	/* To be seen again. */
+	if (result < 0)
+		replaced->length = 0;
 	if (!result)
 		say(installer, &installer->conf, name,
 		    "has what was written into the file that was replaced, with " OUR_TYPE);
