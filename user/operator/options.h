@@ -81,7 +81,6 @@ struct options {
 	const char *interface;    /* NULL: where routing expects the packet */
 	uint32_t seconds;         /* 0: until a signal */
 	uint32_t limit;           /* 0: none */
-	bool quiet;               /* says only what it changes */
 	const char *bin_dir;      /* NULL: the default */
 	const char *conf_dir;     /* NULL: the default */
 	const char *list;         /* NULL: the first */

@@ -74,7 +74,7 @@ static int say_failure(const char *what, struct cni_error *err)
 /* In a process of its own, so that whatever happens there ends there. */
 static void do_chores(const struct watch *watch)
 {
-	static const struct options options = {.quiet = true};
+	static const struct options options = {0};
 	static char *const none[] = {NULL};
 	struct cni_error err = {0};
 	int status = EXIT_SUCCESS;
