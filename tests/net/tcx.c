@@ -29,6 +29,9 @@ const char tool_usage[] =
 	"tcx live PIN                             prints how many slots are live\n"
 	"                                         PIN: the map slots\n"
 	"tcx entries PIN                          prints how many entries a map has\n"
+	"tcx state DIRECTORY MAP...               prints the same of each map that is pinned "
+	"there, and\n"
+	"                                         how many slots are live\n"
 	"tcx counters PIN NAME...                 prints the sum of each counter over all CPUs\n"
 	"                                         PIN: the map counters\n";
 
@@ -159,7 +162,7 @@ static int pin_program(const char *program_pin, const char *map_pin)
 	return 0;
 }
 
-static int count_live(const char *pin)
+static unsigned int count_live(const char *pin)
 {
 	static struct slot slots[SLOTS_AT_ONCE];
 	uint32_t numbers[SLOTS_AT_ONCE], position, *from = NULL, count;
@@ -177,11 +180,11 @@ static int count_live(const char *pin)
 		for (uint32_t i = 0; i < count; i++)
 			live += slots[i].live != 0;
 	}
-	printf("%u\n", live);
-	return 0;
+	close(map);
+	return live;
 }
 
-static int count_entries(const char *pin)
+static unsigned int count_entries(const char *pin)
 {
 	static unsigned char key[512];
 	int map = bpf_obj_get(pin);
@@ -195,7 +198,28 @@ static int count_entries(const char *pin)
 		entries++;
 	if (errno != ENOENT)
 		die(pin);
-	printf("%u\n", entries);
+	close(map);
+	return entries;
+}
+
+static int print_number(unsigned int number)
+{
+	printf("%u\n", number);
+	return 0;
+}
+
+static int show_state(const char *directory, char **maps)
+{
+	char path[512];
+
+	for (; *maps; maps++) {
+		snprintf(path, sizeof(path), "%s/%s", directory, *maps);
+		if (!access(path, F_OK))
+			printf("%s: %u\n", *maps, count_entries(path));
+	}
+	snprintf(path, sizeof(path), "%s/slots", directory);
+	if (!access(path, F_OK))
+		printf("live slots: %u\n", count_live(path));
 	return 0;
 }
 
@@ -242,9 +266,11 @@ int main(int argc, char **argv)
 	if (argc == 2 && strcmp(argv[1], "show") == 0)
 		return show_all();
 	if (argc == 3 && strcmp(argv[1], "live") == 0)
-		return count_live(argv[2]);
+		return print_number(count_live(argv[2]));
 	if (argc == 3 && strcmp(argv[1], "entries") == 0)
-		return count_entries(argv[2]);
+		return print_number(count_entries(argv[2]));
+	if (argc >= 4 && strcmp(argv[1], "state") == 0)
+		return show_state(argv[2], argv + 3);
 	if (argc >= 4 && strcmp(argv[1], "counters") == 0)
 		return print_counters(argv[2], argv + 3);
 	if (argc < 4)

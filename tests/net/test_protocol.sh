@@ -307,7 +307,6 @@ bad_world() {
 	state_before=$(state_show)
 }
 
-# nothing is loaded
 # limit 180 s
 # an invalid mapping is refused with code 7, one of the wrong type with code 6; nothing is left
 # [s62][s63][s64][s65][s66][s69][s75][s76][s77][s79][s82]
@@ -337,7 +336,6 @@ test_protocol_bad_mappings() {
 	refuses 6 '.runtimeConfig = []'
 }
 
-# nothing is loaded
 # null as a port is refused [s62]
 test_protocol_bad_port_null() {
 	bad_world
@@ -347,7 +345,6 @@ test_protocol_bad_port_null() {
 	expect_same_state "$state_before"
 }
 
-# nothing is loaded
 # a previous result that is missing or broken is refused, and nothing is left [s32][s39][s41][s43]
 test_protocol_bad_results() {
 	bad_world
@@ -361,7 +358,6 @@ test_protocol_bad_results() {
 	refuses 7 '.prevResult.cniVersion = "0.2.0"'
 }
 
-# nothing is loaded
 # an option with an invalid value is refused with code 7, one of the wrong type with code 6, a
 # firewall condition with code 2 [s90]
 test_protocol_bad_options() {
@@ -387,7 +383,6 @@ test_protocol_bad_netns() {
 	NETNS=/proc/self/ns/net refuses 8 .
 }
 
-# nothing is loaded
 # limit 120 s
 # input that is not a configuration is refused, whatever its size and depth, and nothing is left
 # [s24]
@@ -412,7 +407,6 @@ test_protocol_bad_json() {
 	refuses_input 7 <<<'{"cniVersion":"1.0.0","name":"a/b"}'
 }
 
-# nothing is loaded
 # invalid environment variables are refused with code 4 [s4][s8][s9][s10]
 test_protocol_bad_environment() {
 	bad_world

@@ -384,11 +384,7 @@ state_show() {
 	programs_show
 	find /sys/fs/bpf -mindepth 1 | grep -vE "/$socket_programs\$" | sort
 	socket_hooks_show | sort | uniq -d
-	local map
-	for map in portmaps endpoints attachments interfaces policies; do
-		[ ! -e "$pins/$map" ] || echo "$map: $(map_count "$map")"
-	done
-	[ ! -e "$pins/slots" ] || echo "live slots: $(live_slots)"
+	"$build/tests/tcx" state "$pins" portmaps endpoints attachments interfaces policies
 }
 
 programs_show() {
