@@ -64,6 +64,9 @@ test_docs_kubernetes() { docs_page kubernetes; }
 # docs/installing.md: its commands do what it says
 test_docs_installing() { docs_page installing; }
 
+# docs/k3s.md: its commands do what it says
+test_docs_k3s() { docs_page k3s; }
+
 # docs/packaging.md: its commands do what it says
 test_docs_packaging() { docs_page packaging; }
 
