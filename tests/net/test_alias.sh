@@ -107,6 +107,24 @@ test_alias_del_removes_both() {
 	expect_equal '' "$(cat $calls)" 'calls of the reference plugin'
 }
 
+# `install --alias` puts it there while a container runs; its DEL also finishes that of a portmap that
+# was killed when it had emptied its chain
+test_alias_installed() {
+	local chain
+	mkdir /run/reference /run/conflists
+	cp -L "$reference_plugins/portmap" /run/reference/
+	container_add_plain web
+	portmap_call ADD web >/run/out || fail "$(cat /run/out)"
+	jq "$as_reference" "$project/conf/bridge.conflist" >/run/conflists/10-bridge.conflist
+	"$build/bpf-portmap" install --alias --bin-dir /run/reference --conf-dir /run/conflists \
+		>/run/out 2>&1 || fail "install: $(cat /run/out)"
+	chain=$(iptables-save -t nat | grep -o 'CNI-DN-[0-9a-f]*' | head -n 1)
+	iptables -t nat -F "$chain"
+	ip6tables -t nat -F "$chain"
+	portmap_call DEL web || fail DEL
+	expect_nothing_mapped
+}
+
 reference_has_ended() { ! pgrep -f ^/run/reference/portmap >/dev/null; }
 
 # expect_alias_error CODE TEXT [COMMAND [FILTER]]: DEL fails, with what the reference plugin says
