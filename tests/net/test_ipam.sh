@@ -179,7 +179,7 @@ test_ipam_help() {
 	{ "$ipam" --help && "$ipam" reconcile --help; } >/run/out
 	grep -oE -- '--[a-z-]+' /run/out | sort -u | while read -r option; do
 		case $option in --ipam-driver | --ipam-opt | --subnet) continue ;; esac
-		grep -qE "^\.B.* $option" /run/page || fail "the page does not explain $option"
+		grep -qE -- "^\.B.* $option([^a-z-]|\$)" /run/page || fail "the page does not explain $option"
 	done
 	expect_failure "$ipam" --grace 1
 	expect_contains "$output" 'cni-ipam: unknown option --grace'

@@ -300,15 +300,20 @@ static int search(struct conflist *list, const char *directory, const char *want
 	return 0;
 }
 
-int conflist_find(struct conflist *list, const char *path_or_name, struct cni_error *err)
+const char *conflist_directory(void)
 {
 	const char *directory = getenv("NETCONFPATH");
+
+	return directory && *directory ? directory : DEFAULT_DIRECTORY;
+}
+
+int conflist_find(struct conflist *list, const char *path_or_name, struct cni_error *err)
+{
+	const char *directory = conflist_directory();
 
 	if (strchr(path_or_name, '/') || has_suffix(path_or_name, list_suffixes) ||
 	    has_suffix(path_or_name, plugin_suffixes))
 		return read_path(list, path_or_name, err);
-	if (!directory || !*directory)
-		directory = DEFAULT_DIRECTORY;
 	if (search(list, directory, path_or_name, list_suffixes, err) ||
 	    (!list->name && search(list, directory, path_or_name, plugin_suffixes, err)))
 		return -1;

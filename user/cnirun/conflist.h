@@ -22,6 +22,9 @@ struct conflist {
 	json_t *plugins; /* at least one; objects, each with a string `type` */
 };
 
+/* Returns NETCONFPATH, or CNI's usual directory. */
+const char *conflist_directory(void);
+
 /* Finds and reads one. A path contains a slash or ends with .conflist, .conf or .json. A name is
  * looked up in NETCONFPATH: first in *.conflist, then in *.conf and *.json together, in the order
  * of the files' names. An invalid file before the right one is an error. CNI_ERROR_IO,

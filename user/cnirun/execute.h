@@ -10,6 +10,10 @@
 #include "lib/error.h"
 #include "cnirun/runtime_conf.h"
 
+/* Debian has its plugins in /usr/lib/cni, Fedora in /usr/libexec/cni, others, after the plugins'
+ * own releases, in /opt/cni/bin. */
+#define EXECUTE_DEFAULT_PATH "/opt/cni/bin:/usr/lib/cni:/usr/libexec/cni"
+
 /* What a plugin is run with. */
 struct execution {
 	const char *command;             /* CNI_COMMAND */

@@ -15,11 +15,9 @@
 #include "lib/command_line.h"
 #include "cni/json.h"
 #include "cnirun/cache.h"
+#include "cnirun/execute.h"
 #include "cnirun/portmapping.h"
 
-/* Debian has its plugins in /usr/lib/cni, Fedora in /usr/libexec/cni, others, after the plugins'
- * own releases, in /opt/cni/bin. */
-#define DEFAULT_CNI_PATH "/opt/cni/bin:/usr/lib/cni:/usr/libexec/cni"
 #define DEFAULT_IFNAME "eth0"
 /* As long as kubelet gives its runtime; the dhcp plugin tries for more than a minute. */
 #define DEFAULT_TIMEOUT 120
@@ -114,7 +112,7 @@ static const struct command_option descriptions[] = {
 	 "(default: the object in CAP_ARGS)",
 	 add_capability, 0},
 	{OPTIONS_RUN, 0, "cni-path", "DIRECTORY[:DIRECTORY]...",
-	 "where plugins are (default: CNI_PATH, or\n" DEFAULT_CNI_PATH ")", NULL,
+	 "where plugins are (default: CNI_PATH, or\n" EXECUTE_DEFAULT_PATH ")", NULL,
 	 offsetof(struct options, conf.plugin_path)},
 	{OPTIONS_RUN, 0, "timeout", "SECONDS",
 	 "how long each plugin may take; then it is killed, with the processes\n"
@@ -206,7 +204,7 @@ int options_parse(struct options *options, int argc, char **argv, unsigned int s
 	int first;
 
 	options->conf.ifname = variable("CNI_IFNAME", DEFAULT_IFNAME);
-	options->conf.plugin_path = variable("CNI_PATH", DEFAULT_CNI_PATH);
+	options->conf.plugin_path = variable("CNI_PATH", EXECUTE_DEFAULT_PATH);
 	options->conf.timeout = DEFAULT_TIMEOUT;
 	options->conf.cache_directory = variable("CNI_CACHE_DIR", CACHE_DEFAULT_DIRECTORY);
 	options->demanded = json_object();

@@ -17,7 +17,6 @@
 #include "cnirun/output.h"
 #include "cnirun/plugin.h"
 
-#define DEFAULT_DIRECTORY "/etc/cni/net.d"
 /* What plugins of all ages know. */
 #define OWN_VERSION "0.4.0"
 #define IFNAME "eth0"
@@ -114,13 +113,6 @@ static json_t *plan_of_list(const struct conflist *list, const struct plan_reque
 	cni_address_parse(json_string_value(json_object_get(own, "gateway")), first);
 	json_object_set_new(plan, "gateway", json_string(cni_address_format(first, gateway)));
 	return plan;
-}
-
-static const char *conflist_directory(void)
-{
-	const char *directory = getenv("NETCONFPATH");
-
-	return directory && *directory ? directory : DEFAULT_DIRECTORY;
 }
 
 /* Sets *found, which may be set already, or leaves it. */

@@ -13,11 +13,11 @@
 #include "lib/command_line.h"
 #include "cni/json.h"
 #include "cnirun/directory.h"
+#include "cnirun/execute.h"
 
 #define DEFAULT_SOCKET "/run/docker/plugins/cni-ipam.sock"
 #define DEFAULT_STATE "/var/lib/cni-ipam"
 #define DEFAULT_DOCKER "/run/docker.sock"
-#define DEFAULT_PLUGINS "/opt/cni/bin:/usr/lib/cni:/usr/libexec/cni"
 /* Requests wait for each other, and Docker waits for half a minute. */
 #define DEFAULT_TIMEOUT 20
 /* Docker knows an address some time after it was given: a container must be started meanwhile. */
@@ -85,7 +85,7 @@ static const struct command_option descriptions[] = {
 	 "(default: {\"type\": \"host-local\"})",
 	 set_ipam, 0},
 	{0, 0, "cni-path", "DIRECTORY[:DIRECTORY]...",
-	 "where plugins are (default: CNI_PATH, or\n" DEFAULT_PLUGINS ")", NULL,
+	 "where plugins are (default: CNI_PATH, or\n" EXECUTE_DEFAULT_PATH ")", NULL,
 	 offsetof(struct settings, conf.plugin_path)},
 	{0, 0, "timeout", "SECONDS",
 	 "how long a plugin may take; then it is killed; 0: no limit\n"
@@ -124,7 +124,7 @@ int settings_parse(struct settings *settings, int argc, char **argv, unsigned in
 	settings->grace = DEFAULT_GRACE;
 	settings->ipam = json_pack("{s:s}", "type", "host-local");
 	settings->conf.timeout = DEFAULT_TIMEOUT;
-	settings->conf.plugin_path = plugins && *plugins ? plugins : DEFAULT_PLUGINS;
+	settings->conf.plugin_path = plugins && *plugins ? plugins : EXECUTE_DEFAULT_PATH;
 	first = command_line_read(&line, argc, argv, settings, err);
 	if (first < 0)
 		return -1;
