@@ -218,8 +218,7 @@ void check_udev(struct doctor *doctor)
 						  "/usr/lib/networkd-dispatcher/routable.d",
 						  "/etc/systemd/system",
 						  "/usr/local/lib/systemd/system",
-						  "/usr/lib/systemd/system",
-						  "/lib/systemd/system"};
+						  "/usr/lib/systemd/system"};
 	char path[PATH_SIZE], text[8192];
 
 	for (size_t i = 0; i < sizeof(directories) / sizeof(directories[0]); i++) {
