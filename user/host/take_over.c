@@ -16,10 +16,12 @@
 
 #define SLOW_PROGRAM_MILLISECONDS 50
 
-/* One reading of the old connections. */
+/* Readings of the old connections. */
 struct pass {
 	int program;
 	struct take_over_report *report;
+	/* CLOCK_MONOTONIC, seconds, of when the last one began; 0: this is the first */
+	uint32_t before, now;
 };
 
 int take_over_begin(struct older_set *set, const struct datapath *datapath, struct cni_error *err)
@@ -39,13 +41,21 @@ static void wait_for_programs(void)
 		nanosleep(&pause, NULL);
 }
 
+/* It has had no packet since the last reading, which had room for all. A program's clock may be a
+ * tick behind. */
+static bool is_unchanged(const struct pass *pass, const struct taken_over *connection)
+{
+	return pass->before && !pass->report->failed && connection->last_seen + 1 < pass->before;
+}
+
 static int take_connection(const struct taken_over *connection, void *context,
 			   struct cni_error *err)
 {
 	const struct pass *pass = context;
-	enum adopted adopted;
+	enum adopted adopted = ADOPTED;
 
-	if (adopt_taken_over(pass->program, connection, &adopted, err))
+	if (!is_unchanged(pass, connection) &&
+	    adopt_taken_over(pass->program, connection, &adopted, err))
 		return -1;
 	if (adopted == ADOPTED)
 		pass->report->connections++;
@@ -54,16 +64,25 @@ static int take_connection(const struct taken_over *connection, void *context,
 	return 0;
 }
 
-static int take_connections(const struct older_set *set, const struct pass *pass,
-			    struct cni_error *err)
+static double now(void)
 {
+	struct timespec time;
+
+	clock_gettime(CLOCK_MONOTONIC, &time);
+	return (double)time.tv_sec + (double)time.tv_nsec / 1e9;
+}
+
+static int take_connections(const struct older_set *set, struct pass *pass, struct cni_error *err)
+{
+	pass->before = pass->report->failed ? 0 : pass->now;
+	pass->now = (uint32_t)now();
 	pass->report->connections = pass->report->failed = 0;
-	return set->layout->walk_connections(set->maps, take_connection, (void *)pass, err);
+	return set->layout->walk_connections(set->maps, take_connection, pass, err);
 }
 
 /* See take_over.h for why in this order. */
 static int replace_programs(const struct older_set *set, const struct datapath *datapath,
-			    const struct pass *pass, struct cni_error *err)
+			    struct pass *pass, struct cni_error *err)
 {
 	if (attach_refresh(datapath, 1U << HOOK_EGRESS, err))
 		return -1;
@@ -74,14 +93,6 @@ static int replace_programs(const struct older_set *set, const struct datapath *
 	wait_for_programs();
 	set->layout->copy_marks(set->maps, &datapath->objects);
 	return take_connections(set, pass, err);
-}
-
-static double now(void)
-{
-	struct timespec time;
-
-	clock_gettime(CLOCK_MONOTONIC, &time);
-	return (double)time.tv_sec + (double)time.tv_nsec / 1e9;
 }
 
 int take_over_run(const struct older_set *set, const struct datapath *datapath,
