@@ -133,7 +133,8 @@ test_upgrade_connections() {
 	wait "$udp_out" || fail "UDP out: $(cat /run/udp.out)"
 	wait "$bulk_in" || fail "TCP in: $(cat /run/bulk.in)"
 	wait "$bulk_out" || fail "TCP out: $(cat /run/bulk.out)"
-	echo "note: $(tail -n 1 /run/upgrade.out); UDP in $(cat /run/udp.in), out $(cat /run/udp.out)"
+	echo "note: $(tail -n 1 /run/upgrade.out), $(counted drop_taking_over) packets of theirs dropped"
+	echo "note: UDP in $(cat /run/udp.in), out $(cat /run/udp.out)"
 	expect_held mapped masqueraded
 	expect_wire_clean
 	expect_no_errors
@@ -244,6 +245,12 @@ test_upgrade_programs() {
 	grep -qE '^replaced the programs of bpf-portmap 9' /run/upgrade.out || fail "$(cat /run/upgrade.out)"
 	expect_says talk web
 	container_check other bridge
+	# Of a version that was never released
+	meta_set 0 02
+	expect_failure "$build/bpf-portmap" upgrade
+	expect_contains "$output" 'layout 2, which no release of bpf-portmap before'
+	container_del other bridge
+	expect_says talk web
 }
 
 # from 0.1, nothing but ADD, DEL and `upgrade` takes the maps over; --dry-run does not, nor does 0.1

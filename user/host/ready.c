@@ -210,6 +210,22 @@ int datapath_upgrade(struct datapath *datapath, const struct address_list *addre
 	return reload(datapath, addresses, 0, report, err);
 }
 
+/* Where they cannot be taken over the caller finds them as they are. */
+static int recover_older(struct datapath *datapath, const struct address_list *addresses,
+			 struct cni_error *err)
+{
+	struct cni_error why = {0};
+
+	if (!datapath_make_ready(datapath, addresses, 0, &why))
+		return 0;
+	if (why.code != CNI_ERROR_TRY_AGAIN) {
+		cni_error_release(&why);
+		return 0;
+	}
+	*err = why;
+	return -1;
+}
+
 int datapath_recover(struct datapath *datapath, const struct address_list *addresses,
 		     struct cni_error *err)
 {
@@ -219,7 +235,7 @@ int datapath_recover(struct datapath *datapath, const struct address_list *addre
 	if (datapath_is_usable(datapath))
 		return 0;
 	if (datapath_is_older(datapath))
-		return datapath_make_ready(datapath, addresses, 0, err);
+		return recover_older(datapath, addresses, err);
 	objects_clear(&found);
 	whole = find_maps(&datapath->objects, addresses, datapath->netns_cookie, found.maps);
 	if (datapath->state == DATAPATH_FOREIGN && whole) {
