@@ -389,14 +389,31 @@ void fixture_set_masquerade_ports(uint16_t first, uint16_t last)
 	update(skeleton->maps.meta, &only, &meta);
 }
 
-void fixture_drop_offload(void)
+static struct meta read_meta(void)
 {
 	struct meta meta;
 	uint32_t only = 0;
 
 	if (bpf_map_lookup_elem(bpf_map__fd(skeleton->maps.meta), &only, &meta))
 		err(1, "reading meta");
+	return meta;
+}
+
+void fixture_drop_offload(void)
+{
+	struct meta meta = read_meta();
+	uint32_t only = 0;
+
 	meta.offload_dropped = fixture_second();
+	update(skeleton->maps.meta, &only, &meta);
+}
+
+void fixture_take_over(void)
+{
+	struct meta meta = read_meta();
+	uint32_t only = 0;
+
+	meta.taking_over = 1;
 	update(skeleton->maps.meta, &only, &meta);
 }
 

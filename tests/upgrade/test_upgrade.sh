@@ -101,7 +101,7 @@ churn() {
 # limit 180 s
 # from 0.1, no connection is lost, and no packet goes anywhere untranslated or to another one
 test_upgrade_connections() {
-	local count=${CONNECTIONS:-300} attach
+	local count=${CONNECTIONS:-300}
 	world_of_release 0.1 "${ATTACH:-auto}"
 	watch_wire
 	watch_connections
