@@ -260,6 +260,7 @@ remove_sandboxes() {
 	done
 }
 
+# nothing is loaded
 # limit 240 s
 # install on a running node: containerd sees the list by inotify, without a restart, each time: after
 # `install`, after `install --watch` has put right what an agent wrote, after `uninstall`. A sandbox

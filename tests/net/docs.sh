@@ -25,7 +25,8 @@ docs_world() {
 	printf '%s\n' silent show-error >/run/.curlrc # as where it prints to a terminal
 	export CURL_HOME=/run
 	unset CNI_PATH
-	export PATH=/usr/local/sbin:/usr/local/bin:/opt/cni/bin:/usr/sbin:/usr/bin:/sbin:/bin
+	# The pages use the jq that a reader has.
+	export PATH=/usr/local/sbin:/usr/local/bin:/opt/cni/bin:${PATH//$BUILD\/tools:/}
 	cd "$project" || fail "no $project"
 }
 

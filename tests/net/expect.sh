@@ -98,6 +98,13 @@ expect_refused() {
 	expect_equal refused "$answer" "$who asks $protocol $(endpoint "$address" "$port")"
 }
 
+# expect_same_json FILE OTHER [FILTER]: the same, whatever the order of keys, once the filter is applied
+expect_same_json() {
+	jq -ne --slurpfile one "$1" --slurpfile other "$2" \
+		"(\$one | map(${3:-.})) == (\$other | map(${3:-.}))" >/dev/null ||
+		fail "$1: $(cat "$1"), but $2: $(cat "$2")"
+}
+
 expect_equal() {
 	[ "$1" = "$2" ] || fail "${3:-values differ}: expected '$1', got '$2'"
 }

@@ -46,9 +46,10 @@ container_serve() {
 }
 
 # expect_nothing_mapped: portmap's chains of containers are gone, and our maps are empty
+# [SED]: without the lines that this command of sed deletes
 expect_nothing_mapped() {
 	local rules
-	rules=$(iptables-save -t nat; ip6tables-save -t nat)
+	rules=$({ iptables-save -t nat; ip6tables-save -t nat; } | sed "${1:-}")
 	case $rules in *CNI-DN-* | *'--dport'*) fail "left of portmap: $rules" ;; esac
 	[ ! -e "$pins" ] ||
 		expect_equal "0 0" "$(map_count portmaps) $(map_count attachments)" "portmaps, attachments"
@@ -87,7 +88,8 @@ alias_call() { PREFIX="env CNI_PATH=$CNI_PATH ${PREFIX:-}" binary=$aliased plugi
 portmap_call() { PREFIX="env CNI_PATH=$CNI_PATH" binary=/run/reference/portmap plugin_call "$@"; }
 
 # the same container has ports from portmap and from us, as after a migration that was killed: DEL
-# removes both, however often it is killed, and one more finds nothing to do
+# removes both, however often it is killed, and one more finds nothing to do; only a chain without
+# rules may stay, which a portmap that is killed right before its last step leaves
 test_alias_del_removes_both() {
 	local rounds kill_window=200000 killed=0
 	alias_install
@@ -99,7 +101,7 @@ test_alias_del_removes_both() {
 		killed_at_random alias_call DEL web || true
 		wait_until 10 reference_has_ended || fail "the reference plugin goes on"
 		alias_call DEL web || fail DEL
-		expect_nothing_mapped
+		expect_nothing_mapped '/^:CNI-DN-/d'
 	done
 	: >$calls
 	alias_call DEL web || fail "DEL of what is not there"
@@ -183,8 +185,7 @@ test_alias_keys_of_portmap() {
 	expect_failure plugin_call ADD web "$conditions"
 	expect_code 2
 	alias_call ADD web "$conditions" >/run/out || fail "$(cat /run/out)"
-	expect_equal "$(jq -S '.ips, .interfaces' /run/results/web)" "$(jq -S '.ips, .interfaces' /run/out)" \
-		"the result that is passed on"
+	expect_same_json /run/results/web /run/out '[.ips, .interfaces]'
 	expect_answer client tcp "$host4" 8080 web "$client4"
 	expect_no_answer server tcp "$host4_second" 8080
 	alias_call DEL web "$conditions" || fail DEL

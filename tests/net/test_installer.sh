@@ -3,6 +3,8 @@
 #
 # test_installer.sh - `bpf-portmap install` and `uninstall`, on directories as agents of networks
 # leave them: what they make of each list, who may write and read at the same time, and what is left.
+#
+# nothing is loaded before these tests
 
 bin=/run/node/bin conf=/run/node/conf
 
@@ -153,8 +155,8 @@ test_installer_lists() {
 		expect_equal '640 3 4' "$(stat -c '%a %u %g' "$conf/$name")" "mode and owner"
 		expect_equal '1' "$(diff /run/before "$conf/$name" | grep -c '^>')" "lines of $agent's"
 		expect_equal "$(($(stat -c %s /run/before) + 4))" "$(stat -c %s "$conf/$name")" "size"
-		jq -S '(.plugins[] | select(.type == "portmap")).type = "bpf-portmap"' /run/before |
-			diff - <(jq -S . "$conf/$name") || fail "$agent's list means something else"
+		expect_same_json /run/before "$conf/$name" \
+			'(.plugins[] | select(.type == "portmap")).type = "bpf-portmap"'
 		at_node 0 install
 		expect_equal 'nothing to change' "$(cat /run/out)"
 		at_node 0 uninstall
@@ -594,7 +596,7 @@ test_installer_uninstall() {
 	sysctl -qw net.ipv4.ip_forward=1 net.ipv6.conf.all.forwarding=1
 	mkdir -p /etc/udev/rules.d
 	snapshot >/run/before
-	cp "$project/conf/90-bpf-portmap.rules" /etc/udev/rules.d/
+	cp "$project/conf/system/90-bpf-portmap.rules" /etc/udev/rules.d/
 	at_node 0 install
 	conflist clsact bridge "$(with_ours '{attach: "clsact"}')"
 	web_as_pod -p 8080:80/tcp -p 8080:80/udp

@@ -116,7 +116,7 @@ test_interleave_add() {
 	cp /run/config.one /run/config.stopped
 	each_step 23 stopped_at ADD one
 	each_step 101 stopped_at CHECK one
-	each_step 139 stopped_at STATUS one
+	each_step 83 stopped_at STATUS one
 }
 
 # limit 120 s

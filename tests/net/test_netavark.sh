@@ -113,8 +113,10 @@ test_netavark_setup() {
 		'.network_options.static_mac = "02:00:00:00:00:07" | .network.options.mtu = "1400" |
 		.network.network_dns_servers = ["192.0.2.53"] |
 		.network.routes = [{destination: "10.99.0.0/16", gateway: "10.89.0.9"}]'
-	expect_equal '{"dns_search_domains":[],"dns_server_ips":["192.0.2.53"],"interfaces":{"eth0":{"mac_address":"02:00:00:00:00:07","subnets":[{"gateway":"10.89.0.1","ipnet":"10.89.0.5/24"},{"gateway":"fd00:89::1","ipnet":"fd00:89::5/64"}]}}}' \
-		"$(jq -cS . /run/status)" status
+	cat >/run/expected <<-'JSON'
+	{"dns_search_domains":[],"dns_server_ips":["192.0.2.53"],"interfaces":{"eth0":{"mac_address":"02:00:00:00:00:07","subnets":[{"gateway":"10.89.0.1","ipnet":"10.89.0.5/24"},{"gateway":"fd00:89::1","ipnet":"fd00:89::5/64"}]}}}
+	JSON
+	expect_same_json /run/expected /run/status
 	serve_in web 80
 	expect_answers client "$host4" 8080 web "$client4"
 	expect_answers client "$host6" 8080 web "$client6"
@@ -198,7 +200,7 @@ test_netavark_conflict() {
 killed_at() {
 	local status=0
 	strace -qq -o /dev/null -e "trace=$1" -e "inject=$1:signal=KILL:when=$2" \
-		"$build/netavark-bpf-portmap" "$3" /run/netns/web </run/request.web >/run/out 2>&1 || status=$?
+		"$build/netavark-bpf-portmap" "$3" /run/netns/web </run/request.web >/run/out.killed 2>&1 || status=$?
 	[ "$status" = 137 ]
 }
 

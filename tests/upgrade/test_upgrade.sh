@@ -3,6 +3,8 @@
 #
 # test_upgrade.sh - from an older release, and from an older build of this one, while packets pass.
 #
+# nothing is loaded before these tests
+#
 # CONNECTIONS=5000 how many TCP connections are open meanwhile; STEP=1 kills at every place.
 
 # use_release VERSION|now: the plugin that cnirun runs
