@@ -28,7 +28,7 @@ test_image_contents() {
 }
 
 # limit 120 s
-# containerd imports the image and runs it, with a read-only root and no capability
+# containerd imports the image and runs it, with a read-only root
 test_image_containerd() {
 	image_needed
 	containerd_world

@@ -11,8 +11,10 @@
 #define UNDER_WAY 64  /* in flight at most, so that no queue overflows */
 #define PATIENCE 3000 /* milliseconds */
 
-const char tool_usage[] = "stream ADDRESS PORT MILLISECONDS\n"
-			  "     prints sent=N lost=N late=N\n";
+const char tool_usage[] =
+	"stream ADDRESS PORT MILLISECONDS [PAUSE]\n"
+	"     PAUSE: milliseconds after every eight (default: 2); 0: as fast as they come back\n"
+	"     prints sent=N lost=N late=N\n";
 
 struct stream {
 	int fd;
@@ -66,10 +68,12 @@ int main(int argc, char **argv)
 {
 	struct stream stream = {0};
 	struct sockaddr_in6 server;
+	int pause;
 	long end;
 
-	if (argc != 4)
+	if (argc != 4 && argc != 5)
 		die_usage();
+	pause = argc == 5 ? parse_number(argv[4], 0, 1000) : 2;
 	server = parse_address(argv[1], parse_number(argv[2], 1, 65535));
 	stream.fd = open_towards(&server);
 	end = milliseconds_now() + parse_number(argv[3], 1, 600000);
@@ -78,7 +82,8 @@ int main(int argc, char **argv)
 		if (stream.sent - stream.newest == UNDER_WAY && !await_some(&stream))
 			break;
 		receive_all(&stream);
-		sleep_milliseconds(2);
+		if (pause)
+			sleep_milliseconds(pause);
 	}
 	while (stream.received < stream.sent && await_some(&stream))
 		receive_all(&stream);

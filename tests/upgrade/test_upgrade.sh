@@ -5,7 +5,8 @@
 #
 # nothing is loaded before these tests
 #
-# CONNECTIONS=5000 how many TCP connections are open meanwhile; STEP=1 kills at every place.
+# CONNECTIONS=5000 how many TCP connections are open meanwhile; PAUSE=0 sends datagrams to a mapped
+# port as fast as they come back; STEP=1 kills at every place.
 
 # use_release VERSION|now: the plugin that cnirun runs
 use_release() {
@@ -111,7 +112,7 @@ test_upgrade_connections() {
 	hold masqueraded web "$server4" 80 "$count"
 	wait_until 20 established "$count" ||
 		fail "connections: $(cat /run/mapped.held /run/masqueraded.held)"
-	in_namespace client "$build/tests/stream" "$host4" 8081 3000 >/run/udp.in 2>&1 &
+	in_namespace client "$build/tests/stream" "$host4" 8081 3000 "${PAUSE:-2}" >/run/udp.in 2>&1 &
 	local udp_in=$!
 	in_namespace web "$build/tests/stream" "$server4" 81 3000 >/run/udp.out 2>&1 &
 	local udp_out=$!
