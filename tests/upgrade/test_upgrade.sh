@@ -194,7 +194,7 @@ one_round() {
 
 counted_calls='bpf,sendmsg,rename,renameat,unlink'
 
-# limit 240 s
+# limit 900 s
 # killed anywhere, an upgrade from 0.1 is completed by the next one, or by the next ADD, and
 # connections go on all the time
 test_upgrade_killed() {
