@@ -337,8 +337,11 @@ void cache_lock_release(struct cache_lock *lock)
 		unlink(lock->attachment_path);
 		close(lock->attachment);
 	}
-	if (lock->network >= 0)
+	if (lock->network >= 0) {
+		/* What a plugin has left running may have inherited it. */
+		flock(lock->network, LOCK_UN);
 		close(lock->network);
+	}
 	free(lock->attachment_path);
 	*lock = (struct cache_lock)CACHE_LOCK_NONE;
 }

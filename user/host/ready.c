@@ -95,10 +95,10 @@ static int complete(struct datapath *datapath, bool sees_devices, struct cni_err
 
 	if (write_meta(datapath, LOAD_IS_FILLED, sees_devices, err))
 		return -1;
-	/* From here on the older maps are not needed. The pin of their meta is replaced last. */
-	older_unpin(datapath->directory, datapath->layout);
+	/* The pin of an older meta is replaced last. */
 	if (pins_write(datapath->directory, &datapath->objects, err))
 		return -1;
+	older_unpin(datapath->directory);
 	datapath->layout = LAYOUT;
 	/* An older one that stays works on the same maps; `attach` replaces it. */
 	attach_refresh(datapath, ALL_HOOKS, &ignored);

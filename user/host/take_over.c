@@ -102,9 +102,10 @@ int take_over_run(const struct older_set *set, const struct datapath *datapath,
 	cleanup_close int program = -1;
 	double begin;
 
-	if (older_freeze(set, err) ||
-	    set->layout->copy_records(set->maps, &datapath->objects, err) ||
-	    loader_load_adopt(&datapath->objects, LOADER_TAKE_OVER, &program, err))
+	/* What the kernel may refuse comes before 0.1 is kept out. */
+	if (loader_load_adopt(&datapath->objects, LOADER_TAKE_OVER, &program, err) ||
+	    older_freeze(set, err) ||
+	    set->layout->copy_records(set->maps, &datapath->objects, err))
 		return -1;
 	pass.program = program;
 	set->layout->copy_marks(set->maps, &datapath->objects);

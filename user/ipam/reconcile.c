@@ -257,7 +257,8 @@ static void compare(struct comparison *comparison, struct cni_error *err)
 	json_t *pool;
 	size_t index;
 
-	address_repair(&comparison->state);
+	if (!comparison->settings->dry_run)
+		address_repair(&comparison->state);
 	json_array_foreach (comparison->docker, index, docker)
 		ask_for(comparison, docker, err);
 	/* Shallow: the pools themselves change. */
@@ -269,10 +270,11 @@ static void compare(struct comparison *comparison, struct cni_error *err)
 /* The driver's name is that of its socket. */
 static char *driver_name(const char *socket)
 {
-	const char *name = strrchr(socket, '/');
+	const char *name = strrchr(socket, '/'), *end;
 
 	name = name ? name + 1 : socket;
-	return cni_format("%.*s", (int)strcspn(name, "."), name);
+	end = strrchr(name, '.');
+	return cni_format("%.*s", end ? (int)(end - name) : (int)strlen(name), name);
 }
 
 int reconcile(const struct settings *settings, struct cni_error *err)

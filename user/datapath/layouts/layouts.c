@@ -171,15 +171,15 @@ int older_freeze(const struct older_set *set, struct cni_error *err)
 	return 0;
 }
 
-void older_unpin(const char *directory, uint32_t number)
+void older_unpin(const char *directory)
 {
-	const struct older_layout *layout = find(number & ~LAYOUT_TAKEN_OVER);
 	char path[PATH_SIZE];
 
-	for (size_t map = 0; layout && map < layout->map_count; map++) {
-		if (!layout->maps[map].is_obsolete)
-			continue;
-		pin_path(directory, &layout->maps[map], path);
-		unlink(path);
-	}
+	for (size_t i = 0; i < sizeof(layouts) / sizeof(layouts[0]); i++)
+		for (size_t map = 0; map < layouts[i]->map_count; map++) {
+			if (!layouts[i]->maps[map].is_obsolete)
+				continue;
+			pin_path(directory, &layouts[i]->maps[map], path);
+			unlink(path);
+		}
 }

@@ -29,8 +29,8 @@ void older_keep_shared(const struct older_set *set, struct objects *objects);
  * are under way fail, and later ones refuse it. CNI_ERROR_KERNEL_REFUSED, CNI_ERROR_TRY_AGAIN. */
 int older_freeze(const struct older_set *set, struct cni_error *err);
 
-/* Removes the pins of maps whose names we do not use. `number`: as above. */
-void older_unpin(const char *directory, uint32_t number);
+/* Removes the pins of maps whose names we do not use. */
+void older_unpin(const char *directory);
 
 #define cleanup_older_set __attribute__((cleanup(older_close)))
 

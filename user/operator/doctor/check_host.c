@@ -94,9 +94,14 @@ void check_version(struct doctor *doctor)
 
 	if (datapath->state == DATAPATH_FOREIGN) {
 		datapath_refuse_foreign(datapath, &err);
-		doctor_found(doctor, VERDICT_FAIL, NULL, "%s", cni_error_message(&err));
+		/* Traffic goes on by the older programs. */
+		if (datapath_is_older(datapath))
+			doctor_found(doctor, VERDICT_WARN, cni_format("bpf-portmap upgrade"), "%s",
+				     cni_error_message(&err));
+		else
+			doctor_found(doctor, VERDICT_FAIL, NULL, "%s", cni_error_message(&err));
 	} else if (datapath->state == DATAPATH_OUTDATED) {
-		doctor_found(doctor, VERDICT_WARN, cni_format("bpf-portmap attach"),
+		doctor_found(doctor, VERDICT_WARN, cni_format("bpf-portmap upgrade"),
 			     "the programs that run are of bpf-portmap %.*s, this is %s",
 			     PROGRAM_VERSION_SIZE, datapath->maker, PROGRAM_VERSION);
 	}

@@ -116,10 +116,15 @@ int alias_put(const struct directory *directory, int self, struct cni_error *err
 
 int alias_undo(const struct directory *directory, struct cni_error *err)
 {
+	char target[PATH_MAX];
+
+	if (is_there(directory, KEPT_REFERENCE) && !is_there(directory, ALIAS))
+		return file_move(directory, KEPT_REFERENCE, ALIAS, err) ? -1 : 1;
 	if (!is_ours(directory, ALIAS)) {
-		/* Some agent has put another one there since. */
-		if (!is_there(directory, KEPT_REFERENCE))
+		/* Somebody made a link there; install makes none. */
+		if (!is_there(directory, KEPT_REFERENCE) || is_link(directory, ALIAS, target))
 			return 0;
+		/* Some agent has put another one there since. */
 		return file_remove(directory, KEPT_REFERENCE, err) ? -1 : 1;
 	}
 	if (is_there(directory, KEPT_REFERENCE))
