@@ -104,8 +104,7 @@ int take_over_run(const struct older_set *set, const struct datapath *datapath,
 
 	/* What the kernel may refuse comes before 0.1 is kept out. */
 	if (loader_load_adopt(&datapath->objects, LOADER_TAKE_OVER, &program, err) ||
-	    older_freeze(set, err) ||
-	    set->layout->copy_records(set->maps, &datapath->objects, err))
+	    older_freeze(set, err) || set->layout->copy_records(set->maps, &datapath->objects, err))
 		return -1;
 	pass.program = program;
 	set->layout->copy_marks(set->maps, &datapath->objects);

@@ -26,7 +26,9 @@
 
 #define BODY_LIMIT ((size_t)64 << 10)
 #define CONNECTIONS 512u
-#define SILENCE 10u /* seconds */
+/* Seconds. One request is answered after the other, so the last of many waits in silence, too. Only
+ * root can connect. */
+#define SILENCE 120u
 #define MS_PER_SECOND 1000
 #define LAST_ROUNDS 10
 #define CONTENT_TYPE "application/vnd.docker.plugins.v1.2+json"
