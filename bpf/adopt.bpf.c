@@ -5,8 +5,8 @@
  * take a place of the tables and set the marks of `noticed` while others do.
  *
  * `bpf-portmap migrate` runs adopt for connections that conntrack translates, before their ports
- * are mapped. * conntrack goes on to translate an established connection when the rule that it
- * began with is gone. So our programs must leave its packets alone: its record is of another NAT
+ * are mapped. conntrack goes on to translate an established connection when the rule that it began
+ * with is gone. So our programs must leave its packets alone: its record is of another NAT
  * (FLOW_FOREIGN), and untranslated. It ends when the client begins another connection from the same
  * port, and when it has been idle for too long.
  *

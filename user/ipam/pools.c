@@ -49,11 +49,17 @@ static int read_options(const json_t *options, struct wanted *wanted, struct cni
 	return 0;
 }
 
+static bool is_of_space(const char *id, const char *space)
+{
+	size_t length = strlen(space);
+
+	return !strncmp(id, space, length) && id[length] == '/';
+}
+
 /* Two pools of one address space must not overlap, except sub-pools of one pool. */
 static bool overlaps_pool(const struct state *state, const char *space, const struct prefix *pool,
 			  bool also_equal, const char **other_id)
 {
-	size_t length = strlen(space);
 	const char *id;
 	json_t *other;
 
@@ -61,8 +67,8 @@ static bool overlaps_pool(const struct state *state, const char *space, const st
 		struct prefix prefix = plan_prefix(other);
 
 		*other_id = id;
-		if (!strncmp(id, space, length) && id[length] == '/' &&
-		    prefix_overlaps(&prefix, pool) && (also_equal || !prefix_equals(&prefix, pool)))
+		if (is_of_space(id, space) && prefix_overlaps(&prefix, pool) &&
+		    (also_equal || !prefix_equals(&prefix, pool)))
 			return true;
 	}
 	return false;
@@ -159,15 +165,13 @@ static char *make_id(const char *space, const struct wanted *wanted)
 static json_t *plan_of_equal(const struct state *state, const char *space,
 			     const struct prefix *pool)
 {
-	size_t length = strlen(space);
 	const char *id;
 	json_t *other;
 
 	json_object_foreach (state->pools, id, other) {
 		struct prefix prefix = plan_prefix(other);
 
-		if (!strncmp(id, space, length) && id[length] == '/' &&
-		    prefix_equals(&prefix, pool))
+		if (is_of_space(id, space) && prefix_equals(&prefix, pool))
 			return json_object_get(other, "plan");
 	}
 	return NULL;

@@ -140,24 +140,23 @@ static int set_sort(void *into, const char *value, struct cni_error *err)
 	return options->sort_by ? 0 : refuse(err, "by", value, "packets or bytes");
 }
 
-static int set_watch(void *into, const char *value, struct cni_error *err)
+static int set_interval(struct options *options, const char *value, uint32_t otherwise,
+			struct cni_error *err)
 {
-	struct options *options = into;
-
-	options->watch = 2;
+	options->watch = otherwise;
 	if (!value || parse_number(value, MAX_SECONDS, &options->watch))
 		return 0;
 	return refuse(err, "watch", value, "seconds, 1 to 86400");
 }
 
+static int set_watch(void *into, const char *value, struct cni_error *err)
+{
+	return set_interval(into, value, 2, err);
+}
+
 static int set_chores(void *into, const char *value, struct cni_error *err)
 {
-	struct options *options = into;
-
-	options->watch = 60;
-	if (!value || parse_number(value, MAX_SECONDS, &options->watch))
-		return 0;
-	return refuse(err, "watch", value, "seconds, 1 to 86400");
+	return set_interval(into, value, 60, err);
 }
 
 static int set_prometheus(void *into, const char *value, struct cni_error *err)
