@@ -323,8 +323,8 @@ test_doctor_interface_named_as_command() {
 	finds way-back "$name in the container is down" 2
 	mend
 	[ ! -e /run/pwned ] || fail "the container had a command run: $(cat /run/doctor)"
-	# Its address of IPv6 went with it.
-	ip -n web address add "$address/64" dev "$name" nodad
+	# Its address of IPv6 went with it, but not with a bridge plugin that sets keep_addr_on_down.
+	ip -n web address replace "$address/64" dev "$name" nodad
 	finds way-back 'no IPv4 route' 2
 	mend
 	healthy
