@@ -433,6 +433,40 @@ test_installer_image() {
 	expect_equal 'bridge host-local portmap' "$(ls -A /run/node/data/hash/bin | xargs)"
 }
 
+# in such a container on a node that has no bpffs yet, as kind's and k3d's have none: none is mounted
+# that only the container sees, its probe is content, and after the node's first ADD it works with
+# what that ADD has pinned
+test_installer_image_no_bpffs() {
+	local image=/run/image container before
+	node_make
+	mkdir -p "$image"/{proc,sys,host}
+	list_of_kindnet >"$conf/10-a.conflist"
+	cp "$build/bpf-portmap" "$image/"
+	umount /sys/fs/bpf
+	mount --make-rshared /
+	cat >/run/container <<-SH
+	mount --rbind /proc $image/proc
+	mount -t sysfs sysfs $image/sys
+	mount --rbind /sys/fs/bpf $image/sys/fs/bpf
+	mount --rbind /sys/fs/cgroup $image/sys/fs/cgroup
+	mount --bind /run/node $image/host
+	exec chroot $image /bpf-portmap install --watch=1 --bin-dir /host/bin --conf-dir /host/conf
+	SH
+	unshare --mount --propagation slave sh /run/container >/run/watch 2>&1 &
+	container=$!
+	wait_until 10 is_ours 10-a.conflist || fail "$(cat /run/watch)"
+	nsenter --target $container --mount --root /bpf-portmap doctor --quick >/run/out ||
+		fail "doctor --quick before the first ADD: $(cat /run/out)"
+	container_start web bridge -p 8080:80/tcp
+	before=$(programs_show; socket_hooks_show)
+	strip eth0
+	wait_until 10 has_uplink || fail "it does not repair: $(cat /run/watch)"
+	kill -TERM $container
+	wait $container || fail "it ended with $?: $(cat /run/watch)"
+	expect_equal "$before" "$(programs_show; socket_hooks_show)" "programs after its repair"
+	! grep '^bpf-portmap: ' /run/watch || fail "it complains"
+}
+
 # meanwhile_agent COMMAND: the script that runs while install is stopped
 meanwhile_agent() {
 	printf '#!/bin/sh\n%s\n' "$1" >/run/meanwhile

@@ -3,6 +3,7 @@
 #include "datapath/load/bpffs.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <linux/magic.h>
 #include <string.h>
 #include <sys/mount.h>
@@ -23,6 +24,14 @@ bool bpffs_is_mounted(void)
 	return !statfs(BPFFS, &status) && (unsigned long)status.f_type == BPF_FS_MAGIC;
 }
 
+bool bpffs_is_of_host(void)
+{
+	struct statx status;
+
+	return !bpffs_is_mounted() && !statx(AT_FDCWD, BPFFS, 0, STATX_TYPE, &status) &&
+	       (status.stx_attributes & STATX_ATTR_MOUNT_ROOT);
+}
+
 int bpffs_mount(struct cni_error *err)
 {
 	cleanup_lock int lock = -1, older = -1;
@@ -35,6 +44,12 @@ int bpffs_mount(struct cni_error *err)
 	older = lock_take_older("/sys/fs");
 	if (bpffs_is_mounted())
 		return 0;
+	if (bpffs_is_of_host())
+		return cni_error_set(err, CNI_ERROR_KERNEL_REFUSED,
+				     BPFFS " is a directory of the host, in which this container"
+					   " sees no BPF file system: on the host"
+					   " `mount -t bpf -o mode=0700 bpf " BPFFS
+					   "`, then start the container anew");
 	if (!mount("bpf", BPFFS, "bpf", MS_NOSUID | MS_NODEV | MS_NOEXEC, "mode=0700"))
 		return 0;
 	if (errno == ENODEV)

@@ -42,7 +42,12 @@ void check_bpffs(struct doctor *doctor)
 	cleanup_error struct cni_error err = {0};
 	struct statvfs status;
 
-	if (!bpffs_is_mounted())
+	if (bpffs_is_of_host())
+		doctor_found(doctor, VERDICT_WARN,
+			     cni_format("on the host: mount -t bpf bpf " BPFFS),
+			     "this container sees no BPF file system at " BPFFS
+			     ": the first ADD on the host mounts one");
+	else if (!bpffs_is_mounted())
 		doctor_found(doctor, VERDICT_FAIL, cni_format("mount -t bpf bpf " BPFFS),
 			     "no BPF file system is mounted at " BPFFS);
 	else if (!statvfs(BPFFS, &status) && status.f_flag & ST_RDONLY)

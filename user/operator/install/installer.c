@@ -93,8 +93,8 @@ static int probe(const char *text, struct cni_error *err)
 	const struct cni_network_config config = {.root = entry};
 	cleanup_error struct cni_error failure = {0};
 
-	/* As the first ADD does. */
-	if (bpffs_is_mounted() ? bpffs_verify(err) : bpffs_mount(err))
+	/* As the first ADD does, which only that can do for a container that installs. */
+	if (bpffs_is_mounted() ? bpffs_verify(err) : !bpffs_is_of_host() && bpffs_mount(err))
 		return cni_error_wrap(err, "the node stays with " REFERENCE_TYPE);
 	if (!command_status(NULL, &config, &failure) || failure.code == CNI_ERROR_LIMITED)
 		return 0;
