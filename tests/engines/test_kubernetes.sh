@@ -34,6 +34,8 @@ test_kubernetes_manifests() {
 		unknown=$(jq -r --slurpfile typed /run/typed '[paths(scalars)] - [$typed[0] | paths(scalars)] |
 			.[] | map(tostring) | join(".")' /run/manifest)
 		expect_equal '' "$unknown" "unknown fields of $overlay"
+		expect_equal null "$(jq -c '.spec.template.spec.containers[0].resources.limits' /run/manifest)" \
+			"limits of $overlay, in which the maps might have to fit"
 		expect_equal "DaemonSet kube-system $our_image" "$(jq -r '"\(.kind) \(.metadata.namespace) \(
 			.spec.template.spec.containers[0].image)"' /run/manifest)" "$overlay"
 	done
