@@ -192,6 +192,12 @@ test_installer_refuses() {
 	refused 'is not valid JSON'
 	list_of_calico | jq '.plugins[1].conditionsV4 = ["-d", "192.0.2.1"]' >"$conf/10-a.conflist"
 	refused 'conditionsV4'
+	list_of_nerdctl | sed 's/"type" : "portmap"/& , "conditionsV6": ["-d"]/' >"$conf/10-a.conflist"
+	refused 'conditionsV6' # beside a number that no integer holds
+	list_of_calico | jq '.cniVersion = "1.2.0"' >"$conf/10-a.conflist"
+	refused '1.2.0'
+	list_of_calico | jq '.cniVersions = ["0.4.0", "1.2.0"]' >"$conf/10-a.conflist"
+	refused '1.2.0'
 	list_of_calico | sed 's/"portmap"/"\\u0070ortmap"/' >"$conf/10-a.conflist"
 	refused 'by hand'
 	rm "$conf"/*

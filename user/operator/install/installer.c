@@ -10,6 +10,7 @@
 
 #include "cni/json.h"
 #include "cni/network_config.h"
+#include "cni/version.h"
 #include "datapath/load/bpffs.h"
 #include "lib/cleanup.h"
 #include "lib/memory.h"
@@ -69,11 +70,34 @@ int installer_look(struct installer *installer, struct cni_error *err)
 	return 0;
 }
 
+static json_t *parse(const char *text)
+{
+	json_t *list = json_loads(text, 0, NULL);
+
+	/* A number that no integer holds is none of our options. */
+	return list ? list : json_loads(text, JSON_DECODE_INT_AS_REAL, NULL);
+}
+
+/* Of "cniVersions" runtimes take the newest that they know. */
+static int check_versions(const json_t *list, struct cni_error *err)
+{
+	const json_t *version = json_object_get(list, "cniVersion");
+	size_t i;
+
+	if (json_string_length(version) &&
+	    cni_version_check(CNI_ADD, json_string_value(version), err))
+		return -1;
+	json_array_foreach (json_object_get(list, "cniVersions"), i, version)
+		if (json_is_string(version) &&
+		    cni_version_check(CNI_ADD, json_string_value(version), err))
+			return -1;
+	return 0;
+}
+
 /* The entry of the plugin whose place ours takes, so that options which ours refuses are seen
  * before the first container needs it. */
-static json_t *entry_of(const char *text)
+static json_t *entry_of(const json_t *list)
 {
-	cleanup_json json_t *list = json_loads(text, 0, NULL);
 	json_t *plugin;
 	size_t i;
 
@@ -86,17 +110,19 @@ static json_t *entry_of(const char *text)
 	return json_object();
 }
 
-/* What STATUS says. Where only containers suffer that are there, the next ADD mends that. */
+/* What ADD and STATUS say. Where only containers suffer that are there, the next ADD mends that. */
 static int probe(const char *text, struct cni_error *err)
 {
-	cleanup_json json_t *entry = entry_of(text);
+	cleanup_json json_t *list = parse(text);
+	cleanup_json json_t *entry = entry_of(list);
 	const struct cni_network_config config = {.root = entry};
 	cleanup_error struct cni_error failure = {0};
 
 	/* As the first ADD does, which only that can do for a container that installs. */
 	if (bpffs_is_mounted() ? bpffs_verify(err) : !bpffs_is_of_host() && bpffs_mount(err))
 		return cni_error_wrap(err, "the node stays with " REFERENCE_TYPE);
-	if (!command_status(NULL, &config, &failure) || failure.code == CNI_ERROR_LIMITED)
+	if (!check_versions(list, &failure) &&
+	    (!command_status(NULL, &config, &failure) || failure.code == CNI_ERROR_LIMITED))
 		return 0;
 	*err = failure;
 	failure = (struct cni_error){0};
