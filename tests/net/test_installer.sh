@@ -166,6 +166,35 @@ test_installer_lists() {
 	done
 }
 
+# attributes FILE [VALUE-OF-ACL]: sets the label of SELinux and an ACL, or prints both
+attributes() {
+	perl -e '($file, $machine) = @ARGV; ($set, $get) = $machine eq "aarch64" ? (5, 8) : (188, 191);
+		for (["security.selinux", "system_u:object_r:container_file_t:s0\0"],
+			["system.posix_acl_access", pack("L<(S<S<L<)5", 2, 1, 6, -1, 2, 4, 65534, 4, 0, -1, 16, 4, -1, 32, 0, -1)]) {
+			($name, $value, $got) = (@$_, " " x 100);
+			if ($ARGV[2]) { syscall($set, $file, $name, $value, length $value, 0) && die "$name: $!\n"; next; }
+			$length = syscall($get, $file, $name, $got, 100);
+			print "$name ", $length < 0 ? "$!" : unpack("H*", substr($got, 0, $length)), "\n";
+		}' "$1" "$(uname -m)" "${2:-}"
+}
+
+# the label of SELinux and the ACL of a list stay, through install and uninstall
+test_installer_attributes() {
+	local before
+	node_make
+	list_of_calico >"$conf/10-a.conflist"
+	attributes "$conf/10-a.conflist" set 2>/run/err || skip "$(cat /run/err)"
+	before=$(attributes "$conf/10-a.conflist")
+	at_node 0 install
+	expect_equal "$before" "$(attributes "$conf/10-a.conflist")" "after install"
+	expect_equal "$before" "$(attributes "$conf/10-a.conflist.bpf-portmap.bak")" "of what was kept"
+	chmod o+x /run/node "$conf"
+	setpriv --reuid 65534 --regid 65534 --clear-groups grep -q bpf-portmap "$conf/10-a.conflist" ||
+		fail "who may read it by the ACL does not"
+	at_node 0 uninstall
+	expect_equal "$before" "$(attributes "$conf/10-a.conflist")" "after uninstall"
+}
+
 # refused WHAT [OPTION...]: install refuses, saying so, and changes nothing in either directory
 refused() {
 	local what=$1 before

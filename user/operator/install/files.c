@@ -5,11 +5,13 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/limits.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/random.h>
 #include <sys/sendfile.h>
+#include <sys/xattr.h>
 #include <unistd.h>
 
 #include "datapath/load/lock.h"
@@ -194,15 +196,39 @@ static int set_owner_and_mode(int fd, const struct stat *like)
 	return fchmod(fd, like->st_mode & 07777);
 }
 
-/* Returns the file descriptor of a new file with this text, which is on the disk. */
+static int set_attribute(int fd, const char *name, int like)
+{
+	char present[XATTR_SIZE_MAX], wanted[XATTR_SIZE_MAX];
+	ssize_t length = fgetxattr(fd, name, present, sizeof(present));
+	ssize_t wanted_length = fgetxattr(like, name, wanted, sizeof(wanted));
+
+	if (wanted_length < 0)
+		return length < 0 || errno != ENODATA ? 0 : fremovexattr(fd, name);
+	/* Where it is the same, no right to change it is needed. */
+	if (length == wanted_length && !memcmp(present, wanted, (size_t)length))
+		return 0;
+	return fsetxattr(fd, name, wanted, (size_t)wanted_length, 0);
+}
+
+/* Who may read it, and change it: owner, mode, ACL, and the label of SELinux. */
+static int set_rights(int fd, const struct file *like)
+{
+	if (set_owner_and_mode(fd, &like->status) ||
+	    set_attribute(fd, "system.posix_acl_access", like->fd))
+		return -1;
+	return set_attribute(fd, "security.selinux", like->fd);
+}
+
+/* Returns the file descriptor of a new file with this text and the other one's rights, which is on
+ * the disk. */
 static int create_text(const struct directory *directory, char name[NEW_NAME_SIZE],
-		       const char *text, const struct stat *like, struct cni_error *err)
+		       const char *text, const struct file *like, struct cni_error *err)
 {
 	int fd = create(directory, name, err);
 
 	if (fd < 0)
 		return -1;
-	if (!cni_write_all(fd, text, strlen(text)) && !set_owner_and_mode(fd, like) && !fsync(fd))
+	if (!cni_write_all(fd, text, strlen(text)) && !set_rights(fd, like) && !fsync(fd))
 		return fd;
 	fail(directory, name, "write", err);
 	unlinkat(directory->fd, name, 0);
@@ -265,7 +291,7 @@ int file_replace(const struct directory *directory, const char *name, struct fil
 		 const char *text, struct cni_error *err)
 {
 	char new[NEW_NAME_SIZE];
-	cleanup_close int fd = create_text(directory, new, text, &seen->status, err);
+	cleanup_close int fd = create_text(directory, new, text, seen, err);
 	int result;
 
 	if (fd < 0)
@@ -288,7 +314,7 @@ int file_keep(const struct directory *directory, const char *name, const struct 
 
 	if (!faccessat(directory->fd, name, F_OK, AT_SYMLINK_NOFOLLOW))
 		return 0;
-	fd = create_text(directory, new, seen->text, &seen->status, err);
+	fd = create_text(directory, new, seen->text, seen, err);
 	if (fd < 0)
 		return -1;
 	futimens(fd, times);

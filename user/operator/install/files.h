@@ -64,9 +64,9 @@ int file_read(const struct directory *directory, const char *name, struct file *
 bool file_has_changed(struct file *file);
 void file_release(struct file *file);
 
-/* Puts a text in the place of a file that was read, with its mode and owner. Where the file is
- * another one by now, or has another text, that stays, and 1 is returned; also if it is changed
- * just in that moment. CNI_ERROR_IO. */
+/* Puts a text in the place of a file that was read, with its owner, mode, ACL and label. Where the
+ * file is another one by now, or has another text, that stays, and 1 is returned; also if it is
+ * changed just in that moment. CNI_ERROR_IO. */
 int file_replace(const struct directory *directory, const char *name, struct file *seen,
 		 const char *text, struct cni_error *err);
 
