@@ -435,6 +435,24 @@ test_installer_watch() {
 	has_binary && is_ours 10-flannel.conflist || fail "it did not leave all in place"
 }
 
+# --watch: where the machine has no inotify instance left, as on nodes of kind, that is said, and it
+# looks every few seconds
+test_installer_watch_blind() {
+	local before
+	node_make
+	strace -D -o /dev/null -e trace=inotify_init1 -e inject=inotify_init1:error=EMFILE "$build/bpf-portmap" install \
+		--watch --bin-dir "$bin" --conf-dir "$conf" >/run/watch 2>&1 &
+	watcher=$!
+	wait_until 5 grep 'no conflist yet' /run/watch >/dev/null || fail "$(cat /run/watch)"
+	expect_contains "$(cat /run/watch)" 'fs.inotify.max_user_instances'
+	list_of_kindnet >"$conf/10-a.conflist"
+	wait_until 20 is_ours 10-a.conflist || fail "$(cat /run/watch)"
+	before=$(ticks)
+	sleep 1
+	[ $(($(ticks) - before)) -le 20 ] || fail "$(($(ticks) - before)) ticks in a second"
+	watch_stop
+}
+
 numbered() { list_of_kindnet | sed "s/\"mtu\": 1500/\"mtu\": $1/"; }
 
 # has_number N: the list is ours, and the agent's last one

@@ -42,7 +42,8 @@
 /* All times are milliseconds of CLOCK_MONOTONIC. */
 struct watch {
 	struct installer *installer;
-	int inotify, signals;
+	int inotify; /* -1: there is none to be had */
+	int signals;
 	int watched[2]; /* what inotify calls the two directories; -1: none */
 	int64_t look_at, not_before;
 	int64_t changed_at, pause; /* after the last change */
@@ -268,12 +269,17 @@ static int open_watch(struct watch *watch, struct cni_error *err)
 	sigaddset(&signals, SIGINT);
 	sigaddset(&signals, SIGCHLD);
 	sigprocmask(SIG_BLOCK, &signals, NULL);
-	watch->inotify = inotify_init1(IN_NONBLOCK | IN_CLOEXEC);
 	watch->signals = signalfd(-1, &signals, SFD_NONBLOCK | SFD_CLOEXEC);
-	if (watch->inotify >= 0 && watch->signals >= 0)
-		return 0;
-	return cni_error_set(err, CNI_ERROR_IO, "cannot watch directories (inotify): %s",
-			     strerror(errno));
+	if (watch->signals < 0)
+		return cni_error_set(err, CNI_ERROR_IO, "cannot wait for signals: %s",
+				     strerror(errno));
+	watch->inotify = inotify_init1(IN_NONBLOCK | IN_CLOEXEC);
+	if (watch->inotify < 0)
+		fprintf(stderr,
+			"bpf-portmap: no inotify: %s (fs.inotify.max_user_instances): looks at the"
+			" directories every %d seconds\n",
+			strerror(errno), LOOK_EVERY / 1000);
+	return 0;
 }
 
 int watch_run(struct installer *installer, uint32_t every, struct cni_error *err)
