@@ -628,7 +628,7 @@ test_installer_watch_chores() {
 	watch_start --watch=1
 	wait_until 10 no_records || fail "gc does not run: $(cat /run/watch)"
 	wait_until 10 has_uplink || fail "attach does not run: $(cat /run/watch)"
-	expect_contains "$(cat /run/watch)" 'container web'
+	expect_contains "$(cat /run/watch)" '*:8080/tcp'
 	for _ in 1 2; do
 		detach_ours eth0 ingress from_uplink
 		wait_until 10 has_uplink || fail "attach runs once only: $(cat /run/watch)"

@@ -85,10 +85,11 @@ static void do_chores(const struct watch *watch)
 	sigprocmask(SIG_SETMASK, &signals, NULL);
 	if (watch->warnings >= 0)
 		dup2(watch->warnings, STDERR_FILENO);
-	if (command_attach(none, &err))
-		status = say_failure("attach", &err);
+	/* First gc, which says what the ports of an ended container were. */
 	if (verb_gc(&options, none, &err))
 		status = say_failure("gc", &err);
+	if (command_attach(none, &err))
+		status = say_failure("attach", &err);
 	fflush(stdout);
 	_exit(status);
 }
