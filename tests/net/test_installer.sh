@@ -516,8 +516,12 @@ test_installer_image_no_bpffs() {
 	wait_until 10 has_uplink || fail "it does not repair: $(cat /run/watch)"
 	kill -TERM $container
 	wait $container || fail "it ended with $?: $(cat /run/watch)"
-	expect_equal "$before" "$(programs_show; socket_hooks_show)" "programs after its repair"
 	! grep '^bpf-portmap: ' /run/watch || fail "it complains"
+	# One to which the node's mounts do not come
+	expect_failure unshare --mount --propagation private sh -c \
+		"umount /sys/fs/bpf && mount --bind /sys/fs/bpf /sys/fs/bpf && exec $build/bpf-portmap attach"
+	expect_contains "$output" 'this container sees no BPF file system'
+	expect_equal "$before" "$(programs_show; socket_hooks_show)" "programs after all that"
 }
 
 # meanwhile_agent COMMAND: the script that runs while install is stopped
