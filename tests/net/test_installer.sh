@@ -378,7 +378,7 @@ has_binary() { cmp -s "$build/bpf-portmap" "$bin/bpf-portmap"; }
 # take a name before the present one, or replace both directories; the list is ours again each
 # time, half a list is waited for; SIGTERM leaves all in place
 test_installer_watch() {
-	local reader
+	local running
 	node_make
 	watch_start
 	wait_until 5 grep 'no conflist yet' /run/watch >/dev/null || fail "$(cat /run/watch)"
@@ -411,11 +411,17 @@ test_installer_watch() {
 	exec 7>&-
 	wait_until 10 grep k8s-pod-network "$conf/10-kindnet.conflist" >/dev/null || fail "what was written into the old file is lost"
 	is_ours 10-kindnet.conflist || fail "it is not ours"
-	# Both at once; the binary by one that is running
-	rm "$bin/bpf-portmap"
+	# Both at once; the binary by one that is running, into which the kernel lets nobody write
+	cp "$build/bpf-portmap" "$bin/older"
+	echo >>"$bin/older"
+	"$bin/older" install --watch --bin-dir /run/none --conf-dir /run/none >/run/running 2>&1 &
+	running=$!
+	wait_until 5 grep . /run/running >/dev/null || fail "an older binary does not run"
+	mv "$bin/older" "$bin/bpf-portmap"
 	list_of_aws >"$conf/10-kindnet.conflist"
 	wait_until 10 is_ours 10-kindnet.conflist || fail "not after both were replaced"
-	wait_until 10 has_binary || fail "the binary is not there again"
+	wait_until 10 has_binary || fail "the binary is not there again: $(cat /run/watch)"
+	kill $running
 	list_of_calico >"$conf/05-first.conflist"
 	wait_until 20 is_ours 05-first.conflist || fail "not the list that is first by now"
 	# Other directories under the same names
