@@ -56,6 +56,9 @@ node_world() {
 	conflists=$containerd_home/conflists
 	jq "$as_reference" "$conflists/bridge.conflist" >/run/list
 	cp /run/list "$conflists/new" && mv "$conflists/new" "$conflists/bridge.conflist"
+	# As Kubespray leaves them, and archives of the reference plugins
+	chown -R 997 /run/node/bin "$conflists"
+	chmod 600 "$conflists/bridge.conflist"
 	containerd_ctr image import "$image_tar" >/run/out 2>&1 || fail "import: $(cat /run/out)"
 	manifest base | typed >/run/typed
 }
@@ -63,7 +66,7 @@ node_world() {
 # daemon NAME [FILTER] -- [ARGUMENT...]: the DaemonSet's container as the manifest says, which may be
 # changed by the jq filter: capabilities, mounts, read-only root, the engine's seccomp profile
 daemon() {
-	local name=$1 filter=. options
+	local name=$1 filter=. options capability
 	shift
 	[ "$1" = -- ] || { filter=$1 && shift; }
 	shift
@@ -76,17 +79,18 @@ daemon() {
 		($c.volumeMounts[] | . as $mount | ($pod.volumes[] | select(.name == $mount.name).hostPath.path) |
 			"--mount", "type=bind,src=\($node[.] // .),dst=\($mount.mountPath),options=rbind:\(
 			if $mount.readOnly then "ro" else "rw" end):rslave")' /run/typed)
+	# ctr drops last.
+	for capability in $default_capabilities; do
+		[[ " ${options[*]} " == *" CAP_$capability "* ]] || options+=(--cap-drop "CAP_$capability")
+	done
 	# shellcheck disable=SC2046 # a word each
 	[ $# -gt 0 ] || set -- $(jq -r '.spec.template.spec.containers[0].args[]' /run/typed)
-	containerd_ctr run --rm --snapshotter native "${default_capabilities[@]}" "${options[@]}" \
+	containerd_ctr run --rm --snapshotter native "${options[@]}" \
 		"$our_image" "$name" /bpf-portmap "$@"
 }
 
-default_capabilities=()
-for name in CHOWN DAC_OVERRIDE FSETID FOWNER MKNOD NET_RAW SETGID SETUID SETFCAP SETPCAP \
-	NET_BIND_SERVICE SYS_CHROOT KILL AUDIT_WRITE; do
-	default_capabilities+=(--cap-drop "CAP_$name")
-done
+default_capabilities='CHOWN DAC_OVERRIDE FSETID FOWNER MKNOD NET_RAW SETGID SETUID SETFCAP SETPCAP
+	NET_BIND_SERVICE SYS_CHROOT KILL AUDIT_WRITE'
 
 is_ours() { grep -q bpf-portmap "$conflists/bridge.conflist" && [ -e /run/node/bin/bpf-portmap ]; }
 
@@ -102,6 +106,7 @@ test_kubernetes_daemon() {
 	daemon install -- >/run/daemon 2>&1 &
 	daemon=$!
 	wait_until 20 is_ours || fail "the list is not ours: $(cat /run/daemon)"
+	expect_equal '600 997' "$(stat -c '%a %u' "$conflists/bridge.conflist")" "mode and owner of the list"
 	output=$(sandbox_run web 8080:80/tcp) || fail "RunPodSandbox: $output"
 	wait_until 10 answers_at 8080 || fail "web does not serve"
 	expect_answer host tcp 127.0.0.1 8080 web

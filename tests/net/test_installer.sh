@@ -465,7 +465,8 @@ numbered() { list_of_kindnet | sed "s/\"mtu\": 1500/\"mtu\": $1/"; }
 has_number() { is_ours 10-a.conflist && numbered "$1" | sed 's/"portmap"/"bpf-portmap"/' | cmp -s - "$conf/10-a.conflist"; }
 
 # in an image that has nothing but the program, read-only, with few capabilities, the host's
-# directories mounted, of which one is a link as in k3s: it works as on the host
+# directories mounted, which are another user's, and of which one is a link as in k3s: it works as on
+# the host
 test_installer_image() {
 	local image=/run/image
 	node_make
@@ -476,16 +477,19 @@ test_installer_image() {
 	cp "$build/bpf-portmap" "$image/"
 	mount --bind "$image" "$image"
 	mount -o remount,bind,ro "$image"
+	chmod 640 "$conf/10-flannel.conflist"
+	chown -R 997:998 /run/node
 	mount --rbind /proc "$image/proc"
 	mount --rbind /sys "$image/sys"
 	mount --bind /run/node "$image/host"
 	in_image() {
-		setpriv --bounding-set -all,+sys_admin,+net_admin,+sys_chroot --inh-caps -all \
+		setpriv --bounding-set -all,+sys_admin,+net_admin,+sys_chroot,+dac_override,+chown --inh-caps -all \
 			chroot "$image" /bpf-portmap "$@" --bin-dir /host/data/current/bin --conf-dir /host/conf \
 			>/run/out 2>&1 || fail "$* in the image: $(cat /run/out)"
 	}
 	in_image install
 	is_ours 10-flannel.conflist || fail "the list"
+	expect_equal '640 997 998' "$(stat -c '%a %u %g' "$conf/10-flannel.conflist")" "mode and owner of the list"
 	cmp "$build/bpf-portmap" /run/node/data/hash/bin/bpf-portmap || fail "the binary"
 	in_image uninstall
 	list_of_flannel | cmp - "$conf/10-flannel.conflist" || fail "the list is not given back"

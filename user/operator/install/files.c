@@ -183,17 +183,16 @@ static int create(const struct directory *directory, char name[NEW_NAME_SIZE],
 	return fd;
 }
 
-static int set_owner_and_mode(int fd, const struct stat *like)
+static int set_owner(int fd, const struct stat *like)
 {
 	struct stat now;
 
 	if (fstat(fd, &now))
 		return -1;
 	/* Where nothing is to be changed, no capability is needed. */
-	if ((now.st_uid != like->st_uid || now.st_gid != like->st_gid) &&
-	    fchown(fd, like->st_uid, like->st_gid))
-		return -1;
-	return fchmod(fd, like->st_mode & 07777);
+	if (now.st_uid == like->st_uid && now.st_gid == like->st_gid)
+		return 0;
+	return fchown(fd, like->st_uid, like->st_gid);
 }
 
 static int set_attribute(int fd, const char *name, int like)
@@ -210,13 +209,15 @@ static int set_attribute(int fd, const char *name, int like)
 	return fsetxattr(fd, name, wanted, (size_t)wanted_length, 0);
 }
 
-/* Who may read it, and change it: owner, mode, ACL, and the label of SELinux. */
+/* Who may read it, and change it: mode, ACL, the label of SELinux, and the owner; that last, as
+ * only the owner may set the others without a capability. */
 static int set_rights(int fd, const struct file *like)
 {
-	if (set_owner_and_mode(fd, &like->status) ||
-	    set_attribute(fd, "system.posix_acl_access", like->fd))
+	if (fchmod(fd, like->status.st_mode & 07777) ||
+	    set_attribute(fd, "system.posix_acl_access", like->fd) ||
+	    set_attribute(fd, "security.selinux", like->fd))
 		return -1;
-	return set_attribute(fd, "security.selinux", like->fd);
+	return set_owner(fd, &like->status);
 }
 
 /* Returns the file descriptor of a new file with this text and the other one's rights, which is on
