@@ -288,6 +288,24 @@ test_installer_alias() {
 	expect_contains "$(cat /run/err)" 'bpf-portmap-as-portmap'
 }
 
+# several at once, with and without the alias: each change is made once, all succeed, and uninstall
+# undoes all of it
+test_installer_at_once() {
+	local i runs=()
+	node_make
+	list_of_kindnet >"$conf/10-kindnet.conflist"
+	for i in {1..6}; do
+		[ $((i % 2)) = 0 ] && set -- --alias || set --
+		"$build/bpf-portmap" install --bin-dir "$bin" --conf-dir "$conf" "$@" >"/run/out.$i" 2>&1 &
+		runs+=($!)
+	done
+	for i in "${runs[@]}"; do wait "$i" || fail "it ended with $?: $(cat /run/out.*)"; done
+	expect_equal '10-kindnet.conflist bpf-portmap portmap' "$(sed -n 's,^/run/node/[^/]*/\([^:]*\): .*,\1,p' \
+		/run/out.* | sort | xargs)" "files that were changed"
+	at_node 0 uninstall
+	as_before "after several at once"
+}
+
 # would_break: what containerd would see now that makes the node NotReady: a first list that is no
 # JSON, or a plugin that is not there
 would_break() {
