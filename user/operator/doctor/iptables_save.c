@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "lib/cleanup.h"
+#include "lib/text.h"
 
 struct place {
 	const char *family, *table;
@@ -234,11 +235,13 @@ static json_t *parse_chain(char *line, const struct place *place)
 			 policy && !strcmp(policy, "DROP") ? "drop" : "accept");
 }
 
-int iptables_save_parse(json_t *ruleset, char *text, const char *family, const char *table)
+void iptables_save_parse(json_t *ruleset, char *text, const char *family, const char *table)
 {
 	struct place place = {family, table, 0};
 	char *line, *state = NULL;
 
+	/* Names of chains and interfaces may have any bytes; jansson takes only UTF-8. */
+	cni_make_utf8(text);
 	for (line = strtok_r(text, "\n", &state); line; line = strtok_r(NULL, "\n", &state)) {
 		json_t *entry = NULL;
 
@@ -250,8 +253,6 @@ int iptables_save_parse(json_t *ruleset, char *text, const char *family, const c
 		} else {
 			continue;
 		}
-		if (json_array_append_new(ruleset, entry))
-			return -1;
+		json_array_append_new(ruleset, entry);
 	}
-	return 0;
 }

@@ -9,7 +9,7 @@
 #include <jansson.h>
 
 /* Adds them to the array. `text` is torn apart. What is not understood is a condition that may
- * match, or not. 0, or -1 without memory. */
-int iptables_save_parse(json_t *ruleset, char *text, const char *family, const char *table);
+ * match, or not. */
+void iptables_save_parse(json_t *ruleset, char *text, const char *family, const char *table);
 
 #endif
