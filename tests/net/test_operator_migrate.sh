@@ -408,13 +408,17 @@ test_operator_migrate_options() {
 		jq '.[0].formatted.value.source_range_count')" source_range_count
 }
 
-# the names of pods, as the runtime has kept them, are in list
+# the names of pods, as the runtime has kept them, are in list; a container that names its interface
+# so that no JSON can have it is left alone, and keeps nobody else from being mapped
 test_operator_migrate_names() {
 	migrate_world
+	portmap_container odd -p 8081:80/tcp
+	in_namespace odd sh -c 'ip link set eth0 down && ip link set eth0 name "$1"' sh $'e\xff'
 	export CNI_ARGS='IgnoreUnknown=1;K8S_POD_NAMESPACE=shop;K8S_POD_NAME=web-0'
 	portmap_container web -p 8080:80/tcp
 	unset CNI_ARGS
-	by_hand 0 migrate --from-portmap
+	by_hand 1 migrate --from-portmap
+	expect_contains "$(cat /run/out)" "its interface's name is not UTF-8"
 	expect_equal shop/web-0 "$(item '.items[0].container.name' list)"
 }
 

@@ -68,10 +68,6 @@ char *execute_find(const char *type, const char *path, struct cni_error *err)
 		int length = (int)strcspn(directory, ":");
 		cleanup_free char *file = cni_format("%.*s/%s", length, directory, type);
 
-		if (!file) {
-			cni_error_no_memory(err);
-			return NULL;
-		}
 		if (length && !stat(file, &status) && S_ISREG(status.st_mode))
 			return TAKE(file);
 		directory += length;

@@ -13,6 +13,7 @@
 
 #include "lib/cleanup.h"
 #include "lib/command_line.h"
+#include "lib/memory.h"
 #include "cni/json.h"
 #include "cnirun/cache.h"
 #include "cnirun/execute.h"
@@ -43,8 +44,8 @@ static int set_id(void *into, const char *id, struct cni_error *err)
 {
 	struct options *options = into;
 	free((char *)options->conf.container_id);
-	options->conf.container_id = strdup(id);
-	return options->conf.container_id ? 0 : cni_error_no_memory(err);
+	options->conf.container_id = need(strdup(id));
+	return 0;
 }
 
 static int add_port_mappings(void *into, const char *text, struct cni_error *err)
@@ -65,7 +66,7 @@ static int add_capability(void *into, const char *text, struct cni_error *err)
 {
 	struct options *options = into;
 	const char *equals = strchr(text, '=');
-	cleanup_free char *name = equals ? strndup(text, (size_t)(equals - text)) : NULL;
+	cleanup_free char *name = equals ? need(strndup(text, (size_t)(equals - text))) : NULL;
 	json_t *value;
 
 	if (!name || !*name)
@@ -74,8 +75,7 @@ static int add_capability(void *into, const char *text, struct cni_error *err)
 	value = cni_json_parse(equals + 1, strlen(equals + 1), name, err);
 	if (!value)
 		return cni_error_wrap(err, "invalid --capability");
-	if (json_object_set_new(options->demanded, name, value))
-		return cni_error_no_memory(err);
+	json_object_set_new(options->demanded, name, value);
 	return 0;
 }
 
@@ -158,8 +158,7 @@ static int demand_port_mappings(struct options *options, struct cni_error *err)
 		return cni_error_set(err, CNI_ERROR_INVALID_ENVIRONMENT,
 				     "both -p and --capability " PORT_MAPPINGS
 				     ": give one of them");
-	if (json_object_set(options->demanded, PORT_MAPPINGS, options->port_mappings))
-		return cni_error_no_memory(err);
+	json_object_set(options->demanded, PORT_MAPPINGS, options->port_mappings);
 	return 0;
 }
 
@@ -176,9 +175,8 @@ static int complete_capabilities(struct options *options, struct cni_error *err)
 	else
 		options->conf.capability_args = json_object();
 	if (!options->conf.capability_args)
-		return inherited ? -1 : cni_error_no_memory(err);
-	if (json_object_update(options->conf.capability_args, options->demanded))
-		return cni_error_no_memory(err);
+		return -1;
+	json_object_update(options->conf.capability_args, options->demanded);
 	return 0;
 }
 
@@ -194,7 +192,7 @@ static int complete(struct options *options, struct cni_error *err)
 	if (conf->container_id || !*conf->netns)
 		return 0;
 	conf->container_id = netns_default_container_id(conf->netns);
-	return conf->container_id ? 0 : cni_error_no_memory(err);
+	return 0;
 }
 
 int options_parse(struct options *options, int argc, char **argv, unsigned int set,
@@ -209,8 +207,6 @@ int options_parse(struct options *options, int argc, char **argv, unsigned int s
 	options->conf.cache_directory = variable("CNI_CACHE_DIR", CACHE_DEFAULT_DIRECTORY);
 	options->demanded = json_object();
 	options->port_mappings = json_array();
-	if (!options->demanded || !options->port_mappings)
-		return cni_error_no_memory(err);
 	first = command_line_read(&line, argc, argv, options, err);
 	if (first < 0)
 		return -1;

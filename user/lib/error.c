@@ -89,11 +89,6 @@ int cni_error_chain(struct cni_error *all, struct cni_error *one)
 	return -1;
 }
 
-int cni_error_no_memory(struct cni_error *err)
-{
-	return cni_error_set(err, CNI_ERROR_IO, "out of memory");
-}
-
 bool cni_error_is_set(const struct cni_error *err)
 {
 	return err->code || err->message;

@@ -44,9 +44,6 @@ int cni_error_set_details(struct cni_error *err, const char *format, ...)
 int cni_error_wrap(struct cni_error *err, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
 
-/* Sets CNI_ERROR_IO, for a failed allocation. -1. */
-int cni_error_no_memory(struct cni_error *err);
-
 /* For operations that go on after the first error: appends `one` to `all` on a line of its own,
  * details included, and releases it. The code of the first error stays. */
 void cni_error_join(struct cni_error *all, struct cni_error *one);

@@ -4,13 +4,14 @@
 
 #include <jansson.h>
 #include <stdio.h>
+#include <sysexits.h>
 
 void *need(void *memory)
 {
 	if (memory)
 		return memory;
 	fputs("out of memory\n", stderr);
-	exit(EXIT_FAILURE);
+	exit(EX_OSERR); /* 1 is an answer of some commands */
 }
 
 static void *allocate(size_t size)

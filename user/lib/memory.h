@@ -2,8 +2,8 @@
 /*
  * memory.h - allocations of a program that ends where there is no memory.
  *
- * Both programs may be killed at any instant, so they may end at any instant, too. jansson's
- * allocations end the program as well: what it makes is NULL only for what is no UTF-8.
+ * All of our programs may be killed at any instant, so they may end at any instant, too. jansson's
+ * allocations end the program as well: what it makes is NULL only for text that is not UTF-8.
  */
 #ifndef LIB_MEMORY_H
 #define LIB_MEMORY_H

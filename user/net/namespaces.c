@@ -74,14 +74,12 @@ static void take(struct reading *reading, const char *path)
 	if (fd < 0 && (errno == EMFILE || errno == ENFILE || errno == ENOMEM))
 		namespaces->incomplete = true;
 	number = fd < 0 ? -1 : number_of(reading->socket, fd);
-	added = number < 0 ? NULL : ARRAY_ADD(namespaces->list, namespaces->count);
-	if (!added) {
-		if (number >= 0)
-			namespaces->incomplete = true;
+	if (number < 0) {
 		if (fd >= 0)
 			close(fd);
 		return;
 	}
+	added = ARRAY_ADD(namespaces->list, namespaces->count);
 	*added = (struct namespace){.number = number, .fd = fd};
 	snprintf(added->path, sizeof(added->path), "%s", path);
 }

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/memory.h"
 #include "net/netlink.h"
 
 void port_question_release(struct port_question *question)
@@ -43,19 +44,16 @@ static bool socket_is_asked_for(const struct port_question *question,
 }
 
 /* All at once: it means to look at the open files of every process. */
-static int find_holders(struct claimants *claimants, struct cni_error *err)
+static void find_holders(struct claimants *claimants)
 {
 	const struct socket_list *sockets = &claimants->sockets;
 
 	if (!sockets->count)
-		return 0;
-	claimants->holders = calloc(sockets->count, sizeof(*claimants->holders));
-	if (!claimants->holders)
-		return cni_error_no_memory(err);
+		return;
+	claimants->holders = need(calloc(sockets->count, sizeof(*claimants->holders)));
 	for (size_t i = 0; i < sockets->count; i++)
 		claimants->holders[i].inode = sockets->sockets[i].inode;
 	processes_find(claimants->holders, sockets->count, NULL);
-	return 0;
 }
 
 int claimants_find_sockets(struct claimants *claimants, const struct port_question *question,
@@ -73,7 +71,8 @@ int claimants_find_sockets(struct claimants *claimants, const struct port_questi
 		if (socket_is_asked_for(question, &found->sockets[i]))
 			found->sockets[kept++] = found->sockets[i];
 	found->count = kept;
-	return find_holders(claimants, err);
+	find_holders(claimants);
+	return 0;
 }
 
 bool claimant_rule_has(const struct port_question *question, const struct nat_rule *rule,

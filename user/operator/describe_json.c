@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "lib/cleanup.h"
+#include "lib/memory.h"
 
 json_t *json_endpoint(const uint8_t address[CNI_ADDRESS_SIZE], uint16_t port)
 {
@@ -48,7 +49,7 @@ const char *json_container_text(const struct view *view, struct container_info *
 	if (container->json)
 		return container->json;
 	json = json_container(view, container);
-	container->json = json ? json_dumps(json, JSON_COMPACT | JSON_ENSURE_ASCII) : NULL;
+	container->json = need(json_dumps(json, JSON_COMPACT | JSON_ENSURE_ASCII));
 	return container->json;
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * describe_json.h - what several verbs show, as JSON: new references, NULL without memory.
+ * describe_json.h - what several verbs show, as JSON: new references.
  */
 #ifndef OPERATOR_DESCRIBE_JSON_H
 #define OPERATOR_DESCRIBE_JSON_H

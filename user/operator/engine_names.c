@@ -31,8 +31,6 @@ static void add(struct engine_names *names, const char *id, const char *name)
 	if (!*id || !*name || strlen(id) >= ENGINE_NAME_SIZE || names->count == MAX_NAMES)
 		return;
 	added = ARRAY_ADD(names->list, names->count);
-	if (!added)
-		return;
 	snprintf(added->id, sizeof(added->id), "%s", id);
 	snprintf(added->name, sizeof(added->name), "%s", name);
 	cni_printable(added->name, "");
@@ -49,8 +47,8 @@ static char *read_file(const char *path)
 	if (fd < 0 || fstat(fd, &status) || !S_ISREG(status.st_mode) ||
 	    status.st_size > MAX_FILE_SIZE)
 		return NULL;
-	text = malloc((size_t)status.st_size + 1);
-	length = text ? read(fd, text, (size_t)status.st_size) : -1;
+	text = need(malloc((size_t)status.st_size + 1));
+	length = read(fd, text, (size_t)status.st_size);
 	if (length < 0) {
 		free(text);
 		return NULL;

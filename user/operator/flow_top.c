@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/memory.h"
+
 static uint64_t size_of(enum sort_by sort_by, const struct connection *connection)
 {
 	if (sort_by == SORT_PACKETS)
@@ -47,20 +49,18 @@ static void sift_down(struct flow_top *top, size_t count)
 	}
 }
 
-int flow_top_add(struct flow_top *top, const struct connection_key *key,
-		 const struct connection *connection, struct cni_error *err)
+void flow_top_add(struct flow_top *top, const struct connection_key *key,
+		  const struct connection *connection)
 {
 	size_t place = top->count;
 
 	if (!top->heap)
-		top->heap = calloc(top->limit, sizeof(*top->heap));
-	if (!top->heap)
-		return cni_error_no_memory(err);
+		top->heap = need(calloc(top->limit, sizeof(*top->heap)));
 	if (top->count == top->limit) {
 		place = 0;
 		if (size_of(top->sort_by, connection) <=
 		    size_of(top->sort_by, &top->heap[0].connection))
-			return 0;
+			return;
 	} else {
 		top->count++;
 	}
@@ -70,7 +70,6 @@ int flow_top_add(struct flow_top *top, const struct connection_key *key,
 		sift_up(top, place);
 	else
 		sift_down(top, top->count);
-	return 0;
 }
 
 void flow_top_sort(struct flow_top *top)

@@ -20,9 +20,9 @@ struct flow_top {
 	size_t count;
 };
 
-/* Keeps it if it is one of the biggest so far. CNI_ERROR_IO. */
-int flow_top_add(struct flow_top *top, const struct connection_key *key,
-		 const struct connection *connection, struct cni_error *err);
+/* Keeps it if it is one of the biggest so far. */
+void flow_top_add(struct flow_top *top, const struct connection_key *key,
+		  const struct connection *connection);
 /* The biggest first. Nothing can be added afterwards. */
 void flow_top_sort(struct flow_top *top);
 void flow_top_release(struct flow_top *top);

@@ -177,8 +177,6 @@ static int add_item(struct listing *listing, const struct flow *flow, struct cni
 	char protocol[PROTOCOL_WORD_SIZE], ends[3][END_TEXT_SIZE], sums[2][SUMS_TEXT_SIZE];
 	char words[3][WORD_TEXT_SIZE], item[ITEM_SIZE];
 
-	if (!container)
-		return cni_error_no_memory(err);
 	snprintf(
 		item, sizeof(item),
 		"{\"protocol\":\"%s\",\"state\":\"%s\",\"half_open\":%s,\"kind\":\"%s\","
@@ -232,7 +230,6 @@ static enum walk visit(const void *key, const void *value, void *context, struct
 {
 	struct listing *listing = context;
 	const struct connection *connection = value;
-	int failed = 0;
 
 	if (!view_is_alive(&listing->view, key, connection))
 		return WALK_ON;
@@ -241,10 +238,10 @@ static enum walk visit(const void *key, const void *value, void *context, struct
 		return WALK_ON;
 	listing->shown++;
 	if (listing->top.limit)
-		failed = flow_top_add(&listing->top, key, connection, err);
-	else if (!listing->options->count)
-		failed = show(listing, key, connection, err);
-	return failed ? WALK_FAILED : WALK_ON;
+		flow_top_add(&listing->top, key, connection);
+	else if (!listing->options->count && show(listing, key, connection, err))
+		return WALK_FAILED;
+	return WALK_ON;
 }
 
 static void begin_table(struct listing *listing, struct table_column columns[COLUMN_COUNT])

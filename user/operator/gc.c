@@ -18,6 +18,7 @@
 #include "host/host.h"
 #include "host/interfaces.h"
 #include "lib/cleanup.h"
+#include "lib/memory.h"
 #include "lib/text.h"
 #include "operator/describe_json.h"
 #include "operator/format.h"
@@ -55,9 +56,7 @@ static enum walk count_connection(const void *key, const void *value, void *cont
 /* Reads the whole table, and so only where the numbers are wanted. */
 static int count_connections(struct gc *gc, struct cni_error *err)
 {
-	gc->connections = calloc(MAX_SLOTS, sizeof(*gc->connections));
-	if (!gc->connections)
-		return cni_error_no_memory(err);
+	gc->connections = need(calloc(MAX_SLOTS, sizeof(*gc->connections)));
 	return map_walk(&gc->host.datapath.objects, MAP_CONNECTIONS, count_connection, gc, err);
 }
 
@@ -243,9 +242,7 @@ static int prepare(struct gc *gc, struct cni_error *err)
 	gc->view.now = (uint32_t)now.tv_sec;
 	gc->view.datapath = gc->host.datapath;
 	gc->view.socket = gc->host.socket;
-	gc->view.containers = calloc(MAX_SLOTS, sizeof(*gc->view.containers));
-	if (!gc->view.containers)
-		return cni_error_no_memory(err);
+	gc->view.containers = need(calloc(MAX_SLOTS, sizeof(*gc->view.containers)));
 	return mappings_read(&gc->mappings, &gc->view, err);
 }
 

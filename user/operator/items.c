@@ -9,6 +9,7 @@
 
 #include "lib/cleanup.h"
 #include "cni/json.h"
+#include "lib/memory.h"
 #include "lib/text.h"
 
 static int refuse_write(struct cni_error *err)
@@ -33,9 +34,7 @@ static int begin(struct items *items, struct cni_error *err)
 	cni_json_begin();
 	gethostname(name, sizeof(name) - 1);
 	cni_make_utf8(name);
-	host = json_string(name);
-	if (!host)
-		return cni_error_no_memory(err);
+	host = need(json_string(name));
 	fprintf(items->file, "{\"version\":%d,\"host\":", ITEMS_VERSION);
 	if (write_value(items, host, err))
 		return -1;
@@ -53,17 +52,13 @@ static int separate(struct items *items, struct cni_error *err)
 
 int items_add(struct items *items, json_t *item, struct cni_error *err)
 {
-	cleanup_json json_t *owned = item;
+	cleanup_json json_t *owned = need(item);
 
-	if (!owned)
-		return cni_error_no_memory(err);
 	return separate(items, err) ? -1 : write_value(items, owned, err);
 }
 
 int items_add_text(struct items *items, const char *text, struct cni_error *err)
 {
-	if (!text)
-		return cni_error_no_memory(err);
 	if (separate(items, err))
 		return -1;
 	return fputs_unlocked(text, items->file) < 0 ? refuse_write(err) : 0;

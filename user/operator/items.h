@@ -21,9 +21,9 @@ struct items {
 	size_t count;
 };
 
-/* Steals the item; NULL counts as no memory. CNI_ERROR_IO. */
+/* Steals the item. CNI_ERROR_IO. */
 int items_add(struct items *items, json_t *item, struct cni_error *err);
-/* An item that is JSON already. NULL counts as no memory. CNI_ERROR_IO. */
+/* An item that is JSON already. CNI_ERROR_IO. */
 int items_add_text(struct items *items, const char *text, struct cni_error *err);
 /* Steals `summary`, the last key; NULL: there is none. Without items the array is empty.
  * CNI_ERROR_IO. */

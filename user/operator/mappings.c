@@ -17,10 +17,6 @@ static enum walk add_mapping(const void *key, const void *value, void *context,
 	struct mappings *mappings = context;
 	struct mapping *mapping = ARRAY_ADD(mappings->list, mappings->count);
 
-	if (!mapping) {
-		cni_error_no_memory(err);
-		return WALK_FAILED;
-	}
 	*mapping = (struct mapping){0};
 	memcpy(&mapping->key, key, sizeof(mapping->key));
 	memcpy(&mapping->portmap, value, sizeof(mapping->portmap));

@@ -17,6 +17,7 @@
 
 #include "lib/cleanup.h"
 #include "lib/io.h"
+#include "lib/memory.h"
 #include "lib/text.h"
 
 #define SEARCH_PATH "/usr/sbin:/usr/bin:/sbin:/bin:/usr/local/sbin:/usr/local/bin"
@@ -89,15 +90,12 @@ static int spawn(const struct command_run *run, const int streams[3], pid_t *pid
 /* False: it has ended. */
 static bool read_some(struct stream *stream)
 {
-	char left_out[4096], *grown;
+	char left_out[4096];
 	ssize_t got;
 
 	if (stream->length + CHUNK > stream->room && stream->room < OUTPUT_LIMIT) {
-		grown = realloc(stream->text, stream->room * 2 + CHUNK + 1);
-		if (grown) {
-			stream->text = grown;
-			stream->room = stream->room * 2 + CHUNK;
-		}
+		stream->room = stream->room * 2 + CHUNK;
+		stream->text = need(realloc(stream->text, stream->room + 1));
 	}
 	if (stream->length < stream->room)
 		got = read(stream->fd, stream->text + stream->length,

@@ -93,8 +93,8 @@ static int read_tables(struct statistics *statistics, const struct objects *obje
 	return 0;
 }
 
-static int read_ports(struct statistics *statistics, struct view *view,
-		      const struct mappings *mappings, struct cni_error *err)
+static void count_ports(struct statistics *statistics, struct view *view,
+			const struct mappings *mappings)
 {
 	static char unknown[PROTOCOL_WORD_SIZE];
 
@@ -104,11 +104,9 @@ static int read_ports(struct statistics *statistics, struct view *view,
 			view_container(view, mapping->portmap.owner);
 		const char *protocol = protocol_word(mapping->key.protocol, unknown);
 
-		if (tally_add(&statistics->ports, container ? container->name.network : "",
-			      protocol == unknown ? "unknown" : protocol, err))
-			return -1;
+		tally_add(&statistics->ports, container ? container->name.network : "",
+			  protocol == unknown ? "unknown" : protocol);
 	}
-	return 0;
 }
 
 static enum walk add_attachment(const void *key, const void *value, void *context,
@@ -122,10 +120,9 @@ static enum walk add_attachment(const void *key, const void *value, void *contex
 		name.network = "";
 	else
 		cni_printable((char *)name.network, "");
-	return tally_add(&statistics->attachments, name.network,
-			 record->state == ATTACHMENT_READY ? "ready" : "adding", err)
-		       ? WALK_FAILED
-		       : WALK_ON;
+	tally_add(&statistics->attachments, name.network,
+		  record->state == ATTACHMENT_READY ? "ready" : "adding");
+	return WALK_ON;
 }
 
 struct hook_walk {
@@ -163,10 +160,6 @@ static enum walk add_hooks(const void *key, const void *value, void *context, st
 		if (program == PROGRAM_COUNT)
 			continue;
 		use = ARRAY_ADD(statistics->hooks, statistics->hook_count);
-		if (!use) {
-			cni_error_no_memory(err);
-			return WALK_FAILED;
-		}
 		use->hook = hook_name(hook);
 		use->attached = is_attached(ifindex, hook, program);
 		memcpy(use->interface, name, sizeof(name));
@@ -213,9 +206,9 @@ int statistics_read(struct statistics *statistics, struct view *view,
 		return 0;
 	statistics->memory = statistics_memory(objects);
 	if (counters_read(objects, &statistics->counters, err) ||
-	    read_flows(statistics, view, err) || read_tables(statistics, objects, err) ||
-	    read_ports(statistics, view, mappings, err))
+	    read_flows(statistics, view, err) || read_tables(statistics, objects, err))
 		return -1;
+	count_ports(statistics, view, mappings);
 	if (map_walk(objects, MAP_ATTACHMENTS, add_attachment, statistics, err))
 		return -1;
 	return map_walk(objects, MAP_INTERFACES, add_hooks, &hooks, err);

@@ -169,8 +169,8 @@ static int print(const struct options *options, struct view *view, struct last *
 	if ((!view->is_empty && mappings_read(&mappings, view, err)) ||
 	    statistics_read(&statistics, view, &mappings, err))
 		return -1;
-	if (options->checks && options->prometheus && doctor_read_statuses(&statistics, err))
-		return -1;
+	if (options->checks && options->prometheus)
+		doctor_read_statuses(&statistics);
 	if (options->prometheus_file)
 		return prometheus_replace(options->prometheus_file, &statistics, view, ports, err);
 	if (options->prometheus) {

@@ -8,6 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/memory.h"
+
 #define FIRST_CAPACITY 4096
 #define GAP 2 /* blanks between columns */
 #define BOLD "\033[1m"
@@ -110,8 +112,6 @@ static void write_rows(struct table *table)
 	while (cells < end)
 		cells = write_row(table, cells, "");
 	table->length = 0;
-	if (ferror_unlocked(table->file))
-		table->failed = true;
 }
 
 static void end_row(struct table *table)
@@ -125,31 +125,23 @@ static void end_row(struct table *table)
 	write_rows(table);
 }
 
-static bool has_room(struct table *table, size_t size)
+static void make_room(struct table *table, size_t size)
 {
 	size_t capacity = table->capacity ? table->capacity : FIRST_CAPACITY;
-	char *grown;
 
 	while (capacity < table->length + size)
 		capacity *= 2;
 	if (capacity == table->capacity)
-		return true;
-	grown = realloc(table->cells, capacity);
-	if (!grown)
-		return false;
-	table->cells = grown;
+		return;
+	table->cells = need(realloc(table->cells, capacity));
 	table->capacity = capacity;
-	return true;
 }
 
 void table_cell(struct table *table, const char *text)
 {
 	size_t size = strlen(text) + 1, *width = &table->widths[table->cell_count];
 
-	if (table->failed || !has_room(table, size)) {
-		table->failed = true;
-		return;
-	}
+	make_room(table, size);
 	memcpy(table->cells + table->length, text, size);
 	table->length += size;
 	if (table->rows < TABLE_SAMPLE && *width < count_characters(text))
@@ -175,12 +167,10 @@ int table_end(struct table *table, struct cni_error *err)
 		write_titles(table);
 		write_rows(table);
 	}
-	if (!table->failed && !fflush(table->file))
+	if (!fflush(table->file) && !ferror(table->file))
 		return 0;
-	if (ferror(table->file))
-		return cni_error_set(err, CNI_ERROR_IO, "cannot write to standard output: %s",
-				     strerror(errno));
-	return cni_error_no_memory(err);
+	return cni_error_set(err, CNI_ERROR_IO, "cannot write to standard output: %s",
+			     strerror(errno));
 }
 
 void table_release(struct table *table)

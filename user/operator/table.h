@@ -41,7 +41,6 @@ struct table {
 	size_t length, capacity;
 	size_t cell_count; /* in the row that is being made */
 	size_t rows;
-	bool failed; /* no memory, or a terminal that has gone */
 };
 
 void table_begin(struct table *table, FILE *file, const struct table_column *columns,

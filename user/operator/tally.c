@@ -17,19 +17,15 @@ static struct tally_entry *find(const struct tally *tally, const char *network, 
 	return NULL;
 }
 
-int tally_add(struct tally *tally, const char *network, const char *word, struct cni_error *err)
+void tally_add(struct tally *tally, const char *network, const char *word)
 {
 	struct tally_entry *entry = find(tally, network, word);
 
-	if (entry) {
-		entry->count++;
-		return 0;
+	if (!entry) {
+		entry = ARRAY_ADD(tally->entries, tally->count);
+		*entry = (struct tally_entry){need(strdup(network)), word, 0};
 	}
-	entry = ARRAY_ADD(tally->entries, tally->count);
-	if (!entry)
-		return cni_error_no_memory(err);
-	*entry = (struct tally_entry){strdup(network), word, 1};
-	return entry->network ? 0 : cni_error_no_memory(err);
+	entry->count++;
 }
 
 void tally_release(struct tally *tally)

@@ -8,8 +8,6 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "lib/error.h"
-
 struct tally_entry {
 	char *network;
 	const char *word; /* "tcp"; not copied */
@@ -22,8 +20,7 @@ struct tally {
 	size_t count;
 };
 
-/* CNI_ERROR_IO. */
-int tally_add(struct tally *tally, const char *network, const char *word, struct cni_error *err);
+void tally_add(struct tally *tally, const char *network, const char *word);
 void tally_release(struct tally *tally);
 
 #endif

@@ -16,6 +16,7 @@
 #include "datapath/load/maps.h"
 #include "datapath/records/owners.h"
 #include "datapath/records/warnings.h"
+#include "lib/memory.h"
 #include "lib/text.h"
 #include "net/link.h"
 #include "net/netlink.h"
@@ -71,8 +72,8 @@ int view_open(struct view *view, struct cni_error *err)
 		return -1;
 	clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
 	view->now = (uint32_t)now.tv_sec;
-	view->containers = calloc(MAX_SLOTS, sizeof(*view->containers));
-	return view->containers ? 0 : cni_error_no_memory(err);
+	view->containers = need(calloc(MAX_SLOTS, sizeof(*view->containers)));
+	return 0;
 }
 
 void view_close(struct view *view)
@@ -148,10 +149,10 @@ static void write_text(struct container_info *container, struct engine_names *na
 static struct container_info *read_container(const struct objects *objects, uint32_t number,
 					     struct engine_names *names)
 {
-	struct container_info *container = calloc(1, sizeof(*container));
+	struct container_info *container = need(calloc(1, sizeof(*container)));
 	struct slot slot;
 
-	if (!container || !slot_read(objects, number, &slot))
+	if (!slot_read(objects, number, &slot))
 		return container;
 	container->generation = slot.generation;
 	container->live = slot.live != 0;
@@ -173,7 +174,7 @@ struct container_info *view_container(struct view *view, struct owner owner)
 	container = &view->containers[owner.slot];
 	if (!*container)
 		*container = read_container(&view->datapath.objects, owner.slot, &view->names);
-	return *container && (*container)->generation == owner.generation ? *container : NULL;
+	return (*container)->generation == owner.generation ? *container : NULL;
 }
 
 bool view_is_alive(struct view *view, const struct connection_key *key,

@@ -55,7 +55,7 @@ void view_close(struct view *view);
 /* CNI_ERROR_KERNEL_REFUSED: maps or programs are missing. */
 int view_refuse_damaged(const struct datapath *datapath, struct cni_error *err);
 
-/* NULL: that owner has gone, or there is no memory. */
+/* NULL: that owner has gone. */
 struct container_info *view_container(struct view *view, struct owner owner);
 
 /* Without what nerdctl puts before it: "4f1c..." of "default-4f1c...". */

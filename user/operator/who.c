@@ -63,10 +63,7 @@ static struct contestant *add_contestant(struct who *who, enum contestant_kind k
 {
 	struct contestant *added = ARRAY_ADD(who->contestants, who->count);
 
-	if (added)
-		*added = (struct contestant){.kind = kind};
-	else
-		who->failed = true;
+	*added = (struct contestant){.kind = kind};
 	return added;
 }
 
@@ -74,13 +71,8 @@ static void add_mapping(struct who *who, const struct mapping *mapping)
 {
 	const struct container_info *container = view_container(&who->view, mapping->portmap.owner);
 	struct contestant *added = add_contestant(who, CONTESTANT_MAPPING);
-	struct policy *policy = calloc(1, sizeof(*policy));
+	struct policy *policy = need(calloc(1, sizeof(*policy)));
 
-	if (!added || !policy) {
-		free(policy);
-		who->failed = true;
-		return;
-	}
 	added->key = &mapping->key;
 	added->alive = container && container->has_record && container->live &&
 		       attachment_has_veth(&who->host.datapath.objects, who->host.socket,
@@ -103,9 +95,7 @@ static int read_mappings(struct who *who, struct cni_error *err)
 		return view_refuse_damaged(datapath, err);
 	if (!datapath_is_usable(datapath))
 		return 0;
-	who->view.containers = calloc(MAX_SLOTS, sizeof(*who->view.containers));
-	if (!who->view.containers)
-		return cni_error_no_memory(err);
+	who->view.containers = need(calloc(MAX_SLOTS, sizeof(*who->view.containers)));
 	who->view.datapath = *datapath;
 	who->view.socket = who->host.socket;
 	if (mappings_read(&who->mappings, &who->view, err))
@@ -138,21 +128,18 @@ static void ask_for(struct port_question *question, const struct who *who,
 	}
 }
 
-static int make_question(struct who *who, struct cni_error *err)
+static void make_question(struct who *who)
 {
 	struct port_question *question = &who->question;
 
 	question->addresses = &who->host.addresses;
-	question->keys = calloc(6, sizeof(*question->keys));
-	if (!question->keys)
-		return cni_error_no_memory(err);
+	question->keys = need(calloc(6, sizeof(*question->keys)));
 	if (who->has_address)
 		ask_for(question, who, who->address);
 	if (!who->has_address) {
 		ask_for(question, who, cni_address_any_ipv4);
 		ask_for(question, who, cni_address_any_ipv6);
 	}
-	return 0;
 }
 
 /* Whether the rule is the one that jumps to the chain of the other. */
@@ -207,24 +194,17 @@ static void note_blindness(struct who *who, struct cni_error *err)
 static void read_claimants(struct who *who)
 {
 	struct claimants *claimants = &who->claimants;
-	struct contestant *added;
 	struct cni_error err = {0};
 
 	if (claimants_find_rules(claimants, &who->question, &err))
 		note_blindness(who, &err);
 	merge_rules(&claimants->rules);
-	for (size_t i = 0; i < claimants->rules.count; i++) {
-		added = add_contestant(who, CONTESTANT_RULE);
-		if (added)
-			added->rule = &claimants->rules.rules[i];
-	}
+	for (size_t i = 0; i < claimants->rules.count; i++)
+		add_contestant(who, CONTESTANT_RULE)->rule = &claimants->rules.rules[i];
 	if (claimants_find_sockets(claimants, &who->question, &err))
 		note_blindness(who, &err);
-	for (size_t i = 0; i < claimants->sockets.count; i++) {
-		added = add_contestant(who, CONTESTANT_SOCKET);
-		if (added)
-			added->socket = &claimants->sockets.sockets[i];
-	}
+	for (size_t i = 0; i < claimants->sockets.count; i++)
+		add_contestant(who, CONTESTANT_SOCKET)->socket = &claimants->sockets.sockets[i];
 }
 
 static void judge_place(struct who *who, const uint8_t address[CNI_ADDRESS_SIZE], bool is_mapped)
@@ -285,11 +265,8 @@ static int look(struct who *who, struct cni_error *err)
 		return -1;
 	if (read_mappings(who, &blind))
 		note_blindness(who, &blind);
-	if (make_question(who, err))
-		return -1;
+	make_question(who);
 	read_claimants(who);
-	if (who->failed)
-		return cni_error_no_memory(err);
 	judge(who);
 	return 0;
 }

@@ -25,7 +25,6 @@ struct who {
 	size_t count;
 	size_t places; /* addresses of the host that were asked for */
 	bool blind;    /* something could not be read */
-	bool failed;   /* no memory */
 };
 
 /* Whether the port is taken because of it: mappings of containers that have gone do not count. */

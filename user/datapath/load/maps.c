@@ -204,13 +204,14 @@ void noticed_read(const struct objects *objects, struct noticed *noticed)
 int counters_read(const struct objects *objects, struct counters *counters, struct cni_error *err)
 {
 	int cpus = libbpf_num_possible_cpus();
-	cleanup_free __u64 *values = cpus < 0 ? NULL : calloc((size_t)cpus, sizeof(*counters));
+	cleanup_free __u64 *values = NULL;
 	__u64 *sums = (__u64 *)counters;
 	uint32_t only = 0;
 
 	memset(counters, 0, sizeof(*counters));
-	if (!values)
-		return cni_error_no_memory(err);
+	if (cpus < 0)
+		return bpf_error_set(err, -cpus, "cannot count the host's CPUs");
+	values = need(calloc((size_t)cpus, sizeof(*counters)));
 	if (bpf_map_lookup_elem(objects->maps[MAP_COUNTERS], &only, values))
 		return map_refuse_read(MAP_COUNTERS, err);
 	for (size_t i = 0; i < (size_t)cpus * COUNTER_COUNT; i++)

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "lib/cleanup.h"
+#include "lib/memory.h"
 
 struct map_shape {
 	const char *name;
@@ -178,8 +179,8 @@ int meta_head_read(int fd, struct meta_head *head)
 		errno = EINVAL;
 		return -1;
 	}
-	value = malloc(info.value_size);
-	if (!value || bpf_map_lookup_elem(fd, &only, value))
+	value = need(malloc(info.value_size));
+	if (bpf_map_lookup_elem(fd, &only, value))
 		return -1;
 	memcpy(head, value, sizeof(*head));
 	head->program_version[PROGRAM_VERSION_SIZE - 1] = '\0';

@@ -12,6 +12,7 @@
 #include "datapath/load/maps.h"
 #include "datapath/load/pins.h"
 #include "lib/cleanup.h"
+#include "lib/memory.h"
 #include "lib/text.h"
 #include "lib/warning.h"
 
@@ -114,8 +115,7 @@ char *warnings_read(const struct objects *objects, const struct attachment *reco
 	    !owner_is(warnings.owner, record->owner) || !*warnings.text)
 		return NULL;
 	warnings.text[WARNINGS_SIZE - 1] = '\0';
-	text = strdup(warnings.text);
-	if (text)
-		cni_printable(text, "\n");
+	text = need(strdup(warnings.text));
+	cni_printable(text, "\n");
 	return text;
 }

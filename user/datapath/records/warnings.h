@@ -24,8 +24,8 @@ void warnings_forget(const struct objects *objects, const struct attachment *rec
 int warnings_forget_living(const struct objects *objects, const struct attachment_key *key,
 			   bool *had_some, struct cni_error *err);
 
-/* Reads what was kept: printable lines, each ended by a line feed, malloc'ed. NULL: nothing, or
- * no memory. */
+/* Reads what was kept: printable lines, each ended by a line feed, malloc'ed. NULL:
+ * nothing. */
 char *warnings_read(const struct objects *objects, const struct attachment *record);
 
 #endif

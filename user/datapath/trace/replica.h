@@ -19,7 +19,7 @@ struct replica {
 };
 
 void replica_clear(struct replica *replica);
-/* CNI_ERROR_KERNEL_REFUSED, or no memory. */
+/* CNI_ERROR_KERNEL_REFUSED. */
 int replica_make(struct replica *replica, const struct objects *real, struct cni_error *err);
 void replica_release(struct replica *replica);
 

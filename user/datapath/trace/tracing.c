@@ -82,10 +82,6 @@ static void take_sample(void *context, int cpu, void *data, uint32_t size)
 		return;
 	}
 	told = ARRAY_ADD(tracing->told, tracing->count);
-	if (!told) {
-		tracing->failed = true;
-		return;
-	}
 	told->cpu = (uint32_t)cpu;
 	memcpy(&told->event, data, size < sizeof(told->event) ? size : sizeof(told->event));
 }
@@ -141,8 +137,6 @@ int tracing_read(struct tracing *tracing, int milliseconds, struct cni_error *er
 
 	if (result < 0 && result != -EINTR)
 		return bpf_error_set(err, -result, "cannot read events");
-	if (tracing->failed)
-		return cni_error_no_memory(err);
 	if (tracing->count)
 		qsort(tracing->told, tracing->count, sizeof(*tracing->told), compare);
 	return 0;

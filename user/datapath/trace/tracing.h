@@ -31,7 +31,6 @@ struct tracing {
 	struct told *told; /* that are read and not taken yet, in the order of their times */
 	size_t count;
 	uint64_t lost; /* for which there was no room */
-	bool failed;   /* no memory */
 };
 
 void tracing_clear(struct tracing *tracing);

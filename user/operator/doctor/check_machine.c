@@ -13,6 +13,7 @@
 #include "datapath/load/bpf_error.h"
 #include "datapath/load/lock.h"
 #include "lib/cleanup.h"
+#include "lib/memory.h"
 #include "lib/text.h"
 #include "net/text_file.h"
 #include "operator/doctor/doctor.h"
@@ -51,9 +52,9 @@ void check_tc(struct doctor *doctor)
 		doctor_found(doctor, VERDICT_OK, NULL, "the kernel has TCX");
 		return;
 	}
-	listing = calloc(1, LISTING_SIZE);
-	if (!listing || uname(&host))
+	if (uname(&host))
 		return;
+	listing = need(calloc(1, LISTING_SIZE));
 	for (size_t i = 0; i < sizeof(lists) / sizeof(lists[0]); i++) {
 		snprintf(path, sizeof(path), lists[i], host.release);
 		length += text_file_read(path, listing + length, LISTING_SIZE - length);

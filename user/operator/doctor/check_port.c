@@ -6,6 +6,7 @@
 
 #include "conf/addresses.h"
 #include "lib/cleanup.h"
+#include "lib/memory.h"
 #include "lib/text.h"
 #include "net/text_file.h"
 #include "operator/claimants.h"
@@ -36,19 +37,17 @@ void check_owner(struct doctor *doctor)
 			     port->protocol ? protocol_word(port->protocol, word) : "");
 }
 
-/* The ports that are mapped. False: no memory. */
-static bool ask_for_mappings(struct doctor *doctor, struct port_question *question)
+/* The ports that are mapped. */
+static void ask_for_mappings(struct doctor *doctor, struct port_question *question)
 {
 	const struct mappings *mappings = &doctor->mappings;
 
 	*question = (struct port_question){
 		.addresses = &doctor->host.addresses,
-		.keys = calloc(mappings->count + 1, sizeof(*question->keys)),
+		.keys = need(calloc(mappings->count + 1, sizeof(*question->keys))),
 	};
-	doctor->failed |= !question->keys;
-	for (size_t i = 0; question->keys && i < mappings->count; i++)
+	for (size_t i = 0; i < mappings->count; i++)
 		question->keys[question->count++] = mappings->list[i].key;
-	return question->keys;
 }
 
 static void report_process(struct doctor *doctor, const struct subject *subject,
@@ -72,8 +71,7 @@ void check_listening_process(struct doctor *doctor)
 	cleanup_error struct cni_error err = {0};
 	struct subject subject;
 
-	if (!ask_for_mappings(doctor, &question))
-		return;
+	ask_for_mappings(doctor, &question);
 	if (claimants_find_sockets(&claimants, &question, &err)) {
 		doctor_found(doctor, VERDICT_COULD_NOT_LOOK, NULL, "%s", cni_error_message(&err));
 		return;
@@ -110,8 +108,7 @@ void check_foreign_nat(struct doctor *doctor)
 	cleanup_error struct cni_error err = {0};
 	struct subject subject;
 
-	if (!ask_for_mappings(doctor, &question))
-		return;
+	ask_for_mappings(doctor, &question);
 	if (claimants_find_rules(&claimants, &question, &err)) {
 		doctor_found(doctor, VERDICT_COULD_NOT_LOOK, NULL, "%s", cni_error_message(&err));
 		return;

@@ -26,8 +26,6 @@ static int take_interface(struct host *host, uint32_t ifindex, const struct inte
 	struct doctor *doctor = context;
 	struct known_interface *known = ARRAY_ADD(doctor->interfaces, doctor->interface_count);
 
-	if (!known)
-		return cni_error_no_memory(err);
 	*known = (struct known_interface){.ifindex = ifindex, .entry = *interface};
 	return link_get(host->socket, ifindex, NULL, &known->link, err);
 }
@@ -48,9 +46,7 @@ static int read_maps(struct doctor *doctor, struct cni_error *err)
 {
 	if (!datapath_is_usable(&doctor->host.datapath))
 		return 0;
-	doctor->view.containers = calloc(MAX_SLOTS, sizeof(*doctor->view.containers));
-	if (!doctor->view.containers)
-		return cni_error_no_memory(err);
+	doctor->view.containers = need(calloc(MAX_SLOTS, sizeof(*doctor->view.containers)));
 	if (mappings_read(&doctor->mappings, &doctor->view, err) ||
 	    host_walk_interfaces(&doctor->host, take_interface, doctor, err))
 		return -1;
@@ -62,11 +58,9 @@ static int read_maps(struct doctor *doctor, struct cni_error *err)
 static void read_default_uplinks(struct doctor *doctor)
 {
 	char *line, *next;
-	cleanup_free char *text = calloc(1, 1 << 16);
+	cleanup_free char *text = need(calloc(1, 1 << 16));
 	char name[IF_NAMESIZE], destination[33], mask[33];
 
-	if (!text)
-		return;
 	text_file_read("/proc/net/route", text, 1 << 16);
 	for (line = text; *line; line = next) {
 		next = strchrnul(line, '\n');
@@ -127,7 +121,6 @@ void doctor_read(struct doctor *doctor)
 	/* Some of what is asked would seem to be missing. */
 	if (obstacle || read_all(doctor, &err)) {
 		doctor->blind = cni_format("%s", obstacle ? obstacle : cni_error_message(&err));
-		doctor->failed |= !doctor->blind;
 		return;
 	}
 	if (doctor->options->quick)
@@ -180,20 +173,13 @@ void doctor_found(struct doctor *doctor, enum verdict verdict, char *remedy, con
 		return;
 	}
 	finding = ARRAY_ADD(doctor->findings, doctor->finding_count);
-	if (!finding) {
-		doctor->failed = true;
-		free(remedy);
-		return;
-	}
 	va_start(arguments, format);
 	*finding = (struct finding){doctor->check, verdict, cni_format_list(format, arguments),
 				    remedy, 0};
 	va_end(arguments);
-	if (finding->text)
-		cni_printable(finding->text, "");
+	cni_printable(finding->text, "");
 	if (finding->remedy)
 		cni_printable(finding->remedy, "\n");
-	doctor->failed |= !finding->text;
 }
 
 const struct known_interface *doctor_interface(const struct doctor *doctor, uint32_t ifindex)

@@ -88,7 +88,6 @@ struct doctor {
 	struct finding *findings;
 	size_t finding_count;
 	size_t suppressed[VERDICT_COUNT]; /* findings that are only counted */
-	bool failed;                      /* no memory */
 	char *blind; /* why neither maps nor interfaces can be read; NULL: they were */
 };
 

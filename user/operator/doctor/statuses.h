@@ -7,7 +7,7 @@
 
 #include "operator/statistics.h"
 
-/* Runs the checks. A check that could not be run is left out. CNI_ERROR_IO: no memory. */
-int doctor_read_statuses(struct statistics *statistics, struct cni_error *err);
+/* Runs the checks. A check that could not be run is left out. */
+void doctor_read_statuses(struct statistics *statistics);
 
 #endif

@@ -79,7 +79,7 @@ static int read_addresses(void *context, struct cni_error *err)
 		return 0;
 	}
 	for (const struct ifaddrs *one = all; one; one = one->ifa_next) {
-		struct held *added, held = {.namespace = finding->reading};
+		struct held held = {.namespace = finding->reading};
 
 		if (!take_socket_address(one->ifa_addr, held.address) ||
 		    !take_socket_address(one->ifa_netmask, mask) ||
@@ -88,11 +88,7 @@ static int read_addresses(void *context, struct cni_error *err)
 		held.prefix_length =
 			length_of_mask(mask, cni_address_is_ipv4(held.address) ? 12 : 0);
 		snprintf(held.ifname, sizeof(held.ifname), "%s", one->ifa_name);
-		added = ARRAY_ADD(finding->held, finding->held_count);
-		if (added)
-			*added = held;
-		else
-			finding->failed = true;
+		*ARRAY_ADD(finding->held, finding->held_count) = held;
 	}
 	freeifaddrs(all);
 	return 0;
@@ -242,10 +238,8 @@ static char *join_arguments(const json_t *pairs)
 	const json_t *pair;
 	char *joined = NULL;
 	size_t size, i;
-	FILE *stream = open_memstream(&joined, &size);
+	FILE *stream = need(open_memstream(&joined, &size));
 
-	if (!stream)
-		return NULL;
 	json_array_foreach (pairs, i, pair) {
 		const char *key = json_string_value(json_array_get(pair, 0));
 		const char *value = json_string_value(json_array_get(pair, 1));
@@ -253,7 +247,7 @@ static char *join_arguments(const json_t *pairs)
 		if (key && value)
 			fprintf(stream, "%s%s=%s", i ? ";" : "", key, value);
 	}
-	return fclose(stream) ? NULL : joined;
+	return need(fclose(stream) ? NULL : joined);
 }
 
 /* All addresses of the interface. */
@@ -278,31 +272,37 @@ static json_t *list_addresses(const struct finding *finding, const struct held *
 	return ips;
 }
 
-static int take_container(struct finding *finding, struct portmap_rule *rule,
-			  const struct held *held, const json_t *cached)
+static void take_container(struct finding *finding, struct portmap_rule *rule,
+			   const struct held *held, const json_t *cached)
 {
 	struct migrating_list *containers = finding->containers;
-	struct migrating *added, container = {.netns = -1};
+	struct migrating container = {0};
 
 	for (size_t i = 0; i < containers->count; i++)
 		if (!strcmp(containers->list[i].network, rule->network) &&
 		    !strcmp(containers->list[i].id, rule->id) &&
 		    !strcmp(containers->list[i].ifname, held->ifname)) {
 			rule->container = i;
-			return 0;
+			return;
 		}
+	/* The container may have named it. */
+	snprintf(container.ifname, sizeof(container.ifname), "%s", held->ifname);
+	cni_make_utf8(container.ifname);
+	if (strcmp(container.ifname, held->ifname) != 0) {
+		rule_leave(rule, "its interface's name is not UTF-8");
+		return;
+	}
+	container.netns = fcntl(finding->namespaces.list[held->namespace].fd, F_DUPFD_CLOEXEC, 3);
+	if (container.netns < 0) {
+		rule_leave(rule, "its namespace cannot be kept open: %s", strerror(errno));
+		return;
+	}
 	snprintf(container.network, sizeof(container.network), "%s", rule->network);
 	snprintf(container.id, sizeof(container.id), "%s", rule->id);
-	snprintf(container.ifname, sizeof(container.ifname), "%s", held->ifname);
-	container.netns = fcntl(finding->namespaces.list[held->namespace].fd, F_DUPFD_CLOEXEC, 3);
 	container.arguments = join_arguments(json_object_get(cached, "cniArgs"));
 	container.ips = list_addresses(finding, held);
-	added = ARRAY_ADD(containers->list, containers->count);
-	if (!added)
-		return -1;
-	*added = container;
-	rule->container = containers->count - 1;
-	return container.arguments && container.ips && container.netns >= 0 ? 0 : -1;
+	rule->container = containers->count;
+	*ARRAY_ADD(containers->list, containers->count) = container;
 }
 
 /* A container that is not seen may live all the same. */
@@ -329,7 +329,7 @@ static void judge_unseen(const struct finding *finding, struct portmap_rule *rul
 	rule->fate = RULE_DEAD;
 }
 
-static int find_container(struct finding *finding, struct portmap_rule *rule)
+static void find_container(struct finding *finding, struct portmap_rule *rule)
 {
 	const json_t *cached = find_cached(finding, rule, false);
 	cleanup_error struct cni_error invalid = {0};
@@ -341,19 +341,19 @@ static int find_container(struct finding *finding, struct portmap_rule *rule)
 			rule_leave(rule, RULE_NOT_UNDERSTOOD);
 		else
 			rule->fate = RULE_DEAD; /* no rule jumps to its chain */
-		return 0;
+		return;
 	}
 	held = find_held(finding, rule, cached, &count);
 	if (!held || (!cached && find_cached(finding, rule, true))) {
 		judge_unseen(finding, rule);
-		return 0;
+		return;
 	}
 	if (count > 1) {
 		rule_leave(rule,
 			   "%zu network namespaces have the container's address, and no"
 			   " runtime has kept which is its own",
 			   count);
-		return 0;
+		return;
 	}
 	if (!*rule->network && cached)
 		snprintf(rule->network, sizeof(rule->network), "%s",
@@ -362,32 +362,28 @@ static int find_container(struct finding *finding, struct portmap_rule *rule)
 	    cni_validate_container_id(rule->id, &invalid)) {
 		rule_leave(rule, "the rule does not name the network, and no file in %s does",
 			   caches[0]);
-		return 0;
+		return;
 	}
 	rule->fate = RULE_MAP;
-	return take_container(finding, rule, held, cached);
+	take_container(finding, rule, held, cached);
 }
 
-int migrating_find(struct migrating_list *containers, struct portmap_rules *rules,
-		   struct nl_sock *socket, struct cni_error *err)
+void migrating_find(struct migrating_list *containers, struct portmap_rules *rules,
+		    struct nl_sock *socket)
 {
 	struct finding finding = {.containers = containers};
-	int result = 0;
 
 	cni_json_begin();
 	finding.cached = json_array();
-	if (!finding.cached)
-		return cni_error_no_memory(err);
 	for (size_t i = 0; i < sizeof(caches) / sizeof(caches[0]); i++)
 		read_cache(&finding, caches[i]);
 	read_namespaces(&finding, socket);
-	for (size_t i = 0; !result && i < rules->count; i++)
+	for (size_t i = 0; i < rules->count; i++)
 		if (rules->rules[i].fate == RULE_UNDECIDED)
-			result = find_container(&finding, &rules->rules[i]);
+			find_container(&finding, &rules->rules[i]);
 	namespaces_release(&finding.namespaces);
 	free(finding.held);
 	json_decref(finding.cached);
-	return result ? cni_error_no_memory(err) : 0;
 }
 
 void migrating_release(struct migrating_list *containers)

@@ -31,10 +31,10 @@ struct migrating_list {
 
 /* Finds the container of each rule. It lives if a network namespace that a veth of this host leads
  * to has its address. The rules become RULE_MAP, with the number of their container, RULE_DEAD, or
- * RULE_LEFT. What runtimes keep of their ADDs (libcni's cache) gives the names that a rule lacks.
- * CNI_ERROR_IO: no memory. */
-int migrating_find(struct migrating_list *containers, struct portmap_rules *rules,
-		   struct nl_sock *socket, struct cni_error *err);
+ * RULE_LEFT. What runtimes keep of their ADDs (libcni's cache) gives the names that a rule
+ * lacks. */
+void migrating_find(struct migrating_list *containers, struct portmap_rules *rules,
+		    struct nl_sock *socket);
 void migrating_release(struct migrating_list *containers);
 
 #define cleanup_migrating __attribute__((cleanup(migrating_release)))

@@ -219,26 +219,22 @@ static bool is_portmaps_own(const struct line *line)
 	       (!length || !strcmp(length, "/32") || !strcmp(length, "/128"));
 }
 
-static int take_port(struct reading *reading, const struct line *line)
+static void take_port(struct reading *reading, const struct line *line)
 {
 	const struct rule_source *source = &reading->rules->sources[reading->source];
-	struct portmap_rule *added, rule = {.source = reading->source};
+	struct portmap_rule rule = {.source = reading->source};
 
 	if (!take_key(line, source->ipv6, &rule.key) ||
 	    !take_target(value_of(line, "--to-destination"), &rule) || !is_portmaps_own(line))
 		rule_leave(&rule, RULE_NOT_UNDERSTOOD);
 	snprintf(rule.chain, sizeof(rule.chain), "%s", line->words[1]);
-	added = ARRAY_ADD(reading->rules->rules, reading->rules->count);
-	if (!added)
-		return -1;
-	*added = rule;
-	return 0;
+	*ARRAY_ADD(reading->rules->rules, reading->rules->count) = rule;
 }
 
 static int visit_port(const struct line *line, const char *raw, size_t length, void *context)
 {
 	if (is_rule_of(line, CHAIN_OF_CONTAINER) && !strcmp(value_of(line, "-j"), "DNAT"))
-		return take_port(context, line);
+		take_port(context, line);
 	return 0;
 }
 
@@ -344,8 +340,7 @@ static int compare_order(const void *a, const void *b)
 	return (int)one->key.host_port - (int)other->key.host_port;
 }
 
-static int read_table(struct portmap_rules *rules, const struct rule_source *what, char *text,
-		      struct cni_error *err)
+static void read_table(struct portmap_rules *rules, const struct rule_source *what, char *text)
 {
 	struct reading reading = {
 		.rules = rules, .source = rules->source_count, .first = rules->count};
@@ -353,22 +348,16 @@ static int read_table(struct portmap_rules *rules, const struct rule_source *wha
 
 	if (!each_line(text, visit_any, NULL)) {
 		free(text);
-		return 0;
+		return;
 	}
 	source = ARRAY_ADD(rules->sources, rules->source_count);
-	if (!source) {
-		free(text);
-		return cni_error_no_memory(err);
-	}
 	*source = *what;
 	source->text = text;
-	if (each_line(text, visit_port, &reading))
-		return cni_error_no_memory(err);
+	each_line(text, visit_port, &reading);
 	each_line(text, visit_rest, &reading);
 	if (rules->count > reading.first)
 		qsort(rules->rules + reading.first, rules->count - reading.first,
 		      sizeof(*rules->rules), compare_order);
-	return 0;
 }
 
 /* iptables-legacy makes its table, and loads modules, when it is asked what is in it. */
@@ -388,8 +377,11 @@ static int read_source(struct portmap_rules *rules, const struct rule_source *wh
 	cleanup_command struct command_run run = {.arguments = arguments, .seconds = SECONDS};
 	char why[COMMAND_FAILURE_SIZE];
 
-	if (command_run(&run))
-		return run.output ? read_table(rules, what, TAKE(run.output), err) : 0;
+	if (command_run(&run)) {
+		if (run.output)
+			read_table(rules, what, TAKE(run.output));
+		return 0;
+	}
 	*missing = run.missing;
 	if (run.missing)
 		return 0;
@@ -551,19 +543,13 @@ static char *write_script(struct removal *removal)
 	char *script = NULL;
 	size_t size;
 
-	removal->script = open_memstream(&script, &size);
-	if (!removal->script)
-		return NULL;
+	removal->script = need(open_memstream(&script, &size));
 	fputs("*nat\n", removal->script);
 	each_line(text, visit_deleted, removal);
 	each_line(text, visit_emptied, removal);
 	each_line(text, visit_removed, removal);
 	fputs("COMMIT\n", removal->script);
-	if (fclose(removal->script)) {
-		free(script);
-		return NULL;
-	}
-	return script;
+	return need(fclose(removal->script) ? NULL : script);
 }
 
 static bool all_go(const struct portmap_rules *rules, size_t source)
@@ -582,8 +568,6 @@ static int change_table(struct removal *removal, struct cni_error *err)
 	cleanup_free char *script = write_script(removal);
 	char why[COMMAND_FAILURE_SIZE];
 
-	if (!script)
-		return cni_error_no_memory(err);
 	run.input = script;
 	if (command_run(&run))
 		return 0;

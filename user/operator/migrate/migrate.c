@@ -206,8 +206,7 @@ static int plan(struct portmap_rules *rules, struct migrating_list *containers,
 		return -1;
 	if (host.datapath.state == DATAPATH_FOREIGN)
 		return datapath_refuse_foreign(&host.datapath, err);
-	if (migrating_find(containers, rules, host.socket, err))
-		return -1;
+	migrating_find(containers, rules, host.socket);
 	take_over_judge(rules, containers, &host);
 	return connections_count(rules, err);
 }

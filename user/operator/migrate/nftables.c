@@ -83,10 +83,10 @@ static bool is_ports_chain(const char *chain)
 	return !strcmp(chain, "hostports") || !strcmp(chain, "hostip_hostports");
 }
 
-static int take_rule(struct portmap_rules *rules, const json_t *said)
+static void take_rule(struct portmap_rules *rules, const json_t *said)
 {
 	bool ipv6 = rules->sources[rules->source_count - 1].ipv6;
-	struct portmap_rule *added, rule = {.source = rules->source_count - 1};
+	struct portmap_rule rule = {.source = rules->source_count - 1};
 
 	memcpy(rule.key.host_address, ipv6 ? cni_address_any_ipv6 : cni_address_any_ipv4,
 	       sizeof(rule.key.host_address));
@@ -95,14 +95,10 @@ static int take_rule(struct portmap_rules *rules, const json_t *said)
 	cni_printable(rule.id, "");
 	rule.handle = json_integer_value(json_object_get(said, "handle"));
 	if (!is_ports_chain(rule.chain))
-		return 0;
+		return;
 	if (!take_expressions(json_object_get(said, "expr"), &rule))
 		rule_leave(&rule, RULE_NOT_UNDERSTOOD);
-	added = ARRAY_ADD(rules->rules, rules->count);
-	if (!added)
-		return -1;
-	*added = rule;
-	return 0;
+	*ARRAY_ADD(rules->rules, rules->count) = rule;
 }
 
 static bool has_masquerade(const json_t *entries, const char *id)
@@ -120,35 +116,28 @@ static bool has_masquerade(const json_t *entries, const char *id)
 }
 
 /* Packets come to hostip_hostports first. */
-static int take_rules_of(struct portmap_rules *rules, const json_t *entries, const char *chain)
+static void take_rules_of(struct portmap_rules *rules, const json_t *entries, const char *chain)
 {
 	const json_t *entry, *rule;
 	size_t i;
 
 	json_array_foreach (entries, i, entry) {
 		rule = json_object_get(entry, "rule");
-		if (!strcmp(text_of(rule, "chain"), chain) && take_rule(rules, rule))
-			return -1;
+		if (!strcmp(text_of(rule, "chain"), chain))
+			take_rule(rules, rule);
 	}
-	return 0;
 }
 
-static int take_table(struct portmap_rules *rules, bool ipv6, json_t *entries,
-		      struct cni_error *err)
+static void take_table(struct portmap_rules *rules, bool ipv6, json_t *entries)
 {
-	struct rule_source *source = ARRAY_ADD(rules->sources, rules->source_count);
 	size_t first = rules->count;
 
-	if (!source)
-		return cni_error_no_memory(err);
-	*source = (struct rule_source){
+	*ARRAY_ADD(rules->sources, rules->source_count) = (struct rule_source){
 		.name = "nftables", .ipv6 = ipv6, .table = json_incref(entries)};
-	if (take_rules_of(rules, entries, "hostip_hostports") ||
-	    take_rules_of(rules, entries, "hostports"))
-		return cni_error_no_memory(err);
+	take_rules_of(rules, entries, "hostip_hostports");
+	take_rules_of(rules, entries, "hostports");
 	for (size_t i = first; i < rules->count; i++)
 		rules->rules[i].masquerades = has_masquerade(entries, rules->rules[i].id);
-	return 0;
 }
 
 /* `nft list table` fails where there is none; the list of tables does not. */
@@ -196,7 +185,10 @@ static int read_table(struct portmap_rules *rules, bool ipv6, struct cni_error *
 {
 	cleanup_json json_t *entries = read_entries(ipv6, err);
 
-	return entries ? take_table(rules, ipv6, entries, err) : -1;
+	if (!entries)
+		return -1;
+	take_table(rules, ipv6, entries);
+	return 0;
 }
 
 int nftables_rules_read(struct portmap_rules *rules, struct cni_error *err)
@@ -302,13 +294,10 @@ int nftables_rules_remove(const struct portmap_rules *rules, size_t source, stru
 	cleanup_free char *script = NULL;
 	bool stays;
 	size_t size;
-	FILE *stream = open_memstream(&script, &size);
+	FILE *stream = need(open_memstream(&script, &size));
 
-	if (!stream)
-		return cni_error_no_memory(err);
 	stays = write_deletions(rules, source, stream);
-	if (fclose(stream))
-		return cni_error_no_memory(err);
+	need(fclose(stream) ? NULL : script);
 	if (*script && run_script(script, err))
 		return -1;
 	return stays ? 0 : remove_empty_table(rules->sources[source].ipv6, err);

@@ -26,6 +26,7 @@
 #include "host/prerequisites.h"
 #include "host/ready.h"
 #include "lib/cleanup.h"
+#include "lib/memory.h"
 #include "operator/migrate/connections.h"
 
 /* One container. */
@@ -103,9 +104,7 @@ static int read_config(struct taking *taking, struct cni_error *err)
 		.path = "",
 	};
 	config = make_config(taking);
-	text = config ? json_dumps(config, 0) : NULL;
-	if (!text)
-		return cni_error_no_memory(err);
+	text = need(json_dumps(config, 0));
 	return cni_network_config_parse(&taking->config, text, strlen(text), &taking->environment,
 					err) ||
 			       container_open_netns(&taking->container, &taking->environment,

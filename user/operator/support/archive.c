@@ -6,18 +6,18 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/memory.h"
 #include "lib/text.h"
 #include "operator/run_command.h"
 #include "operator/support/tar.h"
 
 #define SECONDS 10
 
-bool archive_begin(struct archive *archive, int fd, const char *directory)
+void archive_begin(struct archive *archive, int fd, const char *directory)
 {
 	*archive = (struct archive){.fd = fd};
 	snprintf(archive->directory, sizeof(archive->directory), "%s", directory);
-	archive->manifest = open_memstream(&archive->manifest_text, &archive->manifest_size);
-	return archive->manifest;
+	archive->manifest = need(open_memstream(&archive->manifest_text, &archive->manifest_size));
 }
 
 static void add_file(struct archive *archive, const char *name, const char *text, size_t size)
@@ -48,14 +48,11 @@ static char *join(const char *const *words)
 {
 	char *joined = NULL;
 	size_t size;
-	FILE *stream = open_memstream(&joined, &size);
+	FILE *stream = need(open_memstream(&joined, &size));
 
-	if (!stream)
-		return NULL;
 	for (size_t i = 0; words[i]; i++)
 		fprintf(stream, "%s%s", i ? " " : "", words[i]);
-	if (fclose(stream))
-		return NULL;
+	need(fclose(stream) ? NULL : joined);
 	cni_printable(joined, "");
 	return joined;
 }
@@ -122,8 +119,6 @@ void archive_run_filtered(struct archive *archive, const char *name, const char 
 	cleanup_command struct command_run run = {.arguments = arguments, .seconds = SECONDS};
 	char *from = join(arguments);
 
-	if (!from)
-		return;
 	if (hangs(archive, arguments[0])) {
 		archive_note_failure(archive, name, from, "it was too slow before: left out");
 	} else {
@@ -144,19 +139,16 @@ bool archive_end(struct archive *archive, const char *preface)
 {
 	char *text = NULL;
 	size_t size;
-	FILE *whole;
+	FILE *whole = need(open_memstream(&text, &size));
 
-	fclose(archive->manifest);
-	whole = open_memstream(&text, &size);
-	if (whole) {
-		fprintf(whole, "%s%s", preface, archive->manifest_text);
-		fclose(whole);
-		add_file(archive, "MANIFEST", text, size);
-	}
+	need(fclose(archive->manifest) ? NULL : archive->manifest_text);
+	fprintf(whole, "%s%s", preface, archive->manifest_text);
+	need(fclose(whole) ? NULL : text);
+	add_file(archive, "MANIFEST", text, size);
 	free(text);
 	free(archive->manifest_text);
 	if (!archive->error && tar_end(archive->fd))
 		archive->error = errno;
 	errno = archive->error;
-	return !archive->error && whole;
+	return !archive->error;
 }

@@ -24,8 +24,7 @@ struct archive {
 	size_t hanging_count;
 };
 
-/* False: no memory. */
-bool archive_begin(struct archive *archive, int fd, const char *directory);
+void archive_begin(struct archive *archive, int fd, const char *directory);
 /* Adds a file, with a line in the manifest: where it is from, and a remark or NULL. */
 void archive_add(struct archive *archive, const char *name, const char *from, const char *text,
 		 size_t size);

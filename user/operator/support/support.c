@@ -17,6 +17,7 @@
 #include "cni/json.h"
 #include "lib/cleanup.h"
 #include "lib/io.h"
+#include "lib/memory.h"
 #include "lib/text.h"
 #include "net/text_file.h"
 #include "operator/support/archive.h"
@@ -175,13 +176,11 @@ static void add_stream(struct archive *archive, const char *name, const char *fr
 {
 	char *text = NULL;
 	size_t size;
-	FILE *stream = open_memstream(&text, &size);
+	FILE *stream = need(open_memstream(&text, &size));
 
-	if (!stream)
-		return;
 	write(stream);
-	if (!fclose(stream))
-		archive_add(archive, name, from, text, size);
+	need(fclose(stream) ? NULL : text);
+	archive_add(archive, name, from, text, size);
 	free(text);
 }
 
@@ -367,10 +366,7 @@ int verb_support(const struct options *options, char *const *operands, struct cn
 	if (fd < 0)
 		return -1;
 	cni_json_begin();
-	if (!archive_begin(&archive, fd, name)) {
-		close(fd);
-		return cni_error_no_memory(err);
-	}
+	archive_begin(&archive, fd, name);
 	fill(&archive, self);
 	if (!archive_end(&archive, preface) || close(fd)) {
 		cni_error_set(err, CNI_ERROR_IO, "cannot write %s: %s", output, strerror(errno));

@@ -12,10 +12,7 @@ static void add_item(struct story *story, const char *place, json_t *body)
 {
 	json_t *item = json_pack("{s:i, s:s}", "step", story->steps, "place", place);
 
-	if (item && body && json_object_update(item, body)) {
-		json_decref(item);
-		item = NULL;
-	}
+	json_object_update(item, body);
 	json_decref(body);
 	if (items_add(&story->items, item, story->err))
 		story->failed = true;
@@ -26,7 +23,6 @@ void story_event(struct story *story, const struct trace_event *event,
 {
 	const char *direction = trace_is_ingress(event->hook) ? "in" : "out";
 	char interface[IF_NAMESIZE], place[IF_NAMESIZE + 8];
-	json_t *body;
 
 	if (story->failed)
 		return;
@@ -34,12 +30,7 @@ void story_event(struct story *story, const struct trace_event *event,
 	view_interface(story->view, event->ifindex, interface);
 	snprintf(place, sizeof(place), "%s %s", interface, direction);
 	if (story->json) {
-		body = trace_event_json(story->view, event, words);
-		if (!body)
-			cni_error_no_memory(story->err);
-		story->failed = !body;
-		if (body)
-			add_item(story, place, body);
+		add_item(story, place, trace_event_json(story->view, event, words));
 		return;
 	}
 	printf("%-2d %-16s %-15s ", story->steps, place, trace_program_name(event->hook));
@@ -57,11 +48,8 @@ void story_say(struct story *story, const char *place, json_t *more, const char 
 	va_start(arguments, format);
 	text = cni_format_list(format, arguments);
 	va_end(arguments);
-	if (story->failed || !text) {
+	if (story->failed) {
 		json_decref(more);
-		if (!story->failed)
-			cni_error_no_memory(story->err);
-		story->failed = true;
 		return;
 	}
 	story->steps++;
@@ -73,8 +61,7 @@ void story_say(struct story *story, const char *place, json_t *more, const char 
 	}
 	if (!more)
 		more = json_object();
-	if (more)
-		json_object_set_new(more, "says", json_string(text));
+	json_object_set_new(more, "says", json_string(text));
 	add_item(story, place, more);
 }
 

@@ -62,7 +62,7 @@ void trace_print_words(FILE *file, const struct trace_words *words);
 /* "dropped: NETFILTER_DROP at nf_hook_slow+0xa3 (FORWARD)" */
 void trace_print_drop(FILE *file, struct kernel_names *names, const struct trace_drop *drop);
 
-/* New references; NULL: no memory. */
+/* New references. */
 json_t *trace_event_json(const struct view *view, const struct trace_event *event,
 			 const struct trace_words *words);
 json_t *trace_drop_json(const struct view *view, struct kernel_names *names,
