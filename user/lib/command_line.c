@@ -104,12 +104,12 @@ int command_line_read(const struct command_line *line, int argc, char **argv, vo
 	return optind;
 }
 
-static void print_indented(const char *text, FILE *file)
+void command_line_print_indented(const char *text, int blanks, FILE *file)
 {
 	while (*text) {
 		int length = (int)strcspn(text, "\n");
 
-		fprintf(file, "        %.*s\n", length, text);
+		fprintf(file, "%*s%.*s\n", blanks, "", length, text);
 		text += length;
 		text += *text == '\n';
 	}
@@ -125,6 +125,6 @@ void command_line_print_help(const struct command_line *line, FILE *file)
 			continue;
 		fprintf(file, "  --%s%s%s\n", option->name,
 			!*argument || !strncmp(argument, "[=", 2) ? "" : " ", argument);
-		print_indented(option->help, file);
+		command_line_print_indented(option->help, 8, file);
 	}
 }

@@ -39,5 +39,7 @@ int command_line_read(const struct command_line *line, int argc, char **argv, vo
 
 /* Prints the options of the set with their help. */
 void command_line_print_help(const struct command_line *line, FILE *file);
+/* Prints each line of the text behind that many blanks. */
+void command_line_print_indented(const char *text, int blanks, FILE *file);
 
 #endif

@@ -31,6 +31,14 @@ void flow_counts_read_limits(struct flow_counts *counts, const struct view *view
 	counts->half_open_max = places(view, MAP_HALF_OPEN);
 }
 
+json_t *flow_counts_json(const struct flow_counts *counts)
+{
+	return json_pack("{s:I, s:I, s:I, s:I}", "established", (json_int_t)counts->established,
+			 "established_max", (json_int_t)counts->established_max, "half_open",
+			 (json_int_t)counts->half_open, "half_open_max",
+			 (json_int_t)counts->half_open_max);
+}
+
 const char *flow_counts_format(const struct flow_counts *counts, char text[FLOW_COUNTS_TEXT_SIZE])
 {
 	char numbers[4][NUMBER_TEXT_SIZE];

@@ -5,6 +5,8 @@
 #ifndef OPERATOR_FLOW_COUNTS_H
 #define OPERATOR_FLOW_COUNTS_H
 
+#include <jansson.h>
+
 #include "operator/view.h"
 
 /* Begins as {0}. */
@@ -23,5 +25,8 @@ void flow_counts_read_limits(struct flow_counts *counts, const struct view *view
 /* "table 1,204 of 131,072 (1 %), half-open 1 of 65,536" */
 #define FLOW_COUNTS_TEXT_SIZE 160
 const char *flow_counts_format(const struct flow_counts *counts, char text[FLOW_COUNTS_TEXT_SIZE]);
+
+/* {"established":1204,"established_max":131072,"half_open":1,"half_open_max":65536} */
+json_t *flow_counts_json(const struct flow_counts *counts);
 
 #endif

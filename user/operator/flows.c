@@ -259,15 +259,12 @@ static int end(struct listing *listing, struct cni_error *err)
 	const struct flow_counts *counts = &listing->counts;
 	char table[FLOW_COUNTS_TEXT_SIZE], shown[NUMBER_TEXT_SIZE];
 
-	if (listing->options->json)
-		return items_end(&listing->items,
-				 json_pack("{s:I, s:I, s:I, s:I, s:I}", "flows",
-					   (json_int_t)listing->shown, "established",
-					   (json_int_t)counts->established, "established_max",
-					   (json_int_t)counts->established_max, "half_open",
-					   (json_int_t)counts->half_open, "half_open_max",
-					   (json_int_t)counts->half_open_max),
-				 err);
+	if (listing->options->json) {
+		json_t *summary = flow_counts_json(counts);
+
+		json_object_set_new(summary, "flows", json_integer((json_int_t)listing->shown));
+		return items_end(&listing->items, summary, err);
+	}
 	if (!listing->options->count && table_end(&listing->table, err))
 		return -1;
 	printf("%s flow%s; %s\n", format_number(listing->shown, shown),

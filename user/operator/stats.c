@@ -144,19 +144,14 @@ static int add_items(struct items *items, const struct statistics *statistics,
 
 static int print_json(const struct statistics *statistics, struct cni_error *err)
 {
-	const struct flow_counts *flows = &statistics->flows;
 	struct items items = {.file = stdout};
+	json_t *summary;
 
 	if (add_items(&items, statistics, err))
 		return -1;
-	return items_end(&items,
-			 json_pack("{s:I, s:I, s:I, s:I, s:I}", "established",
-				   (json_int_t)flows->established, "established_max",
-				   (json_int_t)flows->established_max, "half_open",
-				   (json_int_t)flows->half_open, "half_open_max",
-				   (json_int_t)flows->half_open_max, "memory_bytes",
-				   (json_int_t)statistics->memory),
-			 err);
+	summary = flow_counts_json(&statistics->flows);
+	json_object_set_new(summary, "memory_bytes", json_integer((json_int_t)statistics->memory));
+	return items_end(&items, summary, err);
 }
 
 static int print(const struct options *options, struct view *view, struct last *last,

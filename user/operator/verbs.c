@@ -86,17 +86,6 @@ const struct verb verbs[] = {
 
 const size_t verb_count = sizeof(verbs) / sizeof(verbs[0]);
 
-static void print_indented(const char *text, FILE *file)
-{
-	while (*text) {
-		int length = (int)strcspn(text, "\n");
-
-		fprintf(file, "      %.*s\n", length, text);
-		text += length;
-		text += *text == '\n';
-	}
-}
-
 void operator_print_help(FILE *file)
 {
 	fputs("bpf-portmap " PROGRAM_VERSION ": a chained CNI plugin that gives containers host"
@@ -108,7 +97,7 @@ void operator_print_help(FILE *file)
 	for (size_t i = 0; i < verb_count; i++) {
 		fprintf(file, "  bpf-portmap %s%s%s\n", verbs[i].name, verbs[i].operands,
 			verbs[i].options ? " [OPTION...]" : "");
-		print_indented(verbs[i].help, file);
+		command_line_print_indented(verbs[i].help, 6, file);
 	}
 	fputs("  bpf-portmap --help, COMMAND --help\n"
 	      "  bpf-portmap --version\n"
@@ -131,7 +120,7 @@ static int explain(const struct verb *verb)
 
 	printf("usage: bpf-portmap %s%s%s\n", verb->name, verb->operands,
 	       verb->options ? " [OPTION...]" : "");
-	print_indented(verb->help, stdout);
+	command_line_print_indented(verb->help, 6, stdout);
 	if (verb->options)
 		command_line_print_help(&line, stdout);
 	return finish(EXIT_SUCCESS);
