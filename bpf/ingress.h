@@ -108,18 +108,34 @@ INLINE enum verdict enter_by_mapping(struct __sk_buff *skb, struct packet *packe
 	return verdict;
 }
 
+/* Returns where the packet goes. For IPv6 the sysctl of an interface does not say whether the host
+ * forwards what comes in there, but routing asks it before it looks at addresses: where it is off,
+ * so that the host takes router advertisements, the question is asked for the container's veth. */
+INLINE enum route route_to_mapping(struct __sk_buff *skb, const struct packet *packet,
+				   const struct portmap *mapping, __u32 ifindex)
+{
+	enum route route;
+	const struct slot *slot;
+	__u32 out = 0;
+
+	route = route_known(skb, packet, ifindex, &out);
+	if (route != ROUTE_DISABLED || packet->ipv4)
+		return route;
+	slot = owner_slot(&mapping->owner);
+	return slot ? route_known(skb, packet, slot->ifindex, &out) : route;
+}
+
 /* Returns whether the mapping applies: its owner's veth exists, and the destination is an address
  * of this host that is not excluded. */
 INLINE bool mapping_applies(struct __sk_buff *skb, const struct packet *packet,
 			    const struct portmap *mapping, const struct arrival *arrival)
 {
 	enum route route;
-	__u32 out = 0;
 
 	if (!arrival->routed || !slot_has_veth(mapping->owner.slot) ||
 	    portmap_is_excluded(&mapping->owner, packet->tuple.destination))
 		return false;
-	route = route_known(skb, packet, arrival->ifindex, &out);
+	route = route_to_mapping(skb, packet, mapping, arrival->ifindex);
 	if (route == ROUTE_DISABLED)
 		count(forwarding_disabled);
 	return route == ROUTE_LOCAL;

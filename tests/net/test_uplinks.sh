@@ -751,6 +751,25 @@ test_uplink_forwarding_off_at_interface() {
 	expect_answer client tcp "$host4" 8080 web "$client4"
 }
 
+# at uplinks where the host is no router, so that it takes router advertisements, it forwards IPv6 all
+# the same: ports answer, masquerade works, CHECK and STATUS are content
+test_uplink_forwarding_host_role() {
+	serve_in server 9000 server
+	container_start web bridge -p 8080:80
+	container_start routed ptp -p 8081:80
+	sysctl -qw net.ipv6.conf.eth0.forwarding=0 net.ipv6.conf.eth1.forwarding=0
+	expect_answer client tcp "$host6" 8080 web "$client6"
+	expect_answer client tcp "$host6" 8081 routed "$client6"
+	expect_answers web "$server6" 9000 server "$host6_second"
+	expect_answers routed "$server6" 9000 server "$host6_second"
+	expect_equal 0 "$(counted forwarding_disabled)" forwarding_disabled
+	container_check web bridge || fail CHECK
+	plugin_status || fail STATUS
+	sysctl -qw net.ipv6.conf.all.forwarding=0
+	expect_no_answer client tcp "$host6" 8080
+	[ "$(counted forwarding_disabled)" -gt 0 ] || fail 'it is not counted'
+}
+
 # "uplinks" that match nothing: ADD warns and names the interfaces there are, CHECK fails; once
 # there is one, both are content
 test_uplink_names_match_nothing() {

@@ -49,17 +49,13 @@ static int refuse_forwarding(bool ipv4, const char *interface, struct cni_error 
 			     ipv4 ? "net.ipv4.ip_forward" : "net.ipv6.conf.all.forwarding");
 }
 
-/* Whether the host forwards what comes in by the container's gateway (NULL: that of any container),
- * and by at least one uplink: at another one it may be off on purpose. IPv6 has one switch for
- * the host, IPv4 one for each interface. */
-static int verify_family(const struct host *host, bool ipv4, const struct link *gateway,
-			 struct cni_error *err)
+/* Whether the host forwards IPv4 that comes in by the container's gateway (NULL: that of any
+ * container), and by at least one uplink: at another one it may be off on purpose. */
+static int verify_ipv4(const struct host *host, const struct link *gateway, struct cni_error *err)
 {
 	char name[IF_NAMESIZE], off[IF_NAMESIZE] = "";
 
-	if (!ipv4 && !forwarding_is_on(false, "all"))
-		return refuse_forwarding(false, "all", err);
-	if (ipv4 && gateway && !forwarding_is_on(true, gateway->name))
+	if (gateway && !forwarding_is_on(true, gateway->name))
 		return refuse_forwarding(true, gateway->name, err);
 	for (size_t i = 0; i < host->addresses.count; i++) {
 		uint32_t ifindex = host->addresses.interfaces[i].ifindex;
@@ -67,20 +63,24 @@ static int verify_family(const struct host *host, bool ipv4, const struct link *
 		if ((gateway && ifindex == gateway->ifindex) || !uplink_is_served(host, ifindex) ||
 		    !link_name(host->socket, ifindex, name))
 			continue;
-		if (forwarding_is_on(ipv4, name))
+		if (forwarding_is_on(true, name))
 			return 0;
 		if (!*off)
 			memcpy(off, name, sizeof(off));
 	}
-	return *off ? refuse_forwarding(ipv4, off, err) : 0;
+	return *off ? refuse_forwarding(true, off, err) : 0;
 }
 
 static int verify_forwarding(const struct host *host, struct families families,
 			     const struct link *gateway, struct cni_error *err)
 {
-	if (families.ipv4 && verify_family(host, true, gateway, err))
+	if (families.ipv4 && verify_ipv4(host, gateway, err))
 		return -1;
-	return families.ipv6 ? verify_family(host, false, gateway, err) : 0;
+	/* IPv6 has one switch for the host. That of an interface says whether the host is a router
+	 * there: off, it takes router advertisements. */
+	if (families.ipv6 && !forwarding_is_on(false, "all"))
+		return refuse_forwarding(false, "all", err);
+	return 0;
 }
 
 static int verify_forwarding_for(const struct host *host, const struct container *container,
