@@ -196,6 +196,21 @@ test_operator_trace_live_killed() {
 	expect_equal 0 "$(asked_until)"
 }
 
+# one that goes on while the programs are replaced ends, and says why: it would hear nothing more
+test_operator_trace_live_replaced() {
+	web_as_pod -p 8080:80/tcp
+	live_begin --port 8080
+	rm -r "$pins"
+	by_hand 0 attach
+	wait_until 10 live_is_over || fail "it goes on"
+	! wait "$live" || fail "the exit status is 0"
+	expect_contains "$(cat /run/live-err)" 'the programs were replaced'
+	live_begin --port 8080
+	expect_answer client tcp "$host4" 8080 web
+	live_says "new mapping"
+	live_end
+}
+
 # story [ARGUMENT...]: the steps, a blank between columns
 story() {
 	by_hand 0 trace "$@"

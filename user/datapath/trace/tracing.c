@@ -5,6 +5,8 @@
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 #include <errno.h>
+#include <limits.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -12,6 +14,7 @@
 
 #include "datapath/load/bpf_error.h"
 #include "lib/array.h"
+#include "lib/cleanup.h"
 
 #define BUFFER_PAGES 64 /* for each CPU */
 #define MOST_TOLD 65536
@@ -95,10 +98,11 @@ static void count_lost(void *context, int cpu, unsigned long long count)
 
 int tracing_open(struct tracing *tracing, const struct objects *objects, struct cni_error *err)
 {
+	int program = objects->programs[PROGRAM_FROM_UPLINK];
 	struct trace_settings settings;
 
-	if (!find_maps(tracing, objects->programs[PROGRAM_FROM_UPLINK]) ||
-	    !read_settings(tracing, &settings))
+	tracing->program = program_id_of(PROGRAM_FROM_UPLINK, program);
+	if (!find_maps(tracing, program) || !read_settings(tracing, &settings))
 		return cni_error_set(err, CNI_ERROR_KERNEL_REFUSED,
 				     "the programs that run here cannot be traced by this"
 				     " bpf-portmap: they are of another version, until the next ADD"
@@ -106,6 +110,16 @@ int tracing_open(struct tracing *tracing, const struct objects *objects, struct 
 	tracing->buffer = perf_buffer__new(tracing->events, BUFFER_PAGES, take_sample, count_lost,
 					   tracing, NULL);
 	return tracing->buffer ? 0 : bpf_error_set(err, errno, "cannot make buffers for events");
+}
+
+bool tracing_is_outdated(const struct tracing *tracing, const char *directory)
+{
+	cleanup_close int program = -1;
+	char path[PATH_MAX];
+
+	snprintf(path, sizeof(path), "%s/%s", directory, program_name(PROGRAM_FROM_UPLINK));
+	program = bpf_obj_get(path);
+	return program >= 0 && program_id_of(PROGRAM_FROM_UPLINK, program) != tracing->program;
 }
 
 int tracing_ask(struct tracing *tracing, const struct trace_filter *filter, uint32_t seconds,

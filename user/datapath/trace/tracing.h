@@ -25,7 +25,8 @@ struct told {
 
 /* Begins with tracing_clear(). */
 struct tracing {
-	int settings; /* file descriptors of maps */
+	uint32_t program; /* the kernel's id of one that is asked */
+	int settings;     /* file descriptors of maps */
 	int events;
 	struct perf_buffer *buffer;
 	struct told *told; /* that are read and not taken yet, in the order of their times */
@@ -39,6 +40,10 @@ void tracing_clear(struct tracing *tracing);
  * programs are of another version. */
 int tracing_open(struct tracing *tracing, const struct objects *objects, struct cni_error *err);
 void tracing_close(struct tracing *tracing);
+
+/* Returns whether other programs are pinned in the directory by now, which tell nothing to this
+ * reader. Where none is pinned the old ones run on. */
+bool tracing_is_outdated(const struct tracing *tracing, const char *directory);
 
 /* Lets the programs tell for the next seconds; 0: no more. CNI_ERROR_KERNEL_REFUSED. */
 int tracing_ask(struct tracing *tracing, const struct trace_filter *filter, uint32_t seconds,

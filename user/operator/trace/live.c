@@ -339,6 +339,10 @@ static int loop(struct live *live, struct cni_error *err)
 
 	while (!stopped && !is_enough(live) && (!most || now - begin < most)) {
 		if (now - asked >= NSEC_PER_SEC / 2) {
+			if (tracing_is_outdated(&live->tracing, live->view->datapath.directory))
+				return cni_error_set(err, CNI_ERROR_TRY_AGAIN,
+						     "the programs were replaced, and what the new"
+						     " ones do is not shown: run it again");
 			if (tracing_ask(&live->tracing, &live->filter, ASKED_SECONDS, err))
 				return -1;
 			live->realtime = clock_ns(CLOCK_REALTIME) - now;
