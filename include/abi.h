@@ -535,10 +535,15 @@ struct warnings {
 	char text[WARNINGS_SIZE];
 };
 
+/* What meta has as `complete`. 0: a load is under way, or was killed. META_REMOVED: uninstall takes
+ * the set off the host, or has, and nothing in it is of use any more. */
+#define META_COMPLETE 1
+#define META_REMOVED 2
+
 /* meta: ARRAY of one. */
 struct meta {
 	__u32 layout;
-	__u32 complete;     /* written last, when all is loaded and pinned */
+	__u32 complete;     /* META_COMPLETE is written last, when all is loaded and pinned */
 	__u64 netns_cookie; /* SO_NETNS_COOKIE of the host this set belongs to */
 	__u32 generation;   /* last one given out; only grows */
 	__u32 next_slot;    /* where the search for a free slot begins */

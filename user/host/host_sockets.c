@@ -15,6 +15,7 @@
 #include "conf/request.h"
 #include "datapath/attach/cgroup_root.h"
 #include "datapath/attach/socket_hooks.h"
+#include "datapath/load/maps.h"
 #include "net/netlink.h"
 #include "net/processes.h"
 #include "net/sockets.h"
@@ -49,7 +50,8 @@ int host_sockets_attach(struct host *host, const struct conf *conf, struct cni_e
 {
 	cleanup_error struct cni_error why = {0};
 
-	if (connects(conf) && socket_hooks_attach(&host->datapath, SOCKETS_REACH_PORTS, &why))
+	if (connects(conf) && socket_hooks_attach(&host->datapath, SOCKETS_REACH_PORTS, &why) &&
+	    !maps_are_removed(&host->datapath.objects))
 		warn_without_localhost(&why);
 	if (reserves(conf) && socket_hooks_attach(&host->datapath, SOCKETS_LEAVE_PORTS, err))
 		return explain_reservation(err);

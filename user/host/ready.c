@@ -75,7 +75,7 @@ static int write_meta(const struct datapath *datapath, enum progress progress, b
 	if (!meta_read(&datapath->objects, &meta))
 		memset(&meta, 0, sizeof(meta));
 	meta.layout = LAYOUT;
-	meta.complete = progress == LOAD_IS_COMPLETE;
+	meta.complete = progress == LOAD_IS_COMPLETE ? META_COMPLETE : 0;
 	meta.taking_over = progress == LOAD_TAKES_OVER;
 	meta.sees_devices = sees_devices;
 	meta.netns_cookie = datapath->netns_cookie;
@@ -180,8 +180,27 @@ static int open_locked(struct datapath *datapath, int *lock, struct pins_lock *p
 	return datapath_open(datapath, PINS_ALL, err);
 }
 
-int datapath_make_ready(struct datapath *datapath, const struct address_list *addresses,
-			uint32_t assured, struct cni_error *err)
+/* Whether there are maps to go on with: not those that uninstall takes off the host. */
+static bool has_maps(const struct datapath *datapath, const struct address_list *addresses)
+{
+	const struct objects *pinned = &datapath->objects;
+	struct objects found;
+	bool whole, removed;
+
+	objects_clear(&found);
+	whole = find_maps(pinned, addresses, datapath->netns_cookie, found.maps);
+	removed = maps_are_removed(whole ? &found : pinned);
+	objects_close(&found);
+	return !removed && (whole || all_maps_are_open(pinned));
+}
+
+enum where_nothing_is {
+	LOAD_ANEW,
+	LOAD_NOTHING,
+};
+
+static int make_ready(struct datapath *datapath, const struct address_list *addresses,
+		      uint32_t assured, enum where_nothing_is otherwise, struct cni_error *err)
 {
 	cleanup_lock int lock = -1;
 	cleanup_pins_lock struct pins_lock pins_lock = PINS_LOCK_NONE;
@@ -191,9 +210,18 @@ int datapath_make_ready(struct datapath *datapath, const struct address_list *ad
 		return 0;
 	if (open_locked(datapath, &lock, &pins_lock, err))
 		return -1;
-	if (datapath->state == DATAPATH_READY)
+	/* Uninstall may have had the lock. */
+	if (datapath->state == DATAPATH_READY ||
+	    (otherwise == LOAD_NOTHING && datapath->state != DATAPATH_FOREIGN &&
+	     !has_maps(datapath, addresses)))
 		return 0;
 	return reload(datapath, addresses, assured, &ignored, err);
+}
+
+int datapath_make_ready(struct datapath *datapath, const struct address_list *addresses,
+			uint32_t assured, struct cni_error *err)
+{
+	return make_ready(datapath, addresses, assured, LOAD_ANEW, err);
 }
 
 int datapath_upgrade(struct datapath *datapath, const struct address_list *addresses,
@@ -216,7 +244,7 @@ static int recover_older(struct datapath *datapath, const struct address_list *a
 {
 	struct cni_error why = {0};
 
-	if (!datapath_make_ready(datapath, addresses, 0, &why))
+	if (!make_ready(datapath, addresses, 0, LOAD_NOTHING, &why))
 		return 0;
 	if (why.code != CNI_ERROR_TRY_AGAIN) {
 		cni_error_release(&why);
@@ -226,30 +254,43 @@ static int recover_older(struct datapath *datapath, const struct address_list *a
 	return -1;
 }
 
+/* Something else may lie where one of our maps was pinned, but the programs know it. It is used,
+ * and nothing pinned: that is for somebody who knows what the other thing is. */
+static void find_in_place_of_foreign(struct datapath *datapath,
+				     const struct address_list *addresses)
+{
+	struct objects found;
+
+	objects_clear(&found);
+	if (!find_maps(&datapath->objects, addresses, datapath->netns_cookie, found.maps)) {
+		objects_close(&found);
+		return;
+	}
+	objects_close(&datapath->objects);
+	datapath->objects = found;
+	datapath->state = DATAPATH_OUTDATED;
+}
+
 int datapath_recover(struct datapath *datapath, const struct address_list *addresses,
 		     struct cni_error *err)
 {
-	struct objects found;
-	bool whole;
-
 	if (datapath_is_usable(datapath))
 		return 0;
 	if (datapath_is_older(datapath))
 		return recover_older(datapath, addresses, err);
-	objects_clear(&found);
-	whole = find_maps(&datapath->objects, addresses, datapath->netns_cookie, found.maps);
-	if (datapath->state == DATAPATH_FOREIGN && whole) {
-		/* Something else lies where one of our maps was pinned, but the programs know it.
-		 * It is used, and nothing pinned: that is for somebody who knows what the other
-		 * thing is. */
-		objects_close(&datapath->objects);
-		datapath->objects = found;
-		datapath->state = DATAPATH_OUTDATED;
+	if (datapath->state == DATAPATH_FOREIGN) {
+		find_in_place_of_foreign(datapath, addresses);
 		return 0;
 	}
-	objects_close(&found);
-	if (datapath->state == DATAPATH_FOREIGN ||
-	    (!whole && !all_maps_are_open(&datapath->objects)))
-		return 0;
-	return datapath_make_ready(datapath, addresses, 0, err);
+	return has_maps(datapath, addresses) ? make_ready(datapath, addresses, 0, LOAD_NOTHING, err)
+					     : 0;
+}
+
+void datapath_find(struct datapath *datapath, const struct address_list *addresses)
+{
+	if (datapath_is_usable(datapath) || datapath->state == DATAPATH_FOREIGN)
+		return;
+	collect_maps(&datapath->objects, addresses, datapath->netns_cookie);
+	if (all_maps_are_open(&datapath->objects))
+		datapath->state = DATAPATH_OUTDATED;
 }

@@ -27,4 +27,8 @@ int datapath_upgrade(struct datapath *datapath, const struct address_list *addre
 int datapath_recover(struct datapath *datapath, const struct address_list *addresses,
 		     struct cni_error *err);
 
+/* For uninstall: opens all maps that there are, by our programs that run where pins are lost, and
+ * neither loads nor pins anything. Usable afterwards where there are all, of our layout. */
+void datapath_find(struct datapath *datapath, const struct address_list *addresses);
+
 #endif

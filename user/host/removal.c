@@ -12,49 +12,64 @@
 #include "net/link.h"
 #include "net/tc.h"
 
-int host_remove_attachments(struct host *host, struct cni_error *err)
+/* From here on nothing is claimed any more. */
+static int mark_removed(const struct objects *objects, struct cni_error *err)
+{
+	struct meta meta;
+
+	if (!meta_read(objects, &meta))
+		return map_refuse_read(MAP_META, err);
+	meta.complete = META_REMOVED;
+	return meta_write(objects, &meta, err);
+}
+
+static int remove_attachments(struct host *host, struct release *release, struct cni_error *err)
 {
 	cleanup_free struct attachment_entry *entries = NULL;
 	struct cni_error failure = {0};
 	int result = 0;
 	size_t count;
 
-	if (!datapath_is_usable(&host->datapath))
-		return 0;
 	if (attachment_list(&host->datapath, &entries, &count, err))
 		return -1;
-	for (size_t i = 0; i < count; i++) {
-		bool was_there;
-
-		if (attachment_remove_stale(&host->datapath.objects, &entries[i], &was_there,
-					    &failure))
+	for (size_t i = 0; i < count; i++)
+		if (attachment_remove_locked(release, &entries[i].key, &failure))
 			result = cni_error_chain(err, &failure);
-	}
 	return result;
 }
 
-/* What the bandwidth plugin sends a container's packets through. */
-static bool detach_from_shaper(uint32_t ifindex)
+static bool is_meant(const struct attached_program *attached, const uint32_t *ids)
 {
-	const struct attached_program attached = {MECHANISM_CLSACT, PROGRAM_FROM_CONTAINER, 0};
+	return !ids || ids[attached->program] == attached->id;
+}
 
-	if (!shaper_program(ifindex))
+/* What the bandwidth plugin sends a container's packets through. */
+static bool detach_from_shaper(uint32_t ifindex, const uint32_t *ids)
+{
+	const struct attached_program attached = {MECHANISM_CLSACT, PROGRAM_FROM_CONTAINER,
+						  shaper_program(ifindex)};
+
+	if (!attached.id || !is_meant(&attached, ids))
 		return false;
 	hook_detach(ifindex, HOOK_EGRESS, &attached);
 	return true;
 }
 
-static void detach_from(struct host *host, const struct link_name *link)
+/* `ids`: only those of our programs, or NULL. */
+static void detach_from(struct host *host, const struct link_name *link, const uint32_t *ids)
 {
+	bool detached = detach_from_shaper(link->ifindex, ids);
 	struct attached_programs found;
-	bool detached = detach_from_shaper(link->ifindex);
 	struct interface entry;
 
 	for (int hook = 0; hook < HOOK_COUNT; hook++) {
 		hook_find_programs(link->ifindex, (enum hook)hook, &found);
-		for (size_t i = 0; i < found.count; i++)
+		for (size_t i = 0; i < found.count; i++) {
+			if (!is_meant(&found.list[i], ids))
+				continue;
 			hook_detach(link->ifindex, (enum hook)hook, &found.list[i]);
-		detached |= found.count > 0;
+			detached = true;
+		}
 	}
 	if (detached)
 		host_report(host, link->name, "detached");
@@ -65,40 +80,48 @@ static void detach_from(struct host *host, const struct link_name *link)
 		qdisc_delete_clsact(link->ifindex);
 }
 
-static bool has_programs(uint32_t ifindex)
-{
-	struct attached_programs found;
-
-	for (int hook = 0; hook < HOOK_COUNT; hook++) {
-		hook_find_programs(ifindex, (enum hook)hook, &found);
-		if (found.count)
-			return true;
-	}
-	return shaper_program(ifindex) != 0;
-}
-
-bool host_has_programs(struct host *host)
-{
-	cleanup_error struct cni_error ignored = {0};
-	cleanup_free struct link_name *links = NULL;
-	size_t count = 0;
-
-	link_names_read(host->socket, &links, &count, &ignored);
-	for (size_t i = 0; i < count; i++)
-		if (has_programs(links[i].ifindex))
-			return true;
-	return false;
-}
-
-int host_remove_programs(struct host *host, struct cni_error *err)
+static int detach_from_all(struct host *host, const uint32_t *ids, struct cni_error *err)
 {
 	cleanup_free struct link_name *links = NULL;
-	cleanup_lock int lock = lock_take(err);
 	size_t count;
 
-	if (lock < 0 || link_names_read(host->socket, &links, &count, err))
+	if (link_names_read(host->socket, &links, &count, err))
 		return -1;
 	for (size_t i = 0; i < count; i++)
-		detach_from(host, &links[i]);
-	return bpffs_is_mounted() ? pins_remove(host->datapath.directory, err) : 0;
+		detach_from(host, &links[i], ids);
+	return 0;
+}
+
+int host_remove(struct host *host, int *lock, struct cni_error *err)
+{
+	struct datapath *datapath = &host->datapath;
+	struct release release = {.objects = &datapath->objects};
+
+	if (datapath_is_usable(datapath) &&
+	    (mark_removed(&datapath->objects, err) || remove_attachments(host, &release, err)))
+		return -1;
+	if (detach_from_all(host, NULL, err) ||
+	    (bpffs_is_mounted() && pins_remove(datapath->directory, err)))
+		return -1;
+	release_finish(&release, lock);
+	return 0;
+}
+
+int host_withdraw_if_removed(struct host *host, int result, struct cni_error *err)
+{
+	const struct objects *objects = &host->datapath.objects;
+	struct cni_error failure = {0};
+	cleanup_lock int lock = -1;
+
+	if (!datapath_is_usable(&host->datapath) || !maps_are_removed(objects))
+		return result;
+	lock = lock_take(&failure);
+	if (lock < 0)
+		return cni_error_chain(err, &failure);
+	/* An ADD that found these programs attached may have made the set whole again. */
+	if (!maps_are_removed(objects))
+		return result;
+	detach_from_all(host, objects->program_ids, &failure);
+	cni_error_release(&failure);
+	return maps_refuse_removed(objects, err);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * add.c - ADD: sets up all that the container asks for, or nothing. The steps stand in their order;
- * set_up() lists them.
+ * try_to_set_up() lists them.
  */
 #include <string.h>
 #include <time.h>
@@ -23,6 +23,7 @@
 #include "host/interfaces.h"
 #include "host/prerequisites.h"
 #include "host/ready.h"
+#include "host/removal.h"
 #include "plugin/commands.h"
 
 /* One run. */
@@ -182,7 +183,7 @@ static void undo_all(const struct add *add)
 	detach_programs(add);
 }
 
-static int set_up(struct add *add, struct cni_error *err)
+static int try_to_set_up(struct add *add, struct cni_error *err)
 {
 	if (find_and_load(add, err))
 		return -1;
@@ -201,6 +202,11 @@ static int set_up(struct add *add, struct cni_error *err)
 	}
 	warnings_keep(&add->host.datapath.objects, &add->container.claims.key, warnings_kept());
 	return 0;
+}
+
+static int set_up(struct add *add, struct cni_error *err)
+{
+	return try_to_set_up(add, err) ? host_withdraw_if_removed(&add->host, -1, err) : 0;
 }
 
 /* A container that wants nothing may still connect to another container on its bridge, and

@@ -17,6 +17,7 @@
 #include "plugin/commands.h"
 #include "host/foreign_programs.h"
 #include "host/interfaces.h"
+#include "host/removal.h"
 
 static void print_change(const char *interface, const char *what)
 {
@@ -82,5 +83,7 @@ int command_attach(char *const *operands, struct cni_error *err)
 	/* Without names: as the conflist of each network said at its last ADD. */
 	result = *operands ? visit_named(&host, operands, interfaces_attach_named, err)
 			   : networks_visit(&host.datapath, attach_for_network, &host, err);
-	return refresh(&host, &failure) ? cni_error_chain(err, &failure) : result;
+	if (refresh(&host, &failure))
+		result = cni_error_chain(err, &failure);
+	return host_withdraw_if_removed(&host, result, err);
 }

@@ -6,6 +6,7 @@
 #include "host/container.h"
 #include "host/foreign_programs.h"
 #include "host/interfaces.h"
+#include "host/removal.h"
 #include "host/host_sockets.h"
 #include "host/prerequisites.h"
 #include "datapath/records/attachment_verify.h"
@@ -66,5 +67,5 @@ int command_check(const struct cni_environment *environment,
 	if (require_datapath(&host, err) ||
 	    container_find_veth(&container, environment, &host, err))
 		return -1;
-	return verify(&host, &container, err);
+	return host_withdraw_if_removed(&host, verify(&host, &container, err), err);
 }

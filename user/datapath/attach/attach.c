@@ -11,6 +11,7 @@
 
 /* One program at one hook of one interface. */
 struct attaching {
+	const struct objects *objects;
 	const struct attach_target *target;
 	struct attach_undo *undo;
 	enum hook hook;
@@ -43,7 +44,7 @@ static int dedup_hook(struct attaching *attaching, struct cni_error *err)
 	cleanup_lock int lock = lock_take(err);
 	size_t kept = 0;
 
-	if (lock < 0)
+	if (lock < 0 || maps_refuse_removed(attaching->objects, err))
 		return -1;
 	find_programs(attaching);
 	for (size_t i = 0; i < found->count; i++)
@@ -200,7 +201,11 @@ int attach_interface(const struct datapath *datapath, const struct attach_target
 		     struct attach_undo *undo, struct cni_error *err)
 {
 	const struct interface uplink = {.role = ROLE_UPLINK};
-	struct attaching attaching = {.target = target, .undo = undo};
+	struct attaching attaching = {
+		.objects = &datapath->objects,
+		.target = target,
+		.undo = undo,
+	};
 	bool detached = false, created = false;
 	uint32_t shaper;
 	int result;

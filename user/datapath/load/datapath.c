@@ -50,7 +50,7 @@ static enum datapath_state judge(struct datapath *datapath, const struct pins *p
 		return found->foreign ? DATAPATH_FOREIGN : DATAPATH_DAMAGED;
 	if (datapath->layout != LAYOUT || found->foreign)
 		return DATAPATH_FOREIGN;
-	if (found->missing || !pins->head.complete)
+	if (found->missing || pins->head.complete != META_COMPLETE)
 		return DATAPATH_DAMAGED;
 	return is_older(pins->head.program_version, PROGRAM_VERSION) ? DATAPATH_OUTDATED
 								     : DATAPATH_READY;

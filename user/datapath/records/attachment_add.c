@@ -359,7 +359,7 @@ int attachment_add(const struct objects *objects, struct nl_sock *socket,
 	char name[IF_NAMESIZE];
 	int result;
 
-	if (lock < 0)
+	if (lock < 0 || maps_refuse_removed(objects, err))
 		return -1;
 	/* Before it may claim anything: the container may have been deleted meanwhile. */
 	if (!link_name(socket, claims->ifindex, name))

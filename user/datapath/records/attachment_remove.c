@@ -215,20 +215,24 @@ int attachment_remove_stale(const struct objects *objects, const struct attachme
 	return result;
 }
 
-bool attachment_is_abandoned(const struct objects *objects, struct nl_sock *socket,
-			     const struct attachment_entry *entry)
+bool attachment_is_abandoned_locked(const struct objects *objects, struct nl_sock *socket,
+				    const struct attachment_entry *entry)
 {
-	struct cni_error ignored = {0};
-	cleanup_lock int lock = lock_take(&ignored);
 	struct attachment_name name;
 	struct slot slot;
 
-	cni_error_release(&ignored);
-	if (lock < 0)
-		return false;
 	return !attachment_has_veth(objects, socket, &entry->attachment) ||
 	       (!attachment_name_split(entry->key.name, &name) &&
 		!owner_read(objects, entry->attachment.owner, &slot));
+}
+
+bool attachment_is_abandoned(const struct objects *objects, struct nl_sock *socket,
+			     const struct attachment_entry *entry)
+{
+	cleanup_error struct cni_error ignored = {0};
+	cleanup_lock int lock = lock_take(&ignored);
+
+	return lock >= 0 && attachment_is_abandoned_locked(objects, socket, entry);
 }
 
 /* Called before looking, because the programs note again what they meet from now on. */

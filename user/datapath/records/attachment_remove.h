@@ -49,6 +49,9 @@ int attachment_remove_stale(const struct objects *objects, const struct attachme
  * making it has finished; false where it cannot. */
 bool attachment_is_abandoned(const struct objects *objects, struct nl_sock *socket,
 			     const struct attachment_entry *entry);
+/* The same for a caller that has the lock. */
+bool attachment_is_abandoned_locked(const struct objects *objects, struct nl_sock *socket,
+				    const struct attachment_entry *entry);
 
 enum abandoned_which {
 	ABANDONED_ALL,

@@ -9,9 +9,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "datapath/load/lock.h"
 #include "datapath/load/maps.h"
 #include "datapath/records/attachment_remove.h"
 #include "datapath/records/describe.h"
+#include "host/ready.h"
 #include "host/removal.h"
 #include "lib/cleanup.h"
 #include "lib/io.h"
@@ -116,17 +118,13 @@ static int give_back(struct installer *installer, struct cni_error *err)
 	return undone < 0 ? -1 : 0;
 }
 
+/* 1: it was there. */
 static int remove_binary(struct installer *installer, struct cni_error *err)
 {
-	int removed = 0;
-
 	if (installer->bin.fd < 0)
 		return 0;
 	directory_sweep(&installer->bin);
-	removed = binary_remove(&installer->bin, err);
-	if (removed > 0)
-		printf("%s/" OUR_BINARY ": removed\n", installer->bin.path);
-	return removed < 0 ? -1 : 0;
+	return binary_remove(&installer->bin, err);
 }
 
 static int remove_udev_rule(struct cni_error *err)
@@ -172,7 +170,7 @@ static void add_name(char **names, size_t count, const char *who)
 	*names = longer;
 }
 
-/* Those that live, and have ports or are masqueraded. */
+/* Those that live, and have ports or are masqueraded. Call it with the lock. */
 static int refuse_containers(struct host *host, struct cni_error *err)
 {
 	const struct objects *objects = &host->datapath.objects;
@@ -187,7 +185,7 @@ static int refuse_containers(struct host *host, struct cni_error *err)
 		return -1;
 	for (size_t i = 0; i < count; i++) {
 		if (!has_something(&entries[i], masqueraded) ||
-		    attachment_is_abandoned(objects, host->socket, &entries[i]))
+		    attachment_is_abandoned_locked(objects, host->socket, &entries[i]))
 			continue;
 		describe_attachment(objects, entries[i].key.name, who);
 		cni_printable(who, "");
@@ -211,37 +209,52 @@ static void print_change(const char *interface, const char *what)
 	printf("%s: %s\n", interface, what);
 }
 
-static int look(struct host *host, const struct options *options, struct cni_error *err)
-{
-	if (host_open(host, PINS_ALL, err))
-		return -1;
-	if (host->datapath.state == DATAPATH_FOREIGN)
-		return options->purge ? 0 : datapath_refuse_foreign(&host->datapath, err);
-	/* By what still runs, where pins are lost. */
-	if (!datapath_is_usable(&host->datapath) && host_has_programs(host) &&
-	    host_recover(host, err))
-		return -1;
-	if (!datapath_is_usable(&host->datapath) || options->drop_ports)
-		return 0;
-	return refuse_containers(host, err);
-}
-
+/* All under one lock: no ADD claims anything in between, and one that loads just now has finished.
+ */
 static int remove_from_kernel(const struct options *options, struct cni_error *err)
 {
 	cleanup_host struct host host = {.report = print_change};
+	struct datapath *datapath = &host.datapath;
+	cleanup_lock int lock = lock_take(err);
 	bool was_there;
 
-	if (look(&host, options, err))
+	if (lock < 0 || host_open(&host, PINS_ALL, err))
 		return -1;
-	was_there = host.datapath.state != DATAPATH_ABSENT;
-	if (host_remove_attachments(&host, err) || host_remove_programs(&host, err))
+	was_there = datapath->state != DATAPATH_ABSENT;
+	if (datapath->state == DATAPATH_FOREIGN && !options->purge)
+		return datapath_refuse_foreign(datapath, err);
+	datapath_find(datapath, &host.addresses);
+	if (datapath_is_usable(datapath) && !maps_are_removed(&datapath->objects) &&
+	    !options->drop_ports && refuse_containers(&host, err))
+		return -1;
+	if (host_remove(&host, &lock, err))
 		return -1;
 	if (was_there)
-		printf("%s: removed\n", host.datapath.directory);
-	if (!host_has_programs(&host))
+		printf("%s: removed\n", datapath->directory);
+	return 0;
+}
+
+/* Last of all the binary. A runtime that had read the list before may have run it until then;
+ * without it nobody could run that container's DEL, and then uninstall. */
+static int remove_binary_and_look(struct installer *installer, const struct options *options,
+				  struct cni_error *err)
+{
+	struct cni_error failure = {0};
+	int removed = remove_binary(installer, err);
+
+	if (removed < 0)
+		return -1;
+	if (!remove_from_kernel(options, err)) {
+		if (removed)
+			printf("%s/" OUR_BINARY ": removed\n", installer->bin.path);
 		return 0;
-	return cni_error_set(err, CNI_ERROR_TRY_AGAIN,
-			     "a container was added meanwhile: uninstall once more");
+	}
+	if (!removed)
+		return -1;
+	if (binary_put(&installer->bin, OUR_BINARY, installer->self, &failure) < 0)
+		return cni_error_chain(err, &failure);
+	return cni_error_wrap(err, "%s/" OUR_BINARY " stays, as it was run once more meanwhile",
+			      installer->bin.path);
 }
 
 int verb_uninstall(const struct options *options, char *const *operands, struct cni_error *err)
@@ -251,7 +264,7 @@ int verb_uninstall(const struct options *options, char *const *operands, struct 
 
 	if (!installer_open(&installer, options, err) && !open_and_lock(&installer, &lock, err) &&
 	    !give_back(&installer, err) && !remove_from_kernel(options, err) &&
-	    !remove_udev_rule(err) && !remove_binary(&installer, err))
+	    !remove_udev_rule(err) && !remove_binary_and_look(&installer, options, err))
 		result = EXIT_SUCCESS;
 	directory_unlock(&installer.bin, &lock);
 	if (!result)

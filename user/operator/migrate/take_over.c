@@ -25,6 +25,7 @@
 #include "host/interfaces.h"
 #include "host/prerequisites.h"
 #include "host/ready.h"
+#include "host/removal.h"
 #include "lib/cleanup.h"
 #include "lib/memory.h"
 #include "operator/migrate/connections.h"
@@ -276,6 +277,7 @@ int take_over(struct portmap_rules *rules, const struct migrating_list *containe
 		if (!result)
 			mark_mapped(&taking);
 	}
+	result = host_withdraw_if_removed(&taking.host, result, err);
 	cleanup_close_pointer(&taking.keeping.program);
 	container_release(&taking.container);
 	cni_network_config_release(&taking.config);

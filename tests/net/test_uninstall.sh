@@ -1,0 +1,128 @@
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+# shellcheck shell=bash disable=SC2154 # the world's names: world.sh
+#
+# test_uninstall.sh - `bpf-portmap uninstall` while another command is half-way, and the other way
+# round: what succeeds works, and what fails leaves nothing. At some of the places; STEP=1: at all.
+
+# uninstall_make: a container `late` whose ADD comes at a bad time; /run/do VERB runs one command on it
+uninstall_make() {
+	[ -n "${LENT:-}" ] || skip "needs programs that are lent, anew for each step"
+	[ ! -d /etc/udev ] || mount -t tmpfs tmpfs /etc/udev
+	container_add_plain late
+	serve_in late 80
+	plugin_config late "$(mapping 9090) | .cniVersion = \"1.1.0\"" >/run/config
+	cat >/run/do <<-SCRIPT
+		#!/bin/sh
+		case \$1 in
+		attach) exec $build/bpf-portmap attach eth0 ;;
+		uninstall) exec $build/bpf-portmap uninstall --bin-dir /run/bin --conf-dir /run/net.d ;;
+		esac
+		export CNI_COMMAND=\$1 CNI_CONTAINERID=late CNI_IFNAME=eth0 CNI_NETNS=/run/netns/late
+		exec $build/bpf-portmap </run/config
+	SCRIPT
+	chmod +x /run/do
+	mkdir /run/bin
+	cp "$build/bpf-portmap" /run/ours
+}
+
+# As on a host whose containers have gone
+installed_again() {
+	rm -rf "$pins"
+	"$build/tests/loaded" lend "$LENT" "$pins"
+	ln -f /run/ours /run/bin/bpf-portmap
+}
+
+# each_place STRIDE STOPPED MEANWHILE: at every STRIDEth call of STOPPED, MEANWHILE runs, until it has
+# ended or waits for the lock; then `afterwards` looks. What they print is in /run/out.VERB.
+each_place() {
+	local stride=${STEP:-$1} stopped=$2 meanwhile=$3 step places=0 code
+	printf '#!/bin/sh\nexec /run/do %s >/run/out.%s 2>&1\n' "$meanwhile" "$meanwhile" >/run/meanwhile
+	chmod +x /run/meanwhile
+	for ((step = (stride + 1) / 2; ; step += stride)); do
+		installed_again
+		"$before"
+		code=0
+		"$build/tests/interleave" "$step" /run/meanwhile /run/do "$stopped" >/run/out."$stopped" 2>&1 ||
+			code=$?
+		[ "$code" != 99 ] || break
+		place="$stopped stopped at $step for $meanwhile: $(cat /run/out.*)"
+		places=$((places + 1))
+		"$afterwards"
+		rm -f /run/out.*
+	done
+	rm -rf "$pins" /run/out.*
+	[ "$places" -ge 4 ] || fail "only $places places of $stopped"
+	echo "note: $places places of $stopped, meanwhile $meanwhile, $SECONDS s"
+}
+
+what_is_left() {
+	programs_show
+	socket_hooks_show
+	tc qdisc show | grep clsact || true
+	find /sys/fs/bpf -mindepth 1 ! -name '*.debug'
+}
+is_nothing_left() { [ -z "$(what_is_left)" ]; }
+
+# The kernel detaches a link a little later than its pin goes.
+nothing_is_left() {
+	wait_until 5 is_nothing_left || fail "left: $(what_is_left), $place"
+}
+
+uninstalled() {
+	/run/do uninstall >/run/out 2>&1 || fail "uninstall: $(cat /run/out), $place"
+	nothing_is_left
+}
+
+# An ADD that succeeded has the port, and uninstall finds it; another is to be tried again.
+add_works_or_leaves_nothing() {
+	if grep '"code"' /run/out.ADD >/dev/null; then
+		grep '"code": 11,' /run/out.ADD >/dev/null || fail "the code, $place"
+		expect_contains "$(cat /run/out.uninstall)" 'nothing of bpf-portmap is left'
+		nothing_is_left
+	else
+		grep 'nothing of bpf-portmap is left' /run/out.uninstall >/dev/null || [ -x /run/bin/bpf-portmap ] ||
+			fail "there is no binary for its DEL, $place"
+		/run/do CHECK >/run/out || fail "CHECK: $(cat /run/out), $place"
+		expect_answer client tcp "$host4" 9090 late
+		/run/do DEL || fail "DEL, $place"
+	fi
+	uninstalled
+}
+
+# limit 120 s
+# an ADD is stopped for uninstall, and uninstall for an ADD: it succeeds and its port answers, or it is
+# to be tried again and nothing is left
+test_uninstall_and_add() {
+	local before=true afterwards=add_works_or_leaves_nothing place=
+	uninstall_make
+	each_place 19 ADD uninstall
+	each_place 17 uninstall ADD
+}
+
+late_add() { /run/do ADD >/run/out || fail "ADD: $(cat /run/out)"; }
+
+# What attach has not heard of uninstall, it says.
+attach_leaves_nothing() {
+	! grep 'bpf-portmap: ' /run/out.attach | grep -v 'taken bpf-portmap off this host' ||
+		fail "attach, $place"
+	expect_contains "$(cat /run/out.uninstall)" 'nothing of bpf-portmap is left'
+	nothing_is_left
+}
+
+del_succeeds() {
+	[ ! -s /run/out.DEL ] || fail "DEL, $place"
+	uninstalled
+}
+
+# limit 120 s
+# attach and DEL are stopped for uninstall, and uninstall for them: nothing is loaded that was not, and
+# nothing is left
+test_uninstall_and_attach() {
+	local before=true afterwards=attach_leaves_nothing place=
+	uninstall_make
+	each_place 7 attach uninstall
+	each_place 17 uninstall attach
+	before=late_add afterwards=del_succeeds
+	each_place 7 DEL uninstall
+	each_place 7 uninstall DEL
+}
