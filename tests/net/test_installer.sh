@@ -784,6 +784,29 @@ container_again() {
 	container_add web clsact -p 8080:80/tcp
 }
 
+# uninstall keeps what a list was before install, and says so, where none that is whole is in its place:
+# it is gone, half written, empty, a link, or no list; with a whole one, whosever it is, the copy goes
+test_installer_uninstall_keeps() {
+	local damage list=$conf/10-a.conflist
+	node_make
+	# shellcheck disable=SC2016 # for eval
+	for damage in 'rm $list' 'truncate -s 100 $list' ': >$list' 'ln -sf ../bin/portmap $list' 'echo {} >$list'; do
+		list_of_kindnet >"$list"
+		at_node 0 install
+		eval "$damage"
+		for _ in 1 2; do
+			at_node 0 uninstall
+			list_of_kindnet | cmp - "$list.bpf-portmap.bak" || fail "the only good copy is lost: $damage"
+			expect_contains "$(cat /run/out)" "$list"
+			expect_contains "$(cat /run/out)" "stays in $list.bpf-portmap.bak"
+		done
+		rm -f "$list"
+		list_of_kindnet | jq 'del(.plugins[1])' >"$list"
+		at_node 0 uninstall
+		expect_equal '10-a.conflist' "$(ls -A "$conf" | xargs)" "after another list came"
+	done
+}
+
 # uninstall changes nothing where a list names ours that install has not changed, unless it is
 # named; maps of another layout are left, unless --purge
 test_installer_uninstall_refuses() {

@@ -210,6 +210,8 @@ static int run(struct upgrade *upgrade, struct cni_error *err)
 	if (upgrade->needed && !upgrade->options->dry_run &&
 	    datapath_upgrade(&host->datapath, &host->addresses, &upgrade->report, err))
 		return -1;
+	/* Uninstall may have had the lock before. */
+	upgrade->needed &= host->datapath.state != DATAPATH_ABSENT;
 	if (upgrade->options->json)
 		return print_json(upgrade, err);
 	if (upgrade->needed)

@@ -157,6 +157,16 @@ static int give_back(const struct directory *directory, const char *name, struct
 	return text ? file_replace(directory, name, &list, text, err) : -1;
 }
 
+/* Whosever it is */
+static bool is_whole(const struct directory *directory, const char *name)
+{
+	cleanup_error struct cni_error ignored = {0};
+	cleanup_file struct file list = FILE_NONE;
+	enum list_verdict verdict = list_look(directory, name, &list, &ignored);
+
+	return list.fd >= 0 && (verdict == LIST_HAS_REFERENCE || verdict == LIST_HAS_NEITHER);
+}
+
 int list_give_back(const struct directory *directory, const char *name, struct cni_error *err)
 {
 	cleanup_free char *kept = kept_name(name);
@@ -169,5 +179,7 @@ int list_give_back(const struct directory *directory, const char *name, struct c
 			err, CNI_ERROR_TRY_AGAIN,
 			"%s/%s is changed by somebody again and again: try again later",
 			directory->path, name);
-	return result ? -1 : file_remove(directory, kept, err);
+	if (result)
+		return -1;
+	return is_whole(directory, name) ? file_remove(directory, kept, err) : 0;
 }

@@ -41,7 +41,9 @@ int lists_visit(const struct directory *directory, list_visit *visit, void *cont
 bool list_was_changed(const struct directory *directory, const char *name);
 
 /* Puts the reference's type back where ours is, which makes the text what it was, or what an agent
- * has made of it since; then removes what was kept. CNI_ERROR_IO, CNI_ERROR_INVALID_CONFIGURATION,
+ * has made of it since. What was kept is removed where there is a list that is whole: otherwise it
+ * may be the only good copy. It does not take the place of a list that is gone or half written,
+ * which may be an agent's work. CNI_ERROR_IO, CNI_ERROR_INVALID_CONFIGURATION,
  * CNI_ERROR_TRY_AGAIN. */
 int list_give_back(const struct directory *directory, const char *name, struct cni_error *err);
 

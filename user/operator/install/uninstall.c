@@ -70,6 +70,18 @@ static int check_list(const struct directory *directory, const char *name, void 
 			     directory->path, name, cni_error_message(&why));
 }
 
+/* No runtime reads the copy. */
+static void say_kept(const struct directory *directory, const char *name)
+{
+	cleanup_error struct cni_error why = {0};
+	cleanup_file struct file file = FILE_NONE;
+
+	list_look(directory, name, &file, &why);
+	printf("%s/%s: what it was before `install` stays in %s/%s" KEPT_END "%s%s\n",
+	       directory->path, name, directory->path, name, why.code ? ", as " : "",
+	       why.code ? cni_error_message(&why) : "");
+}
+
 static int give_back_list(const struct directory *directory, const char *name, void *context,
 			  struct cni_error *err)
 {
@@ -81,6 +93,8 @@ static int give_back_list(const struct directory *directory, const char *name, v
 		return -1;
 	if (was_ours)
 		printf("%s/%s: has " REFERENCE_TYPE " again\n", directory->path, name);
+	if (list_was_changed(directory, name))
+		say_kept(directory, name);
 	return 0;
 }
 
