@@ -553,6 +553,29 @@ test_attach_repairs_as_asked() {
 	done
 }
 
+# what attach mends on an uplink or a bridge hangs there as the conflist asked for that was first,
+# with its name or without
+test_attach_repairs_uplinks_as_asked() {
+	tcx_needed
+	local device hook program names
+	conflist clsact bridge "$(with_ours '{"attach": "clsact"}')"
+	container_start web clsact -p 8080:80/tcp
+	for names in '' 'eth0 cni0'; do
+		while read -r device hook program; do
+			expect_equal "clsact $program" "$(attached "$device" "$hook")"
+			detach_ours "$device" "$hook" "$program"
+			# shellcheck disable=SC2086
+			attach_by_hand $names >/run/out
+			expect_equal "clsact $program" "$(attached "$device" "$hook")" "mended by attach $names"
+		done <<-HOOKS
+			eth0 ingress from_uplink
+			eth0 egress to_uplink
+			cni0 egress to_container
+		HOOKS
+	done
+	expect_answer client tcp "$host4" 8080 web
+}
+
 # an uplink that becomes a bridge's port hands over to the bridge, by attach or by the next ADD,
 # and back [T19]
 test_attach_uplink_becomes_port() {

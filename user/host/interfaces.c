@@ -38,6 +38,9 @@ static int attach_and_write(struct host *host, const struct conf *conf, const st
 	struct interface *interface = &target.interface, now;
 
 	uplink_target(conf, link, &target);
+	/* "auto" asks for nothing, and `attach` does not know what the conflist asked for. */
+	if (known && interface->attach_mode == ATTACH_AUTO)
+		interface->attach_mode = known->attach_mode;
 	if (attach_interface(&host->datapath, &target, &ignored, err))
 		return -1;
 	run_before_warn(host, link->ifindex, interface, false);
