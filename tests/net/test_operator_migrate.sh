@@ -260,6 +260,36 @@ test_operator_migrate_foreign_rule() {
 	expect_answers client "$host4" 8080 web
 }
 
+# chains without a rule, which a killed portmap has left, are removed, whether a rule jumps there or
+# not: where portmap has nothing else, and beside a container's chain that stays
+test_operator_migrate_empty_chains() {
+	local rules code iptables
+	migrate_world
+	for rules in none left; do
+		portmap_container web -p 8080:80/tcp
+		if [ "$rules" = none ]; then
+			container_remove web old
+		else
+			iptables -t nat -I CNI-HOSTPORT-DNAT -s 10.0.0.0/8 -j RETURN
+		fi
+		for iptables in iptables ip6tables; do
+			"$iptables" -t nat -N CNI-DN-killed
+			"$iptables" -t nat -N CNI-DN-cleared
+			"$iptables" -t nat -A CNI-HOSTPORT-DNAT -p tcp -m multiport --dports 8082 -j CNI-DN-cleared
+		done
+		code=0
+		"$build/bpf-portmap" migrate --from-portmap --dry-run >/run/out || code=$?
+		[ "$rules" = left ] || expect_contains "$(cat /run/out)" 'has left empty chains, which would be removed'
+		expect_contains "$(iptables-save -t nat)" CNI-DN-killed
+		by_hand "$code" migrate --from-portmap
+		[ "$rules" = left ] || expect_contains "$(cat /run/out)" 'has left empty chains, which are removed'
+		case $(iptables-save -t nat && ip6tables-save -t nat) in
+		*CNI-DN-killed* | *CNI-DN-cleared*) fail "an empty chain stays, beside: $rules" ;;
+		esac
+		[ "$rules" = none ] || expect_contains "$(iptables-save -t nat)" '--dport 8080 -j DNAT'
+	done
+}
+
 # rules of dead containers are removed: one whose namespace is gone, one whose address another has now
 test_operator_migrate_dead() {
 	migrate_world
@@ -319,10 +349,12 @@ test_operator_migrate_earlier_left() {
 		"$(jq -c '.items[] | [.container_id, .result, .reason]' /run/out | sort -u)"
 }
 
-# what portmap adds while the rules are removed stays, and the chains that it needs
+# what portmap adds while the rules are removed stays, and the chains that it needs, also one that it
+# had just made
 test_operator_migrate_race() {
 	migrate_world
 	portmap_container web -p 8080:80/tcp
+	iptables -t nat -N CNI-DN-made
 	mkdir -p /run/over/upper /run/over/work
 	mount -t overlay -o lowerdir=/usr/sbin,upperdir=/run/over/upper,workdir=/run/over/work \
 		overlay /usr/sbin
@@ -332,6 +364,7 @@ test_operator_migrate_race() {
 		[ -e /run/once ] || {
 			iptables -t nat -N CNI-DN-new
 			iptables -t nat -A CNI-HOSTPORT-DNAT -p tcp -m multiport --dports 8085 -j CNI-DN-new
+			iptables -t nat -A CNI-DN-made -p tcp --dport 8086 -j DNAT --to-destination 10.87.0.99:80
 		}
 		touch /run/once
 		exec /usr/sbin/xtables-nft-multi iptables-nft-restore "$@"
@@ -340,6 +373,7 @@ test_operator_migrate_race() {
 	by_hand 0 migrate --from-portmap
 	[ -e /run/once ] || fail 'nothing was added'
 	expect_contains "$(iptables-save -t nat)" '--dports 8085 -j CNI-DN-new'
+	expect_contains "$(iptables-save -t nat)" '--dport 8086 -j DNAT --to-destination 10.87.0.99:80'
 	expect_contains "$(iptables-save -t nat)" '-A PREROUTING -m addrtype --dst-type LOCAL -j CNI-HOSTPORT-DNAT'
 	case $(iptables-save -t nat) in *'--dport 8080 '*) fail 'the rules of web stay' ;; esac
 }

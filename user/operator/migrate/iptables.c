@@ -433,8 +433,9 @@ struct removal {
 	const struct portmap_rules *rules;
 	size_t source;
 	FILE *script;
-	bool all;     /* nothing of portmap's stays in the table */
-	bool foreign; /* and somebody else jumps to its chains */
+	bool all;            /* nothing of portmap's stays in the table */
+	bool foreign;        /* and somebody else jumps to its chains */
+	bool portless_stays; /* a container may start just now */
 };
 
 static bool is_in(const struct removal *removal, const struct portmap_rule *rule, const char *chain)
@@ -442,14 +443,22 @@ static bool is_in(const struct removal *removal, const struct portmap_rule *rule
 	return rule->source == removal->source && !strcmp(rule->chain, chain);
 }
 
-/* A chain without ports is what a killed portmap has left. */
+static bool has_ports(const struct removal *removal, const char *chain)
+{
+	for (size_t i = 0; i < removal->rules->count; i++)
+		if (is_in(removal, &removal->rules->rules[i], chain))
+			return true;
+	return false;
+}
+
+/* A chain without ports is what a killed portmap has left, or what one makes just now. */
 static bool chain_goes(const struct removal *removal, const char *chain)
 {
 	for (size_t i = 0; i < removal->rules->count; i++)
 		if (is_in(removal, &removal->rules->rules[i], chain) &&
 		    !rule_goes(&removal->rules->rules[i]))
 			return false;
-	return true;
+	return !removal->portless_stays || has_ports(removal, chain);
 }
 
 static bool port_goes(const struct removal *removal, const struct line *line)
@@ -482,7 +491,8 @@ static int visit_deleted(const struct line *line, const char *raw, size_t length
 	if (*line->words[0] == ':')
 		return 0;
 	if (is_rule_of(line, CHAIN_OF_CONTAINER)) {
-		if (!chain_goes(removal, line->words[1]) && port_goes(removal, line))
+		if (chain_goes(removal, line->words[1]) ? !has_ports(removal, line->words[1])
+							: port_goes(removal, line))
 			delete_line(removal, raw, length);
 	} else if (is_rule_of(line, CHAIN_DNAT)) {
 		if (begins(target, CHAIN_OF_CONTAINER) && chain_goes(removal, target))
@@ -505,10 +515,11 @@ static int visit_emptied(const struct line *line, const char *raw, size_t length
 {
 	const struct removal *removal = context;
 
-	/* A container may start now: of the chains that containers share, only the lines that were
-	 * read are deleted, and -X refuses a chain that has got more. */
+	/* A container may start now: of the chains that containers share, and of those without
+	 * ports, only the lines that were read are deleted, and -X refuses a chain that has got
+	 * more. */
 	if (*line->words[0] == ':' && begins(line->words[0] + 1, CHAIN_OF_CONTAINER) &&
-	    chain_goes(removal, line->words[0] + 1))
+	    has_ports(removal, line->words[0] + 1) && chain_goes(removal, line->words[0] + 1))
 		fprintf(removal->script, "-F %s\n", line->words[0] + 1);
 	return 0;
 }
@@ -583,12 +594,11 @@ int iptables_rules_remove(const struct portmap_rules *rules, size_t source, stru
 
 	each_line(table->text, visit_foreign, &removal);
 	removal.all = all_go(rules, source) && !removal.foreign && !table->others;
-	if (!removal.all)
-		return change_table(&removal, err);
 	if (!change_table(&removal, &in_use))
 		return 0;
 	/* The table changes as a whole or not at all. What portmap has added since it was read
-	 * needs the shared chains. */
+	 * needs the shared chains, and may be in a chain that was empty. */
 	removal.all = false;
+	removal.portless_stays = true;
 	return change_table(&removal, err);
 }

@@ -171,7 +171,8 @@ static int print_table(const struct portmap_rules *rules, unsigned int kept,
 	cleanup_table struct table table;
 
 	if (!rules->count && rules->source_count)
-		puts("portmap maps nothing here, but has left empty chains.");
+		printf("portmap maps nothing here, but has left empty chains, which %s removed.\n",
+		       options->dry_run ? "would be" : "are");
 	else if (!rules->count)
 		puts("Nothing to migrate: portmap has no rules here.");
 	if (rules->count) {
