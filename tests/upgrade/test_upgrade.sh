@@ -214,6 +214,21 @@ test_upgrade_killed() {
 	echo "note: killed at $killed places, calls $first to $last, each completed by the next command"
 }
 
+# from 0.1, the new table has room for as many connections as the old one, also where the list that
+# the next ADD has asks for less
+test_upgrade_table_size() {
+	use_release 0.1
+	conflist upgraded bridge "$(with_ours '{flowEntries: 131072}')"
+	container_add web upgraded -p 8080:80/tcp
+	expect_equal 131072 "$(entries_of flows)" "entries in the table of 0.1, two for each connection"
+	use_release now
+	conflist upgraded bridge "$(with_ours '{flowEntries: 16384}')"
+	container_add other upgraded -p 9090:80/tcp
+	expect_equal 65537 "$(entries_of assured)" "places in the new one"
+}
+
+entries_of() { bpftool -j map show pinned "$pins/$1" | jq .max_entries; }
+
 # The program that is attached to uplinks and pinned
 programs_now() { bpftool -j prog show pinned "$pins/from_uplink" | jq .id; }
 

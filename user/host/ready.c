@@ -123,6 +123,18 @@ static int load(struct datapath *datapath, const struct address_list *addresses,
 	return complete(datapath, sees_devices, err);
 }
 
+/* What was asked for, or fits the machine, but not less than the older set has. */
+static uint32_t room_like(const struct older_set *older, uint32_t assured)
+{
+	uint32_t room = older->layout ? older->layout->room(older->maps) : 0;
+
+	if (!assured)
+		assured = loader_default_room();
+	if (room > MAX_ASSURED)
+		room = MAX_ASSURED;
+	return room > assured ? room : assured;
+}
+
 /* Where a run was killed, our programs are at hooks already and show our maps; the older maps are
  * needed only while connections are missing in ours. */
 static int load_over_older(struct datapath *datapath, const struct address_list *addresses,
@@ -147,7 +159,7 @@ static int load_over_older(struct datapath *datapath, const struct address_list 
 	} else {
 		older_keep_shared(&older, objects);
 	}
-	if (loader_load(objects, assured, &sees_devices, err))
+	if (loader_load(objects, room_like(&older, assured), &sees_devices, err))
 		return -1;
 	if (!filled && (write_meta(datapath, LOAD_TAKES_OVER, sees_devices, err) ||
 			take_over_run(&older, datapath, report, err)))

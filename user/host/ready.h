@@ -13,7 +13,8 @@
 /* Loads, updates or repairs under the lock; does nothing where the open datapath is READY. Where
  * pins are lost, it adopts the maps of our programs that run at the addressed interfaces, so that
  * there is never a second set beside the first. `assured` says how many assured connections a new
- * table holds; 0: as fits the machine. CNI_ERROR_KERNEL_REFUSED, CNI_ERROR_TRY_AGAIN. */
+ * table holds; 0: as fits the machine; more where an older release's table, which is taken over,
+ * has room for more. CNI_ERROR_KERNEL_REFUSED, CNI_ERROR_TRY_AGAIN. */
 int datapath_make_ready(struct datapath *datapath, const struct address_list *addresses,
 			uint32_t assured, struct cni_error *err);
 

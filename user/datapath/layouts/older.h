@@ -42,6 +42,8 @@ struct older_layout {
 	int (*copy_records)(const int *maps, const struct objects *to, struct cni_error *err);
 	/* Sets the marks of `noticed` that programs have set meanwhile. */
 	void (*copy_marks)(const int *maps, const struct objects *to);
+	/* Returns how many answered connections the set has room for; 0: not known. */
+	uint32_t (*room)(const int *maps);
 	/* Visits the connections, those that are answered first. CNI_ERROR_KERNEL_REFUSED. */
 	int (*walk_connections)(const int *maps, taken_over_visit *visit, void *context,
 				struct cni_error *err);

@@ -216,6 +216,20 @@ static int refuse(struct cni_error *err, int errno_value)
 	return -1;
 }
 
+/* The nearest power of two. */
+uint32_t loader_default_room(void)
+{
+	uint32_t assured = MIN_ASSURED;
+	uint64_t wanted = MIN_ASSURED;
+	struct sysinfo info;
+
+	if (!sysinfo(&info))
+		wanted = (uint64_t)info.totalram * info.mem_unit / MEMORY_PER_ASSURED;
+	while (assured < MAX_ASSURED && assured + assured / 2 < wanted)
+		assured *= 2;
+	return assured;
+}
+
 int loader_load(struct objects *objects, uint32_t assured, bool *sees_devices,
 		struct cni_error *err)
 {
@@ -227,17 +241,8 @@ int loader_load(struct objects *objects, uint32_t assured, bool *sees_devices,
 	libbpf_set_print(keep_log_tail);
 	objects_clear(&loaded);
 	device_layout_find(&layout);
-	if (!assured) {
-		struct sysinfo info;
-		uint64_t wanted = MIN_ASSURED;
-
-		if (!sysinfo(&info))
-			wanted = (uint64_t)info.totalram * info.mem_unit / MEMORY_PER_ASSURED;
-		/* The nearest power of two. */
-		for (assured = MIN_ASSURED;
-		     assured < MAX_ASSURED && assured + assured / 2 < wanted;)
-			assured *= 2;
-	}
+	if (!assured)
+		assured = loader_default_room();
 	result = load_for_kernel(&skeleton, objects, assured, &layout);
 	/* A cgroup's limit may leave less than the machine has. */
 	while (result && errno == ENOMEM && assured > MIN_ASSURED) {

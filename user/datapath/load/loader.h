@@ -12,6 +12,9 @@
 #include "datapath/load/objects.h"
 #include "trace_event.h"
 
+/* Returns how many assured connections a table holds that fits the machine. */
+uint32_t loader_default_room(void);
+
 /* Loads all programs over the maps that are open in `objects`, makes the others, and leaves
  * everything open there. A new table of connections has room for so many assured ones; 0: as fits
  * the machine. Every program is bound to every map: the maps live as long as one program does, and

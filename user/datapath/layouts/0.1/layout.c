@@ -285,6 +285,17 @@ static void copy_marks(const int *maps, const struct objects *to)
 		bpf_map_update_elem(to->maps[MAP_NOTICED], &only, noticed, BPF_ANY);
 }
 
+/* Each connection has two entries. */
+static uint32_t room(const int *maps)
+{
+	struct bpf_map_info info = {0};
+	uint32_t size = sizeof(info);
+
+	if (bpf_obj_get_info_by_fd(maps[OLD_FLOWS], &info, &size))
+		return 0;
+	return info.max_entries / 2;
+}
+
 /* Connections while they are read. */
 struct connections {
 	const int *maps;
@@ -385,5 +396,6 @@ const struct older_layout layout_0_1 = {
 	.shared = shared_0_1,
 	.copy_records = copy_records,
 	.copy_marks = copy_marks,
+	.room = room,
 	.walk_connections = walk_connections,
 };
