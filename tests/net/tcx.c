@@ -25,6 +25,11 @@ const char tool_usage[] =
 	"tcx count DEVICE ingress|egress PIN      adds a program that counts packets and passes\n"
 	"                                         them on; its map is pinned at PIN\n"
 	"tcx end DEVICE ingress|egress PIN        the same, but no later program sees the packets\n"
+	"tcx hold DEVICE ingress|egress NAME PIN  the program of that name is there by a link "
+	"from\n"
+	"                                         now on, pinned at PIN, in whose place nobody "
+	"puts\n"
+	"                                         another\n"
 	"tcx pin PROGRAM-PIN PIN                  only pins the counting program, for tc\n"
 	"tcx live PIN                             prints how many slots are live\n"
 	"                                         PIN: the map slots\n"
@@ -48,6 +53,17 @@ struct query {
 	uint64_t link_ids;
 	uint64_t link_attach_flags;
 	uint64_t revision;
+};
+
+/* The same of a link that is made. */
+struct link_create {
+	uint32_t program_fd;
+	uint32_t target_ifindex;
+	uint32_t attach_type;
+	uint32_t flags;
+	uint32_t relative_fd;
+	uint32_t padding;
+	uint64_t expected_revision;
 };
 
 static int query_programs(int ifindex, int hook, uint32_t *ids)
@@ -101,6 +117,29 @@ static int visit(int ifindex, int hook, const char *where, const char *detach)
 		close(fd);
 	}
 	return detach && !found;
+}
+
+static int hold(int ifindex, int hook, const char *name, const char *pin)
+{
+	struct link_create create = {.target_ifindex = (uint32_t)ifindex,
+				     .attach_type = (uint32_t)hook};
+	uint32_t ids[MAX_PROGRAMS];
+	int count = query_programs(ifindex, hook, ids), fd, link;
+	char found[BPF_OBJ_NAME_LEN];
+
+	for (int i = 0; i < count; i++) {
+		fd = program_open(ids[i], found);
+		if (fd < 0 || strcmp(found, name) != 0)
+			continue;
+		create.program_fd = (uint32_t)fd;
+		if (bpf_prog_detach2(fd, ifindex, (enum bpf_attach_type)hook))
+			die("detach");
+		link = (int)syscall(SYS_bpf, BPF_LINK_CREATE, &create, sizeof(create));
+		if (link < 0 || bpf_obj_pin(link, pin))
+			die(pin);
+		return 0;
+	}
+	return 1;
 }
 
 static int compare_names(const void *a, const void *b)
@@ -285,6 +324,8 @@ int main(int argc, char **argv)
 		return visit(ifindex, hook, "", NULL);
 	if (strcmp(argv[1], "detach") == 0 && argc == 5)
 		return visit(ifindex, hook, "", argv[4]);
+	if (strcmp(argv[1], "hold") == 0 && argc == 6)
+		return hold(ifindex, hook, argv[4], argv[5]);
 	if (strcmp(argv[1], "count") == 0 && argc == 5)
 		return count_packets(ifindex, hook, argv[4], TCX_NEXT);
 	if (strcmp(argv[1], "end") == 0 && argc == 5)

@@ -271,6 +271,40 @@ test_upgrade_programs() {
 	expect_says talk web
 }
 
+# a program that cannot be replaced makes `upgrade` fail, which names it and replaces the others, but
+# not another container's ADD; the next one completes it. What an interface has brought from another
+# host's namespace is not counted
+test_upgrade_held() {
+	local offset veth
+	tcx_needed
+	container_start web bridge -p 8080:80/tcp
+	veth=$(host_veth web)
+	second_host_make
+	touch /run/netns/host1
+	mount --bind /proc/self/ns/net /run/netns/host1
+	ip -n host2 link set up2 netns host1
+	expect_contains "$("$build/tests/tcx" show)" "up2 egress tcx to_uplink"
+	"$build/tests/tcx" hold "$veth" ingress from_container /sys/fs/bpf/held
+	for offset in 24 26 28; do meta_set "$offset" 30; done
+	namespace_add other
+	runtime add bridge other -p 9090:80/tcp >/run/out 2>&1 || fail "ADD: $(cat /run/out)"
+	expect_contains "$(cat /run/out)" "cannot replace from_container at ingress of interface $veth: "
+	serve_in other 80
+	expect_failure "$build/bpf-portmap" upgrade
+	expect_contains "$output" "cannot replace from_container at ingress of interface $veth: "
+	expect_contains "$output" "run \`bpf-portmap upgrade\` again"
+	expect_answer client tcp "$host4" 8080 web "$client4"
+	expect_answer client tcp "$host4" 9090 other "$client4"
+	rm /sys/fs/bpf/held
+	"$build/bpf-portmap" attach
+	upgrade || fail "$(cat /run/upgrade.out)"
+	expect_contains "$(cat /run/upgrade.out)" "nothing to do"
+	for offset in 24 26 28; do meta_set "$offset" 30; done
+	upgrade || fail "$(cat /run/upgrade.out)"
+	grep -qE '^to_uplink +egress +tcx +2$' /run/upgrade.out || fail "$(cat /run/upgrade.out)"
+	expect_answer client tcp "$host4" 8080 web "$client4"
+}
+
 # from 0.1, nothing but ADD, DEL and `upgrade` takes the maps over; --dry-run does not, nor does 0.1
 # take ours
 test_upgrade_refusals() {

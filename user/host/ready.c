@@ -17,6 +17,7 @@
 #include "datapath/attach/socket_hooks.h"
 #include "datapath/attach/attach_verify.h"
 #include "host/take_over.h"
+#include "lib/warning.h"
 
 /* By the programs that run, else by those that are pinned. Every program is bound to
  * every map, so one of ours gives a set that is whole. */
@@ -100,7 +101,8 @@ static int complete(struct datapath *datapath, bool sees_devices, struct cni_err
 		return -1;
 	older_unpin(datapath->directory);
 	datapath->layout = LAYOUT;
-	/* An older one that stays works on the same maps; `attach` replaces it. */
+	/* An older one that cannot be replaced works on the same maps, so the rest goes on; the
+	 * caller finds it by replace_rest(). */
 	attach_refresh(datapath, ALL_HOOKS, &ignored);
 	socket_hooks_refresh(datapath);
 	if (write_meta(datapath, LOAD_IS_COMPLETE, sees_devices, err))
@@ -178,6 +180,15 @@ static int reload(struct datapath *datapath, const struct address_list *addresse
 	return load(datapath, addresses, assured, err);
 }
 
+/* Tries once more what complete() could not do: nearly always there is nothing. */
+static int replace_rest(const struct datapath *datapath, struct cni_error *err)
+{
+	if (!attach_refresh(datapath, ALL_HOOKS, err))
+		return 0;
+	return cni_error_wrap(err, "an older program stays at its hook, on the same maps; run"
+				   " `bpf-portmap upgrade` again when nothing holds it there");
+}
+
 /* Takes the locks, and opens what is there now. */
 static int open_locked(struct datapath *datapath, int *lock, struct pins_lock *pins_lock,
 		       struct cni_error *err)
@@ -216,6 +227,7 @@ static int make_ready(struct datapath *datapath, const struct address_list *addr
 {
 	cleanup_lock int lock = -1;
 	cleanup_pins_lock struct pins_lock pins_lock = PINS_LOCK_NONE;
+	cleanup_error struct cni_error stays = {0};
 	struct take_over_report ignored = {0};
 
 	if (datapath->state == DATAPATH_READY)
@@ -227,7 +239,13 @@ static int make_ready(struct datapath *datapath, const struct address_list *addr
 	    (otherwise == LOAD_NOTHING && datapath->state != DATAPATH_FOREIGN &&
 	     !has_maps(datapath, addresses)))
 		return 0;
-	return reload(datapath, addresses, assured, &ignored, err);
+	if (reload(datapath, addresses, assured, &ignored, err))
+		return -1;
+	/* What this container needs is attached by the rest of its ADD, which fails where it
+	 * cannot be. A program at another container's veth is no reason to refuse this one. */
+	if (replace_rest(datapath, &stays))
+		warning_passing("%s", cni_error_message(&stays));
+	return 0;
 }
 
 int datapath_make_ready(struct datapath *datapath, const struct address_list *addresses,
@@ -247,7 +265,10 @@ int datapath_upgrade(struct datapath *datapath, const struct address_list *addre
 		return -1;
 	if (datapath->state == DATAPATH_ABSENT)
 		return 0;
-	return reload(datapath, addresses, 0, report, err);
+	if ((datapath->state != DATAPATH_READY || strcmp(datapath->maker, PROGRAM_VERSION) != 0) &&
+	    reload(datapath, addresses, 0, report, err))
+		return -1;
+	return replace_rest(datapath, err);
 }
 
 /* Where they cannot be taken over the caller finds them as they are. */

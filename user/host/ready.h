@@ -19,7 +19,8 @@ int datapath_make_ready(struct datapath *datapath, const struct address_list *ad
 			uint32_t assured, struct cni_error *err);
 
 /* Loads the programs of this binary also where others are there, older or newer, and does what the
- * function above does; where nothing is loaded it loads nothing. Errors as above. */
+ * function above does; where nothing is loaded it loads nothing. Fails, when all the rest is done,
+ * where a program at a hook could not be replaced. Errors as above. */
 int datapath_upgrade(struct datapath *datapath, const struct address_list *addresses,
 		     struct take_over_report *report, struct cni_error *err);
 

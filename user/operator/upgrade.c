@@ -17,10 +17,11 @@
 
 #define MECHANISM_COUNT 2
 
-/* At how many interfaces our programs are: all of this network namespace, whatever the maps say. */
+/* At how many interfaces our programs are. */
 struct survey {
 	unsigned int interfaces[PROGRAM_COUNT][HOOK_COUNT][MECHANISM_COUNT];
 	bool at_sockets[SOCKET_PURPOSES];
+	bool has_older; /* one is not that which is pinned */
 };
 
 /* One run. */
@@ -34,13 +35,25 @@ struct upgrade {
 	struct take_over_report report;
 };
 
-static void survey_hook(struct survey *survey, uint32_t ifindex, enum hook hook)
+/* By TCX, a program stays at an interface that is moved here from another host's network namespace;
+ * it works on that host's maps, and is replaced only when this host takes the interface. Where our
+ * maps cannot be read, nothing tells the two apart. */
+static void survey_hook(struct survey *survey, const struct datapath *datapath, uint32_t ifindex,
+			enum hook hook)
 {
 	struct attached_programs found;
 
 	hook_find_programs(ifindex, hook, &found);
-	for (size_t i = 0; i < found.count; i++)
-		survey->interfaces[found.list[i].program][hook][found.list[i].mechanism]++;
+	for (size_t i = 0; i < found.count; i++) {
+		const struct attached_program *program = &found.list[i];
+		bool older = program->id != datapath->objects.program_ids[program->program];
+
+		if (older && datapath_is_usable(datapath) &&
+		    !program_uses_maps(program->id, &datapath->objects))
+			continue;
+		survey->has_older |= older;
+		survey->interfaces[program->program][hook][program->mechanism]++;
+	}
 }
 
 static int survey_host(struct survey *survey, const struct datapath *datapath,
@@ -48,12 +61,13 @@ static int survey_host(struct survey *survey, const struct datapath *datapath,
 {
 	struct if_nameindex *interfaces = if_nameindex();
 
+	*survey = (struct survey){0};
 	if (!interfaces)
 		return cni_error_set(err, CNI_ERROR_IO, "cannot list the interfaces: %s",
 				     strerror(errno));
 	for (struct if_nameindex *interface = interfaces; interface->if_index; interface++)
 		for (int hook = 0; hook < HOOK_COUNT; hook++)
-			survey_hook(survey, interface->if_index, (enum hook)hook);
+			survey_hook(survey, datapath, interface->if_index, (enum hook)hook);
 	if_freenameindex(interfaces);
 	for (int purpose = 0; purpose < SOCKET_PURPOSES; purpose++)
 		survey->at_sockets[purpose] =
@@ -193,12 +207,29 @@ static int look(struct upgrade *upgrade, struct cni_error *err)
 		return -1;
 	if (datapath->state == DATAPATH_FOREIGN && !datapath_is_older(datapath))
 		return datapath_refuse_foreign(datapath, err);
+	if (survey_host(&upgrade->survey, datapath, err))
+		return -1;
 	memcpy(upgrade->from, datapath->maker, sizeof(upgrade->from));
 	upgrade->from_layout = datapath->layout & ~LAYOUT_TAKEN_OVER;
-	upgrade->needed = datapath->state != DATAPATH_ABSENT &&
-			  (datapath->state != DATAPATH_READY ||
-			   strcmp(datapath->maker, PROGRAM_VERSION) != 0);
-	return survey_host(&upgrade->survey, datapath, err);
+	if (datapath->state == DATAPATH_READY && !strcmp(datapath->maker, PROGRAM_VERSION)) {
+		upgrade->needed = upgrade->survey.has_older;
+		/* Of one that an earlier run could not replace nobody knows the version. */
+		if (upgrade->needed)
+			upgrade->from[0] = '\0';
+	} else {
+		upgrade->needed = datapath->state != DATAPATH_ABSENT;
+	}
+	return 0;
+}
+
+static int replace(struct upgrade *upgrade, struct cni_error *err)
+{
+	struct host *host = &upgrade->host;
+
+	if (datapath_upgrade(&host->datapath, &host->addresses, &upgrade->report, err) ||
+	    socket_hooks_repair(&host->datapath, err))
+		return -1;
+	return survey_host(&upgrade->survey, &host->datapath, err);
 }
 
 static int run(struct upgrade *upgrade, struct cni_error *err)
@@ -207,8 +238,7 @@ static int run(struct upgrade *upgrade, struct cni_error *err)
 
 	if (look(upgrade, err))
 		return -1;
-	if (upgrade->needed && !upgrade->options->dry_run &&
-	    datapath_upgrade(&host->datapath, &host->addresses, &upgrade->report, err))
+	if (upgrade->needed && !upgrade->options->dry_run && replace(upgrade, err))
 		return -1;
 	/* Uninstall may have had the lock before. */
 	upgrade->needed &= host->datapath.state != DATAPATH_ABSENT;

@@ -3,6 +3,7 @@
 #include "datapath/attach/attach.h"
 
 #include <errno.h>
+#include <net/if.h>
 
 #include "datapath/load/lock.h"
 #include "datapath/load/maps.h"
@@ -268,15 +269,21 @@ static void refresh_hook(struct refresh *refresh, uint32_t ifindex, enum hook ho
 {
 	const struct objects *objects = &refresh->datapath->objects;
 	struct attached_programs found;
+	char name[IF_NAMESIZE];
+	int error;
 
 	hook_find_programs(ifindex, hook, &found);
-	for (size_t i = 0; i < found.count; i++)
-		if (found.list[i].id != objects->program_ids[program] &&
-		    hook_replace(ifindex, hook, &found.list[i], objects->programs[program]) &&
-		    errno != ENODEV && errno != ENOENT && !refresh->failure.code)
-			bpf_error_set(&refresh->failure, errno,
-				      "cannot replace %s at %s of interface number %u",
-				      program_name(program), hook_name(hook), ifindex);
+	for (size_t i = 0; i < found.count; i++) {
+		if (found.list[i].id == objects->program_ids[program] ||
+		    !hook_replace(ifindex, hook, &found.list[i], objects->programs[program]) ||
+		    errno == ENODEV || errno == ENOENT || refresh->failure.code)
+			continue;
+		error = errno;
+		if (if_indextoname(ifindex, name))
+			bpf_error_set(&refresh->failure, error,
+				      "cannot replace %s at %s of interface %s",
+				      program_name(program), hook_name(hook), name);
+	}
 }
 
 static enum walk refresh_interface(const void *key, const void *value, void *context,
