@@ -106,7 +106,7 @@ help:
 	@echo 'make check-podman5  as root: the tests of Podman with version 5, in a root of Debian 13 that is'
 	@echo '                kept in build/roots'
 	@echo 'make check-upgrade  as root: from the release before to this version, with 5,000 connections and'
-	@echo '                traffic, and killed at every ninth call (CONNECTIONS= BYTES= PAUSE= STEP=)'
+	@echo '                traffic, and killed at every ninth call (CONNECTIONS= BYTES= PAUSE= RATE= STEP=)'
 	@echo 'make fuzz       as root: random packets through the programs, random JSON through the parsers'
 	@echo '                (FUZZ_SECONDS=60 each, FUZZ_SEED=)'
 	@echo 'make check-kernel  as root, on Debian: installs qemu too, boots the kernels of Debian 12,'
@@ -281,7 +281,7 @@ check: deps-check
 # In full: 5,000 connections, killed at every ninth call. In `make check` it is a part of that.
 check-upgrade: deps-check
 	$(Q)$(MAKE) --no-print-directory all
-	$(Q)CONNECTIONS=$(or $(CONNECTIONS),5000) BYTES=$(or $(BYTES),1000000000) PAUSE=$(or $(PAUSE),0) STEP=$(or $(STEP),9) tests/check upgrade
+	$(Q)CONNECTIONS=$(or $(CONNECTIONS),5000) BYTES=$(or $(BYTES),1000000000) PAUSE=$(or $(PAUSE),0) RATE=$(or $(RATE),100000) STEP=$(or $(STEP),9) tests/check upgrade
 
 check-engines: deps-check
 	$(Q)$(MAKE) --no-print-directory all

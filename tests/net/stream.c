@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * stream.c - numbered datagrams, many in flight at a time, to an echo server: how many are lost,
- * and how many come back after a later one.
+ * stream.c - numbered datagrams: many in flight at a time, to an echo server; or one way, so many a
+ * second, to a receiver that tells what is lost, comes twice, or comes from somebody else.
  */
 #include <poll.h>
+#include <signal.h>
 
 #include "sockets.h"
 
@@ -11,10 +12,26 @@
 #define UNDER_WAY 64  /* in flight at most, so that no queue overflows */
 #define PATIENCE 3000 /* milliseconds */
 
+#define MAGIC 0x5354524dU
+#define BATCH 64             /* datagrams in one call */
+#define ANSWERED 1000        /* each so many'th is: then the connection is more than a flood */
+#define BUFFER (1 << 29)     /* some seconds of datagrams, for a receiver that has to wait */
+#define NUMBERS (1U << 27)   /* most datagrams of one stream */
+#define DRAIN 500            /* milliseconds in which nothing comes are the end */
+#define MOST_BEHIND_PARTS 10 /* of a second: what is missed for longer is never made up for */
+
 const char tool_usage[] =
 	"stream ADDRESS PORT MILLISECONDS [PAUSE]\n"
 	"     PAUSE: milliseconds after every eight (default: 2); 0: as fast as they come back\n"
-	"     prints sent=N lost=N late=N\n";
+	"     prints sent=N lost=N late=N\n"
+	"stream send ADDRESS PORT RATE\n"
+	"     RATE datagrams a second, until SIGTERM; prints sent=N rate=N answers=N, the rate\n"
+	"     that was reached\n"
+	"stream receive PORT ADDRESS\n"
+	"     until SIGTERM, and nothing comes any more; prints received=N twice=N strange=N\n"
+	"     full=N: different ones; those that came again; those of another peer than ADDRESS,\n"
+	"     or not from the port that the first one had; those for which the socket had no "
+	"room\n";
 
 struct stream {
 	int fd;
@@ -64,20 +81,174 @@ static bool await_some(const struct stream *stream)
 	return poll(&readable, 1, patience(PATIENCE)) > 0;
 }
 
-int main(int argc, char **argv)
-{
-	struct stream stream = {0};
-	struct sockaddr_in6 server;
-	int pause;
-	long end;
+static volatile sig_atomic_t ended;
 
-	if (argc != 4 && argc != 5)
-		die_usage();
-	pause = argc == 5 ? parse_number(argv[4], 0, 1000) : 2;
-	server = parse_address(argv[1], parse_number(argv[2], 1, 65535));
-	stream.fd = open_towards(&server);
-	end = milliseconds_now() + parse_number(argv[3], 1, 600000);
-	while (milliseconds_now() < end) {
+static void end(int signal)
+{
+	(void)signal;
+	ended = 1;
+}
+
+struct datagram {
+	uint32_t magic;
+	uint32_t number;
+};
+
+/* Datagrams of one call. */
+struct batch {
+	struct mmsghdr messages[BATCH];
+	struct iovec data[BATCH];
+	struct datagram datagrams[BATCH];
+	struct sockaddr_in6 from[BATCH];
+	char control[BATCH][CMSG_SPACE(sizeof(uint32_t))];
+};
+
+static struct batch batch;
+
+static void batch_prepare(bool receives)
+{
+	for (int i = 0; i < BATCH; i++) {
+		struct msghdr *header = &batch.messages[i].msg_hdr;
+
+		batch.data[i] = (struct iovec){&batch.datagrams[i], sizeof(batch.datagrams[i])};
+		*header = (struct msghdr){.msg_iov = &batch.data[i], .msg_iovlen = 1};
+		if (!receives)
+			continue;
+		header->msg_name = &batch.from[i];
+		header->msg_namelen = sizeof(batch.from[i]);
+		header->msg_control = batch.control[i];
+		header->msg_controllen = sizeof(batch.control[i]);
+	}
+}
+
+static double seconds_now(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
+}
+
+static uint32_t send_batch(int fd, uint32_t number, uint32_t count)
+{
+	int sent;
+
+	for (uint32_t i = 0; i < count; i++)
+		batch.datagrams[i] = (struct datagram){MAGIC, number + i};
+	sent = sendmmsg(fd, batch.messages, count, 0);
+	if (sent < 0 && errno != ENOBUFS && errno != EINTR)
+		die("sendmmsg");
+	return sent < 0 ? 0 : (uint32_t)sent;
+}
+
+static int command_send(const struct sockaddr_in6 *server, int rate)
+{
+	double begin = seconds_now(), since = begin, due;
+	uint32_t sent = 0, answers = 0, made_up = 0, number;
+	int fd = open_towards(server);
+
+	signal(SIGTERM, end);
+	batch_prepare(false);
+	while (!ended && sent < NUMBERS - BATCH) {
+		due = (seconds_now() - since) * rate - made_up;
+		if (due > (double)rate / MOST_BEHIND_PARTS) {
+			since = seconds_now();
+			made_up = 0;
+			continue;
+		}
+		if (due >= 1) {
+			number = send_batch(fd, sent, due < BATCH ? (uint32_t)due : BATCH);
+			sent += number;
+			made_up += number;
+		} else {
+			sleep_milliseconds(1);
+		}
+		while (recv(fd, &number, sizeof(number), MSG_DONTWAIT) == sizeof(number))
+			answers++;
+	}
+	printf("sent=%u rate=%.0f answers=%u\n", sent, sent / (seconds_now() - begin), answers);
+	return 0;
+}
+
+/* What a receiver has seen. */
+struct seen {
+	struct sockaddr_in6 peer; /* port 0: of the first one */
+	uint32_t received, twice, strange;
+	uint32_t full; /* as the socket counts it, with the last datagram */
+};
+
+static bool is_strange(struct seen *seen, const struct sockaddr_in6 *from,
+		       const struct datagram *datagram, size_t length)
+{
+	if (!seen->peer.sin6_port)
+		seen->peer.sin6_port = from->sin6_port;
+	return memcmp(&from->sin6_addr, &seen->peer.sin6_addr, sizeof(from->sin6_addr)) != 0 ||
+	       from->sin6_port != seen->peer.sin6_port || length != sizeof(*datagram) ||
+	       datagram->magic != MAGIC || datagram->number >= NUMBERS;
+}
+
+static void note(struct seen *seen, const struct mmsghdr *message, const struct datagram *datagram)
+{
+	static uint8_t bits[NUMBERS / 8];
+	const struct cmsghdr *control = CMSG_FIRSTHDR(&message->msg_hdr);
+	uint8_t bit = (uint8_t)(1 << datagram->number % 8);
+
+	if (control && control->cmsg_level == SOL_SOCKET && control->cmsg_type == SO_RXQ_OVFL)
+		memcpy(&seen->full, CMSG_DATA(control), sizeof(seen->full));
+	if (is_strange(seen, message->msg_hdr.msg_name, datagram, message->msg_len)) {
+		seen->strange++;
+	} else if (bits[datagram->number / 8] & bit) {
+		seen->twice++;
+	} else {
+		bits[datagram->number / 8] |= bit;
+		seen->received++;
+	}
+}
+
+/* -1: nothing is there. */
+static int receive_batch(int fd, struct seen *seen)
+{
+	int count;
+
+	batch_prepare(true);
+	count = recvmmsg(fd, batch.messages, BATCH, MSG_DONTWAIT, NULL);
+	for (int i = 0; i < count; i++) {
+		note(seen, &batch.messages[i], &batch.datagrams[i]);
+		if (batch.datagrams[i].number % ANSWERED == 0)
+			sendto(fd, &batch.datagrams[i].number, sizeof(batch.datagrams[i].number), 0,
+			       (const struct sockaddr *)&batch.from[i], sizeof(batch.from[i]));
+	}
+	return count;
+}
+
+static int command_receive(int port, struct sockaddr_in6 peer)
+{
+	struct sockaddr_in6 any = any_address(port);
+	int fd = open_dual_socket(SOCK_DGRAM, 0);
+	struct pollfd readable = {.fd = fd, .events = POLLIN};
+	struct seen seen = {.peer = peer};
+	int ready;
+
+	signal(SIGTERM, end);
+	set_option(fd, SOL_SOCKET, SO_RCVBUFFORCE, BUFFER);
+	set_option(fd, SOL_SOCKET, SO_RXQ_OVFL, 1);
+	bind_socket(fd, &any);
+	do {
+		ready = poll(&readable, 1, patience(DRAIN));
+		while (receive_batch(fd, &seen) > 0)
+			;
+	} while (ready || !ended);
+	printf("received=%u twice=%u strange=%u full=%u\n", seen.received, seen.twice, seen.strange,
+	       seen.full);
+	return 0;
+}
+
+static int command_ask(const struct sockaddr_in6 *server, int milliseconds, int pause)
+{
+	struct stream stream = {.fd = open_towards(server)};
+	long until = milliseconds_now() + milliseconds;
+
+	while (milliseconds_now() < until) {
 		send_some(&stream);
 		if (stream.sent - stream.newest == UNDER_WAY && !await_some(&stream))
 			break;
@@ -90,4 +261,21 @@ int main(int argc, char **argv)
 	printf("sent=%u lost=%u late=%u\n", stream.sent, stream.sent - stream.received,
 	       stream.late);
 	return stream.received != stream.sent;
+}
+
+int main(int argc, char **argv)
+{
+	struct sockaddr_in6 address;
+
+	if (argc == 4 && !strcmp(argv[1], "receive"))
+		return command_receive(parse_number(argv[2], 1, 65535), parse_address(argv[3], 0));
+	if (argc == 5 && !strcmp(argv[1], "send")) {
+		address = parse_address(argv[2], parse_number(argv[3], 1, 65535));
+		return command_send(&address, parse_number(argv[4], 1, 10000000));
+	}
+	if (argc != 4 && argc != 5)
+		die_usage();
+	address = parse_address(argv[1], parse_number(argv[2], 1, 65535));
+	return command_ask(&address, parse_number(argv[3], 1, 600000),
+			   argc == 5 ? parse_number(argv[4], 0, 1000) : 2);
 }
