@@ -52,7 +52,7 @@ BPF_CFLAGS += -DFALLBACKS
 override CPPFLAGS += -DFALLBACKS
 endif
 
-LIBRARIES := libbpf jansson libnl-3.0
+LIBRARIES := libbpf jansson nettle libnl-3.0
 # libelf of newer distributions wants libzstd when linked statically.
 STATIC_ZSTD := $(if $(findstring /,$(shell $(CC) -print-file-name=libzstd.a)),-lzstd)
 ifdef DYNAMIC
@@ -60,7 +60,7 @@ LDLIBS_PLUGIN = $(shell $(PKG_CONFIG) --libs $(LIBRARIES)) -lelf -lz
 LDLIBS_RUNTIME = $(shell $(PKG_CONFIG) --libs jansson nettle)
 else
 STATIC := -static
-LDLIBS_PLUGIN = -lbpf -lelf -lz $(STATIC_ZSTD) -ljansson -lnl-3 -lpthread -lm
+LDLIBS_PLUGIN = -lbpf -lelf -lz $(STATIC_ZSTD) -ljansson -lnettle -lnl-3 -lpthread -lm
 LDLIBS_RUNTIME = -ljansson -lnettle
 endif
 

@@ -400,3 +400,90 @@ test_upgrade_refusals() {
 	expect_answer client tcp "$host4" 8080 web "$client4"
 	container_check web upgraded
 }
+
+# downgrade_to VERSION [OPTION...]: the older binary is in its place first, as the page says
+downgrade_to() {
+	local version=$1
+	shift
+	use_release "$version"
+	"$build/bpf-portmap" downgrade "$@" "$project/build/releases/$version/bpf-portmap" \
+		>/run/downgrade.out 2>&1
+}
+
+# limit 120 s
+# back to 0.1 while packets pass: containers have their ports and masquerade again, TCP connections
+# to mapped ports go on, and nothing leaves untranslated; then up again
+test_upgrade_downgrade() {
+	world_of_release now
+	watch_wire
+	hold mapped client "$host4" 8080 50
+	wait_until 20 established_in 50 || fail "connections: $(cat /run/mapped.held)"
+	in_namespace client "$build/tests/stream" "$host4" 8081 3000 >/run/udp.in 2>&1 &
+	local udp_in=$!
+	churn web "$server4" 80 &
+	local churn_out=$!
+	sleep 0.3
+	downgrade_to 0.1 --dry-run || fail "downgrade: $(cat /run/downgrade.out)"
+	expect_contains "$(cat /run/downgrade.out)" 'it would add 2 containers again'
+	downgrade_to 0.1 || fail "downgrade: $(cat /run/downgrade.out)"
+	expect_contains "$(cat /run/downgrade.out)" 'it has added 2 containers again'
+	expect_answer client tcp "$host4" 9090 other "$client4"
+	container_check web upgraded || fail "CHECK by 0.1"
+	touch /run/stop
+	wait "$churn_out" || true
+	wait "$udp_in" || true
+	in_namespace web "$build/tests/crowd" ask "$server4" 80 30 || fail "masquerade by 0.1"
+	echo "note: $(head -n 1 /run/downgrade.out); UDP in: $(cat /run/udp.in)"
+	expect_downgraded
+	use_release now
+	upgrade || fail "upgrade: $(cat /run/upgrade.out)"
+	expect_held mapped
+	expect_wire_clean
+	after_upgrade
+}
+established_in() {
+	[ "$(in_namespace client ss -Htn state established | awk '$4 ~ /:8080$/' | wc -l)" -ge "$1" ]
+}
+
+expect_downgraded() {
+	expect_equal "" "$(compgen -G "/run/bpf-portmap-downgrade*")" "the list of ADDs"
+	expect_equal "" "$(nft list tables)" "tables of nftables"
+	[ -e "$pins/flow_pairs" ] || fail "no maps of 0.1: $(ls "$pins")"
+}
+
+# a downgrade changes nothing where it could not add each container again, or by another program
+test_upgrade_downgrade_refusals() {
+	local state
+	use_release 0.1
+	use_release now
+	conflist upgraded bridge .
+	container_start web upgraded -p 8080:80/tcp
+	state=$(state_show)
+	mv /var/lib/cni/results/*-web-eth0 /run/cached
+	expect_failure downgrade_to 0.1
+	expect_contains "$(cat /run/downgrade.out)" 'says how 1 container was added'
+	expect_contains "$(cat /run/downgrade.out)" 'container web, interface eth0, network bridge'
+	mv /run/cached /var/lib/cni/results/bridge-web-eth0
+	expect_failure "$build/bpf-portmap" downgrade /bin/true
+	expect_contains "$output" '/true is no bpf-portmap'
+	cp "$project/build/releases/0.1/bpf-portmap" /run/anybodys
+	chmod 777 /run/anybodys
+	expect_failure "$build/bpf-portmap" downgrade /run/anybodys
+	expect_contains "$output" 'must be a file of root'
+	expect_same_state "$state"
+	expect_answer client tcp "$host4" 8080 web "$client4"
+	# One that fails half-way: the containers are ours again
+	printf '%s\n' '#!/bin/sh' '[ "$CNI_COMMAND" != ADD ] || [ "$CNI_CONTAINERID" = web ] || exit 1' \
+		"exec $project/build/releases/0.1/bpf-portmap \"\$@\"" >/run/conf/fails
+	chmod 755 /run/conf/fails
+	use_release now
+	container_start other upgraded -p 9090:80/tcp
+	expect_failure "$build/bpf-portmap" downgrade /run/conf/fails
+	expect_contains "$output" 'have bpf-portmap'
+	expect_contains "$output" '/run/conf/fails cannot add container other'
+	expect_answer client tcp "$host4" 8080 web "$client4"
+	expect_answer client tcp "$host4" 9090 other "$client4"
+	container_check other upgraded
+	# Over the same layout it is the other binary's own upgrade
+	expect_contains "$("$build/bpf-portmap" downgrade "$build/bpf-portmap")" 'nothing to do'
+}

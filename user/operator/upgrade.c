@@ -11,6 +11,8 @@
 #include "host/host.h"
 #include "host/ready.h"
 #include "lib/cleanup.h"
+#include "net/netns.h"
+#include "operator/downgrade/restore.h"
 #include "operator/items.h"
 #include "operator/table.h"
 #include "operator/verbs.h"
@@ -232,11 +234,32 @@ static int replace(struct upgrade *upgrade, struct cni_error *err)
 	return survey_host(&upgrade->survey, &host->datapath, err);
 }
 
+/* Otherwise containers that it has not added again would stay without ports. */
+static int turn_downgrade_back(struct cni_error *err)
+{
+	cleanup_adds struct adds adds = ADDS_NONE;
+	uint64_t netns_cookie;
+	bool was_there;
+	size_t count;
+
+	if (netns_get_cookie(&netns_cookie, err) || adds_open(&adds, netns_cookie, err))
+		return -1;
+	was_there = adds.list;
+	if (restore_after_downgrade(&adds, &count, err))
+		return -1;
+	if (was_there)
+		fprintf(stderr,
+			"a downgrade that was not completed is turned back: %zu container%s added"
+			" again\n",
+			count, count == 1 ? " was" : "s were");
+	return 0;
+}
+
 static int run(struct upgrade *upgrade, struct cni_error *err)
 {
 	struct host *host = &upgrade->host;
 
-	if (look(upgrade, err))
+	if ((!upgrade->options->dry_run && turn_downgrade_back(err)) || look(upgrade, err))
 		return -1;
 	if (upgrade->needed && !upgrade->options->dry_run && replace(upgrade, err))
 		return -1;

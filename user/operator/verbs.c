@@ -55,6 +55,11 @@ const struct verb verbs[] = {
 	 "by an older version's; mappings and connections stay. From the maps of the release\n"
 	 "before, mappings and connections are taken over. One that was stopped half-way is\n"
 	 "completed by the next, or by the next ADD"},
+	{"downgrade", " BINARY", 1, 1, OPTIONS_UPGRADE, verb_downgrade,
+	 "puts an older version of bpf-portmap, BINARY, in the place of this one. Where it cannot\n"
+	 "read the maps it adds the running containers again: their ports are closed meanwhile,\n"
+	 "and masqueraded connections end. Put BINARY among the plugins first. One that was\n"
+	 "stopped half-way is completed by the next, or turned back by `upgrade`"},
 	{"support", " [FILE]", 0, 1, 0, verb_support,
 	 "writes one tar file with what somebody needs who is to find a fault: maps, programs,\n"
 	 "rules, routes, conflists, versions; without secrets; a manifest says what is in it.\n"

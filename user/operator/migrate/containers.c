@@ -2,7 +2,6 @@
 /* containers.c - whose ports portmap has mapped. */
 #include "operator/migrate/containers.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <ifaddrs.h>
@@ -12,16 +11,13 @@
 #include <sys/stat.h>
 
 #include "cni/environment.h"
-#include "cni/json.h"
 #include "lib/address.h"
 #include "lib/array.h"
 #include "lib/cleanup.h"
 #include "lib/text.h"
 #include "net/namespaces.h"
 #include "net/netns.h"
-
-/* Where libcni keeps the results of ADDs. */
-static const char *const caches[] = {"/var/lib/cni/results", "/var/lib/cni/cache/results"};
+#include "operator/add_cache.h"
 
 /* An address that a container has. */
 struct held {
@@ -116,46 +112,6 @@ static void read_namespaces(struct finding *finding, struct nl_sock *socket)
 	}
 }
 
-/* What is there but is no JSON tells nothing; what cannot be opened might. */
-static void read_cached_file(struct finding *finding, const char *path)
-{
-	json_error_t error = {0};
-	json_t *object = json_load_file(path, 0, &error);
-
-	if (!object && (json_error_code(&error) == json_error_cannot_open_file ||
-			json_error_code(&error) == json_error_out_of_memory))
-		finding->failed = true;
-	if (!json_is_object(object))
-		json_decref(object);
-	else if (json_array_append_new(finding->cached, object))
-		finding->failed = true;
-}
-
-static void read_cache(struct finding *finding, const char *directory)
-{
-	DIR *stream = opendir(directory);
-	const struct dirent *entry;
-	char path[512];
-
-	while (stream && (entry = readdir(stream))) {
-		if (*entry->d_name == '.')
-			continue;
-		snprintf(path, sizeof(path), "%s/%s", directory, entry->d_name);
-		read_cached_file(finding, path);
-	}
-	if (!stream && errno != ENOENT)
-		finding->failed = true;
-	if (stream)
-		closedir(stream);
-}
-
-static const char *text_of(const json_t *object, const char *key)
-{
-	const char *text = json_string_value(json_object_get(object, key));
-
-	return text ? text : "";
-}
-
 static bool cached_has_address(const json_t *cached, const uint8_t address[CNI_ADDRESS_SIZE])
 {
 	const json_t *ips = json_object_get(json_object_get(cached, "result"), "ips"), *ip;
@@ -163,7 +119,7 @@ static bool cached_has_address(const json_t *cached, const uint8_t address[CNI_A
 	size_t i;
 
 	json_array_foreach (ips, i, ip)
-		if (!cni_address_parse_cidr(text_of(ip, "address"), one, &length) &&
+		if (!cni_address_parse_cidr(add_cache_text(ip, "address"), one, &length) &&
 		    !memcmp(one, address, CNI_ADDRESS_SIZE))
 			return true;
 	return false;
@@ -172,7 +128,7 @@ static bool cached_has_address(const json_t *cached, const uint8_t address[CNI_A
 /* Only where the runtime has said where the namespace was can it be said that it is gone. */
 static bool is_gone(const json_t *cached)
 {
-	const char *path = text_of(cached, "netns");
+	const char *path = add_cache_text(cached, "netns");
 	struct stat status;
 
 	return *path && stat(path, &status) && (errno == ENOENT || errno == ENOTDIR);
@@ -180,8 +136,8 @@ static bool is_gone(const json_t *cached)
 
 static bool is_add_of(const json_t *cached, const struct portmap_rule *rule)
 {
-	return !strcmp(text_of(cached, "containerId"), rule->id) &&
-	       (!*rule->network || !strcmp(text_of(cached, "networkName"), rule->network));
+	return !strcmp(add_cache_text(cached, "containerId"), rule->id) &&
+	       (!*rule->network || !strcmp(add_cache_text(cached, "networkName"), rule->network));
 }
 
 /* The ADD that gave the rule's container its address; or of another container, that has it now. */
@@ -213,7 +169,7 @@ static bool is_namespace(const struct namespace *namespace, const char *path)
 static const struct held *find_held(const struct finding *finding, const struct portmap_rule *rule,
 				    const json_t *cached, size_t *count)
 {
-	const char *path = text_of(cached, "netns");
+	const char *path = add_cache_text(cached, "netns");
 	const struct held *found = NULL;
 
 	*count = 0;
@@ -230,24 +186,6 @@ static const struct held *find_held(const struct finding *finding, const struct 
 		}
 	}
 	return found;
-}
-
-/* CNI_ARGS: [["K", "V"], ...] becomes "K=V;..." */
-static char *join_arguments(const json_t *pairs)
-{
-	const json_t *pair;
-	char *joined = NULL;
-	size_t size, i;
-	FILE *stream = need(open_memstream(&joined, &size));
-
-	json_array_foreach (pairs, i, pair) {
-		const char *key = json_string_value(json_array_get(pair, 0));
-		const char *value = json_string_value(json_array_get(pair, 1));
-
-		if (key && value)
-			fprintf(stream, "%s%s=%s", i ? ";" : "", key, value);
-	}
-	return need(fclose(stream) ? NULL : joined);
 }
 
 /* All addresses of the interface. */
@@ -299,7 +237,7 @@ static void take_container(struct finding *finding, struct portmap_rule *rule,
 	}
 	snprintf(container.network, sizeof(container.network), "%s", rule->network);
 	snprintf(container.id, sizeof(container.id), "%s", rule->id);
-	container.arguments = join_arguments(json_object_get(cached, "cniArgs"));
+	container.arguments = add_cache_arguments(cached);
 	container.ips = list_addresses(finding, held);
 	rule->container = containers->count;
 	*ARRAY_ADD(containers->list, containers->count) = container;
@@ -323,7 +261,7 @@ static void judge_unseen(const struct finding *finding, struct portmap_rule *rul
 		if (is_add_of(cached, rule) && !is_gone(cached)) {
 			rule_leave(rule,
 				   "its namespace is not seen with its address, but exists: %s",
-				   text_of(cached, "netns"));
+				   add_cache_text(cached, "netns"));
 			return;
 		}
 	rule->fate = RULE_DEAD;
@@ -357,11 +295,11 @@ static void find_container(struct finding *finding, struct portmap_rule *rule)
 	}
 	if (!*rule->network && cached)
 		snprintf(rule->network, sizeof(rule->network), "%s",
-			 text_of(cached, "networkName"));
+			 add_cache_text(cached, "networkName"));
 	if (cni_validate_network_name(rule->network, &invalid) ||
 	    cni_validate_container_id(rule->id, &invalid)) {
 		rule_leave(rule, "the rule does not name the network, and no file in %s does",
-			   caches[0]);
+			   ADD_CACHE);
 		return;
 	}
 	rule->fate = RULE_MAP;
@@ -373,10 +311,7 @@ void migrating_find(struct migrating_list *containers, struct portmap_rules *rul
 {
 	struct finding finding = {.containers = containers};
 
-	cni_json_begin();
-	finding.cached = json_array();
-	for (size_t i = 0; i < sizeof(caches) / sizeof(caches[0]); i++)
-		read_cache(&finding, caches[i]);
+	finding.cached = add_cache_read(&finding.failed);
 	read_namespaces(&finding, socket);
 	for (size_t i = 0; i < rules->count; i++)
 		if (rules->rules[i].fate == RULE_UNDECIDED)

@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * add_cache.h - what runtimes keep of their ADDs: libcni's cache.
+ */
+#ifndef OPERATOR_ADD_CACHE_H
+#define OPERATOR_ADD_CACHE_H
+
+#include <jansson.h>
+#include <stdbool.h>
+
+#define ADD_CACHE "/var/lib/cni/results"
+
+/* Returns a new array of all objects that are there. *incomplete is set where something cannot be
+ * read; what is no JSON tells nothing, and is left out. */
+json_t *add_cache_read(bool *incomplete);
+
+/* "" where it has no such text */
+const char *add_cache_text(const json_t *cached, const char *key);
+
+/* Returns its arguments as CNI_ARGS: malloc'ed, "" where there are none. */
+char *add_cache_arguments(const json_t *cached);
+
+#endif

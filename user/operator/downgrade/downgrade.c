@@ -1,0 +1,253 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * downgrade.c - `bpf-portmap downgrade`: puts an older version in the place of this one, with the
+ * containers that run.
+ *
+ * Over the same layout the older version's own `upgrade` does it. Else it cannot read our maps, and
+ * has each container added again, by CNI. Our attachments are removed first, but not our programs:
+ * from_container drops what comes from a veth without an attachment, so that nothing leaves
+ * untranslated while the uplinks have the older programs and the container is unknown to them. Each
+ * ADD then puts the older program in its place. The list of ADDs is on file before the first change
+ * (adds.h): the next `downgrade` completes what a killed one has left, or `upgrade` turns it back.
+ */
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "datapath/load/maps.h"
+#include "host/host.h"
+#include "host/ready.h"
+#include "host/removal.h"
+#include "lib/cleanup.h"
+#include "operator/add_cache.h"
+#include "operator/downgrade/adds.h"
+#include "operator/downgrade/older_binary.h"
+#include "operator/downgrade/plan.h"
+#include "operator/downgrade/quiet.h"
+#include "operator/downgrade/restore.h"
+#include "operator/items.h"
+#include "operator/verbs.h"
+
+/* One run. */
+struct downgrade {
+	const struct options *options;
+	struct older_binary older;
+	struct host host;
+	struct adds adds;
+	json_t *plan;                     /* of what is in the maps */
+	json_t *containers;               /* what is to be added: the plan's, or the file's */
+	unsigned int mapped, masqueraded; /* connections */
+	size_t added;
+	double closed; /* seconds */
+};
+
+/* Does not come back where it succeeds. */
+static int run_its_upgrade(const struct downgrade *downgrade, struct cni_error *err)
+{
+	const char *arguments[5] = {downgrade->older.path, "upgrade"};
+	size_t count = 2;
+
+	if (downgrade->options->dry_run)
+		arguments[count++] = "--dry-run";
+	if (downgrade->options->json)
+		arguments[count++] = "--json";
+	execv(downgrade->older.path, (char *const *)arguments);
+	return cni_error_set(err, CNI_ERROR_IO, "cannot execute %s", downgrade->older.path);
+}
+
+static enum walk count_connection(const void *key, const void *value, void *context,
+				  struct cni_error *err)
+{
+	const struct connection *connection = value;
+	struct downgrade *downgrade = context;
+
+	if (!connection->id || !(connection->state & STATE_ASSURED))
+		return WALK_ON;
+	downgrade->mapped += connection->kind == FLOW_MAPPING;
+	downgrade->masqueraded += connection->kind == FLOW_MASQUERADE;
+	return WALK_ON;
+}
+
+static bool is_listed(const json_t *list, const json_t *add)
+{
+	const char *const keys[] = {"network", "container_id", "ifname"};
+	const json_t *one;
+	size_t i, same;
+
+	json_array_foreach (list, i, one) {
+		same = 0;
+		for (size_t key = 0; key < 3; key++)
+			same += !strcmp(add_cache_text(one, keys[key]),
+					add_cache_text(add, keys[key]));
+		if (same == 3)
+			return true;
+	}
+	return false;
+}
+
+/* A run that was killed has left its list. What was added since then by this version is not in it.
+ */
+static int choose_list(struct downgrade *downgrade, struct cni_error *err)
+{
+	const json_t *add;
+	size_t i;
+
+	downgrade->containers =
+		json_incref(downgrade->adds.list ? downgrade->adds.list : downgrade->plan);
+	json_array_foreach (downgrade->plan, i, add)
+		if (!is_listed(downgrade->containers, add))
+			return cni_error_set(err, CNI_ERROR_TRY_AGAIN,
+					     "container %s was added after a downgrade that was not"
+					     " completed: run `bpf-portmap upgrade` first, which"
+					     " turns that back",
+					     add_cache_text(add, "container_id"));
+	return 0;
+}
+
+/* Changes nothing. */
+static int look(struct downgrade *downgrade, struct cni_error *err)
+{
+	struct host *host = &downgrade->host;
+
+	if (adds_open(&downgrade->adds, host->datapath.netns_cookie, err))
+		return -1;
+	downgrade->plan = json_array();
+	if (host->datapath.state == DATAPATH_FOREIGN)
+		return downgrade->adds.list ? choose_list(downgrade, err)
+					    : datapath_refuse_foreign(&host->datapath, err);
+	if (host_recover(host, err))
+		return -1;
+	if (datapath_is_usable(&host->datapath) &&
+	    (plan_adds(downgrade->plan, host, err) ||
+	     map_walk(&host->datapath.objects, MAP_CONNECTIONS, count_connection, downgrade, err)))
+		return -1;
+	return choose_list(downgrade, err);
+}
+
+static double now(void)
+{
+	struct timespec time;
+
+	clock_gettime(CLOCK_MONOTONIC, &time);
+	return (double)time.tv_sec + (double)time.tv_nsec / 1e9;
+}
+
+/* Our maps live on as long as our programs are at a hook. */
+static int close_ours(struct downgrade *downgrade, struct cni_error *err)
+{
+	struct host *host = &downgrade->host;
+
+	if (!datapath_is_usable(&host->datapath))
+		return 0;
+	return host_remove_attachments(host, err) || pins_remove(host->datapath.directory, err) ? -1
+												: 0;
+}
+
+/* As it was, but for the connections. */
+static int turn_back(struct downgrade *downgrade, struct cni_error *err)
+{
+	struct cni_error failure = {0};
+	size_t ignored;
+
+	if (restore_after_downgrade(&downgrade->adds, &ignored, &failure))
+		cni_error_chain(err, &failure);
+	else
+		cni_error_wrap(err, "the containers have bpf-portmap " PROGRAM_VERSION " again");
+	return -1;
+}
+
+static int carry_out(struct downgrade *downgrade, struct cni_error *err)
+{
+	double begin = now();
+
+	if (!downgrade->adds.list && adds_save(&downgrade->adds, json_incref(downgrade->plan), err))
+		return -1;
+	quiet_begin();
+	if (close_ours(downgrade, err) ||
+	    adds_run(&downgrade->adds, downgrade->older.path, &downgrade->added, err))
+		return turn_back(downgrade, err);
+	downgrade->closed = now() - begin;
+	quiet_end();
+	adds_finish(&downgrade->adds);
+	return 0;
+}
+
+static int print_json(const struct downgrade *downgrade, struct cni_error *err)
+{
+	struct items items = {.file = stdout};
+	const json_t *add;
+	size_t i;
+
+	json_array_foreach (downgrade->containers, i, add)
+		if (items_add(&items,
+			      json_pack("{s:O, s:O, s:O}", "network",
+					json_object_get(add, "network"), "container_id",
+					json_object_get(add, "container_id"), "ifname",
+					json_object_get(add, "ifname")),
+			      err))
+			return -1;
+	return items_end(&items,
+			 json_pack("{s:s, s:s, s:b, s:I, s:I, s:I, s:f}", "from_version",
+				   PROGRAM_VERSION, "to_version", downgrade->older.version,
+				   "downgraded", !downgrade->options->dry_run, "containers",
+				   (json_int_t)downgrade->added, "connections_mapped",
+				   (json_int_t)downgrade->mapped, "connections_masqueraded",
+				   (json_int_t)downgrade->masqueraded, "milliseconds",
+				   downgrade->closed * 1000),
+			 err);
+}
+
+static int print_text(const struct downgrade *downgrade)
+{
+	bool dry_run = downgrade->options->dry_run;
+	size_t count = dry_run ? json_array_size(downgrade->containers) : downgrade->added;
+
+	printf("%s bpf-portmap " PROGRAM_VERSION " by %s; it %s %zu container%s again",
+	       dry_run ? "would replace" : "replaced", downgrade->older.version,
+	       dry_run ? "would add" : "has added", count, count == 1 ? "" : "s");
+	if (!dry_run)
+		printf("; for %.0f ms their ports were closed, and what they sent was dropped",
+		       downgrade->closed * 1000);
+	printf("\n%u established connections to mapped ports go on as far as version %s takes up"
+	       " those that it has not seen begin; %u masqueraded ones get another port, which ends"
+	       " those of TCP\n",
+	       downgrade->mapped, downgrade->older.version, downgrade->masqueraded);
+	return 0;
+}
+
+static int run(struct downgrade *downgrade, const char *path, struct cni_error *err)
+{
+	if (older_binary_examine(&downgrade->older, path, err) ||
+	    host_open(&downgrade->host, PINS_ALL, err))
+		return -1;
+	if (downgrade->older.has_our_layout)
+		return run_its_upgrade(downgrade, err);
+	if (look(downgrade, err))
+		return -1;
+	if (!json_array_size(downgrade->containers) &&
+	    downgrade->host.datapath.state == DATAPATH_ABSENT) {
+		puts("nothing is loaded: the first ADD of the older version loads its programs");
+		return 0;
+	}
+	if (!downgrade->options->dry_run && carry_out(downgrade, err))
+		return -1;
+	return downgrade->options->json ? print_json(downgrade, err) : print_text(downgrade);
+}
+
+int verb_downgrade(const struct options *options, char *const *operands, struct cni_error *err)
+{
+	struct downgrade downgrade = {.options = options, .adds = ADDS_NONE};
+	int result;
+
+	/* A reader that goes must not end it half-way. */
+	signal(SIGPIPE, SIG_IGN);
+	result = run(&downgrade, operands[0], err);
+	adds_close(&downgrade.adds);
+	json_decref(downgrade.plan);
+	json_decref(downgrade.containers);
+	host_close(&downgrade.host);
+	return result;
+}

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* restore.c - turns a downgrade back that was killed, or failed. */
+#include "operator/downgrade/restore.h"
+
+#include "host/host.h"
+#include "host/ready.h"
+#include "lib/cleanup.h"
+#include "operator/downgrade/quiet.h"
+
+static int take_over(struct cni_error *err)
+{
+	struct take_over_report ignored;
+	cleanup_host struct host host = {0};
+
+	return host_open(&host, PINS_ALL, err)
+		       ? -1
+		       : datapath_upgrade(&host.datapath, &host.addresses, &ignored, err);
+}
+
+int restore_after_downgrade(struct adds *adds, size_t *count, struct cni_error *err)
+{
+	int result;
+
+	*count = 0;
+	if (!adds->list)
+		return 0;
+	result = take_over(err) || adds_restore(adds, count, err) ? -1 : 0;
+	quiet_end();
+	if (!result)
+		adds_finish(adds);
+	return result;
+}
