@@ -487,3 +487,47 @@ test_upgrade_downgrade_refusals() {
 	# Over the same layout it is the other binary's own upgrade
 	expect_contains "$("$build/bpf-portmap" downgrade "$build/bpf-portmap")" 'nothing to do'
 }
+
+# one_downgrade STEP COMMAND...: one by COMMAND, which may be killed before call STEP; completed by
+# the next one, or turned back by `upgrade`; then all is upgraded again
+one_downgrade() {
+	local step=$1 code=0
+	shift
+	hold mapped client "$host4" 8080 3
+	wait_until 20 established_in 3 || fail "step $step: $(cat /run/mapped.held)"
+	use_release 0.1
+	"$@" "$build/bpf-portmap" downgrade "$project/build/releases/0.1/bpf-portmap" \
+		>/run/downgrade.out 2>&1 || code=$?
+	[ "$code" = 0 ] || [ "$code" = 137 ] || fail "step $step: $code: $(cat /run/downgrade.out)"
+	if [ $((++rounds % 2)) = 1 ]; then
+		[ "$code" = 0 ] || downgrade_to 0.1 || fail "step $step: $(cat /run/downgrade.out)"
+		expect_downgraded
+		container_check web upgraded || fail "step $step: CHECK by 0.1"
+	fi
+	use_release now
+	upgrade || fail "step $step: $(cat /run/upgrade.out)"
+	expect_equal " " "$(compgen -G "/run/bpf-portmap-downgrade*") $(nft list tables)" "step $step"
+	for name in web other; do container_check "$name" upgraded || fail "step $step: CHECK $name"; done
+	expect_answer client tcp "$host4" 9090 other "$client4"
+	in_namespace web "$build/tests/crowd" ask "$server4" 80 3 || fail "step $step: masquerade"
+	expect_held mapped
+	rm /run/mapped.hold
+	[ "$code" = 137 ]
+}
+
+# limit 900 s
+# killed anywhere, a downgrade is completed by the next one, or turned back by `upgrade`, and no
+# packet leaves untranslated
+test_upgrade_downgrade_killed() {
+	local last step killed=0 rounds=0 name
+	world_of_release now
+	watch_wire
+	! one_downgrade 1 strace -o /run/calls -e trace="$counted_calls" || fail "killed by strace"
+	last=$(grep -vc -e '^---' -e '^+++' /run/calls)
+	for ((step = 2; step <= last; step += ${STEP:-last / 4})); do
+		! one_downgrade "$step" "$build/tests/killer" -a "$step" || killed=$((killed + 1))
+	done
+	expect_wire_clean
+	echo "note: killed at $killed places, calls 2 to $last, each completed or turned back"
+	[ "$killed" -ge 4 ] || fail "only $killed runs were killed"
+}

@@ -13,6 +13,7 @@
 #include "cni/json.h"
 #include "datapath/load/maps.h"
 #include "datapath/records/attachments.h"
+#include "datapath/records/owners.h"
 #include "host/host.h"
 #include "lib/cleanup.h"
 #include "lib/io.h"
@@ -200,18 +201,21 @@ int adds_run(const struct adds *adds, const char *binary, size_t *count, struct 
 		       : run_all(adds->list, binary, host.socket, count, err);
 }
 
+/* One that is being removed is not live from the beginning. */
 static bool has_attachment(const struct host *host, const json_t *add)
 {
 	cleanup_error struct cni_error ignored = {0};
 	struct attachment_key key;
 	struct attachment record;
+	struct slot slot;
 
 	return datapath_is_usable(&host->datapath) &&
 	       !attachment_key_make(&key, add_cache_text(add, "network"),
 				    add_cache_text(add, "container_id"),
 				    add_cache_text(add, "ifname"), &ignored) &&
 	       attachment_read(&host->datapath.objects, &key, &record) &&
-	       record.state == ATTACHMENT_READY;
+	       record.state == ATTACHMENT_READY &&
+	       owner_read(&host->datapath.objects, record.owner, &slot) && slot.live;
 }
 
 int adds_restore(const struct adds *adds, size_t *count, struct cni_error *err)
