@@ -536,9 +536,11 @@ struct warnings {
 };
 
 /* What meta has as `complete`. 0: a load is under way, or was killed. META_REMOVED: uninstall takes
- * the set off the host, or has, and nothing in it is of use any more. */
+ * the set off the host, or has, and nothing in it is of use any more. META_CLOSED: so does
+ * downgrade, but the programs stay at veths until those of the older version take their place. */
 #define META_COMPLETE 1
 #define META_REMOVED 2
+#define META_CLOSED 3
 
 /* meta: ARRAY of one. */
 struct meta {

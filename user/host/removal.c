@@ -13,13 +13,13 @@
 #include "net/tc.h"
 
 /* From here on nothing is claimed any more. */
-static int mark_removed(const struct objects *objects, struct cni_error *err)
+static int mark(const struct objects *objects, uint32_t as, struct cni_error *err)
 {
 	struct meta meta;
 
 	if (!meta_read(objects, &meta))
 		return map_refuse_read(MAP_META, err);
-	meta.complete = META_REMOVED;
+	meta.complete = as;
 	return meta_write(objects, &meta, err);
 }
 
@@ -92,19 +92,38 @@ static int detach_from_all(struct host *host, const uint32_t *ids, struct cni_er
 	return 0;
 }
 
-int host_remove(struct host *host, int *lock, struct cni_error *err)
+static int remove_as(struct host *host, uint32_t mark_as, int *lock, struct cni_error *err)
 {
 	struct datapath *datapath = &host->datapath;
 	struct release release = {.objects = &datapath->objects};
 
 	if (datapath_is_usable(datapath) &&
-	    (mark_removed(&datapath->objects, err) || remove_attachments(host, &release, err)))
+	    (mark(&datapath->objects, mark_as, err) || remove_attachments(host, &release, err)))
 		return -1;
-	if (detach_from_all(host, NULL, err) ||
+	if ((mark_as == META_REMOVED && detach_from_all(host, NULL, err)) ||
 	    (bpffs_is_mounted() && pins_remove(datapath->directory, err)))
 		return -1;
 	release_finish(&release, lock);
 	return 0;
+}
+
+int host_remove(struct host *host, int *lock, struct cni_error *err)
+{
+	return remove_as(host, META_REMOVED, lock, err);
+}
+
+int host_close_ports(struct host *host, struct cni_error *err)
+{
+	cleanup_lock int lock = lock_take(err);
+
+	return lock < 0 ? -1 : remove_as(host, META_CLOSED, &lock, err);
+}
+
+static bool is_marked(const struct objects *objects, uint32_t as)
+{
+	struct meta meta;
+
+	return meta_read(objects, &meta) && meta.complete == as;
 }
 
 int host_withdraw_if_removed(struct host *host, int result, struct cni_error *err)
@@ -121,7 +140,8 @@ int host_withdraw_if_removed(struct host *host, int result, struct cni_error *er
 	/* An ADD that found these programs attached may have made the set whole again. */
 	if (!maps_are_removed(objects))
 		return result;
-	detach_from_all(host, objects->program_ids, &failure);
+	if (is_marked(objects, META_REMOVED))
+		detach_from_all(host, objects->program_ids, &failure);
 	cni_error_release(&failure);
 	return maps_refuse_removed(objects, err);
 }

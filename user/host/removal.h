@@ -18,9 +18,15 @@
  * CNI_ERROR_KERNEL_REFUSED, CNI_ERROR_TRY_AGAIN. */
 int host_remove(struct host *host, int *lock, struct cni_error *err);
 
+/* For downgrade: as above, but the programs stay, which from now on drop what containers send, so
+ * that nothing leaves untranslated before those of another version take their place. Takes the
+ * lock. */
+int host_close_ports(struct host *host, struct cni_error *err);
+
 /* For a command that attaches, at its end, with its result. Where the maps that it has opened were
- * removed meanwhile, its programs are detached, which leave those of another set alone, and it has
- * failed: -1, CNI_ERROR_TRY_AGAIN. Otherwise the result and *err stay. Takes the lock. */
+ * removed meanwhile, its programs are detached (but for downgrade's sake), which leave those of
+ * another set alone, and it has failed: -1, CNI_ERROR_TRY_AGAIN. Otherwise the result and *err
+ * stay. Takes the lock. */
 int host_withdraw_if_removed(struct host *host, int result, struct cni_error *err);
 
 #endif

@@ -270,7 +270,7 @@ bool maps_are_removed(const struct objects *objects)
 {
 	struct meta meta;
 
-	return meta_read(objects, &meta) && meta.complete == META_REMOVED;
+	return meta_read(objects, &meta) && meta.complete >= META_REMOVED;
 }
 
 int maps_refuse_removed(const struct objects *objects, struct cni_error *err)
@@ -279,8 +279,8 @@ int maps_refuse_removed(const struct objects *objects, struct cni_error *err)
 		return 0;
 	return cni_error_set(
 		err, CNI_ERROR_TRY_AGAIN,
-		"`bpf-portmap uninstall` has taken bpf-portmap off this host meanwhile;"
-		" try again with the conflist as it is now");
+		"`bpf-portmap uninstall` or `downgrade` has taken this bpf-portmap off this host"
+		" meanwhile; try again with conflist and binary as they are now");
 }
 
 bool owner_is(struct owner a, struct owner b)
