@@ -44,7 +44,7 @@ void check_bpffs(struct doctor *doctor)
 
 	if (bpffs_is_of_host())
 		doctor_found(doctor, VERDICT_WARN,
-			     cni_format("on the host: mount -t bpf bpf " BPFFS),
+			     cni_format("mount -t bpf bpf " BPFFS " # on the host"),
 			     "this container sees no BPF file system at " BPFFS
 			     ": the first ADD on the host mounts one");
 	else if (!bpffs_is_mounted())
