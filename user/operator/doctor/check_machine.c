@@ -40,11 +40,11 @@ void check_rights(struct doctor *doctor)
 
 void check_tc(struct doctor *doctor)
 {
-	static const char *const lists[] = {"/lib/modules/%s/modules.builtin",
-					    "/lib/modules/%s/modules.dep", "/proc/modules"};
+	static const char *const lists[] = {"/proc/modules", "/lib/modules/%s/modules.builtin",
+					    "/lib/modules/%s/modules.dep"};
 	cleanup_free char *listing = NULL;
 	const char *missing;
-	size_t length = 0;
+	size_t length = 0, loaded = 0;
 	struct utsname host;
 	char path[PATH_SIZE];
 
@@ -58,9 +58,15 @@ void check_tc(struct doctor *doctor)
 	for (size_t i = 0; i < sizeof(lists) / sizeof(lists[0]); i++) {
 		snprintf(path, sizeof(path), lists[i], host.release);
 		length += text_file_read(path, listing + length, LISTING_SIZE - length);
+		loaded = i ? loaded : length;
 	}
 	missing = tc_module_missing(listing);
-	if (missing)
+	/* The kernel loads what the host has, also for a container that does not see it. */
+	if (missing && length == loaded)
+		doctor_found(doctor, VERDICT_COULD_NOT_LOOK, NULL,
+			     "%s is not loaded, and /lib/modules/%s is not to be seen here",
+			     missing, host.release);
+	else if (missing)
 		doctor_found(doctor, VERDICT_FAIL,
 			     cni_format("apt-get install linux-modules-extra-%s\n"
 					"modprobe -a sch_ingress cls_bpf",
