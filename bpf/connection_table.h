@@ -4,8 +4,9 @@
  *
  * A half-open connection takes one of the next RING_STEPS places of a ring: a free one, one whose
  * owner has gone, or the one whose owner has most, and evicts the connection there. If the
- * newcomer's own owner has more, it tries the next ones, and is refused after RING_TRIES. So a
- * flood cannot evict connections of an owner that has fewer. A ring of 32,768 places turns in 0.1 s
+ * newcomer's own owner has more, it tries places elsewhere, as a flood may have left many of one
+ * owner in a row, and is refused after RING_TRIES. So a flood cannot evict connections of an owner
+ * that has fewer. A ring of 32,768 places turns in 0.1 s
  * at 300,000 SYN a second: a client of the flooded container must answer within that time, as with
  * netfilter before its table is full; clients of other containers are not affected.
  *
@@ -26,7 +27,7 @@
 #define PLACE_FREE 0
 #define PLACE_BUSY 1
 #define RING_STEPS 4
-#define RING_TRIES 4 /* another CPU was faster, or all places belong to owners with fewer */
+#define RING_TRIES 8 /* another CPU was faster, or all places belong to owners with fewer */
 #define HAND_STEPS 16
 #define HAND_ROUNDS 8 /* of HAND_STEPS: places that a newcomer checks */
 /* The same where the count of connections shows room. If all these places have live ones, it takes
@@ -155,11 +156,11 @@ INLINE __s32 half_open_count(__u32 slot, __u32 id)
 	return share && (__u16)share->generation == id >> 16 ? share->half_open : 0;
 }
 
-/* Returns, of the next RING_STEPS places, the first that is free or whose owner has gone, else the
- * one whose owner has most, if no fewer than the newcomer's. 0: there is none. */
-INLINE __u32 half_open_choose(struct usage *all, const struct connection *newcomer)
+/* Returns, of RING_STEPS places behind the hand, the first that is free or whose owner has gone,
+ * else the one whose owner has most, if no fewer than the newcomer's. 0: there is none. */
+INLINE __u32 half_open_choose(__u32 hand, const struct connection *newcomer)
 {
-	__u32 hand = __sync_fetch_and_add(&all->half_open_hand, 1), number, best = 0, slot;
+	__u32 number, best = 0, slot;
 	__s32 most = half_open_count(newcomer->owner.slot, newcomer->id) - 1, count;
 	struct half_open *place;
 
@@ -179,21 +180,25 @@ INLINE __u32 half_open_choose(struct usage *all, const struct connection *newcom
 			best = number;
 		}
 	}
-	all->half_open_hand = best ? best - 1 : hand + RING_STEPS;
 	return best;
 }
 
-/* Takes a ring place for the draft and leaves it busy. False: none, or another CPU got it. */
-GLOBAL_FUNCTION bool half_open_take(void)
+/* Takes a ring place for the draft, among the next ones or `anywhere`, and leaves it busy. False:
+ * none, or another CPU got it. */
+GLOBAL_FUNCTION bool half_open_take(bool anywhere)
 {
 	struct draft *draft = draft_get();
 	struct usage *all = SINGLE(usage);
 	struct half_open *place;
-	__u32 seen;
+	__u32 hand, seen;
 
 	if (!draft || !all)
 		return false;
-	draft->connection.place = half_open_choose(all, &draft->connection);
+	hand = anywhere ? bpf_get_prandom_u32() : __sync_fetch_and_add(&all->half_open_hand, 1);
+	draft->connection.place = half_open_choose(hand, &draft->connection);
+	if (!anywhere)
+		all->half_open_hand =
+			draft->connection.place ? draft->connection.place - 1 : hand + RING_STEPS;
 	place = half_open_at(draft->connection.place);
 	if (!place)
 		return false;
@@ -256,7 +261,7 @@ GLOBAL_FUNCTION enum admission connection_create(void)
 		return ADMISSION_FULL;
 	draft->connection.last_seen = clock_second();
 	for (int i = 0; i < RING_TRIES && !taken; i++)
-		taken = half_open_take();
+		taken = half_open_take(i > 0);
 	place = half_open_at(draft->connection.place);
 	if (!taken || !place)
 		return ADMISSION_FULL;

@@ -617,11 +617,23 @@ static void half_open_burst(void)
 	for (int nth = 0; nth < RING; nth++)
 		put_nth(nth < 1000 ? QUIET : ONE, nth, (struct entry){.stage = NEW});
 	row_begin_counting(
-		"a flood that finds only flows of smaller owners is refused a few times");
+		"a flow that finds only those of smaller owners takes a place elsewhere");
 	for (int i = 0; i < 1000; i++)
 		send_to(8080, 1000 + i, SYN);
-	row_expect_number(COUNTED(drop_table_full), 1000 / 16, "drop_table_full");
+	row_expect_number(COUNTED(drop_table_full), 0, "drop_table_full");
 	row_expect_number(fixture_share_of(QUIET).half_open, 1000,
+			  "half-open flows of the smaller owner");
+	row_end_checked();
+
+	start_afresh();
+	for (int nth = 0; nth < RING; nth++)
+		put_nth(nth < RING / 2 - 1 ? QUIET : ONE, nth, (struct entry){.stage = NEW});
+	row_begin_counting(
+		"after floods of two owners both can begin flows, where they stand alike");
+	for (int i = 0; i < 1000; i++)
+		send_to(8080, 1000 + i, SYN);
+	row_expect_number(COUNTED(drop_table_full) > 50, 0, "more than 50 of 1000 refused");
+	row_expect_number(fixture_share_of(QUIET).half_open, RING / 2 - 1,
 			  "half-open flows of the smaller owner");
 	row_end_checked();
 
