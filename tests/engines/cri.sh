@@ -29,7 +29,7 @@ cri_call() {
 	scratch=$(mktemp -d /run/cri.XXXXXX)
 	cri_encode "$2" >"$scratch/message"
 	cri_frame "$scratch/message" >"$scratch/request"
-	curl --silent --show-error --max-time 30 --http2-prior-knowledge --unix-socket "$cri_socket" \
+	curl --silent --show-error --max-time $((30 * ${SLOWER:-1})) --http2-prior-knowledge --unix-socket "$cri_socket" \
 		-H 'content-type: application/grpc' -H 'te: trailers' --data-binary @"$scratch/request" \
 		-D "$scratch/headers" -o "$scratch/response" \
 		"http://localhost/runtime.v1.RuntimeService/$1" || return 1

@@ -232,7 +232,7 @@ capture_start() {
 
 capture_stop() {
 	local pid=capture_$1
-	sleep 0.3
+	sleep "$((3 * ${SLOWER:-1}))e-1" # tcpdump may be behind
 	kill -INT "${!pid}"
 	wait "${!pid}" 2>/dev/null || true
 	cat "/run/$1.capture"

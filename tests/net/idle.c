@@ -9,8 +9,8 @@
 
 #include "sockets.h"
 
-#define AT_ONCE 200 /* connections that are started together */
-#define CONNECT_PATIENCE 1500
+#define AT_ONCE 200           /* connections that are started together */
+#define CONNECT_PATIENCE 4000 /* a SYN is sent three times in it */
 #define ANSWER_PATIENCE 8000
 
 const char tool_usage[] =

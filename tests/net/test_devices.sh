@@ -312,7 +312,7 @@ expect_file_from_container() {
 		head -c 200000 /dev/urandom >/run/www/file
 		in_namespace one busybox httpd -p 80 -h /run/www
 	fi
-	in_namespace client curl -sS -m 20 -o /run/got "http://$(endpoint "$1" 8080)/file" ||
+	in_namespace client curl -sS -m $((20 * SLOWER)) -o /run/got "http://$(endpoint "$1" 8080)/file" ||
 		fail "the client got no file from $1"
 	cmp /run/www/file /run/got || fail "the client got another file from $1"
 }

@@ -23,7 +23,7 @@ expect_download() {
 	local who=$1 where got
 	where=$(url "$2" "$3")
 	shift 3
-	got=$(in_namespace "$who" curl -sS --max-time 15 -o /dev/null -w '%{size_download}' "$@" \
+	got=$(in_namespace "$who" curl -sS --max-time $((15 * SLOWER)) -o /dev/null -w '%{size_download}' "$@" \
 		"$where/file") || fail "$who got $got bytes of $where/file"
 	expect_equal "$size" "$got" "bytes of $where/file"
 }
@@ -32,7 +32,7 @@ expect_upload() {
 	local who=$1 where got
 	where=$(url "$2" "$3")
 	shift 3
-	got=$(in_namespace "$who" curl -sS --max-time 15 -H Expect: --data-binary @/run/www/file \
+	got=$(in_namespace "$who" curl -sS --max-time $((15 * SLOWER)) -H Expect: --data-binary @/run/www/file \
 		"$@" "$where/cgi-bin/count") || fail "$who could not send to $where"
 	expect_equal "$size" "$(tr -d ' \n' <<<"$got")" "bytes sent to $where"
 }
@@ -208,16 +208,22 @@ mtu_shrink() {
 	ip -n "$1" link set eth0 mtu 1280
 }
 
-# shrinks_meanwhile NAME COMMAND...: the MTU shrinks while something is sent slowly to or from NAME.
+# shrinks_meanwhile NAME COMMAND...: the MTU shrinks while something is sent slowly between NAME and
+# the client.
 shrinks_meanwhile() {
-	local name=$1 sent
+	local name=$1 sent before
 	shift
-	"$@" --limit-rate 5M &
+	before=$(carried)
+	"$@" --limit-rate $((size / 2 / (1 + SLOWER / 8))) &
 	sent=$!
-	sleep 0.7
+	wait_until 10 has_carried $((before + size / 10)) || fail "nothing is sent"
 	mtu_shrink "$name"
 	wait "$sent"
 }
+
+# carried: bytes between the host and the client, both ways
+carried() { echo $(($(</sys/class/net/eth0/statistics/rx_bytes) + $(</sys/class/net/eth0/statistics/tx_bytes))); }
+has_carried() { [ "$(carried)" -gt "$1" ]; }
 
 shrinks_in_mid_connection() {
 	local list=$1 address number=0 name

@@ -264,7 +264,7 @@ test_flood_beside_others() {
 		flood_from client eth0 "$kind" eth0 "$(mac_of eth0)" "$host4" 8090 \
 			"$((load_seconds + 4))" >/run/flood.out &
 		pid=$!
-		sleep 1
+		flood_await eth0
 		for protocol in tcp udp; do
 			expect_calls "a flood, $kind" client "$protocol" "$host4" "$untouched_port" \
 				--interval 10

@@ -29,6 +29,7 @@ test_flood_through_mapping() {
 	done
 	expect_crowd mapped "$flood_crowd"
 	expect_crowd masqueraded "$flood_crowd"
+	expect_calls "after the floods" client udp "$host4" 8080
 	expect_answers client "$host4" 8080 web "$client4"
 }
 
@@ -46,10 +47,12 @@ test_flood_of_container() {
 	flood_from bad "$veth" tcp eth0 "$(mac_of cni0)" "$server4" 9 "$flood_seconds" \
 		"$(address4 bad)" >/run/flood.out &
 	pid=$!
-	sleep 1
+	flood_await "$veth"
+	# The queues of the kernel are full of the flood: SYNs and datagrams are sent again.
 	for _ in 1 2 3; do
-		expect_answers good "$server4" 7000 server "$host4_second"
-		expect_answer client tcp "$host4" 8080 good "$client4"
+		expect_answer good tcp "$server4" 7000 server "$host4_second" --timeout 8000
+		expect_calls "a flood" good udp "$server4" 7000
+		expect_answer client tcp "$host4" 8080 good "$client4" --timeout 8000
 	done
 	wait "$pid"
 	cat /run/flood.out

@@ -322,7 +322,7 @@ test_outside_large_transfer() {
 	in_namespace web busybox httpd -p 80 -h /run/www
 	local address
 	for address in "$host4" "$host6"; do
-		in_namespace client curl -sS -m 30 -o /run/got "http://$(endpoint "$address" 8080)/file"
+		in_namespace client curl -sS -m $((30 * SLOWER)) -o /run/got "http://$(endpoint "$address" 8080)/file"
 		cmp /run/www/file /run/got || fail "the file differs over $address"
 	done
 }

@@ -148,14 +148,14 @@ file_serve() {
 
 # expect_file NAMESPACE ADDRESS PORT: the file arrives as it is
 expect_file() {
-	in_namespace "$1" curl -sS -m 20 -o /run/got "http://$(endpoint "$2" "$3")/file" ||
+	in_namespace "$1" curl -sS -m $((20 * SLOWER)) -o /run/got "http://$(endpoint "$2" "$3")/file" ||
 		fail "$1 got no file from $2"
 	cmp /run/www/file /run/got || fail "$1 got another file from $2"
 }
 
 expect_upload() {
 	local sum
-	sum=$(in_namespace "$1" curl -sS -m 20 -H Expect: --data-binary @/run/www/file \
+	sum=$(in_namespace "$1" curl -sS -m $((20 * SLOWER)) -H Expect: --data-binary @/run/www/file \
 		"http://$(endpoint "$2" "$3")/cgi-bin/sum") || fail "$1 could not send the file to $2"
 	expect_equal "$(md5sum </run/www/file)" "$sum" "$1 sends the file to $2"
 }
