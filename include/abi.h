@@ -382,7 +382,7 @@ struct alias {
 	__u32 reserved;
 } __attribute__((aligned(8)));
 
-/* half_open: ARRAY from 1. A ring: a new connection takes a place near the hand, and ends the
+/* half_open: ARRAY from 1. A ring: a new connection takes a place in it, and ends the
  * half-open connection that had it. */
 struct half_open {
 	struct connection_key key;

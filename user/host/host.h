@@ -12,7 +12,7 @@ struct nl_sock;
 
 /* Begins as {0}. */
 struct host {
-	bool opened; /* zeros are no file descriptors to close */
+	bool opened; /* false: host_close() must not take the zeros for file descriptors */
 	/* Told of every interface that was changed; may be NULL. Survives host_open(). */
 	void (*report)(const char *interface, const char *what);
 	struct nl_sock *socket;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * digest.h - the digest FNV-1a of 64 bits, which is not safe from data that is made to collide.
+ * digest.h - the digest FNV-1a of 64 bits, which is not cryptographic.
  */
 #ifndef LIB_DIGEST_H
 #define LIB_DIGEST_H

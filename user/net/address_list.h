@@ -20,7 +20,7 @@ struct nl_sock;
 struct addressed_interface {
 	uint32_t ifindex;
 	bool is_reachable;     /* one of them is not link-local */
-	bool second4, second6; /* the address is none of these, for want of a better one */
+	bool second4, second6; /* the address is one of those: there is no better one */
 	uint8_t address4[CNI_ADDRESS_SIZE];
 	uint8_t address6[CNI_ADDRESS_SIZE];
 };

@@ -11,6 +11,7 @@
 #include "lib/address.h"
 #include "lib/error.h"
 
+/* Ports in host byte order. */
 struct conntrack_tuple {
 	uint8_t source[CNI_ADDRESS_SIZE];
 	uint8_t destination[CNI_ADDRESS_SIZE];

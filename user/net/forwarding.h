@@ -7,8 +7,10 @@
 
 #include <stdbool.h>
 
-/* Returns whether packets of the family that come in by the interface are forwarded, as its sysctl
- * says; "all": net.ipv4.ip_forward, net.ipv6.conf.all.forwarding. True where it does not say. */
+/* Reads the sysctl "forwarding" of an interface; "all": net.ipv4.ip_forward or
+ * net.ipv6.conf.all.forwarding. True where it cannot be read. IPv4 packets are forwarded if that of
+ * the interface where they come in is 1. IPv6 is forwarded if that of "all" is 1; that of an
+ * interface says only whether the host is a router there. */
 bool forwarding_is_on(bool ipv4, const char *interface);
 
 /* Returns whether there are IPsec policies for packets that leave or are forwarded (`ip xfrm

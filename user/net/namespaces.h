@@ -26,7 +26,7 @@ struct namespace
 struct namespaces {
 	struct namespace *list;
 	size_t count;
-	bool incomplete; /* for lack of memory or of file descriptors */
+	bool incomplete; /* some could not be opened, for lack of file descriptors or memory */
 };
 
 /* Those with a name in /run/netns, and those of processes. What cannot be opened is left out. */

@@ -3,7 +3,7 @@
  * nat_rule.h - what one rule of a NAT table says about the destination of packets.
  *
  * Filled from iptables' and nftables' binary forms, which may hold anything: whatever is not
- * understood is no condition. Without any I/O.
+ * understood is no condition. Ports in host byte order. Without any I/O.
  */
 #ifndef NET_NAT_RULE_H
 #define NET_NAT_RULE_H
@@ -37,7 +37,7 @@ struct nat_lookup {
 struct nat_rule {
 	bool jumps;
 	char target[NAT_COMMENT_SIZE]; /* the chain that it jumps to, of nftables */
-	size_t target_offset;          /* of iptables-legacy */
+	size_t target_offset;          /* of iptables-legacy: where that chain begins */
 	bool translates;               /* DNAT or REDIRECT */
 	bool ipv4, ipv6;               /* packets of these families may match */
 	uint8_t protocol;              /* 0: any */

@@ -22,8 +22,9 @@ int netns_is_own(int netns, bool *own, struct cni_error *err);
  * CNI_ERROR_KERNEL_REFUSED. */
 int netns_get_cookie(uint64_t *cookie, struct cni_error *err);
 
-/* Calls the function inside the namespace and comes back. Not coming back ends the
- * process: nothing that follows may run in a container's namespace. */
+/* Calls the function inside the namespace, comes back, and returns what it returned; -1 and
+ * CNI_ERROR_INVALID_NETNS or CNI_ERROR_IO where it was not called. A process that cannot come back
+ * aborts: nothing that follows may run in a container's namespace. */
 int netns_call(int netns, int (*function)(void *context, struct cni_error *err), void *context,
 	       struct cni_error *err);
 

@@ -14,8 +14,9 @@
 
 struct socket_process {
 	uint32_t inode; /* of the socket */
-	size_t socket;  /* what the caller knows it by */
-	pid_t pid;      /* 0: /proc shows none; the kernel has sockets, too */
+	size_t socket; /* a number of the caller's, which stays with the socket when they are sorted
+			*/
+	pid_t pid;     /* 0: /proc shows none; the kernel has sockets, too */
 	char name[PROCESS_NAME_SIZE];
 	bool has_argument; /* that was asked for */
 };

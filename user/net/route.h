@@ -17,12 +17,13 @@ struct route {
 	bool exists;
 	bool is_local;
 	uint32_t ifindex;
-	uint32_t locked_mtu; /* 0: none is locked */
+	uint32_t locked_mtu; /* bytes (`ip route ... mtu lock`); 0: none */
 	bool has_source;
 	uint8_t source[CNI_ADDRESS_SIZE];
 };
 
-/* Of the namespace that the socket is of. */
+/* Asks in the namespace of the socket. Where there is none, or the kernel cannot say, `exists` is
+ * false. */
 struct route route_to(struct nl_sock *socket, const uint8_t address[CNI_ADDRESS_SIZE]);
 
 struct neighbour {

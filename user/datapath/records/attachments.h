@@ -29,7 +29,7 @@ bool attachments_are_of_one_container(const char one[ATTACHMENT_KEY_SIZE],
 				      const char other[ATTACHMENT_KEY_SIZE]);
 
 struct attachment_entry {
-	struct attachment_key key; /* as it stands in the map: a damaged one need not end */
+	struct attachment_key key; /* as it stands in the map: a damaged one may lack its NUL */
 	struct attachment attachment;
 };
 

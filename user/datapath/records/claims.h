@@ -29,7 +29,7 @@ struct attachment_claims {
 	size_t port_count;
 	const struct endpoint_claim *endpoints;
 	size_t endpoint_count;
-	const struct policy *policy;     /* names no owner */
+	const struct policy *policy;     /* with {0, 0} as owner */
 	const struct workload *workload; /* whose container it is; for messages */
 };
 

@@ -132,22 +132,32 @@ const struct link *doctor_inside(struct doctor *doctor, const struct subject *su
 /* A socket for rtnetlink in the container's namespace, or NULL. */
 struct nl_sock *doctor_enter(struct doctor *doctor, const struct subject *subject);
 
-check_run check_rights, check_tc, check_memory, check_lock, check_udev;
-check_run check_left_alone, check_cgroup_room, check_mtu, check_isolation, check_bridge_netfilter;
-check_run check_conflist_options;
+/* check_host.c */
 check_run check_kernel, check_jit, check_bpffs, check_pins, check_version, check_cgroup;
-check_run check_uplinks, check_unknown_interfaces, check_foreign_ahead, check_foreign_behind,
-	check_container_hooks, check_bridge, check_socket_hooks, check_link_header;
+/* check_machine.c */
+check_run check_rights, check_tc, check_memory, check_lock, check_udev;
+/* check_hooks.c */
+check_run check_uplinks, check_unknown_interfaces, check_left_alone, check_foreign_ahead,
+	check_foreign_behind, check_container_hooks, check_bridge, check_socket_hooks,
+	check_cgroup_room, check_link_header;
+/* check_port.c */
 check_run check_owner, check_listening_process, check_foreign_nat, check_host_ip, check_ephemeral,
 	check_node_ports, check_excluded, check_sources;
-check_run check_forwarding, check_reverse_path, check_forward_rules, check_host_port_rules,
-	check_conntrack, check_container_route, check_neighbour, check_way_back, check_listener,
-	check_ipsec;
+/* check_way.c */
+check_run check_forwarding, check_reverse_path, check_conntrack, check_ipsec, check_links,
+	check_container_route, check_neighbour, check_way_back, check_mtu, check_listener;
+/* check_rules.c */
+check_run check_forward_rules, check_host_port_rules;
+/* check_bridge.c */
+check_run check_isolation, check_bridge_netfilter;
+/* check_masquerade.c */
 check_run check_masquerade_ports, check_uplink_address, check_source_addresses,
 	check_other_masquerade, check_tables;
+/* check_records.c */
 check_run check_abandoned, check_unfinished, check_warnings;
+/* check_conflist.c: what stands in files */
 check_run check_conflist_syntax, check_conflist_first, check_conflist_portmap,
-	check_conflist_capability, check_conflist_masquerade, check_binaries, check_named_uplinks;
-check_run check_links;
+	check_conflist_capability, check_conflist_options, check_conflist_masquerade,
+	check_binaries, check_named_uplinks;
 
 #endif
