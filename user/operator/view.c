@@ -26,6 +26,12 @@
 
 int view_refuse_damaged(const struct datapath *datapath, struct cni_error *err)
 {
+	if (maps_are_removed(&datapath->objects))
+		return cni_error_set(err, CNI_ERROR_KERNEL_REFUSED,
+				     "`bpf-portmap uninstall` was stopped before it had removed"
+				     " what is in %s: run it again; the next ADD would load all"
+				     " anew",
+				     datapath->directory);
 	return cni_error_set(err, CNI_ERROR_KERNEL_REFUSED,
 			     "maps or programs are missing in %s: `bpf-portmap attach` puts them"
 			     " back where programs still run",

@@ -9,6 +9,7 @@
 #include "datapath/attach/attach_verify.h"
 #include "datapath/attach/cgroup_root.h"
 #include "datapath/load/bpffs.h"
+#include "datapath/load/maps.h"
 #include "lib/text.h"
 #include "net/text_file.h"
 #include "operator/doctor/doctor.h"
@@ -60,31 +61,42 @@ void check_bpffs(struct doctor *doctor)
 }
 
 /* Programs hold the maps, which no file names any more. */
-static bool runs_without_pins(const struct doctor *doctor, uint32_t ifindex)
+static bool runs_without_pins(const struct doctor *doctor, uint32_t ifindex, bool *removed)
 {
-	int maps[MAP_COUNT];
-	bool found = attach_find_maps(ifindex, doctor->host.datapath.netns_cookie, maps);
+	struct objects objects;
+	bool found;
 
-	for (int i = 0; found && i < MAP_COUNT; i++)
-		if (maps[i] >= 0)
-			close(maps[i]);
+	objects_clear(&objects);
+	found = attach_find_maps(ifindex, doctor->host.datapath.netns_cookie, objects.maps);
+	*removed = found && maps_are_removed(&objects);
+	objects_close(&objects);
 	return found;
+}
+
+static const char *who_mends_pins(bool removed)
+{
+	return removed ? "bpf-portmap uninstall" : "bpf-portmap attach";
 }
 
 void check_pins(struct doctor *doctor)
 {
 	const struct datapath *datapath = &doctor->host.datapath;
+	bool removed = maps_are_removed(&datapath->objects);
 
 	if (datapath->state == DATAPATH_DAMAGED)
-		doctor_found(doctor, VERDICT_FAIL, cni_format("bpf-portmap attach"),
-			     "maps or programs are missing in %s", datapath->directory);
+		doctor_found(doctor, VERDICT_FAIL, cni_format("%s", who_mends_pins(removed)),
+			     "%s in %s",
+			     removed ? "uninstall was stopped before it had removed all"
+				     : "maps or programs are missing",
+			     datapath->directory);
 	/* Without the file system nobody knows. */
 	if (datapath->state != DATAPATH_ABSENT || !bpffs_is_mounted())
 		return;
 	for (size_t i = 0; i < doctor->host.addresses.count; i++) {
-		if (!runs_without_pins(doctor, doctor->host.addresses.interfaces[i].ifindex))
+		if (!runs_without_pins(doctor, doctor->host.addresses.interfaces[i].ifindex,
+				       &removed))
 			continue;
-		doctor_found(doctor, VERDICT_FAIL, cni_format("bpf-portmap attach"),
+		doctor_found(doctor, VERDICT_FAIL, cni_format("%s", who_mends_pins(removed)),
 			     "programs run at interfaces, and the pins of their maps are gone from"
 			     " %s",
 			     datapath->directory);

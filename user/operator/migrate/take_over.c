@@ -272,12 +272,11 @@ int take_over(struct portmap_rules *rules, const struct migrating_list *containe
 	int result = -1;
 
 	if (!read_config(&taking, err) && !check_targets(&taking, err) &&
-	    !prepare_host(&taking, err) && !claim(&taking, err)) {
+	    !prepare_host(&taking, err) && !claim(&taking, err))
 		result = complete(&taking, err);
-		if (!result)
-			mark_mapped(&taking);
-	}
 	result = host_withdraw_if_removed(&taking.host, result, err);
+	if (!result)
+		mark_mapped(&taking);
 	cleanup_close_pointer(&taking.keeping.program);
 	container_release(&taking.container);
 	cni_network_config_release(&taking.config);
