@@ -4,6 +4,7 @@
  */
 #include "cnirun_testing.h"
 
+#include <signal.h>
 #include <sys/file.h>
 
 #include "cnirun/cache.h"
@@ -329,17 +330,66 @@ static void attachment_locked(void **state)
 
 static void network_locked(void **state)
 {
+	const struct runtime_conf conf = conf_of("c", "eth0");
 	struct cache_lock lock = CACHE_LOCK_NONE;
 	struct cache_lock other = CACHE_LOCK_NONE;
 	struct cni_error err = {0};
 
 	(void)state;
-	assert_int_equal(cache_lock_network(&lock, "n", sandbox, &err), 0);
+	assert_int_equal(cache_lock_network(&lock, "n", &conf, &err), 0);
 	assert_false(is_free("locks/n"));
 	assert_int_equal(lock_attachment(&other, "m", "eth0", &err), 0);
 	cache_lock_release(&other);
 	cache_lock_release(&lock);
 	assert_true(is_free("locks/n"));
+}
+
+/* A child locks it and ends, as if killed; what it has started goes on for ever. Its process ID. */
+static pid_t leave_plugin(void)
+{
+	struct cache_lock lock = CACHE_LOCK_NONE;
+	struct cni_error err = {0};
+	pid_t child, plugin = 0;
+	int ends[2];
+
+	assert_int_equal(pipe(ends), 0);
+	child = fork();
+	if (!child) {
+		if (lock_attachment(&lock, "n", "eth0", &err))
+			_exit(1);
+		plugin = fork();
+		if (!plugin)
+			execlp("sleep", "sleep", "99", (char *)NULL);
+		_exit(write(ends[1], &plugin, sizeof(plugin)) == sizeof(plugin) ? 0 : 1);
+	}
+	assert_int_equal(waitpid(child, NULL, 0), child);
+	assert_int_equal(read(ends[0], &plugin, sizeof(plugin)), sizeof(plugin));
+	close(ends[0]);
+	close(ends[1]);
+	return plugin;
+}
+
+static void held_by_plugin_of_killed_run(void **state)
+{
+	struct runtime_conf conf = conf_of("c", "eth0");
+	struct cache_lock lock = CACHE_LOCK_NONE;
+	struct cni_error err = {0};
+	char holder[64];
+	pid_t plugin = leave_plugin();
+
+	(void)state;
+	conf.timeout = 1;
+	snprintf(holder, sizeof(holder), "locked by process %d (sleep) for over 1 second:", plugin);
+	assert_int_equal(cache_lock_attachment(&lock, "n", &conf, &err), -1);
+	assert_int_equal(err.code, CNI_ERROR_TRY_AGAIN);
+	assert_non_null(strstr(err.message, holder));
+	cni_error_release(&err);
+	cache_lock_release(&lock);
+	assert_int_equal(lock_attachment(&lock, "n", "eth1", &err), 0);
+	cache_lock_release(&lock);
+	kill(plugin, SIGKILL);
+	assert_int_equal(lock_attachment(&lock, "n", "eth0", &err), 0);
+	cache_lock_release(&lock);
 }
 
 /* Children that add one to a number in a file, slowly: none of them may be lost. */
@@ -397,6 +447,8 @@ int main(void)
 	ADD_SANDBOXED(&tests, "[s135] entries of one network", all_of_a_network);
 	ADD_SANDBOXED(&tests, "[s137] the lock of an attachment", attachment_locked);
 	ADD_SANDBOXED(&tests, "[s137] the lock of a network", network_locked);
+	ADD_SANDBOXED(&tests, "[s137] a plugin that has outlived its runtime has the lock",
+		      held_by_plugin_of_killed_run);
 	ADD_SANDBOXED(&tests, "[s137] 30 processes at one attachment", contended);
 	ADD_ROWS(&tests, broken_rows, broken_file);
 	test_list_set_fixture(&tests, tests.count - COUNT(broken_rows), sandbox_setup);

@@ -20,6 +20,7 @@
 #include "cni/json.h"
 #include "lib/text.h"
 #include "cnirun/directory.h"
+#include "cnirun/file_lock.h"
 #include "cnirun/output.h"
 
 #define KIND "cniCacheV1"
@@ -284,64 +285,68 @@ static bool is_still_there(int fd, const char *path)
 	       held.st_dev == named.st_dev;
 }
 
-/* The descriptor that holds the lock, or -1. */
-static int lock_file(const char *path, int operation, struct cni_error *err)
+/* The descriptor that holds the lock, or -1. Plugins inherit it (file_lock.h says why). */
+static int lock_file(const char *path, int operation, unsigned int seconds, struct cni_error *err)
 {
 	for (;;) {
-		cleanup_close int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
-		int failed = fd < 0 ? -1 : flock(fd, operation);
+		cleanup_close int fd = open(path, O_RDWR | O_CREAT | O_NOFOLLOW, 0600);
 		int held = fd;
 
-		if (failed && errno != EINTR)
-			return cni_error_set(err, CNI_ERROR_IO, "cannot lock %s: %s", path,
+		if (fd < 0)
+			return cni_error_set(err, CNI_ERROR_IO, "cannot open %s: %s", path,
 					     strerror(errno));
-		if (!failed && is_still_there(fd, path)) {
+		if (file_lock_wait(fd, operation, seconds, path, err))
+			return -1;
+		if (is_still_there(fd, path)) {
 			fd = -1;
 			return held;
 		}
 	}
 }
 
-static int lock_network(struct cache_lock *lock, const char *network, const char *cache_directory,
-			int operation, struct cni_error *err)
+static int lock_network(struct cache_lock *lock, const char *network,
+			const struct runtime_conf *conf, int operation, struct cni_error *err)
 {
-	cleanup_free char *folder = cni_format("%s" LOCKS, cache_directory);
-	cleanup_free char *path = cni_format("%s" LOCKS "/%s", cache_directory, network);
+	cleanup_free char *folder = cni_format("%s" LOCKS, conf->cache_directory);
+	cleanup_free char *path = cni_format("%s" LOCKS "/%s", conf->cache_directory, network);
 
 	if (directory_create(folder, err))
 		return -1;
-	lock->network = lock_file(path, operation, err);
+	lock->network = lock_file(path, operation, conf->timeout, err);
 	return lock->network < 0 ? -1 : 0;
 }
 
-int cache_lock_network(struct cache_lock *lock, const char *network, const char *cache_directory,
-		       struct cni_error *err)
+int cache_lock_network(struct cache_lock *lock, const char *network,
+		       const struct runtime_conf *conf, struct cni_error *err)
 {
-	return lock_network(lock, network, cache_directory, LOCK_EX, err);
+	return lock_network(lock, network, conf, LOCK_EX, err);
 }
 
 int cache_lock_attachment(struct cache_lock *lock, const char *network,
 			  const struct runtime_conf *conf, struct cni_error *err)
 {
-	if (lock_network(lock, network, conf->cache_directory, LOCK_SH, err))
+	if (lock_network(lock, network, conf, LOCK_SH, err))
 		return -1;
 	lock->attachment_path = cni_format("%s" LOCKS "/%s,%s,%s", conf->cache_directory, network,
 					   conf->container_id, conf->ifname);
-	lock->attachment = lock_file(lock->attachment_path, LOCK_EX, err);
+	lock->attachment = lock_file(lock->attachment_path, LOCK_EX, conf->timeout, err);
 	return lock->attachment < 0 ? -1 : 0;
+}
+
+static void unlock(int fd)
+{
+	if (fd < 0)
+		return;
+	flock(fd, LOCK_UN);
+	close(fd);
 }
 
 void cache_lock_release(struct cache_lock *lock)
 {
-	if (lock->attachment >= 0) {
+	if (lock->attachment >= 0)
 		unlink(lock->attachment_path);
-		close(lock->attachment);
-	}
-	if (lock->network >= 0) {
-		/* What a plugin has left running may have inherited it. */
-		flock(lock->network, LOCK_UN);
-		close(lock->network);
-	}
+	unlock(lock->attachment);
+	unlock(lock->network);
 	free(lock->attachment_path);
 	*lock = (struct cache_lock)CACHE_LOCK_NONE;
 }

@@ -61,7 +61,7 @@ int verb_gc(const struct options *options, struct cni_error *err)
 		return -1;
 	if (list.disable_gc)
 		return 0;
-	if (cache_lock_network(&lock, list.name, conf.cache_directory, err) ||
+	if (cache_lock_network(&lock, list.name, &conf, err) ||
 	    cache_read_all(&entries, list.name, conf.cache_directory, err))
 		return -1;
 	valid = sort_out(&list, options, &entries, err);

@@ -2,7 +2,6 @@
 /* attach.c - setup and teardown, under the network's lock. */
 #include "netavark/attach.h"
 
-#include <fcntl.h>
 #include <linux/magic.h>
 #include <sys/vfs.h>
 
@@ -24,17 +23,6 @@ static bool is_namespace(const char *path)
 	struct statfs status;
 
 	return !statfs(path, &status) && status.f_type == NSFS_MAGIC;
-}
-
-/* The plugins inherit the lock: one that goes on after this program was killed is waited for by the
- * next call, which else would clean up before it has ended. */
-static int lock_network(struct cache_lock *lock, const struct request *request,
-			struct cni_error *err)
-{
-	if (cache_lock_network(lock, request->network.name, request->conf.cache_directory, err))
-		return -1;
-	fcntl(lock->network, F_SETFD, 0);
-	return 0;
 }
 
 /* Undoes what an earlier setup of this container has done, or may have. */
@@ -89,7 +77,7 @@ int attach_setup(const json_t *root, const char *netns,
 	if (!is_namespace(netns))
 		return cni_error_set(err, CNI_ERROR_INVALID_NETNS, "%s is no network namespace",
 				     netns);
-	if (lock_network(&lock, &request, err))
+	if (cache_lock_network(&lock, request.network.name, &request.conf, err))
 		return -1;
 	undo_earlier(&request);
 	if (!add(&request, &result, err)) {
@@ -109,7 +97,7 @@ int attach_teardown(const json_t *root, const char *netns, struct cni_error *err
 	int failed;
 
 	if (request_read_for_teardown(&request, root, gone ? NO_NAMESPACE : netns, err) ||
-	    lock_network(&lock, &request, err))
+	    cache_lock_network(&lock, request.network.name, &request.conf, err))
 		return -1;
 	failed = attachment_del(&request.list, &request.conf, err);
 	if (gone)
