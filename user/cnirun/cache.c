@@ -25,6 +25,8 @@
 
 #define KIND "cniCacheV1"
 #define FOLDER "/results"
+#define TEMPORARY ".cnirun-"
+#define LOCKS "/locks"
 
 static char *entry_path(const char *cache_directory, const char *network, const char *container_id,
 			const char *ifname)
@@ -41,7 +43,7 @@ static char *path_of(const char *network, const struct runtime_conf *conf)
  * attachment's lock keeps others from it. */
 static char *temporary_path_of(const char *network, const struct runtime_conf *conf)
 {
-	return cni_format("%s" FOLDER "/.cnirun-%s-%s-%s", conf->cache_directory, network,
+	return cni_format("%s" FOLDER "/" TEMPORARY "%s,%s,%s", conf->cache_directory, network,
 			  conf->container_id, conf->ifname);
 }
 
@@ -59,7 +61,8 @@ static int interpret(struct cache_entry *entry, struct cni_error *err)
 	}
 	if (!kind_text || strcmp(kind_text, KIND))
 		return cni_error_set(err, CNI_ERROR_DECODE, "\"kind\" is not \"" KIND "\"");
-	if (cni_json_get_string(root, "networkName", &entry->network, err) ||
+	if (cni_json_get_string(root, "config", &entry->config, err) ||
+	    cni_json_get_string(root, "networkName", &entry->network, err) ||
 	    cni_json_get_string(root, "containerId", &entry->container_id, err) ||
 	    cni_json_get_string(root, "ifName", &entry->ifname, err) ||
 	    cni_json_get_string(root, "netns", &entry->netns, err) ||
@@ -111,6 +114,26 @@ int cache_read(struct cache_entry *entry, const char *network, const struct runt
 			     "the cached result %s is that of network \"%s\", container \"%s\", "
 			     "interface \"%s\": choose another container ID",
 			     entry->path, entry->network, entry->container_id, entry->ifname);
+}
+
+int cache_read_conflist(const struct cache_entry *entry, struct conflist *list,
+			struct cni_error *err)
+{
+	const char *config = entry->config ? entry->config : "";
+	size_t encoded = strlen(config), length = BASE64_DECODE_LENGTH(encoded);
+	cleanup_free char *text = need(malloc(length + 1));
+	cleanup_json json_t *root = NULL;
+	struct base64_decode_ctx decoder;
+
+	base64_decode_init(&decoder);
+	if (!base64_decode_update(&decoder, &length, (uint8_t *)text, encoded, config) ||
+	    !base64_decode_final(&decoder))
+		cni_error_set(err, CNI_ERROR_DECODE, "its config is no base64");
+	else
+		root = cni_json_parse_object(text, length, "its config", err);
+	if (!root || conflist_read(list, root, NULL, "its config", err))
+		return cni_error_wrap(err, "the cached result %s cannot be used", entry->path);
+	return 0;
 }
 
 static json_t *unless_empty(json_t *value)
@@ -274,8 +297,6 @@ void cache_release_all(struct cache_entries *entries)
  * again. Network names and container IDs have no comma, so commas separate the parts of a file's
  * name.
  */
-#define LOCKS "/locks"
-
 static bool is_still_there(int fd, const char *path)
 {
 	struct stat held;
@@ -333,20 +354,57 @@ int cache_lock_attachment(struct cache_lock *lock, const char *network,
 	return lock->attachment < 0 ? -1 : 0;
 }
 
-static void unlock(int fd)
+static void unlock(int *fd)
 {
-	if (fd < 0)
+	if (*fd < 0)
 		return;
-	flock(fd, LOCK_UN);
-	close(fd);
+	flock(*fd, LOCK_UN);
+	close(*fd);
+	*fd = -1;
+}
+
+static void unlock_attachment(struct cache_lock *lock)
+{
+	if (lock->attachment >= 0)
+		unlink(lock->attachment_path);
+	unlock(&lock->attachment);
+}
+
+/* In this order, as who has the lock of the network may remove the attachments' files. Of two that
+ * come here at once one gets it, since flock() gives the old lock up before it tries the new one.
+ */
+bool cache_lock_widen(struct cache_lock *lock)
+{
+	unlock_attachment(lock);
+	return !flock(lock->network, LOCK_EX | LOCK_NB);
 }
 
 void cache_lock_release(struct cache_lock *lock)
 {
-	if (lock->attachment >= 0)
-		unlink(lock->attachment_path);
-	unlock(lock->attachment);
-	unlock(lock->network);
+	unlock_attachment(lock);
+	unlock(&lock->network);
 	free(lock->attachment_path);
 	*lock = (struct cache_lock)CACHE_LOCK_NONE;
+}
+
+static void sweep_folder(const char *cache_directory, const char *folder, const char *prefix)
+{
+	cleanup_free char *path = cni_format("%s%s", cache_directory, folder);
+	cleanup_directory struct directory files = {0};
+	cleanup_error struct cni_error ignored = {0};
+
+	if (directory_list(&files, path, NULL, &ignored))
+		return;
+	for (size_t i = 0; i < files.count; i++)
+		if (!strncmp(strrchr(files.paths[i], '/') + 1, prefix, strlen(prefix)))
+			unlink(files.paths[i]);
+}
+
+void cache_sweep(const char *network, const char *cache_directory)
+{
+	cleanup_free char *locks = cni_format("%s,", network);
+	cleanup_free char *temporaries = cni_format(TEMPORARY "%s,", network);
+
+	sweep_folder(cache_directory, LOCKS, locks);
+	sweep_folder(cache_directory, FOLDER, temporaries);
 }

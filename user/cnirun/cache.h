@@ -16,11 +16,12 @@
 
 #define CACHE_DEFAULT_DIRECTORY "/var/lib/cni"
 
-/* Begins as {0}. The members from `network` on are borrowed from root; NULL where missing. */
+/* Begins as {0}. The members from `config` on are borrowed from root; NULL where missing. */
 struct cache_entry {
 	json_t *root; /* NULL: there is no such file */
 	char *path;
 	bool is_of_another; /* the file is another attachment's; cache_read() fails then */
+	const char *config; /* in base64 */
 	const char *network;
 	const char *container_id;
 	const char *ifname;
@@ -49,6 +50,11 @@ int cache_read(struct cache_entry *entry, const char *network, const struct runt
  * again. CNI_ERROR_IO. */
 int cache_write(const struct conflist *list, const struct runtime_conf *conf, json_t *result,
 		struct cni_error *err);
+
+/* Reads the conflist that the attachment was added with. CNI_ERROR_IO, CNI_ERROR_DECODE,
+ * CNI_ERROR_INVALID_CONFIGURATION. */
+int cache_read_conflist(const struct cache_entry *entry, struct conflist *list,
+			struct cni_error *err);
 
 /* Removes an entry; a missing file is success. CNI_ERROR_IO. */
 int cache_remove(const char *network, const struct runtime_conf *conf, struct cni_error *err);
@@ -87,7 +93,15 @@ int cache_lock_attachment(struct cache_lock *lock, const char *network,
 int cache_lock_network(struct cache_lock *lock, const char *network,
 		       const struct runtime_conf *conf, struct cni_error *err);
 
+/* Gives the lock of an attachment up for that of the whole network, without waiting. False: others
+ * are at work in the network, and there is no lock any more. */
+bool cache_lock_widen(struct cache_lock *lock);
+
 void cache_lock_release(struct cache_lock *lock);
+
+/* Removes what runs that were killed have left in the network without an entry: lock files, and
+ * entries that are half written. The caller has the lock of the network. */
+void cache_sweep(const char *network, const char *cache_directory);
 
 #define cleanup_cache_lock __attribute__((cleanup(cache_lock_release)))
 

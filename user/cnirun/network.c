@@ -64,6 +64,7 @@ int verb_gc(const struct options *options, struct cni_error *err)
 	if (cache_lock_network(&lock, list.name, &conf, err) ||
 	    cache_read_all(&entries, list.name, conf.cache_directory, err))
 		return -1;
+	cache_sweep(list.name, conf.cache_directory);
 	valid = sort_out(&list, options, &entries, err);
 	if (conflist_version_reaches(&list, GC_SINCE))
 		plugin_run_all(&(struct operation){"GC", &list, &conf, valid, true, NULL}, NULL,

@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* attach.c - setup and teardown, under the network's lock. */
+/* attach.c - setup and teardown, under the attachment's lock. */
 #include "netavark/attach.h"
 
 #include <linux/magic.h>
 #include <sys/vfs.h>
 
 #include "lib/cleanup.h"
-#include "cnirun/attachment.h"
 #include "cnirun/cache.h"
 #include "cnirun/output.h"
 #include "cnirun/plugin.h"
 #include "netavark/bridge.h"
+#include "netavark/isolation.h"
+#include "netavark/plugin_list.h"
 #include "netavark/request.h"
 #include "netavark/status.h"
 
@@ -25,67 +26,180 @@ static bool is_namespace(const char *path)
 	return !statfs(path, &status) && status.f_type == NSFS_MAGIC;
 }
 
-/* Undoes what an earlier setup of this container has done, or may have. */
-static void undo_earlier(const struct request *request)
+/* What setup has written down: none is no error, and something that is broken is as good as none.
+ */
+static int read_written(struct cache_entry *entry, const struct request *request,
+			struct cni_error *err)
 {
-	cleanup_cache_entry struct cache_entry entry = {0};
-	cleanup_error struct cni_error problem = {0}, ignored = {0};
-	struct runtime_conf conf = request->conf;
-
-	if (!cache_read(&entry, request->network.name, &conf, &ignored) && !entry.root)
-		return;
-	conf.netns = entry.netns && is_namespace(entry.netns) ? entry.netns : NO_NAMESPACE;
-	if (attachment_del(&request->list, &conf, &problem))
-		output_warn("going on after an earlier setup that could not be undone: %s",
-			    cni_error_message(&problem));
-}
-
-/* The state's file stays where that fails, for the next call. */
-static void undo(const struct request *request, json_t *result, struct cni_error *err)
-{
-	const struct operation operation = {"DEL", &request->list, &request->conf,
-					    NULL,  true,           "when cleaning up"};
 	struct cni_error problem = {0};
 
-	if (plugin_run_all(&operation, result, NULL, &problem) ||
-	    cache_remove(request->network.name, &request->conf, &problem))
-		cni_error_join(err, &problem);
-	bridge_remove_unused(request->network.bridge);
+	if (!cache_read(entry, request->network_name, &request->conf, &problem))
+		return 0;
+	if (entry->is_of_another) {
+		*err = problem;
+		return -1;
+	}
+	output_warn("going on without it: %s", cni_error_message(&problem));
+	cni_error_release(&problem);
+	cache_release(entry);
+	return 0;
+}
+
+/* The list that setup has written down, since the network may have changed; without it, that of the
+ * network as it is now. */
+static int find_list(struct conflist *list, const struct cache_entry *entry, const json_t *root,
+		     struct cni_error *err)
+{
+	cleanup_error struct cni_error problem = {0};
+
+	if (!entry->root)
+		return request_make_list_for_del(list, root, err);
+	if (!cache_read_conflist(entry, list, &problem))
+		return 0;
+	output_warn("going by the network as it is now: %s", cni_error_message(&problem));
+	conflist_release(list);
+	return request_make_list_for_del(list, root, err);
+}
+
+/* Undoes what a setup has done, or may have, in the namespace that it wrote down unless the request
+ * has one. Goes on after errors; what is written down stays then, for the next call. *list: the
+ * list that it goes by. */
+static int detach(struct conflist *list, const struct request *request, struct cni_error *err)
+{
+	cleanup_cache_entry struct cache_entry entry = {0};
+	struct runtime_conf conf = request->conf;
+	const struct operation operation = {"DEL", list, &conf, NULL, true, NULL};
+
+	if (read_written(&entry, request, err) || find_list(list, &entry, request->root, err))
+		return -1;
+	if (!conf.netns)
+		conf.netns = entry.netns;
+	if (!conf.netns || !is_namespace(conf.netns))
+		conf.netns = NO_NAMESPACE;
+	if (entry.root) {
+		conf.args = entry.args;
+		conf.capability_args = entry.capability_args;
+	}
+	if (plugin_run_all(&operation, entry.result, NULL, err))
+		return -1;
+	return cache_remove(request->network_name, &conf, err);
+}
+
+/* Detaches what no teardown came for. */
+static void detach_forgotten(struct request request, const char *what)
+{
+	cleanup_conflist struct conflist list = {0};
+	cleanup_error struct cni_error problem = {0};
+
+	request.conf.netns = NULL;
+	if (runtime_conf_validate(&request.conf, &problem) || detach(&list, &request, &problem))
+		output_warn("%s cannot be undone: %s", what, cni_error_message(&problem));
+}
+
+static bool is_isolated(const struct cache_entry *entry)
+{
+	cleanup_conflist struct conflist list = {0};
+	cleanup_error struct cni_error ignored = {0};
+
+	return !cache_read_conflist(entry, &list, &ignored) && plugin_list_is_isolated(&list);
+}
+
+/* Detaches containers whose namespace has gone without a teardown, and removes the rules for the
+ * bridge with the last container that is isolated. `isolated`: one has been detached. Returns
+ * whether there were any. */
+static bool sweep(const struct request *request, const char *bridge, bool isolated)
+{
+	const char *directory = request->conf.cache_directory;
+	cleanup_cache_entries struct cache_entries entries = {0};
+	cleanup_error struct cni_error problem = {0};
+	struct request gone = *request;
+	bool needed = false, found = false;
+
+	if (cache_read_all(&entries, request->network_name, directory, &problem))
+		output_warn("%s", cni_error_message(&problem));
+	for (size_t i = 0; i < entries.count; i++) {
+		const struct cache_entry *entry = &entries.entries[i];
+
+		if (entry->netns && netns_is_gone(entry->netns)) {
+			gone.conf.container_id = entry->container_id;
+			gone.conf.ifname = entry->ifname;
+			isolated |= is_isolated(entry);
+			found = true;
+			detach_forgotten(gone, "the setup of a container that is gone");
+		} else {
+			needed |= is_isolated(entry);
+		}
+	}
+	cache_sweep(request->network_name, directory);
+	if (isolated && !needed)
+		isolation_remove(bridge);
+	return found;
+}
+
+/* Removes what is forgotten and, with the last container, what the network itself has; unless
+ * another call is at work in the network, which may need it. */
+static void leave(struct cache_lock *lock, const struct request *request,
+		  const struct conflist *list)
+{
+	const char *bridge = plugin_list_bridge(list);
+
+	if (!cache_lock_widen(lock))
+		return;
+	if (sweep(request, bridge, plugin_list_is_isolated(list)) ||
+	    !is_namespace(request->conf.netns))
+		bridge_wait_unused(bridge);
+	if (bridge_exists(bridge) && !bridge_is_used(bridge))
+		bridge_remove(bridge);
 }
 
 static int add(const struct request *request, json_t **result, struct cni_error *err)
 {
 	const struct operation operation = {
 		.command = "ADD", .list = &request->list, .conf = &request->conf};
+	cleanup_json json_t *foreseen = plugin_list_foresee(&request->list);
 
 	/* First as an intent. */
-	if (cache_write(&request->list, &request->conf, NULL, err) ||
+	if (cache_write(&request->list, &request->conf, foreseen, err) ||
 	    plugin_run_all(&operation, NULL, result, err))
 		return -1;
 	return cache_write(&request->list, &request->conf, *result, err);
 }
 
-int attach_setup(const json_t *root, const char *netns,
-		 int (*reply)(const json_t *status, struct cni_error *err), struct cni_error *err)
+static int attach(const struct request *request, attach_reply *reply, struct cni_error *err)
+{
+	cleanup_json json_t *result = NULL, *status = NULL;
+
+	if (add(request, &result, err))
+		return -1;
+	status = status_make(result, request, err);
+	return status ? reply(status, err) : -1;
+}
+
+int attach_setup(const json_t *root, const char *netns, attach_reply *reply, struct cni_error *err)
 {
 	cleanup_request struct request request = {0};
 	cleanup_cache_lock struct cache_lock lock = CACHE_LOCK_NONE;
-	cleanup_json json_t *result = NULL, *status = NULL;
+	cleanup_cache_entry struct cache_entry earlier = {0};
+	cleanup_conflist struct conflist list = {0};
+	struct cni_error problem = {0};
 
 	if (request_read(&request, root, netns, err))
 		return -1;
 	if (!is_namespace(netns))
 		return cni_error_set(err, CNI_ERROR_INVALID_NETNS, "%s is no network namespace",
 				     netns);
-	if (cache_lock_network(&lock, request.network.name, &request.conf, err))
+	if (cache_lock_attachment(&lock, request.network_name, &request.conf, err) ||
+	    read_written(&earlier, &request, err))
 		return -1;
-	undo_earlier(&request);
-	if (!add(&request, &result, err)) {
-		status = status_make(result, &request, err);
-		if (status && !reply(status, err))
-			return 0;
+	if (earlier.root)
+		detach_forgotten(request, "an earlier setup of the container");
+	if (!attach(&request, reply, err))
+		return 0;
+	if (detach(&list, &request, &problem)) {
+		cni_error_wrap(&problem, "when cleaning up");
+		cni_error_join(err, &problem);
 	}
-	undo(&request, result, err);
+	leave(&lock, &request, &request.list);
 	return -1;
 }
 
@@ -93,15 +207,12 @@ int attach_teardown(const json_t *root, const char *netns, struct cni_error *err
 {
 	cleanup_request struct request request = {0};
 	cleanup_cache_lock struct cache_lock lock = CACHE_LOCK_NONE;
-	bool gone = !is_namespace(netns);
-	int failed;
+	cleanup_conflist struct conflist list = {0};
 
-	if (request_read_for_teardown(&request, root, gone ? NO_NAMESPACE : netns, err) ||
-	    cache_lock_network(&lock, request.network.name, &request.conf, err))
+	if (request_read_names(&request, root, netns, err) ||
+	    cache_lock_attachment(&lock, request.network_name, &request.conf, err) ||
+	    detach(&list, &request, err))
 		return -1;
-	failed = attachment_del(&request.list, &request.conf, err);
-	if (gone)
-		bridge_wait_unused(request.network.bridge);
-	bridge_remove_unused(request.network.bridge);
-	return failed;
+	leave(&lock, &request, &list);
+	return 0;
 }

@@ -12,14 +12,16 @@
 
 #include "lib/error.h"
 
+typedef int attach_reply(const json_t *status, struct cni_error *err);
+
 /* Attaches the network namespace; `root` is what netavark sends. Hands the status that netavark
  * expects to `reply`, and undoes everything if that or a plugin fails: netavark calls no teardown
  * then. */
-int attach_setup(const json_t *root, const char *netns,
-		 int (*reply)(const json_t *status, struct cni_error *err), struct cni_error *err);
+int attach_setup(const json_t *root, const char *netns, attach_reply *reply, struct cni_error *err);
 
-/* Detaches it. The namespace may be gone, and what setup did may be incomplete. Removes the bridge
- * with the last container. */
+/* Detaches it, by what setup has written down. The namespace may be gone, and what setup did may be
+ * incomplete. Removes the bridge with the last container, and containers of the network whose
+ * namespace has gone without a teardown. */
 int attach_teardown(const json_t *root, const char *netns, struct cni_error *err);
 
 #endif

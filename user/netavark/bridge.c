@@ -33,8 +33,7 @@ bool bridge_exists(const char *name)
 	return if_nametoindex(name);
 }
 
-/* Where that cannot be told, it is used. */
-static bool is_used(const char *name)
+bool bridge_is_used(const char *name)
 {
 	cleanup_free char *path = cni_format("/sys/class/net/%s/brif", name);
 	cleanup_directory struct directory ports = {0};
@@ -45,7 +44,8 @@ static bool is_used(const char *name)
 
 void bridge_wait_unused(const char *name)
 {
-	for (unsigned int i = 0; i < WAIT_ROUNDS && bridge_exists(name) && is_used(name); i++)
+	for (unsigned int i = 0; i < WAIT_ROUNDS && bridge_exists(name) && bridge_is_used(name);
+	     i++)
 		usleep(WAIT_PAUSE_US);
 }
 
@@ -61,13 +61,10 @@ static int remove_bridge(int socket, const char *name)
 	return ioctl(socket, SIOCSIFFLAGS, &request) || ioctl(socket, SIOCBRDELBR, name) ? -1 : 0;
 }
 
-void bridge_remove_unused(const char *name)
+void bridge_remove(const char *name)
 {
-	cleanup_close int fd = -1;
+	cleanup_close int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
 
-	if (!bridge_exists(name) || is_used(name))
-		return;
-	fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
 	if (remove_bridge(fd, name) && errno != ENODEV)
 		output_warn("cannot remove the unused bridge %s: %s", name, strerror(errno));
 }

@@ -13,12 +13,15 @@ char *bridge_name_of(const char *id);
 
 bool bridge_exists(const char *name);
 
-/* Waits until no interface is connected to the bridge, for a fifth of a second at most: the kernel
- * removes interfaces of a namespace that is gone a moment later. */
+/* Returns whether an interface is connected to it, or whether that cannot be told. */
+bool bridge_is_used(const char *name);
+
+/* Waits until none is, for a fifth of a second at most: the kernel removes interfaces of a
+ * namespace that is gone a moment later. */
 void bridge_wait_unused(const char *name);
 
-/* Removes the bridge if no interface is connected to it, which the CNI plugin bridge never does.
- * The caller holds the lock of the network. Warns on stderr of what keeps it from doing so. */
-void bridge_remove_unused(const char *name);
+/* Removes an unused bridge, which the CNI plugin bridge never does. The caller holds the lock of
+ * the network. Warns on stderr of what keeps it from doing so. */
+void bridge_remove(const char *name);
 
 #endif

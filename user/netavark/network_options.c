@@ -14,12 +14,12 @@
 #include "lib/text.h"
 #include "cni/json.h"
 #include "conf/conf.h"
+#include "cnirun/execute.h"
 #include "cnirun/output.h"
 
 #define FIELD(member) offsetof(struct network_options, member)
 #define CNI_PATH_OPTION "cni_path"
 #define RESERVE_OPTION "reserveHostPorts"
-#define CNI_PATH_DEFAULT "/opt/cni/bin:/usr/lib/cni:/usr/libexec/cni"
 #define DIGITS_OF_UINT32 10
 
 /* Named as Podman's own driver names them. */
@@ -143,15 +143,13 @@ static int read_one(struct network_options *options, const char *name, const cha
 	const struct option *option = own ? own : find(conf_options, name);
 	cleanup_json json_t *value = NULL;
 
-	if (!strcmp(name, CNI_PATH_OPTION)) {
-		options->cni_path = text;
+	if (!strcmp(name, CNI_PATH_OPTION))
 		return *text == '/' ? 0
 				    : cni_error_set(err, CNI_ERROR_INVALID_CONFIGURATION,
 						    "option " CNI_PATH_OPTION
 						    "=%s: must be absolute paths of directories, "
 						    "with colons between them",
 						    text);
-	}
 	if (!option)
 		return refuse_name(name, err);
 	if (!strcmp(name, RESERVE_OPTION) && strcmp(text, "false"))
@@ -186,16 +184,21 @@ int network_options_read(struct network_options *options, const json_t *given,
 {
 	const char *name;
 	json_t *value;
+	int failed = 0;
 
 	options->portmap = json_object();
 	json_object_foreach ((json_t *)given, name, value) {
+		struct cni_error problem = {0};
+
 		if (!json_is_string(value))
-			return cni_error_set(err, CNI_ERROR_DECODE,
-					     "option \"%s\" must be a string", name);
-		if (read_one(options, name, json_string_value(value), err))
-			return -1;
+			cni_error_set(&problem, CNI_ERROR_DECODE, "option \"%s\" must be a string",
+				      name);
+		else
+			read_one(options, name, json_string_value(value), &problem);
+		if (cni_error_is_set(&problem))
+			failed = cni_error_chain(err, &problem);
 	}
-	return check_portmap(options, err);
+	return failed ? -1 : check_portmap(options, err);
 }
 
 void network_options_release(struct network_options *options)
@@ -209,15 +212,17 @@ void network_options_print_help(void)
 	for (const struct option *option = own_options; option->name; option++)
 		output_text("  %-20s %s\n", option->name, option->help);
 	output_text("  %-20s %s\n", CNI_PATH_OPTION,
-		    "Where the CNI plugins are (default: CNI_PATH, or " CNI_PATH_DEFAULT ").");
+		    "Where the CNI plugins are (default: CNI_PATH, or " EXECUTE_DEFAULT_PATH ").");
 	for (const struct option *option = conf_options; option->name; option++)
 		if (find(conf_options, option->name))
 			output_text("  %-20s %s\n", option->name, option->help);
 }
 
-const char *network_options_cni_path(const struct network_options *options)
+const char *network_options_cni_path(const json_t *given)
 {
-	const char *path = options->cni_path ? options->cni_path : getenv("CNI_PATH");
+	const char *path = json_string_value(cni_json_get(given, CNI_PATH_OPTION));
 
-	return path && *path ? path : CNI_PATH_DEFAULT;
+	if (!path || *path != '/')
+		path = getenv("CNI_PATH");
+	return path && *path ? path : EXECUTE_DEFAULT_PATH;
 }

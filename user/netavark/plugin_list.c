@@ -186,12 +186,39 @@ int plugin_list_make(struct conflist *list, const struct network *network,
 	return conflist_read(list, root, NULL, "the network", err);
 }
 
+const char *plugin_list_bridge(const struct conflist *list)
+{
+	const char *name =
+		json_string_value(json_object_get(json_array_get(list->plugins, 0), "bridge"));
+
+	return name ? name : "";
+}
+
+bool plugin_list_is_isolated(const struct conflist *list)
+{
+	const json_t *plugin;
+	size_t index;
+
+	json_array_foreach (list->plugins, index, plugin)
+		if (!strcmp(conflist_plugin_type(plugin), FIREWALL))
+			return true;
+	return false;
+}
+
+json_t *plugin_list_foresee(const struct conflist *list)
+{
+	const json_t *ipam = json_object_get(json_array_get(list->plugins, 0), "ipam");
+
+	return json_pack("{s:s, s:O}", "cniVersion", LIST_VERSION, "ips",
+			 json_object_get(ipam, "addresses"));
+}
+
 int plugin_list_find(const struct network *network, const struct network_options *options,
 		     struct cni_error *err)
 {
 	const char *const types[] = {BRIDGE, IPAM, network->internal ? NULL : PORTMAP,
 				     options->isolate ? FIREWALL : NULL};
-	const char *path = network_options_cni_path(options);
+	const char *path = network_options_cni_path(network->options);
 
 	for (size_t i = 0; i < sizeof(types) / sizeof(types[0]); i++) {
 		cleanup_free char *file = types[i] ? execute_find(types[i], path, err) : NULL;

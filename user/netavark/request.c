@@ -9,6 +9,7 @@
 #include "cni/environment.h"
 #include "cni/json.h"
 #include "cnirun/output.h"
+#include "netavark/network_options.h"
 #include "netavark/plugin_list.h"
 
 #define PLUGIN_TIMEOUT 120 /* seconds, as cnirun has */
@@ -82,109 +83,148 @@ static int append_mapping(const json_t *element, void *context, struct cni_error
 	return 0;
 }
 
-/* The interface in the container, and its MAC address if one is demanded. */
+/* As Podman 4 says it to CNI plugins, for messages. */
+static json_t *make_args(const char *container_name)
+{
+	cleanup_error struct cni_error ignored = {0};
+
+	return cni_validate_container_id(container_name, &ignored)
+		       ? NULL
+		       : json_pack("[[s,s],[s,s]]", "IgnoreUnknown", "1", "K8S_POD_NAME",
+				   container_name);
+}
+
+static int get_network(const json_t *root, json_t **network, struct cni_error *err)
+{
+	*network = NULL;
+	if (cni_json_get_object(root, "network", network, err))
+		return -1;
+	return *network ? 0 : cni_error_set(err, CNI_ERROR_DECODE, "\"network\" is missing");
+}
+
+int request_read_names(struct request *request, const json_t *root, const char *netns,
+		       struct cni_error *err)
+{
+	json_t *network, *interface = NULL;
+	const char *name = "";
+
+	request->conf = (struct runtime_conf){
+		.container_id = "",
+		.ifname = "",
+		.netns = netns,
+		.timeout = PLUGIN_TIMEOUT,
+		.cache_directory = REQUEST_STATE_DIRECTORY,
+	};
+	request->root = root;
+	request->network_name = "";
+	if (get_network(root, &network, err) ||
+	    cni_json_get_string(network, "name", &request->network_name, err) ||
+	    cni_json_get_string(root, "container_id", &request->conf.container_id, err) ||
+	    cni_json_get_string(root, "container_name", &name, err) ||
+	    cni_json_get_object(root, "network_options", &interface, err) ||
+	    (interface &&
+	     cni_json_get_string(interface, "interface_name", &request->conf.ifname, err)) ||
+	    cni_validate_network_name(request->network_name, err) ||
+	    runtime_conf_validate(&request->conf, err))
+		return -1;
+	request->conf.args = make_args(name);
+	request->conf.plugin_path = network_options_cni_path(cni_json_get(network, "options"));
+	return 0;
+}
+
+/* What Podman has chosen for the interface, and what was asked for it. */
 static int read_interface(struct request *request, const json_t *root, json_t **addresses,
 			  struct cni_error *err)
 {
-	json_t *options = NULL;
+	json_t *interface = NULL, *options = NULL;
 	const char *mac = "";
 
-	request->conf.ifname = "";
-	if (cni_json_get_object(root, "network_options", &options, err) ||
-	    (options &&
-	     (cni_json_get_string(options, "interface_name", &request->conf.ifname, err) ||
-	      cni_json_get_string(options, "static_mac", &mac, err) ||
-	      cni_json_get_array(options, "static_ips", addresses, err))))
+	if (cni_json_get_object(root, "network_options", &interface, err) ||
+	    (interface && (cni_json_get_string(interface, "static_mac", &mac, err) ||
+			   cni_json_get_array(interface, "static_ips", addresses, err) ||
+			   cni_json_get_object(interface, "options", &options, err))))
 		return cni_error_wrap(err, "network_options");
+	if (json_object_size(options))
+		return cni_error_set(err, CNI_ERROR_INVALID_CONFIGURATION,
+				     "unknown option \"%s\" for one container's interface: give "
+				     "options to `podman network create -o`",
+				     json_object_iter_key(json_object_iter(options)));
+	if (!json_array_size(*addresses))
+		return cni_error_set(err, CNI_ERROR_INVALID_CONFIGURATION,
+				     "static_ips is empty: Podman has chosen no address for the "
+				     "container in network \"%s\"",
+				     request->network_name);
 	if (*mac)
 		json_object_set_new(request->conf.capability_args, "mac", json_string(mac));
 	return 0;
 }
 
-/* As Podman 4 says it to CNI plugins, for messages. */
-static int read_container(struct request *request, const json_t *root, struct cni_error *err)
+static int read_network(struct request *request, const json_t *root, struct cni_error *err)
 {
-	cleanup_error struct cni_error ignored = {0};
-	const char *name = "";
+	json_t *network;
 
-	request->conf.container_id = "";
-	if (cni_json_get_string(root, "container_id", &request->conf.container_id, err) ||
-	    cni_json_get_string(root, "container_name", &name, err))
-		return -1;
-	if (!cni_validate_container_id(name, &ignored))
-		request->conf.args =
-			json_pack("[[s,s],[s,s]]", "IgnoreUnknown", "1", "K8S_POD_NAME", name);
-	return 0;
-}
-
-static int read_common(struct request *request, const json_t *root, const char *netns,
-		       json_t **addresses, struct cni_error *err)
-{
-	json_t *network = NULL;
-
-	request->conf = (struct runtime_conf){
-		.netns = netns,
-		.timeout = PLUGIN_TIMEOUT,
-		.cache_directory = REQUEST_STATE_DIRECTORY,
-		.capability_args = json_object(),
-	};
-	if (cni_json_get_object(root, "network", &network, err))
-		return -1;
-	if (!network)
-		return cni_error_set(err, CNI_ERROR_DECODE, "\"network\" is missing");
-	if (network_read(&request->network, network, err) || read_container(request, root, err) ||
-	    read_interface(request, root, addresses, err) ||
-	    runtime_conf_validate(&request->conf, err))
+	if (get_network(root, &network, err) || network_read(&request->network, network, err))
 		return -1;
 	if (*request->network.bridge)
 		return 0;
 	return cni_error_set(err, CNI_ERROR_INVALID_CONFIGURATION,
 			     "network \"%s\" has no network_interface: create it anew with "
 			     "`podman network create`",
-			     request->network.name);
+			     request->network_name);
+}
+
+static int read_ports(struct request *request, const json_t *root, struct cni_error *err)
+{
+	cleanup_json json_t *ports = json_array();
+
+	if (cni_json_each_object(root, "port_mappings", append_mapping, ports, err))
+		return -1;
+	if (!json_array_size(ports))
+		return 0;
+	if (request->network.internal)
+		output_warn("network \"%s\" is internal: no host port leads to the container",
+			    request->network_name);
+	json_object_set(request->conf.capability_args, "portMappings", ports);
+	return 0;
 }
 
 int request_read(struct request *request, const json_t *root, const char *netns,
 		 struct cni_error *err)
 {
-	cleanup_json json_t *ports = json_array();
+	cleanup_network_options struct network_options options = {0};
 	json_t *addresses = NULL;
 
-	if (read_common(request, root, netns, &addresses, err) ||
-	    network_options_read(&request->options, request->network.options, err) ||
-	    cni_json_each_object(root, "port_mappings", append_mapping, ports, err))
+	if (request_read_names(request, root, netns, err))
 		return -1;
-	request->conf.plugin_path = network_options_cni_path(&request->options);
-	if (json_array_size(ports))
-		json_object_set(request->conf.capability_args, "portMappings", ports);
-	if (!json_array_size(addresses))
-		return cni_error_set(err, CNI_ERROR_INVALID_CONFIGURATION,
-				     "static_ips is empty: Podman has chosen no address for the "
-				     "container in network \"%s\"",
-				     request->network.name);
-	return plugin_list_make(&request->list, &request->network, &request->options, addresses,
-				err);
+	request->conf.capability_args = json_object();
+	return read_network(request, root, err) || read_interface(request, root, &addresses, err) ||
+			       network_options_read(&options, request->network.options, err) ||
+			       read_ports(request, root, err) ||
+			       plugin_list_make(&request->list, &request->network, &options,
+						addresses, err)
+		       ? -1
+		       : 0;
 }
 
-int request_read_for_teardown(struct request *request, const json_t *root, const char *netns,
-			      struct cni_error *err)
+int request_make_list_for_del(struct conflist *list, const json_t *root, struct cni_error *err)
 {
+	cleanup_network_options struct network_options options = {0};
 	cleanup_error struct cni_error problem = {0};
-	json_t *addresses = NULL;
+	struct network network;
+	json_t *described;
 
-	if (read_common(request, root, netns, &addresses, err))
+	if (get_network(root, &described, err) || network_read(&network, described, err))
 		return -1;
-	if (network_options_read(&request->options, request->network.options, &problem)) {
-		output_warn("going on without the options: %s", cni_error_message(&problem));
-		json_object_clear(request->options.portmap);
+	if (network_options_read(&options, network.options, &problem)) {
+		output_warn("going on without the options of bpf-portmap: %s",
+			    cni_error_message(&problem));
+		json_object_clear(options.portmap);
 	}
-	request->conf.plugin_path = network_options_cni_path(&request->options);
-	return plugin_list_make(&request->list, &request->network, &request->options, NULL, err);
+	return plugin_list_make(list, &network, &options, NULL, err);
 }
 
 void request_release(struct request *request)
 {
-	network_options_release(&request->options);
 	conflist_release(&request->list);
 	json_decref(request->conf.args);
 	json_decref(request->conf.capability_args);

@@ -11,28 +11,32 @@
 #include "cnirun/conflist.h"
 #include "cnirun/runtime_conf.h"
 #include "netavark/network.h"
-#include "netavark/network_options.h"
 
 /* What was set up. In /run, because neither containers nor their interfaces outlive a reboot. */
 #define REQUEST_STATE_DIRECTORY "/run/bpf-portmap-netavark"
 
 /* Begins as {0}. Borrows from the JSON that it is read from. */
 struct request {
-	struct network network;
-	struct network_options options;
-	struct conflist list;
+	const json_t *root;
+	const char *network_name; /* valid */
 	struct runtime_conf conf; /* owns its args and capability_args */
+	/* Only request_read() fills these in. */
+	struct network network;
+	struct conflist list;
 };
 
-/* Reads all of it, for setup. CNI_ERROR_DECODE, CNI_ERROR_INVALID_CONFIGURATION,
+/* Reads whose interface it is, and in which network. CNI_ERROR_DECODE,
  * CNI_ERROR_INVALID_ENVIRONMENT. Release it also after a failure. */
+int request_read_names(struct request *request, const json_t *root, const char *netns,
+		       struct cni_error *err);
+
+/* Reads all of it, for setup. The same errors, and CNI_ERROR_INVALID_CONFIGURATION. */
 int request_read(struct request *request, const json_t *root, const char *netns,
 		 struct cni_error *err);
 
-/* Reads what teardown needs: warns of options that cannot be used, and does without addresses and
- * ports. The same errors. */
-int request_read_for_teardown(struct request *request, const json_t *root, const char *netns,
-			      struct cni_error *err);
+/* Makes the list of the network as it is now, without addresses, which is enough for DEL. Warns of
+ * options that cannot be used. The same errors. */
+int request_make_list_for_del(struct conflist *list, const json_t *root, struct cni_error *err);
 
 void request_release(struct request *request);
 
