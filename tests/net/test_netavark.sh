@@ -68,11 +68,24 @@ rules_of_network() { { iptables-save; ip6tables-save; } | grep -E 'podman7|10\.8
 # of the driver for Podman: create completes the network, and refuses what setup would refuse, with
 # what there is instead; what it does not know stays
 test_netavark_create() {
-	local filter
+	local filter chosen
+	cp -a /etc /run/etc
+	mount --bind /run/etc /etc
+	mkdir -p /etc/containers/networks
 	driver create <<<"$(network 'del(.subnets)')" >/run/out || fail "$(cat /run/out)"
 	jq -e '(.name, .id, .driver, .created, .labels.a) as $x | .network_interface[:6] == "podman" and
 		(.subnets | length == 2) and (.dns_enabled | not) and .ipam_options.driver == "host-local"' \
 		/run/out >/dev/null || fail "$(cat /run/out)"
+	chosen=$(jq -r .network_interface /run/out)
+	network '.name = "first" | .network_interface = "podman7" | .subnets = [{subnet: "10.91.0.0/24"}]' \
+		>/etc/containers/networks/first.json
+	network '.name = "second" | .subnets = [] | .network_interface = "'"$chosen"'"' >/etc/containers/networks/second.json
+	driver create <<<"$(network 'del(.subnets)')" >/run/out || fail "$(cat /run/out)"
+	expect_contains "$(jq -r .network_interface /run/out)" podman
+	[ "$(jq -r .network_interface /run/out)" != "$chosen" ] || fail "two networks have the bridge $chosen"
+	rm /etc/containers/networks/second.json
+	driver create <<<"$(network '.internal = true | .subnets[1].subnet = "10.90.0.0/24"')" >/run/out ||
+		fail "$(cat /run/out)"
 	driver create <<<"$(network '.options = {mtu: "1400", vlan: "7", isolate: "1", ipMasq: "false",
 		sourceRanges: "10.0.0.0/8,!10.1.0.0/16", neverPorts: "22,8000-8010", maxFlows: "10",
 		fastPath: "off", uplinks: "[\"eth0\"]"} | .network_dns_servers = ["192.0.2.53"]')" >/run/out ||
@@ -85,7 +98,10 @@ test_netavark_create() {
 		.options.backend = "x" # unknown option
 		.options.mtu = "5" # "mtu" is 5, must be 68 to 65535
 		.options.vlan = "x" # must be a number, 1 to 4094
-		.options.isolate = "strict" # must be true or false
+		.options.isolate = "strict" # isolate=strict: must be true or false
+		.options.vrf = "x" # unknown option "vrf"
+		.options.mode = "unmanaged" # unknown option "mode"
+		.options = {mtu: "5", mode: "x"} # neverPorts; "mtu" is 5, must be 68 to 65535
 		.options.fastPath = "fast" # must be "off", "established" or "always"
 		.options.sourceRanges = "10.0.0.0/8,x" # "x", which is no range of addresses
 		.options.neverPorts = "[1," # must be a list
@@ -94,12 +110,15 @@ test_netavark_create() {
 		.options.cni_path = "x" # absolute paths
 		.options.mtu = 1400 # must be a string
 		.options = [] # "options" must be an object
-		.network_interface = "eth0" # there is an interface eth0 already
+		.network_interface = "eth0" # the name eth0 is that of an interface of the host
+		.network_interface = "podman7" # the name podman7 is that of network first
 		.network_interface = "../x" # network_interface
 		.name = "../x" # name
 		.subnets[0].subnet = "192.0.2.0/25" # overlaps with that of interface eth0
 		.subnets[0].subnet = "x" # "x" is no subnet
 		.subnets = [7] # subnets
+		.subnets[1].subnet = "10.90.0.0/24" # 2 IPv4 subnets: the CNI plugin bridge gives
+		.subnets[0].subnet = "10.91.0.128/25" # overlaps with that of network first
 		.ipam_options.driver = "dhcp" # --ipam-driver dhcp is not supported
 		.routes = [{destination: "10.0.0.0/8", gateway: "10.89.0.9", metric: 5}] # has a metric
 		.routes = [{destination: "10.0.0.0/8", gateway: "x"}] # is no route

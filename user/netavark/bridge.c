@@ -20,12 +20,13 @@
 #define WAIT_ROUNDS 20
 #define WAIT_PAUSE_US 10000
 
-char *bridge_name_of(const char *id)
+char *bridge_name_of(const char *id, unsigned int others)
 {
 	uint64_t digest = digest_add(DIGEST_OF_NOTHING, id, strlen(id));
 
 	/* Nine digits are what the longest name of an interface has room for. */
-	return cni_format("podman%09llx", (unsigned long long)(digest >> 28));
+	return cni_format("podman%09llx",
+			  (unsigned long long)((digest >> 28) + others) & 0xfffffffff);
 }
 
 bool bridge_exists(const char *name)

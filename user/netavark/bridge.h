@@ -7,9 +7,10 @@
 
 #include <stdbool.h>
 
-/* Returns the name of a bridge for the network with this ID, malloc'ed: "podman" and digits of a
- * digest, as rules of firewalls may be about podman*. */
-char *bridge_name_of(const char *id);
+/* Returns a name of a bridge for the network with this ID, the first one, or the one after
+ * `others`: "podman" and digits of a digest, as rules of firewalls may be about podman*. malloc'ed.
+ */
+char *bridge_name_of(const char *id, unsigned int others);
 
 bool bridge_exists(const char *name);
 

@@ -7,72 +7,98 @@
 #include "lib/cleanup.h"
 #include "cni/json.h"
 #include "netavark/bridge.h"
+#include "netavark/in_use.h"
 #include "netavark/network.h"
 #include "netavark/network_options.h"
 #include "netavark/plugin_list.h"
-#include "netavark/used_subnets.h"
 
 #define HOST_LOCAL "host-local"
+#define BRIDGE_TRIES 1000
 
-static int choose_bridge(json_t *root, const struct network *network, struct cni_error *err)
+static int check_bridge(const struct network *network, const struct in_use *used,
+			struct cni_error *err)
 {
-	cleanup_free char *chosen = NULL;
+	const char *user = in_use_bridge(used, network->bridge);
 
-	if (*network->bridge && bridge_exists(network->bridge))
-		return cni_error_set(err, CNI_ERROR_INVALID_CONFIGURATION,
-				     "there is an interface %s already, and the network's bridge "
-				     "must be its own: give another --interface-name",
-				     network->bridge);
-	if (*network->bridge)
+	if (!user)
 		return 0;
-	chosen = bridge_name_of(network->id);
-	cni_json_set_new(root, "network_interface", json_string(chosen));
-	return 0;
+	return cni_error_set(err, CNI_ERROR_INVALID_CONFIGURATION,
+			     "the name %s is that of %s, and the network's bridge must be its own: "
+			     "give another --interface-name",
+			     network->bridge, user);
 }
 
-static int append_subnet(json_t *subnets, const struct used_subnets *used, bool ipv4,
+static int choose_bridge(json_t *root, const struct network *network, const struct in_use *used,
+			 struct cni_error *err)
+{
+	if (*network->bridge)
+		return check_bridge(network, used, err);
+	for (unsigned int i = 0; i < BRIDGE_TRIES; i++) {
+		cleanup_free char *chosen = bridge_name_of(network->id, i);
+
+		if (in_use_bridge(used, chosen))
+			continue;
+		cni_json_set_new(root, "network_interface", json_string(chosen));
+		return 0;
+	}
+	return cni_error_set(err, CNI_ERROR_INVALID_CONFIGURATION,
+			     "no name for a bridge is free: give one by --interface-name");
+}
+
+static int append_subnet(json_t *subnets, const struct in_use *used, bool ipv4,
 			 const struct network *network, struct cni_error *err)
 {
-	cleanup_free char *text = used_subnets_choose(used, ipv4, network->id, err);
+	cleanup_free char *text = in_use_choose_subnet(used, ipv4, network->id, err);
 
 	return text ? json_array_append_new(subnets, json_pack("{s:s}", "subnet", text)) : -1;
 }
 
-static int check_subnet(const struct used_subnets *used, const struct subnet *subnet,
+static int check_subnet(const struct in_use *used, const struct subnet *subnet,
 			struct cni_error *err)
 {
-	const struct used_subnet *other = used_subnets_overlap(used, subnet);
+	const char *user = in_use_subnet(used, subnet);
 
-	if (!other)
+	if (!user)
 		return 0;
 	return cni_error_set(err, CNI_ERROR_INVALID_CONFIGURATION,
 			     "subnet %s overlaps with that of %s: give another --subnet",
-			     subnet->text, other->user);
+			     subnet->text, user);
+}
+
+/* Setup would fail. */
+static int check_count(const struct network *network, unsigned int ipv4_subnets,
+		       struct cni_error *err)
+{
+	if (ipv4_subnets < 2 || network->internal)
+		return 0;
+	return cni_error_set(err, CNI_ERROR_INVALID_CONFIGURATION,
+			     "%u IPv4 subnets: the CNI plugin bridge gives a bridge one IPv4 "
+			     "address, so that there may be more only with --internal",
+			     ipv4_subnets);
 }
 
 /* As Podman does for its own bridge networks: of IPv4 where no subnet was given, and both with
  * --ipv6. */
-static int choose_subnets(json_t *root, const struct network *network, struct cni_error *err)
+static int choose_subnets(json_t *root, const struct network *network, const struct in_use *used,
+			  struct cni_error *err)
 {
-	cleanup_used_subnets struct used_subnets used = {0};
 	cleanup_json json_t *subnets =
 		network->subnets ? json_incref(network->subnets) : json_array();
-	bool has[2] = {false, false};
+	unsigned int counts[2] = {0, 0};
 	struct subnet subnet;
 	json_t *element;
 	size_t index;
 
-	used_subnets_find(&used);
 	json_array_foreach (subnets, index, element) {
-		if (subnet_read(&subnet, element, index, err) || check_subnet(&used, &subnet, err))
+		if (subnet_read(&subnet, element, index, err) || check_subnet(used, &subnet, err))
 			return -1;
-		has[subnet_is_ipv4(&subnet)] = true;
+		counts[subnet_is_ipv4(&subnet)]++;
 	}
-	if ((!json_array_size(subnets) || network->ipv6_enabled) && !has[true] &&
-	    append_subnet(subnets, &used, true, network, err))
-		return -1;
-	if (network->ipv6_enabled && !has[false] &&
-	    append_subnet(subnets, &used, false, network, err))
+	if (check_count(network, counts[true], err) ||
+	    ((!json_array_size(subnets) || network->ipv6_enabled) && !counts[true] &&
+	     append_subnet(subnets, used, true, network, err)) ||
+	    (network->ipv6_enabled && !counts[false] &&
+	     append_subnet(subnets, used, false, network, err)))
 		return -1;
 	cni_json_set_new(root, "subnets", TAKE(subnets));
 	return 0;
@@ -103,11 +129,14 @@ static int check_plugins(const struct network *network, struct cni_error *err)
 
 int create_network(json_t *root, struct cni_error *err)
 {
+	cleanup_in_use struct in_use used = {0};
 	struct network network;
 
 	if (network_read(&network, root, err) || check_ipam(&network, err) ||
-	    check_plugins(&network, err) || choose_bridge(root, &network, err) ||
-	    choose_subnets(root, &network, err))
+	    check_plugins(&network, err))
+		return -1;
+	in_use_find(&used);
+	if (choose_bridge(root, &network, &used, err) || choose_subnets(root, &network, &used, err))
 		return -1;
 	cni_json_set_new(root, "ipam_options", json_pack("{s:s}", "driver", HOST_LOCAL));
 	/* netavark runs aardvark-dns for its own drivers alone. */

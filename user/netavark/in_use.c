@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* used_subnets.c - subnets of interfaces and of Podman's networks. */
-#include "netavark/used_subnets.h"
+/* in_use.c - subnets and bridges of interfaces and of Podman's networks. */
+#include "netavark/in_use.h"
 
 #include <ifaddrs.h>
 #include <net/if.h>
@@ -15,15 +15,16 @@
 #include "lib/text.h"
 #include "cni/json.h"
 #include "cnirun/directory.h"
+#include "netavark/bridge.h"
 
 #define NETWORKS "/etc/containers/networks"
 #define FIRST_OCTET 89
 #define IPV4_SUBNETS ((256U - FIRST_OCTET) * 256U)
 #define IPV6_TRIES 1000U
 
-static void add(struct used_subnets *used, const struct subnet *subnet, char *user)
+static void add_subnet(struct in_use *used, const struct subnet *subnet, char *user)
 {
-	struct used_subnet *added = ARRAY_ADD(used->subnets, used->count);
+	struct used_subnet *added = ARRAY_ADD(used->subnets, used->subnet_count);
 
 	*added = (struct used_subnet){*subnet, user};
 	added->subnet.text = added->subnet.gateway = "";
@@ -65,7 +66,7 @@ static bool read_interface(const struct ifaddrs *one, struct subnet *subnet)
 	return false;
 }
 
-static void find_on_interfaces(struct used_subnets *used)
+static void find_on_interfaces(struct in_use *used)
 {
 	struct ifaddrs *all = NULL;
 	struct subnet subnet;
@@ -74,11 +75,11 @@ static void find_on_interfaces(struct used_subnets *used)
 		return;
 	for (const struct ifaddrs *one = all; one; one = one->ifa_next)
 		if (read_interface(one, &subnet))
-			add(used, &subnet, cni_format("interface %s", one->ifa_name));
+			add_subnet(used, &subnet, cni_format("interface %s", one->ifa_name));
 	freeifaddrs(all);
 }
 
-static void find_in_file(struct used_subnets *used, const char *path)
+static void find_in_file(struct in_use *used, const char *path)
 {
 	cleanup_error struct cni_error ignored = {0};
 	size_t length, index;
@@ -91,12 +92,15 @@ static void find_in_file(struct used_subnets *used, const char *path)
 
 	if (!root || network_read(&network, root, &ignored))
 		return;
+	if (*network.bridge)
+		*ARRAY_ADD(used->bridges, used->bridge_count) = (struct used_bridge){
+			need(strdup(network.bridge)), cni_format("network %s", network.name)};
 	json_array_foreach (network.subnets, index, element)
 		if (!subnet_read(&subnet, element, index, &ignored))
-			add(used, &subnet, cni_format("network %s", network.name));
+			add_subnet(used, &subnet, cni_format("network %s", network.name));
 }
 
-void used_subnets_find(struct used_subnets *used)
+void in_use_find(struct in_use *used)
 {
 	static const char *const suffixes[] = {".json", NULL};
 	cleanup_directory struct directory networks = {0};
@@ -109,21 +113,33 @@ void used_subnets_find(struct used_subnets *used)
 		find_in_file(used, networks.paths[i]);
 }
 
-void used_subnets_release(struct used_subnets *used)
+void in_use_release(struct in_use *used)
 {
-	for (size_t i = 0; i < used->count; i++)
+	for (size_t i = 0; i < used->subnet_count; i++)
 		free(used->subnets[i].user);
+	for (size_t i = 0; i < used->bridge_count; i++) {
+		free(used->bridges[i].name);
+		free(used->bridges[i].user);
+	}
 	free(used->subnets);
-	*used = (struct used_subnets){0};
+	free(used->bridges);
+	*used = (struct in_use){0};
 }
 
-const struct used_subnet *used_subnets_overlap(const struct used_subnets *used,
-					       const struct subnet *subnet)
+const char *in_use_subnet(const struct in_use *used, const struct subnet *subnet)
 {
-	for (size_t i = 0; i < used->count; i++)
+	for (size_t i = 0; i < used->subnet_count; i++)
 		if (subnets_overlap(&used->subnets[i].subnet, subnet))
-			return &used->subnets[i];
+			return used->subnets[i].user;
 	return NULL;
+}
+
+const char *in_use_bridge(const struct in_use *used, const char *name)
+{
+	for (size_t i = 0; i < used->bridge_count; i++)
+		if (!strcmp(used->bridges[i].name, name))
+			return used->bridges[i].user;
+	return bridge_exists(name) ? "an interface of the host" : NULL;
 }
 
 static char *ipv4_subnet(uint64_t number)
@@ -140,8 +156,8 @@ static char *ipv6_subnet(uint64_t number)
 			  (unsigned int)(number >> 16 & 0xffff), (unsigned int)(number & 0xffff));
 }
 
-char *used_subnets_choose(const struct used_subnets *used, bool ipv4, const char *id,
-			  struct cni_error *err)
+char *in_use_choose_subnet(const struct in_use *used, bool ipv4, const char *id,
+			   struct cni_error *err)
 {
 	uint64_t first = digest_add(DIGEST_OF_NOTHING, id, strlen(id));
 	unsigned int tries = ipv4 ? IPV4_SUBNETS : IPV6_TRIES;
@@ -150,7 +166,7 @@ char *used_subnets_choose(const struct used_subnets *used, bool ipv4, const char
 		cleanup_free char *text = ipv4 ? ipv4_subnet(first + i) : ipv6_subnet(first + i);
 		struct subnet subnet;
 
-		if (subnet_parse(&subnet, text) && !used_subnets_overlap(used, &subnet))
+		if (subnet_parse(&subnet, text) && !in_use_subnet(used, &subnet))
 			return TAKE(text);
 	}
 	cni_error_set(err, CNI_ERROR_INVALID_CONFIGURATION,

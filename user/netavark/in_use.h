@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * in_use.h - which subnets and bridges networks and interfaces have, and subnets that nobody has.
+ * Podman looks after those of its own drivers alone.
+ */
+#ifndef NETAVARK_IN_USE_H
+#define NETAVARK_IN_USE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "lib/error.h"
+#include "netavark/network.h"
+
+/* Begins as {0}. */
+struct in_use {
+	struct used_subnet {
+		struct subnet subnet; /* its text and gateway are not kept */
+		char *user;           /* "interface eth0", "network web" */
+	} * subnets;
+	size_t subnet_count;
+	struct used_bridge {
+		char *name;
+		char *user; /* "network web" */
+	} * bridges;
+	size_t bridge_count;
+};
+
+/* Finds what the host's interfaces have, and Podman's networks in the folder where Podman keeps
+ * them by default. What cannot be read is left out. */
+void in_use_find(struct in_use *used);
+void in_use_release(struct in_use *used);
+
+#define cleanup_in_use __attribute__((cleanup(in_use_release)))
+
+/* Returns who has a subnet that overlaps with this one, or NULL. */
+const char *in_use_subnet(const struct in_use *used, const struct subnet *subnet);
+
+/* Returns who has an interface of that name on the host, or will have, or NULL. */
+const char *in_use_bridge(const struct in_use *used, const char *name);
+
+/* Chooses a free subnet of the family: a /24 of Podman's default pools, 10.89.0.0 to
+ * 10.255.255.0, or a /64 of fd00::/8. Where the search begins follows from the network's ID,
+ * because networks may be kept in a folder that is not looked at. A malloc'ed text, or NULL and
+ * CNI_ERROR_INVALID_CONFIGURATION. */
+char *in_use_choose_subnet(const struct in_use *used, bool ipv4, const char *id,
+			   struct cni_error *err);
+
+#endif
