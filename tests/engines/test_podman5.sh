@@ -40,6 +40,50 @@ test_podman5_network() {
 	podman network rm web >/dev/null || fail "podman network rm"
 }
 
+netns_of() { basename "$(podman inspect -f '{{.NetworkSettings.SandboxKey}}' "$1")"; }
+
+# limit 180 s
+# what podman network create and run can ask: name servers, two subnets, an internal network, fixed
+# addresses and names of interfaces, SCTP; or it is refused with the reason
+test_podman5_options() {
+	local row
+	podman_world 5
+	network_create web --subnet 10.130.0.0/24 --ip-range 10.130.0.128/25 --gateway 10.130.0.254 \
+		--subnet fd00:130::/64 --subnet fd00:131::/64 --dns 192.0.2.53 --disable-dns=false
+	network_create inner --internal --disable-dns
+	podman_run web tcp/80 --network inner --network \
+		web:ip=10.130.0.200,ip6=fd00:130::99,mac=02:00:00:00:00:08,interface_name=foo \
+		-p 8080:80 -p 9999:3868/sctp
+	expect_equal '02:00:00:00:00:08 10.130.0.200 fd00:130::99 fd00:131::2' \
+		"$(ip -n "$(netns_of web)" -j address show foo | jq -r '.[0] | "\(.address) \(
+			[.addr_info[] | select(.scope == "global") | .local] | sort | join(" "))"')" addresses
+	expect_equal 'default via 10.130.0.254 dev foo' "$(ip -n "$(netns_of web)" route show default | sed 's/ *$//')" \
+		'default route'
+	expect_contains "$(cat "$(podman inspect -f '{{.ResolvConfPath}}' web)")" 'nameserver 192.0.2.53'
+	expect_answer client tcp "$host4" 8080 web "$client4"
+	expect_answer client tcp "$host6" 8080 web "$client6"
+	nsenter --net=/proc/"$(podman_pid web)"/ns/net "$sctp" serve sctp any 3868 --name web --background
+	expect_answer client sctp "$host4" 9999 web "$client4"
+	podman_remove web
+	expect_nothing_left
+	expect_failure podman run --rm --network web:host_interface_name=x --rootfs "$rootfs" /bin/sh -c true
+	expect_contains "$output" 'unknown option "host_interface_name" for one container'
+	while read -r row; do
+		# shellcheck disable=SC2086
+		expect_failure network_create bad ${row% # *}
+		expect_contains "$output" "${row#* # }"
+	done <<-'ROWS'
+		-o isolate=strict # option isolate=strict: must be true or false
+		-o vrf=red # unknown option "vrf"
+		-o mode=unmanaged # unknown option "mode"
+		--subnet 10.131.0.0/24 --subnet 10.132.0.0/24 # 2 IPv4 subnets
+		--ipam-driver none # --ipam-driver none is not supported
+		--ipam-driver dhcp # --ipam-driver dhcp is not supported
+		--interface-name eth0 # the name eth0 is that of an interface of the host
+		--route 10.9.0.0/16,10.130.0.2,5 # has a metric
+	ROWS
+}
+
 # limit 180 s
 # a network of our driver beside one of Podman's own: a container on both, and one on each, keep their
 # ports; networks that Podman creates later have other subnets
