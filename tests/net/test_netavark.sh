@@ -118,6 +118,7 @@ test_netavark_create() {
 		.subnets[0].subnet = "x" # "x" is no subnet
 		.subnets = [7] # subnets
 		.subnets[1].subnet = "10.90.0.0/24" # 2 IPv4 subnets: the CNI plugin bridge gives
+		.subnets[0].subnet = "fd00:89::/56" # overlaps with another one of this network
 		.subnets[0].subnet = "10.91.0.128/25" # overlaps with that of network first
 		.ipam_options.driver = "dhcp" # --ipam-driver dhcp is not supported
 		.routes = [{destination: "10.0.0.0/8", gateway: "10.89.0.9", metric: 5}] # has a metric

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "lib/cleanup.h"
+#include "lib/memory.h"
 #include "cni/json.h"
 #include "netavark/bridge.h"
 #include "netavark/in_use.h"
@@ -53,16 +54,18 @@ static int append_subnet(json_t *subnets, const struct in_use *used, bool ipv4,
 	return text ? json_array_append_new(subnets, json_pack("{s:s}", "subnet", text)) : -1;
 }
 
-static int check_subnet(const struct in_use *used, const struct subnet *subnet,
-			struct cni_error *err)
+/* It is in use from then on, for those that follow. */
+static int check_subnet(struct in_use *used, const struct subnet *subnet, struct cni_error *err)
 {
 	const char *user = in_use_subnet(used, subnet);
 
-	if (!user)
+	if (!user) {
+		in_use_add_subnet(used, subnet, need(strdup("another one of this network")));
 		return 0;
+	}
 	return cni_error_set(err, CNI_ERROR_INVALID_CONFIGURATION,
-			     "subnet %s overlaps with that of %s: give another --subnet",
-			     subnet->text, user);
+			     "subnet %s overlaps with %s: give another --subnet", subnet->text,
+			     user);
 }
 
 /* Setup would fail. */
@@ -79,7 +82,7 @@ static int check_count(const struct network *network, unsigned int ipv4_subnets,
 
 /* As Podman does for its own bridge networks: of IPv4 where no subnet was given, and both with
  * --ipv6. */
-static int choose_subnets(json_t *root, const struct network *network, const struct in_use *used,
+static int choose_subnets(json_t *root, const struct network *network, struct in_use *used,
 			  struct cni_error *err)
 {
 	cleanup_json json_t *subnets =

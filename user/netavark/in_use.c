@@ -22,7 +22,7 @@
 #define IPV4_SUBNETS ((256U - FIRST_OCTET) * 256U)
 #define IPV6_TRIES 1000U
 
-static void add_subnet(struct in_use *used, const struct subnet *subnet, char *user)
+void in_use_add_subnet(struct in_use *used, const struct subnet *subnet, char *user)
 {
 	struct used_subnet *added = ARRAY_ADD(used->subnets, used->subnet_count);
 
@@ -75,7 +75,8 @@ static void find_on_interfaces(struct in_use *used)
 		return;
 	for (const struct ifaddrs *one = all; one; one = one->ifa_next)
 		if (read_interface(one, &subnet))
-			add_subnet(used, &subnet, cni_format("interface %s", one->ifa_name));
+			in_use_add_subnet(used, &subnet,
+					  cni_format("that of interface %s", one->ifa_name));
 	freeifaddrs(all);
 }
 
@@ -97,7 +98,8 @@ static void find_in_file(struct in_use *used, const char *path)
 			need(strdup(network.bridge)), cni_format("network %s", network.name)};
 	json_array_foreach (network.subnets, index, element)
 		if (!subnet_read(&subnet, element, index, &ignored))
-			add_subnet(used, &subnet, cni_format("network %s", network.name));
+			in_use_add_subnet(used, &subnet,
+					  cni_format("that of network %s", network.name));
 }
 
 void in_use_find(struct in_use *used)

@@ -16,7 +16,7 @@
 struct in_use {
 	struct used_subnet {
 		struct subnet subnet; /* its text and gateway are not kept */
-		char *user;           /* "interface eth0", "network web" */
+		char *user;           /* "that of interface eth0" */
 	} * subnets;
 	size_t subnet_count;
 	struct used_bridge {
@@ -32,6 +32,9 @@ void in_use_find(struct in_use *used);
 void in_use_release(struct in_use *used);
 
 #define cleanup_in_use __attribute__((cleanup(in_use_release)))
+
+/* Adds a subnet; takes over `user`, which is malloc'ed. */
+void in_use_add_subnet(struct in_use *used, const struct subnet *subnet, char *user);
 
 /* Returns who has a subnet that overlaps with this one, or NULL. */
 const char *in_use_subnet(const struct in_use *used, const struct subnet *subnet);
