@@ -232,7 +232,7 @@ change() {
 }
 
 # of the driver for Podman: a port that a container has is refused with its name, and nothing of
-# that is left; of four at once one has it
+# that is left; of four at once one has it; with four that are torn down at once the bridge goes
 test_netavark_conflict() {
 	local before name
 	setup web 5 "[$(port 8080 80)]"
@@ -254,7 +254,14 @@ test_netavark_conflict() {
 	expect_equal '1 3' "$(cat /run/out.* | jq -s -r '"\(map(select(.interfaces)) | length) \(
 		map(select(.error | strings | contains("is taken by container"))) | length)"')" \
 		"who has it, and who not: $(cat /run/out.*)"
-	for name in 11 12 13 14; do teardown "c$name"; done
+	for name in 11 12 13 14; do
+		driver setup "/run/netns/c$name" <<<"$(request "c$name" "$name" '[]')" >/run/out || fail "$(cat /run/out)"
+	done
+	for name in 11 12 13 14; do
+		driver teardown "/run/netns/c$name" <"/run/request.c$name" >"/run/out.$name" 2>&1 &
+	done
+	wait
+	expect_equal '' "$(cat /run/out.*)" "of four teardowns at once"
 	expect_nothing_left
 }
 
