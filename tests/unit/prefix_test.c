@@ -78,6 +78,10 @@ static void network_and_broadcast_are_not_usable(void **state)
 	expect_usable("10.91.0.0/24", "10.91.0.128/25", "10.91.0.128", "10.91.0.254");
 	expect_usable("10.91.0.0/16", "10.91.1.0/24", "10.91.1.0", "10.91.1.255");
 	expect_usable("fd00::/64", "fd00::/64", "fd00::1", "fd00::ffff:ffff:ffff:ffff");
+	expect_usable("10.91.0.0/30", "10.91.0.0/30", "10.91.0.1", "10.91.0.2");
+	expect_usable("10.91.0.2/31", "10.91.0.2/31", "10.91.0.2", "10.91.0.3");
+	expect_usable("10.91.0.7/32", "10.91.0.7/32", "10.91.0.7", "10.91.0.7");
+	expect_usable("fd00::2/127", "fd00::2/127", "fd00::2", "fd00::3");
 }
 
 int main(void)

@@ -7,7 +7,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#define IPV4_BITS 96 /* before an IPv4 address in the 128 bits */
+#define IPV4_BITS 96     /* before an IPv4 address in the 128 bits */
+#define WHOLE_LENGTH 127 /* from here on each address is an interface's (RFC 3021, RFC 6164) */
 
 /* The first or the last address with the prefix. */
 static void fill_host(const struct prefix *prefix, bool ones, uint8_t address[CNI_ADDRESS_SIZE])
@@ -94,6 +95,8 @@ void prefix_usable(const struct prefix *whole, const struct prefix *part,
 	fill_host(part, false, first);
 	fill_host(part, true, last);
 	fill_host(whole, true, end);
+	if (whole->length >= WHOLE_LENGTH)
+		return;
 	if (!memcmp(first, whole->address, CNI_ADDRESS_SIZE))
 		step(first, 1);
 	if (prefix_is_ipv4(whole) && !memcmp(last, end, CNI_ADDRESS_SIZE))

@@ -30,7 +30,7 @@ bool prefix_overlaps(const struct prefix *one, const struct prefix *other);
 bool prefix_equals(const struct prefix *one, const struct prefix *other);
 
 /* Gets the addresses of `part` that interfaces of `whole` may have: all but the first one of
- * `whole` and, for IPv4, its last one. */
+ * `whole` and, for IPv4, its last one, unless it has but one or two. */
 void prefix_usable(const struct prefix *whole, const struct prefix *part,
 		   uint8_t first[CNI_ADDRESS_SIZE], uint8_t last[CNI_ADDRESS_SIZE]);
 
