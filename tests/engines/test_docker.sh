@@ -12,8 +12,6 @@
 
 cni_address() { ip -n "$1" -4 -o address show dev eth0 | sed 's/.*inet \([^/]*\).*/\1/'; }
 
-reconcile() { NETCONFPATH=/run/conf "$ipam" reconcile "$@" 2>&1; }
-
 # A Docker network on the bridge of the CNI network `bridge`, both families
 shared_create() {
 	docker network create --ipam-driver cni-ipam --ipam-opt network=bridge --ipv6 \
@@ -28,10 +26,11 @@ expect_all_differ() {
 # limit 120 s
 # docker run on the bridge and the addresses of a CNI network, IPv4 and IPv6, beside containers of
 # cnirun: no address twice, each reaches the other; --ip, one that is taken, a second network with a
-# sub-pool and a gateway of its own, a chosen subnet, two networks of one subnet and one gateway;
-# after rm the store has what it had before
+# sub-pool and a gateway of its own, a chosen subnet, two networks of one subnet and one gateway, a
+# network of two subnets; networks of a swarm are refused; reconcile without a state changes nothing
+# in the plugin's store; after rm it has what it had before
 test_docker_shared() {
-	local before one two output
+	local before one two output stored
 	ipam_start
 	docker_world
 	container_add c1 bridge
@@ -63,11 +62,30 @@ test_docker_shared() {
 		-o parent=eth0 lan0 >/dev/null || fail "macvlan"
 	docker network create --ipam-driver cni-ipam -d macvlan --subnet 10.95.0.0/24 --gateway 10.95.0.9 \
 		-o parent=eth1 lan1 >/dev/null || fail "macvlan, the second"
+	ip link add parent0 type veth peer name parent1
+	docker network create --ipam-driver cni-ipam -d macvlan --subnet 10.96.0.0/30 --gateway 10.96.0.1 \
+		--subnet 10.97.0.0/24 -o parent=parent0 subnets >/dev/null || fail "two subnets"
+	docker_start first subnets
+	docker_start last subnets --ip 10.97.0.9
+	expect_equal "10.96.0.2 10.97.0.9" "$(docker_address first) $(docker_address last)" "of both subnets"
+	output=$(docker run -d --network subnets image 2>&1) && fail "Docker has gone on to the second subnet"
+	expect_contains "$output" "no IP addresses available in range set: 10.96.0.1-10.96.0.2" "the first subnet"
+	docker swarm init --advertise-addr 127.0.0.1 >/dev/null || fail "swarm init"
+	output=$(docker network create -d overlay --ipam-driver cni-ipam over 2>&1) && fail "a network of a swarm"
+	expect_contains "$output" "cni-ipam of type IpamDriver is not supported in swarm mode" "a network of a swarm"
+	docker network create --config-only --ipam-driver cni-ipam --subnet 10.98.0.0/24 template >/dev/null
 	expect_equal "no differences" "$(reconcile --grace 0)" reconcile
+	stored=$(cd /var/lib/cni/networks && grep -r docker- .)
+	rm "$ipam_state"
+	reconcile >/run/results/reconcile || fail "reconcile: $(cat /run/results/reconcile)"
+	expect_equal "$stored" "$(cd /var/lib/cni/networks && grep -r docker- .)" "host-local's store after the state was lost"
+	expect_equal "no differences" "$(reconcile --grace 0)" "reconcile again"
 	container_del c2 bridge
 	container_del c3 bridge
-	docker rm -f one two fixed >/dev/null
-	docker network rm shared second chosen lan0 lan1 >/dev/null
+	docker rm -f one two fixed first last >/dev/null
+	docker network rm lan0 >/dev/null
+	expect_contains "$(ipam_files)" /10.95.0.9 "the gateway of the second macvlan"
+	docker network rm shared second chosen lan1 subnets >/dev/null
 	expect_equal "$before" "$(ipam_files)" "what host-local has"
 	expect_equal '{}' "$(jq -c .pools "$ipam_state")" "pools that are left"
 }
@@ -114,6 +132,10 @@ test_docker_restarts() {
 		"$(reconcile --grace 0 --dry-run)" "--dry-run"
 	expect_equal "$address" "$(reconcile --grace 0 --dry-run --json | jq -r '.[].address')" "--json"
 	expect_equal "given back: docker-local/10.91.0.0/24 $address" "$(reconcile --grace 0)" reconcile
+	answer=$(cd /var/lib/cni/networks && grep -r docker- .)
+	rm -r /var/lib/cni-ipam
+	reconcile --grace 0 >/run/results/reconcile || fail "reconcile: $(cat /run/results/reconcile)"
+	expect_equal "$answer" "$(cd /var/lib/cni/networks && grep -r docker- .)" "of the plugin's store"
 	answer=$(ipam_files)
 	rm -r /var/lib/cni-ipam /var/lib/cni/networks
 	reconcile --grace 0 >/run/results/reconcile || fail "reconcile: $(cat /run/results/reconcile)"

@@ -66,6 +66,38 @@ expect_err() {
 	esac
 }
 
+# docker_fake: Docker's API with the networks of docker_networks, where reconcile asks
+docker_fake() {
+	perl -MSocket -e 'socket(my $s, AF_UNIX, SOCK_STREAM, 0); bind($s, pack_sockaddr_un("/run/docker.sock")) or die $!;
+		listen($s, 9); $| = 1; print "listens\n"; while (accept(my $c, $s)) { my ($path) = <$c> =~ m,GET /(\S+),;
+		$path =~ tr,/,-,; open(my $f, "<", "/run/docker-api/$path"); print $c "HTTP/1.0 200 OK\r\n\r\n", <$f>; close $c }' \
+		>/run/results/docker_fake 2>&1 &
+	wait_until 10 grep -q listens /run/results/docker_fake || fail "no socket of Docker"
+}
+
+# docker_network NAME DRIVER CONFIG ADDRESS...: as Docker's API shows it, with containers
+docker_network() {
+	local name=$1 driver=$2 config=$3
+	shift 3
+	# shellcheck disable=SC2016 # the variables are jq's
+	jq -nc --arg n "$name" --arg d "$driver" --argjson c "$config" '{Id: $n, Name: $n, Scope: "local",
+		IPAM: {Driver: $d, Options: {}, Config: [$c]}, Containers: [$ARGS.positional[] |
+		{key: ("c" + .), value: {Name: ("c" + .), IPv4Address: (. + "/24")}}] | from_entries}' --args "$@"
+}
+
+# docker_networks NETWORK...: what docker_fake answers from now on
+docker_networks() {
+	local network
+	rm -rf /run/docker-api
+	mkdir /run/docker-api
+	printf '%s\n' "$@" | jq -sc . >/run/docker-api/networks
+	for network; do
+		echo "$network" >"/run/docker-api/networks-$(jq -r .Id <<<"$network")"
+	done
+}
+
+reconcile() { NETCONFPATH=${ipam_conflists:-/run/conf} "$ipam" reconcile "$@" 2>&1; }
+
 # The addresses that host-local has given, of all networks
 ipam_files() { (cd /var/lib/cni/networks && find . -type f -name '*[.:]*' ! -name 'last*' | sort); }
 

@@ -88,8 +88,6 @@ test_ipam_pools() {
 	expect_err "there is no pool \\\"$pool\\\"" address_request "$pool"
 	expect_equal '' "$(ipam_files)" "what host-local has"
 	pool_expect "$pool" 10.91.0.0/24
-	expect_contains "$(call RequestPool '{AddressSpace: "docker-global", Pool: "10.91.0.0/16"}')" \
-		'"PoolID":"docker-global/10.91.0.0/16"' "another address space"
 }
 
 # addresses: gateway, any, by name, IPv6, of a sub-pool; taken, outside, no host's, no address:
@@ -252,4 +250,154 @@ test_ipam_plugins() {
 		address_request "$pool" 10.91.0.8
 	rm /run/cni-plugins/static
 	expect_err 'failed to find plugin \"static\"' address_request "$pool" 10.91.0.8
+}
+
+# The store of host-local, with the IDs
+ipam_store() { (cd /var/lib/cni/networks && grep -r . --exclude='last*' --exclude=lock . | sort); }
+
+# reconcile without a state: what host-local still keeps for Docker is taken over with its IDs, what nobody has
+# is given back after the grace, and users and gateways of two networks of one subnet are counted at once, so that the
+# first one's removal takes nothing from the second; what a container of CNI has is an error; networks of
+# another driver, or without addresses of their own, are not looked at, and another driver cannot use the state
+test_ipam_reconcile() {
+	local subnet='{"Subnet": "10.91.0.0/24", "Gateway": "10.91.0.254"}' unnamed='{"Subnet": "10.92.0.0/24"}' before address
+	ipam_start
+	docker_fake
+	for address in 1 2; do
+		pool_request 10.91.0.0/24 >/dev/null
+		pool_request 10.92.0.0/24 >/dev/null
+		given gateway_request "$pool" 10.91.0.254 >/dev/null
+		given gateway_request docker-local/10.92.0.0/24 >/dev/null
+	done
+	for address in 5 6 9; do given address_request "$pool" 10.91.0.$address >/dev/null; done
+	docker_networks "$(docker_network one cni-ipam "$subnet" 10.91.0.5)" \
+		"$(docker_network two cni-ipam "$subnet" 10.91.0.6)" \
+		"$(docker_network three cni-ipam "$unnamed")" "$(docker_network four cni-ipam "$unnamed")" \
+		"$(docker_network five default '{"Subnet": "10.93.0.0/24"}' 10.93.0.2)" \
+		"$(docker_network six cni-ipam '{"Subnet": "10.94.0.0/24"}' | jq -c '.ConfigOnly = true')"
+	before=$(ipam_store)
+	rm "$ipam_state"
+	expect_err 'if Docker has a network of it, `cni-ipam reconcile` makes it again' address_request "$pool"
+	reconcile >/run/results/reconcile || fail "without a state: $(cat /run/results/reconcile)"
+	expect_equal "$before" "$(ipam_store)" "host-local's store"
+	expect_equal '2 2 2 2' "$(jq -r '[.pools[] | .users, (.addresses[].gateway // empty)] | join(" ")' "$ipam_state")" \
+		"users and gateways: $(cat /run/results/reconcile)"
+	expect_equal "given back: $pool 10.91.0.9" "$(reconcile --grace 0)" "what nobody has"
+	expect_equal "$(grep -v '10.91.0.9:' <<<"$before")" "$(ipam_store)" "without it"
+	expect_equal "no differences" "$(reconcile --grace 0)" "reconcile again"
+	address_release "$pool" 10.91.0.5 >/dev/null
+	address_release "$pool" 10.91.0.254 >/dev/null
+	pool_release "$pool" >/dev/null
+	expect_err 'as a gateway' address_request "$pool" 10.91.0.254
+	expect_equal '10.91.0.254 10.91.0.6 10.92.0.1' "$(ipam_files | sed 's,.*/,,' | xargs)" "one of two networks is left"
+	expect_failure reconcile --grace 0 --socket /run/docker/plugins/other.sock
+	expect_contains "$output" 'is of the driver "cni-ipam"' "reconcile of another driver"
+	docker_networks "$(docker_network two cni-ipam "$subnet" 10.91.0.6 10.91.0.77)"
+	printf 'pod\r\neth0' >/var/lib/cni/networks/docker-local-10.91.0.0_24/10.91.0.77
+	expect_failure reconcile --grace 0
+	expect_contains "$output" "container c10.91.0.77 of network two: address 10.91.0.77 of pool $pool:" "a container of CNI"
+	expect_equal '10.91.0.254 10.91.0.6 10.91.0.77' "$(ipam_files | sed 's,.*/,,' | xargs)" "two networks are gone"
+}
+
+# a conflist that cannot be read could have the subnet: no store is begun beside its own; a subnet that another list
+# has, or with network=, is given
+test_ipam_unreadable() {
+	ipam_start
+	pool_request 10.88.0.0/16 >/dev/null
+	pool_release docker-local/10.88.0.0/16 >/dev/null
+	mv /run/conf/bridge.conflist /run/bridge
+	head -c 99 /run/bridge >/run/conf/bridge.conflist
+	expect_err 'pool 10.88.0.0/16: it could be of a conflist that cannot be read' pool_request 10.88.0.0/16
+	expect_err '/run/conf/bridge.conflist' pool_request ''
+	conflist other bridge '.name = "other" | .plugins[0].ipam.ranges = [[{"subnet":"10.97.0.0/16"}]]'
+	pool_expect docker-local/10.97.0.0/16 10.97.0.0/16
+	mv /run/bridge /run/conf/bridge.conflist
+	pool_expect docker-local/10.88.0.0/16 10.88.0.0/16
+	expect_equal bridge "$(jq -r '.pools["docker-local/10.88.0.0/16"].plan.name' "$ipam_state")" "the list's store"
+}
+
+# one pool's plugin fails: other pools go on and do not run it; in its own nothing is given before what was begun is
+# undone, no list grows, what Docker gives back is remembered, the pool too; all is done once the plugin works
+test_ipam_broken() {
+	local try
+	plugin_wrap static <<-'SH'
+		[ ! -e /run/broken ] || { echo "$CNI_COMMAND" >>/run/calls; exit 1; }
+	SH
+	echo '{"type": "static"}' >/run/static
+	conflist bridge bridge .
+	ipam_start --ipam /run/static
+	pool_request 10.88.0.0/16 >/dev/null
+	pool_request 10.91.0.0/24 >/dev/null
+	for try in 2 3 4; do given address_request "$pool" 10.91.0.$try >/dev/null; done
+	touch /run/broken
+	expect_err 'plugin' address_request "$pool" 10.91.0.7
+	: >/run/calls
+	given address_request docker-local/10.88.0.0/16 >/dev/null
+	expect_equal '' "$(cat /run/calls)" "calls for another pool"
+	for try in 1 2 3; do expect_err "of pool $pool: what is to be freed first" address_request "$pool" 10.91.0.8; done
+	expect_equal 'DEL DEL DEL' "$(xargs </run/calls)" "calls for three requests"
+	for try in 1 2; do expect_err 'address 10.91.0.2 of pool' address_release "$pool" 10.91.0.2; done
+	expect_equal 2 "$(jq '.pools[].changing | length' "$ipam_state" | sort -n | tail -1)" "IDs to be freed"
+	expect_err "pool $pool" pool_release "$pool"
+	expect_equal 4 "$(jq '.pools[].changing | length' "$ipam_state" | sort -n | tail -1)" "with all of the pool"
+	: >/run/calls
+	ipam_kill
+	ipam_start --ipam /run/static
+	expect_equal DEL "$(xargs </run/calls)" "calls at the start"
+	expect_err "there is no pool" post IpamDriver.ReleasePool '{"PoolID":"none"}'
+	pool_expect "$pool" 10.91.0.0/24
+	expect_err 'what is to be freed first' address_request "$pool" 10.91.0.4
+	expect_err "pool $pool" pool_release "$pool"
+	rm /run/broken
+	ipam_kill
+	ipam_start --ipam /run/static
+	expect_equal docker-local/10.88.0.0/16 "$(jq -r '.pools | keys[]' "$ipam_state")" "pools that are left"
+}
+
+# a state that cannot be read: the daemon starts and answers what to do, and works as soon as there is one; the state of
+# another driver is left alone
+test_ipam_garbled() {
+	mkdir -m 700 /var/lib/cni-ipam
+	echo '{"pools": {"x": 7}}' >"$ipam_state"
+	ipam_start
+	expect_equal '{"Implements":["IpamDriver"]} 200' "$(post Plugin.Activate '')" "with a garbled state"
+	expect_err "$ipam_state cannot be used" pool_request 10.91.0.0/24
+	expect_equal '{"pools": {"x": 7}}' "$(cat "$ipam_state")" "the state"
+	rm "$ipam_state"
+	pool_expect "$pool" 10.91.0.0/24
+	chmod 777 /var/lib/cni-ipam
+	expect_err 'must be a directory of user 0 that nobody else may write to' address_request "$pool"
+	chmod 700 /var/lib/cni-ipam
+	ipam_kill
+	ipam_socket=/run/docker/plugins/other.sock
+	ipam_start --socket "$ipam_socket"
+	expect_err 'is of the driver \"cni-ipam\"' address_request "$pool"
+}
+
+# pools at the edges: of one and two addresses with a plugin that can, refused by name with host-local; a sub-pool that is
+# the pool; a gateway outside of the sub-pool, and outside of the pool; a swarm's address space
+test_ipam_edges() {
+	ipam_start
+	for small in 10.94.0.0/31 10.94.0.0/32 fd00:94::/127 fd00:94::/128; do
+		expect_err "pool $small: host-local gives no address of so small a subnet" pool_request $small
+	done
+	pool_expect docker-local/10.94.0.0/30 10.94.0.0/30
+	expect_equal 10.94.0.1 "$(given gateway_request docker-local/10.94.0.0/30)" "gateway of a /30"
+	expect_equal 10.94.0.2 "$(given address_request docker-local/10.94.0.0/30)" "the other one"
+	expect_err 'no IP addresses available' address_request docker-local/10.94.0.0/30
+	pool_expect "$pool/10.91.0.0/24" 10.91.0.0/24 10.91.0.0/24
+	expect_equal 10.91.0.1 "$(given gateway_request "$pool/10.91.0.0/24")" "gateway of a sub-pool that is the pool"
+	expect_equal 10.91.0.2 "$(given address_request "$pool/10.91.0.0/24")" "address of it"
+	pool_expect "$pool/10.91.0.128/25" 10.91.0.0/24 10.91.0.128/25
+	expect_equal 10.91.0.3 "$(given gateway_request "$pool/10.91.0.128/25" 10.91.0.3)" "outside of the sub-pool"
+	expect_err 'it is outside of the pool' gateway_request "$pool/10.91.0.128/25" 10.92.0.1
+	expect_err 'networks of a swarm' call RequestPool '{AddressSpace: "docker-global", Pool: "10.95.0.0/24"}'
+	ipam_kill
+	echo '{"type": "static"}' >/run/static
+	ipam_start --ipam /run/static
+	pool_expect docker-local/10.94.1.0/31 10.94.1.0/31
+	expect_equal 10.94.1.0 "$(given gateway_request docker-local/10.94.1.0/31)" "gateway of a /31"
+	expect_equal 10.94.1.1 "$(given address_request docker-local/10.94.1.0/31 10.94.1.1)" "the other one"
+	pool_expect docker-local/fd00:94::7/128 fd00:94::7/128
+	expect_equal fd00:94::7 "$(given gateway_request docker-local/fd00:94::7/128)" "the only one"
 }

@@ -15,7 +15,8 @@
 #include "cnirun/output.h"
 #include "ipam/plan.h"
 
-#define ID_SIZE 32
+#define ID_PREFIX "docker-"
+#define ID_DIGITS 16
 #define TIME_SIZE 32
 
 json_t *address_find_pool(const struct state *state, const char *pool_id, struct cni_error *err)
@@ -23,7 +24,9 @@ json_t *address_find_pool(const struct state *state, const char *pool_id, struct
 	json_t *pool = json_object_get(state->pools, pool_id);
 
 	if (!pool)
-		cni_error_set(err, CNI_ERROR_INVALID_CONFIGURATION, "there is no pool \"%s\"",
+		cni_error_set(err, CNI_ERROR_INVALID_CONFIGURATION,
+			      "there is no pool \"%s\": if Docker has a network of it, `cni-ipam "
+			      "reconcile` makes it again",
 			      pool_id);
 	return pool;
 }
@@ -38,27 +41,32 @@ static const char *id_of(const json_t *record)
 	return json_string_value(json_object_get(record, "id"));
 }
 
+static json_int_t users_of(const json_t *pool)
+{
+	return json_integer_value(json_object_get(pool, "users"));
+}
+
 static json_int_t gateways_of(const json_t *record)
 {
 	return json_integer_value(json_object_get(record, "gateway"));
 }
 
-static void changing_add(json_t *pool, const char *id)
+static json_t *changing_of(const json_t *pool)
 {
-	json_array_append_new(json_object_get(pool, "changing"), json_string(id));
+	return json_object_get(pool, "changing");
 }
 
-static void changing_remove(json_t *pool, const char *id)
+/* Once, however often it is asked for. */
+static void changing_add(json_t *pool, const char *id)
 {
-	json_t *changing = json_object_get(pool, "changing"), *element;
+	const json_t *element;
 	size_t index;
 
-	json_array_foreach (changing, index, element) {
-		if (!strcmp(json_string_value(element), id)) {
-			json_array_remove(changing, index);
+	json_array_foreach (changing_of(pool), index, element) {
+		if (!strcmp(json_string_value(element), id))
 			return;
-		}
 	}
+	json_array_append_new(changing_of(pool), json_string(id));
 }
 
 /* Returns whether the two pools are one to the plugin, as sub-pools of one pool are. */
@@ -112,58 +120,74 @@ static void remove_records(json_t *pool, const char *id)
 	}
 }
 
-/* DEL, and the pool no longer knows the ID. */
-static int finish_release(json_t *pool, const struct settings *settings, const char *id,
-			  struct cni_error *err)
+/* Runs DEL for each ID until one fails. */
+static int finish_changing(json_t *pool, const struct settings *settings, struct cni_error *err)
 {
-	if (plan_del(&(struct plan_call){pool, settings, id}, err))
-		return -1;
-	remove_records(pool, id);
-	changing_remove(pool, id);
+	json_t *changing = changing_of(pool);
+
+	while (json_array_size(changing)) {
+		const char *id = json_string_value(json_array_get(changing, 0));
+
+		if (plan_del(&(struct plan_call){pool, settings, id}, err))
+			return -1;
+		remove_records(pool, id);
+		json_array_remove(changing, 0);
+	}
 	return 0;
 }
 
-static bool repair_pool(json_t *pool, const struct settings *settings)
+int address_repair(struct state *state, const char *pool_id, struct cni_error *err)
 {
-	cleanup_json json_t *changing = json_copy(json_object_get(pool, "changing"));
-	const json_t *element;
-	bool changed = false;
-	size_t index;
-
-	json_array_foreach (changing, index, element) {
-		cleanup_error struct cni_error problem = {0};
-
-		if (!finish_release(pool, settings, json_string_value(element), &problem))
-			changed = true;
-		else
-			output_warn("what a killed run has left stays: %s",
-				    cni_error_message(&problem));
-	}
-	return changed;
-}
-
-void address_repair(struct state *state)
-{
+	cleanup_json json_t *pool = json_incref(json_object_get(state->pools, pool_id));
 	cleanup_error struct cni_error problem = {0};
-	const char *pool_id;
 	bool changed = false;
-	json_t *pool;
+	const char *other_id;
+	json_t *other;
+	void *next;
 
-	json_object_foreach (state->pools, pool_id, pool) {
-		changed |= repair_pool(pool, state->settings);
+	json_object_foreach_safe (state->pools, next, other_id, other) {
+		size_t before = json_array_size(changing_of(other));
+
+		if (!share_plan(pool, other) || cni_error_is_set(&problem))
+			continue;
+		finish_changing(other, state->settings, &problem);
+		changed |= json_array_size(changing_of(other)) != before;
+		if (!users_of(other) && !json_object_size(addresses_of(other)))
+			changed |= !json_object_del(state->pools, other_id);
 	}
-	if (changed && state_write(state, &problem))
-		output_warn("%s", cni_error_message(&problem));
+	if (changed && state_write(state, err))
+		return -1;
+	return cni_error_is_set(&problem) ? cni_error_chain(err, &problem) : 0;
 }
 
-static void make_id(char id[ID_SIZE])
+static char *make_id(const struct settings *settings)
 {
 	unsigned long long number = 0;
 
 	/* Never fails for so few bytes once the kernel has booted. */
 	if (getrandom(&number, sizeof(number), 0) != sizeof(number))
 		number = (unsigned long long)time(NULL);
-	snprintf(id, ID_SIZE, "docker-%016llx", number);
+	return cni_format(ID_PREFIX "%s-%0*llx", settings->driver, ID_DIGITS, number);
+}
+
+/* Another driver's IDs may begin as ours do, but then they are longer. */
+static bool is_own_id(const struct settings *settings, const char *id)
+{
+	cleanup_free char *prefix = cni_format(ID_PREFIX "%s-", settings->driver);
+	size_t length = strlen(prefix);
+
+	return !strncmp(id, prefix, length) && strlen(id + length) == ID_DIGITS &&
+	       strspn(id + length, "0123456789abcdef") == ID_DIGITS;
+}
+
+bool address_adopt(struct state *state, const char *pool_id, const char *address, json_t *record)
+{
+	json_t *pool = json_object_get(state->pools, pool_id);
+
+	if (!is_own_id(state->settings, id_of(record)) || find_record(state, pool, address))
+		return false;
+	json_object_set(addresses_of(pool), address, record);
+	return true;
 }
 
 static void record_add(json_t *pool, const char *address, const char *id, bool gateway)
@@ -186,17 +210,10 @@ static int check_given(const struct state *state, const json_t *pool, const char
 	return 0;
 }
 
-static void undo(struct state *state, json_t *pool, const char *id)
-{
-	cleanup_error struct cni_error problem = {0};
-
-	if (finish_release(pool, state->settings, id, &problem) || state_write(state, &problem))
-		output_warn("will be undone by the next request: %s", cni_error_message(&problem));
-}
-
 /* What is being given. */
 struct grant {
 	struct state *state;
+	const char *pool_id;
 	json_t *pool;
 	bool gateway;
 };
@@ -208,26 +225,26 @@ static int allocate(const struct grant *grant, char address[CNI_ADDRESS_TEXT_SIZ
 	const char *wanted = *address ? address : NULL;
 	struct state *state = grant->state;
 	json_t *pool = grant->pool;
+	cleanup_free char *id = make_id(state->settings);
+	cleanup_error struct cni_error problem = {0};
 	char given[CNI_ADDRESS_TEXT_SIZE];
-	char id[ID_SIZE];
 
-	make_id(id);
 	changing_add(pool, id);
-	if (state_write(state, err)) {
-		changing_remove(pool, id);
+	if (state_write(state, err))
 		return -1;
-	}
 	if (!plan_add(&(struct plan_call){pool, state->settings, id}, wanted, given, err) &&
 	    !check_given(state, pool, wanted, given, err)) {
 		record_add(pool, given, id, grant->gateway);
-		changing_remove(pool, id);
+		/* It is the only one there, as nothing is given before the others are freed. */
+		json_array_clear(changing_of(pool));
 		if (!state_write(state, err)) {
 			memcpy(address, given, sizeof(given));
 			return 0;
 		}
 		changing_add(pool, id);
 	}
-	undo(state, pool, id);
+	if (address_repair(state, grant->pool_id, &problem))
+		output_warn("will be undone by the next request: %s", cni_error_message(&problem));
 	return -1;
 }
 
@@ -254,7 +271,7 @@ static int take_gateway(const struct grant *grant, char address[CNI_ADDRESS_TEXT
 	json_t *own = json_object_get(addresses_of(pool), address);
 	json_t *record = find_record(state, pool, address);
 
-	if (record && !gateways_of(record))
+	if (record && !json_object_get(record, "gateway"))
 		return refuse_taken(record, err);
 	if (own)
 		json_object_set_new(own, "gateway", json_integer(gateways_of(own) + 1));
@@ -282,6 +299,9 @@ static int take(const struct grant *grant, char address[CNI_ADDRESS_TEXT_SIZE],
 		memcpy(address, preferred, sizeof(preferred));
 		return 0;
 	}
+	/* The plugin fails altogether. */
+	if (json_array_size(changing_of(pool)))
+		return cni_error_chain(err, &taken);
 	if (record)
 		return refuse_taken(record, err);
 	if (*address && !strcmp(address, plan_own_gateway(pool)))
@@ -290,88 +310,101 @@ static int take(const struct grant *grant, char address[CNI_ADDRESS_TEXT_SIZE],
 	return allocate(grant, address, err);
 }
 
-int address_request(struct state *state, const struct address_request *request, char **answer,
-		    struct cni_error *err)
+/* Writes it in the form that addresses have everywhere here; "" stays. */
+static int read_address(const char *text, const struct prefix *prefix,
+			char address[CNI_ADDRESS_TEXT_SIZE], struct cni_error *err)
 {
-	json_t *pool = address_find_pool(state, request->pool_id, err);
 	uint8_t binary[CNI_ADDRESS_SIZE];
-	char address[CNI_ADDRESS_TEXT_SIZE] = "";
-	struct prefix prefix;
-	int failed = 0;
 
-	if (!pool)
+	*address = '\0';
+	if (!*text)
+		return 0;
+	if (cni_address_parse(text, binary))
+		return cni_error_set(err, CNI_ERROR_INVALID_CONFIGURATION, "it is no address");
+	if (!prefix_contains(prefix, binary))
+		return cni_error_set(err, CNI_ERROR_INVALID_CONFIGURATION,
+				     "it is outside of the pool");
+	cni_address_format(binary, address);
+	return 0;
+}
+
+static int request_of(struct state *state, const struct address_request *request, char **answer,
+		      struct cni_error *err)
+{
+	struct grant grant = {state, request->pool_id, NULL, request->gateway};
+	char address[CNI_ADDRESS_TEXT_SIZE];
+	struct prefix prefix;
+
+	if (address_repair(state, request->pool_id, err))
+		return cni_error_wrap(err, "what is to be freed first");
+	grant.pool = address_find_pool(state, request->pool_id, err);
+	if (!grant.pool)
 		return -1;
-	prefix = plan_prefix(pool);
-	if (*request->address && cni_address_parse(request->address, binary))
-		failed = cni_error_set(err, CNI_ERROR_INVALID_CONFIGURATION, "it is no address");
-	else if (*request->address && !prefix_contains(&prefix, binary))
-		failed = cni_error_set(err, CNI_ERROR_INVALID_CONFIGURATION,
-				       "it is outside of the pool");
-	else if (*request->address)
-		cni_address_format(binary, address);
-	if (failed || take(&(struct grant){state, pool, request->gateway}, address, err))
-		return cni_error_wrap(err, "address %s of pool %s",
-				      *request->address ? request->address : "(any)",
-				      request->pool_id);
+	prefix = plan_prefix(grant.pool);
+	if (read_address(request->address, &prefix, address, err) || take(&grant, address, err))
+		return -1;
 	*answer = cni_format("%s/%d", address, prefix_own_length(&prefix));
 	return 0;
 }
 
-static int release(struct state *state, json_t *pool, const char *address, struct cni_error *err)
+int address_request(struct state *state, const struct address_request *request, char **answer,
+		    struct cni_error *err)
 {
-	json_t *record = json_object_get(addresses_of(pool), address);
-	cleanup_free char *id = NULL;
+	if (!request_of(state, request, answer, err))
+		return 0;
+	return cni_error_wrap(err, "address %s of pool %s",
+			      *request->address ? request->address : "(any)", request->pool_id);
+}
 
+/* The record goes now, unless an ID must be freed for it. */
+static void note_release(const struct state *state, json_t *pool, const char *address,
+			 const json_t *record)
+{
+	if (*id_of(record) && count_id(state, id_of(record)) == 1)
+		changing_add(pool, id_of(record));
+	else
+		json_object_del(addresses_of(pool), address);
+}
+
+static int release(struct state *state, const char *pool_id, const char *text,
+		   struct cni_error *err)
+{
+	json_t *pool = address_find_pool(state, pool_id, err), *record;
+	char address[CNI_ADDRESS_TEXT_SIZE];
+	struct prefix prefix;
+
+	if (!pool)
+		return -1;
+	prefix = plan_prefix(pool);
+	if (read_address(text, &prefix, address, err))
+		return -1;
+	record = json_object_get(addresses_of(pool), address);
 	if (!record)
 		return 0;
-	if (gateways_of(record) > 1) {
+	if (gateways_of(record) > 1)
 		json_object_set_new(record, "gateway", json_integer(gateways_of(record) - 1));
-		return state_write(state, err);
-	}
-	id = cni_format("%s", id_of(record));
-	if (!*id || count_id(state, id) > 1) {
-		json_object_del(addresses_of(pool), address);
-		return state_write(state, err);
-	}
-	changing_add(pool, id);
-	if (state_write(state, err)) {
-		changing_remove(pool, id);
-		return -1;
-	}
-	return finish_release(pool, state->settings, id, err) || state_write(state, err) ? -1 : 0;
+	else
+		note_release(state, pool, address, record);
+	return state_write(state, err) ? -1 : address_repair(state, pool_id, err);
 }
 
 int address_release(struct state *state, const char *pool_id, const char *address,
 		    struct cni_error *err)
 {
-	json_t *pool = address_find_pool(state, pool_id, err);
-	uint8_t binary[CNI_ADDRESS_SIZE];
-	char text[CNI_ADDRESS_TEXT_SIZE];
-
-	if (!pool)
-		return cni_error_wrap(err, "address %s", address);
-	if (cni_address_parse(address, binary))
-		return cni_error_set(err, CNI_ERROR_INVALID_CONFIGURATION,
-				     "address \"%s\" of pool %s: it is no address", address,
-				     pool_id);
-	if (release(state, pool, cni_address_format(binary, text), err))
-		return cni_error_wrap(err, "address %s of pool %s", address, pool_id);
-	return 0;
+	if (!release(state, pool_id, address, err))
+		return 0;
+	return cni_error_wrap(err, "address %s of pool %s", address, pool_id);
 }
 
 int address_release_all(struct state *state, const char *pool_id, struct cni_error *err)
 {
-	json_t *pool = address_find_pool(state, pool_id, err);
+	json_t *pool = json_object_get(state->pools, pool_id);
 	const char *address;
 	json_t *record;
 	void *next;
 
 	json_object_foreach_safe (addresses_of(pool), next, address, record) {
-		cleanup_free char *text = cni_format("%s", address);
-
-		json_object_del(record, "gateway");
-		if (release(state, pool, text, err))
-			return cni_error_wrap(err, "address %s of pool %s", text, pool_id);
+		note_release(state, pool, address, record);
 	}
-	return pool ? 0 : -1;
+	return state_write(state, err) ? -1 : address_repair(state, pool_id, err);
 }

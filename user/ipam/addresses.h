@@ -25,15 +25,20 @@ int address_request(struct state *state, const struct address_request *request, 
 		    struct cni_error *err);
 
 /* Takes it back. One that was not given is no error, as Docker asks again when it had no answer; a
- * pool that is not there is one. */
+ * pool that is not there is one. After an error it is taken back by the next request. */
 int address_release(struct state *state, const char *pool_id, const char *address,
 		    struct cni_error *err);
 
-/* Takes all of a pool back. */
+/* Takes all of a pool back, and forgets the pool if it has no users. The same after an error. */
 int address_release_all(struct state *state, const char *pool_id, struct cni_error *err);
 
-/* Undoes what killed runs have left. Warns where a plugin fails, and goes on. */
-void address_repair(struct state *state);
+/* Has freed, in all pools with the pool's plan, what killed runs and failed releases have left,
+ * until the plugin fails; forgets those of them without users. */
+int address_repair(struct state *state, const char *pool_id, struct cni_error *err);
+
+/* Takes over what the plugin has given to this driver and no pool knows, in memory only. The record
+ * is as of store.h. Returns whether it was such an address. */
+bool address_adopt(struct state *state, const char *pool_id, const char *address, json_t *record);
 
 /* Returns the pool, or NULL and CNI_ERROR_INVALID_CONFIGURATION. */
 json_t *address_find_pool(const struct state *state, const char *pool_id, struct cni_error *err);

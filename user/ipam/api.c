@@ -40,8 +40,8 @@ static int get_capabilities(struct state *state, const json_t *request, json_t *
 static int get_default_address_spaces(struct state *state, const json_t *request, json_t **answer,
 				      struct cni_error *err)
 {
-	*answer = json_pack("{s:s, s:s}", "LocalDefaultAddressSpace", API_SPACE_LOCAL,
-			    "GlobalDefaultAddressSpace", API_SPACE_GLOBAL);
+	*answer = json_pack("{s:s, s:s}", "LocalDefaultAddressSpace", POOL_SPACE,
+			    "GlobalDefaultAddressSpace", POOL_SPACE_OF_SWARM);
 	return 0;
 }
 
@@ -149,11 +149,8 @@ static int call(const struct settings *settings, const struct api_entry *entry,
 {
 	cleanup_state struct state state = STATE_NONE;
 
-	if (entry->needs_state) {
-		if (state_open(&state, settings, err))
-			return -1;
-		address_repair(&state);
-	}
+	if (entry->needs_state && state_open(&state, settings, err))
+		return -1;
 	return entry->call(&state, request, answer, err);
 }
 

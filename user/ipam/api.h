@@ -9,10 +9,6 @@
 
 #include "ipam/settings.h"
 
-/* Docker has those of networks of one host and of a swarm. */
-#define API_SPACE_LOCAL "docker-local"
-#define API_SPACE_GLOBAL "docker-global"
-
 /* Answers a POST. Returns the HTTP status, and the answer in *text, malloc'ed: {"Err": "..."}
  * unless the status is 200. */
 unsigned int api_answer(const struct settings *settings, const char *path, const char *body,

@@ -11,7 +11,6 @@
 #include "lib/io.h"
 #include "lib/text.h"
 #include "cni/json.h"
-#include "ipam/api.h"
 #include "ipam/prefix.h"
 #include "ipam/socket.h"
 
@@ -79,14 +78,12 @@ static void add_containers(json_t *pool, const json_t *network)
 
 static json_t *read_pool(const json_t *network, const json_t *config)
 {
-	const char *scope = json_string_value(cni_json_get(network, "Scope"));
 	const char *gateway = json_string_value(cni_json_get(config, "Gateway"));
-	json_t *pool = json_pack(
-		"{s:s, s:O*, s:O*, s:O*, s:O*, s:{}}", "space",
-		scope && strcmp(scope, "local") ? API_SPACE_GLOBAL : API_SPACE_LOCAL, "Subnet",
-		cni_json_get(config, "Subnet"), "IPRange", cni_json_get(config, "IPRange"),
-		"Options", cni_json_get(cni_json_get(network, "IPAM"), "Options"), "network",
-		cni_json_get(network, "Name"), "addresses");
+	json_t *pool = json_pack("{s:O*, s:O*, s:O*, s:O*, s:{}}", "Subnet",
+				 cni_json_get(config, "Subnet"), "IPRange",
+				 cni_json_get(config, "IPRange"), "Options",
+				 cni_json_get(cni_json_get(network, "IPAM"), "Options"), "network",
+				 cni_json_get(network, "Name"), "addresses");
 	const char *name;
 	json_t *address;
 
@@ -114,6 +111,9 @@ static int add_network(json_t *pools, const char *socket, const char *id, struct
 
 	if (!network)
 		return -1;
+	/* A template for networks (--config-only) has no addresses. */
+	if (json_is_true(cni_json_get(network, "ConfigOnly")))
+		return 0;
 	json_array_foreach (cni_json_get(cni_json_get(network, "IPAM"), "Config"), index, config) {
 		json_array_append_new(pools, read_pool(network, config));
 	}

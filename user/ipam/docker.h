@@ -9,7 +9,7 @@
 
 #include "lib/error.h"
 
-/* Returns [{"space", "Subnet", "IPRange", "Options", "network": its name, "addresses": {ADDRESS:
+/* Returns [{"Subnet", "IPRange", "Options", "network": its name, "addresses": {ADDRESS:
  * whose it is}}], one for each pool of each network of the IPAM driver; "gateway": the address that
  * is the network's own. A new reference, or NULL and CNI_ERROR_IO or CNI_ERROR_DECODE. */
 json_t *docker_pools(const char *socket, const char *driver, struct cni_error *err);

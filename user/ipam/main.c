@@ -24,7 +24,8 @@ static const char serve_help[] =
 static const char reconcile_help[] =
 	"usage: cni-ipam reconcile [OPTION]...\n\n"
 	"Compares with what Docker has, prints the differences, and gives back what no network or\n"
-	"container of Docker has. What Docker has and cni-ipam lacks is asked for.\n\n";
+	"container of Docker has. What Docker has and cni-ipam lacks is taken over from files of\n"
+	"host-local, or asked for.\n\n";
 
 static int run(int argc, char **argv, struct cni_error *err)
 {

@@ -21,6 +21,7 @@
 #define OWN_VERSION "0.4.0"
 #define IFNAME "eth0"
 #define HOST_LOCAL "host-local"
+#define HOST_LOCAL_LENGTH 126 /* of the 128 bits: of the smallest subnet */
 /* Of a plan that is being made: that of a second conflist with the same subnet. */
 #define OTHER_NAME "otherName"
 
@@ -119,30 +120,31 @@ static json_t *plan_of_list(const struct conflist *list, const struct plan_reque
 typedef void (*list_visit)(const struct conflist *list, const struct plan_request *request,
 			   json_t **found);
 
-/* What cannot be read is warned of: its subnets are not known. */
-static void visit_file(const char *path, list_visit visit, const struct plan_request *request,
-		       json_t **found)
-{
-	cleanup_conflist struct conflist list = {0};
-	cleanup_error struct cni_error problem = {0};
-
-	if (!conflist_find(&list, path, &problem))
-		visit(&list, request, found);
-	else
-		output_warn("not looked at for subnets of Docker: %s", cni_error_message(&problem));
-}
-
+/* Unless something is found, a conflist that cannot be read is an error. */
 static json_t *each_conflist(list_visit visit, const struct plan_request *request,
 			     struct cni_error *err)
 {
 	static const char *const suffixes[] = {".conflist", ".conf", ".json", NULL};
 	cleanup_directory struct directory files = {0};
+	cleanup_error struct cni_error unread = {0};
 	json_t *found = NULL;
 
 	if (directory_list(&files, conflist_directory(), suffixes, err))
 		return NULL;
-	for (size_t i = 0; i < files.count; i++)
-		visit_file(files.paths[i], visit, request, &found);
+	for (size_t i = 0; i < files.count; i++) {
+		cleanup_conflist struct conflist list = {0};
+		struct cni_error problem = {0};
+
+		if (!conflist_find(&list, files.paths[i], &problem))
+			visit(&list, request, &found);
+		else
+			cni_error_chain(&unread, &problem);
+	}
+	if (!found && cni_error_is_set(&unread)) {
+		cni_error_chain(err, &unread);
+		cni_error_wrap(err, "it could be of a conflist that cannot be read: mend it, move "
+				    "it away, or say --ipam-opt network=NAME");
+	}
 	return found;
 }
 
@@ -204,13 +206,11 @@ static json_t *plan_of_network(const struct plan_request *request, struct cni_er
 static char *own_name(const struct plan_request *request)
 {
 	char text[PREFIX_TEXT_SIZE];
-	char *name;
 
 	prefix_format(&request->pool, text);
 	for (char *c = text; *c; c++)
 		*c = (char)(*c == ':' ? '-' : *c == '/' ? '_' : *c);
-	name = cni_format("%s-%s", request->space, text);
-	return name;
+	return cni_format("docker-local-%s", text);
 }
 
 static json_t *make_own_plan(const struct plan_request *request, const json_t *ipam)
@@ -243,8 +243,8 @@ static json_t *refuse_two(json_t *plan, struct cni_error *err)
 	return NULL;
 }
 
-json_t *plan_make(const struct plan_request *request, const struct settings *settings,
-		  struct cni_error *err)
+static json_t *find_or_make(const struct plan_request *request, const struct settings *settings,
+			    struct cni_error *err)
 {
 	cleanup_json json_t *other = NULL;
 	json_t *plan;
@@ -263,6 +263,21 @@ json_t *plan_make(const struct plan_request *request, const struct settings *set
 		"and --ip-range for a part of it",
 		json_string_value(other));
 	return NULL;
+}
+
+json_t *plan_make(const struct plan_request *request, const struct settings *settings,
+		  struct cni_error *err)
+{
+	cleanup_json json_t *plan = find_or_make(request, settings, err);
+
+	/* It would refuse each address. */
+	if (plan && json_object_get(plan, "range") && request->pool.length > HOST_LOCAL_LENGTH) {
+		cni_error_set(err, CNI_ERROR_INVALID_CONFIGURATION,
+			      "host-local gives no address of so small a subnet: the smallest are "
+			      "/30 and /126");
+		return NULL;
+	}
+	return TAKE(plan);
 }
 
 static const json_t *plan_of(const json_t *pool)

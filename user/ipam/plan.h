@@ -16,14 +16,14 @@
 #include "ipam/settings.h"
 
 struct plan_request {
-	const char *space;
 	struct prefix pool;
 	const char *network; /* whose conflist is meant; NULL: any one with the subnet */
 };
 
 /* Returns {"name", "cniVersion", "subnet", "config": what the plugin finds on stdin, "range": what
  * host-local is given, "gateway": the conflist's}. A new reference, or NULL and
- * CNI_ERROR_INVALID_CONFIGURATION, or what reading conflists sets. */
+ * CNI_ERROR_INVALID_CONFIGURATION, or what reading conflists sets: one that cannot be read could
+ * have the subnet. */
 json_t *plan_make(const struct plan_request *request, const struct settings *settings,
 		  struct cni_error *err);
 

@@ -12,7 +12,6 @@
 
 #include "lib/cleanup.h"
 #include "lib/text.h"
-#include "cni/environment.h"
 #include "cni/json.h"
 #include "ipam/addresses.h"
 #include "ipam/plan.h"
@@ -49,16 +48,9 @@ static int read_options(const json_t *options, struct wanted *wanted, struct cni
 	return 0;
 }
 
-static bool is_of_space(const char *id, const char *space)
-{
-	size_t length = strlen(space);
-
-	return !strncmp(id, space, length) && id[length] == '/';
-}
-
-/* Two pools of one address space must not overlap, except sub-pools of one pool. */
-static bool overlaps_pool(const struct state *state, const char *space, const struct prefix *pool,
-			  bool also_equal, const char **other_id)
+/* Two pools must not overlap, except sub-pools of one pool. */
+static bool overlaps_pool(const struct state *state, const struct prefix *pool, bool also_equal,
+			  const char **other_id)
 {
 	const char *id;
 	json_t *other;
@@ -67,46 +59,45 @@ static bool overlaps_pool(const struct state *state, const char *space, const st
 		struct prefix prefix = plan_prefix(other);
 
 		*other_id = id;
-		if (is_of_space(id, space) && prefix_overlaps(&prefix, pool) &&
-		    (also_equal || !prefix_equals(&prefix, pool)))
+		if (prefix_overlaps(&prefix, pool) && (also_equal || !prefix_equals(&prefix, pool)))
 			return true;
 	}
 	return false;
 }
 
-static bool may_choose(const struct state *state, const char *space, const struct prefix *pool)
+static bool may_choose(const struct state *state, const struct prefix *pool)
 {
 	const char *other;
 
-	return !overlaps_pool(state, space, pool, true, &other) && !plan_overlaps_conflist(pool);
+	return !overlaps_pool(state, pool, true, &other) && !plan_overlaps_conflist(pool);
 }
 
-static bool choose_ipv6(const struct state *state, const char *space, struct prefix *pool)
+static bool choose_ipv6(const struct state *state, struct prefix *pool)
 {
 	for (int i = 0; i < ULA_TRIES; i++) {
 		*pool = (struct prefix){.length = ULA_LENGTH};
 		if (getrandom(pool->address, ULA_LENGTH / 8, 0) != ULA_LENGTH / 8)
 			return false;
 		pool->address[0] = ULA;
-		if (may_choose(state, space, pool))
+		if (may_choose(state, pool))
 			return true;
 	}
 	return false;
 }
 
 /* As Docker's own driver: 172.18.0.0/16 to 172.31.0.0/16, then 192.168.0.0/20 and so on. */
-static bool choose_ipv4(const struct state *state, const char *space, struct prefix *pool)
+static bool choose_ipv4(const struct state *state, struct prefix *pool)
 {
 	char text[PREFIX_TEXT_SIZE];
 
 	for (int i = 18; i < 32; i++) {
 		snprintf(text, sizeof(text), "172.%d.0.0/16", i);
-		if (!prefix_parse(text, pool) && may_choose(state, space, pool))
+		if (!prefix_parse(text, pool) && may_choose(state, pool))
 			return true;
 	}
 	for (int i = 0; i < 256; i += 16) {
 		snprintf(text, sizeof(text), "192.168.%d.0/20", i);
-		if (!prefix_parse(text, pool) && may_choose(state, space, pool))
+		if (!prefix_parse(text, pool) && may_choose(state, pool))
 			return true;
 	}
 	return false;
@@ -117,53 +108,63 @@ static bool choose_ipv4(const struct state *state, const char *space, struct pre
 static int choose(const struct state *state, const struct pool_request *request,
 		  struct prefix *pool, struct cni_error *err)
 {
-	if (request->ipv6 ? choose_ipv6(state, request->space, pool)
-			  : choose_ipv4(state, request->space, pool))
+	if (request->ipv6 ? choose_ipv6(state, pool) : choose_ipv4(state, pool))
 		return 0;
 	return cni_error_set(err, CNI_ERROR_INVALID_CONFIGURATION,
 			     "no pool to choose is left: give one with --subnet");
 }
 
-static int read_prefixes(const struct state *state, const struct pool_request *request,
-			 struct wanted *wanted, struct cni_error *err)
+static int read_prefixes(const char *pool, const char *sub_pool, struct wanted *wanted,
+			 struct cni_error *err)
 {
-	if (!*request->pool && *request->sub_pool)
-		return cni_error_set(err, CNI_ERROR_INVALID_CONFIGURATION,
-				     "sub-pool %s without a pool: give --subnet, too",
-				     request->sub_pool);
-	if (!*request->pool && wanted->network)
-		return cni_error_set(err, CNI_ERROR_INVALID_CONFIGURATION,
-				     NETWORK_OPTION "=%s without a pool: give --subnet, too",
-				     wanted->network);
-	if (!*request->pool)
-		return choose(state, request, &wanted->pool, err);
-	if (prefix_parse(request->pool, &wanted->pool))
+	if (prefix_parse(pool, &wanted->pool))
 		return cni_error_set(err, CNI_ERROR_INVALID_CONFIGURATION,
 				     "it is no ADDRESS/LENGTH");
-	wanted->has_part = *request->sub_pool;
+	wanted->has_part = *sub_pool;
 	if (!wanted->has_part)
 		return 0;
-	if (prefix_parse(request->sub_pool, &wanted->part) ||
-	    wanted->part.length < wanted->pool.length ||
+	if (prefix_parse(sub_pool, &wanted->part) || wanted->part.length < wanted->pool.length ||
 	    !prefix_contains(&wanted->pool, wanted->part.address))
 		return cni_error_set(err, CNI_ERROR_INVALID_CONFIGURATION,
-				     "sub-pool %s is no part of it", request->sub_pool);
+				     "sub-pool %s is no part of it", sub_pool);
 	return 0;
 }
 
-static char *make_id(const char *space, const struct wanted *wanted)
+static int read_or_choose(const struct state *state, const struct pool_request *request,
+			  struct wanted *wanted, struct cni_error *err)
+{
+	if (*request->pool)
+		return read_prefixes(request->pool, request->sub_pool, wanted, err);
+	if (*request->sub_pool)
+		return cni_error_set(err, CNI_ERROR_INVALID_CONFIGURATION,
+				     "sub-pool %s without a pool: give --subnet, too",
+				     request->sub_pool);
+	if (wanted->network)
+		return cni_error_set(err, CNI_ERROR_INVALID_CONFIGURATION,
+				     NETWORK_OPTION "=%s without a pool: give --subnet, too",
+				     wanted->network);
+	return choose(state, request, &wanted->pool, err);
+}
+
+static char *format_id(const struct wanted *wanted)
 {
 	char pool[PREFIX_TEXT_SIZE], part[PREFIX_TEXT_SIZE];
 
 	prefix_format(&wanted->pool, pool);
 	if (!wanted->has_part)
-		return cni_format("%s/%s", space, pool);
-	return cni_format("%s/%s/%s", space, pool, prefix_format(&wanted->part, part));
+		return cni_format(POOL_SPACE "/%s", pool);
+	return cni_format(POOL_SPACE "/%s/%s", pool, prefix_format(&wanted->part, part));
+}
+
+char *pool_format_id(const char *pool, const char *sub_pool, struct cni_error *err)
+{
+	struct wanted wanted;
+
+	return read_prefixes(pool, sub_pool, &wanted, err) ? NULL : format_id(&wanted);
 }
 
 /* Sub-pools of one pool have one plan, even if conflists have changed between them. */
-static json_t *plan_of_equal(const struct state *state, const char *space,
-			     const struct prefix *pool)
+static json_t *plan_of_equal(const struct state *state, const struct prefix *pool)
 {
 	const char *id;
 	json_t *other;
@@ -171,7 +172,7 @@ static json_t *plan_of_equal(const struct state *state, const char *space,
 	json_object_foreach (state->pools, id, other) {
 		struct prefix prefix = plan_prefix(other);
 
-		if (is_of_space(id, space) && prefix_equals(&prefix, pool))
+		if (prefix_equals(&prefix, pool))
 			return json_object_get(other, "plan");
 	}
 	return NULL;
@@ -189,15 +190,15 @@ static int check_network(const json_t *plan, const char *network, struct cni_err
 			     name, network);
 }
 
-static json_t *make_pool(const struct state *state, const struct pool_request *request,
-			 const struct wanted *wanted, struct cni_error *err)
+static json_t *make_pool(const struct state *state, const struct wanted *wanted,
+			 struct cni_error *err)
 {
-	const struct plan_request plan_request = {request->space, wanted->pool, wanted->network};
-	json_t *plan = plan_of_equal(state, request->space, &wanted->pool);
+	const struct plan_request plan_request = {wanted->pool, wanted->network};
+	json_t *plan = plan_of_equal(state, &wanted->pool);
 	char part[PREFIX_TEXT_SIZE];
 	const char *other;
 
-	if (overlaps_pool(state, request->space, &wanted->pool, false, &other)) {
+	if (overlaps_pool(state, &wanted->pool, false, &other)) {
 		cni_error_set(err, CNI_ERROR_INVALID_CONFIGURATION, "it overlaps with pool %s",
 			      other);
 		return NULL;
@@ -212,12 +213,27 @@ static json_t *make_pool(const struct state *state, const struct pool_request *r
 			 "since", (json_int_t)time(NULL), "addresses", "changing");
 }
 
-static void count_user(json_t *pool, int by)
+static json_int_t users_of(const json_t *pool)
 {
-	json_int_t users = json_integer_value(json_object_get(pool, "users"));
+	return json_integer_value(json_object_get(pool, "users"));
+}
 
-	json_object_set_new(pool, "users", json_integer(users + by));
+static void set_users(json_t *pool, json_int_t users)
+{
+	json_object_set_new(pool, "users", json_integer(users));
 	json_object_set_new(pool, "since", json_integer((json_int_t)time(NULL)));
+}
+
+static int check_space(const char *space, struct cni_error *err)
+{
+	if (!strcmp(space, POOL_SPACE))
+		return 0;
+	if (!strcmp(space, POOL_SPACE_OF_SWARM))
+		return cni_error_set(err, CNI_ERROR_INVALID_CONFIGURATION,
+				     "networks of a swarm can have no addresses of cni-ipam, which "
+				     "knows those of one host");
+	return cni_error_set(err, CNI_ERROR_INVALID_CONFIGURATION,
+			     "there is no address space \"%s\", only " POOL_SPACE, space);
 }
 
 static int find_or_make(struct state *state, const struct pool_request *request, json_t **answer,
@@ -228,22 +244,20 @@ static int find_or_make(struct state *state, const struct pool_request *request,
 	char text[PREFIX_TEXT_SIZE];
 	json_t *pool;
 
-	if (cni_validate_network_name(request->space, err))
-		return cni_error_wrap(err, "address space");
-	if (read_options(request->options, &wanted, err) ||
-	    read_prefixes(state, request, &wanted, err))
+	if (check_space(request->space, err) || read_options(request->options, &wanted, err) ||
+	    read_or_choose(state, request, &wanted, err))
 		return -1;
-	id = make_id(request->space, &wanted);
+	id = format_id(&wanted);
 	pool = json_object_get(state->pools, id);
 	if (pool && check_network(json_object_get(pool, "plan"), wanted.network, err))
 		return -1;
 	if (!pool) {
-		pool = make_pool(state, request, &wanted, err);
+		pool = make_pool(state, &wanted, err);
 		if (!pool)
 			return -1;
 		json_object_set_new(state->pools, id, pool);
 	}
-	count_user(pool, 1);
+	set_users(pool, users_of(pool) + 1);
 	if (state_write(state, err))
 		return -1;
 	*answer = json_pack("{s:s, s:s, s:{}}", "PoolID", id, "Pool",
@@ -265,11 +279,8 @@ int pool_release(struct state *state, const char *pool_id, struct cni_error *err
 
 	if (!pool)
 		return -1;
-	count_user(pool, -1);
-	if (json_integer_value(json_object_get(pool, "users")) > 0)
-		return state_write(state, err);
-	if (address_release_all(state, pool_id, err))
-		return -1;
-	json_object_del(state->pools, pool_id);
-	return state_write(state, err) ? cni_error_wrap(err, "pool %s", pool_id) : 0;
+	set_users(pool, users_of(pool) > 1 ? users_of(pool) - 1 : 0);
+	if (users_of(pool) ? state_write(state, err) : address_release_all(state, pool_id, err))
+		return cni_error_wrap(err, "pool %s", pool_id);
+	return 0;
 }

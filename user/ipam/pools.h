@@ -11,6 +11,11 @@
 #include "lib/error.h"
 #include "ipam/state.h"
 
+/* The address space, which begins all IDs. Docker asks for that of a swarm on one of its hosts, and
+ * on another one when that one has gone: it is refused, as the state is of this host. */
+#define POOL_SPACE "docker-local"
+#define POOL_SPACE_OF_SWARM "docker-global"
+
 struct pool_request {
 	const char *space;
 	const char *pool;     /* "": to be chosen */
@@ -25,7 +30,12 @@ struct pool_request {
 int pool_request(struct state *state, const struct pool_request *request, json_t **answer,
 		 struct cni_error *err);
 
-/* Counts one less. The last one takes all addresses back that are left. */
+/* Returns the ID that such a request gets, malloc'ed; sub_pool: "" for none. NULL and
+ * CNI_ERROR_INVALID_CONFIGURATION. */
+char *pool_format_id(const char *pool, const char *sub_pool, struct cni_error *err);
+
+/* Counts one less. The last one takes all addresses back that are left; after an error a later
+ * request does. */
 int pool_release(struct state *state, const char *pool_id, struct cni_error *err);
 
 #endif

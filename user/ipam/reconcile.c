@@ -20,6 +20,7 @@
 #include "ipam/plan.h"
 #include "ipam/pools.h"
 #include "ipam/state.h"
+#include "ipam/store.h"
 
 struct comparison {
 	struct state state;
@@ -35,22 +36,10 @@ static const char *text_of(const json_t *object, const char *key)
 	return text ? text : "";
 }
 
-/* The ID that pools.c makes. */
+/* Returns whether the pool is one that a Docker network has. */
 static bool is_of_pool(const json_t *docker, const char *pool_id)
 {
-	cleanup_free char *id = NULL;
-	struct prefix pool, part;
-	char text[PREFIX_TEXT_SIZE], part_text[PREFIX_TEXT_SIZE];
-
-	if (prefix_parse(text_of(docker, "Subnet"), &pool))
-		return false;
-	prefix_format(&pool, text);
-	if (prefix_parse(text_of(docker, "IPRange"), &part))
-		id = cni_format("%s/%s", text_of(docker, "space"), text);
-	else
-		id = cni_format("%s/%s/%s", text_of(docker, "space"), text,
-				prefix_format(&part, part_text));
-	return !strcmp(id, pool_id);
+	return !strcmp(text_of(docker, "id"), pool_id);
 }
 
 static int count_users(const struct comparison *comparison, const char *pool_id)
@@ -146,9 +135,11 @@ static void give_back(struct comparison *comparison, const char *pool_id, json_t
 	int count = count_users(comparison, pool_id);
 	struct cni_error problem = {0};
 
+	/* Its plugin fails, which was said. */
+	if (json_array_size(json_object_get(pool, "changing")))
+		return;
 	give_back_addresses(comparison, pool_id, pool, err);
-	/* A pool without users is one whose release has failed. */
-	if ((count && users == count) || !is_old(comparison, pool))
+	if ((count && users <= count) || !is_old(comparison, pool))
 		return;
 	report(comparison, count ? "counted again" : "given back", pool_id, "");
 	if (comparison->settings->dry_run)
@@ -159,34 +150,25 @@ static void give_back(struct comparison *comparison, const char *pool_id, json_t
 		cni_error_join(err, &problem);
 }
 
-/* The ID of a pool that was not there is that which Docker remembers, as it follows from the
- * request. */
-static int ask_for_pool(struct comparison *comparison, const json_t *docker, char **id,
-			struct cni_error *err)
+/* Has the pool counted for each network that has it. */
+static int ask_for_pool(struct comparison *comparison, const json_t *docker, struct cni_error *err)
 {
+	const char *pool_id = text_of(docker, "id");
 	const struct pool_request request = {
-		.space = text_of(docker, "space"),
+		.space = POOL_SPACE,
 		.pool = text_of(docker, "Subnet"),
 		.sub_pool = text_of(docker, "IPRange"),
 		.options = json_object_get(docker, "Options"),
 	};
+	const json_t *pool = json_object_get(comparison->state.pools, pool_id);
 	cleanup_json json_t *answer = NULL;
-	const char *pool_id;
-	json_t *pool;
 
-	json_object_foreach (comparison->state.pools, pool_id, pool) {
-		if (is_of_pool(docker, pool_id)) {
-			*id = cni_format("%s", pool_id);
-			return 0;
-		}
-	}
-	report(comparison, "asked for", request.pool, "");
+	if (json_integer_value(json_object_get(pool, "users")) >= count_users(comparison, pool_id))
+		return 0;
+	report(comparison, "asked for", pool_id, "");
 	if (comparison->settings->dry_run)
 		return 0;
-	if (pool_request(&comparison->state, &request, &answer, err))
-		return -1;
-	*id = cni_format("%s", text_of(answer, "PoolID"));
-	return 0;
+	return pool_request(&comparison->state, &request, &answer, err);
 }
 
 static void ask_for_address(struct comparison *comparison, const json_t *docker,
@@ -196,97 +178,196 @@ static void ask_for_address(struct comparison *comparison, const json_t *docker,
 	struct cni_error problem = {0};
 	cleanup_free char *answer = NULL;
 
-	report(comparison, "asked for",
-	       request->pool_id ? request->pool_id : text_of(docker, "Subnet"),
+	report(comparison, "asked for", request->pool_id,
 	       *request->address ? request->address : "gateway");
-	if (comparison->settings->dry_run)
-		return;
-	if (!address_request(&comparison->state, request, &answer, &problem))
+	if (comparison->settings->dry_run ||
+	    !address_request(&comparison->state, request, &answer, &problem))
 		return;
 	cni_error_wrap(&problem, "%s of network %s", *whose ? whose : "gateway",
 		       text_of(docker, "network"));
 	cni_error_join(err, &problem);
 }
 
-static bool has_gateway(const json_t *addresses)
+/* How many networks of the pool have named the address as their gateway; "": have named none. */
+static json_int_t count_networks(const struct comparison *comparison, const char *pool_id,
+				 const char *gateway)
 {
+	const json_t *docker;
+	json_int_t count = 0;
+	size_t index;
+
+	json_array_foreach (comparison->docker, index, docker) {
+		count +=
+			is_of_pool(docker, pool_id) && !strcmp(text_of(docker, "gateway"), gateway);
+	}
+	return count;
+}
+
+/* How many have it as theirs in our state; "": have one that no network has named. */
+static json_int_t count_gateways(const struct comparison *comparison, const char *pool_id,
+				 const char *gateway)
+{
+	const json_t *pool = json_object_get(comparison->state.pools, pool_id);
+	json_int_t count = 0;
 	const char *address;
 	json_t *record;
 
-	json_object_foreach ((json_t *)addresses, address, record) {
-		if (json_object_get(record, "gateway"))
-			return true;
+	json_object_foreach (json_object_get(pool, "addresses"), address, record) {
+		if (*gateway ? !strcmp(address, gateway)
+			     : !count_networks(comparison, pool_id, address))
+			count += json_integer_value(json_object_get(record, "gateway"));
 	}
+	return count;
+}
+
+/* Takes over what the plugin has given to us already, as in `stored`. */
+static bool adopt(struct comparison *comparison, const json_t *stored,
+		  const struct address_request *request)
+{
+	json_t *record = json_object_get(stored, request->address);
+
+	if (!record)
+		return false;
+	if (request->gateway)
+		json_object_set_new(record, "gateway", json_integer(1));
+	if (!address_adopt(&comparison->state, request->pool_id, request->address, record))
+		return false;
+	report(comparison, "taken over", request->pool_id, request->address);
+	return true;
+}
+
+/* Docker does not tell which gateway it has if none was named: the one that each network is given
+ * that names none, unless a container has that. */
+static bool ask_for_gateway(struct comparison *comparison, const json_t *docker,
+			    const json_t *stored, struct cni_error *err)
+{
+	struct address_request request = {text_of(docker, "id"), text_of(docker, "gateway"), true};
+	const json_t *pool = json_object_get(comparison->state.pools, request.pool_id);
+	const char *named = request.address;
+	char preferred[CNI_ADDRESS_TEXT_SIZE];
+
+	if (count_gateways(comparison, request.pool_id, named) >=
+	    count_networks(comparison, request.pool_id, named))
+		return false;
+	if (pool && !*named)
+		request.address = plan_default_gateway(pool, preferred);
+	if ((*named || !docker_has(comparison, request.pool_id, request.address)) &&
+	    adopt(comparison, stored, &request))
+		return true;
+	request.address = named;
+	ask_for_address(comparison, docker, &request, err);
 	return false;
 }
 
 /* What was lost with our state. */
 static void ask_for(struct comparison *comparison, const json_t *docker, struct cni_error *err)
 {
-	const char *gateway = text_of(docker, "gateway");
-	struct address_request request = {0};
+	struct address_request request = {.pool_id = text_of(docker, "id")};
+	cleanup_json json_t *stored = NULL;
 	struct cni_error problem = {0};
-	cleanup_free char *id = NULL;
-	const json_t *pool, *held;
+	bool adopted = false;
+	const json_t *pool;
 	json_t *whose;
 
-	if (ask_for_pool(comparison, docker, &id, &problem)) {
+	if (ask_for_pool(comparison, docker, &problem)) {
 		cni_error_join(err, &problem);
 		return;
 	}
-	pool = id ? json_object_get(comparison->state.pools, id) : NULL;
-	held = json_object_get(pool, "addresses");
-	request.pool_id = id;
+	pool = json_object_get(comparison->state.pools, request.pool_id);
+	stored = pool ? store_read(pool, &problem) : NULL;
 	json_object_foreach (json_object_get(docker, "addresses"), request.address, whose) {
-		request.gateway = !strcmp(request.address, gateway);
-		if (!json_object_get(held, request.address))
+		if (!strcmp(request.address, text_of(docker, "gateway")) ||
+		    json_object_get(json_object_get(pool, "addresses"), request.address))
+			continue;
+		if (adopt(comparison, stored, &request))
+			adopted = true;
+		else
 			ask_for_address(comparison, docker, &request, err);
 	}
-	/* Docker does not tell which one it has if it was not given with --gateway. */
-	request.address = "";
-	request.gateway = true;
-	if (!*gateway && !has_gateway(held))
-		ask_for_address(comparison, docker, &request, err);
+	adopted |= ask_for_gateway(comparison, docker, stored, err);
+	if (adopted && !comparison->settings->dry_run)
+		state_write(&comparison->state, &problem);
+	if (cni_error_is_set(&problem))
+		cni_error_join(err, &problem);
+}
+
+/* What neither Docker nor our state knows is looked at as if it were in the state. */
+static void find_lost(struct comparison *comparison, const char *pool_id, const json_t *pool,
+		      struct cni_error *err)
+{
+	struct cni_error problem = {0};
+	cleanup_json json_t *stored = store_read(pool, &problem);
+	const char *address;
+	json_t *record;
+
+	json_object_foreach (stored, address, record) {
+		address_adopt(&comparison->state, pool_id, address, record);
+	}
+	if (cni_error_is_set(&problem))
+		cni_error_join(err, &problem);
+}
+
+static void repair(struct comparison *comparison, const char *pool_id, struct cni_error *err)
+{
+	struct cni_error problem = {0};
+
+	if (address_repair(&comparison->state, pool_id, &problem)) {
+		cni_error_wrap(&problem, "pool %s", pool_id);
+		cni_error_join(err, &problem);
+	} else if (!json_object_get(comparison->state.pools, pool_id)) {
+		report(comparison, "given back", pool_id, "");
+	}
 }
 
 static void compare(struct comparison *comparison, struct cni_error *err)
 {
+	/* Copies are shallow: the pools themselves change. */
+	cleanup_json json_t *before = json_copy(comparison->state.pools);
 	cleanup_json json_t *pools = NULL;
 	const json_t *docker;
 	const char *pool_id;
 	json_t *pool;
 	size_t index;
 
-	if (!comparison->settings->dry_run)
-		address_repair(&comparison->state);
+	if (!comparison->settings->dry_run) {
+		json_object_foreach (before, pool_id, pool)
+			repair(comparison, pool_id, err);
+	}
 	json_array_foreach (comparison->docker, index, docker)
 		ask_for(comparison, docker, err);
-	/* Shallow: the pools themselves change. */
 	pools = json_copy(comparison->state.pools);
-	json_object_foreach (pools, pool_id, pool)
+	json_object_foreach (pools, pool_id, pool) {
+		find_lost(comparison, pool_id, pool, err);
 		give_back(comparison, pool_id, pool, err);
+	}
 }
 
-/* The driver's name is that of its socket. */
-static char *driver_name(const char *socket)
+/* Nothing is given back unless all networks are understood. */
+static int name_pools(json_t *pools, struct cni_error *err)
 {
-	const char *name = strrchr(socket, '/'), *end;
+	json_t *docker;
+	size_t index;
 
-	name = name ? name + 1 : socket;
-	end = strrchr(name, '.');
-	return cni_format("%.*s", end ? (int)(end - name) : (int)strlen(name), name);
+	json_array_foreach (pools, index, docker) {
+		char *id =
+			pool_format_id(text_of(docker, "Subnet"), text_of(docker, "IPRange"), err);
+
+		if (!id)
+			return cni_error_wrap(err, "network %s", text_of(docker, "network"));
+		json_object_set_new(docker, "id", json_string(id));
+		free(id);
+	}
+	return 0;
 }
 
 int reconcile(const struct settings *settings, struct cni_error *err)
 {
 	struct comparison comparison = {.state = STATE_NONE, .settings = settings};
-	cleanup_free char *driver = driver_name(settings->socket);
 
-	comparison.docker = docker_pools(settings->docker, driver, err);
-	if (!comparison.docker)
-		return -1;
+	comparison.docker = docker_pools(settings->docker, settings->driver, err);
 	comparison.differences = json_array();
-	if (!state_open(&comparison.state, settings, err)) {
+	if (comparison.docker && !name_pools(comparison.docker, err) &&
+	    !state_open(&comparison.state, settings, err)) {
 		compare(&comparison, err);
 		/* What was done is printed after an error, too. */
 		print(&comparison, err);

@@ -179,34 +179,63 @@ static int serve(struct MHD_Daemon *daemon, struct cni_error *err)
 	return 0;
 }
 
-/* The lock keeps two daemons that are started at once from removing each other's socket. What a
- * killed daemon has left is undone now, as the next request may come late. */
-static int open_socket(const struct settings *settings, bool *made, struct cni_error *err)
+/* What a killed daemon has left, as the next request may come late. Whatever fails now fails with
+ * the requests, which say so: a daemon that ends takes systemd's socket with it. */
+static void repair(const struct settings *settings)
+{
+	cleanup_state struct state state = STATE_NONE;
+	cleanup_error struct cni_error problem = {0};
+	cleanup_json json_t *pools = NULL;
+	const char *pool_id;
+	json_t *pool;
+
+	if (!state_open(&state, settings, &problem)) {
+		pools = json_copy(state.pools);
+		json_object_foreach (pools, pool_id, pool) {
+			/* A plugin that hangs must not keep the others waiting. */
+			if (address_repair(&state, pool_id, &problem))
+				break;
+		}
+	}
+	if (cni_error_is_set(&problem))
+		output_warn("%s", cni_error_message(&problem));
+}
+
+static int take_passed(struct settings *settings, struct cni_error *err)
+{
+	cleanup_free char *path = NULL;
+	int fd = socket_take_passed(&path, err);
+
+	return fd < 0 || settings_name_driver(settings, path, err) ? -1 : fd;
+}
+
+/* The lock keeps two daemons that are started at once from removing each other's socket. */
+static int make_socket(const struct settings *settings, struct cni_error *err)
 {
 	cleanup_state struct state state = STATE_NONE;
 
-	if (state_open(&state, settings, err))
-		return -1;
-	address_repair(&state);
-	return socket_listen(settings->socket, made, err);
+	return state_lock(&state, settings, err) ? -1 : socket_listen(settings->socket, err);
 }
 
-int server_run(const struct settings *settings, struct cni_error *err)
+int server_run(struct settings *settings, struct cni_error *err)
 {
-	bool made = false;
-	int fd = open_socket(settings, &made, err);
+	int passed = take_passed(settings, err), fd = passed, failed;
 	struct MHD_Daemon *daemon;
-	int failed;
 
+	if (cni_error_is_set(err))
+		return -1;
+	repair(settings);
+	if (passed < 0)
+		fd = make_socket(settings, err);
 	if (fd < 0 || catch_signals(err))
 		return -1;
-	daemon = MHD_start_daemon(MHD_USE_EPOLL, 0, NULL, NULL, on_request, (void *)settings,
+	daemon = MHD_start_daemon(MHD_USE_EPOLL, 0, NULL, NULL, on_request, settings,
 				  MHD_OPTION_LISTEN_SOCKET, fd, MHD_OPTION_CONNECTION_LIMIT,
 				  CONNECTIONS, MHD_OPTION_CONNECTION_TIMEOUT, SILENCE,
 				  MHD_OPTION_NOTIFY_COMPLETED, on_completed, NULL, MHD_OPTION_END);
 	failed = daemon ? serve(daemon, err)
 			: cni_error_set(err, CNI_ERROR_IO, "cannot start libmicrohttpd");
-	if (made)
+	if (passed < 0)
 		unlink(settings->socket);
 	if (daemon)
 		MHD_stop_daemon(daemon);

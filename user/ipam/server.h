@@ -9,7 +9,8 @@
 #include "ipam/settings.h"
 
 /* Answers requests, one after the other, until SIGTERM or SIGINT; the request that is being
- * answered then is finished. CNI_ERROR_IO, and what making the socket sets. */
-int server_run(const struct settings *settings, struct cni_error *err);
+ * answered then is finished. The driver is named after the socket. CNI_ERROR_IO, and what making
+ * the socket sets. */
+int server_run(struct settings *settings, struct cni_error *err);
 
 #endif

@@ -11,6 +11,8 @@
 
 #include "lib/cleanup.h"
 #include "lib/command_line.h"
+#include "lib/text.h"
+#include "cni/environment.h"
 #include "cni/json.h"
 #include "cnirun/directory.h"
 #include "cnirun/execute.h"
@@ -111,6 +113,19 @@ static struct command_line command_line_of(unsigned int set)
 				     sizeof(descriptions) / sizeof(descriptions[0]), set};
 }
 
+int settings_name_driver(struct settings *settings, const char *socket, struct cni_error *err)
+{
+	const char *name = strrchr(socket, '/'), *end;
+
+	name = name ? name + 1 : socket;
+	end = strrchr(name, '.');
+	free(settings->driver);
+	settings->driver = cni_format("%.*s", end ? (int)(end - name) : (int)strlen(name), name);
+	if (!cni_validate_container_id(settings->driver, err))
+		return 0;
+	return cni_error_wrap(err, "the socket \"%s\" must have the driver's name", socket);
+}
+
 int settings_parse(struct settings *settings, int argc, char **argv, unsigned int set,
 		   struct cni_error *err)
 {
@@ -131,12 +146,13 @@ int settings_parse(struct settings *settings, int argc, char **argv, unsigned in
 	if (first < argc && !settings->help)
 		return cni_error_set(err, CNI_ERROR_INVALID_ENVIRONMENT,
 				     "one operand too many: %s; see cni-ipam --help", argv[first]);
-	return 0;
+	return settings_name_driver(settings, settings->socket, err);
 }
 
 void settings_release(struct settings *settings)
 {
 	json_decref(settings->ipam);
+	free(settings->driver);
 	*settings = (struct settings){0};
 }
 

@@ -19,6 +19,7 @@ struct settings {
 	const char *socket;
 	const char *state; /* a directory */
 	const char *docker;
+	char *driver;             /* as Docker calls it; malloc'ed */
 	unsigned int grace;       /* seconds */
 	json_t *ipam;             /* the object for pools that are of no conflist */
 	struct runtime_conf conf; /* where plugins are, how long they may take */
@@ -34,6 +35,8 @@ enum settings_set {
  * --ipam sets. */
 int settings_parse(struct settings *settings, int argc, char **argv, unsigned int set,
 		   struct cni_error *err);
+/* Takes the driver's name from the socket's, as Docker does. CNI_ERROR_INVALID_ENVIRONMENT. */
+int settings_name_driver(struct settings *settings, const char *socket, struct cni_error *err);
 void settings_release(struct settings *settings);
 
 void settings_print_help(unsigned int set);

@@ -6,6 +6,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -15,6 +16,7 @@
 
 #include "lib/cleanup.h"
 #include "lib/memory.h"
+#include "lib/text.h"
 #include "cnirun/directory.h"
 
 #define FIRST_PASSED 3 /* SD_LISTEN_FDS_START */
@@ -32,27 +34,38 @@ static int fill_address(const char *path, struct sockaddr_un *address, struct cn
 	return 0;
 }
 
-/* -1: it is not for this process. Plugins should not inherit what tells of it. */
-static int take_passed(struct cni_error *err)
+static int check_passed(int fd, char **path, struct cni_error *err)
+{
+	struct sockaddr_un address = {0};
+	socklen_t length = sizeof(address), size = sizeof(int);
+	int listens = 0;
+
+	if (getsockopt(fd, SOL_SOCKET, SO_ACCEPTCONN, &listens, &size) || !listens ||
+	    getsockname(fd, (struct sockaddr *)&address, &length) || address.sun_family != AF_UNIX)
+		return cni_error_set(err, CNI_ERROR_INVALID_ENVIRONMENT,
+				     "what the service manager has passed must be a UNIX socket "
+				     "that listens");
+	fcntl(fd, F_SETFD, FD_CLOEXEC);
+	*path = cni_format("%.*s", (int)sizeof(address.sun_path), address.sun_path);
+	return fd;
+}
+
+int socket_take_passed(char **path, struct cni_error *err)
 {
 	const char *process = getenv("LISTEN_PID"), *count = getenv("LISTEN_FDS");
-	int listens = 0, passed = -1;
-	socklen_t size = sizeof(listens);
+	bool is_ours = process && count && strtol(process, NULL, 10) == getpid();
+	bool is_one = is_ours && !strcmp(count, "1");
 
-	if (process && count && strtol(process, NULL, 10) == getpid()) {
-		if (strcmp(count, "1") ||
-		    getsockopt(FIRST_PASSED, SOL_SOCKET, SO_ACCEPTCONN, &listens, &size) ||
-		    !listens)
-			return cni_error_set(err, CNI_ERROR_INVALID_ENVIRONMENT,
-					     "the service manager must pass one socket that "
-					     "listens (LISTEN_FDS=1)");
-		passed = FIRST_PASSED;
-		fcntl(passed, F_SETFD, FD_CLOEXEC);
-	}
+	/* Plugins should not inherit them. */
 	unsetenv("LISTEN_PID");
 	unsetenv("LISTEN_FDS");
 	unsetenv("LISTEN_FDNAMES");
-	return passed;
+	if (is_one)
+		return check_passed(FIRST_PASSED, path, err);
+	if (is_ours)
+		cni_error_set(err, CNI_ERROR_INVALID_ENVIRONMENT,
+			      "the service manager must pass one socket (LISTEN_FDS=1)");
+	return -1;
 }
 
 /* Whoever may write to a directory of the path could put another socket there. */
@@ -123,29 +136,24 @@ static int clear_path(const char *path, const struct sockaddr_un *address, struc
 	return 0;
 }
 
-int socket_listen(const char *path, bool *made, struct cni_error *err)
+int socket_listen(const char *path, struct cni_error *err)
 {
-	cleanup_close int fd = -1;
 	struct sockaddr_un address;
-	int listening = take_passed(err);
 	mode_t mask;
+	int fd;
 
-	*made = false;
-	if (listening >= 0 || cni_error_is_set(err))
-		return listening;
 	if (fill_address(path, &address, err) || check_directories(path, err) ||
 	    clear_path(path, &address, err))
 		return -1;
-	fd = listening = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
 	mask = umask(0177);
 	if (fd < 0 || bind(fd, (const struct sockaddr *)&address, sizeof(address)) ||
-	    listen(fd, BACKLOG))
-		listening = cni_error_set(err, CNI_ERROR_IO, "cannot listen at %s: %s", path,
-					  strerror(errno));
-	umask(mask);
-	if (listening >= 0) {
-		*made = true;
+	    listen(fd, BACKLOG)) {
+		cni_error_set(err, CNI_ERROR_IO, "cannot listen at %s: %s", path, strerror(errno));
+		if (fd >= 0)
+			close(fd);
 		fd = -1;
 	}
-	return listening;
+	umask(mask);
+	return fd;
 }

@@ -5,14 +5,15 @@
 #ifndef IPAM_SOCKET_H
 #define IPAM_SOCKET_H
 
-#include <stdbool.h>
-
 #include "lib/error.h"
 
-/* Returns a socket that listens: the one that systemd has passed (sd_listen_fds(3)), or a new one
- * at the path, for root alone, in place of one that nobody listens at. *made: it is to be unlinked
- * in the end. -1 and CNI_ERROR_IO or CNI_ERROR_INVALID_ENVIRONMENT. */
-int socket_listen(const char *path, bool *made, struct cni_error *err);
+/* Returns the socket that systemd has passed (sd_listen_fds(3)), which listens, and its path in
+ * *path, malloc'ed. -1 if there is none, or with CNI_ERROR_INVALID_ENVIRONMENT. */
+int socket_take_passed(char **path, struct cni_error *err);
+
+/* Returns a new socket that listens at the path, for root alone, in place of one that nobody
+ * listens at. -1 and CNI_ERROR_IO or CNI_ERROR_INVALID_ENVIRONMENT. */
+int socket_listen(const char *path, struct cni_error *err);
 
 /* Returns a socket that is connected to the path, or -1 and CNI_ERROR_IO. */
 int socket_connect(const char *path, struct cni_error *err);

@@ -38,12 +38,13 @@ static int check_directory(const char *directory, struct cni_error *err)
 
 /* Plugins inherit the lock: one that goes on after we were killed holds it until it ends, and what
  * it gives away after that is not missed. It may hang, hence the limit. */
-static int take_lock(struct state *state, struct cni_error *err)
+int state_lock(struct state *state, const struct settings *settings, struct cni_error *err)
 {
-	cleanup_free char *path = cni_format("%s/lock", state->settings->state);
-	unsigned int timeout = state->settings->conf.timeout;
+	cleanup_free char *path = cni_format("%s/lock", settings->state);
+	unsigned int timeout = settings->conf.timeout;
 
-	if (check_directory(state->settings->state, err))
+	state->settings = settings;
+	if (check_directory(settings->state, err))
 		return -1;
 	state->lock = open(path, O_RDWR | O_CREAT | O_NOFOLLOW, 0600);
 	if (state->lock < 0)
@@ -111,24 +112,37 @@ static int read_file(struct state *state, const char *path, struct cni_error *er
 	return 0;
 }
 
+static int check_driver(const struct state *state, const char *path, struct cni_error *err)
+{
+	const char *driver = json_string_value(json_object_get(state->root, "driver"));
+
+	if (!driver || !strcmp(driver, state->settings->driver))
+		return 0;
+	return cni_error_set(err, CNI_ERROR_INVALID_ENVIRONMENT,
+			     "%s is of the driver \"%s\", not of \"%s\": give the --socket of that "
+			     "driver, or another --state",
+			     path, driver, state->settings->driver);
+}
+
 int state_open(struct state *state, const struct settings *settings, struct cni_error *err)
 {
 	cleanup_free char *path = cni_format("%s/state.json", settings->state);
 
-	state->settings = settings;
-	if (take_lock(state, err))
+	if (state_lock(state, settings, err))
 		return -1;
 	if (access(path, F_OK) && errno == ENOENT) {
 		state->root = json_pack("{s:{}}", "pools");
 		state->pools = json_object_get(state->root, "pools");
-		return 0;
+	} else if (read_file(state, path, err)) {
+		return cni_error_wrap(err,
+				      "%s cannot be used: mend it, or move it away, then "
+				      "`cni-ipam reconcile` makes it again from what Docker has",
+				      path);
 	}
-	if (!read_file(state, path, err))
-		return 0;
-	return cni_error_wrap(err,
-			      "%s cannot be used: move it away, then `cni-ipam reconcile` makes it "
-			      "again from what Docker has",
-			      path);
+	if (check_driver(state, path, err))
+		return -1;
+	json_object_set_new(state->root, "driver", json_string(settings->driver));
+	return 0;
 }
 
 /* The directory, too, as a name that was renamed may else be lost with the power. */
