@@ -64,19 +64,21 @@ test_docker_shared() {
 		-o parent=eth1 lan1 >/dev/null || fail "macvlan, the second"
 	ip link add parent0 type veth peer name parent1
 	docker network create --ipam-driver cni-ipam -d macvlan --subnet 10.96.0.0/30 --gateway 10.96.0.1 \
-		--subnet 10.97.0.0/24 -o parent=parent0 subnets >/dev/null || fail "two subnets"
+		--subnet 10.97.0.0/30 --gateway 10.97.0.1 -o parent=parent0 subnets >/dev/null || fail "two subnets"
 	docker_start first subnets
-	docker_start last subnets --ip 10.97.0.9
-	expect_equal "10.96.0.2 10.97.0.9" "$(docker_address first) $(docker_address last)" "of both subnets"
-	output=$(docker run -d --network subnets image 2>&1) && fail "Docker has gone on to the second subnet"
-	expect_contains "$output" "no IP addresses available in range set: 10.96.0.1-10.96.0.2" "the first subnet"
+	one=$(docker_address first)
+	output=$(docker run -d --network subnets image 2>&1) && fail "Docker has gone on to the other subnet"
+	expect_contains "$output" "no IP addresses available in range set: ${one%2}1-$one" "the subnet that Docker asks"
+	two=$(printf '10.96.0.2\n10.97.0.2\n' | grep -vx "$one")
+	docker_start last subnets --ip "$two"
+	expect_equal "$two" "$(docker_address last)" "of the other subnet"
 	docker swarm init --advertise-addr 127.0.0.1 >/dev/null || fail "swarm init"
 	output=$(docker network create -d overlay --ipam-driver cni-ipam over 2>&1) && fail "a network of a swarm"
 	expect_contains "$output" "cni-ipam of type IpamDriver is not supported in swarm mode" "a network of a swarm"
 	docker network create --config-only --ipam-driver cni-ipam --subnet 10.98.0.0/24 template >/dev/null
 	expect_equal "no differences" "$(reconcile --grace 0)" reconcile
 	stored=$(cd /var/lib/cni/networks && grep -r docker- .)
-	rm "$ipam_state"
+	rm /var/lib/cni-ipam/*.json
 	reconcile >/run/results/reconcile || fail "reconcile: $(cat /run/results/reconcile)"
 	expect_equal "$stored" "$(cd /var/lib/cni/networks && grep -r docker- .)" "host-local's store after the state was lost"
 	expect_equal "no differences" "$(reconcile --grace 0)" "reconcile again"
@@ -87,7 +89,7 @@ test_docker_shared() {
 	expect_contains "$(ipam_files)" /10.95.0.9 "the gateway of the second macvlan"
 	docker network rm shared second chosen lan1 subnets >/dev/null
 	expect_equal "$before" "$(ipam_files)" "what host-local has"
-	expect_equal '{}' "$(jq -c .pools "$ipam_state")" "pools that are left"
+	expect_equal '{}' "$(ipam_pools .)" "pools that are left"
 }
 
 # limit 180 s
@@ -149,5 +151,5 @@ test_docker_restarts() {
 	mv /run/host-local /run/cni-plugins/host-local
 	expect_contains "$(reconcile --grace 0)" 'given back: docker-local/10.91.0.0/24' "a release that failed"
 	expect_equal '' "$(ipam_files)" "what host-local has"
-	expect_equal '{}' "$(jq -c .pools "$ipam_state")" "pools that are left"
+	expect_equal '{}' "$(ipam_pools .)" "pools that are left"
 }

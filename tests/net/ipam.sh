@@ -5,7 +5,7 @@
 
 ipam=$build/sanitized/cni-ipam
 ipam_socket=/run/docker/plugins/cni-ipam.sock
-ipam_state=/var/lib/cni-ipam/state.json
+ipam_state=/var/lib/cni-ipam/10.91.0.0_24.json
 
 ipam_start() {
 	[ -x "$ipam" ] || skip "cni-ipam is not built: libmicrohttpd is missing"
@@ -97,6 +97,9 @@ docker_networks() {
 }
 
 reconcile() { NETCONFPATH=${ipam_conflists:-/run/conf} "$ipam" reconcile "$@" 2>&1; }
+
+# ipam_pools FILTER: of the pools of all subnets
+ipam_pools() { find /var/lib/cni-ipam -name '*.json' -exec cat {} + | jq -rs "map(.pools) | add // {} | $1"; }
 
 # The addresses that host-local has given, of all networks
 ipam_files() { (cd /var/lib/cni/networks && find . -type f -name '*[.:]*' ! -name 'last*' | sort); }

@@ -59,8 +59,8 @@ test_ipam_pools() {
 	pool_expect "$pool" 10.91.0.0/24
 	pool_expect "$pool" 10.91.0.0/24
 	pool_expect "$pool/10.91.0.64/26" 10.91.0.0/24 10.91.0.64/26
-	expect_err "pool 10.91.0.0/16: it overlaps with pool $pool" pool_request 10.91.0.0/16
-	expect_err "it overlaps with pool $pool" pool_request 10.91.0.128/25
+	expect_err "pool 10.91.0.0/16: it overlaps with the subnet 10.91.0.0/24" pool_request 10.91.0.0/16
+	expect_err "it overlaps with the subnet 10.91.0.0/24" pool_request 10.91.0.128/25
 	expect_err 'sub-pool 10.91.0.0/26 without a pool' pool_request '' 10.91.0.0/26
 	expect_err 'sub-pool 10.92.0.0/26 is no part of it' pool_request 10.91.0.0/24 10.92.0.0/26
 	expect_err 'pool web: it is no ADDRESS/LENGTH' pool_request web
@@ -215,7 +215,7 @@ test_ipam_killed() {
 	mount -t tmpfs -o size=8k,mode=700 tmpfs /var/lib/cni-ipam
 	cp /run/state "$ipam_state"
 	head -c 8192 /dev/zero >/var/lib/cni-ipam/filler 2>/dev/null || true
-	expect_err 'state.json: No space left on device' address_request "$pool" 10.91.0.5
+	expect_err '10.91.0.0_24.json: No space left on device' address_request "$pool" 10.91.0.5
 	expect_equal '' "$(ipam_files)" "given on a full disk"
 	umount /var/lib/cni-ipam
 	echo '{"pools": 7}' >"$ipam_state"
@@ -276,11 +276,11 @@ test_ipam_reconcile() {
 		"$(docker_network five default '{"Subnet": "10.93.0.0/24"}' 10.93.0.2)" \
 		"$(docker_network six cni-ipam '{"Subnet": "10.94.0.0/24"}' | jq -c '.ConfigOnly = true')"
 	before=$(ipam_store)
-	rm "$ipam_state"
+	rm /var/lib/cni-ipam/*.json
 	expect_err 'if Docker has a network of it, `cni-ipam reconcile` makes it again' address_request "$pool"
 	reconcile >/run/results/reconcile || fail "without a state: $(cat /run/results/reconcile)"
 	expect_equal "$before" "$(ipam_store)" "host-local's store"
-	expect_equal '2 2 2 2' "$(jq -r '[.pools[] | .users, (.addresses[].gateway // empty)] | join(" ")' "$ipam_state")" \
+	expect_equal '2 2 2 2' "$(ipam_pools '[.[] | .users, (.addresses[].gateway // empty)] | join(" ")')" \
 		"users and gateways: $(cat /run/results/reconcile)"
 	expect_equal "given back: $pool 10.91.0.9" "$(reconcile --grace 0)" "what nobody has"
 	expect_equal "$(grep -v '10.91.0.9:' <<<"$before")" "$(ipam_store)" "without it"
@@ -313,7 +313,7 @@ test_ipam_unreadable() {
 	pool_expect docker-local/10.97.0.0/16 10.97.0.0/16
 	mv /run/bridge /run/conf/bridge.conflist
 	pool_expect docker-local/10.88.0.0/16 10.88.0.0/16
-	expect_equal bridge "$(jq -r '.pools["docker-local/10.88.0.0/16"].plan.name' "$ipam_state")" "the list's store"
+	expect_equal bridge "$(ipam_pools '.["docker-local/10.88.0.0/16"].plan.name')" "the list's store"
 }
 
 # one pool's plugin fails: other pools go on and do not run it; in its own nothing is given before what was begun is
@@ -337,9 +337,9 @@ test_ipam_broken() {
 	for try in 1 2 3; do expect_err "of pool $pool: what is to be freed first" address_request "$pool" 10.91.0.8; done
 	expect_equal 'DEL DEL DEL' "$(xargs </run/calls)" "calls for three requests"
 	for try in 1 2; do expect_err 'address 10.91.0.2 of pool' address_release "$pool" 10.91.0.2; done
-	expect_equal 2 "$(jq '.pools[].changing | length' "$ipam_state" | sort -n | tail -1)" "IDs to be freed"
+	expect_equal 2 "$(ipam_pools 'map(.changing | length) | max')" "IDs to be freed"
 	expect_err "pool $pool" pool_release "$pool"
-	expect_equal 4 "$(jq '.pools[].changing | length' "$ipam_state" | sort -n | tail -1)" "with all of the pool"
+	expect_equal 4 "$(ipam_pools 'map(.changing | length) | max')" "with all of the pool"
 	: >/run/calls
 	ipam_kill
 	ipam_start --ipam /run/static
@@ -351,7 +351,7 @@ test_ipam_broken() {
 	rm /run/broken
 	ipam_kill
 	ipam_start --ipam /run/static
-	expect_equal docker-local/10.88.0.0/16 "$(jq -r '.pools | keys[]' "$ipam_state")" "pools that are left"
+	expect_equal docker-local/10.88.0.0/16 "$(ipam_pools 'keys[]')" "pools that are left"
 }
 
 # a state that cannot be read: the daemon starts and answers what to do, and works as soon as there is one; the state of

@@ -69,28 +69,18 @@ static void changing_add(json_t *pool, const char *id)
 	json_array_append_new(changing_of(pool), json_string(id));
 }
 
-/* Returns whether the two pools are one to the plugin, as sub-pools of one pool are. */
-static bool share_plan(const json_t *one, const json_t *other)
+/* The record of an address in any pool of the subnet. */
+static json_t *find_record(const struct state *state, const char *address)
 {
-	const json_t *plan = json_object_get(one, "plan"), *second = json_object_get(other, "plan");
-
-	return json_equal(json_object_get(plan, "name"), json_object_get(second, "name")) &&
-	       json_equal(json_object_get(plan, "subnet"), json_object_get(second, "subnet"));
-}
-
-/* The record of an address in any pool that shares the plan. */
-static json_t *find_record(const struct state *state, const json_t *pool, const char *address)
-{
+	json_t *pool, *record = NULL;
 	const char *pool_id;
-	json_t *other, *record;
 
-	json_object_foreach (state->pools, pool_id, other) {
-		record = share_plan(pool, other) ? json_object_get(addresses_of(other), address)
-						 : NULL;
+	json_object_foreach (state->pools, pool_id, pool) {
+		record = json_object_get(addresses_of(pool), address);
 		if (record)
-			return record;
+			break;
 	}
-	return NULL;
+	return record;
 }
 
 /* How many pools have an address of this ID. */
@@ -136,24 +126,23 @@ static int finish_changing(json_t *pool, const struct settings *settings, struct
 	return 0;
 }
 
-int address_repair(struct state *state, const char *pool_id, struct cni_error *err)
+int address_repair(struct state *state, struct cni_error *err)
 {
-	cleanup_json json_t *pool = json_incref(json_object_get(state->pools, pool_id));
 	cleanup_error struct cni_error problem = {0};
 	bool changed = false;
-	const char *other_id;
-	json_t *other;
+	const char *pool_id;
+	json_t *pool;
 	void *next;
 
-	json_object_foreach_safe (state->pools, next, other_id, other) {
-		size_t before = json_array_size(changing_of(other));
+	json_object_foreach_safe (state->pools, next, pool_id, pool) {
+		size_t before = json_array_size(changing_of(pool));
 
-		if (!share_plan(pool, other) || cni_error_is_set(&problem))
-			continue;
-		finish_changing(other, state->settings, &problem);
-		changed |= json_array_size(changing_of(other)) != before;
-		if (!users_of(other) && !json_object_size(addresses_of(other)))
-			changed |= !json_object_del(state->pools, other_id);
+		if (cni_error_is_set(&problem))
+			break;
+		finish_changing(pool, state->settings, &problem);
+		changed |= json_array_size(changing_of(pool)) != before;
+		if (!users_of(pool) && !json_object_size(addresses_of(pool)))
+			changed |= !json_object_del(state->pools, pool_id);
 	}
 	if (changed && state_write(state, err))
 		return -1;
@@ -184,7 +173,7 @@ bool address_adopt(struct state *state, const char *pool_id, const char *address
 {
 	json_t *pool = json_object_get(state->pools, pool_id);
 
-	if (!is_own_id(state->settings, id_of(record)) || find_record(state, pool, address))
+	if (!is_own_id(state->settings, id_of(record)) || find_record(state, address))
 		return false;
 	json_object_set(addresses_of(pool), address, record);
 	return true;
@@ -198,13 +187,13 @@ static void record_add(json_t *pool, const char *address, const char *id, bool g
 }
 
 /* What ADD gave must be what was wanted, and nobody's yet: not every plugin keeps a store. */
-static int check_given(const struct state *state, const json_t *pool, const char *wanted,
-		       const char *given, struct cni_error *err)
+static int check_given(const struct state *state, const char *wanted, const char *given,
+		       struct cni_error *err)
 {
 	if (wanted && strcmp(wanted, given))
 		return cni_error_set(err, CNI_ERROR_INVALID_CONFIGURATION,
 				     "the plugin gave %s instead", given);
-	if (find_record(state, pool, given))
+	if (find_record(state, given))
 		return cni_error_set(err, CNI_ERROR_INVALID_CONFIGURATION,
 				     "the plugin gave %s, which Docker has already", given);
 	return 0;
@@ -213,7 +202,6 @@ static int check_given(const struct state *state, const json_t *pool, const char
 /* What is being given. */
 struct grant {
 	struct state *state;
-	const char *pool_id;
 	json_t *pool;
 	bool gateway;
 };
@@ -233,7 +221,7 @@ static int allocate(const struct grant *grant, char address[CNI_ADDRESS_TEXT_SIZ
 	if (state_write(state, err))
 		return -1;
 	if (!plan_add(&(struct plan_call){pool, state->settings, id}, wanted, given, err) &&
-	    !check_given(state, pool, wanted, given, err)) {
+	    !check_given(state, wanted, given, err)) {
 		record_add(pool, given, id, grant->gateway);
 		/* It is the only one there, as nothing is given before the others are freed. */
 		json_array_clear(changing_of(pool));
@@ -243,7 +231,7 @@ static int allocate(const struct grant *grant, char address[CNI_ADDRESS_TEXT_SIZ
 		}
 		changing_add(pool, id);
 	}
-	if (address_repair(state, grant->pool_id, &problem))
+	if (address_repair(state, &problem))
 		output_warn("will be undone by the next request: %s", cni_error_message(&problem));
 	return -1;
 }
@@ -269,9 +257,9 @@ static int take_gateway(const struct grant *grant, char address[CNI_ADDRESS_TEXT
 	struct state *state = grant->state;
 	json_t *pool = grant->pool;
 	json_t *own = json_object_get(addresses_of(pool), address);
-	json_t *record = find_record(state, pool, address);
+	json_t *record = find_record(state, address);
 
-	if (record && !json_object_get(record, "gateway"))
+	if (record && !gateways_of(record))
 		return refuse_taken(record, err);
 	if (own)
 		json_object_set_new(own, "gateway", json_integer(gateways_of(own) + 1));
@@ -291,7 +279,7 @@ static int take(const struct grant *grant, char address[CNI_ADDRESS_TEXT_SIZE],
 	json_t *pool = grant->pool;
 	cleanup_error struct cni_error taken = {0};
 	char preferred[CNI_ADDRESS_TEXT_SIZE];
-	const json_t *record = *address ? find_record(grant->state, pool, address) : NULL;
+	const json_t *record = *address ? find_record(grant->state, address) : NULL;
 
 	if (grant->gateway && *address)
 		return take_gateway(grant, address, err);
@@ -331,11 +319,11 @@ static int read_address(const char *text, const struct prefix *prefix,
 static int request_of(struct state *state, const struct address_request *request, char **answer,
 		      struct cni_error *err)
 {
-	struct grant grant = {state, request->pool_id, NULL, request->gateway};
+	struct grant grant = {state, NULL, request->gateway};
 	char address[CNI_ADDRESS_TEXT_SIZE];
 	struct prefix prefix;
 
-	if (address_repair(state, request->pool_id, err))
+	if (address_repair(state, err))
 		return cni_error_wrap(err, "what is to be freed first");
 	grant.pool = address_find_pool(state, request->pool_id, err);
 	if (!grant.pool)
@@ -385,7 +373,7 @@ static int release(struct state *state, const char *pool_id, const char *text,
 		json_object_set_new(record, "gateway", json_integer(gateways_of(record) - 1));
 	else
 		note_release(state, pool, address, record);
-	return state_write(state, err) ? -1 : address_repair(state, pool_id, err);
+	return state_write(state, err) ? -1 : address_repair(state, err);
 }
 
 int address_release(struct state *state, const char *pool_id, const char *address,
@@ -406,5 +394,5 @@ int address_release_all(struct state *state, const char *pool_id, struct cni_err
 	json_object_foreach_safe (addresses_of(pool), next, address, record) {
 		note_release(state, pool, address, record);
 	}
-	return state_write(state, err) ? -1 : address_repair(state, pool_id, err);
+	return state_write(state, err) ? -1 : address_repair(state, err);
 }

@@ -32,9 +32,9 @@ int address_release(struct state *state, const char *pool_id, const char *addres
 /* Takes all of a pool back, and forgets the pool if it has no users. The same after an error. */
 int address_release_all(struct state *state, const char *pool_id, struct cni_error *err);
 
-/* Has freed, in all pools with the pool's plan, what killed runs and failed releases have left,
- * until the plugin fails; forgets those of them without users. */
-int address_repair(struct state *state, const char *pool_id, struct cni_error *err);
+/* Has freed what killed runs and failed releases have left in the subnet, until the plugin fails;
+ * forgets pools without users. */
+int address_repair(struct state *state, struct cni_error *err);
 
 /* Takes over what the plugin has given to this driver and no pool knows, in memory only. The record
  * is as of store.h. Returns whether it was such an address. */

@@ -18,11 +18,11 @@
 
 #define GATEWAY "com.docker.network.gateway"
 
-/* `state` is open, except for calls that need none. *answer is left NULL for {}. */
-typedef int (*api_call)(struct state *state, const json_t *request, json_t **answer,
+/* *answer is left NULL for {}. */
+typedef int (*api_call)(const struct settings *settings, const json_t *request, json_t **answer,
 			struct cni_error *err);
 
-static int activate(struct state *state, const json_t *request, json_t **answer,
+static int activate(const struct settings *settings, const json_t *request, json_t **answer,
 		    struct cni_error *err)
 {
 	*answer = json_pack("{s:[s]}", "Implements", "IpamDriver");
@@ -30,22 +30,22 @@ static int activate(struct state *state, const json_t *request, json_t **answer,
 }
 
 /* Docker need not ask again at its start for what it has: the state is ours to keep. */
-static int get_capabilities(struct state *state, const json_t *request, json_t **answer,
+static int get_capabilities(const struct settings *settings, const json_t *request, json_t **answer,
 			    struct cni_error *err)
 {
 	*answer = json_pack("{s:b, s:b}", "RequiresMACAddress", 0, "RequiresRequestReplay", 0);
 	return 0;
 }
 
-static int get_default_address_spaces(struct state *state, const json_t *request, json_t **answer,
-				      struct cni_error *err)
+static int get_default_address_spaces(const struct settings *settings, const json_t *request,
+				      json_t **answer, struct cni_error *err)
 {
 	*answer = json_pack("{s:s, s:s}", "LocalDefaultAddressSpace", POOL_SPACE,
 			    "GlobalDefaultAddressSpace", POOL_SPACE_OF_SWARM);
 	return 0;
 }
 
-static int request_pool(struct state *state, const json_t *request, json_t **answer,
+static int request_pool(const struct settings *settings, const json_t *request, json_t **answer,
 			struct cni_error *err)
 {
 	struct pool_request wanted = {.space = "", .pool = "", .sub_pool = ""};
@@ -58,23 +58,26 @@ static int request_pool(struct state *state, const json_t *request, json_t **ans
 	    cni_json_get_object(request, "Options", &options, err))
 		return -1;
 	wanted.options = options;
-	return pool_request(state, &wanted, answer, err);
+	return pool_request(settings, &wanted, answer, err);
 }
 
-static int release_pool(struct state *state, const json_t *request, json_t **answer,
+static int release_pool(const struct settings *settings, const json_t *request, json_t **answer,
 			struct cni_error *err)
 {
+	cleanup_state struct state state = STATE_NONE;
 	const char *pool_id = "";
 
-	if (cni_json_get_string(request, "PoolID", &pool_id, err))
+	if (cni_json_get_string(request, "PoolID", &pool_id, err) ||
+	    pool_open(&state, settings, pool_id, err))
 		return -1;
-	return pool_release(state, pool_id, err);
+	return pool_release(&state, pool_id, err);
 }
 
-static int request_address(struct state *state, const json_t *request, json_t **answer,
+static int request_address(const struct settings *settings, const json_t *request, json_t **answer,
 			   struct cni_error *err)
 {
 	struct address_request wanted = {.pool_id = "", .address = ""};
+	cleanup_state struct state state = STATE_NONE;
 	cleanup_free char *address = NULL;
 	json_t *options = NULL;
 	const char *type = "";
@@ -85,25 +88,28 @@ static int request_address(struct state *state, const json_t *request, json_t **
 	    cni_json_get_string(options, "RequestAddressType", &type, err))
 		return -1;
 	wanted.gateway = !strcmp(type, GATEWAY);
-	if (address_request(state, &wanted, &address, err))
+	if (pool_open(&state, settings, wanted.pool_id, err) ||
+	    address_request(&state, &wanted, &address, err))
 		return -1;
 	*answer = json_pack("{s:s, s:{}}", "Address", address, "Data");
 	return 0;
 }
 
-static int release_address(struct state *state, const json_t *request, json_t **answer,
+static int release_address(const struct settings *settings, const json_t *request, json_t **answer,
 			   struct cni_error *err)
 {
+	cleanup_state struct state state = STATE_NONE;
 	const char *pool_id = "", *address = "";
 
 	if (cni_json_get_string(request, "PoolID", &pool_id, err) ||
-	    cni_json_get_string(request, "Address", &address, err))
+	    cni_json_get_string(request, "Address", &address, err) ||
+	    pool_open(&state, settings, pool_id, err))
 		return -1;
-	return address_release(state, pool_id, address, err);
+	return address_release(&state, pool_id, address, err);
 }
 
 /* Docker tells of hosts of a swarm. */
-static int ignore(struct state *state, const json_t *request, json_t **answer,
+static int ignore(const struct settings *settings, const json_t *request, json_t **answer,
 		  struct cni_error *err)
 {
 	return 0;
@@ -112,7 +118,7 @@ static int ignore(struct state *state, const json_t *request, json_t **answer,
 static const struct api_entry {
 	const char *path;
 	api_call call;
-	bool needs_state;
+	bool has_body;
 } entries[] = {
 	{"/Plugin.Activate", activate, false},
 	{"/IpamDriver.GetCapabilities", get_capabilities, false},
@@ -144,16 +150,6 @@ char *api_error_text(const char *message)
 	return json_dumps(answer, JSON_COMPACT);
 }
 
-static int call(const struct settings *settings, const struct api_entry *entry,
-		const json_t *request, json_t **answer, struct cni_error *err)
-{
-	cleanup_state struct state state = STATE_NONE;
-
-	if (entry->needs_state && state_open(&state, settings, err))
-		return -1;
-	return entry->call(&state, request, answer, err);
-}
-
 static char *format_error(const struct cni_error *err)
 {
 	const char *details = cni_error_details(err);
@@ -177,19 +173,19 @@ unsigned int api_answer(const struct settings *settings, const char *path, const
 	}
 	/* Docker sends nothing with calls that take nothing. A request whose answer it did not get
 	 * it repeats without the text that it has sent already. */
-	if (entry->needs_state && !length) {
+	if (entry->has_body && !length) {
 		*text = api_error_text(
 			"the request is empty, as Docker repeats one whose answer it "
 			"did not get because cni-ipam was ended: try again");
 		return MHD_HTTP_BAD_REQUEST;
 	}
-	request = entry->needs_state ? cni_json_parse_object(body, length, "the request", &err)
-				     : json_object();
+	request = entry->has_body ? cni_json_parse_object(body, length, "the request", &err)
+				  : json_object();
 	if (!request) {
 		*text = format_error(&err);
 		return MHD_HTTP_BAD_REQUEST;
 	}
-	if (call(settings, entry, request, &answer, &err)) {
+	if (entry->call(settings, request, &answer, &err)) {
 		*text = format_error(&err);
 		return MHD_HTTP_INTERNAL_SERVER_ERROR;
 	}

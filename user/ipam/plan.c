@@ -202,22 +202,12 @@ static json_t *plan_of_network(const struct plan_request *request, struct cni_er
 	return plan;
 }
 
-/* A network's name that no other pool makes. */
-static char *own_name(const struct plan_request *request)
-{
-	char text[PREFIX_TEXT_SIZE];
-
-	prefix_format(&request->pool, text);
-	for (char *c = text; *c; c++)
-		*c = (char)(*c == ':' ? '-' : *c == '/' ? '_' : *c);
-	return cni_format("docker-local-%s", text);
-}
-
 static json_t *make_own_plan(const struct plan_request *request, const json_t *ipam)
 {
 	cleanup_json json_t *config = json_pack("{s:O}", "ipam", ipam);
-	cleanup_free char *name = own_name(request);
 	char subnet[PREFIX_TEXT_SIZE], network[CNI_ADDRESS_TEXT_SIZE];
+	cleanup_free char *name = /* that no other subnet has */
+		cni_format("docker-local-%s", prefix_format_name(&request->pool, subnet));
 	json_t *range = NULL;
 
 	/* host-local gives all addresses but the gateway. A gateway of Docker is asked for as any

@@ -11,6 +11,7 @@
 #include <time.h>
 
 #include "lib/cleanup.h"
+#include "lib/memory.h"
 #include "lib/text.h"
 #include "cni/json.h"
 #include "ipam/addresses.h"
@@ -48,56 +49,54 @@ static int read_options(const json_t *options, struct wanted *wanted, struct cni
 	return 0;
 }
 
-/* Two pools must not overlap, except sub-pools of one pool. */
-static bool overlaps_pool(const struct state *state, const struct prefix *pool, bool also_equal,
-			  const char **other_id)
+/* Two pools must not overlap, except sub-pools of one subnet. Returns the other one, a new
+ * reference, or NULL. */
+static json_t *overlapping(const json_t *subnets, const struct prefix *pool)
 {
-	const char *id;
 	json_t *other;
+	size_t index;
 
-	json_object_foreach (state->pools, id, other) {
-		struct prefix prefix = plan_prefix(other);
+	json_array_foreach ((json_t *)subnets, index, other) {
+		struct prefix prefix;
 
-		*other_id = id;
-		if (prefix_overlaps(&prefix, pool) && (also_equal || !prefix_equals(&prefix, pool)))
-			return true;
+		if (!prefix_parse(json_string_value(other), &prefix) &&
+		    prefix_overlaps(&prefix, pool))
+			return other;
 	}
-	return false;
+	return NULL;
 }
 
-static bool may_choose(const struct state *state, const struct prefix *pool)
+static bool may_choose(const json_t *subnets, const struct prefix *pool)
 {
-	const char *other;
-
-	return !overlaps_pool(state, pool, true, &other) && !plan_overlaps_conflist(pool);
+	return !overlapping(subnets, pool) && !plan_overlaps_conflist(pool);
 }
 
-static bool choose_ipv6(const struct state *state, struct prefix *pool)
+static bool choose_ipv6(const json_t *subnets, struct prefix *pool)
 {
 	for (int i = 0; i < ULA_TRIES; i++) {
 		*pool = (struct prefix){.length = ULA_LENGTH};
 		if (getrandom(pool->address, ULA_LENGTH / 8, 0) != ULA_LENGTH / 8)
 			return false;
 		pool->address[0] = ULA;
-		if (may_choose(state, pool))
+		if (may_choose(subnets, pool))
 			return true;
 	}
 	return false;
 }
 
 /* As Docker's own driver: 172.18.0.0/16 to 172.31.0.0/16, then 192.168.0.0/20 and so on. */
-static bool choose_ipv4(const struct state *state, struct prefix *pool)
+static bool choose_ipv4(const json_t *subnets, struct prefix *pool)
 {
 	char text[PREFIX_TEXT_SIZE];
 
 	for (int i = 18; i < 32; i++) {
 		snprintf(text, sizeof(text), "172.%d.0.0/16", i);
-		if (!prefix_parse(text, pool) && may_choose(state, pool))
+		if (!prefix_parse(text, pool) && may_choose(subnets, pool))
 			return true;
 	}
 	for (int i = 0; i < 256; i += 16) {
 		snprintf(text, sizeof(text), "192.168.%d.0/20", i);
-		if (!prefix_parse(text, pool) && may_choose(state, pool))
+		if (!prefix_parse(text, pool) && may_choose(subnets, pool))
 			return true;
 	}
 	return false;
@@ -105,10 +104,14 @@ static bool choose_ipv4(const struct state *state, struct prefix *pool)
 
 /* When the pool overlaps with an interface of the host, Docker asks for another one before it gives
  * this one back. */
-static int choose(const struct state *state, const struct pool_request *request,
-		  struct prefix *pool, struct cni_error *err)
+static int choose(const struct settings *settings, bool ipv6, struct prefix *pool,
+		  struct cni_error *err)
 {
-	if (request->ipv6 ? choose_ipv6(state, pool) : choose_ipv4(state, pool))
+	cleanup_json json_t *subnets = state_subnets(settings, err);
+
+	if (!subnets)
+		return -1;
+	if (ipv6 ? choose_ipv6(subnets, pool) : choose_ipv4(subnets, pool))
 		return 0;
 	return cni_error_set(err, CNI_ERROR_INVALID_CONFIGURATION,
 			     "no pool to choose is left: give one with --subnet");
@@ -130,22 +133,6 @@ static int read_prefixes(const char *pool, const char *sub_pool, struct wanted *
 	return 0;
 }
 
-static int read_or_choose(const struct state *state, const struct pool_request *request,
-			  struct wanted *wanted, struct cni_error *err)
-{
-	if (*request->pool)
-		return read_prefixes(request->pool, request->sub_pool, wanted, err);
-	if (*request->sub_pool)
-		return cni_error_set(err, CNI_ERROR_INVALID_CONFIGURATION,
-				     "sub-pool %s without a pool: give --subnet, too",
-				     request->sub_pool);
-	if (wanted->network)
-		return cni_error_set(err, CNI_ERROR_INVALID_CONFIGURATION,
-				     NETWORK_OPTION "=%s without a pool: give --subnet, too",
-				     wanted->network);
-	return choose(state, request, &wanted->pool, err);
-}
-
 static char *format_id(const struct wanted *wanted)
 {
 	char pool[PREFIX_TEXT_SIZE], part[PREFIX_TEXT_SIZE];
@@ -163,21 +150,6 @@ char *pool_format_id(const char *pool, const char *sub_pool, struct cni_error *e
 	return read_prefixes(pool, sub_pool, &wanted, err) ? NULL : format_id(&wanted);
 }
 
-/* Sub-pools of one pool have one plan, even if conflists have changed between them. */
-static json_t *plan_of_equal(const struct state *state, const struct prefix *pool)
-{
-	const char *id;
-	json_t *other;
-
-	json_object_foreach (state->pools, id, other) {
-		struct prefix prefix = plan_prefix(other);
-
-		if (prefix_equals(&prefix, pool))
-			return json_object_get(other, "plan");
-	}
-	return NULL;
-}
-
 static int check_network(const json_t *plan, const char *network, struct cni_error *err)
 {
 	const char *name = json_string_value(json_object_get(plan, "name"));
@@ -190,22 +162,43 @@ static int check_network(const json_t *plan, const char *network, struct cni_err
 			     name, network);
 }
 
+static json_t *make_plan(const struct state *state, const struct wanted *wanted,
+			 struct cni_error *err)
+{
+	const struct plan_request request = {wanted->pool, wanted->network};
+	cleanup_json json_t *subnets = state_subnets(state->settings, err);
+	const json_t *other = overlapping(subnets, &wanted->pool);
+
+	if (!subnets)
+		return NULL;
+	if (!other)
+		return plan_make(&request, state->settings, err);
+	cni_error_set(err, CNI_ERROR_INVALID_CONFIGURATION,
+		      "it overlaps with the subnet %s of another Docker network",
+		      json_string_value(other));
+	return NULL;
+}
+
+/* Pools of one subnet have one plan, even if conflists have changed between them. */
+static json_t *plan_of_others(const struct state *state)
+{
+	const char *id;
+	json_t *other;
+
+	json_object_foreach (state->pools, id, other) {
+		return json_incref(json_object_get(other, "plan"));
+	}
+	return NULL;
+}
+
 static json_t *make_pool(const struct state *state, const struct wanted *wanted,
 			 struct cni_error *err)
 {
-	const struct plan_request plan_request = {wanted->pool, wanted->network};
-	json_t *plan = plan_of_equal(state, &wanted->pool);
+	json_t *plan = plan_of_others(state);
 	char part[PREFIX_TEXT_SIZE];
-	const char *other;
 
-	if (overlaps_pool(state, &wanted->pool, false, &other)) {
-		cni_error_set(err, CNI_ERROR_INVALID_CONFIGURATION, "it overlaps with pool %s",
-			      other);
-		return NULL;
-	}
-	if (plan && check_network(plan, wanted->network, err))
-		return NULL;
-	plan = plan ? json_incref(plan) : plan_make(&plan_request, state->settings, err);
+	if (!plan)
+		plan = make_plan(state, wanted, err);
 	if (!plan)
 		return NULL;
 	return json_pack("{s:o, s:s*, s:i, s:I, s:{}, s:[]}", "plan", plan, "subPool",
@@ -236,41 +229,116 @@ static int check_space(const char *space, struct cni_error *err)
 			     "there is no address space \"%s\", only " POOL_SPACE, space);
 }
 
-static int find_or_make(struct state *state, const struct pool_request *request, json_t **answer,
+static int read_request(const struct pool_request *request, struct wanted *wanted,
 			struct cni_error *err)
 {
-	struct wanted wanted = {0};
-	cleanup_free char *id = NULL;
-	char text[PREFIX_TEXT_SIZE];
-	json_t *pool;
+	if (check_space(request->space, err) || read_options(request->options, wanted, err))
+		return -1;
+	if (*request->pool)
+		return read_prefixes(request->pool, request->sub_pool, wanted, err);
+	if (*request->sub_pool)
+		return cni_error_set(err, CNI_ERROR_INVALID_CONFIGURATION,
+				     "sub-pool %s without a pool: give --subnet, too",
+				     request->sub_pool);
+	if (wanted->network)
+		return cni_error_set(err, CNI_ERROR_INVALID_CONFIGURATION,
+				     NETWORK_OPTION "=%s without a pool: give --subnet, too",
+				     wanted->network);
+	return 0;
+}
 
-	if (check_space(request->space, err) || read_options(request->options, &wanted, err) ||
-	    read_or_choose(state, request, &wanted, err))
-		return -1;
-	id = format_id(&wanted);
-	pool = json_object_get(state->pools, id);
-	if (pool && check_network(json_object_get(pool, "plan"), wanted.network, err))
-		return -1;
+/* The state is that of the subnet. */
+static int add(struct state *state, const struct wanted *wanted, json_t **answer,
+	       struct cni_error *err)
+{
+	cleanup_free char *id = format_id(wanted);
+	json_t *pool = json_object_get(state->pools, id);
+	char text[PREFIX_TEXT_SIZE];
+
 	if (!pool) {
-		pool = make_pool(state, &wanted, err);
+		pool = make_pool(state, wanted, err);
 		if (!pool)
 			return -1;
 		json_object_set_new(state->pools, id, pool);
 	}
+	if (check_network(json_object_get(pool, "plan"), wanted->network, err))
+		return -1;
 	set_users(pool, users_of(pool) + 1);
 	if (state_write(state, err))
 		return -1;
 	*answer = json_pack("{s:s, s:s, s:{}}", "PoolID", id, "Pool",
-			    prefix_format(&wanted.pool, text), "Data");
+			    prefix_format(&wanted->pool, text), "Data");
 	return 0;
 }
 
-int pool_request(struct state *state, const struct pool_request *request, json_t **answer,
-		 struct cni_error *err)
+/* Nobody else makes a pool meanwhile. */
+static int add_alone(struct state *state, const struct wanted *wanted, json_t **answer,
+		     struct cni_error *err)
 {
-	if (!find_or_make(state, request, answer, err))
+	int failed;
+
+	if (state_lock_all(state, state->settings, err))
+		return -1;
+	failed = add(state, wanted, answer, err);
+	state_unlock_all(state);
+	return failed;
+}
+
+int pool_add(struct state *state, const struct pool_request *request, json_t **answer,
+	     struct cni_error *err)
+{
+	struct wanted wanted = {0};
+
+	if (!read_request(request, &wanted, err) && !add_alone(state, &wanted, answer, err))
+		return 0;
+	return cni_error_wrap(err, "pool %s", request->pool);
+}
+
+static int find_or_make(const struct settings *settings, const struct pool_request *request,
+			json_t **answer, struct cni_error *err)
+{
+	struct wanted wanted = {0};
+
+	if (read_request(request, &wanted, err))
+		return -1;
+	for (;;) {
+		cleanup_state struct state state = STATE_NONE;
+
+		if ((!*request->pool && choose(settings, request->ipv6, &wanted.pool, err)) ||
+		    state_open(&state, settings, &wanted.pool, err))
+			return -1;
+		/* Unless another request has chosen the same one. */
+		if (*request->pool || !json_object_size(state.pools))
+			return add_alone(&state, &wanted, answer, err);
+	}
+}
+
+int pool_request(const struct settings *settings, const struct pool_request *request,
+		 json_t **answer, struct cni_error *err)
+{
+	if (!find_or_make(settings, request, answer, err))
 		return 0;
 	return cni_error_wrap(err, "pool %s", *request->pool ? request->pool : "(to be chosen)");
+}
+
+int pool_open(struct state *state, const struct settings *settings, const char *pool_id,
+	      struct cni_error *err)
+{
+	size_t space = strlen(POOL_SPACE "/");
+	cleanup_free char *text = NULL;
+	struct prefix subnet;
+
+	if (!strncmp(pool_id, POOL_SPACE "/", space)) {
+		const char *slash = strchr(pool_id + space, '/');
+
+		text = need(strdup(pool_id + space));
+		if (slash)
+			text[slash + 1 + strcspn(slash + 1, "/") - pool_id - space] = '\0';
+	}
+	if (!text || prefix_parse(text, &subnet))
+		return cni_error_set(err, CNI_ERROR_INVALID_CONFIGURATION,
+				     "there is no pool \"%s\"", pool_id);
+	return state_open(state, settings, &subnet, err);
 }
 
 int pool_release(struct state *state, const char *pool_id, struct cni_error *err)

@@ -54,6 +54,14 @@ const char *prefix_format(const struct prefix *prefix, char text[PREFIX_TEXT_SIZ
 	return text;
 }
 
+char *prefix_format_name(const struct prefix *prefix, char text[PREFIX_TEXT_SIZE])
+{
+	prefix_format(prefix, text);
+	for (char *c = text; *c; c++)
+		*c = (char)(*c == ':' ? '-' : *c == '/' ? '_' : *c);
+	return text;
+}
+
 bool prefix_contains(const struct prefix *prefix, const uint8_t address[CNI_ADDRESS_SIZE])
 {
 	struct prefix other = {.length = prefix->length};

@@ -22,6 +22,9 @@ int prefix_parse(const char *text, struct prefix *prefix);
 /* Returns text. */
 const char *prefix_format(const struct prefix *prefix, char text[PREFIX_TEXT_SIZE]);
 
+/* Writes it as a name of a file or a CNI network: "10.91.0.0_24", "fd00-91--_64"; returns text. */
+char *prefix_format_name(const struct prefix *prefix, char text[PREFIX_TEXT_SIZE]);
+
 bool prefix_is_ipv4(const struct prefix *prefix);
 /* Returns the length in the prefix's own family. */
 int prefix_own_length(const struct prefix *prefix);

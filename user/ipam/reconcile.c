@@ -2,7 +2,7 @@
 /*
  * reconcile.c - reconcile: compares with what Docker has.
  *
- * Docker is asked first and the state opened after that, so an address that Docker gets meanwhile
+ * Docker is asked first and the states opened after that, so an address that Docker gets meanwhile
  * looks like one that nobody has; --grace keeps it. Nothing waits for Docker under the lock, since
  * Docker may wait for the lock.
  */
@@ -168,7 +168,7 @@ static int ask_for_pool(struct comparison *comparison, const json_t *docker, str
 	report(comparison, "asked for", pool_id, "");
 	if (comparison->settings->dry_run)
 		return 0;
-	return pool_request(&comparison->state, &request, &answer, err);
+	return pool_add(&comparison->state, &request, &answer, err);
 }
 
 static void ask_for_address(struct comparison *comparison, const json_t *docker,
@@ -307,34 +307,36 @@ static void find_lost(struct comparison *comparison, const char *pool_id, const 
 		cni_error_join(err, &problem);
 }
 
-static void repair(struct comparison *comparison, const char *pool_id, struct cni_error *err)
+static void repair(struct comparison *comparison, struct cni_error *err)
 {
+	cleanup_json json_t *before = json_copy(comparison->state.pools);
 	struct cni_error problem = {0};
+	const char *pool_id;
+	json_t *pool;
 
-	if (address_repair(&comparison->state, pool_id, &problem)) {
-		cni_error_wrap(&problem, "pool %s", pool_id);
+	if (address_repair(&comparison->state, &problem))
 		cni_error_join(err, &problem);
-	} else if (!json_object_get(comparison->state.pools, pool_id)) {
-		report(comparison, "given back", pool_id, "");
+	json_object_foreach (before, pool_id, pool) {
+		if (!json_object_get(comparison->state.pools, pool_id))
+			report(comparison, "given back", pool_id, "");
 	}
 }
 
-static void compare(struct comparison *comparison, struct cni_error *err)
+static void compare(struct comparison *comparison, const char *subnet, struct cni_error *err)
 {
-	/* Copies are shallow: the pools themselves change. */
-	cleanup_json json_t *before = json_copy(comparison->state.pools);
 	cleanup_json json_t *pools = NULL;
 	const json_t *docker;
 	const char *pool_id;
 	json_t *pool;
 	size_t index;
 
-	if (!comparison->settings->dry_run) {
-		json_object_foreach (before, pool_id, pool)
-			repair(comparison, pool_id, err);
+	if (!comparison->settings->dry_run)
+		repair(comparison, err);
+	json_array_foreach (comparison->docker, index, docker) {
+		if (!strcmp(text_of(docker, "subnet"), subnet))
+			ask_for(comparison, docker, err);
 	}
-	json_array_foreach (comparison->docker, index, docker)
-		ask_for(comparison, docker, err);
+	/* Shallow: the pools themselves change. */
 	pools = json_copy(comparison->state.pools);
 	json_object_foreach (pools, pool_id, pool) {
 		find_lost(comparison, pool_id, pool, err);
@@ -342,22 +344,51 @@ static void compare(struct comparison *comparison, struct cni_error *err)
 	}
 }
 
-/* Nothing is given back unless all networks are understood. */
-static int name_pools(json_t *pools, struct cni_error *err)
+/* Nothing is given back unless all networks are understood. Returns the subnets of Docker and of
+ * the state, as keys of a new object. */
+static json_t *name_pools(const struct comparison *comparison, struct cni_error *err)
 {
-	json_t *docker;
+	cleanup_json json_t *known = state_subnets(comparison->settings, err);
+	cleanup_json json_t *subnets = json_object();
+	char text[PREFIX_TEXT_SIZE];
+	struct prefix prefix;
+	json_t *element;
 	size_t index;
 
-	json_array_foreach (pools, index, docker) {
-		char *id =
-			pool_format_id(text_of(docker, "Subnet"), text_of(docker, "IPRange"), err);
+	json_array_foreach (known, index, element)
+		json_object_set_new(subnets, json_string_value(element), json_true());
+	json_array_foreach (comparison->docker, index, element) {
+		const char *subnet = text_of(element, "Subnet");
+		cleanup_free char *id = pool_format_id(subnet, text_of(element, "IPRange"), err);
 
-		if (!id)
-			return cni_error_wrap(err, "network %s", text_of(docker, "network"));
-		json_object_set_new(docker, "id", json_string(id));
-		free(id);
+		if (!id || prefix_parse(subnet, &prefix)) {
+			cni_error_wrap(err, "network %s", text_of(element, "network"));
+			return NULL;
+		}
+		json_object_set_new(element, "id", json_string(id));
+		json_object_set_new(element, "subnet", json_string(prefix_format(&prefix, text)));
+		json_object_set_new(subnets, text, json_true());
 	}
-	return 0;
+	return known ? TAKE(subnets) : NULL;
+}
+
+static void compare_all(struct comparison *comparison, struct cni_error *err)
+{
+	cleanup_json json_t *subnets = name_pools(comparison, err);
+	const char *subnet;
+	json_t *ignored;
+
+	json_object_foreach (subnets, subnet, ignored) {
+		struct cni_error problem = {0};
+		struct prefix prefix;
+
+		prefix_parse(subnet, &prefix);
+		if (!state_open(&comparison->state, comparison->settings, &prefix, &problem))
+			compare(comparison, subnet, err);
+		else
+			cni_error_join(err, &problem);
+		state_close(&comparison->state);
+	}
 }
 
 int reconcile(const struct settings *settings, struct cni_error *err)
@@ -366,13 +397,11 @@ int reconcile(const struct settings *settings, struct cni_error *err)
 
 	comparison.docker = docker_pools(settings->docker, settings->driver, err);
 	comparison.differences = json_array();
-	if (comparison.docker && !name_pools(comparison.docker, err) &&
-	    !state_open(&comparison.state, settings, err)) {
-		compare(&comparison, err);
-		/* What was done is printed after an error, too. */
+	if (comparison.docker)
+		compare_all(&comparison, err);
+	/* What was done is printed after an error, too. */
+	if (!cni_error_is_set(err) || json_array_size(comparison.differences))
 		print(&comparison, err);
-	}
-	state_close(&comparison.state);
 	json_decref(comparison.docker);
 	json_decref(comparison.differences);
 	return cni_error_is_set(err) ? -1 : 0;

@@ -179,23 +179,28 @@ static int serve(struct MHD_Daemon *daemon, struct cni_error *err)
 	return 0;
 }
 
+static int repair_subnet(const struct settings *settings, const char *text, struct cni_error *err)
+{
+	cleanup_state struct state state = STATE_NONE;
+	struct prefix subnet;
+
+	prefix_parse(text, &subnet);
+	return state_open(&state, settings, &subnet, err) ? -1 : address_repair(&state, err);
+}
+
 /* What a killed daemon has left, as the next request may come late. Whatever fails now fails with
  * the requests, which say so: a daemon that ends takes systemd's socket with it. */
 static void repair(const struct settings *settings)
 {
-	cleanup_state struct state state = STATE_NONE;
 	cleanup_error struct cni_error problem = {0};
-	cleanup_json json_t *pools = NULL;
-	const char *pool_id;
-	json_t *pool;
+	cleanup_json json_t *subnets = state_subnets(settings, &problem);
+	const json_t *subnet;
+	size_t index;
 
-	if (!state_open(&state, settings, &problem)) {
-		pools = json_copy(state.pools);
-		json_object_foreach (pools, pool_id, pool) {
-			/* A plugin that hangs must not keep the others waiting. */
-			if (address_repair(&state, pool_id, &problem))
-				break;
-		}
+	json_array_foreach (subnets, index, subnet) {
+		/* A plugin that hangs must not keep the others waiting. */
+		if (repair_subnet(settings, json_string_value(subnet), &problem))
+			break;
 	}
 	if (cni_error_is_set(&problem))
 		output_warn("%s", cni_error_message(&problem));
@@ -214,7 +219,7 @@ static int make_socket(const struct settings *settings, struct cni_error *err)
 {
 	cleanup_state struct state state = STATE_NONE;
 
-	return state_lock(&state, settings, err) ? -1 : socket_listen(settings->socket, err);
+	return state_lock_all(&state, settings, err) ? -1 : socket_listen(settings->socket, err);
 }
 
 int server_run(struct settings *settings, struct cni_error *err)

@@ -1,15 +1,17 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * state.c - which pools and addresses Docker has: a file, read and written under a lock.
+ * state.c - which pools and addresses Docker has: a file for each subnet, read and written under a
+ * lock of the subnet.
  */
 #include "ipam/state.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/file.h>
 #include <sys/stat.h>
+#include <sys/time.h>
 #include <unistd.h>
 
 #include "lib/cleanup.h"
@@ -18,8 +20,11 @@
 #include "cni/json.h"
 #include "cnirun/directory.h"
 
-#define LOCK_MORE_SECONDS 5
-#define TRIES_PER_SECOND 100
+/* How many seconds more than a plugin may take: others may wait, too. */
+#define LOCK_MORE_SECONDS 100
+/* The lock above all. Those of subnets are the bytes behind it in the same file. */
+#define LOCK_ALL 0
+#define SUFFIX ".json"
 
 /* Whoever may write there could give our addresses away. */
 static int check_directory(const char *directory, struct cni_error *err)
@@ -36,32 +41,85 @@ static int check_directory(const char *directory, struct cni_error *err)
 			     directory, geteuid());
 }
 
+/* Two subnets may have one lock, which is rare and costs time only. */
+static off_t lock_of(const struct prefix *subnet)
+{
+	uint64_t hash = 0xcbf29ce484222325; /* FNV-1a */
+
+	for (size_t i = 0; i < sizeof(*subnet); i++)
+		hash = (hash ^ ((const uint8_t *)subnet)[i]) * 0x100000001b3;
+	return (off_t)(hash >> 2) + 1;
+}
+
+static void on_alarm(int number)
+{
+}
+
+static void set_alarm(time_t each)
+{
+	const struct sigaction action = {.sa_handler = on_alarm};
+	const struct itimerval timer = {.it_interval.tv_sec = each, .it_value.tv_sec = each};
+
+	/* Without SA_RESTART, so that it ends a call that waits. */
+	sigaction(SIGALRM, &action, NULL);
+	setitimer(ITIMER_REAL, &timer, NULL);
+}
+
 /* Plugins inherit the lock: one that goes on after we were killed holds it until it ends, and what
  * it gives away after that is not missed. It may hang, hence the limit. */
-int state_lock(struct state *state, const struct settings *settings, struct cni_error *err)
+static int take_lock(const struct state *state, off_t which, struct cni_error *err)
+{
+	struct flock lock = {.l_type = F_WRLCK, .l_start = which, .l_len = 1};
+	unsigned int timeout = state->settings->conf.timeout;
+	unsigned int left = timeout + LOCK_MORE_SECONDS;
+	int failed;
+
+	set_alarm(1);
+	while ((failed = fcntl(state->lock, F_OFD_SETLKW, &lock)) && errno == EINTR && left)
+		left -= !!timeout;
+	set_alarm(0);
+	if (!failed)
+		return 0;
+	if (errno != EINTR)
+		return cni_error_set(err, CNI_ERROR_IO, "cannot lock %s/lock: %s",
+				     state->settings->state, strerror(errno));
+	return cni_error_set(err, CNI_ERROR_TRY_AGAIN,
+			     "%s/lock is held too long, maybe by a plugin that a killed cni-ipam "
+			     "has left: `fuser -v %s/lock` tells which",
+			     state->settings->state, state->settings->state);
+}
+
+static int open_lock(struct state *state, const struct settings *settings, struct cni_error *err)
 {
 	cleanup_free char *path = cni_format("%s/lock", settings->state);
-	unsigned int timeout = settings->conf.timeout;
 
 	state->settings = settings;
 	if (check_directory(settings->state, err))
 		return -1;
 	state->lock = open(path, O_RDWR | O_CREAT | O_NOFOLLOW, 0600);
-	if (state->lock < 0)
-		return cni_error_set(err, CNI_ERROR_IO, "cannot open %s: %s", path,
-				     strerror(errno));
-	for (unsigned int i = 0; flock(state->lock, LOCK_EX | LOCK_NB); i++) {
-		if (errno != EWOULDBLOCK && errno != EINTR)
-			return cni_error_set(err, CNI_ERROR_IO, "cannot lock %s: %s", path,
-					     strerror(errno));
-		if (timeout && i >= (timeout + LOCK_MORE_SECONDS) * TRIES_PER_SECOND)
-			return cni_error_set(err, CNI_ERROR_TRY_AGAIN,
-					     "%s is held too long, maybe by a plugin that a killed "
-					     "cni-ipam has left: `fuser %s` tells which",
-					     path, path);
-		usleep(1000000 / TRIES_PER_SECOND);
-	}
-	return 0;
+	return state->lock >= 0 ? 0
+				: cni_error_set(err, CNI_ERROR_IO, "cannot open %s: %s", path,
+						strerror(errno));
+}
+
+int state_lock_all(struct state *state, const struct settings *settings, struct cni_error *err)
+{
+	if (state->lock < 0 && open_lock(state, settings, err))
+		return -1;
+	return take_lock(state, LOCK_ALL, err);
+}
+
+/* Explicitly, as what a plugin has left running may have inherited it. Length 0: all behind. */
+static void release_lock(const struct state *state, off_t length)
+{
+	struct flock lock = {.l_type = F_UNLCK, .l_len = length};
+
+	fcntl(state->lock, F_OFD_SETLK, &lock);
+}
+
+void state_unlock_all(const struct state *state)
+{
+	release_lock(state, 1);
 }
 
 /* Everything that is read later is of the type that it should be. */
@@ -124,12 +182,23 @@ static int check_driver(const struct state *state, const char *path, struct cni_
 			     path, driver, state->settings->driver);
 }
 
-int state_open(struct state *state, const struct settings *settings, struct cni_error *err)
+static char *path_of(const struct state *state, const char *suffix)
 {
-	cleanup_free char *path = cni_format("%s/state.json", settings->state);
+	char name[PREFIX_TEXT_SIZE];
 
-	if (state_lock(state, settings, err))
+	return cni_format("%s/%s%s", state->settings->state,
+			  prefix_format_name(&state->subnet, name), suffix);
+}
+
+int state_open(struct state *state, const struct settings *settings, const struct prefix *subnet,
+	       struct cni_error *err)
+{
+	cleanup_free char *path = NULL;
+
+	if (open_lock(state, settings, err) || take_lock(state, lock_of(subnet), err))
 		return -1;
+	state->subnet = *subnet;
+	path = path_of(state, SUFFIX);
 	if (access(path, F_OK) && errno == ENOENT) {
 		state->root = json_pack("{s:{}}", "pools");
 		state->pools = json_object_get(state->root, "pools");
@@ -145,6 +214,33 @@ int state_open(struct state *state, const struct settings *settings, struct cni_
 	return 0;
 }
 
+/* The name of a file, without its end. */
+static int read_name(char *name, struct prefix *subnet)
+{
+	name[strlen(name) - strlen(SUFFIX)] = '\0';
+	for (char *c = name; *c; c++)
+		*c = (char)(*c == '-' ? ':' : *c == '_' ? '/' : *c);
+	return prefix_parse(name, subnet);
+}
+
+json_t *state_subnets(const struct settings *settings, struct cni_error *err)
+{
+	static const char *const suffixes[] = {SUFFIX, NULL};
+	cleanup_directory struct directory files = {0};
+	char text[PREFIX_TEXT_SIZE];
+	struct prefix subnet;
+	json_t *subnets;
+
+	if (directory_list(&files, settings->state, suffixes, err))
+		return NULL;
+	subnets = json_array();
+	for (size_t i = 0; i < files.count; i++) {
+		if (!read_name(strrchr(files.paths[i], '/') + 1, &subnet))
+			json_array_append_new(subnets, json_string(prefix_format(&subnet, text)));
+	}
+	return subnets;
+}
+
 /* The directory, too, as a name that was renamed may else be lost with the power. */
 static int synchronise(const char *directory)
 {
@@ -153,29 +249,40 @@ static int synchronise(const char *directory)
 	return fd < 0 || fsync(fd) ? -1 : 0;
 }
 
-int state_write(const struct state *state, struct cni_error *err)
+static int replace(const struct state *state, const char *path)
 {
-	cleanup_free char *path = cni_format("%s/state.json", state->settings->state);
-	cleanup_free char *temporary = cni_format("%s/state.new", state->settings->state);
-	cleanup_free char *text = json_dumps(state->root, JSON_INDENT(1));
 	/* Only the holder of the lock is here. */
+	cleanup_free char *temporary = path_of(state, ".new");
+	cleanup_free char *text = json_dumps(state->root, JSON_INDENT(1));
 	cleanup_close int fd =
 		open(temporary, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
+	int failure;
 
 	if (fd >= 0 && !cni_write_all(fd, text, strlen(text)) && !fsync(fd) &&
-	    !rename(temporary, path) && !synchronise(state->settings->state))
+	    !rename(temporary, path))
 		return 0;
-	cni_error_set(err, CNI_ERROR_IO, "cannot write %s: %s", path, strerror(errno));
+	failure = errno;
 	unlink(temporary);
+	errno = failure;
 	return -1;
+}
+
+int state_write(const struct state *state, struct cni_error *err)
+{
+	cleanup_free char *path = path_of(state, SUFFIX);
+	int failed = json_object_size(state->pools) ? replace(state, path)
+						    : unlink(path) && errno != ENOENT;
+
+	if (!failed && !synchronise(state->settings->state))
+		return 0;
+	return cni_error_set(err, CNI_ERROR_IO, "cannot write %s: %s", path, strerror(errno));
 }
 
 void state_close(struct state *state)
 {
 	json_decref(state->root);
 	if (state->lock >= 0) {
-		/* Explicitly, as what a plugin has left running may have inherited it. */
-		flock(state->lock, LOCK_UN);
+		release_lock(state, 0);
 		close(state->lock);
 	}
 	*state = (struct state)STATE_NONE;
