@@ -101,6 +101,9 @@ reconcile() { NETCONFPATH=${ipam_conflists:-/run/conf} "$ipam" reconcile "$@" 2>
 # ipam_pools FILTER: of the pools of all subnets
 ipam_pools() { find /var/lib/cni-ipam -name '*.json' -exec cat {} + | jq -rs "map(.pools) | add // {} | $1"; }
 
+# A new daemon undoes at its start what was left.
+ipam_repaired() { [ "$(ipam_pools 'map(.changing[]) | length')" = 0 ]; }
+
 # The addresses that host-local has given, of all networks
 ipam_files() { (cd /var/lib/cni/networks && find . -type f -name '*[.:]*' ! -name 'last*' | sort); }
 
@@ -111,13 +114,16 @@ plugin_wrap() {
 	chmod 755 "/run/cni-plugins/$1"
 }
 
-# host-local kills cni-ipam once if /run/kill says when: "ADD before", "ADD during", "DEL after" ...
+# host-local kills cni-ipam once if /run/kill says when: "ADD before", "ADD during", "DEL after" ...; "ADD worker":
+# the process of the request alone
 ipam_killer_install() {
 	plugin_wrap host-local <<-SH
 		kill=\$(cat /run/kill 2>/dev/null)
 		rm -f /run/kill
-		[ "\$kill" != "\$CNI_COMMAND before" ] || { kill -9 \$PPID; exit 1; }
-		[ "\$kill" != "\$CNI_COMMAND during" ] || { kill -9 \$PPID; sleep .5; }
-		[ "\$kill" != "\$CNI_COMMAND after" ] || { $reference_plugins/host-local; kill -9 \$PPID; exit 0; }
+		daemon=\$(ps -o ppid= -p \$PPID)
+		[ "\$kill" != "\$CNI_COMMAND worker" ] || { kill -9 \$PPID; exit 1; }
+		[ "\$kill" != "\$CNI_COMMAND before" ] || { kill -9 \$daemon \$PPID; exit 1; }
+		[ "\$kill" != "\$CNI_COMMAND during" ] || { kill -9 \$daemon \$PPID; sleep .5; }
+		[ "\$kill" != "\$CNI_COMMAND after" ] || { $reference_plugins/host-local; kill -9 \$daemon \$PPID; exit 0; }
 	SH
 }

@@ -206,11 +206,16 @@ test_ipam_killed() {
 			fi
 			wait "$ipam_process" || true
 			ipam_start
+			wait_until 10 ipam_repaired || fail "not undone: $command $when"
 			expect_equal '' "$(ipam_files)" "left after the kill: $command $when"
 			expect_equal 10.91.0.5 "$(given address_request "$pool" 10.91.0.5)" "$command $when"
 			address_release "$pool" 10.91.0.5 >/dev/null
 		done
 	done
+	echo 'ADD worker' >/run/kill
+	expect_err 'the process for the request was killed: try again' address_request "$pool" 10.91.0.5
+	expect_equal 10.91.0.5 "$(given address_request "$pool" 10.91.0.5)" "by the same daemon"
+	address_release "$pool" 10.91.0.5 >/dev/null
 	cp "$ipam_state" /run/state
 	mount -t tmpfs -o size=8k,mode=700 tmpfs /var/lib/cni-ipam
 	cp /run/state "$ipam_state"
@@ -343,7 +348,7 @@ test_ipam_broken() {
 	: >/run/calls
 	ipam_kill
 	ipam_start --ipam /run/static
-	expect_equal DEL "$(xargs </run/calls)" "calls at the start"
+	wait_until 10 grep -q DEL /run/calls || fail "nothing is undone at the start"
 	expect_err "there is no pool" post IpamDriver.ReleasePool '{"PoolID":"none"}'
 	pool_expect "$pool" 10.91.0.0/24
 	expect_err 'what is to be freed first' address_request "$pool" 10.91.0.4
@@ -351,7 +356,43 @@ test_ipam_broken() {
 	rm /run/broken
 	ipam_kill
 	ipam_start --ipam /run/static
+	wait_until 10 ipam_repaired || fail "not undone"
 	expect_equal docker-local/10.88.0.0/16 "$(ipam_pools 'keys[]')" "pools that are left"
+}
+
+# while a plugin hangs for one subnet, the requests of others are answered, also of one that is made and of a daemon that
+# was started anew; at SIGTERM a request that was read is answered
+test_ipam_hanging() {
+	local request
+	plugin_wrap static <<-'SH'
+		touch "/run/hanging.$CNI_COMMAND"
+		while [ -e /run/hang ]; do sleep .1; done
+	SH
+	echo '{"type": "static"}' >/run/static
+	ipam_start --ipam /run/static --timeout 0
+	pool_request 10.91.0.0/24 >/dev/null
+	pool_request 10.88.0.0/16 >/dev/null
+	touch /run/hang
+	address_request "$pool" 10.91.0.5 >/run/results/hangs &
+	wait_until 10 test -e /run/hanging.ADD || fail "the plugin was not run"
+	given address_request docker-local/10.88.0.0/16 >/dev/null
+	pool_expect docker-local/10.92.0.0/24 10.92.0.0/24
+	expect_equal '' "$(cat /run/results/hangs)" "the answer of the subnet that hangs"
+	ipam_kill
+	ipam_start --ipam /run/static --timeout 0
+	given address_request docker-local/10.88.0.0/16 >/dev/null
+	rm /run/hang
+	given address_request "$pool" 10.91.0.6 >/dev/null
+	rm /run/hanging.ADD
+	touch /run/hang
+	address_request "$pool" 10.91.0.5 >/run/results/ends &
+	request=$!
+	wait_until 10 test -e /run/hanging.ADD || fail "the plugin was not run again"
+	kill "$ipam_process"
+	rm /run/hang
+	wait "$ipam_process" || fail "exit status $? after SIGTERM"
+	wait "$request"
+	expect_equal '{"Address":"10.91.0.5/24","Data":{}} 200' "$(cat /run/results/ends)" "at SIGTERM"
 }
 
 # a state that cannot be read: the daemon starts and answers what to do, and works as soon as there is one; the state of

@@ -2,8 +2,9 @@
 /*
  * server.c - the daemon: HTTP over a UNIX socket.
  *
- * One thread: requests are answered one after the other, as they change one file. Meanwhile others
- * may connect and send; who sends nothing or too much is dropped by libmicrohttpd's limits.
+ * A process of its own answers each request, so that a plugin that hangs delays nobody else; the
+ * locks of state.h order them. This one, with one thread, reads the requests and sends the answers.
+ * Who sends nothing or too much is dropped by libmicrohttpd's limits.
  */
 #include "ipam/server.h"
 
@@ -12,11 +13,16 @@
 #include <microhttpd.h>
 #include <poll.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "lib/cleanup.h"
+#include "lib/io.h"
 #include "lib/memory.h"
 #include "cnirun/output.h"
 #include "ipam/addresses.h"
@@ -26,26 +32,32 @@
 
 #define BODY_LIMIT ((size_t)64 << 10)
 #define CONNECTIONS 512u
-/* Seconds. One request is answered after the other, so the last of many waits in silence, too. Only
- * root can connect. */
-#define SILENCE 120u
+#define SILENCE 60u /* seconds; only root can connect */
 #define MS_PER_SECOND 1000
 #define LAST_ROUNDS 10
+#define ANSWER 3 /* the worker's only file behind the standard streams */
 #define CONTENT_TYPE "application/vnd.docker.plugins.v1.2+json"
 
-/* What has come of a request's body. */
-struct body {
+struct request {
+	struct request *next; /* that a worker answers, too */
+	struct MHD_Connection *connection;
+	char *body;
 	size_t length;
 	bool too_long;
-	char text[];
+	pid_t worker;
+	int answer; /* "STATUS BODY" in a file in memory */
+	bool answered;
 };
 
+static struct request *pending;
 static int signal_pipe[2] = {-1, -1};
+static volatile sig_atomic_t ends;
 
 static void on_signal(int number)
 {
 	int error = errno;
 
+	ends |= number != SIGCHLD;
 	/* The pipe never blocks: one byte in it is enough. */
 	if (write(signal_pipe[1], "", 1) < 0)
 		errno = 0;
@@ -69,72 +81,152 @@ static enum MHD_Result reply(struct MHD_Connection *connection, unsigned int sta
 	return result;
 }
 
-static struct body *append(struct body *body, const char *data, size_t size)
+static void append(struct request *request, const char *data, size_t size)
 {
-	if (body->too_long || size > BODY_LIMIT - body->length) {
-		body->too_long = true;
-		return body;
-	}
-	body = need(realloc(body, sizeof(*body) + body->length + size + 1));
-	memcpy(body->text + body->length, data, size);
-	body->length += size;
-	body->text[body->length] = '\0';
-	return body;
+	request->too_long |= size > BODY_LIMIT - request->length;
+	if (request->too_long)
+		return;
+	request->body = need(realloc(request->body, request->length + size));
+	memcpy(request->body + request->length, data, size);
+	request->length += size;
 }
 
-static enum MHD_Result answer(struct MHD_Connection *connection, const struct settings *settings,
-			      const char *path, const struct body *body)
+/* A worker ends with its daemon, as nobody gets its answer then, and has none of the daemon's
+ * files: neither connections nor the pipe of the signals. */
+static void become_worker(pid_t daemon, int answer)
 {
-	unsigned int status;
-	char *text;
+	static const int signals[] = {SIGCHLD, SIGTERM, SIGINT};
 
-	if (body->too_long)
-		return reply(connection, MHD_HTTP_CONTENT_TOO_LARGE,
-			     api_error_text("the request is longer than 64 KiB"));
-	status = api_answer(settings, path, body->text, body->length, &text);
+	for (size_t i = 0; i < sizeof(signals) / sizeof(signals[0]); i++)
+		signal(signals[i], SIG_DFL);
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	if (getppid() != daemon)
+		_exit(EXIT_FAILURE);
+	if (answer != ANSWER && answer >= 0)
+		dup3(answer, ANSWER, O_CLOEXEC);
+	close_range(answer < 0 ? ANSWER : ANSWER + 1, ~0U, 0);
+}
+
+static void work(const struct settings *settings, const char *path, const struct request *request)
+{
+	char *text;
+	unsigned int status = api_answer(settings, path, request->body, request->length, &text);
+
 	if (status != MHD_HTTP_OK)
 		output_warn("%s: %s", path, text);
-	return reply(connection, status, text);
+	_exit(dprintf(ANSWER, "%u %s", status, text) < 0 ? EXIT_FAILURE : EXIT_SUCCESS);
 }
 
-/* libmicrohttpd calls it with the headers, with each part of the body, and at the end. */
+static enum MHD_Result start_worker(const struct settings *settings, const char *path,
+				    struct request *request)
+{
+	pid_t daemon = getpid();
+
+	request->answer = memfd_create("answer", MFD_CLOEXEC);
+	request->worker = request->answer < 0 ? -1 : fork();
+	if (request->worker < 0)
+		return reply(request->connection, MHD_HTTP_INTERNAL_SERVER_ERROR,
+			     api_error_text("cannot start a process for the request"));
+	if (!request->worker) {
+		become_worker(daemon, request->answer);
+		work(settings, path, request);
+	}
+	request->next = pending;
+	pending = request;
+	MHD_suspend_connection(request->connection);
+	return MHD_YES;
+}
+
+static enum MHD_Result send_answer(const struct request *request)
+{
+	cleanup_error struct cni_error problem = {0};
+	cleanup_free char *text = NULL;
+	unsigned long status;
+	size_t length;
+	char *end;
+
+	lseek(request->answer, 0, SEEK_SET);
+	text = cni_read_all(request->answer, CNI_INPUT_LIMIT, "the answer", &length, &problem);
+	status = text ? strtoul(text, &end, 10) : 0;
+	if (!status)
+		return reply(request->connection, MHD_HTTP_INTERNAL_SERVER_ERROR,
+			     api_error_text("the process for the request was killed: try again"));
+	return reply(request->connection, (unsigned int)status, need(strdup(end + 1)));
+}
+
+/* libmicrohttpd calls it with the headers, with each part of the body, at the end, and when the
+ * connection is resumed. */
 static enum MHD_Result on_request(void *context, struct MHD_Connection *connection,
 				  const char *path, const char *method, const char *version,
-				  const char *data, size_t *size, void **request)
+				  const char *data, size_t *size, void **context_of_request)
 {
-	struct body *body = *request;
+	struct request *request = *context_of_request;
 
-	if (!body) {
-		*request = need(calloc(1, sizeof(*body) + 1));
+	if (!request) {
+		request = *context_of_request = need(calloc(1, sizeof(*request)));
+		*request = (struct request){.connection = connection, .answer = -1};
 		return MHD_YES;
 	}
 	if (*size) {
-		*request = append(body, data, *size);
+		append(request, data, *size);
 		*size = 0;
 		return MHD_YES;
 	}
 	if (strcmp(method, MHD_HTTP_METHOD_POST))
 		return reply(connection, MHD_HTTP_METHOD_NOT_ALLOWED,
 			     api_error_text("Docker's plugin API knows POST only"));
-	return answer(connection, context, path, body);
+	if (request->too_long)
+		return reply(connection, MHD_HTTP_CONTENT_TOO_LARGE,
+			     api_error_text("the request is longer than 64 KiB"));
+	return request->answered ? send_answer(request) : start_worker(context, path, request);
 }
 
-static void on_completed(void *context, struct MHD_Connection *connection, void **request,
-			 enum MHD_RequestTerminationCode how)
+static void on_completed(void *context, struct MHD_Connection *connection,
+			 void **context_of_request, enum MHD_RequestTerminationCode how)
 {
-	free(*request);
-	*request = NULL;
+	struct request *request = *context_of_request;
+
+	if (!request)
+		return;
+	if (request->answer >= 0)
+		close(request->answer);
+	free(request->body);
+	free(request);
+	*context_of_request = NULL;
 }
 
 static int catch_signals(struct cni_error *err)
 {
-	const struct sigaction action = {.sa_handler = on_signal};
+	const struct sigaction action = {.sa_handler = on_signal, .sa_flags = SA_NOCLDSTOP};
 
 	if (pipe2(signal_pipe, O_CLOEXEC | O_NONBLOCK))
 		return cni_error_set(err, CNI_ERROR_IO, "cannot make a pipe: %s", strerror(errno));
 	sigaction(SIGTERM, &action, NULL);
 	sigaction(SIGINT, &action, NULL);
+	sigaction(SIGCHLD, &action, NULL);
 	return 0;
+}
+
+/* The connections of workers that have ended go on. */
+static void reap(void)
+{
+	char bytes[CONNECTIONS];
+	pid_t worker;
+
+	while (read(signal_pipe[0], bytes, sizeof(bytes)) > 0)
+		;
+	while ((worker = waitpid(-1, NULL, WNOHANG)) > 0) {
+		struct request **link = &pending, *request;
+
+		while (*link && (*link)->worker != worker)
+			link = &(*link)->next;
+		request = *link;
+		if (!request)
+			continue;
+		*link = request->next;
+		request->answered = true;
+		MHD_resume_connection(request->connection);
+	}
 }
 
 static void wait_for_events(struct MHD_Daemon *daemon, struct pollfd events[2], int limit)
@@ -144,6 +236,7 @@ static void wait_for_events(struct MHD_Daemon *daemon, struct pollfd events[2], 
 	if (MHD_get_timeout(daemon, &timeout) == MHD_YES && timeout < (unsigned int)limit)
 		limit = (int)timeout;
 	poll(events, 2, limit);
+	reap();
 }
 
 static unsigned int connections(struct MHD_Daemon *daemon)
@@ -163,47 +256,51 @@ static int serve(struct MHD_Daemon *daemon, struct cni_error *err)
 		{.fd = signal_pipe[0], .events = POLLIN},
 	};
 
-	while (!events[1].revents) {
+	while (!ends) {
 		if (MHD_run(daemon) != MHD_YES)
 			return cni_error_set(err, CNI_ERROR_IO, "cannot serve any longer");
 		wait_for_events(daemon, events, (int)SILENCE * MS_PER_SECOND);
 	}
-	/* What was answered is sent. Who comes later waits for the next daemon, if systemd has the
-	 * socket. */
+	/* Requests that were read are answered. Who comes later waits for the next daemon, if
+	 * systemd has the socket. */
 	MHD_quiesce_daemon(daemon);
-	events[1].fd = -1;
-	for (int i = 0; i < LAST_ROUNDS && connections(daemon); i++) {
+	for (int i = 0; pending || (i < LAST_ROUNDS && connections(daemon)); i += !pending) {
 		MHD_run(daemon);
 		wait_for_events(daemon, events, MS_PER_SECOND / LAST_ROUNDS);
 	}
 	return 0;
 }
 
-static int repair_subnet(const struct settings *settings, const char *text, struct cni_error *err)
+static void repair_subnet(const struct settings *settings, const char *text, struct cni_error *err)
 {
 	cleanup_state struct state state = STATE_NONE;
+	struct cni_error problem = {0};
 	struct prefix subnet;
 
 	prefix_parse(text, &subnet);
-	return state_open(&state, settings, &subnet, err) ? -1 : address_repair(&state, err);
+	if (state_open(&state, settings, &subnet, &problem) || address_repair(&state, &problem))
+		cni_error_join(err, &problem);
 }
 
 /* What a killed daemon has left, as the next request may come late. Whatever fails now fails with
  * the requests, which say so: a daemon that ends takes systemd's socket with it. */
-static void repair(const struct settings *settings)
+static void start_repair(const struct settings *settings)
 {
 	cleanup_error struct cni_error problem = {0};
-	cleanup_json json_t *subnets = state_subnets(settings, &problem);
+	cleanup_json json_t *subnets = NULL;
+	pid_t daemon = getpid();
 	const json_t *subnet;
 	size_t index;
 
-	json_array_foreach (subnets, index, subnet) {
-		/* A plugin that hangs must not keep the others waiting. */
-		if (repair_subnet(settings, json_string_value(subnet), &problem))
-			break;
-	}
+	if (fork())
+		return;
+	become_worker(daemon, -1);
+	subnets = state_subnets(settings, &problem);
+	json_array_foreach (subnets, index, subnet)
+		repair_subnet(settings, json_string_value(subnet), &problem);
 	if (cni_error_is_set(&problem))
 		output_warn("%s", cni_error_message(&problem));
+	_exit(EXIT_SUCCESS);
 }
 
 static int take_passed(struct settings *settings, struct cni_error *err)
@@ -229,14 +326,15 @@ int server_run(struct settings *settings, struct cni_error *err)
 
 	if (cni_error_is_set(err))
 		return -1;
-	repair(settings);
 	if (passed < 0)
 		fd = make_socket(settings, err);
 	if (fd < 0 || catch_signals(err))
 		return -1;
-	daemon = MHD_start_daemon(MHD_USE_EPOLL, 0, NULL, NULL, on_request, settings,
-				  MHD_OPTION_LISTEN_SOCKET, fd, MHD_OPTION_CONNECTION_LIMIT,
-				  CONNECTIONS, MHD_OPTION_CONNECTION_TIMEOUT, SILENCE,
+	start_repair(settings);
+	daemon = MHD_start_daemon(MHD_USE_EPOLL | MHD_ALLOW_SUSPEND_RESUME, 0, NULL, NULL,
+				  on_request, settings, MHD_OPTION_LISTEN_SOCKET, fd,
+				  MHD_OPTION_CONNECTION_LIMIT, CONNECTIONS,
+				  MHD_OPTION_CONNECTION_TIMEOUT, SILENCE,
 				  MHD_OPTION_NOTIFY_COMPLETED, on_completed, NULL, MHD_OPTION_END);
 	failed = daemon ? serve(daemon, err)
 			: cni_error_set(err, CNI_ERROR_IO, "cannot start libmicrohttpd");
