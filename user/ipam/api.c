@@ -108,13 +108,6 @@ static int release_address(const struct settings *settings, const json_t *reques
 	return address_release(&state, pool_id, address, err);
 }
 
-/* Docker tells of hosts of a swarm. */
-static int ignore(const struct settings *settings, const json_t *request, json_t **answer,
-		  struct cni_error *err)
-{
-	return 0;
-}
-
 static const struct api_entry {
 	const char *path;
 	api_call call;
@@ -127,8 +120,6 @@ static const struct api_entry {
 	{"/IpamDriver.ReleasePool", release_pool, true},
 	{"/IpamDriver.RequestAddress", request_address, true},
 	{"/IpamDriver.ReleaseAddress", release_address, true},
-	{"/IpamDriver.DiscoverNew", ignore, false},
-	{"/IpamDriver.DiscoverDelete", ignore, false},
 };
 
 static const struct api_entry *find_entry(const char *path)

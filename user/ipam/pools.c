@@ -49,8 +49,7 @@ static int read_options(const json_t *options, struct wanted *wanted, struct cni
 	return 0;
 }
 
-/* Two pools must not overlap, except sub-pools of one subnet. Returns the other one, a new
- * reference, or NULL. */
+/* Returns a subnet that the pool overlaps with, borrowed, or NULL. */
 static json_t *overlapping(const json_t *subnets, const struct prefix *pool)
 {
 	json_t *other;
@@ -247,7 +246,6 @@ static int read_request(const struct pool_request *request, struct wanted *wante
 	return 0;
 }
 
-/* The state is that of the subnet. */
 static int add(struct state *state, const struct wanted *wanted, json_t **answer,
 	       struct cni_error *err)
 {

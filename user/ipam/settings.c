@@ -20,7 +20,7 @@
 #define DEFAULT_SOCKET "/run/docker/plugins/cni-ipam.sock"
 #define DEFAULT_STATE "/var/lib/cni-ipam"
 #define DEFAULT_DOCKER "/run/docker.sock"
-/* Requests wait for each other, and Docker waits for half a minute. */
+/* Requests for one subnet wait for each other, and Docker waits for half a minute. */
 #define DEFAULT_TIMEOUT 20
 /* Docker knows an address some time after it was given: a container must be started meanwhile. */
 #define DEFAULT_GRACE 300

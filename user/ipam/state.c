@@ -21,7 +21,7 @@
 #include "cnirun/directory.h"
 
 /* How many seconds more than a plugin may take: others may wait, too. */
-#define LOCK_MORE_SECONDS 100
+#define LOCK_MORE_SECONDS 40
 /* The lock above all. Those of subnets are the bytes behind it in the same file. */
 #define LOCK_ALL 0
 #define SUFFIX ".json"
@@ -72,17 +72,22 @@ static int take_lock(const struct state *state, off_t which, struct cni_error *e
 	struct flock lock = {.l_type = F_WRLCK, .l_start = which, .l_len = 1};
 	unsigned int timeout = state->settings->conf.timeout;
 	unsigned int left = timeout + LOCK_MORE_SECONDS;
-	int failed;
+	int failure = 0;
 
 	set_alarm(1);
-	while ((failed = fcntl(state->lock, F_OFD_SETLKW, &lock)) && errno == EINTR && left)
+	while (fcntl(state->lock, F_OFD_SETLKW, &lock)) {
+		failure = errno;
 		left -= !!timeout;
+		if (failure != EINTR || !left)
+			break;
+		failure = 0;
+	}
 	set_alarm(0);
-	if (!failed)
+	if (!failure)
 		return 0;
-	if (errno != EINTR)
+	if (failure != EINTR)
 		return cni_error_set(err, CNI_ERROR_IO, "cannot lock %s/lock: %s",
-				     state->settings->state, strerror(errno));
+				     state->settings->state, strerror(failure));
 	return cni_error_set(err, CNI_ERROR_TRY_AGAIN,
 			     "%s/lock is held too long, maybe by a plugin that a killed cni-ipam "
 			     "has left: `fuser -v %s/lock` tells which",
