@@ -2,9 +2,9 @@
 /*
  * addresses.h - addresses that Docker asks for and gives back.
  *
- * What a plugin is run for is written down before, so that the next request can undo what a killed
- * run has left: an address is lost only if the kill comes after the last write and before Docker
- * has the answer, which reconcile finds.
+ * What a plugin is run for is written down before, so that the next request of the subnet can undo
+ * what a killed run has left: an address is lost only if the kill comes after the last write and
+ * before Docker has the answer, which reconcile finds.
  */
 #ifndef IPAM_ADDRESSES_H
 #define IPAM_ADDRESSES_H

@@ -8,8 +8,8 @@
 #include "lib/error.h"
 #include "ipam/settings.h"
 
-/* Answers requests, one after the other, until SIGTERM or SIGINT; the request that is being
- * answered then is finished. The driver is named after the socket. CNI_ERROR_IO, and what making
+/* Answers requests, each by a process, until SIGTERM or SIGINT; those that were read are answered
+ * then. The driver is named after the socket. CNI_ERROR_IO, and what making
  * the socket sets. */
 int server_run(struct settings *settings, struct cni_error *err);
 
