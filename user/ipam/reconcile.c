@@ -307,15 +307,17 @@ static void find_lost(struct comparison *comparison, const char *pool_id, const 
 		cni_error_join(err, &problem);
 }
 
-static void repair(struct comparison *comparison, struct cni_error *err)
+static void repair(struct comparison *comparison, const char *subnet, struct cni_error *err)
 {
 	cleanup_json json_t *before = json_copy(comparison->state.pools);
 	struct cni_error problem = {0};
 	const char *pool_id;
 	json_t *pool;
 
-	if (address_repair(&comparison->state, &problem))
+	if (address_repair(&comparison->state, &problem)) {
+		cni_error_wrap(&problem, "subnet %s", subnet);
 		cni_error_join(err, &problem);
+	}
 	json_object_foreach (before, pool_id, pool) {
 		if (!json_object_get(comparison->state.pools, pool_id))
 			report(comparison, "given back", pool_id, "");
@@ -331,7 +333,7 @@ static void compare(struct comparison *comparison, const char *subnet, struct cn
 	size_t index;
 
 	if (!comparison->settings->dry_run)
-		repair(comparison, err);
+		repair(comparison, subnet, err);
 	json_array_foreach (comparison->docker, index, docker) {
 		if (!strcmp(text_of(docker, "subnet"), subnet))
 			ask_for(comparison, docker, err);

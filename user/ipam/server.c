@@ -278,8 +278,10 @@ static void repair_subnet(const struct settings *settings, const char *text, str
 	struct prefix subnet;
 
 	prefix_parse(text, &subnet);
-	if (state_open(&state, settings, &subnet, &problem) || address_repair(&state, &problem))
-		cni_error_join(err, &problem);
+	if (!state_open(&state, settings, &subnet, &problem) && !address_repair(&state, &problem))
+		return;
+	cni_error_wrap(&problem, "subnet %s", text);
+	cni_error_join(err, &problem);
 }
 
 /* What a killed daemon has left, as the next request may come late. Whatever fails now fails with

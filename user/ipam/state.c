@@ -48,7 +48,7 @@ static off_t lock_of(const struct prefix *subnet)
 
 	for (size_t i = 0; i < sizeof(*subnet); i++)
 		hash = (hash ^ ((const uint8_t *)subnet)[i]) * 0x100000001b3;
-	return (off_t)(hash >> 2) + 1;
+	return (off_t)(hash >> 33) + 1;
 }
 
 static void on_alarm(int number)
