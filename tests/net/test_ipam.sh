@@ -264,7 +264,8 @@ ipam_store() { (cd /var/lib/cni/networks && grep -r . --exclude='last*' --exclud
 # reconcile without a state: what host-local still keeps for Docker is taken over with its IDs, what nobody has
 # is given back after the grace, and users and gateways of two networks of one subnet are counted at once, so that the
 # first one's removal takes nothing from the second; what a container of CNI has is an error; networks of
-# another driver, or without addresses of their own, are not looked at, and another driver cannot use the state
+# another driver, or without addresses of their own, are not looked at, another driver's addresses are left alone, and it
+# cannot use the state
 test_ipam_reconcile() {
 	local subnet='{"Subnet": "10.91.0.0/24", "Gateway": "10.91.0.254"}' unnamed='{"Subnet": "10.92.0.0/24"}' before address
 	ipam_start
@@ -281,6 +282,7 @@ test_ipam_reconcile() {
 		"$(docker_network three cni-ipam "$unnamed")" "$(docker_network four cni-ipam "$unnamed")" \
 		"$(docker_network five default '{"Subnet": "10.93.0.0/24"}' 10.93.0.2)" \
 		"$(docker_network six cni-ipam '{"Subnet": "10.94.0.0/24"}' | jq -c '.ConfigOnly = true')"
+	printf 'docker-cni-ipam-b-0123456789abcdef\r\neth0' >/var/lib/cni/networks/docker-local-10.91.0.0_24/10.91.0.99
 	before=$(ipam_store)
 	rm /var/lib/cni-ipam/*.json
 	expect_err 'if Docker has a network of it, `cni-ipam reconcile` makes it again' address_request "$pool"
@@ -295,14 +297,14 @@ test_ipam_reconcile() {
 	address_release "$pool" 10.91.0.254 >/dev/null
 	pool_release "$pool" >/dev/null
 	expect_err 'as a gateway' address_request "$pool" 10.91.0.254
-	expect_equal '10.91.0.254 10.91.0.6 10.92.0.1' "$(ipam_files | sed 's,.*/,,' | xargs)" "one of two networks is left"
+	expect_equal '10.91.0.254 10.91.0.6 10.91.0.99 10.92.0.1' "$(ipam_files | sed 's,.*/,,' | xargs)" "one of two networks is left"
 	expect_failure reconcile --grace 0 --socket /run/docker/plugins/other.sock
 	expect_contains "$output" 'is of the driver "cni-ipam"' "reconcile of another driver"
 	docker_networks "$(docker_network two cni-ipam "$subnet" 10.91.0.6 10.91.0.77)"
 	printf 'pod\r\neth0' >/var/lib/cni/networks/docker-local-10.91.0.0_24/10.91.0.77
 	expect_failure reconcile --grace 0
 	expect_contains "$output" "container c10.91.0.77 of network two: address 10.91.0.77 of pool $pool:" "a container of CNI"
-	expect_equal '10.91.0.254 10.91.0.6 10.91.0.77' "$(ipam_files | sed 's,.*/,,' | xargs)" "two networks are gone"
+	expect_equal '10.91.0.254 10.91.0.6 10.91.0.77 10.91.0.99' "$(ipam_files | sed 's,.*/,,' | xargs)" "two networks are gone"
 }
 
 # a conflist that cannot be read could have the subnet: no store is begun beside its own; a subnet that another list
