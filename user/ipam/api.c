@@ -49,6 +49,7 @@ static int request_pool(const struct settings *settings, const json_t *request, 
 			struct cni_error *err)
 {
 	struct pool_request wanted = {.space = "", .pool = "", .sub_pool = ""};
+	cleanup_state struct state state = STATE_NONE;
 	json_t *options = NULL;
 
 	if (cni_json_get_string(request, "AddressSpace", &wanted.space, err) ||
@@ -58,7 +59,7 @@ static int request_pool(const struct settings *settings, const json_t *request, 
 	    cni_json_get_object(request, "Options", &options, err))
 		return -1;
 	wanted.options = options;
-	return pool_request(settings, &wanted, answer, err);
+	return pool_request(&state, settings, &wanted, answer, err);
 }
 
 static int release_pool(const struct settings *settings, const json_t *request, json_t **answer,

@@ -269,52 +269,34 @@ static int add(struct state *state, const struct wanted *wanted, json_t **answer
 	return 0;
 }
 
-/* Nobody else makes a pool meanwhile. */
-static int add_alone(struct state *state, const struct wanted *wanted, json_t **answer,
-		     struct cni_error *err)
+static int find_or_make(struct state *state, const struct settings *settings,
+			const struct pool_request *request, json_t **answer, struct cni_error *err)
 {
+	struct wanted wanted = {0};
 	int failed;
 
-	if (state_lock_all(state, state->settings, err))
+	if (read_request(request, &wanted, err))
 		return -1;
-	failed = add(state, wanted, answer, err);
+	while (!state->root) {
+		if ((!*request->pool && choose(settings, request->ipv6, &wanted.pool, err)) ||
+		    state_open(state, settings, &wanted.pool, err))
+			return -1;
+		/* Another request may have chosen the same one. */
+		if (!*request->pool && json_object_size(state->pools))
+			state_close(state);
+	}
+	/* Nobody else makes a pool meanwhile. */
+	if (state_lock_all(state, settings, err))
+		return -1;
+	failed = add(state, &wanted, answer, err);
 	state_unlock_all(state);
 	return failed;
 }
 
-int pool_add(struct state *state, const struct pool_request *request, json_t **answer,
-	     struct cni_error *err)
+int pool_request(struct state *state, const struct settings *settings,
+		 const struct pool_request *request, json_t **answer, struct cni_error *err)
 {
-	struct wanted wanted = {0};
-
-	if (!read_request(request, &wanted, err) && !add_alone(state, &wanted, answer, err))
-		return 0;
-	return cni_error_wrap(err, "pool %s", request->pool);
-}
-
-static int find_or_make(const struct settings *settings, const struct pool_request *request,
-			json_t **answer, struct cni_error *err)
-{
-	struct wanted wanted = {0};
-
-	if (read_request(request, &wanted, err))
-		return -1;
-	for (;;) {
-		cleanup_state struct state state = STATE_NONE;
-
-		if ((!*request->pool && choose(settings, request->ipv6, &wanted.pool, err)) ||
-		    state_open(&state, settings, &wanted.pool, err))
-			return -1;
-		/* Unless another request has chosen the same one. */
-		if (*request->pool || !json_object_size(state.pools))
-			return add_alone(&state, &wanted, answer, err);
-	}
-}
-
-int pool_request(const struct settings *settings, const struct pool_request *request,
-		 json_t **answer, struct cni_error *err)
-{
-	if (!find_or_make(settings, request, answer, err))
+	if (!find_or_make(state, settings, request, answer, err))
 		return 0;
 	return cni_error_wrap(err, "pool %s", *request->pool ? request->pool : "(to be chosen)");
 }

@@ -24,14 +24,11 @@ struct pool_request {
 	bool ipv6; /* of a pool that is to be chosen */
 };
 
-/* Counts one more user of the pool, which may be new. *answer: {"PoolID", "Pool", "Data"}, a new
- * reference. The same request gets the same pool, unless it is to be chosen. Errors name the pool.
- */
-int pool_request(const struct settings *settings, const struct pool_request *request,
-		 json_t **answer, struct cni_error *err);
-/* Does the same in the state of the pool's subnet; it is not to be chosen. */
-int pool_add(struct state *state, const struct pool_request *request, json_t **answer,
-	     struct cni_error *err);
+/* Counts one more user of the pool, which may be new. The state is that of its subnet, or is opened
+ * here. *answer: {"PoolID", "Pool", "Data"}, a new reference. The same request gets the same pool,
+ * unless it is to be chosen. Errors name the pool. */
+int pool_request(struct state *state, const struct settings *settings,
+		 const struct pool_request *request, json_t **answer, struct cni_error *err);
 
 /* Opens the state of the pool's subnet, in which the pool may be missing. */
 int pool_open(struct state *state, const struct settings *settings, const char *pool_id,

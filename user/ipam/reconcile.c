@@ -168,7 +168,7 @@ static int ask_for_pool(struct comparison *comparison, const json_t *docker, str
 	report(comparison, "asked for", pool_id, "");
 	if (comparison->settings->dry_run)
 		return 0;
-	return pool_add(&comparison->state, &request, &answer, err);
+	return pool_request(&comparison->state, comparison->settings, &request, &answer, err);
 }
 
 static void ask_for_address(struct comparison *comparison, const json_t *docker,
