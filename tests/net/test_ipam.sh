@@ -217,6 +217,10 @@ test_ipam_killed() {
 	expect_err 'the process for the request was killed: try again' address_request "$pool" 10.91.0.5
 	expect_equal 10.91.0.5 "$(given address_request "$pool" 10.91.0.5)" "by the same daemon"
 	address_release "$pool" 10.91.0.5 >/dev/null
+	touch /var/lib/cni-ipam/10.91.0.0_24.new
+	pool_release "$pool" >/dev/null
+	expect_equal lock "$(ls /var/lib/cni-ipam)" "files without a pool"
+	pool_request 10.91.0.0/24 >/dev/null
 	cp "$ipam_state" /run/state
 	mount -t tmpfs -o size=8k,mode=700 tmpfs /var/lib/cni-ipam
 	cp /run/state "$ipam_state"

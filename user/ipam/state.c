@@ -254,10 +254,8 @@ static int synchronise(const char *directory)
 	return fd < 0 || fsync(fd) ? -1 : 0;
 }
 
-static int replace(const struct state *state, const char *path)
+static int replace(const struct state *state, const char *path, const char *temporary)
 {
-	/* Only the holder of the lock is here. */
-	cleanup_free char *temporary = path_of(state, ".new");
 	cleanup_free char *text = json_dumps(state->root, JSON_INDENT(1));
 	cleanup_close int fd =
 		open(temporary, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
@@ -272,11 +270,18 @@ static int replace(const struct state *state, const char *path)
 	return -1;
 }
 
+static int remove_file(const char *path)
+{
+	return unlink(path) && errno != ENOENT ? -1 : 0;
+}
+
 int state_write(const struct state *state, struct cni_error *err)
 {
 	cleanup_free char *path = path_of(state, SUFFIX);
-	int failed = json_object_size(state->pools) ? replace(state, path)
-						    : unlink(path) && errno != ENOENT;
+	/* Only the holder of the lock is here. A killed one may have left it. */
+	cleanup_free char *temporary = path_of(state, ".new");
+	int failed = json_object_size(state->pools) ? replace(state, path, temporary)
+						    : remove_file(temporary) || remove_file(path);
 
 	if (!failed && !synchronise(state->settings->state))
 		return 0;
