@@ -86,7 +86,7 @@ test_netavark_create() {
 	rm /etc/containers/networks/second.json
 	driver create <<<"$(network '.internal = true | .subnets[1].subnet = "10.90.0.0/24"')" >/run/out ||
 		fail "$(cat /run/out)"
-	driver create <<<"$(network '.options = {mtu: "1400", vlan: "7", isolate: "1", ipMasq: "false",
+	driver create <<<"$(network '.options = {mtu: "1400", isolate: "1", ipMasq: "false",
 		sourceRanges: "10.0.0.0/8,!10.1.0.0/16", neverPorts: "22,8000-8010", maxFlows: "10",
 		fastPath: "off", uplinks: "[\"eth0\"]"} | .network_dns_servers = ["192.0.2.53"]')" >/run/out ||
 		fail "$(cat /run/out)"
@@ -97,7 +97,8 @@ test_netavark_create() {
 		.options.foo = "x" # unknown option "foo": there are
 		.options.backend = "x" # unknown option
 		.options.mtu = "5" # "mtu" is 5, must be 68 to 65535
-		.options.vlan = "x" # must be a number, 1 to 4094
+		.options.mtu = "x" # must be a number, 68 to 65535
+		.options.vlan = "7" # option vlan cannot be had here: the host ports
 		.options.isolate = "strict" # isolate=strict: must be true or false
 		.options.vrf = "x" # unknown option "vrf"
 		.options.mode = "unmanaged" # unknown option "mode"

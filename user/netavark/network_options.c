@@ -20,14 +20,13 @@
 #define FIELD(member) offsetof(struct network_options, member)
 #define CNI_PATH_OPTION "cni_path"
 #define RESERVE_OPTION "reserveHostPorts"
+#define VLAN_OPTION "vlan"
 #define DIGITS_OF_UINT32 10
 
 /* Named as Podman's own driver names them. */
 static const struct option own_options[] = {
 	{"mtu", OPTION_NUMBER, FIELD(mtu), .limits = {68, UINT16_MAX},
 	 .help = "The MTU of the bridge and of the containers' interfaces."},
-	{"vlan", OPTION_NUMBER, FIELD(vlan), .limits = {1, 4094},
-	 .help = "The containers' VLAN on the bridge."},
 	{"isolate", OPTION_BOOLEAN, FIELD(isolate),
 	 .help = "No connections to and from other networks that have this too; by the CNI plugin "
 		 "firewall."},
@@ -150,6 +149,10 @@ static int read_one(struct network_options *options, const char *name, const cha
 						    "=%s: must be absolute paths of directories, "
 						    "with colons between them",
 						    text);
+	if (!strcmp(name, VLAN_OPTION))
+		return cni_error_set(err, CNI_ERROR_INVALID_CONFIGURATION,
+				     "option " VLAN_OPTION " cannot be had here: the host ports of "
+				     "containers in a VLAN of the bridge do not answer");
 	if (!option)
 		return refuse_name(name, err);
 	if (!strcmp(name, RESERVE_OPTION) && strcmp(text, "false"))

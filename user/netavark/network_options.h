@@ -14,8 +14,7 @@
 
 /* Begins as {0}. */
 struct network_options {
-	uint32_t mtu; /* 0: not given, as below */
-	uint32_t vlan;
+	uint32_t mtu; /* 0: not given */
 	bool isolate;
 	bool no_default_route;
 	json_t *portmap; /* the plugin bpf-portmap's, as they stand in its configuration */

@@ -147,8 +147,6 @@ static json_t *make_bridge(const struct network *network, const struct network_o
 
 	if (options->mtu)
 		json_object_set_new(bridge, "mtu", json_integer(options->mtu));
-	if (options->vlan)
-		json_object_set_new(bridge, "vlan", json_integer(options->vlan));
 	return bridge;
 }
 
