@@ -77,6 +77,35 @@ static void all_fields_written(void **state)
 	json_decref(args);
 }
 
+static void conflist_read_again(void **state)
+{
+	static const struct {
+		const char *config, *error;
+	} rows[] = {
+		{"eyJuYW1lIjoibiIsInBsdWdpbnMiOlt7InR5cGUiOiJ4In1dfQ==", NULL},
+		{"e30=", "its config: "},
+		{"eyJ", "its config is no base64"},
+		{NULL, "its config"},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < COUNT(rows); i++) {
+		const struct cache_entry entry = {.config = rows[i].config, .path = (char *)"P"};
+		struct conflist read = {0};
+		struct cni_error err = {0};
+		int failed = cache_read_conflist(&entry, &read, &err);
+
+		assert_int_equal(failed, rows[i].error ? -1 : 0);
+		if (rows[i].error)
+			assert_non_null(strstr(err.message, rows[i].error));
+		else
+			assert_string_equal(conflist_plugin_type(json_array_get(read.plugins, 0)),
+					    "x");
+		cni_error_release(&err);
+		conflist_release(&read);
+	}
+}
+
 static void empty_fields_left_out(void **state)
 {
 	struct cni_error err = {0};
@@ -344,6 +373,41 @@ static void network_locked(void **state)
 	assert_true(is_free("locks/n"));
 }
 
+static void widened_by_the_last(void **state)
+{
+	struct cache_lock lock = CACHE_LOCK_NONE;
+	struct cache_lock other = CACHE_LOCK_NONE;
+	struct cni_error err = {0};
+
+	(void)state;
+	assert_int_equal(lock_attachment(&lock, "n", "eth0", &err), 0);
+	assert_int_equal(lock_attachment(&other, "n", "eth1", &err), 0);
+	assert_false(cache_lock_widen(&lock));
+	assert_false(sandbox_has("locks/n,c,eth0"));
+	assert_true(cache_lock_widen(&other));
+	assert_false(is_free("locks/n"));
+	cache_lock_release(&lock);
+	assert_false(is_free("locks/n"));
+	cache_lock_release(&other);
+	assert_true(is_free("locks/n"));
+}
+
+static void swept(void **state)
+{
+	static const char *const files[] = {
+		"locks/n",          "locks/n,c,eth0",           "locks/n-n,c,eth0",
+		"results/n-c-eth0", "results/.cnirun-n,c,eth0", "results/.cnirun-n-n,c,eth0"};
+
+	(void)state;
+	sandbox_make_directory("locks");
+	sandbox_make_directory("results");
+	for (size_t i = 0; i < COUNT(files); i++)
+		sandbox_write(files[i], "");
+	cache_sweep("n", sandbox);
+	for (size_t i = 0; i < COUNT(files); i++)
+		assert_int_equal(sandbox_has(files[i]), i != 1 && i != 4);
+}
+
 /* A child locks it and ends, as if killed; what it has started goes on for ever. Its process ID. */
 static pid_t leave_plugin(void)
 {
@@ -434,6 +498,7 @@ int main(void)
 	static struct test_list tests;
 
 	ADD_SANDBOXED(&tests, "[s130] all fields, in libcni's order", all_fields_written);
+	ADD_SANDBOXED(&tests, "[s130] the conflist is read again", conflist_read_again);
 	ADD_SANDBOXED(&tests, "[s130] empty fields are left out", empty_fields_left_out);
 	ADD_SANDBOXED(&tests, "[s130] directory 0700, file 0600", modes);
 	ADD_SANDBOXED(&tests, "[s130] a file is replaced, not overwritten",
@@ -447,6 +512,9 @@ int main(void)
 	ADD_SANDBOXED(&tests, "[s135] entries of one network", all_of_a_network);
 	ADD_SANDBOXED(&tests, "[s137] the lock of an attachment", attachment_locked);
 	ADD_SANDBOXED(&tests, "[s137] the lock of a network", network_locked);
+	ADD_SANDBOXED(&tests, "[s137] the last attachment's lock becomes the network's",
+		      widened_by_the_last);
+	ADD_SANDBOXED(&tests, "[s137] what killed runs have left is swept", swept);
 	ADD_SANDBOXED(&tests, "[s137] a plugin that has outlived its runtime has the lock",
 		      held_by_plugin_of_killed_run);
 	ADD_SANDBOXED(&tests, "[s137] 30 processes at one attachment", contended);
