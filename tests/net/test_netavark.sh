@@ -215,8 +215,14 @@ test_netavark_network_changed() {
 	setup one 5 '[]' "$isolated"
 	setup two 6 '[]' "$isolated"
 	setup three 7 '[]' "$isolated"
+	setup four 5 '[]' "$isolated"' | .network.network_interface = "podman9" |
+		.network.subnets = [{subnet: "10.92.0.0/24", gateway: "10.92.0.1"}] |
+		.network_options.static_ips = ["10.92.0.5"]'
+	ip netns delete four
 	change one '.options = {mtu: "x", isolate: "false", foo: "bar"} | .network_interface = "podman8"'
 	teardown one
+	[ ! -e /sys/class/net/podman9 ] || fail "the former bridge is left"
+	expect_equal '' "$(iptables-save | grep podman9 || true)" "rules for the former bridge"
 	change two 'del(.network_interface, .options) | .subnets = 7 | .internal = "x"'
 	teardown two
 	rm -r /run/bpf-portmap-netavark

@@ -3,6 +3,7 @@
 #include "netavark/attach.h"
 
 #include <linux/magic.h>
+#include <string.h>
 #include <sys/vfs.h>
 
 #include "lib/cleanup.h"
@@ -85,14 +86,13 @@ static int detach(struct conflist *list, const struct request *request, struct c
 	return cache_remove(request->network_name, &conf, err);
 }
 
-/* Detaches what no teardown came for. */
-static void detach_forgotten(struct request request, const char *what)
+/* Detaches what no teardown came for. *list: as above, empty where that fails. */
+static void detach_forgotten(struct conflist *list, struct request request, const char *what)
 {
-	cleanup_conflist struct conflist list = {0};
 	cleanup_error struct cni_error problem = {0};
 
 	request.conf.netns = NULL;
-	if (runtime_conf_validate(&request.conf, &problem) || detach(&list, &request, &problem))
+	if (runtime_conf_validate(&request.conf, &problem) || detach(list, &request, &problem))
 		output_warn("%s cannot be undone: %s", what, cni_error_message(&problem));
 }
 
@@ -104,16 +104,53 @@ static bool is_isolated(const struct cache_entry *entry)
 	return !cache_read_conflist(entry, &list, &ignored) && plugin_list_is_isolated(&list);
 }
 
-/* Detaches containers whose namespace has gone without a teardown, and removes the rules for the
- * bridge with the last container that is isolated. `isolated`: one has been detached. Returns
- * whether there were any. */
-static bool sweep(const struct request *request, const char *bridge, bool isolated)
+/* What has been detached. */
+struct left {
+	const char *bridge;
+	bool isolated; /* a container that was */
+	bool gone;     /* one whose namespace is, so that its interface may go only now */
+	size_t others; /* that are still attached */
+};
+
+static void remove_unused_bridge(const struct left *left)
+{
+	if (left->gone)
+		bridge_wait_for_ports(left->bridge, left->others);
+	if (!bridge_exists(left->bridge) || bridge_count_ports(left->bridge))
+		return;
+	if (left->isolated)
+		isolation_remove(left->bridge);
+	bridge_remove(left->bridge);
+}
+
+/* The container's namespace has gone without a teardown, and its bridge may be that of a network
+ * which had the name before. */
+static void sweep_one(struct left *left, struct request request, const struct cache_entry *entry)
+{
+	cleanup_conflist struct conflist list = {0};
+	struct left former = {.gone = true};
+
+	request.conf.container_id = entry->container_id;
+	request.conf.ifname = entry->ifname;
+	detach_forgotten(&list, request, "the setup of a container that is gone");
+	former.bridge = plugin_list_bridge(&list);
+	former.isolated = plugin_list_is_isolated(&list);
+	if (strcmp(former.bridge, left->bridge)) {
+		remove_unused_bridge(&former);
+	} else {
+		left->gone = true;
+		left->isolated |= former.isolated;
+	}
+}
+
+/* Detaches containers whose namespace has gone. The rules for the bridge go with the last container
+ * that is isolated, since the network may not be so any more. */
+static void sweep(struct left *left, const struct request *request)
 {
 	const char *directory = request->conf.cache_directory;
 	cleanup_cache_entries struct cache_entries entries = {0};
 	cleanup_error struct cni_error problem = {0};
-	struct request gone = *request;
-	bool needed = false, found = false;
+	bool needed = false;
 
 	if (cache_read_all(&entries, request->network_name, directory, &problem))
 		output_warn("%s", cni_error_message(&problem));
@@ -121,19 +158,17 @@ static bool sweep(const struct request *request, const char *bridge, bool isolat
 		const struct cache_entry *entry = &entries.entries[i];
 
 		if (entry->netns && netns_is_gone(entry->netns)) {
-			gone.conf.container_id = entry->container_id;
-			gone.conf.ifname = entry->ifname;
-			isolated |= is_isolated(entry);
-			found = true;
-			detach_forgotten(gone, "the setup of a container that is gone");
+			sweep_one(left, *request, entry);
 		} else {
 			needed |= is_isolated(entry);
+			left->others++;
 		}
 	}
 	cache_sweep(request->network_name, directory);
-	if (isolated && !needed)
-		isolation_remove(bridge);
-	return found;
+	if (left->isolated && !needed) {
+		isolation_remove(left->bridge);
+		left->isolated = false;
+	}
 }
 
 /* Removes what is forgotten and, with the last container, what the network itself has; unless
@@ -141,15 +176,16 @@ static bool sweep(const struct request *request, const char *bridge, bool isolat
 static void leave(struct cache_lock *lock, const struct request *request,
 		  const struct conflist *list)
 {
-	const char *bridge = plugin_list_bridge(list);
+	struct left left = {
+		.bridge = plugin_list_bridge(list),
+		.isolated = plugin_list_is_isolated(list),
+		.gone = !is_namespace(request->conf.netns),
+	};
 
 	if (!cache_lock_widen(lock))
 		return;
-	if (sweep(request, bridge, plugin_list_is_isolated(list)) ||
-	    !is_namespace(request->conf.netns))
-		bridge_wait_unused(bridge);
-	if (bridge_exists(bridge) && !bridge_is_used(bridge))
-		bridge_remove(bridge);
+	sweep(&left, request);
+	remove_unused_bridge(&left);
 }
 
 static int add(const struct request *request, json_t **result, struct cni_error *err)
@@ -192,7 +228,8 @@ int attach_setup(const json_t *root, const char *netns, attach_reply *reply, str
 	    read_written(&earlier, &request, err))
 		return -1;
 	if (earlier.root)
-		detach_forgotten(request, "an earlier setup of the container");
+		detach_forgotten(&list, request, "an earlier setup of the container");
+	conflist_release(&list);
 	if (!attach(&request, reply, err))
 		return 0;
 	if (detach(&list, &request, &problem)) {

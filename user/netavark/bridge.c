@@ -17,7 +17,7 @@
 #include "cnirun/directory.h"
 #include "cnirun/output.h"
 
-#define WAIT_ROUNDS 20
+#define WAIT_ROUNDS 200
 #define WAIT_PAUSE_US 10000
 
 char *bridge_name_of(const char *id, unsigned int others)
@@ -34,19 +34,20 @@ bool bridge_exists(const char *name)
 	return if_nametoindex(name);
 }
 
-bool bridge_is_used(const char *name)
+size_t bridge_count_ports(const char *name)
 {
 	cleanup_free char *path = cni_format("/sys/class/net/%s/brif", name);
 	cleanup_directory struct directory ports = {0};
 	cleanup_error struct cni_error ignored = {0};
 
-	return access(path, F_OK) || directory_list(&ports, path, NULL, &ignored) || ports.count;
+	return access(path, F_OK) || directory_list(&ports, path, NULL, &ignored) ? SIZE_MAX
+										  : ports.count;
 }
 
-void bridge_wait_unused(const char *name)
+void bridge_wait_for_ports(const char *name, size_t ports)
 {
-	for (unsigned int i = 0; i < WAIT_ROUNDS && bridge_exists(name) && bridge_is_used(name);
-	     i++)
+	for (unsigned int i = 0;
+	     i < WAIT_ROUNDS && bridge_exists(name) && bridge_count_ports(name) > ports; i++)
 		usleep(WAIT_PAUSE_US);
 }
 

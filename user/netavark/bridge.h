@@ -6,6 +6,7 @@
 #define NETAVARK_BRIDGE_H
 
 #include <stdbool.h>
+#include <stddef.h>
 
 /* Returns a name of a bridge for the network with this ID, the first one, or the one after
  * `others`: "podman" and digits of a digest, as rules of firewalls may be about podman*. malloc'ed.
@@ -14,12 +15,12 @@ char *bridge_name_of(const char *id, unsigned int others);
 
 bool bridge_exists(const char *name);
 
-/* Returns whether an interface is connected to it, or whether that cannot be told. */
-bool bridge_is_used(const char *name);
+/* Returns how many interfaces are connected to it; SIZE_MAX where that cannot be told. */
+size_t bridge_count_ports(const char *name);
 
-/* Waits until none is, for a fifth of a second at most: the kernel removes interfaces of a
- * namespace that is gone a moment later. */
-void bridge_wait_unused(const char *name);
+/* Waits until no more than these are, for two seconds at most: the kernel removes interfaces of a
+ * namespace that is gone a moment later, and on a busy machine much later. */
+void bridge_wait_for_ports(const char *name, size_t ports);
 
 /* Removes an unused bridge, which the CNI plugin bridge never does. The caller holds the lock of
  * the network. Warns on stderr of what keeps it from doing so. */
