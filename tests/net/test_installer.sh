@@ -166,7 +166,7 @@ test_installer_lists() {
 	done
 }
 
-# attributes FILE [VALUE-OF-ACL]: sets the label of SELinux and an ACL, or prints both
+# attributes FILE [set]: sets a label of SELinux and an ACL, or prints both
 attributes() {
 	perl -e '($file, $machine) = @ARGV; ($set, $get) = $machine eq "aarch64" ? (5, 8) : (188, 191);
 		for (["security.selinux", "system_u:object_r:container_file_t:s0\0"],
