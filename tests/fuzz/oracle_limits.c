@@ -99,9 +99,9 @@ static uint32_t half_open_of(const struct world *world, uint32_t slot, uint32_t 
 	return (share->generation & 0xffff) == id >> 16 ? share->half_open : 0;
 }
 
-/* Of four places the first that is free or whose owner is dead; else that of the owner with most
- * half-open connections, not fewer than the newcomer's owner; else the same in the next four, up to
- * 16. 0: none. */
+/* Of the next four places the first that is free or whose owner is dead; else that of the owner
+ * with most half-open connections, not fewer than the newcomer's owner. 0: none of them; then it is
+ * some other, or none. */
 static uint32_t place_to_take(const struct world *world, const struct connection *newcomer)
 {
 	uint32_t count = world_places(world)->half_open_places, hand = world->usage.half_open_hand;
@@ -109,7 +109,7 @@ static uint32_t place_to_take(const struct world *world, const struct connection
 		half_open_of(world, newcomer->owner.slot, newcomer->owner.generation << 16);
 	uint32_t most = 0, best = 0;
 
-	for (uint32_t i = 1; i <= 16 && (!best || i % 4 != 1); i++) {
+	for (uint32_t i = 1; i <= 4; i++) {
 		uint32_t number = 1 + (hand + i) % count;
 		const struct half_open *place = &world->half_open[number];
 		uint32_t has = half_open_of(world, place->slot, place->id);
@@ -132,13 +132,17 @@ bool oracle_ring_is_shut(const struct world *world, const struct expectation *ex
 static bool may_be_pushed_out(const struct world *world, const struct expectation *expected,
 			      const struct world_connection *record)
 {
-	uint32_t count = world_places(world)->half_open_places, hand = world->usage.half_open_hand;
+	const struct connection *newcomer = &expected->begun.value;
+	uint32_t next = place_to_take(world, newcomer);
 
 	/* Connections that end meanwhile change counts and places. */
-	if ((expected->touch_count || expected->frees_ports) &&
-	    (record->value.place + 2 * count - hand - 2) % count < 16)
+	if (expected->touch_count || expected->frees_ports)
 		return true;
-	return record->value.place == place_to_take(world, &expected->begun.value);
+	if (next)
+		return record->value.place == next;
+	return !record_lives(world, record) ||
+	       half_open_of(world, record->value.owner.slot, record->value.id) >=
+		       half_open_of(world, newcomer->owner.slot, newcomer->owner.generation << 16);
 }
 
 /* Whether the draft may need the external tuple of this one. */

@@ -52,8 +52,11 @@ static int separate(struct items *items, struct cni_error *err)
 
 int items_add(struct items *items, json_t *item, struct cni_error *err)
 {
-	cleanup_json json_t *owned = need(item);
+	cleanup_json json_t *owned = item;
 
+	if (!owned)
+		return cni_error_set(err, CNI_ERROR_IO,
+				     "cannot print as JSON what is not UTF-8: leave out --json");
 	return separate(items, err) ? -1 : write_value(items, owned, err);
 }
 

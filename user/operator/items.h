@@ -21,7 +21,7 @@ struct items {
 	size_t count;
 };
 
-/* Steals the item. CNI_ERROR_IO. */
+/* Steals the item; NULL: a text of it was not UTF-8. CNI_ERROR_IO. */
 int items_add(struct items *items, json_t *item, struct cni_error *err);
 /* An item that is JSON already. CNI_ERROR_IO. */
 int items_add_text(struct items *items, const char *text, struct cni_error *err);
