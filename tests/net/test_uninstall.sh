@@ -10,15 +10,20 @@ uninstall_make() {
 	[ ! -d /etc/udev ] || mount -t tmpfs tmpfs /etc/udev
 	container_add_plain late
 	serve_in late 80
-	plugin_config late "$(mapping 9090) | .cniVersion = \"1.1.0\"" >/run/config
+	plugin_config late "$(mapping 9090) | .cniVersion = \"1.1.0\"" >/run/config.late
 	cat >/run/do <<-SCRIPT
 		#!/bin/sh
 		case \$1 in
 		attach) exec $build/bpf-portmap attach eth0 ;;
 		uninstall) exec $build/bpf-portmap uninstall --bin-dir /run/bin --conf-dir /run/net.d ;;
+		anew) # where the stopped command has the lock there is nothing to wait for
+			! flock --nonblock 9 9>/sys/bus/platform/drivers_probe || ! /run/do uninstall ||
+				/run/do ADD other
+			exit 0 ;;
 		esac
-		export CNI_COMMAND=\$1 CNI_CONTAINERID=late CNI_IFNAME=eth0 CNI_NETNS=/run/netns/late
-		exec $build/bpf-portmap </run/config
+		name=\${2:-late}
+		export CNI_COMMAND=\$1 CNI_CONTAINERID=\$name CNI_IFNAME=eth0 CNI_NETNS=/run/netns/\$name
+		exec $build/bpf-portmap </run/config.\$name
 	SCRIPT
 	chmod +x /run/do
 	mkdir /run/bin
@@ -97,6 +102,37 @@ test_uninstall_and_add() {
 	uninstall_make
 	each_place 31 ADD uninstall
 	each_place 29 uninstall ADD
+}
+
+# The other one has its own port, whatever became of the first.
+other_works() {
+	if grep '"code"' /run/out.ADD >/dev/null; then
+		grep '"code": 11,' /run/out.ADD >/dev/null || fail "the code, $place"
+	else
+		/run/do CHECK >/run/out || fail "CHECK: $(cat /run/out), $place"
+		expect_answer client tcp "$host4" 9090 late
+	fi
+	if grep '"interfaces"' /run/out.anew >/dev/null; then
+		others=$((others + 1))
+		/run/do CHECK other >/run/out || fail "CHECK of the other: $(cat /run/out), $place"
+		expect_answer client tcp "$host4" 9091 other
+		expect_equal '' "$(programs_show | sort | uniq -d)" "attached twice, $place"
+	fi
+	/run/do DEL && /run/do DEL other || fail "DEL, $place"
+	uninstalled
+}
+
+# limit 120 s
+# an ADD is stopped for uninstall and the ADD of another container, which loads everything anew: it
+# works with what is there now or is to be tried again, and does the other one no harm
+test_uninstall_and_another_add() {
+	local before=true afterwards=other_works place= others=0
+	uninstall_make
+	container_add_plain other
+	serve_in other 80
+	plugin_config other "$(mapping 9091) | .cniVersion = \"1.1.0\"" >/run/config.other
+	each_place 42 ADD anew
+	[ "$others" -ge 3 ] || fail "the other was added at $others places only"
 }
 
 forget_pins() { rm -rf "$pins"; }

@@ -17,6 +17,7 @@
 #include "net/netns.h"
 
 #define OLDEST_KERNEL "5.15"
+#define TRIES 8
 
 /* Whether version a is older than b: up to three numbers. Text that is no number counts as 0. */
 static bool is_older(const char *a, const char *b)
@@ -70,8 +71,11 @@ static int open_set(struct datapath *datapath, const struct pins *pins, enum pin
 	return 0;
 }
 
-static int open_pins(struct datapath *datapath, enum pin_set set, struct cni_error *err)
+/* Once; 1: uninstall has removed the set meanwhile, and an ADD has loaded another one, of which
+ * some objects are. Meta is opened first, and once more as the last of them. */
+static int open_once(struct datapath *datapath, enum pin_set set, struct cni_error *err)
 {
+	const struct objects *objects = &datapath->objects;
 	struct pins pins;
 	int result;
 
@@ -85,8 +89,22 @@ static int open_pins(struct datapath *datapath, enum pin_set set, struct cni_err
 	/* Repair needs all that is there. */
 	if (!result && set != PINS_ALL && !datapath_is_usable(datapath))
 		result = open_set(datapath, &pins, PINS_ALL, err);
+	if (!result && datapath_is_usable(datapath))
+		result = !map_is_same(pins.meta, objects->maps[MAP_META]);
 	pins_close(&pins);
 	return result;
+}
+
+static int open_pins(struct datapath *datapath, enum pin_set set, struct cni_error *err)
+{
+	int result = 1;
+
+	for (int i = 0; i < TRIES && result == 1; i++)
+		result = open_once(datapath, set, err);
+	if (result != 1)
+		return result;
+	return cni_error_set(err, CNI_ERROR_TRY_AGAIN,
+			     "the maps in %s are replaced again and again", datapath->directory);
 }
 
 int datapath_open(struct datapath *datapath, enum pin_set set, struct cni_error *err)

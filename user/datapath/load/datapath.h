@@ -35,7 +35,8 @@ struct datapath {
 };
 
 /* Opens what is pinned and changes nothing. The state says what was found. Of a usable datapath
- * only the set is open. Close it also after a failure. CNI_ERROR_KERNEL_REFUSED. */
+ * only the set is open. Close it also after a failure. CNI_ERROR_KERNEL_REFUSED,
+ * CNI_ERROR_TRY_AGAIN. */
 int datapath_open(struct datapath *datapath, enum pin_set set, struct cni_error *err);
 void datapath_close(struct datapath *datapath);
 

@@ -125,6 +125,14 @@ bool map_has_our_shape(enum map_number map, int fd)
 	return read_map_info(fd, &info) && has_shape(&shapes[map], &info);
 }
 
+bool map_is_same(int one, int other)
+{
+	struct bpf_map_info info, other_info;
+
+	return read_map_info(one, &info) && read_map_info(other, &other_info) &&
+	       info.id == other_info.id;
+}
+
 static bool read_program_info(int fd, struct bpf_prog_info *info)
 {
 	uint32_t size = sizeof(*info);
@@ -216,7 +224,6 @@ int objects_open_maps_of(int program_fd, int maps[MAP_COUNT])
 bool program_uses_maps(uint32_t id, const struct objects *objects)
 {
 	cleanup_close int program = bpf_prog_get_fd_by_id(id);
-	struct bpf_map_info info, other;
 	struct objects used;
 	bool same;
 
@@ -224,9 +231,7 @@ bool program_uses_maps(uint32_t id, const struct objects *objects)
 	same = program >= 0 && !objects_open_maps_of(program, used.maps) &&
 	       used.maps[MAP_META] >= 0;
 	for (int map = 0; same && map < MAP_COUNT; map++)
-		same = used.maps[map] < 0 ||
-		       (read_map_info(used.maps[map], &info) &&
-			read_map_info(objects->maps[map], &other) && info.id == other.id);
+		same = used.maps[map] < 0 || map_is_same(used.maps[map], objects->maps[map]);
 	objects_close(&used);
 	return same;
 }

@@ -82,6 +82,8 @@ void objects_close(struct objects *objects);
 
 /* Returns whether the file descriptor is this map, with the key, value and type of our layout. */
 bool map_has_our_shape(enum map_number map, int fd);
+/* Returns whether both file descriptors are the same map. */
+bool map_is_same(int one, int other);
 /* Returns the program's kernel id, or 0 if it is another program or none. */
 uint32_t program_id_of(enum program_number program, int fd);
 /* Returns which program of ours has this id; PROGRAM_COUNT: none, or it is gone. */
