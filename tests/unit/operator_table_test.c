@@ -141,6 +141,8 @@ static void test_no_items(void **state)
 	struct items items = {0};
 
 	items.file = open_memstream(&text, &length);
+	assert_int_equal(items_add(&items, NULL, &err), -1);
+	cni_error_release(&err);
 	assert_int_equal(items_end(&items, NULL, &err), 0);
 	fclose(items.file);
 	assert_non_null(strstr(text, "\"items\":[]}\n"));

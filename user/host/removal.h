@@ -3,8 +3,8 @@
  * removal.h - takes all that is in the kernel of this host away again.
  *
  * ADD, attach and CHECK attach programs without the lock, by what they opened before. So removal
- * first writes to meta that the set is removed, and only then detaches what it finds: whoever
- * attaches sees that afterwards, or has attached in time.
+ * first writes to meta that the set is removed, and only then looks for programs. It finds what was
+ * attached before; a command that attaches later finds the note in meta when it looks at its end.
  */
 #ifndef HOST_REMOVAL_H
 #define HOST_REMOVAL_H
@@ -24,9 +24,9 @@ int host_remove(struct host *host, int *lock, struct cni_error *err);
 int host_close_ports(struct host *host, struct cni_error *err);
 
 /* For a command that attaches, at its end, with its result. Where the maps that it has opened were
- * removed meanwhile, its programs are detached (but for downgrade's sake), which leave those of
- * another set alone, and it has failed: -1, CNI_ERROR_TRY_AGAIN. Otherwise the result and *err
- * stay. Takes the lock. */
+ * removed meanwhile, their programs are detached, by their ids, and not those that were loaded
+ * since (but for downgrade's sake); it has failed then: -1, CNI_ERROR_TRY_AGAIN. Otherwise the
+ * result and *err stay. Takes the lock. */
 int host_withdraw_if_removed(struct host *host, int result, struct cni_error *err);
 
 #endif
