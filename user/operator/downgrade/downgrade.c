@@ -118,8 +118,8 @@ static int look(struct downgrade *downgrade, struct cni_error *err)
 	if (host->datapath.state == DATAPATH_FOREIGN)
 		return downgrade->adds.list ? choose_list(downgrade, err)
 					    : datapath_refuse_foreign(&host->datapath, err);
-	/* Its own pins may be gone in a run that was killed. */
-	datapath_find(&host->datapath, &host->addresses);
+	if (host_recover(host, err))
+		return -1;
 	if (datapath_is_usable(&host->datapath) &&
 	    (plan_adds(downgrade->plan, host, err) ||
 	     map_walk(&host->datapath.objects, MAP_CONNECTIONS, count_connection, downgrade, err)))
@@ -133,6 +133,17 @@ static double now(void)
 
 	clock_gettime(CLOCK_MONOTONIC, &time);
 	return (double)time.tv_sec + (double)time.tv_nsec / 1e9;
+}
+
+/* Our maps live on as long as our programs are at a hook. */
+static int close_ours(struct downgrade *downgrade, struct cni_error *err)
+{
+	struct host *host = &downgrade->host;
+
+	if (!datapath_is_usable(&host->datapath))
+		return 0;
+	return host_remove_attachments(host, err) || pins_remove(host->datapath.directory, err) ? -1
+												: 0;
 }
 
 /* As it was, but for the connections. */
@@ -155,7 +166,7 @@ static int carry_out(struct downgrade *downgrade, struct cni_error *err)
 	if (!downgrade->adds.list && adds_save(&downgrade->adds, json_incref(downgrade->plan), err))
 		return -1;
 	quiet_begin();
-	if (host_close_ports(&downgrade->host, err) ||
+	if (close_ours(downgrade, err) ||
 	    adds_run(&downgrade->adds, downgrade->older.path, &downgrade->added, err))
 		return turn_back(downgrade, err);
 	downgrade->closed = now() - begin;
