@@ -411,15 +411,19 @@ downgrade_to() {
 }
 
 # limit 120 s
-# back to 0.1 while packets pass: containers have their ports and masquerade again, TCP connections
-# to mapped ports go on, and nothing leaves untranslated; then up again
+# back to 0.1 while packets pass: containers have their ports and masquerade again, connections go on,
+# and nothing leaves untranslated or to another one; then up again
 test_upgrade_downgrade() {
+	local count=${CONNECTIONS:-300}
 	world_of_release now
 	watch_wire
-	hold mapped client "$host4" 8080 50
-	wait_until 20 established_in 50 || fail "connections: $(cat /run/mapped.held)"
-	in_namespace client "$build/tests/stream" "$host4" 8081 3000 >/run/udp.in 2>&1 &
-	local udp_in=$!
+	hold mapped client "$host4" 8080 "$count"
+	hold masqueraded web "$server4" 80 "$count"
+	wait_until 20 established "$count" || fail "connections: $(cat /run/mapped.held /run/masqueraded.held)"
+	in_namespace client "$build/tests/bulk" ask tcp "$host4" 8082 --bytes "${BYTES:-30000000}" >/run/bulk.in 2>&1 &
+	local bulk_in=$!
+	in_namespace web "$build/tests/bulk" ask tcp "$server4" 82 --bytes "${BYTES:-30000000}" >/run/bulk.out 2>&1 &
+	local bulk_out=$!
 	churn web "$server4" 80 &
 	local churn_out=$!
 	sleep 0.3
@@ -431,13 +435,14 @@ test_upgrade_downgrade() {
 	container_check web upgraded || fail "CHECK by 0.1"
 	touch /run/stop
 	wait "$churn_out" || true
-	wait "$udp_in" || true
 	in_namespace web "$build/tests/crowd" ask "$server4" 80 30 || fail "masquerade by 0.1"
-	echo "note: $(head -n 1 /run/downgrade.out); UDP in: $(cat /run/udp.in)"
+	echo "note: $(cat /run/downgrade.out)"
+	wait "$bulk_in" || fail "TCP in: $(cat /run/bulk.in)"
+	wait "$bulk_out" || fail "TCP out: $(cat /run/bulk.out)"
 	expect_downgraded
 	use_release now
 	upgrade || fail "upgrade: $(cat /run/upgrade.out)"
-	expect_held mapped
+	expect_held mapped masqueraded
 	expect_wire_clean
 	after_upgrade
 }

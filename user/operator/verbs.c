@@ -59,7 +59,7 @@ const struct verb verbs[] = {
 	 "puts an older version of bpf-portmap, BINARY, in the place of this one. Where it cannot\n"
 	 "read the maps it adds the running containers again: their ports are closed meanwhile,\n"
 	 "and masqueraded connections end. Put BINARY among the plugins first. One that was\n"
-	 "stopped half-way is completed by the next, or turned back by `upgrade`"},
+	 "stopped half-way is begun anew by the next, or turned back by `upgrade`"},
 	{"support", " [FILE]", 0, 1, 0, verb_support,
 	 "writes one tar file with what somebody needs who is to find a fault: maps, programs,\n"
 	 "rules, routes, conflists, versions; without secrets; a manifest says what is in it.\n"

@@ -28,6 +28,14 @@ struct older_map {
 typedef int taken_over_visit(const struct taken_over *connection, void *context,
 			     struct cni_error *err);
 
+/* Connections of ours for an older set. */
+struct given_connections {
+	const struct attachment_key *attachments; /* whose they are */
+	const struct taken_over *list;            /* owner.slot: the index of its attachment */
+	size_t count;
+	size_t given; /* so many have a record in the set now */
+};
+
 /* `maps` are file descriptors in the order of the table `maps`. */
 struct older_layout {
 	uint32_t layout;
@@ -47,6 +55,9 @@ struct older_layout {
 	/* Visits the connections, those that are answered first. CNI_ERROR_KERNEL_REFUSED. */
 	int (*walk_connections)(const int *maps, taken_over_visit *visit, void *context,
 				struct cni_error *err);
+	/* The way back: writes those whose attachments the set has, unless their tuple is another
+	 * one's by now. */
+	void (*give_connections)(const int *maps, struct given_connections *connections);
 };
 
 #endif

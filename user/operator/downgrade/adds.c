@@ -88,7 +88,6 @@ int adds_save(struct adds *adds, json_t *list, struct cni_error *err)
 {
 	cleanup_free char *text = json_dumps(list, JSON_COMPACT);
 
-	adds_finish(adds);
 	adds->list = list;
 	return write_file(adds, text, err);
 }

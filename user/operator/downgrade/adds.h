@@ -32,8 +32,8 @@ struct adds {
  * CNI_ERROR_TRY_AGAIN where another run is at work, CNI_ERROR_IO. */
 int adds_open(struct adds *adds, uint64_t netns_cookie, struct cni_error *err);
 
-/* Writes the file anew; adds->list is given away. Another run may have been faster:
- * CNI_ERROR_TRY_AGAIN. CNI_ERROR_IO. */
+/* Writes the file, where there is none. `list` is given away. CNI_ERROR_TRY_AGAIN where another run
+ * was faster, CNI_ERROR_IO. */
 int adds_save(struct adds *adds, json_t *list, struct cni_error *err);
 
 /* Removes it. */

@@ -8,7 +8,8 @@
  * from_container drops what comes from a veth without an attachment, so that nothing leaves
  * untranslated while the uplinks have the older programs and the container is unknown to them. Each
  * ADD then puts the older program in its place. The list of ADDs is on file before the first change
- * (adds.h): the next `downgrade` completes what a killed one has left, or `upgrade` turns it back.
+ * (adds.h): the next `upgrade` turns back what a killed one has left; so does the next `downgrade`,
+ * and begins anew.
  */
 #include <signal.h>
 #include <stdio.h>
@@ -17,13 +18,14 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "datapath/load/maps.h"
 #include "host/host.h"
 #include "host/ready.h"
 #include "host/removal.h"
 #include "lib/cleanup.h"
+#include "net/netns.h"
 #include "operator/add_cache.h"
 #include "operator/downgrade/adds.h"
+#include "operator/downgrade/connections.h"
 #include "operator/downgrade/older_binary.h"
 #include "operator/downgrade/plan.h"
 #include "operator/downgrade/quiet.h"
@@ -37,9 +39,8 @@ struct downgrade {
 	struct older_binary older;
 	struct host host;
 	struct adds adds;
-	json_t *plan;                     /* of what is in the maps */
-	json_t *containers;               /* what is to be added: the plan's, or the file's */
-	unsigned int mapped, masqueraded; /* connections */
+	json_t *plan; /* what is to be added again */
+	struct kept_connections connections;
 	size_t added;
 	double closed; /* seconds */
 };
@@ -58,53 +59,22 @@ static int run_its_upgrade(const struct downgrade *downgrade, struct cni_error *
 	return cni_error_set(err, CNI_ERROR_IO, "cannot execute %s", downgrade->older.path);
 }
 
-static enum walk count_connection(const void *key, const void *value, void *context,
-				  struct cni_error *err)
+/* What a run that was killed has left is turned back first. */
+static int begin(struct downgrade *downgrade, struct cni_error *err)
 {
-	const struct connection *connection = value;
-	struct downgrade *downgrade = context;
+	uint64_t netns_cookie;
+	size_t ignored;
 
-	if (!connection->id || !(connection->state & STATE_ASSURED))
-		return WALK_ON;
-	downgrade->mapped += connection->kind == FLOW_MAPPING;
-	downgrade->masqueraded += connection->kind == FLOW_MASQUERADE;
-	return WALK_ON;
-}
-
-static bool is_listed(const json_t *list, const json_t *add)
-{
-	const char *const keys[] = {"network", "container_id", "ifname"};
-	const json_t *one;
-	size_t i, same;
-
-	json_array_foreach (list, i, one) {
-		same = 0;
-		for (size_t key = 0; key < 3; key++)
-			same += !strcmp(add_cache_text(one, keys[key]),
-					add_cache_text(add, keys[key]));
-		if (same == 3)
-			return true;
-	}
-	return false;
-}
-
-/* A run that was killed has left its list. What was added since then by this version is not in it.
- */
-static int choose_list(struct downgrade *downgrade, struct cni_error *err)
-{
-	const json_t *add;
-	size_t i;
-
-	downgrade->containers =
-		json_incref(downgrade->adds.list ? downgrade->adds.list : downgrade->plan);
-	json_array_foreach (downgrade->plan, i, add)
-		if (!is_listed(downgrade->containers, add))
-			return cni_error_set(err, CNI_ERROR_TRY_AGAIN,
-					     "container %s was added after a downgrade that was not"
-					     " completed: run `bpf-portmap upgrade` first, which"
-					     " turns that back",
-					     add_cache_text(add, "container_id"));
-	return 0;
+	if (netns_get_cookie(&netns_cookie, err) || adds_open(&downgrade->adds, netns_cookie, err))
+		return -1;
+	if (downgrade->adds.list && downgrade->options->dry_run)
+		return cni_error_set(err, CNI_ERROR_TRY_AGAIN,
+				     "a downgrade was not completed (%s): run it without --dry-run,"
+				     " or `bpf-portmap upgrade`, which turns it back",
+				     downgrade->adds.path);
+	if (restore_after_downgrade(&downgrade->adds, &ignored, err))
+		return -1;
+	return host_open(&downgrade->host, PINS_ALL, err);
 }
 
 /* Changes nothing. */
@@ -112,19 +82,13 @@ static int look(struct downgrade *downgrade, struct cni_error *err)
 {
 	struct host *host = &downgrade->host;
 
-	if (adds_open(&downgrade->adds, host->datapath.netns_cookie, err))
-		return -1;
 	downgrade->plan = json_array();
-	if (host->datapath.state == DATAPATH_FOREIGN)
-		return downgrade->adds.list ? choose_list(downgrade, err)
-					    : datapath_refuse_foreign(&host->datapath, err);
 	if (host_recover(host, err))
 		return -1;
-	if (datapath_is_usable(&host->datapath) &&
-	    (plan_adds(downgrade->plan, host, err) ||
-	     map_walk(&host->datapath.objects, MAP_CONNECTIONS, count_connection, downgrade, err)))
+	if (datapath_is_usable(&host->datapath) && (plan_adds(downgrade->plan, host, err) ||
+						    connections_read(&downgrade->connections, err)))
 		return -1;
-	return choose_list(downgrade, err);
+	return 0;
 }
 
 static double now(void)
@@ -140,8 +104,9 @@ static int close_ours(struct downgrade *downgrade, struct cni_error *err)
 {
 	struct host *host = &downgrade->host;
 
-	if (!datapath_is_usable(&host->datapath))
-		return 0;
+	/* By now no other one begins in the IP stack. */
+	if (connections_read(&downgrade->connections, err))
+		return -1;
 	return host_remove_attachments(host, err) || pins_remove(host->datapath.directory, err) ? -1
 												: 0;
 }
@@ -163,12 +128,13 @@ static int carry_out(struct downgrade *downgrade, struct cni_error *err)
 {
 	double begin = now();
 
-	if (!downgrade->adds.list && adds_save(&downgrade->adds, json_incref(downgrade->plan), err))
+	if (adds_save(&downgrade->adds, json_incref(downgrade->plan), err))
 		return -1;
-	quiet_begin();
+	quiet_begin(downgrade->adds.list);
 	if (close_ours(downgrade, err) ||
 	    adds_run(&downgrade->adds, downgrade->older.path, &downgrade->added, err))
 		return turn_back(downgrade, err);
+	connections_give(&downgrade->connections);
 	downgrade->closed = now() - begin;
 	quiet_end();
 	adds_finish(&downgrade->adds);
@@ -181,7 +147,7 @@ static int print_json(const struct downgrade *downgrade, struct cni_error *err)
 	const json_t *add;
 	size_t i;
 
-	json_array_foreach (downgrade->containers, i, add)
+	json_array_foreach (downgrade->plan, i, add)
 		if (items_add(&items,
 			      json_pack("{s:O, s:O, s:O}", "network",
 					json_object_get(add, "network"), "container_id",
@@ -193,9 +159,9 @@ static int print_json(const struct downgrade *downgrade, struct cni_error *err)
 			 json_pack("{s:s, s:s, s:b, s:I, s:I, s:I, s:f}", "from_version",
 				   PROGRAM_VERSION, "to_version", downgrade->older.version,
 				   "downgraded", !downgrade->options->dry_run, "containers",
-				   (json_int_t)downgrade->added, "connections_mapped",
-				   (json_int_t)downgrade->mapped, "connections_masqueraded",
-				   (json_int_t)downgrade->masqueraded, "milliseconds",
+				   (json_int_t)downgrade->added, "connections",
+				   (json_int_t)downgrade->connections.count, "connections_given",
+				   (json_int_t)downgrade->connections.given, "milliseconds",
 				   downgrade->closed * 1000),
 			 err);
 }
@@ -203,7 +169,7 @@ static int print_json(const struct downgrade *downgrade, struct cni_error *err)
 static int print_text(const struct downgrade *downgrade)
 {
 	bool dry_run = downgrade->options->dry_run;
-	size_t count = dry_run ? json_array_size(downgrade->containers) : downgrade->added;
+	size_t count = dry_run ? json_array_size(downgrade->plan) : downgrade->added;
 
 	printf("%s bpf-portmap " PROGRAM_VERSION " by %s; it %s %zu container%s again",
 	       dry_run ? "would replace" : "replaced", downgrade->older.version,
@@ -211,24 +177,24 @@ static int print_text(const struct downgrade *downgrade)
 	if (!dry_run)
 		printf("; for %.0f ms their ports were closed, and what they sent was dropped",
 		       downgrade->closed * 1000);
-	printf("\n%u established connections to mapped ports go on as far as version %s takes up"
-	       " those that it has not seen begin; %u masqueraded ones get another port, which ends"
-	       " those of TCP\n",
-	       downgrade->mapped, downgrade->older.version, downgrade->masqueraded);
+	printf("\n%zu connections, %zu of them masqueraded, ", downgrade->connections.count,
+	       downgrade->connections.masqueraded);
+	if (dry_run)
+		puts("would be carried over as far as that can be");
+	else
+		printf("were there; %zu were carried over\n", downgrade->connections.given);
 	return 0;
 }
 
 static int run(struct downgrade *downgrade, const char *path, struct cni_error *err)
 {
-	if (older_binary_examine(&downgrade->older, path, err) ||
-	    host_open(&downgrade->host, PINS_ALL, err))
+	if (older_binary_examine(&downgrade->older, path, err) || begin(downgrade, err))
 		return -1;
 	if (downgrade->older.has_our_layout)
 		return run_its_upgrade(downgrade, err);
 	if (look(downgrade, err))
 		return -1;
-	if (!json_array_size(downgrade->containers) &&
-	    downgrade->host.datapath.state == DATAPATH_ABSENT) {
+	if (downgrade->host.datapath.state == DATAPATH_ABSENT) {
 		puts("nothing is loaded: the first ADD of the older version loads its programs");
 		return 0;
 	}
@@ -246,8 +212,8 @@ int verb_downgrade(const struct options *options, char *const *operands, struct 
 	signal(SIGPIPE, SIG_IGN);
 	result = run(&downgrade, operands[0], err);
 	adds_close(&downgrade.adds);
+	connections_release(&downgrade.connections);
 	json_decref(downgrade.plan);
-	json_decref(downgrade.containers);
 	host_close(&downgrade.host);
 	return result;
 }

@@ -1,8 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* quiet.c - keeps this host from answering for containers whose ports are closed for a moment. */
+/* quiet.c - keeps connections from harm while the ports of containers are closed. */
 #include "operator/downgrade/quiet.h"
 
+#include <stdbool.h>
+#include <stdio.h>
+
+#include "lib/address.h"
+#include "lib/cleanup.h"
+#include "lib/memory.h"
 #include "lib/warning.h"
+#include "operator/add_cache.h"
 #include "operator/run_command.h"
 
 #define TABLE "inet bpf_portmap_downgrade"
@@ -21,20 +28,50 @@ static void run_nft(const char *script, const char *meaning)
 		warning("%s: %s", meaning, command_run_why(&run, why));
 }
 
-void quiet_begin(void)
+/* Every address is read and written again, so nothing else comes into the script. */
+static void print_addresses(FILE *script, const json_t *adds, bool ipv4)
 {
-	run_nft(WITHOUT "table " TABLE " {\n"
-			"	chain output {\n"
-			"		type filter hook output priority -400;\n"
-			"		tcp flags & rst == rst drop\n"
-			"		icmp type destination-unreachable drop\n"
-			"		icmpv6 type destination-unreachable drop\n"
-			"	}\n"
-			"}\n",
-		"connections that send just now may be reset by this host");
+	uint8_t address[CNI_ADDRESS_SIZE], length;
+	char text[CNI_ADDRESS_TEXT_SIZE];
+	const json_t *add, *ip;
+	size_t i, j;
+
+	json_array_foreach (adds, i, add)
+		json_array_foreach (json_object_get(json_object_get(json_object_get(add, "config"),
+								    "prevResult"),
+						    "ips"),
+				    j, ip)
+			if (!cni_address_parse_cidr(add_cache_text(ip, "address"), address,
+						    &length) &&
+			    cni_address_is_ipv4(address) == ipv4)
+				fprintf(script, "		%s saddr %s drop\n",
+					ipv4 ? "ip" : "ip6", cni_address_format(address, text));
+}
+
+void quiet_begin(const json_t *adds)
+{
+	cleanup_free char *text = NULL;
+	size_t size;
+	FILE *script = need(open_memstream(&text, &size));
+
+	fputs(WITHOUT "table " TABLE " {\n"
+		      "	chain output {\n"
+		      "		type filter hook output priority -400;\n"
+		      "		tcp flags & rst == rst drop\n"
+		      "		icmp type destination-unreachable drop\n"
+		      "		icmpv6 type destination-unreachable drop\n"
+		      "	}\n"
+		      "	chain forward {\n"
+		      "		type filter hook forward priority -400;\n",
+	      script);
+	print_addresses(script, adds, true);
+	print_addresses(script, adds, false);
+	fputs("	}\n}\n", script);
+	fclose(script);
+	run_nft(text, "connections that send just now may end");
 }
 
 void quiet_end(void)
 {
-	run_nft(WITHOUT, "the table " TABLE " stays, in which this host drops its RSTs");
+	run_nft(WITHOUT, "the table " TABLE " stays, in which packets are dropped");
 }

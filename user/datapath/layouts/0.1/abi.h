@@ -11,6 +11,19 @@
 
 #include "abi.h"
 
+/* Those maps. */
+enum old_map {
+	OLD_META,
+	OLD_SLOTS,
+	OLD_INTERFACES,
+	OLD_ATTACHMENTS,
+	OLD_FLOWS,
+	OLD_FLOWS_NEW,
+	OLD_NOTICED,
+	OLD_FLOW_PAIRS,
+	OLD_MAP_COUNT,
+};
+
 enum old_direction {
 	OLD_DIRECTION_IN = 1,
 	OLD_DIRECTION_OUT = 2,

@@ -7,24 +7,13 @@
 #include <string.h>
 
 #include "datapath/layouts/0.1/abi.h"
+#include "datapath/layouts/0.1/give.h"
 #include "datapath/load/bpf_error.h"
 #include "datapath/load/maps.h"
 #include "datapath/records/attachments.h"
 #include "lib/cleanup.h"
 #include "lib/digest.h"
 #include "lib/memory.h"
-
-enum old_map {
-	OLD_META,
-	OLD_SLOTS,
-	OLD_INTERFACES,
-	OLD_ATTACHMENTS,
-	OLD_FLOWS,
-	OLD_FLOWS_NEW,
-	OLD_NOTICED,
-	OLD_FLOW_PAIRS,
-	OLD_MAP_COUNT,
-};
 
 #define FLOW_PAIR_SIZE 56
 
@@ -398,4 +387,5 @@ const struct older_layout layout_0_1 = {
 	.copy_marks = copy_marks,
 	.room = room,
 	.walk_connections = walk_connections,
+	.give_connections = give_connections_0_1,
 };
