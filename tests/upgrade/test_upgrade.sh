@@ -436,7 +436,7 @@ test_upgrade_downgrade() {
 	touch /run/stop
 	wait "$churn_out" || true
 	in_namespace web "$build/tests/crowd" ask "$server4" 80 30 || fail "masquerade by 0.1"
-	echo "note: $(cat /run/downgrade.out)"
+	echo "note: $(tr '\n' ' ' </run/downgrade.out)"
 	wait "$bulk_in" || fail "TCP in: $(cat /run/bulk.in)"
 	wait "$bulk_out" || fail "TCP out: $(cat /run/bulk.out)"
 	expect_downgraded
@@ -454,6 +454,13 @@ expect_downgraded() {
 	expect_equal "" "$(compgen -G "/run/bpf-portmap-downgrade*")" "the list of ADDs"
 	expect_equal "" "$(nft list tables)" "tables of nftables"
 	[ -e "$pins/flow_pairs" ] || fail "no maps of 0.1: $(ls "$pins")"
+}
+
+# fake_release CONDITION: 0.1 whose ADD fails unless the condition, which ends with ||, holds
+fake_release() {
+	printf '%s\n' '#!/bin/sh' "[ \"\$CNI_COMMAND\" != ADD ] || $1 exit 1" \
+		"exec $project/build/releases/0.1/bpf-portmap \"\$@\"" >/run/conf/fails
+	chmod 755 /run/conf/fails
 }
 
 # a downgrade changes nothing where it could not add each container again, or by another program
@@ -477,15 +484,19 @@ test_upgrade_downgrade_refusals() {
 	expect_contains "$output" 'must be a file of root'
 	expect_same_state "$state"
 	expect_answer client tcp "$host4" 8080 web "$client4"
-	# One that fails half-way: the containers are ours again
-	printf '%s\n' '#!/bin/sh' '[ "$CNI_COMMAND" != ADD ] || [ "$CNI_CONTAINERID" = web ] || exit 1' \
-		"exec $project/build/releases/0.1/bpf-portmap \"\$@\"" >/run/conf/fails
-	chmod 755 /run/conf/fails
+	# One that does not load, and one that fails half-way: the containers are ours again
+	conversation_open talk client tcp "$host4" 8080
+	expect_says talk web
+	fake_release ''
+	expect_failure "$build/bpf-portmap" downgrade /run/conf/fails
+	expect_contains "$output" 'fails with CNI_COMMAND=ADD of container rehearsal'
+	expect_says talk web
 	use_release now
 	container_start other upgraded -p 9090:80/tcp
+	fake_release '[ "$CNI_CONTAINERID" != other ] ||'
 	expect_failure "$build/bpf-portmap" downgrade /run/conf/fails
 	expect_contains "$output" 'have bpf-portmap'
-	expect_contains "$output" '/run/conf/fails cannot add container other'
+	expect_contains "$output" '/run/conf/fails fails with CNI_COMMAND=ADD of container other'
 	expect_answer client tcp "$host4" 8080 web "$client4"
 	expect_answer client tcp "$host4" 9090 other "$client4"
 	container_check other upgraded

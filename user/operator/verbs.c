@@ -57,9 +57,9 @@ const struct verb verbs[] = {
 	 "completed by the next, or by the next ADD"},
 	{"downgrade", " BINARY", 1, 1, OPTIONS_UPGRADE, verb_downgrade,
 	 "puts an older version of bpf-portmap, BINARY, in the place of this one. Where it cannot\n"
-	 "read the maps it adds the running containers again: their ports are closed meanwhile,\n"
-	 "and masqueraded connections end. Put BINARY among the plugins first. One that was\n"
-	 "stopped half-way is begun anew by the next, or turned back by `upgrade`"},
+	 "read the maps it adds the running containers again: their ports are closed meanwhile;\n"
+	 "connections go on. Put BINARY among the plugins first. One that was stopped half-way is\n"
+	 "begun anew by the next, or turned back by `upgrade`"},
 	{"support", " [FILE]", 0, 1, 0, verb_support,
 	 "writes one tar file with what somebody needs who is to find a fault: maps, programs,\n"
 	 "rules, routes, conflists, versions; without secrets; a manifest says what is in it.\n"

@@ -26,7 +26,6 @@
 #define FOLDER "/run"
 #define LIMIT ((size_t)256 << 20)
 #define SECONDS 300 /* the first ADD has programs verified */
-#define VARIABLE_SIZE 512
 
 static int refuse(const struct adds *adds, const char *what, struct cni_error *err)
 {
@@ -111,42 +110,42 @@ void adds_close(struct adds *adds)
 static int refuse_add(const json_t *add, const struct command_run *run, struct cni_error *err)
 {
 	cleanup_json json_t *said = run->output ? json_loads(run->output, 0, NULL) : NULL;
-	const char *message = add_cache_text(said, "msg"),
-		   *details = add_cache_text(said, "details");
-	const char *binary = run->arguments[6];
+	const char *details = add_cache_text(said, "details");
+	const char *message = add_cache_text(said, "msg");
 
 	if (!*message)
 		message = *run->errors ? run->errors : "it ended without a word";
-	return cni_error_set(err, CNI_ERROR_IO, "%s cannot add container %s, network %s: %s%s%s",
-			     binary, add_cache_text(add, "container_id"),
-			     add_cache_text(add, "network"), message, *details ? "; " : "",
-			     details);
+	return cni_error_set(
+		err, CNI_ERROR_IO, "%s fails with %s of container %s, network %s: %s%s%s",
+		run->arguments[6], run->arguments[1], add_cache_text(add, "container_id"),
+		add_cache_text(add, "network"), message, *details ? "; " : "", details);
+}
+
+int add_make(const json_t *add, const char *command, const char *netns, const char *binary,
+	     struct cni_error *err)
+{
+	cleanup_free char *config = json_dumps(json_object_get(add, "config"), JSON_COMPACT);
+	cleanup_free char *verb = cni_format("CNI_COMMAND=%s", command);
+	cleanup_free char *id =
+		cni_format("CNI_CONTAINERID=%s", add_cache_text(add, "container_id"));
+	cleanup_free char *ifname = cni_format("CNI_IFNAME=%s", add_cache_text(add, "ifname"));
+	cleanup_free char *where = cni_format("CNI_NETNS=%s", netns);
+	cleanup_free char *arguments = cni_format("CNI_ARGS=%s", add_cache_text(add, "args"));
+	const char *const words[] = {"env", verb, id, ifname, where, arguments, binary, NULL};
+	cleanup_command struct command_run run = {
+		.arguments = words, .input = config, .seconds = SECONDS};
+
+	return command_run(&run) ? 0 : refuse_add(add, &run, err);
 }
 
 /* By a descriptor of ours, which cannot become that of another process meanwhile. */
-static int run_add(const json_t *add, const struct namespace *namespace, const char *binary,
+static int make_in(const json_t *add, const struct namespace *namespace, const char *binary,
 		   struct cni_error *err)
 {
-	cleanup_free char *config = json_dumps(json_object_get(add, "config"), JSON_COMPACT);
-	char id[VARIABLE_SIZE], ifname[VARIABLE_SIZE], netns[64];
-	cleanup_free char *arguments = NULL;
-	const char *const words[] = {"env", "CNI_COMMAND=ADD", id, ifname, netns, NULL, binary,
-				     NULL};
-	const char *all[sizeof(words) / sizeof(words[0])];
-	struct command_run run = {.arguments = all, .input = config, .seconds = SECONDS};
-	bool done;
+	char netns[64];
 
-	snprintf(id, sizeof(id), "CNI_CONTAINERID=%s", add_cache_text(add, "container_id"));
-	snprintf(ifname, sizeof(ifname), "CNI_IFNAME=%s", add_cache_text(add, "ifname"));
-	snprintf(netns, sizeof(netns), "CNI_NETNS=/proc/%d/fd/%d", getpid(), namespace->fd);
-	arguments = cni_format("CNI_ARGS=%s", add_cache_text(add, "args"));
-	memcpy(all, words, sizeof(all));
-	all[5] = arguments;
-	done = command_run(&run);
-	if (!done)
-		refuse_add(add, &run, err);
-	command_run_release(&run);
-	return done ? 0 : -1;
+	snprintf(netns, sizeof(netns), "/proc/%d/fd/%d", getpid(), namespace->fd);
+	return add_make(add, "ADD", netns, binary, err);
 }
 
 /* The namespace that the veth leads to. NULL: the container is gone. */
@@ -180,7 +179,7 @@ static int run_all(const json_t *list, const char *binary, struct nl_sock *socke
 		struct cni_error failure = {0};
 
 		namespace = find_namespace(add, &namespaces, socket);
-		if (namespace && !run_add(add, namespace, binary, &failure))
+		if (namespace && !make_in(add, namespace, binary, &failure))
 			++*count;
 		else if (namespace && find_namespace(add, &namespaces, socket))
 			result = cni_error_chain(err, &failure);

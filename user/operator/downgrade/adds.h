@@ -40,6 +40,11 @@ int adds_save(struct adds *adds, json_t *list, struct cni_error *err);
 void adds_finish(struct adds *adds);
 void adds_close(struct adds *adds);
 
+/* Runs a program as CNI has it for one of the list, in the network namespace. CNI_ERROR_IO and what
+ * the program says. */
+int add_make(const json_t *add, const char *command, const char *netns, const char *binary,
+	     struct cni_error *err);
+
 /* Has each made by this program, but for containers that are gone; goes on after one that fails.
  * *count: how many were made. CNI_ERROR_IO naming what failed. */
 int adds_run(const struct adds *adds, const char *binary, size_t *count, struct cni_error *err);

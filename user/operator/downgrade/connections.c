@@ -4,12 +4,15 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
+
+#include "lifetime.h"
 
 #include "datapath/load/maps.h"
+#include "datapath/records/attachments.h"
 #include "lib/array.h"
 #include "lib/cleanup.h"
 #include "lib/warning.h"
-#include "operator/view.h"
 
 #define ENDED (STATE_VOID | STATE_UNCONFIRMED)
 #define BOTH_FINS (STATE_FIN_INSIDE | STATE_FIN_OUTSIDE)
@@ -17,8 +20,21 @@
 /* What reads them. */
 struct reading {
 	struct kept_connections *kept;
-	struct view view;
+	struct owner *owners; /* by slot, those that live */
+	uint32_t now;
 };
+
+static bool goes_on(const struct reading *reading, const struct connection_key *key,
+		    const struct connection *connection)
+{
+	uint32_t state = connection->state, slot = connection->owner.slot;
+	int32_t idle = (int32_t)(reading->now - connection->last_seen);
+
+	return (connection->kind == FLOW_MAPPING || connection->kind == FLOW_MASQUERADE) &&
+	       state & STATE_REPLIED && !(state & ENDED) && (state & BOTH_FINS) != BOTH_FINS &&
+	       slot < MAX_SLOTS && owner_is(connection->owner, reading->owners[slot]) &&
+	       idle <= (int32_t)connection_timeout(key->protocol, state);
+}
 
 static enum walk take_connection(const void *key, const void *value, void *context,
 				 struct cni_error *err)
@@ -27,10 +43,7 @@ static enum walk take_connection(const void *key, const void *value, void *conte
 	struct reading *reading = context;
 	struct taken_over *taken;
 
-	if ((connection->kind != FLOW_MAPPING && connection->kind != FLOW_MASQUERADE) ||
-	    !(connection->state & STATE_REPLIED) || connection->state & ENDED ||
-	    (connection->state & BOTH_FINS) == BOTH_FINS || connection->owner.slot >= MAX_SLOTS ||
-	    !view_is_alive(&reading->view, key, connection))
+	if (!goes_on(reading, key, connection))
 		return WALK_ON;
 	reading->kept->masqueraded += connection->kind == FLOW_MASQUERADE;
 	taken = ARRAY_ADD(reading->kept->list, reading->kept->count);
@@ -47,26 +60,31 @@ static enum walk take_connection(const void *key, const void *value, void *conte
 	return WALK_ON;
 }
 
-int connections_read(struct kept_connections *kept, struct cni_error *err)
+int connections_read(struct kept_connections *kept, const struct datapath *datapath,
+		     struct cni_error *err)
 {
-	struct reading reading = {.kept = kept, .view = {.is_quiet = true}};
+	cleanup_free struct owner *owners = need(calloc(MAX_SLOTS, sizeof(*owners)));
 	cleanup_free struct attachment_entry *entries = NULL;
-	const struct datapath *datapath = &reading.view.datapath;
-	size_t count = 0;
-	int result = 0;
+	struct reading reading = {.kept = kept, .owners = owners};
+	struct timespec now;
+	size_t count;
 
+	/* The clock that the programs read. */
+	clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
+	reading.now = (uint32_t)now.tv_sec;
 	connections_release(kept);
 	kept->attachments = need(calloc(MAX_SLOTS, sizeof(*kept->attachments)));
-	if (view_open(&reading.view, err) ||
-	    (!reading.view.is_empty &&
-	     (attachment_list(datapath, &entries, &count, err) ||
-	      map_walk(&datapath->objects, MAP_CONNECTIONS, take_connection, &reading, err))))
-		result = -1;
-	for (size_t i = 0; i < count; i++)
-		if (entries[i].attachment.owner.slot < MAX_SLOTS)
-			kept->attachments[entries[i].attachment.owner.slot] = entries[i].key;
-	view_close(&reading.view);
-	return result;
+	if (attachment_list(datapath, &entries, &count, err))
+		return -1;
+	for (size_t i = 0; i < count; i++) {
+		uint32_t slot = entries[i].attachment.owner.slot;
+
+		if (slot >= MAX_SLOTS)
+			continue;
+		owners[slot] = entries[i].attachment.owner;
+		kept->attachments[slot] = entries[i].key;
+	}
+	return map_walk(&datapath->objects, MAP_CONNECTIONS, take_connection, &reading, err);
 }
 
 void connections_give(struct kept_connections *kept)

@@ -18,7 +18,8 @@ struct kept_connections {
 };
 
 /* Those that were answered, to mapped ports and masqueraded. CNI_ERROR_KERNEL_REFUSED. */
-int connections_read(struct kept_connections *kept, struct cni_error *err);
+int connections_read(struct kept_connections *kept, const struct datapath *datapath,
+		     struct cni_error *err);
 
 /* Writes them where the older version has its maps by now. A warning where that cannot be. */
 void connections_give(struct kept_connections *kept);

@@ -4,12 +4,16 @@
  * containers that run.
  *
  * Over the same layout the older version's own `upgrade` does it. Else it cannot read our maps, and
- * has each container added again, by CNI. Our attachments are removed first, but not our programs:
- * from_container drops what comes from a veth without an attachment, so that nothing leaves
- * untranslated while the uplinks have the older programs and the container is unknown to them. Each
- * ADD then puts the older program in its place. The list of ADDs is on file before the first change
- * (adds.h): the next `upgrade` turns back what a killed one has left; so does the next `downgrade`,
- * and begins anew.
+ * has each container added again, by CNI:
+ *
+ * - The list of ADDs is on file before the first change (adds.h). The next `upgrade` turns back
+ * what a killed run has left; so does the next `downgrade`, and begins anew.
+ * - Our pins are removed. Our programs are at their hooks and hold our maps: nothing changes yet.
+ * - The older version loads its programs (rehearsal.h).
+ * - Our attachments are removed. from_container drops what comes from a veth without an attachment,
+ *   so that nothing leaves untranslated while the uplinks have the older programs and the container
+ *   is unknown to them. Each ADD then puts the older program in its place.
+ * - The connections that were there are written to the older maps.
  */
 #include <signal.h>
 #include <stdio.h>
@@ -29,6 +33,7 @@
 #include "operator/downgrade/older_binary.h"
 #include "operator/downgrade/plan.h"
 #include "operator/downgrade/quiet.h"
+#include "operator/downgrade/rehearsal.h"
 #include "operator/downgrade/restore.h"
 #include "operator/items.h"
 #include "operator/verbs.h"
@@ -85,8 +90,9 @@ static int look(struct downgrade *downgrade, struct cni_error *err)
 	downgrade->plan = json_array();
 	if (host_recover(host, err))
 		return -1;
-	if (datapath_is_usable(&host->datapath) && (plan_adds(downgrade->plan, host, err) ||
-						    connections_read(&downgrade->connections, err)))
+	if (datapath_is_usable(&host->datapath) &&
+	    (plan_adds(downgrade->plan, host, err) ||
+	     connections_read(&downgrade->connections, &host->datapath, err)))
 		return -1;
 	return 0;
 }
@@ -100,15 +106,24 @@ static double now(void)
 }
 
 /* Our maps live on as long as our programs are at a hook. */
-static int close_ours(struct downgrade *downgrade, struct cni_error *err)
+static int change(struct downgrade *downgrade, struct cni_error *err)
 {
 	struct host *host = &downgrade->host;
+	double begin;
 
-	/* By now no other one begins in the IP stack. */
-	if (connections_read(&downgrade->connections, err))
+	if (pins_remove(host->datapath.directory, err) || rehearse(downgrade->older.path, err))
 		return -1;
-	return host_remove_attachments(host, err) || pins_remove(host->datapath.directory, err) ? -1
-												: 0;
+	begin = now();
+	quiet_begin(downgrade->adds.list);
+	/* By now no other one begins in the IP stack. */
+	if (connections_read(&downgrade->connections, &host->datapath, err) ||
+	    host_remove_attachments(host, err) ||
+	    adds_run(&downgrade->adds, downgrade->older.path, &downgrade->added, err))
+		return -1;
+	connections_give(&downgrade->connections);
+	quiet_end();
+	downgrade->closed = now() - begin;
+	return 0;
 }
 
 /* As it was, but for the connections. */
@@ -126,17 +141,10 @@ static int turn_back(struct downgrade *downgrade, struct cni_error *err)
 
 static int carry_out(struct downgrade *downgrade, struct cni_error *err)
 {
-	double begin = now();
-
 	if (adds_save(&downgrade->adds, json_incref(downgrade->plan), err))
 		return -1;
-	quiet_begin(downgrade->adds.list);
-	if (close_ours(downgrade, err) ||
-	    adds_run(&downgrade->adds, downgrade->older.path, &downgrade->added, err))
+	if (change(downgrade, err))
 		return turn_back(downgrade, err);
-	connections_give(&downgrade->connections);
-	downgrade->closed = now() - begin;
-	quiet_end();
 	adds_finish(&downgrade->adds);
 	return 0;
 }
