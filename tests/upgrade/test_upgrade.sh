@@ -420,9 +420,9 @@ test_upgrade_downgrade() {
 	hold mapped client "$host4" 8080 "$count"
 	hold masqueraded web "$server4" 80 "$count"
 	wait_until 20 established "$count" || fail "connections: $(cat /run/mapped.held /run/masqueraded.held)"
-	in_namespace client "$build/tests/bulk" ask tcp "$host4" 8082 --bytes "${BYTES:-30000000}" >/run/bulk.in 2>&1 &
+	in_namespace client "$build/tests/bulk" ask tcp "$host4" 8082 --bytes "${BYTES:-200000000}" >/run/bulk.in 2>&1 &
 	local bulk_in=$!
-	in_namespace web "$build/tests/bulk" ask tcp "$server4" 82 --bytes "${BYTES:-30000000}" >/run/bulk.out 2>&1 &
+	in_namespace web "$build/tests/bulk" ask tcp "$server4" 82 --bytes "${BYTES:-200000000}" >/run/bulk.out 2>&1 &
 	local bulk_out=$!
 	churn web "$server4" 80 &
 	local churn_out=$!

@@ -91,6 +91,11 @@ int older_binary_examine(struct older_binary *binary, const char *path, struct c
 				     "%s does not answer CNI's VERSION: it is no plugin that can be"
 				     " used here",
 				     binary->path);
+	if (strverscmp(binary->version, PROGRAM_VERSION) > 0)
+		return cni_error_set(err, CNI_ERROR_INVALID_CONFIGURATION,
+				     "%s is of version %s, which is newer than " PROGRAM_VERSION
+				     ": `%s upgrade` puts it in the place of this one",
+				     binary->path, binary->version, binary->path);
 	binary->has_our_layout = can_replace_ours(binary);
 	return 0;
 }

@@ -13,6 +13,7 @@
 
 #include "datapath/layouts/0.1/abi.h"
 #include "lib/cleanup.h"
+#include "datapath/load/maps.h"
 #include "lib/memory.h"
 
 /* Both entries of a connection. */
@@ -59,12 +60,24 @@ static void make_halves(struct halves *halves, const struct taken_over *connecti
 	memcpy(halves->in.address, key->inside, sizeof(halves->in.address));
 }
 
+/* 0.1 may have begun it anew already, alike: a packet came to the mapped port. */
+static bool write_half(int flows, const struct old_flow_key *key, const struct old_flow *flow)
+{
+	struct old_flow found;
+
+	if (!bpf_map_update_elem(flows, key, flow, BPF_NOEXIST))
+		return true;
+	return !bpf_map_lookup_elem(flows, key, &found) && owner_is(found.owner, flow->owner) &&
+	       found.port == flow->port && found.peer_port == flow->peer_port &&
+	       !memcmp(found.address, flow->address, sizeof(found.address));
+}
+
 /* As 0.1 does: both, or none. */
 static bool write_halves(int flows, const struct halves *halves)
 {
-	if (bpf_map_update_elem(flows, &halves->in_key, &halves->in, BPF_NOEXIST))
+	if (!write_half(flows, &halves->in_key, &halves->in))
 		return false;
-	if (!bpf_map_update_elem(flows, &halves->out_key, &halves->out, BPF_NOEXIST))
+	if (write_half(flows, &halves->out_key, &halves->out))
 		return true;
 	bpf_map_delete_elem(flows, &halves->in_key);
 	return false;
