@@ -39,9 +39,10 @@ static void print_choices(const char *argument)
 		putchar(*argument == '|' ? ' ' : *argument);
 }
 
+/* One that exists. */
 static bool is_file(const char *operands)
 {
-	return strstr(operands, "FILE") || strstr(operands, "BINARY");
+	return strstr(operands, "BINARY");
 }
 
 static bool has_option(const struct verb *verb, const struct command_option *option)
