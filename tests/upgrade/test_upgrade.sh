@@ -491,6 +491,7 @@ test_upgrade_downgrade_refusals() {
 	expect_failure "$build/bpf-portmap" downgrade /run/conf/fails
 	expect_contains "$output" 'fails with CNI_COMMAND=ADD of container rehearsal'
 	expect_says talk web
+	expect_same_state "$state"
 	use_release now
 	container_start other upgraded -p 9090:80/tcp
 	fake_release '[ "$CNI_CONTAINERID" != other ] ||'

@@ -2,6 +2,7 @@
 /* restore.c - turns a downgrade back that was killed, or failed. */
 #include "operator/downgrade/restore.h"
 
+#include "datapath/attach/socket_hooks.h"
 #include "host/host.h"
 #include "host/ready.h"
 #include "lib/cleanup.h"
@@ -11,10 +12,16 @@ static int take_over(struct cni_error *err)
 {
 	struct take_over_report ignored;
 	cleanup_host struct host host = {0};
+	struct datapath *datapath = &host.datapath;
 
-	return host_open(&host, PINS_ALL, err)
-		       ? -1
-		       : datapath_upgrade(&host.datapath, &host.addresses, &ignored, err);
+	/* Where nothing is pinned our programs may run still, with our maps. */
+	if (host_open(&host, PINS_ALL, err) ||
+	    (datapath->state == DATAPATH_ABSENT
+		     ? datapath_recover(datapath, &host.addresses, err)
+		     : datapath_upgrade(datapath, &host.addresses, &ignored, err)))
+		return -1;
+	/* Those at sockets went with the pins. */
+	return datapath_is_usable(datapath) ? socket_hooks_repair(datapath, err) : 0;
 }
 
 int restore_after_downgrade(struct adds *adds, size_t *count, struct cni_error *err)
