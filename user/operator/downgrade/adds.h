@@ -4,7 +4,7 @@
  *
  * What every version of bpf-portmap speaks is CNI, and runtimes keep what they said (libcni's
  * cache). The list is in a file from before the first change until after the last ADD, so that what
- * a killed run has left is completed by the next one.
+ * a killed run has left can be turned back.
  */
 #ifndef OPERATOR_DOWNGRADE_ADDS_H
 #define OPERATOR_DOWNGRADE_ADDS_H

@@ -23,7 +23,6 @@
 #include <unistd.h>
 
 #include "host/host.h"
-#include "host/ready.h"
 #include "host/removal.h"
 #include "lib/cleanup.h"
 #include "net/netns.h"
