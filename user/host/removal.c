@@ -92,31 +92,38 @@ static int detach_from_all(struct host *host, const uint32_t *ids, struct cni_er
 	return 0;
 }
 
-static int remove_as(struct host *host, uint32_t mark_as, int *lock, struct cni_error *err)
+/* Nothing where the maps are not whole. */
+static int close_ports(struct host *host, uint32_t mark_as, struct release *release,
+		       struct cni_error *err)
 {
-	struct datapath *datapath = &host->datapath;
-	struct release release = {.objects = &datapath->objects};
+	const struct objects *objects = &host->datapath.objects;
 
-	if (datapath_is_usable(datapath) &&
-	    (mark(&datapath->objects, mark_as, err) || remove_attachments(host, &release, err)))
-		return -1;
-	if ((mark_as == META_REMOVED && detach_from_all(host, NULL, err)) ||
-	    (bpffs_is_mounted() && pins_remove(datapath->directory, err)))
+	release->objects = objects;
+	if (!datapath_is_usable(&host->datapath))
+		return 0;
+	return mark(objects, mark_as, err) ? -1 : remove_attachments(host, release, err);
+}
+
+int host_remove(struct host *host, int *lock, struct cni_error *err)
+{
+	struct release release = {0};
+
+	if (close_ports(host, META_REMOVED, &release, err) || detach_from_all(host, NULL, err) ||
+	    (bpffs_is_mounted() && pins_remove(host->datapath.directory, err)))
 		return -1;
 	release_finish(&release, lock);
 	return 0;
 }
 
-int host_remove(struct host *host, int *lock, struct cni_error *err)
-{
-	return remove_as(host, META_REMOVED, lock, err);
-}
-
 int host_close_ports(struct host *host, struct cni_error *err)
 {
 	cleanup_lock int lock = lock_take(err);
+	struct release release = {0};
 
-	return lock < 0 ? -1 : remove_as(host, META_CLOSED, &lock, err);
+	if (lock < 0 || close_ports(host, META_CLOSED, &release, err))
+		return -1;
+	release_finish(&release, &lock);
+	return 0;
 }
 
 static bool is_marked(const struct objects *objects, uint32_t as)

@@ -18,9 +18,9 @@
  * CNI_ERROR_KERNEL_REFUSED, CNI_ERROR_TRY_AGAIN. */
 int host_remove(struct host *host, int *lock, struct cni_error *err);
 
-/* For downgrade: as above, but the programs stay, which from now on drop what containers send, so
- * that nothing leaves untranslated before those of another version take their place. Takes the
- * lock. */
+/* For downgrade: removes every attachment, but not the programs, which from now on drop what
+ * containers send, so that nothing leaves untranslated before those of another version take their
+ * place, nor pins, which are the other version's by then. Takes the lock. Errors as above. */
 int host_close_ports(struct host *host, struct cni_error *err);
 
 /* For a command that attaches, at its end, with its result. Where the maps that it has opened were

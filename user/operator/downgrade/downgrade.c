@@ -116,7 +116,7 @@ static int change(struct downgrade *downgrade, struct cni_error *err)
 	quiet_begin(downgrade->adds.list);
 	/* By now no other one begins in the IP stack. */
 	if (connections_read(&downgrade->connections, &host->datapath, err) ||
-	    host_remove_attachments(host, err) ||
+	    host_close_ports(host, err) ||
 	    adds_run(&downgrade->adds, downgrade->older.path, &downgrade->added, err))
 		return -1;
 	connections_give(&downgrade->connections);
