@@ -149,7 +149,7 @@ late_add() { /run/do ADD >/run/out || fail "ADD: $(cat /run/out)"; }
 
 # What attach has not heard of uninstall, it says.
 attach_leaves_nothing() {
-	! grep 'bpf-portmap: ' /run/out.attach | grep -v 'taken bpf-portmap off this host' ||
+	! grep 'bpf-portmap: ' /run/out.attach | grep -v 'off this host meanwhile' ||
 		fail "attach, $place"
 	expect_contains "$(cat /run/out.uninstall)" 'nothing of bpf-portmap is left'
 	nothing_is_left

@@ -267,7 +267,7 @@ static int remove_binary_and_look(struct installer *installer, const struct opti
 		return -1;
 	if (binary_put(&installer->bin, OUR_BINARY, installer->self, &failure) < 0)
 		return cni_error_chain(err, &failure);
-	return cni_error_wrap(err, "%s/" OUR_BINARY " stays, as it was run once more meanwhile",
+	return cni_error_wrap(err, "%s/" OUR_BINARY " stays until that is mended",
 			      installer->bin.path);
 }
 
