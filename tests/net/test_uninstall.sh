@@ -100,8 +100,8 @@ add_works_or_leaves_nothing() {
 test_uninstall_and_add() {
 	local before=true afterwards=add_works_or_leaves_nothing place=
 	uninstall_make
-	each_place 31 ADD uninstall
-	each_place 29 uninstall ADD
+	each_place 55 ADD uninstall
+	each_place 45 uninstall ADD
 }
 
 # The other one has its own port, whatever became of the first.
@@ -166,8 +166,8 @@ del_succeeds() {
 test_uninstall_and_attach() {
 	local before=true afterwards=attach_leaves_nothing place=
 	uninstall_make
-	each_place 13 attach uninstall
-	each_place 29 uninstall attach
+	each_place 27 attach uninstall
+	each_place 45 uninstall attach
 	before=late_add afterwards=del_succeeds
 	each_place 11 DEL uninstall
 	each_place 17 uninstall DEL
