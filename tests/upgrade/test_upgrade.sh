@@ -473,9 +473,22 @@ test_upgrade_downgrade_refusals() {
 	state=$(state_show)
 	mv /var/lib/cni/results/*-web-eth0 /run/cached
 	expect_failure downgrade_to 0.1
-	expect_contains "$(cat /run/downgrade.out)" 'says how 1 container was added'
+	expect_contains "$(cat /run/downgrade.out)" 'no other version can add 1 container again'
 	expect_contains "$(cat /run/downgrade.out)" 'container web, interface eth0, network bridge'
+	expect_contains "$(cat /run/downgrade.out)" '/var/lib/cni/results says how'
 	mv /run/cached /var/lib/cni/results/bridge-web-eth0
+	# One whose namespace no process and no name shows
+	use_release now
+	container_add hidden upgraded -p 6060:80/tcp
+	touch /run/hidden
+	mount --bind /run/netns/hidden /run/hidden
+	umount /run/netns/hidden
+	expect_failure downgrade_to 0.1
+	expect_contains "$(cat /run/downgrade.out)" 'container hidden, interface eth0, network bridge'
+	use_release now
+	mount --bind /run/hidden /run/netns/hidden
+	umount /run/hidden
+	container_remove hidden upgraded
 	expect_failure "$build/bpf-portmap" downgrade /bin/true
 	expect_contains "$output" '/true is no bpf-portmap'
 	cp "$project/build/releases/0.1/bpf-portmap" /run/anybodys

@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -103,10 +104,22 @@ static void take_directory(struct reading *reading, const char *directory, bool 
 		closedir(stream);
 }
 
+/* One for each namespace, and 1024 is the usual limit. */
+static void allow_descriptors(void)
+{
+	struct rlimit limit;
+
+	if (getrlimit(RLIMIT_NOFILE, &limit))
+		return;
+	limit.rlim_cur = limit.rlim_max;
+	setrlimit(RLIMIT_NOFILE, &limit);
+}
+
 void namespaces_read(struct namespaces *namespaces, struct nl_sock *socket)
 {
 	struct reading reading = {.namespaces = namespaces, .socket = socket};
 
+	allow_descriptors();
 	take_directory(&reading, "/run/netns", false);
 	take_directory(&reading, "/proc", true);
 	free(reading.seen);

@@ -29,7 +29,8 @@ struct namespaces {
 	bool incomplete; /* some could not be opened, for lack of file descriptors or memory */
 };
 
-/* Those with a name in /run/netns, and those of processes. What cannot be opened is left out. */
+/* Those with a name in /run/netns, and those of processes. What cannot be opened is left out.
+ * Raises this process' limit of open files as far as it may. */
 void namespaces_read(struct namespaces *namespaces, struct nl_sock *socket);
 void namespaces_release(struct namespaces *namespaces);
 

@@ -20,12 +20,13 @@
 #include "lib/text.h"
 #include "net/link.h"
 #include "net/namespaces.h"
+#include "net/netlink.h"
 #include "operator/add_cache.h"
 #include "operator/run_command.h"
 
 #define FOLDER "/run"
 #define LIMIT ((size_t)256 << 20)
-#define SECONDS 300 /* the first ADD has programs verified */
+#define SECONDS 60 /* the first ADD has programs verified */
 
 static int refuse(const struct adds *adds, const char *what, struct cni_error *err)
 {
@@ -148,42 +149,77 @@ static int make_in(const json_t *add, const struct namespace *namespace, const c
 	return add_make(add, "ADD", netns, binary, err);
 }
 
-/* The namespace that the veth leads to. NULL: the container is gone. */
-static const struct namespace *find_namespace(const json_t *add,
-					      const struct namespaces *namespaces,
-					      struct nl_sock *socket)
+/* The namespace that the veth leads to; *found is NULL where the container is gone. -1: there is a
+ * veth, and its namespace is not seen. */
+static int find_namespace(const json_t *add, const struct namespaces *namespaces,
+			  struct nl_sock *socket, const struct namespace **found,
+			  struct cni_error *err)
 {
 	uint32_t index = (uint32_t)json_integer_value(json_object_get(add, "veth_index"));
-	cleanup_error struct cni_error ignored = {0};
+	const char *name = add_cache_text(add, "veth");
 	struct link veth;
 
-	if (link_get(socket, index, NULL, &veth, &ignored) || !veth.ifindex ||
-	    strcmp(veth.name, add_cache_text(add, "veth")) != 0)
-		return NULL;
-	return namespaces_find(namespaces, veth.peer_netns_id);
+	*found = NULL;
+	if (link_get(socket, index, NULL, &veth, err))
+		return -1;
+	if (!veth.ifindex || strcmp(veth.name, name) != 0)
+		return 0;
+	*found = namespaces_find(namespaces, veth.peer_netns_id);
+	if (*found)
+		return 0;
+	return cni_error_set(err, CNI_ERROR_IO,
+			     "cannot find the network namespace that %s leads to, of container %s,"
+			     " network %s",
+			     name, add_cache_text(add, "container_id"),
+			     add_cache_text(add, "network"));
 }
 
-/* What ended meanwhile is no error. */
-static int run_all(const json_t *list, const char *binary, struct nl_sock *socket, size_t *count,
-		   struct cni_error *err)
+/* Returns 1 where it was made; 0: the container is gone, also meanwhile. */
+static int run_one(const json_t *add, const char *binary, const struct namespaces *namespaces,
+		   struct nl_sock *socket, struct cni_error *err)
 {
-	struct namespaces namespaces = {0};
+	cleanup_error struct cni_error failure = {0};
 	const struct namespace *namespace;
+
+	if (find_namespace(add, namespaces, socket, &namespace, err))
+		return -1;
+	if (!namespace)
+		return 0;
+	if (!make_in(add, namespace, binary, &failure))
+		return 1;
+	if (!find_namespace(add, namespaces, socket, &namespace, err) && !namespace)
+		return 0;
+	return cni_error_chain(err, &failure);
+}
+
+enum after_failure {
+	END,
+	GO_ON,
+};
+
+static int run_all(const json_t *list, const char *binary, enum after_failure after_failure,
+		   size_t *count, struct cni_error *err)
+{
+	cleanup_netlink struct nl_sock *socket = netlink_open(NETLINK_ROUTE, err);
+	struct namespaces namespaces = {0};
 	const json_t *add;
 	int result = 0;
 	size_t i;
 
 	*count = 0;
+	if (!socket)
+		return -1;
 	namespaces_read(&namespaces, socket);
 	json_array_foreach (list, i, add) {
 		struct cni_error failure = {0};
+		int made = run_one(add, binary, &namespaces, socket, &failure);
 
-		namespace = find_namespace(add, &namespaces, socket);
-		if (namespace && !make_in(add, namespace, binary, &failure))
-			++*count;
-		else if (namespace && find_namespace(add, &namespaces, socket))
+		if (made < 0)
 			result = cni_error_chain(err, &failure);
-		cni_error_release(&failure);
+		else
+			*count += (size_t)made;
+		if (result && after_failure == END)
+			break;
 	}
 	namespaces_release(&namespaces);
 	return result;
@@ -191,12 +227,7 @@ static int run_all(const json_t *list, const char *binary, struct nl_sock *socke
 
 int adds_run(const struct adds *adds, const char *binary, size_t *count, struct cni_error *err)
 {
-	cleanup_host struct host host = {0};
-
-	*count = 0;
-	return host_open(&host, PINS_ALL, err)
-		       ? -1
-		       : run_all(adds->list, binary, host.socket, count, err);
+	return run_all(adds->list, binary, END, count, err);
 }
 
 /* One that is being removed is not live from the beginning. */
@@ -231,5 +262,5 @@ int adds_restore(const struct adds *adds, size_t *count, struct cni_error *err)
 		if (!has_attachment(&host, add))
 			json_array_append(missing, add);
 	snprintf(own_binary, sizeof(own_binary), "/proc/%d/exe", getpid());
-	return run_all(missing, own_binary, host.socket, count, err);
+	return run_all(missing, own_binary, GO_ON, count, err);
 }

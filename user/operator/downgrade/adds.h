@@ -45,11 +45,12 @@ void adds_close(struct adds *adds);
 int add_make(const json_t *add, const char *command, const char *netns, const char *binary,
 	     struct cni_error *err);
 
-/* Has each made by this program, but for containers that are gone; goes on after one that fails.
- * *count: how many were made. CNI_ERROR_IO naming what failed. */
+/* Has each made by this program, but for containers that are gone; ends at one that fails, or whose
+ * network namespace is not found. *count: how many were made. CNI_ERROR_IO naming what failed. */
 int adds_run(const struct adds *adds, const char *binary, size_t *count, struct cni_error *err);
 
-/* Has this binary make those that have no attachment in the maps. As above. */
+/* Has this binary make those that have no attachment in the maps. As above, but goes on after one
+ * that fails. */
 int adds_restore(const struct adds *adds, size_t *count, struct cni_error *err);
 
 #define cleanup_adds __attribute__((cleanup(adds_close)))

@@ -12,6 +12,7 @@
 #include "lib/memory.h"
 #include "lib/text.h"
 #include "net/link.h"
+#include "net/namespaces.h"
 #include "operator/add_cache.h"
 
 #define SHOWN_CONTAINERS 8
@@ -21,8 +22,9 @@ struct planning {
 	struct host *host;
 	json_t *cached;
 	json_t *adds;
-	char *unknown; /* containers whose ADD is not known; NULL: none */
-	size_t unknown_count;
+	struct namespaces namespaces;
+	char *refused; /* containers that cannot be added again, and why; NULL: none */
+	size_t refused_count;
 };
 
 /* libcni keeps the conflist in a Go []byte, which is base64 in JSON. */
@@ -98,7 +100,9 @@ static json_t *make_config(const json_t *cached)
 	return config;
 }
 
-static json_t *make_add(const struct planning *planning, const struct attachment_entry *entry)
+/* NULL, and *why, where it cannot be made. */
+static json_t *make_add(const struct planning *planning, const struct attachment_entry *entry,
+			const char **why)
 {
 	cleanup_error struct cni_error ignored = {0};
 	cleanup_json json_t *config = NULL;
@@ -107,12 +111,20 @@ static json_t *make_add(const struct planning *planning, const struct attachment
 	const json_t *cached;
 	struct link veth;
 
+	*why = "its veth cannot be read";
 	if (!attachment_name_split(entry->key.name, &name) ||
 	    link_get(planning->host->socket, entry->attachment.ifindex, NULL, &veth, &ignored) ||
 	    !veth.ifindex)
 		return NULL;
+	*why = "no process and no file in /run/netns shows its network namespace";
+	if (!namespaces_find(&planning->namespaces, veth.peer_netns_id))
+		return NULL;
+	*why = "no file in " ADD_CACHE " says how it was added";
 	cached = find_cached(planning->cached, &name);
-	config = cached ? make_config(cached) : NULL;
+	if (!cached)
+		return NULL;
+	*why = "the list that " ADD_CACHE " has of it names no such plugin";
+	config = make_config(cached);
 	if (!config)
 		return NULL;
 	arguments = add_cache_arguments(cached);
@@ -122,23 +134,25 @@ static json_t *make_add(const struct planning *planning, const struct attachment
 			 "config", config);
 }
 
-static void note_unknown(struct planning *planning, const struct attachment_entry *entry)
+static void note_refused(struct planning *planning, const struct attachment_entry *entry,
+			 const char *why)
 {
 	char who[DESCRIBED_ATTACHMENT_SIZE], *longer;
 
-	if (planning->unknown_count++ >= SHOWN_CONTAINERS)
+	if (planning->refused_count++ >= SHOWN_CONTAINERS)
 		return;
 	describe_attachment(&planning->host->datapath.objects, entry->key.name, who);
 	cni_printable(who, "");
-	longer = cni_format("%s%s%s", planning->unknown ? planning->unknown : "",
-			    planning->unknown ? "; " : "", who);
-	free(planning->unknown);
-	planning->unknown = longer;
+	longer = cni_format("%s%s%s (%s)", planning->refused ? planning->refused : "",
+			    planning->refused ? "; " : "", who, why);
+	free(planning->refused);
+	planning->refused = longer;
 }
 
 static int plan_all(struct planning *planning, struct cni_error *err)
 {
 	cleanup_free struct attachment_entry *entries = NULL;
+	const char *why;
 	json_t *add;
 	size_t count;
 
@@ -148,22 +162,19 @@ static int plan_all(struct planning *planning, struct cni_error *err)
 		if (attachment_is_abandoned(&planning->host->datapath.objects,
 					    planning->host->socket, &entries[i]))
 			continue;
-		add = make_add(planning, &entries[i]);
+		add = make_add(planning, &entries[i], &why);
 		if (add)
 			json_array_append_new(planning->adds, add);
 		else
-			note_unknown(planning, &entries[i]);
+			note_refused(planning, &entries[i], why);
 	}
-	if (!planning->unknown_count)
+	if (!planning->refused_count)
 		return 0;
 	return cni_error_set(err, CNI_ERROR_INVALID_CONFIGURATION,
-			     "no file in " ADD_CACHE " says how %zu container%s added, so no other"
-			     " version can add %s again: stop %s first: %s%s",
-			     planning->unknown_count,
-			     planning->unknown_count == 1 ? " was" : "s were",
-			     planning->unknown_count == 1 ? "it" : "them",
-			     planning->unknown_count == 1 ? "it" : "them", planning->unknown,
-			     planning->unknown_count > SHOWN_CONTAINERS ? "; and others" : "");
+			     "no other version can add %zu container%s again: stop %s first: %s%s",
+			     planning->refused_count, planning->refused_count == 1 ? "" : "s",
+			     planning->refused_count == 1 ? "it" : "them", planning->refused,
+			     planning->refused_count > SHOWN_CONTAINERS ? "; and others" : "");
 }
 
 int plan_adds(json_t *adds, struct host *host, struct cni_error *err)
@@ -174,9 +185,12 @@ int plan_adds(json_t *adds, struct host *host, struct cni_error *err)
 		.cached = add_cache_read(&ignored),
 		.adds = adds,
 	};
-	int result = plan_all(&planning, err);
+	int result;
 
+	namespaces_read(&planning.namespaces, host->socket);
+	result = plan_all(&planning, err);
+	namespaces_release(&planning.namespaces);
 	json_decref(planning.cached);
-	free(planning.unknown);
+	free(planning.refused);
 	return result;
 }

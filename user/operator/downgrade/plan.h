@@ -11,7 +11,8 @@
 
 /* Appends to `adds` the ADD of each attachment of a live container:
  * {"network", "container_id", "ifname", "args", "veth", "veth_index", "config"}; the last one is
- * what the plugin read. Fails where that of one is not known, and names the containers.
+ * what the plugin read. Fails where that of one is not known, or its network namespace is not seen,
+ * and names the containers.
  * CNI_ERROR_INVALID_CONFIGURATION, CNI_ERROR_KERNEL_REFUSED. */
 int plan_adds(json_t *adds, struct host *host, struct cni_error *err);
 
