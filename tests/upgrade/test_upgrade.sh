@@ -545,6 +545,27 @@ one_downgrade() {
 	[ "$code" = 137 ]
 }
 
+# killed at its first ADD, while a veth that has an address keeps our programs; containers that the
+# older version adds then are taken over like those that it has not added again
+test_upgrade_downgrade_stopped() {
+	local name
+	use_release now
+	conflist upgraded ptp .
+	container_start web upgraded -p 8080:80/tcp
+	fake_release '[ "$CNI_CONTAINERID" = rehearsal ] || { kill -9 $PPID; exit 1; } ||'
+	expect_failure "$build/bpf-portmap" downgrade /run/conf/fails
+	use_release 0.1
+	container_start late upgraded -p 7070:80/tcp
+	conversation_open talk client tcp "$host4" 7070
+	expect_says talk late
+	use_release now
+	upgrade || fail "upgrade: $(cat /run/upgrade.out)"
+	expect_says talk late
+	expect_answer client tcp "$host4" 7070 late "$client4"
+	expect_answer client tcp "$host4" 8080 web "$client4"
+	for name in web late; do container_check "$name" upgraded || fail "CHECK of $name"; done
+}
+
 # limit 900 s
 # killed anywhere, a downgrade is completed by the next one, or turned back by `upgrade`, and no
 # packet leaves untranslated

@@ -149,7 +149,11 @@ static int load_over_older(struct datapath *datapath, const struct address_list 
 
 	older_clear(&older);
 	objects_clear(&ours);
-	found = find_maps(objects, addresses, datapath->netns_cookie, ours.maps);
+	/* What a killed downgrade has closed has less in it than the older maps by now. */
+	found = find_maps(objects, addresses, datapath->netns_cookie, ours.maps) &&
+		!maps_are_removed(&ours);
+	if (!found)
+		objects_close(&ours);
 	filled = found && meta_read(&ours, &meta) && !meta.taking_over;
 	if (!filled && take_over_begin(&older, datapath, err)) {
 		objects_close(&ours);
