@@ -115,14 +115,13 @@ int host_remove(struct host *host, int *lock, struct cni_error *err)
 	return 0;
 }
 
-int host_close_ports(struct host *host, struct cni_error *err)
+int host_close_ports(struct host *host, int *lock, struct cni_error *err)
 {
-	cleanup_lock int lock = lock_take(err);
 	struct release release = {0};
 
-	if (lock < 0 || close_ports(host, META_CLOSED, &release, err))
+	if (close_ports(host, META_CLOSED, &release, err))
 		return -1;
-	release_finish(&release, &lock);
+	release_finish(&release, lock);
 	return 0;
 }
 

@@ -20,8 +20,9 @@ int host_remove(struct host *host, int *lock, struct cni_error *err);
 
 /* For downgrade: removes every attachment, but not the programs, which from now on drop what
  * containers send, so that nothing leaves untranslated before those of another version take their
- * place, nor pins, which are the other version's by then. Takes the lock. Errors as above. */
-int host_close_ports(struct host *host, struct cni_error *err);
+ * place, nor pins, which are the other version's by then. Call it with the lock, which it releases.
+ * Errors as above. */
+int host_close_ports(struct host *host, int *lock, struct cni_error *err);
 
 /* For a command that attaches, at its end, with its result. Where the maps that it has opened were
  * removed meanwhile, their programs are detached, by their ids, and not those that were loaded

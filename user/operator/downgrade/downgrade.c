@@ -22,6 +22,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "datapath/load/lock.h"
 #include "host/host.h"
 #include "host/removal.h"
 #include "lib/cleanup.h"
@@ -104,6 +105,18 @@ static double now(void)
 	return (double)time.tv_sec + (double)time.tv_nsec / 1e9;
 }
 
+/* What an ADD claims after the look is not removed. */
+static int close_ports(struct downgrade *downgrade, struct cni_error *err)
+{
+	struct host *host = &downgrade->host;
+	cleanup_lock int lock = lock_take(err);
+
+	return lock < 0 || plan_check(downgrade->adds.list, host, err) ||
+			       host_close_ports(host, &lock, err)
+		       ? -1
+		       : 0;
+}
+
 /* Our maps live on as long as our programs are at a hook. */
 static int change(struct downgrade *downgrade, struct cni_error *err)
 {
@@ -116,7 +129,7 @@ static int change(struct downgrade *downgrade, struct cni_error *err)
 	quiet_begin(downgrade->adds.list);
 	/* By now no other one begins in the IP stack. */
 	if (connections_read(&downgrade->connections, &host->datapath, err) ||
-	    host_close_ports(host, err) ||
+	    close_ports(downgrade, err) ||
 	    adds_run(&downgrade->adds, downgrade->older.path, &downgrade->added, err))
 		return -1;
 	connections_give(&downgrade->connections);

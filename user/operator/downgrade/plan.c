@@ -194,3 +194,42 @@ int plan_adds(json_t *adds, struct host *host, struct cni_error *err)
 	free(planning.refused);
 	return result;
 }
+
+static bool is_planned(const json_t *adds, const struct attachment_entry *entry)
+{
+	struct attachment_name name;
+	const json_t *add;
+	size_t i;
+
+	if (!attachment_name_split(entry->key.name, &name))
+		return false;
+	json_array_foreach (adds, i, add)
+		if (json_integer_value(json_object_get(add, "veth_index")) ==
+			    entry->attachment.ifindex &&
+		    !strcmp(add_cache_text(add, "network"), name.network) &&
+		    !strcmp(add_cache_text(add, "container_id"), name.container_id) &&
+		    !strcmp(add_cache_text(add, "ifname"), name.ifname))
+			return true;
+	return false;
+}
+
+int plan_check(const json_t *adds, const struct host *host, struct cni_error *err)
+{
+	const struct objects *objects = &host->datapath.objects;
+	cleanup_free struct attachment_entry *entries = NULL;
+	char who[DESCRIBED_ATTACHMENT_SIZE];
+	size_t count;
+
+	if (attachment_list(&host->datapath, &entries, &count, err))
+		return -1;
+	for (size_t i = 0; i < count; i++) {
+		if (is_planned(adds, &entries[i]) ||
+		    attachment_is_abandoned_locked(objects, host->socket, &entries[i]))
+			continue;
+		describe_attachment(objects, entries[i].key.name, who);
+		cni_printable(who, "");
+		return cni_error_set(err, CNI_ERROR_TRY_AGAIN, "%s was added meanwhile: try again",
+				     who);
+	}
+	return 0;
+}

@@ -16,4 +16,8 @@
  * CNI_ERROR_INVALID_CONFIGURATION, CNI_ERROR_KERNEL_REFUSED. */
 int plan_adds(json_t *adds, struct host *host, struct cni_error *err);
 
+/* Fails where an ADD that had opened our maps before has ended since: `adds` lacks its container.
+ * Call it with the lock. CNI_ERROR_TRY_AGAIN, CNI_ERROR_KERNEL_REFUSED. */
+int plan_check(const json_t *adds, const struct host *host, struct cni_error *err);
+
 #endif
