@@ -564,6 +564,12 @@ test_upgrade_downgrade_stopped() {
 	expect_answer client tcp "$host4" 7070 late "$client4"
 	expect_answer client tcp "$host4" 8080 web "$client4"
 	for name in web late; do container_check "$name" upgraded || fail "CHECK of $name"; done
+	# Told to end, it completes first
+	fake_release '{ kill -TERM $PPID; true; } ||'
+	use_release 0.1
+	expect_failure "$build/bpf-portmap" downgrade /run/conf/fails
+	expect_downgraded
+	container_check web upgraded || fail "CHECK by 0.1"
 }
 
 # limit 900 s

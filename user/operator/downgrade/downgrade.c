@@ -47,7 +47,8 @@ struct downgrade {
 	json_t *plan; /* what is to be added again */
 	struct kept_connections connections;
 	size_t added;
-	double closed; /* seconds */
+	double begun, closed; /* seconds */
+	bool done;
 };
 
 /* Does not come back where it succeeds. */
@@ -121,11 +122,10 @@ static int close_ports(struct downgrade *downgrade, struct cni_error *err)
 static int change(struct downgrade *downgrade, struct cni_error *err)
 {
 	struct host *host = &downgrade->host;
-	double begin;
 
 	if (pins_remove(host->datapath.directory, err) || rehearse(downgrade->older.path, err))
 		return -1;
-	begin = now();
+	downgrade->begun = now();
 	quiet_begin(downgrade->adds.list);
 	/* By now no other one begins in the IP stack. */
 	if (connections_read(&downgrade->connections, &host->datapath, err) ||
@@ -133,8 +133,6 @@ static int change(struct downgrade *downgrade, struct cni_error *err)
 	    adds_run(&downgrade->adds, downgrade->older.path, &downgrade->added, err))
 		return -1;
 	connections_give(&downgrade->connections);
-	quiet_end();
-	downgrade->closed = now() - begin;
 	return 0;
 }
 
@@ -151,14 +149,35 @@ static int turn_back(struct downgrade *downgrade, struct cni_error *err)
 	return -1;
 }
 
-static int carry_out(struct downgrade *downgrade, struct cni_error *err)
+static int change_or_turn_back(struct downgrade *downgrade, struct cni_error *err)
 {
 	if (adds_save(&downgrade->adds, json_incref(downgrade->plan), err))
 		return -1;
 	if (change(downgrade, err))
 		return turn_back(downgrade, err);
+	if (quiet_end(err))
+		return -1;
+	downgrade->closed = now() - downgrade->begun;
+	downgrade->done = true;
 	adds_finish(&downgrade->adds);
 	return 0;
+}
+
+/* A terminal that is closed, say, must not leave ports closed: what would end this process does so
+ * afterwards. */
+static int carry_out(struct downgrade *downgrade, struct cni_error *err)
+{
+	sigset_t ends, before;
+	int result;
+
+	sigemptyset(&ends);
+	sigaddset(&ends, SIGHUP);
+	sigaddset(&ends, SIGINT);
+	sigaddset(&ends, SIGTERM);
+	sigprocmask(SIG_BLOCK, &ends, &before);
+	result = change_or_turn_back(downgrade, err);
+	sigprocmask(SIG_SETMASK, &before, NULL);
+	return result;
 }
 
 static int print_json(const struct downgrade *downgrade, struct cni_error *err)
@@ -178,7 +197,7 @@ static int print_json(const struct downgrade *downgrade, struct cni_error *err)
 	return items_end(&items,
 			 json_pack("{s:s, s:s, s:b, s:I, s:I, s:I, s:f}", "from_version",
 				   PROGRAM_VERSION, "to_version", downgrade->older.version,
-				   "downgraded", !downgrade->options->dry_run, "containers",
+				   "downgraded", downgrade->done, "containers",
 				   (json_int_t)downgrade->added, "connections",
 				   (json_int_t)downgrade->connections.count, "connections_given",
 				   (json_int_t)downgrade->connections.given, "milliseconds",

@@ -12,20 +12,22 @@
 #include "operator/add_cache.h"
 #include "operator/run_command.h"
 
-#define TABLE "inet bpf_portmap_downgrade"
+#define NAME "bpf_portmap_downgrade"
+#define TABLE "inet " NAME
 #define SECONDS 30
 #define WITHOUT "table " TABLE " { }\ndelete table " TABLE "\n"
 
 /* One transaction. */
-static void run_nft(const char *script, const char *meaning)
+static bool run_nft(const char *script, char why[COMMAND_FAILURE_SIZE])
 {
 	static const char *const arguments[] = {"nft", "-f", "-", NULL};
 	cleanup_command struct command_run run = {
 		.arguments = arguments, .input = script, .seconds = SECONDS};
-	char why[COMMAND_FAILURE_SIZE];
 
-	if (!command_run(&run))
-		warning("%s: %s", meaning, command_run_why(&run, why));
+	if (command_run(&run))
+		return true;
+	command_run_why(&run, why);
+	return false;
 }
 
 /* Every address is read and written again, so nothing else comes into the script. */
@@ -51,6 +53,7 @@ static void print_addresses(FILE *script, const json_t *adds, bool ipv4)
 void quiet_begin(const json_t *adds)
 {
 	cleanup_free char *text = NULL;
+	char why[COMMAND_FAILURE_SIZE];
 	size_t size;
 	FILE *script = need(open_memstream(&text, &size));
 
@@ -68,10 +71,21 @@ void quiet_begin(const json_t *adds)
 	print_addresses(script, adds, false);
 	fputs("	}\n}\n", script);
 	fclose(script);
-	run_nft(text, "connections that send just now may end");
+	if (!run_nft(text, why))
+		warning("connections that send just now may end: %s", why);
 }
 
-void quiet_end(void)
+int quiet_end(struct cni_error *err)
 {
-	run_nft(WITHOUT, "the table " TABLE " stays, in which packets are dropped");
+	static const char *const arguments[] = {"nft", "list", "table", "inet", NAME, NULL};
+	cleanup_command struct command_run list = {.arguments = arguments, .seconds = SECONDS};
+	char why[COMMAND_FAILURE_SIZE];
+
+	/* Without nft, or without nf_tables in the kernel, there is none. */
+	if (run_nft(WITHOUT, why) || !command_run(&list))
+		return 0;
+	return cni_error_set(err, CNI_ERROR_IO,
+			     "the table " TABLE " stays, in which packets are dropped: %s; `nft"
+			     " delete table " TABLE "` removes it",
+			     why);
 }

@@ -13,8 +13,12 @@
 
 #include <jansson.h>
 
+#include "lib/error.h"
+
 /* `adds` as plan_adds() makes it. Without nftables it is a warning: busy connections may end. */
 void quiet_begin(const json_t *adds);
-void quiet_end(void);
+
+/* CNI_ERROR_IO where the table stays. */
+int quiet_end(struct cni_error *err);
 
 #endif

@@ -26,13 +26,15 @@ static int take_over(struct cni_error *err)
 
 int restore_after_downgrade(struct adds *adds, size_t *count, struct cni_error *err)
 {
+	struct cni_error failure = {0};
 	int result;
 
 	*count = 0;
 	if (!adds->list)
 		return 0;
 	result = take_over(err) || adds_restore(adds, count, err) ? -1 : 0;
-	quiet_end();
+	if (quiet_end(&failure))
+		result = cni_error_chain(err, &failure);
 	if (!result)
 		adds_finish(adds);
 	return result;
