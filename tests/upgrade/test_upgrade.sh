@@ -559,6 +559,8 @@ test_upgrade_downgrade_stopped() {
 	conversation_open talk client tcp "$host4" 7070
 	expect_says talk late
 	use_release now
+	"$build/bpf-portmap" doctor >/run/out 2>&1 || true
+	expect_contains "$(cat /run/out)" 'a downgrade was not completed (/run/bpf-portmap-downgrade-'
 	upgrade || fail "upgrade: $(cat /run/upgrade.out)"
 	expect_says talk late
 	expect_answer client tcp "$host4" 7070 late "$client4"
@@ -570,6 +572,13 @@ test_upgrade_downgrade_stopped() {
 	expect_failure "$build/bpf-portmap" downgrade /run/conf/fails
 	expect_downgraded
 	container_check web upgraded || fail "CHECK by 0.1"
+	use_release now
+	upgrade || fail "upgrade: $(cat /run/upgrade.out)"
+	fake_release '[ "$CNI_CONTAINERID" = rehearsal ] || { kill -9 $PPID; exit 1; } ||'
+	expect_failure "$build/bpf-portmap" downgrade /run/conf/fails
+	"$build/bpf-portmap" uninstall --drop-ports --purge --bin-dir /run/empty --conf-dir /run/empty >/run/out 2>&1 ||
+		fail "uninstall: $(cat /run/out)"
+	expect_equal " " "$(compgen -G "/run/bpf-portmap-downgrade*") $(nft list tables)"
 }
 
 # limit 900 s

@@ -11,7 +11,6 @@
 #include "host/host.h"
 #include "host/ready.h"
 #include "lib/cleanup.h"
-#include "net/netns.h"
 #include "operator/downgrade/restore.h"
 #include "operator/items.h"
 #include "operator/table.h"
@@ -238,11 +237,10 @@ static int replace(struct upgrade *upgrade, struct cni_error *err)
 static int turn_downgrade_back(struct cni_error *err)
 {
 	cleanup_adds struct adds adds = ADDS_NONE;
-	uint64_t netns_cookie;
 	bool was_there;
 	size_t count;
 
-	if (netns_get_cookie(&netns_cookie, err) || adds_open(&adds, netns_cookie, err))
+	if (adds_open(&adds, err))
 		return -1;
 	was_there = adds.list;
 	if (restore_after_downgrade(&adds, &count, err))

@@ -13,6 +13,7 @@
 #include "lib/text.h"
 #include "net/text_file.h"
 #include "operator/doctor/doctor.h"
+#include "operator/downgrade/adds.h"
 
 void check_kernel(struct doctor *doctor)
 {
@@ -82,7 +83,16 @@ void check_pins(struct doctor *doctor)
 {
 	const struct datapath *datapath = &doctor->host.datapath;
 	bool removed = maps_are_removed(&datapath->objects);
+	char adds[ADDS_PATH_SIZE];
 
+	adds_path(adds, datapath->netns_cookie);
+	if (!access(adds, F_OK)) {
+		doctor_found(doctor, VERDICT_FAIL, cni_format("bpf-portmap upgrade"),
+			     "a downgrade was not completed (%s): some containers may have no"
+			     " network beyond the host",
+			     adds);
+		return;
+	}
 	if (datapath->state == DATAPATH_DAMAGED)
 		doctor_found(doctor, VERDICT_FAIL, cni_format("%s", who_mends_pins(removed)),
 			     "%s in %s",

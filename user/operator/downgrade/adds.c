@@ -21,6 +21,7 @@
 #include "net/link.h"
 #include "net/namespaces.h"
 #include "net/netlink.h"
+#include "net/netns.h"
 #include "operator/add_cache.h"
 #include "operator/run_command.h"
 
@@ -42,14 +43,22 @@ static int refuse_other(const struct adds *adds, struct cni_error *err)
 			     adds->path);
 }
 
-int adds_open(struct adds *adds, uint64_t netns_cookie, struct cni_error *err)
+void adds_path(char path[ADDS_PATH_SIZE], uint64_t netns_cookie)
+{
+	snprintf(path, ADDS_PATH_SIZE, FOLDER "/bpf-portmap-downgrade-%llu",
+		 (unsigned long long)netns_cookie);
+}
+
+int adds_open(struct adds *adds, struct cni_error *err)
 {
 	cleanup_free char *text = NULL;
+	uint64_t netns_cookie;
 	struct stat status;
 	size_t length;
 
-	snprintf(adds->path, sizeof(adds->path), FOLDER "/bpf-portmap-downgrade-%llu",
-		 (unsigned long long)netns_cookie);
+	if (netns_get_cookie(&netns_cookie, err))
+		return -1;
+	adds_path(adds->path, netns_cookie);
 	adds->file = open(adds->path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
 	if (adds->file < 0)
 		return errno == ENOENT ? 0 : refuse(adds, "open", err);

@@ -28,9 +28,12 @@ struct adds {
 		.file = -1 \
 	}
 
-/* Opens what a run that was killed has left, and takes its lock. `netns_cookie` is the host's.
+/* Where this host's list is, if there is one. */
+void adds_path(char path[ADDS_PATH_SIZE], uint64_t netns_cookie);
+
+/* Opens what a run that was killed has left, and takes its lock.
  * CNI_ERROR_TRY_AGAIN where another run is at work, CNI_ERROR_IO. */
-int adds_open(struct adds *adds, uint64_t netns_cookie, struct cni_error *err);
+int adds_open(struct adds *adds, struct cni_error *err);
 
 /* Writes the file, where there is none. `list` is given away. CNI_ERROR_TRY_AGAIN where another run
  * was faster, CNI_ERROR_IO. */

@@ -26,7 +26,6 @@
 #include "host/host.h"
 #include "host/removal.h"
 #include "lib/cleanup.h"
-#include "net/netns.h"
 #include "operator/add_cache.h"
 #include "operator/downgrade/adds.h"
 #include "operator/downgrade/connections.h"
@@ -68,10 +67,9 @@ static int run_its_upgrade(const struct downgrade *downgrade, struct cni_error *
 /* What a run that was killed has left is turned back first. */
 static int begin(struct downgrade *downgrade, struct cni_error *err)
 {
-	uint64_t netns_cookie;
 	size_t ignored;
 
-	if (netns_get_cookie(&netns_cookie, err) || adds_open(&downgrade->adds, netns_cookie, err))
+	if (adds_open(&downgrade->adds, err))
 		return -1;
 	if (downgrade->adds.list && downgrade->options->dry_run)
 		return cni_error_set(err, CNI_ERROR_TRY_AGAIN,

@@ -39,3 +39,13 @@ int restore_after_downgrade(struct adds *adds, size_t *count, struct cni_error *
 		adds_finish(adds);
 	return result;
 }
+
+int forget_downgrade(struct cni_error *err)
+{
+	cleanup_adds struct adds adds = ADDS_NONE;
+
+	if (adds_open(&adds, err) || (adds.list && quiet_end(err)))
+		return -1;
+	adds_finish(&adds);
+	return 0;
+}

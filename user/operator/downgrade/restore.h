@@ -13,4 +13,8 @@
  * CNI_ERROR_IO, CNI_ERROR_KERNEL_REFUSED, CNI_ERROR_TRY_AGAIN. */
 int restore_after_downgrade(struct adds *adds, size_t *count, struct cni_error *err);
 
+/* For uninstall: removes what a killed run has left, and adds nothing. CNI_ERROR_IO,
+ * CNI_ERROR_TRY_AGAIN. */
+int forget_downgrade(struct cni_error *err);
+
 #endif
