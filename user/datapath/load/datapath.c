@@ -14,26 +14,11 @@
 #include "datapath/load/bpffs.h"
 #include "datapath/load/lock.h"
 #include "datapath/load/bpf_error.h"
+#include "lib/version.h"
 #include "net/netns.h"
 
 #define OLDEST_KERNEL "5.15"
 #define TRIES 8
-
-/* Whether version a is older than b: up to three numbers. Text that is no number counts as 0. */
-static bool is_older(const char *a, const char *b)
-{
-	for (int part = 0; part < 3; part++) {
-		char *a_end, *b_end;
-		unsigned long a_number = strtoul(a, &a_end, 10);
-		unsigned long b_number = strtoul(b, &b_end, 10);
-
-		if (a_number != b_number)
-			return a_number < b_number;
-		a = *a_end == '.' ? a_end + 1 : a_end;
-		b = *b_end == '.' ? b_end + 1 : b_end;
-	}
-	return false;
-}
 
 static enum datapath_state judge(struct datapath *datapath, const struct pins *pins,
 				 const struct pins_found *found)
@@ -53,8 +38,8 @@ static enum datapath_state judge(struct datapath *datapath, const struct pins *p
 		return DATAPATH_FOREIGN;
 	if (found->missing || pins->head.complete != META_COMPLETE)
 		return DATAPATH_DAMAGED;
-	return is_older(pins->head.program_version, PROGRAM_VERSION) ? DATAPATH_OUTDATED
-								     : DATAPATH_READY;
+	return version_is_older(pins->head.program_version, PROGRAM_VERSION) ? DATAPATH_OUTDATED
+									     : DATAPATH_READY;
 }
 
 static int open_set(struct datapath *datapath, const struct pins *pins, enum pin_set set,
@@ -181,7 +166,7 @@ int probe_kernel(struct cni_error *err)
 {
 	struct utsname system;
 
-	if (!uname(&system) && is_older(system.release, OLDEST_KERNEL))
+	if (!uname(&system) && version_is_older(system.release, OLDEST_KERNEL))
 		return cni_error_set(err, CNI_ERROR_NOT_AVAILABLE,
 				     "this kernel is Linux %s, bpf-portmap needs " OLDEST_KERNEL
 				     " or newer",

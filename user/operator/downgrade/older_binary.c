@@ -11,6 +11,7 @@
 
 #include "abi.h"
 #include "lib/cleanup.h"
+#include "lib/version.h"
 #include "operator/run_command.h"
 
 #define SECONDS 60
@@ -20,22 +21,35 @@ static bool is_roots_alone(const char *path, mode_t type)
 	struct stat status;
 
 	return !stat(path, &status) && (status.st_mode & S_IFMT) == type && !status.st_uid &&
-	       !(status.st_mode & (S_IWGRP | S_IWOTH));
+	       (!(status.st_mode & (S_IWGRP | S_IWOTH)) ||
+		(type == S_IFDIR && status.st_mode & S_ISVTX));
+}
+
+/* Whoever can rename a directory on the way can put another file there. In one like /tmp nobody
+ * can rename what is root's. */
+static bool way_is_roots_alone(const char *path)
+{
+	char copy[PATH_MAX], *folder = copy;
+
+	snprintf(copy, sizeof(copy), "%s", path);
+	do {
+		folder = dirname(folder);
+		if (!is_roots_alone(folder, S_IFDIR))
+			return false;
+	} while (strcmp(folder, "/") != 0);
+	return true;
 }
 
 static int check_file(struct older_binary *binary, const char *path, struct cni_error *err)
 {
-	char folder[PATH_MAX];
-
 	if (!realpath(path, binary->path))
 		return cni_error_set(err, CNI_ERROR_IO, "cannot find %s: %s", path,
 				     strerror(errno));
-	memcpy(folder, binary->path, sizeof(folder));
-	if (is_roots_alone(binary->path, S_IFREG) && is_roots_alone(dirname(folder), S_IFDIR))
+	if (is_roots_alone(binary->path, S_IFREG) && way_is_roots_alone(binary->path))
 		return 0;
 	return cni_error_set(err, CNI_ERROR_INVALID_CONFIGURATION,
 			     "%s is not run: it must be a file of root's that nobody else can"
-			     " write to, in such a directory",
+			     " write to, and so must all directories on the way to it",
 			     binary->path);
 }
 
@@ -91,9 +105,9 @@ int older_binary_examine(struct older_binary *binary, const char *path, struct c
 				     "%s does not answer CNI's VERSION: it is no plugin that can be"
 				     " used here",
 				     binary->path);
-	if (strverscmp(binary->version, PROGRAM_VERSION) > 0)
+	if (!version_is_older(binary->version, PROGRAM_VERSION))
 		return cni_error_set(err, CNI_ERROR_INVALID_CONFIGURATION,
-				     "%s is of version %s, which is newer than " PROGRAM_VERSION
+				     "%s is of version %s, which is not older than " PROGRAM_VERSION
 				     ": `%s upgrade` puts it in the place of this one",
 				     binary->path, binary->version, binary->path);
 	binary->has_our_layout = can_replace_ours(binary);

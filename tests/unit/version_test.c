@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* version_test.c - which of two versions is older. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "lib/version.h"
+
+static void test_order(void **state)
+{
+	static const char *const versions[] = {"0.1~rc1", "0.1~rc2", "0.1",  "0.1.1",
+					       "0.2~rc1", "0.2.0",   "0.10", "5.15.0-91-generic"};
+	const int count = sizeof(versions) / sizeof(versions[0]);
+
+	for (int i = 0; i < count; i++)
+		for (int j = 0; j < count; j++)
+			assert_int_equal(version_is_older(versions[i], versions[j]), i < j);
+	assert_false(version_is_older("0.2", "0.2.0"));
+	assert_false(version_is_older("0.2.0", "0.2"));
+	assert_false(version_is_older("5.15.0-91-generic", "5.15"));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_order),
+	};
+
+	return cmocka_run_group_tests_name("version", tests, NULL, NULL);
+}
