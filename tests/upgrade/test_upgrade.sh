@@ -440,6 +440,8 @@ test_upgrade_downgrade() {
 	wait "$bulk_in" || fail "TCP in: $(cat /run/bulk.in)"
 	wait "$bulk_out" || fail "TCP out: $(cat /run/bulk.out)"
 	expect_downgraded
+	downgrade_to 0.1 || fail "downgrade once more: $(cat /run/downgrade.out)"
+	expect_contains "$(cat /run/downgrade.out)" 'nothing to do: the programs are those of bpf-portmap 0.1'
 	use_release now
 	upgrade || fail "upgrade: $(cat /run/upgrade.out)"
 	expect_held mapped masqueraded
@@ -467,6 +469,8 @@ fake_release() {
 test_upgrade_downgrade_refusals() {
 	local state
 	use_release 0.1
+	expect_equal false "$("$build/bpf-portmap" downgrade --json "$project/build/releases/0.1/bpf-portmap" |
+		jq .summary.downgraded)" "downgraded, where nothing is loaded"
 	use_release now
 	conflist upgraded bridge .
 	container_start web upgraded -p 8080:80/tcp
@@ -495,6 +499,13 @@ test_upgrade_downgrade_refusals() {
 	chmod 777 /run/anybodys
 	expect_failure "$build/bpf-portmap" downgrade /run/anybodys
 	expect_contains "$output" 'must be a file of root'
+	mkdir -p /run/others/own
+	chmod 777 /run/others
+	cp "$project/build/releases/0.1/bpf-portmap" /run/others/own/
+	expect_failure "$build/bpf-portmap" downgrade /run/others/own/bpf-portmap
+	expect_contains "$output" 'all directories on the way'
+	expect_failure "$build/bpf-portmap" downgrade "$build/bpf-portmap"
+	expect_contains "$output" 'is not older than'
 	expect_same_state "$state"
 	expect_answer client tcp "$host4" 8080 web "$client4"
 	# One that does not load, and one that fails half-way: the containers are ours again
@@ -515,7 +526,9 @@ test_upgrade_downgrade_refusals() {
 	expect_answer client tcp "$host4" 9090 other "$client4"
 	container_check other upgraded
 	# Over the same layout it is the other binary's own upgrade
-	expect_contains "$("$build/bpf-portmap" downgrade "$build/bpf-portmap")" 'nothing to do'
+	printf '%s\n' '#!/bin/sh' '[ "$1" != --help ] || exec echo "bpf-portmap 0.2~rc1: a chained CNI plugin"' \
+		"exec $build/bpf-portmap \"\$@\"" >/run/conf/fails
+	expect_contains "$("$build/bpf-portmap" downgrade /run/conf/fails)" 'nothing to do: the programs are'
 }
 
 # one_downgrade STEP COMMAND...: one by COMMAND, which may be killed before call STEP; completed by
@@ -562,6 +575,7 @@ test_upgrade_downgrade_stopped() {
 	"$build/bpf-portmap" doctor >/run/out 2>&1 || true
 	expect_contains "$(cat /run/out)" 'a downgrade was not completed (/run/bpf-portmap-downgrade-'
 	upgrade || fail "upgrade: $(cat /run/upgrade.out)"
+	grep -q '^the programs are those of bpf-portmap .* again$' /run/upgrade.out || fail "$(cat /run/upgrade.out)"
 	expect_says talk late
 	expect_answer client tcp "$host4" 7070 late "$client4"
 	expect_answer client tcp "$host4" 8080 web "$client4"

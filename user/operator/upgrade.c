@@ -31,7 +31,7 @@ struct upgrade {
 	struct host host;
 	char from[PROGRAM_VERSION_SIZE]; /* "": not known */
 	uint32_t from_layout;
-	bool needed;
+	bool needed, turned_back;
 	struct survey survey;
 	struct take_over_report report;
 };
@@ -188,15 +188,16 @@ static int print_json(const struct upgrade *upgrade, struct cni_error *err)
 
 	if (upgrade->needed && visit_lines(&upgrade->survey, add_item, &items, err))
 		return -1;
-	return items_end(&items,
-			 json_pack("{s:s, s:I, s:s, s:I, s:b, s:I, s:I, s:f}", "from_version",
-				   upgrade->from, "from_layout", (json_int_t)upgrade->from_layout,
-				   "to_version", PROGRAM_VERSION, "to_layout", (json_int_t)LAYOUT,
-				   "upgraded", upgrade->needed && !upgrade->options->dry_run,
-				   "connections", (json_int_t)report->connections,
-				   "connections_without_room", (json_int_t)report->failed,
-				   "milliseconds", report->waited * 1000),
-			 err);
+	return items_end(
+		&items,
+		json_pack("{s:s, s:I, s:s, s:I, s:b, s:I, s:I, s:f}", "from_version", upgrade->from,
+			  "from_layout", (json_int_t)upgrade->from_layout, "to_version",
+			  PROGRAM_VERSION, "to_layout", (json_int_t)LAYOUT, "upgraded",
+			  (upgrade->needed && !upgrade->options->dry_run) || upgrade->turned_back,
+			  "connections", (json_int_t)report->connections,
+			  "connections_without_room", (json_int_t)report->failed, "milliseconds",
+			  report->waited * 1000),
+		err);
 }
 
 /* What can be known without changing anything. */
@@ -234,18 +235,17 @@ static int replace(struct upgrade *upgrade, struct cni_error *err)
 }
 
 /* Otherwise containers that it has not added again would stay without ports. */
-static int turn_downgrade_back(struct cni_error *err)
+static int turn_downgrade_back(bool *turned_back, struct cni_error *err)
 {
 	cleanup_adds struct adds adds = ADDS_NONE;
-	bool was_there;
 	size_t count;
 
 	if (adds_open(&adds, err))
 		return -1;
-	was_there = adds.list;
+	*turned_back = adds.list;
 	if (restore_after_downgrade(&adds, &count, err))
 		return -1;
-	if (was_there)
+	if (*turned_back)
 		fprintf(stderr,
 			"a downgrade that was not completed is turned back: %zu container%s added"
 			" again\n",
@@ -257,7 +257,8 @@ static int run(struct upgrade *upgrade, struct cni_error *err)
 {
 	struct host *host = &upgrade->host;
 
-	if ((!upgrade->options->dry_run && turn_downgrade_back(err)) || look(upgrade, err))
+	if ((!upgrade->options->dry_run && turn_downgrade_back(&upgrade->turned_back, err)) ||
+	    look(upgrade, err))
 		return -1;
 	if (upgrade->needed && !upgrade->options->dry_run && replace(upgrade, err))
 		return -1;
@@ -267,10 +268,14 @@ static int run(struct upgrade *upgrade, struct cni_error *err)
 		return print_json(upgrade, err);
 	if (upgrade->needed)
 		return print_text(upgrade, err);
-	puts(host->datapath.state == DATAPATH_ABSENT
-		     ? "nothing is loaded: the first ADD loads the programs of bpf-portmap"
-		       " " PROGRAM_VERSION
-		     : "nothing to do: the programs are those of bpf-portmap " PROGRAM_VERSION);
+	if (upgrade->turned_back)
+		puts("the programs are those of bpf-portmap " PROGRAM_VERSION " again");
+	else
+		puts(host->datapath.state == DATAPATH_ABSENT
+			     ? "nothing is loaded: the first ADD loads the programs of bpf-portmap"
+			       " " PROGRAM_VERSION
+			     : "nothing to do: the programs are those of "
+			       "bpf-portmap " PROGRAM_VERSION);
 	return 0;
 }
 

@@ -8,7 +8,9 @@
  *
  * - The list of ADDs is on file before the first change (adds.h). The next `upgrade` turns back
  * what a killed run has left; so does the next `downgrade`, and begins anew.
- * - Our pins are removed. Our programs are at their hooks and hold our maps: nothing changes yet.
+ * - Our pins are removed, and with them the programs at sockets: from now on to the end the host's
+ *   own processes do not reach mapped ports. Our programs at interfaces stay at their hooks and
+ * hold our maps: for packets nothing changes yet.
  * - The older version loads its programs (rehearsal.h).
  * - Our attachments are removed. from_container drops what comes from a veth without an attachment,
  *   so that nothing leaves untranslated while the uplinks have the older programs and the container
@@ -81,7 +83,7 @@ static int begin(struct downgrade *downgrade, struct cni_error *err)
 	return host_open(&downgrade->host, PINS_ALL, err);
 }
 
-/* Changes nothing. */
+/* Writes again the pins that were lost, and changes nothing else. */
 static int look(struct downgrade *downgrade, struct cni_error *err)
 {
 	struct host *host = &downgrade->host;
@@ -223,21 +225,45 @@ static int print_text(const struct downgrade *downgrade)
 	return 0;
 }
 
+static bool is_replaced(const struct datapath *datapath)
+{
+	return datapath_is_older(datapath) && !(datapath->layout & LAYOUT_TAKEN_OVER);
+}
+
+static bool has_something(const struct datapath *datapath)
+{
+	return datapath->state != DATAPATH_ABSENT && !is_replaced(datapath);
+}
+
+static int print(const struct downgrade *downgrade, struct cni_error *err)
+{
+	const struct datapath *datapath = &downgrade->host.datapath;
+
+	if (downgrade->options->json)
+		return print_json(downgrade, err);
+	if (has_something(datapath))
+		return print_text(downgrade);
+	if (is_replaced(datapath))
+		printf("nothing to do: the programs are those of bpf-portmap %s\n",
+		       datapath->maker);
+	else
+		puts("nothing is loaded: the first ADD of the older version loads its programs");
+	return 0;
+}
+
 static int run(struct downgrade *downgrade, const char *path, struct cni_error *err)
 {
+	const struct datapath *datapath = &downgrade->host.datapath;
+
 	if (older_binary_examine(&downgrade->older, path, err) || begin(downgrade, err))
 		return -1;
 	if (downgrade->older.has_our_layout)
 		return run_its_upgrade(downgrade, err);
-	if (look(downgrade, err))
+	if (!is_replaced(datapath) && look(downgrade, err))
 		return -1;
-	if (downgrade->host.datapath.state == DATAPATH_ABSENT) {
-		puts("nothing is loaded: the first ADD of the older version loads its programs");
-		return 0;
-	}
-	if (!downgrade->options->dry_run && carry_out(downgrade, err))
+	if (has_something(datapath) && !downgrade->options->dry_run && carry_out(downgrade, err))
 		return -1;
-	return downgrade->options->json ? print_json(downgrade, err) : print_text(downgrade);
+	return print(downgrade, err);
 }
 
 int verb_downgrade(const struct options *options, char *const *operands, struct cni_error *err)

@@ -3,8 +3,9 @@
  * rehearsal.h - lets the older version load its programs while ours still work.
  *
  * That takes the kernel's verifier a second or more, and might fail. So the older version adds, and
- * deletes, a container that is made for it: a network namespace without processes, whose list keeps
- * it away from all interfaces of the host. What comes after needs milliseconds for each container.
+ * deletes, a container that is made for it: the network namespace of a process that waits, whose
+ * list keeps it away from all interfaces of the host. What comes after needs milliseconds for each
+ * container.
  */
 #ifndef OPERATOR_DOWNGRADE_REHEARSAL_H
 #define OPERATOR_DOWNGRADE_REHEARSAL_H
