@@ -225,10 +225,13 @@ test_netavark_network_changed() {
 	expect_equal '' "$(iptables-save | grep podman9 || true)" "rules for the former bridge"
 	change two 'del(.network_interface, .options) | .subnets = 7 | .internal = "x"'
 	teardown two
+	setup five 8 '[]' "$isolated"
 	rm -r /run/bpf-portmap-netavark
 	change three '.options = {foo: "bar", isolate: "true"}'
 	driver teardown /run/netns/three </run/request.three 2>/run/err || fail "teardown without the state"
 	expect_contains "$(cat /run/err)" 'unknown option "foo"'
+	expect_contains "$(rules_of_network)" '-i podman7 ! -o podman7'
+	teardown five
 	[ ! -e /sys/class/net/podman7 ] || fail "the bridge is left"
 	expect_equal '' "$(rules_of_network | grep podman7 || true)" "rules for the bridge"
 }

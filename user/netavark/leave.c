@@ -25,17 +25,24 @@ struct left {
 	bool isolated; /* a container that was */
 	bool gone;     /* one whose namespace is, so that its interface may go only now */
 	size_t others; /* that are still attached */
+	bool needed;   /* the rules, by one of these */
 };
 
+/* The rules for the bridge go with the last container that is isolated, since the network may not
+ * be so any more. */
 static void remove_unused_bridge(const struct left *left)
 {
+	size_t ports;
+
 	if (left->gone)
 		bridge_wait_for_ports(left->bridge, left->others);
-	if (!bridge_exists(left->bridge) || bridge_count_ports(left->bridge))
-		return;
-	if (left->isolated)
+	ports = bridge_exists(left->bridge) ? bridge_count_ports(left->bridge) : 0;
+	/* With more ports than known containers, the setup of some is lost, which may be isolated.
+	 */
+	if (left->isolated && (!ports || (!left->needed && ports <= left->others)))
 		isolation_remove(left->bridge);
-	bridge_remove(left->bridge);
+	if (!ports)
+		bridge_remove(left->bridge);
 }
 
 /* The container's namespace has gone without a teardown, and its bridge may be that of a network
@@ -58,14 +65,12 @@ static void sweep_one(struct left *left, struct request request, const struct ca
 	}
 }
 
-/* Detaches containers whose namespace has gone. The rules for the bridge go with the last container
- * that is isolated, since the network may not be so any more. */
+/* Detaches containers whose namespace has gone. */
 static void sweep(struct left *left, const struct request *request)
 {
 	const char *directory = request->conf.cache_directory;
 	cleanup_cache_entries struct cache_entries entries = {0};
 	cleanup_error struct cni_error problem = {0};
-	bool needed = false;
 
 	if (cache_read_all(&entries, request->network_name, directory, &problem))
 		output_warn("%s", cni_error_message(&problem));
@@ -75,15 +80,11 @@ static void sweep(struct left *left, const struct request *request)
 		if (entry->netns && netns_is_gone(entry->netns)) {
 			sweep_one(left, *request, entry);
 		} else {
-			needed |= is_isolated(entry);
+			left->needed |= is_isolated(entry);
 			left->others++;
 		}
 	}
 	cache_sweep(request->network_name, directory);
-	if (left->isolated && !needed) {
-		isolation_remove(left->bridge);
-		left->isolated = false;
-	}
 }
 
 void leave(struct cache_lock *lock, const struct request *request, const struct conflist *list)
