@@ -25,6 +25,7 @@
 struct comparison {
 	struct state state;
 	json_t *docker;
+	time_t asked; /* when Docker was: what is younger it may have got after that */
 	const struct settings *settings;
 	json_t *differences; /* [{"difference", "pool", "address"}] */
 };
@@ -99,7 +100,7 @@ static bool is_old(const struct comparison *comparison, const json_t *record)
 {
 	json_int_t since = json_integer_value(json_object_get(record, "since"));
 
-	return since + (json_int_t)comparison->settings->grace <= (json_int_t)time(NULL);
+	return since + (json_int_t)comparison->settings->grace <= (json_int_t)comparison->asked;
 }
 
 static void give_back_addresses(struct comparison *comparison, const char *pool_id, json_t *pool,
@@ -127,6 +128,12 @@ static void give_back_addresses(struct comparison *comparison, const char *pool_
 	}
 }
 
+/* The plugin does, which was said: each further call could take as long as it may. */
+static bool is_failing(const json_t *pool)
+{
+	return json_array_size(json_object_get(pool, "changing"));
+}
+
 /* What Docker lost before it gave it back. */
 static void give_back(struct comparison *comparison, const char *pool_id, json_t *pool,
 		      struct cni_error *err)
@@ -135,8 +142,7 @@ static void give_back(struct comparison *comparison, const char *pool_id, json_t
 	int count = count_users(comparison, pool_id);
 	struct cni_error problem = {0};
 
-	/* Its plugin fails, which was said. */
-	if (json_array_size(json_object_get(pool, "changing")))
+	if (is_failing(pool))
 		return;
 	give_back_addresses(comparison, pool_id, pool, err);
 	if ((count && users <= count) || !is_old(comparison, pool))
@@ -178,6 +184,8 @@ static void ask_for_address(struct comparison *comparison, const json_t *docker,
 	struct cni_error problem = {0};
 	cleanup_free char *answer = NULL;
 
+	if (is_failing(json_object_get(comparison->state.pools, request->pool_id)))
+		return;
 	report(comparison, "asked for", request->pool_id,
 	       *request->address ? request->address : "gateway");
 	if (comparison->settings->dry_run ||
@@ -397,6 +405,7 @@ int reconcile(const struct settings *settings, struct cni_error *err)
 {
 	struct comparison comparison = {.state = STATE_NONE, .settings = settings};
 
+	comparison.asked = time(NULL);
 	comparison.docker = docker_pools(settings->docker, settings->driver, err);
 	comparison.differences = json_array();
 	if (comparison.docker)
