@@ -309,6 +309,11 @@ test_ipam_reconcile() {
 	expect_failure reconcile --grace 0
 	expect_contains "$output" "container c10.91.0.77 of network two: address 10.91.0.77 of pool $pool:" "a container of CNI"
 	expect_equal '10.91.0.254 10.91.0.6 10.91.0.77 10.91.0.99' "$(ipam_files | sed 's,.*/,,' | xargs)" "two networks are gone"
+	docker_networks
+	jq '.pools[].addresses["10.91.0.254"].since = 0' "$ipam_state" >/run/state
+	cp /run/state "$ipam_state"
+	given gateway_request "$pool" 10.91.0.254 >/dev/null
+	expect_equal "no differences" "$(reconcile)" "a gateway that was taken again just now"
 }
 
 # a conflist that cannot be read could have the subnet: no store is begun beside its own; a subnet that another list
@@ -348,10 +353,20 @@ test_ipam_broken() {
 	expect_equal '' "$(cat /run/calls)" "calls for another pool"
 	for try in 1 2 3; do expect_err "of pool $pool: what is to be freed first" address_request "$pool" 10.91.0.8; done
 	expect_equal 'DEL DEL DEL' "$(xargs </run/calls)" "calls for three requests"
-	for try in 1 2; do expect_err 'address 10.91.0.2 of pool' address_release "$pool" 10.91.0.2; done
+	: >/run/calls
+	for try in 1 2; do expect_equal '{} 200' "$(address_release "$pool" 10.91.0.2)" "what is given back"; done
+	expect_equal '' "$(cat /run/calls)" "calls for what is given back"
 	expect_equal 2 "$(ipam_pools 'map(.changing | length) | max')" "IDs to be freed"
+	docker_fake
+	docker_networks "$(docker_network one cni-ipam '{"Subnet": "10.91.0.0/24"}' 10.91.0.11 10.91.0.12)"
+	expect_failure reconcile
+	expect_equal DEL "$(xargs </run/calls)" "calls of reconcile: $output"
 	expect_err "pool $pool" pool_release "$pool"
 	expect_equal 4 "$(ipam_pools 'map(.changing | length) | max')" "with all of the pool"
+	pool_request 10.92.0.0/24 >/dev/null
+	expect_err 'plugin' address_request docker-local/10.92.0.0/24
+	expect_err 'pool docker-local/10.92.0.0/24' pool_release docker-local/10.92.0.0/24
+	expect_equal 1 "$(ipam_pools '.["docker-local/10.92.0.0/24"].changing | length')" "IDs of a pool without addresses"
 	: >/run/calls
 	ipam_kill
 	ipam_start --ipam /run/static

@@ -141,7 +141,8 @@ int address_repair(struct state *state, struct cni_error *err)
 			break;
 		finish_changing(pool, state->settings, &problem);
 		changed |= json_array_size(changing_of(pool)) != before;
-		if (!users_of(pool) && !json_object_size(addresses_of(pool)))
+		if (!users_of(pool) && !json_object_size(addresses_of(pool)) &&
+		    !json_array_size(changing_of(pool)))
 			changed |= !json_object_del(state->pools, pool_id);
 	}
 	if (changed && state_write(state, err))
@@ -261,14 +262,17 @@ static int take_gateway(const struct grant *grant, char address[CNI_ADDRESS_TEXT
 
 	if (record && !gateways_of(record))
 		return refuse_taken(record, err);
-	if (own)
+	if (own) {
 		json_object_set_new(own, "gateway", json_integer(gateways_of(own) + 1));
-	else if (record)
+		/* For reconcile: Docker may not show its network yet. */
+		json_object_set_new(own, "since", json_integer((json_int_t)time(NULL)));
+	} else if (record) {
 		record_add(pool, address, id_of(record), true);
-	else if (!strcmp(address, plan_own_gateway(pool)))
+	} else if (!strcmp(address, plan_own_gateway(pool))) {
 		record_add(pool, address, "", true);
-	else
+	} else {
 		return allocate(grant, address, err);
+	}
 	return state_write(state, err);
 }
 
@@ -360,9 +364,13 @@ static int release(struct state *state, const char *pool_id, const char *text,
 	json_t *pool = address_find_pool(state, pool_id, err), *record;
 	char address[CNI_ADDRESS_TEXT_SIZE];
 	struct prefix prefix;
+	bool fails;
 
 	if (!pool)
 		return -1;
+	/* Then it is only written down: Docker may give back many, and each would wait for a plugin
+	 * that hangs, and hold the lock meanwhile. */
+	fails = json_array_size(changing_of(pool));
 	prefix = plan_prefix(pool);
 	if (read_address(text, &prefix, address, err))
 		return -1;
@@ -373,7 +381,9 @@ static int release(struct state *state, const char *pool_id, const char *text,
 		json_object_set_new(record, "gateway", json_integer(gateways_of(record) - 1));
 	else
 		note_release(state, pool, address, record);
-	return state_write(state, err) ? -1 : address_repair(state, err);
+	if (state_write(state, err))
+		return -1;
+	return fails ? 0 : address_repair(state, err);
 }
 
 int address_release(struct state *state, const char *pool_id, const char *address,

@@ -25,7 +25,8 @@ int address_request(struct state *state, const struct address_request *request, 
 		    struct cni_error *err);
 
 /* Takes it back. One that was not given is no error, as Docker asks again when it had no answer; a
- * pool that is not there is one. After an error it is taken back by the next request. */
+ * pool that is not there is one. After an error, or while the plugin fails, it is taken back by the
+ * next address_repair(). */
 int address_release(struct state *state, const char *pool_id, const char *address,
 		    struct cni_error *err);
 
