@@ -309,6 +309,9 @@ test_ipam_reconcile() {
 	expect_failure reconcile --grace 0
 	expect_contains "$output" "container c10.91.0.77 of network two: address 10.91.0.77 of pool $pool:" "a container of CNI"
 	expect_equal '10.91.0.254 10.91.0.6 10.91.0.77 10.91.0.99' "$(ipam_files | sed 's,.*/,,' | xargs)" "two networks are gone"
+	docker_networks "$(docker_network spelled cni-ipam '{"Subnet": "FD00:92::/64", "Gateway": "FD00:92:0::1"}')"
+	reconcile >/run/results/reconcile || fail "another spelling: $(cat /run/results/reconcile)"
+	expect_equal "no differences" "$(reconcile)" "another spelling of a gateway"
 	docker_networks
 	jq '.pools[].addresses["10.91.0.254"].since = 0' "$ipam_state" >/run/state
 	cp /run/state "$ipam_state"

@@ -95,9 +95,14 @@ static json_t *read_pool(const json_t *network, const json_t *config)
 	}
 	if (gateway) {
 		cleanup_free char *bare = strndup(gateway, strcspn(gateway, "/"));
+		uint8_t binary[CNI_ADDRESS_SIZE];
+		char text[CNI_ADDRESS_TEXT_SIZE];
 
 		add_address(pool, gateway, "gateway");
-		json_object_set_new(pool, "gateway", json_string(bare));
+		/* Docker keeps it as the user wrote it. */
+		if (bare && !cni_address_parse(bare, binary))
+			json_object_set_new(pool, "gateway",
+					    json_string(cni_address_format(binary, text)));
 	}
 	return pool;
 }
