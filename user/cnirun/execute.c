@@ -245,11 +245,12 @@ static int take_step(struct child *child, int process, int wait_ms, struct cni_e
 }
 
 /* Waits until the child has ended and its stdout is at the end. CNI_ERROR_IO, after which it may
- * still run: it did not end within `timeout` seconds (0: no limit), or wrote more than a result can
- * be. If a process that it left behind keeps its stdout open, waits only a moment for that. */
-static int wait_for_end(struct child *child, unsigned int timeout, struct cni_error *err)
+ * still run: it did not end within conf->timeout seconds (0: no limit), or wrote more than a result
+ * can be. If a process that it left behind keeps its stdout open, waits only a moment for that. */
+static int wait_for_end(struct child *child, const struct runtime_conf *conf, struct cni_error *err)
 {
 	cleanup_close int process = (int)syscall(SYS_pidfd_open, child->pid, 0);
+	unsigned int timeout = conf->timeout;
 	int64_t deadline = timeout ? now_ms() + (int64_t)timeout * MS_PER_SECOND : NO_DEADLINE;
 
 	while (!child->ended || child->output >= 0) {
@@ -270,9 +271,11 @@ static int wait_for_end(struct child *child, unsigned int timeout, struct cni_er
 		if (!wait_ms)
 			return cni_error_set(err, CNI_ERROR_IO,
 					     "did not end within %u second%s and was killed, with "
-					     "the processes that it had started; --timeout SECONDS "
-					     "gives it more time",
-					     timeout, timeout == 1 ? "" : "s");
+					     "the processes that it had started%s%s%s",
+					     timeout, timeout == 1 ? "" : "s",
+					     conf->longer ? "; " : "",
+					     conf->longer ? conf->longer : "",
+					     conf->longer ? " gives it more time" : "");
 		if (take_step(child, process, wait_ms, err))
 			return -1;
 		if (child->ended && !ended_before)
@@ -348,8 +351,7 @@ int execute_run(const char *file, const struct execution *execution, struct exec
 	bool others = is_child(P_ALL, 0);
 	int failed;
 
-	failed = start(&child, execution, err) ||
-		 wait_for_end(&child, execution->conf->timeout, err);
+	failed = start(&child, execution, err) || wait_for_end(&child, execution->conf, err);
 	if (child.pid >= 0 && !child.ended)
 		kill_child(child.pid, others);
 	close_end(&child.input);

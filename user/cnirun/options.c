@@ -204,6 +204,7 @@ int options_parse(struct options *options, int argc, char **argv, unsigned int s
 	options->conf.ifname = variable("CNI_IFNAME", DEFAULT_IFNAME);
 	options->conf.plugin_path = variable("CNI_PATH", EXECUTE_DEFAULT_PATH);
 	options->conf.timeout = DEFAULT_TIMEOUT;
+	options->conf.longer = "--timeout SECONDS";
 	options->conf.cache_directory = variable("CNI_CACHE_DIR", CACHE_DEFAULT_DIRECTORY);
 	options->demanded = json_object();
 	options->port_mappings = json_array();

@@ -199,6 +199,7 @@ json_t *plugin_ask_versions(const struct conflist *list, const struct runtime_co
 		.ifname = "dummy",
 		.plugin_path = conf->plugin_path,
 		.timeout = conf->timeout,
+		.longer = conf->longer,
 	};
 	const struct operation operation = {.command = "VERSION", .list = list, .conf = &dummy};
 	cleanup_execute_output struct execute_output output = {0};
@@ -239,6 +240,7 @@ struct runtime_conf plugin_conf_of_network(const struct runtime_conf *conf)
 		.ifname = "",
 		.plugin_path = conf->plugin_path,
 		.timeout = conf->timeout,
+		.longer = conf->longer,
 		.cache_directory = conf->cache_directory,
 	};
 }

@@ -20,6 +20,7 @@ struct runtime_conf {
 	json_t *capability_args; /* an object: what may go into runtimeConfig; NULL: none */
 	const char *plugin_path; /* directories of plugins, separated by colons */
 	unsigned int timeout;    /* seconds for each plugin; 0: no limit */
+	const char *longer;      /* how the user gives plugins more time; NULL: cannot */
 	const char *cache_directory;
 };
 

@@ -139,6 +139,7 @@ int settings_parse(struct settings *settings, int argc, char **argv, unsigned in
 	settings->grace = DEFAULT_GRACE;
 	settings->ipam = json_pack("{s:s}", "type", "host-local");
 	settings->conf.timeout = DEFAULT_TIMEOUT;
+	settings->conf.longer = "--timeout SECONDS";
 	settings->conf.plugin_path = plugins && *plugins ? plugins : EXECUTE_DEFAULT_PATH;
 	first = command_line_read(&line, argc, argv, settings, err);
 	if (first < 0)
