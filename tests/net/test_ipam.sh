@@ -297,6 +297,10 @@ test_ipam_reconcile() {
 	expect_equal "given back: $pool 10.91.0.9" "$(reconcile --grace 0)" "what nobody has"
 	expect_equal "$(grep -v '10.91.0.9:' <<<"$before")" "$(ipam_store)" "without it"
 	expect_equal "no differences" "$(reconcile --grace 0)" "reconcile again"
+	before=$(ipam_store)
+	rm /var/lib/cni/networks/docker-local-10.91.0.0_24/10.91.0.[56]
+	expect_equal "told the plugin: $pool 10.91.0.5 told the plugin: $pool 10.91.0.6" "$(reconcile | sort | xargs)" "a cleared store"
+	expect_equal "$before" "$(ipam_store)" "the store that was cleared"
 	address_release "$pool" 10.91.0.5 >/dev/null
 	address_release "$pool" 10.91.0.254 >/dev/null
 	pool_release "$pool" >/dev/null

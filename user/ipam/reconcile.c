@@ -299,6 +299,31 @@ static void ask_for(struct comparison *comparison, const json_t *docker, struct 
 		cni_error_join(err, &problem);
 }
 
+/* What the plugin has lost would be given to others. */
+static void give_plugin(struct comparison *comparison, const char *pool_id, const json_t *pool,
+			const json_t *stored, struct cni_error *err)
+{
+	char given[CNI_ADDRESS_TEXT_SIZE];
+	const char *address;
+	json_t *record;
+
+	json_object_foreach (json_object_get(pool, "addresses"), address, record) {
+		const char *id = text_of(record, "id");
+		struct cni_error problem = {0};
+
+		/* "": the plugin never gives it. */
+		if (!*id || !strcmp(id, text_of(json_object_get(stored, address), "id")))
+			continue;
+		report(comparison, "told the plugin", pool_id, address);
+		if (comparison->settings->dry_run ||
+		    !plan_add(&(struct plan_call){pool, comparison->settings, id}, address, given,
+			      &problem))
+			continue;
+		cni_error_wrap(&problem, "address %s of pool %s", address, pool_id);
+		cni_error_join(err, &problem);
+	}
+}
+
 /* What neither Docker nor our state knows is looked at as if it were in the state. */
 static void find_lost(struct comparison *comparison, const char *pool_id, const json_t *pool,
 		      struct cni_error *err)
@@ -311,6 +336,9 @@ static void find_lost(struct comparison *comparison, const char *pool_id, const 
 	json_object_foreach (stored, address, record) {
 		address_adopt(&comparison->state, pool_id, address, record);
 	}
+	/* Only host-local's is known. */
+	if (stored && json_object_get(json_object_get(pool, "plan"), "range") && !is_failing(pool))
+		give_plugin(comparison, pool_id, pool, stored, err);
 	if (cni_error_is_set(&problem))
 		cni_error_join(err, &problem);
 }
