@@ -156,7 +156,8 @@ test_ipam_shared() {
 # 200 requests at once get 200 addresses; meanwhile 400 clients are silent, one sends half a request
 test_ipam_crowd() {
 	local holder
-	ipam_start --timeout $((20 * SLOWER))
+	# The last one waits for all others.
+	ipam_start --timeout $((80 * SLOWER))
 	pool_request 10.91.0.0/16 >/dev/null
 	perl -MSocket -e 'for (1 .. 401) { my $s; socket($s, AF_UNIX, SOCK_STREAM, 0) && connect($s, pack_sockaddr_un($ARGV[0])) or die $!;
 		push @held, $s } syswrite($held[0], "POST / HTTP/1.1\r\nContent-Length: 9\r\n\r\n{"); $| = 1; print "held\n"; sleep 1000' \
