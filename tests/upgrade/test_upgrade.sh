@@ -102,6 +102,14 @@ churn() {
 	done >"/run/$1.churn" 2>&1
 }
 
+# transfers_start BYTES: to a mapped port, and masqueraded; sets bulk_in and bulk_out, their processes
+transfers_start() {
+	in_namespace client "$build/tests/bulk" ask tcp "$host4" 8082 --bytes "$1" >/run/bulk.in 2>&1 &
+	bulk_in=$!
+	in_namespace web "$build/tests/bulk" ask tcp "$server4" 82 --bytes "$1" >/run/bulk.out 2>&1 &
+	bulk_out=$!
+}
+
 # limit 180 s
 # from 0.1, no connection is lost, and no packet goes anywhere untranslated or to another one
 test_upgrade_connections() {
@@ -117,10 +125,8 @@ test_upgrade_connections() {
 	local udp_in=$!
 	in_namespace web "$build/tests/stream" "$server4" 81 3000 >/run/udp.out 2>&1 &
 	local udp_out=$!
-	in_namespace client "$build/tests/bulk" ask tcp "$host4" 8082 --bytes "${BYTES:-30000000}" >/run/bulk.in 2>&1 &
-	local bulk_in=$!
-	in_namespace web "$build/tests/bulk" ask tcp "$server4" 82 --bytes "${BYTES:-30000000}" >/run/bulk.out 2>&1 &
-	local bulk_out=$!
+	local bulk_in bulk_out
+	transfers_start "${BYTES:-30000000}"
 	churn client "$host4" 8080 &
 	local churn_in=$!
 	churn web "$server4" 80 &
@@ -420,10 +426,8 @@ test_upgrade_downgrade() {
 	hold mapped client "$host4" 8080 "$count"
 	hold masqueraded web "$server4" 80 "$count"
 	wait_until 20 established "$count" || fail "connections: $(cat /run/mapped.held /run/masqueraded.held)"
-	in_namespace client "$build/tests/bulk" ask tcp "$host4" 8082 --bytes "${BYTES:-200000000}" >/run/bulk.in 2>&1 &
-	local bulk_in=$!
-	in_namespace web "$build/tests/bulk" ask tcp "$server4" 82 --bytes "${BYTES:-200000000}" >/run/bulk.out 2>&1 &
-	local bulk_out=$!
+	local bulk_in bulk_out
+	transfers_start "${BYTES:-200000000}"
 	churn web "$server4" 80 &
 	local churn_out=$!
 	sleep 0.3

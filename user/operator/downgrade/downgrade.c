@@ -7,10 +7,10 @@
  * has each container added again, by CNI:
  *
  * - The list of ADDs is on file before the first change (adds.h). The next `upgrade` turns back
- * what a killed run has left; so does the next `downgrade`, and begins anew.
+ *   what a killed run has left; so does the next `downgrade`, and begins anew.
  * - Our pins are removed, and with them the programs at sockets: from now on to the end the host's
  *   own processes do not reach mapped ports. Our programs at interfaces stay at their hooks and
- * hold our maps: for packets nothing changes yet.
+ *   hold our maps: for packets nothing changes yet.
  * - The older version loads its programs (rehearsal.h).
  * - Our attachments are removed. from_container drops what comes from a veth without an attachment,
  *   so that nothing leaves untranslated while the uplinks have the older programs and the container
