@@ -59,7 +59,7 @@ int adopt(struct __sk_buff *skb)
 	outward_packet(&adoption.key, &packet);
 	if (found_outwards(&found, &packet.tuple))
 		return ADOPTED;
-	host_begin(&packet, FLOW_FOREIGN);
+	host_begin(skb, &packet, FLOW_FOREIGN);
 	if (!found_outwards(&found, &packet.tuple))
 		return ADOPTION_FAILED;
 	if (packet.tuple.protocol == PROTOCOL_TCP)

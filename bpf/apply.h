@@ -8,6 +8,16 @@
 #include "parse_l4.h"
 #include "rewrite_error.h"
 
+/* Lets the packet enter its bridge once more. br_netfilter has shown it to conntrack at the
+ * bridge's port, where no program of ours was, before it was translated; conntrack would take the
+ * replies for invalid. The kernel forgets that on the way (skb_scrub_packet), so conntrack sees the
+ * packet again, as it is now. */
+INLINE int enter_again(struct __sk_buff *skb)
+{
+	tc_index_set(skb, TC_INDEX_ENTERED_AGAIN);
+	return bpf_redirect(skb->ifindex, BPF_F_INGRESS);
+}
+
 GLOBAL_FUNCTION int apply_verdict(struct __sk_buff *skb, const struct packet *packet,
 				  const struct translation *translation, enum verdict verdict)
 {
@@ -25,10 +35,10 @@ GLOBAL_FUNCTION int apply_verdict(struct __sk_buff *skb, const struct packet *pa
 		return TC_ACT_UNSPEC;
 	}
 	if (translation->report)
-		skb->tc_index = TC_INDEX_CONFIRM;
+		tc_index_set(skb, TC_INDEX_CONFIRM);
 	if (packet->tuple.direction == DIRECTION_IN) {
 		count_here(rewritten_destination);
-		return TC_ACT_UNSPEC;
+		return translation->enters_again ? enter_again(skb) : TC_ACT_UNSPEC;
 	}
 	count_here(rewritten_source);
 	if (!translation->out_ifindex)

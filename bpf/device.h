@@ -110,6 +110,13 @@ GLOBAL_FUNCTION bool device_host_has_policies(struct __sk_buff *skb)
 			   device_layout.xfrm_policy_count + sizeof(__u32)) != 0;
 }
 
+/* Returns whether conntrack has looked at the packet already. At a bridge's ingress only
+ * br_netfilter has it do so. */
+INLINE bool device_conntrack_has_seen(struct __sk_buff *skb)
+{
+	return device_layout.conntrack && device_read((__u64)skb, device_layout.skb_conntrack) != 0;
+}
+
 /* Checks a container's veth and its bridge, once a second. */
 GLOBAL_FUNCTION int device_look(struct __sk_buff *skb, __u32 veth)
 {

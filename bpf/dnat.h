@@ -165,11 +165,14 @@ INLINE enum admission dnat_create(const struct draft *draft)
 	return dnat_was_faster(draft) ? ADMISSION_OK : dnat_move_port();
 }
 
-/* Returns whether a packet without a record is for a host socket connected to its sender. Otherwise
- * TCP in mid-connection belongs to a mapped connection that has lost its record. */
+/* Returns whether a packet of TCP without a record is for a host socket connected to its sender.
+ * Otherwise TCP in mid-connection belongs to a mapped connection that has lost its record. A UDP
+ * socket says nothing: any user of the host can connect one to a client without a packet. One that
+ * has sent is remembered (host.h). */
 INLINE bool dnat_belongs_to_host(struct __sk_buff *skb, const struct packet *packet)
 {
-	return !packet_begins_tcp(packet) && socket_find(skb, &packet->tuple) >= SOCKET_LINGERING;
+	return packet->tuple.protocol == PROTOCOL_TCP && !packet_begins_tcp(packet) &&
+	       socket_find(skb, &packet->tuple) >= SOCKET_LINGERING;
 }
 
 GLOBAL_FUNCTION enum verdict dnat_begin(struct __sk_buff *skb, const struct packet *packet,

@@ -6,6 +6,7 @@
 
 #include "apply.h"
 #include "host.h"
+#include "tc_index.h"
 
 /* Returns whether this packet would be masqueraded if it began a connection. */
 GLOBAL_FUNCTION bool masquerade_wanted(const struct packet *packet, const struct endpoint *endpoint)
@@ -122,6 +123,11 @@ INLINE enum verdict leave_by_connection(struct __sk_buff *skb, struct packet *pa
 	if (!found_outwards(&found, &packet->tuple) ||
 	    (found.connection->state & STATE_UNCONFIRMED))
 		return VERDICT_PASS;
+	if (found.connection->leave[OUTWARDS].left_stack != found.now &&
+	    !masquerade_stands(skb, packet, found.key, found.connection, skb->ifindex)) {
+		connection_end(found.key, found.id);
+		return VERDICT_PASS;
+	}
 	translation_outwards(found.connection, translation);
 	if (found.connection->kind == FLOW_MAPPING)
 		translation->out_ifindex = reply_reroute(skb, packet, &found);
@@ -178,10 +184,10 @@ INLINE enum verdict decide_outwards(struct __sk_buff *skb, struct packet *packet
 
 /* Decides about an outgoing ICMP error about a packet that was translated inwards, from a
  * container, a router behind it, or the host. In the host's own only the quoted packet is
- * changed. */
-INLINE enum verdict error_decide_outwards(struct packet *packet, struct translation *translation)
+ * changed. sender: its endpoint, if that is a container. */
+INLINE enum verdict error_decide_outwards(struct packet *packet, const struct endpoint *sender,
+					  struct translation *translation)
 {
-	const struct endpoint *sender = endpoint_find(packet->sender);
 	const struct connection *connection;
 
 	packet->tuple.direction = DIRECTION_OUT;
@@ -198,34 +204,33 @@ INLINE enum verdict error_decide_outwards(struct packet *packet, struct translat
 	return VERDICT_TRANSLATE;
 }
 
-/* Returns whether a packet is the host's own, which has no ingress interface, or has got the host's
- * address from another NAT. It is not changed, at most remembered. (The stack also makes packets in
- * a container's name: a RST of the firewall's REJECT, and the fragments that ip6_fragment() makes
- * again.) */
-INLINE bool leave_as_hosts(struct __sk_buff *skb, const struct packet *packet, bool translatable,
-			   bool uplink)
+/* Handles the host's own packet, which has no ingress interface. It is not changed, unless its
+ * connection has got another port. (The stack also makes packets in a client's name: the fragments
+ * that ip6_fragment() makes again.) */
+INLINE int leave_from_host(struct __sk_buff *skb, const struct packet *packet,
+			   struct translation *translation)
 {
-	if (skb->ingress_ifindex != 0) {
-		if (!uplink || !translatable || !host_is_foreign_nat(skb, packet))
-			return false;
-		host_remember_foreign(packet);
-		return true;
-	}
-	if (translatable && packet->fragment == FIRST_FRAGMENT && direct_confirm(packet))
-		return true; /* a client's, fragmented again */
-	if (translatable && host_must_be_remembered(packet))
-		host_remember(packet);
-	return true;
+	enum verdict verdict = VERDICT_PASS;
+
+	if (packet->fragment == FIRST_FRAGMENT && direct_confirm(packet))
+		return TC_ACT_UNSPEC;
+	if (host_must_be_remembered(packet))
+		verdict = host_remember(skb, packet, translation);
+	return apply_verdict(skb, packet, translation, verdict);
 }
 
-/* Returns whether TC_INDEX_SENT can be trusted: a container may set tc_index, and only
- * from_container, which not every container's interface has, resets it. */
-INLINE bool entered_by_container(struct __sk_buff *skb)
+/* Returns whether a forwarded packet has a container's address, but has not come through that
+ * container's veth, so that from_container has not verified it. */
+INLINE bool sender_is_unverified(struct __sk_buff *skb, __u16 index)
 {
-	__u32 ifindex = skb->ingress_ifindex;
-	const struct interface *interface = bpf_map_lookup_elem(&interfaces, &ifindex);
+	return skb->ingress_ifindex != 0 &&
+	       !(tc_index_has(index, TC_INDEX_VERIFIED) && entered_by_container(skb));
+}
 
-	return interface && (interface->role == ROLE_PORT || interface->role == ROLE_ROUTED);
+/* Returns whether such a packet would take the container's identity on the way out. */
+INLINE bool sender_is_impostor(const struct packet *packet, const struct endpoint *endpoint)
+{
+	return endpoint_is_there(endpoint) && masquerade_wanted(packet, endpoint);
 }
 
 INLINE int handle_egress(struct __sk_buff *skb, __u16 l3_offset, bool uplink)
@@ -239,24 +244,35 @@ INLINE int handle_egress(struct __sk_buff *skb, __u16 l3_offset, bool uplink)
 
 	if (index)
 		skb->tc_index = 0;
-	if (uplink && index == TC_INDEX_SENT && entered_by_container(skb))
+	if (uplink && tc_index_has(index, TC_INDEX_SENT) && entered_by_container(skb))
 		return TC_ACT_UNSPEC;
 	kind = packet_parse(skb, &packet, l3_offset);
 	if (kind == PACKET_IGNORED)
 		return TC_ACT_UNSPEC;
-	if (kind == PACKET_ERROR) {
-		verdict = error_decide_outwards(&packet, &translation);
-		return apply_verdict(skb, &packet, &translation, verdict);
-	}
 	packet.tuple.direction = DIRECTION_OUT;
 	endpoint = endpoint_find(packet.sender);
+	if (endpoint && sender_is_unverified(skb, index)) {
+		if (sender_is_impostor(&packet, endpoint))
+			return shot(forged_source);
+		endpoint = NULL;
+	}
+	if (kind == PACKET_ERROR) {
+		verdict = error_decide_outwards(&packet, endpoint, &translation);
+		return apply_verdict(skb, &packet, &translation, verdict);
+	}
 	if (!endpoint && kind == PACKET_TRANSLATABLE && host_must_wait(skb, &packet))
 		return shot(taking_over);
-	if (!endpoint && leave_as_hosts(skb, &packet, kind == PACKET_TRANSLATABLE, uplink))
+	if (!endpoint && skb->ingress_ifindex == 0)
+		return kind == PACKET_TRANSLATABLE ? leave_from_host(skb, &packet, &translation)
+						   : TC_ACT_UNSPEC;
+	if (!endpoint && uplink && kind == PACKET_TRANSLATABLE &&
+	    !tc_index_has(index, TC_INDEX_HOSTS_ADDRESS) && host_is_foreign_nat(skb, &packet)) {
+		host_remember_foreign(skb, &packet);
 		return TC_ACT_UNSPEC;
+	}
 	verdict =
 		decide_outwards(skb, &packet, kind == PACKET_TRANSLATABLE, endpoint, &translation);
-	if (index == TC_INDEX_CONFIRM && verdict == VERDICT_PASS)
+	if (tc_index_has(index, TC_INDEX_CONFIRM) && verdict == VERDICT_PASS)
 		offload_saw_leaving(&packet, skb->ingress_ifindex);
 	if (uplink && verdict == VERDICT_PASS && endpoint && endpoint->strict &&
 	    kind == PACKET_TRANSLATABLE)

@@ -6,7 +6,7 @@
  * With many connections, the lookup in the table dominates: neither the record nor the hash bucket
  * is in a CPU cache. A memo is found by the tuple's hash, has all that is needed, and is valid for
  * the second in which it was made, so one packet a second goes the long way. What must take effect
- * at once is checked each time: the owner, drop-offload, and memos_era. TCP has no memos, because
+ * at once is checked each time: the owner, and drop-offload. TCP has no memos, because
  * every packet's sequence numbers are tracked.
  *
  * Each CPU has its own memos, so none is read while it is written. Connections whose hashes collide
@@ -23,7 +23,7 @@
 struct memo {
 	struct tuple key;
 	__u32 second; /* CLOCK_MONOTONIC */
-	__u32 era;
+	__u32 reserved3;
 	struct owner owner;
 	__u32 in_ifindex;
 	__u16 mtu;
@@ -32,7 +32,7 @@ struct memo {
 	__u32 packets; /* that used it since it was made */
 	__u32 reserved2;
 	__u64 bytes;
-	__u64 reserved3;
+	__u64 reserved4;
 } __attribute__((aligned(8)));
 
 _Static_assert(sizeof(struct memo) == 128, "memos do not share cache lines");
@@ -44,8 +44,6 @@ MAP_OF(memos, BPF_MAP_TYPE_ARRAY, BPF_F_MMAPABLE, __u32, struct memo, 4096);
 volatile __u32 memos_a_cpu SEC(".data") = 1024;
 /* The second in which the last memo was made; in any other second none is valid. */
 volatile __u32 memos_made SEC(".data") = 0;
-/* Memos of another era are invalid. A host socket that takes over a port begins a new one. */
-__u32 memos_era SEC(".data") = 0;
 
 INLINE struct memo *memo_at(const struct tuple *tuple)
 {
@@ -69,8 +67,7 @@ INLINE bool memo_was_dropped(const struct memo *memo)
 {
 	const struct meta *settings = SINGLE(meta);
 
-	return !settings || memo->second <= settings->offload_dropped ||
-	       memo->era != *(volatile __u32 *)&memos_era;
+	return !settings || memo->second <= settings->offload_dropped;
 }
 
 /* Returns whether the packet needs nothing that only the long way does. */
@@ -156,7 +153,6 @@ GLOBAL_FUNCTION int memo_make(const struct packet *packet, struct connection *co
 	}
 	__builtin_memcpy(&memo->key, &packet->tuple, sizeof(memo->key));
 	memo->second = connection->last_seen;
-	memo->era = memos_era;
 	memo->owner = connection->owner;
 	memo->in_ifindex = in_ifindex;
 	memo->mtu = connection->leave[way].mtu;

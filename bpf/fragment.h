@@ -127,7 +127,6 @@ INLINE enum fragment_fate fragment_fate_of(enum verdict verdict)
 	return verdict == VERDICT_DROP ? FRAGMENT_DROPPED : FRAGMENT_PASSED;
 }
 
-#define BPF_F_INGRESS 1
 #define MAX_HELD_EACH 64 /* 64 kB make 54 at IPv6's minimum MTU */
 #define HELD_PLACES_TRIED 8
 #define HELD_CHAIN_TRIES 4

@@ -63,7 +63,8 @@ INLINE bool sender_is_host(struct __sk_buff *skb, const struct packet *packet,
 	       (known && result == BPF_FIB_LKUP_RET_FWD_DISABLED);
 }
 
-/* Also counts the drop. ifindex: the veth where the packet arrived. */
+/* Marks a packet from a container with its own address, on this network or another one; or else
+ * counts a forged one. ifindex: the veth where the packet arrived. */
 GLOBAL_FUNCTION bool sender_is_forged(struct __sk_buff *skb, const struct packet *packet,
 				      __u32 ifindex)
 {
@@ -76,13 +77,14 @@ GLOBAL_FUNCTION bool sender_is_forged(struct __sk_buff *skb, const struct packet
 	if (!interface)
 		return false;
 	endpoint = endpoint_find(packet->sender);
-	if (endpoint && owner_equal(&endpoint->owner, &interface->owner))
-		return false;
-	if (endpoint ? sender_is_another(endpoint, &interface->owner)
+	if (endpoint ? !owner_equal(&endpoint->owner, &interface->owner) &&
+			       sender_is_another(endpoint, &interface->owner)
 		     : sender_is_host(skb, packet, interface, ifindex)) {
 		count(drop_forged_source);
 		return true;
 	}
+	if (endpoint)
+		tc_index_set(skb, TC_INDEX_VERIFIED);
 	return false;
 }
 
@@ -126,20 +128,22 @@ INLINE enum verdict leave_past_stack(struct __sk_buff *skb, struct packet *packe
 	return verdict == VERDICT_TRANSLATE && !translation->path ? VERDICT_PASS : verdict;
 }
 
-/* An interface that came up since the last ADD has no to_uplink: a masqueraded container's packets
- * must not leave there, not even those of old connections. */
+/* An interface that came up since the last ADD has no to_uplink: a packet that must be translated
+ * must not leave there, not even one of an old connection. A route may move between two packets, so
+ * routing is asked for each. */
 GLOBAL_FUNCTION bool leaves_unclassified(struct __sk_buff *skb, const struct packet *packet,
-					 const struct endpoint *endpoint, __u32 ifindex)
+					 __u32 ifindex)
 {
 	__u32 out = 0;
 
-	if (!packet || !endpoint || !masquerade_wanted(packet, endpoint) ||
-	    route_known(skb, packet, ifindex, &out) != ROUTE_FORWARDED ||
-	    bpf_map_lookup_elem(&interfaces, &out))
-		return false;
-	/* The route may have changed in this second: nothing is dropped for an old one. */
-	return route_of(skb, packet, ifindex, &out) == ROUTE_FORWARDED &&
+	return packet && route_of(skb, packet, ifindex, &out) == ROUTE_FORWARDED &&
 	       !bpf_map_lookup_elem(&interfaces, &out);
+}
+
+/* Returns whether the connection's outward packets get another source. */
+INLINE bool connection_is_translated(const struct connection *connection)
+{
+	return connection->kind == FLOW_MASQUERADE || connection->kind == FLOW_MAPPING;
 }
 
 /* What is known about a container's packet. */
@@ -159,8 +163,9 @@ INLINE int handle_containers_packet(struct __sk_buff *skb, struct packet *packet
 	struct translation *translation = origin->translation;
 	__u32 ifindex = origin->arrival.ifindex;
 	enum verdict verdict = VERDICT_PASS;
-	bool routed = origin->arrival.routed;
+	bool routed = origin->arrival.routed, translated;
 
+	translated = found->connection && connection_is_translated(found->connection);
 	if (found->connection && !routed)
 		return handle_switched(skb, packet, found, origin->interface, translation);
 	if (found->connection) {
@@ -178,14 +183,15 @@ INLINE int handle_containers_packet(struct __sk_buff *skb, struct packet *packet
 	if (verdict == VERDICT_PASS && !routed && connections_are_missing())
 		verdict = drop(taking_over);
 	if (verdict == VERDICT_PASS && routed &&
-	    leaves_unclassified(skb, packet, origin->endpoint, ifindex))
+	    (translated || masquerade_wanted(packet, origin->endpoint)) &&
+	    leaves_unclassified(skb, packet, ifindex))
 		verdict = drop(unclassified_interface);
 	return apply_inwards(skb, packet, translation, verdict);
 }
 
-/* Shortcut for a connection of this container that was seen in this second. All checks below are
+/* Shortcut for a connection of this container that was seen in this second. The checks below are
  * already answered: its owner has this veth, so the sender is verified; the packet goes to the
- * gateway; the outgoing interface is classified. False: take the long way. */
+ * gateway. False: take the long way. */
 INLINE bool handle_known(struct __sk_buff *skb, struct packet *packet, struct found *found,
 			 const struct origin *origin, int *action)
 {
@@ -208,8 +214,13 @@ INLINE bool handle_known(struct __sk_buff *skb, struct packet *packet, struct fo
 			return verdict != VERDICT_PASS;
 		}
 	}
+	if (leave->left_stack != found->now)
+		return false;
+	if (connection_is_translated(connection) && leaves_unclassified(skb, packet, slot->gateway))
+		return false;
+	tc_index_set(skb, TC_INDEX_VERIFIED);
 	*action = TC_ACT_UNSPEC; /* the stack's packets are counted where they leave */
-	return leave->left_stack == found->now;
+	return true;
 }
 
 /* Handles a packet the long way. */
@@ -230,6 +241,7 @@ INLINE int handle_container(struct __sk_buff *skb, struct packet *packet, enum p
 	origin->endpoint = endpoint_find(packet->sender);
 	if (!origin->endpoint || !owner_equal(&origin->endpoint->owner, &origin->interface->owner))
 		return sender_is_forged(skb, packet, veth) ? TC_ACT_SHOT : TC_ACT_UNSPEC;
+	tc_index_set(skb, TC_INDEX_VERIFIED);
 	origin->arrival.routed = sender_asks_stack(skb, origin->interface);
 	origin->arrival.may_offload = origin->arrival.routed;
 	if (origin->arrival.routed)

@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * host.h - the host's own packets, which are never changed. Connections whose replies could be
- * taken for a container's are remembered, and forgotten again.
+ * host.h - the host's own connections. Those whose replies could be taken for a container's are
+ * remembered, and forgotten again.
  *
  * A mapping would take the replies to a socket whose source port is published. A masqueraded
  * connection would take those to a later socket with the same source port and server: the host gets
- * the port, and the container's connection continues with another one.
+ * the port, and the container's connection continues with another one. But if that is assured, it
+ * keeps the port and the host's connection gets another one outside, as netfilter does it: any user
+ * of the host could end a container's connections otherwise. Nothing else of the host's is ever
+ * changed.
  */
 #ifndef BPF_PORTMAP_HOST_H
 #define BPF_PORTMAP_HOST_H
@@ -16,16 +19,19 @@
 /* Returns whether the socket of a host connection has gone: then a peer that reuses its port means
  * the mapping. Connections of another NAT have no socket: there a SYN is enough. */
 GLOBAL_FUNCTION bool host_has_finished(struct __sk_buff *skb, const struct packet *packet,
-				       enum flow_kind kind)
+				       const struct connection_key *key, enum flow_kind kind)
 {
-	if (!packet)
+	struct scratch *scratch = scratch_get();
+
+	if (!packet || !key || !scratch)
 		return false;
-	if (packet->tuple.protocol == PROTOCOL_TCP)
+	tuple_inwards(key, &scratch->reply);
+	if (key->protocol == PROTOCOL_TCP)
 		return packet_begins_tcp(packet) &&
 		       (kind == FLOW_FOREIGN ||
-			socket_find(skb, &packet->tuple) != SOCKET_CONNECTED);
-	return packet->tuple.protocol == PROTOCOL_UDP && kind != FLOW_FOREIGN &&
-	       socket_find(skb, &packet->tuple) == SOCKET_NONE;
+			socket_find(skb, &scratch->reply) != SOCKET_CONNECTED);
+	return key->protocol == PROTOCOL_UDP && kind != FLOW_FOREIGN &&
+	       socket_find(skb, &scratch->reply) == SOCKET_NONE;
 }
 
 /* Returns whether a packet that looks like a reply to another NAT's connection may be a request to
@@ -50,10 +56,30 @@ INLINE bool host_replies_are_mapped(struct scratch *scratch)
 	return connection && connection->kind == FLOW_MAPPING;
 }
 
-/* The connection is untranslated, so its key is its alias's, too. A forwarded packet may have
- * forged the host's address (IPv6 does not check it), so only the host's own packets may take a
- * tuple from a live connection. */
-GLOBAL_FUNCTION int host_begin(const struct packet *packet, enum flow_kind kind)
+/* Returns whether a masqueraded connection has the draft's external tuple. */
+INLINE bool host_port_is_masqueraded(const struct scratch *scratch)
+{
+	const struct alias *alias = bpf_map_lookup_elem(&aliases, &scratch->draft.external);
+
+	return alias && alias->owner.slot;
+}
+
+/* Takes another port for the draft. */
+INLINE bool host_move_port(struct __sk_buff *skb, const struct packet *packet,
+			   struct scratch *scratch)
+{
+	if (!host_port_is_masqueraded(scratch) || !snat_choose_port(skb, packet))
+		return false;
+	scratch->draft.connection.external_port = scratch->draft.external.inside_port;
+	noticed_mark(moved_host, 0);
+	return true;
+}
+
+/* The connection is untranslated, so its key is its alias's, too, unless its port is moved. A
+ * forwarded packet may have forged the host's address (IPv6 does not check it), so only the host's
+ * own packets may take a tuple from a live connection. */
+GLOBAL_FUNCTION int host_begin(struct __sk_buff *skb, const struct packet *packet,
+			       enum flow_kind kind)
 {
 	struct scratch *scratch = scratch_get();
 	const struct owner nobody = {};
@@ -62,8 +88,10 @@ GLOBAL_FUNCTION int host_begin(const struct packet *packet, enum flow_kind kind)
 	if (!packet || !scratch)
 		return 0;
 	draft = draft_begin(&packet->tuple, OUTWARDS, &nobody, kind, STATE_CHARGED_OUT);
-	if (!draft || host_replies_are_mapped(scratch) ||
-	    !snat_take_tuple(draft, kind == FLOW_HOST ? TAKE_FOR_HOST : TAKE_FREE))
+	if (!draft || host_replies_are_mapped(scratch))
+		return 0;
+	if (!snat_take_tuple(draft, kind == FLOW_HOST ? TAKE_FOR_HOST : TAKE_FREE) &&
+	    (kind != FLOW_HOST || !host_move_port(skb, packet, scratch)))
 		return 0;
 	if (connection_create() == ADMISSION_OK)
 		count(flow_host);
@@ -72,13 +100,20 @@ GLOBAL_FUNCTION int host_begin(const struct packet *packet, enum flow_kind kind)
 	return 0;
 }
 
-INLINE void host_remember(const struct packet *packet)
+/* Returns VERDICT_TRANSLATE if the connection has got another port. */
+INLINE enum verdict host_remember(struct __sk_buff *skb, const struct packet *packet,
+				  struct translation *translation)
 {
 	struct found found = {};
 
 	if (!found_outwards(&found, &packet->tuple) ||
-	    connection_use(&found, packet, 0) == VERDICT_PASS)
-		host_begin(packet, FLOW_HOST);
+	    connection_use(&found, packet, 0) == VERDICT_PASS) {
+		host_begin(skb, packet, FLOW_HOST);
+		if (!noticed_has(moved_host, 0) || !found_outwards(&found, &packet->tuple))
+			return VERDICT_PASS;
+	}
+	translation_outwards(found.connection, translation);
+	return found.connection->kind == FLOW_HOST ? VERDICT_TRANSLATE : VERDICT_PASS;
 }
 
 /* Does this forwarded packet begin a connection with the interface's own address, given by another
@@ -97,18 +132,19 @@ INLINE bool host_is_foreign_nat(struct __sk_buff *skb, const struct packet *pack
 }
 
 /* A half-open record keeps the port. Connections of another NAT never become assured. */
-INLINE void host_remember_foreign(const struct packet *packet)
+INLINE void host_remember_foreign(struct __sk_buff *skb, const struct packet *packet)
 {
 	struct found found = {};
 
 	if (!found_outwards(&found, &packet->tuple))
-		host_begin(packet, FLOW_FOREIGN);
+		host_begin(skb, packet, FLOW_FOREIGN);
 	else if (found.connection->kind == FLOW_FOREIGN && found.connection->last_seen != found.now)
 		connection_refresh(found.key, found.connection, found.now);
 }
 
 /* No lookup finds the socket of an echo identifier or an SCTP port, so all are remembered. A TCP or
- * UDP socket that already exists is found when a masqueraded connection chooses a port. */
+ * UDP socket that already exists is found when a masqueraded connection chooses a port. Of a moved
+ * connection every packet must be translated. */
 INLINE bool host_must_be_remembered(const struct packet *packet)
 {
 	const struct tuple *tuple = &packet->tuple;
@@ -117,11 +153,12 @@ INLINE bool host_must_be_remembered(const struct packet *packet)
 		return !packet->echo_reply;
 	if (tuple->protocol == PROTOCOL_SCTP)
 		return true;
-	if (packet->tcp_flags & TCP_RST)
-		return false;
-	if ((tuple->protocol == PROTOCOL_UDP || packet_begins_tcp(packet)) &&
+	if ((tuple->protocol == PROTOCOL_UDP || packet_begins_tcp(packet) ||
+	     noticed_has(moved_host, 0)) &&
 	    noticed_has(external_ports, tuple->source_port))
 		return true;
+	if (packet->tcp_flags & TCP_RST)
+		return false;
 	return portmap_find(tuple->source, tuple->source_port, tuple->protocol);
 }
 

@@ -11,6 +11,7 @@
 #include "offload_send.h"
 #include "packet.h"
 #include "route.h"
+#include "tc_index.h"
 
 /* The kernel removes a VLAN tag before tc ingress, and the frame appears again at the VLAN's
  * device. But VID 0 is a priority and no VLAN: behind tc the kernel removes such a tag and those
@@ -141,6 +142,19 @@ INLINE bool mapping_applies(struct __sk_buff *skb, const struct packet *packet,
 	return route == ROUTE_LOCAL;
 }
 
+/* Returns whether a masqueraded connection that has got no answer gives way to a mapping that was
+ * published since: this packet may be one of the mapping's clients. */
+INLINE bool gives_way_to_mapping(const struct packet *packet, const struct found *found)
+{
+	enum protocol protocol = packet->tuple.protocol;
+
+	return found->connection && found->connection->kind == FLOW_MASQUERADE &&
+	       !(found->connection->state & STATE_REPLIED) &&
+	       (protocol == PROTOCOL_UDP ||
+		(protocol == PROTOCOL_TCP && packet_begins_tcp(packet))) &&
+	       portmap_is_published(packet->tuple.destination_port);
+}
+
 INLINE enum verdict decide_inwards(struct __sk_buff *skb, struct packet *packet,
 				   const struct arrival *arrival, struct translation *translation)
 {
@@ -155,8 +169,16 @@ INLINE enum verdict decide_inwards(struct __sk_buff *skb, struct packet *packet,
 					    translation);
 	tuple->direction = DIRECTION_IN;
 	mapping = inwards_find(tuple, &found);
+	if (gives_way_to_mapping(packet, &found)) {
+		mapping =
+			portmap_find(tuple->destination, tuple->destination_port, tuple->protocol);
+		if (mapping) {
+			connection_end(found.key, found.id);
+			found.connection = NULL;
+		}
+	}
 	if (found.connection && !connection_has_owner(found.connection)) {
-		if (host_has_finished(skb, packet, found.connection->kind)) {
+		if (host_has_finished(skb, packet, found.key, found.connection->kind)) {
 			connection_end(found.key, found.id);
 			found.connection = NULL;
 		} else if (host_may_answer_foreign(packet, found.connection)) {
@@ -181,6 +203,16 @@ INLINE enum verdict decide_inwards(struct __sk_buff *skb, struct packet *packet,
 	return direct_begin(packet, endpoint, arrival->sender_verified, translation);
 }
 
+/* A packet of no connection that has a host's address as its source: from_uplink and from_bridge
+ * tell to_uplink that no NAT of this host has given it that. The IP stack refuses such an IPv4
+ * packet. */
+INLINE int pass_stranger(struct __sk_buff *skb, const struct packet *packet)
+{
+	if (!packet->ipv4 && bpf_map_lookup_elem(&host_addresses, packet->sender))
+		tc_index_set(skb, TC_INDEX_HOSTS_ADDRESS);
+	return TC_ACT_UNSPEC;
+}
+
 INLINE int handle_ingress(struct __sk_buff *skb, struct packet *packet, enum packet_kind kind,
 			  bool may_offload)
 {
@@ -197,13 +229,17 @@ INLINE int handle_ingress(struct __sk_buff *skb, struct packet *packet, enum pac
 	if (kind == PACKET_FRAGMENT)
 		return apply_later_fragment(skb, packet, &translation, NULL);
 	if (kind == PACKET_TRANSLATABLE && !packet->fragment && !inwards_concerns(&packet->tuple))
-		return TC_ACT_UNSPEC;
+		return pass_stranger(skb, packet);
 	if (may_offload && memo_inwards(skb, packet, &translation))
 		verdict = VERDICT_TRANSLATE;
 	else if (kind >= PACKET_TRANSLATABLE)
 		verdict = decide_inwards(skb, packet, &arrival, &translation);
 	if (packet->error && verdict == VERDICT_PASS && strict_refuses_other(skb, packet))
 		verdict = drop(strict);
+	if (verdict == VERDICT_PASS)
+		pass_stranger(skb, packet);
+	else if (!may_offload && verdict == VERDICT_TRANSLATE)
+		translation.enters_again = device_conntrack_has_seen(skb);
 	return apply_inwards(skb, packet, &translation, verdict);
 }
 
@@ -213,13 +249,18 @@ INLINE int handle_frame(struct __sk_buff *skb, bool uplink)
 	enum packet_kind kind;
 	struct packet packet;
 
+	if (uplink && skb->tc_index)
+		skb->tc_index = 0; /* a container at the other end of a veth may have set it */
 	if (skb->pkt_type != PACKET_HOST)
 		return TC_ACT_UNSPEC;
 	kind = packet_parse(skb, &packet, ETH_HLEN);
 	if (kind == PACKET_IGNORED)
 		return tags_hide_packet(skb) ? shot(nested_tags) : TC_ACT_UNSPEC;
-	if (!uplink && endpoint_slot(packet.sender))
-		return TC_ACT_UNSPEC; /* from_container has seen it */
+	if (!uplink && (tc_index_has(skb->tc_index, TC_INDEX_VERIFIED) ||
+			tc_index_has(skb->tc_index, TC_INDEX_ENTERED_AGAIN)))
+		return TC_ACT_UNSPEC; /* we have handled it */
+	if (!uplink && endpoint_is_there(endpoint_find(packet.sender)))
+		return shot(forged_source);
 	return handle_ingress(skb, &packet, kind, uplink);
 }
 

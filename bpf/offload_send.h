@@ -6,14 +6,12 @@
 #define BPF_PORTMAP_OFFLOAD_SEND_H
 
 #include "flow_cache.h"
+#include "masquerade.h"
 #include "offload_decide.h"
 #include "rewrite.h"
+#include "tc_index.h"
 
 #define STACK_SECONDS 5 /* UDP: then one packet goes through the stack again */
-
-/* skb->tc_index stays with a packet from hook to hook. from_container zeroes a container's. */
-#define TC_INDEX_CONFIRM 0x6250 /* the hook behind the stack shall confirm it */
-#define TC_INDEX_SENT 0x6251    /* sent by the fast path: to_uplink has nothing to do */
 
 /* Returns the length to compare with the MTU: of a GSO packet, one segment's. */
 INLINE __u32 offload_length(struct __sk_buff *skb, const struct packet *packet, __u32 mtu)
@@ -111,6 +109,12 @@ INLINE void offload_choose(struct __sk_buff *skb, const struct packet *packet, s
 		offload_refresh(skb, found->key, connection, found->way, ifindex);
 		if (!found_stands(found))
 			return;
+		if (connection->path[OUTWARDS] == PATH_OUT && found->way == OUTWARDS &&
+		    !masquerade_stands(skb, packet, found->key, connection,
+				       connection->leave[OUTWARDS].ifindex)) {
+			connection_end(found->key, found->id);
+			return;
+		}
 	}
 	offload_use_path(skb, packet, found, translation);
 	if (!fresh && translation->path == PATH_OUT)
@@ -172,7 +176,7 @@ INLINE int offload_send(struct __sk_buff *skb, const struct packet *packet,
 		return bpf_redirect_peer(translation->out_ifindex, 0);
 	}
 	count_here(fast_out);
-	skb->tc_index = TC_INDEX_SENT;
+	tc_index_set(skb, TC_INDEX_SENT);
 	if (packet->ipv4) /* ip_tos2prio, which uses two bits of RFC 1349 */
 		skb->priority = 0x4620 >> (packet->type_of_service >> 3 & 3) * 4 & 0xf;
 	return translation_has_frame(translation) ? bpf_redirect(translation->out_ifindex, 0)

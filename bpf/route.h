@@ -103,13 +103,12 @@ GLOBAL_FUNCTION __u32 route_by_source(struct __sk_buff *skb, const struct packet
 #define ROUTE_FIND_SOURCE BPF_FIB_LOOKUP_SRC
 #endif
 
-/* Finds the source that routing would now choose for a host socket. Returns false where there is
- * none. */
-GLOBAL_FUNCTION bool route_source(struct __sk_buff *skb, const struct packet *packet,
+/* Finds the source that routing would now choose for a host socket that sends through this
+ * interface. Returns false where there is none. */
+GLOBAL_FUNCTION bool route_source(struct __sk_buff *skb, const struct packet *packet, __u32 ifindex,
 				  struct address *address)
 {
 	struct bpf_fib_lookup query;
-	__u32 ifindex = skb->ifindex;
 	struct interface *interface;
 
 	if (!packet || !address)
@@ -133,6 +132,30 @@ GLOBAL_FUNCTION bool route_source(struct __sk_buff *skb, const struct packet *pa
 		return false;
 	address_copy(address->bytes, packet->ipv4 ? interface->address4 : interface->address6);
 	return !address_is_unset(address->bytes);
+}
+
+/* Returns whether it is an address of this host. Routing says the same of an address without any
+ * route: then the record of ADD, CHECK and attach decides. ifindex: an interface that forwards. */
+GLOBAL_FUNCTION bool route_is_to_host(struct __sk_buff *skb, const struct packet *packet,
+				      __u32 ifindex, const struct address *address)
+{
+	struct bpf_fib_lookup query;
+	struct endpoint_key key;
+
+	if (!packet || !address)
+		return true;
+	route_query(&query, packet, ifindex);
+	route_query_addresses(&query, address->bytes, address->bytes);
+	switch (bpf_fib_lookup(skb, &query, sizeof(query), 0)) {
+	case BPF_FIB_LKUP_RET_FWD_DISABLED: /* routing was not asked */
+		return true;
+	case BPF_FIB_LKUP_RET_NOT_FWDED:
+		break;
+	default:
+		return false;
+	}
+	address_copy(key.address, address->bytes);
+	return bpf_map_lookup_elem(&host_addresses, &key);
 }
 
 enum socket_found {

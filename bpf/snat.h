@@ -14,7 +14,6 @@
 #define BPF_PORTMAP_SNAT_H
 
 #include "connection_use.h"
-#include "flow_cache.h"
 #include "port_choice.h"
 #include "portmap.h"
 #include "route.h"
@@ -28,10 +27,12 @@ enum take {
 	TAKE_FREE,       /* a free one, or a dead connection's */
 	TAKE_SPARE,      /* or that of a closed or unanswered connection */
 	TAKE_SPARE_ONLY, /* the latter only */
-	TAKE_FOR_HOST,   /* or any masqueraded connection's */
+	TAKE_FOR_HOST,   /* or that of any masqueraded connection that is not assured */
 };
 
-/* Returns whether a live connection gives up its external port. While enough ports are free, a
+/* Returns whether a live connection gives up its external port. Any user of the host can open a
+ * socket with that port towards the same server, so an assured connection does not give way to it
+ * (host.h). While enough ports are free, a
  * closed one keeps it for minutes, for late segments (RFC 5382 REQ-5). */
 INLINE bool snat_gives_up(const struct connection_key *key, const struct connection *connection,
 			  enum take take)
@@ -40,7 +41,7 @@ INLINE bool snat_gives_up(const struct connection_key *key, const struct connect
 
 	if (take == TAKE_FREE || connection->kind != FLOW_MASQUERADE)
 		return false;
-	if (take == TAKE_FOR_HOST)
+	if (take == TAKE_FOR_HOST && !(state & STATE_ASSURED))
 		return true;
 	if (key->protocol == PROTOCOL_TCP)
 		return state_is_closed(state) && idle > CLOSED_SECONDS;
@@ -80,8 +81,6 @@ GLOBAL_FUNCTION bool snat_free_tuple(enum take take)
 			count(flow_evicted);
 	}
 	connection_end(key, id);
-	if (take == TAKE_FOR_HOST)
-		__sync_fetch_and_add(&memos_era, 1); /* the host uses it at once */
 	return true;
 }
 
@@ -93,8 +92,9 @@ INLINE bool snat_take_tuple(struct draft *draft, enum take take)
 }
 
 /* Returns whether replies would go to a mapping or a host socket, which have no alias. The port is
- * marked before the search, so that the packets of a socket not found yet are checked. */
-INLINE bool snat_port_has_owner(struct __sk_buff *skb, struct scratch *scratch)
+ * marked before the search, so that the packets of a socket not found yet are checked. While other
+ * ports are free, one that has ever been published is avoided: its container may be restarting. */
+INLINE bool snat_port_has_owner(struct __sk_buff *skb, struct scratch *scratch, enum take take)
 {
 	const struct connection_key *external = &scratch->draft.external;
 	struct tuple *reply = &scratch->reply;
@@ -103,7 +103,8 @@ INLINE bool snat_port_has_owner(struct __sk_buff *skb, struct scratch *scratch)
 		return false;
 	tuple_inwards(external, reply);
 	noticed_mark_external(reply->destination, reply->destination_port);
-	return portmap_exists(reply) || socket_find(skb, reply) != SOCKET_NONE;
+	return (take == TAKE_FREE && portmap_is_published(reply->destination_port)) ||
+	       portmap_exists(reply) || socket_find(skb, reply) != SOCKET_NONE;
 }
 
 /* Inserts the draft's alias if the port may be taken. */
@@ -117,7 +118,7 @@ GLOBAL_FUNCTION bool snat_take_port(struct __sk_buff *skb, enum take take)
 	taken = bpf_map_lookup_elem(&aliases, &scratch->draft.external);
 	if (taken ? !snat_free_tuple(take) : take == TAKE_SPARE_ONLY)
 		return false;
-	return !snat_port_has_owner(skb, scratch) && alias_insert();
+	return !snat_port_has_owner(skb, scratch, take) && alias_insert();
 }
 
 /* Takes the next port of the order that may be taken, of the next PORT_PLACES_A_ROUND. */
@@ -233,7 +234,7 @@ INLINE bool snat_choose_address(struct __sk_buff *skb, const struct packet *pack
 
 	if (outward && policy_source(&begun->owner, packet->tuple.source, chosen))
 		return true;
-	return route_source(skb, packet, chosen);
+	return route_source(skb, packet, skb->ifindex, chosen);
 }
 
 /* owner: the container. outward: a connection that it begins, which gets the host's address; else
@@ -257,6 +258,7 @@ GLOBAL_FUNCTION enum verdict snat_begin(struct __sk_buff *skb, const struct pack
 	if (!draft)
 		return VERDICT_PASS;
 	begun = &draft->connection;
+	begun->uplink = skb->ifindex;
 	if (outward) { /* its first packet has passed the stack */
 		begun->leave[OUTWARDS].left_stack = clock_second();
 		begun->leave[OUTWARDS].ifindex = skb->ifindex;

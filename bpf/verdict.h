@@ -22,6 +22,8 @@ enum verdict {
 #define TC_ACT_UNSPEC -1
 #define TC_ACT_SHOT 2
 
+#define BPF_F_INGRESS 1 /* redirect into the interface, not out of it */
+
 /* Inline, for counters of nearly every packet. */
 #define count_here(reason) \
 	do { \

@@ -190,7 +190,7 @@ struct slot {
 	__u32 ifindex;       /* of the veth's host side */
 	__u8 host_mac[6];    /* its MAC: an ifindex can be reused */
 	__u8 gateway_mac[6]; /* MAC of the gateway at ADD: the bridge's, or host_mac */
-	__u32 reserved;
+	__u32 gateway; /* ifindex where its packets enter the IP stack: the bridge's, or the same */
 	/* also OFF where bandwidth may be limited and the programs cannot see it */
 	enum fast_path fast_path;
 	__u8 has_policy; /* 1: there is an entry in policies */
@@ -360,7 +360,7 @@ struct connection {
 	/* By enum way, since it was assured, modulo 2^32. Packets that used a memo (flow_cache.h)
 	 * are added late, or never. */
 	__u32 packets[2];
-	__u32 reserved;
+	__u32 uplink; /* FLOW_MASQUERADE: the interface whose address it got */
 	__u64 bytes[2];
 	struct tcp_numbers tcp[2]; /* of the inside, of the outside */
 	struct leave leave[2];     /* by enum way */
@@ -441,7 +441,8 @@ struct translation {
 	__u8 report;               /* 1: the hook behind the stack shall confirm it */
 	__u8 frame_destination[6]; /* on a path: MACs in frame order; zero: unknown */
 	__u8 frame_source[6];
-	__u8 reserved[2];
+	__u8 enters_again; /* 1: by redirecting it to the interface where it has arrived */
+	__u8 reserved;
 } __attribute__((aligned(8)));
 
 enum fragment_fate {
@@ -572,6 +573,7 @@ struct meta {
 struct noticed {
 	__u64 external_ports[PORT_WORDS]; /* a bit each: keys of aliases have this port */
 	__u64 masquerade_all;             /* 1: masqAll has been applied */
+	__u64 moved_host;                 /* 1: a connection of the host got another port */
 	/* A bit each: a UDP socket was connected to this port of a local address, mapped or not */
 	__u64 local_udp_ports[PORT_WORDS];
 	/* A bit each: socket_flows has had an entry with this port */
@@ -625,7 +627,7 @@ ASSERT_SIZE(struct fragment, 56);
 ASSERT_SIZE(struct held_fragment, 1608);
 ASSERT_SIZE(struct workload, 8 + WORKLOAD_NAMESPACE_SIZE + WORKLOAD_NAME_SIZE);
 ASSERT_SIZE(struct attachment, 40 + 8 + WORKLOAD_NAMESPACE_SIZE + WORKLOAD_NAME_SIZE);
-ASSERT_SIZE(struct noticed, 8 + 3 * 8 * PORT_WORDS + 8 * EXTERNAL_ADDRESS_WORDS);
+ASSERT_SIZE(struct noticed, 16 + 3 * 8 * PORT_WORDS + 8 * EXTERNAL_ADDRESS_WORDS);
 ASSERT_SIZE(struct meta, 48 + PROGRAM_VERSION_SIZE + 4 * MASQUERADE_RANGES);
 
 #endif

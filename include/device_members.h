@@ -41,15 +41,20 @@
 	X(net_xfrm, net, xfrm) \
 	X(xfrm_policy_count, netns_xfrm, policy_count)
 
+/* Only on kernels with conntrack */
+#define DEVICE_MEMBERS_CONNTRACK(X) X(skb_conntrack, sk_buff, _nfct)
+
 struct device_layout {
 	__u32 known;        /* 1: the offsets below are right */
 	__u32 tcx;          /* 1: offsets of DEVICE_MEMBERS_TCX, else DEVICE_MEMBERS_MINI_QDISC */
 	__u32 xfrm;         /* 1: offsets of DEVICE_MEMBERS_XFRM are right */
+	__u32 conntrack;    /* 1: the offset of DEVICE_MEMBERS_CONNTRACK is right */
 	__u32 our_priority; /* of our own filters */
 #define X(name, type, member) __u32 name;
 	DEVICE_MEMBERS(X)
 	DEVICE_MEMBERS_TCX(X)
 	DEVICE_MEMBERS_XFRM(X)
+	DEVICE_MEMBERS_CONNTRACK(X)
 #undef X
 };
 

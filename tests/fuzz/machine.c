@@ -304,7 +304,7 @@ void machine_write(const struct world *world)
 	write_settings(world);
 	write_records(world);
 	/* Memos and route lookups of this second belong to the last world. */
-	machine->skeleton->data->memos_era++;
+	machine->skeleton->data->memos_made = 0;
 	memset(machine->routes_known, 0,
 	       (size_t)bpf_map__value_size(machine->skeleton->maps.routes_known) *
 		       bpf_map__max_entries(machine->skeleton->maps.routes_known));

@@ -14,6 +14,8 @@
 #include <time.h>
 
 #include "datapath/load/device_layout.h"
+#include "marked.h"
+#include "tc_index_values.h"
 #include "trace_event.h"
 #include "bpf/portmap.skel.h"
 #include "records.h"
@@ -26,6 +28,7 @@
 #define TEST_CHECKSUM_COMPLETE (1U << 2)
 
 static uint32_t run_flags;
+static enum mark next_mark;
 static struct __sk_buff last_context;
 static struct portmap_bpf *skeleton;
 static uint32_t generations[ROUTED + 1];
@@ -83,6 +86,23 @@ static int program_fd(enum hook hook)
 	}
 }
 
+static int program_of(enum hook hook, enum device came_in_by)
+{
+	static int marked[TO_UPLINK_RAW + 1];
+	bool leaves = hook == TO_UPLINK || hook == TO_CONTAINER || hook == TO_UPLINK_RAW;
+
+	if (next_mark == MARK_NONE || (next_mark == MARK_USUAL && (!leaves || !came_in_by)))
+		return program_fd(hook);
+	if (!marked[hook])
+		marked[hook] = marked_program(program_fd(hook), TC_INDEX_OURS | TC_INDEX_VERIFIED);
+	return marked[hook];
+}
+
+void fixture_set_mark(enum mark wanted)
+{
+	next_mark = wanted;
+}
+
 int fixture_run(enum hook hook, enum device device, enum device came_in_by, struct frame *frame)
 {
 	struct __sk_buff context = {.ifindex = device,
@@ -98,7 +118,7 @@ int fixture_run(enum hook hook, enum device device, enum device came_in_by, stru
 			    .ctx_size_in = sizeof(context), .ctx_out = &context_out,
 			    .ctx_size_out = sizeof(context_out), .repeat = 1, .flags = run_flags, );
 
-	if (bpf_prog_test_run_opts(program_fd(hook), &options))
+	if (bpf_prog_test_run_opts(program_of(hook, came_in_by), &options))
 		return errno == EBADMSG ? FIXTURE_BAD_SUM : FIXTURE_REFUSED - errno;
 	memcpy(frame->bytes, out, options.data_size_out);
 	frame->length = options.data_size_out;
@@ -170,6 +190,7 @@ static void write_slot(enum container container, bool live)
 	struct slot slot = {.generation = generations[container],
 			    .live = live,
 			    .ifindex = veths[container],
+			    .gateway = container == ROUTED ? VETH_ROUTED : BRIDGE,
 			    .fast_path = fast_paths[container],
 			    .has_policy = policies[container]};
 	uint32_t number = container;
@@ -609,7 +630,7 @@ void fixture_clear_flows(void)
 
 void fixture_reset(void)
 {
-	skeleton->data->memos_era++;
+	skeleton->data->memos_made = 0;
 	forget_routes();
 	clear_noticed();
 	clear_bits(skeleton->maps.published_ports);

@@ -25,6 +25,14 @@ enum hook {
 /* One slot for each container */
 enum container { NOBODY = 0, ONE = 1, TWO = 2, QUIET = 3, ROUTED = 4 };
 
+/* What from_container tells the later hooks of a packet. */
+enum mark {
+	MARK_USUAL, /* at egress that it has verified the sender, which counts only of a container's
+		     * address; at ingress nothing */
+	MARK_NONE,
+	MARK_VERIFIED,
+};
+
 /* Half-open, or assured */
 enum stage { NEW, ANSWERED };
 
@@ -88,6 +96,9 @@ struct owner fixture_owner(enum container container);
 #define FIXTURE_MARKED (-999)
 #define FIXTURE_REFUSED (-1000)
 int fixture_run(enum hook hook, enum device device, enum device came_in_by, struct frame *frame);
+
+/* Which mark of from_container the next packets have. */
+void fixture_set_mark(enum mark mark);
 
 /* Whether frames have a sum as from a network card (CHECKSUM_COMPLETE) or none (CHECKSUM_NONE).
  * False: this kernel cannot, and nothing has changed. */

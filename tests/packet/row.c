@@ -369,11 +369,25 @@ static void check_counters(const struct run *run)
 #undef X
 }
 
-static enum device came_in_by(enum hook hook, enum device device)
+static bool is_containers(const char *address)
+{
+	static const char *const addresses[] = {
+		v4_container_one, v4_container_two, v4_container_quiet, v4_container_routed,
+		v6_container_one, v6_container_two, v6_container_quiet, v6_container_routed,
+	};
+
+	for (size_t i = 0; i < sizeof(addresses) / sizeof(*addresses); i++)
+		if (strcmp(address, addresses[i]) == 0)
+			return true;
+	return false;
+}
+
+static enum device came_in_by(enum hook hook, enum device device, const struct packet *packet)
 {
 	if (!is_egress(hook))
 		return device;
-	return device == UPLINK || device == SECOND_UPLINK ? BRIDGE : UPLINK;
+	return device == UPLINK || device == SECOND_UPLINK || is_containers(packet->from) ? BRIDGE
+											  : UPLINK;
 }
 
 static int send_from(enum hook hook, enum device device, enum device came_in,
@@ -387,7 +401,7 @@ static int send_from(enum hook hook, enum device device, enum device came_in,
 
 int row_send(enum hook hook, enum device device, const struct packet *packet)
 {
-	return send_from(hook, device, came_in_by(hook, device), packet);
+	return send_from(hook, device, came_in_by(hook, device, packet), packet);
 }
 
 int row_send_of_host(enum hook hook, enum device device, const struct packet *packet)
@@ -398,6 +412,8 @@ int row_send_of_host(enum hook hook, enum device device, const struct packet *pa
 static int prepare_and_run(struct run *run)
 {
 	const struct row *row = run->row;
+	enum device came_in;
+	int result;
 
 	if (!row->then) {
 		host_close_sockets();
@@ -408,8 +424,11 @@ static int prepare_and_run(struct run *run)
 	row_build(&run->in, &row->in, row->hook, row->device);
 	run->got = run->in;
 	fixture_read_counters(&run->counters_before);
-	return fixture_run(row->hook, row->device,
-			   row->of_the_host ? 0 : came_in_by(row->hook, row->device), &run->got);
+	fixture_set_mark(row->mark);
+	came_in = row->of_the_host ? 0 : came_in_by(row->hook, row->device, &row->in);
+	result = fixture_run(row->hook, row->device, came_in, &run->got);
+	fixture_set_mark(MARK_USUAL);
+	return result;
 }
 
 static void run_row(const struct row *row)

@@ -19,6 +19,7 @@ struct member {
 static const struct member members[] = {DEVICE_MEMBERS(X)};
 static const struct member tcx_members[] = {DEVICE_MEMBERS_TCX(X)};
 static const struct member xfrm_members[] = {DEVICE_MEMBERS_XFRM(X)};
+static const struct member conntrack_members[] = {DEVICE_MEMBERS_CONNTRACK(X)};
 static const struct member mini_qdisc_members[] = {DEVICE_MEMBERS_MINI_QDISC(X)};
 #undef X
 
@@ -72,6 +73,7 @@ void device_layout_find(struct device_layout *layout)
 		return;
 	layout->known = find_all(btf, members, COUNT(members), layout);
 	layout->xfrm = find_all(btf, xfrm_members, COUNT(xfrm_members), layout);
+	layout->conntrack = find_all(btf, conntrack_members, COUNT(conntrack_members), layout);
 	layout->tcx = find_all(btf, tcx_members, COUNT(tcx_members), layout);
 	if (!layout->tcx)
 		layout->known &=

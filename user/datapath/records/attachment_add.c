@@ -281,6 +281,8 @@ static int write_slot(const struct objects *objects, const struct attachment_cla
 	struct slot slot = {
 		.generation = owner.generation,
 		.ifindex = claims->ifindex,
+		.gateway = claims->interface.role == ROLE_PORT ? claims->interface.bridge_ifindex
+							       : claims->ifindex,
 		.fast_path = claims->fast_path,
 		.has_policy = !policy_says_nothing(claims->policy),
 	};

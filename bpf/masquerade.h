@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * masquerade.h - how long a masqueraded connection may keep its address.
+ *
+ * It got the address of the uplink by which it began to leave. Addresses come and go, and routes
+ * move; netfilter ends the connections of an address or an interface then. So this is asked once a
+ * second, wherever such a connection leaves: by to_uplink, or past the IP stack.
+ */
+#ifndef BPF_PORTMAP_MASQUERADE_H
+#define BPF_PORTMAP_MASQUERADE_H
+
+#include "connection.h"
+#include "policy.h"
+#include "route.h"
+
+/* Returns whether it has its address by snatAddresses, which need not be the host's. */
+INLINE bool masquerade_is_fixed(const struct connection_key *key,
+				const struct connection *connection)
+{
+	struct address fixed;
+
+	return (connection->state & STATE_CHARGED_OUT) &&
+	       policy_source(&connection->owner, key->inside, &fixed) &&
+	       address_equal(fixed.bytes, connection->external_address);
+}
+
+/* Returns whether routing would choose its address for this uplink now. */
+INLINE bool masquerade_is_preferred(struct __sk_buff *skb, const struct packet *packet,
+				    const struct connection *connection, __u32 uplink)
+{
+	struct address chosen;
+
+	return route_source(skb, packet, uplink, &chosen) &&
+	       address_equal(chosen.bytes, connection->external_address);
+}
+
+/* Returns whether a connection that now leaves by this uplink keeps its address. One whose address
+ * is not the host's any more gets no answers. One that leaves by another uplink has the wrong
+ * address for it, unless routing would choose the same there; but TCP cannot change its address,
+ * and goes on with the one that it has. */
+GLOBAL_FUNCTION bool masquerade_stands(struct __sk_buff *skb, const struct packet *packet,
+				       const struct connection_key *key,
+				       struct connection *connection, __u32 uplink)
+{
+	const struct slot *slot;
+	struct address address;
+
+	if (!packet || !key || !connection || connection->kind != FLOW_MASQUERADE || !uplink)
+		return true;
+	slot = owner_slot(&connection->owner);
+	if (!slot || masquerade_is_fixed(key, connection))
+		return true;
+	if (connection->uplink != uplink && key->protocol != PROTOCOL_TCP) {
+		if (!masquerade_is_preferred(skb, packet, connection, uplink))
+			return false;
+		connection->uplink = uplink;
+		return true;
+	}
+	address_copy(address.bytes, connection->external_address);
+	return route_is_to_host(skb, packet, slot->ifindex, &address) ||
+	       masquerade_is_preferred(skb, packet, connection, uplink);
+}
+
+#endif

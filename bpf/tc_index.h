@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * tc_index.h - what one of our hooks tells the next about a packet.
+ *
+ * skb->tc_index stays with a packet from hook to hook, through bridge, IP stack and fragmentation,
+ * and is on no wire. A container's own programs can set it, so from_container begins by clearing
+ * it; where a packet may have come by an interface without from_container, entered_by_container()
+ * says whether to trust it.
+ */
+#ifndef BPF_PORTMAP_TC_INDEX_H
+#define BPF_PORTMAP_TC_INDEX_H
+
+#include "maps.h"
+#include "tc_index_values.h"
+
+INLINE bool tc_index_has(__u16 index, __u16 flag)
+{
+	return (index & (0xff00 | flag)) == (TC_INDEX_OURS | flag);
+}
+
+INLINE void tc_index_set(struct __sk_buff *skb, __u16 flag)
+{
+	__u16 index = skb->tc_index;
+
+	skb->tc_index = (tc_index_has(index, 0) ? index : TC_INDEX_OURS) | flag;
+}
+
+/* Returns whether the packet came in by an interface with from_container, or by its bridge. */
+INLINE bool entered_by_container(struct __sk_buff *skb)
+{
+	__u32 ifindex = skb->ingress_ifindex;
+	const struct interface *interface = bpf_map_lookup_elem(&interfaces, &ifindex);
+
+	return interface && (interface->role == ROLE_PORT || interface->role == ROLE_ROUTED ||
+			     interface->role == ROLE_BRIDGE);
+}
+
+#endif

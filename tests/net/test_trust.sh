@@ -1,0 +1,208 @@
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+# shellcheck shell=bash disable=SC2154 # the world's names: world.sh
+#
+# test_trust.sh - what the programs know is believed only for what made it true, and only as long as
+# it is true: addresses of senders, addresses of the host, routes, ports. conntrack asks again at
+# each packet; the reference runs the same attacks.
+
+loose() {
+	local path
+	for path in /proc/sys/net/ipv4/conf/*/rp_filter; do echo 0 >"$path"; done
+}
+
+# forge_at NAMESPACE INTERFACE MAC-OF SOURCE PORT DESTINATION PORT: a datagram past the IP stack
+forge_at() {
+	in_namespace "$1" "$peer" forge udp "$4" "$5" "$6" "$7" --interface "$2" \
+		--destination-mac "$3"
+}
+
+# a neighbour on an uplink's link that sends with a container's address is not masqueraded in the
+# container's name, and its packets do not leave with that address either
+test_trust_neighbour_forges() {
+	serve_in server 9000
+	loose
+	container_start web bridge -p 8080:80/tcp
+	capture_start out server eth0 "udp port 5001"
+	forge_at client eth0 "$(mac_of eth0)" "$(address4 web)" 5000 "$server4" 5001
+	forge_at client eth0 "$(mac_of eth0)" "$(address6 web)" 5000 "$server6" 5001
+	expect_captured_nothing out
+	expect_equal 2 "$(counted drop_forged_source)" drop_forged_source
+	expect_answer web tcp "$server4" 9000 server "$host4_second"
+}
+
+# nor does a container of the same bridge for which we were never called
+test_trust_unmanaged_forges() {
+	serve_in server 9000
+	loose
+	conflist plain bridge "$only_main"
+	container_add evil plain
+	container_start web bridge -p 8080:80/tcp
+	capture_start out server eth0 "udp port 5001"
+	forge_at evil eth0 "$(mac_of cni0)" "$(address4 web)" 5000 "$server4" 5001
+	forge_at evil eth0 "$(mac_of cni0)" "$(address6 web)" 5000 "$server6" 5001
+	expect_captured_nothing out
+	expect_equal 2 "$(counted drop_forged_source)" drop_forged_source
+	ask evil udp "$server4" 9000 --timeout 200 >/dev/null || true
+	expect_answer web udp "$server4" 9000 server "$host4_second"
+}
+
+# IPv6 packets with the host's own address as their source, which the host forwards, neither take a
+# UDP client from a mapped port nor a port from a container
+test_trust_hosts_address_forwarded() {
+	local port
+	serve_in server 9000
+	container_start web bridge -p 8080:80/udp
+	for port in 5001 5002 5003; do
+		forge_at server eth0 "$(mac_of eth1)" "$host6" 8080 "$client6" "$port"
+		expect_answer client udp "$host6" 8080 web "$client6" --source-port "$port"
+	done
+	conflist narrow bridge "$other_network | $(with_ours '{masqPorts: "2000-2007"}')"
+	container_start many narrow
+	for port in {2000..2007}; do
+		forge_at client eth0 "$(mac_of eth0)" "$host6_second" "$port" "$server6" 9000
+	done
+	for port in {3000..3007}; do
+		expect_answer many udp "$server6" 9000 server - --source-port "$port"
+	done
+}
+
+# the uplink gets another address: a UDP conversation through masquerade that never pauses goes on
+# with the new one
+# also with fastPath off, always
+# also with portmap
+test_trust_address_changes() {
+	container_add web bridge
+	serve_in server 9000
+	pours_open web "$server4" "$server6"
+	ip address del "$host4_second/24" dev eth1
+	ip address add 198.51.100.2/24 dev eth1
+	ip -6 address del "$host6_second/64" dev eth1
+	ip -6 address add 2001:db8:2::2/64 dev eth1 nodad
+	ip -n server neighbour replace 198.51.100.2 lladdr "$(mac_of eth1)" dev eth0 nud permanent
+	ip -n server neighbour replace 2001:db8:2::2 lladdr "$(mac_of eth1)" dev eth0 nud permanent
+	ip neighbour replace "$server4" lladdr "$(mac_in server eth0)" dev eth1 nud permanent
+	ip neighbour replace "$server6" lladdr "$(mac_in server eth0)" dev eth1 nud permanent
+	pours_seen_as 198.51.100.2 2001:db8:2::2
+}
+
+# the route moves to another uplink: such a conversation goes on by that uplink, with its address
+# also with fastPath off, always
+# also with portmap
+test_trust_route_moves() {
+	local far4=203.0.113.9 far6=2001:db8:9::9 name
+	reverse_path_loose
+	for name in client server; do
+		ip -n "$name" address add "$far4/32" dev lo
+		ip -n "$name" address add "$far6/128" dev lo nodad
+		serve_in "$name" 9000
+	done
+	container_add web bridge
+	ip route add "$far4" via "$server4"
+	ip -6 route add "$far6" via "$server6"
+	pours_open web "$far4" "$far6"
+	ip route replace "$far4" via "$client4"
+	ip -6 route replace "$far6" via "$client6"
+	pours_seen_as "$host4" "$host6"
+}
+
+# pours_open CONTAINER ADDRESS4 ADDRESS6: two sockets send a datagram every PAUSE=20
+# milliseconds, answered or not
+pours_open() {
+	local family=4 address
+	for address in "$2" "$3"; do
+		in_namespace "$1" "$peer" ask udp "$address" 9000 --count $((12000 / ${PAUSE:-20})) \
+			--interval "${PAUSE:-20}" --timeout "${PAUSE:-20}" --keep-going >"/run/pour$family" 2>&1 &
+		family=6
+	done
+	wait_until 10 pours_are_answered
+}
+
+pours_are_answered() {
+	[ "$(grep -c name= /run/pour4)" -ge 10 ] && [ "$(grep -c name= /run/pour6)" -ge 10 ]
+}
+
+# pours_seen_as ADDRESS4 ADDRESS6: the server sees these addresses now, and answers
+pours_seen_as() {
+	wait_until 10 pour_is_seen_as 4 "$1" || fail "$1: $(tail -n 1 /run/pour4)"
+	wait_until 10 pour_is_seen_as 6 "$2" || fail "$2: $(tail -n 1 /run/pour6)"
+}
+pour_is_seen_as() {
+	field_read client "$(grep name= "/run/pour$1" | tail -n 1)"
+	[ "$(address_part_of "$field")" = "$2" ]
+}
+
+# a user of the host that connects to a server from the ports of a container's established
+# connections ends none of them, and is connected himself
+# also with portmap
+test_trust_host_takes_ports() {
+	local port
+	serve_in server 9000
+	container_add web bridge
+	for port in 2001 2002 2003; do
+		conversation_open "tcp$port" web tcp "$server4" 9000 --source-port "$port"
+		conversation_open "udp$port" web udp "$server4" 9000 --source-port "$port"
+	done
+	for port in 2001 2002 2003; do
+		for _ in 1 2 3; do
+			expect_says "tcp$port" server
+			expect_says "udp$port" server
+		done
+	done
+	for port in 2001 2002 2003; do
+		expect_answer host tcp "$server4" 9000 server "$host4_second" --source-port "$port"
+		expect_answer host udp "$server4" 9000 server "$host4_second" --source-port "$port"
+	done
+	for port in 2001 2002 2003; do
+		expect_says "tcp$port" server
+		expect_says "udp$port" server
+	done
+}
+
+# while a container restarts, another one sends from the port that it publishes to its clients:
+# afterwards they reach the container again
+test_trust_port_taken_meanwhile() {
+	container_start web bridge -p 8080:80/tcp -p 8080:80/udp
+	container_add evil bridge
+	expect_answer client udp "$host4" 8080 web "$client4" --source-port 5001
+	container_remove web bridge
+	ask evil udp "$client4" 5001 --source-port 8080 --timeout 100 >/dev/null || true
+	ask evil tcp "$client4" 5002 --source-port 8080 --timeout 100 >/dev/null || true
+	container_start web bridge -p 8080:80/tcp -p 8080:80/udp
+	expect_answer client udp "$host4" 8080 web "$client4" --source-port 5001
+	expect_answer client tcp "$host4" 8080 web "$client4" --source-port 5002
+}
+
+# a route to an interface that has come up since: no packet through the IP stack leaves there with a
+# container's address
+# also with portmap
+test_trust_route_to_new_interface() {
+	local far4=203.0.113.9 far6=2001:db8:9::9
+	reverse_path_loose
+	serve_in server 9000
+	ip -n server address add "$far4/32" dev lo
+	ip -n server address add "$far6/128" dev lo nodad
+	ip route add "$far4" via "$server4"
+	ip -6 route add "$far6" via "$server6"
+	conflist slow bridge "$(with_ours '{fastPath: "off"}')"
+	container_add web slow
+	PAUSE=1 pours_open web "$far4" "$far6"
+	network_make vpn eth2 192.0.3.1 2001:db8:3::1 192.0.3.10 2001:db8:3::10
+	capture_start leak vpn eth0 'net 10.88.0.0/16 or ip6 net fd00::/16'
+	ip route replace "$far4" via 192.0.3.10
+	ip -6 route replace "$far6" via 2001:db8:3::10
+	sleep 1.2 # the second for which something may be believed is over
+	expect_captured_nothing leak
+}
+
+# an unprivileged user of the host connects a UDP socket to a client of a mapped port: it takes
+# nothing from the container
+# also with portmap
+test_trust_host_connects_udp() {
+	container_start web bridge -p 8080:80/udp
+	conversation_open theft host udp "$client4" 5001 --connected --from "$host4" \
+		--source-port 8080
+	wait_until 5 socket_is_connected || fail "$(ss -nu)"
+	expect_answer client udp "$host4" 8080 web "$client4" --source-port 5001
+}
+
+socket_is_connected() { ss -Hnu | grep "$host4\]*:8080 .*$client4\]*:5001" >/dev/null; }
