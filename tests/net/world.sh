@@ -487,14 +487,15 @@ packets_of() {
 drop_offload() { "$build/bpf-portmap" drop-offload || fail "drop-offload"; }
 
 # flows_age SECONDS: makes the last packet of each connection through the stack, in both directions,
-# so much older. The programs notice it in the next second.
+# so much older. The programs notice it in the next second. As for them, seconds are 32 bits, and a
+# difference of two is right also where the machine was booted later than that packet.
 flows_age() {
 	bpftool -j map dump pinned "$pins/connections" | jq -r --argjson age "$1" '
 		def left_stack($way): 100 + 24 * $way;
 		def older($way): .formatted.value.leave[$way].left_stack as $when |
 			if $when == 0 then . else reduce range(4) as $byte (.;
 				.value[left_stack($way) + $byte] =
-					((($when - $age) / pow(256; $byte) | floor) % 256)) end;
+					((($when - $age + 4294967296) / pow(256; $byte) | floor) % 256)) end;
 		.[] | older(0) | older(1) |
 		(.key | map(ltrimstr("0x")) | join(" ")) + " value hex " +
 			(.value | map(if type == "number" then "0123456789abcdef" as $digits |
