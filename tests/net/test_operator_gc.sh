@@ -19,7 +19,7 @@ test_operator_gc_nothing() {
 	web_as_pod -p 8080:80/tcp
 	expect_equal '' "$(gc --dry-run)"
 	expect_equal '' "$(gc)"
-	expect_equal '{"attachments":0,"entries_of_nobody":0,"removed":true,"warnings_forgotten":0}' \
+	expect_equal '{"attachments":0,"containers_of_portmap":0,"entries_of_nobody":0,"removed":true,"warnings_forgotten":0}' \
 		"$(item '.summary | to_entries | sort_by(.key) | from_entries' gc)"
 	expect_answer client tcp "$host4" 8080 web
 	by_hand 64 gc bridge

@@ -328,6 +328,24 @@ static void chain_name(const struct legacy_table *table, size_t offset, char nam
 		nat_text_copy(name, NAT_NAME_SIZE, target.info);
 }
 
+bool ipt_chain_find(const struct legacy_table *table, const char *name, size_t *offset)
+{
+	char found[NAT_NAME_SIZE];
+	struct part target;
+	size_t size;
+
+	for (size_t at = 0; (size = entry_size(table, at)); at += size) {
+		if (!target_read(table, at, size, &target) ||
+		    strcmp(target.name, XT_ERROR_TARGET) != 0)
+			continue;
+		nat_text_copy(found, sizeof(found), target.info);
+		*offset = at + size;
+		if (!strcmp(found, name))
+			return true;
+	}
+	return false;
+}
+
 static void parse_entry(const struct legacy_table *table, size_t offset, const struct part *target,
 			struct nat_rule *rule)
 {

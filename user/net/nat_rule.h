@@ -102,6 +102,9 @@ struct legacy_table {
 	size_t size;
 };
 
+/* Finds where the chain begins that somebody has made with this name. */
+bool ipt_chain_find(const struct legacy_table *table, const char *name, size_t *offset);
+
 /* Calls `take` for each rule of the chain that begins there. */
 void ipt_chain_parse(const struct legacy_table *table, size_t offset,
 		     void (*take)(void *context, const struct nat_rule *rule), void *context);

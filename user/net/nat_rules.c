@@ -3,21 +3,17 @@
 #include "net/nat_rules.h"
 
 #include <errno.h>
+#include <linux/netfilter.h>
 #include <linux/netfilter/nf_tables.h>
 #include <linux/netfilter/nfnetlink.h>
-#include <linux/netfilter_ipv4/ip_tables.h>
-#include <linux/netfilter_ipv6/ip6_tables.h>
-#include <netinet/in.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/socket.h>
-#include <unistd.h>
 
 #include "lib/array.h"
 #include "lib/cleanup.h"
 #include "net/netlink.h"
 #include "net/nft_rule.h"
-#include "net/text_file.h"
+#include "net/nftables.h"
 
 #define MAX_ROOTS 16
 #define MAX_DEPTH 16 /* as in the kernel */
@@ -48,23 +44,6 @@ struct search {
 	int failure; /* errno */
 };
 
-static bool is_there(const char *path)
-{
-	return !access(path, F_OK);
-}
-
-/* nfnetlink loads nf_tables for anyone who asks. Where netfilter is made of modules, one that is
- * not there has no rules. (A kernel that has nf_conntrack built in shows its parameters.) */
-static bool may_have_nftables(void)
-{
-	if (!is_there("/sys/module"))
-		return true;
-	if (!is_there("/sys/module/nf_conntrack"))
-		return false;
-	return !is_there("/sys/module/nf_conntrack/initstate") ||
-	       is_there("/sys/module/nft_chain_nat");
-}
-
 /* Very many are more than anybody wants to know. */
 static void list_append(struct nat_rule_list *list, const struct nat_rule *rule)
 {
@@ -89,12 +68,6 @@ static void take_rule(void *context, const struct nat_rule *rule)
 static uint8_t family_of(const struct nlmsghdr *message)
 {
 	return ((const struct nfgenmsg *)nlmsg_data(message))->nfgen_family;
-}
-
-static struct bytes attributes_of(const struct nlmsghdr *message)
-{
-	return (struct bytes){(uint8_t *)nlmsg_attrdata(message, sizeof(struct nfgenmsg)),
-			      (size_t)nlmsg_attrlen(message, sizeof(struct nfgenmsg))};
 }
 
 static bool copy_name(char *to, size_t room, const struct nlattr *name)
@@ -126,10 +99,11 @@ static void take_chain(struct nlmsghdr *message, void *context)
 	if (chain.family != NFPROTO_IPV4 && chain.family != NFPROTO_IPV6 &&
 	    chain.family != NFPROTO_INET)
 		return;
-	if (search->root_count < MAX_ROOTS && nft_chain_is_nat_prerouting(attributes_of(message)) &&
+	if (search->root_count < MAX_ROOTS &&
+	    nft_chain_is_nat_prerouting(nftables_attributes(message)) &&
 	    copy_name(chain.table, sizeof(chain.table), find(message, NFTA_CHAIN_TABLE)) &&
 	    copy_name(chain.name, sizeof(chain.name), find(message, NFTA_CHAIN_NAME))) {
-		chain.priority = nft_chain_priority(attributes_of(message));
+		chain.priority = nft_chain_priority(nftables_attributes(message));
 		add_root(search, &chain);
 	}
 }
@@ -138,16 +112,8 @@ static void take_nft_rule(struct nlmsghdr *message, void *context)
 {
 	struct nat_rule rule;
 
-	nft_rule_parse(family_of(message), attributes_of(message), &rule);
+	nft_rule_parse(family_of(message), nftables_attributes(message), &rule);
 	take_rule(context, &rule);
-}
-
-/* A dump. */
-static struct nl_msg *begin(int type, uint8_t family)
-{
-	struct nfgenmsg fixed = {.nfgen_family = family, .version = NFNETLINK_V0};
-
-	return netlink_begin(NFNL_SUBSYS_NFTABLES << 8 | type, NLM_F_DUMP, &fixed, sizeof(fixed));
 }
 
 struct elements {
@@ -165,7 +131,7 @@ static void keep_element(void *context, const struct nft_element *element)
 
 static void take_elements(struct nlmsghdr *message, void *context)
 {
-	nft_elements_parse(attributes_of(message), keep_element, context);
+	nft_elements_parse(nftables_attributes(message), keep_element, context);
 }
 
 /* In place of a rule that looks the port up in a set: one for each element that is asked for. */
@@ -178,7 +144,7 @@ static void resolve_lookup(struct search *search, const struct chain *chain,
 
 	if (search->lookups++ >= MAX_LOOKUPS)
 		return;
-	request = begin(NFT_MSG_GETSETELEM, chain->family);
+	request = nftables_begin(NFT_MSG_GETSETELEM, chain->family, NLM_F_DUMP);
 	nla_put_string(request, NFTA_SET_ELEM_LIST_TABLE, chain->table);
 	nla_put_string(request, NFTA_SET_ELEM_LIST_SET, rule->lookup.set);
 	netlink_ask(search->socket, request, take_elements, &elements);
@@ -193,7 +159,8 @@ static void resolve_lookup(struct search *search, const struct chain *chain,
 /* A chain that changes meanwhile is read again; one that has gone has no rules. */
 static void read_nft_chain(struct search *search, const struct chain *chain)
 {
-	cleanup_request struct nl_msg *request = begin(NFT_MSG_GETRULE, chain->family);
+	cleanup_request struct nl_msg *request =
+		nftables_begin(NFT_MSG_GETRULE, chain->family, NLM_F_DUMP);
 	struct nat_rule_list resolved = {0}, *list = &search->reading;
 	int result = -1;
 
@@ -278,7 +245,8 @@ static void visit_roots(struct search *search)
 
 static void search_nftables(struct search *search)
 {
-	cleanup_request struct nl_msg *request = begin(NFT_MSG_GETCHAIN, NFPROTO_UNSPEC);
+	cleanup_request struct nl_msg *request =
+		nftables_begin(NFT_MSG_GETCHAIN, NFPROTO_UNSPEC, NLM_F_DUMP);
 	int result = -1;
 
 	errno = EAGAIN;
@@ -290,59 +258,20 @@ static void search_nftables(struct search *search)
 	visit_roots(search);
 }
 
-/* The structures and numbers of both families are the same. */
-_Static_assert(sizeof(struct ipt_getinfo) == sizeof(struct ip6t_getinfo), "getinfo");
-_Static_assert(sizeof(struct ipt_get_entries) == sizeof(struct ip6t_get_entries), "get_entries");
-_Static_assert(IPT_SO_GET_INFO == IP6T_SO_GET_INFO, "get info");
-_Static_assert(IPT_SO_GET_ENTRIES == IP6T_SO_GET_ENTRIES, "get entries");
-
-static int search_entries(struct search *search, bool ipv4, int socket)
+static int search_legacy(struct search *search, bool ipv4)
 {
-	struct ipt_getinfo info = {.name = "nat"};
-	cleanup_free struct ipt_get_entries *entries = NULL;
-	socklen_t length = sizeof(info);
-	struct legacy_table table = {.ipv4 = ipv4};
-	int level = ipv4 ? SOL_IP : SOL_IPV6;
+	struct legacy_table table;
+	int result = legacy_table_read(ipv4, &table);
 
-	if (getsockopt(socket, level, IPT_SO_GET_INFO, &info, &length))
-		return -1;
-	length = (socklen_t)(sizeof(*entries) + info.size);
-	entries = need(calloc(1, length));
-	memcpy(entries->name, info.name, sizeof(entries->name));
-	entries->size = info.size;
-	if (getsockopt(socket, level, IPT_SO_GET_ENTRIES, entries, &length))
-		return -1;
-	memcpy(table.hooks.begin, info.hook_entry, sizeof(table.hooks.begin));
-	table.hooks.valid = info.valid_hooks;
-	table.entries = (const uint8_t *)entries->entrytable;
-	table.size = info.size;
+	if (!table.entries)
+		return result;
 	search->legacy = &table;
 	search->roots[0] = (struct chain){.offset = table.hooks.begin[NF_INET_PRE_ROUTING]};
 	search->root_count = 1;
 	visit_roots(search);
 	search->legacy = NULL;
+	free((void *)table.entries);
 	return 0;
-}
-
-/* EAGAIN: it changed between the two questions. */
-static int search_legacy(struct search *search, bool ipv4)
-{
-	cleanup_close int fd = -1;
-	char names[256] = "\n"; /* one a line */
-	int result = -1;
-
-	text_file_read(ipv4 ? "/proc/net/ip_tables_names" : "/proc/net/ip6_tables_names", names + 1,
-		       sizeof(names) - 1);
-	/* Asking for a table that is not there would make it. */
-	if (!strstr(names, "\nnat\n"))
-		return 0;
-	fd = socket(ipv4 ? AF_INET : AF_INET6, SOCK_RAW | SOCK_CLOEXEC, IPPROTO_RAW);
-	if (fd < 0)
-		return -1;
-	errno = EAGAIN;
-	for (int i = 0; i < TRIES && result && errno == EAGAIN; i++)
-		result = search_entries(search, ipv4, fd);
-	return result;
 }
 
 int nat_rules_find(struct nat_rule_list *found,
@@ -355,7 +284,7 @@ int nat_rules_find(struct nat_rule_list *found,
 	const char *what = "nftables";
 
 	/* A kernel without netfilter has no such sockets. */
-	if (may_have_nftables())
+	if (nftables_may_have_rules())
 		socket = netlink_open(NETLINK_NETFILTER, &none);
 	search.socket = socket;
 	if (socket)

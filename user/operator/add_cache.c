@@ -5,6 +5,8 @@
 #include <dirent.h>
 #include <errno.h>
 #include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
 
 #include "cni/json.h"
 #include "lib/memory.h"
@@ -60,6 +62,27 @@ const char *add_cache_text(const json_t *cached, const char *key)
 	const char *text = json_string_value(json_object_get(cached, key));
 
 	return text ? text : "";
+}
+
+bool add_cache_has_address(const json_t *cached, const uint8_t address[CNI_ADDRESS_SIZE])
+{
+	const json_t *ips = json_object_get(json_object_get(cached, "result"), "ips"), *ip;
+	uint8_t one[CNI_ADDRESS_SIZE], length;
+	size_t i;
+
+	json_array_foreach (ips, i, ip)
+		if (!cni_address_parse_cidr(add_cache_text(ip, "address"), one, &length) &&
+		    !memcmp(one, address, CNI_ADDRESS_SIZE))
+			return true;
+	return false;
+}
+
+bool add_cache_is_gone(const json_t *cached)
+{
+	const char *path = add_cache_text(cached, "netns");
+	struct stat status;
+
+	return *path && stat(path, &status) && (errno == ENOENT || errno == ENOTDIR);
 }
 
 /* [["K", "V"], ...] becomes "K=V;..." */

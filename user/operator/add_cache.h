@@ -7,6 +7,9 @@
 
 #include <jansson.h>
 #include <stdbool.h>
+#include <stdint.h>
+
+#include "lib/address.h"
 
 #define ADD_CACHE "/var/lib/cni/results"
 
@@ -16,6 +19,10 @@ json_t *add_cache_read(bool *incomplete);
 
 /* "" where it has no such text */
 const char *add_cache_text(const json_t *cached, const char *key);
+
+bool add_cache_has_address(const json_t *cached, const uint8_t address[CNI_ADDRESS_SIZE]);
+/* Only where the runtime has said where the namespace was can it be said that it is gone. */
+bool add_cache_is_gone(const json_t *cached);
 
 /* Returns its arguments as CNI_ARGS: malloc'ed, "" where there are none. */
 char *add_cache_arguments(const json_t *cached);

@@ -24,6 +24,7 @@
 #include "operator/format.h"
 #include "operator/items.h"
 #include "operator/mappings.h"
+#include "operator/portmap_gone.h"
 #include "operator/verbs.h"
 
 #define SHOWN_PORTS 4
@@ -38,7 +39,8 @@ struct gc {
 	uint32_t *connections; /* by slot, of its owner; NULL: nothing to remove was found yet */
 	struct items items;
 	size_t removed;
-	size_t forgotten; /* attachments whose warnings were */
+	size_t forgotten;  /* attachments whose warnings were */
+	size_t of_portmap; /* containers whose rules of portmap were removed */
 };
 
 static enum walk count_connection(const void *key, const void *value, void *context,
@@ -225,6 +227,23 @@ static int collect_rest(struct gc *gc, size_t *stale, struct cni_error *err)
 	return networks_visit(&gc->host.datapath, keep_network, NULL, err);
 }
 
+static int say_of_portmap(const char *network, const char *id, void *context, struct cni_error *err)
+{
+	char what[PORTMAP_GONE_SIZE];
+	struct gc *gc = context;
+
+	gc->of_portmap++;
+	portmap_gone_describe(network, id, what);
+	if (gc->options->json)
+		return items_add(&gc->items,
+				 json_pack("{s:s, s:n, s:[], s:i, s:i, s:b}", "what", what,
+					   "container", "ports", "addresses", 0, "connections", 0,
+					   "removed", !gc->options->dry_run),
+				 err);
+	printf("%s %s\n", gc->options->dry_run ? "would remove" : "removed", what);
+	return 0;
+}
+
 static int prepare(struct gc *gc, struct cni_error *err)
 {
 	struct timespec now;
@@ -251,17 +270,19 @@ static int finish(struct gc *gc, size_t stale, struct cni_error *err)
 	const char *verb = gc->options->dry_run ? "would remove" : "removed";
 
 	if (gc->options->json)
-		return items_end(
-			&gc->items,
-			json_pack("{s:I, s:I, s:I, s:b}", "attachments", (json_int_t)gc->removed,
-				  "entries_of_nobody", (json_int_t)stale, "warnings_forgotten",
-				  (json_int_t)gc->forgotten, "removed", !gc->options->dry_run),
-			err);
+		return items_end(&gc->items,
+				 json_pack("{s:I, s:I, s:I, s:I, s:b}", "attachments",
+					   (json_int_t)gc->removed, "entries_of_nobody",
+					   (json_int_t)stale, "warnings_forgotten",
+					   (json_int_t)gc->forgotten, "containers_of_portmap",
+					   (json_int_t)gc->of_portmap, "removed",
+					   !gc->options->dry_run),
+				 err);
 	if (stale)
 		printf("%s %zu entr%s that belonged to nobody\n", verb, stale,
 		       stale == 1 ? "y" : "ies");
 	/* For a person: a timer's journal would be full of it. */
-	if (!gc->removed && !stale && !gc->forgotten && isatty(STDOUT_FILENO))
+	if (!gc->removed && !stale && !gc->forgotten && !gc->of_portmap && isatty(STDOUT_FILENO))
 		puts("nothing to remove");
 	return 0;
 }
@@ -279,6 +300,8 @@ static int run(struct gc *gc, struct cni_error *err)
 		if (collect_rest(gc, &stale, &failure))
 			result = cni_error_chain(err, &failure);
 	}
+	if (portmap_gone_remove(&gc->host, gc->options->dry_run, say_of_portmap, gc, &failure))
+		result = cni_error_chain(err, &failure);
 	if (finish(gc, stale, &failure))
 		result = cni_error_chain(err, &failure);
 	return result;

@@ -71,8 +71,8 @@ const struct verb verbs[] = {
 	 "call it."},
 	{"gc", "", 0, 0, OPTIONS_GC, verb_gc,
 	 "removes what containers have left whose veth is gone and for which DEL was not called:\n"
-	 "containerd and kubelet never call GC. Prints what it removed. Touches nothing of a\n"
-	 "container that lives"},
+	 "containerd and kubelet never call GC. Also portmap's rules for containers that are\n"
+	 "gone. Prints what it removed. Touches nothing of a container that lives"},
 	{"drop-offload", "", 0, 0, 0, run_drop_offload,
 	 "lets no flow skip the IP stack until its firewall has let it through again: for\n"
 	 "anyone who changed the rules and wants them to apply at once"},

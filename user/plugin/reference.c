@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* reference.c - the alias: hands to the reference plugin portmap what is its own. */
+/* reference.c - hands to the reference plugin portmap what is its own, and removes what it has
+ * left. */
 #include "plugin/reference.h"
 
 #include <errno.h>
@@ -12,19 +13,20 @@
 #include <string.h>
 #include <sys/auxv.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "lib/cleanup.h"
 #include "lib/io.h"
+#include "lib/memory.h"
 #include "lib/warning.h"
 #include "cni/json.h"
 #include "cni/reply.h"
-#include "conf/request.h"
 #include "datapath/load/maps.h"
 #include "datapath/records/attachments.h"
 #include "host/host.h"
-#include "net/nat_rules.h"
+#include "net/portmap_rules.h"
 
 #define OUR_NAME "portmap"
 #define ITS_NAME "portmap.reference"
@@ -135,9 +137,9 @@ static int pass_result(const char *path, const char *text, size_t length, struct
 }
 
 /* Runs it with our environment and our input. What it answers is our answer. */
-static int hand_on(const char *path, const struct cni_network_config *config, struct cni_error *err)
+static int hand_on(const char *path, const char *config, struct cni_error *err)
 {
-	cleanup_close int input = memory_file(config->text), output = memory_file("");
+	cleanup_close int input = memory_file(config), output = memory_file("");
 	cleanup_free char *text = NULL;
 	size_t length;
 	int status;
@@ -168,7 +170,7 @@ static int hand_on_to_clean(const char *path, const struct cni_network_config *c
 {
 	struct cni_error failure = {0};
 
-	if (!hand_on(path, config, &failure))
+	if (!hand_on(path, config->text, &failure))
 		return 0;
 	if (failure.code != CNI_ERROR_INCOMPATIBLE_VERSION &&
 	    !(failure.code == CNI_ERROR_INVALID_ENVIRONMENT && command == CNI_GC))
@@ -183,46 +185,118 @@ static bool has_conditions(const struct cni_network_config *config)
 	       json_array_size(cni_json_get(config->root, "conditionsV6"));
 }
 
-struct rule_search {
-	const struct conf *conf;
-	bool *found;
-};
-
-/* A rule may jump to a chain that is empty: portmap was killed when it removed it. */
-static bool note_rule(const void *context, const struct nat_rule *rule)
-{
-	const struct rule_search *search = context;
-	bool matches = false;
-
-	for (size_t i = 0; i < search->conf->port_count && !matches; i++) {
-		const struct portmap_key *key = &search->conf->ports[i].key;
-
-		matches =
-			nat_rule_may_match(rule, key->protocol, key->host_address, key->host_port);
-	}
-	*search->found |= matches && rule->names_port;
-	return matches;
-}
-
 /* The reference plugin starts sixteen iptables for a DEL, makes tables for that, and fails where
- * there is no iptables. A container that it has not mapped shall have none of it: without a rule
- * for a port there is nothing to remove. Where that cannot be known, it is asked. */
+ * there is no iptables. A container that it has not mapped shall have none of it. Where that cannot
+ * be known, it is asked. */
 static bool has_rules(const struct cni_environment *environment,
 		      const struct cni_network_config *config)
 {
+	cleanup_portmap_entries struct portmap_entries entries = {0};
 	cleanup_error struct cni_error ignored = {0};
-	cleanup_nat_rules struct nat_rule_list rules = {0};
-	struct conf conf = {0};
-	bool found = false;
 
-	if (has_conditions(config) || conf_parse(&conf, config->root, environment->args, &ignored))
-		found = true;
-	else if (conf.port_count &&
-		 nat_rules_find(&rules, note_rule, &(struct rule_search){&conf, &found}, &ignored))
-		found = true;
-	conf_release(&conf);
-	return found;
+	return has_conditions(config) ||
+	       portmap_entries_read(&entries, environment->container_id, &ignored) || entries.count;
 }
+
+/* --- under our own name ------------------------------------------------------------------ */
+
+/* Behind CNI_PATH. */
+static const char usual_directories[] = "/opt/cni/bin:/usr/lib/cni:/usr/libexec/cni:"
+					"/usr/local/libexec/cni:/usr/local/lib/cni:"
+					"/var/lib/rancher/k3s/data/cni";
+
+static bool is_ours(const char *path)
+{
+	struct stat its, own;
+
+	return !stat(path, &its) && !stat("/proc/self/exe", &own) && its.st_dev == own.st_dev &&
+	       its.st_ino == own.st_ino;
+}
+
+/* Beside the alias it has the longer name. */
+static bool find_in(const char *directories, char path[PATH_MAX])
+{
+	static const char *const names[] = {ITS_NAME, OUR_NAME};
+	size_t length;
+
+	for (; *directories; directories += length + (directories[length] == ':')) {
+		length = strcspn(directories, ":");
+		for (size_t i = 0; length && i < 2; i++) {
+			snprintf(path, PATH_MAX, "%.*s/%s", (int)length, directories, names[i]);
+			if (!access(path, X_OK) && !is_ours(path))
+				return true;
+		}
+	}
+	return false;
+}
+
+static bool find_anywhere(char path[PATH_MAX])
+{
+	const char *given = getenv("CNI_PATH"), *called = (const char *)getauxval(AT_EXECFN);
+	const char *slash = called ? strrchr(called, '/') : NULL;
+	char own[PATH_MAX];
+
+	snprintf(own, sizeof(own), "%.*s", slash ? (int)(slash - called) : 0, called ? called : "");
+	return (given && find_in(given, path)) || find_in(own, path) ||
+	       find_in(usual_directories, path);
+}
+
+/* All that its DEL looks at: it removes whatever a container of this network and this ID has, if
+ * the container has had a port. */
+static int run_its_del(const char *network, const char *id, struct cni_error *err)
+{
+	cleanup_json json_t *config =
+		json_pack("{s:s, s:s, s:s, s:s, s:{s:[{s:i, s:i, s:s}]}}", "cniVersion", "0.4.0",
+			  "name", network, "type", OUR_NAME, "backend", "iptables", "runtimeConfig",
+			  "portMappings", "hostPort", 1, "containerPort", 1, "protocol", "tcp");
+	cleanup_free char *text = need(json_dumps(config, 0));
+	char path[PATH_MAX];
+
+	if (!find_anywhere(path))
+		return cni_error_set(err, CNI_ERROR_IO,
+				     "portmap has rules of iptables-legacy for container %s, and"
+				     " is not where runtimes have their plugins (CNI_PATH): it"
+				     " must remove them",
+				     id);
+	if (setenv("CNI_COMMAND", "DEL", 1) || setenv("CNI_CONTAINERID", id, 1) ||
+	    setenv("CNI_NETNS", "", 1) || setenv("CNI_IFNAME", "eth0", 0) ||
+	    setenv("CNI_PATH", usual_directories, 0))
+		return cni_error_set(err, CNI_ERROR_IO, "cannot set its environment: %s",
+				     strerror(errno));
+	return hand_on(path, text, err);
+}
+
+static bool has_legacy(const struct portmap_entries *entries, const char *network, const char *id)
+{
+	for (size_t i = 0; i < entries->count; i++)
+		if (entries->list[i].legacy && portmap_entry_is_of(&entries->list[i], network, id))
+			return true;
+	return false;
+}
+
+int reference_remove_rules(const char *network, const char *id, struct cni_error *err)
+{
+	cleanup_portmap_entries struct portmap_entries entries = {0}, again = {0};
+	cleanup_error struct cni_error unread = {0};
+
+	if (portmap_entries_read(&entries, id, &unread)) {
+		warning("%s", cni_error_message(&unread));
+		return 0;
+	}
+	if (!entries.count)
+		return 0;
+	if (portmap_entries_remove(&entries, network, id, err)) {
+		/* portmap itself has removed some since. */
+		if (err->code != CNI_ERROR_TRY_AGAIN || portmap_entries_read(&again, id, err))
+			return -1;
+		cni_error_release(err);
+		if (portmap_entries_remove(&again, network, id, err))
+			return -1;
+	}
+	return has_legacy(&entries, network, id) ? run_its_del(network, id, err) : 0;
+}
+
+/* ----------------------------------------------------------------------------------------- */
 
 /* Whether it asks for ports, and our maps do not know it. */
 static bool is_unknown(const struct cni_environment *environment,
@@ -250,11 +324,17 @@ int command_with_reference(cni_command_function *ours, const struct cni_environm
 	char path[PATH_MAX];
 	int result;
 
-	if (!reference_find(path))
-		return ours(environment, config, err);
+	if (!reference_find(path)) {
+		result = ours(environment, config, err);
+		/* It may have added the container by the list that was there before. */
+		if (command == CNI_DEL && !getenv(HANDED_ON))
+			result |= reference_remove_rules(config->name, environment->container_id,
+							 err);
+		return result;
+	}
 	if ((command == CNI_ADD && has_conditions(config)) ||
 	    (command == CNI_CHECK && is_unknown(environment, config)))
-		return hand_on(path, config, err);
+		return hand_on(path, config->text, err);
 	result = ours(environment, config, err);
 	if ((command == CNI_DEL && has_rules(environment, config)) || command == CNI_GC)
 		result |= hand_on_to_clean(path, config, command, err);

@@ -23,6 +23,7 @@
 #include "operator/install/binaries.h"
 #include "operator/install/installer.h"
 #include "operator/install/lists.h"
+#include "operator/portmap_gone.h"
 #include "operator/verbs.h"
 
 #define UDEV_RULES "/etc/udev/rules.d"
@@ -249,6 +250,27 @@ static int remove_from_kernel(const struct options *options, struct cni_error *e
 	return 0;
 }
 
+static int say_of_portmap(const char *network, const char *id, void *context, struct cni_error *err)
+{
+	char what[PORTMAP_GONE_SIZE];
+
+	portmap_gone_describe(network, id, what);
+	printf("removed %s\n", what);
+	return 0;
+}
+
+/* Rules of portmap for containers that had their DEL by us, or none, would get the packets of those
+ * to which portmap gives the ports from now on. */
+static int remove_rules_of_portmap(struct cni_error *err)
+{
+	cleanup_host struct host host = {0};
+
+	return host_open(&host, PINS_ALL, err) ||
+			       portmap_gone_remove(&host, false, say_of_portmap, NULL, err)
+		       ? -1
+		       : 0;
+}
+
 /* Last of all the binary. A runtime that had read the list before may have run it until then;
  * without it nobody could run that container's DEL, and then uninstall. */
 static int remove_binary_and_look(struct installer *installer, const struct options *options,
@@ -278,8 +300,8 @@ int verb_uninstall(const struct options *options, char *const *operands, struct 
 	int lock = -1, result = -1;
 
 	if (!installer_open(&installer, options, err) && !open_and_lock(&installer, &lock, err) &&
-	    !give_back(&installer, err) && !remove_from_kernel(options, err) &&
-	    !forget_downgrade(err) && !remove_udev_rule(err) &&
+	    !give_back(&installer, err) && !remove_rules_of_portmap(err) &&
+	    !remove_from_kernel(options, err) && !forget_downgrade(err) && !remove_udev_rule(err) &&
 	    !remove_binary_and_look(&installer, options, err))
 		result = EXIT_SUCCESS;
 	directory_unlock(&installer.bin, &lock);

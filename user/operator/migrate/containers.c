@@ -112,28 +112,6 @@ static void read_namespaces(struct finding *finding, struct nl_sock *socket)
 	}
 }
 
-static bool cached_has_address(const json_t *cached, const uint8_t address[CNI_ADDRESS_SIZE])
-{
-	const json_t *ips = json_object_get(json_object_get(cached, "result"), "ips"), *ip;
-	uint8_t one[CNI_ADDRESS_SIZE], length;
-	size_t i;
-
-	json_array_foreach (ips, i, ip)
-		if (!cni_address_parse_cidr(add_cache_text(ip, "address"), one, &length) &&
-		    !memcmp(one, address, CNI_ADDRESS_SIZE))
-			return true;
-	return false;
-}
-
-/* Only where the runtime has said where the namespace was can it be said that it is gone. */
-static bool is_gone(const json_t *cached)
-{
-	const char *path = add_cache_text(cached, "netns");
-	struct stat status;
-
-	return *path && stat(path, &status) && (errno == ENOENT || errno == ENOTDIR);
-}
-
 static bool is_add_of(const json_t *cached, const struct portmap_rule *rule)
 {
 	return !strcmp(add_cache_text(cached, "containerId"), rule->id) &&
@@ -148,9 +126,9 @@ static const json_t *find_cached(const struct finding *finding, const struct por
 	size_t i;
 
 	json_array_foreach (finding->cached, i, cached) {
-		if (is_add_of(cached, rule) == other || (other && is_gone(cached)))
+		if (is_add_of(cached, rule) == other || (other && add_cache_is_gone(cached)))
 			continue;
-		if (cached_has_address(cached, rule->container_address))
+		if (add_cache_has_address(cached, rule->container_address))
 			return cached;
 	}
 	return NULL;
@@ -258,7 +236,7 @@ static void judge_unseen(const struct finding *finding, struct portmap_rule *rul
 		return;
 	}
 	json_array_foreach (finding->cached, i, cached)
-		if (is_add_of(cached, rule) && !is_gone(cached)) {
+		if (is_add_of(cached, rule) && !add_cache_is_gone(cached)) {
 			rule_leave(rule,
 				   "its namespace is not seen with its address, but exists: %s",
 				   add_cache_text(cached, "netns"));

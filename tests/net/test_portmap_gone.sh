@@ -1,0 +1,246 @@
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+# shellcheck shell=bash disable=SC2154 # the world's names: world.sh
+#
+# test_portmap_gone.sh - rules of the reference plugin portmap whose container has gone, by a list
+# that has our plugin in its place by then: they would get the port's packets for ever.
+
+# gone_world: `old` is the list with portmap, `new` the same with ours
+gone_world() {
+	conflist old bridge "$other_network | $as_reference | .plugins[0].hairpinMode = true"
+	conflist new bridge "$other_network"
+}
+
+# gone_world_legacy: portmap's iptables is iptables-legacy
+gone_world_legacy() {
+	gone_world
+	iptables-legacy -w -t nat -S >/dev/null 2>&1 || skip 'no iptables-legacy, or a kernel without it'
+	mkdir /run/legacy
+	ln -s /usr/sbin/iptables-legacy /run/legacy/iptables
+	ln -s /usr/sbin/ip6tables-legacy /run/legacy/ip6tables
+	PATH=/run/legacy:$PATH
+}
+
+# by_newer_portmap NAME HOST-PORT: maps it to port 80 of the container NAME, which no portmap has done,
+# as one with the backend nftables does (1.7 and newer; written after the rules of 1.9.1)
+by_newer_portmap() {
+	local family address
+	for family in ip ip6; do
+		[ "$family" = ip ] && address=$(address4 "$1") || address=$(address6 "$1")
+		nft -f - <<-RULES
+		table $family cni_hostport {
+			comment "CNI portmap plugin"
+			chain hostports {
+				tcp dport $2 dnat to $([ "$family" = ip ] && echo "$address" || echo "[$address]"):80 comment "$1"
+			}
+			chain hostip_hostports { }
+			chain hostports_all { }
+			chain prerouting { type nat hook prerouting priority dstnat; }
+			chain output { type nat hook output priority -100; }
+			chain masquerading {
+				type nat hook postrouting priority srcnat;
+				$family saddr $address $family daddr $address masquerade comment "$1"
+			}
+		}
+		flush chain $family cni_hostport hostports_all
+		add rule $family cni_hostport hostports_all jump hostip_hostports
+		add rule $family cni_hostport hostports_all jump hostports
+		flush chain $family cni_hostport prerouting
+		add rule $family cni_hostport prerouting fib daddr type local jump hostports_all
+		flush chain $family cni_hostport output
+		add rule $family cni_hostport output fib daddr type local jump hostports_all
+		RULES
+	done
+}
+
+# rules_of NAME: how many rules portmap has for the container, in both families of all its tables
+rules_of() {
+	{
+		iptables-nft-save -t nat; ip6tables-nft-save -t nat
+		iptables-legacy-save -t nat; ip6tables-legacy-save -t nat
+		nft list table ip cni_hostport; nft list table ip6 cni_hostport
+	} 2>/dev/null | grep -cE "dnat name: .* id: .{1,2}$1[\\\"]|comment \"$1\"" || true
+}
+
+chains_of_containers() {
+	{ iptables-nft-save -t nat; ip6tables-nft-save -t nat
+		iptables-legacy-save -t nat; ip6tables-legacy-save -t nat; } 2>/dev/null |
+		grep -c '^:CNI-DN-' || true
+}
+
+# mapped_by_portmap NAME PORT
+mapped_by_portmap() {
+	container_start "$1" old -p "$2:80/tcp"
+	expect_answer client tcp "$host4" "$2" "$1"
+	[ "$(rules_of "$1")" -gt 0 ] || fail "no rules of portmap: $(iptables-save)"
+}
+
+# after_gone PORT: a container that portmap adds now has the port, and its neighbour keeps its own
+after_gone() {
+	container_start next old -p "$1:80/tcp"
+	expect_answer client tcp "$host4" "$1" next
+	expect_answer client tcp "$host6" "$1" next
+	expect_answer client tcp "$host4" 8081 stays
+}
+
+expect_gone() {
+	expect_equal 0 "$(rules_of web)" "rules of portmap's for the container that is gone"
+	[ "$(rules_of stays)" -gt 0 ] || fail 'rules of a container that lives have gone'
+}
+
+# removed_by_our_del: the container goes by the list that has our plugin by then
+removed_by_our_del() {
+	mapped_by_portmap stays 8081
+	mapped_by_portmap web 8080
+	container_remove web new
+	expect_gone
+	expect_equal 2 "$(chains_of_containers)" "portmap's chains of containers"
+	after_gone 8080
+}
+
+# a container that portmap has added is removed by a list that has our plugin: nothing of portmap's is
+# left of it, and who gets its port by portmap answers
+test_portmap_gone_del() {
+	gone_world
+	removed_by_our_del
+}
+
+# the same with iptables-legacy
+test_portmap_gone_del_legacy() {
+	gone_world_legacy
+	removed_by_our_del
+}
+
+# the same with the rules of portmap's backend nftables
+test_portmap_gone_del_nftables() {
+	gone_world
+	conflist plain bridge "$other_network | $only_main"
+	container_start web plain
+	container_start stays plain
+	by_newer_portmap web 8080
+	by_newer_portmap stays 8081
+	expect_answer client tcp "$host4" 8080 web
+	container_remove web new
+	expect_gone
+	expect_answer client tcp "$host4" 8081 stays
+	expect_answer client tcp "$host6" 8081 stays
+	expect_no_answer client tcp "$host4" 8080
+}
+
+# DEL asks for portmap's rules by their names: with many thousand rules of somebody else in the same
+# table it reads none of them
+test_portmap_gone_del_many_rules() {
+	local reads
+	gone_world
+	{
+		echo 'add table ip nat'
+		echo 'add chain ip nat KUBE-SERVICES'
+		seq 2000 | sed 's/.*/add rule ip nat KUBE-SERVICES tcp dport & counter/'
+	} | nft -f -
+	container_start stays new -p 8081:80/tcp
+	container_start web new -p 8080:80/tcp
+	reads=$(strace -f -e trace=recvmsg,recvfrom,getsockopt -o /run/strace \
+		"$cnirun" del /run/conf/new.conflist web --id web && grep -c 'recv.* = [1-9][0-9]\{4,\}' /run/strace || true)
+	expect_equal 0 "$reads" "answers of 10 kB and more"
+	expect_answer client tcp "$host4" 8081 stays
+}
+
+# gone_without_del: portmap's rules of one container that went without any DEL, and of one that lives
+gone_without_del() {
+	mapped_by_portmap stays 8081
+	mapped_by_portmap web 8080
+	container_die web
+}
+
+removed_by_gc() {
+	gone_without_del
+	expect_contains "$(gc --dry-run)" "would remove portmap's rules of a container that is gone: web, network other"
+	[ "$(rules_of web)" -gt 0 ] || fail '--dry-run has removed rules'
+	expect_contains "$(gc)" "removed portmap's rules of a container that is gone: web, network other"
+	expect_gone
+	expect_equal '' "$(gc)"
+	after_gone 8080
+}
+
+gc() {
+	by_hand 0 gc "$@"
+	cat /run/out
+}
+
+# gc removes what portmap has left of a container that went without DEL, and nothing of one that lives
+test_portmap_gone_gc() {
+	gone_world
+	removed_by_gc
+}
+
+# the same with iptables-legacy: the reference plugin does it
+test_portmap_gone_gc_legacy() {
+	gone_world_legacy
+	removed_by_gc
+}
+
+# the same with the rules of portmap's backend nftables, and where gc sees no namespace, no process and
+# no program of the host, as in the DaemonSet's container
+test_portmap_gone_gc_hidden() {
+	gone_world
+	conflist plain bridge "$other_network | $only_main"
+	container_start web plain
+	container_start stays plain
+	by_newer_portmap web 8080
+	by_newer_portmap stays 8081
+	hidden() {
+		unshare --mount --pid --fork --mount-proc sh -c 'mount -t tmpfs tmpfs /run/netns
+			mount -t tmpfs tmpfs /var/lib; PATH=/none exec "$@"' sh "$@"
+	}
+	local PREFIX=hidden # of by_hand
+	expect_equal '' "$(gc)"
+	expect_answer client tcp "$host4" 8080 web
+	container_die web
+	expect_contains "$(gc)" "removed portmap's rules of a container that is gone: web"
+	expect_gone
+	expect_answer client tcp "$host4" 8081 stays
+}
+
+# an address that another container has by now, ours or portmap's, does not keep the dead one's rules
+test_portmap_gone_gc_address_reused() {
+	gone_world
+	gone_without_del
+	local address
+	address=$(grep -oE '10\.87\.[0-9.]+' /run/results/web | head -n 1)
+	conflist fixed bridge "$other_network | $only_ipv4 |
+		.plugins[0].ipam.ranges[0][0] += {rangeStart: \"$address\", rangeEnd: \"$address\"} |
+		.plugins[0].ipam.dataDir = \"/run/other-store\""
+	container_start heir fixed -p 8082:80/tcp
+	expect_equal "$address" "$(address4 heir)"
+	ip neighbour flush dev cni1 # as time does
+	gc >/dev/null
+	expect_gone
+	expect_no_answer client tcp "$host4" 8080
+	expect_answer client tcp "$host4" 8082 heir
+}
+
+# a container that runtimes still know, but whose address is not seen, is not dead
+test_portmap_gone_gc_careful() {
+	gone_world
+	mapped_by_portmap stays 8081
+	in_namespace stays ip address flush dev eth0
+	gc >/dev/null
+	[ "$(rules_of stays)" -gt 0 ] || fail 'rules of a container that lives have gone'
+	container_die stays
+	gc >/dev/null
+	expect_equal 0 "$(rules_of stays)"
+}
+
+# uninstall does it, too, before it says that nothing is left; the last container may be the one that
+# is gone
+test_portmap_gone_uninstall() {
+	gone_world
+	mapped_by_portmap web 8080
+	container_die web
+	mkdir -p /run/bin /run/lists
+	by_hand 0 uninstall --bin-dir=/run/bin --conf-dir=/run/lists
+	expect_contains "$(cat /run/out)" "removed portmap's rules of a container that is gone: web, network other"
+	expect_equal 0 "$(rules_of web)"
+	expect_contains "$(tail -n 1 /run/out)" 'nothing of bpf-portmap is left'
+	container_start next old -p 8080:80/tcp
+	expect_answer client tcp "$host4" 8080 next
+}

@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * portmap_rules.h - the rules by which the reference plugin portmap sends packets to containers,
+ * asked for by the names of its chains, so that the rules of others cost nothing: in the table nat
+ * of iptables (CNI-HOSTPORT-DNAT), in both its forms, and in the table cni_hostport of nftables.
+ */
+#ifndef NET_PORTMAP_RULES_H
+#define NET_PORTMAP_RULES_H
+
+#include "lib/error.h"
+#include "net/nat_rule.h"
+
+/* In one family, and of iptables for one protocol. */
+struct portmap_entry {
+	bool legacy;     /* of iptables-legacy, whose table cannot be changed rule by rule */
+	uint8_t family;  /* NFPROTO_IPV4, NFPROTO_IPV6 */
+	bool is_address; /* the rule, or the chain that it jumps to, leads to this address */
+	uint8_t address[CNI_ADDRESS_SIZE];
+	const char *table, *chain; /* that have the rule */
+	uint64_t handle;
+	char own_chain[NAT_COMMENT_SIZE]; /* the container's, that it jumps to; "": none */
+	size_t own_offset;                /* the same in iptables-legacy */
+	char network[NAT_COMMENT_SIZE];   /* "": nftables does not say */
+	char id[NAT_COMMENT_SIZE];        /* never "" */
+};
+
+/* Begins as {0}. */
+struct portmap_entries {
+	struct portmap_entry *list;
+	size_t count;
+};
+
+/* Reads those of one container, or with `id` NULL of all. Loads no kernel module. Release it also
+ * after a failure. CNI_ERROR_KERNEL_REFUSED: there may be such rules, and they cannot be read. */
+int portmap_entries_read(struct portmap_entries *entries, const char *id, struct cni_error *err);
+void portmap_entries_release(struct portmap_entries *entries);
+
+/* Removes those of this container that are not of iptables-legacy, all or none.
+ * CNI_ERROR_KERNEL_REFUSED, CNI_ERROR_TRY_AGAIN: one had gone since it was read. */
+int portmap_entries_remove(const struct portmap_entries *entries, const char *network,
+			   const char *id, struct cni_error *err);
+
+bool portmap_entry_is_of(const struct portmap_entry *entry, const char *network, const char *id);
+
+#define cleanup_portmap_entries __attribute__((cleanup(portmap_entries_release)))
+
+#endif

@@ -1,0 +1,150 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* portmap_gone.c - rules of the reference plugin portmap for containers that are gone. */
+#include "operator/portmap_gone.h"
+
+#include <jansson.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "datapath/load/maps.h"
+#include "datapath/records/attachments.h"
+#include "datapath/records/owners.h"
+#include "lib/cleanup.h"
+#include "net/container_addresses.h"
+#include "net/portmap_rules.h"
+#include "operator/add_cache.h"
+#include "plugin/reference.h"
+
+/* By what it is told who lives. */
+struct evidence {
+	const struct host *host;
+	struct container_addresses addresses;
+	json_t *cached;
+};
+
+void portmap_gone_describe(const char *network, const char *id, char text[PORTMAP_GONE_SIZE])
+{
+	snprintf(text, PORTMAP_GONE_SIZE, "portmap's rules of a container that is gone: %s%s%s", id,
+		 *network ? ", network " : "", network);
+}
+
+/* A container of ours that lives has the address. */
+static bool is_of_another_of_ours(const struct host *host, const struct portmap_entry *entry)
+{
+	const struct objects *objects = &host->datapath.objects;
+	struct attachment_key key;
+	struct endpoint_key address;
+	struct attachment_name name;
+	struct attachment record;
+	struct endpoint endpoint;
+	struct slot slot;
+
+	memcpy(address.address, entry->address, sizeof(address.address));
+	if (!datapath_is_usable(&host->datapath) || !endpoint_read(objects, &address, &endpoint) ||
+	    !owner_read(objects, endpoint.owner, &slot))
+		return false;
+	slot_get_key(&slot, &key);
+	return attachment_read(objects, &key, &record) &&
+	       attachment_has_veth(objects, host->socket, &record) &&
+	       attachment_name_split(key.name, &name) && strcmp(name.container_id, entry->id) != 0;
+}
+
+/* Whether a runtime has kept an ADD of that container, or with `other` of another one that has its
+ * address now, whose namespace exists. */
+static bool is_cached(const struct evidence *evidence, const struct portmap_entry *entry,
+		      bool other)
+{
+	const json_t *cached;
+	size_t i;
+
+	json_array_foreach (evidence->cached, i, cached) {
+		bool own = portmap_entry_is_of(entry, add_cache_text(cached, "networkName"),
+					       add_cache_text(cached, "containerId"));
+
+		if (own != other && !add_cache_is_gone(cached) &&
+		    (own || add_cache_has_address(cached, entry->address)))
+			return true;
+	}
+	return false;
+}
+
+static bool is_gone(const struct evidence *evidence, const struct portmap_entry *entry)
+{
+	size_t holders = container_addresses_count(&evidence->addresses, entry->address);
+
+	if (!entry->is_address || is_cached(evidence, entry, false))
+		return false;
+	return !holders || (holders == 1 && (is_of_another_of_ours(evidence->host, entry) ||
+					     is_cached(evidence, entry, true)));
+}
+
+/* All rules that say where they lead must be those of a dead container, and one must say so. */
+static bool container_is_gone(const struct evidence *evidence,
+			      const struct portmap_entries *entries, const struct portmap_entry *of)
+{
+	bool any = false;
+
+	for (size_t i = 0; i < entries->count; i++) {
+		const struct portmap_entry *entry = &entries->list[i];
+
+		if (!entry->is_address || !portmap_entry_is_of(entry, of->network, of->id))
+			continue;
+		if (!is_gone(evidence, entry))
+			return false;
+		any = true;
+	}
+	return any;
+}
+
+static bool is_first_of_container(const struct portmap_entries *entries, size_t number)
+{
+	const struct portmap_entry *entry = &entries->list[number];
+
+	for (size_t i = 0; i < number; i++)
+		if (portmap_entry_is_of(&entries->list[i], entry->network, entry->id))
+			return false;
+	return true;
+}
+
+/* False: not everything could be read, so what is not seen may exist. */
+static bool gather(struct evidence *evidence)
+{
+	cleanup_error struct cni_error unread = {0};
+	bool incomplete = false;
+
+	if (container_addresses_read(&evidence->addresses, &unread))
+		return false;
+	evidence->cached = add_cache_read(&incomplete);
+	return !incomplete;
+}
+
+int portmap_gone_remove(const struct host *host, bool dry_run,
+			int (*removed)(const char *network, const char *id, void *context,
+				       struct cni_error *err),
+			void *context, struct cni_error *err)
+{
+	cleanup_portmap_entries struct portmap_entries entries = {0};
+	struct evidence evidence = {.host = host};
+	cleanup_error struct cni_error unread = {0};
+	struct cni_error failure = {0};
+	bool known;
+	int result = 0;
+
+	/* As where no right to read them is given: then nothing is known of any. */
+	if (portmap_entries_read(&entries, NULL, &unread) || !entries.count)
+		return 0;
+	known = gather(&evidence);
+	for (size_t i = 0; known && i < entries.count; i++) {
+		const struct portmap_entry *entry = &entries.list[i];
+
+		if (!is_first_of_container(&entries, i) ||
+		    !container_is_gone(&evidence, &entries, entry))
+			continue;
+		if ((!dry_run && reference_remove_rules(entry->network, entry->id, &failure)) ||
+		    removed(entry->network, entry->id, context, &failure))
+			result = cni_error_chain(err, &failure);
+	}
+	container_addresses_release(&evidence.addresses);
+	json_decref(evidence.cached);
+	return result;
+}

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * portmap_gone.h - rules of the reference plugin portmap for containers that are gone.
+ *
+ * Such a rule goes on to get the packets of its port. It is removed where nobody can be its
+ * container any more:
+ *   no network namespace that an interface of this host leads to has the address to which the rule
+ *   sends packets; or one has, and is known to be another container's, by our maps or by what
+ *   runtimes keep of their ADDs;
+ *   and no ADD of the rule's own container is kept whose namespace still exists.
+ * Where one of these cannot be read, or a rule does not say whose it is, the rule stays.
+ */
+#ifndef OPERATOR_PORTMAP_GONE_H
+#define OPERATOR_PORTMAP_GONE_H
+
+#include "host/host.h"
+
+/* Calls `removed` for each container whose rules were removed, or with dry_run would be; network
+ * "": not known. The host is open. Goes on after a failure. CNI_ERROR_KERNEL_REFUSED, CNI_ERROR_IO,
+ * and what `removed` sets. */
+int portmap_gone_remove(const struct host *host, bool dry_run,
+			int (*removed)(const char *network, const char *id, void *context,
+				       struct cni_error *err),
+			void *context, struct cni_error *err);
+
+#define PORTMAP_GONE_SIZE 640
+/* Writes "portmap's rules of a container that is gone: ID, network NETWORK" */
+void portmap_gone_describe(const char *network, const char *id, char text[PORTMAP_GONE_SIZE]);
+
+#endif
