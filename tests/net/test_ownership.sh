@@ -79,17 +79,20 @@ test_ownership_conflict_text_pod() {
 	expect_contains "$(cat /run/warnings)" "is taken over from pod shop/web-0 (sandbox $id),"
 }
 
+pods='IgnoreUnknown=1;K8S_POD_NAMESPACE=shop;K8S_POD_NAME='
+
 # pod_waits PID: its ADD waits for the old sandbox, or has ended.
 pod_waits() { [ ! -e "/proc/$1" ] || grep -qs nanosleep "/proc/$1/wchan"; }
 
-# successor_gets_port: ADD of `second`, while the old sandbox of its pod is deleted. On a machine
-# that stands still for two seconds ADD does not wait that long.
+# successor_gets_port SECONDS: ADD of `second`, while the sandbox that has its port is deleted, which
+# takes so long. On a machine that stands still for five seconds ADD does not wait that long.
 successor_gets_port() {
 	local adding code=0
 	plugin_config second >/run/config
 	NETNS=/run/netns/second plugin_run_exec ADD new </run/config >/run/out 2>&1 &
 	adding=$!
 	wait_until 10 pod_waits "$adding" || fail "ADD neither waits nor ends"
+	sleep "$1"
 	NETNS=/run/netns/first plugin_call DEL first 2>/run/err || fail "DEL: $(cat /run/err)"
 	wait "$adding" || code=$?
 	return "$code"
@@ -101,25 +104,56 @@ plugin_run_exec() {
 		CNI_NETNS="$NETNS" "$build/bpf-portmap"
 }
 
-# a pod that is created again under its name gets the port of its old sandbox, which is just being
-# stopped; if the sandbox stays, the port is refused
-test_ownership_successor_of_pod() {
+# successor_of POD: `second`, of the pod web-0, gets the port of `first`, of this pod
+successor_of() {
 	local round
-	export CNI_ARGS="IgnoreUnknown=1;K8S_POD_NAMESPACE=shop;K8S_POD_NAME=web-0"
 	container_add_plain first
 	container_add_plain second
-	plugin_call ADD first >/run/out || fail "$(cat /run/out)"
-	expect_failure plugin_call ADD second
-	expect_code 101
-	expect_contains "$output" 'is taken by pod shop/web-0 (sandbox first)'
 	for round in 1 2 3 4 5; do
-		! successor_gets_port || break
+		CNI_ARGS=$pods$1 plugin_call ADD first >/run/first || fail "$(cat /run/first)"
+		! CNI_ARGS=${pods}web-0 successor_gets_port 3 || break
 		[ "$round" -lt 5 ] || fail "$(cat /run/out)"
-		plugin_call ADD first >/run/first || fail "$(cat /run/first)"
 	done
 	serve_in second 80
 	expect_answer client tcp "$host4" 8080 second "$client4"
 	expect_equal 1 "$(map_count attachments)" attachments
+}
+
+# a pod that is created again under its name gets the port of its old sandbox, which is just being
+# stopped
+test_ownership_successor_of_pod() { successor_of web-0; }
+
+# so does one with another name, as a Deployment's pods have
+test_ownership_successor_of_another_pod() { successor_of web-1; }
+
+# the port of a pod that stays is refused in the end; nobody waits for what is no pod, nor does
+# anything else than a pod
+test_ownership_successor_refused() {
+	local since
+	container_add_plain first
+	container_add_plain second
+	CNI_ARGS=${pods}web-1 plugin_call ADD first >/run/out || fail "$(cat /run/out)"
+	CNI_ARGS=${pods}web-0 expect_failure plugin_call ADD second
+	expect_code 101
+	expect_contains "$output" 'is taken by pod shop/web-1 (sandbox first)'
+	expect_waits_not '' second
+	NETNS=/run/netns/first plugin_call DEL first || fail DEL
+	plugin_call ADD first >/run/out || fail "$(cat /run/out)"
+	expect_waits_not "${pods}web-0" second
+}
+
+# expect_waits_not CNI-ARGS NAME: its ADD is refused without a pause
+expect_waits_not() {
+	CNI_ARGS=$1 expect_failure plugin_call_traced ADD "$2"
+	expect_code 101
+	case $(cat /run/trace) in *nanosleep*) fail 'ADD waits' ;; esac
+}
+
+plugin_call_traced() {
+	plugin_config "$2" >/run/config
+	NETNS=/run/netns/$2 strace -f -o /run/trace -e trace=nanosleep,clock_nanosleep \
+		env -u CNI_PATH CNI_COMMAND="$1" CNI_CONTAINERID="$2" CNI_IFNAME=eth0 \
+		CNI_NETNS="/run/netns/$2" "$build/bpf-portmap" </run/config
 }
 
 # the error for a taken port names a Nomad job; what a caller puts into a name harms neither a

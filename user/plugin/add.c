@@ -86,15 +86,16 @@ static int refuse_ports_of_others(const struct add *add, enum claim_phase phase,
 }
 
 /*
- * A pod that is deleted by force and made again under its name (StatefulSet) gets an ADD while its
- * old sandbox is being stopped. After an error kubelet tries again only after 12 seconds. Nothing
- * but the pod's name tells such a sandbox from others until its DEL comes.
+ * The scheduler gives no two pods of a node the same port, so that a pod that has it is nearly
+ * always one that goes: a StatefulSet's that was deleted by force, with the new one's name, or a
+ * Deployment's, with another. Its sandbox is being stopped, and nothing tells it from others until
+ * its DEL comes. After an error kubelet tries again only after 12 seconds.
  */
-#define WAIT_MILLISECONDS 2000
+#define WAIT_MILLISECONDS 5000
 #define LOOK_EVERY_MILLISECONDS 20
 
-/* Whether an older sandbox of the same pod has one of the ports, and is there. */
-static bool predecessor_has_a_port(const struct host *host, const struct container *container)
+/* Whether another pod has one of the ports, and is there. */
+static bool pod_has_a_port(const struct host *host, const struct container *container)
 {
 	const struct objects *objects = &host->datapath.objects;
 	const struct attachment_claims *claims = &container->claims;
@@ -111,24 +112,23 @@ static bool predecessor_has_a_port(const struct host *host, const struct contain
 		/* Not this container on another network. */
 		if (!attachments_are_of_one_container(key.name, claims->key.name) &&
 		    attachment_read(objects, &key, &record) &&
-		    !memcmp(&record.workload, &container->conf.workload, sizeof(record.workload)) &&
+		    record.workload.kind == WORKLOAD_POD &&
 		    attachment_has_veth(objects, host->socket, &record))
 			return true;
 	}
 	return false;
 }
 
-/* Waits for the DEL of such a sandbox, without the lock. Whether it came. */
-static bool predecessor_goes(const struct host *host, const struct container *container)
+/* Waits for the DEL of that one, without the lock. Whether it came. */
+static bool pod_goes(const struct host *host, const struct container *container)
 {
 	const struct timespec pause = {.tv_nsec = LOOK_EVERY_MILLISECONDS * 1000000L};
 
-	if (container->conf.workload.kind != WORKLOAD_POD ||
-	    !predecessor_has_a_port(host, container))
+	if (container->conf.workload.kind != WORKLOAD_POD || !pod_has_a_port(host, container))
 		return false;
 	for (int i = 0; i < WAIT_MILLISECONDS / LOOK_EVERY_MILLISECONDS; i++) {
 		nanosleep(&pause, NULL);
-		if (!predecessor_has_a_port(host, container))
+		if (!pod_has_a_port(host, container))
 			return true;
 	}
 	return false;
@@ -142,7 +142,7 @@ static int claim(struct add *add, struct cni_error *err)
 
 	if (!attachment_add(&host->datapath.objects, host->socket, claims, err))
 		return 0;
-	if (err->code != CNI_ERROR_PORT_TAKEN || !predecessor_goes(host, &add->container))
+	if (err->code != CNI_ERROR_PORT_TAKEN || !pod_goes(host, &add->container))
 		return -1;
 	cni_error_release(err);
 	return attachment_add(&host->datapath.objects, host->socket, claims, err);
