@@ -135,7 +135,7 @@ INLINE enum verdict leave_by_connection(struct __sk_buff *skb, struct packet *pa
 		offload_note_way(found.connection, skb->ifindex, found.now);
 	if (!found_stands(&found))
 		return VERDICT_TRANSLATE;
-	offload_note(found.connection, OUTWARDS, found.now);
+	offload_note_outwards(skb, found.connection, found.now);
 	return connection_use(&found, packet, skb->len);
 }
 

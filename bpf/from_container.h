@@ -16,14 +16,13 @@
 
 #include "ingress.h"
 
-/* Returns whether it is another container's address. On two networks a container may use both its
- * own at both veths. */
+/* Returns whether it is another container's address. */
 INLINE bool sender_is_another(const struct endpoint *endpoint, const struct owner *own)
 {
-	const struct slot *theirs = owner_slot(&endpoint->owner), *ours = owner_slot(own);
+	const struct slot *theirs = owner_slot(&endpoint->owner);
 
-	return theirs && ours && theirs->container != ours->container && !endpoint->shared &&
-	       slot_has_veth(endpoint->owner.slot);
+	return theirs && owner_slot(own) && !owners_are_of_one_container(&endpoint->owner, own) &&
+	       !endpoint->shared && slot_has_veth(endpoint->owner.slot);
 }
 
 /* Returns whether the frame goes into the IP stack: it has its bridge's MAC, or its ingress
@@ -155,6 +154,29 @@ struct origin {
 	__u32 veth;
 };
 
+/* Returns whether the connection's packets may skip the stack from this veth. On another network of
+ * its container than the connection's own none begins to, and what is attached there must see the
+ * packets: then both directions go through the stack. */
+INLINE bool may_skip_from_veth(struct __sk_buff *skb, struct found *found,
+			       const struct origin *origin)
+{
+	struct connection *connection = found->connection;
+	const struct slot *slot = owner_slot(&connection->owner);
+
+	if (slot && slot->ifindex == origin->veth)
+		return true;
+	device_look(skb, origin->veth);
+	slot = owner_slot(&origin->interface->owner);
+	if (!found_stands(found))
+		return false;
+	if (connection->path[OUTWARDS] >= PATH_CONTAINER && slot &&
+	    slot->fast_path != FAST_PATH_OFF && offload_gateway(origin->veth))
+		return true;
+	connection->path[INWARDS] = PATH_STACK;
+	connection->path[OUTWARDS] = PATH_STACK;
+	return false;
+}
+
 /* found: the connection for which this packet is an outward one, if any. */
 INLINE int handle_containers_packet(struct __sk_buff *skb, struct packet *packet,
 				    enum packet_kind kind, const struct origin *origin,
@@ -170,8 +192,9 @@ INLINE int handle_containers_packet(struct __sk_buff *skb, struct packet *packet
 		return handle_switched(skb, packet, found, origin->interface, translation);
 	if (found->connection) {
 		packet->from_endpoint = true;
-		if (!packet->error ||
-		    owner_equal(&found->connection->owner, &origin->interface->owner))
+		if ((!packet->error ||
+		     owner_equal(&found->connection->owner, &origin->interface->owner)) &&
+		    may_skip_from_veth(skb, found, origin))
 			verdict = leave_past_stack(skb, packet, found, ifindex, translation);
 		if (verdict != VERDICT_PASS)
 			return apply_outwards(skb, packet, translation, verdict);
@@ -239,7 +262,9 @@ INLINE int handle_container(struct __sk_buff *skb, struct packet *packet, enum p
 	    error_is_foreign(packet, &origin->interface->owner, origin->arrival.ifindex))
 		return shot(foreign_error);
 	origin->endpoint = endpoint_find(packet->sender);
-	if (!origin->endpoint || !owner_equal(&origin->endpoint->owner, &origin->interface->owner))
+	/* On two networks a container may use both addresses at both veths. */
+	if (!origin->endpoint ||
+	    !owners_are_of_one_container(&origin->endpoint->owner, &origin->interface->owner))
 		return sender_is_forged(skb, packet, veth) ? TC_ACT_SHOT : TC_ACT_UNSPEC;
 	tc_index_set(skb, TC_INDEX_VERIFIED);
 	origin->arrival.routed = sender_asks_stack(skb, origin->interface);

@@ -49,7 +49,7 @@ GLOBAL_FUNCTION bool error_is_foreign(const struct packet *packet, const struct 
 			connection = connection_find(&scratch->found);
 		translation_inwards(&scratch->found, &translation);
 	}
-	if (!connection || owner_equal(&connection->owner, owner))
+	if (!connection || owners_are_of_one_container(&connection->owner, owner))
 		return false;
 	return translation_changes(&translation, &tuple) &&
 	       !(tuple.direction == DIRECTION_IN && error_is_of_way(packet, connection, ifindex));

@@ -56,6 +56,16 @@ INLINE void offload_note(struct connection *connection, enum way way, __u32 now)
 	leave->left_stack = now;
 }
 
+/* Where the container sends by another of its networks, the fast path would take one direction
+ * only: conntrack, which sees the other, would call that invalid. */
+INLINE void offload_note_outwards(struct __sk_buff *skb, struct connection *connection, __u32 now)
+{
+	if (connection->leave[OUTWARDS].left_stack != now &&
+	    (connection->path[OUTWARDS] >= PATH_CONTAINER ||
+	     owner_sends_by(&connection->owner, skb->ingress_ifindex)))
+		offload_note(connection, OUTWARDS, now);
+}
+
 /* A masqueraded packet leaves the stack through ifindex. If the path uses another interface, it is
  * decided again: the stack may know rules that bpf_fib_lookup() does not. */
 INLINE void offload_note_way(struct connection *connection, __u32 ifindex, __u32 now)

@@ -42,6 +42,37 @@ GLOBAL_FUNCTION bool slot_has_veth(__u32 slot)
 	return false;
 }
 
+/* Returns whether both are live, and of the same container: on two networks it has two. */
+GLOBAL_FUNCTION bool owners_are_of_one_container(const struct owner *a, const struct owner *b)
+{
+	const struct slot *one, *other;
+
+	if (!a || !b)
+		return false;
+	one = owner_slot(a);
+	other = owner_slot(b);
+	return one && other && one->container == other->container;
+}
+
+/* Returns whether what arrives at ifindex for the stack comes from the owner's veth or bridge. A
+ * container on two networks may send by the other one, where we may have no program. */
+GLOBAL_FUNCTION bool owner_sends_by(const struct owner *owner, __u32 ifindex)
+{
+	const struct interface *interface;
+	const struct slot *slot;
+	__u32 veth;
+
+	if (!owner)
+		return false;
+	slot = owner_slot(owner);
+	if (!slot)
+		return false;
+	veth = slot->ifindex;
+	interface = bpf_map_lookup_elem(&interfaces, &veth);
+	return interface &&
+	       ifindex == (interface->role == ROLE_PORT ? interface->bridge_ifindex : veth);
+}
+
 /* Returns whether records of connections may be missing: see struct meta. */
 INLINE bool connections_are_missing(void)
 {

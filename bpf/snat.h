@@ -260,7 +260,8 @@ GLOBAL_FUNCTION enum verdict snat_begin(struct __sk_buff *skb, const struct pack
 	begun = &draft->connection;
 	begun->uplink = skb->ifindex;
 	if (outward) { /* its first packet has passed the stack */
-		begun->leave[OUTWARDS].left_stack = clock_second();
+		if (owner_sends_by(owner, skb->ingress_ifindex))
+			begun->leave[OUTWARDS].left_stack = clock_second();
 		begun->leave[OUTWARDS].ifindex = skb->ifindex;
 	}
 	if (!share_left_to(&draft->key, begun))

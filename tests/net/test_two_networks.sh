@@ -1,0 +1,158 @@
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+# shellcheck shell=bash disable=SC2154
+#
+# A container on two networks: it answers through either one, whichever the mapping leads to.
+
+# shellcheck source=tests/net/fastpath.sh
+. "$project/tests/net/fastpath.sh"
+
+# The second network: without a default route, for web; with one, for containers of its own
+second_lists() {
+	[ -e /run/conf/second-default.conflist ] || conflist second-default bridge "$other_network"
+	jq '.plugins[0].ipam.routes = []' /run/conf/second-default.conflist >/run/conf/second.conflist
+}
+
+# two_networks [OPTION...]: web has eth0 on the first network, with its default route, and eth1 on
+# the second, for which the OPTIONs are.
+two_networks() {
+	second_lists
+	container_start web bridge
+	runtime add second web --ifname eth1 "$@" >/run/out || fail "$(cat /run/out)"
+	wait_until 3 addresses_usable || true
+}
+
+# Reverse path filters, also that of the container, drop what comes by another way than its reply
+# would leave.
+two_networks_loosely() {
+	two_networks "$@"
+	reverse_path_loose
+	in_namespace web sysctl -qw net.ipv4.conf.all.rp_filter=2 net.ipv4.conf.eth1.rp_filter=2
+}
+
+# web sends with the second network's address through the second network.
+answer_by_second() {
+	ip -n web rule "$1" from 10.87.0.0/16 table 87
+	ip -n web -6 rule "$1" from fd00:87::/64 table 87
+	[ "$1" = add ] || return 0
+	ip -n web route replace default via 10.87.0.1 dev eth1 table 87
+	ip -n web -6 route replace default via fd00:87::1 dev eth1 table 87
+}
+
+second_ports() { printf -- '-p %s ' 8080:80/tcp 8080:80/udp; }
+
+# a port of the network that has not the default route answers where a firewall drops what conntrack
+# calls invalid, for longer than a handshake
+# also with fastPath off, always
+# also with portmap
+test_two_networks_firewall() {
+	# shellcheck disable=SC2046
+	two_networks_loosely $(second_ports)
+	firewall_strict
+	local talk
+	talks_open out client "$host4" "$host6" 8080
+	for talk in $(talks out); do
+		for _ in {1..12}; do expect_says "$talk" web; done
+	done
+}
+
+# the same while the container's route moves to its other network and back
+# also with portmap
+test_two_networks_route_moves() {
+	# shellcheck disable=SC2046
+	two_networks_loosely $(second_ports)
+	answer_by_second add
+	firewall_strict
+	local change talk
+	talks_open out client "$host4" "$host6" 8080
+	for change in none del add del; do
+		[ "$change" = none ] || answer_by_second "$change"
+		for talk in $(talks out); do
+			for _ in {1..8}; do expect_says "$talk" web; done
+		done
+	done
+}
+
+# connections that skip the stack go on skipping it when the container's route moves to its other
+# network, and none begins to where the way is another one from the start
+test_two_networks_paths() {
+	fast_lists
+	mv /run/conf/fast-other.conflist /run/conf/second-default.conflist
+	# shellcheck disable=SC2046
+	two_networks_loosely $(second_ports)
+	answer_by_second add
+	stack_watch
+	local talk
+	talks_open out client "$host4" "$host6" 8080
+	# shellcheck disable=SC2046
+	expect_skips_stack $(talks out)
+	answer_by_second del
+	# shellcheck disable=SC2046
+	expect_skips_stack $(talks out)
+	talks_open slow client "$host4" "$host6" 8080
+	# shellcheck disable=SC2046
+	expect_passes_stack $(talks slow)
+}
+
+# the port of a container on two networks answers the container itself and containers of both
+# networks and of a third one, which alone has its own address in the container's eyes
+# also with fastPath off, always
+# also with portmap
+test_two_networks_clients() {
+	# shellcheck disable=SC2046
+	two_networks $(second_ports)
+	conflist third bridge '.name = "third" | .plugins[0].bridge = "cni2" |
+		.plugins[0].ipam.ranges = [[{"subnet":"10.86.0.0/16"}],[{"subnet":"fd00:86::/64"}]]'
+	container_add one bridge
+	container_add two second-default
+	container_add three third
+	local name
+	for name in web one two three; do
+		for _ in 1 2 3; do
+			expect_answers "$name" "$host4" 8080 web
+			expect_answers "$name" "$host6" 8080 web
+			expect_answers "$name" 10.88.0.1 8080 web
+		done
+	done
+	[ "$plugin" = bpf-portmap ] || return 0
+	expect_answers one "$host4" 8080 web 10.87.0.1
+	expect_answers one "$host6" 8080 web fd00:87::1
+	expect_answers two "$host4" 8080 web "$(address4 two)"
+}
+
+# with the port on the network that has the default route, too
+# also with portmap
+test_two_networks_clients_of_first() {
+	second_lists
+	container_start web bridge -p 8080:80/tcp -p 8080:80/udp
+	runtime add second web --ifname eth1 >/run/out || fail "$(cat /run/out)"
+	container_add one bridge
+	container_add two second-default
+	local name
+	for name in web one two; do
+		expect_answers "$name" "$host4" 8080 web
+		expect_answers "$name" "$host6" 8080 web
+	done
+	in_namespace web "$peer" ask tcp "$host4" 8080 --from "$(address4 web eth1)" >/run/out ||
+		fail "$(cat /run/out)"
+}
+
+# the port stays when the network that had it is disconnected and the other network was asked for it,
+# too; after that it is gone with the other one
+# also with portmap
+test_two_networks_disconnect() {
+	second_lists
+	container_start web bridge -p 8080:80/tcp -p 8080:80/udp
+	runtime add second web --ifname eth1 -p 8080:80/tcp -p 8080:80/udp >/run/out ||
+		fail "$(cat /run/out)"
+	expect_answers client "$host4" 8080 web "$client4"
+	runtime del bridge web || fail DEL
+	ip -n web route replace default via 10.87.0.1
+	ip -n web route replace default via fd00:87::1
+	expect_answers client "$host4" 8080 web "$client4"
+	expect_answers client "$host6" 8080 web "$client6"
+	expect_answers host "$host4" 8080 web
+	[ "$plugin" != bpf-portmap ] ||
+		runtime check second web --ifname eth1 -p 8080:80/tcp -p 8080:80/udp || fail CHECK
+	runtime del second web --ifname eth1 || fail DEL
+	expect_no_answer client tcp "$host4" 8080
+}
