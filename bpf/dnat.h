@@ -192,7 +192,7 @@ GLOBAL_FUNCTION enum verdict dnat_begin(struct __sk_buff *skb, const struct pack
 		return VERDICT_PASS;
 	if (!share_left_to(&draft->key, &draft->connection))
 		return verdict_of_admission(ADMISSION_LIMITED);
-	if (policy_masquerades_all(&mapping->owner))
+	if (policy_masquerades_client(&mapping->owner, packet->sender))
 		noticed_mark(masquerade_all, 0);
 	address_copy(draft->key.inside, mapping->container_address);
 	draft->key.inside_port = mapping->container_port;

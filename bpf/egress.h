@@ -45,15 +45,17 @@ INLINE bool translated_on_return(const struct tuple *tuple)
 	return kind == FLOW_MAPPING || kind == FLOW_MASQUERADE;
 }
 
-/* Returns the destination's endpoint if its clients are masqueraded (masqAll), or NULL. */
-INLINE const struct endpoint *masquerade_all_endpoint(const struct packet *packet)
+/* Returns the destination's endpoint if this client of its mapped ports is masqueraded, or NULL. */
+INLINE const struct endpoint *masquerading_endpoint(const struct packet *packet)
 {
 	const struct endpoint *destination;
 
 	if (!noticed_has(masquerade_all, 0))
 		return NULL;
 	destination = endpoint_find(packet->tuple.destination);
-	return destination && policy_masquerades_all(&destination->owner) ? destination : NULL;
+	return destination && policy_masquerades_client(&destination->owner, packet->sender)
+		       ? destination
+		       : NULL;
 }
 
 /* A container reaches itself through a mapping: a reply to its own address would never leave it. */
@@ -152,7 +154,7 @@ INLINE enum verdict decide_outwards(struct __sk_buff *skb, struct packet *packet
 
 	if (endpoint && !owner_live(&endpoint->owner))
 		return masquerade_wanted(packet, endpoint) ? drop(no_attachment) : VERDICT_PASS;
-	destination = masquerade_all_endpoint(packet);
+	destination = masquerading_endpoint(packet);
 	concerned = endpoint;
 	barrier_var(concerned); /* or compilers "or" two pointers: clang 19 does */
 	concerned = concerned || destination;

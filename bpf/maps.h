@@ -50,6 +50,7 @@ HASH_OF(endpoints, struct endpoint_key, struct endpoint, MAX_ENDPOINTS);
 HASH_OF(interfaces, __u32, struct interface, MAX_INTERFACES);
 HASH_OF(host_addresses, struct host_address_key, struct host_address, MAX_HOST_ADDRESSES);
 HASH_OF(policies, __u32, struct policy, MAX_SLOTS);
+HASH_OF(containers, __u64, struct container_homes, MAX_SLOTS);
 /* Only user space reads these; being bound to the programs keeps them alive. */
 HASH_OF(networks, struct network_key, struct network, MAX_NETWORKS);
 HASH_OF(warnings, __u32, struct warnings, MAX_WARNED);

@@ -258,7 +258,7 @@ GLOBAL_FUNCTION int offload_find_paths(struct __sk_buff *skb, const struct conne
 	via = connection->kind == FLOW_MASQUERADE ? leave->ifindex : 0;
 	slot = owner_slot(&connection->owner);
 	if (!slot || endpoint_slot(key->inside) != slot ||
-	    policy_masquerades_all(&connection->owner))
+	    policy_masquerades_client(&connection->owner, key->outside))
 		return PATH_STACK;
 	out = offload_find_path(skb, key, connection, OUTWARDS, offload_gateway(slot->ifindex));
 	if (out < PATH_CONTAINER)

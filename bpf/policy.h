@@ -97,6 +97,41 @@ INLINE bool policy_masquerades_all(const struct owner *owner)
 	return policy && policy->masquerade_all && !policy->keep_hairpin_source;
 }
 
+/* Returns whether the owner's container has an interface in the client's network by another
+ * attachment: it would answer there, past us. */
+GLOBAL_FUNCTION bool container_is_near(const struct owner *owner, const struct address *client)
+{
+	const struct meta *settings = SINGLE(meta);
+	const struct container_homes *container;
+	const struct slot *slot;
+	const struct home *home;
+	__u64 key;
+
+	if (!owner || !client || !settings || !settings->several_networks)
+		return false;
+	slot = owner_slot(owner);
+	if (!slot)
+		return false;
+	key = slot->container;
+	container = bpf_map_lookup_elem(&containers, &key);
+	for (int i = 0; container && i < MAX_HOMES; i++) {
+		home = &container->homes[i];
+		if (home->slot && home->slot != owner->slot &&
+		    address_same_subnet(home->address, client->bytes, home->prefix_length))
+			return true;
+	}
+	return false;
+}
+
+/* Returns whether this client of the owner's mapped ports is masqueraded, though it is not on the
+ * owner's own network. */
+INLINE bool policy_masquerades_client(const struct owner *owner, const __u8 *client)
+{
+	return policy_masquerades_all(owner) ||
+	       (container_is_near(owner, (const struct address *)client) &&
+		!policy_keeps_hairpin_source(owner));
+}
+
 /* snatAddresses: a container always gets the same one. False: there is none of its family. */
 INLINE bool policy_source(const struct owner *owner, const __u8 *container, struct address *chosen)
 {

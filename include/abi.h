@@ -28,6 +28,7 @@
 #define MAX_INTERFACES 32768
 #define MAX_HOST_ADDRESSES 65536
 #define MAX_NETWORKS 1024
+#define MAX_HOMES 8
 #define MAX_WARNED 4096
 #define MIN_ASSURED 16384
 #define MAX_ASSURED 262144
@@ -159,10 +160,13 @@ struct port_range {
 	__u16 last; /* inclusive; {0, 0}: unused */
 } __attribute__((aligned(4)));
 
-/* portmaps: HASH. The mapping of a host port; each has one owner. */
+/* portmaps: HASH. The mapping of a host port; each has one owner. Engines ask for a container's
+ * ports on each of its networks: the attachment that came later waits, under a key of its own, and
+ * gets the port when the first one goes. */
 struct portmap_key {
 	enum protocol protocol;
-	__u8 reserved[5];
+	__u8 reserved[3];
+	__u16 waiter; /* slot of the attachment that waits for the port; 0: the mapping */
 	__u16 host_port;
 	__u8 host_address[16]; /* ::ffff:0.0.0.0: any IPv4 address, :: any IPv6 address of the host
 				*/
@@ -182,7 +186,7 @@ struct portmap {
  * is written, and never cleared; saves most packets and sockets the lookup in portmaps. */
 
 /* slots: ARRAY by slot number. Slot 0 is unused. The programs read the first 32 bytes; `container`
- * only where a source address is not the sender's own. User space changes nothing but `live` in a
+ * not in every packet. User space changes nothing but `live` in a
  * live slot. */
 struct slot {
 	__u32 generation;
@@ -215,6 +219,18 @@ struct endpoint {
 	__u8 strict;        /* 1: uplinks reach it only through mapped ports */
 	__u8 shared;        /* 1: another attachment uses this address too */
 	__u8 reserved[4];
+};
+
+/* containers: HASH by slots' `container`. The addresses of a container on all its networks. */
+struct home {
+	__u8 address[16];
+	__u32 slot; /* of the attachment; 0: unused */
+	__u8 prefix_length;
+	__u8 reserved[3];
+} __attribute__((aligned(8)));
+
+struct container_homes {
+	struct home homes[MAX_HOMES];
 };
 
 /* A range holds addresses of its own family only: ::/0 holds no IPv4 address. */
@@ -563,6 +579,8 @@ struct meta {
 	/* 1: connections are being taken over from another layout, and not all are known yet: a
 	 * packet that would begin one, or leave as it is for want of one, is dropped. */
 	__u32 taking_over;
+	__u32 several_networks; /* 1: a container has been on several networks */
+	__u32 reserved;
 } __attribute__((aligned(8)));
 
 /* endpoint_addresses: ARRAY of PORT_WORDS words, a bit for each address_hash() of an endpoint. A
@@ -572,7 +590,7 @@ struct meta {
  * them packets skip the lookups. Written by the programs only. */
 struct noticed {
 	__u64 external_ports[PORT_WORDS]; /* a bit each: keys of aliases have this port */
-	__u64 masquerade_all;             /* 1: masqAll has been applied */
+	__u64 masquerade_all;             /* 1: clients of a mapped port have been masqueraded */
 	__u64 moved_host;                 /* 1: a connection of the host got another port */
 	/* A bit each: a UDP socket was connected to this port of a local address, mapped or not */
 	__u64 local_udp_ports[PORT_WORDS];
@@ -628,6 +646,7 @@ ASSERT_SIZE(struct held_fragment, 1608);
 ASSERT_SIZE(struct workload, 8 + WORKLOAD_NAMESPACE_SIZE + WORKLOAD_NAME_SIZE);
 ASSERT_SIZE(struct attachment, 40 + 8 + WORKLOAD_NAMESPACE_SIZE + WORKLOAD_NAME_SIZE);
 ASSERT_SIZE(struct noticed, 16 + 3 * 8 * PORT_WORDS + 8 * EXTERNAL_ADDRESS_WORDS);
-ASSERT_SIZE(struct meta, 48 + PROGRAM_VERSION_SIZE + 4 * MASQUERADE_RANGES);
+ASSERT_SIZE(struct home, 24);
+ASSERT_SIZE(struct meta, 56 + PROGRAM_VERSION_SIZE + 4 * MASQUERADE_RANGES);
 
 #endif

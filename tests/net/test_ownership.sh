@@ -696,20 +696,6 @@ two_networks_route_loosely() {
 	sysctl -qw net.ipv4.conf.all.rp_filter=2
 }
 
-# once the interface that had the port is removed, CHECK of the other one reports the port, and a
-# second ADD gets it [s50]
-test_ownership_interface_with_the_port_is_gone() {
-	conflist other bridge "$other_network"
-	container_start web bridge -p 8080:80/tcp
-	runtime add other web --ifname eth1 -p 8080:80/tcp >/run/out || fail "$(cat /run/out)"
-	runtime del bridge web || fail DEL
-	expect_failure runtime check other web --ifname eth1 -p 8080:80/tcp
-	expect_contains "$output" "is not mapped"
-	runtime del other web --ifname eth1 || fail DEL
-	runtime add other web --ifname eth1 -p 8080:80/tcp >/run/out || fail "$(cat /run/out)"
-	expect_answer client tcp "$host4" 8080 web
-}
-
 # an attachment of the same container ID and interface on another network is a separate one [s50]
 test_ownership_network_name_is_part() {
 	container_add_plain web

@@ -15,8 +15,11 @@ static enum walk add_mapping(const void *key, const void *value, void *context,
 			     struct cni_error *err)
 {
 	struct mappings *mappings = context;
-	struct mapping *mapping = ARRAY_ADD(mappings->list, mappings->count);
+	struct mapping *mapping;
 
+	if (((const struct portmap_key *)key)->waiter)
+		return WALK_ON;
+	mapping = ARRAY_ADD(mappings->list, mappings->count);
 	*mapping = (struct mapping){0};
 	memcpy(&mapping->key, key, sizeof(mapping->key));
 	memcpy(&mapping->portmap, value, sizeof(mapping->portmap));

@@ -28,6 +28,7 @@ static const struct map_shape shapes[MAP_COUNT] = {
 	[MAP_VETHS] = SHAPE("veths", DEVMAP_HASH, __u32, __u32),
 	[MAP_ENDPOINTS] = SHAPE("endpoints", HASH, struct endpoint_key, struct endpoint),
 	[MAP_ENDPOINT_ADDRESSES] = SHAPE("endpoint_addresses", ARRAY, __u32, __u64),
+	[MAP_CONTAINERS] = SHAPE("containers", HASH, __u64, struct container_homes),
 	[MAP_INTERFACES] = SHAPE("interfaces", HASH, __u32, struct interface),
 	[MAP_HOST_ADDRESSES] =
 		SHAPE("host_addresses", HASH, struct host_address_key, struct host_address),

@@ -145,6 +145,7 @@ static bool is_in_set(enum pin_set set, int object)
 	case MAP_PORTMAPS:
 	case MAP_SLOTS:
 	case MAP_ENDPOINTS:
+	case MAP_CONTAINERS:
 	case MAP_INTERFACES:
 	case MAP_POLICIES:
 	case MAP_ATTACHMENTS:

@@ -10,6 +10,7 @@
 
 #include "datapath/load/lock.h"
 #include "datapath/load/maps.h"
+#include "datapath/records/containers.h"
 #include "datapath/records/owners.h"
 #include "datapath/records/policies.h"
 #include "datapath/records/describe.h"
@@ -87,6 +88,19 @@ static int mark_claims(const struct objects *objects, const struct attachment_cl
 	return 0;
 }
 
+/* Engines ask for a container's ports on each of its networks. The second waits. */
+static int wait_for_port(struct adding *adding, const struct portmap_key *key,
+			 const struct portmap *portmap, struct cni_error *err)
+{
+	struct portmap_key waiting = *key;
+
+	waiting.waiter = (__u16)adding->record.owner.slot;
+	if (map_write(adding->release.objects, MAP_PORTMAPS, &waiting, portmap, err))
+		return -1;
+	adding->record.host_ports++;
+	return 0;
+}
+
 static int take_over_port(struct adding *adding, const struct portmap_key *key,
 			  const struct portmap *portmap, struct cni_error *err)
 {
@@ -100,10 +114,9 @@ static int take_over_port(struct adding *adding, const struct portmap_key *key,
 
 	if (portmap_read(objects, key, &old)) {
 		if (owner_is_live_with_veth(objects, adding->socket, old.owner, &owner))
-			/* Engines ask for a container's ports on each of its networks. */
 			return attachments_are_of_one_container(owner.attachment,
 								adding->claims->key.name)
-				       ? 0
+				       ? wait_for_port(adding, key, portmap, err)
 				       : refuse_taken_port(objects, key, &owner, err);
 		describe_port(key, port);
 		describe_attachment(objects, owner.attachment, who);
@@ -253,10 +266,10 @@ static int claim_endpoint(struct adding *adding, const struct endpoint_claim *cl
 }
 
 /* Writes ports, endpoints and the interface for the record's owner. The record then has the number
- * of ports that are its own: those that the same container has by another interface stay there. A
- * port whose owner is dead is taken over with a warning, and that owner is released; an address is
- * taken over in any case. What was written before a failure stays. Call it with the lock.
- * CNI_ERROR_PORT_TAKEN naming the owner, CNI_ERROR_KERNEL_REFUSED. */
+ * of ports that are its own, or for which it waits: those that the same container has by another
+ * interface stay there. A port whose owner is dead is taken over with a warning, and that owner is
+ * released; an address is taken over in any case. What was written before a failure stays. Call it
+ * with the lock. CNI_ERROR_PORT_TAKEN naming the owner, CNI_ERROR_KERNEL_REFUSED. */
 static int claims_write(struct adding *adding, struct cni_error *err)
 {
 	const struct attachment_claims *claims = adding->claims;
@@ -322,7 +335,8 @@ static int add_locked(struct adding *adding, struct cni_error *err)
 	    meta_write(objects, &meta, err) || write_slot(objects, claims, record->owner, err) ||
 	    attachment_write(objects, &claims->key, record, err) ||
 	    policy_write(objects, record->owner, claims->policy, err) ||
-	    claims_write(adding, err) || owner_set_live(objects, record->owner, true, err))
+	    claims_write(adding, err) || container_add_homes(objects, claims, record->owner, err) ||
+	    owner_set_live(objects, record->owner, true, err))
 		return -1;
 	record->state = ATTACHMENT_READY;
 	return attachment_write(objects, &claims->key, record, err);

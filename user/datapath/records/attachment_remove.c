@@ -9,6 +9,7 @@
 
 #include "datapath/load/lock.h"
 #include "datapath/load/maps.h"
+#include "datapath/records/containers.h"
 #include "datapath/records/owners.h"
 #include "datapath/records/policies.h"
 #include "datapath/records/warnings.h"
@@ -141,7 +142,8 @@ static int release_owned(struct release *release, const struct attachment *recor
 	const struct objects *objects = release->objects;
 	struct slot slot;
 
-	if (owner_set_live(objects, record->owner, false, err) ||
+	if (container_leave(release, record->owner, err) ||
+	    owner_set_live(objects, record->owner, false, err) ||
 	    release_ports(release, record, err) || release_endpoints(release, record, err) ||
 	    policy_delete(objects, record->owner, err))
 		return -1;

@@ -17,10 +17,25 @@
 /* What the programs decide by. Left out: counters; fragments, of which a dry run has none; sockets'
  * flows, and what only user space reads. meta is last, as everywhere. */
 static const enum map_number copied[] = {
-	MAP_PORTMAPS,    MAP_PUBLISHED_PORTS, MAP_SLOTS,    MAP_ENDPOINTS,   MAP_ENDPOINT_ADDRESSES,
-	MAP_INTERFACES,  MAP_HOST_ADDRESSES,  MAP_POLICIES, MAP_CONNECTIONS, MAP_ALIASES,
-	MAP_HALF_OPEN,   MAP_ASSURED,         MAP_SHARES,   MAP_USAGE,       MAP_CLIENT_SHARES,
-	MAP_PORT_SHARES, MAP_NOTICED,         MAP_META,
+	MAP_PORTMAPS,
+	MAP_PUBLISHED_PORTS,
+	MAP_SLOTS,
+	MAP_ENDPOINTS,
+	MAP_ENDPOINT_ADDRESSES,
+	MAP_INTERFACES,
+	MAP_HOST_ADDRESSES,
+	MAP_POLICIES,
+	MAP_CONNECTIONS,
+	MAP_ALIASES,
+	MAP_HALF_OPEN,
+	MAP_ASSURED,
+	MAP_SHARES,
+	MAP_USAGE,
+	MAP_CLIENT_SHARES,
+	MAP_PORT_SHARES,
+	MAP_NOTICED,
+	MAP_CONTAINERS,
+	MAP_META,
 };
 
 struct copying {

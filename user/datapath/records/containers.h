@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * containers.h - a container that is on several networks: its addresses on all of them, and ports
+ * that more than one of its attachments has asked for. Call all of it with the lock.
+ */
+#ifndef DATAPATH_RECORDS_CONTAINERS_H
+#define DATAPATH_RECORDS_CONTAINERS_H
+
+#include "datapath/records/attachment_remove.h"
+#include "datapath/records/claims.h"
+
+/* Adds the attachment's addresses to those of its container; those beyond MAX_HOMES are left out.
+ * Before its slot goes live. CNI_ERROR_KERNEL_REFUSED. */
+int container_add_homes(const struct objects *objects, const struct attachment_claims *claims,
+			struct owner owner, struct cni_error *err);
+
+/* Takes an attachment away that still has its slot: its ports go to those attachments of the
+ * container that wait for them, in one step each, so that no client is refused. To repeat it does
+ * no harm. CNI_ERROR_KERNEL_REFUSED. */
+int container_leave(struct release *release, struct owner owner, struct cni_error *err);
+
+#endif
