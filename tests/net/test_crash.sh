@@ -105,9 +105,9 @@ test_crash_parallel_same_ports() {
 }
 
 maps_are_empty() {
-	expect_equal "0 0 0 0 0" "$(map_count portmaps) $(map_count attachments) \
-$(map_count endpoints) $(map_count policies) $(live_slots)" \
-		"portmaps, attachments, endpoints, policies, live slots ($1)"
+	expect_equal "0 0 0 0 0 0" "$(map_count portmaps) $(map_count attachments) \
+$(map_count endpoints) $(map_count containers) $(map_count policies) $(live_slots)" \
+		"portmaps, attachments, endpoints, containers, policies, live slots ($1)"
 }
 
 # What a process does to a container in the fight: one command, killed anywhere or not
@@ -305,6 +305,38 @@ test_crash_del_killed() {
 		plugin_run DEL other </run/other_config || fail DEL
 	done
 	[ "$killed" -gt 5 ] || fail "only $killed of 60 were killed: nothing was tested"
+}
+
+# limit 120 s
+# DEL of the interface that has a container's port, killed before every fourth of its calls into the
+# kernel (STEP=1: before each): the port answers before DEL comes again and after it, from then on by
+# the other interface, which was asked for it, too
+test_crash_del_of_two_networks() {
+	local step=${STEP:-4} status=137
+	local call=$((RANDOM % step + 1))
+	container_add_plain web
+	conflist other bridge "$other_network | $only_main"
+	runtime add other web --ifname eth1 >/run/results/web1 || fail "$(cat /run/results/web1)"
+	serve_in web 80
+	reverse_path_loose
+	in_namespace web sysctl -qw net.ipv4.conf.all.rp_filter=2
+	plugin_config web >/run/config
+	plugin_config web1 '.name = "other"' >/run/config1
+	while [ "$status" = 137 ]; do
+		plugin_run ADD web </run/config >/run/out || fail "$(cat /run/out)"
+		IFNAME=eth1 plugin_run ADD web </run/config1 >/run/out || fail "$(cat /run/out)"
+		status=0
+		PREFIX="$build/tests/killer $call" plugin_run DEL web </run/config || status=$?
+		expect_answer client tcp "$host4" 8080 web "$client4"
+		plugin_run DEL web </run/config || fail "DEL after a kill before call $call"
+		expect_answer client tcp "$host4" 8080 web "$client4"
+		IFNAME=eth1 plugin_run CHECK web </run/config1 || fail "CHECK, killed before call $call"
+		IFNAME=eth1 plugin_run DEL web </run/config1 || fail "DEL of eth1"
+		maps_are_empty "killed before call $call"
+		call=$((call + step))
+	done
+	expect_equal 0 "$status" "the DEL that was not killed"
+	[ "$call" -gt 10 ] || fail "only $call calls: nothing was tested"
 }
 
 unload() {

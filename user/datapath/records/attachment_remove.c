@@ -142,7 +142,7 @@ static int release_owned(struct release *release, const struct attachment *recor
 	const struct objects *objects = release->objects;
 	struct slot slot;
 
-	if (container_leave(release, record->owner, err) ||
+	if (container_leave(objects, record->owner, &release->udp_ports, err) ||
 	    owner_set_live(objects, record->owner, false, err) ||
 	    release_ports(release, record, err) || release_endpoints(release, record, err) ||
 	    policy_delete(objects, record->owner, err))

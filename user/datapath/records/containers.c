@@ -23,9 +23,8 @@ static int read_others(const struct objects *objects, uint64_t container, uint32
 	for (int i = 0; i < MAX_HOMES; i++) {
 		const struct home *home = &found.homes[i];
 
-		if (home->slot && home->slot != own_slot &&
-		    slot_read(objects, home->slot, &slot) && slot.live &&
-		    slot.container == container)
+		if (home->slot && home->slot != own_slot && slot_read(objects, home->slot, &slot) &&
+		    slot.live && slot.container == container)
 			others->homes[count++] = *home;
 	}
 	return count;
@@ -66,17 +65,17 @@ int container_add_homes(const struct objects *objects, const struct attachment_c
 }
 
 struct leaving {
-	struct release *release;
+	const struct objects *objects;
+	struct udp_ports *udp_ports; /* handed over */
 	struct owner owner;
 	uint64_t container;
 };
 
 /* The waiting entry goes last: what was killed in between is done again. */
-static enum walk hand_over(const void *key, const void *value, void *context,
-			   struct cni_error *err)
+static enum walk hand_over(const void *key, const void *value, void *context, struct cni_error *err)
 {
 	const struct leaving *leaving = context;
-	const struct objects *objects = leaving->release->objects;
+	const struct objects *objects = leaving->objects;
 	const struct portmap *waiting = value;
 	struct portmap_key port;
 	struct portmap portmap;
@@ -93,17 +92,17 @@ static enum walk hand_over(const void *key, const void *value, void *context,
 	if (owner_is(portmap.owner, leaving->owner)) {
 		if (map_write(objects, MAP_PORTMAPS, &port, waiting, err))
 			return WALK_FAILED;
-		udp_ports_add(&leaving->release->udp_ports, &port);
+		udp_ports_add(leaving->udp_ports, &port);
 	} else if (!owner_is(portmap.owner, waiting->owner)) {
 		return WALK_ON;
 	}
 	return map_delete(objects, MAP_PORTMAPS, key, err) ? WALK_FAILED : WALK_ON;
 }
 
-int container_leave(struct release *release, struct owner owner, struct cni_error *err)
+int container_leave(const struct objects *objects, struct owner owner, struct udp_ports *udp_ports,
+		    struct cni_error *err)
 {
-	const struct objects *objects = release->objects;
-	struct leaving leaving = {.release = release, .owner = owner};
+	struct leaving leaving = {.objects = objects, .udp_ports = udp_ports, .owner = owner};
 	struct container_homes others;
 	struct slot slot;
 	int count;

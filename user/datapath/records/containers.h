@@ -6,8 +6,8 @@
 #ifndef DATAPATH_RECORDS_CONTAINERS_H
 #define DATAPATH_RECORDS_CONTAINERS_H
 
-#include "datapath/records/attachment_remove.h"
 #include "datapath/records/claims.h"
+#include "datapath/records/udp_clients.h"
 
 /* Adds the attachment's addresses to those of its container; those beyond MAX_HOMES are left out.
  * Before its slot goes live. CNI_ERROR_KERNEL_REFUSED. */
@@ -16,7 +16,8 @@ int container_add_homes(const struct objects *objects, const struct attachment_c
 
 /* Takes an attachment away that still has its slot: its ports go to those attachments of the
  * container that wait for them, in one step each, so that no client is refused. To repeat it does
- * no harm. CNI_ERROR_KERNEL_REFUSED. */
-int container_leave(struct release *release, struct owner owner, struct cni_error *err);
+ * no harm. Adds UDP ports that were handed over. CNI_ERROR_KERNEL_REFUSED. */
+int container_leave(const struct objects *objects, struct owner owner, struct udp_ports *udp_ports,
+		    struct cni_error *err);
 
 #endif
