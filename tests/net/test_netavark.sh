@@ -433,3 +433,24 @@ test_netavark_rootless() {
 			unshare --user --map-root-user "$build/netavark-bpf-portmap" $command <<<"$(network)"
 	done
 }
+
+# of the driver for Podman: a container on two networks has each port by the first of them, and after
+# `podman network disconnect` of that one by the other
+test_netavark_disconnect() {
+	local ports
+	ports="[$(port 8080 80 tcp,udp)]"
+	setup web 5 "$ports"
+	cp /run/request.web /run/request.first
+	setup web 6 "$ports" '.network.name = "other" | .network.network_interface = "podman8" |
+		.network.id = ("fedcba9876543210" * 4) | .network_options.interface_name = "eth1" |
+		.network.subnets = [{subnet: "10.90.0.0/24", gateway: "10.90.0.1"}] |
+		.network_options.static_ips = ["10.90.0.6"]'
+	serve_in web 80
+	reverse_path_loose
+	in_namespace web sysctl -qw net.ipv4.conf.all.rp_filter=2
+	expect_answers client "$host4" 8080 web "$client4"
+	driver teardown /run/netns/web </run/request.first >/run/out || fail "$(cat /run/out)"
+	expect_answers client "$host4" 8080 web "$client4"
+	teardown web
+	expect_no_answer client tcp "$host4" 8080
+}

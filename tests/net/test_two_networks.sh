@@ -58,6 +58,24 @@ test_two_networks_firewall() {
 	done
 }
 
+# the same where the network that has the default route is none of ours
+# also with fastPath off
+# also with portmap
+test_two_networks_firewall_foreign() {
+	conflist second bridge "$other_network | .plugins[0].ipam.routes = []"
+	container_add_plain web
+	# shellcheck disable=SC2046
+	runtime add second web --ifname eth1 $(second_ports) >/run/out || fail "$(cat /run/out)"
+	serve_in web 80
+	loosely
+	firewall_strict
+	local talk
+	talks_open out client "$host4" "$host6" 8080
+	for talk in $(talks out); do
+		for _ in {1..12}; do expect_says "$talk" web; done
+	done
+}
+
 # the same while the container's route moves to its other network and back
 # also with portmap
 test_two_networks_route_moves() {
