@@ -141,6 +141,16 @@ INLINE enum verdict leave_by_connection(struct __sk_buff *skb, struct packet *pa
 	return connection_use(&found, packet, skb->len);
 }
 
+/* A packet of no connection that has a container's address, but has not come through that
+ * container's veth: a forger's, or the container's own by an interface of another network. It
+ * begins no connection in the container's name. */
+INLINE enum verdict decide_unverified(const struct packet *packet, const struct endpoint *endpoint)
+{
+	return endpoint_is_there(endpoint) && masquerade_wanted(packet, endpoint)
+		       ? drop(forged_source)
+		       : VERDICT_PASS;
+}
+
 /* Decides about a forwarded packet that leaves the stack. endpoint: its sender, if that is a
  * container. */
 INLINE enum verdict decide_outwards(struct __sk_buff *skb, struct packet *packet, bool translatable,
@@ -172,6 +182,8 @@ INLINE enum verdict decide_outwards(struct __sk_buff *skb, struct packet *packet
 		direct_confirm(packet);
 		return VERDICT_PASS;
 	}
+	if (packet->unverified)
+		return decide_unverified(packet, endpoint);
 	if (skb->ingress_ifindex == 0 && direct_is_refused(packet))
 		return VERDICT_PASS;
 	if (is_hairpin(packet, endpoint))
@@ -229,12 +241,6 @@ INLINE bool sender_is_unverified(struct __sk_buff *skb, __u16 index)
 	       !(tc_index_has(index, TC_INDEX_VERIFIED) && entered_by_container(skb));
 }
 
-/* Returns whether such a packet would take the container's identity on the way out. */
-INLINE bool sender_is_impostor(const struct packet *packet, const struct endpoint *endpoint)
-{
-	return endpoint_is_there(endpoint) && masquerade_wanted(packet, endpoint);
-}
-
 INLINE int handle_egress(struct __sk_buff *skb, __u16 l3_offset, bool uplink)
 {
 	struct translation translation = {};
@@ -253,11 +259,7 @@ INLINE int handle_egress(struct __sk_buff *skb, __u16 l3_offset, bool uplink)
 		return TC_ACT_UNSPEC;
 	packet.tuple.direction = DIRECTION_OUT;
 	endpoint = endpoint_find(packet.sender);
-	if (endpoint && sender_is_unverified(skb, index)) {
-		if (sender_is_impostor(&packet, endpoint))
-			return shot(forged_source);
-		endpoint = NULL;
-	}
+	packet.unverified = endpoint && sender_is_unverified(skb, index);
 	if (kind == PACKET_ERROR) {
 		verdict = error_decide_outwards(&packet, endpoint, &translation);
 		return apply_verdict(skb, &packet, &translation, verdict);
@@ -277,7 +279,7 @@ INLINE int handle_egress(struct __sk_buff *skb, __u16 l3_offset, bool uplink)
 	if (tc_index_has(index, TC_INDEX_CONFIRM) && verdict == VERDICT_PASS)
 		offload_saw_leaving(&packet, skb->ingress_ifindex);
 	if (uplink && verdict == VERDICT_PASS && endpoint && endpoint->strict &&
-	    kind == PACKET_TRANSLATABLE)
+	    !packet.unverified && kind == PACKET_TRANSLATABLE)
 		direct_remember_strict(&packet, endpoint);
 	verdict = fragment_verdict(&packet, &translation, verdict);
 	if (packet.fragment == FIRST_FRAGMENT && (verdict != VERDICT_PASS || endpoint))

@@ -256,11 +256,9 @@ INLINE int handle_frame(struct __sk_buff *skb, bool uplink)
 	kind = packet_parse(skb, &packet, ETH_HLEN);
 	if (kind == PACKET_IGNORED)
 		return tags_hide_packet(skb) ? shot(nested_tags) : TC_ACT_UNSPEC;
-	if (!uplink && (tc_index_has(skb->tc_index, TC_INDEX_VERIFIED) ||
-			tc_index_has(skb->tc_index, TC_INDEX_ENTERED_AGAIN)))
-		return TC_ACT_UNSPEC; /* we have handled it */
-	if (!uplink && endpoint_is_there(endpoint_find(packet.sender)))
-		return shot(forged_source);
+	if (!uplink &&
+	    (tc_index_has(skb->tc_index, TC_INDEX_ENTERED_AGAIN) || endpoint_slot(packet.sender)))
+		return TC_ACT_UNSPEC; /* we have handled it, or from_container has */
 	return handle_ingress(skb, &packet, kind, uplink);
 }
 

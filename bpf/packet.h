@@ -69,7 +69,9 @@ struct packet {
 	enum fragment_place fragment;
 	bool ipv4;
 	bool error;
-	bool from_endpoint;   /* of an ICMP error on its way out: a container sent it */
+	bool from_endpoint; /* of an ICMP error on its way out: a container sent it */
+	/* At egress: its source is a container's address, which from_container has not verified */
+	bool unverified;
 	bool no_checksum;     /* UDP over IPv4 may have none (RFC 768) */
 	bool echo_reply;      /* ICMP echo: the identifier is the destination's port */
 	__u8 hop_limit;       /* or time to live */

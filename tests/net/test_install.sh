@@ -44,7 +44,7 @@ files_for() {
 		echo "$2/bpf-portmap"
 		# shellcheck disable=SC2086
 		printf "$1/%s\n" bin/cnirun lib/netavark/bpf-portmap $ipam \
-			lib/systemd/system/bpf-portmap{,-metrics}.service lib/systemd/system/bpf-portmap.timer \
+			lib/systemd/system/bpf-portmap{,-load,-metrics}.service lib/systemd/system/bpf-portmap.timer \
 			lib/udev/rules.d/90-bpf-portmap.rules \
 			lib/{NetworkManager/dispatcher.d,networkd-dispatcher/routable.d}/90-bpf-portmap \
 			share/man/man{1/cnirun.1,5/bpf-portmap.conf.5,8/bpf-portmap.8,8/netavark-bpf-portmap.8} \

@@ -459,6 +459,18 @@ test_installer_watch() {
 	has_binary && is_ours 10-flannel.conflist || fail "it did not leave all in place"
 }
 
+# nothing is loaded
+# --watch loads the programs when the list has bpf-portmap, before the first container needs them
+test_installer_watch_loads() {
+	node_make
+	watch_start
+	wait_until 5 grep 'no conflist yet' /run/watch >/dev/null || fail "$(cat /run/watch)"
+	[ ! -e "$pins" ] || fail "loaded without a list"
+	list_of_kindnet >"$conf/10-kindnet.conflist"
+	wait_until 20 [ -e "$pins/from_container" ] || fail "nothing is loaded: $(cat /run/watch)"
+	watch_stop
+}
+
 # --watch: where the machine has no inotify instance left, as on nodes of kind, that is said, and it
 # looks every few seconds
 test_installer_watch_blind() {

@@ -438,6 +438,19 @@ test_attach_nothing_loaded() {
 	[ ! -e "$pins" ] || fail "something was pinned"
 }
 
+# nothing is loaded
+# attach --load loads the programs, as the units and the DaemonSet do when they start; twice is once
+test_attach_load() {
+	expect_equal '' "$("$build/bpf-portmap" attach --load 2>&1)"
+	expect_contains "$(ls "$pins")" from_container
+	local before
+	before=$(state_show)
+	"$build/bpf-portmap" attach --load || fail "attach --load"
+	expect_same_state "$before"
+	container_start web bridge -p 8080:80/tcp
+	expect_answer client tcp "$host4" 8080 web "$client4"
+}
+
 # attach goes on behind an interface that it cannot attach to, and fails in the end
 test_attach_bad_name_among_others() {
 	container_add web bridge -p 8080:80/tcp

@@ -14,7 +14,7 @@
 #include <time.h>
 
 #include "datapath/load/device_layout.h"
-#include "marked.h"
+#include "datapath/trace/marked.h"
 #include "tc_index_values.h"
 #include "trace_event.h"
 #include "bpf/portmap.skel.h"
@@ -88,14 +88,15 @@ static int program_fd(enum hook hook)
 
 static int program_of(enum hook hook, enum device came_in_by)
 {
-	static int marked[TO_UPLINK_RAW + 1];
+	static struct marked marked[TO_UPLINK_RAW + 1];
 	bool leaves = hook == TO_UPLINK || hook == TO_CONTAINER || hook == TO_UPLINK_RAW;
 
 	if (next_mark == MARK_NONE || (next_mark == MARK_USUAL && (!leaves || !came_in_by)))
 		return program_fd(hook);
-	if (!marked[hook])
-		marked[hook] = marked_program(program_fd(hook), TC_INDEX_OURS | TC_INDEX_VERIFIED);
-	return marked[hook];
+	if (!marked[hook].program &&
+	    marked_load(&marked[hook], program_fd(hook), TC_INDEX_OURS | TC_INDEX_VERIFIED))
+		err(1, "loading a program that sets tc_index");
+	return marked[hook].program;
 }
 
 void fixture_set_mark(enum mark wanted)

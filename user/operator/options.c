@@ -271,6 +271,8 @@ static const struct command_option table[] = {
 	 offsetof(struct options, from_portmap)},
 	{OPTIONS_MIGRATE | OPTIONS_UPGRADE, 0, "dry-run", NULL,
 	 "says what it would do, and changes nothing", NULL, offsetof(struct options, dry_run)},
+	{OPTIONS_ATTACH, 0, "load", NULL, "loads the programs where no container was ever added",
+	 NULL, offsetof(struct options, load)},
 	{OPTIONS_INSTALL | OPTIONS_UNINSTALL, 0, "bin-dir", "DIRECTORY",
 	 "where the runtime looks for plugins (default /opt/cni/bin)", NULL,
 	 offsetof(struct options, bin_dir)},

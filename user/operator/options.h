@@ -29,6 +29,7 @@ enum option_set {
 	OPTIONS_INSTALL = 1 << 9,
 	OPTIONS_UNINSTALL = 1 << 10,
 	OPTIONS_UPGRADE = 1 << 11,
+	OPTIONS_ATTACH = 1 << 12,
 };
 
 struct port_option {
@@ -88,6 +89,7 @@ struct options {
 	bool purge;
 	bool drop_ports;
 	bool quick;
+	bool load;
 };
 
 /* The options of a set, for command_line_read() into a struct options. */

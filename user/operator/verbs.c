@@ -12,6 +12,8 @@
 
 static int run_attach(const struct options *options, char *const *operands, struct cni_error *err)
 {
+	if (options->load && command_load(err))
+		return -1;
 	return command_attach(operands, err);
 }
 
@@ -64,7 +66,7 @@ const struct verb verbs[] = {
 	 "writes one tar file with what somebody needs who is to find a fault: maps, programs,\n"
 	 "rules, routes, conflists, versions; without secrets; a manifest says what is in it.\n"
 	 "FILE must not exist; \"-\": standard output. Default: in this directory"},
-	{"attach", " [INTERFACE...]", 0, ANY_NUMBER, 0, run_attach,
+	{"attach", " [INTERFACE...]", 0, ANY_NUMBER, OPTIONS_ATTACH, run_attach,
 	 "attaches to interfaces that came up since the last ADD, as the conflists of the\n"
 	 "running containers say, or to those named; repairs what somebody removed; prints\n"
 	 "what it changed. Does nothing where no container was ever added. A udev rule may\n"

@@ -17,6 +17,7 @@
 #include "plugin/commands.h"
 #include "host/foreign_programs.h"
 #include "host/interfaces.h"
+#include "host/ready.h"
 #include "host/removal.h"
 
 static void print_change(const char *interface, const char *what)
@@ -65,6 +66,15 @@ static int refresh(struct host *host, struct cni_error *err)
 		return -1;
 	lock_release(&lock);
 	return socket_hooks_repair(&host->datapath, err);
+}
+
+int command_load(struct cni_error *err)
+{
+	cleanup_host struct host host = {0};
+
+	if (host_open(&host, PINS_ALL, err))
+		return -1;
+	return datapath_make_ready(&host.datapath, &host.addresses, 0, err);
 }
 
 int command_attach(char *const *operands, struct cni_error *err)

@@ -21,4 +21,7 @@ typedef int verb_function(char *const *operands, struct cni_error *err);
 
 verb_function command_attach, command_drop_offload;
 
+/* Loads the programs where nothing is loaded, as the first ADD would. Codes of the same. */
+int command_load(struct cni_error *err);
+
 #endif

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* replica.c - the programs once more, over copies of the host's maps. */
 #include "datapath/trace/replica.h"
+#include "datapath/trace/marked.h"
+#include "tc_index_values.h"
 
 #include <bpf/bpf.h>
 #include <errno.h>
@@ -126,6 +128,20 @@ int replica_make(struct replica *replica, const struct objects *real, struct cni
 	return tracing_ask(&replica->tracing, &any, ASKED_SECONDS, err);
 }
 
+static int test_run(int program, bool verified, struct bpf_test_run_opts *options)
+{
+	struct marked marked;
+	int result;
+
+	if (!verified)
+		return bpf_prog_test_run_opts(program, options);
+	if (marked_load(&marked, program, TC_INDEX_OURS | TC_INDEX_VERIFIED))
+		return -1;
+	result = bpf_prog_test_run_opts(marked.program, options);
+	marked_close(&marked);
+	return result;
+}
+
 int replica_run(struct replica *replica, struct replica_run *run, struct cni_error *err)
 {
 	struct __sk_buff context = {.ifindex = run->ifindex, .ingress_ifindex = run->in_ifindex};
@@ -135,7 +151,7 @@ int replica_run(struct replica *replica, struct replica_run *run, struct cni_err
 			    .data_size_out = sizeof(output), .ctx_in = &context,
 			    .ctx_size_in = sizeof(context), .repeat = 1);
 
-	if (bpf_prog_test_run_opts(replica->objects.programs[run->program], &options))
+	if (test_run(replica->objects.programs[run->program], run->verified, &options))
 		return bpf_error_set(err, errno, "cannot run the program %s",
 				     program_name(run->program));
 	if (tracing_read(&replica->tracing, EVENT_WAIT, err))

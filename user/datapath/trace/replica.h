@@ -30,6 +30,7 @@ struct replica_run {
 	enum program_number program;
 	uint32_t ifindex;
 	uint32_t in_ifindex; /* where a forwarded packet came in */
+	bool verified;       /* from_container has seen it before, and that its sender is genuine */
 	const uint8_t *frame;
 	uint32_t length;
 	/* Set by replica_run() */

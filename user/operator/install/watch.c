@@ -17,6 +17,7 @@
 
 #include "lib/cleanup.h"
 #include "lib/io.h"
+#include "datapath/load/bpffs.h"
 #include "lib/memory.h"
 #include "operator/verbs.h"
 #include "plugin/commands.h"
@@ -39,6 +40,13 @@
 	(IN_CLOSE_WRITE | IN_CREATE | IN_DELETE | IN_MOVED_FROM | IN_MOVED_TO | IN_ATTRIB | \
 	 IN_DELETE_SELF | IN_MOVE_SELF | IN_ONLYDIR)
 
+/* The programs are loaded once, when the list has bpf-portmap, before a container needs them. */
+enum load {
+	LOAD_NOT_YET,
+	LOAD_DUE,
+	LOAD_DONE,
+};
+
 /* All times are milliseconds of CLOCK_MONOTONIC. */
 struct watch {
 	struct installer *installer;
@@ -51,6 +59,7 @@ struct watch {
 	char *said;                /* the last error, which is said once */
 	int64_t chores_at, chores_every;
 	pid_t chores;
+	enum load load;
 	int warnings;    /* what they print on stderr, in memory */
 	char *warned_of; /* the last time */
 };
@@ -86,6 +95,9 @@ static void do_chores(const struct watch *watch)
 	if (watch->warnings >= 0)
 		dup2(watch->warnings, STDERR_FILENO);
 	/* First gc, which says what the ports of an ended container were. */
+	/* Where a container sees no BPF file system, the node's first ADD makes one and loads. */
+	if (watch->load == LOAD_DUE && bpffs_is_mounted() && command_load(&err))
+		status = say_failure("load", &err);
 	if (verb_gc(&options, none, &err))
 		status = say_failure("gc", &err);
 	if (command_attach(none, &err))
@@ -107,6 +119,8 @@ static void start_chores(struct watch *watch, int64_t now)
 		do_chores(watch);
 	if (watch->chores < 0)
 		watch->chores = 0;
+	if (watch->chores && watch->load == LOAD_DUE)
+		watch->load = LOAD_DONE;
 }
 
 static bool has_line(const char *text, size_t size, const char *line, size_t length)
@@ -193,6 +207,10 @@ static void after_success(struct watch *watch)
 		puts("binary and list are as they should be");
 	free(TAKE(watch->said));
 	watch->broken_since = 0;
+	if (watch->load == LOAD_NOT_YET) {
+		watch->load = LOAD_DUE;
+		watch->chores_at = 0;
+	}
 }
 
 /* Whoever changes it back at once must not keep the processor busy. */
@@ -308,6 +326,9 @@ int watch_run(struct installer *installer, uint32_t every, struct cni_error *err
 		start_chores(&watch, now);
 		ends = wait_for_something(&watch);
 	}
+	/* Nothing of this process goes on behind it, and has the lock, for example. */
+	if (watch.chores)
+		waitpid(watch.chores, NULL, 0);
 	cleanup_close_pointer(&watch.inotify);
 	cleanup_close_pointer(&watch.signals);
 	cleanup_close_pointer(&watch.warnings);

@@ -239,7 +239,8 @@ static void tell_forwarding(struct dry_run *run, uint16_t port)
 static int follow(struct dry_run *run, uint16_t mapped_port, struct cni_error *err)
 {
 	static const uint8_t any_mac[LINK_MAC_SIZE] = {2};
-	struct replica_run where = {.in_ifindex = run->in_ifindex};
+	struct replica_run where = {.in_ifindex = run->in_ifindex,
+				    .verified = interface_is_containers(&run->entry_kind)};
 	char name[IF_NAMESIZE];
 	enum trace_outcome outcome;
 	struct interface kind;
