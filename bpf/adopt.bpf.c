@@ -105,7 +105,7 @@ INLINE struct connection *take_over_new(struct scratch *scratch, const struct ta
 	bool has_alias;
 
 	outward_packet(&taken->key, &packet);
-	draft_begin(&packet.tuple, OUTWARDS, &taken->owner, taken->kind,
+	draft_begin(&packet, OUTWARDS, &taken->owner, taken->kind,
 		    taken->state & STATE_CHARGED_OUT);
 	address_copy(draft->connection.external_address, taken->external_address);
 	draft->connection.external_port = taken->external_port;
@@ -154,8 +154,7 @@ int take_over(struct __sk_buff *skb)
 		return ADOPTION_FAILED;
 	__builtin_memcpy(&scratch->found, &taken.key, sizeof(scratch->found));
 	connection = bpf_map_lookup_elem(&connections, &scratch->found);
-	if (connection &&
-	    ((connection->state & STATE_VOID) || !is_translated_alike(connection, &taken))) {
+	if (connection && (!connection->id || !is_translated_alike(connection, &taken))) {
 		id = connection->id;
 		connection_end(&scratch->found, id);
 		connection = NULL;

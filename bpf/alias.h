@@ -63,13 +63,14 @@ GLOBAL_FUNCTION bool alias_insert(void)
 	return true;
 }
 
-/* Deletes the alias if it is still that connection's. external: in a map. */
+/* Deletes the alias if it is still that connection's. Only one program gets its id, and until that
+ * has deleted it, nobody else can have its key or its memory. external: in a map. */
 INLINE bool alias_delete(const struct connection_key *external, __u32 id)
 {
-	const struct alias *alias = bpf_map_lookup_elem(&aliases, external);
+	struct alias *alias = bpf_map_lookup_elem(&aliases, external);
 	struct owner owner;
 
-	if (!alias || alias->id != id)
+	if (!alias || !id || __sync_val_compare_and_swap(&alias->id, id, 0) != id)
 		return false;
 	owner = alias->owner;
 	if (bpf_map_delete_elem(&aliases, external))

@@ -54,6 +54,10 @@ INLINE void tuple_inwards(const struct connection_key *key, struct tuple *tuple)
 	tuple->protocol = key->protocol;
 }
 
+/* The bits of the sender and the receiver of packets in this direction. */
+#define SENDER(bit, way) ((bit) << (way))
+#define RECEIVER(bit, way) ((bit) << !(way))
+
 INLINE bool connection_has_owner(const struct connection *connection)
 {
 	return connection->kind != FLOW_HOST && connection->kind != FLOW_FOREIGN;
@@ -67,10 +71,9 @@ INLINE __u32 connection_idle(const struct connection *connection, __u32 now)
 INLINE bool connection_lives(const struct connection_key *key, const struct connection *connection,
 			     __u32 now)
 {
-	__u32 state = connection->state;
-
-	return !(state & STATE_VOID) &&
-	       connection_idle(connection, now) <= connection_timeout(key->protocol, state) &&
+	return connection->id &&
+	       connection_idle(connection, now) <=
+		       connection_timeout(key->protocol, connection->state) &&
 	       (!connection_has_owner(connection) || owner_live(&connection->owner));
 }
 

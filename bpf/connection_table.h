@@ -15,9 +15,11 @@
  * Closed connections are spared at first, for late segments, and taken if the next few places have
  * nothing else. `protected_until` saves the lookup of the record.
  *
- * Every place is taken by compare-and-exchange of its `id`, and every record ends with STATE_VOID,
- * which only one program can set: so it is counted and deleted once. Until it is deleted, other
- * programs see a dead record.
+ * Places, records and aliases have an `id`, and whoever exchanges it for another may change them:
+ * so a record is counted and deleted once. Memory that is free has id 0, so nobody can mistake it,
+ * or what has reused it, for what was there before. Until a record with id 0 is deleted, other
+ * programs see a dead one. A program that gives an ended connection something (a count, a place, an
+ * alias) looks at the id afterwards, and takes back what the one that ended it may not have found.
  */
 #ifndef BPF_PORTMAP_CONNECTION_TABLE_H
 #define BPF_PORTMAP_CONNECTION_TABLE_H
@@ -52,9 +54,25 @@ enum admission {
 	ADMISSION_LIMITED, /* its owner or client has reached its limit */
 };
 
+/* Remembers the sequence numbers of the packet that begins a TCP connection. */
+INLINE void draft_track(struct connection *connection, const struct packet *packet, enum way way)
+{
+	struct tcp_numbers *sent = &connection->tcp[way];
+
+	if (packet->tuple.protocol != PROTOCOL_TCP || packet_tcp_is_odd(packet) ||
+	    (packet->tcp_flags & TCP_RST))
+		return;
+	sent->sequence_end = packet->tcp_sequence + packet->tcp_sequence_length;
+	connection->state |= SENDER(STATE_SEQUENCE_INSIDE, way);
+	if (!(packet->tcp_flags & TCP_ACK))
+		return;
+	sent->acknowledged = packet->tcp_acknowledgment;
+	connection->state |= SENDER(STATE_ACKNOWLEDGED_INSIDE, way);
+}
+
 /* Starts the draft of a connection, begun by a packet of this direction; untranslated so far. */
-INLINE struct draft *draft_begin(const struct tuple *tuple, enum way way, const struct owner *owner,
-				 enum flow_kind kind, __u32 state)
+INLINE struct draft *draft_begin(const struct packet *packet, enum way way,
+				 const struct owner *owner, enum flow_kind kind, __u32 state)
 {
 	struct draft *draft = draft_get();
 	struct connection *connection;
@@ -62,7 +80,7 @@ INLINE struct draft *draft_begin(const struct tuple *tuple, enum way way, const 
 	if (!draft)
 		return NULL;
 	connection = &draft->connection;
-	connection_key_of(tuple, way, &draft->key);
+	connection_key_of(&packet->tuple, way, &draft->key);
 	__builtin_memset(connection, 0, sizeof(*connection));
 	connection->owner = *owner;
 	connection->id = owner->generation << 16 | 2 | (bpf_get_prandom_u32() & 0xffff);
@@ -72,6 +90,7 @@ INLINE struct draft *draft_begin(const struct tuple *tuple, enum way way, const 
 	connection->peer_port = draft->key.outside_port;
 	connection->kind = kind;
 	connection->begun_inside = way == OUTWARDS;
+	draft_track(connection, packet, way);
 	return draft;
 }
 
@@ -101,19 +120,19 @@ INLINE bool half_open_leave(struct half_open *place, __u32 id, __u32 to)
 	return true;
 }
 
-/* Frees the place of a connection with this state (0: half-open) and id. */
-INLINE void place_leave(__u32 state, __u32 number, __u32 id)
+/* Frees the place of a connection that had this id. */
+INLINE void place_leave(const struct connection *connection, __u32 id)
 {
 	struct half_open *ring;
 	struct assured *place;
 
-	if (state & STATE_ASSURED) {
-		place = assured_at(number);
+	if (connection->state & STATE_ASSURED) {
+		place = assured_at(connection->place);
 		if (place)
 			__sync_val_compare_and_swap(&place->id, id, PLACE_FREE);
 		return;
 	}
-	ring = half_open_at(number);
+	ring = half_open_at(connection->place);
 	if (ring)
 		half_open_leave(ring, id, PLACE_FREE);
 }
@@ -124,26 +143,20 @@ GLOBAL_FUNCTION bool connection_end(const struct connection_key *ended, __u32 id
 	struct scratch *scratch = scratch_get();
 	struct connection *connection;
 	struct connection_key *key;
-	__u32 state;
 
-	if (!ended || !scratch)
+	if (!ended || !scratch || !id)
 		return false;
 	key = &scratch->ended;
 	__builtin_memcpy(key, ended, sizeof(*key));
 	connection = bpf_map_lookup_elem(&connections, key);
-	if (!connection || connection->id != id)
+	if (!connection || __sync_val_compare_and_swap(&connection->id, id, 0) != id)
 		return false;
-	state = __sync_fetch_and_or(&connection->state, STATE_VOID);
-	if (state & STATE_VOID)
-		return false;
-	if (state & STATE_COUNTED)
-		share_add(key, connection, -1);
-	place_leave(state, connection->place, id);
+	share_uncount(key, connection);
+	place_leave(connection, id);
 	if (connection_has_alias(key, connection)) {
 		connection_external_key(key, connection, &scratch->ended_external);
 		alias_delete(&scratch->ended_external, id);
 	}
-	connection->id = 0;
 	return bpf_map_delete_elem(&connections, key) == 0;
 }
 
@@ -223,7 +236,7 @@ INLINE void half_open_settle(struct half_open *place, const struct draft *draft)
 		__sync_fetch_and_add(&share->half_open, 1);
 	__sync_lock_test_and_set(&place->id, draft->connection.id);
 	record = bpf_map_lookup_elem(&connections, &draft->key);
-	if (!record || record->id != draft->connection.id || record->state & STATE_VOID)
+	if (!record || record->id != draft->connection.id)
 		half_open_leave(place, draft->connection.id, PLACE_FREE);
 }
 
@@ -449,12 +462,12 @@ GLOBAL_FUNCTION int assured_clean(void)
 }
 
 INLINE void assured_fill(struct assured *place, const struct connection_key *key,
-			 const struct connection *connection)
+			 const struct connection *connection, __u32 id)
 {
 	__builtin_memcpy(&place->key, key, sizeof(*key));
 	place->slot = connection->owner.slot;
 	place->protected_until = connection->last_seen + connection_patience(key, connection, true);
-	__sync_lock_test_and_set(&place->id, connection->id);
+	__sync_lock_test_and_set(&place->id, id);
 }
 
 /* Shortens the protection: the connection's time-out has become shorter. */
@@ -470,10 +483,10 @@ INLINE void assured_expose(const struct connection *connection, __u32 until)
 INLINE void connection_close(const struct connection_key *key, struct connection *connection,
 			     __u32 now)
 {
-	share_count(key, connection, -1);
+	share_uncount(key, connection);
 	assured_expose(connection, now);
 	if (!state_is_closed(connection->state)) /* another CPU has reopened it */
-		share_count(key, connection, 1);
+		share_count(key, connection);
 }
 
 /* Moves a connection from the ring to `assured`, whatever its owner has. */
@@ -495,16 +508,16 @@ INLINE enum admission connection_admit(const struct connection_key *key,
 		return ADMISSION_OK;
 	}
 	connection->place = number;
-	assured_fill(place, key, connection);
+	assured_fill(place, key, connection, id);
 	state = __sync_fetch_and_or(&connection->state, STATE_ASSURED | STATE_COUNTED);
-	if (state & STATE_VOID) {
-		assured_free(number);
-		return ADMISSION_OK;
-	}
 	share_add(key, connection, 1);
 	count(flow_promoted);
-	if (connection->id == id && state_is_closed(state))
+	if (*(volatile __u32 *)&connection->id != id) {
+		share_uncount(key, connection);
+		__sync_val_compare_and_swap(&place->id, id, PLACE_FREE);
+	} else if (state_is_closed(state)) {
 		connection_close(key, connection, clock_second());
+	}
 	return ADMISSION_OK;
 }
 

@@ -8,13 +8,13 @@
  * a challenge ACK, RFC 5961). All these states are bits of one word, so if two CPUs see a FIN each,
  * the second one finds both.
  *
- * A RST counts only if its receiver would accept it, or a forged one would end an idle connection.
- * Its sequence number must be the last acknowledgment of the other direction, or the end of what
- * was sent in its own: netfilter's rule. Windows are not checked, so their sizes need not be known.
- * A packet moves the end only if both its numbers are close to the previous ones of its direction,
- * so a forger would have to guess both. A SYN on a live connection changes nothing until the other
- * side answers with SYN-ACK, since anyone who knows the addresses can forge one; a peer that is
- * still connected answers with an ACK.
+ * Anyone who knows the addresses can forge a packet, so one counts only if its receiver would
+ * accept it. The sequence number of a RST must be the last acknowledgment of the other direction,
+ * or the end of what was sent in its own: netfilter's rule. Windows are not checked, so their sizes
+ * need not be known: any other packet must have a sequence number close to the previous ones of its
+ * direction, a FIN's closer, and acknowledge no more than the other side has sent, and hardly less
+ * than before. A SYN on a live connection changes nothing until the other side answers with
+ * SYN-ACK; a peer that is still connected answers with an ACK.
  */
 #ifndef BPF_PORTMAP_CONNECTION_TCP_H
 #define BPF_PORTMAP_CONNECTION_TCP_H
@@ -23,10 +23,6 @@
 
 #define SEQUENCE_AHEAD (1 << 24)  /* twice the window that Linux offers by default */
 #define SEQUENCE_BEHIND (1 << 16) /* retransmitted, or out of order */
-
-/* The bits of the sender and the receiver of packets in this direction. */
-#define SENDER(bit, way) ((bit) << (way))
-#define RECEIVER(bit, way) ((bit) << !(way))
 
 INLINE void state_set(struct connection *connection, __u32 bits)
 {
@@ -50,18 +46,64 @@ INLINE bool tcp_is_after(__u32 number, __u32 last)
 	return (__s32)(number - last) > 0;
 }
 
+/* Returns whether a packet's sequence number follows what its sender has sent or, where that is not
+ * known, what the other side has acknowledged. */
+INLINE bool tcp_sequence_fits(const struct connection *connection, __u32 number, enum way way)
+{
+	if (connection->state & SENDER(STATE_SEQUENCE_INSIDE, way))
+		return tcp_is_close(number, connection->tcp[way].sequence_end);
+	return !(connection->state & RECEIVER(STATE_ACKNOWLEDGED_INSIDE, way)) ||
+	       tcp_is_close(number, connection->tcp[!way].acknowledged);
+}
+
+/* Returns whether the acknowledgment lies between the sender's last one and the end of what the
+ * other side has sent, as far as these are known. More is allowed on both sides: packets overtake
+ * each other, and later fragments are not counted. If nothing was acknowledged yet, a SYN-ACK
+ * answers the SYN; any other packet may be of a connection picked up in the middle, far behind. */
+INLINE bool tcp_acknowledgment_fits(const struct connection *connection,
+				    const struct packet *packet, enum way way)
+{
+	bool known = connection->state & SENDER(STATE_ACKNOWLEDGED_INSIDE, way);
+	__u32 last = connection->tcp[way].acknowledged, end = connection->tcp[!way].sequence_end;
+
+	if (!(connection->state & RECEIVER(STATE_SEQUENCE_INSIDE, way)))
+		return !known || tcp_is_close(packet->tcp_acknowledgment, last);
+	if (!known)
+		last = end - (packet->tcp_flags & TCP_SYN ? 0 : SEQUENCE_AHEAD);
+	if (tcp_is_after(last, end))
+		end = last;
+	return packet->tcp_acknowledgment - last + SEQUENCE_BEHIND <=
+	       end - last + 2 * SEQUENCE_BEHIND;
+}
+
 INLINE bool tcp_is_plausible(const struct connection *connection, const struct packet *packet,
 			     enum way way)
 {
-	const struct tcp_numbers *sent = &connection->tcp[way];
+	if (!(packet->tcp_flags & TCP_ACK))
+		return !(connection->state & SENDER(STATE_SEQUENCE_INSIDE, way));
+	return tcp_sequence_fits(connection, packet->tcp_sequence, way) &&
+	       tcp_acknowledgment_fits(connection, packet, way);
+}
 
-	if (!(connection->state & SENDER(STATE_SEQUENCE_INSIDE, way)))
-		return true;
-	if (!(packet->tcp_flags & TCP_ACK) ||
-	    !tcp_is_close(packet->tcp_sequence, sent->sequence_end))
+INLINE bool tcp_is_near(__u32 number, __u32 last)
+{
+	return number - last + SEQUENCE_BEHIND < 2 * SEQUENCE_BEHIND;
+}
+
+/* Returns whether a FIN half-closes the connection. If one is missed, because what it follows was
+ * lost on the way, the other side's, or a retransmission, still shortens the time-out. */
+INLINE bool tcp_fin_counts(const struct connection *connection, const struct packet *packet,
+			   enum way way)
+{
+	__u32 state = connection->state;
+
+	if (!tcp_is_plausible(connection, packet, way))
 		return false;
-	return !(connection->state & SENDER(STATE_ACKNOWLEDGED_INSIDE, way)) ||
-	       tcp_is_close(packet->tcp_acknowledgment, sent->acknowledged);
+	if (state & SENDER(STATE_SEQUENCE_INSIDE, way))
+		return tcp_is_near(packet->tcp_sequence, connection->tcp[way].sequence_end);
+	if (state & RECEIVER(STATE_ACKNOWLEDGED_INSIDE, way))
+		return tcp_is_near(packet->tcp_sequence, connection->tcp[!way].acknowledged);
+	return !(state & RECEIVER(STATE_SEQUENCE_INSIDE, way)); /* picked up in the middle */
 }
 
 /* Remembers the sequence numbers of a packet. */
@@ -88,18 +130,6 @@ INLINE void tcp_track(struct connection *connection, const struct packet *packet
 	state_set(connection, SENDER(STATE_ACKNOWLEDGED_INSIDE, way));
 }
 
-/* For a half-open connection: a SYN may be repeated with another initial sequence number. */
-INLINE void tcp_track_half_open(struct connection *connection, const struct packet *packet,
-				enum way way)
-{
-	if (packet->tcp_flags & TCP_SYN)
-		state_clear(connection,
-			    SENDER(STATE_SEQUENCE_INSIDE | STATE_ACKNOWLEDGED_INSIDE, way));
-	if (packet->tcp_flags & TCP_FIN)
-		state_set(connection, SENDER(STATE_FIN_INSIDE, way));
-	tcp_track(connection, packet, way);
-}
-
 /* A forged SYN is answered too, but its sender does not know the initial number of the SYN-ACK, and
  * must not get a connection that lasts two hours. If the connection was picked up in the middle, no
  * number is known and any will do. */
@@ -124,6 +154,90 @@ INLINE bool tcp_reset_counts(const struct connection *connection, const struct p
 	return !acknowledged; /* picked up in the middle: it may be right */
 }
 
+/* Returns whether a RST ends a half-open connection, of which the sender's numbers may not be known
+ * yet: then it answers the first packet. */
+INLINE bool tcp_refuses(const struct connection *connection, const struct packet *packet,
+			enum way way)
+{
+	const struct tcp_numbers *peer = &connection->tcp[!way];
+	__u32 state = connection->state;
+
+	if ((state & RECEIVER(STATE_ACKNOWLEDGED_INSIDE, way)) &&
+	    packet->tcp_sequence == peer->acknowledged)
+		return true;
+	if (state & SENDER(STATE_SEQUENCE_INSIDE, way))
+		return packet->tcp_sequence == connection->tcp[way].sequence_end;
+	return (packet->tcp_flags & TCP_ACK) && (state & RECEIVER(STATE_SEQUENCE_INSIDE, way)) &&
+	       packet->tcp_acknowledgment == peer->sequence_end;
+}
+
+/* RST on a half-open connection. One that was only refused ends at once, as with netfilter, or
+ * refusals would use up its owner's ports. Any other stays for ten seconds, for late segments;
+ * an untranslated one too, which may meet another hook. */
+INLINE void tcp_reset_half_open(const struct connection_key *key, struct connection *connection,
+				const struct packet *packet, enum way way)
+{
+	__u32 id = connection->id;
+
+	if (!tcp_refuses(connection, packet, way))
+		return;
+	if (!(connection->state & STATE_REPLIED) && connection_is_reply(connection, way) &&
+	    connection->kind != FLOW_DIRECT)
+		connection_end(key, id);
+	else
+		state_set(connection, STATE_AWAITED);
+}
+
+/* A SYN may be repeated with another initial sequence number, and after a RST begins anew. A
+ * SYN-ACK must answer it. */
+INLINE bool tcp_syn_half_open(struct connection *connection, const struct packet *packet,
+			      enum way way)
+{
+	if (!(packet->tcp_flags & TCP_ACK))
+		state_clear(connection, STATE_AWAITED);
+	else if ((connection->state & RECEIVER(STATE_SEQUENCE_INSIDE, way)) &&
+		 !tcp_is_near(packet->tcp_acknowledgment, connection->tcp[!way].sequence_end))
+		return false;
+	state_clear(connection, SENDER(STATE_SEQUENCE_INSIDE | STATE_ACKNOWLEDGED_INSIDE, way));
+	return true;
+}
+
+/* Returns whether another packet counts. A requester that acknowledges the reply is no forger, but
+ * a forged SYN may have changed its numbers. */
+INLINE bool tcp_counts_half_open(struct connection *connection, const struct packet *packet,
+				 enum way way)
+{
+	if (connection->state & STATE_AWAITED)
+		return false;
+	if (!(connection->state & STATE_REPLIED) || connection_is_reply(connection, way))
+		return tcp_is_plausible(connection, packet, way);
+	if (!tcp_acknowledges(connection, packet, way))
+		return false;
+	if (!tcp_is_plausible(connection, packet, way))
+		state_clear(connection,
+			    SENDER(STATE_SEQUENCE_INSIDE | STATE_ACKNOWLEDGED_INSIDE, way));
+	return true;
+}
+
+/* Follows a packet of a half-open connection. False: it does not bring the connection forward. */
+INLINE bool tcp_follow_half_open(const struct connection_key *key, struct connection *connection,
+				 const struct packet *packet, enum way way)
+{
+	if (packet_tcp_is_odd(packet))
+		return false;
+	if (packet->tcp_flags & TCP_RST) {
+		tcp_reset_half_open(key, connection, packet, way);
+		return false;
+	}
+	if (packet->tcp_flags & TCP_SYN ? !tcp_syn_half_open(connection, packet, way)
+					: !tcp_counts_half_open(connection, packet, way))
+		return false;
+	if ((packet->tcp_flags & TCP_FIN) && tcp_fin_counts(connection, packet, way))
+		state_set(connection, SENDER(STATE_FIN_INSIDE, way));
+	tcp_track(connection, packet, way);
+	return true;
+}
+
 /* A packet shows that its sender is still there unless it was sent before the connection closed. A
  * keep-alive has the sequence number before the next one. */
 INLINE bool tcp_shows_life(const struct connection *connection, const struct packet *packet,
@@ -131,6 +245,20 @@ INLINE bool tcp_shows_life(const struct connection *connection, const struct pac
 {
 	return !(connection->state & SENDER(STATE_SEQUENCE_INSIDE, way)) ||
 	       !tcp_is_after(connection->tcp[way].sequence_end, packet->tcp_sequence + 1);
+}
+
+/* Returns whether the packet shows that its sender, which is awaited, has gone on. Nobody who has
+ * not seen what the other side has sent can acknowledge it. */
+INLINE bool tcp_revives(const struct connection *connection, const struct packet *packet,
+			enum way way)
+{
+	__u32 state = connection->state;
+
+	return (state & SENDER(STATE_AWAITED_INSIDE, way)) &&
+	       tcp_shows_life(connection, packet, way) &&
+	       tcp_is_plausible(connection, packet, way) &&
+	       ((state & SENDER(STATE_ACKNOWLEDGED_INSIDE, way)) ||
+		tcp_acknowledges(connection, packet, way));
 }
 
 INLINE void tcp_forget(struct connection *connection)
@@ -148,7 +276,8 @@ INLINE void tcp_follow_syn(struct connection *connection, const struct packet *p
 
 	if (state_is_closed(connection->state)) {
 		if (!begins && way == INWARDS) {
-			state_clear(connection, SENDER(STATE_AWAITED_INSIDE, way));
+			if (tcp_acknowledges(connection, packet, way))
+				state_clear(connection, SENDER(STATE_AWAITED_INSIDE, way));
 			return;
 		}
 		tcp_forget(connection);
@@ -168,7 +297,7 @@ INLINE void tcp_follow_syn(struct connection *connection, const struct packet *p
 INLINE void tcp_open_again(const struct connection_key *key, struct connection *connection)
 {
 	if (share_left_to(key, connection))
-		share_count(key, connection, 1);
+		share_count(key, connection);
 	else
 		state_set(connection, STATE_AWAITED);
 }
@@ -188,8 +317,9 @@ GLOBAL_FUNCTION int tcp_follow(const struct connection_key *key, struct connecti
 	} else if (packet->tcp_flags & TCP_SYN) {
 		tcp_follow_syn(connection, packet, way);
 	} else {
-		state_clear(connection, SENDER(STATE_AWAITED_INSIDE, way));
-		if (packet->tcp_flags & TCP_FIN)
+		if (tcp_revives(connection, packet, way))
+			state_clear(connection, SENDER(STATE_AWAITED_INSIDE, way));
+		if ((packet->tcp_flags & TCP_FIN) && tcp_fin_counts(connection, packet, way))
 			state_set(connection, SENDER(STATE_FIN_INSIDE, way));
 	}
 	if (state_is_closed(connection->state))
@@ -206,10 +336,10 @@ INLINE bool tcp_changes_state(const struct connection *connection, const struct 
 {
 	if (packet->tcp_flags & (TCP_RST | TCP_SYN))
 		return true;
-	if ((packet->tcp_flags & TCP_FIN) && !(connection->state & SENDER(STATE_FIN_INSIDE, way)))
+	if ((packet->tcp_flags & TCP_FIN) && !(connection->state & SENDER(STATE_FIN_INSIDE, way)) &&
+	    tcp_fin_counts(connection, packet, way))
 		return true;
-	return (connection->state & SENDER(STATE_AWAITED_INSIDE, way)) &&
-	       tcp_shows_life(connection, packet, way);
+	return tcp_revives(connection, packet, way);
 }
 
 #endif

@@ -76,19 +76,25 @@ INLINE struct connection *connection_of(const struct tuple *tuple, enum way way)
 	return connection_find(&scratch->other);
 }
 
-/* Inserts the connection's alias again if it is missing. False: another connection has it now. */
+/* Inserts the connection's alias again if it is missing. False: another connection has it now. If
+ * this one has ended meanwhile, the one that ended it may have come too early to delete it. */
 INLINE bool connection_keep_alias(struct draft *draft, const struct connection_key *key,
-				  const struct connection *connection)
+				  const struct connection *connection, __u32 id)
 {
 	const struct alias *alias;
 
 	__builtin_memcpy(&draft->key, key, sizeof(draft->key));
 	__builtin_memcpy(&draft->connection, connection, sizeof(draft->connection));
+	if (draft->connection.id != id)
+		return false;
 	alias_draft(draft);
-	if (alias_insert())
+	if (alias_insert()) {
+		if (*(volatile __u32 *)&connection->id != id)
+			alias_delete(&draft->external, id);
 		return true;
+	}
 	alias = bpf_map_lookup_elem(&aliases, &draft->external);
-	return !alias || alias->id == draft->alias.id;
+	return !alias || !alias->id || alias->id == id;
 }
 
 /* Called once a second. Returns false where the connection has ended, because its container has
@@ -104,7 +110,7 @@ GLOBAL_FUNCTION bool connection_refresh(const struct connection_key *key,
 	id = connection->id;
 	if ((connection_has_owner(connection) && !slot_has_veth(connection->owner.slot)) ||
 	    (connection_has_alias(key, connection) &&
-	     !connection_keep_alias(draft, key, connection))) {
+	     !connection_keep_alias(draft, key, connection, id))) {
 		connection_end(key, id);
 		return false;
 	}
@@ -127,17 +133,11 @@ GLOBAL_FUNCTION enum verdict connection_use_half_open(const struct connection_ke
 		return VERDICT_PASS;
 	way &= 1;
 	reply = connection_is_reply(connection, way);
-	if (key->protocol == PROTOCOL_TCP) {
-		if ((connection->state & STATE_REPLIED) && !reply &&
-		    !(packet->tcp_flags & (TCP_SYN | TCP_RST)) &&
-		    !tcp_acknowledges(connection, packet, way))
-			return VERDICT_TRANSLATE;
-		tcp_track_half_open(connection, packet, way);
-	}
-	if (reply && !(packet->tcp_flags & TCP_RST))
+	if (key->protocol == PROTOCOL_TCP && !tcp_follow_half_open(key, connection, packet, way))
+		return VERDICT_TRANSLATE;
+	if (reply)
 		state_set(connection, STATE_REPLIED);
-	if (reply || (packet->tcp_flags & (TCP_SYN | TCP_RST)) ||
-	    !(connection->state & STATE_REPLIED))
+	if (reply || (packet->tcp_flags & TCP_SYN) || !(connection->state & STATE_REPLIED))
 		return VERDICT_TRANSLATE;
 	admission = connection_assure(key, connection);
 	if (admission == ADMISSION_OK)
@@ -161,7 +161,7 @@ INLINE enum verdict connection_use(struct found *found, const struct packet *pac
 		return connection_use_half_open(found->key, connection, packet, way);
 	connection->packets[way]++;
 	connection->bytes[way] += length;
-	if (found->key->protocol != PROTOCOL_TCP)
+	if (found->key->protocol != PROTOCOL_TCP || packet_tcp_is_odd(packet))
 		return VERDICT_TRANSLATE;
 	if (tcp_changes_state(connection, packet, way))
 		tcp_follow(found->key, connection, packet, way);

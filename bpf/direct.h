@@ -20,10 +20,10 @@ INLINE bool direct_begins(const struct packet *packet)
 
 /* Makes an unconfirmed record (a note), since the sender may be forged: the stack must let the
  * packet through first. False: the tuple is a connection's already. */
-INLINE bool direct_note(const struct tuple *tuple, const struct owner *owner)
+INLINE bool direct_note(const struct packet *packet, const struct owner *owner)
 {
 	const struct draft *draft =
-		draft_begin(tuple, INWARDS, owner, FLOW_DIRECT, STATE_UNCONFIRMED);
+		draft_begin(packet, INWARDS, owner, FLOW_DIRECT, STATE_UNCONFIRMED);
 	struct connection *known;
 
 	if (!draft)
@@ -61,9 +61,9 @@ GLOBAL_FUNCTION enum verdict direct_begin(const struct packet *packet,
 	if (!charged)
 		return VERDICT_PASS;
 	owner = charged->owner;
-	if (!sender_verified && direct_note(&packet->tuple, &owner))
+	if (!sender_verified && direct_note(packet, &owner))
 		return VERDICT_PASS;
-	draft = draft_begin(&packet->tuple, INWARDS, &owner, FLOW_DIRECT,
+	draft = draft_begin(packet, INWARDS, &owner, FLOW_DIRECT,
 			    sender_verified ? STATE_CHARGED_OUT : 0);
 	if (!draft)
 		return VERDICT_PASS;
@@ -114,8 +114,7 @@ GLOBAL_FUNCTION int direct_remember_strict(const struct packet *packet,
 {
 	if (!packet || !endpoint || packet->echo_reply || (packet->tcp_flags & TCP_RST))
 		return 0;
-	if (draft_begin(&packet->tuple, OUTWARDS, &endpoint->owner, FLOW_DIRECT,
-			STATE_CHARGED_OUT) &&
+	if (draft_begin(packet, OUTWARDS, &endpoint->owner, FLOW_DIRECT, STATE_CHARGED_OUT) &&
 	    connection_create() == ADMISSION_OK)
 		count(flow_direct);
 	return 0;

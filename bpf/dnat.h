@@ -187,7 +187,7 @@ GLOBAL_FUNCTION enum verdict dnat_begin(struct __sk_buff *skb, const struct pack
 		return drop(taking_over);
 	if (!policy_admits(&mapping->owner, packet->sender))
 		return drop(source_range);
-	draft = draft_begin(&packet->tuple, INWARDS, &mapping->owner, FLOW_MAPPING, 0);
+	draft = draft_begin(packet, INWARDS, &mapping->owner, FLOW_MAPPING, 0);
 	if (!draft)
 		return VERDICT_PASS;
 	if (!share_left_to(&draft->key, &draft->connection))

@@ -120,7 +120,9 @@ INLINE enum verdict leave_past_stack(struct __sk_buff *skb, struct packet *packe
 	offload_choose(skb, packet, found, ifindex, translation);
 	if (!found_stands(found))
 		return VERDICT_PASS;
-	if (!packet->error && (translation->path || !(found->connection->state & STATE_ASSURED)))
+	if (!packet->error &&
+	    (translation->path || (!(found->connection->state & STATE_ASSURED) &&
+				   !(packet->tcp_flags & TCP_RST)))) /* may end it */
 		verdict = connection_use(found, packet, skb->len);
 	if (candidate && verdict == VERDICT_TRANSLATE)
 		offload_try(skb, packet, found, ifindex, translation);

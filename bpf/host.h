@@ -87,7 +87,7 @@ GLOBAL_FUNCTION int host_begin(struct __sk_buff *skb, const struct packet *packe
 
 	if (!packet || !scratch)
 		return 0;
-	draft = draft_begin(&packet->tuple, OUTWARDS, &nobody, kind, STATE_CHARGED_OUT);
+	draft = draft_begin(packet, OUTWARDS, &nobody, kind, STATE_CHARGED_OUT);
 	if (!draft || host_replies_are_mapped(scratch))
 		return 0;
 	if (!snat_take_tuple(draft, kind == FLOW_HOST ? TAKE_FOR_HOST : TAKE_FREE) &&

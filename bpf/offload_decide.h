@@ -340,6 +340,7 @@ INLINE bool offload_is_candidate(const struct packet *packet, const struct found
 
 	if (connection->path[found->way] != PATH_UNDECIDED ||
 	    leave->looked_up == (__u16)found->now || packet->error ||
+	    (packet->tcp_flags & TCP_RST) || /* may end the connection */
 	    !offload_concerns(found->key->protocol, connection))
 		return false;
 	if (leave->left_stack && !(packet->tcp_flags & TCP_SYN) &&

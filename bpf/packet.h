@@ -133,6 +133,14 @@ INLINE bool packet_has_options(const struct packet *packet)
 	return size != sizeof(struct ipv6hdr) && (!packet->fragment || size != 48);
 }
 
+/* Returns whether no TCP of today sends such flags, and no peer acts on them: none of SYN, ACK and
+ * RST, or SYN with FIN. */
+INLINE bool packet_tcp_is_odd(const struct packet *packet)
+{
+	return !(packet->tcp_flags & (TCP_SYN | TCP_ACK | TCP_RST)) ||
+	       (packet->tcp_flags & (TCP_SYN | TCP_FIN)) == (TCP_SYN | TCP_FIN);
+}
+
 INLINE bool packet_begins_tcp(const struct packet *packet)
 {
 	return (packet->tcp_flags & (TCP_SYN | TCP_ACK | TCP_RST | TCP_FIN)) == TCP_SYN;

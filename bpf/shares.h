@@ -155,15 +155,24 @@ GLOBAL_FUNCTION int share_add(const struct connection_key *key, const struct con
 	return 0;
 }
 
-/* Counts a connection (by 1) or stops counting it (by -1), if that is a change. For one that has
- * ended, connection_end() does it. */
-INLINE void share_count(const struct connection_key *key, struct connection *connection, __s32 by)
+/* Stops counting a connection, if it is counted. */
+INLINE void share_uncount(const struct connection_key *key, struct connection *connection)
 {
-	__u32 before = by > 0 ? __sync_fetch_and_or(&connection->state, STATE_COUNTED)
-			      : __sync_fetch_and_and(&connection->state, ~STATE_COUNTED);
+	if (__sync_fetch_and_and(&connection->state, ~STATE_COUNTED) & STATE_COUNTED)
+		share_add(key, connection, -1);
+}
 
-	if (!(before & STATE_VOID) && (bool)(before & STATE_COUNTED) != (by > 0))
-		share_add(key, connection, by);
+/* Counts a connection, if it is not counted. If it has ended meanwhile, connection_end() may have
+ * come too early to stop that. */
+INLINE void share_count(const struct connection_key *key, struct connection *connection)
+{
+	__u32 id = *(volatile __u32 *)&connection->id;
+
+	if (!id || (__sync_fetch_and_or(&connection->state, STATE_COUNTED) & STATE_COUNTED))
+		return;
+	share_add(key, connection, 1);
+	if (*(volatile __u32 *)&connection->id != id)
+		share_uncount(key, connection);
 }
 
 #endif

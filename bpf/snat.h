@@ -253,7 +253,7 @@ GLOBAL_FUNCTION enum verdict snat_begin(struct __sk_buff *skb, const struct pack
 		return drop(taking_over);
 	if (packet->echo_reply)
 		return drop(untranslatable); /* a reply without a request */
-	draft = draft_begin(&packet->tuple, OUTWARDS, owner, FLOW_MASQUERADE,
+	draft = draft_begin(packet, OUTWARDS, owner, FLOW_MASQUERADE,
 			    outward ? STATE_CHARGED_OUT : 0);
 	if (!draft)
 		return VERDICT_PASS;

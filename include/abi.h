@@ -84,7 +84,6 @@ enum connection_state {
 	STATE_REPLIED = 1 << 0,     /* the side that began has got a reply */
 	STATE_ASSURED = 1 << 1,     /* and has sent another packet: it has a place in `assured` */
 	STATE_COUNTED = 1 << 2,     /* counted in the shares of its owner and client */
-	STATE_VOID = 1 << 3,        /* ended */
 	STATE_UNCONFIRMED = 1 << 4, /* FLOW_DIRECT: the IP stack has not let it through yet */
 	STATE_CHARGED_OUT = 1 << 5, /* counted as begun by its owner */
 	STATE_DATA = 1 << 6,        /* TCP: payload was sent */

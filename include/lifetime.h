@@ -14,6 +14,7 @@
 #define TIMEOUT_TCP_ESTABLISHED 7440 /* RFC 5382 REQ-5: at least 2 h 4 min */
 #define TIMEOUT_TCP_TRANSITORY 240   /* RFC 5382 REQ-5: at least 4 min */
 #define TIMEOUT_TCP_HALF_CLOSED 120  /* netfilter's, in FIN_WAIT */
+#define TIMEOUT_TCP_ABORTED 10       /* netfilter's, after RST: a half-open one */
 /* For SCTP too: it retransmits after at most 60 s (RFC 9260 16, RTO.Max), and two heartbeats of an
  * idle association, one every 30 s plus a retransmission time-out (8.3), may be lost. */
 #define TIMEOUT_UDP_NEW 120 /* RFC 4787 REQ-5: at least 2 min */
@@ -32,7 +33,9 @@ static inline __attribute__((always_inline)) __u32 connection_timeout(enum proto
 								      __u32 state)
 {
 	if (protocol == PROTOCOL_TCP) {
-		if (!(state & STATE_ASSURED) || state_is_closed(state))
+		if (!(state & STATE_ASSURED))
+			return state & STATE_AWAITED ? TIMEOUT_TCP_ABORTED : TIMEOUT_TCP_TRANSITORY;
+		if (state_is_closed(state))
 			return TIMEOUT_TCP_TRANSITORY;
 		return state & STATE_FINS ? TIMEOUT_TCP_HALF_CLOSED : TIMEOUT_TCP_ESTABLISHED;
 	}

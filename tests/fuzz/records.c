@@ -89,7 +89,7 @@ bool record_lives(const struct world *world, const struct world_connection *reco
 {
 	const struct connection *value = &record->value;
 
-	if (value->state & STATE_VOID ||
+	if (!value->id ||
 	    record_idle(world, value) > record_longest_idle(record->key.protocol, value->state))
 		return false;
 	return !record_has_owner(value) || world_owner_live(world, &value->owner);

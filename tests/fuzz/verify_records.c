@@ -187,7 +187,7 @@ static const char *verify_record(const struct world *before, const struct world 
 	const struct world_connection *was = again(before, record);
 	uint32_t state = record->value.state;
 
-	if (state & STATE_VOID)
+	if (!record->value.id)
 		return "a connection that has ended is still in the table";
 	if (!has_place(after, record))
 		return "a connection has no place";

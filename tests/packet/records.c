@@ -672,7 +672,7 @@ static void check_record(struct counted *counted, const struct connection_key *k
 		err(1, "reading a record");
 	if (memcmp(key->reserved, zeros, sizeof(zeros)))
 		row_fail("the key of a record has something in `reserved`");
-	if (connection.state & STATE_VOID)
+	if (!connection.id)
 		row_fail("a record that has ended is still there");
 	if (connection.id >> 16 != (connection.owner.generation & 0xffff) || connection.id < 2)
 		row_fail("a record's id is %x, its owner's generation %u", connection.id,

@@ -34,6 +34,7 @@ struct row {
 	 * none. */
 	struct entry flows[ROW_ENTRIES];
 	bool flows_unchecked;
+	bool no_flows;                    /* none is left */
 	const char *counts[ROW_COUNTERS]; /* these go up by one; no other drop_* may */
 	void (*afterwards)(void);         /* further checks, by row_fail() */
 };

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* tcp_state_rows.c - the states of a TCP flow: FIN, valid and forged RST, a reused tuple. */
+#include <linux/pkt_cls.h>
+
 #include "row.h"
 
 /* The client's and the container's initial sequence numbers */
@@ -32,9 +34,14 @@
 	.flows = {MAPPED(NEW, IPPROTO_TCP, v4_client, 40000, v4_host, 8080, v4_container_one, 80, \
 			 40000)}
 
-static void given_half_open(void)
+static void given_begun(void)
 {
 	row_send(FROM_UPLINK, UPLINK, &(const struct packet)TO_HOST(SYN, NUMBERS(CLIENT, 0, 0)));
+}
+
+static void given_half_open(void)
+{
+	given_begun();
 	row_send(TO_UPLINK, UPLINK,
 		 &(const struct packet)BY_ONE(SYN | ACK, NUMBERS(SERVER, CLIENT + 1, 0)));
 }
@@ -69,6 +76,21 @@ static void given_reset(void)
 	given_connected();
 	row_send(FROM_UPLINK, UPLINK,
 		 &(const struct packet)TO_HOST(RST, NUMBERS(CLIENT + 1, 0, 0)));
+}
+
+static void given_of_host(void)
+{
+	row_send_of_host(TO_UPLINK, UPLINK,
+			 &(const struct packet)TCP(v4_host, 8080, v4_server, 443, SYN,
+						   NUMBERS(CLIENT, 0, 0)));
+}
+
+static void given_direct(void)
+{
+	const struct packet begin = TO_ONE(SYN, NUMBERS(CLIENT, 0, 0));
+
+	row_send(FROM_UPLINK, UPLINK, &begin);
+	row_send(TO_CONTAINER, BRIDGE, &begin);
 }
 
 static void given_forgotten(void)
@@ -168,8 +190,8 @@ static const struct row closing_rows[] = {
 	{.says = "is answered by an RST,",
 	 .then = true,
 	 CONTAINER_SENDS(RST, 1, 0, 0),
-	 FLOW_HALF_OPEN},
-	{.says = "and another one leaves the flow half-open",
+	 .no_flows = true},
+	{.says = "and another one begins a flow that is half-open",
 	 .then = true,
 	 CLIENT_SENDS(ACK, 1, 1, 0),
 	 FLOW_HALF_OPEN},
@@ -395,10 +417,213 @@ static const struct row late_rows[] = {
 			       CHOSEN)}},
 };
 
+/* Whoever knows the addresses can forge these, but does not know the numbers. */
+static const struct row forged_rows[] = {
+	{.says = "[T33] a FIN far from the client's number changes nothing",
+	 .given = given_connected,
+	 CLIENT_SENDS(FIN | ACK, 700000000, 1, 0),
+	 FLOW_IN(STATE_ESTABLISHED)},
+	{.says = "[T33] nor does one that acknowledges what the container has not sent",
+	 .then = true,
+	 CLIENT_SENDS(FIN | ACK, 1, 0x30000, 0),
+	 FLOW_IN(STATE_ESTABLISHED)},
+	{.says = "[T33] nor one far behind what it has acknowledged",
+	 .then = true,
+	 CLIENT_SENDS(FIN | ACK, 1, -0x30000, 0),
+	 FLOW_IN(STATE_ESTABLISHED)},
+	{.says = "[T33] nor one whose number is only roughly the client's",
+	 .then = true,
+	 CLIENT_SENDS(FIN | ACK, 0x30000, 1, 0),
+	 FLOW_IN(STATE_ESTABLISHED)},
+	{.says = "[T33] nor one of the container",
+	 .given = given_connected,
+	 CONTAINER_SENDS(FIN | ACK, 700000000, 1, 0),
+	 FLOW_IN(STATE_ESTABLISHED)},
+	{.says = "FIN without ACK, which nobody accepts, changes nothing",
+	 .given = given_connected,
+	 CLIENT_SENDS(FIN, 1, 0, 0),
+	 FLOW_IN(STATE_ESTABLISHED)},
+	{.says = "nor do SYN and FIN together",
+	 .then = true,
+	 CLIENT_SENDS(SYN | FIN, 1, 0, 0),
+	 FLOW_IN(STATE_ESTABLISHED)},
+	{.says = "nor with ACK",
+	 .then = true,
+	 CLIENT_SENDS(SYN | FIN | ACK, 1, 1, 0),
+	 FLOW_IN(STATE_ESTABLISHED)},
+	{.says = "nor no flag at all",
+	 .then = true,
+	 CLIENT_SENDS(0, 1, 1, 10),
+	 FLOW_IN(STATE_ESTABLISHED)},
+	{.says = "the client's own FIN counts after all these",
+	 .then = true,
+	 CLIENT_SENDS(FIN | ACK, 1, 1, 0),
+	 FLOW_IN(STATE_FIN)},
+	{.says = "SYN and FIN together do not reuse a closed flow",
+	 .given = given_closed,
+	 CLIENT_SENDS(SYN | FIN, 90000, 0, 0),
+	 FLOW_IN(STATE_CLOSING)},
+	{.says = "forged data near the client's number that acknowledges too much",
+	 .given = given_connected,
+	 CLIENT_SENDS(ACK, 500, 0x30000, 10),
+	 FLOW_IN(STATE_ESTABLISHED)},
+	{.says = "[T33] does not make an RST after it valid",
+	 .then = true,
+	 CLIENT_SENDS(RST, 510, 0, 0),
+	 FLOW_IN(STATE_ESTABLISHED)},
+	{.says = "after an RST the container answers",
+	 .given = given_reset,
+	 CONTAINER_SENDS(ACK, 1, 1, 0),
+	 FLOW_IN(STATE_CLOSING)},
+	{.says = "[T33] and a forged ACK does not reopen the flow",
+	 .then = true,
+	 CLIENT_SENDS(ACK, 700000000, 1, 0),
+	 FLOW_IN(STATE_CLOSING)},
+	{.says = "a forged SYN on a closed flow",
+	 .given = given_closed,
+	 CLIENT_SENDS(SYN, 90000, 0, 0),
+	 FLOW_IN(STATE_CLOSING)},
+	{.says = "is answered,",
+	 .then = true,
+	 CONTAINER_SENDS(SYN | ACK, 70000, 90001, 0),
+	 FLOW_IN(STATE_CLOSING)},
+	{.says = "[T33] and an ACK of another number does not reopen it",
+	 .then = true,
+	 CLIENT_SENDS(ACK, 90001, 500000, 0),
+	 FLOW_IN(STATE_CLOSING)},
+	{.says = "a forged FIN while the flow begins",
+	 .given = given_begun,
+	 CLIENT_SENDS(FIN | ACK, 700000000, 1, 0),
+	 FLOW_HALF_OPEN},
+	{.says = "and one of the other side",
+	 .then = true,
+	 CONTAINER_SENDS(FIN | ACK, 0, 5000000, 0),
+	 FLOW_HALF_OPEN},
+	{.says = "a SYN-ACK that does not answer the SYN",
+	 .then = true,
+	 CONTAINER_SENDS(SYN | ACK, 3000, 5000000, 0),
+	 FLOW_HALF_OPEN},
+	{.says = "is no reply, so that what acknowledges it leaves the flow half-open",
+	 .then = true,
+	 CLIENT_SENDS(ACK, 1, 3001, 0),
+	 FLOW_HALF_OPEN},
+	{.says = "then the right one,",
+	 .then = true,
+	 CONTAINER_SENDS(SYN | ACK, 0, 1, 0),
+	 FLOW_HALF_OPEN},
+	{.says = "and a forged SYN of the client",
+	 .then = true,
+	 CLIENT_SENDS(SYN, 700000000, 0, 0),
+	 FLOW_HALF_OPEN},
+	{.says = "the flow is assured, and none of them has half-closed it",
+	 .then = true,
+	 CLIENT_SENDS(ACK, 1, 1, 0),
+	 FLOW_IN(STATE_ESTABLISHED)},
+	{.says = "the client's numbers are its own again: its RST closes",
+	 .then = true,
+	 CLIENT_SENDS(RST, 1, 0, 0),
+	 FLOW_IN(STATE_CLOSING)},
+};
+
+static const struct row refused_rows[] = {
+	{.says = "[T33] an RST that does not answer the SYN is translated and changes nothing",
+	 .given = given_begun,
+	 CONTAINER_SENDS(RST | ACK, 0, 2, 0),
+	 FLOW_HALF_OPEN},
+	{.says = "[T33] nor does one without an acknowledgment",
+	 .then = true,
+	 CONTAINER_SENDS(RST, 1, 0, 0),
+	 FLOW_HALF_OPEN},
+	{.says = "an RST that answers it is translated and ends the flow",
+	 .then = true,
+	 CONTAINER_SENDS(RST | ACK, 0, 1, 0),
+	 .no_flows = true},
+	{.says = "the SYN that is sent again begins anew",
+	 .then = true,
+	 CLIENT_SENDS(SYN, 0, 0, 0),
+	 FLOW_HALF_OPEN},
+	{.says = "and may be accepted",
+	 .then = true,
+	 CONTAINER_SENDS(SYN | ACK, 0, 1, 0),
+	 FLOW_HALF_OPEN},
+	{.says = "by the client, too",
+	 .then = true,
+	 CLIENT_SENDS(ACK, 1, 1, 0),
+	 FLOW_IN(STATE_ESTABLISHED)},
+	{.says = "a connection of the host is refused",
+	 .given = given_of_host,
+	 AT(FROM_UPLINK, UPLINK),
+	 .in = TCP(v4_server, 443, v4_host, 8080, RST | ACK, NUMBERS(0, CLIENT + 1, 0)),
+	 .no_flows = true},
+	{.says = "an untranslated one that is refused is kept for a moment",
+	 .given = given_direct,
+	 AT(TO_UPLINK, UPLINK),
+	 .in = BY_ONE(RST | ACK, NUMBERS(0, CLIENT + 1, 0)),
+	 .flows = {DIRECT(NEW, IPPROTO_TCP, v4_client, 40000, v4_container_one, 80)}},
+};
+
+/* An RST after the SYN-ACK: late segments of the other side are translated for ten seconds. */
+static void aborted_row(void)
+{
+	const struct packet again = BY_ONE(SYN | ACK, NUMBERS(SERVER, CLIENT + 1, 0)),
+			    reset = TO_HOST(RST, NUMBERS(CLIENT + 1, 0, 0)),
+			    begin = TO_HOST(SYN, NUMBERS(CLIENT, 0, 0));
+
+	fixture_reset();
+	row_begin_counting("a half-open flow that its client resets lives for ten seconds");
+	given_half_open();
+	row_send(FROM_UPLINK, UPLINK, &reset);
+	row_send(TO_UPLINK, UPLINK, &again);
+	row_expect_number(COUNTED(rewritten_source), 2, "rewritten_source");
+	row_expect_number(COUNTED(flow_masquerade), 0, "flow_masquerade");
+	fixture_age_flows(11);
+	row_send(FROM_UPLINK, UPLINK, &begin);
+	row_expect_number(COUNTED(flow_mapping), 2, "flow_mapping");
+	fixture_age_flows(11);
+	row_send(FROM_UPLINK, UPLINK, &begin);
+	row_expect_number(COUNTED(flow_mapping), 2, "flow_mapping, not reset");
+	row_end_checked();
+}
+
+#define FEW_PORTS 4
+
+/* The server's answer to whatever port the connection has got */
+static void refuse(int first)
+{
+	for (int port = first; port < first + FEW_PORTS; port++) {
+		const struct packet answer =
+			TCP(v4_server, 443, v4_host, port, RST | ACK, NUMBERS(0, CLIENT + 1, 0));
+
+		row_send(FROM_UPLINK, UPLINK, &answer);
+	}
+}
+
+static void refused_ports_row(void)
+{
+	fixture_reset();
+	fixture_set_masquerade_ports(20000, 20000 + FEW_PORTS - 1);
+	row_begin_counting("refused connections give their ports back");
+	for (int i = 0; i < 10 * FEW_PORTS; i++) {
+		const struct packet begin = TCP(v4_container_one, 30000 + i, v4_server, 443, SYN,
+						NUMBERS(CLIENT, 0, 0));
+
+		row_expect_verdict(row_send(TO_UPLINK, UPLINK, &begin), TC_ACT_UNSPEC, "a SYN");
+		refuse(20000);
+	}
+	row_expect_number(COUNTED(flow_masquerade), 10 * FEW_PORTS, "flow_masquerade");
+	row_expect_number(fixture_share_of(ONE).half_open, 0, "half-open ones");
+	row_end_checked();
+	fixture_reset();
+}
+
 void tcp_state_rows(void)
 {
 	ROWS_RUN(closing_rows);
 	ROWS_RUN(reset_rows);
 	ROWS_RUN(life_rows);
 	ROWS_RUN(late_rows);
+	ROWS_RUN(forged_rows);
+	ROWS_RUN(refused_rows);
+	aborted_row();
+	refused_ports_row();
 }

@@ -187,10 +187,9 @@ bool view_is_alive(struct view *view, const struct connection_key *key,
 		   const struct connection *connection)
 {
 	const struct container_info *container;
-	__u32 state = connection->state;
 
-	if (state & STATE_VOID || idle_seconds(view->now, connection->last_seen) >
-					  connection_timeout(key->protocol, state))
+	if (!connection->id || idle_seconds(view->now, connection->last_seen) >
+				       connection_timeout(key->protocol, connection->state))
 		return false;
 	if (connection->kind == FLOW_HOST || connection->kind == FLOW_FOREIGN)
 		return true;

@@ -14,7 +14,6 @@
 #include "lib/cleanup.h"
 #include "lib/warning.h"
 
-#define ENDED (STATE_VOID | STATE_UNCONFIRMED)
 #define BOTH_FINS (STATE_FIN_INSIDE | STATE_FIN_OUTSIDE)
 
 /* What reads them. */
@@ -31,8 +30,9 @@ static bool goes_on(const struct reading *reading, const struct connection_key *
 	int32_t idle = (int32_t)(reading->now - connection->last_seen);
 
 	return (connection->kind == FLOW_MAPPING || connection->kind == FLOW_MASQUERADE) &&
-	       state & STATE_REPLIED && !(state & ENDED) && (state & BOTH_FINS) != BOTH_FINS &&
-	       slot < MAX_SLOTS && owner_is(connection->owner, reading->owners[slot]) &&
+	       connection->id && state & STATE_REPLIED && !(state & STATE_UNCONFIRMED) &&
+	       (state & BOTH_FINS) != BOTH_FINS && slot < MAX_SLOTS &&
+	       owner_is(connection->owner, reading->owners[slot]) &&
 	       idle <= (int32_t)connection_timeout(key->protocol, state);
 }
 

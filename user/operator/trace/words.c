@@ -131,7 +131,7 @@ void trace_words_of(struct view *view, const struct trace_event *event, struct t
 			words->kind = begun[i].kind;
 			words->is_new = true;
 		}
-	if (!find_connection(view, event, words) || words->found.value.state & STATE_VOID)
+	if (!find_connection(view, event, words) || !words->found.value.id)
 		return;
 	if (!words->kind)
 		words->kind = flow_kind_word(words->found.value.kind);
