@@ -3,12 +3,13 @@
  * connection_table.h - how a connection begins, becomes assured, and ends.
  *
  * A half-open connection takes one of the next RING_STEPS places of a ring: a free one, one whose
- * owner has gone, or the one whose owner has most, and evicts the connection there. If the
- * newcomer's own owner has more, it tries places elsewhere, as a flood may have left many of one
- * owner in a row, and is refused after RING_TRIES. So a flood cannot evict connections of an owner
- * that has fewer. A ring of 32,768 places turns in 0.1 s
- * at 300,000 SYN a second: a client of the flooded container must answer within that time, as with
- * netfilter before its table is full; clients of other containers are not affected.
+ * owner has gone, or the one whose account has most, and evicts the connection there. Connections
+ * that others begin to a container and those that it begins itself are two accounts. If the
+ * newcomer's own account has more, it tries places elsewhere, as a flood may have left many of one
+ * account in a row, and is refused after RING_TRIES. So a flood cannot evict connections of an
+ * account that has fewer. A ring of 32,768 places turns in 0.1 s at 300,000 SYN a second: a client
+ * of the flooded container must answer within that time, as with netfilter before its table is
+ * full; clients of other containers, and what the container itself begins, are not affected.
  *
  * An assured connection is never evicted alive. A hand goes round over the places, as in the clock
  * algorithm for pages, and stops at the first that is free, or whose connection is dead or closed.
@@ -36,9 +37,11 @@
  * about 0.1 ms. */
 #define FAR_STEPS 128
 #define FAR_ROUNDS 128
-/* The places that a search for dead ones checks: as many. */
-#define CLEAN_STEPS 128
-#define CLEAN_ROUNDS 128
+/* A search for dead ones, a few microseconds long, once a millisecond at most: so many rounds of so
+ * many places, until CLEAN_LOOKS connections had to be looked at. */
+#define CLEAN_STEPS 32
+#define CLEAN_ROUNDS 32
+#define CLEAN_LOOKS 48
 #define FEW_PART 64             /* few places are free: less than a 64th */
 #define PRESSURE_PART 4         /* pressure: less than a quarter is free */
 #define PRESSURE_TICK 2         /* seconds until pressure is checked again */
@@ -107,7 +110,7 @@ INLINE struct assured *assured_at(__u32 number)
 /* Takes a ring place from the connection with this id. False: it had left it already. */
 INLINE bool half_open_leave(struct half_open *place, __u32 id, __u32 to)
 {
-	__u32 slot = place->slot;
+	__u32 slot = place->slot, out = place->charged_out & 1;
 	struct share *share;
 
 	if (__sync_val_compare_and_swap(&place->id, id, to) != id)
@@ -116,7 +119,7 @@ INLINE bool half_open_leave(struct half_open *place, __u32 id, __u32 to)
 		return true;
 	share = bpf_map_lookup_elem(&shares, &slot);
 	if (share && (__u16)share->generation == id >> 16)
-		__sync_fetch_and_add(&share->half_open, -1);
+		__sync_fetch_and_add(&share->half_open[out], -1);
 	return true;
 }
 
@@ -160,22 +163,30 @@ GLOBAL_FUNCTION bool connection_end(const struct connection_key *ended, __u32 id
 	return bpf_map_delete_elem(&connections, key) == 0;
 }
 
-/* Returns how many half-open connections this id's owner has; 0 if the count is a predecessor's in
- * its slot. */
-INLINE __s32 half_open_count(__u32 slot, __u32 id)
+INLINE __u8 connection_account(const struct connection *connection)
+{
+	return (connection->state & STATE_CHARGED_OUT) != 0;
+}
+
+/* Returns how many half-open connections this account of this id's owner has; 0 if the count is a
+ * predecessor's in its slot. */
+INLINE __s32 half_open_count(__u32 slot, __u32 id, __u8 account)
 {
 	struct share *share = bpf_map_lookup_elem(&shares, &slot);
 
-	return share && (__u16)share->generation == id >> 16 ? share->half_open : 0;
+	return share && (__u16)share->generation == id >> 16 ? share->half_open[account & 1] : 0;
 }
 
 /* Returns, of RING_STEPS places behind the hand, the first that is free or whose owner has gone,
- * else the one whose owner has most, if no fewer than the newcomer's. 0: there is none. */
+ * else the one whose account has most, if no fewer than the newcomer's. 0: there is none. */
 INLINE __u32 half_open_choose(__u32 hand, const struct connection *newcomer)
 {
 	__u32 number, best = 0, slot;
-	__s32 most = half_open_count(newcomer->owner.slot, newcomer->id) - 1, count;
+	__s32 most =
+		half_open_count(newcomer->owner.slot, newcomer->id, connection_account(newcomer)) -
+		1;
 	struct half_open *place;
+	__s32 count;
 
 	for (int i = 1; i <= RING_STEPS; i++) {
 		number = 1 + (hand + i) % half_open_places;
@@ -187,7 +198,7 @@ INLINE __u32 half_open_choose(__u32 hand, const struct connection *newcomer)
 			best = number;
 			break;
 		}
-		count = half_open_count(slot, place->id);
+		count = half_open_count(slot, place->id, place->charged_out);
 		if (count > most) {
 			most = count;
 			best = number;
@@ -232,8 +243,9 @@ INLINE void half_open_settle(struct half_open *place, const struct draft *draft)
 
 	__builtin_memcpy(&place->key, &draft->key, sizeof(place->key));
 	place->slot = draft->connection.owner.slot;
+	place->charged_out = connection_account(&draft->connection);
 	if (share)
-		__sync_fetch_and_add(&share->half_open, 1);
+		__sync_fetch_and_add(&share->half_open[place->charged_out & 1], 1);
 	__sync_lock_test_and_set(&place->id, draft->connection.id);
 	record = bpf_map_lookup_elem(&connections, &draft->key);
 	if (!record || record->id != draft->connection.id)
@@ -359,10 +371,11 @@ INLINE void assured_free(__u32 number)
 		__sync_lock_test_and_set(&place->id, PLACE_FREE);
 }
 
-/* Returns true ten times a second, each time for only one of all callers. */
-INLINE bool usage_tick(__u32 *last)
+/* Returns true if the time, in any unit, has changed since the last call, for only one of all
+ * callers. */
+INLINE bool usage_tick(__u32 *last, __u32 now)
 {
-	__u32 now = bpf_ktime_get_coarse_ns() / (NSEC_PER_SEC / 10), before = *last;
+	__u32 before = *last;
 
 	return before != now && __sync_val_compare_and_swap(last, before, now) == before;
 }
@@ -411,7 +424,7 @@ INLINE __u32 assured_claim_any(void)
 		return number;
 	/* If few places are free, the long search is limited for all callers together. */
 	if (assured_places - all->assured <= assured_places / FEW_PART &&
-	    !usage_tick(&all->searched))
+	    !usage_tick(&all->searched, bpf_ktime_get_coarse_ns() / (NSEC_PER_SEC / 10)))
 		return 0;
 	for (int i = 0; i < FAR_ROUNDS && !number; i++)
 		number = assured_seek_far();
@@ -419,45 +432,51 @@ INLINE __u32 assured_claim_any(void)
 }
 
 /* Frees the place with this number, counted on past the last one, if its connection is dead; the
- * next newcomer begins to search there. */
-GLOBAL_FUNCTION int assured_clean_place(__u32 counted)
+ * next newcomer begins to search there. Returns 1 if the connection had to be looked at, else 0. */
+GLOBAL_FUNCTION int assured_clean_place(__u32 counted, __u32 now)
 {
 	__u32 number = 1 + counted % assured_places;
 	struct assured *place = assured_at(number);
 	struct usage *all = SINGLE(usage);
+	bool protected;
 
-	if (!all || !place || place->id <= PLACE_BUSY || !assured_claim(number, false))
+	if (!all || !place || place->id <= PLACE_BUSY)
 		return 0;
+	protected = (__s32)(place->protected_until - now) > 0;
+	if (!assured_claim(number, false))
+		return !protected;
 	assured_free(number);
 	all->assured_hand = (number + assured_places - 2) % assured_places;
-	return 0;
+	return 1;
 }
 
-/* Moves the other hand by CLEAN_STEPS. */
+/* Moves the other hand by CLEAN_STEPS. Returns how many connections had to be looked at. */
 GLOBAL_FUNCTION int assured_clean_some(void)
 {
 	struct usage *all = SINGLE(usage);
-	__u32 hand;
+	__u32 hand, now = clock_second();
+	int looks = 0;
 
 	if (!all)
 		return 0;
 	hand = all->clean_hand;
 	for (__u32 i = 1; i <= CLEAN_STEPS; i++)
-		assured_clean_place(hand + i);
+		looks += assured_clean_place(hand + i, now);
 	all->clean_hand = (hand + CLEAN_STEPS) % assured_places;
-	return 0;
+	return looks;
 }
 
-/* Called after a refusal: dead connections may fill the table or the share. Frees them, and moves
- * the hand to free places for the next attempt. */
+/* Called after a refusal: dead connections may fill the table or the share. Frees some, and moves
+ * the hand to free places for the next attempt; further refusals search on. */
 GLOBAL_FUNCTION int assured_clean(void)
 {
 	struct usage *all = SINGLE(usage);
+	int looks = 0;
 
-	if (!all || !usage_tick(&all->cleaned))
+	if (!all || !usage_tick(&all->cleaned, bpf_ktime_get_ns() >> 20))
 		return 0;
-	for (int i = 0; i < CLEAN_ROUNDS; i++)
-		assured_clean_some();
+	for (int i = 0; i < CLEAN_ROUNDS && looks < CLEAN_LOOKS; i++)
+		looks += assured_clean_some();
 	return 0;
 }
 

@@ -50,7 +50,8 @@ INLINE struct share *share_of(const struct owner *owner)
 		__sync_fetch_and_add(&all->hogs, -1);
 	share->in = 0;
 	share->out = 0;
-	share->half_open = 0;
+	share->half_open[0] = 0;
+	share->half_open[1] = 0;
 	__sync_lock_test_and_set(&share->generation, owner->generation);
 	return share;
 }

@@ -401,8 +401,10 @@ struct alias {
  * half-open connection that had it. */
 struct half_open {
 	struct connection_key key;
-	__u32 id;   /* of the connection; 0: free, 1: being changed */
-	__u32 slot; /* of its owner */
+	__u32 id;         /* of the connection; 0: free, 1: being changed */
+	__u16 slot;       /* of its owner */
+	__u8 charged_out; /* 1: STATE_CHARGED_OUT */
+	__u8 reserved;
 } __attribute__((aligned(8)));
 
 /* assured: ARRAY from 1. Without a free place a connection is not assured; a place is reused when
@@ -419,9 +421,10 @@ struct assured {
 /* shares: ARRAY by slot number. Counts of the owner of this generation. */
 struct share {
 	__u32 generation;
-	__u32 in;        /* connections with STATE_COUNTED that others began */
-	__u32 out;       /* the same, begun by the owner */
-	__u32 half_open; /* places in half_open */
+	__u32 in;           /* connections with STATE_COUNTED that others began */
+	__u32 out;          /* the same, begun by the owner */
+	__u32 half_open[2]; /* places in half_open: that others began, and its own */
+	__u32 reserved;
 };
 
 /* usage: ARRAY of one. */
@@ -432,9 +435,9 @@ struct usage {
 	__u32 half_open_hand;
 	__u32 assured_hand;
 	__u32 clean_hand;
-	/* CLOCK_MONOTONIC, tenths of a second */
-	__u32 cleaned;  /* last search for dead ones */
-	__u32 searched; /* last long search for a place, when few are free */
+	__u32 cleaned; /* last search for dead ones: CLOCK_MONOTONIC, 2^20 ns */
+	/* CLOCK_MONOTONIC, tenths of a second: last long search for a place, when few are free */
+	__u32 searched;
 };
 
 /* client_shares: ARRAY of SHARES. Assured connections of one client to one owner, by hash. */

@@ -220,7 +220,11 @@ static void give_place(struct world *world, struct world_connection *record)
 
 	if (!assured) {
 		world->half_open[value->place] = (struct half_open){
-			.key = record->key, .id = value->id, .slot = value->owner.slot};
+			.key = record->key,
+			.id = value->id,
+			.slot = (uint16_t)value->owner.slot,
+			.charged_out = (value->state & STATE_CHARGED_OUT) != 0,
+		};
 		return;
 	}
 	if (!record_is_closed(value->state))

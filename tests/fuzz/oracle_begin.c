@@ -57,6 +57,8 @@ void begin(struct question *question)
 {
 	question->expected->begins = true;
 	question->expected->takes_place = true;
+	if (question->expected->begun.key.protocol == PROTOCOL_TCP)
+		track_first(&question->expected->begun.value, &question->visit->wire);
 	question->expected->unsure |= oracle_ring_is_shut(question->world, question->expected);
 }
 

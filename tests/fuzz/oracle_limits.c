@@ -92,11 +92,17 @@ bool place_is_left(const struct world *world)
 	return false;
 }
 
-static uint32_t half_open_of(const struct world *world, uint32_t slot, uint32_t id)
+static bool is_own(const struct connection *value)
+{
+	return value->state & STATE_CHARGED_OUT;
+}
+
+/* own: of those that the owner has begun */
+static uint32_t half_open_of(const struct world *world, uint32_t slot, uint32_t id, bool own)
 {
 	const struct share *share = &world->shares[slot % WORLD_SLOTS];
 
-	return (share->generation & 0xffff) == id >> 16 ? share->half_open : 0;
+	return (share->generation & 0xffff) == id >> 16 ? share->half_open[own] : 0;
 }
 
 /* Of the next four places the first that is free or whose owner is dead; else that of the owner
@@ -105,14 +111,14 @@ static uint32_t half_open_of(const struct world *world, uint32_t slot, uint32_t 
 static uint32_t place_to_take(const struct world *world, const struct connection *newcomer)
 {
 	uint32_t count = world_places(world)->half_open_places, hand = world->usage.half_open_hand;
-	uint32_t least =
-		half_open_of(world, newcomer->owner.slot, newcomer->owner.generation << 16);
+	uint32_t least = half_open_of(world, newcomer->owner.slot, newcomer->owner.generation << 16,
+				      is_own(newcomer));
 	uint32_t most = 0, best = 0;
 
 	for (uint32_t i = 1; i <= 4; i++) {
 		uint32_t number = 1 + (hand + i) % count;
 		const struct half_open *place = &world->half_open[number];
-		uint32_t has = half_open_of(world, place->slot, place->id);
+		uint32_t has = half_open_of(world, place->slot, place->id, place->charged_out);
 
 		if (!place->id || !owner_is_there(world, place->slot, place->id))
 			return number;
@@ -141,8 +147,10 @@ static bool may_be_pushed_out(const struct world *world, const struct expectatio
 	if (next)
 		return record->value.place == next;
 	return !record_lives(world, record) ||
-	       half_open_of(world, record->value.owner.slot, record->value.id) >=
-		       half_open_of(world, newcomer->owner.slot, newcomer->owner.generation << 16);
+	       half_open_of(world, record->value.owner.slot, record->value.id,
+			    is_own(&record->value)) >=
+		       half_open_of(world, newcomer->owner.slot, newcomer->owner.generation << 16,
+				    is_own(newcomer));
 }
 
 /* Whether the draft may need the external tuple of this one. */

@@ -72,16 +72,82 @@ static bool is_after(uint32_t number, uint32_t last)
 	return (int32_t)(number - last) > 0;
 }
 
+static bool is_near(uint32_t number, uint32_t last)
+{
+	int32_t distance = (int32_t)(number - last);
+
+	return distance >= -BEHIND && distance < BEHIND;
+}
+
+/* What is known about a side's next packet */
+struct known {
+	bool sequence;      /* `sent` */
+	bool acknowledged;  /* `last` */
+	bool others;        /* `end` */
+	bool others_answer; /* the other side has acknowledged */
+	uint32_t sent;      /* its next sequence number */
+	uint32_t last;      /* its last acknowledgment */
+	uint32_t end;       /* of what the other side has sent */
+};
+
+static struct known known_of(const struct connection *value, enum way way)
+{
+	struct known known = {
+		.sequence = value->state & sender(STATE_SEQUENCE_INSIDE, way),
+		.acknowledged = value->state & sender(STATE_ACKNOWLEDGED_INSIDE, way),
+		.others = value->state & receiver(STATE_SEQUENCE_INSIDE, way),
+		.others_answer = value->state & receiver(STATE_ACKNOWLEDGED_INSIDE, way),
+		.last = value->tcp[way].acknowledged,
+		.end = value->tcp[!way].sequence_end,
+	};
+
+	known.sent = known.sequence ? value->tcp[way].sequence_end : value->tcp[!way].acknowledged;
+	return known;
+}
+
+/* Not before the last acknowledgment, nor after what the other side has sent, give or take 64 kB.
+ */
+static bool acknowledgment_fits(const struct known *known, const struct wire *wire)
+{
+	uint32_t first = known->last, end = known->end;
+
+	if (!known->others)
+		return !known->acknowledged || is_close(wire->tcp_acknowledgment, first);
+	if (!known->acknowledged)
+		first = wire->tcp_flags & WIRE_SYN ? end : end - AHEAD;
+	if (is_after(first, end))
+		end = first;
+	first -= BEHIND;
+	end += BEHIND;
+	return wire->tcp_acknowledgment - first <= end - first;
+}
+
 static bool is_plausible(const struct connection *value, const struct wire *wire, enum way way)
 {
-	const struct tcp_numbers *sent = &value->tcp[way];
+	struct known known = known_of(value, way);
 
-	if (!(value->state & sender(STATE_SEQUENCE_INSIDE, way)))
-		return true;
-	if (!(wire->tcp_flags & WIRE_ACK) || !is_close(wire->tcp_sequence, sent->sequence_end))
+	if (!(wire->tcp_flags & WIRE_ACK))
+		return !known.sequence;
+	return ((!known.sequence && !known.others_answer) ||
+		is_close(wire->tcp_sequence, known.sent)) &&
+	       acknowledgment_fits(&known, wire);
+}
+
+static bool fin_counts(const struct connection *value, const struct wire *wire, enum way way)
+{
+	struct known known = known_of(value, way);
+
+	if (!is_plausible(value, wire, way))
 		return false;
-	return !(value->state & sender(STATE_ACKNOWLEDGED_INSIDE, way)) ||
-	       is_close(wire->tcp_acknowledgment, sent->acknowledged);
+	return known.sequence || known.others_answer ? is_near(wire->tcp_sequence, known.sent)
+						     : !known.others;
+}
+
+/* Nobody sends these flags, or accepts them. */
+static bool is_odd(const struct wire *wire)
+{
+	return (wire->tcp_flags & WIRE_SYN && wire->tcp_flags & WIRE_FIN) ||
+	       !(wire->tcp_flags & (WIRE_SYN | WIRE_ACK | WIRE_RST));
 }
 
 /* Follows the numbers of one side. */
@@ -109,13 +175,16 @@ static void track(struct connection *value, const struct wire *wire, enum way wa
 	value->state |= acknowledged;
 }
 
-static void track_half_open(struct connection *value, const struct wire *wire, enum way way)
+/* What the first packet says about its side */
+void track_first(struct connection *value, const struct wire *wire)
 {
-	if (wire->tcp_flags & WIRE_SYN)
-		value->state &= ~sender(STATE_SEQUENCE_INSIDE | STATE_ACKNOWLEDGED_INSIDE, way);
-	if (wire->tcp_flags & WIRE_FIN)
-		value->state |= sender(STATE_FIN_INSIDE, way);
-	track(value, wire, way);
+	if (!is_odd(wire))
+		track(value, wire, value->begun_inside ? OUTWARDS : INWARDS);
+}
+
+static void forget_side(struct connection *value, enum way way)
+{
+	value->state &= ~sender(STATE_SEQUENCE_INSIDE | STATE_ACKNOWLEDGED_INSIDE, way);
 }
 
 /* Accepts a number up to 64 kB behind what the other side has sent. */
@@ -153,7 +222,8 @@ static void follow_syn(struct connection *value, const struct wire *wire, enum w
 
 	if (record_is_closed(value->state)) {
 		if (!begins && way == INWARDS) {
-			value->state &= ~sender(STATE_AWAITED_INSIDE, way);
+			if (acknowledges(value, wire, way))
+				value->state &= ~sender(STATE_AWAITED_INSIDE, way);
 			return;
 		}
 		forget(value);
@@ -176,6 +246,14 @@ static bool shows_life(const struct connection *value, const struct wire *wire, 
 	       !is_after(value->tcp[way].sequence_end, wire->tcp_sequence + 1);
 }
 
+/* Whether a side that is awaited has gone on. */
+static bool revives(const struct connection *value, const struct wire *wire, enum way way)
+{
+	return value->state & sender(STATE_AWAITED_INSIDE, way) && shows_life(value, wire, way) &&
+	       is_plausible(value, wire, way) &&
+	       (known_of(value, way).acknowledged || acknowledges(value, wire, way));
+}
+
 static void follow(const struct world *world, const struct connection_key *key,
 		   struct connection *value, const struct wire *wire, enum way way)
 {
@@ -188,10 +266,12 @@ static void follow(const struct world *world, const struct connection_key *key,
 			value->state |= AWAITED;
 	} else if (wire->tcp_flags & WIRE_SYN) {
 		follow_syn(value, wire, way);
-	} else if ((wire->tcp_flags & WIRE_FIN && !(value->state & fin)) ||
-		   (value->state & awaited && shows_life(value, wire, way))) {
-		value->state &= ~awaited;
-		if (wire->tcp_flags & WIRE_FIN)
+	} else if ((wire->tcp_flags & WIRE_FIN && !(value->state & fin) &&
+		    fin_counts(value, wire, way)) ||
+		   revives(value, wire, way)) {
+		if (revives(value, wire, way))
+			value->state &= ~awaited;
+		if (wire->tcp_flags & WIRE_FIN && fin_counts(value, wire, way))
 			value->state |= fin;
 	} else {
 		followed = false;
@@ -218,6 +298,63 @@ static enum used assure(struct question *question, const struct world_connection
 	return USED;
 }
 
+/* A refused connection ends at once; any other that is reset lives for ten seconds. */
+static void reset_half_open(struct question *question, const struct world_connection *record,
+			    struct connection *value, enum way way)
+{
+	const struct wire *wire = &question->visit->wire;
+	struct known known = known_of(value, way);
+	bool reply = value->begun_inside == (way == INWARDS), right;
+
+	right = known.others_answer && wire->tcp_sequence == value->tcp[!way].acknowledged;
+	if (known.sequence)
+		right |= wire->tcp_sequence == known.sent;
+	else if (wire->tcp_flags & WIRE_ACK && known.others)
+		right |= wire->tcp_acknowledgment == known.end;
+	if (!right)
+		return;
+	if (reply && !(value->state & STATE_REPLIED) && value->kind != FLOW_DIRECT)
+		end_record(question, record);
+	else
+		value->state |= AWAITED;
+}
+
+/* False: the packet changes nothing but the time. */
+static bool follow_half_open(struct question *question, const struct world_connection *record,
+			     struct connection *value, enum way way)
+{
+	const struct wire *wire = &question->visit->wire;
+	bool reply = value->begun_inside == (way == INWARDS);
+	struct known known = known_of(value, way);
+
+	if (is_odd(wire))
+		return false;
+	if (wire->tcp_flags & WIRE_RST) {
+		reset_half_open(question, record, value, way);
+		return false;
+	}
+	if (wire->tcp_flags & WIRE_SYN) {
+		if (!(wire->tcp_flags & WIRE_ACK))
+			value->state &= ~AWAITED;
+		else if (known.others && !is_near(wire->tcp_acknowledgment, known.end))
+			return false;
+		forget_side(value, way);
+	} else if (value->state & AWAITED) {
+		return false;
+	} else if (value->state & STATE_REPLIED && !reply) {
+		if (!acknowledges(value, wire, way))
+			return false;
+		if (!is_plausible(value, wire, way))
+			forget_side(value, way);
+	} else if (!is_plausible(value, wire, way)) {
+		return false;
+	}
+	if (wire->tcp_flags & WIRE_FIN && fin_counts(value, wire, way))
+		value->state |= sender(STATE_FIN_INSIDE, way);
+	track(value, wire, way);
+	return true;
+}
+
 /* Assured with the third packet: one, one back, and another one of the side that began. */
 static enum used use_half_open(struct question *question, const struct world_connection *record,
 			       struct connection *value, enum way way)
@@ -226,14 +363,8 @@ static enum used use_half_open(struct question *question, const struct world_con
 	bool reply = value->begun_inside == (way == INWARDS);
 	bool late = value->state & STATE_REPLIED && !reply;
 
-	if (record->key.protocol == PROTOCOL_TCP) {
-		if (late && !(wire->tcp_flags & (WIRE_SYN | WIRE_RST)) &&
-		    !acknowledges(value, wire, way))
-			return USED;
-		track_half_open(value, wire, way);
-		if (wire->tcp_flags & WIRE_RST)
-			return USED;
-	}
+	if (record->key.protocol == PROTOCOL_TCP && !follow_half_open(question, record, value, way))
+		return USED;
 	if (reply)
 		value->state |= STATE_REPLIED;
 	return late && !(wire->tcp_flags & WIRE_SYN) ? assure(question, record, value) : USED;
@@ -252,7 +383,7 @@ enum used use(struct question *question, const struct world_connection *record, 
 		return use_half_open(question, record, value, way);
 	value->packets[way]++;
 	value->bytes[way] += length;
-	if (record->key.protocol == PROTOCOL_TCP)
+	if (record->key.protocol == PROTOCOL_TCP && !is_odd(wire))
 		follow(question->world, &record->key, value, wire, way);
 	return USED;
 }
@@ -267,6 +398,7 @@ bool is_candidate(const struct question *question, const struct world_connection
 	return value->path[way] == PATH_UNDECIDED &&
 	       value->leave[way].looked_up != (uint16_t)question->world->now &&
 	       question->visit->wire.kind != WIRE_ERROR &&
+	       !(question->visit->wire.tcp_flags & WIRE_RST) &&
 	       (record->key.protocol == PROTOCOL_TCP || record->key.protocol == PROTOCOL_UDP) &&
 	       (value->kind == FLOW_MAPPING || value->kind == FLOW_MASQUERADE) &&
 	       value->leave[way].left_stack && !(question->visit->wire.tcp_flags & WIRE_SYN) &&

@@ -34,6 +34,7 @@ void take(struct question *question, const struct world_connection *record, enum
 struct touch *touch_of(struct question *question, const struct world_connection *record);
 void end_record(struct question *question, const struct world_connection *record);
 bool refresh(struct question *question, const struct world_connection *record);
+void track_first(struct connection *value, const struct wire *wire);
 enum used use(struct question *question, const struct world_connection *record, enum way way,
 	      size_t length);
 bool is_candidate(const struct question *question, const struct world_connection *record,

@@ -60,7 +60,9 @@ uint32_t record_longest_idle(enum protocol protocol, uint32_t state)
 
 	switch (protocol) {
 	case PROTOCOL_TCP:
-		if (!assured || record_is_closed(state))
+		if (!assured)
+			return state & (STATE_AWAITED_INSIDE | STATE_AWAITED_OUTSIDE) ? 10 : 240;
+		if (record_is_closed(state))
 			return 240;
 		return state & (STATE_FIN_INSIDE | STATE_FIN_OUTSIDE) ? 120 : 7440;
 	case PROTOCOL_UDP:
@@ -285,7 +287,7 @@ void world_count(const struct world *world, struct share *shares, struct usage *
 		const struct half_open *place = &world->half_open[i];
 		struct share *share = &shares[place->slot % WORLD_SLOTS];
 
-		share->half_open +=
+		share->half_open[place->charged_out & 1] +=
 			place->id > 1 && place->id >> 16 == (share->generation & 0xffff);
 	}
 	for (int i = 0; i < WORLD_SLOTS; i++)

@@ -271,7 +271,8 @@ static const char *verify_counts(const struct world *world)
 	if (usage.hogs != world->usage.hogs)
 		return "the count of hogs is wrong";
 	for (int i = 0; i < WORLD_SLOTS; i++) {
-		if (shares[i].half_open != world->shares[i].half_open)
+		if (memcmp(shares[i].half_open, world->shares[i].half_open,
+			   sizeof(shares[i].half_open)) != 0)
 			return "an owner's count of half-open connections is wrong";
 		if (shares[i].in != world->shares[i].in || shares[i].out != world->shares[i].out)
 			return "an owner's share is wrong";

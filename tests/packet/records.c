@@ -246,6 +246,12 @@ static void add_to_share(struct share *share, uint32_t state, uint32_t by)
 		share->in += by;
 }
 
+/* In a share: 0: begun by others, 1: by the owner */
+static int account_of(const struct connection *connection)
+{
+	return connection->state & STATE_CHARGED_OUT ? 1 : 0;
+}
+
 static void count_connection(const struct connection_key *key, const struct connection *connection,
 			     uint32_t by)
 {
@@ -331,9 +337,13 @@ static uint32_t take_ring_place(const struct connection_key *key,
 			continue;
 		tables.usage->half_open_hand = number - 1;
 		tables.half_open[number] = (struct half_open){
-			.key = *key, .id = connection->id, .slot = connection->owner.slot};
+			.key = *key,
+			.id = connection->id,
+			.slot = (uint16_t)connection->owner.slot,
+			.charged_out = (uint8_t)account_of(connection),
+		};
 		if (share)
-			share->half_open++;
+			share->half_open[account_of(connection)]++;
 		return number;
 	}
 	errx(1, "no place in the ring");
@@ -462,7 +472,7 @@ static void end(const struct connection_key *key, const struct connection *conne
 	} else {
 		tables.half_open[connection->place].id = 0;
 		if (share)
-			share->half_open--;
+			share->half_open[account_of(connection)]--;
 	}
 	if (has_alias(key, connection))
 		delete_alias(key, connection);
@@ -653,7 +663,7 @@ static void count_record(struct counted *counted, const struct connection_key *k
 
 	counted->records++;
 	if (!(connection->state & STATE_ASSURED) && current)
-		share->half_open++;
+		share->half_open[account_of(connection)]++;
 	if (!(connection->state & STATE_COUNTED))
 		return;
 	counted->assured++;
@@ -738,10 +748,12 @@ static void check_share(uint32_t slot, const struct share *expected)
 	const struct share *share = &tables.shares[slot];
 
 	if (share->in != expected->in || share->out != expected->out ||
-	    share->half_open != expected->half_open)
-		row_fail("slot %u has counts in %d, out %d, half-open %d, expected %d, %d, %d",
-			 slot, (int)share->in, (int)share->out, (int)share->half_open,
-			 (int)expected->in, (int)expected->out, (int)expected->half_open);
+	    memcmp(share->half_open, expected->half_open, sizeof(share->half_open)) != 0)
+		row_fail("slot %u has counts in %d, out %d, half-open %d and %d, expected %d, %d, "
+			 "%d and %d",
+			 slot, (int)share->in, (int)share->out, (int)share->half_open[0],
+			 (int)share->half_open[1], (int)expected->in, (int)expected->out,
+			 (int)expected->half_open[0], (int)expected->half_open[1]);
 }
 
 static void check_counts(const struct counted *counted)

@@ -3,6 +3,7 @@
 #include <linux/pkt_cls.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 #include "row.h"
 
@@ -174,19 +175,30 @@ static void direct_in_full_table(void)
 	row_end_checked();
 }
 
-/* One refused packet suffices to search all places of so small a table. */
-#define REFUSALS_A_ROUND 1
+/* A refused packet searches at most so many places, and only once a millisecond. */
+#define REFUSALS_A_ROUND (PLACES / 1024)
+
+/* Sends until the packet passes. Returns how often it was refused. */
+static int send_again(int port, unsigned int flags)
+{
+	int refused = 0;
+
+	while (send_to(8080, port, flags) != TC_ACT_UNSPEC && refused <= REFUSALS_A_ROUND) {
+		refused++;
+		usleep(2000);
+	}
+	return refused;
+}
 
 static void place_of_ended(void)
 {
-	int refused = 0;
+	int refused;
 
 	row_begin_counting(
 		"once an old flow has ended, the refused one gets its place when it tries again");
 	put_nth(TWO, PLACES / 3, ESTABLISHED(.idle = DEAD));
 	fixture_wait_for_next_second();
-	while (send_to(8080, 40000, ACK) != TC_ACT_UNSPEC && refused <= REFUSALS_A_ROUND)
-		refused++;
+	refused = send_again(40000, ACK);
 	if (refused > REFUSALS_A_ROUND)
 		row_fail("it is refused %d times", refused);
 	row_expect_number(COUNTED(flow_promoted), 1, "flow_promoted");
@@ -358,13 +370,12 @@ static void close_first(void)
 /* All flows that the container may have are dead. */
 static void dead_of_one(void)
 {
-	int refused = 0;
+	int refused;
 
 	row_begin_counting("[T32] and no longer counts once it is dead and a new flow was refused");
 	fixture_age_flows(125);
 	fixture_wait_for_next_second();
-	while (send_to(8080, 1001, SYN) != TC_ACT_UNSPEC && refused <= REFUSALS_A_ROUND)
-		refused++;
+	refused = send_again(1001, SYN);
 	if (refused == 0 || refused > REFUSALS_A_ROUND)
 		row_fail("it is refused %d times", refused);
 	row_expect_number(fixture_share_of(ONE).in, 0, "connections of one");
@@ -401,6 +412,29 @@ static void limit_of_half_open(void)
 	row_end_checked();
 
 	dead_of_one();
+}
+
+/* All others' connections are dead. */
+static void search_in_steps(void)
+{
+	int found;
+
+	fill_table(ESTABLISHED(.idle = DEAD));
+	fixture_set_policy(QUIET, (struct policy){.max_flows = 1});
+	row_begin_counting("a refused packet searches for dead flows for microseconds");
+	row_expect_verdict(connect_to(QUIET, 1000), TC_ACT_UNSPEC, "the first");
+	found = (int)fixture_usage().assured;
+	row_expect_verdict(send_to(7070, 1001, SYN), TC_ACT_SHOT, "the second");
+	found -= (int)fixture_usage().assured;
+	if (found < 1 || found > 100)
+		row_fail("it has found %d", found);
+	row_end_checked();
+
+	row_begin_counting("and those that follow search on");
+	for (int i = 0; fixture_usage().assured > 1 && i < PLACES; i++)
+		usleep(send_to(7070, 1001, SYN) == TC_ACT_SHOT ? 1100 : 0);
+	row_expect_number(fixture_usage().assured, 1, "connections that are left");
+	row_end_checked();
 }
 
 /* An older generation's flows do not count for the new one. */
@@ -578,9 +612,10 @@ static void half_open_flood(void)
 		send_to(8080, 1000 + i, SYN);
 	row_expect_number(COUNTED(flow_pushed_out), newcomers, "flow_pushed_out");
 	row_expect_number(COUNTED(flow_mapping), newcomers, "flow_mapping");
-	row_expect_number(fixture_share_of(QUIET).half_open, RING / 4,
+	row_expect_number(fixture_share_of(QUIET).half_open[0], RING / 4,
 			  "half-open flows of the smaller owner");
-	row_expect_number(fixture_share_of(ONE).half_open, RING - RING / 4, "of the flooded owner");
+	row_expect_number(fixture_share_of(ONE).half_open[0], RING - RING / 4,
+			  "of the flooded owner");
 	row_end_checked();
 
 	row_begin_counting("so that flows of another container become assured during the flood");
@@ -597,6 +632,25 @@ static void half_open_flood(void)
 	row_end_checked();
 }
 
+/* What others begin and what the container begins are two accounts. */
+static void half_open_flood_of_own(void)
+{
+	const int own = 20;
+
+	start_afresh();
+	put_crowd(ONE, RING, (struct entry){.stage = NEW});
+	row_begin_counting("a flood to a container does not push out what it begins itself");
+	for (int i = 0; i < own; i++)
+		row_send(TO_UPLINK, UPLINK,
+			 &(const struct packet)TCP(v4_container_one, 25000 + i, v4_server, 443,
+						   SYN));
+	for (int i = 0; i < RING + own; i++)
+		send_from(i % 2 ? v4_client : v4_client_other, 8080, 1024 + i / 2, SYN);
+	row_expect_number(fixture_share_of(ONE).half_open[1], own, "half-open flows of its own");
+	row_expect_number(fixture_share_of(ONE).half_open[0], RING - own, "of others");
+	row_end_checked();
+}
+
 /* The next places of the ring all belong to an owner that began many at once. */
 static void half_open_burst(void)
 {
@@ -609,7 +663,7 @@ static void half_open_burst(void)
 	for (int i = 0; i < newcomers; i++)
 		send_from(i % 2 ? v4_client : v4_client_other, 8080, 1024 + i / 2, SYN);
 	row_expect_number(COUNTED(flow_pushed_out), newcomers, "flow_pushed_out");
-	row_expect_number(fixture_share_of(QUIET).half_open, burst,
+	row_expect_number(fixture_share_of(QUIET).half_open[0], burst,
 			  "half-open flows of the smaller owner");
 	row_end_checked();
 
@@ -621,7 +675,7 @@ static void half_open_burst(void)
 	for (int i = 0; i < 1000; i++)
 		send_to(8080, 1000 + i, SYN);
 	row_expect_number(COUNTED(drop_table_full), 0, "drop_table_full");
-	row_expect_number(fixture_share_of(QUIET).half_open, 1000,
+	row_expect_number(fixture_share_of(QUIET).half_open[0], 1000,
 			  "half-open flows of the smaller owner");
 	row_end_checked();
 
@@ -633,7 +687,7 @@ static void half_open_burst(void)
 	for (int i = 0; i < 1000; i++)
 		send_to(8080, 1000 + i, SYN);
 	row_expect_number(COUNTED(drop_table_full) > 50, 0, "more than 50 of 1000 refused");
-	row_expect_number(fixture_share_of(QUIET).half_open, RING / 2 - 1,
+	row_expect_number(fixture_share_of(QUIET).half_open[0], RING / 2 - 1,
 			  "half-open flows of the smaller owner");
 	row_end_checked();
 
@@ -645,7 +699,7 @@ static void half_open_burst(void)
 	row_begin_counting("half-open flows of a predecessor in the slot do not count");
 	send_to(8080, 1000, SYN);
 	row_expect_number(COUNTED(flow_pushed_out), 1, "flow_pushed_out");
-	row_expect_number(fixture_share_of(ONE).half_open, 1, "of the successor");
+	row_expect_number(fixture_share_of(ONE).half_open[0], 1, "of the successor");
 	row_end_checked();
 }
 
@@ -666,18 +720,18 @@ static void half_open_of_gone(void)
 	for (int i = 0; i < newcomers; i++)
 		send_to(5050, 1000 + i, SYN);
 	row_expect_number(COUNTED(flow_pushed_out), newcomers, "flow_pushed_out");
-	row_expect_number(fixture_share_of(QUIET).half_open, RING / 4,
+	row_expect_number(fixture_share_of(QUIET).half_open[0], RING / 4,
 			  "half-open flows of the smaller owner");
-	row_expect_number(fixture_share_of(ONE).half_open, 1, "of the successor");
+	row_expect_number(fixture_share_of(ONE).half_open[0], 1, "of the successor");
 	row_end_checked();
 
 	row_begin_counting("also without a successor");
 	fixture_kill(ROUTED);
 	for (int i = 0; i < newcomers; i++)
 		send_to(7070, 1000 + i, SYN);
-	row_expect_number(fixture_share_of(QUIET).half_open, RING / 4 + newcomers,
+	row_expect_number(fixture_share_of(QUIET).half_open[0], RING / 4 + newcomers,
 			  "half-open flows of the smaller owner");
-	row_expect_number(fixture_share_of(ONE).half_open, 1, "of one");
+	row_expect_number(fixture_share_of(ONE).half_open[0], 1, "of one");
 	row_end_checked();
 }
 
@@ -690,6 +744,7 @@ void table_rows(void)
 	limit_of_one();
 	limit_of_half_open();
 	limit_of_renewed();
+	search_in_steps();
 	one_takes_half();
 	others_take_their_parts();
 	hogs_become_none();
@@ -697,6 +752,7 @@ void table_rows(void)
 	share_of_network();
 	charged_to_beginner();
 	half_open_flood();
+	half_open_flood_of_own();
 	half_open_burst();
 	half_open_of_gone();
 	fixture_reset();

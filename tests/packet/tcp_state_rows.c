@@ -611,7 +611,7 @@ static void refused_ports_row(void)
 		refuse(20000);
 	}
 	row_expect_number(COUNTED(flow_masquerade), 10 * FEW_PORTS, "flow_masquerade");
-	row_expect_number(fixture_share_of(ONE).half_open, 0, "half-open ones");
+	row_expect_number(fixture_share_of(ONE).half_open[1], 0, "half-open ones");
 	row_end_checked();
 	fixture_reset();
 }
