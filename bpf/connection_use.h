@@ -148,13 +148,22 @@ GLOBAL_FUNCTION enum verdict connection_use_half_open(const struct connection_ke
 	return admission == ADMISSION_LIMITED ? drop(flow_limit) : drop(table_full);
 }
 
+/* Returns whether the packet, the first in this second, keeps the connection alive. What nobody
+ * would accept does not keep a closed one, whose port and place others may need. */
+INLINE bool connection_is_kept(const struct found *found, const struct packet *packet)
+{
+	return found->key->protocol != PROTOCOL_TCP || !state_is_closed(found->connection->state) ||
+	       (packet->tcp_flags & TCP_SYN) ||
+	       tcp_is_plausible(found->connection, packet, found->way);
+}
+
 /* Applies a packet to its connection. VERDICT_PASS: the connection has ended. */
 INLINE enum verdict connection_use(struct found *found, const struct packet *packet, __u32 length)
 {
 	struct connection *connection = found->connection;
 	enum way way = found->way;
 
-	if (connection->last_seen != found->now &&
+	if (connection->last_seen != found->now && connection_is_kept(found, packet) &&
 	    !connection_refresh(found->key, connection, found->now))
 		return VERDICT_PASS;
 	if (!(connection->state & STATE_ASSURED))

@@ -370,13 +370,21 @@ static enum used use_half_open(struct question *question, const struct world_con
 	return late && !(wire->tcp_flags & WIRE_SYN) ? assure(question, record, value) : USED;
 }
 
+/* What nobody would accept does not keep a closed connection alive. */
+static bool keeps(const struct world_connection *record, const struct wire *wire, enum way way)
+{
+	return record->key.protocol != PROTOCOL_TCP || !record_is_closed(record->value.state) ||
+	       wire->tcp_flags & WIRE_SYN || is_plausible(&record->value, wire, way);
+}
+
 enum used use(struct question *question, const struct world_connection *record, enum way way,
 	      size_t length)
 {
 	const struct wire *wire = &question->visit->wire;
 	struct connection *value;
 
-	if (record->value.last_seen != question->world->now && !refresh(question, record))
+	if (record->value.last_seen != question->world->now && keeps(record, wire, way) &&
+	    !refresh(question, record))
 		return USED_ENDED;
 	value = &touch_of(question, record)->after;
 	if (!(value->state & STATE_ASSURED))

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 # shellcheck shell=bash disable=SC2034,SC2154 # the world's names: world.sh; floods.sh reads $web
 #
-# test_tcp.sh - TCP from peers that mean no good: forged packets, refusals, floods of SYNs.
+# test_tcp.sh - TCP from peers that mean no good: forged packets, refusals.
 
 # shellcheck source=tests/net/floods.sh
 . "$project/tests/net/floods.sh"
@@ -61,20 +61,4 @@ test_tcp_refused() {
 	serve_in server 9000
 	calls three tcp "$server4" 9000 40 --at-once 40 --timeout 900 ||
 		fail "after refusals: $(cat /run/calls) $(drops)"
-}
-
-# limit 120 s
-# also with portmap
-# a flood of SYNs to a mapped port does not cut off what its container begins itself
-test_tcp_flooded() {
-	local pid
-	flood_prepare
-	container_start web bridge -p 8080:80
-	serve_in server 7000
-	flood_from client eth0 tcp eth0 "$(mac_of eth0)" "$host4" 8080 "$flood_seconds" >/run/flood &
-	pid=$!
-	flood_await eth0
-	calls web tcp "$server4" 7000 30 --timeout 8000 || fail "$(cat /run/calls) $(drops)"
-	wait "$pid"
-	cat /run/flood
 }

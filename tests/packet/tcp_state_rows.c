@@ -585,6 +585,23 @@ static void aborted_row(void)
 	row_end_checked();
 }
 
+/* Whether an ACK with this number, in the last minute of a closed flow, keeps it for others */
+static void check_kept(const char *says, uint32_t sequence, bool kept)
+{
+	const struct packet late = TO_HOST(ACK, NUMBERS(CLIENT + sequence, SERVER + 2, 0)),
+			    begin = TO_HOST(SYN, NUMBERS(CLIENT, 0, 0));
+
+	fixture_reset();
+	row_begin_counting(says);
+	given_closed();
+	fixture_age_flows(200);
+	row_send(FROM_UPLINK, UPLINK, &late);
+	fixture_age_flows(60);
+	row_send(FROM_UPLINK, UPLINK, &begin);
+	row_expect_number(COUNTED(flow_mapping), kept ? 1 : 2, "flow_mapping");
+	row_end_checked();
+}
+
 #define FEW_PORTS 4
 
 /* The server's answer to whatever port the connection has got */
@@ -625,5 +642,7 @@ void tcp_state_rows(void)
 	ROWS_RUN(forged_rows);
 	ROWS_RUN(refused_rows);
 	aborted_row();
+	check_kept("a late ACK keeps a closed flow", 2, true);
+	check_kept("[T33] a forged one does not", 700000000, false);
 	refused_ports_row();
 }
