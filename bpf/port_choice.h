@@ -2,9 +2,11 @@
 /*
  * port_choice.h - which ports a masqueraded connection tries, in which order.
  *
- * The order follows from the connection's tuple, its owner and a secret (RFC 6056 3.3.3). So
- * outsiders cannot predict the next port, and a connection that has lost its record tries its old
- * port first.
+ * The order follows from the connection's source, its owner and a secret. So outsiders cannot
+ * predict the next port, and a connection that has lost its record tries its old port first. The
+ * destination is left out: one socket has the same port towards every server unless it is taken
+ * there, as netfilter's NAT has it, which keeps ports (RFC 4787 REQ-1). Peers find each other by
+ * the port that a STUN server has seen.
  */
 #ifndef BPF_PORTMAP_PORT_CHOICE_H
 #define BPF_PORTMAP_PORT_CHOICE_H
@@ -24,6 +26,11 @@ struct port_set {
 #define PORT_PLACES_SCATTERED 32
 #define PORT_PLACES_A_ROUND 16
 #define PORT_ROUNDS ((SMALL_SET + PORT_PLACES_SCATTERED) / PORT_PLACES_A_ROUND)
+
+/* Servers may accept only clients whose port a user could not bind (NFS, rsh). Where masqPorts does
+ * not say otherwise, such a client is given such a port: its own, or one of netfilter's range. */
+#define PRIVILEGED_END 1024
+#define PRIVILEGED_FIRST 600
 
 /* An echo identifier cannot collide with a port of the host. Any will do except 0, which would make
  * a request look like a reply. */
@@ -124,7 +131,7 @@ INLINE void sip_take(struct sip_state *state, __u64 word)
 	state->a ^= word;
 }
 
-/* SipHash-1-3 of the tuple and the owner, with the host's secret as the key. */
+/* SipHash-1-3 of the source and the owner, with the host's secret as the key. */
 GLOBAL_FUNCTION __u64 port_order_start(const struct tuple *key, const struct owner *owner)
 {
 	const struct meta *settings = SINGLE(meta);
@@ -136,15 +143,24 @@ GLOBAL_FUNCTION __u64 port_order_start(const struct tuple *key, const struct own
 	secret = settings->port_seed;
 	state = (struct sip_state){secret ^ 0x736f6d6570736575ULL, ~secret ^ 0x646f72616e646f6dULL,
 				   secret ^ 0x6c7967656e657261ULL, ~secret ^ 0x7465646279746573ULL};
-	for (int i = 0; i < 4; i++)
-		sip_take(&state, ((const __u64 *)key)[i]);
-	sip_take(&state,
-		 (__u64)key->source_port << 32 | (__u64)key->destination_port << 8 | key->protocol);
+	for (int i = 0; i < 2; i++)
+		sip_take(&state, address_halves(key->source)[i]);
+	sip_take(&state, (__u64)key->source_port << 32 | key->protocol);
 	sip_take(&state, (__u64)owner->generation << 32 | owner->slot);
 	state.c ^= 0xff;
 	for (int i = 0; i < 3; i++)
 		sip_round(&state);
 	return state.a ^ state.b ^ state.c ^ state.d;
+}
+
+INLINE bool port_is_privileged(__u16 port, const struct owner *owner)
+{
+	const struct policy *policy;
+
+	if (!port || port >= PRIVILEGED_END)
+		return false;
+	policy = policy_of(owner);
+	return !policy || !policy->masquerade_ports[0].last;
 }
 
 /* Returns false where there are no ports. */
@@ -156,7 +172,13 @@ INLINE bool port_order_of(const struct tuple *key, const struct owner *owner,
 	order->next = 0;
 	order->number = PORTS_OF_ECHO;
 	order->keeps_own = order->own != 0;
-	if (packet_protocol_has_ports(key->protocol)) {
+	order->privileged = false;
+	if (!packet_protocol_has_ports(key->protocol))
+		return true;
+	order->privileged = port_is_privileged(order->own, owner);
+	if (order->privileged) {
+		order->number = PRIVILEGED_END - PRIVILEGED_FIRST;
+	} else {
 		order->number = port_set_size(set);
 		order->keeps_own = port_set_has(set, order->own);
 	}
@@ -177,6 +199,8 @@ GLOBAL_FUNCTION __u16 port_at(const struct port_order *order, const struct port_
 		nth = hash_mix(order->start, place);
 	if (order->number == PORTS_OF_ECHO)
 		return nth % PORTS_OF_ECHO + 1;
+	if (order->privileged)
+		return PRIVILEGED_FIRST + nth % (PRIVILEGED_END - PRIVILEGED_FIRST);
 	return port_set_nth(set, nth % order->number);
 }
 

@@ -19,6 +19,7 @@ struct port_order {
 	__u16 next;      /* place to try */
 	__u16 places;    /* number of places to try */
 	bool share_used; /* its owner has used its share: only ports that are given up */
+	bool privileged; /* not of the set: below 1024 */
 };
 
 /* A connection that is being made, and its alias if it needs one. */

@@ -29,7 +29,7 @@ static int take(const char *container, int times)
 	int taken = 0;
 
 	for (int i = 0; i < times; i++)
-		taken += ask_from(container, 1000 + i, 53) == TC_ACT_UNSPEC;
+		taken += ask_from(container, 2000 + i, 53) == TC_ACT_UNSPEC;
 	return taken;
 }
 
@@ -67,7 +67,7 @@ static void shares_of_ports(void)
 	row_end_checked();
 
 	row_begin_counting("[T10] towards another port of the server there are as many again");
-	row_expect_verdict(ask_from(v4_container_one, 1000, 54), TC_ACT_UNSPEC, "another port");
+	row_expect_verdict(ask_from(v4_container_one, 2000, 54), TC_ACT_UNSPEC, "another port");
 	row_end_checked();
 }
 
@@ -94,8 +94,8 @@ static void given_up_ports(void)
 static void answered_ports(void)
 {
 	set_ports(2);
-	ask_from(v4_container_two, 1000, 53);
-	ask_from(v4_container_two, 1001, 53);
+	ask_from(v4_container_two, 2000, 53);
+	ask_from(v4_container_two, 2001, 53);
 	for (int port = FIRST_PORT; port < FIRST_PORT + 2; port++)
 		answer_to(port);
 	fixture_age_flows(31);
@@ -112,9 +112,9 @@ static void answered_ports(void)
 }
 
 static const struct entry of_two[] = {
-	MASQUERADED(ANSWERED, IPPROTO_UDP, v4_container_two, 1000, v4_server, 53, v4_host,
+	MASQUERADED(ANSWERED, IPPROTO_UDP, v4_container_two, 2000, v4_server, 53, v4_host,
 		    FIRST_PORT, .owner = TWO, .state = STATE_ESTABLISHED),
-	MASQUERADED(ANSWERED, IPPROTO_UDP, v4_container_two, 1001, v4_server, 53, v4_host,
+	MASQUERADED(ANSWERED, IPPROTO_UDP, v4_container_two, 2001, v4_server, 53, v4_host,
 		    FIRST_PORT + 1, .owner = TWO, .state = STATE_ESTABLISHED),
 };
 

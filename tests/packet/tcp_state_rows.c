@@ -405,16 +405,16 @@ static const struct row late_rows[] = {
 	 .given = given_forgotten,
 	 AT(TO_UPLINK, UPLINK),
 	 .in = BY_ONE(FIN | ACK),
-	 .out = TCP(v4_host, CHOSEN, v4_client, 40000, FIN | ACK),
+	 .out = TCP(v4_host, 80, v4_client, 40000, FIN | ACK),
 	 .flows = {MASQUERADED(NEW, IPPROTO_TCP, v4_container_one, 80, v4_client, 40000, v4_host,
-			       CHOSEN)}},
+			       80)}},
 	{.says = "[T14] [i04] and so does a late RST",
 	 .given = given_forgotten,
 	 AT(TO_UPLINK, UPLINK),
 	 .in = BY_ONE(RST),
-	 .out = TCP(v4_host, CHOSEN, v4_client, 40000, RST),
+	 .out = TCP(v4_host, 80, v4_client, 40000, RST),
 	 .flows = {MASQUERADED(NEW, IPPROTO_TCP, v4_container_one, 80, v4_client, 40000, v4_host,
-			       CHOSEN)}},
+			       80)}},
 };
 
 /* Whoever knows the addresses can forge these, but does not know the numbers. */
