@@ -82,6 +82,8 @@ INLINE __u32 reply_reroute(struct __sk_buff *skb, const struct packet *packet,
 		/* `leave` belongs to the fast path, which reads from it when to ask again. */
 		address_copy(source.bytes, connection->external_address);
 		out = route_by_source(skb, packet, &source);
+		if (!route_is_plain(skb, packet))
+			return 0;
 	} else {
 		if (!leave->ifindex || leave->looked_up != (__u16)found->now) {
 			leave->ifindex = 0;
@@ -91,6 +93,9 @@ INLINE __u32 reply_reroute(struct __sk_buff *skb, const struct packet *packet,
 			if (!found_stands(found))
 				return 0;
 			leave->looked_up = found->now;
+			offload_heed_stack(skb, packet, connection);
+			if (!found_stands(found))
+				return 0;
 		}
 		out = leave->ifindex;
 	}
@@ -134,7 +139,7 @@ INLINE enum verdict leave_by_connection(struct __sk_buff *skb, struct packet *pa
 	if (found.connection->kind == FLOW_MAPPING)
 		translation->out_ifindex = reply_reroute(skb, packet, &found);
 	else
-		offload_note_way(found.connection, skb->ifindex, found.now);
+		offload_note_way(skb, packet, found.connection, found.now);
 	if (!found_stands(&found))
 		return VERDICT_TRANSLATE;
 	offload_note_outwards(skb, found.connection, found.now);

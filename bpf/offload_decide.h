@@ -66,16 +66,52 @@ INLINE void offload_note_outwards(struct __sk_buff *skb, struct connection *conn
 		offload_note(connection, OUTWARDS, now);
 }
 
-/* A masqueraded packet leaves the stack through ifindex. If the path uses another interface, it is
- * decided again: the stack may know rules that bpf_fib_lookup() does not. */
-INLINE void offload_note_way(struct connection *connection, __u32 ifindex, __u32 now)
+/* The MACs of two next hops; one that is unset is not known. */
+INLINE bool offload_same_next_hop(const __u8 *one, const __u8 *other)
 {
-	struct leave *leave = &connection->leave[OUTWARDS];
+	const __u16 *a = (const __u16 *)one, *b = (const __u16 *)other;
 
-	if (connection->path[OUTWARDS] == PATH_OUT && leave->ifindex && leave->ifindex != ifindex)
+	return !(a[0] | a[1] | a[2]) || !(b[0] | b[1] | b[2]) ||
+	       !((a[0] ^ b[0]) | (a[1] ^ b[1]) | (a[2] ^ b[2]));
+}
+
+/* A masqueraded packet leaves the stack. If the path uses another interface or next hop, it is
+ * decided again: the stack may know rules that bpf_fib_lookup() does not. */
+INLINE void offload_note_way(struct __sk_buff *skb, const struct packet *packet,
+			     struct connection *connection, __u32 now)
+{
+	struct leave *leave = &connection->leave[OUTWARDS], seen;
+
+	if (leave->left_stack == now)
+		return;
+	route_note_way(skb, packet, &seen);
+	if (connection->path[OUTWARDS] == PATH_OUT && leave->ifindex &&
+	    (leave->ifindex != seen.ifindex ||
+	     !offload_same_next_hop(leave->destination, seen.destination)))
 		connection->path[OUTWARDS] = PATH_UNDECIDED;
-	if (connection->path[OUTWARDS] < PATH_CONTAINER && leave->left_stack != now)
-		leave->ifindex = ifindex;
+	if (connection->path[OUTWARDS] >= PATH_CONTAINER)
+		return;
+	leave->ifindex = seen.ifindex;
+	__builtin_memcpy(leave->destination, seen.destination, sizeof(leave->destination));
+}
+
+/* A reply leaves the stack. If a query cannot say why there, that is the reply's way, whatever its
+ * new source, and the connection's packets stay in the stack. Only one way leads to a container. */
+GLOBAL_FUNCTION int offload_heed_stack(struct __sk_buff *skb, const struct packet *packet,
+				       struct connection *connection)
+{
+	__u32 id;
+
+	if (!packet || !connection)
+		return 0;
+	id = connection->id;
+	if (endpoint_is_likely(packet->tuple.destination) || route_is_plain(skb, packet) ||
+	    connection->id != id)
+		return 0;
+	connection->leave[OUTWARDS].ifindex = skb->ifindex;
+	connection->path[INWARDS] = PATH_STACK;
+	connection->path[OUTWARDS] = PATH_STACK;
+	return 0;
 }
 
 /* Returns whether the hook behind the stack shall confirm this packet: once a second. */
@@ -247,6 +283,7 @@ INLINE bool offload_is_due(const struct connection *connection)
 GLOBAL_FUNCTION int offload_find_paths(struct __sk_buff *skb, const struct connection_key *key,
 				       struct connection *connection, __u32 ifindex)
 {
+	__u8 next_hop[ETH_ALEN];
 	struct leave *leave;
 	const struct slot *slot;
 	__u32 via;
@@ -255,6 +292,7 @@ GLOBAL_FUNCTION int offload_find_paths(struct __sk_buff *skb, const struct conne
 	if (!key || !connection)
 		return PATH_UNDECIDED;
 	leave = &connection->leave[OUTWARDS];
+	__builtin_memcpy(next_hop, leave->destination, sizeof(next_hop));
 	via = connection->kind == FLOW_MASQUERADE ? leave->ifindex : 0;
 	slot = owner_slot(&connection->owner);
 	if (!slot || endpoint_slot(key->inside) != slot ||
@@ -265,6 +303,8 @@ GLOBAL_FUNCTION int offload_find_paths(struct __sk_buff *skb, const struct conne
 		return out;
 	if (via && via != (out == PATH_OUT ? leave->ifindex : offload_gateway(leave->ifindex)))
 		return PATH_STACK; /* the stack routes by more than the query has: a mark, say */
+	if (via && !offload_same_next_hop(leave->destination, next_hop))
+		return PATH_UNDECIDED; /* the same, or the next hop has another MAC since */
 	if (!offload_may_pass(skb->ifindex))
 		return PATH_UNDECIDED;
 	if (offload_is_narrow(skb, leave, slot->ifindex))
@@ -297,6 +337,7 @@ GLOBAL_FUNCTION int offload_decide(struct __sk_buff *skb, const struct packet *p
 				   __u32 ifindex)
 {
 	struct leave *in, *out;
+	__u8 next_hop[ETH_ALEN];
 	int path = PATH_STACK;
 	__u32 id, via, now;
 
@@ -307,6 +348,7 @@ GLOBAL_FUNCTION int offload_decide(struct __sk_buff *skb, const struct packet *p
 	id = connection->id;
 	now = clock_second();
 	via = connection->kind == FLOW_MASQUERADE ? out->ifindex : 0;
+	__builtin_memcpy(next_hop, out->destination, sizeof(next_hop));
 	if (ifindex && connection->in_ifindex && connection->in_ifindex != ifindex)
 		return 0;
 	if (!offload_is_due(connection)) { /* not checked again in this second */
@@ -325,10 +367,12 @@ GLOBAL_FUNCTION int offload_decide(struct __sk_buff *skb, const struct packet *p
 	out->looked_up = now;
 	connection->path[INWARDS] = path < PATH_CONTAINER ? path : PATH_CONTAINER;
 	connection->path[OUTWARDS] = path;
-	if (path < PATH_CONTAINER)
-		out->ifindex = via;
-	else
+	if (path >= PATH_CONTAINER) {
 		count(flow_offloaded);
+		return 0;
+	}
+	out->ifindex = via;
+	__builtin_memcpy(out->destination, next_hop, sizeof(next_hop));
 	return 0;
 }
 

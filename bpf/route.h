@@ -97,6 +97,33 @@ GLOBAL_FUNCTION __u32 route_by_source(struct __sk_buff *skb, const struct packet
 	return route_is_found(bpf_fib_lookup(skb, &query, sizeof(query), 0)) ? query.ifindex : 0;
 }
 
+/* Remembers where the stack sends the packet, to compare that with a path. */
+INLINE void route_note_way(struct __sk_buff *skb, const struct packet *packet, struct leave *leave)
+{
+	leave->ifindex = skb->ifindex;
+	if (!packet->l3_offset ||
+	    !packet_load_header(skb, 0, leave->destination, sizeof(leave->destination)))
+		__builtin_memset(leave->destination, 0, sizeof(leave->destination));
+}
+
+/* Returns whether a forwarded packet that leaves the stack leaves as a query for its tuple says. If
+ * not, the stack has routed it by more: a mark, or the type of service. */
+GLOBAL_FUNCTION bool route_is_plain(struct __sk_buff *skb, const struct packet *packet)
+{
+	struct bpf_fib_lookup query;
+	long result;
+
+	if (!packet)
+		return true;
+	route_query(&query, packet, skb->ingress_ifindex);
+	result = bpf_fib_lookup(skb, &query, sizeof(query), 0);
+	if (result == BPF_FIB_LKUP_RET_NO_NEIGH)
+		return query.ifindex == skb->ifindex;
+	return result != BPF_FIB_LKUP_RET_SUCCESS ||
+	       (query.ifindex == skb->ifindex &&
+		(!packet->l3_offset || packet_is_for_mac(skb, query.dmac)));
+}
+
 #ifdef FALLBACKS
 #define ROUTE_FIND_SOURCE (1U << 31) /* refused, like BPF_FIB_LOOKUP_SRC before 6.7 */
 #else

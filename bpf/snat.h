@@ -262,7 +262,7 @@ GLOBAL_FUNCTION enum verdict snat_begin(struct __sk_buff *skb, const struct pack
 	if (outward) { /* its first packet has passed the stack */
 		if (owner_sends_by(owner, skb->ingress_ifindex))
 			begun->leave[OUTWARDS].left_stack = clock_second();
-		begun->leave[OUTWARDS].ifindex = skb->ifindex;
+		route_note_way(skb, packet, &begun->leave[OUTWARDS]);
 	}
 	if (!share_left_to(&draft->key, begun))
 		return verdict_of_admission(ADMISSION_LIMITED);

@@ -47,3 +47,80 @@ test_conntrack_port_for_all_servers() {
 		done
 	done
 }
+
+# marked_routes GATEWAY4 GATEWAY6: marked packets to far are routed there.
+marked_routes() {
+	ip route add "$far4" via "$1" table 100
+	ip route add "$far6" via "$2" table 100
+	ip rule add fwmark 7 lookup 100
+	ip -6 rule add fwmark 7 lookup 100
+}
+
+# expect_none NAMESPACE FILTER TALK...: they go on, and nothing of the kind arrives there.
+expect_none() {
+	local who=$1 filter=$2
+	shift 2
+	capture_start wrong "$who" eth0 "$filter"
+	expect_steady "$@"
+	expect_captured_nothing wrong
+}
+
+# also with portmap
+# replies that the firewall's mark ties to the uplink of the request leave there
+test_conntrack_mark_of_replies() {
+	far_make server
+	far_by client
+	marked_routes "$server4" "$server6"
+	nft -f - <<-'RULES'
+	table inet marks {
+		chain marks {
+			type filter hook prerouting priority mangle
+			iifname "eth1" ct mark set 7
+			iifname "cni0" meta mark set ct mark
+		}
+	}
+	RULES
+	fast_lists
+	container_start web fast -p 8080:80/tcp -p 8080:80/udp
+	talks_open in server "$host4_second" "$host6_second" 8080 "--from $far4" "--from $far6"
+	expect_none client "host $far4 or host $far6" $(talks in)
+}
+
+# also with portmap
+# of two routers on one uplink, packets go to the one that the firewall's mark chooses, masqueraded
+# and from a mapped port
+test_conntrack_mark_of_router() {
+	far_make server
+	router_make
+	far_by server
+	marked_routes "$router4" "$router6"
+	nft -f - <<-'RULES'
+	table inet marks {
+		chain marks {
+			type filter hook prerouting priority mangle
+			iifname "cni0" meta mark set 7
+		}
+	}
+	RULES
+	masqueraded_make
+	container_start web fast -p 8080:80/tcp -p 8080:80/udp
+	talks_open in server "$host4_second" "$host6_second" 8080 "--from $far4" "--from $far6"
+	talks_open out one "$far4" "$far6" 9000
+	expect_none server "(dst $far4 or dst $far6) and ether dst $(mac_in server eth0)" $(talks in out)
+}
+
+# also with portmap
+# the same for a rule that goes by the type of service
+test_conntrack_router_by_tos() {
+	far_make server
+	router_make
+	far_by server
+	ip route add "$far4" via "$router4" table 100
+	ip rule add tos 0x10 lookup 100
+	masqueraded_make
+	talk_open out_tcp one tcp "$far4" 9000 --tos 16
+	talk_open out_udp one udp "$far4" 9000 --tos 16
+	# The connection's first packet may go before the socket has its type of service.
+	expect_goes_on out_tcp out_udp
+	expect_none server "dst $far4 and ether dst $(mac_in server eth0)" out_tcp out_udp
+}
