@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * device.h - finds what packets that skip the IP stack would miss: a qdisc at a device's root,
- * filters at its hooks (the bandwidth plugin uses both), and the host's IPsec policies.
+ * filters at its hooks (the bandwidth plugin uses both), and the host's IPsec policies; and whether a
+ * container was cut off.
  *
  * No helper reports them, so the programs read the kernel's own structures (device_members.h) with
  * bpf_probe_read_kernel(), which fails on an invalid address. Programs run under RCU, which keeps
@@ -21,6 +22,7 @@ const volatile struct device_layout device_layout = {};
 #define DEVICE_HASH_BITS 8 /* NETDEV_HASHBITS: the same since Linux 2.6.22 */
 #define MOST_DEVICES_IN_BUCKET 64
 #define CLASSIFIER_BPF 0x62706600 /* "bpf" in memory order */
+#define IFF_UP 1
 #define MOST_FILTERS 4            /* priorities at a hook: we use fewer */
 
 /* The low half is the value of a member of 32 bits. */
@@ -98,6 +100,23 @@ GLOBAL_FUNCTION bool device_is_watched(struct __sk_buff *skb, __u32 ifindex)
 	       device_has_filters(device_read(device, device_layout.device_egress));
 }
 
+/* Returns whether a container's veth is down, or not a port of the bridge that it was added to
+ * (0: it is routed): what goes past the stack would reach it nevertheless. */
+GLOBAL_FUNCTION bool device_is_cut_off(struct __sk_buff *skb, __u32 veth, __u32 bridge)
+{
+	__u64 device = device_find(skb, veth), upper;
+
+	if (!device || !device_layout.upper)
+		return false;
+	if (!((__u32)device_read(device, device_layout.device_flags) & IFF_UP))
+		return true;
+	if (!bridge)
+		return false;
+	upper = device_read(device, device_layout.device_upper) - device_layout.upper_list;
+	upper = device_read(upper, device_layout.upper_device);
+	return (__u32)device_read(upper, device_layout.device_ifindex) != bridge;
+}
+
 /* Looks for IPsec policies for outgoing or forwarded packets: one read gets both counts, which
  * follow that of XFRM_POLICY_IN. */
 GLOBAL_FUNCTION bool device_host_has_policies(struct __sk_buff *skb)
@@ -121,14 +140,15 @@ INLINE bool device_conntrack_has_seen(struct __sk_buff *skb)
 GLOBAL_FUNCTION int device_look(struct __sk_buff *skb, __u32 veth)
 {
 	struct interface *interface = bpf_map_lookup_elem(&interfaces, &veth);
-	__u32 now = clock_second();
+	__u32 now = clock_second(), bridge;
 
 	if (!interface || interface->looked_at == now)
 		return 0;
+	bridge = interface->role == ROLE_PORT ? interface->bridge_ifindex : 0;
 	interface->looked_at = now;
-	interface->watched =
-		device_host_has_policies(skb) || device_is_watched(skb, veth) ||
-		(interface->role == ROLE_PORT && device_is_watched(skb, interface->bridge_ifindex));
+	interface->watched = device_host_has_policies(skb) || device_is_watched(skb, veth) ||
+			     (bridge && device_is_watched(skb, bridge)) ||
+			     device_is_cut_off(skb, veth, bridge);
 	return 0;
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * device_members.h - where the running kernel keeps the qdiscs and filters of a network device.
+ * device_members.h - where the running kernel keeps the qdiscs, filters and master of a network device.
  *
  * These types differ between kernels: the loader looks the members up in the kernel's BTF and
  * passes their offsets to the programs. If a member or the BTF is missing, `known` is 0 and the
@@ -36,6 +36,13 @@
 	X(device_ingress, net_device, miniq_ingress) \
 	X(device_egress, net_device, miniq_egress)
 
+/* What an administrator changes to cut a device off. The master is the first of the upper devices. */
+#define DEVICE_MEMBERS_UPPER(X) \
+	X(device_flags, net_device, flags) \
+	X(device_upper, net_device, adj_list) \
+	X(upper_list, netdev_adjacent, list) \
+	X(upper_device, netdev_adjacent, dev)
+
 /* Only on kernels with IPsec */
 #define DEVICE_MEMBERS_XFRM(X) \
 	X(net_xfrm, net, xfrm) \
@@ -49,10 +56,12 @@ struct device_layout {
 	__u32 tcx;          /* 1: offsets of DEVICE_MEMBERS_TCX, else DEVICE_MEMBERS_MINI_QDISC */
 	__u32 xfrm;         /* 1: offsets of DEVICE_MEMBERS_XFRM are right */
 	__u32 conntrack;    /* 1: the offset of DEVICE_MEMBERS_CONNTRACK is right */
+	__u32 upper;        /* 1: offsets of DEVICE_MEMBERS_UPPER are right */
 	__u32 our_priority; /* of our own filters */
 #define X(name, type, member) __u32 name;
 	DEVICE_MEMBERS(X)
 	DEVICE_MEMBERS_TCX(X)
+	DEVICE_MEMBERS_UPPER(X)
 	DEVICE_MEMBERS_XFRM(X)
 	DEVICE_MEMBERS_CONNTRACK(X)
 #undef X

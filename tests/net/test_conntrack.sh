@@ -124,3 +124,43 @@ test_conntrack_router_by_tos() {
 	expect_goes_on out_tcp out_udp
 	expect_none server "dst $far4 and ether dst $(mac_in server eth0)" out_tcp out_udp
 }
+
+# Two conversations with a mapped port and two of a container, past the stack where ours translates
+conversations_make() {
+	masqueraded_make
+	container_start web fast -p 8080:80/tcp -p 8080:80/udp
+	conversation_open in_tcp client tcp "$host4" 8080 --timeout 300
+	conversation_open in_udp client udp "$host4" 8080 --timeout 300
+	conversation_open out_tcp one tcp "$server4" 9000 --timeout 300
+	conversation_open out_udp one udp "$server4" 9000 --timeout 300
+	talks='in_tcp in_udp out_tcp out_udp'
+	expect_goes_on $talks
+	[ "$plugin" != bpf-portmap ] || expect_skips_stack $talks
+}
+
+# also with portmap
+# a container that is taken off its bridge is cut off, its TCP connections too
+test_conntrack_taken_off_the_bridge() {
+	local name
+	conversations_make
+	for name in web one; do ip link set "$(host_veth "$name")" nomaster; done
+	expect_stops $talks
+}
+
+arrives_in_web() {
+	local before
+	before=$(hits web)
+	goes_on in_tcp || goes_on in_udp || true
+	[ "$(hits web)" != "$before" ]
+}
+nothing_arrives_in_web() { ! arrives_in_web; }
+
+# also with portmap
+# nothing reaches a container whose veth is down
+test_conntrack_veth_down() {
+	conversations_make
+	hits_count web eth0 80
+	arrives_in_web || fail "what arrives is not counted"
+	ip link set "$(host_veth web)" down
+	try_often nothing_arrives_in_web || fail "packets still reach the container"
+}

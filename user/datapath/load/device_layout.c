@@ -18,6 +18,7 @@ struct member {
 #define X(field, type, member) {#type, #member, offsetof(struct device_layout, field)},
 static const struct member members[] = {DEVICE_MEMBERS(X)};
 static const struct member tcx_members[] = {DEVICE_MEMBERS_TCX(X)};
+static const struct member upper_members[] = {DEVICE_MEMBERS_UPPER(X)};
 static const struct member xfrm_members[] = {DEVICE_MEMBERS_XFRM(X)};
 static const struct member conntrack_members[] = {DEVICE_MEMBERS_CONNTRACK(X)};
 static const struct member mini_qdisc_members[] = {DEVICE_MEMBERS_MINI_QDISC(X)};
@@ -72,6 +73,7 @@ void device_layout_find(struct device_layout *layout)
 	if (libbpf_get_error(btf))
 		return;
 	layout->known = find_all(btf, members, COUNT(members), layout);
+	layout->upper = find_all(btf, upper_members, COUNT(upper_members), layout);
 	layout->xfrm = find_all(btf, xfrm_members, COUNT(xfrm_members), layout);
 	layout->conntrack = find_all(btf, conntrack_members, COUNT(conntrack_members), layout);
 	layout->tcx = find_all(btf, tcx_members, COUNT(tcx_members), layout);
