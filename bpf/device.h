@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * device.h - finds what packets that skip the IP stack would miss: a qdisc at a device's root,
- * filters at its hooks (the bandwidth plugin uses both), and the host's IPsec policies; and whether a
- * container was cut off.
+ * filters at its hooks (the bandwidth plugin uses both), and the host's IPsec policies; and whether
+ * a container was cut off.
  *
  * No helper reports them, so the programs read the kernel's own structures (device_members.h) with
  * bpf_probe_read_kernel(), which fails on an invalid address. Programs run under RCU, which keeps
@@ -22,8 +22,8 @@ const volatile struct device_layout device_layout = {};
 #define DEVICE_HASH_BITS 8 /* NETDEV_HASHBITS: the same since Linux 2.6.22 */
 #define MOST_DEVICES_IN_BUCKET 64
 #define CLASSIFIER_BPF 0x62706600 /* "bpf" in memory order */
-#define IFF_UP 1
 #define MOST_FILTERS 4            /* priorities at a hook: we use fewer */
+#define IFF_UP 1
 
 /* The low half is the value of a member of 32 bits. */
 INLINE __u64 device_read(__u64 address, __u32 offset)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * device_members.h - where the running kernel keeps the qdiscs, filters and master of a network device.
+ * device_members.h - where the running kernel keeps the qdiscs, filters and master of a network
+ * device.
  *
  * These types differ between kernels: the loader looks the members up in the kernel's BTF and
  * passes their offsets to the programs. If a member or the BTF is missing, `known` is 0 and the
@@ -36,7 +37,7 @@
 	X(device_ingress, net_device, miniq_ingress) \
 	X(device_egress, net_device, miniq_egress)
 
-/* What an administrator changes to cut a device off. The master is the first of the upper devices. */
+/* What changes when a device is cut off. The master is the first of the upper devices. */
 #define DEVICE_MEMBERS_UPPER(X) \
 	X(device_flags, net_device, flags) \
 	X(device_upper, net_device, adj_list) \

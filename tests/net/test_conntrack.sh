@@ -164,3 +164,239 @@ test_conntrack_veth_down() {
 	ip link set "$(host_veth web)" down
 	try_often nothing_arrives_in_web || fail "packets still reach the container"
 }
+
+# The permanent neighbour entries, which a link loses with its addresses, or are old
+neighbours_again() {
+	local address
+	for address in "$client4" "$client6"; do
+		ip neighbour replace "$address" lladdr "$(mac_in client eth0)" dev eth0 nud permanent
+	done
+	for address in "$host4" "$host6"; do
+		ip -n client neighbour replace "$address" lladdr "$(mac_of eth0)" dev eth0 nud permanent
+	done
+}
+
+conversations6_make() {
+	conversations_make
+	conversation_open in_tcp6 client tcp "$host6" 8080 --timeout 300
+	conversation_open in_udp6 client udp "$host6" 8080 --timeout 300
+	talks+=' in_tcp6 in_udp6'
+	expect_goes_on $talks
+}
+
+# also with portmap
+# connections go on after the uplink was down, and when it has another MAC
+test_conntrack_uplink_down_and_up() {
+	conversations6_make
+	ip link set eth0 down
+	expect_stops in_udp in_udp6
+	ip link set eth0 address 02:00:00:00:07:05
+	ip link set eth0 up
+	ip address add "$host6/64" dev eth0 nodad
+	neighbours_again
+	expect_goes_on $talks
+}
+
+# also with portmap
+# connections go on after the bridge was down, and without its addresses
+test_conntrack_bridge_down_and_up() {
+	conversations6_make
+	ip link set cni0 down
+	expect_stops in_udp in_udp6
+	ip address flush dev cni0
+	ip link set cni0 up
+	ip address add "$bridge4/16" dev cni0
+	ip address add "$bridge6/64" dev cni0 nodad
+	expect_goes_on $talks
+}
+
+# also with portmap
+# while the host does not forward nothing passes; connections go on when it does again
+test_conntrack_forwarding_off_and_on() {
+	conversations6_make
+	sysctl -qw net.ipv4.ip_forward=0 net.ipv6.conf.all.forwarding=0
+	expect_stops $talks
+	sysctl -qw net.ipv4.ip_forward=1 net.ipv6.conf.all.forwarding=1
+	expect_goes_on $talks
+}
+
+# also with portmap
+# connections of a container that a policy rule forbids to leave stop, and go on without the rule
+test_conntrack_rule_prohibits() {
+	conversations_make
+	ip rule add from "$(address4 one)" to "$server4" prohibit
+	expect_stops out_tcp out_udp
+	ip rule del from "$(address4 one)" to "$server4" prohibit
+	expect_goes_on out_tcp out_udp
+}
+
+# also with portmap
+# ptp: the host's end of a container's link has another MAC
+test_conntrack_ptp_mac() {
+	local name
+	fast_lists
+	serve_in server 9000
+	container_start web fast-ptp -p 8080:80/tcp -p 8080:80/udp
+	talks_open in client "$host4" "$host6" 8080
+	talks_open out web "$server4" "$server6" 9000
+	expect_goes_on $(talks in out)
+	ip link set "$(host_veth web)" address 02:00:00:00:07:09
+	ip -n web neighbour flush dev eth0
+	expect_goes_on $(talks in out)
+	expect_answers client "$host4" 8080 web "$client4"
+}
+
+# also with portmap
+# a virtual machine in the container has its address, and a MAC of its own
+test_conntrack_machine_inside() {
+	local own4 own6
+	fast_lists
+	container_add web fast -p 8080:80/tcp -p 8080:80/udp
+	own4=$(address4 web) own6=$(address6 web)
+	namespace_add machine
+	ip link add eth0 netns machine type veth peer name tap netns web
+	ip -n web -batch - <<-'LINES'
+	address flush dev eth0
+	link add inner type bridge
+	link set inner up
+	link set eth0 master inner
+	link set tap master inner
+	link set tap up
+	LINES
+	ip -n machine -batch - <<-LINES
+	link set eth0 up
+	address add $own4/16 dev eth0
+	address add $own6/64 dev eth0 nodad
+	route add default via $bridge4
+	route add default via $bridge6
+	LINES
+	ip neighbour flush dev cni0
+	serve_in machine 80
+	serve_in server 9000
+	talks_open in client "$host4" "$host6" 8080
+	talks_open out machine "$server4" "$server6" 9000
+	expect_goes_on $(talks in out)
+	[ "$plugin" != bpf-portmap ] || expect_skips_stack $(talks in out)
+	expect_goes_on $(talks in out)
+}
+
+# far_by_gateway VIA4 VIA6: conversations with far in both directions, also after the gateway's
+# neighbour entries have gone
+far_by_gateway() {
+	local all='out_tcp4 out_tcp6 out_udp4 out_udp6 in_tcp4 in_tcp6 in_udp4 in_udp6'
+	far_make server
+	ip -n server address add fe80::99/64 dev eth0 nodad
+	ip -n server address add 172.31.1.1/32 dev eth0
+	ip route add "$far4" via $1 dev eth1 onlink
+	ip -6 route add "$far6" via $2 dev eth1
+	masqueraded_make
+	container_start web fast -p 8080:80/tcp -p 8080:80/udp
+	talks_open out one "$far4" "$far6" 9000
+	talks_open in server "$host4_second" "$host6_second" 8080 "--from $far4" "--from $far6"
+	expect_goes_on $all
+	[ "$plugin" != bpf-portmap ] || expect_skips_stack $all
+	ip neighbour flush dev eth1 nud all
+	expect_goes_on $all
+}
+
+# also with portmap
+# the gateway has a link-local address, for IPv4 too (RFC 5549)
+test_conntrack_gateway_link_local() { far_by_gateway 'inet6 fe80::99' fe80::99; }
+
+# also with portmap
+# the gateway is in no subnet of the host
+test_conntrack_gateway_onlink() { far_by_gateway 172.31.1.1 fe80::99; }
+
+# also with portmap
+# flows follow a group of next hops when one of them goes
+test_conntrack_nexthop_group() {
+	local wrong
+	far_make server
+	router_make
+	ip -batch - <<-LINES || skip "the kernel has no next hop objects"
+	nexthop add id 1 via $server4 dev eth1
+	nexthop add id 2 via $router4 dev eth1
+	nexthop add id 10 group 1/2
+	route add $far4 nhid 10
+	nexthop add id 3 via $server6 dev eth1
+	nexthop add id 4 via $router6 dev eth1
+	nexthop add id 20 group 3/4
+	route add $far6 nhid 20
+	LINES
+	masqueraded_make
+	talks_open one one "$far4" "$far6" 9000
+	talks_open two one "$far4" "$far6" 9000
+	expect_goes_on $(talks one two)
+	expect_steady $(talks one two)
+	ip nexthop replace id 10 group 2
+	ip nexthop replace id 20 group 4
+	wrong="(dst $far4 or dst $far6) and ether dst $(mac_in server eth0)"
+	try_often follow_group "$wrong" || fail "some packets go to the other router"
+}
+
+follow_group() {
+	capture_start wrong server eth0 "$1"
+	expect_goes_on $(talks one two)
+	[ -z "$(capture_stop wrong)" ]
+}
+
+# also with portmap
+# a macvlan over an uplink is an uplink of its own
+test_conntrack_macvlan_uplink() {
+	fast_lists
+	ip link add link eth0 name shim type macvlan mode bridge
+	ip address add 192.0.5.1/24 dev shim
+	ip link set shim up
+	ip -n client address add 192.0.5.10/24 dev eth0
+	serve_in client 9000
+	container_start web fast -p 8080:80/tcp -p 8080:80/udp
+	capture_start leak client eth0 "$leak"
+	talk_open in_tcp client tcp 192.0.5.1 8080
+	talk_open in_udp client udp 192.0.5.1 8080
+	talk_open out_tcp web tcp 192.0.5.10 9000
+	talk_open out_udp web udp 192.0.5.10 9000
+	expect_goes_on in_tcp in_udp out_tcp out_udp
+	expect_steady in_tcp in_udp out_tcp out_udp
+	expect_captured_nothing leak
+}
+
+# also with portmap
+# the type of service stays, congestion marks too, in both directions
+test_conntrack_tos_is_kept() {
+	masqueraded_make
+	container_start web fast -p 8080:80/udp
+	CAPTURE=-v capture_start in web eth0 "udp dst port 80"
+	CAPTURE=-v capture_start out server eth0 "udp dst port 9000"
+	ask client udp "$host4" 8080 --tos 185 --count 6 >/run/out
+	ask one udp "$server4" 9000 --tos 185 --count 6 >/run/out
+	expect_equal 6 "$(capture_stop in | grep -c 'tos 0xb9')" "requests with it in web"
+	expect_equal 6 "$(capture_stop out | grep -c 'tos 0xb9')" "requests with it at the server"
+}
+
+# also with portmap
+# a datagram from port 0, which asks for no answer, arrives
+test_conntrack_port_zero() {
+	masqueraded_make
+	container_add web fast -p 8080:80/udp
+	capture_start in web eth0 "udp dst port 80"
+	capture_start out server eth0 "udp dst port 9000"
+	in_namespace client "$peer" forge udp "$client4" 0 "$host4" 8080 --interface eth0 \
+		--destination-mac "$(mac_of eth0)"
+	in_namespace one "$peer" forge udp "$(address4 one)" 0 "$server4" 9000 --interface eth0 \
+		--destination-mac "$(mac_of cni0)"
+	expect_contains "$(capture_stop in)" "IP $client4.0 > $(address4 web).80"
+	expect_contains "$(capture_stop out)" "IP $host4_second."
+}
+
+# also with portmap
+# a local route makes a whole subnet the host's: its ports answer there, to clients and neighbours
+test_conntrack_local_route() {
+	fast_lists
+	container_start web fast -p 8080:80/tcp -p 8080:80/udp
+	container_add one fast
+	ip route add local 203.0.113.0/24 dev lo
+	ip -6 route add local 2001:db8:77::/64 dev lo
+	expect_answers client 203.0.113.77 8080 web "$client4"
+	expect_answers client 2001:db8:77::5 8080 web "$client6"
+	expect_answers one 203.0.113.77 8080 web
+}
