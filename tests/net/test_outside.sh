@@ -133,6 +133,7 @@ test_outside_host_ip_not_here_yet() {
 	container_start web bridge -p 192.0.2.9:8080:80/tcp
 	expect_no_answer client tcp 192.0.2.9 8080
 	ip address add 192.0.2.9/24 dev eth0
+	ip -n client neighbour flush all # it has just learned that nobody has the address
 	expect_answer client tcp 192.0.2.9 8080 web "$client4"
 	expect_no_answer client tcp "$host4" 8080
 }
