@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * device.h - finds what packets that skip the IP stack would miss: a qdisc at a device's root,
- * filters at its hooks (the bandwidth plugin uses both), and the host's IPsec policies; and whether
- * a container was cut off.
+ * filters at its hooks (the bandwidth plugin uses both), and the host's IPsec policies; whether a
+ * container was cut off; and the IPv6 addresses of a device.
  *
  * No helper reports them, so the programs read the kernel's own structures (device_members.h) with
  * bpf_probe_read_kernel(), which fails on an invalid address. Programs run under RCU, which keeps
@@ -15,6 +15,7 @@
 #include <bpf/bpf_endian.h>
 #include "connection.h"
 #include "device_members.h"
+#include "packet.h"
 
 /* Set by the loader. It is constant for the verifier, which removes the code that it disables. */
 const volatile struct device_layout device_layout = {};
@@ -24,6 +25,7 @@ const volatile struct device_layout device_layout = {};
 #define CLASSIFIER_BPF 0x62706600 /* "bpf" in memory order */
 #define MOST_FILTERS 4            /* priorities at a hook: we use fewer */
 #define IFF_UP 1
+#define MOST_ADDRESSES 16         /* IPv6, of one device */
 
 /* The low half is the value of a member of 32 bits. */
 INLINE __u64 device_read(__u64 address, __u32 offset)
@@ -134,6 +136,29 @@ GLOBAL_FUNCTION bool device_host_has_policies(struct __sk_buff *skb)
 INLINE bool device_conntrack_has_seen(struct __sk_buff *skb)
 {
 	return device_layout.conntrack && device_read((__u64)skb, device_layout.skb_conntrack) != 0;
+}
+
+/* Returns whether the packet's sender is an IPv6 address that the host has at this device.
+ * bpf_fib_lookup() does not answer for link-local addresses. */
+GLOBAL_FUNCTION bool device_has_sender(struct __sk_buff *skb, const struct packet *packet,
+				       __u32 ifindex)
+{
+	__u64 list, node;
+
+	if (!packet || !device_layout.known || !device_layout.ipv6)
+		return false;
+	list = device_read(device_find(skb, ifindex), device_layout.device_inet6);
+	list += device_layout.inet6_addresses;
+	node = device_read(list, 0);
+	for (int i = 0; node && node != list && i < MOST_ADDRESSES; i++) {
+		__u64 bytes = node - device_layout.address_node + device_layout.address_bytes;
+
+		if (device_read(bytes, 0) == address_halves(packet->sender)[0] &&
+		    device_read(bytes, sizeof(__u64)) == address_halves(packet->sender)[1])
+			return true;
+		node = device_read(node, 0);
+	}
+	return false;
 }
 
 /* Checks a container's veth and its bridge, once a second. */

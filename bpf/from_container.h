@@ -35,7 +35,8 @@ INLINE bool sender_asks_stack(struct __sk_buff *skb, const struct interface *int
 
 /* host_addresses may be out of date, and routing does not tell an address of the host from one
  * without a route: so both are asked. For routed IPv6 packets routing alone decides: this also
- * drops a source without a route, which the stack would forward, but which gets no answer. */
+ * drops a source without a route, which the stack would forward, but which gets no answer.
+ * Link-local addresses, which are never routed, are the host's if this link's device has them. */
 INLINE bool sender_is_host(struct __sk_buff *skb, const struct packet *packet,
 			   const struct interface *interface, __u32 ifindex)
 {
@@ -51,6 +52,8 @@ INLINE bool sender_is_host(struct __sk_buff *skb, const struct packet *packet,
 	address_copy(key.address, packet->sender);
 	if (address_is_unset(key.address)) /* The entry :: is no address. */
 		return false;
+	if (address_is_ipv6_link_local(key.address))
+		return device_has_sender(skb, packet, gateway);
 	known = bpf_map_lookup_elem(&host_addresses, &key);
 	if (!known && (packet->ipv4 || !sender_asks_stack(skb, interface)))
 		return false;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * device_members.h - where the running kernel keeps the qdiscs, filters and master of a network
- * device.
+ * device_members.h - where the running kernel keeps what a network device has: qdiscs, filters, its
+ * master, IPv6 addresses.
  *
  * These types differ between kernels: the loader looks the members up in the kernel's BTF and
  * passes their offsets to the programs. If a member or the BTF is missing, `known` is 0 and the
@@ -52,12 +52,20 @@
 /* Only on kernels with conntrack */
 #define DEVICE_MEMBERS_CONNTRACK(X) X(skb_conntrack, sk_buff, _nfct)
 
+/* Only on kernels with IPv6 built in */
+#define DEVICE_MEMBERS_IPV6(X) \
+	X(device_inet6, net_device, ip6_ptr) \
+	X(inet6_addresses, inet6_dev, addr_list) \
+	X(address_node, inet6_ifaddr, if_list) \
+	X(address_bytes, inet6_ifaddr, addr)
+
 struct device_layout {
 	__u32 known;        /* 1: the offsets below are right */
 	__u32 tcx;          /* 1: offsets of DEVICE_MEMBERS_TCX, else DEVICE_MEMBERS_MINI_QDISC */
 	__u32 xfrm;         /* 1: offsets of DEVICE_MEMBERS_XFRM are right */
 	__u32 conntrack;    /* 1: the offset of DEVICE_MEMBERS_CONNTRACK is right */
 	__u32 upper;        /* 1: offsets of DEVICE_MEMBERS_UPPER are right */
+	__u32 ipv6;         /* 1: offsets of DEVICE_MEMBERS_IPV6 are right */
 	__u32 our_priority; /* of our own filters */
 #define X(name, type, member) __u32 name;
 	DEVICE_MEMBERS(X)
@@ -65,6 +73,7 @@ struct device_layout {
 	DEVICE_MEMBERS_UPPER(X)
 	DEVICE_MEMBERS_XFRM(X)
 	DEVICE_MEMBERS_CONNTRACK(X)
+	DEVICE_MEMBERS_IPV6(X)
 #undef X
 };
 

@@ -29,6 +29,9 @@ enum device {
 #define v6_host "2001:db8:1::1"
 #define v6_second_uplink "2001:db8:2::1"
 #define v6_bridge "fd00:10::1"
+/* by their MACs */
+#define v6_bridge_link_local "fe80::ff:fe00:12"
+#define v6_routed_link_local "fe80::ff:fe00:16"
 
 /* Containers */
 #define v4_container_one "10.10.0.2"

@@ -22,6 +22,7 @@ static const struct member upper_members[] = {DEVICE_MEMBERS_UPPER(X)};
 static const struct member xfrm_members[] = {DEVICE_MEMBERS_XFRM(X)};
 static const struct member conntrack_members[] = {DEVICE_MEMBERS_CONNTRACK(X)};
 static const struct member mini_qdisc_members[] = {DEVICE_MEMBERS_MINI_QDISC(X)};
+static const struct member ipv6_members[] = {DEVICE_MEMBERS_IPV6(X)};
 #undef X
 
 #define COUNT(array) (sizeof(array) / sizeof(*(array)))
@@ -76,6 +77,7 @@ void device_layout_find(struct device_layout *layout)
 	layout->upper = find_all(btf, upper_members, COUNT(upper_members), layout);
 	layout->xfrm = find_all(btf, xfrm_members, COUNT(xfrm_members), layout);
 	layout->conntrack = find_all(btf, conntrack_members, COUNT(conntrack_members), layout);
+	layout->ipv6 = find_all(btf, ipv6_members, COUNT(ipv6_members), layout);
 	layout->tcx = find_all(btf, tcx_members, COUNT(tcx_members), layout);
 	if (!layout->tcx)
 		layout->known &=
