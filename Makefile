@@ -316,6 +316,7 @@ $(BUILD)/tests/counted.bpf.o: tests/bench/programs/counted.bpf.c tests/bench/pro
 	$(call say,CLANG,$@)$(CLANG) $(BPF_CFLAGS) -Itests/bench/programs -c $< -o $@
 
 $(BUILD)/tests/programs: $(addprefix tests/bench/programs/,programs.c measured.c traffic.c) \
+		user/datapath/load/device_layout.c \
 		$(addprefix tests/packet/,host.c frame.c) $(BUILD)/tests/programs.skel.h \
 		$(wildcard tests/bench/programs/*.h tests/packet/*.h include/*.h)
 	@mkdir -p $(@D)

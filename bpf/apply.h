@@ -25,6 +25,8 @@ GLOBAL_FUNCTION int apply_verdict(struct __sk_buff *skb, const struct packet *pa
 		return TC_ACT_SHOT;
 	if (verdict == VERDICT_PASS || !translation_changes(translation, &packet->tuple))
 		return TC_ACT_UNSPEC;
+	if (translation->path && !offload_header_is_right(skb, packet))
+		return shot(damaged_header);
 	if (packet->error ? rewrite_error(skb, packet, translation)
 			  : rewrite_packet(skb, packet, translation))
 		return shot(rewrite_failed); /* half rewritten, so of no use */

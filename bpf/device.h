@@ -25,7 +25,7 @@ const volatile struct device_layout device_layout = {};
 #define CLASSIFIER_BPF 0x62706600 /* "bpf" in memory order */
 #define MOST_FILTERS 4            /* priorities at a hook: we use fewer */
 #define IFF_UP 1
-#define MOST_ADDRESSES 16         /* IPv6, of one device */
+#define MOST_ADDRESSES 16 /* IPv6, of one device */
 
 /* The low half is the value of a member of 32 bits. */
 INLINE __u64 device_read(__u64 address, __u32 offset)

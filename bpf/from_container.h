@@ -14,6 +14,7 @@
 #ifndef BPF_PORTMAP_FROM_CONTAINER_H
 #define BPF_PORTMAP_FROM_CONTAINER_H
 
+#include "checksum.h"
 #include "ingress.h"
 
 /* Returns whether it is another container's address. */
@@ -298,6 +299,8 @@ INLINE int handle_from_container(struct __sk_buff *skb)
 	origin.arrival.ifindex = origin.veth;
 	origin.arrival.sender_verified = true;
 	kind = packet_parse(skb, &packet, ETH_HLEN);
+	if (checksum_refuses(skb, &packet, kind))
+		return shot(misplaced_checksum);
 	if (kind == PACKET_IGNORED) {
 		if (!address_is_unset(packet.sender) && sender_is_forged(skb, &packet, origin.veth))
 			return TC_ACT_SHOT;

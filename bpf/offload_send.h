@@ -162,6 +162,22 @@ GLOBAL_FUNCTION int offload_to_next_hop(struct __sk_buff *skb, const struct pack
 	return bpf_redirect_neigh(translation->out_ifindex, &next_hop, sizeof(next_hop), 0);
 }
 
+/* Returns whether the checksum of the IP header is right (RFC 1071), as only the stack checks it.
+ */
+INLINE bool offload_header_is_right(struct __sk_buff *skb, const struct packet *packet)
+{
+	__u32 words[sizeof(struct iphdr) / sizeof(__u32)];
+	__u64 sum;
+
+	if (!packet->ipv4)
+		return true;
+	if (!packet_load_header(skb, packet->l3_offset, words, sizeof(words)))
+		return false;
+	sum = (__u64)words[0] + words[1] + words[2] + words[3] + words[4];
+	sum = (sum & 0xffff) + (sum >> 16 & 0xffff) + (sum >> 32);
+	return (sum & 0xffff) + (sum >> 16) == 0xffff;
+}
+
 /* Sends a rewritten packet past the IP stack. */
 INLINE int offload_send(struct __sk_buff *skb, const struct packet *packet,
 			const struct translation *translation)

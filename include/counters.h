@@ -68,6 +68,10 @@
 	X(drop_no_attachment, "packet from a container whose attachment was deleted") \
 	X(drop_forged_source, \
 	  "packet from a container with the address of another container or of the host") \
+	X(drop_misplaced_checksum, "packet from a container whose checksum the kernel would " \
+				   "write into its addresses or ports") \
+	X(drop_damaged_header, \
+	  "packet on its way past the IP stack with a wrong checksum of its IPv4 header") \
 	X(drop_strict, "packet from an uplink to a strict container's own address, of no flow") \
 	X(drop_sctp_fragment, \
 	  "SCTP in fragments to or from a port whose number changes: its checksum cannot follow") \

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * device_members.h - where the running kernel keeps what a network device has: qdiscs, filters, its
- * master, IPv6 addresses.
+ * master, IPv6 addresses; and the members of a packet that programs cannot see.
  *
  * These types differ between kernels: the loader looks the members up in the kernel's BTF and
  * passes their offsets to the programs. If a member or the BTF is missing, `known` is 0 and the
@@ -59,13 +59,26 @@
 	X(address_node, inet6_ifaddr, if_list) \
 	X(address_bytes, inet6_ifaddr, addr)
 
+/* Where a packet's checksum is left to the kernel: what is not in __sk_buff. */
+#define DEVICE_MEMBERS_CHECKSUM(X) \
+	X(skb_csum_start, sk_buff, csum_start) \
+	X(skb_csum_offset, sk_buff, csum_offset) \
+	X(skb_network_header, sk_buff, network_header)
+
+/* The number of a helper that no kernel has. The loader replaces the call if `cast` is set. */
+#define CAST_CALL 0x6b736b62
+
 struct device_layout {
-	__u32 known;        /* 1: the offsets below are right */
-	__u32 tcx;          /* 1: offsets of DEVICE_MEMBERS_TCX, else DEVICE_MEMBERS_MINI_QDISC */
-	__u32 xfrm;         /* 1: offsets of DEVICE_MEMBERS_XFRM are right */
-	__u32 conntrack;    /* 1: the offset of DEVICE_MEMBERS_CONNTRACK is right */
-	__u32 upper;        /* 1: offsets of DEVICE_MEMBERS_UPPER are right */
-	__u32 ipv6;         /* 1: offsets of DEVICE_MEMBERS_IPV6 are right */
+	__u32 known;     /* 1: the offsets below are right */
+	__u32 tcx;       /* 1: offsets of DEVICE_MEMBERS_TCX, else DEVICE_MEMBERS_MINI_QDISC */
+	__u32 xfrm;      /* 1: offsets of DEVICE_MEMBERS_XFRM are right */
+	__u32 conntrack; /* 1: the offset of DEVICE_MEMBERS_CONNTRACK is right */
+	__u32 upper;     /* 1: offsets of DEVICE_MEMBERS_UPPER are right */
+	__u32 ipv6;      /* 1: offsets of DEVICE_MEMBERS_IPV6 are right */
+	__u32 checksum;  /* 1: offsets of DEVICE_MEMBERS_CHECKSUM, and the two below, are right */
+	__u32 skb_ip_summed;
+	__u32 ip_summed_mask; /* its bits in that byte, which are all set in CHECKSUM_PARTIAL */
+	__u32 cast; /* BTF ID of bpf_cast_to_kern_ctx() (since Linux 6.2); 0: there is none */
 	__u32 our_priority; /* of our own filters */
 #define X(name, type, member) __u32 name;
 	DEVICE_MEMBERS(X)
@@ -74,6 +87,7 @@ struct device_layout {
 	DEVICE_MEMBERS_XFRM(X)
 	DEVICE_MEMBERS_CONNTRACK(X)
 	DEVICE_MEMBERS_IPV6(X)
+	DEVICE_MEMBERS_CHECKSUM(X)
 #undef X
 };
 

@@ -41,6 +41,30 @@ ipv4_hex() {
 	echo "$head$(checksum_hex "${head}0000$tail")$tail$4"
 }
 
+# all digits of an IPv6 address
+address6_hex() {
+	local head=${1%%::*} tail= group digits= count
+	case $1 in *::*) tail=${1#*::} ;; esac
+	# shellcheck disable=SC2086
+	set -- ${head//:/ } - ${tail//:/ }
+	count=$#
+	for group; do
+		if [ "$group" = - ]; then
+			for ((; count <= 8; count++)); do digits+=0000; done
+		else
+			printf -v group %04x "0x$group"
+			digits+=$group
+		fi
+	done
+	echo "$digits"
+}
+
+# ipv6_hex SOURCE DESTINATION PROTOCOL PAYLOAD
+ipv6_hex() {
+	printf '60000000%04x%02xff%s%s%s' $((${#4} / 2)) "$3" "$(address6_hex "$1")" \
+		"$(address6_hex "$2")" "$4"
+}
+
 # udp_hex SOURCE-PORT DESTINATION-PORT PAYLOAD [SIZE]: without a checksum, which IPv4 permits
 udp_hex() { printf '%04x%04x%04x0000%s' "$1" "$2" "${4:-$((8 + ${#3} / 2))}" "$3"; }
 

@@ -64,30 +64,6 @@ test_link_local_ptp() {
 	link_local_both_ways web "$(host_veth web)"
 }
 
-# all digits of an IPv6 address
-address6_hex() {
-	local head=${1%%::*} tail= group digits= count
-	case $1 in *::*) tail=${1#*::} ;; esac
-	# shellcheck disable=SC2086
-	set -- ${head//:/ } - ${tail//:/ }
-	count=$#
-	for group; do
-		if [ "$group" = - ]; then
-			for ((; count <= 8; count++)); do digits+=0000; done
-		else
-			printf -v group %04x "0x$group"
-			digits+=$group
-		fi
-	done
-	echo "$digits"
-}
-
-# ipv6_hex SOURCE DESTINATION PROTOCOL PAYLOAD
-ipv6_hex() {
-	printf '60000000%04x%02xff%s%s%s' $((${#4} / 2)) "$3" "$(address6_hex "$1")" \
-		"$(address6_hex "$2")" "$4"
-}
-
 # icmp6_hex SOURCE DESTINATION TYPE REST [router alert]: an ICMPv6 packet
 icmp6_hex() {
 	local pseudo message protocol=58 option=

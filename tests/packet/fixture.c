@@ -44,7 +44,14 @@ static void set_device_layout(void)
 
 	device_layout_find(&layout);
 	skeleton->rodata->device_layout = layout;
+	if (device_layout_apply(skeleton->progs.from_container, &layout))
+		err(1, "preparing from_container");
 #endif
+}
+
+bool fixture_sees_devices(void)
+{
+	return skeleton->rodata->device_layout.known && skeleton->rodata->device_layout.ipv6;
 }
 
 void fixture_load(void)

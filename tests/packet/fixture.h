@@ -81,6 +81,9 @@ struct stored_entries {
 };
 
 void fixture_load(void);
+
+/* Whether the programs can read what the kernel knows about devices: not without its BTF. */
+bool fixture_sees_devices(void);
 void fixture_unload(void);
 
 /* The state that a row begins with: four containers, their ports, the interfaces, no connections,

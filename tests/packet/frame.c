@@ -199,7 +199,8 @@ static void finish_ipv4(struct frame *frame, const struct packet *packet)
 		write16(frame, frame->network + 2,
 			frame->length - frame->network + packet->ip_length_off);
 	write16(frame, frame->network + 10,
-		finish_sum(sum_words(frame->bytes + frame->network, header, 0)));
+		finish_sum(sum_words(frame->bytes + frame->network, header, 0)) ^
+			packet->damaged_header);
 }
 
 static unsigned int extension_number(char letter)

@@ -90,6 +90,7 @@ struct packet {
 	/* Wrong values */
 	int ip_length_off;        /* added to the total or payload length */
 	bool without_ip_length;   /* 0, as with BIG TCP */
+	bool damaged_header;      /* a wrong checksum of the IPv4 header */
 	int udp_length_off;       /* added to the UDP length */
 	unsigned int ip_version;  /* instead of 4 or 6 */
 	unsigned int ihl;         /* in words, instead of the right one */

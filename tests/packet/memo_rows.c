@@ -164,6 +164,16 @@ static void options_row(void)
 	row_end();
 }
 
+static void damaged_row(void)
+{
+	struct packet in = mapped4.in, out = mapped4.out;
+
+	row_begin("nor does one with a damaged IPv4 header");
+	in.damaged_header = out.damaged_header = true;
+	check_packet(&mapped4, in, out);
+	row_end();
+}
+
 static void fragment_row(void)
 {
 	struct packet in = mapped4.in, out = mapped4.out;
@@ -256,6 +266,7 @@ void memo_rows(void)
 	memo_row("nor after drop-offload", &mapped4, fixture_drop_offload, false);
 	too_large_row();
 	options_row();
+	damaged_row();
 	fragment_row();
 	last_hop_row();
 	other_container_row();

@@ -115,6 +115,11 @@ static const struct row path_rows[] = {
 	 .out = IN6_DONE(UDP, TO_ONE), INTO_ONE},
 	{ROW("outwards: UDP, IPv6", with_paths_v6), AT(FROM_CONTAINER, VETH_ONE), .in = OUT6(UDP),
 	 .out = OUT6_DONE(UDP, TO_ROUTER), OUT_OF_UPLINK},
+#define DAMAGED .verdict = DROPPED, .counts = {"drop_damaged_header"}
+	{ROW("a wrong checksum of the IPv4 header, which the stack would drop", with_paths),
+	 AT(FROM_UPLINK, UPLINK), .in = IN4(TCP, ACK, .damaged_header = true), DAMAGED},
+	{ROW("and outwards", with_paths), AT(FROM_CONTAINER, VETH_ONE),
+	 .in = OUT4(UDP, .damaged_header = true), DAMAGED},
 	{ROW("FIN skips the stack", with_paths), AT(FROM_UPLINK, UPLINK), .in = IN4(TCP, FIN | ACK),
 	 .out = IN4_DONE(TCP, FIN | ACK, TO_ONE), INTO_ONE},
 	{ROW("RST skips the stack", with_paths), AT(FROM_CONTAINER, VETH_ONE), .in = OUT4(TCP, RST),

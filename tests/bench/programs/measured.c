@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* measured.c - loads the programs and fills their maps as ADD would. */
+#include "datapath/load/device_layout.h"
 #include "measured.h"
 
 #include <arpa/inet.h>
@@ -271,7 +272,25 @@ static void set_size(struct bpf_object *object, const char *name, uint32_t entri
 		bpf_map__set_max_entries(map, entries);
 }
 
-/* As the loader does */
+/* As the loader does, for an object of this version; but no device is looked at. */
+static void set_device_layout(struct bpf_object *object)
+{
+	struct bpf_program *program = bpf_object__find_program_by_name(object, "from_container");
+	int id = btf__find_by_name_kind(bpf_object__btf(object), "device_layout", BTF_KIND_STRUCT);
+	char *variable = find_variable(object, ".rodata", "device_layout");
+	struct device_layout layout;
+
+	if (!program || !variable ||
+	    btf__resolve_size(bpf_object__btf(object), (__u32)id) != sizeof(layout))
+		return;
+	device_layout_find(&layout);
+	layout.known = 0;
+	memcpy(variable, &layout, sizeof(layout));
+	if (device_layout_apply(program, &layout))
+		err(1, "preparing from_container");
+}
+
+/* The same */
 static void set_sizes(struct bpf_object *object, uint32_t entries)
 {
 	uint32_t cpus = (uint32_t)libbpf_num_possible_cpus(), places = 1024;
@@ -295,6 +314,7 @@ struct bpf_object *measured_load(const char *path, const struct world *world, bo
 	if (!object)
 		err(1, "opening %s", path);
 	set_sizes(object, table_size(world->flows));
+	set_device_layout(object);
 	if (bpf_object__load(object))
 		err(1, "loading %s", path);
 	fill_small_maps(object, world);

@@ -49,6 +49,18 @@ static __always_inline __u32 choose_flow(void)
 	return traffic.first + ((random & 0xffffffff) * traffic.flows >> 32);
 }
 
+#define IPV4_CHECKSUM_OFFSET 24
+
+/* Corrects the IPv4 header's checksum (RFC 1624), which the fast path verifies. */
+static __always_inline void correct_checksum(void *data, __be16 old, __be16 new)
+{
+	__u16 *checksum = data + IPV4_CHECKSUM_OFFSET;
+	__u32 sum = (__u16) ~*checksum + (__u16)~old + new;
+
+	sum = (sum & 0xffff) + (sum >> 16);
+	*checksum = ~(sum + (sum >> 16));
+}
+
 /* Writes a peer's address and port. False: the offsets are beyond the packet. */
 static __always_inline bool write_peer(struct __sk_buff *skb, __u32 flow)
 {
@@ -58,6 +70,9 @@ static __always_inline bool write_peer(struct __sk_buff *skb, __u32 flow)
 
 	if ((void *)(address + 1) > end || (void *)(port + 1) > end)
 		return false;
+	if (skb->protocol == bpf_htons(0x0800) &&
+	    data + IPV4_CHECKSUM_OFFSET + sizeof(__be16) <= end)
+		correct_checksum(data, *address, bpf_htons(PEER_ADDRESS(flow)));
 	*address = bpf_htons(PEER_ADDRESS(flow));
 	*port = bpf_htons(PEER_PORT(flow));
 	return true;

@@ -5,8 +5,10 @@
 
 #include <bpf/btf.h>
 #include <bpf/libbpf.h>
+#include <linux/bpf.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdlib.h>
 #include <string.h>
 
 struct member {
@@ -23,6 +25,7 @@ static const struct member xfrm_members[] = {DEVICE_MEMBERS_XFRM(X)};
 static const struct member conntrack_members[] = {DEVICE_MEMBERS_CONNTRACK(X)};
 static const struct member mini_qdisc_members[] = {DEVICE_MEMBERS_MINI_QDISC(X)};
 static const struct member ipv6_members[] = {DEVICE_MEMBERS_IPV6(X)};
+static const struct member checksum_members[] = {DEVICE_MEMBERS_CHECKSUM(X)};
 #undef X
 
 #define COUNT(array) (sizeof(array) / sizeof(*(array)))
@@ -65,6 +68,54 @@ static bool find_all(const struct btf *btf, const struct member *wanted, size_t 
 	return true;
 }
 
+/* sk_buff.ip_summed is a bit-field of two bits. */
+static bool find_ip_summed(const struct btf *btf, struct device_layout *layout)
+{
+	int id = btf__find_by_name_kind(btf, "sk_buff", BTF_KIND_STRUCT);
+	long bits;
+
+	if (id < 0)
+		return false;
+	bits = find_member(btf, btf__type_by_id(btf, (uint32_t)id), "ip_summed");
+	if (bits < 0 || bits % 8 > 6)
+		return false;
+	layout->skb_ip_summed = (uint32_t)bits / 8;
+	layout->ip_summed_mask = 3U << bits % 8;
+	return true;
+}
+
+static uint32_t find_cast(const struct btf *btf)
+{
+	int id = btf__find_by_name_kind(btf, "bpf_cast_to_kern_ctx", BTF_KIND_FUNC);
+
+	return id < 0 ? 0 : (uint32_t)id;
+}
+
+int device_layout_apply(struct bpf_program *program, const struct device_layout *layout)
+{
+	size_t count = bpf_program__insn_cnt(program);
+	struct bpf_insn *instructions;
+	int result;
+
+	if (!layout->cast)
+		return 0;
+	instructions = malloc(count * sizeof(*instructions));
+	if (!instructions)
+		return -1;
+	memcpy(instructions, bpf_program__insns(program), count * sizeof(*instructions));
+	for (size_t i = 0; i < count; i++) {
+		struct bpf_insn *call = &instructions[i];
+
+		if (call->code != (BPF_JMP | BPF_CALL) || call->src_reg || call->imm != CAST_CALL)
+			continue;
+		call->src_reg = BPF_PSEUDO_KFUNC_CALL;
+		call->imm = (int)layout->cast;
+	}
+	result = bpf_program__set_insns(program, instructions, count);
+	free(instructions);
+	return result;
+}
+
 void device_layout_find(struct device_layout *layout)
 {
 	struct btf *btf;
@@ -77,6 +128,9 @@ void device_layout_find(struct device_layout *layout)
 	layout->upper = find_all(btf, upper_members, COUNT(upper_members), layout);
 	layout->xfrm = find_all(btf, xfrm_members, COUNT(xfrm_members), layout);
 	layout->conntrack = find_all(btf, conntrack_members, COUNT(conntrack_members), layout);
+	layout->checksum = find_all(btf, checksum_members, COUNT(checksum_members), layout) &&
+			   find_ip_summed(btf, layout);
+	layout->cast = find_cast(btf);
 	layout->ipv6 = find_all(btf, ipv6_members, COUNT(ipv6_members), layout);
 	layout->tcx = find_all(btf, tcx_members, COUNT(tcx_members), layout);
 	if (!layout->tcx)

@@ -108,7 +108,9 @@ static int open_and_load(struct portmap_bpf **skeleton, const struct objects *ob
 	if (!*skeleton)
 		return -1;
 	(*skeleton)->rodata->device_layout = *layout;
-	if (!prepare_maps(*skeleton, objects, assured) && !portmap_bpf__load(*skeleton))
+	if (!prepare_maps(*skeleton, objects, assured) &&
+	    !device_layout_apply((*skeleton)->progs.from_container, layout) &&
+	    !portmap_bpf__load(*skeleton))
 		return 0;
 	saved = errno;
 	portmap_bpf__destroy(*skeleton);
@@ -125,7 +127,7 @@ static int load_for_kernel(struct portmap_bpf **skeleton, const struct objects *
 		return 0;
 	if (!layout->known || errno == ENOMEM)
 		return -1;
-	layout->known = 0;
+	memset(layout, 0, sizeof(*layout));
 	log_tail[0] = '\0';
 	return open_and_load(skeleton, objects, assured, layout);
 }

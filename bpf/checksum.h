@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * checksum.h - where the kernel will write the checksum that a packet's sender has left to it.
+ *
+ * A sender that leaves its checksum to the device (CHECKSUM_PARTIAL) says which bytes it covers and
+ * where it belongs. A container may name any place (AF_PACKET with PACKET_VNET_HDR, or a tun device
+ * behind it), and chooses the value by the bytes. The kernel writes it when the packet leaves,
+ * after programs and firewall have judged an address or a port that is then another one.
+ *
+ * So it must be the transport header's own; or, as a tunnel's inner packet has one, lie behind the
+ * headers by which the packet is judged.
+ */
+#ifndef BPF_PORTMAP_CHECKSUM_H
+#define BPF_PORTMAP_CHECKSUM_H
+
+#include "device.h"
+#include "parse_l4.h"
+#include "rewrite.h"
+
+#define PROTOCOL_AUTHENTICATION 51 /* IPv6: firewalls look for ports behind it */
+#define JUDGED_BYTES 6             /* of a transport header: ports, or type and identifier */
+
+/* The loader puts bpf_cast_to_kern_ctx() in the place of this call (device_layout.cast): without an
+ * `extern`, for which libbpf wants a kernel with BTF. */
+static void *(*const kernel_skb)(void *skb) = (void *)CAST_CALL;
+
+/* Returns whether the checksum's field is the transport header's own. start: where the bytes begin
+ * that it covers, counted from the IP header; offset: of the field from there. */
+INLINE bool checksum_is_own(const struct packet *packet, __u16 start, __u16 offset)
+{
+	enum protocol protocol = packet->tuple.protocol;
+
+	return start == (__u16)(packet->l4_offset - packet->l3_offset) &&
+	       offset == rewrite_checksum_field(protocol) &&
+	       (packet_protocol_has_ports(protocol) || parse_is_icmp(packet, protocol));
+}
+
+/* Returns whether anything behind the first bytes of the transport header may be written. Not with
+ * TCP's flags and numbers, SCTP's chunks, the packet that an error quotes, nor where the transport
+ * header was not found. */
+INLINE bool checksum_may_be_inner(const struct packet *packet, enum packet_kind kind)
+{
+	__u8 protocol = packet->tuple.protocol;
+
+	return protocol != PROTOCOL_TCP && protocol != PROTOCOL_SCTP && !packet->error &&
+	       protocol != PROTOCOL_AUTHENTICATION && (protocol || kind != PACKET_OPAQUE);
+}
+
+/* Returns whether the kernel would write the packet's checksum where it must not. */
+GLOBAL_FUNCTION bool checksum_is_misplaced(struct __sk_buff *skb, const struct packet *packet,
+					   enum packet_kind kind)
+{
+	const __u8 partial = device_layout.ip_summed_mask;
+	__u32 transport = sizeof(struct iphdr); /* not IP, or tagged: unknown */
+	__u16 start, offset;
+
+	if (!packet || !device_layout.checksum ||
+	    (device_read((__u64)skb, device_layout.skb_ip_summed) & partial) != partial)
+		return false;
+	start = device_read((__u64)skb, device_layout.skb_csum_start);
+	start -= device_read((__u64)skb, device_layout.skb_network_header);
+	offset = device_read((__u64)skb, device_layout.skb_csum_offset);
+	if (checksum_is_own(packet, start, offset))
+		return false;
+	if (packet->l4_offset)
+		transport = packet->l4_offset - packet->l3_offset;
+	return !checksum_may_be_inner(packet, kind) || (__s16)start < (__s32)transport ||
+	       start + offset < transport + JUDGED_BYTES;
+}
+
+/* A member of the kernel's skb, where the program can read it itself */
+#define MEMBER(type, skb, member) (*(const type *)((skb) + device_layout.member))
+
+/* Does the same; most packets need no helper. */
+INLINE bool checksum_refuses(struct __sk_buff *skb, const struct packet *packet,
+			     enum packet_kind kind)
+{
+	const __u8 partial = device_layout.ip_summed_mask;
+	const void *whole;
+
+	if (!device_layout.checksum)
+		return false;
+	if (device_layout.cast) {
+		whole = kernel_skb(skb);
+		if ((MEMBER(__u8, whole, skb_ip_summed) & partial) != partial ||
+		    checksum_is_own(packet,
+				    MEMBER(__u16, whole, skb_csum_start) -
+					    MEMBER(__u16, whole, skb_network_header),
+				    MEMBER(__u16, whole, skb_csum_offset)))
+			return false;
+	}
+	return checksum_is_misplaced(skb, packet, kind);
+}
+
+#endif
