@@ -21,6 +21,7 @@
 #define BPF_PORTMAP_FRAGMENT_H
 
 #include "connection.h"
+#include "endpoint.h"
 #include "rewrite.h"
 
 /* How long a record is valid without another fragment, and how long a fragment is held. A receiver
@@ -59,6 +60,62 @@ INLINE struct fragment *fragment_open(const struct fragment_key *key)
 	return bpf_map_lookup_elem(&fragments, key);
 }
 
+INLINE bool fragment_is_translated(enum fragment_fate fate)
+{
+	return fate == FRAGMENT_TRANSLATED || fate == FRAGMENT_LEFT;
+}
+
+/* Returns whose packets the translation is about, or {0, 0}: of one that enters, the container that
+ * gets it; of one that leaves, its sender or, with masqAll, its receiver. */
+INLINE struct owner fragment_owner(const struct packet *packet,
+				   const struct translation *translation, bool left)
+{
+	const struct tuple *tuple = &packet->tuple;
+	const struct endpoint *endpoint;
+	struct owner nobody = {};
+
+	if (!left && tuple->direction == DIRECTION_IN) {
+		endpoint = endpoint_find(translation->address);
+	} else {
+		endpoint = endpoint_find(tuple->source);
+		if (!endpoint)
+			endpoint = endpoint_find(tuple->destination);
+	}
+	return endpoint && owner_live(&endpoint->owner) ? endpoint->owner : nobody;
+}
+
+/* Another CPU may have the same datagram's first fragment: then that one writes. */
+INLINE void fragment_write(struct fragment *fragment, const struct packet *packet,
+			   const struct translation *translation, bool left)
+{
+	__u32 version = *(volatile __u32 *)&fragment->version;
+
+	if ((version & 1) ||
+	    __sync_val_compare_and_swap(&fragment->version, version, version + 1) != version)
+		return;
+	fragment->translation = *translation;
+	fragment->translation.port = 0; /* later fragments have none */
+	fragment->translation.peer_port = 0;
+	fragment->translation.report = 0;
+	fragment->owner = fragment_owner(packet, translation, left);
+	__sync_fetch_and_add(&fragment->version, 1);
+}
+
+/* Copies the translation. False: it is being written, or its container has gone. */
+INLINE bool fragment_read(struct fragment *fragment, const struct packet *packet, bool left,
+			  struct translation *translation)
+{
+	__u32 version = *(volatile __u32 *)&fragment->version;
+	struct owner now, then;
+
+	__builtin_memcpy(translation, &fragment->translation, sizeof(*translation));
+	then = fragment->owner;
+	if ((version & 1) || __sync_fetch_and_add(&fragment->version, 0) != version)
+		return false;
+	now = fragment_owner(packet, translation, left);
+	return owner_equal(&now, &then);
+}
+
 /* Remembers a first fragment's fate. Returns the ticket of the newest fragment held, which the
  * caller must release with those before it; 0: none are held. */
 GLOBAL_FUNCTION __u32 fragment_remember(struct __sk_buff *skb, const struct packet *packet,
@@ -74,12 +131,8 @@ GLOBAL_FUNCTION __u32 fragment_remember(struct __sk_buff *skb, const struct pack
 	fragment = fragment_open(&key);
 	if (!fragment)
 		return 0;
-	if (fate == FRAGMENT_TRANSLATED || fate == FRAGMENT_LEFT) {
-		fragment->translation = *translation;
-		fragment->translation.port = 0; /* later fragments have none */
-		fragment->translation.peer_port = 0;
-		fragment->translation.report = 0;
-	}
+	if (fragment_is_translated(fate))
+		fragment_write(fragment, packet, translation, fate == FRAGMENT_LEFT);
 	fragment->last_seen = clock_second();
 	*(volatile enum fragment_fate *)&fragment->fate = fate;
 	if (fate == FRAGMENT_DROPPED)
@@ -94,6 +147,7 @@ GLOBAL_FUNCTION enum fragment_fate fragment_follow(struct __sk_buff *skb,
 						   struct translation *translation)
 {
 	struct fragment *fragment;
+	enum fragment_fate fate;
 	struct fragment_key key;
 	__u32 now = clock_second();
 
@@ -105,8 +159,11 @@ GLOBAL_FUNCTION enum fragment_fate fragment_follow(struct __sk_buff *skb,
 		return FRAGMENT_WAITING;
 	if (fragment->last_seen != now)
 		fragment->last_seen = now;
-	*translation = fragment->translation;
-	return fragment->fate;
+	fate = *(volatile enum fragment_fate *)&fragment->fate;
+	if (fragment_is_translated(fate) &&
+	    !fragment_read(fragment, packet, fate == FRAGMENT_LEFT, translation))
+		return FRAGMENT_WAITING;
+	return fate;
 }
 
 /* When ports change, the new SCTP checksum depends on the length of the whole datagram, which only

@@ -16,12 +16,14 @@
 /* Returns the length to compare with the MTU: of a GSO packet, one segment's. */
 INLINE __u32 offload_length(struct __sk_buff *skb, const struct packet *packet, __u32 mtu)
 {
-	__u32 length = packet->end - packet->l3_offset;
+	__u32 length = packet->end - packet->l3_offset, payload = packet->tcp_sequence_length;
 
 	if (length <= mtu || !skb->gso_size)
 		return length;
 	if (packet->tuple.protocol == PROTOCOL_TCP)
-		return length - packet->tcp_sequence_length + skb->gso_size;
+		payload -= !!(packet->tcp_flags & TCP_SYN) + !!(packet->tcp_flags & TCP_FIN);
+	if (packet->tuple.protocol == PROTOCOL_TCP)
+		return length - payload + skb->gso_size;
 	return packet->l4_offset - packet->l3_offset + sizeof(struct udphdr) + skb->gso_size;
 }
 

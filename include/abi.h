@@ -487,11 +487,13 @@ struct fragment_key {
 struct fragment {
 	struct translation
 		translation; /* of FRAGMENT_TRANSLATED and FRAGMENT_LEFT, without ports */
+	struct owner owner;  /* of the translated container's address */
 	__u32 last_seen;     /* CLOCK_MONOTONIC, seconds */
 	__u32 newest;        /* the ticket of the one held last; 0: none */
 	__u32 held;          /* how many are or were held */
+	__u32 version;       /* of the translation; odd while it is written */
 	enum fragment_fate fate;
-	__u8 reserved[3];
+	__u8 reserved[7];
 } __attribute__((aligned(8)));
 
 /* held: ARRAY. Fragments that came before their datagram's first one, from the IP header on. */
@@ -643,7 +645,7 @@ ASSERT_SIZE(struct half_open, 48);
 ASSERT_SIZE(struct assured, 56);
 ASSERT_SIZE(struct fragment_key, 48);
 ASSERT_SIZE(struct translation, 40);
-ASSERT_SIZE(struct fragment, 56);
+ASSERT_SIZE(struct fragment, 72);
 ASSERT_SIZE(struct held_fragment, 1608);
 ASSERT_SIZE(struct workload, 8 + WORKLOAD_NAMESPACE_SIZE + WORKLOAD_NAME_SIZE);
 ASSERT_SIZE(struct attachment, 40 + 8 + WORKLOAD_NAMESPACE_SIZE + WORKLOAD_NAME_SIZE);

@@ -51,6 +51,40 @@ static void given_no_ports(void)
 	fixture_set_masquerade_ports(0, 0);
 }
 
+static void given_next_owner(void)
+{
+	fixture_renew(ONE);
+	fixture_set_endpoint(v4_container_one, ONE, 16, true);
+}
+
+static const struct row owner_rows[] = {
+	{.says = "a first fragment to a mapped port",
+	 AT(FROM_UPLINK, UPLINK),
+	 .in = REQUEST(FIRST),
+	 .out = REQUEST_IN(FIRST),
+	 .flows = {MAPPED_FLOW(NEW)}},
+	{.says = "after DEL a later one does not reach the address's next owner",
+	 .then = true,
+	 .given = given_next_owner,
+	 .flows_unchecked = true,
+	 AT(FROM_UPLINK, UPLINK),
+	 .in = REQUEST(MIDDLE),
+	 .counts = {"fragment_not_held"}},
+	{.says = "a masqueraded first fragment",
+	 AT(TO_UPLINK, UPLINK),
+	 .in = QUERY(FIRST),
+	 .out = QUERY_OUT(FIRST),
+	 .flows = {MASQUERADED_FLOW(NEW)}},
+	{.says = "and the next owner's later one is not of its datagram",
+	 .then = true,
+	 .given = given_next_owner,
+	 .flows_unchecked = true,
+	 AT(TO_UPLINK, UPLINK),
+	 .in = QUERY(LAST),
+	 .verdict = DROPPED,
+	 .counts = {"drop_untranslatable"}},
+};
+
 static const struct row mapped_rows[] = {
 	{.says = "[T17] the first fragment to a mapped port makes the flow",
 	 AT(FROM_UPLINK, UPLINK),
@@ -859,6 +893,7 @@ static void run_all_disorders(void)
 
 static void run_all_rows(void)
 {
+	ROWS_RUN(owner_rows);
 	ROWS_RUN(mapped_rows);
 	ROWS_RUN(masqueraded_rows);
 	ROWS_RUN(neighbour_rows_in_fragments);
