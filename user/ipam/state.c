@@ -65,19 +65,39 @@ static void set_alarm(time_t each)
 	setitimer(ITIMER_REAL, &timer, NULL);
 }
 
+/* Whether the file is another one than it was: whoever has the lock has written it. */
+static bool is_replaced(const char *path, struct stat *last)
+{
+	struct stat now = {0};
+	bool same;
+
+	if (stat(path, &now))
+		now.st_ino = 0;
+	same = now.st_ino == last->st_ino && now.st_mtim.tv_sec == last->st_mtim.tv_sec &&
+	       now.st_mtim.tv_nsec == last->st_mtim.tv_nsec;
+	*last = now;
+	return !same;
+}
+
 /* Plugins inherit the lock: one that goes on after we were killed holds it until it ends, and what
- * it gives away after that is not missed. It may hang, hence the limit. */
-static int take_lock(const struct state *state, off_t which, struct cni_error *err)
+ * it gives away after that is not missed. It may hang, hence the limit, which is one of a holder
+ * that does nothing: Docker waits for as long as many requests before its own take. `path`: what
+ * holders write. */
+static int take_lock(const struct state *state, off_t which, const char *path,
+		     struct cni_error *err)
 {
 	struct flock lock = {.l_type = F_WRLCK, .l_start = which, .l_len = 1};
 	unsigned int timeout = state->settings->conf.timeout;
 	unsigned int left = timeout + LOCK_MORE_SECONDS;
+	struct stat last = {0};
 	int failure = 0;
 
 	set_alarm(1);
 	while (fcntl(state->lock, F_OFD_SETLKW, &lock)) {
 		failure = errno;
 		left -= !!timeout;
+		if (is_replaced(path, &last))
+			left = timeout + LOCK_MORE_SECONDS;
 		if (failure != EINTR || !left)
 			break;
 		failure = 0;
@@ -111,7 +131,7 @@ int state_lock_all(struct state *state, const struct settings *settings, struct 
 {
 	if (state->lock < 0 && open_lock(state, settings, err))
 		return -1;
-	return take_lock(state, LOCK_ALL, err);
+	return take_lock(state, LOCK_ALL, "", err);
 }
 
 /* Explicitly, as what a plugin has left running may have inherited it. Length 0: all behind. */
@@ -200,10 +220,12 @@ int state_open(struct state *state, const struct settings *settings, const struc
 {
 	cleanup_free char *path = NULL;
 
-	if (open_lock(state, settings, err) || take_lock(state, lock_of(subnet), err))
+	if (open_lock(state, settings, err))
 		return -1;
 	state->subnet = *subnet;
 	path = path_of(state, SUFFIX);
+	if (take_lock(state, lock_of(subnet), path, err))
+		return -1;
 	if (access(path, F_OK) && errno == ENOENT) {
 		state->root = json_pack("{s:{}}", "pools");
 		state->pools = json_object_get(state->root, "pools");
