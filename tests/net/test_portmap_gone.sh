@@ -52,20 +52,27 @@ by_newer_portmap() {
 	done
 }
 
+# nat_save: the tables of iptables, where its programs have long names and where they have not
+nat_save() {
+	local family kind
+	for family in iptables ip6tables; do
+		for kind in nft legacy; do
+			! command -v "$family-$kind-save" >/dev/null || "$family-$kind-save" -t nat
+		done
+		command -v "$family-nft-save" >/dev/null || "$family-save" -t nat
+	done 2>/dev/null
+}
+
 # rules_of NAME: how many rules portmap has for the container, in both families of all its tables
 rules_of() {
 	{
-		iptables-nft-save -t nat; ip6tables-nft-save -t nat
-		iptables-legacy-save -t nat; ip6tables-legacy-save -t nat
-		nft list table ip cni_hostport; nft list table ip6 cni_hostport
+		nat_save
+		nft list table ip cni_hostport
+		nft list table ip6 cni_hostport
 	} 2>/dev/null | grep -cE "dnat name: .* id: .{1,2}$1[\\\"]|comment \"$1\"" || true
 }
 
-chains_of_containers() {
-	{ iptables-nft-save -t nat; ip6tables-nft-save -t nat
-		iptables-legacy-save -t nat; ip6tables-legacy-save -t nat; } 2>/dev/null |
-		grep -c '^:CNI-DN-' || true
-}
+chains_of_containers() { nat_save | grep -c '^:CNI-DN-' || true; }
 
 # mapped_by_portmap NAME PORT
 mapped_by_portmap() {
