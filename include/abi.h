@@ -543,9 +543,11 @@ struct attachment {
 	__u32 ifindex; /* of the veth's host side */
 	__u8 host_mac[6];
 	enum attachment_state state;
-	__u8 has_warnings; /* 1: there is an entry in warnings */
-	__u32 host_ports;  /* entries in portmaps it claimed */
-	__u32 endpoints;   /* entries in endpoints; 0: not known */
+	__u8 has_warnings;     /* 1: there is an entry in warnings */
+	__u32 host_ports;      /* entries in portmaps it claimed */
+	__u32 endpoints;       /* entries in endpoints; 0: not known */
+	__u8 container_mac[6]; /* that its bridge is to know; 0: none */
+	__u8 reserved[2];
 	struct workload workload;
 };
 
@@ -648,7 +650,7 @@ ASSERT_SIZE(struct translation, 40);
 ASSERT_SIZE(struct fragment, 72);
 ASSERT_SIZE(struct held_fragment, 1608);
 ASSERT_SIZE(struct workload, 8 + WORKLOAD_NAMESPACE_SIZE + WORKLOAD_NAME_SIZE);
-ASSERT_SIZE(struct attachment, 40 + 8 + WORKLOAD_NAMESPACE_SIZE + WORKLOAD_NAME_SIZE);
+ASSERT_SIZE(struct attachment, 48 + 8 + WORKLOAD_NAMESPACE_SIZE + WORKLOAD_NAME_SIZE);
 ASSERT_SIZE(struct noticed, 16 + 3 * 8 * PORT_WORDS + 8 * EXTERNAL_ADDRESS_WORDS);
 ASSERT_SIZE(struct home, 24);
 ASSERT_SIZE(struct meta, 56 + PROGRAM_VERSION_SIZE + 4 * MASQUERADE_RANGES);

@@ -246,3 +246,83 @@ test_neighbour_host_services() {
 	in_namespace near busybox ping -c 1 -W 1 "$(address4 web)" >/dev/null
 	in_namespace near busybox ping -6 -c 1 -W 1 "$bridge6" >/dev/null
 }
+
+# bridge_world: web and near are on one bridge, whose entries age within a second; near counts what it
+# is sent that is not its own
+bridge_world() {
+	container_start web bridge -p 8080:80/tcp -p 8080:80/udp
+	container_start near bridge
+	ip link set cni0 type bridge ageing_time 100
+	in_namespace near nft -f - <<-'RULES'
+	table netdev listen {
+		chain seen {
+			type filter hook ingress device eth0 priority 0;
+			udp dport 80 counter
+			tcp dport 80 counter
+		}
+	}
+	RULES
+}
+
+overheard() { in_namespace near nft list table netdev listen | grep -c 'packets [1-9]' || true; }
+
+# entry_of NAME [WORD...]: the bridge's entries for its MAC at its port that have these words
+entry_of() {
+	local said word
+	said=$(bridge fdb show dev "$(host_veth "$1")" | grep -F "$(mac_in "$1" eth0)")
+	shift
+	for word; do said=$(grep -w -- "$word" <<<"$said") || true; done
+	echo "$said"
+}
+
+# also with portmap
+# a neighbour on the bridge does not read what a client sends to a container whose frames have not
+# passed the bridge for longer than it remembers a MAC
+test_neighbour_bridge_does_not_forget() {
+	bridge_world
+	conversation_open udp client udp "$host4" 8080
+	conversation_open tcp client tcp "$host6" 8080
+	for _ in 1 2 3 4 5 6 7 8; do
+		expect_says udp web
+		expect_says tcp web
+		sleep 0.4
+	done
+	[ "$plugin" != bpf-portmap ] || drop_offload
+	expect_says udp web
+	expect_says tcp web
+	expect_equal 0 "$(overheard)" 'kinds of packets that the neighbour has read'
+}
+
+# the bridge's entry for a container that has a VLAN is static there; beside macspoofchk
+test_neighbour_bridge_entry_vlan() {
+	ip link add try type bridge vlan_filtering 1 2>/dev/null && ip link delete try ||
+		skip 'the kernel has no VLANs of bridges'
+	conflist tagged bridge "$other_network | .plugins[0] += {vlan: 7, macspoofchk: true}"
+	container_start tagged tagged -p 8081:80/tcp
+	expect_contains "$(entry_of tagged static)" 'vlan 7'
+	expect_answer client tcp "$host4" 8081 tagged
+}
+
+# the bridge's entry for a container is static; attach and CHECK restore it, CHECK for a MAC that the
+# container has given itself; DEL and uninstall remove it where the veth stays
+test_neighbour_bridge_entry() {
+	local veth mac
+	container_start web bridge -p 8080:80/tcp
+	veth=$(host_veth web) mac=$(mac_in web eth0)
+	expect_contains "$(entry_of web static)" "$mac"
+	bridge fdb del "$mac" dev "$veth" master
+	"$build/bpf-portmap" attach >/dev/null
+	expect_contains "$(entry_of web static)" "$mac"
+	in_namespace web ip link set eth0 address 02:00:00:00:77:01
+	plugin_call CHECK web || fail CHECK
+	expect_contains "$(entry_of web static)" 02:00:00:00:77:01
+	expect_answer client tcp "$host4" 8080 web
+	in_namespace web ip link set eth0 address "$mac"
+	plugin_call DEL web || fail DEL
+	expect_equal '' "$(entry_of web static)"
+	plugin_call ADD web >/dev/null || fail ADD
+	expect_contains "$(entry_of web static)" "$mac"
+	mkdir -p /run/bin /run/lists
+	by_hand 0 uninstall --drop-ports --bin-dir /run/bin --conf-dir /run/lists
+	expect_equal '' "$(entry_of web static)"
+}

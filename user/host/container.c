@@ -141,6 +141,9 @@ int container_find_veth(struct container *container, const struct cni_environmen
 		return -1;
 	container->claims.ifindex = veth->link.ifindex;
 	memcpy(container->claims.host_mac, veth->link.mac, sizeof(container->claims.host_mac));
+	if (veth->bridge.ifindex)
+		memcpy(container->claims.container_mac, veth->container_mac,
+		       sizeof(container->claims.container_mac));
 	interface->role = veth->bridge.ifindex ? ROLE_PORT : ROLE_ROUTED;
 	interface->attach_mode = container->conf.attach;
 	interface->bridge_ifindex = veth->bridge.ifindex;

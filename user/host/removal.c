@@ -9,6 +9,7 @@
 #include "datapath/load/maps.h"
 #include "datapath/records/attachment_remove.h"
 #include "lib/cleanup.h"
+#include "net/bridge_entry.h"
 #include "net/link.h"
 #include "net/tc.h"
 
@@ -32,9 +33,13 @@ static int remove_attachments(struct host *host, struct release *release, struct
 
 	if (attachment_list(&host->datapath, &entries, &count, err))
 		return -1;
-	for (size_t i = 0; i < count; i++)
+	for (size_t i = 0; i < count; i++) {
+		const struct attachment *attachment = &entries[i].attachment;
+
+		bridge_entry_delete(host->socket, attachment->ifindex, attachment->container_mac);
 		if (attachment_remove_locked(release, &entries[i].key, &failure))
 			result = cni_error_chain(err, &failure);
+	}
 	return result;
 }
 

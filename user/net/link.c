@@ -203,6 +203,7 @@ int veth_find_host_end(struct nl_sock *socket, int netns, const char *ifname,
 	if (get_container_end(netns, ifname, &container, err) ||
 	    link_get(socket, container.peer, NULL, &veth->link, err))
 		return -1;
+	memcpy(veth->container_mac, container.mac, sizeof(veth->container_mac));
 	/* The number by which our namespace knows the other one, as IFLA_LINK_NETNSID has it. */
 	nla_put_u32(request, NETNSA_FD, (uint32_t)netns);
 	netlink_ask(socket, request, take_netns_id, &netns_id);

@@ -61,6 +61,7 @@ int link_names_read(struct nl_sock *socket, struct link_name **names, size_t *co
 struct host_veth {
 	struct link link;
 	struct link bridge; /* ifindex 0: it is no bridge's port, so it routes (ptp) */
+	uint8_t container_mac[LINK_MAC_SIZE]; /* of the other end */
 };
 
 /* Follows the interface of that name in the namespace to its other end here, and back

@@ -3,6 +3,7 @@
  * add.c - ADD: sets up all that the container asks for, or nothing. The steps stand in their order;
  * try_to_set_up() lists them.
  */
+#include <errno.h>
 #include <string.h>
 #include <time.h>
 
@@ -24,6 +25,7 @@
 #include "host/prerequisites.h"
 #include "host/ready.h"
 #include "host/removal.h"
+#include "net/bridge_entry.h"
 #include "plugin/commands.h"
 
 /* One run. */
@@ -180,6 +182,7 @@ static void undo_all(const struct add *add)
 
 	if (attachment_remove(&add->host.datapath.objects, &claims->key, claims, &failure))
 		warning("cannot undo a failed ADD: %s", cni_error_message(&failure));
+	bridge_entry_delete(add->host.socket, claims->ifindex, claims->container_mac);
 	detach_programs(add);
 }
 
@@ -192,6 +195,11 @@ static int try_to_set_up(struct add *add, struct cni_error *err)
 		detach_programs(add);
 		return -1;
 	}
+	if (bridge_entry_add(add->host.socket, add->container.claims.ifindex,
+			     add->container.claims.container_mac))
+		warning("cannot make the container's MAC a static entry of its bridge, which may"
+			" send to all of its ports what is for the container: %s",
+			strerror(errno));
 	keep_house(add);
 	prerequisites_warn(&add->host, &add->container);
 	/* With reserveHostPorts no process can bind from the claim on, so this look is final.

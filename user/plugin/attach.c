@@ -8,9 +8,11 @@
 
 #include "lib/cleanup.h"
 #include "datapath/records/attachment_remove.h"
+#include "datapath/records/attachments.h"
 #include "datapath/load/lock.h"
 #include "datapath/records/host_addresses.h"
 #include "datapath/load/maps.h"
+#include "net/bridge_entry.h"
 #include "net/port_ranges.h"
 #include "datapath/records/networks.h"
 #include "datapath/attach/socket_hooks.h"
@@ -46,6 +48,20 @@ static int visit_named(struct host *host, char *const *names,
 	return result;
 }
 
+/* Of containers that live: the others' are gone by now. */
+static void restore_macs(const struct host *host)
+{
+	cleanup_free struct attachment_entry *entries = NULL;
+	cleanup_error struct cni_error ignored = {0};
+	size_t count;
+
+	if (attachment_list(&host->datapath, &entries, &count, &ignored))
+		return;
+	for (size_t i = 0; i < count; i++)
+		bridge_entry_add(host->socket, entries[i].attachment.ifindex,
+				 entries[i].attachment.container_mac);
+}
+
 static int refresh(struct host *host, struct cni_error *err)
 {
 	const struct objects *objects = &host->datapath.objects;
@@ -54,6 +70,7 @@ static int refresh(struct host *host, struct cni_error *err)
 	struct meta meta;
 
 	abandoned_remove(&host->datapath, host->socket, ABANDONED_ALL);
+	restore_macs(host);
 	interfaces_sweep(host);
 	if (interfaces_repair(host, err) || fast_path_refresh(host, NULL, err))
 		return -1;

@@ -4,6 +4,7 @@
 #include "datapath/load/maps.h"
 #include "plugin/commands.h"
 #include "host/container.h"
+#include "net/bridge_entry.h"
 #include "host/foreign_programs.h"
 #include "host/interfaces.h"
 #include "host/removal.h"
@@ -38,6 +39,8 @@ static int verify(struct host *host, struct container *container, struct cni_err
 		return cni_error_set(err, CNI_ERROR_KERNEL_REFUSED,
 				     "the host's end %s of the container's veth: %s", target->name,
 				     missing);
+	/* As it is now: the container may have changed it. */
+	bridge_entry_add(host->socket, target->ifindex, container->claims.container_mac);
 	/* An interface that came up since is attached to rather than reported. */
 	if (interfaces_attach(host, &container->conf, &container->veth, false, err))
 		return -1;

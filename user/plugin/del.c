@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* del.c - DEL: removes what the attachment owns. */
+#include "datapath/load/maps.h"
 #include "datapath/records/attachments.h"
 #include "datapath/records/attachment_remove.h"
 #include "plugin/commands.h"
 #include "host/container.h"
 #include "host/host.h"
+#include "net/bridge_entry.h"
 
 /* prevResult and our own options are a hint at most. An error in them, for which ADD failed, must
  * not make DEL fail: the plugins before us would never release the address. */
@@ -15,6 +17,7 @@ int command_del(const struct cni_environment *environment, const struct cni_netw
 	cleanup_host struct host host = {0};
 	cleanup_error struct cni_error too_long = {0};
 	struct attachment_key key;
+	struct attachment record = {0};
 	bool usable = false;
 
 	/* With names that are too long ADD failed, so there is nothing. */
@@ -22,8 +25,12 @@ int command_del(const struct cni_environment *environment, const struct cni_netw
 				 &too_long) &&
 	    host_open_to_clean(&host, &usable, err))
 		return -1;
+	if (usable)
+		attachment_read(&host.datapath.objects, &key, &record);
 	if (usable && attachment_remove(&host.datapath.objects, &key,
 					container_guess(&container, environment, config), err))
 		return -1;
+	/* Mostly the veth goes next, and the entry with it. */
+	bridge_entry_delete(NULL, record.ifindex, record.container_mac);
 	return container_open_netns(&container, environment, err);
 }

@@ -328,6 +328,7 @@ static int add_locked(struct adding *adding, struct cni_error *err)
 		.workload = *claims->workload,
 	};
 	memcpy(record->host_mac, claims->host_mac, sizeof(record->host_mac));
+	memcpy(record->container_mac, claims->container_mac, sizeof(record->container_mac));
 	if (!meta_read(objects, &meta))
 		return map_refuse_read(MAP_META, err);
 	port_ranges_follow(&meta);

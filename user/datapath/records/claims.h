@@ -23,6 +23,7 @@ struct attachment_claims {
 	struct attachment_key key;
 	uint32_t ifindex; /* of the veth's host side */
 	uint8_t host_mac[6];
+	uint8_t container_mac[6]; /* zero where no bridge has to know it */
 	enum fast_path fast_path;
 	struct interface interface;     /* the veth's entry; the owner is filled in */
 	const struct port_claim *ports; /* sorted by key, each key once */

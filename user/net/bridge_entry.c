@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* bridge_entry.c - a container's MAC in its bridge's forwarding database. */
+#include "net/bridge_entry.h"
+
+#include <linux/neighbour.h>
+#include <linux/rtnetlink.h>
+#include <sys/socket.h>
+
+#include "net/netlink.h"
+
+static int ask(struct nl_sock *socket, int type, int flags, uint32_t port,
+	       const uint8_t mac[LINK_MAC_SIZE])
+{
+	struct ndmsg header = {
+		.ndm_family = AF_BRIDGE,
+		.ndm_ifindex = (int)port,
+		.ndm_state = NUD_NOARP,
+		.ndm_flags = NTF_MASTER,
+	};
+	cleanup_request struct nl_msg *request =
+		netlink_begin(type, flags | NLM_F_ACK, &header, sizeof(header));
+
+	nla_put(request, NDA_LLADDR, LINK_MAC_SIZE, mac);
+	return netlink_ask(socket, request, NULL, NULL);
+}
+
+int bridge_entry_add(struct nl_sock *socket, uint32_t port, const uint8_t mac[LINK_MAC_SIZE])
+{
+	if (!bridge_entry_is_meant(mac))
+		return 0;
+	return ask(socket, RTM_NEWNEIGH, NLM_F_CREATE | NLM_F_REPLACE, port, mac);
+}
+
+void bridge_entry_delete(struct nl_sock *socket, uint32_t port, const uint8_t mac[LINK_MAC_SIZE])
+{
+	cleanup_error struct cni_error ignored = {0};
+	cleanup_netlink struct nl_sock *own = NULL;
+
+	if (!bridge_entry_is_meant(mac))
+		return;
+	if (!socket)
+		own = netlink_open(NETLINK_ROUTE, &ignored);
+	ask(socket ?: own, RTM_DELNEIGH, 0, port, mac);
+}

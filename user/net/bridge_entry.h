@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * bridge_entry.h - a container's MAC in its bridge's forwarding database.
+ *
+ * The bridge learns it from frames that the container sends, and the fast path's never come to it:
+ * after its ageing time it would send to all of its ports what is for that container. A static
+ * entry does not age. It goes with the port.
+ */
+#ifndef NET_BRIDGE_ENTRY_H
+#define NET_BRIDGE_ENTRY_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <string.h>
+
+#include "net/link.h"
+
+/* False: the MAC is zeros, and below nothing is done, as for a veth that is no bridge's port. */
+static inline bool bridge_entry_is_meant(const uint8_t mac[LINK_MAC_SIZE])
+{
+	static const uint8_t none[LINK_MAC_SIZE];
+
+	return memcmp(mac, none, sizeof(none)) != 0;
+}
+
+/* Makes it, in each VLAN of the port, or makes it static. 0, or -1 and errno. */
+int bridge_entry_add(struct nl_sock *socket, uint32_t port, const uint8_t mac[LINK_MAC_SIZE]);
+/* socket NULL: opens one. An entry that does not exist, or is another port's by now, is no error.
+ */
+void bridge_entry_delete(struct nl_sock *socket, uint32_t port, const uint8_t mac[LINK_MAC_SIZE]);
+
+#endif
