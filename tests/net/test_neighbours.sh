@@ -293,14 +293,25 @@ test_neighbour_bridge_does_not_forget() {
 	expect_equal 0 "$(overheard)" 'kinds of packets that the neighbour has read'
 }
 
-# the bridge's entry for a container that has a VLAN is static there; beside macspoofchk
+# the bridge's entry for a container that has a VLAN is static there
 test_neighbour_bridge_entry_vlan() {
 	ip link add try type bridge vlan_filtering 1 2>/dev/null && ip link delete try ||
 		skip 'the kernel has no VLANs of bridges'
-	conflist tagged bridge "$other_network | .plugins[0] += {vlan: 7, macspoofchk: true}"
+	conflist tagged bridge "$other_network | .plugins[0].vlan = 7"
 	container_start tagged tagged -p 8081:80/tcp
 	expect_contains "$(entry_of tagged static)" 'vlan 7'
 	expect_answer client tcp "$host4" 8081 tagged
+}
+
+# it is there with macspoofchk of the bridge plugin, too
+test_neighbour_bridge_entry_macspoofchk() {
+	nft 'add table bridge try; add chain bridge try try { type filter hook prerouting priority -300; }' \
+		2>/dev/null || skip 'the kernel has no nftables of bridges'
+	conflist checked bridge "$other_network | .plugins[0].macspoofchk = true"
+	container_start checked checked -p 8081:80/tcp
+	expect_contains "$(entry_of checked static)" "$(mac_in checked eth0)"
+	expect_answer client tcp "$host4" 8081 checked
+	container_remove checked checked
 }
 
 # the bridge's entry for a container is static; attach and CHECK restore it, CHECK for a MAC that the
