@@ -58,6 +58,20 @@ GLOBAL_FUNCTION bool portmap_exists(const struct tuple *tuple)
 	return tuple && portmap_find(tuple->destination, tuple->destination_port, tuple->protocol);
 }
 
+/* Returns whether the destination is mapped to this inside address and port, of this owner. */
+GLOBAL_FUNCTION bool portmap_leads_to(const struct tuple *tuple, const struct connection_key *key,
+				      const struct owner *owner)
+{
+	const struct portmap *portmap;
+
+	if (!tuple || !key || !owner)
+		return false;
+	portmap = portmap_find(tuple->destination, tuple->destination_port, tuple->protocol);
+	return portmap && owner_equal(&portmap->owner, owner) &&
+	       portmap->container_port == key->inside_port &&
+	       address_equal(portmap->container_address, key->inside);
+}
+
 /* Returns whether it is an address local to routing at which no port is mapped: a service's, a
  * broadcast one, ... */
 INLINE bool portmap_is_excluded(const struct owner *owner, const __u8 *address)

@@ -91,6 +91,16 @@ INLINE bool snat_take_tuple(struct draft *draft, enum take take)
 	return alias_insert() || (snat_free_tuple(take) && alias_insert());
 }
 
+/* Returns whether replies to the draft's external port would go to its container by a mapping, too:
+ * what a server sends first has the port by which it is reached. */
+INLINE bool snat_port_is_own(struct scratch *scratch)
+{
+	const struct draft *draft = &scratch->draft;
+
+	tuple_inwards(&draft->external, &scratch->reply);
+	return portmap_leads_to(&scratch->reply, &draft->key, &draft->alias.owner);
+}
+
 /* Returns whether replies would go to a mapping or a host socket, which have no alias. The port is
  * marked before the search, so that the packets of a socket not found yet are checked. While other
  * ports are free, one that has ever been published is avoided: its container may be restarting. */
@@ -101,8 +111,9 @@ INLINE bool snat_port_has_owner(struct __sk_buff *skb, struct scratch *scratch, 
 
 	if (!packet_protocol_has_ports(external->protocol))
 		return false;
-	tuple_inwards(external, reply);
-	noticed_mark_external(reply->destination, reply->destination_port);
+	noticed_mark_external(external->inside, external->inside_port);
+	if (snat_port_is_own(scratch))
+		return false;
 	return (take == TAKE_FREE && portmap_is_published(reply->destination_port)) ||
 	       portmap_exists(reply) || socket_find(skb, reply) != SOCKET_NONE;
 }
@@ -176,6 +187,8 @@ GLOBAL_FUNCTION bool snat_choose_port(struct __sk_buff *skb, const struct packet
 	if (!set || !mine || !all ||
 	    !port_order_of(&packet->tuple, &draft->alias.owner, set, order))
 		return false;
+	if (packet_protocol_has_ports(packet->tuple.protocol) && snat_port_is_own(scratch))
+		order->keeps_own = true;
 	order->start += mine->none_left * 0x9e3779b97f4a7c15ULL;
 	small = order->number < SMALL_SET; /* first come, first served */
 	order->places = small ? order->number + PORT_PLACES_SCATTERED : PORT_PLACES;

@@ -400,3 +400,12 @@ test_conntrack_local_route() {
 	expect_answers client 2001:db8:77::5 8080 web "$client6"
 	expect_answers one 203.0.113.77 8080 web
 }
+
+# also with portmap
+# what a server sends first, from its published port, comes from the same port of the host
+test_conntrack_published_port_first() {
+	masqueraded_make
+	container_add web fast -p 5182:5182/udp -p 5182:5182/tcp
+	expect_equal "$host4_second:5182" "$(seen_from web udp 9000 5182)" "as the server sees it"
+	expect_equal "$host4_second:5182" "$(seen_from web tcp 9000 5182)" "as the server sees it"
+}
