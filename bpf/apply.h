@@ -18,6 +18,26 @@ INLINE int enter_again(struct __sk_buff *skb)
 	return bpf_redirect(skb->ifindex, BPF_F_INGRESS);
 }
 
+/* Sends a reply to a process of this host by way of lo (loopback.h). */
+GLOBAL_FUNCTION int send_to_loopback(struct __sk_buff *skb, const struct packet *packet, bool done)
+{
+	struct translation translation;
+
+	if (!packet)
+		return TC_ACT_SHOT;
+	skb->priority = 0;
+	if (packet->ipv4 && !done) {
+		skb->priority = address_to_ipv4(packet->tuple.destination);
+		translation_to(&translation, packet->tuple.destination,
+			       packet->tuple.destination_port, packet->tuple.source_port);
+		address_from_ipv4(translation.address, bpf_htonl(0x7f000001));
+		if (rewrite_packet(skb, packet, &translation))
+			return shot(rewrite_failed);
+	}
+	rewrite_for_container(skb);
+	return bpf_redirect_neigh(LOOPBACK_IFINDEX, NULL, 0, 0);
+}
+
 GLOBAL_FUNCTION int apply_verdict(struct __sk_buff *skb, const struct packet *packet,
 				  const struct translation *translation, enum verdict verdict)
 {
@@ -40,6 +60,8 @@ GLOBAL_FUNCTION int apply_verdict(struct __sk_buff *skb, const struct packet *pa
 		tc_index_set(skb, TC_INDEX_CONFIRM);
 	if (packet->tuple.direction == DIRECTION_IN) {
 		count_here(rewritten_destination);
+		if (address_is_loopback(translation->address))
+			return send_to_loopback(skb, packet, true);
 		return translation->enters_again ? enter_again(skb) : TC_ACT_UNSPEC;
 	}
 	count_here(rewritten_source);

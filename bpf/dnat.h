@@ -185,7 +185,7 @@ GLOBAL_FUNCTION enum verdict dnat_begin(struct __sk_buff *skb, const struct pack
 		return VERDICT_PASS;
 	if (connections_are_missing())
 		return drop(taking_over);
-	if (!policy_admits(&mapping->owner, packet->sender))
+	if (skb->ifindex != LOOPBACK_IFINDEX && !policy_admits(&mapping->owner, packet->sender))
 		return drop(source_range);
 	draft = draft_begin(packet, INWARDS, &mapping->owner, FLOW_MAPPING, 0);
 	if (!draft)
@@ -194,6 +194,8 @@ GLOBAL_FUNCTION enum verdict dnat_begin(struct __sk_buff *skb, const struct pack
 		return verdict_of_admission(ADMISSION_LIMITED);
 	if (policy_masquerades_client(&mapping->owner, packet->sender))
 		noticed_mark(masquerade_all, 0);
+	if (skb->ifindex == LOOPBACK_IFINDEX)
+		draft->connection.in_ifindex = LOOPBACK_IFINDEX;
 	address_copy(draft->key.inside, mapping->container_address);
 	draft->key.inside_port = mapping->container_port;
 	verdict = verdict_of_admission(dnat_create(draft));

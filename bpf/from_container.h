@@ -162,21 +162,31 @@ struct origin {
 
 /* Returns whether the connection's packets may skip the stack from this veth. On another network of
  * its container than the connection's own none begins to, and what is attached there must see the
- * packets: then both directions go through the stack. */
-INLINE bool may_skip_from_veth(struct __sk_buff *skb, struct found *found,
-			       const struct origin *origin)
+ * packets: then both directions go through the stack. Nor may an ICMP error of another container.
+ */
+GLOBAL_FUNCTION bool may_skip_from_veth(struct __sk_buff *skb, const struct packet *packet,
+					struct connection *connection)
 {
-	struct connection *connection = found->connection;
-	const struct slot *slot = owner_slot(&connection->owner);
+	__u32 veth = skb->ingress_ifindex ?: skb->ifindex;
+	const struct interface *interface;
+	const struct slot *slot;
+	__u32 id;
 
-	if (slot && slot->ifindex == origin->veth)
-		return true;
-	device_look(skb, origin->veth);
-	slot = owner_slot(&origin->interface->owner);
-	if (!found_stands(found))
+	if (!packet || !connection)
 		return false;
-	if (connection->path[OUTWARDS] >= PATH_CONTAINER && slot &&
-	    slot->fast_path != FAST_PATH_OFF && offload_gateway(origin->veth))
+	slot = owner_slot(&connection->owner);
+	if (slot && slot->ifindex == veth)
+		return true;
+	if (packet->error)
+		return false;
+	id = connection->id;
+	device_look(skb, veth);
+	interface = bpf_map_lookup_elem(&interfaces, &veth);
+	slot = interface ? owner_slot(&interface->owner) : NULL;
+	if (!slot || connection->id != id)
+		return false;
+	if (connection->path[OUTWARDS] >= PATH_CONTAINER && slot->fast_path != FAST_PATH_OFF &&
+	    offload_gateway(veth))
 		return true;
 	connection->path[INWARDS] = PATH_STACK;
 	connection->path[OUTWARDS] = PATH_STACK;
@@ -196,11 +206,14 @@ INLINE int handle_containers_packet(struct __sk_buff *skb, struct packet *packet
 	translated = found->connection && connection_is_translated(found->connection);
 	if (found->connection && !routed)
 		return handle_switched(skb, packet, found, origin->interface, translation);
+	if (found->connection && found->connection->in_ifindex == LOOPBACK_IFINDEX &&
+	    packet->tuple.protocol == PROTOCOL_SCTP && !packet->error) {
+		packet->tuple.direction = DIRECTION_IN;
+		return send_to_loopback(skb, packet, false);
+	}
 	if (found->connection) {
 		packet->from_endpoint = true;
-		if ((!packet->error ||
-		     owner_equal(&found->connection->owner, &origin->interface->owner)) &&
-		    may_skip_from_veth(skb, found, origin))
+		if (may_skip_from_veth(skb, packet, found->connection))
 			verdict = leave_past_stack(skb, packet, found, ifindex, translation);
 		if (verdict != VERDICT_PASS)
 			return apply_outwards(skb, packet, translation, verdict);

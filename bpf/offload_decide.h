@@ -58,12 +58,16 @@ INLINE void offload_note(struct connection *connection, enum way way, __u32 now)
 
 /* Where the container sends by another of its networks, the fast path would take one direction
  * only: conntrack, which sees the other, would call that invalid. */
-INLINE void offload_note_outwards(struct __sk_buff *skb, struct connection *connection, __u32 now)
+GLOBAL_FUNCTION int offload_note_outwards(struct __sk_buff *skb, struct connection *connection,
+					  __u32 now)
 {
+	if (!connection)
+		return 0;
 	if (connection->leave[OUTWARDS].left_stack != now &&
 	    (connection->path[OUTWARDS] >= PATH_CONTAINER ||
 	     owner_sends_by(&connection->owner, skb->ingress_ifindex)))
 		offload_note(connection, OUTWARDS, now);
+	return 0;
 }
 
 /* The MACs of two next hops; one that is unset is not known. */

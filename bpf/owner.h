@@ -54,23 +54,30 @@ GLOBAL_FUNCTION bool owners_are_of_one_container(const struct owner *a, const st
 	return one && other && one->container == other->container;
 }
 
-/* Returns whether what arrives at ifindex for the stack comes from the owner's veth or bridge. A
- * container on two networks may send by the other one, where we may have no program. */
-GLOBAL_FUNCTION bool owner_sends_by(const struct owner *owner, __u32 ifindex)
+/* Returns the owner's veth, or the bridge that has it; 0: it has gone. */
+GLOBAL_FUNCTION __u32 owner_gateway(const struct owner *owner)
 {
 	const struct interface *interface;
 	const struct slot *slot;
 	__u32 veth;
 
 	if (!owner)
-		return false;
+		return 0;
 	slot = owner_slot(owner);
 	if (!slot)
-		return false;
+		return 0;
 	veth = slot->ifindex;
 	interface = bpf_map_lookup_elem(&interfaces, &veth);
-	return interface &&
-	       ifindex == (interface->role == ROLE_PORT ? interface->bridge_ifindex : veth);
+	if (!interface)
+		return 0;
+	return interface->role == ROLE_PORT ? interface->bridge_ifindex : veth;
+}
+
+/* Returns whether what arrives at ifindex for the stack comes from the owner. A container on two
+ * networks may send by the other one, where we may have no program. */
+INLINE bool owner_sends_by(const struct owner *owner, __u32 ifindex)
+{
+	return ifindex == owner_gateway(owner);
 }
 
 /* Returns whether records of connections may be missing: see struct meta. */

@@ -158,6 +158,7 @@ INLINE enum packet_kind parse_ipv6(struct __sk_buff *skb, struct packet *packet,
 		return PACKET_IGNORED;
 	packet->hop_limit = ip.hop_limit;
 	payload->offset = packet->l3_offset + sizeof(ip);
+	payload->protocol = ip.nexthdr;
 	packet->end = payload->offset + bpf_ntohs(ip.payload_len);
 	if (ip.payload_len == 0 && skb->len > 0xffff) /* BIG TCP (since 5.19) */
 		packet->end = skb->len;
@@ -173,7 +174,6 @@ INLINE enum packet_kind parse_ipv6(struct __sk_buff *skb, struct packet *packet,
 	if (address_is_ipv4(tuple->destination))
 		return PACKET_OPAQUE;
 	/* Without a call, since most packets have no extension header. */
-	payload->protocol = ip.nexthdr;
 	if (parse_is_skipped(ip.nexthdr))
 		payload->protocol = parse_extension_headers(skb, payload, ip.nexthdr);
 	return PACKET_TRANSLATABLE;

@@ -29,6 +29,7 @@
  *   from_bridge     bridges, ingress: for containers without from_container
  *   to_container    bridges and routed veths, egress                     egress.h
  *   from_container  containers' veths, ingress                           from_container.h
+ *   from_loopback   lo, ingress: SCTP of the host's own processes        loopback.h
  *
  * Inwards (ingress.h). A packet is passed at once if its port is neither published nor used by an
  * alias and its address is no container's. Otherwise its connection is looked up by alias, by
@@ -70,6 +71,7 @@
 #include "egress.h"
 #include "from_container.h"
 #include "ingress.h"
+#include "loopback.h"
 #include "trace_packet.h"
 
 SEC("tc")
@@ -122,6 +124,12 @@ SEC("tc")
 int from_container(struct __sk_buff *skb)
 {
 	return traced(skb, TRACE_FROM_CONTAINER, handle_from_container(skb));
+}
+
+SEC("tc")
+int from_loopback(struct __sk_buff *skb)
+{
+	return traced(skb, TRACE_FROM_LOOPBACK, handle_loopback(skb));
 }
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";

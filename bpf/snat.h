@@ -14,6 +14,7 @@
 #define BPF_PORTMAP_SNAT_H
 
 #include "connection_use.h"
+#include "offload_decide.h"
 #include "port_choice.h"
 #include "portmap.h"
 #include "route.h"
@@ -244,10 +245,14 @@ INLINE bool snat_choose_address(struct __sk_buff *skb, const struct packet *pack
 				struct connection *begun)
 {
 	struct address *chosen = (struct address *)begun->external_address;
+	__u32 ifindex = skb->ifindex;
 
 	if (outward && policy_source(&begun->owner, packet->tuple.source, chosen))
 		return true;
-	return route_source(skb, packet, skb->ifindex, chosen);
+	/* A process of this host sends by lo to a container (loopback.h). */
+	if (ifindex == LOOPBACK_IFINDEX)
+		ifindex = owner_gateway(&begun->owner);
+	return route_source(skb, packet, ifindex, chosen);
 }
 
 /* owner: the container. outward: a connection that it begins, which gets the host's address; else
@@ -273,8 +278,7 @@ GLOBAL_FUNCTION enum verdict snat_begin(struct __sk_buff *skb, const struct pack
 	begun = &draft->connection;
 	begun->uplink = skb->ifindex;
 	if (outward) { /* its first packet has passed the stack */
-		if (owner_sends_by(owner, skb->ingress_ifindex))
-			begun->leave[OUTWARDS].left_stack = clock_second();
+		offload_note_outwards(skb, begun, clock_second());
 		route_note_way(skb, packet, &begun->leave[OUTWARDS]);
 	}
 	if (!share_left_to(&draft->key, begun))

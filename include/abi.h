@@ -29,6 +29,7 @@
 #define MAX_HOST_ADDRESSES 65536
 #define MAX_NETWORKS 1024
 #define MAX_HOMES 8
+#define LOOPBACK_IFINDEX 1 /* lo's, in every network namespace */
 #define MAX_WARNED 4096
 #define MIN_ASSURED 16384
 #define MAX_ASSURED 262144
@@ -109,6 +110,7 @@ enum interface_role {
 	ROLE_PORT = 3,       /* host side of a container's veth, port of a bridge */
 	ROLE_ROUTED = 4,     /* host side of a container's veth that routes (ptp) */
 	ROLE_LEFT_ALONE = 5, /* left alone on purpose: no programs, no masquerade */
+	ROLE_LOOPBACK = 6,   /* lo, once a host's process may reach a mapped SCTP port */
 } __attribute__((packed));
 
 enum attachment_state {
@@ -370,7 +372,8 @@ struct connection {
 	enum flow_path path[2]; /* by enum way */
 	__u32 last_seen;        /* CLOCK_MONOTONIC, seconds; written at most once a second */
 	__u32 place;            /* index in half_open or, with STATE_ASSURED, assured */
-	/* Where the stack accepted inward packets; those from elsewhere go through it. */
+	/* Where the stack accepted inward packets; those from elsewhere go through it. Of a process
+	 * of this host: LOOPBACK_IFINDEX. */
 	__u32 in_ifindex;
 	/* By enum way, since it was assured, modulo 2^32. Packets that used a memo (flow_cache.h)
 	 * are added late, or never. */

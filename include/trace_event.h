@@ -12,7 +12,7 @@
 #include "abi.h"
 
 /* Any change here requires a new one. */
-#define TRACE_VERSION 1
+#define TRACE_VERSION 2
 
 #define TRACE_SETTINGS ".data.trace" /* a map of one: struct trace_settings */
 #define TRACE_EVENTS "trace_events"  /* a PERF_EVENT_ARRAY of struct trace_event */
@@ -26,6 +26,7 @@ enum trace_hook {
 	TRACE_FROM_BRIDGE,
 	TRACE_TO_CONTAINER,
 	TRACE_FROM_CONTAINER,
+	TRACE_FROM_LOOPBACK,
 	TRACE_KERNEL, /* a packet that the kernel dropped: struct trace_drop */
 } __attribute__((packed));
 

@@ -98,6 +98,31 @@ test_sctp_neighbours() {
 	expect_answer web sctp "$host6" 9999 web "$bridge6"
 }
 
+# a process of the host reaches a mapped SCTP port at each address of the host and at loopback, and
+# packets of every length pass
+# also with portmap
+test_sctp_from_host() {
+	container_add web bridge -p 9999:3868/sctp
+	container_add routed ptp -p 9998:3868/sctp
+	serve_sctp_in web 3868
+	serve_sctp_in routed 3868
+	local address
+	for address in "$host4" "$host4_second" 10.88.0.1 127.0.0.1 "$host6" "$host6_second" ::1; do
+		[ "$plugin$address" != portmap::1 ] || continue # it has no localhost by IPv6
+		expect_answer host sctp "$address" 9999 web
+		expect_answer host sctp "$address" 9998 routed
+		expect_answer host sctp "$address" 9999 web - --count 3
+	done
+	[ "$plugin" = bpf-portmap ] || return 0
+	long_frames web
+	expect_sctp_sizes host "$host4" 9999 web
+	expect_sctp_sizes host "$host6" 9999 web
+	expect_answer host sctp "$host4" 9999 web "$host4"
+	expect_answer host sctp 127.0.0.1 9999 web "$bridge4"
+	expect_answer host sctp ::1 9999 web "$bridge6"
+	expect_no_answer host sctp "$host4" 9997
+}
+
 # the same port number over TCP, UDP and SCTP is three ports [s83]
 test_sctp_own_port_space() {
 	container_start one bridge -p 9999:80/tcp

@@ -131,7 +131,7 @@ test_uninstall_and_another_add() {
 	container_add_plain other
 	serve_in other 80
 	plugin_config other "$(mapping 9091) | .cniVersion = \"1.1.0\"" >/run/config.other
-	each_place 42 ADD anew
+	each_place 34 ADD anew
 	[ "$others" -ge 3 ] || fail "the other was added at $others places only"
 }
 

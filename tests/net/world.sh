@@ -261,7 +261,11 @@ second_host_make() {
 }
 
 # source_towards NAME ADDRESS: the source address that routing in the namespace chooses
-source_towards() { ip -n "$1" -o route get "$2" | sed 's/.* src \([^ ]*\).*/\1/'; }
+source_towards() {
+	local namespace=(-n "$1")
+	[ "$1" != host ] || namespace=()
+	ip "${namespace[@]}" -o route get "$2" | sed 's/.* src \([^ ]*\).*/\1/'
+}
 
 serve_on_host() {
 	"$peer" serve tcp any "$1" --name host --background

@@ -13,6 +13,7 @@
 #include "lib/warning.h"
 #include "conf/addresses.h"
 #include "conf/request.h"
+#include "datapath/attach/attach.h"
 #include "datapath/attach/cgroup_root.h"
 #include "datapath/attach/socket_hooks.h"
 #include "datapath/load/maps.h"
@@ -46,6 +47,29 @@ static bool connects(const struct conf *conf)
 	return conf->localhost && conf->port_count;
 }
 
+static bool reaches_sctp(const struct conf *conf)
+{
+	for (size_t i = 0; connects(conf) && i < conf->port_count; i++)
+		if (conf->ports[i].key.protocol == PROTOCOL_SCTP)
+			return true;
+	return false;
+}
+
+/* The kernel calls no program for an SCTP socket; its packets are translated at lo. The program
+ * stays there, like those at sockets. */
+static int attach_loopback(const struct host *host, struct cni_error *err)
+{
+	const struct attach_target lo = {
+		.ifindex = LOOPBACK_IFINDEX,
+		.name = "lo",
+		.interface = {.role = ROLE_LOOPBACK},
+	};
+	struct attach_undo ignored = {0};
+
+	return attach_interface(&host->datapath, &lo, &ignored, err) ||
+	       interface_write(&host->datapath.objects, lo.ifindex, &lo.interface, err);
+}
+
 int host_sockets_attach(struct host *host, const struct conf *conf, struct cni_error *err)
 {
 	cleanup_error struct cni_error why = {0};
@@ -53,6 +77,8 @@ int host_sockets_attach(struct host *host, const struct conf *conf, struct cni_e
 	if (connects(conf) && socket_hooks_attach(&host->datapath, SOCKETS_REACH_PORTS, &why) &&
 	    !maps_are_removed(&host->datapath.objects))
 		warn_without_localhost(&why);
+	if (reaches_sctp(conf) && attach_loopback(host, err))
+		return -1;
 	if (reserves(conf) && socket_hooks_attach(&host->datapath, SOCKETS_LEAVE_PORTS, err))
 		return explain_reservation(err);
 	return 0;

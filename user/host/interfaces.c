@@ -313,7 +313,8 @@ static int get_link_if_unchanged(const struct host *host, uint32_t ifindex,
 		return 0;
 	if (link_get(host->socket, ifindex, NULL, link, err))
 		return -1;
-	if (!interface_is_containers(known) && !uplink_is_possible(host, link, why_not))
+	if (!interface_is_containers(known) && known->role != ROLE_LOOPBACK &&
+	    !uplink_is_possible(host, link, why_not))
 		memset(link, 0, sizeof(*link));
 	return 0;
 }
@@ -402,7 +403,8 @@ static int sweep_interface(struct host *host, uint32_t ifindex, const struct int
 	    link_get(host->socket, ifindex, NULL, &link, &ignored))
 		return 0;
 	if (!link.ifindex ||
-	    (interface->role != ROLE_LEFT_ALONE && !uplink_is_possible(host, &link, why_not)))
+	    (interface->role != ROLE_LEFT_ALONE && interface->role != ROLE_LOOPBACK &&
+	     !uplink_is_possible(host, &link, why_not)))
 		forget(host, ifindex, &link, why_not);
 	return 0;
 }

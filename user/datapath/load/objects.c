@@ -57,7 +57,7 @@ static const char *const program_names[PROGRAM_COUNT] = {
 	[PROGRAM_FROM_UPLINK] = "from_uplink",         [PROGRAM_TO_UPLINK] = "to_uplink",
 	[PROGRAM_FROM_UPLINK_RAW] = "from_uplink_raw", [PROGRAM_TO_UPLINK_RAW] = "to_uplink_raw",
 	[PROGRAM_FROM_BRIDGE] = "from_bridge",         [PROGRAM_TO_CONTAINER] = "to_container",
-	[PROGRAM_FROM_CONTAINER] = "from_container",
+	[PROGRAM_FROM_CONTAINER] = "from_container",   [PROGRAM_FROM_LOOPBACK] = "from_loopback",
 };
 
 _Static_assert(sizeof(struct meta_head) == offsetof(struct meta, masquerade_ports),

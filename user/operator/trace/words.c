@@ -56,7 +56,8 @@ const char *trace_program_name(enum trace_hook hook)
 bool trace_is_ingress(enum trace_hook hook)
 {
 	return hook == TRACE_FROM_UPLINK || hook == TRACE_FROM_UPLINK_RAW ||
-	       hook == TRACE_FROM_BRIDGE || hook == TRACE_FROM_CONTAINER;
+	       hook == TRACE_FROM_BRIDGE || hook == TRACE_FROM_CONTAINER ||
+	       hook == TRACE_FROM_LOOPBACK;
 }
 
 bool trace_find_connection(const struct view *view, enum protocol protocol,

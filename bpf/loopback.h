@@ -1,0 +1,139 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * loopback.h - SCTP from processes of this host to a mapped port. No program is called when an SCTP
+ * socket connects (bpf/socket.bpf.c), so its packets are translated, at the ingress of lo.
+ *
+ *   process --> lo -(from_loopback: to the container)-> veth --> container
+ *   process <-- lo <-(from_loopback)- lo <-(from_container)---- container
+ *
+ * A request goes straight into the container, since the socket knows lo's MTU only. A reply has the
+ * host's own address as its source, a martian in the eyes of the IP stack, unless the packet
+ * already has its route: so from_container sends it to lo by bpf_redirect_neigh(), which looks one
+ * up. For IPv4 it finds 127.0.0.1 only, so that stands for the client's address meanwhile, which is
+ * in skb->priority. A client at a loopback address is masqueraded, in a second record.
+ */
+#ifndef BPF_PORTMAP_LOOPBACK_H
+#define BPF_PORTMAP_LOOPBACK_H
+
+#include "from_container.h"
+
+/* Returns whether it is a whole SCTP packet. Loopback addresses are not parse_packet()'s. */
+GLOBAL_FUNCTION bool loopback_parse(struct __sk_buff *skb, struct packet *packet)
+{
+	struct ip_payload payload = {.protocol = -1};
+
+	if (!packet)
+		return false;
+	if (skb->protocol == bpf_htons(ETH_P_IP))
+		parse_ipv4(skb, packet, &payload);
+	else if (skb->protocol == bpf_htons(ETH_P_IPV6))
+		parse_ipv6(skb, packet, &payload);
+	if (payload.protocol != PROTOCOL_SCTP || payload.fragment ||
+	    address_is_group(packet->tuple.destination))
+		return false;
+	packet->tuple.protocol = PROTOCOL_SCTP;
+	packet->l4_offset = payload.offset;
+	address_copy(packet->sender, packet->tuple.source);
+	return parse_sctp(skb, packet) == PACKET_TRANSLATABLE;
+}
+
+/* Applies a packet to its connection, and translates it. */
+INLINE int loopback_apply(struct __sk_buff *skb, const struct packet *packet, struct found *found,
+			  const struct translation *translation)
+{
+	enum verdict verdict = connection_use(found, packet, skb->len);
+
+	return apply_verdict(skb, packet, translation, verdict);
+}
+
+/* A container's reply gets the address that its client has asked. */
+INLINE int loopback_reply(struct __sk_buff *skb, struct packet *packet,
+			  struct translation *translation)
+{
+	struct tuple *tuple = &packet->tuple;
+	__be32 client = skb->priority;
+	struct found found = {};
+
+	if (packet->ipv4 && client) {
+		address_from_ipv4(translation->address, client);
+		translation->port = tuple->destination_port;
+		translation->peer_port = tuple->source_port;
+		tuple->direction = DIRECTION_IN;
+		if (rewrite_packet(skb, packet, translation))
+			return shot(rewrite_failed);
+		address_copy(tuple->destination, translation->address);
+		skb->priority = 0;
+	}
+	tuple->direction = DIRECTION_OUT;
+	if (!found_outwards(&found, tuple) || found.connection->in_ifindex != LOOPBACK_IFINDEX)
+		return TC_ACT_SHOT;
+	translation_outwards(found.connection, translation);
+	return loopback_apply(skb, packet, &found, translation);
+}
+
+/* The container could not answer a loopback address. translation: of the destination. */
+INLINE int loopback_masquerade(struct __sk_buff *skb, struct packet *packet,
+			       const struct owner *owner, struct translation *translation)
+{
+	struct tuple *tuple = &packet->tuple;
+	struct found found = {};
+	enum verdict verdict;
+
+	address_copy(tuple->destination, translation->address);
+	tuple->destination_port = translation->port;
+	tuple->source_port = translation->peer_port;
+	tuple->direction = DIRECTION_OUT;
+	if (found_outwards(&found, tuple)) {
+		translation_outwards(found.connection, translation);
+		return loopback_apply(skb, packet, &found, translation);
+	}
+	verdict = snat_begin(skb, packet, owner, false, translation);
+	return apply_verdict(skb, packet, translation, verdict);
+}
+
+INLINE int loopback_request(struct __sk_buff *skb, struct packet *packet,
+			    struct translation *translation)
+{
+	struct tuple *tuple = &packet->tuple;
+	const struct endpoint *endpoint;
+	const struct slot *slot;
+	struct portmap *mapping;
+	struct found found = {};
+	int action;
+
+	mapping = inwards_find(tuple, &found);
+	if (found.connection && found.connection->in_ifindex == LOOPBACK_IFINDEX) {
+		translation_inwards(found.key, translation);
+		action = loopback_apply(skb, packet, &found, translation);
+	} else if (mapping && mapping->localhost && slot_has_veth(mapping->owner.slot) &&
+		   !portmap_is_excluded(&mapping->owner, tuple->destination)) {
+		action = apply_verdict(skb, packet, translation,
+				       dnat_begin(skb, packet, mapping, translation));
+	} else {
+		return TC_ACT_UNSPEC;
+	}
+	endpoint = endpoint_find(translation->address);
+	if (action != TC_ACT_UNSPEC || !endpoint)
+		return action;
+	if (address_is_loopback(tuple->source))
+		action = loopback_masquerade(skb, packet, &endpoint->owner, translation);
+	slot = owner_slot(&endpoint->owner);
+	return action == TC_ACT_UNSPEC && slot ? bpf_redirect_peer(slot->ifindex, 0) : TC_ACT_SHOT;
+}
+
+INLINE int handle_loopback(struct __sk_buff *skb)
+{
+	struct scratch *scratch = scratch_get();
+	struct packet packet = {.l3_offset = ETH_HLEN};
+
+	if (!scratch || !loopback_parse(skb, &packet))
+		return TC_ACT_UNSPEC;
+	if (endpoint_find(packet.sender))
+		return loopback_reply(skb, &packet, &scratch->translation);
+	packet.tuple.direction = DIRECTION_IN;
+	return portmap_is_published(packet.tuple.destination_port)
+		       ? loopback_request(skb, &packet, &scratch->translation)
+		       : TC_ACT_UNSPEC;
+}
+
+#endif
