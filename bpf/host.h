@@ -68,6 +68,7 @@ INLINE bool host_port_is_masqueraded(const struct scratch *scratch)
 INLINE bool host_move_port(struct __sk_buff *skb, const struct packet *packet,
 			   struct scratch *scratch)
 {
+	scratch->order.own_published = false;
 	if (!host_port_is_masqueraded(scratch) || !snat_choose_port(skb, packet))
 		return false;
 	scratch->draft.connection.external_port = scratch->draft.external.inside_port;

@@ -164,9 +164,11 @@ INLINE bool port_is_privileged(__u16 port, const struct owner *owner)
 }
 
 /* Returns false where there are no ports. */
-INLINE bool port_order_of(const struct tuple *key, const struct owner *owner,
-			  const struct port_set *set, struct port_order *order)
+GLOBAL_FUNCTION bool port_order_of(const struct tuple *key, const struct owner *owner,
+				   const struct port_set *set, struct port_order *order)
 {
+	if (!key || !owner || !set || !order)
+		return false;
 	order->start = port_order_start(key, owner);
 	order->own = key->source_port;
 	order->next = 0;

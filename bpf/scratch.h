@@ -16,10 +16,11 @@ struct port_order {
 	__u32 number : 31;   /* of ports in the set */
 	__u32 keeps_own : 1; /* the container's own port may be kept */
 	__u16 own;
-	__u16 next;      /* place to try */
-	__u16 places;    /* number of places to try */
-	bool share_used; /* its owner has used its share: only ports that are given up */
-	bool privileged; /* not of the set: below 1024 */
+	__u16 next;         /* place to try */
+	__u16 places;       /* number of places to try */
+	bool own_published; /* the container's own port leads to it by a mapping */
+	bool share_used;    /* its owner has used its share: only ports that are given up */
+	bool privileged;    /* not of the set: below 1024 */
 };
 
 /* A connection that is being made, and its alias if it needs one. */

@@ -92,14 +92,21 @@ INLINE bool snat_take_tuple(struct draft *draft, enum take take)
 	return alias_insert() || (snat_free_tuple(take) && alias_insert());
 }
 
-/* Returns whether replies to the draft's external port would go to its container by a mapping, too:
- * what a server sends first has the port by which it is reached. */
-INLINE bool snat_port_is_own(struct scratch *scratch)
+/* Finds whether replies to the container's own port would go to it by a mapping, too: what a server
+ * sends first has the port by which it is reached. */
+GLOBAL_FUNCTION int snat_look_for_own_port(void)
 {
-	const struct draft *draft = &scratch->draft;
+	struct scratch *scratch = scratch_get();
+	const struct draft *draft;
 
+	if (!scratch)
+		return 0;
+	draft = &scratch->draft;
 	tuple_inwards(&draft->external, &scratch->reply);
-	return portmap_leads_to(&scratch->reply, &draft->key, &draft->alias.owner);
+	scratch->order.own_published =
+		packet_protocol_has_ports(draft->external.protocol) &&
+		portmap_leads_to(&scratch->reply, &draft->key, &draft->alias.owner);
+	return 0;
 }
 
 /* Returns whether replies would go to a mapping or a host socket, which have no alias. The port is
@@ -113,7 +120,7 @@ INLINE bool snat_port_has_owner(struct __sk_buff *skb, struct scratch *scratch, 
 	if (!packet_protocol_has_ports(external->protocol))
 		return false;
 	noticed_mark_external(external->inside, external->inside_port);
-	if (snat_port_is_own(scratch))
+	if (scratch->order.own_published && external->inside_port == scratch->draft.key.inside_port)
 		return false;
 	return (take == TAKE_FREE && portmap_is_published(reply->destination_port)) ||
 	       portmap_exists(reply) || socket_find(skb, reply) != SOCKET_NONE;
@@ -166,46 +173,60 @@ INLINE void snat_count_tries(__u32 tries)
 		count(masquerade_tries_17_to_64);
 }
 
-/* Chooses the draft's external port and makes the alias. */
-GLOBAL_FUNCTION bool snat_choose_port(struct __sk_buff *skb, const struct packet *packet)
+/* Decides which ports the draft may try, and how many. False: there are none, or none was found in
+ * this second. */
+GLOBAL_FUNCTION bool snat_order_ports(const struct packet *packet)
 {
 	struct scratch *scratch = scratch_get();
 	const struct owner everybody = {};
-	struct port_share *mine, *all;
 	const struct port_set *set;
+	struct port_share *mine, *all;
 	struct port_order *order;
-	__u32 now = clock_second(), reserve;
-	struct draft *draft;
-	bool found = false, small;
+	__u32 reserve;
+	bool small;
 
 	if (!packet || !scratch)
 		return false;
-	draft = &scratch->draft;
 	order = &scratch->order;
-	set = port_set_of(&draft->alias.owner);
-	mine = port_share_of(&draft->external, &draft->alias.owner);
-	all = port_share_of(&draft->external, &everybody);
+	set = port_set_of(&scratch->draft.alias.owner);
+	mine = port_share_of(&scratch->draft.external, &scratch->draft.alias.owner);
+	all = port_share_of(&scratch->draft.external, &everybody);
 	if (!set || !mine || !all ||
-	    !port_order_of(&packet->tuple, &draft->alias.owner, set, order))
+	    !port_order_of(&packet->tuple, &scratch->draft.alias.owner, set, order))
 		return false;
-	if (packet_protocol_has_ports(packet->tuple.protocol) && snat_port_is_own(scratch))
-		order->keeps_own = true;
+	order->keeps_own |= order->own_published;
 	order->start += mine->none_left * 0x9e3779b97f4a7c15ULL;
 	small = order->number < SMALL_SET; /* first come, first served */
 	order->places = small ? order->number + PORT_PLACES_SCATTERED : PORT_PLACES;
 	reserve = order->number / RESERVED_PART;
 	order->share_used =
 		!small && mine->ports > reserve && all->ports + reserve >= order->number;
-	if (mine->none_left == now && (small || order->share_used))
+	return mine->none_left != clock_second() || (!small && !order->share_used);
+}
+
+/* Chooses the draft's external port and makes the alias. */
+GLOBAL_FUNCTION bool snat_choose_port(struct __sk_buff *skb, const struct packet *packet)
+{
+	struct scratch *scratch = scratch_get();
+	const struct port_set *set;
+	struct port_share *mine;
+	bool found = false;
+
+	if (!packet || !scratch || !snat_order_ports(packet))
+		return false;
+	set = port_set_of(&scratch->draft.alias.owner);
+	if (!set)
 		return false;
 	for (int i = 0; i < PORT_ROUNDS && !found; i++)
-		found = snat_next_port(skb, order, set);
+		found = snat_next_port(skb, &scratch->order, set);
 	if (!found) {
-		mine->none_left = now; /* also changes the order of the next attempt */
+		mine = port_share_of(&scratch->draft.external, &scratch->draft.alias.owner);
+		if (mine) /* also changes the order of the next attempt */
+			mine->none_left = clock_second();
 		return false;
 	}
-	snat_count_tries(order->next);
-	if (draft->external.inside_port != packet->tuple.source_port)
+	snat_count_tries(scratch->order.next);
+	if (scratch->draft.external.inside_port != packet->tuple.source_port)
 		count(flow_moved_port);
 	return true;
 }
@@ -228,6 +249,7 @@ INLINE enum verdict snat_create(struct __sk_buff *skb, const struct packet *pack
 	enum admission admission;
 
 	alias_draft(draft);
+	snat_look_for_own_port();
 	if (!snat_choose_port(skb, packet))
 		return verdict_of_admission(ADMISSION_TAKEN);
 	draft->connection.external_port = draft->external.inside_port;
