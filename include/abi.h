@@ -187,14 +187,15 @@ struct portmap {
  * is written, and never cleared; saves most packets and sockets the lookup in portmaps. */
 
 /* slots: ARRAY by slot number. Slot 0 is unused. The programs read the first 32 bytes; `container`
- * not in every packet. User space changes nothing but `live` in a
- * live slot. */
+ * not in every packet. In a live slot user space changes nothing but `live`, and gateway_mac and
+ * gateway where it has another bridge, or that another MAC: a packet that sees half of the new MAC
+ * and half of the old one finds it to be nobody's, and takes the long way. */
 struct slot {
 	__u32 generation;
 	__u32 live;
 	__u32 ifindex;       /* of the veth's host side */
 	__u8 host_mac[6];    /* its MAC: an ifindex can be reused */
-	__u8 gateway_mac[6]; /* MAC of the gateway at ADD: the bridge's, or host_mac */
+	__u8 gateway_mac[6]; /* MAC of the gateway: the bridge's, or host_mac */
 	__u32 gateway; /* ifindex where its packets enter the IP stack: the bridge's, or the same */
 	/* also OFF where bandwidth may be limited and the programs cannot see it */
 	enum fast_path fast_path;

@@ -210,6 +210,112 @@ test_conntrack_bridge_down_and_up() {
 	expect_goes_on $talks
 }
 
+# bridge_makes BRIDGE VETH...: makes it, with the gateway's addresses, and puts the veths into it
+bridge_makes() {
+	local bridge=$1 name
+	shift
+	ip link add "$bridge" type bridge
+	sysctl -qw "net.ipv4.conf.$bridge.forwarding=1" "net.ipv6.conf.$bridge.forwarding=1"
+	ip link set "$bridge" up
+	for name; do ip link set "$name" master "$bridge"; done
+	ip address add "$bridge4/16" dev "$bridge"
+	ip address add "$bridge6/64" dev "$bridge" nodad
+	for name in web one; do ip -n "$name" neighbour flush dev eth0; done
+}
+
+# bridge_follows COMMAND...: after the command conversations go on and new ones begin.
+bridge_follows() {
+	[ "$plugin" != bpf-portmap ] || "$@" >/run/out || fail "$*: $(cat /run/out)"
+	expect_goes_on $talks
+	expect_answers client "$host4" 8080 web "$client4"
+	expect_answers client "$host6" 8080 web "$client6"
+	[ "$plugin" != bpf-portmap ] || expect_skips_stack $talks
+}
+
+# also with portmap
+# the bridge is made again, by hand, and the containers' veths are put into it: mended by attach
+test_conntrack_bridge_again() {
+	local veths
+	conversations6_make
+	veths="$(host_veth web) $(host_veth one)"
+	ip link delete cni0
+	bridge_makes cni0 $veths
+	bridge_follows "$build/bpf-portmap" attach
+}
+
+# also with portmap
+# the bridge is made again: mended by the next ADD
+test_conntrack_bridge_again_add() {
+	local veths
+	conversations6_make
+	veths="$(host_veth web) $(host_veth one)"
+	ip link delete cni0
+	bridge_makes cni0 $veths
+	bridge_follows container_add three fast
+}
+
+# also with portmap
+# the containers' veths are put into another bridge: mended by attach
+test_conntrack_other_bridge() {
+	local name veths
+	conversations6_make
+	veths="$(host_veth web) $(host_veth one)"
+	for name in $veths; do ip link set "$name" nomaster; done
+	[ "$plugin" != bpf-portmap ] || "$build/bpf-portmap" attach >/run/out
+	ip address flush dev cni0
+	bridge_makes other0 $veths
+	bridge_follows "$build/bpf-portmap" attach
+}
+
+# What the programs know of web's gateway: the bridge's number and MAC
+expect_gateway() {
+	local slot
+	slot=$(slot_of bridge/web/eth0)
+	# shellcheck disable=SC2183 # six numbers
+	expect_equal "$(cat /sys/class/net/cni0/ifindex) $(mac_of cni0)" "$(
+		bpftool -j map dump pinned "$pins/slots" | jq -r ".[].formatted | select(.key == $slot).value |
+			\"\(.gateway) \(.gateway_mac | join(\" \"))\"" |
+			{ read -r number mac && echo "$number" $(printf ':%02x' $mac | cut -c 2-); }
+	)" "web's gateway after $1"
+}
+
+# also with portmap
+# the bridge has another MAC: mended by attach, and by the next ADD
+test_conntrack_bridge_mac() {
+	local command number=0 name
+	conversations6_make
+	for command in "$build/bpf-portmap attach" "container_add three fast"; do
+		ip link set cni0 address "02:00:00:00:08:0$((++number))"
+		for name in web one; do ip -n "$name" neighbour flush dev eth0; done
+		bridge_follows $command
+		[ "$plugin" != bpf-portmap ] || expect_gateway "$command"
+	done
+}
+
+# CHECK of one container mends what others have, too: the bridge was made again, or got another MAC
+test_conntrack_bridge_check() {
+	local name veths
+	serve_in server 9000
+	for name in web one; do container_add_plain "$name"; done
+	serve_in web 80
+	plugin_call ADD web "$(mapping 8080) | .runtimeConfig.portMappings += [
+		.runtimeConfig.portMappings[0] | .protocol = \"udp\"]" >/run/out || fail "$(cat /run/out)"
+	plugin_call ADD one "$(mapping 8081)" >/run/out || fail "$(cat /run/out)"
+	veths="$(host_veth web) $(host_veth one)"
+	ip link delete cni0
+	bridge_makes cni0 $veths
+	plugin_call CHECK one "$(mapping 8081)" || fail CHECK
+	expect_answers client "$host4" 8080 web "$client4"
+	expect_answers client "$host6" 8080 web "$client6"
+	expect_gateway "CHECK, the bridge being another one"
+	ip link set cni0 address 02:00:00:00:08:08
+	for name in web one; do ip -n "$name" neighbour flush dev eth0; done
+	plugin_call CHECK one "$(mapping 8081)" || fail CHECK
+	expect_answers client "$host4" 8080 web "$client4"
+	expect_answers client "$host6" 8080 web "$client6"
+	expect_gateway "CHECK, the bridge having another MAC"
+}
+
 # also with portmap
 # while the host does not forward nothing passes; connections go on when it does again
 test_conntrack_forwarding_off_and_on() {

@@ -13,6 +13,7 @@
 #include "datapath/load/lock.h"
 #include "datapath/load/maps.h"
 #include "datapath/records/host_addresses.h"
+#include "datapath/records/owners.h"
 #include "host/foreign_programs.h"
 #include "host/uplinks.h"
 
@@ -173,60 +174,123 @@ static int classify(struct pass *pass, uint32_t ifindex, const char *name,
 	return take_step(pass, ifindex, step, known, err);
 }
 
-static int change_port(struct host *host, uint32_t ifindex, const struct interface *interface,
-		       void *context, struct cni_error *err)
+static bool entry_has_mac(const struct interface *entry, const struct link *bridge)
 {
-	const struct link *bridge = context;
-	struct interface port = *interface;
+	return !memcmp(entry->bridge_mac, bridge->mac, sizeof(entry->bridge_mac));
+}
 
-	if (port.role != ROLE_PORT || port.bridge_ifindex != bridge->ifindex)
-		return 0;
-	memcpy(port.bridge_mac, bridge->mac, sizeof(port.bridge_mac));
-	return interface_write(&host->datapath.objects, ifindex, &port, err);
+static bool port_is_of(const struct interface *port, const struct link *bridge)
+{
+	return port->bridge_ifindex == bridge->ifindex && entry_has_mac(port, bridge);
 }
 
 /* A bridge without a MAC of its own takes the lowest of its ports', which change. */
-static int follow_bridge_mac(struct host *host, const struct link *bridge,
-			     const struct interface *known, struct cni_error *err)
+static int write_bridge_mac(struct host *host, uint32_t ifindex, struct cni_error *err)
 {
 	const struct objects *objects = &host->datapath.objects;
-	cleanup_lock int lock = -1;
+	cleanup_lock int lock = lock_take(err);
 	struct interface now;
-	struct link again;
+	struct link bridge;
 
-	if (!memcmp(known->bridge_mac, bridge->mac, sizeof(known->bridge_mac)))
-		return 0;
 	/* Another run may have written a newer MAC, or removed the entry. */
-	lock = lock_take(err);
-	if (lock < 0 || link_get(host->socket, bridge->ifindex, NULL, &again, err))
+	if (lock < 0 || link_get(host->socket, ifindex, NULL, &bridge, err))
 		return -1;
-	if (!again.ifindex || !interface_read(objects, bridge->ifindex, &now) ||
-	    now.role != ROLE_BRIDGE)
+	if (!bridge.ifindex || !interface_read(objects, ifindex, &now) || now.role != ROLE_BRIDGE)
 		return 0;
-	memcpy(now.bridge_mac, again.mac, sizeof(now.bridge_mac));
-	if (interface_write(objects, bridge->ifindex, &now, err))
-		return -1;
-	return host_walk_interfaces(host, change_port, &again, err);
+	memcpy(now.bridge_mac, bridge.mac, sizeof(now.bridge_mac));
+	return interface_write(objects, ifindex, &now, err);
 }
 
-static int attach_bridge(struct pass *pass, const struct link *bridge, struct cni_error *err)
+/* Sees to programs at a bridge that has ports of containers, and to its entry. */
+static int ensure_bridge(struct pass *pass, const struct link *bridge, struct cni_error *err)
 {
 	struct host *host = pass->host;
-	const struct addressed_interface *addressed;
 	struct interface entry, *known;
+
+	known = interface_read(&host->datapath.objects, bridge->ifindex, &entry) ? &entry : NULL;
+	if (known && known->role == ROLE_BRIDGE &&
+	    (!pass->repair || attach_is_settled(&host->datapath, bridge->ifindex, known)))
+		return entry_has_mac(known, bridge) ? 0
+						    : write_bridge_mac(host, bridge->ifindex, err);
+	pass->grown = true;
+	return attach_link(host, pass->conf, bridge, known, err);
+}
+
+static int find_bridge(struct host *host, uint32_t port, struct link *bridge, struct cni_error *err)
+{
+	struct link link;
+
+	return link_get(host->socket, port, NULL, &link, err) ||
+			       link_get_bridge(host->socket, &link, bridge, err)
+		       ? -1
+		       : 0;
+}
+
+/* With the MAC of the bridge's entry, as ADD beside us would write it. The port's entry is the last
+ * that is written: until it is right, a run that looks at it writes all again. */
+static int write_port(struct host *host, uint32_t ifindex, struct cni_error *err)
+{
+	const struct objects *objects = &host->datapath.objects;
+	cleanup_lock int lock = lock_take(err);
+	struct interface port, known;
+	struct link bridge;
+
+	if (lock < 0 || find_bridge(host, ifindex, &bridge, err))
+		return -1;
+	if (!interface_read(objects, ifindex, &port) || port.role != ROLE_PORT ||
+	    !interface_read(objects, bridge.ifindex, &known) || known.role != ROLE_BRIDGE)
+		return 0;
+	port.bridge_ifindex = bridge.ifindex;
+	memcpy(port.bridge_mac, known.bridge_mac, sizeof(port.bridge_mac));
+	if (owner_set_gateway(objects, port.owner, port.bridge_ifindex, port.bridge_mac, err))
+		return -1;
+	return interface_write(objects, ifindex, &port, err);
+}
+
+/* A container's veth is in another bridge than it was added to, which may have the old one's name,
+ * or the bridge has another MAC. One that is in no bridge is left as it is. */
+static int follow_bridge(struct host *host, uint32_t ifindex, const struct interface *port,
+			 void *context, struct cni_error *err)
+{
+	const struct conf conf = {.attach = port->attach_mode};
+	struct pass pass = {.host = host, .conf = &conf};
+	struct link bridge;
+
+	if (port->role != ROLE_PORT)
+		return 0;
+	if (find_bridge(host, ifindex, &bridge, err))
+		return -1;
+	if (!bridge.ifindex)
+		return 0;
+	if (ensure_bridge(&pass, &bridge, err))
+		return -1;
+	return port_is_of(port, &bridge) ? 0 : write_port(host, ifindex, err);
+}
+
+/* The bridge of the container at hand. Where it is not as the entries say, that concerns other
+ * containers too. */
+static int attach_bridge(struct pass *pass, const struct host_veth *veth, struct cni_error *err)
+{
+	const struct objects *objects = &pass->host->datapath.objects;
+	const struct address_list *addresses = &pass->host->addresses;
+	const struct link *bridge = &veth->bridge;
+	const struct addressed_interface *addressed;
+	struct interface known, port;
+	bool changed;
 
 	if (!bridge->ifindex)
 		return 0;
-	known = interface_read(&host->datapath.objects, bridge->ifindex, &entry) ? &entry : NULL;
-	addressed = address_list_find(&host->addresses, bridge->ifindex);
+	if (!interface_read(objects, bridge->ifindex, &known))
+		known = (struct interface){.role = ROLE_LEFT_ALONE};
+	addressed = address_list_find(addresses, bridge->ifindex);
 	if (addressed)
-		pass->excluded[addressed - host->addresses.interfaces] =
-			known && known->addresses_excluded;
-	if (known && known->role == ROLE_BRIDGE &&
-	    (!pass->repair || attach_is_settled(&host->datapath, bridge->ifindex, known)))
-		return follow_bridge_mac(host, bridge, known, err);
-	pass->grown = true;
-	return attach_link(host, pass->conf, bridge, known, err);
+		pass->excluded[addressed - addresses->interfaces] = known.addresses_excluded;
+	changed = known.role != ROLE_BRIDGE || !entry_has_mac(&known, bridge) ||
+		  (interface_read(objects, veth->link.ifindex, &port) && port.role == ROLE_PORT &&
+		   !port_is_of(&port, bridge));
+	if (ensure_bridge(pass, bridge, err))
+		return -1;
+	return changed ? host_walk_interfaces(pass->host, follow_bridge, NULL, err) : 0;
 }
 
 int interfaces_attach(struct host *host, const struct conf *conf, const struct host_veth *veth,
@@ -252,7 +316,7 @@ int interfaces_attach(struct host *host, const struct conf *conf, const struct h
 		if (!address_list_find(&host->addresses, named[i].ifindex) &&
 		    classify(&pass, named[i].ifindex, named[i].name, NULL, err))
 			return -1;
-	if (attach_bridge(&pass, &veth->bridge, err) ||
+	if (attach_bridge(&pass, veth, err) ||
 	    host_addresses_refresh(&host->datapath.objects, host->socket, &host->addresses,
 				   excluded, err))
 		return -1;
@@ -351,6 +415,8 @@ static int repair_interface(struct host *host, uint32_t ifindex, const struct in
 	struct cni_error failure = {0};
 	struct link link;
 
+	if (follow_bridge(host, ifindex, interface, NULL, err))
+		return -1;
 	if (attach_is_settled(&host->datapath, ifindex, interface))
 		return 0;
 	if (get_link_if_unchanged(host, ifindex, interface, &link, err))

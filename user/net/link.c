@@ -106,6 +106,17 @@ int link_get(struct nl_sock *socket, uint32_t ifindex, const char *name, struct 
 			     strerror(errno));
 }
 
+int link_get_bridge(struct nl_sock *socket, const struct link *port, struct link *bridge,
+		    struct cni_error *err)
+{
+	if (link_get(socket, port->master, NULL, bridge, err))
+		return -1;
+	/* A VRF's member routes as ptp's veth does. */
+	if (!link_is_kind(bridge, "bridge"))
+		memset(bridge, 0, sizeof(*bridge));
+	return 0;
+}
+
 bool link_is_kind(const struct link *link, const char *kind)
 {
 	return strcmp(link->kind, kind) == 0;
@@ -216,12 +227,5 @@ int veth_find_host_end(struct nl_sock *socket, int netns, const char *ifname,
 			"the other end of the container's veth %s is not in the network"
 			" namespace that bpf-portmap runs in; run it on the host",
 			ifname);
-	if (!veth->link.master)
-		return 0;
-	if (link_get(socket, veth->link.master, NULL, &veth->bridge, err))
-		return -1;
-	/* A VRF's member routes as ptp's veth does. */
-	if (!link_is_kind(&veth->bridge, "bridge"))
-		memset(&veth->bridge, 0, sizeof(veth->bridge));
-	return 0;
+	return link_get_bridge(socket, link, &veth->bridge, err);
 }

@@ -42,6 +42,10 @@ struct link {
 int link_get(struct nl_sock *socket, uint32_t ifindex, const char *name, struct link *link,
 	     struct cni_error *err);
 
+/* Reads the bridge that it is a port of; its ifindex is 0 where there is none. CNI_ERROR_IO. */
+int link_get_bridge(struct nl_sock *socket, const struct link *port, struct link *bridge,
+		    struct cni_error *err);
+
 bool link_is_kind(const struct link *link, const char *kind);
 
 /* Reads the name, which is cheaper than the whole link. Returns false where it is gone. */

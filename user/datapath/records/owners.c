@@ -116,6 +116,18 @@ int owner_set_live(const struct objects *objects, struct owner owner, bool live,
 	return slot_write(objects, owner.slot, &slot, err);
 }
 
+int owner_set_gateway(const struct objects *objects, struct owner owner, uint32_t ifindex,
+		      const uint8_t mac[6], struct cni_error *err)
+{
+	struct slot slot;
+
+	if (!owner_read(objects, owner, &slot))
+		return 0;
+	slot.gateway = ifindex;
+	memcpy(slot.gateway_mac, mac, sizeof(slot.gateway_mac));
+	return slot_write(objects, owner.slot, &slot, err);
+}
+
 void owner_free(const struct objects *objects, struct owner owner)
 {
 	struct cni_error ignored = {0};

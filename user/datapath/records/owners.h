@@ -52,6 +52,11 @@ int owner_allocate(const struct objects *objects, struct meta *meta, struct owne
 int owner_set_live(const struct objects *objects, struct owner owner, bool live,
 		   struct cni_error *err);
 
+/* Writes where the container's packets enter the IP stack, as ADD does. Call it with the lock.
+ * Returns 0 also where the owner does not exist any more. CNI_ERROR_KERNEL_REFUSED. */
+int owner_set_gateway(const struct objects *objects, struct owner owner, uint32_t ifindex,
+		      const uint8_t mac[6], struct cni_error *err);
+
 /* Empties the slot if it is still the owner's. */
 void owner_free(const struct objects *objects, struct owner owner);
 

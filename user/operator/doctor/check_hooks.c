@@ -163,8 +163,12 @@ void check_left_alone(struct doctor *doctor)
 static void check_port_of_bridge(struct doctor *doctor, const struct known_interface *port)
 {
 	const struct known_interface *bridge = doctor_interface(doctor, port->entry.bridge_ifindex);
-	const uint8_t *mac = port->entry.bridge_mac;
 
+	if (port->link.master && port->link.master != port->entry.bridge_ifindex) {
+		doctor_found(doctor, VERDICT_FAIL, cni_format("bpf-portmap attach"),
+			     "%s is in another bridge than it was added to", port->link.name);
+		return;
+	}
 	if (!bridge || !bridge->link.ifindex) {
 		doctor_found(doctor, VERDICT_FAIL,
 			     cni_format("# add the container again: its bridge is made by ADD"),
@@ -177,14 +181,10 @@ static void check_port_of_bridge(struct doctor *doctor, const struct known_inter
 					remedy_word(port->link.name).text,
 					remedy_word(bridge->link.name).text),
 			     "%s is no port of %s any more", port->link.name, bridge->link.name);
-	else if (memcmp(mac, bridge->link.mac, LINK_MAC_SIZE) != 0)
-		doctor_found(doctor, VERDICT_WARN,
-			     cni_format("ip link set dev %s address %02x:%02x:%02x:%02x:%02x:%02x",
-					remedy_word(bridge->link.name).text, mac[0], mac[1], mac[2],
-					mac[3], mac[4], mac[5]),
-			     "%s has another MAC than when %s was added: the container may send to"
-			     " the old one",
-			     bridge->link.name, port->link.name);
+	else if (memcmp(port->entry.bridge_mac, bridge->link.mac, LINK_MAC_SIZE) != 0)
+		doctor_found(doctor, VERDICT_WARN, cni_format("bpf-portmap attach"),
+			     "%s has another MAC than when %s was added", bridge->link.name,
+			     port->link.name);
 }
 
 void check_bridge(struct doctor *doctor)
