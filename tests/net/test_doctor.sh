@@ -188,13 +188,27 @@ test_doctor_foreign_programs() {
 	finds runs-behind 'eth1' 1
 }
 
-# a veth that was moved, and a bridge that has another MAC
+# a veth that was moved, a bridge that has another MAC, and one that was made again
 test_doctor_bridge() {
 	local veth
 	healthy_host
 	veth=$(host_veth web)
 	breaks bridge "$veth is no port of cni0" 2 ip link set "$veth" nomaster
 	breaks bridge 'another MAC' 1 ip link set cni0 address 02:00:00:00:00:77
+	bridge_again "$veth"
+	doctor 2
+	expect_contains "$(jq -r .found /run/doctor)" "$veth is in another bridge"
+	mend
+	healthy
+}
+bridge_again() {
+	ip link delete cni0
+	ip link add cni0 type bridge
+	sysctl -qw net.ipv4.conf.cni0.forwarding=1 net.ipv6.conf.cni0.forwarding=1
+	ip link set cni0 up
+	ip link set "$1" master cni0
+	ip address add "$bridge4/16" dev cni0
+	ip address add "$bridge6/64" dev cni0 nodad
 }
 
 # ports: not mapped, abandoned, of a process of the host, of another NAT, of an absent address
