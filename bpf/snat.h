@@ -119,7 +119,8 @@ INLINE bool snat_port_has_owner(struct __sk_buff *skb, struct scratch *scratch, 
 
 	if (!packet_protocol_has_ports(external->protocol))
 		return false;
-	noticed_mark_external(external->inside, external->inside_port);
+	tuple_inwards(external, reply);
+	noticed_mark_external(reply->destination, reply->destination_port);
 	if (scratch->order.own_published && external->inside_port == scratch->draft.key.inside_port)
 		return false;
 	return (take == TAKE_FREE && portmap_is_published(reply->destination_port)) ||
