@@ -63,6 +63,10 @@ GLOBAL_FUNCTION bool alias_insert(void)
 	return true;
 }
 
+/* Before 6.15 another CPU's system call may hold the bucket, and the deletion fails with EBUSY. */
+#define TABLE_DELETE(table, key) \
+	(bpf_map_delete_elem(&table, key) && bpf_map_delete_elem(&table, key))
+
 /* Deletes the alias if it is still that connection's. Only one program gets its id, and until that
  * has deleted it, nobody else can have its key or its memory. external: in a map. */
 INLINE bool alias_delete(const struct connection_key *external, __u32 id)
@@ -73,8 +77,10 @@ INLINE bool alias_delete(const struct connection_key *external, __u32 id)
 	if (!alias || !id || __sync_val_compare_and_swap(&alias->id, id, 0) != id)
 		return false;
 	owner = alias->owner;
-	if (bpf_map_delete_elem(&aliases, external))
+	if (TABLE_DELETE(aliases, external)) {
+		__sync_lock_test_and_set(&alias->id, id);
 		return false;
+	}
 	port_share_count(external, &owner, -1);
 	return true;
 }

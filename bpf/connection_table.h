@@ -160,7 +160,11 @@ GLOBAL_FUNCTION bool connection_end(const struct connection_key *ended, __u32 id
 		connection_external_key(key, connection, &scratch->ended_external);
 		alias_delete(&scratch->ended_external, id);
 	}
-	return bpf_map_delete_elem(&connections, key) == 0;
+	if (!TABLE_DELETE(connections, key))
+		return true;
+	/* Whoever meets it next ends it. */
+	__sync_val_compare_and_swap(&connection->id, 0, id);
+	return false;
 }
 
 INLINE __u8 connection_account(const struct connection *connection)

@@ -76,9 +76,12 @@ INLINE bool tcp_acknowledgment_fits(const struct connection *connection,
 	       end - last + 2 * SEQUENCE_BEHIND;
 }
 
-INLINE bool tcp_is_plausible(const struct connection *connection, const struct packet *packet,
-			     enum way way)
+GLOBAL_FUNCTION bool tcp_is_plausible(const struct connection *connection,
+				      const struct packet *packet, enum way way)
 {
+	if (!connection || !packet)
+		return false;
+	way &= 1;
 	if (!(packet->tcp_flags & TCP_ACK))
 		return !(connection->state & SENDER(STATE_SEQUENCE_INSIDE, way));
 	return tcp_sequence_fits(connection, packet->tcp_sequence, way) &&

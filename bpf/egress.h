@@ -131,6 +131,8 @@ INLINE enum verdict leave_by_connection(struct __sk_buff *skb, struct packet *pa
 	    (found.connection->state & STATE_UNCONFIRMED))
 		return VERDICT_PASS;
 	if (found.connection->leave[OUTWARDS].left_stack != found.now &&
+	    (found.connection->path[OUTWARDS] >= PATH_CONTAINER ||
+	     found.connection->leave[OUTWARDS].looked_up != (__u16)found.now) &&
 	    !masquerade_stands(skb, packet, found.key, found.connection, skb->ifindex)) {
 		connection_end(found.key, found.id);
 		return VERDICT_PASS;
@@ -143,7 +145,34 @@ INLINE enum verdict leave_by_connection(struct __sk_buff *skb, struct packet *pa
 	if (!found_stands(&found))
 		return VERDICT_TRANSLATE;
 	offload_note_outwards(skb, found.connection, found.now);
+	/* A connection that never gets a path is not asked about at each packet, either. */
+	if (found.connection->kind == FLOW_MASQUERADE &&
+	    found.connection->leave[OUTWARDS].left_stack != found.now)
+		found.connection->leave[OUTWARDS].looked_up = found.now;
 	return connection_use(&found, packet, skb->len);
+}
+
+/* Returns whether a packet with a container's address is from that container. A filter of somebody
+ * else's at its veth or bridge may have overwritten the mark (a verdict's class goes into
+ * tc_index): there the way that the packet has come must do. */
+GLOBAL_FUNCTION bool sender_is_verified(struct __sk_buff *skb, const struct packet *packet,
+					const struct endpoint *endpoint)
+{
+	const struct interface *interface;
+	const struct slot *slot;
+	__u32 veth;
+
+	if (!packet || !endpoint)
+		return false;
+	if (!skb->ingress_ifindex || (packet->verified && entered_by_container(skb)))
+		return true;
+	slot = owner_slot(&endpoint->owner);
+	if (!slot || skb->ingress_ifindex != slot->gateway)
+		return false;
+	veth = slot->ifindex;
+	device_look(skb, veth);
+	interface = bpf_map_lookup_elem(&interfaces, &veth);
+	return interface && (interface->watched || interface->without_fast_path);
 }
 
 /* A packet of no connection that has a container's address, but has not come through that
@@ -187,7 +216,7 @@ INLINE enum verdict decide_outwards(struct __sk_buff *skb, struct packet *packet
 		direct_confirm(packet);
 		return VERDICT_PASS;
 	}
-	if (packet->unverified)
+	if (!sender_is_verified(skb, packet, endpoint))
 		return decide_unverified(packet, endpoint);
 	if (skb->ingress_ifindex == 0 && direct_is_refused(packet))
 		return VERDICT_PASS;
@@ -238,14 +267,6 @@ INLINE int leave_from_host(struct __sk_buff *skb, const struct packet *packet,
 	return apply_verdict(skb, packet, translation, verdict);
 }
 
-/* Returns whether a forwarded packet has a container's address, but has not come through that
- * container's veth, so that from_container has not verified it. */
-INLINE bool sender_is_unverified(struct __sk_buff *skb, __u16 index)
-{
-	return skb->ingress_ifindex != 0 &&
-	       !(tc_index_has(index, TC_INDEX_VERIFIED) && entered_by_container(skb));
-}
-
 INLINE int handle_egress(struct __sk_buff *skb, __u16 l3_offset, bool uplink)
 {
 	struct translation translation = {};
@@ -264,7 +285,7 @@ INLINE int handle_egress(struct __sk_buff *skb, __u16 l3_offset, bool uplink)
 		return TC_ACT_UNSPEC;
 	packet.tuple.direction = DIRECTION_OUT;
 	endpoint = endpoint_find(packet.sender);
-	packet.unverified = endpoint && sender_is_unverified(skb, index);
+	packet.verified = tc_index_has(index, TC_INDEX_VERIFIED) || !skb->ingress_ifindex;
 	if (kind == PACKET_ERROR) {
 		verdict = error_decide_outwards(&packet, endpoint, &translation);
 		return apply_verdict(skb, &packet, &translation, verdict);
@@ -284,7 +305,7 @@ INLINE int handle_egress(struct __sk_buff *skb, __u16 l3_offset, bool uplink)
 	if (tc_index_has(index, TC_INDEX_CONFIRM) && verdict == VERDICT_PASS)
 		offload_saw_leaving(&packet, skb->ingress_ifindex);
 	if (uplink && verdict == VERDICT_PASS && endpoint && endpoint->strict &&
-	    !packet.unverified && kind == PACKET_TRANSLATABLE)
+	    sender_is_verified(skb, &packet, endpoint) && kind == PACKET_TRANSLATABLE)
 		direct_remember_strict(&packet, endpoint);
 	verdict = fragment_verdict(&packet, &translation, verdict);
 	if (packet.fragment == FIRST_FRAGMENT && (verdict != VERDICT_PASS || endpoint))

@@ -204,6 +204,7 @@ INLINE int handle_containers_packet(struct __sk_buff *skb, struct packet *packet
 	bool routed = origin->arrival.routed, translated;
 
 	translated = found->connection && connection_is_translated(found->connection);
+	barrier_var(translated);
 	if (found->connection && !routed)
 		return handle_switched(skb, packet, found, origin->interface, translation);
 	if (found->connection && found->connection->in_ifindex == LOOPBACK_IFINDEX &&

@@ -208,7 +208,9 @@ INLINE enum verdict decide_inwards(struct __sk_buff *skb, struct packet *packet,
  * packet. */
 INLINE int pass_stranger(struct __sk_buff *skb, const struct packet *packet)
 {
-	if (!packet->ipv4 && bpf_map_lookup_elem(&host_addresses, packet->sender))
+	if (!packet->ipv4 &&
+	    (packet->tuple.protocol != PROTOCOL_TCP || packet_begins_tcp(packet)) &&
+	    bpf_map_lookup_elem(&host_addresses, packet->sender))
 		tc_index_set(skb, TC_INDEX_HOSTS_ADDRESS);
 	return TC_ACT_UNSPEC;
 }
@@ -249,8 +251,9 @@ INLINE int handle_frame(struct __sk_buff *skb, bool uplink)
 	enum packet_kind kind;
 	struct packet packet;
 
-	if (uplink && skb->tc_index)
-		skb->tc_index = 0; /* a container at the other end of a veth may have set it */
+	/* A container at the other end of a veth may have set it. */
+	if (uplink && skb->tc_index && !interface_leads_to_container(skb->ifindex))
+		skb->tc_index = 0;
 	if (skb->pkt_type != PACKET_HOST)
 		return TC_ACT_UNSPEC;
 	kind = packet_parse(skb, &packet, ETH_HLEN);

@@ -57,7 +57,7 @@ GLOBAL_FUNCTION bool masquerade_stands(struct __sk_buff *skb, const struct packe
 		return true;
 	}
 	address_copy(address.bytes, connection->external_address);
-	return route_is_to_host(skb, packet, slot->ifindex, &address) ||
+	return route_is_to_host(skb, packet, slot->gateway, &address) ||
 	       masquerade_is_preferred(skb, packet, connection, uplink);
 }
 

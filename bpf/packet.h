@@ -70,11 +70,10 @@ struct packet {
 	bool ipv4;
 	bool error;
 	bool from_endpoint; /* of an ICMP error on its way out: a container sent it */
-	/* At egress: its source is a container's address, which from_container has not verified */
-	bool unverified;
-	bool no_checksum;     /* UDP over IPv4 may have none (RFC 768) */
-	bool echo_reply;      /* ICMP echo: the identifier is the destination's port */
-	__u8 hop_limit;       /* or time to live */
+	bool verified;      /* at egress: from_container has seen that the sender has its address */
+	bool no_checksum;   /* UDP over IPv4 may have none (RFC 768) */
+	bool echo_reply;    /* ICMP echo: the identifier is the destination's port */
+	__u8 hop_limit;     /* or time to live */
 	__u8 type_of_service; /* IPv4 */
 } __attribute__((aligned(8)));
 

@@ -25,14 +25,18 @@ INLINE void tc_index_set(struct __sk_buff *skb, __u16 flag)
 	skb->tc_index = (tc_index_has(index, 0) ? index : TC_INDEX_OURS) | flag;
 }
 
-/* Returns whether the packet came in by an interface with from_container, or by its bridge. */
-INLINE bool entered_by_container(struct __sk_buff *skb)
+/* Returns whether what comes in by this interface has passed from_container: at a container's veth,
+ * its bridge, or a device by which that bridge's frames reach the IP stack (a VLAN's gateway). */
+INLINE bool interface_leads_to_container(__u32 ifindex)
 {
-	__u32 ifindex = skb->ingress_ifindex;
 	const struct interface *interface = bpf_map_lookup_elem(&interfaces, &ifindex);
 
-	return interface && (interface->role == ROLE_PORT || interface->role == ROLE_ROUTED ||
-			     interface->role == ROLE_BRIDGE);
+	return interface && (interface->role != ROLE_UPLINK || interface->bridge_ifindex);
+}
+
+INLINE bool entered_by_container(struct __sk_buff *skb)
+{
+	return interface_leads_to_container(skb->ingress_ifindex);
 }
 
 #endif

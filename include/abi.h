@@ -272,8 +272,8 @@ struct interface {
 	enum interface_role role;
 	__u8 without_link_header; /* 1: frames begin with the IP header (tun, WireGuard, PPP) */
 	__u8 bridge_mac[6];       /* ROLE_PORT: its bridge's MAC, where frames to the gateway go */
-	__u32 bridge_ifindex;     /* ROLE_PORT: its bridge */
-	__u8 addresses_excluded;  /* 1: in a conflist's excludeInterfaces: no port is mapped here */
+	__u32 bridge_ifindex; /* ROLE_PORT: its bridge; ROLE_UPLINK: one that it leads to, or 0 */
+	__u8 addresses_excluded; /* 1: in a conflist's excludeInterfaces: no port is mapped here */
 	/* 1: other programs, here or at its bridge, must see the packets. Written by user space. */
 	__u8 without_fast_path;
 	/* 1, at a container's veth: qdiscs, filters or IPsec policies must see the packets. Written

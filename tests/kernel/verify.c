@@ -16,7 +16,7 @@
 #define MAX_PROGRAMS 64
 /* The verifier may process so many, about twice today's number: enough for another kernel or
  * compiler, but not for a nested loop. */
-#define MOST_INSTRUCTIONS 100000
+#define MOST_INSTRUCTIONS 240000
 
 static char logs[MAX_PROGRAMS][LOG_SIZE];
 

@@ -313,8 +313,9 @@ test_neighbour_bridge_entry_macspoofchk() {
 	container_remove checked checked
 }
 
-# the bridge's entry for a container is static; attach and CHECK restore it, CHECK for a MAC that the
-# container has given itself; DEL and uninstall remove it where the veth stays
+# the bridge's entry for a container is static and stays at its port, whoever sends with its MAC; attach
+# and CHECK restore it, but make none for a MAC that the container has given itself, such as the
+# bridge's; DEL and uninstall remove it where the veth stays
 test_neighbour_bridge_entry() {
 	local veth mac
 	container_start web bridge -p 8080:80/tcp
@@ -323,10 +324,16 @@ test_neighbour_bridge_entry() {
 	bridge fdb del "$mac" dev "$veth" master
 	"$build/bpf-portmap" attach >/dev/null
 	expect_contains "$(entry_of web static)" "$mac"
-	in_namespace web ip link set eth0 address 02:00:00:00:77:01
+	container_add thief bridge
+	in_namespace thief "$peer" forge udp "$(address4 thief)" 5000 "$client4" 5001 --interface eth0 \
+		--destination-mac "$(mac_of cni0)" --source-mac "$mac"
+	expect_contains "$(entry_of web static)" "$mac"
+	expect_equal '' "$(entry_of thief static | grep "$mac" || true)"
+	bridge fdb del "$mac" dev "$veth" master
+	in_namespace web ip link set eth0 address "$(mac_of cni0)"
 	plugin_call CHECK web || fail CHECK
-	expect_contains "$(entry_of web static)" 02:00:00:00:77:01
-	expect_answer client tcp "$host4" 8080 web
+	expect_contains "$(entry_of web static)" "$mac"
+	expect_contains "$(bridge fdb show br cni0)" "$(mac_of cni0) dev cni0"
 	in_namespace web ip link set eth0 address "$mac"
 	plugin_call DEL web || fail DEL
 	expect_equal '' "$(entry_of web static)"

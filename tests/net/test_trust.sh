@@ -206,3 +206,37 @@ test_trust_host_connects_udp() {
 }
 
 socket_is_connected() { ss -Hnu | grep "$host4\]*:8080 .*$client4\]*:5001" >/dev/null; }
+
+# a filter of somebody else's at a container's veth or at its bridge, which overwrites what our hooks
+# tell each other, takes no masquerade away
+# also with portmap
+test_trust_filters_of_others() {
+	local device
+	serve_in server 9000
+	container_add web bridge
+	for device in "$(host_veth web)" cni0; do
+		tc qdisc add dev "$device" clsact 2>/dev/null || true
+		tc filter add dev "$device" ingress prio 100 protocol all u32 match u32 0 0 flowid 1:1
+		expect_answers web "$server4" 9000 server "$host4_second"
+		expect_answers web "$server6" 9000 server "$host6_second"
+		tc filter del dev "$device" ingress prio 100
+	done
+}
+
+# the gateway is a veth behind a port of the bridge, as the bridge plugin makes it for a VLAN:
+# masquerade works there
+# also with portmap
+test_trust_gateway_behind_port() {
+	serve_in server 9000
+	container_add web bridge
+	expect_answer web udp "$server4" 9000 server "$host4_second"
+	ip link add cni0.7 type veth peer name behind
+	ip link set behind master cni0 up
+	ip address del "$bridge4/16" dev cni0
+	ip link set cni0.7 up
+	ip address add "$bridge4/16" dev cni0.7
+	ip -n web neighbour flush dev eth0
+	[ "$plugin" != bpf-portmap ] || "$build/bpf-portmap" attach >/dev/null
+	expect_answer web udp "$server4" 9000 server "$host4_second"
+	expect_answer web tcp "$server4" 9000 server "$host4_second"
+}

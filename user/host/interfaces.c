@@ -29,6 +29,23 @@ struct pass {
 	bool *excluded; /* result: for each of host->addresses.interfaces, whether it is excluded */
 };
 
+/* A gateway that is no bridge itself, but by which a bridge's frames reach the IP stack: a VLAN of the
+ * bridge, or the other end of a veth that is a port of it, as the bridge plugin makes for "vlan". */
+static uint32_t bridge_behind(const struct host *host, const struct link *link)
+{
+	cleanup_error struct cni_error ignored = {0};
+	struct link peer, master;
+
+	if (!link->peer || link->peer_netns_id >= 0 ||
+	    link_get(host->socket, link->peer, NULL, &peer, &ignored))
+		return 0;
+	if (link_is_kind(&peer, "bridge"))
+		return peer.ifindex;
+	if (!peer.master || link_get(host->socket, peer.master, NULL, &master, &ignored))
+		return 0;
+	return link_is_kind(&master, "bridge") ? master.ifindex : 0;
+}
+
 static int attach_and_write(struct host *host, const struct conf *conf, const struct link *link,
 			    const struct interface *known, struct cni_error *err)
 {
@@ -39,6 +56,8 @@ static int attach_and_write(struct host *host, const struct conf *conf, const st
 	struct interface *interface = &target.interface, now;
 
 	uplink_target(conf, link, &target);
+	if (interface->role == ROLE_UPLINK)
+		interface->bridge_ifindex = bridge_behind(host, link);
 	/* "auto" asks for nothing, and `attach` does not know what the conflist asked for. */
 	if (known && interface->attach_mode == ATTACH_AUTO)
 		interface->attach_mode = known->attach_mode;

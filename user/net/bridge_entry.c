@@ -8,6 +8,11 @@
 
 #include "net/netlink.h"
 
+#ifndef NTF_STICKY /* Linux 4.20 */
+#define NTF_STICKY (1 << 6)
+#endif
+
+/* Sticky: another container that sends with this MAC does not take the entry to its own port. */
 static int ask(struct nl_sock *socket, int type, int flags, uint32_t port,
 	       const uint8_t mac[LINK_MAC_SIZE])
 {
@@ -15,7 +20,7 @@ static int ask(struct nl_sock *socket, int type, int flags, uint32_t port,
 		.ndm_family = AF_BRIDGE,
 		.ndm_ifindex = (int)port,
 		.ndm_state = NUD_NOARP,
-		.ndm_flags = NTF_MASTER,
+		.ndm_flags = NTF_MASTER | NTF_STICKY,
 	};
 	cleanup_request struct nl_msg *request =
 		netlink_begin(type, flags | NLM_F_ACK, &header, sizeof(header));
@@ -29,6 +34,13 @@ int bridge_entry_add(struct nl_sock *socket, uint32_t port, const uint8_t mac[LI
 	if (!bridge_entry_is_meant(mac))
 		return 0;
 	return ask(socket, RTM_NEWNEIGH, NLM_F_CREATE | NLM_F_REPLACE, port, mac);
+}
+
+int bridge_entry_add_new(struct nl_sock *socket, uint32_t port, const uint8_t mac[LINK_MAC_SIZE])
+{
+	if (!bridge_entry_is_meant(mac))
+		return 0;
+	return ask(socket, RTM_NEWNEIGH, NLM_F_CREATE | NLM_F_EXCL, port, mac);
 }
 
 void bridge_entry_delete(struct nl_sock *socket, uint32_t port, const uint8_t mac[LINK_MAC_SIZE])

@@ -29,6 +29,7 @@ static int verify(struct host *host, struct container *container, struct cni_err
 {
 	const struct attach_target *target = &container->target;
 	bool with_ports = container->conf.port_count > 0;
+	struct attachment record;
 	char missing[MISSING_SIZE];
 
 	abandoned_remove(&host->datapath, host->socket, ABANDONED_NOTICED);
@@ -39,8 +40,9 @@ static int verify(struct host *host, struct container *container, struct cni_err
 		return cni_error_set(err, CNI_ERROR_KERNEL_REFUSED,
 				     "the host's end %s of the container's veth: %s", target->name,
 				     missing);
-	/* As it is now: the container may have changed it. */
-	bridge_entry_add(host->socket, target->ifindex, container->claims.container_mac);
+	/* The MAC of its ADD: by now it may have taken another one, the bridge's, for example. */
+	if (attachment_read(&host->datapath.objects, &container->claims.key, &record))
+		bridge_entry_add(host->socket, target->ifindex, record.container_mac);
 	/* An interface that came up since is attached to rather than reported. */
 	if (interfaces_attach(host, &container->conf, &container->veth, false, err))
 		return -1;

@@ -131,7 +131,13 @@ static int take_over_port(struct adding *adding, const struct portmap_key *key,
 				 ? attachment_remove_locked(&adding->release, &dead, err)
 				 : stale_slots_sweep(objects, err);
 	}
-	if (failed || map_write(objects, MAP_PORTMAPS, key, portmap, err))
+	if (failed)
+		return -1;
+	/* What the dead one had may have been handed over to the same container's other network. */
+	if (portmap_read(objects, key, &old) &&
+	    owner_is_live_with_veth(objects, adding->socket, old.owner, &owner))
+		return take_over_port(adding, key, portmap, err);
+	if (map_write(objects, MAP_PORTMAPS, key, portmap, err))
 		return -1;
 	adding->record.host_ports++;
 	return 0;

@@ -239,7 +239,7 @@ static int complete(struct taking *taking, struct cni_error *err)
 	    adopt_is_closed(objects, record.owner) &&
 	    adopt_open_policy(objects, record.owner, &taking->policy, &failure))
 		result = cni_error_chain(err, &failure);
-	bridge_entry_add(taking->host.socket, claims->ifindex, claims->container_mac);
+	bridge_entry_add_new(taking->host.socket, claims->ifindex, claims->container_mac);
 	network_remember(objects, taking->config.name, &taking->container.conf);
 	prerequisites_warn(&taking->host, &taking->container);
 	return result;
