@@ -274,11 +274,14 @@ static void choose_hook(struct visit *visit, const struct craft *craft)
 
 static void write_macs(struct visit *visit)
 {
+	const uint8_t *next_hop = world_next_hop(visit->wire.outer.destination);
 	static const uint8_t others[][MAC_SIZE] = {
 		{2, 0, 0, 0, 9, 9}, {255, 255, 255, 255, 255, 255}, {1, 0, 0x5e, 0, 0, 1}};
 	bool port = visit->hook == FROM_CONTAINER && visit->device != VETH_ROUTED;
 	const uint8_t *to = host_mac(port ? BRIDGE : (enum device)visit->device);
 
+	if (next_hop && (visit->hook == TO_UPLINK || visit->hook == TO_CONTAINER))
+		to = next_hop;
 	if (random_one_in(12))
 		to = RANDOM_OF(others);
 	else if (random_one_in(port ? 4 : 12))
@@ -295,7 +298,10 @@ void generator_visit(const struct world *world, const struct history *history, s
 	choose_tuple(world, history, &craft, visit);
 	craft.tcp_flags = random_flags();
 	choose_hook(visit, &craft);
+	if (visit->came_in_by && (visit->hook == TO_UPLINK || visit->hook == TO_CONTAINER))
+		visit->verified = !random_one_in(visit->came_in_by == UPLINK ? 2 : 12);
 	craft_frame(&visit->frame, &craft);
+	wire_read(&visit->frame, &visit->wire);
 	write_macs(visit);
 	if (random_one_in(6))
 		craft_spoil(&visit->frame);

@@ -71,6 +71,7 @@ static void make_masqueraded(struct world *world, struct world_connection *recor
 		value->external_port = (uint16_t)(20001 + random_below(3));
 	}
 	value->peer_port = key->outside_port;
+	value->uplink = random_one_in(4) ? SECOND_UPLINK : world_route(key->outside);
 }
 
 /* From a client to a container's own address, or of a strict container */
@@ -106,6 +107,11 @@ static void make_host(struct world *world, struct world_connection *record, bool
 	memcpy(value->external_address, key->inside, 16);
 	value->external_port = key->inside_port;
 	value->peer_port = key->outside_port;
+	if (value->kind == FLOW_HOST && wire_has_ports(key->protocol) && random_one_in(4)) {
+		value->external_port = pool_port();
+		world->noticed.moved_host = 1;
+		world_notice_external(world, key->inside, key->inside_port);
+	}
 }
 
 /* An echo's identifier is a port of the requester's side only. */

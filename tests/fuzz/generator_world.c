@@ -35,8 +35,9 @@ static void make_slots(struct world *world)
 							    : (enum fast_path)(1 + random_below(2));
 		world->slots[i].generation = 40 + i + random_below(2);
 		world->slots[i].live = !random_one_in(10);
-		memcpy(world->slots[i].gateway_mac,
-		       host_mac(veths[i] == VETH_ROUTED ? VETH_ROUTED : BRIDGE), MAC_SIZE);
+		world->slots[i].gateway = veths[i] == VETH_ROUTED ? VETH_ROUTED : BRIDGE;
+		memcpy(world->slots[i].gateway_mac, host_mac((enum device)world->slots[i].gateway),
+		       MAC_SIZE);
 		world->veth_gone[i] = random_one_in(20);
 	}
 }

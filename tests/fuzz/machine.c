@@ -11,8 +11,10 @@
 #include <sys/mman.h>
 #include <time.h>
 
+#include "datapath/trace/marked.h"
 #include "device_members.h"
 #include "records.h"
+#include "tc_index_values.h"
 #include "trace_event.h"
 #include "bpf/portmap.skel.h"
 
@@ -24,6 +26,7 @@
 struct machine {
 	struct portmap_bpf *skeleton;
 	int programs[HOOKS];
+	struct marked verified[HOOKS]; /* the same, of verified packets */
 	int connections;
 	int aliases;
 	void *half_open;
@@ -76,6 +79,19 @@ static void *map_array(struct bpf_map *map)
 	X(endpoint_addresses) \
 	X(routes_known)
 
+static void write_host_addresses(const struct portmap_bpf *skeleton)
+{
+	int map = bpf_map__fd(skeleton->maps.host_addresses);
+	struct host_address known = {0};
+	uint8_t address[16];
+
+	for (int i = 0; world_host_addresses[i]; i++) {
+		world_address(address, world_host_addresses[i]);
+		if (bpf_map_update_elem(map, address, &known, BPF_ANY))
+			err(1, "writing the host's addresses");
+	}
+}
+
 static void load(const struct world_size *size)
 {
 	struct portmap_bpf *skeleton = portmap_bpf__open();
@@ -94,9 +110,14 @@ static void load(const struct world_size *size)
 	    bpf_map__set_max_entries(skeleton->maps.aliases, WORLD_ALIASES) ||
 	    portmap_bpf__load(skeleton))
 		err(1, "loading the programs");
-	for (enum hook hook = 0; hook < HOOKS; hook++)
+	for (enum hook hook = 0; hook < HOOKS; hook++) {
 		machine->programs[hook] = bpf_program__fd(
 			bpf_object__find_program_by_name(skeleton->obj, machine_hook_name(hook)));
+		if (marked_load(&machine->verified[hook], machine->programs[hook],
+				TC_INDEX_OURS | TC_INDEX_VERIFIED))
+			err(1, "loading a program that sets tc_index");
+	}
+	write_host_addresses(skeleton);
 	machine->connections = bpf_map__fd(skeleton->maps.connections);
 	machine->aliases = bpf_map__fd(skeleton->maps.aliases);
 #define MAPPED(map) machine->map = map_array(skeleton->maps.map);
@@ -311,16 +332,18 @@ void machine_write(const struct world *world)
 	machine->written = *world;
 }
 
-int machine_run(enum hook hook, uint32_t device, uint32_t came_in_by, struct frame *frame)
+int machine_run(enum hook hook, uint32_t device, uint32_t came_in_by, bool verified,
+		struct frame *frame)
 {
 	static uint8_t out[FRAME_SIZE];
 	struct __sk_buff context = {.ifindex = device, .ingress_ifindex = came_in_by};
+	int program = verified ? machine->verified[hook].program : machine->programs[hook];
 	DECLARE_LIBBPF_OPTS(bpf_test_run_opts, options, .data_in = frame->bytes,
 			    .data_size_in = (uint32_t)frame->length, .data_out = out,
 			    .data_size_out = sizeof(out), .ctx_in = &context,
 			    .ctx_size_in = sizeof(context), .repeat = 1);
 
-	if (bpf_prog_test_run_opts(machine->programs[hook], &options))
+	if (bpf_prog_test_run_opts(program, &options))
 		return MACHINE_REFUSED;
 	frame->length = options.data_size_out;
 	memcpy(frame->bytes, out, frame->length);

@@ -105,10 +105,15 @@ static bool is_excluded(const struct world *world, const struct portmap *mapping
 }
 
 /* The peer of a closed socket uses its port again. Flows of another NAT have no socket. */
-static bool host_is_done(const struct question *question, enum flow_kind kind)
+static bool host_is_done(const struct question *question, const struct world_connection *record)
 {
 	const struct tuple *tuple = &question->expected->tuple;
-	enum world_socket_found socket = world_socket(tuple);
+	enum flow_kind kind = record->value.kind;
+	enum world_socket_found socket;
+	struct tuple own = *tuple; /* of the socket, whose port may be another one outside */
+
+	own.destination_port = record->key.inside_port;
+	socket = world_socket(&own);
 
 	if (tuple->protocol == PROTOCOL_TCP)
 		return begins_tcp(&question->visit->wire) &&
@@ -144,6 +149,19 @@ static void begin_inwards(struct question *question, const struct portmap *mappi
 		answer(question, ANSWER_PASS, "of no connection, inwards");
 }
 
+/* A masqueraded connection without an answer, whose port was published since */
+static bool gives_way_to_mapping(const struct question *question,
+				 const struct world_connection *record)
+{
+	const struct tuple *tuple = &question->expected->tuple;
+
+	return record->value.kind == FLOW_MASQUERADE && !(record->value.state & STATE_REPLIED) &&
+	       (tuple->protocol == PROTOCOL_UDP ||
+		(tuple->protocol == PROTOCOL_TCP && begins_tcp(&question->visit->wire))) &&
+	       world_mapping(question->world, tuple->protocol, tuple->destination,
+			     tuple->destination_port);
+}
+
 /* A packet that enters the IP stack or, if not routed, is switched. */
 static void ask_in(struct question *question, bool routed)
 {
@@ -155,8 +173,14 @@ static void ask_in(struct question *question, bool routed)
 	oracle_tuple(&question->visit->wire, DIRECTION_IN, tuple);
 	record_find_inwards(world, tuple, &found);
 	record = found.record;
+	if (record && gives_way_to_mapping(question, record)) {
+		end_record(question, record);
+		record = NULL;
+		found.mapping = world_mapping(world, tuple->protocol, tuple->destination,
+					      tuple->destination_port);
+	}
 	if (record && !record_has_owner(&record->value)) {
-		if (host_is_done(question, record->value.kind)) {
+		if (host_is_done(question, record)) {
 			end_record(question, record);
 			record = NULL;
 		} else if (record->value.kind == FLOW_FOREIGN && tuple->protocol != PROTOCOL_TCP &&
@@ -272,6 +296,55 @@ static const struct endpoint *masq_all_endpoint(const struct world *world, const
 		       : NULL;
 }
 
+/* snatAddresses */
+static bool has_fixed_source(const struct question *question, const struct world_connection *record)
+{
+	const struct policy *policy = world_policy(question->world, &record->value.owner);
+	bool v4 = question->visit->wire.ipv4;
+
+	return policy && (v4 ? policy->source4_count : policy->source6_count) &&
+	       !memcmp(record->value.external_address,
+		       v4 ? policy->sources4[0] : policy->sources6[0], 16);
+}
+
+/* Whether it leaves as a query says, or there is no answer. If not, the stack knows more. Only one
+ * way leads to a container. */
+static bool is_routed_plainly(const struct question *question)
+{
+	const uint8_t *destination = question->expected->tuple.destination;
+	const uint8_t *next_hop = world_next_hop(destination);
+	uint32_t device = world_route(destination);
+
+	if (world_endpoint_likely(question->world, destination) || !device)
+		return true;
+	return device == question->visit->device &&
+	       (!next_hop || memcmp(question->visit->frame.bytes, next_hop, MAC_SIZE) == 0);
+}
+
+/* Whether a masqueraded connection keeps its address, where this packet of it leaves. */
+static bool keeps_address(struct question *question, const struct world_connection *record)
+{
+	const struct connection *value = &record->value;
+	uint32_t uplink = question->visit->device;
+	uint8_t preferred[16];
+	bool is_preferred, fixed;
+
+	if (value->kind != FLOW_MASQUERADE ||
+	    value->leave[OUTWARDS].left_stack == question->world->now)
+		return true;
+	is_preferred = choose_source(question, &(struct owner){0}, false, preferred) &&
+		       !memcmp(preferred, value->external_address, 16);
+	fixed = value->state & STATE_CHARGED_OUT && has_fixed_source(question, record);
+	if (fixed || (value->uplink == uplink && is_preferred))
+		return true;
+	if (value->uplink != uplink && record->key.protocol != PROTOCOL_TCP) {
+		if (is_preferred)
+			touch_of(question, record)->after.uplink = uplink;
+		return is_preferred;
+	}
+	return is_preferred || world_is_host(value->external_address);
+}
+
 /* A reply of a mapping leaves through the interface of its new source's route, looked up once a
  * second. There is no lookup for a packet without an ingress interface. */
 static uint32_t other_way_out(const struct question *question,
@@ -282,8 +355,10 @@ static uint32_t other_way_out(const struct question *question,
 
 	if (record->value.kind != FLOW_MAPPING)
 		return 0;
-	if (question->visit->came_in_by)
+	if (question->visit->came_in_by && is_routed_plainly(question))
 		device = world_route(question->expected->tuple.destination);
+	else if (question->visit->came_in_by)
+		device = question->visit->device;
 	if (leave->ifindex && leave->looked_up == (uint16_t)question->world->now)
 		device = leave->ifindex;
 	return device == question->visit->device ? 0 : device;
@@ -322,6 +397,14 @@ static bool is_hairpin(const struct world *world, const struct endpoint *from,
 	       !(policy && policy->keep_hairpin_source);
 }
 
+bool oracle_is_unverified(const struct world *world, const struct visit *visit)
+{
+	const struct interface *interface = world_interface(world, visit->came_in_by);
+
+	return visit->came_in_by &&
+	       !(visit->verified && interface && interface->role != ROLE_UPLINK);
+}
+
 /* A packet of no connection. */
 static void ask_out_of_container(struct question *question, const struct endpoint *from)
 {
@@ -329,7 +412,14 @@ static void ask_out_of_container(struct question *question, const struct endpoin
 	const struct world *world = question->world;
 	const struct endpoint *to = world_endpoint(world, visit->wire.outer.destination);
 
-	if (!visit->came_in_by && visit->wire.tcp_flags & WIRE_RST && live_note(question, OUTWARDS))
+	if (oracle_is_unverified(world, visit))
+		answer(question,
+		       wants_masquerade(world, visit, from) && !world->veth_gone[from->owner.slot]
+			       ? ANSWER_DROP
+			       : ANSWER_PASS,
+		       "not by the container's veth");
+	else if (!visit->came_in_by && visit->wire.tcp_flags & WIRE_RST &&
+		 live_note(question, OUTWARDS))
 		answer(question, ANSWER_PASS, "the firewall refuses a direct client");
 	else if (is_hairpin(world, from, to))
 		begin_masqueraded(question, from, false);
@@ -345,6 +435,10 @@ static void ask_out_by_record(struct question *question, const struct endpoint *
 	struct expectation *expected = question->expected;
 	const struct world_connection *record = record_outwards(question->world, &expected->tuple);
 
+	if (record && !keeps_address(question, record)) {
+		end_record(question, record);
+		record = NULL;
+	}
 	if (record && go_by_record(question, record, OUTWARDS, "a connection's, outwards")) {
 		if (expected->answer == ANSWER_TRANSLATE)
 			expected->redirect = other_way_out(question, record);
@@ -408,16 +502,16 @@ static bool must_be_remembered(const struct question *question)
 		return !wire->outer.echo_reply;
 	if (tuple->protocol == PROTOCOL_SCTP)
 		return true;
-	if (wire->tcp_flags & WIRE_RST)
-		return false;
-	if (world_mapping(question->world, tuple->protocol, tuple->source, port))
+	if ((tuple->protocol == PROTOCOL_UDP || begins_tcp(wire) ||
+	     question->world->noticed.moved_host) &&
+	    world_noticed_port(question->world, port))
 		return true;
-	return (tuple->protocol == PROTOCOL_UDP || begins_tcp(wire)) &&
-	       world_noticed_port(question->world, port);
+	return !(wire->tcp_flags & WIRE_RST) &&
+	       world_mapping(question->world, tuple->protocol, tuple->source, port);
 }
 
-/* The host's own packet is not changed. It is remembered, so that its answer is not taken for a
- * request or for an answer to a container. */
+/* The host's own packet is not changed, unless its connection has got another port. It is
+ * remembered, so that its answer is not taken for a request or for an answer to a container. */
 static void ask_host(struct question *question)
 {
 	struct expectation *expected = question->expected;
@@ -438,6 +532,8 @@ static void ask_host(struct question *question)
 	record = record_live(question->world, &key);
 	if (!record || use(question, record, OUTWARDS, 0) == USED_ENDED)
 		begin_hosts(question, FLOW_HOST);
+	else if (record->value.kind == FLOW_HOST)
+		take(question, record, OUTWARDS, "the host's own, of a known connection");
 }
 
 /* Another NAT has given it the address of its egress interface. */
@@ -484,7 +580,8 @@ static void ask_leave(struct question *question)
 		ask_foreign(question);
 	} else {
 		ask_out(question);
-		if (from && question->expected->answer == ANSWER_PASS && !question->expected->takes)
+		if (from && !oracle_is_unverified(question->world, visit) &&
+		    question->expected->answer == ANSWER_PASS && !question->expected->takes)
 			remember_strict(question, from);
 		if (from)
 			remember_fragment(question);
@@ -576,14 +673,20 @@ static void ask_lift(struct question *question, const struct world_connection *r
 	memcpy(expected->mac, interface->bridge_mac, MAC_SIZE);
 }
 
+static bool is_translated(const struct world_connection *record)
+{
+	return record->value.kind == FLOW_MASQUERADE || record->value.kind == FLOW_MAPPING;
+}
+
 /* A masqueraded container's packet would leave through an unclassified interface. */
-static bool leaves_unclassified(const struct question *question, const struct endpoint *from)
+static bool leaves_unclassified(const struct question *question, const struct endpoint *from,
+				bool translated)
 {
 	const uint8_t *destination = question->visit->wire.outer.destination;
 	uint32_t device = world_route(destination);
 
-	return wants_masquerade(question->world, question->visit, from) && device != 0 &&
-	       !world_interface(question->world, device);
+	return (translated || wants_masquerade(question->world, question->visit, from)) &&
+	       device != 0 && !world_interface(question->world, device);
 }
 
 /* A router may send errors about packets that leave through its interface to a host that is no
@@ -634,8 +737,7 @@ static void ask_container_fragment(struct question *question, const struct inter
 	}
 }
 
-/* The address of another container, or, by a route lookup over IPv6, of the host. The map of the
- * host's addresses is empty here. */
+/* The address of another container, or of the host; over IPv6 routing alone decides. */
 static bool is_forged(const struct question *question, const struct endpoint *from, bool routed)
 {
 	const struct wire *wire = &question->visit->wire;
@@ -643,7 +745,8 @@ static bool is_forged(const struct question *question, const struct endpoint *fr
 	if (from)
 		return world_owner_live(question->world, &from->owner) &&
 		       !question->world->veth_gone[from->owner.slot];
-	return !wire->ipv4 && routed && !world_route(wire->outer.source);
+	return (world_is_host(wire->outer.source) || (!wire->ipv4 && routed)) &&
+	       !world_route(wire->outer.source);
 }
 
 /* The stack has let a packet of this connection through in this second: there are no checks. */
@@ -656,6 +759,7 @@ static bool is_known_well(const struct question *question, const struct world_co
 	       world_owner_live(question->world, &record->value.owner) &&
 	       slot->ifindex == visit->device && addressed_to(visit, slot->gateway_mac) &&
 	       record->value.leave[OUTWARDS].left_stack == question->world->now &&
+	       !(is_translated(record) && leaves_unclassified(question, NULL, true)) &&
 	       !is_candidate(question, record, OUTWARDS);
 }
 
@@ -736,7 +840,7 @@ static void ask_container(struct question *question)
 	}
 	if (visit->wire.kind >= WIRE_FLOW && ask_container_packet(question, interface, out, routed))
 		return;
-	if (routed && leaves_unclassified(question, from))
+	if (routed && leaves_unclassified(question, from, out && is_translated(out)))
 		answer(question, ANSWER_DROP, "would leave by an unclassified interface");
 	else
 		remember_fragment(question);

@@ -18,6 +18,7 @@ struct visit {
 	enum hook hook;
 	uint32_t device;
 	uint32_t came_in_by; /* at egress; 0: a packet of the host itself */
+	bool verified;       /* at egress: from_container has said that the sender is */
 	struct frame frame;
 	struct wire wire;
 };
@@ -33,7 +34,7 @@ enum answer {
 
 enum choice {
 	CHOICE_NONE,
-	CHOICE_MASQUERADE, /* `port` is any free one of the set */
+	CHOICE_MASQUERADE, /* `port` is any free one of the set, also for the host */
 	CHOICE_MOVED,      /* `peer_port` is any free one */
 };
 
@@ -90,6 +91,9 @@ bool oracle_ring_is_shut(const struct world *world, const struct expectation *ex
 /* Whether a connection of other packets may end: because it is dead, closed, ... */
 bool oracle_may_end(const struct world *world, const struct expectation *expected,
 		    const struct world_connection *record);
+
+/* Whether it leaves, and from_container has not seen it, or not where it came in. */
+bool oracle_is_unverified(const struct world *world, const struct visit *visit);
 
 /* Computes the expected output. */
 void oracle_translate(const struct visit *visit, const struct expectation *expected,

@@ -173,7 +173,8 @@ void begin_mapped(struct question *question, const struct portmap *mapping)
 
 	memcpy(begun->key.inside, mapping->container_address, 16);
 	begun->key.inside_port = mapping->container_port;
-	if (!begins_tcp(&question->visit->wire) && world_socket(tuple) == SOCKET_OF_PEER)
+	if (tuple->protocol == PROTOCOL_TCP && !begins_tcp(&question->visit->wire) &&
+	    world_socket(tuple) == SOCKET_OF_PEER)
 		answer(question, ANSWER_PASS, "a connection of the host's own");
 	else if (policy && policy->source_range_count &&
 		 !world_in_ranges(policy->source_ranges, policy->source_range_count, tuple->source))
@@ -223,6 +224,15 @@ static const struct port_range *port_ranges(const struct world *world,
 							  : world->ranges;
 }
 
+/* A port below 1024 keeps that property, unless masqPorts says otherwise. */
+static bool is_privileged(const struct world *world, const struct expectation *expected)
+{
+	const struct policy *policy = world_policy(world, &expected->begun.value.owner);
+	uint16_t own = expected->tuple.source_port;
+
+	return own && own < 1024 && !(policy && policy->masquerade_ports[0].last);
+}
+
 bool oracle_port_in_set(const struct world *world, const struct expectation *expected,
 			uint16_t port)
 {
@@ -231,6 +241,8 @@ bool oracle_port_in_set(const struct world *world, const struct expectation *exp
 	/* An echo request with 0 would look like a reply. */
 	if (!wire_has_ports(expected->tuple.protocol))
 		return port != 0;
+	if (is_privileged(world, expected))
+		return port == expected->tuple.source_port || (port >= 600 && port < 1024);
 	for (int i = 0; i < MASQUERADE_RANGES; i++)
 		if (ranges[i].last && port >= ranges[i].first && port <= ranges[i].last)
 			return true;
@@ -241,7 +253,7 @@ static bool any_port_free(const struct world *world, const struct expectation *e
 {
 	const struct port_range *ranges = port_ranges(world, expected);
 
-	if (!wire_has_ports(expected->tuple.protocol))
+	if (!wire_has_ports(expected->tuple.protocol) || is_privileged(world, expected))
 		return true;
 	for (int i = 0; i < MASQUERADE_RANGES; i++)
 		for (uint32_t port = ranges[i].first; ranges[i].last && port <= ranges[i].last;
@@ -251,7 +263,8 @@ static bool any_port_free(const struct world *world, const struct expectation *e
 	return false;
 }
 
-/* The container's own port is tried first, and only if it is free. */
+/* The container's own port is tried first, and only if it is free. One that is or was published is
+ * avoided. */
 static bool own_port_free(const struct world *world, const struct expectation *expected)
 {
 	struct connection_key external;
@@ -261,7 +274,8 @@ static bool own_port_free(const struct world *world, const struct expectation *e
 	const struct world_connection *holder;
 	struct connection_key key;
 
-	if (!oracle_port_in_set(world, expected, own) || !oracle_port_free(world, expected, own))
+	if (!oracle_port_in_set(world, expected, own) || !oracle_port_free(world, expected, own) ||
+	    (wire_has_ports(expected->tuple.protocol) && world_is_published(world, own)))
 		return false;
 	begun.value.external_port = own;
 	record_external_key(&begun.key, &begun.value, &external);
@@ -277,10 +291,11 @@ static bool own_port_free(const struct world *world, const struct expectation *e
 }
 
 /* snatAddresses is for connections that a container begins. */
-static bool choose_source(const struct question *question, bool outward, uint8_t *address)
+bool choose_source(const struct question *question, const struct owner *owner, bool outward,
+		   uint8_t *address)
 {
 	const struct expectation *expected = question->expected;
-	const struct policy *policy = world_policy(question->world, &expected->begun.value.owner);
+	const struct policy *policy = world_policy(question->world, owner);
 	bool v4 = question->visit->wire.ipv4;
 
 	if (outward && policy && (v4 ? policy->source4_count : policy->source6_count)) {
@@ -311,12 +326,14 @@ void begin_masqueraded(struct question *question, const struct endpoint *endpoin
 		draft(question, &endpoint->owner, FLOW_MASQUERADE, OUTWARDS);
 
 	begun->value.state = outward ? STATE_CHARGED_OUT : 0;
+	begun->value.uplink = question->visit->device;
 	expected->unsure |= has_ended_any(question);
 	if (question->visit->wire.outer.echo_reply) {
 		answer(question, ANSWER_DROP, "an echo reply without a request");
 	} else if (!share_is_left(world, &begun->key, &begun->value)) {
 		refuse(question, "beyond the share of the container or of the client");
-	} else if (!choose_source(question, outward, begun->value.external_address)) {
+	} else if (!choose_source(question, &endpoint->owner, outward,
+				  begun->value.external_address)) {
 		answer(question, ANSWER_DROP, "no address to leave with");
 	} else if (none_left(question)) {
 		answer(question, ANSWER_DROP, "no port to leave with, in this second");
@@ -350,20 +367,48 @@ static bool replies_are_mapped(const struct question *question)
 	       found.record->value.kind == FLOW_MAPPING;
 }
 
-/* A packet of the host itself ends a masqueraded connection with the same tuple. */
+/* Whether a masqueraded connection gives its port to the host's. */
+static bool gives_way(const struct world *world, const struct world_connection *holder)
+{
+	return holder && holder->value.kind == FLOW_MASQUERADE &&
+	       (!(holder->value.state & STATE_ASSURED) || can_do_without(world, holder));
+}
+
+/* The masqueraded connection keeps its port: the host's gets another one. */
+static void move_hosts(struct question *question)
+{
+	struct expectation *expected = question->expected;
+
+	expected->frees_ports = true;
+	if (none_left(question) || !any_port_free(question->world, expected))
+		return;
+	expected->choice = CHOICE_MASQUERADE;
+	take_draft(question, OUTWARDS, "the host's own, with another port");
+	answer(question, ANSWER_TRANSLATE, expected->because);
+	begin(question);
+}
+
+/* A packet of the host itself */
 void begin_hosts(struct question *question, enum flow_kind kind)
 {
 	static const struct owner nobody;
 	struct expectation *expected = question->expected;
 	const struct world_connection *holder;
+	const struct world_alias *alias;
+	struct connection_key external;
 
 	if (replies_are_mapped(question))
 		return;
 	draft(question, &nobody, kind, OUTWARDS);
 	expected->begun.value.state = STATE_CHARGED_OUT;
 	if (is_external_taken(question, &holder) &&
-	    (!holder || kind != FLOW_HOST || holder->value.kind != FLOW_MASQUERADE))
+	    (kind != FLOW_HOST || !gives_way(question->world, holder))) {
+		record_external_key(&expected->begun.key, &expected->begun.value, &external);
+		alias = record_alias(question->world, &external);
+		if (kind == FLOW_HOST && alias->value.owner.slot)
+			move_hosts(question);
 		return;
+	}
 	if (holder)
 		end_record(question, holder);
 	if (!is_taken(question, &expected->begun.key))

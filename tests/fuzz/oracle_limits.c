@@ -165,7 +165,7 @@ static bool is_in_the_way(const struct expectation *expected, const struct world
 }
 
 /* TCP that has been closed for 10 s, or UDP without an answer for 30 s. */
-static bool can_do_without(const struct world *world, const struct world_connection *record)
+bool can_do_without(const struct world *world, const struct world_connection *record)
 {
 	uint32_t idle = record_idle(world, &record->value), state = record->value.state;
 

@@ -81,8 +81,8 @@ static const char *step(struct visit *visit, struct expectation *expected, struc
 	expected->unsure |= world.with_paths;
 	*before = world;
 	outcome->frame = visit->frame;
-	outcome->verdict =
-		machine_run(visit->hook, visit->device, visit->came_in_by, &outcome->frame);
+	outcome->verdict = machine_run(visit->hook, visit->device, visit->came_in_by,
+				       visit->verified, &outcome->frame);
 	if (outcome->verdict == MACHINE_REFUSED) {
 		refused++;
 		return NULL;

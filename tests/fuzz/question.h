@@ -44,6 +44,8 @@ bool is_candidate(const struct question *question, const struct world_connection
 bool share_is_left(const struct world *world, const struct connection_key *key,
 		   const struct connection *value);
 bool place_is_left(const struct world *world);
+/* Whether it may lose its port to another connection. */
+bool can_do_without(const struct world *world, const struct world_connection *record);
 
 /* oracle_begin.c */
 struct world_connection *draft(struct question *question, const struct owner *owner,
@@ -56,6 +58,9 @@ void begin_mapped(struct question *question, const struct portmap *mapping);
 void begin_direct(struct question *question, const struct endpoint *endpoint);
 void begin_masqueraded(struct question *question, const struct endpoint *endpoint, bool outward);
 void begin_hosts(struct question *question, enum flow_kind kind);
+/* The address that routing, or the container's policy, gives a connection. */
+bool choose_source(const struct question *question, const struct owner *owner, bool outward,
+		   uint8_t *address);
 void remember_strict(struct question *question, const struct endpoint *from);
 
 #endif

@@ -97,6 +97,44 @@ uint32_t world_route(const uint8_t *destination)
 	return route_by(destination, 0);
 }
 
+const uint8_t *world_next_hop(const uint8_t *destination)
+{
+	static const char *const prefixes[] = {"192.0.2.0", "2001:db8:1::"};
+	bool ipv4 = wire_is_ipv4(destination);
+	uint8_t address[16];
+
+	switch (world_route(destination)) {
+	case UPLINK:
+		world_address(address, prefixes[!ipv4]);
+		return world_same_subnet(address, destination, ipv4 ? 24 : 64)
+			       ? NULL
+			       : host_neighbour_mac();
+	case BRIDGE:
+		world_address(address, ipv4 ? v4_container_one : v6_container_one);
+		return memcmp(address, destination, 16) ? NULL : host_container_mac(VETH_ONE);
+	case VETH_ROUTED:
+		return host_container_mac(VETH_ROUTED);
+	default:
+		return NULL;
+	}
+}
+
+const char *const world_host_addresses[] = {
+	v4_host, v4_host_other,    v4_second_uplink, v4_unclassified, v4_bridge, "10.20.0.1",
+	v6_host, v6_second_uplink, v6_bridge,        "fd00:20::1",    NULL};
+
+bool world_is_host(const uint8_t *address)
+{
+	uint8_t own[16];
+
+	for (int i = 0; world_host_addresses[i]; i++) {
+		world_address(own, world_host_addresses[i]);
+		if (memcmp(own, address, 16) == 0)
+			return true;
+	}
+	return false;
+}
+
 static const char *device_address(uint32_t device, bool ipv4)
 {
 	switch (device) {

@@ -103,6 +103,13 @@ static inline const struct world_size *world_places(const struct world *world)
 /* As bpf_fib_lookup(): the egress interface; 0: the destination is this host. */
 uint32_t world_route(const uint8_t *destination);
 
+/* The MAC of its next hop, if that is known; NULL: not */
+const uint8_t *world_next_hop(const uint8_t *destination);
+
+/* Those that the programs know, not broadcast ones; the last one is NULL. */
+extern const char *const world_host_addresses[];
+bool world_is_host(const uint8_t *address);
+
 /* bits: of an IPv4 or IPv6 address */
 bool world_same_subnet(const uint8_t *a, const uint8_t *b, int bits);
 
