@@ -77,6 +77,15 @@ INLINE bool connection_lives(const struct connection_key *key, const struct conn
 	       (!connection_has_owner(connection) || owner_live(&connection->owner));
 }
 
+/* Returns the idle seconds after which it gives way to others that need what it has. */
+INLINE __u32 connection_spared(const struct connection_key *key,
+			       const struct connection *connection)
+{
+	__u32 timeout = connection_timeout(key->protocol, connection->state);
+
+	return timeout == TIMEOUT_TCP_ESTABLISHED ? TCP_SPARED_SECONDS : timeout;
+}
+
 /* Returns NULL where there is no live connection with this key. */
 INLINE struct connection *connection_find(const struct connection_key *key)
 {

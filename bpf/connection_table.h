@@ -14,7 +14,8 @@
  * An assured connection is never evicted alive. A hand goes round over the places, as in the clock
  * algorithm for pages, and stops at the first that is free, or whose connection is dead or closed.
  * Closed connections are spared at first, for late segments, and taken if the next few places have
- * nothing else. `protected_until` saves the lookup of the record.
+ * nothing else. Those that are idle for hours are spared while the table has room.
+ * `protected_until` saves the lookup of the record.
  *
  * Places, records and aliases have an `id`, and whoever exchanges it for another may change them:
  * so a record is counted and deleted once. Memory that is free has id 0, so nobody can mistake it,
@@ -289,6 +290,8 @@ GLOBAL_FUNCTION enum admission connection_create(void)
 	if (!draft)
 		return ADMISSION_FULL;
 	draft->connection.last_seen = clock_second();
+	if (draft->key.protocol == PROTOCOL_UDP)
+		draft->connection.begun = draft->connection.last_seen;
 	for (int i = 0; i < RING_TRIES && !taken; i++)
 		taken = half_open_take(i > 0);
 	place = half_open_at(draft->connection.place);
@@ -314,30 +317,35 @@ INLINE bool table_is_pressed(void)
 	return all && all->assured > assured_places - assured_places / PRESSURE_PART;
 }
 
+/* Which live connections give up their places: those idle for hours always do under pressure. */
+#define TAKES_CLOSED 1
+#define TAKES_IDLE 2
+
 /* Returns the idle seconds after which the hand may take its place. */
 INLINE __u32 connection_patience(const struct connection_key *key,
 				 const struct connection *connection, bool pressed)
 {
 	if (key->protocol == PROTOCOL_TCP && pressed && !(connection->state & STATE_DATA))
 		return PRESSURE_SECONDS_TCP;
-	return connection_timeout(key->protocol, connection->state);
+	return connection_spared(key, connection);
 }
 
 /* Returns whether the place's connection is dead; if not, protects it anew. TCP without data is
  * checked again after its time-out under pressure, as pressure may come. */
-INLINE bool assured_is_dead(struct assured *place, __u32 now, bool closed_too)
+INLINE bool assured_is_dead(struct assured *place, __u32 now, __u32 takes)
 {
 	const struct connection_key *key = &place->key;
 	struct connection *connection = bpf_map_lookup_elem(&connections, key);
+	bool pressed = table_is_pressed();
 	__u32 idle, patience;
 
 	if (!connection || connection->id != place->id || !connection_lives(key, connection, now))
 		return true;
 	idle = connection_idle(connection, now);
 	if (state_is_closed(connection->state))
-		return closed_too || idle > CLOSED_SECONDS;
-	patience = connection_patience(key, connection, table_is_pressed());
-	if (idle > patience)
+		return (takes & TAKES_CLOSED) || idle > CLOSED_SECONDS;
+	patience = connection_patience(key, connection, pressed);
+	if (idle > patience && (pressed || (takes & TAKES_IDLE)))
 		return true;
 	patience = connection_patience(key, connection, true);
 	place->protected_until = now + (patience > idle ? patience - idle : PRESSURE_TICK);
@@ -345,7 +353,7 @@ INLINE bool assured_is_dead(struct assured *place, __u32 now, bool closed_too)
 }
 
 /* Marks a place busy if it is free or its connection is dead. */
-GLOBAL_FUNCTION bool assured_claim(__u32 number, bool closed_too)
+GLOBAL_FUNCTION bool assured_claim(__u32 number, __u32 takes)
 {
 	struct assured *place = assured_at(number);
 	__u32 seen, now;
@@ -360,7 +368,7 @@ GLOBAL_FUNCTION bool assured_claim(__u32 number, bool closed_too)
 	now = clock_second();
 	if ((__s32)(place->protected_until - now) > 0 && owner_of_id_live(place->slot, seen))
 		return false;
-	if (!assured_is_dead(place, now, closed_too) ||
+	if (!assured_is_dead(place, now, takes) ||
 	    __sync_val_compare_and_swap(&place->id, seen, PLACE_BUSY) != seen)
 		return false;
 	connection_end(&place->key, seen);
@@ -385,7 +393,7 @@ INLINE bool usage_tick(__u32 *last, __u32 now)
 }
 
 /* Moves the hand. Returns a place that it has made busy, or 0. */
-INLINE __u32 assured_seek(__u32 steps, bool closed_too)
+INLINE __u32 assured_seek(__u32 steps, __u32 takes)
 {
 	struct usage *all = SINGLE(usage);
 	__u32 hand, number;
@@ -395,7 +403,7 @@ INLINE __u32 assured_seek(__u32 steps, bool closed_too)
 	hand = all->assured_hand;
 	for (__u32 i = 1; i <= steps; i++) {
 		number = 1 + (hand + i) % assured_places;
-		if (assured_claim(number, closed_too)) {
+		if (assured_claim(number, takes)) {
 			all->assured_hand = number - 1;
 			return number;
 		}
@@ -404,15 +412,15 @@ INLINE __u32 assured_seek(__u32 steps, bool closed_too)
 	return 0;
 }
 
-GLOBAL_FUNCTION __u32 assured_seek_near(bool closed_too)
+GLOBAL_FUNCTION __u32 assured_seek_near(__u32 takes)
 {
-	return assured_seek(HAND_STEPS, closed_too);
+	return assured_seek(HAND_STEPS, takes);
 }
 
 /* Does not call assured_seek_near(), whose stack would be too much. */
 GLOBAL_FUNCTION __u32 assured_seek_far(void)
 {
-	return assured_seek(FAR_STEPS, true);
+	return assured_seek(FAR_STEPS, TAKES_CLOSED | TAKES_IDLE);
 }
 
 /* Returns a place for a connection; 0: the table is full. Connections that began together are in
@@ -423,7 +431,7 @@ INLINE __u32 assured_claim_any(void)
 	__u32 number = 0;
 
 	for (int i = 0; i < HAND_ROUNDS && !number; i++)
-		number = assured_seek_near(i >= HAND_ROUNDS / 2);
+		number = assured_seek_near(i >= HAND_ROUNDS / 2 ? TAKES_CLOSED : 0);
 	if (number || !all || (__s32)(assured_places - all->assured) <= 0)
 		return number;
 	/* If few places are free, the long search is limited for all callers together. */
@@ -447,7 +455,7 @@ GLOBAL_FUNCTION int assured_clean_place(__u32 counted, __u32 now)
 	if (!all || !place || place->id <= PLACE_BUSY)
 		return 0;
 	protected = (__s32)(place->protected_until - now) > 0;
-	if (!assured_claim(number, false))
+	if (!assured_claim(number, TAKES_IDLE))
 		return !protected;
 	assured_free(number);
 	all->assured_hand = (number + assured_places - 2) % assured_places;

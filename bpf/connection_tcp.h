@@ -134,7 +134,7 @@ INLINE void tcp_track(struct connection *connection, const struct packet *packet
 }
 
 /* A forged SYN is answered too, but its sender does not know the initial number of the SYN-ACK, and
- * must not get a connection that lasts two hours. If the connection was picked up in the middle, no
+ * must not get a connection that lasts for days. If the connection was picked up in the middle, no
  * number is known and any will do. */
 INLINE bool tcp_acknowledges(const struct connection *connection, const struct packet *packet,
 			     enum way way)

@@ -5,12 +5,18 @@
  *
  * A connection is assured after three packets: a request, a reply, and another packet from the
  * requester. A reply alone is not enough: servers answer forged requests too, and a client that
- * sends one request and gets one reply (DNS) needs no assured place.
+ * sends one request and gets one reply (DNS) needs no assured place. But UDP replies may go on
+ * without another request: netfilter assures such a stream after two seconds. A server that repeats
+ * its answer to a forged request looks the same, so only accounts that are no hogs (shares.h) get
+ * places in this way: a flood of single datagrams fills a sixteenth of the table at most, and then
+ * needs a second datagram for each place, as before.
  */
 #ifndef BPF_PORTMAP_CONNECTION_USE_H
 #define BPF_PORTMAP_CONNECTION_USE_H
 
 #include "connection_tcp.h"
+
+#define STREAM_SECONDS 2 /* netfilter's, until UDP is a stream */
 
 /* The connection that a packet belongs to */
 struct found {
@@ -120,6 +126,15 @@ GLOBAL_FUNCTION bool connection_refresh(const struct connection_key *key,
 	return true;
 }
 
+/* Returns whether a reply belongs to a stream. `last_seen` is this second. */
+INLINE bool connection_is_stream(const struct connection_key *key,
+				 const struct connection *connection)
+{
+	return key->protocol == PROTOCOL_UDP &&
+	       idle_seconds(connection->last_seen, connection->begun) >= STREAM_SECONDS &&
+	       share_is_small(connection);
+}
+
 /* Applies a packet to its half-open connection. If it should assure the connection and that is
  * refused, it is dropped, unless the connection is untranslated anyway. */
 GLOBAL_FUNCTION enum verdict connection_use_half_open(const struct connection_key *key,
@@ -137,10 +152,11 @@ GLOBAL_FUNCTION enum verdict connection_use_half_open(const struct connection_ke
 		return VERDICT_TRANSLATE;
 	if (reply)
 		state_set(connection, STATE_REPLIED);
-	if (reply || (packet->tcp_flags & TCP_SYN) || !(connection->state & STATE_REPLIED))
+	if ((packet->tcp_flags & TCP_SYN) || !(connection->state & STATE_REPLIED) ||
+	    (reply && !connection_is_stream(key, connection)))
 		return VERDICT_TRANSLATE;
 	admission = connection_assure(key, connection);
-	if (admission == ADMISSION_OK)
+	if (admission == ADMISSION_OK || reply)
 		return VERDICT_TRANSLATE;
 	assured_clean();
 	if (!connection_has_owner(connection) || connection->kind == FLOW_DIRECT)

@@ -130,7 +130,7 @@ GLOBAL_FUNCTION enum admission dnat_move_port(void)
 	}
 	if (admission != ADMISSION_OK)
 		return admission;
-	if (!snat_take_tuple(draft, TAKE_FREE)) {
+	if (!snat_take_tuple(draft, TAKE_IDLE)) {
 		connection_end(&draft->key, draft->connection.id);
 		return ADMISSION_TAKEN;
 	}
@@ -175,13 +175,22 @@ INLINE bool dnat_belongs_to_host(struct __sk_buff *skb, const struct packet *pac
 	       socket_find(skb, &packet->tuple) >= SOCKET_LINGERING;
 }
 
+/* Returns false for the end of a connection, a refusal and an answer, which nobody has asked for:
+ * forged packets and late ones. The host gets them, as with netfilter's NAT. */
+INLINE bool dnat_may_begin(const struct packet *packet)
+{
+	return packet->tuple.protocol != PROTOCOL_TCP || packet_begins_tcp(packet) ||
+	       !(packet->tcp_flags & (TCP_SYN | TCP_RST | TCP_FIN));
+}
+
 GLOBAL_FUNCTION enum verdict dnat_begin(struct __sk_buff *skb, const struct packet *packet,
 					struct portmap *mapping, struct translation *translation)
 {
 	enum verdict verdict;
 	struct draft *draft;
 
-	if (!packet || !mapping || !translation || dnat_belongs_to_host(skb, packet))
+	if (!packet || !mapping || !translation || !dnat_may_begin(packet) ||
+	    dnat_belongs_to_host(skb, packet))
 		return VERDICT_PASS;
 	if (connections_are_missing())
 		return drop(taking_over);

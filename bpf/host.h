@@ -78,7 +78,7 @@ INLINE bool host_move_port(struct __sk_buff *skb, const struct packet *packet,
 
 /* The connection is untranslated, so its key is its alias's, too, unless its port is moved. A
  * forwarded packet may have forged the host's address (IPv6 does not check it), so only the host's
- * own packets may take a tuple from a live connection. */
+ * own packets may take a tuple from a live connection that is not idle for hours. */
 GLOBAL_FUNCTION int host_begin(struct __sk_buff *skb, const struct packet *packet,
 			       enum flow_kind kind)
 {
@@ -91,7 +91,7 @@ GLOBAL_FUNCTION int host_begin(struct __sk_buff *skb, const struct packet *packe
 	draft = draft_begin(packet, OUTWARDS, &nobody, kind, STATE_CHARGED_OUT);
 	if (!draft || host_replies_are_mapped(scratch))
 		return 0;
-	if (!snat_take_tuple(draft, kind == FLOW_HOST ? TAKE_FOR_HOST : TAKE_FREE) &&
+	if (!snat_take_tuple(draft, kind == FLOW_HOST ? TAKE_FOR_HOST : TAKE_IDLE) &&
 	    (kind != FLOW_HOST || !host_move_port(skb, packet, scratch)))
 		return 0;
 	if (connection_create() == ADMISSION_OK)

@@ -142,14 +142,16 @@ INLINE bool mapping_applies(struct __sk_buff *skb, const struct packet *packet,
 	return route == ROUTE_LOCAL;
 }
 
-/* Returns whether a masqueraded connection that has got no answer gives way to a mapping that was
- * published since: this packet may be one of the mapping's clients. */
+/* Returns whether a masqueraded connection that has got no answer, or is idle for hours, gives way
+ * to a mapping that was published since: this packet may be one of the mapping's clients. */
 INLINE bool gives_way_to_mapping(const struct packet *packet, const struct found *found)
 {
 	enum protocol protocol = packet->tuple.protocol;
 
 	return found->connection && found->connection->kind == FLOW_MASQUERADE &&
-	       !(found->connection->state & STATE_REPLIED) &&
+	       (!(found->connection->state & STATE_REPLIED) ||
+		connection_idle(found->connection, found->now) >
+			connection_spared(found->key, found->connection)) &&
 	       (protocol == PROTOCOL_UDP ||
 		(protocol == PROTOCOL_TCP && packet_begins_tcp(packet))) &&
 	       portmap_is_published(packet->tuple.destination_port);

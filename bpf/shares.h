@@ -122,6 +122,15 @@ GLOBAL_FUNCTION bool share_left_to(const struct connection_key *key,
 	return !clients || (__s32)(*clients - rest / 2) < 0;
 }
 
+/* Returns whether the connection's account is no hog. */
+INLINE bool share_is_small(const struct connection *connection)
+{
+	const struct share *share = share_of(&connection->owner);
+
+	return share && (__s32)(connection->state & STATE_CHARGED_OUT ? share->out : share->in) <
+				(__s32)hog_size();
+}
+
 INLINE void share_change(__u32 *mine, __u32 *hogs, __s32 by)
 {
 	__u32 before = __sync_fetch_and_add(mine, by);

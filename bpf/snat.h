@@ -26,6 +26,7 @@
 /* Which external tuples may be taken */
 enum take {
 	TAKE_FREE,       /* a free one, or a dead connection's */
+	TAKE_IDLE,       /* or that of a connection idle for hours */
 	TAKE_SPARE,      /* or that of a closed or unanswered connection */
 	TAKE_SPARE_ONLY, /* the latter only */
 	TAKE_FOR_HOST,   /* or that of any masqueraded connection that is not assured */
@@ -33,14 +34,18 @@ enum take {
 
 /* Returns whether a live connection gives up its external port. Any user of the host can open a
  * socket with that port towards the same server, so an assured connection does not give way to it
- * (host.h). While enough ports are free, a
- * closed one keeps it for minutes, for late segments (RFC 5382 REQ-5). */
+ * (host.h). While enough ports are free, a closed one keeps it for minutes, for late segments, and
+ * an idle one for days (RFC 5382 REQ-5). */
 INLINE bool snat_gives_up(const struct connection_key *key, const struct connection *connection,
 			  enum take take)
 {
 	__u32 idle = connection_idle(connection, clock_second()), state = connection->state;
 
 	if (take == TAKE_FREE || connection->kind != FLOW_MASQUERADE)
+		return false;
+	if (idle > connection_spared(key, connection))
+		return true;
+	if (take == TAKE_IDLE)
 		return false;
 	if (take == TAKE_FOR_HOST && !(state & STATE_ASSURED))
 		return true;

@@ -381,8 +381,11 @@ struct connection {
 	__u32 packets[2];
 	__u32 uplink; /* FLOW_MASQUERADE: the interface whose address it got */
 	__u64 bytes[2];
-	struct tcp_numbers tcp[2]; /* of the inside, of the outside */
-	struct leave leave[2];     /* by enum way */
+	union {
+		struct tcp_numbers tcp[2]; /* of the inside, of the outside */
+		__u32 begun;               /* UDP: CLOCK_MONOTONIC, seconds */
+	};
+	struct leave leave[2]; /* by enum way */
 } __attribute__((aligned(8)));
 
 /*

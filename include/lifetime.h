@@ -11,10 +11,13 @@
 #include "abi.h"
 
 /* Seconds. */
-#define TIMEOUT_TCP_ESTABLISHED 7440 /* RFC 5382 REQ-5: at least 2 h 4 min */
-#define TIMEOUT_TCP_TRANSITORY 240   /* RFC 5382 REQ-5: at least 4 min */
-#define TIMEOUT_TCP_HALF_CLOSED 120  /* netfilter's, in FIN_WAIT */
-#define TIMEOUT_TCP_ABORTED 10       /* netfilter's, after RST: a half-open one */
+#define TIMEOUT_TCP_ESTABLISHED 432000 /* netfilter's: 5 days */
+/* RFC 5382 REQ-5: at least 2 h 4 min. Idle for longer, it gives way to others: its place, its share
+ * and its external port. */
+#define TCP_SPARED_SECONDS 7440
+#define TIMEOUT_TCP_TRANSITORY 240  /* RFC 5382 REQ-5: at least 4 min */
+#define TIMEOUT_TCP_HALF_CLOSED 120 /* netfilter's, in FIN_WAIT */
+#define TIMEOUT_TCP_ABORTED 10      /* netfilter's, after RST: a half-open one */
 /* For SCTP too: it retransmits after at most 60 s (RFC 9260 16, RTO.Max), and two heartbeats of an
  * idle association, one every 30 s plus a retransmission time-out (8.3), may be lost. */
 #define TIMEOUT_UDP_NEW 120 /* RFC 4787 REQ-5: at least 2 min */

@@ -12,8 +12,8 @@
 static uint32_t random_age(const struct world *world)
 {
 	static const uint32_t young[] = {0, 1, 5, 30};
-	static const uint32_t ages[] = {0,  0,  0,  0,  1,   5,   30,  30,  30,
-					45, 70, 90, 90, 150, 230, 270, 400, 8000};
+	static const uint32_t ages[] = {0,  0,  0,  0,   1,   5,   30,  30,   30,    45,
+					70, 90, 90, 150, 230, 270, 400, 8000, 500000};
 
 	return world->busy ? RANDOM_OF(young) : RANDOM_OF(ages);
 }
@@ -278,6 +278,8 @@ static void make_state(struct world *world, struct world_connection *record)
 		value->state |= STATE_REPLIED;
 	if (record->key.protocol == PROTOCOL_TCP)
 		make_tcp(world, value);
+	if (record->key.protocol == PROTOCOL_UDP)
+		value->begun = value->last_seen - random_below(4);
 	if (value->state & STATE_ASSURED && !record_is_closed(value->state))
 		value->state |= STATE_COUNTED;
 	if (value->kind == FLOW_DIRECT && value->peer_port == record->key.outside_port &&

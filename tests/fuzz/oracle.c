@@ -155,7 +155,9 @@ static bool gives_way_to_mapping(const struct question *question,
 {
 	const struct tuple *tuple = &question->expected->tuple;
 
-	return record->value.kind == FLOW_MASQUERADE && !(record->value.state & STATE_REPLIED) &&
+	return record->value.kind == FLOW_MASQUERADE &&
+	       (!(record->value.state & STATE_REPLIED) ||
+		record_idle(question->world, &record->value) > record_spared(record)) &&
 	       (tuple->protocol == PROTOCOL_UDP ||
 		(tuple->protocol == PROTOCOL_TCP && begins_tcp(&question->visit->wire))) &&
 	       world_mapping(question->world, tuple->protocol, tuple->destination,

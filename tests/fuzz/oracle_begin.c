@@ -19,6 +19,8 @@ struct world_connection *draft(struct question *question, const struct owner *ow
 	begun->value.peer_port = begun->key.outside_port;
 	begun->value.begun_inside = way == OUTWARDS;
 	begun->value.last_seen = question->world->now;
+	if (begun->key.protocol == PROTOCOL_UDP)
+		begun->value.begun = question->world->now;
 	return begun;
 }
 
@@ -165,6 +167,13 @@ static void begin_inwards(struct question *question, const char *because)
 	begin(question);
 }
 
+/* An answer, a refusal or an end that nobody expects */
+static bool is_stray(const struct wire *wire)
+{
+	return wire->outer.protocol == IPPROTO_TCP && !begins_tcp(wire) &&
+	       wire->tcp_flags & (WIRE_SYN | WIRE_RST | WIRE_FIN);
+}
+
 void begin_mapped(struct question *question, const struct portmap *mapping)
 {
 	const struct tuple *tuple = &question->expected->tuple;
@@ -176,6 +185,8 @@ void begin_mapped(struct question *question, const struct portmap *mapping)
 	if (tuple->protocol == PROTOCOL_TCP && !begins_tcp(&question->visit->wire) &&
 	    world_socket(tuple) == SOCKET_OF_PEER)
 		answer(question, ANSWER_PASS, "a connection of the host's own");
+	else if (is_stray(&question->visit->wire))
+		answer(question, ANSWER_PASS, "of no connection, and begins none");
 	else if (policy && policy->source_range_count &&
 		 !world_in_ranges(policy->source_ranges, policy->source_range_count, tuple->source))
 		answer(question, ANSWER_DROP, "from outside sourceRanges");
@@ -306,12 +317,27 @@ bool choose_source(const struct question *question, const struct owner *owner, b
 			    address);
 }
 
+/* Whether a search tries every port. */
+static bool is_small_set(const struct world *world, const struct expectation *expected)
+{
+	const struct port_range *ranges = port_ranges(world, expected);
+	uint32_t number = 0;
+
+	if (!wire_has_ports(expected->tuple.protocol) || is_privileged(world, expected))
+		return false;
+	for (int i = 0; i < MASQUERADE_RANGES; i++)
+		number += ranges[i].last ? ranges[i].last - ranges[i].first + 1u : 0;
+	return number < 256;
+}
+
 /* A search in this second has found none. */
 static bool none_left(const struct question *question)
 {
 	const struct world_connection *begun = &question->expected->begun;
 	struct connection_key external;
 
+	if (!is_small_set(question->world, question->expected))
+		return false;
 	record_external_key(&begun->key, &begun->value, &external);
 	return machine_port_share(world_port_place(question->world, &external, &begun->value.owner))
 		       ->none_left == question->world->now;
@@ -368,9 +394,14 @@ static bool replies_are_mapped(const struct question *question)
 }
 
 /* Whether a masqueraded connection gives its port to the host's. */
-static bool gives_way(const struct world *world, const struct world_connection *holder)
+static bool gives_way(const struct world *world, const struct world_connection *holder,
+		      enum flow_kind kind)
 {
-	return holder && holder->value.kind == FLOW_MASQUERADE &&
+	if (!holder || holder->value.kind != FLOW_MASQUERADE)
+		return false;
+	if (record_idle(world, &holder->value) > record_spared(holder))
+		return true;
+	return kind == FLOW_HOST &&
 	       (!(holder->value.state & STATE_ASSURED) || can_do_without(world, holder));
 }
 
@@ -401,8 +432,7 @@ void begin_hosts(struct question *question, enum flow_kind kind)
 		return;
 	draft(question, &nobody, kind, OUTWARDS);
 	expected->begun.value.state = STATE_CHARGED_OUT;
-	if (is_external_taken(question, &holder) &&
-	    (kind != FLOW_HOST || !gives_way(question->world, holder))) {
+	if (is_external_taken(question, &holder) && !gives_way(question->world, holder, kind)) {
 		record_external_key(&expected->begun.key, &expected->begun.value, &external);
 		alias = record_alias(question->world, &external);
 		if (kind == FLOW_HOST && alias->value.owner.slot)

@@ -26,6 +26,16 @@ static bool is_within_policy(const struct world *world, const struct owner *owne
 	return !policy || !policy->max_flows || share->in + share->out < policy->max_flows;
 }
 
+bool is_hog(const struct world *world, const struct connection *value)
+{
+	struct share share;
+	uint32_t hogs;
+
+	share_of(world, &value->owner, &share, &hogs);
+	return (value->state & STATE_CHARGED_OUT ? share.out : share.in) >=
+	       world_places(world)->assured_places / 16;
+}
+
 /* A hog may grow while more than 1/(hogs + 1) is free; a client gets half of a hog's maximum. */
 bool share_is_left(const struct world *world, const struct connection_key *key,
 		   const struct connection *value)
@@ -164,6 +174,12 @@ static bool is_in_the_way(const struct expectation *expected, const struct world
 	return memcmp(&external, &wanted, sizeof(wanted)) == 0;
 }
 
+static bool is_long_idle(const struct world *world, const struct world_connection *record)
+{
+	return record->value.kind == FLOW_MASQUERADE &&
+	       record_idle(world, &record->value) > record_spared(record);
+}
+
 /* TCP that has been closed for 10 s, or UDP without an answer for 30 s. */
 bool can_do_without(const struct world *world, const struct world_connection *record)
 {
@@ -171,6 +187,8 @@ bool can_do_without(const struct world *world, const struct world_connection *re
 
 	if (record->value.kind != FLOW_MASQUERADE)
 		return false;
+	if (idle > record_spared(record))
+		return true;
 	if (record->key.protocol == PROTOCOL_TCP)
 		return record_is_closed(state) && idle > 10;
 	return record->key.protocol == PROTOCOL_UDP && !(state & STATE_REPLIED) && idle > 30;
@@ -193,7 +211,8 @@ bool oracle_may_end(const struct world *world, const struct expectation *expecte
 		return true;
 	return expected->frees_ports && is_in_the_way(expected, record) &&
 	       (!record_lives(world, record) ||
-		(expected->choice != CHOICE_MOVED && can_do_without(world, record)));
+		(expected->choice != CHOICE_MOVED ? can_do_without(world, record)
+						  : is_long_idle(world, record)));
 }
 
 /* Whether another connection cannot have its external tuple. */

@@ -355,6 +355,14 @@ static bool follow_half_open(struct question *question, const struct world_conne
 	return true;
 }
 
+/* UDP replies that go on; not of an account with a sixteenth of the table. */
+static bool is_stream(const struct world *world, const struct world_connection *record,
+		      const struct connection *value)
+{
+	return record->key.protocol == PROTOCOL_UDP &&
+	       (int32_t)(value->last_seen - value->begun) >= 2 && !is_hog(world, value);
+}
+
 /* Assured with the third packet: one, one back, and another one of the side that began. */
 static enum used use_half_open(struct question *question, const struct world_connection *record,
 			       struct connection *value, enum way way)
@@ -367,7 +375,11 @@ static enum used use_half_open(struct question *question, const struct world_con
 		return USED;
 	if (reply)
 		value->state |= STATE_REPLIED;
-	return late && !(wire->tcp_flags & WIRE_SYN) ? assure(question, record, value) : USED;
+	if (late && !(wire->tcp_flags & WIRE_SYN))
+		return assure(question, record, value);
+	if (reply && is_stream(question->world, record, value))
+		assure(question, record, value); /* or else it stays half-open */
+	return USED;
 }
 
 /* What nobody would accept does not keep a closed connection alive. */

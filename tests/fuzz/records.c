@@ -64,7 +64,7 @@ uint32_t record_longest_idle(enum protocol protocol, uint32_t state)
 			return state & (STATE_AWAITED_INSIDE | STATE_AWAITED_OUTSIDE) ? 10 : 240;
 		if (record_is_closed(state))
 			return 240;
-		return state & (STATE_FIN_INSIDE | STATE_FIN_OUTSIDE) ? 120 : 7440;
+		return state & (STATE_FIN_INSIDE | STATE_FIN_OUTSIDE) ? 120 : 432000;
 	case PROTOCOL_UDP:
 	case PROTOCOL_SCTP:
 		return assured ? 300 : 120;
@@ -77,7 +77,14 @@ uint32_t record_patience(const struct world_connection *record, bool pressed)
 {
 	if (record->key.protocol == PROTOCOL_TCP && pressed && !(record->value.state & STATE_DATA))
 		return 60;
-	return record_longest_idle(record->key.protocol, record->value.state);
+	return record_spared(record);
+}
+
+uint32_t record_spared(const struct world_connection *record)
+{
+	uint32_t longest = record_longest_idle(record->key.protocol, record->value.state);
+
+	return longest == 432000 ? 7440 : longest;
 }
 
 uint32_t record_idle(const struct world *world, const struct connection *value)

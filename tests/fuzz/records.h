@@ -39,6 +39,8 @@ void record_external_key(const struct connection_key *key, const struct connecti
 uint32_t record_idle(const struct world *world, const struct connection *value);
 /* Seconds that it may be idle. pressed: the table is nearly full. */
 uint32_t record_longest_idle(enum protocol protocol, uint32_t state);
+/* Then others may have what they need of it. */
+uint32_t record_spared(const struct world_connection *record);
 uint32_t record_patience(const struct world_connection *record, bool pressed);
 
 bool world_is_published(const struct world *world, uint16_t port);

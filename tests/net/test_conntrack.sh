@@ -515,3 +515,17 @@ test_conntrack_published_port_first() {
 	expect_equal "$host4_second:5182" "$(seen_from web udp 9000 5182)" "as the server sees it"
 	expect_equal "$host4_second:5182" "$(seen_from web tcp 9000 5182)" "as the server sees it"
 }
+
+# also with portmap
+# TCP packets that begin nothing reach no container: answers to forged packets, late ones
+test_conntrack_backscatter() {
+	local flags
+	fast_lists
+	container_start web fast -p 8080:80/tcp
+	capture_start in web eth0 "tcp dst port 80"
+	for flags in SA R RA FA; do
+		in_namespace client "$peer" forge tcp "$client4" 7100 "$host4" 8080 --interface eth0 \
+			--destination-mac "$(mac_of eth0)" --tcp-flags "$flags"
+	done
+	expect_captured_nothing in
+}

@@ -16,10 +16,18 @@ static const struct entry mapped_other = BY_OTHER_ADDRESS(ANSWERED, IPPROTO_TCP,
 static const struct entry mapped_udp_other = BY_OTHER_ADDRESS(ANSWERED, IPPROTO_UDP, 5000);
 static const struct entry half_open_other = BY_OTHER_ADDRESS(NEW, IPPROTO_UDP, 5000);
 static const struct entry mapped = BY_ADDRESS(ANSWERED, IPPROTO_TCP, 40000);
+/* An established TCP connection may be idle for five days, and either side may go on. */
+#define DAYS 431000
+#define TOO_LONG 432100
+
 static const struct entry mapped_to_two =
 	MAPPED(ANSWERED, IPPROTO_TCP, v4_client, 40000, v4_host, 8080, v4_container_two, 33, 40000);
 static const struct entry masqueraded_two =
 	MASQUERADED(NEW, IPPROTO_UDP, v4_container_two, 21000, v4_server, 53, v4_host, 21000);
+
+static const struct entry mapped_udp = BY_ADDRESS(NEW, IPPROTO_UDP, 5000);
+static const struct entry masqueraded_days =
+	MASQUERADED(ANSWERED, IPPROTO_TCP, v4_container_two, 30000, v4_server, 443, v4_host, 30000);
 
 static void given_older_generation(void)
 {
@@ -72,6 +80,26 @@ static void given_idle_half_open(void)
 static void given_idle_tcp(void)
 {
 	fixture_put_as(&mapped, ONE, false, IDLE, STATE_ESTABLISHED);
+}
+
+static void given_idle_stream(void)
+{
+	fixture_put_as(&mapped_udp, ONE, false, 1, STATE_NEW); /* began long before */
+}
+
+static void given_tcp_of_days(void)
+{
+	fixture_put_as(&mapped, ONE, false, DAYS, STATE_ESTABLISHED);
+}
+
+static void given_masqueraded_of_days(void)
+{
+	fixture_put_as(&masqueraded_days, TWO, false, DAYS, STATE_ESTABLISHED);
+}
+
+static void given_tcp_of_too_many_days(void)
+{
+	fixture_put_as(&mapped_other, ONE, false, TOO_LONG, STATE_ESTABLISHED);
 }
 
 static void given_idle_closing_tcp(void)
@@ -174,6 +202,39 @@ static const struct row idle_rows[] = {
 	 .out = TCP(v4_client, 40000, v4_container_one, 80, ACK),
 	 .flows = {BY_ADDRESS(ANSWERED, IPPROTO_TCP, 40000)},
 	 .counts = {"rewritten_destination"}},
+	{.says = "and after five days its client goes on",
+	 .given = given_tcp_of_days,
+	 AT(FROM_UPLINK, UPLINK),
+	 .in = TCP(v4_client, 40000, v4_host, 8080, ACK),
+	 .out = TCP(v4_client, 40000, v4_container_one, 80, ACK),
+	 .flows = {BY_ADDRESS(ANSWERED, IPPROTO_TCP, 40000)},
+	 .counts = {"rewritten_destination"}},
+	{.says = "or its server does",
+	 .given = given_tcp_of_days,
+	 AT(TO_UPLINK, UPLINK),
+	 .in = TCP(v4_container_one, 80, v4_client, 40000, ACK),
+	 .out = TCP(v4_host, 8080, v4_client, 40000, ACK),
+	 .flows = {BY_ADDRESS(ANSWERED, IPPROTO_TCP, 40000)}},
+	{.says = "or the server of a masqueraded container",
+	 .given = given_masqueraded_of_days,
+	 AT(FROM_UPLINK, UPLINK),
+	 .in = TCP(v4_server, 443, v4_host, 30000, ACK),
+	 .out = TCP(v4_server, 443, v4_container_two, 30000, ACK),
+	 .flows = {MASQUERADED(ANSWERED, IPPROTO_TCP, v4_container_two, 30000, v4_server, 443,
+			       v4_host, 30000)}},
+	{.says = "later it is a miss",
+	 .given = given_tcp_of_too_many_days,
+	 AT(FROM_UPLINK, UPLINK),
+	 .in = TCP(v4_client, 40000, v4_host, 8080, ACK),
+	 .out = TCP(v4_client, 40000, v4_container_one, 80, ACK),
+	 .flows = {BY_ADDRESS(NEW, IPPROTO_TCP, 40000)}},
+	{.says = "UDP replies that go on for two seconds make a connection assured",
+	 .given = given_idle_stream,
+	 AT(TO_UPLINK, UPLINK),
+	 .in = UDP(v4_container_one, 80, v4_client, 5000),
+	 .out = UDP(v4_host, 8080, v4_client, 5000),
+	 .flows = {BY_ADDRESS(ANSWERED, IPPROTO_UDP, 5000)},
+	 .counts = {"flow_promoted"}},
 	{.says = "a closed one as idle as that is a miss",
 	 .given = given_idle_closing_tcp,
 	 AT(FROM_UPLINK, UPLINK),

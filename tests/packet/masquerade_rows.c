@@ -521,6 +521,11 @@ static void given_established(void)
 	put_flows_of_two(STATE_ESTABLISHED, 600);
 }
 
+static void given_idle_for_hours(void)
+{
+	put_flows_of_two(STATE_ESTABLISHED, 7500);
+}
+
 static void given_closing(void)
 {
 	put_flows_of_two(STATE_CLOSING, 30);
@@ -539,6 +544,13 @@ static const struct row reuse_rows[] = {
 	 .in = TCP(v4_container_one, 40000, v4_server, 443, SYN),
 	 .verdict = DROPPED,
 	 .counts = {"drop_no_tuple"}},
+	{.says = "but after 2 h 4 min they are, if there is no other",
+	 .given = given_idle_for_hours,
+	 .flows_unchecked = true,
+	 AT(TO_UPLINK, UPLINK),
+	 .in = TCP(v4_container_one, 40000, v4_server, 443, SYN),
+	 .out = TCP(v4_host, CHOSEN, v4_server, 443, SYN),
+	 .counts = {"flow_masquerade", "flow_moved_port", "flow_evicted"}},
 	{.says = "a closed flow's port is given away if there is no other",
 	 .given = given_closing,
 	 .flows_unchecked = true,

@@ -20,7 +20,7 @@
 
 /* Seconds that a place is protected, as connection_patience() in bpf/ computes them */
 #define PROTECTED_TCP 60
-#define PROTECTED_TCP_DATA 7440
+#define PROTECTED_TCP_DATA 7440 /* then it gives way to others */
 #define PROTECTED_TCP_FIN 120
 #define PROTECTED_UDP 300
 #define PROTECTED_ECHO 60

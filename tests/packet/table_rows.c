@@ -281,6 +281,7 @@ static void who_gives_way(void)
 	check_room("not before", ESTABLISHED(.idle = 30), false);
 	check_room("TCP that carried data keeps its place",
 		   ESTABLISHED(.idle = 3600, .with_data = true), false);
+	check_room("for 2 h 4 min", ESTABLISHED(.idle = 7500, .with_data = true), true);
 }
 
 /* A third of the places is free. */
@@ -290,7 +291,7 @@ static void without_pressure(void)
 
 	start_afresh();
 	for (int nth = 0; nth < PLACES; nth++)
-		put_nth(TWO, nth, ESTABLISHED(.idle = 3600));
+		put_nth(TWO, nth, ESTABLISHED(.idle = nth % 2 ? 3600 : 90000));
 	for (int nth = 0; nth < PLACES; nth += 3) {
 		const struct entry gone =
 			MAPPED(ANSWERED, IPPROTO_TCP, crowd_address(nth), crowd_port(nth),
