@@ -143,16 +143,16 @@ INLINE void host_remember_foreign(struct __sk_buff *skb, const struct packet *pa
 		connection_refresh(found.key, found.connection, found.now);
 }
 
-/* No lookup finds the socket of an echo identifier or an SCTP port, so all are remembered. A TCP or
- * UDP socket that already exists is found when a masqueraded connection chooses a port. Of a moved
- * connection every packet must be translated. */
+/* No lookup finds the socket of an ICMP identifier, an SCTP or a UDP-Lite port, so all are
+ * remembered. A TCP or UDP socket that already exists is found when a masqueraded connection
+ * chooses a port. Of a moved connection every packet must be translated. */
 INLINE bool host_must_be_remembered(const struct packet *packet)
 {
 	const struct tuple *tuple = &packet->tuple;
 
 	if (!packet_protocol_has_ports(tuple->protocol))
 		return !packet->echo_reply;
-	if (tuple->protocol == PROTOCOL_SCTP)
+	if (tuple->protocol == PROTOCOL_SCTP || tuple->protocol == PROTOCOL_UDPLITE)
 		return true;
 	if ((tuple->protocol == PROTOCOL_UDP || packet_begins_tcp(packet) ||
 	     noticed_has(moved_host, 0)) &&

@@ -26,7 +26,7 @@
 struct tuple {
 	__u8 source[16];
 	__u8 destination[16];
-	/* ICMP echo: the requester's port is the identifier, the other is 0. */
+	/* ICMP echo and timestamp: the requester's port is the identifier, the other is 0. */
 	__u16 source_port;
 	__u16 destination_port;
 	enum protocol protocol;
@@ -35,11 +35,12 @@ struct tuple {
 } __attribute__((aligned(8)));
 
 enum packet_kind {
-	PACKET_IGNORED,      /* not IP, tagged, malformed IP; addresses that are never translated */
-	PACKET_OPAQUE,       /* valid IP, but without a tuple that could be translated */
-	PACKET_FRAGMENT,     /* a later fragment of what may be TCP, UDP, SCTP or ICMP echo */
-	PACKET_TRANSLATABLE, /* TCP, UDP, SCTP or ICMP echo, or its first fragment */
-	PACKET_ERROR,        /* an ICMP error that quotes such a packet */
+	PACKET_IGNORED,  /* not IP, tagged, malformed IP; addresses that are never translated */
+	PACKET_OPAQUE,   /* valid IP, but without a tuple that could be translated */
+	PACKET_FRAGMENT, /* a later fragment of what may be the next kind */
+	/* TCP, UDP, UDP-Lite, SCTP, ICMP echo or timestamp, or its first fragment */
+	PACKET_TRANSLATABLE,
+	PACKET_ERROR, /* an ICMP error that quotes such a packet */
 };
 
 enum fragment_place {
@@ -72,7 +73,7 @@ struct packet {
 	bool from_endpoint; /* of an ICMP error on its way out: a container sent it */
 	bool verified;      /* at egress: from_container has seen that the sender has its address */
 	bool no_checksum;   /* UDP over IPv4 may have none (RFC 768) */
-	bool echo_reply;    /* ICMP echo: the identifier is the destination's port */
+	bool echo_reply;    /* or a timestamp reply: the identifier is the destination's port */
 	__u8 hop_limit;     /* or time to live */
 	__u8 type_of_service; /* IPv4 */
 } __attribute__((aligned(8)));
@@ -109,7 +110,14 @@ INLINE bool packet_load_header(struct __sk_buff *skb, __u32 offset, void *to, __
 
 INLINE bool packet_protocol_has_ports(enum protocol protocol)
 {
-	return protocol == PROTOCOL_TCP || protocol == PROTOCOL_UDP || protocol == PROTOCOL_SCTP;
+	return protocol == PROTOCOL_TCP || protocol == PROTOCOL_UDP || protocol == PROTOCOL_SCTP ||
+	       protocol == PROTOCOL_UDPLITE;
+}
+
+/* Returns whether it is UDP or UDP-Lite, which send no checksum of 0. */
+INLINE bool packet_protocol_is_udp(enum protocol protocol)
+{
+	return protocol == PROTOCOL_UDP || protocol == PROTOCOL_UDPLITE;
 }
 
 /* Returns whether the frame is addressed to this MAC. For a frame that a bridge forwards, pkt_type

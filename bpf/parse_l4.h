@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* parse_l4.h - layer 4: ports, echo identifiers, and the packet that an ICMP error quotes. */
+/* parse_l4.h - layer 4: ports, identifiers of ICMP queries, and the packet that an ICMP error
+ * quotes. */
 #ifndef BPF_PORTMAP_PARSE_L4_H
 #define BPF_PORTMAP_PARSE_L4_H
 
@@ -8,6 +9,8 @@
 
 #define ICMP_ECHO_REPLY 0
 #define ICMP_ECHO_REQUEST 8
+#define ICMP_TIMESTAMP_REQUEST 13
+#define ICMP_TIMESTAMP_REPLY 14
 #define ICMPV6_ECHO_REQUEST 128
 #define ICMPV6_ECHO_REPLY 129
 #define ICMP_DEST_UNREACH 3
@@ -30,13 +33,28 @@ INLINE bool parse_load(struct __sk_buff *skb, const struct packet *packet, __u32
 	return offset + size <= packet->end && packet_load_header(skb, offset, to, size);
 }
 
-/* Returns false where it is no echo. The tuple is a reply's if the packet is a reply or quotes a
- * request. */
+INLINE bool parse_is_request(const struct packet *packet, __u8 type)
+{
+	if (!packet->ipv4)
+		return type == ICMPV6_ECHO_REQUEST;
+	return type == ICMP_ECHO_REQUEST || type == ICMP_TIMESTAMP_REQUEST;
+}
+
+INLINE bool parse_is_reply(const struct packet *packet, __u8 type)
+{
+	if (!packet->ipv4)
+		return type == ICMPV6_ECHO_REPLY;
+	return type == ICMP_ECHO_REPLY || type == ICMP_TIMESTAMP_REPLY;
+}
+
+/* Returns false where it is neither echo nor timestamp, whose header begins alike. Of one requester
+ * and identifier both are one connection, so one identifier outside serves both. The tuple is a
+ * reply's if the packet is a reply or quotes a request. */
 INLINE bool parse_echo(struct packet *packet, struct tuple *tuple, const struct echo_header *echo,
 		       bool quoted)
 {
-	bool request = echo->type == (packet->ipv4 ? ICMP_ECHO_REQUEST : ICMPV6_ECHO_REQUEST);
-	bool reply = echo->type == (packet->ipv4 ? ICMP_ECHO_REPLY : ICMPV6_ECHO_REPLY);
+	bool request = parse_is_request(packet, echo->type);
+	bool reply = parse_is_reply(packet, echo->type);
 
 	packet->echo_reply = quoted ? request : reply;
 	if (packet->echo_reply)
@@ -50,7 +68,7 @@ INLINE bool parse_echo(struct packet *packet, struct tuple *tuple, const struct 
 INLINE bool parse_quoted_ports(struct __sk_buff *skb, struct packet *packet, struct tuple *back)
 {
 	union {
-		struct udphdr ports; /* TCP's and SCTP's are in the same place */
+		struct udphdr ports; /* the others' are in the same place */
 		struct echo_header echo;
 	} quoted;
 
@@ -138,13 +156,17 @@ INLINE enum packet_kind parse_icmp(struct __sk_buff *skb, struct packet *packet)
 	return echo.code ? PACKET_OPAQUE : PACKET_TRANSLATABLE;
 }
 
-INLINE enum packet_kind parse_udp(struct __sk_buff *skb, struct packet *packet)
+/* lite: the length is that of what the checksum covers, 0 is all, and there is always a checksum
+ * (RFC 3828 3.1). */
+INLINE enum packet_kind parse_udp(struct __sk_buff *skb, struct packet *packet, bool lite)
 {
 	struct udphdr udp;
+	__u16 length;
 
-	if (!parse_load(skb, packet, packet->l4_offset, &udp, sizeof(udp)) ||
-	    bpf_ntohs(udp.len) < sizeof(udp) ||
-	    (!packet->fragment && packet->l4_offset + bpf_ntohs(udp.len) > packet->end))
+	if (!parse_load(skb, packet, packet->l4_offset, &udp, sizeof(udp)) || (lite && !udp.check))
+		return PACKET_OPAQUE;
+	length = lite && !udp.len ? sizeof(udp) : bpf_ntohs(udp.len);
+	if (length < sizeof(udp) || (!packet->fragment && packet->l4_offset + length > packet->end))
 		return PACKET_OPAQUE;
 	packet->no_checksum = udp.check == 0;
 	packet->tuple.source_port = bpf_ntohs(udp.source);
@@ -188,9 +210,11 @@ INLINE enum packet_kind parse_transport(struct __sk_buff *skb, struct packet *pa
 	if (protocol == PROTOCOL_TCP)
 		return parse_tcp(skb, packet);
 	if (protocol == PROTOCOL_UDP)
-		return parse_udp(skb, packet);
+		return parse_udp(skb, packet, false);
 	if (protocol == PROTOCOL_SCTP)
 		return parse_sctp(skb, packet);
+	if (protocol == PROTOCOL_UDPLITE)
+		return parse_udp(skb, packet, true);
 	return parse_is_icmp(packet, protocol) ? parse_icmp(skb, packet) : PACKET_OPAQUE;
 }
 

@@ -47,6 +47,7 @@ INLINE __u32 rewrite_checksum_field(enum protocol protocol)
 	case PROTOCOL_TCP:
 		return offsetof(struct tcphdr, check);
 	case PROTOCOL_UDP:
+	case PROTOCOL_UDPLITE:
 		return offsetof(struct udphdr, check);
 	case PROTOCOL_SCTP:
 		return offsetof(struct sctp_header, checksum);
@@ -206,8 +207,8 @@ GLOBAL_FUNCTION int rewrite_packet(struct __sk_buff *skb, const struct packet *p
 	/* A later fragment has no checksum, and its ports are 0 before and after. */
 	to.pseudo_header = tuple->protocol != PROTOCOL_ICMP && tuple->protocol != PROTOCOL_SCTP &&
 			   packet->fragment != LATER_FRAGMENT && !packet->no_checksum;
-	if (tuple->protocol == PROTOCOL_UDP)
-		to.flags = BPF_F_MARK_MANGLED_0; /* a checksum of 0, "none", stays 0 */
+	if (packet_protocol_is_udp(tuple->protocol))
+		to.flags = BPF_F_MARK_MANGLED_0; /* 0, "none", stays 0, and none becomes 0 */
 	if (tuple->direction == DIRECTION_IN) {
 		error = rewrite_address(&to, tuple->destination, false, translation->address);
 		error = error ?: rewrite_ports(&to, translation->peer_port, translation->port);

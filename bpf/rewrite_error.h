@@ -116,7 +116,8 @@ INLINE long rewrite_quoted_packet(const struct rewrite *to, const struct transla
 	if (tuple->protocol == PROTOCOL_ICMP)
 		difference = 0; /* its checksum covers no addresses */
 	difference += (__u64)(__u32)~old + new;
-	return rewrite_quoted_checksum(to, checksum, difference, tuple->protocol == PROTOCOL_UDP);
+	return rewrite_quoted_checksum(to, checksum, difference,
+				       packet_protocol_is_udp(tuple->protocol));
 }
 
 GLOBAL_FUNCTION int rewrite_error(struct __sk_buff *skb, const struct packet *packet,

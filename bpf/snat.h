@@ -51,7 +51,8 @@ INLINE bool snat_gives_up(const struct connection_key *key, const struct connect
 		return true;
 	if (key->protocol == PROTOCOL_TCP)
 		return state_is_closed(state) && idle > CLOSED_SECONDS;
-	return key->protocol == PROTOCOL_UDP && !(state & STATE_REPLIED) && idle > ONE_WAY_SECONDS;
+	return packet_protocol_is_udp(key->protocol) && !(state & STATE_REPLIED) &&
+	       idle > ONE_WAY_SECONDS;
 }
 
 /* Takes the draft's external tuple from the connection that has it. */

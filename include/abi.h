@@ -62,6 +62,7 @@ enum protocol {
 	PROTOCOL_UDP = 17,
 	PROTOCOL_ICMPV6 = 58,
 	PROTOCOL_SCTP = 132,
+	PROTOCOL_UDPLITE = 136,
 } __attribute__((packed));
 
 /* On which side of the IP stack a tuple was seen. */
@@ -323,7 +324,7 @@ struct network {
 struct connection_key {
 	__u8 inside[16];
 	__u8 outside[16];
-	/* ICMP echo: the requester's port is the identifier, the other is 0 */
+	/* ICMP echo and timestamp: the requester's port is the identifier, the other is 0 */
 	__u16 inside_port;
 	__u16 outside_port;
 	enum protocol protocol;

@@ -18,8 +18,9 @@
 #define TIMEOUT_TCP_TRANSITORY 240  /* RFC 5382 REQ-5: at least 4 min */
 #define TIMEOUT_TCP_HALF_CLOSED 120 /* netfilter's, in FIN_WAIT */
 #define TIMEOUT_TCP_ABORTED 10      /* netfilter's, after RST: a half-open one */
-/* For SCTP too: it retransmits after at most 60 s (RFC 9260 16, RTO.Max), and two heartbeats of an
- * idle association, one every 30 s plus a retransmission time-out (8.3), may be lost. */
+/* For UDP-Lite too, as netfilter has it. For SCTP too: it retransmits after at most 60 s (RFC 9260
+ * 16, RTO.Max), and two heartbeats of an idle association, one every 30 s plus a retransmission
+ * time-out (8.3), may be lost. */
 #define TIMEOUT_UDP_NEW 120 /* RFC 4787 REQ-5: at least 2 min */
 #define TIMEOUT_UDP 300     /* RFC 4787 REQ-5: 5 min or more is recommended */
 #define TIMEOUT_ICMP 60     /* RFC 5508 REQ-1: at least 60 s */
@@ -42,7 +43,7 @@ static inline __attribute__((always_inline)) __u32 connection_timeout(enum proto
 			return TIMEOUT_TCP_TRANSITORY;
 		return state & STATE_FINS ? TIMEOUT_TCP_HALF_CLOSED : TIMEOUT_TCP_ESTABLISHED;
 	}
-	if (protocol == PROTOCOL_UDP || protocol == PROTOCOL_SCTP)
+	if (protocol == PROTOCOL_UDP || protocol == PROTOCOL_SCTP || protocol == PROTOCOL_UDPLITE)
 		return state & STATE_ASSURED ? TIMEOUT_UDP : TIMEOUT_UDP_NEW;
 	return TIMEOUT_ICMP;
 }

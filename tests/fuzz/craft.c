@@ -146,7 +146,10 @@ static void put_echo(struct frame *frame, const struct craft *craft)
 	bool v4 = craft->protocol == IPPROTO_ICMP;
 	uint16_t identifier = craft->echo_reply ? craft->destination_port : craft->source_port;
 
-	put8(frame, craft->echo_reply ? (v4 ? 0 : 129) : (v4 ? 8 : 128));
+	if (v4 && random_one_in(4))
+		put8(frame, craft->echo_reply ? 14 : 13);
+	else
+		put8(frame, craft->echo_reply ? (v4 ? 0 : 129) : (v4 ? 8 : 128));
 	put8(frame, random_one_in(32));
 	put16(frame, 0);
 	put16(frame, identifier ? identifier : 1);
@@ -168,6 +171,11 @@ static void put_transport(struct frame *frame, const struct craft *craft)
 		put16(frame, craft->destination_port);
 		put16(frame, (unsigned int)payload + 8);
 		put16(frame, 0);
+	} else if (craft->protocol == IPPROTO_UDPLITE) {
+		put16(frame, craft->source_port);
+		put16(frame, craft->destination_port);
+		put16(frame, random_one_in(3) ? 0 : 8 + random_below((uint32_t)payload + 1));
+		put16(frame, 1); /* without any it would be invalid */
 	} else if (craft->protocol == IPPROTO_SCTP) {
 		put16(frame, craft->source_port);
 		put16(frame, craft->destination_port);

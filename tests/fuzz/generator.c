@@ -29,8 +29,8 @@ static uint8_t random_flags(void)
 
 static uint8_t random_protocol(bool v4)
 {
-	static const uint8_t protocols[] = {IPPROTO_TCP, IPPROTO_TCP, IPPROTO_TCP,
-					    IPPROTO_UDP, IPPROTO_UDP, IPPROTO_SCTP};
+	static const uint8_t protocols[] = {IPPROTO_TCP, IPPROTO_TCP,  IPPROTO_TCP,    IPPROTO_UDP,
+					    IPPROTO_UDP, IPPROTO_SCTP, IPPROTO_UDPLITE};
 
 	if (random_one_in(40))
 		return (uint8_t)random_number();

@@ -502,7 +502,7 @@ static bool must_be_remembered(const struct question *question)
 
 	if (!wire_has_ports(tuple->protocol))
 		return !wire->outer.echo_reply;
-	if (tuple->protocol == PROTOCOL_SCTP)
+	if (tuple->protocol == PROTOCOL_SCTP || tuple->protocol == PROTOCOL_UDPLITE)
 		return true;
 	if ((tuple->protocol == PROTOCOL_UDP || begins_tcp(wire) ||
 	     question->world->noticed.moved_host) &&

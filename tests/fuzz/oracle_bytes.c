@@ -60,7 +60,7 @@ static void follow_in(const struct edit *edit, const struct wire_header *header,
 	if (address && offset == network && edit->wire->ipv4)
 		return;
 	if (transport + 2 <= edit->wire->end && offset != transport)
-		follow(edit, transport, header->protocol == IPPROTO_UDP, old, new);
+		follow(edit, transport, wire_is_udp(header->protocol), old, new);
 }
 
 /* The error's checksum covers the quoted packet as data. */

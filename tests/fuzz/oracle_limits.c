@@ -191,7 +191,7 @@ bool can_do_without(const struct world *world, const struct world_connection *re
 		return true;
 	if (record->key.protocol == PROTOCOL_TCP)
 		return record_is_closed(state) && idle > 10;
-	return record->key.protocol == PROTOCOL_UDP && !(state & STATE_REPLIED) && idle > 30;
+	return wire_is_udp(record->key.protocol) && !(state & STATE_REPLIED) && idle > 30;
 }
 
 bool oracle_may_end(const struct world *world, const struct expectation *expected,

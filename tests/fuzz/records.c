@@ -66,6 +66,7 @@ uint32_t record_longest_idle(enum protocol protocol, uint32_t state)
 			return 240;
 		return state & (STATE_FIN_INSIDE | STATE_FIN_OUTSIDE) ? 120 : 432000;
 	case PROTOCOL_UDP:
+	case PROTOCOL_UDPLITE:
 	case PROTOCOL_SCTP:
 		return assured ? 300 : 120;
 	default:

@@ -151,14 +151,15 @@ static bool is_icmp(const struct wire *wire, uint8_t protocol)
 	return protocol == (wire->ipv4 ? IPPROTO_ICMP : IPPROTO_ICMPV6);
 }
 
+/* Or a timestamp, the same message with other types and three more words (RFC 792) */
 static bool is_echo_request(const struct wire *wire, uint8_t type)
 {
-	return type == (wire->ipv4 ? 8 : 128);
+	return wire->ipv4 ? type == 8 || type == 13 : type == 128;
 }
 
 static bool is_echo_reply(const struct wire *wire, uint8_t type)
 {
-	return type == (wire->ipv4 ? 0 : 129);
+	return wire->ipv4 ? type == 0 || type == 14 : type == 129;
 }
 
 static bool is_error(const struct wire *wire, uint8_t type)
@@ -168,9 +169,14 @@ static bool is_error(const struct wire *wire, uint8_t type)
 	return type == 3 || type == 11 || type == 12;
 }
 
+bool wire_is_udp(uint8_t protocol)
+{
+	return protocol == IPPROTO_UDP || protocol == IPPROTO_UDPLITE;
+}
+
 bool wire_has_ports(uint8_t protocol)
 {
-	return protocol == IPPROTO_TCP || protocol == IPPROTO_UDP || protocol == IPPROTO_SCTP;
+	return protocol == IPPROTO_TCP || wire_is_udp(protocol) || protocol == IPPROTO_SCTP;
 }
 
 /* Ports of a header of eight bytes; for an echo the identifier is the port of the requester. */
@@ -236,6 +242,12 @@ static enum wire_kind read_transport(const struct frame *frame, struct wire *wir
 		uint16_t length = wire_read16(frame, outer->transport + 4);
 
 		if (length < 8 || (length > room && !wire->first_fragment))
+			return WIRE_OPAQUE;
+	} else if (outer->protocol == IPPROTO_UDPLITE) {
+		uint16_t coverage = wire_read16(frame, outer->transport + 4);
+
+		if (wire_read16(frame, outer->transport + 6) == 0 || (coverage && coverage < 8) ||
+		    (coverage > room && !wire->first_fragment))
 			return WIRE_OPAQUE;
 	} else if (outer->protocol == IPPROTO_SCTP) {
 		if (room < SCTP_HEADER)
@@ -329,6 +341,7 @@ size_t wire_checksum_offset(uint8_t protocol)
 	case IPPROTO_TCP:
 		return 16;
 	case IPPROTO_UDP:
+	case IPPROTO_UDPLITE:
 		return 6;
 	case IPPROTO_SCTP:
 		return SCTP_CHECKSUM;
@@ -374,15 +387,20 @@ static size_t transport_size(const struct frame *frame, const struct wire *wire)
 static uint16_t transport_sum(const struct frame *frame, const struct wire *wire)
 {
 	const struct wire_header *outer = &wire->outer;
-	size_t size = transport_size(frame, wire);
+	size_t size = transport_size(frame, wire), covered = size;
 	uint32_t total = 0;
+
+	if (outer->protocol == IPPROTO_UDPLITE && wire_read16(frame, outer->transport + 4))
+		covered = wire_read16(frame, outer->transport + 4);
+	if (covered > size)
+		covered = size; /* only in a fragment */
 
 	if (outer->protocol != IPPROTO_ICMP) {
 		total = (uint32_t)size + outer->protocol;
 		total = wire->ipv4 ? sum(frame->bytes + outer->network + 12, 8, total)
 				   : sum(frame->bytes + outer->network + 8, 32, total);
 	}
-	return fold(sum(frame->bytes + outer->transport, size, total));
+	return fold(sum(frame->bytes + outer->transport, covered, total));
 }
 
 uint32_t wire_crc32c(uint32_t crc, const uint8_t *bytes, size_t size, size_t zeros)
@@ -456,5 +474,5 @@ void wire_write_checksums(struct frame *frame, const struct wire *wire)
 	}
 	wire_write16(frame, offset, 0);
 	checksum = (uint16_t)~transport_sum(frame, wire);
-	wire_write16(frame, offset, checksum || outer->protocol != IPPROTO_UDP ? checksum : 0xffff);
+	wire_write16(frame, offset, checksum || !wire_is_udp(outer->protocol) ? checksum : 0xffff);
 }

@@ -63,6 +63,9 @@ uint16_t wire_read16(const struct frame *frame, size_t offset);
 void wire_write16(struct frame *frame, size_t offset, uint16_t value);
 
 /* TCP, UDP, SCTP. */
+/* UDP and UDP-Lite */
+bool wire_is_udp(uint8_t protocol);
+
 bool wire_has_ports(uint8_t protocol);
 
 /* CRC32c of RFC 9260 without inversions, over the bytes and so many zeros after them. */

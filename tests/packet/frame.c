@@ -84,12 +84,18 @@ static uint32_t sum_pseudo_header(const struct frame *frame, size_t length)
 	return sum + (uint32_t)length + (uint32_t)frame->protocol;
 }
 
+static bool is_udp(int protocol)
+{
+	return protocol == IPPROTO_UDP || protocol == IPPROTO_UDPLITE;
+}
+
 static size_t checksum_offset(int protocol)
 {
 	switch (protocol) {
 	case IPPROTO_TCP:
 		return 16;
 	case IPPROTO_UDP:
+	case IPPROTO_UDPLITE:
 		return 6;
 	default:
 		return 2;
@@ -129,8 +135,10 @@ static void write_transport_checksum(struct frame *frame, const struct packet *p
 
 	if (packet->without_checksum)
 		return;
+	if (packet->coverage && packet->coverage < length)
+		length = packet->coverage;
 	checksum = finish_sum(sum_words(frame->bytes + frame->transport, length, sum));
-	if (frame->protocol == IPPROTO_UDP && checksum == 0)
+	if (is_udp(frame->protocol) && checksum == 0)
 		checksum = 0xffff; /* RFC 768: 0 means no checksum */
 	write16(frame, frame->transport + checksum_offset(frame->protocol), checksum);
 }
@@ -333,7 +341,10 @@ static void put_udp(struct frame *frame, const struct packet *packet)
 {
 	put16(frame, packet->from_port);
 	put16(frame, packet->to_port);
-	put16(frame, 8 + payload_size(packet) + packet->udp_length_off);
+	if (packet->protocol == IPPROTO_UDPLITE)
+		put16(frame, packet->coverage);
+	else
+		put16(frame, 8 + payload_size(packet) + packet->udp_length_off);
 	put16(frame, 0);
 }
 
@@ -383,6 +394,7 @@ static void put_transport(struct frame *frame, const struct packet *packet)
 		put_tcp(frame, packet);
 		break;
 	case IPPROTO_UDP:
+	case IPPROTO_UDPLITE:
 		put_udp(frame, packet);
 		break;
 	case IPPROTO_SCTP:
@@ -419,7 +431,7 @@ static void cut_piece(struct frame *frame, const struct packet *packet)
 
 static bool has_checksum(const struct packet *packet)
 {
-	return packet->protocol == IPPROTO_TCP || packet->protocol == IPPROTO_UDP ||
+	return packet->protocol == IPPROTO_TCP || is_udp(packet->protocol) ||
 	       packet->protocol == IPPROTO_ICMP || packet->protocol == IPPROTO_ICMPV6;
 }
 
@@ -540,7 +552,7 @@ static const struct field *transport_fields(int protocol)
 		return tcp_fields;
 	if (protocol == IPPROTO_SCTP)
 		return sctp_fields;
-	return protocol == IPPROTO_UDP ? udp_fields : icmp_fields;
+	return is_udp(protocol) ? udp_fields : icmp_fields;
 }
 
 static const char *find_field(const struct field *fields, size_t offset)

@@ -46,7 +46,7 @@ enum fragmentation {
 
 /* One packet. All zero: no packet. Members left out get the values of a valid packet. */
 struct packet {
-	int protocol; /* IPPROTO_*; its header is built for TCP, UDP, SCTP, ICMP, ICMPv6 */
+	int protocol; /* IPPROTO_*; its header is built for TCP, UDP(-Lite), SCTP, ICMP, ICMPv6 */
 	const char *from;
 	int from_port; /* host byte order; of an echo: the identifier */
 	const char *to;
@@ -57,6 +57,7 @@ struct packet {
 	unsigned int icmp_type;
 	unsigned int icmp_code;
 	bool without_checksum; /* UDP over IPv4, SCTP: the checksum field is 0 */
+	unsigned int coverage; /* UDP-Lite: bytes that the checksum covers; 0: all */
 
 	enum mac to_mac;
 	enum mac from_mac;

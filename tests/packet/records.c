@@ -357,8 +357,8 @@ static uint32_t protection_of(enum protocol protocol, uint32_t state)
 		return PROTECTED_TCP;
 	if (protocol == PROTOCOL_TCP)
 		return state & STATE_FIN_OUTSIDE ? PROTECTED_TCP_FIN : PROTECTED_TCP_DATA;
-	return protocol == PROTOCOL_UDP || protocol == PROTOCOL_SCTP ? PROTECTED_UDP
-								     : PROTECTED_ECHO;
+	return protocol == PROTOCOL_ICMP || protocol == PROTOCOL_ICMPV6 ? PROTECTED_ECHO
+									: PROTECTED_UDP;
 }
 
 static uint32_t take_assured_place(const struct connection_key *key,

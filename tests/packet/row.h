@@ -51,6 +51,11 @@ struct row {
 		.protocol = IPPROTO_UDP, .from = source, .from_port = source_port, \
 		.to = destination, .to_port = destination_port, ##__VA_ARGS__ \
 	}
+#define UDP_LITE(source, source_port, destination, destination_port, ...) \
+	{ \
+		.protocol = IPPROTO_UDPLITE, .from = source, .from_port = source_port, \
+		.to = destination, .to_port = destination_port, ##__VA_ARGS__ \
+	}
 #define SCTP(source, source_port, destination, destination_port, ...) \
 	{ \
 		.protocol = IPPROTO_SCTP, .from = source, .from_port = source_port, \
@@ -65,6 +70,10 @@ struct row {
 	ICMP(IPPROTO_ICMP, 8, 0, source, destination, identifier, ##__VA_ARGS__)
 #define PONG4(source, destination, identifier, ...) \
 	ICMP(IPPROTO_ICMP, 0, 0, source, destination, identifier, ##__VA_ARGS__)
+#define STAMP4(source, destination, identifier, ...) \
+	ICMP(IPPROTO_ICMP, 13, 0, source, destination, identifier, .payload = 12, ##__VA_ARGS__)
+#define STAMPED4(source, destination, identifier, ...) \
+	ICMP(IPPROTO_ICMP, 14, 0, source, destination, identifier, .payload = 12, ##__VA_ARGS__)
 #define PING6(source, destination, identifier, ...) \
 	ICMP(IPPROTO_ICMPV6, 128, 0, source, destination, identifier, ##__VA_ARGS__)
 #define PONG6(source, destination, identifier, ...) \

@@ -29,8 +29,9 @@ struct pass {
 	bool *excluded; /* result: for each of host->addresses.interfaces, whether it is excluded */
 };
 
-/* A gateway that is no bridge itself, but by which a bridge's frames reach the IP stack: a VLAN of the
- * bridge, or the other end of a veth that is a port of it, as the bridge plugin makes for "vlan". */
+/* A gateway that is no bridge itself, but by which a bridge's frames reach the IP stack: a VLAN of
+ * the bridge, or the other end of a veth that is a port of it, as the bridge plugin makes for
+ * "vlan". */
 static uint32_t bridge_behind(const struct host *host, const struct link *link)
 {
 	cleanup_error struct cni_error ignored = {0};

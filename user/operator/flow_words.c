@@ -32,7 +32,7 @@ static const struct {
 	const char *word;
 } protocols[] = {
 	{PROTOCOL_TCP, "tcp"},   {PROTOCOL_UDP, "udp"},       {PROTOCOL_SCTP, "sctp"},
-	{PROTOCOL_ICMP, "icmp"}, {PROTOCOL_ICMPV6, "icmpv6"},
+	{PROTOCOL_ICMP, "icmp"}, {PROTOCOL_ICMPV6, "icmpv6"}, {PROTOCOL_UDPLITE, "udplite"},
 };
 
 #define PROTOCOL_COUNT (sizeof(protocols) / sizeof(protocols[0]))

@@ -45,8 +45,9 @@ static int set_protocol(void *into, const char *value, struct cni_error *err)
 	struct options *options = into;
 
 	options->protocol = protocol_parse(value);
-	return options->protocol ? 0
-				 : refuse(err, "protocol", value, "tcp, udp, sctp, icmp or icmpv6");
+	return options->protocol
+		       ? 0
+		       : refuse(err, "protocol", value, "tcp, udp, udplite, sctp, icmp or icmpv6");
 }
 
 bool options_parse_port(const char *text, struct port_option *port)
@@ -210,7 +211,7 @@ static const struct command_option table[] = {
 	{OPTIONS_FLOWS, 0, "client", "ADDRESS[/LENGTH]",
 	 "only with this peer: the client of a mapping, the server of a masqueraded flow",
 	 set_client, 0},
-	{OPTIONS_FLOWS, 0, "protocol", "tcp|udp|sctp|icmp|icmpv6", "only of this protocol",
+	{OPTIONS_FLOWS, 0, "protocol", "tcp|udp|udplite|sctp|icmp|icmpv6", "only of this protocol",
 	 set_protocol, 0},
 	{OPTIONS_FLOWS, 0, "state",
 	 "syn|syn-recv|established|fin-wait|time-wait|close|unreplied|replied|half-open",
@@ -255,7 +256,7 @@ static const struct command_option table[] = {
 	{OPTIONS_TRACE, 0, "port", "PORT[/PROTOCOL]",
 	 "with --live: only from or to this port, as it is before or after the translation",
 	 set_port, 0},
-	{OPTIONS_TRACE, 0, "protocol", "tcp|udp|sctp|icmp|icmpv6",
+	{OPTIONS_TRACE, 0, "protocol", "tcp|udp|udplite|sctp|icmp|icmpv6",
 	 "with --live: only of this protocol", set_protocol, 0},
 	{OPTIONS_TRACE, 0, "drops", NULL, "with --live: only packets that are dropped", NULL,
 	 offsetof(struct options, drops)},

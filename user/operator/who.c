@@ -34,7 +34,7 @@ static bool parse_operand(struct who *who, const char *operand)
 		return false;
 	memcpy(port, operand, length);
 	if (!options_parse_port(port, &who->port) || who->port.protocol == PROTOCOL_ICMP ||
-	    who->port.protocol == PROTOCOL_ICMPV6)
+	    who->port.protocol == PROTOCOL_ICMPV6 || who->port.protocol == PROTOCOL_UDPLITE)
 		return false;
 	if (!*at)
 		return true;

@@ -97,6 +97,7 @@ static size_t put_transport(uint8_t *at, const struct trace_packet *packet)
 	case PROTOCOL_TCP:
 		return put_tcp(at, packet);
 	case PROTOCOL_UDP:
+	case PROTOCOL_UDPLITE:
 		return put_udp(at, packet);
 	case PROTOCOL_SCTP:
 		return put_sctp(at, packet);

@@ -52,7 +52,8 @@ static int parse_packet(char *const *operands, struct trace_packet *packet, stru
 
 	packet->protocol = protocol_parse(operands[0]);
 	if (!packet->protocol)
-		return refuse(err, operands[0], "a protocol: tcp, udp, sctp, icmp or icmpv6");
+		return refuse(err, operands[0],
+			      "a protocol: tcp, udp, udplite, sctp, icmp or icmpv6");
 	if (!operands[1] || !parse_end(operands[1], packet->source, &packet->source_port))
 		return refuse(err, operands[1] ? operands[1] : "", "SOURCE[:PORT]");
 	if (!operands[2] || !parse_end(operands[2], packet->destination, &packet->destination_port))

@@ -147,7 +147,7 @@ void trace_words_of(struct view *view, const struct trace_event *event, struct t
 static bool has_ports(enum protocol protocol, const struct trace_tuple *tuple)
 {
 	return protocol == PROTOCOL_TCP || protocol == PROTOCOL_UDP || protocol == PROTOCOL_SCTP ||
-	       tuple->source_port || tuple->destination_port;
+	       protocol == PROTOCOL_UDPLITE || tuple->source_port || tuple->destination_port;
 }
 
 static void print_end(FILE *file, bool with_port, const uint8_t *address, uint16_t port)
