@@ -123,6 +123,7 @@ static void test_unknown_words(void **state)
 	assert_string_equal(protocol_word(PROTOCOL_SCTP, text), "sctp");
 	assert_string_equal(protocol_word((enum protocol)255, text), "255");
 	assert_int_equal(protocol_parse("icmpv6"), PROTOCOL_ICMPV6);
+	assert_int_equal(protocol_parse("udplite"), PROTOCOL_UDPLITE);
 	assert_int_equal(protocol_parse("255"), 0);
 	assert_string_equal(flow_kind_word(FLOW_FOREIGN), "foreign");
 	assert_string_equal(flow_kind_word((enum flow_kind)0), "unknown");
