@@ -85,6 +85,8 @@ void oracle_fragment_key(const struct visit *visit, struct fragment_key *key);
 /* Whether the set contains the port; whether no other flow, mapping or socket has it. */
 bool oracle_port_in_set(const struct world *world, const struct expectation *expected,
 			uint16_t port);
+bool oracle_port_is_own(const struct world *world, const struct expectation *expected,
+			uint16_t port);
 bool oracle_port_free(const struct world *world, const struct expectation *expected, uint16_t port);
 /* Whether the ring of half-open connections has no place for the draft. */
 bool oracle_ring_is_shut(const struct world *world, const struct expectation *expected);

@@ -252,6 +252,8 @@ bool oracle_port_in_set(const struct world *world, const struct expectation *exp
 	/* An echo request with 0 would look like a reply. */
 	if (!wire_has_ports(expected->tuple.protocol))
 		return port != 0;
+	if (oracle_port_is_own(world, expected, port))
+		return true;
 	if (is_privileged(world, expected))
 		return port == expected->tuple.source_port || (port >= 600 && port < 1024);
 	for (int i = 0; i < MASQUERADE_RANGES; i++)
@@ -264,7 +266,8 @@ static bool any_port_free(const struct world *world, const struct expectation *e
 {
 	const struct port_range *ranges = port_ranges(world, expected);
 
-	if (!wire_has_ports(expected->tuple.protocol) || is_privileged(world, expected))
+	if (!wire_has_ports(expected->tuple.protocol) || is_privileged(world, expected) ||
+	    oracle_port_is_own(world, expected, expected->tuple.source_port))
 		return true;
 	for (int i = 0; i < MASQUERADE_RANGES; i++)
 		for (uint32_t port = ranges[i].first; ranges[i].last && port <= ranges[i].last;
@@ -286,7 +289,8 @@ static bool own_port_free(const struct world *world, const struct expectation *e
 	struct connection_key key;
 
 	if (!oracle_port_in_set(world, expected, own) || !oracle_port_free(world, expected, own) ||
-	    (wire_has_ports(expected->tuple.protocol) && world_is_published(world, own)))
+	    (wire_has_ports(expected->tuple.protocol) && world_is_published(world, own) &&
+	     !oracle_port_is_own(world, expected, own)))
 		return false;
 	begun.value.external_port = own;
 	record_external_key(&begun.key, &begun.value, &external);

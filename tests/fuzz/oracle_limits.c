@@ -230,6 +230,22 @@ static bool holds_port(const struct world *world, const struct world_alias *alia
 	return record_lives(world, record) && !can_do_without(world, record);
 }
 
+/* A port that leads to the container's own by a mapping is kept, in the set or not. */
+bool oracle_port_is_own(const struct world *world, const struct expectation *expected,
+			uint16_t port)
+{
+	const struct world_connection *begun = &expected->begun;
+	const struct portmap *mapping;
+
+	if (!wire_has_ports(begun->key.protocol) || port != begun->key.inside_port)
+		return false;
+	mapping = world_mapping(world, begun->key.protocol, begun->value.external_address, port);
+	return mapping && mapping->container_port == port &&
+	       mapping->owner.slot == begun->value.owner.slot &&
+	       mapping->owner.generation == begun->value.owner.generation &&
+	       memcmp(mapping->container_address, begun->key.inside, 16) == 0;
+}
+
 bool oracle_port_free(const struct world *world, const struct expectation *expected, uint16_t port)
 {
 	struct world_connection begun = expected->begun;
@@ -242,7 +258,7 @@ bool oracle_port_free(const struct world *world, const struct expectation *expec
 	alias = record_alias(world, &external);
 	if (alias && holds_port(world, alias))
 		return false;
-	if (!wire_has_ports(external.protocol))
+	if (!wire_has_ports(external.protocol) || oracle_port_is_own(world, expected, port))
 		return true;
 	memcpy(reply.source, external.outside, 16);
 	memcpy(reply.destination, external.inside, 16);

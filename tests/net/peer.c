@@ -22,6 +22,7 @@ struct options {
 	const char *from;
 	const char *interface;
 	const char *destination_mac;
+	const char *source_mac;
 	const char *tcp_flags;
 	int source_port;
 	int count;
@@ -56,7 +57,8 @@ const char tool_usage[] =
 	"     --ip-options: each packet has four no-operation options; IPv4\n"
 	"     --tos: IPv4's type of service; --priority: the socket's priority, SO_PRIORITY\n"
 	"peer forge tcp|udp SOURCE PORT DESTINATION PORT --interface NAME --destination-mac MAC\n"
-	"     [--tcp-flags LETTERS of SAFRP]: sends one packet past the IP stack\n";
+	"     [--source-mac MAC] [--tcp-flags LETTERS of SAFRP]: sends one packet past the IP "
+	"stack\n";
 
 /* `tcp` below also means SCTP's streams, which behave alike where the kernel has them. */
 static int stream_protocol = IPPROTO_TCP;
@@ -399,6 +401,8 @@ static int command_forge(bool tcp, char **endpoints, const struct options *optio
 	struct ether_header ethernet = make_ethernet(options->interface, options->destination_mac);
 	size_t size = sizeof(ethernet), payload;
 
+	if (options->source_mac)
+		parse_mac(options->source_mac, ethernet.ether_shost);
 	ethernet.ether_type = ether_type_of(&source);
 	memcpy(frame, &ethernet, sizeof(ethernet));
 	payload = tcp ? build_tcp(segment, &source, &destination, options->tcp_flags)
@@ -431,6 +435,7 @@ int main(int argc, char **argv)
 		{"priority", .number = &options.priority, .high = 7},
 		{"interface", .text = &options.interface},
 		{"destination-mac", .text = &options.destination_mac},
+		{"source-mac", .text = &options.source_mac},
 		{"tcp-flags", .text = &options.tcp_flags},
 		{"background", .flag = &options.background},
 		{"on-demand", .flag = &options.on_demand},
