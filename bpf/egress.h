@@ -126,13 +126,14 @@ INLINE enum verdict leave_by_connection(struct __sk_buff *skb, struct packet *pa
 					struct translation *translation)
 {
 	struct found found = {};
+	struct leave *leave;
 
 	if (!found_outwards(&found, &packet->tuple) ||
 	    (found.connection->state & STATE_UNCONFIRMED))
 		return VERDICT_PASS;
-	if (found.connection->leave[OUTWARDS].left_stack != found.now &&
-	    (found.connection->path[OUTWARDS] >= PATH_CONTAINER ||
-	     found.connection->leave[OUTWARDS].looked_up != (__u16)found.now) &&
+	leave = &found.connection->leave[OUTWARDS];
+	if (leave->left_stack != found.now &&
+	    (leave->left_stack || leave->looked_up != (__u16)found.now) &&
 	    !masquerade_stands(skb, packet, found.key, found.connection, skb->ifindex)) {
 		connection_end(found.key, found.id);
 		return VERDICT_PASS;
@@ -146,9 +147,8 @@ INLINE enum verdict leave_by_connection(struct __sk_buff *skb, struct packet *pa
 		return VERDICT_TRANSLATE;
 	offload_note_outwards(skb, found.connection, found.now);
 	/* A connection that never gets a path is not asked about at each packet, either. */
-	if (found.connection->kind == FLOW_MASQUERADE &&
-	    found.connection->leave[OUTWARDS].left_stack != found.now)
-		found.connection->leave[OUTWARDS].looked_up = found.now;
+	if (found.connection->kind == FLOW_MASQUERADE && !leave->left_stack)
+		leave->looked_up = found.now;
 	return connection_use(&found, packet, skb->len);
 }
 

@@ -332,7 +332,9 @@ static bool keeps_address(struct question *question, const struct world_connecti
 	bool is_preferred, fixed;
 
 	if (value->kind != FLOW_MASQUERADE ||
-	    value->leave[OUTWARDS].left_stack == question->world->now)
+	    value->leave[OUTWARDS].left_stack == question->world->now ||
+	    (!value->leave[OUTWARDS].left_stack &&
+	     value->leave[OUTWARDS].looked_up == (uint16_t)question->world->now))
 		return true;
 	is_preferred = choose_source(question, &(struct owner){0}, false, preferred) &&
 		       !memcmp(preferred, value->external_address, 16);
