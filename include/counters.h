@@ -26,7 +26,8 @@
 	  "new flows remembered as untranslated: to a container's own address, or a strict one's") \
 	X(flow_host, "new flows of the host's own whose replies could be taken for a container's") \
 	X(flow_displaced, \
-	  "masqueraded flows that lost their port to a socket that the host opened later") \
+	  "masqueraded flows, not established yet, that lost their port to a later socket of the" \
+	  " host") \
 	X(flow_moved_port, \
 	  "new flows whose source port had to change, mostly because the tuple was taken") \
 	X(flow_evicted, \
