@@ -90,12 +90,22 @@ static int read_family(struct nl_sock *socket, struct reading *reading, uint8_t 
 	return reading->other ? -1 : 0;
 }
 
+/* Whether there is one behind that number of addresses, besides loopback. */
+static bool has_ipv4(const struct container_addresses *addresses, size_t before)
+{
+	for (size_t i = before; i < addresses->count; i++)
+		if (addresses->list[i].address[12] != 127)
+			return true;
+	return false;
+}
+
 static int read_all(struct nl_sock *socket, struct reading *reading)
 {
 	struct ifinfomsg header = {.ifi_family = AF_UNSPEC};
 	cleanup_request struct nl_msg *request =
 		netlink_begin(RTM_GETLINK, NLM_F_DUMP, &header, sizeof(header));
 	int on = 1;
+	size_t before;
 
 	/* Without it the kernel does not look at what a dump is asked for. */
 	if (setsockopt(nl_socket_get_fd(socket), SOL_NETLINK, NETLINK_GET_STRICT_CHK, &on,
@@ -104,9 +114,14 @@ static int read_all(struct nl_sock *socket, struct reading *reading)
 		return -1;
 	for (size_t i = 0; i < reading->namespace_count; i++) {
 		reading->asked = reading->namespaces[i];
+		before = reading->addresses->count;
 		/* One that is just being removed has no number any more. */
-		if (reading->asked >= 0 && (read_family(socket, reading, AF_INET) ||
-					    read_family(socket, reading, AF_INET6)))
+		if (reading->asked < 0)
+			continue;
+		if (read_family(socket, reading, AF_INET))
+			return -1;
+		reading->addresses->hidden |= !has_ipv4(reading->addresses, before);
+		if (read_family(socket, reading, AF_INET6))
 			return -1;
 	}
 	return 0;

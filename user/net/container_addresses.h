@@ -7,6 +7,8 @@
 #ifndef NET_CONTAINER_ADDRESSES_H
 #define NET_CONTAINER_ADDRESSES_H
 
+#include <stdbool.h>
+
 #include "lib/address.h"
 #include "lib/error.h"
 
@@ -19,6 +21,7 @@ struct container_address {
 struct container_addresses {
 	struct container_address *list;
 	size_t count;
+	bool hidden; /* a namespace has no IPv4 address: a virtual machine in it may have one */
 };
 
 /* Release the list also after a failure. CNI_ERROR_IO: it is not complete. */
