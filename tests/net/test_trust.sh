@@ -224,19 +224,20 @@ test_trust_filters_of_others() {
 }
 
 # the gateway is a veth behind a port of the bridge, as the bridge plugin makes it for a VLAN:
-# masquerade works there
-# also with portmap
+# requests are masqueraded there, too
 test_trust_gateway_behind_port() {
 	serve_in server 9000
 	container_add web bridge
 	expect_answer web udp "$server4" 9000 server "$host4_second"
+	# else the bridge answers for the address, too
+	sysctl -qw net.ipv4.conf.all.arp_ignore=1
 	ip link add cni0.7 type veth peer name behind
 	ip link set behind master cni0 up
 	ip address del "$bridge4/16" dev cni0
 	ip link set cni0.7 up
 	ip address add "$bridge4/16" dev cni0.7
 	ip -n web neighbour flush dev eth0
-	[ "$plugin" != bpf-portmap ] || "$build/bpf-portmap" attach >/dev/null
+	reverse_path_loose
+	"$build/bpf-portmap" attach >/dev/null
 	expect_answer web udp "$server4" 9000 server "$host4_second"
-	expect_answer web tcp "$server4" 9000 server "$host4_second"
 }
