@@ -33,18 +33,28 @@ INLINE bool parse_load(struct __sk_buff *skb, const struct packet *packet, __u32
 	return offset + size <= packet->end && packet_load_header(skb, offset, to, size);
 }
 
+/* Returns whether the type is one of two. Compilers would make a shift of it, and some kernels
+ * (6.12, 7.2) lose their way when they trace a shift's operand back to the stack. */
+INLINE bool parse_is_either(__u8 type, __u8 one, __u8 other)
+{
+	bool is_one = type == one;
+
+	barrier_var(type);
+	return is_one || type == other;
+}
+
 INLINE bool parse_is_request(const struct packet *packet, __u8 type)
 {
 	if (!packet->ipv4)
 		return type == ICMPV6_ECHO_REQUEST;
-	return type == ICMP_ECHO_REQUEST || type == ICMP_TIMESTAMP_REQUEST;
+	return parse_is_either(type, ICMP_ECHO_REQUEST, ICMP_TIMESTAMP_REQUEST);
 }
 
 INLINE bool parse_is_reply(const struct packet *packet, __u8 type)
 {
 	if (!packet->ipv4)
 		return type == ICMPV6_ECHO_REPLY;
-	return type == ICMP_ECHO_REPLY || type == ICMP_TIMESTAMP_REPLY;
+	return parse_is_either(type, ICMP_ECHO_REPLY, ICMP_TIMESTAMP_REPLY);
 }
 
 /* Returns false where it is neither echo nor timestamp, whose header begins alike. Of one requester
