@@ -101,7 +101,7 @@ GLOBAL_FUNCTION int host_begin(struct __sk_buff *skb, const struct packet *packe
 	return 0;
 }
 
-/* Returns VERDICT_TRANSLATE if the connection has got another port. */
+/* Returns VERDICT_TRANSLATE for a connection of the host: it may have got another port. */
 INLINE enum verdict host_remember(struct __sk_buff *skb, const struct packet *packet,
 				  struct translation *translation)
 {

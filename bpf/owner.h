@@ -54,23 +54,12 @@ GLOBAL_FUNCTION bool owners_are_of_one_container(const struct owner *a, const st
 	return one && other && one->container == other->container;
 }
 
-/* Returns the owner's veth, or the bridge that has it; 0: it has gone. */
-GLOBAL_FUNCTION __u32 owner_gateway(const struct owner *owner)
+/* Returns where the owner's packets enter the IP stack (struct slot); 0: it has gone. */
+INLINE __u32 owner_gateway(const struct owner *owner)
 {
-	const struct interface *interface;
-	const struct slot *slot;
-	__u32 veth;
+	const struct slot *slot = owner_slot(owner);
 
-	if (!owner)
-		return 0;
-	slot = owner_slot(owner);
-	if (!slot)
-		return 0;
-	veth = slot->ifindex;
-	interface = bpf_map_lookup_elem(&interfaces, &veth);
-	if (!interface)
-		return 0;
-	return interface->role == ROLE_PORT ? interface->bridge_ifindex : veth;
+	return slot ? slot->gateway : 0;
 }
 
 /* Returns whether what arrives at ifindex for the stack comes from the owner. A container on two

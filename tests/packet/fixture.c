@@ -237,6 +237,7 @@ void fixture_offload_one(enum fast_path mode)
 	struct slot slot = {.generation = generations[ONE],
 			    .live = 1,
 			    .ifindex = VETH_ONE,
+			    .gateway = BRIDGE,
 			    .fast_path = mode,
 			    .has_policy = policies[ONE]};
 	uint32_t number = ONE;

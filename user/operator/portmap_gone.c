@@ -78,8 +78,8 @@ static bool is_gone(const struct evidence *evidence, const struct portmap_entry 
 	 * machine: nobody can see whose it is then. */
 	if (!holders)
 		return !(evidence->addresses.hidden && cni_address_is_ipv4(entry->address));
-	return (holders == 1 &&
-		(is_of_another_of_ours(evidence->host, entry) || is_cached(evidence, entry, true)));
+	return holders == 1 &&
+	       (is_of_another_of_ours(evidence->host, entry) || is_cached(evidence, entry, true));
 }
 
 /* All rules that say where they lead must be those of a dead container, and one must say so. */

@@ -142,7 +142,8 @@ bool world_is_fast(const struct world *world)
 static void add_container(const struct bpf_object *object, uint32_t number, enum device veth,
 			  const char *ipv4, const char *ipv6, bool fast)
 {
-	struct slot slot = {.generation = GENERATION, .live = 1, .ifindex = veth};
+	struct slot slot = {
+		.generation = GENERATION, .live = 1, .ifindex = veth, .gateway = BRIDGE};
 	uint32_t present;
 
 	slot.fast_path = fast ? FAST_PATH_ESTABLISHED : FAST_PATH_OFF;
