@@ -73,7 +73,7 @@ say = @printf '  %-8s %s\n' $(1) $(2);
 endif
 
 objects = $(patsubst %.c,$(BUILD)/%.o,$(1))
-PLUGIN_OBJECTS := $(call objects,$(wildcard $(addprefix user/,main.c $(addsuffix /*.c,lib cni conf net datapath/* datapath/layouts/* host plugin operator operator/*))))
+PLUGIN_OBJECTS := $(call objects,$(wildcard $(addprefix user/,main.c $(addsuffix /*.c,lib cni conf net datapath/* host plugin operator operator/*))))
 IPAM_OBJECTS := $(call objects,$(filter-out user/cnirun/main.c,$(wildcard $(addprefix user/,$(addsuffix /*.c,lib cni cnirun ipam)))))
 # Linked with shared libraries always: libmicrohttpd needs gnutls, which has parts that Debian has
 # no static libraries of. Without libmicrohttpd all the rest is built.
@@ -87,7 +87,7 @@ SKELETONS := $(patsubst %.bpf.c,$(BUILD)/%.skel.h,$(wildcard bpf/*.bpf.c))
 
 .DELETE_ON_ERROR:
 .SECONDARY:
-.PHONY: all bench demo check check-upgrade check-unit check-packet check-net check-fuzz check-engines check-kernel check-clang fuzz lint format deps deps-check deps-lint install install-ipam uninstall clean help
+.PHONY: all bench demo check check-unit check-packet check-net check-fuzz check-engines check-kernel check-clang fuzz lint format deps deps-check deps-lint install install-ipam uninstall clean help
 
 all: $(BUILD)/bpf-portmap $(BUILD)/cnirun $(BUILD)/netavark-bpf-portmap $(IPAM) $(PAGES) $(COMPLETIONS)
 
@@ -105,8 +105,6 @@ help:
 	@echo '                tests with them, which are the last layer of make check'
 	@echo 'make check-podman5  as root: the tests of Podman with version 5, in a root of Debian 13 that is'
 	@echo '                kept in build/roots'
-	@echo 'make check-upgrade  as root: from the release before to this version, with 5,000 connections and'
-	@echo '                traffic, and killed at every ninth call (CONNECTIONS= BYTES= PAUSE= RATE= STEP=)'
 	@echo 'make fuzz       as root: random packets through the programs, random JSON through the parsers'
 	@echo '                (FUZZ_SECONDS=60 each, FUZZ_SEED=)'
 	@echo 'make check-kernel  as root, on Debian: installs qemu too, boots the kernels of Debian 12,'
@@ -276,12 +274,7 @@ $(BUILD)/tests/%: tests/net/%.c $(wildcard tests/net/*.h include/*.h)
 
 check: deps-check
 	$(Q)$(MAKE) --no-print-directory all
-	$(Q)tests/check unit packet fuzz net upgrade engines
-
-# In full: 5,000 connections, killed at every ninth call. In `make check` it is a part of that.
-check-upgrade: deps-check
-	$(Q)$(MAKE) --no-print-directory all
-	$(Q)CONNECTIONS=$(or $(CONNECTIONS),5000) BYTES=$(or $(BYTES),1000000000) PAUSE=$(or $(PAUSE),0) RATE=$(or $(RATE),100000) STEP=$(or $(STEP),9) tests/check upgrade
+	$(Q)tests/check unit packet fuzz net engines
 
 check-engines: deps-check
 	$(Q)$(MAKE) --no-print-directory all
@@ -345,14 +338,12 @@ check-clang: deps-check
 	$(Q)tests/check clang
 
 # What tests/check asks for before it runs a layer.
-.PHONY: unit-tests packet-tests fuzz-tests net-tests upgrade-tests engines-tests clang-tests
+.PHONY: unit-tests packet-tests fuzz-tests net-tests engines-tests clang-tests
 unit-tests: $(UNIT_TESTS)
 packet-tests: $(BUILD)/tests/packet $(BUILD)/tests/verify
 	$(Q)$(MAKE) --no-print-directory BUILD=$(BUILD)/fallbacks FALLBACKS=1 $(BUILD)/fallbacks/tests/packet
 fuzz-tests: $(BUILD)/tests/packet_fuzz
 	$(Q)$(if $(libfuzzer),$(MAKE) --no-print-directory $(JSON_FUZZERS) $(BUILD)/fuzz/dictionary)
-upgrade-tests: net-tests
-	$(Q)tests/upgrade/build
 net-tests: all $(NET_TOOLS) $(BUILD)/sanitized/bpf-portmap $(if $(IPAM),$(BUILD)/sanitized/cni-ipam)
 engines-tests: net-tests image
 	$(Q)tests/engines/install

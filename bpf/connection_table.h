@@ -520,14 +520,19 @@ INLINE void connection_close(const struct connection_key *key, struct connection
 		share_count(key, connection);
 }
 
-/* Moves a connection from the ring to `assured`, whatever its owner has. */
-INLINE enum admission connection_admit(const struct connection_key *key,
-				       struct connection *connection)
+/* Moves a connection from the ring to `assured`, where a flood cannot evict it. */
+GLOBAL_FUNCTION enum admission connection_assure(const struct connection_key *key,
+						 struct connection *connection)
 {
-	__u32 id = connection->id, number, state;
 	struct assured *place;
 	struct half_open *ring;
+	__u32 id, number, state;
 
+	if (!key || !connection)
+		return ADMISSION_OK;
+	id = connection->id;
+	if (!share_left_to(key, connection))
+		return ADMISSION_LIMITED;
 	number = assured_claim_any();
 	place = assured_at(number);
 	if (!place)
@@ -550,16 +555,6 @@ INLINE enum admission connection_admit(const struct connection_key *key,
 		connection_close(key, connection, clock_second());
 	}
 	return ADMISSION_OK;
-}
-
-/* Moves a connection to `assured`, where a flood cannot evict it. */
-GLOBAL_FUNCTION enum admission connection_assure(const struct connection_key *key,
-						 struct connection *connection)
-{
-	if (!key || !connection)
-		return ADMISSION_OK;
-	return share_left_to(key, connection) ? connection_admit(key, connection)
-					      : ADMISSION_LIMITED;
 }
 
 #endif

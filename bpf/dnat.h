@@ -192,8 +192,6 @@ GLOBAL_FUNCTION enum verdict dnat_begin(struct __sk_buff *skb, const struct pack
 	if (!packet || !mapping || !translation || !dnat_may_begin(packet) ||
 	    dnat_belongs_to_host(skb, packet))
 		return VERDICT_PASS;
-	if (connections_are_missing())
-		return drop(taking_over);
 	if (skb->ifindex != LOOPBACK_IFINDEX && !policy_admits(&mapping->owner, packet->sender))
 		return drop(source_range);
 	draft = draft_begin(packet, INWARDS, &mapping->owner, FLOW_MAPPING, 0);

@@ -114,8 +114,6 @@ INLINE enum verdict decide_fragment_outwards(struct __sk_buff *skb, const struct
 		return VERDICT_TRANSLATE;
 	if (fate == FRAGMENT_DROPPED)
 		return VERDICT_DROP;
-	if (fate == FRAGMENT_WAITING && connections_are_missing())
-		return drop(taking_over);
 	if (fate == FRAGMENT_PASSED || !masquerade_wanted(packet, endpoint))
 		return VERDICT_PASS;
 	return drop(untranslatable);
@@ -222,10 +220,7 @@ INLINE enum verdict decide_outwards(struct __sk_buff *skb, struct packet *packet
 		return VERDICT_PASS;
 	if (is_hairpin(packet, endpoint))
 		return snat_begin(skb, packet, &endpoint->owner, false, translation);
-	if (!masquerade_wanted(packet, endpoint))
-		return connections_are_missing() && !translated_on_return(tuple) ? drop(taking_over)
-										 : VERDICT_PASS;
-	if (translated_on_return(tuple))
+	if (!masquerade_wanted(packet, endpoint) || translated_on_return(tuple))
 		return VERDICT_PASS;
 	return snat_begin(skb, packet, &endpoint->owner, true, translation);
 }
@@ -240,8 +235,6 @@ INLINE enum verdict error_decide_outwards(struct packet *packet, const struct en
 
 	packet->tuple.direction = DIRECTION_OUT;
 	connection = connection_confirmed(&packet->tuple, OUTWARDS);
-	if (!connection && sender && connections_are_missing())
-		return drop(taking_over);
 	if (!connection && sender && masquerade_wanted(packet, sender) &&
 	    !translated_on_return(&packet->tuple))
 		return drop(untranslatable);
@@ -290,8 +283,6 @@ INLINE int handle_egress(struct __sk_buff *skb, __u16 l3_offset, bool uplink)
 		verdict = error_decide_outwards(&packet, endpoint, &translation);
 		return apply_verdict(skb, &packet, &translation, verdict);
 	}
-	if (!endpoint && kind == PACKET_TRANSLATABLE && host_must_wait(skb, &packet))
-		return shot(taking_over);
 	if (!endpoint && skb->ingress_ifindex == 0)
 		return kind == PACKET_TRANSLATABLE ? leave_from_host(skb, &packet, &translation)
 						   : TC_ACT_UNSPEC;

@@ -222,9 +222,6 @@ INLINE int handle_containers_packet(struct __sk_buff *skb, struct packet *packet
 		verdict = decide_inwards(skb, packet, &origin->arrival, translation);
 	}
 	packet->tuple.direction = DIRECTION_IN;
-	/* The bridge would switch it past the hooks where it may have to be translated. */
-	if (verdict == VERDICT_PASS && !routed && connections_are_missing())
-		verdict = drop(taking_over);
 	if (verdict == VERDICT_PASS && routed &&
 	    (translated || masquerade_wanted(packet, origin->endpoint)) &&
 	    leaves_unclassified(skb, packet, ifindex))

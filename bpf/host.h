@@ -163,13 +163,4 @@ INLINE bool host_must_be_remembered(const struct packet *packet)
 	return portmap_find(tuple->source, tuple->source_port, tuple->protocol);
 }
 
-/* Returns whether a packet of the host begins a connection that cannot be remembered yet. */
-GLOBAL_FUNCTION bool host_must_wait(struct __sk_buff *skb, const struct packet *packet)
-{
-	struct found found = {};
-
-	return packet && connections_are_missing() && skb->ingress_ifindex == 0 &&
-	       host_must_be_remembered(packet) && !found_outwards(&found, &packet->tuple);
-}
-
 #endif

@@ -69,14 +69,6 @@ INLINE bool owner_sends_by(const struct owner *owner, __u32 ifindex)
 	return ifindex == owner_gateway(owner);
 }
 
-/* Returns whether records of connections may be missing: see struct meta. */
-INLINE bool connections_are_missing(void)
-{
-	const struct meta *settings = SINGLE(meta);
-
-	return settings && settings->taking_over;
-}
-
 INLINE bool owner_equal(const struct owner *a, const struct owner *b)
 {
 	return a->slot == b->slot && a->generation == b->generation;

@@ -296,8 +296,6 @@ GLOBAL_FUNCTION enum verdict snat_begin(struct __sk_buff *skb, const struct pack
 
 	if (!packet || !owner || !translation)
 		return VERDICT_PASS;
-	if (connections_are_missing())
-		return drop(taking_over);
 	if (packet->echo_reply)
 		return drop(untranslatable); /* a reply without a request */
 	draft = draft_begin(packet, OUTWARDS, owner, FLOW_MASQUERADE,

@@ -8,14 +8,15 @@
  * an IPv4 address as ::ffff:a.b.c.d (RFC 4291 2.5.5.2); packed enums; no unions. Padding is always
  * named and always zero, because it is hashed with the key.
  *
- * Any change here requires a new LAYOUT.
+ * Since the first release any change here requires a new LAYOUT, and a way to take over the maps of
+ * the last one (CONTRIBUTING.md). Before it, nobody has maps to be taken over, and LAYOUT stays 1.
  */
 #ifndef BPF_PORTMAP_ABI_H
 #define BPF_PORTMAP_ABI_H
 
 #include "counters.h"
 
-#define LAYOUT 4
+#define LAYOUT 1
 
 /* Directory of all pins; another network namespace that shares the bpffs has its own set in
  * NETNS_DIRECTORY<cookie> below it. */
@@ -567,11 +568,9 @@ struct warnings {
 };
 
 /* What meta has as `complete`. 0: a load is under way, or was killed. META_REMOVED: uninstall takes
- * the set off the host, or has, and nothing in it is of use any more. META_CLOSED: so does
- * downgrade, but the programs stay at veths until those of the older version take their place. */
+ * the set off the host, or has, and nothing in it is of use any more. */
 #define META_COMPLETE 1
 #define META_REMOVED 2
-#define META_CLOSED 3
 
 /* meta: ARRAY of one. */
 struct meta {
@@ -590,11 +589,7 @@ struct meta {
 	/* 1: the programs have met a mapping or connection of an owner whose veth is gone. User
 	 * space clears it before it searches for such owners. */
 	__u32 owner_gone;
-	/* 1: connections are being taken over from another layout, and not all are known yet: a
-	 * packet that would begin one, or leave as it is for want of one, is dropped. */
-	__u32 taking_over;
 	__u32 several_networks; /* 1: a container has been on several networks */
-	__u32 reserved;
 } __attribute__((aligned(8)));
 
 /* endpoint_addresses: ARRAY of PORT_WORDS words, a bit for each address_hash() of an endpoint. A
@@ -629,9 +624,7 @@ struct counters {
 #undef X
 };
 
-#define ASSERT_SIZE(type, size) \
-	_Static_assert(sizeof(type) == (size), #type " is part of layout " \
-						     "4")
+#define ASSERT_SIZE(type, size) _Static_assert(sizeof(type) == (size), #type " is part of LAYOUT")
 
 ASSERT_SIZE(struct owner, 8);
 ASSERT_SIZE(struct portmap_key, 24);
@@ -661,6 +654,6 @@ ASSERT_SIZE(struct workload, 8 + WORKLOAD_NAMESPACE_SIZE + WORKLOAD_NAME_SIZE);
 ASSERT_SIZE(struct attachment, 48 + 8 + WORKLOAD_NAMESPACE_SIZE + WORKLOAD_NAME_SIZE);
 ASSERT_SIZE(struct noticed, 16 + 3 * 8 * PORT_WORDS + 8 * EXTERNAL_ADDRESS_WORDS);
 ASSERT_SIZE(struct home, 24);
-ASSERT_SIZE(struct meta, 56 + PROGRAM_VERSION_SIZE + 4 * MASQUERADE_RANGES);
+ASSERT_SIZE(struct meta, 48 + PROGRAM_VERSION_SIZE + 4 * MASQUERADE_RANGES);
 
 #endif

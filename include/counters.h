@@ -62,8 +62,6 @@
 	  "a new flow of a container, or of one client of it, that has as many as it may have") \
 	X(drop_foreign_error, \
 	  "a container's ICMP error about another one's flow, of which it got no packet") \
-	X(drop_taking_over, \
-	  "packet of no known connection while an upgrade takes connections over") \
 	X(drop_nested_tags, \
 	  "a VLAN tag under a priority tag: the kernel would take both off behind the programs") \
 	X(drop_no_attachment, "packet from a container whose attachment was deleted") \

@@ -18,11 +18,10 @@
 const char tool_usage[] =
 	"crowd serve PORT [--background]\n"
 	"     echoes each request, in several processes\n"
-	"crowd ask ADDRESS PORT COUNT [--rounds N] [--first-port PORT] [--reset] [--hold]\n"
+	"crowd ask ADDRESS PORT COUNT [--rounds N] [--first-port PORT] [--reset]\n"
 	"     COUNT connections at a time, N requests each; prints ok or what was lost\n"
 	"     --first-port: the first of consecutive source ports, else the kernel chooses\n"
-	"     --reset: closes by RST instead of FIN\n"
-	"     --hold: waits for the end of standard input, then each sends one more request\n";
+	"     --reset: closes by RST instead of FIN\n";
 
 static int connections[MOST];
 static int poller;
@@ -215,7 +214,6 @@ struct options {
 	int first_port;
 	bool reset;
 	bool background;
-	bool hold;
 };
 
 static void command_ask(const char *address, int port, int count, const struct options *options)
@@ -223,20 +221,12 @@ static void command_ask(const char *address, int port, int count, const struct o
 	struct sockaddr_in6 server = parse_address(address, port);
 	long start = milliseconds_now();
 	double connected;
-	int round;
 
 	connect_all(&server, count, options->first_port);
 	connected = seconds_since(start);
-	for (round = 0; round < options->rounds; round++)
+	for (int round = 0; round < options->rounds; round++)
 		ask_all(count, round);
 	printf("ok %d in %.1f s, %.1f s to connect\n", count, seconds_since(start), connected);
-	fflush(stdout);
-	if (options->hold) {
-		while (getchar() != EOF)
-			;
-		ask_all(count, round);
-		puts("ok still");
-	}
 	close_all(count, options->reset);
 }
 
@@ -248,7 +238,6 @@ int main(int argc, char **argv)
 		{"first-port", .number = &options.first_port, .low = 1, .high = 65535},
 		{"reset", .flag = &options.reset},
 		{"background", .flag = &options.background},
-		{"hold", .flag = &options.hold},
 		{NULL},
 	};
 

@@ -195,7 +195,7 @@ test_operator_list_refused() {
 	rm "$pins/connections"
 	bpftool map create "$pins/connections" type hash key 4 value 4 entries 1 name connections
 	by_hand 1 list
-	expect_contains "$(cat /run/err)" 'the map connections in /sys/fs/bpf/bpf-portmap is not laid out'
+	expect_contains "$(cat /run/err)" 'the maps in /sys/fs/bpf/bpf-portmap have another shape (connections)'
 }
 
 # colours and the cut at the width only at a terminal

@@ -438,15 +438,6 @@ void fixture_drop_offload(void)
 	update(skeleton->maps.meta, &only, &meta);
 }
 
-void fixture_take_over(void)
-{
-	struct meta meta = read_meta();
-	uint32_t only = 0;
-
-	meta.taking_over = 1;
-	update(skeleton->maps.meta, &only, &meta);
-}
-
 void fixture_without_fast_path(enum device device)
 {
 	uint32_t ifindex = device;

@@ -129,8 +129,6 @@ void fixture_set_endpoint(const char *address, enum container owner, uint8_t pre
 void fixture_set_fast_path(enum container container, enum fast_path mode);
 /* As `bpf-portmap drop-offload` does */
 void fixture_drop_offload(void);
-/* An upgrade takes connections over, and may not know all yet. */
-void fixture_take_over(void);
 void fixture_without_fast_path(enum device device);
 /* Checks mark and priority after the last run. priority -1: unchanged. */
 void fixture_check_context(bool mark_cleared, int priority);

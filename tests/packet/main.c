@@ -24,7 +24,6 @@ int main(void)
 	lifetime_rows();
 	tcp_state_rows();
 	table_rows();
-	taking_over_rows();
 	port_share_rows();
 	race_rows();
 	parsing_rows();

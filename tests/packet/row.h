@@ -170,7 +170,6 @@ void masquerade_rows(void);
 void policy_rows(void);
 void direct_rows(void);
 void host_rows(void);
-void taking_over_rows(void);
 void neighbour_rows(void);
 void identity_rows(void);
 void lifetime_rows(void);

@@ -60,9 +60,6 @@ void host_close(struct host *host)
 
 int host_recover(struct host *host, struct cni_error *err)
 {
-	/* Until a takeover is completed some connections cannot begin. */
-	if (datapath_is_older(&host->datapath) && host->datapath.layout & LAYOUT_TAKEN_OVER)
-		return datapath_make_ready(&host->datapath, &host->addresses, 0, err);
 	if (host->datapath.state == DATAPATH_FOREIGN)
 		return datapath_refuse_foreign(&host->datapath, err);
 	return datapath_recover(&host->datapath, &host->addresses, err);

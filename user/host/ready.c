@@ -16,7 +16,6 @@
 #include "datapath/load/pins.h"
 #include "datapath/attach/socket_hooks.h"
 #include "datapath/attach/attach_verify.h"
-#include "host/take_over.h"
 #include "lib/warning.h"
 
 /* By the programs that run, else by those that are pinned. Every program is bound to
@@ -60,15 +59,8 @@ static void collect_maps(struct objects *objects, const struct address_list *add
 	*objects = whole;
 }
 
-/* How far a load is. */
-enum progress {
-	LOAD_TAKES_OVER, /* connections of another layout are missing */
-	LOAD_IS_FILLED,
-	LOAD_IS_COMPLETE,
-};
-
-/* The counters go on where there are any. */
-static int write_meta(const struct datapath *datapath, enum progress progress, bool sees_devices,
+/* The counters go on where there are any. `complete`: 0 or META_COMPLETE */
+static int write_meta(const struct datapath *datapath, uint32_t complete, bool sees_devices,
 		      struct cni_error *err)
 {
 	struct meta meta;
@@ -76,8 +68,7 @@ static int write_meta(const struct datapath *datapath, enum progress progress, b
 	if (!meta_read(&datapath->objects, &meta))
 		memset(&meta, 0, sizeof(meta));
 	meta.layout = LAYOUT;
-	meta.complete = progress == LOAD_IS_COMPLETE ? META_COMPLETE : 0;
-	meta.taking_over = progress == LOAD_TAKES_OVER;
+	meta.complete = complete;
 	meta.sees_devices = sees_devices;
 	meta.netns_cookie = datapath->netns_cookie;
 	memset(meta.program_version, 0, sizeof(meta.program_version));
@@ -94,18 +85,17 @@ static int complete(struct datapath *datapath, bool sees_devices, struct cni_err
 {
 	cleanup_error struct cni_error ignored = {0};
 
-	if (write_meta(datapath, LOAD_IS_FILLED, sees_devices, err))
+	if (write_meta(datapath, 0, sees_devices, err))
 		return -1;
-	/* The pin of an older meta is replaced last. */
+	/* The pin of the meta before is replaced last. */
 	if (pins_write(datapath->directory, &datapath->objects, err))
 		return -1;
-	older_unpin(datapath->directory);
 	datapath->layout = LAYOUT;
 	/* An older one that cannot be replaced works on the same maps, so the rest goes on; the
 	 * caller finds it by replace_rest(). */
-	attach_refresh(datapath, ALL_HOOKS, &ignored);
+	attach_refresh(datapath, &ignored);
 	socket_hooks_refresh(datapath);
-	if (write_meta(datapath, LOAD_IS_COMPLETE, sees_devices, err))
+	if (write_meta(datapath, META_COMPLETE, sees_devices, err))
 		return -1;
 	lock_remember_in(datapath->directory, datapath->netns_cookie);
 	lock_note_sysfs();
@@ -113,89 +103,32 @@ static int complete(struct datapath *datapath, bool sees_devices, struct cni_err
 	return 0;
 }
 
+/* Whatever the state is. */
 static int load(struct datapath *datapath, const struct address_list *addresses, uint32_t assured,
 		struct cni_error *err)
 {
 	struct objects *objects = &datapath->objects;
 	bool sees_devices;
 
+	if (datapath->state == DATAPATH_FOREIGN)
+		return datapath_refuse_foreign(datapath, err);
 	collect_maps(objects, addresses, datapath->netns_cookie);
 	if (loader_load(objects, assured, &sees_devices, err))
 		return -1;
 	return complete(datapath, sees_devices, err);
 }
 
-/* What was asked for, or fits the machine, but not less than the older set has. */
-static uint32_t room_like(const struct older_set *older, uint32_t assured)
-{
-	uint32_t room = older->layout ? older->layout->room(older->maps) : 0;
-
-	if (!assured)
-		assured = loader_default_room();
-	if (room > MAX_ASSURED)
-		room = MAX_ASSURED;
-	return room > assured ? room : assured;
-}
-
-/* Where a run was killed, our programs are at hooks already and show our maps; the older maps are
- * needed only while connections are missing in ours. */
-static int load_over_older(struct datapath *datapath, const struct address_list *addresses,
-			   uint32_t assured, struct take_over_report *report, struct cni_error *err)
-{
-	struct objects *objects = &datapath->objects, ours;
-	cleanup_older_set struct older_set older;
-	bool found, filled, sees_devices;
-	struct meta meta;
-
-	older_clear(&older);
-	objects_clear(&ours);
-	/* What a killed downgrade has closed has less in it than the older maps by now. */
-	found = find_maps(objects, addresses, datapath->netns_cookie, ours.maps) &&
-		!maps_are_removed(&ours);
-	if (!found)
-		objects_close(&ours);
-	filled = found && meta_read(&ours, &meta) && !meta.taking_over;
-	if (!filled && take_over_begin(&older, datapath, err)) {
-		objects_close(&ours);
-		return -1;
-	}
-	if (found) {
-		objects_close(objects);
-		*objects = ours;
-	} else {
-		older_keep_shared(&older, objects);
-	}
-	if (loader_load(objects, room_like(&older, assured), &sees_devices, err))
-		return -1;
-	if (!filled && (write_meta(datapath, LOAD_TAKES_OVER, sees_devices, err) ||
-			take_over_run(&older, datapath, report, err)))
-		return -1;
-	return complete(datapath, sees_devices, err);
-}
-
-/* Loads whatever the state is. */
-static int reload(struct datapath *datapath, const struct address_list *addresses, uint32_t assured,
-		  struct take_over_report *report, struct cni_error *err)
-{
-	if (datapath_is_older(datapath))
-		return load_over_older(datapath, addresses, assured, report, err);
-	if (datapath->state == DATAPATH_FOREIGN)
-		return datapath_refuse_foreign(datapath, err);
-	return load(datapath, addresses, assured, err);
-}
-
 /* Tries once more what complete() could not do: nearly always there is nothing. */
 static int replace_rest(const struct datapath *datapath, struct cni_error *err)
 {
-	if (!attach_refresh(datapath, ALL_HOOKS, err))
+	if (!attach_refresh(datapath, err))
 		return 0;
 	return cni_error_wrap(err, "an older program stays at its hook, on the same maps; run"
 				   " `bpf-portmap upgrade` again when nothing holds it there");
 }
 
 /* Takes the locks, and opens what is there now. */
-static int open_locked(struct datapath *datapath, int *lock, struct pins_lock *pins_lock,
-		       struct cni_error *err)
+static int open_locked(struct datapath *datapath, int *lock, int *pins_lock, struct cni_error *err)
 {
 	*lock = lock_take(err);
 	if (*lock < 0 || bpffs_mount(err) || bpffs_verify(err))
@@ -230,9 +163,8 @@ static int make_ready(struct datapath *datapath, const struct address_list *addr
 		      uint32_t assured, enum where_nothing_is otherwise, struct cni_error *err)
 {
 	cleanup_lock int lock = -1;
-	cleanup_pins_lock struct pins_lock pins_lock = PINS_LOCK_NONE;
+	cleanup_pins_lock int pins_lock = -1;
 	cleanup_error struct cni_error stays = {0};
-	struct take_over_report ignored = {0};
 
 	if (datapath->state == DATAPATH_READY)
 		return 0;
@@ -243,7 +175,7 @@ static int make_ready(struct datapath *datapath, const struct address_list *addr
 	    (otherwise == LOAD_NOTHING && datapath->state != DATAPATH_FOREIGN &&
 	     !has_maps(datapath, addresses)))
 		return 0;
-	if (reload(datapath, addresses, assured, &ignored, err))
+	if (load(datapath, addresses, assured, err))
 		return -1;
 	/* What this container needs is attached by the rest of its ADD, which fails where it
 	 * cannot be. A program at another container's veth is no reason to refuse this one. */
@@ -259,36 +191,19 @@ int datapath_make_ready(struct datapath *datapath, const struct address_list *ad
 }
 
 int datapath_upgrade(struct datapath *datapath, const struct address_list *addresses,
-		     struct take_over_report *report, struct cni_error *err)
+		     struct cni_error *err)
 {
 	cleanup_lock int lock = -1;
-	cleanup_pins_lock struct pins_lock pins_lock = PINS_LOCK_NONE;
+	cleanup_pins_lock int pins_lock = -1;
 
-	*report = (struct take_over_report){0};
 	if (open_locked(datapath, &lock, &pins_lock, err))
 		return -1;
 	if (datapath->state == DATAPATH_ABSENT)
 		return 0;
 	if ((datapath->state != DATAPATH_READY || strcmp(datapath->maker, PROGRAM_VERSION) != 0) &&
-	    reload(datapath, addresses, 0, report, err))
+	    load(datapath, addresses, 0, err))
 		return -1;
 	return replace_rest(datapath, err);
-}
-
-/* Where they cannot be taken over the caller finds them as they are. */
-static int recover_older(struct datapath *datapath, const struct address_list *addresses,
-			 struct cni_error *err)
-{
-	struct cni_error why = {0};
-
-	if (!make_ready(datapath, addresses, 0, LOAD_NOTHING, &why))
-		return 0;
-	if (why.code != CNI_ERROR_TRY_AGAIN) {
-		cni_error_release(&why);
-		return 0;
-	}
-	*err = why;
-	return -1;
 }
 
 /* Something else may lie where one of our maps was pinned, but the programs know it. It is used,
@@ -313,8 +228,6 @@ int datapath_recover(struct datapath *datapath, const struct address_list *addre
 {
 	if (datapath_is_usable(datapath))
 		return 0;
-	if (datapath_is_older(datapath))
-		return recover_older(datapath, addresses, err);
 	if (datapath->state == DATAPATH_FOREIGN) {
 		find_in_place_of_foreign(datapath, addresses);
 		return 0;

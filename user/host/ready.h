@@ -7,14 +7,12 @@
 #define HOST_READY_H
 
 #include "datapath/load/datapath.h"
-#include "host/take_over.h"
 #include "net/address_list.h"
 
 /* Loads, updates or repairs under the lock; does nothing where the open datapath is READY. Where
  * pins are lost, it adopts the maps of our programs that run at the addressed interfaces, so that
  * there is never a second set beside the first. `assured` says how many assured connections a new
- * table holds; 0: as fits the machine; more where an older release's table, which is taken over,
- * has room for more. CNI_ERROR_KERNEL_REFUSED, CNI_ERROR_TRY_AGAIN. */
+ * table holds; 0: as fits the machine. CNI_ERROR_KERNEL_REFUSED, CNI_ERROR_TRY_AGAIN. */
 int datapath_make_ready(struct datapath *datapath, const struct address_list *addresses,
 			uint32_t assured, struct cni_error *err);
 
@@ -22,7 +20,7 @@ int datapath_make_ready(struct datapath *datapath, const struct address_list *ad
  * function above does; where nothing is loaded it loads nothing. Fails, when all the rest is done,
  * where a program at a hook could not be replaced. Errors as above. */
 int datapath_upgrade(struct datapath *datapath, const struct address_list *addresses,
-		     struct take_over_report *report, struct cni_error *err);
+		     struct cni_error *err);
 
 /* For commands that must find what is there, but load nothing new: makes the datapath ready where
  * there are maps to find. Where there are none it is not usable afterwards. Errors as above. */

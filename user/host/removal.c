@@ -14,13 +14,13 @@
 #include "net/tc.h"
 
 /* From here on nothing is claimed any more. */
-static int mark(const struct objects *objects, uint32_t as, struct cni_error *err)
+static int mark_removed(const struct objects *objects, struct cni_error *err)
 {
 	struct meta meta;
 
 	if (!meta_read(objects, &meta))
 		return map_refuse_read(MAP_META, err);
-	meta.complete = as;
+	meta.complete = META_REMOVED;
 	return meta_write(objects, &meta, err);
 }
 
@@ -98,43 +98,25 @@ static int detach_from_all(struct host *host, const uint32_t *ids, struct cni_er
 }
 
 /* Nothing where the maps are not whole. */
-static int close_ports(struct host *host, uint32_t mark_as, struct release *release,
-		       struct cni_error *err)
+static int close_ports(struct host *host, struct release *release, struct cni_error *err)
 {
 	const struct objects *objects = &host->datapath.objects;
 
 	release->objects = objects;
 	if (!datapath_is_usable(&host->datapath))
 		return 0;
-	return mark(objects, mark_as, err) ? -1 : remove_attachments(host, release, err);
+	return mark_removed(objects, err) ? -1 : remove_attachments(host, release, err);
 }
 
 int host_remove(struct host *host, int *lock, struct cni_error *err)
 {
 	struct release release = {0};
 
-	if (close_ports(host, META_REMOVED, &release, err) || detach_from_all(host, NULL, err) ||
+	if (close_ports(host, &release, err) || detach_from_all(host, NULL, err) ||
 	    (bpffs_is_mounted() && pins_remove(host->datapath.directory, err)))
 		return -1;
 	release_finish(&release, lock);
 	return 0;
-}
-
-int host_close_ports(struct host *host, int *lock, struct cni_error *err)
-{
-	struct release release = {0};
-
-	if (close_ports(host, META_CLOSED, &release, err))
-		return -1;
-	release_finish(&release, lock);
-	return 0;
-}
-
-static bool is_marked(const struct objects *objects, uint32_t as)
-{
-	struct meta meta;
-
-	return meta_read(objects, &meta) && meta.complete == as;
 }
 
 int host_withdraw_if_removed(struct host *host, int result, struct cni_error *err)
@@ -151,8 +133,7 @@ int host_withdraw_if_removed(struct host *host, int result, struct cni_error *er
 	/* An ADD that found these programs attached may have made the set whole again. */
 	if (!maps_are_removed(objects))
 		return result;
-	if (is_marked(objects, META_REMOVED))
-		detach_from_all(host, objects->program_ids, &failure);
+	detach_from_all(host, objects->program_ids, &failure);
 	cni_error_release(&failure);
 	return maps_refuse_removed(objects, err);
 }

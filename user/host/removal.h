@@ -18,16 +18,10 @@
  * CNI_ERROR_KERNEL_REFUSED, CNI_ERROR_TRY_AGAIN. */
 int host_remove(struct host *host, int *lock, struct cni_error *err);
 
-/* For downgrade: removes every attachment, but not the programs, which from now on drop what
- * containers send, so that nothing leaves untranslated before those of another version take their
- * place, nor pins, which are the other version's by then. Call it with the lock, which it releases.
- * Errors as above. */
-int host_close_ports(struct host *host, int *lock, struct cni_error *err);
-
 /* For a command that attaches, at its end, with its result. Where the maps that it has opened were
  * removed meanwhile, their programs are detached, by their ids, and not those that were loaded
- * since (but for downgrade's sake); it has failed then: -1, CNI_ERROR_TRY_AGAIN. Otherwise the
- * result and *err stay. Takes the lock. */
+ * since; it has failed then: -1, CNI_ERROR_TRY_AGAIN. Otherwise the result and *err stay. Takes the
+ * lock. */
 int host_withdraw_if_removed(struct host *host, int result, struct cni_error *err);
 
 #endif

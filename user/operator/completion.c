@@ -39,12 +39,6 @@ static void print_choices(const char *argument)
 		putchar(*argument == '|' ? ' ' : *argument);
 }
 
-/* One that exists. */
-static bool is_file(const char *operands)
-{
-	return strstr(operands, "BINARY");
-}
-
 static bool has_option(const struct verb *verb, const struct command_option *option)
 {
 	return !option->set || option->set & verb->options;
@@ -99,9 +93,8 @@ static void print_bash(const struct command_line *line)
 		for (int j = 0; j < line->count; j++)
 			if (has_option(verb, &line->table[j]))
 				printf(" --%s", line->table[j].name);
-		printf("'%s ;;\n", strstr(verb->operands, "INTERFACE") ? "\" $(ls /sys/class/net)\""
-				   : is_file(verb->operands) ? "\" $(compgen -f -- \"$cur\")\""
-							     : "");
+		printf("'%s ;;\n",
+		       strstr(verb->operands, "INTERFACE") ? "\" $(ls /sys/class/net)\"" : "");
 	}
 	puts("\t\tesac ;;\n\tesac\n"
 	     "\tmapfile -t COMPREPLY < <(compgen -W \"$words\" -- \"$cur\")\n}\n"
@@ -145,8 +138,6 @@ static void print_zsh(const struct command_line *line)
 		print_zsh_options(&verbs[i], line);
 		if (strstr(verbs[i].operands, "INTERFACE"))
 			printf(" \\\n\t\t\t'*:interface:_net_interfaces'");
-		if (is_file(verbs[i].operands))
-			printf(" \\\n\t\t\t'1:file:_files'");
 		if (is_choice(verbs[i].operands)) {
 			printf(" \\\n\t\t\t'1:%s:(", verbs[i].name);
 			print_choices(verbs[i].operands);
@@ -182,8 +173,6 @@ static void print_fish(const struct command_line *line)
 			}
 			printf(" -d '%s'\n", summarize(option->help, text));
 		}
-		if (is_file(verb->operands))
-			printf("%s -n '__fish_seen_subcommand_from %s' -F\n", complete, verb->name);
 		if (!is_choice(verb->operands))
 			continue;
 		printf("%s -n '__fish_seen_subcommand_from %s' -a '", complete, verb->name);

@@ -199,7 +199,7 @@ bool command_run(struct command_run *run)
 		return false;
 	}
 	errors.fd = error[0];
-	result = spawn(run, (int[]){input, out[1], run->with_errors ? out[1] : error[1]}, &pid);
+	result = spawn(run, (int[]){input, out[1], error[1]}, &pid);
 	close(out[1]);
 	close(error[1]);
 	if (result) {

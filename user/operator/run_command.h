@@ -13,11 +13,10 @@ struct command_run {
 	const char *const *arguments; /* the program and its arguments, NULL at the end */
 	const char *input;            /* on its standard input; NULL: nothing */
 	int seconds;                  /* until it is killed, with the processes that it started */
-	bool with_errors; /* `output` is to have what it prints on standard error, too */
 	/* What came of it. */
 	char *output; /* malloc'ed, with a NUL behind it; what does not fit in 64 MiB is left out */
 	size_t length;
-	char errors[256]; /* the last line of standard error, printable; "" with `with_errors` */
+	char errors[256]; /* the last line of standard error, printable */
 	bool missing;     /* there is no such program */
 	bool timed_out;   /* it was killed */
 	int status;       /* its exit status; -1: it did not start, was killed, or took too long */

@@ -11,7 +11,6 @@
 #include "host/host.h"
 #include "host/ready.h"
 #include "lib/cleanup.h"
-#include "operator/downgrade/restore.h"
 #include "operator/items.h"
 #include "operator/table.h"
 #include "operator/verbs.h"
@@ -30,10 +29,8 @@ struct upgrade {
 	const struct options *options;
 	struct host host;
 	char from[PROGRAM_VERSION_SIZE]; /* "": not known */
-	uint32_t from_layout;
-	bool needed, turned_back;
+	bool needed;
 	struct survey survey;
-	struct take_over_report report;
 };
 
 /* By TCX, a program stays at an interface that is moved here from another host's network namespace;
@@ -137,16 +134,10 @@ static int print_line(const struct line *line, void *context, struct cni_error *
 
 static void print_versions(const struct upgrade *upgrade)
 {
-	bool dry_run = upgrade->options->dry_run;
-
-	printf("%s the programs of bpf-portmap %s by those of %s; ",
-	       dry_run ? "would replace" : "replaced",
+	printf("%s the programs of bpf-portmap %s by those of %s; mappings and connections stay in"
+	       " their maps\n",
+	       upgrade->options->dry_run ? "would replace" : "replaced",
 	       upgrade->from[0] ? upgrade->from : "(version unknown)", PROGRAM_VERSION);
-	if (upgrade->from_layout == LAYOUT || !upgrade->from_layout)
-		puts("mappings and connections stay in their maps");
-	else
-		printf("mappings and connections %s from maps of layout %u to layout %d\n",
-		       dry_run ? "would come" : "came", upgrade->from_layout, LAYOUT);
 }
 
 static int print_text(const struct upgrade *upgrade, struct cni_error *err)
@@ -157,20 +148,12 @@ static int print_text(const struct upgrade *upgrade, struct cni_error *err)
 		{"BY", TABLE_LEFT},
 		{"INTERFACES", TABLE_RIGHT},
 	};
-	const struct take_over_report *report = &upgrade->report;
 	cleanup_table struct table table;
 
 	print_versions(upgrade);
 	table_begin(&table, stdout, columns, sizeof(columns) / sizeof(columns[0]));
-	if (visit_lines(&upgrade->survey, print_line, &table, err) || table_end(&table, err))
-		return -1;
-	if (!report->from_layout)
-		return 0;
-	printf("%u connections were taken over", report->connections);
-	if (report->failed)
-		printf(", %u had no room in the new table", report->failed);
-	printf("; for %.0f ms no other one could begin\n", report->waited * 1000);
-	return 0;
+	return visit_lines(&upgrade->survey, print_line, &table, err) || table_end(&table, err) ? -1
+												: 0;
 }
 
 static int add_item(const struct line *line, void *context, struct cni_error *err)
@@ -183,21 +166,15 @@ static int add_item(const struct line *line, void *context, struct cni_error *er
 
 static int print_json(const struct upgrade *upgrade, struct cni_error *err)
 {
-	const struct take_over_report *report = &upgrade->report;
 	struct items items = {.file = stdout};
 
 	if (upgrade->needed && visit_lines(&upgrade->survey, add_item, &items, err))
 		return -1;
-	return items_end(
-		&items,
-		json_pack("{s:s, s:I, s:s, s:I, s:b, s:I, s:I, s:f}", "from_version", upgrade->from,
-			  "from_layout", (json_int_t)upgrade->from_layout, "to_version",
-			  PROGRAM_VERSION, "to_layout", (json_int_t)LAYOUT, "upgraded",
-			  (upgrade->needed && !upgrade->options->dry_run) || upgrade->turned_back,
-			  "connections", (json_int_t)report->connections,
-			  "connections_without_room", (json_int_t)report->failed, "milliseconds",
-			  report->waited * 1000),
-		err);
+	return items_end(&items,
+			 json_pack("{s:s, s:s, s:b}", "from_version", upgrade->from, "to_version",
+				   PROGRAM_VERSION, "upgraded",
+				   upgrade->needed && !upgrade->options->dry_run),
+			 err);
 }
 
 /* What can be known without changing anything. */
@@ -207,12 +184,11 @@ static int look(struct upgrade *upgrade, struct cni_error *err)
 
 	if (host_open(&upgrade->host, PINS_ALL, err))
 		return -1;
-	if (datapath->state == DATAPATH_FOREIGN && !datapath_is_older(datapath))
+	if (datapath->state == DATAPATH_FOREIGN)
 		return datapath_refuse_foreign(datapath, err);
 	if (survey_host(&upgrade->survey, datapath, err))
 		return -1;
 	memcpy(upgrade->from, datapath->maker, sizeof(upgrade->from));
-	upgrade->from_layout = datapath->layout & ~LAYOUT_TAKEN_OVER;
 	if (datapath->state == DATAPATH_READY && !strcmp(datapath->maker, PROGRAM_VERSION)) {
 		upgrade->needed = upgrade->survey.has_older;
 		/* Of one that an earlier run could not replace nobody knows the version. */
@@ -228,37 +204,17 @@ static int replace(struct upgrade *upgrade, struct cni_error *err)
 {
 	struct host *host = &upgrade->host;
 
-	if (datapath_upgrade(&host->datapath, &host->addresses, &upgrade->report, err) ||
+	if (datapath_upgrade(&host->datapath, &host->addresses, err) ||
 	    socket_hooks_repair(&host->datapath, err))
 		return -1;
 	return survey_host(&upgrade->survey, &host->datapath, err);
-}
-
-/* Otherwise containers that it has not added again would stay without ports. */
-static int turn_downgrade_back(bool *turned_back, struct cni_error *err)
-{
-	cleanup_adds struct adds adds = ADDS_NONE;
-	size_t count;
-
-	if (adds_open(&adds, err))
-		return -1;
-	*turned_back = adds.list;
-	if (restore_after_downgrade(&adds, &count, err))
-		return -1;
-	if (*turned_back)
-		fprintf(stderr,
-			"a downgrade that was not completed is turned back: %zu container%s added"
-			" again\n",
-			count, count == 1 ? " was" : "s were");
-	return 0;
 }
 
 static int run(struct upgrade *upgrade, struct cni_error *err)
 {
 	struct host *host = &upgrade->host;
 
-	if ((!upgrade->options->dry_run && turn_downgrade_back(&upgrade->turned_back, err)) ||
-	    look(upgrade, err))
+	if (look(upgrade, err))
 		return -1;
 	if (upgrade->needed && !upgrade->options->dry_run && replace(upgrade, err))
 		return -1;
@@ -268,14 +224,11 @@ static int run(struct upgrade *upgrade, struct cni_error *err)
 		return print_json(upgrade, err);
 	if (upgrade->needed)
 		return print_text(upgrade, err);
-	if (upgrade->turned_back)
-		puts("the programs are those of bpf-portmap " PROGRAM_VERSION " again");
-	else
-		puts(host->datapath.state == DATAPATH_ABSENT
-			     ? "nothing is loaded: the first ADD loads the programs of bpf-portmap"
-			       " " PROGRAM_VERSION
-			     : "nothing to do: the programs are those of "
-			       "bpf-portmap " PROGRAM_VERSION);
+	puts(host->datapath.state == DATAPATH_ABSENT
+		     ? "nothing is loaded: the first ADD loads the programs of bpf-portmap"
+		       " " PROGRAM_VERSION
+		     : "nothing to do: the programs are those of "
+		       "bpf-portmap " PROGRAM_VERSION);
 	return 0;
 }
 

@@ -54,14 +54,8 @@ const struct verb verbs[] = {
 	 "portmap's rules, those of dead containers too. Exit status 1 where a port was left"},
 	{"upgrade", "", 0, 0, OPTIONS_UPGRADE, verb_upgrade,
 	 "replaces the programs in the kernel by those of this binary, at each hook at once, also\n"
-	 "by an older version's; mappings and connections stay. From the maps of the release\n"
-	 "before, mappings and connections are taken over. One that was stopped half-way is\n"
+	 "by an older version's; mappings and connections stay. One that was stopped half-way is\n"
 	 "completed by the next, or by the next ADD"},
-	{"downgrade", " BINARY", 1, 1, OPTIONS_UPGRADE, verb_downgrade,
-	 "puts an older version of bpf-portmap, BINARY, in the place of this one. Where it cannot\n"
-	 "read the maps it adds the running containers again: their ports are closed meanwhile;\n"
-	 "connections go on. Put BINARY among the plugins first. One that was stopped half-way is\n"
-	 "begun anew by the next, or turned back by `upgrade`"},
 	{"support", " [FILE]", 0, 1, 0, verb_support,
 	 "writes one tar file with what somebody needs who is to find a fault: maps, programs,\n"
 	 "rules, routes, conflists, versions; without secrets; a manifest says what is in it.\n"

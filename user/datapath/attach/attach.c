@@ -259,7 +259,6 @@ void detach_all(uint32_t ifindex, const struct interface *interface)
 
 struct refresh {
 	const struct datapath *datapath;
-	unsigned int hooks;
 	struct cni_error failure; /* the first one */
 };
 
@@ -298,10 +297,10 @@ static enum walk refresh_interface(const void *key, const void *value, void *con
 	for (int hook = 0; hook < HOOK_COUNT; hook++) {
 		enum program_number program = program_at(interface, hook);
 
-		if (program != PROGRAM_COUNT && refresh->hooks & (1U << hook))
+		if (program != PROGRAM_COUNT)
 			refresh_hook(refresh, ifindex, hook, program);
 	}
-	shaper = refresh->hooks & (1U << HOOK_INGRESS) ? shaper_of(ifindex, interface) : 0;
+	shaper = shaper_of(ifindex, interface);
 	if (!shaper || !shaper_program(shaper) ||
 	    !shaper_attach(refresh->datapath, shaper, &created, &failure))
 		return WALK_ON;
@@ -312,9 +311,9 @@ static enum walk refresh_interface(const void *key, const void *value, void *con
 	return WALK_ON;
 }
 
-int attach_refresh(const struct datapath *datapath, unsigned int hooks, struct cni_error *err)
+int attach_refresh(const struct datapath *datapath, struct cni_error *err)
 {
-	struct refresh refresh = {datapath, hooks, {0}};
+	struct refresh refresh = {datapath, {0}};
 	int result = map_walk(&datapath->objects, MAP_INTERFACES, refresh_interface, &refresh, err);
 
 	if (result || !refresh.failure.code) {

@@ -46,11 +46,9 @@ void attach_rollback(uint32_t ifindex, const struct attach_undo *undo);
 /* Removes the programs that belong to an interface with this entry. */
 void detach_all(uint32_t ifindex, const struct interface *interface);
 
-#define ALL_HOOKS ((1U << HOOK_COUNT) - 1)
-
 /* Replaces our programs at all interfaces in the map by those of the datapath, in place, where they
- * are others; adds none. `hooks`: a bit for each enum hook. One that cannot be replaced does not
- * keep the others from it. -1: CNI_ERROR_KERNEL_REFUSED naming one. */
-int attach_refresh(const struct datapath *datapath, unsigned int hooks, struct cni_error *err);
+ * are others; adds none. One that cannot be replaced does not keep the others from it. -1:
+ * CNI_ERROR_KERNEL_REFUSED naming one. */
+int attach_refresh(const struct datapath *datapath, struct cni_error *err);
 
 #endif

@@ -34,14 +34,13 @@ bool bpffs_is_of_host(void)
 
 int bpffs_mount(struct cni_error *err)
 {
-	cleanup_lock int lock = -1, older = -1;
+	cleanup_lock int lock = -1;
 
 	if (bpffs_is_mounted())
 		return 0;
 	/* Two that mount at once would hide one's pins under the other's. */
 	if (lock_take_mounting(&lock, err))
 		return -1;
-	older = lock_take_older("/sys/fs");
 	if (bpffs_is_mounted())
 		return 0;
 	if (bpffs_is_of_host())

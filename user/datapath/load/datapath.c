@@ -113,43 +113,23 @@ bool datapath_is_usable(const struct datapath *datapath)
 	return datapath->state == DATAPATH_READY || datapath->state == DATAPATH_OUTDATED;
 }
 
-bool datapath_is_older(const struct datapath *datapath)
-{
-	uint32_t layout = datapath->layout & ~LAYOUT_TAKEN_OVER;
-
-	return datapath->state == DATAPATH_FOREIGN && layout && layout < LAYOUT;
-}
-
 int datapath_refuse_foreign(const struct datapath *datapath, struct cni_error *err)
 {
-	char what_to_do[192];
+	const char *blank = datapath->maker[0] ? " " : "";
+	char what[64];
 
-	if (datapath_is_older(datapath))
-		return cni_error_set(err, CNI_ERROR_KERNEL_REFUSED,
-				     "the maps in %s are those of bpf-portmap %s (layout %u), and"
-				     " this one is %s (layout %u): `bpf-portmap upgrade`, or the"
-				     " next ADD, %s",
-				     datapath->directory, datapath->maker,
-				     datapath->layout & ~LAYOUT_TAKEN_OVER, PROGRAM_VERSION, LAYOUT,
-				     datapath->layout & LAYOUT_TAKEN_OVER
-					     ? "completes an upgrade that was stopped half-way"
-					     : "takes them over, with all connections");
-	snprintf(what_to_do, sizeof(what_to_do),
-		 "use the bpf-portmap%s%s that made %s, or stop all containers that have mapped"
-		 " ports and remove the directory",
-		 datapath->maker[0] ? " " : "", datapath->maker,
-		 datapath->layout == LAYOUT ? "it" : "them");
 	if (datapath->layout && datapath->layout != LAYOUT)
-		return cni_error_set(err, CNI_ERROR_KERNEL_REFUSED,
-				     "the maps in %s have layout %u, but this bpf-portmap %s knows"
-				     " layout %u only: %s",
-				     datapath->directory, datapath->layout, PROGRAM_VERSION, LAYOUT,
-				     what_to_do);
+		snprintf(what, sizeof(what), "layout %u", datapath->layout);
+	else
+		snprintf(what, sizeof(what), "another shape (%s)",
+			 datapath->foreign ? datapath->foreign : "meta");
 	return cni_error_set(err, CNI_ERROR_KERNEL_REFUSED,
-			     "the map %s in %s is not laid out as bpf-portmap %s (layout %u) needs"
-			     " it: %s",
-			     datapath->foreign ? datapath->foreign : "meta", datapath->directory,
-			     PROGRAM_VERSION, LAYOUT, what_to_do);
+			     "the maps in %s have %s, and this bpf-portmap %s has layout %u: use"
+			     " the bpf-portmap%s%s that made them, or stop all containers that"
+			     " have mapped ports and remove the directory; `bpf-portmap uninstall"
+			     " --purge` takes all of it off the host",
+			     datapath->directory, what, PROGRAM_VERSION, LAYOUT, blank,
+			     datapath->maker);
 }
 
 /* The look-up needs the capability that the rest needs too, and changes nothing. */

@@ -15,14 +15,10 @@
 enum datapath_state {
 	DATAPATH_ABSENT,   /* nothing is pinned, or there is no BPF file system */
 	DATAPATH_DAMAGED,  /* a pin is missing, or a load was not finished */
-	DATAPATH_FOREIGN,  /* of another layout, which a release may have made */
+	DATAPATH_FOREIGN,  /* of another layout */
 	DATAPATH_OUTDATED, /* whole, but the programs are older than this plugin */
 	DATAPATH_READY,
 };
-
-/* In the layout of a set's meta: a newer bpf-portmap takes the set over, or was killed there. No
- * version takes such a set for its own. */
-#define LAYOUT_TAKEN_OVER (1U << 31)
 
 struct datapath {
 	enum datapath_state state;
@@ -42,10 +38,6 @@ void datapath_close(struct datapath *datapath);
 
 /* Returns whether the maps can be read and written: READY or OUTDATED. */
 bool datapath_is_usable(const struct datapath *datapath);
-
-/* Returns whether the state is FOREIGN by the layout of an older version: `bpf-portmap upgrade` may
- * take it over. */
-bool datapath_is_older(const struct datapath *datapath);
 
 /* Sets CNI_ERROR_KERNEL_REFUSED and what to do, for a state that is FOREIGN. -1. */
 int datapath_refuse_foreign(const struct datapath *datapath, struct cni_error *err);

@@ -218,8 +218,8 @@ static int refuse(struct cni_error *err, int errno_value)
 	return -1;
 }
 
-/* The nearest power of two. */
-uint32_t loader_default_room(void)
+/* How many assured connections a table holds that fits the machine: the nearest power of two. */
+static uint32_t default_room(void)
 {
 	uint32_t assured = MIN_ASSURED;
 	uint64_t wanted = MIN_ASSURED;
@@ -244,7 +244,7 @@ int loader_load(struct objects *objects, uint32_t assured, bool *sees_devices,
 	objects_clear(&loaded);
 	device_layout_find(&layout);
 	if (!assured)
-		assured = loader_default_room();
+		assured = default_room();
 	result = load_for_kernel(&skeleton, objects, assured, &layout);
 	/* A cgroup's limit may leave less than the machine has. */
 	while (result && errno == ENOMEM && assured > MIN_ASSURED) {
@@ -372,10 +372,8 @@ static int load_adopt(struct adopt_bpf *skeleton, const struct objects *objects)
 	return adopt_bpf__load(skeleton);
 }
 
-int loader_load_adopt(const struct objects *objects, enum loader_adopt which, int *program,
-		      struct cni_error *err)
+int loader_load_adopt(const struct objects *objects, int *program, struct cni_error *err)
 {
-	struct bpf_program *wanted = NULL;
 	struct adopt_bpf *skeleton;
 	int saved;
 
@@ -383,13 +381,8 @@ int loader_load_adopt(const struct objects *objects, enum loader_adopt which, in
 	log_tail[0] = '\0';
 	libbpf_set_print(keep_log_tail);
 	skeleton = adopt_bpf__open();
-	if (skeleton) {
-		wanted = which == LOADER_ADOPT ? skeleton->progs.adopt : skeleton->progs.take_over;
-		bpf_program__set_autoload(skeleton->progs.adopt, which == LOADER_ADOPT);
-		bpf_program__set_autoload(skeleton->progs.take_over, which == LOADER_TAKE_OVER);
-	}
 	if (skeleton && !load_adopt(skeleton, objects))
-		*program = keep_fd(bpf_program__fd(wanted));
+		*program = keep_fd(bpf_program__fd(skeleton->progs.adopt));
 	saved = errno;
 	if (skeleton)
 		adopt_bpf__destroy(skeleton);

@@ -12,9 +12,6 @@
 #include "datapath/load/objects.h"
 #include "trace_event.h"
 
-/* Returns how many assured connections a table holds that fits the machine. */
-uint32_t loader_default_room(void);
-
 /* Loads all programs over the maps that are open in `objects`, makes the others, and leaves
  * everything open there. A new table of connections has room for so many assured ones; 0: as fits
  * the machine. Every program is bound to every map: the maps live as long as one program does, and
@@ -34,15 +31,9 @@ int loader_load_socket_programs(const struct objects *objects, enum socket_purpo
 int loader_attach_drops(const struct objects *objects, int events,
 			const struct trace_filter *filter, bool *has_reason, struct cni_error *err);
 
-/* The programs that record connections which something else has begun (bpf/adopt.bpf.c). */
-enum loader_adopt {
-	LOADER_ADOPT,     /* those that conntrack translates */
-	LOADER_TAKE_OVER, /* those of another layout */
-};
-
-/* Loads one of them over the maps in `objects`, which are all open. Close it.
- * CNI_ERROR_KERNEL_REFUSED, with details as above. */
-int loader_load_adopt(const struct objects *objects, enum loader_adopt which, int *program,
-		      struct cni_error *err);
+/* Loads the program that records connections which conntrack translates (bpf/adopt.bpf.c) over the
+ * maps in `objects`, which are all open. Close it. CNI_ERROR_KERNEL_REFUSED, with details as above.
+ */
+int loader_load_adopt(const struct objects *objects, int *program, struct cni_error *err);
 
 #endif

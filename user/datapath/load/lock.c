@@ -20,13 +20,11 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "lib/warning.h"
 #include "net/processes.h"
 #include "lib/cleanup.h"
 #include "datapath/load/bpf_error.h"
 
 #define TIMEOUT_SECONDS 10
-#define TIMEOUT_OLDER_SECONDS 1
 #define OWN_NETNS "/proc/self/ns/net"
 #define HOST_LOCK "bus/platform/drivers_probe"
 #define OTHER_HOST_LOCK "bus/cpu/drivers_probe" /* in a kernel without the first */
@@ -46,11 +44,11 @@ static double now(void)
 
 /* Waits in the kernel's queue; a timer ends the wait. It fires again and again, because once could
  * be just before flock() is entered. */
-static int wait_for_lock(int fd, double seconds)
+static int wait_for_lock(int fd)
 {
 	struct sigaction action = {.sa_handler = interrupt}, old_action;
 	struct itimerval tick = {{0, 100000}, {0, 100000}}, old_timer;
-	double end = now() + seconds;
+	double end = now() + TIMEOUT_SECONDS;
 	int result;
 
 	sigaction(SIGALRM, &action, &old_action);
@@ -108,8 +106,7 @@ int lock_wait(int fd, const char *what, struct cni_error *err)
 {
 	char holder[LOCK_HOLDER_SIZE];
 
-	if (!flock(fd, LOCK_EX | LOCK_NB) ||
-	    (errno == EWOULDBLOCK && !wait_for_lock(fd, TIMEOUT_SECONDS)))
+	if (!flock(fd, LOCK_EX | LOCK_NB) || (errno == EWOULDBLOCK && !wait_for_lock(fd)))
 		return 0;
 	if (errno != EINTR)
 		return cni_error_set(err, CNI_ERROR_IO, "cannot take the lock of %s: %s", what,
@@ -119,59 +116,6 @@ int lock_wait(int fd, const char *what, struct cni_error *err)
 			     "the lock of %s has been held by %s for over %d seconds; try again"
 			     " later",
 			     what, holder, TIMEOUT_SECONDS);
-}
-
-/* "Uid:	0	0	0	0": the real one and the effective one first */
-static bool is_roots(int pid)
-{
-	char path[32], line[256];
-	unsigned int real = 1, effective = 1;
-	FILE *file;
-
-	snprintf(path, sizeof(path), "/proc/%d/status", pid);
-	file = fopen(path, "re");
-	while (file && fgets(line, sizeof(line), file))
-		if (sscanf(line, "Uid: %u %u", &real, &effective) == 2)
-			break;
-	if (file)
-		fclose(file);
-	return !real && !effective;
-}
-
-/* Returns the process that has locked the file, if it is an older bpf-portmap that can be seen from
- * here; 0: there is none. */
-static int find_older(int fd)
-{
-	static const char own_name[] = "bpf-portmap";
-	char name[PROCESS_NAME_SIZE];
-	struct stat status;
-	int pid = fstat(fd, &status) ? 0 : find_holder(&status);
-
-	return pid && is_roots(pid) && process_name(pid, name) &&
-			       !strncmp(name, own_name, strlen(own_name))
-		       ? pid
-		       : 0;
-}
-
-int lock_take_older(const char *path)
-{
-	static bool waited_in_vain;
-	int fd = open(path, O_RDONLY | O_CLOEXEC);
-	char holder[LOCK_HOLDER_SIZE];
-
-	if (fd < 0 || !flock(fd, LOCK_EX | LOCK_NB))
-		return fd;
-	if (!waited_in_vain && find_older(fd)) {
-		if (!wait_for_lock(fd, TIMEOUT_OLDER_SECONDS))
-			return fd;
-		describe_holder(fd, holder);
-		warning("%s has locked %s for over %d second, as older versions of bpf-portmap do;"
-			" it is waited for no longer",
-			holder, path, TIMEOUT_OLDER_SECONDS);
-		waited_in_vain = true;
-	}
-	close(fd);
-	return -1;
 }
 
 /* It stays mounted until the process ends: the kernel waits for RCU when a mount goes, so there is
@@ -255,14 +199,10 @@ static int open_mounted(void)
 	return -1;
 }
 
-/* What lock_take() holds. */
-static int host_lock = -1, older_host_lock = -1;
-
-static int open_host_lock(bool *older, struct cni_error *err)
+static int open_host_lock(struct cni_error *err)
 {
 	int fd = open_mounted(), sysfs;
 
-	*older = false;
 	if (fd >= 0)
 		return fd;
 	sysfs = own_sysfs();
@@ -280,7 +220,6 @@ static int open_host_lock(bool *older, struct cni_error *err)
 		return bpf_error_set(err, errno,
 				     "cannot open " HOST_LOCK
 				     " in sysfs, which is the lock of port mappings");
-	*older = true;
 	fd = open(OWN_NETNS, O_RDONLY | O_CLOEXEC);
 	return fd >= 0 ? fd
 		       : cni_error_set(err, CNI_ERROR_IO, OWN_NETNS " does not open: %s",
@@ -289,8 +228,7 @@ static int open_host_lock(bool *older, struct cni_error *err)
 
 int lock_take(struct cni_error *err)
 {
-	bool older;
-	int fd = open_host_lock(&older, err);
+	int fd = open_host_lock(err);
 	struct stat netns;
 
 	if (fd < 0)
@@ -301,31 +239,14 @@ int lock_take(struct cni_error *err)
 		close(fd);
 		return -1;
 	}
-	older_host_lock = older ? -1 : lock_take_older(OWN_NETNS);
-	host_lock = fd;
 	return fd;
-}
-
-/* What another user's process has locked keeps the older version out as well. */
-int lock_need_older(struct cni_error *err)
-{
-	cleanup_close int fd = open(OWN_NETNS, O_RDONLY | O_CLOEXEC);
-	char holder[LOCK_HOLDER_SIZE];
-
-	if (older_host_lock >= 0 || fd < 0 || !find_older(fd))
-		return 0;
-	describe_holder(fd, holder);
-	return cni_error_set(err, CNI_ERROR_TRY_AGAIN,
-			     "%s, of an older version, is changing this host's port mappings; try"
-			     " again later",
-			     holder);
 }
 
 bool lock_is_held(char holder[LOCK_HOLDER_SIZE])
 {
 	struct cni_error ignored = {0};
-	bool older, held;
-	int fd = open_host_lock(&older, &ignored);
+	int fd = open_host_lock(&ignored);
+	bool held;
 
 	cni_error_release(&ignored);
 	if (fd < 0)
@@ -347,11 +268,6 @@ int lock_take_mounting(int *lock, struct cni_error *err)
 
 void lock_release(int *fd)
 {
-	if (*fd >= 0 && *fd == host_lock) {
-		if (older_host_lock >= 0)
-			close(older_host_lock);
-		host_lock = older_host_lock = -1;
-	}
 	if (*fd >= 0)
 		close(*fd);
 	*fd = -1;

@@ -16,11 +16,6 @@
  *
  * A socket in a SOCKMAP of one element would exclude as well, but nobody can wait for it, and
  * before the first ADD there is no map.
- *
- * bpf-portmap 0.1 locked the network namespace's own file, which every process can open. We
- * take that too, after ours. Where another process has it, we wait only if that process is root's,
- * is called bpf-portmap and can be seen from here, and for one second at most, once in a run; then
- * we print a warning and go on without it.
  */
 #ifndef DATAPATH_LOAD_LOCK_H
 #define DATAPATH_LOAD_LOCK_H
@@ -35,10 +30,6 @@
  * CNI_ERROR_KERNEL_REFUSED when there can be none. A process has it once at a time. */
 int lock_take(struct cni_error *err);
 
-/* Checks, with the lock, that no bpf-portmap 0.1 is at work: it must be waited for where its maps
- * are taken over. CNI_ERROR_TRY_AGAIN naming it. */
-int lock_need_older(struct cni_error *err);
-
 #define LOCK_HOLDER_SIZE 160
 
 /* Returns whether another process has it now; says which. Waits for nobody. */
@@ -51,9 +42,6 @@ int lock_take_mounting(int *lock, struct cni_error *err);
 /* Locks an open file. `what` says in messages what for. 0, or -1 and CNI_ERROR_TRY_AGAIN or
  * CNI_ERROR_IO. */
 int lock_wait(int fd, const char *what, struct cni_error *err);
-
-/* Takes what bpf-portmap 0.1 locks. -1: another process has it, which is no error. */
-int lock_take_older(const char *path);
 
 void lock_release(int *fd);
 

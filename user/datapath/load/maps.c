@@ -270,7 +270,7 @@ bool maps_are_removed(const struct objects *objects)
 {
 	struct meta meta;
 
-	return meta_read(objects, &meta) && meta.complete >= META_REMOVED;
+	return meta_read(objects, &meta) && meta.complete == META_REMOVED;
 }
 
 int maps_refuse_removed(const struct objects *objects, struct cni_error *err)

@@ -381,9 +381,9 @@ static bool is_still_there(int fd)
 	       held.st_dev == named.st_dev;
 }
 
-int pins_lock_take(struct pins_lock *lock, struct cni_error *err)
+int pins_lock_take(int *lock, struct cni_error *err)
 {
-	for (int round = 0; lock->directory < 0 && round < ROUNDS; round++) {
+	for (int round = 0; *lock < 0 && round < ROUNDS; round++) {
 		cleanup_close int fd = -1;
 
 		if (own_directory(PINS_LOADING, err))
@@ -395,28 +395,24 @@ int pins_lock_take(struct pins_lock *lock, struct cni_error *err)
 			return -1;
 		/* Otherwise it was removed, or moved to its place, meanwhile. */
 		if (fd >= 0 && is_still_there(fd)) {
-			lock->directory = fd;
+			*lock = fd;
 			fd = -1;
 		}
 	}
-	if (lock->directory < 0)
+	if (*lock < 0)
 		return refuse_rounds(PINS_LOADING, err);
 	/* rename() replaces an empty directory. */
-	if (own_directory(PINS_ROOT, err))
-		return -1;
-	lock->older = lock_take_older(BPFFS);
-	return 0;
+	return own_directory(PINS_ROOT, err);
 }
 
-void pins_lock_release(struct pins_lock *lock)
+void pins_lock_release(int *lock)
 {
-	if (lock->directory >= 0) {
-		if (is_still_there(lock->directory))
+	if (*lock >= 0) {
+		if (is_still_there(*lock))
 			rmdir(PINS_LOADING);
 		rmdir(PINS_ROOT); /* if nothing was loaded */
 	}
-	lock_release(&lock->directory);
-	lock_release(&lock->older);
+	lock_release(lock);
 }
 
 /* Returns whether it has removed something: what it reads meanwhile may not be all. */
@@ -439,7 +435,7 @@ static bool remove_all_but_meta(const char *directory)
 
 int pins_remove(const char *directory, struct cni_error *err)
 {
-	cleanup_pins_lock struct pins_lock lock = PINS_LOCK_NONE;
+	cleanup_pins_lock int lock = -1;
 	char path[PIN_PATH_SIZE];
 	int owner = bpffs_owner(directory, err);
 

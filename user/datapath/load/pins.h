@@ -63,22 +63,13 @@ int pins_write(const char *directory, const struct objects *objects, struct cni_
 
 /* One loader at a time on each BPF file system, which hosts may share: flock on the directory into
  * which objects are pinned before they are moved to their place. A loader makes it, only root can
- * open it, and it is on the file system that it protects. */
-struct pins_lock {
-	int directory;
-	int older; /* what bpf-portmap 0.1 locks */
-};
-
-#define PINS_LOCK_NONE \
-	{ \
-		.directory = -1, .older = -1 \
-	}
-
-/* *lock begins as PINS_LOCK_NONE. Afterwards PINS_LOADING exists, with what a killed loader left.
+ * open it, and it is on the file system that it protects.
+ *
+ * *lock begins as -1. Afterwards PINS_LOADING exists, with what a killed loader left.
  * Moves away what other users have put in its place. Take the host's lock first.
  * CNI_ERROR_TRY_AGAIN, CNI_ERROR_KERNEL_REFUSED, CNI_ERROR_IO. */
-int pins_lock_take(struct pins_lock *lock, struct cni_error *err);
-void pins_lock_release(struct pins_lock *lock);
+int pins_lock_take(int *lock, struct cni_error *err);
+void pins_lock_release(int *lock);
 
 /* Removes all that is pinned in the directory, of any layout, meta last, and what killed loaders
  * left; not the directories of other hosts. Programs that only a pin held are gone then. Takes the

@@ -12,32 +12,20 @@
 #include "datapath/records/owners.h"
 #include "datapath/records/policies.h"
 
-/* Runs the program with this behind an Ethernet header. */
-static int run(int program, const void *data, size_t size, enum adopted *adopted,
-	       struct cni_error *err)
+/* The program reads it behind an Ethernet header. */
+int adopt_connection(int program, const struct adoption *adoption, enum adopted *adopted,
+		     struct cni_error *err)
 {
-	uint8_t frame[ADOPTION_OFFSET + sizeof(struct taken_over)] = {0};
+	uint8_t frame[ADOPTION_OFFSET + sizeof(*adoption)] = {0};
 	struct bpf_test_run_opts options = {
 		.sz = sizeof(options), .data_in = frame, .data_size_in = sizeof(frame)};
 
-	memcpy(frame + ADOPTION_OFFSET, data, size);
+	memcpy(frame + ADOPTION_OFFSET, adoption, sizeof(*adoption));
 	if (bpf_prog_test_run_opts(program, &options))
 		return bpf_error_set(
 			err, errno, "the kernel does not run the program that records connections");
 	*adopted = (enum adopted)options.retval;
 	return 0;
-}
-
-int adopt_connection(int program, const struct adoption *adoption, enum adopted *adopted,
-		     struct cni_error *err)
-{
-	return run(program, adoption, sizeof(*adoption), adopted, err);
-}
-
-int adopt_taken_over(int program, const struct taken_over *connection, enum adopted *adopted,
-		     struct cni_error *err)
-{
-	return run(program, connection, sizeof(*connection), adopted, err);
 }
 
 bool adopt_is_recorded(const struct objects *objects, const struct connection_key *key)

@@ -18,11 +18,6 @@
 int adopt_connection(int program, const struct adoption *adoption, enum adopted *adopted,
 		     struct cni_error *err);
 
-/* Makes the record of a connection of another layout, or brings it up to date; program: as above,
- * for these. Else the same. */
-int adopt_taken_over(int program, const struct taken_over *connection, enum adopted *adopted,
-		     struct cni_error *err);
-
 /* Whether there is such a record, of a connection that lives or not. */
 bool adopt_is_recorded(const struct objects *objects, const struct connection_key *key);
 

@@ -13,7 +13,6 @@
 #include "lib/text.h"
 #include "net/text_file.h"
 #include "operator/doctor/doctor.h"
-#include "operator/downgrade/adds.h"
 
 void check_kernel(struct doctor *doctor)
 {
@@ -83,16 +82,7 @@ void check_pins(struct doctor *doctor)
 {
 	const struct datapath *datapath = &doctor->host.datapath;
 	bool removed = maps_are_removed(&datapath->objects);
-	char adds[ADDS_PATH_SIZE];
 
-	adds_path(adds, datapath->netns_cookie);
-	if (!access(adds, F_OK)) {
-		doctor_found(doctor, VERDICT_FAIL, cni_format("bpf-portmap upgrade"),
-			     "a downgrade was not completed (%s): some containers may have no"
-			     " network beyond the host",
-			     adds);
-		return;
-	}
 	if (datapath->state == DATAPATH_DAMAGED)
 		doctor_found(doctor, VERDICT_FAIL, cni_format("%s", who_mends_pins(removed)),
 			     "%s in %s",
@@ -121,12 +111,7 @@ void check_version(struct doctor *doctor)
 
 	if (datapath->state == DATAPATH_FOREIGN) {
 		datapath_refuse_foreign(datapath, &err);
-		/* Traffic goes on by the older programs. */
-		if (datapath_is_older(datapath))
-			doctor_found(doctor, VERDICT_WARN, cni_format("bpf-portmap upgrade"), "%s",
-				     cni_error_message(&err));
-		else
-			doctor_found(doctor, VERDICT_FAIL, NULL, "%s", cni_error_message(&err));
+		doctor_found(doctor, VERDICT_FAIL, NULL, "%s", cni_error_message(&err));
 	} else if (datapath->state == DATAPATH_OUTDATED) {
 		doctor_found(doctor, VERDICT_WARN, cni_format("bpf-portmap upgrade"),
 			     "the programs that run are of bpf-portmap %.*s, this is %s",

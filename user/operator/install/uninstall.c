@@ -19,7 +19,6 @@
 #include "lib/io.h"
 #include "lib/memory.h"
 #include "lib/text.h"
-#include "operator/downgrade/restore.h"
 #include "operator/install/binaries.h"
 #include "operator/install/installer.h"
 #include "operator/install/lists.h"
@@ -301,7 +300,7 @@ int verb_uninstall(const struct options *options, char *const *operands, struct 
 
 	if (!installer_open(&installer, options, err) && !open_and_lock(&installer, &lock, err) &&
 	    !give_back(&installer, err) && !remove_rules_of_portmap(err) &&
-	    !remove_from_kernel(options, err) && !forget_downgrade(err) && !remove_udev_rule(err) &&
+	    !remove_from_kernel(options, err) && !remove_udev_rule(err) &&
 	    !remove_binary_and_look(&installer, options, err))
 		result = EXIT_SUCCESS;
 	directory_unlock(&installer.bin, &lock);

@@ -130,8 +130,7 @@ int connections_keep(struct keeping *keeping, struct cni_error *err)
 {
 	struct pass pass = {.rules = keeping->rules, .keeping = keeping, .err = err};
 
-	if (keeping->program < 0 &&
-	    loader_load_adopt(keeping->objects, LOADER_ADOPT, &keeping->program, err))
+	if (keeping->program < 0 && loader_load_adopt(keeping->objects, &keeping->program, err))
 		return -1;
 	return read_all(&pass, err);
 }
