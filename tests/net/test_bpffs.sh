@@ -68,11 +68,11 @@ test_bpffs_pins_of_another() {
 	plugin_call CHECK web || fail CHECK
 }
 
-# a link of another user, of a name that loaders leave, leads to the pins of one host: the first ADD
+# a link of another user, of the name that loaders use, leads to the pins of one host: the first ADD
 # of another host removes nothing there
 test_bpffs_links_of_another() {
 	container_start web bridge -p 8080:80/tcp
-	bpffs_as_user ln -s "$pins" "$pins-loading-x"
+	bpffs_as_user ln -s "$pins" "$pins-loading"
 	second_host_make
 	expect_pins_of_root
 	container_check web bridge

@@ -252,37 +252,33 @@ int pins_open_rest(const char *directory, struct objects *objects, struct cni_er
 	return 0;
 }
 
-static void empty_directory(const char *directory)
+/* Returns whether it has removed something: what it reads meanwhile may not be all. */
+static bool remove_all_but_meta(const char *directory)
 {
+	DIR *listing = opendir(directory);
 	char path[PIN_PATH_SIZE];
+	struct dirent *entry;
+	bool removed = false;
 
-	for (int object = 0; object < OBJECT_COUNT; object++) {
-		object_path(path, directory, object_name(object));
-		unlink(path);
-	}
+	while (listing && (entry = readdir(listing)))
+		if (strcmp(entry->d_name, map_name(MAP_META)) != 0 &&
+		    snprintf(path, sizeof(path), "%s/%s", directory, entry->d_name) <
+			    (int)sizeof(path))
+			removed |= !unlink(path);
+	if (listing)
+		closedir(listing);
+	return removed;
 }
 
-/* Removes what killed loaders left, also those of versions that gave it another name. No other
- * process is loading: all hosts that share this file system share the lock. What belongs to another
- * user may be a link to anywhere. */
-static void remove_leftovers(void)
+/* Removes all pins, also those of other versions, meta last. 0, or -1 and errno. */
+static int empty_directory(const char *directory)
 {
-	cleanup_error struct cni_error ignored = {0};
-	char path[PIN_DIRECTORY_SIZE];
-	struct dirent *entry;
-	DIR *directory = opendir(BPFFS);
+	char meta[PIN_PATH_SIZE];
 
-	while (directory && (entry = readdir(directory))) {
-		if (snprintf(path, sizeof(path), BPFFS "/%s", entry->d_name) >= (int)sizeof(path) ||
-		    strncmp(path, PINS_LOADING, strlen(PINS_LOADING)) ||
-		    bpffs_owner(path, &ignored) != BPFFS_ROOTS)
-			continue;
-		empty_directory(path);
-		if (strcmp(path, PINS_LOADING) != 0)
-			rmdir(path);
+	while (remove_all_but_meta(directory)) {
 	}
-	if (directory)
-		closedir(directory);
+	object_path(meta, directory, map_name(MAP_META));
+	return unlink(meta) && errno != ENOENT ? -1 : 0;
 }
 
 static int pin_and_move(const char *directory, const struct objects *objects, struct cni_error *err)
@@ -313,7 +309,7 @@ int pins_write(const char *directory, const struct objects *objects, struct cni_
 {
 	int result;
 
-	remove_leftovers();
+	empty_directory(PINS_LOADING); /* a killed loader may have left something */
 	result = pin_and_move(directory, objects, err);
 	if (result)
 		empty_directory(PINS_LOADING);
@@ -415,40 +411,19 @@ void pins_lock_release(int *lock)
 	lock_release(lock);
 }
 
-/* Returns whether it has removed something: what it reads meanwhile may not be all. */
-static bool remove_all_but_meta(const char *directory)
-{
-	DIR *listing = opendir(directory);
-	char path[PIN_PATH_SIZE];
-	struct dirent *entry;
-	bool removed = false;
-
-	while (listing && (entry = readdir(listing)))
-		if (strcmp(entry->d_name, map_name(MAP_META)) != 0 &&
-		    snprintf(path, sizeof(path), "%s/%s", directory, entry->d_name) <
-			    (int)sizeof(path))
-			removed |= !unlink(path);
-	if (listing)
-		closedir(listing);
-	return removed;
-}
-
 int pins_remove(const char *directory, struct cni_error *err)
 {
 	cleanup_pins_lock int lock = -1;
-	char path[PIN_PATH_SIZE];
 	int owner = bpffs_owner(directory, err);
 
 	if (owner != BPFFS_ROOTS)
 		return owner < 0 ? -1 : 0;
 	if (pins_lock_take(&lock, err))
 		return -1;
-	remove_leftovers();
-	while (remove_all_but_meta(directory)) {
-	}
-	object_path(path, directory, map_name(MAP_META));
-	if (unlink(path) && errno != ENOENT)
-		return bpf_error_set(err, errno, "cannot remove %s", path);
+	empty_directory(PINS_LOADING);
+	if (empty_directory(directory))
+		return bpf_error_set(err, errno, "cannot remove %s/%s", directory,
+				     map_name(MAP_META));
 	/* The lock's release removes PINS_ROOT, where no other host has anything in it. */
 	if (strcmp(directory, PINS_ROOT) != 0)
 		rmdir(directory);
