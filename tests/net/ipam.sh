@@ -66,6 +66,18 @@ expect_err() {
 	esac
 }
 
+# ipam_crowd [COUNT]: as many requests at once (200) get as many addresses. Each answer has a file of its own, as curl
+# writes those that come together on one line.
+ipam_crowd() {
+	local count=${1:-200}
+	curl -sS -Z --parallel-immediate --parallel-max "$count" --unix-socket "$ipam_socket" \
+		-d '{"PoolID":"docker-local/10.91.0.0/16"}' -o '/run/results/crowd.#1' \
+		"http://x/IpamDriver.RequestAddress?[1-$count]"
+	sed -s '$a\' /run/results/crowd.* >/run/results/crowd
+	grep -v '"Address":"10.91' /run/results/crowd | sort | uniq -c >&2 || true
+	expect_equal "$count" "$(sort -u /run/results/crowd | grep -c '"Address":"10.91')" "different addresses"
+}
+
 # docker_fake: Docker's API with the networks of docker_networks, where reconcile asks
 docker_fake() {
 	perl -MSocket -e 'socket(my $s, AF_UNIX, SOCK_STREAM, 0); bind($s, pack_sockaddr_un("/run/docker.sock")) or die $!;

@@ -18,6 +18,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -32,7 +33,8 @@
 
 #define BODY_LIMIT ((size_t)64 << 10)
 #define CONNECTIONS 512u
-#define SILENCE 60u /* seconds; only root can connect */
+#define OTHER_FILES 16 /* the daemon's own */
+#define SILENCE 60u    /* seconds; only root can connect */
 #define MS_PER_SECOND 1000
 #define LAST_ROUNDS 10
 #define ANSWER 3 /* the worker's only file behind the standard streams */
@@ -321,6 +323,17 @@ static int make_socket(const struct settings *settings, struct cni_error *err)
 	return state_lock_all(&state, settings, err) ? -1 : socket_listen(settings->socket, err);
 }
 
+/* Each may need a file more, for the answer of its worker. Who comes later waits to be accepted. */
+static unsigned int connection_limit(void)
+{
+	struct rlimit files = {0};
+	rlim_t possible;
+
+	getrlimit(RLIMIT_NOFILE, &files);
+	possible = files.rlim_cur > OTHER_FILES + 2 ? (files.rlim_cur - OTHER_FILES) / 2 : 1;
+	return possible < CONNECTIONS ? (unsigned int)possible : CONNECTIONS;
+}
+
 int server_run(struct settings *settings, struct cni_error *err)
 {
 	int passed = take_passed(settings, err), fd = passed, failed;
@@ -335,7 +348,7 @@ int server_run(struct settings *settings, struct cni_error *err)
 	start_repair(settings);
 	daemon = MHD_start_daemon(MHD_USE_EPOLL | MHD_ALLOW_SUSPEND_RESUME, 0, NULL, NULL,
 				  on_request, settings, MHD_OPTION_LISTEN_SOCKET, fd,
-				  MHD_OPTION_CONNECTION_LIMIT, CONNECTIONS,
+				  MHD_OPTION_CONNECTION_LIMIT, connection_limit(),
 				  MHD_OPTION_CONNECTION_TIMEOUT, SILENCE,
 				  MHD_OPTION_NOTIFY_COMPLETED, on_completed, NULL, MHD_OPTION_END);
 	failed = daemon ? serve(daemon, err)

@@ -6,6 +6,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,7 +21,9 @@
 #include "cnirun/directory.h"
 
 #define FIRST_PASSED 3 /* SD_LISTEN_FDS_START */
-#define BACKLOG 512
+/* As many as the host allows, as systemd does. Docker repeats for half a minute what finds no room.
+ */
+#define BACKLOG INT_MAX
 
 static int fill_address(const char *path, struct sockaddr_un *address, struct cni_error *err)
 {
