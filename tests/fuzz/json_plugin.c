@@ -13,7 +13,6 @@
 #include "cni/result.h"
 #include "cni/version.h"
 #include "conf/request.h"
-#include "cnirun/result_shape.h"
 #include "operator/install/list_text.h"
 #include "json_fuzz.h"
 
@@ -58,24 +57,6 @@ static void claim_ports(struct conf *conf, const struct cni_result *result, cons
 	}
 }
 
-/* A result that is printed in another version must be readable. */
-static void convert(const json_t *json, const char *version, const struct cni_result *original)
-{
-	struct cni_error err = {0};
-
-	for (size_t i = 0; cni_versions[i]; i++) {
-		struct cni_result result = {0};
-		cleanup_json json_t *converted =
-			result_convert(json, version, cni_versions[i], &err);
-
-		if (!checked_json(converted, &err))
-			continue;
-		if (!checked(cni_result_read(&result, converted, cni_versions[i], &err), &err))
-			MUST(result.address_count <= original->address_count);
-		cni_result_release(&result);
-	}
-}
-
 static void take_prev_result(const struct cni_network_config *config, struct conf *conf,
 			     const char *ifname)
 {
@@ -88,7 +69,6 @@ static void take_prev_result(const struct cni_network_config *config, struct con
 		return;
 	if (!checked(cni_result_read(&result, json, config->version, &err), &err)) {
 		claim_ports(conf, &result, ifname);
-		convert(json, config->version, &result);
 		relabelled = cni_result_relabel(json, config->version);
 		MUST(relabelled);
 	}

@@ -312,6 +312,27 @@ static void undoing_goes_on(void **state)
 	assert_calls("ADD a\nADD b\nADD c\nDEL c\nDEL b\nDEL a\n");
 }
 
+/* Nobody would know of the attachment. */
+static void unprinted_add_is_undone(void **state)
+{
+	(void)state;
+	assert_int_equal(symlink("/dev/full", sandbox_path("stdout")), 0);
+	ADD();
+	assert_failure("cnirun: cannot write to stdout: No space left on device");
+	assert_calls("ADD a\nADD b\nADD c\nDEL c\nDEL b\nDEL a\n");
+	assert_stdin("a.DEL", "prevResult", RESULT_OF_C);
+	assert_false(sandbox_has(CACHE_FILE));
+	instruct("b.DEL", "echo '{\"code\":5,\"msg\":\"busy\"}'; exit 1\n");
+	ADD();
+	assert_failure("when cleaning up: plugin type=\"b\" name=\"n\" failed (delete): busy");
+	assert_true(sandbox_has(CACHE_FILE));
+	unlink(sandbox_path("stdout"));
+	unlink(sandbox_path("b.DEL"));
+	DEL();
+	assert_success();
+	assert_false(sandbox_has(CACHE_FILE));
+}
+
 static void failed_add_keeps_older(void **state)
 {
 	char before[FILE_SIZE];
@@ -840,7 +861,7 @@ static void old_cache(void **state)
 	assert_stdin("a.DEL", "prevResult", "{\"cniVersion\":\"1.1.0\",\"old\":true}");
 }
 
-/* The list was rewritten since: the cached result is given in its new version. */
+/* The list was rewritten since: the cached result is given as one of its new version. */
 static void cache_of_another_version(void **state)
 {
 	(void)state;
@@ -853,7 +874,26 @@ static void cache_of_another_version(void **state)
 	DEL();
 	assert_success();
 	assert_stdin("a.DEL", "prevResult",
-		     "{\"cniVersion\":\"1.0.0\",\"ips\":[{\"address\":\"10.0.0.2/24\"}]}");
+		     "{\"cniVersion\":\"1.0.0\",\"ips\":[{\"version\":\"4\",\"address\":"
+		     "\"10.0.0.2/24\"}]}");
+}
+
+/* Of a version before 0.3.0, whose results have another shape. */
+static void cache_of_another_shape(void **state)
+{
+	(void)state;
+	write_list("0.2.0", "", "{\"type\":\"a\"}");
+	instruct("a.ADD", "echo '{\"cniVersion\":\"0.2.0\",\"ip4\":{\"ip\":\"10.0.0.2/24\"}}'; "
+			  "exit 0\n");
+	ADD();
+	assert_success();
+	write_list("1.0.0", "", "{\"type\":\"a\"}");
+	CHECK();
+	assert_failure(CACHE_FILE ": the result is of version \"0.2.0\", the list of \"1.0.0\"");
+	DEL();
+	assert_success();
+	assert_non_null(strstr(last_errors, "going on without the cached result: "));
+	assert_stdin("a.DEL", "prevResult", "");
 }
 
 static void cache_of_another_attachment(void **state)
@@ -916,10 +956,10 @@ static void check_never_added(void **state)
 	assert_calls("");
 }
 
-/* An attachment whose netns is a file of ours, which can be removed. */
+/* An attachment whose netns is a link of ours, which can be removed. */
 static void add_with_netns(const char *id)
 {
-	sandbox_write(id, "");
+	assert_int_equal(symlink(NETNS, sandbox_path(id)), 0);
 	run_cnirun("add", "LIST", sandbox_path(id), "--id", id, "--args", "A=1", NULL);
 	assert_success();
 }
@@ -943,6 +983,24 @@ static void gc_deletes_stale(void **state)
 		     "[{\"containerID\":\"live\",\"ifname\":\"eth0\"}]");
 	assert_stdin("c.GC", "cni.dev/attachments",
 		     "[{\"containerID\":\"live\",\"ifname\":\"eth0\"}]");
+	assert_false(sandbox_has("cni/results/n-stale-eth0"));
+	assert_true(sandbox_has("cni/results/n-live-eth0"));
+}
+
+/* `umount` leaves the file that the namespace was mounted at. */
+static void gc_of_plain_file(void **state)
+{
+	(void)state;
+	add_with_netns("live");
+	add_with_netns("stale");
+	unlink(sandbox_path("stale"));
+	sandbox_write("stale", "");
+	unlink(sandbox_path("calls"));
+	GC();
+	assert_success();
+	assert_calls("DEL c\nDEL b\nDEL a\nGC a\nGC b\nGC c\n");
+	assert_non_null(strstr(sandbox_read("env.a.DEL"), "CNI_CONTAINERID=stale\n"));
+	assert_non_null(strstr(sandbox_read("env.a.DEL"), "CNI_NETNS=\n"));
 	assert_false(sandbox_has("cni/results/n-stale-eth0"));
 	assert_true(sandbox_has("cni/results/n-live-eth0"));
 }
@@ -1257,6 +1315,7 @@ static const struct case_row cases[] = {
 	{"[s140] which goes on after an error", undoing_goes_on},
 	{"[s131] a failed ADD leaves an older one as it was", failed_add_keeps_older},
 	{"[s131] also where the cache of that one is broken", failed_add_keeps_unreadable},
+	{"an ADD that cannot print its result is undone", unprinted_add_is_undone},
 	{"[s131] a failed DEL keeps the cache", failed_del_keeps_cache},
 	{"[s122] a plugin that is missing fails ADD before anything ran", missing_plugin},
 	{"[s132] a plugin that is missing stops DEL", missing_plugin_of_del},
@@ -1282,12 +1341,14 @@ static const struct case_row cases[] = {
 	{"a terminal does not obey what plugins say", terminal_not_driven},
 	{"a terminal does not obey what the cache says", list_is_clean},
 	{"a cache of another version", cache_of_another_version},
+	{"a cache of a version before 0.3.0", cache_of_another_shape},
 	{"a cache of another attachment", cache_of_another_attachment},
 	{"[s134] CHECK in ADD's order with the final result", check_in_order},
 	{"[s134] CHECK below 0.4.0", check_too_old},
 	{"[s134] disableCheck", check_disabled},
 	{"[s134] CHECK of what was never added", check_never_added},
 	{"[s135] GC: stale ones get a DEL, then plugins a GC", gc_deletes_stale},
+	{"gc of a file that was a namespace", gc_of_plain_file},
 	{"[s135] GC below 1.1.0: only DEL", gc_before_110},
 	{"[s135] disableGC", gc_disabled},
 	{"[s135] GC goes on and reports all", gc_goes_on},

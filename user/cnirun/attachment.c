@@ -4,8 +4,11 @@
  */
 #include "cnirun/attachment.h"
 
+#include <unistd.h>
+
 #include "lib/cleanup.h"
 #include "cni/json.h"
+#include "cni/result.h"
 #include "cni/version.h"
 #include "cnirun/cache.h"
 #include "cnirun/output.h"
@@ -56,27 +59,32 @@ static int add(const struct conflist *list, const struct runtime_conf *conf, str
 	const struct operation operation = {.command = "ADD", .list = list, .conf = conf};
 	/* As much as possible is to be freed. */
 	const struct operation undo = {"DEL", list, conf, NULL, true, "when cleaning up"};
+	bool knows_result = conflist_version_reaches(list, PREV_RESULT_FOR_DEL_SINCE);
 	cleanup_json json_t *result = NULL;
 	bool added_before;
 
 	if (look_for_earlier_add(list, conf, &added_before, err) ||
 	    plugin_find_all(&operation, err))
 		return -1;
+	/* Whoever called has no attachment without its result. */
 	if (!plugin_run_all(&operation, NULL, &result, err) &&
-	    !cache_write(list, conf, result, err))
-		return output_json(result, err);
-	if (!added_before)
-		plugin_run_all(&undo,
-			       conflist_version_reaches(list, PREV_RESULT_FOR_DEL_SINCE) ? result
-											 : NULL,
-			       NULL, err);
-	else
+	    !cache_write(list, conf, result, err) && !output_json(result, err))
+		return 0;
+	if (added_before)
 		output_warn("this attachment was added before: what that ADD set up is left as it "
 			    "is; `cnirun del` removes it");
+	else if (!plugin_run_all(&undo, knows_result ? result : NULL, NULL, err))
+		cache_remove(list->name, conf, err);
 	return -1;
 }
 
-/* *result: the cached one in the conflist's version; stays NULL when there is none. */
+static bool has_old_shape(const char *version)
+{
+	return cni_version_family(version) == CNI_FAMILY_0_1;
+}
+
+/* *result: the cached one, labelled with the conflist's version, which may have changed since ADD;
+ * stays NULL when there is none. Plugins of 0.3.0 and later read each other's results. */
 static int result_of_entry(const struct conflist *list, const struct cache_entry *entry,
 			   json_t **result, struct cni_error *err)
 {
@@ -87,13 +95,15 @@ static int result_of_entry(const struct conflist *list, const struct cache_entry
 		return 0;
 	if (!version || !*version)
 		version = wanted;
-	if (cni_version_is_supported(version) && cni_version_is_supported(wanted))
-		*result = result_convert(entry->result, version, wanted, err);
-	else
-		cni_error_set(err, CNI_ERROR_INCOMPATIBLE_VERSION,
-			      "the cached result is of version \"%s\", the list of \"%s\"", version,
-			      wanted);
-	return *result ? 0 : cni_error_wrap(err, "%s", entry->path);
+	if (!cni_version_is_supported(version) || !cni_version_is_supported(wanted) ||
+	    has_old_shape(version) != has_old_shape(wanted))
+		return cni_error_set(err, CNI_ERROR_INCOMPATIBLE_VERSION,
+				     "%s: the result is of version \"%s\", the list of \"%s\"",
+				     entry->path, version, wanted);
+	if (result_validate(entry->result, version, err))
+		return cni_error_wrap(err, "%s", entry->path);
+	*result = cni_result_relabel(entry->result, wanted);
+	return 0;
 }
 
 /* The cache's values for what was not given. */
@@ -125,6 +135,9 @@ int attachment_del(const struct conflist *list, const struct runtime_conf *conf,
 	     result_of_entry(list, &entry, &prev_result, &problem)))
 		output_warn("going on without the cached result: %s", cni_error_message(&problem));
 	completed = entry.is_of_another ? *conf : complete(conf, &entry);
+	/* Plugins know a path that does not exist, and none, but no file that is no namespace. */
+	if (netns_is_gone(completed.netns) && !access(completed.netns, F_OK))
+		completed.netns = "";
 	if (plugin_run_all(&(struct operation){"DEL", list, &completed, NULL, false, NULL},
 			   prev_result, NULL, err))
 		return -1;

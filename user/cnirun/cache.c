@@ -20,13 +20,13 @@
 #include "cni/json.h"
 #include "lib/text.h"
 #include "cnirun/directory.h"
-#include "cnirun/file_lock.h"
 #include "cnirun/output.h"
 
 #define KIND "cniCacheV1"
 #define FOLDER "/results"
 #define TEMPORARY ".cnirun-"
 #define LOCKS "/locks"
+#define TRIES_PER_SECOND 100
 
 static char *entry_path(const char *cache_directory, const char *network, const char *container_id,
 			const char *ifname)
@@ -296,7 +296,31 @@ void cache_release_all(struct cache_entries *entries)
  * not pile up. A process that gets the lock of a file that is no longer in the directory tries
  * again. Network names and container IDs have no comma, so commas separate the parts of a file's
  * name.
+ *
+ * Plugins inherit the locks: a plugin goes on when the program that runs it is killed, and the next
+ * operation on the same container must not run beside it. A DEL beside an ADD leaves what the ADD
+ * does last, and nobody removes it. Such a plugin may hang, too, hence the limit. A process that a
+ * plugin has left running on purpose may still have the descriptor, so unlock() says LOCK_UN.
  */
+static int wait_for_lock(int fd, int operation, unsigned int seconds, const char *path,
+			 struct cni_error *err)
+{
+	for (unsigned int i = 0; flock(fd, operation | (seconds ? LOCK_NB : 0)); i++) {
+		if (errno != EWOULDBLOCK && errno != EINTR)
+			return cni_error_set(err, CNI_ERROR_IO, "cannot lock %s: %s", path,
+					     strerror(errno));
+		if (seconds && i >= seconds * TRIES_PER_SECOND)
+			return cni_error_set(
+				err, CNI_ERROR_TRY_AGAIN,
+				"%s has been locked for over %u second%s: `fuser -v %s` tells by "
+				"which process; end it if it hangs, and try again",
+				path, seconds, seconds == 1 ? "" : "s", path);
+		if (seconds)
+			usleep(1000000 / TRIES_PER_SECOND);
+	}
+	return 0;
+}
+
 static bool is_still_there(int fd, const char *path)
 {
 	struct stat held;
@@ -306,7 +330,7 @@ static bool is_still_there(int fd, const char *path)
 	       held.st_dev == named.st_dev;
 }
 
-/* The descriptor that holds the lock, or -1. Plugins inherit it (file_lock.h says why). */
+/* The descriptor that holds the lock, or -1. */
 static int lock_file(const char *path, int operation, unsigned int seconds, struct cni_error *err)
 {
 	for (;;) {
@@ -316,7 +340,7 @@ static int lock_file(const char *path, int operation, unsigned int seconds, stru
 		if (fd < 0)
 			return cni_error_set(err, CNI_ERROR_IO, "cannot open %s: %s", path,
 					     strerror(errno));
-		if (file_lock_wait(fd, operation, seconds, path, err))
+		if (wait_for_lock(fd, operation, seconds, path, err))
 			return -1;
 		if (is_still_there(fd, path)) {
 			fd = -1;

@@ -85,9 +85,8 @@ struct cache_lock {
 		.network = -1, .attachment = -1 \
 	}
 
-/* Both wait no longer than a plugin may take (conf->timeout): CNI_ERROR_TRY_AGAIN names the process
- * that has the lock then. The end of a process, and of the plugins that it has started, releases
- * its locks. CNI_ERROR_IO. */
+/* Both wait no longer than a plugin may take (conf->timeout): CNI_ERROR_TRY_AGAIN then. The end of
+ * a process, and of the plugins that it has started, releases its locks. CNI_ERROR_IO. */
 int cache_lock_attachment(struct cache_lock *lock, const char *network,
 			  const struct runtime_conf *conf, struct cni_error *err);
 int cache_lock_network(struct cache_lock *lock, const char *network,

@@ -27,8 +27,10 @@ struct cnirun_verb {
 static const struct cnirun_verb verbs[] = {
 	{"add", "CONFLIST NETNS", ON_ATTACHMENT, verb_add,
 	 "attach a network namespace to the network, print the result",
-	 "Runs ADD of each plugin in order. When a plugin fails, all plugins get a DEL, unless an\n"
-	 "earlier add of this attachment succeeded and was not deleted.\n"},
+	 "Runs ADD of each plugin in order. When a plugin fails, or the result cannot be printed, "
+	 "all\n"
+	 "plugins get a DEL, unless an earlier add of this attachment succeeded and was not "
+	 "deleted.\n"},
 	{"del", "CONFLIST NETNS", ON_ATTACHMENT, verb_del, "detach it",
 	 "Runs DEL of each plugin in reverse order. Options of add that are not given again are\n"
 	 "taken from the cache. NETNS need not exist any more; with --id it may be \"\".\n"},

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * result_shape.h - plugins' results: whether they are valid, and in another version's shape.
+ * result_shape.h - whether a plugin's result is valid.
  */
 #ifndef CNIRUN_RESULT_SHAPE_H
 #define CNIRUN_RESULT_SHAPE_H
@@ -14,10 +14,5 @@
  * there, without which libcni would write "<nil>" for the next plugin. Errors name the field:
  * CNI_ERROR_DECODE, CNI_ERROR_INVALID_CONFIGURATION. */
 int result_validate(const json_t *result, const char *version, struct cni_error *err);
-
-/* Makes of a valid result one of another version's shape, as libcni does; both versions are
- * supported ones. A new reference, or NULL and one of the errors above. */
-json_t *result_convert(const json_t *result, const char *from, const char *to,
-		       struct cni_error *err);
 
 #endif

@@ -5,11 +5,13 @@
 #include "cnirun/runtime_conf.h"
 
 #include <errno.h>
+#include <linux/magic.h>
 #include <nettle/base16.h>
 #include <nettle/sha2.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 
 #include "lib/cleanup.h"
@@ -104,7 +106,11 @@ char *netns_resolve(const char *path_or_name, struct cni_error *err)
 
 bool netns_is_gone(const char *path)
 {
-	return access(path, F_OK) && (errno == ENOENT || errno == ENOTDIR);
+	struct statfs status;
+
+	if (statfs(path, &status))
+		return errno == ENOENT || errno == ENOTDIR;
+	return status.f_type != NSFS_MAGIC;
 }
 
 char *netns_default_container_id(const char *path)

@@ -36,8 +36,8 @@ char *args_format(const json_t *pairs);
  * malloc'ed, or NULL and CNI_ERROR_INVALID_ENVIRONMENT or CNI_ERROR_IO. */
 char *netns_resolve(const char *path_or_name, struct cni_error *err);
 
-/* Returns whether a path certainly does not exist. One that exists but is no namespace is not gone,
- * because another mount namespace may see a namespace there. */
+/* Returns whether there is certainly no namespace: no such path, or, as after `umount`, a file that
+ * is none. A namespace that only another mount namespace sees there is gone, too. */
 bool netns_is_gone(const char *path);
 
 /* Returns the container ID that cnitool makes of a namespace's path. malloc'ed. */

@@ -44,7 +44,7 @@ int attach_setup(const json_t *root, const char *netns, attach_reply *reply, str
 
 	if (request_read(&request, root, netns, err))
 		return -1;
-	if (!is_namespace(netns))
+	if (netns_is_gone(netns))
 		return cni_error_set(err, CNI_ERROR_INVALID_NETNS, "%s is no network namespace",
 				     netns);
 	if (cache_lock_attachment(&lock, request.network_name, &request.conf, err) ||

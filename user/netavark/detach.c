@@ -2,23 +2,9 @@
 /* detach.c - DEL, by what setup has written down. */
 #include "netavark/detach.h"
 
-#include <linux/magic.h>
-#include <sys/vfs.h>
-
 #include "lib/cleanup.h"
 #include "cnirun/output.h"
 #include "cnirun/plugin.h"
-
-/* Plugins know what to do where there is no file, but not with one that is no namespace any more,
- * as after `umount`. */
-#define NO_NAMESPACE REQUEST_STATE_DIRECTORY "/no-namespace"
-
-bool is_namespace(const char *path)
-{
-	struct statfs status;
-
-	return !statfs(path, &status) && status.f_type == NSFS_MAGIC;
-}
 
 int detach_read_written(struct cache_entry *entry, const struct request *request,
 			struct cni_error *err)
@@ -64,8 +50,10 @@ int detach(struct conflist *list, const struct request *request, struct cni_erro
 		return -1;
 	if (!conf.netns)
 		conf.netns = entry.netns;
-	if (!conf.netns || !is_namespace(conf.netns))
-		conf.netns = NO_NAMESPACE;
+	/* Plugins know what to do without one, but not with a file that is no namespace any more,
+	 * as after `umount`. */
+	if (!conf.netns || netns_is_gone(conf.netns))
+		conf.netns = "";
 	if (entry.root) {
 		conf.args = entry.args;
 		conf.capability_args = entry.capability_args;

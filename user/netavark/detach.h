@@ -5,14 +5,10 @@
 #ifndef NETAVARK_DETACH_H
 #define NETAVARK_DETACH_H
 
-#include <stdbool.h>
-
 #include "lib/error.h"
 #include "cnirun/cache.h"
 #include "cnirun/conflist.h"
 #include "netavark/request.h"
-
-bool is_namespace(const char *path);
 
 /* Reads what setup has written down: none is no error, and something that is broken is as good as
  * none. CNI_ERROR_DECODE where it is another attachment's. */

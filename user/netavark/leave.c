@@ -92,7 +92,7 @@ void leave(struct cache_lock *lock, const struct request *request, const struct 
 	struct left left = {
 		.bridge = plugin_list_bridge(list),
 		.isolated = plugin_list_is_isolated(list),
-		.gone = !is_namespace(request->conf.netns),
+		.gone = netns_is_gone(request->conf.netns),
 	};
 
 	if (!cache_lock_widen(lock))
