@@ -170,7 +170,7 @@ test_netavark_setup() {
 	expect_nothing_left
 	# Whose namespace has gone without a teardown is removed with the next one of the network.
 	setup lost 6 "[$(port 8080 80)]" '.network.options.isolate = "true"'
-	touch /run/bpf-portmap-netavark/{locks/,results/.cnirun-}web,killed,eth0
+	touch /run/bpf-portmap-netavark/results/.cnirun-web,killed,eth0
 	setup web 5 '[]'
 	teardown web
 	expect_contains "$(bpf-portmap_list)" lost

@@ -185,7 +185,7 @@ static int find_list(struct conflist *list, const struct options *options, struc
 int verb_add(const struct options *options, struct cni_error *err)
 {
 	cleanup_conflist struct conflist list = {0};
-	cleanup_cache_lock struct cache_lock lock = CACHE_LOCK_NONE;
+	cleanup_cache_lock int lock = CACHE_LOCK_NONE;
 
 	if (find_list(&list, options, err))
 		return -1;
@@ -206,7 +206,7 @@ int verb_add(const struct options *options, struct cni_error *err)
 int verb_del(const struct options *options, struct cni_error *err)
 {
 	cleanup_conflist struct conflist list = {0};
-	cleanup_cache_lock struct cache_lock lock = CACHE_LOCK_NONE;
+	cleanup_cache_lock int lock = CACHE_LOCK_NONE;
 
 	if (find_list(&list, options, err) ||
 	    cache_lock_attachment(&lock, list.name, &options->conf, err))
@@ -217,7 +217,7 @@ int verb_del(const struct options *options, struct cni_error *err)
 int verb_check(const struct options *options, struct cni_error *err)
 {
 	cleanup_conflist struct conflist list = {0};
-	cleanup_cache_lock struct cache_lock lock = CACHE_LOCK_NONE;
+	cleanup_cache_lock int lock = CACHE_LOCK_NONE;
 
 	if (find_list(&list, options, err) ||
 	    cache_lock_attachment(&lock, list.name, &options->conf, err))

@@ -10,12 +10,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/file.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "lib/array.h"
 #include "lib/cleanup.h"
+#include "lib/digest.h"
 #include "lib/io.h"
 #include "cni/json.h"
 #include "lib/text.h"
@@ -292,143 +291,97 @@ void cache_release_all(struct cache_entries *entries)
 }
 
 /*
- * flock() on files in CACHE/locks. An attachment's file is removed with its lock, so that files do
- * not pile up. A process that gets the lock of a file that is no longer in the directory tries
- * again. Network names and container IDs have no comma, so commas separate the parts of a file's
- * name.
+ * Locks of bytes of the file CACHE/locks/NETWORK: an attachment's is one byte, the network's all.
  *
- * Plugins inherit the locks: a plugin goes on when the program that runs it is killed, and the next
- * operation on the same container must not run beside it. A DEL beside an ADD leaves what the ADD
- * does last, and nobody removes it. Such a plugin may hang, too, hence the limit. A process that a
- * plugin has left running on purpose may still have the descriptor, so unlock() says LOCK_UN.
+ * Plugins inherit them with the open file: a plugin goes on when the program that runs it is
+ * killed, and the next operation on the same container must not run beside it. A DEL beside an ADD
+ * leaves what the ADD does last, and nobody removes it. Such a plugin may hang, too, hence the
+ * limit. A process that a plugin has left running on purpose may still have the file, so who is
+ * done unlocks it and does not just close it.
  */
-static int wait_for_lock(int fd, int operation, unsigned int seconds, const char *path,
-			 struct cni_error *err)
+static const struct flock whole_file = {.l_type = F_WRLCK};
+
+static int wait_for_bytes(int lock, const struct flock *bytes, unsigned int seconds)
 {
-	for (unsigned int i = 0; flock(fd, operation | (seconds ? LOCK_NB : 0)); i++) {
-		if (errno != EWOULDBLOCK && errno != EINTR)
-			return cni_error_set(err, CNI_ERROR_IO, "cannot lock %s: %s", path,
-					     strerror(errno));
-		if (seconds && i >= seconds * TRIES_PER_SECOND)
-			return cni_error_set(
-				err, CNI_ERROR_TRY_AGAIN,
-				"%s has been locked for over %u second%s: `fuser -v %s` tells by "
-				"which process; end it if it hangs, and try again",
-				path, seconds, seconds == 1 ? "" : "s", path);
-		if (seconds)
-			usleep(1000000 / TRIES_PER_SECOND);
+	struct flock wanted = *bytes;
+
+	for (unsigned int i = 0; fcntl(lock, F_OFD_SETLK, &wanted); i++) {
+		if (errno != EAGAIN || (seconds && i >= seconds * TRIES_PER_SECOND))
+			return -1;
+		usleep(1000000 / TRIES_PER_SECOND);
 	}
 	return 0;
 }
 
-static bool is_still_there(int fd, const char *path)
-{
-	struct stat held;
-	struct stat named;
-
-	return !fstat(fd, &held) && !stat(path, &named) && held.st_ino == named.st_ino &&
-	       held.st_dev == named.st_dev;
-}
-
-/* The descriptor that holds the lock, or -1. */
-static int lock_file(const char *path, int operation, unsigned int seconds, struct cni_error *err)
-{
-	for (;;) {
-		cleanup_close int fd = open(path, O_RDWR | O_CREAT | O_NOFOLLOW, 0600);
-		int held = fd;
-
-		if (fd < 0)
-			return cni_error_set(err, CNI_ERROR_IO, "cannot open %s: %s", path,
-					     strerror(errno));
-		if (wait_for_lock(fd, operation, seconds, path, err))
-			return -1;
-		if (is_still_there(fd, path)) {
-			fd = -1;
-			return held;
-		}
-	}
-}
-
-static int lock_network(struct cache_lock *lock, const char *network,
-			const struct runtime_conf *conf, int operation, struct cni_error *err)
+static int lock_network_file(int *lock, const char *network, const struct runtime_conf *conf,
+			     const struct flock *bytes, struct cni_error *err)
 {
 	cleanup_free char *folder = cni_format("%s" LOCKS, conf->cache_directory);
-	cleanup_free char *path = cni_format("%s" LOCKS "/%s", conf->cache_directory, network);
+	cleanup_free char *path = cni_format("%s/%s", folder, network);
 
 	if (directory_create(folder, err))
 		return -1;
-	lock->network = lock_file(path, operation, conf->timeout, err);
-	return lock->network < 0 ? -1 : 0;
+	*lock = open(path, O_RDWR | O_CREAT | O_NOFOLLOW, 0600);
+	if (*lock < 0)
+		return cni_error_set(err, CNI_ERROR_IO, "cannot open %s: %s", path,
+				     strerror(errno));
+	if (!wait_for_bytes(*lock, bytes, conf->timeout))
+		return 0;
+	if (errno != EAGAIN)
+		return cni_error_set(err, CNI_ERROR_IO, "cannot lock %s: %s", path,
+				     strerror(errno));
+	return cni_error_set(err, CNI_ERROR_TRY_AGAIN,
+			     "%s has been locked for over %u second%s: `fuser -v %s` tells by "
+			     "which processes; end the one that hangs, and try again",
+			     path, conf->timeout, conf->timeout == 1 ? "" : "s", path);
 }
 
-int cache_lock_network(struct cache_lock *lock, const char *network,
-		       const struct runtime_conf *conf, struct cni_error *err)
+int cache_lock_network(int *lock, const char *network, const struct runtime_conf *conf,
+		       struct cni_error *err)
 {
-	return lock_network(lock, network, conf, LOCK_EX, err);
+	return lock_network_file(lock, network, conf, &whole_file, err);
 }
 
-int cache_lock_attachment(struct cache_lock *lock, const char *network,
-			  const struct runtime_conf *conf, struct cni_error *err)
+int cache_lock_attachment(int *lock, const char *network, const struct runtime_conf *conf,
+			  struct cni_error *err)
 {
-	if (lock_network(lock, network, conf, LOCK_SH, err))
-		return -1;
-	lock->attachment_path = cni_format("%s" LOCKS "/%s,%s,%s", conf->cache_directory, network,
-					   conf->container_id, conf->ifname);
-	lock->attachment = lock_file(lock->attachment_path, LOCK_EX, conf->timeout, err);
-	return lock->attachment < 0 ? -1 : 0;
+	cleanup_free char *name = cni_format("%s,%s", conf->container_id, conf->ifname);
+	uint64_t digest = digest_add(DIGEST_OF_NOTHING, name, strlen(name));
+	const struct flock byte = {.l_type = F_WRLCK, .l_start = (off_t)(digest >> 33), .l_len = 1};
+
+	return lock_network_file(lock, network, conf, &byte, err);
 }
 
-static void unlock(int *fd)
+static void unlock(int lock)
 {
-	if (*fd < 0)
+	fcntl(lock, F_OFD_SETLK, &(struct flock){.l_type = F_UNLCK});
+}
+
+/* Of two that come here at once one gets it, as each gives the old lock up before it tries. */
+bool cache_lock_widen(int lock)
+{
+	unlock(lock);
+	return !fcntl(lock, F_OFD_SETLK, &whole_file);
+}
+
+void cache_lock_release(const int *lock)
+{
+	if (*lock < 0)
 		return;
-	flock(*fd, LOCK_UN);
-	close(*fd);
-	*fd = -1;
-}
-
-static void unlock_attachment(struct cache_lock *lock)
-{
-	if (lock->attachment >= 0)
-		unlink(lock->attachment_path);
-	unlock(&lock->attachment);
-}
-
-/* In this order, as who has the lock of the network may remove the attachments' files. Of two that
- * come here at once one gets it, since flock() gives the old lock up before it tries the new one.
- */
-bool cache_lock_widen(struct cache_lock *lock)
-{
-	unlock_attachment(lock);
-	return !flock(lock->network, LOCK_EX | LOCK_NB);
-}
-
-void cache_lock_release(struct cache_lock *lock)
-{
-	unlock_attachment(lock);
-	unlock(&lock->network);
-	free(lock->attachment_path);
-	*lock = (struct cache_lock)CACHE_LOCK_NONE;
-}
-
-static void sweep_folder(const char *cache_directory, const char *folder, const char *prefix)
-{
-	cleanup_free char *path = cni_format("%s%s", cache_directory, folder);
-	cleanup_directory struct directory files = {0};
-	cleanup_error struct cni_error ignored = {0};
-
-	if (directory_list(&files, path, NULL, &ignored))
-		return;
-	for (size_t i = 0; i < files.count; i++)
-		if (!strncmp(strrchr(files.paths[i], '/') + 1, prefix, strlen(prefix)))
-			unlink(files.paths[i]);
+	unlock(*lock);
+	close(*lock);
 }
 
 void cache_sweep(const char *network, const char *cache_directory)
 {
-	cleanup_free char *locks = cni_format("%s,", network);
-	cleanup_free char *temporaries = cni_format(TEMPORARY "%s,", network);
+	cleanup_free char *folder = cni_format("%s" FOLDER, cache_directory);
+	cleanup_free char *prefix = cni_format("%s/" TEMPORARY "%s,", folder, network);
+	cleanup_directory struct directory files = {0};
+	cleanup_error struct cni_error ignored = {0};
 
-	sweep_folder(cache_directory, LOCKS, locks);
-	sweep_folder(cache_directory, FOLDER, temporaries);
+	if (directory_list(&files, folder, NULL, &ignored))
+		return;
+	for (size_t i = 0; i < files.count; i++)
+		if (!strncmp(files.paths[i], prefix, strlen(prefix)))
+			unlink(files.paths[i]);
 }

@@ -72,34 +72,26 @@ void cache_release_all(struct cache_entries *entries);
 #define cleanup_cache_entries __attribute__((cleanup(cache_release_all)))
 
 /* One operation at a time, which CNI leaves to the runtime (specification 1.1.0, section 3): add,
- * del and check of one attachment exclude each other, gc of a network excludes them all. Begins as
- * CACHE_LOCK_NONE. */
-struct cache_lock {
-	int network;
-	int attachment;
-	char *attachment_path;
-};
-
-#define CACHE_LOCK_NONE \
-	{ \
-		.network = -1, .attachment = -1 \
-	}
+ * del and check of one attachment exclude each other, gc of a network excludes them all. The lock
+ * is that of an open file, or -1. */
+#define CACHE_LOCK_NONE (-1)
 
 /* Both wait no longer than a plugin may take (conf->timeout): CNI_ERROR_TRY_AGAIN then. The end of
- * a process, and of the plugins that it has started, releases its locks. CNI_ERROR_IO. */
-int cache_lock_attachment(struct cache_lock *lock, const char *network,
-			  const struct runtime_conf *conf, struct cni_error *err);
-int cache_lock_network(struct cache_lock *lock, const char *network,
-		       const struct runtime_conf *conf, struct cni_error *err);
+ * a process, and of the plugins that it has started, releases its locks. Two attachments may have
+ * one lock, which is rare and costs time only. CNI_ERROR_IO. */
+int cache_lock_attachment(int *lock, const char *network, const struct runtime_conf *conf,
+			  struct cni_error *err);
+int cache_lock_network(int *lock, const char *network, const struct runtime_conf *conf,
+		       struct cni_error *err);
 
 /* Gives the lock of an attachment up for that of the whole network, without waiting. False: others
  * are at work in the network, and there is no lock any more. */
-bool cache_lock_widen(struct cache_lock *lock);
+bool cache_lock_widen(int lock);
 
-void cache_lock_release(struct cache_lock *lock);
+void cache_lock_release(const int *lock);
 
-/* Removes what runs that were killed have left in the network without an entry: lock files, and
- * entries that are half written. The caller has the lock of the network. */
+/* Removes what runs that were killed have left in the network: entries that are half written. The
+ * caller has the lock of the network. */
 void cache_sweep(const char *network, const char *cache_directory);
 
 #define cleanup_cache_lock __attribute__((cleanup(cache_lock_release)))

@@ -52,7 +52,7 @@ static json_t *sort_out(const struct conflist *list, const struct options *optio
 int verb_gc(const struct options *options, struct cni_error *err)
 {
 	const struct runtime_conf conf = plugin_conf_of_network(&options->conf);
-	cleanup_cache_lock struct cache_lock lock = CACHE_LOCK_NONE;
+	cleanup_cache_lock int lock = CACHE_LOCK_NONE;
 	cleanup_cache_entries struct cache_entries entries = {0};
 	cleanup_conflist struct conflist list = {0};
 	cleanup_json json_t *valid = NULL;

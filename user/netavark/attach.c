@@ -37,7 +37,7 @@ static int attach(const struct request *request, attach_reply *reply, struct cni
 int attach_setup(const json_t *root, const char *netns, attach_reply *reply, struct cni_error *err)
 {
 	cleanup_request struct request request = {0};
-	cleanup_cache_lock struct cache_lock lock = CACHE_LOCK_NONE;
+	cleanup_cache_lock int lock = CACHE_LOCK_NONE;
 	cleanup_cache_entry struct cache_entry earlier = {0};
 	cleanup_conflist struct conflist list = {0};
 	struct cni_error problem = {0};
@@ -59,20 +59,20 @@ int attach_setup(const json_t *root, const char *netns, attach_reply *reply, str
 		cni_error_wrap(&problem, "when cleaning up");
 		cni_error_join(err, &problem);
 	}
-	leave(&lock, &request, &request.list);
+	leave(lock, &request, &request.list);
 	return -1;
 }
 
 int attach_teardown(const json_t *root, const char *netns, struct cni_error *err)
 {
 	cleanup_request struct request request = {0};
-	cleanup_cache_lock struct cache_lock lock = CACHE_LOCK_NONE;
+	cleanup_cache_lock int lock = CACHE_LOCK_NONE;
 	cleanup_conflist struct conflist list = {0};
 
 	if (request_read_names(&request, root, netns, err) ||
 	    cache_lock_attachment(&lock, request.network_name, &request.conf, err) ||
 	    detach(&list, &request, err))
 		return -1;
-	leave(&lock, &request, &list);
+	leave(lock, &request, &list);
 	return 0;
 }

@@ -87,7 +87,7 @@ static void sweep(struct left *left, const struct request *request)
 	cache_sweep(request->network_name, directory);
 }
 
-void leave(struct cache_lock *lock, const struct request *request, const struct conflist *list)
+void leave(int lock, const struct request *request, const struct conflist *list)
 {
 	struct left left = {
 		.bridge = plugin_list_bridge(list),

@@ -12,6 +12,6 @@
 /* Detaches containers of the network whose namespace has gone without a teardown; removes the
  * bridge with the last container. `list` is what the container was detached by. Does nothing, and
  * gives the lock up, where another call is at work in the network, which may need the bridge. */
-void leave(struct cache_lock *lock, const struct request *request, const struct conflist *list);
+void leave(int lock, const struct request *request, const struct conflist *list);
 
 #endif
