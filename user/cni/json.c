@@ -82,8 +82,8 @@ static const char *type_name(json_type type)
 
 /* *found: the key's value, NULL where it is missing, null or of another type. JSON_TRUE stands for
  * both booleans. */
-static int find(const json_t *object, const char *key, json_type type, json_t **found,
-		struct cni_error *err)
+static int find_typed(const json_t *object, const char *key, json_type type, json_t **found,
+		      struct cni_error *err)
 {
 	char description[CNI_JSON_DESCRIPTION_SIZE];
 	json_t *value = cni_json_get(object, key);
@@ -101,7 +101,7 @@ int cni_json_get_string(const json_t *object, const char *key, const char **valu
 			struct cni_error *err)
 {
 	json_t *found;
-	int failed = find(object, key, JSON_STRING, &found, err);
+	int failed = find_typed(object, key, JSON_STRING, &found, err);
 
 	if (!failed && found)
 		*value = json_string_value(found);
@@ -112,7 +112,7 @@ int cni_json_get_integer(const json_t *object, const char *key, json_int_t *valu
 			 struct cni_error *err)
 {
 	json_t *found;
-	int failed = find(object, key, JSON_INTEGER, &found, err);
+	int failed = find_typed(object, key, JSON_INTEGER, &found, err);
 
 	if (!failed && found)
 		*value = json_integer_value(found);
@@ -122,7 +122,7 @@ int cni_json_get_integer(const json_t *object, const char *key, json_int_t *valu
 int cni_json_get_boolean(const json_t *object, const char *key, bool *value, struct cni_error *err)
 {
 	json_t *found;
-	int failed = find(object, key, JSON_TRUE, &found, err);
+	int failed = find_typed(object, key, JSON_TRUE, &found, err);
 
 	if (!failed && found)
 		*value = json_is_true(found);
@@ -132,12 +132,12 @@ int cni_json_get_boolean(const json_t *object, const char *key, bool *value, str
 int cni_json_get_object(const json_t *object, const char *key, json_t **value,
 			struct cni_error *err)
 {
-	return find(object, key, JSON_OBJECT, value, err);
+	return find_typed(object, key, JSON_OBJECT, value, err);
 }
 
 int cni_json_get_array(const json_t *object, const char *key, json_t **value, struct cni_error *err)
 {
-	return find(object, key, JSON_ARRAY, value, err);
+	return find_typed(object, key, JSON_ARRAY, value, err);
 }
 
 int cni_json_check_element(const json_t *element, const char *array, size_t index,

@@ -25,7 +25,8 @@ static const char *const list_suffixes[] = {".conflist", NULL};
 static const char *const plugin_suffixes[] = {".conf", ".json", NULL};
 
 /* `value`: NULL where the key is missing. */
-static int refuse(const char *key, const char *wanted, const json_t *value, struct cni_error *err)
+static int set_key_error(const char *key, const char *wanted, const json_t *value,
+			 struct cni_error *err)
 {
 	char found[CNI_JSON_DESCRIPTION_SIZE];
 
@@ -41,7 +42,7 @@ static int read_name(struct conflist *list, const json_t *root, struct cni_error
 	const json_t *name = json_object_get(root, "name");
 
 	if (!json_is_string(name))
-		return refuse("name", "the network's name must be a string", name, err);
+		return set_key_error("name", "the network's name must be a string", name, err);
 	if (cni_validate_network_name(json_string_value(name), err))
 		return -1;
 	list->name = need(strdup(json_string_value(name)));
@@ -63,7 +64,7 @@ static int read_switch(const json_t *root, const char *key, bool *value, struct 
 	else if (text && !strcasecmp(text, "false"))
 		*value = false;
 	else
-		return refuse(key, "must be true or false", json, err);
+		return set_key_error(key, "must be true or false", json, err);
 	return 0;
 }
 
@@ -92,14 +93,14 @@ static int read_version(struct conflist *list, const json_t *root, struct cni_er
 	int order;
 
 	if (!version)
-		return refuse("cniVersion", "must be a string", lone, err);
+		return set_key_error("cniVersion", "must be a string", lone, err);
 	if (versions && !json_is_array(versions))
-		return refuse("cniVersions", "must be an array", versions, err);
+		return set_key_error("cniVersions", "must be an array", versions, err);
 	if (*version && cni_version_compare(version, CNI_VERSION_NEWEST, &order, err))
 		return -1;
 	json_array_foreach (versions, index, element) {
 		if (!json_is_string(element))
-			return refuse("cniVersions", "must be strings", element, err);
+			return set_key_error("cniVersions", "must be strings", element, err);
 		if (prefer_version(&best, json_string_value(element), err))
 			return -1;
 	}
@@ -127,16 +128,18 @@ static int validate_plugin(const json_t *plugin, struct cni_error *err)
 	json_t *value;
 
 	if (!json_is_object(plugin))
-		return refuse("plugins", "a plugin must be an object", plugin, err);
+		return set_key_error("plugins", "a plugin must be an object", plugin, err);
 	type = cni_json_get(plugin, "type");
 	if (!json_is_string(type) || !json_string_length(type))
-		return refuse("type", "a plugin's type must be the name of its file", type, err);
+		return set_key_error("type", "a plugin's type must be the name of its file", type,
+				     err);
 	capabilities = cni_json_get(plugin, "capabilities");
 	if (capabilities && !json_is_object(capabilities))
-		return refuse("capabilities", "must be an object", capabilities, err);
+		return set_key_error("capabilities", "must be an object", capabilities, err);
 	json_object_foreach ((json_t *)capabilities, name, value) {
 		if (!json_is_boolean(value) && !json_is_null(value))
-			return refuse(name, "a capability must be true or false", value, err);
+			return set_key_error(name, "a capability must be true or false", value,
+					     err);
 	}
 	return 0;
 }
@@ -165,7 +168,7 @@ static int read_plugins(struct conflist *list, const json_t *root, struct cni_er
 	size_t index;
 
 	if (plugins && !json_is_array(plugins))
-		return refuse("plugins", "must be an array", plugins, err);
+		return set_key_error("plugins", "must be an array", plugins, err);
 	if (plugins && !json_array_size(plugins))
 		return cni_error_set(err, CNI_ERROR_INVALID_CONFIGURATION, "\"plugins\" is empty");
 	json_array_foreach (plugins, index, plugin) {
@@ -283,8 +286,8 @@ static int read_candidate(struct conflist *list, const char *path, const char *w
 	return strcmp(name, wanted) ? 0 : conflist_wrap(list, root, path, err);
 }
 
-static int search(struct conflist *list, const char *directory, const char *wanted,
-		  const char *const *suffixes, struct cni_error *err)
+static int search_directory(struct conflist *list, const char *directory, const char *wanted,
+			    const char *const *suffixes, struct cni_error *err)
 {
 	cleanup_directory struct directory files = {0};
 
@@ -314,8 +317,8 @@ int conflist_find(struct conflist *list, const char *path_or_name, struct cni_er
 	if (strchr(path_or_name, '/') || has_suffix(path_or_name, list_suffixes) ||
 	    has_suffix(path_or_name, plugin_suffixes))
 		return read_path(list, path_or_name, err);
-	if (search(list, directory, path_or_name, list_suffixes, err) ||
-	    (!list->name && search(list, directory, path_or_name, plugin_suffixes, err)))
+	if (search_directory(list, directory, path_or_name, list_suffixes, err) ||
+	    (!list->name && search_directory(list, directory, path_or_name, plugin_suffixes, err)))
 		return -1;
 	if (list->name)
 		return 0;

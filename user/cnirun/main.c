@@ -96,7 +96,7 @@ static int run_verb(const struct cnirun_verb *verb, int argc, char **argv, struc
 	return failed;
 }
 
-static int run(int argc, char **argv, struct cni_error *err)
+static int run_command_line(int argc, char **argv, struct cni_error *err)
 {
 	const char *name = argc > 1 ? argv[1] : "";
 
@@ -124,7 +124,7 @@ int main(int argc, char **argv)
 	/* The caller may have left SIGCHLD ignored, and then wait() does not tell how plugins end.
 	 */
 	signal(SIGCHLD, SIG_DFL);
-	failed = run(argc, argv, &err);
+	failed = run_command_line(argc, argv, &err);
 	if (failed)
 		output_error(&err);
 	cni_error_release(&err);

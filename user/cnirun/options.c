@@ -23,7 +23,6 @@
 /* As long as kubelet gives its runtime; the dhcp plugin tries for more than a minute. */
 #define DEFAULT_TIMEOUT 120
 #define PORT_MAPPINGS "portMappings"
-#define TIMEOUT_DIGITS 6 /* eleven days */
 #define TEXT_OF(value) #value
 #define TEXT(macro) TEXT_OF(macro)
 
@@ -82,14 +81,7 @@ static int add_capability(void *into, const char *text, struct cni_error *err)
 static int set_timeout(void *into, const char *text, struct cni_error *err)
 {
 	struct options *options = into;
-	size_t digits = strspn(text, "0123456789");
-
-	if (!digits || digits > TIMEOUT_DIGITS || text[digits])
-		return cni_error_set(err, CNI_ERROR_INVALID_ENVIRONMENT,
-				     "invalid --timeout \"%s\": must be seconds, 0 to 999999",
-				     text);
-	options->conf.timeout = (unsigned int)strtoul(text, NULL, 10);
-	return 0;
+	return command_line_read_seconds("timeout", text, &options->conf.timeout, err);
 }
 
 static const struct command_option descriptions[] = {

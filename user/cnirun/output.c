@@ -60,11 +60,9 @@ void output_warn(const char *format, ...)
 	fprintf(stderr, "%s: warning: %s\n", program_invocation_short_name, text);
 }
 
-void output_error(const struct cni_error *err)
+void output_error(struct cni_error *err)
 {
-	const char *details = cni_error_details(err);
-	cleanup_free char *text =
-		cni_format("%s%s%s", cni_error_message(err), *details ? "; " : "", details);
+	cleanup_free char *text = cni_format("%s", cni_error_whole(err));
 
 	cni_printable(text, "\n");
 	fprintf(stderr, "%s: %s\n", program_invocation_short_name, text);

@@ -22,6 +22,6 @@ int output_flush(struct cni_error *err);
 /* Prints "PROGRAM: warning: ..." on stderr. */
 void output_warn(const char *format, ...) __attribute__((format(printf, 1, 2)));
 /* Prints "PROGRAM: ..." on stderr, the details after the message. */
-void output_error(const struct cni_error *err);
+void output_error(struct cni_error *err);
 
 #endif

@@ -193,20 +193,14 @@ json_t *plugin_ask_versions(const struct conflist *list, const struct runtime_co
 			    const json_t *plugin, struct cni_error *err)
 {
 	/* libcni's values: plugins before CNI 0.3 demanded them for VERSION, too. */
-	const struct runtime_conf dummy = {
-		.container_id = "",
-		.netns = "dummy",
-		.ifname = "dummy",
-		.plugin_path = conf->plugin_path,
-		.timeout = conf->timeout,
-		.longer = conf->longer,
-	};
+	struct runtime_conf dummy = plugin_conf_of_network(conf);
 	const struct operation operation = {.command = "VERSION", .list = list, .conf = &dummy};
 	cleanup_execute_output struct execute_output output = {0};
 	cleanup_json json_t *request = json_pack("{s:s}", "cniVersion", CNI_VERSION_NEWEST);
 	cleanup_json json_t *answer = NULL;
 	json_t *versions = NULL;
 
+	dummy.netns = dummy.ifname = "dummy";
 	if (!execute(&operation, plugin, request, &output, err))
 		answer = cni_json_parse_object(output.text, output.length, "its answer on stdout",
 					       err);
@@ -234,13 +228,8 @@ int plugin_find_all(const struct operation *operation, struct cni_error *err)
 
 struct runtime_conf plugin_conf_of_network(const struct runtime_conf *conf)
 {
-	return (struct runtime_conf){
-		.container_id = "",
-		.netns = "",
-		.ifname = "",
-		.plugin_path = conf->plugin_path,
-		.timeout = conf->timeout,
-		.longer = conf->longer,
-		.cache_directory = conf->cache_directory,
-	};
+	struct runtime_conf names_none = *conf;
+
+	names_none.container_id = names_none.netns = names_none.ifname = "";
+	return names_none;
 }

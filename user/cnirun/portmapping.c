@@ -31,7 +31,7 @@ struct publication {
 	const char *protocol;
 };
 
-static int refuse(const char *text, const char *why, struct cni_error *err)
+static int set_publish_error(const char *text, const char *why, struct cni_error *err)
 {
 	return cni_error_set(
 		err, CNI_ERROR_INVALID_ENVIRONMENT,
@@ -74,7 +74,7 @@ static int split(char *copy, struct publication *publication, const char *text,
 		*slash = '\0';
 	colon = strrchr(copy, ':');
 	if (!colon)
-		return refuse(text, "it has no container port", err);
+		return set_publish_error(text, "it has no container port", err);
 	publication->container_ports = colon + 1;
 	*colon = '\0';
 	colon = strrchr(copy, ':');
@@ -88,7 +88,8 @@ static int split(char *copy, struct publication *publication, const char *text,
 		copy[length - 1] = '\0';
 		publication->host_address = copy + 1;
 	} else if (strchr(copy, ':')) {
-		return refuse(text, "an IPv6 address must be in brackets, before two ports", err);
+		return set_publish_error(
+			text, "an IPv6 address must be in brackets, before two ports", err);
 	}
 	return 0;
 }
@@ -105,15 +106,15 @@ static int validate(struct publication *publication, struct ports *host, struct 
 	/* In lower case, which every plugin accepts. */
 	publication->protocol = protocols[protocol];
 	if (!publication->protocol)
-		return refuse(text, "the protocol is none of tcp, udp, sctp", err);
+		return set_publish_error(text, "the protocol is none of tcp, udp, sctp", err);
 	if (publication->host_address && cni_address_parse(publication->host_address, address))
-		return refuse(text, "the host address is no IP address", err);
+		return set_publish_error(text, "the host address is no IP address", err);
 	if (!parse_range(publication->host_ports, host))
-		return refuse(text, "the host port is not within 1-65535", err);
+		return set_publish_error(text, "the host port is not within 1-65535", err);
 	if (!parse_range(publication->container_ports, container))
-		return refuse(text, "the container port is not within 1-65535", err);
+		return set_publish_error(text, "the container port is not within 1-65535", err);
 	if (host->last - host->first != container->last - container->first)
-		return refuse(text, "the two ranges differ in length", err);
+		return set_publish_error(text, "the two ranges differ in length", err);
 	return 0;
 }
 

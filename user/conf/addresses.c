@@ -40,16 +40,9 @@ static void clear_bits_behind(uint8_t address[CNI_ADDRESS_SIZE], unsigned int le
 bool conf_ranges_hold(const struct address_range *ranges, size_t count,
 		      const uint8_t address[CNI_ADDRESS_SIZE])
 {
-	for (size_t i = 0; i < count; i++) {
-		uint8_t prefix[CNI_ADDRESS_SIZE];
-
-		memcpy(prefix, address, sizeof(prefix));
-		clear_bits_behind(prefix, whole_prefix_length(&ranges[i]));
-		/* ::/0 is IPv6 alone. */
-		if (!memcmp(prefix, ranges[i].address, sizeof(prefix)) &&
-		    cni_address_is_ipv4(ranges[i].address) == cni_address_is_ipv4(address))
+	for (size_t i = 0; i < count; i++)
+		if (cni_address_has_prefix(address, ranges[i].address, ranges[i].prefix_length))
 			return !ranges[i].exception;
-	}
 	return false;
 }
 
@@ -165,7 +158,7 @@ static const char *find_source_fault(const char *text, uint8_t address[CNI_ADDRE
 	if (cni_address_is_loopback(address))
 		return "is a loopback address";
 	if (ipv4 ? address[12] == 0 : !memcmp(address, cni_address_any_ipv6, CNI_ADDRESS_SIZE))
-		return "is the address of nobody";
+		return "is an unspecified address";
 	if (is_group_or_reserved(address))
 		return "is the address of a group or reserved";
 	return cni_address_is_link_local(address) ? "is link-local" : NULL;

@@ -33,7 +33,7 @@ void port_set_remove(struct port_set *set, struct port_range range)
 }
 
 /* The next port that is in the set, or is not; PORTS: there is none. */
-static unsigned int find(const struct port_set *set, unsigned int from, bool wanted)
+static unsigned int find_next(const struct port_set *set, unsigned int from, bool wanted)
 {
 	for (; from < PORTS; from = (from | 63) + 1) {
 		uint64_t word = wanted ? set->words[from / 64] : ~set->words[from / 64];
@@ -47,11 +47,11 @@ static unsigned int find(const struct port_set *set, unsigned int from, bool wan
 
 struct port_range port_set_next(const struct port_set *set, unsigned int from)
 {
-	unsigned int first = find(set, from, true);
+	unsigned int first = find_next(set, from, true);
 
 	if (first == PORTS)
 		return (struct port_range){0, 0};
-	return (struct port_range){(__u16)first, (__u16)(find(set, first, false) - 1)};
+	return (struct port_range){(__u16)first, (__u16)(find_next(set, first, false) - 1)};
 }
 
 /* At most five digits; 0: not a port. */
@@ -77,7 +77,7 @@ const char *port_range_parse(const char *text, struct port_range *range)
 	return range->first && range->last ? text : NULL;
 }
 
-static int refuse(const char *key, const json_t *value, struct cni_error *err)
+static int set_port_error(const char *key, const json_t *value, struct cni_error *err)
 {
 	char found[CNI_JSON_DESCRIPTION_SIZE];
 
@@ -97,7 +97,7 @@ static int add_value(struct port_set *set, const char *key, const json_t *value,
 
 	if (json_is_integer(value)) {
 		if (port < 1 || port >= PORTS)
-			return refuse(key, value, err);
+			return set_port_error(key, value, err);
 		port_set_add(set, (struct port_range){(__u16)port, (__u16)port});
 		return 0;
 	}
@@ -109,7 +109,7 @@ static int add_value(struct port_set *set, const char *key, const json_t *value,
 	for (;; text++) {
 		text = port_range_parse(text, &range);
 		if (!text || (*text && *text != ','))
-			return refuse(key, value, err);
+			return set_port_error(key, value, err);
 		if (range.last < range.first)
 			return cni_error_set(err, CNI_ERROR_INVALID_CONFIGURATION,
 					     "\"%s\": \"%u-%u\" ends before it begins", key,
@@ -138,8 +138,8 @@ int conf_read_port_set(struct port_range ranges[MASQUERADE_RANGES], const struct
 	     range = port_set_next(&set, range.last + 1U)) {
 		if (count == MASQUERADE_RANGES)
 			return cni_error_set(err, CNI_ERROR_INVALID_CONFIGURATION,
-					     "\"%s\" is more than %d ranges, which is all that "
-					     "are possible: unite some of them",
+					     "\"%s\" is more than %d ranges, the limit: "
+					     "merge some of them",
 					     given->key, MASQUERADE_RANGES);
 		ranges[count++] = range;
 	}

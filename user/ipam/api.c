@@ -142,15 +142,6 @@ char *api_error_text(const char *message)
 	return json_dumps(answer, JSON_COMPACT);
 }
 
-static char *format_error(const struct cni_error *err)
-{
-	const char *details = cni_error_details(err);
-	cleanup_free char *text =
-		cni_format("%s%s%s", cni_error_message(err), *details ? "; " : "", details);
-
-	return api_error_text(text);
-}
-
 unsigned int api_answer(const struct settings *settings, const char *path, const char *body,
 			size_t length, char **text)
 {
@@ -174,11 +165,11 @@ unsigned int api_answer(const struct settings *settings, const char *path, const
 	request = entry->has_body ? cni_json_parse_object(body, length, "the request", &err)
 				  : json_object();
 	if (!request) {
-		*text = format_error(&err);
+		*text = api_error_text(cni_error_whole(&err));
 		return MHD_HTTP_BAD_REQUEST;
 	}
 	if (entry->call(settings, request, &answer, &err)) {
-		*text = format_error(&err);
+		*text = api_error_text(cni_error_whole(&err));
 		return MHD_HTTP_INTERNAL_SERVER_ERROR;
 	}
 	*text = answer ? json_dumps(answer, JSON_COMPACT) : cni_format("{}");

@@ -27,7 +27,7 @@ static const char reconcile_help[] =
 	"container of Docker has. What Docker has and cni-ipam lacks is taken over from files of\n"
 	"host-local, or asked for.\n\n";
 
-static int run(int argc, char **argv, struct cni_error *err)
+static int run_command_line(int argc, char **argv, struct cni_error *err)
 {
 	bool reconciles = argc > 1 && !strcmp(argv[1], "reconcile");
 	unsigned int set = reconciles ? SETTINGS_RECONCILE : SETTINGS_SERVE;
@@ -60,7 +60,7 @@ int main(int argc, char **argv)
 	 */
 	signal(SIGCHLD, SIG_DFL);
 	cni_json_begin();
-	failed = run(argc, argv, &err);
+	failed = run_command_line(argc, argv, &err);
 	if (failed)
 		output_error(&err);
 	cni_error_release(&err);

@@ -351,8 +351,8 @@ static json_t *config_for(const json_t *pool, const char *wanted)
 }
 
 /* `wanted`: NULL for any address, and for DEL. */
-static int run(const char *command, const struct plan_call *call, const char *wanted,
-	       json_t **result, struct cni_error *err)
+static int run_plugin(const char *command, const struct plan_call *call, const char *wanted,
+		      json_t **result, struct cni_error *err)
 {
 	cleanup_json json_t *config = config_for(call->pool, wanted);
 	cleanup_json json_t *arguments = NULL;
@@ -408,12 +408,12 @@ int plan_add(const struct plan_call *call, const char *wanted, char given[CNI_AD
 {
 	cleanup_json json_t *answer = NULL;
 
-	if (run("ADD", call, wanted, &answer, err))
+	if (run_plugin("ADD", call, wanted, &answer, err))
 		return -1;
 	return find_given(call->pool, answer, given, err);
 }
 
 int plan_del(const struct plan_call *call, struct cni_error *err)
 {
-	return run("DEL", call, NULL, NULL, err);
+	return run_plugin("DEL", call, NULL, NULL, err);
 }

@@ -64,11 +64,8 @@ char *prefix_format_name(const struct prefix *prefix, char text[PREFIX_TEXT_SIZE
 
 bool prefix_contains(const struct prefix *prefix, const uint8_t address[CNI_ADDRESS_SIZE])
 {
-	struct prefix other = {.length = prefix->length};
-
-	memcpy(other.address, address, CNI_ADDRESS_SIZE);
-	fill_host(&other, false, other.address);
-	return prefix_equals(prefix, &other);
+	return cni_address_has_prefix(address, prefix->address,
+				      (unsigned int)prefix_own_length(prefix));
 }
 
 bool prefix_overlaps(const struct prefix *one, const struct prefix *other)

@@ -24,35 +24,21 @@
 #define DEFAULT_TIMEOUT 20
 /* Docker knows an address some time after it was given: a container must be started meanwhile. */
 #define DEFAULT_GRACE 300
-#define SECONDS_DIGITS 6
 #define TEXT_OF(value) #value
 #define TEXT(macro) TEXT_OF(macro)
-
-static int parse_seconds(const char *option, const char *text, unsigned int *seconds,
-			 struct cni_error *err)
-{
-	size_t digits = strspn(text, "0123456789");
-
-	if (!digits || digits > SECONDS_DIGITS || text[digits])
-		return cni_error_set(err, CNI_ERROR_INVALID_ENVIRONMENT,
-				     "invalid --%s \"%s\": must be seconds, 0 to 999999", option,
-				     text);
-	*seconds = (unsigned int)strtoul(text, NULL, 10);
-	return 0;
-}
 
 static int set_timeout(void *into, const char *text, struct cni_error *err)
 {
 	struct settings *settings = into;
 
-	return parse_seconds("timeout", text, &settings->conf.timeout, err);
+	return command_line_read_seconds("timeout", text, &settings->conf.timeout, err);
 }
 
 static int set_grace(void *into, const char *text, struct cni_error *err)
 {
 	struct settings *settings = into;
 
-	return parse_seconds("grace", text, &settings->grace, err);
+	return command_line_read_seconds("grace", text, &settings->grace, err);
 }
 
 static int set_ipam(void *into, const char *path, struct cni_error *err)

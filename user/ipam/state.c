@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "lib/cleanup.h"
+#include "lib/digest.h"
 #include "lib/io.h"
 #include "lib/text.h"
 #include "cni/json.h"
@@ -44,11 +45,7 @@ static int check_directory(const char *directory, struct cni_error *err)
 /* Two subnets may have one lock, which is rare and costs time only. */
 static off_t lock_of(const struct prefix *subnet)
 {
-	uint64_t hash = 0xcbf29ce484222325; /* FNV-1a */
-
-	for (size_t i = 0; i < sizeof(*subnet); i++)
-		hash = (hash ^ ((const uint8_t *)subnet)[i]) * 0x100000001b3;
-	return (off_t)(hash >> 33) + 1;
+	return (off_t)(digest_add(DIGEST_OF_NOTHING, subnet, sizeof(*subnet)) >> 33) + 1;
 }
 
 static void on_alarm(int number)

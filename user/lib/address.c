@@ -40,6 +40,25 @@ bool cni_address_is_link_local(const uint8_t address[CNI_ADDRESS_SIZE])
 	return address[0] == 0xfe && (address[1] & 0xc0) == 0x80;
 }
 
+bool cni_address_bits_equal(const uint8_t one[CNI_ADDRESS_SIZE],
+			    const uint8_t other[CNI_ADDRESS_SIZE], unsigned int bits)
+{
+	unsigned int bytes = bits / 8, rest = bits % 8;
+
+	if (bits > CNI_ADDRESS_SIZE * 8 || memcmp(one, other, bytes))
+		return false;
+	return !rest || !((one[bytes] ^ other[bytes]) >> (8 - rest));
+}
+
+bool cni_address_has_prefix(const uint8_t address[CNI_ADDRESS_SIZE],
+			    const uint8_t prefix[CNI_ADDRESS_SIZE], unsigned int length)
+{
+	bool ipv4 = cni_address_is_ipv4(prefix);
+
+	return cni_address_is_ipv4(address) == ipv4 &&
+	       cni_address_bits_equal(address, prefix, length + (ipv4 ? IPV4_PREFIX_BITS : 0));
+}
+
 int cni_address_parse(const char *text, uint8_t address[CNI_ADDRESS_SIZE])
 {
 	uint8_t parsed[CNI_ADDRESS_SIZE];

@@ -6,9 +6,11 @@
 
 #include <getopt.h>
 #include <stdbool.h>
+#include <stdlib.h>
 #include <string.h>
 
 #define LONG_OPTION 256 /* and its index: no letter has such a code */
+#define SECONDS_DIGITS 6
 #define LETTERS_SIZE (2 * COMMAND_LINE_OPTIONS + 2)
 
 static bool is_of_set(const struct command_line *line, const struct command_option *option)
@@ -54,7 +56,8 @@ static const struct command_option *find_option(const struct command_line *line,
 
 /* For an option that getopt_long() refused, as it was typed, without its value. Uses getopt's own
  * letter where there is one, because within "-xp" getopt has not moved on to the next word. */
-static int refuse(const struct command_line *line, int found, char **argv, struct cni_error *err)
+static int set_option_error(const struct command_line *line, int found, char **argv,
+			    struct cni_error *err)
 {
 	bool is_long = optopt >= LONG_OPTION;
 	char letter[] = {'-', (char)optopt, '\0'};
@@ -97,7 +100,7 @@ int command_line_read(const struct command_line *line, int argc, char **argv, vo
 		const struct command_option *option = find_option(line, found);
 
 		if (!option)
-			return refuse(line, found, argv, err);
+			return set_option_error(line, found, argv, err);
 		if (set_option(option, options, err))
 			return -1;
 	}
@@ -127,4 +130,17 @@ void command_line_print_help(const struct command_line *line, FILE *file)
 			!*argument || !strncmp(argument, "[=", 2) ? "" : " ", argument);
 		command_line_print_indented(option->help, 8, file);
 	}
+}
+
+int command_line_read_seconds(const char *option, const char *text, unsigned int *seconds,
+			      struct cni_error *err)
+{
+	size_t digits = strspn(text, "0123456789");
+
+	if (!digits || digits > SECONDS_DIGITS || text[digits])
+		return cni_error_set(err, CNI_ERROR_INVALID_ENVIRONMENT,
+				     "invalid --%s \"%s\": must be seconds, 0 to 999999", option,
+				     text);
+	*seconds = (unsigned int)strtoul(text, NULL, 10);
+	return 0;
 }

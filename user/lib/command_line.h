@@ -37,6 +37,10 @@ struct command_line {
 int command_line_read(const struct command_line *line, int argc, char **argv, void *options,
 		      struct cni_error *err);
 
+/* Reads the argument of --OPTION: 0 to 999999 (eleven days). CNI_ERROR_INVALID_ENVIRONMENT. */
+int command_line_read_seconds(const char *option, const char *text, unsigned int *seconds,
+			      struct cni_error *err);
+
 /* Prints the options of the set with their help. */
 void command_line_print_help(const struct command_line *line, FILE *file);
 /* Prints each line of the text behind that many blanks. */

@@ -57,17 +57,18 @@ int cni_error_wrap(struct cni_error *err, const char *format, ...)
 }
 
 /* Moves the details into the message. */
-static void fold_details(struct cni_error *err)
+const char *cni_error_whole(struct cni_error *err)
 {
 	if (*cni_error_details(err))
 		cni_error_set(err, err->code, "%s; %s", cni_error_message(err),
 			      cni_error_details(err));
+	return cni_error_message(err);
 }
 
 static void join(struct cni_error *all, struct cni_error *one, const char *separator)
 {
-	fold_details(all);
-	fold_details(one);
+	cni_error_whole(all);
+	cni_error_whole(one);
 	if (!cni_error_is_set(all)) {
 		*all = *one;
 		*one = (struct cni_error){0};

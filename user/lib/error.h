@@ -55,6 +55,8 @@ bool cni_error_is_set(const struct cni_error *err);
 /* Never NULL, never empty; details: "" where there are none. */
 const char *cni_error_message(const struct cni_error *err);
 const char *cni_error_details(const struct cni_error *err);
+/* The same in one: puts the details behind the message. */
+const char *cni_error_whole(struct cni_error *err);
 
 /* Leaves it as {0}. */
 void cni_error_release(struct cni_error *err);

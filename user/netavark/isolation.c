@@ -13,7 +13,7 @@
 #define LOCK_SECONDS "5" /* for iptables of others to end */
 
 /* What it says is not shown: mostly that there is no such rule. */
-static void run(char *const *arguments)
+static void run_silently(char *const *arguments)
 {
 	posix_spawn_file_actions_t actions;
 	pid_t child;
@@ -35,8 +35,8 @@ static void remove_rules(const char *program, const char *bridge)
 				       "-o",      bridge,      "-j",         "DROP", "-m",
 				       "comment", "--comment", COMMENT,      NULL};
 
-	run((char *const *)stage_1);
-	run((char *const *)stage_2);
+	run_silently((char *const *)stage_1);
+	run_silently((char *const *)stage_2);
 }
 
 void isolation_remove(const char *bridge)

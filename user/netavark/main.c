@@ -107,7 +107,7 @@ static int run_command(const struct driver_command *command, int argc, char **ar
 	return root ? command->run(root, argv[2], err) : -1;
 }
 
-static int run(int argc, char **argv, struct cni_error *err)
+static int run_command_line(int argc, char **argv, struct cni_error *err)
 {
 	const char *name = argc > 1 ? argv[1] : "";
 
@@ -128,11 +128,9 @@ static int run(int argc, char **argv, struct cni_error *err)
 			     *name ? "unknown command \"" : "no command", name, *name ? "\"" : "");
 }
 
-static void reply_error(const struct cni_error *err)
+static void reply_error(struct cni_error *err)
 {
-	const char *details = cni_error_details(err);
-	cleanup_free char *text =
-		cni_format("%s%s%s", cni_error_message(err), *details ? "; " : "", details);
+	cleanup_free char *text = cni_format("%s", cni_error_whole(err));
 	cleanup_error struct cni_error failure = {0};
 	cleanup_json json_t *reply = NULL;
 
@@ -153,7 +151,7 @@ int main(int argc, char **argv)
 	/* The caller may have left SIGCHLD ignored, and then wait() does not tell how plugins end.
 	 */
 	signal(SIGCHLD, SIG_DFL);
-	failed = run(argc, argv, &err);
+	failed = run_command_line(argc, argv, &err);
 	if (failed)
 		reply_error(&err);
 	cni_error_release(&err);

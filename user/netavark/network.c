@@ -2,12 +2,8 @@
 /* network.c - reads a network, and compares subnets. */
 #include "netavark/network.h"
 
-#include <string.h>
-
 #include "cni/environment.h"
 #include "cni/json.h"
-
-#define IPV4_OFFSET 96 /* of ::ffff:0:0/96 */
 
 int network_read(struct network *network, const json_t *root, struct cni_error *err)
 {
@@ -65,28 +61,13 @@ bool subnet_is_ipv4(const struct subnet *subnet)
 	return cni_address_is_ipv4(subnet->address);
 }
 
-static bool begin_alike(const uint8_t one[CNI_ADDRESS_SIZE], const uint8_t other[CNI_ADDRESS_SIZE],
-			unsigned int bits)
-{
-	unsigned int bytes = bits / 8, rest = bits % 8;
-
-	return !memcmp(one, other, bytes) &&
-	       (!rest || !((one[bytes] ^ other[bytes]) >> (8 - rest)));
-}
-
-static unsigned int prefix_bits(const struct subnet *subnet)
-{
-	return subnet->prefix_length + (subnet_is_ipv4(subnet) ? IPV4_OFFSET : 0);
-}
-
 bool subnet_holds(const struct subnet *subnet, const uint8_t address[CNI_ADDRESS_SIZE])
 {
-	return subnet_is_ipv4(subnet) == cni_address_is_ipv4(address) &&
-	       begin_alike(subnet->address, address, prefix_bits(subnet));
+	return cni_address_has_prefix(address, subnet->address, subnet->prefix_length);
 }
 
 bool subnets_overlap(const struct subnet *one, const struct subnet *other)
 {
-	return prefix_bits(one) < prefix_bits(other) ? subnet_holds(one, other->address)
-						     : subnet_holds(other, one->address);
+	return one->prefix_length < other->prefix_length ? subnet_holds(one, other->address)
+							 : subnet_holds(other, one->address);
 }

@@ -35,7 +35,7 @@ static const struct option own_options[] = {
 	{0},
 };
 
-static const struct option *find(const struct option *options, const char *name)
+static const struct option *find_option(const struct option *options, const char *name)
 {
 	for (; options->name; options++)
 		if (!strcmp(options->name, name))
@@ -110,7 +110,7 @@ static int refuse_name(const char *name, struct cni_error *err)
 
 	for (size_t i = 0; i < sizeof(tables) / sizeof(tables[0]); i++)
 		for (const struct option *option = tables[i]; option->name; option++) {
-			char *longer = find(tables[i], option->name)
+			char *longer = find_option(tables[i], option->name)
 					       ? cni_format("%s, %s", names, option->name)
 					       : NULL;
 
@@ -138,8 +138,8 @@ static int read_own(struct network_options *options, const struct option *option
 static int read_one(struct network_options *options, const char *name, const char *text,
 		    struct cni_error *err)
 {
-	const struct option *own = find(own_options, name);
-	const struct option *option = own ? own : find(conf_options, name);
+	const struct option *own = find_option(own_options, name);
+	const struct option *option = own ? own : find_option(conf_options, name);
 	cleanup_json json_t *value = NULL;
 
 	if (!strcmp(name, CNI_PATH_OPTION))
@@ -217,7 +217,7 @@ void network_options_print_help(void)
 	output_text("  %-20s %s\n", CNI_PATH_OPTION,
 		    "Where the CNI plugins are (default: CNI_PATH, or " EXECUTE_DEFAULT_PATH ").");
 	for (const struct option *option = conf_options; option->name; option++)
-		if (find(conf_options, option->name))
+		if (find_option(conf_options, option->name))
 			output_text("  %-20s %s\n", option->name, option->help);
 }
 

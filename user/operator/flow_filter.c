@@ -2,20 +2,9 @@
 /* flow_filter.c - which connections a verb shows. */
 #include "operator/flow_filter.h"
 
-#include <string.h>
-
-#define IPV4_PREFIX_BITS 96
-
 bool range_holds(const struct range_option *range, const uint8_t address[CNI_ADDRESS_SIZE])
 {
-	bool ipv4 = cni_address_is_ipv4(range->address);
-	unsigned int bits = range->prefix_length + (ipv4 ? IPV4_PREFIX_BITS : 0);
-	unsigned int whole = bits / 8, rest = bits % 8;
-	uint8_t mask = (uint8_t)(0xff00 >> rest);
-
-	if (cni_address_is_ipv4(address) != ipv4 || memcmp(range->address, address, whole) != 0)
-		return false;
-	return !rest || ((range->address[whole] ^ address[whole]) & mask) == 0;
+	return cni_address_has_prefix(address, range->address, range->prefix_length);
 }
 
 static bool path_matches(enum flow_way_path wanted, const struct connection *connection)

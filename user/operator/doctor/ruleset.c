@@ -141,15 +141,6 @@ static struct operand read_left(const struct forwarded *packet, const json_t *le
 	return (struct operand){.kind = OPERAND_UNKNOWN};
 }
 
-static bool bits_are_equal(const uint8_t *a, const uint8_t *b, unsigned int bits)
-{
-	unsigned int rest = bits % 8;
-
-	if (memcmp(a, b, bits / 8) != 0)
-		return false;
-	return !rest || !((a[bits / 8] ^ b[bits / 8]) >> (8 - rest));
-}
-
 static enum match compare_prefix(const struct operand *operand, const json_t *prefix)
 {
 	json_int_t length = json_integer_value(json_object_get(prefix, "len"));
@@ -162,8 +153,8 @@ static enum match compare_prefix(const struct operand *operand, const json_t *pr
 		length += 96;
 	if (length < 0 || length > 128)
 		return MATCH_MAYBE;
-	return bits_are_equal(address, operand->address, (unsigned int)length) ? MATCH_YES
-									       : MATCH_NO;
+	return cni_address_bits_equal(address, operand->address, (unsigned int)length) ? MATCH_YES
+										       : MATCH_NO;
 }
 
 static enum match compare_text(const struct operand *operand, const char *text)

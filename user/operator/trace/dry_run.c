@@ -86,16 +86,6 @@ static int choose_entry(struct dry_run *run, struct cni_error *err)
 			     run->entry.name, run->entry.name);
 }
 
-static bool is_in_subnet(const uint8_t *a, const uint8_t *b, const struct endpoint *endpoint)
-{
-	unsigned int bits = endpoint->prefix_length + (cni_address_is_ipv4(a) ? 96U : 0U);
-	unsigned int bytes = bits / 8, rest = bits % 8;
-
-	if (bits > 128 || memcmp(a, b, bytes) != 0)
-		return false;
-	return !rest || (a[bytes] ^ b[bytes]) >> (8 - rest) == 0;
-}
-
 /* A container sends to its gateway, unless the destination is another one on its bridge. */
 static void containers_destination(struct dry_run *run, uint8_t mac[LINK_MAC_SIZE])
 {
@@ -111,7 +101,8 @@ static void containers_destination(struct dry_run *run, uint8_t mac[LINK_MAC_SIZ
 	    !find_endpoint(run, run->packet.destination, &peer, &peer_slot) ||
 	    !interface_read(&run->view->datapath.objects, peer_slot.ifindex, &peer_kind) ||
 	    peer_kind.bridge_ifindex != run->entry_kind.bridge_ifindex ||
-	    !is_in_subnet(run->packet.source, run->packet.destination, &endpoint))
+	    !cni_address_has_prefix(run->packet.destination, run->packet.source,
+				    endpoint.prefix_length))
 		return;
 	run->is_switched = true;
 	neighbour = neighbour_of(run->view->socket, run->entry_kind.bridge_ifindex,
