@@ -282,22 +282,19 @@ INLINE bool offload_is_due(const struct connection *connection)
 		offload_was_seen(&connection->leave[OUTWARDS]));
 }
 
-/* Paths for both directions, or for none. ifindex: where inward packets arrive; 0: where outward
- * ones leave. None with masqAll, where the host takes the client's place. */
+/* Paths for both directions, or for none. noted: where the stack has sent a masqueraded connection,
+ * or zeros. ifindex: where inward packets arrive; 0: where outward ones leave. None with masqAll,
+ * where the host takes the client's place. */
 GLOBAL_FUNCTION int offload_find_paths(struct __sk_buff *skb, const struct connection_key *key,
-				       struct connection *connection, __u32 ifindex)
+				       struct connection *connection, const struct leave *noted,
+				       __u32 ifindex)
 {
-	__u8 next_hop[ETH_ALEN];
 	struct leave *leave;
 	const struct slot *slot;
-	__u32 via;
 	int out, in;
 
-	if (!key || !connection)
+	if (!key || !connection || !noted)
 		return PATH_UNDECIDED;
-	leave = &connection->leave[OUTWARDS];
-	__builtin_memcpy(next_hop, leave->destination, sizeof(next_hop));
-	via = connection->kind == FLOW_MASQUERADE ? leave->ifindex : 0;
 	slot = owner_slot(&connection->owner);
 	if (!slot || endpoint_slot(key->inside) != slot ||
 	    policy_masquerades_client(&connection->owner, key->outside))
@@ -305,9 +302,11 @@ GLOBAL_FUNCTION int offload_find_paths(struct __sk_buff *skb, const struct conne
 	out = offload_find_path(skb, key, connection, OUTWARDS, offload_gateway(slot->ifindex));
 	if (out < PATH_CONTAINER)
 		return out;
-	if (via && via != (out == PATH_OUT ? leave->ifindex : offload_gateway(leave->ifindex)))
+	leave = &connection->leave[OUTWARDS];
+	if (noted->ifindex &&
+	    noted->ifindex != (out == PATH_OUT ? leave->ifindex : offload_gateway(leave->ifindex)))
 		return PATH_STACK; /* the stack routes by more than the query has: a mark, say */
-	if (via && !offload_same_next_hop(leave->destination, next_hop))
+	if (noted->ifindex && !offload_same_next_hop(leave->destination, noted->destination))
 		return PATH_UNDECIDED; /* the same, or the next hop has another MAC since */
 	if (!offload_may_pass(skb->ifindex))
 		return PATH_UNDECIDED;
@@ -340,29 +339,31 @@ GLOBAL_FUNCTION int offload_decide(struct __sk_buff *skb, const struct packet *p
 				   const struct connection_key *key, struct connection *connection,
 				   __u32 ifindex)
 {
-	struct leave *in, *out;
-	__u8 next_hop[ETH_ALEN];
+	struct scratch *scratch = scratch_get();
+	struct leave *in, *out, *noted;
 	int path = PATH_STACK;
-	__u32 id, via, now;
+	__u32 id, now;
 
-	if (!packet || !key || !connection)
+	if (!packet || !key || !connection || !scratch)
 		return 0;
 	in = &connection->leave[INWARDS];
 	out = &connection->leave[OUTWARDS];
+	noted = &scratch->noted;
 	id = connection->id;
 	now = clock_second();
-	via = connection->kind == FLOW_MASQUERADE ? out->ifindex : 0;
-	__builtin_memcpy(next_hop, out->destination, sizeof(next_hop));
+	__builtin_memcpy(noted, out, sizeof(*noted));
+	if (connection->kind != FLOW_MASQUERADE)
+		noted->ifindex = 0; /* a mapping's was chosen by reply_reroute() */
 	if (ifindex && connection->in_ifindex && connection->in_ifindex != ifindex)
 		return 0;
 	if (!offload_is_due(connection)) { /* not checked again in this second */
 		connection->leave[ifindex ? INWARDS : OUTWARDS].looked_up = now;
 		if (!ifindex)
-			out->ifindex = via; /* a mapping's was not looked up */
+			out->ifindex = noted->ifindex;
 		return 0;
 	}
 	if (!packet_has_options(packet))
-		path = offload_find_paths(skb, key, connection, ifindex);
+		path = offload_find_paths(skb, key, connection, noted, ifindex);
 	if (connection->id != id)
 		return 0;
 	if (!connection->in_ifindex)
@@ -375,8 +376,8 @@ GLOBAL_FUNCTION int offload_decide(struct __sk_buff *skb, const struct packet *p
 		count(flow_offloaded);
 		return 0;
 	}
-	out->ifindex = via;
-	__builtin_memcpy(out->destination, next_hop, sizeof(next_hop));
+	out->ifindex = noted->ifindex;
+	__builtin_memcpy(out->destination, noted->destination, sizeof(out->destination));
 	return 0;
 }
 

@@ -40,6 +40,7 @@ struct scratch {
 	struct port_order order; /* of ports for the draft */
 	struct tuple reply;      /* the tuple of a reply to the draft's port */
 	struct bpf_fib_lookup query;
+	struct leave noted;             /* the way of the stack, while a path is looked for */
 	struct translation translation; /* of a container's packet */
 };
 
