@@ -143,7 +143,7 @@ INLINE enum verdict leave_by_connection(struct __sk_buff *skb, struct packet *pa
 		offload_note_way(skb, packet, found.connection, found.now);
 	if (!found_stands(&found))
 		return VERDICT_TRANSLATE;
-	offload_note_outwards(skb, found.connection, found.now);
+	offload_note_outwards(skb, packet, found.connection, found.now);
 	/* A connection that never gets a path is not asked about at each packet, either. */
 	if (found.connection->kind == FLOW_MASQUERADE && !leave->left_stack)
 		leave->looked_up = found.now;

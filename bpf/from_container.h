@@ -188,8 +188,7 @@ GLOBAL_FUNCTION bool may_skip_from_veth(struct __sk_buff *skb, const struct pack
 	if (connection->path[OUTWARDS] >= PATH_CONTAINER && slot->fast_path != FAST_PATH_OFF &&
 	    offload_gateway(veth))
 		return true;
-	connection->path[INWARDS] = PATH_STACK;
-	connection->path[OUTWARDS] = PATH_STACK;
+	offload_stay(connection);
 	return false;
 }
 

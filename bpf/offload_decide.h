@@ -56,16 +56,31 @@ INLINE void offload_note(struct connection *connection, enum way way, __u32 now)
 	leave->left_stack = now;
 }
 
-/* Where the container sends by another of its networks, the fast path would take one direction
- * only: conntrack, which sees the other, would call that invalid. */
-GLOBAL_FUNCTION int offload_note_outwards(struct __sk_buff *skb, struct connection *connection,
-					  __u32 now)
+/* No packet of the connection will skip the stack. */
+INLINE void offload_stay(struct connection *connection)
 {
-	if (!connection)
+	connection->path[INWARDS] = PATH_STACK;
+	connection->path[OUTWARDS] = PATH_STACK;
+}
+
+/* A packet in the container's name leaves the stack. If the host has made it, the host takes part
+ * in the connection: a firewall that answers SYNs itself changes sequence numbers from then on.
+ * Only a connection that has a path already keeps it, whatever is rejected in its name. (IPv6
+ * fragments that were put together for the firewall look like the host's own.) Where the container
+ * sends by another of its networks, the fast path would take one direction only: conntrack, which
+ * sees the other, would call that invalid. */
+GLOBAL_FUNCTION int offload_note_outwards(struct __sk_buff *skb, const struct packet *packet,
+					  struct connection *connection, __u32 now)
+{
+	bool has_path;
+
+	if (!packet || !connection)
 		return 0;
-	if (connection->leave[OUTWARDS].left_stack != now &&
-	    (connection->path[OUTWARDS] >= PATH_CONTAINER ||
-	     owner_sends_by(&connection->owner, skb->ingress_ifindex)))
+	has_path = connection->path[OUTWARDS] >= PATH_CONTAINER;
+	if (!has_path && !skb->ingress_ifindex && !packet->fragment)
+		offload_stay(connection);
+	else if (connection->leave[OUTWARDS].left_stack != now &&
+		 (has_path || owner_sends_by(&connection->owner, skb->ingress_ifindex)))
 		offload_note(connection, OUTWARDS, now);
 	return 0;
 }
@@ -113,8 +128,7 @@ GLOBAL_FUNCTION int offload_heed_stack(struct __sk_buff *skb, const struct packe
 	    connection->id != id)
 		return 0;
 	connection->leave[OUTWARDS].ifindex = skb->ifindex;
-	connection->path[INWARDS] = PATH_STACK;
-	connection->path[OUTWARDS] = PATH_STACK;
+	offload_stay(connection);
 	return 0;
 }
 

@@ -305,7 +305,7 @@ GLOBAL_FUNCTION enum verdict snat_begin(struct __sk_buff *skb, const struct pack
 	begun = &draft->connection;
 	begun->uplink = skb->ifindex;
 	if (outward) { /* its first packet has passed the stack */
-		offload_note_outwards(skb, begun, clock_second());
+		offload_note_outwards(skb, packet, begun, clock_second());
 		route_note_way(skb, packet, &begun->leave[OUTWARDS]);
 	}
 	if (!share_left_to(&draft->key, begun))

@@ -316,6 +316,14 @@ static void seen_before_drop(void)
 	fixture_drop_offload();
 }
 
+static void with_tcp_path(void)
+{
+	const struct entry record = BY_PATH(IPPROTO_TCP, v4, .seen = {1, 1}, .looked_up = 1);
+
+	fixture_set_fast_path(ONE, FAST_PATH_ESTABLISHED);
+	fixture_put_offloaded(&record, ONE);
+}
+
 static void at_uplink_of_others(void)
 {
 	put_undecided(1, 1);
@@ -342,6 +350,12 @@ static const struct row decision_rows[] = {
 	 .in = IN4(TCP, ACK), .out = IN4_DONE(TCP, ACK), .flows = {UNDECIDED(IPPROTO_TCP, v4)}},
 	{DECIDES("a SYN decides nothing", seen_both_ways), AT(FROM_UPLINK, UPLINK),
 	 .in = IN4(TCP, SYN), .out = IN4_DONE(TCP, SYN), .flows = {UNDECIDED(IPPROTO_TCP, v4)}},
+	{DECIDES("answered by the host itself: to the stack for good", seen_in_alone),
+	 AT(TO_UPLINK, UPLINK), .of_the_host = true, .in = OUT4(TCP, SYN | ACK),
+	 .out = OUT4_DONE(TCP, SYN | ACK), .flows = {BY_STACK(IPPROTO_TCP, v4)}},
+	{DECIDES("but a path that there is already stays", with_tcp_path), AT(TO_UPLINK, UPLINK),
+	 .of_the_host = true, .in = OUT4(TCP, ACK), .out = OUT4_DONE(TCP, ACK),
+	 .flows = {BY_PATH(IPPROTO_TCP, v4)}},
 	{DECIDES("IPv4 options: to the stack for good", seen_both_ways), AT(FROM_UPLINK, UPLINK),
 	 .in = IN4(TCP, ACK, .ipv4_options = 4), .out = IN4_DONE(TCP, ACK, .ipv4_options = 4),
 	 .flows = {BY_STACK(IPPROTO_TCP, v4)}},
@@ -402,6 +416,28 @@ static const struct row masquerade_rows_of_paths[] = {
 	 .flows = {LEAVING(PATH_STACK, PATH_STACK)}},
 };
 
+/* The host sends in the container's name before the container does. */
+#define BEGUN(protocol, path_) \
+	MASQUERADED(NEW, protocol, v6_container_one, 25000, v6_server, 53, v6_host, 25000, \
+		    .path = {path_, path_})
+#define FIRST_PIECE \
+	.payload = 1000, .fragment = FIRST_FRAGMENT, .piece_offset = 0, .piece_size = 800
+
+static const struct row rows_of_the_host[] = {
+	{.says = "begun by the host itself: to the stack for good",
+	 AT(TO_UPLINK, UPLINK),
+	 .of_the_host = true,
+	 .in = TCP(v6_container_one, 25000, v6_server, 53, SYN),
+	 .out = TCP(v6_host, 25000, v6_server, 53, SYN),
+	 .flows = {BEGUN(IPPROTO_TCP, PATH_STACK)}},
+	{.says = "by a fragment that the stack has made again: not decided yet",
+	 AT(TO_UPLINK, UPLINK),
+	 .of_the_host = true,
+	 .in = UDP(v6_container_one, 25000, v6_server, 53, FIRST_PIECE),
+	 .out = UDP(v6_host, 25000, v6_server, 53, FIRST_PIECE),
+	 .flows = {BEGUN(IPPROTO_UDP, PATH_UNDECIDED)}},
+};
+
 void offload_rows(void)
 {
 	ROWS_RUN(path_rows);
@@ -410,4 +446,5 @@ void offload_rows(void)
 	ROWS_RUN(stack_rows);
 	ROWS_RUN(decision_rows);
 	ROWS_RUN(masquerade_rows_of_paths);
+	ROWS_RUN(rows_of_the_host);
 }

@@ -1,0 +1,74 @@
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+# shellcheck shell=bash disable=SC2154 # the world's names: world.sh
+#
+# test_synproxy.sh - the host answers SYNs itself, in a container's name or in a server's. Its IP
+# stack changes sequence numbers of such a connection from then on.
+
+# synproxy INTERFACE PORT...: the firewall answers SYNs that arrive there for one of these ports. The
+# reference's NAT comes after the chain "raw", so its SYNs to a mapped port are the host's own.
+synproxy() {
+	local interface=$1 ports
+	shift
+	ports=$(IFS=, && echo "$*")
+	sysctl -qw net.netfilter.nf_conntrack_tcp_loose=0
+	nft -f - <<-RULES || skip "the kernel has no nftables synproxy"
+	table inet shield {
+		chain raw {
+			type filter hook prerouting priority raw
+			iifname "$interface" tcp dport { $ports } tcp flags syn notrack
+		}
+		chain answer {
+			iifname "$interface" tcp dport { $ports } ct state invalid,untracked synproxy mss 1460 wscale 7 timestamp sack-perm
+			ct state invalid counter drop
+		}
+		chain input {
+			type filter hook input priority filter
+			jump answer
+		}
+		chain forward {
+			type filter hook forward priority filter
+			jump answer
+		}
+	}
+	RULES
+}
+
+# How many handshakes the host has completed with a client: a line for each CPU, in hexadecimal
+handshakes() {
+	local valid sum=0
+	while read -r _ _ _ valid _; do
+		[ "$valid" = cookie_valid ] || sum=$((sum + 16#$valid))
+	done </proc/net/stat/synproxy
+	echo "$sum"
+}
+
+# expect_shielded TALK...: they go on, and the host has answered the SYNs of both.
+expect_shielded() {
+	expect_goes_on "$@"
+	expect_steady "$@"
+	expect_equal 2 "$(handshakes)" "handshakes of the host"
+	[ "$plugin" != bpf-portmap ] || expect_passes_stack "$@"
+}
+
+# also with portmap
+# connections to a mapped port go on where SYNs are answered by the firewall (SYNPROXY)
+test_synproxy_mapped() {
+	fast_lists
+	container_start web fast -p 8080:80/tcp
+	synproxy eth0 8080 80
+	talk_open in4 client tcp "$host4" 8080
+	talk_open in6 client tcp "$host6" 8080
+	expect_shielded in4 in6
+}
+
+# also with portmap
+# connections of a masqueraded container go on where its SYNs are
+test_synproxy_masqueraded() {
+	fast_lists
+	serve_in server 9000
+	container_add one fast
+	synproxy cni0 9000
+	talk_open out4 one tcp "$server4" 9000
+	talk_open out6 one tcp "$server6" 9000
+	expect_shielded out4 out6
+}
