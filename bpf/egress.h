@@ -192,7 +192,7 @@ INLINE enum verdict decide_outwards(struct __sk_buff *skb, struct packet *packet
 	struct tuple *tuple = &packet->tuple;
 	const struct endpoint *destination;
 	enum verdict verdict = VERDICT_PASS;
-	bool concerned;
+	bool concerned, hairpin;
 
 	if (endpoint && !owner_live(&endpoint->owner))
 		return masquerade_wanted(packet, endpoint) ? drop(no_attachment) : VERDICT_PASS;
@@ -214,13 +214,16 @@ INLINE enum verdict decide_outwards(struct __sk_buff *skb, struct packet *packet
 		direct_confirm(packet);
 		return VERDICT_PASS;
 	}
+	hairpin = is_hairpin(packet, endpoint);
+	if (!hairpin && !masquerade_wanted(packet, endpoint))
+		return VERDICT_PASS;
 	if (!sender_is_verified(skb, packet, endpoint))
 		return decide_unverified(packet, endpoint);
 	if (skb->ingress_ifindex == 0 && direct_is_refused(packet))
 		return VERDICT_PASS;
-	if (is_hairpin(packet, endpoint))
+	if (hairpin)
 		return snat_begin(skb, packet, &endpoint->owner, false, translation);
-	if (!masquerade_wanted(packet, endpoint) || translated_on_return(tuple))
+	if (translated_on_return(tuple))
 		return VERDICT_PASS;
 	return snat_begin(skb, packet, &endpoint->owner, true, translation);
 }
