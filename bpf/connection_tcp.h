@@ -109,14 +109,12 @@ INLINE bool tcp_fin_counts(const struct connection *connection, const struct pac
 	return !(state & RECEIVER(STATE_SEQUENCE_INSIDE, way)); /* picked up in the middle */
 }
 
-/* Remembers the sequence numbers of a packet. */
-INLINE void tcp_track(struct connection *connection, const struct packet *packet, enum way way)
+/* Remembers the sequence numbers of a plausible packet. */
+INLINE void tcp_remember(struct connection *connection, const struct packet *packet, enum way way)
 {
 	__u32 end = packet->tcp_sequence + packet->tcp_sequence_length, state = connection->state;
 	struct tcp_numbers *sent = &connection->tcp[way];
 
-	if ((packet->tcp_flags & TCP_RST) || !tcp_is_plausible(connection, packet, way))
-		return;
 	if (!(state & SENDER(STATE_SEQUENCE_INSIDE, way))) {
 		sent->sequence_end = end;
 	} else if (tcp_is_after(end, sent->sequence_end)) { /* not a keep-alive */
@@ -131,6 +129,12 @@ INLINE void tcp_track(struct connection *connection, const struct packet *packet
 	    tcp_is_after(packet->tcp_acknowledgment, sent->acknowledged))
 		sent->acknowledged = packet->tcp_acknowledgment;
 	state_set(connection, SENDER(STATE_ACKNOWLEDGED_INSIDE, way));
+}
+
+INLINE void tcp_track(struct connection *connection, const struct packet *packet, enum way way)
+{
+	if (!(packet->tcp_flags & TCP_RST) && tcp_is_plausible(connection, packet, way))
+		tcp_remember(connection, packet, way);
 }
 
 /* A forged SYN is answered too, but its sender does not know the initial number of the SYN-ACK, and
@@ -343,6 +347,38 @@ INLINE bool tcp_changes_state(const struct connection *connection, const struct 
 	    tcp_fin_counts(connection, packet, way))
 		return true;
 	return tcp_revives(connection, packet, way);
+}
+
+/* Returns whether the packet is plausible and changes no state: most packets, which need no call.
+ * It acknowledges something of what the other side has sent since the last acknowledgment. */
+INLINE bool tcp_is_usual(const struct connection *connection, const struct packet *packet,
+			 enum way way)
+{
+	const __u32 known = STATE_SEQUENCE_INSIDE | STATE_SEQUENCE_OUTSIDE |
+			    SENDER(STATE_ACKNOWLEDGED_INSIDE, way);
+	const __u32 awaited = SENDER(STATE_AWAITED_INSIDE, way);
+	__u32 last = connection->tcp[way].acknowledged;
+	__u32 sent = connection->tcp[!way].sequence_end - last;
+
+	return (packet->tcp_flags & (TCP_SYN | TCP_ACK | TCP_RST | TCP_FIN)) == TCP_ACK &&
+	       (connection->state & (known | awaited)) == known &&
+	       tcp_is_close(packet->tcp_sequence, connection->tcp[way].sequence_end) &&
+	       sent < SEQUENCE_AHEAD && packet->tcp_acknowledgment - last <= sent;
+}
+
+/* Applies a packet to its assured connection. */
+INLINE void tcp_use(const struct connection_key *key, struct connection *connection,
+		    const struct packet *packet, enum way way)
+{
+	if (tcp_is_usual(connection, packet, way)) {
+		tcp_remember(connection, packet, way);
+		return;
+	}
+	if (packet_tcp_is_odd(packet))
+		return;
+	if (tcp_changes_state(connection, packet, way))
+		tcp_follow(key, connection, packet, way);
+	tcp_track(connection, packet, way);
 }
 
 #endif

@@ -186,11 +186,8 @@ INLINE enum verdict connection_use(struct found *found, const struct packet *pac
 		return connection_use_half_open(found->key, connection, packet, way);
 	connection->packets[way]++;
 	connection->bytes[way] += length;
-	if (found->key->protocol != PROTOCOL_TCP || packet_tcp_is_odd(packet))
-		return VERDICT_TRANSLATE;
-	if (tcp_changes_state(connection, packet, way))
-		tcp_follow(found->key, connection, packet, way);
-	tcp_track(connection, packet, way);
+	if (found->key->protocol == PROTOCOL_TCP)
+		tcp_use(found->key, connection, packet, way);
 	return VERDICT_TRANSLATE;
 }
 

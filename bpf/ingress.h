@@ -149,12 +149,12 @@ INLINE bool gives_way_to_mapping(const struct packet *packet, const struct found
 	enum protocol protocol = packet->tuple.protocol;
 
 	return found->connection && found->connection->kind == FLOW_MASQUERADE &&
-	       (!(found->connection->state & STATE_REPLIED) ||
-		connection_idle(found->connection, found->now) >
-			connection_spared(found->key, found->connection)) &&
 	       (protocol == PROTOCOL_UDP ||
 		(protocol == PROTOCOL_TCP && packet_begins_tcp(packet))) &&
-	       portmap_is_published(packet->tuple.destination_port);
+	       portmap_is_published(packet->tuple.destination_port) &&
+	       (!(found->connection->state & STATE_REPLIED) ||
+		connection_idle(found->connection, found->now) >
+			connection_spared(found->key, found->connection));
 }
 
 INLINE enum verdict decide_inwards(struct __sk_buff *skb, struct packet *packet,
