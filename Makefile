@@ -73,7 +73,7 @@ say = @printf '  %-8s %s\n' $(1) $(2);
 endif
 
 objects = $(patsubst %.c,$(BUILD)/%.o,$(1))
-PLUGIN_OBJECTS := $(call objects,$(wildcard $(addprefix user/,main.c $(addsuffix /*.c,lib cni conf net datapath/* host plugin operator operator/*))))
+PLUGIN_OBJECTS := $(call objects,$(wildcard $(addprefix user/,main.c $(addsuffix /*.c,lib cni conf net datapath/* plan host plugin operator operator/*))))
 IPAM_OBJECTS := $(call objects,$(filter-out user/cnirun/main.c,$(wildcard $(addprefix user/,$(addsuffix /*.c,lib cni cnirun ipam)))))
 # Linked with shared libraries always: libmicrohttpd needs gnutls, which has parts that Debian has
 # no static libraries of. Without libmicrohttpd all the rest is built.
@@ -204,6 +204,7 @@ SANITIZE := -O1 -g -fsanitize=address,undefined -fno-sanitize-recover=undefined 
 UNIT_TESTS := $(patsubst tests/unit/%.c,$(BUILD)/tests/unit/%,$(wildcard tests/unit/*_test.c))
 # Everything without I/O on the machine, instrumented; programs' main files excepted.
 UNIT_SOURCES := $(filter-out user/cnirun/main.c,$(wildcard $(addprefix user/,$(addsuffix /*.c,lib cni conf cnirun))) \
+	$(wildcard user/plan/*.c) user/datapath/attach/roles.c user/datapath/load/objects.c \
 	user/ipam/prefix.c user/datapath/load/load_log.c $(addprefix user/operator/,flow_filter.c flow_top.c flow_words.c format.c items.c options.c \
 	table.c install/list_text.c doctor/ruleset.c doctor/iptables_save.c doctor/listening.c doctor/remedy_word.c doctor/tc_modules.c) $(addprefix user/net/,port_ranges.c nat_rule.c nft_rule.c \
 	netlink.c netns.c))
@@ -215,7 +216,7 @@ $(BUILD)/sanitized/%.o: %.c Makefile | $(SKELETONS)
 
 $(BUILD)/tests/unit/%: $(BUILD)/sanitized/tests/unit/%.o $(UNIT_OBJECTS)
 	@mkdir -p $(@D)
-	$(call say,LINK,$@)$(CC) $(CFLAGS) $(SANITIZE) $^ -lcmocka -ljansson -lnl-3 -lnettle -o $@
+	$(call say,LINK,$@)$(CC) $(CFLAGS) $(SANITIZE) $^ -lcmocka -ljansson -lnl-3 -lnettle -lbpf -o $@
 
 # The programs as a whole under the sanitizers, for the network tests that feed them bad input.
 $(BUILD)/sanitized/bpf-portmap: $(patsubst $(BUILD)/%,$(BUILD)/sanitized/%,$(PLUGIN_OBJECTS))

@@ -281,13 +281,14 @@ struct interface {
 	/* 1, at a container's veth: qdiscs, filters or IPsec policies must see the packets. Written
 	 * by user space, and by the programs, which check once a second (bpf/device.h). */
 	__u8 watched;
-	enum attach_mode attach_mode; /* from the configuration of the last ADD */
+	enum attach_mode attach_mode; /* as the conflists want it */
 	/* Source addresses for kernels that cannot tell which one routing would choose
 	 * (BPF_FIB_LOOKUP_SRC: since 6.7); all zero: none. ADD and CHECK refresh them. */
 	__u8 address4[16];
 	__u8 address6[16];
 	__u32 looked_at; /* CLOCK_MONOTONIC, seconds: when a program last checked for `watched` */
-	__u32 reserved3;
+	__u8 by_administrator; /* 1: `bpf-portmap attach NAME` made it an uplink */
+	__u8 reserved3[3];
 } __attribute__((aligned(8)));
 
 /* host_addresses: HASH. Addresses that routing called local at the last ADD, CHECK or attach,
@@ -306,16 +307,23 @@ struct host_address {
 	__u8 reserved[3];
 };
 
-/* networks: HASH by the conflist's name, zero-filled. Its options at the last ADD, for commands
- * that classify interfaces without a configuration. Names and globs, each ended by a zero byte. */
+/* networks: HASH by the conflist's name, zero-filled. What it says about interfaces, as long as it
+ * has a container. Names and globs, each ended by a zero byte. */
 struct network_key {
 	char name[ATTACHMENT_KEY_SIZE];
 };
 
 struct network {
+	/* A container of this network: while it is there, so is the network. When it has gone the
+	 * next command that looks finds another one, or deletes the entry. {0, 0}: the one behind
+	 * `veth`, whose ADD has not claimed anything yet. */
+	struct owner witness;
+	__u32 veth; /* ifindex */
+	enum attach_mode attach;
+	__u8 reserved[3];
 	char uplinks[INTERFACE_NAMES_SIZE]; /* empty: every interface that can be one */
 	char excluded_interfaces[INTERFACE_NAMES_SIZE];
-};
+} __attribute__((aligned(8)));
 
 /*
  * connections: HASH. One record for each connection, by its tuple without NAT, which the IP stack
@@ -640,7 +648,7 @@ ASSERT_SIZE(struct host_address, 16);
 ASSERT_SIZE(struct socket_flow_key, 32);
 ASSERT_SIZE(struct socket_flow, 24);
 ASSERT_SIZE(struct warnings, 8 + WARNINGS_SIZE);
-ASSERT_SIZE(struct network, 2 * INTERFACE_NAMES_SIZE);
+ASSERT_SIZE(struct network, 16 + 2 * INTERFACE_NAMES_SIZE);
 ASSERT_SIZE(struct connection_key, 40);
 ASSERT_SIZE(struct connection, 144);
 ASSERT_SIZE(struct alias, 40);

@@ -286,7 +286,7 @@ test_uplink_broadcast_not_mapped() {
 
 # excludeInterfaces takes names and globs in place of the default [T02]
 test_uplink_exclude_interfaces() {
-	conflist only-vip bridge "$(with_ours '{"excludeInterfaces": ["vip*"]}')"
+	conflist only-vip bridge "$other_network | $(with_ours '{"excludeInterfaces": ["vip*"]}')"
 	service_make vip0 10.96.0.10/32
 	service_make kube-ipvs0 10.96.0.20/32
 	serve_on_host 8080
@@ -296,11 +296,6 @@ test_uplink_exclude_interfaces() {
 	expect_equal '' "$(attached vip0 ingress)$(attached vip0 egress)"
 	container_add second bridge
 	attach_by_hand
-	expect_answer client tcp 10.96.0.10 8080 host
-	expect_equal ROLE_LEFT_ALONE "$(role_of vip0)"
-	container_remove second bridge
-	container_remove web only-vip
-	container_start web bridge -p 8080:80/tcp
 	expect_answer client tcp 10.96.0.10 8080 host
 	expect_equal 'vip0            attached' "$(attach_by_hand vip0)"
 	expect_answer client tcp 10.96.0.10 8080 web
@@ -338,6 +333,38 @@ test_uplink_exclude_bridge() {
 	expect_no_answer client tcp "$bridge4" 8080
 	expect_answer client tcp "$host4" 8080 web
 	expect_answer neighbour tcp "$host4" 8080 web
+}
+
+# what a conflist excludes is excluded as long as it has a container: afterwards an interface is what
+# the others want, without a command that names it
+test_uplink_excluded_while_it_lives() {
+	conflist exclude bridge "$other_network | $(with_ours '{"excludeInterfaces": ["eth1"]}')"
+	container_add first exclude
+	expect_equal ROLE_LEFT_ALONE "$(role_of eth1)"
+	container_remove first exclude
+	container_start web bridge -p 8080:80/tcp
+	expect_equal ROLE_UPLINK "$(role_of eth1)"
+	expect_answer server tcp "$host4_second" 8080 web
+	container_check web bridge
+}
+
+# two conflists that differ about an interface: whoever was added last, the one that names it in
+# "uplinks" prevails, and the ADD and CHECK of both say so
+test_uplink_conflict() {
+	conflist exclude bridge "$other_network | $(with_ours '{"excludeInterfaces": ["eth1"]}')"
+	conflist named bridge "$(with_ours '{"uplinks": ["eth0", "eth1"]}')"
+	local list
+	container_add first exclude
+	container_start web named -p 8080:80/tcp
+	expect_answer server tcp "$host4_second" 8080 web
+	for list in exclude named exclude; do
+		container_add "another-$list-$RANDOM" "$list" 2>/run/said
+		expect_contains "$(cat /run/said)" 'conflists differ about interface eth1: network '
+		expect_contains "$(cat /run/said)" 'for all networks it is an uplink'
+		expect_answer server tcp "$host4_second" 8080 web
+	done
+	container_check web named 2>/run/said
+	expect_contains "$(cat /run/said)" 'conflists differ about interface eth1'
 }
 
 # with "uplinks" only those named are uplinks; elsewhere ports are not reached, and containers
@@ -508,8 +535,9 @@ test_attach_forgets_lists() {
 	container_add second other
 	container_remove second other
 	network_make office vpn0 203.0.113.1 2001:db8:3::1 203.0.113.10 2001:db8:3::10
-	expect_equal '' "$(attach_by_hand)"
+	expect_equal 'cni1            left: no network has it as an uplink' "$(attach_by_hand)"
 	expect_equal 1 "$(map_count networks)"
+	expect_equal '' "$(attach_by_hand)"
 }
 
 # clsact or a program of ours that somebody removes: CHECK says so, and attach or the next ADD

@@ -8,6 +8,7 @@
 
 #include "cni/json.h"
 #include "conf/request.h"
+#include "datapath/load/maps.h"
 #include "lib/memory.h"
 #include "lib/warning.h"
 #include "net/netns.h"
@@ -148,11 +149,14 @@ int container_find_veth(struct container *container, const struct cni_environmen
 	interface->attach_mode = container->conf.attach;
 	interface->bridge_ifindex = veth->bridge.ifindex;
 	memcpy(interface->bridge_mac, veth->bridge.mac, sizeof(interface->bridge_mac));
-	interface_set_addresses(interface, address_list_find(&host->addresses, veth->link.ifindex));
-	container->target = (struct attach_target){
-		.ifindex = veth->link.ifindex,
-		.name = veth->link.name,
-		.interface = *interface,
-	};
 	return 0;
+}
+
+void container_choose_fast_path(struct container *container, const struct objects *objects)
+{
+	struct meta meta;
+	bool may_skip = !container->conf.may_limit_bandwidth ||
+			(meta_read(objects, &meta) && meta.sees_devices);
+
+	container->claims.fast_path = may_skip ? container->conf.fast_path : FAST_PATH_OFF;
 }

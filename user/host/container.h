@@ -12,7 +12,6 @@
 #include "cni/network_config.h"
 #include "cni/result.h"
 #include "conf/conf.h"
-#include "datapath/attach/attach.h"
 #include "datapath/records/claims.h"
 #include "net/link.h"
 #include "host/host.h"
@@ -26,7 +25,6 @@ struct container {
 	int netns; /* begins as -1 */
 	/* From container_find_veth() on. */
 	struct host_veth veth;
-	struct attach_target target;
 };
 
 /* Opens CNI_NETNS. CNI_ERROR_INVALID_NETNS where it is the namespace that the plugin runs in,
@@ -55,6 +53,10 @@ bool container_wants_nothing(const struct container *container);
  * it. CNI_ERROR_INVALID_NETNS, CNI_ERROR_INVALID_CONFIGURATION. */
 int container_find_veth(struct container *container, const struct cni_environment *environment,
 			const struct host *host, struct cni_error *err);
+
+/* Chooses the mode of the container's flows, which is off, too, where bandwidth may be limited and
+ * our programs cannot see that for themselves. Call it when they are loaded. */
+void container_choose_fast_path(struct container *container, const struct objects *objects);
 
 #define cleanup_container __attribute__((cleanup(container_release)))
 

@@ -16,7 +16,7 @@ enum claim_phase {
 	AFTER_CLAIM,
 };
 
-/* Looks for such rules for the container's ports. ADD calls it twice, after interfaces_attach().
+/* Looks for such rules for the container's ports. ADD calls it twice, after host_settle().
  * With "refuseForeign" the call before the claim fails: CNI_ERROR_PORT_TAKEN naming a rule, or
  * CNI_ERROR_KERNEL_REFUSED where the rules cannot be read. Without it the call after the claim
  * warns. */

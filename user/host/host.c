@@ -48,14 +48,20 @@ int host_open_if_usable(struct host *host, struct cni_error *err)
 	return datapath_is_usable(&host->datapath) ? open_net(host, err) : 0;
 }
 
-void host_close(struct host *host)
+void host_end(struct host *host)
 {
 	if (!host->opened)
 		return;
-	datapath_close(&host->datapath);
 	address_list_release(&host->addresses);
 	nl_socket_free(host->socket);
 	memset(host, 0, sizeof(*host));
+}
+
+void host_close(struct host *host)
+{
+	if (host->opened)
+		datapath_close(&host->datapath);
+	host_end(host);
 }
 
 int host_recover(struct host *host, struct cni_error *err)
@@ -98,26 +104,17 @@ bool host_maps_ports_at(const struct host *host, const struct local_address *add
 		 known.addresses_excluded);
 }
 
-int host_failed_at(const struct host *host, uint32_t ifindex, struct cni_error *failure,
-		   struct cni_error *err)
+bool host_interface_exists(const struct host *host, uint32_t ifindex)
 {
 	char name[IF_NAMESIZE];
 
-	if (link_name(host->socket, ifindex, name)) {
-		*err = *failure;
-		return -1;
-	}
-	cni_error_release(failure);
-	return 0;
+	return link_name(host->socket, ifindex, name);
 }
 
-void interface_set_addresses(struct interface *interface,
-			     const struct addressed_interface *addressed)
+int host_read_addresses(struct host *host, struct cni_error *err)
 {
-	if (!addressed)
-		return;
-	memcpy(interface->address4, addressed->address4, sizeof(interface->address4));
-	memcpy(interface->address6, addressed->address6, sizeof(interface->address6));
+	address_list_release(&host->addresses);
+	return address_list_read(&host->addresses, host->socket, err);
 }
 
 struct interfaces_walk {

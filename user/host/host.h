@@ -27,6 +27,8 @@ int host_open(struct host *host, enum pin_set set, struct cni_error *err);
  * usable. */
 int host_open_if_usable(struct host *host, struct cni_error *err);
 void host_close(struct host *host);
+/* For a command that ends now, and with it the process: closes no pins, which are many. */
+void host_end(struct host *host);
 
 /* For commands that work on what is there: finds the maps by the programs that run where pins are
  * lost. Refuses a datapath of another layout; one that was never loaded is not usable afterwards,
@@ -44,14 +46,11 @@ void host_report(const struct host *host, const char *interface, const char *wha
  * interface that the map interfaces has as excluded. */
 bool host_maps_ports_at(const struct host *host, const struct local_address *address);
 
-/* Judges a failure of work at an interface. 0: the interface is gone, so the failure does not
- * matter, and is released. -1: it is there, and the failure is in *err. */
-int host_failed_at(const struct host *host, uint32_t ifindex, struct cni_error *failure,
-		   struct cni_error *err);
+/* Failures at an interface that is gone do not matter. */
+bool host_interface_exists(const struct host *host, uint32_t ifindex);
 
-/* Fills in the addresses to masquerade with at the interface. `addressed` NULL: it has none. */
-void interface_set_addresses(struct interface *interface,
-			     const struct addressed_interface *addressed);
+/* Reads them again. CNI_ERROR_IO. */
+int host_read_addresses(struct host *host, struct cni_error *err);
 
 /* What is done at one interface of the map interfaces. `interface` is its entry as it was read:
  * without the lock another run may have changed it since. */
@@ -65,5 +64,6 @@ int host_walk_interfaces(struct host *host, interface_visit visit, void *context
 			 struct cni_error *err);
 
 #define cleanup_host __attribute__((cleanup(host_close)))
+#define cleanup_host_at_end __attribute__((cleanup(host_end)))
 
 #endif

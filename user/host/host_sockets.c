@@ -20,6 +20,7 @@
 #include "net/netlink.h"
 #include "net/processes.h"
 #include "net/sockets.h"
+#include "plan/hooks.h"
 
 /* Engines' IDs are 64 hexadecimal digits; a shorter one may be any word. */
 #define MIN_UNIQUE_ID 32
@@ -59,15 +60,23 @@ static bool reaches_sctp(const struct conf *conf)
  * stays there, like those at sockets. */
 static int attach_loopback(const struct host *host, struct cni_error *err)
 {
-	const struct attach_target lo = {
-		.ifindex = LOOPBACK_IFINDEX,
-		.name = "lo",
-		.interface = {.role = ROLE_LOOPBACK},
-	};
+	const struct interface entry = {.role = ROLE_LOOPBACK};
+	const struct link_name lo = {LOOPBACK_IFINDEX, "lo"};
+	const uint32_t *ids = host->datapath.objects.program_ids;
+	const struct objects *objects = &host->datapath.objects;
 	struct attach_undo ignored = {0};
+	struct hook_changes changes;
+	struct hooks_look hooks;
+	char missing[MISSING_SIZE];
+	int result;
 
-	return attach_interface(&host->datapath, &lo, &ignored, err) ||
-	       interface_write(&host->datapath.objects, lo.ifindex, &lo.interface, err);
+	hooks_look(&hooks, lo.ifindex, objects);
+	result = plan_hooks(&changes, &(struct hooks_wanted){&hooks, ids, &entry, lo.name}, missing,
+			    err) ||
+		 attach_apply(&host->datapath, &lo, &changes, &ignored, err) ||
+		 interface_write(objects, lo.ifindex, &entry, err);
+	hooks_look_release(&hooks);
+	return result;
 }
 
 int host_sockets_attach(struct host *host, const struct conf *conf, struct cni_error *err)

@@ -26,7 +26,7 @@ int host_sockets_probe(const struct host *host, const struct conf *conf, struct 
 /*
  * With "reserveHostPorts": CNI_ERROR_PORT_TAKEN, naming the process, where a process of the host
  * has one of the ports; one of the container's own engine does not count. CNI_ERROR_KERNEL_REFUSED
- * where the kernel cannot say. After interfaces_attach().
+ * where the kernel cannot say. After host_settle().
  *
  * ADD calls it twice. The call after the claim is the one that counts: from then on no process can
  * bind, and one that did before is found. (Except one that the programs let pass microseconds

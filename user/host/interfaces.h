@@ -1,41 +1,45 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * interfaces.h - which of the host's interfaces the programs must be at.
+ * interfaces.h - the host's interfaces, as the living networks want them: looked at, planned, and
+ * changed where something is to be changed.
  *
- * Every interface with an address of its own that the configuration does not leave out, except
- * loopback, a bond's slaves, bridge ports and containers' veths; every interface that "uplinks"
- * names, with an address or without; and the bridge of every container. The map interfaces has an
- * entry for each.
+ * Nothing is locked while there is nothing to do. Else all is looked at again under the lock, so
+ * that no two commands change the host by looks that contradict each other.
  */
 #ifndef HOST_INTERFACES_H
 #define HOST_INTERFACES_H
 
-#include "conf/conf.h"
-#include "net/link.h"
-#include "host/host.h"
+#include "host/look.h"
+#include "plan/plan.h"
 
-/* Classifies and attaches to what is new, writes addresses that changed, and brings the map of the
- * host's addresses up to date. `repair`: also attaches again where the programs are gone. `veth` is
- * the container at hand. CNI_ERROR_KERNEL_REFUSED, CNI_ERROR_IO, CNI_ERROR_TRY_AGAIN. */
-int interfaces_attach(struct host *host, const struct conf *conf, const struct host_veth *veth,
-		      bool repair, struct cni_error *err);
+/* Prints the plan's warnings. */
+void plan_warn(const struct plan *plan);
+
+/* Makes a look and its plan. Release both also after a failure. CNI_ERROR_IO,
+ * CNI_ERROR_KERNEL_REFUSED. */
+int host_plan(struct host_look *look, struct plan *plan, struct host *host,
+	      const struct look_at *at, struct cni_error *err);
+
+/* Brings the host to where it should be: programs at interfaces, their entries, the host's
+ * addresses, what is known of networks. *plan is the last one that was made, without what was done
+ * by then, and is to be released. A failure at one interface does not keep the others from it, and
+ * one at an interface that has gone does not matter. Codes as above, and CNI_ERROR_TRY_AGAIN. */
+int host_settle(struct host *host, const struct look_at *at, struct plan *plan,
+		struct cni_error *err);
+
+/* Does so whatever a look without the lock says, so that nothing is settled twice. */
+int host_settle_all(struct host *host, char *const *named, struct cni_error *err);
+
+/* For an ADD that has claimed what its container asks for: its network has a living container. */
+void network_has_container(const struct host *host, const char *network, const struct conf *conf,
+			   struct owner owner);
 
 /* Checks whether one that an administrator names can be attached to.
  * CNI_ERROR_INVALID_CONFIGURATION saying why not. */
-int interfaces_check_named(struct host *host, const char *name, struct cni_error *err);
-/* Attaches to it, whatever the conflists say. Codes as of both functions above. */
-int interfaces_attach_named(struct host *host, const char *name, struct cni_error *err);
+int host_check_name(struct host *host, const char *name, struct cni_error *err);
 
-/* Checks whether the programs are at all of the host's interfaces in the map.
- * CNI_ERROR_KERNEL_REFUSED naming one and what it lacks. */
-int interfaces_verify(struct host *host, struct cni_error *err);
-
-/* Attaches to every interface in the map that lacks its programs, containers' veths too.
- * CNI_ERROR_KERNEL_REFUSED, CNI_ERROR_IO, CNI_ERROR_TRY_AGAIN. */
-int interfaces_repair(struct host *host, struct cni_error *err);
-
-/* Deletes the entries of interfaces that are gone. Detaches from interfaces that were put into a
- * bridge or a bond and so are uplinks no more. */
-void interfaces_sweep(struct host *host);
+/* CHECK and STATUS: fails where the plan says that something is damaged.
+ * CNI_ERROR_KERNEL_REFUSED naming one interface and what it lacks. */
+int plan_refuse_damage(const struct plan *plan, struct cni_error *err);
 
 #endif

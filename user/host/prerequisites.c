@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * prerequisites.c - what a host must have for mapped ports and masquerade to work: forwarding,
- * uplinks, addresses.
+ * prerequisites.c - what a host must have for mapped ports and masquerade to work: forwarding and
+ * addresses.
  */
 #include "host/prerequisites.h"
 
-#include <stdio.h>
 #include <string.h>
 
 #include "lib/cleanup.h"
@@ -14,11 +13,9 @@
 #include "net/forwarding.h"
 #include "net/link.h"
 #include "net/address_list.h"
-#include "host/uplinks.h"
 
 /* Enough for a reader; a request may name thousands. */
 #define MAX_WARNINGS 16
-#define LIST_SIZE 256
 
 struct families {
 	bool ipv4, ipv6;
@@ -49,6 +46,14 @@ static int refuse_forwarding(bool ipv4, const char *interface, struct cni_error 
 			     ipv4 ? "net.ipv4.ip_forward" : "net.ipv6.conf.all.forwarding");
 }
 
+static bool is_served(const struct host *host, uint32_t ifindex)
+{
+	struct interface interface;
+
+	return interface_read(&host->datapath.objects, ifindex, &interface) &&
+	       (interface.role == ROLE_UPLINK || interface.role == ROLE_BRIDGE);
+}
+
 /* Whether the host forwards IPv4 that comes in by the container's gateway (NULL: that of any
  * container), and by at least one uplink: at another one it may be off on purpose. */
 static int verify_ipv4(const struct host *host, const struct link *gateway, struct cni_error *err)
@@ -60,7 +65,7 @@ static int verify_ipv4(const struct host *host, const struct link *gateway, stru
 	for (size_t i = 0; i < host->addresses.count; i++) {
 		uint32_t ifindex = host->addresses.interfaces[i].ifindex;
 
-		if ((gateway && ifindex == gateway->ifindex) || !uplink_is_served(host, ifindex) ||
+		if ((gateway && ifindex == gateway->ifindex) || !is_served(host, ifindex) ||
 		    !link_name(host->socket, ifindex, name))
 			continue;
 		if (forwarding_is_on(true, name))
@@ -135,68 +140,6 @@ int prerequisites_verify_host(const struct host *host, struct cni_error *err)
 	return verify_forwarding(host, families, NULL, err);
 }
 
-/* Whether programs are at an interface that "uplinks" names. Those with an address come first, as
- * they can be told without a list of all interfaces. */
-static bool one_named_is_served(const struct host *host, const struct conf *conf)
-{
-	cleanup_error struct cni_error ignored = {0};
-	cleanup_free struct link_name *links = NULL;
-	char name[IF_NAMESIZE];
-	size_t count;
-
-	for (size_t i = 0; i < host->addresses.count; i++) {
-		uint32_t ifindex = host->addresses.interfaces[i].ifindex;
-
-		if (link_name(host->socket, ifindex, name) &&
-		    uplink_wish(conf, name) == WISH_NAMED && uplink_is_served(host, ifindex))
-			return true;
-	}
-	if (uplinks_list_named(host, conf, &links, &count, &ignored))
-		return false;
-	for (size_t i = 0; i < count; i++)
-		if (uplink_is_served(host, links[i].ifindex))
-			return true;
-	return false;
-}
-
-/* Appends what fits, and says where something does not. */
-static void append(char list[LIST_SIZE], const char *quote, const char *name)
-{
-	size_t length = strlen(list);
-	const char *separator = length ? ", " : "";
-
-	if (length + strlen(name) + 10 < LIST_SIZE)
-		snprintf(list + length, LIST_SIZE - length, "%s%s%s%s", separator, quote, name,
-			 quote);
-	else if (length < 3 || strcmp(list + length - 3, "..."))
-		snprintf(list + length, LIST_SIZE - length, ", ...");
-}
-
-static int verify_named_uplinks(const struct host *host, const struct container *container,
-				struct cni_error *err)
-{
-	const struct conf *conf = &container->conf;
-	char named[LIST_SIZE] = "", possible[LIST_SIZE] = "", why_not[WHY_NOT_SIZE];
-	cleanup_error struct cni_error ignored = {0};
-	struct link link;
-
-	if (!conf->uplinks.count || container_wants_nothing(container) ||
-	    one_named_is_served(host, conf))
-		return 0;
-	for (size_t i = 0; i < conf->uplinks.count; i++)
-		append(named, "\"", conf->uplinks.patterns[i]);
-	for (size_t i = 0; i < host->addresses.count; i++)
-		if (!link_get(host->socket, host->addresses.interfaces[i].ifindex, NULL, &link,
-			      &ignored) &&
-		    uplink_is_possible(host, &link, why_not))
-			append(possible, "", link.name);
-	return cni_error_set(err, CNI_ERROR_KERNEL_REFUSED,
-			     "\"uplinks\" (%s) match no interface that can be one, so mapped ports"
-			     " are not reached from outside, and containers leave with their own"
-			     " addresses; there are %s",
-			     named, *possible ? possible : "none");
-}
-
 static void warn_of_sources(const struct host *host, const __u8 (*addresses)[CNI_ADDRESS_SIZE],
 			    __u8 count)
 {
@@ -239,20 +182,16 @@ static void warn_of_absent_addresses(const struct host *host, const struct conta
 
 void prerequisites_warn(const struct host *host, const struct container *container)
 {
-	cleanup_error struct cni_error forwarding = {0}, uplinks = {0};
+	cleanup_error struct cni_error forwarding = {0};
 
 	warn_of_absent_addresses(host, container);
 	if (verify_forwarding_for(host, container, &forwarding))
 		warning("%s", cni_error_message(&forwarding));
-	if (verify_named_uplinks(host, container, &uplinks))
-		warning("%s", cni_error_message(&uplinks));
 }
 
 int prerequisites_verify(const struct host *host, const struct container *container,
 			 struct cni_error *err)
 {
 	warn_of_absent_addresses(host, container);
-	if (verify_forwarding_for(host, container, err))
-		return -1;
-	return verify_named_uplinks(host, container, err);
+	return verify_forwarding_for(host, container, err);
 }

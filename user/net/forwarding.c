@@ -11,7 +11,7 @@
 
 bool forwarding_is_on(bool ipv4, const char *interface)
 {
-	char path[64], value[4];
+	char path[64], value[3];
 
 	snprintf(path, sizeof(path), "/proc/sys/net/ipv%c/conf/%s/forwarding", ipv4 ? '4' : '6',
 		 interface);

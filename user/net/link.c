@@ -117,11 +117,6 @@ int link_get_bridge(struct nl_sock *socket, const struct link *port, struct link
 	return 0;
 }
 
-bool link_is_kind(const struct link *link, const char *kind)
-{
-	return strcmp(link->kind, kind) == 0;
-}
-
 /* Any socket serves, and rtnetlink would wait for whoever changes interfaces just now. */
 bool link_name(struct nl_sock *socket, uint32_t ifindex, char name[IF_NAMESIZE])
 {

@@ -9,6 +9,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #include "lib/error.h"
 
@@ -46,7 +47,10 @@ int link_get(struct nl_sock *socket, uint32_t ifindex, const char *name, struct 
 int link_get_bridge(struct nl_sock *socket, const struct link *port, struct link *bridge,
 		    struct cni_error *err);
 
-bool link_is_kind(const struct link *link, const char *kind);
+static inline bool link_is_kind(const struct link *link, const char *kind)
+{
+	return strcmp(link->kind, kind) == 0;
+}
 
 /* Reads the name, which is cheaper than the whole link. Returns false where it is gone. */
 bool link_name(struct nl_sock *socket, uint32_t ifindex, char name[IF_NAMESIZE]);

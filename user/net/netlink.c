@@ -4,6 +4,8 @@
 
 #include <errno.h>
 #include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
 
 #include "lib/memory.h"
 #include "net/netns.h"
@@ -11,21 +13,26 @@
 /* What a dump comes in at most. */
 #define ANSWER_SIZE 32768
 
+/* With a descriptor that we made libnl leaves the buffers' sizes and the port to the kernel: that
+ * saves three of six system calls for each socket. */
 struct nl_sock *netlink_open(int protocol, struct cni_error *err)
 {
-	struct nl_sock *socket = need(nl_socket_alloc());
-	int result;
+	struct nl_sock *opened = need(nl_socket_alloc());
+	int fd = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, protocol), result;
 
 	/* Each message is read once, and no acknowledgement asked for behind an answer: that saves
 	 * two of three system calls. */
-	nl_socket_disable_auto_ack(socket);
-	nl_socket_disable_msg_peek(socket);
-	nl_socket_set_msg_buf_size(socket, ANSWER_SIZE);
-	result = nl_connect(socket, protocol);
+	nl_socket_disable_auto_ack(opened);
+	nl_socket_disable_msg_peek(opened);
+	nl_socket_set_msg_buf_size(opened, ANSWER_SIZE);
+	result = fd < 0 ? -1 : nl_socket_set_fd(opened, protocol, fd);
 	if (!result)
-		return socket;
-	nl_socket_free(socket);
-	cni_error_set(err, CNI_ERROR_IO, "cannot open a netlink socket: %s", nl_geterror(result));
+		return opened;
+	cni_error_set(err, CNI_ERROR_IO, "cannot open a netlink socket: %s",
+		      fd < 0 ? strerror(errno) : nl_geterror(result));
+	if (fd >= 0)
+		close(fd);
+	nl_socket_free(opened);
 	return NULL;
 }
 

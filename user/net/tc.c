@@ -8,7 +8,9 @@
 #include <linux/pkt_sched.h>
 #include <linux/rtnetlink.h>
 #include <linux/tc_act/tc_mirred.h>
+#include <stdlib.h>
 
+#include "lib/array.h"
 #include "net/netlink.h"
 
 /* libbpf has such calls too, with a socket of its own for each: that is most of what they cost.
@@ -108,10 +110,9 @@ static uint32_t find_redirect(const struct nlattr *actions)
 	return 0;
 }
 
-struct search {
-	bool (*is_meant)(const struct filter *filter);
-	bool found;
-	struct filter first;
+struct filters {
+	struct filter *list;
+	size_t count;
 };
 
 static void take_filter(struct nlmsghdr *message, void *context)
@@ -119,24 +120,25 @@ static void take_filter(struct nlmsghdr *message, void *context)
 	const struct tcmsg *header = nlmsg_data(message);
 	const struct nlattr *kind = find(message, TCA_KIND);
 	const struct nlattr *options = find(message, TCA_OPTIONS);
-	struct search *search = context;
-	struct filter filter = {
+	struct filters *filters = context;
+	struct filter *filter;
+
+	if (message->nlmsg_type != RTM_NEWTFILTER || !kind)
+		return;
+	filter = ARRAY_ADD(filters->list, filters->count);
+	*filter = (struct filter){
 		.priority = TC_H_MAJ(header->tcm_info) >> 16,
 		.handle = header->tcm_handle,
 	};
-
-	if (message->nlmsg_type != RTM_NEWTFILTER || search->found || !kind)
-		return;
-	nla_strlcpy(filter.kind, kind, sizeof(filter.kind));
+	nla_strlcpy(filter->kind, kind, sizeof(filter->kind));
 	if (netlink_is(kind, "bpf"))
-		nla_memcpy(&filter.program, netlink_find(options, TCA_BPF_ID), sizeof(uint32_t));
+		nla_memcpy(&filter->program, netlink_find(options, TCA_BPF_ID), sizeof(uint32_t));
 	else if (netlink_is(kind, "u32"))
-		filter.redirect = find_redirect(netlink_find(options, TCA_U32_ACT));
-	search->found = search->is_meant(&filter);
-	search->first = filter;
+		filter->redirect = find_redirect(netlink_find(options, TCA_U32_ACT));
 }
 
-static int search_filters(uint32_t ifindex, bool ingress, struct search *search)
+/* 0, or -1 where the kernel does not say all. */
+static int ask_for_filters(uint32_t ifindex, bool ingress, struct filters *filters)
 {
 	struct tcmsg header = {
 		.tcm_ifindex = (int)ifindex,
@@ -144,33 +146,28 @@ static int search_filters(uint32_t ifindex, bool ingress, struct search *search)
 	};
 	cleanup_request struct nl_msg *request = begin(RTM_GETTFILTER, NLM_F_DUMP, header, NULL);
 
-	return netlink_ask(own_socket(), request, take_filter, search);
+	return netlink_ask(own_socket(), request, take_filter, filters);
 }
 
-bool filter_find(uint32_t ifindex, bool ingress, bool (*is_meant)(const struct filter *filter),
-		 struct filter *found)
+void filters_read(uint32_t ifindex, bool ingress, struct filter **list, size_t *count)
 {
-	struct search search = {.is_meant = is_meant};
+	struct filters filters = {0};
 
-	search_filters(ifindex, ingress, &search);
-	if (found)
-		*found = search.first;
-	return search.found;
-}
-
-static bool is_any(const struct filter *filter)
-{
-	return true;
+	ask_for_filters(ifindex, ingress, &filters);
+	*list = filters.list;
+	*count = filters.count;
 }
 
 bool qdisc_is_empty_clsact(uint32_t ifindex)
 {
-	struct search search = {.is_meant = is_any};
-
+	struct filters filters = {0};
 	/* What cannot be read may be there. */
-	return qdisc_at_ingress(ifindex) == INGRESS_QDISC_CLSACT &&
-	       !search_filters(ifindex, true, &search) &&
-	       !search_filters(ifindex, false, &search) && !search.found;
+	bool is_empty = qdisc_at_ingress(ifindex) == INGRESS_QDISC_CLSACT &&
+			!ask_for_filters(ifindex, true, &filters) &&
+			!ask_for_filters(ifindex, false, &filters) && !filters.count;
+
+	free(filters.list);
+	return is_empty;
 }
 
 static struct nl_msg *begin_at(int type, int flags, const struct filter_place *place)

@@ -7,6 +7,7 @@
 #define NET_TC_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 enum ingress_qdisc {
@@ -37,11 +38,10 @@ struct filter {
 	char kind[16];
 };
 
-/* Finds the first filter at ingress, or else at egress, that the function says yes to; `found` may
- * be NULL. Where only an `ingress` qdisc is, both mean ingress. What cannot be read is not there.
+/* Lists the filters at ingress, or at egress, in the order in which they run; *list is malloc'ed,
+ * or NULL. Where only an `ingress` qdisc is, both mean ingress. What cannot be read is not there.
  */
-bool filter_find(uint32_t ifindex, bool ingress, bool (*is_meant)(const struct filter *filter),
-		 struct filter *found);
+void filters_read(uint32_t ifindex, bool ingress, struct filter **list, size_t *count);
 
 /* BPF programs as direct-action filters. */
 struct filter_place {

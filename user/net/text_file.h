@@ -17,7 +17,8 @@ static inline size_t text_file_read(const char *path, char *text, size_t size)
 	size_t length = 0;
 	ssize_t got;
 
-	while (fd >= 0 && (got = read(fd, text + length, size - 1 - length)) > 0)
+	while (fd >= 0 && length < size - 1 &&
+	       (got = read(fd, text + length, size - 1 - length)) > 0)
 		length += (size_t)got;
 	if (fd >= 0)
 		close(fd);

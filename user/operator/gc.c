@@ -205,15 +205,12 @@ static int collect_attachments(struct gc *gc, struct cni_error *err)
 	return result;
 }
 
-static int keep_network(const struct conf *conf, void *context, struct cni_error *err)
-{
-	return 0;
-}
-
 /* What damaged records, interfaces that went and networks without containers have left. */
 static int collect_rest(struct gc *gc, size_t *stale, struct cni_error *err)
 {
 	const struct objects *objects = &gc->host.datapath.objects;
+	const struct look_at at = {.entries = true};
+	cleanup_plan struct plan plan = {0};
 	cleanup_lock int lock = lock_take(err);
 
 	if (lock < 0 || stale_slots_count(objects, stale, err))
@@ -223,8 +220,7 @@ static int collect_rest(struct gc *gc, size_t *stale, struct cni_error *err)
 	if (*stale && stale_slots_sweep(objects, err))
 		return -1;
 	lock_release(&lock);
-	interfaces_sweep(&gc->host);
-	return networks_visit(&gc->host.datapath, keep_network, NULL, err);
+	return host_settle(&gc->host, &at, &plan, err);
 }
 
 static int say_of_portmap(const char *network, const char *id, void *context, struct cni_error *err)

@@ -15,8 +15,6 @@
 #include "operator/table.h"
 #include "operator/verbs.h"
 
-#define MECHANISM_COUNT 2
-
 /* At how many interfaces our programs are. */
 struct survey {
 	unsigned int interfaces[PROGRAM_COUNT][HOOK_COUNT][MECHANISM_COUNT];

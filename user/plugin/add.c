@@ -14,11 +14,9 @@
 #include "datapath/load/maps.h"
 #include "datapath/records/attachment_add.h"
 #include "datapath/records/attachment_remove.h"
-#include "datapath/records/networks.h"
 #include "datapath/records/owners.h"
 #include "datapath/records/warnings.h"
 #include "host/container.h"
-#include "host/foreign_programs.h"
 #include "host/foreign_nat.h"
 #include "host/host_sockets.h"
 #include "host/interfaces.h"
@@ -26,6 +24,7 @@
 #include "host/ready.h"
 #include "host/removal.h"
 #include "net/bridge_entry.h"
+#include "plan/hooks.h"
 #include "plugin/commands.h"
 
 /* One run. */
@@ -35,6 +34,7 @@ struct add {
 	struct container container;
 	struct host host;
 	struct attach_undo undo;
+	bool needs_witness; /* the network does: the container */
 };
 
 /* Finds the host's end of the veth, and sees to maps and programs in the kernel. */
@@ -47,7 +47,7 @@ static int find_and_load(struct add *add, struct cni_error *err)
 	    datapath_make_ready(&host->datapath, &host->addresses, container->conf.flow_entries,
 				err))
 		return -1;
-	fast_path_choose_mode(host, container);
+	container_choose_fast_path(container, &host->datapath.objects);
 	return 0;
 }
 
@@ -58,23 +58,31 @@ static void warn_about_egress_limit(const struct add *add)
 			" a clsact qdisc to %s: if a bandwidth plugin comes later in the conflist"
 			" it fails, so put it before bpf-portmap, or use \"attach\": \"auto\""
 			" (Linux 6.6)",
-			add->container.target.name);
+			add->container.veth.link.name);
 }
 
-/* Attaches to the host's interfaces, to the veth and to sockets. That may take milliseconds, so it
- * comes before the lock that claiming takes. */
+/* Looks at the host and changes what the container, and the others, want otherwise; then attaches
+ * to the veth and to sockets. That may take milliseconds, so the veth comes before the lock that
+ * claiming takes: it concerns nobody else. */
 static int attach_programs(struct add *add, struct cni_error *err)
 {
 	struct host *host = &add->host;
 	struct container *container = &add->container;
+	const struct look_at at = {.container = container, .network = add->network, .adds = true};
+	struct link_name veth = {.ifindex = container->veth.link.ifindex};
+	cleanup_plan struct plan plan = {0};
 
-	if (interfaces_attach(host, &container->conf, &container->veth, true, err) ||
-	    attach_interface(&host->datapath, &container->target, &add->undo, err) ||
+	memcpy(veth.name, container->veth.link.name, sizeof(veth.name));
+	if (host_settle(host, &at, &plan, err) ||
+	    attach_apply(&host->datapath, &veth, &plan.veth_hooks, &add->undo, err) ||
 	    host_sockets_attach(host, &container->conf, err))
 		return -1;
+	container->claims.interface = plan.veth;
+	add->needs_witness = plan.needs_witness;
+	plan_warn(&plan);
+	if (plan.unmatched_uplinks && !container_wants_nothing(container))
+		warning("%s", plan.unmatched_uplinks);
 	warn_about_egress_limit(add);
-	fast_path_decide(host, container, add->undo.qdisc);
-	run_before_warn_container(host, container, add->undo.qdisc);
 	return 0;
 }
 
@@ -150,13 +158,39 @@ static int claim(struct add *add, struct cni_error *err)
 	return attachment_add(&host->datapath.objects, host->socket, claims, err);
 }
 
-/* After success: stores what `attach` needs of this conflist (only networks with an attachment are
- * kept, so not earlier), and removes abandoned attachments. */
-static void keep_house(const struct add *add)
+/* Between our look and the claim another command may have taken a ptp container's veth, which has
+ * an address of the host, for an uplink. From the claim on nobody does. */
+static void take_veth_back(const struct add *add)
+{
+	const struct objects *objects = &add->host.datapath.objects;
+	const struct host_veth *veth = &add->container.veth;
+	struct link_name at = {.ifindex = veth->link.ifindex};
+	cleanup_error struct cni_error ignored = {0};
+	struct attach_undo unused = {0};
+	struct hook_changes changes;
+	struct hooks_look hooks;
+	char missing[MISSING_SIZE];
+	const struct hooks_wanted wanted = {&hooks, objects->program_ids,
+					    &add->container.claims.interface, veth->link.name};
+
+	if (veth->bridge.ifindex)
+		return;
+	hooks_look(&hooks, at.ifindex, objects);
+	if (!plan_hooks(&changes, &wanted, missing, &ignored) && changes.count)
+		attach_apply(&add->host.datapath, &at, &changes, &unused, &ignored);
+	hooks_look_release(&hooks);
+}
+
+/* The container's network lives from now on. Removes what others have left. */
+static void complete(const struct add *add)
 {
 	const struct host *host = &add->host;
+	const struct attachment_claims *claims = &add->container.claims;
+	struct attachment record;
 
-	network_remember(&host->datapath.objects, add->network, &add->container.conf);
+	take_veth_back(add);
+	if (add->needs_witness && attachment_read(&host->datapath.objects, &claims->key, &record))
+		network_has_container(host, add->network, &add->container.conf, record.owner);
 	abandoned_remove(&host->datapath, host->socket, ABANDONED_NOTICED);
 }
 
@@ -165,7 +199,7 @@ static void keep_house(const struct add *add)
 static void detach_programs(const struct add *add)
 {
 	const struct objects *objects = &add->host.datapath.objects;
-	uint32_t ifindex = add->container.target.ifindex;
+	uint32_t ifindex = add->container.veth.link.ifindex;
 	cleanup_error struct cni_error ignored = {0};
 	struct interface now;
 	cleanup_lock int lock = lock_take(&ignored);
@@ -200,7 +234,7 @@ static int try_to_set_up(struct add *add, struct cni_error *err)
 		warning("cannot make the container's MAC a static entry of its bridge, which may"
 			" send to all of its ports what is for the container: %s",
 			strerror(errno));
-	keep_house(add);
+	complete(add);
 	prerequisites_warn(&add->host, &add->container);
 	/* With reserveHostPorts no process can bind from the claim on, so this look is final.
 	 * Without refuseForeign it is where the warnings come from. */
@@ -259,6 +293,6 @@ int command_add(const struct cni_environment *environment, const struct cni_netw
 	int result = run(&add, config, err);
 
 	container_release(&add.container);
-	host_close(&add.host);
+	host_end(&add.host);
 	return result;
 }

@@ -10,14 +10,11 @@
 #include "datapath/records/attachment_remove.h"
 #include "datapath/records/attachments.h"
 #include "datapath/load/lock.h"
-#include "datapath/records/host_addresses.h"
 #include "datapath/load/maps.h"
 #include "net/bridge_entry.h"
 #include "net/port_ranges.h"
-#include "datapath/records/networks.h"
 #include "datapath/attach/socket_hooks.h"
 #include "plugin/commands.h"
-#include "host/foreign_programs.h"
 #include "host/interfaces.h"
 #include "host/ready.h"
 #include "host/removal.h"
@@ -25,27 +22,6 @@
 static void print_change(const char *interface, const char *what)
 {
 	printf("%-15s %s\n", interface, what);
-}
-
-static int attach_for_network(const struct conf *conf, void *context, struct cni_error *err)
-{
-	static const struct host_veth none;
-
-	return interfaces_attach(context, conf, &none, true, err);
-}
-
-/* A failure does not end it; *err has all of them. */
-static int visit_named(struct host *host, char *const *names,
-		       int (*visit)(struct host *host, const char *name, struct cni_error *err),
-		       struct cni_error *err)
-{
-	struct cni_error failure = {0};
-	int result = 0;
-
-	for (; *names; names++)
-		if (visit(host, *names, &failure))
-			result = cni_error_chain(err, &failure);
-	return result;
 }
 
 /* Of containers that live: the others' are gone by now. */
@@ -62,27 +38,27 @@ static void restore_macs(const struct host *host)
 				 entries[i].attachment.container_mac);
 }
 
-static int refresh(struct host *host, struct cni_error *err)
+/* A failure at one does not keep the others from it; *err has all of them. */
+static int check_names(struct host *host, char *const *names, struct cni_error *err)
 {
-	const struct objects *objects = &host->datapath.objects;
-	cleanup_free bool *excluded = NULL;
-	cleanup_lock int lock = -1;
+	struct cni_error failure = {0};
+	int result = 0;
+
+	for (; *names; names++)
+		if (host_check_name(host, *names, &failure))
+			result = cni_error_chain(err, &failure);
+	return result;
+}
+
+static int refresh_port_ranges(const struct objects *objects, struct cni_error *err)
+{
+	cleanup_lock int lock = lock_take(err);
 	struct meta meta;
 
-	abandoned_remove(&host->datapath, host->socket, ABANDONED_ALL);
-	restore_macs(host);
-	interfaces_sweep(host);
-	if (interfaces_repair(host, err) || fast_path_refresh(host, NULL, err))
-		return -1;
-	excluded = host_addresses_read_excluded(objects, &host->addresses);
-	if (host_addresses_refresh(objects, host->socket, &host->addresses, excluded, err))
-		return -1;
-	lock = lock_take(err);
 	if (lock < 0 || (meta_read(objects, &meta) && port_ranges_follow(&meta) &&
 			 meta_write(objects, &meta, err)))
 		return -1;
-	lock_release(&lock);
-	return socket_hooks_repair(&host->datapath, err);
+	return 0;
 }
 
 int command_load(struct cni_error *err)
@@ -104,13 +80,14 @@ int command_attach(char *const *operands, struct cni_error *err)
 		return -1;
 	/* At boot, for example. The first ADD attaches to everything. */
 	if (!datapath_is_usable(&host.datapath))
-		return visit_named(&host, operands, interfaces_check_named, err);
-	/* Where it attaches for the first time, attaching warns. */
-	run_before_warn_all(&host);
-	/* Without names: as the conflist of each network said at its last ADD. */
-	result = *operands ? visit_named(&host, operands, interfaces_attach_named, err)
-			   : networks_visit(&host.datapath, attach_for_network, &host, err);
-	if (refresh(&host, &failure))
+		return check_names(&host, operands, err);
+	result = check_names(&host, operands, err);
+	abandoned_remove(&host.datapath, host.socket, ABANDONED_ALL);
+	restore_macs(&host);
+	if (host_settle_all(&host, operands, &failure))
+		result = cni_error_chain(err, &failure);
+	if (refresh_port_ranges(&host.datapath.objects, &failure) ||
+	    socket_hooks_repair(&host.datapath, &failure))
 		result = cni_error_chain(err, &failure);
 	return host_withdraw_if_removed(&host, result, err);
 }

@@ -5,13 +5,11 @@
 #include "plugin/commands.h"
 #include "host/container.h"
 #include "net/bridge_entry.h"
-#include "host/foreign_programs.h"
 #include "host/interfaces.h"
 #include "host/removal.h"
 #include "host/host_sockets.h"
 #include "host/prerequisites.h"
 #include "datapath/records/attachment_verify.h"
-#include "datapath/attach/attach_verify.h"
 
 static int require_datapath(struct host *host, struct cni_error *err)
 {
@@ -25,32 +23,40 @@ static int require_datapath(struct host *host, struct cni_error *err)
 			     " loads them, but this container must be added again");
 }
 
-static int verify(struct host *host, struct container *container, struct cni_error *err)
+/* What came since the last look, and what others have changed, is settled rather than reported;
+ * what was there and is gone is an error. */
+static int verify_programs(struct host *host, const struct container *container,
+			   const char *network, struct cni_error *err)
 {
-	const struct attach_target *target = &container->target;
+	const struct look_at at = {.container = container, .network = network, .entries = true};
+	cleanup_look struct host_look look = {0};
+	cleanup_plan struct plan plan = {0}, done = {0};
+
+	if (host_plan(&look, &plan, host, &at, err))
+		return -1;
+	plan_warn(&plan);
+	if (plan_refuse_damage(&plan, err) || host_settle(host, &at, &done, err))
+		return -1;
+	if (plan.unmatched_uplinks && !container_wants_nothing(container))
+		return cni_error_set(err, CNI_ERROR_KERNEL_REFUSED, "%s", plan.unmatched_uplinks);
+	return 0;
+}
+
+static int verify(struct host *host, struct container *container, const char *network,
+		  struct cni_error *err)
+{
 	bool with_ports = container->conf.port_count > 0;
 	struct attachment record;
-	char missing[MISSING_SIZE];
 
 	abandoned_remove(&host->datapath, host->socket, ABANDONED_NOTICED);
-	fast_path_choose_mode(host, container);
+	container_choose_fast_path(container, &host->datapath.objects);
 	if (attachment_verify(&host->datapath, &container->claims, with_ports, err))
 		return -1;
-	if (!attach_verify(&host->datapath, target->ifindex, &target->interface, missing))
-		return cni_error_set(err, CNI_ERROR_KERNEL_REFUSED,
-				     "the host's end %s of the container's veth: %s", target->name,
-				     missing);
 	/* The MAC of its ADD: by now it may have taken another one, the bridge's, for example. */
 	if (attachment_read(&host->datapath.objects, &container->claims.key, &record))
-		bridge_entry_add(host->socket, target->ifindex, record.container_mac);
-	/* An interface that came up since is attached to rather than reported. */
-	if (interfaces_attach(host, &container->conf, &container->veth, false, err))
-		return -1;
-	run_before_warn_all(host);
-	/* Programs of others that came since turn the fast path off. */
-	if (fast_path_refresh(host, container, err))
-		return -1;
-	if (interfaces_verify(host, err) || host_sockets_verify(host, &container->conf, err))
+		bridge_entry_add(host->socket, container->veth.link.ifindex, record.container_mac);
+	if (verify_programs(host, container, network, err) ||
+	    host_sockets_verify(host, &container->conf, err))
 		return -1;
 	return prerequisites_verify(host, container, err);
 }
@@ -72,5 +78,5 @@ int command_check(const struct cni_environment *environment,
 	if (require_datapath(&host, err) ||
 	    container_find_veth(&container, environment, &host, err))
 		return -1;
-	return host_withdraw_if_removed(&host, verify(&host, &container, err), err);
+	return host_withdraw_if_removed(&host, verify(&host, &container, config->name, err), err);
 }

@@ -14,7 +14,7 @@ int command_del(const struct cni_environment *environment, const struct cni_netw
 		struct cni_error *err)
 {
 	cleanup_container struct container container = {.netns = -1};
-	cleanup_host struct host host = {0};
+	cleanup_host_at_end struct host host = {0};
 	cleanup_error struct cni_error too_long = {0};
 	struct attachment_key key;
 	struct attachment record = {0};

@@ -45,7 +45,9 @@ static bool is_stale(struct host *host, const struct cni_attachment_list *valid,
 static int collect(struct host *host, const struct cni_attachment_list *valid, const char *network,
 		   struct cni_error *err)
 {
+	const struct look_at at = {.entries = true};
 	cleanup_free struct attachment_entry *entries = NULL;
+	cleanup_plan struct plan plan = {0};
 	cleanup_lock int lock = -1;
 	int result = 0;
 	size_t count;
@@ -55,7 +57,6 @@ static int collect(struct host *host, const struct cni_attachment_list *valid, c
 		return -1;
 	if (!datapath_is_usable(&host->datapath))
 		return 0;
-	interfaces_sweep(host);
 	if (attachment_list(&host->datapath, &entries, &count, err))
 		return -1;
 	for (size_t i = 0; i < count; i++) {
@@ -73,7 +74,10 @@ static int collect(struct host *host, const struct cni_attachment_list *valid, c
 	if (result)
 		return -1;
 	lock = lock_take(err);
-	return lock < 0 ? -1 : stale_slots_sweep(&host->datapath.objects, err);
+	if (lock < 0 || stale_slots_sweep(&host->datapath.objects, err))
+		return -1;
+	lock_release(&lock);
+	return host_settle(host, &at, &plan, err);
 }
 
 int command_gc(const struct cni_environment *environment, const struct cni_network_config *config,

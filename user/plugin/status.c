@@ -10,7 +10,6 @@
 #include "host/host_sockets.h"
 #include "host/interfaces.h"
 #include "host/prerequisites.h"
-#include "host/foreign_programs.h"
 
 /* The checks set the codes of ADD. */
 static int recode(struct cni_error *err, int code)
@@ -20,13 +19,13 @@ static int recode(struct cni_error *err, int code)
 }
 
 /* The next ADD repairs it; until then containers that are there suffer. */
-static int check_running(struct host *host, struct cni_error *err)
+static int check_running(struct host *host, const struct plan *plan, struct cni_error *err)
 {
 	cleanup_free struct attachment_entry *entries = NULL;
 	cleanup_error struct cni_error missing = {0};
 	size_t count;
 
-	if (!interfaces_verify(host, &missing) && !prerequisites_verify_host(host, &missing))
+	if (!plan_refuse_damage(plan, &missing) && !prerequisites_verify_host(host, &missing))
 		return 0;
 	if (attachment_list(&host->datapath, &entries, &count, err))
 		return recode(err, CNI_ERROR_NOT_AVAILABLE);
@@ -42,6 +41,9 @@ static int check_running(struct host *host, struct cni_error *err)
 
 static int check_host(const struct conf *conf, struct cni_error *err)
 {
+	const struct look_at at = {.entries = true, .veths = true, .veth_hooks = true};
+	cleanup_look struct host_look look = {0};
+	cleanup_plan struct plan plan = {0};
 	cleanup_host struct host host = {0};
 
 	if (host_open(&host, PINS_ALL, err))
@@ -55,8 +57,10 @@ static int check_host(const struct conf *conf, struct cni_error *err)
 	/* The next ADD loads or repairs what is absent or damaged. */
 	if (!datapath_is_usable(&host.datapath))
 		return 0;
-	run_before_warn_all(&host);
-	return check_running(&host, err);
+	if (host_plan(&look, &plan, &host, &at, err))
+		return recode(err, CNI_ERROR_NOT_AVAILABLE);
+	plan_warn(&plan);
+	return check_running(&host, &plan, err);
 }
 
 int command_status(const struct cni_environment *environment,

@@ -1,28 +1,43 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * attach.h - our programs at the interfaces of the host.
- */
-#ifndef DATAPATH_ATTACH_ATTACH_H
-#define DATAPATH_ATTACH_ATTACH_H
-
-#include "conf/conf.h"
-#include "datapath/attach/hooks.h"
-#include "datapath/load/datapath.h"
-
-/* How to attach where none of our programs is yet.
+ * attach.h - changes what hangs at the interfaces of the host. What is to be changed is decided in
+ * plan/.
  *
  * A container's veth gets TCX wherever the kernel has it. A bandwidth plugin that comes after us in
  * the conflist makes an `ingress` qdisc there, which a clsact qdisc excludes, and no plugin sees
  * the other entries of its conflist. TCX has its price: the kernel waits for RCU (not expedited)
  * with RTNL held, once for each hook when the first program is attached and once when the interface
- * goes. That is one to four timer ticks each time; a filter costs a tenth of a millisecond. */
-struct attach_target {
-	uint32_t ifindex;
-	const char *name; /* for messages */
-	/* To be: role and link header say which programs, attach_mode how they are attached. A
-	 * container's attach_mode is an order, a host interface's a wish: one conflist must not
-	 * fail because of what is on an interface of the host. */
-	struct interface interface;
+ * goes. That is one to four timer ticks each time; a filter costs a tenth of a millisecond.
+ */
+#ifndef DATAPATH_ATTACH_ATTACH_H
+#define DATAPATH_ATTACH_ATTACH_H
+
+#include "datapath/attach/hooks.h"
+#include "datapath/load/datapath.h"
+#include "net/link.h"
+
+enum hook_action {
+	HOOK_ATTACH,  /* one of ours where none is */
+	HOOK_REPLACE, /* another one of ours, by the pinned one */
+	HOOK_DETACH,
+};
+
+struct hook_change {
+	enum hook hook;
+	enum hook_action action;
+	struct attached_program program; /* HOOK_DETACH: that is there; else: to be */
+	uint32_t replaced;               /* HOOK_REPLACE: the id of the one that is there */
+};
+
+#define MOST_HOOK_CHANGES 16
+
+/* Of one interface. Begins as {0}. */
+struct hook_changes {
+	struct hook_change list[MOST_HOOK_CHANGES];
+	size_t count;
+	bool makes_clsact;   /* for the filters; first */
+	bool deletes_clsact; /* where no filter is left in it; after what is detached */
+	uint32_t shaper;     /* from_container is attached there too (hooks.h); 0: nowhere */
 };
 
 /* What one call attached where nothing of ours was before, to take it back when the rest of an ADD
@@ -33,18 +48,12 @@ struct attach_undo {
 	uint32_t shaper;                              /* clsact was added to this interface */
 };
 
-/* Makes each program that the role has stand at its hook exactly once and be the pinned one:
- * attaches, replaces an older one, removes second copies. Never touches a program or qdisc that is
- * not ours. Where another process was faster, that is fine; a host's interface that turns out to be
- * a container's veth is left to the container. Takes the lock to remove copies, so call it without.
- * What it attached is added to *undo, also when it fails. CNI_ERROR_KERNEL_REFUSED,
- * CNI_ERROR_TRY_AGAIN. */
-int attach_interface(const struct datapath *datapath, const struct attach_target *target,
-		     struct attach_undo *undo, struct cni_error *err);
+/* Makes the changes. Never touches a program or qdisc that is not ours. What it attached is added
+ * to *undo, also when it fails. CNI_ERROR_KERNEL_REFUSED. */
+int attach_apply(const struct datapath *datapath, const struct link_name *at,
+		 const struct hook_changes *changes, struct attach_undo *undo,
+		 struct cni_error *err);
 void attach_rollback(uint32_t ifindex, const struct attach_undo *undo);
-
-/* Removes the programs that belong to an interface with this entry. */
-void detach_all(uint32_t ifindex, const struct interface *interface);
 
 /* Replaces our programs at all interfaces in the map by those of the datapath, in place, where they
  * are others; adds none. One that cannot be replaced does not keep the others from it. -1:

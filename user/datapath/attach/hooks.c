@@ -11,50 +11,6 @@
 #include "net/tc.h"
 #include "datapath/load/bpf_error.h"
 
-/* PROGRAM_COUNT: none at this hook. */
-static const enum program_number programs_of_role[][HOOK_COUNT] = {
-	[ROLE_UPLINK] = {PROGRAM_FROM_UPLINK, PROGRAM_TO_UPLINK},
-	[ROLE_BRIDGE] = {PROGRAM_FROM_BRIDGE, PROGRAM_TO_CONTAINER},
-	[ROLE_PORT] = {PROGRAM_FROM_CONTAINER, PROGRAM_COUNT},
-	[ROLE_ROUTED] = {PROGRAM_FROM_CONTAINER, PROGRAM_TO_CONTAINER},
-	[ROLE_LEFT_ALONE] = {PROGRAM_COUNT, PROGRAM_COUNT},
-	[ROLE_LOOPBACK] = {PROGRAM_FROM_LOOPBACK, PROGRAM_COUNT},
-};
-
-/* For an uplink whose frames begin with the IP header. */
-static const enum program_number raw_programs[HOOK_COUNT] = {
-	PROGRAM_FROM_UPLINK_RAW,
-	PROGRAM_TO_UPLINK_RAW,
-};
-
-static const enum hook hook_of_program[PROGRAM_COUNT] = {
-	[PROGRAM_FROM_UPLINK] = HOOK_INGRESS,     [PROGRAM_TO_UPLINK] = HOOK_EGRESS,
-	[PROGRAM_FROM_UPLINK_RAW] = HOOK_INGRESS, [PROGRAM_TO_UPLINK_RAW] = HOOK_EGRESS,
-	[PROGRAM_FROM_BRIDGE] = HOOK_INGRESS,     [PROGRAM_TO_CONTAINER] = HOOK_EGRESS,
-	[PROGRAM_FROM_CONTAINER] = HOOK_INGRESS,  [PROGRAM_FROM_LOOPBACK] = HOOK_INGRESS,
-};
-
-static const char *const hook_names[HOOK_COUNT] = {
-	[HOOK_INGRESS] = "ingress",
-	[HOOK_EGRESS] = "egress",
-};
-
-enum program_number program_at(const struct interface *interface, enum hook hook)
-{
-	enum interface_role role = interface->role;
-
-	if (role < ROLE_UPLINK || role > ROLE_LOOPBACK)
-		return PROGRAM_COUNT;
-	if (role == ROLE_UPLINK && interface->without_link_header)
-		return raw_programs[hook];
-	return programs_of_role[role][hook];
-}
-
-const char *hook_name(enum hook hook)
-{
-	return hook_names[hook];
-}
-
 /* enum bpf_attach_type of Linux 6.6; older headers lack the names. */
 static const enum bpf_attach_type tcx_types[HOOK_COUNT] = {
 	[HOOK_INGRESS] = 46, /* BPF_TCX_INGRESS */
@@ -108,18 +64,6 @@ uint32_t clsact_find(uint32_t ifindex, enum hook hook)
 	return filter_program(&place);
 }
 
-static bool redirects_before_ours(const struct filter *filter)
-{
-	return filter->redirect && filter->priority < FILTER_PRIORITY;
-}
-
-uint32_t clsact_find_redirect(uint32_t ifindex)
-{
-	struct filter filter;
-
-	return filter_find(ifindex, true, redirects_before_ours, &filter) ? filter.redirect : 0;
-}
-
 /* Where a program is there already, EEXIST unless it is to be replaced. */
 static int clsact_attach(uint32_t ifindex, enum hook hook, int program_fd, bool replace)
 {
@@ -154,7 +98,7 @@ void hook_find_programs(uint32_t ifindex, enum hook hook, struct attached_progra
 	}
 	/* An `ingress` qdisc answers for egress with what is at ingress. */
 	program = filter ? program_by_id(filter) : PROGRAM_COUNT;
-	if (program != PROGRAM_COUNT && hook_of_program[program] == hook)
+	if (program != PROGRAM_COUNT && program_hook(program) == hook)
 		found->list[found->count++] =
 			(struct attached_program){MECHANISM_CLSACT, program, filter};
 }
@@ -188,14 +132,6 @@ void hook_detach(uint32_t ifindex, enum hook hook, const struct attached_program
 	fd = bpf_prog_get_fd_by_id(attached->id);
 	if (fd >= 0)
 		bpf_prog_detach2(fd, (int)ifindex, tcx_types[hook]);
-}
-
-uint32_t shaper_of(uint32_t ifindex, const struct interface *interface)
-{
-	if (program_at(interface, HOOK_INGRESS) != PROGRAM_FROM_CONTAINER ||
-	    !clsact_find(ifindex, HOOK_INGRESS))
-		return 0;
-	return clsact_find_redirect(ifindex);
 }
 
 uint32_t shaper_program(uint32_t shaper)

@@ -1,23 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * hooks.h - which program belongs at which hook, and which of ours are there: by TCX (Linux 6.6),
- * or as a direct-action filter of the clsact qdisc, or at ingress of the ingress qdisc.
+ * hooks.h - our programs at one hook of an interface: by TCX (Linux 6.6), or as a direct-action
+ * filter of the clsact qdisc, or at ingress of the ingress qdisc.
  */
 #ifndef DATAPATH_ATTACH_HOOKS_H
 #define DATAPATH_ATTACH_HOOKS_H
 
+#include "datapath/attach/roles.h"
 #include "datapath/load/datapath.h"
-
-enum hook {
-	HOOK_INGRESS,
-	HOOK_EGRESS,
-	HOOK_COUNT,
-};
-
-enum mechanism {
-	MECHANISM_TCX,
-	MECHANISM_CLSACT,
-};
 
 /* The kernel's limit for TCX at one hook. */
 #define TCX_PROGRAMS 64
@@ -35,13 +25,6 @@ struct attached_programs {
 	size_t foreign_tcx; /* programs of others at the TCX hook */
 	bool tcx;           /* the kernel has such hooks */
 };
-
-/* Returns which program belongs at the hook; PROGRAM_COUNT: none, or the role is not known. Of an
- * interface's entry only what says that is looked at. */
-enum program_number program_at(const struct interface *interface, enum hook hook);
-
-/* "ingress", "egress" */
-const char *hook_name(enum hook hook);
 
 /* Finds programs of ours, by TCX and as a filter. */
 void hook_find_programs(uint32_t ifindex, enum hook hook, struct attached_programs *found);
@@ -63,9 +46,6 @@ bool tcx_is_supported(uint32_t ifindex);
 /* Returns the id of the program at the handle and priority of our filters, or 0. */
 uint32_t clsact_find(uint32_t ifindex, enum hook hook);
 
-/* Returns the ifindex to which a filter at ingress that comes before ours sends packets, or 0. */
-uint32_t clsact_find_redirect(uint32_t ifindex);
-
 /*
  * The device through which the bandwidth plugin sends what a container sends. A filter of that
  * plugin at the veth's ingress redirects every packet to a device of its own (ifb), which limits
@@ -74,10 +54,6 @@ uint32_t clsact_find_redirect(uint32_t ifindex);
  * from_container is attached to the egress of that device as well: before the limit, and before the
  * bridge or routing.
  */
-
-/* Returns its ifindex where from_container is a filter at this veth and another one ahead of it
- * redirects packets; 0: there is none. */
-uint32_t shaper_of(uint32_t ifindex, const struct interface *interface);
 
 /* Returns the id of the program of ours at it, or 0. */
 uint32_t shaper_program(uint32_t shaper);

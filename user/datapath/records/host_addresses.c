@@ -6,10 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "lib/cleanup.h"
 #include "lib/digest.h"
 #include "lib/memory.h"
-#include "datapath/load/lock.h"
 #include "datapath/load/maps.h"
 
 /* The entry for no address holds a digest of all others. To compare it instead of reading the whole
@@ -123,42 +121,8 @@ static int update(struct comparison *comparison, struct cni_error *err)
 	return map_write(objects, MAP_HOST_ADDRESSES, &no_address, &all, err);
 }
 
-bool *host_addresses_read_excluded(const struct objects *objects,
-				   const struct address_list *addresses)
-{
-	bool *excluded = need(calloc(addresses->count + 1, sizeof(*excluded)));
-	struct interface known;
-
-	for (size_t i = 0; i < addresses->count; i++)
-		excluded[i] = interface_read(objects, addresses->interfaces[i].ifindex, &known) &&
-			      known.addresses_excluded;
-	return excluded;
-}
-
-/* The addresses are read once more: those that were read before the lock may be older than
- * what another process has written meanwhile. */
-static int update_locked(const struct objects *objects, struct nl_sock *socket,
-			 struct cni_error *err)
-{
-	struct comparison comparison = {.objects = objects};
-	cleanup_lock int lock = lock_take(err);
-	cleanup_free bool *excluded = NULL;
-	struct address_list now = {0};
-	int result;
-
-	if (lock < 0 || address_list_read(&now, socket, err))
-		return -1;
-	excluded = host_addresses_read_excluded(objects, &now);
-	compare_with(&comparison, &now, excluded);
-	result = update(&comparison, err);
-	free(comparison.wanted);
-	address_list_release(&now);
-	return result;
-}
-
-int host_addresses_refresh(const struct objects *objects, struct nl_sock *socket,
-			   const struct address_list *addresses, const bool *excluded,
-			   struct cni_error *err)
+bool host_addresses_are_written(const struct objects *objects, const struct address_list *addresses,
+				const bool *excluded)
 {
 	struct comparison comparison = {.objects = objects};
 	bool settled;
@@ -166,5 +130,17 @@ int host_addresses_refresh(const struct objects *objects, struct nl_sock *socket
 	compare_with(&comparison, addresses, excluded);
 	settled = is_settled(&comparison);
 	free(comparison.wanted);
-	return settled ? 0 : update_locked(objects, socket, err);
+	return settled;
+}
+
+int host_addresses_write(const struct objects *objects, const struct address_list *addresses,
+			 const bool *excluded, struct cni_error *err)
+{
+	struct comparison comparison = {.objects = objects};
+	int result;
+
+	compare_with(&comparison, addresses, excluded);
+	result = update(&comparison, err);
+	free(comparison.wanted);
+	return result;
 }

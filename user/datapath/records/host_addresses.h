@@ -9,19 +9,14 @@
 #include "datapath/load/objects.h"
 #include "net/address_list.h"
 
-struct nl_sock;
+/* Whether the map holds the host's addresses and nothing else. `excluded`: for each interface of
+ * the list, whether no port is mapped there; those addresses, and subnets' broadcast addresses, are
+ * excluded in the map. */
+bool host_addresses_are_written(const struct objects *objects, const struct address_list *addresses,
+				const bool *excluded);
 
-/* Reads from the map interfaces which interfaces of the list have excluded addresses; in the order
- * of the list, malloc'ed. */
-bool *host_addresses_read_excluded(const struct objects *objects,
-				   const struct address_list *addresses);
-
-/* Makes the map hold the host's addresses and nothing else. Those of excluded interfaces, and
- * subnets' broadcast addresses, are excluded there. `addresses` and `excluded` are what the host
- * had a moment ago: where the map agrees with them nothing is done. CNI_ERROR_KERNEL_REFUSED,
- * CNI_ERROR_TRY_AGAIN, CNI_ERROR_IO. */
-int host_addresses_refresh(const struct objects *objects, struct nl_sock *socket,
-			   const struct address_list *addresses, const bool *excluded,
-			   struct cni_error *err);
+/* Makes it so. Call it with the lock. CNI_ERROR_KERNEL_REFUSED. */
+int host_addresses_write(const struct objects *objects, const struct address_list *addresses,
+			 const bool *excluded, struct cni_error *err);
 
 #endif

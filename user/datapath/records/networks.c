@@ -1,26 +1,130 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* networks.c - what each conflist last said about interfaces. */
+/* networks.c - what the conflist of each network says about interfaces. */
 #include "datapath/records/networks.h"
 
 #include <bpf/bpf.h>
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "lib/cleanup.h"
-#include "datapath/records/attachments.h"
-#include "datapath/load/lock.h"
 #include "datapath/load/maps.h"
-#include "lib/warning.h"
+#include "datapath/records/attachments.h"
+#include "datapath/records/owners.h"
+#include "lib/array.h"
+#include "lib/cleanup.h"
+#include "net/link.h"
 
-#define MAX_NAMES 64
+/* The kernel takes a veth out of the map veths when it goes. */
+static bool owner_lives(const struct objects *objects, struct owner owner)
+{
+	struct slot slot;
+	uint32_t veth;
 
-/* Each name ends with a zero byte, and so does the whole. False: they are too many; with half of
- * them `attach` would leave the other interfaces alone. */
+	return owner.slot && owner_read(objects, owner, &slot) && slot.live &&
+	       !bpf_map_lookup_elem(objects->maps[MAP_VETHS], &owner.slot, &veth);
+}
+
+static bool witness_lives(const struct objects *objects, struct nl_sock *socket,
+			  const struct network *network)
+{
+	char name[IF_NAMESIZE];
+
+	return network->witness.slot ? owner_lives(objects, network->witness)
+				     : link_name(socket, network->veth, name);
+}
+
+static enum walk add_network(const void *key, const void *value, void *context,
+			     struct cni_error *err)
+{
+	struct network_list *networks = context;
+	struct known_network *known = ARRAY_ADD(networks->list, networks->count);
+
+	*known = (struct known_network){0};
+	memcpy(&known->key, key, sizeof(known->key));
+	memcpy(&known->network, value, sizeof(known->network));
+	known->key.name[sizeof(known->key.name) - 1] = '\0';
+	known->network.uplinks[INTERFACE_NAMES_SIZE - 1] = '\0';
+	known->network.excluded_interfaces[INTERFACE_NAMES_SIZE - 1] = '\0';
+	return WALK_ON;
+}
+
+/* Its witness has gone. */
+static void find_witness(struct known_network *known, const struct objects *objects,
+			 const struct attachment_entry *entries, size_t count)
+{
+	struct attachment_name name;
+
+	known->is_dead = true;
+	for (size_t i = 0; i < count && known->is_dead; i++) {
+		struct owner owner = entries[i].attachment.owner;
+
+		if (!attachment_name_split(entries[i].key.name, &name) ||
+		    strcmp(name.network, known->key.name) != 0 || !owner_lives(objects, owner))
+			continue;
+		known->is_dead = false;
+		known->is_changed = true;
+		known->network.witness = owner;
+		known->network.veth = entries[i].attachment.ifindex;
+	}
+}
+
+int networks_read(struct network_list *networks, const struct datapath *datapath,
+		  struct nl_sock *socket, struct cni_error *err)
+{
+	const struct objects *objects = &datapath->objects;
+	cleanup_free struct attachment_entry *entries = NULL;
+	size_t count = 0;
+
+	*networks = (struct network_list){0};
+	if (map_walk(objects, MAP_NETWORKS, add_network, networks, err))
+		return -1;
+	for (size_t i = 0; i < networks->count; i++) {
+		struct known_network *known = &networks->list[i];
+
+		if (witness_lives(objects, socket, &known->network))
+			continue;
+		if (!entries && attachment_list(datapath, &entries, &count, err))
+			return -1;
+		find_witness(known, objects, entries, count);
+	}
+	return 0;
+}
+
+void networks_release(struct network_list *networks)
+{
+	free(networks->list);
+	*networks = (struct network_list){0};
+}
+
+void networks_settle(const struct network_list *networks, const struct objects *objects)
+{
+	cleanup_error struct cni_error ignored = {0};
+
+	for (size_t i = 0; i < networks->count; i++) {
+		const struct known_network *known = &networks->list[i];
+
+		if (known->is_dead)
+			map_delete(objects, MAP_NETWORKS, &known->key, &ignored);
+		else if (known->is_changed)
+			network_write(objects, &known->key, &known->network, &ignored);
+	}
+}
+
+void network_read_names(char text[INTERFACE_NAMES_SIZE], struct network_names *names)
+{
+	char *name = text;
+
+	names->names = (struct interface_names){.patterns = names->patterns};
+	for (; *name && names->names.count < NETWORK_NAMES; name += strlen(name) + 1)
+		names->patterns[names->names.count++] = name;
+}
+
+/* Each name ends with a zero byte, and so does the whole. */
 static bool write_names(char text[INTERFACE_NAMES_SIZE], const struct interface_names *names)
 {
 	size_t used = 0;
 
+	if (names->count > NETWORK_NAMES)
+		return false;
 	for (size_t i = 0; i < names->count; i++) {
 		size_t size = strlen(names->patterns[i]) + 1;
 
@@ -32,103 +136,28 @@ static bool write_names(char text[INTERFACE_NAMES_SIZE], const struct interface_
 	return true;
 }
 
-static void read_names(char text[INTERFACE_NAMES_SIZE], struct interface_names *names,
-		       char *patterns[MAX_NAMES])
+bool network_make(struct network *network, struct network_key *key, const char *name,
+		  const struct conf *conf)
 {
-	char *name = text;
-
-	text[INTERFACE_NAMES_SIZE - 1] = '\0';
-	names->patterns = patterns;
-	for (names->count = 0; *name && names->count < MAX_NAMES; name += strlen(name) + 1)
-		patterns[names->count++] = name;
+	*network = (struct network){.attach = conf->attach};
+	*key = (struct network_key){0};
+	if (strlen(name) >= sizeof(key->name))
+		return false;
+	memcpy(key->name, name, strlen(name));
+	return write_names(network->uplinks, &conf->uplinks) &&
+	       write_names(network->excluded_interfaces, &conf->excluded_interfaces);
 }
 
-void network_remember(const struct objects *objects, const char *name, const struct conf *conf)
+bool network_says(const struct network *one, const struct network *other)
 {
-	struct network before, now = {0};
-	int map = objects->maps[MAP_NETWORKS];
-	struct network_key key = {0};
-
-	if (strlen(name) >= sizeof(key.name))
-		return;
-	memcpy(key.name, name, strlen(name));
-	if (!write_names(now.uplinks, &conf->uplinks) ||
-	    !write_names(now.excluded_interfaces, &conf->excluded_interfaces)) {
-		bpf_map_delete_elem(map, &key);
-		warning("\"uplinks\" or \"excludeInterfaces\" of network %s are longer than %d"
-			" bytes, so `bpf-portmap attach` does not obey them; use globs",
-			name, INTERFACE_NAMES_SIZE);
-		return;
-	}
-	if (!bpf_map_lookup_elem(map, &key, &before) && !memcmp(&before, &now, sizeof(now)))
-		return;
-	if (bpf_map_update_elem(map, &key, &now, BPF_ANY))
-		warning("cannot write down the uplinks of network %s for `bpf-portmap attach`: %s",
-			name, strerror(errno));
+	return one->attach == other->attach &&
+	       !memcmp(one->uplinks, other->uplinks, sizeof(one->uplinks)) &&
+	       !memcmp(one->excluded_interfaces, other->excluded_interfaces,
+		       sizeof(one->excluded_interfaces));
 }
 
-static bool is_used(const char *network, const struct attachment_entry *entries, size_t count)
+int network_write(const struct objects *objects, const struct network_key *key,
+		  const struct network *network, struct cni_error *err)
 {
-	struct attachment_name name;
-
-	for (size_t i = 0; i < count; i++)
-		if (attachment_name_split(entries[i].key.name, &name) &&
-		    !strcmp(name.network, network))
-			return true;
-	return false;
-}
-
-struct visit {
-	const struct datapath *datapath;
-	const struct attachment_entry *entries;
-	size_t entry_count;
-	int (*visit)(const struct conf *conf, void *context, struct cni_error *err);
-	void *context;
-};
-
-/* The network's first ADD may have run since the attachments were listed. It writes the attachment
- * before the network, so listing them once more shows it. */
-static void forget_network(const struct datapath *datapath, const struct network_key *key)
-{
-	cleanup_free struct attachment_entry *entries = NULL;
-	struct cni_error ignored = {0};
-	cleanup_lock int lock = lock_take(&ignored);
-	size_t count;
-
-	if (lock >= 0 && !attachment_list(datapath, &entries, &count, &ignored) &&
-	    !is_used(key->name, entries, count))
-		bpf_map_delete_elem(datapath->objects.maps[MAP_NETWORKS], key);
-	cni_error_release(&ignored);
-}
-
-static enum walk visit_network(const void *key, const void *value, void *context,
-			       struct cni_error *err)
-{
-	char *uplinks[MAX_NAMES], *excluded[MAX_NAMES];
-	struct conf conf = {0};
-	const struct network_key *name = key;
-	const struct visit *visit = context;
-	struct network network;
-
-	if (!is_used(name->name, visit->entries, visit->entry_count)) {
-		forget_network(visit->datapath, name);
-		return WALK_ON;
-	}
-	memcpy(&network, value, sizeof(network));
-	read_names(network.uplinks, &conf.uplinks, uplinks);
-	read_names(network.excluded_interfaces, &conf.excluded_interfaces, excluded);
-	return visit->visit(&conf, visit->context, err) ? WALK_FAILED : WALK_ON;
-}
-
-int networks_visit(const struct datapath *datapath,
-		   int (*visit)(const struct conf *conf, void *context, struct cni_error *err),
-		   void *context, struct cni_error *err)
-{
-	cleanup_free struct attachment_entry *entries = NULL;
-	struct visit walk = {.datapath = datapath, .visit = visit, .context = context};
-
-	if (attachment_list(datapath, &entries, &walk.entry_count, err))
-		return -1;
-	walk.entries = entries;
-	return map_walk(&datapath->objects, MAP_NETWORKS, visit_network, &walk, err);
+	return map_write(objects, MAP_NETWORKS, key, network, err);
 }

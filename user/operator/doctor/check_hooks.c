@@ -5,31 +5,25 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "datapath/attach/attach_verify.h"
 #include "datapath/attach/cgroup_root.h"
-#include "datapath/attach/foreign_tc.h"
-#include "datapath/attach/hooks.h"
 #include "datapath/attach/socket_hooks.h"
 #include "datapath/load/maps.h"
-#include "host/uplinks.h"
 #include "lib/cleanup.h"
 #include "lib/text.h"
 #include "operator/doctor/doctor.h"
 #include "operator/doctor/remedy_word.h"
+#include "plan/hooks.h"
+#include "plan/others.h"
+#include "plan/uplinks.h"
 
 static void check_programs(struct doctor *doctor, bool of_containers)
 {
-	char missing[MISSING_SIZE];
+	for (size_t i = 0; i < doctor->plan.count; i++) {
+		const struct change *change = &doctor->plan.changes[i];
 
-	for (size_t i = 0; i < doctor->interface_count; i++) {
-		const struct known_interface *known = &doctor->interfaces[i];
-
-		if (interface_is_containers(&known->entry) != of_containers ||
-		    !known->link.ifindex || known->entry.role == ROLE_LEFT_ALONE ||
-		    attach_verify(&doctor->host.datapath, known->ifindex, &known->entry, missing))
-			continue;
-		doctor_found(doctor, VERDICT_FAIL, cni_format("bpf-portmap attach"), "%s: %s",
-			     known->link.name, missing);
+		if (change->is_damage && interface_is_containers(&change->entry) == of_containers)
+			doctor_found(doctor, VERDICT_FAIL, cni_format("bpf-portmap attach"),
+				     "%s: %s", change->at.name, change->missing);
 	}
 }
 
@@ -48,19 +42,15 @@ static void visit_unknown(struct doctor *doctor,
 			  void (*look)(struct doctor *doctor, const struct link *link,
 				       const char *why_not))
 {
-	const struct address_list *addresses = &doctor->host.addresses;
-	cleanup_error struct cni_error ignored = {0};
-
-	for (size_t i = 0; i < addresses->count; i++) {
-		uint32_t ifindex = addresses->interfaces[i].ifindex;
+	for (size_t i = 0; i < doctor->look.look.count; i++) {
+		const struct interface_look *interface = &doctor->look.look.interfaces[i];
 		char why_not[WHY_NOT_SIZE] = "";
-		struct link link;
 
-		if (!addresses->interfaces[i].is_reachable || doctor_interface(doctor, ifindex) ||
-		    link_get(doctor->host.socket, ifindex, NULL, &link, &ignored) || !link.ifindex)
+		if (interface->is_known || interface->is_gone || !interface->addressed ||
+		    !interface->addressed->is_reachable)
 			continue;
-		uplink_is_possible(&doctor->host, &link, why_not);
-		look(doctor, &link, why_not);
+		uplink_is_possible(interface, why_not);
+		look(doctor, &interface->link, why_not);
 	}
 }
 
@@ -90,48 +80,50 @@ void check_link_header(struct doctor *doctor)
 	visit_unknown(doctor, report_header);
 }
 
+static void report_ahead(struct doctor *doctor, const struct interface_look *interface,
+			 enum hook hook)
+{
+	enum program_number ours = program_at(&interface->entry, hook);
+	const struct hung *ahead = others_ahead_of_ours(&interface->hooks, hook);
+	const char *name = interface->link.name;
+
+	if (ours == PROGRAM_COUNT || !ahead)
+		return;
+	doctor_found(doctor, VERDICT_WARN,
+		     cni_format("# if it ends the chain, load it after ours, or set"
+				" \"attach\": \"tcx\"; it is in:\n"
+				"tc filter show dev %s %s; bpftool net show dev %s",
+				remedy_word(name).text, hook_name(hook), remedy_word(name).text),
+		     "%s: %s runs before %s at %s: what it does not pass on does not"
+		     " reach mapped ports",
+		     name, ahead->name, program_name(ours), hook_name(hook));
+}
+
 void check_foreign_ahead(struct doctor *doctor)
 {
-	char text[FOREIGN_TC_SIZE];
-
-	for (size_t i = 0; i < doctor->interface_count; i++) {
-		const struct known_interface *known = &doctor->interfaces[i];
-
-		for (int hook = 0; known->link.ifindex && hook < HOOK_COUNT; hook++) {
-			enum program_number ours = program_at(&known->entry, hook);
-
-			if (ours == PROGRAM_COUNT ||
-			    !foreign_tc_ahead(known->ifindex, hook, false, text))
-				continue;
-			doctor_found(
-				doctor, VERDICT_WARN,
-				cni_format("# if it ends the chain, load it after ours, or set"
-					   " \"attach\": \"tcx\"; it is in:\n"
-					   "tc filter show dev %s %s; bpftool net show dev %s",
-					   remedy_word(known->link.name).text, hook_name(hook),
-					   remedy_word(known->link.name).text),
-				"%s: %s runs before %s at %s: what it does not pass on does not"
-				" reach mapped ports",
-				known->link.name, text, program_name(ours), hook_name(hook));
-		}
-	}
+	for (size_t i = 0; i < doctor->look.look.count; i++)
+		for (int hook = 0; hook < HOOK_COUNT; hook++)
+			report_ahead(doctor, &doctor->look.look.interfaces[i], (enum hook)hook);
 }
 
 void check_foreign_behind(struct doctor *doctor)
 {
-	for (size_t i = 0; i < doctor->interface_count; i++) {
-		const struct known_interface *known = &doctor->interfaces[i];
+	const struct hook_changes none = {0};
 
-		if (known->link.ifindex && known->entry.role == ROLE_UPLINK &&
-		    foreign_tc_behind(known->ifindex))
+	for (size_t i = 0; i < doctor->look.look.count; i++) {
+		const struct interface_look *interface = &doctor->look.look.interfaces[i];
+		const char *name = interface->link.name;
+
+		if (interface->entry.role == ROLE_UPLINK && !interface->is_gone &&
+		    others_behind(&interface->hooks,
+				  plan_mechanism(&none, &interface->hooks, HOOK_INGRESS)))
 			doctor_found(doctor, VERDICT_WARN,
 				     cni_format("tc filter show dev %s ingress; bpftool net show"
 						" dev %s",
-						remedy_word(known->link.name).text,
-						remedy_word(known->link.name).text),
+						remedy_word(name).text, remedy_word(name).text),
 				     "%s: a tc program of others follows ours, so that no flow"
 				     " skips the IP stack",
-				     known->link.name);
+				     name);
 	}
 }
 

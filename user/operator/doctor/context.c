@@ -44,6 +44,8 @@ static void choose_mappings(struct doctor *doctor)
 
 static int read_maps(struct doctor *doctor, struct cni_error *err)
 {
+	const struct look_at at = {.entries = true, .veths = true, .veth_hooks = true};
+
 	if (!datapath_is_usable(&doctor->host.datapath))
 		return 0;
 	doctor->view.containers = need(calloc(MAX_SLOTS, sizeof(*doctor->view.containers)));
@@ -51,7 +53,7 @@ static int read_maps(struct doctor *doctor, struct cni_error *err)
 	    host_walk_interfaces(&doctor->host, take_interface, doctor, err))
 		return -1;
 	choose_mappings(doctor);
-	return 0;
+	return host_plan(&doctor->look, &doctor->plan, &doctor->host, &at, err);
 }
 
 /* "eth0\t00000000\t..." of /proc/net/route; the columns differ in /proc/net/ipv6_route. */
@@ -136,6 +138,8 @@ void doctor_release(struct doctor *doctor)
 	doctor->view.socket = NULL;
 	doctor->view.opened = false;
 	view_close(&doctor->view);
+	plan_release(&doctor->plan);
+	host_look_release(&doctor->look);
 	host_close(&doctor->host);
 	mappings_release(&doctor->mappings);
 	namespaces_release(&doctor->namespaces);

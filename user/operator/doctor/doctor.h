@@ -7,6 +7,7 @@
 
 #include <jansson.h>
 
+#include "host/interfaces.h"
 #include "host/host.h"
 #include "net/link.h"
 #include "net/namespaces.h"
@@ -77,6 +78,8 @@ struct doctor {
 	struct host host;
 	struct view view;         /* of the same datapath */
 	struct mappings mappings; /* of the ports that are asked about */
+	struct host_look look;
+	struct plan plan; /* what ADD or `attach` would change */
 	struct known_interface *interfaces;
 	size_t interface_count;
 	struct namespaces namespaces;

@@ -20,7 +20,7 @@
 #include "datapath/records/networks.h"
 #include "datapath/records/owners.h"
 #include "host/container.h"
-#include "host/foreign_programs.h"
+#include "plan/hooks.h"
 #include "host/host_sockets.h"
 #include "host/interfaces.h"
 #include "host/prerequisites.h"
@@ -42,6 +42,8 @@ struct taking {
 	struct host host;
 	struct keeping keeping;
 	struct policy policy; /* that it is to have */
+	struct hook_changes veth_hooks;
+	bool needs_witness;
 	struct attach_undo undo;
 	bool is_new; /* claimed by this run */
 	char netns[64];
@@ -144,6 +146,9 @@ static int check_targets(const struct taking *taking, struct cni_error *err)
 static int prepare_host(struct taking *taking, struct cni_error *err)
 {
 	struct container *container = &taking->container;
+	const struct look_at at = {
+		.container = container, .network = taking->config.name, .adds = true};
+	cleanup_plan struct plan plan = {0};
 	struct host *host = &taking->host;
 
 	if (host_open(host, PINS_ALL, err) ||
@@ -151,11 +156,13 @@ static int prepare_host(struct taking *taking, struct cni_error *err)
 	    datapath_make_ready(&host->datapath, &host->addresses, container->conf.flow_entries,
 				err))
 		return -1;
-	fast_path_choose_mode(host, container);
-	if (interfaces_attach(host, &container->conf, &container->veth, true, err) ||
-	    host_sockets_attach(host, &container->conf, err))
+	container_choose_fast_path(container, &host->datapath.objects);
+	if (host_settle(host, &at, &plan, err) || host_sockets_attach(host, &container->conf, err))
 		return -1;
-	fast_path_decide(host, container, false);
+	plan_warn(&plan);
+	container->claims.interface = plan.veth;
+	taking->veth_hooks = plan.veth_hooks;
+	taking->needs_witness = plan.needs_witness;
 	taking->keeping = (struct keeping){.rules = taking->rules,
 					   .container = taking->number,
 					   .objects = &host->datapath.objects,
@@ -211,7 +218,7 @@ static void give_back(struct taking *taking, struct cni_error *err)
 	const struct attachment_claims *claims = &taking->container.claims;
 	struct cni_error failure = {0};
 
-	attach_rollback(taking->container.target.ifindex, &taking->undo);
+	attach_rollback(taking->container.veth.link.ifindex, &taking->undo);
 	if (attachment_remove(&taking->host.datapath.objects, &claims->key, claims, &failure))
 		cni_error_chain(err, &failure);
 }
@@ -222,14 +229,16 @@ static int complete(struct taking *taking, struct cni_error *err)
 {
 	const struct objects *objects = &taking->host.datapath.objects;
 	const struct attachment_claims *claims = &taking->container.claims;
+	struct link_name veth = {.ifindex = claims->ifindex};
 	struct cni_error failure = {0};
 	struct attachment record;
 	int result = 0;
 
 	if (connections_keep(&taking->keeping, &failure))
 		result = cni_error_chain(err, &failure);
-	if (attach_interface(&taking->host.datapath, &taking->container.target, &taking->undo,
-			     &failure))
+	memcpy(veth.name, taking->container.veth.link.name, sizeof(veth.name));
+	if (attach_apply(&taking->host.datapath, &veth, &taking->veth_hooks, &taking->undo,
+			 &failure))
 		result = cni_error_chain(err, &failure);
 	if (result && taking->is_new) {
 		give_back(taking, err);
@@ -240,7 +249,9 @@ static int complete(struct taking *taking, struct cni_error *err)
 	    adopt_open_policy(objects, record.owner, &taking->policy, &failure))
 		result = cni_error_chain(err, &failure);
 	bridge_entry_add_new(taking->host.socket, claims->ifindex, claims->container_mac);
-	network_remember(objects, taking->config.name, &taking->container.conf);
+	if (taking->needs_witness && attachment_read(objects, &claims->key, &record))
+		network_has_container(&taking->host, taking->config.name, &taking->container.conf,
+				      record.owner);
 	prerequisites_warn(&taking->host, &taking->container);
 	return result;
 }

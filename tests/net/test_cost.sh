@@ -1,0 +1,41 @@
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+# shellcheck shell=bash disable=SC2154 # the world's names: world.sh
+
+# test_cost.sh - what an ADD and a DEL ask of the kernel, counted: a time would follow the machine.
+
+# calls_of COMMAND PORT [FILTER]: how many system calls it makes of the container `other`
+calls_of() {
+	PREFIX='strace -f -o /run/trace' plugin_call "$1" other "$(mapping "$2") | ${3:-.}" >/run/out ||
+		fail "$(cat /run/out)"
+	grep -c '^[0-9]* *[a-z_0-9]*(' /run/trace
+}
+
+# an ADD and a DEL of a container beside a running one need few system calls
+test_cost_warm() {
+	local added deleted
+	container_start web bridge -p 8080:80/tcp
+	container_add_plain other
+	added=$(calls_of ADD 8081)
+	deleted=$(calls_of DEL 8081)
+	echo "ADD: $added system calls, DEL: $deleted"
+	[ "$added" -le 262 ] || fail "ADD: $added"
+	[ "$deleted" -le 132 ] || fail "DEL: $deleted"
+}
+
+# networks_add COUNT: as if so many networks had had a container once
+networks_add() {
+	local number
+	for ((number = 0; number < $1; number++)); do
+		plugin_call ADD other ".name = \"churn$number\" | .uplinks = [\"eth0\"] | .runtimeConfig = null" >/run/out || fail "$(cat /run/out)"
+		plugin_call DEL other ".name = \"churn$number\"" >/run/out || fail "$(cat /run/out)"
+	done
+}
+
+# names of networks that are gone cost nothing: no more is kept of them than of living ones
+test_cost_of_networks() {
+	container_start web bridge -p 8080:80/tcp
+	container_add_plain other
+	networks_add 20
+	plugin_call ADD other "$(mapping 8081)" >/run/out || fail "$(cat /run/out)"
+	expect_equal 1 "$(map_count networks)"
+}

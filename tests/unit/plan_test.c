@@ -1,0 +1,428 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * plan_test.c - what a plan makes of a look: a host with eth0, eth1 and the bridge cni0, which has
+ * one container, and networks that say something about them.
+ */
+#include "cni_testing.h"
+
+#include <stdio.h>
+
+#include "plan/plan.h"
+#include "plan/uplinks.h"
+
+enum {
+	ETH0 = 2,
+	ETH1,
+	CNI0,
+	VETH,
+	INTERFACES = 4,
+	ID = 100, /* of the first of our programs that are pinned */
+	OLD_ID = 200,
+};
+
+static struct addressed_interface addressed[INTERFACES];
+static struct address_list addresses = {.interfaces = addressed, .count = 3};
+static uint32_t program_ids[PROGRAM_COUNT];
+static struct interface_look interfaces[INTERFACES];
+static struct network_wish networks[4];
+static struct look look;
+static struct plan plan;
+
+static const char *const names[] = {"eth0", "eth1", "cni0", "veth1"};
+
+static struct interface_look *at(uint32_t ifindex)
+{
+	return &interfaces[ifindex - ETH0];
+}
+
+static void hang(uint32_t ifindex, enum hook hook, enum program_number program, uint32_t id)
+{
+	struct hook_look *there = &at(ifindex)->hooks.hooks[hook];
+	static struct hung places[INTERFACES][HOOK_COUNT][4];
+
+	there->list = places[ifindex - ETH0][hook];
+	there->list[there->count++] = (struct hung){
+		.mechanism = MECHANISM_TCX, .program = program, .id = id, .name = "another"};
+}
+
+/* As an ADD has left it, whose conflist says nothing about interfaces. */
+static void know(uint32_t ifindex, enum interface_role role)
+{
+	struct interface_look *interface = at(ifindex);
+
+	interface->is_known = true;
+	interface->entry.role = role;
+	if (role == ROLE_BRIDGE)
+		memcpy(interface->entry.bridge_mac, interface->link.mac, LINK_MAC_SIZE);
+	for (int hook = 0; hook < HOOK_COUNT; hook++) {
+		enum program_number program = program_at(&interface->entry, (enum hook)hook);
+
+		if (program != PROGRAM_COUNT)
+			hang(ifindex, (enum hook)hook, program, program_ids[program]);
+	}
+}
+
+static int set_up(void **state)
+{
+	memset(interfaces, 0, sizeof(interfaces));
+	memset(networks, 0, sizeof(networks));
+	look = (struct look){.addresses = &addresses,
+			     .program_ids = program_ids,
+			     .interfaces = interfaces,
+			     .count = INTERFACES,
+			     .networks = networks,
+			     .network_count = 1,
+			     .is_whole = true};
+	snprintf(networks[0].name, sizeof(networks[0].name), "web");
+	for (int program = 0; program < PROGRAM_COUNT; program++)
+		program_ids[program] = ID + (uint32_t)program;
+	for (uint32_t i = 0; i < INTERFACES; i++) {
+		interfaces[i].link = (struct link){.ifindex = ETH0 + i,
+						   .mac = {2, 0, 0, 0, 0, (uint8_t)i},
+						   .peer_netns_id = -1};
+		snprintf(interfaces[i].link.name, IF_NAMESIZE, "%s", names[i]);
+		interfaces[i].is_read = interfaces[i].has_hooks = interfaces[i].hooks.tcx = true;
+		if (i < addresses.count) {
+			addressed[i] = (struct addressed_interface){.ifindex = ETH0 + i,
+								    .is_reachable = true};
+			interfaces[i].addressed = &addressed[i];
+		}
+	}
+	snprintf(at(CNI0)->link.kind, LINK_KIND_SIZE, "bridge");
+	snprintf(at(VETH)->link.kind, LINK_KIND_SIZE, "veth");
+	at(VETH)->link.master = CNI0;
+	at(VETH)->master = at(CNI0)->link;
+	know(ETH0, ROLE_UPLINK);
+	know(ETH1, ROLE_UPLINK);
+	know(CNI0, ROLE_BRIDGE);
+	at(VETH)->entry.owner = (struct owner){1, 1};
+	at(VETH)->entry.bridge_ifindex = CNI0;
+	memcpy(at(VETH)->entry.bridge_mac, at(CNI0)->link.mac, LINK_MAC_SIZE);
+	know(VETH, ROLE_PORT);
+	return 0;
+}
+
+static int tear_down(void **state)
+{
+	plan_release(&plan);
+	return 0;
+}
+
+static void make(void)
+{
+	struct cni_error err = {0};
+
+	plan_release(&plan);
+	assert_int_equal(plan_make(&plan, &look, &err), 0);
+}
+
+/* NULL: nothing is to be done there. */
+static const struct change *change_at(uint32_t ifindex)
+{
+	for (size_t i = 0; i < plan.count; i++)
+		if (plan.changes[i].at.ifindex == ifindex)
+			return &plan.changes[i];
+	return NULL;
+}
+
+static const struct change *need_change_at(uint32_t ifindex)
+{
+	const struct change *change = change_at(ifindex);
+
+	assert_non_null(change);
+	return change;
+}
+
+static struct interface_names list_of(char **patterns, size_t count)
+{
+	return (struct interface_names){patterns, count};
+}
+
+static char *eth0[] = {"eth0"}, *eth1[] = {"eth1"};
+
+static void add_network(const char *name, struct interface_names uplinks,
+			struct interface_names excluded)
+{
+	struct network_wish *wish = &networks[look.network_count++];
+
+	snprintf(wish->name, sizeof(wish->name), "%s", name);
+	wish->uplinks = uplinks;
+	wish->excluded_interfaces = excluded;
+}
+
+static void test_nothing_to_do(void **state)
+{
+	make();
+	assert_int_equal(plan.count, 0);
+	assert_int_equal(plan.warning_count, 0);
+}
+
+static void test_new_interface(void **state)
+{
+	at(ETH1)->is_known = false;
+	at(ETH1)->entry = (struct interface){0};
+	memset(at(ETH1)->hooks.hooks, 0, sizeof(at(ETH1)->hooks.hooks));
+	make();
+	assert_int_equal(plan.count, 1);
+	assert_int_equal(need_change_at(ETH1)->entry.role, ROLE_UPLINK);
+	assert_int_equal(need_change_at(ETH1)->hooks.count, 2);
+	assert_string_equal(need_change_at(ETH1)->what, "attached");
+	assert_null(plan_find_damage(&plan));
+}
+
+static void test_lost_program(void **state)
+{
+	at(ETH0)->hooks.hooks[HOOK_INGRESS].count = 0;
+	make();
+	assert_int_equal(plan.count, 1);
+	assert_ptr_equal(plan_find_damage(&plan), need_change_at(ETH0));
+	assert_string_equal(need_change_at(ETH0)->missing,
+			    "from_uplink is not attached at ingress");
+	assert_int_equal(need_change_at(ETH0)->hooks.list[0].action, HOOK_ATTACH);
+	assert_false(need_change_at(ETH0)->writes_entry);
+}
+
+static void test_older_program(void **state)
+{
+	at(ETH0)->hooks.hooks[HOOK_EGRESS].list[0].id = OLD_ID;
+	make();
+	assert_int_equal(need_change_at(ETH0)->hooks.list[0].action, HOOK_REPLACE);
+	assert_int_equal(need_change_at(ETH0)->hooks.list[0].replaced, OLD_ID);
+	/* It works on the same maps, so CHECK is content. */
+	assert_null(plan_find_damage(&plan));
+	at(ETH0)->hooks.hooks[HOOK_EGRESS].list[0].on_other_maps = true;
+	make();
+	assert_non_null(plan_find_damage(&plan));
+}
+
+static void test_copy_is_detached(void **state)
+{
+	hang(ETH0, HOOK_INGRESS, PROGRAM_FROM_UPLINK, OLD_ID);
+	make();
+	assert_int_equal(need_change_at(ETH0)->hooks.count, 1);
+	assert_int_equal(need_change_at(ETH0)->hooks.list[0].action, HOOK_DETACH);
+	assert_int_equal(need_change_at(ETH0)->hooks.list[0].program.id, OLD_ID);
+}
+
+/* The order of networks is that of a map, which nobody knows. */
+static void test_order_decides_nothing(void **state)
+{
+	for (int order = 0; order < 2; order++) {
+		look.network_count = 0;
+		if (order)
+			add_network("named", list_of(eth1, 1), list_of(NULL, 0));
+		add_network("excludes", list_of(NULL, 0), list_of(eth1, 1));
+		if (!order)
+			add_network("named", list_of(eth1, 1), list_of(NULL, 0));
+		make();
+		assert_null(change_at(ETH1));
+		assert_false(plan.excluded[1]);
+	}
+}
+
+static void test_excluded(void **state)
+{
+	look.network_count = 0;
+	add_network("excludes", list_of(NULL, 0), list_of(eth1, 1));
+	make();
+	assert_int_equal(need_change_at(ETH1)->entry.role, ROLE_LEFT_ALONE);
+	assert_int_equal(need_change_at(ETH1)->entry.addresses_excluded, 1);
+	assert_int_equal(need_change_at(ETH1)->hooks.count, 2);
+	assert_true(plan.excluded[1]);
+	/* Another one has it as an uplink, and does not name it. */
+	add_network("any", list_of(NULL, 0), list_of(NULL, 0));
+	make();
+	assert_int_equal(need_change_at(ETH1)->entry.role, ROLE_UPLINK);
+	assert_int_equal(need_change_at(ETH1)->hooks.count, 0);
+	assert_true(plan.excluded[1]);
+}
+
+static void test_conflict_is_said(void **state)
+{
+	look.network_count = 0;
+	add_network("excludes", list_of(NULL, 0), list_of(eth1, 1));
+	networks[0].is_of_request = true;
+	add_network("named", list_of(eth1, 1), list_of(NULL, 0));
+	make();
+	assert_int_equal(plan.warning_count, 1);
+	assert_non_null(strstr(plan.warnings[0],
+			       "network excludes excludes it, network named names it in"));
+	assert_non_null(strstr(plan.warnings[0], "it is an uplink"));
+}
+
+static void test_named_by_others_alone(void **state)
+{
+	look.network_count = 0;
+	add_network("named", list_of(eth0, 1), list_of(NULL, 0));
+	make();
+	assert_null(change_at(ETH0));
+	assert_null(change_at(CNI0));
+	assert_int_equal(need_change_at(ETH1)->entry.role, ROLE_LEFT_ALONE);
+	assert_string_equal(need_change_at(ETH1)->what, "left: no network has it as an uplink");
+	at(ETH1)->entry.by_administrator = 1;
+	make();
+	assert_null(change_at(ETH1));
+}
+
+/* Programs stay for the next container. */
+static void test_no_network(void **state)
+{
+	look.network_count = 0;
+	at(ETH1)->entry.addresses_excluded = 1;
+	make();
+	assert_int_equal(plan.count, 0);
+	assert_true(plan.excluded[1]);
+}
+
+static void test_unmatched(void **state)
+{
+	static char *vpn[] = {"vpn*"};
+
+	look.network_count = 0;
+	add_network("named", list_of(vpn, 1), list_of(NULL, 0));
+	networks[0].is_of_request = true;
+	make();
+	assert_non_null(plan.unmatched_uplinks);
+	assert_non_null(strstr(plan.unmatched_uplinks, "(\"vpn*\") match no interface"));
+	assert_non_null(strstr(plan.unmatched_uplinks, "there are eth0, eth1, cni0"));
+}
+
+static void test_becomes_port(void **state)
+{
+	at(ETH1)->link.master = CNI0;
+	at(ETH1)->master = at(CNI0)->link;
+	make();
+	assert_int_equal(need_change_at(ETH1)->kind, CHANGE_FORGET);
+	assert_int_equal(need_change_at(ETH1)->hooks.count, 2);
+	assert_non_null(
+		strstr(need_change_at(ETH1)->what, "left: it is a port of the bridge cni0"));
+}
+
+static void test_interface_gone(void **state)
+{
+	at(ETH1)->is_gone = true;
+	at(VETH)->is_gone = true;
+	make();
+	assert_int_equal(need_change_at(ETH1)->kind, CHANGE_FORGET);
+	/* That of a container goes with its attachment. */
+	assert_null(change_at(VETH));
+}
+
+static void test_bridge_has_another_mac(void **state)
+{
+	at(CNI0)->link.mac[5] = 77;
+	make();
+	assert_int_equal(need_change_at(CNI0)->entry.bridge_mac[5], 77);
+	assert_int_equal(need_change_at(VETH)->entry.bridge_mac[5], 77);
+	assert_int_equal(need_change_at(VETH)->hooks.count, 0);
+}
+
+static void test_others_bar_the_fast_path(void **state)
+{
+	hang(ETH0, HOOK_INGRESS, PROGRAM_COUNT, 7);
+	hang(VETH, HOOK_EGRESS, PROGRAM_COUNT, 8);
+	make();
+	assert_int_equal(need_change_at(ETH0)->entry.without_fast_path, 1);
+	assert_non_null(strstr(need_change_at(ETH0)->what, "without the fast path"));
+	assert_int_equal(need_change_at(VETH)->entry.without_fast_path, 1);
+	assert_int_equal(plan.warning_count, 0);
+}
+
+/* A veth that a ptp container's ADD is about to claim has an address of the host. */
+static void test_containers_veth_is_no_uplink(void **state)
+{
+	at(ETH1)->is_known = false;
+	at(ETH1)->entry = (struct interface){0};
+	memset(at(ETH1)->hooks.hooks, 0, sizeof(at(ETH1)->hooks.hooks));
+	hang(ETH1, HOOK_INGRESS, PROGRAM_FROM_CONTAINER, ID + PROGRAM_FROM_CONTAINER);
+	make();
+	assert_null(change_at(ETH1));
+	/* Another command took it for one. */
+	at(ETH1)->is_known = true;
+	at(ETH1)->entry.role = ROLE_UPLINK;
+	make();
+	assert_int_equal(need_change_at(ETH1)->kind, CHANGE_FORGET);
+	assert_int_equal(need_change_at(ETH1)->hooks.count, 0);
+	assert_null(plan_find_damage(&plan));
+}
+
+/* The container at hand. */
+static void add_container(enum attach_mode mode)
+{
+	look.adds = true;
+	look.veth.link = at(VETH)->link;
+	look.veth.bridge = at(CNI0)->link;
+	look.veth_entry = (struct interface){.role = ROLE_PORT, .attach_mode = mode};
+	look.fast_path = FAST_PATH_ESTABLISHED;
+	memset(at(VETH)->hooks.hooks, 0, sizeof(at(VETH)->hooks.hooks));
+}
+
+static void test_veth(void **state)
+{
+	add_container(ATTACH_AUTO);
+	make();
+	assert_int_equal(plan.count, 0);
+	assert_int_equal(plan.veth_hooks.count, 1);
+	assert_int_equal(plan.veth_hooks.list[0].action, HOOK_ATTACH);
+	assert_int_equal(plan.veth_hooks.list[0].program.mechanism, MECHANISM_TCX);
+	assert_false(plan.veth_hooks.makes_clsact);
+	add_container(ATTACH_CLSACT);
+	make();
+	assert_int_equal(plan.veth_hooks.list[0].program.mechanism, MECHANISM_CLSACT);
+	assert_true(plan.veth_hooks.makes_clsact);
+}
+
+/* Taken for an uplink before its ADD: no packet passes between the two programs. */
+static void test_veth_taken_back(void **state)
+{
+	add_container(ATTACH_AUTO);
+	hang(VETH, HOOK_INGRESS, PROGRAM_FROM_UPLINK, ID);
+	hang(VETH, HOOK_EGRESS, PROGRAM_TO_UPLINK, ID + 1);
+	make();
+	assert_int_equal(plan.veth_hooks.count, 2);
+	assert_int_equal(plan.veth_hooks.list[0].action, HOOK_DETACH);
+	assert_int_equal(plan.veth_hooks.list[1].action, HOOK_REPLACE);
+	assert_int_equal(plan.veth_hooks.list[1].replaced, ID);
+}
+
+static void test_veth_without_tcx(void **state)
+{
+	struct cni_error err = {0};
+
+	add_container(ATTACH_TCX);
+	at(VETH)->hooks.tcx = false;
+	plan_release(&plan);
+	assert_int_equal(plan_make(&plan, &look, &err), -1);
+	assert_int_equal(err.code, CNI_ERROR_KERNEL_REFUSED);
+	assert_non_null(strstr(cni_error_message(&err), "needs Linux 6.6"));
+	cni_error_release(&err);
+}
+
+#define TEST(function) cmocka_unit_test_setup_teardown(function, set_up, tear_down)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(test_nothing_to_do),
+		TEST(test_new_interface),
+		TEST(test_lost_program),
+		TEST(test_older_program),
+		TEST(test_copy_is_detached),
+		TEST(test_order_decides_nothing),
+		TEST(test_excluded),
+		TEST(test_conflict_is_said),
+		TEST(test_named_by_others_alone),
+		TEST(test_no_network),
+		TEST(test_unmatched),
+		TEST(test_becomes_port),
+		TEST(test_interface_gone),
+		TEST(test_bridge_has_another_mac),
+		TEST(test_others_bar_the_fast_path),
+		TEST(test_containers_veth_is_no_uplink),
+		TEST(test_veth),
+		TEST(test_veth_taken_back),
+		TEST(test_veth_without_tcx),
+	};
+
+	return cmocka_run_group_tests_name("plan", tests, NULL, NULL);
+}

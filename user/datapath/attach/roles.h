@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * roles.h - which of our programs belongs at which hook of an interface.
+ */
+#ifndef DATAPATH_ATTACH_ROLES_H
+#define DATAPATH_ATTACH_ROLES_H
+
+#include "datapath/load/objects.h"
+
+enum hook {
+	HOOK_INGRESS,
+	HOOK_EGRESS,
+	HOOK_COUNT,
+};
+
+enum mechanism {
+	MECHANISM_TCX,    /* Linux 6.6; runs before all filters */
+	MECHANISM_CLSACT, /* a direct-action filter */
+	MECHANISM_COUNT,
+};
+
+/* Returns which program belongs at the hook; PROGRAM_COUNT: none, or the role is not known. Of an
+ * interface's entry only what says that is looked at. */
+enum program_number program_at(const struct interface *interface, enum hook hook);
+
+/* Returns the hook where the program belongs. */
+enum hook program_hook(enum program_number program);
+
+/* "ingress", "egress" */
+const char *hook_name(enum hook hook);
+
+#endif

@@ -1,0 +1,337 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* look.c - looks at the host, once, for the plan. */
+#include "host/look.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "datapath/attach/hooks.h"
+#include "datapath/load/maps.h"
+#include "lib/array.h"
+#include "lib/cleanup.h"
+#include "lib/warning.h"
+#include "net/forwarding.h"
+#include "plan/uplinks.h"
+
+struct looking {
+	struct host_look *result;
+	struct host *host;
+	const struct look_at *at;
+};
+
+static struct interface_look *find(struct looking *looking, uint32_t ifindex)
+{
+	return (struct interface_look *)look_find(&looking->result->look, ifindex);
+}
+
+static struct interface_look *append(struct looking *looking, uint32_t ifindex)
+{
+	struct look *look = &looking->result->look;
+	struct interface_look *interface = ARRAY_ADD(look->interfaces, look->count);
+
+	*interface = (struct interface_look){.link.ifindex = ifindex};
+	interface->is_known =
+		interface_read(&looking->host->datapath.objects, ifindex, &interface->entry);
+	return interface;
+}
+
+static struct interface_look *find_or_append(struct looking *looking, uint32_t ifindex)
+{
+	return find(looking, ifindex) ?: append(looking, ifindex);
+}
+
+static void add_wish(struct looking *looking, const char *name, const struct conf *conf)
+{
+	struct look *look = &looking->result->look;
+	struct network_wish *wish = ARRAY_ADD(look->networks, look->network_count);
+
+	*wish = (struct network_wish){
+		.is_of_request = true,
+		.uplinks = conf->uplinks,
+		.excluded_interfaces = conf->excluded_interfaces,
+		.attach = conf->attach,
+	};
+	snprintf(wish->name, sizeof(wish->name), "%s", name);
+}
+
+/* What the map has for the container's network is replaced by what its conflist says. */
+static void look_at_request(struct looking *looking)
+{
+	struct host_look *result = looking->result;
+	const struct conf *conf = &looking->at->container->conf;
+	bool fits =
+		network_make(&result->network, &result->network_key, looking->at->network, conf);
+
+	result->network.veth = looking->at->container->veth.link.ifindex;
+	result->network_is_new = fits;
+	for (size_t i = 0; i < result->networks.count; i++) {
+		const struct known_network *known = &result->networks.list[i];
+
+		if (!strcmp(known->key.name, looking->at->network) && !known->is_dead &&
+		    network_says(&known->network, &result->network))
+			result->network_is_new = false;
+	}
+	if (!fits)
+		warning("\"uplinks\" or \"excludeInterfaces\" of network %s are longer than %d"
+			" bytes, so that no other network's container and no command knows them;"
+			" use globs",
+			looking->at->network, INTERFACE_NAMES_SIZE);
+	add_wish(looking, looking->at->network, conf);
+}
+
+static int look_at_networks(struct looking *looking, struct cni_error *err)
+{
+	struct host_look *result = looking->result;
+	struct network_list *networks = &result->networks;
+	struct look *look = &result->look;
+
+	if (networks_read(networks, &looking->host->datapath, looking->host->socket, err))
+		return -1;
+	result->names = need(calloc(2 * networks->count + 1, sizeof(*result->names)));
+	for (size_t i = 0; i < networks->count; i++) {
+		struct known_network *known = &networks->list[i];
+		struct network_names *names = &result->names[2 * i];
+		struct network_wish *wish;
+
+		if (known->is_dead ||
+		    (looking->at->network && !strcmp(known->key.name, looking->at->network)))
+			continue;
+		network_read_names(known->network.uplinks, &names[0]);
+		network_read_names(known->network.excluded_interfaces, &names[1]);
+		wish = ARRAY_ADD(look->networks, look->network_count);
+		*wish = (struct network_wish){
+			.uplinks = names[0].names,
+			.excluded_interfaces = names[1].names,
+			.attach = known->network.attach,
+		};
+		memcpy(wish->name, known->key.name, sizeof(wish->name));
+	}
+	if (looking->at->network)
+		look_at_request(looking);
+	return 0;
+}
+
+static bool is_named(const struct look *look, const char *interface)
+{
+	for (size_t i = 0; i < look->network_count; i++)
+		if (uplink_wish(&look->networks[i], interface) == WISH_NAMED)
+			return true;
+	return false;
+}
+
+/* An uplink that "uplinks" names may have no address of its own (BGP unnumbered). All interfaces
+ * are listed only where there is a glob. */
+static int add_named(struct looking *looking, struct cni_error *err)
+{
+	const struct look *look = &looking->result->look;
+	cleanup_free struct link_name *links = NULL;
+	bool has_glob = false;
+	size_t count = 0;
+
+	for (size_t i = 0; i < look->network_count; i++)
+		for (size_t j = 0; j < look->networks[i].uplinks.count; j++) {
+			const char *pattern = look->networks[i].uplinks.patterns[j];
+			uint32_t ifindex = conf_is_glob(pattern) ? 0 : link_index(pattern);
+
+			has_glob |= conf_is_glob(pattern);
+			if (ifindex)
+				find_or_append(looking, ifindex);
+		}
+	if (has_glob && link_names_read(looking->host->socket, &links, &count, err))
+		return -1;
+	for (size_t i = 0; i < count; i++)
+		if (is_named(look, links[i].name))
+			find_or_append(looking, links[i].ifindex);
+	return 0;
+}
+
+static enum walk add_entry(const void *key, const void *value, void *context, struct cni_error *err)
+{
+	uint32_t ifindex;
+
+	memcpy(&ifindex, key, sizeof(ifindex));
+	find_or_append(context, ifindex);
+	return WALK_ON;
+}
+
+static int add_by_administrator(struct looking *looking, struct cni_error *err)
+{
+	for (char *const *name = looking->at->named; name && *name; name++) {
+		struct interface_look *interface;
+		uint32_t ifindex = link_index(*name);
+
+		if (!ifindex)
+			continue;
+		interface = find_or_append(looking, ifindex);
+		interface->is_named_now = true;
+	}
+	return 0;
+}
+
+static int add_all(struct looking *looking, struct cni_error *err)
+{
+	const struct address_list *addresses = &looking->host->addresses;
+	const struct container *container = looking->at->container;
+
+	for (size_t i = 0; i < addresses->count; i++)
+		append(looking, addresses->interfaces[i].ifindex)->addressed =
+			&addresses->interfaces[i];
+	if (add_named(looking, err) || add_by_administrator(looking, err))
+		return -1;
+	if (container) {
+		find_or_append(looking, container->veth.link.ifindex);
+		if (container->veth.bridge.ifindex)
+			find_or_append(looking, container->veth.bridge.ifindex);
+	}
+	return looking->at->entries ? map_walk(&looking->host->datapath.objects, MAP_INTERFACES,
+					       add_entry, looking, err)
+				    : 0;
+}
+
+/* A gateway that is no bridge itself, but by which a bridge's frames reach the IP stack: a VLAN of
+ * the bridge, or the other end of a veth that is a port of it, as the bridge plugin makes for
+ * "vlan". */
+static uint32_t find_bridge_behind(const struct host *host, const struct link *link)
+{
+	cleanup_error struct cni_error ignored = {0};
+	struct link peer, master;
+
+	if (!link->peer || link->peer_netns_id >= 0 ||
+	    link_get(host->socket, link->peer, NULL, &peer, &ignored))
+		return 0;
+	if (link_is_kind(&peer, "bridge"))
+		return peer.ifindex;
+	if (!peer.master || link_get(host->socket, peer.master, NULL, &master, &ignored))
+		return 0;
+	return link_is_kind(&master, "bridge") ? master.ifindex : 0;
+}
+
+static int read_link(const struct looking *looking, struct interface_look *interface,
+		     struct cni_error *err)
+{
+	const struct host *host = looking->host;
+	uint32_t ifindex = interface->link.ifindex;
+
+	if (link_get(host->socket, ifindex, NULL, &interface->link, err))
+		return -1;
+	interface->is_read = true;
+	interface->is_gone = !interface->link.ifindex;
+	interface->link.ifindex = ifindex;
+	if (interface->is_gone ||
+	    (interface->link.master &&
+	     link_get(host->socket, interface->link.master, NULL, &interface->master, err)))
+		return interface->is_gone ? 0 : -1;
+	if (!interface_is_containers(&interface->entry))
+		interface->bridge_behind = find_bridge_behind(host, &interface->link);
+	return 0;
+}
+
+static bool is_served(const struct interface *entry)
+{
+	return entry->role == ROLE_UPLINK || entry->role == ROLE_BRIDGE;
+}
+
+/* The container's own, which its ADD has read already. */
+static bool take_link(const struct looking *looking, struct interface_look *interface)
+{
+	const struct container *container = looking->at->container;
+
+	if (!container)
+		return false;
+	if (interface->link.ifindex == container->veth.link.ifindex) {
+		interface->link = container->veth.link;
+		interface->master = container->veth.bridge;
+	} else if (interface->link.ifindex == container->veth.bridge.ifindex) {
+		interface->link = container->veth.bridge;
+		if (interface->link.master)
+			return false;
+	} else {
+		return false;
+	}
+	interface->is_read = true;
+	return true;
+}
+
+/* Of what we know already the name is enough, unless all is looked at. */
+static int look_at_link(const struct looking *looking, struct interface_look *interface,
+			struct cni_error *err)
+{
+	bool is_known = interface->is_known &&
+			(is_served(&interface->entry) || interface->entry.role == ROLE_LEFT_ALONE);
+
+	if (take_link(looking, interface))
+		return 0;
+	if (interface_is_containers(&interface->entry) && !looking->at->veths)
+		return 0;
+	if (!is_known || looking->at->entries)
+		return read_link(looking, interface, err);
+	interface->is_gone =
+		!link_name(looking->host->socket, interface->link.ifindex, interface->link.name);
+	return 0;
+}
+
+static void look_at_hooks(const struct looking *looking, struct interface_look *interface)
+{
+	const struct container *container = looking->at->container;
+	bool is_own = container && interface->link.ifindex == container->veth.link.ifindex;
+
+	if (interface->is_gone ||
+	    (interface_is_containers(&interface->entry) && !is_own && !looking->at->veth_hooks))
+		return;
+	if (interface->entry.role == ROLE_LEFT_ALONE &&
+	    !uplink_decide(&looking->result->look, interface).is_uplink)
+		return;
+	hooks_look(&interface->hooks, interface->link.ifindex, &looking->host->datapath.objects);
+	interface->has_hooks = true;
+}
+
+static void look_at_container(struct looking *looking)
+{
+	const struct container *container = looking->at->container;
+	struct look *look = &looking->result->look;
+
+	look->veth = container->veth;
+	look->adds = looking->at->adds;
+	look->veth_entry = container->claims.interface;
+	look->fast_path = container->claims.fast_path;
+}
+
+int host_look(struct host_look *result, struct host *host, const struct look_at *at,
+	      struct cni_error *err)
+{
+	struct looking looking = {result, host, at};
+	struct look *look = &result->look;
+	struct meta meta;
+
+	*result = (struct host_look){.look = {
+					     .addresses = &host->addresses,
+					     .program_ids = host->datapath.objects.program_ids,
+					     .is_whole = at->entries,
+				     }};
+	if (at->container)
+		look_at_container(&looking);
+	look->has_ipsec_policies = forwarding_has_ipsec_policies();
+	look->programs_see_qdiscs = meta_read(&host->datapath.objects, &meta) && meta.sees_devices;
+	if (look_at_networks(&looking, err) || add_all(&looking, err))
+		return -1;
+	for (size_t i = 0; i < look->count; i++) {
+		if (look_at_link(&looking, &look->interfaces[i], err))
+			return -1;
+		look_at_hooks(&looking, &look->interfaces[i]);
+	}
+	return 0;
+}
+
+void host_look_release(struct host_look *result)
+{
+	struct look *look = &result->look;
+
+	for (size_t i = 0; i < look->count; i++)
+		hooks_look_release(&look->interfaces[i].hooks);
+	free(look->interfaces);
+	free(look->networks);
+	networks_release(&result->networks);
+	free(result->names);
+	*result = (struct host_look){0};
+}
