@@ -150,6 +150,8 @@ test_alias_errors() {
 	portmap_call ADD web >/run/out || fail "$(cat /run/out)"
 	reference_says 'exit 0'
 	alias_call CHECK web || fail "CHECK of what portmap has mapped"
+	expect_alias_error 5 'portmap.reference has ended without a result' ADD \
+		'.conditionsV4 = ["-s", "192.0.2.0/24"]'
 	reference_says 'echo "{\"code\": 11, \"msg\": \"xtables lock\", \"details\": \"held\"}"; exit 1'
 	expect_alias_error 11 'portmap.reference: xtables lock; held'
 	expect_alias_error 11 'xtables lock' CHECK

@@ -340,7 +340,7 @@ test_bypass_living_flows_uplink() {
 	each_conversation expect_slow_soon
 }
 
-# the next ADD marks an uplink without an address too; with very many interfaces only CHECK does
+# the next ADD marks an uplink without an address too, and however many interfaces there are
 test_bypass_uplink_others() {
 	local number
 	export FAST_PATH=established
@@ -358,7 +358,6 @@ test_bypass_uplink_others() {
 	done
 	third_party_add eth0 ingress 60000
 	container_add third bridge
-	container_check web bridge || fail CHECK
 	expect_equal 1 "$(without_fast_path eth0)" "of many"
 }
 

@@ -140,8 +140,8 @@ char *uplink_conflict(const struct look *look)
 		other = find_opponent(look, interface->link.name, wish);
 		if (other)
 			return cni_format(
-				"conflists differ about interface %s: network %s %s it,"
-				" network %s %s it; for all networks it is %s, and %s",
+				"conflists differ about interface %s: network %s %s,"
+				" network %s %s; for all networks it is %s, and %s",
 				interface->link.name, request->name, words[wish], other->name,
 				words[uplink_wish(other, interface->link.name)],
 				verdict.is_uplink ? "an uplink" : "no uplink",

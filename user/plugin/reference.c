@@ -126,8 +126,11 @@ static int pass_error(const char *path, int status, const char *text, size_t len
 /* Only ADD prints a result. */
 static int pass_result(const char *path, const char *text, size_t length, struct cni_error *err)
 {
+	const char *command = getenv("CNI_COMMAND");
 	cleanup_json json_t *result = NULL;
 
+	if (!length && command && !strcmp(command, "ADD"))
+		return cni_error_set(err, CNI_ERROR_IO, "%s has ended without a result", path);
 	if (!length)
 		return 0;
 	result = cni_json_parse_object(text, length, "its result", err);
@@ -321,15 +324,16 @@ int command_with_reference(cni_command_function *ours, const struct cni_environm
 			   const struct cni_network_config *config, struct cni_error *err)
 {
 	enum cni_command command = environment->command;
+	struct cni_error failure = {0};
 	char path[PATH_MAX];
 	int result;
 
 	if (!reference_find(path)) {
 		result = ours(environment, config, err);
 		/* It may have added the container by the list that was there before. */
-		if (command == CNI_DEL && !getenv(HANDED_ON))
-			result |= reference_remove_rules(config->name, environment->container_id,
-							 err);
+		if (command == CNI_DEL && !getenv(HANDED_ON) &&
+		    reference_remove_rules(config->name, environment->container_id, &failure))
+			result = cni_error_chain(err, &failure);
 		return result;
 	}
 	if ((command == CNI_ADD && has_conditions(config)) ||
