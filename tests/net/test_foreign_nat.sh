@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 # shellcheck shell=bash disable=SC2154 # the world's names: world.sh
 #
-# test_foreign_nat.sh - host ports for which there already are iptables or nftables rules.
+# test_foreign_nat.sh - host ports for which port mappers already have rules of iptables or nftables.
 
 # served_by_portmap NAME -p ...: a container whose port the reference portmap has mapped
 served_by_portmap() {
@@ -65,104 +65,23 @@ test_foreign_nat_portmap_legacy() {
 	expect_old_found
 }
 
-# ADD prints nothing if iptables and nftables have no rule about the port
-test_foreign_nat_silent() {
-	expect_silence "$(said_by_add first bridge -p 8080:80/tcp -p 8080:80/udp)"
-	container_remove first bridge
+# what others write, kube-proxy or an administrator, is not looked at: `who` finds it
+test_foreign_nat_others() {
 	nft -f - <<-'RULES'
-	table ip nat {
+	table ip foreign {
+		chain DOCKER { tcp dport 8080 dnat to 10.0.0.5:80
+		}
 		chain prerouting {
 			type nat hook prerouting priority dstnat;
-			tcp dport 8081 dnat to 10.0.0.5:80
-			udp dport 8080 dnat to 10.0.0.5:80
-			tcp sport 8080 dnat to 10.0.0.5:80
-			tcp dport 8000-9000 tcp dport != 8080 dnat to 10.0.0.5:80
-			ip daddr 10.96.0.1 tcp dport 8080 dnat to 10.0.0.5:80
-			ip daddr 10.96.0.0/16 tcp dport 8080 dnat to 10.0.0.5:80
-			ip saddr 192.0.2.1 ip daddr 10.96.0.1 tcp dport 8080 dnat to 10.0.0.5:80
-			tcp dport 8080 jump counted
-			ip daddr 10.96.0.1 jump service
-			tcp dport { 22, 8000-8079, 8081 } dnat to 10.0.0.5
-			dnat to tcp dport map { 22 : 10.0.0.5 }
-			dnat to ip daddr . tcp dport map { 10.96.0.1 . 8080 : 10.0.0.5 }
-			iifname eth7 dnat to 10.0.0.5
-		}
-		chain counted { counter
-		}
-		chain service { tcp dport 8080 dnat to 10.0.0.5:80
-		}
-		chain unused { tcp dport 8080 dnat to 10.0.0.5:80
-		}
-		chain output {
-			type nat hook output priority -100;
 			tcp dport 8080 dnat to 10.0.0.5:80
 		}
-		chain postrouting {
-			type nat hook postrouting priority srcnat;
-			tcp dport 8080 masquerade
-		}
-	}
-	table inet filter {
-		chain prerouting { type filter hook prerouting priority raw; tcp dport 8080 accept
-		}
 	}
 	RULES
-	expect_silence "$(said_by_add second bridge -p 8080:80/tcp)"
-}
-
-# expect_found TEXT RULE...: ADD of port 8080 prints TEXT if these are NAT rules before routing, in
-# a table of the family $family
-expect_found() {
-	local expected=$1 family=${family:-ip} rule
-	shift
-	nft -f - <<-RULES
-	table $family foreign
-	delete table $family foreign
-	table $family foreign {
-		set ports { type inet_service; flags interval; elements = { 8000-8100, 9000 }
-		}
-		set open { type inet_service; flags interval; elements = { 1024-65535 }
-		}
-		chain target { $target
-		}
-		chain prerouting {
-			type nat hook prerouting priority dstnat;
-			$(for rule; do echo "$rule"; done)
-		}
-	}
-	RULES
-	said=$(said_by_add web bridge -p 8080:80/tcp)
-	runtime del bridge web
-	expect_contains "$said" 'host port 8080/tcp is mapped'
-	expect_contains "$said" "$expected"
-}
-
-# limit 120 s
-# nftables rules are found whatever form they have the port in: alone, in a range, in a set, in a
-# map, at an address of the host, behind jumps
-test_foreign_nat_nftables() {
-	local target='' said
-	namespace_add web
-	expect_found ' to 10.0.0.5:80 by a rule in chain prerouting of iptables or nftables (comment: my rule)' \
-		'tcp dport 8080 counter dnat to 10.0.0.5:80 comment "my rule"'
-	expect_found ' to 10.0.0.5:8080 by' 'tcp dport 8000-8080 dnat to 10.0.0.5'
-	expect_found ' to 10.0.0.5:80 by' 'tcp dport { 80, 8080 } dnat to 10.0.0.5:80'
-	expect_found ' to 10.0.0.5:80 by' 'tcp dport @ports dnat to 10.0.0.5:80'
-	expect_found ' to 10.0.0.5:80 by' 'tcp dport @open dnat to 10.0.0.5:80'
-	expect_found ' by a rule' 'dnat to tcp dport map { 22 : 10.0.0.4, 8080 : 10.0.0.5 }'
-	expect_found ' by a rule' "dnat to ip daddr . tcp dport map { $host4 . 8080 : 10.0.0.5 }"
-	expect_found ' by a rule' 'tcp dport 8080 redirect to :80'
-	expect_found ' by a rule' "ip daddr $host4_second tcp dport 8080 dnat to 10.0.0.5:80"
-	expect_found ' by a rule' 'ip daddr 192.0.0.0/13 tcp dport 8080 dnat to 10.0.0.5:80'
-	target='tcp dport 8080 dnat to 10.0.0.7:80'
-	expect_found ' to 10.0.0.7:80 by a rule in chain target' 'fib daddr type local jump target'
-	target='meta l4proto tcp dnat to 10.0.0.7:80'
-	expect_found ' to 10.0.0.7:80 by a rule in chain prerouting' 'tcp dport 8080 goto target'
-	family=inet
-	target=''
-	expect_found ' to 10.0.0.5:80 by' 'tcp dport 8080 dnat ip to 10.0.0.5:80'
-	expect_found ' to [fd00::5]:80 by' 'meta l4proto { tcp, udp } th dport 8080 dnat ip6 to [fd00::5]:80'
-	expect_found ' by a rule' "ip6 daddr $host6 tcp dport 8080 dnat ip6 to [fd00::5]:80"
+	iptables -t nat -A PREROUTING -p tcp --dport 8080 -j DNAT --to-destination 10.0.0.6:80
+	expect_silence "$(said_by_add web bridge -p 8080:80/tcp)"
+	by_hand 1 who 8080
+	expect_contains "$(cat /run/out)" 10.0.0.5:80
+	expect_contains "$(cat /run/out)" 10.0.0.6:80
 }
 
 # the chains of Docker, netavark and portmap's nftables backend
@@ -176,6 +95,15 @@ test_foreign_nat_engines() {
 	expect_contains "$said" 'is mapped to 172.17.0.2:80 by a rule in chain DOCKER'
 	iptables -t nat -F
 	nft -f - <<-'RULES'
+	table ip6 docker-bridges {
+		chain nat-prerouting-and-output {
+			tcp dport 8084 counter dnat to [fd00::7]:80
+		}
+		chain nat-PREROUTING {
+			type nat hook prerouting priority dstnat;
+			fib daddr type local counter jump nat-prerouting-and-output
+		}
+	}
 	table inet netavark {
 		chain nv_2f259bab_10_88_0_0_nm16_dnat {
 			tcp dport 8081 dnat ip to 10.88.0.9:80
@@ -200,47 +128,20 @@ test_foreign_nat_engines() {
 		}
 	}
 	RULES
-	said=$(said_by_add other bridge -p 8081:80/tcp -p 8082:80/tcp -p 8083:80/udp)
+	said=$(said_by_add other bridge -p 8081:80/tcp -p 8082:80/tcp -p 8083:80/udp -p 8084:80/tcp)
 	expect_contains "$said" 'host port 8081/tcp is mapped to 10.88.0.9:80 by a rule in chain '
 	expect_contains "$said" 'host port 8082/tcp is mapped to 10.88.0.8:80 by a rule in chain hostports'
 	expect_contains "$said" 'host port 8083/udp is mapped to 10.88.0.8:80 by a rule in chain hostip_hostports'
 	expect_contains "$said" '(comment: c0ffee)'
-	expect_equal 3 "$(grep -c . <<<"$said")" "lines in: $said"
-}
-
-# a node port of kube-proxy, whose rule for the port jumps to the one that translates
-test_foreign_nat_node_port() {
-	local said
-	iptables-restore -w <<-'RULES'
-	*nat
-	:KUBE-SERVICES -
-	:KUBE-NODEPORTS -
-	:KUBE-EXT-A -
-	:KUBE-SVC-A -
-	:KUBE-SEP-A -
-	:KUBE-MARK-MASQ -
-	-A PREROUTING -m comment --comment "kubernetes service portals" -j KUBE-SERVICES
-	-A KUBE-SERVICES -d 10.96.0.1/32 -p tcp -m tcp --dport 30080 -j KUBE-SVC-A
-	-A KUBE-SERVICES -m addrtype --dst-type LOCAL -j KUBE-NODEPORTS
-	-A KUBE-NODEPORTS -p tcp -m comment --comment "default/web:http" -m tcp --dport 30080 -j KUBE-EXT-A
-	-A KUBE-EXT-A -j KUBE-MARK-MASQ
-	-A KUBE-EXT-A -j KUBE-SVC-A
-	-A KUBE-SVC-A -j KUBE-SEP-A
-	-A KUBE-SEP-A -s 10.88.0.2/32 -j KUBE-MARK-MASQ
-	-A KUBE-SEP-A -p tcp -m tcp -j DNAT --to-destination 10.88.0.2:8080
-	-A KUBE-MARK-MASQ -j MARK --set-xmark 0x4000/0x4000
-	COMMIT
-	RULES
-	said=$(said_by_add web bridge -p 30080:80/tcp -p 8080:80/tcp)
-	expect_contains "$said" 'host port 30080/tcp is mapped to 10.88.0.2:8080 by a rule in chain KUBE-NODEPORTS'
-	expect_contains "$said" '(comment: default/web:http)'
-	expect_equal 1 "$(grep -c . <<<"$said")" "lines in: $said"
+	expect_contains "$said" 'host port 8084/tcp is mapped to [fd00::7]:80 by a rule in chain nat-prerouting-and-output'
+	expect_equal 4 "$(grep -c . <<<"$said")" "lines in: $said"
 }
 
 # a mapping at one address of the host does not conflict with a rule for another address
 test_foreign_nat_addresses() {
 	local said
-	iptables -t nat -A PREROUTING -d "$host4" -p tcp -m multiport --dports 80,8000:8100 -j DNAT \
+	iptables -t nat -N DOCKER
+	iptables -t nat -A DOCKER -d "$host4" -p tcp -m multiport --dports 80,8000:8100 -j DNAT \
 		--to-destination 10.0.0.5
 	expect_silence "$(said_by_add web bridge -p "$host4_second:8080:80/tcp" -p 127.0.0.1:8080:80/tcp)"
 	said=$(said_by_add other bridge -p "$host4:8080:80/tcp")
@@ -251,8 +152,7 @@ test_foreign_nat_addresses() {
 test_foreign_nat_comment() {
 	local said
 	nft -f - <<-RULES
-	table ip foreign { chain prerouting {
-		type nat hook prerouting priority dstnat;
+	table ip cni_hostport { chain hostports {
 		tcp dport 8080 dnat to 10.0.0.5:80 comment "$(printf 'red \033[31m')"
 	} ; }
 	RULES
@@ -260,28 +160,76 @@ test_foreign_nat_comment() {
 	expect_contains "$said" '(comment: red ?[31m)'
 }
 
-# rules of all kinds are read under the sanitizers, also those of iptables-legacy
+# rules are read under the sanitizers, by ADD and by who
 test_foreign_nat_sanitized() {
-	local binary=$build/sanitized/bpf-portmap said
+	local binary=$build/sanitized/bpf-portmap said iptables
 	export ASAN_OPTIONS=detect_leaks=1
 	container_add_plain web
-	iptables-nft -t nat -A PREROUTING -p tcp -m tcp --dport 1 -m comment --comment one -j REDIRECT
-	ip6tables-nft -t nat -A PREROUTING -p tcp -m multiport --dports 1,2:3 -j DNAT --to-destination fd00::5
 	nft -f - <<-'RULES'
-	table ip foreign {
-		chain prerouting {
-			type nat hook prerouting priority dstnat;
+	table ip cni_hostport {
+		chain hostports {
 			tcp dport { 22, 8000-8100 } dnat to 10.0.0.5:80
 			dnat to ip daddr . tcp dport map { 192.0.2.1 . 8080 : 10.0.0.5 }
 		}
+		chain prerouting {
+			type nat hook prerouting priority dstnat;
+			jump hostports
+			tcp dport { 22, 8000-8100 } redirect to :80
+		}
 	}
 	RULES
-	iptables-legacy -t nat -A PREROUTING -p tcp --dport 1 -j DNAT --to-destination 10.0.0.5 || true
-	ip6tables-legacy -t nat -A PREROUTING -p udp --dport 1:9 -j REDIRECT || true
+	for iptables in iptables-nft ip6tables-nft iptables-legacy ip6tables-legacy; do
+		"$iptables" -t nat -N DOCKER || continue
+		"$iptables" -t nat -A PREROUTING -j DOCKER
+		"$iptables" -t nat -A DOCKER -p tcp -m tcp --dport 1 -m comment --comment one -j REDIRECT
+		"$iptables" -t nat -A DOCKER -p tcp -m multiport --dports 1,2:3 -j REDIRECT --to-ports 80
+		"$iptables" -t nat -A DOCKER ! -i lo -p udp --dport 1:9 -j REDIRECT
+	done
 	said=$(plugin_call ADD web 2>&1 >/run/out) || fail "$(cat /run/out) $said"
-	expect_contains "$said" 'host port 8080/tcp is mapped to 10.0.0.5:80 by a rule in chain prerouting'
+	expect_contains "$said" 'host port 8080/tcp is mapped to 10.0.0.5:80 by a rule in chain hostports'
 	expect_equal 1 "$(grep -c . <<<"$said")" "lines in: $said"
+	by_hand 1 who 8080
+	by_hand 1 who 3/tcp
 	plugin_call DEL web || fail DEL
 	expect_failure plugin_call ADD web '.refuseForeign = true'
 	expect_code 101
+}
+
+# kube_proxy_rules: those of 2,500 services with a node port: 10,000
+kube_proxy_rules() {
+	local i
+	echo '*nat'
+	printf ':KUBE-SERVICES -\n:KUBE-NODEPORTS -\n'
+	for ((i = 0; i < 2500; i++)); do printf ':KUBE-SVC-%d -\n:KUBE-SEP-%d -\n' $i $i; done
+	echo '-A PREROUTING -j KUBE-SERVICES'
+	for ((i = 0; i < 2500; i++)); do
+		echo "-A KUBE-SERVICES -d 10.96.$((i / 250)).$((i % 250 + 1))/32 -p tcp -m tcp --dport 80 -j KUBE-SVC-$i"
+		echo "-A KUBE-NODEPORTS -p tcp -m tcp --dport $((30000 + i)) -j KUBE-SVC-$i"
+		echo "-A KUBE-SVC-$i -j KUBE-SEP-$i"
+		echo "-A KUBE-SEP-$i -p tcp -m tcp -j DNAT --to-destination 10.87.$((i / 250)).$((i % 250 + 1)):80"
+	done
+	echo '-A KUBE-SERVICES -m addrtype --dst-type LOCAL -j KUBE-NODEPORTS'
+	echo COMMIT
+}
+
+# asked_by_add: how many bytes the kernel tells ADD by netlink
+asked_by_add() {
+	PREFIX='strace -f -o /run/trace -e trace=recvmsg,recvfrom' plugin_call ADD web >/run/out 2>&1 ||
+		fail "ADD: $(cat /run/out)"
+	plugin_call DEL web || fail DEL
+	sed -n '/NLM_F\|NLMSG/s/.* = \([0-9]*\)$/\1/p' /run/trace | awk '{ sum += $1 } END { print sum }'
+}
+
+# limit 120 s
+# ADD reads as much beside 10,000 rules of kube-proxy as beside none
+test_foreign_nat_many() {
+	local few many
+	container_add_plain web
+	iptables-nft -t nat -N KUBE-SERVICES
+	asked_by_add >/dev/null
+	few=$(asked_by_add)
+	kube_proxy_rules | iptables-nft-restore -w
+	many=$(asked_by_add)
+	echo "note: $few bytes beside one chain, $many beside 10,000 rules"
+	[ "$many" -le $((few + 4096)) ] || fail "ADD reads $many bytes beside 10,000 rules, $few beside none"
 }

@@ -10,8 +10,10 @@
 
 #include <cmocka.h>
 
+#include "net/legacy_table.h"
 #include "net/nat_rule.h"
 #include "net/nft_rule.h"
+#include "net/xt_rule.h"
 
 #include <linux/netfilter.h>
 #include <linux/netfilter/nf_nat.h>
@@ -287,14 +289,13 @@ static void test_iptables_matches(void **state)
 	struct nat_rule rule;
 
 	nat_rule_begin(&rule, true, false);
-	nat_rule_take_match(&rule, "multiport", 1,
-			    (struct bytes){(uint8_t *)&ports, sizeof(ports)});
-	nat_rule_take_match(&rule, "tcp", 0, (struct bytes){(uint8_t *)&tcp, sizeof(tcp)});
+	xt_rule_take_match(&rule, "multiport", 1, (struct bytes){(uint8_t *)&ports, sizeof(ports)});
+	xt_rule_take_match(&rule, "tcp", 0, (struct bytes){(uint8_t *)&tcp, sizeof(tcp)});
 	assert_true(meant(&rule, 80) && meant(&rule, 96) && meant(&rule, 100));
 	assert_false(meant(&rule, 90) || meant(&rule, 95) || meant(&rule, 81));
 	nat_rule_begin(&rule, true, false);
-	nat_rule_take_match(&rule, "multiport", 1,
-			    (struct bytes){(uint8_t *)&ports, sizeof(ports) - 1});
+	xt_rule_take_match(&rule, "multiport", 1,
+			   (struct bytes){(uint8_t *)&ports, sizeof(ports) - 1});
 	assert_false(rule.names_port);
 }
 
@@ -358,6 +359,7 @@ static void keep_rule(void *context, const struct nat_rule *rule)
 static struct rules parse_chain(const void *bytes, size_t offset)
 {
 	const struct legacy_table table = {
+		.name = "nat",
 		.ipv4 = true,
 		.hooks.valid = 1U << NF_INET_PRE_ROUTING,
 		.entries = bytes,
@@ -365,7 +367,7 @@ static struct rules parse_chain(const void *bytes, size_t offset)
 	};
 	struct rules rules = {0};
 
-	ipt_chain_parse(&table, offset, keep_rule, &rules);
+	legacy_chain_parse(&table, offset, keep_rule, &rules);
 	return rules;
 }
 

@@ -77,7 +77,8 @@ const struct option conf_options[] = {
 	{"reserveHostPorts", OPTION_BOOLEAN, FIELD(reserve_host_ports), .preset = "false",
 	 .help = "No process of the host can bind to the ports until DEL."},
 	{"refuseForeign", OPTION_BOOLEAN, FIELD(refuse_foreign), .preset = "false",
-	 .help = "ADD fails with code 101 where rules of iptables or nftables map a port already."},
+	 .help = "ADD fails with code 101 where rules of portmap, Docker or Podman map a port "
+		 "already."},
 	{"neverPorts", OPTION_PORTS, FIELD(never_ports),
 	 .otherwise = "none, with a warning for 10250/tcp",
 	 .help = "Host ports that no container may have: ADD fails with code 7."},

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* foreign_nat.c - NAT rules of others that map the same host ports. */
+/* foreign_nat.c - rules of port mappers for the same host ports. */
 #include "host/foreign_nat.h"
 
 #include <stdio.h>
@@ -136,13 +136,14 @@ int foreign_nat_check(const struct host *host, const struct container *container
 		      enum claim_phase phase, struct cni_error *err)
 {
 	const struct wanted wanted = {host, container};
+	const struct nat_question question = {NAT_OF_PORT_MAPPERS, concerns, &wanted};
 	bool refuse = container->conf.refuse_foreign;
 	cleanup_nat_rules struct nat_rule_list found = {0};
 	cleanup_error struct cni_error failure = {0};
 
 	if (!container->claims.port_count || phase != (refuse ? BEFORE_CLAIM : AFTER_CLAIM))
 		return 0;
-	if (!nat_rules_find(&found, concerns, &wanted, &failure))
+	if (!nat_rules_find(&found, &question, &failure))
 		return judge(&wanted, &found, err);
 	if (!refuse)
 		return 0;

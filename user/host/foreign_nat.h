@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * foreign_nat.h - rules of iptables or nftables that map the same host ports: portmap's, of
- * containers that still run; Docker's, netavark's, kube-proxy's.
+ * foreign_nat.h - rules of port mappers for the same host ports: portmap's, of containers that
+ * still run, Docker's, netavark's. They are asked for by the names of their chains, so that an ADD
+ * takes no longer beside the thousands of rules of kube-proxy; `who` and `doctor` look at those,
+ * too.
  *
  * Our programs come before netfilter: once the container has its ports such a rule gets no packet.
  */

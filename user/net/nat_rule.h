@@ -35,6 +35,11 @@ struct nat_lookup {
 };
 
 struct nat_rule {
+	bool legacy;    /* of iptables-legacy */
+	uint8_t family; /* of its table, by NFPROTO_ */
+	char table[NAT_NAME_SIZE];
+	uint64_t handle; /* 0 in iptables-legacy */
+	bool restricted; /* it has conditions that are not known here */
 	bool jumps;
 	char target[NAT_COMMENT_SIZE]; /* the chain that it jumps to, of nftables */
 	size_t target_offset;          /* of iptables-legacy: where that chain begins */
@@ -65,12 +70,6 @@ void nat_rule_exclude_ports(struct nat_rule *rule, const struct port_range *rang
 void nat_rule_limit_address(struct nat_rule *rule, bool ipv4, const uint8_t *bytes,
 			    const uint8_t *mask, size_t size);
 
-/* Matches and targets of iptables, as they stand in the kernel; others are left out. */
-void nat_rule_take_match(struct nat_rule *rule, const char *name, unsigned int revision,
-			 struct bytes info);
-void nat_rule_take_target(struct nat_rule *rule, const char *name, unsigned int revision,
-			  struct bytes info);
-
 /* Sets the new destination; 4 or 16 bytes. */
 void nat_rule_set_destination(struct nat_rule *rule, const uint8_t *address, size_t size);
 
@@ -84,29 +83,5 @@ bool nat_rule_may_match(const struct nat_rule *rule, uint8_t protocol,
 			const uint8_t address[CNI_ADDRESS_SIZE], uint16_t port);
 bool nat_rule_holds_address(const struct nat_rule *rule, const uint8_t address[CNI_ADDRESS_SIZE]);
 bool nat_rule_has_any_address(const struct nat_rule *rule);
-
-/* The table `nat` of iptables-legacy as the kernel hands it out. */
-
-#define IPT_HOOKS 5
-
-/* Where the kernel says that each hook's chain begins. */
-struct ipt_hooks {
-	uint32_t begin[IPT_HOOKS];
-	uint32_t valid; /* a bit for each hook that has one */
-};
-
-struct legacy_table {
-	bool ipv4;
-	struct ipt_hooks hooks;
-	const uint8_t *entries;
-	size_t size;
-};
-
-/* Finds where the chain begins that somebody has made with this name. */
-bool ipt_chain_find(const struct legacy_table *table, const char *name, size_t *offset);
-
-/* Calls `take` for each rule of the chain that begins there. */
-void ipt_chain_parse(const struct legacy_table *table, size_t offset,
-		     void (*take)(void *context, const struct nat_rule *rule), void *context);
 
 #endif

@@ -8,43 +8,74 @@
 #include <linux/netfilter/nfnetlink.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "lib/array.h"
 #include "lib/cleanup.h"
+#include "net/legacy_table.h"
 #include "net/netlink.h"
 #include "net/nft_rule.h"
-#include "net/nftables.h"
 
-#define MAX_ROOTS 16
+#define MAX_STARTS 64
 #define MAX_DEPTH 16 /* as in the kernel */
-#define MAX_CHAINS 256
-#define MAX_RULES 1024
+#define MAX_CHAINS 16384
+#define MAX_RULES 16384
 #define MAX_LOOKUPS 64
 #define MAX_ELEMENTS 65536
 #define TRIES 3
+#define TABLE_OF_IPTABLES "nat"
+
+/* The chains that port mappers are known by. */
+static const struct {
+	const char *table, *chain;
+	bool of_portmap, translates;
+} known[] = {
+	{TABLE_OF_IPTABLES, NAT_CHAIN_OF_PORTMAP, true, true},
+	{NAT_TABLE_OF_PORTMAP, "hostip_hostports", true, true},
+	{NAT_TABLE_OF_PORTMAP, "hostports", true, true},
+	{NAT_TABLE_OF_PORTMAP, "masquerading", true, false},
+	{TABLE_OF_IPTABLES, "DOCKER", false, true},
+	{"docker-bridges", "nat-prerouting-and-output", false, true},
+	{TABLE_OF_IPTABLES, "NETAVARK-HOSTPORT-DNAT", false, true},
+	{"netavark", "NETAVARK-HOSTPORT-DNAT", false, true},
+};
+
+#define KNOWN (sizeof(known) / sizeof(known[0]))
 
 struct chain {
 	uint8_t family;
 	char table[NFT_TABLE_MAXNAMELEN];
 	char name[NFT_CHAIN_MAXNAMELEN];
 	size_t offset;    /* of iptables-legacy */
-	int32_t priority; /* of a root */
+	int32_t priority; /* of a start at a hook */
 };
 
 struct search {
+	const struct nat_question *question;
 	struct nat_rule_list *found;
-	bool (*concerns)(const void *context, const struct nat_rule *rule);
-	const void *context;
 	struct nl_sock *socket;
 	const struct legacy_table *legacy; /* in which it is searched; NULL: in nftables */
 
 	struct nat_rule_list reading; /* of the chain that is being read */
-	struct chain roots[MAX_ROOTS];
-	size_t root_count, chains_read, lookups;
+	struct chain starts[MAX_STARTS];
+	size_t start_count, chains_read, lookups;
 	int failure; /* errno */
 };
 
-/* Very many are more than anybody wants to know. */
+struct nl_msg *nft_request_begin(int type, uint8_t family, int flags)
+{
+	struct nfgenmsg fixed = {.nfgen_family = family, .version = NFNETLINK_V0};
+
+	return netlink_begin(NFNL_SUBSYS_NFTABLES << 8 | type, flags, &fixed, sizeof(fixed));
+}
+
+static struct bytes attributes_of(const struct nlmsghdr *message)
+{
+	return (struct bytes){(uint8_t *)nlmsg_attrdata(message, sizeof(struct nfgenmsg)),
+			      (size_t)nlmsg_attrlen(message, sizeof(struct nfgenmsg))};
+}
+
+/* More are left out. */
 static void list_append(struct nat_rule_list *list, const struct nat_rule *rule)
 {
 	if (list->count < MAX_RULES)
@@ -60,14 +91,50 @@ void nat_rule_list_release(struct nat_rule_list *list)
 static void take_rule(void *context, const struct nat_rule *rule)
 {
 	struct search *search = context;
+	const struct nat_question *question = search->question;
 
-	if ((rule->translates || rule->jumps) && search->concerns(search->context, rule))
+	if ((rule->translates || rule->jumps || question->place == NAT_OF_PORTMAP) &&
+	    question->concerns(question->context, rule))
 		list_append(&search->reading, rule);
 }
 
-static uint8_t family_of(const struct nlmsghdr *message)
+/* --- where it begins ------------------------------------------------------------------------ */
+
+static bool is_asked_for(const struct search *search, size_t number)
 {
-	return ((const struct nfgenmsg *)nlmsg_data(message))->nfgen_family;
+	return search->question->place == NAT_OF_PORTMAP ? known[number].of_portmap
+							 : known[number].translates;
+}
+
+/* Of a table that is known, the chains that are. One that does not exist is empty. */
+static void take_table(struct nlmsghdr *message, void *context)
+{
+	const struct nlattr *name =
+		nlmsg_find_attr(message, sizeof(struct nfgenmsg), NFTA_TABLE_NAME);
+	struct search *search = context;
+
+	for (size_t i = 0; i < KNOWN && search->start_count < MAX_STARTS; i++) {
+		struct chain *chain = &search->starts[search->start_count];
+
+		if (!netlink_is(name, known[i].table) || !is_asked_for(search, i))
+			continue;
+		*chain = (struct chain){
+			.family = ((const struct nfgenmsg *)nlmsg_data(message))->nfgen_family};
+		memcpy(chain->table, known[i].table, strlen(known[i].table));
+		memcpy(chain->name, known[i].chain, strlen(known[i].chain));
+		search->start_count++;
+	}
+}
+
+/* Packets come to them in the order of their priorities, else of their age, in which they are
+ * listed. */
+static void add_hook(struct search *search, const struct chain *chain)
+{
+	size_t place = search->start_count++;
+
+	for (; place && search->starts[place - 1].priority > chain->priority; place--)
+		search->starts[place] = search->starts[place - 1];
+	search->starts[place] = *chain;
 }
 
 static bool copy_name(char *to, size_t room, const struct nlattr *name)
@@ -75,44 +142,33 @@ static bool copy_name(char *to, size_t room, const struct nlattr *name)
 	return name && nla_len(name) > 0 && nla_strlcpy(to, name, room) < room;
 }
 
-static const struct nlattr *find(struct nlmsghdr *message, int type)
-{
-	return nlmsg_find_attr(message, sizeof(struct nfgenmsg), type);
-}
-
-/* Packets come to them in the order of their priorities, else of their age, in which they are
- * listed. */
-static void add_root(struct search *search, const struct chain *chain)
-{
-	size_t place = search->root_count++;
-
-	for (; place && search->roots[place - 1].priority > chain->priority; place--)
-		search->roots[place] = search->roots[place - 1];
-	search->roots[place] = *chain;
-}
-
 static void take_chain(struct nlmsghdr *message, void *context)
 {
-	struct chain chain = {.family = family_of(message)};
+	struct nlattr *attributes[NFTA_CHAIN_MAX + 1];
+	struct chain chain = {.family =
+				      ((const struct nfgenmsg *)nlmsg_data(message))->nfgen_family};
 	struct search *search = context;
 
-	if (chain.family != NFPROTO_IPV4 && chain.family != NFPROTO_IPV6 &&
-	    chain.family != NFPROTO_INET)
+	if ((chain.family != NFPROTO_IPV4 && chain.family != NFPROTO_IPV6 &&
+	     chain.family != NFPROTO_INET) ||
+	    search->start_count == MAX_STARTS ||
+	    !nft_chain_is_nat_prerouting(attributes_of(message)) ||
+	    nlmsg_parse(message, sizeof(struct nfgenmsg), attributes, NFTA_CHAIN_MAX, NULL) ||
+	    !copy_name(chain.table, sizeof(chain.table), attributes[NFTA_CHAIN_TABLE]) ||
+	    !copy_name(chain.name, sizeof(chain.name), attributes[NFTA_CHAIN_NAME]))
 		return;
-	if (search->root_count < MAX_ROOTS &&
-	    nft_chain_is_nat_prerouting(nftables_attributes(message)) &&
-	    copy_name(chain.table, sizeof(chain.table), find(message, NFTA_CHAIN_TABLE)) &&
-	    copy_name(chain.name, sizeof(chain.name), find(message, NFTA_CHAIN_NAME))) {
-		chain.priority = nft_chain_priority(nftables_attributes(message));
-		add_root(search, &chain);
-	}
+	chain.priority = nft_chain_priority(attributes_of(message));
+	add_hook(search, &chain);
 }
+
+/* --- chains of nftables --------------------------------------------------------------------- */
 
 static void take_nft_rule(struct nlmsghdr *message, void *context)
 {
+	const struct nfgenmsg *header = nlmsg_data(message);
 	struct nat_rule rule;
 
-	nft_rule_parse(family_of(message), nftables_attributes(message), &rule);
+	nft_rule_parse(header->nfgen_family, attributes_of(message), &rule);
 	take_rule(context, &rule);
 }
 
@@ -131,48 +187,56 @@ static void keep_element(void *context, const struct nft_element *element)
 
 static void take_elements(struct nlmsghdr *message, void *context)
 {
-	nft_elements_parse(nftables_attributes(message), keep_element, context);
+	nft_elements_parse(attributes_of(message), keep_element, context);
 }
 
 /* In place of a rule that looks the port up in a set: one for each element that is asked for. */
 static void resolve_lookup(struct search *search, const struct chain *chain,
 			   const struct nat_rule *rule, struct nat_rule_list *list)
 {
+	const struct nat_question *question = search->question;
 	cleanup_request struct nl_msg *request = NULL;
 	struct elements elements = {0};
 	struct nat_rule narrowed;
 
 	if (search->lookups++ >= MAX_LOOKUPS)
 		return;
-	request = nftables_begin(NFT_MSG_GETSETELEM, chain->family, NLM_F_DUMP);
+	request = nft_request_begin(NFT_MSG_GETSETELEM, chain->family, NLM_F_DUMP);
 	nla_put_string(request, NFTA_SET_ELEM_LIST_TABLE, chain->table);
 	nla_put_string(request, NFTA_SET_ELEM_LIST_SET, rule->lookup.set);
 	netlink_ask(search->socket, request, take_elements, &elements);
 	elements.count = nft_elements_close(elements.list, elements.count);
 	for (size_t i = 0; i < elements.count; i++)
 		if (nft_rule_of_element(rule, &elements.list[i], &narrowed) &&
-		    search->concerns(search->context, &narrowed))
+		    question->concerns(question->context, &narrowed))
 			list_append(list, &narrowed);
 	free(elements.list);
 }
 
-/* A chain that changes meanwhile is read again; one that has gone has no rules. */
+/* A list that changes meanwhile is asked for again; what has gone has nothing. */
+static void ask(struct search *search, struct nl_msg *request, netlink_take take, size_t *count)
+{
+	int result = -1;
+
+	errno = EAGAIN;
+	for (int i = 0; i < TRIES && result && errno == EAGAIN; i++) {
+		*count = 0;
+		result = netlink_ask(search->socket, request, take, search);
+	}
+	/* A kernel without nf_tables says so by EINVAL. */
+	if (result && errno != ENOENT && errno != EINVAL && errno != EOPNOTSUPP)
+		search->failure = errno;
+}
+
 static void read_nft_chain(struct search *search, const struct chain *chain)
 {
 	cleanup_request struct nl_msg *request =
-		nftables_begin(NFT_MSG_GETRULE, chain->family, NLM_F_DUMP);
+		nft_request_begin(NFT_MSG_GETRULE, chain->family, NLM_F_DUMP);
 	struct nat_rule_list resolved = {0}, *list = &search->reading;
-	int result = -1;
 
 	nla_put_string(request, NFTA_RULE_TABLE, chain->table);
 	nla_put_string(request, NFTA_RULE_CHAIN, chain->name);
-	errno = EAGAIN;
-	for (int i = 0; i < TRIES && result && errno == EAGAIN; i++) {
-		nat_rule_list_release(&search->reading);
-		result = netlink_ask(search->socket, request, take_nft_rule, search);
-	}
-	if (result && errno != ENOENT)
-		search->failure = errno;
+	ask(search, request, take_nft_rule, &list->count);
 	for (size_t i = 0; i < list->count; i++)
 		if (*list->rules[i].lookup.set)
 			resolve_lookup(search, chain, &list->rules[i], &resolved);
@@ -181,6 +245,8 @@ static void read_nft_chain(struct search *search, const struct chain *chain)
 	nat_rule_list_release(list);
 	*list = resolved;
 }
+
+/* --- from chain to chain -------------------------------------------------------------------- */
 
 static bool visit(struct search *search, const struct chain *chain, unsigned int depth,
 		  struct nat_rule *translation);
@@ -192,8 +258,8 @@ static bool follow(struct search *search, const struct chain *chain, unsigned in
 	struct chain next = *chain;
 	struct nat_rule translation;
 
-	if (rule->translates)
-		return true;
+	if (rule->translates || !rule->jumps)
+		return rule->translates;
 	if (strlen(rule->target) >= sizeof(next.name))
 		return false;
 	memcpy(next.name, rule->target, strlen(rule->target) + 1);
@@ -210,88 +276,115 @@ static bool follow(struct search *search, const struct chain *chain, unsigned in
 static bool visit(struct search *search, const struct chain *chain, unsigned int depth,
 		  struct nat_rule *translation)
 {
+	bool of_portmap = search->question->place == NAT_OF_PORTMAP, translates = false;
 	cleanup_nat_rules struct nat_rule_list list = {0};
-	bool translates = false;
 
-	if (depth == MAX_DEPTH || search->chains_read++ >= MAX_CHAINS)
+	/* What portmap's chains of containers jump to only marks packets. */
+	if (depth > (of_portmap ? 1 : MAX_DEPTH) || search->chains_read++ >= MAX_CHAINS)
 		return false;
 	if (search->legacy)
-		ipt_chain_parse(search->legacy, chain->offset, take_rule, search);
+		legacy_chain_parse(search->legacy, chain->offset, take_rule, search);
 	else
 		read_nft_chain(search, chain);
 	list = search->reading;
 	search->reading = (struct nat_rule_list){0};
 	for (size_t i = 0; i < list.count; i++) {
 		struct nat_rule *rule = &list.rules[i];
+		bool leads_on = follow(search, chain, depth, rule);
 
-		if (!follow(search, chain, depth, rule))
-			continue;
-		if (rule->names_port)
+		if (of_portmap || (leads_on && rule->names_port))
 			list_append(search->found, rule);
-		if (!translates)
+		if (leads_on && !translates)
 			*translation = *rule;
-		translates = true;
+		translates |= leads_on;
 	}
 	return translates;
 }
 
-static void visit_roots(struct search *search)
+static void visit_starts(struct search *search)
 {
 	struct nat_rule translation;
 
-	for (size_t i = 0; i < search->root_count; i++)
-		visit(search, &search->roots[i], 0, &translation);
+	for (size_t i = 0; i < search->start_count; i++)
+		visit(search, &search->starts[i], 0, &translation);
+}
+
+static bool is_there(const char *path)
+{
+	return !access(path, F_OK);
+}
+
+/* nfnetlink loads nf_tables for anyone who asks. Where netfilter is made of modules, one that is
+ * not there has no rules. (A kernel that has nf_conntrack built in shows its parameters.) */
+static bool nftables_may_have_rules(void)
+{
+	if (!is_there("/sys/module"))
+		return true;
+	if (!is_there("/sys/module/nf_conntrack"))
+		return false;
+	return !is_there("/sys/module/nf_conntrack/initstate") ||
+	       is_there("/sys/module/nft_chain_nat");
 }
 
 static void search_nftables(struct search *search)
 {
-	cleanup_request struct nl_msg *request =
-		nftables_begin(NFT_MSG_GETCHAIN, NFPROTO_UNSPEC, NLM_F_DUMP);
-	int result = -1;
+	bool by_name = search->question->place != NAT_AT_PREROUTING;
+	cleanup_request struct nl_msg *request = nft_request_begin(
+		by_name ? NFT_MSG_GETTABLE : NFT_MSG_GETCHAIN, NFPROTO_UNSPEC, NLM_F_DUMP);
+	cleanup_error struct cni_error none = {0};
+	cleanup_netlink struct nl_sock *socket = NULL;
 
-	errno = EAGAIN;
-	for (int i = 0; i < TRIES && result && errno == EAGAIN; i++) {
-		search->root_count = 0;
-		result = netlink_ask(search->socket, request, take_chain, search);
-	}
-	/* A kernel without nf_tables says so by an error. */
-	visit_roots(search);
+	/* A kernel without netfilter has no such sockets. */
+	if (nftables_may_have_rules())
+		socket = netlink_open(NETLINK_NETFILTER, &none);
+	if (!socket)
+		return;
+	search->socket = socket;
+	ask(search, request, by_name ? take_table : take_chain, &search->start_count);
+	visit_starts(search);
+}
+
+static void find_legacy_starts(struct search *search, const struct legacy_table *table)
+{
+	struct chain *chain = search->starts;
+
+	*chain = (struct chain){.offset = table->hooks.begin[NF_INET_PRE_ROUTING]};
+	if (search->question->place == NAT_AT_PREROUTING)
+		chain++;
+	else
+		for (size_t i = 0; i < KNOWN; i++)
+			if (is_asked_for(search, i) && !strcmp(known[i].table, table->name) &&
+			    legacy_chain_find(table, known[i].chain, &chain->offset))
+				chain++;
+	search->start_count = (size_t)(chain - search->starts);
 }
 
 static int search_legacy(struct search *search, bool ipv4)
 {
 	struct legacy_table table;
-	int result = legacy_table_read(ipv4, &table);
+	int result = legacy_table_read(ipv4, TABLE_OF_IPTABLES, &table);
 
 	if (!table.entries)
 		return result;
 	search->legacy = &table;
-	search->roots[0] = (struct chain){.offset = table.hooks.begin[NF_INET_PRE_ROUTING]};
-	search->root_count = 1;
-	visit_roots(search);
+	find_legacy_starts(search, &table);
+	visit_starts(search);
 	search->legacy = NULL;
 	free((void *)table.entries);
 	return 0;
 }
 
-int nat_rules_find(struct nat_rule_list *found,
-		   bool (*concerns)(const void *context, const struct nat_rule *rule),
-		   const void *context, struct cni_error *err)
+int nat_rules_find(struct nat_rule_list *found, const struct nat_question *question,
+		   struct cni_error *err)
 {
-	struct search search = {.found = found, .concerns = concerns, .context = context};
-	cleanup_error struct cni_error none = {0};
-	cleanup_netlink struct nl_sock *socket = NULL;
+	struct search search = {.found = found, .question = question};
 	const char *what = "nftables";
 
-	/* A kernel without netfilter has no such sockets. */
-	if (nftables_may_have_rules())
-		socket = netlink_open(NETLINK_NETFILTER, &none);
-	search.socket = socket;
-	if (socket)
-		search_nftables(&search);
+	search_nftables(&search);
 	if (!search.failure) {
 		what = "iptables-legacy";
-		if (!search_legacy(&search, true) && !search_legacy(&search, false))
+		if ((question->place == NAT_OF_PORTMAP && !legacy_may_have_portmap()) ||
+		    (!search_legacy(&search, true) && !search_legacy(&search, false)))
 			return 0;
 		search.failure = errno;
 	}

@@ -10,6 +10,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "net/xt_rule.h"
+
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
 /* The register file, in units of four bytes. */
@@ -235,7 +237,7 @@ static void compare(struct nat_rule *rule, const struct field *field, uint32_t o
 	if (field->kind == FIELD_PORT)
 		compare_port(rule, operation, port_in(value));
 	else if (operation != NFT_CMP_EQ)
-		return;
+		rule->restricted = true;
 	else if (field->kind == FIELD_PROTOCOL)
 		rule->protocol = *value;
 	else if (field->kind == FIELD_ADDRESS)
@@ -267,6 +269,8 @@ static void take_cmp(struct reader *reader, struct bytes expression)
 	if (field)
 		compare(reader->rule, field, number_at(expression, NFTA_CMP_OP, NFT_CMP_NEQ),
 			value.data + field->skip);
+	else
+		reader->rule->restricted = true;
 }
 
 static void take_range(struct reader *reader, struct bytes expression)
@@ -276,8 +280,10 @@ static void take_range(struct reader *reader, struct bytes expression)
 	const struct field *field = field_at(reader, expression, NFTA_RANGE_SREG, from);
 	struct port_range range;
 
-	if (!field || field->kind != FIELD_PORT || to.size < (size_t)field->skip + field->size)
+	if (!field || field->kind != FIELD_PORT || to.size < (size_t)field->skip + field->size) {
+		reader->rule->restricted = true;
 		return;
+	}
 	range = (struct port_range){port_in(from.data + field->skip),
 				    port_in(to.data + field->skip)};
 	if (number_at(expression, NFTA_RANGE_OP, NFT_RANGE_NEQ) == NFT_RANGE_EQ)
@@ -323,6 +329,8 @@ static void take_lookup(struct reader *reader, struct bytes expression)
 		lookup->port_at = place_in_key(reader, first, FIELD_PORT);
 		lookup->protocol_at = place_in_key(reader, first, FIELD_PROTOCOL);
 		lookup->address_at = place_in_key(reader, first, FIELD_ADDRESS);
+	} else {
+		reader->rule->restricted = true;
 	}
 	if (to < REGISTERS)
 		forget(reader, to, REGISTER_BYTES);
@@ -391,9 +399,9 @@ static void take_compat(struct reader *reader, struct bytes expression, bool is_
 
 	nat_text_copy(name, sizeof(name), named);
 	if (is_match)
-		nat_rule_take_match(reader->rule, name, revision, info);
+		xt_rule_take_match(reader->rule, name, revision, info);
 	else
-		nat_rule_take_target(reader->rule, name, revision, info);
+		xt_rule_take_target(reader->rule, name, revision, info);
 }
 
 static void take_expression(struct reader *reader, struct bytes element)
@@ -414,10 +422,12 @@ static void take_expression(struct reader *reader, struct bytes element)
 			kinds[i].take(reader, expression);
 			return;
 		}
-	if (is(name, "match") || is(name, "target"))
+	if (is(name, "match") || is(name, "target")) {
 		take_compat(reader, expression, is(name, "match"));
-	else
+	} else if (!is(name, "counter")) {
+		reader->rule->restricted = true;
 		forget(reader, 0, REGISTER_BYTES); /* it may write registers */
+	}
 }
 
 void nft_rule_parse(uint8_t family, struct bytes attributes, struct nat_rule *rule)
@@ -426,9 +436,14 @@ void nft_rule_parse(uint8_t family, struct bytes attributes, struct nat_rule *ru
 	struct bytes data = find(attributes, NFTA_RULE_USERDATA);
 	struct reader reader = {.rule = rule};
 	const struct nlattr *element;
+	uint64_t handle;
 	int rest;
 
 	nat_rule_begin(rule, family != NFPROTO_IPV6, family != NFPROTO_IPV4);
+	rule->family = family;
+	if (bytes_copy_front(&handle, sizeof(handle), find(attributes, NFTA_RULE_HANDLE)))
+		rule->handle = be64toh(handle);
+	nat_text_copy(rule->table, sizeof(rule->table), find(attributes, NFTA_RULE_TABLE));
 	nat_text_copy(rule->chain_name, sizeof(rule->chain_name),
 		      find(attributes, NFTA_RULE_CHAIN));
 	nla_for_each_attr(element, first_of(expressions), (int)expressions.size, rest)

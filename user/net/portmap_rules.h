@@ -1,27 +1,22 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * portmap_rules.h - the rules by which the reference plugin portmap sends packets to containers,
- * asked for by the names of its chains, so that the rules of others cost nothing: in the table nat
- * of iptables (CNI-HOSTPORT-DNAT), in both its forms, and in the table cni_hostport of nftables.
+ * in the table nat of iptables (CNI-HOSTPORT-DNAT), in both its forms, and in the table
+ * cni_hostport of nftables.
  */
 #ifndef NET_PORTMAP_RULES_H
 #define NET_PORTMAP_RULES_H
 
 #include "lib/error.h"
-#include "net/nat_rule.h"
+#include "net/nat_rules.h"
 
 /* In one family, and of iptables for one protocol. */
 struct portmap_entry {
 	bool legacy;     /* of iptables-legacy, whose table cannot be changed rule by rule */
-	uint8_t family;  /* NFPROTO_IPV4, NFPROTO_IPV6 */
-	bool is_address; /* the rule, or the chain that it jumps to, leads to this address */
-	uint8_t address[CNI_ADDRESS_SIZE];
-	const char *table, *chain; /* that have the rule */
-	uint64_t handle;
-	char own_chain[NAT_COMMENT_SIZE]; /* the container's, that it jumps to; "": none */
-	size_t own_offset;                /* the same in iptables-legacy */
-	char network[NAT_COMMENT_SIZE];   /* "": nftables does not say */
-	char id[NAT_COMMENT_SIZE];        /* never "" */
+	bool is_address; /* the rule, or the chain that it jumps to, leads to an address */
+	struct nat_rule rule;
+	char network[NAT_COMMENT_SIZE]; /* "": nftables does not say */
+	char id[NAT_COMMENT_SIZE];      /* never "" */
 };
 
 /* Begins as {0}. */

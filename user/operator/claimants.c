@@ -105,7 +105,9 @@ static bool rule_is_asked_for(const void *context, const struct nat_rule *rule)
 int claimants_find_rules(struct claimants *claimants, const struct port_question *question,
 			 struct cni_error *err)
 {
-	return nat_rules_find(&claimants->rules, rule_is_asked_for, question, err);
+	const struct nat_question all = {NAT_AT_PREROUTING, rule_is_asked_for, question};
+
+	return nat_rules_find(&claimants->rules, &all, err);
 }
 
 static int compare_inodes(const void *left, const void *right)

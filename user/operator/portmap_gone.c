@@ -39,7 +39,7 @@ static bool is_of_another_of_ours(const struct host *host, const struct portmap_
 	struct endpoint endpoint;
 	struct slot slot;
 
-	memcpy(address.address, entry->address, sizeof(address.address));
+	memcpy(address.address, entry->rule.new_address, sizeof(address.address));
 	if (!datapath_is_usable(&host->datapath) || !endpoint_read(objects, &address, &endpoint) ||
 	    !owner_read(objects, endpoint.owner, &slot))
 		return false;
@@ -62,7 +62,7 @@ static bool is_cached(const struct evidence *evidence, const struct portmap_entr
 					       add_cache_text(cached, "containerId"));
 
 		if (own != other && !add_cache_is_gone(cached) &&
-		    (own || add_cache_has_address(cached, entry->address)))
+		    (own || add_cache_has_address(cached, entry->rule.new_address)))
 			return true;
 	}
 	return false;
@@ -70,14 +70,15 @@ static bool is_cached(const struct evidence *evidence, const struct portmap_entr
 
 static bool is_gone(const struct evidence *evidence, const struct portmap_entry *entry)
 {
-	size_t holders = container_addresses_count(&evidence->addresses, entry->address);
+	size_t holders = container_addresses_count(&evidence->addresses, entry->rule.new_address);
 
 	if (!entry->is_address || is_cached(evidence, entry, false))
 		return false;
 	/* KubeVirt, for example, takes a pod's address from its interface and gives it to a virtual
 	 * machine: nobody can see whose it is then. */
 	if (!holders)
-		return !(evidence->addresses.hidden && cni_address_is_ipv4(entry->address));
+		return !(evidence->addresses.hidden &&
+			 cni_address_is_ipv4(entry->rule.new_address));
 	return holders == 1 &&
 	       (is_of_another_of_ours(evidence->host, entry) || is_cached(evidence, entry, true));
 }
