@@ -153,10 +153,10 @@ key_hex() {
 
 # what ADD has warned of is forgotten when somebody says so, and the container goes on
 test_operator_gc_forget_warnings() {
-	nft 'table ip other { chain pre { type nat hook prerouting priority -100;
+	nft 'table ip docker-bridges { chain nat-prerouting-and-output {
 		tcp dport 8080 dnat to 10.0.0.5:80; }; }'
 	web_as_pod -p 8080:80/tcp
-	nft delete table ip other
+	nft delete table ip docker-bridges
 	expect_equal '' "$(gc)"
 	expect_equal 1 "$(map_count warnings)"
 	expect_contains "$(gc --forget-warnings --dry-run)" 'would forget the warnings of pod shop/web-0'

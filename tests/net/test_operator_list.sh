@@ -84,11 +84,11 @@ test_operator_list_remarks() {
 
 # what ADD has warned of is kept with its container until DEL: list, --json and doctor show it
 test_operator_list_warnings() {
-	local line='host port 8080/tcp is mapped to 10.0.0.5:80 by a rule in chain pre'
-	nft 'table ip other { chain pre { type nat hook prerouting priority -100;
+	local line='host port 8080/tcp is mapped to 10.0.0.5:80 by a rule in chain nat-prerouting-and-output'
+	nft 'table ip docker-bridges { chain nat-prerouting-and-output {
 		tcp dport 8080 dnat to 10.0.0.5:80; }; }'
 	web_as_pod -p 8080:80/tcp
-	nft delete table ip other
+	nft delete table ip docker-bridges
 	container_start db bridge -p 5432:80/tcp
 	expect_contains "$(rows list --port 8080)" '! ADD has warned: --wide, or doctor'
 	expect_contains "$(rows list --port 8080 --wide)" "! $line"
@@ -105,10 +105,10 @@ test_operator_list_warnings() {
 test_operator_list_warnings_go() {
 	local name
 	for name in deleted collected overtaken; do
-		nft 'table ip other { chain pre { type nat hook prerouting priority -100;
+		nft 'table ip docker-bridges { chain nat-prerouting-and-output {
 			tcp dport 8080 dnat to 10.0.0.5:80; }; }'
 		container_add "$name" bridge -p 8080:80/tcp
-		nft delete table ip other
+		nft delete table ip docker-bridges
 		expect_equal 1 "$(map_count warnings)"
 		case $name in
 		deleted) container_remove "$name" bridge ;;

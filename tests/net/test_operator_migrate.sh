@@ -26,12 +26,13 @@ rules_now() {
 	nft list ruleset | sed '/table inet bpf_portmap_migrated/,/^}/d; /table ip6* nat/,/^}/d; s/counter packets.*bytes [0-9]*//'
 }
 
-without_portmap() { sed '/CNI-HOSTPORT\|CNI-DN-[0-9a-f]/d'; }
+without_portmap_of_containers() { sed '/CNI-DN-[0-9a-f]/d'; }
 
+# of containers: the chains that these share stay, as after each DEL of portmap
 expect_no_portmap_rules() {
 	local rules
 	rules=$(iptables-save; ip6tables-save; nft list ruleset 2>/dev/null)
-	case $rules in *CNI-HOSTPORT* | *CNI-DN-* | *hostports*) fail "left: $rules" ;; esac
+	case $rules in *CNI-DN-* | *' dnat to '*) fail "left: $rules" ;; esac
 }
 
 maps_now() {
@@ -62,7 +63,7 @@ test_operator_migrate() {
 	iptables -t nat -A POSTROUTING -s 10.5.0.0/16 -j MASQUERADE -m comment --comment 'not "ours"'
 	iptables -A FORWARD -m comment --comment 'CNI-like' -j ACCEPT
 	expect_answers client "$host4" 8080 web
-	before=$(rules_now | without_portmap)
+	before=$(rules_now | without_portmap_of_containers)
 	rows migrate --from-portmap | grep '8080' >/run/rows
 	expect_equal "*:8080 tcp other web $(address4 web):80 iptables 0 mapped
 *:8080 udp other web $(address4 web):80 iptables 1 mapped
@@ -237,7 +238,7 @@ test_operator_migrate_restricted() {
 [8083,"left"]
 [8084,"left"]' "$(jq -c '.items[] | select(.host.address == "0.0.0.0") | [.host.port, .result]' \
 		/run/out | sort)"
-	expect_equal '["it is no rule that portmap writes"]' \
+	expect_equal '["they are not as portmap writes them, or another rule comes before them"]' \
 		"$(jq -c '[.items[] | select(.result == "left") | .reason] | unique' /run/out)"
 	iptables-save -t nat >/run/rules
 	expect_contains "$(cat /run/rules)" '-A CNI-HOSTPORT-DNAT ! -s 192.168.0.0/16'
@@ -260,36 +261,6 @@ test_operator_migrate_foreign_rule() {
 	expect_answers client "$host4" 8080 web
 }
 
-# chains without a rule, which a killed portmap has left, are removed, whether a rule jumps there or
-# not: where portmap has nothing else, and beside a container's chain that stays
-test_operator_migrate_empty_chains() {
-	local rules code iptables
-	migrate_world
-	for rules in none left; do
-		portmap_container web -p 8080:80/tcp
-		if [ "$rules" = none ]; then
-			container_remove web old
-		else
-			iptables -t nat -I CNI-HOSTPORT-DNAT -s 10.0.0.0/8 -j RETURN
-		fi
-		for iptables in iptables ip6tables; do
-			"$iptables" -t nat -N CNI-DN-killed
-			"$iptables" -t nat -N CNI-DN-cleared
-			"$iptables" -t nat -A CNI-HOSTPORT-DNAT -p tcp -m multiport --dports 8082 -j CNI-DN-cleared
-		done
-		code=0
-		"$build/bpf-portmap" migrate --from-portmap --dry-run >/run/out || code=$?
-		[ "$rules" = left ] || expect_contains "$(cat /run/out)" 'has left empty chains, which would be removed'
-		expect_contains "$(iptables-save -t nat)" CNI-DN-killed
-		by_hand "$code" migrate --from-portmap
-		[ "$rules" = left ] || expect_contains "$(cat /run/out)" 'has left empty chains, which are removed'
-		case $(iptables-save -t nat && ip6tables-save -t nat) in
-		*CNI-DN-killed* | *CNI-DN-cleared*) fail "an empty chain stays, beside: $rules" ;;
-		esac
-		[ "$rules" = none ] || expect_contains "$(iptables-save -t nat)" '--dport 8080 -j DNAT'
-	done
-}
-
 # rules of dead containers are removed: one whose namespace is gone, one whose address another has now
 test_operator_migrate_dead() {
 	migrate_world
@@ -301,10 +272,10 @@ test_operator_migrate_dead() {
 	iptables -t nat -A CNI-HOSTPORT-DNAT -p tcp -m multiport --dports 8082 -m comment \
 		--comment 'dnat name: "other" id: "before"' -j CNI-DN-abcdef
 	expect_equal '[8080,"removed","its container is gone"]
-[8081,"mapped",null]
-[8082,"removed","its container is gone"]
 [8080,"removed","its container is gone"]
-[8081,"mapped",null]' "$(item '.items[] | [.host.port, .result, .reason]' migrate --from-portmap)"
+[8081,"mapped",null]
+[8081,"mapped",null]
+[8082,"removed","its container is gone"]' "$(item '.items[] | [.host.port, .result, .reason]' migrate --from-portmap)"
 	expect_no_portmap_rules
 	expect_answer client tcp "$host4" 8081 web
 	expect_no_answer client tcp "$host4" 8080
@@ -315,7 +286,8 @@ hidden_from() {
 	unshare --mount --pid --fork --mount-proc sh -c 'mount -t tmpfs tmpfs /run/netns; exec "$@"' sh "$@"
 }
 
-# what is not seen is not dead: where no namespace is visible, and where the namespace of its ADD exists without the address; when that has gone, it is
+# what is not seen is not dead: where no namespace is visible, and where the namespace of its ADD
+# exists without the address; when that has gone, it is
 test_operator_migrate_unseen() {
 	local rules
 	migrate_world
@@ -323,13 +295,13 @@ test_operator_migrate_unseen() {
 	portmap_container hidden -p 8081:80/tcp
 	rules=$(rules_now)
 	PREFIX=hidden_from by_hand 1 migrate --from-portmap --json
-	expect_equal '[["left","its namespace is not seen, and neither is that of any container"]]' \
+	expect_equal '[["left","CNI_NETNS \"/run/netns/hidden\" does not open: No such file or directory"],["left","CNI_NETNS \"/run/netns/web\" does not open: No such file or directory"]]' \
 		"$(jq -c '[.items[] | [.result, .reason]] | unique' /run/out)"
 	expect_equal "$rules" "$(rules_now)" 'rules where nothing is seen'
 	in_namespace hidden ip address flush dev eth0
 	by_hand 1 migrate --from-portmap --json
 	expect_equal '[8080,"mapped",null]
-[8081,"left","its namespace is not seen with its address, but exists: /run/netns/hidden"]' \
+[8081,"left","no network namespace has its address"]' \
 		"$(jq -c '.items[] | [.host.port, .result, .reason]' /run/out | sort -u)"
 	expect_contains "$(iptables-save -t nat)" '--dport 8081 -j DNAT'
 	container_die hidden
@@ -344,68 +316,75 @@ test_operator_migrate_earlier_left() {
 	portmap_container second -p 8080:80/tcp
 	in_namespace web ip address flush dev eth0
 	by_hand 1 migrate --from-portmap --json
-	expect_equal '["second","left","an earlier rule maps the port to container web of network other, and gets all packets"]
-["web","left","its namespace is not seen with its address, but exists: /run/netns/web"]' \
+	expect_equal '["second","left","an earlier rule maps host port 8080/tcp of any IPv4 address to container web of network other, and gets all packets"]
+["web","left","no network namespace has its address"]' \
 		"$(jq -c '.items[] | [.container_id, .result, .reason]' /run/out | sort -u)"
 }
 
-# what portmap adds while the rules are removed stays, and the chains that it needs, also one that it
-# had just made
+# what portmap adds while the rules are removed stays or becomes ours, and each port answers
 test_operator_migrate_race() {
+	local i adding
 	migrate_world
 	portmap_container web -p 8080:80/tcp
-	iptables -t nat -N CNI-DN-made
-	mkdir -p /run/over/upper /run/over/work
-	mount -t overlay -o lowerdir=/usr/sbin,upperdir=/run/over/upper,workdir=/run/over/work \
-		overlay /usr/sbin
-	rm /usr/sbin/iptables-nft-restore
-	cat >/usr/sbin/iptables-nft-restore <<-'WRAPPER'
-		#!/bin/bash
-		[ -e /run/once ] || {
-			iptables -t nat -N CNI-DN-new
-			iptables -t nat -A CNI-HOSTPORT-DNAT -p tcp -m multiport --dports 8085 -j CNI-DN-new
-			iptables -t nat -A CNI-DN-made -p tcp --dport 8086 -j DNAT --to-destination 10.87.0.99:80
-		}
-		touch /run/once
-		exec /usr/sbin/xtables-nft-multi iptables-nft-restore "$@"
-	WRAPPER
-	chmod +x /usr/sbin/iptables-nft-restore
+	for i in 1 2 3 4; do namespace_add "new$i"; done
+	for i in 1 2 3 4; do runtime add old "new$i" -p "$((8080 + i)):80/tcp" >"/run/results/new$i"; done &
+	adding=$!
+	while kill -0 "$adding" 2>/dev/null; do
+		"$build/bpf-portmap" migrate --from-portmap >/run/out 2>&1 || true
+	done
+	wait "$adding" || fail 'ADD by portmap'
+	for i in 1 2 3 4; do serve_in "new$i" 80; done
+	for i in 1 2 3 4; do expect_answer client tcp "$host4" "$((8080 + i))" "new$i"; done
+	expect_answer client tcp "$host4" 8080 web
 	by_hand 0 migrate --from-portmap
-	[ -e /run/once ] || fail 'nothing was added'
-	expect_contains "$(iptables-save -t nat)" '--dports 8085 -j CNI-DN-new'
-	expect_contains "$(iptables-save -t nat)" '--dport 8086 -j DNAT --to-destination 10.87.0.99:80'
-	expect_contains "$(iptables-save -t nat)" '-A PREROUTING -m addrtype --dst-type LOCAL -j CNI-HOSTPORT-DNAT'
-	case $(iptables-save -t nat) in *'--dport 8080 '*) fail 'the rules of web stay' ;; esac
+	expect_no_portmap_rules
+	for i in 1 2 3 4; do expect_answer client tcp "$host4" "$((8080 + i))" "new$i"; done
 }
 
-# ports that cannot be mapped are said and left, the others of the same container are mapped; when
-# the reason has gone the rest is not mapped over their connections
+# a container of which a port cannot be mapped is left as a whole, and the reason is said
 test_operator_migrate_left() {
 	migrate_world
 	ip address add 192.0.2.77/24 dev eth0
-	portmap_container web -p 8080:80/tcp -p 192.0.2.77:8081:80/tcp -p 8082:80/tcp
+	portmap_container moved -p 192.0.2.77:8081:80/tcp -p 8083:80/tcp
 	ip address del 192.0.2.77/24 dev eth0
+	portmap_container web -p 8080:80/tcp
 	portmap_container second -p 8080:80/tcp
+	portmap_container other -p 8082:80/tcp
+	portmap_container unkept -p 8084:80/tcp
+	rm /var/lib/cni/results/*-unkept-*
 	container_start ours bridge -p 8082:80/tcp
 	by_hand 1 migrate --from-portmap --json
 	jq -r '.items[] | select(.host.address | contains(":") | not) |
 		[.host.port, .container_id, .result, .reason] | @tsv' /run/out | sort >/run/rows
-	expect_equal "8080	second	left	an earlier rule maps the port to container web of network other, and gets all packets
+	expect_equal "8080	second	left	an earlier rule maps host port 8080/tcp of any IPv4 address to container web of network other, and gets all packets
 8080	web	mapped	
-8081	web	left	its address is not on this host
-8082	web	left	bpf-portmap has mapped the port to another: container ours, interface eth0, network bridge" \
+8081	moved	left	its address 192.0.2.77 is not on this host
+8082	other	left	bpf-portmap has mapped host port 8082/tcp of any IPv4 address to another: container ours, interface eth0, network bridge
+8083	moved	left	its address 192.0.2.77 is not on this host
+8084	unkept	left	no runtime has kept its ADD in /var/lib/cni/results: create the container anew, or remove them by hand: iptables-save -t nat | grep CNI-DN-" \
 		"$(cat /run/rows)"
 	expect_answer client tcp "$host4" 8080 web
 	expect_answer client tcp "$host4" 8082 ours
+	expect_answer client tcp "$host4" 8083 moved
+	expect_answer client tcp "$host4" 8084 unkept
 	iptables-save -t nat >/run/rules
 	grep -- '--dport 8081 .*-j DNAT' /run/rules >/dev/null || fail "$(cat /run/rules)"
-	! grep -- "--dport 8080 .*-j DNAT --to-destination $(address4 web)" /run/rules || fail 'it stays'
-	grep -- '-A PREROUTING .*-j CNI-HOSTPORT-DNAT' /run/rules >/dev/null || fail 'no jump'
+	! grep -- "--dport 8080 .*-j DNAT --to-destination $(address4 web):" /run/rules || fail 'it stays'
 	ip address add 192.0.2.77/24 dev eth0
-	asked_on tcp4 client tcp "$host4" 8080
 	by_hand 1 migrate --from-portmap
-	expect_contains "$(cat /run/out)" 'create it anew'
-	expect_says tcp4 web
+	expect_answer client tcp 192.0.2.77 8081 moved
+}
+
+# rules that are others than its runtime has asked for are left: somebody has closed a port
+test_operator_migrate_others_asked() {
+	migrate_world
+	portmap_container web -p 8080:80/tcp -p 8081:80/tcp
+	eval "iptables -t nat $(iptables-save -t nat | grep -- '--dport 8081 .*-j DNAT' | sed 's/^-A/-D/')"
+	by_hand 1 migrate --from-portmap --json
+	expect_equal '["left","they are others than its runtime has asked portmap for"]' \
+		"$(jq -c '.items[] | [.result, .reason]' /run/out | sort -u)"
+	expect_no_answer client tcp "$host4" 8081
+	expect_answer client tcp "$host4" 8080 web
 }
 
 # what fails once the ports are claimed gives them back: here the veth's hook has as many programs as
@@ -442,8 +421,8 @@ test_operator_migrate_options() {
 		jq '.[0].formatted.value.source_range_count')" source_range_count
 }
 
-# the names of pods, as the runtime has kept them, are in list; a container that names its interface
-# so that no JSON can have it is left alone, and keeps nobody else from being mapped
+# the names of pods, as the runtime has kept them, are in list; a container that has renamed its
+# interface is left alone, and keeps nobody else from being mapped
 test_operator_migrate_names() {
 	migrate_world
 	portmap_container odd -p 8081:80/tcp
@@ -452,7 +431,7 @@ test_operator_migrate_names() {
 	portmap_container web -p 8080:80/tcp
 	unset CNI_ARGS
 	by_hand 1 migrate --from-portmap
-	expect_contains "$(cat /run/out)" "its interface's name is not UTF-8"
+	expect_contains "$(cat /run/out)" "no network namespace has its address"
 	expect_equal shop/web-0 "$(item '.items[0].container.name' list)"
 }
 
@@ -492,8 +471,12 @@ newer_portmap_web() {
 		portmap_container web -p 8080:80/tcp -p 8080:80/udp -p "$host4:8081:80/tcp"
 		return
 	fi
-	conflist old bridge "$other_network | $only_main"
-	container_start web old
+	# The runtime keeps what it has asked for; what an older portmap makes of it goes.
+	portmap_container web -p 8080:80/tcp -p 8080:80/udp -p "$host4:8081:80/tcp"
+	iptables -t nat -F
+	ip6tables -t nat -F
+	iptables -t nat -X
+	ip6tables -t nat -X
 	for family in ip ip6; do
 		address=$(address4 web)
 		[ "$family" = ip ] || address="[$(address6 web)]"
@@ -585,10 +568,12 @@ test_operator_migrate_legacy() {
 	PATH=/run/legacy:$PATH portmap_container web -p 8080:80/tcp -p 8080:80/udp
 	expect_contains "$(iptables-legacy-save -t nat)" CNI-DN-
 	asked_on tcp4 client tcp "$host4" 8080
-	by_hand 0 migrate --from-portmap --json
+	by_hand 1 migrate --from-portmap
+	expect_contains "$(cat /run/err)" "portmap's DEL has left rules of container web"
+	PATH=/run/legacy:$PATH by_hand 0 migrate --from-portmap --json
 	expect_equal iptables-legacy "$(jq -r '.items[0].rules' /run/out)"
 	case $(iptables-legacy-save -t nat; ip6tables-legacy-save -t nat) in
-	*CNI-HOSTPORT* | *CNI-DN-*) fail "left: $(iptables-legacy-save)" ;;
+	*CNI-DN-*) fail "left: $(iptables-legacy-save)" ;;
 	esac
 	expect_says tcp4 web
 	expect_ours
@@ -676,8 +661,8 @@ test_operator_migrate_sanitized() {
 	nft -f - <<-RULES
 	table ip cni_hostport {
 		chain hostports {
-			tcp dport { 1, 2 } dnat to 10.87.0.2:80 comment "web"
-			tcp dport 3 dnat to 10.87.0.2 comment "web"
+			tcp dport { 1, 2 } dnat to 10.87.0.2:80 comment "odd"
+			tcp dport 3 dnat to 10.87.0.2 comment "odd"
 			tcp dport 4 dnat to tcp dport map { 4 : 10.87.0.2 }
 			dnat to 10.87.0.2
 			tcp dport 5 dnat to 10.87.0.2:80 comment "$(printf 'e\033[31m')"
@@ -688,8 +673,8 @@ test_operator_migrate_sanitized() {
 	echo '{' >/var/lib/cni/results/broken
 	echo '[[1]]' >/var/lib/cni/results/list
 	echo '{"containerId": 3, "cniArgs": [1, [2]], "result": {"ips": {"a": 1}}}' >/var/lib/cni/results/other
-	by_hand 1 migrate --from-portmap --dry-run --json
-	by_hand 1 migrate --from-portmap
+	by_hand 0 migrate --from-portmap --dry-run --json
+	by_hand 0 migrate --from-portmap
 	! grep "$(printf '\033')" /run/out || fail 'a terminal would obey it'
 	expect_answers client "$host4" 8080 web
 	by_hand 0 support /run/out.tar

@@ -299,12 +299,12 @@ static void test_iptables_matches(void **state)
 	assert_false(rule.names_port);
 }
 
-/* A table of iptables-legacy: PREROUTING with a jump, a chain with one rule. */
+/* A table of iptables-legacy: PREROUTING with a jump, a chain with one rule, each with its end. */
 struct legacy {
 	struct {
 		struct ipt_entry entry;
 		struct xt_standard_target target;
-	} jump;
+	} jump, policy;
 	struct {
 		struct ipt_entry entry;
 		struct xt_error_target target;
@@ -316,6 +316,10 @@ struct legacy {
 		struct xt_entry_target target;
 		struct nf_nat_ipv4_multi_range_compat range;
 	} dnat;
+	struct {
+		struct ipt_entry entry;
+		struct xt_standard_target target;
+	} end;
 };
 
 static void legacy_make(struct legacy *table)
@@ -325,6 +329,8 @@ static void legacy_make(struct legacy *table)
 	table->jump.entry.next_offset = sizeof(table->jump);
 	table->jump.target.target.u.user.target_size = sizeof(table->jump.target);
 	table->jump.target.verdict = offsetof(struct legacy, dnat);
+	table->policy = table->jump;
+	table->policy.target.verdict = -NF_ACCEPT - 1;
 	table->head.entry.target_offset = sizeof(struct ipt_entry);
 	table->head.entry.next_offset = sizeof(table->head);
 	table->head.target.target.u.user.target_size = sizeof(table->head.target);
@@ -341,6 +347,7 @@ static void legacy_make(struct legacy *table)
 	memcpy(table->dnat.target.u.user.name, "DNAT", 5);
 	table->dnat.range.range[0].min_ip = htonl(0xac110002);
 	table->dnat.range.range[0].min.all = htons(80);
+	memcpy(&table->end, &table->policy, sizeof(table->end));
 }
 
 struct rules {
@@ -382,6 +389,7 @@ static void test_legacy(void **state)
 	assert_int_equal(rules.count, 1);
 	assert_string_equal(rules.list[0].chain_name, "PREROUTING");
 	assert_true(rules.list[0].jumps && !rules.list[0].translates);
+	assert_string_equal(rules.list[0].target, "DOCKER");
 	rules = parse_chain(&table, rules.list[0].target_offset);
 	assert_int_equal(rules.count, 1);
 	assert_true(rules.list[0].translates && meant(&rules.list[0], 8080));

@@ -176,20 +176,19 @@ static const char *hook_name(const struct legacy_table *table, size_t offset)
 }
 
 /* Other chains begin behind an entry whose target is ERROR and has their name. */
-static void chain_name(const struct legacy_table *table, size_t offset, char name[NAT_NAME_SIZE])
+static void chain_name(const struct legacy_table *table, size_t offset, char *name, size_t room)
 {
+	size_t head = layouts[table->ipv4].entry_size + sizeof(struct xt_error_target);
 	const char *hook = hook_name(table, offset);
-	size_t at = 0, size = 0;
 	struct part target;
 
 	*name = '\0';
 	if (hook)
-		snprintf(name, NAT_NAME_SIZE, "%s", hook);
-	while ((size = entry_size(table, at)) && at + size < offset)
-		at += size;
-	if (!hook && size && target_read(table, at, size, &target) &&
-	    !strcmp(target.name, XT_ERROR_TARGET))
-		nat_text_copy(name, NAT_NAME_SIZE, target.info);
+		snprintf(name, room, "%s", hook);
+	else if (offset >= head && entry_size(table, offset - head) == head &&
+		 target_read(table, offset - head, head, &target) &&
+		 !strcmp(target.name, XT_ERROR_TARGET))
+		nat_text_copy(name, room, target.info);
 }
 
 bool legacy_chain_find(const struct legacy_table *table, const char *name, size_t *offset)
@@ -242,9 +241,21 @@ static void parse_entry(const struct legacy_table *table, size_t offset, const s
 		/* Where it leads: a chain's first entry, or a negative verdict. */
 		rule->jumps = verdict >= 0;
 		rule->target_offset = rule->jumps ? (size_t)verdict : 0;
+		if (rule->jumps)
+			chain_name(table, rule->target_offset, rule->target, sizeof(rule->target));
 	}
 }
 
+static bool begins_chain(const struct legacy_table *table, size_t offset)
+{
+	size_t size = entry_size(table, offset);
+	struct part target;
+
+	return !size || hook_name(table, offset) || !target_read(table, offset, size, &target) ||
+	       !strcmp(target.name, XT_ERROR_TARGET);
+}
+
+/* The last entry of a chain is none of its rules: it is the policy, or the end. */
 void legacy_chain_parse(const struct legacy_table *table, size_t offset,
 			void (*take)(void *context, const struct nat_rule *rule), void *context)
 {
@@ -253,10 +264,9 @@ void legacy_chain_parse(const struct legacy_table *table, size_t offset,
 	struct part target;
 	size_t size;
 
-	chain_name(table, offset, name);
+	chain_name(table, offset, name, sizeof(name));
 	for (size_t at = offset; (size = entry_size(table, at)); at += size) {
-		if (!target_read(table, at, size, &target) ||
-		    !strcmp(target.name, XT_ERROR_TARGET) || (at != offset && hook_name(table, at)))
+		if (!target_read(table, at, size, &target) || begins_chain(table, at + size))
 			return;
 		parse_entry(table, at, &target, &rule);
 		memcpy(rule.chain_name, name, sizeof(name));

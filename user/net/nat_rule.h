@@ -41,7 +41,7 @@ struct nat_rule {
 	uint64_t handle; /* 0 in iptables-legacy */
 	bool restricted; /* it has conditions that are not known here */
 	bool jumps;
-	char target[NAT_COMMENT_SIZE]; /* the chain that it jumps to, of nftables */
+	char target[NAT_COMMENT_SIZE]; /* the chain that it jumps to */
 	size_t target_offset;          /* of iptables-legacy: where that chain begins */
 	bool translates;               /* DNAT or REDIRECT */
 	bool ipv4, ipv6;               /* packets of these families may match */

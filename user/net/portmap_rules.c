@@ -16,6 +16,8 @@
 #include "net/netlink.h"
 
 #define CHAIN_OF_CONTAINER "CNI-DN-"
+#define CHAIN_OF_MARKS "CNI-HOSTPORT-SETMARK"
+#define CHAIN_OF_MARKS_OF_KUBE "KUBE-MARK-MASQ"
 #define ANSWER_SECONDS 5
 
 /* From: dnat name: "NETWORK" id: "ID". False: it is not there whole. */
@@ -47,37 +49,98 @@ static bool take_names(struct portmap_entry *entry)
 	return *entry->id;
 }
 
-static bool is_of_containers_chain(const struct nat_rule *rule)
+static bool is_containers_chain(const char *name)
 {
-	return !strncmp(rule->chain_name, CHAIN_OF_CONTAINER, strlen(CHAIN_OF_CONTAINER));
+	return !strncmp(name, CHAIN_OF_CONTAINER, strlen(CHAIN_OF_CONTAINER));
 }
 
 static bool concerns(const void *id, const struct nat_rule *rule)
 {
 	struct portmap_entry entry = {.rule = *rule};
 
-	return !id || is_of_containers_chain(rule) || (take_names(&entry) && !strcmp(entry.id, id));
+	return !id || is_containers_chain(rule->chain_name) ||
+	       (take_names(&entry) && !strcmp(entry.id, id));
 }
 
-static void add_entry(struct portmap_entries *entries, const struct nat_rule *rule)
+/* While they are read. */
+struct reading {
+	struct portmap_entries *entries;
+	const struct nat_rule *rules; /* all that were found */
+	size_t first; /* of those that were read since the last one of a container */
+	bool barred;  /* before it came a rule that is nobody's */
+};
+
+/* A port, and nothing else. In a container's chain other rules mark what is to be masqueraded. */
+static bool is_as_written(const struct nat_rule *rule)
+{
+	if (!rule->translates)
+		return !strcmp(rule->target, CHAIN_OF_MARKS) ||
+		       !strcmp(rule->target, CHAIN_OF_MARKS_OF_KUBE);
+	return !rule->restricted && rule->protocol && rule->new_port && rule->range_count == 1 &&
+	       rule->ports[0].first == rule->ports[0].last;
+}
+
+static void add_entry(struct reading *reading, const struct nat_rule *rule,
+		      struct portmap_entry entry)
 {
 	static const uint8_t none[CNI_ADDRESS_SIZE];
-	struct portmap_entry entry = {.rule = *rule, .legacy = rule->legacy};
 
+	entry.rule = *rule;
+	entry.legacy = rule->legacy;
 	entry.is_address = memcmp(rule->new_address, none, sizeof(none)) != 0;
-	if (take_names(&entry))
-		*ARRAY_ADD(entries->list, entries->count) = entry;
+	entry.is_port = rule->translates;
+	entry.changed |= entry.is_port && !is_as_written(rule);
+	*ARRAY_ADD(reading->entries->list, reading->entries->count) = entry;
+}
+
+/* The rules of the chain that it jumps to are the container's, too: those for its protocol. */
+static void add_jump(struct reading *reading, size_t number, struct portmap_entry entry)
+{
+	const struct nat_rule *jump = &reading->rules[number];
+
+	entry.changed |= jump->restricted;
+	for (size_t i = reading->first; i < number; i++)
+		entry.changed |= is_containers_chain(reading->rules[i].chain_name) &&
+				 !is_as_written(&reading->rules[i]);
+	for (size_t i = reading->first; i < number; i++)
+		if (reading->rules[i].translates &&
+		    (!jump->protocol || reading->rules[i].protocol == jump->protocol))
+			add_entry(reading, &reading->rules[i], entry);
+	add_entry(reading, jump, entry);
+}
+
+static void take_rule(struct reading *reading, size_t number)
+{
+	const struct nat_rule *rule = &reading->rules[number];
+	const struct nat_rule *last = number ? rule - 1 : rule;
+	struct portmap_entry entry = {.rule = *rule};
+
+	if (last->legacy != rule->legacy || last->family != rule->family ||
+	    strcmp(last->table, rule->table) != 0)
+		reading->barred = false;
+	if (is_containers_chain(rule->chain_name))
+		return;
+	entry.changed = reading->barred;
+	if (!take_names(&entry))
+		reading->barred |= !is_containers_chain(rule->target);
+	else if (rule->jumps)
+		add_jump(reading, number, entry);
+	else
+		add_entry(reading, rule, entry);
+	reading->first = number + 1;
 }
 
 int portmap_entries_read(struct portmap_entries *entries, const char *id, struct cni_error *err)
 {
 	const struct nat_question question = {NAT_OF_PORTMAP, concerns, id};
 	cleanup_nat_rules struct nat_rule_list found = {0};
+	struct reading reading = {.entries = entries};
 
 	if (nat_rules_find(&found, &question, err))
 		return -1;
+	reading.rules = found.rules;
 	for (size_t i = 0; i < found.count; i++)
-		add_entry(entries, &found.rules[i]);
+		take_rule(&reading, i);
 	return 0;
 }
 
@@ -190,7 +253,7 @@ static bool is_last_to_chain(const struct portmap_entries *entries, size_t numbe
 {
 	const struct portmap_entry *entry = &entries->list[number];
 
-	if (strncmp(entry->rule.target, CHAIN_OF_CONTAINER, strlen(CHAIN_OF_CONTAINER)) != 0)
+	if (!is_containers_chain(entry->rule.target))
 		return false;
 	for (size_t i = number + 1; i < entries->count; i++)
 		if (!entries->list[i].legacy &&
@@ -209,9 +272,14 @@ static bool write_batch(struct batch *batch, const struct portmap_entries *entri
 	for (size_t i = 0; i < entries->count; i++) {
 		const struct portmap_entry *entry = &entries->list[i];
 
-		if (entry->legacy || !portmap_entry_is_of(entry, network, id))
+		if (entry->legacy || is_containers_chain(entry->rule.chain_name) ||
+		    !portmap_entry_is_of(entry, network, id))
 			continue;
 		any = true;
+		/* Of a rule with a set of ports each port is an entry. */
+		if (i && entry[-1].rule.handle == entry->rule.handle && !entry[-1].legacy &&
+		    entry[-1].rule.family == entry->rule.family)
+			continue;
 		batch_delete_rule(batch, entry, entry->rule.chain_name, entry->rule.handle);
 		if (is_last_to_chain(entries, i))
 			batch_delete_chain(batch, entry);

@@ -10,10 +10,13 @@
 #include "lib/error.h"
 #include "net/nat_rules.h"
 
-/* In one family, and of iptables for one protocol. */
+/* A rule of one container, in one family. In iptables one jumps to the container's chain for the
+ * ports of a protocol, and those there come before it. */
 struct portmap_entry {
 	bool legacy;     /* of iptables-legacy, whose table cannot be changed rule by rule */
 	bool is_address; /* the rule, or the chain that it jumps to, leads to an address */
+	bool is_port;    /* it maps a port */
+	bool changed;    /* portmap would not write it so, or another rule comes before it */
 	struct nat_rule rule;
 	char network[NAT_COMMENT_SIZE]; /* "": nftables does not say */
 	char id[NAT_COMMENT_SIZE];      /* never "" */

@@ -24,6 +24,14 @@ bool add_cache_has_address(const json_t *cached, const uint8_t address[CNI_ADDRE
 /* Only where the runtime has said where the namespace was can it be said that it is gone. */
 bool add_cache_is_gone(const json_t *cached);
 
+/* Where its namespace is, also by its result, for older versions of libcni; "": not known. */
+const char *add_cache_netns(const json_t *cached);
+
+/* Returns what the runtime would write to our plugin, or to portmap: a new object. Of the result a
+ * plugin that comes later in the list may have added something, which does not matter. NULL: the
+ * list has no such plugin. */
+json_t *add_cache_config(const json_t *cached);
+
 /* Returns its arguments as CNI_ARGS: malloc'ed, "" where there are none. */
 char *add_cache_arguments(const json_t *cached);
 

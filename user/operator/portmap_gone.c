@@ -2,7 +2,6 @@
 /* portmap_gone.c - rules of the reference plugin portmap for containers that are gone. */
 #include "operator/portmap_gone.h"
 
-#include <jansson.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -10,17 +9,8 @@
 #include "datapath/records/attachments.h"
 #include "datapath/records/owners.h"
 #include "lib/cleanup.h"
-#include "net/container_addresses.h"
-#include "net/portmap_rules.h"
 #include "operator/add_cache.h"
 #include "plugin/reference.h"
-
-/* By what it is told who lives. */
-struct evidence {
-	const struct host *host;
-	struct container_addresses addresses;
-	json_t *cached;
-};
 
 void portmap_gone_describe(const char *network, const char *id, char text[PORTMAP_GONE_SIZE])
 {
@@ -51,7 +41,7 @@ static bool is_of_another_of_ours(const struct host *host, const struct portmap_
 
 /* Whether a runtime has kept an ADD of that container, or with `other` of another one that has its
  * address now, whose namespace exists. */
-static bool is_cached(const struct evidence *evidence, const struct portmap_entry *entry,
+static bool is_cached(const struct portmap_evidence *evidence, const struct portmap_entry *entry,
 		      bool other)
 {
 	const json_t *cached;
@@ -68,7 +58,7 @@ static bool is_cached(const struct evidence *evidence, const struct portmap_entr
 	return false;
 }
 
-static bool is_gone(const struct evidence *evidence, const struct portmap_entry *entry)
+static bool is_gone(const struct portmap_evidence *evidence, const struct portmap_entry *entry)
 {
 	size_t holders = container_addresses_count(&evidence->addresses, entry->rule.new_address);
 
@@ -84,8 +74,9 @@ static bool is_gone(const struct evidence *evidence, const struct portmap_entry 
 }
 
 /* All rules that say where they lead must be those of a dead container, and one must say so. */
-static bool container_is_gone(const struct evidence *evidence,
-			      const struct portmap_entries *entries, const struct portmap_entry *of)
+bool portmap_container_is_gone(const struct portmap_evidence *evidence,
+			       const struct portmap_entries *entries,
+			       const struct portmap_entry *of)
 {
 	bool any = false;
 
@@ -111,16 +102,20 @@ static bool is_first_of_container(const struct portmap_entries *entries, size_t 
 	return true;
 }
 
-/* False: not everything could be read, so what is not seen may exist. */
-static bool gather(struct evidence *evidence)
+bool portmap_evidence_gather(struct portmap_evidence *evidence, const struct host *host)
 {
 	cleanup_error struct cni_error unread = {0};
 	bool incomplete = false;
 
-	if (container_addresses_read(&evidence->addresses, &unread))
-		return false;
+	evidence->host = host;
 	evidence->cached = add_cache_read(&incomplete);
-	return !incomplete;
+	return !container_addresses_read(&evidence->addresses, &unread) && !incomplete;
+}
+
+void portmap_evidence_release(struct portmap_evidence *evidence)
+{
+	container_addresses_release(&evidence->addresses);
+	json_decref(evidence->cached);
 }
 
 int portmap_gone_remove(const struct host *host, bool dry_run,
@@ -129,7 +124,7 @@ int portmap_gone_remove(const struct host *host, bool dry_run,
 			void *context, struct cni_error *err)
 {
 	cleanup_portmap_entries struct portmap_entries entries = {0};
-	struct evidence evidence = {.host = host};
+	struct portmap_evidence evidence = {0};
 	cleanup_error struct cni_error unread = {0};
 	struct cni_error failure = {0};
 	bool known;
@@ -138,18 +133,17 @@ int portmap_gone_remove(const struct host *host, bool dry_run,
 	/* As where no right to read them is given: then nothing is known of any. */
 	if (portmap_entries_read(&entries, NULL, &unread) || !entries.count)
 		return 0;
-	known = gather(&evidence);
+	known = portmap_evidence_gather(&evidence, host);
 	for (size_t i = 0; known && i < entries.count; i++) {
 		const struct portmap_entry *entry = &entries.list[i];
 
 		if (!is_first_of_container(&entries, i) ||
-		    !container_is_gone(&evidence, &entries, entry))
+		    !portmap_container_is_gone(&evidence, &entries, entry))
 			continue;
 		if ((!dry_run && reference_remove_rules(entry->network, entry->id, &failure)) ||
 		    removed(entry->network, entry->id, context, &failure))
 			result = cni_error_chain(err, &failure);
 	}
-	container_addresses_release(&evidence.addresses);
-	json_decref(evidence.cached);
+	portmap_evidence_release(&evidence);
 	return result;
 }

@@ -13,7 +13,28 @@
 #ifndef OPERATOR_PORTMAP_GONE_H
 #define OPERATOR_PORTMAP_GONE_H
 
+#include <jansson.h>
+
 #include "host/host.h"
+#include "net/container_addresses.h"
+#include "net/portmap_rules.h"
+
+/* By what it is told who lives. Begins as {0}. */
+struct portmap_evidence {
+	const struct host *host;
+	struct container_addresses addresses;
+	json_t *cached; /* what runtimes keep of their ADDs */
+};
+
+/* The host is open. False: not everything could be read, so what is not seen may exist. Release it
+ * all the same. */
+bool portmap_evidence_gather(struct portmap_evidence *evidence, const struct host *host);
+void portmap_evidence_release(struct portmap_evidence *evidence);
+
+/* Whether the container of this entry is gone. */
+bool portmap_container_is_gone(const struct portmap_evidence *evidence,
+			       const struct portmap_entries *entries,
+			       const struct portmap_entry *of);
 
 /* Calls `removed` for each container whose rules were removed, or with dry_run would be; network
  * "": not known. The host is open. Goes on after a failure. CNI_ERROR_KERNEL_REFUSED, CNI_ERROR_IO,

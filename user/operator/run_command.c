@@ -61,6 +61,7 @@ static int open_input(const char *text)
 static int spawn(const struct command_run *run, const int streams[3], pid_t *pid)
 {
 	char *environment[] = {"PATH=" SEARCH_PATH, "LC_ALL=C", NULL};
+	cleanup_free char *own_path = NULL;
 	posix_spawn_file_actions_t actions;
 	posix_spawnattr_t attributes;
 	sigset_t none, defaults;
@@ -78,10 +79,13 @@ static int spawn(const struct command_run *run, const int streams[3], pid_t *pid
 	posix_spawn_file_actions_init(&actions);
 	for (int i = 0; i < 3; i++)
 		posix_spawn_file_actions_adddup2(&actions, streams[i], i);
+	own_path = cni_format("%s", getenv("PATH") ?: SEARCH_PATH);
 	setenv("PATH", SEARCH_PATH, 1); /* which posix_spawnp() goes by */
 	signal(SIGCHLD, SIG_DFL);       /* where it is ignored, nobody learns the exit status */
 	error = posix_spawnp(pid, run->arguments[0], &actions, &attributes,
 			     (char *const *)run->arguments, environment);
+	if (own_path)
+		setenv("PATH", own_path, 1);
 	posix_spawn_file_actions_destroy(&actions);
 	posix_spawnattr_destroy(&attributes);
 	return error;

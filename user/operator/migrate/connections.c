@@ -13,41 +13,43 @@
 
 /* What one reading of conntrack is for. */
 struct pass {
-	struct portmap_rules *rules;
+	struct migrating *containers;
+	size_t count;
 	const struct keeping *keeping; /* NULL: they are counted alone */
 	struct cni_error *err;
 	bool failed;
 };
 
-static bool is_at(const struct portmap_rule *rule, uint8_t protocol, const uint8_t *address,
-		  uint16_t port)
+static bool is_at(const struct migrating_port *port, uint8_t protocol, const uint8_t *address,
+		  uint16_t number)
 {
-	const uint8_t *wanted = rule->key.host_address;
+	const uint8_t *wanted = port->key.host_address;
 
-	return rule->key.protocol == protocol && rule->key.host_port == port &&
+	return port->key.protocol == protocol && port->key.host_port == number &&
 	       cni_address_is_ipv4(address) == cni_address_is_ipv4(wanted) &&
 	       (cni_address_is_any(wanted) || !memcmp(wanted, address, CNI_ADDRESS_SIZE));
 }
 
-/* The rule has translated its destination. */
-static bool is_through(const struct portmap_rule *rule, const struct conntrack_entry *entry)
+/* portmap's rule has translated its destination. */
+static bool is_through(const struct migrating_port *port, const struct conntrack_entry *entry)
 {
 	const struct conntrack_tuple *original = &entry->original;
 
 	return entry->destination_translated &&
-	       is_at(rule, original->protocol, original->destination, original->destination_port) &&
-	       entry->reply.source_port == rule->container_port &&
-	       !memcmp(entry->reply.source, rule->container_address, CNI_ADDRESS_SIZE);
+	       is_at(port, original->protocol, original->destination, original->destination_port) &&
+	       entry->reply.source_port == port->container_port &&
+	       !memcmp(entry->reply.source, port->container_address, CNI_ADDRESS_SIZE);
 }
 
 /* Something else, iptables' MASQUERADE say, has given it the host port as its source: its replies
  * would be taken for requests to the mapping. */
-static bool is_masqueraded_to(const struct portmap_rule *rule, const struct conntrack_entry *entry)
+static bool is_masqueraded_to(const struct migrating_port *port,
+			      const struct conntrack_entry *entry)
 {
 	const struct conntrack_tuple *reply = &entry->reply;
 
 	return entry->source_translated && !entry->destination_translated &&
-	       is_at(rule, reply->protocol, reply->destination, reply->destination_port);
+	       is_at(port, reply->protocol, reply->destination, reply->destination_port);
 }
 
 /* One that has ended needs no record: the next from this port is to go by the mapping. */
@@ -74,8 +76,8 @@ static void make_adoption(const struct conntrack_entry *entry, bool masqueraded,
 		adoption->idle = TIMEOUT_UDP_NEW - entry->timeout;
 }
 
-static void keep(struct pass *pass, struct portmap_rule *rule, const struct conntrack_entry *entry,
-		 bool masqueraded)
+static void keep(struct pass *pass, struct migrating_port *port,
+		 const struct conntrack_entry *entry, bool masqueraded)
 {
 	enum adopted adopted = ADOPTED;
 	struct adoption adoption;
@@ -89,55 +91,58 @@ static void keep(struct pass *pass, struct portmap_rule *rule, const struct conn
 	if (masqueraded)
 		return;
 	if (adopted == ADOPTED)
-		rule->kept++;
+		port->kept++;
 	else
-		rule->not_kept++;
+		port->not_kept++;
+}
+
+/* False: it is none of this container's. */
+static bool take_of(struct pass *pass, struct migrating *container,
+		    const struct conntrack_entry *entry)
+{
+	for (size_t i = 0; i < container->port_count; i++) {
+		bool through = is_through(&container->ports[i], entry);
+
+		if (!through && !is_masqueraded_to(&container->ports[i], entry))
+			continue;
+		keep(pass, &container->ports[i], entry, !through);
+		return true;
+	}
+	return false;
 }
 
 static void take_entry(const struct conntrack_entry *entry, void *context)
 {
 	struct pass *pass = context;
+	bool taken = (!entry->source_translated && !entry->destination_translated) ||
+		     has_ended(entry) || pass->failed;
 
-	if ((!entry->source_translated && !entry->destination_translated) || has_ended(entry))
-		return;
-	for (size_t i = 0; i < pass->rules->count && !pass->failed; i++) {
-		struct portmap_rule *rule = &pass->rules->rules[i];
-		bool through = is_through(rule, entry);
-
-		if (rule->fate != RULE_MAP ||
-		    (pass->keeping && rule->container != pass->keeping->container))
-			continue;
-		if (through || is_masqueraded_to(rule, entry)) {
-			keep(pass, rule, entry, !through);
-			break;
-		}
-	}
+	for (size_t i = 0; i < pass->count && !taken; i++)
+		taken = pass->containers[i].fate == MIGRATING_MAP &&
+			take_of(pass, &pass->containers[i], entry);
 }
 
 static int read_all(struct pass *pass, struct cni_error *err)
 {
-	for (size_t i = 0; i < pass->rules->count; i++) {
-		struct portmap_rule *rule = &pass->rules->rules[i];
-
-		if (rule->fate == RULE_MAP &&
-		    (!pass->keeping || rule->container == pass->keeping->container))
-			rule->kept = rule->not_kept = 0;
-	}
+	for (size_t i = 0; i < pass->count; i++)
+		for (size_t j = 0; j < pass->containers[i].port_count; j++)
+			pass->containers[i].ports[j].kept = pass->containers[i].ports[j].not_kept =
+				0;
 	return conntrack_read(take_entry, pass, err) || pass->failed ? -1 : 0;
 }
 
 int connections_keep(struct keeping *keeping, struct cni_error *err)
 {
-	struct pass pass = {.rules = keeping->rules, .keeping = keeping, .err = err};
+	struct pass pass = {keeping->container, 1, .keeping = keeping, .err = err};
 
 	if (keeping->program < 0 && loader_load_adopt(keeping->objects, &keeping->program, err))
 		return -1;
 	return read_all(&pass, err);
 }
 
-int connections_count(struct portmap_rules *rules, struct cni_error *err)
+int connections_count(const struct migrating_list *containers, struct cni_error *err)
 {
-	struct pass pass = {.rules = rules, .err = err};
+	struct pass pass = {containers->list, containers->count, .err = err};
 
 	return read_all(&pass, err);
 }

@@ -2,311 +2,210 @@
 /* containers.c - whose ports portmap has mapped. */
 #include "operator/migrate/containers.h"
 
-#include <errno.h>
-#include <fcntl.h>
-#include <ifaddrs.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #include "cni/environment.h"
-#include "lib/address.h"
+#include "datapath/records/attachments.h"
+#include "datapath/records/describe.h"
+#include "datapath/records/owners.h"
 #include "lib/array.h"
-#include "lib/cleanup.h"
 #include "lib/text.h"
-#include "net/namespaces.h"
-#include "net/netns.h"
+#include "net/address_list.h"
 #include "operator/add_cache.h"
 
-/* An address that a container has. */
-struct held {
-	uint8_t address[CNI_ADDRESS_SIZE];
-	uint8_t prefix_length;
-	size_t namespace;
-	char ifname[IF_NAMESIZE];
-};
-
-/* What is looked at once. */
-struct finding {
-	struct migrating_list *containers;
-	struct namespaces namespaces;
-	struct held *held;
-	size_t held_count;
-	size_t reading; /* the namespace that is read */
-	size_t others;  /* namespaces but the host's own */
-	bool failed;    /* something could not be read, so what is not seen may exist */
-	json_t *cached; /* the objects of the caches */
-};
-
-static bool take_socket_address(const struct sockaddr *from, uint8_t address[CNI_ADDRESS_SIZE])
+void migrating_leave(struct migrating *container, const char *format, ...)
 {
-	if (from && from->sa_family == AF_INET) {
-		memcpy(address, cni_address_any_ipv4, CNI_ADDRESS_SIZE);
-		memcpy(address + 12, &((const struct sockaddr_in *)(const void *)from)->sin_addr,
-		       4);
-		return true;
-	}
-	if (!from || from->sa_family != AF_INET6)
-		return false;
-	memcpy(address, &((const struct sockaddr_in6 *)(const void *)from)->sin6_addr,
+	va_list arguments;
+
+	va_start(arguments, format);
+	vsnprintf(container->reason, sizeof(container->reason), format, arguments);
+	va_end(arguments);
+	cni_printable(container->reason, "");
+	container->fate = MIGRATING_LEFT;
+}
+
+static const char *name_of_rules(const struct portmap_entry *entry)
+{
+	if (!strcmp(entry->rule.table, NAT_TABLE_OF_PORTMAP))
+		return "nftables";
+	return entry->legacy ? "iptables-legacy" : "iptables";
+}
+
+static void add_port(struct migrating *container, const struct portmap_entry *entry)
+{
+	struct migrating_port *port = ARRAY_ADD(container->ports, container->port_count);
+	const struct nat_rule *rule = &entry->rule;
+
+	*port = (struct migrating_port){
+		.key = {.protocol = (enum protocol)rule->protocol,
+			.host_port = rule->ports[0].first},
+		.container_port = rule->new_port,
+		.rules = name_of_rules(entry),
+	};
+	memcpy(port->container_address, rule->new_address, CNI_ADDRESS_SIZE);
+	memcpy(port->key.host_address,
+	       !nat_rule_has_any_address(rule) ? rule->address
+	       : rule->ipv4                    ? cni_address_any_ipv4
+					       : cni_address_any_ipv6,
 	       CNI_ADDRESS_SIZE);
-	return true;
 }
 
-static uint8_t length_of_mask(const uint8_t mask[CNI_ADDRESS_SIZE], size_t first)
-{
-	uint8_t length = 0;
-
-	for (size_t i = first; i < CNI_ADDRESS_SIZE; i++)
-		length += (uint8_t)__builtin_popcount(mask[i]);
-	return length;
-}
-
-/* In the container's namespace. */
-static int read_addresses(void *context, struct cni_error *err)
-{
-	struct finding *finding = context;
-	uint8_t mask[CNI_ADDRESS_SIZE];
-	struct ifaddrs *all = NULL;
-
-	if (getifaddrs(&all)) {
-		finding->failed = true;
-		return 0;
-	}
-	for (const struct ifaddrs *one = all; one; one = one->ifa_next) {
-		struct held held = {.namespace = finding->reading};
-
-		if (!take_socket_address(one->ifa_addr, held.address) ||
-		    !take_socket_address(one->ifa_netmask, mask) ||
-		    cni_address_is_loopback(held.address))
-			continue;
-		held.prefix_length =
-			length_of_mask(mask, cni_address_is_ipv4(held.address) ? 12 : 0);
-		snprintf(held.ifname, sizeof(held.ifname), "%s", one->ifa_name);
-		*ARRAY_ADD(finding->held, finding->held_count) = held;
-	}
-	freeifaddrs(all);
-	return 0;
-}
-
-static void read_namespaces(struct finding *finding, struct nl_sock *socket)
-{
-	cleanup_error struct cni_error ignored = {0};
-	bool own;
-
-	namespaces_read(&finding->namespaces, socket);
-	finding->failed |= finding->namespaces.incomplete;
-	for (size_t i = 0; i < finding->namespaces.count; i++) {
-		finding->reading = i;
-		own = true;
-		if (netns_is_own(finding->namespaces.list[i].fd, &own, &ignored)) {
-			finding->failed = true;
-			continue;
-		}
-		if (own)
-			continue;
-		finding->others++;
-		if (netns_call(finding->namespaces.list[i].fd, read_addresses, finding, &ignored))
-			finding->failed = true;
-	}
-}
-
-static bool is_add_of(const json_t *cached, const struct portmap_rule *rule)
-{
-	return !strcmp(add_cache_text(cached, "containerId"), rule->id) &&
-	       (!*rule->network || !strcmp(add_cache_text(cached, "networkName"), rule->network));
-}
-
-/* The ADD that gave the rule's container its address; or of another container, that has it now. */
-static const json_t *find_cached(const struct finding *finding, const struct portmap_rule *rule,
-				 bool other)
+/* A runtime that is killed in its ADD keeps nothing. */
+static const json_t *find_cached(const struct portmap_evidence *evidence,
+				 const struct portmap_entry *entry)
 {
 	const json_t *cached;
 	size_t i;
 
-	json_array_foreach (finding->cached, i, cached) {
-		if (is_add_of(cached, rule) == other || (other && add_cache_is_gone(cached)))
-			continue;
-		if (add_cache_has_address(cached, rule->container_address))
+	json_array_foreach (evidence->cached, i, cached)
+		if (portmap_entry_is_of(entry, add_cache_text(cached, "networkName"),
+					add_cache_text(cached, "containerId")))
 			return cached;
-	}
 	return NULL;
 }
 
-static bool is_namespace(const struct namespace *namespace, const char *path)
+static struct migrating *container_of(struct migrating_list *containers,
+				      const struct portmap_entry *entry)
 {
-	struct stat one, other;
+	struct migrating *container = containers->list;
 
-	return !fstat(namespace->fd, &one) && !stat(path, &other) && one.st_ino == other.st_ino &&
-	       one.st_dev == other.st_dev;
+	for (; container < containers->list + containers->count; container++)
+		if (portmap_entry_is_of(entry, container->network, container->id))
+			return container;
+	container = ARRAY_ADD(containers->list, containers->count);
+	*container = (struct migrating){.cached = find_cached(&containers->evidence, entry)};
+	snprintf(container->id, sizeof(container->id), "%s", entry->id);
+	snprintf(container->network, sizeof(container->network), "%s",
+		 *entry->network || !container->cached
+			 ? entry->network
+			 : add_cache_text(container->cached, "networkName"));
+	return container;
 }
 
-/* Containers of two networks may have the same address: the namespace that the runtime has named
- * is the one. *count: how many have the address. */
-static const struct held *find_held(const struct finding *finding, const struct portmap_rule *rule,
-				    const json_t *cached, size_t *count)
+/* A container that lives and has not been kept can be told by its rules alone. */
+static void judge_entry(struct migrating_list *containers, const struct portmap_entries *entries,
+			const struct portmap_entry *entry)
 {
-	const char *path = add_cache_text(cached, "netns");
-	const struct held *found = NULL;
-
-	*count = 0;
-	for (size_t i = 0; i < finding->held_count; i++) {
-		const struct held *held = &finding->held[i];
-
-		if (memcmp(held->address, rule->container_address, CNI_ADDRESS_SIZE) != 0)
-			continue;
-		found = held;
-		(*count)++;
-		if (*path && is_namespace(&finding->namespaces.list[held->namespace], path)) {
-			*count = 1;
-			break;
-		}
-	}
-	return found;
-}
-
-/* All addresses of the interface. */
-static json_t *list_addresses(const struct finding *finding, const struct held *its)
-{
-	json_t *ips = json_array();
-	char text[CNI_ADDRESS_TEXT_SIZE];
-
-	for (size_t i = 0; i < finding->held_count; i++) {
-		const struct held *held = &finding->held[i];
-
-		if (held->namespace != its->namespace || strcmp(held->ifname, its->ifname) != 0 ||
-		    (held->address[0] == 0xfe && (held->address[1] & 0xc0) == 0x80))
-			continue;
-		json_array_append_new(
-			ips,
-			json_pack("{s:o, s:i}", "address",
-				  json_sprintf("%s/%u", cni_address_format(held->address, text),
-					       held->prefix_length),
-				  "interface", 0));
-	}
-	return ips;
-}
-
-static void take_container(struct finding *finding, struct portmap_rule *rule,
-			   const struct held *held, const json_t *cached)
-{
-	struct migrating_list *containers = finding->containers;
-	struct migrating container = {0};
-
-	for (size_t i = 0; i < containers->count; i++)
-		if (!strcmp(containers->list[i].network, rule->network) &&
-		    !strcmp(containers->list[i].id, rule->id) &&
-		    !strcmp(containers->list[i].ifname, held->ifname)) {
-			rule->container = i;
-			return;
-		}
-	/* The container may have named it. */
-	snprintf(container.ifname, sizeof(container.ifname), "%s", held->ifname);
-	cni_make_utf8(container.ifname);
-	if (strcmp(container.ifname, held->ifname) != 0) {
-		rule_leave(rule, "its interface's name is not UTF-8");
-		return;
-	}
-	container.netns = fcntl(finding->namespaces.list[held->namespace].fd, F_DUPFD_CLOEXEC, 3);
-	if (container.netns < 0) {
-		rule_leave(rule, "its namespace cannot be kept open: %s", strerror(errno));
-		return;
-	}
-	snprintf(container.network, sizeof(container.network), "%s", rule->network);
-	snprintf(container.id, sizeof(container.id), "%s", rule->id);
-	container.arguments = add_cache_arguments(cached);
-	container.ips = list_addresses(finding, held);
-	rule->container = containers->count;
-	*ARRAY_ADD(containers->list, containers->count) = container;
-}
-
-/* A container that is not seen may live all the same. */
-static void judge_unseen(const struct finding *finding, struct portmap_rule *rule)
-{
-	const json_t *cached;
-	size_t i;
-
-	if (finding->failed) {
-		rule_leave(rule, "its namespace is not seen, but not everything could be read");
-		return;
-	}
-	if (!finding->others) {
-		rule_leave(rule, "its namespace is not seen, and neither is that of any container");
-		return;
-	}
-	json_array_foreach (finding->cached, i, cached)
-		if (is_add_of(cached, rule) && !add_cache_is_gone(cached)) {
-			rule_leave(rule,
-				   "its namespace is not seen with its address, but exists: %s",
-				   add_cache_text(cached, "netns"));
-			return;
-		}
-	rule->fate = RULE_DEAD;
-}
-
-static void find_container(struct finding *finding, struct portmap_rule *rule)
-{
-	const json_t *cached = find_cached(finding, rule, false);
+	struct migrating *container = container_of(containers, entry);
 	cleanup_error struct cni_error invalid = {0};
-	const struct held *held;
-	size_t count;
 
-	if (!*rule->id) {
-		if (rule->order)
-			rule_leave(rule, RULE_NOT_UNDERSTOOD);
-		else
-			rule->fate = RULE_DEAD; /* no rule jumps to its chain */
+	if (entry->is_port)
+		add_port(container, entry);
+	if (container->fate != MIGRATING_MAP)
 		return;
-	}
-	held = find_held(finding, rule, cached, &count);
-	if (!held || (!cached && find_cached(finding, rule, true))) {
-		judge_unseen(finding, rule);
-		return;
-	}
-	if (count > 1) {
-		rule_leave(rule,
-			   "%zu network namespaces have the container's address, and no"
-			   " runtime has kept which is its own",
-			   count);
-		return;
-	}
-	if (!*rule->network && cached)
-		snprintf(rule->network, sizeof(rule->network), "%s",
-			 add_cache_text(cached, "networkName"));
-	if (cni_validate_network_name(rule->network, &invalid) ||
-	    cni_validate_container_id(rule->id, &invalid)) {
-		rule_leave(rule, "the rule does not name the network, and no file in %s does",
-			   ADD_CACHE);
-		return;
-	}
-	rule->fate = RULE_MAP;
-	take_container(finding, rule, held, cached);
+	if (portmap_container_is_gone(&containers->evidence, entries, entry))
+		container->fate = MIGRATING_GONE;
+	else if (entry->changed)
+		migrating_leave(container, "they are not as portmap writes them, or another rule"
+					   " comes before them");
+	else if (!container->cached)
+		migrating_leave(container,
+				"no runtime has kept its ADD in %s: create the container anew, or"
+				" remove them by hand: %s",
+				ADD_CACHE,
+				!strcmp(name_of_rules(entry), "nftables")
+					? "nft -a list table ip " NAT_TABLE_OF_PORTMAP
+					: "iptables-save -t nat | grep CNI-DN-");
+	else if (entry->is_port && !container_addresses_count(&containers->evidence.addresses,
+							      entry->rule.new_address))
+		migrating_leave(container, "no network namespace has its address");
+	else if (cni_validate_network_name(container->network, &invalid) ||
+		 cni_validate_container_id(container->id, &invalid))
+		migrating_leave(container, "%s", cni_error_message(&invalid));
 }
 
-void migrating_find(struct migrating_list *containers, struct portmap_rules *rules,
-		    struct nl_sock *socket)
+static const struct migrating_port *find_port(const struct migrating *container,
+					      const struct portmap_key *key)
 {
-	struct finding finding = {.containers = containers};
+	for (size_t i = 0; i < container->port_count; i++)
+		if (!memcmp(&container->ports[i].key, key, sizeof(*key)))
+			return &container->ports[i];
+	return NULL;
+}
 
-	finding.cached = add_cache_read(&finding.failed);
-	read_namespaces(&finding, socket);
-	for (size_t i = 0; i < rules->count; i++)
-		if (rules->rules[i].fate == RULE_UNDECIDED)
-			find_container(&finding, &rules->rules[i]);
-	namespaces_release(&finding.namespaces);
-	free(finding.held);
-	json_decref(finding.cached);
+/* portmap maps a port twice without an error, and packets go by the first rule, also by one that
+ * stays. */
+static const struct migrating *earlier_of(const struct migrating_list *containers,
+					  const struct migrating *container,
+					  const struct portmap_key *key)
+{
+	for (const struct migrating *other = containers->list; other < container; other++)
+		if (other->fate != MIGRATING_GONE && find_port(other, key))
+			return other;
+	return NULL;
+}
+
+static void judge_owner(struct migrating *container, const struct portmap_key *key,
+			const struct host *host)
+{
+	const struct objects *objects = &host->datapath.objects;
+	char text[DESCRIBED_ATTACHMENT_SIZE], port[DESCRIBED_PORT_SIZE];
+	struct attachment_name name;
+	struct attachment_key owner;
+	struct portmap portmap;
+	struct slot slot;
+
+	if (!portmap_read(objects, key, &portmap) ||
+	    !owner_is_live_with_veth(objects, host->socket, portmap.owner, &slot))
+		return;
+	slot_get_key(&slot, &owner);
+	if (attachment_name_split(owner.name, &name) && !strcmp(name.network, container->network) &&
+	    !strcmp(name.container_id, container->id))
+		return;
+	describe_attachment(objects, owner.name, text);
+	describe_port(key, port);
+	migrating_leave(container, "bpf-portmap has mapped %s to another: %s", port, text);
+}
+
+/* A container is taken over as a whole, or not at all. */
+static void judge_port(const struct migrating_list *containers, struct migrating *container,
+		       const struct portmap_key *key)
+{
+	const struct migrating *earlier = earlier_of(containers, container, key);
+	const struct host *host = containers->evidence.host;
+	char address[CNI_ADDRESS_TEXT_SIZE], port[DESCRIBED_PORT_SIZE];
+
+	describe_port(key, port);
+	if (!cni_address_is_any(key->host_address) && !cni_address_is_loopback(key->host_address) &&
+	    !local_address_exists(host->socket, key->host_address))
+		migrating_leave(container, "its address %s is not on this host",
+				cni_address_format(key->host_address, address));
+	else if (earlier)
+		migrating_leave(container,
+				"an earlier rule maps %s to container %s of network %s, and gets"
+				" all packets",
+				port, earlier->id, earlier->network);
+	else if (datapath_is_usable(&host->datapath))
+		judge_owner(container, key, host);
+}
+
+void migrating_find(struct migrating_list *containers, const struct portmap_entries *entries,
+		    const struct host *host)
+{
+	bool known = portmap_evidence_gather(&containers->evidence, host);
+
+	for (size_t i = 0; i < entries->count; i++)
+		judge_entry(containers, entries, &entries->list[i]);
+	for (size_t i = 0; i < containers->count; i++) {
+		struct migrating *container = &containers->list[i];
+
+		if (!known)
+			migrating_leave(container, "not everything could be read that tells whose"
+						   " they are");
+		for (size_t j = 0; j < container->port_count; j++)
+			if (container->fate == MIGRATING_MAP)
+				judge_port(containers, container, &container->ports[j].key);
+	}
 }
 
 void migrating_release(struct migrating_list *containers)
 {
-	for (size_t i = 0; i < containers->count; i++) {
-		if (containers->list[i].netns >= 0)
-			close(containers->list[i].netns);
-		free(containers->list[i].arguments);
-		json_decref(containers->list[i].ips);
-	}
+	for (size_t i = 0; i < containers->count; i++)
+		free(containers->list[i].ports);
 	free(containers->list);
+	portmap_evidence_release(&containers->evidence);
 	*containers = (struct migrating_list){0};
 }

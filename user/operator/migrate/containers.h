@@ -1,41 +1,55 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * containers.h - whose ports portmap has mapped: which of these containers live, and what ADD would
- * be told of them.
+ * containers.h - whose ports portmap has mapped, and what runtimes have kept of their ADDs.
  */
 #ifndef OPERATOR_MIGRATE_CONTAINERS_H
 #define OPERATOR_MIGRATE_CONTAINERS_H
 
-#include <jansson.h>
-#include <net/if.h>
+#include "operator/portmap_gone.h"
 
-#include "operator/migrate/rules.h"
+enum migrating_fate {
+	MIGRATING_MAP,    /* its ports are to be mapped by us, and portmap's rules removed then */
+	MIGRATING_MAPPED, /* that was done */
+	MIGRATING_GONE,   /* the rules of a container that is gone are removed */
+	MIGRATING_LEFT,   /* all stays, for the reason given */
+};
 
-struct nl_sock;
+/* A port that portmap has mapped, in one family. */
+struct migrating_port {
+	struct portmap_key key;
+	uint8_t container_address[CNI_ADDRESS_SIZE];
+	uint16_t container_port;
+	const char *rules; /* "iptables", "iptables-legacy", "nftables" */
+	unsigned int kept; /* connections */
+	unsigned int not_kept;
+};
 
-/* An attachment of a live container, for which there are rules. */
+/* A container for which portmap has rules. */
 struct migrating {
-	char network[RULE_NAME_SIZE];
-	char id[RULE_NAME_SIZE];
-	char ifname[IF_NAMESIZE];
-	int netns;
-	char *arguments; /* CNI_ARGS at its ADD; "" where nobody has kept them */
-	json_t *ips;     /* its addresses, as in a result */
+	char network[NAT_COMMENT_SIZE]; /* "": not known */
+	char id[NAT_COMMENT_SIZE];
+	struct migrating_port *ports;
+	size_t port_count;
+	const json_t *cached; /* its ADD; NULL: no runtime has kept it */
+	enum migrating_fate fate;
+	char reason[512];
 };
 
 /* Begins as {0}. */
 struct migrating_list {
-	struct migrating *list;
+	struct migrating *list; /* in the order in which packets come to their rules */
 	size_t count;
+	struct portmap_evidence evidence;
 };
 
-/* Finds the container of each rule. It lives if a network namespace that a veth of this host leads
- * to has its address. The rules become RULE_MAP, with the number of their container, RULE_DEAD, or
- * RULE_LEFT. What runtimes keep of their ADDs (libcni's cache) gives the names that a rule
- * lacks. */
-void migrating_find(struct migrating_list *containers, struct portmap_rules *rules,
-		    struct nl_sock *socket);
+/* Finds whose rules they are, and decides about each container. The host is open. */
+void migrating_find(struct migrating_list *containers, const struct portmap_entries *entries,
+		    const struct host *host);
 void migrating_release(struct migrating_list *containers);
+
+/* Makes the container MIGRATING_LEFT, for this reason. */
+void migrating_leave(struct migrating *container, const char *format, ...)
+	__attribute__((format(printf, 2, 3)));
 
 #define cleanup_migrating __attribute__((cleanup(migrating_release)))
 

@@ -21,6 +21,7 @@
 #include "operator/migrate/take_over.h"
 #include "operator/table.h"
 #include "operator/verbs.h"
+#include "plugin/reference.h"
 
 static const char *const directories[] = {"/etc/cni/net.d",
 					  "/var/lib/rancher/k3s/agent/etc/cni/net.d"};
@@ -31,57 +32,56 @@ static const struct table_column columns[] = {
 	{"CONNECTIONS", TABLE_RIGHT}, {"RESULT", TABLE_LEFT}, {"", TABLE_REMARK},
 };
 
-static const char *word_of(const struct portmap_rule *rule, bool dry_run)
+static const char *word_of(const struct migrating *container, bool dry_run)
 {
-	switch (rule->fate) {
-	case RULE_DEAD:
+	switch (container->fate) {
+	case MIGRATING_GONE:
 		return dry_run ? "remove" : "removed";
-	case RULE_MAP:
-	case RULE_MAPPED:
-		return dry_run ? "map" : "mapped";
-	default:
+	case MIGRATING_LEFT:
 		return dry_run ? "leave" : "left";
+	default:
+		return dry_run ? "map" : "mapped";
 	}
 }
 
-static const char *reason_of(const struct portmap_rule *rule)
+static const char *reason_of(const struct migrating *container)
 {
-	if (rule->fate == RULE_DEAD)
-		return *rule->id ? "its container is gone" : "no packet comes to it";
-	return *rule->reason ? rule->reason : NULL;
+	if (container->fate == MIGRATING_GONE)
+		return "its container is gone";
+	return *container->reason ? container->reason : NULL;
 }
 
-static void add_row(struct table *table, const struct portmap_rules *rules,
-		    const struct portmap_rule *rule, bool dry_run)
+static void add_row(struct table *table, const struct migrating *container,
+		    const struct migrating_port *port, bool dry_run)
 {
 	char host[ENDPOINT_TEXT_SIZE], to[ENDPOINT_TEXT_SIZE], kept[NUMBER_TEXT_SIZE];
-	const char *reason = reason_of(rule);
+	const char *reason = reason_of(container);
 
-	table_cell(table, format_host_port(rule->key.host_address, rule->key.host_port, host));
-	table_cell(table, rule->key.protocol ? conf_protocol_name(rule->key.protocol) : "");
-	table_cell(table, rule->network);
-	table_cell(table, rule->id);
-	table_cell(table, format_endpoint(rule->container_address, rule->container_port, to));
-	table_cell(table, rules->sources[rule->source].name);
-	table_cell(table, format_number(rule->kept, kept));
-	table_cell(table, word_of(rule, dry_run));
+	table_cell(table, format_host_port(port->key.host_address, port->key.host_port, host));
+	table_cell(table, port->key.protocol ? conf_protocol_name(port->key.protocol) : "");
+	table_cell(table, container->network);
+	table_cell(table, container->id);
+	table_cell(table, format_endpoint(port->container_address, port->container_port, to));
+	table_cell(table, port->rules);
+	table_cell(table, format_number(port->kept, kept));
+	table_cell(table, word_of(container, dry_run));
 	if (reason)
-		table_printf(table, "%s %s", rule->fate == RULE_LEFT ? "!" : " ", reason);
+		table_printf(table, "%s %s", container->fate == MIGRATING_LEFT ? "!" : " ", reason);
 	else
 		table_cell(table, "");
 }
 
-static json_t *make_item(const struct portmap_rules *rules, const struct portmap_rule *rule,
+static json_t *make_item(const struct migrating *container, const struct migrating_port *port,
 			 bool dry_run)
 {
 	return json_pack("{s:o, s:s, s:s, s:s, s:o, s:s, s:i, s:i, s:s, s:s?}", "host",
-			 json_endpoint(rule->key.host_address, rule->key.host_port), "protocol",
-			 rule->key.protocol ? conf_protocol_name(rule->key.protocol) : "",
-			 "network", rule->network, "container_id", rule->id, "to",
-			 json_endpoint(rule->container_address, rule->container_port), "rules",
-			 rules->sources[rule->source].name, "connections", (int)rule->kept,
-			 "connections_not_kept", (int)rule->not_kept, "result",
-			 word_of(rule, dry_run), "reason", reason_of(rule));
+			 json_endpoint(port->key.host_address, port->key.host_port), "protocol",
+			 port->key.protocol ? conf_protocol_name(port->key.protocol) : "",
+			 "network", container->network, "container_id", container->id, "to",
+			 json_endpoint(port->container_address, port->container_port), "rules",
+			 port->rules, "connections", (int)port->kept, "connections_not_kept",
+			 (int)port->not_kept, "result", word_of(container, dry_run), "reason",
+			 reason_of(container));
 }
 
 static int is_conflist(const struct dirent *entry)
@@ -132,14 +132,19 @@ static json_t *find_conflists(void)
 	return found;
 }
 
-static int print_json(const struct portmap_rules *rules, unsigned int kept, bool dry_run,
+static int print_json(const struct migrating_list *containers, unsigned int kept, bool dry_run,
 		      struct cni_error *err)
 {
 	struct items items = {.file = stdout};
 
-	for (size_t i = 0; i < rules->count; i++)
-		if (items_add(&items, make_item(rules, &rules->rules[i], dry_run), err))
-			return -1;
+	for (size_t i = 0; i < containers->count; i++) {
+		const struct migrating *container = &containers->list[i];
+
+		for (size_t j = 0; j < container->port_count; j++)
+			if (items_add(&items, make_item(container, &container->ports[j], dry_run),
+				      err))
+				return -1;
+	}
 	return items_end(&items,
 			 json_pack("{s:b, s:i, s:o}", "dry_run", dry_run,
 				   "connections_of_conntrack", (int)kept, "conflists_with_portmap",
@@ -165,22 +170,21 @@ static void print_conflists(void)
 	}
 }
 
-static int print_table(const struct portmap_rules *rules, unsigned int kept,
+static int print_table(const struct migrating_list *containers, unsigned int kept,
 		       const struct options *options, struct cni_error *err)
 {
 	cleanup_table struct table table;
 
-	if (!rules->count && rules->source_count)
-		printf("portmap maps nothing here, but has left empty chains, which %s removed.\n",
-		       options->dry_run ? "would be" : "are");
-	else if (!rules->count)
+	if (!containers->count)
 		puts("Nothing to migrate: portmap has no rules here.");
-	if (rules->count) {
+	if (containers->count) {
 		table_begin(&table, stdout, columns, sizeof(columns) / sizeof(columns[0]));
 		table.limit = terminal_width();
 		table.colors = terminal_has_color(options->color);
-		for (size_t i = 0; i < rules->count; i++)
-			add_row(&table, rules, &rules->rules[i], options->dry_run);
+		for (size_t i = 0; i < containers->count; i++)
+			for (size_t j = 0; j < containers->list[i].port_count; j++)
+				add_row(&table, &containers->list[i], &containers->list[i].ports[j],
+					options->dry_run);
 		if (table_end(&table, err))
 			return -1;
 	}
@@ -193,49 +197,38 @@ static int print_table(const struct portmap_rules *rules, unsigned int kept,
 	return 0;
 }
 
-/* Decides about each rule. Changes nothing. */
-static int plan(struct portmap_rules *rules, struct migrating_list *containers,
-		struct cni_error *err)
+/* Decides about each container. Changes nothing. */
+static int plan(struct migrating_list *containers, struct host *host, struct cni_error *err)
 {
-	cleanup_host struct host host = {0};
+	cleanup_portmap_entries struct portmap_entries entries = {0};
 
-	if (portmap_rules_read(rules, err))
+	if (portmap_entries_read(&entries, NULL, err))
 		return -1;
-	if (!rules->source_count)
+	if (!entries.count)
 		return 0;
-	if (host_open(&host, PINS_ALL, err))
+	if (host_open(host, PINS_ALL, err))
 		return -1;
-	if (host.datapath.state == DATAPATH_FOREIGN)
-		return datapath_refuse_foreign(&host.datapath, err);
-	migrating_find(containers, rules, host.socket);
-	take_over_judge(rules, containers, &host);
-	return connections_count(rules, err);
-}
+	if (host->datapath.state == DATAPATH_FOREIGN)
+		return datapath_refuse_foreign(&host->datapath, err);
+	migrating_find(containers, &entries, host);
+	for (size_t i = 0; i < containers->count; i++) {
+		cleanup_error struct cni_error invalid = {0};
 
-static bool has_rules_to_map(const struct portmap_rules *rules, size_t container)
-{
-	for (size_t i = 0; i < rules->count; i++)
-		if (rules->rules[i].fate == RULE_MAP && rules->rules[i].container == container)
-			return true;
-	return false;
-}
-
-static void leave_container(struct portmap_rules *rules, size_t container,
-			    const struct cni_error *err)
-{
-	for (size_t i = 0; i < rules->count; i++)
-		if (rules->rules[i].fate == RULE_MAP && rules->rules[i].container == container)
-			rule_leave(&rules->rules[i], "%s", cni_error_message(err));
+		if (containers->list[i].fate == MIGRATING_MAP &&
+		    take_over_check(&containers->list[i], &invalid))
+			migrating_leave(&containers->list[i], "%s", cni_error_message(&invalid));
+	}
+	return connections_count(containers, err);
 }
 
 /* *left: connections that conntrack goes on to translate, by this run and those before it. */
-static int see_to_keeper(const struct portmap_rules *rules, unsigned int *left,
+static int see_to_keeper(const struct migrating_list *containers, unsigned int *left,
 			 struct cni_error *err)
 {
 	cleanup_host struct host host = {0};
 
 	*left = 0;
-	if (!rules->source_count && !keeper_exists())
+	if (!containers->count && !keeper_exists())
 		return 0;
 	if (host_open(&host, PINS_ALL, err) ||
 	    (datapath_is_usable(&host.datapath) &&
@@ -246,33 +239,65 @@ static int see_to_keeper(const struct portmap_rules *rules, unsigned int *left,
 	return keeper_exists() ? keeper_remove(err) : 0;
 }
 
-static int carry_out(struct portmap_rules *rules, const struct migrating_list *containers,
-		     unsigned int *left, struct cni_error *err)
+/* portmap's own DEL removes those of iptables-legacy, by whatever iptables it finds. */
+static int check_removed(const struct migrating *container, struct cni_error *err)
 {
-	for (size_t i = 0; i < containers->count; i++) {
-		cleanup_error struct cni_error failure = {0};
+	cleanup_portmap_entries struct portmap_entries entries = {0};
 
-		if (has_rules_to_map(rules, i) && take_over(rules, containers, i, &failure))
-			leave_container(rules, i, &failure);
-	}
-	/* Before the rules go, or connections would. */
-	if (see_to_keeper(rules, left, err))
+	if (portmap_entries_read(&entries, container->id, err))
 		return -1;
-	return portmap_rules_remove(rules, err);
+	for (size_t i = 0; i < entries.count; i++)
+		if (portmap_entry_is_of(&entries.list[i], container->network, container->id))
+			return cni_error_set(err, CNI_ERROR_IO,
+					     "portmap's DEL has left rules of container %s: is"
+					     " `iptables` the one that portmap has used?",
+					     container->id);
+	return 0;
 }
 
-static bool anything_left(const struct portmap_rules *rules)
+static int remove_rules(const struct migrating *container, struct cni_error *err)
 {
-	for (size_t i = 0; i < rules->count; i++)
-		if (rules->rules[i].fate == RULE_LEFT || rules->rules[i].not_kept)
+	return reference_remove_rules(container->network, container->id, err) ||
+			       check_removed(container, err)
+		       ? -1
+		       : 0;
+}
+
+static int carry_out(struct migrating_list *containers, unsigned int *left, struct cni_error *err)
+{
+	struct cni_error failure = {0};
+	int result = 0;
+
+	for (size_t i = 0; i < containers->count; i++) {
+		cleanup_error struct cni_error refused = {0};
+
+		if (containers->list[i].fate == MIGRATING_MAP &&
+		    take_over(&containers->list[i], &refused))
+			migrating_leave(&containers->list[i], "%s", cni_error_message(&refused));
+	}
+	/* Before the rules go, or connections would. */
+	if (see_to_keeper(containers, left, err))
+		return -1;
+	for (size_t i = 0; i < containers->count; i++)
+		if (containers->list[i].fate != MIGRATING_LEFT &&
+		    remove_rules(&containers->list[i], &failure))
+			result = cni_error_chain(err, &failure);
+	return result;
+}
+
+static bool anything_left(const struct migrating_list *containers)
+{
+	for (size_t i = 0; i < containers->count; i++)
+		if (containers->list[i].fate == MIGRATING_LEFT ||
+		    (containers->list[i].fate == MIGRATING_MAPPED && *containers->list[i].reason))
 			return true;
 	return false;
 }
 
 int verb_migrate(const struct options *options, char *const *operands, struct cni_error *err)
 {
+	cleanup_host struct host host = {0};
 	cleanup_migrating struct migrating_list containers = {0};
-	cleanup_rules struct portmap_rules rules = {0};
 	struct cni_error failure = {0};
 	unsigned int kept = 0;
 	int result = 0;
@@ -287,12 +312,12 @@ int verb_migrate(const struct options *options, char *const *operands, struct cn
 	if (geteuid() != 0)
 		return cni_error_set(err, CNI_ERROR_KERNEL_REFUSED,
 				     "portmap's rules cannot be read: run it as root");
-	if (plan(&rules, &containers, err))
+	if (plan(&containers, &host, err))
 		return -1;
 	if (!options->dry_run)
-		result = carry_out(&rules, &containers, &kept, err);
-	if (options->json ? print_json(&rules, kept, options->dry_run, &failure)
-			  : print_table(&rules, kept, options, &failure))
+		result = carry_out(&containers, &kept, err);
+	if (options->json ? print_json(&containers, kept, options->dry_run, &failure)
+			  : print_table(&containers, kept, options, &failure))
 		result = cni_error_chain(err, &failure);
-	return result ? -1 : anything_left(&rules) ? EXIT_FAILURE : EXIT_SUCCESS;
+	return result ? -1 : anything_left(&containers) ? EXIT_FAILURE : EXIT_SUCCESS;
 }

@@ -9,6 +9,7 @@
 #include "operator/migrate/take_over.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "cni/json.h"
@@ -16,7 +17,6 @@
 #include "datapath/records/attachment_add.h"
 #include "datapath/records/attachment_remove.h"
 #include "datapath/records/attachments.h"
-#include "datapath/records/describe.h"
 #include "datapath/records/networks.h"
 #include "datapath/records/owners.h"
 #include "host/container.h"
@@ -29,14 +29,14 @@
 #include "lib/cleanup.h"
 #include "lib/memory.h"
 #include "net/bridge_entry.h"
+#include "operator/add_cache.h"
 #include "operator/migrate/connections.h"
 
 /* One container. */
 struct taking {
-	struct portmap_rules *rules;
-	const struct migrating *migrating;
-	size_t number;
+	struct migrating *migrating;
 	struct cni_environment environment;
+	char *arguments, *text; /* of the environment, of the configuration */
 	struct cni_network_config config;
 	struct container container;
 	struct host host;
@@ -46,71 +46,30 @@ struct taking {
 	bool needs_witness;
 	struct attach_undo undo;
 	bool is_new; /* claimed by this run */
-	char netns[64];
 };
 
-static bool is_mine(const struct taking *taking, const struct portmap_rule *rule)
-{
-	return rule->fate == RULE_MAP && rule->container == taking->number;
-}
-
-static const char *protocol_name(enum protocol protocol)
-{
-	return protocol == PROTOCOL_TCP ? "tcp" : protocol == PROTOCOL_UDP ? "udp" : "sctp";
-}
-
-static json_t *make_mapping(const struct portmap_rule *rule)
-{
-	char address[CNI_ADDRESS_TEXT_SIZE];
-
-	return json_pack("{s:i, s:i, s:s, s:s}", "hostPort", rule->key.host_port, "containerPort",
-			 rule->container_port, "protocol", protocol_name(rule->key.protocol),
-			 "hostIP", cni_address_format(rule->key.host_address, address));
-}
-
-/* The configuration that a runtime would give to ADD. */
-static json_t *make_config(const struct taking *taking)
-{
-	const struct migrating *migrating = taking->migrating;
-	json_t *mappings = json_array();
-	bool snat = false, all = false;
-
-	for (size_t i = 0; i < taking->rules->count; i++) {
-		const struct portmap_rule *rule = &taking->rules->rules[i];
-
-		if (!is_mine(taking, rule))
-			continue;
-		json_array_append_new(mappings, make_mapping(rule));
-		snat |= rule->masquerades;
-		all |= rule->masquerades_all;
-	}
-	return json_pack("{s:s, s:s, s:s, s:b, s:b, s:{s:o}, s:{s:s, s:[{s:s, s:s}], s:O}}",
-			 "cniVersion", "1.0.0", "name", migrating->network, "type", "bpf-portmap",
-			 "snat", snat, "masqAll", all, "runtimeConfig", "portMappings", mappings,
-			 "prevResult", "cniVersion", "1.0.0", "interfaces", "name",
-			 migrating->ifname, "sandbox", taking->netns, "ips", migrating->ips);
-}
-
+/* What its runtime would give to ADD. */
 static int read_config(struct taking *taking, struct cni_error *err)
 {
 	const struct migrating *migrating = taking->migrating;
-	cleanup_json json_t *config = NULL;
-	cleanup_free char *text = NULL;
+	cleanup_json json_t *config = add_cache_config(migrating->cached);
 
-	snprintf(taking->netns, sizeof(taking->netns), "/proc/self/fd/%d", migrating->netns);
+	if (!config)
+		return cni_error_set(err, CNI_ERROR_INVALID_CONFIGURATION,
+				     "the list that its runtime has kept has no portmap");
+	taking->arguments = add_cache_arguments(migrating->cached);
+	taking->text = need(json_dumps(config, 0));
 	taking->environment = (struct cni_environment){
 		.command = CNI_ADD,
 		.command_name = "ADD",
 		.container_id = migrating->id,
-		.netns = taking->netns,
-		.ifname = migrating->ifname,
-		.args = migrating->arguments,
+		.netns = add_cache_netns(migrating->cached),
+		.ifname = add_cache_text(migrating->cached, "ifName"),
+		.args = taking->arguments,
 		.path = "",
 	};
-	config = make_config(taking);
-	text = need(json_dumps(config, 0));
-	return cni_network_config_parse(&taking->config, text, strlen(text), &taking->environment,
-					err) ||
+	return cni_network_config_parse(&taking->config, taking->text, strlen(taking->text),
+					&taking->environment, err) ||
 			       container_open_netns(&taking->container, &taking->environment,
 						    err) ||
 			       container_read(&taking->container, &taking->environment,
@@ -119,27 +78,49 @@ static int read_config(struct taking *taking, struct cni_error *err)
 		       : 0;
 }
 
-/* ADD maps to a container's first address of a family. */
-static int check_targets(const struct taking *taking, struct cni_error *err)
+static bool is_claimed(const struct attachment_claims *claims, const struct migrating_port *port)
+{
+	for (size_t i = 0; i < claims->port_count; i++)
+		if (!memcmp(&claims->ports[i].key, &port->key, sizeof(port->key)))
+			return claims->ports[i].container_port == port->container_port &&
+			       !memcmp(claims->ports[i].container_address, port->container_address,
+				       sizeof(port->container_address));
+	return false;
+}
+
+/* Somebody may have changed the rules since. */
+static int check_claims(const struct taking *taking, struct cni_error *err)
 {
 	const struct attachment_claims *claims = &taking->container.claims;
+	const struct migrating *migrating = taking->migrating;
+	bool same = claims->port_count == migrating->port_count;
 
-	for (size_t i = 0; i < taking->rules->count; i++) {
-		const struct portmap_rule *rule = &taking->rules->rules[i];
-		bool found = !is_mine(taking, rule);
+	for (size_t i = 0; i < migrating->port_count; i++)
+		same = same && is_claimed(claims, &migrating->ports[i]);
+	return same ? 0
+		    : cni_error_set(err, CNI_ERROR_INVALID_CONFIGURATION,
+				    "they are others than its runtime has asked portmap for");
+}
 
-		for (size_t j = 0; j < claims->port_count && !found; j++)
-			found = !memcmp(&claims->ports[j].key, &rule->key, sizeof(rule->key)) &&
-				!memcmp(claims->ports[j].container_address, rule->container_address,
-					sizeof(rule->container_address)) &&
-				claims->ports[j].container_port == rule->container_port;
-		if (!found)
-			return cni_error_set(err, CNI_ERROR_INVALID_CONFIGURATION,
-					     "port %u is mapped to another address than the"
-					     " container's first one",
-					     rule->key.host_port);
-	}
-	return 0;
+static void release(struct taking *taking)
+{
+	cleanup_close_pointer(&taking->keeping.program);
+	container_release(&taking->container);
+	cni_network_config_release(&taking->config);
+	host_close(&taking->host);
+	free(taking->arguments);
+	free(taking->text);
+}
+
+int take_over_check(const struct migrating *container, struct cni_error *err)
+{
+	struct taking taking = {.migrating = (struct migrating *)container,
+				.container.netns = -1,
+				.keeping.program = -1};
+	int result = read_config(&taking, err) || check_claims(&taking, err) ? -1 : 0;
+
+	release(&taking);
+	return result;
 }
 
 /* Programs and maps, and all hooks but the veth's. */
@@ -163,10 +144,7 @@ static int prepare_host(struct taking *taking, struct cni_error *err)
 	container->claims.interface = plan.veth;
 	taking->veth_hooks = plan.veth_hooks;
 	taking->needs_witness = plan.needs_witness;
-	taking->keeping = (struct keeping){.rules = taking->rules,
-					   .container = taking->number,
-					   .objects = &host->datapath.objects,
-					   .program = -1};
+	taking->keeping = (struct keeping){taking->migrating, &host->datapath.objects, -1};
 	return 0;
 }
 
@@ -256,113 +234,31 @@ static int complete(struct taking *taking, struct cni_error *err)
 	return result;
 }
 
-static void mark_mapped(const struct taking *taking)
+static void mark_mapped(struct migrating *migrating)
 {
-	for (size_t i = 0; i < taking->rules->count; i++) {
-		struct portmap_rule *rule = &taking->rules->rules[i];
+	unsigned int not_kept = 0;
 
-		if (!is_mine(taking, rule))
-			continue;
-		rule->fate = RULE_MAPPED;
-		if (rule->not_kept)
-			snprintf(rule->reason, sizeof(rule->reason),
-				 "%u connections may break: the table of connections has no room"
-				 " for them",
-				 rule->not_kept);
-	}
+	migrating->fate = MIGRATING_MAPPED;
+	for (size_t i = 0; i < migrating->port_count; i++)
+		not_kept += migrating->ports[i].not_kept;
+	if (not_kept)
+		snprintf(migrating->reason, sizeof(migrating->reason),
+			 "%u connections may break: the table of connections has no room for them",
+			 not_kept);
 }
 
-int take_over(struct portmap_rules *rules, const struct migrating_list *containers, size_t number,
-	      struct cni_error *err)
+int take_over(struct migrating *container, struct cni_error *err)
 {
 	struct taking taking = {
-		.rules = rules,
-		.migrating = &containers->list[number],
-		.number = number,
-		.container.netns = -1,
-		.keeping.program = -1,
-	};
+		.migrating = container, .container.netns = -1, .keeping.program = -1};
 	int result = -1;
 
-	if (!read_config(&taking, err) && !check_targets(&taking, err) &&
+	if (!read_config(&taking, err) && !check_claims(&taking, err) &&
 	    !prepare_host(&taking, err) && !claim(&taking, err))
 		result = complete(&taking, err);
 	result = host_withdraw_if_removed(&taking.host, result, err);
 	if (!result)
-		mark_mapped(&taking);
-	cleanup_close_pointer(&taking.keeping.program);
-	container_release(&taking.container);
-	cni_network_config_release(&taking.config);
-	host_close(&taking.host);
+		mark_mapped(container);
+	release(&taking);
 	return result;
-}
-
-static bool is_same_container(const struct portmap_rule *one, const struct portmap_rule *other)
-{
-	return one->fate == RULE_MAP && one->container == other->container;
-}
-
-/* A rule that stays gets its packets too. In iptables none come to a chain without a jump. */
-static bool gets_packets(const struct portmap_rules *rules, const struct portmap_rule *rule)
-{
-	return rule->fate != RULE_DEAD && (!rules->sources[rule->source].save || rule->order);
-}
-
-/* portmap maps a port twice without an error, and packets go by the first rule. */
-static const struct portmap_rule *earlier_rule(const struct portmap_rules *rules, size_t number)
-{
-	const struct portmap_rule *rule = &rules->rules[number];
-
-	for (size_t i = 0; i < number; i++)
-		if (gets_packets(rules, &rules->rules[i]) &&
-		    !memcmp(&rules->rules[i].key, &rule->key, sizeof(rule->key)) &&
-		    !is_same_container(&rules->rules[i], rule))
-			return &rules->rules[i];
-	return NULL;
-}
-
-static void judge_owner(struct portmap_rule *rule, const struct migrating *migrating,
-			const struct host *host)
-{
-	const struct objects *objects = &host->datapath.objects;
-	char text[DESCRIBED_ATTACHMENT_SIZE];
-	cleanup_error struct cni_error ignored = {0};
-	struct attachment_key key, own;
-	struct portmap portmap;
-	struct slot slot;
-
-	if (!portmap_read(objects, &rule->key, &portmap) ||
-	    !owner_is_live_with_veth(objects, host->socket, portmap.owner, &slot) ||
-	    attachment_key_make(&own, migrating->network, migrating->id, migrating->ifname,
-				&ignored))
-		return;
-	slot_get_key(&slot, &key);
-	if (!memcmp(&key, &own, sizeof(key)))
-		return;
-	describe_attachment(objects, key.name, text);
-	rule_leave(rule, "bpf-portmap has mapped the port to another: %s", text);
-}
-
-void take_over_judge(struct portmap_rules *rules, const struct migrating_list *containers,
-		     const struct host *host)
-{
-	for (size_t i = 0; i < rules->count; i++) {
-		struct portmap_rule *rule = &rules->rules[i];
-		const uint8_t *address = rule->key.host_address;
-		const struct portmap_rule *earlier;
-
-		if (rule->fate != RULE_MAP)
-			continue;
-		earlier = earlier_rule(rules, i);
-		if (!cni_address_is_any(address) && !cni_address_is_loopback(address) &&
-		    !local_address_exists(host->socket, address))
-			rule_leave(rule, "its address is not on this host");
-		else if (earlier)
-			rule_leave(rule,
-				   "an earlier rule maps the port to container %s of"
-				   " network %s, and gets all packets",
-				   earlier->id, earlier->network);
-		else if (datapath_is_usable(&host->datapath))
-			judge_owner(rule, &containers->list[rule->container], host);
-	}
 }

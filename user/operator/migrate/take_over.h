@@ -7,17 +7,12 @@
 
 #include "operator/migrate/containers.h"
 
-struct host;
+/* Maps the ports of the container, as its runtime has asked portmap to: it becomes
+ * MIGRATING_MAPPED. One that a run which was killed has mapped is completed. After a failure the
+ * ports are where they were. Codes as of ADD. */
+int take_over(struct migrating *container, struct cni_error *err);
 
-/* Maps the ports of the rules that are RULE_MAP for this container, which become RULE_MAPPED. One
- * that a run which was killed has mapped is completed. After a failure the ports are where they
- * were. Codes as of ADD. */
-int take_over(struct portmap_rules *rules, const struct migrating_list *containers, size_t number,
-	      struct cni_error *err);
-
-/* Leaves the rules whose ports cannot be mapped: at an address that is not on this host, of another
- * container of ours, or of an earlier rule. The host is open. */
-void take_over_judge(struct portmap_rules *rules, const struct migrating_list *containers,
-		     const struct host *host);
+/* Checks whether that can be told from what its runtime has kept. Codes as of ADD. */
+int take_over_check(const struct migrating *container, struct cni_error *err);
 
 #endif
