@@ -262,7 +262,8 @@ test_operator_who_nftables() {
 	expect_found ' -> 10.0.0.5:80' 'tcp dport @open dnat to 10.0.0.5:80'
 	expect_found 'chain prerouting' 'dnat to tcp dport map { 22 : 10.0.0.4, 8080 : 10.0.0.5 }'
 	expect_found 'chain prerouting' "dnat to ip daddr . tcp dport map { $host4 . 8080 : 10.0.0.5 }"
-	expect_found 'chain prerouting' 'tcp dport 8080 redirect to :80'
+	expect_found 'redirect in table foreign, chain prerouting -> port 80 of this host' \
+		'tcp dport 8080 redirect to :80'
 	expect_found 'chain prerouting' "ip daddr $host4_second tcp dport 8080 dnat to 10.0.0.5:80"
 	expect_found 'chain prerouting' 'ip daddr 192.0.0.0/13 tcp dport 8080 dnat to 10.0.0.5:80'
 	target='tcp dport 8080 dnat to 10.0.0.7:80'
@@ -274,6 +275,26 @@ test_operator_who_nftables() {
 	expect_found ' -> 10.0.0.5:80' 'tcp dport 8080 dnat ip to 10.0.0.5:80'
 	expect_found ' -> [fd00::5]:80' 'meta l4proto { tcp, udp } th dport 8080 dnat ip6 to [fd00::5]:80'
 	expect_found 'chain prerouting' "ip6 daddr $host6 tcp dport 8080 dnat ip6 to [fd00::5]:80"
+}
+
+# what a transparent proxy takes, of nftables and of both forms of iptables
+test_operator_who_tproxy() {
+	local iptables
+	nft -f - <<-RULES || skip 'a kernel without nft_tproxy'
+	table inet mesh { chain prerouting {
+		type filter hook prerouting priority mangle;
+		meta l4proto tcp tcp dport 8080 tproxy ip to 127.0.0.1:15006 meta mark set 1
+	} ; }
+	RULES
+	expect_equal 'taken nat *:8080/tcp tproxy in table mesh, chain prerouting -> 127.0.0.1:15006' "$(who 1 8080)"
+	expect_equal '["mesh","tproxy"]' "$(by_hand 1 who 8080 --json; jq -c '.items[0].rule | [.table, .verdict]' /run/out)"
+	nft delete table inet mesh
+	for iptables in iptables-nft iptables-legacy; do
+		"$iptables" -t mangle -A PREROUTING -p tcp --dport 8080 -j TPROXY --on-port 15006 --on-ip 127.0.0.1 \
+			--tproxy-mark 1 || continue
+		expect_equal 'taken nat *:8080/tcp tproxy in table mangle, chain PREROUTING -> 127.0.0.1:15006' "$(who 1 8080)"
+		"$iptables" -t mangle -F
+	done
 }
 
 # a node port of kube-proxy, whose rule for the port jumps to the one that translates

@@ -13,6 +13,7 @@
 #include "net/legacy_table.h"
 #include "net/nat_rule.h"
 #include "net/nft_rule.h"
+#include "net/nft_set.h"
 #include "net/xt_rule.h"
 
 #include <linux/netfilter.h>
@@ -179,7 +180,7 @@ static void test_port(void **state)
 	compare_port(&list, NFT_CMP_EQ, 8080);
 	dnat(&list);
 	rule = parse(NFPROTO_IPV4, &list);
-	assert_true(rule.translates && rule.names_port && !rule.ipv6);
+	assert_true(rule.verdict && rule.names_port && !rule.ipv6);
 	assert_true(meant(&rule, 8080));
 	assert_false(meant(&rule, 8081));
 	assert_string_equal(cni_address_format(rule.new_address, address), "10.0.0.5");
@@ -388,11 +389,11 @@ static void test_legacy(void **state)
 	rules = parse_chain(&table, 0);
 	assert_int_equal(rules.count, 1);
 	assert_string_equal(rules.list[0].chain_name, "PREROUTING");
-	assert_true(rules.list[0].jumps && !rules.list[0].translates);
+	assert_true(rules.list[0].jumps && !rules.list[0].verdict);
 	assert_string_equal(rules.list[0].target, "DOCKER");
 	rules = parse_chain(&table, rules.list[0].target_offset);
 	assert_int_equal(rules.count, 1);
-	assert_true(rules.list[0].translates && meant(&rules.list[0], 8080));
+	assert_true(rules.list[0].verdict && meant(&rules.list[0], 8080));
 	assert_false(meant(&rules.list[0], 80) ||
 		     nat_rule_may_match(&rules.list[0], PROTOCOL_UDP, mapped, 8080));
 	assert_string_equal(rules.list[0].chain_name, "DOCKER");

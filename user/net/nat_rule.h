@@ -43,10 +43,10 @@ struct nat_rule {
 	bool jumps;
 	char target[NAT_COMMENT_SIZE]; /* the chain that it jumps to */
 	size_t target_offset;          /* of iptables-legacy: where that chain begins */
-	bool translates;               /* DNAT or REDIRECT */
-	bool ipv4, ipv6;               /* packets of these families may match */
-	uint8_t protocol;              /* 0: any */
-	bool names_port;               /* it has a condition on the destination port */
+	const char *verdict; /* "dnat", "redirect", "tproxy"; NULL: no other destination */
+	bool ipv4, ipv6;     /* packets of these families may match */
+	uint8_t protocol;    /* 0: any */
+	bool names_port;     /* it has a condition on the destination port */
 	struct port_range ports[NAT_RULE_RANGES];
 	size_t range_count;
 	uint8_t address[CNI_ADDRESS_SIZE]; /* of the destination, under the mask */

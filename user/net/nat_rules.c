@@ -15,6 +15,7 @@
 #include "net/legacy_table.h"
 #include "net/netlink.h"
 #include "net/nft_rule.h"
+#include "net/nft_set.h"
 
 #define MAX_STARTS 64
 #define MAX_DEPTH 16 /* as in the kernel */
@@ -93,7 +94,7 @@ static void take_rule(void *context, const struct nat_rule *rule)
 	struct search *search = context;
 	const struct nat_question *question = search->question;
 
-	if ((rule->translates || rule->jumps || question->place == NAT_OF_PORTMAP) &&
+	if ((rule->verdict || rule->jumps || question->place == NAT_OF_PORTMAP) &&
 	    question->concerns(question->context, rule))
 		list_append(&search->reading, rule);
 }
@@ -151,8 +152,7 @@ static void take_chain(struct nlmsghdr *message, void *context)
 
 	if ((chain.family != NFPROTO_IPV4 && chain.family != NFPROTO_IPV6 &&
 	     chain.family != NFPROTO_INET) ||
-	    search->start_count == MAX_STARTS ||
-	    !nft_chain_is_nat_prerouting(attributes_of(message)) ||
+	    search->start_count == MAX_STARTS || !nft_chain_is_prerouting(attributes_of(message)) ||
 	    nlmsg_parse(message, sizeof(struct nfgenmsg), attributes, NFTA_CHAIN_MAX, NULL) ||
 	    !copy_name(chain.table, sizeof(chain.table), attributes[NFTA_CHAIN_TABLE]) ||
 	    !copy_name(chain.name, sizeof(chain.name), attributes[NFTA_CHAIN_NAME]))
@@ -258,14 +258,15 @@ static bool follow(struct search *search, const struct chain *chain, unsigned in
 	struct chain next = *chain;
 	struct nat_rule translation;
 
-	if (rule->translates || !rule->jumps)
-		return rule->translates;
+	if (rule->verdict || !rule->jumps)
+		return rule->verdict;
 	if (strlen(rule->target) >= sizeof(next.name))
 		return false;
 	memcpy(next.name, rule->target, strlen(rule->target) + 1);
 	next.offset = rule->target_offset;
 	if (!visit(search, &next, depth + 1, &translation))
 		return false;
+	rule->verdict = translation.verdict;
 	memcpy(rule->new_address, translation.new_address, sizeof(rule->new_address));
 	rule->new_port = translation.new_port;
 	return true;
@@ -359,10 +360,10 @@ static void find_legacy_starts(struct search *search, const struct legacy_table 
 	search->start_count = (size_t)(chain - search->starts);
 }
 
-static int search_legacy(struct search *search, bool ipv4)
+static int search_legacy_table(struct search *search, bool ipv4, const char *name)
 {
 	struct legacy_table table;
-	int result = legacy_table_read(ipv4, TABLE_OF_IPTABLES, &table);
+	int result = legacy_table_read(ipv4, name, &table);
 
 	if (!table.entries)
 		return result;
@@ -371,6 +372,17 @@ static int search_legacy(struct search *search, bool ipv4)
 	visit_starts(search);
 	search->legacy = NULL;
 	free((void *)table.entries);
+	return 0;
+}
+
+static int search_legacy(struct search *search)
+{
+	bool everywhere = search->question->place == NAT_AT_PREROUTING;
+
+	for (int ipv4 = 0; ipv4 < 2; ipv4++)
+		if ((everywhere && search_legacy_table(search, ipv4, "mangle")) ||
+		    search_legacy_table(search, ipv4, TABLE_OF_IPTABLES))
+			return -1;
 	return 0;
 }
 
@@ -384,7 +396,7 @@ int nat_rules_find(struct nat_rule_list *found, const struct nat_question *quest
 	if (!search.failure) {
 		what = "iptables-legacy";
 		if ((question->place == NAT_OF_PORTMAP && !legacy_may_have_portmap()) ||
-		    (!search_legacy(&search, true) && !search_legacy(&search, false)))
+		    !search_legacy(&search))
 			return 0;
 		search.failure = errno;
 	}

@@ -1,15 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* nft_rule.c - rules, chains and set elements as nf_tables tells them. */
+/* nft_rule.c - rules and chains as nf_tables tells them. */
 #include "net/nft_rule.h"
 
 #include <linux/netfilter.h>
 #include <linux/netfilter/nf_tables.h>
 #include <linux/netfilter/nf_tables_compat.h>
-#include <netlink/attr.h>
-#include <stdlib.h>
-#include <stdio.h>
 #include <string.h>
 
+#include "net/nft_attributes.h"
 #include "net/xt_rule.h"
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
@@ -45,58 +43,22 @@ struct reader {
 	bool known[REGISTERS];
 };
 
-static struct bytes value_of(const struct nlattr *attribute)
+bool nft_chain_is_prerouting(struct bytes attributes)
 {
-	return (struct bytes){nla_data(attribute), (size_t)nla_len(attribute)};
-}
+	struct bytes hook = nft_find(attributes, NFTA_CHAIN_HOOK);
 
-static const struct nlattr *first_of(struct bytes attributes)
-{
-	return (const struct nlattr *)attributes.data;
-}
-
-/* Without bytes if there is no attribute of this type. */
-static struct bytes find(struct bytes attributes, int type)
-{
-	const struct nlattr *found = nla_find(first_of(attributes), (int)attributes.size, type);
-
-	return found ? value_of(found) : (struct bytes){0};
-}
-
-/* Big endian, as all numbers of nf_tables; `missing` where it is not there. */
-static uint32_t number_at(struct bytes attributes, int type, uint32_t missing)
-{
-	uint32_t number;
-
-	return bytes_copy_front(&number, sizeof(number), find(attributes, type)) ? ntohl(number)
-										 : missing;
-}
-
-static bool is(struct bytes bytes, const char *text)
-{
-	size_t length = strlen(text);
-
-	return bytes.size >= length && !memcmp(bytes.data, text, length) &&
-	       (bytes.size == length || !bytes.data[length]);
-}
-
-bool nft_chain_is_nat_prerouting(struct bytes attributes)
-{
-	struct bytes hook = find(attributes, NFTA_CHAIN_HOOK);
-
-	return is(find(attributes, NFTA_CHAIN_TYPE), "nat") &&
-	       number_at(hook, NFTA_HOOK_HOOKNUM, NF_INET_NUMHOOKS) == NF_INET_PRE_ROUTING;
+	return nft_number_at(hook, NFTA_HOOK_HOOKNUM, NF_INET_NUMHOOKS) == NF_INET_PRE_ROUTING;
 }
 
 int32_t nft_chain_priority(struct bytes attributes)
 {
-	return (int32_t)number_at(find(attributes, NFTA_CHAIN_HOOK), NFTA_HOOK_PRIORITY, 0);
+	return (int32_t)nft_number_at(nft_find(attributes, NFTA_CHAIN_HOOK), NFTA_HOOK_PRIORITY, 0);
 }
 
 /* Which of the registers; REGISTERS: none that holds data. */
 static unsigned int register_at(struct bytes expression, int type)
 {
-	uint32_t number = number_at(expression, type, NFT_REG_VERDICT);
+	uint32_t number = nft_number_at(expression, type, NFT_REG_VERDICT);
 
 	if (number >= NFT_REG_1 && number <= NFT_REG_4)
 		return (number - NFT_REG_1) * (NFT_REG_SIZE / NFT_REG32_SIZE);
@@ -143,9 +105,9 @@ static const struct place places[] = {
 static void take_payload(struct reader *reader, struct bytes expression)
 {
 	unsigned int to = register_at(expression, NFTA_PAYLOAD_DREG);
-	uint32_t base = number_at(expression, NFTA_PAYLOAD_BASE, UINT32_MAX);
-	uint32_t offset = number_at(expression, NFTA_PAYLOAD_OFFSET, UINT32_MAX);
-	uint32_t size = number_at(expression, NFTA_PAYLOAD_LEN, 0);
+	uint32_t base = nft_number_at(expression, NFTA_PAYLOAD_BASE, UINT32_MAX);
+	uint32_t offset = nft_number_at(expression, NFTA_PAYLOAD_OFFSET, UINT32_MAX);
+	uint32_t size = nft_number_at(expression, NFTA_PAYLOAD_LEN, 0);
 
 	if (to == REGISTERS || size > REGISTER_BYTES)
 		return;
@@ -173,7 +135,7 @@ static void take_payload(struct reader *reader, struct bytes expression)
 
 static void take_meta(struct reader *reader, struct bytes expression)
 {
-	uint32_t key = number_at(expression, NFTA_META_KEY, UINT32_MAX);
+	uint32_t key = nft_number_at(expression, NFTA_META_KEY, UINT32_MAX);
 	unsigned int to = register_at(expression, NFTA_META_DREG);
 
 	if (key == NFT_META_NFPROTO)
@@ -184,24 +146,19 @@ static void take_meta(struct reader *reader, struct bytes expression)
 		load_field(reader, to, FIELD_OTHER, REGISTER_BYTES);
 }
 
-static struct bytes value_at(struct bytes expression, int type)
-{
-	return find(find(expression, type), NFTA_DATA_VALUE);
-}
-
 static void take_bitwise(struct reader *reader, struct bytes expression)
 {
 	unsigned int from = register_at(expression, NFTA_BITWISE_SREG);
 	unsigned int to = register_at(expression, NFTA_BITWISE_DREG);
-	struct bytes mask = value_at(expression, NFTA_BITWISE_MASK);
+	struct bytes mask = nft_value_at(expression, NFTA_BITWISE_MASK);
 	struct field field;
 
 	if (from == REGISTERS || to == REGISTERS)
 		return;
 	field = reader->fields[from];
-	forget(reader, to, number_at(expression, NFTA_BITWISE_LEN, NFT_REG_SIZE));
+	forget(reader, to, nft_number_at(expression, NFTA_BITWISE_LEN, NFT_REG_SIZE));
 	if (field.kind != FIELD_ADDRESS || mask.size < (size_t)field.skip + field.size ||
-	    number_at(expression, NFTA_BITWISE_OP, 0))
+	    nft_number_at(expression, NFTA_BITWISE_OP, 0))
 		return;
 	memcpy(field.mask, mask.data + field.skip, field.size);
 	field.masked = true;
@@ -226,16 +183,11 @@ static void compare_port(struct nat_rule *rule, uint32_t operation, uint16_t por
 		nat_rule_exclude_ports(rule, &range);
 }
 
-static uint16_t port_in(const uint8_t *bytes)
-{
-	return (uint16_t)(bytes[0] << 8 | bytes[1]);
-}
-
 static void compare(struct nat_rule *rule, const struct field *field, uint32_t operation,
 		    const uint8_t *value)
 {
 	if (field->kind == FIELD_PORT)
-		compare_port(rule, operation, port_in(value));
+		compare_port(rule, operation, nft_port_in(value));
 	else if (operation != NFT_CMP_EQ)
 		rule->restricted = true;
 	else if (field->kind == FIELD_PROTOCOL)
@@ -263,11 +215,11 @@ static const struct field *field_at(const struct reader *reader, struct bytes ex
 
 static void take_cmp(struct reader *reader, struct bytes expression)
 {
-	struct bytes value = value_at(expression, NFTA_CMP_DATA);
+	struct bytes value = nft_value_at(expression, NFTA_CMP_DATA);
 	const struct field *field = field_at(reader, expression, NFTA_CMP_SREG, value);
 
 	if (field)
-		compare(reader->rule, field, number_at(expression, NFTA_CMP_OP, NFT_CMP_NEQ),
+		compare(reader->rule, field, nft_number_at(expression, NFTA_CMP_OP, NFT_CMP_NEQ),
 			value.data + field->skip);
 	else
 		reader->rule->restricted = true;
@@ -275,8 +227,8 @@ static void take_cmp(struct reader *reader, struct bytes expression)
 
 static void take_range(struct reader *reader, struct bytes expression)
 {
-	struct bytes from = value_at(expression, NFTA_RANGE_FROM_DATA);
-	struct bytes to = value_at(expression, NFTA_RANGE_TO_DATA);
+	struct bytes from = nft_value_at(expression, NFTA_RANGE_FROM_DATA);
+	struct bytes to = nft_value_at(expression, NFTA_RANGE_TO_DATA);
 	const struct field *field = field_at(reader, expression, NFTA_RANGE_SREG, from);
 	struct port_range range;
 
@@ -284,9 +236,9 @@ static void take_range(struct reader *reader, struct bytes expression)
 		reader->rule->restricted = true;
 		return;
 	}
-	range = (struct port_range){port_in(from.data + field->skip),
-				    port_in(to.data + field->skip)};
-	if (number_at(expression, NFTA_RANGE_OP, NFT_RANGE_NEQ) == NFT_RANGE_EQ)
+	range = (struct port_range){nft_port_in(from.data + field->skip),
+				    nft_port_in(to.data + field->skip)};
+	if (nft_number_at(expression, NFTA_RANGE_OP, NFT_RANGE_NEQ) == NFT_RANGE_EQ)
 		nat_rule_limit_ports(reader->rule, &range, 1);
 	else
 		nat_rule_exclude_ports(reader->rule, &range);
@@ -304,7 +256,7 @@ static int place_in_key(const struct reader *reader, unsigned int first, enum fi
  * with an address are left out. */
 static bool is_verdict_map(const struct reader *reader, struct bytes expression, unsigned int first)
 {
-	return number_at(expression, NFTA_LOOKUP_DREG, NFT_REG32_15) == NFT_REG_VERDICT &&
+	return nft_number_at(expression, NFTA_LOOKUP_DREG, NFT_REG32_15) == NFT_REG_VERDICT &&
 	       place_in_key(reader, first, FIELD_ADDRESS) < 0;
 }
 
@@ -313,12 +265,12 @@ static void take_lookup(struct reader *reader, struct bytes expression)
 {
 	unsigned int first = register_at(expression, NFTA_LOOKUP_SREG);
 	unsigned int to = register_at(expression, NFTA_LOOKUP_DREG);
-	struct bytes set = find(expression, NFTA_LOOKUP_SET);
+	struct bytes set = nft_find(expression, NFTA_LOOKUP_SET);
 	struct nat_lookup *lookup = &reader->rule->lookup;
 	bool is_verdict = is_verdict_map(reader, expression, first);
 
 	if (first < REGISTERS &&
-	    !(number_at(expression, NFTA_LOOKUP_FLAGS, 0) & NFT_LOOKUP_F_INV) &&
+	    !(nft_number_at(expression, NFTA_LOOKUP_FLAGS, 0) & NFT_LOOKUP_F_INV) &&
 	    (place_in_key(reader, first, FIELD_PORT) >= 0 || is_verdict) && set.size &&
 	    set.size < sizeof(lookup->set)) {
 		lookup->is_verdict = is_verdict;
@@ -338,10 +290,10 @@ static void take_lookup(struct reader *reader, struct bytes expression)
 
 static void take_immediate(struct reader *reader, struct bytes expression)
 {
-	struct bytes data = find(expression, NFTA_IMMEDIATE_DATA);
-	struct bytes verdict = find(data, NFTA_DATA_VERDICT);
-	struct bytes value = find(data, NFTA_DATA_VALUE);
-	struct bytes chain = find(verdict, NFTA_VERDICT_CHAIN);
+	struct bytes data = nft_find(expression, NFTA_IMMEDIATE_DATA);
+	struct bytes verdict = nft_find(data, NFTA_DATA_VERDICT);
+	struct bytes value = nft_find(data, NFTA_DATA_VALUE);
+	struct bytes chain = nft_find(verdict, NFTA_VERDICT_CHAIN);
 	unsigned int to = register_at(expression, NFTA_IMMEDIATE_DREG);
 	struct nat_rule *rule = reader->rule;
 
@@ -366,35 +318,51 @@ static void take_new_port(struct reader *reader, struct bytes expression, int ty
 	unsigned int port = register_at(expression, type);
 
 	if (port < REGISTERS && reader->known[port])
-		reader->rule->new_port = port_in(reader->values + (size_t)port * 4);
+		reader->rule->new_port = nft_port_in(reader->values + (size_t)port * 4);
+}
+
+static void take_new_address(struct reader *reader, struct bytes expression, int type, bool ipv4)
+{
+	unsigned int address = register_at(expression, type);
+	size_t size = ipv4 ? 4 : CNI_ADDRESS_SIZE;
+
+	if (address + (size - 1) / 4 < REGISTERS && reader->known[address] &&
+	    reader->known[address + (size - 1) / 4])
+		nat_rule_set_destination(reader->rule, reader->values + (size_t)address * 4, size);
 }
 
 static void take_nat(struct reader *reader, struct bytes expression)
 {
-	bool ipv4 = number_at(expression, NFTA_NAT_FAMILY, NFPROTO_UNSPEC) == NFPROTO_IPV4;
-	unsigned int address = register_at(expression, NFTA_NAT_REG_ADDR_MIN);
-	size_t size = ipv4 ? 4 : CNI_ADDRESS_SIZE;
+	bool ipv4 = nft_number_at(expression, NFTA_NAT_FAMILY, NFPROTO_UNSPEC) == NFPROTO_IPV4;
 
-	if (number_at(expression, NFTA_NAT_TYPE, NFT_NAT_SNAT) != NFT_NAT_DNAT)
+	if (nft_number_at(expression, NFTA_NAT_TYPE, NFT_NAT_SNAT) != NFT_NAT_DNAT)
 		return;
-	reader->rule->translates = true;
-	if (address + (size - 1) / 4 < REGISTERS && reader->known[address] &&
-	    reader->known[address + (size - 1) / 4])
-		nat_rule_set_destination(reader->rule, reader->values + (size_t)address * 4, size);
+	reader->rule->verdict = "dnat";
+	take_new_address(reader, expression, NFTA_NAT_REG_ADDR_MIN, ipv4);
 	take_new_port(reader, expression, NFTA_NAT_REG_PROTO_MIN);
 }
 
 static void take_redirect(struct reader *reader, struct bytes expression)
 {
-	reader->rule->translates = true;
+	reader->rule->verdict = "redirect";
 	take_new_port(reader, expression, NFTA_REDIR_REG_PROTO_MIN);
+}
+
+static void take_tproxy(struct reader *reader, struct bytes expression)
+{
+	bool ipv4 = nft_number_at(expression, NFTA_TPROXY_FAMILY, NFPROTO_UNSPEC) == NFPROTO_IPV4;
+
+	reader->rule->verdict = "tproxy";
+	take_new_address(reader, expression, NFTA_TPROXY_REG_ADDR, ipv4);
+	take_new_port(reader, expression, NFTA_TPROXY_REG_PORT);
 }
 
 static void take_compat(struct reader *reader, struct bytes expression, bool is_match)
 {
-	struct bytes info = find(expression, is_match ? NFTA_MATCH_INFO : NFTA_TARGET_INFO);
-	struct bytes named = find(expression, is_match ? NFTA_MATCH_NAME : NFTA_TARGET_NAME);
-	uint32_t revision = number_at(expression, is_match ? NFTA_MATCH_REV : NFTA_TARGET_REV, 0);
+	struct bytes info = nft_find(expression, is_match ? NFTA_MATCH_INFO : NFTA_TARGET_INFO);
+	struct bytes named = nft_find(expression, is_match ? NFTA_MATCH_NAME : NFTA_TARGET_NAME);
+	uint32_t revision =
+		nft_number_at(expression, is_match ? NFTA_MATCH_REV : NFTA_TARGET_REV, 0);
 	char name[NAT_NAME_SIZE];
 
 	nat_text_copy(name, sizeof(name), named);
@@ -413,18 +381,19 @@ static void take_expression(struct reader *reader, struct bytes element)
 		{"payload", take_payload}, {"meta", take_meta},           {"cmp", take_cmp},
 		{"bitwise", take_bitwise}, {"range", take_range},         {"lookup", take_lookup},
 		{"nat", take_nat},         {"immediate", take_immediate}, {"redir", take_redirect},
+		{"tproxy", take_tproxy},
 	};
-	struct bytes name = find(element, NFTA_EXPR_NAME);
-	struct bytes expression = find(element, NFTA_EXPR_DATA);
+	struct bytes name = nft_find(element, NFTA_EXPR_NAME);
+	struct bytes expression = nft_find(element, NFTA_EXPR_DATA);
 
 	for (size_t i = 0; i < COUNT(kinds); i++)
-		if (is(name, kinds[i].name)) {
+		if (nft_is(name, kinds[i].name)) {
 			kinds[i].take(reader, expression);
 			return;
 		}
-	if (is(name, "match") || is(name, "target")) {
-		take_compat(reader, expression, is(name, "match"));
-	} else if (!is(name, "counter")) {
+	if (nft_is(name, "match") || nft_is(name, "target")) {
+		take_compat(reader, expression, nft_is(name, "match"));
+	} else if (!nft_is(name, "counter")) {
 		reader->rule->restricted = true;
 		forget(reader, 0, REGISTER_BYTES); /* it may write registers */
 	}
@@ -432,8 +401,8 @@ static void take_expression(struct reader *reader, struct bytes element)
 
 void nft_rule_parse(uint8_t family, struct bytes attributes, struct nat_rule *rule)
 {
-	struct bytes expressions = find(attributes, NFTA_RULE_EXPRESSIONS);
-	struct bytes data = find(attributes, NFTA_RULE_USERDATA);
+	struct bytes expressions = nft_find(attributes, NFTA_RULE_EXPRESSIONS);
+	struct bytes data = nft_find(attributes, NFTA_RULE_USERDATA);
 	struct reader reader = {.rule = rule};
 	const struct nlattr *element;
 	uint64_t handle;
@@ -441,13 +410,13 @@ void nft_rule_parse(uint8_t family, struct bytes attributes, struct nat_rule *ru
 
 	nat_rule_begin(rule, family != NFPROTO_IPV6, family != NFPROTO_IPV4);
 	rule->family = family;
-	if (bytes_copy_front(&handle, sizeof(handle), find(attributes, NFTA_RULE_HANDLE)))
+	if (bytes_copy_front(&handle, sizeof(handle), nft_find(attributes, NFTA_RULE_HANDLE)))
 		rule->handle = be64toh(handle);
-	nat_text_copy(rule->table, sizeof(rule->table), find(attributes, NFTA_RULE_TABLE));
+	nat_text_copy(rule->table, sizeof(rule->table), nft_find(attributes, NFTA_RULE_TABLE));
 	nat_text_copy(rule->chain_name, sizeof(rule->chain_name),
-		      find(attributes, NFTA_RULE_CHAIN));
-	nla_for_each_attr(element, first_of(expressions), (int)expressions.size, rest)
-		take_expression(&reader, value_of(element));
+		      nft_find(attributes, NFTA_RULE_CHAIN));
+	nla_for_each_attr(element, nft_first_of(expressions), (int)expressions.size, rest)
+		take_expression(&reader, nft_value_of(element));
 	/* Type, length, value; a byte each but the last. */
 	while (data.size >= 2 && data.data[1] <= data.size - 2) {
 		if (data.data[0] == COMMENT_OF_RULE)
@@ -456,124 +425,4 @@ void nft_rule_parse(uint8_t family, struct bytes attributes, struct nat_rule *ru
 		data.size -= 2U + data.data[1];
 		data.data += 2U + data.data[1];
 	}
-}
-
-/* As it is, for the chain is asked for. */
-static void copy_chain(char chain[NFT_NAME_MAXLEN], struct bytes name)
-{
-	if (!name.size || name.size >= NFT_NAME_MAXLEN)
-		return;
-	memcpy(chain, name.data, name.size);
-	chain[name.size] = '\0';
-}
-
-static bool parse_element(struct bytes attributes, struct nft_element *element)
-{
-	struct bytes key = value_at(attributes, NFTA_SET_ELEM_KEY);
-	struct bytes end = value_at(attributes, NFTA_SET_ELEM_KEY_END);
-
-	if (!key.size || key.size > sizeof(element->key))
-		return false;
-	if (end.size != key.size)
-		end = key;
-	*element = (struct nft_element){.size = key.size};
-	memcpy(element->key, key.data, key.size);
-	memcpy(element->key_end, end.data, key.size);
-	copy_chain(element->chain,
-		   find(find(find(attributes, NFTA_SET_ELEM_DATA), NFTA_DATA_VERDICT),
-			NFTA_VERDICT_CHAIN));
-	element->ends_interval =
-		number_at(attributes, NFTA_SET_ELEM_FLAGS, 0) & NFT_SET_ELEM_INTERVAL_END;
-	return true;
-}
-
-void nft_elements_parse(struct bytes attributes,
-			void (*take)(void *context, const struct nft_element *element),
-			void *context)
-{
-	struct bytes list = find(attributes, NFTA_SET_ELEM_LIST_ELEMENTS);
-	const struct nlattr *attribute;
-	struct nft_element element;
-	int rest;
-
-	nla_for_each_attr(attribute, first_of(list), (int)list.size,
-			  rest) if (parse_element(value_of(attribute), &element))
-		take(context, &element);
-}
-
-static int compare_elements(const void *left, const void *right)
-{
-	const struct nft_element *a = left, *b = right;
-	int keys = memcmp(a->key, b->key, sizeof(a->key));
-
-	return keys ? keys : b->ends_interval - a->ends_interval;
-}
-
-/* A set of intervals of one field tells where each begins, and where none begins behind it the
- * first port that is not in it. */
-size_t nft_elements_close(struct nft_element *elements, size_t count)
-{
-	bool has_intervals = false;
-	size_t kept = 0;
-
-	qsort(elements, count, sizeof(*elements), compare_elements);
-	for (size_t i = 0; i < count; i++)
-		has_intervals = has_intervals || elements[i].ends_interval;
-	for (size_t i = 0; i < count; i++) {
-		uint16_t end = i + 1 < count ? port_in(elements[i + 1].key) : 0;
-
-		if (elements[i].ends_interval)
-			continue;
-		elements[kept] = elements[i];
-		if (has_intervals && elements[i].size == 2) {
-			end--;
-			elements[kept].key_end[0] = (uint8_t)(end >> 8);
-			elements[kept].key_end[1] = (uint8_t)end;
-		}
-		kept++;
-	}
-	return kept;
-}
-
-static bool has(const struct nft_element *element, int at, size_t size)
-{
-	return at >= 0 && (size_t)at + size <= element->size;
-}
-
-/* kube-proxy's chains have the service's name, and the rule no comment. */
-static void take_chain_of_element(struct nat_rule *rule, const struct nft_element *element)
-{
-	snprintf(rule->target, sizeof(rule->target), "%s", element->chain);
-	if (!*rule->comment)
-		nat_text_copy(
-			rule->comment, sizeof(rule->comment),
-			(struct bytes){(const uint8_t *)element->chain, strlen(element->chain)});
-}
-
-bool nft_rule_of_element(const struct nat_rule *rule, const struct nft_element *element,
-			 struct nat_rule *narrowed)
-{
-	size_t size = rule->ipv4 ? 4 : CNI_ADDRESS_SIZE;
-	const struct nat_lookup *lookup = &rule->lookup;
-	const uint8_t *address = element->key + lookup->address_at;
-	bool has_port = has(element, lookup->port_at, 2);
-	struct port_range range;
-
-	if (lookup->is_verdict ? !*element->chain : !has_port)
-		return false;
-	*narrowed = *rule;
-	if (has_port) {
-		range.first = port_in(element->key + lookup->port_at);
-		range.last = port_in(element->key_end + lookup->port_at);
-		nat_rule_limit_ports(narrowed, &range, 1);
-	}
-	if (lookup->is_verdict)
-		take_chain_of_element(narrowed, element);
-	if (has(element, lookup->protocol_at, 1))
-		narrowed->protocol = element->key[lookup->protocol_at];
-	/* An address of a family that is not known, or a range of them, is no condition. */
-	if (rule->ipv4 != rule->ipv6 && has(element, lookup->address_at, size) &&
-	    !memcmp(address, element->key_end + lookup->address_at, size))
-		nat_rule_limit_address(narrowed, rule->ipv4, address, NULL, size);
-	return true;
 }

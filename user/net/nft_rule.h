@@ -1,44 +1,19 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * nft_rule.h - rules, chains and set elements as nf_tables tells them. Without any I/O.
+ * nft_rule.h - rules and chains as nf_tables tells them. Without any I/O.
  */
 #ifndef NET_NFT_RULE_H
 #define NET_NFT_RULE_H
 
-#include <linux/netfilter/nf_tables.h>
-
 #include "net/nat_rule.h"
 
-/* Returns whether the attributes of NFT_MSG_NEWCHAIN are a NAT chain that packets come through
- * before they are routed. */
-bool nft_chain_is_nat_prerouting(struct bytes attributes);
+/* Returns whether the attributes of NFT_MSG_NEWCHAIN are a chain that packets come through before
+ * they are routed. */
+bool nft_chain_is_prerouting(struct bytes attributes);
 /* Of such a chain: packets come to smaller numbers first. */
 int32_t nft_chain_priority(struct bytes attributes);
 
 /* Reads what the attributes of NFT_MSG_NEWRULE say about destinations. */
 void nft_rule_parse(uint8_t family, struct bytes attributes, struct nat_rule *rule);
-
-/* One element of the set that the rule looks packets up in. */
-struct nft_element {
-	uint8_t key[64];
-	size_t size;
-	uint8_t key_end[64];         /* of a range; else the same as key */
-	char chain[NFT_NAME_MAXLEN]; /* of a verdict map: the one to jump to; "": none */
-	bool ends_interval;          /* no element: the interval before it ends before this key */
-};
-
-/* Calls `take` for each element in NFT_MSG_NEWSETELEM. */
-void nft_elements_parse(struct bytes attributes,
-			void (*take)(void *context, const struct nft_element *element),
-			void *context);
-
-/* Sorts them and leaves those that are elements, with the ends of their ranges. Returns how many.
- */
-size_t nft_elements_close(struct nft_element *elements, size_t count);
-
-/* Makes the rule as if it had this element's conditions, and its jump, in place of the look-up.
- * False: the key has no port, or the element no chain. */
-bool nft_rule_of_element(const struct nat_rule *rule, const struct nft_element *element,
-			 struct nat_rule *narrowed);
 
 #endif

@@ -73,7 +73,7 @@ struct reading {
 /* A port, and nothing else. In a container's chain other rules mark what is to be masqueraded. */
 static bool is_as_written(const struct nat_rule *rule)
 {
-	if (!rule->translates)
+	if (!rule->verdict)
 		return !strcmp(rule->target, CHAIN_OF_MARKS) ||
 		       !strcmp(rule->target, CHAIN_OF_MARKS_OF_KUBE);
 	return !rule->restricted && rule->protocol && rule->new_port && rule->range_count == 1 &&
@@ -88,7 +88,7 @@ static void add_entry(struct reading *reading, const struct nat_rule *rule,
 	entry.rule = *rule;
 	entry.legacy = rule->legacy;
 	entry.is_address = memcmp(rule->new_address, none, sizeof(none)) != 0;
-	entry.is_port = rule->translates;
+	entry.is_port = rule->verdict && !rule->jumps;
 	entry.changed |= entry.is_port && !is_as_written(rule);
 	*ARRAY_ADD(reading->entries->list, reading->entries->count) = entry;
 }
@@ -103,7 +103,7 @@ static void add_jump(struct reading *reading, size_t number, struct portmap_entr
 		entry.changed |= is_containers_chain(reading->rules[i].chain_name) &&
 				 !is_as_written(&reading->rules[i]);
 	for (size_t i = reading->first; i < number; i++)
-		if (reading->rules[i].translates &&
+		if (reading->rules[i].verdict &&
 		    (!jump->protocol || reading->rules[i].protocol == jump->protocol))
 			add_entry(reading, &reading->rules[i], entry);
 	add_entry(reading, jump, entry);

@@ -5,6 +5,7 @@
 #include <arpa/inet.h>
 #include <linux/netfilter.h>
 #include <linux/netfilter/nf_nat.h>
+#include <linux/netfilter/xt_TPROXY.h>
 #include <linux/netfilter/xt_multiport.h>
 #include <linux/netfilter/xt_sctp.h>
 #include <linux/netfilter/xt_tcpudp.h>
@@ -76,6 +77,18 @@ void xt_rule_take_match(struct nat_rule *rule, const char *name, unsigned int re
 		take_port_match(rule, match.sctp.dpts, match.sctp.invflags & XT_SCTP_DEST_PORTS);
 }
 
+static void take_tproxy(struct nat_rule *rule, unsigned int revision, struct bytes info)
+{
+	struct xt_tproxy_target_info_v1 proxy;
+
+	rule->verdict = "tproxy";
+	if (!revision || !bytes_copy_front(&proxy, sizeof(proxy), info))
+		return;
+	nat_rule_set_destination(rule, (const uint8_t *)&proxy.laddr,
+				 rule->ipv4 ? 4 : CNI_ADDRESS_SIZE);
+	rule->new_port = ntohs(proxy.lport);
+}
+
 void xt_rule_take_target(struct nat_rule *rule, const char *name, unsigned int revision,
 			 struct bytes info)
 {
@@ -83,10 +96,12 @@ void xt_rule_take_target(struct nat_rule *rule, const char *name, unsigned int r
 	struct nf_nat_range range; /* a later revision appends to it */
 
 	if (!strcmp(name, "REDIRECT"))
-		rule->translates = true;
+		rule->verdict = "redirect";
+	if (!strcmp(name, "TPROXY"))
+		take_tproxy(rule, revision, info);
 	if (strcmp(name, "DNAT") != 0)
 		return;
-	rule->translates = true;
+	rule->verdict = "dnat";
 	if (!revision && rule->ipv4 && bytes_copy_front(&old, sizeof(old), info)) {
 		nat_rule_set_destination(rule, (const uint8_t *)&old.range[0].min_ip, 4);
 		rule->new_port = ntohs(old.range[0].min.all);

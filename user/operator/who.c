@@ -142,22 +142,11 @@ static void make_question(struct who *who)
 	}
 }
 
-/* Whether the rule is the one that jumps to the chain of the other. */
-static bool leads_to(const struct nat_rule *rule, const struct nat_rule *other)
-{
-	if (!rule->jumps)
-		return false;
-	if (*rule->target)
-		return !strcmp(rule->target, other->chain_name);
-	return rule->new_port == other->new_port && other->translates &&
-	       !memcmp(rule->new_address, other->new_address, CNI_ADDRESS_SIZE);
-}
-
 /* A rule that translates, and the one that leads to it, are one claim. The latter has portmap's
  * comment, and often the conditions. */
 static bool merge_rule(struct nat_rule *inner, const struct nat_rule *outer)
 {
-	if (!leads_to(outer, inner))
+	if (!outer->jumps || strcmp(outer->target, inner->chain_name) != 0)
 		return false;
 	if (!*inner->comment)
 		memcpy(inner->comment, outer->comment, sizeof(inner->comment));

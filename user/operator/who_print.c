@@ -111,15 +111,21 @@ static void write_rule(struct who *who, const struct nat_rule *rule, char *text)
 {
 	static const uint8_t unknown[CNI_ADDRESS_SIZE];
 	char to[ENDPOINT_TEXT_SIZE] = "", id[NAT_COMMENT_SIZE];
+	bool is_dnat = rule->verdict && !strcmp(rule->verdict, "dnat");
 	const char *name;
-	int length;
+	int length = 0;
 
 	if (memcmp(rule->new_address, unknown, CNI_ADDRESS_SIZE) != 0)
 		format_endpoint(rule->new_address, rule->new_port ? rule->new_port : who->port.port,
 				to);
+	else if (rule->new_port)
+		snprintf(to, sizeof(to), "port %u of this host", rule->new_port);
 	claimant_container_id(rule, id);
-	length = snprintf(text, WHO_TEXT_SIZE, "chain %s%s%s", rule->chain_name, *to ? " -> " : "",
-			  to);
+	if (!is_dnat)
+		length = snprintf(text, WHO_TEXT_SIZE, "%s in table %s, ", rule->verdict,
+				  rule->table);
+	length += snprintf(text + length, WHO_TEXT_SIZE - (size_t)length, "chain %s%s%s",
+			   rule->chain_name, *to ? " -> " : "", to);
 	name = *id ? engine_name_of(&who->view.names, id) : NULL;
 	if (*id)
 		snprintf(text + length, WHO_TEXT_SIZE - (size_t)length, " (container %s%s%.12s%s)",
@@ -267,7 +273,8 @@ static json_t *json_rule(const struct who *who, const struct nat_rule *rule)
 	char id[NAT_COMMENT_SIZE];
 
 	claimant_container_id(rule, id);
-	return json_pack("{s:s, s:o, s:s?, s:s?}", "chain", rule->chain_name, "to",
+	return json_pack("{s:s, s:s, s:s?, s:o, s:s?, s:s?}", "table", rule->table, "chain",
+			 rule->chain_name, "verdict", rule->verdict, "to",
 			 is_known ? json_endpoint(rule->new_address,
 						  rule->new_port ? rule->new_port : who->port.port)
 				  : json_null(),
