@@ -53,7 +53,8 @@ static void add_port(struct migrating *container, const struct portmap_entry *en
 	       CNI_ADDRESS_SIZE);
 }
 
-/* A runtime that is killed in its ADD keeps nothing. */
+/* Rules of nftables do not say the network, and a container may be in several. A runtime that is
+ * killed in its ADD keeps nothing. */
 static const json_t *find_cached(const struct portmap_evidence *evidence,
 				 const struct portmap_entry *entry)
 {
@@ -62,7 +63,8 @@ static const json_t *find_cached(const struct portmap_evidence *evidence,
 
 	json_array_foreach (evidence->cached, i, cached)
 		if (portmap_entry_is_of(entry, add_cache_text(cached, "networkName"),
-					add_cache_text(cached, "containerId")))
+					add_cache_text(cached, "containerId")) &&
+		    (!entry->is_address || add_cache_has_address(cached, entry->rule.new_address)))
 			return cached;
 	return NULL;
 }
@@ -108,7 +110,8 @@ static void judge_entry(struct migrating_list *containers, const struct portmap_
 				ADD_CACHE,
 				!strcmp(name_of_rules(entry), "nftables")
 					? "nft -a list table ip " NAT_TABLE_OF_PORTMAP
-					: "iptables-save -t nat | grep CNI-DN-");
+				: entry->legacy ? "iptables-legacy-save -t nat | grep CNI-DN-"
+						: "iptables-save -t nat | grep CNI-DN-");
 	else if (entry->is_port && !container_addresses_count(&containers->evidence.addresses,
 							      entry->rule.new_address))
 		migrating_leave(container, "no network namespace has its address");
