@@ -10,7 +10,7 @@
 #include "host/interfaces.h"
 #include "host/host.h"
 #include "net/link.h"
-#include "net/namespaces.h"
+#include "operator/kernel/namespaces.h"
 #include "operator/format.h"
 #include "operator/mappings.h"
 #include "operator/options.h"
