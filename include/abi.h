@@ -575,16 +575,12 @@ struct warnings {
 	char text[WARNINGS_SIZE];
 };
 
-/* What meta has as `complete`. 0: a load is under way, or was killed. META_REMOVED: uninstall takes
- * the set off the host, or has, and nothing in it is of use any more. */
-#define META_COMPLETE 1
-#define META_REMOVED 2
-
 /* meta: ARRAY of one. */
 struct meta {
 	__u32 layout;
-	__u32 complete;     /* META_COMPLETE is written last, when all is loaded and pinned */
+	__u32 complete;     /* 1 is written last, when all is loaded and pinned */
 	__u64 netns_cookie; /* SO_NETNS_COOKIE of the host this set belongs to */
+	__u64 lo_inode;     /* of lo's directory in that host's sysfs; 0: not known */
 	__u32 generation;   /* last one given out; only grows */
 	__u32 next_slot;    /* where the search for a free slot begins */
 	char program_version[PROGRAM_VERSION_SIZE];
@@ -662,6 +658,6 @@ ASSERT_SIZE(struct workload, 8 + WORKLOAD_NAMESPACE_SIZE + WORKLOAD_NAME_SIZE);
 ASSERT_SIZE(struct attachment, 48 + 8 + WORKLOAD_NAMESPACE_SIZE + WORKLOAD_NAME_SIZE);
 ASSERT_SIZE(struct noticed, 16 + 3 * 8 * PORT_WORDS + 8 * EXTERNAL_ADDRESS_WORDS);
 ASSERT_SIZE(struct home, 24);
-ASSERT_SIZE(struct meta, 48 + PROGRAM_VERSION_SIZE + 4 * MASQUERADE_RANGES);
+ASSERT_SIZE(struct meta, 56 + PROGRAM_VERSION_SIZE + 4 * MASQUERADE_RANGES);
 
 #endif

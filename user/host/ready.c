@@ -59,8 +59,8 @@ static void collect_maps(struct objects *objects, const struct address_list *add
 	*objects = whole;
 }
 
-/* The counters go on where there are any. `complete`: 0 or META_COMPLETE */
-static int write_meta(const struct datapath *datapath, uint32_t complete, bool sees_devices,
+/* The counters go on where there are any. */
+static int write_meta(const struct datapath *datapath, bool complete, bool sees_devices,
 		      struct cni_error *err)
 {
 	struct meta meta;
@@ -71,6 +71,7 @@ static int write_meta(const struct datapath *datapath, uint32_t complete, bool s
 	meta.complete = complete;
 	meta.sees_devices = sees_devices;
 	meta.netns_cookie = datapath->netns_cookie;
+	meta.lo_inode = lock_sysfs_inode();
 	memset(meta.program_version, 0, sizeof(meta.program_version));
 	snprintf(meta.program_version, sizeof(meta.program_version), "%s", PROGRAM_VERSION);
 	if (!meta.port_seed && getrandom(&meta.port_seed, sizeof(meta.port_seed), 0) < 0)
@@ -85,7 +86,7 @@ static int complete(struct datapath *datapath, bool sees_devices, struct cni_err
 {
 	cleanup_error struct cni_error ignored = {0};
 
-	if (write_meta(datapath, 0, sees_devices, err))
+	if (write_meta(datapath, false, sees_devices, err))
 		return -1;
 	/* The pin of the meta before is replaced last. */
 	if (pins_write(datapath->directory, &datapath->objects, err))
@@ -95,10 +96,8 @@ static int complete(struct datapath *datapath, bool sees_devices, struct cni_err
 	 * caller finds it by replace_rest(). */
 	attach_refresh(datapath, &ignored);
 	socket_hooks_refresh(datapath);
-	if (write_meta(datapath, META_COMPLETE, sees_devices, err))
+	if (write_meta(datapath, true, sees_devices, err))
 		return -1;
-	lock_remember_in(datapath->directory, datapath->netns_cookie);
-	lock_note_sysfs();
 	datapath->state = DATAPATH_READY;
 	return 0;
 }
@@ -127,31 +126,35 @@ static int replace_rest(const struct datapath *datapath, struct cni_error *err)
 				   " `bpf-portmap upgrade` again when nothing holds it there");
 }
 
-/* Takes the locks, and opens what is there now. */
-static int open_locked(struct datapath *datapath, int *lock, int *pins_lock, struct cni_error *err)
+/* Opens what is there when nobody else works with it. */
+static int open_alone(struct datapath *datapath, int *pins_lock, struct cni_error *err)
 {
-	*lock = lock_take(err);
-	if (*lock < 0 || bpffs_mount(err) || bpffs_verify(err))
+	datapath_close(datapath);
+	if (datapath_open(datapath, DATAPATH_ALONE, PINS_ALL, err) || bpffs_mount(err) ||
+	    bpffs_verify(err))
 		return -1;
 	/* Another host's first load may be about to take the same directory. */
-	if (pins_lock_take(pins_lock, err))
-		return -1;
-	datapath_close(datapath);
-	return datapath_open(datapath, PINS_ALL, err);
+	return pins_lock_take(pins_lock, err) ? -1 : datapath_reopen(datapath, err);
 }
 
-/* Whether there are maps to go on with: not those that uninstall takes off the host. */
+/* What was seen before may have been removed meanwhile. */
+static int open_to_work(struct datapath *datapath, struct cni_error *err)
+{
+	datapath_close(datapath);
+	return datapath_open(datapath, DATAPATH_WORK, PINS_ALL, err);
+}
+
+/* Whether there are maps to go on with. */
 static bool has_maps(const struct datapath *datapath, const struct address_list *addresses)
 {
 	const struct objects *pinned = &datapath->objects;
 	struct objects found;
-	bool whole, removed;
+	bool whole;
 
 	objects_clear(&found);
 	whole = find_maps(pinned, addresses, datapath->netns_cookie, found.maps);
-	removed = maps_are_removed(whole ? &found : pinned);
 	objects_close(&found);
-	return !removed && (whole || all_maps_are_open(pinned));
+	return whole || all_maps_are_open(pinned);
 }
 
 enum where_nothing_is {
@@ -159,18 +162,15 @@ enum where_nothing_is {
 	LOAD_NOTHING,
 };
 
-static int make_ready(struct datapath *datapath, const struct address_list *addresses,
+static int load_alone(struct datapath *datapath, const struct address_list *addresses,
 		      uint32_t assured, enum where_nothing_is otherwise, struct cni_error *err)
 {
-	cleanup_lock int lock = -1;
 	cleanup_pins_lock int pins_lock = -1;
 	cleanup_error struct cni_error stays = {0};
 
-	if (datapath->state == DATAPATH_READY)
-		return 0;
-	if (open_locked(datapath, &lock, &pins_lock, err))
+	if (open_alone(datapath, &pins_lock, err))
 		return -1;
-	/* Uninstall may have had the lock. */
+	/* Another process may have had the lock. */
 	if (datapath->state == DATAPATH_READY ||
 	    (otherwise == LOAD_NOTHING && datapath->state != DATAPATH_FOREIGN &&
 	     !has_maps(datapath, addresses)))
@@ -184,6 +184,21 @@ static int make_ready(struct datapath *datapath, const struct address_list *addr
 	return 0;
 }
 
+static int make_ready(struct datapath *datapath, const struct address_list *addresses,
+		      uint32_t assured, enum where_nothing_is otherwise, struct cni_error *err)
+{
+	if (datapath->state == DATAPATH_READY)
+		return 0;
+	if (load_alone(datapath, addresses, assured, otherwise, err) || open_to_work(datapath, err))
+		return -1;
+	if (otherwise == LOAD_NOTHING || datapath->state == DATAPATH_READY)
+		return 0;
+	return cni_error_set(err, CNI_ERROR_TRY_AGAIN,
+			     "what was loaded into %s was removed at once, by `bpf-portmap"
+			     " uninstall`, say; try again",
+			     datapath->directory);
+}
+
 int datapath_make_ready(struct datapath *datapath, const struct address_list *addresses,
 			uint32_t assured, struct cni_error *err)
 {
@@ -193,10 +208,9 @@ int datapath_make_ready(struct datapath *datapath, const struct address_list *ad
 int datapath_upgrade(struct datapath *datapath, const struct address_list *addresses,
 		     struct cni_error *err)
 {
-	cleanup_lock int lock = -1;
 	cleanup_pins_lock int pins_lock = -1;
 
-	if (open_locked(datapath, &lock, &pins_lock, err))
+	if (open_alone(datapath, &pins_lock, err))
 		return -1;
 	if (datapath->state == DATAPATH_ABSENT)
 		return 0;

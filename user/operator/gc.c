@@ -211,7 +211,7 @@ static int collect_rest(struct gc *gc, size_t *stale, struct cni_error *err)
 	const struct objects *objects = &gc->host.datapath.objects;
 	const struct look_at at = {.entries = true};
 	cleanup_plan struct plan plan = {0};
-	cleanup_lock int lock = lock_take(err);
+	cleanup_lock int lock = lock_take_claims(err);
 
 	if (lock < 0 || stale_slots_count(objects, stale, err))
 		return -1;

@@ -26,15 +26,10 @@
 
 int view_refuse_damaged(const struct datapath *datapath, struct cni_error *err)
 {
-	if (maps_are_removed(&datapath->objects))
-		return cni_error_set(err, CNI_ERROR_KERNEL_REFUSED,
-				     "`bpf-portmap uninstall` was stopped before it had removed"
-				     " what is in %s: run it again; the next ADD would load all"
-				     " anew",
-				     datapath->directory);
 	return cni_error_set(err, CNI_ERROR_KERNEL_REFUSED,
 			     "maps or programs are missing in %s: `bpf-portmap attach` puts them"
-			     " back where programs still run",
+			     " back where programs still run; the next ADD loads them anew, and"
+			     " `bpf-portmap uninstall` removes the rest",
 			     datapath->directory);
 }
 
@@ -71,7 +66,7 @@ int view_open(struct view *view, struct cni_error *err)
 	if (check_rights(err))
 		return -1;
 	view->opened = true;
-	if (datapath_open(&view->datapath, PINS_ALL, err) || judge(view, err))
+	if (datapath_open(&view->datapath, DATAPATH_READ, PINS_ALL, err) || judge(view, err))
 		return -1;
 	view->socket = netlink_open(NETLINK_ROUTE, err);
 	if (!view->socket)

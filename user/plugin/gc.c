@@ -19,7 +19,7 @@ static bool is_gone(struct host *host, const struct attachment_entry *entry)
 {
 	const struct objects *objects = &host->datapath.objects;
 	cleanup_error struct cni_error ignored = {0};
-	cleanup_lock int lock = lock_take(&ignored);
+	cleanup_lock int lock = lock_take_claims(&ignored);
 	struct slot slot;
 
 	return lock >= 0 && (!owner_read(objects, entry->attachment.owner, &slot) ||
@@ -73,7 +73,7 @@ static int collect(struct host *host, const struct cni_attachment_list *valid, c
 	}
 	if (result)
 		return -1;
-	lock = lock_take(err);
+	lock = lock_take_claims(err);
 	if (lock < 0 || stale_slots_sweep(&host->datapath.objects, err))
 		return -1;
 	lock_release(&lock);

@@ -180,9 +180,8 @@ static int attach_missing(struct datapath *datapath, enum socket_purpose purpose
 
 	if (cgroup_root_open(&root, err))
 		return -1;
-	lock = lock_take(err);
-	result = lock < 0 || maps_refuse_removed(&datapath->objects, err) ||
-				 pins_open_rest(datapath->directory, &datapath->objects, err)
+	lock = lock_take_claims(err);
+	result = lock < 0 || pins_open_rest(datapath->directory, &datapath->objects, err)
 			 ? -1
 			 : attach_locked(datapath, purpose, &root, err);
 	close(root.fd);

@@ -378,11 +378,11 @@ int attachment_add(const struct objects *objects, struct nl_sock *socket,
 		.socket = socket,
 		.claims = claims,
 	};
-	cleanup_lock int lock = lock_take(err);
+	cleanup_lock int lock = lock_take_claims(err);
 	char name[IF_NAMESIZE];
 	int result;
 
-	if (lock < 0 || maps_refuse_removed(objects, err))
+	if (lock < 0)
 		return -1;
 	/* Before it may claim anything: the container may have been deleted meanwhile. */
 	if (!link_name(socket, claims->ifindex, name))

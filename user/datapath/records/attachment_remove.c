@@ -191,7 +191,7 @@ int attachment_remove(const struct objects *objects, const struct attachment_key
 	/* Only a look-up that finds nothing means that nothing is there. */
 	if (!attachment_read(objects, key, &record))
 		return errno == ENOENT ? 0 : map_refuse_read(MAP_ATTACHMENTS, err);
-	lock = lock_take(err);
+	lock = lock_take_claims(err);
 	if (lock < 0)
 		return -1;
 	result = attachment_remove_locked(&release, key, err);
@@ -203,7 +203,7 @@ int attachment_remove_stale(const struct objects *objects, const struct attachme
 			    bool *was_there, struct cni_error *err)
 {
 	struct release release = {.objects = objects};
-	cleanup_lock int lock = lock_take(err);
+	cleanup_lock int lock = lock_take_claims(err);
 	struct attachment record;
 	int result = 0;
 
@@ -232,7 +232,7 @@ bool attachment_is_abandoned(const struct objects *objects, struct nl_sock *sock
 			     const struct attachment_entry *entry)
 {
 	cleanup_error struct cni_error ignored = {0};
-	cleanup_lock int lock = lock_take(&ignored);
+	cleanup_lock int lock = lock_take_claims(&ignored);
 
 	return lock >= 0 && attachment_is_abandoned_locked(objects, socket, entry);
 }
@@ -248,7 +248,7 @@ static int forget_notice(const struct datapath *datapath, enum abandoned_which w
 	if (!meta_read(&datapath->objects, &meta) || !meta.owner_gone)
 		return 0;
 	*noticed = true;
-	lock = lock_take(err);
+	lock = lock_take_claims(err);
 	if (lock < 0)
 		return -1;
 	if (!meta_read(&datapath->objects, &meta))

@@ -73,7 +73,7 @@ void warnings_keep(const struct objects *objects, const struct attachment_key *k
 	map = open_map(objects);
 	if (map < 0)
 		return;
-	lock = lock_take(&err);
+	lock = lock_take_claims(&err);
 	if (lock < 0 || keep_locked(objects, map, key, &warnings, &err))
 		warning_passing("warnings are not kept: %s", cni_error_message(&err));
 }
@@ -91,7 +91,7 @@ void warnings_forget(const struct objects *objects, const struct attachment *rec
 int warnings_forget_living(const struct objects *objects, const struct attachment_key *key,
 			   bool *had_some, struct cni_error *err)
 {
-	cleanup_lock int lock = lock_take(err);
+	cleanup_lock int lock = lock_take_claims(err);
 	struct attachment record;
 
 	*had_some = false;
