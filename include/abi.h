@@ -31,7 +31,6 @@
 #define MAX_NETWORKS 1024
 #define MAX_HOMES 8
 #define LOOPBACK_IFINDEX 1 /* lo's, in every network namespace */
-#define MAX_WARNED 4096
 #define MIN_ASSURED 16384
 #define MAX_ASSURED 262144
 #define MIN_HALF_OPEN 32768
@@ -54,7 +53,6 @@
 #define INTERFACE_NAMES_SIZE 1024
 #define POLICY_ADDRESSES 8
 #define HELD_SIZE 1584
-#define WARNINGS_SIZE 1016
 
 /* IANA numbers of the protocols that are translated. */
 enum protocol {
@@ -560,19 +558,12 @@ struct attachment {
 	__u32 ifindex; /* of the veth's host side */
 	__u8 host_mac[6];
 	enum attachment_state state;
-	__u8 has_warnings;     /* 1: there is an entry in warnings */
+	__u8 reserved;
 	__u32 host_ports;      /* entries in portmaps it claimed */
 	__u32 endpoints;       /* entries in endpoints; 0: not known */
 	__u8 container_mac[6]; /* that its bridge is to know; 0: none */
-	__u8 reserved[2];
+	__u8 reserved2[2];
 	struct workload workload;
-};
-
-/* warnings: HASH by slot number. What the last ADD of an attachment has warned of: lines,
- * printable, truncated, zero-filled. Written after `has_warnings`. */
-struct warnings {
-	struct owner owner;
-	char text[WARNINGS_SIZE];
 };
 
 /* meta: ARRAY of one. */
@@ -643,7 +634,6 @@ ASSERT_SIZE(struct host_address_key, 16);
 ASSERT_SIZE(struct host_address, 16);
 ASSERT_SIZE(struct socket_flow_key, 32);
 ASSERT_SIZE(struct socket_flow, 24);
-ASSERT_SIZE(struct warnings, 8 + WARNINGS_SIZE);
 ASSERT_SIZE(struct network, 16 + 2 * INTERFACE_NAMES_SIZE);
 ASSERT_SIZE(struct connection_key, 40);
 ASSERT_SIZE(struct connection, 144);

@@ -126,22 +126,16 @@ static int replace_rest(const struct datapath *datapath, struct cni_error *err)
 				   " `bpf-portmap upgrade` again when nothing holds it there");
 }
 
-/* Opens what is there when nobody else works with it. */
-static int open_alone(struct datapath *datapath, int *pins_lock, struct cni_error *err)
+static int open_as(struct datapath *datapath, enum datapath_use use, struct cni_error *err)
 {
 	datapath_close(datapath);
-	if (datapath_open(datapath, DATAPATH_ALONE, PINS_ALL, err) || bpffs_mount(err) ||
-	    bpffs_verify(err))
-		return -1;
-	/* Another host's first load may be about to take the same directory. */
-	return pins_lock_take(pins_lock, err) ? -1 : datapath_reopen(datapath, err);
+	return datapath_open(datapath, use, PINS_ALL, err);
 }
 
-/* What was seen before may have been removed meanwhile. */
-static int open_to_work(struct datapath *datapath, struct cni_error *err)
+/* Loaders wait for each other; those of other hosts may be about to take the same directory. */
+static int wait_for_loaders(int *pins_lock, struct cni_error *err)
 {
-	datapath_close(datapath);
-	return datapath_open(datapath, DATAPATH_WORK, PINS_ALL, err);
+	return bpffs_mount(err) || bpffs_verify(err) || pins_lock_take(pins_lock, err) ? -1 : 0;
 }
 
 /* Whether there are maps to go on with. */
@@ -165,12 +159,10 @@ enum where_nothing_is {
 static int load_alone(struct datapath *datapath, const struct address_list *addresses,
 		      uint32_t assured, enum where_nothing_is otherwise, struct cni_error *err)
 {
-	cleanup_pins_lock int pins_lock = -1;
 	cleanup_error struct cni_error stays = {0};
 
-	if (open_alone(datapath, &pins_lock, err))
+	if (open_as(datapath, DATAPATH_ALONE, err))
 		return -1;
-	/* Another process may have had the lock. */
 	if (datapath->state == DATAPATH_READY ||
 	    (otherwise == LOAD_NOTHING && datapath->state != DATAPATH_FOREIGN &&
 	     !has_maps(datapath, addresses)))
@@ -180,22 +172,31 @@ static int load_alone(struct datapath *datapath, const struct address_list *addr
 	/* What this container needs is attached by the rest of its ADD, which fails where it
 	 * cannot be. A program at another container's veth is no reason to refuse this one. */
 	if (replace_rest(datapath, &stays))
-		warning_passing("%s", cni_error_message(&stays));
+		warning("%s", cni_error_message(&stays));
 	return 0;
 }
 
 static int make_ready(struct datapath *datapath, const struct address_list *addresses,
 		      uint32_t assured, enum where_nothing_is otherwise, struct cni_error *err)
 {
+	cleanup_pins_lock int pins_lock = -1;
+
 	if (datapath->state == DATAPATH_READY)
 		return 0;
-	if (load_alone(datapath, addresses, assured, otherwise, err) || open_to_work(datapath, err))
+	/* Nobody waits for a loader with the lock that the loader waits for. */
+	datapath_close(datapath);
+	if (wait_for_loaders(&pins_lock, err) || open_as(datapath, DATAPATH_WORK, err))
+		return -1;
+	if (datapath->state == DATAPATH_READY)
+		return 0;
+	if (load_alone(datapath, addresses, assured, otherwise, err) ||
+	    open_as(datapath, DATAPATH_WORK, err))
 		return -1;
 	if (otherwise == LOAD_NOTHING || datapath->state == DATAPATH_READY)
 		return 0;
 	return cni_error_set(err, CNI_ERROR_TRY_AGAIN,
-			     "what was loaded into %s was removed at once, by `bpf-portmap"
-			     " uninstall`, say; try again",
+			     "what was loaded into %s is gone again, by `bpf-portmap uninstall`,"
+			     " say; try again",
 			     datapath->directory);
 }
 
@@ -210,7 +211,8 @@ int datapath_upgrade(struct datapath *datapath, const struct address_list *addre
 {
 	cleanup_pins_lock int pins_lock = -1;
 
-	if (open_alone(datapath, &pins_lock, err))
+	datapath_close(datapath);
+	if (wait_for_loaders(&pins_lock, err) || open_as(datapath, DATAPATH_ALONE, err))
 		return -1;
 	if (datapath->state == DATAPATH_ABSENT)
 		return 0;

@@ -15,7 +15,6 @@
 #include "datapath/load/bpffs.h"
 #include "datapath/load/maps.h"
 #include "datapath/records/owners.h"
-#include "datapath/records/warnings.h"
 #include "lib/memory.h"
 #include "lib/text.h"
 #include "net/link.h"
@@ -80,10 +79,8 @@ int view_open(struct view *view, struct cni_error *err)
 void view_close(struct view *view)
 {
 	for (size_t i = 0; view->containers && i < MAX_SLOTS; i++) {
-		if (view->containers[i]) {
+		if (view->containers[i])
 			free(view->containers[i]->json);
-			free(view->containers[i]->warnings);
-		}
 		free(view->containers[i]);
 	}
 	free(view->containers);
@@ -160,7 +157,6 @@ static struct container_info *read_container(const struct objects *objects, uint
 	container->has_record = slot_read_record(objects, number, &slot, &container->record);
 	if (!container->has_record)
 		memset(&container->record, 0, sizeof(container->record));
-	container->warnings = warnings_read(objects, &container->record);
 	read_name(container, slot.attachment);
 	write_text(container, names);
 	return container;

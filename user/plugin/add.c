@@ -15,7 +15,6 @@
 #include "datapath/records/attachment_add.h"
 #include "datapath/records/attachment_remove.h"
 #include "datapath/records/owners.h"
-#include "datapath/records/warnings.h"
 #include "host/container.h"
 #include "host/foreign_nat.h"
 #include "host/host_sockets.h"
@@ -241,7 +240,6 @@ static int set_up(struct add *add, struct cni_error *err)
 		undo_all(add);
 		return -1;
 	}
-	warnings_keep(&add->host.datapath.objects, &add->container.claims.key, warnings_kept());
 	return 0;
 }
 

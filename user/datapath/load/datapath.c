@@ -140,11 +140,6 @@ int datapath_open(struct datapath *datapath, enum datapath_use use, enum pin_set
 		       : 0;
 }
 
-int datapath_reopen(struct datapath *datapath, struct cni_error *err)
-{
-	return open_again(datapath, PINS_ALL, err);
-}
-
 void datapath_close(struct datapath *datapath)
 {
 	objects_close(&datapath->objects);

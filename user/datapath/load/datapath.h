@@ -45,9 +45,6 @@ int datapath_open(struct datapath *datapath, enum datapath_use use, enum pin_set
 		  struct cni_error *err);
 void datapath_close(struct datapath *datapath);
 
-/* Opens what is pinned now, with the lock that it has. Errors as above. */
-int datapath_reopen(struct datapath *datapath, struct cni_error *err);
-
 /* Returns whether the maps can be read and written: READY or OUTDATED. */
 bool datapath_is_usable(const struct datapath *datapath);
 

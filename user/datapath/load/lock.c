@@ -32,9 +32,12 @@ enum lock {
 static const struct {
 	const char *file;
 	const char *directory; /* where sysfs is read-only */
+	const char *what;
 } locks[LOCK_COUNT] = {
-	[LOCK_SET] = {"bus/platform/drivers_probe", "bus/platform/drivers"},
-	[LOCK_CLAIMS] = {"bus/platform/uevent", "bus/platform/devices"},
+	[LOCK_SET] = {"bus/platform/drivers_probe", "bus/platform/drivers",
+		      "this host's maps and programs"},
+	[LOCK_CLAIMS] = {"bus/platform/uevent", "bus/platform/devices",
+			 "this host's port mappings"},
 };
 
 static uint64_t expected_inode;
@@ -219,7 +222,7 @@ static int take(enum lock lock, int operation, struct cni_error *err)
 	int fd = open_lock(lock, err);
 	struct stat netns;
 
-	if (fd < 0 || !wait_until_taken(fd, operation, "this host's port mappings", err))
+	if (fd < 0 || !wait_until_taken(fd, operation, locks[lock].what, err))
 		return fd;
 	if (err->code == CNI_ERROR_TRY_AGAIN && !stat("/proc/self/ns/net", &netns))
 		cni_error_wrap(err, "network namespace %lu", (unsigned long)netns.st_ino);

@@ -12,7 +12,6 @@
 #include "datapath/records/containers.h"
 #include "datapath/records/owners.h"
 #include "datapath/records/policies.h"
-#include "datapath/records/warnings.h"
 #include "lib/cleanup.h"
 #include "datapath/records/describe.h"
 #include "lib/warning.h"
@@ -147,7 +146,6 @@ static int release_owned(struct release *release, const struct attachment *recor
 	    release_ports(release, record, err) || release_endpoints(release, record, err) ||
 	    policy_delete(objects, record->owner, err))
 		return -1;
-	warnings_forget(objects, record);
 	release_interface(objects, record->ifindex, record->owner);
 	if (owner_read(objects, record->owner, &slot) && slot.ifindex != record->ifindex)
 		release_interface(objects, slot.ifindex, record->owner);
@@ -168,12 +166,6 @@ int attachment_remove_locked(struct release *release, const struct attachment_ke
 
 	if (!attachment_read(objects, key, &record))
 		return 0;
-	/* Record and slot contradict each other: what the record says may be another's. */
-	if (!owner_is_of(objects, record.owner, key))
-		return map_delete(objects, MAP_ATTACHMENTS, key, err) ||
-				       stale_slots_sweep(objects, err)
-			       ? -1
-			       : 0;
 	if (release_owned(release, &record, err) || map_delete(objects, MAP_ATTACHMENTS, key, err))
 		return -1;
 	owner_free(objects, record.owner);
@@ -220,12 +212,7 @@ int attachment_remove_stale(const struct objects *objects, const struct attachme
 bool attachment_is_abandoned_locked(const struct objects *objects, struct nl_sock *socket,
 				    const struct attachment_entry *entry)
 {
-	struct attachment_name name;
-	struct slot slot;
-
-	return !attachment_has_veth(objects, socket, &entry->attachment) ||
-	       (!attachment_name_split(entry->key.name, &name) &&
-		!owner_read(objects, entry->attachment.owner, &slot));
+	return !attachment_has_veth(objects, socket, &entry->attachment);
 }
 
 bool attachment_is_abandoned(const struct objects *objects, struct nl_sock *socket,
@@ -278,11 +265,11 @@ void abandoned_remove(const struct datapath *datapath, struct nl_sock *socket,
 		describe_attachment(objects, entries[i].key.name, who);
 		failed = attachment_remove_stale(objects, &entries[i], &was_there, &failure);
 		if (!failed && was_there)
-			warning_passing("removed what %s had left: its veth is gone, and DEL was "
-					"not called",
-					who);
+			warning("removed what %s had left: its veth is gone, and DEL was "
+				"not called",
+				who);
 	}
 	if (failed)
-		warning_passing("cannot remove what containers without a veth have left behind: %s",
-				cni_error_message(&failure));
+		warning("cannot remove what containers without a veth have left behind: %s",
+			cni_error_message(&failure));
 }

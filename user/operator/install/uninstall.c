@@ -230,9 +230,11 @@ static int remove_from_kernel(const struct options *options, struct cni_error *e
 {
 	cleanup_host struct host host = {.report = print_change};
 	struct datapath *datapath = &host.datapath;
+	cleanup_pins_lock int pins_lock = -1;
 	bool was_there;
 
-	if (host_open_alone(&host, err))
+	if ((bpffs_is_mounted() && (bpffs_verify(err) || pins_lock_take(&pins_lock, err))) ||
+	    host_open_alone(&host, err))
 		return -1;
 	was_there = datapath->state != DATAPATH_ABSENT;
 	if (datapath->state == DATAPATH_FOREIGN && !options->purge)
