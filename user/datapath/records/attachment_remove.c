@@ -67,7 +67,7 @@ static enum walk release_endpoint(const void *key, const void *value, void *cont
 
 	if (!owner_is(endpoint->owner, search->owner))
 		return WALK_ON;
-	if (map_delete(search->release->objects, MAP_ENDPOINTS, key, err))
+	if (container_return_address(search->release->objects, key, endpoint, err))
 		return WALK_FAILED;
 	return --search->left ? WALK_ON : WALK_ENOUGH;
 }
@@ -126,13 +126,21 @@ static int release_endpoints(struct release *release, const struct attachment *r
 }
 
 /* The program stays at the veth and drops what the container still sends, until the veth goes:
- * nothing leaves without being translated in between. */
-static void release_interface(const struct objects *objects, uint32_t ifindex, struct owner owner)
+ * nothing leaves without being translated in between. Where the interface is in another network,
+ * too, that one's attachment has it from now on. */
+static int release_interface(const struct objects *objects, uint32_t ifindex, struct owner owner,
+			     struct cni_error *err)
 {
 	struct interface interface;
+	struct slot slot;
 
-	if (interface_read(objects, ifindex, &interface) && owner_is(interface.owner, owner))
-		interface_delete(objects, ifindex);
+	if (!interface_read(objects, ifindex, &interface) || !owner_is(interface.owner, owner))
+		return 0;
+	if (owner_read(objects, owner, &slot) &&
+	    container_find_other(objects, &slot, owner.slot, &interface.owner))
+		return interface_write(objects, ifindex, &interface, err);
+	interface_delete(objects, ifindex);
+	return 0;
 }
 
 static int release_owned(struct release *release, const struct attachment *record,
@@ -146,10 +154,11 @@ static int release_owned(struct release *release, const struct attachment *recor
 	    release_ports(release, record, err) || release_endpoints(release, record, err) ||
 	    policy_delete(objects, record->owner, err))
 		return -1;
-	release_interface(objects, record->ifindex, record->owner);
-	if (owner_read(objects, record->owner, &slot) && slot.ifindex != record->ifindex)
-		release_interface(objects, slot.ifindex, record->owner);
-	return 0;
+	if (release_interface(objects, record->ifindex, record->owner, err))
+		return -1;
+	return owner_read(objects, record->owner, &slot) && slot.ifindex != record->ifindex
+		       ? release_interface(objects, slot.ifindex, record->owner, err)
+		       : 0;
 }
 
 void release_finish(const struct release *release, int *lock)
