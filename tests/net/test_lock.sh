@@ -263,3 +263,17 @@ test_lock_holder_is_named() {
 	eval "$(jq -r .msg <<<"$output" | grep -o 'grep [0-9a-f:]* /proc/locks')" >/run/locks
 	expect_contains "$(cat /run/locks)" " $holder "
 }
+
+# whose container has a port that is taken is looked for in /proc without the lock of claims
+test_lock_no_look_at_processes() {
+	local id
+	id=$(printf 'a%.0s' {1..64})
+	container_add_plain first
+	container_add_plain second
+	plugin_config first | NETNS=/run/netns/first plugin_run ADD "$id" >/run/out || fail "$(cat /run/out)"
+	PREFIX='strace -o /run/trace -e trace=openat,close' expect_failure plugin_call ADD second
+	expect_contains "$output" "taken by container $id"
+	awk '/uevent", O_WRONLY/ { held = $NF } held && $0 ~ "^close\\(" held "\\)" { held = "" }
+		/\/proc\/[0-9]+\/cgroup/ { looked = 1; if (held) bad = 1 }
+		END { exit !looked || bad }' /run/trace || fail "$(grep -E 'uevent|cgroup|close' /run/trace | tail -40)"
+}

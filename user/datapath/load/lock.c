@@ -175,21 +175,32 @@ uint64_t lock_sysfs_inode(void)
 	return expected_inode;
 }
 
-/* Opens the file in what is mounted on /sys, if that is ours. -1: it is not, or it is mounted
- * read-only, or something else is mounted over the file. */
+/* What is mounted on /sys, if that is ours, else -1. It stays open. */
+static int mounted_sysfs(dev_t *device)
+{
+	static int sysfs = -1;
+	static struct stat lo;
+
+	if (sysfs < 0 && expected_inode) {
+		sysfs = open("/sys", O_PATH | O_DIRECTORY | O_CLOEXEC);
+		if (sysfs < 0 || fstatat(sysfs, LOOPBACK, &lo, 0) || lo.st_ino != expected_inode) {
+			cleanup_close_pointer(&sysfs);
+			sysfs = -1;
+		}
+	}
+	*device = lo.st_dev;
+	return sysfs;
+}
+
+/* -1: /sys is not ours, or mounted read-only, or something else is mounted over the file. */
 static int open_mounted(const char *name)
 {
-	cleanup_close int sysfs = -1;
-	struct stat lo, file;
-	int fd;
+	struct stat file;
+	dev_t device;
+	int sysfs = mounted_sysfs(&device);
+	int fd = sysfs < 0 ? -1 : openat(sysfs, name, O_WRONLY | O_CLOEXEC);
 
-	if (!expected_inode)
-		return -1;
-	sysfs = open("/sys", O_PATH | O_DIRECTORY | O_CLOEXEC);
-	if (sysfs < 0 || fstatat(sysfs, LOOPBACK, &lo, 0) || lo.st_ino != expected_inode)
-		return -1;
-	fd = openat(sysfs, name, O_WRONLY | O_CLOEXEC);
-	if (fd < 0 || (!fstat(fd, &file) && file.st_dev == lo.st_dev))
+	if (fd < 0 || (!fstat(fd, &file) && file.st_dev == device))
 		return fd;
 	close(fd);
 	return -1;
