@@ -14,7 +14,6 @@
 #include "datapath/records/describe.h"
 #include "datapath/records/networks.h"
 #include "datapath/records/owners.h"
-#include "datapath/records/warnings.h"
 #include "host/host.h"
 #include "host/interfaces.h"
 #include "lib/cleanup.h"
@@ -39,7 +38,6 @@ struct gc {
 	uint32_t *connections; /* by slot, of its owner; NULL: nothing to remove was found yet */
 	struct items items;
 	size_t removed;
-	size_t forgotten;  /* attachments whose warnings were */
 	size_t of_portmap; /* containers whose rules of portmap were removed */
 };
 
@@ -142,29 +140,6 @@ static int say(struct gc *gc, const struct attachment_entry *entry, const char *
 	return 0;
 }
 
-/* Of a container that lives. */
-static int forget_warnings(struct gc *gc, const struct attachment_entry *entry,
-			   struct cni_error *err)
-{
-	char who[DESCRIBED_ATTACHMENT_SIZE];
-	bool had_some = true;
-
-	if (!gc->options->forget_warnings || !entry->attachment.has_warnings)
-		return 0;
-	if (!gc->options->dry_run &&
-	    warnings_forget_living(&gc->host.datapath.objects, &entry->key, &had_some, err))
-		return -1;
-	if (!had_some)
-		return 0;
-	gc->forgotten++;
-	if (gc->options->json)
-		return 0;
-	describe_attachment(&gc->host.datapath.objects, entry->key.name, who);
-	cni_printable(who, "");
-	printf("%s the warnings of %s\n", gc->options->dry_run ? "would forget" : "forgot", who);
-	return 0;
-}
-
 static int collect_one(struct gc *gc, const struct attachment_entry *entry, struct cni_error *err)
 {
 	const struct objects *objects = &gc->host.datapath.objects;
@@ -173,7 +148,7 @@ static int collect_one(struct gc *gc, const struct attachment_entry *entry, stru
 	json_t *item;
 
 	if (!attachment_is_abandoned(objects, gc->host.socket, entry))
-		return forget_warnings(gc, entry, err);
+		return 0;
 	if (!gc->connections && count_connections(gc, err))
 		return -1;
 	describe_attachment(objects, entry->key.name, who);
@@ -205,22 +180,13 @@ static int collect_attachments(struct gc *gc, struct cni_error *err)
 	return result;
 }
 
-/* What damaged records, interfaces that went and networks without containers have left. */
-static int collect_rest(struct gc *gc, size_t *stale, struct cni_error *err)
+/* What interfaces that went and networks without containers have left. */
+static int collect_rest(struct gc *gc, struct cni_error *err)
 {
-	const struct objects *objects = &gc->host.datapath.objects;
 	const struct look_at at = {.entries = true};
 	cleanup_plan struct plan plan = {0};
-	cleanup_lock int lock = lock_take(err);
 
-	if (lock < 0 || stale_slots_count(objects, stale, err))
-		return -1;
-	if (gc->options->dry_run)
-		return 0;
-	if (*stale && stale_slots_sweep(objects, err))
-		return -1;
-	lock_release(&lock);
-	return host_settle(&gc->host, &at, &plan, err);
+	return gc->options->dry_run ? 0 : host_settle(&gc->host, &at, &plan, err);
 }
 
 static int say_of_portmap(const char *network, const char *id, void *context, struct cni_error *err)
@@ -261,24 +227,17 @@ static int prepare(struct gc *gc, struct cni_error *err)
 	return mappings_read(&gc->mappings, &gc->view, err);
 }
 
-static int finish(struct gc *gc, size_t stale, struct cni_error *err)
+static int finish(struct gc *gc, struct cni_error *err)
 {
-	const char *verb = gc->options->dry_run ? "would remove" : "removed";
-
 	if (gc->options->json)
 		return items_end(&gc->items,
-				 json_pack("{s:I, s:I, s:I, s:I, s:b}", "attachments",
-					   (json_int_t)gc->removed, "entries_of_nobody",
-					   (json_int_t)stale, "warnings_forgotten",
-					   (json_int_t)gc->forgotten, "containers_of_portmap",
+				 json_pack("{s:I, s:I, s:b}", "attachments",
+					   (json_int_t)gc->removed, "containers_of_portmap",
 					   (json_int_t)gc->of_portmap, "removed",
 					   !gc->options->dry_run),
 				 err);
-	if (stale)
-		printf("%s %zu entr%s that belonged to nobody\n", verb, stale,
-		       stale == 1 ? "y" : "ies");
 	/* For a person: a timer's journal would be full of it. */
-	if (!gc->removed && !stale && !gc->forgotten && !gc->of_portmap && isatty(STDOUT_FILENO))
+	if (!gc->removed && !gc->of_portmap && isatty(STDOUT_FILENO))
 		puts("nothing to remove");
 	return 0;
 }
@@ -286,19 +245,18 @@ static int finish(struct gc *gc, size_t stale, struct cni_error *err)
 static int run(struct gc *gc, struct cni_error *err)
 {
 	struct cni_error failure = {0};
-	size_t stale = 0;
 	int result = 0;
 
 	if (prepare(gc, err))
 		return -1;
 	if (datapath_is_usable(&gc->host.datapath)) {
 		result = collect_attachments(gc, err);
-		if (collect_rest(gc, &stale, &failure))
+		if (collect_rest(gc, &failure))
 			result = cni_error_chain(err, &failure);
 	}
 	if (portmap_gone_remove(&gc->host, gc->options->dry_run, say_of_portmap, gc, &failure))
 		result = cni_error_chain(err, &failure);
-	if (finish(gc, stale, &failure))
+	if (finish(gc, &failure))
 		result = cni_error_chain(err, &failure);
 	return result;
 }

@@ -264,10 +264,6 @@ static const struct command_option table[] = {
 	{OPTIONS_TRACE, 0, "count", "N", "with --live: until so many were shown", set_limit, 0},
 	{OPTIONS_GC, 0, "dry-run", NULL, "only say what would be removed", NULL,
 	 offsetof(struct options, dry_run)},
-	{OPTIONS_GC, 0, "forget-warnings", NULL,
-	 "also forgets what ADDs have warned of, which list and doctor show: for anyone who has\n"
-	 "mended it",
-	 NULL, offsetof(struct options, forget_warnings)},
 	{OPTIONS_MIGRATE, 0, "from-portmap", NULL, "from the reference plugin portmap", NULL,
 	 offsetof(struct options, from_portmap)},
 	{OPTIONS_MIGRATE | OPTIONS_UPGRADE, 0, "dry-run", NULL,

@@ -17,7 +17,6 @@
 #include "plugin/commands.h"
 #include "host/interfaces.h"
 #include "host/ready.h"
-#include "host/removal.h"
 
 static void print_change(const char *interface, const char *what)
 {
@@ -52,7 +51,7 @@ static int check_names(struct host *host, char *const *names, struct cni_error *
 
 static int refresh_port_ranges(const struct objects *objects, struct cni_error *err)
 {
-	cleanup_lock int lock = lock_take(err);
+	cleanup_lock int lock = lock_take_claims(err);
 	struct meta meta;
 
 	if (lock < 0 || (meta_read(objects, &meta) && port_ranges_follow(&meta) &&
@@ -89,5 +88,5 @@ int command_attach(char *const *operands, struct cni_error *err)
 	if (refresh_port_ranges(&host.datapath.objects, &failure) ||
 	    socket_hooks_repair(&host.datapath, &failure))
 		result = cni_error_chain(err, &failure);
-	return host_withdraw_if_removed(&host, result, err);
+	return result;
 }

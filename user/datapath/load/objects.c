@@ -47,7 +47,6 @@ static const struct map_shape shapes[MAP_COUNT] = {
 	[MAP_FRAGMENTS] = SHAPE("fragments", LRU_HASH, struct fragment_key, struct fragment),
 	[MAP_HELD] = SHAPE("held", ARRAY, __u32, struct held_fragment),
 	[MAP_ATTACHMENTS] = SHAPE("attachments", HASH, struct attachment_key, struct attachment),
-	[MAP_WARNINGS] = SHAPE("warnings", HASH, __u32, struct warnings),
 	[MAP_NOTICED] = SHAPE("noticed", ARRAY, __u32, struct noticed),
 	[MAP_COUNTERS] = SHAPE("counters", PERCPU_ARRAY, __u32, struct counters),
 	[MAP_META] = SHAPE("meta", ARRAY, __u32, struct meta),

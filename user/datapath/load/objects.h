@@ -45,7 +45,6 @@ enum map_number {
 	MAP_FRAGMENTS,
 	MAP_HELD,
 	MAP_ATTACHMENTS,
-	MAP_WARNINGS,
 	MAP_NOTICED,
 	MAP_COUNTERS,
 	MAP_META,
@@ -96,6 +95,7 @@ struct meta_head {
 	uint32_t layout;
 	uint32_t complete;
 	uint64_t netns_cookie;
+	uint64_t lo_inode;
 	uint32_t generation;
 	uint32_t next_slot;
 	char program_version[PROGRAM_VERSION_SIZE];

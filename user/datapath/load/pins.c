@@ -413,13 +413,10 @@ void pins_lock_release(int *lock)
 
 int pins_remove(const char *directory, struct cni_error *err)
 {
-	cleanup_pins_lock int lock = -1;
 	int owner = bpffs_owner(directory, err);
 
 	if (owner != BPFFS_ROOTS)
 		return owner < 0 ? -1 : 0;
-	if (pins_lock_take(&lock, err))
-		return -1;
 	empty_directory(PINS_LOADING);
 	if (empty_directory(directory))
 		return bpf_error_set(err, errno, "cannot remove %s/%s", directory,

@@ -66,14 +66,14 @@ int pins_write(const char *directory, const struct objects *objects, struct cni_
  * open it, and it is on the file system that it protects.
  *
  * *lock begins as -1. Afterwards PINS_LOADING exists, with what a killed loader left.
- * Moves away what other users have put in its place. Take the host's lock first.
+ * Moves away what other users have put in its place. Take it before the host's lock.
  * CNI_ERROR_TRY_AGAIN, CNI_ERROR_KERNEL_REFUSED, CNI_ERROR_IO. */
 int pins_lock_take(int *lock, struct cni_error *err);
 void pins_lock_release(int *lock);
 
 /* Removes all that is pinned in the directory, of any layout, meta last, and what killed loaders
- * left; not the directories of other hosts. Programs that only a pin held are gone then. Takes the
- * lock above. CNI_ERROR_TRY_AGAIN, CNI_ERROR_KERNEL_REFUSED, CNI_ERROR_IO. */
+ * left; not the directories of other hosts. Programs that only a pin held are gone then. Call it
+ * with the lock above. CNI_ERROR_KERNEL_REFUSED. */
 int pins_remove(const char *directory, struct cni_error *err);
 
 #define cleanup_pins_lock __attribute__((cleanup(pins_lock_release)))
