@@ -248,7 +248,7 @@ $(BUILD)/fuzz/%.o: %.c Makefile | $(SKELETONS)
 
 $(JSON_FUZZERS): $(BUILD)/tests/%: $(BUILD)/fuzz/tests/fuzz/%.o $(FUZZ_OBJECTS)
 	@mkdir -p $(@D)
-	$(call say,LINK,$@)$(CLANG) $(CFLAGS) $(FUZZ_SANITIZE) -fsanitize=fuzzer $^ -ljansson -lnl-3 -lnettle -o $@
+	$(call say,LINK,$@)$(CLANG) $(CFLAGS) $(FUZZ_SANITIZE) -fsanitize=fuzzer $^ -ljansson -lnl-3 -lnettle -lbpf -o $@
 
 $(BUILD)/fuzz/dictionary: tests/fuzz/seeds $(wildcard conf/* user/*/*.c user/*/*/*.c tests/unit/*.c)
 	$(call say,SEEDS,$(BUILD)/fuzz)tests/fuzz/seeds

@@ -30,6 +30,7 @@
 #define MAX_HOST_ADDRESSES 65536
 #define MAX_NETWORKS 1024
 #define MAX_HOMES 8
+#define META_OBJECTS 40
 #define LOOPBACK_IFINDEX 1 /* lo's, in every network namespace */
 #define MIN_ASSURED 16384
 #define MAX_ASSURED 262144
@@ -585,6 +586,9 @@ struct meta {
 	 * space clears it before it searches for such owners. */
 	__u32 owner_gone;
 	__u32 several_networks; /* 1: a container has been on several networks */
+	/* The kernel's ids of the programs and maps that are pinned, in user space's order; no
+	 * other object gets them. */
+	__u32 object_ids[META_OBJECTS];
 } __attribute__((aligned(8)));
 
 /* endpoint_addresses: ARRAY of PORT_WORDS words, a bit for each address_hash() of an endpoint. A
@@ -648,6 +652,6 @@ ASSERT_SIZE(struct workload, 8 + WORKLOAD_NAMESPACE_SIZE + WORKLOAD_NAME_SIZE);
 ASSERT_SIZE(struct attachment, 48 + 8 + WORKLOAD_NAMESPACE_SIZE + WORKLOAD_NAME_SIZE);
 ASSERT_SIZE(struct noticed, 16 + 3 * 8 * PORT_WORDS + 8 * EXTERNAL_ADDRESS_WORDS);
 ASSERT_SIZE(struct home, 24);
-ASSERT_SIZE(struct meta, 56 + PROGRAM_VERSION_SIZE + 4 * MASQUERADE_RANGES);
+ASSERT_SIZE(struct meta, 56 + PROGRAM_VERSION_SIZE + 4 * MASQUERADE_RANGES + 4 * META_OBJECTS);
 
 #endif

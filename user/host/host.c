@@ -25,7 +25,7 @@ static void host_begin(struct host *host)
 
 static int open_net(struct host *host, struct cni_error *err)
 {
-	host->socket = netlink_open(NETLINK_ROUTE, err);
+	host->socket = netlink_route(err);
 	if (!host->socket)
 		return -1;
 	return address_list_read(&host->addresses, host->socket, err);
@@ -69,7 +69,6 @@ void host_end(struct host *host)
 	if (!host->opened)
 		return;
 	address_list_release(&host->addresses);
-	nl_socket_free(host->socket);
 	memset(host, 0, sizeof(*host));
 }
 

@@ -78,6 +78,7 @@ static int write_meta(const struct datapath *datapath, bool complete, bool sees_
 		return cni_error_set(err, CNI_ERROR_KERNEL_REFUSED, "cannot read random bytes: %s",
 				     strerror(errno));
 	port_ranges_follow(&meta);
+	objects_read_ids(&datapath->objects, meta.object_ids);
 	return meta_write(&datapath->objects, &meta, err);
 }
 

@@ -155,20 +155,11 @@ static int attach_locked(const struct datapath *datapath, enum socket_purpose pu
 	return result;
 }
 
-/* Every ADD asks this, so only those without which no port is reached or kept are opened. They all
- * lose their cgroup together; that another one was detached is found by CHECK, STATUS and
- * `attach`. */
+/* Every ADD asks this, so only the one is looked at that is attached last. They all lose their
+ * cgroup together; that another one was detached is found by CHECK, STATUS and `attach`. */
 static bool seem_attached(const struct datapath *datapath, enum socket_purpose purpose)
 {
-	char path[LINK_PATH_SIZE];
-
-	for_each_socket_program (program, purpose) {
-		link_path(datapath, program, path);
-		if (program < SOCKET_CONNECT4 ? access(path, F_OK)
-					      : !is_attached(datapath, program))
-			return false;
-	}
-	return true;
+	return is_attached(datapath, SOCKET_PROGRAMS_END(purpose) - 1);
 }
 
 static int attach_missing(struct datapath *datapath, enum socket_purpose purpose,

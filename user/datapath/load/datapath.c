@@ -41,13 +41,12 @@ static enum datapath_state judge(struct datapath *datapath, const struct pins *p
 									     : DATAPATH_READY;
 }
 
-static int open_set(struct datapath *datapath, const struct pins *pins, enum pin_set set,
-		    struct cni_error *err)
+static int open_all(struct datapath *datapath, const struct pins *pins, struct cni_error *err)
 {
 	struct pins_found found;
 
 	objects_close(&datapath->objects);
-	if (pins_open(pins, set, &datapath->objects, &found, err))
+	if (pins_open(pins, &datapath->objects, &found, err))
 		return -1;
 	datapath->objects.directory = datapath->directory;
 	datapath->foreign = found.foreign;
@@ -59,11 +58,17 @@ static int open_set(struct datapath *datapath, const struct pins *pins, enum pin
 static int open_found(struct datapath *datapath, struct pins *pins, enum pin_set set,
 		      struct cni_error *err)
 {
-	int result = open_set(datapath, pins, set, err);
+	const struct pins_found all = {.count = OBJECT_COUNT};
+	int result;
 
+	if (set != PINS_ALL && datapath->lock >= 0 &&
+	    pins_open_by_ids(pins, set, &datapath->objects)) {
+		datapath->objects.directory = datapath->directory;
+		datapath->state = judge(datapath, pins, &all);
+		return 0;
+	}
 	/* Repair needs all that is there. */
-	if (!result && set != PINS_ALL && !datapath_is_usable(datapath))
-		result = open_set(datapath, pins, PINS_ALL, err);
+	result = open_all(datapath, pins, err);
 	if (!result && datapath_is_usable(datapath))
 		result = !map_is_same(pins->meta, datapath->objects.maps[MAP_META]);
 	return result;
