@@ -270,14 +270,14 @@ test_install_upgrade() {
 	expect_says talk web
 	local before after offset
 	before=$(bpftool -j prog show pinned "$pins/from_uplink" | jq .id)
-	for offset in 24 26 28; do meta_set "$offset" 30; done
+	for offset in 32 34 36; do meta_set "$offset" 30; done
 	container_start other bridge -p 9090:80/tcp
 	after=$(bpftool -j prog show pinned "$pins/from_uplink" | jq .id)
 	[ "$before" != "$after" ] || fail "the programs were not replaced"
 	expect_says talk web
 	expect_equal "" "$(programs_show | sort | uniq -d)" "programs attached twice"
 	container_check web bridge
-	meta_set 24 39
+	meta_set 32 39
 	container_start third bridge -p 9091:80/tcp
 	expect_equal "$after" "$(bpftool -j prog show pinned "$pins/from_uplink" | jq .id)" \
 		"the program, after an ADD by an older plugin"
@@ -316,7 +316,7 @@ test_install_table_size() {
 	conflist sized bridge "$(with_ours '{flowEntries: 131073}')"
 	container_start web sized -p 8080:80/tcp
 	expect_sizes 262144 65536 "at first"
-	for offset in 24 26 28; do meta_set "$offset" 30; done
+	for offset in 32 34 36; do meta_set "$offset" 30; done
 	container_start other bridge -p 9090:80/tcp
 	expect_sizes 262144 65536 "after an upgrade by another list"
 }

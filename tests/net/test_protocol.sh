@@ -522,7 +522,7 @@ test_protocol_gc_failures() {
 		container_add_plain "$name"
 		plugin_call ADD "$name" '.runtimeConfig = null' >/run/out || fail "$(cat /run/out)"
 	done
-	! output=$(PREFIX="strace -o /dev/null -e trace=flock -e inject=flock:error=ENOLCK" plugin_call \
+	! output=$(PREFIX="strace -o /dev/null -e trace=flock -e inject=flock:error=ENOLCK:when=2+" plugin_call \
 		GC one '. + {"cniVersion": "1.1.0", "cni.dev/valid-attachments": []} | del(.prevResult)' \
 		2>/dev/null) || fail "GC succeeded"
 	output=$(jq -r .msg <<<"$output")

@@ -355,7 +355,7 @@ test_sockethooks_upgrade() {
 	expect_says udp web
 	local before offset
 	before=$(hook_ids)
-	for offset in 24 26 28; do meta_set "$offset" 30; done
+	for offset in 32 34 36; do meta_set "$offset" 30; done
 	container_start other bridge -p 8081:80/tcp
 	[ "$before" != "$(hook_ids)" ] || fail "the programs were not replaced"
 	expect_our_hooks

@@ -608,13 +608,9 @@ slot_of() {
 }
 
 next_slot_set() {
-	local value
-	value=$(bpftool -j map dump pinned "$pins/meta" | jq -r --argjson slot "$1" \
-		'.[0].value | map(ltrimstr("0x")) | .[20] = "00" | .[21:24] = ["00", "00", "00"] | join(" ")')
-	# shellcheck disable=SC2086
-	set -- "$1" $value
-	bpftool map update pinned "$pins/meta" key hex 00 00 00 00 value hex "${@:2:20}" \
-		"$(printf %02x "$1")" "${@:23}"
+	local byte
+	meta_set 28 "$(printf %02x "$1")"
+	for byte in 29 30 31; do meta_set "$byte" 00; done
 }
 
 # meta_set OFFSET BYTE: changes the map meta, as another version of bpf-portmap would write it

@@ -159,7 +159,15 @@ static int attach_locked(const struct datapath *datapath, enum socket_purpose pu
  * cgroup together; that another one was detached is found by CHECK, STATUS and `attach`. */
 static bool seem_attached(const struct datapath *datapath, enum socket_purpose purpose)
 {
-	return is_attached(datapath, SOCKET_PROGRAMS_END(purpose) - 1);
+	char path[LINK_PATH_SIZE];
+
+	for_each_socket_program (program, purpose) {
+		link_path(datapath, program, path);
+		if (program < SOCKET_CONNECT4 ? access(path, F_OK)
+					      : !is_attached(datapath, program))
+			return false;
+	}
+	return true;
 }
 
 static int attach_missing(struct datapath *datapath, enum socket_purpose purpose,
