@@ -182,29 +182,26 @@ INLINE __s32 half_open_count(__u32 slot, __u32 id, __u8 account)
 	return share && (__u16)share->generation == id >> 16 ? share->half_open[account & 1] : 0;
 }
 
-/* Returns, of RING_STEPS places behind the hand, the first that is free or whose owner has gone,
+/* Returns, of RING_STEPS places from the hand on, the first that is free or whose owner has gone,
  * else the one whose account has most, if no fewer than the newcomer's. 0: there is none. */
 INLINE __u32 half_open_choose(__u32 hand, const struct connection *newcomer)
 {
+	__s32 count, most, own;
 	__u32 number, best = 0, slot;
-	__s32 most =
-		half_open_count(newcomer->owner.slot, newcomer->id, connection_account(newcomer)) -
-		1;
 	struct half_open *place;
-	__s32 count;
 
-	for (int i = 1; i <= RING_STEPS; i++) {
+	own = half_open_count(newcomer->owner.slot, newcomer->id, connection_account(newcomer));
+	most = own;
+	for (int i = 0; i < RING_STEPS; i++) {
 		number = 1 + (hand + i) % half_open_places;
 		place = half_open_at(number);
 		if (!place || place->id == PLACE_BUSY)
 			continue;
 		slot = place->slot;
-		if (place->id == PLACE_FREE || !owner_of_id_live(slot, place->id)) {
-			best = number;
-			break;
-		}
+		if (place->id == PLACE_FREE || !owner_of_id_live(slot, place->id))
+			return number;
 		count = half_open_count(slot, place->id, place->charged_out);
-		if (count > most) {
+		if (count > most || (count == own && !best)) {
 			most = count;
 			best = number;
 		}
@@ -225,9 +222,8 @@ GLOBAL_FUNCTION bool half_open_take(bool anywhere)
 		return false;
 	hand = anywhere ? bpf_get_prandom_u32() : __sync_fetch_and_add(&all->half_open_hand, 1);
 	draft->connection.place = half_open_choose(hand, &draft->connection);
-	if (!anywhere)
-		all->half_open_hand =
-			draft->connection.place ? draft->connection.place - 1 : hand + RING_STEPS;
+	if (!anywhere) /* it counts from 0 and points behind the place */
+		all->half_open_hand = draft->connection.place ?: hand + RING_STEPS;
 	place = half_open_at(draft->connection.place);
 	if (!place)
 		return false;
@@ -239,12 +235,10 @@ GLOBAL_FUNCTION bool half_open_take(bool anywhere)
 	return true;
 }
 
-/* Gives the place to the connection, whose record is in the table. If another CPU has ended the
- * connection meanwhile, it could not free the busy place: that is done here. */
+/* Gives the place to the connection. */
 INLINE void half_open_settle(struct half_open *place, const struct draft *draft)
 {
 	struct share *share = share_of(&draft->connection.owner);
-	const struct connection *record;
 
 	__builtin_memcpy(&place->key, &draft->key, sizeof(place->key));
 	place->slot = draft->connection.owner.slot;
@@ -252,9 +246,6 @@ INLINE void half_open_settle(struct half_open *place, const struct draft *draft)
 	if (share)
 		__sync_fetch_and_add(&share->half_open[place->charged_out & 1], 1);
 	__sync_lock_test_and_set(&place->id, draft->connection.id);
-	record = bpf_map_lookup_elem(&connections, &draft->key);
-	if (!record || record->id != draft->connection.id)
-		half_open_leave(place, draft->connection.id, PLACE_FREE);
 }
 
 /* A dead or unconfirmed connection is replaced by the new one. */
@@ -278,7 +269,8 @@ INLINE int draft_insert(const struct draft *draft)
 	return bpf_map_update_elem(&connections, key, &draft->connection, BPF_NOEXIST);
 }
 
-/* Begins the connection of the draft, half-open. */
+/* Begins the connection of the draft, half-open. It gets its place first: whoever ends it finds
+ * that. If another connection has evicted it meanwhile, that has not found the record. */
 GLOBAL_FUNCTION enum admission connection_create(void)
 {
 	struct draft *draft = draft_get();
@@ -297,16 +289,18 @@ GLOBAL_FUNCTION enum admission connection_create(void)
 	place = half_open_at(draft->connection.place);
 	if (!taken || !place)
 		return ADMISSION_FULL;
+	half_open_settle(place, draft);
 	error = draft_insert(draft);
 	if (!error) {
-		half_open_settle(place, draft);
+		if (*(volatile __u32 *)&place->id != draft->connection.id)
+			connection_end(&draft->key, draft->connection.id);
 		return ADMISSION_OK;
 	}
-	__sync_lock_test_and_set(&place->id, PLACE_FREE);
+	half_open_leave(place, draft->connection.id, PLACE_FREE);
 	/* The next connection takes this place instead of evicting another. */
 	all = SINGLE(usage);
 	if (all)
-		all->half_open_hand = draft->connection.place + half_open_places - 2;
+		all->half_open_hand = draft->connection.place - 1;
 	return error == -EEXIST ? ADMISSION_TAKEN : ADMISSION_FULL;
 }
 
@@ -392,8 +386,8 @@ INLINE bool usage_tick(__u32 *last, __u32 now)
 	return before != now && __sync_val_compare_and_swap(last, before, now) == before;
 }
 
-/* Moves the hand. Returns a place that it has made busy, or 0. */
-INLINE __u32 assured_seek(__u32 steps, __u32 takes)
+/* Moves the hand, FAR_STEPS at most. Returns a place that it has made busy, or 0. */
+GLOBAL_FUNCTION __u32 assured_seek(__u32 steps, __u32 takes)
 {
 	struct usage *all = SINGLE(usage);
 	__u32 hand, number;
@@ -401,26 +395,15 @@ INLINE __u32 assured_seek(__u32 steps, __u32 takes)
 	if (!all)
 		return 0;
 	hand = all->assured_hand;
-	for (__u32 i = 1; i <= steps; i++) {
+	for (__u32 i = 0; i < FAR_STEPS && i < steps; i++) {
 		number = 1 + (hand + i) % assured_places;
 		if (assured_claim(number, takes)) {
-			all->assured_hand = number - 1;
+			all->assured_hand = number;
 			return number;
 		}
 	}
 	all->assured_hand = (hand + steps) % assured_places;
 	return 0;
-}
-
-GLOBAL_FUNCTION __u32 assured_seek_near(__u32 takes)
-{
-	return assured_seek(HAND_STEPS, takes);
-}
-
-/* Does not call assured_seek_near(), whose stack would be too much. */
-GLOBAL_FUNCTION __u32 assured_seek_far(void)
-{
-	return assured_seek(FAR_STEPS, TAKES_CLOSED | TAKES_IDLE);
 }
 
 /* Returns a place for a connection; 0: the table is full. Connections that began together are in
@@ -431,7 +414,7 @@ INLINE __u32 assured_claim_any(void)
 	__u32 number = 0;
 
 	for (int i = 0; i < HAND_ROUNDS && !number; i++)
-		number = assured_seek_near(i >= HAND_ROUNDS / 2 ? TAKES_CLOSED : 0);
+		number = assured_seek(HAND_STEPS, i >= HAND_ROUNDS / 2 ? TAKES_CLOSED : 0);
 	if (number || !all || (__s32)(assured_places - all->assured) <= 0)
 		return number;
 	/* If few places are free, the long search is limited for all callers together. */
@@ -439,15 +422,15 @@ INLINE __u32 assured_claim_any(void)
 	    !usage_tick(&all->searched, bpf_ktime_get_coarse_ns() / (NSEC_PER_SEC / 10)))
 		return 0;
 	for (int i = 0; i < FAR_ROUNDS && !number; i++)
-		number = assured_seek_far();
+		number = assured_seek(FAR_STEPS, TAKES_CLOSED | TAKES_IDLE);
 	return number;
 }
 
-/* Frees the place with this number, counted on past the last one, if its connection is dead; the
- * next newcomer begins to search there. Returns 1 if the connection had to be looked at, else 0. */
-GLOBAL_FUNCTION int assured_clean_place(__u32 counted, __u32 now)
+/* Frees the place to which a hand points if its connection is dead; the next newcomer begins to
+ * search there. Returns 1 if the connection had to be looked at, else 0. */
+GLOBAL_FUNCTION int assured_clean_place(__u32 hand, __u32 now)
 {
-	__u32 number = 1 + counted % assured_places;
+	__u32 number = 1 + hand % assured_places;
 	struct assured *place = assured_at(number);
 	struct usage *all = SINGLE(usage);
 	bool protected;
@@ -458,7 +441,7 @@ GLOBAL_FUNCTION int assured_clean_place(__u32 counted, __u32 now)
 	if (!assured_claim(number, TAKES_IDLE))
 		return !protected;
 	assured_free(number);
-	all->assured_hand = (number + assured_places - 2) % assured_places;
+	all->assured_hand = number - 1;
 	return 1;
 }
 
@@ -472,7 +455,7 @@ GLOBAL_FUNCTION int assured_clean_some(void)
 	if (!all)
 		return 0;
 	hand = all->clean_hand;
-	for (__u32 i = 1; i <= CLEAN_STEPS; i++)
+	for (__u32 i = 0; i < CLEAN_STEPS; i++)
 		looks += assured_clean_place(hand + i, now);
 	all->clean_hand = (hand + CLEAN_STEPS) % assured_places;
 	return looks;

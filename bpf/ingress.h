@@ -119,11 +119,11 @@ INLINE enum route route_to_mapping(struct __sk_buff *skb, const struct packet *p
 	const struct slot *slot;
 	__u32 out = 0;
 
-	route = route_known(skb, packet, ifindex, &out);
+	route = route_of(skb, packet, ifindex, &out);
 	if (route != ROUTE_DISABLED || packet->ipv4)
 		return route;
 	slot = owner_slot(&mapping->owner);
-	return slot ? route_known(skb, packet, slot->ifindex, &out) : route;
+	return slot ? route_of(skb, packet, slot->ifindex, &out) : route;
 }
 
 /* Returns whether the mapping applies: its owner's veth exists, and the destination is an address

@@ -237,45 +237,4 @@ GLOBAL_FUNCTION enum socket_found socket_find(struct __sk_buff *skb, const struc
 	return SOCKET_NONE;
 }
 
-/* Routing's answer about packets to an address that arrive at an interface. */
-struct route_answer {
-	__u8 destination[16];
-	__u32 ifindex;
-	__u32 second; /* CLOCK_MONOTONIC: when it is valid */
-	enum route route;
-	__u32 out;
-};
-
-#define ROUTES_KNOWN 256
-
-/* Each CPU has its own, so no entry is read while it is written. */
-ARRAY_OF(routes_known, BPF_MAP_TYPE_PERCPU_ARRAY, struct route_answer, ROUTES_KNOWN);
-
-/* Caches route_of() for the second if there is a route. */
-GLOBAL_FUNCTION enum route route_known(struct __sk_buff *skb, const struct packet *packet,
-				       __u32 ifindex, __u32 *out)
-{
-	struct route_answer *known;
-	const __u8 *destination;
-	__u32 place;
-
-	if (!packet || !out)
-		return ROUTE_REFUSED;
-	destination = packet->tuple.destination;
-	place = address_hash(address_halves(destination)[0], address_halves(destination)[1]);
-	place %= ROUTES_KNOWN;
-	known = bpf_map_lookup_elem(&routes_known, &place);
-	if (!known)
-		return ROUTE_REFUSED;
-	if (known->second != clock_second() || known->ifindex != ifindex ||
-	    known->route > ROUTE_FORWARDED || !address_equal(known->destination, destination)) {
-		known->route = route_of(skb, packet, ifindex, &known->out);
-		known->second = clock_second();
-		known->ifindex = ifindex;
-		address_copy(known->destination, destination);
-	}
-	*out = known->out;
-	return known->route;
-}
-
 #endif

@@ -22,9 +22,10 @@ const volatile __u32 assured_places = MIN_ASSURED;
 
 #define SHARE_BUSY 0xffffffff /* a generation: the share is being reset */
 
-INLINE __u32 hog_size(void)
+/* Two CPUs may let a count go below 0 for a moment. */
+INLINE bool share_is_hog(__u32 count)
 {
-	return assured_places / 16;
+	return (__s32)count >= (__s32)(assured_places / 16);
 }
 
 /* Returns the owner's share; NULL: the owner has gone, or the share is being reset. If it still has
@@ -44,9 +45,9 @@ INLINE struct share *share_of(const struct owner *owner)
 		return NULL;
 	if (__sync_val_compare_and_swap(&share->generation, before, SHARE_BUSY) != before)
 		return *(volatile __u32 *)&share->generation == owner->generation ? share : NULL;
-	if ((__s32)share->in >= (__s32)hog_size())
+	if (share_is_hog(share->in))
 		__sync_fetch_and_add(&all->hogs, -1);
-	if ((__s32)share->out >= (__s32)hog_size())
+	if (share_is_hog(share->out))
 		__sync_fetch_and_add(&all->hogs, -1);
 	share->in = 0;
 	share->out = 0;
@@ -94,8 +95,7 @@ GLOBAL_FUNCTION bool share_left_to(const struct connection_key *key,
 {
 	struct usage *all = SINGLE(usage);
 	struct share *share;
-	__u32 rest, *clients;
-	__s32 mine;
+	__u32 mine, rest, *clients;
 	bool out;
 
 	if (!key || !connection || !all)
@@ -106,10 +106,10 @@ GLOBAL_FUNCTION bool share_left_to(const struct connection_key *key,
 	if (!share_within_policy(&connection->owner, share))
 		return false;
 	if (!connection_has_owner(connection)) /* the host's, which anyone can cause */
-		return (__s32)share->out < (__s32)hog_size();
+		return !share_is_hog(share->out);
 	out = connection->state & STATE_CHARGED_OUT;
 	mine = out ? share->out : share->in;
-	if (mine < (__s32)hog_size()) {
+	if (!share_is_hog(mine)) {
 		rest = assured_places / (all->hogs + 2);
 	} else {
 		rest = assured_places / (all->hogs + 1);
@@ -127,15 +127,15 @@ INLINE bool share_is_small(const struct connection *connection)
 {
 	const struct share *share = share_of(&connection->owner);
 
-	return share && (__s32)(connection->state & STATE_CHARGED_OUT ? share->out : share->in) <
-				(__s32)hog_size();
+	return share &&
+	       !share_is_hog(connection->state & STATE_CHARGED_OUT ? share->out : share->in);
 }
 
 INLINE void share_change(__u32 *mine, __u32 *hogs, __s32 by)
 {
 	__u32 before = __sync_fetch_and_add(mine, by);
 
-	if (before + (by > 0) == hog_size())
+	if (share_is_hog(before) != share_is_hog(before + by))
 		__sync_fetch_and_add(hogs, by);
 }
 

@@ -147,6 +147,14 @@ GLOBAL_FUNCTION bool snat_take_port(struct __sk_buff *skb, enum take take)
 	return !snat_port_has_owner(skb, scratch, take) && alias_insert();
 }
 
+/* Returns which ports may be taken after this many tries. */
+INLINE enum take snat_take_at(const struct port_order *order, __u32 tries)
+{
+	if (order->share_used)
+		return TAKE_SPARE_ONLY;
+	return tries < PORT_PLACES_SCATTERED ? TAKE_FREE : TAKE_SPARE;
+}
+
 /* Takes the next port of the order that may be taken, of the next PORT_PLACES_A_ROUND. */
 GLOBAL_FUNCTION bool snat_next_port(struct __sk_buff *skb, struct port_order *order,
 				    const struct port_set *set)
@@ -158,10 +166,7 @@ GLOBAL_FUNCTION bool snat_next_port(struct __sk_buff *skb, struct port_order *or
 		return false;
 	for (int i = 0; i < PORT_PLACES_A_ROUND && order->next < order->places; i++) {
 		scratch->draft.external.inside_port = port_at(order, set, order->next);
-		order->next++;
-		take = order->share_used                     ? TAKE_SPARE_ONLY
-		       : order->next > PORT_PLACES_SCATTERED ? TAKE_SPARE
-							     : TAKE_FREE;
+		take = snat_take_at(order, order->next++);
 		if (snat_take_port(skb, take))
 			return true;
 	}

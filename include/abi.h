@@ -447,7 +447,8 @@ struct share {
 struct usage {
 	__u32 assured; /* connections with STATE_COUNTED */
 	__u32 hogs;    /* accounts (`in` or `out` of a share) with a 16th of the table or more */
-	/* The places checked last ("hands"). Two CPUs may write one: some are checked twice. */
+	/* The places to check next ("hands"), counted from 0 and on past the last one. Two CPUs may
+	 * write one: some are checked twice. */
 	__u32 half_open_hand;
 	__u32 assured_hand;
 	__u32 clean_hand;

@@ -40,7 +40,6 @@ struct machine {
 	void *meta;
 	void *published_ports;
 	void *endpoint_addresses;
-	void *routes_known;
 	struct world written;
 };
 
@@ -76,8 +75,7 @@ static void *map_array(struct bpf_map *map)
 	X(slots) \
 	X(meta) \
 	X(published_ports) \
-	X(endpoint_addresses) \
-	X(routes_known)
+	X(endpoint_addresses)
 
 static void write_host_addresses(const struct portmap_bpf *skeleton)
 {
@@ -99,7 +97,6 @@ static void load(const struct world_size *size)
 	if (!skeleton)
 		err(1, "opening the programs");
 	/* All runs on one CPU. */
-	bpf_map__set_type(skeleton->maps.routes_known, BPF_MAP_TYPE_ARRAY);
 	skeleton->rodata->half_open_places = size->half_open_places;
 	skeleton->rodata->assured_places = size->assured_places;
 #define MAPPABLE(map) bpf_map__set_map_flags(skeleton->maps.map, BPF_F_MMAPABLE);
@@ -324,11 +321,8 @@ void machine_write(const struct world *world)
 	write_portmaps(world);
 	write_settings(world);
 	write_records(world);
-	/* Memos and route lookups of this second belong to the last world. */
+	/* Memos of this second belong to the last world. */
 	machine->skeleton->data->memos_made = 0;
-	memset(machine->routes_known, 0,
-	       (size_t)bpf_map__value_size(machine->skeleton->maps.routes_known) *
-		       bpf_map__max_entries(machine->skeleton->maps.routes_known));
 	machine->written = *world;
 }
 

@@ -125,7 +125,7 @@ static uint32_t place_to_take(const struct world *world, const struct connection
 				      is_own(newcomer));
 	uint32_t most = 0, best = 0;
 
-	for (uint32_t i = 1; i <= 4; i++) {
+	for (uint32_t i = 0; i < 4; i++) {
 		uint32_t number = 1 + (hand + i) % count;
 		const struct half_open *place = &world->half_open[number];
 		uint32_t has = half_open_of(world, place->slot, place->id, place->charged_out);

@@ -609,20 +609,6 @@ static void clear_bits(const struct bpf_map *map)
 		update(map, &word, &none);
 }
 
-/* The programs keep the results of route lookups for a second. */
-static void forget_routes(void)
-{
-	size_t size = (size_t)libbpf_num_possible_cpus() *
-		      bpf_map__value_size(skeleton->maps.routes_known);
-	void *nothing = calloc(1, size);
-
-	if (!nothing)
-		err(1, "forgetting routes");
-	for (uint32_t place = 0; place < bpf_map__max_entries(skeleton->maps.routes_known); place++)
-		update(skeleton->maps.routes_known, &place, nothing);
-	free(nothing);
-}
-
 void fixture_clear_flows(void)
 {
 	records_clear();
@@ -631,7 +617,6 @@ void fixture_clear_flows(void)
 void fixture_reset(void)
 {
 	skeleton->data->memos_made = 0;
-	forget_routes();
 	clear_noticed();
 	clear_bits(skeleton->maps.published_ports);
 	clear_bits(skeleton->maps.endpoint_addresses);

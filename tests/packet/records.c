@@ -331,11 +331,11 @@ static uint32_t take_ring_place(const struct connection_key *key,
 	struct share *share = share_of(&connection->owner);
 	uint32_t places = tables.half_open_count - 1, number;
 
-	for (uint32_t i = 1; i <= places; i++) {
+	for (uint32_t i = 0; i < places; i++) {
 		number = 1 + (tables.usage->half_open_hand + i) % places;
 		if (tables.half_open[number].id)
 			continue;
-		tables.usage->half_open_hand = number - 1;
+		tables.usage->half_open_hand = number;
 		tables.half_open[number] = (struct half_open){
 			.key = *key,
 			.id = connection->id,
@@ -367,11 +367,11 @@ static uint32_t take_assured_place(const struct connection_key *key,
 	uint32_t protection = protection_of(key->protocol, connection->state);
 	uint32_t places = tables.assured_count - 1, number;
 
-	for (uint32_t i = 1; i <= places; i++) {
+	for (uint32_t i = 0; i < places; i++) {
 		number = 1 + (tables.usage->assured_hand + i) % places;
 		if (tables.assured[number].id)
 			continue;
-		tables.usage->assured_hand = number - 1;
+		tables.usage->assured_hand = number;
 		tables.assured[number] =
 			(struct assured){.key = *key,
 					 .id = connection->id,
