@@ -48,7 +48,7 @@ INLINE void port_share_count(const struct connection_key *external, const struct
 }
 
 /* Inserts the draft's alias. False: another connection has that tuple. */
-GLOBAL_FUNCTION bool alias_insert(void)
+GLOBAL_FUNCTION bool draft_insert_alias(void)
 {
 	struct draft *draft = draft_get();
 
@@ -86,7 +86,7 @@ INLINE bool alias_delete(const struct connection_key *external, __u32 id)
 }
 
 /* Fills in the alias of the draft's connection. */
-INLINE void alias_draft(struct draft *draft)
+INLINE void draft_fill_alias(struct draft *draft)
 {
 	connection_external_key(&draft->key, &draft->connection, &draft->external);
 	__builtin_memset(&draft->alias, 0, sizeof(draft->alias));

@@ -19,7 +19,7 @@
 #ifndef BPF_PORTMAP_CONNECTION_TCP_H
 #define BPF_PORTMAP_CONNECTION_TCP_H
 
-#include "connection_table.h"
+#include "assured.h"
 
 #define SEQUENCE_AHEAD (1 << 24)  /* twice the window that Linux offers by default */
 #define SEQUENCE_BEHIND (1 << 16) /* retransmitted, or out of order */

@@ -93,8 +93,8 @@ INLINE bool connection_keep_alias(struct draft *draft, const struct connection_k
 	__builtin_memcpy(&draft->connection, connection, sizeof(draft->connection));
 	if (draft->connection.id != id)
 		return false;
-	alias_draft(draft);
-	if (alias_insert()) {
+	draft_fill_alias(draft);
+	if (draft_insert_alias()) {
 		if (*(volatile __u32 *)&connection->id != id)
 			alias_delete(&draft->external, id);
 		return true;

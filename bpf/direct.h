@@ -30,7 +30,7 @@ INLINE bool direct_note(const struct packet *packet, const struct owner *owner)
 		return true;
 	known = connection_find(&draft->key);
 	if (!known) {
-		connection_create();
+		draft_admit();
 		return true;
 	}
 	if (!(known->state & STATE_UNCONFIRMED))
@@ -115,7 +115,7 @@ GLOBAL_FUNCTION int direct_remember_strict(const struct packet *packet,
 	if (!packet || !endpoint || packet->echo_reply || (packet->tcp_flags & TCP_RST))
 		return 0;
 	if (draft_begin(packet, OUTWARDS, &endpoint->owner, FLOW_DIRECT, STATE_CHARGED_OUT) &&
-	    connection_create() == ADMISSION_OK)
+	    draft_admit() == ADMISSION_OK)
 		count(flow_direct);
 	return 0;
 }

@@ -116,7 +116,7 @@ GLOBAL_FUNCTION bool inwards_find_key(const struct tuple *tuple)
 
 /* If the translated tuple is another connection's (the client reached the container another way
  * with the same source port), the connection gets another source port, and an alias. */
-GLOBAL_FUNCTION enum admission dnat_move_port(void)
+GLOBAL_FUNCTION enum admission draft_move_port(void)
 {
 	struct draft *draft = draft_get();
 	enum admission admission = ADMISSION_TAKEN;
@@ -126,11 +126,11 @@ GLOBAL_FUNCTION enum admission dnat_move_port(void)
 	for (int i = 0; i < MOVED_PORT_TRIES && admission == ADMISSION_TAKEN; i++) {
 		draft->key.outside_port =
 			MOVED_PORT_FIRST + bpf_get_prandom_u32() % (65536 - MOVED_PORT_FIRST);
-		admission = connection_create();
+		admission = draft_admit();
 	}
 	if (admission != ADMISSION_OK)
 		return admission;
-	if (!snat_take_tuple(draft, TAKE_IDLE)) {
+	if (!draft_take_tuple(draft, TAKE_IDLE)) {
 		connection_end(&draft->key, draft->connection.id);
 		return ADMISSION_TAKEN;
 	}
@@ -159,10 +159,10 @@ INLINE enum admission dnat_create(const struct draft *draft)
 	enum admission admission = ADMISSION_TAKEN;
 
 	if (!address_equal(key->inside, key->outside) || key->inside_port != key->outside_port)
-		admission = connection_create();
+		admission = draft_admit();
 	if (admission != ADMISSION_TAKEN)
 		return admission;
-	return dnat_was_faster(draft) ? ADMISSION_OK : dnat_move_port();
+	return dnat_was_faster(draft) ? ADMISSION_OK : draft_move_port();
 }
 
 /* Returns whether a packet of TCP without a record is for a host socket connected to its sender.

@@ -69,7 +69,7 @@ INLINE bool host_move_port(struct __sk_buff *skb, const struct packet *packet,
 			   struct scratch *scratch)
 {
 	scratch->order.own_published = false;
-	if (!host_port_is_masqueraded(scratch) || !snat_choose_port(skb, packet))
+	if (!host_port_is_masqueraded(scratch) || !draft_choose_port(skb, packet))
 		return false;
 	scratch->draft.connection.external_port = scratch->draft.external.inside_port;
 	noticed_mark(moved_host, 0);
@@ -91,10 +91,10 @@ GLOBAL_FUNCTION int host_begin(struct __sk_buff *skb, const struct packet *packe
 	draft = draft_begin(packet, OUTWARDS, &nobody, kind, STATE_CHARGED_OUT);
 	if (!draft || host_replies_are_mapped(scratch))
 		return 0;
-	if (!snat_take_tuple(draft, kind == FLOW_HOST ? TAKE_FOR_HOST : TAKE_IDLE) &&
+	if (!draft_take_tuple(draft, kind == FLOW_HOST ? TAKE_FOR_HOST : TAKE_IDLE) &&
 	    (kind != FLOW_HOST || !host_move_port(skb, packet, scratch)))
 		return 0;
-	if (connection_create() == ADMISSION_OK)
+	if (draft_admit() == ADMISSION_OK)
 		count(flow_host);
 	else
 		alias_delete(&draft->external, draft->alias.id);

@@ -8,6 +8,13 @@
  * the hook that translates; inwards by the hook behind the stack, for packets marked with
  * TC_INDEX_CONFIRM (offload_saw_leaving).
  *
+ *               both directions seen
+ *   UNDECIDED ---------------------------> CONTAINER, OUT --+ one packet or one second through the
+ *    ^     |      (offload_decide)           |      |    ^  | stack: UDP's turn, too long, no
+ * route, |     | the host takes part, masqAll,   |      |    +--+ a device that is watched |     v
+ * a mark, a narrow MTU            |      | |   STACK, for good <-- other network --+      |
+ *    +---- drop-offload, or the stack chooses another way (offload_note, offload_note_way)
+ *
  * Then either both directions get a path or none. TCP does not return to the stack after that:
  * conntrack has missed sequence numbers and windows, and would call the packets invalid. UDP
  * returns every five seconds, which keeps conntrack's entry alive and lets a new rule take effect.

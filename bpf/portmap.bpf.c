@@ -48,7 +48,7 @@
  * A connection translated twice (a container that reaches itself through a mapping; masqAll) has
  * two records: one for what the client sees, one for what the container sees.
  *
- * Life (connection_use.h, connection_table.h). A connection begins half-open and is assured with
+ * Life (connection_table.h, connection_use.h). A connection begins half-open and is assured with
  * its third packet. shares.h limits what each owner and client may have. Nothing sweeps the tables.
  *
  * ICMP errors: icmp_error.h. Fragments: the first one has the ports and is decided about like any

@@ -23,7 +23,8 @@ struct port_order {
 	bool privileged;    /* not of the set: below 1024 */
 };
 
-/* A connection that is being made, and its alias if it needs one. */
+/* A connection that is being made, and its alias if it needs one. A CPU makes one at a time, so the
+ * functions draft_*() work on its only draft; see above why it is no parameter. */
 struct draft {
 	struct connection_key key;
 	struct connection_key external;

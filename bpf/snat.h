@@ -56,7 +56,7 @@ INLINE bool snat_gives_up(const struct connection_key *key, const struct connect
 }
 
 /* Takes the draft's external tuple from the connection that has it. */
-GLOBAL_FUNCTION bool snat_free_tuple(enum take take)
+GLOBAL_FUNCTION bool draft_free_tuple(enum take take)
 {
 	struct scratch *scratch = scratch_get();
 	const struct connection_key *external;
@@ -92,15 +92,15 @@ GLOBAL_FUNCTION bool snat_free_tuple(enum take take)
 }
 
 /* Takes the external tuple for the draft. False: another connection keeps it. */
-INLINE bool snat_take_tuple(struct draft *draft, enum take take)
+INLINE bool draft_take_tuple(struct draft *draft, enum take take)
 {
-	alias_draft(draft);
-	return alias_insert() || (snat_free_tuple(take) && alias_insert());
+	draft_fill_alias(draft);
+	return draft_insert_alias() || (draft_free_tuple(take) && draft_insert_alias());
 }
 
 /* Finds whether replies to the container's own port would go to it by a mapping, too: what a server
  * sends first has the port by which it is reached. */
-GLOBAL_FUNCTION int snat_look_for_own_port(void)
+GLOBAL_FUNCTION int draft_look_for_own_port(void)
 {
 	struct scratch *scratch = scratch_get();
 	const struct draft *draft;
@@ -134,7 +134,7 @@ INLINE bool snat_port_has_owner(struct __sk_buff *skb, struct scratch *scratch, 
 }
 
 /* Inserts the draft's alias if the port may be taken. */
-GLOBAL_FUNCTION bool snat_take_port(struct __sk_buff *skb, enum take take)
+GLOBAL_FUNCTION bool draft_take_port(struct __sk_buff *skb, enum take take)
 {
 	struct scratch *scratch = scratch_get();
 	bool taken;
@@ -142,9 +142,9 @@ GLOBAL_FUNCTION bool snat_take_port(struct __sk_buff *skb, enum take take)
 	if (!scratch)
 		return false;
 	taken = bpf_map_lookup_elem(&aliases, &scratch->draft.external);
-	if (taken ? !snat_free_tuple(take) : take == TAKE_SPARE_ONLY)
+	if (taken ? !draft_free_tuple(take) : take == TAKE_SPARE_ONLY)
 		return false;
-	return !snat_port_has_owner(skb, scratch, take) && alias_insert();
+	return !snat_port_has_owner(skb, scratch, take) && draft_insert_alias();
 }
 
 /* Returns which ports may be taken after this many tries. */
@@ -156,8 +156,8 @@ INLINE enum take snat_take_at(const struct port_order *order, __u32 tries)
 }
 
 /* Takes the next port of the order that may be taken, of the next PORT_PLACES_A_ROUND. */
-GLOBAL_FUNCTION bool snat_next_port(struct __sk_buff *skb, struct port_order *order,
-				    const struct port_set *set)
+GLOBAL_FUNCTION bool draft_next_port(struct __sk_buff *skb, struct port_order *order,
+				     const struct port_set *set)
 {
 	struct scratch *scratch = scratch_get();
 	enum take take;
@@ -167,7 +167,7 @@ GLOBAL_FUNCTION bool snat_next_port(struct __sk_buff *skb, struct port_order *or
 	for (int i = 0; i < PORT_PLACES_A_ROUND && order->next < order->places; i++) {
 		scratch->draft.external.inside_port = port_at(order, set, order->next);
 		take = snat_take_at(order, order->next++);
-		if (snat_take_port(skb, take))
+		if (draft_take_port(skb, take))
 			return true;
 	}
 	return false;
@@ -187,7 +187,7 @@ INLINE void snat_count_tries(__u32 tries)
 
 /* Decides which ports the draft may try, and how many. False: there are none, or none was found in
  * this second. */
-GLOBAL_FUNCTION bool snat_order_ports(const struct packet *packet)
+GLOBAL_FUNCTION bool draft_order_ports(const struct packet *packet)
 {
 	struct scratch *scratch = scratch_get();
 	const struct owner everybody = {};
@@ -217,20 +217,20 @@ GLOBAL_FUNCTION bool snat_order_ports(const struct packet *packet)
 }
 
 /* Chooses the draft's external port and makes the alias. */
-GLOBAL_FUNCTION bool snat_choose_port(struct __sk_buff *skb, const struct packet *packet)
+GLOBAL_FUNCTION bool draft_choose_port(struct __sk_buff *skb, const struct packet *packet)
 {
 	struct scratch *scratch = scratch_get();
 	const struct port_set *set;
 	struct port_share *mine;
 	bool found = false;
 
-	if (!packet || !scratch || !snat_order_ports(packet))
+	if (!packet || !scratch || !draft_order_ports(packet))
 		return false;
 	set = port_set_of(&scratch->draft.alias.owner);
 	if (!set)
 		return false;
 	for (int i = 0; i < PORT_ROUNDS && !found; i++)
-		found = snat_next_port(skb, &scratch->order, set);
+		found = draft_next_port(skb, &scratch->order, set);
 	if (!found) {
 		mine = port_share_of(&scratch->draft.external, &scratch->draft.alias.owner);
 		if (mine) /* also changes the order of the next attempt */
@@ -260,13 +260,13 @@ INLINE enum verdict snat_create(struct __sk_buff *skb, const struct packet *pack
 {
 	enum admission admission;
 
-	alias_draft(draft);
-	snat_look_for_own_port();
-	if (!snat_choose_port(skb, packet))
+	draft_fill_alias(draft);
+	draft_look_for_own_port();
+	if (!draft_choose_port(skb, packet))
 		return verdict_of_admission(ADMISSION_TAKEN);
 	draft->connection.external_port = draft->external.inside_port;
 	translation_outwards(&draft->connection, translation);
-	admission = connection_create();
+	admission = draft_admit();
 	if (admission == ADMISSION_OK)
 		return VERDICT_TRANSLATE;
 	alias_delete(&draft->external, draft->alias.id);
