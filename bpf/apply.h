@@ -3,6 +3,7 @@
 #ifndef BPF_PORTMAP_APPLY_H
 #define BPF_PORTMAP_APPLY_H
 
+#include "flow_context.h"
 #include "fragment.h"
 #include "offload_send.h"
 #include "parse_l4.h"
@@ -75,37 +76,34 @@ GLOBAL_FUNCTION int apply_verdict(struct __sk_buff *skb, const struct packet *pa
 
 /* Remembers a first fragment's fate for the later ones. True: later ones were held, so the first
  * was sent in again, ahead of them, and the caller drops this copy. */
-INLINE bool apply_to_held(struct __sk_buff *skb, const struct packet *packet,
-			  const struct translation *translation, enum fragment_fate fate)
+INLINE bool apply_to_held(const struct flow_context *flow, enum fragment_fate fate)
 {
 	__u32 newest = 0;
 
-	if (packet->fragment == FIRST_FRAGMENT)
-		newest = fragment_remember(skb, packet, translation, fate);
+	if (flow->packet->fragment == FIRST_FRAGMENT)
+		newest = fragment_remember(flow->skb, flow->packet, flow->translation, fate);
 	if (newest)
-		held_release_all(skb, packet, newest);
+		held_release_all(flow->skb, flow->packet, newest);
 	return newest;
 }
 
 /* Applies it to a packet that enters the stack. */
-INLINE int apply_inwards(struct __sk_buff *skb, const struct packet *packet,
-			 const struct translation *translation, enum verdict verdict)
+INLINE int apply_inwards(const struct flow_context *flow, enum verdict verdict)
 {
-	verdict = fragment_verdict(packet, translation, verdict);
-	if (apply_to_held(skb, packet, translation, fragment_fate_of(verdict)))
+	verdict = fragment_verdict(flow->packet, flow->translation, verdict);
+	if (apply_to_held(flow, fragment_fate_of(verdict)))
 		return TC_ACT_SHOT;
-	return apply_verdict(skb, packet, translation, verdict);
+	return apply_verdict(flow->skb, flow->packet, flow->translation, verdict);
 }
 
 /* Applies it to a packet of the fast path, whose source is translated at ingress. */
-INLINE int apply_outwards(struct __sk_buff *skb, struct packet *packet,
-			  const struct translation *translation, enum verdict verdict)
+INLINE int apply_outwards(const struct flow_context *flow, enum verdict verdict)
 {
-	packet->tuple.direction = DIRECTION_IN; /* where later fragments look for it */
-	if (verdict == VERDICT_TRANSLATE && apply_to_held(skb, packet, translation, FRAGMENT_LEFT))
+	flow->packet->tuple.direction = DIRECTION_IN; /* where later fragments look for it */
+	if (verdict == VERDICT_TRANSLATE && apply_to_held(flow, FRAGMENT_LEFT))
 		return TC_ACT_SHOT;
-	packet->tuple.direction = DIRECTION_OUT;
-	return apply_verdict(skb, packet, translation, verdict);
+	flow->packet->tuple.direction = DIRECTION_OUT;
+	return apply_verdict(flow->skb, flow->packet, flow->translation, verdict);
 }
 
 /* Sends a frame into the IP stack that the bridge would switch past to_container, although that
@@ -142,20 +140,22 @@ GLOBAL_FUNCTION int later_fragment(struct __sk_buff *skb, const struct packet *p
 }
 
 /* Does to a later fragment what was done to the first one. port: a container's veth, or NULL. */
-INLINE int apply_later_fragment(struct __sk_buff *skb, struct packet *packet,
-				struct translation *translation, const struct interface *port)
+INLINE int apply_later_fragment(const struct flow_context *flow, const struct interface *port)
 {
+	struct packet *packet = flow->packet;
+
 	packet->tuple.direction = DIRECTION_IN;
-	switch (later_fragment(skb, packet, translation, port ? 0 : skb->ifindex)) {
+	switch (later_fragment(flow->skb, packet, flow->translation,
+			       port ? 0 : flow->skb->ifindex)) {
 	case FRAGMENT_LEFT:
 		packet->tuple.direction = DIRECTION_OUT;
 		/* fall through */
 	case FRAGMENT_TRANSLATED:
-		return apply_verdict(skb, packet, translation, VERDICT_TRANSLATE);
+		return apply_verdict(flow->skb, packet, flow->translation, VERDICT_TRANSLATE);
 	case FRAGMENT_DROPPED:
 		return TC_ACT_SHOT;
 	case FRAGMENT_LIFTED:
-		return lift(skb, port);
+		return lift(flow->skb, port);
 	default:
 		return TC_ACT_UNSPEC;
 	}

@@ -70,9 +70,11 @@ INLINE bool is_hairpin(const struct packet *packet, const struct endpoint *endpo
 /* Routing chose a reply's interface by the container's address; its new source may belong to
  * another uplink. Returns that uplink, or 0. A masqueraded connection has the address of the
  * interface that routing chose, so it stays there. */
-INLINE __u32 reply_reroute(struct __sk_buff *skb, const struct packet *packet,
-			   const struct found *found)
+INLINE __u32 reply_reroute(const struct flow_context *flow)
 {
+	struct __sk_buff *skb = flow->skb;
+	const struct packet *packet = flow->packet;
+	const struct found *found = &flow->found;
 	struct connection *connection = found->connection;
 	struct leave *leave = &connection->leave[OUTWARDS];
 	struct address source;
@@ -88,8 +90,8 @@ INLINE __u32 reply_reroute(struct __sk_buff *skb, const struct packet *packet,
 		if (!leave->ifindex || leave->looked_up != (__u16)found->now) {
 			leave->ifindex = 0;
 			/* An unresolved neighbour does not matter: the redirect resolves it. */
-			offload_look_up(skb, found->key, connection, OUTWARDS,
-					skb->ingress_ifindex);
+			offload_ask_routing(skb, found->key, connection, OUTWARDS,
+					    skb->ingress_ifindex);
 			if (!found_stands(found))
 				return 0;
 			leave->looked_up = found->now;
@@ -104,50 +106,51 @@ INLINE __u32 reply_reroute(struct __sk_buff *skb, const struct packet *packet,
 
 /* A later fragment shares the fate of its first one. If that is unknown, it must not leave with the
  * container's address. */
-INLINE enum verdict decide_fragment_outwards(struct __sk_buff *skb, const struct packet *packet,
-					     const struct endpoint *endpoint,
-					     struct translation *translation)
+INLINE enum verdict decide_fragment_outwards(const struct flow_context *flow)
 {
-	enum fragment_fate fate = fragment_follow(skb, packet, translation);
+	enum fragment_fate fate = fragment_follow(flow->skb, flow->packet, flow->translation);
 
 	if (fate == FRAGMENT_TRANSLATED)
 		return VERDICT_TRANSLATE;
 	if (fate == FRAGMENT_DROPPED)
 		return VERDICT_DROP;
-	if (fate == FRAGMENT_PASSED || !masquerade_wanted(packet, endpoint))
+	if (fate == FRAGMENT_PASSED || !masquerade_wanted(flow->packet, flow->sender))
 		return VERDICT_PASS;
 	return drop(untranslatable);
 }
 
 /* Handles an outward packet of a live connection. VERDICT_PASS: there is none. */
-INLINE enum verdict leave_by_connection(struct __sk_buff *skb, struct packet *packet,
-					struct translation *translation)
+INLINE enum verdict leave_by_connection(struct flow_context *flow)
 {
-	struct found found = {};
+	struct __sk_buff *skb = flow->skb;
+	struct packet *packet = flow->packet;
+	struct found *found = &flow->found;
+	struct connection *connection;
 	struct leave *leave;
 
-	if (!found_outwards(&found, &packet->tuple) ||
-	    (found.connection->state & STATE_UNCONFIRMED))
+	if (!found_outwards(found, &packet->tuple) ||
+	    (found->connection->state & STATE_UNCONFIRMED))
 		return VERDICT_PASS;
-	leave = &found.connection->leave[OUTWARDS];
-	if (leave->left_stack != found.now &&
-	    (leave->left_stack || leave->looked_up != (__u16)found.now) &&
-	    !masquerade_stands(skb, packet, found.key, found.connection, skb->ifindex)) {
-		connection_end(found.key, found.id);
+	connection = found->connection;
+	leave = &connection->leave[OUTWARDS];
+	if (leave->left_stack != found->now &&
+	    (leave->left_stack || leave->looked_up != (__u16)found->now) &&
+	    !masquerade_stands(skb, packet, found->key, connection, skb->ifindex)) {
+		connection_end(found->key, found->id);
 		return VERDICT_PASS;
 	}
-	translation_outwards(found.connection, translation);
-	if (found.connection->kind == FLOW_MAPPING)
-		translation->out_ifindex = reply_reroute(skb, packet, &found);
+	translation_outwards(connection, flow->translation);
+	if (connection->kind == FLOW_MAPPING)
+		flow->translation->out_ifindex = reply_reroute(flow);
 	else
-		offload_note_way(skb, packet, found.connection, found.now);
-	if (!found_stands(&found))
+		offload_note_way(skb, packet, connection, found->now);
+	if (!found_stands(found))
 		return VERDICT_TRANSLATE;
-	offload_note_outwards(skb, packet, found.connection, found.now);
+	offload_note_outwards(skb, packet, connection, found->now);
 	/* A connection that never gets a path is not asked about at each packet, either. */
-	if (found.connection->kind == FLOW_MASQUERADE && !leave->left_stack)
-		leave->looked_up = found.now;
-	return connection_use(&found, packet, skb->len);
+	if (connection->kind == FLOW_MASQUERADE && !leave->left_stack)
+		leave->looked_up = found->now;
+	return connection_use(found, packet, skb->len);
 }
 
 /* Returns whether a packet with a container's address is from that container. A filter of somebody
@@ -183,128 +186,134 @@ INLINE enum verdict decide_unverified(const struct packet *packet, const struct 
 		       : VERDICT_PASS;
 }
 
-/* Decides about a forwarded packet that leaves the stack. endpoint: its sender, if that is a
- * container. */
-INLINE enum verdict decide_outwards(struct __sk_buff *skb, struct packet *packet, bool translatable,
-				    const struct endpoint *endpoint,
-				    struct translation *translation)
+/* Begins a connection whose source is translated, if the packet's container wants that. */
+INLINE enum verdict leave_new(const struct flow_context *flow)
 {
-	struct tuple *tuple = &packet->tuple;
-	const struct endpoint *destination;
-	enum verdict verdict = VERDICT_PASS;
-	bool concerned, hairpin;
+	const struct packet *packet = flow->packet;
+	const struct endpoint *sender = flow->sender;
+	bool hairpin = is_hairpin(packet, sender);
 
-	if (endpoint && !owner_live(&endpoint->owner))
-		return masquerade_wanted(packet, endpoint) ? drop(no_attachment) : VERDICT_PASS;
+	if (!hairpin && !masquerade_wanted(packet, sender))
+		return VERDICT_PASS;
+	if (!sender_is_verified(flow->skb, packet, sender))
+		return decide_unverified(packet, sender);
+	if (flow->skb->ingress_ifindex == 0 && direct_is_refused(packet))
+		return VERDICT_PASS;
+	if (!hairpin && translated_on_return(&packet->tuple))
+		return VERDICT_PASS;
+	return snat_begin(flow->skb, packet, &sender->owner, !hairpin, flow->translation);
+}
+
+/* Decides about a forwarded packet that leaves the stack. */
+INLINE enum verdict decide_outwards(struct flow_context *flow)
+{
+	struct packet *packet = flow->packet;
+	const struct endpoint *sender = flow->sender, *destination;
+	enum verdict verdict = VERDICT_PASS;
+	bool concerned;
+
+	if (sender && !owner_live(&sender->owner))
+		return masquerade_wanted(packet, sender) ? drop(no_attachment) : VERDICT_PASS;
 	destination = masquerading_endpoint(packet);
-	concerned = endpoint;
+	concerned = sender;
 	barrier_var(concerned); /* or compilers "or" two pointers: clang 19 does */
 	concerned = concerned || destination;
 	if (packet->fragment == LATER_FRAGMENT && concerned)
-		return decide_fragment_outwards(skb, packet, endpoint, translation);
-	if (!translatable)
-		return masquerade_wanted(packet, endpoint) ? drop(untranslatable) : VERDICT_PASS;
+		return decide_fragment_outwards(flow);
+	if (flow->kind != PACKET_TRANSLATABLE)
+		return masquerade_wanted(packet, sender) ? drop(untranslatable) : VERDICT_PASS;
 	if (concerned)
-		verdict = leave_by_connection(skb, packet, translation);
+		verdict = leave_by_connection(flow);
 	if (verdict != VERDICT_PASS)
 		return verdict;
-	if (destination && kind_inwards(tuple) == FLOW_MAPPING)
-		return snat_begin(skb, packet, &destination->owner, false, translation);
-	if (!endpoint) {
-		direct_confirm(packet);
-		return VERDICT_PASS;
-	}
-	hairpin = is_hairpin(packet, endpoint);
-	if (!hairpin && !masquerade_wanted(packet, endpoint))
-		return VERDICT_PASS;
-	if (!sender_is_verified(skb, packet, endpoint))
-		return decide_unverified(packet, endpoint);
-	if (skb->ingress_ifindex == 0 && direct_is_refused(packet))
-		return VERDICT_PASS;
-	if (hairpin)
-		return snat_begin(skb, packet, &endpoint->owner, false, translation);
-	if (translated_on_return(tuple))
-		return VERDICT_PASS;
-	return snat_begin(skb, packet, &endpoint->owner, true, translation);
+	if (destination && kind_inwards(&packet->tuple) == FLOW_MAPPING)
+		return snat_begin(flow->skb, packet, &destination->owner, false, flow->translation);
+	if (sender)
+		return leave_new(flow);
+	direct_confirm(packet);
+	return VERDICT_PASS;
 }
 
 /* Decides about an outgoing ICMP error about a packet that was translated inwards, from a
  * container, a router behind it, or the host. In the host's own only the quoted packet is
- * changed. sender: its endpoint, if that is a container. */
-INLINE enum verdict error_decide_outwards(struct packet *packet, const struct endpoint *sender,
-					  struct translation *translation)
+ * changed. */
+INLINE enum verdict error_decide_outwards(struct flow_context *flow)
 {
-	const struct connection *connection;
+	struct packet *packet = flow->packet;
+	const struct connection *connection = connection_confirmed(&packet->tuple, OUTWARDS);
 
-	packet->tuple.direction = DIRECTION_OUT;
-	connection = connection_confirmed(&packet->tuple, OUTWARDS);
-	if (!connection && sender && masquerade_wanted(packet, sender) &&
+	if (!connection && flow->sender && masquerade_wanted(packet, flow->sender) &&
 	    !translated_on_return(&packet->tuple))
 		return drop(untranslatable);
 	if (!connection)
 		return VERDICT_PASS;
-	translation_outwards(connection, translation);
-	packet->from_endpoint = sender;
+	translation_outwards(connection, flow->translation);
+	packet->from_endpoint = flow->sender;
 	return VERDICT_TRANSLATE;
 }
 
 /* Handles the host's own packet, which has no ingress interface. It is not changed, unless its
  * connection has got another port. (The stack also makes packets in a client's name: the fragments
  * that ip6_fragment() makes again.) */
-INLINE int leave_from_host(struct __sk_buff *skb, const struct packet *packet,
-			   struct translation *translation)
+INLINE int leave_from_host(struct flow_context *flow)
 {
 	enum verdict verdict = VERDICT_PASS;
 
-	if (packet->fragment == FIRST_FRAGMENT && direct_confirm(packet))
+	if (flow->packet->fragment == FIRST_FRAGMENT && direct_confirm(flow->packet))
 		return TC_ACT_UNSPEC;
-	if (host_must_be_remembered(packet))
-		verdict = host_remember(skb, packet, translation);
-	return apply_verdict(skb, packet, translation, verdict);
+	if (host_must_be_remembered(flow->packet))
+		verdict = host_remember(flow);
+	return apply_verdict(flow->skb, flow->packet, flow->translation, verdict);
+}
+
+/* Handles what is forwarded, or made by the host in a container's name. index: the packet's
+ * tc_index when it came. */
+INLINE int leave_forwarded(struct flow_context *flow, __u16 index, bool uplink)
+{
+	struct __sk_buff *skb = flow->skb;
+	struct packet *packet = flow->packet;
+	const struct endpoint *sender = flow->sender;
+	bool translatable = flow->kind == PACKET_TRANSLATABLE;
+	enum verdict verdict = decide_outwards(flow);
+
+	if (tc_index_has(index, TC_INDEX_CONFIRM) && verdict == VERDICT_PASS)
+		offload_saw_leaving(packet, skb->ingress_ifindex);
+	if (uplink && verdict == VERDICT_PASS && sender && sender->strict &&
+	    sender_is_verified(skb, packet, sender) && translatable)
+		direct_remember_strict(packet, sender);
+	verdict = fragment_verdict(packet, flow->translation, verdict);
+	if (packet->fragment == FIRST_FRAGMENT && (verdict != VERDICT_PASS || sender))
+		fragment_remember(skb, packet, flow->translation, fragment_fate_of(verdict));
+	return apply_verdict(skb, packet, flow->translation, verdict);
 }
 
 INLINE int handle_egress(struct __sk_buff *skb, __u16 l3_offset, bool uplink)
 {
 	struct translation translation = {};
-	const struct endpoint *endpoint;
-	enum packet_kind kind;
 	struct packet packet;
-	enum verdict verdict;
+	struct flow_context flow = {.skb = skb, .packet = &packet, .translation = &translation};
 	__u16 index = skb->tc_index;
 
 	if (index)
 		skb->tc_index = 0;
 	if (uplink && tc_index_has(index, TC_INDEX_SENT) && entered_by_container(skb))
 		return TC_ACT_UNSPEC;
-	kind = packet_parse(skb, &packet, l3_offset);
-	if (kind == PACKET_IGNORED)
+	flow.kind = packet_parse(skb, &packet, l3_offset);
+	if (flow.kind == PACKET_IGNORED)
 		return TC_ACT_UNSPEC;
 	packet.tuple.direction = DIRECTION_OUT;
-	endpoint = endpoint_find(packet.sender);
 	packet.verified = tc_index_has(index, TC_INDEX_VERIFIED) || !skb->ingress_ifindex;
-	if (kind == PACKET_ERROR) {
-		verdict = error_decide_outwards(&packet, endpoint, &translation);
-		return apply_verdict(skb, &packet, &translation, verdict);
-	}
-	if (!endpoint && skb->ingress_ifindex == 0)
-		return kind == PACKET_TRANSLATABLE ? leave_from_host(skb, &packet, &translation)
-						   : TC_ACT_UNSPEC;
-	if (!endpoint && uplink && kind == PACKET_TRANSLATABLE &&
+	flow.sender = endpoint_find(packet.sender);
+	if (flow.kind == PACKET_ERROR)
+		return apply_verdict(skb, &packet, &translation, error_decide_outwards(&flow));
+	if (!flow.sender && skb->ingress_ifindex == 0)
+		return flow.kind == PACKET_TRANSLATABLE ? leave_from_host(&flow) : TC_ACT_UNSPEC;
+	if (!flow.sender && uplink && flow.kind == PACKET_TRANSLATABLE &&
 	    !tc_index_has(index, TC_INDEX_HOSTS_ADDRESS) && host_is_foreign_nat(skb, &packet)) {
 		host_remember_foreign(skb, &packet);
 		return TC_ACT_UNSPEC;
 	}
-	verdict =
-		decide_outwards(skb, &packet, kind == PACKET_TRANSLATABLE, endpoint, &translation);
-	if (tc_index_has(index, TC_INDEX_CONFIRM) && verdict == VERDICT_PASS)
-		offload_saw_leaving(&packet, skb->ingress_ifindex);
-	if (uplink && verdict == VERDICT_PASS && endpoint && endpoint->strict &&
-	    sender_is_verified(skb, &packet, endpoint) && kind == PACKET_TRANSLATABLE)
-		direct_remember_strict(&packet, endpoint);
-	verdict = fragment_verdict(&packet, &translation, verdict);
-	if (packet.fragment == FIRST_FRAGMENT && (verdict != VERDICT_PASS || endpoint))
-		fragment_remember(skb, &packet, &translation, fragment_fate_of(verdict));
-	return apply_verdict(skb, &packet, &translation, verdict);
+	return leave_forwarded(&flow, index, uplink);
 }
 
 #endif

@@ -15,7 +15,7 @@
 #ifndef BPF_PORTMAP_FLOW_CACHE_H
 #define BPF_PORTMAP_FLOW_CACHE_H
 
-#include "connection.h"
+#include "flow_context.h"
 #include "noticed.h"
 #include "portmap.h"
 
@@ -104,34 +104,33 @@ INLINE void memo_take(struct memo *memo, __u32 length, struct translation *trans
 }
 
 /* Finds the translation of a packet that arrives on an uplink. Returns false without a memo. */
-INLINE bool memo_inwards(struct __sk_buff *skb, const struct packet *packet,
-			 struct translation *translation)
+INLINE bool memo_inwards(const struct flow_context *flow)
 {
-	__u16 port = packet->tuple.destination_port;
+	__u16 port = flow->packet->tuple.destination_port;
 	struct memo *memo;
 	const struct slot *slot;
 
 	/* Packets that are not ours are spared a cache miss on the memo. */
 	if (!portmap_is_published(port) && !noticed_has(external_ports, port))
 		return false;
-	memo = memo_find(packet, &slot);
-	if (!memo || memo->in_ifindex != skb->ifindex)
+	memo = memo_find(flow->packet, &slot);
+	if (!memo || memo->in_ifindex != flow->skb->ifindex)
 		return false;
-	memo_take(memo, skb->len, translation);
+	memo_take(memo, flow->skb->len, flow->translation);
 	return true;
 }
 
 /* Does the same for a container's packet: it must come from the owner's veth and go to the
  * gateway. */
-INLINE bool memo_outwards(struct __sk_buff *skb, const struct packet *packet,
-			  struct translation *translation)
+INLINE bool memo_outwards(const struct flow_context *flow)
 {
 	const struct slot *slot;
-	struct memo *memo = memo_find(packet, &slot);
+	struct memo *memo = memo_find(flow->packet, &slot);
 
-	if (!memo || slot->ifindex != skb->ifindex || !packet_is_for_mac(skb, slot->gateway_mac))
+	if (!memo || slot->ifindex != flow->skb->ifindex ||
+	    !packet_is_for_mac(flow->skb, slot->gateway_mac))
 		return false;
-	memo_take(memo, skb->len, translation);
+	memo_take(memo, flow->skb->len, flow->translation);
 	return true;
 }
 

@@ -93,44 +93,44 @@ GLOBAL_FUNCTION bool sender_is_forged(struct __sk_buff *skb, const struct packet
 
 /* Handles a packet of a live connection that the bridge is about to switch. If its translation
  * would change it, it is lifted. */
-INLINE int handle_switched(struct __sk_buff *skb, struct packet *packet, struct found *found,
-			   const struct interface *port, struct translation *translation)
+INLINE int handle_switched(struct flow_context *flow, const struct interface *port)
 {
+	struct packet *packet = flow->packet;
 	bool lifted;
 
-	translation_outwards(found->connection, translation);
-	lifted = translation_changes(translation, &packet->tuple);
+	translation_outwards(flow->found.connection, flow->translation);
+	lifted = translation_changes(flow->translation, &packet->tuple);
 	if (!lifted && !packet->error)
-		connection_use(found, packet, skb->len);
+		connection_use(&flow->found, packet, flow->skb->len);
 	packet->tuple.direction = DIRECTION_IN;
-	if (apply_to_held(skb, packet, translation, lifted ? FRAGMENT_LIFTED : FRAGMENT_PASSED))
+	if (apply_to_held(flow, lifted ? FRAGMENT_LIFTED : FRAGMENT_PASSED))
 		return TC_ACT_SHOT;
-	return lifted ? lift(skb, port) : TC_ACT_UNSPEC;
+	return lifted ? lift(flow->skb, port) : TC_ACT_UNSPEC;
 }
 
 /* Sends a packet of a live connection past the stack if the connection has a path. VERDICT_PASS: it
  * goes through the stack, and is counted where it leaves. But one that is not assured yet is
  * counted here, because it must be assured before its path is decided. */
-INLINE enum verdict leave_past_stack(struct __sk_buff *skb, struct packet *packet,
-				     struct found *found, __u32 ifindex,
-				     struct translation *translation)
+INLINE enum verdict leave_past_stack(struct flow_context *flow)
 {
+	const struct packet *packet = flow->packet;
+	struct found *found = &flow->found;
 	bool candidate = offload_is_candidate(packet, found);
 	enum verdict verdict = VERDICT_TRANSLATE;
 
 	if (!candidate && found->connection->path[OUTWARDS] < PATH_CONTAINER)
 		return VERDICT_PASS;
-	translation_outwards(found->connection, translation);
-	offload_choose(skb, packet, found, ifindex, translation);
+	translation_outwards(found->connection, flow->translation);
+	offload_use_path(flow);
 	if (!found_stands(found))
 		return VERDICT_PASS;
 	if (!packet->error &&
-	    (translation->path || (!(found->connection->state & STATE_ASSURED) &&
-				   !(packet->tcp_flags & TCP_RST)))) /* may end it */
-		verdict = connection_use(found, packet, skb->len);
+	    (flow->translation->path || (!(found->connection->state & STATE_ASSURED) &&
+					 !(packet->tcp_flags & TCP_RST)))) /* may end it */
+		verdict = connection_use(found, packet, flow->skb->len);
 	if (candidate && verdict == VERDICT_TRANSLATE)
-		offload_try(skb, packet, found, ifindex, translation);
-	return verdict == VERDICT_TRANSLATE && !translation->path ? VERDICT_PASS : verdict;
+		offload_decide_and_use(flow);
+	return verdict == VERDICT_TRANSLATE && !flow->translation->path ? VERDICT_PASS : verdict;
 }
 
 /* An interface that came up since the last ADD has no to_uplink: a packet that must be translated
@@ -150,15 +150,6 @@ INLINE bool connection_is_translated(const struct connection *connection)
 {
 	return connection->kind == FLOW_MASQUERADE || connection->kind == FLOW_MAPPING;
 }
-
-/* What is known about a container's packet. */
-struct origin {
-	const struct interface *interface; /* the container's veth */
-	const struct endpoint *endpoint;   /* of the packet's source address */
-	struct translation *translation;   /* to be filled in */
-	struct arrival arrival;
-	__u32 veth;
-};
 
 /* Returns whether the connection's packets may skip the stack from this veth. On another network of
  * its container than the connection's own none begins to, and what is attached there must see the
@@ -192,145 +183,143 @@ GLOBAL_FUNCTION bool may_skip_from_veth(struct __sk_buff *skb, const struct pack
 	return false;
 }
 
-/* found: the connection for which this packet is an outward one, if any. */
-INLINE int handle_containers_packet(struct __sk_buff *skb, struct packet *packet,
-				    enum packet_kind kind, const struct origin *origin,
-				    struct found *found)
+/* Handles a packet with its container's own address; found: the connection for which it is an
+ * outward one, if any. interface: the container's veth. */
+INLINE int handle_containers_packet(struct flow_context *flow, const struct interface *interface)
 {
-	struct translation *translation = origin->translation;
-	__u32 ifindex = origin->arrival.ifindex;
+	const struct connection *connection = flow->found.connection;
+	struct packet *packet = flow->packet;
 	enum verdict verdict = VERDICT_PASS;
-	bool routed = origin->arrival.routed, translated;
+	bool translated = connection && connection_is_translated(connection);
 
-	translated = found->connection && connection_is_translated(found->connection);
 	barrier_var(translated);
-	if (found->connection && !routed)
-		return handle_switched(skb, packet, found, origin->interface, translation);
-	if (found->connection && found->connection->in_ifindex == LOOPBACK_IFINDEX &&
+	if (connection && !flow->arrival.routed)
+		return handle_switched(flow, interface);
+	if (connection && connection->in_ifindex == LOOPBACK_IFINDEX &&
 	    packet->tuple.protocol == PROTOCOL_SCTP && !packet->error) {
 		packet->tuple.direction = DIRECTION_IN;
-		return send_to_loopback(skb, packet, false);
+		return send_to_loopback(flow->skb, packet, false);
 	}
-	if (found->connection) {
+	if (connection) {
 		packet->from_endpoint = true;
-		if (may_skip_from_veth(skb, packet, found->connection))
-			verdict = leave_past_stack(skb, packet, found, ifindex, translation);
+		if (may_skip_from_veth(flow->skb, packet, flow->found.connection))
+			verdict = leave_past_stack(flow);
 		if (verdict != VERDICT_PASS)
-			return apply_outwards(skb, packet, translation, verdict);
-	} else if (kind >= PACKET_TRANSLATABLE) {
-		verdict = decide_inwards(skb, packet, &origin->arrival, translation);
+			return apply_outwards(flow, verdict);
+	} else if (flow->kind >= PACKET_TRANSLATABLE) {
+		verdict = decide_inwards(flow);
 	}
 	packet->tuple.direction = DIRECTION_IN;
-	if (verdict == VERDICT_PASS && routed &&
-	    (translated || masquerade_wanted(packet, origin->endpoint)) &&
-	    leaves_unclassified(skb, packet, ifindex))
+	if (verdict == VERDICT_PASS && flow->arrival.routed &&
+	    (translated || masquerade_wanted(packet, flow->sender)) &&
+	    leaves_unclassified(flow->skb, packet, flow->arrival.ifindex))
 		verdict = drop(unclassified_interface);
-	return apply_inwards(skb, packet, translation, verdict);
+	return apply_inwards(flow, verdict);
 }
 
 /* Shortcut for a connection of this container that was seen in this second. The checks below are
  * already answered: its owner has this veth, so the sender is verified; the packet goes to the
  * gateway. False: take the long way. */
-INLINE bool handle_known(struct __sk_buff *skb, struct packet *packet, struct found *found,
-			 const struct origin *origin, int *action)
+INLINE bool handle_known(struct flow_context *flow, int *action)
 {
+	struct found *found = &flow->found;
+	const struct packet *packet = flow->packet;
 	const struct connection *connection = found->connection;
 	const struct leave *leave = &connection->leave[OUTWARDS];
 	const struct slot *slot = owner_slot(&connection->owner);
 	enum verdict verdict;
 
-	if (!slot || slot->ifindex != origin->veth || packet->fragment ||
-	    !packet_is_for_mac(skb, slot->gateway_mac) || offload_is_candidate(packet, found))
+	if (!slot || slot->ifindex != flow->arrival.veth || packet->fragment ||
+	    !packet_is_for_mac(flow->skb, slot->gateway_mac) || offload_is_candidate(packet, found))
 		return false;
 	if (connection->path[OUTWARDS] >= PATH_CONTAINER) {
 		if (leave->looked_up != (__u16)found->now)
 			return false;
-		translation_outwards(connection, origin->translation);
-		offload_choose(skb, packet, found, 0, origin->translation);
-		if (origin->translation->path) {
-			verdict = connection_use(found, packet, skb->len);
-			*action = apply_verdict(skb, packet, origin->translation, verdict);
+		translation_outwards(connection, flow->translation);
+		offload_use_path(flow);
+		if (flow->translation->path) {
+			verdict = connection_use(found, packet, flow->skb->len);
+			*action = apply_verdict(flow->skb, packet, flow->translation, verdict);
 			return verdict != VERDICT_PASS;
 		}
 	}
 	if (leave->left_stack != found->now)
 		return false;
-	if (connection_is_translated(connection) && leaves_unclassified(skb, packet, slot->gateway))
+	if (connection_is_translated(connection) &&
+	    leaves_unclassified(flow->skb, packet, slot->gateway))
 		return false;
-	tc_index_set(skb, TC_INDEX_VERIFIED);
+	tc_index_set(flow->skb, TC_INDEX_VERIFIED);
 	*action = TC_ACT_UNSPEC; /* the stack's packets are counted where they leave */
 	return true;
 }
 
 /* Handles a packet the long way. */
-INLINE int handle_container(struct __sk_buff *skb, struct packet *packet, enum packet_kind kind,
-			    struct origin *origin, struct found *found)
+INLINE int handle_container(struct flow_context *flow)
 {
-	__u32 veth = origin->veth;
+	struct arrival *arrival = &flow->arrival;
+	const struct interface *interface;
+	struct __sk_buff *skb = flow->skb;
+	__u32 veth = arrival->veth;
 	int action = TC_ACT_UNSPEC;
 
-	origin->interface = bpf_map_lookup_elem(&interfaces, &veth);
-	if (!origin->interface || !owner_live(&origin->interface->owner))
+	interface = bpf_map_lookup_elem(&interfaces, &veth);
+	if (!interface || !owner_live(&interface->owner))
 		return shot(no_attachment); /* between our DEL and the veth's end */
-	if (origin->interface->role == ROLE_PORT)
-		origin->arrival.ifindex = origin->interface->bridge_ifindex;
-	if (kind == PACKET_ERROR &&
-	    error_is_foreign(packet, &origin->interface->owner, origin->arrival.ifindex))
+	if (interface->role == ROLE_PORT)
+		arrival->ifindex = interface->bridge_ifindex;
+	if (flow->kind == PACKET_ERROR &&
+	    error_is_foreign(flow->packet, &interface->owner, arrival->ifindex))
 		return shot(foreign_error);
-	origin->endpoint = endpoint_find(packet->sender);
+	flow->sender = endpoint_find(flow->packet->sender);
 	/* On two networks a container may use both addresses at both veths. */
-	if (!origin->endpoint ||
-	    !owners_are_of_one_container(&origin->endpoint->owner, &origin->interface->owner))
-		return sender_is_forged(skb, packet, veth) ? TC_ACT_SHOT : TC_ACT_UNSPEC;
+	if (!flow->sender || !owners_are_of_one_container(&flow->sender->owner, &interface->owner))
+		return sender_is_forged(skb, flow->packet, veth) ? TC_ACT_SHOT : TC_ACT_UNSPEC;
 	tc_index_set(skb, TC_INDEX_VERIFIED);
-	origin->arrival.routed = sender_asks_stack(skb, origin->interface);
-	origin->arrival.may_offload = origin->arrival.routed;
-	if (origin->arrival.routed)
-		origin->arrival.owner = origin->interface->owner;
-	if (kind == PACKET_FRAGMENT)
-		action = apply_later_fragment(skb, packet, origin->translation, origin->interface);
-	return action == TC_ACT_UNSPEC ? handle_containers_packet(skb, packet, kind, origin, found)
-				       : action;
+	arrival->routed = sender_asks_stack(skb, interface);
+	arrival->may_offload = arrival->routed;
+	if (arrival->routed)
+		arrival->owner = interface->owner;
+	if (flow->kind == PACKET_FRAGMENT)
+		action = apply_later_fragment(flow, interface);
+	return action == TC_ACT_UNSPEC ? handle_containers_packet(flow, interface) : action;
 }
 
 INLINE int handle_from_container(struct __sk_buff *skb)
 {
 	struct scratch *scratch = scratch_get();
-	struct found found = {};
-	struct origin origin = {};
-	enum packet_kind kind;
+	/* The veth where it arrived. At a device that limits bandwidth, skb->ifindex differs. */
+	__u32 veth = skb->ingress_ifindex ?: skb->ifindex;
 	struct packet packet;
+	struct flow_context flow = {
+		.skb = skb,
+		.packet = &packet,
+		.arrival = {.ifindex = veth, .veth = veth, .sender_verified = true}};
 	int action;
 
 	if (skb->tc_index)
 		skb->tc_index = 0; /* the container may have set one of our values */
-	/* The veth where it arrived. At a device that limits bandwidth, skb->ifindex differs. */
-	origin.veth = skb->ingress_ifindex ?: skb->ifindex;
-	origin.arrival.ifindex = origin.veth;
-	origin.arrival.sender_verified = true;
-	kind = packet_parse(skb, &packet, ETH_HLEN);
-	if (checksum_refuses(skb, &packet, kind))
+	flow.kind = packet_parse(skb, &packet, ETH_HLEN);
+	if (checksum_refuses(skb, &packet, flow.kind))
 		return shot(misplaced_checksum);
-	if (kind == PACKET_IGNORED) {
-		if (!address_is_unset(packet.sender) && sender_is_forged(skb, &packet, origin.veth))
+	if (flow.kind == PACKET_IGNORED) {
+		if (!address_is_unset(packet.sender) && sender_is_forged(skb, &packet, veth))
 			return TC_ACT_SHOT;
 		return tags_are_nested(skb) ? shot(nested_tags) : TC_ACT_UNSPEC;
 	}
 	if (!scratch)
 		return TC_ACT_SHOT;
-	origin.translation = &scratch->translation;
+	flow.translation = &scratch->translation;
 	packet.tuple.direction = DIRECTION_OUT;
-	if (memo_outwards(skb, &packet, origin.translation))
-		return apply_verdict(skb, &packet, origin.translation, VERDICT_TRANSLATE);
-	if (kind >= PACKET_TRANSLATABLE) {
-		if (found_outwards(&found, &packet.tuple) &&
-		    (found.connection->state & STATE_UNCONFIRMED))
-			found.connection = NULL;
-		if (found.connection && !packet.error &&
-		    handle_known(skb, &packet, &found, &origin, &action))
+	if (memo_outwards(&flow))
+		return apply_verdict(skb, &packet, flow.translation, VERDICT_TRANSLATE);
+	if (flow.kind >= PACKET_TRANSLATABLE) {
+		if (found_outwards(&flow.found, &packet.tuple) &&
+		    (flow.found.connection->state & STATE_UNCONFIRMED))
+			flow.found.connection = NULL;
+		if (flow.found.connection && !packet.error && handle_known(&flow, &action))
 			return action;
 	}
-	return handle_container(skb, &packet, kind, &origin, &found);
+	return handle_container(&flow);
 }
 
 #endif

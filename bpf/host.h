@@ -14,6 +14,7 @@
 #define BPF_PORTMAP_HOST_H
 
 #include "direct.h"
+#include "flow_context.h"
 #include "snat.h"
 
 /* Returns whether the socket of a host connection has gone: then a peer that reuses its port means
@@ -102,19 +103,19 @@ GLOBAL_FUNCTION int host_begin(struct __sk_buff *skb, const struct packet *packe
 }
 
 /* Returns VERDICT_TRANSLATE for a connection of the host: it may have got another port. */
-INLINE enum verdict host_remember(struct __sk_buff *skb, const struct packet *packet,
-				  struct translation *translation)
+INLINE enum verdict host_remember(struct flow_context *flow)
 {
-	struct found found = {};
+	const struct packet *packet = flow->packet;
+	struct found *found = &flow->found;
 
-	if (!found_outwards(&found, &packet->tuple) ||
-	    connection_use(&found, packet, 0) == VERDICT_PASS) {
-		host_begin(skb, packet, FLOW_HOST);
-		if (!noticed_has(moved_host, 0) || !found_outwards(&found, &packet->tuple))
+	if (!found_outwards(found, &packet->tuple) ||
+	    connection_use(found, packet, 0) == VERDICT_PASS) {
+		host_begin(flow->skb, packet, FLOW_HOST);
+		if (!noticed_has(moved_host, 0) || !found_outwards(found, &packet->tuple))
 			return VERDICT_PASS;
 	}
-	translation_outwards(found.connection, translation);
-	return found.connection->kind == FLOW_HOST ? VERDICT_TRANSLATE : VERDICT_PASS;
+	translation_outwards(found->connection, flow->translation);
+	return found->connection->kind == FLOW_HOST ? VERDICT_TRANSLATE : VERDICT_PASS;
 }
 
 /* Does this forwarded packet begin a connection with the interface's own address, given by another

@@ -55,22 +55,19 @@ GLOBAL_FUNCTION bool error_is_foreign(const struct packet *packet, const struct 
 	       !(tuple.direction == DIRECTION_IN && error_is_of_way(packet, connection, ifindex));
 }
 
-/* Decides about an incoming ICMP error about a packet that left translated. container: the owner of
- * the veth where it arrived, {0, 0} elsewhere; errors about that owner's connections may skip the
- * stack. */
-INLINE enum verdict error_decide_inwards(struct __sk_buff *skb, struct packet *packet,
-					 __u32 ifindex, const struct owner *container,
-					 struct translation *translation)
+/* Decides about an incoming ICMP error about a packet that left translated. A container's own about
+ * its owner's connections may skip the stack. */
+INLINE enum verdict error_decide_inwards(struct flow_context *flow)
 {
-	struct found found = {};
+	const struct owner *container = &flow->arrival.owner;
+	struct found *found = &flow->found;
 
-	packet->tuple.direction = DIRECTION_IN;
-	if (!found_prepare(&found, INWARDS) || !inwards_find_key(&packet->tuple) ||
-	    !found_look_up(&found))
+	if (!found_prepare(found, INWARDS) || !inwards_find_key(&flow->packet->tuple) ||
+	    !found_look_up(found))
 		return VERDICT_PASS;
-	translation_inwards(found.key, translation);
-	if (container->slot && owner_equal(&found.connection->owner, container))
-		offload_choose(skb, packet, &found, ifindex, translation);
+	translation_inwards(found->key, flow->translation);
+	if (container->slot && owner_equal(&found->connection->owner, container))
+		offload_use_path(flow);
 	return VERDICT_TRANSLATE;
 }
 

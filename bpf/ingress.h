@@ -56,87 +56,77 @@ GLOBAL_FUNCTION bool tags_hide_packet(struct __sk_buff *skb)
 	return true;
 }
 
-/* How a packet has arrived. */
-struct arrival {
-	__u32 ifindex;        /* the ingress interface for routing: a bridge rather than its port */
-	bool routed;          /* goes into the IP stack, not switched */
-	bool sender_verified; /* the source address is the sender's own */
-	bool may_offload;     /* the packet may skip the stack */
-	struct owner owner;   /* of the container whose packet is routed, or {0, 0} */
-};
-
 /* Handles an inward packet of a live connection. VERDICT_PASS: the connection has ended. */
-INLINE enum verdict enter_by_connection(struct __sk_buff *skb, struct packet *packet,
-					struct found *found, const struct arrival *arrival,
-					struct translation *translation)
+INLINE enum verdict enter_by_connection(struct flow_context *flow)
 {
+	struct found *found = &flow->found;
 	enum verdict verdict;
 	bool candidate = false;
 
-	translation_inwards(found->key, translation);
-	if (arrival->may_offload) {
-		offload_choose(skb, packet, found, arrival->ifindex, translation);
-		candidate = offload_is_candidate(packet, found);
-		translation->report = !translation->path && offload_wants_confirmation(found);
+	translation_inwards(found->key, flow->translation);
+	if (flow->arrival.may_offload) {
+		offload_use_path(flow);
+		candidate = offload_is_candidate(flow->packet, found);
+		flow->translation->report =
+			!flow->translation->path && offload_wants_confirmation(found);
 	}
 	if (!found_stands(found))
 		return VERDICT_PASS;
-	verdict = connection_use(found, packet, skb->len);
+	verdict = connection_use(found, flow->packet, flow->skb->len);
 	if (candidate && verdict == VERDICT_TRANSLATE)
-		offload_try(skb, packet, found, arrival->ifindex, translation);
+		offload_decide_and_use(flow);
 	return verdict;
 }
 
 /* Handles a packet to a mapped port that begins a connection. */
-INLINE enum verdict enter_by_mapping(struct __sk_buff *skb, struct packet *packet,
-				     struct portmap *mapping, const struct arrival *arrival,
-				     struct translation *translation)
+INLINE enum verdict enter_by_mapping(struct flow_context *flow)
 {
-	enum verdict verdict = dnat_begin(skb, packet, mapping, translation);
-	struct found found = {.way = INWARDS};
+	enum verdict verdict =
+		dnat_begin(flow->skb, flow->packet, flow->mapping, flow->translation);
 	struct draft *draft = draft_get();
 	enum fast_path mode;
 
-	if (!arrival->may_offload || verdict != VERDICT_TRANSLATE)
+	if (!flow->arrival.may_offload || verdict != VERDICT_TRANSLATE)
 		return verdict;
-	mode = offload_mode(&mapping->owner);
-	translation->report = mode == FAST_PATH_ESTABLISHED;
+	mode = offload_mode(&flow->mapping->owner);
+	flow->translation->report = mode == FAST_PATH_ESTABLISHED;
 	if (mode != FAST_PATH_ALWAYS || !draft)
 		return verdict;
-	found.key = &draft->key;
-	if (found_look_up(&found) && offload_concerns(found.key->protocol, found.connection))
-		offload_try(skb, packet, &found, arrival->ifindex, translation);
+	flow->found.way = INWARDS;
+	flow->found.key = &draft->key;
+	if (found_look_up(&flow->found) &&
+	    offload_concerns(draft->key.protocol, flow->found.connection))
+		offload_decide_and_use(flow);
 	return verdict;
 }
 
 /* Returns where the packet goes. For IPv6 the sysctl of an interface does not say whether the host
  * forwards what comes in there, but routing asks it before it looks at addresses: where it is off,
  * so that the host takes router advertisements, the question is asked for the container's veth. */
-INLINE enum route route_to_mapping(struct __sk_buff *skb, const struct packet *packet,
-				   const struct portmap *mapping, __u32 ifindex)
+INLINE enum route route_to_mapping(const struct flow_context *flow)
 {
 	enum route route;
 	const struct slot *slot;
 	__u32 out = 0;
 
-	route = route_of(skb, packet, ifindex, &out);
-	if (route != ROUTE_DISABLED || packet->ipv4)
+	route = route_of(flow->skb, flow->packet, flow->arrival.ifindex, &out);
+	if (route != ROUTE_DISABLED || flow->packet->ipv4)
 		return route;
-	slot = owner_slot(&mapping->owner);
-	return slot ? route_of(skb, packet, slot->ifindex, &out) : route;
+	slot = owner_slot(&flow->mapping->owner);
+	return slot ? route_of(flow->skb, flow->packet, slot->ifindex, &out) : route;
 }
 
 /* Returns whether the mapping applies: its owner's veth exists, and the destination is an address
  * of this host that is not excluded. */
-INLINE bool mapping_applies(struct __sk_buff *skb, const struct packet *packet,
-			    const struct portmap *mapping, const struct arrival *arrival)
+INLINE bool mapping_applies(const struct flow_context *flow)
 {
+	const struct owner *owner = &flow->mapping->owner;
 	enum route route;
 
-	if (!arrival->routed || !slot_has_veth(mapping->owner.slot) ||
-	    portmap_is_excluded(&mapping->owner, packet->tuple.destination))
+	if (!flow->arrival.routed || !slot_has_veth(owner->slot) ||
+	    portmap_is_excluded(owner, flow->packet->tuple.destination))
 		return false;
-	route = route_to_mapping(skb, packet, mapping, arrival->ifindex);
+	route = route_to_mapping(flow);
 	if (route == ROUTE_DISABLED)
 		count(forwarding_disabled);
 	return route == ROUTE_LOCAL;
@@ -157,52 +147,74 @@ INLINE bool gives_way_to_mapping(const struct packet *packet, const struct found
 			connection_spared(found->key, found->connection));
 }
 
-INLINE enum verdict decide_inwards(struct __sk_buff *skb, struct packet *packet,
-				   const struct arrival *arrival, struct translation *translation)
+/* Finds the connection and the mapping of an inward packet. A connection that has to give way to
+ * this packet ends. */
+INLINE enum relation relation_inwards(struct flow_context *flow)
 {
-	struct tuple *tuple = &packet->tuple;
-	struct endpoint *endpoint;
-	struct portmap *mapping;
-	enum verdict verdict;
-	struct found found = {};
+	const struct packet *packet = flow->packet;
+	const struct tuple *tuple = &packet->tuple;
+	struct found *found = &flow->found;
 
 	if (packet->error)
-		return error_decide_inwards(skb, packet, arrival->ifindex, &arrival->owner,
-					    translation);
-	tuple->direction = DIRECTION_IN;
-	mapping = inwards_find(tuple, &found);
-	if (gives_way_to_mapping(packet, &found)) {
-		mapping =
+		return RELATION_RELATED;
+	flow->mapping = inwards_find(tuple, found);
+	if (gives_way_to_mapping(packet, found)) {
+		flow->mapping =
 			portmap_find(tuple->destination, tuple->destination_port, tuple->protocol);
-		if (mapping) {
-			connection_end(found.key, found.id);
-			found.connection = NULL;
+		if (flow->mapping) {
+			connection_end(found->key, found->id);
+			found->connection = NULL;
 		}
 	}
-	if (found.connection && !connection_has_owner(found.connection)) {
-		if (host_has_finished(skb, packet, found.key, found.connection->kind)) {
-			connection_end(found.key, found.id);
-			found.connection = NULL;
-		} else if (host_may_answer_foreign(packet, found.connection)) {
-			return VERDICT_PASS;
+	if (found->connection && !connection_has_owner(found->connection)) {
+		if (host_has_finished(flow->skb, packet, found->key, found->connection->kind)) {
+			connection_end(found->key, found->id);
+			found->connection = NULL;
+		} else if (host_may_answer_foreign(packet, found->connection)) {
+			return RELATION_NONE;
 		}
 	}
-	if (found.connection && !(found.connection->state & STATE_UNCONFIRMED)) {
-		verdict = enter_by_connection(skb, packet, &found, arrival, translation);
-		if (verdict != VERDICT_PASS)
-			return verdict;
-	}
-	if (mapping && !slot_has_veth(mapping->owner.slot)) /* try that of any address */
-		mapping = portmap_find_any(address_is_ipv4(tuple->destination),
-					   tuple->destination_port, tuple->protocol);
-	if (mapping && mapping_applies(skb, packet, mapping, arrival))
-		return enter_by_mapping(skb, packet, mapping, arrival, translation);
+	return found->connection && !(found->connection->state & STATE_UNCONFIRMED)
+		       ? RELATION_ESTABLISHED
+		       : RELATION_NEW;
+}
+
+/* Handles an inward packet of no connection. */
+INLINE enum verdict enter_new(struct flow_context *flow)
+{
+	const struct tuple *tuple = &flow->packet->tuple;
+	struct endpoint *endpoint;
+
+	if (flow->mapping && !slot_has_veth(flow->mapping->owner.slot)) /* that of any address */
+		flow->mapping = portmap_find_any(address_is_ipv4(tuple->destination),
+						 tuple->destination_port, tuple->protocol);
+	if (flow->mapping && mapping_applies(flow))
+		return enter_by_mapping(flow);
 	endpoint = endpoint_find(tuple->destination);
 	if (!endpoint)
 		return VERDICT_PASS;
-	if (strict_refuses(endpoint, arrival->ifindex))
+	if (strict_refuses(endpoint, flow->arrival.ifindex))
 		return drop(strict);
-	return direct_begin(packet, endpoint, arrival->sender_verified, translation);
+	return direct_begin(flow->packet, endpoint, flow->arrival.sender_verified,
+			    flow->translation);
+}
+
+INLINE enum verdict decide_inwards(struct flow_context *flow)
+{
+	enum verdict verdict;
+
+	flow->packet->tuple.direction = DIRECTION_IN;
+	switch (relation_inwards(flow)) {
+	case RELATION_RELATED:
+		return error_decide_inwards(flow);
+	case RELATION_ESTABLISHED:
+		verdict = enter_by_connection(flow);
+		return verdict != VERDICT_PASS ? verdict : enter_new(flow); /* it has ended */
+	case RELATION_NEW:
+		return enter_new(flow);
+	default:
+		return VERDICT_PASS;
+	}
 }
 
 /* A packet of no connection that has a host's address as its source: from_uplink and from_bridge
@@ -217,54 +229,60 @@ INLINE int pass_stranger(struct __sk_buff *skb, const struct packet *packet)
 	return TC_ACT_UNSPEC;
 }
 
-INLINE int handle_ingress(struct __sk_buff *skb, struct packet *packet, enum packet_kind kind,
-			  bool may_offload)
+/* What from_uplink and from_bridge do with a parsed packet. */
+INLINE int handle_ingress(struct flow_context *flow)
 {
-	const struct arrival arrival = {
-		.ifindex = skb->ifindex, .routed = true, .may_offload = may_offload};
-	struct translation translation;
+	struct __sk_buff *skb = flow->skb;
+	struct packet *packet = flow->packet;
+	bool may_offload = flow->arrival.may_offload;
 	enum verdict verdict = VERDICT_PASS;
 
-	if (kind == PACKET_OPAQUE && strict_refuses_other(skb, packet))
+	if (flow->kind == PACKET_OPAQUE && strict_refuses_other(skb, packet))
 		return shot(strict);
-	if (kind < PACKET_TRANSLATABLE && !packet->fragment)
+	if (flow->kind < PACKET_TRANSLATABLE && !packet->fragment)
 		return TC_ACT_UNSPEC;
 	packet->tuple.direction = DIRECTION_IN;
-	if (kind == PACKET_FRAGMENT)
-		return apply_later_fragment(skb, packet, &translation, NULL);
-	if (kind == PACKET_TRANSLATABLE && !packet->fragment && !inwards_concerns(&packet->tuple))
+	if (flow->kind == PACKET_FRAGMENT)
+		return apply_later_fragment(flow, NULL);
+	if (flow->kind == PACKET_TRANSLATABLE && !packet->fragment &&
+	    !inwards_concerns(&packet->tuple))
 		return pass_stranger(skb, packet);
-	if (may_offload && memo_inwards(skb, packet, &translation))
+	if (may_offload && memo_inwards(flow))
 		verdict = VERDICT_TRANSLATE;
-	else if (kind >= PACKET_TRANSLATABLE)
-		verdict = decide_inwards(skb, packet, &arrival, &translation);
+	else if (flow->kind >= PACKET_TRANSLATABLE)
+		verdict = decide_inwards(flow);
 	if (packet->error && verdict == VERDICT_PASS && strict_refuses_other(skb, packet))
 		verdict = drop(strict);
 	if (verdict == VERDICT_PASS)
 		pass_stranger(skb, packet);
 	else if (!may_offload && verdict == VERDICT_TRANSLATE)
-		translation.enters_again = device_conntrack_has_seen(skb);
-	return apply_inwards(skb, packet, &translation, verdict);
+		flow->translation->enters_again = device_conntrack_has_seen(skb);
+	return apply_inwards(flow, verdict);
 }
 
 /* Handles a frame on an uplink or a bridge; only those addressed to this host matter. */
 INLINE int handle_frame(struct __sk_buff *skb, bool uplink)
 {
-	enum packet_kind kind;
+	struct translation translation;
 	struct packet packet;
+	struct flow_context flow = {
+		.skb = skb,
+		.packet = &packet,
+		.translation = &translation,
+		.arrival = {.ifindex = skb->ifindex, .routed = true, .may_offload = uplink}};
 
 	/* A container at the other end of a veth may have set it. */
 	if (uplink && skb->tc_index && !interface_leads_to_container(skb->ifindex))
 		skb->tc_index = 0;
 	if (skb->pkt_type != PACKET_HOST)
 		return TC_ACT_UNSPEC;
-	kind = packet_parse(skb, &packet, ETH_HLEN);
-	if (kind == PACKET_IGNORED)
+	flow.kind = packet_parse(skb, &packet, ETH_HLEN);
+	if (flow.kind == PACKET_IGNORED)
 		return tags_hide_packet(skb) ? shot(nested_tags) : TC_ACT_UNSPEC;
 	if (!uplink &&
 	    (tc_index_has(skb->tc_index, TC_INDEX_ENTERED_AGAIN) || endpoint_slot(packet.sender)))
 		return TC_ACT_UNSPEC; /* we have handled it, or from_container has */
-	return handle_ingress(skb, &packet, kind, uplink);
+	return handle_ingress(&flow);
 }
 
 #endif

@@ -38,77 +38,77 @@ GLOBAL_FUNCTION bool loopback_parse(struct __sk_buff *skb, struct packet *packet
 }
 
 /* Applies a packet to its connection, and translates it. */
-INLINE int loopback_apply(struct __sk_buff *skb, const struct packet *packet, struct found *found,
-			  const struct translation *translation)
+INLINE int loopback_apply(struct flow_context *flow)
 {
-	enum verdict verdict = connection_use(found, packet, skb->len);
+	enum verdict verdict = connection_use(&flow->found, flow->packet, flow->skb->len);
 
-	return apply_verdict(skb, packet, translation, verdict);
+	return apply_verdict(flow->skb, flow->packet, flow->translation, verdict);
 }
 
 /* A container's reply gets the address that its client has asked. */
-INLINE int loopback_reply(struct __sk_buff *skb, struct packet *packet,
-			  struct translation *translation)
+INLINE int loopback_reply(struct flow_context *flow)
 {
+	struct translation *translation = flow->translation;
+	struct packet *packet = flow->packet;
 	struct tuple *tuple = &packet->tuple;
-	__be32 client = skb->priority;
-	struct found found = {};
+	__be32 client = flow->skb->priority;
 
 	if (packet->ipv4 && client) {
 		address_from_ipv4(translation->address, client);
 		translation->port = tuple->destination_port;
 		translation->peer_port = tuple->source_port;
 		tuple->direction = DIRECTION_IN;
-		if (rewrite_packet(skb, packet, translation))
+		if (rewrite_packet(flow->skb, packet, translation))
 			return shot(rewrite_failed);
 		address_copy(tuple->destination, translation->address);
-		skb->priority = 0;
+		flow->skb->priority = 0;
 	}
 	tuple->direction = DIRECTION_OUT;
-	if (!found_outwards(&found, tuple) || found.connection->in_ifindex != LOOPBACK_IFINDEX)
+	if (!found_outwards(&flow->found, tuple) ||
+	    flow->found.connection->in_ifindex != LOOPBACK_IFINDEX)
 		return TC_ACT_SHOT;
-	translation_outwards(found.connection, translation);
-	return loopback_apply(skb, packet, &found, translation);
+	translation_outwards(flow->found.connection, translation);
+	return loopback_apply(flow);
 }
 
-/* The container could not answer a loopback address. translation: of the destination. */
-INLINE int loopback_masquerade(struct __sk_buff *skb, struct packet *packet,
-			       const struct owner *owner, struct translation *translation)
+/* The container, whose address the packet has got, could not answer a loopback address. */
+INLINE int loopback_masquerade(struct flow_context *flow, const struct owner *owner)
 {
-	struct tuple *tuple = &packet->tuple;
-	struct found found = {};
+	struct translation *translation = flow->translation;
+	struct tuple *tuple = &flow->packet->tuple;
 	enum verdict verdict;
 
 	address_copy(tuple->destination, translation->address);
 	tuple->destination_port = translation->port;
 	tuple->source_port = translation->peer_port;
 	tuple->direction = DIRECTION_OUT;
-	if (found_outwards(&found, tuple)) {
-		translation_outwards(found.connection, translation);
-		return loopback_apply(skb, packet, &found, translation);
+	if (found_outwards(&flow->found, tuple)) {
+		translation_outwards(flow->found.connection, translation);
+		return loopback_apply(flow);
 	}
-	verdict = snat_begin(skb, packet, owner, false, translation);
-	return apply_verdict(skb, packet, translation, verdict);
+	verdict = snat_begin(flow->skb, flow->packet, owner, false, translation);
+	return apply_verdict(flow->skb, flow->packet, translation, verdict);
 }
 
-INLINE int loopback_request(struct __sk_buff *skb, struct packet *packet,
-			    struct translation *translation)
+INLINE int loopback_request(struct flow_context *flow)
 {
-	struct tuple *tuple = &packet->tuple;
+	const struct tuple *tuple = &flow->packet->tuple;
+	struct translation *translation = flow->translation;
+	struct found *found = &flow->found;
 	const struct endpoint *endpoint;
 	const struct slot *slot;
 	struct portmap *mapping;
-	struct found found = {};
+	enum verdict verdict;
 	int action;
 
-	mapping = inwards_find(tuple, &found);
-	if (found.connection && found.connection->in_ifindex == LOOPBACK_IFINDEX) {
-		translation_inwards(found.key, translation);
-		action = loopback_apply(skb, packet, &found, translation);
+	mapping = inwards_find(tuple, found);
+	if (found->connection && found->connection->in_ifindex == LOOPBACK_IFINDEX) {
+		translation_inwards(found->key, translation);
+		action = loopback_apply(flow);
 	} else if (mapping && mapping->localhost && slot_has_veth(mapping->owner.slot) &&
 		   !portmap_is_excluded(&mapping->owner, tuple->destination)) {
-		action = apply_verdict(skb, packet, translation,
-				       dnat_begin(skb, packet, mapping, translation));
+		verdict = dnat_begin(flow->skb, flow->packet, mapping, translation);
+		action = apply_verdict(flow->skb, flow->packet, translation, verdict);
 	} else {
 		return TC_ACT_UNSPEC;
 	}
@@ -116,7 +116,7 @@ INLINE int loopback_request(struct __sk_buff *skb, struct packet *packet,
 	if (action != TC_ACT_UNSPEC || !endpoint)
 		return action;
 	if (address_is_loopback(tuple->source))
-		action = loopback_masquerade(skb, packet, &endpoint->owner, translation);
+		action = loopback_masquerade(flow, &endpoint->owner);
 	slot = owner_slot(&endpoint->owner);
 	return action == TC_ACT_UNSPEC && slot ? bpf_redirect_peer(slot->ifindex, 0) : TC_ACT_SHOT;
 }
@@ -125,15 +125,16 @@ INLINE int handle_loopback(struct __sk_buff *skb)
 {
 	struct scratch *scratch = scratch_get();
 	struct packet packet = {.l3_offset = ETH_HLEN};
+	struct flow_context flow = {.skb = skb, .packet = &packet};
 
 	if (!scratch || !loopback_parse(skb, &packet))
 		return TC_ACT_UNSPEC;
+	flow.translation = &scratch->translation;
 	if (endpoint_find(packet.sender))
-		return loopback_reply(skb, &packet, &scratch->translation);
+		return loopback_reply(&flow);
 	packet.tuple.direction = DIRECTION_IN;
-	return portmap_is_published(packet.tuple.destination_port)
-		       ? loopback_request(skb, &packet, &scratch->translation)
-		       : TC_ACT_UNSPEC;
+	return portmap_is_published(packet.tuple.destination_port) ? loopback_request(&flow)
+								   : TC_ACT_UNSPEC;
 }
 
 #endif

@@ -186,8 +186,8 @@ INLINE void offload_query(const struct connection_key *key, const struct connect
 
 /* Asks routing about packets of this direction that arrive at ifindex. If the neighbour is
  * unresolved, the last known MTU stays. False: there is no route now. */
-GLOBAL_FUNCTION bool offload_look_up(struct __sk_buff *skb, const struct connection_key *key,
-				     struct connection *connection, enum way way, __u32 ifindex)
+GLOBAL_FUNCTION bool offload_ask_routing(struct __sk_buff *skb, const struct connection_key *key,
+					 struct connection *connection, enum way way, __u32 ifindex)
 {
 	struct scratch *scratch = scratch_get();
 	struct bpf_fib_lookup *query;
@@ -270,7 +270,7 @@ GLOBAL_FUNCTION int offload_find_path(struct __sk_buff *skb, const struct connec
 	if (!key || !connection)
 		return PATH_UNDECIDED;
 	way &= 1;
-	if (!offload_look_up(skb, key, connection, way, ifindex))
+	if (!offload_ask_routing(skb, key, connection, way, ifindex))
 		return PATH_UNDECIDED;
 	own = owner_slot(&connection->owner);
 	if (!own || own->fast_path == FAST_PATH_OFF || !offload_may_pass(ifindex))
@@ -339,7 +339,7 @@ GLOBAL_FUNCTION int offload_find_paths(struct __sk_buff *skb, const struct conne
 
 /* Checks the devices before a path is searched; both ends may be containers. Called early, because
  * the check needs room on the stack (512 bytes for the whole call chain). */
-GLOBAL_FUNCTION int offload_look(struct __sk_buff *skb, const struct connection_key *key)
+GLOBAL_FUNCTION int offload_look_at_devices(struct __sk_buff *skb, const struct connection_key *key)
 {
 	const struct slot *slot;
 

@@ -75,70 +75,81 @@ INLINE bool offload_enters_elsewhere(struct connection *connection, __u32 ifinde
 }
 
 /* Sets the translation to the connection's path, if the packet may use that. */
-INLINE void offload_use_path(struct __sk_buff *skb, const struct packet *packet,
-			     const struct found *found, struct translation *translation)
+INLINE void offload_set_path(const struct flow_context *flow)
 {
+	const struct packet *packet = flow->packet;
+	const struct found *found = &flow->found;
 	const struct connection *connection = found->connection;
 	const struct leave *leave = &connection->leave[found->way];
 
 	if (connection->path[found->way] < PATH_CONTAINER || !leave->ifindex ||
 	    packet->hop_limit <= 1 || packet_has_options(packet) ||
-	    offload_length(skb, packet, leave->mtu) > leave->mtu ||
+	    offload_length(flow->skb, packet, leave->mtu) > leave->mtu ||
 	    offload_is_stacks_turn(packet, found))
 		return;
-	translation->path = connection->path[found->way];
-	translation->out_ifindex = leave->ifindex;
-	__builtin_memcpy(translation->frame_destination, leave->destination, ETH_ALEN);
-	__builtin_memcpy(translation->frame_source, leave->source, ETH_ALEN);
+	flow->translation->path = connection->path[found->way];
+	flow->translation->out_ifindex = leave->ifindex;
+	__builtin_memcpy(flow->translation->frame_destination, leave->destination, ETH_ALEN);
+	__builtin_memcpy(flow->translation->frame_source, leave->source, ETH_ALEN);
 }
 
-/* The same, after refreshing the path. Once a second the known MAC is not used, so that the kernel
- * checks whether the neighbour is still there. ifindex: where the packet arrived. */
-INLINE void offload_choose(struct __sk_buff *skb, const struct packet *packet, struct found *found,
-			   __u32 ifindex, struct translation *translation)
+/* Asks routing about the path again, once a second. False: the connection has ended, maybe because
+ * its address is not the one to leave with any more. */
+INLINE bool offload_renew(const struct flow_context *flow)
 {
+	const struct found *found = &flow->found;
 	struct connection *connection = found->connection;
+
+	offload_look_at_devices(flow->skb, found->key);
+	if (!found_stands(found))
+		return false;
+	offload_refresh(flow->skb, found->key, connection, found->way, flow->arrival.ifindex);
+	if (!found_stands(found))
+		return false;
+	if (connection->path[OUTWARDS] != PATH_OUT || found->way != OUTWARDS ||
+	    masquerade_stands(flow->skb, flow->packet, found->key, connection,
+			      connection->leave[OUTWARDS].ifindex))
+		return true;
+	connection_end(found->key, found->id);
+	return false;
+}
+
+/* Uses the connection's path, if it has one. When it was just renewed, the known MAC is not used,
+ * so that the kernel checks whether the neighbour is still there. */
+INLINE void offload_use_path(const struct flow_context *flow)
+{
+	const struct found *found = &flow->found;
+	struct connection *connection = found->connection;
+	struct translation *translation = flow->translation;
 	bool fresh = connection->leave[found->way].looked_up == (__u16)found->now;
 
 	if (connection->path[found->way] < PATH_CONTAINER)
 		return;
-	if (found->way == INWARDS && offload_enters_elsewhere(connection, ifindex))
+	if (found->way == INWARDS && offload_enters_elsewhere(connection, flow->arrival.ifindex))
 		return;
-	if (!fresh) {
-		offload_look(skb, found->key);
-		if (!found_stands(found))
-			return;
-		offload_refresh(skb, found->key, connection, found->way, ifindex);
-		if (!found_stands(found))
-			return;
-		if (connection->path[OUTWARDS] == PATH_OUT && found->way == OUTWARDS &&
-		    !masquerade_stands(skb, packet, found->key, connection,
-				       connection->leave[OUTWARDS].ifindex)) {
-			connection_end(found->key, found->id);
-			return;
-		}
-	}
-	offload_use_path(skb, packet, found, translation);
+	if (!fresh && !offload_renew(flow))
+		return;
+	offload_set_path(flow);
 	if (!fresh && translation->path == PATH_OUT)
 		__builtin_memset(translation->frame_destination, 0, ETH_ALEN);
 	if (translation->path && connection->last_seen == found->now &&
-	    (connection->state & STATE_ASSURED) && packet->tuple.protocol == PROTOCOL_UDP &&
+	    (connection->state & STATE_ASSURED) && flow->packet->tuple.protocol == PROTOCOL_UDP &&
 	    translation_has_frame(translation))
-		memo_make(packet, connection, found->way, translation, skb->ifindex);
+		memo_make(flow->packet, connection, found->way, translation, flow->skb->ifindex);
 }
 
-/* Decides about the connection of a packet that arrived at ifindex, and uses its path. */
-INLINE void offload_try(struct __sk_buff *skb, const struct packet *packet, struct found *found,
-			__u32 ifindex, struct translation *translation)
+/* Decides about the connection's path, and uses it. */
+INLINE void offload_decide_and_use(const struct flow_context *flow)
 {
-	offload_look(skb, found->key);
+	const struct found *found = &flow->found;
+
+	offload_look_at_devices(flow->skb, found->key);
 	if (!found_stands(found))
 		return;
-	offload_decide(skb, packet, found->key, found->connection,
-		       found->way == INWARDS ? ifindex : 0);
-	if (!found_stands(found))
-		return;
-	offload_use_path(skb, packet, found, translation);
+	offload_decide(flow->skb, flow->packet, found->key, found->connection,
+		       found->way == INWARDS ? flow->arrival.ifindex : 0);
+	if (found_stands(found))
+		offload_set_path(flow);
 }
 
 /* Lets the kernel resolve the neighbour. The next hop is passed on, because the kernel would choose

@@ -89,11 +89,15 @@ int to_uplink(struct __sk_buff *skb)
 /* Without a MAC to compare, every packet counts as addressed to this host. */
 INLINE int handle_raw(struct __sk_buff *skb)
 {
-	enum packet_kind kind;
+	struct translation translation;
 	struct packet packet;
+	struct flow_context flow = {.skb = skb,
+				    .packet = &packet,
+				    .translation = &translation,
+				    .arrival = {.ifindex = skb->ifindex, .routed = true}};
 
-	kind = packet_parse(skb, &packet, 0);
-	return handle_ingress(skb, &packet, kind, false);
+	flow.kind = packet_parse(skb, &packet, 0);
+	return handle_ingress(&flow);
 }
 
 SEC("tc")
