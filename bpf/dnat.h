@@ -72,7 +72,7 @@ INLINE struct portmap *inwards_find_mapped(const struct tuple *tuple, struct fou
 	if (!packet_protocol_has_ports(tuple->protocol) ||
 	    !portmap_is_published(tuple->destination_port))
 		return NULL;
-	exact = portmap_find_at(tuple->destination, tuple->destination_port, tuple->protocol);
+	exact = portmap_find_exact(tuple->destination, tuple->destination_port, tuple->protocol);
 	if (exact && !found->connection && inwards_by_mapping(tuple, exact, found))
 		return exact;
 	any = portmap_find_any(address_is_ipv4(tuple->destination), tuple->destination_port,

@@ -19,15 +19,6 @@ INLINE struct portmap *portmap_find_at(const __u8 *address, __u16 port, enum pro
 	return portmap && owner_live(&portmap->owner) ? portmap : NULL;
 }
 
-/* Finds the mapping for any address of the family. */
-INLINE struct portmap *portmap_find_any(bool ipv4, __u16 port, enum protocol protocol)
-{
-	struct address any;
-
-	address_any(any.bytes, ipv4);
-	return portmap_find_at(any.bytes, port, protocol);
-}
-
 /* Returns false where no mapping has this port, or ever had it. */
 INLINE bool portmap_is_published(__u16 port)
 {
@@ -37,6 +28,24 @@ INLINE bool portmap_is_published(__u16 port)
 	return bits && (*bits >> (port & 63) & 1);
 }
 
+/* Finds the mapping of this address alone. */
+INLINE struct portmap *portmap_find_exact(const __u8 *address, __u16 port, enum protocol protocol)
+{
+	__u32 word = PORT_WORDS + (port >> 6);
+	const __u64 *bits = bpf_map_lookup_elem(&published_ports, &word);
+
+	return bits && (*bits >> (port & 63) & 1) ? portmap_find_at(address, port, protocol) : NULL;
+}
+
+/* Finds the mapping for any address of the family. */
+INLINE struct portmap *portmap_find_any(bool ipv4, __u16 port, enum protocol protocol)
+{
+	struct address any;
+
+	address_any(any.bytes, ipv4);
+	return portmap_find_at(any.bytes, port, protocol);
+}
+
 /* A mapping of the exact address goes before one of any address; its owner's veth must exist. */
 INLINE struct portmap *portmap_find(const __u8 *address, __u16 port, enum protocol protocol)
 {
@@ -44,7 +53,7 @@ INLINE struct portmap *portmap_find(const __u8 *address, __u16 port, enum protoc
 
 	if (!portmap_is_published(port))
 		return NULL;
-	portmap = portmap_find_at(address, port, protocol);
+	portmap = portmap_find_exact(address, port, protocol);
 	if (portmap && slot_has_veth(portmap->owner.slot))
 		return portmap;
 	portmap = portmap_find_any(address_is_ipv4(address), port, protocol);

@@ -184,8 +184,10 @@ struct portmap {
 	__u64 flows; /* begun through this mapping */
 };
 
-/* published_ports: ARRAY of PORT_WORDS words, a bit for each port. Set before a mapping of the port
- * is written, and never cleared; saves most packets and sockets the lookup in portmaps. */
+/* published_ports: ARRAY of twice PORT_WORDS words, a bit for each port; in the second half, for
+ * those that are mapped at a single address. Set before a mapping of the port is written, and never
+ * cleared; saves most packets and sockets a lookup in portmaps, or one of two. */
+#define PUBLISHED_WORDS (2 * PORT_WORDS)
 
 /* slots: ARRAY by slot number. Slot 0 is unused. The programs read the first 32 bytes; `container`
  * not in every packet. In a live slot user space changes nothing but `live`, and gateway_mac and

@@ -200,8 +200,14 @@ static void make_bits(struct world *world)
 	uint64_t halves[2];
 	uint8_t address[16];
 
-	for (int i = 0; i < world->portmap_count; i++)
-		set_bit(world->published_ports, world->portmaps[i].key.host_port);
+	for (int i = 0; i < world->portmap_count; i++) {
+		const struct portmap_key *key = &world->portmaps[i].key;
+
+		set_bit(world->published_ports, key->host_port);
+		world_any_address(address, key->host_address);
+		if (memcmp(address, key->host_address, sizeof(address)) != 0)
+			set_bit(world->published_ports, 65536 + key->host_port);
+	}
 	if (random_one_in(3))
 		set_bit(world->published_ports, pool_port());
 	for (int i = 0; i < WORLD_ENDPOINTS; i++) {

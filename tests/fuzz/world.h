@@ -72,7 +72,7 @@ struct world {
 	struct world_interface interfaces[WORLD_INTERFACES];
 	struct world_portmap portmaps[WORLD_PORTMAPS];
 	int portmap_count;
-	uint64_t published_ports[PORT_WORDS];
+	uint64_t published_ports[PUBLISHED_WORDS];
 	struct world_connection connections[WORLD_CONNECTIONS];
 	int connection_count;
 	struct world_alias aliases[WORLD_ALIASES];

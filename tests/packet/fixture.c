@@ -353,6 +353,8 @@ void fixture_map_port(int protocol, const char *host, int host_port, const char 
 	portmap_key_of(&key, protocol, host, host_port);
 	fixture_address(portmap.container_address, container);
 	set_bit(skeleton->maps.published_ports, (uint32_t)host_port);
+	if (strcmp(host, "0.0.0.0") && strcmp(host, "::"))
+		set_bit(skeleton->maps.published_ports, 65536 + (uint32_t)host_port);
 	update(skeleton->maps.portmaps, &key, &portmap);
 }
 
@@ -605,7 +607,7 @@ static void clear_bits(const struct bpf_map *map)
 {
 	const uint64_t none = 0;
 
-	for (uint32_t word = 0; word < PORT_WORDS; word++)
+	for (uint32_t word = 0; word < bpf_map__max_entries(map); word++)
 		update(map, &word, &none);
 }
 

@@ -14,6 +14,7 @@
 #include "datapath/records/owners.h"
 #include "datapath/records/policies.h"
 #include "datapath/records/describe.h"
+#include "lib/address.h"
 #include "lib/digest.h"
 #include "lib/warning.h"
 #include "net/link.h"
@@ -70,7 +71,7 @@ static int mark_word(const struct objects *objects, enum map_number map, uint32_
 static int mark_claims(const struct objects *objects, const struct attachment_claims *claims,
 		       struct cni_error *err)
 {
-	uint64_t wanted[PORT_WORDS] = {0}, halves[2];
+	uint64_t wanted[PUBLISHED_WORDS] = {0}, halves[2];
 
 	for (size_t i = 0; i < claims->endpoint_count; i++) {
 		uint16_t bit;
@@ -81,11 +82,14 @@ static int mark_claims(const struct objects *objects, const struct attachment_cl
 			return -1;
 	}
 	for (size_t i = 0; i < claims->port_count; i++) {
-		uint16_t port = claims->ports[i].key.host_port;
+		const struct portmap_key *key = &claims->ports[i].key;
+		uint64_t bit = 1ULL << (key->host_port % 64);
 
-		wanted[port / 64] |= 1ULL << (port % 64);
+		wanted[key->host_port / 64] |= bit;
+		if (!cni_address_is_any(key->host_address))
+			wanted[PORT_WORDS + key->host_port / 64] |= bit;
 	}
-	for (uint32_t number = 0; claims->port_count && number < PORT_WORDS; number++)
+	for (uint32_t number = 0; claims->port_count && number < PUBLISHED_WORDS; number++)
 		if (wanted[number] &&
 		    mark_word(objects, MAP_PUBLISHED_PORTS, number, wanted[number], err))
 			return -1;
