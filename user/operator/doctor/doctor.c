@@ -14,6 +14,7 @@
 #include "operator/verbs.h"
 
 const struct check checks[] = {
+	{"probe", GROUP_PORT, NEEDS_MAPS, check_probe, "what a client sends is answered"},
 	{"kernel", GROUP_HOST, NEEDS_NOTHING, check_kernel, "the kernel is 5.15 or newer"},
 	{"tc", GROUP_HOST, NEEDS_NOTHING, check_tc,
 	 "the kernel has hooks for programs at interfaces"},
@@ -255,7 +256,7 @@ void doctor_read_statuses(struct statistics *statistics)
 {
 	static const int status_of[] = {
 		[VERDICT_WARN] = 1, [VERDICT_FAIL] = 2, [VERDICT_COULD_NOT_LOOK] = 1};
-	struct options options = {.all = true};
+	struct options options = {.all = true, .no_probe = true};
 	cleanup_doctor struct doctor doctor = {.options = &options};
 	struct check_status *last = NULL;
 

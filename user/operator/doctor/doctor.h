@@ -135,6 +135,8 @@ const struct link *doctor_inside(struct doctor *doctor, const struct subject *su
 /* A socket for rtnetlink in the container's namespace, or NULL. */
 struct nl_sock *doctor_enter(struct doctor *doctor, const struct subject *subject);
 
+/* check_probe.c */
+check_run check_probe;
 /* check_host.c */
 check_run check_kernel, check_jit, check_bpffs, check_pins, check_version, check_cgroup;
 /* check_machine.c */

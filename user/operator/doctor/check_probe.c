@@ -1,0 +1,270 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* check_probe.c - sends a packet to mapped ports as a client would: to which, as whom, and where it
+ * comes in. */
+#include <stdio.h>
+#include <string.h>
+#include <sys/random.h>
+
+#include "datapath/attach/hooks.h"
+#include "datapath/load/maps.h"
+#include "lib/text.h"
+#include "net/route.h"
+#include "operator/doctor/probe_cause.h"
+#include "operator/format.h"
+
+#define MOST_PROBES 32
+#define PORT_FIRST 49152
+#define PORT_COUNT 16384
+
+/* For documentation (RFC 5737, RFC 3849): somebody far away. */
+static const uint8_t far4[] = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff, 203, 0, 113, 1};
+static const uint8_t far6[] = {0x20, 0x01, 0x0d, 0xb8, 0xff, 0xff, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1};
+
+struct probing {
+	struct doctor *doctor;
+	struct prober *prober;
+	const struct subject *subject;
+};
+
+static bool routing_leads_to(struct doctor *doctor, const uint8_t *address, uint32_t ifindex)
+{
+	struct route route = route_to(doctor->host.socket, address);
+
+	return route.exists && !route.is_local && route.ifindex == ifindex;
+}
+
+/* An address that the mapping's sourceRanges let in. False: they let in any. */
+static bool is_limited(const struct probing *probing, uint8_t client[CNI_ADDRESS_SIZE])
+{
+	struct policy policy;
+	const struct policy *found = doctor_policy(probing->doctor, probing->subject, &policy);
+
+	for (size_t i = 0; found && i < found->source_range_count && i < POLICY_RANGES; i++) {
+		const struct address_range *range = &found->source_ranges[i];
+		bool ipv4 = cni_address_is_ipv4(range->address);
+
+		if (range->exception || ipv4 != probing->subject->ipv4)
+			continue;
+		memcpy(client, range->address, CNI_ADDRESS_SIZE);
+		client[CNI_ADDRESS_SIZE - 1] |= range->prefix_length < (ipv4 ? 32 : 128);
+		return true;
+	}
+	return false;
+}
+
+/* Somebody who is there, so that the answer gets as far as the program that swallows it. */
+static bool choose_client(const struct probing *probing, const struct link *uplink,
+			  uint8_t client[CNI_ADDRESS_SIZE])
+{
+	struct doctor *doctor = probing->doctor;
+	bool ipv4 = probing->subject->ipv4;
+
+	if (is_limited(probing, client))
+		return routing_leads_to(doctor, client, uplink->ifindex);
+	memcpy(client, ipv4 ? far4 : far6, CNI_ADDRESS_SIZE);
+	if (routing_leads_to(doctor, client, uplink->ifindex))
+		return true;
+	return neighbour_first(doctor->host.socket, uplink->ifindex, ipv4, client) &&
+	       routing_leads_to(doctor, client, uplink->ifindex);
+}
+
+/* Where it is mapped at any address: the uplink's own one. */
+static bool choose_destination(const struct probing *probing, const struct known_interface *uplink,
+			       uint8_t destination[CNI_ADDRESS_SIZE])
+{
+	static const uint8_t none[CNI_ADDRESS_SIZE];
+	const uint8_t *mapped = probing->subject->mapping->key.host_address;
+	const struct addressed_interface *addressed =
+		address_list_find(&probing->doctor->host.addresses, uplink->ifindex);
+
+	memcpy(destination, mapped, CNI_ADDRESS_SIZE);
+	if (!cni_address_is_any(mapped))
+		return true;
+	if (!addressed || uplink->entry.addresses_excluded)
+		return false;
+	memcpy(destination, probing->subject->ipv4 ? addressed->address4 : addressed->address6,
+	       CNI_ADDRESS_SIZE);
+	return memcmp(destination, none, sizeof(none)) != 0;
+}
+
+static bool has_programs(const struct known_interface *uplink)
+{
+	struct attached_programs found;
+
+	hook_find_programs(uplink->ifindex, HOOK_EGRESS, &found);
+	return found.count > 0;
+}
+
+static void send_probe(const struct probing *probing, const struct known_interface *uplink,
+		       const uint8_t *client, const uint8_t *destination)
+{
+	struct doctor *doctor = probing->doctor;
+	const struct subject *subject = probing->subject;
+	struct probe_way way = {
+		.uplink = &uplink->link,
+		.inside = namespaces_find(&doctor->namespaces, subject->veth->link.peer_netns_id),
+		.packet = {.protocol = subject->mapping->key.protocol,
+			   .destination_port = subject->mapping->key.host_port}};
+	cleanup_error struct cni_error err = {0};
+	struct probe_result result;
+	uint16_t random = 0;
+
+	getrandom(&random, sizeof(random), GRND_NONBLOCK);
+	way.packet.source_port = (uint16_t)(PORT_FIRST + random % PORT_COUNT);
+	memcpy(way.packet.source, client, CNI_ADDRESS_SIZE);
+	memcpy(way.packet.destination, destination, CNI_ADDRESS_SIZE);
+	if (probe_send(probing->prober, &way, &result, &err))
+		doctor_found(doctor, VERDICT_COULD_NOT_LOOK, NULL, "%s: %s", subject->port,
+			     cni_error_message(&err));
+	else
+		probe_report(doctor, subject, &way, probing->prober, &result);
+}
+
+/* False: clients do not come that way, or it was told already what is wrong with it. */
+static bool is_open(const struct probing *probing, const struct known_interface *uplink,
+		    bool expected)
+{
+	struct doctor *doctor = probing->doctor;
+	const char *name = uplink->link.name;
+
+	if (uplink->link.flags & IFF_UP && uplink->link.flags & IFF_RUNNING) {
+		if (has_programs(uplink))
+			return true;
+		doctor_found(doctor, VERDICT_FAIL, cni_format("bpf-portmap attach"),
+			     "bpf-portmap's programs are not at %s: no port is mapped there [%s]",
+			     name, probing->subject->port);
+	} else if (expected) {
+		doctor_found(doctor, VERDICT_FAIL, NULL, "%s %s: no client comes in there [%s]",
+			     name, uplink->link.flags & IFF_UP ? "has no carrier" : "is down",
+			     probing->subject->port);
+	}
+	return false;
+}
+
+static void probe_by(const struct probing *probing, const struct known_interface *uplink)
+{
+	const char *usual = probing->doctor->default_uplink[probing->subject->ipv4];
+	uint8_t client[CNI_ADDRESS_SIZE], destination[CNI_ADDRESS_SIZE];
+
+	if (choose_destination(probing, uplink, destination) &&
+	    is_open(probing, uplink, !strcmp(uplink->link.name, usual)) &&
+	    choose_client(probing, &uplink->link, client))
+		send_probe(probing, uplink, client, destination);
+}
+
+/* The client says which way it comes. */
+static void probe_from(const struct probing *probing, const uint8_t *client)
+{
+	struct doctor *doctor = probing->doctor;
+	struct route route = route_to(doctor->host.socket, client);
+	const struct known_interface *uplink = doctor_interface(doctor, route.ifindex);
+	uint8_t destination[CNI_ADDRESS_SIZE];
+	char text[CNI_ADDRESS_TEXT_SIZE], name[IF_NAMESIZE] = "?";
+
+	cni_address_format(client, text);
+	if (!route.exists) {
+		doctor_found(doctor, VERDICT_FAIL, cni_format("ip route get %s", text),
+			     "no route back to %s: nothing that it is answered gets there [%s]",
+			     text, probing->subject->port);
+		return;
+	}
+	if (route.is_local || !uplink || !uplink->link.ifindex ||
+	    uplink->entry.role != ROLE_UPLINK) {
+		link_name(doctor->host.socket, route.ifindex, name);
+		doctor_found(doctor, VERDICT_COULD_NOT_LOOK, NULL,
+			     "no packet is sent as from %s, which is reached by %s, no uplink [%s]",
+			     text, name, probing->subject->port);
+		return;
+	}
+	if (is_open(probing, uplink, true) && choose_destination(probing, uplink, destination))
+		send_probe(probing, uplink, client, destination);
+}
+
+/* The interface that has this address of the host; 0: none has, or each does. */
+static uint32_t interface_of(const struct address_list *addresses, const uint8_t *address)
+{
+	for (size_t i = 0; i < addresses->address_count; i++)
+		if (!memcmp(addresses->addresses[i].address, address, CNI_ADDRESS_SIZE))
+			return addresses->interfaces[addresses->addresses[i].interface].ifindex;
+	return 0;
+}
+
+static void probe_mapping(const struct probing *probing)
+{
+	struct doctor *doctor = probing->doctor;
+	const struct range_option *from = &doctor->options->from;
+	uint32_t only = interface_of(&doctor->host.addresses,
+				     probing->subject->mapping->key.host_address);
+
+	if (from->is_set) {
+		if (cni_address_is_ipv4(from->address) == probing->subject->ipv4)
+			probe_from(probing, from->address);
+		return;
+	}
+	for (size_t i = 0; i < doctor->interface_count; i++) {
+		const struct known_interface *uplink = &doctor->interfaces[i];
+
+		if (uplink->link.ifindex && uplink->entry.role == ROLE_UPLINK &&
+		    (!only || only == uplink->ifindex))
+			probe_by(probing, uplink);
+	}
+}
+
+/* A range of ports is one: the first. */
+static bool continues_range(const struct mappings *mappings, size_t i)
+{
+	const struct mapping *mapping = &mappings->list[i];
+
+	while (i-- > 0 && mappings->list[i].key.host_port + 1 >= mapping->key.host_port)
+		if (mappings->list[i].key.host_port + 1 == mapping->key.host_port &&
+		    mappings->list[i].key.protocol == mapping->key.protocol &&
+		    owner_is(mappings->list[i].portmap.owner, mapping->portmap.owner) &&
+		    !memcmp(mappings->list[i].key.host_address, mapping->key.host_address,
+			    CNI_ADDRESS_SIZE))
+			return true;
+	return false;
+}
+
+static bool is_probed(const struct doctor *doctor, size_t i)
+{
+	const struct mapping *mapping = &doctor->mappings.list[i];
+
+	return (mapping->key.protocol == PROTOCOL_TCP ||
+		(mapping->key.protocol == PROTOCOL_UDP && doctor->options->send)) &&
+	       !cni_address_is_loopback(mapping->key.host_address) &&
+	       !continues_range(&doctor->mappings, i);
+}
+
+void check_probe(struct doctor *doctor)
+{
+	cleanup_prober struct prober prober;
+	cleanup_error struct cni_error err = {0};
+	struct subject subject;
+	size_t count = 0;
+
+	prober_clear(&prober);
+	for (size_t i = 0; i < doctor->mappings.count; i++)
+		count += is_probed(doctor, i);
+	if (doctor->options->no_probe || !count)
+		return;
+	if (count > MOST_PROBES) {
+		fprintf(stderr, "bpf-portmap: %zu ports: none is probed; bpf-portmap doctor PORT"
+				" sends a packet to one\n",
+			count);
+		return;
+	}
+	fprintf(stderr,
+		"bpf-portmap: sends a packet to %zu mapped port%s as a client would, and swallows"
+		" the answer (--no-probe: only looks)\n",
+		count, count > 1 ? "s" : "");
+	if (prober_open(&prober, &doctor->host.datapath, &err)) {
+		doctor_found(doctor, VERDICT_COULD_NOT_LOOK, NULL, "%s", cni_error_message(&err));
+		return;
+	}
+	for (size_t i = 0; i < doctor->mappings.count; i++) {
+		const struct probing probing = {doctor, &prober, &subject};
+
+		if (is_probed(doctor, i) && doctor_subject(doctor, i, &subject))
+			probe_mapping(&probing);
+	}
+}

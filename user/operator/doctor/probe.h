@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * probe.h - sends one packet to a mapped port on the way that a client's would take, and follows
+ * it: what our programs tell, what the kernel drops, and what nftables does with it, on the host
+ * and in the container.
+ *
+ * The packet begins at the uplink's ingress. The program at the uplink's egress tells of the answer
+ * and ends it there, so that the client who was named gets nothing. What the packet has begun is
+ * ended by a second one, as the client would. Killed at any place, nothing stays: the programs
+ * forget the probe after two seconds, nftables with our socket.
+ */
+#ifndef OPERATOR_DOCTOR_PROBE_H
+#define OPERATOR_DOCTOR_PROBE_H
+
+#include "datapath/trace/inject.h"
+#include "datapath/trace/kernel_names.h"
+#include "datapath/trace/tracing.h"
+#include "net/nft_trace.h"
+#include "operator/doctor/doctor.h"
+#include "operator/trace/trace.h"
+
+enum probe_answer {
+	ANSWER_NONE,
+	ANSWER_ACCEPTED, /* SYN-ACK, or a datagram */
+	ANSWER_RESET,
+	ANSWER_ERROR, /* of ICMP */
+};
+
+/* What became of it. Of each kind of loss the first one. */
+struct probe_result {
+	bool xdp_dropped;
+	char xdp_name[XDP_NAME_SIZE];
+	bool was_seen;      /* by the program at the uplink's ingress */
+	bool was_delivered; /* into the container's veth */
+	bool has_left;      /* the answer, the container */
+	enum probe_answer answer;
+	uint8_t sender[CNI_ADDRESS_SIZE]; /* of an error */
+	bool program_dropped;
+	struct trace_event program_drop;
+	bool rule_dropped, rule_is_inside;
+	struct nft_drop rule_drop;
+	bool kernel_dropped;
+	struct trace_drop kernel_drop;
+};
+
+/* What all probes of one run share. Begins with prober_clear(). */
+struct prober {
+	int locked, drops; /* file descriptors */
+	struct tracing tracing;
+	struct kernel_names names;
+};
+
+void prober_clear(struct prober *prober);
+/* CNI_ERROR_TRY_AGAIN, CNI_ERROR_KERNEL_REFUSED. */
+int prober_open(struct prober *prober, const struct datapath *datapath, struct cni_error *err);
+void prober_close(struct prober *prober);
+
+#define cleanup_prober __attribute__((cleanup(prober_close)))
+
+/* One way into the host. */
+struct probe_way {
+	const struct link *uplink;
+	const struct namespace *inside; /* the container's; NULL: not found */
+	struct trace_packet packet;     /* its source is the client */
+};
+
+/* CNI_ERROR_KERNEL_REFUSED: it could not be sent. */
+int probe_send(struct prober *prober, const struct probe_way *way, struct probe_result *result,
+	       struct cni_error *err);
+
+#endif
