@@ -33,16 +33,20 @@ static bool routing_leads_to(struct doctor *doctor, const uint8_t *address, uint
 	return route.exists && !route.is_local && route.ifindex == ifindex;
 }
 
-/* An address that the mapping's sourceRanges let in. False: they let in any. */
-static bool is_limited(const struct probing *probing, uint8_t client[CNI_ADDRESS_SIZE])
+/* An address that the mapping's sourceRanges let in. *limited: they do not let in any; false then:
+ * none of the family. */
+static bool find_allowed(const struct probing *probing, uint8_t client[CNI_ADDRESS_SIZE],
+			 bool *limited)
 {
 	struct policy policy;
 	const struct policy *found = doctor_policy(probing->doctor, probing->subject, &policy);
 
+	*limited = false;
 	for (size_t i = 0; found && i < found->source_range_count && i < POLICY_RANGES; i++) {
 		const struct address_range *range = &found->source_ranges[i];
 		bool ipv4 = cni_address_is_ipv4(range->address);
 
+		*limited |= !range->exception;
 		if (range->exception || ipv4 != probing->subject->ipv4)
 			continue;
 		memcpy(client, range->address, CNI_ADDRESS_SIZE);
@@ -57,10 +61,11 @@ static bool choose_client(const struct probing *probing, const struct link *upli
 			  uint8_t client[CNI_ADDRESS_SIZE])
 {
 	struct doctor *doctor = probing->doctor;
-	bool ipv4 = probing->subject->ipv4;
+	bool ipv4 = probing->subject->ipv4, limited;
+	bool allowed = find_allowed(probing, client, &limited);
 
-	if (is_limited(probing, client))
-		return routing_leads_to(doctor, client, uplink->ifindex);
+	if (limited)
+		return allowed && routing_leads_to(doctor, client, uplink->ifindex);
 	memcpy(client, ipv4 ? far4 : far6, CNI_ADDRESS_SIZE);
 	if (routing_leads_to(doctor, client, uplink->ifindex))
 		return true;
