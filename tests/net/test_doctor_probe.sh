@@ -39,8 +39,8 @@ test_doctor_probe_healthy() {
 	local name
 	healthy_host
 	for name in client server; do
-		in_namespace "$name" nft 'table inet none { chain c { type filter hook prerouting
-			priority raw; tcp sport 8080 tcp flags & (syn | rst) != 0 counter;
+		in_namespace "$name" nft 'table inet none { chain c {
+			type filter hook prerouting priority raw; tcp sport 8080 tcp flags & (syn | rst) != 0 counter;
 			icmp type destination-unreachable counter; }; }'
 	done
 	good
@@ -228,7 +228,8 @@ probe_is_good() {
 test_doctor_probe_killed() {
 	local i pid
 	healthy_host
-	in_namespace web nft 'table inet f { chain i { type filter hook input priority 0; policy drop; }; }'
+	in_namespace web nft 'table inet f { chain i { type filter hook input priority 0; policy drop;
+		meta l4proto ipv6-icmp accept; }; }'
 	for i in 1 2 3 4 5 6 7 8; do
 		"$build/bpf-portmap" doctor 8080/tcp >/dev/null 2>&1 &
 		pid=$!
