@@ -18,7 +18,7 @@
 #include "net/nft_attributes.h"
 
 #define TABLE "bpf-portmap-doctor"
-#define OWNED 2       /* NFT_TABLE_F_OWNER, since Linux 5.12 */
+#define OWNED 2        /* NFT_TABLE_F_OWNER, since Linux 5.12 */
 #define INET_INGRESS 5 /* NF_INET_INGRESS, since Linux 5.10 */
 #define BATCH_SIZE 8192
 #define ANSWER_SIZE 32768
@@ -27,7 +27,7 @@
 const char *nft_family_word(uint8_t family)
 {
 	static const char *const words[NFPROTO_NUMPROTO] = {
-		[NFPROTO_INET] = "inet",     [NFPROTO_IPV4] = "ip",     [NFPROTO_ARP] = "arp",
+		[NFPROTO_INET] = "inet",     [NFPROTO_IPV4] = "ip",       [NFPROTO_ARP] = "arp",
 		[NFPROTO_NETDEV] = "netdev", [NFPROTO_BRIDGE] = "bridge", [NFPROTO_IPV6] = "ip6",
 	};
 
@@ -141,8 +141,8 @@ static void put_nftrace(struct nl_msg *request)
 static void add_rule(struct batch *batch, uint8_t family, const char *chain,
 		     const struct nft_traced *traced, bool is_answer)
 {
-	struct nl_msg *request = nft_request_begin(
-		NFT_MSG_NEWRULE, family, NLM_F_CREATE | NLM_F_APPEND | NLM_F_ACK);
+	struct nl_msg *request =
+		nft_request_begin(NFT_MSG_NEWRULE, family, NLM_F_CREATE | NLM_F_APPEND | NLM_F_ACK);
 	bool ipv4 = cni_address_is_ipv4(traced->client);
 	uint16_t ethertype = htons(ipv4 ? ETH_P_IP : ETH_P_IPV6), port = htons(traced->client_port);
 	uint8_t protocol = traced->protocol;
@@ -154,8 +154,8 @@ static void add_rule(struct batch *batch, uint8_t family, const char *chain,
 	list = nla_nest_start(request, NFTA_RULE_EXPRESSIONS);
 	put_meta(request, NFT_META_PROTOCOL, &ethertype, sizeof(ethertype));
 	put_meta(request, NFT_META_L4PROTO, &protocol, sizeof(protocol));
-	put_payload(request, NFT_PAYLOAD_NETWORK_HEADER, address,
-		    traced->client + (ipv4 ? 12 : 0), ipv4 ? 4 : CNI_ADDRESS_SIZE);
+	put_payload(request, NFT_PAYLOAD_NETWORK_HEADER, address, traced->client + (ipv4 ? 12 : 0),
+		    ipv4 ? 4 : CNI_ADDRESS_SIZE);
 	put_payload(request, NFT_PAYLOAD_TRANSPORT_HEADER, is_answer ? 2 : 0, &port, sizeof(port));
 	put_nftrace(request);
 	nla_nest_end(request, list);
@@ -274,8 +274,8 @@ int nft_trace_open(struct nft_trace *trace, const struct nft_traced *traced, con
 		return 0;
 	trace->tables = open_socket();
 	trace->events = trace->tables < 0 ? -1 : open_socket();
-	if (trace->events < 0 || setsockopt(trace->events, SOL_NETLINK, NETLINK_ADD_MEMBERSHIP,
-					    &group, sizeof(group)))
+	if (trace->events < 0 ||
+	    setsockopt(trace->events, SOL_NETLINK, NETLINK_ADD_MEMBERSHIP, &group, sizeof(group)))
 		return cni_error_set(err, CNI_ERROR_KERNEL_REFUSED,
 				     "cannot listen to what nftables traces: %s", strerror(errno));
 	failed = make_table(trace, NFPROTO_INET, uplink);
@@ -342,8 +342,7 @@ static void take_drop(const struct nlmsghdr *message, struct bytes attributes,
 	uint64_t handle;
 
 	drop->family = fixed->nfgen_family;
-	if (bytes_copy_front(&handle, sizeof(handle),
-			     nft_find(attributes, NFTA_TRACE_RULE_HANDLE)))
+	if (bytes_copy_front(&handle, sizeof(handle), nft_find(attributes, NFTA_TRACE_RULE_HANDLE)))
 		drop->handle = be64toh(handle);
 	nat_text_copy(drop->table, sizeof(drop->table), nft_find(attributes, NFTA_TRACE_TABLE));
 	nat_text_copy(drop->chain, sizeof(drop->chain), nft_find(attributes, NFTA_TRACE_CHAIN));

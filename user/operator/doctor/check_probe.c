@@ -198,8 +198,8 @@ static void probe_mapping(const struct probing *probing)
 {
 	struct doctor *doctor = probing->doctor;
 	const struct range_option *from = &doctor->options->from;
-	uint32_t only = interface_of(&doctor->host.addresses,
-				     probing->subject->mapping->key.host_address);
+	uint32_t only =
+		interface_of(&doctor->host.addresses, probing->subject->mapping->key.host_address);
 
 	if (from->is_set) {
 		if (cni_address_is_ipv4(from->address) == probing->subject->ipv4)
@@ -253,8 +253,9 @@ void check_probe(struct doctor *doctor)
 	if (doctor->options->no_probe || !count)
 		return;
 	if (count > MOST_PROBES) {
-		fprintf(stderr, "bpf-portmap: %zu ports: none is probed; bpf-portmap doctor PORT"
-				" sends a packet to one\n",
+		fprintf(stderr,
+			"bpf-portmap: %zu ports: none is probed; bpf-portmap doctor PORT"
+			" sends a packet to one\n",
 			count);
 		return;
 	}

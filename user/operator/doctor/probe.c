@@ -73,9 +73,9 @@ static bool is_ours(const struct journey *journey, const struct trace_tuple *tup
 
 static void take_answer(struct probe_result *result, const struct trace_event *event)
 {
-	result->answer = event->error                       ? ANSWER_ERROR
+	result->answer = event->error                   ? ANSWER_ERROR
 			 : event->tcp_flags & TCP_RESET ? ANSWER_RESET
-							    : ANSWER_ACCEPTED;
+							: ANSWER_ACCEPTED;
 	memcpy(result->sender, event->sender, CNI_ADDRESS_SIZE);
 }
 
@@ -91,27 +91,27 @@ static void take_event(struct journey *journey, const struct trace_event *event)
 		if (!result->program_dropped)
 			result->program_drop = *event;
 		result->program_dropped = true;
-	} else if (is_answer && (event->hook == TRACE_TO_UPLINK ||
-				 event->hook == TRACE_TO_UPLINK_RAW)) {
+	} else if (is_answer &&
+		   (event->hook == TRACE_TO_UPLINK || event->hook == TRACE_TO_UPLINK_RAW)) {
 		take_answer(result, event);
 	} else if (is_answer) {
 		result->has_left = true;
 	} else {
 		result->was_seen = true;
-		result->was_delivered |= event->hook == TRACE_TO_CONTAINER ||
-					 event->action == TC_ACT_REDIRECT;
+		result->was_delivered |=
+			event->hook == TRACE_TO_CONTAINER || event->action == TC_ACT_REDIRECT;
 	}
 }
 
-/* BPF_PROG_TEST_RUN lets go of the frame of which a copy has gone in, at the loopback interface. What
- * comes behind the answer is that it is swallowed. */
+/* BPF_PROG_TEST_RUN lets go of the frame of which a copy has gone in, at the loopback interface.
+ * What comes behind the answer is that it is swallowed. */
 static void take_drop(struct journey *journey, const struct trace_drop *drop)
 {
 	struct probe_result *result = journey->result;
 	bool is_answer, is_original = !drop->in_container && drop->ifindex == LOOPBACK;
 
-	if (is_original || result->kernel_dropped || result->program_dropped || result->answer != ANSWER_NONE ||
-	    !is_ours(journey, &drop->tuple, &is_answer))
+	if (is_original || result->kernel_dropped || result->program_dropped ||
+	    result->answer != ANSWER_NONE || !is_ours(journey, &drop->tuple, &is_answer))
 		return;
 	result->kernel_dropped = true;
 	result->kernel_drop = *drop;

@@ -32,9 +32,9 @@ struct cause {
 /* The rule as nft prints it, where that is installed; "" where not. */
 static char *rule_text(const struct nft_drop *drop)
 {
-	const char *const arguments[] = {"nft",       "-a",        "list", "chain",
-					 nft_family_word(drop->family), drop->table, drop->chain,
-					 NULL};
+	const char *const arguments[] = {
+		"nft",       "-a",        "list", "chain", nft_family_word(drop->family),
+		drop->table, drop->chain, NULL};
 	cleanup_command struct command_run run = {.arguments = arguments,
 						  .seconds = COMMAND_SECONDS};
 	char mark[40];
@@ -105,8 +105,7 @@ static char *kernel_cause(const struct cause *cause)
 		return cni_format("%sdropped %s: the reverse path filter at %s, as routing"
 				  " reaches the sender by another interface",
 				  answer, drop->in_container ? "in the container" : "by the host",
-				  drop->in_container ? "its interface"
-						     : cause->way->uplink->name);
+				  drop->in_container ? "its interface" : cause->way->uplink->name);
 	return cni_format("%sdropped by the kernel%s: %s at %s", answer,
 			  drop->in_container ? " in the container" : "", reason, where);
 }

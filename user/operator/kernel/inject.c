@@ -27,7 +27,7 @@ static int load(uint32_t ifindex)
 
 int inject_frame(uint32_t ifindex, const uint8_t *frame, uint32_t length)
 {
-	LIBBPF_OPTS(bpf_test_run_opts, run, .data_in = frame, .data_size_in = length);
+	DECLARE_LIBBPF_OPTS(bpf_test_run_opts, run, .data_in = frame, .data_size_in = length);
 	cleanup_close int program = load(ifindex);
 
 	if (program < 0 || bpf_prog_test_run_opts(program, &run))
@@ -41,9 +41,9 @@ static bool drops(int program, uint32_t ifindex, const uint8_t *frame, uint32_t 
 {
 	uint8_t out[FRAME_SIZE];
 	struct xdp_md context = {.data_end = length, .ingress_ifindex = ifindex};
-	LIBBPF_OPTS(bpf_test_run_opts, run, .data_in = frame, .data_size_in = length,
-		    .data_out = out, .data_size_out = sizeof(out), .ctx_in = &context,
-		    .ctx_size_in = sizeof(context));
+	DECLARE_LIBBPF_OPTS(bpf_test_run_opts, run, .data_in = frame, .data_size_in = length,
+			    .data_out = out, .data_size_out = sizeof(out), .ctx_in = &context,
+			    .ctx_size_in = sizeof(context));
 
 	return !bpf_prog_test_run_opts(program, &run) &&
 	       (run.retval == XDP_DROP || run.retval == XDP_ABORTED);
@@ -52,7 +52,7 @@ static bool drops(int program, uint32_t ifindex, const uint8_t *frame, uint32_t 
 bool inject_xdp_drops(uint32_t ifindex, const uint8_t *frame, uint32_t length,
 		      char name[XDP_NAME_SIZE])
 {
-	LIBBPF_OPTS(bpf_xdp_query_opts, found);
+	DECLARE_LIBBPF_OPTS(bpf_xdp_query_opts, found);
 	struct bpf_prog_info info = {0};
 	uint32_t size = sizeof(info), id;
 	cleanup_close int program = -1;
