@@ -16,6 +16,8 @@
 #define PORT_FIRST 49152
 #define PORT_COUNT 16384
 
+#define PORT_OF_SERVERS 443
+
 /* For documentation (RFC 5737, RFC 3849): somebody far away. */
 static const uint8_t far4[] = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff, 203, 0, 113, 1};
 static const uint8_t far6[] = {0x20, 0x01, 0x0d, 0xb8, 0xff, 0xff, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1};
@@ -100,22 +102,29 @@ static bool has_programs(const struct known_interface *uplink)
 	return found.count > 0;
 }
 
+static uint16_t random_port(void)
+{
+	uint16_t random = 0;
+
+	getrandom(&random, sizeof(random), GRND_NONBLOCK);
+	return (uint16_t)(PORT_FIRST + random % PORT_COUNT);
+}
+
 static void send_probe(const struct probing *probing, const struct known_interface *uplink,
 		       const uint8_t *client, const uint8_t *destination)
 {
 	struct doctor *doctor = probing->doctor;
 	const struct subject *subject = probing->subject;
 	struct probe_way way = {
-		.uplink = &uplink->link,
+		.entry = &uplink->link,
+		.gateway = &uplink->link,
 		.inside = namespaces_find(&doctor->namespaces, subject->veth->link.peer_netns_id),
 		.packet = {.protocol = subject->mapping->key.protocol,
 			   .destination_port = subject->mapping->key.host_port}};
 	cleanup_error struct cni_error err = {0};
 	struct probe_result result;
-	uint16_t random = 0;
 
-	getrandom(&random, sizeof(random), GRND_NONBLOCK);
-	way.packet.source_port = (uint16_t)(PORT_FIRST + random % PORT_COUNT);
+	way.packet.source_port = random_port();
 	memcpy(way.packet.source, client, CNI_ADDRESS_SIZE);
 	memcpy(way.packet.destination, destination, CNI_ADDRESS_SIZE);
 	if (probe_send(probing->prober, &way, &result, &err))
@@ -240,37 +249,147 @@ static bool is_probed(const struct doctor *doctor, size_t i)
 	       !continues_range(&doctor->mappings, i);
 }
 
-void check_probe(struct doctor *doctor)
+static void probe_mappings(struct doctor *doctor, struct prober *prober)
 {
-	cleanup_prober struct prober prober;
-	cleanup_error struct cni_error err = {0};
 	struct subject subject;
-	size_t count = 0;
 
-	prober_clear(&prober);
-	for (size_t i = 0; i < doctor->mappings.count; i++)
-		count += is_probed(doctor, i);
-	if (doctor->options->no_probe || !count)
-		return;
-	if (count > MOST_PROBES) {
-		fprintf(stderr,
-			"bpf-portmap: %zu ports: none is probed; bpf-portmap doctor PORT"
-			" sends a packet to one\n",
-			count);
-		return;
-	}
-	fprintf(stderr,
-		"bpf-portmap: sends a packet to %zu mapped port%s as a client would, and swallows"
-		" the answer (--no-probe: only looks)\n",
-		count, count > 1 ? "s" : "");
-	if (prober_open(&prober, &doctor->host.datapath, &err)) {
-		doctor_found(doctor, VERDICT_COULD_NOT_LOOK, NULL, "%s", cni_error_message(&err));
-		return;
-	}
 	for (size_t i = 0; i < doctor->mappings.count; i++) {
-		const struct probing probing = {doctor, &prober, &subject};
+		const struct probing probing = {doctor, prober, &subject};
 
 		if (is_probed(doctor, i) && doctor_subject(doctor, i, &subject))
 			probe_mapping(&probing);
 	}
+}
+
+static size_t count_probed(const struct doctor *doctor)
+{
+	size_t count = 0;
+
+	for (size_t i = 0; i < doctor->mappings.count; i++)
+		count += is_probed(doctor, i);
+	if (count <= MOST_PROBES)
+		return count;
+	fprintf(stderr,
+		"bpf-portmap: %zu ports: none is probed; bpf-portmap doctor PORT sends a packet to"
+		" one\n",
+		count);
+	return 0;
+}
+
+void check_probe(struct doctor *doctor)
+{
+	cleanup_prober struct prober prober;
+	cleanup_error struct cni_error err = {0};
+	size_t count = doctor->options->no_probe ? 0 : count_probed(doctor);
+
+	prober_clear(&prober);
+	if (!count)
+		return;
+	fprintf(stderr,
+		"bpf-portmap: sends a packet to %zu mapped port%s as a client would, and swallows"
+		" the answer (--no-probe: only looks)\n",
+		count, count > 1 ? "s" : "");
+	if (prober_open(&prober, &doctor->host.datapath, &err))
+		doctor_found(doctor, VERDICT_COULD_NOT_LOOK, NULL, "%s", cni_error_message(&err));
+	else
+		probe_mappings(doctor, &prober);
+}
+
+/* --- what containers send ----------------------------------------------------------------- */
+
+/* One container for each bridge, and each family, speaks for the others. */
+struct outwards {
+	struct doctor *doctor;
+	struct prober prober;
+	bool is_open, has_failed;
+	uint32_t asked[2][MOST_PROBES]; /* gateways */
+	size_t count[2];
+};
+
+static bool is_new(struct outwards *outwards, bool ipv4, uint32_t gateway)
+{
+	for (size_t i = 0; i < outwards->count[ipv4]; i++)
+		if (outwards->asked[ipv4][i] == gateway)
+			return false;
+	if (outwards->count[ipv4] == MOST_PROBES)
+		return false;
+	outwards->asked[ipv4][outwards->count[ipv4]++] = gateway;
+	return true;
+}
+
+static bool open_prober(struct outwards *outwards)
+{
+	struct doctor *doctor = outwards->doctor;
+	cleanup_error struct cni_error err = {0};
+
+	if (outwards->is_open || outwards->has_failed)
+		return outwards->is_open;
+	outwards->is_open = !prober_open(&outwards->prober, &doctor->host.datapath, &err);
+	outwards->has_failed = !outwards->is_open;
+	if (outwards->has_failed)
+		doctor_found(doctor, VERDICT_COULD_NOT_LOOK, NULL, "%s", cni_error_message(&err));
+	return outwards->is_open;
+}
+
+/* To somebody far away, by an uplink whose program swallows it. */
+static bool goes_out(const struct doctor *doctor, const uint8_t *far)
+{
+	struct route route = route_to(doctor->host.socket, far);
+	const struct known_interface *uplink = doctor_interface(doctor, route.ifindex);
+
+	return route.exists && !route.is_local && uplink && uplink->entry.role == ROLE_UPLINK &&
+	       uplink->link.flags & IFF_RUNNING && has_programs(uplink);
+}
+
+static void send_outwards(struct outwards *outwards, const struct subject *subject,
+			  const uint8_t *source)
+{
+	struct doctor *doctor = outwards->doctor;
+	struct probe_way way = {.is_outwards = true,
+				.entry = &subject->veth->link,
+				.sender = doctor_inside(doctor, subject),
+				.gateway = &subject->gateway->link,
+				.packet = {.protocol = PROTOCOL_TCP,
+					   .source_port = random_port(),
+					   .destination_port = PORT_OF_SERVERS}};
+	const uint8_t *far = subject->ipv4 ? far4 : far6;
+	cleanup_error struct cni_error err = {0};
+	struct probe_result result;
+
+	memcpy(way.packet.source, source, CNI_ADDRESS_SIZE);
+	memcpy(way.packet.destination, far, CNI_ADDRESS_SIZE);
+	if (!way.sender->ifindex || !(way.sender->flags & IFF_UP) || !goes_out(doctor, far) ||
+	    !is_new(outwards, subject->ipv4, subject->gateway->ifindex) || !open_prober(outwards))
+		return;
+	if (probe_send(&outwards->prober, &way, &result, &err))
+		doctor_found(doctor, VERDICT_COULD_NOT_LOOK, NULL, "%s", cni_error_message(&err));
+	else
+		probe_report_outwards(doctor, subject, &way, &outwards->prober, &result);
+}
+
+static enum walk take_endpoint(const void *key, const void *value, void *context,
+			       struct cni_error *err)
+{
+	const struct endpoint_key *address = key;
+	const struct endpoint *endpoint = value;
+	struct outwards *outwards = context;
+	struct doctor *doctor = outwards->doctor;
+	struct subject subject = {.container = view_container(&doctor->view, endpoint->owner),
+				  .ipv4 = cni_address_is_ipv4(address->address)};
+
+	if (endpoint->masquerade && doctor_locate(doctor, &subject))
+		send_outwards(outwards, &subject, address->address);
+	return WALK_ON;
+}
+
+void check_outwards(struct doctor *doctor)
+{
+	struct outwards outwards = {.doctor = doctor};
+	cleanup_error struct cni_error ignored = {0};
+
+	if (doctor->options->no_probe || doctor->options->port.port)
+		return;
+	prober_clear(&outwards.prober);
+	map_walk(&doctor->host.datapath.objects, MAP_ENDPOINTS, take_endpoint, &outwards, &ignored);
+	prober_close(&outwards.prober);
 }

@@ -61,14 +61,24 @@ struct journey {
 	struct nft_trace host, inside;
 };
 
+const uint8_t *probe_peer(const struct probe_way *way, uint16_t *port)
+{
+	const struct trace_packet *packet = &way->packet;
+
+	*port = way->is_outwards ? packet->destination_port : packet->source_port;
+	return way->is_outwards ? packet->destination : packet->source;
+}
+
+/* *is_answer: it goes to the peer. */
 static bool is_ours(const struct journey *journey, const struct trace_tuple *tuple, bool *is_answer)
 {
-	const struct trace_packet *packet = &journey->way->packet;
+	uint16_t port;
+	const uint8_t *peer = probe_peer(journey->way, &port);
 
-	*is_answer = tuple->destination_port == packet->source_port &&
-		     !memcmp(tuple->destination, packet->source, CNI_ADDRESS_SIZE);
-	return *is_answer || (tuple->source_port == packet->source_port &&
-			      !memcmp(tuple->source, packet->source, CNI_ADDRESS_SIZE));
+	*is_answer = tuple->destination_port == port &&
+		     !memcmp(tuple->destination, peer, CNI_ADDRESS_SIZE);
+	return *is_answer || (tuple->source_port == port &&
+			      !memcmp(tuple->source, peer, CNI_ADDRESS_SIZE));
 }
 
 static void take_answer(struct probe_result *result, const struct trace_event *event)
@@ -94,6 +104,10 @@ static void take_event(struct journey *journey, const struct trace_event *event)
 	} else if (is_answer &&
 		   (event->hook == TRACE_TO_UPLINK || event->hook == TRACE_TO_UPLINK_RAW)) {
 		take_answer(result, event);
+		result->is_masqueraded_before =
+			journey->way->is_outwards &&
+			memcmp(event->before.source, journey->way->packet.source,
+			       CNI_ADDRESS_SIZE) != 0;
 	} else if (is_answer) {
 		result->has_left = true;
 	} else {
@@ -170,15 +184,18 @@ static int follow(struct journey *journey, struct cni_error *err)
 static int inject(const struct journey *journey, const struct trace_packet *packet,
 		  struct cni_error *err)
 {
-	const struct link *uplink = journey->way->uplink;
+	const struct probe_way *way = journey->way;
+	uint32_t ifindex = way->entry->ifindex;
 	struct probe_result *result = journey->result;
 	uint8_t frame[FRAME_MAX];
-	uint32_t length = frame_make(frame, packet, uplink->mac);
+	uint32_t length = frame_make(frame, packet, way->gateway->mac);
 
-	result->xdp_dropped = inject_xdp_drops(uplink->ifindex, frame, length, result->xdp_name);
-	if (result->xdp_dropped || !inject_frame(uplink->ifindex, frame, length))
+	if (way->sender)
+		memcpy(frame + LINK_MAC_SIZE, way->sender->mac, LINK_MAC_SIZE);
+	result->xdp_dropped = inject_xdp_drops(ifindex, frame, length, result->xdp_name);
+	if (result->xdp_dropped || !inject_frame(ifindex, frame, length))
 		return 0;
-	return bpf_error_set(err, errno, "cannot send a packet in by an uplink");
+	return bpf_error_set(err, errno, "cannot send a packet in by %s", way->entry->name);
 }
 
 /* For the container, and for all that keeps connections. */
@@ -195,14 +212,12 @@ static int end_connection(const struct journey *journey, struct cni_error *err)
 static int travel(struct journey *journey, struct cni_error *err)
 {
 	const struct trace_packet *packet = &journey->way->packet;
-	struct trace_filter filter = {
-		.port = packet->source_port, .protocol = packet->protocol, .swallow = 1};
+	/* Of any protocol, as an answer may be an error. */
+	struct trace_filter filter = {.swallow = 1};
 	struct tracing *tracing = &journey->prober->tracing;
 	int result;
 
-	/* An error is of another protocol. */
-	filter.protocol = 0;
-	memcpy(filter.address, packet->source, CNI_ADDRESS_SIZE);
+	memcpy(filter.address, probe_peer(journey->way, &filter.port), CNI_ADDRESS_SIZE);
 	if (tracing_ask(tracing, &filter, TOLD_SECONDS, err))
 		return -1;
 	result = inject(journey, packet, err);
@@ -230,16 +245,15 @@ int probe_send(struct prober *prober, const struct probe_way *way, struct probe_
 				  .result = result,
 				  .host = {.tables = -1, .events = -1},
 				  .inside = {.tables = -1, .events = -1}};
-	struct nft_traced traced = {.protocol = way->packet.protocol,
-				    .client_port = way->packet.source_port};
+	struct nft_traced traced = {.protocol = way->packet.protocol};
 	cleanup_error struct cni_error ignored = {0};
 	int failed;
 
 	*result = (struct probe_result){0};
-	memcpy(traced.client, way->packet.source, CNI_ADDRESS_SIZE);
+	memcpy(traced.client, probe_peer(way, &traced.client_port), CNI_ADDRESS_SIZE);
 	/* Without them the kernel still says that netfilter has dropped it. */
-	nft_trace_open(&journey.host, &traced, way->uplink->name, &ignored);
-	if (way->inside) {
+	nft_trace_open(&journey.host, &traced, way->entry->name, &ignored);
+	if (way->inside && !way->is_outwards) {
 		cni_error_release(&ignored);
 		netns_call(way->inside->fd, open_inside, &journey, &ignored);
 	}

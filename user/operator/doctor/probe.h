@@ -33,6 +33,7 @@ struct probe_result {
 	bool was_seen;      /* by the program at the uplink's ingress */
 	bool was_delivered; /* into the container's veth */
 	bool has_left;      /* the answer, the container */
+	bool is_masqueraded_before; /* by somebody else than us, on its way out */
 	enum probe_answer answer;
 	uint8_t sender[CNI_ADDRESS_SIZE]; /* of an error */
 	bool program_dropped;
@@ -57,12 +58,19 @@ void prober_close(struct prober *prober);
 
 #define cleanup_prober __attribute__((cleanup(prober_close)))
 
-/* One way into the host. */
+/* One way into the host, or out of it: then a container sends the packet to a server, with which
+ * goes what else would be an answer. */
 struct probe_way {
-	const struct link *uplink;
+	bool is_outwards;
+	const struct link *entry;       /* the uplink, or the container's veth */
+	const struct link *sender;      /* out: the container's end of it, whose MAC it has */
+	const struct link *gateway;     /* to whose MAC it goes */
 	const struct namespace *inside; /* the container's; NULL: not found */
-	struct trace_packet packet;     /* its source is the client */
+	struct trace_packet packet;
 };
+
+/* The other end: the packet's source, or of one that goes out its destination. */
+const uint8_t *probe_peer(const struct probe_way *way, uint16_t *port);
 
 /* CNI_ERROR_KERNEL_REFUSED: it could not be sent. */
 int probe_send(struct prober *prober, const struct probe_way *way, struct probe_result *result,

@@ -12,7 +12,8 @@
 #include "net/netlink.h"
 #include "net/netns.h"
 #include "net/route.h"
-#include "operator/doctor/listening.h"
+#include "net/sockets.h"
+#include "operator/doctor/probe_remedy.h"
 #include "operator/format.h"
 #include "operator/run_command.h"
 #include "operator/trace/words.h"
@@ -26,43 +27,88 @@ struct cause {
 	const struct probe_way *way;
 	const struct probe_result *result;
 	struct prober *prober;
+	const char *uplink;
 	char target[ENDPOINT_TEXT_SIZE]; /* the container's */
+	char *rule;                      /* the rule that drops it, if nft tells; NULL */
 };
 
-/* The rule as nft prints it, where that is installed; "" where not. */
-static char *rule_text(const struct nft_drop *drop)
+/* The rule as nft prints it; NULL: nft is not installed, or it is no rule of the host's. */
+static char *rule_text(const struct probe_result *result)
 {
+	const struct nft_drop *drop = &result->rule_drop;
 	const char *const arguments[] = {
-		"nft",       "-a",        "list", "chain", nft_family_word(drop->family),
-		drop->table, drop->chain, NULL};
+		"nft", "-a", "list", "chain", nft_family_word(drop->family), drop->table,
+		drop->chain, NULL};
 	cleanup_command struct command_run run = {.arguments = arguments,
 						  .seconds = COMMAND_SECONDS};
 	char mark[40];
 	const char *end, *begin;
 
 	snprintf(mark, sizeof(mark), " # handle %llu\n", (unsigned long long)drop->handle);
-	if (!drop->handle || !command_run(&run) || !(end = strstr(run.output, mark)))
-		return cni_format("%s", "");
+	if (!result->rule_dropped || result->rule_is_inside || !drop->handle ||
+	    !command_run(&run) || !(end = strstr(run.output, mark)))
+		return NULL;
 	for (begin = end; begin > run.output && begin[-1] != '\n';)
 		begin--;
 	begin += strspn(begin, " \t");
-	return cni_format(" (%.*s)", (int)(end - begin), begin);
+	return cni_format("%.*s", (int)(end - begin), begin);
+}
+
+/* A policy, or what stands in the place of one: firewalld's last rules reject all. */
+static bool is_catch_all(const struct cause *cause)
+{
+	const struct probe_result *result = cause->result;
+
+	if (!result->rule_dropped || result->rule_is_inside)
+		return false;
+	return !result->rule_drop.handle ||
+	       (cause->rule && !strncmp(cause->rule, "reject", strlen("reject")));
+}
+
+static char *find_remedy(const struct cause *cause)
+{
+	const struct trace_packet *packet = &cause->way->packet;
+	bool outwards = cause->way->is_outwards;
+	const char *inner = cause->subject->gateway->link.name, *outer = cause->uplink;
+	char word[PROTOCOL_WORD_SIZE];
+	struct opening opening = {
+		.drop = &cause->result->rule_drop,
+		.ipv4 = cause->subject->ipv4,
+		.is_answer = cause->result->rule_drop.is_answer && !outwards,
+		.is_outwards = outwards,
+		.in = outwards ? inner : outer,
+		.out = outwards ? outer : inner,
+		.container_side = inner,
+		.protocol = protocol_word(packet->protocol, word),
+	};
+
+	if (!is_catch_all(cause))
+		return NULL;
+	if (!outwards) {
+		const struct portmap *portmap = &cause->subject->mapping->portmap;
+
+		memcpy(opening.address, portmap->container_address, CNI_ADDRESS_SIZE);
+		opening.port = portmap->container_port;
+	}
+	return probe_remedy(&opening);
 }
 
 static char *rule_cause(const struct cause *cause)
 {
 	const struct nft_drop *drop = &cause->result->rule_drop;
 	bool inside = cause->result->rule_is_inside;
-	cleanup_free char *text = inside ? cni_format("%s", "") : rule_text(drop);
-	const char *what = drop->is_answer ? "the answer is dropped" : "dropped";
+	const char *what = drop->is_answer && !cause->way->is_outwards ? "the answer is dropped"
+								       : "dropped";
 	const char *where = inside ? "in the container's own firewall" : "by the host";
 	const char *family = nft_family_word(drop->family);
 
 	if (!drop->handle)
 		return cni_format("%s %s: nft %s %s, chain %s, policy drop", what, where, family,
 				  drop->table, drop->chain);
-	return cni_format("%s %s: nft %s %s, chain %s, rule handle %llu%s", what, where, family,
-			  drop->table, drop->chain, (unsigned long long)drop->handle, text);
+	return cni_format("%s %s: nft %s %s, chain %s, rule handle %llu%s%s%s", what, where, family,
+			  drop->table, drop->chain, (unsigned long long)drop->handle,
+			  cause->rule ? " (" : "", cause->rule ? cause->rule : "",
+			  cause->rule ? ")" : "");
 }
 
 static char *program_cause(const struct cause *cause)
@@ -89,8 +135,11 @@ static char *kernel_cause(const struct cause *cause)
 	const struct trace_drop *drop = &cause->result->kernel_drop;
 	const char *reason = kernel_reason(&cause->prober->names, drop->reason);
 	const char *where = kernel_function(&cause->prober->names, drop->location);
-	const char *answer =
-		drop->tuple.source_port == cause->way->packet.source_port ? "" : "the answer is ";
+	const char *answer = cause->way->is_outwards ||
+					     drop->tuple.source_port ==
+						     cause->way->packet.source_port
+				     ? ""
+				     : "the answer is ";
 
 	if (!reason)
 		reason = "no reason is told";
@@ -105,7 +154,7 @@ static char *kernel_cause(const struct cause *cause)
 		return cni_format("%sdropped %s: the reverse path filter at %s, as routing"
 				  " reaches the sender by another interface",
 				  answer, drop->in_container ? "in the container" : "by the host",
-				  drop->in_container ? "its interface" : cause->way->uplink->name);
+				  drop->in_container ? "its interface" : cause->way->entry->name);
 	return cni_format("%sdropped by the kernel%s: %s at %s", answer,
 			  drop->in_container ? " in the container" : "", reason, where);
 }
@@ -170,7 +219,7 @@ static char *silence_cause(const struct cause *cause)
 {
 	const struct probe_result *result = cause->result;
 	const uint8_t *container = cause->subject->mapping->portmap.container_address;
-	const char *uplink = cause->way->uplink->name;
+	const char *uplink = cause->way->entry->name;
 	char *text = NULL;
 
 	if (!result->was_seen)
@@ -179,7 +228,7 @@ static char *silence_cause(const struct cause *cause)
 				  " ingress)",
 				  uplink);
 	if (result->has_left) {
-		text = neighbour_cause(cause, cause->way->uplink->ifindex,
+		text = neighbour_cause(cause, cause->way->entry->ifindex,
 				       cause->way->packet.source, "answered, but ");
 		return text ? text
 			    : cni_format("answered, but the answer does not come to %s, or nobody"
@@ -214,7 +263,7 @@ static char *find_cause(const struct cause *cause)
 
 	if (result->xdp_dropped)
 		return cni_format("dropped by the XDP program %s at %s", result->xdp_name,
-				  cause->way->uplink->name);
+				  cause->way->entry->name);
 	if (result->answer == ANSWER_ACCEPTED)
 		return NULL;
 	if (result->rule_dropped)
@@ -240,15 +289,60 @@ static bool is_taken(const struct probe_way *way, const struct probe_result *res
 void probe_report(struct doctor *doctor, const struct subject *subject, const struct probe_way *way,
 		  struct prober *prober, const struct probe_result *result)
 {
-	struct cause cause = {doctor, subject, way, result, prober, ""};
+	struct cause cause = {doctor, subject, way, result, prober, way->entry->name, "", NULL};
 	const struct portmap *portmap = &subject->mapping->portmap;
 	char client[CNI_ADDRESS_TEXT_SIZE];
 	cleanup_free char *text = NULL;
 
 	format_endpoint(portmap->container_address, portmap->container_port, cause.target);
+	cause.rule = rule_text(result);
 	text = is_taken(way, result) ? NULL : find_cause(&cause);
 	if (text)
-		doctor_found(doctor, VERDICT_FAIL, NULL, "%s [%s, from %s by %s]", text,
-			     subject->port, cni_address_format(way->packet.source, client),
-			     way->uplink->name);
+		doctor_found(doctor, VERDICT_FAIL, find_remedy(&cause), "%s [%s, from %s by %s]",
+			     text, subject->port, cni_address_format(way->packet.source, client),
+			     way->entry->name);
+	free(cause.rule);
+}
+
+/* Others may masquerade what goes out before we do. */
+static char *find_cause_outwards(const struct cause *cause)
+{
+	const struct probe_result *result = cause->result;
+
+	if (result->answer == ANSWER_ACCEPTED)
+		return result->is_masqueraded_before
+			       ? cni_format("masqueraded by a rule of others before bpf-portmap's"
+					    " programs see it")
+			       : NULL;
+	if (result->rule_dropped)
+		return rule_cause(cause);
+	if (result->program_dropped)
+		return program_cause(cause);
+	if (result->kernel_dropped)
+		return kernel_cause(cause);
+	if (!result->has_left)
+		return cni_format("it does not come to bpf-portmap's programs at %s",
+				  cause->way->entry->name);
+	return cni_format("it does not leave by %s: nobody there answers for its next hop, or it"
+			  " ends in the host's IP stack",
+			  cause->uplink);
+}
+
+void probe_report_outwards(struct doctor *doctor, const struct subject *subject,
+			   const struct probe_way *way, struct prober *prober,
+			   const struct probe_result *result)
+{
+	char uplink[IF_NAMESIZE] = "?", sender[CNI_ADDRESS_TEXT_SIZE];
+	struct cause cause = {doctor, subject, way, result, prober, uplink, "", NULL};
+	cleanup_free char *text = NULL;
+
+	link_name(doctor->host.socket,
+		  route_to(doctor->host.socket, way->packet.destination).ifindex, uplink);
+	cause.rule = rule_text(result);
+	text = find_cause_outwards(&cause);
+	if (text)
+		doctor_found(doctor, VERDICT_WARN, find_remedy(&cause), "%s [what %s sends, %s to"
+			     " %s]", text, cni_address_format(way->packet.source, sender),
+			     subject->gateway->link.name, uplink);
+	free(cause.rule);
 }

@@ -8,5 +8,9 @@
 /* Adds a finding, cause first, unless the packet was answered as it should be. */
 void probe_report(struct doctor *doctor, const struct subject *subject, const struct probe_way *way,
 		  struct prober *prober, const struct probe_result *result);
+/* The same of what a container has sent. */
+void probe_report_outwards(struct doctor *doctor, const struct subject *subject,
+			   const struct probe_way *way, struct prober *prober,
+			   const struct probe_result *result);
 
 #endif
