@@ -169,4 +169,3 @@ void check_socket_hooks(struct doctor *doctor)
 				     cni_error_message(&err));
 	}
 }
-

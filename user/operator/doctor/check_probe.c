@@ -3,9 +3,7 @@
  * comes in. */
 #include <stdio.h>
 #include <string.h>
-#include <sys/random.h>
 
-#include "datapath/attach/hooks.h"
 #include "datapath/load/maps.h"
 #include "lib/text.h"
 #include "net/route.h"
@@ -13,14 +11,6 @@
 #include "operator/format.h"
 
 #define MOST_PROBES 32
-#define PORT_FIRST 49152
-#define PORT_COUNT 16384
-
-#define PORT_OF_SERVERS 443
-
-/* For documentation (RFC 5737, RFC 3849): somebody far away. */
-static const uint8_t far4[] = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff, 203, 0, 113, 1};
-static const uint8_t far6[] = {0x20, 0x01, 0x0d, 0xb8, 0xff, 0xff, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1};
 
 struct probing {
 	struct doctor *doctor;
@@ -68,7 +58,7 @@ static bool choose_client(const struct probing *probing, const struct link *upli
 
 	if (limited)
 		return allowed && routing_leads_to(doctor, client, uplink->ifindex);
-	memcpy(client, ipv4 ? far4 : far6, CNI_ADDRESS_SIZE);
+	memcpy(client, probe_far_address(ipv4), CNI_ADDRESS_SIZE);
 	if (routing_leads_to(doctor, client, uplink->ifindex))
 		return true;
 	return neighbour_first(doctor->host.socket, uplink->ifindex, ipv4, client) &&
@@ -94,22 +84,6 @@ static bool choose_destination(const struct probing *probing, const struct known
 	return memcmp(destination, none, sizeof(none)) != 0;
 }
 
-static bool has_programs(const struct known_interface *uplink)
-{
-	struct attached_programs found;
-
-	hook_find_programs(uplink->ifindex, HOOK_EGRESS, &found);
-	return found.count > 0;
-}
-
-static uint16_t random_port(void)
-{
-	uint16_t random = 0;
-
-	getrandom(&random, sizeof(random), GRND_NONBLOCK);
-	return (uint16_t)(PORT_FIRST + random % PORT_COUNT);
-}
-
 static void send_probe(const struct probing *probing, const struct known_interface *uplink,
 		       const uint8_t *client, const uint8_t *destination)
 {
@@ -124,7 +98,7 @@ static void send_probe(const struct probing *probing, const struct known_interfa
 	cleanup_error struct cni_error err = {0};
 	struct probe_result result;
 
-	way.packet.source_port = random_port();
+	way.packet.source_port = probe_random_port();
 	memcpy(way.packet.source, client, CNI_ADDRESS_SIZE);
 	memcpy(way.packet.destination, destination, CNI_ADDRESS_SIZE);
 	if (probe_send(probing->prober, &way, &result, &err))
@@ -142,7 +116,7 @@ static bool is_open(const struct probing *probing, const struct known_interface 
 	const char *name = uplink->link.name;
 
 	if (uplink->link.flags & IFF_UP && uplink->link.flags & IFF_RUNNING) {
-		if (has_programs(uplink))
+		if (probe_has_programs(uplink))
 			return true;
 		doctor_found(doctor, VERDICT_FAIL, cni_format("bpf-portmap attach"),
 			     "bpf-portmap's programs are not at %s: no port is mapped there [%s]",
@@ -293,103 +267,4 @@ void check_probe(struct doctor *doctor)
 		doctor_found(doctor, VERDICT_COULD_NOT_LOOK, NULL, "%s", cni_error_message(&err));
 	else
 		probe_mappings(doctor, &prober);
-}
-
-/* --- what containers send ----------------------------------------------------------------- */
-
-/* One container for each bridge, and each family, speaks for the others. */
-struct outwards {
-	struct doctor *doctor;
-	struct prober prober;
-	bool is_open, has_failed;
-	uint32_t asked[2][MOST_PROBES]; /* gateways */
-	size_t count[2];
-};
-
-static bool is_new(struct outwards *outwards, bool ipv4, uint32_t gateway)
-{
-	for (size_t i = 0; i < outwards->count[ipv4]; i++)
-		if (outwards->asked[ipv4][i] == gateway)
-			return false;
-	if (outwards->count[ipv4] == MOST_PROBES)
-		return false;
-	outwards->asked[ipv4][outwards->count[ipv4]++] = gateway;
-	return true;
-}
-
-static bool open_prober(struct outwards *outwards)
-{
-	struct doctor *doctor = outwards->doctor;
-	cleanup_error struct cni_error err = {0};
-
-	if (outwards->is_open || outwards->has_failed)
-		return outwards->is_open;
-	outwards->is_open = !prober_open(&outwards->prober, &doctor->host.datapath, &err);
-	outwards->has_failed = !outwards->is_open;
-	if (outwards->has_failed)
-		doctor_found(doctor, VERDICT_COULD_NOT_LOOK, NULL, "%s", cni_error_message(&err));
-	return outwards->is_open;
-}
-
-/* To somebody far away, by an uplink whose program swallows it. */
-static bool goes_out(const struct doctor *doctor, const uint8_t *far)
-{
-	struct route route = route_to(doctor->host.socket, far);
-	const struct known_interface *uplink = doctor_interface(doctor, route.ifindex);
-
-	return route.exists && !route.is_local && uplink && uplink->entry.role == ROLE_UPLINK &&
-	       uplink->link.flags & IFF_RUNNING && has_programs(uplink);
-}
-
-static void send_outwards(struct outwards *outwards, const struct subject *subject,
-			  const uint8_t *source)
-{
-	struct doctor *doctor = outwards->doctor;
-	struct probe_way way = {.is_outwards = true,
-				.entry = &subject->veth->link,
-				.sender = doctor_inside(doctor, subject),
-				.gateway = &subject->gateway->link,
-				.packet = {.protocol = PROTOCOL_TCP,
-					   .source_port = random_port(),
-					   .destination_port = PORT_OF_SERVERS}};
-	const uint8_t *far = subject->ipv4 ? far4 : far6;
-	cleanup_error struct cni_error err = {0};
-	struct probe_result result;
-
-	memcpy(way.packet.source, source, CNI_ADDRESS_SIZE);
-	memcpy(way.packet.destination, far, CNI_ADDRESS_SIZE);
-	if (!way.sender->ifindex || !(way.sender->flags & IFF_UP) || !goes_out(doctor, far) ||
-	    !is_new(outwards, subject->ipv4, subject->gateway->ifindex) || !open_prober(outwards))
-		return;
-	if (probe_send(&outwards->prober, &way, &result, &err))
-		doctor_found(doctor, VERDICT_COULD_NOT_LOOK, NULL, "%s", cni_error_message(&err));
-	else
-		probe_report_outwards(doctor, subject, &way, &outwards->prober, &result);
-}
-
-static enum walk take_endpoint(const void *key, const void *value, void *context,
-			       struct cni_error *err)
-{
-	const struct endpoint_key *address = key;
-	const struct endpoint *endpoint = value;
-	struct outwards *outwards = context;
-	struct doctor *doctor = outwards->doctor;
-	struct subject subject = {.container = view_container(&doctor->view, endpoint->owner),
-				  .ipv4 = cni_address_is_ipv4(address->address)};
-
-	if (endpoint->masquerade && doctor_locate(doctor, &subject))
-		send_outwards(outwards, &subject, address->address);
-	return WALK_ON;
-}
-
-void check_outwards(struct doctor *doctor)
-{
-	struct outwards outwards = {.doctor = doctor};
-	cleanup_error struct cni_error ignored = {0};
-
-	if (doctor->options->no_probe || doctor->options->port.port)
-		return;
-	prober_clear(&outwards.prober);
-	map_walk(&doctor->host.datapath.objects, MAP_ENDPOINTS, take_endpoint, &outwards, &ignored);
-	prober_close(&outwards.prober);
 }

@@ -133,7 +133,7 @@ const struct link *doctor_inside(struct doctor *doctor, const struct subject *su
 /* A socket for rtnetlink in the container's namespace, or NULL. */
 struct nl_sock *doctor_enter(struct doctor *doctor, const struct subject *subject);
 
-/* check_probe.c */
+/* check_probe.c, check_outwards.c */
 check_run check_probe, check_outwards;
 /* check_host.c */
 check_run check_bpffs, check_pins, check_version, check_cgroup;

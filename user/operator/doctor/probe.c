@@ -5,9 +5,11 @@
 #include <errno.h>
 #include <linux/pkt_cls.h>
 #include <string.h>
+#include <sys/random.h>
 #include <time.h>
 #include <unistd.h>
 
+#include "datapath/attach/hooks.h"
 #include "datapath/load/bpf_error.h"
 #include "datapath/load/loader.h"
 #include "lib/cleanup.h"
@@ -18,8 +20,35 @@
 #define ANSWER_MS 600 /* a container of this host answers within that, also one that was asleep */
 #define POLL_MS 20
 #define LOCK_SECONDS 5
+#define PORT_FIRST 49152 /* of the ports for a client's own use (RFC 6335) */
+#define PORT_COUNT 16384
 #define TCP_RESET 0x04
 #define LOOPBACK 1 /* its ifindex in every network namespace */
+
+const uint8_t *probe_far_address(bool ipv4)
+{
+	static const uint8_t far4[] = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff, 203, 0, 113, 1};
+	static const uint8_t far6[] = {0x20, 0x01, 0x0d, 0xb8, 0xff, 0xff, 0, 0,
+				       0,    0,    0,    0,    0,    0,    0, 1};
+
+	return ipv4 ? far4 : far6;
+}
+
+uint16_t probe_random_port(void)
+{
+	uint16_t random = 0;
+
+	getrandom(&random, sizeof(random), GRND_NONBLOCK);
+	return (uint16_t)(PORT_FIRST + random % PORT_COUNT);
+}
+
+bool probe_has_programs(const struct known_interface *uplink)
+{
+	struct attached_programs found;
+
+	hook_find_programs(uplink->ifindex, HOOK_EGRESS, &found);
+	return found.count > 0;
+}
 
 void prober_clear(struct prober *prober)
 {
@@ -77,8 +106,8 @@ static bool is_ours(const struct journey *journey, const struct trace_tuple *tup
 
 	*is_answer = tuple->destination_port == port &&
 		     !memcmp(tuple->destination, peer, CNI_ADDRESS_SIZE);
-	return *is_answer || (tuple->source_port == port &&
-			      !memcmp(tuple->source, peer, CNI_ADDRESS_SIZE));
+	return *is_answer ||
+	       (tuple->source_port == port && !memcmp(tuple->source, peer, CNI_ADDRESS_SIZE));
 }
 
 static void take_answer(struct probe_result *result, const struct trace_event *event)

@@ -30,9 +30,9 @@ enum probe_answer {
 struct probe_result {
 	bool xdp_dropped;
 	char xdp_name[XDP_NAME_SIZE];
-	bool was_seen;      /* by the program at the uplink's ingress */
-	bool was_delivered; /* into the container's veth */
-	bool has_left;      /* the answer, the container */
+	bool was_seen;              /* by the program at the uplink's ingress */
+	bool was_delivered;         /* into the container's veth */
+	bool has_left;              /* the answer, the container */
 	bool is_masqueraded_before; /* by somebody else than us, on its way out */
 	enum probe_answer answer;
 	uint8_t sender[CNI_ADDRESS_SIZE]; /* of an error */
@@ -71,6 +71,12 @@ struct probe_way {
 
 /* The other end: the packet's source, or of one that goes out its destination. */
 const uint8_t *probe_peer(const struct probe_way *way, uint16_t *port);
+
+/* Of documentation (RFC 5737, RFC 3849): somebody far away, who is nobody. */
+const uint8_t *probe_far_address(bool ipv4);
+uint16_t probe_random_port(void);
+/* Whether programs are at the uplink's egress, without which nothing is swallowed there. */
+bool probe_has_programs(const struct known_interface *uplink);
 
 /* CNI_ERROR_KERNEL_REFUSED: it could not be sent. */
 int probe_send(struct prober *prober, const struct probe_way *way, struct probe_result *result,

@@ -37,8 +37,8 @@ static char *rule_text(const struct probe_result *result)
 {
 	const struct nft_drop *drop = &result->rule_drop;
 	const char *const arguments[] = {
-		"nft", "-a", "list", "chain", nft_family_word(drop->family), drop->table,
-		drop->chain, NULL};
+		"nft",       "-a",        "list", "chain", nft_family_word(drop->family),
+		drop->table, drop->chain, NULL};
 	cleanup_command struct command_run run = {.arguments = arguments,
 						  .seconds = COMMAND_SECONDS};
 	char mark[40];
@@ -97,8 +97,8 @@ static char *rule_cause(const struct cause *cause)
 {
 	const struct nft_drop *drop = &cause->result->rule_drop;
 	bool inside = cause->result->rule_is_inside;
-	const char *what = drop->is_answer && !cause->way->is_outwards ? "the answer is dropped"
-								       : "dropped";
+	const char *what =
+		drop->is_answer && !cause->way->is_outwards ? "the answer is dropped" : "dropped";
 	const char *where = inside ? "in the container's own firewall" : "by the host";
 	const char *family = nft_family_word(drop->family);
 
@@ -135,11 +135,10 @@ static char *kernel_cause(const struct cause *cause)
 	const struct trace_drop *drop = &cause->result->kernel_drop;
 	const char *reason = kernel_reason(&cause->prober->names, drop->reason);
 	const char *where = kernel_function(&cause->prober->names, drop->location);
-	const char *answer = cause->way->is_outwards ||
-					     drop->tuple.source_port ==
-						     cause->way->packet.source_port
-				     ? ""
-				     : "the answer is ";
+	const char *answer =
+		cause->way->is_outwards || drop->tuple.source_port == cause->way->packet.source_port
+			? ""
+			: "the answer is ";
 
 	if (!reason)
 		reason = "no reason is told";
@@ -228,8 +227,8 @@ static char *silence_cause(const struct cause *cause)
 				  " ingress)",
 				  uplink);
 	if (result->has_left) {
-		text = neighbour_cause(cause, cause->way->entry->ifindex,
-				       cause->way->packet.source, "answered, but ");
+		text = neighbour_cause(cause, cause->way->entry->ifindex, cause->way->packet.source,
+				       "answered, but ");
 		return text ? text
 			    : cni_format("answered, but the answer does not come to %s, or nobody"
 					 " there answers for its next hop",
@@ -341,8 +340,10 @@ void probe_report_outwards(struct doctor *doctor, const struct subject *subject,
 	cause.rule = rule_text(result);
 	text = find_cause_outwards(&cause);
 	if (text)
-		doctor_found(doctor, VERDICT_WARN, find_remedy(&cause), "%s [what %s sends, %s to"
-			     " %s]", text, cni_address_format(way->packet.source, sender),
+		doctor_found(doctor, VERDICT_WARN, find_remedy(&cause),
+			     "%s [what %s sends, %s to"
+			     " %s]",
+			     text, cni_address_format(way->packet.source, sender),
 			     subject->gateway->link.name, uplink);
 	free(cause.rule);
 }

@@ -17,8 +17,8 @@
 struct opening {
 	const struct nft_drop *drop;
 	bool ipv4, is_answer, is_outwards;
-	const char *in, *out;      /* interfaces */
-	const char *container_side; /* one of them */
+	const char *in, *out;              /* interfaces */
+	const char *container_side;        /* one of them */
 	uint8_t address[CNI_ADDRESS_SIZE]; /* the container's; only inwards */
 	const char *protocol;
 	uint16_t port;
