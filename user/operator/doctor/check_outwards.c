@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "datapath/load/maps.h"
-#include "net/route.h"
+#include "operator/kernel/route.h"
 #include "operator/doctor/probe_cause.h"
 
 #define MOST_NETWORKS 8

@@ -6,7 +6,7 @@
 
 #include "datapath/load/maps.h"
 #include "lib/text.h"
-#include "net/route.h"
+#include "operator/kernel/route.h"
 #include "operator/doctor/probe_cause.h"
 #include "operator/format.h"
 

@@ -12,9 +12,9 @@
 #ifndef OPERATOR_DOCTOR_PROBE_H
 #define OPERATOR_DOCTOR_PROBE_H
 
-#include "datapath/trace/inject.h"
-#include "datapath/trace/kernel_names.h"
-#include "datapath/trace/tracing.h"
+#include "operator/kernel/inject.h"
+#include "operator/kernel/kernel_names.h"
+#include "operator/kernel/tracing.h"
 #include "net/nft_trace.h"
 #include "operator/doctor/doctor.h"
 #include "operator/trace/trace.h"

@@ -11,7 +11,7 @@
 #include "lib/text.h"
 #include "net/netlink.h"
 #include "net/netns.h"
-#include "net/route.h"
+#include "operator/kernel/route.h"
 #include "net/sockets.h"
 #include "operator/doctor/probe_remedy.h"
 #include "operator/format.h"

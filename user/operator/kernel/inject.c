@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* inject.c - hands the kernel a frame as if it had come in by an interface. */
-#include "datapath/trace/inject.h"
+#include "operator/kernel/inject.h"
 
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
