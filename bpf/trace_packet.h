@@ -132,28 +132,37 @@ INLINE void trace_read_after(struct __sk_buff *skb, enum trace_hook hook, bool r
 	trace_tuple_of(&state->packet.tuple, &state->event.after);
 }
 
-/* Sends the event, if it is wanted. */
+INLINE bool trace_swallows(const struct trace_tuple *after, enum trace_hook hook)
+{
+	const struct trace_filter *filter = (const struct trace_filter *)&trace_settings.filter;
+
+	return filter->swallow && (hook == TRACE_TO_UPLINK || hook == TRACE_TO_UPLINK_RAW) &&
+	       filter->port == after->destination_port &&
+	       address_equal(filter->address, after->destination);
+}
+
+/* Sends the event, if it is wanted. Returns the action, or another one. */
 GLOBAL_FUNCTION int trace_end(struct __sk_buff *skb, enum trace_hook hook, int action)
 {
 	struct trace_state *state = SINGLE(trace_state);
 	struct trace_event *event;
 
 	if (!state || !state->begun)
-		return 0;
+		return action;
 	state->begun = false;
 	if (action != TC_ACT_SHOT && (state->kind == PACKET_IGNORED || trace_settings.filter.drops))
-		return 0;
+		return action;
 	event = &state->event;
 	trace_read_after(skb, hook, action == TC_ACT_REDIRECT, state);
 	if (!trace_wants(&event->before) && !trace_wants(&event->after))
-		return 0;
+		return action;
 	event->time = bpf_ktime_get_ns();
 	event->ifindex = skb->ifindex;
 	event->in_ifindex = skb->ingress_ifindex;
 	event->action = action;
 	event->hook = hook;
 	bpf_perf_event_output(skb, &trace_events, BPF_F_CURRENT_CPU, event, sizeof(*event));
-	return 0;
+	return trace_swallows(&event->after, hook) ? TC_ACT_SHOT : action;
 }
 
 /* Evaluates to the program's return value. */
@@ -164,7 +173,7 @@ GLOBAL_FUNCTION int trace_end(struct __sk_buff *skb, enum trace_hook hook, int a
 			trace_begin(skb, hook); \
 		action = call; \
 		if (trace_is_on()) \
-			trace_end(skb, hook, action); \
+			action = trace_end(skb, hook, action); \
 		action; \
 	})
 

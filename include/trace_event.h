@@ -12,7 +12,7 @@
 #include "abi.h"
 
 /* Any change here requires a new one. */
-#define TRACE_VERSION 2
+#define TRACE_VERSION 3
 
 #define TRACE_SETTINGS ".data.trace" /* a map of one: struct trace_settings */
 #define TRACE_EVENTS "trace_events"  /* a PERF_EVENT_ARRAY of struct trace_event */
@@ -36,7 +36,10 @@ struct trace_filter {
 	__u16 port;             /* source's or destination's; 0: any */
 	enum protocol protocol; /* 0: any */
 	__u8 drops;             /* 1: only dropped packets */
-	__u8 reserved[4];
+	/* 1: what leaves by an uplink for `address` and `port`, both set, ends there: `doctor` has
+	 * sent a packet in the name of that client, who shall get no answer. */
+	__u8 swallow;
+	__u8 reserved[3];
 } __attribute__((aligned(8)));
 
 struct trace_settings {

@@ -8,7 +8,7 @@ by_hand() {
 	local expected=$1 code=0
 	shift
 	${PREFIX:-} "${binary:-$build/bpf-portmap}" "$@" >/run/out 2>/run/err </dev/null || code=$?
-	expect_equal "$expected" "$code" "the exit status of bpf-portmap $*: $(cat /run/err)"
+	expect_equal "$expected" "$code" "the exit status of bpf-portmap $*: $(cat /run/err) $(head -n 3 /run/out)"
 }
 
 # rows [ARGUMENT...]: a table without its titles, a blank between columns

@@ -54,67 +54,6 @@ test_doctor_rights() {
 	expect_equal 'sudo bpf-portmap doctor' "$(jq -r .remedy /run/doctor)"
 }
 
-# rules that drop what is forwarded are named, and the remedy lets it through
-test_doctor_forward() {
-	healthy_host
-	breaks forward 'inet f forward: policy drop' 2 nft \
-		'table inet f { chain forward { type filter hook forward priority 0; policy drop; }; }'
-	expect_answer client tcp "$host4" 8080 web
-	nft delete table inet f
-	breaks forward 'rule handle' 2 nft 'table ip f { chain x { type filter hook forward priority 0;
-		ct state established accept; iifname "eth0" tcp dport { 80, 443 } drop; }; }'
-	expect_answer client tcp "$host4" 8080 web
-	nft delete table ip f
-	firewall_strict
-	healthy
-	nft delete table inet strict
-	nft 'table inet f { set allowed { type ipv4_addr; flags interval; elements = { 10.88.0.0/16 }; }
-		chain forward { type filter hook forward priority 0; policy drop;
-		ct state vmap { established : accept, related : accept, invalid : drop }
-		ip daddr @allowed accept; meta nfproto ipv6 accept; }; }'
-	healthy
-}
-
-# rules with matches that nft has no words for, and jumps: what is accepted is no finding
-test_doctor_forward_iptables_matches() {
-	healthy_host
-	iptables-nft -P FORWARD DROP
-	iptables-nft -N OURS
-	iptables-nft -A FORWARD -m comment --comment 'some words -j DROP' -j OURS
-	iptables-nft -A OURS -m conntrack --ctstate RELATED,ESTABLISHED -j ACCEPT
-	iptables-nft -A OURS -i eth+ -d 10.88.0.0/16 -p tcp -m multiport --dports 22,80:90 -j ACCEPT
-	iptables-nft -A OURS -i cni0 -j ACCEPT
-	iptables-nft -A OURS ! -i cni0 -d 10.88.0.0/16 -p udp -m udp --dport 80 -j ACCEPT
-	healthy
-	iptables-nft -I OURS -p tcp -m mark --mark 7 -j DROP
-	finds forward 'may drop' 1
-	iptables-nft -R OURS 1 -m conntrack --ctorigdstport 8080 -j ACCEPT
-	finds host-port-rule 'asks conntrack' 1
-}
-
-# zones like firewalld's: the rule that drops is named, and what a rule opens is no finding
-test_doctor_zones() {
-	# shellcheck source=tests/net/test_firewalls.sh
-	. "$project/tests/net/test_firewalls.sh"
-	healthy_host
-	firewalld_like 'oifname "cni0" meta l4proto udp accept'
-	finds forward 'inet firewalld public: rule handle' 2 8080/tcp
-	expect_contains "$(jq -r .remedy /run/doctor)" 'firewall-cmd --reload'
-	firewalld_like 'oifname "cni0" meta l4proto udp accept' 'oifname "cni0" tcp dport 80 accept'
-	healthy
-}
-
-# a rule that expects the kernel's NAT is named
-test_doctor_host_port_rule() {
-	healthy_host
-	nft 'table inet f { chain forward { type filter hook forward priority 0; policy accept;
-		meta l4proto tcp ct original proto-dst 8080 counter accept; }; }'
-	finds host-port-rule 'asks conntrack' 1
-	nft flush table inet f
-	nft 'add rule inet f forward ct status dnat accept'
-	finds host-port-rule 'asks conntrack' 1
-}
-
 # forwarding that is off
 test_doctor_forwarding() {
 	healthy_host
@@ -257,15 +196,6 @@ test_doctor_ephemeral_several() {
 	healthy
 }
 
-# Kubernetes' NodePorts
-test_doctor_node_port() {
-	healthy_host
-	container_start db bridge -p 30080:80/tcp
-	healthy
-	iptables-nft -t nat -N KUBE-NODEPORTS
-	finds node-port 'NodePort' 1
-}
-
 # clients that sourceRanges keeps out
 test_doctor_policies() {
 	ip route add default via "$client4"
@@ -354,22 +284,6 @@ test_doctor_neighbour() {
 	healthy_host
 	breaks neighbour 'another MAC' 2 ip neighbour replace "$(address4 web)" \
 		lladdr 02:00:00:00:00:99 dev cni0 nud permanent
-}
-
-# hardly a port to masquerade with
-test_doctor_masquerade_ports() {
-	healthy_host
-	# No mapped port is one of them.
-	sysctl -qw net.ipv4.ip_local_reserved_ports=5353,8080
-	breaks masquerade-ports 'hardly a port' 1 \
-		sysctl -qw net.ipv4.ip_local_port_range='1024 65535'
-}
-
-# the main plugin masquerades, too
-test_doctor_other_masquerade() {
-	healthy_host
-	iptables-nft -t nat -N CNI-0123456789abcdef01234567
-	finds other-masquerade 'CNI-0123456789abcdef01234567' 1
 }
 
 # a container that went without DEL

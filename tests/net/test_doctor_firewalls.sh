@@ -14,17 +14,26 @@ guarded_host() {
 	expect_answer web tcp "$client4" 9000 out
 }
 
-# opens WORDS...: what is dropped is found by the check forward alone, with these words, and the
-# remedy opens the way in and out
+# opens WORDS...: what is dropped is found, in and out, with these words, and the remedies open the
+# way
 opens() {
 	local words
 	expect_no_answer client tcp "$host4" 8080
 	expect_no_answer client tcp "$host6" 8080
 	expect_no_answer web tcp "$client4" 9000
-	for words; do finds forward "$words" 2; done
+	probe 2
+	for words; do expect_contains "$(jq -r .found /run/doctor)" "$words"; done
 	mend
-	healthy
+	probe 0
 	expect_open
+}
+
+# probe CODE: what a probe of each port, and of what containers send, finds; UDP as well
+probe() {
+	local code=0
+	"$build/bpf-portmap" doctor --send --json >/run/out 2>/run/err || code=$?
+	jq -c '.items[] | select(.verdict != "ok")' /run/out >/run/doctor
+	expect_equal "$1" "$code" "the exit status with $(cat /run/doctor)"
 }
 
 expect_open() {
@@ -44,10 +53,10 @@ test_doctor_firewalls_firewalld() {
 	command -v firewalld >/dev/null || skip "no firewalld"
 	guarded_host
 	firewalld_start
-	opens 'inet firewalld filter_F' 'sends (cni0 to eth0)'
+	opens 'dropped by the host: nft inet firewalld' 'sends, cni0 to eth0'
 	# What was opened stays open.
 	firewall-cmd --reload >/dev/null
-	healthy
+	probe 0
 	expect_open
 }
 
@@ -73,10 +82,11 @@ test_doctor_firewalls_ufw() {
 	cp -a /etc/ufw/. /run/ufw.copy
 	mount --bind /run/ufw.copy /etc/ufw
 	ufw --force enable >/run/ufw.log 2>&1 || fail "$(cat /run/ufw.log)"
-	opens 'ip filter FORWARD: policy drop' 'ip6 filter FORWARD: policy drop'
+	opens 'nft ip filter, chain FORWARD, policy drop' \
+		'nft ip6 filter, chain FORWARD, policy drop'
 	expect_contains "$(ufw status)" '80/tcp'
 	ufw reload >/dev/null
-	healthy
+	probe 0
 	expect_open
 }
 
@@ -84,8 +94,8 @@ test_doctor_firewalls_ufw() {
 test_doctor_firewalls_nftables() {
 	guarded_host
 	nft 'table inet f { chain forward { type filter hook forward priority 0; policy drop; }; }'
-	opens 'inet f forward: policy drop, no rule accepts *:8080/tcp' \
-		"policy drop, no rule accepts what $(address4 web) sends"
+	opens 'dropped by the host: nft inet f, chain forward, policy drop [*:8080/tcp' \
+		"policy drop [what $(address4 web) sends, cni0 to eth0]"
 }
 
 # iptables' policies
@@ -93,32 +103,42 @@ test_doctor_firewalls_iptables() {
 	guarded_host
 	iptables-nft -P FORWARD DROP
 	ip6tables-nft -P FORWARD DROP
-	opens 'ip filter FORWARD: policy drop' 'ip6 filter FORWARD: policy drop'
+	opens 'nft ip filter, chain FORWARD, policy drop' \
+		'nft ip6 filter, chain FORWARD, policy drop'
 }
 
-# iptables-legacy's policies
+# iptables-legacy's policies: which rule it was the kernel does not tell, so that none is opened
 test_doctor_firewalls_legacy() {
 	iptables-legacy -nL >/dev/null 2>&1 || skip "no iptables-legacy"
 	guarded_host
 	iptables-legacy -P FORWARD DROP
-	ip6tables-legacy -P FORWARD DROP
-	opens 'ip filter (legacy) FORWARD: policy drop' 'ip6 filter (legacy) FORWARD: policy drop'
+	probe 2
+	expect_contains "$(jq -r .found /run/doctor)" \
+		'dropped by the host: by iptables-legacy or another user of netfilter, at FORWARD'
+	expect_equal null "$(jq -r .remedy /run/doctor | sort -u)"
 }
 
-# a rule that rejects what containers send, and one that drops what answers: those that a container
-# needs for its ports are no finding
+# a rule that rejects what containers send is found, and is not for us to open; one that lets some of
+# it out is no finding
 test_doctor_firewalls_out() {
 	guarded_host
 	nft 'table inet f { chain forward { type filter hook forward priority 0; policy accept;
-		iifname "cni0" ct state new reject; }; }'
+		iifname "cni0" ct state new drop; }; }'
 	expect_no_answer web tcp "$client4" 9000
 	expect_answer client tcp "$host4" 8080 web
-	finds forward 'drops what' 1
-	mend
-	healthy
-	expect_open
-	# An administrator who lets some of it out has said so.
+	probe 1
+	expect_contains "$(jq -r .found /run/doctor)" '(iifname "cni0" ct state new drop) [what'
+	expect_equal null "$(jq -r .remedy /run/doctor | sort -u)"
 	nft flush chain inet f forward
-	nft 'add rule inet f forward iifname "cni0" ct state new tcp dport != 9000 drop'
-	healthy
+	nft 'add rule inet f forward iifname "cni0" ct state new tcp dport != 443 drop'
+	probe 0
+}
+
+# somebody else who masquerades what containers send is found
+test_doctor_firewalls_masquerade() {
+	guarded_host
+	nft 'table ip m { chain p { type nat hook postrouting priority srcnat;
+		ip saddr 10.88.0.0/16 oifname "eth0" masquerade; }; }'
+	probe 1
+	expect_contains "$(jq -r .found /run/doctor)" 'masqueraded by a rule of others'
 }

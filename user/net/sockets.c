@@ -46,6 +46,8 @@ static void take_socket(struct nlmsghdr *message, void *context)
 		.peer_port = ntohs(said->id.idiag_dport),
 		.interface = said->id.idiag_if,
 		.inode = said->idiag_inode,
+		.waiting = said->idiag_rqueue,
+		.backlog = said->idiag_wqueue,
 		.cookie = (uint64_t)said->id.idiag_cookie[1] << 32 | said->id.idiag_cookie[0],
 	};
 	read_address(socket->address, said->idiag_family, said->id.idiag_src);

@@ -30,6 +30,8 @@ struct host_socket {
 	uint32_t interface; /* that it is bound to; 0: none */
 	uint32_t inode;     /* as in /proc/PID/fd */
 	uint64_t cookie;    /* SO_COOKIE */
+	uint32_t waiting;   /* of TCP that listens: connections that it has not accepted yet ... */
+	uint32_t backlog;   /* ... and how many may wait */
 	uint8_t address[CNI_ADDRESS_SIZE];
 	uint8_t peer[CNI_ADDRESS_SIZE]; /* not connected: any address */
 };

@@ -88,6 +88,8 @@ struct options {
 	bool purge;
 	bool drop_ports;
 	bool quick;
+	bool no_probe;
+	bool send;
 	bool load;
 };
 

@@ -41,8 +41,10 @@ const struct verb verbs[] = {
 	 "loaded"},
 	{"doctor", " [PORT[/PROTOCOL]]", 0, 1, OPTIONS_OUTPUT | OPTIONS_DOCTOR, verb_doctor,
 	 "looks for what keeps mapped ports, or this one, from being reached, and containers from\n"
-	 "reaching others; prints what is wrong and what mends it. Changes nothing. Exit status:\n"
-	 "0; 1 after a warning, 2 after a failure, 3 where it could not look"},
+	 "reaching others: sends a packet as a client, or a container, would, follows it, and\n"
+	 "swallows what comes of it before it leaves; then looks at the host. Prints what is\n"
+	 "wrong and what mends it. Exit status: 0; 1 after a warning, 2 after a failure, 3 where\n"
+	 "it could not look"},
 	{"trace", " PROTOCOL SOURCE[:PORT] DESTINATION:PORT | --live", 0, 8,
 	 OPTIONS_OUTPUT | OPTIONS_TRACE, verb_trace,
 	 "tells what the programs would do with a packet, on copies of their maps: nothing\n"

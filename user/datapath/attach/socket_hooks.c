@@ -221,22 +221,6 @@ int socket_hooks_probe(const struct datapath *datapath, enum socket_purpose purp
 	return result;
 }
 
-uint32_t socket_hooks_room(const struct cgroup_root *root, const char **name)
-{
-	uint32_t least = PROGRAMS_PER_HOOK, flags, count;
-
-	for (int program = 0; program < SOCKET_PROGRAM_COUNT; program++) {
-		flags = count = 0;
-		if (bpf_prog_query(root->fd, socket_program_hook(program), 0, &flags, NULL,
-				   &count) ||
-		    PROGRAMS_PER_HOOK - count >= least)
-			continue;
-		least = PROGRAMS_PER_HOOK - count;
-		*name = socket_program_name(program);
-	}
-	return least;
-}
-
 int socket_hooks_verify(const struct datapath *datapath, enum socket_purpose purpose,
 			struct cni_error *err)
 {

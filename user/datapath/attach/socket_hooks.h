@@ -26,9 +26,6 @@ int socket_hooks_attach(struct datapath *datapath, enum socket_purpose purpose,
 int socket_hooks_probe(const struct datapath *datapath, enum socket_purpose purpose,
 		       struct cni_error *err);
 
-/* Returns how many further programs the fullest of the hooks can have, which is *name. */
-uint32_t socket_hooks_room(const struct cgroup_root *root, const char **name);
-
 /* Checks whether those of the purpose are attached and use the pinned maps.
  * CNI_ERROR_KERNEL_REFUSED, naming one that does not. */
 int socket_hooks_verify(const struct datapath *datapath, enum socket_purpose purpose,

@@ -68,18 +68,6 @@ void check_unknown_interfaces(struct doctor *doctor)
 	visit_unknown(doctor, report_new);
 }
 
-static void report_header(struct doctor *doctor, const struct link *link, const char *why_not)
-{
-	if (link->header == LINK_HEADER_OTHER && !(link->flags & IFF_LOOPBACK))
-		doctor_found(doctor, VERDICT_WARN, NULL, "%s %s: ports are not reached by it",
-			     link->name, why_not);
-}
-
-void check_link_header(struct doctor *doctor)
-{
-	visit_unknown(doctor, report_header);
-}
-
 static void report_ahead(struct doctor *doctor, const struct interface_look *interface,
 			 enum hook hook)
 {
@@ -125,31 +113,6 @@ void check_foreign_behind(struct doctor *doctor)
 				     " skips the IP stack",
 				     name);
 	}
-}
-
-static void append(char **list, const char *name, const char *why)
-{
-	char *longer = cni_format("%s%s%s (%s)", *list ? *list : "", *list ? ", " : "", name, why);
-
-	free(*list);
-	*list = longer;
-}
-
-/* No fault, but what people ask. */
-void check_left_alone(struct doctor *doctor)
-{
-	cleanup_free char *list = NULL;
-
-	for (size_t i = 0; i < doctor->interface_count; i++) {
-		const struct known_interface *known = &doctor->interfaces[i];
-
-		if (known->link.ifindex && known->entry.role == ROLE_LEFT_ALONE)
-			append(&list, known->link.name,
-			       known->entry.addresses_excluded ? "excludeInterfaces"
-							       : "not in uplinks");
-	}
-	if (list)
-		doctor_found(doctor, VERDICT_OK, NULL, "left alone on purpose: %s", list);
 }
 
 static void check_port_of_bridge(struct doctor *doctor, const struct known_interface *port)
@@ -205,25 +168,4 @@ void check_socket_hooks(struct doctor *doctor)
 			doctor_found(doctor, VERDICT_FAIL, cni_format("bpf-portmap attach"), "%s",
 				     cni_error_message(&err));
 	}
-}
-
-#define FEW_PROGRAMS 4
-
-void check_cgroup_room(struct doctor *doctor)
-{
-	cleanup_error struct cni_error ignored = {0};
-	struct cgroup_root root;
-	const char *name = "";
-	uint32_t room;
-
-	if (cgroup_root_open(&root, &ignored))
-		return;
-	room = socket_hooks_room(&root, &name);
-	close(root.fd);
-	if (room < FEW_PROGRAMS)
-		doctor_found(doctor, VERDICT_WARN,
-			     cni_format("bpftool cgroup show %s", remedy_word(root.path).text),
-			     "%s: %u more programs have room at the hook %s: somebody attaches them"
-			     " and leaves them there",
-			     root.path, room, name);
 }

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* check_host.c - checks of the kernel, the BPF file system and what is pinned there. */
+/* check_host.c - checks of the BPF file system and what is pinned there. */
 #include <stdio.h>
 #include <string.h>
 #include <sys/statvfs.h>
-#include <sys/utsname.h>
 #include <unistd.h>
 
 #include "datapath/attach/attach_verify.h"
@@ -13,30 +12,6 @@
 #include "lib/text.h"
 #include "net/text_file.h"
 #include "operator/doctor/doctor.h"
-
-void check_kernel(struct doctor *doctor)
-{
-	struct utsname host;
-	int major = 0, minor = 0;
-
-	if (uname(&host) || sscanf(host.release, "%d.%d", &major, &minor) != 2)
-		return;
-	if (major < 5 || (major == 5 && minor < 15))
-		doctor_found(doctor, VERDICT_FAIL, NULL, "Linux %s is older than 5.15",
-			     host.release);
-}
-
-void check_jit(struct doctor *doctor)
-{
-	char value[8];
-
-	text_file_read("/proc/sys/net/core/bpf_jit_enable", value, sizeof(value));
-	if (*value == '0')
-		doctor_found(doctor, VERDICT_WARN,
-			     cni_format("sysctl -w net.core.bpf_jit_enable=1"),
-			     "the kernel interprets BPF programs, which takes several times as"
-			     " long");
-}
 
 void check_bpffs(struct doctor *doctor)
 {

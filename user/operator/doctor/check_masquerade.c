@@ -6,20 +6,8 @@
 #include "datapath/load/maps.h"
 #include "lib/cleanup.h"
 #include "lib/text.h"
-#include "net/port_ranges.h"
 #include "operator/doctor/doctor.h"
 #include "operator/doctor/remedy_word.h"
-
-void check_masquerade_ports(struct doctor *doctor)
-{
-	struct port_range ranges[MASQUERADE_RANGES];
-
-	if (!port_ranges_of_host(ranges))
-		doctor_found(
-			doctor, VERDICT_WARN,
-			cni_format("sysctl -w net.ipv4.ip_local_port_range='32768 60999'"),
-			"net.ipv4.ip_local_port_range leaves hardly a port to masquerade with");
-}
 
 struct masqueraded {
 	bool families[2]; /* IPv6, IPv4 */
@@ -107,41 +95,6 @@ void check_source_addresses(struct doctor *doctor)
 
 	if (map_walk(&doctor->host.datapath.objects, MAP_POLICIES, take_policy, doctor, &err))
 		doctor_found(doctor, VERDICT_COULD_NOT_LOOK, NULL, "%s", cni_error_message(&err));
-}
-
-static struct remedy_word text_of(const json_t *object, const char *key)
-{
-	const char *text = json_string_value(json_object_get(object, key));
-
-	return remedy_word(text ? text : "");
-}
-
-/* A chain of the plugins of CNI, whose ipMasq is on as well. */
-void check_other_masquerade(struct doctor *doctor)
-{
-	struct masqueraded found = find_masqueraded(doctor);
-	const json_t *entry, *chain;
-	const char *name;
-	size_t i;
-
-	if (!found.families[0] && !found.families[1])
-		return;
-	json_array_foreach (doctor->ruleset, i, entry) {
-		chain = json_object_get(entry, "chain");
-		name = json_string_value(json_object_get(chain, "name"));
-		if (!name || (strncmp(name, "CNI-HOSTPORT-MASQ", 17) != 0 &&
-			      strcmp(name, "cni_plugins_masquerade") != 0 &&
-			      !(strncmp(name, "CNI-", 4) == 0 && strlen(name) == 28)))
-			continue;
-		doctor_found(doctor, VERDICT_WARN,
-			     cni_format("# set \"ipMasq\": false for the main plugin of the"
-					" conflist, and add the containers again; the rules:\n"
-					"nft list chain %s %s %s",
-					text_of(chain, "family").text, text_of(chain, "table").text,
-					text_of(chain, "name").text),
-			     "another plugin masquerades containers, too: chain %s", name);
-		return;
-	}
 }
 
 void check_tables(struct doctor *doctor)

@@ -12,11 +12,7 @@
 #include "operator/claimants.h"
 #include "operator/doctor/doctor.h"
 #include "operator/doctor/remedy_word.h"
-#include "operator/doctor/ruleset.h"
 #include "operator/format.h"
-
-#define NODE_PORT_FIRST 30000
-#define NODE_PORT_LAST 32767
 
 void check_owner(struct doctor *doctor)
 {
@@ -204,28 +200,6 @@ void check_ephemeral(struct doctor *doctor)
 			"%s is among the ports that connections of the host get (%u to %u):"
 			" answers to such a connection go to the container",
 			subject.port, first, last);
-	}
-}
-
-void check_node_ports(struct doctor *doctor)
-{
-	struct subject subject;
-
-	if (!ruleset_has_chain(doctor->ruleset, "nat", "KUBE-NODEPORTS") &&
-	    !ruleset_has_chain(doctor->ruleset, "kube-proxy", "nodeports"))
-		return;
-	for (size_t i = 0; i < doctor->mappings.count; i++) {
-		unsigned int port = doctor->mappings.list[i].key.host_port;
-
-		if (port < NODE_PORT_FIRST || port > NODE_PORT_LAST)
-			continue;
-		doctor_subject(doctor, i, &subject);
-		doctor_found(doctor, VERDICT_WARN,
-			     cni_format("# map a port outside of %d-%d", NODE_PORT_FIRST,
-					NODE_PORT_LAST),
-			     "%s: Kubernetes may give this port to a Service (NodePort), which then"
-			     " gets nothing",
-			     subject.port);
 	}
 }
 

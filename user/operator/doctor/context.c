@@ -15,7 +15,6 @@
 #include "net/netlink.h"
 #include "net/text_file.h"
 #include "operator/doctor/doctor.h"
-#include "operator/doctor/nft_command.h"
 #include "operator/format.h"
 
 #define FINDINGS_PER_CHECK 8
@@ -130,7 +129,6 @@ void doctor_read(struct doctor *doctor)
 	if (doctor->mappings.count)
 		namespaces_read(&doctor->namespaces, doctor->host.socket);
 	read_default_uplinks(doctor);
-	doctor->ruleset = nft_command_read(&doctor->ruleset_error);
 }
 
 void doctor_release(struct doctor *doctor)
@@ -143,8 +141,6 @@ void doctor_release(struct doctor *doctor)
 	host_close(&doctor->host);
 	mappings_release(&doctor->mappings);
 	namespaces_release(&doctor->namespaces);
-	json_decref(doctor->ruleset);
-	free(doctor->ruleset_error);
 	free(doctor->interfaces);
 	free(doctor->blind);
 	for (size_t i = 0; i < doctor->finding_count; i++) {

@@ -83,8 +83,6 @@ struct doctor {
 	struct known_interface *interfaces;
 	size_t interface_count;
 	struct namespaces namespaces;
-	json_t *ruleset;                     /* "nft -j list ruleset"; NULL: not read */
-	char *ruleset_error;                 /* why */
 	char default_uplink[2][IF_NAMESIZE]; /* of IPv6, of IPv4; "": no default route */
 
 	const struct check *check; /* that runs now */
@@ -135,27 +133,23 @@ const struct link *doctor_inside(struct doctor *doctor, const struct subject *su
 /* A socket for rtnetlink in the container's namespace, or NULL. */
 struct nl_sock *doctor_enter(struct doctor *doctor, const struct subject *subject);
 
+/* check_probe.c, check_outwards.c */
+check_run check_probe, check_outwards;
 /* check_host.c */
-check_run check_kernel, check_jit, check_bpffs, check_pins, check_version, check_cgroup;
+check_run check_bpffs, check_pins, check_version, check_cgroup;
 /* check_machine.c */
-check_run check_rights, check_tc, check_memory, check_lock, check_udev;
+check_run check_rights, check_lock;
 /* check_hooks.c */
-check_run check_uplinks, check_unknown_interfaces, check_left_alone, check_foreign_ahead,
-	check_foreign_behind, check_container_hooks, check_bridge, check_socket_hooks,
-	check_cgroup_room, check_link_header;
+check_run check_uplinks, check_unknown_interfaces, check_foreign_ahead, check_foreign_behind,
+	check_container_hooks, check_bridge, check_socket_hooks;
 /* check_port.c */
 check_run check_owner, check_listening_process, check_foreign_nat, check_host_ip, check_ephemeral,
-	check_node_ports, check_excluded, check_sources;
+	check_excluded, check_sources;
 /* check_way.c */
 check_run check_forwarding, check_reverse_path, check_conntrack, check_ipsec, check_links,
 	check_container_route, check_neighbour, check_way_back, check_mtu, check_listener;
-/* check_rules.c */
-check_run check_forward_rules, check_host_port_rules;
-/* check_bridge.c */
-check_run check_isolation, check_bridge_netfilter;
 /* check_masquerade.c */
-check_run check_masquerade_ports, check_uplink_address, check_source_addresses,
-	check_other_masquerade, check_tables;
+check_run check_uplink_address, check_source_addresses, check_tables;
 /* check_records.c */
 check_run check_abandoned, check_unfinished;
 /* check_conflist.c: what stands in files */

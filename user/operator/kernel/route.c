@@ -90,3 +90,42 @@ struct neighbour neighbour_of(struct nl_sock *socket, uint32_t ifindex,
 		neighbour.exists = false;
 	return neighbour;
 }
+
+struct neighbour_search {
+	uint32_t ifindex;
+	bool found;
+	uint8_t *address;
+};
+
+#define NUD_THERE (NUD_REACHABLE | NUD_STALE | NUD_DELAY | NUD_PROBE | NUD_PERMANENT)
+
+static void take_first(struct nlmsghdr *message, void *context)
+{
+	const struct ndmsg *header = nlmsg_data(message);
+	const struct nlattr *address = nlmsg_find_attr(message, sizeof(*header), NDA_DST);
+	struct neighbour_search *search = context;
+	bool ipv4 = header->ndm_family == AF_INET;
+	uint8_t read[CNI_ADDRESS_SIZE];
+
+	if (search->found || !address || (uint32_t)header->ndm_ifindex != search->ifindex ||
+	    !(header->ndm_state & NUD_THERE))
+		return;
+	memcpy(read, cni_address_any_ipv4, CNI_ADDRESS_SIZE);
+	nla_memcpy(read + (ipv4 ? 12 : 0), address, ipv4 ? 4 : CNI_ADDRESS_SIZE);
+	if (cni_address_is_link_local(read))
+		return;
+	search->found = true;
+	memcpy(search->address, read, CNI_ADDRESS_SIZE);
+}
+
+bool neighbour_first(struct nl_sock *socket, uint32_t ifindex, bool ipv4,
+		     uint8_t address[CNI_ADDRESS_SIZE])
+{
+	struct ndmsg header = {.ndm_family = ipv4 ? AF_INET : AF_INET6};
+	cleanup_request struct nl_msg *request =
+		netlink_begin(RTM_GETNEIGH, NLM_F_DUMP, &header, sizeof(header));
+	struct neighbour_search search = {ifindex, false, address};
+
+	netlink_ask(socket, request, take_first, &search);
+	return search.found;
+}

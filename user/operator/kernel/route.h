@@ -35,4 +35,8 @@ struct neighbour {
 struct neighbour neighbour_of(struct nl_sock *socket, uint32_t ifindex,
 			      const uint8_t address[CNI_ADDRESS_SIZE]);
 
+/* Finds one that is there; false: none is known. */
+bool neighbour_first(struct nl_sock *socket, uint32_t ifindex, bool ipv4,
+		     uint8_t address[CNI_ADDRESS_SIZE]);
+
 #endif

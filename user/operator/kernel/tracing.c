@@ -5,10 +5,12 @@
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -19,6 +21,28 @@
 #define BUFFER_PAGES 64 /* for each CPU */
 #define MOST_TOLD 65536
 #define MOST_MAPS 128
+#define LOCK_TRIES_A_SECOND 10
+
+int tracing_lock(const char *directory, unsigned int seconds, struct cni_error *err)
+{
+	const struct timespec pause = {.tv_nsec = 1000000000 / LOCK_TRIES_A_SECOND};
+	int fd = open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+	if (fd < 0)
+		return cni_error_set(err, CNI_ERROR_KERNEL_REFUSED, "cannot open %s: %s", directory,
+				     strerror(errno));
+	for (unsigned int tries = seconds * LOCK_TRIES_A_SECOND;; tries--) {
+		if (!flock(fd, LOCK_EX | LOCK_NB))
+			return fd;
+		if (!tries)
+			break;
+		nanosleep(&pause, NULL);
+	}
+	close(fd);
+	return cni_error_set(err, CNI_ERROR_TRY_AGAIN,
+			     "another bpf-portmap trace --live runs on this host, or doctor: end"
+			     " that first");
+}
 
 void tracing_clear(struct tracing *tracing)
 {

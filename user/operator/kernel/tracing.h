@@ -34,6 +34,10 @@ struct tracing {
 	uint64_t lost; /* for which there was no room */
 };
 
+/* A second reader would get all events, and the first one none: waits at most so long until there
+ * is none. Returns a file to close, or -1: CNI_ERROR_TRY_AGAIN, CNI_ERROR_KERNEL_REFUSED. */
+int tracing_lock(const char *directory, unsigned int seconds, struct cni_error *err);
+
 void tracing_clear(struct tracing *tracing);
 
 /* Finds the maps of the programs, and makes the buffers. CNI_ERROR_KERNEL_REFUSED, also where the

@@ -15,7 +15,6 @@
 #define HOP_LIMIT 64
 #define WINDOW 64240
 #define SCTP_INIT_LENGTH 20
-#define SOME_SUM 0x6270 /* not 0, which for UDP means that there is none */
 
 struct sctp_init {
 	__be16 source, destination;
@@ -27,15 +26,33 @@ struct sctp_init {
 	__be32 initial_sequence;
 };
 
-static uint16_t sum_of(const uint8_t *bytes, size_t length)
+static uint32_t add_words(uint32_t sum, const uint8_t *bytes, size_t length)
 {
-	uint32_t sum = 0;
-
 	for (size_t i = 0; i < length; i += 2)
 		sum += (uint32_t)bytes[i] << 8 | bytes[i + 1];
+	return sum;
+}
+
+static uint16_t fold(uint32_t sum)
+{
 	while (sum >> 16)
 		sum = (sum & 0xffff) + (sum >> 16);
 	return htons((uint16_t)~sum);
+}
+
+static uint16_t sum_of(const uint8_t *bytes, size_t length)
+{
+	return fold(add_words(0, bytes, length));
+}
+
+/* With the pseudo header. The twelve bytes before an IPv4 address here are the same of both: two
+ * times 0xffff, which is no summand. */
+static uint16_t transport_sum(const uint8_t *at, size_t length, const struct trace_packet *packet)
+{
+	uint32_t sum = add_words(packet->protocol + (uint32_t)length, at, length);
+
+	sum = add_words(sum, packet->source, CNI_ADDRESS_SIZE);
+	return fold(add_words(sum, packet->destination, CNI_ADDRESS_SIZE));
 }
 
 static size_t put_tcp(uint8_t *at, const struct trace_packet *packet)
@@ -44,10 +61,14 @@ static size_t put_tcp(uint8_t *at, const struct trace_packet *packet)
 			     .dest = htons(packet->destination_port),
 			     .seq = htonl(1),
 			     .doff = sizeof(tcp) / 4,
-			     .syn = 1,
-			     .window = htons(WINDOW),
-			     .check = SOME_SUM};
+			     .syn = !packet->is_reset,
+			     .rst = packet->is_reset,
+			     .window = htons(WINDOW)};
 
+	if (packet->is_reset)
+		tcp.seq = htonl(2);
+	memcpy(at, &tcp, sizeof(tcp));
+	tcp.check = transport_sum(at, sizeof(tcp), packet);
 	memcpy(at, &tcp, sizeof(tcp));
 	return sizeof(tcp);
 }
@@ -56,9 +77,12 @@ static size_t put_udp(uint8_t *at, const struct trace_packet *packet)
 {
 	struct udphdr udp = {.source = htons(packet->source_port),
 			     .dest = htons(packet->destination_port),
-			     .len = htons(sizeof(udp)),
-			     .check = SOME_SUM};
+			     .len = htons(sizeof(udp))};
 
+	memcpy(at, &udp, sizeof(udp));
+	udp.check = transport_sum(at, sizeof(udp), packet);
+	if (!udp.check)
+		udp.check = 0xffff;
 	memcpy(at, &udp, sizeof(udp));
 	return sizeof(udp);
 }

@@ -11,7 +11,7 @@
 #define FRAME_MAX 128
 
 /* One that begins a connection: SYN, a datagram, SCTP's INIT, an echo request. Returns its length.
- * Sums of the transport are not right: the programs change sums, they check none. */
+ * SCTP's sum is not right: the programs change none. */
 uint32_t frame_make(uint8_t frame[FRAME_MAX], const struct trace_packet *packet,
 		    const uint8_t destination[LINK_MAC_SIZE]);
 

@@ -7,12 +7,10 @@
  * map forgets a reader whose file closes, and the program at the tracepoint goes with its file.
  */
 #include <errno.h>
-#include <fcntl.h>
 #include <limits.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/file.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
@@ -63,21 +61,6 @@ static uint64_t clock_ns(clockid_t clock)
 
 	clock_gettime(clock, &time);
 	return (uint64_t)time.tv_sec * NSEC_PER_SEC + (uint64_t)time.tv_nsec;
-}
-
-/* A second reader would get all events, and the first one none. */
-static int lock(const struct live *live, struct cni_error *err)
-{
-	int fd = open(live->view->datapath.directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-
-	if (fd >= 0 && !flock(fd, LOCK_EX | LOCK_NB))
-		return fd;
-	if (fd < 0)
-		return cni_error_set(err, CNI_ERROR_KERNEL_REFUSED, "cannot open %s: %s",
-				     live->view->datapath.directory, strerror(errno));
-	close(fd);
-	return cni_error_set(err, CNI_ERROR_TRY_AGAIN,
-			     "another bpf-portmap trace --live runs on this host: end that first");
 }
 
 static bool has_filter(const struct trace_filter *filter)
@@ -405,7 +388,7 @@ static void catch_signals(void)
 
 static int trace(struct live *live, struct cni_error *err)
 {
-	cleanup_close int locked = lock(live, err);
+	cleanup_close int locked = tracing_lock(live->view->datapath.directory, 0, err);
 	cleanup_close int drops = -1;
 
 	if (locked < 0 || tracing_open(&live->tracing, &live->view->datapath.objects, err))

@@ -26,6 +26,7 @@ struct trace_packet {
 	uint8_t destination[CNI_ADDRESS_SIZE];
 	uint16_t source_port;
 	uint16_t destination_port;
+	bool is_reset; /* of TCP: ends what the same packet without this has begun */
 };
 
 /* Runs a packet through copies of the programs and maps, and tells the story. */

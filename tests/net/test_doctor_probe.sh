@@ -1,0 +1,246 @@
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+# shellcheck shell=bash disable=SC2154,SC2016 # the world's names: world.sh
+#
+# test_doctor_probe.sh - `bpf-portmap doctor PORT` sends a packet, and its first line says where that
+# ended; firewalls that let clients in are left alone, and nothing stays of the packet.
+
+# shellcheck source=tests/net/doctor.sh
+. "$project/tests/net/doctor.sh"
+# shellcheck source=tests/net/operator.sh
+. "$project/tests/net/operator.sh"
+
+# says WORDS [ARGUMENT...]: the first line is a failure with these words, and nothing stays
+says() {
+	local words=$1
+	shift
+	by_hand 2 doctor "${@:-8080/tcp}"
+	expect_contains "$(head -n 1 /run/out)" 'FAIL  probe'
+	expect_contains "$(head -n 1 /run/out)" "$words"
+	nothing_stays
+}
+
+# good [ARGUMENT...]: the probe finds nothing
+good() {
+	by_hand 0 doctor "${@:-8080/tcp}"
+	nothing_stays
+}
+
+# No table of nftables, no connection, neither ours nor the container's.
+nothing_stays() {
+	expect_equal '' "$(nft list tables | grep doctor || true)"
+	expect_equal '' "$(in_namespace web nft list tables | grep doctor || true)"
+	expect_equal '' "$(in_namespace web ss -Htan state syn-recv 'sport = 80' || true)"
+	expect_equal 0 "$("$build/bpf-portmap" flows --json --client 203.0.113.1 | jq '.items |
+		map(select(.state == "new" or .state == "established")) | length')"
+}
+
+# a port that is answered has no finding: IPv4, IPv6, both uplinks; the client named gets no packet
+test_doctor_probe_healthy() {
+	local name
+	healthy_host
+	for name in client server; do
+		in_namespace "$name" nft 'table inet none { chain c {
+			type filter hook prerouting priority raw; tcp sport 8080 tcp flags & (syn | rst) != 0 counter;
+			icmp type destination-unreachable counter; }; }'
+	done
+	good
+	good --from "$client4" 8080
+	good --from "$client6" 8080/tcp
+	good --from "$server4" 8080/tcp
+	expect_contains "$(cat /run/err)" 'sends a packet to'
+	good --send 5353/udp
+	for name in client server; do
+		expect_equal 2 "$(in_namespace "$name" nft list table inet none | grep -c 'packets 0 ')" \
+			"$(in_namespace "$name" nft list table inet none)"
+	done
+	expect_answer client tcp "$host4" 8080 web
+}
+
+# --no-probe sends nothing, and neither do --quick and the metrics of the timer
+test_doctor_probe_none() {
+	healthy_host
+	in_namespace web nft 'table inet c { chain c { type filter hook input priority raw; tcp flags syn counter; }; }'
+	by_hand 0 doctor --no-probe 8080
+	by_hand 0 doctor --quick
+	by_hand 0 stats --prometheus --checks
+	expect_contains "$(in_namespace web nft list table inet c)" 'packets 0 '
+	by_hand 0 doctor 8080/tcp
+	[[ ! $(in_namespace web nft list table inet c) =~ packets\ 0\  ]] || fail "no packet is sent"
+}
+
+# a blocklist at prerouting
+test_doctor_probe_prerouting() {
+	healthy_host
+	nft 'table ip cs { set bl { type ipv4_addr; elements = { 203.0.113.1 }; };
+		chain c { type filter hook prerouting priority raw; ip saddr @bl drop; }; }'
+	says 'dropped by the host: nft ip cs, chain c, rule handle'
+	expect_contains "$(head -n 1 /run/out)" '(ip saddr @bl drop)'
+	good --from "$client4" 8080/tcp
+}
+
+# a firewall inside the container, of nftables and of iptables
+test_doctor_probe_inside() {
+	healthy_host
+	in_namespace web nft 'table inet f { chain i { type filter hook input priority 0; policy drop;
+		meta l4proto ipv6-icmp accept; }; }'
+	says "dropped in the container's own firewall: nft inet f, chain i, policy drop"
+	says "dropped in the container's own firewall: nft inet f" --from "$client6" 8080/tcp
+	in_namespace web nft delete table inet f
+	in_namespace web iptables-nft -A INPUT -p tcp --dport 80 -j REJECT
+	says "dropped in the container's own firewall: nft ip filter, chain INPUT, rule handle"
+	in_namespace web iptables-nft -F
+	good
+	if iptables-legacy -nL >/dev/null 2>&1; then
+		in_namespace web iptables-legacy -A INPUT -p tcp --dport 80 -j DROP
+		says "dropped in the container's own firewall: by iptables-legacy"
+	fi
+}
+
+# a server that accepts no connections
+test_doctor_probe_backlog() {
+	local i
+	healthy_host
+	end_processes web
+	in_namespace web "$build/tests/hold" tcp 0.0.0.0 80 --background
+	for ((i = 0; i < 20; i++)); do
+		in_namespace client timeout 20 bash -c 'exec 3<>/dev/tcp/192.0.2.1/8080; sleep 20' \
+			2>/dev/null &
+	done
+	wait_until 10 queue_is_full
+	says 'delivered, no answer: the accept queue of '
+	expect_contains "$(head -n 1 /run/out)" 'is full (17 of 16)'
+}
+queue_is_full() { [ "$(in_namespace web ss -Hltn 'sport = 80' | awk '{ print $2 }')" = 17 ]; }
+end_processes() {
+	# shellcheck disable=SC2046
+	kill $(ip netns pids "$1")
+	wait_until 5 no_process "$1"
+}
+no_process() { [ -z "$(ip netns pids "$1")" ]; }
+
+# nobody listens
+test_doctor_probe_refused() {
+	healthy_host
+	end_processes web
+	says 'refused: nobody listens at 10.88.0.'
+	by_hand 2 doctor --send 5353/udp
+	expect_contains "$(cat /run/out)" 'nobody listens'
+}
+
+# a drop in the bridge family
+test_doctor_probe_bridge() {
+	healthy_host
+	"$build/bpf-portmap" list >/dev/null
+	nft 'table bridge b { chain c { type filter hook prerouting priority 0; ip protocol tcp drop; }; }'
+	nft 'table bridge b { chain o { type filter hook output priority 0; ip protocol tcp drop; }; }'
+	says 'nft bridge b, chain'
+}
+
+# an XDP program at the uplink, native and generic
+test_doctor_probe_xdp() {
+	local mode
+	healthy_host
+	for mode in native generic; do
+		"$build/tests/xdp" drop eth0 "$mode"
+		says 'dropped by the XDP program foreign_xdp at eth0'
+		"$build/tests/xdp" end eth0 "$mode"
+	done
+	good
+}
+
+# a drop for the second uplink alone, also where no client is named
+test_doctor_probe_second_uplink() {
+	healthy_host
+	nft 'table inet f { chain c { type filter hook forward priority 0; iifname "eth1" drop; }; }'
+	says 'dropped by the host: nft inet f, chain c, rule handle'
+	expect_contains "$(head -n 1 /run/out)" 'by eth1'
+	says 'dropped by the host: nft inet f, chain c, rule handle' --from "$server4" 8080/tcp
+	good --from "$client4" 8080/tcp
+}
+
+# no way back
+test_doctor_probe_way_back() {
+	healthy_host
+	ip route add blackhole 203.0.113.64/26
+	says 'no route back to 203.0.113.70' --from 203.0.113.70 8080/tcp
+	in_namespace client ip link set eth0 down
+	says 'eth0 has no carrier'
+}
+
+# what netfilter's older users drop, and what a policy does
+test_doctor_probe_forward() {
+	healthy_host
+	nft 'table inet f { chain forward { type filter hook forward priority 0; policy drop; }; }'
+	says 'dropped by the host: nft inet f, chain forward, policy drop'
+	nft delete table inet f
+	iptables-nft -A FORWARD -p tcp --dport 80 -j DROP
+	says 'dropped by the host: nft ip filter, chain FORWARD, rule handle'
+	iptables-nft -F
+	if iptables-legacy -nL >/dev/null 2>&1; then
+		iptables-legacy -A FORWARD -p tcp --dport 80 -j DROP
+		says 'dropped by the host: by iptables-legacy or another user of netfilter, at FORWARD'
+		iptables-legacy -F
+	fi
+	good
+}
+
+# our own programs' reasons; somebody whom sourceRanges let in is taken where none is named
+test_doctor_probe_source_ranges() {
+	conflist limited bridge "$(with_ours '{sourceRanges: ["192.0.2.0/24"]}')"
+	container_add web limited -p 8080:80/tcp
+	serve_in web 80
+	probe_is_good
+	says 'dropped by bpf-portmap (from_uplink): source_range' --from "$server4" 8080/tcp
+}
+
+# firewalls that drop others: fail2ban's chain, a set of banned addresses, a rate limit, kube-proxy's
+# rules for what is invalid and for hairpins, one that accepts what it should
+test_doctor_probe_healthy_firewalls() {
+	healthy_host
+	iptables-nft -N f2b-web
+	iptables-nft -A f2b-web -s 198.51.100.77 -j REJECT
+	iptables-nft -A f2b-web -j RETURN
+	iptables-nft -I FORWARD -p tcp -j f2b-web
+	probe_is_good
+	iptables-nft -F && iptables-nft -X
+	nft 'table ip cs { set bl { type ipv4_addr; flags interval; elements = { 198.18.0.0/15 }; };
+		chain c { type filter hook forward priority 0; ip saddr @bl drop; }; }'
+	probe_is_good
+	nft delete table ip cs
+	nft 'table inet r { chain c { type filter hook forward priority 0;
+		tcp dport 80 ct state new limit rate over 100/second burst 50 packets drop; }; }'
+	probe_is_good
+	nft delete table inet r
+	iptables-nft -A FORWARD -m conntrack --ctstate INVALID -j DROP
+	probe_is_good
+	iptables-nft -F
+	firewall_strict
+	probe_is_good
+}
+probe_is_good() {
+	local code=0
+	"$build/bpf-portmap" doctor 8080/tcp --json >/run/out 2>/run/err || code=$?
+	expect_equal 'ok' "$(jq -r '.items[] | select(.check == "probe").verdict' /run/out)" \
+		"$(cat /run/out)"
+}
+
+# killed at any place, it leaves nothing that the next run, or two seconds, does not clear up
+test_doctor_probe_killed() {
+	local i pid
+	healthy_host
+	in_namespace web nft 'table inet f { chain i { type filter hook input priority 0; policy drop;
+		meta l4proto ipv6-icmp accept; }; }'
+	for i in 1 2 3 4 5 6 7 8; do
+		"$build/bpf-portmap" doctor 8080/tcp >/dev/null 2>&1 &
+		pid=$!
+		sleep "0.0$i"
+		kill -9 "$pid" 2>/dev/null || true
+		wait "$pid" 2>/dev/null || true
+		expect_equal '' "$(nft list tables | grep doctor || true)"
+		expect_equal '' "$(in_namespace web nft list tables | grep doctor || true)"
+	done
+	says "dropped in the container's own firewall: nft inet f"
+	in_namespace web nft delete table inet f
+	good
+	expect_answer client tcp "$host4" 8080 web
+}

@@ -1,0 +1,293 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* probe.c - sends one packet as a client would, and follows it. */
+#include "operator/doctor/probe.h"
+
+#include <errno.h>
+#include <linux/pkt_cls.h>
+#include <string.h>
+#include <sys/random.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "datapath/attach/hooks.h"
+#include "datapath/load/bpf_error.h"
+#include "datapath/load/loader.h"
+#include "lib/cleanup.h"
+#include "net/netns.h"
+#include "operator/trace/frame.h"
+
+#define TOLD_SECONDS 2
+#define ANSWER_MS 600 /* a container of this host answers within that, also one that was asleep */
+#define POLL_MS 20
+#define LOCK_SECONDS 5
+#define PORT_FIRST 49152 /* of the ports for a client's own use (RFC 6335) */
+#define PORT_COUNT 16384
+#define TCP_RESET 0x04
+#define LOOPBACK 1 /* its ifindex in every network namespace */
+
+const uint8_t *probe_far_address(bool ipv4)
+{
+	static const uint8_t far4[] = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff, 203, 0, 113, 1};
+	static const uint8_t far6[] = {0x20, 0x01, 0x0d, 0xb8, 0xff, 0xff, 0, 0,
+				       0,    0,    0,    0,    0,    0,    0, 1};
+
+	return ipv4 ? far4 : far6;
+}
+
+uint16_t probe_random_port(void)
+{
+	uint16_t random = 0;
+
+	getrandom(&random, sizeof(random), GRND_NONBLOCK);
+	return (uint16_t)(PORT_FIRST + random % PORT_COUNT);
+}
+
+bool probe_has_programs(const struct known_interface *uplink)
+{
+	struct attached_programs found;
+
+	hook_find_programs(uplink->ifindex, HOOK_EGRESS, &found);
+	return found.count > 0;
+}
+
+void prober_clear(struct prober *prober)
+{
+	*prober = (struct prober){.locked = -1, .drops = -1};
+	tracing_clear(&prober->tracing);
+}
+
+int prober_open(struct prober *prober, const struct datapath *datapath, struct cni_error *err)
+{
+	static const struct trace_filter any;
+	cleanup_error struct cni_error ignored = {0};
+	bool has_reason;
+
+	prober->locked = tracing_lock(datapath->directory, LOCK_SECONDS, err);
+	if (prober->locked < 0 || tracing_open(&prober->tracing, &datapath->objects, err))
+		return -1;
+	/* Without it we know less. */
+	prober->drops = loader_attach_drops(&datapath->objects, prober->tracing.events, &any,
+					    &has_reason, &ignored);
+	return 0;
+}
+
+void prober_close(struct prober *prober)
+{
+	if (prober->drops >= 0)
+		close(prober->drops);
+	tracing_close(&prober->tracing);
+	kernel_names_release(&prober->names);
+	if (prober->locked >= 0)
+		close(prober->locked);
+	prober_clear(prober);
+}
+
+/* One probe on its way. */
+struct journey {
+	struct prober *prober;
+	const struct probe_way *way;
+	struct probe_result *result;
+	struct nft_trace host, inside;
+};
+
+const uint8_t *probe_peer(const struct probe_way *way, uint16_t *port)
+{
+	const struct trace_packet *packet = &way->packet;
+
+	*port = way->is_outwards ? packet->destination_port : packet->source_port;
+	return way->is_outwards ? packet->destination : packet->source;
+}
+
+/* *is_answer: it goes to the peer. */
+static bool is_ours(const struct journey *journey, const struct trace_tuple *tuple, bool *is_answer)
+{
+	uint16_t port;
+	const uint8_t *peer = probe_peer(journey->way, &port);
+
+	*is_answer = tuple->destination_port == port &&
+		     !memcmp(tuple->destination, peer, CNI_ADDRESS_SIZE);
+	return *is_answer ||
+	       (tuple->source_port == port && !memcmp(tuple->source, peer, CNI_ADDRESS_SIZE));
+}
+
+static void take_answer(struct probe_result *result, const struct trace_event *event)
+{
+	result->answer = event->error                   ? ANSWER_ERROR
+			 : event->tcp_flags & TCP_RESET ? ANSWER_RESET
+							: ANSWER_ACCEPTED;
+	memcpy(result->sender, event->sender, CNI_ADDRESS_SIZE);
+}
+
+static void take_event(struct journey *journey, const struct trace_event *event)
+{
+	struct probe_result *result = journey->result;
+	bool is_answer;
+
+	if (!is_ours(journey, &event->before, &is_answer) &&
+	    !is_ours(journey, &event->after, &is_answer))
+		return;
+	if (event->action == TC_ACT_SHOT) {
+		if (!result->program_dropped)
+			result->program_drop = *event;
+		result->program_dropped = true;
+	} else if (is_answer &&
+		   (event->hook == TRACE_TO_UPLINK || event->hook == TRACE_TO_UPLINK_RAW)) {
+		take_answer(result, event);
+		result->is_masqueraded_before =
+			journey->way->is_outwards &&
+			memcmp(event->before.source, journey->way->packet.source,
+			       CNI_ADDRESS_SIZE) != 0;
+	} else if (is_answer) {
+		result->has_left = true;
+	} else {
+		result->was_seen = true;
+		result->was_delivered |=
+			event->hook == TRACE_TO_CONTAINER || event->action == TC_ACT_REDIRECT;
+	}
+}
+
+/* BPF_PROG_TEST_RUN lets go of the frame of which a copy has gone in, at the loopback interface.
+ * What comes behind the answer is that it is swallowed. */
+static void take_drop(struct journey *journey, const struct trace_drop *drop)
+{
+	struct probe_result *result = journey->result;
+	bool is_answer, is_original = !drop->in_container && drop->ifindex == LOOPBACK;
+
+	if (is_original || result->kernel_dropped || result->program_dropped ||
+	    result->answer != ANSWER_NONE || !is_ours(journey, &drop->tuple, &is_answer))
+		return;
+	result->kernel_dropped = true;
+	result->kernel_drop = *drop;
+}
+
+static int read_told(struct journey *journey, int milliseconds, struct cni_error *err)
+{
+	struct tracing *tracing = &journey->prober->tracing;
+	struct probe_result *result = journey->result;
+
+	if (tracing_read(tracing, milliseconds, err))
+		return -1;
+	for (size_t i = 0; i < tracing->count; i++) {
+		if (tracing->told[i].event.hook == TRACE_KERNEL)
+			take_drop(journey, &tracing->told[i].drop);
+		else
+			take_event(journey, &tracing->told[i].event);
+	}
+	tracing_take(tracing);
+	if (result->rule_dropped)
+		return 0;
+	result->rule_dropped = nft_trace_read(&journey->host, &result->rule_drop);
+	if (result->rule_dropped)
+		return 0;
+	result->rule_dropped = result->rule_is_inside =
+		nft_trace_read(&journey->inside, &result->rule_drop);
+	return 0;
+}
+
+static bool is_over(const struct probe_result *result)
+{
+	return result->answer != ANSWER_NONE || result->program_dropped || result->kernel_dropped ||
+	       result->rule_dropped;
+}
+
+static uint64_t now_ms(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
+}
+
+static int follow(struct journey *journey, struct cni_error *err)
+{
+	uint64_t end = now_ms() + ANSWER_MS;
+
+	do
+		if (read_told(journey, POLL_MS, err))
+			return -1;
+	while (!is_over(journey->result) && now_ms() < end);
+	/* Where the kernel drops is told by two or three, each in its own time. */
+	return read_told(journey, 0, err);
+}
+
+static int inject(const struct journey *journey, const struct trace_packet *packet,
+		  struct cni_error *err)
+{
+	const struct probe_way *way = journey->way;
+	uint32_t ifindex = way->entry->ifindex;
+	struct probe_result *result = journey->result;
+	uint8_t frame[FRAME_MAX];
+	uint32_t length = frame_make(frame, packet, way->gateway->mac);
+
+	if (way->sender)
+		memcpy(frame + LINK_MAC_SIZE, way->sender->mac, LINK_MAC_SIZE);
+	result->xdp_dropped = inject_xdp_drops(ifindex, frame, length, result->xdp_name);
+	if (result->xdp_dropped || !inject_frame(ifindex, frame, length))
+		return 0;
+	return bpf_error_set(err, errno, "cannot send a packet in by %s", way->entry->name);
+}
+
+/* For the container, and for all that keeps connections. */
+static int end_connection(const struct journey *journey, struct cni_error *err)
+{
+	struct trace_packet packet = journey->way->packet;
+
+	if (packet.protocol != PROTOCOL_TCP || journey->result->xdp_dropped)
+		return 0;
+	packet.is_reset = true;
+	return inject(journey, &packet, err);
+}
+
+static int travel(struct journey *journey, struct cni_error *err)
+{
+	const struct trace_packet *packet = &journey->way->packet;
+	/* Of any protocol, as an answer may be an error. */
+	struct trace_filter filter = {.swallow = 1};
+	struct tracing *tracing = &journey->prober->tracing;
+	int result;
+
+	memcpy(filter.address, probe_peer(journey->way, &filter.port), CNI_ADDRESS_SIZE);
+	if (tracing_ask(tracing, &filter, TOLD_SECONDS, err))
+		return -1;
+	result = inject(journey, packet, err);
+	if (!result && !journey->result->xdp_dropped)
+		result = follow(journey, err);
+	if (!result)
+		result = end_connection(journey, err);
+	if (tracing_ask(tracing, &filter, 0, err))
+		return -1;
+	return result;
+}
+
+static int open_inside(void *context, struct cni_error *err)
+{
+	struct journey *journey = context;
+
+	return nft_trace_open(&journey->inside, &journey->host.traced, NULL, err);
+}
+
+int probe_send(struct prober *prober, const struct probe_way *way, struct probe_result *result,
+	       struct cni_error *err)
+{
+	struct journey journey = {.prober = prober,
+				  .way = way,
+				  .result = result,
+				  .host = {.tables = -1, .events = -1},
+				  .inside = {.tables = -1, .events = -1}};
+	struct nft_traced traced = {.protocol = way->packet.protocol};
+	cleanup_error struct cni_error ignored = {0};
+	int failed;
+
+	*result = (struct probe_result){0};
+	memcpy(traced.client, probe_peer(way, &traced.client_port), CNI_ADDRESS_SIZE);
+	/* Without them the kernel still says that netfilter has dropped it. */
+	nft_trace_open(&journey.host, &traced, way->entry->name, &ignored);
+	if (way->inside && !way->is_outwards) {
+		cni_error_release(&ignored);
+		netns_call(way->inside->fd, open_inside, &journey, &ignored);
+	}
+	failed = travel(&journey, err);
+	nft_trace_close(&journey.host);
+	nft_trace_close(&journey.inside);
+	return failed;
+}

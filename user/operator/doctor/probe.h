@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * probe.h - sends one packet to a mapped port on the way that a client's would take, and follows
+ * it: what our programs tell, what the kernel drops, and what nftables does with it, on the host
+ * and in the container.
+ *
+ * The packet begins at the uplink's ingress. The program at the uplink's egress tells of the answer
+ * and ends it there, so that the client who was named gets nothing. What the packet has begun is
+ * ended by a second one, as the client would. Killed at any place, nothing stays: the programs
+ * forget the probe after two seconds, nftables with our socket.
+ */
+#ifndef OPERATOR_DOCTOR_PROBE_H
+#define OPERATOR_DOCTOR_PROBE_H
+
+#include "operator/kernel/inject.h"
+#include "operator/kernel/kernel_names.h"
+#include "operator/kernel/tracing.h"
+#include "net/nft_trace.h"
+#include "operator/doctor/doctor.h"
+#include "operator/trace/trace.h"
+
+enum probe_answer {
+	ANSWER_NONE,
+	ANSWER_ACCEPTED, /* SYN-ACK, or a datagram */
+	ANSWER_RESET,
+	ANSWER_ERROR, /* of ICMP */
+};
+
+/* What became of it. Of each kind of loss the first one. */
+struct probe_result {
+	bool xdp_dropped;
+	char xdp_name[XDP_NAME_SIZE];
+	bool was_seen;              /* by the program at the uplink's ingress */
+	bool was_delivered;         /* into the container's veth */
+	bool has_left;              /* the answer, the container */
+	bool is_masqueraded_before; /* by somebody else than us, on its way out */
+	enum probe_answer answer;
+	uint8_t sender[CNI_ADDRESS_SIZE]; /* of an error */
+	bool program_dropped;
+	struct trace_event program_drop;
+	bool rule_dropped, rule_is_inside;
+	struct nft_drop rule_drop;
+	bool kernel_dropped;
+	struct trace_drop kernel_drop;
+};
+
+/* What all probes of one run share. Begins with prober_clear(). */
+struct prober {
+	int locked, drops; /* file descriptors */
+	struct tracing tracing;
+	struct kernel_names names;
+};
+
+void prober_clear(struct prober *prober);
+/* CNI_ERROR_TRY_AGAIN, CNI_ERROR_KERNEL_REFUSED. */
+int prober_open(struct prober *prober, const struct datapath *datapath, struct cni_error *err);
+void prober_close(struct prober *prober);
+
+#define cleanup_prober __attribute__((cleanup(prober_close)))
+
+/* One way into the host, or out of it: then a container sends the packet to a server, with which
+ * goes what else would be an answer. */
+struct probe_way {
+	bool is_outwards;
+	const struct link *entry;       /* the uplink, or the container's veth */
+	const struct link *sender;      /* out: the container's end of it, whose MAC it has */
+	const struct link *gateway;     /* to whose MAC it goes */
+	const struct namespace *inside; /* the container's; NULL: not found */
+	struct trace_packet packet;
+};
+
+/* The other end: the packet's source, or of one that goes out its destination. */
+const uint8_t *probe_peer(const struct probe_way *way, uint16_t *port);
+
+/* Of documentation (RFC 5737, RFC 3849): somebody far away, who is nobody. */
+const uint8_t *probe_far_address(bool ipv4);
+uint16_t probe_random_port(void);
+/* Whether programs are at the uplink's egress, without which nothing is swallowed there. */
+bool probe_has_programs(const struct known_interface *uplink);
+
+/* CNI_ERROR_KERNEL_REFUSED: it could not be sent. */
+int probe_send(struct prober *prober, const struct probe_way *way, struct probe_result *result,
+	       struct cni_error *err);
+
+#endif
