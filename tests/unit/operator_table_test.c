@@ -10,8 +10,8 @@
 
 #include <cmocka.h>
 
-#include "operator/items.h"
-#include "operator/table.h"
+#include "operator/print/items.h"
+#include "operator/print/table.h"
 
 static const struct table_column columns[] = {
 	{"NAME", TABLE_LEFT}, {"N", TABLE_RIGHT}, {"SECRET", TABLE_HIDDEN}, {"", TABLE_REMARK}};

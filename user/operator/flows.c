@@ -7,13 +7,13 @@
 #include "lifetime.h"
 
 #include "datapath/load/maps.h"
-#include "operator/describe_json.h"
-#include "operator/flow_counts.h"
-#include "operator/flow_filter.h"
-#include "operator/flow_top.h"
-#include "operator/format.h"
-#include "operator/items.h"
-#include "operator/table.h"
+#include "operator/print/describe_json.h"
+#include "operator/view/flow_counts.h"
+#include "operator/view/flow_filter.h"
+#include "operator/view/flow_top.h"
+#include "operator/print/format.h"
+#include "operator/print/items.h"
+#include "operator/print/table.h"
 #include "operator/verbs.h"
 
 #define DEFAULT_TOP 10 /* --by without --top */

@@ -5,11 +5,11 @@
 #include <time.h>
 
 #include "net/address_list.h"
-#include "operator/describe_json.h"
-#include "operator/format.h"
-#include "operator/items.h"
-#include "operator/mappings.h"
-#include "operator/table.h"
+#include "operator/print/describe_json.h"
+#include "operator/print/format.h"
+#include "operator/print/items.h"
+#include "operator/view/mappings.h"
+#include "operator/print/table.h"
 #include "operator/verbs.h"
 
 enum column {

@@ -12,8 +12,8 @@
 #include "abi.h"
 #include "lib/address.h"
 #include "lib/command_line.h"
-#include "operator/flow_words.h"
-#include "operator/terminal.h"
+#include "operator/print/flow_words.h"
+#include "operator/print/terminal.h"
 
 /* Which options a verb has. */
 enum option_set {

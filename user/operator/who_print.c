@@ -5,11 +5,11 @@
 
 #include "lib/text.h"
 #include "net/processes.h"
-#include "operator/describe_json.h"
-#include "operator/format.h"
-#include "operator/items.h"
-#include "operator/table.h"
-#include "operator/terminal.h"
+#include "operator/print/describe_json.h"
+#include "operator/print/format.h"
+#include "operator/print/items.h"
+#include "operator/print/table.h"
+#include "operator/print/terminal.h"
 #include "operator/who.h"
 
 #define WHO_TEXT_SIZE (CONTAINER_TEXT_SIZE + 512)

@@ -19,7 +19,7 @@
 #include "operator/doctor/doctor.h"
 #include "operator/doctor/remedy_word.h"
 #include "operator/doctor/tc_modules.h"
-#include "operator/statistics.h"
+#include "operator/view/statistics.h"
 
 #define LISTING_SIZE ((size_t)4 << 20)
 #define PATH_SIZE 512

@@ -9,11 +9,11 @@
 #include "lib/memory.h"
 #include "lib/text.h"
 #include "net/text_file.h"
-#include "operator/claimants.h"
+#include "operator/view/claimants.h"
 #include "operator/doctor/doctor.h"
 #include "operator/doctor/remedy_word.h"
 #include "operator/doctor/ruleset.h"
-#include "operator/format.h"
+#include "operator/print/format.h"
 
 #define NODE_PORT_FIRST 30000
 #define NODE_PORT_LAST 32767

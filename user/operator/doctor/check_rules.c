@@ -10,7 +10,7 @@
 #include "operator/doctor/remedy_word.h"
 #include "operator/doctor/nft_command.h"
 #include "operator/doctor/ruleset.h"
-#include "operator/format.h"
+#include "operator/print/format.h"
 
 /* iptables-nft's rules are in tables that nft must not write to. */
 static bool is_of_iptables(const struct judgement *judgement)

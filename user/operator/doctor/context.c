@@ -16,7 +16,7 @@
 #include "net/text_file.h"
 #include "operator/doctor/doctor.h"
 #include "operator/doctor/nft_command.h"
-#include "operator/format.h"
+#include "operator/print/format.h"
 
 #define FINDINGS_PER_CHECK 8
 

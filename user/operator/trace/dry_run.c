@@ -11,7 +11,7 @@
 #include "datapath/attach/hooks.h"
 #include "datapath/load/maps.h"
 #include "net/route.h"
-#include "operator/format.h"
+#include "operator/print/format.h"
 #include "operator/trace/frame.h"
 #include "datapath/trace/replica.h"
 #include "operator/trace/story.h"

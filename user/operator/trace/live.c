@@ -23,8 +23,8 @@
 #include "lib/cleanup.h"
 #include "lib/text.h"
 #include "net/namespaces.h"
-#include "operator/items.h"
-#include "operator/flow_words.h"
+#include "operator/print/items.h"
+#include "operator/print/flow_words.h"
 #include "operator/trace/trace.h"
 #include "operator/trace/words.h"
 

@@ -3,7 +3,7 @@
 #ifndef OPERATOR_TRACE_STORY_H
 #define OPERATOR_TRACE_STORY_H
 
-#include "operator/items.h"
+#include "operator/print/items.h"
 #include "operator/trace/words.h"
 
 /* Begins as {.json = ..., .view = ..., .items = {.file = stdout}}. */

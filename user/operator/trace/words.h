@@ -10,7 +10,7 @@
 
 #include "datapath/trace/kernel_names.h"
 #include "datapath/trace/tracing.h"
-#include "operator/view.h"
+#include "operator/view/view.h"
 
 enum trace_outcome {
 	OUTCOME_PASSED,
