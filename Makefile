@@ -180,15 +180,15 @@ $(BUILD)/man/options: $(call objects,man/options.c $(wildcard $(addprefix user/,
 $(BUILD)/man/%.5: man/%.5.in $(BUILD)/man/options
 	$(call say,MAN,$@)$(BUILD)/man/options <$< >$@
 
-$(BUILD)/man/verbs: $(BUILD)/man/verbs.o $(filter-out %/main.o,$(PLUGIN_OBJECTS)) $(BUILD)/linked
+$(BUILD)/man/verbs $(BUILD)/man/completion: %: %.o $(filter-out %/main.o,$(PLUGIN_OBJECTS)) $(BUILD)/linked
 	$(call say,LINK,$@)$(CC) $(CFLAGS) $(LDFLAGS) $(STATIC) $(filter %.o,$^) $(LDLIBS_PLUGIN) -o $@
 
 $(BUILD)/man/%.8: man/%.8.in $(BUILD)/man/verbs
 	$(call say,MAN,$@)$(BUILD)/man/verbs <$< >$@
 
-$(BUILD)/completion/%: $(BUILD)/bpf-portmap
+$(BUILD)/completion/%: $(BUILD)/man/completion
 	@mkdir -p $(@D)
-	$(call say,SHELL,$@)$< completion $* >$@
+	$(call say,SHELL,$@)$< $* >$@
 endif
 
 # How they were linked last, so that DYNAMIC=1 after a static build is not "up to date".

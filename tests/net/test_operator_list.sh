@@ -228,7 +228,7 @@ test_operator_list_damaged() {
 	done
 }
 
-operator_readers() { echo list list,--wide flows flows,--top,5 stats stats,--all gc,--dry-run; }
+operator_readers() { echo list list,--wide flows flows,--top,5 stats stats,--all repair,--dry-run; }
 
 # 10,000 ports and 500,000 connections are listed in two seconds and 64 MB
 test_operator_list_large() {

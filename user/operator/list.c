@@ -56,11 +56,11 @@ static const char *remark_on(const struct view *view, const struct row *row)
 	const uint8_t *address = row->mapping->key.host_address;
 
 	if (!row->container || !row->container->has_record)
-		return "its container is gone: `bpf-portmap attach` tidies up";
+		return "its container is gone: `bpf-portmap repair` tidies up";
 	if (row->container->record.state != ATTACHMENT_READY || !row->container->live)
 		return "ADD or DEL of its container did not finish";
 	if (!*row->interface)
-		return "its container's interface is gone: `bpf-portmap attach` tidies up";
+		return "its container's interface is gone: `bpf-portmap repair` tidies up";
 	if (cni_address_is_loopback(address))
 		return "hostIP is reached only from this host";
 	if (!cni_address_is_any(address) && !local_address_exists(view->socket, address))

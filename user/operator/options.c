@@ -216,7 +216,7 @@ static const struct command_option table[] = {
 	{OPTIONS_FLOWS, 0, "state",
 	 "syn|syn-recv|established|fin-wait|time-wait|close|unreplied|replied|half-open",
 	 "only in this state; unreplied and replied are of other protocols than TCP; half-open\n"
-	 "are all that were not answered, or did not go on, yet",
+	 "are all that are still in the handshake",
 	 set_state, 0},
 	{OPTIONS_FLOWS, 0, "path", "stack|fast|deciding",
 	 "only where one way at least goes through the IP stack (stack), or past it (fast),\n"
@@ -240,7 +240,7 @@ static const struct command_option table[] = {
 	{OPTIONS_STATS, 0, "checks", NULL,
 	 "with --prometheus: also what each check of `bpf-portmap doctor` says", NULL,
 	 offsetof(struct options, checks)},
-	{OPTIONS_DOCTOR, 0, "from", "ADDRESS", "a client with this address has asked", set_from, 0},
+	{OPTIONS_DOCTOR, 0, "from", "ADDRESS", "check for this client", set_from, 0},
 	{OPTIONS_DOCTOR, 0, "all", NULL, "also what is right", NULL, offsetof(struct options, all)},
 	{OPTIONS_DOCTOR, 0, "quick", NULL,
 	 "only whether this host's programs are where they should be, for a probe that runs every\n"
@@ -262,17 +262,15 @@ static const struct command_option table[] = {
 	 offsetof(struct options, drops)},
 	{OPTIONS_TRACE, 0, "seconds", "SECONDS", "with --live: for so long", set_seconds, 0},
 	{OPTIONS_TRACE, 0, "count", "N", "with --live: until so many were shown", set_limit, 0},
-	{OPTIONS_GC, 0, "dry-run", NULL, "only say what would be removed", NULL,
-	 offsetof(struct options, dry_run)},
-	{OPTIONS_GC, 0, "forget-warnings", NULL,
+	{OPTIONS_REPAIR, 0, "forget-warnings", NULL,
 	 "also forgets what ADDs have warned of, which list and doctor show: for anyone who has\n"
 	 "mended it",
 	 NULL, offsetof(struct options, forget_warnings)},
 	{OPTIONS_MIGRATE, 0, "from-portmap", NULL, "from the reference plugin portmap", NULL,
 	 offsetof(struct options, from_portmap)},
-	{OPTIONS_MIGRATE | OPTIONS_UPGRADE, 0, "dry-run", NULL,
+	{OPTIONS_REPAIR | OPTIONS_MIGRATE | OPTIONS_UPGRADE, 0, "dry-run", NULL,
 	 "says what it would do, and changes nothing", NULL, offsetof(struct options, dry_run)},
-	{OPTIONS_ATTACH, 0, "load", NULL, "loads the programs where no container was ever added",
+	{OPTIONS_REPAIR, 0, "load", NULL, "loads the programs where no container was ever added",
 	 NULL, offsetof(struct options, load)},
 	{OPTIONS_INSTALL | OPTIONS_UNINSTALL, 0, "bin-dir", "DIRECTORY",
 	 "where the runtime looks for plugins (default /opt/cni/bin)", NULL,
@@ -289,8 +287,8 @@ static const struct command_option table[] = {
 	 "the reference plugin is portmap.reference then, for containers that it has added",
 	 NULL, offsetof(struct options, alias)},
 	{OPTIONS_INSTALL, 0, "watch", "[=SECONDS]",
-	 "goes on until SIGTERM, and installs again what somebody replaces; runs attach and gc\n"
-	 "every so many seconds (default: 60)",
+	 "goes on until SIGTERM, and installs again what somebody replaces; runs repair every\n"
+	 "so many seconds (default: 60)",
 	 set_chores, 0},
 	{OPTIONS_UNINSTALL, 0, "drop-ports", NULL,
 	 "also while containers have ports or are masqueraded: they lose that at once", NULL,
@@ -298,7 +296,7 @@ static const struct command_option table[] = {
 	{OPTIONS_UNINSTALL, 0, "purge", NULL,
 	 "also maps of another layout, which cannot be read: nobody knows whose ports are lost",
 	 NULL, offsetof(struct options, purge)},
-	{OPTIONS_OUTPUT | OPTIONS_GC | OPTIONS_UPGRADE, 0, "json", NULL,
+	{OPTIONS_OUTPUT | OPTIONS_REPAIR | OPTIONS_UPGRADE, 0, "json", NULL,
 	 "one JSON object, for programs", NULL, offsetof(struct options, json)},
 	{OPTIONS_OUTPUT, 0, "color", "auto|always|never",
 	 "colours (default auto: at a terminal, unless NO_COLOR is set)", set_color, 0},

@@ -24,12 +24,11 @@ enum option_set {
 	OPTIONS_STATS = 1 << 4,
 	OPTIONS_DOCTOR = 1 << 5,
 	OPTIONS_TRACE = 1 << 6,
-	OPTIONS_GC = 1 << 7,
+	OPTIONS_REPAIR = 1 << 7,
 	OPTIONS_MIGRATE = 1 << 8,
 	OPTIONS_INSTALL = 1 << 9,
 	OPTIONS_UNINSTALL = 1 << 10,
 	OPTIONS_UPGRADE = 1 << 11,
-	OPTIONS_ATTACH = 1 << 12,
 };
 
 struct port_option {

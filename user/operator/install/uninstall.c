@@ -219,7 +219,7 @@ static int refuse_containers(struct host *host, struct cni_error *err)
 
 /* --- the kernel -------------------------------------------------------------------------- */
 
-static void print_change(const char *interface, const char *what)
+static void print_change(const char *interface, const char *what, void *context)
 {
 	printf("%s: %s\n", interface, what);
 }

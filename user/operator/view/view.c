@@ -33,7 +33,7 @@ int view_refuse_damaged(const struct datapath *datapath, struct cni_error *err)
 				     " anew",
 				     datapath->directory);
 	return cni_error_set(err, CNI_ERROR_KERNEL_REFUSED,
-			     "maps or programs are missing in %s: `bpf-portmap attach` puts them"
+			     "maps or programs are missing in %s: `bpf-portmap repair` puts them"
 			     " back where programs still run",
 			     datapath->directory);
 }

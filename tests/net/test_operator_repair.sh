@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 # shellcheck shell=bash disable=SC2154 # the world's names: world.sh
 #
-# test_operator_gc.sh - `bpf-portmap gc`: what containers without DEL have left is removed, and
-# nothing of those that live.
+# test_operator_repair.sh - `bpf-portmap repair`: what containers without DEL have left is removed, and
+# nothing of those that live; what is missing at interfaces is attached again. What it does there of
+# its own accord, under its other name attach, other files test.
 
-# gc [OPTION...]: what it says
+# gc [OPTION...]: what it says, under a name that scripts have
 gc() {
 	by_hand 0 gc "$@"
 	cat /run/out
@@ -14,21 +15,21 @@ records() { echo "$(map_count attachments) $(map_count portmaps) $(map_count end
 
 # nothing is loaded
 # nothing is there to remove: before the first ADD, and while everybody lives
-test_operator_gc_nothing() {
+test_operator_repair_nothing() {
 	expect_equal '' "$(gc)"
 	web_as_pod -p 8080:80/tcp
 	expect_equal '' "$(gc --dry-run)"
 	expect_equal '' "$(gc)"
-	expect_equal '{"attachments":0,"containers_of_portmap":0,"entries_of_nobody":0,"removed":true,"warnings_forgotten":0}' \
+	expect_equal '{"attachments":0,"containers_of_portmap":0,"done":true,"entries_of_nobody":0,"interfaces":0,"warnings_forgotten":0}' \
 		"$(item '.summary | to_entries | sort_by(.key) | from_entries' gc)"
 	expect_answer client tcp "$host4" 8080 web
-	by_hand 64 gc bridge
+	by_hand 1 repair nowhere0
 	by_hand 64 gc --all
 }
 
 # a container that was killed with its namespace is removed with its ports, addresses and
 # connections; the one beside it stays; --dry-run only says so
-test_operator_gc_killed() {
+test_operator_repair_killed() {
 	web_as_pod -p 8080:80/tcp -p 8080:80/udp
 	container_start db bridge -p 5432:80/tcp
 	conversation_open one client tcp "$host4" 8080
@@ -44,7 +45,7 @@ test_operator_gc_killed() {
 	expect_contains "$said" '*:8080/tcp, [::]:8080/tcp, *:8080/udp, [::]:8080/udp, '
 	expect_equal "$before" "$(records)"
 	expect_equal '["shop/web-0",4,2,false]' "$(item '.items[] |
-		[.container.name, (.ports | length), .addresses, .removed]' gc --dry-run)"
+		[.container.name, (.ports | length), .addresses, .done]' gc --dry-run)"
 	said=$(gc)
 	expect_contains "$said" 'removed pod shop/web-0 (sandbox web), interface eth0, network bridge: '
 	expect_equal '1 2 2 1' "$(records)"
@@ -56,8 +57,25 @@ test_operator_gc_killed() {
 	expect_answer client tcp "$host4" 8080 new
 }
 
+# a program that somebody removed from an interface: --dry-run says what would be done and leaves it
+# so; repair attaches it again and says so, in JSON too; then there is nothing to do
+test_operator_repair_interfaces() {
+	web_as_pod -p 8080:80/tcp
+	detach_ours eth0 ingress from_uplink
+	by_hand 0 repair --dry-run
+	expect_equal 'eth0 would be: attached again' "$(tr -s ' ' </run/out)"
+	expect_equal '["interface","eth0","attached again",false]' \
+		"$(item '.items[] | [.kind, .interface, .what, .done]' repair --dry-run)"
+	! attached eth0 ingress | grep from_uplink || fail "--dry-run has attached it"
+	expect_equal '["eth0","attached again",true]' "$(item '.items[] | [.interface, .what, .done]' repair)"
+	attached eth0 ingress | grep from_uplink >/dev/null || fail "it is not attached"
+	by_hand 0 repair --dry-run
+	expect_equal '' "$(cat /run/out)"
+	expect_answer client tcp "$host4" 8080 web
+}
+
 # the number of connections that ended is that of the container's
-test_operator_gc_connections() {
+test_operator_repair_connections() {
 	web_as_pod -p 8080:80/tcp
 	container_start db bridge -p 5432:80/tcp
 	conversation_open one client tcp "$host4" 8080
@@ -70,7 +88,7 @@ test_operator_gc_connections() {
 }
 
 # a veth that was renamed, moved to another bridge, or given another MAC is a living container's
-test_operator_gc_moved() {
+test_operator_repair_moved() {
 	local veth
 	web_as_pod -p 8080:80/tcp
 	veth=$(host_veth web)
@@ -87,7 +105,7 @@ test_operator_gc_moved() {
 }
 
 # another interface that has got the number of a dead container's veth does not keep its record
-test_operator_gc_reused() {
+test_operator_repair_reused() {
 	local index
 	web_as_pod -p 8080:80/tcp
 	index=$(cat "/sys/class/net/$(host_veth web)/ifindex")
@@ -99,7 +117,7 @@ test_operator_gc_reused() {
 
 # limit 240 s
 # 60 containers (LEAKS=200 for more) that went without DEL are removed while others are added, which all work
-test_operator_gc_many() {
+test_operator_repair_many() {
 	local i pids=() leaks=${LEAKS:-60}
 	container_start keeper bridge -p 7999:80/tcp
 	for i in $(seq "$leaks"); do
@@ -132,7 +150,7 @@ no_leaks() { [ "$(ip -o link show type veth master cni0 | wc -l)" = 1 ]; }
 
 # what a killed ADD, or a hand, has left in the maps belongs to nobody, and goes; a damaged record
 # of a container that lives stays
-test_operator_gc_nobody() {
+test_operator_repair_nobody() {
 	web_as_pod -p 8080:80/tcp
 	container_start db bridge -p 5432:80/tcp
 	container_die db
@@ -152,7 +170,7 @@ key_hex() {
 }
 
 # what ADD has warned of is forgotten when somebody says so, and the container goes on
-test_operator_gc_forget_warnings() {
+test_operator_repair_forget_warnings() {
 	nft 'table ip docker-bridges { chain nat-prerouting-and-output {
 		tcp dport 8080 dnat to 10.0.0.5:80; }; }'
 	web_as_pod -p 8080:80/tcp
@@ -171,7 +189,7 @@ test_operator_gc_forget_warnings() {
 }
 
 # a user without rights, and maps of another layout
-test_operator_gc_refused() {
+test_operator_repair_refused() {
 	web_as_pod -p 8080:80/tcp
 	PREFIX="setpriv --reuid 1000 --clear-groups" by_hand 1 gc
 	[ -s /run/err ] || fail "no message"

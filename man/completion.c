@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* completion.c - `bpf-portmap completion`: what shells complete, from the tables of verbs and
- * options. */
+/*
+ * completion.c - prints what a shell needs to complete commands and options, from their tables. Its
+ * argument is bash, zsh or fish.
+ */
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -88,8 +90,6 @@ static void print_bash(const struct command_line *line)
 		const struct verb *verb = &verbs[i];
 
 		printf("\t\t*:%s) words='", verb->name);
-		if (is_choice(verb->operands))
-			print_choices(verb->operands);
 		for (int j = 0; j < line->count; j++)
 			if (has_option(verb, &line->table[j]))
 				printf(" --%s", line->table[j].name);
@@ -130,7 +130,7 @@ static void print_zsh(const struct command_line *line)
 
 	puts("#compdef bpf-portmap\n_bpf_portmap()\n{\n\tlocal -a verbs\n\tverbs=(");
 	for (size_t i = 0; i < verb_count; i++)
-		printf("\t\t'%s:%s'\n", verbs[i].name, summarize(verbs[i].help, text));
+		printf("\t\t'%s:%s'\n", verbs[i].name, summarize(verbs[i].summary, text));
 	puts("\t)\n\tif (( CURRENT == 2 )); then\n\t\t_describe command verbs\n\t\treturn\n\tfi\n"
 	     "\tlocal verb=$words[2]\n\tshift words\n\t(( CURRENT-- ))\n\tcase $verb in");
 	for (size_t i = 0; i < verb_count; i++) {
@@ -138,11 +138,6 @@ static void print_zsh(const struct command_line *line)
 		print_zsh_options(&verbs[i], line);
 		if (strstr(verbs[i].operands, "INTERFACE"))
 			printf(" \\\n\t\t\t'*:interface:_net_interfaces'");
-		if (is_choice(verbs[i].operands)) {
-			printf(" \\\n\t\t\t'1:%s:(", verbs[i].name);
-			print_choices(verbs[i].operands);
-			printf(")'");
-		}
 		puts(" ;;");
 	}
 	puts("\tesac\n}\n_bpf_portmap \"$@\"");
@@ -158,7 +153,7 @@ static void print_fish(const struct command_line *line)
 		const struct verb *verb = &verbs[i];
 
 		printf("%s -n __fish_use_subcommand -a %s -d '%s'\n", complete, verb->name,
-		       summarize(verb->help, text));
+		       summarize(verb->summary, text));
 		for (int j = 0; j < line->count; j++) {
 			const struct command_option *option = &line->table[j];
 
@@ -173,15 +168,10 @@ static void print_fish(const struct command_line *line)
 			}
 			printf(" -d '%s'\n", summarize(option->help, text));
 		}
-		if (!is_choice(verb->operands))
-			continue;
-		printf("%s -n '__fish_seen_subcommand_from %s' -a '", complete, verb->name);
-		print_choices(verb->operands);
-		puts("'");
 	}
 }
 
-int verb_completion(const struct options *options, char *const *operands, struct cni_error *err)
+int main(int argc, char **argv)
 {
 	static const struct {
 		const char *name;
@@ -189,13 +179,12 @@ int verb_completion(const struct options *options, char *const *operands, struct
 	} shells[] = {{"bash", print_bash}, {"zsh", print_zsh}, {"fish", print_fish}};
 	struct command_line line = options_of(~0U);
 
-	for (size_t i = 0; i < sizeof(shells) / sizeof(shells[0]); i++) {
-		if (strcmp(shells[i].name, operands[0]) != 0)
+	for (size_t i = 0; argc == 2 && i < sizeof(shells) / sizeof(shells[0]); i++) {
+		if (strcmp(shells[i].name, argv[1]) != 0)
 			continue;
 		shells[i].print(&line);
-		return EXIT_SUCCESS;
+		return fflush(stdout) ? EXIT_FAILURE : EXIT_SUCCESS;
 	}
-	return cni_error_set(err, CNI_ERROR_INVALID_ENVIRONMENT,
-			     "no completion for \"%.60s\": bash, zsh and fish have one",
-			     operands[0]);
+	fputs("usage: completion bash|zsh|fish\n", stderr);
+	return EXIT_FAILURE;
 }
