@@ -135,10 +135,13 @@ static int set_sort(void *into, const char *value, struct cni_error *err)
 {
 	struct options *options = into;
 
-	options->sort_by = !strcmp(value, "packets") ? SORT_PACKETS
-			   : !strcmp(value, "bytes") ? SORT_BYTES
-						     : SORT_NONE;
-	return options->sort_by ? 0 : refuse(err, "by", value, "packets or bytes");
+	options->sort_by = !strcmp(value, "packets")     ? SORT_PACKETS
+			   : !strcmp(value, "bytes")     ? SORT_BYTES
+			   : !strcmp(value, "client")    ? SORT_CLIENT
+			   : !strcmp(value, "container") ? SORT_CONTAINER
+							 : SORT_NONE;
+	return options->sort_by ? 0
+				: refuse(err, "by", value, "packets, bytes, client or container");
 }
 
 static int set_interval(struct options *options, const char *value, uint32_t otherwise,
@@ -224,7 +227,10 @@ static const struct command_option table[] = {
 	 set_path, 0},
 	{OPTIONS_FLOWS, 0, "top", "N", "only the N flows with most bytes, the biggest first",
 	 set_top, 0},
-	{OPTIONS_FLOWS, 0, "by", "packets|bytes", "what --top counts (default N: 10)", set_sort, 0},
+	{OPTIONS_FLOWS, 0, "by", "packets|bytes|client|container",
+	 "what --top counts (default N: 10); with client or container: how many connections each\n"
+	 "of them has, the most first: who floods",
+	 set_sort, 0},
 	{OPTIONS_FLOWS, 0, "count", NULL, "only how many there are", NULL,
 	 offsetof(struct options, count)},
 	{OPTIONS_STATS, 0, "watch", "[=SECONDS]",

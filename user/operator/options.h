@@ -47,6 +47,8 @@ enum sort_by {
 	SORT_NONE,
 	SORT_PACKETS,
 	SORT_BYTES,
+	SORT_CLIENT, /* how many each has */
+	SORT_CONTAINER,
 };
 
 /* Begins as {0}. */

@@ -4,6 +4,9 @@
  *
  * The first TABLE_SAMPLE rows say how wide the columns are. Those behind them are printed one by
  * one, so that memory does not grow with the table; a cell that is wider moves the rest of its row.
+ *
+ * Where lines are limited nothing is lost unseen: a text that is shortened ends with '>', a remark
+ * without room has a line of its own, and columns without room are named below the table.
  */
 #ifndef OPERATOR_PRINT_TABLE_H
 #define OPERATOR_PRINT_TABLE_H
@@ -37,6 +40,7 @@ struct table {
 	size_t limit; /* characters in a line; 0: as many as there are */
 	bool colors;
 	size_t widths[TABLE_COLUMNS];
+	bool left_out[TABLE_COLUMNS]; /* for want of room */
 	char *cells; /* texts with their NULs, of the rows that are not printed yet */
 	size_t length, capacity;
 	size_t cell_count; /* in the row that is being made */

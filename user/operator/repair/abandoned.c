@@ -23,9 +23,6 @@
 #include "operator/portmap_gone.h"
 #include "operator/repair/repair.h"
 
-#define SHOWN_PORTS 4
-#define PORTS_TEXT_SIZE (SHOWN_PORTS * (ENDPOINT_TEXT_SIZE + 16) + 32)
-
 struct collection {
 	struct repair *repair;
 	struct view view; /* of the host's datapath */
@@ -56,30 +53,6 @@ static int count_connections(struct collection *collection, struct cni_error *er
 static bool is_of(const struct mapping *mapping, const struct attachment_entry *entry)
 {
 	return owner_is(mapping->portmap.owner, entry->attachment.owner);
-}
-
-static void write_ports(const struct collection *collection, const struct attachment_entry *entry,
-			char text[PORTS_TEXT_SIZE])
-{
-	char endpoint[ENDPOINT_TEXT_SIZE], word[PROTOCOL_WORD_SIZE];
-	size_t length = 0, count = 0;
-
-	*text = '\0';
-	for (size_t i = 0; i < collection->mappings.count; i++) {
-		const struct portmap_key *key = &collection->mappings.list[i].key;
-
-		if (!is_of(&collection->mappings.list[i], entry) || count++ >= SHOWN_PORTS)
-			continue;
-		length += (size_t)snprintf(
-			text + length, PORTS_TEXT_SIZE - length, "%s%s/%s", length ? ", " : "",
-			format_host_port(key->host_address, key->host_port, endpoint),
-			protocol_word(key->protocol, word));
-	}
-	if (count > SHOWN_PORTS)
-		snprintf(text + length, PORTS_TEXT_SIZE - length, " and %zu more",
-			 count - SHOWN_PORTS);
-	if (!count)
-		snprintf(text, PORTS_TEXT_SIZE, "no port");
 }
 
 static uint32_t connections_of(const struct collection *collection,
@@ -132,7 +105,7 @@ static int say(struct collection *collection, const struct attachment_entry *ent
 	if (collection->repair->options->json)
 		return items_add(&collection->repair->items, item, err);
 	json_decref(item);
-	write_ports(collection, entry, ports);
+	mappings_write_ports(&collection->mappings, entry->attachment.owner, ports);
 	printf("%s %s: %s, %u connection%s\n",
 	       collection->repair->options->dry_run ? "would remove" : "removed", who, ports,
 	       connections, connections == 1 ? "" : "s");
@@ -157,8 +130,7 @@ static int forget_warnings(struct collection *collection, const struct attachmen
 	collection->repair->forgotten++;
 	if (collection->repair->options->json)
 		return 0;
-	describe_attachment(&collection->repair->host.datapath.objects, entry->key.name, who);
-	cni_printable(who, "");
+	view_describe(&collection->view, entry, who);
 	printf("%s the warnings of %s\n",
 	       collection->repair->options->dry_run ? "would forget" : "forgot", who);
 	return 0;
@@ -176,8 +148,7 @@ static int collect_one(struct collection *collection, const struct attachment_en
 		return forget_warnings(collection, entry, err);
 	if (!collection->connections && count_connections(collection, err))
 		return -1;
-	describe_attachment(objects, entry->key.name, who);
-	cni_printable(who, "");
+	view_describe(&collection->view, entry, who);
 	item = make_item(collection, entry, who);
 	if (!collection->repair->options->dry_run &&
 	    attachment_remove_stale(objects, entry, &was_there, err)) {
@@ -217,33 +188,20 @@ static int collect_rest(struct repair *repair, struct cni_error *err)
 	return repair->stale && !repair->options->dry_run ? stale_slots_sweep(objects, err) : 0;
 }
 
-static int prepare(struct collection *collection, struct cni_error *err)
-{
-	const struct host *host = &collection->repair->host;
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
-	collection->view.now = (uint32_t)now.tv_sec;
-	collection->view.datapath = host->datapath;
-	collection->view.socket = host->socket;
-	collection->view.containers = need(calloc(MAX_SLOTS, sizeof(*collection->view.containers)));
-	return mappings_read(&collection->mappings, &collection->view, err);
-}
-
 int repair_abandoned(struct repair *repair, struct cni_error *err)
 {
 	struct collection collection = {.repair = repair};
 	struct cni_error failure = {0};
-	int result = prepare(&collection, err);
+	int result;
 
+	view_of_host(&collection.view, &repair->host);
+	result = mappings_read(&collection.mappings, &collection.view, err);
 	if (!result) {
 		result = collect_attachments(&collection, err);
 		if (collect_rest(repair, &failure))
 			result = cni_error_chain(err, &failure);
 	}
 	mappings_release(&collection.mappings);
-	/* The host has the socket and the datapath. */
-	collection.view.socket = NULL;
 	view_close(&collection.view);
 	free(collection.connections);
 	return result;

@@ -42,7 +42,8 @@ static int prepare(struct repair *repair, struct cni_error *err)
 	if (host_open(&repair->host, PINS_ALL, err) ||
 	    (!repair->options->dry_run && host_recover(&repair->host, err)))
 		return -1;
-	if (datapath->state == DATAPATH_DAMAGED)
+	/* What is not found again by the programs that run is loaded by the next ADD. */
+	if (repair->options->dry_run && datapath->state == DATAPATH_DAMAGED)
 		return view_refuse_damaged(datapath, err);
 	return datapath->state == DATAPATH_FOREIGN ? datapath_refuse_foreign(datapath, err) : 0;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* engine_names.c - the names that Podman and nerdctl have given to containers. */
+/* engine_names.c - the names that engines have given to containers. */
 #include "operator/view/engine_names.h"
 
 #include <fcntl.h>
@@ -15,6 +15,7 @@
 #include "lib/array.h"
 #include "lib/cleanup.h"
 #include "lib/text.h"
+#include "operator/view/add_cache.h"
 
 #define MAX_FILE_SIZE (16 << 20)
 #define MAX_NAMES 65536
@@ -24,7 +25,7 @@
 /* Of Podman, and whoever else uses containers/storage. */
 #define STORAGE_CONTAINERS "/var/lib/containers/storage/*-containers/*containers.json"
 
-static void add(struct engine_names *names, const char *id, const char *name)
+static void add(struct engine_names *names, const char *id, const char *namespace, const char *name)
 {
 	struct engine_name *added;
 
@@ -33,7 +34,9 @@ static void add(struct engine_names *names, const char *id, const char *name)
 	added = ARRAY_ADD(names->list, names->count);
 	snprintf(added->id, sizeof(added->id), "%s", id);
 	snprintf(added->name, sizeof(added->name), "%s", name);
+	snprintf(added->namespace, sizeof(added->namespace), "%s", namespace);
 	cni_printable(added->name, "");
+	cni_printable(added->namespace, "");
 }
 
 /* Ends with a NUL, malloc'ed. NULL: it is no file that an engine writes. */
@@ -72,7 +75,7 @@ static void take_nerdctl(struct engine_names *names, char *path)
 	text[strcspn(text, "\n")] = '\0';
 	id = cni_format("%s-%s", namespace, text);
 	if (id)
-		add(names, id, name);
+		add(names, id, "", name);
 }
 
 /* [{"id": "4f1c...", "names": ["web"]}] */
@@ -89,8 +92,38 @@ static void take_storage(struct engine_names *names, char *path)
 			json_string_value(json_array_get(json_object_get(container, "names"), 0));
 
 		if (id && name)
-			add(names, id, name);
+			add(names, id, "", name);
 	}
+}
+
+static const char *argument_of(const json_t *cached, const char *key)
+{
+	const json_t *pair;
+	size_t i;
+
+	json_array_foreach (json_object_get(cached, "cniArgs"), i, pair) {
+		const char *name = json_string_value(json_array_get(pair, 0));
+		const char *value = json_string_value(json_array_get(pair, 1));
+
+		if (name && value && !strcmp(name, key))
+			return value;
+	}
+	return "";
+}
+
+/* Pods' names are arguments of their ADD, which libcni keeps. */
+static void take_pods(struct engine_names *names)
+{
+	bool incomplete;
+	cleanup_json json_t *all = add_cache_read(&incomplete);
+	const json_t *cached;
+	size_t i;
+
+	json_array_foreach (all, i, cached)
+		if (*argument_of(cached, "K8S_POD_NAMESPACE"))
+			add(names, add_cache_text(cached, "containerId"),
+			    argument_of(cached, "K8S_POD_NAMESPACE"),
+			    argument_of(cached, "K8S_POD_NAME"));
 }
 
 static void take_files(struct engine_names *names, const char *pattern,
@@ -104,16 +137,17 @@ static void take_files(struct engine_names *names, const char *pattern,
 	globfree(&found);
 }
 
-const char *engine_name_of(struct engine_names *names, const char *container_id)
+const struct engine_name *engine_name_of(struct engine_names *names, const char *container_id)
 {
 	if (!names->read) {
 		names->read = true;
 		take_files(names, NERDCTL_NAMES, take_nerdctl);
 		take_files(names, STORAGE_CONTAINERS, take_storage);
+		take_pods(names);
 	}
 	for (size_t i = 0; i < names->count; i++)
 		if (!strcmp(names->list[i].id, container_id))
-			return names->list[i].name;
+			return &names->list[i];
 	return NULL;
 }
 

@@ -3,13 +3,16 @@
 #include "operator/view/mappings.h"
 
 #include <linux/types.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "lifetime.h"
 
 #include "datapath/load/maps.h"
+#include "datapath/records/owners.h"
 #include "lib/array.h"
+#include "lib/cleanup.h"
 
 static enum walk add_mapping(const void *key, const void *value, void *context,
 			     struct cni_error *err)
@@ -26,12 +29,14 @@ static enum walk add_mapping(const void *key, const void *value, void *context,
 	return WALK_ON;
 }
 
-/* IPv4 before IPv6. */
+/* Without a port last; IPv4 before IPv6. */
 static int compare(const void *one, const void *other)
 {
 	const struct portmap_key *a = one, *b = other;
 	bool ipv4 = cni_address_is_ipv4(a->host_address);
 
+	if (!a->host_port != !b->host_port)
+		return a->host_port ? -1 : 1;
 	if (a->host_port != b->host_port)
 		return a->host_port < b->host_port ? -1 : 1;
 	if (a->protocol != b->protocol)
@@ -50,6 +55,70 @@ int mappings_read(struct mappings *mappings, const struct view *view, struct cni
 	return 0;
 }
 
+struct masqueraded {
+	struct mappings *mappings;
+	bool *has_port; /* by slot */
+};
+
+static enum walk add_masqueraded(const void *key, const void *value, void *context,
+				 struct cni_error *err)
+{
+	const struct masqueraded *masqueraded = context;
+	const struct endpoint_key *address = key;
+	const struct endpoint *endpoint = value;
+	struct mappings *mappings = masqueraded->mappings;
+	struct mapping *mapping;
+
+	if (!endpoint->masquerade || endpoint->owner.slot >= MAX_SLOTS ||
+	    masqueraded->has_port[endpoint->owner.slot])
+		return WALK_ON;
+	mapping = ARRAY_ADD(mappings->list, mappings->count);
+	*mapping = (struct mapping){.portmap.owner = endpoint->owner};
+	memcpy(mapping->key.host_address, address->address, CNI_ADDRESS_SIZE);
+	memcpy(mapping->portmap.container_address, address->address, CNI_ADDRESS_SIZE);
+	return WALK_ON;
+}
+
+int mappings_add_masqueraded(struct mappings *mappings, const struct view *view,
+			     struct cni_error *err)
+{
+	cleanup_free bool *has_port = need(calloc(MAX_SLOTS, sizeof(*has_port)));
+	struct masqueraded masqueraded = {mappings, has_port};
+
+	for (size_t i = 0; i < mappings->count; i++)
+		if (mappings->list[i].portmap.owner.slot < MAX_SLOTS)
+			has_port[mappings->list[i].portmap.owner.slot] = true;
+	if (map_walk(&view->datapath.objects, MAP_ENDPOINTS, add_masqueraded, &masqueraded, err))
+		return -1;
+	if (mappings->count)
+		qsort(mappings->list, mappings->count, sizeof(*mappings->list), compare);
+	return 0;
+}
+
+void mappings_write_ports(const struct mappings *mappings, struct owner owner,
+			  char text[PORTS_TEXT_SIZE])
+{
+	char endpoint[ENDPOINT_TEXT_SIZE], word[PROTOCOL_WORD_SIZE];
+	size_t length = 0, count = 0;
+
+	*text = '\0';
+	for (size_t i = 0; i < mappings->count; i++) {
+		const struct portmap_key *key = &mappings->list[i].key;
+
+		if (!owner_is(mappings->list[i].portmap.owner, owner) || count++ >= SHOWN_PORTS)
+			continue;
+		length += (size_t)snprintf(
+			text + length, PORTS_TEXT_SIZE - length, "%s%s/%s", length ? ", " : "",
+			format_host_port(key->host_address, key->host_port, endpoint),
+			protocol_word(key->protocol, word));
+	}
+	if (count > SHOWN_PORTS)
+		snprintf(text + length, PORTS_TEXT_SIZE - length, " and %zu more",
+			 count - SHOWN_PORTS);
+	if (!count)
+		snprintf(text, PORTS_TEXT_SIZE, "no port");
+}
+
 void mappings_release(struct mappings *mappings)
 {
 	free(mappings->list);
@@ -65,9 +134,14 @@ static struct mapping *find(const struct mappings *mappings, const struct connec
 	const uint8_t *address = connection->external_address;
 	struct mapping *found;
 
+	if (connection->kind == FLOW_MASQUERADE) {
+		wanted.protocol = (enum protocol)0;
+		wanted.host_port = 0;
+		address = key->inside;
+	}
 	memcpy(wanted.host_address, address, CNI_ADDRESS_SIZE);
 	found = bsearch(&wanted, mappings->list, mappings->count, sizeof(*found), compare);
-	if (found)
+	if (found || connection->kind == FLOW_MASQUERADE)
 		return found;
 	memcpy(wanted.host_address,
 	       cni_address_is_ipv4(address) ? cni_address_any_ipv4 : cni_address_any_ipv6,
@@ -93,8 +167,8 @@ static enum walk count_flow(const void *key, const void *value, void *context,
 	struct mapping *mapping;
 
 	/* A closed one is remembered for late segments, and is no connection any more. */
-	if (connection->kind != FLOW_MAPPING || flow_is_closed(key, connection) ||
-	    !view_is_alive(count->view, key, connection))
+	if ((connection->kind != FLOW_MAPPING && connection->kind != FLOW_MASQUERADE) ||
+	    flow_is_closed(key, connection) || !view_is_alive(count->view, key, connection))
 		return WALK_ON;
 	mapping = find(count->mappings, key, connection);
 	if (!mapping ||

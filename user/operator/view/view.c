@@ -16,6 +16,7 @@
 #include "datapath/load/maps.h"
 #include "datapath/records/owners.h"
 #include "datapath/records/warnings.h"
+#include "host/host.h"
 #include "lib/memory.h"
 #include "lib/text.h"
 #include "net/link.h"
@@ -82,6 +83,18 @@ int view_open(struct view *view, struct cni_error *err)
 	return 0;
 }
 
+void view_of_host(struct view *view, const struct host *host)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
+	view->now = (uint32_t)now.tv_sec;
+	view->is_hosts = true;
+	view->datapath = host->datapath;
+	view->socket = host->socket;
+	view->containers = need(calloc(MAX_SLOTS, sizeof(*view->containers)));
+}
+
 void view_close(struct view *view)
 {
 	for (size_t i = 0; view->containers && i < MAX_SLOTS; i++) {
@@ -93,7 +106,8 @@ void view_close(struct view *view)
 	}
 	free(view->containers);
 	engine_names_release(&view->names);
-	netlink_cleanup_socket(&view->socket);
+	if (!view->is_hosts)
+		netlink_cleanup_socket(&view->socket);
 	if (view->opened)
 		datapath_close(&view->datapath);
 	*view = (struct view){0};
@@ -130,19 +144,34 @@ static int shown_length(const char *container_id)
 							   : (int)strlen(container_id);
 }
 
+/* For a record without a name, as those of containers that were adopted are. */
+static void take_name(struct container_info *container, struct engine_names *names)
+{
+	struct workload *workload = &container->record.workload;
+	const char *id = container->name.container_id;
+	const struct engine_name *name = *id ? engine_name_of(names, id) : NULL;
+
+	if (!name)
+		return;
+	workload->kind = *name->namespace ? WORKLOAD_POD : WORKLOAD_CONTAINER;
+	snprintf(workload->namespace, sizeof(workload->namespace), "%.*s",
+		 WORKLOAD_NAMESPACE_SIZE - 1, name->namespace);
+	snprintf(workload->name, sizeof(workload->name), "%.*s", WORKLOAD_NAME_SIZE - 1,
+		 name->name);
+}
+
 static void write_text(struct container_info *container, struct engine_names *names)
 {
 	struct workload *workload = &container->record.workload;
-	const char *id = container->name.container_id, *name;
+	const char *id = container->name.container_id;
 
 	workload->namespace[WORKLOAD_NAMESPACE_SIZE - 1] = '\0';
 	workload->name[WORKLOAD_NAME_SIZE - 1] = '\0';
 	cni_printable(workload->namespace, "");
 	cni_printable(workload->name, "");
-	name = *workload->name || !*id ? NULL : engine_name_of(names, id);
-	if (name)
-		snprintf(container->text, sizeof(container->text), "%s", name);
-	else if (workload->kind == WORKLOAD_NONE || !*workload->name)
+	if (workload->kind == WORKLOAD_NONE || !*workload->name)
+		take_name(container, names);
+	if (workload->kind == WORKLOAD_NONE || !*workload->name)
 		snprintf(container->text, sizeof(container->text), "%.*s", shown_length(id),
 			 view_engines_id(id));
 	else
@@ -181,6 +210,16 @@ struct container_info *view_container(struct view *view, struct owner owner)
 	if (!*container)
 		*container = read_container(&view->datapath.objects, owner.slot, &view->names);
 	return (*container)->generation == owner.generation ? *container : NULL;
+}
+
+void view_describe(struct view *view, const struct attachment_entry *entry,
+		   char text[DESCRIBED_ATTACHMENT_SIZE])
+{
+	const struct container_info *container = view_container(view, entry->attachment.owner);
+
+	describe_attachment_of(container ? &container->record.workload : NULL, entry->key.name,
+			       text);
+	cni_printable(text, "");
 }
 
 bool view_is_alive(struct view *view, const struct connection_key *key,

@@ -12,6 +12,7 @@
 
 #include "datapath/load/datapath.h"
 #include "datapath/records/attachments.h"
+#include "datapath/records/describe.h"
 #include "lib/error.h"
 #include "operator/view/engine_names.h"
 
@@ -31,11 +32,13 @@ struct container_info {
 					 * for it, or the container ID */
 };
 
+struct host;
 struct nl_sock;
 
 /* Begins as {0}. */
 struct view {
 	bool opened;
+	bool is_hosts; /* of view_of_host() */
 	bool is_quiet; /* set before it is opened: no note where it is empty */
 	bool is_empty; /* nothing was ever added: there are no maps */
 	struct datapath datapath;
@@ -48,6 +51,9 @@ struct view {
 /* Prints a note where the view is empty, unless it is quiet. A datapath that is damaged, or of
  * another layout, and missing rights: CNI_ERROR_KERNEL_REFUSED, with what to do. */
 int view_open(struct view *view, struct cni_error *err);
+/* For a verb that has the host open, with a datapath that is usable: instead of view_open(). To be
+ * closed before the host. */
+void view_of_host(struct view *view, const struct host *host);
 void view_close(struct view *view);
 
 #define cleanup_view __attribute__((cleanup(view_close)))
@@ -57,6 +63,11 @@ int view_refuse_damaged(const struct datapath *datapath, struct cni_error *err);
 
 /* NULL: that owner has gone. */
 struct container_info *view_container(struct view *view, struct owner owner);
+
+/* As describe_attachment(), with the name that its engine knows where the record has none.
+ * Printable. */
+void view_describe(struct view *view, const struct attachment_entry *entry,
+		   char text[DESCRIBED_ATTACHMENT_SIZE]);
 
 /* Without what nerdctl puts before it: "4f1c..." of "default-4f1c...". */
 const char *view_engines_id(const char *container_id);
