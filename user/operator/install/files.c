@@ -219,7 +219,7 @@ static bool has_changed(const struct file *file)
 {
 	cleanup_error struct cni_error ignored = {0};
 	cleanup_free char *text = NULL;
-	size_t length;
+	size_t length = 0;
 
 	if (!lseek(file->fd, 0, SEEK_SET))
 		text = cni_read_all(file->fd, CNI_INPUT_LIMIT, "it", &length, &ignored);
