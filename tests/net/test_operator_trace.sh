@@ -260,6 +260,8 @@ test_operator_trace_others() {
 		"1 eth1 in from_uplink udp $client4:51514 > $host4:8080 => "
 	expect_equal "1 eth1 in from_uplink udp $server4:51514 > $host4:8080 DROPPED: source_range: a new flow to a mapped port from outside its sourceRanges" \
 		"$(story udp "$server4" "$host4:8080")"
+	by_hand 0 trace udp "$server4" "$host4:8080" --color=always
+	expect_contains "$(cat /run/out)" $'\033[33mDROPPED: source_range'
 	expect_equal "1 eth0 in from_uplink tcp S $client4:51514 > $host4:8080 unchanged
 2 route $host4 is this host's: a process here gets it, if one listens" \
 		"$(story tcp "$client4" "$host4:8080")"

@@ -20,4 +20,9 @@ size_t terminal_width(void);
 /* COLOR_AUTO: at a terminal, unless NO_COLOR is set (no-color.org) or TERM is "dumb". */
 bool terminal_has_color(enum color color);
 
+/* What is printed on standard output in between is in the colour of a warning, where `color` wants
+ * colours. */
+void terminal_begin_warning(enum color color);
+void terminal_end_warning(enum color color);
+
 #endif

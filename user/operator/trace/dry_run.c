@@ -311,6 +311,7 @@ int trace_dry_run(const struct options *options, const struct trace_packet *pack
 		.view = view,
 		.packet = *packet,
 		.story = {.json = options->json,
+			  .color = options->color,
 			  .view = view,
 			  .items = {.file = stdout},
 			  .err = err},

@@ -4,11 +4,13 @@
 #define OPERATOR_TRACE_STORY_H
 
 #include "operator/print/items.h"
+#include "operator/print/terminal.h"
 #include "operator/trace/words.h"
 
 /* Begins as {.json = ..., .view = ..., .items = {.file = stdout}}. */
 struct story {
 	bool json;
+	enum color color;
 	struct view *view;
 	struct items items;
 	int steps;
