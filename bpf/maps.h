@@ -53,7 +53,6 @@ HASH_OF(policies, __u32, struct policy, MAX_SLOTS);
 HASH_OF(containers, __u64, struct container_homes, MAX_SLOTS);
 /* Only user space reads these; being bound to the programs keeps them alive. */
 HASH_OF(networks, struct network_key, struct network, MAX_NETWORKS);
-HASH_OF(warnings, __u32, struct warnings, MAX_WARNED);
 HASH_OF(attachments, struct attachment_key, struct attachment, MAX_SLOTS);
 ARRAY_OF(slots, BPF_MAP_TYPE_ARRAY, struct slot, MAX_SLOTS);
 /* _HASH, because a DEVMAP can be used by one program type only. */

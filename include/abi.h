@@ -30,8 +30,8 @@
 #define MAX_HOST_ADDRESSES 65536
 #define MAX_NETWORKS 1024
 #define MAX_HOMES 8
+#define META_OBJECTS 40
 #define LOOPBACK_IFINDEX 1 /* lo's, in every network namespace */
-#define MAX_WARNED 4096
 #define MIN_ASSURED 16384
 #define MAX_ASSURED 262144
 #define MIN_HALF_OPEN 32768
@@ -54,7 +54,6 @@
 #define INTERFACE_NAMES_SIZE 1024
 #define POLICY_ADDRESSES 8
 #define HELD_SIZE 1584
-#define WARNINGS_SIZE 1016
 
 /* IANA numbers of the protocols that are translated. */
 enum protocol {
@@ -560,31 +559,20 @@ struct attachment {
 	__u32 ifindex; /* of the veth's host side */
 	__u8 host_mac[6];
 	enum attachment_state state;
-	__u8 has_warnings;     /* 1: there is an entry in warnings */
+	__u8 reserved;
 	__u32 host_ports;      /* entries in portmaps it claimed */
 	__u32 endpoints;       /* entries in endpoints; 0: not known */
 	__u8 container_mac[6]; /* that its bridge is to know; 0: none */
-	__u8 reserved[2];
+	__u8 reserved2[2];
 	struct workload workload;
 };
-
-/* warnings: HASH by slot number. What the last ADD of an attachment has warned of: lines,
- * printable, truncated, zero-filled. Written after `has_warnings`. */
-struct warnings {
-	struct owner owner;
-	char text[WARNINGS_SIZE];
-};
-
-/* What meta has as `complete`. 0: a load is under way, or was killed. META_REMOVED: uninstall takes
- * the set off the host, or has, and nothing in it is of use any more. */
-#define META_COMPLETE 1
-#define META_REMOVED 2
 
 /* meta: ARRAY of one. */
 struct meta {
 	__u32 layout;
-	__u32 complete;     /* META_COMPLETE is written last, when all is loaded and pinned */
+	__u32 complete;     /* 1 is written last, when all is loaded and pinned */
 	__u64 netns_cookie; /* SO_NETNS_COOKIE of the host this set belongs to */
+	__u64 lo_inode;     /* of lo's directory in that host's sysfs; 0: not known */
 	__u32 generation;   /* last one given out; only grows */
 	__u32 next_slot;    /* where the search for a free slot begins */
 	char program_version[PROGRAM_VERSION_SIZE];
@@ -598,6 +586,9 @@ struct meta {
 	 * space clears it before it searches for such owners. */
 	__u32 owner_gone;
 	__u32 several_networks; /* 1: a container has been on several networks */
+	/* The kernel's ids of the programs and maps that are pinned, in user space's order; no
+	 * other object gets them. */
+	__u32 object_ids[META_OBJECTS];
 } __attribute__((aligned(8)));
 
 /* endpoint_addresses: ARRAY of PORT_WORDS words, a bit for each address_hash() of an endpoint. A
@@ -647,7 +638,6 @@ ASSERT_SIZE(struct host_address_key, 16);
 ASSERT_SIZE(struct host_address, 16);
 ASSERT_SIZE(struct socket_flow_key, 32);
 ASSERT_SIZE(struct socket_flow, 24);
-ASSERT_SIZE(struct warnings, 8 + WARNINGS_SIZE);
 ASSERT_SIZE(struct network, 16 + 2 * INTERFACE_NAMES_SIZE);
 ASSERT_SIZE(struct connection_key, 40);
 ASSERT_SIZE(struct connection, 144);
@@ -662,6 +652,6 @@ ASSERT_SIZE(struct workload, 8 + WORKLOAD_NAMESPACE_SIZE + WORKLOAD_NAME_SIZE);
 ASSERT_SIZE(struct attachment, 48 + 8 + WORKLOAD_NAMESPACE_SIZE + WORKLOAD_NAME_SIZE);
 ASSERT_SIZE(struct noticed, 16 + 3 * 8 * PORT_WORDS + 8 * EXTERNAL_ADDRESS_WORDS);
 ASSERT_SIZE(struct home, 24);
-ASSERT_SIZE(struct meta, 48 + PROGRAM_VERSION_SIZE + 4 * MASQUERADE_RANGES);
+ASSERT_SIZE(struct meta, 56 + PROGRAM_VERSION_SIZE + 4 * MASQUERADE_RANGES + 4 * META_OBJECTS);
 
 #endif

@@ -11,7 +11,7 @@
 #include <sys/mman.h>
 #include <time.h>
 
-#include "datapath/trace/marked.h"
+#include "operator/kernel/marked.h"
 #include "device_members.h"
 #include "records.h"
 #include "tc_index_values.h"

@@ -45,12 +45,6 @@ breaks() {
 	healthy
 }
 
-# added_quietly COMMAND...: an ADD; what it warns of is forgotten, so that `warnings` finds nothing
-added_quietly() {
-	"$@"
-	"$build/bpf-portmap" gc --forget-warnings >/run/gc 2>&1 || fail "$(cat /run/gc)"
-}
-
 healthy_host() {
 	# What the machine itself has there is another matter.
 	[ ! -d /etc/cni/net.d ] || mountpoint -q /etc/cni/net.d ||

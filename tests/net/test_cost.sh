@@ -10,6 +10,7 @@ calls_of() {
 	grep -c '^[0-9]* *[a-z_0-9]*(' /run/trace
 }
 
+# nothing is loaded
 # an ADD and a DEL of a container beside a running one need few system calls
 test_cost_warm() {
 	local added deleted
@@ -18,8 +19,40 @@ test_cost_warm() {
 	added=$(calls_of ADD 8081)
 	deleted=$(calls_of DEL 8081)
 	echo "ADD: $added system calls, DEL: $deleted"
-	[ "$added" -le 262 ] || fail "ADD: $added"
-	[ "$deleted" -le 132 ] || fail "DEL: $deleted"
+	[ "$added" -le 212 ] || fail "ADD: $added"
+	[ "$deleted" -le 114 ] || fail "DEL: $deleted"
+}
+
+# calls_beside: the ADD and DEL of `other`
+calls_beside() { echo "$(calls_of ADD 8081) $(calls_of DEL 8081)"; }
+
+# no more of them beside more containers, mappings and networks; each uplink is looked at, in nine calls
+# at most
+test_cost_beside() {
+	local before number after
+	container_start web bridge -p 8080:80/tcp
+	container_add_plain other
+	before=$(calls_beside)
+	for number in 1 2 3 4 5 6; do
+		container_add "more$number" bridge -p "81${number}0-81${number}9:80-89/tcp"
+	done
+	networks_add 5
+	# What the last one has left is forgotten once.
+	calls_of ADD 8081 >/run/out
+	calls_of DEL 8081 >/run/out
+	after=$(calls_beside)
+	# Memory is asked for now and then.
+	[ "${after% *}" -le $((${before% *} + 10)) ] && [ "${after#* }" -le $((${before#* } + 10)) ] ||
+		fail "ADD and DEL: $before, then $after"
+	for number in 1 2 3 4 5 6 7 8 9 10; do
+		ip link add "many$number" type veth peer name "many-peer$number"
+		ip address add "172.16.$number.1/24" dev "many$number"
+	done
+	"$build/bpf-portmap" attach >/run/out
+	after=$(calls_beside)
+	echo "ADD and DEL: $before, with ten uplinks more: $after"
+	[ "${after% *}" -le $((${before% *} + 90)) ] || fail "ADD: $before, then $after"
+	[ "${after#* }" -le $((${before#* } + 10)) ] || fail "DEL: $before, then $after"
 }
 
 # networks_add COUNT: as if so many networks had had a container once

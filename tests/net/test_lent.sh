@@ -22,7 +22,7 @@ test_lent_is_empty() {
 	devices_remove
 	"$build/tests/loaded" keep "$pins" /sys/fs/bpf/kept
 	"$build/tests/loaded" lend /sys/fs/bpf/kept "$again"
-	for map in portmaps endpoints interfaces host_addresses policies networks warnings \
+	for map in portmaps endpoints interfaces host_addresses policies networks \
 		attachments veths connections aliases socket_flows; do
 		expect_equal 0 "$(map_count "$map")" "entries of $map"
 	done

@@ -1,13 +1,14 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 # shellcheck shell=bash disable=SC2154 # the world's names: world.sh
 #
-# test_lock.sh - the lock of ADD and DEL: which processes can hold it, which ones it excludes, and
-# how its holder is reported.
+# test_lock.sh - the locks of ADD and DEL: which processes can hold them, which ones they exclude,
+# and how their holder is reported.
 #
 # nothing is loaded before these tests
 
 # The /sys of world.sh is this network namespace's sysfs.
 lock_file=/sys/bus/platform/drivers_probe
+claims_file=/sys/bus/platform/uevent
 
 # All files on the plugin's way that could be locked by their names
 lock_candidates() {
@@ -31,13 +32,13 @@ lock_let_go() {
 	wait "$holder" 2>/dev/null || true
 }
 
-# own_lock_held [NAME]: a process of root with this name holds the plugin's lock.
+# own_lock_held [NAME [FILE]]: a process of root with this name holds a lock of the plugin's.
 own_lock_held() {
 	: >/run/held
-	"$build/tests/locker" --name "${1:-holder}" "$lock_file" >/run/held &
+	"$build/tests/locker" --name "${1:-holder}" "${2:-$lock_file}" >/run/held &
 	holder=$!
 	wait_until 10 grep -q ready /run/held || fail "the holder did not start"
-	expect_contains "$(cat /run/held)" "$lock_file"
+	expect_contains "$(cat /run/held)" "${2:-$lock_file}"
 }
 
 # lock_waits FILE: the process with the ID $waiting waits for a lock.
@@ -81,6 +82,20 @@ test_lock_local_user_namespace() {
 	expect_equal "" "$(grep -E "drivers_probe|uevent|$pins" /run/held)" "what only root may lock"
 }
 
+# the same for root without capabilities in the host's network namespace, with the mounts of a
+# container
+test_lock_container_in_host_network() {
+	container_add_plain web
+	plugin_call ADD web >/run/out || fail "$(cat /run/out)"
+	# shellcheck disable=SC2016
+	lock_held unshare --mount sh -c 'umount /sys/fs/bpf; mount --bind /sys /sys
+		mount -o remount,bind,ro /sys
+		exec setpriv --bounding-set -all --inh-caps -all "$@"' sh
+	expect_contains "$(cat /run/held)" /proc/self/ns/net
+	expect_equal "" "$(grep -E "drivers_probe|uevent|$pins" /run/held)" "what only root may lock"
+	expect_unhindered
+}
+
 # the same where no bpffs is mounted
 test_lock_local_user_no_bpffs() {
 	container_add_plain web
@@ -91,12 +106,11 @@ test_lock_local_user_no_bpffs() {
 	expect_equal 1700 "$(stat -c %a /sys/fs/bpf)" "mode of /sys/fs/bpf"
 }
 
-# ADD waits for any process that holds the lock, and continues when that one is killed: in this
-# mount namespace, in one with another sysfs and bpffs or with another file in place of the lock
+# ADD waits for any process that holds one of the locks, and continues when that one is killed: in
+# this mount namespace, in one with another sysfs and bpffs or with another file in place of the lock
 # file, in another PID and cgroup namespace
 test_lock_excludes() {
-	local waiting adder command
-	export lock_file
+	local waiting adder command file
 	container_add_plain web
 	plugin_config web >/run/config
 	plugin_run ADD web </run/config >/run/out || fail "$(cat /run/out)"
@@ -106,22 +120,28 @@ test_lock_excludes() {
 		'exec unshare --mount sh -c "mount -t bpf bpf /sys/fs/bpf && exec \"\$@\"" sh "$@"' \
 		'exec unshare --mount sh -c "mkdir -p /run/sys && mount -t sysfs sysfs /run/sys &&
 			mount --bind /run/sys /sys && mount -t bpf bpf /sys/fs/bpf && exec \"\$@\"" sh "$@"' \
-		'exec unshare --mount sh -c "mount --bind /dev/null $lock_file && exec \"\$@\"" sh "$@"' \
+		'exec unshare --mount sh -c "mount --bind /dev/null $file && exec \"\$@\"" sh "$@"' \
 		'exec unshare --mount sh -c "mount -t tmpfs tmpfs /sys/bus/platform && exec \"\$@\"" sh "$@"' \
 		'exec unshare --mount --pid --cgroup --fork --kill-child --mount-proc "$@"'; do
-		own_lock_held
-		bash -c "$command" bash env -u CNI_PATH CNI_COMMAND=ADD CNI_CONTAINERID=web CNI_IFNAME=eth0 \
-			CNI_NETNS=/run/netns/web "$build/bpf-portmap" </run/config >/run/out 2>&1 &
-		adder=$!
-		waiting=$adder
-		case $command in *--fork*)
-			wait_until 10 pgrep -P "$adder" -x bpf-portmap >/run/waiting || fail "no ADD"
-			waiting=$(cat /run/waiting) ;;
-		esac
-		lock_waits
-		lock_let_go
-		wait "$adder" || fail "ADD after the lock was let go: $(cat /run/out)"
+		for file in "$lock_file" "$claims_file"; do
+			add_waits_for "$file" "$command"
+		done
 	done
+}
+add_waits_for() {
+	export file=$1
+	own_lock_held holder "$file"
+	bash -c "$2" bash env -u CNI_PATH CNI_COMMAND=ADD CNI_CONTAINERID=web CNI_IFNAME=eth0 \
+		CNI_NETNS=/run/netns/web "$build/bpf-portmap" </run/config >/run/out 2>&1 &
+	adder=$!
+	waiting=$adder
+	case $2 in *--fork*)
+		wait_until 10 pgrep -P "$adder" -x bpf-portmap >/run/waiting || fail "no ADD"
+		waiting=$(cat /run/waiting) ;;
+	esac
+	lock_waits
+	lock_let_go
+	wait "$adder" || fail "ADD after the lock was let go: $(cat /run/out)"
 }
 
 # the lock of one network namespace does not delay another one, though both share the bpffs and the
@@ -153,7 +173,7 @@ test_lock_mounts_nothing() {
 }
 
 # where the sysfs of the network namespace is read-only, as runtimes make that of a container, ADD
-# works, and waits for a holder of the network namespace's own file
+# works, and waits for a holder of a directory of it
 test_lock_read_only_sysfs() {
 	namespace_add host2
 	mkdir /run/sys
@@ -161,7 +181,7 @@ test_lock_read_only_sysfs() {
 	! : 2>/dev/null >/run/sys/bus/platform/drivers_probe || fail "it is not read-only"
 	second_host_make
 	expect_answer outside2 tcp 192.0.3.1 8080 web2 192.0.3.10
-	nsenter --net=/run/netns/host2 "$build/tests/locker" /proc/self/ns/net >/run/held &
+	"$build/tests/locker" /run/sys/bus/platform/drivers >/run/held &
 	holder=$!
 	wait_until 10 grep -q ready /run/held || fail "the holder did not start"
 	expect_failure in_namespace host2 "$cnirun" del /run/conf/second.conflist web2 --id web2
@@ -186,6 +206,42 @@ test_lock_of_everybody() {
 	lock_let_go
 }
 
+# commands that work with what is loaded do not wait for each other, and uninstall waits for them
+test_lock_shared() {
+	local uninstall
+	container_add_plain web
+	plugin_config web >/run/config
+	plugin_run ADD web </run/config >/run/out || fail "$(cat /run/out)"
+	(
+		flock --shared 9
+		echo ready >/run/held
+		exec sleep 1000
+	) 9>"$lock_file" &
+	holder=$!
+	wait_until 10 grep -q ready /run/held || fail "the holder did not start"
+	plugin_run CHECK web </run/config >/run/out || fail "$(cat /run/out)"
+	plugin_run DEL web </run/config >/run/out || fail "$(cat /run/out)"
+	"$build/bpf-portmap" attach >/run/out 2>&1 || fail "$(cat /run/out)"
+	"$build/bpf-portmap" list >/run/out 2>&1 || fail "$(cat /run/out)"
+	"$build/bpf-portmap" uninstall --bin-dir /run/bin --conf-dir /run/net.d >/run/out 2>&1 &
+	uninstall=$!
+	waiting=$uninstall lock_waits
+	[ -e "$pins/meta" ] || fail "it did not wait before it removed the pins"
+	lock_let_go
+	wait "$uninstall" || fail "uninstall: $(cat /run/out)"
+}
+
+# a caller that blocks SIGALRM, or has a timer of its own, gets the error in the same time
+test_lock_signals_are_blocked() {
+	container_add_plain web
+	plugin_config web >/run/config
+	own_lock_held
+	PREFIX='timeout --signal KILL 60 env --block-signal=ALRM' expect_failure plugin_run ADD web </run/config
+	expect_code 11
+	PREFIX='timeout --signal KILL 60 env --ignore-signal=ALRM' expect_failure plugin_run ADD web </run/config
+	expect_code 11
+}
+
 # the error of an ADD that has waited for ten seconds names the holder, as plain text; where the PID
 # namespace does not show the holder, it names the command that does
 test_lock_holder_is_named() {
@@ -206,4 +262,18 @@ test_lock_holder_is_named() {
 	expect_code 11
 	eval "$(jq -r .msg <<<"$output" | grep -o 'grep [0-9a-f:]* /proc/locks')" >/run/locks
 	expect_contains "$(cat /run/locks)" " $holder "
+}
+
+# whose container has a port that is taken is looked for in /proc without the lock of claims
+test_lock_no_look_at_processes() {
+	local id
+	id=$(printf 'a%.0s' {1..64})
+	container_add_plain first
+	container_add_plain second
+	plugin_config first | NETNS=/run/netns/first plugin_run ADD "$id" >/run/out || fail "$(cat /run/out)"
+	PREFIX='strace -o /run/trace -e trace=openat,close' expect_failure plugin_call ADD second
+	expect_contains "$output" "taken by container $id"
+	awk '/uevent", O_WRONLY/ { held = $NF } held && $0 ~ "^close\\(" held "\\)" { held = "" }
+		/\/proc\/[0-9]+\/cgroup/ { looked = 1; if (held) bad = 1 }
+		END { exit !looked || bad }' /run/trace || fail "$(grep -E 'uevent|cgroup|close' /run/trace | tail -40)"
 }

@@ -43,7 +43,7 @@ test_operator_list_json() {
 		 container: {name: "shop/web-0", kind: "pod", id: $id, network: "bridge",
 			interface: "eth0", host_interface: $veth},
 		 to: {address: $to, port: 80}, flows: 0, flows_half_open: 0, flows_total: 0,
-		 remark: null, warnings: []}')" \
+		 remark: null}')" \
 		"$(item '.items[] | select(.host.address == "0.0.0.0") | del(.since)' list)"
 	expect_equal true "$(item '.items[0].since | fromdate | . > 1700000000' list)"
 	expect_equal "$(uname -n)" "$(item .host list)"
@@ -82,51 +82,23 @@ test_operator_list_remarks() {
 	expect_equal '' "$(rows list)"
 }
 
-# what ADD has warned of is kept with its container until DEL: list, --json and doctor show it
+# what ADD warns of is on standard error and in the system's log
 test_operator_list_warnings() {
-	local line='host port 8080/tcp is mapped to 10.0.0.5:80 by a rule in chain nat-prerouting-and-output'
+	local line='warning: host port 8080/tcp is mapped to 10.0.0.5:80 by a rule in chain nat-pre' logger
+	mkdir /run/dev
+	mount -t tmpfs tmpfs /run/dev
+	cp -a /dev/null /dev/zero /dev/urandom /dev/random /run/dev
+	mount --move /run/dev /dev
+	busybox syslogd -n -O /run/syslog &
+	logger=$!
+	wait_until 5 test -S /dev/log || fail "no logger"
 	nft 'table ip docker-bridges { chain nat-prerouting-and-output {
 		tcp dport 8080 dnat to 10.0.0.5:80; }; }'
-	web_as_pod -p 8080:80/tcp
-	nft delete table ip docker-bridges
-	container_start db bridge -p 5432:80/tcp
-	expect_contains "$(rows list --port 8080)" '! ADD has warned: --wide, or doctor'
-	expect_contains "$(rows list --port 8080 --wide)" "! $line"
-	expect_equal '' "$(rows list --port 5432 | grep '!' || true)"
-	expect_contains "$(item '.items[] | select(.host.port == 8080).warnings[0]' list)" "$line"
-	expect_equal '[]' "$(item '.items[] | select(.host.port == 5432).warnings | unique' list | sort -u)"
-	"$build/bpf-portmap" doctor --json >/run/out || true
-	expect_contains "$(jq -r '.items[] | select(.check == "warnings").found' /run/out)" \
-		"ADD of shop/web-0: $line"
-	expect_equal 1 "$(map_count warnings)"
-}
-
-# warnings go with the container: by DEL, by gc, and when another takes its port
-test_operator_list_warnings_go() {
-	local name
-	for name in deleted collected overtaken; do
-		nft 'table ip docker-bridges { chain nat-prerouting-and-output {
-			tcp dport 8080 dnat to 10.0.0.5:80; }; }'
-		container_add "$name" bridge -p 8080:80/tcp
-		nft delete table ip docker-bridges
-		expect_equal 1 "$(map_count warnings)"
-		case $name in
-		deleted) container_remove "$name" bridge ;;
-		collected) container_die "$name"; by_hand 0 gc ;;
-		overtaken)
-			container_die "$name"
-			container_add other bridge -p 8080:80/tcp
-			expect_equal '' "$(rows list | grep '!' || true)"
-			;;
-		esac
-		expect_equal 0 "$(map_count warnings)" "warnings of the $name"
-	done
-	# An ADD that does not warn takes the place of the one that did.
-	container_add_plain again
-	plugin_call ADD again ".uplinkz = true | $(mapping 9090)" >/run/out 2>&1 || fail "$(cat /run/out)"
-	expect_equal 1 "$(map_count warnings)"
-	plugin_call ADD again "$(mapping 9090)" >/run/out 2>&1 || fail "$(cat /run/out)"
-	expect_equal 0 "$(map_count warnings)"
+	container_start web bridge -p 8080:80/tcp 2>/run/err
+	expect_contains "$(cat /run/err)" "bpf-portmap: $line"
+	wait_until 5 grep -q "daemon.warn bpf-portmap\[[0-9]*\]: ${line#*: }" /run/syslog ||
+		fail "logged: $(cat /run/syslog)"
+	kill "$logger"
 }
 
 # containers that came without a name have the one in the files of nerdctl or Podman; what else lies

@@ -20,7 +20,7 @@ test_operator_repair_nothing() {
 	web_as_pod -p 8080:80/tcp
 	expect_equal '' "$(gc --dry-run)"
 	expect_equal '' "$(gc)"
-	expect_equal '{"attachments":0,"containers_of_portmap":0,"done":true,"entries_of_nobody":0,"interfaces":0,"warnings_forgotten":0}' \
+	expect_equal '{"attachments":0,"containers_of_portmap":0,"done":true,"interfaces":0}' \
 		"$(item '.summary | to_entries | sort_by(.key) | from_entries' gc)"
 	expect_answer client tcp "$host4" 8080 web
 	by_hand 1 repair nowhere0
@@ -147,46 +147,6 @@ test_operator_repair_many() {
 }
 
 no_leaks() { [ "$(ip -o link show type veth master cni0 | wc -l)" = 1 ]; }
-
-# what a killed ADD, or a hand, has left in the maps belongs to nobody, and goes; a damaged record
-# of a container that lives stays
-test_operator_repair_nobody() {
-	web_as_pod -p 8080:80/tcp
-	container_start db bridge -p 5432:80/tcp
-	container_die db
-	# shellcheck disable=SC2046
-	bpftool map delete pinned "$pins/attachments" key hex $(key_hex bridge/db/eth0)
-	# Its slot, two ports, two addresses, and its veth.
-	expect_equal 'would remove 6 entries that belonged to nobody' "$(gc --dry-run)"
-	expect_equal 'removed 6 entries that belonged to nobody' "$(gc)"
-	expect_equal '' "$(gc)"
-	expect_equal '1 2 2 1' "$(records)"
-	expect_answer client tcp "$host4" 8080 web
-}
-
-key_hex() {
-	printf '%s' "$1" | od -An -v -tx1 | tr -d '\n'
-	printf ' 00%.0s' $(seq $((256 - ${#1})))
-}
-
-# what ADD has warned of is forgotten when somebody says so, and the container goes on
-test_operator_repair_forget_warnings() {
-	nft 'table ip docker-bridges { chain nat-prerouting-and-output {
-		tcp dport 8080 dnat to 10.0.0.5:80; }; }'
-	web_as_pod -p 8080:80/tcp
-	nft delete table ip docker-bridges
-	expect_equal '' "$(gc)"
-	expect_equal 1 "$(map_count warnings)"
-	expect_contains "$(gc --forget-warnings --dry-run)" 'would forget the warnings of pod shop/web-0'
-	expect_equal 1 "$(map_count warnings)"
-	expect_contains "$(gc --forget-warnings)" 'forgot the warnings of pod shop/web-0'
-	expect_equal 0 "$(map_count warnings)"
-	expect_equal '' "$(gc --forget-warnings)"
-	expect_equal '' "$(rows list | grep '!' || true)"
-	expect_answer client tcp "$host4" 8080 web
-	container_remove web bridge
-	expect_equal '0 0 0 0' "$(records)"
-}
 
 # a user without rights, and maps of another layout
 test_operator_repair_refused() {

@@ -731,3 +731,39 @@ test_ownership_reply_lost() {
 	! plugin_run ADD web </run/config >/dev/full 2>/dev/null || fail "ADD succeeded without ports"
 	expect_same_state "$before"
 }
+
+# an address that IPAM has given to two containers is the first one's again after the DEL of the second
+test_ownership_address_given_twice() {
+	local ips
+	container_add_plain web
+	container_add_plain twin
+	serve_in web 80
+	plugin_call ADD web >/run/out || fail "$(cat /run/out)"
+	ips=$(jq -c .ips /run/results/web)
+	plugin_call ADD twin ".prevResult.ips = $ips | $(mapping 9090)" >/run/out 2>/run/warnings ||
+		fail "$(cat /run/out)"
+	expect_contains "$(cat /run/warnings)" 'belongs to container web'
+	plugin_call DEL twin ".prevResult.ips = $ips | $(mapping 9090)" || fail DEL
+	expect_answer client tcp "$host4" 8080 web
+	expect_answer client tcp "$host6" 8080 web
+	plugin_call CHECK web >/run/out || fail "$(cat /run/out)"
+	plugin_call DEL web || fail DEL
+	expect_equal 0 "$(map_count endpoints)"
+}
+
+# an interface that two networks know: the DEL of the newer leaves the older one's ports
+test_ownership_interface_in_two_networks() {
+	local other
+	other=".name = \"other\" | $(mapping 9090)"
+	container_add_plain web
+	serve_in web 80
+	plugin_call ADD web >/run/out || fail "$(cat /run/out)"
+	plugin_call ADD web "$other" >/run/out 2>/run/warnings || fail "$(cat /run/out)"
+	expect_answer client tcp "$host4" 9090 web
+	plugin_call DEL web "$other" || fail DEL
+	expect_answer client tcp "$host4" 8080 web
+	expect_answer client tcp "$host6" 8080 web
+	plugin_call CHECK web >/run/out || fail "$(cat /run/out)"
+	plugin_call DEL web || fail DEL
+	expect_equal '0 0' "$(map_count endpoints) $(map_count attachments)"
+}

@@ -77,7 +77,7 @@ test_runtimes_lock_is_held() {
 	plugin_call ADD other "$(mapping 9090)" >/run/out || fail "$(cat /run/out)"
 	local before holder
 	before=$(state_show)
-	"$build/tests/locker" /sys/bus/platform/drivers_probe >/run/held &
+	"$build/tests/locker" /sys/bus/platform/uevent >/run/held &
 	holder=$!
 	wait_until 5 grep -q ready /run/held || fail "the holder did not start"
 	plugin_call CHECK other "$(mapping 9090)" || fail "CHECK waited"

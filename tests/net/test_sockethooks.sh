@@ -482,3 +482,26 @@ test_sockethooks_run_sweeps() {
 	cgroups_close
 	[ ! -e "$cgroup_of_run" ] || fail "our own cgroup is still there"
 }
+
+# programs at sockets that the kernel refuses when all are loaded anew: those that are there stay, and
+# a line says so
+test_sockethooks_refused_when_loaded_anew() {
+	local call
+	container_start web bridge -p 8080:80/tcp
+	expect_answer host tcp 127.0.0.1 8080 web
+	container_add_plain other
+	plugin_config other "$(mapping 9090)" >/run/config
+	rm "$pins/counters"
+	PREFIX='strace -o /run/trace -e trace=bpf' plugin_run ADD other </run/config >/run/out ||
+		fail "$(cat /run/out)"
+	call=$(awk '/^bpf\(/ { number++; if (!found && /BPF_PROG_LOAD.*"recvmsg4"/) found = number }
+		END { print found }' /run/trace)
+	[ "$call" ] || fail "the program was not loaded"
+	plugin_run DEL other </run/config || fail DEL
+	rm "$pins/counters"
+	PREFIX="strace -o /dev/null -e trace=bpf -e inject=bpf:error=EINVAL:when=$call..$((call + 1))" \
+		plugin_run ADD other </run/config >/run/out 2>/run/err || fail "$(cat /run/out)"
+	expect_contains "$(cat /run/err)" "at the host's sockets are not replaced"
+	expect_answer host tcp 127.0.0.1 8080 web
+	[ -e "$pins/connect4" ] || fail "it was detached"
+}

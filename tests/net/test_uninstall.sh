@@ -16,10 +16,6 @@ uninstall_make() {
 		case \$1 in
 		attach) exec $build/bpf-portmap attach eth0 ;;
 		uninstall) exec $build/bpf-portmap uninstall --bin-dir /run/bin --conf-dir /run/net.d ;;
-		anew) # where the stopped command has the lock there is nothing to wait for
-			! flock --nonblock 9 9>/sys/bus/platform/drivers_probe || ! /run/do uninstall ||
-				/run/do ADD other
-			exit 0 ;;
 		esac
 		name=\${2:-late}
 		export CNI_COMMAND=\$1 CNI_CONTAINERID=\$name CNI_IFNAME=eth0 CNI_NETNS=/run/netns/\$name
@@ -104,37 +100,6 @@ test_uninstall_and_add() {
 	each_place 45 uninstall ADD
 }
 
-# The other one has its own port, whatever became of the first.
-other_works() {
-	if grep '"code"' /run/out.ADD >/dev/null; then
-		grep '"code": 11,' /run/out.ADD >/dev/null || fail "the code, $place"
-	else
-		/run/do CHECK >/run/out || fail "CHECK: $(cat /run/out), $place"
-		expect_answer client tcp "$host4" 9090 late
-	fi
-	if grep '"interfaces"' /run/out.anew >/dev/null; then
-		others=$((others + 1))
-		/run/do CHECK other >/run/out || fail "CHECK of the other: $(cat /run/out), $place"
-		expect_answer client tcp "$host4" 9091 other
-		expect_equal '' "$(programs_show | sort | uniq -d)" "attached twice, $place"
-	fi
-	/run/do DEL && /run/do DEL other || fail "DEL, $place"
-	uninstalled
-}
-
-# limit 120 s
-# an ADD is stopped for uninstall and the ADD of another container, which loads everything anew: it
-# works with what is there now or is to be tried again, and does the other one no harm
-test_uninstall_and_another_add() {
-	local before=true afterwards=other_works place= others=0
-	uninstall_make
-	container_add_plain other
-	serve_in other 80
-	plugin_config other "$(mapping 9091) | .cniVersion = \"1.1.0\"" >/run/config.other
-	each_place 34 ADD anew
-	[ "$others" -ge 3 ] || fail "the other was added at $others places only"
-}
-
 forget_pins() { rm -rf "$pins"; }
 
 # an ADD that loads everything anew just before the binary goes, or after it, is seen by uninstall: its
@@ -147,10 +112,8 @@ test_uninstall_binary() {
 
 late_add() { /run/do ADD >/run/out || fail "ADD: $(cat /run/out)"; }
 
-# What attach has not heard of uninstall, it says.
 attach_leaves_nothing() {
-	! grep 'bpf-portmap: ' /run/out.attach | grep -v 'off this host meanwhile' ||
-		fail "attach, $place"
+	! grep 'bpf-portmap: ' /run/out.attach || fail "attach, $place"
 	expect_contains "$(cat /run/out.uninstall)" 'nothing of bpf-portmap is left'
 	nothing_is_left
 }
@@ -174,10 +137,10 @@ test_uninstall_and_attach() {
 }
 
 # limit 120 s
-# uninstall is killed at some places: attach brings nothing of it back, doctor names what completes it,
-# and either that does, or the next ADD, whose port answers
+# uninstall is killed at some places: attach says nothing of it and fails nowhere, the next ADD's port
+# answers, and uninstall completes it
 test_uninstall_killed() {
-	local call code=137 place seen=0
+	local call code=137 place
 	uninstall_make
 	for ((call = 5; code == 137; call += ${STEP:-35})); do
 		installed_again
@@ -185,15 +148,7 @@ test_uninstall_killed() {
 		code=0
 		"$build/tests/killer" -a "$call" /run/do uninstall >/run/out 2>&1 || code=$?
 		place="killed at $call"
-		what_is_left | sort >/run/left
 		/run/do attach >/run/out 2>&1 || fail "attach: $(cat /run/out), $place"
-		if ! "$build/bpf-portmap" list >/run/out 2>&1; then
-			seen=1
-			expect_contains "$(cat /run/out)" 'uninstall` was stopped before'
-			by_hand 2 doctor
-			expect_contains "$(cat /run/out)" 'uninstall was stopped before'
-			what_is_left | sort | diff /run/left - || fail "attach changed something, $place"
-		fi
 		if [ $((call / ${STEP:-35} % 2)) = 1 ]; then
 			late_add
 			expect_answer client tcp "$host4" 9090 late
@@ -201,6 +156,5 @@ test_uninstall_killed() {
 		fi
 		uninstalled
 	done
-	[ "$seen" = 1 ] || fail "it was never half-way"
 	echo "note: killed at up to $call"
 }

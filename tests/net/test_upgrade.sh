@@ -11,7 +11,7 @@ upgrade() { "$build/bpf-portmap" upgrade "$@" >/run/upgrade.out 2>&1; }
 # From now on the programs that are loaded are those of version 0.0.0.
 version_forget() {
 	local offset
-	for offset in 24 26 28; do meta_set "$offset" 30; done
+	for offset in 32 34 36; do meta_set "$offset" 30; done
 }
 
 # The program that is attached to uplinks and pinned
@@ -42,7 +42,7 @@ test_upgrade_programs() {
 	expect_equal "$maps" "$(bpftool -j map show pinned "$pins/connections" | jq .id)" "the map connections"
 	expect_says talk web
 	before=$(programs_now)
-	meta_set 24 39
+	meta_set 32 39
 	container_start other bridge -p 9090:80/tcp
 	expect_equal "$before" "$(programs_now)" "programs, after an ADD by an older plugin"
 	upgrade || fail "$(cat /run/upgrade.out)"

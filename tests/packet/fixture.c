@@ -14,7 +14,7 @@
 #include <time.h>
 
 #include "datapath/load/device_layout.h"
-#include "datapath/trace/marked.h"
+#include "operator/kernel/marked.h"
 #include "tc_index_values.h"
 #include "trace_event.h"
 #include "bpf/portmap.skel.h"

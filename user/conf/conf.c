@@ -62,7 +62,8 @@ const struct option conf_options[] = {
 	 .help = "Mapped ports are reached, and containers leave, through these interfaces only."},
 	{"excludeInterfaces", OPTION_INTERFACES, FIELD(excluded_interfaces),
 	 .preset = "[\"kube-ipvs0\", \"nodelocaldns\"]",
-	 .help = "Interfaces that are never uplinks, and at whose addresses no port is mapped."},
+	 .help = "Interfaces that are not uplinks, and at whose addresses no port is mapped, unless"
+		 " another network's conflist names them in uplinks."},
 	{"attach", OPTION_CHOICE, FIELD(attach), .choices = attach_modes, .preset = "\"auto\"",
 	 .help = "How programs are attached to interfaces."},
 	{"fastPath", OPTION_CHOICE, FIELD(fast_path), .choices = fast_paths,

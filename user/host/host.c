@@ -18,32 +18,50 @@ void host_report(const struct host *host, const char *interface, const char *wha
 
 static void host_begin(struct host *host)
 {
-	*host = (struct host){.report = host->report, .report_context = host->report_context};
+	*host = (struct host){.report = host->report,
+			      .report_context = host->report_context,
+			      .datapath.lock = -1};
 	objects_clear(&host->datapath.objects);
 	host->opened = true;
 }
 
 static int open_net(struct host *host, struct cni_error *err)
 {
-	host->socket = netlink_open(NETLINK_ROUTE, err);
+	host->socket = netlink_route(err);
 	if (!host->socket)
 		return -1;
 	return address_list_read(&host->addresses, host->socket, err);
 }
 
-int host_open(struct host *host, enum pin_set set, struct cni_error *err)
+static int open_as(struct host *host, enum datapath_use use, enum pin_set set,
+		   struct cni_error *err)
 {
 	host_begin(host);
-	if (open_net(host, err) || datapath_open(&host->datapath, set, err))
+	if (open_net(host, err) || datapath_open(&host->datapath, use, set, err))
 		return -1;
 	/* A process that has opened pins may call bpf(). */
 	return datapath_is_usable(&host->datapath) ? 0 : probe_permission(err);
 }
 
+int host_open(struct host *host, enum pin_set set, struct cni_error *err)
+{
+	return open_as(host, DATAPATH_WORK, set, err);
+}
+
+int host_open_to_read(struct host *host, struct cni_error *err)
+{
+	return open_as(host, DATAPATH_READ, PINS_ALL, err);
+}
+
+int host_open_alone(struct host *host, struct cni_error *err)
+{
+	return open_as(host, DATAPATH_ALONE, PINS_ALL, err);
+}
+
 int host_open_if_usable(struct host *host, struct cni_error *err)
 {
 	host_begin(host);
-	if (datapath_open(&host->datapath, PINS_TO_ADD, err))
+	if (datapath_open(&host->datapath, DATAPATH_WORK, PINS_TO_ADD, err))
 		return -1;
 	return datapath_is_usable(&host->datapath) ? open_net(host, err) : 0;
 }
@@ -53,7 +71,6 @@ void host_end(struct host *host)
 	if (!host->opened)
 		return;
 	address_list_release(&host->addresses);
-	nl_socket_free(host->socket);
 	memset(host, 0, sizeof(*host));
 }
 
@@ -77,7 +94,7 @@ int host_open_to_clean(struct host *host, bool *usable, struct cni_error *err)
 
 	host_begin(host);
 	*usable = false;
-	if (datapath_open(&host->datapath, PINS_TO_REMOVE, err))
+	if (datapath_open(&host->datapath, DATAPATH_WORK, PINS_TO_REMOVE, err))
 		return -1;
 	if (!datapath_is_usable(&host->datapath)) {
 		/* Without permission nothing is found, which does not mean that nothing is

@@ -21,9 +21,14 @@ struct host {
 	struct datapath datapath;
 };
 
-/* Reads all three and changes nothing. Close it also after a failure. CNI_ERROR_IO,
+/* Reads all three and changes nothing. Until it is closed maps and programs are not replaced or
+ * removed by others. Close it also after a failure. CNI_ERROR_IO, CNI_ERROR_TRY_AGAIN,
  * CNI_ERROR_KERNEL_REFUSED. */
 int host_open(struct host *host, enum pin_set set, struct cni_error *err);
+/* The same without a lock: for those who only look. */
+int host_open_to_read(struct host *host, struct cni_error *err);
+/* The same, and no other command works meanwhile. */
+int host_open_alone(struct host *host, struct cni_error *err);
 /* For an ADD that can do without: as host_open(), but reads the network only where the datapath is
  * usable. */
 int host_open_if_usable(struct host *host, struct cni_error *err);

@@ -83,8 +83,7 @@ int host_sockets_attach(struct host *host, const struct conf *conf, struct cni_e
 {
 	cleanup_error struct cni_error why = {0};
 
-	if (connects(conf) && socket_hooks_attach(&host->datapath, SOCKETS_REACH_PORTS, &why) &&
-	    !maps_are_removed(&host->datapath.objects))
+	if (connects(conf) && socket_hooks_attach(&host->datapath, SOCKETS_REACH_PORTS, &why))
 		warn_without_localhost(&why);
 	if (reaches_sctp(conf) && attach_loopback(host, err))
 		return -1;

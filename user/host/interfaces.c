@@ -112,7 +112,7 @@ static int settle_locked(struct host *host, const struct look_at *at, struct pla
 			 struct cni_error *err)
 {
 	cleanup_look struct host_look look = {0};
-	cleanup_lock int lock = lock_take(err);
+	cleanup_lock int lock = lock_take_claims(err);
 
 	/* The look before the lock may be older than what another process has done meanwhile. */
 	if (lock < 0 || host_read_addresses(host, err) || host_plan(&look, plan, host, at, err))

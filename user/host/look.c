@@ -66,11 +66,14 @@ static void look_at_request(struct looking *looking)
 	result->network.veth = looking->at->container->veth.link.ifindex;
 	result->network_is_new = fits;
 	for (size_t i = 0; i < result->networks.count; i++) {
-		const struct known_network *known = &result->networks.list[i];
+		struct known_network *known = &result->networks.list[i];
 
-		if (!strcmp(known->key.name, looking->at->network) && !known->is_dead &&
-		    network_says(&known->network, &result->network))
+		if (strcmp(known->key.name, looking->at->network) != 0)
+			continue;
+		if (!known->is_dead && network_says(&known->network, &result->network))
 			result->network_is_new = false;
+		/* What it said before is not true any more. */
+		known->is_dead |= !fits;
 	}
 	if (!fits)
 		warning("\"uplinks\" or \"excludeInterfaces\" of network %s are longer than %d"

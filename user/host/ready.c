@@ -59,8 +59,8 @@ static void collect_maps(struct objects *objects, const struct address_list *add
 	*objects = whole;
 }
 
-/* The counters go on where there are any. `complete`: 0 or META_COMPLETE */
-static int write_meta(const struct datapath *datapath, uint32_t complete, bool sees_devices,
+/* The counters go on where there are any. */
+static int write_meta(const struct datapath *datapath, bool complete, bool sees_devices,
 		      struct cni_error *err)
 {
 	struct meta meta;
@@ -71,12 +71,14 @@ static int write_meta(const struct datapath *datapath, uint32_t complete, bool s
 	meta.complete = complete;
 	meta.sees_devices = sees_devices;
 	meta.netns_cookie = datapath->netns_cookie;
+	meta.lo_inode = lock_sysfs_inode();
 	memset(meta.program_version, 0, sizeof(meta.program_version));
 	snprintf(meta.program_version, sizeof(meta.program_version), "%s", PROGRAM_VERSION);
 	if (!meta.port_seed && getrandom(&meta.port_seed, sizeof(meta.port_seed), 0) < 0)
 		return cni_error_set(err, CNI_ERROR_KERNEL_REFUSED, "cannot read random bytes: %s",
 				     strerror(errno));
 	port_ranges_follow(&meta);
+	objects_read_ids(&datapath->objects, meta.object_ids);
 	return meta_write(&datapath->objects, &meta, err);
 }
 
@@ -85,7 +87,7 @@ static int complete(struct datapath *datapath, bool sees_devices, struct cni_err
 {
 	cleanup_error struct cni_error ignored = {0};
 
-	if (write_meta(datapath, 0, sees_devices, err))
+	if (write_meta(datapath, false, sees_devices, err))
 		return -1;
 	/* The pin of the meta before is replaced last. */
 	if (pins_write(datapath->directory, &datapath->objects, err))
@@ -95,10 +97,8 @@ static int complete(struct datapath *datapath, bool sees_devices, struct cni_err
 	 * caller finds it by replace_rest(). */
 	attach_refresh(datapath, &ignored);
 	socket_hooks_refresh(datapath);
-	if (write_meta(datapath, META_COMPLETE, sees_devices, err))
+	if (write_meta(datapath, true, sees_devices, err))
 		return -1;
-	lock_remember_in(datapath->directory, datapath->netns_cookie);
-	lock_note_sysfs();
 	datapath->state = DATAPATH_READY;
 	return 0;
 }
@@ -127,31 +127,29 @@ static int replace_rest(const struct datapath *datapath, struct cni_error *err)
 				   " `bpf-portmap upgrade` again when nothing holds it there");
 }
 
-/* Takes the locks, and opens what is there now. */
-static int open_locked(struct datapath *datapath, int *lock, int *pins_lock, struct cni_error *err)
+static int open_as(struct datapath *datapath, enum datapath_use use, struct cni_error *err)
 {
-	*lock = lock_take(err);
-	if (*lock < 0 || bpffs_mount(err) || bpffs_verify(err))
-		return -1;
-	/* Another host's first load may be about to take the same directory. */
-	if (pins_lock_take(pins_lock, err))
-		return -1;
 	datapath_close(datapath);
-	return datapath_open(datapath, PINS_ALL, err);
+	return datapath_open(datapath, use, PINS_ALL, err);
 }
 
-/* Whether there are maps to go on with: not those that uninstall takes off the host. */
+/* Loaders wait for each other; those of other hosts may be about to take the same directory. */
+static int wait_for_loaders(int *pins_lock, struct cni_error *err)
+{
+	return bpffs_mount(err) || bpffs_verify(err) || pins_lock_take(pins_lock, err) ? -1 : 0;
+}
+
+/* Whether there are maps to go on with. */
 static bool has_maps(const struct datapath *datapath, const struct address_list *addresses)
 {
 	const struct objects *pinned = &datapath->objects;
 	struct objects found;
-	bool whole, removed;
+	bool whole;
 
 	objects_clear(&found);
 	whole = find_maps(pinned, addresses, datapath->netns_cookie, found.maps);
-	removed = maps_are_removed(whole ? &found : pinned);
 	objects_close(&found);
-	return !removed && (whole || all_maps_are_open(pinned));
+	return whole || all_maps_are_open(pinned);
 }
 
 enum where_nothing_is {
@@ -159,18 +157,13 @@ enum where_nothing_is {
 	LOAD_NOTHING,
 };
 
-static int make_ready(struct datapath *datapath, const struct address_list *addresses,
+static int load_alone(struct datapath *datapath, const struct address_list *addresses,
 		      uint32_t assured, enum where_nothing_is otherwise, struct cni_error *err)
 {
-	cleanup_lock int lock = -1;
-	cleanup_pins_lock int pins_lock = -1;
 	cleanup_error struct cni_error stays = {0};
 
-	if (datapath->state == DATAPATH_READY)
-		return 0;
-	if (open_locked(datapath, &lock, &pins_lock, err))
+	if (open_as(datapath, DATAPATH_ALONE, err))
 		return -1;
-	/* Uninstall may have had the lock. */
 	if (datapath->state == DATAPATH_READY ||
 	    (otherwise == LOAD_NOTHING && datapath->state != DATAPATH_FOREIGN &&
 	     !has_maps(datapath, addresses)))
@@ -180,8 +173,32 @@ static int make_ready(struct datapath *datapath, const struct address_list *addr
 	/* What this container needs is attached by the rest of its ADD, which fails where it
 	 * cannot be. A program at another container's veth is no reason to refuse this one. */
 	if (replace_rest(datapath, &stays))
-		warning_passing("%s", cni_error_message(&stays));
+		warning("%s", cni_error_message(&stays));
 	return 0;
+}
+
+static int make_ready(struct datapath *datapath, const struct address_list *addresses,
+		      uint32_t assured, enum where_nothing_is otherwise, struct cni_error *err)
+{
+	cleanup_pins_lock int pins_lock = -1;
+
+	if (datapath->state == DATAPATH_READY)
+		return 0;
+	/* Nobody waits for a loader with the lock that the loader waits for. */
+	datapath_close(datapath);
+	if (wait_for_loaders(&pins_lock, err) || open_as(datapath, DATAPATH_WORK, err))
+		return -1;
+	if (datapath->state == DATAPATH_READY)
+		return 0;
+	if (load_alone(datapath, addresses, assured, otherwise, err) ||
+	    open_as(datapath, DATAPATH_WORK, err))
+		return -1;
+	if (otherwise == LOAD_NOTHING || datapath->state == DATAPATH_READY)
+		return 0;
+	return cni_error_set(err, CNI_ERROR_TRY_AGAIN,
+			     "what was loaded into %s is gone again, by `bpf-portmap uninstall`,"
+			     " say; try again",
+			     datapath->directory);
 }
 
 int datapath_make_ready(struct datapath *datapath, const struct address_list *addresses,
@@ -193,10 +210,10 @@ int datapath_make_ready(struct datapath *datapath, const struct address_list *ad
 int datapath_upgrade(struct datapath *datapath, const struct address_list *addresses,
 		     struct cni_error *err)
 {
-	cleanup_lock int lock = -1;
 	cleanup_pins_lock int pins_lock = -1;
 
-	if (open_locked(datapath, &lock, &pins_lock, err))
+	datapath_close(datapath);
+	if (wait_for_loaders(&pins_lock, err) || open_as(datapath, DATAPATH_ALONE, err))
 		return -1;
 	if (datapath->state == DATAPATH_ABSENT)
 		return 0;

@@ -46,11 +46,7 @@ int bridge_entry_add_new(struct nl_sock *socket, uint32_t port, const uint8_t ma
 void bridge_entry_delete(struct nl_sock *socket, uint32_t port, const uint8_t mac[LINK_MAC_SIZE])
 {
 	cleanup_error struct cni_error ignored = {0};
-	cleanup_netlink struct nl_sock *own = NULL;
 
-	if (!bridge_entry_is_meant(mac))
-		return;
-	if (!socket)
-		own = netlink_open(NETLINK_ROUTE, &ignored);
-	ask(socket ?: own, RTM_DELNEIGH, 0, port, mac);
+	if (bridge_entry_is_meant(mac))
+		ask(socket ?: netlink_route(&ignored), RTM_DELNEIGH, 0, port, mac);
 }

@@ -36,6 +36,15 @@ struct nl_sock *netlink_open(int protocol, struct cni_error *err)
 	return NULL;
 }
 
+struct nl_sock *netlink_route(struct cni_error *err)
+{
+	static struct nl_sock *socket;
+
+	if (!socket)
+		socket = netlink_open(NETLINK_ROUTE, err);
+	return socket;
+}
+
 static int open_here(void *context, struct cni_error *err)
 {
 	struct nl_sock **socket = context;

@@ -16,6 +16,9 @@
 /* Opens a socket in the namespace the process is in, for one part of the kernel: NETLINK_ROUTE,
  * NETLINK_SOCK_DIAG. NULL and CNI_ERROR_IO. */
 struct nl_sock *netlink_open(int protocol, struct cni_error *err);
+/* Returns the process's own one for rtnetlink, which is opened once and stays open; NULL and
+ * CNI_ERROR_IO. Nothing is asked by it while an answer of it is being taken. */
+struct nl_sock *netlink_route(struct cni_error *err);
 /* Opens one for rtnetlink in another namespace: only its making happens in there. */
 struct nl_sock *netlink_open_in(int netns, struct cni_error *err);
 

@@ -17,13 +17,9 @@
  * NULL: there is none, so all that is asked fails. */
 static struct nl_sock *own_socket(void)
 {
-	static struct nl_sock *socket;
-	struct cni_error ignored = {0};
+	cleanup_error struct cni_error ignored = {0};
 
-	if (!socket)
-		socket = netlink_open(NETLINK_ROUTE, &ignored);
-	cni_error_release(&ignored);
-	return socket;
+	return netlink_route(&ignored);
 }
 
 static struct nlattr *find(struct nlmsghdr *message, int type)

@@ -70,20 +70,7 @@ static const char *remark_on(const struct view *view, const struct row *row)
 	return NULL;
 }
 
-/* Of the warnings of its ADD the first line, where there is room. */
-static void add_remark(struct table *table, const struct row *row, bool wide)
-{
-	const char *warnings = row->container ? row->container->warnings : NULL;
-
-	if (row->remark)
-		table_printf(table, "! %s", row->remark);
-	else if (warnings && wide)
-		table_printf(table, "! %.*s", (int)strcspn(warnings, "\n"), warnings);
-	else
-		table_cell(table, warnings ? "! ADD has warned: --wide, or doctor" : "");
-}
-
-static void add_row(struct table *table, const struct row *row, bool wide, uint64_t now)
+static void add_row(struct table *table, const struct row *row, uint64_t now)
 {
 	const struct mapping *mapping = row->mapping;
 	const struct container_info *container = row->container;
@@ -112,7 +99,10 @@ static void add_row(struct table *table, const struct row *row, bool wide, uint6
 	table_cell(table, container ? container->name.network : "");
 	table_cell(table, row->interface);
 	table_cell(table, container ? container->name.container_id : "");
-	add_remark(table, row, wide);
+	if (row->remark)
+		table_printf(table, "! %s", row->remark);
+	else
+		table_cell(table, "");
 }
 
 static json_t *make_item(const struct view *view, const struct row *row)
@@ -125,7 +115,7 @@ static json_t *make_item(const struct view *view, const struct row *row)
 	if (container && container->record.since)
 		format_time(container->record.since, since);
 	return json_pack(
-		"{s:s, s:o, s:s?, s:o, s:o, s:I, s:I, s:I, s:s?, s:s?, s:o}", "kind",
+		"{s:s, s:o, s:s?, s:o, s:o, s:I, s:I, s:I, s:s?, s:s?}", "kind",
 		has_port ? "mapping" : "masquerade", "host",
 		has_port ? json_endpoint(mapping->key.host_address, mapping->key.host_port)
 			 : json_null(),
@@ -134,8 +124,7 @@ static json_t *make_item(const struct view *view, const struct row *row)
 		json_endpoint(mapping->portmap.container_address, mapping->portmap.container_port),
 		"flows", (json_int_t)mapping->flows, "flows_half_open",
 		(json_int_t)mapping->half_open, "flows_total", (json_int_t)mapping->portmap.flows,
-		"since", *since ? since : NULL, "remark", row->remark, "warnings",
-		json_lines(container ? container->warnings : NULL));
+		"since", *since ? since : NULL, "remark", row->remark);
 }
 
 static struct row make_row(struct view *view, const struct mapping *mapping)
@@ -181,7 +170,7 @@ static int print_table(struct view *view, const struct mappings *mappings,
 		struct row row = make_row(view, &mappings->list[i]);
 
 		if (mapping_matches(row.mapping, row.container, options))
-			add_row(&table, &row, options->wide, now);
+			add_row(&table, &row, now);
 	}
 	return table_end(&table, err);
 }

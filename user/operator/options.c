@@ -268,10 +268,6 @@ static const struct command_option table[] = {
 	 offsetof(struct options, drops)},
 	{OPTIONS_TRACE, 0, "seconds", "SECONDS", "with --live: for so long", set_seconds, 0},
 	{OPTIONS_TRACE, 0, "count", "N", "with --live: until so many were shown", set_limit, 0},
-	{OPTIONS_REPAIR, 0, "forget-warnings", NULL,
-	 "also forgets what ADDs have warned of, which list and doctor show: for anyone who has\n"
-	 "mended it",
-	 NULL, offsetof(struct options, forget_warnings)},
 	{OPTIONS_MIGRATE, 0, "from-portmap", NULL, "from the reference plugin portmap", NULL,
 	 offsetof(struct options, from_portmap)},
 	{OPTIONS_REPAIR | OPTIONS_MIGRATE | OPTIONS_UPGRADE, 0, "dry-run", NULL,

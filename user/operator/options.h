@@ -61,7 +61,6 @@ struct options {
 	bool prometheus;
 	bool per_port;
 	bool dry_run;
-	bool forget_warnings;
 	bool checks;
 	bool from_portmap;
 	const char *prometheus_file; /* NULL: standard output */

@@ -180,7 +180,7 @@ static int look(struct upgrade *upgrade, struct cni_error *err)
 {
 	struct datapath *datapath = &upgrade->host.datapath;
 
-	if (host_open(&upgrade->host, PINS_ALL, err))
+	if (host_open_to_read(&upgrade->host, err))
 		return -1;
 	if (datapath->state == DATAPATH_FOREIGN)
 		return datapath_refuse_foreign(datapath, err);

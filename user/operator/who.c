@@ -250,7 +250,7 @@ static int look(struct who *who, struct cni_error *err)
 {
 	struct cni_error blind = {0};
 
-	if (host_open(&who->host, PINS_ALL, err))
+	if (host_open_to_read(&who->host, err))
 		return -1;
 	if (read_mappings(who, &blind))
 		note_blindness(who, &blind);

@@ -145,7 +145,8 @@ static void forget(struct plan *plan, const struct interface_look *interface, co
 
 	change->entry = interface->entry;
 	plan_no_hooks(&change->hooks, &interface->hooks, &interface->entry);
-	if (!interface->is_gone && is_served(&interface->entry))
+	/* One that turns out to be a container's was nobody's uplink. */
+	if (!interface->is_gone && is_served(&interface->entry) && !uplink_is_containers(interface))
 		snprintf(change->what, sizeof(change->what), "left: it %s", why);
 }
 

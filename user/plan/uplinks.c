@@ -56,11 +56,12 @@ struct uplink_verdict uplink_decide(const struct look *look, const struct interf
 	return verdict;
 }
 
-static bool hangs(const struct interface_look *interface, enum hook hook,
-		  enum program_number program)
+bool uplink_is_containers(const struct interface_look *interface)
 {
-	for (size_t i = 0; i < interface->hooks.hooks[hook].count; i++)
-		if (interface->hooks.hooks[hook].list[i].program == program)
+	const struct hook_look *ingress = &interface->hooks.hooks[HOOK_INGRESS];
+
+	for (size_t i = 0; i < ingress->count; i++)
+		if (ingress->list[i].program == PROGRAM_FROM_CONTAINER)
 			return true;
 	return false;
 }
@@ -79,7 +80,7 @@ bool uplink_is_possible(const struct interface_look *interface, char why[WHY_NOT
 		/* The programs would look for the IP header in the wrong place. Without an entry
 		 * from_container lets nothing masqueraded out there. */
 		snprintf(why, WHY_NOT_SIZE, "has frames that begin with neither Ethernet nor IP");
-	else if (hangs(interface, HOOK_INGRESS, PROGRAM_FROM_CONTAINER))
+	else if (uplink_is_containers(interface))
 		/* A ptp container's, whose own ADD is under way or whose DEL has begun. */
 		snprintf(why, WHY_NOT_SIZE, "belongs to a container");
 	else if (link_is_kind(&interface->master, "bridge"))

@@ -41,6 +41,9 @@ struct uplink_verdict uplink_decide(const struct look *look,
  * phrase that follows the name. */
 bool uplink_is_possible(const struct interface_look *interface, char why[WHY_NOT_SIZE]);
 
+/* Returns whether a program hangs there that only a container's veth has. */
+bool uplink_is_containers(const struct interface_look *interface);
+
 /* Returns a sentence about what the network of the request wants of interfaces and does not get,
  * because another network wants something else; malloc'ed, NULL: it gets all. */
 char *uplink_conflict(const struct look *look);

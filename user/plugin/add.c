@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * add.c - ADD: sets up all that the container asks for, or nothing. The steps stand in their order;
- * try_to_set_up() lists them.
+ * set_up() lists them.
  */
 #include <errno.h>
 #include <string.h>
@@ -15,14 +15,12 @@
 #include "datapath/records/attachment_add.h"
 #include "datapath/records/attachment_remove.h"
 #include "datapath/records/owners.h"
-#include "datapath/records/warnings.h"
 #include "host/container.h"
 #include "host/foreign_nat.h"
 #include "host/host_sockets.h"
 #include "host/interfaces.h"
 #include "host/prerequisites.h"
 #include "host/ready.h"
-#include "host/removal.h"
 #include "net/bridge_entry.h"
 #include "plan/hooks.h"
 #include "plugin/commands.h"
@@ -202,7 +200,7 @@ static void detach_programs(const struct add *add)
 	uint32_t ifindex = add->container.veth.link.ifindex;
 	cleanup_error struct cni_error ignored = {0};
 	struct interface now;
-	cleanup_lock int lock = lock_take(&ignored);
+	cleanup_lock int lock = lock_take_claims(&ignored);
 
 	attach_rollback(ifindex, &add->undo);
 	if (lock >= 0 && interface_read(objects, ifindex, &now) && !interface_is_containers(&now))
@@ -220,7 +218,7 @@ static void undo_all(const struct add *add)
 	detach_programs(add);
 }
 
-static int try_to_set_up(struct add *add, struct cni_error *err)
+static int set_up(struct add *add, struct cni_error *err)
 {
 	if (find_and_load(add, err))
 		return -1;
@@ -242,13 +240,7 @@ static int try_to_set_up(struct add *add, struct cni_error *err)
 		undo_all(add);
 		return -1;
 	}
-	warnings_keep(&add->host.datapath.objects, &add->container.claims.key, warnings_kept());
 	return 0;
-}
-
-static int set_up(struct add *add, struct cni_error *err)
-{
-	return try_to_set_up(add, err) ? host_withdraw_if_removed(&add->host, -1, err) : 0;
 }
 
 /* A container that wants nothing may still connect to another container on its bridge, and

@@ -6,7 +6,6 @@
 #include "host/container.h"
 #include "net/bridge_entry.h"
 #include "host/interfaces.h"
-#include "host/removal.h"
 #include "host/host_sockets.h"
 #include "host/prerequisites.h"
 #include "datapath/records/attachment_verify.h"
@@ -78,5 +77,5 @@ int command_check(const struct cni_environment *environment,
 	if (require_datapath(&host, err) ||
 	    container_find_veth(&container, environment, &host, err))
 		return -1;
-	return host_withdraw_if_removed(&host, verify(&host, &container, config->name, err), err);
+	return verify(&host, &container, config->name, err);
 }

@@ -15,7 +15,7 @@
  * a value that is half written. */
 static int drop(const struct objects *objects, struct cni_error *err)
 {
-	cleanup_lock int lock = lock_take(err);
+	cleanup_lock int lock = lock_take_claims(err);
 	struct timespec now;
 	struct meta meta;
 

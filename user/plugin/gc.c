@@ -19,7 +19,7 @@ static bool is_gone(struct host *host, const struct attachment_entry *entry)
 {
 	const struct objects *objects = &host->datapath.objects;
 	cleanup_error struct cni_error ignored = {0};
-	cleanup_lock int lock = lock_take(&ignored);
+	cleanup_lock int lock = lock_take_claims(&ignored);
 	struct slot slot;
 
 	return lock >= 0 && (!owner_read(objects, entry->attachment.owner, &slot) ||
@@ -31,10 +31,7 @@ static bool is_stale(struct host *host, const struct cni_attachment_list *valid,
 {
 	struct attachment_name name;
 
-	/* Damaged: no command can name it. */
-	if (!attachment_name_split(entry->key.name, &name))
-		return is_gone(host, entry);
-	if (strcmp(name.network, network) != 0)
+	if (!attachment_name_split(entry->key.name, &name) || strcmp(name.network, network) != 0)
 		return false;
 	if (valid->given)
 		return !cni_attachment_list_has(valid, name.container_id, name.ifname);
@@ -48,7 +45,6 @@ static int collect(struct host *host, const struct cni_attachment_list *valid, c
 	const struct look_at at = {.entries = true};
 	cleanup_free struct attachment_entry *entries = NULL;
 	cleanup_plan struct plan plan = {0};
-	cleanup_lock int lock = -1;
 	int result = 0;
 	size_t count;
 
@@ -71,13 +67,7 @@ static int collect(struct host *host, const struct cni_attachment_list *valid, c
 		cni_error_wrap(&failure, "%.*s", ATTACHMENT_KEY_SIZE, key->name);
 		result = cni_error_chain(err, &failure);
 	}
-	if (result)
-		return -1;
-	lock = lock_take(err);
-	if (lock < 0 || stale_slots_sweep(&host->datapath.objects, err))
-		return -1;
-	lock_release(&lock);
-	return host_settle(host, &at, &plan, err);
+	return result ? -1 : host_settle(host, &at, &plan, err);
 }
 
 int command_gc(const struct cni_environment *environment, const struct cni_network_config *config,

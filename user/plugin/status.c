@@ -46,7 +46,7 @@ static int check_host(const struct conf *conf, struct cni_error *err)
 	cleanup_plan struct plan plan = {0};
 	cleanup_host struct host host = {0};
 
-	if (host_open(&host, PINS_ALL, err))
+	if (host_open_to_read(&host, err))
 		return recode(err, CNI_ERROR_NOT_AVAILABLE);
 	if (host.datapath.state == DATAPATH_FOREIGN) {
 		datapath_refuse_foreign(&host.datapath, err);

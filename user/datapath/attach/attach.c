@@ -8,6 +8,7 @@
 #include "datapath/attach/hooks_look.h"
 #include "datapath/load/maps.h"
 #include "datapath/load/bpf_error.h"
+#include "lib/cleanup.h"
 #include "net/tc.h"
 
 /* Another process may have been faster, or the interface may have gone: then nothing is left to do
@@ -35,7 +36,7 @@ static int make_change(const struct datapath *datapath, const struct link_name *
 		       struct cni_error *err)
 {
 	const struct attached_program *program = &change->program;
-	int fd = datapath->objects.programs[program->program];
+	cleanup_close int fd = -1;
 	struct attached_program old = *program;
 	int result;
 
@@ -43,6 +44,7 @@ static int make_change(const struct datapath *datapath, const struct link_name *
 		hook_detach(at->ifindex, change->hook, program);
 		return 0;
 	}
+	fd = program_open(&datapath->objects, program->program);
 	old.id = change->replaced;
 	result = change->action == HOOK_ATTACH
 			 ? hook_attach(at->ifindex, change->hook, program->mechanism, fd)

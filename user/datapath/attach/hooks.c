@@ -144,7 +144,7 @@ uint32_t shaper_program(uint32_t shaper)
 int shaper_attach(const struct datapath *datapath, uint32_t shaper, bool *created,
 		  struct cni_error *err)
 {
-	int fd = datapath->objects.programs[PROGRAM_FROM_CONTAINER];
+	cleanup_close int fd = program_open(&datapath->objects, PROGRAM_FROM_CONTAINER);
 
 	if (shaper_program(shaper) == datapath->objects.program_ids[PROGRAM_FROM_CONTAINER])
 		return 0;

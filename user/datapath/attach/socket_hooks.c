@@ -155,20 +155,11 @@ static int attach_locked(const struct datapath *datapath, enum socket_purpose pu
 	return result;
 }
 
-/* Every ADD asks this, so only those without which no port is reached or kept are opened. They all
- * lose their cgroup together; that another one was detached is found by CHECK, STATUS and
- * `attach`. */
+/* Every ADD asks this, so only the one is looked at that is attached last. They all lose their
+ * cgroup together; that another one was detached is found by CHECK, STATUS and `attach`. */
 static bool seem_attached(const struct datapath *datapath, enum socket_purpose purpose)
 {
-	char path[LINK_PATH_SIZE];
-
-	for_each_socket_program (program, purpose) {
-		link_path(datapath, program, path);
-		if (program < SOCKET_CONNECT4 ? access(path, F_OK)
-					      : !is_attached(datapath, program))
-			return false;
-	}
-	return true;
+	return is_attached(datapath, SOCKET_PROGRAMS_END(purpose) - 1);
 }
 
 static int attach_missing(struct datapath *datapath, enum socket_purpose purpose,
@@ -180,9 +171,8 @@ static int attach_missing(struct datapath *datapath, enum socket_purpose purpose
 
 	if (cgroup_root_open(&root, err))
 		return -1;
-	lock = lock_take(err);
-	result = lock < 0 || maps_refuse_removed(&datapath->objects, err) ||
-				 pins_open_rest(datapath->directory, &datapath->objects, err)
+	lock = lock_take_claims(err);
+	result = lock < 0 || pins_open_rest(datapath->directory, &datapath->objects, err)
 			 ? -1
 			 : attach_locked(datapath, purpose, &root, err);
 	close(root.fd);
@@ -326,22 +316,33 @@ int socket_hooks_repair(struct datapath *datapath, struct cni_error *err)
 	return 0;
 }
 
+/* Whether the link goes on with programs that are older than those that do not load. */
+static bool uses_our_maps(const struct datapath *datapath, int link)
+{
+	struct bpf_link_info info;
+
+	return read_link(link, &info) && program_uses_maps(info.prog_id, &datapath->objects);
+}
+
 void socket_hooks_refresh(const struct datapath *datapath)
 {
 	struct socket_programs programs;
 	char path[LINK_PATH_SIZE];
 
 	for (int purpose = 0; purpose < SOCKET_PURPOSES; purpose++) {
-		cleanup_error struct cni_error ignored = {0};
+		cleanup_error struct cni_error why = {0};
 
 		if (!socket_hooks_are_used(datapath, purpose))
 			continue;
-		loader_load_socket_programs(&datapath->objects, purpose, &programs, &ignored);
+		if (loader_load_socket_programs(&datapath->objects, purpose, &programs, &why))
+			warning("the programs at the host's sockets are not replaced: %s",
+				cni_error_message(&why));
 		for_each_socket_program (program, purpose) {
 			cleanup_close int link = open_link(datapath, program);
+			int fd = programs.fds[program];
 
-			if (link < 0 || (programs.fds[program] >= 0 &&
-					 !bpf_link_update(link, programs.fds[program], NULL)))
+			if (link < 0 || (fd < 0 ? uses_our_maps(datapath, link)
+						: !bpf_link_update(link, fd, NULL)))
 				continue;
 			link_path(datapath, program, path);
 			unlink(path);

@@ -42,8 +42,9 @@ bool socket_hooks_are_used(const struct datapath *datapath, enum socket_purpose 
  * CNI_ERROR_TRY_AGAIN. */
 int socket_hooks_repair(struct datapath *datapath, struct cni_error *err);
 
-/* After the maps or programs were loaded anew: gives those that are attached the new programs. One
- * that cannot be given them is detached, for nobody uses its maps any more. */
+/* After the maps or programs were loaded anew: gives those that are attached the new programs.
+ * Where these do not load that is a warning, and those that work on our maps stay. One on other
+ * maps is detached, for nobody uses those any more. */
 void socket_hooks_refresh(const struct datapath *datapath);
 
 #endif

@@ -38,8 +38,10 @@ int bpffs_mount(struct cni_error *err)
 
 	if (bpffs_is_mounted())
 		return 0;
-	/* Two that mount at once would hide one's pins under the other's. */
-	if (lock_take_mounting(&lock, err))
+	/* Two hosts in one mount namespace that mount at once would hide one's pins under the
+	 * other's. Where /sys is read-only nothing orders them. */
+	lock = open("/sys/bus/platform/uevent", O_WRONLY | O_CLOEXEC);
+	if (lock >= 0 && lock_wait(lock, "mounting the BPF file system", err))
 		return -1;
 	if (bpffs_is_mounted())
 		return 0;

@@ -18,7 +18,6 @@
 #include "net/netns.h"
 
 #define OLDEST_KERNEL "5.15"
-#define TRIES 8
 
 static enum datapath_state judge(struct datapath *datapath, const struct pins *pins,
 				 const struct pins_found *found)
@@ -36,19 +35,18 @@ static enum datapath_state judge(struct datapath *datapath, const struct pins *p
 		return found->foreign ? DATAPATH_FOREIGN : DATAPATH_DAMAGED;
 	if (datapath->layout != LAYOUT || found->foreign)
 		return DATAPATH_FOREIGN;
-	if (found->missing || pins->head.complete != META_COMPLETE)
+	if (found->missing || !pins->head.complete)
 		return DATAPATH_DAMAGED;
 	return version_is_older(pins->head.program_version, PROGRAM_VERSION) ? DATAPATH_OUTDATED
 									     : DATAPATH_READY;
 }
 
-static int open_set(struct datapath *datapath, const struct pins *pins, enum pin_set set,
-		    struct cni_error *err)
+static int open_all(struct datapath *datapath, const struct pins *pins, struct cni_error *err)
 {
 	struct pins_found found;
 
 	objects_close(&datapath->objects);
-	if (pins_open(pins, set, &datapath->objects, &found, err))
+	if (pins_open(pins, &datapath->objects, &found, err))
 		return -1;
 	datapath->objects.directory = datapath->directory;
 	datapath->foreign = found.foreign;
@@ -56,56 +54,101 @@ static int open_set(struct datapath *datapath, const struct pins *pins, enum pin
 	return 0;
 }
 
-/* Once; 1: uninstall has removed the set meanwhile, and an ADD has loaded another one, of which
- * some objects are. Meta is opened first, and once more as the last of them. */
-static int open_once(struct datapath *datapath, enum pin_set set, struct cni_error *err)
+/* 1: the set was replaced since its meta was found, and some objects of each are open. */
+static int open_found(struct datapath *datapath, struct pins *pins, enum pin_set set,
+		      struct cni_error *err)
 {
-	const struct objects *objects = &datapath->objects;
+	const struct pins_found all = {.count = OBJECT_COUNT};
+	int result;
+
+	if (set != PINS_ALL && datapath->lock >= 0 &&
+	    pins_open_by_ids(pins, set, &datapath->objects)) {
+		datapath->objects.directory = datapath->directory;
+		datapath->state = judge(datapath, pins, &all);
+		return 0;
+	}
+	/* Repair needs all that is there. */
+	result = open_all(datapath, pins, err);
+	if (!result && datapath_is_usable(datapath))
+		result = !map_is_same(pins->meta, datapath->objects.maps[MAP_META]);
+	return result;
+}
+
+static int find_pins(struct datapath *datapath, struct pins *pins, struct cni_error *err)
+{
+	int result = bpffs_is_mounted() ? pins_find(datapath->netns_cookie, pins, err) : 0;
+
+	memcpy(datapath->directory, pins->directory, sizeof(datapath->directory));
+	return result;
+}
+
+static int take_lock(struct datapath *datapath, enum datapath_use use, const struct pins *pins,
+		     struct cni_error *err)
+{
+	if (use == DATAPATH_READ)
+		return 0;
+	if (pins->has_head && pins->head.netns_cookie == datapath->netns_cookie)
+		lock_expect_sysfs(pins->head.lo_inode);
+	datapath->lock = use == DATAPATH_WORK ? lock_take_shared(err) : lock_take_exclusive(err);
+	return datapath->lock < 0 ? -1 : 0;
+}
+
+static int open_again(struct datapath *datapath, enum pin_set set, struct cni_error *err)
+{
 	struct pins pins;
 	int result;
 
 	pins_clear(&pins);
-	result = pins_find(datapath->netns_cookie, &pins, err);
-	memcpy(datapath->directory, pins.directory, sizeof(datapath->directory));
-	if (pins.usable)
-		lock_remember_in(datapath->directory, datapath->netns_cookie);
+	result = find_pins(datapath, &pins, err);
 	if (!result)
-		result = open_set(datapath, &pins, set, err);
-	/* Repair needs all that is there. */
-	if (!result && set != PINS_ALL && !datapath_is_usable(datapath))
-		result = open_set(datapath, &pins, PINS_ALL, err);
-	if (!result && datapath_is_usable(datapath))
-		result = !map_is_same(pins.meta, objects->maps[MAP_META]);
+		result = open_found(datapath, &pins, set, err);
 	pins_close(&pins);
-	return result;
-}
-
-static int open_pins(struct datapath *datapath, enum pin_set set, struct cni_error *err)
-{
-	int result = 1;
-
-	for (int i = 0; i < TRIES && result == 1; i++)
-		result = open_once(datapath, set, err);
 	if (result != 1)
 		return result;
 	return cni_error_set(err, CNI_ERROR_TRY_AGAIN,
-			     "the maps in %s are replaced again and again", datapath->directory);
+			     "the maps in %s are being replaced; try again", datapath->directory);
 }
 
-int datapath_open(struct datapath *datapath, enum pin_set set, struct cni_error *err)
+/* The pins tell where the lock is, so they are found before it is taken. With it they stay as they
+ * are; who only reads may meet two replacements in a row. */
+static int open_pins(struct datapath *datapath, enum datapath_use use, enum pin_set set,
+		     struct cni_error *err)
+{
+	struct pins pins;
+	int result;
+
+	pins_clear(&pins);
+	result = find_pins(datapath, &pins, err);
+	if (!result)
+		result = take_lock(datapath, use, &pins, err);
+	if (!result)
+		result = open_found(datapath, &pins, set, err);
+	pins_close(&pins);
+	return result == 1 ? open_again(datapath, set, err) : result;
+}
+
+static void clear(struct datapath *datapath)
+{
+	memset(datapath, 0, sizeof(*datapath));
+	objects_clear(&datapath->objects);
+	datapath->lock = -1;
+}
+
+int datapath_open(struct datapath *datapath, enum datapath_use use, enum pin_set set,
+		  struct cni_error *err)
 {
 	/* libbpf would print errors that are expected here. */
 	libbpf_set_print(NULL);
-	memset(datapath, 0, sizeof(*datapath));
-	objects_clear(&datapath->objects);
-	if (netns_get_cookie(&datapath->netns_cookie, err))
-		return -1;
-	return bpffs_is_mounted() ? open_pins(datapath, set, err) : 0;
+	clear(datapath);
+	return netns_get_cookie(&datapath->netns_cookie, err) || open_pins(datapath, use, set, err)
+		       ? -1
+		       : 0;
 }
 
 void datapath_close(struct datapath *datapath)
 {
 	objects_close(&datapath->objects);
+	lock_release(&datapath->lock);
 }
 
 bool datapath_is_usable(const struct datapath *datapath)

@@ -20,8 +20,16 @@ enum datapath_state {
 	DATAPATH_READY,
 };
 
+/* What a command does with them, and so how it has the lock of the set (lock.h). */
+enum datapath_use {
+	DATAPATH_READ,  /* look, without the lock */
+	DATAPATH_WORK,  /* with what is there, beside others */
+	DATAPATH_ALONE, /* load, replace or remove it */
+};
+
 struct datapath {
 	enum datapath_state state;
+	int lock; /* -1: none */
 	uint64_t netns_cookie;
 	char directory[PIN_DIRECTORY_SIZE];
 	struct objects objects;
@@ -30,10 +38,11 @@ struct datapath {
 	const char *foreign;              /* the map that has another shape, or NULL */
 };
 
-/* Opens what is pinned and changes nothing. The state says what was found. Of a usable datapath
- * only the set is open. Close it also after a failure. CNI_ERROR_KERNEL_REFUSED,
- * CNI_ERROR_TRY_AGAIN. */
-int datapath_open(struct datapath *datapath, enum pin_set set, struct cni_error *err);
+/* Opens what is pinned and changes nothing, with the lock, which it has until it is closed. The
+ * state says what was found. Of a usable datapath only the set is open. Close it also after a
+ * failure. CNI_ERROR_KERNEL_REFUSED, CNI_ERROR_TRY_AGAIN. */
+int datapath_open(struct datapath *datapath, enum datapath_use use, enum pin_set set,
+		  struct cni_error *err);
 void datapath_close(struct datapath *datapath);
 
 /* Returns whether the maps can be read and written: READY or OUTDATED. */

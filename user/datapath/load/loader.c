@@ -26,10 +26,6 @@
 /* One assured connection for so many bytes of memory. */
 #define MEMORY_PER_ASSURED (32ULL * 1024)
 
-/* Of an entry of a hash: its share of the buckets, and its element's head. */
-#define HASH_BUCKET 16
-#define HASH_HEAD 48
-
 /* libbpf loads a program that was refused once more with the verifier's log and prints
  * that as a warning; its end says why. */
 static char log_tail[2048];
@@ -163,36 +159,6 @@ static int keep_objects(const struct portmap_bpf *skeleton, struct objects *obje
 	return 0;
 }
 
-static int refuse_memory(struct cni_error *err)
-{
-	struct portmap_bpf *skeleton = portmap_bpf__open();
-	struct objects none;
-	struct bpf_map *map;
-	uint64_t bytes = 0;
-
-	objects_clear(&none);
-	/* Roughly what the kernel needs for all maps before there is anything in them. */
-	if (skeleton && !prepare_maps(skeleton, &none, MIN_ASSURED))
-		bpf_object__for_each_map(map, skeleton->obj)
-		{
-			uint64_t value = (bpf_map__value_size(map) + 7) / 8 * 8;
-			uint64_t entry = HASH_BUCKET;
-
-			if (bpf_map__type(map) != BPF_MAP_TYPE_HASH &&
-			    bpf_map__type(map) != BPF_MAP_TYPE_LRU_HASH)
-				entry = value;
-			else if (!(bpf_map__map_flags(map) & BPF_F_NO_PREALLOC))
-				entry += HASH_HEAD + (bpf_map__key_size(map) + 7) / 8 * 8 + value;
-			bytes += bpf_map__max_entries(map) * entry;
-		}
-	portmap_bpf__destroy(skeleton);
-	return cni_error_set(err, CNI_ERROR_KERNEL_REFUSED,
-			     "not enough memory for the maps (about %u MiB with the smallest"
-			     " \"flowEntries\"): raise the memory limit of the service that runs"
-			     " containers (MemoryMax of containerd.service, say)",
-			     (unsigned int)(bytes >> 20));
-}
-
 /* The kernel's release and the program first; in the message, for some runtimes show only that. */
 static int refuse(struct cni_error *err, int errno_value)
 {
@@ -203,7 +169,10 @@ static int refuse(struct cni_error *err, int errno_value)
 		system.release[0] = '\0';
 	load_log_read(log_tail, &reason);
 	if (errno_value == ENOMEM)
-		refuse_memory(err);
+		cni_error_set(err, CNI_ERROR_KERNEL_REFUSED,
+			      "not enough memory for the maps, with the smallest \"flowEntries\","
+			      " too: raise the memory limit of the service that runs containers"
+			      " (MemoryMax of containerd.service, say)");
 	else if (reason.verifier[0])
 		cni_error_set(err, CNI_ERROR_KERNEL_REFUSED, "Linux %s refuses the program %s: %s",
 			      system.release, reason.program, reason.verifier);

@@ -1,14 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* lock.c - one writer at a time for each host. */
+/* lock.c - the two locks of a host. */
 #include "datapath/load/lock.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <inttypes.h>
-#include <linux/magic.h>
 #include <linux/mount.h>
 #include <signal.h>
-#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/file.h>
@@ -16,18 +13,34 @@
 #include <sys/syscall.h>
 #include <sys/sysmacros.h>
 #include <sys/time.h>
-#include <sys/vfs.h>
 #include <time.h>
 #include <unistd.h>
 
-#include "net/processes.h"
-#include "lib/cleanup.h"
 #include "datapath/load/bpf_error.h"
+#include "lib/cleanup.h"
+#include "net/processes.h"
 
 #define TIMEOUT_SECONDS 10
-#define OWN_NETNS "/proc/self/ns/net"
-#define HOST_LOCK "bus/platform/drivers_probe"
-#define OTHER_HOST_LOCK "bus/cpu/drivers_probe" /* in a kernel without the first */
+#define LOOPBACK "class/net/lo"
+
+enum lock {
+	LOCK_SET,
+	LOCK_CLAIMS,
+	LOCK_COUNT,
+};
+
+static const struct {
+	const char *file;
+	const char *directory; /* where sysfs is read-only */
+	const char *what;
+} locks[LOCK_COUNT] = {
+	[LOCK_SET] = {"bus/platform/drivers_probe", "bus/platform/drivers",
+		      "this host's maps and programs"},
+	[LOCK_CLAIMS] = {"bus/platform/uevent", "bus/platform/devices",
+			 "this host's port mappings"},
+};
+
+static uint64_t expected_inode;
 
 static void interrupt(int signal)
 {
@@ -43,21 +56,28 @@ static double now(void)
 }
 
 /* Waits in the kernel's queue; a timer ends the wait. It fires again and again, because once could
- * be just before flock() is entered. */
-static int wait_for_lock(int fd)
+ * be just before flock() is entered. The caller may have blocked its signal. */
+static int wait_for_lock(int fd, int operation)
 {
 	struct sigaction action = {.sa_handler = interrupt}, old_action;
 	struct itimerval tick = {{0, 100000}, {0, 100000}}, old_timer;
 	double end = now() + TIMEOUT_SECONDS;
-	int result;
+	sigset_t alarm, old_mask;
+	int result, saved;
 
+	sigemptyset(&alarm);
+	sigaddset(&alarm, SIGALRM);
 	sigaction(SIGALRM, &action, &old_action);
+	sigprocmask(SIG_UNBLOCK, &alarm, &old_mask);
 	setitimer(ITIMER_REAL, &tick, &old_timer);
 	do
-		result = flock(fd, LOCK_EX);
+		result = flock(fd, operation);
 	while (result && errno == EINTR && now() < end);
+	saved = errno;
 	setitimer(ITIMER_REAL, &old_timer, NULL);
+	sigprocmask(SIG_SETMASK, &old_mask, NULL);
 	sigaction(SIGALRM, &old_action, NULL);
+	errno = saved;
 	return result;
 }
 
@@ -102,11 +122,12 @@ static void describe_holder(int fd, char text[LOCK_HOLDER_SIZE])
 			 major(status.st_dev), minor(status.st_dev), (unsigned long)status.st_ino);
 }
 
-int lock_wait(int fd, const char *what, struct cni_error *err)
+static int wait_until_taken(int fd, int operation, const char *what, struct cni_error *err)
 {
 	char holder[LOCK_HOLDER_SIZE];
 
-	if (!flock(fd, LOCK_EX | LOCK_NB) || (errno == EWOULDBLOCK && !wait_for_lock(fd)))
+	if (!flock(fd, operation | LOCK_NB) ||
+	    (errno == EWOULDBLOCK && !wait_for_lock(fd, operation)))
 		return 0;
 	if (errno != EINTR)
 		return cni_error_set(err, CNI_ERROR_IO, "cannot take the lock of %s: %s", what,
@@ -116,6 +137,11 @@ int lock_wait(int fd, const char *what, struct cni_error *err)
 			     "the lock of %s has been held by %s for over %d seconds; try again"
 			     " later",
 			     what, holder, TIMEOUT_SECONDS);
+}
+
+int lock_wait(int fd, const char *what, struct cni_error *err)
+{
+	return wait_until_taken(fd, LOCK_EX, what, err);
 }
 
 /* It stays mounted until the process ends: the kernel waits for RCU when a mount goes, so there is
@@ -135,73 +161,54 @@ static int own_sysfs(void)
 	return mount;
 }
 
-#define NOTE_SIZE 128
-#define NOTE_TEXT_SIZE 48
-
-static char note[NOTE_SIZE];
-static uint64_t noted_cookie;
-
-void lock_remember_in(const char *directory, uint64_t netns_cookie)
+void lock_expect_sysfs(uint64_t inode)
 {
-	noted_cookie = netns_cookie;
-	if (snprintf(note, sizeof(note), "%s/sysfs", directory) >= (int)sizeof(note))
-		note[0] = '\0';
+	expected_inode = inode;
 }
 
-/* The note for this sysfs: the network namespace's cookie, and the inode of lo's directory.
- * Each network namespace has its own lo, from its beginning to its end, and no inode number of
- * sysfs comes again. */
-static bool text_of(int sysfs, char text[NOTE_TEXT_SIZE])
+uint64_t lock_sysfs_inode(void)
 {
-	struct stat root, lo;
+	struct stat lo;
 
-	if (fstat(sysfs, &root) || fstatat(sysfs, "class/net/lo", &lo, 0) ||
-	    root.st_dev != lo.st_dev)
-		return false;
-	snprintf(text, NOTE_TEXT_SIZE, "%" PRIu64 "-%llu", noted_cookie,
-		 (unsigned long long)lo.st_ino);
-	return true;
+	if (!expected_inode && own_sysfs() >= 0 && !fstatat(own_sysfs(), LOOPBACK, &lo, 0))
+		expected_inode = lo.st_ino;
+	return expected_inode;
 }
 
-void lock_note_sysfs(void)
+/* What is mounted on /sys, if that is ours, else -1. It stays open. */
+static int mounted_sysfs(dev_t *device)
 {
-	char text[NOTE_TEXT_SIZE];
+	static int sysfs = -1;
+	static struct stat lo;
 
-	if (!note[0] || !text_of(own_sysfs(), text))
-		return;
-	unlink(note);
-	/* What a link leads to can be read by one system call. */
-	if (symlink(text, note))
-		note[0] = '\0';
+	if (sysfs < 0 && expected_inode) {
+		sysfs = open("/sys", O_PATH | O_DIRECTORY | O_CLOEXEC);
+		if (sysfs < 0 || fstatat(sysfs, LOOPBACK, &lo, 0) || lo.st_ino != expected_inode) {
+			cleanup_close_pointer(&sysfs);
+			sysfs = -1;
+		}
+	}
+	*device = lo.st_dev;
+	return sysfs;
 }
 
-/* Opens the lock in what is mounted on /sys, if that is ours. -1: it is not, or it is mounted
- * read-only, or has no such file. */
-static int open_mounted(void)
+/* -1: /sys is not ours, or mounted read-only, or something else is mounted over the file. */
+static int open_mounted(const char *name)
 {
-	char noted[NOTE_TEXT_SIZE] = "", found[NOTE_TEXT_SIZE];
-	struct statfs file_system;
-	cleanup_close int sysfs = -1;
-	struct stat root, file;
-	int fd;
+	struct stat file;
+	dev_t device;
+	int sysfs = mounted_sysfs(&device);
+	int fd = sysfs < 0 ? -1 : openat(sysfs, name, O_WRONLY | O_CLOEXEC);
 
-	if (!note[0] || readlink(note, noted, sizeof(noted) - 1) < 0)
-		return -1;
-	sysfs = open("/sys", O_PATH | O_DIRECTORY | O_CLOEXEC);
-	if (sysfs < 0 || fstatfs(sysfs, &file_system) || file_system.f_type != SYSFS_MAGIC ||
-	    !text_of(sysfs, found) || strcmp(noted, found) != 0)
-		return -1;
-	fd = openat(sysfs, HOST_LOCK, O_WRONLY | O_CLOEXEC);
-	/* Something else may be mounted over it. */
-	if (fd < 0 || (!fstat(sysfs, &root) && !fstat(fd, &file) && root.st_dev == file.st_dev))
+	if (fd < 0 || (!fstat(fd, &file) && file.st_dev == device))
 		return fd;
 	close(fd);
 	return -1;
 }
 
-static int open_host_lock(struct cni_error *err)
+static int open_lock(enum lock lock, struct cni_error *err)
 {
-	int fd = open_mounted(), sysfs;
+	int fd = open_mounted(locks[lock].file), sysfs;
 
 	if (fd >= 0)
 		return fd;
@@ -211,59 +218,58 @@ static int open_host_lock(struct cni_error *err)
 			err, errno,
 			"cannot mount the sysfs of this network namespace, which has the"
 			" lock of its port mappings");
-	fd = openat(sysfs, HOST_LOCK, O_WRONLY | O_CLOEXEC);
-	if (fd < 0 && errno == ENOENT)
-		fd = openat(sysfs, OTHER_HOST_LOCK, O_WRONLY | O_CLOEXEC);
+	fd = openat(sysfs, locks[lock].file, O_WRONLY | O_CLOEXEC);
+	if (fd < 0 && errno == EROFS)
+		fd = openat(sysfs, locks[lock].directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (fd >= 0)
 		return fd;
-	if (errno != EROFS)
-		return bpf_error_set(err, errno,
-				     "cannot open " HOST_LOCK
-				     " in sysfs, which is the lock of port mappings");
-	fd = open(OWN_NETNS, O_RDONLY | O_CLOEXEC);
-	return fd >= 0 ? fd
-		       : cni_error_set(err, CNI_ERROR_IO, OWN_NETNS " does not open: %s",
-				       strerror(errno));
+	return bpf_error_set(err, errno,
+			     "cannot open %s in sysfs, which is the lock of port mappings",
+			     locks[lock].file);
 }
 
-int lock_take(struct cni_error *err)
+static int take(enum lock lock, int operation, struct cni_error *err)
 {
-	int fd = open_host_lock(err);
+	int fd = open_lock(lock, err);
 	struct stat netns;
 
-	if (fd < 0)
-		return -1;
-	if (lock_wait(fd, "this host's port mappings", err)) {
-		if (err->code == CNI_ERROR_TRY_AGAIN && !stat(OWN_NETNS, &netns))
-			cni_error_wrap(err, "network namespace %lu", (unsigned long)netns.st_ino);
-		close(fd);
-		return -1;
-	}
-	return fd;
+	if (fd < 0 || !wait_until_taken(fd, operation, locks[lock].what, err))
+		return fd;
+	if (err->code == CNI_ERROR_TRY_AGAIN && !stat("/proc/self/ns/net", &netns))
+		cni_error_wrap(err, "network namespace %lu", (unsigned long)netns.st_ino);
+	close(fd);
+	return -1;
+}
+
+int lock_take_shared(struct cni_error *err)
+{
+	return take(LOCK_SET, LOCK_SH, err);
+}
+
+int lock_take_exclusive(struct cni_error *err)
+{
+	return take(LOCK_SET, LOCK_EX, err);
+}
+
+int lock_take_claims(struct cni_error *err)
+{
+	return take(LOCK_CLAIMS, LOCK_EX, err);
 }
 
 bool lock_is_held(char holder[LOCK_HOLDER_SIZE])
 {
 	struct cni_error ignored = {0};
-	int fd = open_host_lock(&ignored);
-	bool held;
+	bool held = false;
 
+	for (int lock = 0; !held && lock < LOCK_COUNT; lock++) {
+		cleanup_close int fd = open_lock((enum lock)lock, &ignored);
+
+		held = fd >= 0 && flock(fd, LOCK_SH | LOCK_NB) && errno == EWOULDBLOCK;
+		if (held)
+			describe_holder(fd, holder);
+	}
 	cni_error_release(&ignored);
-	if (fd < 0)
-		return false;
-	held = flock(fd, LOCK_SH | LOCK_NB) && errno == EWOULDBLOCK;
-	if (held)
-		describe_holder(fd, holder);
-	close(fd);
 	return held;
-}
-
-/* All processes of the mount namespace see the same /sys, whatever their network namespace. It may
- * be that of our own, so this is another file than that of lock_take(). */
-int lock_take_mounting(int *lock, struct cni_error *err)
-{
-	*lock = open("/sys/bus/platform/uevent", O_WRONLY | O_CLOEXEC);
-	return *lock < 0 ? 0 : lock_wait(*lock, "mounting the BPF file system", err);
 }
 
 void lock_release(int *fd)

@@ -266,23 +266,6 @@ int meta_write(const struct objects *objects, const struct meta *meta, struct cn
 	return map_write(objects, MAP_META, &only, meta, err);
 }
 
-bool maps_are_removed(const struct objects *objects)
-{
-	struct meta meta;
-
-	return meta_read(objects, &meta) && meta.complete == META_REMOVED;
-}
-
-int maps_refuse_removed(const struct objects *objects, struct cni_error *err)
-{
-	if (!maps_are_removed(objects))
-		return 0;
-	return cni_error_set(
-		err, CNI_ERROR_TRY_AGAIN,
-		"`bpf-portmap uninstall` or `downgrade` has taken this bpf-portmap off this host"
-		" meanwhile; try again with conflist and binary as they are now");
-}
-
 bool owner_is(struct owner a, struct owner b)
 {
 	return a.slot == b.slot && a.generation == b.generation;

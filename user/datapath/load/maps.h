@@ -91,12 +91,6 @@ bool usage_read(const struct objects *objects, struct usage *usage);
 bool meta_read(const struct objects *objects, struct meta *meta);
 int meta_write(const struct objects *objects, const struct meta *meta, struct cni_error *err);
 
-/* Returns whether uninstall or downgrade takes these maps off the host, or has: what a command
- * opened before can be read and written still. */
-bool maps_are_removed(const struct objects *objects);
-/* Fails where they are; call it with the lock. CNI_ERROR_TRY_AGAIN. */
-int maps_refuse_removed(const struct objects *objects, struct cni_error *err);
-
 bool owner_is(struct owner a, struct owner b);
 
 #endif

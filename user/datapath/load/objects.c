@@ -47,7 +47,6 @@ static const struct map_shape shapes[MAP_COUNT] = {
 	[MAP_FRAGMENTS] = SHAPE("fragments", LRU_HASH, struct fragment_key, struct fragment),
 	[MAP_HELD] = SHAPE("held", ARRAY, __u32, struct held_fragment),
 	[MAP_ATTACHMENTS] = SHAPE("attachments", HASH, struct attachment_key, struct attachment),
-	[MAP_WARNINGS] = SHAPE("warnings", HASH, __u32, struct warnings),
 	[MAP_NOTICED] = SHAPE("noticed", ARRAY, __u32, struct noticed),
 	[MAP_COUNTERS] = SHAPE("counters", PERCPU_ARRAY, __u32, struct counters),
 	[MAP_META] = SHAPE("meta", ARRAY, __u32, struct meta),
@@ -134,6 +133,17 @@ bool map_is_same(int one, int other)
 	       info.id == other_info.id;
 }
 
+void objects_read_ids(const struct objects *objects, uint32_t ids[META_OBJECTS])
+{
+	struct bpf_map_info info;
+
+	memset(ids, 0, META_OBJECTS * sizeof(*ids));
+	memcpy(ids, objects->program_ids, sizeof(objects->program_ids));
+	for (int map = 0; map < MAP_COUNT; map++)
+		if (read_map_info(objects->maps[map], &info))
+			ids[PROGRAM_COUNT + map] = info.id;
+}
+
 static bool read_program_info(int fd, struct bpf_prog_info *info)
 {
 	uint32_t size = sizeof(*info);
@@ -142,10 +152,6 @@ static bool read_program_info(int fd, struct bpf_prog_info *info)
 	return !bpf_obj_get_info_by_fd(fd, info, &size);
 }
 
-/* Ids of the programs that were opened, which no other program gets. To ask the kernel for the name
- * of each id again makes 27 system calls more, and an ADD 7 % longer. */
-static uint32_t known_ids[PROGRAM_COUNT];
-
 uint32_t program_id_of(enum program_number program, int fd)
 {
 	struct bpf_prog_info info;
@@ -153,8 +159,12 @@ uint32_t program_id_of(enum program_number program, int fd)
 	if (!read_program_info(fd, &info) || info.type != BPF_PROG_TYPE_SCHED_CLS ||
 	    strcmp(info.name, program_names[program]) != 0)
 		return 0;
-	known_ids[program] = info.id;
 	return info.id;
+}
+
+int program_open(const struct objects *objects, enum program_number program)
+{
+	return bpf_prog_get_fd_by_id(objects->program_ids[program]);
 }
 
 enum program_number program_by_id(uint32_t id)
@@ -163,9 +173,6 @@ enum program_number program_by_id(uint32_t id)
 	struct bpf_prog_info info;
 	int program;
 
-	for (program = 0; program < PROGRAM_COUNT; program++)
-		if (known_ids[program] == id)
-			return (enum program_number)program;
 	fd = bpf_prog_get_fd_by_id(id);
 	if (fd < 0 || !read_program_info(fd, &info) || info.type != BPF_PROG_TYPE_SCHED_CLS)
 		return PROGRAM_COUNT;

@@ -45,7 +45,6 @@ enum map_number {
 	MAP_FRAGMENTS,
 	MAP_HELD,
 	MAP_ATTACHMENTS,
-	MAP_WARNINGS,
 	MAP_NOTICED,
 	MAP_COUNTERS,
 	MAP_META,
@@ -88,6 +87,10 @@ bool map_has_our_shape(enum map_number map, int fd);
 bool map_is_same(int one, int other);
 /* Returns the program's kernel id, or 0 if it is another program or none. */
 uint32_t program_id_of(enum program_number program, int fd);
+/* Opens a program of which the id may be all that is known. -1, and errno, where it is gone. */
+int program_open(const struct objects *objects, enum program_number program);
+/* Reads the ids of all programs and maps, for meta. */
+void objects_read_ids(const struct objects *objects, uint32_t ids[META_OBJECTS]);
 /* Returns which program of ours has this id; PROGRAM_COUNT: none, or it is gone. */
 enum program_number program_by_id(uint32_t id);
 
@@ -96,6 +99,7 @@ struct meta_head {
 	uint32_t layout;
 	uint32_t complete;
 	uint64_t netns_cookie;
+	uint64_t lo_inode;
 	uint32_t generation;
 	uint32_t next_slot;
 	char program_version[PROGRAM_VERSION_SIZE];

@@ -44,14 +44,19 @@ void pins_close(struct pins *pins);
 int pins_find(uint64_t netns_cookie, struct pins *pins, struct cni_error *err);
 
 struct pins_found {
-	size_t count;        /* objects of the set that are pinned */
+	size_t count;        /* objects that are pinned */
 	size_t missing;      /* and that are not */
 	const char *foreign; /* a map of another shape than ours, which is left out; or NULL */
 };
 
-/* Opens the set's objects that are pinned there. CNI_ERROR_KERNEL_REFUSED. */
-int pins_open(const struct pins *pins, enum pin_set set, struct objects *objects,
-	      struct pins_found *found, struct cni_error *err);
+/* Opens all objects that are pinned there. CNI_ERROR_KERNEL_REFUSED. */
+int pins_open(const struct pins *pins, struct objects *objects, struct pins_found *found,
+	      struct cni_error *err);
+
+/* Opens the maps of a smaller set by the ids that meta has, which takes a third of the system
+ * calls; of programs only their ids are known then. For a caller that has the host's lock. False:
+ * the set is not complete, or for PINS_TO_ADD a pin is missing; nothing is open then. */
+bool pins_open_by_ids(const struct pins *pins, enum pin_set set, struct objects *objects);
 
 /* Opens the maps that are not open yet. CNI_ERROR_KERNEL_REFUSED. */
 int pins_open_rest(const char *directory, struct objects *objects, struct cni_error *err);
@@ -66,14 +71,14 @@ int pins_write(const char *directory, const struct objects *objects, struct cni_
  * open it, and it is on the file system that it protects.
  *
  * *lock begins as -1. Afterwards PINS_LOADING exists, with what a killed loader left.
- * Moves away what other users have put in its place. Take the host's lock first.
+ * Moves away what other users have put in its place. Take it before the host's lock.
  * CNI_ERROR_TRY_AGAIN, CNI_ERROR_KERNEL_REFUSED, CNI_ERROR_IO. */
 int pins_lock_take(int *lock, struct cni_error *err);
 void pins_lock_release(int *lock);
 
 /* Removes all that is pinned in the directory, of any layout, meta last, and what killed loaders
- * left; not the directories of other hosts. Programs that only a pin held are gone then. Takes the
- * lock above. CNI_ERROR_TRY_AGAIN, CNI_ERROR_KERNEL_REFUSED, CNI_ERROR_IO. */
+ * left; not the directories of other hosts. Programs that only a pin held are gone then. Call it
+ * with the lock above. CNI_ERROR_KERNEL_REFUSED. */
 int pins_remove(const char *directory, struct cni_error *err);
 
 #define cleanup_pins_lock __attribute__((cleanup(pins_lock_release)))

@@ -60,7 +60,7 @@ bool adopt_is_closed(const struct objects *objects, struct owner owner)
 int adopt_open_policy(const struct objects *objects, struct owner owner,
 		      const struct policy *policy, struct cni_error *err)
 {
-	cleanup_lock int lock = lock_take(err);
+	cleanup_lock int lock = lock_take_claims(err);
 	struct slot slot;
 
 	if (lock < 0)

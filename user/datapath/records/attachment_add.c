@@ -27,6 +27,10 @@ struct adding {
 	struct nl_sock *socket;
 	const struct attachment_claims *claims;
 	struct attachment record; /* as it is written */
+	/* A port that somebody else has. To say whose it is takes a look at every process, and so
+	 * waits for the lock's end. */
+	const struct portmap_key *taken;
+	struct slot taken_by;
 };
 
 /* Finds where the container's frames to its gateway go, as slots have it: to the bridge, or to the
@@ -110,29 +114,28 @@ static int take_over_port(struct adding *adding, const struct portmap_key *key,
 	struct attachment record;
 	struct portmap old;
 	struct slot owner;
-	int failed = 0;
 
 	if (portmap_read(objects, key, &old)) {
-		if (owner_is_live_with_veth(objects, adding->socket, old.owner, &owner))
-			return attachments_are_of_one_container(owner.attachment,
-								adding->claims->key.name)
-				       ? wait_for_port(adding, key, portmap, err)
-				       : refuse_taken_port(objects, key, &owner, err);
+		if (owner_is_live_with_veth(objects, adding->socket, old.owner, &owner)) {
+			if (attachments_are_of_one_container(owner.attachment,
+							     adding->claims->key.name))
+				return wait_for_port(adding, key, portmap, err);
+			adding->taken = key;
+			adding->taken_by = owner;
+			return -1;
+		}
 		describe_port(key, port);
 		describe_attachment(objects, owner.attachment, who);
-		warning_passing("%s is taken over from %s, whose veth is gone, or whose record is"
-				" unfinished or damaged",
-				port, who);
+		warning("%s is taken over from %s, whose veth is gone, or whose record is"
+			" unfinished",
+			port, who);
 		/* DEL may never be called for it: engines forget what was killed together with its
 		 * namespace. So all that it has is removed, not only the port that is claimed. */
 		slot_get_key(&owner, &dead);
-		failed = attachment_read(objects, &dead, &record) &&
-					 owner_is(record.owner, old.owner)
-				 ? attachment_remove_locked(&adding->release, &dead, err)
-				 : stale_slots_sweep(objects, err);
+		if (attachment_read(objects, &dead, &record) && owner_is(record.owner, old.owner) &&
+		    attachment_remove_locked(&adding->release, &dead, err))
+			return -1;
 	}
-	if (failed)
-		return -1;
 	/* What the dead one had may have been handed over to the same container's other network. */
 	if (portmap_read(objects, key, &old) &&
 	    owner_is_live_with_veth(objects, adding->socket, old.owner, &owner))
@@ -378,11 +381,11 @@ int attachment_add(const struct objects *objects, struct nl_sock *socket,
 		.socket = socket,
 		.claims = claims,
 	};
-	cleanup_lock int lock = lock_take(err);
+	cleanup_lock int lock = lock_take_claims(err);
 	char name[IF_NAMESIZE];
 	int result;
 
-	if (lock < 0 || maps_refuse_removed(objects, err))
+	if (lock < 0)
 		return -1;
 	/* Before it may claim anything: the container may have been deleted meanwhile. */
 	if (!link_name(socket, claims->ifindex, name))
@@ -392,5 +395,6 @@ int attachment_add(const struct objects *objects, struct nl_sock *socket,
 				     claims->ifindex);
 	result = replace_locked(&adding, err);
 	release_finish(&adding.release, &lock);
-	return result;
+	return adding.taken ? refuse_taken_port(objects, adding.taken, &adding.taken_by, err)
+			    : result;
 }

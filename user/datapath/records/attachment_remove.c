@@ -12,7 +12,6 @@
 #include "datapath/records/containers.h"
 #include "datapath/records/owners.h"
 #include "datapath/records/policies.h"
-#include "datapath/records/warnings.h"
 #include "lib/cleanup.h"
 #include "datapath/records/describe.h"
 #include "lib/warning.h"
@@ -68,7 +67,7 @@ static enum walk release_endpoint(const void *key, const void *value, void *cont
 
 	if (!owner_is(endpoint->owner, search->owner))
 		return WALK_ON;
-	if (map_delete(search->release->objects, MAP_ENDPOINTS, key, err))
+	if (container_return_address(search->release->objects, key, endpoint, err))
 		return WALK_FAILED;
 	return --search->left ? WALK_ON : WALK_ENOUGH;
 }
@@ -127,13 +126,21 @@ static int release_endpoints(struct release *release, const struct attachment *r
 }
 
 /* The program stays at the veth and drops what the container still sends, until the veth goes:
- * nothing leaves without being translated in between. */
-static void release_interface(const struct objects *objects, uint32_t ifindex, struct owner owner)
+ * nothing leaves without being translated in between. Where the interface is in another network,
+ * too, that one's attachment has it from now on. */
+static int release_interface(const struct objects *objects, uint32_t ifindex, struct owner owner,
+			     struct cni_error *err)
 {
 	struct interface interface;
+	struct slot slot;
 
-	if (interface_read(objects, ifindex, &interface) && owner_is(interface.owner, owner))
-		interface_delete(objects, ifindex);
+	if (!interface_read(objects, ifindex, &interface) || !owner_is(interface.owner, owner))
+		return 0;
+	if (owner_read(objects, owner, &slot) &&
+	    container_find_other(objects, &slot, owner.slot, &interface.owner))
+		return interface_write(objects, ifindex, &interface, err);
+	interface_delete(objects, ifindex);
+	return 0;
 }
 
 static int release_owned(struct release *release, const struct attachment *record,
@@ -147,11 +154,11 @@ static int release_owned(struct release *release, const struct attachment *recor
 	    release_ports(release, record, err) || release_endpoints(release, record, err) ||
 	    policy_delete(objects, record->owner, err))
 		return -1;
-	warnings_forget(objects, record);
-	release_interface(objects, record->ifindex, record->owner);
-	if (owner_read(objects, record->owner, &slot) && slot.ifindex != record->ifindex)
-		release_interface(objects, slot.ifindex, record->owner);
-	return 0;
+	if (release_interface(objects, record->ifindex, record->owner, err))
+		return -1;
+	return owner_read(objects, record->owner, &slot) && slot.ifindex != record->ifindex
+		       ? release_interface(objects, slot.ifindex, record->owner, err)
+		       : 0;
 }
 
 void release_finish(const struct release *release, int *lock)
@@ -168,12 +175,6 @@ int attachment_remove_locked(struct release *release, const struct attachment_ke
 
 	if (!attachment_read(objects, key, &record))
 		return 0;
-	/* Record and slot contradict each other: what the record says may be another's. */
-	if (!owner_is_of(objects, record.owner, key))
-		return map_delete(objects, MAP_ATTACHMENTS, key, err) ||
-				       stale_slots_sweep(objects, err)
-			       ? -1
-			       : 0;
 	if (release_owned(release, &record, err) || map_delete(objects, MAP_ATTACHMENTS, key, err))
 		return -1;
 	owner_free(objects, record.owner);
@@ -191,7 +192,7 @@ int attachment_remove(const struct objects *objects, const struct attachment_key
 	/* Only a look-up that finds nothing means that nothing is there. */
 	if (!attachment_read(objects, key, &record))
 		return errno == ENOENT ? 0 : map_refuse_read(MAP_ATTACHMENTS, err);
-	lock = lock_take(err);
+	lock = lock_take_claims(err);
 	if (lock < 0)
 		return -1;
 	result = attachment_remove_locked(&release, key, err);
@@ -203,7 +204,7 @@ int attachment_remove_stale(const struct objects *objects, const struct attachme
 			    bool *was_there, struct cni_error *err)
 {
 	struct release release = {.objects = objects};
-	cleanup_lock int lock = lock_take(err);
+	cleanup_lock int lock = lock_take_claims(err);
 	struct attachment record;
 	int result = 0;
 
@@ -220,19 +221,14 @@ int attachment_remove_stale(const struct objects *objects, const struct attachme
 bool attachment_is_abandoned_locked(const struct objects *objects, struct nl_sock *socket,
 				    const struct attachment_entry *entry)
 {
-	struct attachment_name name;
-	struct slot slot;
-
-	return !attachment_has_veth(objects, socket, &entry->attachment) ||
-	       (!attachment_name_split(entry->key.name, &name) &&
-		!owner_read(objects, entry->attachment.owner, &slot));
+	return !attachment_has_veth(objects, socket, &entry->attachment);
 }
 
 bool attachment_is_abandoned(const struct objects *objects, struct nl_sock *socket,
 			     const struct attachment_entry *entry)
 {
 	cleanup_error struct cni_error ignored = {0};
-	cleanup_lock int lock = lock_take(&ignored);
+	cleanup_lock int lock = lock_take_claims(&ignored);
 
 	return lock >= 0 && attachment_is_abandoned_locked(objects, socket, entry);
 }
@@ -248,7 +244,7 @@ static int forget_notice(const struct datapath *datapath, enum abandoned_which w
 	if (!meta_read(&datapath->objects, &meta) || !meta.owner_gone)
 		return 0;
 	*noticed = true;
-	lock = lock_take(err);
+	lock = lock_take_claims(err);
 	if (lock < 0)
 		return -1;
 	if (!meta_read(&datapath->objects, &meta))
@@ -278,11 +274,11 @@ void abandoned_remove(const struct datapath *datapath, struct nl_sock *socket,
 		describe_attachment(objects, entries[i].key.name, who);
 		failed = attachment_remove_stale(objects, &entries[i], &was_there, &failure);
 		if (!failed && was_there)
-			warning_passing("removed what %s had left: its veth is gone, and DEL was "
-					"not called",
-					who);
+			warning("removed what %s had left: its veth is gone, and DEL was "
+				"not called",
+				who);
 	}
 	if (failed)
-		warning_passing("cannot remove what containers without a veth have left behind: %s",
-				cni_error_message(&failure));
+		warning("cannot remove what containers without a veth have left behind: %s",
+			cni_error_message(&failure));
 }

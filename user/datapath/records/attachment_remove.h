@@ -44,9 +44,8 @@ int attachment_remove(const struct objects *objects, const struct attachment_key
 int attachment_remove_stale(const struct objects *objects, const struct attachment_entry *entry,
 			    bool *was_there, struct cni_error *err);
 
-/* Whether no container can use it any more: its veth is gone. One with a damaged name, which no
- * command can name, also where its slot is not its own. Takes the lock, so that an ADD that is
- * making it has finished; false where it cannot. */
+/* Whether no container can use it any more: its veth is gone. Takes the lock, so that an ADD that
+ * is making it has finished; false where it cannot. */
 bool attachment_is_abandoned(const struct objects *objects, struct nl_sock *socket,
 			     const struct attachment_entry *entry);
 /* The same for a caller that has the lock. */

@@ -84,11 +84,6 @@ static int verify_record(const struct objects *objects, const struct attachment_
 	if (!attachment_read(objects, &claims->key, record))
 		return cni_error_set(err, CNI_ERROR_KERNEL_REFUSED,
 				     "nothing is known of the attachment %s", claims->key.name);
-	if (!owner_is_of(objects, record->owner, &claims->key))
-		return cni_error_set(err, CNI_ERROR_KERNEL_REFUSED,
-				     "what is known of the attachment %s is damaged: its record"
-				     " and its slot contradict each other; it must be added again",
-				     claims->key.name);
 	if (record->state != ATTACHMENT_READY || !owner_read(objects, record->owner, &slot) ||
 	    !slot.live)
 		return cni_error_set(err, CNI_ERROR_KERNEL_REFUSED,

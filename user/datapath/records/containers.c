@@ -119,3 +119,71 @@ int container_leave(const struct objects *objects, struct owner owner, struct ud
 		return -1;
 	return map_write(objects, MAP_CONTAINERS, &slot.container, &others, err);
 }
+
+/* Who else has an address. */
+struct heirs {
+	const struct objects *objects;
+	uint32_t leaving; /* a slot */
+	const uint8_t *address;
+	struct endpoint *endpoint; /* gets the last one as owner */
+	size_t count;
+};
+
+static enum walk find_heir(const void *key, const void *value, void *context, struct cni_error *err)
+{
+	const struct container_homes *container = value;
+	struct heirs *heirs = context;
+	struct slot slot;
+
+	for (int i = 0; i < MAX_HOMES; i++) {
+		const struct home *home = &container->homes[i];
+
+		if (!home->slot || home->slot == heirs->leaving ||
+		    memcmp(home->address, heirs->address, sizeof(home->address)) ||
+		    !slot_read(heirs->objects, home->slot, &slot) || !slot.live)
+			continue;
+		heirs->endpoint->owner = (struct owner){home->slot, slot.generation};
+		heirs->endpoint->prefix_length = home->prefix_length;
+		heirs->count++;
+	}
+	return WALK_ON;
+}
+
+int container_return_address(const struct objects *objects, const struct endpoint_key *key,
+			     const struct endpoint *endpoint, struct cni_error *err)
+{
+	struct endpoint returned = *endpoint;
+	struct heirs heirs = {
+		.objects = objects,
+		.leaving = endpoint->owner.slot,
+		.address = key->address,
+		.endpoint = &returned,
+	};
+
+	if (endpoint->shared && map_walk(objects, MAP_CONTAINERS, find_heir, &heirs, err))
+		return -1;
+	if (!heirs.count)
+		return map_delete(objects, MAP_ENDPOINTS, key, err);
+	returned.shared = heirs.count > 1;
+	return endpoint_write(objects, key, &returned, err);
+}
+
+bool container_find_other(const struct objects *objects, const struct slot *slot, uint32_t number,
+			  struct owner *other)
+{
+	struct container_homes found;
+	struct slot home;
+
+	if (bpf_map_lookup_elem(objects->maps[MAP_CONTAINERS], &slot->container, &found))
+		return false;
+	for (int i = 0; i < MAX_HOMES; i++) {
+		other->slot = found.homes[i].slot;
+		if (!other->slot || other->slot == number ||
+		    !slot_read(objects, other->slot, &home) || !home.live ||
+		    home.ifindex != slot->ifindex)
+			continue;
+		other->generation = home.generation;
+		return true;
+	}
+	return false;
+}

@@ -20,4 +20,13 @@ int container_add_homes(const struct objects *objects, const struct attachment_c
 int container_leave(const struct objects *objects, struct owner owner, struct udp_ports *udp_ports,
 		    struct cni_error *err);
 
+/* Deletes the endpoint of an attachment that leaves; where IPAM has given the address twice, or the
+ * interface is in two networks, another one that lives gets it. CNI_ERROR_KERNEL_REFUSED. */
+int container_return_address(const struct objects *objects, const struct endpoint_key *key,
+			     const struct endpoint *endpoint, struct cni_error *err);
+
+/* Finds another attachment of the slot's container that lives and has the same interface. */
+bool container_find_other(const struct objects *objects, const struct slot *slot, uint32_t number,
+			  struct owner *other);
+
 #endif

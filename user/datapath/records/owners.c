@@ -2,7 +2,6 @@
 /* owners.c - slots, and which attachment an owner {slot, generation} is. */
 #include "datapath/records/owners.h"
 
-#include <stddef.h>
 #include <string.h>
 
 #include "net/link.h"
@@ -30,18 +29,6 @@ bool slot_read_record(const struct objects *objects, uint32_t number, const stru
 	slot_get_key(slot, &key);
 	return attachment_read(objects, &key, record) &&
 	       owner_is(record->owner, (struct owner){number, slot->generation});
-}
-
-bool owner_is_of(const struct objects *objects, struct owner owner,
-		 const struct attachment_key *key)
-{
-	struct attachment_key owner_key;
-	struct slot slot;
-
-	if (!owner_read(objects, owner, &slot))
-		return false;
-	slot_get_key(&slot, &owner_key);
-	return !memcmp(&owner_key, key, sizeof(owner_key));
 }
 
 bool attachment_has_veth(const struct objects *objects, struct nl_sock *socket,
@@ -139,75 +126,4 @@ void owner_free(const struct objects *objects, struct owner owner)
 	/* Without a record that points to it, it is free anyway. */
 	if (slot_write(objects, owner.slot, &slot, &ignored))
 		cni_error_release(&ignored);
-}
-
-struct sweep {
-	const struct objects *objects;
-	enum map_number map;
-	size_t owner_offset;
-	size_t *count; /* NULL: remove them */
-};
-
-static enum walk visit_slot(const void *key, const void *value, void *context,
-			    struct cni_error *err)
-{
-	uint32_t number = *(const uint32_t *)key;
-	const struct sweep *sweep = context;
-	const struct slot *slot = value;
-	struct attachment record;
-
-	if (!number || !slot->generation || slot_read_record(sweep->objects, number, slot, &record))
-		return WALK_ON;
-	if (sweep->count)
-		++*sweep->count;
-	else
-		owner_free(sweep->objects, (struct owner){number, slot->generation});
-	return WALK_ON;
-}
-
-static enum walk visit_entry(const void *key, const void *value, void *context,
-			     struct cni_error *err)
-{
-	const struct sweep *sweep = context;
-	struct attachment record;
-	struct owner owner;
-	struct slot slot;
-
-	memcpy(&owner, (const char *)value + sweep->owner_offset, sizeof(owner));
-	if (!owner.slot || (owner_read(sweep->objects, owner, &slot) &&
-			    slot_read_record(sweep->objects, owner.slot, &slot, &record)))
-		return WALK_ON;
-	if (sweep->count) {
-		++*sweep->count;
-		return WALK_ON;
-	}
-	return map_delete(sweep->objects, sweep->map, key, err) ? WALK_FAILED : WALK_ON;
-}
-
-static int sweep_all(const struct objects *objects, size_t *count, struct cni_error *err)
-{
-	struct sweep sweeps[] = {
-		{objects, MAP_PORTMAPS, offsetof(struct portmap, owner), count},
-		{objects, MAP_ENDPOINTS, offsetof(struct endpoint, owner), count},
-		{objects, MAP_POLICIES, offsetof(struct policy, owner), count},
-		{objects, MAP_INTERFACES, offsetof(struct interface, owner), count},
-	};
-
-	if (map_walk(objects, MAP_SLOTS, visit_slot, &sweeps[0], err))
-		return -1;
-	for (size_t i = 0; i < sizeof(sweeps) / sizeof(sweeps[0]); i++)
-		if (map_walk(objects, sweeps[i].map, visit_entry, &sweeps[i], err))
-			return -1;
-	return 0;
-}
-
-int stale_slots_sweep(const struct objects *objects, struct cni_error *err)
-{
-	return sweep_all(objects, NULL, err);
-}
-
-int stale_slots_count(const struct objects *objects, size_t *count, struct cni_error *err)
-{
-	*count = 0;
-	return sweep_all(objects, count, err);
 }

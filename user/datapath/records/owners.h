@@ -26,10 +26,6 @@ void slot_get_key(const struct slot *slot, struct attachment_key *key);
 bool slot_read_record(const struct objects *objects, uint32_t number, const struct slot *slot,
 		      struct attachment *record);
 
-/* Returns whether the attachment's slot, too, says that this is its owner. */
-bool owner_is_of(const struct objects *objects, struct owner owner,
-		 const struct attachment_key *key);
-
 /* Returns whether the veth of an attachment is there. Its ifindex may have been given to another
  * interface, so it is recognised by its MAC, or, as udev and administrators change those, by its
  * entry in interfaces and our program on it. True where rtnetlink cannot say: nothing is taken from
@@ -59,16 +55,5 @@ int owner_set_gateway(const struct objects *objects, struct owner owner, uint32_
 
 /* Empties the slot if it is still the owner's. */
 void owner_free(const struct objects *objects, struct owner owner);
-
-/* Empties stale slots, and removes from portmaps, endpoints, policies and interfaces entries of
- * owners that do not exist any more. A slot is stale if it is in use and no record points to it.
- * Wherever ADD and DEL are killed, they leave no stale slot that is live: that comes of maps that
- * were changed by hand. It and its ports are free for the next ADD; only room in the maps is lost
- * until the sweep. Call it with the lock. CNI_ERROR_KERNEL_REFUSED. */
-int stale_slots_sweep(const struct objects *objects, struct cni_error *err);
-
-/* How many slots and entries that would empty or remove. Call it with the lock.
- * CNI_ERROR_KERNEL_REFUSED. */
-int stale_slots_count(const struct objects *objects, size_t *count, struct cni_error *err);
 
 #endif

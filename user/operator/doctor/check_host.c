@@ -61,42 +61,31 @@ void check_bpffs(struct doctor *doctor)
 }
 
 /* Programs hold the maps, which no file names any more. */
-static bool runs_without_pins(const struct doctor *doctor, uint32_t ifindex, bool *removed)
+static bool runs_without_pins(const struct doctor *doctor, uint32_t ifindex)
 {
 	struct objects objects;
 	bool found;
 
 	objects_clear(&objects);
 	found = attach_find_maps(ifindex, doctor->host.datapath.netns_cookie, objects.maps);
-	*removed = found && maps_are_removed(&objects);
 	objects_close(&objects);
 	return found;
-}
-
-static const char *who_mends_pins(bool removed)
-{
-	return removed ? "bpf-portmap uninstall" : "bpf-portmap attach";
 }
 
 void check_pins(struct doctor *doctor)
 {
 	const struct datapath *datapath = &doctor->host.datapath;
-	bool removed = maps_are_removed(&datapath->objects);
 
 	if (datapath->state == DATAPATH_DAMAGED)
-		doctor_found(doctor, VERDICT_FAIL, cni_format("%s", who_mends_pins(removed)),
-			     "%s in %s",
-			     removed ? "uninstall was stopped before it had removed all"
-				     : "maps or programs are missing",
-			     datapath->directory);
+		doctor_found(doctor, VERDICT_FAIL, cni_format("bpf-portmap attach"),
+			     "maps or programs are missing in %s", datapath->directory);
 	/* Without the file system nobody knows. */
 	if (datapath->state != DATAPATH_ABSENT || !bpffs_is_mounted())
 		return;
 	for (size_t i = 0; i < doctor->host.addresses.count; i++) {
-		if (!runs_without_pins(doctor, doctor->host.addresses.interfaces[i].ifindex,
-				       &removed))
+		if (!runs_without_pins(doctor, doctor->host.addresses.interfaces[i].ifindex))
 			continue;
-		doctor_found(doctor, VERDICT_FAIL, cni_format("%s", who_mends_pins(removed)),
+		doctor_found(doctor, VERDICT_FAIL, cni_format("bpf-portmap attach"),
 			     "programs run at interfaces, and the pins of their maps are gone from"
 			     " %s",
 			     datapath->directory);

@@ -67,26 +67,3 @@ void check_unfinished(struct doctor *doctor)
 {
 	visit(doctor, look_at_state);
 }
-
-static void look_at_warnings(struct doctor *doctor, const struct attachment_entry *entry,
-			     const char *name)
-{
-	const struct container_info *container =
-		view_container(&doctor->view, entry->attachment.owner);
-	const char *line = container ? container->warnings : NULL;
-
-	while (line && *line) {
-		int length = (int)strcspn(line, "\n");
-
-		doctor_found(doctor, VERDICT_WARN,
-			     cni_format("# mend it, then:\nbpf-portmap gc --forget-warnings"),
-			     "ADD of %s: %.*s", container->text, length, line);
-		line += length + (line[length] == '\n');
-	}
-}
-
-/* Podman and kubelet do not show them. */
-void check_warnings(struct doctor *doctor)
-{
-	visit(doctor, look_at_warnings);
-}

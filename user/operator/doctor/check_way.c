@@ -14,7 +14,7 @@
 #include "net/text_file.h"
 #include "operator/doctor/doctor.h"
 #include "operator/doctor/remedy_word.h"
-#include "net/route.h"
+#include "operator/kernel/route.h"
 #include "operator/doctor/listening.h"
 #include "operator/print/format.h"
 

@@ -89,7 +89,7 @@ static int read_all(struct doctor *doctor, struct cni_error *err)
 {
 	struct timespec now;
 
-	if (host_open(&doctor->host, PINS_ALL, err))
+	if (host_open_to_read(&doctor->host, err))
 		return -1;
 	clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
 	/* Both have one socket and one datapath, which are the host's to close. */

@@ -106,7 +106,6 @@ const struct check checks[] = {
 	{"abandoned", GROUP_RECORDS, NEEDS_MAPS, check_abandoned,
 	 "every container's veth is there"},
 	{"unfinished", GROUP_RECORDS, NEEDS_MAPS, check_unfinished, "no ADD or DEL was cut short"},
-	{"warnings", GROUP_RECORDS, NEEDS_MAPS, check_warnings, "ADD of no container has warned"},
 	{"conflist", GROUP_RECORDS, NEEDS_NOTHING, check_conflist_syntax, "conflists can be read"},
 	{"conflist-first", GROUP_RECORDS, NEEDS_NOTHING, check_conflist_first,
 	 "the first conflist has bpf-portmap, if any has"},

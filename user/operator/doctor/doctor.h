@@ -10,7 +10,7 @@
 #include "host/interfaces.h"
 #include "host/host.h"
 #include "net/link.h"
-#include "net/namespaces.h"
+#include "operator/kernel/namespaces.h"
 #include "operator/print/format.h"
 #include "operator/view/mappings.h"
 #include "operator/options.h"
@@ -157,7 +157,7 @@ check_run check_isolation, check_bridge_netfilter;
 check_run check_masquerade_ports, check_uplink_address, check_source_addresses,
 	check_other_masquerade, check_tables;
 /* check_records.c */
-check_run check_abandoned, check_unfinished, check_warnings;
+check_run check_abandoned, check_unfinished;
 /* check_conflist.c: what stands in files */
 check_run check_conflist_syntax, check_conflist_first, check_conflist_portmap,
 	check_conflist_capability, check_conflist_options, check_conflist_masquerade,

@@ -248,26 +248,27 @@ static void print_change(const char *interface, const char *what, void *context)
 	printf("%s: %s\n", interface, what);
 }
 
-/* All under one lock: no ADD claims anything in between, and one that loads just now has finished.
+/* Alone: no ADD claims anything in between, and one that loads just now has finished.
  */
 static int remove_from_kernel(const struct installer *installer, const struct options *options,
 			      struct cni_error *err)
 {
 	cleanup_host struct host host = {.report = print_change};
 	struct datapath *datapath = &host.datapath;
-	cleanup_lock int lock = lock_take(err);
+	cleanup_pins_lock int pins_lock = -1;
 	bool was_there;
 
-	if (lock < 0 || host_open(&host, PINS_ALL, err))
+	if ((bpffs_is_mounted() && (bpffs_verify(err) || pins_lock_take(&pins_lock, err))) ||
+	    host_open_alone(&host, err))
 		return -1;
 	was_there = datapath->state != DATAPATH_ABSENT;
 	if (datapath->state == DATAPATH_FOREIGN && !options->purge)
 		return datapath_refuse_foreign(datapath, err);
 	datapath_find(datapath, &host.addresses);
-	if (datapath_is_usable(datapath) && !maps_are_removed(&datapath->objects) &&
-	    !options->drop_ports && refuse_containers(installer, &host, err))
+	if (datapath_is_usable(datapath) && !options->drop_ports &&
+	    refuse_containers(installer, &host, err))
 		return -1;
-	if (host_remove(&host, &lock, err))
+	if (host_remove(&host, err))
 		return -1;
 	if (was_there)
 		printf("%s: removed\n", datapath->directory);
@@ -289,7 +290,7 @@ static int remove_rules_of_portmap(struct cni_error *err)
 {
 	cleanup_host struct host host = {0};
 
-	return host_open(&host, PINS_ALL, err) ||
+	return host_open_to_read(&host, err) ||
 			       portmap_gone_remove(&host, false, say_of_portmap, NULL, err)
 		       ? -1
 		       : 0;

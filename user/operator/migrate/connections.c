@@ -9,7 +9,7 @@
 
 #include "datapath/load/loader.h"
 #include "datapath/records/adopt.h"
-#include "net/conntrack.h"
+#include "operator/kernel/conntrack.h"
 
 /* What one reading of conntrack is for. */
 struct pass {

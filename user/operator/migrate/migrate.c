@@ -206,7 +206,7 @@ static int plan(struct migrating_list *containers, struct host *host, struct cni
 		return -1;
 	if (!entries.count)
 		return 0;
-	if (host_open(host, PINS_ALL, err))
+	if (host_open_to_read(host, err))
 		return -1;
 	if (host->datapath.state == DATAPATH_FOREIGN)
 		return datapath_refuse_foreign(&host->datapath, err);
@@ -230,9 +230,8 @@ static int see_to_keeper(const struct migrating_list *containers, unsigned int *
 	*left = 0;
 	if (!containers->count && !keeper_exists())
 		return 0;
-	if (host_open(&host, PINS_ALL, err) ||
-	    (datapath_is_usable(&host.datapath) &&
-	     connections_left(&host.datapath.objects, left, err)))
+	if (host_open_to_read(&host, err) || (datapath_is_usable(&host.datapath) &&
+					      connections_left(&host.datapath.objects, left, err)))
 		return -1;
 	if (*left)
 		return keeper_add(err);

@@ -25,7 +25,6 @@
 #include "host/interfaces.h"
 #include "host/prerequisites.h"
 #include "host/ready.h"
-#include "host/removal.h"
 #include "lib/cleanup.h"
 #include "lib/memory.h"
 #include "net/bridge_entry.h"
@@ -256,7 +255,6 @@ int take_over(struct migrating *container, struct cni_error *err)
 	if (!read_config(&taking, err) && !check_claims(&taking, err) &&
 	    !prepare_host(&taking, err) && !claim(&taking, err))
 		result = complete(&taking, err);
-	result = host_withdraw_if_removed(&taking.host, result, err);
 	if (!result)
 		mark_mapped(container);
 	release(&taking);

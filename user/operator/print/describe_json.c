@@ -52,16 +52,3 @@ const char *json_container_text(const struct view *view, struct container_info *
 	container->json = need(json_dumps(json, JSON_COMPACT | JSON_ENSURE_ASCII));
 	return container->json;
 }
-
-json_t *json_lines(const char *lines)
-{
-	json_t *array = json_array();
-
-	while (lines && *lines) {
-		size_t length = strcspn(lines, "\n");
-
-		json_array_append_new(array, json_stringn(lines, length));
-		lines += length + (lines[length] == '\n');
-	}
-	return array;
-}

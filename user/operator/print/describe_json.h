@@ -24,7 +24,4 @@ json_t *json_container(const struct view *view, const struct container_info *con
  */
 const char *json_container_text(const struct view *view, struct container_info *container);
 
-/* ["...", "..."]: lines that each end with a line feed; NULL: none. */
-json_t *json_lines(const char *lines);
-
 #endif

@@ -7,15 +7,12 @@
 #include <string.h>
 #include <time.h>
 
-#include "datapath/load/lock.h"
 #include "datapath/load/maps.h"
 #include "datapath/records/attachment_remove.h"
 #include "datapath/records/describe.h"
 #include "datapath/records/owners.h"
-#include "datapath/records/warnings.h"
 #include "lib/cleanup.h"
 #include "lib/memory.h"
-#include "lib/text.h"
 #include "operator/print/describe_json.h"
 #include "operator/print/format.h"
 #include "operator/print/items.h"
@@ -112,30 +109,6 @@ static int say(struct collection *collection, const struct attachment_entry *ent
 	return 0;
 }
 
-/* Of a container that lives. */
-static int forget_warnings(struct collection *collection, const struct attachment_entry *entry,
-			   struct cni_error *err)
-{
-	char who[DESCRIBED_ATTACHMENT_SIZE];
-	bool had_some = true;
-
-	if (!collection->repair->options->forget_warnings || !entry->attachment.has_warnings)
-		return 0;
-	if (!collection->repair->options->dry_run &&
-	    warnings_forget_living(&collection->repair->host.datapath.objects, &entry->key,
-				   &had_some, err))
-		return -1;
-	if (!had_some)
-		return 0;
-	collection->repair->forgotten++;
-	if (collection->repair->options->json)
-		return 0;
-	view_describe(&collection->view, entry, who);
-	printf("%s the warnings of %s\n",
-	       collection->repair->options->dry_run ? "would forget" : "forgot", who);
-	return 0;
-}
-
 static int collect_one(struct collection *collection, const struct attachment_entry *entry,
 		       struct cni_error *err)
 {
@@ -145,7 +118,7 @@ static int collect_one(struct collection *collection, const struct attachment_en
 	json_t *item;
 
 	if (!attachment_is_abandoned(objects, collection->repair->host.socket, entry))
-		return forget_warnings(collection, entry, err);
+		return 0;
 	if (!collection->connections && count_connections(collection, err))
 		return -1;
 	view_describe(&collection->view, entry, who);
@@ -177,30 +150,15 @@ static int collect_attachments(struct collection *collection, struct cni_error *
 	return result;
 }
 
-/* What damaged records and interfaces that went have left. */
-static int collect_rest(struct repair *repair, struct cni_error *err)
-{
-	const struct objects *objects = &repair->host.datapath.objects;
-	cleanup_lock int lock = lock_take(err);
-
-	if (lock < 0 || stale_slots_count(objects, &repair->stale, err))
-		return -1;
-	return repair->stale && !repair->options->dry_run ? stale_slots_sweep(objects, err) : 0;
-}
-
 int repair_abandoned(struct repair *repair, struct cni_error *err)
 {
 	struct collection collection = {.repair = repair};
-	struct cni_error failure = {0};
 	int result;
 
 	view_of_host(&collection.view, &repair->host);
 	result = mappings_read(&collection.mappings, &collection.view, err);
-	if (!result) {
+	if (!result)
 		result = collect_attachments(&collection, err);
-		if (collect_rest(repair, &failure))
-			result = cni_error_chain(err, &failure);
-	}
 	mappings_release(&collection.mappings);
 	view_close(&collection.view);
 	free(collection.connections);

@@ -29,7 +29,7 @@ static void restore_macs(const struct host *host)
 
 static int refresh_port_ranges(const struct objects *objects, struct cni_error *err)
 {
-	cleanup_lock int lock = lock_take(err);
+	cleanup_lock int lock = lock_take_claims(err);
 	struct meta meta;
 
 	if (lock < 0 || (meta_read(objects, &meta) && port_ranges_follow(&meta) &&

@@ -8,7 +8,6 @@
 
 #include "host/interfaces.h"
 #include "host/ready.h"
-#include "host/removal.h"
 #include "operator/verbs.h"
 #include "operator/view/view.h"
 
@@ -68,23 +67,17 @@ static int repair_all(struct repair *repair, char *const *names, struct cni_erro
 
 static int finish(struct repair *repair, struct cni_error *err)
 {
-	bool done = !repair->options->dry_run;
-
 	if (repair->options->json)
 		return items_end(&repair->items,
-				 json_pack("{s:I, s:I, s:I, s:I, s:I, s:b}", "attachments",
-					   (json_int_t)repair->attachments, "entries_of_nobody",
-					   (json_int_t)repair->stale, "warnings_forgotten",
-					   (json_int_t)repair->forgotten, "interfaces",
+				 json_pack("{s:I, s:I, s:I, s:b}", "attachments",
+					   (json_int_t)repair->attachments, "interfaces",
 					   (json_int_t)repair->interfaces, "containers_of_portmap",
-					   (json_int_t)repair->of_portmap, "done", done),
+					   (json_int_t)repair->of_portmap, "done",
+					   !repair->options->dry_run),
 				 err);
-	if (repair->stale)
-		printf("%s %zu entr%s that belonged to nobody\n", done ? "removed" : "would remove",
-		       repair->stale, repair->stale == 1 ? "y" : "ies");
 	/* For a person: a timer's journal would be full of it. */
-	if (!repair->attachments && !repair->stale && !repair->forgotten && !repair->interfaces &&
-	    !repair->of_portmap && isatty(STDOUT_FILENO))
+	if (!repair->attachments && !repair->interfaces && !repair->of_portmap &&
+	    isatty(STDOUT_FILENO))
 		puts("nothing to repair");
 	return 0;
 }
@@ -102,8 +95,6 @@ int verb_repair(const struct options *options, char *const *operands, struct cni
 		result = repair_all(&repair, operands, err);
 		if (finish(&repair, &failure))
 			result = cni_error_chain(err, &failure);
-		if (!options->dry_run && datapath_is_usable(&repair.host.datapath))
-			result = host_withdraw_if_removed(&repair.host, result, err);
 	}
 	host_close(&repair.host);
 	return result;

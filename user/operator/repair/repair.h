@@ -16,8 +16,6 @@ struct repair {
 	struct host host;
 	struct items items;
 	size_t attachments; /* of containers that are gone */
-	size_t stale;       /* entries of nobody */
-	size_t forgotten;   /* attachments whose warnings were */
 	size_t interfaces;
 	size_t of_portmap; /* containers whose rules of portmap were removed */
 };

@@ -10,10 +10,10 @@
 
 #include "datapath/attach/hooks.h"
 #include "datapath/load/maps.h"
-#include "net/route.h"
+#include "operator/kernel/route.h"
 #include "operator/print/format.h"
 #include "operator/trace/frame.h"
-#include "datapath/trace/replica.h"
+#include "operator/kernel/replica.h"
 #include "operator/trace/story.h"
 #include "operator/trace/trace.h"
 

@@ -22,7 +22,7 @@
 #include "lib/array.h"
 #include "lib/cleanup.h"
 #include "lib/text.h"
-#include "net/namespaces.h"
+#include "operator/kernel/namespaces.h"
 #include "operator/print/items.h"
 #include "operator/print/flow_words.h"
 #include "operator/trace/trace.h"

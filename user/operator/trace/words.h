@@ -8,8 +8,8 @@
 #include <jansson.h>
 #include <stdio.h>
 
-#include "datapath/trace/kernel_names.h"
-#include "datapath/trace/tracing.h"
+#include "operator/kernel/kernel_names.h"
+#include "operator/kernel/tracing.h"
 #include "operator/view/view.h"
 
 enum trace_outcome {

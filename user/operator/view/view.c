@@ -15,7 +15,6 @@
 #include "datapath/load/bpffs.h"
 #include "datapath/load/maps.h"
 #include "datapath/records/owners.h"
-#include "datapath/records/warnings.h"
 #include "host/host.h"
 #include "lib/memory.h"
 #include "lib/text.h"
@@ -27,15 +26,10 @@
 
 int view_refuse_damaged(const struct datapath *datapath, struct cni_error *err)
 {
-	if (maps_are_removed(&datapath->objects))
-		return cni_error_set(err, CNI_ERROR_KERNEL_REFUSED,
-				     "`bpf-portmap uninstall` was stopped before it had removed"
-				     " what is in %s: run it again; the next ADD would load all"
-				     " anew",
-				     datapath->directory);
 	return cni_error_set(err, CNI_ERROR_KERNEL_REFUSED,
 			     "maps or programs are missing in %s: `bpf-portmap repair` puts them"
-			     " back where programs still run",
+			     " back where programs still run; the next ADD loads them anew, and"
+			     " `bpf-portmap uninstall` removes the rest",
 			     datapath->directory);
 }
 
@@ -72,7 +66,7 @@ int view_open(struct view *view, struct cni_error *err)
 	if (check_rights(err))
 		return -1;
 	view->opened = true;
-	if (datapath_open(&view->datapath, PINS_ALL, err) || judge(view, err))
+	if (datapath_open(&view->datapath, DATAPATH_READ, PINS_ALL, err) || judge(view, err))
 		return -1;
 	view->socket = netlink_open(NETLINK_ROUTE, err);
 	if (!view->socket)
@@ -98,10 +92,8 @@ void view_of_host(struct view *view, const struct host *host)
 void view_close(struct view *view)
 {
 	for (size_t i = 0; view->containers && i < MAX_SLOTS; i++) {
-		if (view->containers[i]) {
+		if (view->containers[i])
 			free(view->containers[i]->json);
-			free(view->containers[i]->warnings);
-		}
 		free(view->containers[i]);
 	}
 	free(view->containers);
@@ -194,7 +186,6 @@ static struct container_info *read_container(const struct objects *objects, uint
 	container->has_record = slot_read_record(objects, number, &slot, &container->record);
 	if (!container->has_record)
 		memset(&container->record, 0, sizeof(container->record));
-	container->warnings = warnings_read(objects, &container->record);
 	read_name(container, slot.attachment);
 	write_text(container, names);
 	return container;

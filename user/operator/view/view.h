@@ -27,7 +27,6 @@ struct container_info {
 	struct attachment record;       /* names are terminated */
 	struct attachment_name name;    /* of an unreadable one: "", "", "" */
 	char *json;                     /* made when it is asked for: describe_json.c */
-	char *warnings;                 /* of its ADD, each with a line feed; NULL: none */
 	char text[CONTAINER_TEXT_SIZE]; /* "default/web-0"; without a workload, its engine's name
 					 * for it, or the container ID */
 };

@@ -2,8 +2,8 @@
 /*
  * conntrack.h - the connections that conntrack knows in this network namespace.
  */
-#ifndef NET_CONNTRACK_H
-#define NET_CONNTRACK_H
+#ifndef OPERATOR_KERNEL_CONNTRACK_H
+#define OPERATOR_KERNEL_CONNTRACK_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* route.c - where packets go from here: routing and neighbours. */
-#include "net/route.h"
+#include "operator/kernel/route.h"
 
 #include <linux/neighbour.h>
 #include <linux/rtnetlink.h>

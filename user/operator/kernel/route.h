@@ -2,8 +2,8 @@
 /*
  * route.h - where packets go from here: routing and neighbours.
  */
-#ifndef NET_ROUTE_H
-#define NET_ROUTE_H
+#ifndef OPERATOR_KERNEL_ROUTE_H
+#define OPERATOR_KERNEL_ROUTE_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -5,10 +5,10 @@
  * Neither is pinned or attached: they are gone when their files are closed. So nothing that a
  * packet would begin is left, and no real packet meets them.
  */
-#ifndef DATAPATH_TRACE_REPLICA_H
-#define DATAPATH_TRACE_REPLICA_H
+#ifndef OPERATOR_KERNEL_REPLICA_H
+#define OPERATOR_KERNEL_REPLICA_H
 
-#include "datapath/trace/tracing.h"
+#include "operator/kernel/tracing.h"
 
 /* Begins with replica_clear(). */
 struct replica {

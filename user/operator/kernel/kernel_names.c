@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* kernel_names.c - the kernel's names for why and where it drops packets. */
-#include "datapath/trace/kernel_names.h"
+#include "operator/kernel/kernel_names.h"
 
 #include <bpf/btf.h>
 #include <bpf/libbpf.h>

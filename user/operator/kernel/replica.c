@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* replica.c - the programs once more, over copies of the host's maps. */
-#include "datapath/trace/replica.h"
-#include "datapath/trace/marked.h"
+#include "operator/kernel/replica.h"
+#include "operator/kernel/marked.h"
 #include "tc_index_values.h"
 
 #include <bpf/bpf.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* marked.c - runs a program for a packet that brings a value of skb->tc_index. */
-#include "datapath/trace/marked.h"
+#include "operator/kernel/marked.h"
 
 #include <bpf/bpf.h>
 #include <linux/bpf.h>

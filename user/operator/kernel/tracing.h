@@ -3,8 +3,8 @@
  * tracing.h - asks loaded programs to tell what they do with packets (include/trace_event.h), and
  * reads what they tell.
  */
-#ifndef DATAPATH_TRACE_TRACING_H
-#define DATAPATH_TRACE_TRACING_H
+#ifndef OPERATOR_KERNEL_TRACING_H
+#define OPERATOR_KERNEL_TRACING_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -2,8 +2,8 @@
 /*
  * kernel_names.h - the kernel's names for why and where it drops packets.
  */
-#ifndef DATAPATH_TRACE_KERNEL_NAMES_H
-#define DATAPATH_TRACE_KERNEL_NAMES_H
+#ifndef OPERATOR_KERNEL_KERNEL_NAMES_H
+#define OPERATOR_KERNEL_KERNEL_NAMES_H
 
 #include <stddef.h>
 #include <stdint.h>

@@ -5,8 +5,8 @@
  * A record does not say where its container's namespace is; the kernel numbers the namespaces that
  * links lead to, and says the number of one that is open.
  */
-#ifndef NET_NAMESPACES_H
-#define NET_NAMESPACES_H
+#ifndef OPERATOR_KERNEL_NAMESPACES_H
+#define OPERATOR_KERNEL_NAMESPACES_H
 
 #include <stdbool.h>
 #include <stddef.h>

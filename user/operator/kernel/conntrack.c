@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* conntrack.c - the connections that conntrack knows in this network namespace. */
-#include "net/conntrack.h"
+#include "operator/kernel/conntrack.h"
 
 #include <errno.h>
 #include <linux/netfilter/nf_conntrack_common.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* namespaces.c - the network namespaces that veths of this host lead to. */
-#include "net/namespaces.h"
+#include "operator/kernel/namespaces.h"
 
 #include <ctype.h>
 #include <dirent.h>

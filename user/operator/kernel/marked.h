@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* marked.h - runs a program for a packet that brings what an earlier hook has told of it, in
  * skb->tc_index (tc_index_values.h), which BPF_PROG_TEST_RUN cannot give it. */
-#ifndef DATAPATH_TRACE_MARKED_H
-#define DATAPATH_TRACE_MARKED_H
+#ifndef OPERATOR_KERNEL_MARKED_H
+#define OPERATOR_KERNEL_MARKED_H
 
 #include <stdint.h>
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* tracing.c - asks loaded programs to tell what they do with packets, and reads it. */
-#include "datapath/trace/tracing.h"
+#include "operator/kernel/tracing.h"
 
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
